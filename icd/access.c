@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "access.h"
+
+#include <stdlib.h>
+
+#include "error.h"
+#include "event.h"
+#include "import/log.h"
+#include "layer.h"
+
+enum state {
+	BEGUN = 1 << 0,
+	CANCELLED = 1 << 1,	/* the command was not enqueued */
+};
+
+/*
+ * Held by the side that begins, until the gate is open, and by the side that
+ * ends.  Callbacks of the driver and of import/'s worker run on their threads.
+ */
+struct bracket {
+	atomic_uint refs;
+	atomic_uint state;
+	unsigned int edges;
+	cl_event gate, ended;	/* user events; NULL for an edge that is not asked for */
+	cl_int status;		/* of the command, once it is done */
+	size_t count;
+	unsigned int *access;
+	struct import_region *regions[];
+};
+
+static void release(cl_event event)
+{
+	if (event)
+		next.clReleaseEvent(event);
+}
+
+static void bracket_put(struct bracket *b)
+{
+	if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (size_t i = 0; i < b->count; i++)
+		import_put(b->regions[i]);
+	release(b->gate);
+	release(b->ended);
+	free(b->access);
+	free(b);
+}
+
+/* Room for @count regions, or NULL. */
+static struct bracket *bracket_alloc(size_t count, unsigned int edges)
+{
+	struct bracket *b = calloc(1, sizeof(*b) + count * sizeof(b->regions[0]));
+
+	if (!b)
+		return NULL;
+	b->access = calloc(count, sizeof(b->access[0]));
+	if (!b->access) {
+		free(b);
+		return NULL;
+	}
+	b->refs = 1;
+	b->edges = edges;
+	return b;
+}
+
+static unsigned int access_of(const struct import_region *region, unsigned int edges)
+{
+	return edges & ACCESS_BY_HOST ? region->access : region->wanted & region->access;
+}
+
+static struct bracket *bracket_create(struct memobj *const *objs, size_t count, unsigned int edges)
+{
+	struct bracket *b = bracket_alloc(count, edges);
+
+	if (!b) {
+		log_error("no memory for a dma-buf bracket");
+		return NULL;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (!objs[i] || !objs[i]->bracket)
+			continue;
+		b->access[b->count] = access_of(objs[i]->region, edges);
+		b->regions[b->count++] = objs[i]->region;
+		import_hold(objs[i]->region);
+	}
+	return b;
+}
+
+static void end_now(struct bracket *b)
+{
+	for (size_t i = 0; i < b->count; i++)
+		import_end_access(b->regions[i], b->access[i]);
+}
+
+/* Worker: access has begun, or could not. */
+static void on_begun(void *arg, int error)
+{
+	struct bracket *b = arg;
+
+	if (!error && atomic_fetch_or(&b->state, BEGUN) & CANCELLED)
+		end_now(b);
+	next.clSetUserEventStatus(b->gate, error ? error_to_cl(error) : CL_COMPLETE);
+	bracket_put(b);
+}
+
+static void start_begin(struct bracket *b)
+{
+	int error = import_bracket_async(IMPORT_BEGIN, b->regions, b->access, b->count, on_begun, b);
+
+	if (error)
+		on_begun(b, error);
+}
+
+/* Driver: the wait list is complete, or one of its commands failed. */
+static void CL_CALLBACK on_ready(cl_event event, cl_int status, void *arg)
+{
+	struct bracket *b = arg;
+
+	(void)event;
+	if (status >= 0) {
+		start_begin(b);
+		return;
+	}
+	next.clSetUserEventStatus(b->gate, status);
+	bracket_put(b);
+}
+
+/* Worker: access has ended. */
+static void on_ended(void *arg, int error)
+{
+	struct bracket *b = arg;
+	cl_int status = b->status < 0 ? b->status : CL_COMPLETE;
+
+	next.clSetUserEventStatus(b->ended, error ? error_to_cl(error) : status);
+	bracket_put(b);
+}
+
+/* Driver: the command is done, or was given up because the gate failed. */
+static void CL_CALLBACK on_done(cl_event event, cl_int status, void *arg)
+{
+	struct bracket *b = arg;
+	int error;
+
+	(void)event;
+	b->status = status;
+	if (b->edges & ACCESS_BEGIN && !(atomic_load(&b->state) & BEGUN)) {
+		on_ended(b, 0);
+		return;
+	}
+	error = import_bracket_async(IMPORT_END, b->regions, b->access, b->count, on_ended, b);
+	if (error)
+		on_ended(b, error);
+}
+
+static bool is_in_order(cl_command_queue queue)
+{
+	cl_command_queue_properties properties = 0;
+
+	next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties, NULL);
+	return !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+}
+
+/* Opens the gate when the command could run: now, or behind a marker. */
+static cl_int schedule_begin(const struct access *a, struct bracket *b)
+{
+	cl_event marker;
+	cl_int err;
+
+	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+	if (!a->num_wait && !is_in_order(a->queue)) {
+		start_begin(b);
+		return CL_SUCCESS;
+	}
+	err = next.clEnqueueMarkerWithWaitList(a->queue, a->num_wait, a->wait, &marker);
+	if (!err) {
+		err = next.clSetEventCallback(marker, CL_COMPLETE, on_ready, b);
+		release(marker);
+	}
+	if (err) {
+		log_error("the driver does not say when the wait list is complete: error %d", err);
+		bracket_put(b);
+	}
+	return err;
+}
+
+static cl_int create_events(struct bracket *b, cl_command_queue queue)
+{
+	cl_context context;
+	cl_int err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
+
+	if (!err && b->edges & ACCESS_BEGIN)
+		b->gate = next.clCreateUserEvent(context, &err);
+	if (!err && b->edges & ACCESS_END)
+		b->ended = next.clCreateUserEvent(context, &err);
+	if (err)
+		log_error("the driver makes no user event for a dma-buf bracket: error %d", err);
+	return err;
+}
+
+static cl_int prepare(struct access *a, struct bracket *b, cl_command_queue queue)
+{
+	cl_int err = create_events(b, queue);
+
+	if (err)
+		return err;
+	a->queue = queue;
+	if (b->edges & ACCESS_BEGIN) {
+		err = schedule_begin(a, b);
+		if (err)
+			return err;
+		a->num_wait = 1;
+		a->wait = &b->gate;
+	}
+	a->app_event = a->event;
+	a->event = &a->command;
+	a->bracket = b;
+	return CL_SUCCESS;
+}
+
+cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs, size_t count,
+		    unsigned int edges)
+{
+	struct bracket *b;
+	bool any = false;
+	cl_int err;
+
+	for (size_t i = 0; i < count; i++)
+		any |= objs[i] && objs[i]->bracket;
+	if (!any)
+		return CL_SUCCESS;
+	if (!next.clEnqueueMarkerWithWaitList) {
+		log_error("the loader offers no OpenCL 1.2 markers, which dma-buf consistency needs");
+		return CL_INVALID_OPERATION;
+	}
+	b = bracket_create(objs, count, edges);
+	if (!b)
+		return CL_OUT_OF_HOST_MEMORY;
+	err = prepare(a, b, queue);
+	if (err)
+		bracket_put(b);
+	return err;
+}
+
+/* The command does not run: what was begun ends at once. */
+static void cancel(struct bracket *b)
+{
+	if (atomic_fetch_or(&b->state, CANCELLED) & BEGUN)
+		end_now(b);
+	bracket_put(b);
+}
+
+/* The event behind the end of access; NULL if the driver makes none: it is enqueued all the same. */
+static cl_event mark_end(struct access *a, struct bracket *b)
+{
+	cl_event marker = NULL;
+	cl_int err;
+
+	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+	err = next.clSetEventCallback(a->command, CL_COMPLETE, on_done, b);
+	if (err)
+		cancel(b);	/* its end cannot be seen: better too early than never */
+	else
+		err = next.clEnqueueMarkerWithWaitList(a->queue, 1, &b->ended, &marker);
+	if (err)
+		log_error("the end of the command's dma-buf access is not part of its event: error %d", err);
+	bracket_put(b);
+	return marker;
+}
+
+cl_int access_finish(struct access *a, cl_int err, cl_bool blocking)
+{
+	struct bracket *b = a->bracket;
+	cl_event marker;
+
+	if (err) {
+		cancel(b);
+		return err;
+	}
+	if (!(b->edges & ACCESS_END)) {
+		bracket_put(b);
+		marker = NULL;
+	} else {
+		marker = mark_end(a, b);
+	}
+	if (blocking && marker)
+		next.clWaitForEvents(1, &marker);
+	event_give(marker, a->command, a->app_event);
+	return CL_SUCCESS;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions by name.  A driver's pointer would bypass the layer: for a function
+ * that the layer intercepts the answer is the layer's.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "command_buffer.h"
+#include "describe.h"
+#include "device.h"
+#include "intercept.h"
+#include "layer.h"
+
+struct named {
+	const char *name;
+	void *function;
+	size_t slot;
+};
+
+#define NAMED(f) { #f, (void *)layer_##f, LAYER_ENTRY(f) },
+
+static void *intercepted(const char *name)
+{
+	static const struct named list[] = { INTERCEPTED(NAMED) };
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		if (!strcmp(list[i].name, name))	/* without a next one ours must not be called */
+			return ((void *const *)&next)[list[i].slot] ? list[i].function : NULL;
+	return NULL;
+}
+
+/* What the application gets for a function that the driver has at @function. */
+static void *wrap(const char *name, void *function)
+{
+	void *ours = function ? intercepted(name) : NULL;
+
+	if (!ours && function)
+		ours = command_buffer_function(name);
+	return ours ? ours : function;
+}
+
+static bool takes_imports(const struct device *device)
+{
+	for (int type = 0; device && type < IMPORT_TYPES; type++)
+		if (device->way[type].ops)
+			return true;
+	return false;
+}
+
+static bool platform_takes_imports(cl_platform_id platform)
+{
+	cl_device_id *devices;
+	cl_uint count = 0;
+	bool takes = false;
+
+	if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count) || !count)
+		return false;
+	devices = calloc(count, sizeof(*devices));
+	if (devices && !next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices, NULL))
+		for (cl_uint i = 0; i < count && !takes; i++)
+			takes = takes_imports(device_get(devices[i]));
+	free(devices);
+	return takes;
+}
+
+/* One function for all platforms: it looks at the context when it is called. */
+void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
+{
+	if (name && !strcmp(name, "clImportMemoryARM"))
+		return (void *)layer_clImportMemoryARM;
+	if (name && !strcmp(name, DESCRIBE_FUNCTION))
+		return (void *)describe_device;
+	return name ? wrap(name, next.clGetExtensionFunctionAddress(name)) : NULL;
+}
+
+void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name)
+{
+	if (name && !strcmp(name, "clImportMemoryARM") && platform_takes_imports(platform))
+		return (void *)layer_clImportMemoryARM;
+	if (name && !strcmp(name, DESCRIBE_FUNCTION))
+		return (void *)describe_device;
+	if (!name)
+		return next.clGetExtensionFunctionAddressForPlatform(platform, name);
+	return wrap(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));
+}

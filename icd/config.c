@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/log.h"
+
+static cl_version version_read(void)
+{
+	const char *value = getenv("CLIMPORT_VERSION");
+
+	if (value && !strcmp(value, "1.1.0"))
+		return CL_MAKE_VERSION(1, 1, 0);
+	if (value && strcmp(value, "1.0.0"))
+		log_error("CLIMPORT_VERSION=%s is neither 1.0.0 nor 1.1.0: 1.0.0 is taken", value);
+	return CL_MAKE_VERSION(1, 0, 0);
+}
+
+cl_version config_version(void)
+{
+	static atomic_uint known;
+	cl_version version = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (!version) {
+		version = version_read();
+		atomic_store_explicit(&known, version, memory_order_relaxed);
+	}
+	return version;
+}
+
+bool config_host_access(void)
+{
+	return config_version() >= CL_MAKE_VERSION(1, 1, 0);
+}
+
+bool config_image2d_from_buffer(void)
+{
+	const char *value = getenv("CLIMPORT_IMAGE2D_FROM_BUFFER");
+
+	return value && !strcmp(value, "1");
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the environment asks of the layer; read once. */
+#ifndef ICD_CONFIG_H
+#define ICD_CONFIG_H
+
+#include <stdbool.h>
+
+#include "cl_compat.h"
+
+/* The version of cl_arm_import_memory: CLIMPORT_VERSION=1.0.0 (default) or 1.1.0. */
+cl_version config_version(void);
+
+/* From 1.1.0 on the host may access imported memory. */
+bool config_host_access(void);
+
+/*
+ * CLIMPORT_IMAGE2D_FROM_BUFFER=1: report cl_khr_image2d_from_buffer where 2D
+ * images on imports work, for programs (FFmpeg) that ask for the name.  The
+ * extension then holds for imported buffers only.
+ */
+bool config_image2d_from_buffer(void);
+
+#endif /* ICD_CONFIG_H */

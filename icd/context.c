@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "context.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "driver.h"
+#include "import/lock.h"
+#include "import/log.h"
+#include "intercept.h"
+#include "layer.h"
+#include "selftest.h"
+#include "table.h"
+
+enum tested { UNTESTED, PASSED, FAILED };
+
+struct context {
+	cl_context handle;
+	atomic_uint refs;	/* 1 for the table, and callers of context_get() */
+	atomic_int image_host_ptr;	/* enum tested */
+	context_notify_fn notify;
+	void *user_data;
+	size_t num_devices;
+	cl_device_id devices[];
+};
+
+static struct lock context_lock = LOCK_INIT;	/* the table; taken last */
+static struct table contexts = TABLE_INIT;	/* cl_context -> struct context */
+
+void context_put(struct context *context)
+{
+	if (context && atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) == 1)
+		free(context);
+}
+
+struct context *context_get(cl_context handle)
+{
+	struct context *context;
+
+	lock_acquire(&context_lock);
+	context = table_get(&contexts, handle);
+	if (context)
+		atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
+	lock_release(&context_lock);
+	return context;
+}
+
+/* @only: remove this record alone, NULL for any: the address may be another context's by now. */
+static void context_remove(cl_context handle, const struct context *only)
+{
+	struct context *context;
+
+	lock_acquire(&context_lock);
+	context = table_get(&contexts, handle);
+	if (context && (!only || context == only))
+		table_remove(&contexts, handle);
+	else
+		context = NULL;
+	lock_release(&context_lock);
+	context_put(context);
+}
+
+static void CL_CALLBACK context_destroyed(cl_context handle, void *record)
+{
+	context_remove(handle, record);
+	context_put(record);
+}
+
+/* OpenCL 3.0 tells when a context is gone; before, the last release is watched. */
+static void context_watch(struct context *context)
+{
+	if (!next.clSetContextDestructorCallback)
+		return;
+	atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
+	if (next.clSetContextDestructorCallback(context->handle, context_destroyed, context))
+		context_put(context);	/* a driver older than 3.0 */
+}
+
+static struct context *context_create(cl_context handle, context_notify_fn notify, void *user_data)
+{
+	struct context *context;
+	size_t size;
+
+	if (next.clGetContextInfo(handle, CL_CONTEXT_DEVICES, 0, NULL, &size))
+		return NULL;
+	context = calloc(1, sizeof(*context) + size);
+	if (!context)
+		return NULL;
+	if (next.clGetContextInfo(handle, CL_CONTEXT_DEVICES, size, context->devices, NULL)) {
+		free(context);
+		return NULL;
+	}
+	context->handle = handle;
+	context->refs = 1;
+	context->notify = notify;
+	context->user_data = user_data;
+	context->num_devices = size / sizeof(context->devices[0]);
+	return context;
+}
+
+/* A context that cannot be recorded works as ever; imports into it are refused. */
+static void context_add(cl_context handle, context_notify_fn notify, void *user_data)
+{
+	struct context *context = context_create(handle, notify, user_data);
+	bool added;
+
+	context_remove(handle, NULL);
+	if (!context)
+		return;
+	lock_acquire(&context_lock);
+	added = table_set(&contexts, handle, context);
+	lock_release(&context_lock);
+	if (added)
+		context_watch(context);
+	else
+		context_put(context);
+}
+
+cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties *properties, cl_uint num_devices,
+					     const cl_device_id *devices, context_notify_fn notify,
+					     void *user_data, cl_int *errcode_ret)
+{
+	cl_context context = next.clCreateContext(properties, num_devices, devices, notify, user_data,
+						  errcode_ret);
+
+	if (context)
+		context_add(context, notify, user_data);
+	return context;
+}
+
+cl_context CL_API_CALL layer_clCreateContextFromType(const cl_context_properties *properties,
+						     cl_device_type type, context_notify_fn notify,
+						     void *user_data, cl_int *errcode_ret)
+{
+	cl_context context = next.clCreateContextFromType(properties, type, notify, user_data, errcode_ret);
+
+	if (context)
+		context_add(context, notify, user_data);
+	return context;
+}
+
+/*
+ * With one reference left its only owner is giving it up: no other thread may
+ * retain it any more.  Objects that keep the context alive in the driver do not
+ * matter: the application's handle ends here.
+ */
+cl_int CL_API_CALL layer_clReleaseContext(cl_context context)
+{
+	cl_uint refs = 0;
+
+	if (table_get(&contexts, context) &&
+	    !next.clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof(refs), &refs, NULL) && refs == 1)
+		context_remove(context, NULL);
+	return next.clReleaseContext(context);
+}
+
+static const struct device *context_device(const struct context *context, size_t i)
+{
+	return device_get(context->devices[i]);
+}
+
+bool context_is_native(const struct context *context, enum import_type type)
+{
+	const struct device *device = context_device(context, 0);
+
+	return device && device->way[type].ops && !device->way[type].ops->create;
+}
+
+const struct driver_ops *context_way(const struct context *context, enum import_type type, size_t *align)
+{
+	const struct driver_ops *ops = NULL;
+
+	*align = 1;
+	for (size_t i = 0; i < context->num_devices; i++) {
+		const struct device *device = context_device(context, i);
+
+		if (!device || !device->way[type].ops) {
+			log_error("device %zu of the context takes no %s: %s", i, type_extension(type),
+				  device ? device->way[type].why : "its properties cannot be read");
+			return NULL;
+		}
+		if (ops && ops != device->way[type].ops) {
+			log_error("the devices of the context take %s in different ways", type_extension(type));
+			return NULL;
+		}
+		ops = device->way[type].ops;
+		*align = *align > device->way[type].align ? *align : device->way[type].align;
+	}
+	return ops;
+}
+
+cl_platform_id context_platform(const struct context *context)
+{
+	const struct device *device = context_device(context, 0);
+
+	return device ? device->platform : NULL;
+}
+
+bool context_image2d_from_buffer(const struct context *context)
+{
+	for (size_t i = 0; i < context->num_devices; i++) {
+		const struct device *device = context_device(context, i);
+
+		if (!device || !device->image2d_from_buffer)
+			return false;
+	}
+	return true;
+}
+
+bool context_image_host_ptr(struct context *context)
+{
+	int tested = atomic_load_explicit(&context->image_host_ptr, memory_order_relaxed);
+
+	if (tested == UNTESTED) {
+		tested = selftest_image_host_ptr(context->handle) ? PASSED : FAILED;
+		atomic_store_explicit(&context->image_host_ptr, tested, memory_order_relaxed);
+	}
+	return tested == PASSED;
+}
+
+void context_notify(const struct context *context, const char *function)
+{
+	char message[320];
+
+	if (!context || !context->notify)
+		return;
+	snprintf(message, sizeof(message), "%s: %s", function, log_last());
+	context->notify(message, NULL, 0, context->user_data);
+}

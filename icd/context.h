@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contexts that are alive, with what the layer has to know of them: their
+ * devices, and the callback that error messages go to.
+ */
+#ifndef ICD_CONTEXT_H
+#define ICD_CONTEXT_H
+
+#include "cl_compat.h"
+#include "device.h"
+
+typedef void(CL_CALLBACK *context_notify_fn)(const char *errinfo, const void *private_info, size_t cb,
+					     void *user_data);
+
+struct context;
+
+/**
+ * context_get - take a reference to the record of a context
+ *
+ * NULL for a handle that is no context, or no longer one; it is not
+ * dereferenced.  Any thread.  Drop with context_put().
+ */
+struct context *context_get(cl_context handle);
+void context_put(struct context *context);
+
+/* Whether the driver's own function serves this type on every device. */
+bool context_is_native(const struct context *context, enum import_type type);
+
+/**
+ * context_way - how all devices of a context take a type of memory
+ * @align: set to the alignment that all of them need
+ *
+ * Returns the way, or NULL, logged with the device and the reason.
+ */
+const struct driver_ops *context_way(const struct context *context, enum import_type type, size_t *align);
+
+/* The platform of a context. */
+cl_platform_id context_platform(const struct context *context);
+
+/* Whether the driver makes 2D images from buffers on every device itself. */
+bool context_image2d_from_buffer(const struct context *context);
+
+/* Whether 2D images over host memory are proved zero copy; tested on first use. */
+bool context_image_host_ptr(struct context *context);
+
+/* Sends this thread's last logged fault, with the function's name, to the context's callback. */
+void context_notify(const struct context *context, const char *function);
+
+#endif /* ICD_CONTEXT_H */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tool `climport info` prints.  Not an OpenCL interface. */
+#ifndef ICD_DESCRIBE_H
+#define ICD_DESCRIBE_H
+
+#include <stddef.h>
+
+#include <CL/cl.h>
+
+#define DESCRIBE_FUNCTION "climportDescribeDevice"
+
+/**
+ * describe_device - how a device takes a type of memory
+ * @import_type: CL_IMPORT_TYPE_HOST_ARM or CL_IMPORT_TYPE_DMA_BUF_ARM
+ * @way: set to the name of the way, or "refused"; static
+ * @why: set to a sentence
+ *
+ * Returns CL_SUCCESS, CL_INVALID_DEVICE or CL_INVALID_VALUE.
+ */
+cl_int CL_API_CALL describe_device(cl_device_id device, cl_uint import_type, const char **way,
+				   const char **why);
+
+typedef __typeof__(&describe_device) describe_device_fn;
+
+#endif /* ICD_DESCRIBE_H */

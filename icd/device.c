@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "import/lock.h"
+#include "import/log.h"
+#include "layer.h"
+#include "table.h"
+
+static struct lock device_lock = LOCK_INIT;	/* writes to devices; taken last */
+static struct table devices = TABLE_INIT;	/* root device -> struct device, never removed */
+
+bool has_word(const char *list, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = list; at && (at = strstr(at, name)); at += length)
+		if ((at == list || at[-1] == ' ') && (!at[length] || at[length] == ' '))
+			return true;
+	return false;
+}
+
+const char *type_extension(enum import_type type)
+{
+	static const char *const names[IMPORT_TYPES] = {
+		[IMPORT_HOST] = "cl_arm_import_memory_host",
+		[IMPORT_DMABUF] = "cl_arm_import_memory_dma_buf",
+	};
+
+	return names[type];
+}
+
+char *device_string(cl_device_id id, cl_device_info name)
+{
+	size_t size;
+	char *text;
+
+	if (next.clGetDeviceInfo(id, name, 0, NULL, &size))
+		return NULL;
+	text = calloc(1, size + 1);
+	if (text && next.clGetDeviceInfo(id, name, size, text, NULL)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* OpenCL 1.0 and 1.1 drivers know no sub-devices and fail the query. */
+static cl_device_id root_of(cl_device_id id)
+{
+	cl_device_id parent = NULL;
+
+	while (!next.clGetDeviceInfo(id, CL_DEVICE_PARENT_DEVICE, sizeof(parent), &parent, NULL) && parent)
+		id = parent;
+	return id;
+}
+
+static struct device *device_probe(cl_device_id id)
+{
+	struct device *device = calloc(1, sizeof(*device));
+	char *extensions;
+
+	if (!device)
+		return NULL;
+	device->id = id;
+	if (next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform), &device->platform, NULL)) {
+		free(device);
+		return NULL;
+	}
+	extensions = device_string(id, CL_DEVICE_EXTENSIONS);
+	device->image2d_from_buffer = has_word(extensions, "cl_khr_image2d_from_buffer");
+	driver_probe(device, extensions);
+	free(extensions);
+	return device;
+}
+
+/* Two threads may probe the same device at once; the first to get here wins. */
+static const struct device *device_publish(struct device *device)
+{
+	struct device *published;
+
+	lock_acquire(&device_lock);
+	published = table_get(&devices, device->id);
+	if (!published && table_set(&devices, device->id, device))
+		published = device;
+	lock_release(&device_lock);
+	if (published != device)
+		free(device);
+	return published;
+}
+
+const struct device *device_get(cl_device_id id)
+{
+	struct device *device = table_get(&devices, id);
+	cl_device_id root;
+
+	if (device || !id)
+		return device;
+	root = root_of(id);
+	device = table_get(&devices, root);
+	if (device)
+		return device;
+	device = device_probe(root);
+	return device ? device_publish(device) : NULL;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each device can do, found out once, on first use. */
+#ifndef ICD_DEVICE_H
+#define ICD_DEVICE_H
+
+#include <stdbool.h>
+
+#include "cl_compat.h"
+#include "import/import.h"
+
+struct driver_ops;
+
+/* How a device takes a type of memory. */
+struct way {
+	const struct driver_ops *ops;	/* NULL: not at all */
+	size_t align;			/* bytes; pointers and sizes that are proved zero copy */
+	char why[192];			/* a sentence: by what proof, or why not */
+};
+
+/* Never changed or freed once device_get() returned it. */
+struct device {
+	cl_device_id id;		/* a root device */
+	cl_platform_id platform;
+	struct way way[IMPORT_TYPES];
+	bool image2d_from_buffer;	/* the driver's own, on any buffer */
+};
+
+/**
+ * device_get - the record of a device; a sub-device has its root device's
+ *
+ * The first call for a device runs its self-test, on a context of its own.
+ * Any thread; holds no lock meanwhile.  NULL if @id is none or memory is out.
+ */
+const struct device *device_get(cl_device_id id);
+
+/**
+ * device_string - an information string of the driver, not this layer's
+ *
+ * Returns a string that the caller frees, or NULL.
+ */
+char *device_string(cl_device_id id, cl_device_info name);
+
+/* Whether a space-separated @list has the word @name. */
+bool has_word(const char *list, const char *name);
+
+/* The extension name for a type: "cl_arm_import_memory_host", ... */
+const char *type_extension(enum import_type type);
+
+#endif /* ICD_DEVICE_H */

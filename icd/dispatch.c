@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is not named in intercept.h is not touched, and costs nothing. */
+#include "intercept.h"
+#include "layer.h"
+
+#define ENTRY(f) .f = layer_##f,
+
+const struct _cl_icd_dispatch layer_dispatch = { INTERCEPTED(ENTRY) };

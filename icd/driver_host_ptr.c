@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CL_MEM_USE_HOST_PTR, where it is proved to be zero copy.  The specification
+ * lets a driver cache the memory, so only the self-test decides.
+ */
+#include <stdint.h>
+#include <stdio.h>
+
+#include "driver.h"
+#include "import/log.h"
+#include "layer.h"
+#include "selftest.h"
+
+static bool host_ptr_probe(const struct device *device, const char *extensions, enum import_type type,
+			   struct way *way)
+{
+	(void)extensions;
+	if (type != IMPORT_HOST) {	/* a mapped dma-buf is taken as the memory it is mapped to */
+		*way = device->way[IMPORT_HOST];
+		if (way->ops == &driver_host_ptr_ops)
+			return true;
+		way->ops = NULL;
+	}
+	way->align = selftest_host_ptr(device->id, way->why, sizeof(way->why));
+	return way->align;
+}
+
+static cl_mem host_ptr_create(cl_context context, cl_mem_flags flags, const struct import_region *region,
+			      cl_int *err)
+{
+	return next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, region->size, region->addr, err);
+}
+
+const struct driver_ops driver_host_ptr_ops = {
+	.name = "host_ptr",
+	.probe = host_ptr_probe,
+	.create = host_ptr_create,
+};

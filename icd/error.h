@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The only place where an errno becomes an OpenCL error. */
+#ifndef ICD_ERROR_H
+#define ICD_ERROR_H
+
+#include "cl_compat.h"
+
+/* @error: 0 or a negative errno of import/. */
+cl_int error_to_cl(int error);
+
+#endif /* ICD_ERROR_H */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events that stand for another command: the marker behind a bracketed command
+ * completes when access has ended, and is asked for the command's type and times.
+ */
+#ifndef ICD_EVENT_H
+#define ICD_EVENT_H
+
+#include "cl_compat.h"
+
+/**
+ * event_give - give an application the event of its command
+ * @marker: what completes for it; NULL if that is @command itself
+ * @command: what it says it is
+ * @out: set to the application's event; NULL if it wants none
+ *
+ * Takes over one reference to each event.
+ */
+void event_give(cl_event marker, cl_event command, cl_event *out);
+
+#endif /* ICD_EVENT_H */

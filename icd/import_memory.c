@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clImportMemoryARM. */
+#include <stdint.h>
+
+#include "config.h"
+#include "context.h"
+#include "driver.h"
+#include "error.h"
+#include "import/log.h"
+#include "intercept.h"
+#include "layer.h"
+#include "memobj.h"
+#include "properties.h"
+
+struct request {
+	struct properties properties;
+	cl_mem_flags flags;
+	struct import_desc desc;
+};
+
+static cl_int request_parse(cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory,
+			    size_t size, struct request *r)
+{
+	cl_int err = properties_parse(properties, &r->properties);
+
+	if (!err)
+		err = flags_parse(flags, &r->flags);
+	if (err)
+		return err;
+	if (!memory) {
+		log_error("memory is NULL");
+		return CL_INVALID_VALUE;
+	}
+	if (!size) {
+		log_error("size is 0");
+		return CL_INVALID_BUFFER_SIZE;
+	}
+	r->desc = (struct import_desc){ r->properties.type, memory, size, flags_access(r->flags) };
+	return CL_SUCCESS;
+}
+
+/* Revision 10: "Prior to the introduction of [the property] drivers always managed data consistency". */
+static bool keeps_consistent(const struct properties *p)
+{
+	if (p->consistency == CONSISTENCY_DEFAULT)
+		return !config_host_access();
+	return p->consistency == CONSISTENCY_RUNTIME;
+}
+
+static cl_int check_alignment(const struct import_region *region, size_t align)
+{
+	if (!(((uintptr_t)region->addr | region->size) & (align - 1)))
+		return CL_SUCCESS;
+	log_error("%zu bytes at %p: this device is zero copy only for multiples of %zu bytes", region->size,
+		  region->addr, align);
+	return CL_INVALID_OPERATION;
+}
+
+static cl_int record(cl_mem mem, cl_context context, struct import_region *region, bool consistent)
+{
+	const struct memobj like = {
+		.handle = mem, .context = context, .region = region,
+		.bracket = consistent && import_needs_bracket(region),
+	};
+	cl_int err = memobj_watch(mem, region);
+
+	return err ? err : memobj_add(&like);
+}
+
+static cl_mem create(cl_context context, const struct driver_ops *ops, const struct request *r,
+		     struct import_region *region, cl_int *err)
+{
+	cl_mem mem = ops->create(context, flags_restrict(r->flags, region->access), region, err);
+
+	if (!mem) {
+		log_error("the driver makes no buffer of %zu bytes: error %d", region->size, *err);
+		return NULL;
+	}
+	*err = record(mem, context, region, keeps_consistent(&r->properties));
+	if (!*err)
+		return mem;
+	next.clReleaseMemObject(mem);
+	return NULL;
+}
+
+static cl_mem import(cl_context handle, const struct context *context, const struct request *r, cl_int *err)
+{
+	const struct driver_ops *ops;
+	struct import_region *region;
+	cl_mem mem = NULL;
+	size_t align;
+
+	ops = context_way(context, r->properties.type, &align);
+	if (!ops) {
+		*err = CL_INVALID_PROPERTY;
+		return NULL;
+	}
+	*err = error_to_cl(import_get(&r->desc, &region));
+	if (*err)
+		return NULL;
+	*err = check_alignment(region, align);
+	if (!*err)
+		mem = create(handle, ops, r, region, err);
+	import_put(region);	/* the object holds it now, or nobody */
+	return mem;
+}
+
+/* The type that a list asks for; IMPORT_TYPES for one that only a driver can know. */
+static enum import_type peek_type(const cl_import_properties_arm *list)
+{
+	for (; list && *list; list += 2) {
+		if (*list != CL_IMPORT_TYPE_ARM)
+			continue;
+		if (list[1] == CL_IMPORT_TYPE_DMA_BUF_ARM)
+			return IMPORT_DMABUF;
+		return list[1] == CL_IMPORT_TYPE_HOST_ARM ? IMPORT_HOST : IMPORT_TYPES;
+	}
+	return IMPORT_HOST;
+}
+
+typedef __typeof__(&clImportMemoryARM) import_memory_fn;
+
+/* The driver's own function, where it serves this type. */
+static import_memory_fn native_function(const struct context *context,
+					const cl_import_properties_arm *properties)
+{
+	enum import_type type;
+
+	if (!context_is_native(context, IMPORT_HOST) && !context_is_native(context, IMPORT_DMABUF))
+		return NULL;
+	type = peek_type(properties);
+	if ((type < IMPORT_TYPES && !context_is_native(context, type)) ||
+	    !next.clGetExtensionFunctionAddressForPlatform)
+		return NULL;
+	return (import_memory_fn)next.clGetExtensionFunctionAddressForPlatform(context_platform(context),
+										   "clImportMemoryARM");
+}
+
+cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags,
+					   const cl_import_properties_arm *properties, void *memory,
+					   size_t size, cl_int *errcode_ret)
+{
+	struct context *context = context_get(handle);
+	import_memory_fn native = context ? native_function(context, properties) : NULL;
+	cl_int err = CL_INVALID_CONTEXT;
+	struct request r;
+	cl_mem mem = NULL;
+
+	if (native) {
+		context_put(context);
+		return native(handle, flags, properties, memory, size, errcode_ret);
+	}
+	if (context)
+		err = request_parse(flags, properties, memory, size, &r);
+	else
+		log_error("the context is none that was created through this layer, or it is gone");
+	if (!err)
+		mem = import(handle, context, &r, &err);
+	if (err)
+		context_notify(context, "clImportMemoryARM");
+	context_put(context);
+	if (errcode_ret)
+		*errcode_ret = err;
+	return mem;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Extension names.  A device has those of the types that work on it, a platform
+ * those of any of its devices: some programs look only at one of the two.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "device.h"
+#include "driver.h"
+#include "intercept.h"
+#include "layer.h"
+
+#define MAX_NAMES (IMPORT_TYPES + 2)
+
+struct names {
+	const char *name[MAX_NAMES];
+	cl_version version[MAX_NAMES];
+	size_t count;
+};
+
+static void names_add(struct names *names, const char *name, cl_version version)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if (!strcmp(names->name[i], name))
+			return;
+	names->name[names->count] = name;
+	names->version[names->count++] = version;
+}
+
+/* Images on imports, where the driver makes none itself. */
+static bool adds_image2d(const struct device *device)
+{
+	return config_image2d_from_buffer() && !device->image2d_from_buffer &&
+	       device->way[IMPORT_HOST].ops == &driver_host_ptr_ops;
+}
+
+static void names_of_device(struct names *names, const struct device *device)
+{
+	for (int type = 0; device && type < IMPORT_TYPES; type++) {
+		if (!device->way[type].ops || !device->way[type].ops->create)
+			continue;	/* the driver names its own */
+		names_add(names, "cl_arm_import_memory", config_version());
+		names_add(names, type_extension(type), config_version());
+	}
+	if (device && adds_image2d(device))
+		names_add(names, "cl_khr_image2d_from_buffer", CL_MAKE_VERSION(1, 0, 0));
+}
+
+static void names_of_platform(struct names *names, cl_platform_id platform)
+{
+	cl_device_id *devices;
+	cl_uint count = 0;
+
+	if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count) || !count)
+		return;
+	devices = calloc(count, sizeof(*devices));
+	if (devices && !next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices, NULL))
+		for (cl_uint i = 0; i < count; i++)
+			names_of_device(names, device_get(devices[i]));
+	free(devices);
+}
+
+/* One information query of the driver, whatever object it is of. */
+struct query {
+	cl_platform_id platform;
+	cl_device_id device;	/* NULL: of the platform */
+	cl_uint name;
+};
+
+static cl_int query_driver(const struct query *q, size_t size, void *value, size_t *size_ret)
+{
+	if (q->device)
+		return next.clGetDeviceInfo(q->device, q->name, size, value, size_ret);
+	return next.clGetPlatformInfo(q->platform, q->name, size, value, size_ret);
+}
+
+/* The driver's answer in @extra bytes more than it needs; the caller frees it. */
+static cl_int query_alloc(const struct query *q, size_t extra, char **answer, size_t *length)
+{
+	cl_int err = query_driver(q, 0, NULL, length);
+
+	if (err)
+		return err;
+	*answer = calloc(1, *length + extra);
+	if (!*answer)
+		return CL_OUT_OF_HOST_MEMORY;
+	err = query_driver(q, *length, *answer, NULL);
+	if (err)
+		free(*answer);
+	return err;
+}
+
+static cl_int deliver(const void *from, size_t length, size_t size, void *value, size_t *size_ret)
+{
+	if (value && size < length)
+		return CL_INVALID_VALUE;
+	if (value)
+		memcpy(value, from, length);
+	if (size_ret)
+		*size_ret = length;
+	return CL_SUCCESS;
+}
+
+static cl_int answer_string(const struct query *q, const struct names *names, size_t size, void *value,
+			    size_t *size_ret)
+{
+	size_t extra = 1, length;
+	char *text;
+	cl_int err;
+
+	for (size_t i = 0; i < names->count; i++)
+		extra += strlen(names->name[i]) + 1;
+	err = query_alloc(q, extra, &text, &length);
+	if (err)
+		return err;
+	for (size_t i = 0; i < names->count; i++) {
+		if (has_word(text, names->name[i]))
+			continue;
+		if (*text && text[strlen(text) - 1] != ' ')
+			strcat(text, " ");
+		strcat(text, names->name[i]);
+	}
+	err = deliver(text, strlen(text) + 1, size, value, size_ret);
+	free(text);
+	return err;
+}
+
+static bool has_name(const cl_name_version *list, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(list[i].name, name))
+			return true;
+	return false;
+}
+
+static cl_int answer_versions(const struct query *q, const struct names *names, size_t size, void *value,
+			      size_t *size_ret)
+{
+	cl_name_version *list;
+	size_t length, count;
+	char *bytes;
+	cl_int err = query_alloc(q, names->count * sizeof(*list), &bytes, &length);
+
+	if (err)
+		return err;
+	list = (cl_name_version *)bytes;
+	count = length / sizeof(*list);
+	for (size_t i = 0; i < names->count; i++) {
+		if (has_name(list, count, names->name[i]))
+			continue;
+		list[count].version = names->version[i];
+		strncpy(list[count++].name, names->name[i], sizeof(list->name) - 1);
+	}
+	err = deliver(list, count * sizeof(*list), size, value, size_ret);
+	free(list);
+	return err;
+}
+
+cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_info name, size_t size,
+					   void *value, size_t *size_ret)
+{
+	const struct query q = { platform, NULL, name };
+	struct names names = { .count = 0 };
+
+	if (name != CL_PLATFORM_EXTENSIONS && name != CL_PLATFORM_EXTENSIONS_WITH_VERSION_KHR)
+		return next.clGetPlatformInfo(platform, name, size, value, size_ret);
+	names_of_platform(&names, platform);
+	if (name == CL_PLATFORM_EXTENSIONS)
+		return answer_string(&q, &names, size, value, size_ret);
+	return answer_versions(&q, &names, size, value, size_ret);
+}
+
+/* Pixels; a CPU address and any pitch will do. */
+static cl_int answer_image_alignment(const struct query *q, size_t size, void *value, size_t *size_ret)
+{
+	const struct device *device = device_get(q->device);
+	const cl_uint one = 1;
+
+	if (!device || !adds_image2d(device))
+		return query_driver(q, size, value, size_ret);
+	return deliver(&one, sizeof(one), size, value, size_ret);
+}
+
+cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_info name, size_t size, void *value,
+					 size_t *size_ret)
+{
+	const struct query q = { NULL, device, name };
+	struct names names = { .count = 0 };
+
+	switch (device ? name : 0) {
+	case CL_DEVICE_EXTENSIONS:
+		names_of_device(&names, device_get(device));
+		return answer_string(&q, &names, size, value, size_ret);
+	case CL_DEVICE_EXTENSIONS_WITH_VERSION_KHR:
+		names_of_device(&names, device_get(device));
+		return answer_versions(&q, &names, size, value, size_ret);
+	case CL_DEVICE_IMAGE_PITCH_ALIGNMENT:
+	case CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT:
+		return answer_image_alignment(&q, size, value, size_ret);
+	}
+	return next.clGetDeviceInfo(device, name, size, value, size_ret);
+}

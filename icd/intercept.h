@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every function this layer intercepts, by the file that has it. */
+#ifndef ICD_INTERCEPT_H
+#define ICD_INTERCEPT_H
+
+#include "layer.h"
+
+#define INTERCEPTED(F)                                                         \
+	/* info.c */                                                           \
+	F(clGetPlatformInfo)                                                   \
+	F(clGetDeviceInfo)                                                     \
+	/* address.c */                                                        \
+	F(clGetExtensionFunctionAddress)                                       \
+	F(clGetExtensionFunctionAddressForPlatform)                            \
+	/* context.c */                                                        \
+	F(clCreateContext)                                                     \
+	F(clCreateContextFromType)                                             \
+	F(clReleaseContext)                                                    \
+	/* memobj.c */                                                         \
+	F(clRetainMemObject)                                                   \
+	F(clReleaseMemObject)                                                  \
+	F(clGetMemObjectInfo)                                                  \
+	F(clGetImageInfo)                                                      \
+	/* derive.c */                                                         \
+	F(clCreateSubBuffer)                                                   \
+	F(clCreateImage)                                                       \
+	F(clCreateImageWithProperties)                                         \
+	/* forbid.c */                                                         \
+	F(clEnqueueReadBuffer)                                                 \
+	F(clEnqueueWriteBuffer)                                                \
+	F(clEnqueueReadBufferRect)                                             \
+	F(clEnqueueWriteBufferRect)                                            \
+	F(clEnqueueCopyBuffer)                                                 \
+	F(clEnqueueCopyBufferRect)                                             \
+	F(clEnqueueFillBuffer)                                                 \
+	F(clEnqueueReadImage)                                                  \
+	F(clEnqueueWriteImage)                                                 \
+	F(clEnqueueCopyImage)                                                  \
+	F(clEnqueueCopyImageToBuffer)                                          \
+	F(clEnqueueCopyBufferToImage)                                          \
+	F(clEnqueueFillImage)                                                  \
+	F(clEnqueueMapBuffer)                                                  \
+	F(clEnqueueMapImage)                                                   \
+	F(clEnqueueUnmapMemObject)                                             \
+	/* kernel.c */                                                         \
+	F(clCreateKernel)                                                      \
+	F(clCreateKernelsInProgram)                                            \
+	F(clCloneKernel)                                                       \
+	F(clReleaseKernel)                                                     \
+	F(clSetKernelArg)                                                      \
+	F(clEnqueueNDRangeKernel)                                              \
+	F(clEnqueueTask)                                                       \
+	F(clEnqueueNativeKernel)                                               \
+	/* event.c */                                                          \
+	F(clRetainEvent)                                                       \
+	F(clReleaseEvent)                                                      \
+	F(clGetEventInfo)                                                      \
+	F(clGetEventProfilingInfo)
+
+/* Prototypes, of the types that the dispatch table has. */
+#define DECLARE(f) __typeof__(*next.f) layer_##f;
+INTERCEPTED(DECLARE)
+#undef DECLARE
+
+/* The extension's function: import_memory.c */
+cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context context, cl_mem_flags flags,
+					   const cl_import_properties_arm *properties, void *memory,
+					   size_t size, cl_int *errcode_ret);
+
+#endif /* ICD_INTERCEPT_H */

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "access.h"
+#include "import/lock.h"
+#include "import/log.h"
+#include "intercept.h"
+#include "layer.h"
+#include "table.h"
+
+struct arg {
+	cl_uint index;
+	cl_mem mem;
+};
+
+struct kernel {
+	size_t count;
+	struct arg args[];
+};
+
+static struct lock kernel_lock = LOCK_INIT;	/* the table and its records; memobj_lock may follow */
+static struct table kernels = TABLE_INIT;	/* cl_kernel -> struct kernel */
+static atomic_uint kernel_count;
+
+static bool kernel_live(void)
+{
+	return atomic_load_explicit(&kernel_count, memory_order_relaxed) != 0;
+}
+
+static void kernel_counted(void) REQUIRES(kernel_lock)
+{
+	atomic_store_explicit(&kernel_count, kernels.live, memory_order_relaxed);
+}
+
+/* A handle that is new, or about to go, has no arguments. */
+static void kernel_forget(cl_kernel kernel)
+{
+	if (!kernel_live() || !table_get(&kernels, kernel))
+		return;
+	lock_acquire(&kernel_lock);
+	free(table_remove(&kernels, kernel));
+	kernel_counted();
+	lock_release(&kernel_lock);
+}
+
+static struct kernel *kernel_without(const struct kernel *old, cl_uint index, size_t room)
+{
+	size_t count = old ? old->count : 0;
+	struct kernel *k = malloc(sizeof(*k) + (count + room) * sizeof(k->args[0]));
+
+	if (!k)
+		return NULL;
+	k->count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (old->args[i].index != index)
+			k->args[k->count++] = old->args[i];
+	return k;
+}
+
+/* Argument @index is now @mem, or no bracketed import if that is NULL. */
+static bool kernel_set(cl_kernel handle, cl_uint index, cl_mem mem) REQUIRES(kernel_lock)
+{
+	struct kernel *old = table_get(&kernels, handle);
+	struct kernel *k = kernel_without(old, index, 1);
+	bool kept = true;
+
+	if (!k)
+		return false;
+	if (mem)
+		k->args[k->count++] = (struct arg){ index, mem };
+	if (k->count)
+		kept = table_set(&kernels, handle, k);
+	else
+		table_remove(&kernels, handle);
+	if (!k->count || !kept)
+		free(k);
+	if (kept)
+		free(old);
+	kernel_counted();
+	return kept;
+}
+
+static bool is_bracketed(cl_mem mem)
+{
+	struct memobj *obj = memobj_get(mem);
+	bool bracket = obj && obj->bracket;
+
+	memobj_put(obj);
+	return bracket;
+}
+
+static cl_int kernel_note(cl_kernel kernel, cl_uint index, size_t size, const void *value)
+{
+	cl_mem mem = NULL;
+	bool kept;
+
+	if (size == sizeof(mem) && value)
+		memcpy(&mem, value, sizeof(mem));
+	if (!memobj_is_import(mem) || !is_bracketed(mem))
+		mem = NULL;
+	if (!mem && !table_get(&kernels, kernel))
+		return CL_SUCCESS;
+	lock_acquire(&kernel_lock);
+	kept = kernel_set(kernel, index, mem);
+	lock_release(&kernel_lock);
+	if (kept)
+		return CL_SUCCESS;
+	log_error("no memory to remember a kernel's dma-buf argument");
+	return CL_OUT_OF_HOST_MEMORY;
+}
+
+size_t kernel_imports(cl_kernel kernel, struct memobj ***objs)
+{
+	struct kernel *k;
+	size_t count = 0;
+
+	*objs = NULL;
+	if (!kernel_live() || !table_get(&kernels, kernel))
+		return 0;
+	lock_acquire(&kernel_lock);
+	k = table_get(&kernels, kernel);
+	if (k)
+		*objs = calloc(k->count, sizeof(**objs));
+	for (size_t i = 0; *objs && i < k->count; i++) {
+		struct memobj *obj = memobj_get(k->args[i].mem);
+
+		if (obj)
+			(*objs)[count++] = obj;
+	}
+	lock_release(&kernel_lock);
+	return count;
+}
+
+void kernel_imports_put(struct memobj **objs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		memobj_put(objs[i]);
+	free(objs);
+}
+
+cl_kernel CL_API_CALL layer_clCreateKernel(cl_program program, const char *name, cl_int *errcode_ret)
+{
+	cl_kernel kernel = next.clCreateKernel(program, name, errcode_ret);
+
+	kernel_forget(kernel);
+	return kernel;
+}
+
+cl_int CL_API_CALL layer_clCreateKernelsInProgram(cl_program program, cl_uint num_kernels, cl_kernel *out,
+						  cl_uint *num_kernels_ret)
+{
+	cl_uint count = 0;
+	cl_int err = next.clCreateKernelsInProgram(program, num_kernels, out, &count);
+
+	for (cl_uint i = 0; !err && out && i < count; i++)
+		kernel_forget(out[i]);
+	if (!err && num_kernels_ret)
+		*num_kernels_ret = count;
+	return err;
+}
+
+/* "The arguments of the clone are those of the source." */
+cl_kernel CL_API_CALL layer_clCloneKernel(cl_kernel source, cl_int *errcode_ret)
+{
+	cl_kernel kernel = next.clCloneKernel(source, errcode_ret);
+	struct kernel *k;
+	size_t count;
+
+	kernel_forget(kernel);
+	if (!kernel || !kernel_live())
+		return kernel;
+	lock_acquire(&kernel_lock);
+	k = table_get(&kernels, source);
+	count = k ? k->count : 0;
+	for (size_t i = 0; i < count; i++)
+		kernel_set(kernel, k->args[i].index, k->args[i].mem);
+	lock_release(&kernel_lock);
+	return kernel;
+}
+
+/*
+ * With one reference left its only owner gives it up.  Two threads that release
+ * the last two at once may leave a record behind; it goes when the address is a
+ * kernel's again.
+ */
+cl_int CL_API_CALL layer_clReleaseKernel(cl_kernel kernel)
+{
+	cl_uint refs = 0;
+
+	if (kernel_live() && table_get(&kernels, kernel) &&
+	    !next.clGetKernelInfo(kernel, CL_KERNEL_REFERENCE_COUNT, sizeof(refs), &refs, NULL) && refs == 1)
+		kernel_forget(kernel);
+	return next.clReleaseKernel(kernel);
+}
+
+cl_int CL_API_CALL layer_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void *value)
+{
+	cl_int err = next.clSetKernelArg(kernel, index, size, value);
+
+	if (err || !(memobj_live() || kernel_live()))
+		return err;
+	return kernel_note(kernel, index, size, value);
+}
+
+cl_int CL_API_CALL layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint work_dim,
+						const size_t *offset, const size_t *global,
+						const size_t *local, cl_uint num_wait, const cl_event *wait,
+						cl_event *event)
+{
+	struct memobj **objs;
+	size_t count = kernel_imports(kernel, &objs);
+	struct access a;
+	cl_int err;
+
+	access_none(&a, num_wait, wait, event);
+	if (!count)
+		return next.clEnqueueNDRangeKernel(queue, kernel, work_dim, offset, global, local, num_wait,
+						   wait, event);
+	err = access_begin(&a, queue, objs, count, ACCESS_BOTH);
+	kernel_imports_put(objs, count);
+	if (err)
+		return err;
+	err = next.clEnqueueNDRangeKernel(queue, kernel, work_dim, offset, global, local, a.num_wait, a.wait,
+					  a.event);
+	return access_end(&a, err, CL_FALSE);
+}
+
+cl_int CL_API_CALL layer_clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint num_wait,
+				       const cl_event *wait, cl_event *event)
+{
+	struct memobj **objs;
+	size_t count = kernel_imports(kernel, &objs);
+	struct access a;
+	cl_int err;
+
+	access_none(&a, num_wait, wait, event);
+	if (!count)
+		return next.clEnqueueTask(queue, kernel, num_wait, wait, event);
+	err = access_begin(&a, queue, objs, count, ACCESS_BOTH);
+	kernel_imports_put(objs, count);
+	if (err)
+		return err;
+	err = next.clEnqueueTask(queue, kernel, a.num_wait, a.wait, a.event);
+	return access_end(&a, err, CL_FALSE);
+}
+
+static size_t list_imports(const cl_mem *list, cl_uint count, struct memobj ***objs)
+{
+	*objs = list && memobj_live() && count ? calloc(count, sizeof(**objs)) : NULL;
+	for (cl_uint i = 0; *objs && i < count; i++)
+		(*objs)[i] = memobj_get(list[i]);
+	return *objs ? count : 0;
+}
+
+cl_int CL_API_CALL layer_clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK *function)(void *),
+					       void *args, size_t size, cl_uint num_mems, const cl_mem *mems,
+					       const void **mem_locations, cl_uint num_wait,
+					       const cl_event *wait, cl_event *event)
+{
+	struct memobj **objs;
+	size_t count = list_imports(mems, num_mems, &objs);
+	struct access a;
+	cl_int err;
+
+	access_none(&a, num_wait, wait, event);
+	err = access_begin(&a, queue, objs, count, ACCESS_BOTH);
+	kernel_imports_put(objs, count);
+	if (err)
+		return err;
+	err = next.clEnqueueNativeKernel(queue, function, args, size, num_mems, mems, mem_locations, a.num_wait,
+					 a.wait, a.event);
+	return access_end(&a, err, CL_FALSE);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The four entry points of an OpenCL layer: cl_loader_layers 1.0.  Nothing here
+ * calls OpenCL: the loader is in the middle of its own initialisation.
+ */
+#include "layer.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+struct _cl_icd_dispatch next;
+
+/* What the loader gets: layer_dispatch less the functions that the next layer lacks. */
+static struct _cl_icd_dispatch offered;
+
+EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value, size_t *size_ret)
+{
+	const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+
+	if (name != CL_LAYER_API_VERSION || (value && size < sizeof(version)))
+		return CL_INVALID_VALUE;
+	if (value)
+		memcpy(value, &version, sizeof(version));
+	if (size_ret)
+		*size_ret = sizeof(version);
+	return CL_SUCCESS;
+}
+
+/*
+ * "The table can contain NULL value entries": a slot is filled only where this
+ * layer has a function and the target has one to call.
+ */
+static void offer(size_t entries)
+{
+	void *slots[LAYER_ENTRIES] = { NULL }, *ours[LAYER_ENTRIES], *below[LAYER_ENTRIES];
+
+	memcpy(ours, &layer_dispatch, sizeof(ours));
+	memcpy(below, &next, sizeof(below));
+	for (size_t i = 0; i < entries; i++)
+		slots[i] = below[i] ? ours[i] : NULL;
+	memcpy(&offered, slots, sizeof(offered));
+}
+
+/* A loader that lists the library twice would make it call itself for ever. */
+static bool is_ours(const struct _cl_icd_dispatch *target)
+{
+	return target->clGetExtensionFunctionAddress == layer_dispatch.clGetExtensionFunctionAddress;
+}
+
+/* A table longer or shorter than the header's is no error: loaders and headers differ in age. */
+EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const struct _cl_icd_dispatch *target,
+				      cl_uint *num_entries_ret,
+				      const struct _cl_icd_dispatch **dispatch_ret)
+{
+	size_t entries = num_entries < LAYER_ENTRIES ? num_entries : LAYER_ENTRIES;
+
+	if (!target || !num_entries_ret || !dispatch_ret || num_entries < LAYER_MIN_ENTRIES ||
+	    is_ours(target))
+		return CL_INVALID_VALUE;
+	memset(&next, 0, sizeof(next));
+	memcpy(&next, target, entries * sizeof(void *));
+	offer(entries);
+	*num_entries_ret = entries;
+	*dispatch_ret = &offered;
+	return CL_SUCCESS;
+}
+
+/* cl_properties of newer headers is a cl_ulong, zero-terminated in a list; none is known here. */
+EXPORT cl_int CL_API_CALL clInitLayerWithProperties(cl_uint num_entries,
+						    const struct _cl_icd_dispatch *target,
+						    cl_uint *num_entries_ret,
+						    const struct _cl_icd_dispatch **dispatch_ret,
+						    const cl_properties *properties);
+
+EXPORT cl_int CL_API_CALL clInitLayerWithProperties(cl_uint num_entries,
+						    const struct _cl_icd_dispatch *target,
+						    cl_uint *num_entries_ret,
+						    const struct _cl_icd_dispatch **dispatch_ret,
+						    const cl_properties *properties)
+{
+	if (properties && *properties)
+		return CL_INVALID_PROPERTY;
+	return clInitLayer(num_entries, target, num_entries_ret, dispatch_ret);
+}
+
+/* The library stays loaded (-z nodelete): drivers may still call its callbacks. */
+EXPORT cl_int CL_API_CALL clDeinitLayer(void);
+
+EXPORT cl_int CL_API_CALL clDeinitLayer(void)
+{
+	return CL_SUCCESS;
+}

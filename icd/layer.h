@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The layer's place in the chain of dispatch tables. */
+#ifndef ICD_LAYER_H
+#define ICD_LAYER_H
+
+#include <stddef.h>
+
+#include "cl_compat.h"
+
+/* The functions below this layer.  Entries that the loader lacks are NULL. */
+extern struct _cl_icd_dispatch next;
+
+/* The functions of this layer.  Entries that are NULL fall through to the next. */
+extern const struct _cl_icd_dispatch layer_dispatch;
+
+#define LAYER_ENTRIES (sizeof(struct _cl_icd_dispatch) / sizeof(void *))
+
+/*
+ * What an import cannot do without must be there: the table has to reach
+ * OpenCL 1.2's clCreateImage.  Later entries are used where they are offered.
+ */
+#define LAYER_ENTRY(f) (offsetof(struct _cl_icd_dispatch, f) / sizeof(void *))
+#define LAYER_MIN_ENTRIES (LAYER_ENTRY(clCreateImage) + 1)
+
+#endif /* ICD_LAYER_H */

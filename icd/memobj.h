@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cl_mem objects that are imports, and those made from them.
+ *
+ * A record lives in the table as long as the application can name the object:
+ * it counts the application's references itself, from 1 at creation, and takes
+ * the record out before the driver's object can go.  So an address that the
+ * driver uses again never finds an old record, whatever the driver does with
+ * destructor callbacks.  Those decide only when the memory may go.
+ */
+#ifndef ICD_MEMOBJ_H
+#define ICD_MEMOBJ_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "cl_compat.h"
+#include "import/import.h"
+
+struct memobj {
+	cl_mem handle;
+	cl_context context;		/* of the import; its record may be gone */
+	struct import_region *region;	/* held */
+	size_t origin;			/* bytes from region->addr */
+	bool bracket;			/* use has to be bracketed: dma-buf, consistency kept by the runtime */
+	struct memobj *parent;		/* held; NULL for an import */
+	cl_mem retained;		/* a driver's object to be released with this one, or NULL */
+	bool hides_parent;		/* the driver does not know the parent: answered here */
+	atomic_uint refs;		/* holders of the record */
+	unsigned int handles;		/* application's references, and children; memobj_lock */
+};
+
+/* Records in the table.  While there are none, every call goes straight on. */
+extern atomic_uint memobj_count;
+
+static inline bool memobj_live(void)
+{
+	return atomic_load_explicit(&memobj_count, memory_order_relaxed) != 0;
+}
+
+/* No lock; nanoseconds. */
+bool memobj_is_import(cl_mem mem);
+
+/* A reference to the record of @mem, or NULL.  Drop with memobj_put(). */
+struct memobj *memobj_get(cl_mem mem);
+void memobj_put(struct memobj *obj);
+
+/**
+ * memobj_watch - hold a region until the driver has destroyed @mem
+ *
+ * Returns CL_SUCCESS or the driver's error; then nothing is held.
+ */
+cl_int memobj_watch(cl_mem mem, struct import_region *region);
+
+/**
+ * memobj_add - record an object that the application is about to get
+ * @like: its fields; @like->parent is held by the caller
+ *
+ * Holds like->region and like->parent.  The reference to like->retained is
+ * taken over on success only.
+ *
+ * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY.
+ */
+cl_int memobj_add(const struct memobj *like);
+
+#endif /* ICD_MEMOBJ_H */

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Imported memory: host pages and dma-bufs, checked and mapped once, held by
+ * every OpenCL object made from them.
+ *
+ * No OpenCL type appears here.  Functions return 0 or a negative errno; the one
+ * that finds a fault logs it with its exact cause (import/log.h).  icd/error.c
+ * says what each errno becomes.  All functions may be called from any thread.
+ */
+#ifndef IMPORT_IMPORT_H
+#define IMPORT_IMPORT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+struct import_ops;
+
+enum import_type {
+	IMPORT_HOST,
+	IMPORT_DMABUF,
+	IMPORT_TYPES,
+};
+
+enum import_access {
+	IMPORT_READ = 1 << 0,
+	IMPORT_WRITE = 1 << 1,
+};
+
+/* What the application asks for.  Borrowed for the duration of import_get(). */
+struct import_desc {
+	enum import_type type;
+	void *memory;		/* the memory, or the address of an int: its dma-buf descriptor */
+	size_t size;		/* bytes, not 0 */
+	unsigned int access;	/* what devices will do: enum import_access */
+};
+
+/* Memory that is held.  Set by pin() and, but for the count, not changed afterwards. */
+struct import_region {
+	const struct import_ops *ops;
+	atomic_uint refs;
+	void *addr;		/* CPU address of the first byte */
+	size_t size;		/* bytes that were asked for */
+	int fd;			/* own dma-buf descriptor, or -1 */
+	unsigned int access;	/* what the memory permits; for a dma-buf it may be less than asked for */
+	unsigned int wanted;	/* what was asked for */
+	struct import_region *prev, *next;	/* import/host.c: unaligned ranges */
+};
+
+/**
+ * import_get - check memory and hold it
+ * @desc: the memory
+ * @region: set on success; the caller drops it with import_put()
+ *
+ * May sleep.  A descriptor stays the caller's: it may be closed at once.
+ * Host memory stays the caller's too and must outlive the region.
+ *
+ * Returns 0, or
+ *   -EBADF   not a dma-buf descriptor, or no descriptor can be read at desc->memory
+ *   -ERANGE  desc->size exceeds the dma-buf, or the address space
+ *   -EFAULT  part of the host range is not mapped
+ *   -EACCES  the mapping does not permit desc->access
+ *   -EBUSY   shares a page with an unaligned host range of other access
+ *   -EOPNOTSUPP  the exporter of the dma-buf gives it no CPU mapping
+ *   -ENOMEM, -EMFILE, -EIO
+ */
+int import_get(const struct import_desc *desc, struct import_region **region);
+
+/* One more reference to a region that the caller holds. */
+void import_hold(struct import_region *region);
+
+/* Drops a reference; the last one unmaps.  @region may be NULL. */
+void import_put(struct import_region *region);
+
+/* Whether access from the CPU has to be bracketed at all: dma-bufs, not host memory. */
+int import_needs_bracket(const struct import_region *region);
+
+/*
+ * Brackets CPU access to a region that the kernel must keep coherent
+ * (DMA_BUF_IOCTL_SYNC; Documentation/driver-api/dma-buf.rst).  begin waits for
+ * the fences of the buffer.  Host regions need no bracket and return 0.
+ */
+int import_begin_access(struct import_region *region, unsigned int access);
+int import_end_access(struct import_region *region, unsigned int access);
+
+enum import_edge { IMPORT_BEGIN, IMPORT_END };
+
+/**
+ * import_bracket_async - begin or end access to several regions, off this thread
+ * @regions: @count regions, each with its access in @access; both are borrowed
+ *	until @done was called, the caller keeps its references that long
+ * @done: called once, on the worker thread, with 0 or the first negative errno;
+ *	regions that were begun before the error have been ended again
+ *
+ * For callbacks of drivers, which may not make calls that block.  A buffer
+ * whose fences are not signalled delays no other call.
+ *
+ * Returns 0, or -ENOMEM, -EAGAIN, -EMFILE if no worker could be started; @done is then not called.
+ */
+int import_bracket_async(enum import_edge edge, struct import_region *const *regions,
+			 const unsigned int *access, size_t count, void (*done)(void *arg, int error),
+			 void *arg);
+
+#endif /* IMPORT_IMPORT_H */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a kind of memory provides.  A new one is a file that defines such a
+ * table and a row for it in import.c.
+ */
+#ifndef IMPORT_OPS_H
+#define IMPORT_OPS_H
+
+#include "import.h"
+
+/* No lock is held around any call. */
+struct import_ops {
+	const char *name;
+
+	/* Fills region->addr, fd and access.  Undone by unpin. */
+	int (*pin)(const struct import_desc *desc, struct import_region *region);
+	void (*unpin)(struct import_region *region);
+
+	/* Optional, both or none: CPU access needs a bracket. */
+	int (*begin_access)(struct import_region *region, unsigned int access);
+	int (*end_access)(struct import_region *region, unsigned int access);
+
+	/* Optional: the poll(2) events of region->fd that say begin_access will not wait. */
+	short (*ready_events)(unsigned int access);
+};
+
+extern const struct import_ops import_host_ops;
+extern const struct import_ops import_dmabuf_ops;
+
+#endif /* IMPORT_OPS_H */

@@ -31,12 +31,12 @@ static void *intercepted(const char *name)
 }
 
 /* What the application gets for a function that the driver has at @function. */
-static void *wrap(const char *name, void *function)
+static void *wrap(cl_platform_id platform, const char *name, void *function)
 {
 	void *ours = function ? intercepted(name) : NULL;
 
 	if (!ours && function)
-		ours = command_buffer_function(name);
+		ours = command_buffer_function(platform, name);
 	return ours ? ours : function;
 }
 
@@ -71,7 +71,7 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 		return (void *)layer_clImportMemoryARM;
 	if (name && !strcmp(name, DESCRIBE_FUNCTION))
 		return (void *)describe_device;
-	return name ? wrap(name, next.clGetExtensionFunctionAddress(name)) : NULL;
+	return name ? wrap(NULL, name, next.clGetExtensionFunctionAddress(name)) : NULL;
 }
 
 void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name)
@@ -82,5 +82,5 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id 
 		return (void *)describe_device;
 	if (!name)
 		return next.clGetExtensionFunctionAddressForPlatform(platform, name);
-	return wrap(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));
+	return wrap(platform, name, next.clGetExtensionFunctionAddressForPlatform(platform, name));
 }

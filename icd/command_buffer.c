@@ -245,7 +245,7 @@ cl_int command_buffer_use(cl_command_buffer_khr handle, cl_mem first, cl_mem sec
 
 /* Arguments are taken when the command is recorded. */
 static cl_int CL_API_CALL ndrange_kernel(cl_command_buffer_khr buffer, cl_command_queue queue,
-					 const cl_ndrange_kernel_command_properties_khr *properties,
+					 const cl_properties *properties,
 					 cl_kernel kernel, cl_uint work_dim, const size_t *offset,
 					 const size_t *global, const size_t *local, cl_uint num_sync_points,
 					 const cl_sync_point_khr *sync_points, cl_sync_point_khr *sync_point,

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/dma-buf.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fake_dmabuf.h"
+#include "harness.h"
+#include "import/import.h"
+#include "import/log.h"
+
+#define PAGE 4096
+#define BOTH (IMPORT_READ | IMPORT_WRITE)
+
+static int get(int fd, size_t size, unsigned int access, struct import_region **region)
+{
+	const struct import_desc desc = { IMPORT_DMABUF, &fd, size, access };
+
+	*region = NULL;
+	return import_get(&desc, region);
+}
+
+TEST(mapped, "A dma-buf is mapped, and the descriptor stays the caller's.")
+{
+	int fd = fake_dmabuf_create(4 * PAGE, O_RDWR);
+	struct import_region *r;
+	char *other = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	EXPECT_EQ(get(fd, 3 * PAGE, BOTH, &r), 0);
+	EXPECT(r->fd != fd);
+	EXPECT_EQ(fcntl(r->fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	close(fd);
+	other[PAGE] = 42;
+	EXPECT_EQ(((char *)r->addr)[PAGE], 42);
+	import_put(r);
+	munmap(other, 4 * PAGE);
+}
+
+TEST(nothing_left, "A thousand imports leave no descriptor and no mapping behind.")
+{
+	int fd = fake_dmabuf_create(PAGE, O_RDWR), before = dup(0), after;
+	struct import_region *r;
+
+	close(before);
+	for (int i = 0; i < 1000; i++) {
+		EXPECT_EQ(get(fd, PAGE, BOTH, &r), 0);
+		import_put(r);
+		EXPECT_EQ(get(fd, PAGE + 1, BOTH, &r), -ERANGE);
+	}
+	after = dup(0);
+	close(after);
+	EXPECT_EQ(after, before);
+	close(fd);
+}
+
+TEST(read_only, "A read-only descriptor takes precedence over flags that ask for more.")
+{
+	int fd = fake_dmabuf_create(PAGE, O_RDONLY);
+	struct import_region *r;
+
+	EXPECT_EQ(get(fd, PAGE, BOTH, &r), 0);
+	EXPECT_EQ(r->access, IMPORT_READ);
+	import_put(r);
+	close(fd);
+}
+
+TEST(not_a_dmabuf, "Anything that is no dma-buf is named.")
+{
+	struct import_region *r;
+	int fds[2];
+
+	EXPECT_EQ(pipe(fds), 0);
+	EXPECT_EQ(get(fds[0], PAGE, BOTH, &r), -EBADF);
+	EXPECT(strstr(log_last(), "is not a dma-buf"));
+	close(fds[0]);
+	close(fds[1]);
+	EXPECT_EQ(get(fds[0], PAGE, BOTH, &r), -EBADF);
+	EXPECT_EQ(get(-1, PAGE, BOTH, &r), -EBADF);
+}
+
+TEST(by_value, "A descriptor that is passed by value is an error, not a crash.")
+{
+	const struct import_desc desc = { IMPORT_DMABUF, (void *)(intptr_t)5, PAGE, BOTH };
+	struct import_region *r;
+
+	EXPECT_EQ(import_get(&desc, &r), -EBADF);
+	EXPECT(strstr(log_last(), "address of an int"));
+}
+
+TEST(no_cpu_mapping, "An exporter without mmap: refused, the descriptor's duplicate closed.")
+{
+	int fd = fake_dmabuf_create(PAGE, O_RDWR), next = dup(0);
+	struct import_region *r;
+
+	close(next);
+	fake_dmabuf.mmap_error = ENODEV;
+	EXPECT_EQ(get(fd, PAGE, BOTH, &r), -EOPNOTSUPP);
+	fake_dmabuf.mmap_error = ENOMEM;
+	EXPECT_EQ(get(fd, PAGE, BOTH, &r), -ENOMEM);
+	fake_dmabuf.mmap_error = 0;
+	EXPECT_EQ(fcntl(next, F_GETFD), -1);
+	close(fd);
+}
+
+TEST(sync_flags, "Access says whether it reads or writes.")
+{
+	int fd = fake_dmabuf_create(PAGE, O_RDWR);
+	struct import_region *r;
+
+	EXPECT_EQ(get(fd, PAGE, BOTH, &r), 0);
+	EXPECT_EQ(import_needs_bracket(r), 1);
+	EXPECT_EQ(import_begin_access(r, IMPORT_READ), 0);
+	EXPECT_EQ(fake_dmabuf.last_flags, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ);
+	EXPECT_EQ(import_end_access(r, BOTH), 0);
+	EXPECT_EQ(fake_dmabuf.last_flags, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW);
+	import_put(r);
+	close(fd);
+}
+
+TEST(sync_interrupted, "DMA_BUF_IOCTL_SYNC is repeated when a signal interrupts it.")
+{
+	int fd = fake_dmabuf_create(PAGE, O_RDWR), starts = fake_dmabuf.starts;
+	struct import_region *r;
+
+	EXPECT_EQ(get(fd, PAGE, BOTH, &r), 0);
+	fake_dmabuf.interrupts = 3;
+	EXPECT_EQ(import_begin_access(r, BOTH), 0);
+	EXPECT_EQ(fake_dmabuf.starts, starts + 1);
+	fake_dmabuf.error = EIO;
+	EXPECT_EQ(import_begin_access(r, BOTH), -EIO);
+	fake_dmabuf.error = 0;
+	import_put(r);
+	close(fd);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "harness.h"
+#include "import/import.h"
+
+#define PAGE 4096
+#define BOTH (IMPORT_READ | IMPORT_WRITE)
+
+static char *memory(void)
+{
+	static char *p;
+
+	if (!p)
+		p = mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return p;
+}
+
+static int get(void *addr, size_t size, unsigned int access, struct import_region **region)
+{
+	const struct import_desc desc = { IMPORT_HOST, addr, size, access };
+
+	*region = NULL;
+	return import_get(&desc, region);
+}
+
+TEST(in_place, "A host region is the memory itself.")
+{
+	struct import_region *r;
+
+	EXPECT_EQ(get(memory() + 100, 300, BOTH, &r), 0);
+	EXPECT(r->addr == memory() + 100);
+	EXPECT_EQ(r->size, 300);
+	EXPECT_EQ(import_needs_bracket(r), 0);
+	EXPECT_EQ(import_begin_access(r, BOTH), 0);
+	import_put(r);
+}
+
+TEST(refused_outputs, "A refused range leaves the output alone.")
+{
+	struct import_region *r;
+
+	EXPECT_EQ(get((void *)8, 8, BOTH, &r), -EFAULT);
+	EXPECT(!r);
+}
+
+TEST(unaligned_same_flags, "Unaligned ranges of the same access may share pages.")
+{
+	struct import_region *a, *b;
+
+	EXPECT_EQ(get(memory() + 64, 64, BOTH, &a), 0);
+	EXPECT_EQ(get(memory() + 128, 64, BOTH, &b), 0);
+	import_put(a);
+	import_put(b);
+}
+
+TEST(unaligned_other_flags, "Two unaligned ranges of other access that share a page: an error.")
+{
+	struct import_region *a, *b;
+
+	EXPECT_EQ(get(memory() + 64, 64, BOTH, &a), 0);
+	EXPECT_EQ(get(memory() + 2048, 64, IMPORT_READ, &b), -EBUSY);
+	EXPECT_EQ(get(memory() + PAGE + 64, 64, IMPORT_READ, &b), 0);
+	import_put(b);
+	import_put(a);
+	EXPECT_EQ(get(memory() + 2048, 64, IMPORT_READ, &b), 0);
+	import_put(b);
+}
+
+TEST(unaligned_around, "A range that encloses another one shares its pages.")
+{
+	struct import_region *a, *b;
+
+	EXPECT_EQ(get(memory() + 5 * PAGE + 1, 2, IMPORT_READ, &a), 0);
+	EXPECT_EQ(get(memory() + 10, 10 * PAGE, BOTH, &b), -EBUSY);
+	import_put(a);
+	EXPECT_EQ(get(memory() + 10, 10 * PAGE, BOTH, &b), 0);
+	import_put(b);
+}
+
+TEST(aligned_is_free, "Aligned ranges share pages with anything.")
+{
+	struct import_region *a, *b;
+
+	EXPECT_EQ(get(memory(), 2 * PAGE, BOTH, &a), 0);
+	EXPECT_EQ(get(memory() + 64, 64, IMPORT_READ, &b), 0);
+	import_put(b);
+	import_put(a);
+}
+
+TEST(release_in_any_order, "The list of unaligned ranges survives any order of release.")
+{
+	struct import_region *r[4], *x;
+
+	for (int i = 0; i < 4; i++)
+		EXPECT_EQ(get(memory() + 64 * i + 1, 8, BOTH, &r[i]), 0);
+	import_put(r[1]);
+	import_put(r[3]);
+	import_put(r[0]);
+	EXPECT_EQ(get(memory() + 999, 8, IMPORT_READ, &x), -EBUSY);
+	import_put(r[2]);
+	EXPECT_EQ(get(memory() + 999, 8, IMPORT_READ, &x), 0);
+	import_put(x);
+}
+
+TEST(held_twice, "A region lives until its last reference is put.")
+{
+	struct import_region *a, *b;
+
+	EXPECT_EQ(get(memory() + 1, 8, BOTH, &a), 0);
+	import_hold(a);
+	import_put(a);
+	EXPECT_EQ(get(memory() + 9, 8, IMPORT_READ, &b), -EBUSY);
+	import_put(a);
+	EXPECT_EQ(get(memory() + 9, 8, IMPORT_READ, &b), 0);
+	import_put(b);
+	import_put(NULL);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "import/import.h"
+#include "import/log.h"
+#include "import/maps.h"
+
+#define PAGE 4096
+#define BOTH (IMPORT_READ | IMPORT_WRITE)
+
+static char *map(size_t pages, int prot)
+{
+	char *p = mmap(NULL, pages * PAGE, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(p != MAP_FAILED);
+	return p;
+}
+
+static int check(const void *addr, size_t size, unsigned int need)
+{
+	unsigned int have;
+
+	return maps_check(addr, size, need, &have);
+}
+
+TEST(whole_mapping, "A mapped range permits what its mapping permits.")
+{
+	char *p = map(4, PROT_READ | PROT_WRITE);
+	unsigned int have = 0;
+
+	EXPECT_EQ(maps_check(p, 4 * PAGE, BOTH, &have), 0);
+	EXPECT_EQ(have, BOTH);
+	munmap(p, 4 * PAGE);
+}
+
+TEST(odd_bytes, "A range need not start or end with a page.")
+{
+	char *p = map(2, PROT_READ | PROT_WRITE);
+
+	EXPECT_EQ(check(p + 1, 1, BOTH), 0);
+	EXPECT_EQ(check(p + 4095, 2, BOTH), 0);
+	EXPECT_EQ(check(p + 4097, 4095, BOTH), 0);
+	munmap(p, 2 * PAGE);
+}
+
+TEST(one_byte_too_many, "One byte behind the last mapping is a hole.")
+{
+	char *p = map(3, PROT_READ | PROT_WRITE);
+
+	munmap(p + 2 * PAGE, PAGE);
+	EXPECT_EQ(check(p, 2 * PAGE, BOTH), 0);
+	EXPECT_EQ(check(p, 2 * PAGE + 1, BOTH), -EFAULT);
+	munmap(p, 2 * PAGE);
+}
+
+TEST(hole_inside, "A hole anywhere is found, and named.")
+{
+	char *p = map(9, PROT_READ | PROT_WRITE), expected[64];
+
+	munmap(p + 5 * PAGE, PAGE);
+	EXPECT_EQ(check(p, 9 * PAGE, IMPORT_READ), -EFAULT);
+	snprintf(expected, sizeof(expected), "%#lx is not mapped", (unsigned long)(uintptr_t)(p + 5 * PAGE));
+	EXPECT(strstr(log_last(), expected));
+	munmap(p, 9 * PAGE);
+}
+
+TEST(several_mappings, "Neighbouring mappings of other protection are one range, of what all permit.")
+{
+	char *p = map(6, PROT_READ | PROT_WRITE);
+	unsigned int have = 0;
+
+	mprotect(p + 2 * PAGE, PAGE, PROT_READ);
+	EXPECT_EQ(maps_check(p, 6 * PAGE, IMPORT_READ, &have), 0);
+	EXPECT_EQ(have, IMPORT_READ);
+	EXPECT_EQ(check(p, 6 * PAGE, BOTH), -EACCES);
+	EXPECT_EQ(check(p, 2 * PAGE, BOTH), 0);
+	munmap(p, 6 * PAGE);
+}
+
+TEST(no_access, "PROT_NONE is mapped, but neither readable nor writable.")
+{
+	char *p = map(1, PROT_NONE);
+
+	EXPECT_EQ(check(p, PAGE, IMPORT_READ), -EACCES);
+	EXPECT_EQ(check(p, PAGE, IMPORT_WRITE), -EACCES);
+	munmap(p, PAGE);
+}
+
+TEST(wraps, "A range that leaves the address space is out of range.")
+{
+	char *p = map(1, PROT_READ | PROT_WRITE);
+
+	EXPECT_EQ(check(p, SIZE_MAX, IMPORT_READ), -ERANGE);
+	EXPECT_EQ(check((void *)(UINTPTR_MAX - 10), 100, IMPORT_READ), -ERANGE);
+	munmap(p, PAGE);
+}
+
+TEST(wild, "Wild pointers are holes.")
+{
+	EXPECT_EQ(check((void *)1, 1, IMPORT_READ), -EFAULT);
+	EXPECT_EQ(check((void *)(UINTPTR_MAX / 2), 100, IMPORT_READ), -EFAULT);
+	EXPECT_EQ(check((void *)(UINTPTR_MAX - 100), 50, IMPORT_READ), -EFAULT);
+}
+
+TEST(changes_are_seen, "A mapping that was checked before and changed since is checked anew.")
+{
+	char *p = map(1, PROT_READ | PROT_WRITE);
+
+	EXPECT_EQ(check(p, PAGE, BOTH), 0);
+	mprotect(p, PAGE, PROT_READ);
+	EXPECT_EQ(check(p, PAGE, BOTH), -EACCES);
+	munmap(p, PAGE);
+	EXPECT_EQ(check(p, PAGE, IMPORT_READ), -EFAULT);
+}
+
+TEST(child, "A child sees its own mappings, not its parent's.")
+{
+	char *p = map(1, PROT_READ | PROT_WRITE);
+	int status;
+	pid_t pid;
+
+	EXPECT_EQ(check(p, PAGE, BOTH), 0);
+	pid = fork();
+	if (!pid) {
+		munmap(p, PAGE);
+		_exit(check(p, PAGE, IMPORT_READ) == -EFAULT ? 0 : 1);
+	}
+	EXPECT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
+	munmap(p, PAGE);
+}
+
+TEST(descriptor_taken_away, "A program that closes descriptors it does not know loses none of its own.")
+{
+	char *p = map(1, PROT_READ | PROT_WRITE);
+	int mine;
+
+	EXPECT_EQ(check(p, PAGE, BOTH), 0);
+	for (int fd = 3; fd < 64; fd++)
+		close(fd);
+	mine = open("/dev/null", O_RDONLY);
+	for (int fd = mine; fd < 16; fd = dup(mine))
+		;
+	EXPECT_EQ(check(p, PAGE, BOTH), 0);
+	EXPECT(fcntl(mine, F_GETFD) >= 0);
+	munmap(p, PAGE);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fake_dmabuf.h"
+#include "harness.h"
+#include "import/import.h"
+
+#define PAGE 4096
+#define BOTH (IMPORT_READ | IMPORT_WRITE)
+
+struct result {
+	atomic_int calls;
+	atomic_int error;
+};
+
+static void done(void *arg, int error)
+{
+	struct result *r = arg;
+
+	r->error = error;
+	r->calls++;
+}
+
+/* True once @r was called; gives up after @ms milliseconds. */
+static int called(struct result *r, int ms)
+{
+	const struct timespec tick = { 0, 1000000 };
+
+	for (; ms > 0 && !r->calls; ms--)
+		nanosleep(&tick, NULL);
+	return r->calls;
+}
+
+static struct import_region *region(int *fd)
+{
+	struct import_region *r = NULL;
+	struct import_desc desc = { IMPORT_DMABUF, fd, PAGE, BOTH };
+
+	*fd = fake_dmabuf_create(PAGE, O_RDWR);
+	EXPECT_EQ(import_get(&desc, &r), 0);
+	return r;
+}
+
+static const unsigned int access_both[2] = { BOTH, BOTH };
+
+TEST(begin_and_end, "Every region is begun, then done is called once; the same for the end.")
+{
+	int fds[2], starts = fake_dmabuf.starts, ends = fake_dmabuf.ends;
+	struct import_region *regions[2] = { region(&fds[0]), region(&fds[1]) };
+	struct result begun = { 0 }, ended = { 0 };
+
+	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, regions, access_both, 2, done, &begun), 0);
+	EXPECT_EQ(called(&begun, 5000), 1);
+	EXPECT_EQ(begun.error, 0);
+	EXPECT_EQ(fake_dmabuf.starts, starts + 2);
+	EXPECT_EQ(import_bracket_async(IMPORT_END, regions, access_both, 2, done, &ended), 0);
+	EXPECT_EQ(called(&ended, 5000), 1);
+	EXPECT_EQ(fake_dmabuf.ends, ends + 2);
+	for (int i = 0; i < 2; i++) {
+		import_put(regions[i]);
+		close(fds[i]);
+	}
+}
+
+TEST(slow_fence, "A buffer whose fence is not signalled delays no other, and is begun when it is.")
+{
+	int slow_fd, fast_fd;
+	struct import_region *slow = region(&slow_fd), *fast = region(&fast_fd);
+	struct result slow_done = { 0 }, fast_done = { 0 };
+
+	fake_dmabuf.fence_fd = slow_fd;
+	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &slow, access_both, 1, done, &slow_done), 0);
+	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &fast, access_both, 1, done, &fast_done), 0);
+	EXPECT_EQ(called(&fast_done, 5000), 1);
+	EXPECT_EQ(called(&slow_done, 50), 0);
+	fake_dmabuf.fence_fd = -1;
+	EXPECT_EQ(called(&slow_done, 5000), 1);
+	import_put(slow);
+	import_put(fast);
+	close(slow_fd);
+	close(fast_fd);
+}
+
+TEST(failed_begin, "A begin that fails reports its error, and ends what it had begun.")
+{
+	int fd, starts = fake_dmabuf.starts;
+	struct import_region *r = region(&fd);
+	struct result failed = { 0 };
+
+	fake_dmabuf.error = EIO;
+	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, done, &failed), 0);
+	EXPECT_EQ(called(&failed, 5000), 1);
+	EXPECT_EQ(failed.error, -EIO);
+	fake_dmabuf.error = 0;
+	EXPECT_EQ(fake_dmabuf.starts, starts);
+	import_put(r);
+	close(fd);
+}
+
+static void *hammer(void *arg)
+{
+	struct import_region *r = arg;
+	struct result results[50] = { 0 };
+
+	for (int i = 0; i < 50; i++)
+		import_bracket_async(i & 1 ? IMPORT_END : IMPORT_BEGIN, &r, access_both, 1, done, &results[i]);
+	for (int i = 0; i < 50; i++)
+		if (called(&results[i], 5000) != 1 || results[i].error)
+			return (void *)1;
+	return NULL;
+}
+
+TEST(many_threads, "Eight threads get every answer once.")
+{
+	pthread_t threads[8];
+	void *failed, *any = NULL;
+	int fd;
+	struct import_region *r = region(&fd);
+
+	for (int i = 0; i < 8; i++)
+		EXPECT_EQ(pthread_create(&threads[i], NULL, hammer, r), 0);
+	for (int i = 0; i < 8; i++) {
+		pthread_join(threads[i], &failed);
+		any = failed ? failed : any;
+	}
+	EXPECT(!any);
+	import_put(r);
+	close(fd);
+}

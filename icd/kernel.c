@@ -131,6 +131,10 @@ size_t kernel_imports(cl_kernel kernel, struct memobj ***objs)
 			(*objs)[count++] = obj;
 	}
 	lock_release(&kernel_lock);
+	if (!count) {	/* objects that are gone */
+		free(*objs);
+		*objs = NULL;
+	}
 	return count;
 }
 

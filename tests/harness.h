@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TEST(name, "sentence of the specification") { ... }
+ *
+ * Runs all tests, or those named on the command line, and prints TAP; --list
+ * prints the table of sentences.  A test ends at its first failed check.  Exit
+ * status: 0, 1, or 77 when everything was skipped.
+ */
+#ifndef TESTS_HARNESS_H
+#define TESTS_HARNESS_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct test {
+	const char *name;
+	const char *says;
+	void (*run)(void);
+	struct test *next;
+};
+
+/* Tests run in the order of registration. */
+void test_register(struct test *test);
+struct test *test_first(void);
+
+/* Runs what argv names; a program with a main() of its own calls this. */
+int test_main(int argc, char **argv);
+
+_Noreturn void test_fail(const char *file, int line, const char *expr, long long got, long long want);
+
+/* @why is printed as the TAP skip reason. */
+_Noreturn void test_skip(const char *why, ...) __attribute__((format(printf, 1, 2)));
+
+#define TEST(id, sentence)                                                     \
+	static void test_##id(void);                                           \
+	__attribute__((constructor)) static void register_##id(void)          \
+	{                                                                      \
+		static struct test t = { #id, sentence, test_##id, NULL };     \
+		test_register(&t);                                             \
+	}                                                                      \
+	static void test_##id(void)
+
+#define EXPECT_EQ(got, want)                                                   \
+	do {                                                                   \
+		long long got_ = (long long)(got), want_ = (long long)(want);  \
+		if (got_ != want_)                                             \
+			test_fail(__FILE__, __LINE__, #got, got_, want_);      \
+	} while (0)
+
+#define EXPECT(condition) EXPECT_EQ(!!(condition), 1)
+
+#endif

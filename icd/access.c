@@ -2,6 +2,7 @@
 #include "access.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "error.h"
 #include "event.h"
@@ -16,17 +17,33 @@ enum state {
 /*
  * Held by the side that begins, until the gate is open, and by the side that
  * ends.  Callbacks of the driver and of import/'s worker run on their threads.
+ *
+ * Events are kept until the end: PoCL 3.1 aborts when a command fails whose
+ * event nobody holds any more.
  */
 struct bracket {
 	atomic_uint refs;
 	atomic_uint state;
+	atomic_uint waiting;	/* out-of-order queues: events of the wait list, and one while they are counted */
+	atomic_int wait_status;
 	unsigned int edges;
+	bool in_order;
 	cl_event gate, ended;	/* user events; NULL for an edge that is not asked for */
+	cl_event ready, command, marker;
+	cl_event *wait;		/* the application's list, and the gate */
 	cl_int status;		/* of the command, once it is done */
 	size_t count;
 	unsigned int *access;
 	struct import_region *regions[];
 };
+
+/* One more reference; NULL stays NULL. */
+static cl_event keep(cl_event event)
+{
+	if (event)
+		next.clRetainEvent(event);
+	return event;
+}
 
 static void release(cl_event event)
 {
@@ -40,8 +57,12 @@ static void bracket_put(struct bracket *b)
 		return;
 	for (size_t i = 0; i < b->count; i++)
 		import_put(b->regions[i]);
+	release(b->ready);
+	release(b->command);
+	release(b->marker);
 	release(b->gate);
 	release(b->ended);
+	free(b->wait);
 	free(b->access);
 	free(b);
 }
@@ -92,6 +113,15 @@ static void end_now(struct bracket *b)
 		import_end_access(b->regions[i], b->access[i]);
 }
 
+/* A driver may say CL_COMPLETE to the callback of a command that failed (PoCL 7). */
+static cl_int real_status(cl_event event, cl_int status)
+{
+	cl_int found = status;
+
+	next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(found), &found, NULL);
+	return found < 0 ? found : status;
+}
+
 /* Worker: access has begun, or could not. */
 static void on_begun(void *arg, int error)
 {
@@ -111,18 +141,38 @@ static void start_begin(struct bracket *b)
 		on_begun(b, error);
 }
 
-/* Driver: the wait list is complete, or one of its commands failed. */
-static void CL_CALLBACK on_ready(cl_event event, cl_int status, void *arg)
+/* The wait list is complete, or one of its commands failed. */
+static void open_gate(struct bracket *b, cl_int status)
 {
-	struct bracket *b = arg;
-
-	(void)event;
 	if (status >= 0) {
 		start_begin(b);
 		return;
 	}
 	next.clSetUserEventStatus(b->gate, status);
 	bracket_put(b);
+}
+
+/* Driver: the marker in front of the command. */
+static void CL_CALLBACK on_ready(cl_event event, cl_int status, void *arg)
+{
+	open_gate(arg, real_status(event, status));
+}
+
+static void count_down(struct bracket *b)
+{
+	if (atomic_fetch_sub(&b->waiting, 1) == 1)
+		open_gate(b, atomic_load(&b->wait_status));
+}
+
+/* Driver: an event of the wait list. */
+static void CL_CALLBACK on_waited(cl_event event, cl_int status, void *arg)
+{
+	struct bracket *b = arg;
+
+	status = real_status(event, status);
+	if (status < 0)
+		atomic_store(&b->wait_status, status);
+	count_down(b);
 }
 
 /* Worker: access has ended. */
@@ -141,8 +191,7 @@ static void CL_CALLBACK on_done(cl_event event, cl_int status, void *arg)
 	struct bracket *b = arg;
 	int error;
 
-	(void)event;
-	b->status = status;
+	b->status = real_status(event, status);
 	if (b->edges & ACCESS_BEGIN && !(atomic_load(&b->state) & BEGUN)) {
 		on_ended(b, 0);
 		return;
@@ -160,26 +209,46 @@ static bool is_in_order(cl_command_queue queue)
 	return !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
-/* Opens the gate when the command could run: now, or behind a marker. */
+static cl_int wait_behind_marker(const struct access *a, struct bracket *b)
+{
+	cl_int err = next.clEnqueueMarkerWithWaitList(a->queue, a->num_wait, a->wait, &b->ready);
+
+	if (!err)
+		err = next.clSetEventCallback(b->ready, CL_COMPLETE, on_ready, b);
+	if (err)
+		bracket_put(b);
+	return err;
+}
+
+/* Callbacks that are registered cannot be taken back: on an error they count down all the same. */
+static cl_int wait_for_list(const struct access *a, struct bracket *b)
+{
+	cl_int err = a->num_wait && !a->wait ? CL_INVALID_EVENT_WAIT_LIST : CL_SUCCESS;
+	cl_uint i = 0;
+
+	atomic_store(&b->waiting, a->num_wait + 1);
+	for (; !err && i < a->num_wait; i++)
+		err = next.clSetEventCallback(a->wait[i], CL_COMPLETE, on_waited, b);
+	if (err) {
+		atomic_fetch_or(&b->state, CANCELLED);
+		atomic_fetch_sub(&b->waiting, a->num_wait - (i ? i - 1 : 0));
+	}
+	count_down(b);
+	return err == CL_INVALID_EVENT ? CL_INVALID_EVENT_WAIT_LIST : err;
+}
+
+/*
+ * Opens the gate when the command could run: behind the commands in front of it
+ * where the queue is in order, else behind its wait list alone.
+ */
 static cl_int schedule_begin(const struct access *a, struct bracket *b)
 {
-	cl_event marker;
 	cl_int err;
 
 	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
-	if (!a->num_wait && !is_in_order(a->queue)) {
-		start_begin(b);
-		return CL_SUCCESS;
-	}
-	err = next.clEnqueueMarkerWithWaitList(a->queue, a->num_wait, a->wait, &marker);
-	if (!err) {
-		err = next.clSetEventCallback(marker, CL_COMPLETE, on_ready, b);
-		release(marker);
-	}
-	if (err) {
+	err = b->in_order ? wait_behind_marker(a, b) : wait_for_list(a, b);
+	if (err)
 		log_error("the driver does not say when the wait list is complete: error %d", err);
-		bracket_put(b);
-	}
 	return err;
 }
 
@@ -197,6 +266,23 @@ static cl_int create_events(struct bracket *b, cl_command_queue queue)
 	return err;
 }
 
+/*
+ * The command waits for the gate, and for the list itself: a driver that does
+ * not call back for commands that fail (PoCL 3.1) fails this one by itself.
+ */
+static cl_int gate_command(struct access *a, struct bracket *b)
+{
+	b->wait = calloc(a->num_wait + 1, sizeof(*b->wait));
+	if (!b->wait) {
+		log_error("no memory for a wait list");
+		return CL_OUT_OF_HOST_MEMORY;
+	}
+	if (a->wait)
+		memcpy(b->wait, a->wait, a->num_wait * sizeof(*b->wait));
+	b->wait[a->num_wait] = b->gate;
+	return CL_SUCCESS;
+}
+
 static cl_int prepare(struct access *a, struct bracket *b, cl_command_queue queue)
 {
 	cl_int err = create_events(b, queue);
@@ -204,12 +290,15 @@ static cl_int prepare(struct access *a, struct bracket *b, cl_command_queue queu
 	if (err)
 		return err;
 	a->queue = queue;
+	b->in_order = is_in_order(queue);
 	if (b->edges & ACCESS_BEGIN) {
-		err = schedule_begin(a, b);
+		err = gate_command(a, b);
+		if (!err)
+			err = schedule_begin(a, b);
 		if (err)
 			return err;
-		a->num_wait = 1;
-		a->wait = &b->gate;
+		a->num_wait++;
+		a->wait = b->wait;
 	}
 	a->app_event = a->event;
 	a->event = &a->command;
@@ -217,16 +306,29 @@ static cl_int prepare(struct access *a, struct bracket *b, cl_command_queue queu
 	return CL_SUCCESS;
 }
 
+/* The import of the first object that needs a bracket, or NULL. */
+static cl_mem bracketed_root(struct memobj *const *objs, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct memobj *obj = objs[i];
+
+		if (!obj || !obj->bracket)
+			continue;
+		while (obj->parent)
+			obj = obj->parent;
+		return obj->handle;
+	}
+	return NULL;
+}
+
 cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs, size_t count,
 		    unsigned int edges)
 {
 	struct bracket *b;
-	bool any = false;
 	cl_int err;
 
-	for (size_t i = 0; i < count; i++)
-		any |= objs[i] && objs[i]->bracket;
-	if (!any)
+	a->mem = bracketed_root(objs, count);
+	if (!a->mem)
 		return CL_SUCCESS;
 	if (!next.clEnqueueMarkerWithWaitList) {
 		log_error("the loader offers no OpenCL 1.2 markers, which dma-buf consistency needs");
@@ -249,6 +351,20 @@ static void cancel(struct bracket *b)
 	bracket_put(b);
 }
 
+/*
+ * A command that only waits for the end of access.  Out of order that is a
+ * migration to the device where the memory is: PoCL 3.1 takes a marker there for
+ * one without a wait list and can lose it.
+ */
+static cl_int enqueue_ended(const struct access *a, const struct bracket *b, cl_event *marker)
+{
+	const cl_event wait[] = { b->ended, a->command };
+
+	if (b->in_order || !next.clEnqueueMigrateMemObjects)
+		return next.clEnqueueMarkerWithWaitList(a->queue, 2, wait, marker);
+	return next.clEnqueueMigrateMemObjects(a->queue, 1, &a->mem, 0, 2, wait, marker);
+}
+
 /* The event behind the end of access; NULL if the driver makes none: it is enqueued all the same. */
 static cl_event mark_end(struct access *a, struct bracket *b)
 {
@@ -256,13 +372,15 @@ static cl_event mark_end(struct access *a, struct bracket *b)
 	cl_int err;
 
 	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+	b->command = keep(a->command);
 	err = next.clSetEventCallback(a->command, CL_COMPLETE, on_done, b);
 	if (err)
 		cancel(b);	/* its end cannot be seen: better too early than never */
 	else
-		err = next.clEnqueueMarkerWithWaitList(a->queue, 1, &b->ended, &marker);
+		err = enqueue_ended(a, b, &marker);
 	if (err)
 		log_error("the end of the command's dma-buf access is not part of its event: error %d", err);
+	b->marker = keep(marker);
 	bracket_put(b);
 	return marker;
 }

@@ -16,6 +16,9 @@
  *	command(gate) -> end -> user event "ended"
  *	marker(ended), which is the event that the application gets
  *
+ * (on an out-of-order queue the events of the wait list stand for the first
+ * marker, and a migration that moves nothing for the second)
+ *
  * so that access begins when the command is free to run, not when it is
  * enqueued, and has ended when the application's event completes.  Everything
  * happens in callbacks: no call waits, whoever completes the wait list.
@@ -43,6 +46,7 @@ struct access {
 
 	struct bracket *bracket;	/* NULL: nothing to do */
 	cl_command_queue queue;
+	cl_mem mem;			/* one of the imports */
 	cl_event *app_event;
 	cl_event command;
 };

@@ -13,8 +13,6 @@
 #include "selftest.h"
 #include "table.h"
 
-enum tested { UNTESTED, PASSED, FAILED };
-
 struct context {
 	cl_context handle;
 	atomic_uint refs;	/* 1 for the table, and callers of context_get() */
@@ -155,7 +153,7 @@ cl_int CL_API_CALL layer_clReleaseContext(cl_context context)
 	return next.clReleaseContext(context);
 }
 
-static const struct device *context_device(const struct context *context, size_t i)
+static struct device *context_device(const struct context *context, size_t i)
 {
 	return device_get(context->devices[i]);
 }
@@ -217,6 +215,20 @@ bool context_image_host_ptr(struct context *context)
 		atomic_store_explicit(&context->image_host_ptr, tested, memory_order_relaxed);
 	}
 	return tested == PASSED;
+}
+
+bool context_waits_for_user_events(const struct context *context)
+{
+	for (size_t i = 0; i < context->num_devices; i++) {
+		struct device *device = context_device(context, i);
+
+		if (device && device_waits_for_user_events(device))
+			continue;
+		log_error("dma-bufs cannot be kept consistent: clFinish of device %zu of the context does not "
+			  "wait for commands that wait for user events", i);
+		return false;
+	}
+	return true;
 }
 
 void context_notify(const struct context *context, const char *function)

@@ -8,6 +8,7 @@
 #include "import/lock.h"
 #include "import/log.h"
 #include "layer.h"
+#include "selftest.h"
 #include "table.h"
 
 static struct lock device_lock = LOCK_INIT;	/* writes to devices; taken last */
@@ -78,7 +79,7 @@ static struct device *device_probe(cl_device_id id)
 }
 
 /* Two threads may probe the same device at once; the first to get here wins. */
-static const struct device *device_publish(struct device *device)
+static struct device *device_publish(struct device *device)
 {
 	struct device *published;
 
@@ -92,7 +93,7 @@ static const struct device *device_publish(struct device *device)
 	return published;
 }
 
-const struct device *device_get(cl_device_id id)
+struct device *device_get(cl_device_id id)
 {
 	struct device *device = table_get(&devices, id);
 	cl_device_id root;
@@ -105,4 +106,15 @@ const struct device *device_get(cl_device_id id)
 		return device;
 	device = device_probe(root);
 	return device ? device_publish(device) : NULL;
+}
+
+bool device_waits_for_user_events(struct device *device)
+{
+	int tested = atomic_load_explicit(&device->user_events, memory_order_relaxed);
+
+	if (tested == UNTESTED) {
+		tested = selftest_user_event(device->id) ? PASSED : FAILED;
+		atomic_store_explicit(&device->user_events, tested, memory_order_relaxed);
+	}
+	return tested == PASSED;
 }

@@ -56,11 +56,24 @@ static cl_int check_alignment(const struct import_region *region, size_t align)
 	return CL_INVALID_OPERATION;
 }
 
-static cl_int record(cl_mem mem, cl_context context, struct import_region *region, bool consistent)
+static bool needs_bracket(const struct import_region *region, const struct request *r)
+{
+	return import_needs_bracket(region) && keeps_consistent(&r->properties);
+}
+
+static cl_int check_bracket(const struct context *context, const struct import_region *region,
+			    const struct request *r)
+{
+	if (!needs_bracket(region, r) || context_waits_for_user_events(context))
+		return CL_SUCCESS;
+	return CL_INVALID_OPERATION;
+}
+
+static cl_int record(cl_mem mem, cl_context context, struct import_region *region, bool bracket)
 {
 	const struct memobj like = {
 		.handle = mem, .context = context, .region = region,
-		.bracket = consistent && import_needs_bracket(region),
+		.bracket = bracket,
 	};
 	cl_int err = memobj_watch(mem, region);
 
@@ -76,7 +89,7 @@ static cl_mem create(cl_context context, const struct driver_ops *ops, const str
 		log_error("the driver makes no buffer of %zu bytes: error %d", region->size, *err);
 		return NULL;
 	}
-	*err = record(mem, context, region, keeps_consistent(&r->properties));
+	*err = record(mem, context, region, needs_bracket(region, r));
 	if (!*err)
 		return mem;
 	next.clReleaseMemObject(mem);
@@ -99,6 +112,8 @@ static cl_mem import(cl_context handle, const struct context *context, const str
 	if (*err)
 		return NULL;
 	*err = check_alignment(region, align);
+	if (!*err)
+		*err = check_bracket(context, region, r);
 	if (!*err)
 		mem = create(handle, ops, r, region, err);
 	import_put(region);	/* the object holds it now, or nobody */

@@ -2,6 +2,8 @@
 /*
  * Is CL_MEM_USE_HOST_PTR zero copy on a device?  Judged by data alone: nothing
  * is mapped, read or written through OpenCL.
+ *
+ * The tests make what they need and leave nothing behind.
  */
 #ifndef ICD_SELFTEST_H
 #define ICD_SELFTEST_H
@@ -26,5 +28,8 @@ size_t selftest_host_ptr(cl_device_id device, char *why, size_t size);
 
 /* The same for 2D images; every device of @context must pass. */
 bool selftest_image_host_ptr(cl_context context);
+
+/* Whether commands can wait for user events on a device.  Takes milliseconds. */
+bool selftest_user_event(cl_device_id device);
 
 #endif /* ICD_SELFTEST_H */

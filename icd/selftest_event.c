@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Does clFinish wait for commands that wait for user events?  PoCL's device
+ * "basic" returns too early and deadlocks afterwards (3.1).  A driver that fails
+ * may hang in anything that follows, so what was made for it is then left alone.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "layer.h"
+#include "selftest.h"
+
+#define PATIENCE_MS 10
+
+struct event_test {
+	cl_context context;
+	cl_command_queue queue;
+	cl_event gate, marker;
+	atomic_bool finished;
+	pthread_t thread;
+};
+
+static void *finish(void *arg)
+{
+	struct event_test *t = arg;
+
+	next.clFinish(t->queue);
+	atomic_store(&t->finished, true);
+	return NULL;
+}
+
+static bool setup(struct event_test *t, cl_device_id device)
+{
+	cl_int err;
+
+	t->context = next.clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+	if (!err)
+		t->queue = next.clCreateCommandQueue(t->context, device, 0, &err);
+	if (!err)
+		t->gate = next.clCreateUserEvent(t->context, &err);
+	if (!err)
+		err = next.clEnqueueMarkerWithWaitList(t->queue, 1, &t->gate, &t->marker);
+	return !err && !pthread_create(&t->thread, NULL, finish, t);
+}
+
+static void teardown(struct event_test *t)
+{
+	if (t->marker)
+		next.clReleaseEvent(t->marker);
+	if (t->gate)
+		next.clReleaseEvent(t->gate);
+	if (t->queue)
+		next.clReleaseCommandQueue(t->queue);
+	if (t->context)
+		next.clReleaseContext(t->context);
+	free(t);
+}
+
+static bool returns_early(struct event_test *t)
+{
+	const struct timespec tick = { 0, 1000000 };
+
+	for (int i = 0; i < PATIENCE_MS && !atomic_load(&t->finished); i++)
+		nanosleep(&tick, NULL);
+	return atomic_load(&t->finished);
+}
+
+bool selftest_user_event(cl_device_id device)
+{
+	struct event_test *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return false;
+	if (!setup(t, device)) {
+		teardown(t);
+		return false;
+	}
+	if (returns_early(t)) {
+		pthread_detach(t->thread);
+		return false;
+	}
+	next.clSetUserEventStatus(t->gate, CL_COMPLETE);
+	pthread_join(t->thread, NULL);
+	teardown(t);
+	return true;
+}

@@ -24,10 +24,7 @@ enum state {
 struct bracket {
 	atomic_uint refs;
 	atomic_uint state;
-	atomic_uint waiting;	/* out-of-order queues: events of the wait list, and one while they are counted */
-	atomic_int wait_status;
 	unsigned int edges;
-	bool in_order;
 	cl_event gate, ended;	/* user events; NULL for an edge that is not asked for */
 	cl_event ready, command, marker;
 	cl_event *wait;		/* the application's list, and the gate */
@@ -89,6 +86,22 @@ static unsigned int access_of(const struct import_region *region, unsigned int e
 	return edges & ACCESS_BY_HOST ? region->access : region->wanted & region->access;
 }
 
+/* An import and its sub-buffers are one region. */
+static bool bracket_has(const struct bracket *b, const struct import_region *region)
+{
+	for (size_t i = 0; i < b->count; i++)
+		if (b->regions[i] == region)
+			return true;
+	return false;
+}
+
+static void bracket_add(struct bracket *b, struct import_region *region, unsigned int access)
+{
+	b->access[b->count] = access;
+	b->regions[b->count++] = region;
+	import_hold(region);
+}
+
 static struct bracket *bracket_create(struct memobj *const *objs, size_t count, unsigned int edges)
 {
 	struct bracket *b = bracket_alloc(count, edges);
@@ -97,13 +110,9 @@ static struct bracket *bracket_create(struct memobj *const *objs, size_t count, 
 		log_error("no memory for a dma-buf bracket");
 		return NULL;
 	}
-	for (size_t i = 0; i < count; i++) {
-		if (!objs[i] || !objs[i]->bracket)
-			continue;
-		b->access[b->count] = access_of(objs[i]->region, edges);
-		b->regions[b->count++] = objs[i]->region;
-		import_hold(objs[i]->region);
-	}
+	for (size_t i = 0; i < count; i++)
+		if (objs[i] && objs[i]->bracket && !bracket_has(b, objs[i]->region))
+			bracket_add(b, objs[i]->region, access_of(objs[i]->region, edges));
 	return b;
 }
 
@@ -141,38 +150,18 @@ static void start_begin(struct bracket *b)
 		on_begun(b, error);
 }
 
-/* The wait list is complete, or one of its commands failed. */
-static void open_gate(struct bracket *b, cl_int status)
+/* Driver: the command could run now, or a command of its wait list failed. */
+static void CL_CALLBACK on_ready(cl_event event, cl_int status, void *arg)
 {
+	struct bracket *b = arg;
+
+	status = real_status(event, status);
 	if (status >= 0) {
 		start_begin(b);
 		return;
 	}
 	next.clSetUserEventStatus(b->gate, status);
 	bracket_put(b);
-}
-
-/* Driver: the marker in front of the command. */
-static void CL_CALLBACK on_ready(cl_event event, cl_int status, void *arg)
-{
-	open_gate(arg, real_status(event, status));
-}
-
-static void count_down(struct bracket *b)
-{
-	if (atomic_fetch_sub(&b->waiting, 1) == 1)
-		open_gate(b, atomic_load(&b->wait_status));
-}
-
-/* Driver: an event of the wait list. */
-static void CL_CALLBACK on_waited(cl_event event, cl_int status, void *arg)
-{
-	struct bracket *b = arg;
-
-	status = real_status(event, status);
-	if (status < 0)
-		atomic_store(&b->wait_status, status);
-	count_down(b);
 }
 
 /* Worker: access has ended. */
@@ -209,44 +198,29 @@ static bool is_in_order(cl_command_queue queue)
 	return !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
-static cl_int wait_behind_marker(const struct access *a, struct bracket *b)
-{
-	cl_int err = next.clEnqueueMarkerWithWaitList(a->queue, a->num_wait, a->wait, &b->ready);
-
-	if (!err)
-		err = next.clSetEventCallback(b->ready, CL_COMPLETE, on_ready, b);
-	if (err)
-		bracket_put(b);
-	return err;
-}
-
-/* Callbacks that are registered cannot be taken back: on an error they count down all the same. */
-static cl_int wait_for_list(const struct access *a, struct bracket *b)
-{
-	cl_int err = a->num_wait && !a->wait ? CL_INVALID_EVENT_WAIT_LIST : CL_SUCCESS;
-	cl_uint i = 0;
-
-	atomic_store(&b->waiting, a->num_wait + 1);
-	for (; !err && i < a->num_wait; i++)
-		err = next.clSetEventCallback(a->wait[i], CL_COMPLETE, on_waited, b);
-	if (err) {
-		atomic_fetch_or(&b->state, CANCELLED);
-		atomic_fetch_sub(&b->waiting, a->num_wait - (i ? i - 1 : 0));
-	}
-	count_down(b);
-	return err == CL_INVALID_EVENT ? CL_INVALID_EVENT_WAIT_LIST : err;
-}
-
 /*
- * Opens the gate when the command could run: behind the commands in front of it
- * where the queue is in order, else behind its wait list alone.
+ * A command that only waits.  Out of order that is a migration to the device
+ * where the memory is: it moves nothing, and keeps behind barriers.  PoCL takes
+ * a marker there for one without a wait list, and can lose it.
  */
+static cl_int enqueue_nothing(const struct access *a, cl_uint num_wait, const cl_event *wait, cl_event *event)
+{
+	if (is_in_order(a->queue))
+		return next.clEnqueueMarkerWithWaitList(a->queue, num_wait, wait, event);
+	return next.clEnqueueMigrateMemObjects(a->queue, 1, &a->mem, 0, num_wait, wait, event);
+}
+
+/* Opens the gate when the command could run. */
 static cl_int schedule_begin(const struct access *a, struct bracket *b)
 {
-	cl_int err;
+	cl_int err = enqueue_nothing(a, a->num_wait, a->wait, &b->ready);
 
-	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
-	err = b->in_order ? wait_behind_marker(a, b) : wait_for_list(a, b);
+	if (!err) {
+		atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+		err = next.clSetEventCallback(b->ready, CL_COMPLETE, on_ready, b);
+		if (err)
+			bracket_put(b);
+	}
 	if (err)
 		log_error("the driver does not say when the wait list is complete: error %d", err);
 	return err;
@@ -290,7 +264,6 @@ static cl_int prepare(struct access *a, struct bracket *b, cl_command_queue queu
 	if (err)
 		return err;
 	a->queue = queue;
-	b->in_order = is_in_order(queue);
 	if (b->edges & ACCESS_BEGIN) {
 		err = gate_command(a, b);
 		if (!err)
@@ -330,10 +303,6 @@ cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *con
 	a->mem = bracketed_root(objs, count);
 	if (!a->mem)
 		return CL_SUCCESS;
-	if (!next.clEnqueueMarkerWithWaitList) {
-		log_error("the loader offers no OpenCL 1.2 markers, which dma-buf consistency needs");
-		return CL_INVALID_OPERATION;
-	}
 	b = bracket_create(objs, count, edges);
 	if (!b)
 		return CL_OUT_OF_HOST_MEMORY;
@@ -351,23 +320,10 @@ static void cancel(struct bracket *b)
 	bracket_put(b);
 }
 
-/*
- * A command that only waits for the end of access.  Out of order that is a
- * migration to the device where the memory is: PoCL 3.1 takes a marker there for
- * one without a wait list and can lose it.
- */
-static cl_int enqueue_ended(const struct access *a, const struct bracket *b, cl_event *marker)
-{
-	const cl_event wait[] = { b->ended, a->command };
-
-	if (b->in_order || !next.clEnqueueMigrateMemObjects)
-		return next.clEnqueueMarkerWithWaitList(a->queue, 2, wait, marker);
-	return next.clEnqueueMigrateMemObjects(a->queue, 1, &a->mem, 0, 2, wait, marker);
-}
-
 /* The event behind the end of access; NULL if the driver makes none: it is enqueued all the same. */
 static cl_event mark_end(struct access *a, struct bracket *b)
 {
+	const cl_event wait[] = { b->ended, a->command };
 	cl_event marker = NULL;
 	cl_int err;
 
@@ -377,7 +333,7 @@ static cl_event mark_end(struct access *a, struct bracket *b)
 	if (err)
 		cancel(b);	/* its end cannot be seen: better too early than never */
 	else
-		err = enqueue_ended(a, b, &marker);
+		err = enqueue_nothing(a, 2, wait, &marker);
 	if (err)
 		log_error("the end of the command's dma-buf access is not part of its event: error %d", err);
 	b->marker = keep(marker);

@@ -16,8 +16,7 @@
  *	command(gate) -> end -> user event "ended"
  *	marker(ended), which is the event that the application gets
  *
- * (on an out-of-order queue the events of the wait list stand for the first
- * marker, and a migration that moves nothing for the second)
+ * (on an out-of-order queue a migration that moves nothing stands for each marker)
  *
  * so that access begins when the command is free to run, not when it is
  * enqueued, and has ended when the application's event completes.  Everything

@@ -17,7 +17,7 @@ struct command_buffer {
 	cl_command_queue queue;		/* the first one it was made for */
 	unsigned int handles;
 	size_t count;
-	cl_mem *imports;		/* bracketed ones that recorded kernels use, by handle */
+	struct memobj **imports;	/* bracketed ones that recorded commands use, held */
 };
 
 /* Platforms and command buffers; kernel_lock and memobj_lock may follow. */
@@ -184,29 +184,39 @@ static cl_int CL_API_CALL retain(cl_command_buffer_khr handle)
 	return driver ? driver(handle) : CL_INVALID_COMMAND_BUFFER_KHR;
 }
 
-static cl_int CL_API_CALL release(cl_command_buffer_khr handle)
+/* Before the driver's object can go, as in memobj.c. */
+static struct command_buffer *buffer_drop(cl_command_buffer_khr handle, void **driver)
 {
-	cl_int(CL_API_CALL *driver)(cl_command_buffer_khr) = NULL;
-	struct command_buffer *b;
+	struct command_buffer *b, *gone = NULL;
 
 	lock_acquire(&command_lock);
 	b = table_get(&buffers, handle);
 	if (b)
-		driver = b->functions->release;
-	if (b && !--b->handles) {
-		table_remove(&buffers, handle);
-		free(b->imports);
-		free(b);
-	}
+		*driver = b->functions->release;
+	if (b && !--b->handles)
+		gone = table_remove(&buffers, handle);
 	lock_release(&command_lock);
-	return driver ? driver(handle) : CL_INVALID_COMMAND_BUFFER_KHR;
+	return gone;
 }
 
-/* Adds the handles of those of @objs that need a bracket. */
+static cl_int CL_API_CALL release(cl_command_buffer_khr handle)
+{
+	cl_int(CL_API_CALL *driver)(cl_command_buffer_khr) = NULL;
+	struct command_buffer *gone = buffer_drop(handle, (void **)&driver);
+	cl_int err = driver ? driver(handle) : CL_INVALID_COMMAND_BUFFER_KHR;
+
+	if (gone) {
+		kernel_imports_put(gone->imports, gone->count);
+		free(gone);
+	}
+	return err;
+}
+
+/* Holds those of @objs that need a bracket. */
 static bool remember(cl_command_buffer_khr handle, struct memobj *const *objs, size_t count)
 {
 	struct command_buffer *b;
-	cl_mem *imports = NULL;
+	struct memobj **imports = NULL;
 
 	lock_acquire(&command_lock);
 	b = table_get(&buffers, handle);
@@ -216,7 +226,7 @@ static bool remember(cl_command_buffer_khr handle, struct memobj *const *objs, s
 		b->imports = imports;
 	for (size_t i = 0; imports && i < count; i++)
 		if (objs[i] && objs[i]->bracket)
-			imports[b->count++] = objs[i]->handle;
+			imports[b->count++] = memobj_hold(objs[i]);
 	lock_release(&command_lock);
 	return imports;
 }
@@ -268,7 +278,7 @@ static cl_int CL_API_CALL ndrange_kernel(cl_command_buffer_khr buffer, cl_comman
 		      sync_points, sync_point, mutable_handle);
 }
 
-/* The imports that @handle uses and that are alive, for kernel_imports_put(). */
+/* The imports that @handle uses, for kernel_imports_put(). */
 static size_t buffer_imports(cl_command_buffer_khr handle, struct memobj ***objs, cl_command_queue *queue)
 {
 	struct command_buffer *b;
@@ -279,12 +289,8 @@ static size_t buffer_imports(cl_command_buffer_khr handle, struct memobj ***objs
 	b = table_get(&buffers, handle);
 	if (b && b->count)
 		*objs = calloc(b->count, sizeof(**objs));
-	for (size_t i = 0; *objs && i < b->count; i++) {
-		struct memobj *obj = memobj_get(b->imports[i]);
-
-		if (obj)
-			(*objs)[count++] = obj;
-	}
+	for (; *objs && count < b->count; count++)
+		(*objs)[count] = memobj_hold(b->imports[count]);
 	if (b && !*queue)
 		*queue = b->queue;
 	lock_release(&command_lock);

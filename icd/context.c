@@ -68,11 +68,12 @@ static void CL_CALLBACK context_destroyed(cl_context handle, void *record)
 /* OpenCL 3.0 tells when a context is gone; before, the last release is watched. */
 static void context_watch(struct context *context)
 {
-	if (!next.clSetContextDestructorCallback)
+	if (!next.clSetContextDestructorCallback ||
+	    device_version(context->devices[0]) < CL_MAKE_VERSION(3, 0, 0))
 		return;
 	atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
 	if (next.clSetContextDestructorCallback(context->handle, context_destroyed, context))
-		context_put(context);	/* a driver older than 3.0 */
+		context_put(context);
 }
 
 static struct context *context_create(cl_context handle, context_notify_fn notify, void *user_data)
@@ -224,8 +225,8 @@ bool context_waits_for_user_events(const struct context *context)
 
 		if (device && device_waits_for_user_events(device))
 			continue;
-		log_error("dma-bufs cannot be kept consistent: clFinish of device %zu of the context does not "
-			  "wait for commands that wait for user events", i);
+		log_error("dma-bufs cannot be kept consistent: device %zu of the context does not support "
+			  "waiting for user events, or returns from clFinish before", i);
 		return false;
 	}
 	return true;

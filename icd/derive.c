@@ -130,17 +130,32 @@ static cl_int image_check(const struct image_request *r)
 	return CL_SUCCESS;
 }
 
-/* "image_row_pitch x image_height" may not exceed the buffer: asked of the image, which knows its pitch. */
-static cl_int image_check_size(cl_mem image, const struct image_request *r, cl_mem buffer)
+static cl_int refuse_pitch(size_t pitch, size_t width, size_t element)
 {
-	size_t pitch = 0, size = 0;
+	log_error("a row pitch of %zu bytes does not fit rows of %zu elements of %zu bytes", pitch, width, element);
+	return CL_INVALID_IMAGE_DESCRIPTOR;
+}
+
+/*
+ * The pitch must hold a row and be a multiple of the element, and
+ * "image_row_pitch x image_height" may not exceed the buffer: asked of the
+ * image, which knows its element's size and, if none was given, its pitch.
+ */
+static cl_int image_check_size(cl_mem image, const cl_image_desc *desc, cl_mem buffer)
+{
+	size_t pitch = 0, element = 0, size = 0;
 
 	if (next.clGetImageInfo(image, CL_IMAGE_ROW_PITCH, sizeof(pitch), &pitch, NULL) ||
-	    next.clGetMemObjectInfo(buffer, CL_MEM_SIZE, sizeof(size), &size, NULL))
+	    next.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof(element), &element, NULL) ||
+	    next.clGetMemObjectInfo(buffer, CL_MEM_SIZE, sizeof(size), &size, NULL) || !element)
 		return CL_OUT_OF_RESOURCES;
-	if (pitch && r->desc->image_height > size / pitch) {
-		log_error("%zu rows of %zu bytes exceed the %zu bytes of the buffer", r->desc->image_height,
-			  pitch, size);
+	if (desc->image_row_pitch)
+		pitch = desc->image_row_pitch;
+	if (pitch % element || pitch / element < desc->image_width)
+		return refuse_pitch(pitch, desc->image_width, element);
+	if (desc->image_height > size / pitch) {
+		log_error("%zu rows of %zu bytes exceed the %zu bytes of the buffer", desc->image_height, pitch,
+			  size);
 		return CL_INVALID_IMAGE_DESCRIPTOR;
 	}
 	return CL_SUCCESS;
@@ -159,7 +174,7 @@ static cl_mem image_over_memory(const struct image_request *r, struct memobj *pa
 		log_error("the driver makes no such 2D image over the import's memory: error %d", *err);
 		return NULL;
 	}
-	*err = image_check_size(image, r, parent->handle);
+	*err = image_check_size(image, &desc, parent->handle);
 	if (!*err)
 		*err = memobj_watch(image, parent->region);
 	if (!*err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,18 @@ char *device_string(cl_device_id id, cl_device_info name)
 		return NULL;
 	}
 	return text;
+}
+
+/* "OpenCL<space><major_version.minor_version><space><vendor-specific information>" */
+cl_version device_version(cl_device_id id)
+{
+	char *text = device_string(id, CL_DEVICE_VERSION);
+	unsigned int major = 1, minor = 0;
+
+	if (text && sscanf(text, "OpenCL %u.%u", &major, &minor) != 2)
+		log_debug("device version \"%s\" is taken for 1.0", text);
+	free(text);
+	return CL_MAKE_VERSION(major, minor, 0);
 }
 
 /* OpenCL 1.0 and 1.1 drivers know no sub-devices and fail the query. */

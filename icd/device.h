@@ -47,6 +47,9 @@ bool device_waits_for_user_events(struct device *device);
  */
 char *device_string(cl_device_id id, cl_device_info name);
 
+/* The OpenCL version of a device; what is newer than that must not be called for it. */
+cl_version device_version(cl_device_id id);
+
 /* Whether a space-separated @list has the word @name. */
 bool has_word(const char *list, const char *name);
 

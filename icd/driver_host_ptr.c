@@ -21,6 +21,10 @@ static bool host_ptr_probe(const struct device *device, const char *extensions, 
 			return true;
 		way->ops = NULL;
 	}
+	if (device_version(device->id) < CL_MAKE_VERSION(1, 1, 0)) {
+		snprintf(way->why, sizeof(way->why), "OpenCL 1.0 does not tell when a buffer's memory may go");
+		return false;
+	}
 	way->align = selftest_host_ptr(device->id, way->why, sizeof(way->why));
 	return way->align;
 }

@@ -3,7 +3,7 @@
  * "Prior to version 1.1.0, CL_INVALID_OPERATION when an imported memory object
  * has been passed to one of the following API functions": the sixteen below.
  *
- * A NULL queue goes to the driver, which has the error for it.
+ * A NULL queue goes to the driver, and an unknown one is asked of it first: it has the error for it.
  */
 #include "forbid.h"
 
@@ -56,9 +56,14 @@ static cl_int check(struct access *a, const char *function, cl_command_queue que
 		    struct memobj *const *objs, unsigned int edges)
 {
 	struct memobj *written = objs[1];
+	cl_context context;
+	cl_int err;
 
 	if (!objs[0] && !written)
 		return CL_SUCCESS;
+	err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
+	if (err)
+		return err;
 	if (!config_host_access())
 		return refuse(written ? written : objs[0], function);
 	if (written && !(written->region->access & IMPORT_WRITE))

@@ -19,6 +19,12 @@ bool memobj_is_import(cl_mem mem)
 	return table_get(&memobjs, mem) != NULL;
 }
 
+struct memobj *memobj_hold(struct memobj *obj)
+{
+	atomic_fetch_add_explicit(&obj->refs, 1, memory_order_relaxed);
+	return obj;
+}
+
 struct memobj *memobj_get(cl_mem mem)
 {
 	struct memobj *obj;
@@ -28,7 +34,7 @@ struct memobj *memobj_get(cl_mem mem)
 	lock_acquire(&memobj_lock);
 	obj = table_get(&memobjs, mem);
 	if (obj)
-		atomic_fetch_add_explicit(&obj->refs, 1, memory_order_relaxed);
+		memobj_hold(obj);
 	lock_release(&memobj_lock);
 	return obj;
 }
@@ -82,7 +88,7 @@ cl_int memobj_add(const struct memobj *like)
 	added = table_set(&memobjs, obj->handle, obj);
 	if (added && obj->parent) {
 		obj->parent->handles++;
-		atomic_fetch_add_explicit(&obj->parent->refs, 1, memory_order_relaxed);
+		memobj_hold(obj->parent);
 	}
 	atomic_store_explicit(&memobj_count, memobjs.live, memory_order_relaxed);
 	lock_release(&memobj_lock);

@@ -43,6 +43,7 @@ bool memobj_is_import(cl_mem mem);
 
 /* A reference to the record of @mem, or NULL.  Drop with memobj_put(). */
 struct memobj *memobj_get(cl_mem mem);
+struct memobj *memobj_hold(struct memobj *obj);
 void memobj_put(struct memobj *obj);
 
 /**

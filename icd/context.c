@@ -212,7 +212,7 @@ bool context_image_host_ptr(struct context *context)
 	int tested = atomic_load_explicit(&context->image_host_ptr, memory_order_relaxed);
 
 	if (tested == UNTESTED) {
-		tested = selftest_image_host_ptr(context->handle) ? PASSED : FAILED;
+		tested = selftest_image_host_ptr(context->handle);
 		atomic_store_explicit(&context->image_host_ptr, tested, memory_order_relaxed);
 	}
 	return tested == PASSED;

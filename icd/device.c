@@ -91,15 +91,26 @@ static struct device *device_probe(cl_device_id id)
 	return device;
 }
 
-/* Two threads may probe the same device at once; the first to get here wins. */
+static bool is_conclusive(const struct device *device)
+{
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		if (device->way[type].untested)
+			return false;
+	return true;
+}
+
+/* Two threads may probe the same device at once; the first that is conclusive stays. */
 static struct device *device_publish(struct device *device)
 {
 	struct device *published;
 
 	lock_acquire(&device_lock);
 	published = table_get(&devices, device->id);
-	if (!published && table_set(&devices, device->id, device))
-		published = device;
+	if (!published || !is_conclusive(published)) {
+		device->older = published;
+		if (table_set(&devices, device->id, device))
+			published = device;
+	}
 	lock_release(&device_lock);
 	if (published != device)
 		free(device);
@@ -111,11 +122,11 @@ struct device *device_get(cl_device_id id)
 	struct device *device = table_get(&devices, id);
 	cl_device_id root;
 
-	if (device || !id)
+	if (!id || (device && is_conclusive(device)))
 		return device;
 	root = root_of(id);
 	device = table_get(&devices, root);
-	if (device)
+	if (device && is_conclusive(device))
 		return device;
 	device = device_probe(root);
 	return device ? device_publish(device) : NULL;
@@ -126,7 +137,7 @@ bool device_waits_for_user_events(struct device *device)
 	int tested = atomic_load_explicit(&device->user_events, memory_order_relaxed);
 
 	if (tested == UNTESTED) {
-		tested = selftest_user_event(device->id) ? PASSED : FAILED;
+		tested = selftest_user_event(device->id);
 		atomic_store_explicit(&device->user_events, tested, memory_order_relaxed);
 	}
 	return tested == PASSED;

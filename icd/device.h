@@ -15,6 +15,7 @@ struct driver_ops;
 struct way {
 	const struct driver_ops *ops;	/* NULL: not at all */
 	size_t align;			/* bytes; pointers and sizes that are proved zero copy */
+	bool untested;			/* for want of memory, say: to be asked again */
 	char why[192];			/* a sentence: by what proof, or why not */
 };
 
@@ -22,12 +23,12 @@ struct way {
 struct device {
 	cl_device_id id;		/* a root device */
 	cl_platform_id platform;
+	struct device *older;		/* records that were not conclusive; others may hold them */
 	struct way way[IMPORT_TYPES];
 	bool image2d_from_buffer;	/* the driver's own, on any buffer */
 	atomic_int user_events;		/* enum tested: device_waits_for_user_events() */
 };
 
-enum tested { UNTESTED, PASSED, FAILED };
 
 /**
  * device_get - the record of a device; a sub-device has its root device's

@@ -11,22 +11,29 @@
 #include "layer.h"
 #include "selftest.h"
 
-static bool host_ptr_probe(const struct device *device, const char *extensions, enum import_type type,
-			   struct way *way)
+static bool host_ptr_test(const struct device *device, struct way *way)
 {
-	(void)extensions;
-	if (type != IMPORT_HOST) {	/* a mapped dma-buf is taken as the memory it is mapped to */
-		*way = device->way[IMPORT_HOST];
-		if (way->ops == &driver_host_ptr_ops)
-			return true;
-		way->ops = NULL;
-	}
+	enum tested found;
+
 	if (device_version(device->id) < CL_MAKE_VERSION(1, 1, 0)) {
 		snprintf(way->why, sizeof(way->why), "OpenCL 1.0 does not tell when a buffer's memory may go");
 		return false;
 	}
-	way->align = selftest_host_ptr(device->id, way->why, sizeof(way->why));
-	return way->align;
+	found = selftest_host_ptr(device->id, &way->align, way->why, sizeof(way->why));
+	way->untested = found == UNTESTED;
+	return found == PASSED;
+}
+
+/* A mapped dma-buf is taken as the memory that it is mapped to: one test serves both. */
+static bool host_ptr_probe(const struct device *device, const char *extensions, enum import_type type,
+			   struct way *way)
+{
+	(void)extensions;
+	if (type == IMPORT_HOST || device->way[IMPORT_HOST].ops == &driver_native_ops)
+		return host_ptr_test(device, way);
+	*way = device->way[IMPORT_HOST];
+	way->ops = NULL;
+	return device->way[IMPORT_HOST].ops;
 }
 
 static cl_mem host_ptr_create(cl_context context, cl_mem_flags flags, const struct import_region *region,

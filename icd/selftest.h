@@ -13,23 +13,25 @@
 
 #include "cl_compat.h"
 
+/* What a test found.  UNTESTED: it could not run this time, for want of memory perhaps. */
+enum tested { UNTESTED, PASSED, FAILED };
+
 /**
- * selftest_host_ptr - run the test for buffers
+ * selftest_host_ptr - test buffers
+ * @align: set to the alignment in bytes of pointers and sizes that passed: 1, 64
+ *	or a page
  * @why: set to a sentence, with the result or the reason
  *
  * Two buffers over the same memory.  A kernel writes through one and reads
  * through the other: a driver that copies around each kernel fails that.  The
  * host changes the memory and looks at it, after the first use as well.
- *
- * Returns the alignment in bytes of pointers and sizes that passed (1, 64 or a
- * page), or 0 if none did.
  */
-size_t selftest_host_ptr(cl_device_id device, char *why, size_t size);
+enum tested selftest_host_ptr(cl_device_id device, size_t *align, char *why, size_t size);
 
 /* The same for 2D images; every device of @context must pass. */
-bool selftest_image_host_ptr(cl_context context);
+enum tested selftest_image_host_ptr(cl_context context);
 
 /* Whether commands can wait for user events on a device.  Takes milliseconds. */
-bool selftest_user_event(cl_device_id device);
+enum tested selftest_user_event(cl_device_id device);
 
 #endif /* ICD_SELFTEST_H */

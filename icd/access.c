@@ -11,7 +11,7 @@
 
 enum state {
 	BEGUN = 1 << 0,
-	CANCELLED = 1 << 1,	/* the command was not enqueued */
+	CANCELLED = 1 << 1, /* the command was not enqueued */
 };
 
 /*
@@ -25,10 +25,10 @@ struct bracket {
 	atomic_uint refs;
 	atomic_uint state;
 	unsigned int edges;
-	cl_event gate, ended;	/* user events; NULL for an edge that is not asked for */
+	cl_event gate, ended; /* user events; NULL for an edge that is not asked for */
 	cl_event ready, command, marker;
-	cl_event *wait;		/* the application's list, and the gate */
-	cl_int status;		/* of the command, once it is done */
+	cl_event *wait; /* the application's list, and the gate */
+	cl_int status;	/* of the command, once it is done */
 	size_t count;
 	unsigned int *access;
 	struct import_region *regions[];
@@ -144,7 +144,8 @@ static void on_begun(void *arg, int error)
 
 static void start_begin(struct bracket *b)
 {
-	int error = import_bracket_async(IMPORT_BEGIN, b->regions, b->access, b->count, on_begun, b);
+	int error =
+		import_bracket_async(IMPORT_BEGIN, b->regions, b->access, b->count, on_begun, b);
 
 	if (error)
 		on_begun(b, error);
@@ -194,7 +195,8 @@ static bool is_in_order(cl_command_queue queue)
 {
 	cl_command_queue_properties properties = 0;
 
-	next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties, NULL);
+	next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties,
+				   NULL);
 	return !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
@@ -203,7 +205,8 @@ static bool is_in_order(cl_command_queue queue)
  * where the memory is: it moves nothing, and keeps behind barriers.  PoCL takes
  * a marker there for one without a wait list, and can lose it.
  */
-static cl_int enqueue_nothing(const struct access *a, cl_uint num_wait, const cl_event *wait, cl_event *event)
+static cl_int enqueue_nothing(const struct access *a, cl_uint num_wait, const cl_event *wait,
+			      cl_event *event)
 {
 	if (is_in_order(a->queue))
 		return next.clEnqueueMarkerWithWaitList(a->queue, num_wait, wait, event);
@@ -229,7 +232,8 @@ static cl_int schedule_begin(const struct access *a, struct bracket *b)
 static cl_int create_events(struct bracket *b, cl_command_queue queue)
 {
 	cl_context context;
-	cl_int err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
+	cl_int err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context,
+						NULL);
 
 	if (!err && b->edges & ACCESS_BEGIN)
 		b->gate = next.clCreateUserEvent(context, &err);
@@ -294,8 +298,8 @@ static cl_mem bracketed_root(struct memobj *const *objs, size_t count)
 	return NULL;
 }
 
-cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs, size_t count,
-		    unsigned int edges)
+cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs,
+		    size_t count, unsigned int edges)
 {
 	struct bracket *b;
 	cl_int err;
@@ -331,11 +335,13 @@ static cl_event mark_end(struct access *a, struct bracket *b)
 	b->command = keep(a->command);
 	err = next.clSetEventCallback(a->command, CL_COMPLETE, on_done, b);
 	if (err)
-		cancel(b);	/* its end cannot be seen: better too early than never */
+		cancel(b); /* its end cannot be seen: better too early than never */
 	else
 		err = enqueue_nothing(a, 2, wait, &marker);
 	if (err)
-		log_error("the end of the command's dma-buf access is not part of its event: error %d", err);
+		log_error("the end of the command's dma-buf access is not part of its event: error "
+			  "%d",
+			  err);
 	b->marker = keep(marker);
 	bracket_put(b);
 	return marker;

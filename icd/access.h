@@ -34,7 +34,8 @@ enum access_edges {
 	ACCESS_BEGIN = 1 << 0,
 	ACCESS_END = 1 << 1,
 	ACCESS_BOTH = ACCESS_BEGIN | ACCESS_END,
-	ACCESS_BY_HOST = 1 << 2,	/* whatever the memory permits, not what its flags say of kernels */
+	ACCESS_BY_HOST =
+		1 << 2, /* whatever the memory permits, not what its flags say of kernels */
 };
 
 struct access {
@@ -43,15 +44,16 @@ struct access {
 	const cl_event *wait;
 	cl_event *event;
 
-	struct bracket *bracket;	/* NULL: nothing to do */
+	struct bracket *bracket; /* NULL: nothing to do */
 	cl_command_queue queue;
-	cl_mem mem;			/* one of the imports */
+	cl_mem mem; /* one of the imports */
 	cl_event *app_event;
 	cl_event command;
 };
 
 /* A command that uses no such import. */
-static inline void access_none(struct access *a, cl_uint num_wait, const cl_event *wait, cl_event *event)
+static inline void access_none(struct access *a, cl_uint num_wait, const cl_event *wait,
+			       cl_event *event)
 {
 	a->num_wait = num_wait;
 	a->wait = wait;
@@ -66,8 +68,8 @@ static inline void access_none(struct access *a, cl_uint num_wait, const cl_even
  *
  * Returns CL_SUCCESS or an error; then the command must not be enqueued.
  */
-cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs, size_t count,
-		    unsigned int edges);
+cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs,
+		    size_t count, unsigned int edges);
 
 /* The part of access_end() that is not inline. */
 cl_int access_finish(struct access *a, cl_int err, cl_bool blocking);

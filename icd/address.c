@@ -25,7 +25,7 @@ static void *intercepted(const char *name)
 	static const struct named list[] = { INTERCEPTED(NAMED) };
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		if (!strcmp(list[i].name, name))	/* without a next one ours must not be called */
+		if (!strcmp(list[i].name, name)) /* without a next one ours must not be called */
 			return ((void *const *)&next)[list[i].slot] ? list[i].function : NULL;
 	return NULL;
 }
@@ -74,7 +74,8 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 	return name ? wrap(NULL, name, next.clGetExtensionFunctionAddress(name)) : NULL;
 }
 
-void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name)
+void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform,
+								 const char *name)
 {
 	if (name && !strcmp(name, "clImportMemoryARM") && platform_takes_imports(platform))
 		return (void *)layer_clImportMemoryARM;

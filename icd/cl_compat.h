@@ -6,7 +6,7 @@
 #ifndef CL_TARGET_OPENCL_VERSION
 #define CL_TARGET_OPENCL_VERSION 300
 #endif
-#define CL_ENABLE_BETA_EXTENSIONS	/* cl_khr_command_buffer */
+#define CL_ENABLE_BETA_EXTENSIONS /* cl_khr_command_buffer */
 #define CL_USE_DEPRECATED_OPENCL_1_0_APIS
 #define CL_USE_DEPRECATED_OPENCL_1_1_APIS
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS

@@ -14,16 +14,16 @@
 /* Lives as long as the application has references, which it counts itself. */
 struct command_buffer {
 	const struct command_functions *functions;
-	cl_command_queue queue;		/* the first one it was made for */
+	cl_command_queue queue; /* the first one it was made for */
 	unsigned int handles;
 	size_t count;
-	struct memobj **imports;	/* bracketed ones that recorded commands use, held */
+	struct memobj **imports; /* bracketed ones that recorded commands use, held */
 };
 
 /* Platforms and command buffers; kernel_lock and memobj_lock may follow. */
 static struct lock command_lock = LOCK_INIT;
-static struct table platforms = TABLE_INIT;	/* cl_platform_id -> struct command_functions */
-static struct table buffers = TABLE_INIT;	/* cl_command_buffer_khr -> struct command_buffer */
+static struct table platforms = TABLE_INIT; /* cl_platform_id -> struct command_functions */
+static struct table buffers = TABLE_INIT;   /* cl_command_buffer_khr -> struct command_buffer */
 
 static struct command_functions *functions_create(cl_platform_id platform)
 {
@@ -51,7 +51,8 @@ static struct command_functions *functions_create(cl_platform_id platform)
 		{ "clCommandFillImageKHR", &f->fill_image },
 	};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		*names[i].function = next.clGetExtensionFunctionAddressForPlatform(platform, names[i].name);
+		*names[i].function =
+			next.clGetExtensionFunctionAddressForPlatform(platform, names[i].name);
 	return f;
 }
 
@@ -117,10 +118,11 @@ const struct command_functions *command_functions_of(cl_command_buffer_khr handl
 }
 
 /* @handle is an object of the driver, not yet one of the application. */
-static cl_command_buffer_khr keep(cl_command_buffer_khr handle, const struct command_functions *functions,
-				  cl_command_queue queue, cl_int *errcode_ret)
+static cl_command_buffer_khr keep(cl_command_buffer_khr handle,
+				  const struct command_functions *functions, cl_command_queue queue,
+				  cl_int *errcode_ret)
 {
-	cl_int(CL_API_CALL *release)(cl_command_buffer_khr) = functions->release;
+	cl_int(CL_API_CALL * release)(cl_command_buffer_khr) = functions->release;
 
 	if (!handle || buffer_add(handle, functions, queue))
 		return handle;
@@ -136,8 +138,9 @@ static cl_command_buffer_khr CL_API_CALL create(cl_uint num_queues, const cl_com
 {
 	cl_command_queue first = num_queues && queues ? queues[0] : NULL;
 	const struct command_functions *functions = first ? functions_of_queue(first) : NULL;
-	cl_command_buffer_khr(CL_API_CALL *driver)(cl_uint, const cl_command_queue *,
-						   const cl_command_buffer_properties_khr *, cl_int *);
+	cl_command_buffer_khr(CL_API_CALL * driver)(cl_uint, const cl_command_queue *,
+						    const cl_command_buffer_properties_khr *,
+						    cl_int *);
 
 	if (!functions || !functions->create) {
 		if (errcode_ret)
@@ -145,19 +148,21 @@ static cl_command_buffer_khr CL_API_CALL create(cl_uint num_queues, const cl_com
 		return NULL;
 	}
 	driver = functions->create;
-	return keep(driver(num_queues, queues, properties, errcode_ret), functions, first, errcode_ret);
+	return keep(driver(num_queues, queues, properties, errcode_ret), functions, first,
+		    errcode_ret);
 }
 
 static cl_command_buffer_khr CL_API_CALL remap(cl_command_buffer_khr buffer, cl_bool automatic,
 					       cl_uint num_queues, const cl_command_queue *queues,
-					       cl_uint num_handles, const cl_mutable_command_khr *handles,
-					       cl_mutable_command_khr *handles_ret, cl_int *errcode_ret)
+					       cl_uint num_handles,
+					       const cl_mutable_command_khr *handles,
+					       cl_mutable_command_khr *handles_ret,
+					       cl_int *errcode_ret)
 {
 	const struct command_functions *functions = command_functions_of(buffer);
-	cl_command_buffer_khr(CL_API_CALL *driver)(cl_command_buffer_khr, cl_bool, cl_uint,
-						   const cl_command_queue *, cl_uint,
-						   const cl_mutable_command_khr *, cl_mutable_command_khr *,
-						   cl_int *);
+	cl_command_buffer_khr(CL_API_CALL * driver)(
+		cl_command_buffer_khr, cl_bool, cl_uint, const cl_command_queue *, cl_uint,
+		const cl_mutable_command_khr *, cl_mutable_command_khr *, cl_int *);
 
 	if (!functions || !functions->remap) {
 		if (errcode_ret)
@@ -165,13 +170,14 @@ static cl_command_buffer_khr CL_API_CALL remap(cl_command_buffer_khr buffer, cl_
 		return NULL;
 	}
 	driver = functions->remap;
-	return keep(driver(buffer, automatic, num_queues, queues, num_handles, handles, handles_ret, errcode_ret),
+	return keep(driver(buffer, automatic, num_queues, queues, num_handles, handles, handles_ret,
+			   errcode_ret),
 		    functions, num_queues && queues ? queues[0] : NULL, errcode_ret);
 }
 
 static cl_int CL_API_CALL retain(cl_command_buffer_khr handle)
 {
-	cl_int(CL_API_CALL *driver)(cl_command_buffer_khr) = NULL;
+	cl_int(CL_API_CALL * driver)(cl_command_buffer_khr) = NULL;
 	struct command_buffer *b;
 
 	lock_acquire(&command_lock);
@@ -201,7 +207,7 @@ static struct command_buffer *buffer_drop(cl_command_buffer_khr handle, void **d
 
 static cl_int CL_API_CALL release(cl_command_buffer_khr handle)
 {
-	cl_int(CL_API_CALL *driver)(cl_command_buffer_khr) = NULL;
+	cl_int(CL_API_CALL * driver)(cl_command_buffer_khr) = NULL;
 	struct command_buffer *gone = buffer_drop(handle, (void **)&driver);
 	cl_int err = driver ? driver(handle) : CL_INVALID_COMMAND_BUFFER_KHR;
 
@@ -254,12 +260,11 @@ cl_int command_buffer_use(cl_command_buffer_khr handle, cl_mem first, cl_mem sec
 }
 
 /* Arguments are taken when the command is recorded. */
-static cl_int CL_API_CALL ndrange_kernel(cl_command_buffer_khr buffer, cl_command_queue queue,
-					 const cl_properties *properties,
-					 cl_kernel kernel, cl_uint work_dim, const size_t *offset,
-					 const size_t *global, const size_t *local, cl_uint num_sync_points,
-					 const cl_sync_point_khr *sync_points, cl_sync_point_khr *sync_point,
-					 cl_mutable_command_khr *mutable_handle)
+static cl_int CL_API_CALL ndrange_kernel(
+	cl_command_buffer_khr buffer, cl_command_queue queue, const cl_properties *properties,
+	cl_kernel kernel, cl_uint work_dim, const size_t *offset, const size_t *global,
+	const size_t *local, cl_uint num_sync_points, const cl_sync_point_khr *sync_points,
+	cl_sync_point_khr *sync_point, cl_mutable_command_khr *mutable_handle)
 {
 	const struct command_functions *functions = command_functions_of(buffer);
 	__typeof__(&ndrange_kernel) driver = functions ? functions->ndrange_kernel : NULL;
@@ -274,12 +279,13 @@ static cl_int CL_API_CALL ndrange_kernel(cl_command_buffer_khr buffer, cl_comman
 	kernel_imports_put(objs, count);
 	if (err)
 		return err;
-	return driver(buffer, queue, properties, kernel, work_dim, offset, global, local, num_sync_points,
-		      sync_points, sync_point, mutable_handle);
+	return driver(buffer, queue, properties, kernel, work_dim, offset, global, local,
+		      num_sync_points, sync_points, sync_point, mutable_handle);
 }
 
 /* The imports that @handle uses, for kernel_imports_put(). */
-static size_t buffer_imports(cl_command_buffer_khr handle, struct memobj ***objs, cl_command_queue *queue)
+static size_t buffer_imports(cl_command_buffer_khr handle, struct memobj ***objs,
+			     cl_command_queue *queue)
 {
 	struct command_buffer *b;
 	size_t count = 0;
@@ -297,8 +303,9 @@ static size_t buffer_imports(cl_command_buffer_khr handle, struct memobj ***objs
 	return count;
 }
 
-static cl_int CL_API_CALL enqueue(cl_uint num_queues, cl_command_queue *queues, cl_command_buffer_khr buffer,
-				  cl_uint num_wait, const cl_event *wait, cl_event *event)
+static cl_int CL_API_CALL enqueue(cl_uint num_queues, cl_command_queue *queues,
+				  cl_command_buffer_khr buffer, cl_uint num_wait,
+				  const cl_event *wait, cl_event *event)
 {
 	cl_command_queue queue = num_queues && queues ? queues[0] : NULL;
 	const struct command_functions *functions = command_functions_of(buffer);
@@ -326,7 +333,8 @@ static bool takes_properties(cl_platform_id platform)
 	cl_name_version list[512];
 	size_t size;
 
-	if (next.clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS_WITH_VERSION_KHR, sizeof(list), list, &size))
+	if (next.clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS_WITH_VERSION_KHR, sizeof(list),
+				   list, &size))
 		return false;
 	for (size_t i = 0; i < size / sizeof(list[0]); i++)
 		if (!strcmp(list[i].name, "cl_khr_command_buffer"))

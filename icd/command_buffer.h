@@ -17,7 +17,8 @@
 struct command_functions {
 	cl_platform_id platform;
 	void *create, *retain, *release, *enqueue, *remap, *ndrange_kernel;
-	void *copy_buffer, *copy_buffer_rect, *copy_buffer_to_image, *copy_image, *copy_image_to_buffer;
+	void *copy_buffer, *copy_buffer_rect, *copy_buffer_to_image, *copy_image,
+		*copy_image_to_buffer;
 	void *fill_buffer, *fill_image;
 };
 

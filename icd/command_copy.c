@@ -15,8 +15,8 @@
 #define FUNCTION(name) offsetof(struct command_functions, name)
 
 /* The driver's function at @offset of its functions, unless the command is refused. */
-static cl_int command_check(cl_command_buffer_khr commands, const char *name, cl_mem first, cl_mem second,
-			    size_t offset, void **driver)
+static cl_int command_check(cl_command_buffer_khr commands, const char *name, cl_mem first,
+			    cl_mem second, size_t offset, void **driver)
 {
 	const struct command_functions *functions = command_functions_of(commands);
 
@@ -46,10 +46,13 @@ static const struct {
 	void *plain, *properties;
 } recorders[] = {
 	{ "clCommandCopyBufferKHR", (void *)copy_buffer, (void *)copy_buffer_properties },
-	{ "clCommandCopyBufferRectKHR", (void *)copy_buffer_rect, (void *)copy_buffer_rect_properties },
-	{ "clCommandCopyBufferToImageKHR", (void *)copy_buffer_to_image, (void *)copy_buffer_to_image_properties },
+	{ "clCommandCopyBufferRectKHR", (void *)copy_buffer_rect,
+	  (void *)copy_buffer_rect_properties },
+	{ "clCommandCopyBufferToImageKHR", (void *)copy_buffer_to_image,
+	  (void *)copy_buffer_to_image_properties },
 	{ "clCommandCopyImageKHR", (void *)copy_image, (void *)copy_image_properties },
-	{ "clCommandCopyImageToBufferKHR", (void *)copy_image_to_buffer, (void *)copy_image_to_buffer_properties },
+	{ "clCommandCopyImageToBufferKHR", (void *)copy_image_to_buffer,
+	  (void *)copy_image_to_buffer_properties },
 	{ "clCommandFillBufferKHR", (void *)fill_buffer, (void *)fill_buffer_properties },
 	{ "clCommandFillImageKHR", (void *)fill_image, (void *)fill_image_properties },
 };

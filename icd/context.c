@@ -15,16 +15,16 @@
 
 struct context {
 	cl_context handle;
-	atomic_uint refs;	/* 1 for the table, and callers of context_get() */
-	atomic_int image_host_ptr;	/* enum tested */
+	atomic_uint refs;	   /* 1 for the table, and callers of context_get() */
+	atomic_int image_host_ptr; /* enum tested */
 	context_notify_fn notify;
 	void *user_data;
 	size_t num_devices;
 	cl_device_id devices[];
 };
 
-static struct lock context_lock = LOCK_INIT;	/* the table; taken last */
-static struct table contexts = TABLE_INIT;	/* cl_context -> struct context */
+static struct lock context_lock = LOCK_INIT; /* the table; taken last */
+static struct table contexts = TABLE_INIT;   /* cl_context -> struct context */
 
 void context_put(struct context *context)
 {
@@ -116,12 +116,13 @@ static void context_add(cl_context handle, context_notify_fn notify, void *user_
 		context_put(context);
 }
 
-cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties *properties, cl_uint num_devices,
-					     const cl_device_id *devices, context_notify_fn notify,
-					     void *user_data, cl_int *errcode_ret)
+cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties *properties,
+					     cl_uint num_devices, const cl_device_id *devices,
+					     context_notify_fn notify, void *user_data,
+					     cl_int *errcode_ret)
 {
-	cl_context context = next.clCreateContext(properties, num_devices, devices, notify, user_data,
-						  errcode_ret);
+	cl_context context = next.clCreateContext(properties, num_devices, devices, notify,
+						  user_data, errcode_ret);
 
 	if (context)
 		context_add(context, notify, user_data);
@@ -132,7 +133,8 @@ cl_context CL_API_CALL layer_clCreateContextFromType(const cl_context_properties
 						     cl_device_type type, context_notify_fn notify,
 						     void *user_data, cl_int *errcode_ret)
 {
-	cl_context context = next.clCreateContextFromType(properties, type, notify, user_data, errcode_ret);
+	cl_context context =
+		next.clCreateContextFromType(properties, type, notify, user_data, errcode_ret);
 
 	if (context)
 		context_add(context, notify, user_data);
@@ -149,7 +151,9 @@ cl_int CL_API_CALL layer_clReleaseContext(cl_context context)
 	cl_uint refs = 0;
 
 	if (table_get(&contexts, context) &&
-	    !next.clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof(refs), &refs, NULL) && refs == 1)
+	    !next.clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof(refs), &refs,
+				   NULL) &&
+	    refs == 1)
 		context_remove(context, NULL);
 	return next.clReleaseContext(context);
 }
@@ -166,7 +170,8 @@ bool context_is_native(const struct context *context, enum import_type type)
 	return device && device->way[type].ops && !device->way[type].ops->create;
 }
 
-const struct driver_ops *context_way(const struct context *context, enum import_type type, size_t *align)
+const struct driver_ops *context_way(const struct context *context, enum import_type type,
+				     size_t *align)
 {
 	const struct driver_ops *ops = NULL;
 
@@ -175,12 +180,14 @@ const struct driver_ops *context_way(const struct context *context, enum import_
 		const struct device *device = context_device(context, i);
 
 		if (!device || !device->way[type].ops) {
-			log_error("device %zu of the context takes no %s: %s", i, type_extension(type),
+			log_error("device %zu of the context takes no %s: %s", i,
+				  type_extension(type),
 				  device ? device->way[type].why : "its properties cannot be read");
 			return NULL;
 		}
 		if (ops && ops != device->way[type].ops) {
-			log_error("the devices of the context take %s in different ways", type_extension(type));
+			log_error("the devices of the context take %s in different ways",
+				  type_extension(type));
 			return NULL;
 		}
 		ops = device->way[type].ops;
@@ -225,8 +232,10 @@ bool context_waits_for_user_events(const struct context *context)
 
 		if (device && device_waits_for_user_events(device))
 			continue;
-		log_error("dma-bufs cannot be kept consistent: device %zu of the context does not support "
-			  "waiting for user events, or returns from clFinish before", i);
+		log_error("dma-bufs cannot be kept consistent: device %zu of the context does not "
+			  "support "
+			  "waiting for user events, or returns from clFinish before",
+			  i);
 		return false;
 	}
 	return true;

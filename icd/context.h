@@ -9,8 +9,8 @@
 #include "cl_compat.h"
 #include "device.h"
 
-typedef void(CL_CALLBACK *context_notify_fn)(const char *errinfo, const void *private_info, size_t cb,
-					     void *user_data);
+typedef void(CL_CALLBACK *context_notify_fn)(const char *errinfo, const void *private_info,
+					     size_t cb, void *user_data);
 
 struct context;
 
@@ -32,7 +32,8 @@ bool context_is_native(const struct context *context, enum import_type type);
  *
  * Returns the way, or NULL, logged with the device and the reason.
  */
-const struct driver_ops *context_way(const struct context *context, enum import_type type, size_t *align);
+const struct driver_ops *context_way(const struct context *context, enum import_type type,
+				     size_t *align);
 
 /* The platform of a context. */
 cl_platform_id context_platform(const struct context *context);

@@ -28,8 +28,12 @@ struct image_request {
 static cl_mem derive(cl_mem mem, struct memobj *parent, size_t origin, cl_int *err)
 {
 	const struct memobj like = {
-		.handle = mem, .context = parent->context, .region = parent->region,
-		.origin = parent->origin + origin, .bracket = parent->bracket, .parent = parent,
+		.handle = mem,
+		.context = parent->context,
+		.region = parent->region,
+		.origin = parent->origin + origin,
+		.bracket = parent->bracket,
+		.parent = parent,
 	};
 
 	if (!mem)
@@ -45,9 +49,14 @@ static cl_mem derive(cl_mem mem, struct memobj *parent, size_t origin, cl_int *e
 static cl_mem derive_hidden(cl_mem mem, struct memobj *parent, cl_int *err)
 {
 	const struct memobj like = {
-		.handle = mem, .context = parent->context, .region = parent->region,
-		.origin = parent->origin, .bracket = parent->bracket, .parent = parent,
-		.retained = parent->handle, .hides_parent = true,
+		.handle = mem,
+		.context = parent->context,
+		.region = parent->region,
+		.origin = parent->origin,
+		.bracket = parent->bracket,
+		.parent = parent,
+		.retained = parent->handle,
+		.hides_parent = true,
 	};
 
 	*err = next.clRetainMemObject(parent->handle);
@@ -62,7 +71,8 @@ err_release:
 	return NULL;
 }
 
-static void finish(const struct memobj *parent, const char *function, cl_int err, cl_int *errcode_ret)
+static void finish(const struct memobj *parent, const char *function, cl_int err,
+		   cl_int *errcode_ret)
 {
 	struct context *context;
 
@@ -75,8 +85,9 @@ static void finish(const struct memobj *parent, const char *function, cl_int err
 	context_put(context);
 }
 
-cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type,
-					   const void *info, cl_int *errcode_ret)
+cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
+					   cl_buffer_create_type type, const void *info,
+					   cl_int *errcode_ret)
 {
 	struct memobj *parent = memobj_live() ? memobj_get(buffer) : NULL;
 	cl_int err = CL_SUCCESS;
@@ -84,7 +95,8 @@ cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl
 
 	if (!parent)
 		return next.clCreateSubBuffer(buffer, flags, type, info, errcode_ret);
-	mem = next.clCreateSubBuffer(buffer, flags_restrict(flags, parent->region->access), type, info, &err);
+	mem = next.clCreateSubBuffer(buffer, flags_restrict(flags, parent->region->access), type,
+				     info, &err);
 	if (mem)
 		mem = derive(mem, parent, ((const cl_buffer_region *)info)->origin, &err);
 	else
@@ -97,8 +109,8 @@ cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl
 static cl_mem image_native(const struct image_request *r, cl_mem_flags flags, cl_int *err)
 {
 	if (r->properties && next.clCreateImageWithProperties)
-		return next.clCreateImageWithProperties(r->context, r->properties, flags, r->format, r->desc,
-							r->host_ptr, err);
+		return next.clCreateImageWithProperties(r->context, r->properties, flags, r->format,
+							r->desc, r->host_ptr, err);
 	return next.clCreateImage(r->context, flags, r->format, r->desc, r->host_ptr, err);
 }
 
@@ -107,7 +119,8 @@ static cl_mem_flags image_flags(const struct image_request *r, const struct memo
 {
 	cl_mem_flags inherited = 0, flags = r->flags;
 	const cl_mem_flags access = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY;
-	const cl_mem_flags host = CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS;
+	const cl_mem_flags host = CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY |
+				  CL_MEM_HOST_NO_ACCESS;
 
 	next.clGetMemObjectInfo(parent->handle, CL_MEM_FLAGS, sizeof(inherited), &inherited, NULL);
 	if (!(flags & access))
@@ -132,7 +145,8 @@ static cl_int image_check(const struct image_request *r)
 
 static cl_int refuse_pitch(size_t pitch, size_t width, size_t element)
 {
-	log_error("a row pitch of %zu bytes does not fit rows of %zu elements of %zu bytes", pitch, width, element);
+	log_error("a row pitch of %zu bytes does not fit rows of %zu elements of %zu bytes", pitch,
+		  width, element);
 	return CL_INVALID_IMAGE_DESCRIPTOR;
 }
 
@@ -154,8 +168,8 @@ static cl_int image_check_size(cl_mem image, const cl_image_desc *desc, cl_mem b
 	if (pitch % element || pitch / element < desc->image_width)
 		return refuse_pitch(pitch, desc->image_width, element);
 	if (desc->image_height > size / pitch) {
-		log_error("%zu rows of %zu bytes exceed the %zu bytes of the buffer", desc->image_height, pitch,
-			  size);
+		log_error("%zu rows of %zu bytes exceed the %zu bytes of the buffer",
+			  desc->image_height, pitch, size);
 		return CL_INVALID_IMAGE_DESCRIPTOR;
 	}
 	return CL_SUCCESS;
@@ -168,10 +182,11 @@ static cl_mem image_over_memory(const struct image_request *r, struct memobj *pa
 	cl_mem image;
 
 	desc.mem_object = NULL;
-	image = next.clCreateImage(r->context, image_flags(r, parent) | CL_MEM_USE_HOST_PTR, r->format, &desc,
-				   addr, err);
+	image = next.clCreateImage(r->context, image_flags(r, parent) | CL_MEM_USE_HOST_PTR,
+				   r->format, &desc, addr, err);
 	if (!image) {
-		log_error("the driver makes no such 2D image over the import's memory: error %d", *err);
+		log_error("the driver makes no such 2D image over the import's memory: error %d",
+			  *err);
 		return NULL;
 	}
 	*err = image_check_size(image, &desc, parent->handle);
@@ -207,13 +222,14 @@ static cl_mem image_1d(const struct image_request *r, struct memobj *parent, cl_
 	size_t size = 0;
 
 	next.clGetMemObjectInfo(parent->handle, CL_MEM_SIZE, sizeof(size), &size, NULL);
-	desc.mem_object = next.clCreateBuffer(r->context, image_flags(r, parent) | CL_MEM_USE_HOST_PTR, size,
-					      addr, err);
+	desc.mem_object = next.clCreateBuffer(
+		r->context, image_flags(r, parent) | CL_MEM_USE_HOST_PTR, size, addr, err);
 	if (!desc.mem_object)
 		return NULL;
 	*err = memobj_watch(desc.mem_object, parent->region);
 	if (!*err)
-		image = next.clCreateImage(r->context, image_flags(r, parent), r->format, &desc, NULL, err);
+		image = next.clCreateImage(r->context, image_flags(r, parent), r->format, &desc,
+					   NULL, err);
 	next.clReleaseMemObject(desc.mem_object);
 	return image ? derive_hidden(image, parent, err) : NULL;
 }
@@ -236,14 +252,15 @@ static cl_mem image_create(const struct image_request *r, struct memobj *parent,
 	image = image_native(r, flags_restrict(r->flags, parent->region->access), err);
 	if (image)
 		return derive(image, parent, 0, err);
-	if (r->desc->image_type == CL_MEM_OBJECT_IMAGE1D_BUFFER && parent->parent && !image_check(r))
+	if (r->desc->image_type == CL_MEM_OBJECT_IMAGE1D_BUFFER && parent->parent &&
+	    !image_check(r))
 		return image_1d(r, parent, err);
 	log_error("the driver makes no such image on this import: error %d", *err);
 	return NULL;
 }
 
-static cl_mem image_on_import(const struct image_request *r, struct memobj *parent, const char *function,
-			      cl_int *errcode_ret)
+static cl_mem image_on_import(const struct image_request *r, struct memobj *parent,
+			      const char *function, cl_int *errcode_ret)
 {
 	cl_int err = CL_SUCCESS;
 	cl_mem image = image_create(r, parent, &err);
@@ -265,8 +282,10 @@ cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags flags,
 	return image_on_import(&r, parent, "clCreateImage", errcode_ret);
 }
 
-cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context, const cl_mem_properties *properties,
-						     cl_mem_flags flags, const cl_image_format *format,
+cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
+						     const cl_mem_properties *properties,
+						     cl_mem_flags flags,
+						     const cl_image_format *format,
 						     const cl_image_desc *desc, void *host_ptr,
 						     cl_int *errcode_ret)
 {
@@ -274,7 +293,7 @@ cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context, const c
 	struct memobj *parent = memobj_live() && desc ? memobj_get(desc->mem_object) : NULL;
 
 	if (!parent)
-		return next.clCreateImageWithProperties(context, properties, flags, format, desc, host_ptr,
-							errcode_ret);
+		return next.clCreateImageWithProperties(context, properties, flags, format, desc,
+							host_ptr, errcode_ret);
 	return image_on_import(&r, parent, "clCreateImageWithProperties", errcode_ret);
 }

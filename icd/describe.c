@@ -4,7 +4,8 @@
 #include "device.h"
 #include "driver.h"
 
-cl_int CL_API_CALL describe_device(cl_device_id id, cl_uint import_type, const char **way, const char **why)
+cl_int CL_API_CALL describe_device(cl_device_id id, cl_uint import_type, const char **way,
+				   const char **why)
 {
 	const struct device *device = device_get(id);
 	const struct way *found;

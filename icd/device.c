@@ -12,8 +12,8 @@
 #include "selftest.h"
 #include "table.h"
 
-static struct lock device_lock = LOCK_INIT;	/* writes to devices; taken last */
-static struct table devices = TABLE_INIT;	/* root device -> struct device, never removed */
+static struct lock device_lock = LOCK_INIT; /* writes to devices; taken last */
+static struct table devices = TABLE_INIT;   /* root device -> struct device, never removed */
 
 bool has_word(const char *list, const char *name)
 {
@@ -67,7 +67,8 @@ static cl_device_id root_of(cl_device_id id)
 {
 	cl_device_id parent = NULL;
 
-	while (!next.clGetDeviceInfo(id, CL_DEVICE_PARENT_DEVICE, sizeof(parent), &parent, NULL) && parent)
+	while (!next.clGetDeviceInfo(id, CL_DEVICE_PARENT_DEVICE, sizeof(parent), &parent, NULL) &&
+	       parent)
 		id = parent;
 	return id;
 }
@@ -80,7 +81,8 @@ static struct device *device_probe(cl_device_id id)
 	if (!device)
 		return NULL;
 	device->id = id;
-	if (next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform), &device->platform, NULL)) {
+	if (next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
+				 &device->platform, NULL)) {
 		free(device);
 		return NULL;
 	}

@@ -13,22 +13,21 @@ struct driver_ops;
 
 /* How a device takes a type of memory. */
 struct way {
-	const struct driver_ops *ops;	/* NULL: not at all */
-	size_t align;			/* bytes; pointers and sizes that are proved zero copy */
-	bool untested;			/* for want of memory, say: to be asked again */
-	char why[192];			/* a sentence: by what proof, or why not */
+	const struct driver_ops *ops; /* NULL: not at all */
+	size_t align;		      /* bytes; pointers and sizes that are proved zero copy */
+	bool untested;		      /* for want of memory, say: to be asked again */
+	char why[192];		      /* a sentence: by what proof, or why not */
 };
 
 /* Never freed; but for what is tested later, never changed once device_get() returned it. */
 struct device {
-	cl_device_id id;		/* a root device */
+	cl_device_id id; /* a root device */
 	cl_platform_id platform;
-	struct device *older;		/* records that were not conclusive; others may hold them */
+	struct device *older; /* records that were not conclusive; others may hold them */
 	struct way way[IMPORT_TYPES];
-	bool image2d_from_buffer;	/* the driver's own, on any buffer */
-	atomic_int user_events;		/* enum tested: device_waits_for_user_events() */
+	bool image2d_from_buffer; /* the driver's own, on any buffer */
+	atomic_int user_events;	  /* enum tested: device_waits_for_user_events() */
 };
-
 
 /**
  * device_get - the record of a device; a sub-device has its root device's

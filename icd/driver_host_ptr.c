@@ -16,7 +16,8 @@ static bool host_ptr_test(const struct device *device, struct way *way)
 	enum tested found;
 
 	if (device_version(device->id) < CL_MAKE_VERSION(1, 1, 0)) {
-		snprintf(way->why, sizeof(way->why), "OpenCL 1.0 does not tell when a buffer's memory may go");
+		snprintf(way->why, sizeof(way->why),
+			 "OpenCL 1.0 does not tell when a buffer's memory may go");
 		return false;
 	}
 	found = selftest_host_ptr(device->id, &way->align, way->why, sizeof(way->why));
@@ -25,8 +26,8 @@ static bool host_ptr_test(const struct device *device, struct way *way)
 }
 
 /* A mapped dma-buf is taken as the memory that it is mapped to: one test serves both. */
-static bool host_ptr_probe(const struct device *device, const char *extensions, enum import_type type,
-			   struct way *way)
+static bool host_ptr_probe(const struct device *device, const char *extensions,
+			   enum import_type type, struct way *way)
 {
 	(void)extensions;
 	if (type == IMPORT_HOST || device->way[IMPORT_HOST].ops == &driver_native_ops)
@@ -36,10 +37,11 @@ static bool host_ptr_probe(const struct device *device, const char *extensions, 
 	return device->way[IMPORT_HOST].ops;
 }
 
-static cl_mem host_ptr_create(cl_context context, cl_mem_flags flags, const struct import_region *region,
-			      cl_int *err)
+static cl_mem host_ptr_create(cl_context context, cl_mem_flags flags,
+			      const struct import_region *region, cl_int *err)
 {
-	return next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, region->size, region->addr, err);
+	return next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, region->size, region->addr,
+				   err);
 }
 
 const struct driver_ops driver_host_ptr_ops = {

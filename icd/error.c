@@ -8,13 +8,13 @@ static const struct {
 	cl_int code;
 } codes[] = {
 	{ 0, CL_SUCCESS },
-	{ -ERANGE, CL_INVALID_BUFFER_SIZE },	/* "size is greater than the size of the allocation" */
-	{ -EFAULT, CL_INVALID_OPERATION },	/* "host virtual pages ... are not mapped" */
-	{ -EACCES, CL_INVALID_OPERATION },	/* mapped, but not for this access */
+	{ -ERANGE, CL_INVALID_BUFFER_SIZE }, /* "size is greater than the size of the allocation" */
+	{ -EFAULT, CL_INVALID_OPERATION },   /* "host virtual pages ... are not mapped" */
+	{ -EACCES, CL_INVALID_OPERATION },   /* mapped, but not for this access */
 	{ -EPERM, CL_INVALID_OPERATION },
-	{ -EBUSY, CL_INVALID_OPERATION },	/* "two allocations that aren't page-aligned" */
-	{ -EOPNOTSUPP, CL_INVALID_OPERATION },	/* "an error when mapping is not possible" */
-	{ -EBADF, CL_INVALID_VALUE },		/* "Valid <memory> pointer is dependent on the TYPE" */
+	{ -EBUSY, CL_INVALID_OPERATION },      /* "two allocations that aren't page-aligned" */
+	{ -EOPNOTSUPP, CL_INVALID_OPERATION }, /* "an error when mapping is not possible" */
+	{ -EBADF, CL_INVALID_VALUE }, /* "Valid <memory> pointer is dependent on the TYPE" */
 	{ -ENOMEM, CL_OUT_OF_HOST_MEMORY },
 	{ -ENOSPC, CL_MEM_OBJECT_ALLOCATION_FAILURE },
 };

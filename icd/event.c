@@ -12,12 +12,12 @@
 
 /* Lives as long as the application has references, which it counts itself. */
 struct stand_in {
-	cl_event command;	/* one reference */
+	cl_event command; /* one reference */
 	unsigned int handles;
 };
 
-static struct lock event_lock = LOCK_INIT;	/* the table and the counts; taken last */
-static struct table events = TABLE_INIT;	/* marker -> struct stand_in */
+static struct lock event_lock = LOCK_INIT; /* the table and the counts; taken last */
+static struct table events = TABLE_INIT;   /* marker -> struct stand_in */
 static atomic_uint event_count;
 
 static bool event_live(void)
@@ -117,8 +117,8 @@ static cl_event command_of(cl_event event)
 	return command;
 }
 
-cl_int CL_API_CALL layer_clGetEventInfo(cl_event event, cl_event_info name, size_t size, void *value,
-					size_t *size_ret)
+cl_int CL_API_CALL layer_clGetEventInfo(cl_event event, cl_event_info name, size_t size,
+					void *value, size_t *size_ret)
 {
 	cl_event asked = name == CL_EVENT_COMMAND_TYPE ? command_of(event) : event;
 
@@ -126,14 +126,15 @@ cl_int CL_API_CALL layer_clGetEventInfo(cl_event event, cl_event_info name, size
 }
 
 /* Not before the end of access: a command without its end is not complete. */
-cl_int CL_API_CALL layer_clGetEventProfilingInfo(cl_event event, cl_profiling_info name, size_t size,
-						 void *value, size_t *size_ret)
+cl_int CL_API_CALL layer_clGetEventProfilingInfo(cl_event event, cl_profiling_info name,
+						 size_t size, void *value, size_t *size_ret)
 {
 	cl_int status = CL_COMPLETE;
 	cl_event command = command_of(event);
 
 	if (command != event)
-		next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
+		next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+				    &status, NULL);
 	if (status != CL_COMPLETE)
 		return CL_PROFILING_INFO_NOT_AVAILABLE;
 	return next.clGetEventProfilingInfo(command, name, size, value, size_ret);

@@ -23,8 +23,10 @@ static void report(const struct memobj *obj, const char *function)
 
 static cl_int refuse(const struct memobj *obj, const char *function)
 {
-	log_error("imported memory cannot be passed to %s before version 1.1.0 of cl_arm_import_memory "
-		  "(CLIMPORT_VERSION=1.1.0)", function);
+	log_error("imported memory cannot be passed to %s before version 1.1.0 of "
+		  "cl_arm_import_memory "
+		  "(CLIMPORT_VERSION=1.1.0)",
+		  function);
 	report(obj, function);
 	return CL_INVALID_OPERATION;
 }
@@ -83,8 +85,9 @@ cl_int forbid_begin(struct access *a, const char *function, cl_command_queue que
 }
 
 /* The common case, no import alive, costs one load. */
-static inline cl_int begin(struct access *a, const char *function, cl_command_queue queue, cl_mem read,
-			   cl_mem written, cl_uint num_wait, const cl_event *wait, cl_event *event)
+static inline cl_int begin(struct access *a, const char *function, cl_command_queue queue,
+			   cl_mem read, cl_mem written, cl_uint num_wait, const cl_event *wait,
+			   cl_event *event)
 {
 	access_none(a, num_wait, wait, event);
 	if (!memobj_live() || !queue || !(memobj_is_import(read) || memobj_is_import(written)))
@@ -92,21 +95,24 @@ static inline cl_int begin(struct access *a, const char *function, cl_command_qu
 	return forbid_begin(a, function, queue, read, written, ACCESS_BOTH);
 }
 
-cl_int CL_API_CALL layer_clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
-					     size_t offset, size_t size, void *ptr, cl_uint num_wait,
-					     const cl_event *wait, cl_event *event)
+cl_int CL_API_CALL layer_clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer,
+					     cl_bool blocking, size_t offset, size_t size,
+					     void *ptr, cl_uint num_wait, const cl_event *wait,
+					     cl_event *event)
 {
 	struct access a;
 	cl_int err = begin(&a, "clEnqueueReadBuffer", queue, buffer, NULL, num_wait, wait, event);
 
 	if (err)
 		return err;
-	err = next.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, ptr, a.num_wait, a.wait, a.event);
+	err = next.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, ptr, a.num_wait,
+				       a.wait, a.event);
 	return access_end(&a, err, blocking);
 }
 
-cl_int CL_API_CALL layer_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
-					      size_t offset, size_t size, const void *ptr, cl_uint num_wait,
+cl_int CL_API_CALL layer_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer,
+					      cl_bool blocking, size_t offset, size_t size,
+					      const void *ptr, cl_uint num_wait,
 					      const cl_event *wait, cl_event *event)
 {
 	struct access a;
@@ -114,57 +120,63 @@ cl_int CL_API_CALL layer_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buf
 
 	if (err)
 		return err;
-	err = next.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, ptr, a.num_wait, a.wait, a.event);
+	err = next.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, ptr, a.num_wait,
+					a.wait, a.event);
 	return access_end(&a, err, blocking);
 }
 
-cl_int CL_API_CALL layer_clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
-						 const size_t *buffer_origin, const size_t *host_origin,
-						 const size_t *region, size_t buffer_row_pitch,
-						 size_t buffer_slice_pitch, size_t host_row_pitch,
-						 size_t host_slice_pitch, void *ptr, cl_uint num_wait,
-						 const cl_event *wait, cl_event *event)
+cl_int CL_API_CALL layer_clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer,
+						 cl_bool blocking, const size_t *buffer_origin,
+						 const size_t *host_origin, const size_t *region,
+						 size_t buffer_row_pitch, size_t buffer_slice_pitch,
+						 size_t host_row_pitch, size_t host_slice_pitch,
+						 void *ptr, cl_uint num_wait, const cl_event *wait,
+						 cl_event *event)
 {
 	struct access a;
-	cl_int err = begin(&a, "clEnqueueReadBufferRect", queue, buffer, NULL, num_wait, wait, event);
+	cl_int err =
+		begin(&a, "clEnqueueReadBufferRect", queue, buffer, NULL, num_wait, wait, event);
 
 	if (err)
 		return err;
-	err = next.clEnqueueReadBufferRect(queue, buffer, blocking, buffer_origin, host_origin, region,
-					   buffer_row_pitch, buffer_slice_pitch, host_row_pitch,
-					   host_slice_pitch, ptr, a.num_wait, a.wait, a.event);
+	err = next.clEnqueueReadBufferRect(queue, buffer, blocking, buffer_origin, host_origin,
+					   region, buffer_row_pitch, buffer_slice_pitch,
+					   host_row_pitch, host_slice_pitch, ptr, a.num_wait,
+					   a.wait, a.event);
 	return access_end(&a, err, blocking);
 }
 
-cl_int CL_API_CALL layer_clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
-						  const size_t *buffer_origin, const size_t *host_origin,
-						  const size_t *region, size_t buffer_row_pitch,
-						  size_t buffer_slice_pitch, size_t host_row_pitch,
-						  size_t host_slice_pitch, const void *ptr, cl_uint num_wait,
-						  const cl_event *wait, cl_event *event)
+cl_int CL_API_CALL layer_clEnqueueWriteBufferRect(
+	cl_command_queue queue, cl_mem buffer, cl_bool blocking, const size_t *buffer_origin,
+	const size_t *host_origin, const size_t *region, size_t buffer_row_pitch,
+	size_t buffer_slice_pitch, size_t host_row_pitch, size_t host_slice_pitch, const void *ptr,
+	cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
 	struct access a;
-	cl_int err = begin(&a, "clEnqueueWriteBufferRect", queue, NULL, buffer, num_wait, wait, event);
+	cl_int err =
+		begin(&a, "clEnqueueWriteBufferRect", queue, NULL, buffer, num_wait, wait, event);
 
 	if (err)
 		return err;
-	err = next.clEnqueueWriteBufferRect(queue, buffer, blocking, buffer_origin, host_origin, region,
-					    buffer_row_pitch, buffer_slice_pitch, host_row_pitch,
-					    host_slice_pitch, ptr, a.num_wait, a.wait, a.event);
+	err = next.clEnqueueWriteBufferRect(queue, buffer, blocking, buffer_origin, host_origin,
+					    region, buffer_row_pitch, buffer_slice_pitch,
+					    host_row_pitch, host_slice_pitch, ptr, a.num_wait,
+					    a.wait, a.event);
 	return access_end(&a, err, blocking);
 }
 
 cl_int CL_API_CALL layer_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem src, cl_mem dst,
 					     size_t src_offset, size_t dst_offset, size_t size,
-					     cl_uint num_wait, const cl_event *wait, cl_event *event)
+					     cl_uint num_wait, const cl_event *wait,
+					     cl_event *event)
 {
 	struct access a;
 	cl_int err = begin(&a, "clEnqueueCopyBuffer", queue, src, dst, num_wait, wait, event);
 
 	if (err)
 		return err;
-	err = next.clEnqueueCopyBuffer(queue, src, dst, src_offset, dst_offset, size, a.num_wait, a.wait,
-				       a.event);
+	err = next.clEnqueueCopyBuffer(queue, src, dst, src_offset, dst_offset, size, a.num_wait,
+				       a.wait, a.event);
 	return access_end(&a, err, CL_FALSE);
 }
 
@@ -180,83 +192,86 @@ cl_int CL_API_CALL layer_clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem 
 
 	if (err)
 		return err;
-	err = next.clEnqueueCopyBufferRect(queue, src, dst, src_origin, dst_origin, region, src_row_pitch,
-					   src_slice_pitch, dst_row_pitch, dst_slice_pitch, a.num_wait, a.wait,
-					   a.event);
+	err = next.clEnqueueCopyBufferRect(queue, src, dst, src_origin, dst_origin, region,
+					   src_row_pitch, src_slice_pitch, dst_row_pitch,
+					   dst_slice_pitch, a.num_wait, a.wait, a.event);
 	return access_end(&a, err, CL_FALSE);
 }
 
-cl_int CL_API_CALL layer_clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const void *pattern,
-					     size_t pattern_size, size_t offset, size_t size,
-					     cl_uint num_wait, const cl_event *wait, cl_event *event)
+cl_int CL_API_CALL layer_clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer,
+					     const void *pattern, size_t pattern_size,
+					     size_t offset, size_t size, cl_uint num_wait,
+					     const cl_event *wait, cl_event *event)
 {
 	struct access a;
 	cl_int err = begin(&a, "clEnqueueFillBuffer", queue, NULL, buffer, num_wait, wait, event);
 
 	if (err)
 		return err;
-	err = next.clEnqueueFillBuffer(queue, buffer, pattern, pattern_size, offset, size, a.num_wait, a.wait,
-				       a.event);
+	err = next.clEnqueueFillBuffer(queue, buffer, pattern, pattern_size, offset, size,
+				       a.num_wait, a.wait, a.event);
 	return access_end(&a, err, CL_FALSE);
 }
 
 cl_int CL_API_CALL layer_clEnqueueReadImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
-					    const size_t *origin, const size_t *region, size_t row_pitch,
-					    size_t slice_pitch, void *ptr, cl_uint num_wait,
-					    const cl_event *wait, cl_event *event)
+					    const size_t *origin, const size_t *region,
+					    size_t row_pitch, size_t slice_pitch, void *ptr,
+					    cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
 	struct access a;
 	cl_int err = begin(&a, "clEnqueueReadImage", queue, image, NULL, num_wait, wait, event);
 
 	if (err)
 		return err;
-	err = next.clEnqueueReadImage(queue, image, blocking, origin, region, row_pitch, slice_pitch, ptr,
-				      a.num_wait, a.wait, a.event);
+	err = next.clEnqueueReadImage(queue, image, blocking, origin, region, row_pitch,
+				      slice_pitch, ptr, a.num_wait, a.wait, a.event);
 	return access_end(&a, err, blocking);
 }
 
 cl_int CL_API_CALL layer_clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
-					     const size_t *origin, const size_t *region, size_t row_pitch,
-					     size_t slice_pitch, const void *ptr, cl_uint num_wait,
-					     const cl_event *wait, cl_event *event)
+					     const size_t *origin, const size_t *region,
+					     size_t row_pitch, size_t slice_pitch, const void *ptr,
+					     cl_uint num_wait, const cl_event *wait,
+					     cl_event *event)
 {
 	struct access a;
 	cl_int err = begin(&a, "clEnqueueWriteImage", queue, NULL, image, num_wait, wait, event);
 
 	if (err)
 		return err;
-	err = next.clEnqueueWriteImage(queue, image, blocking, origin, region, row_pitch, slice_pitch, ptr,
-				       a.num_wait, a.wait, a.event);
+	err = next.clEnqueueWriteImage(queue, image, blocking, origin, region, row_pitch,
+				       slice_pitch, ptr, a.num_wait, a.wait, a.event);
 	return access_end(&a, err, blocking);
 }
 
 cl_int CL_API_CALL layer_clEnqueueCopyImage(cl_command_queue queue, cl_mem src, cl_mem dst,
 					    const size_t *src_origin, const size_t *dst_origin,
-					    const size_t *region, cl_uint num_wait, const cl_event *wait,
-					    cl_event *event)
+					    const size_t *region, cl_uint num_wait,
+					    const cl_event *wait, cl_event *event)
 {
 	struct access a;
 	cl_int err = begin(&a, "clEnqueueCopyImage", queue, src, dst, num_wait, wait, event);
 
 	if (err)
 		return err;
-	err = next.clEnqueueCopyImage(queue, src, dst, src_origin, dst_origin, region, a.num_wait, a.wait,
-				      a.event);
+	err = next.clEnqueueCopyImage(queue, src, dst, src_origin, dst_origin, region, a.num_wait,
+				      a.wait, a.event);
 	return access_end(&a, err, CL_FALSE);
 }
 
 cl_int CL_API_CALL layer_clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_mem src, cl_mem dst,
 						    const size_t *src_origin, const size_t *region,
-						    size_t dst_offset, cl_uint num_wait, const cl_event *wait,
-						    cl_event *event)
+						    size_t dst_offset, cl_uint num_wait,
+						    const cl_event *wait, cl_event *event)
 {
 	struct access a;
-	cl_int err = begin(&a, "clEnqueueCopyImageToBuffer", queue, src, dst, num_wait, wait, event);
+	cl_int err =
+		begin(&a, "clEnqueueCopyImageToBuffer", queue, src, dst, num_wait, wait, event);
 
 	if (err)
 		return err;
-	err = next.clEnqueueCopyImageToBuffer(queue, src, dst, src_origin, region, dst_offset, a.num_wait,
-					      a.wait, a.event);
+	err = next.clEnqueueCopyImageToBuffer(queue, src, dst, src_origin, region, dst_offset,
+					      a.num_wait, a.wait, a.event);
 	return access_end(&a, err, CL_FALSE);
 }
 
@@ -266,31 +281,34 @@ cl_int CL_API_CALL layer_clEnqueueCopyBufferToImage(cl_command_queue queue, cl_m
 						    const cl_event *wait, cl_event *event)
 {
 	struct access a;
-	cl_int err = begin(&a, "clEnqueueCopyBufferToImage", queue, src, dst, num_wait, wait, event);
+	cl_int err =
+		begin(&a, "clEnqueueCopyBufferToImage", queue, src, dst, num_wait, wait, event);
 
 	if (err)
 		return err;
-	err = next.clEnqueueCopyBufferToImage(queue, src, dst, src_offset, dst_origin, region, a.num_wait,
-					      a.wait, a.event);
+	err = next.clEnqueueCopyBufferToImage(queue, src, dst, src_offset, dst_origin, region,
+					      a.num_wait, a.wait, a.event);
 	return access_end(&a, err, CL_FALSE);
 }
 
 cl_int CL_API_CALL layer_clEnqueueFillImage(cl_command_queue queue, cl_mem image, const void *color,
-					    const size_t *origin, const size_t *region, cl_uint num_wait,
-					    const cl_event *wait, cl_event *event)
+					    const size_t *origin, const size_t *region,
+					    cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
 	struct access a;
 	cl_int err = begin(&a, "clEnqueueFillImage", queue, NULL, image, num_wait, wait, event);
 
 	if (err)
 		return err;
-	err = next.clEnqueueFillImage(queue, image, color, origin, region, a.num_wait, a.wait, a.event);
+	err = next.clEnqueueFillImage(queue, image, color, origin, region, a.num_wait, a.wait,
+				      a.event);
 	return access_end(&a, err, CL_FALSE);
 }
 
 /* Access begins with the map and ends with the unmap; in between the host has it. */
-static inline cl_int begin_map(struct access *a, const char *function, cl_command_queue queue, cl_mem mem,
-			       cl_map_flags flags, cl_uint num_wait, const cl_event *wait, cl_event *event)
+static inline cl_int begin_map(struct access *a, const char *function, cl_command_queue queue,
+			       cl_mem mem, cl_map_flags flags, cl_uint num_wait,
+			       const cl_event *wait, cl_event *event)
 {
 	bool writes = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
 
@@ -316,24 +334,28 @@ static void *end_map(struct access *a, void *ptr, cl_int err, cl_int *errcode_re
 }
 
 void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
-					   cl_map_flags flags, size_t offset, size_t size, cl_uint num_wait,
-					   const cl_event *wait, cl_event *event, cl_int *errcode_ret)
+					   cl_map_flags flags, size_t offset, size_t size,
+					   cl_uint num_wait, const cl_event *wait, cl_event *event,
+					   cl_int *errcode_ret)
 {
 	struct access a;
-	cl_int err = begin_map(&a, "clEnqueueMapBuffer", queue, buffer, flags, num_wait, wait, event);
+	cl_int err =
+		begin_map(&a, "clEnqueueMapBuffer", queue, buffer, flags, num_wait, wait, event);
 	void *ptr;
 
 	if (err)
 		return refuse_map(err, errcode_ret);
-	ptr = next.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, a.num_wait, a.wait, a.event,
-				      &err);
+	ptr = next.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, a.num_wait,
+				      a.wait, a.event, &err);
 	return end_map(&a, ptr, err, errcode_ret);
 }
 
 void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
-					  cl_map_flags flags, const size_t *origin, const size_t *region,
-					  size_t *row_pitch, size_t *slice_pitch, cl_uint num_wait,
-					  const cl_event *wait, cl_event *event, cl_int *errcode_ret)
+					  cl_map_flags flags, const size_t *origin,
+					  const size_t *region, size_t *row_pitch,
+					  size_t *slice_pitch, cl_uint num_wait,
+					  const cl_event *wait, cl_event *event,
+					  cl_int *errcode_ret)
 {
 	struct access a;
 	cl_int err = begin_map(&a, "clEnqueueMapImage", queue, image, flags, num_wait, wait, event);
@@ -341,13 +363,14 @@ void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image, 
 
 	if (err)
 		return refuse_map(err, errcode_ret);
-	ptr = next.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row_pitch, slice_pitch,
-				     a.num_wait, a.wait, a.event, &err);
+	ptr = next.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row_pitch,
+				     slice_pitch, a.num_wait, a.wait, a.event, &err);
 	return end_map(&a, ptr, err, errcode_ret);
 }
 
 cl_int CL_API_CALL layer_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem mem, void *ptr,
-						 cl_uint num_wait, const cl_event *wait, cl_event *event)
+						 cl_uint num_wait, const cl_event *wait,
+						 cl_event *event)
 {
 	struct access a;
 	cl_int err = CL_SUCCESS;

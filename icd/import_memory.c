@@ -18,8 +18,8 @@ struct request {
 	struct import_desc desc;
 };
 
-static cl_int request_parse(cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory,
-			    size_t size, struct request *r)
+static cl_int request_parse(cl_mem_flags flags, const cl_import_properties_arm *properties,
+			    void *memory, size_t size, struct request *r)
 {
 	cl_int err = properties_parse(properties, &r->properties);
 
@@ -51,8 +51,8 @@ static cl_int check_alignment(const struct import_region *region, size_t align)
 {
 	if (!(((uintptr_t)region->addr | region->size) & (align - 1)))
 		return CL_SUCCESS;
-	log_error("%zu bytes at %p: this device is zero copy only for multiples of %zu bytes", region->size,
-		  region->addr, align);
+	log_error("%zu bytes at %p: this device is zero copy only for multiples of %zu bytes",
+		  region->size, region->addr, align);
 	return CL_INVALID_OPERATION;
 }
 
@@ -72,7 +72,9 @@ static cl_int check_bracket(const struct context *context, const struct import_r
 static cl_int record(cl_mem mem, cl_context context, struct import_region *region, bool bracket)
 {
 	const struct memobj like = {
-		.handle = mem, .context = context, .region = region,
+		.handle = mem,
+		.context = context,
+		.region = region,
 		.bracket = bracket,
 	};
 	cl_int err = memobj_watch(mem, region);
@@ -96,7 +98,8 @@ static cl_mem create(cl_context context, const struct driver_ops *ops, const str
 	return NULL;
 }
 
-static cl_mem import(cl_context handle, const struct context *context, const struct request *r, cl_int *err)
+static cl_mem import(cl_context handle, const struct context *context, const struct request *r,
+		     cl_int *err)
 {
 	const struct driver_ops *ops;
 	struct import_region *region;
@@ -116,7 +119,7 @@ static cl_mem import(cl_context handle, const struct context *context, const str
 		*err = check_bracket(context, region, r);
 	if (!*err)
 		mem = create(handle, ops, r, region, err);
-	import_put(region);	/* the object holds it now, or nobody */
+	import_put(region); /* the object holds it now, or nobody */
 	return mem;
 }
 
@@ -147,8 +150,8 @@ static import_memory_fn native_function(const struct context *context,
 	if ((type < IMPORT_TYPES && !context_is_native(context, type)) ||
 	    !next.clGetExtensionFunctionAddressForPlatform)
 		return NULL;
-	return (import_memory_fn)next.clGetExtensionFunctionAddressForPlatform(context_platform(context),
-										   "clImportMemoryARM");
+	return (import_memory_fn)next.clGetExtensionFunctionAddressForPlatform(
+		context_platform(context), "clImportMemoryARM");
 }
 
 cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags,

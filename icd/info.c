@@ -40,7 +40,7 @@ static void names_of_device(struct names *names, const struct device *device)
 {
 	for (int type = 0; device && type < IMPORT_TYPES; type++) {
 		if (!device->way[type].ops || !device->way[type].ops->create)
-			continue;	/* the driver names its own */
+			continue; /* the driver names its own */
 		names_add(names, "cl_arm_import_memory", config_version());
 		names_add(names, type_extension(type), config_version());
 	}
@@ -65,7 +65,7 @@ static void names_of_platform(struct names *names, cl_platform_id platform)
 /* One information query of the driver, whatever object it is of. */
 struct query {
 	cl_platform_id platform;
-	cl_device_id device;	/* NULL: of the platform */
+	cl_device_id device; /* NULL: of the platform */
 	cl_uint name;
 };
 
@@ -103,8 +103,8 @@ static cl_int deliver(const void *from, size_t length, size_t size, void *value,
 	return CL_SUCCESS;
 }
 
-static cl_int answer_string(const struct query *q, const struct names *names, size_t size, void *value,
-			    size_t *size_ret)
+static cl_int answer_string(const struct query *q, const struct names *names, size_t size,
+			    void *value, size_t *size_ret)
 {
 	size_t extra = 1, length;
 	char *text;
@@ -135,8 +135,8 @@ static bool has_name(const cl_name_version *list, size_t count, const char *name
 	return false;
 }
 
-static cl_int answer_versions(const struct query *q, const struct names *names, size_t size, void *value,
-			      size_t *size_ret)
+static cl_int answer_versions(const struct query *q, const struct names *names, size_t size,
+			      void *value, size_t *size_ret)
 {
 	cl_name_version *list;
 	size_t length, count;
@@ -158,8 +158,8 @@ static cl_int answer_versions(const struct query *q, const struct names *names, 
 	return err;
 }
 
-cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_info name, size_t size,
-					   void *value, size_t *size_ret)
+cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_info name,
+					   size_t size, void *value, size_t *size_ret)
 {
 	const struct query q = { platform, NULL, name };
 	struct names names = { .count = 0 };
@@ -173,7 +173,8 @@ cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_
 }
 
 /* Pixels; a CPU address and any pitch will do. */
-static cl_int answer_image_alignment(const struct query *q, size_t size, void *value, size_t *size_ret)
+static cl_int answer_image_alignment(const struct query *q, size_t size, void *value,
+				     size_t *size_ret)
 {
 	const struct device *device = device_get(q->device);
 	const cl_uint one = 1;
@@ -183,8 +184,8 @@ static cl_int answer_image_alignment(const struct query *q, size_t size, void *v
 	return deliver(&one, sizeof(one), size, value, size_ret);
 }
 
-cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_info name, size_t size, void *value,
-					 size_t *size_ret)
+cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_info name, size_t size,
+					 void *value, size_t *size_ret)
 {
 	const struct query q = { NULL, device, name };
 	struct names names = { .count = 0 };

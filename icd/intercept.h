@@ -5,56 +5,56 @@
 
 #include "layer.h"
 
-#define INTERCEPTED(F)                                                         \
-	/* info.c */                                                           \
-	F(clGetPlatformInfo)                                                   \
-	F(clGetDeviceInfo)                                                     \
-	/* address.c */                                                        \
-	F(clGetExtensionFunctionAddress)                                       \
-	F(clGetExtensionFunctionAddressForPlatform)                            \
-	/* context.c */                                                        \
-	F(clCreateContext)                                                     \
-	F(clCreateContextFromType)                                             \
-	F(clReleaseContext)                                                    \
-	/* memobj.c */                                                         \
-	F(clRetainMemObject)                                                   \
-	F(clReleaseMemObject)                                                  \
-	F(clGetMemObjectInfo)                                                  \
-	F(clGetImageInfo)                                                      \
-	/* derive.c */                                                         \
-	F(clCreateSubBuffer)                                                   \
-	F(clCreateImage)                                                       \
-	F(clCreateImageWithProperties)                                         \
-	/* forbid.c */                                                         \
-	F(clEnqueueReadBuffer)                                                 \
-	F(clEnqueueWriteBuffer)                                                \
-	F(clEnqueueReadBufferRect)                                             \
-	F(clEnqueueWriteBufferRect)                                            \
-	F(clEnqueueCopyBuffer)                                                 \
-	F(clEnqueueCopyBufferRect)                                             \
-	F(clEnqueueFillBuffer)                                                 \
-	F(clEnqueueReadImage)                                                  \
-	F(clEnqueueWriteImage)                                                 \
-	F(clEnqueueCopyImage)                                                  \
-	F(clEnqueueCopyImageToBuffer)                                          \
-	F(clEnqueueCopyBufferToImage)                                          \
-	F(clEnqueueFillImage)                                                  \
-	F(clEnqueueMapBuffer)                                                  \
-	F(clEnqueueMapImage)                                                   \
-	F(clEnqueueUnmapMemObject)                                             \
-	/* kernel.c */                                                         \
-	F(clCreateKernel)                                                      \
-	F(clCreateKernelsInProgram)                                            \
-	F(clCloneKernel)                                                       \
-	F(clReleaseKernel)                                                     \
-	F(clSetKernelArg)                                                      \
-	F(clEnqueueNDRangeKernel)                                              \
-	F(clEnqueueTask)                                                       \
-	F(clEnqueueNativeKernel)                                               \
-	/* event.c */                                                          \
-	F(clRetainEvent)                                                       \
-	F(clReleaseEvent)                                                      \
-	F(clGetEventInfo)                                                      \
+#define INTERCEPTED(F)                              \
+	/* info.c */                                \
+	F(clGetPlatformInfo)                        \
+	F(clGetDeviceInfo)                          \
+	/* address.c */                             \
+	F(clGetExtensionFunctionAddress)            \
+	F(clGetExtensionFunctionAddressForPlatform) \
+	/* context.c */                             \
+	F(clCreateContext)                          \
+	F(clCreateContextFromType)                  \
+	F(clReleaseContext)                         \
+	/* memobj.c */                              \
+	F(clRetainMemObject)                        \
+	F(clReleaseMemObject)                       \
+	F(clGetMemObjectInfo)                       \
+	F(clGetImageInfo)                           \
+	/* derive.c */                              \
+	F(clCreateSubBuffer)                        \
+	F(clCreateImage)                            \
+	F(clCreateImageWithProperties)              \
+	/* forbid.c */                              \
+	F(clEnqueueReadBuffer)                      \
+	F(clEnqueueWriteBuffer)                     \
+	F(clEnqueueReadBufferRect)                  \
+	F(clEnqueueWriteBufferRect)                 \
+	F(clEnqueueCopyBuffer)                      \
+	F(clEnqueueCopyBufferRect)                  \
+	F(clEnqueueFillBuffer)                      \
+	F(clEnqueueReadImage)                       \
+	F(clEnqueueWriteImage)                      \
+	F(clEnqueueCopyImage)                       \
+	F(clEnqueueCopyImageToBuffer)               \
+	F(clEnqueueCopyBufferToImage)               \
+	F(clEnqueueFillImage)                       \
+	F(clEnqueueMapBuffer)                       \
+	F(clEnqueueMapImage)                        \
+	F(clEnqueueUnmapMemObject)                  \
+	/* kernel.c */                              \
+	F(clCreateKernel)                           \
+	F(clCreateKernelsInProgram)                 \
+	F(clCloneKernel)                            \
+	F(clReleaseKernel)                          \
+	F(clSetKernelArg)                           \
+	F(clEnqueueNDRangeKernel)                   \
+	F(clEnqueueTask)                            \
+	F(clEnqueueNativeKernel)                    \
+	/* event.c */                               \
+	F(clRetainEvent)                            \
+	F(clReleaseEvent)                           \
+	F(clGetEventInfo)                           \
 	F(clGetEventProfilingInfo)
 
 /* Prototypes, of the types that the dispatch table has. */

@@ -21,8 +21,8 @@ struct kernel {
 	struct arg args[];
 };
 
-static struct lock kernel_lock = LOCK_INIT;	/* the table and its records; memobj_lock may follow */
-static struct table kernels = TABLE_INIT;	/* cl_kernel -> struct kernel */
+static struct lock kernel_lock = LOCK_INIT; /* the table and its records; memobj_lock may follow */
+static struct table kernels = TABLE_INIT;   /* cl_kernel -> struct kernel */
 static atomic_uint kernel_count;
 
 static bool kernel_live(void)
@@ -131,7 +131,7 @@ size_t kernel_imports(cl_kernel kernel, struct memobj ***objs)
 			(*objs)[count++] = obj;
 	}
 	lock_release(&kernel_lock);
-	if (!count) {	/* objects that are gone */
+	if (!count) { /* objects that are gone */
 		free(*objs);
 		*objs = NULL;
 	}
@@ -145,7 +145,8 @@ void kernel_imports_put(struct memobj **objs, size_t count)
 	free(objs);
 }
 
-cl_kernel CL_API_CALL layer_clCreateKernel(cl_program program, const char *name, cl_int *errcode_ret)
+cl_kernel CL_API_CALL layer_clCreateKernel(cl_program program, const char *name,
+					   cl_int *errcode_ret)
 {
 	cl_kernel kernel = next.clCreateKernel(program, name, errcode_ret);
 
@@ -153,8 +154,8 @@ cl_kernel CL_API_CALL layer_clCreateKernel(cl_program program, const char *name,
 	return kernel;
 }
 
-cl_int CL_API_CALL layer_clCreateKernelsInProgram(cl_program program, cl_uint num_kernels, cl_kernel *out,
-						  cl_uint *num_kernels_ret)
+cl_int CL_API_CALL layer_clCreateKernelsInProgram(cl_program program, cl_uint num_kernels,
+						  cl_kernel *out, cl_uint *num_kernels_ret)
 {
 	cl_uint count = 0;
 	cl_int err = next.clCreateKernelsInProgram(program, num_kernels, out, &count);
@@ -195,12 +196,14 @@ cl_int CL_API_CALL layer_clReleaseKernel(cl_kernel kernel)
 	cl_uint refs = 0;
 
 	if (kernel_live() && table_get(&kernels, kernel) &&
-	    !next.clGetKernelInfo(kernel, CL_KERNEL_REFERENCE_COUNT, sizeof(refs), &refs, NULL) && refs == 1)
+	    !next.clGetKernelInfo(kernel, CL_KERNEL_REFERENCE_COUNT, sizeof(refs), &refs, NULL) &&
+	    refs == 1)
 		kernel_forget(kernel);
 	return next.clReleaseKernel(kernel);
 }
 
-cl_int CL_API_CALL layer_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void *value)
+cl_int CL_API_CALL layer_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size,
+					const void *value)
 {
 	cl_int err = next.clSetKernelArg(kernel, index, size, value);
 
@@ -209,9 +212,10 @@ cl_int CL_API_CALL layer_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t 
 	return kernel_note(kernel, index, size, value);
 }
 
-cl_int CL_API_CALL layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint work_dim,
-						const size_t *offset, const size_t *global,
-						const size_t *local, cl_uint num_wait, const cl_event *wait,
+cl_int CL_API_CALL layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
+						cl_uint work_dim, const size_t *offset,
+						const size_t *global, const size_t *local,
+						cl_uint num_wait, const cl_event *wait,
 						cl_event *event)
 {
 	struct memobj **objs;
@@ -221,14 +225,14 @@ cl_int CL_API_CALL layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kerne
 
 	access_none(&a, num_wait, wait, event);
 	if (!count)
-		return next.clEnqueueNDRangeKernel(queue, kernel, work_dim, offset, global, local, num_wait,
-						   wait, event);
+		return next.clEnqueueNDRangeKernel(queue, kernel, work_dim, offset, global, local,
+						   num_wait, wait, event);
 	err = access_begin(&a, queue, objs, count, ACCESS_BOTH);
 	kernel_imports_put(objs, count);
 	if (err)
 		return err;
-	err = next.clEnqueueNDRangeKernel(queue, kernel, work_dim, offset, global, local, a.num_wait, a.wait,
-					  a.event);
+	err = next.clEnqueueNDRangeKernel(queue, kernel, work_dim, offset, global, local,
+					  a.num_wait, a.wait, a.event);
 	return access_end(&a, err, CL_FALSE);
 }
 
@@ -259,8 +263,9 @@ static size_t list_imports(const cl_mem *list, cl_uint count, struct memobj ***o
 	return *objs ? count : 0;
 }
 
-cl_int CL_API_CALL layer_clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK *function)(void *),
-					       void *args, size_t size, cl_uint num_mems, const cl_mem *mems,
+cl_int CL_API_CALL layer_clEnqueueNativeKernel(cl_command_queue queue,
+					       void(CL_CALLBACK *function)(void *), void *args,
+					       size_t size, cl_uint num_mems, const cl_mem *mems,
 					       const void **mem_locations, cl_uint num_wait,
 					       const cl_event *wait, cl_event *event)
 {
@@ -274,7 +279,7 @@ cl_int CL_API_CALL layer_clEnqueueNativeKernel(cl_command_queue queue, void(CL_C
 	kernel_imports_put(objs, count);
 	if (err)
 		return err;
-	err = next.clEnqueueNativeKernel(queue, function, args, size, num_mems, mems, mem_locations, a.num_wait,
-					 a.wait, a.event);
+	err = next.clEnqueueNativeKernel(queue, function, args, size, num_mems, mems, mem_locations,
+					 a.num_wait, a.wait, a.event);
 	return access_end(&a, err, CL_FALSE);
 }

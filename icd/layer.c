@@ -15,7 +15,8 @@ struct _cl_icd_dispatch next;
 /* What the loader gets: layer_dispatch less the functions that the next layer lacks. */
 static struct _cl_icd_dispatch offered;
 
-EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value, size_t *size_ret)
+EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value,
+					 size_t *size_ret)
 {
 	const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
 
@@ -46,7 +47,8 @@ static void offer(size_t entries)
 /* A loader that lists the library twice would make it call itself for ever. */
 static bool is_ours(const struct _cl_icd_dispatch *target)
 {
-	return target->clGetExtensionFunctionAddress == layer_dispatch.clGetExtensionFunctionAddress;
+	return target->clGetExtensionFunctionAddress ==
+	       layer_dispatch.clGetExtensionFunctionAddress;
 }
 
 /* A table longer or shorter than the header's is no error: loaders and headers differ in age. */

@@ -10,8 +10,8 @@
 #include "layer.h"
 #include "table.h"
 
-static struct lock memobj_lock = LOCK_INIT;	/* table, and handles of every record; taken last */
-static struct table memobjs = TABLE_INIT;	/* cl_mem -> struct memobj */
+static struct lock memobj_lock = LOCK_INIT; /* table, and handles of every record; taken last */
+static struct table memobjs = TABLE_INIT;   /* cl_mem -> struct memobj */
 atomic_uint memobj_count;
 
 bool memobj_is_import(cl_mem mem)

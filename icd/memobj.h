@@ -19,15 +19,15 @@
 
 struct memobj {
 	cl_mem handle;
-	cl_context context;		/* of the import; its record may be gone */
-	struct import_region *region;	/* held */
-	size_t origin;			/* bytes from region->addr */
-	bool bracket;			/* use has to be bracketed: dma-buf, consistency kept by the runtime */
-	struct memobj *parent;		/* held; NULL for an import */
-	cl_mem retained;		/* a driver's object to be released with this one, or NULL */
-	bool hides_parent;		/* the driver does not know the parent: answered here */
-	atomic_uint refs;		/* holders of the record */
-	unsigned int handles;		/* application's references, and children; memobj_lock */
+	cl_context context;	      /* of the import; its record may be gone */
+	struct import_region *region; /* held */
+	size_t origin;		      /* bytes from region->addr */
+	bool bracket; /* use has to be bracketed: dma-buf, consistency kept by the runtime */
+	struct memobj *parent; /* held; NULL for an import */
+	cl_mem retained;       /* a driver's object to be released with this one, or NULL */
+	bool hides_parent;     /* the driver does not know the parent: answered here */
+	atomic_uint refs;      /* holders of the record */
+	unsigned int handles;  /* application's references, and children; memobj_lock */
 };
 
 /* Records in the table.  While there are none, every call goes straight on. */

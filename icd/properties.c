@@ -65,8 +65,8 @@ static cl_int pair_parse(const cl_import_properties_arm *pair, bool *seen, struc
 	}
 	seen[i] = true;
 	if (known[i].set(p, pair[1])) {
-		log_error("property %#llx has the unsupported value %#llx", (unsigned long long)pair[0],
-			  (unsigned long long)pair[1]);
+		log_error("property %#llx has the unsupported value %#llx",
+			  (unsigned long long)pair[0], (unsigned long long)pair[1]);
 		return CL_INVALID_PROPERTY;
 	}
 	return CL_SUCCESS;
@@ -98,9 +98,10 @@ static bool more_than_one(cl_mem_flags flags)
 
 cl_int flags_parse(cl_mem_flags flags, cl_mem_flags *effective)
 {
-	flags &= ~(cl_mem_flags)CL_MEM_USE_HOST_PTR;	/* "this flag has no effect, it is ignored" */
+	flags &= ~(cl_mem_flags)CL_MEM_USE_HOST_PTR; /* "this flag has no effect, it is ignored" */
 	if (flags & ~(cl_mem_flags)(DEVICE_FLAGS | HOST_FLAGS)) {
-		log_error("memory flags %#llx are not valid for an import", (unsigned long long)flags);
+		log_error("memory flags %#llx are not valid for an import",
+			  (unsigned long long)flags);
 		return CL_INVALID_VALUE;
 	}
 	if (more_than_one(flags & DEVICE_FLAGS) || more_than_one(flags & HOST_FLAGS)) {

@@ -8,7 +8,7 @@
 
 /* CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM: who keeps host and memory consistent. */
 enum consistency {
-	CONSISTENCY_DEFAULT,	/* by version: before revision 10 the runtime, then the application */
+	CONSISTENCY_DEFAULT, /* by version: before revision 10 the runtime, then the application */
 	CONSISTENCY_APPLICATION,
 	CONSISTENCY_RUNTIME,
 };

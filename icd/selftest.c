@@ -10,15 +10,15 @@
 #include "layer.h"
 
 #define PAGE 4096
-#define ROUNDS 3	/* the first use is special in drivers that copy lazily */
+#define ROUNDS 3 /* the first use is special in drivers that copy lazily */
 
-static const char source[] =
-	"__kernel void climport_selftest(volatile __global uchar *a, volatile __global uchar *b, uint value)\n"
-	"{\n"
-	"	a[0] = value;\n"
-	"	a[1] = b[0];\n"
-	"	a[2] = b[3];\n"
-	"}\n";
+static const char source[] = "__kernel void climport_selftest(volatile __global uchar *a, volatile "
+			     "__global uchar *b, uint value)\n"
+			     "{\n"
+			     "	a[0] = value;\n"
+			     "	a[1] = b[0];\n"
+			     "	a[2] = b[3];\n"
+			     "}\n";
 
 /* The strictest alignment first: what passes only there is refused elsewhere. */
 static const struct {
@@ -37,7 +37,7 @@ static const struct {
  */
 struct scratch {
 	atomic_uint refs;
-	unsigned char *bytes;	/* two pages */
+	unsigned char *bytes; /* two pages */
 };
 
 static struct scratch *scratch_create(void)
@@ -151,12 +151,14 @@ static cl_int run_kernel(struct selftest *t, cl_mem a, cl_mem b, cl_uint value)
 	if (!err)
 		err = next.clSetKernelArg(t->kernel, 2, sizeof(value), &value);
 	if (!err)
-		err = next.clEnqueueNDRangeKernel(t->queue, t->kernel, 1, NULL, &one, &one, 0, NULL, NULL);
+		err = next.clEnqueueNDRangeKernel(t->queue, t->kernel, 1, NULL, &one, &one, 0, NULL,
+						  NULL);
 	return err ? err : next.clFinish(t->queue);
 }
 
 /* One round: 1 passed, 0 failed, or an error of OpenCL. */
-static cl_int run_round(struct selftest *t, cl_mem a, cl_mem b, volatile unsigned char *p, unsigned char seed)
+static cl_int run_round(struct selftest *t, cl_mem a, cl_mem b, volatile unsigned char *p,
+			unsigned char seed)
 {
 	const unsigned char value = seed + 1, host = seed + 2;
 	cl_int err;
@@ -169,7 +171,8 @@ static cl_int run_round(struct selftest *t, cl_mem a, cl_mem b, volatile unsigne
 
 static cl_mem buffer_create(struct selftest *t, unsigned char *p, size_t size, cl_int *err)
 {
-	cl_mem mem = next.clCreateBuffer(t->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, p, err);
+	cl_mem mem = next.clCreateBuffer(t->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size,
+					 p, err);
 
 	return scratch_watch(t->scratch, mem, err);
 }
@@ -205,11 +208,14 @@ static enum tested run_classes(struct selftest *t, size_t *align, char *why, siz
 			*align = classes[i].align;
 	}
 	if (is_passing(result))
-		snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with error %d", result);
+		snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with error %d",
+			 result);
 	else if (*align)
-		snprintf(why, size, "CL_MEM_USE_HOST_PTR is zero copy by self-test, alignment %zu", *align);
+		snprintf(why, size, "CL_MEM_USE_HOST_PTR is zero copy by self-test, alignment %zu",
+			 *align);
 	else if (result)
-		snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with error %d", result);
+		snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with error %d",
+			 result);
 	else
 		snprintf(why, size, "CL_MEM_USE_HOST_PTR copies on this device");
 	if (is_passing(result))
@@ -224,7 +230,8 @@ enum tested selftest_host_ptr(cl_device_id device, size_t *align, char *why, siz
 	enum tested found;
 
 	if (err) {
-		snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR cannot run: error %d", err);
+		snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR cannot run: error %d",
+			 err);
 		found = is_passing(err) ? UNTESTED : FAILED;
 	} else {
 		found = run_classes(&t, align, why, size);
@@ -241,12 +248,14 @@ static enum tested image_round(cl_command_queue queue, cl_mem image, volatile un
 
 	for (int round = 0; round < ROUNDS; round++) {
 		p[20] = 0x21 + round;
-		if (next.clEnqueueReadImage(queue, image, CL_TRUE, origin, region, 0, 0, pixel, 0, NULL, NULL))
+		if (next.clEnqueueReadImage(queue, image, CL_TRUE, origin, region, 0, 0, pixel, 0,
+					    NULL, NULL))
 			return UNTESTED;
 		if (pixel[0] != 0x21 + round)
 			return FAILED;
 		pixel[0] = 0x71 + round;
-		if (next.clEnqueueWriteImage(queue, image, CL_TRUE, origin, region, 0, 0, pixel, 0, NULL, NULL))
+		if (next.clEnqueueWriteImage(queue, image, CL_TRUE, origin, region, 0, 0, pixel, 0,
+					     NULL, NULL))
 			return UNTESTED;
 		if (p[20] != 0x71 + round)
 			return FAILED;
@@ -258,14 +267,17 @@ static enum tested image_test_over(cl_context context, cl_command_queue queue, s
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
 	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 3, .image_height = 2, .image_row_pitch = 16,
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = 3,
+		.image_height = 2,
+		.image_row_pitch = 16,
 	};
 	enum tested found;
 	cl_mem image;
 	cl_int err;
 
-	image = next.clCreateImage(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, &format, &desc, s->bytes,
-				   &err);
+	image = next.clCreateImage(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, &format, &desc,
+				   s->bytes, &err);
 	image = scratch_watch(s, image, &err);
 	if (!image)
 		return is_passing(err) ? UNTESTED : FAILED;
@@ -303,7 +315,8 @@ enum tested selftest_image_host_ptr(cl_context context)
 	for (size_t i = 0; i < size / sizeof(devices[0]) && found == PASSED; i++)
 		found = image_test(context, devices[i]);
 	if (found != PASSED)
-		log_error("2D images over CL_MEM_USE_HOST_PTR %s zero copy on the context's devices",
-			  found == FAILED ? "are not" : "could not be proved to be");
+		log_error(
+			"2D images over CL_MEM_USE_HOST_PTR %s zero copy on the context's devices",
+			found == FAILED ? "are not" : "could not be proved to be");
 	return found;
 }

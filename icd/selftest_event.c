@@ -21,7 +21,7 @@ struct event_test {
 	cl_command_queue queue;
 	cl_event gate, marker;
 	atomic_bool finished;
-	cl_int result;		/* of clFinish */
+	cl_int result; /* of clFinish */
 	pthread_t thread;
 };
 

@@ -21,9 +21,9 @@ struct slot {
 };
 
 struct table_slots {
-	struct table_slots *outgrown;	/* reachable for leak checkers */
+	struct table_slots *outgrown; /* reachable for leak checkers */
 	size_t mask;
-	size_t used;			/* keys and GONE */
+	size_t used; /* keys and GONE */
 	struct slot slot[];
 };
 
@@ -91,8 +91,9 @@ static void slots_move(struct table_slots *to, struct table_slots *from)
 		void *key = atomic_load_explicit(&from->slot[i].key, memory_order_relaxed);
 
 		if (key && key != GONE)
-			slot_fill(to, key, atomic_load_explicit(&from->slot[i].record,
-								memory_order_relaxed));
+			slot_fill(
+				to, key,
+				atomic_load_explicit(&from->slot[i].record, memory_order_relaxed));
 	}
 }
 
@@ -131,7 +132,8 @@ bool table_set(struct table *table, const void *key, void *record)
 /* Slots that are GONE in front of an empty one are as good as empty. */
 static void sweep(struct table_slots *slots, size_t i)
 {
-	void *behind = atomic_load_explicit(&slots->slot[(i + 1) & slots->mask].key, memory_order_relaxed);
+	void *behind =
+		atomic_load_explicit(&slots->slot[(i + 1) & slots->mask].key, memory_order_relaxed);
 
 	while (!behind && atomic_load_explicit(&slots->slot[i].key, memory_order_relaxed) == GONE) {
 		atomic_store_explicit(&slots->slot[i].key, NULL, memory_order_release);

@@ -16,10 +16,13 @@ struct table_slots;
 
 struct table {
 	_Atomic(struct table_slots *) slots;
-	size_t live;		/* records; written under the caller's lock */
+	size_t live; /* records; written under the caller's lock */
 };
 
-#define TABLE_INIT { NULL, 0 }
+#define TABLE_INIT      \
+	{               \
+		NULL, 0 \
+	}
 
 /* The record of @key, or NULL.  Any thread, no lock. */
 void *table_get(struct table *table, const void *key);

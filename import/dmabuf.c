@@ -29,8 +29,10 @@ static int read_descriptor(const void *memory, int *fd)
 	unsigned int have;
 
 	if (maps_check(memory, sizeof(*fd), IMPORT_READ, &have))
-		return log_errno(EBADF, "no dma-buf descriptor can be read at %p: "
-				 "the memory argument is the address of an int", memory);
+		return log_errno(EBADF,
+				 "no dma-buf descriptor can be read at %p: "
+				 "the memory argument is the address of an int",
+				 memory);
 	memcpy(fd, memory, sizeof(*fd));
 	return 0;
 }

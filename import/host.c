@@ -22,13 +22,13 @@
  * Live unaligned ranges.  Programs ask for one kind of access almost always:
  * the counts let an import skip the list unless another kind is alive.
  */
-static struct lock unaligned_lock = LOCK_INIT;	/* the two below; taken last */
+static struct lock unaligned_lock = LOCK_INIT; /* the two below; taken last */
 static struct import_region *unaligned GUARDED_BY(unaligned_lock);
 static size_t unaligned_count[ACCESS_KINDS] GUARDED_BY(unaligned_lock);
 
 static uintptr_t page_mask(void)
 {
-	static uintptr_t mask;	/* the same value from every thread */
+	static uintptr_t mask; /* the same value from every thread */
 	uintptr_t known = __atomic_load_n(&mask, __ATOMIC_RELAXED);
 
 	if (!known) {
@@ -46,7 +46,8 @@ static bool is_aligned(const struct import_region *r)
 static bool share_a_page(const struct import_region *a, const struct import_region *b)
 {
 	uintptr_t mask = page_mask();
-	uintptr_t a_last = (uintptr_t)a->addr + a->size - 1, b_last = (uintptr_t)b->addr + b->size - 1;
+	uintptr_t a_last = (uintptr_t)a->addr + a->size - 1,
+		  b_last = (uintptr_t)b->addr + b->size - 1;
 
 	return ((uintptr_t)a->addr & mask) <= (b_last & mask) &&
 	       ((uintptr_t)b->addr & mask) <= (a_last & mask);
@@ -84,8 +85,10 @@ static int unaligned_add(struct import_region *region)
 	lock_acquire(&unaligned_lock);
 	other = unaligned_conflict(region);
 	if (other)
-		ret = log_errno(EBUSY, "%zu bytes at %p share a page with an unaligned import at %p "
-				"that has other access flags", region->size, region->addr, other->addr);
+		ret = log_errno(EBUSY,
+				"%zu bytes at %p share a page with an unaligned import at %p "
+				"that has other access flags",
+				region->size, region->addr, other->addr);
 	else
 		unaligned_insert(region);
 	lock_release(&unaligned_lock);

@@ -20,7 +20,11 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 	if (!r)
 		return log_errno(ENOMEM, "no memory for an import");
 	*r = (struct import_region){
-		.ops = kinds[desc->type], .refs = 1, .size = desc->size, .fd = -1, .wanted = desc->access,
+		.ops = kinds[desc->type],
+		.refs = 1,
+		.size = desc->size,
+		.fd = -1,
+		.wanted = desc->access,
 	};
 	ret = r->ops->pin(desc, r);
 	if (ret) {

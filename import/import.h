@@ -29,21 +29,22 @@ enum import_access {
 /* What the application asks for.  Borrowed for the duration of import_get(). */
 struct import_desc {
 	enum import_type type;
-	void *memory;		/* the memory, or the address of an int: its dma-buf descriptor */
-	size_t size;		/* bytes, not 0 */
-	unsigned int access;	/* what devices will do: enum import_access */
+	void *memory;	     /* the memory, or the address of an int: its dma-buf descriptor */
+	size_t size;	     /* bytes, not 0 */
+	unsigned int access; /* what devices will do: enum import_access */
 };
 
 /* Memory that is held.  Set by pin() and, but for the count, not changed afterwards. */
 struct import_region {
 	const struct import_ops *ops;
 	atomic_uint refs;
-	void *addr;		/* CPU address of the first byte */
-	size_t size;		/* bytes that were asked for */
-	int fd;			/* own dma-buf descriptor, or -1 */
-	unsigned int access;	/* what the memory permits; for a dma-buf it may be less than asked for */
-	unsigned int wanted;	/* what was asked for */
-	struct import_region *prev, *next;	/* import/host.c: unaligned ranges */
+	void *addr;  /* CPU address of the first byte */
+	size_t size; /* bytes that were asked for */
+	int fd;	     /* own dma-buf descriptor, or -1 */
+	unsigned int
+		access; /* what the memory permits; for a dma-buf it may be less than asked for */
+	unsigned int wanted;		   /* what was asked for */
+	struct import_region *prev, *next; /* import/host.c: unaligned ranges */
 };
 
 /**
@@ -97,7 +98,7 @@ enum import_edge { IMPORT_BEGIN, IMPORT_END };
  * Returns 0, or -ENOMEM, -EAGAIN, -EMFILE if no worker could be started; @done is then not called.
  */
 int import_bracket_async(enum import_edge edge, struct import_region *const *regions,
-			 const unsigned int *access, size_t count, void (*done)(void *arg, int error),
-			 void *arg);
+			 const unsigned int *access, size_t count,
+			 void (*done)(void *arg, int error), void *arg);
 
 #endif /* IMPORT_IMPORT_H */

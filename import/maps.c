@@ -62,7 +62,8 @@ static atomic_bool query_missing;
 
 static atomic_int *query_fd_slot(void)
 {
-	atomic_int *page = atomic_load_explicit(&query_fd_page, memory_order_acquire), *expected = NULL;
+	atomic_int *page = atomic_load_explicit(&query_fd_page, memory_order_acquire),
+		   *expected = NULL;
 	size_t size = sysconf(_SC_PAGESIZE);
 
 	if (page)
@@ -85,7 +86,7 @@ static int query_fd_open(atomic_int *slot, int stale)
 
 	if (fd < 0)
 		return -1;
-	if (fd == 0) {	/* 0 means "not open" in the slot */
+	if (fd == 0) { /* 0 means "not open" in the slot */
 		fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
 		close(0);
 		if (fd < 0)
@@ -101,7 +102,9 @@ static int query_fd_open(atomic_int *slot, int stale)
 static int query_once(int fd, uintptr_t at, struct mapping *found)
 {
 	struct procmap_query_v1 query = {
-		.size = sizeof(query), .query_addr = at, .query_flags = VMA_COVERING_OR_NEXT,
+		.size = sizeof(query),
+		.query_addr = at,
+		.query_flags = VMA_COVERING_OR_NEXT,
 	};
 
 	if (ioctl(fd, PROCMAP_QUERY_V1, &query))
@@ -151,7 +154,7 @@ static bool line_parse(const char *line, struct mapping *found)
 
 /* The state of a walk over the mappings of a range. */
 struct walk {
-	uintptr_t at, end;	/* what is left to be found */
+	uintptr_t at, end; /* what is left to be found */
 	unsigned int need, have;
 };
 
@@ -162,7 +165,8 @@ static int walk_step(struct walk *walk, const struct mapping *m)
 		return log_errno(EFAULT, "host memory at %#lx is not mapped", walk->at);
 	walk->have &= m->access;
 	if (walk->need & ~m->access)
-		return log_errno(EACCES, "host memory at %#lx is mapped without %s access", walk->at,
+		return log_errno(EACCES, "host memory at %#lx is mapped without %s access",
+				 walk->at,
 				 walk->need & ~m->access & IMPORT_READ ? "read" : "write");
 	walk->at = m->end;
 	return walk->at < walk->end;

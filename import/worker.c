@@ -23,12 +23,12 @@ struct job {
 	struct import_region *const *regions;
 	const unsigned int *access;
 	size_t count;
-	size_t begun;		/* regions already bracketed */
+	size_t begun; /* regions already bracketed */
 	void (*done)(void *arg, int error);
 	void *arg;
 };
 
-static struct lock worker_lock = LOCK_INIT;	/* the three below; taken last */
+static struct lock worker_lock = LOCK_INIT; /* the three below; taken last */
 static struct job *queued GUARDED_BY(worker_lock), **queued_tail GUARDED_BY(worker_lock) = &queued;
 static int wake_fd GUARDED_BY(worker_lock) = -1;
 
@@ -110,13 +110,14 @@ static void wait_for_work(int wake, const struct job *waiting)
 	struct pollfd *fds = malloc((count + 1) * sizeof(*fds)), only_wake;
 	uint64_t ignored;
 
-	if (!fds)	/* poll the fences in turns instead */
+	if (!fds) /* poll the fences in turns instead */
 		fds = &only_wake;
 	fds[0] = (struct pollfd){ .fd = wake, .events = POLLIN };
 	for (const struct job *job = waiting; job && fds != &only_wake; job = job->next) {
 		struct import_region *region = job->regions[job->begun];
 
-		fds[n++] = (struct pollfd){ region->fd, region->ops->ready_events(job->access[job->begun]), 0 };
+		fds[n++] = (struct pollfd){ region->fd,
+					    region->ops->ready_events(job->access[job->begun]), 0 };
 	}
 	poll(fds, n, fds == &only_wake && waiting ? 1 : -1);
 	if (fds[0].revents & POLLIN && read(wake, &ignored, sizeof(ignored)) < 0)
@@ -174,8 +175,8 @@ static int worker_start(void) REQUIRES(worker_lock)
 }
 
 int import_bracket_async(enum import_edge edge, struct import_region *const *regions,
-			 const unsigned int *access, size_t count, void (*done)(void *arg, int error),
-			 void *arg)
+			 const unsigned int *access, size_t count,
+			 void (*done)(void *arg, int error), void *arg)
 {
 	struct job *job = malloc(sizeof(*job));
 	const uint64_t one = 1;

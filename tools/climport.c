@@ -97,7 +97,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (!strcmp(argv[1], "info"))
-		return argc == 2 ? info_with_layer(again) : fail_usage("info takes no argument:", argv[2]);
+		return argc == 2 ? info_with_layer(again)
+				 : fail_usage("info takes no argument:", argv[2]);
 	if (!strcmp(argv[1], "run"))
 		return run(argc - 1, argv + 1);
 	if (!strcmp(argv[1], "conform"))

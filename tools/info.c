@@ -26,7 +26,8 @@ static void print_type(describe_device_fn describe, cl_device_id device, size_t 
 	const char *way, *why;
 
 	if (describe(device, types[i].type, &way, &why))
-		printf("    %-12s unknown: the device's properties cannot be read\n", types[i].name);
+		printf("    %-12s unknown: the device's properties cannot be read\n",
+		       types[i].name);
 	else if (!strcmp(way, "refused"))
 		printf("    %-12s refused: %s\n", types[i].name, why);
 	else
@@ -46,7 +47,8 @@ static const char *version_of(cl_device_id device)
 	for (size_t i = 0; i < size / sizeof(list[0]); i++)
 		if (!strcmp(list[i].name, "cl_arm_import_memory"))
 			snprintf(text, sizeof(text), " %u.%u.%u", CL_VERSION_MAJOR(list[i].version),
-				 CL_VERSION_MINOR(list[i].version), CL_VERSION_PATCH(list[i].version));
+				 CL_VERSION_MINOR(list[i].version),
+				 CL_VERSION_PATCH(list[i].version));
 	return text;
 }
 
@@ -73,7 +75,8 @@ static int print_platform(cl_platform_id platform, cl_uint number)
 	clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(name), name, NULL);
 	clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof(version), version, NULL);
 	printf("platform %u: %s, %s\n", number, name, version);
-	describe = (describe_device_fn)clGetExtensionFunctionAddressForPlatform(platform, DESCRIBE_FUNCTION);
+	describe = (describe_device_fn)clGetExtensionFunctionAddressForPlatform(platform,
+										DESCRIBE_FUNCTION);
 	if (!describe) {
 		fprintf(stderr, "climport: this OpenCL loader did not load the layer; "
 				"it needs ocl-icd 2.3 or Khronos' loader 2020.12 or newer\n");

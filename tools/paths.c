@@ -40,14 +40,16 @@ const char *path_layer(void)
 {
 	static char path[PATH_MAX];
 
-	return find(path, "../icd/libCLImportMemoryLayer.so", LIBDIR_FROM_BIN "/libCLImportMemoryLayer.so");
+	return find(path, "../icd/libCLImportMemoryLayer.so",
+		    LIBDIR_FROM_BIN "/libCLImportMemoryLayer.so");
 }
 
 const char *path_conform(void)
 {
 	static char path[PATH_MAX];
 
-	return find(path, "../tests/spec/climport-conform", LIBEXECDIR_FROM_BIN "/climport/climport-conform");
+	return find(path, "../tests/spec/climport-conform",
+		    LIBEXECDIR_FROM_BIN "/climport/climport-conform");
 }
 
 int enable_layer(void)
@@ -60,7 +62,8 @@ int enable_layer(void)
 		return 0;
 	if (others && strstr(others, layer))
 		return 1;
-	if (asprintf(&list, "%s%s%s", layer, others && *others ? ":" : "", others ? others : "") < 0)
+	if (asprintf(&list, "%s%s%s", layer, others && *others ? ":" : "", others ? others : "") <
+	    0)
 		return 0;
 	done = !setenv("OPENCL_LAYERS", list, 1);
 	free(list);

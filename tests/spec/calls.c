@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "calls.h"
+
+#include "kernels.h"
+
+static const size_t zero[3];
+static const size_t rect[3] = { SIDE * PIXEL, SIDE, 1 };	/* 64 bytes as 4 rows of 16 */
+static const size_t square[3] = { SIDE, SIDE, 1 };
+
+/* The object's bytes are as prepared; writes c->host over them. */
+static cl_int use_mapped(struct call *c, unsigned char *mapped, size_t pitch)
+{
+	const struct object *o = c->object;
+
+	for (size_t i = 0; i < BYTES; i++) {
+		unsigned char *byte = mapped + i / o->columns * pitch + i % o->columns;
+
+		if (*byte != pattern(i, OBJECT_SEED))
+			return 1;
+		*byte = c->host[i];
+	}
+	return CL_SUCCESS;
+}
+
+static cl_int unmap(struct call *c, cl_event *event)
+{
+	return clEnqueueUnmapMemObject(spec.queue, c->object->mem, c->mapped, 0, NULL, event);
+}
+
+static cl_int map_buffer(struct call *c, cl_event *event)
+{
+	cl_int error = 1;
+
+	c->mapped = clEnqueueMapBuffer(spec.queue, c->object->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+				       0, BYTES, 0, NULL, event, &error);
+	return error ? error : use_mapped(c, c->mapped, c->object->pitch);
+}
+
+static cl_int map_image(struct call *c, cl_event *event)
+{
+	cl_int error = 1;
+
+	c->mapped = clEnqueueMapImage(spec.queue, c->object->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+				      zero, c->region, &c->row_pitch, &c->slice_pitch, 0, NULL, event,
+				      &error);
+	return error ? error : use_mapped(c, c->mapped, c->row_pitch);
+}
+
+cl_int call_clEnqueueMapBuffer(struct call *c)
+{
+	cl_int error = map_buffer(c, &c->event);
+
+	return error ? error : unmap(c, NULL);
+}
+
+cl_int call_clEnqueueMapImage(struct call *c)
+{
+	cl_int error = map_image(c, &c->event);
+
+	return error ? error : unmap(c, NULL);
+}
+
+cl_int call_clEnqueueUnmapMemObject(struct call *c)
+{
+	const struct object *o = c->object;
+	cl_int error;
+
+	if (spec.version < VERSION_1_1_0)
+		return clEnqueueUnmapMemObject(spec.queue, o->mem, o->memory + o->origin, 0, NULL,
+					       &c->event);
+	error = o->region[0] ? map_image(c, NULL) : map_buffer(c, NULL);
+	return error ? error : unmap(c, &c->event);
+}
+
+cl_int call_clEnqueueReadImage(struct call *c)
+{
+	return clEnqueueReadImage(spec.queue, c->object->mem, CL_TRUE, zero, c->region, 0, 0, c->host, 0,
+				  NULL, &c->event);
+}
+
+cl_int call_clEnqueueWriteImage(struct call *c)
+{
+	return clEnqueueWriteImage(spec.queue, c->object->mem, CL_TRUE, zero, c->region, 0, 0, c->host,
+				   0, NULL, &c->event);
+}
+
+cl_int call_clEnqueueReadBuffer(struct call *c)
+{
+	return clEnqueueReadBuffer(spec.queue, c->object->mem, CL_TRUE, 0, BYTES, c->host, 0, NULL,
+				   &c->event);
+}
+
+cl_int call_clEnqueueReadBufferRect(struct call *c)
+{
+	return clEnqueueReadBufferRect(spec.queue, c->object->mem, CL_TRUE, zero, zero, rect, rect[0], 0,
+				       rect[0], 0, c->host, 0, NULL, &c->event);
+}
+
+cl_int call_clEnqueueWriteBuffer(struct call *c)
+{
+	return clEnqueueWriteBuffer(spec.queue, c->object->mem, CL_TRUE, 0, BYTES, c->host, 0, NULL,
+				    &c->event);
+}
+
+cl_int call_clEnqueueWriteBufferRect(struct call *c)
+{
+	return clEnqueueWriteBufferRect(spec.queue, c->object->mem, CL_TRUE, zero, zero, rect, rect[0],
+					0, rect[0], 0, c->host, 0, NULL, &c->event);
+}
+
+static cl_mem source(const struct call *c)
+{
+	return c->role == SOURCE ? c->object->mem : c->partner;
+}
+
+static cl_mem destination(const struct call *c)
+{
+	return c->role == SOURCE ? c->partner : c->object->mem;
+}
+
+cl_int call_clEnqueueCopyBuffer(struct call *c)
+{
+	return clEnqueueCopyBuffer(spec.queue, source(c), destination(c), 0, 0, BYTES, 0, NULL,
+				   &c->event);
+}
+
+cl_int call_clEnqueueCopyBufferRect(struct call *c)
+{
+	return clEnqueueCopyBufferRect(spec.queue, source(c), destination(c), zero, zero, rect, rect[0],
+				       0, rect[0], 0, 0, NULL, &c->event);
+}
+
+cl_int call_clEnqueueCopyBufferToImage(struct call *c)
+{
+	return clEnqueueCopyBufferToImage(spec.queue, source(c), destination(c), 0, zero, c->region, 0,
+					  NULL, &c->event);
+}
+
+cl_int call_clEnqueueCopyImageToBuffer(struct call *c)
+{
+	return clEnqueueCopyImageToBuffer(spec.queue, source(c), destination(c), zero, c->region, 0, 0,
+					  NULL, &c->event);
+}
+
+cl_int call_clEnqueueCopyImage(struct call *c)
+{
+	return clEnqueueCopyImage(spec.queue, source(c), destination(c), zero, zero, c->region, 0, NULL,
+				  &c->event);
+}
+
+/* The pattern is what the destination has to hold then. */
+static void repeat_in_host(struct call *c, const unsigned char pixel[PIXEL])
+{
+	for (size_t i = 0; i < BYTES; i++)
+		c->host[i] = pixel[i % PIXEL];
+}
+
+cl_int call_clEnqueueFillBuffer(struct call *c)
+{
+	static const unsigned char pixel[PIXEL] = { 1, 22, 133, 244 };
+
+	repeat_in_host(c, pixel);
+	return clEnqueueFillBuffer(spec.queue, c->object->mem, pixel, PIXEL, 0, BYTES, 0, NULL,
+				   &c->event);
+}
+
+cl_int call_clEnqueueFillImage(struct call *c)
+{
+	static const unsigned char pixel[PIXEL] = { 244, 133, 22, 1 };
+	static const cl_uint color[4] = { 244, 133, 22, 1 };
+
+	repeat_in_host(c, pixel);
+	return clEnqueueFillImage(spec.queue, c->object->mem, color, zero, c->region, 0, NULL,
+				  &c->event);
+}
+
+/* As large as either shape of region. */
+static cl_mem plain_image(void)
+{
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = BYTES / PIXEL, .image_height = SIDE,
+	};
+	cl_int error = 1;
+	cl_mem mem;
+
+	need_shape(IMAGE_1D);
+	mem = clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL, &error);
+	EXPECT_EQ(error, CL_SUCCESS);
+	return released_later(mem);
+}
+
+static void write_partner(struct call *c, enum partner partner)
+{
+	if (partner == PLAIN_BUFFER)
+		plain_write(c->partner, c->host, BYTES);
+	if (partner == PLAIN_IMAGE)
+		EXPECT_EQ(clEnqueueWriteImage(spec.queue, c->partner, CL_TRUE, zero, c->region, 0, 0,
+					      c->host, 0, NULL, NULL), CL_SUCCESS);
+}
+
+void call_prepare(struct call *c, const struct call_row *row, const struct object *o)
+{
+	memset(c, 0, sizeof(*c));
+	c->object = o;
+	c->role = row->role;
+	memcpy(c->region, o->region[0] ? o->region : square, sizeof(c->region));
+	if (row->partner == PLAIN_BUFFER)
+		c->partner = plain_buffer(BYTES);
+	if (row->partner == PLAIN_IMAGE)
+		c->partner = plain_image();
+	memory_fill(c->host, BYTES, OTHER_SEED);
+	write_partner(c, row->partner);
+	object_fill(o, OBJECT_SEED);
+}
+
+bool call_other_is(struct call *c, const struct call_row *row, unsigned int seed)
+{
+	if (row->partner == PLAIN_BUFFER)
+		plain_read(c->partner, c->host, BYTES);
+	if (row->partner == PLAIN_IMAGE)
+		EXPECT_EQ(clEnqueueReadImage(spec.queue, c->partner, CL_TRUE, zero, c->region, 0, 0,
+					     c->host, 0, NULL, NULL), CL_SUCCESS);
+	return memory_is(c->host, BYTES, seed);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <unistd.h>
+
+#include "kernels.h"
+#include "runner.h"
+
+enum { TEST_SECONDS = 120 };
+
+/* For the address sanitizer: PoCL loses four bytes with each 1D image made from a buffer. */
+const char *__lsan_default_suppressions(void);
+
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void)
+{
+	return "leak:libpocl\n";
+}
+
+/*
+ * harness.c calls run_next() for each test that it was given.  One that fails or
+ * is skipped does not come back to it.
+ */
+static void (**bodies)(void);
+static unsigned int next_body;
+static const char *nothing_to_test;
+
+static void run_next(void)
+{
+	void (*body)(void) = bodies[next_body++];
+
+	undo_all();
+	alarm(TEST_SECONDS);
+	if (nothing_to_test)
+		test_skip("%s", nothing_to_test);
+	body();
+	undo_all();
+}
+
+static void describe(void)
+{
+	printf("# platform %s, device %s, version %u.%u.%u, %s\n",
+	       *spec.platform_name ? spec.platform_name : "none",
+	       *spec.device_name ? spec.device_name : "none", CL_VERSION_MAJOR(spec.version),
+	       CL_VERSION_MINOR(spec.version), CL_VERSION_PATCH(spec.version),
+	       nothing_to_test ? nothing_to_test : spec_implementation());
+}
+
+/* Gives harness.c the names of the tests, and its place in them to run_next(). */
+static char **prepare(struct test *const *tests, unsigned int count)
+{
+	char **argv = calloc(count + 2, sizeof(*argv));
+
+	bodies = calloc(count, sizeof(*bodies));
+	for (unsigned int i = 0; i < count; i++) {
+		argv[i + 1] = (char *)(uintptr_t)tests[i]->name;
+		bodies[i] = tests[i]->run;
+		tests[i]->run = run_next;
+	}
+	return argv;
+}
+
+int child_run(const struct target *target, struct test *const *tests, unsigned int count)
+{
+	char **argv = prepare(tests, count);
+	int status;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (target->plain)
+		unsetenv("OPENCL_LAYERS");
+	nothing_to_test = spec_open(target->platform, target->device, target->plain);
+	describe();
+	status = test_main(count + 1, argv);
+	alarm(TEST_SECONDS);
+	undo_all();
+	kernels_close();
+	spec_close();
+	free(bodies);
+	free(argv);
+	return status;
+}

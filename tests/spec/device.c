@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Picks the platform, device, context and queue, and finds the function. */
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "spec.h"
+
+#define EXTENSION "cl_arm_import_memory"
+
+struct spec spec;
+
+bool list_has(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
+		if ((at == list || at[-1] == ' ') && (at[len] == ' ' || !at[len]))
+			return true;
+	return false;
+}
+
+static char *device_string(cl_device_info what)
+{
+	size_t size = 0;
+	char *text;
+
+	if (clGetDeviceInfo(spec.device, what, 0, NULL, &size))
+		return calloc(1, 1);
+	text = calloc(1, size + 1);
+	clGetDeviceInfo(spec.device, what, size, text, NULL);
+	return text;
+}
+
+static char *platform_string(cl_platform_info what)
+{
+	size_t size = 0;
+	char *text;
+
+	if (clGetPlatformInfo(spec.platform, what, 0, NULL, &size))
+		return calloc(1, 1);
+	text = calloc(1, size + 1);
+	clGetPlatformInfo(spec.platform, what, size, text, NULL);
+	return text;
+}
+
+char *device_extensions(void)
+{
+	return device_string(CL_DEVICE_EXTENSIONS);
+}
+
+char *platform_extensions(void)
+{
+	return platform_string(CL_PLATFORM_EXTENSIONS);
+}
+
+bool device_reports(const char *extension)
+{
+	char *list = device_extensions();
+	bool found = list_has(list, extension);
+
+	free(list);
+	return found;
+}
+
+cl_ulong device_number(cl_device_info what)
+{
+	cl_ulong value = 0;	/* little-endian machines only, as all that run OpenCL are */
+	size_t size = 0;
+
+	if (clGetDeviceInfo(spec.device, what, 0, NULL, &size) || size > sizeof(value) ||
+	    clGetDeviceInfo(spec.device, what, size, &value, NULL))
+		return 0;
+	return value;
+}
+
+/* Platforms before OpenCL 3.0 have no such query: their extension is 1.0.0. */
+static cl_version extension_version(void)
+{
+	cl_version version = CL_MAKE_VERSION(1, 0, 0);
+	cl_name_version *list;
+	size_t size = 0;
+
+	if (clGetDeviceInfo(spec.device, CL_DEVICE_EXTENSIONS_WITH_VERSION, 0, NULL, &size))
+		return version;
+	list = malloc(size + 1);
+	if (clGetDeviceInfo(spec.device, CL_DEVICE_EXTENSIONS_WITH_VERSION, size, list, NULL))
+		size = 0;
+	for (size_t i = 0; i < size / sizeof(*list); i++)
+		if (!strcmp(list[i].name, EXTENSION))
+			version = list[i].version;
+	free(list);
+	return version;
+}
+
+static cl_version opencl_version(void)
+{
+	char *text = device_string(CL_DEVICE_VERSION);
+	unsigned int major = 1, minor = 0;
+
+	sscanf(text, "OpenCL %u.%u", &major, &minor);
+	free(text);
+	return CL_MAKE_VERSION(major, minor, 0);
+}
+
+static void name(char *to, size_t room, char *from)
+{
+	snprintf(to, room, "%s", from);
+	free(from);
+}
+
+static void describe(void)
+{
+	name(spec.platform_name, sizeof(spec.platform_name), platform_string(CL_PLATFORM_NAME));
+	name(spec.device_name, sizeof(spec.device_name), device_string(CL_DEVICE_NAME));
+	spec.device_version = opencl_version();
+	spec.version = extension_version();
+	spec.has_host = device_reports(EXTENSION "_host");
+	spec.has_dma_buf = device_reports(EXTENSION "_dma_buf");
+	spec.has_protected = device_reports(EXTENSION "_protected");
+	spec.has_android = device_reports(EXTENSION "_android_hardware_buffer");
+	spec.cache_line = device_number(CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE);
+	if (!spec.cache_line)
+		spec.cache_line = 64;
+}
+
+/* Takes spec.platform's device with this index; false if there is none. */
+static bool take_device(unsigned int index)
+{
+	cl_device_id devices[64];
+	cl_uint count = 0;
+
+	if (clGetDeviceIDs(spec.platform, CL_DEVICE_TYPE_ALL, 64, devices, &count) || index >= count)
+		return false;
+	spec.device = devices[index];
+	describe();
+	return true;
+}
+
+static const char *take_platform(const char *wanted, unsigned int device, bool plain)
+{
+	cl_platform_id platforms[64];
+	cl_uint count = 0;
+	const char *why = "no OpenCL platform has this name and device";
+
+	if (clGetPlatformIDs(64, platforms, &count) || !count)
+		return "there is no OpenCL platform";
+	for (cl_uint i = 0; i < count && i < 64; i++) {
+		spec.platform = platforms[i];
+		name(spec.platform_name, sizeof(spec.platform_name),
+		     platform_string(CL_PLATFORM_NAME));
+		if (!strstr(spec.platform_name, wanted) || !take_device(device))
+			continue;
+		if (plain || device_reports(EXTENSION))
+			return NULL;
+		why = "platform does not report " EXTENSION;
+	}
+	return why;
+}
+
+import_function as_import_function(void *address)
+{
+	import_function function;	/* ISO C has no cast for this */
+
+	memcpy(&function, &address, sizeof(function));
+	return function;
+}
+
+static void CL_CALLBACK notified(const char *text, const void *info, size_t size, void *user)
+{
+	(void)info;
+	(void)size;
+	(void)user;
+	if (text && *text)
+		atomic_fetch_add(&spec.notices, 1);
+}
+
+static const char *open_context(void)
+{
+	const cl_context_properties properties[] = {
+		CL_CONTEXT_PLATFORM, (cl_context_properties)spec.platform, 0
+	};
+	cl_int error;
+
+	spec.context = clCreateContext(properties, 1, &spec.device, notified, NULL, &error);
+	if (!spec.context)
+		return "clCreateContext fails";
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+	spec.queue = clCreateCommandQueue(spec.context, spec.device, 0, &error);
+#pragma GCC diagnostic pop
+	return spec.queue ? NULL : "clCreateCommandQueue fails";
+}
+
+static cl_mem CL_API_CALL plain_import(cl_context context, cl_mem_flags flags,
+				       const cl_import_properties_arm *properties, void *memory,
+				       size_t size, cl_int *error)
+{
+	bool is_host = !properties || !properties[0] || properties[1] == CL_IMPORT_TYPE_HOST_ARM;
+
+	if (!is_host)
+		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *(int *)memory, 0);
+	return clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, size, memory, error);
+}
+
+static void find_function(bool plain)
+{
+	spec.import = as_import_function(
+		clGetExtensionFunctionAddressForPlatform(spec.platform, "clImportMemoryARM"));
+	if (!plain)
+		return;
+	spec.import = plain_import;
+	spec.version = VERSION_1_1_0;
+	spec.has_host = spec.has_dma_buf = true;
+}
+
+const char *spec_open(const char *platform, unsigned int device, bool plain)
+{
+	const char *why = take_platform(platform, device, plain);
+	const char *exact = getenv("CLIMPORT_CONFORM_EXACT");
+
+	spec.exact = exact && !strcmp(exact, "1");
+	spec.page = sysconf(_SC_PAGESIZE);
+	if (why)
+		return why;
+	find_function(plain);
+	return open_context();
+}
+
+void spec_close(void)
+{
+	if (spec.queue)
+		clReleaseCommandQueue(spec.queue);
+	if (spec.context)
+		clReleaseContext(spec.context);
+}
+
+const char *spec_implementation(void)
+{
+	Dl_info file;
+	void *address;
+
+	memcpy(&address, &spec.import, sizeof(address));
+	if (!address || !dladdr(address, &file) || !file.dli_fname)
+		return "native";
+	return strstr(file.dli_fname, "CLImportMemoryLayer") ? "layer" : "native";
+}

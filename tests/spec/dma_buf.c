@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The section Linux dma_buf memory type. */
+#include "dma_buf.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "kernels.h"
+
+#define SUPPORTED "R6-32 If the extension string cl_arm_import_memory_dma_buf is exposed then " \
+		  "importing from dma_buf file handles is supported."
+
+TEST(each_exporter, SUPPORTED)
+{
+	struct dma_buf *buf;
+
+	for (size_t i = 0; (buf = dma_buf_next(&i, 4 * spec.page));) {
+		cl_mem mem = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size);
+
+		printf("# %s\n", buf->exporter);
+		expect_shared(mem, buf->memory, buf->size);
+	}
+}
+
+static void expect_size(size_t size)
+{
+	struct dma_buf *buf = dma_buf_get(4 * spec.page);
+	cl_mem mem = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, size);
+
+	expect_shared(mem, buf->memory, size);
+}
+
+TEST(dma_buf_of_frame_size, SUPPORTED)
+{
+	expect_size(3 * spec.page + 1234);
+}
+
+TEST(first_byte_of_a_dma_buf, SUPPORTED)
+{
+	expect_size(1);
+}
+
+/* The descriptor stays the application's: it may close it, or keep it. */
+TEST(descriptor_closed_after_the_import, SUPPORTED)
+{
+	struct dma_buf *buf = dma_buf_get(spec.page);
+	int copy = dup(buf->fd);
+	cl_mem mem = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &copy, spec.page);
+
+	EXPECT_EQ(close(copy), 0);
+	expect_shared(mem, buf->memory, spec.page);
+}
+
+TEST(descriptor_open_after_the_release, SUPPORTED)
+{
+	struct dma_buf *buf = dma_buf_get(spec.page);
+	int copy = dup(buf->fd);
+	cl_int error;
+	cl_mem mem = spec.import(spec.context, CL_MEM_READ_WRITE, coherent_dma_buf(), &copy, spec.page,
+				 &error);
+
+	EXPECT_EQ(error, CL_SUCCESS);
+	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
+	EXPECT(fcntl(copy, F_GETFD) >= 0);
+	EXPECT_EQ(close(copy), 0);
+}
+
+TEST(descriptor_variable_is_read_once, SUPPORTED)
+{
+	struct dma_buf *buf = dma_buf_get(spec.page);
+	int variable = buf->fd;
+	cl_mem mem = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &variable, spec.page);
+
+	EXPECT_EQ(variable, buf->fd);
+	variable = -1;
+	expect_shared(mem, buf->memory, spec.page);
+}
+
+static void restore_stdin(void *saved)
+{
+	dup2((int)(intptr_t)saved, 0);
+	close((int)(intptr_t)saved);
+}
+
+TEST(descriptor_zero, SUPPORTED)
+{
+	struct dma_buf *buf = dma_buf_get(spec.page);
+	int saved = fcntl(0, F_DUPFD_CLOEXEC, 3), zero = 0;
+
+	if (saved < 0)
+		test_skip("descriptor 0 is closed");
+	later(restore_stdin, (void *)(intptr_t)saved);
+	EXPECT_EQ(dup2(buf->fd, 0), 0);
+	expect_shared(import(CL_MEM_READ_WRITE, coherent_dma_buf(), &zero, spec.page), buf->memory,
+		      spec.page);
+}
+
+TEST(one_dma_buf_twice, SUPPORTED)
+{
+	struct dma_buf *buf = dma_buf_get(2 * spec.page);
+	cl_mem one = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size);
+	cl_mem two = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, spec.page);
+
+	expect_shared(one, buf->memory, buf->size);
+	expect_shared(two, buf->memory, spec.page);
+	memory_fill(buf->memory, spec.page, 1);
+	device_add(one, spec.page, 1, 2);
+	device_add(two, spec.page, 1, 3);
+	EXPECT(memory_is(buf->memory, spec.page, 6));
+}
+
+static void import_and_release(void *arg)
+{
+	struct dma_buf *buf = arg;
+	cl_int error;
+	cl_mem mem = spec.import(spec.context, CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd,
+				 buf->size, &error);
+
+	EXPECT_EQ(error, CL_SUCCESS);
+	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
+}
+
+TEST(released_dma_buf_leaves_nothing, SUPPORTED)
+{
+	expect_no_leak(import_and_release, dma_buf_get(4 * spec.page));
+}
+
+TEST(type_dma_buf_is_valid, "R6-19 Valid values for CL_IMPORT_TYPE_ARM are: "
+     "CL_IMPORT_TYPE_DMA_BUF_ARM")
+{
+	struct dma_buf *buf = dma_buf_get(spec.page);
+
+	import(CL_MEM_READ_WRITE, type_dma_buf, &buf->fd, spec.page);
+}
+
+/* Without the property, and without a bracket around the host's accesses. */
+static void expect_managed(void)
+{
+	struct dma_buf *buf = dma_buf_get(4 * spec.page);
+	cl_mem mem;
+
+	need_prior_to_1_1();
+	mem = import(CL_MEM_READ_WRITE, type_dma_buf, &buf->fd, buf->size);
+	expect_shared(mem, buf->memory, buf->size);
+}
+
+TEST(runtime_manages_coherency, "R6-33 The CL runtime manages dma_buf memory coherency between the "
+     "host CPU and GPU.")
+{
+	expect_managed();
+}
+
+TEST(managed_without_the_property, "R12-25 Prior to the introduction of "
+     "CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM drivers always managed data consistency "
+     "between the host CPU and memory.")
+{
+	expect_managed();
+}
+
+static void expect_managed_by_property(void)
+{
+	struct dma_buf *buf = dma_buf_get(4 * spec.page);
+
+	need_1_1();
+	expect_shared(import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size), buf->memory,
+		      buf->size);
+}
+
+TEST(consistency_by_the_runtime, "R12-13 Valid values for "
+     "CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM are: CL_TRUE - data consistency between "
+     "memory and the host's view is managed by the OpenCL runtime.")
+{
+	expect_managed_by_property();
+}
+
+TEST(runtime_manages_consistency, "R12-23 When CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM is "
+     "set to CL_TRUE, the OpenCL runtime manages data consistency between the host CPU and the "
+     "memory backing the dma_buf allocation.")
+{
+	expect_managed_by_property();
+}
+
+static void expect_managed_by_us(const cl_import_properties_arm *list)
+{
+	struct dma_buf *buf = dma_buf_get(4 * spec.page);
+	cl_mem mem;
+
+	need_1_1();
+	mem = import(CL_MEM_READ_WRITE, list, &buf->fd, buf->size);
+	for (unsigned int turn = 1; turn < 4; turn++) {
+		dma_buf_begin(buf);
+		memory_fill(buf->memory, buf->size, turn);
+		dma_buf_end(buf);
+		device_add(mem, buf->size, 1, 10);
+		dma_buf_begin(buf);
+		EXPECT(memory_is(buf->memory, buf->size, turn + 10));
+		dma_buf_end(buf);
+	}
+}
+
+#define BY_APPLICATION "R12-12 Valid values for CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM "  \
+		       "are: CL_FALSE - maintaining data consistency between memory and the "       \
+		       "host's view of it is the application's responsibility (default)."
+
+TEST(consistency_by_the_application, BY_APPLICATION)
+{
+	expect_managed_by_us((cl_import_properties_arm[]){
+		CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+		CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, CL_FALSE, 0
+	});
+}
+
+TEST(consistency_by_the_application_is_default, BY_APPLICATION)
+{
+	expect_managed_by_us(type_dma_buf);
+}
+
+#define UNTIL_VISIBLE "R6-35 This can be achieved either by not enqueueing the workload until the "   \
+		      "data is visible, or by using a user event to prevent the command from being " \
+		      "executed until the expected data has reached memory."
+
+static void expect_gated(unsigned char *memory, cl_mem mem)
+{
+	cl_int error;
+	cl_event gate = clCreateUserEvent(spec.context, &error), done;
+
+	EXPECT_EQ(error, CL_SUCCESS);
+	memory_fill(memory, spec.page, 1);
+	device_add_after(mem, spec.page, 10, gate, &done);
+	EXPECT_EQ(clFlush(spec.queue), CL_SUCCESS);
+	memory_fill(memory, spec.page, 100);
+	EXPECT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+	EXPECT_EQ(clWaitForEvents(1, &done), CL_SUCCESS);
+	EXPECT(memory_is(memory, spec.page, 110));
+	clReleaseEvent(done);
+	clReleaseEvent(gate);
+}
+
+TEST(user_event_before_a_dma_buf_is_used, UNTIL_VISIBLE)
+{
+	struct dma_buf *buf = dma_buf_get(spec.page);
+
+	expect_gated(buf->memory, import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size));
+}
+
+TEST(user_event_before_host_memory_is_used, UNTIL_VISIBLE)
+{
+	unsigned char *memory = pages(1);
+
+	expect_gated(memory, import_host(CL_MEM_READ_WRITE, memory, spec.page));
+}
+
+TEST(read_only_descriptor, "R6-36 Flags attached to a dma_buf file handle take precedence over "
+     "memory flags supplied to clImportMemoryARM.")
+{
+	struct dma_buf *buf = dma_buf_get_read_only(2 * spec.page);
+	unsigned char *seen = pages(2);
+	cl_mem mem = import(CL_MEM_READ_ONLY, coherent_dma_buf(), &buf->fd, 2 * spec.page);
+	cl_mem out = plain_buffer(2 * spec.page);
+
+	memset(seen, 0xee, 2 * spec.page);
+	plain_write(out, seen, 2 * spec.page);
+	device_copy(mem, out, 2 * spec.page);
+	plain_read(out, seen, 2 * spec.page);
+	EXPECT(!memcmp(seen, buf->memory, 2 * spec.page));
+}
+
+#define READ_ONLY_WINS "R6-37 For example, if a dma_buf allocation originally created with a "      \
+		       "read-only flag is passed to clImportMemoryARM with the READ_WRITE flag, "    \
+		       "the more restrictive READ_ONLY will take precedence."
+
+TEST(read_only_descriptor_beats_read_write, READ_ONLY_WINS)
+{
+	struct dma_buf *buf = dma_buf_get_read_only(2 * spec.page);
+	cl_mem mem = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, 2 * spec.page);
+	cl_mem_flags flags = 0;
+	cl_mem out = plain_buffer(2 * spec.page);
+
+	EXPECT_EQ(clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof(flags), &flags, NULL), CL_SUCCESS);
+	EXPECT_EXACT(flags, CL_MEM_READ_ONLY);
+	device_copy(mem, out, 2 * spec.page);
+}
+
+/* Clients ask for READ_WRITE in what they make from the import, too. */
+TEST(sub_buffer_of_a_read_only_descriptor, READ_ONLY_WINS)
+{
+	struct dma_buf *buf = dma_buf_get_read_only(2 * spec.page);
+	cl_mem mem = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, 2 * spec.page);
+	const cl_buffer_region region = { spec.page, spec.page };
+	cl_int error = 1;
+
+	released_later(clCreateSubBuffer(mem, CL_MEM_READ_ONLY, CL_BUFFER_CREATE_TYPE_REGION, &region,
+					 &error));
+	EXPECT_EQ(error, CL_SUCCESS);
+	if (!spec.exact)
+		return;
+	released_later(clCreateSubBuffer(mem, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+					 &region, &error));
+	EXPECT_EQ(error, CL_SUCCESS);
+}
+
+static void expect_size_error(size_t size)
+{
+	struct dma_buf *buf = dma_buf_get(2 * spec.page);
+	cl_int error = refused(CL_MEM_READ_WRITE, type_dma_buf, &buf->fd, size);
+
+	EXPECT_EXACT(error, CL_INVALID_BUFFER_SIZE);
+	if (spec.version >= VERSION_1_1_0)
+		EXPECT_EQ(error, CL_INVALID_BUFFER_SIZE);
+}
+
+TEST(one_byte_more_than_the_dma_buf, "R12-17 CL_INVALID_BUFFER_SIZE when size is greater than the "
+     "size of the allocation being imported.")
+{
+	struct dma_buf *buf = dma_buf_get(2 * spec.page);
+
+	expect_size_error(buf->size + 1);
+}
+
+#define SIZE_OF_DMA_BUF "R12-26 <size> must be less than or equal to the size of the imported " \
+			"dma_buf allocation."
+
+TEST(twice_the_dma_buf, SIZE_OF_DMA_BUF)
+{
+	struct dma_buf *buf = dma_buf_get(2 * spec.page);
+
+	expect_size_error(2 * buf->size);
+}
+
+TEST(size_max_of_a_dma_buf, SIZE_OF_DMA_BUF)
+{
+	expect_size_error(SIZE_MAX);
+}
+
+TEST(zero_bytes_of_a_dma_buf, "R12-16 CL_INVALID_BUFFER_SIZE when size is 0.")
+{
+	expect_size_error(0);
+}
+
+TEST(all_of_the_dma_buf, SIZE_OF_DMA_BUF)
+{
+	struct dma_buf *buf = dma_buf_get(2 * spec.page);
+
+	import(CL_MEM_READ_WRITE, type_dma_buf, &buf->fd, buf->size);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dma-bufs for the tests, from the exporters of examples/producer.h. */
+#ifndef TESTS_SPEC_DMA_BUF_H
+#define TESTS_SPEC_DMA_BUF_H
+
+#include "spec.h"
+
+struct dma_buf {
+	int fd;
+	size_t size;		/* of the allocation */
+	unsigned char *memory;	/* the test's own mapping */
+	const char *exporter;
+};
+
+/*
+ * A dma-buf of at least @size bytes, freed after the test; skips the test where
+ * the device imports none or nothing here exports one.
+ */
+struct dma_buf *dma_buf_get(size_t size);
+
+/* Its descriptor is read-only, so is the mapping; it holds zeros. */
+struct dma_buf *dma_buf_get_read_only(size_t size);
+
+/* One of each exporter, called with *i == 0 first; NULL after the last. */
+struct dma_buf *dma_buf_next(size_t *i, size_t size);
+
+/* The host's use of buf->memory where the application keeps it coherent. */
+void dma_buf_begin(struct dma_buf *buf);
+void dma_buf_end(struct dma_buf *buf);
+
+extern const cl_import_properties_arm type_dma_buf[];
+
+/* {CL_IMPORT_TYPE_DMA_BUF_ARM}, in 1.1.0 with the property by which the runtime keeps it coherent. */
+const cl_import_properties_arm *coherent_dma_buf(void);
+
+#endif /* TESTS_SPEC_DMA_BUF_H */

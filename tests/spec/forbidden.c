@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Before version 1.1.0: sixteen calls that fail with CL_INVALID_OPERATION and do nothing else. */
+#include "calls.h"
+#include "kernels.h"
+
+#define LIST "CL_INVALID_OPERATION when an imported memory object has been passed to one of the " \
+	     "following API functions: "
+
+/* climport does not touch the outputs; a driver may clear what it has not set. */
+static void expect_untouched(const struct call *c, cl_event event, size_t pitch)
+{
+	EXPECT_EXACT(c->event == event, 1);
+	EXPECT(c->event == event || !c->event);
+	EXPECT(!c->mapped);
+	EXPECT_EXACT(c->row_pitch, pitch);
+	EXPECT_EXACT(c->slice_pitch, pitch);
+}
+
+static void expect_forbidden(const struct call_row *row, enum memory_type type)
+{
+	cl_event nobody = (cl_event)(uintptr_t)0x5a5a5a5a;
+	struct object o;
+	struct call c;
+
+	need_prior_to_1_1();
+	object_make(&o, row->shape, type, CL_MEM_READ_WRITE);
+	call_prepare(&c, row, &o);
+	c.event = nobody;
+	c.row_pitch = c.slice_pitch = 4711;
+	EXPECT_EQ(row->run(&c), CL_INVALID_OPERATION);
+	expect_untouched(&c, nobody, 4711);
+	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
+	EXPECT(object_is(&o, OBJECT_SEED));
+	EXPECT(object_padding_is_intact(&o));
+	if (row->role == SOURCE || row->partner != NONE)
+		EXPECT(call_other_is(&c, row, OTHER_SEED));
+}
+
+#define FORBIDDEN(name, api, shape, role, partner)                             \
+	TEST(forbidden_##name, "R6-29:" #api " " LIST #api)                    \
+	{                                                                      \
+		static const struct call_row row = CALL_ROW(api, shape, role, partner); \
+		expect_forbidden(&row, HOST_MEMORY);                           \
+	}
+
+CALLS(FORBIDDEN)
+
+#define CANNOT "R6-30 (they can't be used with imported memory objects)"
+
+#define FORBIDDEN_DMA_BUF(name, api, shape, role, partner)                     \
+	TEST(forbidden_dma_buf_##name, CANNOT)                                 \
+	{                                                                      \
+		static const struct call_row row = CALL_ROW(api, shape, role, partner); \
+		expect_forbidden(&row, DMA_BUF_MEMORY);                        \
+	}
+
+CALLS(FORBIDDEN_DMA_BUF)
+
+TEST(forbidden_between_two_imports, CANNOT)
+{
+	unsigned char *memory = pages(2);
+	cl_mem one, two;
+
+	need_prior_to_1_1();
+	one = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	two = import_host(CL_MEM_READ_WRITE, memory + spec.page, spec.page);
+	memory_fill(memory, 2 * spec.page, 1);
+	EXPECT_EQ(clEnqueueCopyBuffer(spec.queue, one, two, 0, 0, 64, 0, NULL, NULL),
+		  CL_INVALID_OPERATION);
+	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
+	EXPECT(memory_is(memory, 2 * spec.page, 1));
+}
+
+TEST(forbidden_for_every_flag, CANNOT)
+{
+	static const cl_mem_flags flags[] = {
+		0, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY, CL_MEM_HOST_READ_ONLY, CL_MEM_HOST_WRITE_ONLY,
+		CL_MEM_HOST_NO_ACCESS, CL_MEM_USE_HOST_PTR,
+	};
+
+	need_prior_to_1_1();
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		unsigned char byte;
+		cl_mem mem = import_host(flags[i], pages(1), spec.page);
+
+		EXPECT_EQ(clEnqueueReadBuffer(spec.queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),
+			  CL_INVALID_OPERATION);
+	}
+}
+
+TEST(forbidden_after_retain_and_release, CANNOT)
+{
+	unsigned char byte = 0;
+	cl_mem mem;
+
+	need_prior_to_1_1();
+	mem = import_host(CL_MEM_READ_WRITE, pages(1), spec.page);
+	EXPECT_EQ(clRetainMemObject(mem), CL_SUCCESS);
+	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
+	EXPECT_EQ(clEnqueueWriteBuffer(spec.queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),
+		  CL_INVALID_OPERATION);
+}
+
+/* The import's own reference is gone; what was made from it is still made from an import. */
+TEST(forbidden_when_the_import_is_released, CANNOT)
+{
+	unsigned char *memory = pages(2), byte = 0;
+	const cl_buffer_region region = { 0, spec.page };
+	cl_int error;
+	cl_mem mem, sub;
+
+	need_prior_to_1_1();
+	need_host();
+	mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, 2 * spec.page, &error);
+	EXPECT_EQ(error, CL_SUCCESS);
+	sub = released_later(clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
+	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
+	EXPECT_EQ(error, CL_SUCCESS);
+	EXPECT_EQ(clEnqueueReadBuffer(spec.queue, sub, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),
+		  CL_INVALID_OPERATION);
+	expect_shared(sub, memory, spec.page);
+}
+
+/* Only imports are meant: everything else works beside them. */
+static void expect_plain(cl_mem mem)
+{
+	unsigned char sent[BYTES], seen[BYTES] = { 0 };
+
+	memory_fill(sent, BYTES, 5);
+	plain_write(mem, sent, BYTES);
+	plain_read(mem, seen, BYTES);
+	EXPECT(!memcmp(sent, seen, BYTES));
+}
+
+TEST(plain_buffers_stay_allowed, CANNOT)
+{
+	import_host(CL_MEM_READ_WRITE, pages(1), spec.page);
+	expect_plain(plain_buffer(BYTES));
+}
+
+TEST(plain_buffers_over_imported_memory_stay_allowed, CANNOT)
+{
+	unsigned char *memory = pages(1);
+	cl_int error = 1;
+	cl_mem mem;
+
+	import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	mem = released_later(clCreateBuffer(spec.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+					    spec.page, memory, &error));
+	EXPECT_EQ(error, CL_SUCCESS);
+	expect_plain(mem);
+}
+
+/* A new object often has the address of the last one that was freed. */
+static void expect_forgotten(enum shape shape)
+{
+	for (int i = 0; i < 50; i++) {
+		struct object o;
+
+		object_make(&o, shape, HOST_MEMORY, CL_MEM_READ_WRITE);
+		undo_all();
+		expect_plain(plain_buffer(BYTES));
+		undo_all();
+	}
+}
+
+TEST(released_imports_are_forgotten, CANNOT)
+{
+	expect_forgotten(BUFFER);
+}
+
+TEST(released_sub_buffers_are_forgotten, CANNOT)
+{
+	expect_forgotten(SUB_BUFFER);
+}
+
+TEST(released_images_are_forgotten, CANNOT)
+{
+	expect_forgotten(IMAGE);
+}
+
+TEST(released_1d_images_are_forgotten, CANNOT)
+{
+	expect_forgotten(IMAGE_1D);
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The section Host process memory type. */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "kernels.h"
+
+#define ALLOCATIONS "R6-41 If the extension string cl_arm_import_memory_host is exposed then "      \
+		    "importing from normal userspace allocations (such as those created via "       \
+		    "malloc) is supported."
+
+static void expect_import(unsigned char *memory, size_t size)
+{
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, size);
+
+	expect_shared(mem, memory, size);
+}
+
+/* As clients do it: the pointer on a cache line, the size that of a tensor. */
+TEST(malloced_tensors, ALLOCATIONS)
+{
+	static const size_t sizes[] = { 4, 224 * 3, 1000 * 4, 7 * 7 * 512, 3 * 33 * 35 * 4 };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		unsigned char *memory = malloc(sizes[i] + spec.cache_line);
+		uintptr_t address = (uintptr_t)memory + spec.cache_line - 1;
+
+		later(free, memory);
+		expect_import((unsigned char *)(address - address % spec.cache_line), sizes[i]);
+		undo_all();
+	}
+}
+
+TEST(malloced_pages, ALLOCATIONS)
+{
+	void *memory = NULL;
+
+	EXPECT_EQ(posix_memalign(&memory, spec.page, 8 * spec.page), 0);
+	later(free, memory);
+	expect_import(memory, 8 * spec.page);
+}
+
+TEST(array_on_the_stack, ALLOCATIONS)
+{
+	unsigned char memory[4096] __attribute__((aligned(64)));
+
+	expect_import(memory, sizeof(memory));
+	undo_all();	/* the array ends before the import would */
+}
+
+static void close_file(void *file)
+{
+	fclose(file);
+}
+
+static void unmap_two_pages(void *memory)
+{
+	munmap(memory, 2 * spec.page);
+}
+
+/* The size of the file is no whole number of pages; its pages are written back. */
+TEST(mapped_file, ALLOCATIONS)
+{
+	FILE *file = tmpfile();
+	size_t size = spec.page + 1000;
+	unsigned char *memory, byte;
+
+	EXPECT(file != NULL);
+	later(close_file, file);
+	EXPECT_EQ(ftruncate(fileno(file), size), 0);
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
+	EXPECT(memory != MAP_FAILED);
+	later(unmap_two_pages, memory);
+	expect_import(memory, size);
+	memory_fill(memory, size, 1);
+	EXPECT_EQ(pread(fileno(file), &byte, 1, spec.page + 999), 1);
+	EXPECT_EQ(byte, pattern(spec.page + 999, 1));
+}
+
+TEST(mapped_file_for_readers, ALLOCATIONS)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	unsigned char *memory, seen[256];
+	cl_mem out, mem;
+
+	need_host();
+	EXPECT(fd >= 0);
+	memory = mmap(NULL, 2 * spec.page, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	EXPECT(memory != MAP_FAILED);
+	later(unmap_two_pages, memory);
+	mem = import_host(CL_MEM_READ_ONLY, memory, 2 * spec.page);
+	out = plain_buffer(sizeof(seen));
+	device_copy(mem, out, sizeof(seen));
+	plain_read(out, seen, sizeof(seen));
+	EXPECT(!memcmp(seen, "\177ELF", 4));
+	EXPECT(!memcmp(seen, memory, sizeof(seen)));
+}
+
+/*
+ * That pages are committed can't be told from pages that come when they are
+ * touched, where the device uses the tables of the process.  What can be told:
+ * kernels may use all of a range of which the program has touched nothing.
+ */
+TEST(sparse_range, "R6-42 If the host OS is linux and overcommit of VA is allowed, then this "
+     "function will commit and pin physical pages for the VA range.")
+{
+	size_t count = 256;
+	unsigned char *memory = pages(count), there[256];
+	size_t committed = 0;
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, count * spec.page);
+
+	EXPECT_EQ(mincore(memory, count * spec.page, there), 0);
+	for (size_t i = 0; i < count; i++)
+		committed += there[i] & 1;
+	printf("# %zu of %zu pages are committed after the import\n", committed, count);
+	device_add(mem, count * spec.page, spec.page, 9);
+	for (size_t i = 0; i < count; i++)
+		EXPECT_EQ(memory[i * spec.page], 9);
+}
+
+TEST(ranges_of_one_allocation, "R6-44 In this case sub-ranges of the host allocation should be "
+     "passed to the import function individually.")
+{
+	unsigned char *memory = pages(8);
+	cl_mem first = import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
+	cl_mem last = import_host(CL_MEM_READ_WRITE, memory + 6 * spec.page, 2 * spec.page);
+
+	expect_shared(first, memory, 2 * spec.page);
+	expect_shared(last, memory + 6 * spec.page, 2 * spec.page);
+	for (size_t i = 2 * spec.page; i < 6 * spec.page; i++)
+		EXPECT_EQ(memory[i], 0);
+}
+
+#define ALIGNMENT "R6-46 Though the application is free to provide allocations without any "       \
+		  "specific alignment on coherent systems, there is a requirement to provide "       \
+		  "pointers aligned to a cache line on systems where there is no HW-managed "         \
+		  "coherency between CPU and GPU."
+
+TEST(aligned_to_a_cache_line, ALIGNMENT)
+{
+	unsigned char *memory = pages(2);
+
+	expect_import(memory + spec.cache_line, spec.page);
+}
+
+/* No query tells whether the system is coherent: if it is imported, it has to work. */
+static void expect_offset(size_t offset, size_t size)
+{
+	unsigned char *memory = pages(3);
+	cl_int error = 1;
+	cl_mem mem;
+
+	need_host();
+	mem = released_later(spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory + offset, size,
+					 &error));
+	EXPECT_EXACT(error, CL_SUCCESS);
+	if (error)
+		test_skip("not aligned to a cache line: refused with %d", error);
+	memset(memory, 0xee, 3 * spec.page);
+	expect_shared(mem, memory + offset, size);
+	for (size_t i = 0; i < 3 * spec.page; i++)
+		if (i < offset || i >= offset + size)
+			EXPECT_EQ(memory[i], 0xee);
+}
+
+TEST(at_byte_1, ALIGNMENT)
+{
+	expect_offset(1, 64);
+}
+
+TEST(at_byte_3_over_a_page, ALIGNMENT)
+{
+	expect_offset(3, 4096);
+}
+
+TEST(at_the_last_bytes_of_a_page, ALIGNMENT)
+{
+	expect_offset(spec.page - 5, 11);
+}
+
+TEST(at_byte_4, ALIGNMENT)
+{
+	expect_offset(4, 1000);
+}
+
+TEST(less_than_a_page, "R6-47 When alignment is less than a page size then whole pages touched by "
+     "addresses in the range of <memory> to <memory>+<size> will be mapped into the device.")
+{
+	unsigned char *memory = pages(3);
+
+	expect_import(memory + spec.page - spec.cache_line, spec.page + 2 * spec.cache_line);
+}
+
+/*
+ * A device that uses the tables of the process has every page mapped before,
+ * by no import: it may take the second import, and both have to work.
+ */
+TEST(page_of_another_unaligned_import, "R6-48 If the page is already mapped by another unaligned "
+     "import, an error will occur.")
+{
+	unsigned char *memory = pages(1);
+	size_t size = 4 * spec.cache_line;
+	cl_mem first = import_host(CL_MEM_READ_WRITE, memory + size, size), second;
+	cl_int error = 1;
+
+	second = released_later(spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory + 4 * size,
+					    size, &error));
+	if (error) {
+		EXPECT(!second);
+		EXPECT(error < 0);
+		expect_shared(first, memory + size, size);
+		return;
+	}
+	printf("# no error: the page is shared by two imports\n");
+	expect_shared(first, memory + size, size);
+	expect_shared(second, memory + 4 * size, size);
+	expect_shared(first, memory + size, size);
+}
+
+#define DIFFERENT_FLAGS "R6-53 Importing two allocations that aren't page-aligned and that request " \
+			"different memory flags is unsupported; an error will be returned."
+
+/* Two allocations on one page: the flags decide how the page is mapped. */
+static void expect_conflict(cl_mem_flags first, cl_mem_flags second)
+{
+	unsigned char *memory = pages(1);
+	size_t size = 4 * spec.cache_line;
+
+	import_host(first, memory + size, size);
+	EXPECT_EXACT(refused_host(second, memory + 4 * size, size), CL_INVALID_OPERATION);
+}
+
+TEST(reader_on_a_writers_page, DIFFERENT_FLAGS)
+{
+	expect_conflict(CL_MEM_READ_WRITE, CL_MEM_READ_ONLY);
+}
+
+TEST(writer_on_a_readers_page, DIFFERENT_FLAGS)
+{
+	expect_conflict(CL_MEM_READ_ONLY, CL_MEM_READ_WRITE);
+}
+
+TEST(write_only_on_a_readers_page, DIFFERENT_FLAGS)
+{
+	expect_conflict(CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY);
+}
+
+TEST(same_bytes_with_other_flags, DIFFERENT_FLAGS)
+{
+	unsigned char *memory = pages(1);
+
+	import_host(CL_MEM_READ_WRITE, memory + spec.cache_line, spec.cache_line);
+	EXPECT_EXACT(refused_host(CL_MEM_READ_ONLY, memory + spec.cache_line, spec.cache_line),
+		     CL_INVALID_OPERATION);
+}
+
+/* The last page of one is the first of the other. */
+TEST(other_flags_on_the_last_page, DIFFERENT_FLAGS)
+{
+	unsigned char *memory = pages(4);
+	size_t half = spec.page / 2;
+
+	import_host(CL_MEM_READ_WRITE, memory + half, 2 * spec.page);
+	EXPECT_EXACT(refused_host(CL_MEM_READ_ONLY, memory + 2 * spec.page + half + spec.cache_line,
+				  spec.page), CL_INVALID_OPERATION);
+}
+
+/* The conflict ends with the first import, and page-aligned imports have none. */
+TEST(no_conflict_after_the_release, DIFFERENT_FLAGS)
+{
+	unsigned char *memory = pages(1);
+	cl_int error;
+	cl_mem mem;
+
+	need_host();
+	mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory + spec.cache_line,
+			  spec.cache_line, &error);
+	EXPECT_EQ(error, CL_SUCCESS);
+	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
+	mem = import_host(CL_MEM_READ_ONLY, memory + spec.cache_line, spec.cache_line);
+	expect_read_by_device(mem, memory + spec.cache_line, spec.cache_line);
+}
+
+TEST(aligned_imports_with_different_flags, DIFFERENT_FLAGS)
+{
+	unsigned char *memory = pages(2);
+	cl_mem writer = import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
+	cl_mem reader = import_host(CL_MEM_READ_ONLY, memory, 2 * spec.page);
+
+	expect_shared(writer, memory, 2 * spec.page);
+	expect_read_by_device(reader, memory, 2 * spec.page);
+}
+
+#define COHERENCY "R6-49 Cache coherency will be HW-managed on systems where it is supported."
+#define MAINTENANCE "R6-50 Otherwise, cache maintenance operations will be added by the CL runtime " \
+		    "where needed."
+
+/* Lines that the host holds dirty while the device changes their neighbours in time. */
+static void expect_coherent(size_t stride)
+{
+	size_t size = 16 * spec.page;
+	unsigned char *memory = pages(16);
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, size);
+
+	for (unsigned int turn = 1; turn < 8; turn++) {
+		for (size_t i = 0; i < size; i += stride)
+			memory[i]++;
+		device_add(mem, size, stride, 1);
+	}
+	for (size_t i = 0; i < size; i++)
+		EXPECT_EQ(memory[i], i % stride ? 0 : 14);
+}
+
+TEST(coherent_by_the_byte, COHERENCY)
+{
+	expect_coherent(1);
+}
+
+TEST(coherent_by_the_cache_line, MAINTENANCE)
+{
+	expect_coherent(spec.cache_line);
+}

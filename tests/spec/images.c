@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images made from imports and their sub-buffers. */
+#include "dma_buf.h"
+#include "kernels.h"
+#include "object.h"
+
+#define QUERY(function, mem, what, type, want)                                 \
+	do {                                                                   \
+		type value_ = 0;                                               \
+		EXPECT_EQ(function(mem, what, sizeof(value_), &value_, NULL), CL_SUCCESS); \
+		EXPECT(value_ == (want));                                      \
+	} while (0)
+
+#define IMAGES "R6-55 This extension produces cl_mem memory objects which are compatible with all " \
+	       "other uses of cl_mem in the standard API, including creating images from the "       \
+	       "resulting cl_mem and subject to the restrictions listed in this document."
+
+static void image_to_buffer(const struct object *o, cl_mem buffer)
+{
+	if (o->shape == IMAGE_1D)
+		device_image1d_to_buffer(o->mem, buffer, o->region[0]);
+	else
+		device_image_to_buffer(o->mem, buffer, o->region[0], o->region[1]);
+}
+
+static void buffer_to_image(const struct object *o, cl_mem buffer)
+{
+	if (o->shape == IMAGE_1D)
+		device_buffer_to_image1d(buffer, o->mem, o->region[0]);
+	else
+		device_buffer_to_image(buffer, o->mem, o->region[0], o->region[1]);
+}
+
+/* A kernel reads what the host wrote, and the host what a kernel wrote, in turns. */
+static void expect_shared_image(const struct object *o)
+{
+	unsigned char seen[BYTES], sent[BYTES];
+	cl_mem buffer = plain_buffer(BYTES);
+
+	for (unsigned int turn = 1; turn < 4; turn++) {
+		object_fill(o, turn);
+		image_to_buffer(o, buffer);
+		plain_read(buffer, seen, BYTES);
+		EXPECT(memory_is(seen, BYTES, turn));
+		memory_fill(sent, BYTES, turn + 100);
+		plain_write(buffer, sent, BYTES);
+		buffer_to_image(o, buffer);
+		EXPECT(object_is(o, turn + 100));
+	}
+	EXPECT(object_padding_is_intact(o));
+}
+
+static void expect_shared_shape(enum shape shape, enum memory_type type)
+{
+	struct object o;
+
+	object_make(&o, shape, type, CL_MEM_READ_WRITE);
+	expect_shared_image(&o);
+}
+
+TEST(image_with_padded_rows, IMAGES)
+{
+	expect_shared_shape(IMAGE, HOST_MEMORY);
+}
+
+TEST(image_of_a_sub_buffer, IMAGES)
+{
+	expect_shared_shape(IMAGE_OF_SUB_BUFFER, HOST_MEMORY);
+}
+
+TEST(image_1d_of_a_buffer, IMAGES)
+{
+	expect_shared_shape(IMAGE_1D, HOST_MEMORY);
+}
+
+TEST(images_of_dma_bufs, IMAGES)
+{
+	dma_buf_get(spec.page);
+	for (enum shape shape = IMAGE; shape <= IMAGE_1D; shape++)
+		if (shape_works(shape))
+			expect_shared_shape(shape, DMA_BUF_MEMORY);
+}
+
+TEST(image_and_buffer_see_each_other, IMAGES)
+{
+	struct object o;
+	unsigned char seen[BYTES];
+	cl_mem buffer;
+
+	object_make(&o, IMAGE, HOST_MEMORY, CL_MEM_READ_WRITE);
+	buffer = plain_buffer(BYTES);
+	object_fill(&o, 1);
+	device_add(o.import, o.rows * o.pitch, 1, 4);
+	image_to_buffer(&o, buffer);
+	plain_read(buffer, seen, BYTES);
+	EXPECT(memory_is(seen, BYTES, 5));
+}
+
+/* Clients release the sub-buffer, and the import, as soon as they have the image. */
+TEST(image_outlives_what_it_is_made_of, IMAGES)
+{
+	static const enum shape shapes[] = { IMAGE, IMAGE_OF_SUB_BUFFER, IMAGE_1D };
+
+	need_shape(IMAGE_1D);
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		struct object o;
+
+		if (!shape_works(shapes[i]))
+			continue;
+		object_make(&o, shapes[i], HOST_MEMORY, CL_MEM_READ_WRITE);
+		EXPECT_EQ(clReleaseMemObject(o.import), CL_SUCCESS);
+		if (o.parent != o.import)
+			EXPECT_EQ(clReleaseMemObject(o.parent), CL_SUCCESS);
+		expect_shared_image(&o);
+		/* What undoes this test releases all of them once. */
+		clRetainMemObject(o.import);
+		if (o.parent != o.import)
+			clRetainMemObject(o.parent);
+		undo_all();
+	}
+}
+
+TEST(image_queries, IMAGES)
+{
+	struct object o;
+
+	object_make(&o, IMAGE, HOST_MEMORY, CL_MEM_READ_WRITE);
+	QUERY(clGetImageInfo, o.mem, CL_IMAGE_WIDTH, size_t, SIDE);
+	QUERY(clGetImageInfo, o.mem, CL_IMAGE_HEIGHT, size_t, SIDE);
+	QUERY(clGetImageInfo, o.mem, CL_IMAGE_ROW_PITCH, size_t, o.pitch);
+	QUERY(clGetImageInfo, o.mem, CL_IMAGE_ELEMENT_SIZE, size_t, PIXEL);
+	QUERY(clGetMemObjectInfo, o.mem, CL_MEM_TYPE, cl_mem_object_type, CL_MEM_OBJECT_IMAGE2D);
+	QUERY(clGetMemObjectInfo, o.mem, CL_MEM_ASSOCIATED_MEMOBJECT, cl_mem, o.parent);
+	if (spec.exact)
+		QUERY(clGetMemObjectInfo, o.mem, CL_MEM_HOST_PTR, void *, NULL);
+}
+
+static cl_int image_error(cl_mem mem, size_t width, size_t height, size_t pitch)
+{
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = width, .image_height = height,
+		.image_row_pitch = pitch, .buffer = mem,
+	};
+	cl_int error = 1;
+
+	released_later(clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL, &error));
+	return error;
+}
+
+/* As of any buffer: the picture has to fit. */
+TEST(image_larger_than_the_import, IMAGES)
+{
+	cl_mem mem;
+
+	need_shape(IMAGE);
+	mem = import_host(CL_MEM_READ_WRITE, pages(1), spec.page);
+	EXPECT_EQ(image_error(mem, 64, spec.page / 256, 256), CL_SUCCESS);
+	EXPECT(image_error(mem, 64, spec.page / 256 + 1, 256) < 0);
+}
+
+TEST(image_with_rows_shorter_than_its_width, IMAGES)
+{
+	cl_mem mem;
+
+	need_shape(IMAGE);
+	mem = import_host(CL_MEM_READ_WRITE, pages(1), spec.page);
+	EXPECT_EQ(image_error(mem, 64, 4, 128), CL_INVALID_IMAGE_DESCRIPTOR);
+}
+
+/* Row pitch 0 stands for rows without padding. */
+TEST(image_without_a_pitch, IMAGES)
+{
+	unsigned char *memory = pages(1);
+	cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 64, .image_height = 2,
+	};
+	cl_int error = 1;
+	cl_mem image, buffer;
+
+	need_shape(IMAGE);
+	desc.buffer = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	image = released_later(clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL,
+					     &error));
+	EXPECT_EQ(error, CL_SUCCESS);
+	buffer = plain_buffer(512);
+	memory_fill(memory, 512, 6);
+	device_image_to_buffer(image, buffer, 64, 2);
+	memset(memory, 0, 512);
+	device_buffer_to_image(buffer, image, 64, 2);
+	EXPECT(memory_is(memory, 512, 6));
+}
+
+static cl_image_desc desc_1d(cl_mem buffer)
+{
+	return (cl_image_desc){
+		.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = BYTES / PIXEL,
+		.buffer = buffer,
+	};
+}
+
+/* What one image's kernel wrote is what another's reads. */
+static void expect_same_memory(const struct object *o, cl_mem image_1d)
+{
+	unsigned char seen[BYTES];
+	cl_mem buffer = plain_buffer(BYTES);
+
+	memory_fill(seen, BYTES, 9);
+	plain_write(buffer, seen, BYTES);
+	buffer_to_image(o, buffer);
+	memset(seen, 0, BYTES);
+	plain_write(buffer, seen, BYTES);
+	device_image1d_to_buffer(image_1d, buffer, BYTES / PIXEL);
+	plain_read(buffer, seen, BYTES);
+	EXPECT(memory_is(seen, BYTES, 9));
+}
+
+TEST(two_images_of_one_import, IMAGES)
+{
+	struct object o;
+	cl_image_desc desc;
+	cl_int error = 1;
+	cl_mem image;
+
+	object_make(&o, IMAGE_1D, HOST_MEMORY, CL_MEM_READ_WRITE);
+	desc = desc_1d(o.import);
+	image = released_later(clCreateImage(spec.context, CL_MEM_READ_ONLY, &rgba, &desc, NULL,
+					     &error));
+	EXPECT_EQ(error, CL_SUCCESS);
+	expect_same_memory(&o, image);
+}
+
+TEST(image_1d_with_properties, IMAGES)
+{
+	struct object o;
+	cl_image_desc desc;
+	cl_int error = 1;
+	cl_mem image;
+
+	object_make(&o, IMAGE_1D, HOST_MEMORY, CL_MEM_READ_WRITE);
+	if (spec.device_version < CL_MAKE_VERSION(3, 0, 0))
+		test_skip("device is older than OpenCL 3.0");
+	desc = desc_1d(o.import);
+	image = released_later(clCreateImageWithProperties(spec.context, NULL, CL_MEM_READ_ONLY, &rgba,
+							   &desc, NULL, &error));
+	EXPECT_EQ(error, CL_SUCCESS);
+	expect_same_memory(&o, image);
+}
+
+/* Some drivers make no such image from any sub-buffer. */
+TEST(image_1d_of_a_sub_buffer, IMAGES)
+{
+	struct object sub;
+	unsigned char seen[BYTES];
+	cl_image_desc desc;
+	cl_int error = 1;
+	cl_mem image, buffer;
+
+	need_shape(IMAGE_1D);
+	object_make(&sub, SUB_BUFFER, HOST_MEMORY, CL_MEM_READ_WRITE);
+	desc = desc_1d(sub.mem);
+	image = released_later(clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL,
+					     &error));
+	EXPECT_EQ(error, CL_SUCCESS);
+	buffer = plain_buffer(BYTES);
+	object_fill(&sub, 4);
+	device_image1d_to_buffer(image, buffer, BYTES / PIXEL);
+	plain_read(buffer, seen, BYTES);
+	EXPECT(memory_is(seen, BYTES, 4));
+	memory_fill(seen, BYTES, 8);
+	plain_write(buffer, seen, BYTES);
+	device_buffer_to_image1d(buffer, image, BYTES / PIXEL);
+	EXPECT(object_is(&sub, 8));
+	EXPECT(object_padding_is_intact(&sub));
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Imports are used as any other memory object: queries, references, queues, commands. */
+#include <time.h>
+
+#include "kernels.h"
+
+#define ALL_USES "R6-55 This extension produces cl_mem memory objects which are compatible with all " \
+		 "other uses of cl_mem in the standard API, including creating images from the "       \
+		 "resulting cl_mem and subject to the restrictions listed in this document."
+
+#define QUERY(mem, what, type, want)                                           \
+	do {                                                                   \
+		type value_ = 0;                                               \
+		EXPECT_EQ(clGetMemObjectInfo(mem, what, sizeof(value_), &value_, NULL), CL_SUCCESS); \
+		EXPECT(value_ == (want));                                      \
+	} while (0)
+
+TEST(queries, ALL_USES)
+{
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, pages(2), spec.page + 5);
+
+	QUERY(mem, CL_MEM_TYPE, cl_mem_object_type, CL_MEM_OBJECT_BUFFER);
+	QUERY(mem, CL_MEM_SIZE, size_t, spec.page + 5);
+	QUERY(mem, CL_MEM_CONTEXT, cl_context, spec.context);
+	QUERY(mem, CL_MEM_REFERENCE_COUNT, cl_uint, 1);
+	QUERY(mem, CL_MEM_MAP_COUNT, cl_uint, 0);
+	QUERY(mem, CL_MEM_OFFSET, size_t, 0);
+	QUERY(mem, CL_MEM_ASSOCIATED_MEMOBJECT, cl_mem, NULL);
+}
+
+/* How it was made does not show. */
+TEST(queries_hide_the_host_pointer, ALL_USES)
+{
+	cl_mem mem = import_host(CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, pages(1), spec.page);
+	size_t size = 1;
+
+	if (!spec.exact)
+		test_skip("only for CLIMPORT_CONFORM_EXACT");
+	QUERY(mem, CL_MEM_HOST_PTR, void *, NULL);
+	if (spec.device_version >= CL_MAKE_VERSION(2, 0, 0))
+		QUERY(mem, CL_MEM_USES_SVM_POINTER, cl_bool, CL_FALSE);
+	if (spec.device_version < CL_MAKE_VERSION(3, 0, 0))
+		return;
+	EXPECT_EQ(clGetMemObjectInfo(mem, CL_MEM_PROPERTIES, 0, NULL, &size), CL_SUCCESS);
+	EXPECT_EQ(size, 0);
+}
+
+TEST(references, ALL_USES)
+{
+	unsigned char *memory = pages(1);
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+
+	EXPECT_EQ(clRetainMemObject(mem), CL_SUCCESS);
+	QUERY(mem, CL_MEM_REFERENCE_COUNT, cl_uint, 2);
+	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
+	QUERY(mem, CL_MEM_REFERENCE_COUNT, cl_uint, 1);
+	expect_shared(mem, memory, spec.page);
+}
+
+static void CL_CALLBACK count_destroyed(cl_mem mem, void *count)
+{
+	(void)mem;
+	atomic_fetch_add((atomic_uint *)count, 1);
+}
+
+/* Drivers may call it on another thread, a little later. */
+static void wait_for(atomic_uint *count)
+{
+	for (int i = 0; i < 2000 && !atomic_load(count); i++)
+		nanosleep(&(struct timespec){ 0, 1000 * 1000 }, NULL);
+}
+
+TEST(destructor_callback, ALL_USES)
+{
+	static atomic_uint destroyed;
+	unsigned char *memory = pages(1);
+	cl_int error;
+	cl_mem mem;
+
+	need_host();
+	mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, spec.page, &error);
+	EXPECT_EQ(error, CL_SUCCESS);
+	EXPECT_EQ(clSetMemObjectDestructorCallback(mem, count_destroyed, &destroyed), CL_SUCCESS);
+	EXPECT_EQ(atomic_load(&destroyed), 0);
+	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
+	wait_for(&destroyed);
+	EXPECT_EQ(atomic_load(&destroyed), 1);
+}
+
+static void import_and_release(void *memory)
+{
+	cl_int error;
+	cl_mem mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, spec.page, &error);
+
+	EXPECT_EQ(error, CL_SUCCESS);
+	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
+}
+
+TEST(released_import_leaves_nothing, ALL_USES)
+{
+	need_host();
+	expect_no_leak(import_and_release, pages(1));
+}
+
+/* The memory is the application's and stays as it is. */
+TEST(memory_outlives_the_import, ALL_USES)
+{
+	unsigned char *memory = pages(1);
+	cl_mem mem;
+	cl_int error;
+
+	need_host();
+	mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, spec.page, &error);
+	EXPECT_EQ(error, CL_SUCCESS);
+	memory_fill(memory, spec.page, 1);
+	device_add(mem, spec.page, 1, 1);
+	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
+	EXPECT(memory_is(memory, spec.page, 2));
+	memory_fill(memory, spec.page, 9);
+	mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	device_add(mem, spec.page, 1, 1);
+	EXPECT(memory_is(memory, spec.page, 10));
+}
+
+TEST(input_and_output, ALL_USES)
+{
+	unsigned char *from = pages(2), *to = pages(2);
+	cl_mem in = import_host(CL_MEM_READ_ONLY, from, 2 * spec.page);
+	cl_mem out = import_host(CL_MEM_WRITE_ONLY, to, 2 * spec.page);
+
+	memory_fill(from, 2 * spec.page, 7);
+	device_copy(in, out, 2 * spec.page);
+	EXPECT(memory_is(to, 2 * spec.page, 7));
+}
+
+TEST(thousand_imports_at_once, ALL_USES)
+{
+	enum { COUNT = 1000 };
+	unsigned char *memory = pages(COUNT);
+	static cl_mem mems[COUNT];
+
+	for (size_t i = 0; i < COUNT; i++)
+		mems[i] = import_host(CL_MEM_READ_WRITE, memory + i * spec.page, spec.page);
+	for (size_t i = 0; i < COUNT; i += 37) {
+		device_add(mems[i], spec.page, spec.page, 1 + i % 200);
+		EXPECT_EQ(memory[i * spec.page], 1 + i % 200);
+	}
+	for (size_t i = 0; i < COUNT; i++)
+		EXPECT_EQ(memory[i * spec.page], i % 37 ? 0 : 1 + i % 200);
+}
+
+TEST(migration, ALL_USES)
+{
+	unsigned char *memory = pages(1);
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+
+	if (spec.device_version < CL_MAKE_VERSION(1, 2, 0))
+		test_skip("device is older than OpenCL 1.2");
+	memory_fill(memory, spec.page, 4);
+	EXPECT_EQ(clEnqueueMigrateMemObjects(spec.queue, 1, &mem, 0, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
+	EXPECT(memory_is(memory, spec.page, 4));
+	EXPECT_EQ(clEnqueueMigrateMemObjects(spec.queue, 1, &mem, CL_MIGRATE_MEM_OBJECT_HOST, 0, NULL,
+					     NULL), CL_SUCCESS);
+	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
+	expect_shared(mem, memory, spec.page);
+}
+
+struct native_args {
+	void *mem;
+	size_t size;
+};
+
+static void CL_CALLBACK native(void *arg)
+{
+	struct native_args *args = arg;
+	unsigned char *bytes = args->mem;
+
+	for (size_t i = 0; i < args->size; i++)
+		bytes[i] += 2;
+}
+
+TEST(native_kernel, ALL_USES)
+{
+	unsigned char *memory = pages(1);
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	struct native_args args = { NULL, spec.page };
+	const void *where = &args.mem;
+
+	if (!(device_number(CL_DEVICE_EXECUTION_CAPABILITIES) & CL_EXEC_NATIVE_KERNEL))
+		test_skip("device has no native kernels");
+	memory_fill(memory, spec.page, 1);
+	EXPECT_EQ(clEnqueueNativeKernel(spec.queue, native, &args, sizeof(args), 1, &mem, &where, 0,
+					NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
+	EXPECT(memory_is(memory, spec.page, 3));
+}
+
+static void release_queue(void *queue)
+{
+	clReleaseCommandQueue(queue);
+}
+
+static void release_context(void *context)
+{
+	clReleaseContext(context);
+}
+
+static cl_command_queue new_queue(cl_context context, cl_command_queue_properties properties)
+{
+	cl_int error = 1;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+	cl_command_queue queue = clCreateCommandQueue(context, spec.device, properties, &error);
+#pragma GCC diagnostic pop
+
+	EXPECT_EQ(error, CL_SUCCESS);
+	later(release_queue, queue);
+	return queue;
+}
+
+/* Runs a piece of the test on another queue. */
+static void expect_shared_on(cl_command_queue queue, cl_mem mem, unsigned char *memory)
+{
+	cl_command_queue own = spec.queue;
+
+	spec.queue = queue;
+	device_add(mem, spec.page, 1, 1);
+	spec.queue = own;
+	EXPECT(memory_is(memory, spec.page, 2));
+}
+
+static void expect_works_on(cl_command_queue_properties properties)
+{
+	unsigned char *memory = pages(1);
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+
+	memory_fill(memory, spec.page, 1);
+	expect_shared_on(new_queue(spec.context, properties), mem, memory);
+}
+
+TEST(second_queue, ALL_USES)
+{
+	expect_works_on(0);
+}
+
+TEST(queue_with_profiling, ALL_USES)
+{
+	expect_works_on(CL_QUEUE_PROFILING_ENABLE);
+}
+
+TEST(queue_out_of_order, ALL_USES)
+{
+	if (!(device_number(CL_DEVICE_QUEUE_PROPERTIES) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE))
+		test_skip("device has no such queues");
+	expect_works_on(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+}
+
+/* Each context has its own import; the memory is one. */
+TEST(two_contexts, ALL_USES)
+{
+	unsigned char *memory = pages(1);
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, spec.page), second;
+	cl_int error = 1;
+	cl_context context = clCreateContext(NULL, 1, &spec.device, NULL, NULL, &error);
+
+	EXPECT_EQ(error, CL_SUCCESS);
+	later(release_context, context);
+	second = released_later(spec.import(context, CL_MEM_READ_WRITE, NULL, memory, spec.page,
+					    &error));
+	EXPECT_EQ(error, CL_SUCCESS);
+	QUERY(second, CL_MEM_CONTEXT, cl_context, context);
+	expect_shared(mem, memory, spec.page);
+}
+
+/* Each device of the context in turn adds one to what the one before it wrote. */
+static void expect_shared_by(cl_context context, const cl_device_id *devices, cl_uint count,
+			     cl_mem mem, unsigned char *memory)
+{
+	cl_device_id own = spec.device;
+	cl_kernel add = kernel_in(context, "add");
+
+	memory_fill(memory, spec.page, 1);
+	for (cl_uint i = 0; i < count; i++) {
+		spec.device = devices[i];
+		device_add_with(add, new_queue(context, 0), mem, spec.page, 1);
+		spec.device = own;
+		EXPECT(memory_is(memory, spec.page, 2 + i));
+	}
+}
+
+/* A device that cannot import makes its contexts refuse; nothing in between. */
+TEST(context_of_all_devices, ALL_USES)
+{
+	cl_device_id devices[64];
+	unsigned char *memory = pages(1);
+	cl_uint count = 0;
+	cl_int error = 1;
+	cl_context context;
+	cl_mem mem;
+
+	need_host();
+	EXPECT_EQ(clGetDeviceIDs(spec.platform, CL_DEVICE_TYPE_ALL, 64, devices, &count), CL_SUCCESS);
+	if (count < 2 || count > 64)
+		test_skip("the platform has one device");
+	context = clCreateContext(NULL, count, devices, NULL, NULL, &error);
+	if (error)
+		test_skip("no context has all devices of the platform");
+	later(release_context, context);
+	mem = released_later(spec.import(context, CL_MEM_READ_WRITE, NULL, memory, spec.page, &error));
+	EXPECT(mem ? error == CL_SUCCESS : error < 0);
+	if (mem)
+		expect_shared_by(context, devices, count, mem, memory);
+}

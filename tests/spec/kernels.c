@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One work item for everything: the tests are about memory, and compile once. */
+#include "kernels.h"
+
+static const char *const buffer_source =
+	"kernel void add(global uchar *p, uint size, uint stride, uint value)"
+	"{ for (uint i = 0; i < size; i += stride) p[i] += (uchar)value; }"
+	"kernel void copy(global const uchar *from, global uchar *to, uint size)"
+	"{ for (uint i = 0; i < size; i++) to[i] = from[i]; }"
+	/* Ends when the host writes flag[0], or after many tries; says which. */
+	"kernel void watch(volatile global uchar *flag, uint tries)"
+	"{ uint i = 0; while (!flag[0] && i < tries) i++; flag[1] = i < tries ? 1 : 2; }";
+
+static const char *const image_source =
+	"constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_NONE |"
+	"	CLK_FILTER_NEAREST;"
+	"kernel void image_to_buffer(read_only image2d_t from, global uchar *to, uint w, uint h)"
+	"{ for (uint y = 0; y < h; y++) for (uint x = 0; x < w; x++)"
+	"	vstore4(convert_uchar4(read_imageui(from, nearest, (int2)(x, y))), y * w + x, to); }"
+	"kernel void buffer_to_image(global const uchar *from, write_only image2d_t to, uint w, uint h)"
+	"{ for (uint y = 0; y < h; y++) for (uint x = 0; x < w; x++)"
+	"	write_imageui(to, (int2)(x, y), convert_uint4(vload4(y * w + x, from))); }"
+	"kernel void image1d_to_buffer(read_only image1d_buffer_t from, global uchar *to, uint w)"
+	"{ for (uint x = 0; x < w; x++)"
+	"	vstore4(convert_uchar4(read_imageui(from, (int)x)), x, to); }"
+	"kernel void buffer_to_image1d(global const uchar *from, write_only image1d_buffer_t to, uint w)"
+	"{ for (uint x = 0; x < w; x++) write_imageui(to, (int)x, convert_uint4(vload4(x, from))); }";
+
+static struct program {
+	const char *const *source;
+	const char *kernels;
+	cl_program program;	/* of spec.context, NULL until it is needed */
+} programs[] = {
+	{ &buffer_source, "add copy watch", NULL },
+	{ &image_source, "image_to_buffer buffer_to_image image1d_to_buffer buffer_to_image1d", NULL },
+};
+
+static struct program *program_of(const char *name)
+{
+	return list_has(programs[0].kernels, name) ? &programs[0] : &programs[1];
+}
+
+/* For all devices of the context; the caller releases it. */
+static cl_program build(cl_context context, const char *source)
+{
+	char log[2048] = "";
+	cl_int error;
+	cl_program program;
+
+	if (!device_number(CL_DEVICE_COMPILER_AVAILABLE))
+		test_skip("device has no compiler");
+	program = clCreateProgramWithSource(context, 1, &source, NULL, &error);
+	EXPECT_EQ(error, CL_SUCCESS);
+	error = clBuildProgram(program, 0, NULL, "", NULL, NULL);
+	if (!error)
+		return program;
+	clGetProgramBuildInfo(program, spec.device, CL_PROGRAM_BUILD_LOG, sizeof(log) - 1, log, NULL);
+	printf("# build log: %s\n", log);
+	clReleaseProgram(program);
+	EXPECT_EQ(error, CL_SUCCESS);
+	return NULL;
+}
+
+cl_kernel kernel_new(const char *name)
+{
+	return clCreateKernel(program_of(name)->program, name, NULL);
+}
+
+static void release_kernel(void *arg)
+{
+	clReleaseKernel(arg);
+}
+
+static cl_kernel released_kernel(cl_kernel k)
+{
+	EXPECT(k != NULL);
+	later(release_kernel, k);
+	return k;
+}
+
+cl_kernel kernel(const char *name)
+{
+	struct program *p = program_of(name);
+
+	if (!p->program)
+		p->program = build(spec.context, *p->source);
+	return released_kernel(kernel_new(name));
+}
+
+static void release_program(void *arg)
+{
+	clReleaseProgram(arg);
+}
+
+cl_kernel kernel_in(cl_context context, const char *name)
+{
+	cl_program program = build(context, *program_of(name)->source);
+
+	later(release_program, program);
+	return released_kernel(clCreateKernel(program, name, NULL));
+}
+
+void kernels_close(void)
+{
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		if (programs[i].program)
+			clReleaseProgram(programs[i].program);
+}
+
+static void set_mem(cl_kernel k, cl_uint i, cl_mem mem)
+{
+	EXPECT_EQ(clSetKernelArg(k, i, sizeof(mem), &mem), CL_SUCCESS);
+}
+
+static void set_number(cl_kernel k, cl_uint i, size_t number)
+{
+	cl_uint value = number;
+
+	EXPECT_EQ(clSetKernelArg(k, i, sizeof(value), &value), CL_SUCCESS);
+}
+
+static void enqueue(cl_command_queue queue, cl_kernel k, cl_event wait, cl_event *done)
+{
+	const size_t one = 1;
+
+	EXPECT_EQ(clEnqueueNDRangeKernel(queue, k, 1, NULL, &one, &one, wait ? 1 : 0,
+					 wait ? &wait : NULL, done), CL_SUCCESS);
+}
+
+static void run(cl_kernel k)
+{
+	enqueue(spec.queue, k, NULL, NULL);
+	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
+}
+
+static cl_kernel set_add(cl_kernel k, cl_mem mem, size_t size, size_t stride, cl_uint value)
+{
+	set_mem(k, 0, mem);
+	set_number(k, 1, size);
+	set_number(k, 2, stride);
+	set_number(k, 3, value);
+	return k;
+}
+
+void device_add(cl_mem mem, size_t size, size_t stride, cl_uint value)
+{
+	run(set_add(kernel("add"), mem, size, stride, value));
+}
+
+void device_add_after(cl_mem mem, size_t size, cl_uint value, cl_event wait, cl_event *done)
+{
+	enqueue(spec.queue, set_add(kernel("add"), mem, size, 1, value), wait, done);
+}
+
+void device_add_with(cl_kernel add, cl_command_queue queue, cl_mem mem, size_t size, cl_uint value)
+{
+	enqueue(queue, set_add(add, mem, size, 1, value), NULL, NULL);
+	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+}
+
+void device_copy(cl_mem from, cl_mem to, size_t size)
+{
+	cl_kernel k = kernel("copy");
+
+	set_mem(k, 0, from);
+	set_mem(k, 1, to);
+	set_number(k, 2, size);
+	run(k);
+}
+
+static void run_image(const char *name, cl_mem from, cl_mem to, size_t width, size_t height)
+{
+	cl_kernel k = kernel(name);
+
+	set_mem(k, 0, from);
+	set_mem(k, 1, to);
+	set_number(k, 2, width);
+	if (height)
+		set_number(k, 3, height);
+	run(k);
+}
+
+void device_image_to_buffer(cl_mem image, cl_mem buffer, size_t width, size_t height)
+{
+	run_image("image_to_buffer", image, buffer, width, height);
+}
+
+void device_buffer_to_image(cl_mem buffer, cl_mem image, size_t width, size_t height)
+{
+	run_image("buffer_to_image", buffer, image, width, height);
+}
+
+void device_image1d_to_buffer(cl_mem image, cl_mem buffer, size_t width)
+{
+	run_image("image1d_to_buffer", image, buffer, width, 0);
+}
+
+void device_buffer_to_image1d(cl_mem buffer, cl_mem image, size_t width)
+{
+	run_image("buffer_to_image1d", buffer, image, width, 0);
+}
+
+cl_mem plain_buffer(size_t size)
+{
+	cl_int error;
+	cl_mem mem = clCreateBuffer(spec.context, CL_MEM_READ_WRITE, size, NULL, &error);
+
+	EXPECT_EQ(error, CL_SUCCESS);
+	return released_later(mem);
+}
+
+void plain_write(cl_mem buffer, const void *from, size_t size)
+{
+	EXPECT_EQ(clEnqueueWriteBuffer(spec.queue, buffer, CL_TRUE, 0, size, from, 0, NULL, NULL),
+		  CL_SUCCESS);
+}
+
+void plain_read(cl_mem buffer, void *to, size_t size)
+{
+	EXPECT_EQ(clEnqueueReadBuffer(spec.queue, buffer, CL_TRUE, 0, size, to, 0, NULL, NULL),
+		  CL_SUCCESS);
+}
+
+void expect_shared(cl_mem mem, unsigned char *memory, size_t size)
+{
+	for (unsigned int turn = 1; turn < 4; turn++) {
+		memory_fill(memory, size, turn);
+		device_add(mem, size, 1, 10);
+		EXPECT(memory_is(memory, size, turn + 10));
+		device_add(mem, size, 1, 5);
+		EXPECT(memory_is(memory, size, turn + 15));
+	}
+}
+
+void expect_read_by_device(cl_mem mem, unsigned char *memory, size_t size)
+{
+	unsigned char *seen = malloc(size);
+	cl_mem out = plain_buffer(size);
+
+	later(free, seen);
+	for (unsigned int turn = 1; turn < 4; turn++) {
+		memory_fill(memory, size, turn);
+		device_copy(mem, out, size);
+		plain_read(out, seen, size);
+		EXPECT(memory_is(seen, size, turn));
+	}
+}
+
+void expect_written_by_device(cl_mem mem, const unsigned char *memory, size_t size)
+{
+	unsigned char *sent = malloc(size);
+	cl_mem in = plain_buffer(size);
+
+	later(free, sent);
+	for (unsigned int turn = 1; turn < 4; turn++) {
+		memory_fill(sent, size, turn);
+		plain_write(in, sent, size);
+		device_copy(in, mem, size);
+		EXPECT(memory_is(memory, size, turn));
+	}
+}

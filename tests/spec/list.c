@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "list.h"
+
+#include "harness.h"
+#include "untested.h"
+
+enum { SENTENCES_MAX = 1024 };
+
+/* One test, or one reason. */
+struct row {
+	const char *says;
+	const struct test *test;
+	const char *why;
+};
+
+static struct row rows[SENTENCES_MAX];
+static size_t row_count;
+
+static void add(struct row row)
+{
+	if (row_count < SENTENCES_MAX)
+		rows[row_count++] = row;
+}
+
+/* By revision, number, and for the sixteen calls by name; tests stay in their order. */
+static int compare(const void *a, const void *b)
+{
+	const struct row *left = a, *right = b;
+	int revision[2] = { 0 }, number[2] = { 0 }, names;
+
+	sscanf(left->says, "R%d-%d", &revision[0], &number[0]);
+	sscanf(right->says, "R%d-%d", &revision[1], &number[1]);
+	if (revision[0] != revision[1])
+		return revision[0] - revision[1];
+	if (number[0] != number[1])
+		return number[0] - number[1];
+	names = strcmp(left->says, right->says);
+	if (names)
+		return names;
+	return (left > right) - (left < right);
+}
+
+static void collect(void)
+{
+	for (const struct test *t = test_first(); t; t = t->next)
+		add((struct row){ t->says, t, NULL });
+	for (const struct untested *u = untested; u->says; u++)
+		add((struct row){ u->says, NULL, u->why });
+	qsort(rows, row_count, sizeof(rows[0]), compare);
+}
+
+static int same_id(const char *a, const char *b)
+{
+	size_t len = strcspn(a, " ");
+
+	return len == strcspn(b, " ") && !strncmp(a, b, len);
+}
+
+/* Whether the row at @i contradicts the one before it. */
+static int contradicts(size_t i)
+{
+	if (!i || !same_id(rows[i].says, rows[i - 1].says))
+		return 0;
+	return strcmp(rows[i].says, rows[i - 1].says) || !rows[i].test || !rows[i - 1].test;
+}
+
+int print_list(void)
+{
+	size_t sentences = 0, untestable = 0, tests = 0;
+	int status = 0;
+
+	collect();
+	for (size_t i = 0; i < row_count; i++) {
+		if (!i || strcmp(rows[i].says, rows[i - 1].says)) {
+			printf("%s\n", rows[i].says);
+			sentences++;
+		}
+		if (rows[i].test)
+			printf("\ttested by %s\n", rows[i].test->name);
+		else
+			printf("\tnot tested: %s\n", rows[i].why);
+		tests += !!rows[i].test;
+		untestable += !rows[i].test;
+		if (contradicts(i)) {
+			printf("\tcontradicts the sentence before\n");
+			status = 1;
+		}
+	}
+	printf("# %zu sentences, %zu of them tested by %zu tests, %zu not\n", sentences,
+	       sentences - untestable, tests, untestable);
+	return status;
+}

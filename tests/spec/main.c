@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <getopt.h>
+
+#include "harness.h"
+#include "list.h"
+#include "runner.h"
+
+/* harness.c would run nothing and say so with exit status 1, but not what was wrong. */
+static bool all_known(int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		struct test *t = test_first();
+
+		while (t && strcmp(t->name, argv[i]))
+			t = t->next;
+		if (!t) {
+			fprintf(stderr, "climport-conform: there is no test %s (see --list)\n", argv[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void print_help(void)
+{
+	puts("Usage: climport-conform [OPTION]... [TEST]...\n"
+	     "Tests an implementation of the OpenCL extension cl_arm_import_memory against the\n"
+	     "text of the extension, revision 6 and where it differs revision 12: this project's\n"
+	     "layer, or a driver's own.  Prints TAP.\n"
+	     "\n"
+	     "  --platform NAME  the first platform with NAME in its name that reports the extension\n"
+	     "  --device N       its device with this index, 0 without the option\n"
+	     "  --list           the sentences of the text, the tests of each, and why some have none\n"
+	     "  --help           this text\n"
+	     "\n"
+	     "Environment:\n"
+	     "  CLIMPORT_CONFORM_EXACT=1  where the text leaves something open, what climport does is\n"
+	     "                            the only right answer; also calls that may crash elsewhere\n"
+	     "\n"
+	     "Exit status: 0, 1 when a test failed, 77 when all were skipped, 2 for wrong arguments.");
+}
+
+struct options {
+	struct target target;
+	bool list, help;
+};
+
+static bool parse_number(const char *text, unsigned int *number)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	*number = value;
+	return *text >= '0' && *text <= '9' && !*end && value < 64;
+}
+
+static bool parse(int argc, char **argv, struct options *o)
+{
+	static const struct option known[] = {
+		{ "platform", required_argument, NULL, 'p' },
+		{ "device", required_argument, NULL, 'd' },
+		{ "list", no_argument, NULL, 'l' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
+		if (c == 'p')
+			o->target.platform = optarg;
+		else if (c == 'l')
+			o->list = true;
+		else if (c == 'h')
+			o->help = true;
+		else if (c != 'd' || !parse_number(optarg, &o->target.device))
+			return false;
+	}
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { .target = { .platform = "" } };
+
+	if (!parse(argc, argv, &options)) {
+		fprintf(stderr, "climport-conform: wrong arguments (see --help)\n");
+		return 2;
+	}
+	if (options.help) {
+		print_help();
+		return 0;
+	}
+	if (options.list)
+		return print_list();
+	if (!all_known(argc - optind, argv + optind))
+		return 2;
+	return run_tests(&options.target, argc - optind, argv + optind);
+}

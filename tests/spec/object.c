@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "object.h"
+
+#include "dma_buf.h"
+
+const cl_image_format rgba = { CL_RGBA, CL_UNSIGNED_INT8 };
+
+static size_t round_up(size_t value, size_t to)
+{
+	return (value + to - 1) / to * to;
+}
+
+/* A multiple of both alignments. */
+size_t object_origin(void)
+{
+	size_t buffer = device_number(CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
+	size_t image = device_number(CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT) * PIXEL;
+	size_t origin = buffer ? buffer : 128;
+
+	while (image && origin % image)
+		origin += buffer ? buffer : 128;
+	return origin;
+}
+
+/* At least one pixel more than a row, in units that the device takes. */
+static size_t row_pitch(void)
+{
+	size_t pixels = device_number(CL_DEVICE_IMAGE_PITCH_ALIGNMENT);
+
+	return round_up(SIDE + 1, pixels ? pixels : 1) * PIXEL;
+}
+
+static void make_import(struct object *o, enum memory_type type, cl_mem_flags flags)
+{
+	struct dma_buf *buf;
+
+	o->memory_size = round_up(object_origin() + SIDE * row_pitch() + BYTES, spec.page);
+	if (type == HOST_MEMORY) {
+		o->memory = pages(o->memory_size / spec.page);
+		o->import = import_host(flags, o->memory, o->memory_size);
+	} else {
+		buf = dma_buf_get(o->memory_size);
+		o->memory = buf->memory;
+		o->import = import(flags, coherent_dma_buf(), &buf->fd, o->memory_size);
+	}
+	memset(o->memory, 0xee, o->memory_size);
+}
+
+static cl_mem make_sub_buffer(struct object *o, cl_mem_flags flags)
+{
+	const cl_buffer_region region = { object_origin(), o->memory_size - object_origin() };
+	cl_int error = 1;
+	cl_mem mem = clCreateSubBuffer(o->import, flags, CL_BUFFER_CREATE_TYPE_REGION, &region,
+				       &error);
+
+	EXPECT_EQ(error, CL_SUCCESS);
+	o->origin = region.origin;
+	return released_later(mem);
+}
+
+static cl_mem make_image(struct object *o, cl_mem_flags flags, const cl_image_desc *desc)
+{
+	cl_int error = 1;
+	cl_mem mem = clCreateImage(spec.context, flags, &rgba, desc, NULL, &error);
+
+	EXPECT_EQ(error, CL_SUCCESS);
+	o->parent = desc->buffer;
+	o->region[0] = desc->image_width;
+	o->region[1] = desc->image_height ? desc->image_height : 1;
+	o->region[2] = 1;
+	return released_later(mem);
+}
+
+static cl_mem make_image_2d(struct object *o, cl_mem_flags flags, cl_mem buffer)
+{
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = SIDE, .image_height = SIDE,
+		.image_row_pitch = row_pitch(), .buffer = buffer,
+	};
+
+	o->columns = SIDE * PIXEL;
+	o->rows = SIDE;
+	o->pitch = desc.image_row_pitch;
+	return make_image(o, flags, &desc);
+}
+
+static cl_mem make_image_1d(struct object *o, cl_mem_flags flags)
+{
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = BYTES / PIXEL,
+		.buffer = o->import,
+	};
+
+	return make_image(o, flags, &desc);
+}
+
+static cl_mem make_shape(struct object *o, cl_mem_flags flags)
+{
+	switch (o->shape) {
+	case BUFFER:
+		return o->import;
+	case SUB_BUFFER:
+		o->parent = o->import;
+		return make_sub_buffer(o, flags);
+	case IMAGE:
+		return make_image_2d(o, flags, o->import);
+	case IMAGE_OF_SUB_BUFFER:
+		return make_image_2d(o, flags, make_sub_buffer(o, flags));
+	case IMAGE_1D:
+		return make_image_1d(o, flags);
+	}
+	return NULL;
+}
+
+/*
+ * cl_khr_image2d_from_buffer, or 2.0 to 2.2, says that 2D images are made from
+ * any buffer.  Where it is missing imports may still have them.
+ */
+static bool has_image2d(void)
+{
+	unsigned char *memory = pages(1);
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = SIDE, .image_height = SIDE,
+		.image_row_pitch = row_pitch(), .buffer = import_host(0, memory, spec.page),
+	};
+	cl_int error = 1;
+
+	released_later(clCreateImage(spec.context, 0, &rgba, &desc, NULL, &error));
+	return error == CL_SUCCESS || spec.exact || device_reports("cl_khr_image2d_from_buffer") ||
+	       (spec.device_version >= CL_MAKE_VERSION(2, 0, 0) &&
+		spec.device_version < CL_MAKE_VERSION(3, 0, 0));
+}
+
+/* NULL, or why the device has none. */
+static const char *why_no_shape(enum shape shape)
+{
+	if (shape == BUFFER || shape == SUB_BUFFER)
+		return NULL;
+	if (!device_number(CL_DEVICE_IMAGE_SUPPORT))
+		return "device has no images";
+	if (spec.device_version < CL_MAKE_VERSION(1, 2, 0))
+		return "device is older than OpenCL 1.2";
+	if (shape == IMAGE_1D || has_image2d())
+		return NULL;
+	return "device makes no 2D images from buffers";
+}
+
+bool shape_works(enum shape shape)
+{
+	return !why_no_shape(shape);
+}
+
+void need_shape(enum shape shape)
+{
+	const char *why = why_no_shape(shape);
+
+	if (why)
+		test_skip("%s", why);
+}
+
+void object_make(struct object *o, enum shape shape, enum memory_type type, cl_mem_flags flags)
+{
+	need_shape(shape);
+	*o = (struct object){ .shape = shape, .columns = BYTES, .rows = 1, .pitch = BYTES };
+	make_import(o, type, flags);
+	o->mem = make_shape(o, flags);
+	EXPECT(o->mem != NULL);
+}
+
+static unsigned char *byte_of(const struct object *o, size_t i)
+{
+	return o->memory + o->origin + i / o->columns * o->pitch + i % o->columns;
+}
+
+void object_fill(const struct object *o, unsigned int seed)
+{
+	for (size_t i = 0; i < BYTES; i++)
+		*byte_of(o, i) = pattern(i, seed);
+}
+
+bool object_holds(const struct object *o, const unsigned char bytes[BYTES])
+{
+	for (size_t i = 0; i < BYTES; i++)
+		if (*byte_of(o, i) != bytes[i]) {
+			printf("# byte %zu of the object is %u, expected %u\n", i, *byte_of(o, i), bytes[i]);
+			return false;
+		}
+	return true;
+}
+
+bool object_is(const struct object *o, unsigned int seed)
+{
+	unsigned char bytes[BYTES];
+
+	memory_fill(bytes, BYTES, seed);
+	return object_holds(o, bytes);
+}
+
+static bool is_padding(const struct object *o, size_t at)
+{
+	if (at < o->origin || at >= o->origin + o->rows * o->pitch)
+		return true;
+	return (at - o->origin) % o->pitch >= o->columns;
+}
+
+bool object_padding_is_intact(const struct object *o)
+{
+	for (size_t at = 0; at < o->memory_size; at++)
+		if (is_padding(o, at) && o->memory[at] != 0xee) {
+			printf("# byte %zu, outside of the object, was written\n", at);
+			return false;
+		}
+	return true;
+}

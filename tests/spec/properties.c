@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of properties. */
+#include "kernels.h"
+
+typedef cl_import_properties_arm property;
+
+static cl_int refused_with(const property *properties)
+{
+	return refused(CL_MEM_READ_WRITE, properties, pages(1), spec.page);
+}
+
+static void expect_default(const property *properties)
+{
+	unsigned char *memory = pages(1);
+	cl_mem mem;
+
+	need_host();
+	mem = import(CL_MEM_READ_WRITE, properties, memory, spec.page);
+	expect_shared(mem, memory, spec.page);
+}
+
+/* What stands behind the terminator is no part of the list. */
+TEST(list_ends_at_zero, "R6-15 The properties argument provides a list of key value pairs, with a "
+     "zero terminator.")
+{
+	expect_default((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0, 0x7fff, 0x7fff });
+}
+
+#define DEFAULT_LIST "R6-16 properties can be NULL or point to a single zero value if the default " \
+		     "behaviour is desired."
+
+TEST(null_list, DEFAULT_LIST)
+{
+	expect_default(NULL);
+}
+
+TEST(empty_list, DEFAULT_LIST)
+{
+	expect_default((property[]){ 0 });
+}
+
+TEST(empty_list_ends_at_zero, DEFAULT_LIST)
+{
+	expect_default((property[]){ 0, 0x7fff, 0x7fff });
+}
+
+TEST(type_property, "R6-17 Valid <properties> are: CL_IMPORT_TYPE_ARM")
+{
+	expect_default((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 });
+}
+
+#define TYPE_HOST "R6-18 Valid values for CL_IMPORT_TYPE_ARM are: CL_IMPORT_TYPE_HOST_ARM - this " \
+		  "is the default"
+
+TEST(type_host, TYPE_HOST)
+{
+	expect_default((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 });
+}
+
+/* The address of an int that is no descriptor is fine as host memory. */
+TEST(default_is_not_dma_buf, TYPE_HOST)
+{
+	unsigned char *memory = pages(1);
+
+	memset(memory, 0xff, spec.page);
+	import_host(CL_MEM_READ_WRITE, memory, spec.page);
+}
+
+TEST(null_list_takes_defaults, "R6-20 If <properties> is NULL, default values are taken.")
+{
+	expect_default(NULL);
+}
+
+/* The same pointer, once as memory and once as the address of a descriptor. */
+TEST(memory_by_type, "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
+{
+	unsigned char *memory = pages(1);
+
+	need_dma_buf();
+	memset(memory, 0xff, spec.page);
+	import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	refused(CL_MEM_READ_WRITE, (property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0 },
+		memory, spec.page);
+}
+
+#define INVALID_PROPERTY "R6-24 CL_INVALID_PROPERTY when invalid properties are passed."
+
+#define INVALID(name, ...)                                                     \
+	TEST(name, INVALID_PROPERTY)                                           \
+	{                                                                      \
+		const property list[] = { __VA_ARGS__ };                       \
+		EXPECT_EQ(refused_with(list), CL_INVALID_PROPERTY);            \
+	}
+
+INVALID(unknown_property, 0x7ead, 1, 0)
+INVALID(unknown_property_of_zero, 0x7ead, 0, 0)
+INVALID(unknown_property_behind_type, CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0x7ead, 1, 0)
+INVALID(unknown_property_before_type, 0x7ead, 1, CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0)
+INVALID(negative_property, -1, -1, 0)
+INVALID(key_and_value_swapped, CL_IMPORT_TYPE_HOST_ARM, CL_IMPORT_TYPE_ARM, 0)
+INVALID(type_zero, CL_IMPORT_TYPE_ARM, 0, 0)
+INVALID(type_one, CL_IMPORT_TYPE_ARM, 1, 0)
+INVALID(type_negative, CL_IMPORT_TYPE_ARM, -1, 0)
+INVALID(type_is_its_key, CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_ARM, 0)
+INVALID(type_with_high_bits, CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM | INTPTR_MIN, 0)
+INVALID(property_of_contexts, CL_CONTEXT_PLATFORM, 0, 0)
+
+/* The text does not say what a list means that has a property twice. */
+static void expect_no_duplicate(const property *list)
+{
+	cl_int error = CL_SUCCESS;
+
+	if (spec.exact)
+		EXPECT_EQ(refused_with(list), CL_INVALID_PROPERTY);
+	released_later(spec.import(spec.context, CL_MEM_READ_WRITE, list, pages(1), spec.page,
+				   &error));
+	EXPECT(error == CL_SUCCESS || error == CL_INVALID_PROPERTY);
+}
+
+TEST(type_twice, INVALID_PROPERTY)
+{
+	need_host();
+	expect_no_duplicate((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM,
+					  CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 });
+}
+
+TEST(list_that_seems_to_have_no_end, INVALID_PROPERTY)
+{
+	property list[2 * 4096 + 1] = { 0 };
+
+	need_host();
+	for (size_t i = 0; i < 2 * 4096; i++)
+		list[i] = i % 2 ? CL_IMPORT_TYPE_HOST_ARM : CL_IMPORT_TYPE_ARM;
+	expect_no_duplicate(list);
+}
+
+TEST(unknown_property_many_times, INVALID_PROPERTY)
+{
+	property list[2 * 4096 + 1] = { 0 };
+
+	for (size_t i = 0; i < 2 * 4096; i++)
+		list[i] = 0x7ead;
+	EXPECT_EQ(refused_with(list), CL_INVALID_PROPERTY);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Name strings, the extension's type, and how the function is found. */
+#include "kernels.h"
+
+static const char *const type_strings[] = {
+	"cl_arm_import_memory_host",
+	"cl_arm_import_memory_dma_buf",
+	"cl_arm_import_memory_protected",
+	"cl_arm_import_memory_android_hardware_buffer",
+};
+
+static bool names_a_type(const char *list)
+{
+	for (size_t i = 0; i < sizeof(type_strings) / sizeof(type_strings[0]); i++)
+		if (list_has(list, type_strings[i]))
+			return true;
+	return false;
+}
+
+#define BASE_NAME "R6-01 cl_arm_import_memory will be reported if at least one of the other "  \
+		  "extension strings is also reported."
+
+TEST(base_name_of_devices, BASE_NAME)
+{
+	cl_device_id devices[64], tested = spec.device;
+	cl_uint count = 0;
+	bool right = true;
+
+	EXPECT_EQ(clGetDeviceIDs(spec.platform, CL_DEVICE_TYPE_ALL, 64, devices, &count), CL_SUCCESS);
+	for (cl_uint i = 0; i < count && i < 64; i++) {
+		char *list;
+
+		spec.device = devices[i];
+		list = device_extensions();
+		right &= !names_a_type(list) || list_has(list, "cl_arm_import_memory");
+		free(list);
+	}
+	spec.device = tested;
+	EXPECT(right);
+}
+
+TEST(base_name_of_platform, BASE_NAME)
+{
+	char *list = platform_extensions();
+
+	later(free, list);
+	EXPECT(!names_a_type(list) || list_has(list, "cl_arm_import_memory"));
+}
+
+#define DEVICE_EXTENSION "R6-02 OpenCL device extension"
+
+TEST(device_string_has_its_size, DEVICE_EXTENSION)
+{
+	char *list = device_extensions();
+	size_t size = 0;
+
+	later(free, list);
+	EXPECT(list_has(list, "cl_arm_import_memory"));
+	EXPECT_EQ(clGetDeviceInfo(spec.device, CL_DEVICE_EXTENSIONS, 0, NULL, &size), CL_SUCCESS);
+	EXPECT_EQ(size, strlen(list) + 1);
+	EXPECT_EQ(clGetDeviceInfo(spec.device, CL_DEVICE_EXTENSIONS, size - 1, list, NULL),
+		  CL_INVALID_VALUE);
+}
+
+/* All names of the string, once each, are in the list with versions, and no others of ours. */
+TEST(device_list_with_versions_agrees, DEVICE_EXTENSION)
+{
+	static const char *const all[] = {
+		"cl_arm_import_memory", "cl_arm_import_memory_host", "cl_arm_import_memory_dma_buf",
+		"cl_arm_import_memory_protected", "cl_arm_import_memory_android_hardware_buffer",
+	};
+	cl_name_version *list;
+	size_t size = 0;
+
+	if (spec.device_version < CL_MAKE_VERSION(3, 0, 0) &&
+	    clGetDeviceInfo(spec.device, CL_DEVICE_EXTENSIONS_WITH_VERSION, 0, NULL, &size))
+		test_skip("device has no list of extensions with versions");
+	EXPECT_EQ(clGetDeviceInfo(spec.device, CL_DEVICE_EXTENSIONS_WITH_VERSION, 0, NULL, &size),
+		  CL_SUCCESS);
+	list = calloc(1, size);
+	later(free, list);
+	EXPECT_EQ(clGetDeviceInfo(spec.device, CL_DEVICE_EXTENSIONS_WITH_VERSION, size, list, NULL),
+		  CL_SUCCESS);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		size_t found = 0;
+
+		for (size_t j = 0; j < size / sizeof(*list); j++)
+			found += !strcmp(list[j].name, all[i]);
+		EXPECT_EQ(found, device_reports(all[i]));
+	}
+}
+
+TEST(version_is_known, DEVICE_EXTENSION)
+{
+	EXPECT(spec.version == CL_MAKE_VERSION(1, 0, 0) || spec.version == VERSION_1_1_0);
+}
+
+#define NEW_FUNCTION "R6-05 This extension adds a new function that allows for direct memory " \
+		     "import into OpenCL via the clImportMemoryARM function."
+
+static void expect_works(import_function function)
+{
+	unsigned char *memory = pages(1);
+	cl_int error = 1;
+	cl_mem mem;
+
+	need_host();
+	mem = released_later(function(spec.context, CL_MEM_READ_WRITE, NULL, memory, spec.page,
+				      &error));
+	EXPECT_EQ(error, CL_SUCCESS);
+	expect_shared(mem, memory, spec.page);
+}
+
+TEST(function_by_platform, NEW_FUNCTION)
+{
+	void *address = clGetExtensionFunctionAddressForPlatform(spec.platform, "clImportMemoryARM");
+
+	EXPECT(address != NULL);
+	expect_works(as_import_function(address));
+}
+
+/* A loader finds it for platforms whose suffix of extension functions is ARM. */
+TEST(function_without_platform, NEW_FUNCTION)
+{
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+	void *address = clGetExtensionFunctionAddress("clImportMemoryARM");
+#pragma GCC diagnostic pop
+
+	EXPECT_EXACT(address != NULL, 1);
+	if (!address)
+		test_skip("the loader does not find the function without the platform");
+	expect_works(as_import_function(address));
+}
+
+#define AS_STRINGS "R6-08 Types of memory supported for import are specified as additional " \
+		   "extension strings."
+
+TEST(one_type_at_least, AS_STRINGS)
+{
+	char *list = device_extensions();
+
+	later(free, list);
+	EXPECT(names_a_type(list));
+}
+
+static void expect_no_type(cl_import_properties_arm type, void *memory)
+{
+	const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM, type, 0 };
+
+	EXPECT_EXACT(refused(CL_MEM_READ_WRITE, properties, memory, spec.page), CL_INVALID_PROPERTY);
+}
+
+TEST(no_string_no_host_import, AS_STRINGS)
+{
+	if (spec.has_host)
+		test_skip("device reports cl_arm_import_memory_host");
+	expect_no_type(CL_IMPORT_TYPE_HOST_ARM, pages(1));
+}
+
+TEST(no_string_no_dma_buf_import, AS_STRINGS)
+{
+	int fd = -1;
+
+	if (spec.has_dma_buf)
+		test_skip("device reports cl_arm_import_memory_dma_buf");
+	expect_no_type(CL_IMPORT_TYPE_DMA_BUF_ARM, &fd);
+}
+
+TEST(no_string_no_android_import, AS_STRINGS)
+{
+	if (spec.has_android)
+		test_skip("device reports cl_arm_import_memory_android_hardware_buffer");
+	expect_no_type(CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM, pages(1));
+}
+
+/* What the program holds in its hand is a prototype: it is called as the text declares it. */
+TEST(error_code_is_optional, "R6-09 cl_mem clImportMemoryARM( cl_context context, "
+     "cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory, size_t size, "
+     "cl_int *errorcode_ret );")
+{
+	cl_mem mem;
+
+	need_host();
+	mem = released_later(spec.import(spec.context, CL_MEM_READ_WRITE, NULL, pages(1), spec.page,
+					 NULL));
+	EXPECT(mem != NULL);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * "It will never fall back to copy operations": what a copy could not do.  A
+ * driver may copy at import, at each command, or at a size that suits it; each
+ * of these shows in one of the tests.
+ */
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernels.h"
+
+#define ZERO_COPY "R6-06 Memory imported through this interface will be mapped into the device's " \
+		  "page tables directly, providing zero copy access."
+#define NEVER_COPY "R6-07 It will never fall back to copy operations and aliased buffers, instead " \
+		   "producing an error when mapping is not possible."
+
+static void close_fd(void *fd)
+{
+	close((int)(intptr_t)fd);
+}
+
+struct view {
+	unsigned char *memory;
+	size_t size;
+};
+
+static void unmap_view(void *arg)
+{
+	struct view *view = arg;
+
+	munmap(view->memory, view->size);
+	free(view);
+}
+
+static unsigned char *map_view(int fd, size_t size, int prot)
+{
+	struct view *view = malloc(sizeof(*view));
+
+	view->size = size;
+	view->memory = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
+	EXPECT(view->memory != MAP_FAILED);
+	later(unmap_view, view);
+	return view->memory;
+}
+
+static int shared_file(size_t size)
+{
+	int fd = memfd_create("climport-conform", MFD_CLOEXEC);
+
+	EXPECT(fd >= 0);
+	later(close_fd, (void *)(intptr_t)fd);
+	EXPECT_EQ(ftruncate(fd, size), 0);
+	return fd;
+}
+
+TEST(host_and_kernel_in_turns, ZERO_COPY)
+{
+	size_t size = 4 * spec.page;
+	unsigned char *memory = pages(4);
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, size);
+
+	expect_shared(mem, memory, size);
+}
+
+/* Pages that were copied or replaced behind the pointer would show in one view only. */
+TEST(two_mappings_of_the_same_memory, ZERO_COPY)
+{
+	size_t size = 2 * spec.page;
+	int fd = shared_file(size);
+	unsigned char *imported = map_view(fd, size, PROT_READ | PROT_WRITE);
+	unsigned char *other = map_view(fd, size, PROT_READ | PROT_WRITE);
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, imported, size);
+
+	EXPECT(imported != other);
+	expect_shared(mem, other, size);
+}
+
+TEST(two_mappings_at_odd_offsets, ZERO_COPY)
+{
+	size_t size = 2 * spec.page;
+	int fd = shared_file(size);
+	unsigned char *imported = map_view(fd, size, PROT_READ | PROT_WRITE);
+	unsigned char *other = map_view(fd, size, PROT_READ | PROT_WRITE);
+	size_t at = spec.cache_line;
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, imported + at, size - 2 * at - 3);
+
+	expect_shared(mem, other + at, size - 2 * at - 3);
+}
+
+TEST(suitable_pointer, "R6-10 Given a suitable pointer to an external memory allocation <memory> "
+     "this function will map the memory into the device page tables.")
+{
+	static unsigned char of_the_program[65536] __attribute__((aligned(65536)));
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, of_the_program, sizeof(of_the_program));
+
+	expect_shared(mem, of_the_program, sizeof(of_the_program));
+}
+
+/* A copy made when the command was enqueued would hold what was there before. */
+TEST(written_after_the_enqueue, NEVER_COPY)
+{
+	unsigned char *memory = pages(1);
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	cl_int error;
+	cl_event gate = clCreateUserEvent(spec.context, &error), done;
+
+	EXPECT_EQ(error, CL_SUCCESS);
+	memory_fill(memory, spec.page, 1);
+	device_add_after(mem, spec.page, 10, gate, &done);
+	EXPECT_EQ(clFlush(spec.queue), CL_SUCCESS);
+	memory_fill(memory, spec.page, 50);
+	EXPECT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+	EXPECT_EQ(clWaitForEvents(1, &done), CL_SUCCESS);
+	clReleaseEvent(done);
+	clReleaseEvent(gate);
+	EXPECT(memory_is(memory, spec.page, 60));
+}
+
+/* Without clFinish: what the kernel wrote is there when its event says so. */
+TEST(seen_when_the_event_completes, NEVER_COPY)
+{
+	unsigned char *memory = pages(1);
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	cl_int status = CL_QUEUED;
+	cl_event done;
+
+	memory_fill(memory, spec.page, 1);
+	device_add_after(mem, spec.page, 10, NULL, &done);
+	EXPECT_EQ(clFlush(spec.queue), CL_SUCCESS);
+	while (status > CL_COMPLETE)
+		EXPECT_EQ(clGetEventInfo(done, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+					 NULL), CL_SUCCESS);
+	EXPECT_EQ(status, CL_COMPLETE);
+	EXPECT(memory_is(memory, spec.page, 11));
+	clReleaseEvent(done);
+}
+
+/* One kernel's writes through one import are another's input through a second. */
+TEST(two_imports_of_the_same_memory, NEVER_COPY)
+{
+	unsigned char *memory = pages(2);
+	cl_mem one = import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
+	cl_mem two = import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
+
+	for (unsigned int turn = 1; turn < 4; turn++) {
+		memory_fill(memory, 2 * spec.page, turn);
+		device_add(one, 2 * spec.page, 1, 3);
+		device_add(two, 2 * spec.page, 1, 4);
+		device_add(one, 2 * spec.page, 1, 5);
+		EXPECT(memory_is(memory, 2 * spec.page, turn + 12));
+	}
+}
+
+enum { LARGE = 64 << 20 };
+
+static size_t resident_bytes(void)
+{
+	FILE *statm = fopen("/proc/self/statm", "r");
+	size_t total = 0, resident = 0;
+	int fields;
+
+	EXPECT(statm != NULL);
+	fields = fscanf(statm, "%zu %zu", &total, &resident);
+	fclose(statm);
+	EXPECT_EQ(fields, 2);
+	return resident * spec.page;
+}
+
+static size_t large_size(void)
+{
+	cl_ulong max = device_number(CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+
+	if (max && max < LARGE)
+		test_skip("device takes no buffer of 64 MiB");
+	return LARGE;
+}
+
+/* Every page is there before; a copy in host memory would be there besides. */
+TEST(no_memory_for_a_copy, NEVER_COPY)
+{
+	size_t size = large_size(), before;
+	unsigned char *memory = pages(size / spec.page);
+	cl_mem mem;
+
+	memset(memory, 1, size);
+	device_add(plain_buffer(spec.page), spec.page, spec.page, 1);	/* compiles */
+	before = resident_bytes();
+	mem = import_host(CL_MEM_READ_WRITE, memory, size);
+	device_add(mem, size, spec.page, 1);
+	EXPECT(resident_bytes() < before + size / 2);
+	EXPECT_EQ(memory[size - spec.page], 2);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+/* The shortest of a few tries: import, one byte changed by a kernel, release. */
+static double time_of_import(unsigned char *memory, size_t size)
+{
+	double best = 1e9;
+
+	for (int i = 0; i < 7; i++) {
+		double start = now();
+		cl_int error;
+		cl_mem mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, size, &error);
+
+		EXPECT_EQ(error, CL_SUCCESS);
+		device_add(mem, 1, 1, 1);
+		EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
+		if (now() - start < best)
+			best = now() - start;
+	}
+	return best;
+}
+
+static double time_of_copy(unsigned char *to, const unsigned char *from, size_t size)
+{
+	double best = 1e9;
+
+	for (int i = 0; i < 5; i++) {
+		double start = now();
+
+		memcpy(to, from, size);
+		if (now() - start < best)
+			best = now() - start;
+	}
+	return best;
+}
+
+/*
+ * Pinning pages and cleaning caches takes time that grows with the size, so
+ * only climport, which does neither, is held to this.
+ */
+TEST(time_does_not_grow_with_size, NEVER_COPY)
+{
+	size_t size = large_size();
+	unsigned char *memory = pages(size / spec.page), *copy = pages(size / spec.page);
+	double copying, small, large;
+
+	need_host();
+	memset(memory, 1, size);
+	memset(copy, 1, size);
+	copying = time_of_copy(copy, memory, size);
+	time_of_import(memory, spec.page);
+	small = time_of_import(memory, spec.page);
+	large = time_of_import(memory, size);
+	printf("# import and use of %zu bytes: %.0f us, of %zu: %.0f us; copying those: %.0f us\n",
+	       spec.page, small * 1e6, size, large * 1e6, copying * 1e6);
+	EXPECT_EXACT(large - small < copying / 2, 1);
+}
+
+/* A race, and meant to be one. */
+__attribute__((noinline, no_sanitize("thread"))) static void poke(volatile unsigned char *byte)
+{
+	*byte = 1;
+}
+
+/*
+ * The strongest proof, and undefined by the text, which forbids accesses at the
+ * same time: a kernel sees a byte that the host writes while it runs.
+ */
+TEST(kernel_sees_writes_while_it_runs, NEVER_COPY)
+{
+	unsigned char *memory = pages(1);
+	const size_t one = 1;
+	const cl_uint tries = 400 * 1000 * 1000;
+	const struct timespec pause = { 0, 20 * 1000 * 1000 };
+	cl_mem mem;
+	cl_kernel k;
+
+	if (!spec.exact)
+		test_skip("only for CLIMPORT_CONFORM_EXACT");
+	mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	k = kernel("watch");
+	EXPECT_EQ(clSetKernelArg(k, 0, sizeof(mem), &mem), CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(k, 1, sizeof(tries), &tries), CL_SUCCESS);
+	EXPECT_EQ(clEnqueueNDRangeKernel(spec.queue, k, 1, NULL, &one, &one, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(clFlush(spec.queue), CL_SUCCESS);
+	nanosleep(&pause, NULL);
+	poke(memory);
+	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
+	EXPECT_EQ(memory[1], 1);
+}
+
+TEST(read_only_mapping, ZERO_COPY)
+{
+	size_t size = 2 * spec.page;
+	int fd = shared_file(size);
+	unsigned char *imported = map_view(fd, size, PROT_READ);
+	unsigned char *other = map_view(fd, size, PROT_READ | PROT_WRITE);
+	cl_mem mem = import_host(CL_MEM_READ_ONLY, imported, size);
+
+	expect_read_by_device(mem, other, size);
+}
+
+static unsigned char *without(int prot)
+{
+	unsigned char *memory = pages(2);
+
+	EXPECT_EQ(mprotect(memory, 2 * spec.page, prot), 0);
+	return memory;
+}
+
+TEST(read_only_mapping_for_writers, NEVER_COPY)
+{
+	unsigned char *memory = without(PROT_READ);
+
+	EXPECT_EXACT(refused_host(CL_MEM_READ_WRITE, memory, 2 * spec.page), CL_INVALID_OPERATION);
+	EXPECT_EXACT(refused_host(CL_MEM_WRITE_ONLY, memory, 2 * spec.page), CL_INVALID_OPERATION);
+	EXPECT_EXACT(refused_host(0, memory, 2 * spec.page), CL_INVALID_OPERATION);
+}
+
+TEST(mapping_without_access, NEVER_COPY)
+{
+	unsigned char *memory = without(PROT_NONE);
+
+	EXPECT_EXACT(refused_host(CL_MEM_READ_WRITE, memory, 2 * spec.page), CL_INVALID_OPERATION);
+	EXPECT_EXACT(refused_host(CL_MEM_READ_ONLY, memory, 2 * spec.page), CL_INVALID_OPERATION);
+}
+
+TEST(read_only_page_among_others, NEVER_COPY)
+{
+	unsigned char *memory = pages(8);
+
+	EXPECT_EQ(mprotect(memory + 5 * spec.page, spec.page, PROT_READ), 0);
+	EXPECT_EXACT(refused_host(CL_MEM_READ_WRITE, memory, 8 * spec.page), CL_INVALID_OPERATION);
+}

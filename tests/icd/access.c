@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "access.h"
+
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+const cl_import_properties_arm runtime_keeps[] = {
+	CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+	CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, CL_TRUE, 0 };
+const cl_import_properties_arm application_keeps[] = {
+	CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, CL_FALSE,
+	CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+
+struct buffer buffer_open(const char *name, const cl_import_properties_arm *properties)
+{
+	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
+							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+	struct buffer buffer = { .fd = fake_dmabuf_create(name, SIZE) };
+	cl_int err = 1;
+
+	buffer.mem = fix.import(fix.context, CL_MEM_READ_WRITE, properties ? properties : dma_buf,
+				&buffer.fd, SIZE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	buffer.seen = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd, 0);
+	EXPECT(buffer.seen != MAP_FAILED);
+	stub_trace_clear();
+	return buffer;
+}
+
+void buffer_close(struct buffer *buffer)
+{
+	cl.clReleaseMemObject(buffer->mem);
+	munmap(buffer->seen, SIZE);
+	close(buffer->fd);
+}
+
+void expect_count(const char *what, int count)
+{
+	if (stub_trace_count(what) != count)
+		stub_trace_print();
+	EXPECT_EQ(stub_trace_count(what), count);
+}
+
+void expect_order(const char *before, const char *after)
+{
+	int first = stub_trace_find(before, 0), second = stub_trace_find(after, 0);
+
+	if (first < 0 || second <= first) {
+		printf("# expected: %s, then %s\n", before, after);
+		stub_trace_print();
+	}
+	EXPECT(first >= 0 && second > first);
+}
+
+void expect_bracket(const char *name, const char *kernel)
+{
+	char start[64], end[64], begins[64], ends[64];
+
+	snprintf(start, sizeof(start), "sync START %s ", name);
+	snprintf(end, sizeof(end), "sync END %s ", name);
+	snprintf(begins, sizeof(begins), "kernel %s begin", kernel);
+	snprintf(ends, sizeof(ends), "kernel %s end", kernel);
+	expect_order(start, begins);
+	expect_order(ends, end);
+	expect_count(start, 1);
+	expect_count(end, 1);
+}
+
+void expect_no_sync(const char *name)
+{
+	char start[64], end[64];
+
+	snprintf(start, sizeof(start), "sync START %s ", name);
+	snprintf(end, sizeof(end), "sync END %s ", name);
+	expect_count(start, 0);
+	expect_count(end, 0);
+}
+
+cl_event user_event(void)
+{
+	cl_int err;
+	cl_event event = cl.clCreateUserEvent(fix.context, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	return event;
+}
+
+void complete(cl_event event, cl_int status)
+{
+	stub_trace("completed by the application");
+	EXPECT_EQ(cl.clSetUserEventStatus(event, status), CL_SUCCESS);
+}
+
+void let_others_run(void)
+{
+	const struct timespec time = { 0, 30000000 };
+
+	nanosleep(&time, NULL);
+}

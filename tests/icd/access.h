@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of dma-buf coherency share: a fake dma-buf, and the order of what happened. */
+#ifndef TESTS_ICD_ACCESS_H
+#define TESTS_ICD_ACCESS_H
+
+#include "fixture.h"
+
+#define SIZE 8192
+
+struct buffer {
+	int fd;
+	cl_mem mem;
+	unsigned char *seen; /* another mapping of it */
+};
+
+/* An import of a new fake dma-buf called @name; properties NULL are {TYPE, DMA_BUF}. */
+struct buffer buffer_open(const char *name, const cl_import_properties_arm *properties);
+void buffer_close(struct buffer *buffer);
+
+extern const cl_import_properties_arm runtime_keeps[], application_keeps[];
+
+/* How often @what is in the trace. */
+void expect_count(const char *what, int count);
+
+/* The first @before comes before the first @after, and both are there. */
+void expect_order(const char *before, const char *after);
+
+/* START name before the kernel, END after it, once each. */
+void expect_bracket(const char *name, const char *kernel);
+
+/* Nothing of the buffer @name. */
+void expect_no_sync(const char *name);
+
+cl_event user_event(void);
+void complete(cl_event event, cl_int status);
+
+/* Long enough for what wrongly does not wait to happen. */
+void let_others_run(void);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fixture.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct _cl_icd_dispatch cl;
+struct fixture fix;
+
+static pthread_mutex_t notice_lock = PTHREAD_MUTEX_INITIALIZER; /* fix.notices and fix.notice */
+static long alive_before;
+static char last_copy[32]; /* its file stays, for the sanitizers' reports */
+static struct {
+	void *at;
+	size_t size;
+} mapped[64];
+static int num_mapped;
+
+static const char source[] =
+	"kernel void increment(global uchar *a) { a[get_global_id(0)]++; }"
+	"kernel void vector_add(global uint *out, global const uint *a, global const uint *b) {}"
+	"kernel void copy(global const uchar *from, global uchar *to, uint size) {}"
+	"kernel void image_to_buffer(read_only image2d_t from, global uchar *to, uint w, uint h) {}"
+	"kernel void buffer_to_image(global const uchar *from, write_only image2d_t to, uint w, uint h) {}"
+	"kernel void image1d_to_buffer(read_only image1d_buffer_t from, global uchar *to, uint w) {}";
+
+static void remove_copy(void)
+{
+	if (*last_copy)
+		unlink(last_copy);
+	*last_copy = 0;
+}
+
+/* TEST_LAYER: another layer than the one built, to see the tests fail. */
+static const char *layer_path(void)
+{
+	const char *path = getenv("TEST_LAYER");
+
+	return path ? path : LAYER_PATH;
+}
+
+/* A file of another inode is another library, with variables of its own. */
+void *layer_copy(void)
+{
+	int from = open(layer_path(), O_RDONLY | O_CLOEXEC), to;
+	static bool registered;
+	struct stat st;
+	void *handle;
+
+	if (!registered)
+		atexit(remove_copy);
+	registered = true;
+	remove_copy();
+	strcpy(last_copy, "/tmp/climport-layer-XXXXXX");
+	to = mkstemp(last_copy);
+	EXPECT(from >= 0 && to >= 0 && !fstat(from, &st));
+	EXPECT_EQ(sendfile(to, from, NULL, (size_t)st.st_size), st.st_size);
+	close(from);
+	close(to);
+	handle = dlopen(last_copy, RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		printf("# %s\n", dlerror());
+	EXPECT(handle);
+	return handle;
+}
+
+/* As the loaders do: slots that the layer leaves empty are the target's. */
+void layer_init(void *copy, const struct _cl_icd_dispatch *target, struct _cl_icd_dispatch *merged)
+{
+	pfn_clInitLayer init = (pfn_clInitLayer)dlsym(copy, "clInitLayer");
+	const struct _cl_icd_dispatch *layer;
+	void *ours[TABLE_ENTRIES], *below[TABLE_ENTRIES];
+	cl_uint count = 0;
+
+	EXPECT(init);
+	EXPECT_EQ(init(TABLE_ENTRIES, target, &count, &layer), CL_SUCCESS);
+	EXPECT(count <= TABLE_ENTRIES);
+	memcpy(ours, layer, count * sizeof(void *));
+	memcpy(below, target, sizeof(below));
+	for (size_t i = 0; i < TABLE_ENTRIES; i++)
+		if (i >= count || !ours[i])
+			ours[i] = below[i];
+	memcpy(merged, ours, sizeof(ours));
+}
+
+static void CL_CALLBACK note(const char *message, const void *data, size_t size, void *user_data)
+{
+	(void)data;
+	(void)size;
+	(void)user_data;
+	pthread_mutex_lock(&notice_lock);
+	fix.notices++;
+	snprintf(fix.notice, sizeof(fix.notice), "%s", message);
+	pthread_mutex_unlock(&notice_lock);
+}
+
+void fixture_reset(void)
+{
+	stub_reset();
+	fake_dmabuf_reset();
+	unsetenv("CLIMPORT_VERSION");
+	unsetenv("CLIMPORT_IMAGE2D_FROM_BUFFER");
+	memset(&fix, 0, sizeof(fix));
+	while (num_mapped) {
+		num_mapped--;
+		munmap(mapped[num_mapped].at, mapped[num_mapped].size);
+	}
+	alive_before = stub_live_all();
+}
+
+static void open_program(void)
+{
+	const char *text = source;
+	cl_int err;
+
+	fix.program = cl.clCreateProgramWithSource(fix.context, 1, &text, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(cl.clBuildProgram(fix.program, 0, NULL, NULL, NULL, NULL), CL_SUCCESS);
+}
+
+void fixture_open(void)
+{
+	cl_int err;
+
+	layer_init(layer_copy(), stub_get(STUB_CL12) ? &stub_dispatch_12 : &stub_dispatch, &cl);
+	EXPECT_EQ(cl.clGetPlatformIDs(1, &fix.platform, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clGetDeviceIDs(fix.platform, CL_DEVICE_TYPE_ALL, 4, fix.device, &fix.num_devices),
+		  CL_SUCCESS);
+	fix.context = cl.clCreateContext(NULL, fix.num_devices, fix.device, note, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	fix.queue = queue_create(CL_QUEUE_PROFILING_ENABLE);
+	open_program();
+	fix.import = (import_function)cl.clGetExtensionFunctionAddress("clImportMemoryARM");
+	EXPECT(fix.import);
+}
+
+static bool nothing_left(void *arg)
+{
+	(void)arg;
+	return stub_live_all() <= alive_before && !fake_dmabuf_open_brackets();
+}
+
+static void print_left(void)
+{
+	static const char *const names[STUB_NUM_KINDS] = {
+		"free", "platform", "device", "context", "queue", "memory object",
+		"sampler", "program", "kernel", "event", "command buffer" };
+
+	for (int kind = STUB_CONTEXT; kind < STUB_NUM_KINDS; kind++)
+		if (stub_live(kind))
+			printf("# left: %ld x %s\n", stub_live(kind), names[kind]);
+	printf("# left: %d open brackets\n", fake_dmabuf_open_brackets());
+}
+
+void fixture_close(void)
+{
+	bool clean;
+
+	cl.clReleaseProgram(fix.program);
+	cl.clReleaseCommandQueue(fix.queue);
+	cl.clReleaseContext(fix.context);
+	clean = settles(nothing_left, NULL);
+	if (!clean)
+		print_left();
+	EXPECT(clean);
+}
+
+bool settles(bool (*condition)(void *), void *arg)
+{
+	const struct timespec ms = { 0, 1000000 };
+
+	for (int i = 0; i < 2000; i++) {
+		if (condition(arg))
+			return true;
+		nanosleep(&ms, NULL);
+	}
+	return false;
+}
+
+cl_mem import_host(cl_mem_flags flags, void *memory, size_t size)
+{
+	cl_int err = 1;
+	cl_mem mem = fix.import(fix.context, flags, NULL, memory, size, &err);
+
+	if (err)
+		printf("# %s\n", fix.notice);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT(mem);
+	return mem;
+}
+
+cl_mem import_dmabuf(int fd, size_t size)
+{
+	static const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM,
+							       CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+	cl_int err = 1;
+	cl_mem mem = fix.import(fix.context, CL_MEM_READ_WRITE, properties, &fd, size, &err);
+
+	if (err)
+		printf("# %s\n", fix.notice);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT(mem);
+	return mem;
+}
+
+cl_int refused(cl_context context, cl_mem_flags flags, const cl_import_properties_arm *properties,
+	       void *memory, size_t size)
+{
+	cl_int err = 1;
+
+	EXPECT(!fix.import(context, flags, properties, memory, size, &err));
+	EXPECT(err < 0);
+	return err;
+}
+
+cl_kernel kernel_create(const char *name)
+{
+	cl_int err;
+	cl_kernel kernel = cl.clCreateKernel(fix.program, name, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	return kernel;
+}
+
+cl_kernel kernel_increment(cl_mem mem)
+{
+	cl_kernel kernel = kernel_create("increment");
+
+	EXPECT_EQ(cl.clSetKernelArg(kernel, 0, sizeof(mem), &mem), CL_SUCCESS);
+	return kernel;
+}
+
+cl_int enqueue(cl_command_queue queue, cl_kernel kernel, cl_uint num, const cl_event *list,
+	       cl_event *event)
+{
+	const size_t one = 1;
+
+	return cl.clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, num, list, event);
+}
+
+void increment(cl_mem mem)
+{
+	cl_kernel kernel = kernel_increment(mem);
+
+	EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	cl.clReleaseKernel(kernel);
+}
+
+cl_command_queue queue_create(cl_command_queue_properties properties)
+{
+	cl_int err;
+	cl_command_queue queue = cl.clCreateCommandQueue(fix.context, fix.device[0], properties, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	return queue;
+}
+
+cl_int event_status(cl_event event)
+{
+	cl_int status = 99;
+
+	EXPECT_EQ(cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+				    NULL), CL_SUCCESS);
+	return status;
+}
+
+unsigned char *pages(size_t count)
+{
+	size_t size = count * 4096;
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(at != MAP_FAILED && num_mapped < 64);
+	mapped[num_mapped].at = at;
+	mapped[num_mapped++].size = size;
+	return at;
+}
+
+/* Far below where anything is mapped without being asked to be there. */
+unsigned char *hole(void)
+{
+	return (unsigned char *)(uintptr_t)0x100000;
+}
+
+int count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+int count_mappings(const char *text)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	int count = 0;
+
+	while (fgets(line, sizeof(line), maps))
+		count += strstr(line, text) != NULL;
+	fclose(maps);
+	return count;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The layer on the stub, in this process.  Each test loads a copy of the layer
+ * of its own, so that nothing is left from the one before:
+ *
+ *	fixture_reset();
+ *	stub_set(...); setenv("CLIMPORT_...");
+ *	fixture_open();
+ *	...
+ *	fixture_close();	fails the test if anything is left alive
+ */
+#ifndef TESTS_ICD_FIXTURE_H
+#define TESTS_ICD_FIXTURE_H
+
+#include <stdbool.h>
+
+#include "fake_dmabuf.h"
+#include "harness.h"
+#include "stub.h"
+
+#include <CL/cl_ext.h>
+#include <CL/cl_layer.h>
+
+#define TABLE_ENTRIES (sizeof(struct _cl_icd_dispatch) / sizeof(void *))
+
+typedef __typeof__(&clImportMemoryARM) import_function;
+
+/* What an application calls: the layer's functions, else the stub's. */
+extern struct _cl_icd_dispatch cl;
+
+struct fixture {
+	cl_platform_id platform;
+	cl_device_id device[4];
+	cl_uint num_devices;
+	cl_context context;	/* of all devices */
+	cl_command_queue queue; /* in order, with profiling, of the first device */
+	cl_program program;
+	import_function import;
+	unsigned notices; /* calls of the context's callback */
+	char notice[256]; /* the last one's message */
+};
+
+extern struct fixture fix;
+
+void fixture_reset(void);
+void fixture_open(void);
+void fixture_close(void);
+
+/* The parts of fixture_open(): a fresh copy of the layer, and it set up over @target. */
+void *layer_copy(void);
+void layer_init(void *copy, const struct _cl_icd_dispatch *target, struct _cl_icd_dispatch *merged);
+
+/* Fails the test unless this succeeds. */
+cl_mem import_host(cl_mem_flags flags, void *memory, size_t size);
+cl_mem import_dmabuf(int fd, size_t size);
+
+/* The error of an import that must fail. */
+cl_int refused(cl_context context, cl_mem_flags flags, const cl_import_properties_arm *properties,
+	       void *memory, size_t size);
+
+/* A kernel of the stub's builtin.c; increment takes one object. */
+cl_kernel kernel_create(const char *name);
+cl_kernel kernel_increment(cl_mem mem);
+cl_int enqueue(cl_command_queue queue, cl_kernel kernel, cl_uint num, const cl_event *list,
+	       cl_event *event);
+
+/* Both, for one byte, and waits. */
+void increment(cl_mem mem);
+
+cl_command_queue queue_create(cl_command_queue_properties properties);
+cl_int event_status(cl_event event);
+
+/* Pages of this process, zero, until fixture_close(). */
+unsigned char *pages(size_t count);
+
+/* The address of a page that is not mapped. */
+unsigned char *hole(void);
+
+/* Open descriptors, and mappings whose line contains @text. */
+int count_fds(void);
+int count_mappings(const char *text);
+
+/* Waits, at most two seconds. */
+bool settles(bool (*condition)(void *), void *arg);
+
+#endif

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* DMA_BUF_IOCTL_SYNC around commands: of which buffers. */
+#include "access.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+/* The buffers "a" and "b" and a kernel; version NULL is the default. */
+struct two {
+	struct buffer a, b;
+	cl_kernel kernel;
+};
+
+static struct two open_with(const char *version, const cl_import_properties_arm *properties)
+{
+	struct two t;
+
+	fixture_reset();
+	if (version)
+		setenv("CLIMPORT_VERSION", version, 1);
+	fixture_open();
+	t.a = buffer_open("a", properties);
+	t.b = buffer_open("b", properties);
+	t.kernel = kernel_increment(t.a.mem);
+	return t;
+}
+
+static void close_all(struct two *t)
+{
+	cl.clReleaseKernel(t->kernel);
+	buffer_close(&t->a);
+	buffer_close(&t->b);
+	fixture_close();
+}
+
+static void run(cl_kernel kernel)
+{
+	EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+}
+
+static void set_arg(cl_kernel kernel, cl_uint index, cl_mem mem)
+{
+	EXPECT_EQ(cl.clSetKernelArg(kernel, index, sizeof(mem), &mem), CL_SUCCESS);
+}
+
+TEST(only_arguments, "Only the imports that are arguments.")
+{
+	struct two t = open_with(NULL, NULL);
+
+	run(t.kernel);
+	expect_bracket("a", "increment");
+	expect_no_sync("b");
+	close_all(&t);
+}
+
+TEST(several_arguments, "All of them, before the kernel and after it.")
+{
+	struct two t = open_with(NULL, NULL);
+	cl_kernel kernel = kernel_create("vector_add");
+
+	set_arg(kernel, 0, t.a.mem);
+	set_arg(kernel, 1, t.b.mem);
+	set_arg(kernel, 2, t.b.mem);
+	t.b.seen[0] = 3;
+	run(kernel);
+	expect_order("sync START a", "kernel vector_add begin");
+	expect_order("sync START b", "kernel vector_add begin");
+	expect_order("kernel vector_add end", "sync END a");
+	expect_order("kernel vector_add end", "sync END b");
+	EXPECT_EQ(stub_trace_count("sync START"), stub_trace_count("sync END"));
+	EXPECT_EQ(t.a.seen[0], 6);
+	cl.clReleaseKernel(kernel);
+	close_all(&t);
+}
+
+TEST(overwritten, "An argument that was set to another object does not count any more.")
+{
+	struct two t = open_with(NULL, NULL);
+	cl_mem plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
+
+	set_arg(t.kernel, 0, t.b.mem);
+	run(t.kernel);
+	expect_bracket("b", "increment");
+	expect_no_sync("a");
+	stub_trace_clear();
+	set_arg(t.kernel, 0, plain);
+	run(t.kernel);
+	expect_no_sync("b");
+	expect_count("kernel increment end", 1);
+	cl.clReleaseMemObject(plain);
+	close_all(&t);
+}
+
+TEST(failed_set, "A clSetKernelArg that the driver refuses changes nothing.")
+{
+	struct two t = open_with(NULL, NULL);
+
+	EXPECT_EQ(cl.clSetKernelArg(t.kernel, 7, sizeof(t.b.mem), &t.b.mem), CL_INVALID_ARG_INDEX);
+	stub_fail("clSetKernelArg", 1, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(cl.clSetKernelArg(t.kernel, 0, sizeof(t.b.mem), &t.b.mem), CL_OUT_OF_RESOURCES);
+	run(t.kernel);
+	expect_bracket("a", "increment");
+	expect_no_sync("b");
+	close_all(&t);
+}
+
+TEST(cloned, "A clone has the arguments of its source, and then its own.")
+{
+	struct two t = open_with(NULL, NULL);
+	cl_int err;
+	cl_kernel clone = cl.clCloneKernel(t.kernel, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	set_arg(t.kernel, 0, t.b.mem);
+	run(clone);
+	expect_bracket("a", "increment");
+	expect_no_sync("b");
+	stub_trace_clear();
+	run(t.kernel);
+	expect_bracket("b", "increment");
+	expect_no_sync("a");
+	cl.clReleaseKernel(clone);
+	close_all(&t);
+}
+
+TEST(reused_kernel_address, "A kernel at the address of a released one has none of its arguments.")
+{
+	struct two t = open_with(NULL, NULL);
+	cl_mem plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
+	cl_kernel freed = t.kernel;
+
+	stub_set(STUB_ADDRESS_REUSE, 1);
+	cl.clReleaseKernel(freed);
+	t.kernel = kernel_create("increment");
+	EXPECT(t.kernel == freed); /* else the test tests nothing */
+	set_arg(t.kernel, 0, plain);
+	run(t.kernel);
+	expect_no_sync("a");
+	stub_set(STUB_ADDRESS_REUSE, 0);
+	cl.clReleaseMemObject(plain);
+	close_all(&t);
+}
+
+TEST(retained_kernel, "A kernel that is retained and released once keeps its arguments.")
+{
+	struct two t = open_with(NULL, NULL);
+
+	cl.clRetainKernel(t.kernel);
+	cl.clReleaseKernel(t.kernel);
+	run(t.kernel);
+	expect_bracket("a", "increment");
+	close_all(&t);
+}
+
+TEST(derived, "Sub-buffers and images of an import count as it.")
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_buffer_region region = { 4096, 4096 };
+	struct two t = open_with(NULL, NULL);
+	cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 4, .image_height = 4,
+	};
+	const cl_uint side = 4;
+	cl_mem sub, image;
+	cl_kernel kernel;
+	cl_int err;
+
+	sub = cl.clCreateSubBuffer(t.a.mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+	set_arg(t.kernel, 0, sub);
+	run(t.kernel);
+	expect_bracket("a", "increment");
+	EXPECT_EQ(t.a.seen[4096], 1);
+	stub_trace_clear();
+	desc.mem_object = sub;
+	image = cl.clCreateImage(fix.context, 0, &format, &desc, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	kernel = kernel_create("image_to_buffer");
+	set_arg(kernel, 0, image);
+	set_arg(kernel, 1, t.b.mem);
+	cl.clSetKernelArg(kernel, 2, sizeof(side), &side);
+	cl.clSetKernelArg(kernel, 3, sizeof(side), &side);
+	run(kernel);
+	expect_bracket("a", "image_to_buffer");
+	expect_bracket("b", "image_to_buffer");
+	EXPECT_EQ(t.b.seen[0], 1);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(image);
+	cl.clReleaseMemObject(sub);
+	close_all(&t);
+}
+
+TEST(task, "clEnqueueTask, too.")
+{
+	struct two t = open_with(NULL, NULL);
+
+	EXPECT_EQ(cl.clEnqueueTask(fix.queue, t.kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	expect_bracket("a", "increment");
+	close_all(&t);
+}
+
+static void CL_CALLBACK native(void *args)
+{
+	unsigned char *memory = *(unsigned char **)args;
+
+	stub_trace("kernel native begin");
+	memory[0] += 5;
+	stub_trace("kernel native end");
+}
+
+TEST(native_kernel, "And clEnqueueNativeKernel, for its list of objects.")
+{
+	struct two t = open_with(NULL, NULL);
+	void *args = NULL;
+	const void *location = &args;
+
+	EXPECT_EQ(cl.clEnqueueNativeKernel(fix.queue, native, &args, sizeof(args), 1, &t.a.mem, &location, 0,
+					   NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	expect_bracket("a", "native");
+	expect_no_sync("b");
+	EXPECT_EQ(t.a.seen[0], 5);
+	close_all(&t);
+}
+
+TEST(application_keeps, "None when the application keeps the data consistent.")
+{
+	struct two t = open_with(NULL, application_keeps);
+
+	run(t.kernel);
+	expect_no_sync("a");
+	close_all(&t);
+}
+
+TEST(version_1_1, "In version 1.1.0 only when asked for.")
+{
+	struct two t = open_with("1.1.0", NULL);
+
+	run(t.kernel);
+	expect_no_sync("a");
+	close_all(&t);
+	t = open_with("1.1.0", runtime_keeps);
+	run(t.kernel);
+	expect_bracket("a", "increment");
+	close_all(&t);
+}
+
+TEST(host_imports, "Host memory needs none.")
+{
+	unsigned char *memory;
+	cl_mem mem;
+
+	fixture_reset();
+	fixture_open();
+	memory = pages(1);
+	mem = import_host(0, memory, 4096);
+	increment(mem);
+	EXPECT_EQ(memory[0], 1);
+	expect_count("sync", 0);
+	EXPECT_EQ(stub_calls("clEnqueueMarkerWithWaitList"), 0);
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}
+
+TEST(read_only, "An import that devices only read is begun and ended for reading.")
+{
+	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
+							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+	struct two t = open_with(NULL, NULL);
+	int read_only = fake_dmabuf_reopen(t.a.fd, O_RDONLY);
+	cl_kernel kernel = kernel_create("vector_add");
+	cl_int err;
+	cl_mem mem = fix.import(fix.context, CL_MEM_READ_WRITE, dma_buf, &read_only, SIZE, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	set_arg(kernel, 0, t.b.mem);
+	set_arg(kernel, 1, mem);
+	set_arg(kernel, 2, mem);
+	run(kernel);
+	EXPECT(stub_trace_count("sync START a r") > 0);
+	expect_count("sync START a rw", 0);
+	expect_count("sync START b rw", 1);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(mem);
+	close(read_only);
+	close_all(&t);
+}
+
+TEST(host_access, "From 1.1.0 on reads and writes are bracketed like kernels, when asked for.")
+{
+	struct two t = open_with("1.1.0", runtime_keeps);
+	unsigned char byte = 0;
+
+	t.a.seen[9] = 77;
+	EXPECT_EQ(cl.clEnqueueReadBuffer(fix.queue, t.a.mem, CL_TRUE, 9, 1, &byte, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(byte, 77);
+	expect_count("sync START a", 1);
+	expect_count("sync END a", 1);
+	byte = 78;
+	EXPECT_EQ(cl.clEnqueueWriteBuffer(fix.queue, t.a.mem, CL_TRUE, 9, 1, &byte, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(t.a.seen[9], 78);
+	expect_count("sync START a", 2);
+	expect_count("sync END a", 2);
+	EXPECT_EQ(cl.clEnqueueCopyBuffer(fix.queue, t.a.mem, t.b.mem, 9, 0, 1, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(t.b.seen[0], 78);
+	expect_count("sync END a", 3);
+	expect_count("sync END b", 1);
+	close_all(&t);
+}
+
+TEST(map, "A map begins access and its unmap ends it.")
+{
+	struct two t = open_with("1.1.0", runtime_keeps);
+	unsigned char *mapped;
+	cl_event done;
+	cl_int err;
+
+	mapped = cl.clEnqueueMapBuffer(fix.queue, t.a.mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, 4096, 0,
+				       NULL, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	expect_count("sync START a", 1);
+	expect_count("sync END a", 0);
+	mapped[1] = 9;
+	EXPECT_EQ(cl.clEnqueueUnmapMemObject(fix.queue, t.a.mem, mapped, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	expect_count("sync START a", 1);
+	expect_count("sync END a", 1);
+	EXPECT_EQ(t.a.seen[1], 9);
+	cl.clReleaseEvent(done);
+	close_all(&t);
+}
+
+#define BY_ADDRESS(f) \
+	((__typeof__(&f))cl.clGetExtensionFunctionAddressForPlatform(fix.platform, #f))
+
+static void run_recorded(cl_command_buffer_khr list)
+{
+	stub_trace_clear();
+	EXPECT_EQ(BY_ADDRESS(clEnqueueCommandBufferKHR)(0, NULL, list, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	expect_bracket("a", "increment");
+	expect_no_sync("b");
+}
+
+TEST(recorded, "A command buffer is bracketed each time it runs, by the arguments at recording.")
+{
+	const size_t one = 1;
+	struct two t = open_with(NULL, NULL);
+	cl_int err;
+	cl_command_buffer_khr list = BY_ADDRESS(clCreateCommandBufferKHR)(1, &fix.queue, NULL, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(BY_ADDRESS(clCommandNDRangeKernelKHR)(list, NULL, NULL, t.kernel, 1, NULL, &one, NULL, 0,
+							NULL, NULL, NULL), CL_SUCCESS);
+	set_arg(t.kernel, 0, t.b.mem);
+	EXPECT_EQ(BY_ADDRESS(clFinalizeCommandBufferKHR)(list), CL_SUCCESS);
+	run_recorded(list);
+	run_recorded(list);
+	EXPECT_EQ(t.a.seen[0], 2);
+	EXPECT_EQ(BY_ADDRESS(clReleaseCommandBufferKHR)(list), CL_SUCCESS);
+	close_all(&t);
+}
+
+TEST(recorded_and_released, "Also when the import was released since: the command buffer holds it.")
+{
+	const size_t one = 1;
+	struct two t = open_with(NULL, NULL);
+	cl_int err;
+	cl_command_buffer_khr list = BY_ADDRESS(clCreateCommandBufferKHR)(1, &fix.queue, NULL, &err);
+
+	EXPECT_EQ(BY_ADDRESS(clCommandNDRangeKernelKHR)(list, NULL, NULL, t.kernel, 1, NULL, &one, NULL, 0,
+							NULL, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(BY_ADDRESS(clFinalizeCommandBufferKHR)(list), CL_SUCCESS);
+	cl.clReleaseMemObject(t.a.mem);
+	run_recorded(list);
+	EXPECT_EQ(t.a.seen[0], 1);
+	EXPECT_EQ(BY_ADDRESS(clReleaseCommandBufferKHR)(list), CL_SUCCESS);
+	t.a.mem = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, &err); /* for close_all() */
+	close_all(&t);
+}

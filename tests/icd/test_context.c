@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts: which are known, and their callbacks. */
+#include "fixture.h"
+
+struct log {
+	unsigned count;
+	char text[256];
+	size_t extra;
+};
+
+static void CL_CALLBACK keep(const char *message, const void *data, size_t size, void *user_data)
+{
+	struct log *log = user_data;
+
+	(void)data;
+	log->count++;
+	log->extra = size;
+	snprintf(log->text, sizeof(log->text), "%s", message);
+}
+
+static cl_context context_create(struct log *log)
+{
+	cl_int err;
+	cl_context context = cl.clCreateContext(NULL, fix.num_devices, fix.device, log ? keep : NULL, log,
+						&err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	return context;
+}
+
+static void expect_imports(cl_context context)
+{
+	cl_int err = 1;
+	cl_mem mem = fix.import(context, 0, NULL, pages(1), 4096, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseMemObject(mem), CL_SUCCESS);
+}
+
+TEST(unknown_context, "NULL, wild and other handles are CL_INVALID_CONTEXT.")
+{
+	unsigned char *memory;
+
+	fixture_reset();
+	fixture_open();
+	memory = pages(1);
+	EXPECT_EQ(refused(NULL, 0, NULL, memory, 4096), CL_INVALID_CONTEXT);
+	EXPECT_EQ(refused((cl_context)(uintptr_t)0x10, 0, NULL, memory, 4096), CL_INVALID_CONTEXT);
+	EXPECT_EQ(refused((cl_context)fix.queue, 0, NULL, memory, 4096), CL_INVALID_CONTEXT);
+	EXPECT(!fix.import(NULL, 0, NULL, memory, 4096, NULL));
+	fixture_close();
+}
+
+static void expect_freed_is_unknown(bool cl12)
+{
+	cl_context context;
+
+	fixture_reset();
+	stub_set(STUB_CL12, cl12);
+	fixture_open();
+	context = context_create(NULL);
+	expect_imports(context);
+	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
+	EXPECT_EQ(refused(context, 0, NULL, pages(1), 4096), CL_INVALID_CONTEXT);
+	fixture_close();
+}
+
+TEST(freed_context, "A freed context is CL_INVALID_CONTEXT.")
+{
+	expect_freed_is_unknown(false);
+}
+
+TEST(freed_context_1_2, "Also where the driver has no context destructor callbacks.")
+{
+	expect_freed_is_unknown(true);
+}
+
+TEST(refused_callback, "Also where the driver refuses one.")
+{
+	cl_context context;
+
+	fixture_reset();
+	fixture_open();
+	stub_fail("clSetContextDestructorCallback", 1, CL_INVALID_OPERATION);
+	context = context_create(NULL);
+	EXPECT(stub_failed());
+	expect_imports(context);
+	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
+	EXPECT_EQ(refused(context, 0, NULL, pages(1), 4096), CL_INVALID_CONTEXT);
+	fixture_close();
+}
+
+TEST(retained_context, "A context that is retained and released once is still known.")
+{
+	cl_context context;
+
+	fixture_reset();
+	fixture_open();
+	context = context_create(NULL);
+	EXPECT_EQ(cl.clRetainContext(context), CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
+	expect_imports(context);
+	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
+	fixture_close();
+}
+
+TEST(from_type, "clCreateContextFromType makes contexts that are known.")
+{
+	cl_context context;
+	struct log log = { 0 };
+	cl_int err;
+
+	fixture_reset();
+	fixture_open();
+	context = cl.clCreateContextFromType(NULL, CL_DEVICE_TYPE_ALL, keep, &log, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	expect_imports(context);
+	EXPECT_EQ(refused(context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
+	EXPECT_EQ(log.count, 1);
+	cl.clReleaseContext(context);
+	fixture_close();
+}
+
+TEST(reused_address, "A context at the address of a freed one is itself: devices and callback.")
+{
+	struct log first = { 0 }, second = { 0 };
+	cl_context freed, context;
+	cl_int err;
+
+	for (int cl12 = 0; cl12 < 2; cl12++) {
+		fixture_reset();
+		stub_set(STUB_CL12, cl12);
+		stub_set(STUB_DEVICES, 2);
+		stub_set(STUB_COPYING, 2);
+		fixture_open();
+		freed = cl.clCreateContext(NULL, 1, &fix.device[1], keep, &first, &err);
+		EXPECT_EQ(refused(freed, 0, NULL, pages(1), 4096), CL_INVALID_PROPERTY);
+		stub_set(STUB_ADDRESS_REUSE, 1);
+		cl.clReleaseContext(freed);
+		context = cl.clCreateContext(NULL, 1, &fix.device[0], keep, &second, &err);
+		EXPECT(context == freed); /* else the test tests nothing */
+		first.count = second.count = 0;
+		expect_imports(context);
+		EXPECT_EQ(refused(context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
+		EXPECT_EQ(first.count, 0);
+		EXPECT_EQ(second.count, 1);
+		stub_set(STUB_ADDRESS_REUSE, 0);
+		cl.clReleaseContext(context);
+		fixture_close();
+	}
+}
+
+TEST(imports_outlive_context, "An import works after the application has released its context.")
+{
+	struct log log = { 0 };
+	cl_command_queue queue;
+	cl_context context;
+	unsigned char byte;
+	cl_int err;
+	cl_mem mem;
+
+	fixture_reset();
+	fixture_open();
+	context = context_create(&log);
+	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, &err);
+	mem = fix.import(context, 0, NULL, pages(1), 4096, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueReadBuffer(queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),
+		  CL_INVALID_OPERATION);
+	EXPECT_EQ(cl.clReleaseMemObject(mem), CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseCommandQueue(queue), CL_SUCCESS);
+	EXPECT(!stub_is_live(context, STUB_CONTEXT));
+	fixture_close();
+}
+
+TEST(failed_creation, "A failed creation is passed on, and leaves nothing.")
+{
+	cl_int err = 1;
+
+	fixture_reset();
+	fixture_open();
+	EXPECT(!cl.clCreateContext(NULL, 0, NULL, NULL, NULL, &err));
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+	EXPECT(!cl.clCreateContextFromType(NULL, CL_DEVICE_TYPE_GPU, NULL, NULL, &err));
+	EXPECT_EQ(err, CL_DEVICE_NOT_FOUND);
+	fixture_close();
+}
+
+/* Each error with its sentence. */
+TEST(messages, "Every error of an import sends one sentence to the callback of its context.")
+{
+	static const cl_import_properties_arm unknown[] = { 0x1234, 1, 0 };
+	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
+							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+	unsigned char *memory;
+	struct log log = { 0 };
+	cl_context context;
+	int none = -1;
+
+	fixture_reset();
+	fixture_open();
+	memory = pages(1);
+	context = context_create(&log);
+	const struct {
+		cl_int err;
+		cl_mem_flags flags;
+		const cl_import_properties_arm *properties;
+		void *memory;
+		size_t size;
+	} wrong[] = {
+		{ CL_INVALID_VALUE, CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY, NULL, memory, 4096 },
+		{ CL_INVALID_VALUE, CL_MEM_COPY_HOST_PTR, NULL, memory, 4096 },
+		{ CL_INVALID_PROPERTY, 0, unknown, memory, 4096 },
+		{ CL_INVALID_VALUE, 0, NULL, NULL, 4096 },
+		{ CL_INVALID_BUFFER_SIZE, 0, NULL, memory, 0 },
+		{ CL_INVALID_BUFFER_SIZE, 0, NULL, memory, SIZE_MAX },
+		{ CL_INVALID_OPERATION, 0, NULL, hole(), 16 },
+		{ CL_INVALID_VALUE, 0, dma_buf, &none, 4096 },
+		{ CL_INVALID_VALUE, 0, dma_buf, hole(), 4096 },
+	};
+
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		*log.text = 0;
+		EXPECT_EQ(refused(context, wrong[i].flags, wrong[i].properties, wrong[i].memory,
+				  wrong[i].size), wrong[i].err);
+		EXPECT_EQ(log.count, i + 1);
+		EXPECT(strstr(log.text, "clImportMemoryARM") && strlen(log.text) > 25);
+		EXPECT_EQ(log.extra, 0);
+	}
+	EXPECT_EQ(fix.notices, 0);
+	cl.clReleaseContext(context);
+	fixture_close();
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Nth call of the driver fails, for every N until a program's sequence of
+ * calls succeeds.  Each call must either succeed or return an error and leave
+ * its outputs alone; afterwards nothing may be left.
+ */
+#include "access.h"
+
+#include <unistd.h>
+
+#define UNTOUCHED ((cl_event)(uintptr_t)0x5a5a)
+
+static int fd;
+static unsigned char *memory;
+
+/* The objects of one run, and whether a call failed. */
+struct run {
+	cl_mem mem, sub, image, line;
+	cl_kernel kernel;
+	cl_event event[2];
+	bool failed;
+};
+
+static void created(struct run *r, const void *object, cl_int err)
+{
+	EXPECT_EQ(object != NULL, err == CL_SUCCESS);
+	EXPECT(err <= 0);
+	r->failed |= err != CL_SUCCESS;
+}
+
+static void did(struct run *r, cl_int err)
+{
+	EXPECT(err <= 0);
+	r->failed |= err != CL_SUCCESS;
+}
+
+static void do_import(struct run *r, bool of_dmabuf)
+{
+	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
+							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+	cl_int err = 1;
+
+	if (of_dmabuf)
+		r->mem = fix.import(fix.context, 0, dma_buf, &fd, SIZE, &err);
+	else
+		r->mem = fix.import(fix.context, 0, NULL, memory, SIZE, &err);
+	created(r, r->mem, err);
+}
+
+static void do_derive(struct run *r)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_buffer_region region = { 4096, 4096 };
+	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+			       .image_width = 4,
+			       .image_height = 4,
+			       .image_row_pitch = 64 };
+	cl_int err = 1;
+
+	r->sub = cl.clCreateSubBuffer(r->mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+	created(r, r->sub, err);
+	if (r->failed)
+		return;
+	desc.mem_object = r->sub;
+	r->image = cl.clCreateImage(fix.context, 0, &format, &desc, NULL, &err);
+	created(r, r->image, err);
+	desc = (cl_image_desc){ .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
+				.image_width = 4,
+				.mem_object = r->sub };
+	r->line = cl.clCreateImage(fix.context, 0, &format, &desc, NULL, &err);
+	created(r, r->line, err);
+}
+
+/* A kernel on the sub-buffer, waited for; and one behind it. */
+static void do_enqueue(struct run *r)
+{
+	cl_int err = 1;
+
+	r->kernel = cl.clCreateKernel(fix.program, "increment", &err);
+	created(r, r->kernel, err);
+	if (r->failed)
+		return;
+	did(r, cl.clSetKernelArg(r->kernel, 0, sizeof(r->sub), &r->sub));
+	if (r->failed)
+		return;
+	for (int i = 0; i < 2 && !r->failed; i++) {
+		r->event[i] = UNTOUCHED;
+		err = enqueue(fix.queue, r->kernel, i ? 1 : 0, i ? &r->event[0] : NULL, &r->event[i]);
+		did(r, err);
+		EXPECT_EQ(r->event[i] == UNTOUCHED, err != CL_SUCCESS);
+		if (err)
+			r->event[i] = NULL;
+	}
+	if (r->event[1])
+		did(r, cl.clWaitForEvents(1, &r->event[1]));
+	did(r, cl.clFinish(fix.queue));
+}
+
+static void clean_up(struct run *r)
+{
+	cl.clFinish(fix.queue);
+	for (int i = 0; i < 2; i++)
+		if (r->event[i])
+			EXPECT_EQ(cl.clReleaseEvent(r->event[i]), CL_SUCCESS);
+	if (r->kernel)
+		EXPECT_EQ(cl.clReleaseKernel(r->kernel), CL_SUCCESS);
+	if (r->line)
+		EXPECT_EQ(cl.clReleaseMemObject(r->line), CL_SUCCESS);
+	if (r->image)
+		EXPECT_EQ(cl.clReleaseMemObject(r->image), CL_SUCCESS);
+	if (r->sub)
+		EXPECT_EQ(cl.clReleaseMemObject(r->sub), CL_SUCCESS);
+	if (r->mem)
+		EXPECT_EQ(cl.clReleaseMemObject(r->mem), CL_SUCCESS);
+}
+
+static bool fds_are(void *count)
+{
+	return count_fds() == *(int *)count;
+}
+
+static bool is_not_mapped(void *arg)
+{
+	(void)arg;
+	return !count_mappings("fake-dmabuf");
+}
+
+static bool brackets_closed(void *arg)
+{
+	(void)arg;
+	return !fake_dmabuf_open_brackets();
+}
+
+static void expect_nothing_left(long alive, int fds)
+{
+	EXPECT(stub_live_settles(alive));
+	EXPECT_EQ(stub_live_all(), alive);
+	EXPECT(settles(fds_are, &fds));
+	EXPECT(settles(is_not_mapped, NULL));
+	EXPECT(settles(brackets_closed, NULL));
+}
+
+/* One run with the @nth call failing (0: none); whether that happened. */
+static bool run_with_fault(unsigned long nth, bool of_dmabuf)
+{
+	struct run r = { 0 };
+	bool happened;
+
+	stub_fail(NULL, nth, CL_OUT_OF_RESOURCES);
+	do_import(&r, of_dmabuf);
+	if (!r.failed)
+		do_derive(&r);
+	if (!r.failed)
+		do_enqueue(&r);
+	happened = stub_failed();
+	stub_fail(NULL, 0, CL_SUCCESS);
+	if (!happened)
+		EXPECT(!r.failed);
+	clean_up(&r);
+	return happened;
+}
+
+/* What is open when the layer's thread has nothing left to close. */
+static int settled_fds(void)
+{
+	int fds;
+
+	EXPECT(settles(is_not_mapped, NULL));
+	do {
+		fds = count_fds();
+		let_others_run();
+	} while (count_fds() != fds);
+	return fds;
+}
+
+static void every_call(bool of_dmabuf)
+{
+	unsigned long nth = 1;
+	long alive;
+	int fds;
+
+	fixture_reset();
+	fixture_open();
+	fd = fake_dmabuf_create("a", SIZE);
+	memory = pages(2);
+	alive = stub_live_all();
+	run_with_fault(0, of_dmabuf); /* threads and descriptors that stay */
+	EXPECT(stub_live_settles(alive));
+	fds = settled_fds();
+	while (run_with_fault(nth, of_dmabuf)) {
+		expect_nothing_left(alive, fds);
+		EXPECT(++nth < 1000);
+	}
+	EXPECT(nth > 8);
+	expect_nothing_left(alive, fds);
+	printf("# %lu calls that can fail\n", nth - 1);
+	close(fd);
+	fixture_close();
+}
+
+TEST(host, "A host import, what is made from it and a kernel: each driver call fails once.")
+{
+	every_call(false);
+}
+
+TEST(dma_buf, "A dma-buf import, what is made from it and kernels: each driver call fails once.")
+{
+	every_call(true);
+}
+
+/* The first use of a fresh layer, self-tests included. */
+static bool first_use_with_fault(unsigned long nth, bool of_dmabuf)
+{
+	bool happened;
+
+	fixture_reset();
+	fixture_open();
+	fd = fake_dmabuf_create("a", SIZE);
+	memory = pages(2);
+	happened = run_with_fault(nth, of_dmabuf);
+	EXPECT(settles(is_not_mapped, NULL));
+	close(fd);
+	fixture_close();
+	return happened;
+}
+
+TEST(first_use, "The same for the first import of a process, when the devices are tested.")
+{
+	unsigned long nth = 1;
+
+	while (first_use_with_fault(nth, nth & 1) || first_use_with_fault(nth, !(nth & 1)))
+		EXPECT(++nth < 1000);
+	printf("# %lu calls that can fail\n", nth - 1);
+}
+
+/* A driver that runs short once is not a driver that copies. */
+TEST(fault_is_not_for_ever, "After a fault in the self-test a later import works.")
+{
+	cl_mem mem;
+
+	fixture_reset();
+	fixture_open();
+	memory = pages(2);
+	stub_fail("clCreateProgramWithSource", 1, CL_OUT_OF_HOST_MEMORY);
+	mem = fix.import(fix.context, 0, NULL, memory, SIZE, NULL); /* may have tried again */
+	EXPECT(stub_failed());
+	if (mem)
+		cl.clReleaseMemObject(mem);
+	cl.clReleaseMemObject(import_host(0, memory, SIZE));
+	fixture_close();
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sixteen calls that may not be given imported memory before version 1.1.0. */
+#include "fixture.h"
+
+#define SIZE 8192
+#define UNTOUCHED ((cl_event)(uintptr_t)0x5a5a)
+
+static const size_t origin[3], one_pixel[3] = { 1, 1, 1 }, four_bytes[3] = { 4, 1, 1 };
+static unsigned char scratch[256];
+static cl_mem plain, plain_image; /* the other side of copies */
+static void *mapped; /* what an unmap is given */
+
+typedef cl_int call_fn(cl_command_queue queue, cl_mem mem, cl_event *event);
+
+static cl_int read_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueReadBuffer(queue, mem, CL_TRUE, 0, 4, scratch, 0, NULL, event);
+}
+
+static cl_int read_rect(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueReadBufferRect(queue, mem, CL_TRUE, origin, origin, four_bytes, 0, 0, 0, 0,
+					  scratch, 0, NULL, event);
+}
+
+static cl_int write_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueWriteBuffer(queue, mem, CL_TRUE, 0, 4, scratch, 0, NULL, event);
+}
+
+static cl_int write_rect(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueWriteBufferRect(queue, mem, CL_TRUE, origin, origin, four_bytes, 0, 0, 0, 0,
+					   scratch, 0, NULL, event);
+}
+
+static cl_int copy_from(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueCopyBuffer(queue, mem, plain, 0, 0, 4, 0, NULL, event);
+}
+
+static cl_int copy_to(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueCopyBuffer(queue, plain, mem, 0, 0, 4, 0, NULL, event);
+}
+
+static cl_int rect_from(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueCopyBufferRect(queue, mem, plain, origin, origin, four_bytes, 0, 0, 0, 0, 0,
+					  NULL, event);
+}
+
+static cl_int rect_to(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueCopyBufferRect(queue, plain, mem, origin, origin, four_bytes, 0, 0, 0, 0, 0,
+					  NULL, event);
+}
+
+static cl_int fill_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueFillBuffer(queue, mem, scratch, 4, 0, 4, 0, NULL, event);
+}
+
+static cl_int map_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	cl_int err = 1;
+
+	mapped = cl.clEnqueueMapBuffer(queue, mem, CL_TRUE, CL_MAP_READ, 0, 4, 0, NULL, event, &err);
+	EXPECT(!mapped == !!err);
+	if (err)
+		EXPECT(!cl.clEnqueueMapBuffer(queue, mem, CL_TRUE, CL_MAP_READ, 0, 4, 0, NULL, event, NULL));
+	return err;
+}
+
+static cl_int unmap(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueUnmapMemObject(queue, mem, mapped ? mapped : scratch, 0, NULL, event);
+}
+
+static cl_int buffer_to_image(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueCopyBufferToImage(queue, mem, plain_image, 0, origin, one_pixel, 0, NULL, event);
+}
+
+static cl_int image_to_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueCopyImageToBuffer(queue, plain_image, mem, origin, one_pixel, 0, 0, NULL, event);
+}
+
+static cl_int read_image(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueReadImage(queue, mem, CL_TRUE, origin, one_pixel, 0, 0, scratch, 0, NULL, event);
+}
+
+static cl_int write_image(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueWriteImage(queue, mem, CL_TRUE, origin, one_pixel, 0, 0, scratch, 0, NULL, event);
+}
+
+static cl_int image_from(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueCopyImage(queue, mem, plain_image, origin, origin, one_pixel, 0, NULL, event);
+}
+
+static cl_int image_to(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueCopyImage(queue, plain_image, mem, origin, origin, one_pixel, 0, NULL, event);
+}
+
+static cl_int from_image(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueCopyImageToBuffer(queue, mem, plain, origin, one_pixel, 0, 0, NULL, event);
+}
+
+static cl_int to_image(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueCopyBufferToImage(queue, plain, mem, 0, origin, one_pixel, 0, NULL, event);
+}
+
+static cl_int fill_image(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	return cl.clEnqueueFillImage(queue, mem, scratch, origin, one_pixel, 0, NULL, event);
+}
+
+static cl_int map_image(cl_command_queue queue, cl_mem mem, cl_event *event)
+{
+	size_t pitch = 0x5a, slice = 0x5a;
+	cl_int err = 1;
+
+	mapped = cl.clEnqueueMapImage(queue, mem, CL_TRUE, CL_MAP_READ, origin, one_pixel, &pitch, &slice, 0,
+				      NULL, event, &err);
+	EXPECT(!mapped == !!err);
+	EXPECT_EQ(pitch == 0x5a && slice == 0x5a, !!err);
+	return err;
+}
+
+/* Unmaps come after a map, which they undo where it is allowed. */
+static const struct call {
+	const char *function;
+	call_fn *run;
+} on_buffers[] = {
+	{ "clEnqueueReadBuffer", read_buffer },
+	{ "clEnqueueReadBufferRect", read_rect },
+	{ "clEnqueueWriteBuffer", write_buffer },
+	{ "clEnqueueWriteBufferRect", write_rect },
+	{ "clEnqueueCopyBuffer", copy_from },
+	{ "clEnqueueCopyBuffer", copy_to },
+	{ "clEnqueueCopyBufferRect", rect_from },
+	{ "clEnqueueCopyBufferRect", rect_to },
+	{ "clEnqueueFillBuffer", fill_buffer },
+	{ "clEnqueueCopyBufferToImage", buffer_to_image },
+	{ "clEnqueueCopyImageToBuffer", image_to_buffer },
+	{ "clEnqueueMapBuffer", map_buffer },
+	{ "clEnqueueUnmapMemObject", unmap },
+}, on_images[] = {
+	{ "clEnqueueReadImage", read_image },
+	{ "clEnqueueWriteImage", write_image },
+	{ "clEnqueueCopyImage", image_from },
+	{ "clEnqueueCopyImage", image_to },
+	{ "clEnqueueCopyImageToBuffer", from_image },
+	{ "clEnqueueCopyBufferToImage", to_image },
+	{ "clEnqueueFillImage", fill_image },
+	{ "clEnqueueMapImage", map_image },
+	{ "clEnqueueUnmapMemObject", unmap },
+};
+
+#define COUNT(list) (sizeof(list) / sizeof(*(list)))
+
+static cl_mem image_on(cl_mem_object_type type, cl_mem buffer)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc desc = {
+		.image_type = type, .image_width = 16, .image_height = 1, .mem_object = buffer,
+	};
+	cl_int err;
+	cl_mem mem = cl.clCreateImage(fix.context, 0, &format, &desc, NULL, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	return mem;
+}
+
+/* An import, a sub-buffer of it, and images on both. */
+static struct objects {
+	cl_mem buffer[2], image[3];
+} imports;
+
+static void open_with(const char *version)
+{
+	const cl_buffer_region region = { 4096, 4096 };
+
+	fixture_reset();
+	if (version)
+		setenv("CLIMPORT_VERSION", version, 1);
+	fixture_open();
+	mapped = NULL;
+	plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
+	plain_image = image_on(CL_MEM_OBJECT_IMAGE2D, NULL);
+	imports.buffer[0] = import_host(0, pages(2), SIZE);
+	imports.buffer[1] = cl.clCreateSubBuffer(imports.buffer[0], 0, CL_BUFFER_CREATE_TYPE_REGION,
+						 &region, NULL);
+	imports.image[0] = image_on(CL_MEM_OBJECT_IMAGE2D, imports.buffer[0]);
+	imports.image[1] = image_on(CL_MEM_OBJECT_IMAGE1D_BUFFER, imports.buffer[0]);
+	imports.image[2] = image_on(CL_MEM_OBJECT_IMAGE2D, imports.buffer[1]);
+	fix.notices = 0;
+}
+
+static void close_all(void)
+{
+	for (int i = 2; i >= 0; i--)
+		cl.clReleaseMemObject(imports.image[i]);
+	cl.clReleaseMemObject(imports.buffer[1]);
+	cl.clReleaseMemObject(imports.buffer[0]);
+	cl.clReleaseMemObject(plain);
+	cl.clReleaseMemObject(plain_image);
+	fixture_close();
+}
+
+/* Refused by the layer itself, loudly, with nothing changed. */
+static void expect_forbidden(const struct call *call, cl_mem mem)
+{
+	unsigned long reached = stub_calls(call->function);
+	cl_event event = UNTOUCHED;
+	unsigned notices = fix.notices;
+
+	memset(scratch, 0xa5, sizeof(scratch));
+	mapped = NULL;
+	EXPECT_EQ(call->run(fix.queue, mem, &event), CL_INVALID_OPERATION);
+	EXPECT(event == UNTOUCHED);
+	EXPECT_EQ(stub_calls(call->function), reached);
+	EXPECT(fix.notices > notices);
+	EXPECT(strstr(fix.notice, call->function));
+	for (size_t i = 0; i < sizeof(scratch); i++)
+		EXPECT_EQ(scratch[i], 0xa5);
+	EXPECT_EQ(call->run(fix.queue, mem, NULL), CL_INVALID_OPERATION);
+}
+
+TEST(forbidden, "CL_INVALID_OPERATION for imports and what is made from them, source or destination.")
+{
+	open_with(NULL);
+	for (size_t i = 0; i < COUNT(on_buffers); i++)
+		for (size_t o = 0; o < COUNT(imports.buffer); o++)
+			expect_forbidden(&on_buffers[i], imports.buffer[o]);
+	for (size_t i = 0; i < COUNT(on_images); i++)
+		for (size_t o = 0; o < COUNT(imports.image); o++)
+			expect_forbidden(&on_images[i], imports.image[o]);
+	close_all();
+}
+
+static void expect_passes(const struct call *call, cl_mem mem)
+{
+	unsigned long reached = stub_calls(call->function);
+	cl_event event = NULL;
+	cl_int err = call->run(fix.queue, mem, &event);
+
+	if (err)
+		printf("# %s\n", call->function);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(stub_calls(call->function), reached + 1);
+	EXPECT(event);
+	EXPECT_EQ(cl.clWaitForEvents(1, &event), CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseEvent(event), CL_SUCCESS);
+}
+
+TEST(allowed_in_1_1, "From version 1.1.0 on they reach the driver.")
+{
+	open_with("1.1.0");
+	for (size_t o = 0; o < COUNT(imports.buffer); o++)
+		for (size_t i = 0; i < COUNT(on_buffers); i++)
+			expect_passes(&on_buffers[i], imports.buffer[o]);
+	for (size_t o = 0; o < COUNT(imports.image); o++)
+		for (size_t i = 0; i < COUNT(on_images); i++)
+			expect_passes(&on_images[i], imports.image[o]);
+	EXPECT_EQ(fix.notices, 0);
+	close_all();
+}
+
+TEST(others_pass, "Ordinary objects are not touched while imports live.")
+{
+	cl_mem buffer, image;
+
+	open_with(NULL);
+	buffer = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
+	image = image_on(CL_MEM_OBJECT_IMAGE2D, NULL);
+	for (size_t i = 0; i < COUNT(on_buffers); i++)
+		expect_passes(&on_buffers[i], buffer);
+	for (size_t i = 0; i < COUNT(on_images); i++)
+		expect_passes(&on_images[i], image);
+	EXPECT_EQ(fix.notices, 0);
+	cl.clReleaseMemObject(buffer);
+	cl.clReleaseMemObject(image);
+	close_all();
+}
+
+static void expect_queue_error(cl_command_queue queue)
+{
+	cl_event event = UNTOUCHED;
+
+	for (size_t i = 0; i < COUNT(on_buffers); i++)
+		EXPECT_EQ(on_buffers[i].run(queue, imports.buffer[0], &event), CL_INVALID_COMMAND_QUEUE);
+	for (size_t i = 0; i < COUNT(on_images); i++)
+		EXPECT_EQ(on_images[i].run(queue, imports.image[0], &event), CL_INVALID_COMMAND_QUEUE);
+	EXPECT(event == UNTOUCHED);
+}
+
+TEST(queue_null, "A NULL queue gets the driver's CL_INVALID_COMMAND_QUEUE.")
+{
+	open_with(NULL);
+	expect_queue_error(NULL);
+	close_all();
+}
+
+TEST(queue_unknown, "So does what is no queue.")
+{
+	cl_command_queue freed;
+
+	open_with(NULL);
+	freed = queue_create(0);
+	cl.clReleaseCommandQueue(freed);
+	expect_queue_error(freed);
+	expect_queue_error((cl_command_queue)fix.context);
+	close_all();
+}
+
+TEST(no_callback, "A context without a callback gets the error and nothing else.")
+{
+	unsigned char *memory;
+	cl_command_queue queue;
+	cl_context context;
+	cl_mem mem;
+	cl_int err;
+
+	open_with(NULL);
+	memory = pages(1);
+	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
+	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, &err);
+	mem = fix.import(context, 0, NULL, memory, 4096, &err);
+	EXPECT_EQ(cl.clEnqueueReadBuffer(queue, mem, CL_TRUE, 0, 4, scratch, 0, NULL, NULL),
+		  CL_INVALID_OPERATION);
+	EXPECT_EQ(fix.notices, 0);
+	cl.clReleaseMemObject(mem);
+	cl.clReleaseCommandQueue(queue);
+	cl.clReleaseContext(context);
+	close_all();
+}
+
+TEST(not_in_the_list, "Kernels, markers and migration are not forbidden.")
+{
+	open_with(NULL);
+	increment(imports.buffer[0]);
+	EXPECT_EQ(cl.clEnqueueMigrateMemObjects(fix.queue, 1, imports.buffer, 0, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(fix.notices, 0);
+	close_all();
+}
+
+/* The recording forms, of a command buffer that the test gives up without running it. */
+#define NO_SYNC 0, NULL, &point, NULL
+
+static cl_int record(unsigned which, cl_command_buffer_khr list, cl_mem buffer, cl_mem image,
+		     cl_sync_point_khr *sync_point)
+{
+	cl_sync_point_khr point = *sync_point;
+	cl_int err = 1;
+
+#define BY_ADDRESS(f) \
+	((__typeof__(&f))cl.clGetExtensionFunctionAddressForPlatform(fix.platform, #f))
+	switch (which) {
+	case 0:
+		err = BY_ADDRESS(clCommandCopyBufferKHR)(list, NULL, buffer, plain, 0, 0, 4, NO_SYNC);
+		break;
+	case 1:
+		err = BY_ADDRESS(clCommandCopyBufferKHR)(list, NULL, plain, buffer, 0, 0, 4, NO_SYNC);
+		break;
+	case 2:
+		err = BY_ADDRESS(clCommandCopyBufferRectKHR)(list, NULL, buffer, plain, origin, origin,
+							     four_bytes, 0, 0, 0, 0, NO_SYNC);
+		break;
+	case 3:
+		err = BY_ADDRESS(clCommandCopyBufferRectKHR)(list, NULL, plain, buffer, origin, origin,
+							     four_bytes, 0, 0, 0, 0, NO_SYNC);
+		break;
+	case 4:
+		err = BY_ADDRESS(clCommandCopyBufferToImageKHR)(list, NULL, buffer, plain_image, 0, origin,
+								one_pixel, NO_SYNC);
+		break;
+	case 5:
+		err = BY_ADDRESS(clCommandCopyBufferToImageKHR)(list, NULL, plain, image, 0, origin,
+								one_pixel, NO_SYNC);
+		break;
+	case 6:
+		err = BY_ADDRESS(clCommandCopyImageKHR)(list, NULL, image, plain_image, origin, origin,
+							one_pixel, NO_SYNC);
+		break;
+	case 7:
+		err = BY_ADDRESS(clCommandCopyImageKHR)(list, NULL, plain_image, image, origin, origin,
+							one_pixel, NO_SYNC);
+		break;
+	case 8:
+		err = BY_ADDRESS(clCommandCopyImageToBufferKHR)(list, NULL, image, plain, origin, one_pixel,
+								0, NO_SYNC);
+		break;
+	case 9:
+		err = BY_ADDRESS(clCommandCopyImageToBufferKHR)(list, NULL, plain_image, buffer, origin,
+								one_pixel, 0, NO_SYNC);
+		break;
+	case 10:
+		err = BY_ADDRESS(clCommandFillBufferKHR)(list, NULL, buffer, scratch, 4, 0, 4, NO_SYNC);
+		break;
+	case 11:
+		err = BY_ADDRESS(clCommandFillImageKHR)(list, NULL, image, scratch, origin, one_pixel,
+							NO_SYNC);
+		break;
+	}
+	*sync_point = point;
+	return err;
+}
+
+static void expect_recording(cl_int wanted, cl_mem buffer, cl_mem image)
+{
+	cl_int err;
+	cl_command_buffer_khr list = BY_ADDRESS(clCreateCommandBufferKHR)(1, &fix.queue, NULL, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	for (unsigned which = 0; which < 12; which++) {
+		cl_sync_point_khr point = 0x5a5a;
+		unsigned notices = fix.notices;
+
+		EXPECT_EQ(record(which, list, buffer, image, &point), wanted);
+		EXPECT_EQ(point == 0x5a5a, wanted != CL_SUCCESS);
+		EXPECT_EQ(fix.notices - notices, wanted != CL_SUCCESS);
+	}
+	EXPECT_EQ(BY_ADDRESS(clReleaseCommandBufferKHR)(list), CL_SUCCESS);
+}
+
+TEST(recording, "The command buffer forms of copies and fills are forbidden when they are recorded.")
+{
+	cl_mem buffer, image;
+
+	open_with(NULL);
+	expect_recording(CL_INVALID_OPERATION, imports.buffer[0], imports.image[0]);
+	expect_recording(CL_INVALID_OPERATION, imports.buffer[1], imports.image[1]);
+	buffer = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
+	image = image_on(CL_MEM_OBJECT_IMAGE2D, NULL);
+	expect_recording(CL_SUCCESS, buffer, image);
+	cl.clReleaseMemObject(buffer);
+	cl.clReleaseMemObject(image);
+	close_all();
+}
+
+TEST(recording_in_1_1, "From version 1.1.0 on they are recorded.")
+{
+	open_with("1.1.0");
+	expect_recording(CL_SUCCESS, imports.buffer[0], imports.image[0]);
+	close_all();
+}

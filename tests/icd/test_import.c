@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What clImportMemoryARM asks the driver for, and drivers that have the function themselves. */
+#include "fixture.h"
+
+#include <unistd.h>
+
+static const cl_import_properties_arm host[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 };
+static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+
+TEST(host_buffer, "A host import is the driver's buffer over exactly this memory.")
+{
+	unsigned char *memory;
+	cl_mem mem;
+
+	fixture_reset();
+	fixture_open();
+	memory = pages(2);
+	cl.clReleaseMemObject(import_host(0, memory, 4096)); /* after the self-test */
+	mem = import_host(CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS, memory + 64, 1000);
+	EXPECT_EQ(stub_arg("clCreateBuffer", 0), (uintptr_t)fix.context);
+	EXPECT_EQ(stub_arg("clCreateBuffer", 1),
+		  CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS | CL_MEM_USE_HOST_PTR);
+	EXPECT_EQ(stub_arg("clCreateBuffer", 2), 1000);
+	EXPECT_EQ(stub_arg("clCreateBuffer", 3), (uintptr_t)(memory + 64));
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}
+
+TEST(too_large_for_device, "A size above CL_DEVICE_MAX_MEM_ALLOC_SIZE is CL_INVALID_BUFFER_SIZE.")
+{
+	unsigned char *memory;
+
+	fixture_reset();
+	stub_set(STUB_MAX_ALLOC, 8192);
+	fixture_open();
+	memory = pages(3);
+	cl.clReleaseMemObject(import_host(0, memory, 8192));
+	EXPECT_EQ(refused(fix.context, 0, NULL, memory, 8193), CL_INVALID_BUFFER_SIZE);
+	EXPECT_EQ(fix.notices, 1);
+	fixture_close();
+}
+
+static bool is_not_mapped(void *arg)
+{
+	(void)arg;
+	return !count_mappings("fake-dmabuf");
+}
+
+static bool are_fds(void *count)
+{
+	return count_fds() <= *(int *)count;
+}
+
+TEST(descriptor_stays, "The descriptor stays the application's and may be closed at once.")
+{
+	cl_mem mem;
+	int fd, fds;
+
+	fixture_reset();
+	fixture_open();
+	fd = fake_dmabuf_create("a", 4096);
+	mem = import_dmabuf(fd, 4096);
+	increment(mem); /* what the layer opens once stays open */
+	cl.clReleaseMemObject(mem);
+	EXPECT(settles(is_not_mapped, NULL));
+	fds = count_fds();
+	mem = import_dmabuf(fd, 4096);
+	EXPECT_EQ(close(fd), 0);
+	increment(mem);
+	cl.clReleaseMemObject(mem);
+	fds--;
+	EXPECT(settles(is_not_mapped, NULL));
+	EXPECT(settles(are_fds, &fds));
+	fixture_close();
+}
+
+TEST(descriptors_given_back, "A thousand imports and releases leave the descriptors as they were.")
+{
+	int fd, fds;
+
+	fixture_reset();
+	fixture_open();
+	fd = fake_dmabuf_create("a", 4096);
+	cl.clReleaseMemObject(import_dmabuf(fd, 4096));
+	fds = count_fds();
+	for (int i = 0; i < 1000; i++)
+		cl.clReleaseMemObject(import_dmabuf(fd, 4096));
+	EXPECT(settles(are_fds, &fds));
+	close(fd);
+	fixture_close();
+}
+
+TEST(native, "Where the driver has the extension its own function gets the arguments unchanged.")
+{
+	unsigned char *memory;
+	cl_int err = 1;
+	cl_mem mem;
+	int fd = 77;
+
+	fixture_reset();
+	stub_set(STUB_NATIVE, 1);
+	fixture_open();
+	memory = pages(1);
+	mem = fix.import(fix.context, CL_MEM_READ_ONLY, host, memory, 100, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(stub_calls("clImportMemoryARM"), 1);
+	EXPECT_EQ(stub_arg("clImportMemoryARM", 0), (uintptr_t)fix.context);
+	EXPECT_EQ(stub_arg("clImportMemoryARM", 1), CL_MEM_READ_ONLY);
+	EXPECT_EQ(stub_arg("clImportMemoryARM", 2), (uintptr_t)host);
+	EXPECT_EQ(stub_arg("clImportMemoryARM", 3), (uintptr_t)memory);
+	EXPECT_EQ(stub_arg("clImportMemoryARM", 4), 100);
+	cl.clReleaseMemObject(mem);
+	mem = fix.import(fix.context, 0, dma_buf, &fd, 4096, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(stub_calls("clImportMemoryARM"), 2);
+	cl.clReleaseMemObject(mem);
+	EXPECT_EQ(stub_calls("clBuildProgram"), 1); /* no self-test: the fixture's only */
+	EXPECT(!fix.import(fix.context, 0, NULL, NULL, 4096, &err));
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+	fixture_close();
+}
+
+TEST(two_platforms, "One function for all platforms: it looks at the context.")
+{
+	cl_platform_id platforms[2];
+	cl_device_id device;
+	cl_context context;
+	cl_int err = 1;
+	cl_mem mem;
+
+	fixture_reset();
+	stub_set(STUB_PLATFORMS, 2);
+	stub_set(STUB_NATIVE, 2);
+	fixture_open();
+	EXPECT_EQ(cl.clGetPlatformIDs(2, platforms, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clGetDeviceIDs(platforms[1], CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
+	context = cl.clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+	EXPECT_EQ(stub_calls("clImportMemoryARM"), 0);
+	mem = fix.import(context, 0, NULL, pages(1), 4096, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(stub_calls("clImportMemoryARM"), 1);
+	cl.clReleaseMemObject(mem);
+	cl.clReleaseContext(context);
+	EXPECT(cl.clGetExtensionFunctionAddressForPlatform(platforms[1], "clImportMemoryARM"));
+	fixture_close();
+}
+
+TEST(error_pointer, "errcode_ret may be NULL, on success and on failure.")
+{
+	cl_mem mem;
+
+	fixture_reset();
+	fixture_open();
+	mem = fix.import(fix.context, 0, NULL, pages(1), 4096, NULL);
+	EXPECT(mem);
+	EXPECT(!fix.import(fix.context, 0, NULL, NULL, 4096, NULL));
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Extension names, and functions by name. */
+#include "fixture.h"
+
+#define NAMES 3
+
+static const char *const names[NAMES] = { "cl_arm_import_memory", "cl_arm_import_memory_host",
+					  "cl_arm_import_memory_dma_buf" };
+
+/* The four queries that carry names. */
+struct query {
+	bool of_device, versions;
+	cl_device_id device;
+};
+
+static cl_int ask(const struct query *q, size_t size, void *value, size_t *size_ret)
+{
+	if (q->of_device)
+		return cl.clGetDeviceInfo(q->device,
+					  q->versions ? CL_DEVICE_EXTENSIONS_WITH_VERSION :
+							CL_DEVICE_EXTENSIONS,
+					  size, value, size_ret);
+	return cl.clGetPlatformInfo(fix.platform,
+				    q->versions ? CL_PLATFORM_EXTENSIONS_WITH_VERSION :
+						  CL_PLATFORM_EXTENSIONS,
+				    size, value, size_ret);
+}
+
+static int count_word(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+	int count = 0;
+
+	for (const char *at = text; (at = strstr(at, word)); at += length)
+		count += (at == text || at[-1] == ' ') && (at[length] == ' ' || !at[length]);
+	return count;
+}
+
+static int count_name(const cl_name_version *list, size_t size, const char *name)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < size / sizeof(*list); i++)
+		count += !strcmp(list[i].name, name);
+	return count;
+}
+
+/* How often the answer to @q has @name. */
+static int count_in(const struct query *q, const char *name)
+{
+	char answer[4096];
+	size_t size = 0;
+
+	EXPECT_EQ(ask(q, sizeof(answer), answer, &size), CL_SUCCESS);
+	return q->versions ? count_name((cl_name_version *)answer, size, name) :
+			     count_word(answer, name);
+}
+
+static void expect_names(cl_device_id device, int count)
+{
+	for (int i = 0; i < 4; i++) {
+		const struct query q = { i & 1, i & 2, device };
+
+		for (int n = 0; n < NAMES; n++)
+			EXPECT_EQ(count_in(&q, names[n]), count);
+		EXPECT_EQ(count_in(&q, "cl_khr_icd"), 1);
+	}
+}
+
+TEST(names_once, "Platform and device, with and without versions, have the three names once.")
+{
+	fixture_reset();
+	fixture_open();
+	expect_names(fix.device[0], 1);
+	fixture_close();
+}
+
+TEST(trailing_space, "A driver's string that ends with a space is continued without a second one.")
+{
+	char text[512];
+
+	fixture_reset();
+	stub_set(STUB_TRAILING_SPACE, 1);
+	fixture_open();
+	expect_names(fix.device[0], 1);
+	EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0], CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL),
+		  CL_SUCCESS);
+	EXPECT(!strstr(text, "  "));
+	fixture_close();
+}
+
+/* The sizes of the two calls agree; less room is an error and nothing is written. */
+static void expect_two_calls(const struct query *q)
+{
+	unsigned char answer[4096], small[4096];
+	size_t size = 0, again = 0;
+
+	EXPECT_EQ(ask(q, 0, NULL, &size), CL_SUCCESS);
+	EXPECT(size > 0 && size < sizeof(answer));
+	memset(answer, 0xa5, sizeof(answer));
+	EXPECT_EQ(ask(q, size, answer, &again), CL_SUCCESS);
+	EXPECT_EQ(again, size);
+	EXPECT_EQ(answer[size], 0xa5);
+	EXPECT(q->versions ? size % sizeof(cl_name_version) == 0 : strlen((char *)answer) + 1 == size);
+	EXPECT_EQ(ask(q, sizeof(answer), answer, NULL), CL_SUCCESS);
+	memset(small, 0xa5, sizeof(small));
+	EXPECT_EQ(ask(q, size - 1, small, NULL), CL_INVALID_VALUE);
+	EXPECT_EQ(small[0], 0xa5);
+}
+
+TEST(two_calls, "In all four queries the size asked for is the size that is filled.")
+{
+	fixture_reset();
+	fixture_open();
+	for (int i = 0; i < 4; i++)
+		expect_two_calls(&(struct query){ i & 1, i & 2, fix.device[0] });
+	fixture_close();
+}
+
+static cl_version version_of(const struct query *q, const char *name)
+{
+	cl_name_version list[32];
+	size_t size;
+
+	EXPECT_EQ(ask(q, sizeof(list), list, &size), CL_SUCCESS);
+	for (size_t i = 0; i < size / sizeof(*list); i++)
+		if (!strcmp(list[i].name, name))
+			return list[i].version;
+	return 0;
+}
+
+static void expect_version(const char *asked, cl_version version)
+{
+	fixture_reset();
+	if (asked)
+		setenv("CLIMPORT_VERSION", asked, 1);
+	fixture_open();
+	for (int n = 0; n < NAMES; n++)
+		for (int i = 0; i < 2; i++)
+			EXPECT_EQ(version_of(&(struct query){ i, true, fix.device[0] }, names[n]), version);
+	fixture_close();
+}
+
+TEST(versions, "The version is 1.0.0, or what CLIMPORT_VERSION asks for.")
+{
+	expect_version(NULL, CL_MAKE_VERSION(1, 0, 0));
+	expect_version("1.0.0", CL_MAKE_VERSION(1, 0, 0));
+	expect_version("1.1.0", CL_MAKE_VERSION(1, 1, 0));
+}
+
+TEST(sub_devices, "A sub-device has the names of its root, and its objects import.")
+{
+	const cl_device_partition_property halves[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
+	cl_device_id sub[2];
+	cl_context context;
+	unsigned char *memory;
+	cl_int err;
+	cl_mem mem;
+
+	fixture_reset();
+	fixture_open();
+	EXPECT_EQ(cl.clCreateSubDevices(fix.device[0], halves, 2, sub, NULL), CL_SUCCESS);
+	expect_names(sub[1], 1);
+	context = cl.clCreateContext(NULL, 2, sub, NULL, NULL, &err);
+	memory = pages(1);
+	mem = fix.import(context, 0, NULL, memory, 4096, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	cl.clReleaseMemObject(mem);
+	cl.clReleaseContext(context);
+	cl.clReleaseDevice(sub[0]);
+	cl.clReleaseDevice(sub[1]);
+	fixture_close();
+}
+
+TEST(copying_device, "A device that copies does not report the names; nor does its platform.")
+{
+	fixture_reset();
+	stub_set(STUB_COPYING, 1);
+	fixture_open();
+	expect_names(fix.device[0], 0);
+	fixture_close();
+}
+
+TEST(one_of_two_devices, "Of two devices only the one that qualifies reports them, and the platform.")
+{
+	fixture_reset();
+	stub_set(STUB_DEVICES, 2);
+	stub_set(STUB_COPYING, 2);
+	fixture_open();
+	expect_names(fix.device[0], 1);
+	for (int n = 0; n < NAMES; n++)
+		EXPECT_EQ(count_in(&(struct query){ true, false, fix.device[1] }, names[n]), 0);
+	fixture_close();
+}
+
+TEST(native_driver, "The names of a driver that has the extension are not repeated.")
+{
+	fixture_reset();
+	stub_set(STUB_NATIVE, 1);
+	fixture_open();
+	expect_names(fix.device[0], 1);
+	fixture_close();
+}
+
+TEST(errors_pass, "What the driver answers to a wrong query reaches the application.")
+{
+	char text[64];
+	size_t size;
+
+	fixture_reset();
+	fixture_open();
+	EXPECT_EQ(cl.clGetDeviceInfo(NULL, CL_DEVICE_EXTENSIONS, sizeof(text), text, &size),
+		  CL_INVALID_DEVICE);
+	EXPECT_EQ(cl.clGetDeviceInfo((cl_device_id)fix.context, CL_DEVICE_EXTENSIONS, sizeof(text), text,
+				     &size), CL_INVALID_DEVICE);
+	EXPECT_EQ(cl.clGetPlatformInfo((cl_platform_id)fix.context, CL_PLATFORM_EXTENSIONS, sizeof(text),
+				       text, &size), CL_INVALID_PLATFORM);
+	EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0], 0x7fff, sizeof(text), text, &size), CL_INVALID_VALUE);
+	EXPECT_EQ(cl.clGetPlatformInfo(NULL, CL_PLATFORM_NAME, sizeof(text), text, &size), CL_SUCCESS);
+	EXPECT(!strcmp(text, "stub"));
+	fixture_close();
+}
+
+TEST(platform_null, "Platform NULL is whichever the driver chooses, in strings and address queries.")
+{
+	char text[512];
+
+	fixture_reset();
+	fixture_open();
+	EXPECT_EQ(cl.clGetPlatformInfo(NULL, CL_PLATFORM_EXTENSIONS, sizeof(text), text, NULL), CL_SUCCESS);
+	EXPECT_EQ(count_word(text, "cl_arm_import_memory_host"), 1);
+	fixture_close();
+}
+
+TEST(no_with_version_in_1_2, "An OpenCL 1.2 driver's error for the WITH_VERSION queries stays.")
+{
+	char answer[1024];
+
+	fixture_reset();
+	stub_set(STUB_CL12, 1);
+	fixture_open();
+	EXPECT_EQ(ask(&(struct query){ true, true, fix.device[0] }, sizeof(answer), answer, NULL),
+		  CL_INVALID_VALUE);
+	EXPECT_EQ(ask(&(struct query){ false, true, NULL }, sizeof(answer), answer, NULL),
+		  CL_INVALID_VALUE);
+	EXPECT_EQ(count_in(&(struct query){ true, false, fix.device[0] }, names[1]), 1);
+	EXPECT_EQ(count_in(&(struct query){ false, false, NULL }, names[1]), 1);
+	fixture_close();
+}
+
+/* Whether the fault has happened: false when there are fewer than @nth calls. */
+static bool query_with_fault(const struct query *like, unsigned long nth)
+{
+	struct query q = *like;
+	char answer[4096];
+	bool happened;
+	cl_int err;
+
+	fixture_reset();
+	fixture_open();
+	q.device = fix.device[0];
+	stub_fail(NULL, nth, CL_OUT_OF_HOST_MEMORY);
+	err = ask(&q, sizeof(answer), answer, NULL);
+	happened = stub_failed();
+	stub_fail(NULL, 0, CL_SUCCESS);
+	EXPECT(!err || (happened && err == CL_OUT_OF_HOST_MEMORY));
+	fixture_close();
+	return happened;
+}
+
+TEST(driver_fails_query, "A driver that fails, at whichever call, fails the query or takes no imports.")
+{
+	for (int i = 0; i < 4; i++)
+		for (unsigned long n = 1; query_with_fault(&(struct query){ i & 1, i & 2, NULL }, n); n++)
+			EXPECT(n < 1000);
+}
+
+TEST(function_address, "Both address queries give the function, and it is the same.")
+{
+	void *function;
+
+	fixture_reset();
+	fixture_open();
+	function = cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clImportMemoryARM");
+	EXPECT(function);
+	EXPECT(function == cl.clGetExtensionFunctionAddress("clImportMemoryARM"));
+	EXPECT(!cl.clGetExtensionFunctionAddress("clNoSuchFunctionARM"));
+	EXPECT(!cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clNoSuchFunctionARM"));
+	EXPECT(!cl.clGetExtensionFunctionAddress(NULL));
+	EXPECT(!cl.clGetExtensionFunctionAddressForPlatform(fix.platform, NULL));
+	EXPECT(!cl.clGetExtensionFunctionAddressForPlatform((cl_platform_id)fix.context, "clFinish"));
+	fixture_close();
+}
+
+TEST(no_function_without_device, "A platform none of whose devices takes imports has no function.")
+{
+	fixture_reset();
+	stub_set(STUB_COPYING, 1);
+	fixture_open();
+	EXPECT(!cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clImportMemoryARM"));
+	fixture_close();
+}
+
+/* The address of @name must be @mine: the layer's where it has one, never a way around it. */
+static void expect_address(const char *name, void *mine)
+{
+	void *found[2] = { cl.clGetExtensionFunctionAddressForPlatform(fix.platform, name),
+			   cl.clGetExtensionFunctionAddress(name) };
+
+	for (int i = 0; i < 2; i++) {
+		if (found[i] != mine)
+			printf("# %s by address is another function\n", name);
+		EXPECT(found[i] == mine);
+	}
+}
+
+TEST(wrappers_by_address, "A core function asked for by name is the one in the table.")
+{
+	fixture_reset();
+	fixture_open();
+#define F(name) expect_address(#name, (void *)cl.name);
+#define N F
+#define X(name)
+#include "functions.h"
+#undef X
+#undef N
+#undef F
+	fixture_close();
+}
+
+TEST(recording_by_address, "The recording functions of cl_khr_command_buffer are the layer's.")
+{
+	static const char *const wrapped[] = {
+		"clCommandCopyBufferKHR",	  "clCommandCopyBufferRectKHR",
+		"clCommandCopyBufferToImageKHR", "clCommandCopyImageKHR",
+		"clCommandCopyImageToBufferKHR", "clCommandFillBufferKHR",
+		"clCommandFillImageKHR",
+	};
+
+	fixture_reset();
+	fixture_open();
+	for (size_t i = 0; i < sizeof(wrapped) / sizeof(*wrapped); i++) {
+		void *ours = cl.clGetExtensionFunctionAddressForPlatform(fix.platform, wrapped[i]);
+
+		EXPECT(ours);
+		EXPECT(ours != stub_dispatch.clGetExtensionFunctionAddressForPlatform(fix.platform,
+										     wrapped[i]));
+		EXPECT(ours == cl.clGetExtensionFunctionAddress(wrapped[i]));
+	}
+	fixture_close();
+}
+
+TEST(image2d_name, "cl_khr_image2d_from_buffer is reported only on request, with pitch alignment 1.")
+{
+	cl_uint align = 77;
+
+	for (int asked = 0; asked < 2; asked++) {
+		fixture_reset();
+		if (asked)
+			setenv("CLIMPORT_IMAGE2D_FROM_BUFFER", "1", 1);
+		fixture_open();
+		for (int i = 0; i < 4; i++)
+			EXPECT_EQ(count_in(&(struct query){ i & 1, i & 2, fix.device[0] },
+					   "cl_khr_image2d_from_buffer"), asked);
+		EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0], CL_DEVICE_IMAGE_PITCH_ALIGNMENT, sizeof(align),
+					     &align, NULL), CL_SUCCESS);
+		EXPECT_EQ(align, asked);
+		fixture_close();
+	}
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The layer in the loader of this system, over the stub as an ICD; each test a process. */
+#include "harness.h"
+
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef __typeof__(&clImportMemoryARM) import_function;
+
+static int failed(int line)
+{
+	printf("# %s:%d\n", __FILE__, line);
+	return 1;
+}
+
+static int count(const char *text, const char *word)
+{
+	int n = 0;
+
+	for (; (text = strstr(text, word)); text += strlen(word))
+		n += text[strlen(word)] == ' ' || !text[strlen(word)];
+	return n;
+}
+
+static int import_in(cl_platform_id platform, cl_device_id device)
+{
+	static unsigned char memory[8192];
+	unsigned char byte = 7;
+	import_function import = (import_function)clGetExtensionFunctionAddressForPlatform(
+		platform, "clImportMemoryARM");
+	cl_int err;
+	cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+	cl_command_queue queue = clCreateCommandQueue(context, device, 0, &err);
+	cl_mem mem = import ? import(context, 0, NULL, memory, sizeof(memory), &err) : NULL;
+
+	if (!mem || err)
+		return failed(__LINE__);
+	if (clEnqueueReadBuffer(queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL) != CL_INVALID_OPERATION)
+		return failed(__LINE__);
+	if (byte != 7 || clReleaseMemObject(mem))
+		return failed(__LINE__);
+	mem = clCreateBuffer(context, 0, 64, NULL, &err);
+	if (clEnqueueReadBuffer(queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL) || byte)
+		return failed(__LINE__);
+	return clReleaseMemObject(mem) || clReleaseCommandQueue(queue) || clReleaseContext(context);
+}
+
+static int program(void)
+{
+	cl_platform_id platform;
+	cl_device_id device;
+	char text[1024] = "";
+
+	if (clGetPlatformIDs(1, &platform, NULL))
+		return failed(__LINE__);
+	if (clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS, sizeof(text), text, NULL) ||
+	    count(text, "cl_arm_import_memory_host") != 1)
+		return failed(__LINE__);
+	if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL))
+		return failed(__LINE__);
+	if (clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL) ||
+	    count(text, "cl_arm_import_memory_dma_buf") != 1)
+		return failed(__LINE__);
+	return import_in(platform, device);
+}
+
+/* TEST_LAYER: another layer than the one built, to see the tests fail. */
+static const char *layer_path(void)
+{
+	const char *path = getenv("TEST_LAYER");
+
+	return path ? path : LAYER_PATH;
+}
+
+/* @settings: pairs of names and values, NULL at the end. */
+static void expect_works(const char *const *settings)
+{
+	int status = -1;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		setenv("OCL_ICD_VENDORS", STUB_VENDORS, 1);
+		setenv("OPENCL_LAYERS", layer_path(), 1);
+		for (; *settings; settings += 2)
+			setenv(settings[0], settings[1], 1);
+		exit(program());
+	}
+	EXPECT(waitpid(child, &status, 0) == child);
+	EXPECT_EQ(status, 0);
+}
+
+TEST(loader, "The layer works in this system's loader.")
+{
+	expect_works((const char *const[]){ NULL });
+}
+
+TEST(old_driver, "Also over an OpenCL 1.2 driver, whose table ends early.")
+{
+	expect_works((const char *const[]){ "STUB_CL12", "1", NULL });
+}
+
+TEST(twice, "A layer that is listed twice is there once.")
+{
+	char both[4096];
+
+	snprintf(both, sizeof(both), "%s:%s", layer_path(), layer_path());
+	expect_works((const char *const[]){ "OPENCL_LAYERS", both, NULL });
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Only memory that is proved to be shared is imported. */
+#include "fixture.h"
+
+#include <unistd.h>
+
+static bool reports(cl_device_id device)
+{
+	char text[512];
+
+	EXPECT_EQ(cl.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL), CL_SUCCESS);
+	return strstr(text, "cl_arm_import_memory_host") != NULL;
+}
+
+/* Neither type of import is to be had, and it is said why. */
+static void expect_refused(cl_context context)
+{
+	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
+							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+	int fd = fake_dmabuf_create("a", 4096);
+
+	EXPECT_EQ(refused(context, 0, NULL, pages(1), 4096), CL_INVALID_PROPERTY);
+	EXPECT_EQ(refused(context, 0, dma_buf, &fd, 4096), CL_INVALID_PROPERTY);
+	EXPECT_EQ(count_mappings("fake-dmabuf"), 0);
+	close(fd);
+}
+
+static void expect_copying_refused(enum stub_option option, long value)
+{
+	fixture_reset();
+	stub_set(option, value);
+	fixture_open();
+	EXPECT(!reports(fix.device[0]));
+	expect_refused(fix.context);
+	EXPECT_EQ(fix.notices, 2);
+	fixture_close();
+}
+
+TEST(copies_around_kernels, "A driver that copies in before and out after each kernel is refused.")
+{
+	expect_copying_refused(STUB_COPYING, 1);
+}
+
+TEST(copies_at_map, "A driver that copies at map and unmap is refused.")
+{
+	expect_copying_refused(STUB_COPYING_MAP, 1);
+}
+
+TEST(host_does_not_see_device, "A driver whose writes the host does not see is refused.")
+{
+	expect_copying_refused(STUB_LOST_WRITES, 1);
+}
+
+TEST(device_does_not_see_host, "A driver that does not see the host's later writes is refused.")
+{
+	expect_copying_refused(STUB_STALE_READS, 1);
+}
+
+TEST(kernel_does_not_run, "A driver whose kernels fail is refused.")
+{
+	expect_copying_refused(STUB_KERNEL_FAIL, -5);
+}
+
+TEST(lazy_driver, "A driver that starts nothing before a flush is not.")
+{
+	fixture_reset();
+	stub_set(STUB_LAZY, 1);
+	fixture_open();
+	EXPECT(reports(fix.device[0]));
+	fixture_close();
+}
+
+TEST(per_device, "Each device of a platform has its own result.")
+{
+	fixture_reset();
+	stub_set(STUB_DEVICES, 3);
+	stub_set(STUB_COPYING, 2);
+	fixture_open();
+	EXPECT(reports(fix.device[0]));
+	EXPECT(!reports(fix.device[1]));
+	EXPECT(reports(fix.device[2]));
+	fixture_close();
+}
+
+TEST(every_device, "Every device of the context must qualify.")
+{
+	unsigned char *memory;
+	cl_context context;
+	cl_device_id good[2];
+	cl_int err;
+	cl_mem mem;
+
+	fixture_reset();
+	stub_set(STUB_DEVICES, 3);
+	stub_set(STUB_COPYING, 2);
+	fixture_open();
+	expect_refused(fix.context);
+	context = cl.clCreateContext(NULL, 1, &fix.device[1], NULL, NULL, &err);
+	expect_refused(context);
+	cl.clReleaseContext(context);
+	good[0] = fix.device[0];
+	good[1] = fix.device[2];
+	context = cl.clCreateContext(NULL, 2, good, NULL, NULL, &err);
+	memory = pages(1);
+	mem = fix.import(context, 0, NULL, memory, 4096, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	cl.clReleaseMemObject(mem);
+	cl.clReleaseContext(context);
+	fixture_close();
+}
+
+TEST(once, "The test runs once for a device, and nothing of it stays.")
+{
+	unsigned long builds;
+	long alive;
+
+	fixture_reset();
+	fixture_open();
+	builds = stub_calls("clBuildProgram");
+	alive = stub_live_all();
+	for (int i = 0; i < 3; i++)
+		EXPECT(reports(fix.device[0]));
+	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+	EXPECT_EQ(stub_calls("clBuildProgram"), builds + 1);
+	EXPECT(stub_live_settles(alive));
+	fixture_close();
+}
+
+TEST(not_before_it_is_needed, "A program that asks for nothing of the extension pays for no test.")
+{
+	fixture_reset();
+	fixture_open();
+	EXPECT_EQ(stub_calls("clBuildProgram"), 1); /* the fixture's own */
+	fixture_close();
+}
+
+TEST(alignment, "Where only aligned memory is shared, other memory is CL_INVALID_OPERATION.")
+{
+	static const long aligns[] = { 64, 4096 };
+	unsigned char *memory;
+
+	for (int i = 0; i < 2; i++) {
+		fixture_reset();
+		stub_set(STUB_ZERO_COPY_ALIGN, aligns[i]);
+		fixture_open();
+		memory = pages(2);
+		cl.clReleaseMemObject(import_host(0, memory, 4096));
+		EXPECT_EQ(refused(fix.context, 0, NULL, memory + 1, 4096), CL_INVALID_OPERATION);
+		EXPECT_EQ(refused(fix.context, 0, NULL, memory, 4095), CL_INVALID_OPERATION);
+		if (i)
+			EXPECT_EQ(refused(fix.context, 0, NULL, memory + 64, 4096), CL_INVALID_OPERATION);
+		else
+			cl.clReleaseMemObject(import_host(0, memory + 64, 192));
+		fixture_close();
+	}
+}
+
+static cl_mem image2d(cl_mem buffer, cl_int *err)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 4, .image_height = 4,
+		.image_row_pitch = 64, .mem_object = buffer,
+	};
+
+	return cl.clCreateImage(fix.context, 0, &format, &desc, NULL, err);
+}
+
+TEST(copied_images, "Where images over host memory are copies there are no 2D images on imports.")
+{
+	cl_mem mem;
+	cl_int err;
+
+	fixture_reset();
+	stub_set(STUB_COPYING_IMAGES, 1);
+	fixture_open();
+	mem = import_host(0, pages(1), 4096);
+	EXPECT(!image2d(mem, &err));
+	EXPECT_EQ(err, CL_INVALID_OPERATION);
+	EXPECT(fix.notices > 0);
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}
+
+TEST(native_images, "A driver that makes images from buffers makes them itself.")
+{
+	cl_mem mem, image, parent;
+	cl_int err;
+
+	fixture_reset();
+	stub_set(STUB_COPYING_IMAGES, 1);
+	stub_set(STUB_IMAGE2D_FROM_BUFFER, 1);
+	fixture_open();
+	mem = import_host(0, pages(1), 4096);
+	image = image2d(mem, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT(stub_arg("clCreateImage", 6) == (uintptr_t)mem);
+	EXPECT_EQ(cl.clGetImageInfo(image, CL_IMAGE_BUFFER, sizeof(parent), &parent, NULL), CL_SUCCESS);
+	EXPECT(parent == mem);
+	cl.clReleaseMemObject(image);
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}

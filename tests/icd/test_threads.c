@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Eight threads import, enqueue and release, on one context and one queue.  The
+ * thread sanitizer is the judge; without it, the sums are.
+ */
+#include "fixture.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define THREADS 8
+#define ROUNDS 100
+#define SIZE 8192
+
+static atomic_int wrong; /* EXPECT is for the tests' own thread */
+
+#define CHECK(condition) check(condition, __LINE__)
+
+static void check(bool condition, int line)
+{
+	if (!condition && atomic_fetch_add(&wrong, 1) < 5)
+		printf("# %s:%d\n", __FILE__, line);
+}
+
+struct worker {
+	pthread_t thread;
+	int number;
+	int fd;
+	unsigned char *memory, *seen;
+	cl_command_queue queue;
+};
+
+static void run_kernel(struct worker *w, cl_command_queue queue, cl_mem mem)
+{
+	const size_t one = 1;
+	cl_event done;
+	cl_int err;
+	cl_kernel kernel = cl.clCreateKernel(fix.program, "increment", &err);
+
+	CHECK(!err);
+	CHECK(!cl.clSetKernelArg(kernel, 0, sizeof(mem), &mem));
+	CHECK(!cl.clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, &done));
+	CHECK(!cl.clFlush(queue));
+	if (w->number & 1)
+		CHECK(!cl.clWaitForEvents(1, &done));
+	CHECK(!cl.clFinish(queue));
+	CHECK(!cl.clReleaseEvent(done));
+	CHECK(!cl.clReleaseKernel(kernel));
+}
+
+/* What an import may and may not be used for, while others come and go. */
+static void use(struct worker *w, cl_mem mem, const unsigned char *byte)
+{
+	const cl_buffer_region region = { 4096, 1024 };
+	unsigned char before = *byte, scratch = 0;
+	cl_mem_flags flags = 0;
+	cl_int err;
+	cl_mem sub = cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+
+	CHECK(!err);
+	CHECK(cl.clEnqueueReadBuffer(w->queue, mem, CL_TRUE, 0, 1, &scratch, 0, NULL, NULL) ==
+	      CL_INVALID_OPERATION);
+	CHECK(!cl.clGetMemObjectInfo(sub, CL_MEM_FLAGS, sizeof(flags), &flags, NULL));
+	CHECK(flags == CL_MEM_READ_WRITE);
+	run_kernel(w, w->number & 2 ? fix.queue : w->queue, mem);
+	CHECK(*byte == (unsigned char)(before + 1));
+	CHECK(!cl.clRetainMemObject(mem));
+	CHECK(!cl.clReleaseMemObject(mem));
+	CHECK(!cl.clReleaseMemObject(sub));
+}
+
+static void import_and_use(struct worker *w, bool of_dmabuf)
+{
+	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
+							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+	cl_int err = 1;
+	cl_mem mem;
+
+	if (of_dmabuf)
+		mem = fix.import(fix.context, 0, dma_buf, &w->fd, SIZE, &err);
+	else
+		mem = fix.import(fix.context, 0, NULL, w->memory + w->number % 3, SIZE - 64, &err);
+	CHECK(!err);
+	if (!err)
+		use(w, mem, of_dmabuf ? w->seen : w->memory + w->number % 3);
+	CHECK(!cl.clReleaseMemObject(mem));
+}
+
+/* Ordinary objects get the addresses that imports had a moment ago. */
+static void use_other(struct worker *w)
+{
+	unsigned char byte = 3;
+	cl_int err;
+	cl_mem mem = cl.clCreateBuffer(fix.context, 0, 64, NULL, &err);
+
+	CHECK(!err);
+	CHECK(!cl.clEnqueueWriteBuffer(w->queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL));
+	CHECK(!cl.clEnqueueReadBuffer(w->queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL));
+	CHECK(byte == 3);
+	CHECK(!cl.clReleaseMemObject(mem));
+}
+
+static void fail_and_ask(struct worker *w)
+{
+	char text[512];
+	cl_int err;
+
+	CHECK(!fix.import(fix.context, 0, NULL, w->memory, 0, &err));
+	CHECK(err == CL_INVALID_BUFFER_SIZE);
+	CHECK(!cl.clGetDeviceInfo(fix.device[0], CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL));
+	CHECK(strstr(text, "cl_arm_import_memory_host"));
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		import_and_use(w, (round + w->number) % 2);
+		use_other(w);
+		fail_and_ask(w);
+	}
+	return NULL;
+}
+
+static void worker_start(struct worker *w, int number)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "t%d", number);
+	w->number = number;
+	w->memory = pages(3);
+	w->fd = fake_dmabuf_create(name, SIZE);
+	w->seen = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, w->fd, 0);
+	w->queue = queue_create(number & 4 ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
+	pthread_create(&w->thread, NULL, work, w);
+}
+
+static void worker_end(struct worker *w)
+{
+	pthread_join(w->thread, NULL);
+	munmap(w->seen, SIZE);
+	close(w->fd);
+	cl.clReleaseCommandQueue(w->queue);
+}
+
+static void run_threads(enum stub_option option, long value)
+{
+	struct worker workers[THREADS];
+
+	fixture_reset();
+	stub_set(option, value);
+	fixture_open();
+	wrong = 0;
+	for (int i = 0; i < THREADS; i++)
+		worker_start(&workers[i], i);
+	for (int i = 0; i < THREADS; i++)
+		worker_end(&workers[i]);
+	EXPECT_EQ(wrong, 0);
+	fixture_close();
+}
+
+TEST(eight_threads, "Eight threads import, enqueue and release.")
+{
+	run_threads(STUB_ADDRESS_REUSE, 0);
+}
+
+TEST(reused_addresses, "The same with addresses used again at once.")
+{
+	run_threads(STUB_ADDRESS_REUSE, 1);
+}
+
+TEST(late_destructors, "The same with destructor callbacks on other threads.")
+{
+	run_threads(STUB_ASYNC_DESTRUCTOR, 1);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels that the stub can run: what the layer and the tests have in their sources. */
+#include "internal.h"
+
+static cl_uint number(const struct arg *arg)
+{
+	cl_uint value;
+
+	memcpy(&value, arg->value, sizeof(value));
+	return value;
+}
+
+/* The layer's self-test: is memory shared both ways, without a map? */
+static void climport_selftest(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	volatile unsigned char *a = arg[0].data, *b = arg[1].data;
+
+	(void)id;
+	(void)global;
+	a[0] = (unsigned char)number(&arg[2]);
+	a[1] = b[0];
+	a[2] = b[3];
+}
+
+/* increment(uchar *a): a[i]++ */
+static void increment(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	(void)global;
+	arg[0].data[id[0]]++;
+}
+
+/* vector_add(uint *out, const uint *a, const uint *b) */
+static void vector_add(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	cl_uint a, b;
+
+	(void)global;
+	memcpy(&a, arg[1].data + 4 * id[0], sizeof(a));
+	memcpy(&b, arg[2].data + 4 * id[0], sizeof(b));
+	a += b;
+	memcpy(arg[0].data + 4 * id[0], &a, sizeof(a));
+}
+
+/* add(uchar *p, uint size, uint stride, uint value) */
+static void add(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	(void)id;
+	(void)global;
+	for (size_t i = 0; i < number(&arg[1]); i += number(&arg[2]))
+		arg[0].data[i] = (unsigned char)(arg[0].data[i] + number(&arg[3]));
+}
+
+/* copy(const uchar *from, uchar *to, uint size) */
+static void copy(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	(void)id;
+	(void)global;
+	memmove(arg[1].data, arg[0].data, number(&arg[2]));
+}
+
+/* watch(volatile uchar *flag, uint tries) */
+static void watch(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	volatile unsigned char *flag = arg[0].data;
+	cl_uint i = 0, tries = number(&arg[1]);
+
+	(void)id;
+	(void)global;
+	while (!flag[0] && i < tries)
+		i++;
+	flag[1] = i < tries ? 1 : 2;
+}
+
+static unsigned char *pixel(const struct arg *arg, size_t x, size_t y)
+{
+	return arg->data + y * arg->mem->row_pitch + x * arg->mem->element;
+}
+
+/* image_to_buffer(image2d_t from, uchar *to, uint w, uint h): four bytes a pixel */
+static void image_to_buffer(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	(void)id;
+	(void)global;
+	for (size_t y = 0; y < number(&arg[3]); y++)
+		memcpy(arg[1].data + y * number(&arg[2]) * 4, pixel(&arg[0], 0, y),
+		       number(&arg[2]) * 4);
+}
+
+/* buffer_to_image(const uchar *from, image2d_t to, uint w, uint h) */
+static void buffer_to_image(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	(void)id;
+	(void)global;
+	for (size_t y = 0; y < number(&arg[3]); y++)
+		memcpy(pixel(&arg[1], 0, y), arg[0].data + y * number(&arg[2]) * 4,
+		       number(&arg[2]) * 4);
+}
+
+/* image1d_to_buffer(image1d_buffer_t from, uchar *to, uint w) */
+static void image1d_to_buffer(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	(void)id;
+	(void)global;
+	memcpy(arg[1].data, arg[0].data, number(&arg[2]) * 4);
+}
+
+/* buffer_to_image1d(const uchar *from, image1d_buffer_t to, uint w) */
+static void buffer_to_image1d(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	(void)id;
+	(void)global;
+	memcpy(arg[1].data, arg[0].data, number(&arg[2]) * 4);
+}
+
+static const struct {
+	const char *name;
+	kernel_fn *run;
+} builtins[] = {
+	{ "climport_selftest", climport_selftest },
+	{ "increment", increment },
+	{ "vector_add", vector_add },
+	{ "add", add },
+	{ "copy", copy },
+	{ "watch", watch },
+	{ "image_to_buffer", image_to_buffer },
+	{ "buffer_to_image", buffer_to_image },
+	{ "image1d_to_buffer", image1d_to_buffer },
+	{ "buffer_to_image1d", buffer_to_image1d },
+};
+
+kernel_fn *builtin_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(builtins) / sizeof(*builtins); i++)
+		if (!strcmp(builtins[i].name, name))
+			return builtins[i].run;
+	return NULL;
+}

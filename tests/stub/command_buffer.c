@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cl_khr_command_buffer 0.9.0: ops recorded and run in order. */
+#include "internal.h"
+
+struct command_buffer {
+	struct object base;
+	struct context *context;
+	struct queue *queue;
+	bool final;
+	unsigned count;
+	struct op *op;
+};
+
+/* The end of every clCommand function's arguments. */
+#define SYNC                                                                                       \
+	cl_uint num, const cl_sync_point_khr *list, cl_sync_point_khr *sync_point,                 \
+		cl_mutable_command_khr *command
+#define USYNC U(num), U(list), U(sync_point), U(command)
+
+cl_command_buffer_khr CL_API_CALL stub_clCreateCommandBufferKHR(
+	cl_uint num, const cl_command_queue *queues,
+	const cl_command_buffer_properties_khr *properties, cl_int *errcode_ret)
+{
+	cl_int err = CALL(clCreateCommandBufferKHR, U(num), U(queues), U(properties));
+	struct command_buffer *list;
+
+	if (!err && (num != 1 || !queues))
+		err = CL_INVALID_VALUE;
+	if (!err && !object_get(*queues, STUB_QUEUE))
+		err = CL_INVALID_COMMAND_QUEUE;
+	if (err)
+		return creation_failed(errcode_ret, err);
+	list = object_create(STUB_COMMAND_BUFFER);
+	list->queue = (struct queue *)*queues;
+	list->context = list->queue->context;
+	object_retain(list->queue);
+	object_retain(list->context);
+	if (errcode_ret)
+		*errcode_ret = CL_SUCCESS;
+	return (cl_command_buffer_khr)list;
+}
+
+void command_buffer_put(struct command_buffer *list)
+{
+	if (!object_release(list))
+		return;
+	for (unsigned i = 0; i < list->count; i++)
+		op_drop(&list->op[i]);
+	free(list->op);
+	queue_put(list->queue);
+	context_put(list->context);
+	object_destroy(list);
+}
+
+cl_int CL_API_CALL stub_clFinalizeCommandBufferKHR(cl_command_buffer_khr handle)
+{
+	struct command_buffer *list = object_get(handle, STUB_COMMAND_BUFFER);
+	cl_int err = CALL(clFinalizeCommandBufferKHR, U(handle));
+
+	if (err)
+		return err;
+	if (!list)
+		return CL_INVALID_COMMAND_BUFFER_KHR;
+	if (list->final)
+		return CL_INVALID_OPERATION;
+	list->final = true;
+	return CL_SUCCESS;
+}
+
+cl_int CL_API_CALL stub_clRetainCommandBufferKHR(cl_command_buffer_khr handle)
+{
+	CALL(clRetainCommandBufferKHR, U(handle));
+	if (!object_get(handle, STUB_COMMAND_BUFFER))
+		return CL_INVALID_COMMAND_BUFFER_KHR;
+	object_retain(handle);
+	return CL_SUCCESS;
+}
+
+cl_int CL_API_CALL stub_clReleaseCommandBufferKHR(cl_command_buffer_khr handle)
+{
+	CALL(clReleaseCommandBufferKHR, U(handle));
+	if (!object_get(handle, STUB_COMMAND_BUFFER))
+		return CL_INVALID_COMMAND_BUFFER_KHR;
+	command_buffer_put((struct command_buffer *)handle);
+	return CL_SUCCESS;
+}
+
+cl_int command_buffer_run(struct command_buffer *list, struct device *device)
+{
+	cl_int status = CL_COMPLETE;
+
+	for (unsigned i = 0; i < list->count && status == CL_COMPLETE; i++)
+		status = op_run(&list->op[i], device);
+	return status;
+}
+
+cl_int CL_API_CALL stub_clEnqueueCommandBufferKHR(cl_uint num_queues, cl_command_queue *queues,
+						  cl_command_buffer_khr handle, WAIT)
+{
+	struct command_buffer *list_ = object_get(handle, STUB_COMMAND_BUFFER);
+	cl_int err = CALL(clEnqueueCommandBufferKHR, U(num_queues), U(queues), U(handle), UWAIT);
+	struct op op = { .kind = OP_LIST, .type = CL_COMMAND_COMMAND_BUFFER_KHR, .list = list_ };
+	cl_command_queue queue;
+
+	if (err)
+		return err;
+	if (!list_)
+		return CL_INVALID_COMMAND_BUFFER_KHR;
+	if (!list_->final)
+		return CL_INVALID_OPERATION;
+	queue = queues && num_queues ? queues[0] : (cl_command_queue)list_->queue;
+	if (!object_get(queue, STUB_QUEUE))
+		return CL_INVALID_COMMAND_QUEUE;
+	op_hold(&op);
+	return queue_submit(queue, &op, num, list, event, false);
+}
+
+/* Whether a command may be recorded: err is what was wrong before. */
+static cl_int record_check(cl_int err, cl_command_buffer_khr handle, cl_command_queue queue, cl_mem a,
+			   cl_mem b)
+{
+	struct command_buffer *list = object_get(handle, STUB_COMMAND_BUFFER);
+
+	if (err)
+		return err;
+	if (!list)
+		return CL_INVALID_COMMAND_BUFFER_KHR;
+	if (queue)
+		return CL_INVALID_COMMAND_QUEUE;
+	if (list->final)
+		return CL_INVALID_OPERATION;
+	if (a)
+		queue_check((cl_command_queue)list->queue, a, b, &err);
+	return err;
+}
+
+static cl_int record(cl_int err, cl_command_buffer_khr handle, struct op *op,
+		     cl_sync_point_khr *sync_point)
+{
+	struct command_buffer *list = (struct command_buffer *)handle;
+
+	if (err)
+		return err;
+	op_hold(op);
+	list->op = realloc(list->op, (list->count + 1) * sizeof(*op));
+	list->op[list->count++] = *op;
+	if (sync_point)
+		*sync_point = list->count;
+	return CL_SUCCESS;
+}
+
+cl_int CL_API_CALL stub_clCommandBarrierWithWaitListKHR(cl_command_buffer_khr handle,
+							cl_command_queue queue, SYNC)
+{
+	cl_int err = CALL(clCommandBarrierWithWaitListKHR, U(handle), U(queue), USYNC);
+	struct op op = { .kind = OP_NOTHING };
+
+	err = record_check(err, handle, queue, NULL, NULL);
+	return record(err, handle, &op, sync_point);
+}
+
+cl_int CL_API_CALL stub_clCommandCopyBufferKHR(cl_command_buffer_khr handle, cl_command_queue queue,
+					       cl_mem src, cl_mem dst, size_t src_offset,
+					       size_t dst_offset, size_t size, SYNC)
+{
+	cl_int err = CALL(clCommandCopyBufferKHR, U(handle), U(queue), U(src), U(dst), USYNC);
+	struct op op = { .kind = OP_COPY };
+
+	err = record_check(err, handle, queue, src, dst);
+	if (!err)
+		err = copy_buffer_op(&op, src, dst, src_offset, dst_offset, size);
+	return record(err, handle, &op, sync_point);
+}
+
+cl_int CL_API_CALL stub_clCommandCopyBufferRectKHR(
+	cl_command_buffer_khr handle, cl_command_queue queue, cl_mem src, cl_mem dst,
+	const size_t *src_origin, const size_t *dst_origin, const size_t *region, size_t src_row,
+	size_t src_slice, size_t dst_row, size_t dst_slice, SYNC)
+{
+	cl_int err = CALL(clCommandCopyBufferRectKHR, U(handle), U(queue), U(src), U(dst), USYNC);
+	const size_t pitch[4] = { src_row, src_slice, dst_row, dst_slice };
+	struct op op = { .kind = OP_COPY };
+
+	err = record_check(err, handle, queue, src, dst);
+	if (!err)
+		err = copy_rect_op(&op, src, dst, src_origin, dst_origin, region, pitch);
+	return record(err, handle, &op, sync_point);
+}
+
+cl_int CL_API_CALL stub_clCommandCopyBufferToImageKHR(cl_command_buffer_khr handle,
+						      cl_command_queue queue, cl_mem src, cl_mem dst,
+						      size_t offset, const size_t *origin,
+						      const size_t *region, SYNC)
+{
+	cl_int err = CALL(clCommandCopyBufferToImageKHR, U(handle), U(queue), U(src), U(dst), USYNC);
+	struct op op = { .kind = OP_COPY };
+
+	err = record_check(err, handle, queue, src, dst);
+	if (!err)
+		err = copy_image_buffer_op(&op, dst, src, origin, region, offset, false);
+	return record(err, handle, &op, sync_point);
+}
+
+cl_int CL_API_CALL stub_clCommandCopyImageKHR(cl_command_buffer_khr handle, cl_command_queue queue,
+					      cl_mem src, cl_mem dst, const size_t *src_origin,
+					      const size_t *dst_origin, const size_t *region, SYNC)
+{
+	cl_int err = CALL(clCommandCopyImageKHR, U(handle), U(queue), U(src), U(dst), USYNC);
+	struct op op = { .kind = OP_COPY };
+
+	err = record_check(err, handle, queue, src, dst);
+	if (!err)
+		err = copy_image_op(&op, src, dst, src_origin, dst_origin, region);
+	return record(err, handle, &op, sync_point);
+}
+
+cl_int CL_API_CALL stub_clCommandCopyImageToBufferKHR(cl_command_buffer_khr handle,
+						      cl_command_queue queue, cl_mem src, cl_mem dst,
+						      const size_t *origin, const size_t *region,
+						      size_t offset, SYNC)
+{
+	cl_int err = CALL(clCommandCopyImageToBufferKHR, U(handle), U(queue), U(src), U(dst), USYNC);
+	struct op op = { .kind = OP_COPY };
+
+	err = record_check(err, handle, queue, src, dst);
+	if (!err)
+		err = copy_image_buffer_op(&op, src, dst, origin, region, offset, true);
+	return record(err, handle, &op, sync_point);
+}
+
+cl_int CL_API_CALL stub_clCommandFillBufferKHR(cl_command_buffer_khr handle, cl_command_queue queue,
+					       cl_mem mem, const void *pattern, size_t pattern_size,
+					       size_t offset, size_t size, SYNC)
+{
+	cl_int err = CALL(clCommandFillBufferKHR, U(handle), U(queue), U(mem), U(pattern), USYNC);
+	struct op op = { .kind = OP_FILL };
+
+	err = record_check(err, handle, queue, mem, mem);
+	if (!err)
+		err = fill_buffer_op(&op, mem, pattern, pattern_size, offset, size);
+	return record(err, handle, &op, sync_point);
+}
+
+cl_int CL_API_CALL stub_clCommandFillImageKHR(cl_command_buffer_khr handle, cl_command_queue queue,
+					      cl_mem image, const void *color, const size_t *origin,
+					      const size_t *region, SYNC)
+{
+	cl_int err = CALL(clCommandFillImageKHR, U(handle), U(queue), U(image), U(color), USYNC);
+	struct op op = { .kind = OP_FILL };
+
+	err = record_check(err, handle, queue, image, image);
+	if (!err)
+		err = fill_image_op(&op, image, color, origin, region);
+	return record(err, handle, &op, sync_point);
+}
+
+cl_int CL_API_CALL stub_clCommandNDRangeKernelKHR(
+	cl_command_buffer_khr handle, cl_command_queue queue,
+	const cl_ndrange_kernel_command_properties_khr *properties, cl_kernel kernel, cl_uint dims,
+	const size_t *offset, const size_t *global, const size_t *local, SYNC)
+{
+	cl_int err = CALL(clCommandNDRangeKernelKHR, U(handle), U(queue), U(properties), U(kernel),
+			  U(dims), U(offset), U(global), U(local), USYNC);
+	struct op op = { .kind = OP_LAUNCH };
+
+	err = record_check(err, handle, queue, NULL, NULL);
+	if (!err)
+		op.launch = launch_create(kernel, dims, offset, global, &err);
+	return record(err, handle, &op, sync_point);
+}
+
+cl_int CL_API_CALL stub_clGetCommandBufferInfoKHR(cl_command_buffer_khr handle,
+						  cl_command_buffer_info_khr name, size_t room,
+						  void *out, size_t *size_ret)
+{
+	struct command_buffer *list = object_get(handle, STUB_COMMAND_BUFFER);
+	cl_int err = CALL(clGetCommandBufferInfoKHR, U(handle), U(name), U(room), U(out), U(size_ret));
+	cl_uint one = 1, refs;
+
+	if (err)
+		return err;
+	if (!list)
+		return CL_INVALID_COMMAND_BUFFER_KHR;
+	refs = (cl_uint)list->base.refs;
+	switch (name) {
+	case CL_COMMAND_BUFFER_QUEUES_KHR:
+		return info_put(&list->queue, sizeof(void *), room, out, size_ret);
+	case CL_COMMAND_BUFFER_NUM_QUEUES_KHR:
+		return info_put(&one, sizeof(one), room, out, size_ret);
+	case CL_COMMAND_BUFFER_REFERENCE_COUNT_KHR:
+		return info_put(&refs, sizeof(refs), room, out, size_ret);
+	}
+	return CL_INVALID_VALUE;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options, injected faults, what was called, and the trace of what happened. */
+#include "internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define MAX_ARGS 14
+#define MAX_TRACE 4096
+
+static const struct {
+	const char *name;
+	long value;
+} option_info[STUB_NUM_OPTIONS] = {
+	[STUB_PLATFORMS] = { "STUB_PLATFORMS", 1 },
+	[STUB_DEVICES] = { "STUB_DEVICES", 1 },
+	[STUB_CL12] = { "STUB_CL12", 0 },
+	[STUB_COPYING] = { "STUB_COPYING", 0 },
+	[STUB_COPYING_MAP] = { "STUB_COPYING_MAP", 0 },
+	[STUB_LOST_WRITES] = { "STUB_LOST_WRITES", 0 },
+	[STUB_STALE_READS] = { "STUB_STALE_READS", 0 },
+	[STUB_ZERO_COPY_ALIGN] = { "STUB_ZERO_COPY_ALIGN", 1 },
+	[STUB_COPYING_IMAGES] = { "STUB_COPYING_IMAGES", 0 },
+	[STUB_NATIVE] = { "STUB_NATIVE", 0 },
+	[STUB_ASYNC_DESTRUCTOR] = { "STUB_ASYNC_DESTRUCTOR", 0 },
+	[STUB_NO_IMAGE1D_DESTRUCTOR] = { "STUB_NO_IMAGE1D_DESTRUCTOR", 0 },
+	[STUB_ADDRESS_REUSE] = { "STUB_ADDRESS_REUSE", 0 },
+	[STUB_IMAGE2D_FROM_BUFFER] = { "STUB_IMAGE2D_FROM_BUFFER", 0 },
+	[STUB_LAZY] = { "STUB_LAZY", 0 },
+	[STUB_CALLBACK_DELAY] = { "STUB_CALLBACK_DELAY", 0 },
+	[STUB_CALLBACK_COMPLETE] = { "STUB_CALLBACK_COMPLETE", 0 },
+	[STUB_NO_FAILURE_CALLBACK] = { "STUB_NO_FAILURE_CALLBACK", 0 },
+	[STUB_MAX_ALLOC] = { "STUB_MAX_ALLOC", 1L << 32 },
+	[STUB_TRAILING_SPACE] = { "STUB_TRAILING_SPACE", 0 },
+	[STUB_NO_IMAGES] = { "STUB_NO_IMAGES", 0 },
+	[STUB_KERNEL_FAIL] = { "STUB_KERNEL_FAIL", 0 },
+	[STUB_FAULT_DELAY] = { "STUB_FAULT_DELAY", 0 },
+};
+
+#define F(name) #name,
+#define N F
+#define X F
+static const char *const function_name[F_COUNT] = {
+#include "functions.h"
+};
+#undef X
+#undef N
+#undef F
+
+static atomic_long options[STUB_NUM_OPTIONS];
+static atomic_ulong calls[F_COUNT], calls_all;
+
+/* The fault to come; fault_left counts down and is 0 when there is none. */
+static atomic_ulong fault_left;
+static atomic_int fault_function, fault_code, fault_happened;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uintptr_t last_args[F_COUNT][MAX_ARGS]; /* under lock, as all below */
+static char *trace[MAX_TRACE];
+static int num_trace;
+
+void stub_set(enum stub_option option, long value)
+{
+	atomic_store(&options[option], value);
+}
+
+long stub_get(enum stub_option option)
+{
+	return atomic_load(&options[option]);
+}
+
+static int function_number(const char *name)
+{
+	for (int f = 0; f < F_COUNT; f++)
+		if (!strcmp(function_name[f], name))
+			return f;
+	fprintf(stderr, "stub: there is no function %s\n", name);
+	abort();
+}
+
+void stub_fail(const char *function, unsigned long nth, cl_int code)
+{
+	atomic_store(&fault_happened, 0);
+	atomic_store(&fault_function, function ? function_number(function) : -1);
+	atomic_store(&fault_code, code);
+	atomic_store(&fault_left, nth);
+}
+
+int stub_failed(void)
+{
+	return atomic_load(&fault_happened);
+}
+
+static bool can_fail(enum function f)
+{
+	const char *name = function_name[f];
+
+	return strncmp(name, "clRetain", 8) && strncmp(name, "clRelease", 9) &&
+	       strncmp(name, "clGetExtensionFunction", 22) && strncmp(name, "clIcd", 5) &&
+	       strncmp(name, "clUnload", 8) && f != F_clSetUserEventStatus;
+}
+
+static cl_int fault(enum function f)
+{
+	unsigned long left = atomic_load(&fault_left);
+
+	int only = atomic_load(&fault_function);
+
+	if (!left || (only >= 0 ? only != (int)f : !can_fail(f)))
+		return CL_SUCCESS;
+	while (left && !atomic_compare_exchange_weak(&fault_left, &left, left - 1))
+		;
+	if (left != 1)
+		return CL_SUCCESS;
+	sleep_ms(stub_get(STUB_FAULT_DELAY));
+	atomic_store(&fault_happened, 1);
+	stub_trace("fault %s", function_name[f]);
+	return atomic_load(&fault_code);
+}
+
+cl_int call_begin(enum function f, const uintptr_t *args, size_t count)
+{
+	atomic_fetch_add(&calls[f], 1);
+	if (can_fail(f))
+		atomic_fetch_add(&calls_all, 1);
+	pthread_mutex_lock(&lock);
+	memset(last_args[f], 0, sizeof(last_args[f]));
+	memcpy(last_args[f], args, count * sizeof(*args));
+	pthread_mutex_unlock(&lock);
+	return fault(f);
+}
+
+unsigned long stub_calls(const char *function)
+{
+	return atomic_load(function ? &calls[function_number(function)] : &calls_all);
+}
+
+uintptr_t stub_arg(const char *function, unsigned i)
+{
+	uintptr_t value;
+
+	pthread_mutex_lock(&lock);
+	value = last_args[function_number(function)][i];
+	pthread_mutex_unlock(&lock);
+	return value;
+}
+
+void stub_trace(const char *format, ...)
+{
+	char text[128];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	pthread_mutex_lock(&lock);
+	if (num_trace < MAX_TRACE)
+		trace[num_trace++] = strdup(text);
+	pthread_mutex_unlock(&lock);
+}
+
+int stub_trace_find(const char *text, int from)
+{
+	int found = -1;
+
+	pthread_mutex_lock(&lock);
+	for (int i = from; i < num_trace && found < 0; i++)
+		if (!strncmp(trace[i], text, strlen(text)))
+			found = i;
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+int stub_trace_count(const char *text)
+{
+	int count = 0;
+
+	for (int i = stub_trace_find(text, 0); i >= 0; i = stub_trace_find(text, i + 1))
+		count++;
+	return count;
+}
+
+void stub_trace_clear(void)
+{
+	pthread_mutex_lock(&lock);
+	while (num_trace)
+		free(trace[--num_trace]);
+	pthread_mutex_unlock(&lock);
+}
+
+void stub_trace_print(void)
+{
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < num_trace; i++)
+		printf("# %3d %s\n", i, trace[i]);
+	pthread_mutex_unlock(&lock);
+}
+
+void stub_reset(void)
+{
+	for (int i = 0; i < STUB_NUM_OPTIONS; i++)
+		stub_set(i, option_info[i].value);
+	stub_fail(NULL, 0, CL_SUCCESS);
+	atomic_store(&calls_all, 0);
+	for (int f = 0; f < F_COUNT; f++)
+		atomic_store(&calls[f], 0);
+	pthread_mutex_lock(&lock);
+	memset(last_args, 0, sizeof(last_args));
+	pthread_mutex_unlock(&lock);
+	stub_trace_clear();
+}
+
+/* STUB_FAIL=[function:]N[:code] */
+static void fail_from_environment(const char *text)
+{
+	char function[64] = "";
+	unsigned long nth = 0;
+	int code = CL_OUT_OF_RESOURCES;
+
+	if (sscanf(text, "%lu:%d", &nth, &code) < 1 &&
+	    sscanf(text, "%63[^:]:%lu:%d", function, &nth, &code) < 2)
+		fprintf(stderr, "stub: STUB_FAIL=%s is not [function:]N[:code]\n", text);
+	stub_fail(*function ? function : NULL, nth, code);
+}
+
+__attribute__((constructor)) static void control_init(void)
+{
+	const char *text;
+
+	stub_reset();
+	for (int i = 0; i < STUB_NUM_OPTIONS; i++) {
+		text = getenv(option_info[i].name);
+		if (text)
+			stub_set(i, strtol(text, NULL, 0));
+	}
+	text = getenv("STUB_FAIL");
+	if (text)
+		fail_from_environment(text);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables, the functions reached by address, and what an ICD exports. */
+#include "internal.h"
+
+#define F(name) .name = stub_##name,
+#define N F
+#define X(name)
+STUB_API const struct _cl_icd_dispatch stub_dispatch = {
+#include "functions.h"
+};
+#undef N
+
+#define N(name)
+STUB_API const struct _cl_icd_dispatch stub_dispatch_12 = {
+#include "functions.h"
+};
+#undef X
+#undef N
+#undef F
+
+/* Drivers answer for their core functions, too. */
+#define F(name) { #name, (void *)(uintptr_t)stub_##name },
+#define N F
+#define X F
+static const struct {
+	const char *name;
+	void *address;
+} by_address[] = {
+#include "functions.h"
+};
+#undef X
+#undef N
+#undef F
+
+static void *extension_address(const char *name, unsigned platforms_native)
+{
+	if (!name || (!strcmp(name, "clImportMemoryARM") && !platforms_native))
+		return NULL;
+	for (size_t i = 0; i < sizeof(by_address) / sizeof(*by_address); i++)
+		if (!strcmp(by_address[i].name, name))
+			return by_address[i].address;
+	return NULL;
+}
+
+void *CL_API_CALL stub_clGetExtensionFunctionAddress(const char *name)
+{
+	CALL(clGetExtensionFunctionAddress, U(name));
+	return extension_address(name, stub_get(STUB_NATIVE) != 0);
+}
+
+void *CL_API_CALL stub_clGetExtensionFunctionAddressForPlatform(cl_platform_id handle,
+								 const char *name)
+{
+	struct platform *platform = object_get(handle, STUB_PLATFORM);
+
+	CALL(clGetExtensionFunctionAddressForPlatform, U(handle), U(name));
+	if (!platform)
+		return NULL;
+	return extension_address(name, stub_get(STUB_NATIVE) >> platform->index & 1);
+}
+
+/* What the loaders look up in an ICD. */
+STUB_API CL_API_ENTRY void *CL_API_CALL clGetExtensionFunctionAddress(const char *name)
+{
+	return stub_clGetExtensionFunctionAddress(name);
+}
+
+STUB_API CL_API_ENTRY cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint num, cl_platform_id *out,
+								 cl_uint *num_ret)
+{
+	return stub_clGetPlatformIDs(num, out, num_ret);
+}
+
+STUB_API CL_API_ENTRY cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id platform,
+							    cl_platform_info name, size_t room,
+							    void *out, size_t *size_ret)
+{
+	return stub_clGetPlatformInfo(platform, name, room, out, size_ret);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fake_dmabuf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/dma-buf.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stub.h"
+
+#define PREFIX "fake-dmabuf-"
+
+#ifndef DMA_BUF_MAGIC
+#define DMA_BUF_MAGIC 0x444d4142
+#endif
+
+/* Absent when preloaded into a program that has the stub as an ICD only. */
+#pragma weak stub_trace
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
+static const char *fail_edge = "";
+static int fail_error;
+static unsigned fail_times;
+static long delay_ms;
+static char busy_name[64];
+static int idle_fd = -1; /* readable while nothing is busy */
+static int depth;
+
+static bool name_of(int fd, char *name, size_t room)
+{
+	static const char prefix[] = "/memfd:" PREFIX;
+	char path[64], target[256];
+	size_t end;
+	ssize_t length;
+	int saved = errno;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	length = readlink(path, target, sizeof(target) - 1);
+	errno = saved;
+	if (length < 0)
+		return false;
+	target[length] = 0;
+	if (strncmp(target, prefix, sizeof(prefix) - 1))
+		return false;
+	end = strcspn(target + sizeof(prefix) - 1, " "); /* "name (deleted)" */
+	end = end < room ? end : room - 1;
+	memcpy(name, target + sizeof(prefix) - 1, end);
+	name[end] = 0;
+	return true;
+}
+
+int fake_dmabuf_create(const char *name, size_t size)
+{
+	char full[128];
+	int fd;
+
+	snprintf(full, sizeof(full), PREFIX "%s", name);
+	fd = memfd_create(full, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd >= 0 && ftruncate(fd, (off_t)size)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int fake_dmabuf_reopen(int fd, int mode)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, mode | O_CLOEXEC);
+}
+
+void fake_dmabuf_fail(const char *edge, int error, unsigned times)
+{
+	pthread_mutex_lock(&lock);
+	fail_edge = edge;
+	fail_error = error;
+	fail_times = times;
+	pthread_mutex_unlock(&lock);
+}
+
+void fake_dmabuf_delay(long ms)
+{
+	pthread_mutex_lock(&lock);
+	delay_ms = ms;
+	pthread_mutex_unlock(&lock);
+}
+
+void fake_dmabuf_busy(const char *name)
+{
+	uint64_t count = 1;
+
+	pthread_mutex_lock(&lock);
+	if (idle_fd < 0)
+		idle_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	snprintf(busy_name, sizeof(busy_name), "%s", name ? name : "");
+	if (name ? read(idle_fd, &count, sizeof(count)) : write(idle_fd, &count, sizeof(count)))
+		errno = 0; /* was so before */
+	pthread_mutex_unlock(&lock);
+}
+
+int fake_dmabuf_open_brackets(void)
+{
+	int open_brackets;
+
+	pthread_mutex_lock(&lock);
+	open_brackets = depth;
+	pthread_mutex_unlock(&lock);
+	return open_brackets;
+}
+
+void fake_dmabuf_reset(void)
+{
+	fake_dmabuf_busy(NULL);
+	fake_dmabuf_fail("", 0, 0);
+	fake_dmabuf_delay(0);
+	pthread_mutex_lock(&lock);
+	depth = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+/* The error to inject now, or 0; counts what succeeds. */
+static int sync_result(const char *edge, long *delay)
+{
+	int error = 0;
+
+	pthread_mutex_lock(&lock);
+	if (fail_times && !strcmp(edge, fail_edge)) {
+		fail_times--;
+		error = fail_error;
+	}
+	if (!error)
+		depth += strcmp(edge, "END") ? 1 : -1;
+	*delay = delay_ms;
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+static int fake_sync(const char *name, const struct dma_buf_sync *sync)
+{
+	const char *edge = sync->flags & DMA_BUF_SYNC_END ? "END" : "START";
+	const char *access = sync->flags & DMA_BUF_SYNC_READ ?
+				     sync->flags & DMA_BUF_SYNC_WRITE ? "rw" : "r" :
+				     sync->flags & DMA_BUF_SYNC_WRITE ? "w" : "";
+	struct timespec time = { 0, 0 };
+	long delay;
+	int error;
+
+	if (sync->flags & ~(uint64_t)DMA_BUF_SYNC_VALID_FLAGS_MASK || !*access) {
+		errno = EINVAL;
+		return -1;
+	}
+	error = sync_result(edge, &delay);
+	time.tv_sec = delay / 1000;
+	time.tv_nsec = delay % 1000 * 1000000;
+	nanosleep(&time, NULL);
+	if (stub_trace)
+		stub_trace("%s %s %s %s", error ? "failed" : "sync", edge, name, access);
+	if (!error)
+		return 0;
+	errno = error;
+	return -1;
+}
+
+FAKE_API int ioctl(int fd, unsigned long request, ...)
+{
+	char name[64];
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (request == DMA_BUF_IOCTL_SYNC && name_of(fd, name, sizeof(name)))
+		return fake_sync(name, arg);
+	return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
+FAKE_API int fstatfs(int fd, struct statfs *fs)
+{
+	char name[64];
+	int ret = (int)syscall(SYS_fstatfs, fd, fs);
+
+	if (!ret && name_of(fd, name, sizeof(name)))
+		fs->f_type = DMA_BUF_MAGIC;
+	return ret;
+}
+
+static bool is_busy(int fd)
+{
+	char name[64];
+	bool busy;
+
+	if (fd < 0 || !name_of(fd, name, sizeof(name)))
+		return false;
+	pthread_mutex_lock(&lock);
+	busy = *busy_name && !strcmp(name, busy_name);
+	pthread_mutex_unlock(&lock);
+	return busy;
+}
+
+/* A busy buffer becomes ready when idle_fd does. */
+FAKE_API int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+	struct pollfd mine[64];
+	int ret;
+
+	if (count > 64)
+		return (int)syscall(SYS_poll, fds, count, timeout);
+	for (nfds_t i = 0; i < count; i++)
+		mine[i] = is_busy(fds[i].fd) ? (struct pollfd){ idle_fd, POLLIN, 0 } : fds[i];
+	ret = (int)syscall(SYS_poll, mine, count, timeout);
+	for (nfds_t i = 0; i < count; i++)
+		fds[i].revents = mine[i].fd == fds[i].fd ? mine[i].revents :
+				 mine[i].revents	 ? fds[i].events :
+							   0;
+	return ret;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images, samplers, and objects of other interfaces, which are plain buffers here. */
+#include "internal.h"
+
+static const cl_image_format formats[] = {
+	{ CL_R, CL_UNORM_INT8 },       { CL_RG, CL_UNORM_INT8 },     { CL_RGBA, CL_UNORM_INT8 },
+	{ CL_BGRA, CL_UNORM_INT8 },    { CL_R, CL_UNSIGNED_INT8 },   { CL_RGBA, CL_UNSIGNED_INT8 },
+	{ CL_R, CL_UNSIGNED_INT32 },   { CL_R, CL_UNSIGNED_INT16 },  { CL_R, CL_UNORM_INT16 },
+	{ CL_RGBA, CL_UNSIGNED_INT32 }, { CL_RGBA, CL_FLOAT },	      { CL_R, CL_FLOAT },
+};
+#define NUM_FORMATS (sizeof(formats) / sizeof(*formats))
+
+/* Bytes of a pixel; 0 for a format not in the list. */
+static size_t format_size(const cl_image_format *f)
+{
+	size_t channels = f->image_channel_order == CL_R ? 1 : f->image_channel_order == CL_RG ? 2 : 4;
+	size_t i = 0;
+
+	while (i < NUM_FORMATS && memcmp(f, &formats[i], sizeof(*f)))
+		i++;
+	if (i == NUM_FORMATS)
+		return 0;
+	switch (f->image_channel_data_type) {
+	case CL_UNORM_INT8:
+	case CL_UNSIGNED_INT8:
+		return channels;
+	case CL_UNORM_INT16:
+	case CL_UNSIGNED_INT16:
+		return 2 * channels;
+	}
+	return 4 * channels;
+}
+
+/* Fills the geometry in, tightly packed where no pitch is given. */
+static cl_int geometry(struct mem *image, const cl_image_format *format, const cl_image_desc *desc)
+{
+	size_t rows = 1, least;
+
+	image->element = format ? format_size(format) : 0;
+	if (!image->element)
+		return format ? CL_IMAGE_FORMAT_NOT_SUPPORTED : CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
+	if (!desc || !desc->image_width)
+		return desc ? CL_INVALID_IMAGE_SIZE : CL_INVALID_IMAGE_DESCRIPTOR;
+	image->type = desc->image_type;
+	image->format = *format;
+	image->width = desc->image_width;
+	switch (desc->image_type) {
+	case CL_MEM_OBJECT_IMAGE3D:
+		image->depth = desc->image_depth;
+		/* fallthrough */
+	case CL_MEM_OBJECT_IMAGE2D:
+		rows = image->height = desc->image_height;
+		/* fallthrough */
+	case CL_MEM_OBJECT_IMAGE1D:
+	case CL_MEM_OBJECT_IMAGE1D_BUFFER:
+		break;
+	default:
+		return CL_INVALID_IMAGE_DESCRIPTOR;
+	}
+	if (!rows)
+		return CL_INVALID_IMAGE_SIZE;
+	least = image->width * image->element;
+	image->row_pitch = desc->image_row_pitch ? desc->image_row_pitch : least;
+	image->slice_pitch = desc->image_slice_pitch ? desc->image_slice_pitch :
+						       image->row_pitch * rows;
+	if (image->row_pitch < least || image->row_pitch % image->element)
+		return CL_INVALID_IMAGE_DESCRIPTOR;
+	image->size = image->slice_pitch * (image->depth ? image->depth : 1);
+	return CL_SUCCESS;
+}
+
+/* Which images a buffer may be seen as; PoCL's answers unless an option says otherwise. */
+static cl_int parent_check(const struct mem *image, const struct mem *parent)
+{
+	if (image->type == CL_MEM_OBJECT_IMAGE1D_BUFFER)
+		return parent->type == CL_MEM_OBJECT_BUFFER && !parent->parent ? CL_SUCCESS :
+										 CL_INVALID_MEM_OBJECT;
+	if (image->type != CL_MEM_OBJECT_IMAGE2D)
+		return CL_INVALID_IMAGE_DESCRIPTOR;
+	if (!stub_get(STUB_IMAGE2D_FROM_BUFFER))
+		return CL_INVALID_OPERATION;
+	return parent->type == CL_MEM_OBJECT_BUFFER ? CL_SUCCESS : CL_INVALID_MEM_OBJECT;
+}
+
+static cl_int image_from_parent(struct mem *image, struct context *context, cl_mem handle,
+				const void *host_ptr)
+{
+	struct mem *parent = object_get(handle, STUB_MEM);
+	cl_int err = parent ? parent_check(image, parent) : CL_INVALID_MEM_OBJECT;
+
+	if (err)
+		return err;
+	if (host_ptr)
+		return CL_INVALID_HOST_PTR;
+	if (image->size > parent->size)
+		return CL_INVALID_IMAGE_SIZE;
+	object_retain(context);
+	object_retain(parent);
+	image->context = context;
+	image->parent = parent;
+	image->data = parent->data;
+	image->host_ptr = parent->host_ptr;
+	image->flags = (image->flags & ~(cl_mem_flags)CL_MEM_READ_WRITE) |
+		       (parent->flags & (CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR));
+	return CL_SUCCESS;
+}
+
+static cl_int image_fill(struct mem *image, struct context *context, cl_mem_flags flags,
+			 const cl_image_format *format, const cl_image_desc *desc, void *host_ptr)
+{
+	cl_int err = geometry(image, format, desc);
+	bool copying;
+
+	if (!err && stub_get(STUB_NO_IMAGES))
+		err = CL_INVALID_OPERATION;
+	if (!err)
+		err = mem_check_flags(flags, host_ptr);
+	if (err)
+		return err;
+	image->flags = flags;
+	if (desc->mem_object)
+		return image_from_parent(image, context, desc->mem_object, host_ptr);
+	if (image->type == CL_MEM_OBJECT_IMAGE1D_BUFFER)
+		return CL_INVALID_IMAGE_DESCRIPTOR;
+	copying = stub_get(STUB_COPYING_IMAGES) || context_option(context, STUB_COPYING_MAP);
+	mem_back(image, context, flags, host_ptr, copying);
+	return CL_SUCCESS;
+}
+
+static cl_mem image_create(cl_context handle, cl_mem_flags flags, const cl_image_format *format,
+			   const cl_image_desc *desc, void *host_ptr,
+			   const cl_mem_properties *properties, cl_int *errcode_ret)
+{
+	struct context *context = object_get(handle, STUB_CONTEXT);
+	struct mem *image;
+	cl_int err;
+
+	if (!context)
+		return creation_failed(errcode_ret, CL_INVALID_CONTEXT);
+	image = object_create(STUB_MEM);
+	err = image_fill(image, context, flags, format, desc, host_ptr);
+	if (err) {
+		object_destroy(image);
+		return creation_failed(errcode_ret, err);
+	}
+	mem_keep_properties(image, properties);
+	if (errcode_ret)
+		*errcode_ret = CL_SUCCESS;
+	return (cl_mem)image;
+}
+
+cl_mem CL_API_CALL stub_clCreateImage(cl_context handle, cl_mem_flags flags,
+				      const cl_image_format *format, const cl_image_desc *desc,
+				      void *host_ptr, cl_int *errcode_ret)
+{
+	cl_int err = CALL(clCreateImage, U(handle), U(flags), U(format), U(desc), U(host_ptr),
+			  U(errcode_ret), U(desc ? desc->mem_object : NULL));
+
+	if (err)
+		return creation_failed(errcode_ret, err);
+	return image_create(handle, flags, format, desc, host_ptr, NULL, errcode_ret);
+}
+
+cl_mem CL_API_CALL stub_clCreateImageWithProperties(cl_context handle,
+						    const cl_mem_properties *properties,
+						    cl_mem_flags flags, const cl_image_format *format,
+						    const cl_image_desc *desc, void *host_ptr,
+						    cl_int *errcode_ret)
+{
+	cl_int err = CALL(clCreateImageWithProperties, U(handle), U(properties), U(flags), U(format),
+			  U(desc), U(host_ptr), U(errcode_ret));
+
+	if (!err && properties && properties[0])
+		err = CL_INVALID_PROPERTY;
+	if (err)
+		return creation_failed(errcode_ret, err);
+	return image_create(handle, flags, format, desc, host_ptr, properties, errcode_ret);
+}
+
+cl_mem CL_API_CALL stub_clCreateImage2D(cl_context handle, cl_mem_flags flags,
+					const cl_image_format *format, size_t width, size_t height,
+					size_t pitch, void *host_ptr, cl_int *errcode_ret)
+{
+	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+			       .image_width = width,
+			       .image_height = height,
+			       .image_row_pitch = pitch };
+	cl_int err = CALL(clCreateImage2D, U(handle), U(flags), U(format), U(width), U(height),
+			  U(pitch), U(host_ptr));
+
+	if (err)
+		return creation_failed(errcode_ret, err);
+	return image_create(handle, flags, format, &desc, host_ptr, NULL, errcode_ret);
+}
+
+cl_mem CL_API_CALL stub_clCreateImage3D(cl_context handle, cl_mem_flags flags,
+					const cl_image_format *format, size_t width, size_t height,
+					size_t depth, size_t row_pitch, size_t slice_pitch,
+					void *host_ptr, cl_int *errcode_ret)
+{
+	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE3D,
+			       .image_width = width,
+			       .image_height = height,
+			       .image_depth = depth,
+			       .image_row_pitch = row_pitch,
+			       .image_slice_pitch = slice_pitch };
+	cl_int err = CALL(clCreateImage3D, U(handle), U(flags), U(format), U(width), U(height),
+			  U(depth), U(row_pitch), U(slice_pitch), U(host_ptr));
+
+	if (err)
+		return creation_failed(errcode_ret, err);
+	return image_create(handle, flags, format, &desc, host_ptr, NULL, errcode_ret);
+}
+
+cl_int CL_API_CALL stub_clGetSupportedImageFormats(cl_context handle, cl_mem_flags flags,
+						   cl_mem_object_type type, cl_uint num,
+						   cl_image_format *out, cl_uint *num_ret)
+{
+	cl_int err = CALL(clGetSupportedImageFormats, U(handle), U(flags), U(type), U(num), U(out),
+			  U(num_ret));
+
+	if (err)
+		return err;
+	if (!object_get(handle, STUB_CONTEXT))
+		return CL_INVALID_CONTEXT;
+	for (cl_uint i = 0; out && i < num && i < NUM_FORMATS; i++)
+		out[i] = formats[i];
+	if (num_ret)
+		*num_ret = NUM_FORMATS;
+	return CL_SUCCESS;
+}
+
+cl_int CL_API_CALL stub_clGetImageInfo(cl_mem handle, cl_image_info name, size_t room, void *out,
+				       size_t *size_ret)
+{
+	struct mem *image = object_get(handle, STUB_MEM);
+	cl_int err = CALL(clGetImageInfo, U(handle), U(name), U(room), U(out), U(size_ret));
+	size_t zero = 0;
+
+	if (err)
+		return err;
+	if (!image || !mem_is_image(image))
+		return CL_INVALID_MEM_OBJECT;
+	switch (name) {
+	case CL_IMAGE_FORMAT:
+		return info_put(&image->format, sizeof(image->format), room, out, size_ret);
+	case CL_IMAGE_ELEMENT_SIZE:
+		return info_put(&image->element, sizeof(size_t), room, out, size_ret);
+	case CL_IMAGE_ROW_PITCH:
+		return info_put(&image->row_pitch, sizeof(size_t), room, out, size_ret);
+	case CL_IMAGE_SLICE_PITCH:
+		return info_put(image->depth ? &image->slice_pitch : &zero, sizeof(size_t), room, out,
+				size_ret);
+	case CL_IMAGE_WIDTH:
+		return info_put(&image->width, sizeof(size_t), room, out, size_ret);
+	case CL_IMAGE_HEIGHT:
+		return info_put(&image->height, sizeof(size_t), room, out, size_ret);
+	case CL_IMAGE_DEPTH:
+		return info_put(&image->depth, sizeof(size_t), room, out, size_ret);
+	case CL_IMAGE_ARRAY_SIZE:
+		return info_put(&zero, sizeof(size_t), room, out, size_ret);
+	case CL_IMAGE_BUFFER:
+		return info_put(&image->parent, sizeof(void *), room, out, size_ret);
+	case CL_IMAGE_NUM_MIP_LEVELS:
+	case CL_IMAGE_NUM_SAMPLES:
+		return info_put(&zero, sizeof(cl_uint), room, out, size_ret);
+	}
+	return CL_INVALID_VALUE;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the stub share.  Errors are cl_int, as in OpenCL. */
+#ifndef TESTS_STUB_INTERNAL_H
+#define TESTS_STUB_INTERNAL_H
+
+#include "stub.h"
+
+#include <CL/cl_egl.h>
+#include <CL/cl_ext.h>
+#include <CL/cl_gl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_DEVICES 4
+#define BASE_ALIGN 128 /* bytes; CL_DEVICE_MEM_BASE_ADDR_ALIGN as PoCL has it */
+
+/* Each function's prototype and its number. */
+#define F(name) __typeof__(name) stub_##name;
+#define N F
+#define X F
+cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint num, cl_platform_id *out, cl_uint *num_ret);
+#include "functions.h"
+#undef F
+
+#define F(name) F_##name,
+enum function {
+#include "functions.h"
+	F_COUNT
+};
+#undef X
+#undef N
+#undef F
+
+/* object.c: handles are slots of one array, so any pointer can be checked. */
+struct object {
+	const struct _cl_icd_dispatch *dispatch; /* first: the loaders read it */
+	atomic_uint kind;
+	atomic_int refs;
+};
+
+void *object_create(enum stub_kind kind);
+void *object_get(const void *handle, enum stub_kind kind);
+void object_retain(void *object);
+bool object_release(void *object); /* true when that was the last reference */
+void object_destroy(void *object);
+
+/* control.c.  CALL() counts and records, and returns the fault to inject. */
+#define U(x) ((uintptr_t)(x))
+#define CALL(name, ...)                                                        \
+	call_begin(F_##name, (const uintptr_t[]){ __VA_ARGS__ },               \
+		   sizeof((const uintptr_t[]){ __VA_ARGS__ }) / sizeof(uintptr_t))
+cl_int call_begin(enum function f, const uintptr_t *args, size_t count);
+void sleep_ms(long ms);
+
+/* A two-call query's answer. */
+cl_int info_put(const void *value, size_t size, size_t room, void *out, size_t *size_ret);
+
+static inline void *creation_failed(cl_int *errcode_ret, cl_int err)
+{
+	if (errcode_ret)
+		*errcode_ret = err;
+	return NULL;
+}
+
+/* platform.c */
+struct platform {
+	struct object base;
+	unsigned index;
+	struct device *device[MAX_DEVICES];
+};
+
+struct device {
+	struct object base;
+	struct platform *platform;
+	struct device *parent; /* of a sub-device */
+	unsigned index;
+};
+
+/* The option @option, a bit for each device, for the root of @device. */
+bool device_option(const struct device *device, enum stub_option option);
+size_t extensions_of(unsigned platform, char *text, size_t room);
+extern const char arm_extensions[];
+cl_int device_info(const struct device *device, cl_device_info name, size_t room, void *out,
+		   size_t *size_ret);
+
+/* context.c */
+struct callback {
+	struct callback *next;
+	union {
+		void(CL_CALLBACK *context)(cl_context, void *);
+		void(CL_CALLBACK *mem)(cl_mem, void *);
+		void(CL_CALLBACK *event)(cl_event, cl_int, void *);
+	} call;
+	cl_int type;
+	void *data;
+};
+
+struct context {
+	struct object base;
+	cl_uint num_devices;
+	struct device *device[MAX_DEVICES];
+	cl_context_properties properties[8];
+	size_t num_properties;
+	struct callback *callbacks; /* last registered first */
+};
+
+void context_put(struct context *context);
+bool context_has(const struct context *context, const struct device *device);
+bool context_option(const struct context *context, enum stub_option option);
+
+/* mem.c, image.c */
+struct mem {
+	struct object base;
+	struct context *context;
+	cl_mem_object_type type;
+	cl_mem_flags flags;
+	size_t size;
+	unsigned char *data;	 /* where commands work */
+	unsigned char *host_ptr; /* the application's; differs from data in copying modes */
+	unsigned char *snapshot; /* for STUB_STALE_READS: the memory at creation */
+	bool own_data;
+	struct mem *parent;
+	size_t origin;
+	size_t element, width, height, depth, row_pitch, slice_pitch;
+	cl_image_format format;
+	cl_mem_properties properties[8];
+	size_t num_properties;
+	atomic_int maps;
+	struct callback *callbacks; /* last registered first */
+};
+
+struct mem *mem_create(struct context *context, cl_mem_object_type type, cl_mem_flags flags,
+		       size_t size, void *host_ptr);
+void mem_back(struct mem *mem, struct context *context, cl_mem_flags flags, void *host_ptr,
+	      bool copying);
+void mem_put(struct mem *mem);
+cl_int mem_check_flags(cl_mem_flags flags, const void *host_ptr);
+cl_int mem_keep_properties(struct mem *mem, const cl_mem_properties *properties);
+struct mem *mem_root(struct mem *mem);
+bool mem_is_image(const struct mem *mem);
+cl_mem mem_buffer(cl_context handle, cl_mem_flags flags, size_t size, void *host_ptr,
+		  const cl_mem_properties *properties, cl_int *errcode_ret);
+
+/* event.c: one lock and one condition for all queues and events. */
+struct event {
+	struct object base;
+	struct context *context;
+	struct queue *queue; /* NULL for a user event */
+	cl_command_type type;
+	cl_int status;
+	cl_ulong time[4]; /* queued, submitted, started, ended */
+	struct callback *callbacks;
+};
+
+extern pthread_mutex_t sched_lock;
+extern pthread_cond_t sched_changed;
+
+struct event *event_create(struct context *context, struct queue *queue, cl_command_type type);
+void event_put(struct event *event);
+/* With the lock: sets the status and wakes waiters; callbacks_run() does the rest without it. */
+struct callback *event_change(struct event *event, cl_int status);
+void callbacks_run(struct event *event, struct callback *due);
+cl_int event_wait(struct event *event);
+/* Both, for who does not hold the lock. */
+void event_set_status(struct event *event, cl_int status);
+cl_int wait_list_check(struct context *context, cl_uint num, const cl_event *list);
+
+/* op.c: what a command does. */
+struct box {
+	unsigned char *at;
+	size_t row_pitch, slice_pitch;
+};
+
+struct op {
+	enum { OP_NOTHING, OP_COPY, OP_FILL, OP_LAUNCH, OP_NATIVE, OP_SYNC_OUT, OP_SYNC_IN, OP_LIST } kind;
+	cl_command_type type;
+	bool barrier; /* what comes later waits for it */
+	bool waits_all; /* it waits for all that came before */
+	struct mem *mem[2]; /* held until it has run */
+	struct box src, dst;
+	size_t bytes, rows, slices; /* of a copy or fill */
+	unsigned char pattern[128];
+	size_t pattern_size;
+	struct launch *launch;
+	void(CL_CALLBACK *native)(void *);
+	void *native_args;
+	struct command_buffer *list;
+};
+
+void op_hold(struct op *op);
+void op_drop(struct op *op);
+cl_int op_run(struct op *op, struct device *device);
+
+/* queue.c */
+struct queue {
+	struct object base;
+	struct context *context;
+	struct device *device;
+	cl_command_queue_properties properties;
+	pthread_t thread;
+	struct command *first; /* in the order of enqueueing; under sched_lock, as all below */
+	unsigned long enqueued, flushed;
+	bool stop, detached;
+};
+
+/* The end of every clEnqueue function's arguments. */
+#define WAIT cl_uint num, const cl_event *list, cl_event *event
+#define UWAIT U(num), U(list), U(event)
+
+void queue_put(struct queue *queue);
+/* Hands @op to the queue, whose memory objects it takes over also on failure. */
+cl_int queue_submit(cl_command_queue handle, struct op *op, cl_uint num, const cl_event *list,
+		    cl_event *event, bool blocking);
+void queue_flush_event(struct event *event);
+/* NULL and an error unless @handle is a queue, the @mem given are objects of its context. */
+struct queue *queue_check(cl_command_queue handle, cl_mem a, cl_mem b, cl_int *err);
+
+/* copy.c: the commands' arguments as an op, for enqueueing and for recording. */
+cl_int copy_buffer_op(struct op *op, cl_mem src, cl_mem dst, size_t src_offset, size_t dst_offset,
+		      size_t size);
+cl_int copy_rect_op(struct op *op, cl_mem src, cl_mem dst, const size_t *src_origin,
+		    const size_t *dst_origin, const size_t *region, const size_t *pitch);
+cl_int copy_image_op(struct op *op, cl_mem src, cl_mem dst, const size_t *src_origin,
+		     const size_t *dst_origin, const size_t *region);
+cl_int copy_image_buffer_op(struct op *op, cl_mem image, cl_mem buffer, const size_t *origin,
+			    const size_t *region, size_t offset, bool to_buffer);
+cl_int fill_buffer_op(struct op *op, cl_mem buffer, const void *pattern, size_t pattern_size,
+		      size_t offset, size_t size);
+cl_int fill_image_op(struct op *op, cl_mem image, const void *color, const size_t *origin,
+		     const size_t *region);
+cl_int box_of_buffer(struct box *box, unsigned char *memory, size_t size, const size_t *origin,
+		     const size_t *region, size_t row_pitch, size_t slice_pitch);
+cl_int box_of_image(struct box *box, const struct mem *mem, const size_t *origin,
+		    const size_t *region);
+
+/* program.c, kernel.c, builtin.c */
+enum arg_kind { ARG_VALUE, ARG_MEM, ARG_LOCAL, ARG_SAMPLER };
+
+struct signature {
+	char name[64];
+	unsigned num_args;
+	struct {
+		enum arg_kind kind;
+		size_t size; /* of a value */
+	} arg[16];
+};
+
+struct program {
+	struct object base;
+	struct context *context;
+	char *source;
+	bool built;
+	unsigned num_kernels;
+	struct signature *kernel;
+};
+
+void program_put(struct program *program);
+unsigned source_parse(const char *source, struct signature *out, unsigned room);
+
+struct arg {
+	bool set;
+	struct mem *mem;
+	unsigned char value[128];
+	size_t size;
+	unsigned char *data; /* while running: the memory of @mem */
+};
+
+typedef void kernel_fn(const struct arg *arg, const size_t *id, const size_t *global);
+kernel_fn *builtin_find(const char *name);
+
+struct launch {
+	char name[64];
+	kernel_fn *run;
+	unsigned num_args;
+	struct arg arg[16];
+	size_t offset[3], global[3];
+};
+
+struct launch *launch_create(cl_kernel kernel, cl_uint dims, const size_t *offset,
+			     const size_t *global, cl_int *err);
+struct launch *launch_retain_copy(const struct launch *launch);
+void launch_destroy(struct launch *launch);
+cl_int launch_run(struct launch *launch, struct device *device);
+
+/* command_buffer.c */
+cl_int command_buffer_run(struct command_buffer *list, struct device *device);
+void command_buffer_put(struct command_buffer *list);
+
+
+#endif

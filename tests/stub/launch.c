@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs a kernel.  A device that copies gives it other memory than the host's:
+ * each object is copied in before and out after, the first argument last, which
+ * is the order that hides most from a self-test.
+ */
+#include "internal.h"
+
+/* What of a device's behaviour towards host memory is not zero copy. */
+struct copying {
+	bool all, in_only, out_only;
+	size_t align;
+};
+
+static bool is_copied(const struct copying *how, const struct mem *mem)
+{
+	if (!mem || !(mem->flags & CL_MEM_USE_HOST_PTR))
+		return false;
+	return how->all || how->in_only || (how->out_only && mem->snapshot) ||
+	       ((uintptr_t)mem->host_ptr | mem->size) % how->align;
+}
+
+static void copy_in(struct launch *launch, const struct copying *how)
+{
+	for (unsigned i = 0; i < launch->num_args; i++) {
+		struct arg *arg = &launch->arg[i];
+
+		if (!is_copied(how, arg->mem))
+			continue;
+		arg->data = malloc(arg->mem->size);
+		memcpy(arg->data, how->out_only ? arg->mem->snapshot : arg->mem->data, arg->mem->size);
+	}
+}
+
+/* A device that never reads the host's memory again writes back what it changed. */
+static void write_back(const struct arg *arg)
+{
+	unsigned char *snapshot = arg->mem->snapshot;
+
+	for (size_t i = 0; i < arg->mem->size; i++)
+		if (arg->data[i] != snapshot[i])
+			arg->mem->data[i] = snapshot[i] = arg->data[i];
+}
+
+static void copy_out(struct launch *launch, const struct copying *how)
+{
+	for (unsigned i = launch->num_args; i-- > 0;) {
+		struct arg *arg = &launch->arg[i];
+
+		if (!is_copied(how, arg->mem))
+			continue;
+		if (how->out_only)
+			write_back(arg);
+		else if (!how->in_only && !(arg->mem->flags & CL_MEM_READ_ONLY))
+			memcpy(arg->mem->data, arg->data, arg->mem->size);
+		free(arg->data);
+	}
+}
+
+static void run_items(const struct launch *launch)
+{
+	const size_t *begin = launch->offset, *n = launch->global;
+	size_t id[3];
+
+	for (id[2] = begin[2]; id[2] < begin[2] + n[2]; id[2]++)
+		for (id[1] = begin[1]; id[1] < begin[1] + n[1]; id[1]++)
+			for (id[0] = begin[0]; id[0] < begin[0] + n[0]; id[0]++)
+				launch->run(launch->arg, id, n);
+}
+
+cl_int launch_run(struct launch *launch, struct device *device)
+{
+	const struct copying how = {
+		.all = device_option(device, STUB_COPYING),
+		.in_only = device_option(device, STUB_LOST_WRITES),
+		.out_only = device_option(device, STUB_STALE_READS),
+		.align = (size_t)stub_get(STUB_ZERO_COPY_ALIGN),
+	};
+	cl_int failure = (cl_int)stub_get(STUB_KERNEL_FAIL);
+
+	if (failure)
+		return failure;
+	stub_trace("kernel %s begin", launch->name);
+	for (unsigned i = 0; i < launch->num_args; i++)
+		launch->arg[i].data = launch->arg[i].mem ? launch->arg[i].mem->data : NULL;
+	copy_in(launch, &how);
+	run_items(launch);
+	copy_out(launch, &how);
+	stub_trace("kernel %s end", launch->name);
+	return CL_COMPLETE;
+}

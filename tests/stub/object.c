@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slots for objects.  A freed slot stays readable and is the last to be used
+ * again, so that a use after free is seen; STUB_ADDRESS_REUSE turns that round.
+ */
+#include "internal.h"
+
+#include <time.h>
+
+#define SLOT_SIZE 512
+#define NUM_SLOTS 16384
+
+union slot {
+	struct object object;
+	unsigned char bytes[SLOT_SIZE];
+};
+
+static union slot slots[NUM_SLOTS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned fresh;			 /* slots never used begin here; under lock */
+static unsigned freed[NUM_SLOTS];	 /* a ring of slot numbers; under lock */
+static unsigned freed_head, freed_count; /* under lock */
+static atomic_long live[STUB_NUM_KINDS];
+
+_Static_assert(sizeof(struct mem) <= SLOT_SIZE, "a memory object fits into a slot");
+_Static_assert(sizeof(struct queue) <= SLOT_SIZE, "a queue fits into a slot");
+
+static union slot *slot_get(void)
+{
+	if (freed_count && stub_get(STUB_ADDRESS_REUSE)) {
+		freed_count--;
+		return &slots[freed[(freed_head + freed_count) % NUM_SLOTS]];
+	}
+	if (fresh < NUM_SLOTS)
+		return &slots[fresh++];
+	if (!freed_count)
+		abort(); /* 16384 objects alive: a test has run away */
+	freed_count--;
+	freed_head = (freed_head + 1) % NUM_SLOTS;
+	return &slots[freed[(freed_head + NUM_SLOTS - 1) % NUM_SLOTS]];
+}
+
+void *object_create(enum stub_kind kind)
+{
+	union slot *slot;
+
+	pthread_mutex_lock(&lock);
+	slot = slot_get();
+	pthread_mutex_unlock(&lock);
+	memset(slot->bytes + sizeof(struct object), 0, SLOT_SIZE - sizeof(struct object));
+	slot->object.dispatch = stub_get(STUB_CL12) ? &stub_dispatch_12 : &stub_dispatch;
+	atomic_store(&slot->object.refs, 1);
+	atomic_store(&slot->object.kind, kind);
+	atomic_fetch_add(&live[kind], 1);
+	return slot;
+}
+
+void *object_get(const void *handle, enum stub_kind kind)
+{
+	uintptr_t offset = (uintptr_t)handle - (uintptr_t)slots;
+	union slot *slot;
+
+	if (offset >= sizeof(slots) || offset % SLOT_SIZE)
+		return NULL;
+	slot = &slots[offset / SLOT_SIZE];
+	return atomic_load(&slot->object.kind) == kind ? slot : NULL;
+}
+
+void object_retain(void *object)
+{
+	atomic_fetch_add(&((struct object *)object)->refs, 1);
+}
+
+bool object_release(void *object)
+{
+	return atomic_fetch_sub(&((struct object *)object)->refs, 1) == 1;
+}
+
+void object_destroy(void *object)
+{
+	union slot *slot = object;
+
+	atomic_fetch_sub(&live[atomic_exchange(&slot->object.kind, STUB_FREE)], 1);
+	pthread_mutex_lock(&lock);
+	freed[(freed_head + freed_count++) % NUM_SLOTS] = (unsigned)(slot - slots);
+	pthread_mutex_unlock(&lock);
+}
+
+long stub_live(enum stub_kind kind)
+{
+	return atomic_load(&live[kind]);
+}
+
+long stub_live_all(void)
+{
+	long count = 0;
+
+	for (int kind = STUB_CONTEXT; kind < STUB_NUM_KINDS; kind++)
+		count += stub_live(kind);
+	return count;
+}
+
+int stub_live_settles(long count)
+{
+	for (int i = 0; i < 2000; i++) {
+		if (stub_live_all() <= count)
+			return 1;
+		sleep_ms(1);
+	}
+	return 0;
+}
+
+int stub_is_live(const void *handle, enum stub_kind kind)
+{
+	return object_get(handle, kind) != NULL;
+}
+
+void sleep_ms(long ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+	if (ms > 0)
+		nanosleep(&t, NULL);
+}

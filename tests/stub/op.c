@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What commands do to memory, without when. */
+#include "internal.h"
+
+void op_hold(struct op *op)
+{
+	for (int i = 0; i < 2; i++)
+		if (op->mem[i])
+			object_retain(op->mem[i]);
+	if (op->list)
+		object_retain(op->list);
+}
+
+void op_drop(struct op *op)
+{
+	for (int i = 0; i < 2; i++)
+		if (op->mem[i])
+			mem_put(op->mem[i]);
+	if (op->launch)
+		launch_destroy(op->launch);
+	if (op->list)
+		command_buffer_put(op->list);
+	free(op->native_args);
+}
+
+static unsigned char *row_at(const struct box *box, size_t row, size_t slice)
+{
+	return box->at + row * box->row_pitch + slice * box->slice_pitch;
+}
+
+static void copy(const struct op *op)
+{
+	for (size_t slice = 0; slice < op->slices; slice++)
+		for (size_t row = 0; row < op->rows; row++)
+			memmove(row_at(&op->dst, row, slice), row_at(&op->src, row, slice),
+				op->bytes);
+}
+
+static void fill(const struct op *op)
+{
+	for (size_t slice = 0; slice < op->slices; slice++)
+		for (size_t row = 0; row < op->rows; row++)
+			for (size_t at = 0; at < op->bytes; at += op->pattern_size)
+				memcpy(row_at(&op->dst, row, slice) + at, op->pattern,
+				       op->pattern_size);
+}
+
+/* A map shows a copying driver's memory to the host; an unmap takes it back. */
+static void sync_with_host(const struct op *op, bool out)
+{
+	const struct mem *mem = op->mem[0];
+
+	if (!mem->host_ptr || mem->host_ptr == mem->data)
+		return;
+	memcpy(out ? mem->host_ptr : mem->data, out ? mem->data : mem->host_ptr, mem->size);
+}
+
+cl_int op_run(struct op *op, struct device *device)
+{
+	switch (op->kind) {
+	case OP_NOTHING:
+		break;
+	case OP_COPY:
+		copy(op);
+		break;
+	case OP_FILL:
+		fill(op);
+		break;
+	case OP_LAUNCH:
+		return launch_run(op->launch, device);
+	case OP_NATIVE:
+		op->native(op->native_args);
+		break;
+	case OP_SYNC_OUT:
+	case OP_SYNC_IN:
+		sync_with_host(op, op->kind == OP_SYNC_OUT);
+		break;
+	case OP_LIST:
+		return command_buffer_run(op->list, device);
+	}
+	return CL_COMPLETE;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Command queues: a thread for each takes the first command that may run. */
+#include "internal.h"
+
+struct command {
+	struct command *next;
+	struct event *event;
+	unsigned long number; /* in the order of enqueueing */
+	struct op op;
+	cl_uint num_deps;
+	struct event *deps[];
+};
+
+static bool out_of_order(const struct queue *queue)
+{
+	return queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+}
+
+static bool deps_done(const struct command *c)
+{
+	for (cl_uint i = 0; i < c->num_deps; i++)
+		if (c->deps[i]->status > CL_COMPLETE)
+			return false;
+	return true;
+}
+
+static bool deps_failed(const struct command *c)
+{
+	for (cl_uint i = 0; i < c->num_deps; i++)
+		if (c->deps[i]->status < CL_COMPLETE)
+			return true;
+	return false;
+}
+
+/* With the lock; the queue's own thread removes commands, so those listed are incomplete. */
+static struct command *next_ready(const struct queue *queue)
+{
+	for (struct command *c = queue->first; c; c = c->next) {
+		if (stub_get(STUB_LAZY) && c->number > queue->flushed)
+			return NULL;
+		if (deps_done(c) && (c == queue->first || !c->op.waits_all))
+			return c;
+		if (!out_of_order(queue) || c->op.barrier)
+			return NULL;
+	}
+	return NULL;
+}
+
+static void command_free(struct command *c)
+{
+	op_drop(&c->op);
+	for (cl_uint i = 0; i < c->num_deps; i++)
+		event_put(c->deps[i]);
+	event_put(c->event);
+	free(c);
+}
+
+static void command_run(struct queue *queue, struct command *c, bool failed)
+{
+	struct command **at = &queue->first;
+	cl_int status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+	struct callback *due;
+
+	if (!failed) {
+		event_set_status(c->event, CL_SUBMITTED);
+		event_set_status(c->event, CL_RUNNING);
+		status = op_run(&c->op, queue->device);
+	}
+	pthread_mutex_lock(&sched_lock);
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	due = event_change(c->event, status);
+	pthread_mutex_unlock(&sched_lock);
+	callbacks_run(c->event, due);
+	command_free(c);
+}
+
+static void *queue_work(void *data)
+{
+	struct queue *queue = data;
+	struct command *c;
+	bool failed, detached;
+
+	pthread_mutex_lock(&sched_lock);
+	while (!queue->stop) {
+		c = next_ready(queue);
+		if (!c) {
+			pthread_cond_wait(&sched_changed, &sched_lock);
+			continue;
+		}
+		failed = deps_failed(c);
+		pthread_mutex_unlock(&sched_lock);
+		command_run(queue, c, failed);
+		pthread_mutex_lock(&sched_lock);
+	}
+	detached = queue->detached;
+	pthread_mutex_unlock(&sched_lock);
+	if (detached)
+		object_destroy(queue);
+	return NULL;
+}
+
+/* Commands hold the queue through their events, so the last reference means: nothing to do. */
+void queue_put(struct queue *queue)
+{
+	struct context *context = queue->context;
+	pthread_t thread = queue->thread;
+	bool self = pthread_equal(thread, pthread_self());
+
+	if (!object_release(queue))
+		return;
+	pthread_mutex_lock(&sched_lock);
+	queue->stop = true;
+	queue->detached = self;
+	pthread_cond_broadcast(&sched_changed);
+	pthread_mutex_unlock(&sched_lock);
+	context_put(context);
+	if (self) {
+		pthread_detach(thread);
+		return;
+	}
+	pthread_join(thread, NULL);
+	object_destroy(queue);
+}
+
+static cl_command_queue queue_create(cl_context handle, cl_device_id device_handle,
+				     cl_command_queue_properties properties, cl_int *errcode_ret)
+{
+	struct context *context = object_get(handle, STUB_CONTEXT);
+	struct device *device = object_get(device_handle, STUB_DEVICE);
+	struct queue *queue;
+
+	if (!context)
+		return creation_failed(errcode_ret, CL_INVALID_CONTEXT);
+	if (!device || !context_has(context, device))
+		return creation_failed(errcode_ret, CL_INVALID_DEVICE);
+	queue = object_create(STUB_QUEUE);
+	object_retain(context);
+	queue->context = context;
+	queue->device = device;
+	queue->properties = properties;
+	pthread_create(&queue->thread, NULL, queue_work, queue);
+	if (errcode_ret)
+		*errcode_ret = CL_SUCCESS;
+	return (cl_command_queue)queue;
+}
+
+cl_command_queue CL_API_CALL stub_clCreateCommandQueue(cl_context context, cl_device_id device,
+						       cl_command_queue_properties properties,
+						       cl_int *errcode_ret)
+{
+	cl_int err = CALL(clCreateCommandQueue, U(context), U(device), U(properties));
+
+	if (err)
+		return creation_failed(errcode_ret, err);
+	return queue_create(context, device, properties, errcode_ret);
+}
+
+cl_command_queue CL_API_CALL stub_clCreateCommandQueueWithProperties(
+	cl_context context, cl_device_id device, const cl_queue_properties *properties,
+	cl_int *errcode_ret)
+{
+	cl_int err = CALL(clCreateCommandQueueWithProperties, U(context), U(device), U(properties));
+	cl_command_queue_properties bits = 0;
+
+	for (; properties && *properties; properties += 2)
+		if (*properties == CL_QUEUE_PROPERTIES)
+			bits = properties[1];
+	if (err)
+		return creation_failed(errcode_ret, err);
+	return queue_create(context, device, bits, errcode_ret);
+}
+
+cl_int CL_API_CALL stub_clRetainCommandQueue(cl_command_queue handle)
+{
+	CALL(clRetainCommandQueue, U(handle));
+	if (!object_get(handle, STUB_QUEUE))
+		return CL_INVALID_COMMAND_QUEUE;
+	object_retain(handle);
+	return CL_SUCCESS;
+}
+
+static void queue_flush(struct queue *queue)
+{
+	pthread_mutex_lock(&sched_lock);
+	queue->flushed = queue->enqueued;
+	pthread_cond_broadcast(&sched_changed);
+	pthread_mutex_unlock(&sched_lock);
+}
+
+void queue_flush_event(struct event *event)
+{
+	if (event->queue)
+		queue_flush(event->queue);
+}
+
+cl_int CL_API_CALL stub_clReleaseCommandQueue(cl_command_queue handle)
+{
+	struct queue *queue = object_get(handle, STUB_QUEUE);
+
+	CALL(clReleaseCommandQueue, U(handle));
+	if (!queue)
+		return CL_INVALID_COMMAND_QUEUE;
+	queue_flush(queue);
+	queue_put(queue);
+	return CL_SUCCESS;
+}
+
+cl_int CL_API_CALL stub_clGetCommandQueueInfo(cl_command_queue handle, cl_command_queue_info name,
+					      size_t room, void *out, size_t *size_ret)
+{
+	struct queue *queue = object_get(handle, STUB_QUEUE);
+	cl_int err = CALL(clGetCommandQueueInfo, U(handle), U(name), U(room), U(out), U(size_ret));
+	cl_uint refs;
+
+	if (err)
+		return err;
+	if (!queue)
+		return CL_INVALID_COMMAND_QUEUE;
+	refs = (cl_uint)queue->base.refs;
+	switch (name) {
+	case CL_QUEUE_CONTEXT:
+		return info_put(&queue->context, sizeof(void *), room, out, size_ret);
+	case CL_QUEUE_DEVICE:
+		return info_put(&queue->device, sizeof(void *), room, out, size_ret);
+	case CL_QUEUE_REFERENCE_COUNT:
+		return info_put(&refs, sizeof(refs), room, out, size_ret);
+	case CL_QUEUE_PROPERTIES:
+		return info_put(&queue->properties, sizeof(queue->properties), room, out, size_ret);
+	}
+	return CL_INVALID_VALUE;
+}
+
+static struct command *command_create(struct queue *queue, const struct op *op, cl_uint num,
+				      const cl_event *list)
+{
+	struct command *c = calloc(1, sizeof(*c) + num * sizeof(*c->deps));
+
+	c->op = *op;
+	c->event = event_create(queue->context, queue, op->type);
+	c->num_deps = num;
+	for (cl_uint i = 0; i < num; i++) {
+		c->deps[i] = (struct event *)list[i];
+		object_retain(c->deps[i]);
+	}
+	return c;
+}
+
+static void queue_append(struct queue *queue, struct command *c)
+{
+	struct command **end = &queue->first;
+
+	pthread_mutex_lock(&sched_lock);
+	while (*end)
+		end = &(*end)->next;
+	*end = c;
+	c->number = ++queue->enqueued;
+	pthread_cond_broadcast(&sched_changed);
+	pthread_mutex_unlock(&sched_lock);
+}
+
+cl_int queue_submit(cl_command_queue handle, struct op *op, cl_uint num, const cl_event *list,
+		    cl_event *event, bool blocking)
+{
+	struct queue *queue = (struct queue *)handle;
+	cl_int err = wait_list_check(queue->context, num, list);
+	struct command *c;
+	struct event *done;
+
+	if (err) {
+		op_drop(op);
+		return err;
+	}
+	c = command_create(queue, op, num, list);
+	done = c->event;
+	object_retain(done); /* for the application, or for the wait below */
+	queue_append(queue, c);
+	if (blocking)
+		err = event_wait(done);
+	if (event && !err)
+		*event = (cl_event)done;
+	else
+		event_put(done);
+	return err;
+}
+
+struct queue *queue_check(cl_command_queue handle, cl_mem a, cl_mem b, cl_int *err)
+{
+	struct queue *queue = object_get(handle, STUB_QUEUE);
+	struct mem *first = object_get(a, STUB_MEM), *second = object_get(b, STUB_MEM);
+
+	*err = CL_SUCCESS;
+	if (!queue)
+		*err = CL_INVALID_COMMAND_QUEUE;
+	else if (!first || !second)
+		*err = CL_INVALID_MEM_OBJECT;
+	else if (first->context != queue->context || second->context != queue->context)
+		*err = CL_INVALID_CONTEXT;
+	return *err ? NULL : queue;
+}
+
+cl_int CL_API_CALL stub_clFlush(cl_command_queue handle)
+{
+	cl_int err = CALL(clFlush, U(handle));
+
+	if (err)
+		return err;
+	if (!object_get(handle, STUB_QUEUE))
+		return CL_INVALID_COMMAND_QUEUE;
+	queue_flush((struct queue *)handle);
+	return CL_SUCCESS;
+}
+
+static bool commands_left(const struct queue *queue, unsigned long up_to)
+{
+	for (struct command *c = queue->first; c; c = c->next)
+		if (c->number <= up_to)
+			return true;
+	return false;
+}
+
+/* Waits for the commands enqueued so far; their callbacks may run later. */
+cl_int CL_API_CALL stub_clFinish(cl_command_queue handle)
+{
+	struct queue *queue = object_get(handle, STUB_QUEUE);
+	cl_int err = CALL(clFinish, U(handle));
+	unsigned long up_to;
+
+	if (err)
+		return err;
+	if (!queue)
+		return CL_INVALID_COMMAND_QUEUE;
+	queue_flush(queue);
+	pthread_mutex_lock(&sched_lock);
+	up_to = queue->enqueued;
+	while (commands_left(queue, up_to))
+		pthread_cond_wait(&sched_changed, &sched_lock);
+	pthread_mutex_unlock(&sched_lock);
+	return CL_SUCCESS;
+}

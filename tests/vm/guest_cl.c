@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "guest_cl.h"
+
+#include "harness.h"
+
+#include <CL/cl_ext.h>
+#include <stdint.h>
+
+enum { LOCAL_1D = 64, LOCAL_2D = 16 };
+
+static const char *source =
+	"__kernel void transform(__global const uchar *from, __global uchar *to)\n"
+	"{\n"
+	"	size_t i = get_global_id(0);\n"
+	"	to[i] = from[i] ^ 0x5a;\n"
+	"}\n"
+	"__kernel void from_image(__read_only image2d_t from, __global uchar4 *to)\n"
+	"{\n"
+	"	int2 at = (int2)(get_global_id(0), get_global_id(1));\n"
+	"	uint4 pixel = read_imageui(from, at);\n"
+	"	to[at.y * get_global_size(0) + at.x] = convert_uchar4(pixel ^ 0x5a);\n"
+	"}\n"
+	"__kernel void to_image(__global const uchar4 *from, __write_only image2d_t to)\n"
+	"{\n"
+	"	int2 at = (int2)(get_global_id(0), get_global_id(1));\n"
+	"	uchar4 pixel = from[at.y * get_global_size(0) + at.x];\n"
+	"	write_imageui(to, at, convert_uint4(pixel ^ (uchar)0x5a));\n"
+	"}\n";
+
+static struct {
+	cl_platform_id platform;
+	cl_device_id device;
+	cl_context context;
+	cl_command_queue queue;
+	cl_program program;
+	clImportMemoryARM_fn import;
+} cl;
+
+static void session_open(void)
+{
+	cl_int err;
+
+	EXPECT_EQ(clGetPlatformIDs(1, &cl.platform, NULL), CL_SUCCESS);
+	EXPECT_EQ(clGetDeviceIDs(cl.platform, CL_DEVICE_TYPE_ALL, 1, &cl.device, NULL), CL_SUCCESS);
+	cl.context = clCreateContext(NULL, 1, &cl.device, NULL, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	cl.queue = clCreateCommandQueueWithProperties(cl.context, cl.device, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	cl.program = clCreateProgramWithSource(cl.context, 1, &source, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(clBuildProgram(cl.program, 1, &cl.device, "-cl-std=CL1.2", NULL, NULL), CL_SUCCESS);
+	cl.import = (clImportMemoryARM_fn)(uintptr_t)
+		clGetExtensionFunctionAddressForPlatform(cl.platform, "clImportMemoryARM");
+	if (!cl.import)
+		printf("# no clImportMemoryARM: is OPENCL_LAYERS set?\n");
+	EXPECT(cl.import);
+}
+
+static void session(void)
+{
+	if (!cl.import)
+		session_open();
+}
+
+static cl_mem import(int fd, size_t size, cl_mem_flags flags, cl_int *err)
+{
+	const cl_import_properties_arm properties[] = {
+		CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0,
+	};
+
+	session();
+	return cl.import(cl.context, flags, properties, &fd, size, err);
+}
+
+cl_mem guest_cl_import(int fd, size_t size, cl_mem_flags flags)
+{
+	cl_int err;
+	cl_mem mem = import(fd, size, flags, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT(mem);
+	return mem;
+}
+
+cl_int guest_cl_import_error(int fd, size_t size, cl_mem_flags flags)
+{
+	cl_int err;
+
+	EXPECT(!import(fd, size, flags, &err));
+	return err;
+}
+
+cl_mem guest_cl_native(size_t size, const void *bytes)
+{
+	cl_int err;
+	cl_mem mem;
+
+	session();
+	mem = clCreateBuffer(cl.context, bytes ? CL_MEM_COPY_HOST_PTR : 0, size, (void *)(uintptr_t)bytes,
+			     &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	return mem;
+}
+
+void guest_cl_native_read(cl_mem native, void *bytes, size_t size)
+{
+	EXPECT_EQ(clEnqueueReadBuffer(cl.queue, native, CL_TRUE, 0, size, bytes, 0, NULL, NULL),
+		  CL_SUCCESS);
+}
+
+static void run(const char *name, cl_mem from, cl_mem to, cl_uint dimensions, const size_t *global,
+		const size_t *local)
+{
+	cl_int err;
+	cl_kernel kernel = clCreateKernel(cl.program, name, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(from), &from), CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(to), &to), CL_SUCCESS);
+	EXPECT_EQ(clEnqueueNDRangeKernel(cl.queue, kernel, dimensions, NULL, global, local, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(clFinish(cl.queue), CL_SUCCESS);
+	EXPECT_EQ(clReleaseKernel(kernel), CL_SUCCESS);
+}
+
+void guest_cl_transform(cl_mem from, cl_mem to, size_t size)
+{
+	const size_t local = LOCAL_1D;
+
+	run("transform", from, to, 1, &size, &local);
+}
+
+static void run_2d(const char *name, cl_mem from, cl_mem to, size_t width, size_t height)
+{
+	const size_t global[] = { width, height }, local[] = { LOCAL_2D, 1 };
+
+	run(name, from, to, 2, global, local);
+}
+
+void guest_cl_transform_from_image(cl_mem image, cl_mem to, size_t width, size_t height)
+{
+	run_2d("from_image", image, to, width, height);
+}
+
+void guest_cl_transform_to_image(cl_mem from, cl_mem image, size_t width, size_t height)
+{
+	run_2d("to_image", from, image, width, height);
+}
+
+cl_mem guest_cl_image(cl_mem buffer, cl_mem_flags flags, size_t width, size_t height, size_t pitch)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = width, .image_height = height,
+		.image_row_pitch = pitch, .mem_object = buffer,
+	};
+	cl_int err;
+	cl_mem image = clCreateImage(cl.context, flags, &format, &desc, NULL, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	return image;
+}
+
+cl_mem guest_cl_sub_buffer(cl_mem buffer, cl_mem_flags flags, size_t origin, size_t size)
+{
+	const cl_buffer_region region = { origin, size };
+	cl_int err;
+	cl_mem mem = clCreateSubBuffer(buffer, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	return mem;
+}
+
+cl_mem_flags guest_cl_flags(cl_mem mem)
+{
+	cl_mem_flags flags = 0;
+
+	EXPECT_EQ(clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof(flags), &flags, NULL), CL_SUCCESS);
+	return flags;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frames of the V4L2 test driver (vivid), read by kernels without a copy: from buffers of
+ * the driver's own, exported with VIDIOC_EXPBUF, and from dma-bufs of other producers
+ * that it captured into.
+ */
+#include "camera.h"
+#include "guest_cl.h"
+#include "harness.h"
+#include "producer.h"
+#include "view.h"
+
+#include <fcntl.h>
+#include <linux/videodev2.h>
+#include <unistd.h>
+
+enum {
+	WIDTH = 320, HEIGHT = 180, BUFFERS = 3, FRAMES = 6, TIMEOUT_MS = 10000,
+	UNTOUCHED = 0xa5,
+};
+
+/* A camera, its buffers as dma-bufs, and each of these as an import. */
+struct capture {
+	struct camera cam;
+	int access;
+	int fd[BUFFERS];
+	struct view view[BUFFERS];
+	cl_mem mem[BUFFERS];
+};
+
+static void ok(struct capture *c, int error)
+{
+	if (error)
+		printf("# %s\n", c->cam.message);
+	EXPECT_EQ(error, 0);
+}
+
+static void open_camera(struct capture *c, const char *path)
+{
+	*c = (struct capture){ .access = O_RDWR };
+	if (camera_open(&c->cam, path))
+		test_skip("%s", c->cam.message);
+	ok(c, camera_set_format(&c->cam, WIDTH, HEIGHT, V4L2_PIX_FMT_RGB32));
+	EXPECT_EQ(c->cam.width, WIDTH);
+	EXPECT_EQ(c->cam.height, HEIGHT);
+}
+
+static void import_buffers(struct capture *c)
+{
+	for (int i = 0; i < BUFFERS; i++) {
+		c->view[i] = view_open(c->fd[i], c->cam.buffer_size, c->access);
+		c->mem[i] = guest_cl_import(c->fd[i], c->cam.frame_size, CL_MEM_READ_WRITE);
+	}
+}
+
+static void open_exported(struct capture *c, const char *path, int access)
+{
+	open_camera(c, path);
+	c->access = access;
+	ok(c, camera_export(&c->cam, BUFFERS, access, c->fd));
+	import_buffers(c);
+}
+
+static void open_imported(struct capture *c, const char *path, const char *name, int access)
+{
+	const struct producer *p = producer_find(name);
+	char why[160];
+
+	if (producer_check(p, access, why, sizeof(why)))
+		test_skip("%s", why);
+	open_camera(c, path);
+	c->access = access;
+	for (int i = 0; i < BUFFERS; i++) {
+		c->fd[i] = producer_create(p, c->cam.buffer_size, access);
+		EXPECT(c->fd[i] >= 0);
+	}
+	ok(c, camera_import(&c->cam, BUFFERS, c->fd));
+	import_buffers(c);
+}
+
+static void close_capture(struct capture *c)
+{
+	for (int i = 0; i < BUFFERS; i++) {
+		EXPECT_EQ(clReleaseMemObject(c->mem[i]), CL_SUCCESS);
+		view_close(&c->view[i]);
+		close(c->fd[i]);
+	}
+	camera_close(&c->cam);
+}
+
+/* So that a frame which did not arrive is not taken for one. */
+static void blank(struct capture *c, unsigned int index)
+{
+	unsigned char *bytes;
+
+	if (c->access != O_RDWR)
+		return;
+	bytes = bytes_zero(c->cam.frame_size);
+	memset(bytes, UNTOUCHED, c->cam.frame_size);
+	view_write(&c->view[index], bytes, c->cam.frame_size);
+	free(bytes);
+}
+
+static void expect_frame(const unsigned char *bytes, size_t size)
+{
+	size_t changed = 0, other = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		changed += bytes[i] != UNTOUCHED;
+		other += bytes[i] != bytes[0];
+	}
+	EXPECT(changed > size / 2);
+	EXPECT(other > size / 4);
+}
+
+/* Either a kernel reads the import itself, or an image on it. */
+static void kernel_copies(struct capture *c, unsigned int index, cl_mem out, int as_image)
+{
+	cl_mem image;
+
+	if (!as_image) {
+		guest_cl_transform(c->mem[index], out, c->cam.frame_size);
+		return;
+	}
+	image = guest_cl_image(c->mem[index], CL_MEM_READ_ONLY, WIDTH, HEIGHT, c->cam.pitch);
+	guest_cl_transform_from_image(image, out, WIDTH, HEIGHT);
+	EXPECT_EQ(clReleaseMemObject(image), CL_SUCCESS);
+}
+
+static void check_frame(struct capture *c, unsigned int index, int as_image)
+{
+	size_t size = c->cam.frame_size;
+	unsigned char *cpu = bytes_zero(size), *gpu = bytes_zero(size);
+	cl_mem out = guest_cl_native(size, NULL);
+
+	kernel_copies(c, index, out, as_image);
+	guest_cl_native_read(out, gpu, size);
+	view_read(&c->view[index], cpu, size);
+	expect_frame(cpu, size);
+	EXPECT_EQ(bytes_not_transformed(cpu, gpu, size), 0);
+	EXPECT_EQ(clReleaseMemObject(out), CL_SUCCESS);
+	free(cpu);
+	free(gpu);
+}
+
+static void check_frames(struct capture *c, int as_image)
+{
+	unsigned int index;
+
+	for (unsigned int i = 0; i < BUFFERS; i++)
+		blank(c, i);
+	ok(c, camera_start(&c->cam));
+	for (int i = 0; i < FRAMES; i++) {
+		ok(c, camera_dequeue(&c->cam, TIMEOUT_MS, &index, NULL));
+		check_frame(c, index, as_image);
+		blank(c, index);
+		ok(c, camera_queue(&c->cam, index));
+	}
+	ok(c, camera_stop(&c->cam));
+}
+
+static void exported(const char *path, int access)
+{
+	struct capture c;
+
+	open_exported(&c, path, access);
+	check_frames(&c, 0);
+	close_capture(&c);
+}
+
+static void captured_into(const char *name, int access)
+{
+	struct capture c;
+
+	open_imported(&c, "/dev/video0", name, access);
+	check_frames(&c, 0);
+	close_capture(&c);
+}
+
+TEST(vivid_exported, "A kernel reads the frames in exported buffers of virtual memory.")
+{
+	exported("/dev/video0", O_RDWR);
+}
+
+TEST(vivid_exported_contiguous, "A kernel reads the frames in exported buffers of contiguous memory.")
+{
+	exported("/dev/video1", O_RDWR);
+}
+
+TEST(vivid_exported_read_only, "A kernel reads the frames in buffers exported read-only, "
+     "which are CL_MEM_READ_ONLY.")
+{
+	struct capture c;
+
+	open_exported(&c, "/dev/video0", O_RDONLY);
+	EXPECT_EQ(guest_cl_flags(c.mem[0]), CL_MEM_READ_ONLY);
+	check_frames(&c, 0);
+	close_capture(&c);
+}
+
+TEST(vivid_exported_image, "A kernel reads the frames as images on the imports.")
+{
+	struct capture c;
+
+	open_exported(&c, "/dev/video0", O_RDWR);
+	check_frames(&c, 1);
+	close_capture(&c);
+}
+
+static void kernel_writes(const char *path)
+{
+	struct capture c;
+	unsigned char *want, *got;
+	cl_mem in;
+
+	open_exported(&c, path, O_RDWR);
+	want = bytes_random(c.cam.frame_size);
+	got = bytes_zero(c.cam.frame_size);
+	in = guest_cl_native(c.cam.frame_size, want);
+	guest_cl_transform(in, c.mem[0], c.cam.frame_size);
+	view_read(&c.view[0], got, c.cam.frame_size);
+	EXPECT_EQ(bytes_not_transformed(want, got, c.cam.frame_size), 0);
+	EXPECT_EQ(clReleaseMemObject(in), CL_SUCCESS);
+	close_capture(&c);
+	free(want);
+	free(got);
+}
+
+TEST(vivid_exported_written, "The CPU reads what a kernel wrote to an exported buffer.")
+{
+	kernel_writes("/dev/video0");
+}
+
+TEST(vivid_exported_contiguous_written, "The CPU reads what a kernel wrote to a contiguous one.")
+{
+	kernel_writes("/dev/video1");
+}
+
+TEST(vivid_into_udmabuf, "A kernel reads the frames captured into udmabuf's dma-bufs.")
+{
+	captured_into("udmabuf", O_RDWR);
+}
+
+TEST(vivid_into_heap, "A kernel reads the frames captured into dma-bufs of the system heap.")
+{
+	captured_into("dma-heap", O_RDWR);
+}
+
+TEST(vivid_into_heap_read_only, "A kernel reads frames through a read-only descriptor of the heap.")
+{
+	captured_into("dma-heap", O_RDONLY);
+}
+
+TEST(vivid_into_vgem, "A kernel reads the frames captured into vgem's dma-bufs.")
+{
+	captured_into("vgem", O_RDWR);
+}
+
+TEST(vivid_into_vgem_read_only, "A kernel reads frames through a read-only descriptor of vgem.")
+{
+	captured_into("vgem", O_RDONLY);
+}
+
+TEST(vivid_into_virtio_gpu, "A kernel reads the frames captured into virtio-gpu's dma-bufs.")
+{
+	captured_into("virtio-gpu", O_RDWR);
+}
+
+TEST(vivid_leaves_nothing, "Capturing and importing leaves no descriptor, mapping or dma-buf behind.")
+{
+	struct held before, after;
+
+	exported("/dev/video0", O_RDWR);
+	captured_into("vgem", O_RDWR);
+	before = held_now();
+	for (int i = 0; i < 3; i++) {
+		exported("/dev/video0", O_RDWR);
+		captured_into("vgem", O_RDWR);
+	}
+	after = held_since(&before);
+	EXPECT_EQ(after.descriptors, before.descriptors);
+	EXPECT_EQ(after.mappings, before.mappings);
+	EXPECT_EQ(after.dmabufs, before.dmabufs);
+}

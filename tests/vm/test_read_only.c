@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * "Flags attached to a dma_buf file handle take precedence over memory flags supplied to
+ * clImportMemoryARM": descriptors that are read-only.
+ */
+#include "guest_cl.h"
+#include "harness.h"
+#include "producer.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { SIZE = 64 * 1024, WIDTH = 64, HEIGHT = 64, PITCH = 1024 };
+
+#define FOR_EACH_PRODUCER(what, says)                                          \
+	TEST(heap_##what, "dma-heap: " says) { what(need("dma-heap")); }        \
+	TEST(vgem_##what, "vgem: " says) { what(need("vgem")); }                \
+	TEST(virtio_gpu_##what, "virtio-gpu: " says) { what(need("virtio-gpu")); }
+
+static int need(const char *name)
+{
+	const struct producer *p = producer_find(name);
+	char why[160];
+	int fd;
+
+	EXPECT(p);
+	if (producer_check(p, O_RDONLY, why, sizeof(why)))
+		test_skip("%s", why);
+	fd = producer_create(p, SIZE, O_RDONLY);
+	EXPECT(fd >= 0);
+	EXPECT_EQ(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+	return fd;
+}
+
+static cl_mem_flags access_flags(cl_mem mem)
+{
+	return guest_cl_flags(mem) & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
+}
+
+static void flags_follow(int fd)
+{
+	const cl_mem_flags asked[] = { 0, CL_MEM_READ_WRITE, CL_MEM_READ_ONLY };
+
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		cl_mem mem = guest_cl_import(fd, SIZE, asked[i]);
+
+		EXPECT_EQ(guest_cl_flags(mem), CL_MEM_READ_ONLY);
+		clReleaseMemObject(mem);
+	}
+	close(fd);
+}
+FOR_EACH_PRODUCER(flags_follow, "The import of a read-only descriptor is CL_MEM_READ_ONLY.")
+
+static void derived_follow(int fd)
+{
+	const cl_mem_flags asked[] = { 0, CL_MEM_READ_WRITE, CL_MEM_READ_ONLY };
+	cl_mem buffer = guest_cl_import(fd, SIZE, CL_MEM_READ_WRITE);
+
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		cl_mem part = guest_cl_sub_buffer(buffer, asked[i], SIZE / 2, SIZE / 2);
+		cl_mem image = guest_cl_image(buffer, asked[i], WIDTH, HEIGHT, PITCH);
+
+		EXPECT_EQ(access_flags(part), CL_MEM_READ_ONLY);
+		EXPECT_EQ(access_flags(image), CL_MEM_READ_ONLY);
+		clReleaseMemObject(part);
+		clReleaseMemObject(image);
+	}
+	clReleaseMemObject(buffer);
+	close(fd);
+}
+FOR_EACH_PRODUCER(derived_follow, "Sub-buffers and images on a read-only import are read-only.")
+
+/* Filled with zeros by the kernel; frames are in test_camera.c. */
+static void kernel_reads(int fd)
+{
+	unsigned char got[SIZE], wrong = 0;
+	cl_mem in = guest_cl_import(fd, SIZE, CL_MEM_READ_WRITE), out = guest_cl_native(SIZE, NULL);
+
+	guest_cl_transform(in, out, SIZE);
+	guest_cl_native_read(out, got, SIZE);
+	for (size_t i = 0; i < SIZE; i++)
+		wrong |= got[i] ^ GUEST_CL_KEY;
+	EXPECT_EQ(wrong, 0);
+	clReleaseMemObject(in);
+	clReleaseMemObject(out);
+	close(fd);
+}
+FOR_EACH_PRODUCER(kernel_reads, "A kernel reads through a read-only descriptor.")

@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# tests/vm/run itself: what it passes through, and that every way in which a guest can
+# go wrong is a failure with the log shown.
+set -uo pipefail
+
+RUN=$(cd "$(dirname "$0")" && pwd)/run
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+cd "$WORK" || exit 1
+COUNT=0 FAILED=0
+
+# check NAME STATUS PATTERN COMMAND...: COMMAND exits with STATUS, and what it prints
+# matches PATTERN, if one is given.
+check() {
+	local name=$1 want=$2 pattern=$3 got=0 result=ok
+	shift 3
+
+	"$@" > out 2>&1 < /dev/null || got=$?
+	if [ "$got" != "$want" ] || { [ -n "$pattern" ] && ! grep -qE -- "$pattern" out; }; then
+		result='not ok'
+		FAILED=1
+		sed 's/^/# /' out
+		echo "# exit status $got, expected $want, and expected to see: $pattern"
+	fi
+	echo "$result $((++COUNT)) - $name"
+}
+
+# shellcheck disable=SC2016 # for the guest's shell
+{
+check "the command's exit status is passed through" 7 '' \
+	"$RUN" sh -c 'exit 7'
+check 'arguments arrive as they are' 0 "^<a b><\\\$x'><><\*>$" \
+	"$RUN" printf '<%s>' 'a b' "\$x'" '' '*'
+check 'both kinds of output come out' 0 'to stderr' \
+	"$RUN" sh -c 'echo to stderr >&2'
+CLIMPORT_TEST='a  b' check 'the environment of the layer is passed through' 0 '^a  b$' \
+	"$RUN" sh -c 'echo "$CLIMPORT_TEST"'
+check 'the guest runs as root on the kernel asked for' 0 '^0 6\.1\.0' \
+	"$RUN" --kernel 6.1 sh -c 'echo $(id -u) $(uname -r)'
+check 'the current directory is writable, the root only in memory' 0 '' \
+	"$RUN" sh -c "echo new > new && touch /etc/$$"
+check 'what was written to the current directory is there afterwards' 0 new cat new
+check 'what was written to the root is not' 1 '' test -e "/etc/$$"
+check 'modules are loaded with their parameters' 0 '^video1$' \
+	"$RUN" --modules 'vivid n_devs=2 node_types=0x1,0x1; vgem' ls -1 /sys/class/video4linux
+check 'a module that is not there is an error' 125 'climport_none' \
+	"$RUN" --modules climport_none true
+check 'a crash of the kernel is a failure with its log' 125 'sysrq: Trigger a crash' \
+	"$RUN" sh -c 'echo c > /proc/sysrq-trigger'
+check 'a warning of the kernel is a failure with its log' 125 'WARNING: CPU: 1 PID: 1 at test' \
+	"$RUN" sh -c 'echo "WARNING: CPU: 1 PID: 1 at test" > /dev/kmsg'
+check 'a guest that stops without a status is a failure' 125 'without a status' \
+	"$RUN" busybox reboot -f
+check 'a guest that hangs is a failure with its log' 124 'climport-vm: start' \
+	"$RUN" --timeout 10 sleep 1000
+check 'a kernel that cannot be had is an error in words' 125 'usage: .*6\.12' \
+	"$RUN" --kernel 5.0 true
+check 'two guests run side by side' 0 '^22$' \
+	sh -c '"$0" echo -n 2 & "$0" echo -n 2; wait' "$RUN"
+}
+echo "1..$COUNT"
+exit $FAILED

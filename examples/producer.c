@@ -115,12 +115,12 @@ static int heap_create(const struct producer *p, size_t size, int access)
 static bool card_usable(int card, const char *driver)
 {
 	drmVersionPtr version = drmGetVersion(card);
-	uint64_t dumb = 0, prime = 0;
+	uint64_t dumb = 1, prime = 0;	/* drivers without modes, like vgem, do not say */
 	bool wanted = version && (!driver || !strcmp(version->name, driver));
 
 	drmFreeVersion(version);
-	return wanted && !drmGetCap(card, DRM_CAP_DUMB_BUFFER, &dumb) && dumb &&
-	       !drmGetCap(card, DRM_CAP_PRIME, &prime) && (prime & DRM_PRIME_CAP_EXPORT);
+	drmGetCap(card, DRM_CAP_DUMB_BUFFER, &dumb);
+	return wanted && dumb && !drmGetCap(card, DRM_CAP_PRIME, &prime) && (prime & DRM_PRIME_CAP_EXPORT);
 }
 
 static int card_open(const char *driver)

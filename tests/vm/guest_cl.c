@@ -27,13 +27,15 @@ static const char *source =
 	"	write_imageui(to, at, convert_uint4(pixel ^ (uchar)0x5a));\n"
 	"}\n";
 
+typedef __typeof__(&clImportMemoryARM) import_memory_fn;
+
 static struct {
 	cl_platform_id platform;
 	cl_device_id device;
 	cl_context context;
 	cl_command_queue queue;
 	cl_program program;
-	clImportMemoryARM_fn import;
+	import_memory_fn import;
 } cl;
 
 static void session_open(void)
@@ -49,7 +51,7 @@ static void session_open(void)
 	cl.program = clCreateProgramWithSource(cl.context, 1, &source, NULL, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(clBuildProgram(cl.program, 1, &cl.device, "-cl-std=CL1.2", NULL, NULL), CL_SUCCESS);
-	cl.import = (clImportMemoryARM_fn)(uintptr_t)
+	cl.import = (import_memory_fn)(uintptr_t)
 		clGetExtensionFunctionAddressForPlatform(cl.platform, "clImportMemoryARM");
 	if (!cl.import)
 		printf("# no clImportMemoryARM: is OPENCL_LAYERS set?\n");

@@ -65,7 +65,8 @@ static bool is_pair_right(struct model *m, unsigned *seen, const cl_import_prope
 {
 	unsigned bit = pair[0] == CL_IMPORT_TYPE_ARM ? 1 : 2;
 
-	if (pair[0] != CL_IMPORT_TYPE_ARM && pair[0] != CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM)
+	if (pair[0] != CL_IMPORT_TYPE_ARM &&
+	    pair[0] != CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM)
 		return false;
 	if (*seen & bit)
 		return false;

@@ -5,12 +5,13 @@
 #include <time.h>
 #include <unistd.h>
 
-const cl_import_properties_arm runtime_keeps[] = {
-	CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
-	CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, CL_TRUE, 0 };
+const cl_import_properties_arm runtime_keeps[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+						   CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM,
+						   CL_TRUE, 0 };
 const cl_import_properties_arm application_keeps[] = {
-	CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, CL_FALSE,
-	CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+	CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, CL_FALSE, CL_IMPORT_TYPE_ARM,
+	CL_IMPORT_TYPE_DMA_BUF_ARM, 0
+};
 
 struct buffer buffer_open(const char *name, const cl_import_properties_arm *properties)
 {
@@ -33,6 +34,33 @@ void buffer_close(struct buffer *buffer)
 	cl.clReleaseMemObject(buffer->mem);
 	munmap(buffer->seen, SIZE);
 	close(buffer->fd);
+}
+
+const cl_command_queue_properties kinds_of_queue[2] = { 0, OUT_OF_ORDER };
+
+struct run run_open(cl_command_queue_properties properties)
+{
+	struct run r;
+
+	fixture_reset();
+	fixture_open();
+	r.queue = queue_create(properties | CL_QUEUE_PROFILING_ENABLE);
+	r.a = buffer_open("a", NULL);
+	r.kernel = kernel_increment(r.a.mem);
+	return r;
+}
+
+void run_release(struct run *r)
+{
+	cl.clReleaseKernel(r->kernel);
+	buffer_close(&r->a);
+	cl.clReleaseCommandQueue(r->queue);
+}
+
+void run_close(struct run *r)
+{
+	run_release(r);
+	fixture_close();
 }
 
 void expect_count(const char *what, int count)

@@ -19,6 +19,23 @@ void buffer_close(struct buffer *buffer);
 
 extern const cl_import_properties_arm runtime_keeps[], application_keeps[];
 
+/* A queue with profiling, the buffer "a", and a kernel on it, on a fresh layer. */
+struct run {
+	cl_command_queue queue;
+	struct buffer a;
+	cl_kernel kernel;
+};
+
+#define OUT_OF_ORDER CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
+
+extern const cl_command_queue_properties kinds_of_queue[2]; /* in order and out of order */
+
+struct run run_open(cl_command_queue_properties properties);
+void run_close(struct run *r);
+
+/* run_close() without fixture_close(). */
+void run_release(struct run *r);
+
 /* How often @what is in the trace. */
 void expect_count(const char *what, int count);
 

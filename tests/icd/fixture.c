@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fixture.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 struct _cl_icd_dispatch cl;
@@ -17,19 +14,16 @@ struct fixture fix;
 static pthread_mutex_t notice_lock = PTHREAD_MUTEX_INITIALIZER; /* fix.notices and fix.notice */
 static long alive_before;
 static char last_copy[32]; /* its file stays, for the sanitizers' reports */
-static struct {
-	void *at;
-	size_t size;
-} mapped[64];
-static int num_mapped;
 
 static const char source[] =
 	"kernel void increment(global uchar *a) { a[get_global_id(0)]++; }"
 	"kernel void vector_add(global uint *out, global const uint *a, global const uint *b) {}"
 	"kernel void copy(global const uchar *from, global uchar *to, uint size) {}"
 	"kernel void image_to_buffer(read_only image2d_t from, global uchar *to, uint w, uint h) {}"
-	"kernel void buffer_to_image(global const uchar *from, write_only image2d_t to, uint w, uint h) {}"
-	"kernel void image1d_to_buffer(read_only image1d_buffer_t from, global uchar *to, uint w) {}";
+	"kernel void buffer_to_image(global const uchar *from, write_only image2d_t to, uint w, "
+	"uint h) {}"
+	"kernel void image1d_to_buffer(read_only image1d_buffer_t from, global uchar *to, uint w) "
+	"{}";
 
 static void remove_copy(void)
 {
@@ -108,10 +102,7 @@ void fixture_reset(void)
 	unsetenv("CLIMPORT_VERSION");
 	unsetenv("CLIMPORT_IMAGE2D_FROM_BUFFER");
 	memset(&fix, 0, sizeof(fix));
-	while (num_mapped) {
-		num_mapped--;
-		munmap(mapped[num_mapped].at, mapped[num_mapped].size);
-	}
+	pages_free();
 	alive_before = stub_live_all();
 }
 
@@ -131,7 +122,8 @@ void fixture_open(void)
 
 	layer_init(layer_copy(), stub_get(STUB_CL12) ? &stub_dispatch_12 : &stub_dispatch, &cl);
 	EXPECT_EQ(cl.clGetPlatformIDs(1, &fix.platform, NULL), CL_SUCCESS);
-	EXPECT_EQ(cl.clGetDeviceIDs(fix.platform, CL_DEVICE_TYPE_ALL, 4, fix.device, &fix.num_devices),
+	EXPECT_EQ(cl.clGetDeviceIDs(fix.platform, CL_DEVICE_TYPE_ALL, 4, fix.device,
+				    &fix.num_devices),
 		  CL_SUCCESS);
 	fix.context = cl.clCreateContext(NULL, fix.num_devices, fix.device, note, NULL, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
@@ -150,8 +142,9 @@ static bool nothing_left(void *arg)
 static void print_left(void)
 {
 	static const char *const names[STUB_NUM_KINDS] = {
-		"free", "platform", "device", "context", "queue", "memory object",
-		"sampler", "program", "kernel", "event", "command buffer" };
+		"free",	   "platform", "device", "context", "queue",	     "memory object",
+		"sampler", "program",  "kernel", "event",   "command buffer"
+	};
 
 	for (int kind = STUB_CONTEXT; kind < STUB_NUM_KINDS; kind++)
 		if (stub_live(kind))
@@ -159,29 +152,22 @@ static void print_left(void)
 	printf("# left: %d open brackets\n", fake_dmabuf_open_brackets());
 }
 
+void fixture_release(void)
+{
+	cl.clReleaseProgram(fix.program);
+	cl.clReleaseCommandQueue(fix.queue);
+	cl.clReleaseContext(fix.context);
+}
+
 void fixture_close(void)
 {
 	bool clean;
 
-	cl.clReleaseProgram(fix.program);
-	cl.clReleaseCommandQueue(fix.queue);
-	cl.clReleaseContext(fix.context);
+	fixture_release();
 	clean = settles(nothing_left, NULL);
 	if (!clean)
 		print_left();
 	EXPECT(clean);
-}
-
-bool settles(bool (*condition)(void *), void *arg)
-{
-	const struct timespec ms = { 0, 1000000 };
-
-	for (int i = 0; i < 2000; i++) {
-		if (condition(arg))
-			return true;
-		nanosleep(&ms, NULL);
-	}
-	return false;
 }
 
 cl_mem import_host(cl_mem_flags flags, void *memory, size_t size)
@@ -207,6 +193,39 @@ cl_mem import_dmabuf(int fd, size_t size)
 		printf("# %s\n", fix.notice);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT(mem);
+	return mem;
+}
+
+bool is_import(cl_mem mem)
+{
+	return cl.clEnqueueFillBuffer(fix.queue, mem, NULL, 0, 0, 4, 0, NULL, NULL) ==
+	       CL_INVALID_OPERATION;
+}
+
+cl_mem sub_buffer(cl_mem parent, size_t origin, size_t size)
+{
+	const cl_buffer_region region = { origin, size };
+	cl_int err;
+	cl_mem mem = cl.clCreateSubBuffer(parent, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	return mem;
+}
+
+cl_mem image(cl_mem_object_type type, cl_mem buffer, size_t width, size_t height, size_t pitch)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc desc = {
+		.image_type = type,
+		.image_width = width,
+		.image_height = height,
+		.image_row_pitch = pitch,
+		.mem_object = buffer,
+	};
+	cl_int err;
+	cl_mem mem = cl.clCreateImage(fix.context, CL_MEM_READ_WRITE, &format, &desc, NULL, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
 	return mem;
 }
 
@@ -257,7 +276,8 @@ void increment(cl_mem mem)
 cl_command_queue queue_create(cl_command_queue_properties properties)
 {
 	cl_int err;
-	cl_command_queue queue = cl.clCreateCommandQueue(fix.context, fix.device[0], properties, &err);
+	cl_command_queue queue =
+		cl.clCreateCommandQueue(fix.context, fix.device[0], properties, &err);
 
 	EXPECT_EQ(err, CL_SUCCESS);
 	return queue;
@@ -267,47 +287,8 @@ cl_int event_status(cl_event event)
 {
 	cl_int status = 99;
 
-	EXPECT_EQ(cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
-				    NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+				    &status, NULL),
+		  CL_SUCCESS);
 	return status;
-}
-
-unsigned char *pages(size_t count)
-{
-	size_t size = count * 4096;
-	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	EXPECT(at != MAP_FAILED && num_mapped < 64);
-	mapped[num_mapped].at = at;
-	mapped[num_mapped++].size = size;
-	return at;
-}
-
-/* Far below where anything is mapped without being asked to be there. */
-unsigned char *hole(void)
-{
-	return (unsigned char *)(uintptr_t)0x100000;
-}
-
-int count_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
-int count_mappings(const char *text)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512];
-	int count = 0;
-
-	while (fgets(line, sizeof(line), maps))
-		count += strstr(line, text) != NULL;
-	fclose(maps);
-	return count;
 }

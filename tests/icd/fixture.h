@@ -46,6 +46,9 @@ void fixture_reset(void);
 void fixture_open(void);
 void fixture_close(void);
 
+/* fixture_close() without the check. */
+void fixture_release(void);
+
 /* The parts of fixture_open(): a fresh copy of the layer, and it set up over @target. */
 void *layer_copy(void);
 void layer_init(void *copy, const struct _cl_icd_dispatch *target, struct _cl_icd_dispatch *merged);
@@ -57,6 +60,14 @@ cl_mem import_dmabuf(int fd, size_t size);
 /* The error of an import that must fail. */
 cl_int refused(cl_context context, cl_mem_flags flags, const cl_import_properties_arm *properties,
 	       void *memory, size_t size);
+
+cl_mem sub_buffer(cl_mem parent, size_t origin, size_t size);
+
+/* An image of four-byte pixels on a buffer, or over nothing. */
+cl_mem image(cl_mem_object_type type, cl_mem buffer, size_t width, size_t height, size_t pitch);
+
+/* As the application sees it: a forbidden call, which is wrong for other objects, too. */
+bool is_import(cl_mem mem);
 
 /* A kernel of the stub's builtin.c; increment takes one object. */
 cl_kernel kernel_create(const char *name);
@@ -70,8 +81,9 @@ void increment(cl_mem mem);
 cl_command_queue queue_create(cl_command_queue_properties properties);
 cl_int event_status(cl_event event);
 
-/* Pages of this process, zero, until fixture_close(). */
+/* Pages of this process, zero, until the next fixture_reset(). */
 unsigned char *pages(size_t count);
+void pages_free(void);
 
 /* The address of a page that is not mapped. */
 unsigned char *hole(void);
@@ -82,5 +94,8 @@ int count_mappings(const char *text);
 
 /* Waits, at most two seconds. */
 bool settles(bool (*condition)(void *), void *arg);
+
+/* For settles(): no fake dma-buf is mapped. */
+bool is_not_mapped(void *);
 
 #endif

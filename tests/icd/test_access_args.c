@@ -159,7 +159,9 @@ TEST(derived, "Sub-buffers and images of an import count as it.")
 	const cl_buffer_region region = { 4096, 4096 };
 	struct two t = open_with(NULL, NULL);
 	cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 4, .image_height = 4,
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = 4,
+		.image_height = 4,
 	};
 	const cl_uint side = 4;
 	cl_mem sub, image;
@@ -215,8 +217,9 @@ TEST(native_kernel, "And clEnqueueNativeKernel, for its list of objects.")
 	void *args = NULL;
 	const void *location = &args;
 
-	EXPECT_EQ(cl.clEnqueueNativeKernel(fix.queue, native, &args, sizeof(args), 1, &t.a.mem, &location, 0,
-					   NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueNativeKernel(fix.queue, native, &args, sizeof(args), 1, &t.a.mem,
+					   &location, 0, NULL, NULL),
+		  CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	expect_bracket("a", "native");
 	expect_no_sync("b");
@@ -304,7 +307,8 @@ TEST(host_access, "From 1.1.0 on reads and writes are bracketed like kernels, wh
 	EXPECT_EQ(t.a.seen[9], 78);
 	expect_count("sync START a", 2);
 	expect_count("sync END a", 2);
-	EXPECT_EQ(cl.clEnqueueCopyBuffer(fix.queue, t.a.mem, t.b.mem, 9, 0, 1, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueCopyBuffer(fix.queue, t.a.mem, t.b.mem, 9, 0, 1, 0, NULL, NULL),
+		  CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	EXPECT_EQ(t.b.seen[0], 78);
 	expect_count("sync END a", 3);
@@ -319,66 +323,18 @@ TEST(map, "A map begins access and its unmap ends it.")
 	cl_event done;
 	cl_int err;
 
-	mapped = cl.clEnqueueMapBuffer(fix.queue, t.a.mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, 4096, 0,
-				       NULL, NULL, &err);
+	mapped = cl.clEnqueueMapBuffer(fix.queue, t.a.mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+				       4096, 0, NULL, NULL, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	expect_count("sync START a", 1);
 	expect_count("sync END a", 0);
 	mapped[1] = 9;
-	EXPECT_EQ(cl.clEnqueueUnmapMemObject(fix.queue, t.a.mem, mapped, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueUnmapMemObject(fix.queue, t.a.mem, mapped, 0, NULL, &done),
+		  CL_SUCCESS);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
 	expect_count("sync START a", 1);
 	expect_count("sync END a", 1);
 	EXPECT_EQ(t.a.seen[1], 9);
 	cl.clReleaseEvent(done);
-	close_all(&t);
-}
-
-#define BY_ADDRESS(f) \
-	((__typeof__(&f))cl.clGetExtensionFunctionAddressForPlatform(fix.platform, #f))
-
-static void run_recorded(cl_command_buffer_khr list)
-{
-	stub_trace_clear();
-	EXPECT_EQ(BY_ADDRESS(clEnqueueCommandBufferKHR)(0, NULL, list, 0, NULL, NULL), CL_SUCCESS);
-	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
-	expect_bracket("a", "increment");
-	expect_no_sync("b");
-}
-
-TEST(recorded, "A command buffer is bracketed each time it runs, by the arguments at recording.")
-{
-	const size_t one = 1;
-	struct two t = open_with(NULL, NULL);
-	cl_int err;
-	cl_command_buffer_khr list = BY_ADDRESS(clCreateCommandBufferKHR)(1, &fix.queue, NULL, &err);
-
-	EXPECT_EQ(err, CL_SUCCESS);
-	EXPECT_EQ(BY_ADDRESS(clCommandNDRangeKernelKHR)(list, NULL, NULL, t.kernel, 1, NULL, &one, NULL, 0,
-							NULL, NULL, NULL), CL_SUCCESS);
-	set_arg(t.kernel, 0, t.b.mem);
-	EXPECT_EQ(BY_ADDRESS(clFinalizeCommandBufferKHR)(list), CL_SUCCESS);
-	run_recorded(list);
-	run_recorded(list);
-	EXPECT_EQ(t.a.seen[0], 2);
-	EXPECT_EQ(BY_ADDRESS(clReleaseCommandBufferKHR)(list), CL_SUCCESS);
-	close_all(&t);
-}
-
-TEST(recorded_and_released, "Also when the import was released since: the command buffer holds it.")
-{
-	const size_t one = 1;
-	struct two t = open_with(NULL, NULL);
-	cl_int err;
-	cl_command_buffer_khr list = BY_ADDRESS(clCreateCommandBufferKHR)(1, &fix.queue, NULL, &err);
-
-	EXPECT_EQ(BY_ADDRESS(clCommandNDRangeKernelKHR)(list, NULL, NULL, t.kernel, 1, NULL, &one, NULL, 0,
-							NULL, NULL, NULL), CL_SUCCESS);
-	EXPECT_EQ(BY_ADDRESS(clFinalizeCommandBufferKHR)(list), CL_SUCCESS);
-	cl.clReleaseMemObject(t.a.mem);
-	run_recorded(list);
-	EXPECT_EQ(t.a.seen[0], 1);
-	EXPECT_EQ(BY_ADDRESS(clReleaseCommandBufferKHR)(list), CL_SUCCESS);
-	t.a.mem = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, &err); /* for close_all() */
 	close_all(&t);
 }

@@ -21,8 +21,8 @@ static void CL_CALLBACK keep(const char *message, const void *data, size_t size,
 static cl_context context_create(struct log *log)
 {
 	cl_int err;
-	cl_context context = cl.clCreateContext(NULL, fix.num_devices, fix.device, log ? keep : NULL, log,
-						&err);
+	cl_context context =
+		cl.clCreateContext(NULL, fix.num_devices, fix.device, log ? keep : NULL, log, &err);
 
 	EXPECT_EQ(err, CL_SUCCESS);
 	return context;
@@ -223,7 +223,8 @@ TEST(messages, "Every error of an import sends one sentence to the callback of i
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		*log.text = 0;
 		EXPECT_EQ(refused(context, wrong[i].flags, wrong[i].properties, wrong[i].memory,
-				  wrong[i].size), wrong[i].err);
+				  wrong[i].size),
+			  wrong[i].err);
 		EXPECT_EQ(log.count, i + 1);
 		EXPECT(strstr(log.text, "clImportMemoryARM") && strlen(log.text) > 25);
 		EXPECT_EQ(log.extra, 0);

@@ -14,27 +14,27 @@ static int fd;
 static unsigned char *memory;
 
 /* The objects of one run, and whether a call failed. */
-struct run {
+struct attempt {
 	cl_mem mem, sub, image, line;
 	cl_kernel kernel;
 	cl_event event[2];
 	bool failed;
 };
 
-static void created(struct run *r, const void *object, cl_int err)
+static void created(struct attempt *r, const void *object, cl_int err)
 {
 	EXPECT_EQ(object != NULL, err == CL_SUCCESS);
 	EXPECT(err <= 0);
 	r->failed |= err != CL_SUCCESS;
 }
 
-static void did(struct run *r, cl_int err)
+static void did(struct attempt *r, cl_int err)
 {
 	EXPECT(err <= 0);
 	r->failed |= err != CL_SUCCESS;
 }
 
-static void do_import(struct run *r, bool of_dmabuf)
+static void do_import(struct attempt *r, bool of_dmabuf)
 {
 	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
 							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
@@ -47,7 +47,7 @@ static void do_import(struct run *r, bool of_dmabuf)
 	created(r, r->mem, err);
 }
 
-static void do_derive(struct run *r)
+static void do_derive(struct attempt *r)
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
 	const cl_buffer_region region = { 4096, 4096 };
@@ -72,7 +72,7 @@ static void do_derive(struct run *r)
 }
 
 /* A kernel on the sub-buffer, waited for; and one behind it. */
-static void do_enqueue(struct run *r)
+static void do_enqueue(struct attempt *r)
 {
 	cl_int err = 1;
 
@@ -85,7 +85,8 @@ static void do_enqueue(struct run *r)
 		return;
 	for (int i = 0; i < 2 && !r->failed; i++) {
 		r->event[i] = UNTOUCHED;
-		err = enqueue(fix.queue, r->kernel, i ? 1 : 0, i ? &r->event[0] : NULL, &r->event[i]);
+		err = enqueue(fix.queue, r->kernel, i ? 1 : 0, i ? &r->event[0] : NULL,
+			      &r->event[i]);
 		did(r, err);
 		EXPECT_EQ(r->event[i] == UNTOUCHED, err != CL_SUCCESS);
 		if (err)
@@ -96,7 +97,7 @@ static void do_enqueue(struct run *r)
 	did(r, cl.clFinish(fix.queue));
 }
 
-static void clean_up(struct run *r)
+static void clean_up(struct attempt *r)
 {
 	cl.clFinish(fix.queue);
 	for (int i = 0; i < 2; i++)
@@ -119,12 +120,6 @@ static bool fds_are(void *count)
 	return count_fds() == *(int *)count;
 }
 
-static bool is_not_mapped(void *arg)
-{
-	(void)arg;
-	return !count_mappings("fake-dmabuf");
-}
-
 static bool brackets_closed(void *arg)
 {
 	(void)arg;
@@ -143,7 +138,7 @@ static void expect_nothing_left(long alive, int fds)
 /* One run with the @nth call failing (0: none); whether that happened. */
 static bool run_with_fault(unsigned long nth, bool of_dmabuf)
 {
-	struct run r = { 0 };
+	struct attempt r = { 0 };
 	bool happened;
 
 	stub_fail(NULL, nth, CL_OUT_OF_RESOURCES);

@@ -8,7 +8,7 @@
 static const size_t origin[3], one_pixel[3] = { 1, 1, 1 }, four_bytes[3] = { 4, 1, 1 };
 static unsigned char scratch[256];
 static cl_mem plain, plain_image; /* the other side of copies */
-static void *mapped; /* what an unmap is given */
+static void *mapped;		  /* what an unmap is given */
 
 typedef cl_int call_fn(cl_command_queue queue, cl_mem mem, cl_event *event);
 
@@ -19,8 +19,8 @@ static cl_int read_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
 
 static cl_int read_rect(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
-	return cl.clEnqueueReadBufferRect(queue, mem, CL_TRUE, origin, origin, four_bytes, 0, 0, 0, 0,
-					  scratch, 0, NULL, event);
+	return cl.clEnqueueReadBufferRect(queue, mem, CL_TRUE, origin, origin, four_bytes, 0, 0, 0,
+					  0, scratch, 0, NULL, event);
 }
 
 static cl_int write_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
@@ -30,8 +30,8 @@ static cl_int write_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
 
 static cl_int write_rect(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
-	return cl.clEnqueueWriteBufferRect(queue, mem, CL_TRUE, origin, origin, four_bytes, 0, 0, 0, 0,
-					   scratch, 0, NULL, event);
+	return cl.clEnqueueWriteBufferRect(queue, mem, CL_TRUE, origin, origin, four_bytes, 0, 0, 0,
+					   0, scratch, 0, NULL, event);
 }
 
 static cl_int copy_from(cl_command_queue queue, cl_mem mem, cl_event *event)
@@ -46,14 +46,14 @@ static cl_int copy_to(cl_command_queue queue, cl_mem mem, cl_event *event)
 
 static cl_int rect_from(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
-	return cl.clEnqueueCopyBufferRect(queue, mem, plain, origin, origin, four_bytes, 0, 0, 0, 0, 0,
-					  NULL, event);
+	return cl.clEnqueueCopyBufferRect(queue, mem, plain, origin, origin, four_bytes, 0, 0, 0, 0,
+					  0, NULL, event);
 }
 
 static cl_int rect_to(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
-	return cl.clEnqueueCopyBufferRect(queue, plain, mem, origin, origin, four_bytes, 0, 0, 0, 0, 0,
-					  NULL, event);
+	return cl.clEnqueueCopyBufferRect(queue, plain, mem, origin, origin, four_bytes, 0, 0, 0, 0,
+					  0, NULL, event);
 }
 
 static cl_int fill_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
@@ -65,10 +65,12 @@ static cl_int map_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	cl_int err = 1;
 
-	mapped = cl.clEnqueueMapBuffer(queue, mem, CL_TRUE, CL_MAP_READ, 0, 4, 0, NULL, event, &err);
+	mapped =
+		cl.clEnqueueMapBuffer(queue, mem, CL_TRUE, CL_MAP_READ, 0, 4, 0, NULL, event, &err);
 	EXPECT(!mapped == !!err);
 	if (err)
-		EXPECT(!cl.clEnqueueMapBuffer(queue, mem, CL_TRUE, CL_MAP_READ, 0, 4, 0, NULL, event, NULL));
+		EXPECT(!cl.clEnqueueMapBuffer(queue, mem, CL_TRUE, CL_MAP_READ, 0, 4, 0, NULL,
+					      event, NULL));
 	return err;
 }
 
@@ -79,42 +81,50 @@ static cl_int unmap(cl_command_queue queue, cl_mem mem, cl_event *event)
 
 static cl_int buffer_to_image(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
-	return cl.clEnqueueCopyBufferToImage(queue, mem, plain_image, 0, origin, one_pixel, 0, NULL, event);
+	return cl.clEnqueueCopyBufferToImage(queue, mem, plain_image, 0, origin, one_pixel, 0, NULL,
+					     event);
 }
 
 static cl_int image_to_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
-	return cl.clEnqueueCopyImageToBuffer(queue, plain_image, mem, origin, one_pixel, 0, 0, NULL, event);
+	return cl.clEnqueueCopyImageToBuffer(queue, plain_image, mem, origin, one_pixel, 0, 0, NULL,
+					     event);
 }
 
 static cl_int read_image(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
-	return cl.clEnqueueReadImage(queue, mem, CL_TRUE, origin, one_pixel, 0, 0, scratch, 0, NULL, event);
+	return cl.clEnqueueReadImage(queue, mem, CL_TRUE, origin, one_pixel, 0, 0, scratch, 0, NULL,
+				     event);
 }
 
 static cl_int write_image(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
-	return cl.clEnqueueWriteImage(queue, mem, CL_TRUE, origin, one_pixel, 0, 0, scratch, 0, NULL, event);
+	return cl.clEnqueueWriteImage(queue, mem, CL_TRUE, origin, one_pixel, 0, 0, scratch, 0,
+				      NULL, event);
 }
 
 static cl_int image_from(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
-	return cl.clEnqueueCopyImage(queue, mem, plain_image, origin, origin, one_pixel, 0, NULL, event);
+	return cl.clEnqueueCopyImage(queue, mem, plain_image, origin, origin, one_pixel, 0, NULL,
+				     event);
 }
 
 static cl_int image_to(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
-	return cl.clEnqueueCopyImage(queue, plain_image, mem, origin, origin, one_pixel, 0, NULL, event);
+	return cl.clEnqueueCopyImage(queue, plain_image, mem, origin, origin, one_pixel, 0, NULL,
+				     event);
 }
 
 static cl_int from_image(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
-	return cl.clEnqueueCopyImageToBuffer(queue, mem, plain, origin, one_pixel, 0, 0, NULL, event);
+	return cl.clEnqueueCopyImageToBuffer(queue, mem, plain, origin, one_pixel, 0, 0, NULL,
+					     event);
 }
 
 static cl_int to_image(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
-	return cl.clEnqueueCopyBufferToImage(queue, plain, mem, 0, origin, one_pixel, 0, NULL, event);
+	return cl.clEnqueueCopyBufferToImage(queue, plain, mem, 0, origin, one_pixel, 0, NULL,
+					     event);
 }
 
 static cl_int fill_image(cl_command_queue queue, cl_mem mem, cl_event *event)
@@ -127,8 +137,8 @@ static cl_int map_image(cl_command_queue queue, cl_mem mem, cl_event *event)
 	size_t pitch = 0x5a, slice = 0x5a;
 	cl_int err = 1;
 
-	mapped = cl.clEnqueueMapImage(queue, mem, CL_TRUE, CL_MAP_READ, origin, one_pixel, &pitch, &slice, 0,
-				      NULL, event, &err);
+	mapped = cl.clEnqueueMapImage(queue, mem, CL_TRUE, CL_MAP_READ, origin, one_pixel, &pitch,
+				      &slice, 0, NULL, event, &err);
 	EXPECT(!mapped == !!err);
 	EXPECT_EQ(pitch == 0x5a && slice == 0x5a, !!err);
 	return err;
@@ -168,15 +178,7 @@ static const struct call {
 
 static cl_mem image_on(cl_mem_object_type type, cl_mem buffer)
 {
-	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
-	const cl_image_desc desc = {
-		.image_type = type, .image_width = 16, .image_height = 1, .mem_object = buffer,
-	};
-	cl_int err;
-	cl_mem mem = cl.clCreateImage(fix.context, 0, &format, &desc, NULL, &err);
-
-	EXPECT_EQ(err, CL_SUCCESS);
-	return mem;
+	return image(type, buffer, 16, 1, 0);
 }
 
 /* An import, a sub-buffer of it, and images on both. */
@@ -186,8 +188,6 @@ static struct objects {
 
 static void open_with(const char *version)
 {
-	const cl_buffer_region region = { 4096, 4096 };
-
 	fixture_reset();
 	if (version)
 		setenv("CLIMPORT_VERSION", version, 1);
@@ -196,8 +196,7 @@ static void open_with(const char *version)
 	plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
 	plain_image = image_on(CL_MEM_OBJECT_IMAGE2D, NULL);
 	imports.buffer[0] = import_host(0, pages(2), SIZE);
-	imports.buffer[1] = cl.clCreateSubBuffer(imports.buffer[0], 0, CL_BUFFER_CREATE_TYPE_REGION,
-						 &region, NULL);
+	imports.buffer[1] = sub_buffer(imports.buffer[0], 4096, 4096);
 	imports.image[0] = image_on(CL_MEM_OBJECT_IMAGE2D, imports.buffer[0]);
 	imports.image[1] = image_on(CL_MEM_OBJECT_IMAGE1D_BUFFER, imports.buffer[0]);
 	imports.image[2] = image_on(CL_MEM_OBJECT_IMAGE2D, imports.buffer[1]);
@@ -234,7 +233,8 @@ static void expect_forbidden(const struct call *call, cl_mem mem)
 	EXPECT_EQ(call->run(fix.queue, mem, NULL), CL_INVALID_OPERATION);
 }
 
-TEST(forbidden, "CL_INVALID_OPERATION for imports and what is made from them, source or destination.")
+TEST(forbidden,
+     "CL_INVALID_OPERATION for imports and what is made from them, source or destination.")
 {
 	open_with(NULL);
 	for (size_t i = 0; i < COUNT(on_buffers); i++)
@@ -276,18 +276,18 @@ TEST(allowed_in_1_1, "From version 1.1.0 on they reach the driver.")
 
 TEST(others_pass, "Ordinary objects are not touched while imports live.")
 {
-	cl_mem buffer, image;
+	cl_mem buffer, picture;
 
 	open_with(NULL);
 	buffer = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
-	image = image_on(CL_MEM_OBJECT_IMAGE2D, NULL);
+	picture = image_on(CL_MEM_OBJECT_IMAGE2D, NULL);
 	for (size_t i = 0; i < COUNT(on_buffers); i++)
 		expect_passes(&on_buffers[i], buffer);
 	for (size_t i = 0; i < COUNT(on_images); i++)
-		expect_passes(&on_images[i], image);
+		expect_passes(&on_images[i], picture);
 	EXPECT_EQ(fix.notices, 0);
 	cl.clReleaseMemObject(buffer);
-	cl.clReleaseMemObject(image);
+	cl.clReleaseMemObject(picture);
 	close_all();
 }
 
@@ -296,9 +296,11 @@ static void expect_queue_error(cl_command_queue queue)
 	cl_event event = UNTOUCHED;
 
 	for (size_t i = 0; i < COUNT(on_buffers); i++)
-		EXPECT_EQ(on_buffers[i].run(queue, imports.buffer[0], &event), CL_INVALID_COMMAND_QUEUE);
+		EXPECT_EQ(on_buffers[i].run(queue, imports.buffer[0], &event),
+			  CL_INVALID_COMMAND_QUEUE);
 	for (size_t i = 0; i < COUNT(on_images); i++)
-		EXPECT_EQ(on_images[i].run(queue, imports.image[0], &event), CL_INVALID_COMMAND_QUEUE);
+		EXPECT_EQ(on_images[i].run(queue, imports.image[0], &event),
+			  CL_INVALID_COMMAND_QUEUE);
 	EXPECT(event == UNTOUCHED);
 }
 
@@ -347,109 +349,9 @@ TEST(not_in_the_list, "Kernels, markers and migration are not forbidden.")
 {
 	open_with(NULL);
 	increment(imports.buffer[0]);
-	EXPECT_EQ(cl.clEnqueueMigrateMemObjects(fix.queue, 1, imports.buffer, 0, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueMigrateMemObjects(fix.queue, 1, imports.buffer, 0, 0, NULL, NULL),
+		  CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	EXPECT_EQ(fix.notices, 0);
-	close_all();
-}
-
-/* The recording forms, of a command buffer that the test gives up without running it. */
-#define NO_SYNC 0, NULL, &point, NULL
-
-static cl_int record(unsigned which, cl_command_buffer_khr list, cl_mem buffer, cl_mem image,
-		     cl_sync_point_khr *sync_point)
-{
-	cl_sync_point_khr point = *sync_point;
-	cl_int err = 1;
-
-#define BY_ADDRESS(f) \
-	((__typeof__(&f))cl.clGetExtensionFunctionAddressForPlatform(fix.platform, #f))
-	switch (which) {
-	case 0:
-		err = BY_ADDRESS(clCommandCopyBufferKHR)(list, NULL, buffer, plain, 0, 0, 4, NO_SYNC);
-		break;
-	case 1:
-		err = BY_ADDRESS(clCommandCopyBufferKHR)(list, NULL, plain, buffer, 0, 0, 4, NO_SYNC);
-		break;
-	case 2:
-		err = BY_ADDRESS(clCommandCopyBufferRectKHR)(list, NULL, buffer, plain, origin, origin,
-							     four_bytes, 0, 0, 0, 0, NO_SYNC);
-		break;
-	case 3:
-		err = BY_ADDRESS(clCommandCopyBufferRectKHR)(list, NULL, plain, buffer, origin, origin,
-							     four_bytes, 0, 0, 0, 0, NO_SYNC);
-		break;
-	case 4:
-		err = BY_ADDRESS(clCommandCopyBufferToImageKHR)(list, NULL, buffer, plain_image, 0, origin,
-								one_pixel, NO_SYNC);
-		break;
-	case 5:
-		err = BY_ADDRESS(clCommandCopyBufferToImageKHR)(list, NULL, plain, image, 0, origin,
-								one_pixel, NO_SYNC);
-		break;
-	case 6:
-		err = BY_ADDRESS(clCommandCopyImageKHR)(list, NULL, image, plain_image, origin, origin,
-							one_pixel, NO_SYNC);
-		break;
-	case 7:
-		err = BY_ADDRESS(clCommandCopyImageKHR)(list, NULL, plain_image, image, origin, origin,
-							one_pixel, NO_SYNC);
-		break;
-	case 8:
-		err = BY_ADDRESS(clCommandCopyImageToBufferKHR)(list, NULL, image, plain, origin, one_pixel,
-								0, NO_SYNC);
-		break;
-	case 9:
-		err = BY_ADDRESS(clCommandCopyImageToBufferKHR)(list, NULL, plain_image, buffer, origin,
-								one_pixel, 0, NO_SYNC);
-		break;
-	case 10:
-		err = BY_ADDRESS(clCommandFillBufferKHR)(list, NULL, buffer, scratch, 4, 0, 4, NO_SYNC);
-		break;
-	case 11:
-		err = BY_ADDRESS(clCommandFillImageKHR)(list, NULL, image, scratch, origin, one_pixel,
-							NO_SYNC);
-		break;
-	}
-	*sync_point = point;
-	return err;
-}
-
-static void expect_recording(cl_int wanted, cl_mem buffer, cl_mem image)
-{
-	cl_int err;
-	cl_command_buffer_khr list = BY_ADDRESS(clCreateCommandBufferKHR)(1, &fix.queue, NULL, &err);
-
-	EXPECT_EQ(err, CL_SUCCESS);
-	for (unsigned which = 0; which < 12; which++) {
-		cl_sync_point_khr point = 0x5a5a;
-		unsigned notices = fix.notices;
-
-		EXPECT_EQ(record(which, list, buffer, image, &point), wanted);
-		EXPECT_EQ(point == 0x5a5a, wanted != CL_SUCCESS);
-		EXPECT_EQ(fix.notices - notices, wanted != CL_SUCCESS);
-	}
-	EXPECT_EQ(BY_ADDRESS(clReleaseCommandBufferKHR)(list), CL_SUCCESS);
-}
-
-TEST(recording, "The command buffer forms of copies and fills are forbidden when they are recorded.")
-{
-	cl_mem buffer, image;
-
-	open_with(NULL);
-	expect_recording(CL_INVALID_OPERATION, imports.buffer[0], imports.image[0]);
-	expect_recording(CL_INVALID_OPERATION, imports.buffer[1], imports.image[1]);
-	buffer = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
-	image = image_on(CL_MEM_OBJECT_IMAGE2D, NULL);
-	expect_recording(CL_SUCCESS, buffer, image);
-	cl.clReleaseMemObject(buffer);
-	cl.clReleaseMemObject(image);
-	close_all();
-}
-
-TEST(recording_in_1_1, "From version 1.1.0 on they are recorded.")
-{
-	open_with("1.1.0");
-	expect_recording(CL_SUCCESS, imports.buffer[0], imports.image[0]);
 	close_all();
 }

@@ -5,7 +5,8 @@
 #include <unistd.h>
 
 static const cl_import_properties_arm host[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 };
-static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+						    0 };
 
 TEST(host_buffer, "A host import is the driver's buffer over exactly this memory.")
 {
@@ -38,12 +39,6 @@ TEST(too_large_for_device, "A size above CL_DEVICE_MAX_MEM_ALLOC_SIZE is CL_INVA
 	EXPECT_EQ(refused(fix.context, 0, NULL, memory, 8193), CL_INVALID_BUFFER_SIZE);
 	EXPECT_EQ(fix.notices, 1);
 	fixture_close();
-}
-
-static bool is_not_mapped(void *arg)
-{
-	(void)arg;
-	return !count_mappings("fake-dmabuf");
 }
 
 static bool are_fds(void *count)
@@ -133,7 +128,8 @@ TEST(two_platforms, "One function for all platforms: it looks at the context.")
 	stub_set(STUB_NATIVE, 2);
 	fixture_open();
 	EXPECT_EQ(cl.clGetPlatformIDs(2, platforms, NULL), CL_SUCCESS);
-	EXPECT_EQ(cl.clGetDeviceIDs(platforms[1], CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clGetDeviceIDs(platforms[1], CL_DEVICE_TYPE_ALL, 1, &device, NULL),
+		  CL_SUCCESS);
 	context = cl.clCreateContext(NULL, 1, &device, NULL, NULL, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	cl.clReleaseMemObject(import_host(0, pages(1), 4096));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Extension names, and functions by name. */
+/* Extension names, in the four queries that have them. */
 #include "fixture.h"
 
 #define NAMES 3
@@ -17,12 +17,12 @@ static cl_int ask(const struct query *q, size_t size, void *value, size_t *size_
 {
 	if (q->of_device)
 		return cl.clGetDeviceInfo(q->device,
-					  q->versions ? CL_DEVICE_EXTENSIONS_WITH_VERSION :
-							CL_DEVICE_EXTENSIONS,
+					  q->versions ? CL_DEVICE_EXTENSIONS_WITH_VERSION
+						      : CL_DEVICE_EXTENSIONS,
 					  size, value, size_ret);
 	return cl.clGetPlatformInfo(fix.platform,
-				    q->versions ? CL_PLATFORM_EXTENSIONS_WITH_VERSION :
-						  CL_PLATFORM_EXTENSIONS,
+				    q->versions ? CL_PLATFORM_EXTENSIONS_WITH_VERSION
+						: CL_PLATFORM_EXTENSIONS,
 				    size, value, size_ret);
 }
 
@@ -52,8 +52,8 @@ static int count_in(const struct query *q, const char *name)
 	size_t size = 0;
 
 	EXPECT_EQ(ask(q, sizeof(answer), answer, &size), CL_SUCCESS);
-	return q->versions ? count_name((cl_name_version *)answer, size, name) :
-			     count_word(answer, name);
+	return q->versions ? count_name((cl_name_version *)answer, size, name)
+			   : count_word(answer, name);
 }
 
 static void expect_names(cl_device_id device, int count)
@@ -101,7 +101,8 @@ static void expect_two_calls(const struct query *q)
 	EXPECT_EQ(ask(q, size, answer, &again), CL_SUCCESS);
 	EXPECT_EQ(again, size);
 	EXPECT_EQ(answer[size], 0xa5);
-	EXPECT(q->versions ? size % sizeof(cl_name_version) == 0 : strlen((char *)answer) + 1 == size);
+	EXPECT(q->versions ? size % sizeof(cl_name_version) == 0
+			   : strlen((char *)answer) + 1 == size);
 	EXPECT_EQ(ask(q, sizeof(answer), answer, NULL), CL_SUCCESS);
 	memset(small, 0xa5, sizeof(small));
 	EXPECT_EQ(ask(q, size - 1, small, NULL), CL_INVALID_VALUE);
@@ -137,7 +138,8 @@ static void expect_version(const char *asked, cl_version version)
 	fixture_open();
 	for (int n = 0; n < NAMES; n++)
 		for (int i = 0; i < 2; i++)
-			EXPECT_EQ(version_of(&(struct query){ i, true, fix.device[0] }, names[n]), version);
+			EXPECT_EQ(version_of(&(struct query){ i, true, fix.device[0] }, names[n]),
+				  version);
 	fixture_close();
 }
 
@@ -181,7 +183,8 @@ TEST(copying_device, "A device that copies does not report the names; nor does i
 	fixture_close();
 }
 
-TEST(one_of_two_devices, "Of two devices only the one that qualifies reports them, and the platform.")
+TEST(one_of_two_devices,
+     "Of two devices only the one that qualifies reports them, and the platform.")
 {
 	fixture_reset();
 	stub_set(STUB_DEVICES, 2);
@@ -211,23 +214,29 @@ TEST(errors_pass, "What the driver answers to a wrong query reaches the applicat
 	fixture_open();
 	EXPECT_EQ(cl.clGetDeviceInfo(NULL, CL_DEVICE_EXTENSIONS, sizeof(text), text, &size),
 		  CL_INVALID_DEVICE);
-	EXPECT_EQ(cl.clGetDeviceInfo((cl_device_id)fix.context, CL_DEVICE_EXTENSIONS, sizeof(text), text,
-				     &size), CL_INVALID_DEVICE);
-	EXPECT_EQ(cl.clGetPlatformInfo((cl_platform_id)fix.context, CL_PLATFORM_EXTENSIONS, sizeof(text),
-				       text, &size), CL_INVALID_PLATFORM);
-	EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0], 0x7fff, sizeof(text), text, &size), CL_INVALID_VALUE);
-	EXPECT_EQ(cl.clGetPlatformInfo(NULL, CL_PLATFORM_NAME, sizeof(text), text, &size), CL_SUCCESS);
+	EXPECT_EQ(cl.clGetDeviceInfo((cl_device_id)fix.context, CL_DEVICE_EXTENSIONS, sizeof(text),
+				     text, &size),
+		  CL_INVALID_DEVICE);
+	EXPECT_EQ(cl.clGetPlatformInfo((cl_platform_id)fix.context, CL_PLATFORM_EXTENSIONS,
+				       sizeof(text), text, &size),
+		  CL_INVALID_PLATFORM);
+	EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0], 0x7fff, sizeof(text), text, &size),
+		  CL_INVALID_VALUE);
+	EXPECT_EQ(cl.clGetPlatformInfo(NULL, CL_PLATFORM_NAME, sizeof(text), text, &size),
+		  CL_SUCCESS);
 	EXPECT(!strcmp(text, "stub"));
 	fixture_close();
 }
 
-TEST(platform_null, "Platform NULL is whichever the driver chooses, in strings and address queries.")
+TEST(platform_null,
+     "Platform NULL is whichever the driver chooses, in strings and address queries.")
 {
 	char text[512];
 
 	fixture_reset();
 	fixture_open();
-	EXPECT_EQ(cl.clGetPlatformInfo(NULL, CL_PLATFORM_EXTENSIONS, sizeof(text), text, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clGetPlatformInfo(NULL, CL_PLATFORM_EXTENSIONS, sizeof(text), text, NULL),
+		  CL_SUCCESS);
 	EXPECT_EQ(count_word(text, "cl_arm_import_memory_host"), 1);
 	fixture_close();
 }
@@ -268,89 +277,17 @@ static bool query_with_fault(const struct query *like, unsigned long nth)
 	return happened;
 }
 
-TEST(driver_fails_query, "A driver that fails, at whichever call, fails the query or takes no imports.")
+TEST(driver_fails_query,
+     "A driver that fails, at whichever call, fails the query or takes no imports.")
 {
 	for (int i = 0; i < 4; i++)
-		for (unsigned long n = 1; query_with_fault(&(struct query){ i & 1, i & 2, NULL }, n); n++)
+		for (unsigned long n = 1;
+		     query_with_fault(&(struct query){ i & 1, i & 2, NULL }, n); n++)
 			EXPECT(n < 1000);
 }
 
-TEST(function_address, "Both address queries give the function, and it is the same.")
-{
-	void *function;
-
-	fixture_reset();
-	fixture_open();
-	function = cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clImportMemoryARM");
-	EXPECT(function);
-	EXPECT(function == cl.clGetExtensionFunctionAddress("clImportMemoryARM"));
-	EXPECT(!cl.clGetExtensionFunctionAddress("clNoSuchFunctionARM"));
-	EXPECT(!cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clNoSuchFunctionARM"));
-	EXPECT(!cl.clGetExtensionFunctionAddress(NULL));
-	EXPECT(!cl.clGetExtensionFunctionAddressForPlatform(fix.platform, NULL));
-	EXPECT(!cl.clGetExtensionFunctionAddressForPlatform((cl_platform_id)fix.context, "clFinish"));
-	fixture_close();
-}
-
-TEST(no_function_without_device, "A platform none of whose devices takes imports has no function.")
-{
-	fixture_reset();
-	stub_set(STUB_COPYING, 1);
-	fixture_open();
-	EXPECT(!cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clImportMemoryARM"));
-	fixture_close();
-}
-
-/* The address of @name must be @mine: the layer's where it has one, never a way around it. */
-static void expect_address(const char *name, void *mine)
-{
-	void *found[2] = { cl.clGetExtensionFunctionAddressForPlatform(fix.platform, name),
-			   cl.clGetExtensionFunctionAddress(name) };
-
-	for (int i = 0; i < 2; i++) {
-		if (found[i] != mine)
-			printf("# %s by address is another function\n", name);
-		EXPECT(found[i] == mine);
-	}
-}
-
-TEST(wrappers_by_address, "A core function asked for by name is the one in the table.")
-{
-	fixture_reset();
-	fixture_open();
-#define F(name) expect_address(#name, (void *)cl.name);
-#define N F
-#define X(name)
-#include "functions.h"
-#undef X
-#undef N
-#undef F
-	fixture_close();
-}
-
-TEST(recording_by_address, "The recording functions of cl_khr_command_buffer are the layer's.")
-{
-	static const char *const wrapped[] = {
-		"clCommandCopyBufferKHR",	  "clCommandCopyBufferRectKHR",
-		"clCommandCopyBufferToImageKHR", "clCommandCopyImageKHR",
-		"clCommandCopyImageToBufferKHR", "clCommandFillBufferKHR",
-		"clCommandFillImageKHR",
-	};
-
-	fixture_reset();
-	fixture_open();
-	for (size_t i = 0; i < sizeof(wrapped) / sizeof(*wrapped); i++) {
-		void *ours = cl.clGetExtensionFunctionAddressForPlatform(fix.platform, wrapped[i]);
-
-		EXPECT(ours);
-		EXPECT(ours != stub_dispatch.clGetExtensionFunctionAddressForPlatform(fix.platform,
-										     wrapped[i]));
-		EXPECT(ours == cl.clGetExtensionFunctionAddress(wrapped[i]));
-	}
-	fixture_close();
-}
-
-TEST(image2d_name, "cl_khr_image2d_from_buffer is reported only on request, with pitch alignment 1.")
+TEST(image2d_name,
+     "cl_khr_image2d_from_buffer is reported only on request, with pitch alignment 1.")
 {
 	cl_uint align = 77;
 
@@ -361,9 +298,11 @@ TEST(image2d_name, "cl_khr_image2d_from_buffer is reported only on request, with
 		fixture_open();
 		for (int i = 0; i < 4; i++)
 			EXPECT_EQ(count_in(&(struct query){ i & 1, i & 2, fix.device[0] },
-					   "cl_khr_image2d_from_buffer"), asked);
-		EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0], CL_DEVICE_IMAGE_PITCH_ALIGNMENT, sizeof(align),
-					     &align, NULL), CL_SUCCESS);
+					   "cl_khr_image2d_from_buffer"),
+				  asked);
+		EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0], CL_DEVICE_IMAGE_PITCH_ALIGNMENT,
+					     sizeof(align), &align, NULL),
+			  CL_SUCCESS);
 		EXPECT_EQ(align, asked);
 		fixture_close();
 	}

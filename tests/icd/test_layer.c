@@ -5,8 +5,8 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
-typedef cl_int(CL_API_CALL *init_with_properties)(cl_uint, const struct _cl_icd_dispatch *, cl_uint *,
-						  const struct _cl_icd_dispatch **,
+typedef cl_int(CL_API_CALL *init_with_properties)(cl_uint, const struct _cl_icd_dispatch *,
+						  cl_uint *, const struct _cl_icd_dispatch **,
 						  const cl_ulong *properties);
 
 static const size_t sizes[] = { 100, 149, 150, 200 };
@@ -28,7 +28,8 @@ static cl_int init(void *copy, size_t entries, void **table, cl_uint *count, voi
 {
 	pfn_clInitLayer function = (pfn_clInitLayer)dlsym(copy, "clInitLayer");
 	const struct _cl_icd_dispatch *dispatch = NULL;
-	cl_int err = function((cl_uint)entries, (const struct _cl_icd_dispatch *)table, count, &dispatch);
+	cl_int err = function((cl_uint)entries, (const struct _cl_icd_dispatch *)table, count,
+			      &dispatch);
 
 	*slots = (void *const *)dispatch;
 	return err;
@@ -46,7 +47,8 @@ static void expect_loads(size_t entries)
 		EXPECT(table[i] || !slots[i]);
 }
 
-TEST(loads_in_every_loader, "A table of 100, 149, 150 or 200 entries is taken; nothing behind it is read.")
+TEST(loads_in_every_loader,
+     "A table of 100, 149, 150 or 200 entries is taken; nothing behind it is read.")
 {
 	fixture_reset();
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
@@ -59,7 +61,8 @@ TEST(too_small, "A table without what an import needs is CL_INVALID_VALUE, not r
 	cl_uint count = 7;
 
 	fixture_reset();
-	EXPECT_EQ(init(layer_copy(), 10, table_at_end_of_page(10), &count, &slots), CL_INVALID_VALUE);
+	EXPECT_EQ(init(layer_copy(), 10, table_at_end_of_page(10), &count, &slots),
+		  CL_INVALID_VALUE);
 	EXPECT_EQ(init(layer_copy(), 0, table_at_end_of_page(1), &count, &slots), CL_INVALID_VALUE);
 	EXPECT_EQ(count, 7);
 }
@@ -125,7 +128,8 @@ TEST(bad_arguments, "NULL arguments are CL_INVALID_VALUE.")
 	EXPECT_EQ(function(TABLE_ENTRIES, &stub_dispatch, &count, NULL), CL_INVALID_VALUE);
 }
 
-TEST(init_with_properties, "clInitLayerWithProperties works without properties and with an empty list.")
+TEST(init_with_properties,
+     "clInitLayerWithProperties works without properties and with an empty list.")
 {
 	static const cl_ulong none[] = { 0 }, unknown[] = { 0x7777, 1, 0 };
 	const struct _cl_icd_dispatch *dispatch = NULL;
@@ -135,7 +139,8 @@ TEST(init_with_properties, "clInitLayerWithProperties works without properties a
 	fixture_reset();
 	function = (init_with_properties)dlsym(layer_copy(), "clInitLayerWithProperties");
 	EXPECT(function);
-	EXPECT_EQ(function(150, (void *)table_at_end_of_page(150), &count, &dispatch, NULL), CL_SUCCESS);
+	EXPECT_EQ(function(150, (void *)table_at_end_of_page(150), &count, &dispatch, NULL),
+		  CL_SUCCESS);
 	EXPECT(count && dispatch && dispatch->clGetPlatformInfo);
 	EXPECT_EQ(function(149, &stub_dispatch, &count, &dispatch, none), CL_SUCCESS);
 	EXPECT(function(149, &stub_dispatch, &count, &dispatch, unknown) < 0);
@@ -161,7 +166,7 @@ TEST(layer_info, "CL_LAYER_API_VERSION is 100; the two calls of the query agree.
 
 TEST(deinit, "clDeinitLayer succeeds and the layer can be set up again.")
 {
-	cl_int(CL_API_CALL *deinit)(void);
+	cl_int(CL_API_CALL * deinit)(void);
 	void *copy;
 
 	fixture_reset();
@@ -195,7 +200,8 @@ static int count_word(const char *text, const char *word)
 	return count;
 }
 
-TEST(listed_twice, "A loader that lists the library twice gets an error the second time, and works.")
+TEST(listed_twice,
+     "A loader that lists the library twice gets an error the second time, and works.")
 {
 	char text[512];
 	void *copy, *const *slots;
@@ -208,7 +214,8 @@ TEST(listed_twice, "A loader that lists the library twice gets an error the seco
 	layer_init(copy, &stub_dispatch, &merged);
 	EXPECT(init(copy, TABLE_ENTRIES, (void **)&merged, &count, &slots) < 0);
 	EXPECT_EQ(merged.clGetPlatformIDs(1, &platform, NULL), CL_SUCCESS);
-	EXPECT_EQ(merged.clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS, sizeof(text), text, NULL),
+	EXPECT_EQ(merged.clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS, sizeof(text), text,
+					   NULL),
 		  CL_SUCCESS);
 	EXPECT_EQ(count_word(text, "cl_arm_import_memory"), 1);
 }
@@ -232,7 +239,8 @@ TEST(stacked, "Two layers, one on the other: names once, imports work and are gu
 	fix.queue = queue_create(0);
 	fix.program = NULL;
 	fix.import = (import_function)cl.clGetExtensionFunctionAddress("clImportMemoryARM");
-	EXPECT_EQ(cl.clGetPlatformInfo(fix.platform, CL_PLATFORM_EXTENSIONS, sizeof(text), text, NULL),
+	EXPECT_EQ(cl.clGetPlatformInfo(fix.platform, CL_PLATFORM_EXTENSIONS, sizeof(text), text,
+				       NULL),
 		  CL_SUCCESS);
 	EXPECT_EQ(count_word(text, "cl_arm_import_memory"), 1);
 	EXPECT_EQ(count_word(text, "cl_arm_import_memory_host"), 1);

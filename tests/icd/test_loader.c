@@ -37,7 +37,8 @@ static int import_in(cl_platform_id platform, cl_device_id device)
 
 	if (!mem || err)
 		return failed(__LINE__);
-	if (clEnqueueReadBuffer(queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL) != CL_INVALID_OPERATION)
+	if (clEnqueueReadBuffer(queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL) !=
+	    CL_INVALID_OPERATION)
 		return failed(__LINE__);
 	if (byte != 7 || clReleaseMemObject(mem))
 		return failed(__LINE__);

@@ -6,47 +6,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* As the application sees it: a forbidden call, which is wrong for other objects, too. */
-static bool is_import(cl_mem mem)
-{
-	return cl.clEnqueueFillBuffer(fix.queue, mem, NULL, 0, 0, 4, 0, NULL, NULL) ==
-	       CL_INVALID_OPERATION;
-}
-
-static cl_mem sub_buffer(cl_mem parent, size_t origin, size_t size)
-{
-	const cl_buffer_region region = { origin, size };
-	cl_int err;
-	cl_mem mem = cl.clCreateSubBuffer(parent, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
-
-	EXPECT_EQ(err, CL_SUCCESS);
-	return mem;
-}
-
-/* An image of four-byte pixels on a buffer, or over nothing. */
-static cl_mem image(cl_mem_object_type type, cl_mem buffer, size_t width, size_t height, size_t pitch)
-{
-	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
-	const cl_image_desc desc = {
-		.image_type = type,
-		.image_width = width,
-		.image_height = height,
-		.image_row_pitch = pitch,
-		.mem_object = buffer,
-	};
-	cl_int err;
-	cl_mem mem = cl.clCreateImage(fix.context, CL_MEM_READ_WRITE, &format, &desc, NULL, &err);
-
-	EXPECT_EQ(err, CL_SUCCESS);
-	return mem;
-}
-
-static bool is_not_mapped(void *arg)
-{
-	(void)arg;
-	return !count_mappings("fake-dmabuf");
-}
-
 /* The size that the query needs is @size, and it gives that and @value. */
 static void expect_info(cl_mem mem, cl_mem_info name, const void *value, size_t size)
 {
@@ -61,7 +20,8 @@ static void expect_info(cl_mem mem, cl_mem_info name, const void *value, size_t 
 	EXPECT(!memcmp(answer, value, size));
 	EXPECT_EQ(answer[size], 0xa5);
 	if (size)
-		EXPECT_EQ(cl.clGetMemObjectInfo(mem, name, size - 1, answer, NULL), CL_INVALID_VALUE);
+		EXPECT_EQ(cl.clGetMemObjectInfo(mem, name, size - 1, answer, NULL),
+			  CL_INVALID_VALUE);
 }
 
 static void expect_flags(cl_mem mem, cl_mem_flags flags)
@@ -87,7 +47,8 @@ TEST(info, "clGetMemObjectInfo shows an import as asked for, not how it was made
 		{ CL_MEM_USE_HOST_PTR, CL_MEM_READ_WRITE },
 		{ CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, CL_MEM_READ_ONLY },
 		{ CL_MEM_WRITE_ONLY, CL_MEM_WRITE_ONLY },
-		{ CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS, CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS },
+		{ CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS,
+		  CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS },
 	};
 	const cl_mem_object_type type = CL_MEM_OBJECT_BUFFER;
 	const size_t size = SIZE, zero = 0;
@@ -164,7 +125,8 @@ TEST(info_of_others, "An ordinary buffer keeps its host pointer and flags while 
 	fixture_open();
 	memory = pages(1);
 	mem = import_host(0, pages(2), SIZE);
-	other = cl.clCreateBuffer(fix.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, 4096, memory, &err);
+	other = cl.clCreateBuffer(fix.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, 4096,
+				  memory, &err);
 	expect_flags(other, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR);
 	expect_info(other, CL_MEM_HOST_PTR, &memory, sizeof(memory));
 	EXPECT(!is_import(other));
@@ -193,91 +155,8 @@ TEST(unknown_handles, "NULL, wild and freed handles get the driver's error.")
 	fixture_close();
 }
 
-TEST(retain_release, "An import stays one until its last reference is released.")
-{
-	const cl_uint three = 3;
-	cl_mem mem;
-	int fd;
-
-	fixture_reset();
-	fixture_open();
-	fd = fake_dmabuf_create("a", SIZE);
-	mem = import_dmabuf(fd, SIZE);
-	EXPECT_EQ(cl.clRetainMemObject(mem), CL_SUCCESS);
-	EXPECT_EQ(cl.clRetainMemObject(mem), CL_SUCCESS);
-	expect_info(mem, CL_MEM_REFERENCE_COUNT, &three, sizeof(three));
-	for (int i = 0; i < 3; i++) {
-		EXPECT(is_import(mem));
-		EXPECT_EQ(count_mappings("fake-dmabuf"), 1);
-		EXPECT_EQ(cl.clReleaseMemObject(mem), CL_SUCCESS);
-	}
-	EXPECT_EQ(count_mappings("fake-dmabuf"), 0);
-	close(fd);
-	fixture_close();
-}
-
-TEST(sub_buffer_outlives_parent, "A sub-buffer is an import after its parent was released, and holds it.")
-{
-	cl_mem mem, sub;
-	int fd;
-
-	fixture_reset();
-	fixture_open();
-	fd = fake_dmabuf_create("a", SIZE);
-	mem = import_dmabuf(fd, SIZE);
-	sub = sub_buffer(mem, 4096, 256);
-	cl.clReleaseMemObject(mem);
-	EXPECT(is_import(sub));
-	EXPECT_EQ(count_mappings("fake-dmabuf"), 1);
-	increment(sub);
-	expect_info(sub, CL_MEM_ASSOCIATED_MEMOBJECT, &mem, sizeof(mem));
-	cl.clReleaseMemObject(sub);
-	EXPECT(settles(is_not_mapped, NULL));
-	close(fd);
-	fixture_close();
-}
-
-TEST(image_outlives_parents, "The same for an image on a sub-buffer, both released at once.")
-{
-	unsigned char *memory;
-	cl_mem mem, sub, made, out;
-	cl_kernel kernel;
-	cl_uint side[2] = { 4, 4 };
-	cl_int err;
-
-	fixture_reset();
-	fixture_open();
-	memory = pages(2);
-	mem = import_host(0, memory, SIZE);
-	sub = sub_buffer(mem, 4096, 4096);
-	made = image(CL_MEM_OBJECT_IMAGE2D, sub, 4, 4, 64);
-	cl.clReleaseMemObject(sub);
-	cl.clReleaseMemObject(mem);
-	EXPECT(stub_is_live(sub, STUB_MEM));
-	EXPECT(stub_is_live(mem, STUB_MEM));
-	out = cl.clCreateBuffer(fix.context, 0, 64, NULL, &err);
-	kernel = kernel_create("image_to_buffer");
-	cl.clSetKernelArg(kernel, 0, sizeof(made), &made);
-	cl.clSetKernelArg(kernel, 1, sizeof(out), &out);
-	cl.clSetKernelArg(kernel, 2, sizeof(side[0]), &side[0]);
-	cl.clSetKernelArg(kernel, 3, sizeof(side[1]), &side[1]);
-	for (unsigned char turn = 1; turn < 4; turn++) {
-		unsigned char pixel[4];
-
-		memory[4096 + 64 * 2 + 4] = turn; /* (1, 2) */
-		EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
-		EXPECT_EQ(cl.clEnqueueReadBuffer(fix.queue, out, CL_TRUE, (2 * 4 + 1) * 4, 4, pixel, 0,
-						 NULL, NULL), CL_SUCCESS);
-		EXPECT_EQ(pixel[0], turn);
-	}
-	cl.clReleaseKernel(kernel);
-	cl.clReleaseMemObject(out);
-	EXPECT_EQ(cl.clReleaseMemObject(made), CL_SUCCESS);
-	EXPECT(!stub_is_live(mem, STUB_MEM));
-	fixture_close();
-}
-
-TEST(read_only_descriptor, "A read-only descriptor makes the import READ_ONLY, and what is made from it.")
+TEST(read_only_descriptor,
+     "A read-only descriptor makes the import READ_ONLY, and what is made from it.")
 {
 	static const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM,
 							       CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
@@ -293,7 +172,8 @@ TEST(read_only_descriptor, "A read-only descriptor makes the import READ_ONLY, a
 	mem = fix.import(fix.context, CL_MEM_READ_WRITE, properties, &read_only, SIZE, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	expect_flags(mem, CL_MEM_READ_ONLY);
-	sub = cl.clCreateSubBuffer(mem, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+	sub = cl.clCreateSubBuffer(mem, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region,
+				   &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	expect_flags(sub, CL_MEM_READ_ONLY);
 	made = image(CL_MEM_OBJECT_IMAGE2D, mem, 16, 16, 64);
@@ -304,215 +184,4 @@ TEST(read_only_descriptor, "A read-only descriptor makes the import READ_ONLY, a
 	close(fd);
 	close(read_only);
 	fixture_close();
-}
-
-/* Every way to make an object, all of which may get the address of a freed import. */
-static cl_mem create_other(int way)
-{
-	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
-	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 4, .image_height = 4,
-	};
-
-	switch (way) {
-	case 0:
-		return cl.clCreateBuffer(fix.context, 0, 64, NULL, NULL);
-	case 1:
-		return cl.clCreateBufferWithProperties(fix.context, NULL, 0, 64, NULL, NULL);
-	case 2:
-		return cl.clCreateImage(fix.context, 0, &format, &desc, NULL, NULL);
-	case 3:
-		return cl.clCreateImageWithProperties(fix.context, NULL, 0, &format, &desc, NULL, NULL);
-	case 4:
-		return cl.clCreateImage2D(fix.context, 0, &format, 4, 4, 0, NULL, NULL);
-	case 5:
-		return cl.clCreateImage3D(fix.context, 0, &format, 4, 4, 4, 0, 0, NULL, NULL);
-	case 6:
-		return cl.clCreateFromGLBuffer(fix.context, 0, 1, NULL);
-	case 7:
-		return cl.clCreateFromGLTexture(fix.context, 0, 1, 0, 1, NULL);
-	case 8:
-		return cl.clCreateFromGLRenderbuffer(fix.context, 0, 1, NULL);
-	case 9:
-		return cl.clCreateFromEGLImageKHR(fix.context, NULL, NULL, 0, NULL, NULL);
-	case 10:
-		return cl.clCreatePipe(fix.context, 0, 4, 4, NULL, NULL);
-	}
-	return NULL;
-}
-
-/* After @freed was released, objects at its address are their own. */
-static void expect_no_heirs(cl_mem freed)
-{
-	cl_mem mem = NULL;
-
-	for (int way = 0; way < 11; way++) {
-		mem = create_other(way);
-		EXPECT(mem == freed); /* else the test tests nothing */
-		EXPECT(!is_import(mem));
-		cl.clReleaseMemObject(mem);
-	}
-}
-
-static void addresses(enum stub_option option)
-{
-	cl_mem keep, mem;
-
-	fixture_reset();
-	fixture_open();
-	keep = import_host(0, pages(2), SIZE);
-	mem = import_host(0, pages(2), SIZE);
-	stub_set(STUB_ADDRESS_REUSE, 1);
-	stub_set(option, 1);
-	cl.clReleaseMemObject(mem);
-	expect_no_heirs(mem);
-	mem = sub_buffer(keep, 0, 256);
-	cl.clReleaseMemObject(mem);
-	expect_no_heirs(mem);
-	mem = image(CL_MEM_OBJECT_IMAGE1D_BUFFER, keep, 16, 0, 0);
-	cl.clReleaseMemObject(mem);
-	expect_no_heirs(mem);
-	stub_set(STUB_ADDRESS_REUSE, 0);
-	cl.clReleaseMemObject(keep);
-	fixture_close();
-}
-
-TEST(reused_addresses, "An object at the address of a freed import is not an import.")
-{
-	addresses(STUB_ADDRESS_REUSE);
-}
-
-TEST(no_callback_for_images, "Nor where the driver calls no destructor callback for 1D images.")
-{
-	addresses(STUB_NO_IMAGE1D_DESTRUCTOR);
-}
-
-TEST(import_at_freed_address, "A new import at the address of a freed one is an import.")
-{
-	cl_mem first, second;
-
-	fixture_reset();
-	fixture_open();
-	stub_set(STUB_ADDRESS_REUSE, 1);
-	for (int i = 0; i < 100; i++) {
-		first = import_host(0, pages(1), 4096);
-		cl.clReleaseMemObject(first);
-		second = import_host(CL_MEM_READ_ONLY, pages(1), 4096);
-		EXPECT(second == first);
-		EXPECT(is_import(second));
-		expect_flags(second, CL_MEM_READ_ONLY);
-		cl.clReleaseMemObject(second);
-		if (i % 25 == 24) {
-			fixture_close();
-			fixture_reset();
-			fixture_open();
-			stub_set(STUB_ADDRESS_REUSE, 1);
-		}
-	}
-	fixture_close();
-}
-
-TEST(late_destructor, "Where callbacks come late, from a thread, memory stays mapped until then.")
-{
-	cl_mem mem;
-	int fd;
-
-	fixture_reset();
-	fixture_open();
-	fd = fake_dmabuf_create("a", SIZE);
-	mem = import_dmabuf(fd, SIZE);
-	stub_set(STUB_ASYNC_DESTRUCTOR, 100);
-	cl.clReleaseMemObject(mem);
-	EXPECT(stub_is_live(mem, STUB_MEM));
-	EXPECT_EQ(count_mappings("fake-dmabuf"), 1);
-	EXPECT(settles(is_not_mapped, NULL));
-	close(fd);
-	fixture_close();
-}
-
-static void CL_CALLBACK count_call(cl_mem mem, void *count)
-{
-	(void)mem;
-	++*(int *)count;
-}
-
-TEST(own_destructor_callback, "The application's destructor callback on an import is called once.")
-{
-	int calls = 0;
-	cl_mem mem;
-
-	fixture_reset();
-	fixture_open();
-	mem = import_host(0, pages(1), 4096);
-	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, count_call, &calls), CL_SUCCESS);
-	cl.clReleaseMemObject(mem);
-	EXPECT_EQ(calls, 1);
-	fixture_close();
-}
-
-/* @made is the argument of a kernel that waits, and is released with the import before it runs. */
-static void release_in_flight(struct buffer *a, cl_mem made, const char *name)
-{
-	const bool reads = strcmp(name, "increment") != 0;
-	cl_event go = user_event(), done;
-	cl_kernel kernel = kernel_create(name);
-	const cl_uint side = 1;
-	unsigned char byte = 0;
-	cl_mem out;
-	cl_int err;
-
-	out = cl.clCreateBuffer(fix.context, 0, 64, NULL, &err);
-	cl.clSetKernelArg(kernel, 0, sizeof(made), &made);
-	if (reads) {
-		cl.clSetKernelArg(kernel, 1, sizeof(out), &out);
-		cl.clSetKernelArg(kernel, 2, sizeof(side), &side);
-		cl.clSetKernelArg(kernel, 3, sizeof(side), &side);
-	}
-	EXPECT_EQ(enqueue(fix.queue, kernel, 1, &go, &done), CL_SUCCESS);
-	cl.clReleaseKernel(kernel);
-	cl.clReleaseMemObject(made);
-	if (a->mem != made)
-		cl.clReleaseMemObject(a->mem);
-	EXPECT_EQ(count_mappings("fake-dmabuf"), 2);
-	a->seen[0] = 41;
-	complete(go, CL_COMPLETE);
-	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
-	cl.clReleaseEvent(done);
-	cl.clReleaseEvent(go);
-	if (reads)
-		EXPECT_EQ(cl.clEnqueueReadBuffer(fix.queue, out, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),
-			  CL_SUCCESS);
-	EXPECT_EQ(reads ? byte : a->seen[0], reads ? 41 : 42);
-	cl.clReleaseMemObject(out);
-}
-
-/* With the brackets of the runtime, which hold the memory, too, and without. */
-static void expect_held_in_flight(bool of_image)
-{
-	static const cl_import_properties_arm *const properties[] = { runtime_keeps, application_keeps };
-
-	for (int i = 0; i < 2; i++) {
-		struct buffer a;
-		cl_mem made;
-
-		fixture_reset();
-		fixture_open();
-		a = buffer_open("a", properties[i]);
-		made = of_image ? image(CL_MEM_OBJECT_IMAGE2D, a.mem, 4, 4, 64) : a.mem;
-		release_in_flight(&a, made, of_image ? "image_to_buffer" : "increment");
-		munmap(a.seen, SIZE);
-		EXPECT(settles(is_not_mapped, NULL));
-		close(a.fd);
-		fixture_close();
-	}
-}
-
-TEST(released_in_flight, "A released import stays mapped until the kernel that uses it has run.")
-{
-	expect_held_in_flight(false);
-}
-
-TEST(image_released_in_flight, "The same for an image on an import.")
-{
-	expect_held_in_flight(true);
 }

@@ -8,7 +8,8 @@ static bool reports(cl_device_id device)
 {
 	char text[512];
 
-	EXPECT_EQ(cl.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL),
+		  CL_SUCCESS);
 	return strstr(text, "cl_arm_import_memory_host") != NULL;
 }
 
@@ -148,7 +149,8 @@ TEST(alignment, "Where only aligned memory is shared, other memory is CL_INVALID
 		EXPECT_EQ(refused(fix.context, 0, NULL, memory + 1, 4096), CL_INVALID_OPERATION);
 		EXPECT_EQ(refused(fix.context, 0, NULL, memory, 4095), CL_INVALID_OPERATION);
 		if (i)
-			EXPECT_EQ(refused(fix.context, 0, NULL, memory + 64, 4096), CL_INVALID_OPERATION);
+			EXPECT_EQ(refused(fix.context, 0, NULL, memory + 64, 4096),
+				  CL_INVALID_OPERATION);
 		else
 			cl.clReleaseMemObject(import_host(0, memory + 64, 192));
 		fixture_close();
@@ -159,8 +161,11 @@ static cl_mem image2d(cl_mem buffer, cl_int *err)
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
 	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 4, .image_height = 4,
-		.image_row_pitch = 64, .mem_object = buffer,
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = 4,
+		.image_height = 4,
+		.image_row_pitch = 64,
+		.mem_object = buffer,
 	};
 
 	return cl.clCreateImage(fix.context, 0, &format, &desc, NULL, err);
@@ -195,7 +200,8 @@ TEST(native_images, "A driver that makes images from buffers makes them itself."
 	image = image2d(mem, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT(stub_arg("clCreateImage", 6) == (uintptr_t)mem);
-	EXPECT_EQ(cl.clGetImageInfo(image, CL_IMAGE_BUFFER, sizeof(parent), &parent, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clGetImageInfo(image, CL_IMAGE_BUFFER, sizeof(parent), &parent, NULL),
+		  CL_SUCCESS);
 	EXPECT(parent == mem);
 	cl.clReleaseMemObject(image);
 	cl.clReleaseMemObject(mem);

@@ -12,8 +12,8 @@ struct command_buffer {
 };
 
 /* The end of every clCommand function's arguments. */
-#define SYNC                                                                                       \
-	cl_uint num, const cl_sync_point_khr *list, cl_sync_point_khr *sync_point,                 \
+#define SYNC                                                                       \
+	cl_uint num, const cl_sync_point_khr *list, cl_sync_point_khr *sync_point, \
 		cl_mutable_command_khr *command
 #define USYNC U(num), U(list), U(sync_point), U(command)
 
@@ -116,8 +116,8 @@ cl_int CL_API_CALL stub_clEnqueueCommandBufferKHR(cl_uint num_queues, cl_command
 }
 
 /* Whether a command may be recorded: err is what was wrong before. */
-static cl_int record_check(cl_int err, cl_command_buffer_khr handle, cl_command_queue queue, cl_mem a,
-			   cl_mem b)
+static cl_int record_check(cl_int err, cl_command_buffer_khr handle, cl_command_queue queue,
+			   cl_mem a, cl_mem b)
 {
 	struct command_buffer *list = object_get(handle, STUB_COMMAND_BUFFER);
 
@@ -172,10 +172,12 @@ cl_int CL_API_CALL stub_clCommandCopyBufferKHR(cl_command_buffer_khr handle, cl_
 	return record(err, handle, &op, sync_point);
 }
 
-cl_int CL_API_CALL stub_clCommandCopyBufferRectKHR(
-	cl_command_buffer_khr handle, cl_command_queue queue, cl_mem src, cl_mem dst,
-	const size_t *src_origin, const size_t *dst_origin, const size_t *region, size_t src_row,
-	size_t src_slice, size_t dst_row, size_t dst_slice, SYNC)
+cl_int CL_API_CALL stub_clCommandCopyBufferRectKHR(cl_command_buffer_khr handle,
+						   cl_command_queue queue, cl_mem src, cl_mem dst,
+						   const size_t *src_origin,
+						   const size_t *dst_origin, const size_t *region,
+						   size_t src_row, size_t src_slice, size_t dst_row,
+						   size_t dst_slice, SYNC)
 {
 	cl_int err = CALL(clCommandCopyBufferRectKHR, U(handle), U(queue), U(src), U(dst), USYNC);
 	const size_t pitch[4] = { src_row, src_slice, dst_row, dst_slice };
@@ -188,11 +190,13 @@ cl_int CL_API_CALL stub_clCommandCopyBufferRectKHR(
 }
 
 cl_int CL_API_CALL stub_clCommandCopyBufferToImageKHR(cl_command_buffer_khr handle,
-						      cl_command_queue queue, cl_mem src, cl_mem dst,
-						      size_t offset, const size_t *origin,
-						      const size_t *region, SYNC)
+						      cl_command_queue queue, cl_mem src,
+						      cl_mem dst, size_t offset,
+						      const size_t *origin, const size_t *region,
+						      SYNC)
 {
-	cl_int err = CALL(clCommandCopyBufferToImageKHR, U(handle), U(queue), U(src), U(dst), USYNC);
+	cl_int err =
+		CALL(clCommandCopyBufferToImageKHR, U(handle), U(queue), U(src), U(dst), USYNC);
 	struct op op = { .kind = OP_COPY };
 
 	err = record_check(err, handle, queue, src, dst);
@@ -215,11 +219,12 @@ cl_int CL_API_CALL stub_clCommandCopyImageKHR(cl_command_buffer_khr handle, cl_c
 }
 
 cl_int CL_API_CALL stub_clCommandCopyImageToBufferKHR(cl_command_buffer_khr handle,
-						      cl_command_queue queue, cl_mem src, cl_mem dst,
-						      const size_t *origin, const size_t *region,
-						      size_t offset, SYNC)
+						      cl_command_queue queue, cl_mem src,
+						      cl_mem dst, const size_t *origin,
+						      const size_t *region, size_t offset, SYNC)
 {
-	cl_int err = CALL(clCommandCopyImageToBufferKHR, U(handle), U(queue), U(src), U(dst), USYNC);
+	cl_int err =
+		CALL(clCommandCopyImageToBufferKHR, U(handle), U(queue), U(src), U(dst), USYNC);
 	struct op op = { .kind = OP_COPY };
 
 	err = record_check(err, handle, queue, src, dst);
@@ -274,7 +279,8 @@ cl_int CL_API_CALL stub_clGetCommandBufferInfoKHR(cl_command_buffer_khr handle,
 						  void *out, size_t *size_ret)
 {
 	struct command_buffer *list = object_get(handle, STUB_COMMAND_BUFFER);
-	cl_int err = CALL(clGetCommandBufferInfoKHR, U(handle), U(name), U(room), U(out), U(size_ret));
+	cl_int err =
+		CALL(clGetCommandBufferInfoKHR, U(handle), U(name), U(room), U(out), U(size_ret));
 	cl_uint one = 1, refs;
 
 	if (err)

@@ -28,17 +28,19 @@ static cl_int context_fill(struct context *context, const cl_context_properties 
 		return CL_INVALID_VALUE;
 	for (cl_uint i = 0; i < num; i++) {
 		context->device[i] = object_get(devices[i], STUB_DEVICE);
-		if (!context->device[i] || context->device[i]->platform != context->device[0]->platform)
+		if (!context->device[i] ||
+		    context->device[i]->platform != context->device[0]->platform)
 			return CL_INVALID_DEVICE;
 	}
 	context->num_devices = num;
 	return properties_keep(context, properties);
 }
 
-cl_context CL_API_CALL stub_clCreateContext(
-	const cl_context_properties *properties, cl_uint num, const cl_device_id *devices,
-	void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data,
-	cl_int *errcode_ret)
+cl_context CL_API_CALL stub_clCreateContext(const cl_context_properties *properties, cl_uint num,
+					    const cl_device_id *devices,
+					    void(CL_CALLBACK *notify)(const char *, const void *,
+								      size_t, void *),
+					    void *data, cl_int *errcode_ret)
 {
 	cl_int err = CALL(clCreateContext, U(properties), U(num), U(devices), U(notify), U(data));
 	struct context *context;
@@ -66,17 +68,18 @@ static cl_platform_id platform_in(const cl_context_properties *properties)
 	return NULL;
 }
 
-cl_context CL_API_CALL stub_clCreateContextFromType(
-	const cl_context_properties *properties, cl_device_type type,
-	void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data,
-	cl_int *errcode_ret)
+cl_context CL_API_CALL
+stub_clCreateContextFromType(const cl_context_properties *properties, cl_device_type type,
+			     void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *),
+			     void *data, cl_int *errcode_ret)
 {
 	cl_int err = CALL(clCreateContextFromType, U(properties), U(type), U(notify), U(data));
 	cl_device_id devices[MAX_DEVICES];
 	cl_uint num;
 
 	if (!err)
-		err = stub_clGetDeviceIDs(platform_in(properties), type, MAX_DEVICES, devices, &num);
+		err = stub_clGetDeviceIDs(platform_in(properties), type, MAX_DEVICES, devices,
+					  &num);
 	if (err)
 		return creation_failed(errcode_ret, err);
 	return stub_clCreateContext(properties, num, devices, notify, data, errcode_ret);

@@ -172,14 +172,14 @@ static void color_bytes(unsigned char *out, const struct mem *image, const void 
 	const cl_float *real = color;
 	const cl_uint *number = color;
 	size_t channels = image->format.image_channel_data_type == CL_UNORM_INT8 ||
-					  image->format.image_channel_data_type == CL_UNSIGNED_INT8 ?
-				  image->element :
-				  0;
+					  image->format.image_channel_data_type == CL_UNSIGNED_INT8
+				  ? image->element
+				  : 0;
 
 	for (size_t i = 0; i < channels; i++)
-		out[i] = image->format.image_channel_data_type == CL_UNORM_INT8 ?
-				 (unsigned char)(real[i] * 255.0f + 0.5f) :
-				 (unsigned char)number[i];
+		out[i] = image->format.image_channel_data_type == CL_UNORM_INT8
+				 ? (unsigned char)(real[i] * 255.0f + 0.5f)
+				 : (unsigned char)number[i];
 	if (!channels)
 		memcpy(out, color, image->element);
 }

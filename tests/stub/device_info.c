@@ -62,10 +62,8 @@ static const struct {
 	cl_device_info name;
 	const char *text;
 } texts[] = {
-	{ CL_DEVICE_VENDOR, "climport tests" },
-	{ CL_DRIVER_VERSION, "1.0" },
-	{ CL_DEVICE_PROFILE, "FULL_PROFILE" },
-	{ CL_DEVICE_BUILT_IN_KERNELS, "" },
+	{ CL_DEVICE_VENDOR, "climport tests" }, { CL_DRIVER_VERSION, "1.0" },
+	{ CL_DEVICE_PROFILE, "FULL_PROFILE" },	{ CL_DEVICE_BUILT_IN_KERNELS, "" },
 	{ CL_DEVICE_IL_VERSION, "" },
 };
 

@@ -49,7 +49,7 @@ void *CL_API_CALL stub_clGetExtensionFunctionAddress(const char *name)
 }
 
 void *CL_API_CALL stub_clGetExtensionFunctionAddressForPlatform(cl_platform_id handle,
-								 const char *name)
+								const char *name)
 {
 	struct platform *platform = object_get(handle, STUB_PLATFORM);
 
@@ -66,14 +66,14 @@ STUB_API CL_API_ENTRY void *CL_API_CALL clGetExtensionFunctionAddress(const char
 }
 
 STUB_API CL_API_ENTRY cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint num, cl_platform_id *out,
-								 cl_uint *num_ret)
+								cl_uint *num_ret)
 {
 	return stub_clGetPlatformIDs(num, out, num_ret);
 }
 
 STUB_API CL_API_ENTRY cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id platform,
-							    cl_platform_info name, size_t room,
-							    void *out, size_t *size_ret)
+							   cl_platform_info name, size_t room,
+							   void *out, size_t *size_ret)
 {
 	return stub_clGetPlatformInfo(platform, name, room, out, size_ret);
 }

@@ -26,8 +26,8 @@ static cl_int transfer(cl_int err, cl_command_queue handle, cl_mem mem_handle, b
 cl_int CL_API_CALL stub_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking,
 					    size_t offset, size_t size, void *out, WAIT)
 {
-	cl_int err = CALL(clEnqueueReadBuffer, U(queue), U(mem), U(blocking), U(offset), U(size), U(out),
-			  UWAIT);
+	cl_int err = CALL(clEnqueueReadBuffer, U(queue), U(mem), U(blocking), U(offset), U(size),
+			  U(out), UWAIT);
 
 	return transfer(err, queue, mem, blocking, offset, size, out, false, num, list, event);
 }
@@ -35,11 +35,11 @@ cl_int CL_API_CALL stub_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, 
 cl_int CL_API_CALL stub_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking,
 					     size_t offset, size_t size, const void *in, WAIT)
 {
-	cl_int err = CALL(clEnqueueWriteBuffer, U(queue), U(mem), U(blocking), U(offset), U(size), U(in),
-			  UWAIT);
+	cl_int err = CALL(clEnqueueWriteBuffer, U(queue), U(mem), U(blocking), U(offset), U(size),
+			  U(in), UWAIT);
 
-	return transfer(err, queue, mem, blocking, offset, size, (void *)(uintptr_t)in, true, num, list,
-			event);
+	return transfer(err, queue, mem, blocking, offset, size, (void *)(uintptr_t)in, true, num,
+			list, event);
 }
 
 /* @origin: of the buffer, then of the host; @pitch the same. */
@@ -68,39 +68,45 @@ static cl_int transfer_rect(cl_int err, cl_command_queue handle, cl_mem mem_hand
 	return queue_submit(handle, &op, num, list, event, blocking);
 }
 
-cl_int CL_API_CALL stub_clEnqueueReadBufferRect(
-	cl_command_queue queue, cl_mem mem, cl_bool blocking, const size_t *buffer_origin,
-	const size_t *host_origin, const size_t *region, size_t row_pitch, size_t slice_pitch,
-	size_t host_row_pitch, size_t host_slice_pitch, void *out, WAIT)
+cl_int CL_API_CALL stub_clEnqueueReadBufferRect(cl_command_queue queue, cl_mem mem,
+						cl_bool blocking, const size_t *buffer_origin,
+						const size_t *host_origin, const size_t *region,
+						size_t row_pitch, size_t slice_pitch,
+						size_t host_row_pitch, size_t host_slice_pitch,
+						void *out, WAIT)
 {
 	cl_int err = CALL(clEnqueueReadBufferRect, U(queue), U(mem), U(blocking), U(buffer_origin),
 			  U(host_origin), U(region), U(out), UWAIT);
 
-	return transfer_rect(err, queue, mem, blocking,
-			     (const size_t *const[2]){ buffer_origin, host_origin }, region,
-			     (const size_t[4]){ row_pitch, slice_pitch, host_row_pitch, host_slice_pitch },
-			     out, false, num, list, event);
+	return transfer_rect(
+		err, queue, mem, blocking, (const size_t *const[2]){ buffer_origin, host_origin },
+		region,
+		(const size_t[4]){ row_pitch, slice_pitch, host_row_pitch, host_slice_pitch }, out,
+		false, num, list, event);
 }
 
-cl_int CL_API_CALL stub_clEnqueueWriteBufferRect(
-	cl_command_queue queue, cl_mem mem, cl_bool blocking, const size_t *buffer_origin,
-	const size_t *host_origin, const size_t *region, size_t row_pitch, size_t slice_pitch,
-	size_t host_row_pitch, size_t host_slice_pitch, const void *in, WAIT)
+cl_int CL_API_CALL stub_clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem mem,
+						 cl_bool blocking, const size_t *buffer_origin,
+						 const size_t *host_origin, const size_t *region,
+						 size_t row_pitch, size_t slice_pitch,
+						 size_t host_row_pitch, size_t host_slice_pitch,
+						 const void *in, WAIT)
 {
 	cl_int err = CALL(clEnqueueWriteBufferRect, U(queue), U(mem), U(blocking), U(buffer_origin),
 			  U(host_origin), U(region), U(in), UWAIT);
 
-	return transfer_rect(err, queue, mem, blocking,
-			     (const size_t *const[2]){ buffer_origin, host_origin }, region,
-			     (const size_t[4]){ row_pitch, slice_pitch, host_row_pitch, host_slice_pitch },
-			     (void *)(uintptr_t)in, true, num, list, event);
+	return transfer_rect(
+		err, queue, mem, blocking, (const size_t *const[2]){ buffer_origin, host_origin },
+		region,
+		(const size_t[4]){ row_pitch, slice_pitch, host_row_pitch, host_slice_pitch },
+		(void *)(uintptr_t)in, true, num, list, event);
 }
 
 cl_int CL_API_CALL stub_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem src, cl_mem dst,
 					    size_t src_offset, size_t dst_offset, size_t size, WAIT)
 {
-	cl_int err = CALL(clEnqueueCopyBuffer, U(queue), U(src), U(dst), U(src_offset), U(dst_offset),
-			  U(size), UWAIT);
+	cl_int err = CALL(clEnqueueCopyBuffer, U(queue), U(src), U(dst), U(src_offset),
+			  U(dst_offset), U(size), UWAIT);
 	struct op op = { .kind = OP_COPY };
 
 	if (err || !queue_check(queue, src, dst, &err))
@@ -114,8 +120,9 @@ cl_int CL_API_CALL stub_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem src, 
 
 cl_int CL_API_CALL stub_clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem src, cl_mem dst,
 						const size_t *src_origin, const size_t *dst_origin,
-						const size_t *region, size_t src_row, size_t src_slice,
-						size_t dst_row, size_t dst_slice, WAIT)
+						const size_t *region, size_t src_row,
+						size_t src_slice, size_t dst_row, size_t dst_slice,
+						WAIT)
 {
 	cl_int err = CALL(clEnqueueCopyBufferRect, U(queue), U(src), U(dst), U(src_origin),
 			  U(dst_origin), U(region), UWAIT);
@@ -134,8 +141,8 @@ cl_int CL_API_CALL stub_clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem s
 cl_int CL_API_CALL stub_clEnqueueFillBuffer(cl_command_queue queue, cl_mem mem, const void *pattern,
 					    size_t pattern_size, size_t offset, size_t size, WAIT)
 {
-	cl_int err = CALL(clEnqueueFillBuffer, U(queue), U(mem), U(pattern), U(pattern_size), U(offset),
-			  U(size), UWAIT);
+	cl_int err = CALL(clEnqueueFillBuffer, U(queue), U(mem), U(pattern), U(pattern_size),
+			  U(offset), U(size), UWAIT);
 	struct op op = { .kind = OP_FILL };
 
 	if (err || !queue_check(queue, mem, mem, &err))
@@ -208,12 +215,13 @@ cl_int CL_API_CALL stub_clEnqueueMigrateMemObjects(cl_command_queue queue, cl_ui
 	return err ? err : queue_submit(queue, &op, num, list, event, false);
 }
 
-cl_int CL_API_CALL stub_clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK *run)(void *),
-					      void *args, size_t size, cl_uint count,
-					      const cl_mem *mems, const void **locations, WAIT)
+cl_int CL_API_CALL stub_clEnqueueNativeKernel(cl_command_queue queue,
+					      void(CL_CALLBACK *run)(void *), void *args,
+					      size_t size, cl_uint count, const cl_mem *mems,
+					      const void **locations, WAIT)
 {
-	cl_int err = CALL(clEnqueueNativeKernel, U(queue), U(run), U(args), U(size), U(count), U(mems),
-			  U(locations), UWAIT);
+	cl_int err = CALL(clEnqueueNativeKernel, U(queue), U(run), U(args), U(size), U(count),
+			  U(mems), U(locations), UWAIT);
 	struct op op = { .kind = OP_NATIVE, .type = CL_COMMAND_NATIVE_KERNEL, .native = run };
 
 	if (err)
@@ -233,7 +241,8 @@ cl_int CL_API_CALL stub_clEnqueueNativeKernel(cl_command_queue queue, void(CL_CA
 	return queue_submit(queue, &op, num, list, event, false);
 }
 
-static cl_int synchronize(cl_int err, cl_command_queue queue, cl_command_type type, bool barrier, WAIT)
+static cl_int synchronize(cl_int err, cl_command_queue queue, cl_command_type type, bool barrier,
+			  WAIT)
 {
 	struct op op = { .type = type, .barrier = barrier, .waits_all = !num };
 

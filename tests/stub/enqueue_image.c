@@ -30,22 +30,23 @@ static cl_int transfer(cl_int err, cl_command_queue queue, cl_mem handle, bool b
 }
 
 cl_int CL_API_CALL stub_clEnqueueReadImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
-					   const size_t *origin, const size_t *region, size_t row_pitch,
-					   size_t slice_pitch, void *out, WAIT)
+					   const size_t *origin, const size_t *region,
+					   size_t row_pitch, size_t slice_pitch, void *out, WAIT)
 {
 	cl_int err = CALL(clEnqueueReadImage, U(queue), U(image), U(blocking), U(origin), U(region),
 			  U(row_pitch), U(slice_pitch), U(out), UWAIT);
 
-	return transfer(err, queue, image, blocking, origin, region, row_pitch, slice_pitch, out, false,
-			num, list, event);
+	return transfer(err, queue, image, blocking, origin, region, row_pitch, slice_pitch, out,
+			false, num, list, event);
 }
 
 cl_int CL_API_CALL stub_clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
 					    const size_t *origin, const size_t *region,
-					    size_t row_pitch, size_t slice_pitch, const void *in, WAIT)
+					    size_t row_pitch, size_t slice_pitch, const void *in,
+					    WAIT)
 {
-	cl_int err = CALL(clEnqueueWriteImage, U(queue), U(image), U(blocking), U(origin), U(region),
-			  U(row_pitch), U(slice_pitch), U(in), UWAIT);
+	cl_int err = CALL(clEnqueueWriteImage, U(queue), U(image), U(blocking), U(origin),
+			  U(region), U(row_pitch), U(slice_pitch), U(in), UWAIT);
 
 	return transfer(err, queue, image, blocking, origin, region, row_pitch, slice_pitch,
 			(void *)(uintptr_t)in, true, num, list, event);
@@ -55,8 +56,8 @@ cl_int CL_API_CALL stub_clEnqueueCopyImage(cl_command_queue queue, cl_mem src, c
 					   const size_t *src_origin, const size_t *dst_origin,
 					   const size_t *region, WAIT)
 {
-	cl_int err = CALL(clEnqueueCopyImage, U(queue), U(src), U(dst), U(src_origin), U(dst_origin),
-			  U(region), UWAIT);
+	cl_int err = CALL(clEnqueueCopyImage, U(queue), U(src), U(dst), U(src_origin),
+			  U(dst_origin), U(region), UWAIT);
 	struct op op = { .kind = OP_COPY };
 
 	if (err || !queue_check(queue, src, dst, &err))
@@ -72,8 +73,8 @@ cl_int CL_API_CALL stub_clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_me
 						   const size_t *origin, const size_t *region,
 						   size_t offset, WAIT)
 {
-	cl_int err = CALL(clEnqueueCopyImageToBuffer, U(queue), U(src), U(dst), U(origin), U(region),
-			  U(offset), UWAIT);
+	cl_int err = CALL(clEnqueueCopyImageToBuffer, U(queue), U(src), U(dst), U(origin),
+			  U(region), U(offset), UWAIT);
 	struct op op = { .kind = OP_COPY };
 
 	if (err || !queue_check(queue, src, dst, &err))
@@ -89,8 +90,8 @@ cl_int CL_API_CALL stub_clEnqueueCopyBufferToImage(cl_command_queue queue, cl_me
 						   size_t offset, const size_t *origin,
 						   const size_t *region, WAIT)
 {
-	cl_int err = CALL(clEnqueueCopyBufferToImage, U(queue), U(src), U(dst), U(offset), U(origin),
-			  U(region), UWAIT);
+	cl_int err = CALL(clEnqueueCopyBufferToImage, U(queue), U(src), U(dst), U(offset),
+			  U(origin), U(region), UWAIT);
 	struct op op = { .kind = OP_COPY };
 
 	if (err || !queue_check(queue, src, dst, &err))
@@ -105,7 +106,8 @@ cl_int CL_API_CALL stub_clEnqueueCopyBufferToImage(cl_command_queue queue, cl_me
 cl_int CL_API_CALL stub_clEnqueueFillImage(cl_command_queue queue, cl_mem image, const void *color,
 					   const size_t *origin, const size_t *region, WAIT)
 {
-	cl_int err = CALL(clEnqueueFillImage, U(queue), U(image), U(color), U(origin), U(region), UWAIT);
+	cl_int err =
+		CALL(clEnqueueFillImage, U(queue), U(image), U(color), U(origin), U(region), UWAIT);
 	struct op op = { .kind = OP_FILL };
 
 	if (err || !queue_check(queue, image, image, &err))
@@ -118,9 +120,9 @@ cl_int CL_API_CALL stub_clEnqueueFillImage(cl_command_queue queue, cl_mem image,
 }
 
 void *CL_API_CALL stub_clEnqueueMapImage(cl_command_queue queue, cl_mem handle, cl_bool blocking,
-					 cl_map_flags flags, const size_t *origin, const size_t *region,
-					 size_t *row_pitch, size_t *slice_pitch, WAIT,
-					 cl_int *errcode_ret)
+					 cl_map_flags flags, const size_t *origin,
+					 const size_t *region, size_t *row_pitch,
+					 size_t *slice_pitch, WAIT, cl_int *errcode_ret)
 {
 	cl_int err = CALL(clEnqueueMapImage, U(queue), U(handle), U(blocking), U(flags), U(origin),
 			  U(region), U(row_pitch), U(slice_pitch), UWAIT);

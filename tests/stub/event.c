@@ -268,11 +268,12 @@ cl_int CL_API_CALL stub_clReleaseEvent(cl_event handle)
 	return CL_SUCCESS;
 }
 
-cl_int CL_API_CALL stub_clGetEventProfilingInfo(cl_event handle, cl_profiling_info name, size_t room,
-						void *out, size_t *size_ret)
+cl_int CL_API_CALL stub_clGetEventProfilingInfo(cl_event handle, cl_profiling_info name,
+						size_t room, void *out, size_t *size_ret)
 {
 	struct event *event = object_get(handle, STUB_EVENT);
-	cl_int err = CALL(clGetEventProfilingInfo, U(handle), U(name), U(room), U(out), U(size_ret));
+	cl_int err =
+		CALL(clGetEventProfilingInfo, U(handle), U(name), U(room), U(out), U(size_ret));
 	bool done;
 
 	if (err)
@@ -286,6 +287,6 @@ cl_int CL_API_CALL stub_clGetEventProfilingInfo(cl_event handle, cl_profiling_in
 		return CL_PROFILING_INFO_NOT_AVAILABLE;
 	if (name < CL_PROFILING_COMMAND_QUEUED || name > CL_PROFILING_COMMAND_END)
 		return CL_INVALID_VALUE;
-	return info_put(&event->time[name - CL_PROFILING_COMMAND_QUEUED], sizeof(cl_ulong), room, out,
-			size_ret);
+	return info_put(&event->time[name - CL_PROFILING_COMMAND_QUEUED], sizeof(cl_ulong), room,
+			out, size_ret);
 }

@@ -154,9 +154,10 @@ static int sync_result(const char *edge, long *delay)
 static int fake_sync(const char *name, const struct dma_buf_sync *sync)
 {
 	const char *edge = sync->flags & DMA_BUF_SYNC_END ? "END" : "START";
-	const char *access = sync->flags & DMA_BUF_SYNC_READ ?
-				     sync->flags & DMA_BUF_SYNC_WRITE ? "rw" : "r" :
-				     sync->flags & DMA_BUF_SYNC_WRITE ? "w" : "";
+	const char *access = sync->flags & DMA_BUF_SYNC_READ
+				     ? sync->flags & DMA_BUF_SYNC_WRITE ? "rw" : "r"
+			     : sync->flags & DMA_BUF_SYNC_WRITE ? "w"
+								: "";
 	struct timespec time = { 0, 0 };
 	long delay;
 	int error;
@@ -226,8 +227,8 @@ FAKE_API int poll(struct pollfd *fds, nfds_t count, int timeout)
 		mine[i] = is_busy(fds[i].fd) ? (struct pollfd){ idle_fd, POLLIN, 0 } : fds[i];
 	ret = (int)syscall(SYS_poll, mine, count, timeout);
 	for (nfds_t i = 0; i < count; i++)
-		fds[i].revents = mine[i].fd == fds[i].fd ? mine[i].revents :
-				 mine[i].revents	 ? fds[i].events :
-							   0;
+		fds[i].revents = mine[i].fd == fds[i].fd ? mine[i].revents
+				 : mine[i].revents	 ? fds[i].events
+							 : 0;
 	return ret;
 }

@@ -3,17 +3,19 @@
 #include "internal.h"
 
 static const cl_image_format formats[] = {
-	{ CL_R, CL_UNORM_INT8 },       { CL_RG, CL_UNORM_INT8 },     { CL_RGBA, CL_UNORM_INT8 },
-	{ CL_BGRA, CL_UNORM_INT8 },    { CL_R, CL_UNSIGNED_INT8 },   { CL_RGBA, CL_UNSIGNED_INT8 },
-	{ CL_R, CL_UNSIGNED_INT32 },   { CL_R, CL_UNSIGNED_INT16 },  { CL_R, CL_UNORM_INT16 },
-	{ CL_RGBA, CL_UNSIGNED_INT32 }, { CL_RGBA, CL_FLOAT },	      { CL_R, CL_FLOAT },
+	{ CL_R, CL_UNORM_INT8 },	{ CL_RG, CL_UNORM_INT8 },    { CL_RGBA, CL_UNORM_INT8 },
+	{ CL_BGRA, CL_UNORM_INT8 },	{ CL_R, CL_UNSIGNED_INT8 },  { CL_RGBA, CL_UNSIGNED_INT8 },
+	{ CL_R, CL_UNSIGNED_INT32 },	{ CL_R, CL_UNSIGNED_INT16 }, { CL_R, CL_UNORM_INT16 },
+	{ CL_RGBA, CL_UNSIGNED_INT32 }, { CL_RGBA, CL_FLOAT },	     { CL_R, CL_FLOAT },
 };
 #define NUM_FORMATS (sizeof(formats) / sizeof(*formats))
 
 /* Bytes of a pixel; 0 for a format not in the list. */
 static size_t format_size(const cl_image_format *f)
 {
-	size_t channels = f->image_channel_order == CL_R ? 1 : f->image_channel_order == CL_RG ? 2 : 4;
+	size_t channels = f->image_channel_order == CL_R    ? 1
+			  : f->image_channel_order == CL_RG ? 2
+							    : 4;
 	size_t i = 0;
 
 	while (i < NUM_FORMATS && memcmp(f, &formats[i], sizeof(*f)))
@@ -61,8 +63,8 @@ static cl_int geometry(struct mem *image, const cl_image_format *format, const c
 		return CL_INVALID_IMAGE_SIZE;
 	least = image->width * image->element;
 	image->row_pitch = desc->image_row_pitch ? desc->image_row_pitch : least;
-	image->slice_pitch = desc->image_slice_pitch ? desc->image_slice_pitch :
-						       image->row_pitch * rows;
+	image->slice_pitch = desc->image_slice_pitch ? desc->image_slice_pitch
+						     : image->row_pitch * rows;
 	if (image->row_pitch < least || image->row_pitch % image->element)
 		return CL_INVALID_IMAGE_DESCRIPTOR;
 	image->size = image->slice_pitch * (image->depth ? image->depth : 1);
@@ -73,8 +75,9 @@ static cl_int geometry(struct mem *image, const cl_image_format *format, const c
 static cl_int parent_check(const struct mem *image, const struct mem *parent)
 {
 	if (image->type == CL_MEM_OBJECT_IMAGE1D_BUFFER)
-		return parent->type == CL_MEM_OBJECT_BUFFER && !parent->parent ? CL_SUCCESS :
-										 CL_INVALID_MEM_OBJECT;
+		return parent->type == CL_MEM_OBJECT_BUFFER && !parent->parent
+			       ? CL_SUCCESS
+			       : CL_INVALID_MEM_OBJECT;
 	if (image->type != CL_MEM_OBJECT_IMAGE2D)
 		return CL_INVALID_IMAGE_DESCRIPTOR;
 	if (!stub_get(STUB_IMAGE2D_FROM_BUFFER))
@@ -163,12 +166,13 @@ cl_mem CL_API_CALL stub_clCreateImage(cl_context handle, cl_mem_flags flags,
 
 cl_mem CL_API_CALL stub_clCreateImageWithProperties(cl_context handle,
 						    const cl_mem_properties *properties,
-						    cl_mem_flags flags, const cl_image_format *format,
+						    cl_mem_flags flags,
+						    const cl_image_format *format,
 						    const cl_image_desc *desc, void *host_ptr,
 						    cl_int *errcode_ret)
 {
-	cl_int err = CALL(clCreateImageWithProperties, U(handle), U(properties), U(flags), U(format),
-			  U(desc), U(host_ptr), U(errcode_ret));
+	cl_int err = CALL(clCreateImageWithProperties, U(handle), U(properties), U(flags),
+			  U(format), U(desc), U(host_ptr), U(errcode_ret));
 
 	if (!err && properties && properties[0])
 		err = CL_INVALID_PROPERTY;
@@ -249,8 +253,8 @@ cl_int CL_API_CALL stub_clGetImageInfo(cl_mem handle, cl_image_info name, size_t
 	case CL_IMAGE_ROW_PITCH:
 		return info_put(&image->row_pitch, sizeof(size_t), room, out, size_ret);
 	case CL_IMAGE_SLICE_PITCH:
-		return info_put(image->depth ? &image->slice_pitch : &zero, sizeof(size_t), room, out,
-				size_ret);
+		return info_put(image->depth ? &image->slice_pitch : &zero, sizeof(size_t), room,
+				out, size_ret);
 	case CL_IMAGE_WIDTH:
 		return info_put(&image->width, sizeof(size_t), room, out, size_ret);
 	case CL_IMAGE_HEIGHT:

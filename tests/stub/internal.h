@@ -49,8 +49,8 @@ void object_destroy(void *object);
 
 /* control.c.  CALL() counts and records, and returns the fault to inject. */
 #define U(x) ((uintptr_t)(x))
-#define CALL(name, ...)                                                        \
-	call_begin(F_##name, (const uintptr_t[]){ __VA_ARGS__ },               \
+#define CALL(name, ...)                                          \
+	call_begin(F_##name, (const uintptr_t[]){ __VA_ARGS__ }, \
 		   sizeof((const uintptr_t[]){ __VA_ARGS__ }) / sizeof(uintptr_t))
 cl_int call_begin(enum function f, const uintptr_t *args, size_t count);
 void sleep_ms(long ms);
@@ -175,10 +175,19 @@ struct box {
 };
 
 struct op {
-	enum { OP_NOTHING, OP_COPY, OP_FILL, OP_LAUNCH, OP_NATIVE, OP_SYNC_OUT, OP_SYNC_IN, OP_LIST } kind;
+	enum {
+		OP_NOTHING,
+		OP_COPY,
+		OP_FILL,
+		OP_LAUNCH,
+		OP_NATIVE,
+		OP_SYNC_OUT,
+		OP_SYNC_IN,
+		OP_LIST
+	} kind;
 	cl_command_type type;
-	bool barrier; /* what comes later waits for it */
-	bool waits_all; /* it waits for all that came before */
+	bool barrier;	    /* what comes later waits for it */
+	bool waits_all;	    /* it waits for all that came before */
 	struct mem *mem[2]; /* held until it has run */
 	struct box src, dst;
 	size_t bytes, rows, slices; /* of a copy or fill */
@@ -288,6 +297,5 @@ cl_int launch_run(struct launch *launch, struct device *device);
 /* command_buffer.c */
 cl_int command_buffer_run(struct command_buffer *list, struct device *device);
 void command_buffer_put(struct command_buffer *list);
-
 
 #endif

@@ -16,8 +16,8 @@ static cl_mem foreign(cl_int err, cl_context handle, cl_mem_object_type type, cl
 	return (cl_mem)mem_create(context, type, flags, 4096, NULL);
 }
 
-cl_mem CL_API_CALL stub_clCreateFromGLBuffer(cl_context handle, cl_mem_flags flags, cl_GLuint object,
-					     cl_int *errcode_ret)
+cl_mem CL_API_CALL stub_clCreateFromGLBuffer(cl_context handle, cl_mem_flags flags,
+					     cl_GLuint object, cl_int *errcode_ret)
 {
 	cl_int err = CALL(clCreateFromGLBuffer, U(handle), U(flags), U(object));
 
@@ -28,7 +28,8 @@ cl_mem CL_API_CALL stub_clCreateFromGLTexture2D(cl_context handle, cl_mem_flags 
 						cl_GLenum target, cl_GLint level, cl_GLuint object,
 						cl_int *errcode_ret)
 {
-	cl_int err = CALL(clCreateFromGLTexture2D, U(handle), U(flags), U(target), U(level), U(object));
+	cl_int err =
+		CALL(clCreateFromGLTexture2D, U(handle), U(flags), U(target), U(level), U(object));
 
 	return foreign(err, handle, CL_MEM_OBJECT_IMAGE2D, flags, errcode_ret);
 }
@@ -37,15 +38,18 @@ cl_mem CL_API_CALL stub_clCreateFromGLTexture3D(cl_context handle, cl_mem_flags 
 						cl_GLenum target, cl_GLint level, cl_GLuint object,
 						cl_int *errcode_ret)
 {
-	cl_int err = CALL(clCreateFromGLTexture3D, U(handle), U(flags), U(target), U(level), U(object));
+	cl_int err =
+		CALL(clCreateFromGLTexture3D, U(handle), U(flags), U(target), U(level), U(object));
 
 	return foreign(err, handle, CL_MEM_OBJECT_IMAGE3D, flags, errcode_ret);
 }
 
-cl_mem CL_API_CALL stub_clCreateFromGLTexture(cl_context handle, cl_mem_flags flags, cl_GLenum target,
-					      cl_GLint level, cl_GLuint object, cl_int *errcode_ret)
+cl_mem CL_API_CALL stub_clCreateFromGLTexture(cl_context handle, cl_mem_flags flags,
+					      cl_GLenum target, cl_GLint level, cl_GLuint object,
+					      cl_int *errcode_ret)
 {
-	cl_int err = CALL(clCreateFromGLTexture, U(handle), U(flags), U(target), U(level), U(object));
+	cl_int err =
+		CALL(clCreateFromGLTexture, U(handle), U(flags), U(target), U(level), U(object));
 
 	return foreign(err, handle, CL_MEM_OBJECT_IMAGE2D, flags, errcode_ret);
 }
@@ -84,7 +88,8 @@ cl_mem CL_API_CALL stub_clImportMemoryARM(cl_context handle, cl_mem_flags flags,
 					  const cl_import_properties_arm *properties, void *memory,
 					  size_t size, cl_int *errcode_ret)
 {
-	cl_int err = CALL(clImportMemoryARM, U(handle), U(flags), U(properties), U(memory), U(size));
+	cl_int err =
+		CALL(clImportMemoryARM, U(handle), U(flags), U(properties), U(memory), U(size));
 	bool dma_buf = properties && properties[0] == CL_IMPORT_TYPE_ARM &&
 		       properties[1] == CL_IMPORT_TYPE_DMA_BUF_ARM;
 
@@ -155,7 +160,7 @@ cl_int CL_API_CALL stub_clGetSamplerInfo(cl_sampler handle, cl_sampler_info name
 		return err;
 	if (!sampler)
 		return CL_INVALID_SAMPLER;
-	return name == CL_SAMPLER_CONTEXT ?
-		       info_put(&sampler->context, sizeof(void *), room, out, size_ret) :
-		       CL_INVALID_VALUE;
+	return name == CL_SAMPLER_CONTEXT
+		       ? info_put(&sampler->context, sizeof(void *), room, out, size_ret)
+		       : CL_INVALID_VALUE;
 }

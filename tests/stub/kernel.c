@@ -149,8 +149,8 @@ cl_int CL_API_CALL stub_clSetKernelArg(cl_kernel handle, cl_uint index, size_t s
 	return CL_SUCCESS;
 }
 
-cl_int CL_API_CALL stub_clGetKernelInfo(cl_kernel handle, cl_kernel_info name, size_t room, void *out,
-					size_t *size_ret)
+cl_int CL_API_CALL stub_clGetKernelInfo(cl_kernel handle, cl_kernel_info name, size_t room,
+					void *out, size_t *size_ret)
 {
 	struct kernel *kernel = object_get(handle, STUB_KERNEL);
 	cl_int err = CALL(clGetKernelInfo, U(handle), U(name), U(room), U(out), U(size_ret));
@@ -162,8 +162,8 @@ cl_int CL_API_CALL stub_clGetKernelInfo(cl_kernel handle, cl_kernel_info name, s
 		return CL_INVALID_KERNEL;
 	switch (name) {
 	case CL_KERNEL_FUNCTION_NAME:
-		return info_put(kernel->signature->name, strlen(kernel->signature->name) + 1, room, out,
-				size_ret);
+		return info_put(kernel->signature->name, strlen(kernel->signature->name) + 1, room,
+				out, size_ret);
 	case CL_KERNEL_NUM_ARGS:
 		return info_put(&kernel->signature->num_args, sizeof(cl_uint), room, out, size_ret);
 	case CL_KERNEL_REFERENCE_COUNT:
@@ -269,15 +269,15 @@ static cl_int enqueue(cl_int err, cl_command_queue queue, cl_kernel kernel, cl_c
 	return err ? err : queue_submit(queue, &op, num, list, event, false);
 }
 
-cl_int CL_API_CALL stub_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims,
-					       const size_t *offset, const size_t *global,
-					       const size_t *local, WAIT)
+cl_int CL_API_CALL stub_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
+					       cl_uint dims, const size_t *offset,
+					       const size_t *global, const size_t *local, WAIT)
 {
-	cl_int err = CALL(clEnqueueNDRangeKernel, U(queue), U(kernel), U(dims), U(offset), U(global),
-			  U(local), UWAIT);
+	cl_int err = CALL(clEnqueueNDRangeKernel, U(queue), U(kernel), U(dims), U(offset),
+			  U(global), U(local), UWAIT);
 
-	return enqueue(err, queue, kernel, CL_COMMAND_NDRANGE_KERNEL, dims, offset, global, num, list,
-		       event);
+	return enqueue(err, queue, kernel, CL_COMMAND_NDRANGE_KERNEL, dims, offset, global, num,
+		       list, event);
 }
 
 cl_int CL_API_CALL stub_clEnqueueTask(cl_command_queue queue, cl_kernel kernel, WAIT)

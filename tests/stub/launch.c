@@ -28,7 +28,8 @@ static void copy_in(struct launch *launch, const struct copying *how)
 		if (!is_copied(how, arg->mem))
 			continue;
 		arg->data = malloc(arg->mem->size);
-		memcpy(arg->data, how->out_only ? arg->mem->snapshot : arg->mem->data, arg->mem->size);
+		memcpy(arg->data, how->out_only ? arg->mem->snapshot : arg->mem->data,
+		       arg->mem->size);
 	}
 }
 

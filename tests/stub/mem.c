@@ -19,7 +19,8 @@ cl_int mem_check_flags(cl_mem_flags flags, const void *host_ptr)
 		return CL_INVALID_VALUE;
 	if (!at_most_one_bit(flags & ACCESS) || !at_most_one_bit(flags & HOST_ACCESS))
 		return CL_INVALID_VALUE;
-	if ((flags & CL_MEM_USE_HOST_PTR) && (flags & (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)))
+	if ((flags & CL_MEM_USE_HOST_PTR) &&
+	    (flags & (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)))
 		return CL_INVALID_VALUE;
 	if (!!host_ptr != !!(flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR)))
 		return CL_INVALID_HOST_PTR;
@@ -102,7 +103,8 @@ cl_mem mem_buffer(cl_context handle, cl_mem_flags flags, size_t size, void *host
 cl_mem CL_API_CALL stub_clCreateBuffer(cl_context handle, cl_mem_flags flags, size_t size,
 				       void *host_ptr, cl_int *errcode_ret)
 {
-	cl_int err = CALL(clCreateBuffer, U(handle), U(flags), U(size), U(host_ptr), U(errcode_ret));
+	cl_int err =
+		CALL(clCreateBuffer, U(handle), U(flags), U(size), U(host_ptr), U(errcode_ret));
 
 	if (err)
 		return creation_failed(errcode_ret, err);
@@ -111,8 +113,8 @@ cl_mem CL_API_CALL stub_clCreateBuffer(cl_context handle, cl_mem_flags flags, si
 
 cl_mem CL_API_CALL stub_clCreateBufferWithProperties(cl_context handle,
 						     const cl_mem_properties *properties,
-						     cl_mem_flags flags, size_t size, void *host_ptr,
-						     cl_int *errcode_ret)
+						     cl_mem_flags flags, size_t size,
+						     void *host_ptr, cl_int *errcode_ret)
 {
 	cl_int err = CALL(clCreateBufferWithProperties, U(handle), U(properties), U(flags), U(size),
 			  U(host_ptr), U(errcode_ret));
@@ -136,7 +138,8 @@ static cl_int sub_flags_check(const struct mem *parent, cl_mem_flags flags)
 
 static cl_int region_check(const struct mem *parent, const cl_buffer_region *region)
 {
-	if (!region || region->origin > parent->size || region->size > parent->size - region->origin)
+	if (!region || region->origin > parent->size ||
+	    region->size > parent->size - region->origin)
 		return CL_INVALID_VALUE;
 	if (!region->size)
 		return CL_INVALID_BUFFER_SIZE;
@@ -252,8 +255,9 @@ cl_int CL_API_CALL stub_clReleaseMemObject(cl_mem handle)
 	return CL_SUCCESS;
 }
 
-cl_int CL_API_CALL stub_clSetMemObjectDestructorCallback(
-	cl_mem handle, void(CL_CALLBACK *notify)(cl_mem, void *), void *data)
+cl_int CL_API_CALL stub_clSetMemObjectDestructorCallback(cl_mem handle,
+							 void(CL_CALLBACK *notify)(cl_mem, void *),
+							 void *data)
 {
 	struct mem *mem = object_get(handle, STUB_MEM);
 	cl_int err = CALL(clSetMemObjectDestructorCallback, U(handle), U(notify), U(data));
@@ -323,8 +327,8 @@ cl_int CL_API_CALL stub_clGetMemObjectInfo(cl_mem handle, cl_mem_info name, size
 	case CL_MEM_USES_SVM_POINTER:
 		return info_put(&no, sizeof(no), room, out, size_ret);
 	case CL_MEM_PROPERTIES:
-		return info_put(mem->properties, mem->num_properties * sizeof(*mem->properties), room,
-				out, size_ret);
+		return info_put(mem->properties, mem->num_properties * sizeof(*mem->properties),
+				room, out, size_ret);
 	}
 	return CL_INVALID_VALUE;
 }

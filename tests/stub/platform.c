@@ -80,11 +80,11 @@ cl_int info_put(const void *value, size_t size, size_t room, void *out, size_t *
 
 size_t extensions_of(unsigned platform, char *text, size_t room)
 {
-	return (size_t)snprintf(
-		text, room, "cl_khr_icd cl_khr_command_buffer%s%s%s",
-		stub_get(STUB_IMAGE2D_FROM_BUFFER) ? " cl_khr_image2d_from_buffer" : "",
-		stub_get(STUB_NATIVE) >> platform & 1 ? arm_extensions : "",
-		stub_get(STUB_TRAILING_SPACE) ? " " : "");
+	return (size_t)snprintf(text, room, "cl_khr_icd cl_khr_command_buffer%s%s%s",
+				stub_get(STUB_IMAGE2D_FROM_BUFFER) ? " cl_khr_image2d_from_buffer"
+								   : "",
+				stub_get(STUB_NATIVE) >> platform & 1 ? arm_extensions : "",
+				stub_get(STUB_TRAILING_SPACE) ? " " : "");
 }
 
 static cl_int extensions_info(unsigned platform, size_t room, void *out, size_t *size_ret)
@@ -104,8 +104,8 @@ static cl_int versions_info(unsigned platform, size_t room, void *out, size_t *s
 	memset(list, 0, sizeof(list));
 	extensions_of(platform, text, sizeof(text));
 	for (name = strtok_r(text, " ", &save); name; name = strtok_r(NULL, " ", &save), n++) {
-		list[n].version = strcmp(name, "cl_khr_command_buffer") ? CL_MAKE_VERSION(1, 0, 0) :
-									   CL_MAKE_VERSION(0, 9, 0);
+		list[n].version = strcmp(name, "cl_khr_command_buffer") ? CL_MAKE_VERSION(1, 0, 0)
+									: CL_MAKE_VERSION(0, 9, 0);
 		strncpy(list[n].name, name, sizeof(list[n].name) - 1);
 	}
 	return info_put(list, n * sizeof(*list), room, out, size_ret);
@@ -121,8 +121,8 @@ cl_int CL_API_CALL stub_clGetPlatformInfo(cl_platform_id handle, cl_platform_inf
 {
 	struct platform *platform = platform_of(handle);
 	cl_int err = CALL(clGetPlatformInfo, U(handle), U(name), U(room), U(out), U(size_ret));
-	cl_version version = stub_get(STUB_CL12) ? CL_MAKE_VERSION(1, 2, 0) :
-						   CL_MAKE_VERSION(3, 0, 0);
+	cl_version version = stub_get(STUB_CL12) ? CL_MAKE_VERSION(1, 2, 0)
+						 : CL_MAKE_VERSION(3, 0, 0);
 
 	if (err)
 		return err;
@@ -132,8 +132,8 @@ cl_int CL_API_CALL stub_clGetPlatformInfo(cl_platform_id handle, cl_platform_inf
 	case CL_PLATFORM_PROFILE:
 		return text_info("FULL_PROFILE", room, out, size_ret);
 	case CL_PLATFORM_VERSION:
-		return text_info(stub_get(STUB_CL12) ? "OpenCL 1.2 stub" : "OpenCL 3.0 stub", room, out,
-				 size_ret);
+		return text_info(stub_get(STUB_CL12) ? "OpenCL 1.2 stub" : "OpenCL 3.0 stub", room,
+				 out, size_ret);
 	case CL_PLATFORM_NAME:
 		return text_info(platform->index ? "stub second" : "stub", room, out, size_ret);
 	case CL_PLATFORM_VENDOR:
@@ -193,8 +193,8 @@ cl_int CL_API_CALL stub_clGetDeviceInfo(cl_device_id handle, cl_device_info name
 
 /* Any partition gives two halves. */
 cl_int CL_API_CALL stub_clCreateSubDevices(cl_device_id handle,
-					   const cl_device_partition_property *properties, cl_uint num,
-					   cl_device_id *out, cl_uint *num_ret)
+					   const cl_device_partition_property *properties,
+					   cl_uint num, cl_device_id *out, cl_uint *num_ret)
 {
 	struct device *device = object_get(handle, STUB_DEVICE);
 	cl_int err = CALL(clCreateSubDevices, U(handle), U(properties), U(num), U(out), U(num_ret));

@@ -189,7 +189,8 @@ cl_int CL_API_CALL stub_clBuildProgram(cl_program handle, cl_uint num, const cl_
 				       void(CL_CALLBACK *notify)(cl_program, void *), void *data)
 {
 	struct program *program = object_get(handle, STUB_PROGRAM);
-	cl_int err = CALL(clBuildProgram, U(handle), U(num), U(devices), U(options), U(notify), U(data));
+	cl_int err =
+		CALL(clBuildProgram, U(handle), U(num), U(devices), U(options), U(notify), U(data));
 
 	if (err)
 		return err;
@@ -223,10 +224,12 @@ cl_int CL_API_CALL stub_clGetProgramInfo(cl_program handle, cl_program_info name
 	case CL_PROGRAM_CONTEXT:
 		return info_put(&program->context, sizeof(void *), room, out, size_ret);
 	case CL_PROGRAM_NUM_DEVICES:
-		return info_put(&program->context->num_devices, sizeof(cl_uint), room, out, size_ret);
+		return info_put(&program->context->num_devices, sizeof(cl_uint), room, out,
+				size_ret);
 	case CL_PROGRAM_DEVICES:
 		return info_put(program->context->device,
-				program->context->num_devices * sizeof(void *), room, out, size_ret);
+				program->context->num_devices * sizeof(void *), room, out,
+				size_ret);
 	case CL_PROGRAM_SOURCE:
 		return info_put(program->source, strlen(program->source) + 1, room, out, size_ret);
 	case CL_PROGRAM_NUM_KERNELS:

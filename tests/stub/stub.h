@@ -32,29 +32,29 @@ extern STUB_API const struct _cl_icd_dispatch stub_dispatch_12;
 
 /* Options hold from the next call on; those marked * only when set before the first call. */
 enum stub_option {
-	STUB_PLATFORMS,			/* * 1 or 2 */
-	STUB_DEVICES,			/* * of each platform, 1 to 4; default 1 */
-	STUB_CL12,			/* * an OpenCL 1.2 driver with NULL slots */
-	STUB_COPYING,			/* a bit for each device: kernels work on a copy */
-	STUB_COPYING_MAP,		/* a bit for each device: copied at map and unmap only */
-	STUB_LOST_WRITES,		/* a bit for each device: host memory is copied in only */
-	STUB_STALE_READS,		/* a bit for each device: it is copied out only */
-	STUB_ZERO_COPY_ALIGN,		/* other host pointers and sizes are copied, as by STUB_COPYING */
-	STUB_COPYING_IMAGES,		/* images over host memory are copies, buffers are not */
-	STUB_NATIVE,			/* a bit for each platform: has cl_arm_import_memory */
-	STUB_ASYNC_DESTRUCTOR,		/* milliseconds until destructor callbacks, on a thread */
-	STUB_NO_IMAGE1D_DESTRUCTOR,	/* no callback for 1D images made from buffers */
-	STUB_ADDRESS_REUSE,		/* the next object gets the last freed address */
-	STUB_IMAGE2D_FROM_BUFFER,	/* cl_khr_image2d_from_buffer */
-	STUB_LAZY,			/* commands start only when flushed */
-	STUB_CALLBACK_DELAY,		/* milliseconds until event callbacks */
-	STUB_CALLBACK_COMPLETE,		/* event callbacks are told CL_COMPLETE of failures, too */
-	STUB_NO_FAILURE_CALLBACK,	/* event callbacks are not called when a command fails */
-	STUB_MAX_ALLOC,			/* CL_DEVICE_MAX_MEM_ALLOC_SIZE */
-	STUB_TRAILING_SPACE,		/* extension strings end with a space */
-	STUB_NO_IMAGES,			/* CL_DEVICE_IMAGE_SUPPORT is CL_FALSE */
-	STUB_KERNEL_FAIL,		/* kernels end with this (negative) status */
-	STUB_FAULT_DELAY,		/* milliseconds that an injected fault takes */
+	STUB_PLATFORMS,	       /* * 1 or 2 */
+	STUB_DEVICES,	       /* * of each platform, 1 to 4; default 1 */
+	STUB_CL12,	       /* * an OpenCL 1.2 driver with NULL slots */
+	STUB_COPYING,	       /* a bit for each device: kernels work on a copy */
+	STUB_COPYING_MAP,      /* a bit for each device: copied at map and unmap only */
+	STUB_LOST_WRITES,      /* a bit for each device: host memory is copied in only */
+	STUB_STALE_READS,      /* a bit for each device: it is copied out only */
+	STUB_ZERO_COPY_ALIGN,  /* other host pointers and sizes are copied, as by STUB_COPYING */
+	STUB_COPYING_IMAGES,   /* images over host memory are copies, buffers are not */
+	STUB_NATIVE,	       /* a bit for each platform: has cl_arm_import_memory */
+	STUB_ASYNC_DESTRUCTOR, /* milliseconds until destructor callbacks, on a thread */
+	STUB_NO_IMAGE1D_DESTRUCTOR, /* no callback for 1D images made from buffers */
+	STUB_ADDRESS_REUSE,	    /* the next object gets the last freed address */
+	STUB_IMAGE2D_FROM_BUFFER,   /* cl_khr_image2d_from_buffer */
+	STUB_LAZY,		    /* commands start only when flushed */
+	STUB_CALLBACK_DELAY,	    /* milliseconds until event callbacks */
+	STUB_CALLBACK_COMPLETE,	    /* event callbacks are told CL_COMPLETE of failures, too */
+	STUB_NO_FAILURE_CALLBACK,   /* a failure fails at once what waits, and calls no callback */
+	STUB_MAX_ALLOC,		    /* CL_DEVICE_MAX_MEM_ALLOC_SIZE */
+	STUB_TRAILING_SPACE,	    /* extension strings end with a space */
+	STUB_NO_IMAGES,		    /* CL_DEVICE_IMAGE_SUPPORT is CL_FALSE */
+	STUB_KERNEL_FAIL,	    /* kernels end with this (negative) status */
+	STUB_FAULT_DELAY,	    /* milliseconds that an injected fault takes */
 	STUB_NUM_OPTIONS
 };
 

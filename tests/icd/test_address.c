@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions by name. */
+#include "fixture.h"
+
+TEST(function_address, "Both address queries give the function, and it is the same.")
+{
+	void *function;
+
+	fixture_reset();
+	fixture_open();
+	function = cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clImportMemoryARM");
+	EXPECT(function);
+	EXPECT(function == cl.clGetExtensionFunctionAddress("clImportMemoryARM"));
+	EXPECT(!cl.clGetExtensionFunctionAddress("clNoSuchFunctionARM"));
+	EXPECT(!cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clNoSuchFunctionARM"));
+	EXPECT(!cl.clGetExtensionFunctionAddress(NULL));
+	EXPECT(!cl.clGetExtensionFunctionAddressForPlatform(fix.platform, NULL));
+	EXPECT(!cl.clGetExtensionFunctionAddressForPlatform((cl_platform_id)fix.context,
+							    "clFinish"));
+	fixture_close();
+}
+
+TEST(no_function_without_device, "A platform none of whose devices takes imports has no function.")
+{
+	fixture_reset();
+	stub_set(STUB_COPYING, 1);
+	fixture_open();
+	EXPECT(!cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clImportMemoryARM"));
+	fixture_close();
+}
+
+/* The address of @name must be @mine: the layer's where it has one, never a way around it. */
+static void expect_address(const char *name, void *mine)
+{
+	void *found[2] = { cl.clGetExtensionFunctionAddressForPlatform(fix.platform, name),
+			   cl.clGetExtensionFunctionAddress(name) };
+
+	for (int i = 0; i < 2; i++) {
+		if (found[i] != mine)
+			printf("# %s by address is another function\n", name);
+		EXPECT(found[i] == mine);
+	}
+}
+
+TEST(wrappers_by_address, "A core function asked for by name is the one in the table.")
+{
+	fixture_reset();
+	fixture_open();
+#define F(name) expect_address(#name, (void *)cl.name);
+#define N F
+#define X(name)
+#include "functions.h"
+#undef X
+#undef N
+#undef F
+	fixture_close();
+}
+
+TEST(recording_by_address, "The recording functions of cl_khr_command_buffer are the layer's.")
+{
+	static const char *const wrapped[] = {
+		"clCommandCopyBufferKHR",	 "clCommandCopyBufferRectKHR",
+		"clCommandCopyBufferToImageKHR", "clCommandCopyImageKHR",
+		"clCommandCopyImageToBufferKHR", "clCommandFillBufferKHR",
+		"clCommandFillImageKHR",
+	};
+
+	fixture_reset();
+	fixture_open();
+	for (size_t i = 0; i < sizeof(wrapped) / sizeof(*wrapped); i++) {
+		void *ours = cl.clGetExtensionFunctionAddressForPlatform(fix.platform, wrapped[i]);
+
+		EXPECT(ours);
+		EXPECT(ours != stub_dispatch.clGetExtensionFunctionAddressForPlatform(fix.platform,
+										      wrapped[i]));
+		EXPECT(ours == cl.clGetExtensionFunctionAddress(wrapped[i]));
+	}
+	fixture_close();
+}

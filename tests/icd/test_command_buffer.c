@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cl_khr_command_buffer: what may be recorded, and dma-bufs in what was recorded. */
+#include "access.h"
+
+static const size_t origin[3], pixel[3] = { 1, 1, 1 }, bytes[3] = { 4, 1, 1 };
+
+/* The extension's functions, as the application gets them. */
+static struct {
+	__typeof__(&clCreateCommandBufferKHR) create;
+	__typeof__(&clFinalizeCommandBufferKHR) finalize;
+	__typeof__(&clReleaseCommandBufferKHR) release;
+	__typeof__(&clRetainCommandBufferKHR) retain;
+	__typeof__(&clEnqueueCommandBufferKHR) enqueue;
+	__typeof__(&clCommandNDRangeKernelKHR) kernel;
+	__typeof__(&clCommandCopyBufferKHR) copy;
+	__typeof__(&clCommandCopyBufferRectKHR) rect;
+	__typeof__(&clCommandCopyBufferToImageKHR) to_image;
+	__typeof__(&clCommandCopyImageKHR) image;
+	__typeof__(&clCommandCopyImageToBufferKHR) from_image;
+	__typeof__(&clCommandFillBufferKHR) fill;
+	__typeof__(&clCommandFillImageKHR) fill_image;
+} khr;
+
+#define ADDRESS(f) ((__typeof__(&f))cl.clGetExtensionFunctionAddressForPlatform(fix.platform, #f))
+
+static void functions_get(void)
+{
+	khr.create = ADDRESS(clCreateCommandBufferKHR);
+	khr.finalize = ADDRESS(clFinalizeCommandBufferKHR);
+	khr.release = ADDRESS(clReleaseCommandBufferKHR);
+	khr.retain = ADDRESS(clRetainCommandBufferKHR);
+	khr.enqueue = ADDRESS(clEnqueueCommandBufferKHR);
+	khr.kernel = ADDRESS(clCommandNDRangeKernelKHR);
+	khr.copy = ADDRESS(clCommandCopyBufferKHR);
+	khr.rect = ADDRESS(clCommandCopyBufferRectKHR);
+	khr.to_image = ADDRESS(clCommandCopyBufferToImageKHR);
+	khr.image = ADDRESS(clCommandCopyImageKHR);
+	khr.from_image = ADDRESS(clCommandCopyImageToBufferKHR);
+	khr.fill = ADDRESS(clCommandFillBufferKHR);
+	khr.fill_image = ADDRESS(clCommandFillImageKHR);
+}
+
+/* One of each kind, and what stands on the other side of copies. */
+struct pair {
+	cl_mem buffer, image;
+};
+
+#define NO_SYNC 0, NULL, point, NULL
+#define NUM_FORMS 12
+
+/* Form @which of a copy or fill of @m's objects. */
+static cl_int record(unsigned which, cl_command_buffer_khr list, struct pair m, struct pair other,
+		     cl_sync_point_khr *point)
+{
+	static const cl_uint zero[4];
+
+	switch (which) {
+	case 0:
+		return khr.copy(list, NULL, m.buffer, other.buffer, 0, 0, 4, NO_SYNC);
+	case 1:
+		return khr.copy(list, NULL, other.buffer, m.buffer, 0, 0, 4, NO_SYNC);
+	case 2:
+		return khr.rect(list, NULL, m.buffer, other.buffer, origin, origin, bytes, 0, 0, 0,
+				0, NO_SYNC);
+	case 3:
+		return khr.rect(list, NULL, other.buffer, m.buffer, origin, origin, bytes, 0, 0, 0,
+				0, NO_SYNC);
+	case 4:
+		return khr.to_image(list, NULL, m.buffer, other.image, 0, origin, pixel, NO_SYNC);
+	case 5:
+		return khr.to_image(list, NULL, other.buffer, m.image, 0, origin, pixel, NO_SYNC);
+	case 6:
+		return khr.image(list, NULL, m.image, other.image, origin, origin, pixel, NO_SYNC);
+	case 7:
+		return khr.image(list, NULL, other.image, m.image, origin, origin, pixel, NO_SYNC);
+	case 8:
+		return khr.from_image(list, NULL, m.image, other.buffer, origin, pixel, 0, NO_SYNC);
+	case 9:
+		return khr.from_image(list, NULL, other.image, m.buffer, origin, pixel, 0, NO_SYNC);
+	case 10:
+		return khr.fill(list, NULL, m.buffer, zero, 4, 0, 4, NO_SYNC);
+	}
+	return khr.fill_image(list, NULL, m.image, zero, origin, pixel, NO_SYNC);
+}
+
+static cl_command_buffer_khr list_create(void)
+{
+	cl_int err = 1;
+	cl_command_buffer_khr list = khr.create(1, &fix.queue, NULL, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	return list;
+}
+
+/* Every form gives @wanted; a refusal is reported and writes no sync point. */
+static void expect_recording(cl_int wanted, struct pair m, struct pair other)
+{
+	cl_command_buffer_khr list = list_create();
+
+	for (unsigned which = 0; which < NUM_FORMS; which++) {
+		cl_sync_point_khr point = 0x5a5a;
+		unsigned notices = fix.notices;
+
+		EXPECT_EQ(record(which, list, m, other, &point), wanted);
+		EXPECT_EQ(point == 0x5a5a, wanted != CL_SUCCESS);
+		EXPECT_EQ(fix.notices - notices, wanted != CL_SUCCESS);
+	}
+	EXPECT_EQ(khr.release(list), CL_SUCCESS);
+}
+
+static struct pair pair_plain(void)
+{
+	const struct pair p = { cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL),
+				image(CL_MEM_OBJECT_IMAGE2D, NULL, 4, 4, 0) };
+
+	return p;
+}
+
+static void pair_release(struct pair p)
+{
+	EXPECT_EQ(cl.clReleaseMemObject(p.image), CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseMemObject(p.buffer), CL_SUCCESS);
+}
+
+static void expect_recording_in(const char *version, cl_int wanted)
+{
+	struct pair imported, derived, plain[2];
+
+	fixture_reset();
+	setenv("CLIMPORT_VERSION", version, 1);
+	fixture_open();
+	functions_get();
+	plain[0] = pair_plain();
+	plain[1] = pair_plain();
+	imported.buffer = import_host(0, pages(2), SIZE);
+	imported.image = image(CL_MEM_OBJECT_IMAGE2D, imported.buffer, 4, 4, 0);
+	derived.buffer = sub_buffer(imported.buffer, 4096, 4096);
+	derived.image = image(CL_MEM_OBJECT_IMAGE1D_BUFFER, imported.buffer, 16, 0, 0);
+	expect_recording(wanted, imported, plain[0]);
+	expect_recording(wanted, derived, plain[0]);
+	expect_recording(CL_SUCCESS, plain[1], plain[0]);
+	pair_release(derived);
+	pair_release(imported);
+	pair_release(plain[0]);
+	pair_release(plain[1]);
+	fixture_close();
+}
+
+TEST(recording,
+     "The command buffer forms of copies and fills are forbidden when they are recorded.")
+{
+	expect_recording_in("1.0.0", CL_INVALID_OPERATION);
+}
+
+TEST(recording_in_1_1, "From version 1.1.0 on they are recorded.")
+{
+	expect_recording_in("1.1.0", CL_SUCCESS);
+}
+
+TEST(wrong_lists, "What is no command buffer is the error that the extension has for it.")
+{
+	struct pair imported = { NULL, NULL }, plain;
+	cl_sync_point_khr point = 0x5a5a;
+
+	fixture_reset();
+	fixture_open();
+	functions_get();
+	plain = pair_plain();
+	imported.buffer = import_host(0, pages(2), SIZE);
+	EXPECT_EQ(record(0, NULL, plain, plain, &point), CL_INVALID_COMMAND_BUFFER_KHR);
+	EXPECT_EQ(record(0, NULL, imported, plain, &point), CL_INVALID_COMMAND_BUFFER_KHR);
+	EXPECT_EQ(khr.enqueue(0, NULL, NULL, 0, NULL, NULL), CL_INVALID_COMMAND_BUFFER_KHR);
+	EXPECT_EQ(khr.retain(NULL), CL_INVALID_COMMAND_BUFFER_KHR);
+	EXPECT_EQ(khr.release(NULL), CL_INVALID_COMMAND_BUFFER_KHR);
+	EXPECT_EQ(khr.create(0, NULL, NULL, NULL), 0);
+	EXPECT_EQ(point, 0x5a5a);
+	cl.clReleaseMemObject(imported.buffer);
+	pair_release(plain);
+	fixture_close();
+}
+
+/* Two buffers, a kernel on the first, and its command buffer. */
+struct recorded {
+	struct buffer a, b;
+	cl_kernel kernel;
+	cl_command_buffer_khr list;
+};
+
+static struct recorded recorded_open(void)
+{
+	const size_t one = 1;
+	struct recorded r;
+
+	fixture_reset();
+	fixture_open();
+	functions_get();
+	r.a = buffer_open("a", NULL);
+	r.b = buffer_open("b", NULL);
+	r.kernel = kernel_increment(r.a.mem);
+	r.list = list_create();
+	EXPECT_EQ(
+		khr.kernel(r.list, NULL, NULL, r.kernel, 1, NULL, &one, NULL, 0, NULL, NULL, NULL),
+		CL_SUCCESS);
+	EXPECT_EQ(khr.finalize(r.list), CL_SUCCESS);
+	return r;
+}
+
+static void recorded_close(struct recorded *r)
+{
+	EXPECT_EQ(khr.release(r->list), CL_SUCCESS);
+	cl.clReleaseKernel(r->kernel);
+	buffer_close(&r->a);
+	buffer_close(&r->b);
+	fixture_close();
+}
+
+static void run_recorded(cl_command_buffer_khr list)
+{
+	stub_trace_clear();
+	EXPECT_EQ(khr.enqueue(0, NULL, list, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	expect_bracket("a", "increment");
+	expect_no_sync("b");
+}
+
+TEST(recorded, "A command buffer is bracketed each time it runs, by the arguments at recording.")
+{
+	struct recorded r = recorded_open();
+
+	EXPECT_EQ(cl.clSetKernelArg(r.kernel, 0, sizeof(r.b.mem), &r.b.mem), CL_SUCCESS);
+	run_recorded(r.list);
+	run_recorded(r.list);
+	EXPECT_EQ(r.a.seen[0], 2);
+	recorded_close(&r);
+}
+
+TEST(recorded_and_released, "Also when the import was released since: the command buffer holds it.")
+{
+	struct recorded r = recorded_open();
+
+	cl.clReleaseMemObject(r.a.mem);
+	run_recorded(r.list);
+	EXPECT_EQ(r.a.seen[0], 1);
+	r.a.mem = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL); /* for buffer_close() */
+	recorded_close(&r);
+}
+
+TEST(retained_list, "A command buffer that is retained and released once keeps its imports.")
+{
+	struct recorded r = recorded_open();
+
+	EXPECT_EQ(khr.retain(r.list), CL_SUCCESS);
+	EXPECT_EQ(khr.release(r.list), CL_SUCCESS);
+	run_recorded(r.list);
+	recorded_close(&r);
+}

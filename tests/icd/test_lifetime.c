@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long an import is one, and its memory is held. */
+#include "access.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+TEST(retain_release, "An import stays one until its last reference is released.")
+{
+	cl_mem mem;
+	int fd;
+
+	fixture_reset();
+	fixture_open();
+	fd = fake_dmabuf_create("a", SIZE);
+	mem = import_dmabuf(fd, SIZE);
+	EXPECT_EQ(cl.clRetainMemObject(mem), CL_SUCCESS);
+	EXPECT_EQ(cl.clRetainMemObject(mem), CL_SUCCESS);
+	for (int i = 0; i < 3; i++) {
+		EXPECT(is_import(mem));
+		EXPECT_EQ(count_mappings("fake-dmabuf"), 1);
+		EXPECT_EQ(cl.clReleaseMemObject(mem), CL_SUCCESS);
+	}
+	EXPECT_EQ(count_mappings("fake-dmabuf"), 0);
+	close(fd);
+	fixture_close();
+}
+
+TEST(sub_buffer_outlives_parent,
+     "A sub-buffer is an import after its parent was released, and holds it.")
+{
+	cl_mem mem, sub;
+	int fd;
+
+	fixture_reset();
+	fixture_open();
+	fd = fake_dmabuf_create("a", SIZE);
+	mem = import_dmabuf(fd, SIZE);
+	sub = sub_buffer(mem, 4096, 256);
+	cl.clReleaseMemObject(mem);
+	EXPECT(is_import(sub));
+	EXPECT_EQ(count_mappings("fake-dmabuf"), 1);
+	increment(sub);
+	cl.clReleaseMemObject(sub);
+	EXPECT(settles(is_not_mapped, NULL));
+	close(fd);
+	fixture_close();
+}
+
+TEST(image_outlives_parents, "The same for an image on a sub-buffer, both released at once.")
+{
+	unsigned char *memory;
+	cl_mem mem, sub, made, out;
+	cl_kernel kernel;
+	cl_uint side[2] = { 4, 4 };
+	cl_int err;
+
+	fixture_reset();
+	fixture_open();
+	memory = pages(2);
+	mem = import_host(0, memory, SIZE);
+	sub = sub_buffer(mem, 4096, 4096);
+	made = image(CL_MEM_OBJECT_IMAGE2D, sub, 4, 4, 64);
+	cl.clReleaseMemObject(sub);
+	cl.clReleaseMemObject(mem);
+	EXPECT(stub_is_live(sub, STUB_MEM));
+	EXPECT(stub_is_live(mem, STUB_MEM));
+	out = cl.clCreateBuffer(fix.context, 0, 64, NULL, &err);
+	kernel = kernel_create("image_to_buffer");
+	cl.clSetKernelArg(kernel, 0, sizeof(made), &made);
+	cl.clSetKernelArg(kernel, 1, sizeof(out), &out);
+	cl.clSetKernelArg(kernel, 2, sizeof(side[0]), &side[0]);
+	cl.clSetKernelArg(kernel, 3, sizeof(side[1]), &side[1]);
+	for (unsigned char turn = 1; turn < 4; turn++) {
+		unsigned char pixel[4];
+
+		memory[4096 + 64 * 2 + 4] = turn; /* (1, 2) */
+		EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(cl.clEnqueueReadBuffer(fix.queue, out, CL_TRUE, (2 * 4 + 1) * 4, 4, pixel,
+						 0, NULL, NULL),
+			  CL_SUCCESS);
+		EXPECT_EQ(pixel[0], turn);
+	}
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(out);
+	EXPECT_EQ(cl.clReleaseMemObject(made), CL_SUCCESS);
+	EXPECT(!stub_is_live(mem, STUB_MEM));
+	fixture_close();
+}
+
+/* Every way to make an object, all of which may get the address of a freed import. */
+static cl_mem create_other(int way)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = 4,
+		.image_height = 4,
+	};
+
+	switch (way) {
+	case 0:
+		return cl.clCreateBuffer(fix.context, 0, 64, NULL, NULL);
+	case 1:
+		return cl.clCreateBufferWithProperties(fix.context, NULL, 0, 64, NULL, NULL);
+	case 2:
+		return cl.clCreateImage(fix.context, 0, &format, &desc, NULL, NULL);
+	case 3:
+		return cl.clCreateImageWithProperties(fix.context, NULL, 0, &format, &desc, NULL,
+						      NULL);
+	case 4:
+		return cl.clCreateImage2D(fix.context, 0, &format, 4, 4, 0, NULL, NULL);
+	case 5:
+		return cl.clCreateImage3D(fix.context, 0, &format, 4, 4, 4, 0, 0, NULL, NULL);
+	case 6:
+		return cl.clCreateFromGLBuffer(fix.context, 0, 1, NULL);
+	case 7:
+		return cl.clCreateFromGLTexture(fix.context, 0, 1, 0, 1, NULL);
+	case 8:
+		return cl.clCreateFromGLRenderbuffer(fix.context, 0, 1, NULL);
+	case 9:
+		return cl.clCreateFromEGLImageKHR(fix.context, NULL, NULL, 0, NULL, NULL);
+	case 10:
+		return cl.clCreatePipe(fix.context, 0, 4, 4, NULL, NULL);
+	}
+	return NULL;
+}
+
+/* After @freed was released, objects at its address are their own. */
+static void expect_no_heirs(cl_mem freed)
+{
+	cl_mem mem = NULL;
+
+	for (int way = 0; way < 11; way++) {
+		mem = create_other(way);
+		EXPECT(mem == freed); /* else the test tests nothing */
+		EXPECT(!is_import(mem));
+		cl.clReleaseMemObject(mem);
+	}
+}
+
+static void addresses(enum stub_option option)
+{
+	cl_mem keep, mem;
+
+	fixture_reset();
+	fixture_open();
+	keep = import_host(0, pages(2), SIZE);
+	mem = import_host(0, pages(2), SIZE);
+	stub_set(STUB_ADDRESS_REUSE, 1);
+	stub_set(option, 1);
+	cl.clReleaseMemObject(mem);
+	expect_no_heirs(mem);
+	mem = sub_buffer(keep, 0, 256);
+	cl.clReleaseMemObject(mem);
+	expect_no_heirs(mem);
+	mem = image(CL_MEM_OBJECT_IMAGE1D_BUFFER, keep, 16, 0, 0);
+	cl.clReleaseMemObject(mem);
+	expect_no_heirs(mem);
+	stub_set(STUB_ADDRESS_REUSE, 0);
+	cl.clReleaseMemObject(keep);
+	fixture_close();
+}
+
+TEST(reused_addresses, "An object at the address of a freed import is not an import.")
+{
+	addresses(STUB_ADDRESS_REUSE);
+}
+
+TEST(no_callback_for_images, "Nor where the driver calls no destructor callback for 1D images.")
+{
+	addresses(STUB_NO_IMAGE1D_DESTRUCTOR);
+}
+
+TEST(import_at_freed_address, "A new import at the address of a freed one is an import.")
+{
+	cl_mem first, second;
+	cl_mem_flags flags;
+
+	fixture_reset();
+	fixture_open();
+	stub_set(STUB_ADDRESS_REUSE, 1);
+	for (int i = 0; i < 100; i++) {
+		first = import_host(0, pages(1), 4096);
+		cl.clReleaseMemObject(first);
+		second = import_host(CL_MEM_READ_ONLY, pages(1), 4096);
+		EXPECT(second == first);
+		EXPECT(is_import(second));
+		EXPECT_EQ(cl.clGetMemObjectInfo(second, CL_MEM_FLAGS, sizeof(flags), &flags, NULL),
+			  CL_SUCCESS);
+		EXPECT_EQ(flags, CL_MEM_READ_ONLY);
+		cl.clReleaseMemObject(second);
+		if (i % 25 == 24) {
+			fixture_close();
+			fixture_reset();
+			fixture_open();
+			stub_set(STUB_ADDRESS_REUSE, 1);
+		}
+	}
+	fixture_close();
+}
+
+TEST(late_destructor, "Where callbacks come late, from a thread, memory stays mapped until then.")
+{
+	cl_mem mem;
+	int fd;
+
+	fixture_reset();
+	fixture_open();
+	fd = fake_dmabuf_create("a", SIZE);
+	mem = import_dmabuf(fd, SIZE);
+	stub_set(STUB_ASYNC_DESTRUCTOR, 100);
+	cl.clReleaseMemObject(mem);
+	EXPECT(stub_is_live(mem, STUB_MEM));
+	EXPECT_EQ(count_mappings("fake-dmabuf"), 1);
+	EXPECT(settles(is_not_mapped, NULL));
+	close(fd);
+	fixture_close();
+}
+
+static void CL_CALLBACK count_call(cl_mem mem, void *count)
+{
+	(void)mem;
+	++*(int *)count;
+}
+
+TEST(own_destructor_callback, "The application's destructor callback on an import is called once.")
+{
+	int calls = 0;
+	cl_mem mem;
+
+	fixture_reset();
+	fixture_open();
+	mem = import_host(0, pages(1), 4096);
+	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, count_call, &calls), CL_SUCCESS);
+	cl.clReleaseMemObject(mem);
+	EXPECT_EQ(calls, 1);
+	fixture_close();
+}
+
+/* @made is the argument of a kernel that waits, and is released with the import before it runs. */
+static void release_in_flight(struct buffer *a, cl_mem made, const char *name)
+{
+	const bool reads = strcmp(name, "increment") != 0;
+	cl_event go = user_event(), done;
+	cl_kernel kernel = kernel_create(name);
+	const cl_uint side = 1;
+	unsigned char byte = 0;
+	cl_mem out;
+	cl_int err;
+
+	out = cl.clCreateBuffer(fix.context, 0, 64, NULL, &err);
+	cl.clSetKernelArg(kernel, 0, sizeof(made), &made);
+	if (reads) {
+		cl.clSetKernelArg(kernel, 1, sizeof(out), &out);
+		cl.clSetKernelArg(kernel, 2, sizeof(side), &side);
+		cl.clSetKernelArg(kernel, 3, sizeof(side), &side);
+	}
+	EXPECT_EQ(enqueue(fix.queue, kernel, 1, &go, &done), CL_SUCCESS);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(made);
+	if (a->mem != made)
+		cl.clReleaseMemObject(a->mem);
+	EXPECT_EQ(count_mappings("fake-dmabuf"), 2);
+	a->seen[0] = 41;
+	complete(go, CL_COMPLETE);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	cl.clReleaseEvent(done);
+	cl.clReleaseEvent(go);
+	if (reads)
+		EXPECT_EQ(
+			cl.clEnqueueReadBuffer(fix.queue, out, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),
+			CL_SUCCESS);
+	EXPECT_EQ(reads ? byte : a->seen[0], reads ? 41 : 42);
+	cl.clReleaseMemObject(out);
+}
+
+/* With the brackets of the runtime, which hold the memory, too, and without. */
+static void expect_held_in_flight(bool of_image)
+{
+	static const cl_import_properties_arm *const properties[] = { runtime_keeps,
+								      application_keeps };
+
+	for (int i = 0; i < 2; i++) {
+		struct buffer a;
+		cl_mem made;
+
+		fixture_reset();
+		fixture_open();
+		a = buffer_open("a", properties[i]);
+		made = of_image ? image(CL_MEM_OBJECT_IMAGE2D, a.mem, 4, 4, 64) : a.mem;
+		release_in_flight(&a, made, of_image ? "image_to_buffer" : "increment");
+		munmap(a.seen, SIZE);
+		EXPECT(settles(is_not_mapped, NULL));
+		close(a.fd);
+		fixture_close();
+	}
+}
+
+TEST(released_in_flight, "A released import stays mapped until the kernel that uses it has run.")
+{
+	expect_held_in_flight(false);
+}
+
+TEST(image_released_in_flight, "The same for an image on an import.")
+{
+	expect_held_in_flight(true);
+}

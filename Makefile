@@ -30,6 +30,8 @@ check-tsan: check-asan
 check-%: build/%
 	ctest --test-dir build/$* --output-on-failure --no-tests=error -j $(JOBS)
 
+# Build trees are no intermediate files.
+.SECONDARY:
 FORCE:
 
 clean:

@@ -205,11 +205,12 @@ cl_int CL_API_CALL layer_clReleaseKernel(cl_kernel kernel)
 cl_int CL_API_CALL layer_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size,
 					const void *value)
 {
-	cl_int err = next.clSetKernelArg(kernel, index, size, value);
+	cl_int err;
 
-	if (err || !(memobj_live() || kernel_live()))
-		return err;
-	return kernel_note(kernel, index, size, value);
+	if (!memobj_live() && !kernel_live())
+		return next.clSetKernelArg(kernel, index, size, value);
+	err = next.clSetKernelArg(kernel, index, size, value);
+	return err ? err : kernel_note(kernel, index, size, value);
 }
 
 cl_int CL_API_CALL layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,

@@ -175,7 +175,7 @@ static int walk_step(struct walk *walk, const struct mapping *m)
 static int walk_file(struct walk *walk)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
-	struct mapping m;
+	struct mapping m = { 0 };
 	char *line = NULL;
 	size_t room = 0;
 	int ret = 1;
@@ -192,7 +192,7 @@ static int walk_file(struct walk *walk)
 
 static int walk_queries(struct walk *walk)
 {
-	struct mapping m;
+	struct mapping m = { 0 };
 	int ret;
 
 	do {

@@ -238,7 +238,7 @@ static void leaves_nothing(const struct producer *p)
 
 	for (int i = 0; i < 4; i++)
 		import_all_kinds(p);
-	before = held_now();
+	before = held_settled();
 	for (int i = 0; i < 16; i++)
 		import_all_kinds(p);
 	after = held_since(&before);

@@ -108,9 +108,23 @@ static int count_dmabufs(void)
 	return count;
 }
 
-struct held held_now(void)
+static struct held held_now(void)
 {
 	return (struct held){ count_descriptors(), count_mappings(), count_dmabufs() };
+}
+
+/* A command's last hold on a dma-buf may go a moment after its event. */
+struct held held_settled(void)
+{
+	const struct timespec pause = { 0, 50 * 1000 * 1000 };
+	struct held before, now = held_now();
+
+	do {
+		before = now;
+		nanosleep(&pause, NULL);
+		now = held_now();
+	} while (memcmp(&now, &before, sizeof(now)));
+	return now;
 }
 
 struct held held_since(const struct held *before)

@@ -36,7 +36,7 @@ struct held {
 };
 
 /* Warm caches first.  Drivers release late: held_since() waits a while for @before. */
-struct held held_now(void);
+struct held held_settled(void);
 struct held held_since(const struct held *before);
 
 #endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Speed of the layer, as ratios within one run.  Every figure is the best of
+ * several repetitions that alternate between what is compared.
+ */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include <stddef.h>
+#include <time.h>
+
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+
+struct bench {
+	cl_platform_id platform;
+	cl_device_id device;
+	cl_context context;
+	cl_command_queue queue;
+	cl_kernel kernel;	/* add(__global uint4 *data): every element plus one */
+	__typeof__(&clImportMemoryARM) import;	/* NULL without the layer */
+};
+
+/* Opens the first device of the platform whose name has @platform in it; exits with a message. */
+void bench_open(struct bench *b, const char *platform);
+void bench_close(struct bench *b);
+
+/* Reports one figure: a line of the table, and one of the JSON file. */
+void report(const char *group, const char *name, double value, const char *unit, const char *goal);
+
+static inline double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e9 + t.tv_nsec;
+}
+
+/* The groups; each is a file. */
+void bench_calls(const char *self, const char *layer, const char *platform);
+int bench_calls_child(const char *platform, int imports);
+void bench_import(struct bench *b);
+void bench_bandwidth(struct bench *b);
+
+#endif

@@ -50,7 +50,8 @@ static cl_mem create_native(struct bench *b, size_t size)
 {
 	cl_int err;
 	cl_mem mem = clCreateBuffer(b->context, CL_MEM_READ_WRITE, size, NULL, &err);
-	void *p = clEnqueueMapBuffer(b->queue, mem, CL_TRUE, CL_MAP_WRITE, 0, size, 0, NULL, NULL, &err);
+	void *p = clEnqueueMapBuffer(b->queue, mem, CL_TRUE, CL_MAP_WRITE, 0, size, 0, NULL, NULL,
+				     &err);
 
 	touch(p, size);
 	clEnqueueUnmapMemObject(b->queue, mem, p, 0, NULL, NULL);

@@ -14,7 +14,9 @@ void report(const char *group, const char *name, double value, const char *unit,
 	printf("%-10s %-48s %8.2f %-20s %s\n", group, name, value, unit, goal ? goal : "");
 	fflush(stdout);
 	if (json)
-		fprintf(json, "%s\n\t{ \"group\": \"%s\", \"name\": \"%s\", \"value\": %.4f, \"unit\": \"%s\" }",
+		fprintf(json,
+			"%s\n\t{ \"group\": \"%s\", \"name\": \"%s\", \"value\": %.4f, \"unit\": "
+			"\"%s\" }",
 			reported++ ? "," : "", group, name, value, unit);
 }
 
@@ -41,7 +43,8 @@ static cl_platform_id find_platform(const char *name)
 
 static cl_kernel build(struct bench *b)
 {
-	const char *source = "__kernel void add(__global uint4 *data) { data[get_global_id(0)] += 1; }";
+	const char *source =
+		"__kernel void add(__global uint4 *data) { data[get_global_id(0)] += 1; }";
 	cl_program program;
 	cl_kernel kernel;
 	cl_int err;
@@ -73,8 +76,8 @@ void bench_open(struct bench *b, const char *platform)
 	if (err)
 		fail("clCreateCommandQueueWithProperties", err);
 	b->kernel = build(b);
-	b->import = (__typeof__(b->import))
-		clGetExtensionFunctionAddressForPlatform(b->platform, "clImportMemoryARM");
+	b->import = (__typeof__(b->import))clGetExtensionFunctionAddressForPlatform(
+		b->platform, "clImportMemoryARM");
 }
 
 void bench_close(struct bench *b)
@@ -90,9 +93,11 @@ static void print_device(const struct bench *b)
 
 	clGetPlatformInfo(b->platform, CL_PLATFORM_VERSION, sizeof(platform), platform, NULL);
 	clGetDeviceInfo(b->device, CL_DEVICE_NAME, sizeof(device), device, NULL);
-	printf("%s\n%s\n\n%-10s %-48s %8s %-20s %s\n", platform, device, "group", "what", "", "", "goal");
+	printf("%s\n%s\n\n%-10s %-48s %8s %-20s %s\n", platform, device, "group", "what", "", "",
+	       "goal");
 	if (json)
-		fprintf(json, "{ \"platform\": \"%s\", \"device\": \"%s\", \"figures\": [", platform, device);
+		fprintf(json, "{ \"platform\": \"%s\", \"device\": \"%s\", \"figures\": [",
+			platform, device);
 }
 
 int main(int argc, char **argv)

@@ -17,8 +17,8 @@ struct bench {
 	cl_device_id device;
 	cl_context context;
 	cl_command_queue queue;
-	cl_kernel kernel;	/* add(__global uint4 *data): every element plus one */
-	__typeof__(&clImportMemoryARM) import;	/* NULL without the layer */
+	cl_kernel kernel; /* add(__global uint4 *data): every element plus one */
+	__typeof__(&clImportMemoryARM) import; /* NULL without the layer */
 };
 
 /* Opens the first device of the platform whose name has @platform in it; exits with a message. */

@@ -14,7 +14,10 @@
 #define KINDS 5
 
 static const char *const kinds[KINDS] = {
-	"clSetKernelArg", "clGetMemObjectInfo", "clRetain+ReleaseMemObject", "clEnqueueReadBuffer, NULL queue",
+	"clSetKernelArg",
+	"clGetMemObjectInfo",
+	"clRetain+ReleaseMemObject",
+	"clEnqueueReadBuffer, NULL queue",
 	"clEnqueueReadBuffer, import refused",
 };
 
@@ -38,7 +41,8 @@ static void call(int kind, struct bench *b, cl_mem plain, cl_mem import)
 		clEnqueueReadBuffer(NULL, plain, CL_TRUE, 0, sizeof(info), &info, 0, NULL, NULL);
 		break;
 	case 4:
-		clEnqueueReadBuffer(b->queue, import, CL_TRUE, 0, sizeof(info), &info, 0, NULL, NULL);
+		clEnqueueReadBuffer(b->queue, import, CL_TRUE, 0, sizeof(info), &info, 0, NULL,
+				    NULL);
 		break;
 	}
 }
@@ -86,15 +90,16 @@ int bench_calls_child(const char *platform, int imports)
 	return 0;
 }
 
-static void run_child(const char *self, const char *layer, const char *platform, int imports, double *best)
+static void run_child(const char *self, const char *layer, const char *platform, int imports,
+		      double *best)
 {
 	char command[8192];
 	double value;
 	FILE *out;
 	int kind;
 
-	snprintf(command, sizeof(command), "OPENCL_LAYERS='%s' '%s' --platform '%s' --child %d", layer, self,
-		 platform, imports);
+	snprintf(command, sizeof(command), "OPENCL_LAYERS='%s' '%s' --platform '%s' --child %d",
+		 layer, self, platform, imports);
 	out = popen(command, "r");
 	while (out && fscanf(out, "%d %lf", &kind, &value) == 2)
 		if (!best[kind] || value < best[kind])

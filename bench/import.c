@@ -35,11 +35,12 @@ static void once(enum way way, struct bench *b, unsigned char *memory, size_t si
 
 	switch (way) {
 	case CREATE:
-		clReleaseMemObject(clCreateBuffer(b->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size,
-						  memory, &err));
+		clReleaseMemObject(clCreateBuffer(
+			b->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, memory, &err));
 		break;
 	case IMPORT:
-		clReleaseMemObject(b->import(b->context, CL_MEM_READ_WRITE, NULL, memory, size, &err));
+		clReleaseMemObject(
+			b->import(b->context, CL_MEM_READ_WRITE, NULL, memory, size, &err));
 		break;
 	case GETPPID:
 		getppid();
@@ -78,7 +79,8 @@ static void report_size(size_t size, const double *best)
 	snprintf(name, sizeof(name), "import+release, %zu %s", n, unit);
 	report("import", name, best[IMPORT] / best[CREATE], "x create+release", "at most 2");
 	snprintf(name, sizeof(name), "  without the mapping check, %zu %s", n, unit);
-	report("import", name, (best[IMPORT] - best[PROCMAP]) / best[CREATE], "x create+release", NULL);
+	report("import", name, (best[IMPORT] - best[PROCMAP]) / best[CREATE], "x create+release",
+	       NULL);
 	snprintf(name, sizeof(name), "  ioctl PROCMAP_QUERY, %zu %s", n, unit);
 	report("import", name, best[PROCMAP] / best[CREATE], "x create+release", NULL);
 	snprintf(name, sizeof(name), "  msync(MS_ASYNC), %zu %s", n, unit);
@@ -89,7 +91,8 @@ static void report_size(size_t size, const double *best)
 
 void bench_import(struct bench *b)
 {
-	unsigned char *memory = mmap(NULL, LARGEST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *memory =
+		mmap(NULL, LARGEST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
 	if (memory == MAP_FAILED) {

@@ -150,8 +150,8 @@ static int drm_check(const struct producer *p, int access, char *why, size_t why
 		close(card);
 		return 0;
 	}
-	snprintf(why, why_size, "no /dev/dri/card* that can be opened is %s%s and exports dumb buffers",
-		 p->device ? "of driver " : "a DRM device", p->device ? p->device : "");
+	snprintf(why, why_size, "no %s%sDRM device in /dev/dri with dumb buffers",
+		 p->device ? p->device : "", p->device ? " " : "");
 	return card;
 }
 

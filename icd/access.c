@@ -16,7 +16,7 @@ enum state {
 
 /*
  * Held by the side that begins, until the gate is open, and by the side that
- * ends.  Callbacks of the driver and of import/'s worker run on their threads.
+ * ends.  Callbacks of the driver, and of import/'s worker, run on any thread.
  *
  * Events are kept until the end: PoCL 3.1 aborts when a command fails whose
  * event nobody holds any more.
@@ -131,7 +131,7 @@ static cl_int real_status(cl_event event, cl_int status)
 	return found < 0 ? found : status;
 }
 
-/* Worker: access has begun, or could not. */
+/* Access has begun, or could not. */
 static void on_begun(void *arg, int error)
 {
 	struct bracket *b = arg;
@@ -165,7 +165,7 @@ static void CL_CALLBACK on_ready(cl_event event, cl_int status, void *arg)
 	bracket_put(b);
 }
 
-/* Worker: access has ended. */
+/* Access has ended. */
 static void on_ended(void *arg, int error)
 {
 	struct bracket *b = arg;

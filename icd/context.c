@@ -158,7 +158,7 @@ cl_int CL_API_CALL layer_clReleaseContext(cl_context context)
 	return next.clReleaseContext(context);
 }
 
-static struct device *context_device(const struct context *context, size_t i)
+static const struct device *context_device(const struct context *context, size_t i)
 {
 	return device_get(context->devices[i]);
 }
@@ -223,22 +223,6 @@ bool context_image_host_ptr(struct context *context)
 		atomic_store_explicit(&context->image_host_ptr, tested, memory_order_relaxed);
 	}
 	return tested == PASSED;
-}
-
-bool context_waits_for_user_events(const struct context *context)
-{
-	for (size_t i = 0; i < context->num_devices; i++) {
-		struct device *device = context_device(context, i);
-
-		if (device && device_waits_for_user_events(device))
-			continue;
-		log_error("dma-bufs cannot be kept consistent: device %zu of the context does not "
-			  "support "
-			  "waiting for user events, or returns from clFinish before",
-			  i);
-		return false;
-	}
-	return true;
 }
 
 void context_notify(const struct context *context, const char *function)

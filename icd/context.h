@@ -44,9 +44,6 @@ bool context_image2d_from_buffer(const struct context *context);
 /* Whether 2D images over host memory are proved zero copy; tested on first use. */
 bool context_image_host_ptr(struct context *context);
 
-/* Whether commands can wait for user events on every device; else logged. */
-bool context_waits_for_user_events(const struct context *context);
-
 /* Sends this thread's last logged fault, with the function's name, to the context's callback. */
 void context_notify(const struct context *context, const char *function);
 

@@ -9,7 +9,6 @@
 #include "import/lock.h"
 #include "import/log.h"
 #include "layer.h"
-#include "selftest.h"
 #include "table.h"
 
 static struct lock device_lock = LOCK_INIT; /* writes to devices; taken last */
@@ -102,7 +101,7 @@ static bool is_conclusive(const struct device *device)
 }
 
 /* Two threads may probe the same device at once; the first that is conclusive stays. */
-static struct device *device_publish(struct device *device)
+static const struct device *device_publish(struct device *device)
 {
 	struct device *published;
 
@@ -119,7 +118,7 @@ static struct device *device_publish(struct device *device)
 	return published;
 }
 
-struct device *device_get(cl_device_id id)
+const struct device *device_get(cl_device_id id)
 {
 	struct device *device = table_get(&devices, id);
 	cl_device_id root;
@@ -132,15 +131,4 @@ struct device *device_get(cl_device_id id)
 		return device;
 	device = device_probe(root);
 	return device ? device_publish(device) : NULL;
-}
-
-bool device_waits_for_user_events(struct device *device)
-{
-	int tested = atomic_load_explicit(&device->user_events, memory_order_relaxed);
-
-	if (tested == UNTESTED) {
-		tested = selftest_user_event(device->id);
-		atomic_store_explicit(&device->user_events, tested, memory_order_relaxed);
-	}
-	return tested == PASSED;
 }

@@ -3,7 +3,6 @@
 #ifndef ICD_DEVICE_H
 #define ICD_DEVICE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "cl_compat.h"
@@ -19,14 +18,13 @@ struct way {
 	char why[192];		      /* a sentence: by what proof, or why not */
 };
 
-/* Never freed; but for what is tested later, never changed once device_get() returned it. */
+/* Never changed or freed once device_get() returned it. */
 struct device {
 	cl_device_id id; /* a root device */
 	cl_platform_id platform;
 	struct device *older; /* records that were not conclusive; others may hold them */
 	struct way way[IMPORT_TYPES];
 	bool image2d_from_buffer; /* the driver's own, on any buffer */
-	atomic_int user_events;	  /* enum tested: device_waits_for_user_events() */
 };
 
 /**
@@ -35,10 +33,7 @@ struct device {
  * The first call for a device runs its self-test, on a context of its own.
  * Any thread; holds no lock meanwhile.  NULL if @id is none or memory is out.
  */
-struct device *device_get(cl_device_id id);
-
-/* Whether commands can wait for user events, which brackets need; tested on first use. */
-bool device_waits_for_user_events(struct device *device);
+const struct device *device_get(cl_device_id id);
 
 /**
  * device_string - an information string of the driver, not this layer's

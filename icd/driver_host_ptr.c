@@ -25,16 +25,37 @@ static bool host_ptr_test(const struct device *device, struct way *way)
 	return found == PASSED;
 }
 
+/* To be kept consistent, dma-bufs need commands that wait for user events (access.h). */
+static bool bracket_test(const struct device *device, struct way *way)
+{
+	enum tested found = selftest_user_event(device->id);
+
+	way->untested = found == UNTESTED;
+	if (found != PASSED)
+		snprintf(way->why, sizeof(way->why),
+			 "commands that wait for user events %s on this device, so dma-bufs cannot "
+			 "be kept consistent",
+			 found == FAILED ? "do not work" : "could not be tested");
+	return found == PASSED;
+}
+
 /* A mapped dma-buf is taken as the memory that it is mapped to: one test serves both. */
 static bool host_ptr_probe(const struct device *device, const char *extensions,
 			   enum import_type type, struct way *way)
 {
 	(void)extensions;
-	if (type == IMPORT_HOST || device->way[IMPORT_HOST].ops == &driver_native_ops)
+	if (type == IMPORT_HOST)
 		return host_ptr_test(device, way);
-	*way = device->way[IMPORT_HOST];
-	way->ops = NULL;
-	return device->way[IMPORT_HOST].ops;
+	if (device->way[IMPORT_HOST].ops == &driver_native_ops) {
+		if (!host_ptr_test(device, way))
+			return false;
+	} else {
+		*way = device->way[IMPORT_HOST];
+		way->ops = NULL;
+		if (!device->way[IMPORT_HOST].ops)
+			return false;
+	}
+	return bracket_test(device, way);
 }
 
 static cl_mem host_ptr_create(cl_context context, cl_mem_flags flags,

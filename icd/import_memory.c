@@ -61,14 +61,6 @@ static bool needs_bracket(const struct import_region *region, const struct reque
 	return import_needs_bracket(region) && keeps_consistent(&r->properties);
 }
 
-static cl_int check_bracket(const struct context *context, const struct import_region *region,
-			    const struct request *r)
-{
-	if (!needs_bracket(region, r) || context_waits_for_user_events(context))
-		return CL_SUCCESS;
-	return CL_INVALID_OPERATION;
-}
-
 static cl_int record(cl_mem mem, cl_context context, struct import_region *region, bool bracket)
 {
 	const struct memobj like = {
@@ -115,8 +107,6 @@ static cl_mem import(cl_context handle, const struct context *context, const str
 	if (*err)
 		return NULL;
 	*err = check_alignment(region, align);
-	if (!*err)
-		*err = check_bracket(context, region, r);
 	if (!*err)
 		mem = create(handle, ops, r, region, err);
 	import_put(region); /* the object holds it now, or nobody */

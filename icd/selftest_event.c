@@ -14,7 +14,7 @@
 #include "layer.h"
 #include "selftest.h"
 
-#define PATIENCE_MS 10
+#define PATIENCE_MS 5
 
 struct event_test {
 	cl_context context;

@@ -86,11 +86,12 @@ int import_end_access(struct import_region *region, unsigned int access);
 enum import_edge { IMPORT_BEGIN, IMPORT_END };
 
 /**
- * import_bracket_async - begin or end access to several regions, off this thread
+ * import_bracket_async - begin or end access to several regions, without blocking
  * @regions: @count regions, each with its access in @access; both are borrowed
  *	until @done was called, the caller keeps its references that long
- * @done: called once, on the worker thread, with 0 or the first negative errno;
- *	regions that were begun before the error have been ended again
+ * @done: called once, before this returns or later on the worker thread, with 0
+ *	or the first negative errno; regions that were begun before the error have
+ *	been ended again
  *
  * For callbacks of drivers, which may not make calls that block.  A buffer
  * whose fences are not signalled delays no other call.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that begins and ends access for callbacks, which may not block.
- *
- * Beginning waits for a buffer's fences.  The thread polls them, so that one
- * buffer whose producer is slow delays no other.
+ * Begins and ends access for callbacks, which may not block: at once where no
+ * fence has to be waited for, which is almost always, else on a thread.  The
+ * thread polls the fences, so that one buffer whose producer is slow delays no
+ * other.
  */
 #include <errno.h>
 #include <poll.h>
@@ -174,17 +174,12 @@ static int worker_start(void) REQUIRES(worker_lock)
 	return 0;
 }
 
-int import_bracket_async(enum import_edge edge, struct import_region *const *regions,
-			 const unsigned int *access, size_t count,
-			 void (*done)(void *arg, int error), void *arg)
+/* The worker takes over a job that has to wait. */
+static int enqueue(struct job *job)
 {
-	struct job *job = malloc(sizeof(*job));
 	const uint64_t one = 1;
 	int ret;
 
-	if (!job)
-		return log_errno(ENOMEM, "no memory for a dma-buf bracket");
-	*job = (struct job){ NULL, edge, regions, access, count, 0, done, arg };
 	lock_acquire(&worker_lock);
 	ret = worker_start();
 	if (!ret) {
@@ -194,7 +189,28 @@ int import_bracket_async(enum import_edge edge, struct import_region *const *reg
 			log_debug("write to the worker's eventfd: %m");
 	}
 	lock_release(&worker_lock);
-	if (ret)
-		free(job);
+	return ret;
+}
+
+int import_bracket_async(enum import_edge edge, struct import_region *const *regions,
+			 const unsigned int *access, size_t count,
+			 void (*done)(void *arg, int error), void *arg)
+{
+	struct job now = { NULL, edge, regions, access, count, 0, done, arg }, *later;
+	int ret;
+
+	if (advance(&now))
+		return 0;
+	later = malloc(sizeof(*later));
+	if (!later) {
+		undo(&now);
+		return log_errno(ENOMEM, "no memory for a dma-buf bracket");
+	}
+	*later = now;
+	ret = enqueue(later);
+	if (ret) {
+		undo(&now);
+		free(later);
+	}
 	return ret;
 }

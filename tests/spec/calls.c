@@ -31,8 +31,9 @@ static cl_int map_buffer(struct call *c, cl_event *event)
 {
 	cl_int error = 1;
 
-	c->mapped = clEnqueueMapBuffer(spec.queue, c->object->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
-				       0, BYTES, 0, NULL, event, &error);
+	c->mapped =
+		clEnqueueMapBuffer(spec.queue, c->object->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+				   0, BYTES, 0, NULL, event, &error);
 	return error ? error : use_mapped(c, c->mapped, c->object->pitch);
 }
 
@@ -40,9 +41,9 @@ static cl_int map_image(struct call *c, cl_event *event)
 {
 	cl_int error = 1;
 
-	c->mapped = clEnqueueMapImage(spec.queue, c->object->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
-				      zero, c->region, &c->row_pitch, &c->slice_pitch, 0, NULL, event,
-				      &error);
+	c->mapped = clEnqueueMapImage(spec.queue, c->object->mem, CL_TRUE,
+				      CL_MAP_READ | CL_MAP_WRITE, zero, c->region, &c->row_pitch,
+				      &c->slice_pitch, 0, NULL, event, &error);
 	return error ? error : use_mapped(c, c->mapped, c->row_pitch);
 }
 
@@ -74,14 +75,14 @@ cl_int call_clEnqueueUnmapMemObject(struct call *c)
 
 cl_int call_clEnqueueReadImage(struct call *c)
 {
-	return clEnqueueReadImage(spec.queue, c->object->mem, CL_TRUE, zero, c->region, 0, 0, c->host, 0,
-				  NULL, &c->event);
+	return clEnqueueReadImage(spec.queue, c->object->mem, CL_TRUE, zero, c->region, 0, 0,
+				  c->host, 0, NULL, &c->event);
 }
 
 cl_int call_clEnqueueWriteImage(struct call *c)
 {
-	return clEnqueueWriteImage(spec.queue, c->object->mem, CL_TRUE, zero, c->region, 0, 0, c->host,
-				   0, NULL, &c->event);
+	return clEnqueueWriteImage(spec.queue, c->object->mem, CL_TRUE, zero, c->region, 0, 0,
+				   c->host, 0, NULL, &c->event);
 }
 
 cl_int call_clEnqueueReadBuffer(struct call *c)
@@ -92,8 +93,8 @@ cl_int call_clEnqueueReadBuffer(struct call *c)
 
 cl_int call_clEnqueueReadBufferRect(struct call *c)
 {
-	return clEnqueueReadBufferRect(spec.queue, c->object->mem, CL_TRUE, zero, zero, rect, rect[0], 0,
-				       rect[0], 0, c->host, 0, NULL, &c->event);
+	return clEnqueueReadBufferRect(spec.queue, c->object->mem, CL_TRUE, zero, zero, rect,
+				       rect[0], 0, rect[0], 0, c->host, 0, NULL, &c->event);
 }
 
 cl_int call_clEnqueueWriteBuffer(struct call *c)
@@ -104,8 +105,8 @@ cl_int call_clEnqueueWriteBuffer(struct call *c)
 
 cl_int call_clEnqueueWriteBufferRect(struct call *c)
 {
-	return clEnqueueWriteBufferRect(spec.queue, c->object->mem, CL_TRUE, zero, zero, rect, rect[0],
-					0, rect[0], 0, c->host, 0, NULL, &c->event);
+	return clEnqueueWriteBufferRect(spec.queue, c->object->mem, CL_TRUE, zero, zero, rect,
+					rect[0], 0, rect[0], 0, c->host, 0, NULL, &c->event);
 }
 
 static cl_mem source(const struct call *c)
@@ -126,26 +127,26 @@ cl_int call_clEnqueueCopyBuffer(struct call *c)
 
 cl_int call_clEnqueueCopyBufferRect(struct call *c)
 {
-	return clEnqueueCopyBufferRect(spec.queue, source(c), destination(c), zero, zero, rect, rect[0],
-				       0, rect[0], 0, 0, NULL, &c->event);
+	return clEnqueueCopyBufferRect(spec.queue, source(c), destination(c), zero, zero, rect,
+				       rect[0], 0, rect[0], 0, 0, NULL, &c->event);
 }
 
 cl_int call_clEnqueueCopyBufferToImage(struct call *c)
 {
-	return clEnqueueCopyBufferToImage(spec.queue, source(c), destination(c), 0, zero, c->region, 0,
-					  NULL, &c->event);
+	return clEnqueueCopyBufferToImage(spec.queue, source(c), destination(c), 0, zero, c->region,
+					  0, NULL, &c->event);
 }
 
 cl_int call_clEnqueueCopyImageToBuffer(struct call *c)
 {
-	return clEnqueueCopyImageToBuffer(spec.queue, source(c), destination(c), zero, c->region, 0, 0,
-					  NULL, &c->event);
+	return clEnqueueCopyImageToBuffer(spec.queue, source(c), destination(c), zero, c->region, 0,
+					  0, NULL, &c->event);
 }
 
 cl_int call_clEnqueueCopyImage(struct call *c)
 {
-	return clEnqueueCopyImage(spec.queue, source(c), destination(c), zero, zero, c->region, 0, NULL,
-				  &c->event);
+	return clEnqueueCopyImage(spec.queue, source(c), destination(c), zero, zero, c->region, 0,
+				  NULL, &c->event);
 }
 
 /* The pattern is what the destination has to hold then. */
@@ -178,7 +179,9 @@ cl_int call_clEnqueueFillImage(struct call *c)
 static cl_mem plain_image(void)
 {
 	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = BYTES / PIXEL, .image_height = SIDE,
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = BYTES / PIXEL,
+		.image_height = SIDE,
 	};
 	cl_int error = 1;
 	cl_mem mem;
@@ -194,8 +197,9 @@ static void write_partner(struct call *c, enum partner partner)
 	if (partner == PLAIN_BUFFER)
 		plain_write(c->partner, c->host, BYTES);
 	if (partner == PLAIN_IMAGE)
-		EXPECT_EQ(clEnqueueWriteImage(spec.queue, c->partner, CL_TRUE, zero, c->region, 0, 0,
-					      c->host, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(clEnqueueWriteImage(spec.queue, c->partner, CL_TRUE, zero, c->region, 0,
+					      0, c->host, 0, NULL, NULL),
+			  CL_SUCCESS);
 }
 
 void call_prepare(struct call *c, const struct call_row *row, const struct object *o)

@@ -16,7 +16,7 @@ struct call {
 	const struct object *object;
 	enum role role;
 	cl_mem partner;
-	unsigned char host[BYTES];	/* the other side, if it is memory; what the destination gets */
+	unsigned char host[BYTES];	/* the other side, or what it holds */
 	size_t region[3];		/* in pixels */
 	cl_event event;
 	void *mapped;			/* results of the map calls */
@@ -65,17 +65,21 @@ struct call_row {
 	X(copy_rect_to_buffer, clEnqueueCopyBufferRect, BUFFER, DESTINATION, PLAIN_BUFFER) \
 	X(copy_rect_to_sub_buffer, clEnqueueCopyBufferRect, SUB_BUFFER, DESTINATION, PLAIN_BUFFER) \
 	X(copy_buffer_to_plain_image, clEnqueueCopyBufferToImage, BUFFER, SOURCE, PLAIN_IMAGE) \
-	X(copy_sub_buffer_to_plain_image, clEnqueueCopyBufferToImage, SUB_BUFFER, SOURCE, PLAIN_IMAGE) \
-	X(copy_plain_buffer_to_image, clEnqueueCopyBufferToImage, IMAGE, DESTINATION, PLAIN_BUFFER) \
+	X(copy_sub_buffer_to_plain_image, clEnqueueCopyBufferToImage, SUB_BUFFER, SOURCE, \
+	  PLAIN_IMAGE)                                                         \
+	X(copy_plain_buffer_to_image, clEnqueueCopyBufferToImage, IMAGE, DESTINATION, \
+	  PLAIN_BUFFER)                                                        \
 	X(copy_plain_buffer_to_image_of_sub, clEnqueueCopyBufferToImage, IMAGE_OF_SUB_BUFFER, \
 	  DESTINATION, PLAIN_BUFFER)                                           \
 	X(copy_plain_buffer_to_image_1d, clEnqueueCopyBufferToImage, IMAGE_1D, DESTINATION, \
 	  PLAIN_BUFFER)                                                        \
 	X(copy_image_to_plain_buffer, clEnqueueCopyImageToBuffer, IMAGE, SOURCE, PLAIN_BUFFER) \
-	X(copy_image_of_sub_to_plain_buffer, clEnqueueCopyImageToBuffer, IMAGE_OF_SUB_BUFFER, SOURCE, \
+	X(copy_image_of_sub_to_plain_buffer, clEnqueueCopyImageToBuffer, IMAGE_OF_SUB_BUFFER, \
+	  SOURCE, PLAIN_BUFFER)                                                \
+	X(copy_image_1d_to_plain_buffer, clEnqueueCopyImageToBuffer, IMAGE_1D, SOURCE, \
 	  PLAIN_BUFFER)                                                        \
-	X(copy_image_1d_to_plain_buffer, clEnqueueCopyImageToBuffer, IMAGE_1D, SOURCE, PLAIN_BUFFER) \
-	X(copy_plain_image_to_buffer, clEnqueueCopyImageToBuffer, BUFFER, DESTINATION, PLAIN_IMAGE) \
+	X(copy_plain_image_to_buffer, clEnqueueCopyImageToBuffer, BUFFER, DESTINATION, \
+	  PLAIN_IMAGE)                                                         \
 	X(copy_plain_image_to_sub_buffer, clEnqueueCopyImageToBuffer, SUB_BUFFER, DESTINATION, \
 	  PLAIN_IMAGE)                                                         \
 	X(copy_from_image, clEnqueueCopyImage, IMAGE, SOURCE, PLAIN_IMAGE)     \

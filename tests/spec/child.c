@@ -4,7 +4,7 @@
 #include "kernels.h"
 #include "runner.h"
 
-enum { TEST_SECONDS = 120 };
+enum { TEST_SECONDS = 60 };
 
 /* For the address sanitizer: PoCL loses four bytes with each 1D image made from a buffer. */
 const char *__lsan_default_suppressions(void);

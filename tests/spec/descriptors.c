@@ -131,7 +131,8 @@ TEST(descriptor_by_value, BY_TYPE)
 		test_skip("undefined but for CLIMPORT_CONFORM_EXACT");
 	need_dma_buf();
 	for (intptr_t fd = 1; fd < 10; fd++)
-		EXPECT_EQ(refused(CL_MEM_READ_WRITE, type_dma_buf, (void *)fd, 4096), CL_INVALID_VALUE);
+		EXPECT_EQ(refused(CL_MEM_READ_WRITE, type_dma_buf, (void *)fd, 4096),
+			  CL_INVALID_VALUE);
 }
 
 TEST(descriptor_in_a_hole, BY_TYPE)
@@ -143,7 +144,8 @@ TEST(descriptor_in_a_hole, BY_TYPE)
 	need_dma_buf();
 	EXPECT_EQ(munmap(memory + spec.page, spec.page), 0);
 	memset(memory, 0xff, spec.page);
-	EXPECT_EQ(refused(CL_MEM_READ_WRITE, type_dma_buf, memory + spec.page, 4096), CL_INVALID_VALUE);
+	EXPECT_EQ(refused(CL_MEM_READ_WRITE, type_dma_buf, memory + spec.page, 4096),
+		  CL_INVALID_VALUE);
 	EXPECT_EQ(refused(CL_MEM_READ_WRITE, type_dma_buf, memory + spec.page - 2, 4096),
 		  CL_INVALID_VALUE);
 }

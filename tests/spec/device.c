@@ -130,7 +130,8 @@ static bool take_device(unsigned int index)
 	cl_device_id devices[64];
 	cl_uint count = 0;
 
-	if (clGetDeviceIDs(spec.platform, CL_DEVICE_TYPE_ALL, 64, devices, &count) || index >= count)
+	if (clGetDeviceIDs(spec.platform, CL_DEVICE_TYPE_ALL, 64, devices, &count) ||
+	    index >= count)
 		return false;
 	spec.device = devices[index];
 	describe();
@@ -141,7 +142,7 @@ static const char *take_platform(const char *wanted, unsigned int device, bool p
 {
 	cl_platform_id platforms[64];
 	cl_uint count = 0;
-	const char *why = "no OpenCL platform has this name and device";
+	bool found = false;
 
 	if (clGetPlatformIDs(64, platforms, &count) || !count)
 		return "there is no OpenCL platform";
@@ -153,9 +154,10 @@ static const char *take_platform(const char *wanted, unsigned int device, bool p
 			continue;
 		if (plain || device_reports(EXTENSION))
 			return NULL;
-		why = "platform does not report " EXTENSION;
+		found = true;
 	}
-	return why;
+	return found ? "platform does not report " EXTENSION :
+		       "no OpenCL platform has this name and device";
 }
 
 import_function as_import_function(void *address)
@@ -221,8 +223,10 @@ const char *spec_open(const char *platform, unsigned int device, bool plain)
 
 	spec.exact = exact && !strcmp(exact, "1");
 	spec.page = sysconf(_SC_PAGESIZE);
-	if (why)
+	if (why) {
+		spec.platform_name[0] = 0;
 		return why;
+	}
 	find_function(plain);
 	return open_context();
 }

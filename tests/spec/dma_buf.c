@@ -56,8 +56,8 @@ TEST(descriptor_open_after_the_release, SUPPORTED)
 	struct dma_buf *buf = dma_buf_get(spec.page);
 	int copy = dup(buf->fd);
 	cl_int error;
-	cl_mem mem = spec.import(spec.context, CL_MEM_READ_WRITE, coherent_dma_buf(), &copy, spec.page,
-				 &error);
+	cl_mem mem = spec.import(spec.context, CL_MEM_READ_WRITE, coherent_dma_buf(), &copy,
+				 spec.page, &error);
 
 	EXPECT_EQ(error, CL_SUCCESS);
 	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
@@ -162,8 +162,8 @@ static void expect_managed_by_property(void)
 	struct dma_buf *buf = dma_buf_get(4 * spec.page);
 
 	need_1_1();
-	expect_shared(import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size), buf->memory,
-		      buf->size);
+	expect_shared(import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size),
+		      buf->memory, buf->size);
 }
 
 TEST(consistency_by_the_runtime, "R12-13 Valid values for "
@@ -198,9 +198,10 @@ static void expect_managed_by_us(const cl_import_properties_arm *list)
 	}
 }
 
-#define BY_APPLICATION "R12-12 Valid values for CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM "  \
-		       "are: CL_FALSE - maintaining data consistency between memory and the "       \
-		       "host's view of it is the application's responsibility (default)."
+#define BY_APPLICATION \
+	"R12-12 Valid values for CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM " \
+	"are: CL_FALSE - maintaining data consistency between memory and the " \
+	"host's view of it is the application's responsibility (default)."
 
 TEST(consistency_by_the_application, BY_APPLICATION)
 {
@@ -215,9 +216,10 @@ TEST(consistency_by_the_application_is_default, BY_APPLICATION)
 	expect_managed_by_us(type_dma_buf);
 }
 
-#define UNTIL_VISIBLE "R6-35 This can be achieved either by not enqueueing the workload until the "   \
-		      "data is visible, or by using a user event to prevent the command from being " \
-		      "executed until the expected data has reached memory."
+#define UNTIL_VISIBLE \
+	"R6-35 This can be achieved either by not enqueueing the workload until the " \
+	"data is visible, or by using a user event to prevent the command from being " \
+	"executed until the expected data has reached memory."
 
 static void expect_gated(unsigned char *memory, cl_mem mem)
 {
@@ -240,7 +242,8 @@ TEST(user_event_before_a_dma_buf_is_used, UNTIL_VISIBLE)
 {
 	struct dma_buf *buf = dma_buf_get(spec.page);
 
-	expect_gated(buf->memory, import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size));
+	expect_gated(buf->memory,
+		     import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size));
 }
 
 TEST(user_event_before_host_memory_is_used, UNTIL_VISIBLE)
@@ -265,9 +268,10 @@ TEST(read_only_descriptor, "R6-36 Flags attached to a dma_buf file handle take p
 	EXPECT(!memcmp(seen, buf->memory, 2 * spec.page));
 }
 
-#define READ_ONLY_WINS "R6-37 For example, if a dma_buf allocation originally created with a "      \
-		       "read-only flag is passed to clImportMemoryARM with the READ_WRITE flag, "    \
-		       "the more restrictive READ_ONLY will take precedence."
+#define READ_ONLY_WINS \
+	"R6-37 For example, if a dma_buf allocation originally created with a " \
+	"read-only flag is passed to clImportMemoryARM with the READ_WRITE flag, " \
+	"the more restrictive READ_ONLY will take precedence."
 
 TEST(read_only_descriptor_beats_read_write, READ_ONLY_WINS)
 {
@@ -289,8 +293,8 @@ TEST(sub_buffer_of_a_read_only_descriptor, READ_ONLY_WINS)
 	const cl_buffer_region region = { spec.page, spec.page };
 	cl_int error = 1;
 
-	released_later(clCreateSubBuffer(mem, CL_MEM_READ_ONLY, CL_BUFFER_CREATE_TYPE_REGION, &region,
-					 &error));
+	released_later(clCreateSubBuffer(mem, CL_MEM_READ_ONLY, CL_BUFFER_CREATE_TYPE_REGION,
+					 &region, &error));
 	EXPECT_EQ(error, CL_SUCCESS);
 	if (!spec.exact)
 		return;

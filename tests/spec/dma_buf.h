@@ -30,7 +30,7 @@ void dma_buf_end(struct dma_buf *buf);
 
 extern const cl_import_properties_arm type_dma_buf[];
 
-/* {CL_IMPORT_TYPE_DMA_BUF_ARM}, in 1.1.0 with the property by which the runtime keeps it coherent. */
+/* The type, and in 1.1.0 the property by which the runtime keeps the memory coherent. */
 const cl_import_properties_arm *coherent_dma_buf(void);
 
 #endif /* TESTS_SPEC_DMA_BUF_H */

@@ -44,7 +44,8 @@ TEST(null_memory, NULL_MEMORY)
 
 TEST(null_memory_of_dma_buf, NULL_MEMORY)
 {
-	const cl_import_properties_arm list[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+	const cl_import_properties_arm list[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+						  0 };
 
 	need_dma_buf();
 	EXPECT_EQ(refused(CL_MEM_READ_WRITE, list, NULL, spec.page), CL_INVALID_VALUE);
@@ -141,7 +142,8 @@ TEST(size_beyond_the_address_space, NOT_MAPPED)
 
 	expect_too_much(memory, SIZE_MAX - 64);
 	expect_too_much(memory, SIZE_MAX - (uintptr_t)memory + 1);
-	EXPECT_EXACT(refused_host(CL_MEM_READ_WRITE, memory, SIZE_MAX - 64), CL_INVALID_BUFFER_SIZE);
+	EXPECT_EXACT(refused_host(CL_MEM_READ_WRITE, memory, SIZE_MAX - 64),
+		     CL_INVALID_BUFFER_SIZE);
 }
 
 TEST(size_max, NOT_MAPPED)
@@ -169,7 +171,8 @@ TEST(size_beyond_the_device, NOT_MAPPED)
 }
 
 /* Untouched anonymous memory has no physical pages. */
-TEST(untouched_memory, "R6-27 This does _not_ include cases where physical pages are not allocated.")
+TEST(untouched_memory,
+     "R6-27 This does _not_ include cases where physical pages are not allocated.")
 {
 	unsigned char *memory = pages(16);
 	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, 16 * spec.page);
@@ -198,7 +201,8 @@ TEST(size_of_the_object, "R12-15 <size> must be greater than 0 and represents th
 		cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, sizes[i]);
 		size_t size = 0;
 
-		EXPECT_EQ(clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof(size), &size, NULL), CL_SUCCESS);
+		EXPECT_EQ(clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof(size), &size, NULL),
+			  CL_SUCCESS);
 		EXPECT_EQ(size, sizes[i]);
 		undo_all();
 		memory = pages(2);

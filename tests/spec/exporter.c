@@ -68,7 +68,8 @@ static struct dma_buf *first_of(size_t size, int access)
 		if (buf)
 			return buf;
 	}
-	test_skip("nothing on this system exports a%s dma-buf", access == O_RDONLY ? " read-only" : "");
+	test_skip("nothing on this system exports a%s dma-buf",
+		  access == O_RDONLY ? " read-only" : "");
 }
 
 struct dma_buf *dma_buf_get(size_t size)

@@ -28,7 +28,8 @@ static cl_mem_flags flags_of(cl_mem mem)
 
 TEST(flags_can_be_queried, STANDARD_FLAGS)
 {
-	static const cl_mem_flags given[] = { CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY, CL_MEM_READ_ONLY };
+	static const cl_mem_flags given[] = { CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY,
+					      CL_MEM_READ_ONLY };
 
 	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
 		unsigned char *memory;

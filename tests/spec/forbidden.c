@@ -74,8 +74,8 @@ TEST(forbidden_between_two_imports, CANNOT)
 TEST(forbidden_for_every_flag, CANNOT)
 {
 	static const cl_mem_flags flags[] = {
-		0, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY, CL_MEM_HOST_READ_ONLY, CL_MEM_HOST_WRITE_ONLY,
-		CL_MEM_HOST_NO_ACCESS, CL_MEM_USE_HOST_PTR,
+		0, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY, CL_MEM_HOST_READ_ONLY,
+		CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_NO_ACCESS, CL_MEM_USE_HOST_PTR,
 	};
 
 	need_prior_to_1_1();
@@ -113,7 +113,8 @@ TEST(forbidden_when_the_import_is_released, CANNOT)
 	need_host();
 	mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, 2 * spec.page, &error);
 	EXPECT_EQ(error, CL_SUCCESS);
-	sub = released_later(clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
+	sub = released_later(
+		clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
 	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
 	EXPECT_EQ(error, CL_SUCCESS);
 	EXPECT_EQ(clEnqueueReadBuffer(spec.queue, sub, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),

@@ -6,9 +6,10 @@
 
 #include "kernels.h"
 
-#define ALLOCATIONS "R6-41 If the extension string cl_arm_import_memory_host is exposed then "      \
-		    "importing from normal userspace allocations (such as those created via "       \
-		    "malloc) is supported."
+#define ALLOCATIONS \
+	"R6-41 If the extension string cl_arm_import_memory_host is exposed then " \
+	"importing from normal userspace allocations (such as those created via " \
+	"malloc) is supported."
 
 static void expect_import(unsigned char *memory, size_t size)
 {
@@ -133,10 +134,11 @@ TEST(ranges_of_one_allocation, "R6-44 In this case sub-ranges of the host alloca
 		EXPECT_EQ(memory[i], 0);
 }
 
-#define ALIGNMENT "R6-46 Though the application is free to provide allocations without any "       \
-		  "specific alignment on coherent systems, there is a requirement to provide "       \
-		  "pointers aligned to a cache line on systems where there is no HW-managed "         \
-		  "coherency between CPU and GPU."
+#define ALIGNMENT \
+	"R6-46 Though the application is free to provide allocations without any " \
+	"specific alignment on coherent systems, there is a requirement to provide " \
+	"pointers aligned to a cache line on systems where there is no HW-managed " \
+	"coherency between CPU and GPU."
 
 TEST(aligned_to_a_cache_line, ALIGNMENT)
 {
@@ -153,8 +155,8 @@ static void expect_offset(size_t offset, size_t size)
 	cl_mem mem;
 
 	need_host();
-	mem = released_later(spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory + offset, size,
-					 &error));
+	mem = released_later(
+		spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory + offset, size, &error));
 	EXPECT_EXACT(error, CL_SUCCESS);
 	if (error)
 		test_skip("not aligned to a cache line: refused with %d", error);
@@ -205,8 +207,8 @@ TEST(page_of_another_unaligned_import, "R6-48 If the page is already mapped by a
 	cl_mem first = import_host(CL_MEM_READ_WRITE, memory + size, size), second;
 	cl_int error = 1;
 
-	second = released_later(spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory + 4 * size,
-					    size, &error));
+	second = released_later(spec.import(spec.context, CL_MEM_READ_WRITE, NULL,
+					    memory + 4 * size, size, &error));
 	if (error) {
 		EXPECT(!second);
 		EXPECT(error < 0);
@@ -219,8 +221,9 @@ TEST(page_of_another_unaligned_import, "R6-48 If the page is already mapped by a
 	expect_shared(first, memory + size, size);
 }
 
-#define DIFFERENT_FLAGS "R6-53 Importing two allocations that aren't page-aligned and that request " \
-			"different memory flags is unsupported; an error will be returned."
+#define DIFFERENT_FLAGS \
+	"R6-53 Importing two allocations that aren't page-aligned and that request " \
+	"different memory flags is unsupported; an error will be returned."
 
 /* Two allocations on one page: the flags decide how the page is mapped. */
 static void expect_conflict(cl_mem_flags first, cl_mem_flags second)
@@ -294,8 +297,9 @@ TEST(aligned_imports_with_different_flags, DIFFERENT_FLAGS)
 }
 
 #define COHERENCY "R6-49 Cache coherency will be HW-managed on systems where it is supported."
-#define MAINTENANCE "R6-50 Otherwise, cache maintenance operations will be added by the CL runtime " \
-		    "where needed."
+#define MAINTENANCE \
+	"R6-50 Otherwise, cache maintenance operations will be added by the CL runtime " \
+	"where needed."
 
 /* Lines that the host holds dirty while the device changes their neighbours in time. */
 static void expect_coherent(size_t stride)

@@ -3,8 +3,9 @@
 #include "calls.h"
 #include "kernels.h"
 
-#define LIST "Prior to version 1.1.0, CL_INVALID_OPERATION when an imported memory object has been " \
-	     "passed to one of the following API functions: "
+#define LIST \
+	"Prior to version 1.1.0, CL_INVALID_OPERATION when an imported memory object has been " \
+	"passed to one of the following API functions: "
 
 static void expect_event(cl_event event)
 {

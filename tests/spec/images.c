@@ -11,9 +11,10 @@
 		EXPECT(value_ == (want));                                      \
 	} while (0)
 
-#define IMAGES "R6-55 This extension produces cl_mem memory objects which are compatible with all " \
-	       "other uses of cl_mem in the standard API, including creating images from the "       \
-	       "resulting cl_mem and subject to the restrictions listed in this document."
+#define IMAGES \
+	"R6-55 This extension produces cl_mem memory objects which are compatible with all " \
+	"other uses of cl_mem in the standard API, including creating images from the " \
+	"resulting cl_mem and subject to the restrictions listed in this document."
 
 static void image_to_buffer(const struct object *o, cl_mem buffer)
 {
@@ -240,8 +241,8 @@ TEST(image_1d_with_properties, IMAGES)
 	if (spec.device_version < CL_MAKE_VERSION(3, 0, 0))
 		test_skip("device is older than OpenCL 3.0");
 	desc = desc_1d(o.import);
-	image = released_later(clCreateImageWithProperties(spec.context, NULL, CL_MEM_READ_ONLY, &rgba,
-							   &desc, NULL, &error));
+	image = released_later(clCreateImageWithProperties(spec.context, NULL, CL_MEM_READ_ONLY,
+							   &rgba, &desc, NULL, &error));
 	EXPECT_EQ(error, CL_SUCCESS);
 	expect_same_memory(&o, image);
 }

@@ -4,15 +4,17 @@
 
 #include "kernels.h"
 
-#define ALL_USES "R6-55 This extension produces cl_mem memory objects which are compatible with all " \
-		 "other uses of cl_mem in the standard API, including creating images from the "       \
-		 "resulting cl_mem and subject to the restrictions listed in this document."
+#define ALL_USES \
+	"R6-55 This extension produces cl_mem memory objects which are compatible with all " \
+	"other uses of cl_mem in the standard API, including creating images from the " \
+	"resulting cl_mem and subject to the restrictions listed in this document."
 
-#define QUERY(mem, what, type, want)                                           \
-	do {                                                                   \
-		type value_ = 0;                                               \
-		EXPECT_EQ(clGetMemObjectInfo(mem, what, sizeof(value_), &value_, NULL), CL_SUCCESS); \
-		EXPECT(value_ == (want));                                      \
+#define QUERY(mem, what, type, want) \
+	do { \
+		type value_ = 0; \
+		EXPECT_EQ(clGetMemObjectInfo(mem, what, sizeof(value_), &value_, NULL), \
+			  CL_SUCCESS); \
+		EXPECT(value_ == (want)); \
 	} while (0)
 
 TEST(queries, ALL_USES)
@@ -160,8 +162,9 @@ TEST(migration, ALL_USES)
 	EXPECT_EQ(clEnqueueMigrateMemObjects(spec.queue, 1, &mem, 0, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
 	EXPECT(memory_is(memory, spec.page, 4));
-	EXPECT_EQ(clEnqueueMigrateMemObjects(spec.queue, 1, &mem, CL_MIGRATE_MEM_OBJECT_HOST, 0, NULL,
-					     NULL), CL_SUCCESS);
+	EXPECT_EQ(clEnqueueMigrateMemObjects(spec.queue, 1, &mem, CL_MIGRATE_MEM_OBJECT_HOST, 0,
+					     NULL, NULL),
+		  CL_SUCCESS);
 	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
 	expect_shared(mem, memory, spec.page);
 }
@@ -300,14 +303,16 @@ TEST(context_of_all_devices, ALL_USES)
 	cl_mem mem;
 
 	need_host();
-	EXPECT_EQ(clGetDeviceIDs(spec.platform, CL_DEVICE_TYPE_ALL, 64, devices, &count), CL_SUCCESS);
+	EXPECT_EQ(clGetDeviceIDs(spec.platform, CL_DEVICE_TYPE_ALL, 64, devices, &count),
+		  CL_SUCCESS);
 	if (count < 2 || count > 64)
 		test_skip("the platform has one device");
 	context = clCreateContext(NULL, count, devices, NULL, NULL, &error);
 	if (error)
 		test_skip("no context has all devices of the platform");
 	later(release_context, context);
-	mem = released_later(spec.import(context, CL_MEM_READ_WRITE, NULL, memory, spec.page, &error));
+	mem = released_later(
+		spec.import(context, CL_MEM_READ_WRITE, NULL, memory, spec.page, &error));
 	EXPECT(mem ? error == CL_SUCCESS : error < 0);
 	if (mem)
 		expect_shared_by(context, devices, count, mem, memory);

@@ -16,15 +16,19 @@ static const char *const image_source =
 	"	CLK_FILTER_NEAREST;"
 	"kernel void image_to_buffer(read_only image2d_t from, global uchar *to, uint w, uint h)"
 	"{ for (uint y = 0; y < h; y++) for (uint x = 0; x < w; x++)"
-	"	vstore4(convert_uchar4(read_imageui(from, nearest, (int2)(x, y))), y * w + x, to); }"
-	"kernel void buffer_to_image(global const uchar *from, write_only image2d_t to, uint w, uint h)"
+	"	vstore4(convert_uchar4(read_imageui(from, nearest, (int2)(x, y))), y * w + x, to);"
+	"}"
+	"kernel void buffer_to_image(global const uchar *from, write_only image2d_t to,"
+	"	uint w, uint h)"
 	"{ for (uint y = 0; y < h; y++) for (uint x = 0; x < w; x++)"
 	"	write_imageui(to, (int2)(x, y), convert_uint4(vload4(y * w + x, from))); }"
 	"kernel void image1d_to_buffer(read_only image1d_buffer_t from, global uchar *to, uint w)"
 	"{ for (uint x = 0; x < w; x++)"
 	"	vstore4(convert_uchar4(read_imageui(from, (int)x)), x, to); }"
-	"kernel void buffer_to_image1d(global const uchar *from, write_only image1d_buffer_t to, uint w)"
-	"{ for (uint x = 0; x < w; x++) write_imageui(to, (int)x, convert_uint4(vload4(x, from))); }";
+	"kernel void buffer_to_image1d(global const uchar *from, write_only image1d_buffer_t to,"
+	"	uint w)"
+	"{ for (uint x = 0; x < w; x++)"
+	"	write_imageui(to, (int)x, convert_uint4(vload4(x, from))); }";
 
 static struct program {
 	const char *const *source;
@@ -32,7 +36,8 @@ static struct program {
 	cl_program program;	/* of spec.context, NULL until it is needed */
 } programs[] = {
 	{ &buffer_source, "add copy watch", NULL },
-	{ &image_source, "image_to_buffer buffer_to_image image1d_to_buffer buffer_to_image1d", NULL },
+	{ &image_source, "image_to_buffer buffer_to_image image1d_to_buffer buffer_to_image1d",
+	  NULL },
 };
 
 static struct program *program_of(const char *name)
@@ -54,7 +59,8 @@ static cl_program build(cl_context context, const char *source)
 	error = clBuildProgram(program, 0, NULL, "", NULL, NULL);
 	if (!error)
 		return program;
-	clGetProgramBuildInfo(program, spec.device, CL_PROGRAM_BUILD_LOG, sizeof(log) - 1, log, NULL);
+	clGetProgramBuildInfo(program, spec.device, CL_PROGRAM_BUILD_LOG, sizeof(log) - 1, log,
+			      NULL);
 	printf("# build log: %s\n", log);
 	clReleaseProgram(program);
 	EXPECT_EQ(error, CL_SUCCESS);

@@ -14,7 +14,7 @@ static bool all_known(int argc, char **argv)
 		while (t && strcmp(t->name, argv[i]))
 			t = t->next;
 		if (!t) {
-			fprintf(stderr, "climport-conform: there is no test %s (see --list)\n", argv[i]);
+			fprintf(stderr, "climport-conform: no test is called %s\n", argv[i]);
 			return false;
 		}
 	}
@@ -28,16 +28,16 @@ static void print_help(void)
 	     "text of the extension, revision 6 and where it differs revision 12: this project's\n"
 	     "layer, or a driver's own.  Prints TAP.\n"
 	     "\n"
-	     "  --platform NAME  the first platform with NAME in its name that reports the extension\n"
+	     "  --platform NAME  the first platform with NAME in its name and the extension\n"
 	     "  --device N       its device with this index, 0 without the option\n"
-	     "  --list           the sentences of the text, the tests of each, and why some have none\n"
+	     "  --list           the sentences of the text, their tests, and why some have none\n"
 	     "  --help           this text\n"
 	     "\n"
 	     "Environment:\n"
-	     "  CLIMPORT_CONFORM_EXACT=1  where the text leaves something open, what climport does is\n"
-	     "                            the only right answer; also calls that may crash elsewhere\n"
+	     "  CLIMPORT_CONFORM_EXACT=1  where the text is open, only what climport does is\n"
+	     "                            right; also makes calls that may crash elsewhere\n"
 	     "\n"
-	     "Exit status: 0, 1 when a test failed, 77 when all were skipped, 2 for wrong arguments.");
+	     "Exit status: 0, 1 when a test failed, 77 when all were skipped, 2 for bad usage.");
 }
 
 struct options {

@@ -182,7 +182,8 @@ bool object_holds(const struct object *o, const unsigned char bytes[BYTES])
 {
 	for (size_t i = 0; i < BYTES; i++)
 		if (*byte_of(o, i) != bytes[i]) {
-			printf("# byte %zu of the object is %u, expected %u\n", i, *byte_of(o, i), bytes[i]);
+			printf("# byte %zu of the object is %u, expected %u\n", i, *byte_of(o, i),
+			       bytes[i]);
 			return false;
 		}
 	return true;

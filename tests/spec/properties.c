@@ -23,11 +23,13 @@ static void expect_default(const property *properties)
 TEST(list_ends_at_zero, "R6-15 The properties argument provides a list of key value pairs, with a "
      "zero terminator.")
 {
-	expect_default((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0, 0x7fff, 0x7fff });
+	expect_default(
+		(property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0, 0x7fff, 0x7fff });
 }
 
-#define DEFAULT_LIST "R6-16 properties can be NULL or point to a single zero value if the default " \
-		     "behaviour is desired."
+#define DEFAULT_LIST \
+	"R6-16 properties can be NULL or point to a single zero value if the default " \
+	"behaviour is desired."
 
 TEST(null_list, DEFAULT_LIST)
 {
@@ -79,8 +81,9 @@ TEST(memory_by_type, "R6-21 Valid <memory> pointer is dependent on the TYPE pass
 	need_dma_buf();
 	memset(memory, 0xff, spec.page);
 	import_host(CL_MEM_READ_WRITE, memory, spec.page);
-	refused(CL_MEM_READ_WRITE, (property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0 },
-		memory, spec.page);
+	refused(CL_MEM_READ_WRITE,
+		(property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0 }, memory,
+		spec.page);
 }
 
 #define INVALID_PROPERTY "R6-24 CL_INVALID_PROPERTY when invalid properties are passed."

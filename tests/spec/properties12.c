@@ -73,8 +73,9 @@ static void expect_bad_consistency(property value)
 	EXPECT_EXACT(refused(CL_MEM_READ_WRITE, list, &none, spec.page), CL_INVALID_PROPERTY);
 }
 
-#define INVALID_COMBINATION "R12-18 CL_INVALID_PROPERTY when invalid properties or combination of " \
-			    "properties are passed."
+#define INVALID_COMBINATION \
+	"R12-18 CL_INVALID_PROPERTY when invalid properties or combination of " \
+	"properties are passed."
 
 TEST(consistency_of_two, INVALID_COMBINATION)
 {
@@ -126,9 +127,10 @@ TEST(layer_of_host_memory, INVALID_COMBINATION)
 	});
 }
 
-#define PROTECTED_ALLOWED "R12-27 If the extension string cl_arm_import_memory_protected is "       \
-			  "exposed then using CL_IMPORT_TYPE_PROTECTED_ARM in the list of "         \
-			  "<properties> is allowed."
+#define PROTECTED_ALLOWED \
+	"R12-27 If the extension string cl_arm_import_memory_protected is " \
+	"exposed then using CL_IMPORT_TYPE_PROTECTED_ARM in the list of " \
+	"<properties> is allowed."
 
 TEST(protected_needs_its_string, PROTECTED_ALLOWED)
 {
@@ -197,9 +199,8 @@ TEST(protected_host_memory, "R12-11 When CL_IMPORT_TYPE_PROTECTED_ARM is set to 
      "following restrictions apply: CL_IMPORT_TYPE_DMA_BUF_ARM is the only valid value for "
      "CL_IMPORT_TYPE_ARM.")
 {
-	const property list[] = {
-		CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, CL_IMPORT_TYPE_PROTECTED_ARM, CL_TRUE, 0
-	};
+	const property list[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM,
+				  CL_IMPORT_TYPE_PROTECTED_ARM, CL_TRUE, 0 };
 
 	need_protected();
 	EXPECT_EQ(refused(CL_MEM_HOST_NO_ACCESS, list, pages(1), spec.page), CL_INVALID_PROPERTY);

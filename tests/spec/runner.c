@@ -94,8 +94,8 @@ static void print_result(enum result result, const char *name, const char *why)
 	passed += result == PASSED;
 	failed += result == FAILED;
 	skipped += result == SKIPPED;
-	printf("%sok %u - %s%s%s\n", result == FAILED ? "not " : "", passed + failed + skipped, name,
-	       *why ? " # SKIP " : "", why);
+	printf("%sok %u - %s%s%s\n", result == FAILED ? "not " : "", passed + failed + skipped,
+	       name, *why ? " # SKIP " : "", why);
 }
 
 static void report_failure(const struct output *out, enum end end)

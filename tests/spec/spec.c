@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one test has at hand: reasons to skip, memory, imports that work and imports that may not. */
+/* What a test has at hand: reasons to skip, memory, and imports, good and bad. */
 #include "spec.h"
 
 #include <dirent.h>

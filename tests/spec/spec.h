@@ -50,7 +50,7 @@ extern struct spec spec;
 /*
  * Takes the first device, or the one with this index, of the first platform
  * whose name contains @platform and that reports the extension.  Returns NULL,
- * or why there is nothing to test; then only the names in spec may be set.
+ * or why there is nothing to test.
  *
  * @plain takes any platform and treats it as one with version 1.1.0, with buffers
  * of CL_MEM_USE_HOST_PTR for imports: what fails then is not the extension's.

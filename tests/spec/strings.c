@@ -26,7 +26,8 @@ TEST(base_name_of_devices, BASE_NAME)
 	cl_uint count = 0;
 	bool right = true;
 
-	EXPECT_EQ(clGetDeviceIDs(spec.platform, CL_DEVICE_TYPE_ALL, 64, devices, &count), CL_SUCCESS);
+	EXPECT_EQ(clGetDeviceIDs(spec.platform, CL_DEVICE_TYPE_ALL, 64, devices, &count),
+		  CL_SUCCESS);
 	for (cl_uint i = 0; i < count && i < 64; i++) {
 		char *list;
 
@@ -113,7 +114,8 @@ static void expect_works(import_function function)
 
 TEST(function_by_platform, NEW_FUNCTION)
 {
-	void *address = clGetExtensionFunctionAddressForPlatform(spec.platform, "clImportMemoryARM");
+	void *address =
+		clGetExtensionFunctionAddressForPlatform(spec.platform, "clImportMemoryARM");
 
 	EXPECT(address != NULL);
 	expect_works(as_import_function(address));
@@ -148,7 +150,8 @@ static void expect_no_type(cl_import_properties_arm type, void *memory)
 {
 	const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM, type, 0 };
 
-	EXPECT_EXACT(refused(CL_MEM_READ_WRITE, properties, memory, spec.page), CL_INVALID_PROPERTY);
+	EXPECT_EXACT(refused(CL_MEM_READ_WRITE, properties, memory, spec.page),
+		     CL_INVALID_PROPERTY);
 }
 
 TEST(no_string_no_host_import, AS_STRINGS)

@@ -38,8 +38,8 @@ static void *work(void *arg)
 
 	for (int turn = 0; turn < TURNS && !w->fault; turn++) {
 		cl_int error = 1;
-		cl_mem mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, w->memory, spec.page,
-					 &error);
+		cl_mem mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, w->memory,
+					 spec.page, &error);
 
 		if (!mem || error) {
 			w->fault = "clImportMemoryARM";
@@ -91,9 +91,10 @@ static void run_threads(struct worker workers[THREADS])
 		}
 }
 
-#define ALL_USES "R6-55 This extension produces cl_mem memory objects which are compatible with all " \
-		 "other uses of cl_mem in the standard API, including creating images from the "       \
-		 "resulting cl_mem and subject to the restrictions listed in this document."
+#define ALL_USES \
+	"R6-55 This extension produces cl_mem memory objects which are compatible with all " \
+	"other uses of cl_mem in the standard API, including creating images from the " \
+	"resulting cl_mem and subject to the restrictions listed in this document."
 
 TEST(threads_with_their_own_memory, ALL_USES)
 {

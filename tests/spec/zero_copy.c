@@ -4,6 +4,7 @@
  * driver may copy at import, at each command, or at a size that suits it; each
  * of these shows in one of the tests.
  */
+#include <pthread.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,8 +13,9 @@
 
 #define ZERO_COPY "R6-06 Memory imported through this interface will be mapped into the device's " \
 		  "page tables directly, providing zero copy access."
-#define NEVER_COPY "R6-07 It will never fall back to copy operations and aliased buffers, instead " \
-		   "producing an error when mapping is not possible."
+#define NEVER_COPY \
+	"R6-07 It will never fall back to copy operations and aliased buffers, instead " \
+	"producing an error when mapping is not possible."
 
 static void close_fd(void *fd)
 {
@@ -129,8 +131,9 @@ TEST(seen_when_the_event_completes, NEVER_COPY)
 	device_add_after(mem, spec.page, 10, NULL, &done);
 	EXPECT_EQ(clFlush(spec.queue), CL_SUCCESS);
 	while (status > CL_COMPLETE)
-		EXPECT_EQ(clGetEventInfo(done, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
-					 NULL), CL_SUCCESS);
+		EXPECT_EQ(clGetEventInfo(done, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+					 &status, NULL),
+			  CL_SUCCESS);
 	EXPECT_EQ(status, CL_COMPLETE);
 	EXPECT(memory_is(memory, spec.page, 11));
 	clReleaseEvent(done);
@@ -208,7 +211,8 @@ static double time_of_import(unsigned char *memory, size_t size)
 	for (int i = 0; i < 7; i++) {
 		double start = now();
 		cl_int error;
-		cl_mem mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, size, &error);
+		cl_mem mem =
+			spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, size, &error);
 
 		EXPECT_EQ(error, CL_SUCCESS);
 		device_add(mem, 1, 1, 1);
@@ -256,9 +260,11 @@ TEST(time_does_not_grow_with_size, NEVER_COPY)
 }
 
 /* A race, and meant to be one. */
-__attribute__((noinline, no_sanitize("thread"))) static void poke(volatile unsigned char *byte)
+__attribute__((no_sanitize("thread"))) static void *poke(void *byte)
 {
-	*byte = 1;
+	nanosleep(&(struct timespec){ 0, 20 * 1000 * 1000 }, NULL);
+	*(volatile unsigned char *)byte = 1;
+	return NULL;
 }
 
 /*
@@ -267,25 +273,24 @@ __attribute__((noinline, no_sanitize("thread"))) static void poke(volatile unsig
  */
 TEST(kernel_sees_writes_while_it_runs, NEVER_COPY)
 {
-	unsigned char *memory = pages(1);
-	const size_t one = 1;
 	const cl_uint tries = 400 * 1000 * 1000;
-	const struct timespec pause = { 0, 20 * 1000 * 1000 };
+	const size_t one = 1;
+	unsigned char *memory;
+	pthread_t writer;
 	cl_mem mem;
 	cl_kernel k;
 
 	if (!spec.exact)
 		test_skip("only for CLIMPORT_CONFORM_EXACT");
+	memory = pages(1);
 	mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
 	k = kernel("watch");
 	EXPECT_EQ(clSetKernelArg(k, 0, sizeof(mem), &mem), CL_SUCCESS);
 	EXPECT_EQ(clSetKernelArg(k, 1, sizeof(tries), &tries), CL_SUCCESS);
-	EXPECT_EQ(clEnqueueNDRangeKernel(spec.queue, k, 1, NULL, &one, &one, 0, NULL, NULL),
-		  CL_SUCCESS);
-	EXPECT_EQ(clFlush(spec.queue), CL_SUCCESS);
-	nanosleep(&pause, NULL);
-	poke(memory);
-	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
+	EXPECT_EQ(pthread_create(&writer, NULL, poke, memory), 0);
+	clEnqueueNDRangeKernel(spec.queue, k, 1, NULL, &one, &one, 0, NULL, NULL);
+	clFinish(spec.queue);
+	pthread_join(writer, NULL);
 	EXPECT_EQ(memory[1], 1);
 }
 

@@ -252,16 +252,18 @@ TEST(version_1_1, "In version 1.1.0 only when asked for.")
 TEST(host_imports, "Host memory needs none.")
 {
 	unsigned char *memory;
+	int markers;
 	cl_mem mem;
 
 	fixture_reset();
 	fixture_open();
 	memory = pages(1);
 	mem = import_host(0, memory, 4096);
+	markers = stub_calls("clEnqueueMarkerWithWaitList");	/* of the self-test */
 	increment(mem);
 	EXPECT_EQ(memory[0], 1);
 	expect_count("sync", 0);
-	EXPECT_EQ(stub_calls("clEnqueueMarkerWithWaitList"), 0);
+	EXPECT_EQ(stub_calls("clEnqueueMarkerWithWaitList"), markers);
 	cl.clReleaseMemObject(mem);
 	fixture_close();
 }

@@ -12,6 +12,7 @@
 
 #define THREADS 8
 #define ROUNDS 100
+#define HELD 64
 #define SIZE 8192
 
 static atomic_int wrong; /* EXPECT is for the tests' own thread */
@@ -113,10 +114,25 @@ static void fail_and_ask(struct worker *w)
 	CHECK(strstr(text, "cl_arm_import_memory_host"));
 }
 
+/* Many at once, so that the layer's tables grow while others read them. */
+static void hold_many(struct worker *w)
+{
+	cl_mem held[HELD];
+	cl_int err;
+
+	for (int i = 0; i < HELD; i++) {
+		held[i] = fix.import(fix.context, 0, NULL, w->memory, 4096, &err);
+		CHECK(!err);
+	}
+	for (int i = 0; i < HELD; i++)
+		CHECK(!cl.clReleaseMemObject(held[i]));
+}
+
 static void *work(void *arg)
 {
 	struct worker *w = arg;
 
+	hold_many(w);
 	for (int round = 0; round < ROUNDS; round++) {
 		import_and_use(w, (round + w->number) % 2);
 		use_other(w);

@@ -6,6 +6,9 @@
 #include <CL/cl_ext.h>
 #include <stdint.h>
 
+typedef cl_mem (*import_memory)(cl_context, cl_mem_flags, const cl_import_properties_arm *, void *,
+				size_t, cl_int *);
+
 enum { LOCAL_1D = 64, LOCAL_2D = 16 };
 
 static const char *source =

@@ -25,7 +25,7 @@ void guest_cl_native_read(cl_mem native, void *bytes, size_t size);
 /* to[i] = from[i] ^ KEY, by a kernel, and waits; @size is a multiple of 64. */
 void guest_cl_transform(cl_mem from, cl_mem to, size_t size);
 
-/* An image of RGBA, 8 bits unsigned, on a buffer. */
+/* An image of RGBA, 8 bits unsigned, on a buffer; with NULL and no pitch, on its own. */
 cl_mem guest_cl_image(cl_mem buffer, cl_mem_flags flags, size_t width, size_t height, size_t pitch);
 
 /* The same as above, from and to the pixels of an image; @width is a multiple of 16. */

@@ -37,7 +37,7 @@ static cl_mem_flags access_flags(cl_mem mem)
 	return guest_cl_flags(mem) & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
 }
 
-static void flags_follow(int fd)
+static void read_only_flags(int fd)
 {
 	const cl_mem_flags asked[] = { 0, CL_MEM_READ_WRITE, CL_MEM_READ_ONLY };
 
@@ -49,9 +49,9 @@ static void flags_follow(int fd)
 	}
 	close(fd);
 }
-FOR_EACH_PRODUCER(flags_follow, "The import of a read-only descriptor is CL_MEM_READ_ONLY.")
+FOR_EACH_PRODUCER(read_only_flags, "The import of a read-only descriptor is CL_MEM_READ_ONLY.")
 
-static void derived_follow(int fd)
+static void read_only_derived(int fd)
 {
 	const cl_mem_flags asked[] = { 0, CL_MEM_READ_WRITE, CL_MEM_READ_ONLY };
 	cl_mem buffer = guest_cl_import(fd, SIZE, CL_MEM_READ_WRITE);
@@ -68,10 +68,10 @@ static void derived_follow(int fd)
 	clReleaseMemObject(buffer);
 	close(fd);
 }
-FOR_EACH_PRODUCER(derived_follow, "Sub-buffers and images on a read-only import are read-only.")
+FOR_EACH_PRODUCER(read_only_derived, "Sub-buffers and images on a read-only import are read-only.")
 
 /* Filled with zeros by the kernel; frames are in test_camera.c. */
-static void kernel_reads(int fd)
+static void read_only_reads(int fd)
 {
 	unsigned char got[SIZE], wrong = 0;
 	cl_mem in = guest_cl_import(fd, SIZE, CL_MEM_READ_WRITE), out = guest_cl_native(SIZE, NULL);
@@ -85,4 +85,4 @@ static void kernel_reads(int fd)
 	clReleaseMemObject(out);
 	close(fd);
 }
-FOR_EACH_PRODUCER(kernel_reads, "A kernel reads through a read-only descriptor.")
+FOR_EACH_PRODUCER(read_only_reads, "A kernel reads through a read-only descriptor.")

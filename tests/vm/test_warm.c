@@ -6,16 +6,20 @@
 
 enum { WIDTH = 64, HEIGHT = 64, SIZE = WIDTH * HEIGHT * 4 };
 
-TEST(kernels, "The kernels of these tests work on the driver's own buffers.")
+TEST(kernels, "The kernels of these tests work on the driver's own buffers and images.")
 {
 	unsigned char *want = bytes_random(SIZE), *got = bytes_zero(SIZE);
-	cl_mem in = guest_cl_native(SIZE, want), middle = guest_cl_native(SIZE, NULL);
+	cl_mem in = guest_cl_native(SIZE, want), out = guest_cl_native(SIZE, NULL);
+	cl_mem image = guest_cl_image(NULL, CL_MEM_READ_WRITE, WIDTH, HEIGHT, 0);
 
-	guest_cl_transform(in, middle, SIZE);
-	guest_cl_native_read(middle, got, SIZE);
+	guest_cl_transform(in, out, SIZE);
+	guest_cl_transform_to_image(out, image, WIDTH, HEIGHT);
+	guest_cl_transform_from_image(image, out, WIDTH, HEIGHT);
+	guest_cl_native_read(out, got, SIZE);
 	EXPECT_EQ(bytes_not_transformed(want, got, SIZE), 0);
 	clReleaseMemObject(in);
-	clReleaseMemObject(middle);
+	clReleaseMemObject(out);
+	clReleaseMemObject(image);
 	free(want);
 	free(got);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer.h"
 #include "config.h"
 #include "device.h"
 #include "driver.h"
@@ -77,30 +78,19 @@ static cl_int query_driver(const struct query *q, size_t size, void *value, size
 }
 
 /* The driver's answer in @extra bytes more than it needs; the caller frees it. */
-static cl_int query_alloc(const struct query *q, size_t extra, char **answer, size_t *length)
+static cl_int query_alloc(const struct query *q, size_t extra, char **bytes, size_t *length)
 {
 	cl_int err = query_driver(q, 0, NULL, length);
 
 	if (err)
 		return err;
-	*answer = calloc(1, *length + extra);
-	if (!*answer)
+	*bytes = calloc(1, *length + extra);
+	if (!*bytes)
 		return CL_OUT_OF_HOST_MEMORY;
-	err = query_driver(q, *length, *answer, NULL);
+	err = query_driver(q, *length, *bytes, NULL);
 	if (err)
-		free(*answer);
+		free(*bytes);
 	return err;
-}
-
-static cl_int deliver(const void *from, size_t length, size_t size, void *value, size_t *size_ret)
-{
-	if (value && size < length)
-		return CL_INVALID_VALUE;
-	if (value)
-		memcpy(value, from, length);
-	if (size_ret)
-		*size_ret = length;
-	return CL_SUCCESS;
 }
 
 static cl_int answer_string(const struct query *q, const struct names *names, size_t size,
@@ -122,7 +112,7 @@ static cl_int answer_string(const struct query *q, const struct names *names, si
 			strcat(text, " ");
 		strcat(text, names->name[i]);
 	}
-	err = deliver(text, strlen(text) + 1, size, value, size_ret);
+	err = answer(text, strlen(text) + 1, size, value, size_ret);
 	free(text);
 	return err;
 }
@@ -153,7 +143,7 @@ static cl_int answer_versions(const struct query *q, const struct names *names, 
 		list[count].version = names->version[i];
 		strncpy(list[count++].name, names->name[i], sizeof(list->name) - 1);
 	}
-	err = deliver(list, count * sizeof(*list), size, value, size_ret);
+	err = answer(list, count * sizeof(*list), size, value, size_ret);
 	free(list);
 	return err;
 }
@@ -181,7 +171,7 @@ static cl_int answer_image_alignment(const struct query *q, size_t size, void *v
 
 	if (!device || !adds_image2d(device))
 		return query_driver(q, size, value, size_ret);
-	return deliver(&one, sizeof(one), size, value, size_ret);
+	return answer(&one, sizeof(one), size, value, size_ret);
 }
 
 cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_info name, size_t size,

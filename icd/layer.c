@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "answer.h"
+
 #define EXPORT __attribute__((visibility("default")))
 
 struct _cl_icd_dispatch next;
@@ -20,13 +22,9 @@ EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *
 {
 	const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
 
-	if (name != CL_LAYER_API_VERSION || (value && size < sizeof(version)))
+	if (name != CL_LAYER_API_VERSION)
 		return CL_INVALID_VALUE;
-	if (value)
-		memcpy(value, &version, sizeof(version));
-	if (size_ret)
-		*size_ret = sizeof(version);
-	return CL_SUCCESS;
+	return answer(&version, sizeof(version), size, value, size_ret);
 }
 
 /*

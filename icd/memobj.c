@@ -2,8 +2,8 @@
 #include "memobj.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "answer.h"
 #include "import/lock.h"
 #include "import/log.h"
 #include "intercept.h"
@@ -147,17 +147,6 @@ cl_int CL_API_CALL layer_clReleaseMemObject(cl_mem mem)
 
 	memobj_put(gone);
 	return err;
-}
-
-static cl_int answer(const void *from, size_t length, size_t size, void *value, size_t *size_ret)
-{
-	if (value && size < length)
-		return CL_INVALID_VALUE;
-	if (value)
-		memcpy(value, from, length);
-	if (size_ret)
-		*size_ret = length;
-	return CL_SUCCESS;
 }
 
 /* How an import was built does not show: no CL_MEM_USE_HOST_PTR, no host pointer. */

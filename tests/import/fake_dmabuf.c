@@ -78,8 +78,9 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 		errno = EINTR;
 		return -1;
 	}
-	if (fake_dmabuf.error) {
+	if (fake_dmabuf.error && fake_dmabuf.successes-- <= 0) {
 		errno = fake_dmabuf.error;
+		fake_dmabuf.error = 0;
 		return -1;
 	}
 	fake_dmabuf.last_flags = ((struct dma_buf_sync *)arg)->flags;

@@ -38,9 +38,21 @@ TEST(mapped, "A dma-buf is mapped, and the descriptor stays the caller's.")
 	munmap(other, 4 * PAGE);
 }
 
+static int count_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	int lines = 0, c;
+
+	EXPECT(maps);
+	while ((c = getc(maps)) != EOF)
+		lines += c == '\n';
+	fclose(maps);
+	return lines;
+}
+
 TEST(nothing_left, "A thousand imports leave no descriptor and no mapping behind.")
 {
-	int fd = fake_dmabuf_create(PAGE, O_RDWR), before = dup(0), after;
+	int fd = fake_dmabuf_create(PAGE, O_RDWR), before = dup(0), after, mappings = count_mappings();
 	struct import_region *r;
 
 	close(before);
@@ -52,6 +64,7 @@ TEST(nothing_left, "A thousand imports leave no descriptor and no mapping behind
 	after = dup(0);
 	close(after);
 	EXPECT_EQ(after, before);
+	EXPECT(count_mappings() < mappings + 50);
 	close(fd);
 }
 

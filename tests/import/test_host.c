@@ -68,6 +68,18 @@ TEST(unaligned_other_flags, "Two unaligned ranges of other access that share a p
 	import_put(b);
 }
 
+TEST(unaligned_among_others, "They may also while a range of other access is alive elsewhere.")
+{
+	struct import_region *a, *b, *elsewhere;
+
+	EXPECT_EQ(get(memory() + 8 * PAGE + 1, 8, IMPORT_READ, &elsewhere), 0);
+	EXPECT_EQ(get(memory() + 64, 64, BOTH, &a), 0);
+	EXPECT_EQ(get(memory() + 128, 64, BOTH, &b), 0);
+	import_put(a);
+	import_put(b);
+	import_put(elsewhere);
+}
+
 TEST(unaligned_around, "A range that encloses another one shares its pages.")
 {
 	struct import_region *a, *b;

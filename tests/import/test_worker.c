@@ -101,6 +101,40 @@ TEST(failed_begin, "A begin that fails reports its error, and ends what it had b
 	close(fd);
 }
 
+TEST(half_begun, "What was begun before an error is ended again.")
+{
+	int fds[2], starts = fake_dmabuf.starts, ends = fake_dmabuf.ends;
+	struct import_region *regions[2] = { region(&fds[0]), region(&fds[1]) };
+	struct result failed = { 0 };
+
+	fake_dmabuf.successes = 1;
+	fake_dmabuf.error = EIO;
+	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, regions, access_both, 2, done, &failed), 0);
+	EXPECT_EQ(called(&failed, 5000), 1);
+	EXPECT_EQ(failed.error, -EIO);
+	EXPECT_EQ(fake_dmabuf.starts, starts + 1);
+	EXPECT_EQ(fake_dmabuf.ends, ends + 1);
+	for (int i = 0; i < 2; i++) {
+		import_put(regions[i]);
+		close(fds[i]);
+	}
+}
+
+TEST(failed_end, "An end that fails reports its error.")
+{
+	int fd;
+	struct import_region *r = region(&fd);
+	struct result failed = { 0 };
+
+	fake_dmabuf.error = EIO;
+	EXPECT_EQ(import_bracket_async(IMPORT_END, &r, access_both, 1, done, &failed), 0);
+	fake_dmabuf.error = 0;
+	EXPECT_EQ(called(&failed, 5000), 1);
+	EXPECT_EQ(failed.error, -EIO);
+	import_put(r);
+	close(fd);
+}
+
 static void *hammer(void *arg)
 {
 	struct import_region *r = arg;

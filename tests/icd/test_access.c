@@ -179,6 +179,27 @@ TEST(behind_barrier, "In an out-of-order queue START waits for a barrier before 
 	run_close(&r);
 }
 
+TEST(overtakes, "In an out-of-order queue a kernel is not held back by others that wait.")
+{
+	struct run r = run_open(OUT_OF_ORDER);
+	cl_event go = user_event(), done;
+	cl_mem plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
+	cl_kernel other = kernel_increment(plain);
+
+	EXPECT_EQ(enqueue(r.queue, other, 1, &go, NULL), CL_SUCCESS);
+	EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
+	EXPECT(settles(is_over, &done));
+	expect_bracket("a", "increment");
+	complete(go, CL_COMPLETE);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	cl.clReleaseKernel(other);
+	cl.clReleaseMemObject(plain);
+	cl.clReleaseEvent(go);
+	cl.clReleaseEvent(done);
+	run_close(&r);
+}
+
 TEST(barrier_after, "What comes after a later barrier or marker comes after END.")
 {
 	for (int i = 0; i < 2; i++) {

@@ -128,8 +128,11 @@ TEST(reused_kernel_address, "A kernel at the address of a released one has none 
 {
 	struct two t = open_with(NULL, NULL);
 	cl_mem plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
-	cl_kernel freed = t.kernel;
+	cl_kernel freed = kernel_create("vector_add");
 
+	for (cl_uint i = 0; i < 3; i++)
+		set_arg(freed, i, t.a.mem);
+	cl.clReleaseKernel(t.kernel);
 	stub_set(STUB_ADDRESS_REUSE, 1);
 	cl.clReleaseKernel(freed);
 	t.kernel = kernel_create("increment");
@@ -259,7 +262,7 @@ TEST(host_imports, "Host memory needs none.")
 	fixture_open();
 	memory = pages(1);
 	mem = import_host(0, memory, 4096);
-	markers = stub_calls("clEnqueueMarkerWithWaitList");	/* of the self-test */
+	markers = stub_calls("clEnqueueMarkerWithWaitList"); /* of the self-test */
 	increment(mem);
 	EXPECT_EQ(memory[0], 1);
 	expect_count("sync", 0);

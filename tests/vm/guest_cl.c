@@ -67,12 +67,17 @@ static void session(void)
 		session_open();
 }
 
-static cl_mem import(int fd, size_t size, cl_mem_flags flags, cl_int *err)
-{
-	const cl_import_properties_arm properties[] = {
-		CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0,
-	};
+static const cl_import_properties_arm consistent[] = {
+	CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0,
+};
+static const cl_import_properties_arm inconsistent[] = {
+	CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+	CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, CL_FALSE, 0,
+};
 
+static cl_mem import(int fd, size_t size, cl_mem_flags flags,
+		     const cl_import_properties_arm *properties, cl_int *err)
+{
 	session();
 	return cl.import(cl.context, flags, properties, &fd, size, err);
 }
@@ -80,10 +85,19 @@ static cl_mem import(int fd, size_t size, cl_mem_flags flags, cl_int *err)
 cl_mem guest_cl_import(int fd, size_t size, cl_mem_flags flags)
 {
 	cl_int err;
-	cl_mem mem = import(fd, size, flags, &err);
+	cl_mem mem = import(fd, size, flags, consistent, &err);
 
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT(mem);
+	return mem;
+}
+
+cl_mem guest_cl_import_inconsistent(int fd, size_t size, cl_mem_flags flags)
+{
+	cl_int err;
+	cl_mem mem = import(fd, size, flags, inconsistent, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
 	return mem;
 }
 
@@ -91,7 +105,7 @@ cl_int guest_cl_import_error(int fd, size_t size, cl_mem_flags flags)
 {
 	cl_int err;
 
-	EXPECT(!import(fd, size, flags, &err));
+	EXPECT(!import(fd, size, flags, consistent, &err));
 	return err;
 }
 
@@ -113,26 +127,57 @@ void guest_cl_native_read(cl_mem native, void *bytes, size_t size)
 		  CL_SUCCESS);
 }
 
-static void run(const char *name, cl_mem from, cl_mem to, cl_uint dimensions, const size_t *global,
-		const size_t *local)
+static cl_event start(const char *name, cl_mem from, cl_mem to, cl_uint dimensions,
+		      const size_t *global, const size_t *local)
 {
+	cl_event event;
 	cl_int err;
 	cl_kernel kernel = clCreateKernel(cl.program, name, &err);
 
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(from), &from), CL_SUCCESS);
 	EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(to), &to), CL_SUCCESS);
-	EXPECT_EQ(clEnqueueNDRangeKernel(cl.queue, kernel, dimensions, NULL, global, local, 0, NULL, NULL),
+	EXPECT_EQ(clEnqueueNDRangeKernel(cl.queue, kernel, dimensions, NULL, global, local, 0, NULL,
+					 &event),
 		  CL_SUCCESS);
-	EXPECT_EQ(clFinish(cl.queue), CL_SUCCESS);
 	EXPECT_EQ(clReleaseKernel(kernel), CL_SUCCESS);
+	EXPECT_EQ(clFlush(cl.queue), CL_SUCCESS);
+	return event;
+}
+
+static void run(const char *name, cl_mem from, cl_mem to, cl_uint dimensions, const size_t *global,
+		const size_t *local)
+{
+	guest_cl_transform_end(start(name, from, to, dimensions, global, local));
 }
 
 void guest_cl_transform(cl_mem from, cl_mem to, size_t size)
 {
+	guest_cl_transform_end(guest_cl_transform_begin(from, to, size));
+}
+
+cl_event guest_cl_transform_begin(cl_mem from, cl_mem to, size_t size)
+{
 	const size_t local = LOCAL_1D;
 
-	run("transform", from, to, 1, &size, &local);
+	return start("transform", from, to, 1, &size, &local);
+}
+
+int guest_cl_is_complete(cl_event event)
+{
+	cl_int status;
+
+	EXPECT_EQ(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+				 NULL),
+		  CL_SUCCESS);
+	return status == CL_COMPLETE;
+}
+
+void guest_cl_transform_end(cl_event event)
+{
+	EXPECT_EQ(clWaitForEvents(1, &event), CL_SUCCESS);
+	EXPECT_EQ(clReleaseEvent(event), CL_SUCCESS);
+	EXPECT_EQ(clFinish(cl.queue), CL_SUCCESS);
 }
 
 static void run_2d(const char *name, cl_mem from, cl_mem to, size_t width, size_t height)

@@ -15,6 +15,9 @@ enum { GUEST_CL_KEY = 0x5a };
 /* Imports the dma-buf with no property but its type. */
 cl_mem guest_cl_import(int fd, size_t size, cl_mem_flags flags);
 
+/* The same, where the application itself keeps the CPU's view consistent. */
+cl_mem guest_cl_import_inconsistent(int fd, size_t size, cl_mem_flags flags);
+
 /* The error of an import that has to fail. */
 cl_int guest_cl_import_error(int fd, size_t size, cl_mem_flags flags);
 
@@ -24,6 +27,11 @@ void guest_cl_native_read(cl_mem native, void *bytes, size_t size);
 
 /* to[i] = from[i] ^ KEY, by a kernel, and waits; @size is a multiple of 64. */
 void guest_cl_transform(cl_mem from, cl_mem to, size_t size);
+
+/* The same, and does not wait: begin never blocks, end waits for it. */
+cl_event guest_cl_transform_begin(cl_mem from, cl_mem to, size_t size);
+int guest_cl_is_complete(cl_event event);
+void guest_cl_transform_end(cl_event event);
 
 /* An image of RGBA, 8 bits unsigned, on a buffer; with NULL and no pitch, on its own. */
 cl_mem guest_cl_image(cl_mem buffer, cl_mem_flags flags, size_t width, size_t height, size_t pitch);

@@ -201,14 +201,11 @@ static void trace_write(const char *file, const char *text)
 
 static void probe_on(void)
 {
-	static int on;
-
-	if (on)
+	if (!access(TRACING "events/climport", F_OK))
 		return;
 	trace_write(TRACING "kprobe_events",
 		    "p:climport/sync dma_buf_ioctl flags=+u0(%dx):x64\n");
 	trace_write(TRACING "events/climport/enable", "1");
-	on = 1;
 }
 
 static struct brackets brackets_now(void)

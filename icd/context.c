@@ -165,9 +165,13 @@ static const struct device *context_device(const struct context *context, size_t
 
 bool context_is_native(const struct context *context, enum import_type type)
 {
-	const struct device *device = context_device(context, 0);
+	for (size_t i = 0; i < context->num_devices; i++) {
+		const struct device *device = context_device(context, i);
 
-	return device && device->way[type].ops && !device->way[type].ops->create;
+		if (!device || !device->way[type].ops || device->way[type].ops->create)
+			return false;
+	}
+	return true;
 }
 
 const struct driver_ops *context_way(const struct context *context, enum import_type type,

@@ -13,8 +13,8 @@
 
 enum { DEVICES = 64, CAPTURE = V4L2_BUF_TYPE_VIDEO_CAPTURE };
 
-__attribute__((format(printf, 3, 4)))
-static int fail(struct camera *cam, int error, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int fail(struct camera *cam, int error,
+						      const char *format, ...)
 {
 	size_t used;
 	va_list args;
@@ -42,8 +42,8 @@ static int open_capture(struct camera *cam, const char *path)
 	cam->fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (cam->fd < 0)
 		return fail(cam, errno, "%s", path);
-	if (!ioctl(cam->fd, VIDIOC_QUERYCAP, &cap) &&
-	    (cap.device_caps & V4L2_CAP_VIDEO_CAPTURE) && (cap.device_caps & V4L2_CAP_STREAMING))
+	if (!ioctl(cam->fd, VIDIOC_QUERYCAP, &cap) && (cap.device_caps & V4L2_CAP_VIDEO_CAPTURE) &&
+	    (cap.device_caps & V4L2_CAP_STREAMING))
 		return 0;
 	close(cam->fd);
 	cam->fd = -1;
@@ -76,7 +76,9 @@ int camera_set_format(struct camera *cam, unsigned int width, unsigned int heigh
 {
 	struct v4l2_format format = {
 		.type = CAPTURE,
-		.fmt.pix = { .width = width, .height = height, .pixelformat = fourcc,
+		.fmt.pix = { .width = width,
+			     .height = height,
+			     .pixelformat = fourcc,
 			     .field = V4L2_FIELD_NONE },
 	};
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -106,7 +108,8 @@ static int request_buffers(struct camera *cam, unsigned int count, uint32_t memo
 	if (error)
 		return error;
 	if (request.count != count)
-		return fail(cam, ENOBUFS, "the driver wants %u buffers, not %u", request.count, count);
+		return fail(cam, ENOBUFS, "the driver wants %u buffers, not %u", request.count,
+			    count);
 	cam->count = count;
 	cam->memory = memory;
 	return 0;
@@ -115,7 +118,9 @@ static int request_buffers(struct camera *cam, unsigned int count, uint32_t memo
 static int export_buffer(struct camera *cam, unsigned int index, int access)
 {
 	struct v4l2_exportbuffer export = {
-		.type = CAPTURE, .index = index, .flags = (uint32_t)access | O_CLOEXEC,
+		.type = CAPTURE,
+		.index = index,
+		.flags = (uint32_t)access | O_CLOEXEC,
 	};
 	int error = camera_ioctl(cam, VIDIOC_EXPBUF, &export, "VIDIOC_EXPBUF");
 

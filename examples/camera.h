@@ -21,13 +21,13 @@ enum { CAMERA_BUFFERS = 8 };
 struct camera {
 	int fd;
 	unsigned int width, height;
-	unsigned int pitch;		/* bytes from line to line */
-	size_t frame_size;		/* bytes of a frame */
-	size_t buffer_size;		/* bytes of a buffer: whole pages */
-	unsigned int count;		/* buffers in use */
-	uint32_t memory;		/* enum v4l2_memory */
-	int dmabuf[CAMERA_BUFFERS];	/* with given buffers: theirs; else -1 */
-	char message[160];		/* what went wrong last */
+	unsigned int pitch;	    /* bytes from line to line */
+	size_t frame_size;	    /* bytes of a frame */
+	size_t buffer_size;	    /* bytes of a buffer: whole pages */
+	unsigned int count;	    /* buffers in use */
+	uint32_t memory;	    /* enum v4l2_memory */
+	int dmabuf[CAMERA_BUFFERS]; /* with given buffers: theirs; else -1 */
+	char message[160];	    /* what went wrong last */
 };
 
 /*

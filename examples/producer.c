@@ -81,7 +81,7 @@ static int udmabuf_create(const struct producer *p, size_t size, int access)
 	fd = ioctl(device, UDMABUF_CREATE, &create);
 	if (fd < 0)
 		fd = -errno;
-	close(memfd);	/* the dma-buf keeps the pages */
+	close(memfd); /* the dma-buf keeps the pages */
 close_device:
 	close(device);
 	return fd;
@@ -115,12 +115,13 @@ static int heap_create(const struct producer *p, size_t size, int access)
 static bool card_usable(int card, const char *driver)
 {
 	drmVersionPtr version = drmGetVersion(card);
-	uint64_t dumb = 1, prime = 0;	/* drivers without modes, like vgem, do not say */
+	uint64_t dumb = 1, prime = 0; /* drivers without modes, like vgem, do not say */
 	bool wanted = version && (!driver || !strcmp(version->name, driver));
 
 	drmFreeVersion(version);
 	drmGetCap(card, DRM_CAP_DUMB_BUFFER, &dumb);
-	return wanted && dumb && !drmGetCap(card, DRM_CAP_PRIME, &prime) && (prime & DRM_PRIME_CAP_EXPORT);
+	return wanted && dumb && !drmGetCap(card, DRM_CAP_PRIME, &prime) &&
+	       (prime & DRM_PRIME_CAP_EXPORT);
 }
 
 static int card_open(const char *driver)
@@ -173,7 +174,7 @@ static int drm_create(const struct producer *p, size_t size, int access)
 	if (drmPrimeHandleToFD(card, dumb.handle, DRM_CLOEXEC | (access == O_RDWR ? DRM_RDWR : 0),
 			       &fd))
 		error = -errno;
-	destroy.handle = dumb.handle;	/* the dma-buf keeps the memory */
+	destroy.handle = dumb.handle; /* the dma-buf keeps the memory */
 	drmIoctl(card, DRM_IOCTL_MODE_DESTROY_DUMB, &destroy);
 close_card:
 	close(card);

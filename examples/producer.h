@@ -13,8 +13,8 @@
 
 struct producer {
 	const char *name;
-	const char *memory;	/* what its dma-bufs consist of, in words */
-	const char *device;	/* the file, or for DRM the driver's name; NULL is any driver */
+	const char *memory; /* what its dma-bufs consist of, in words */
+	const char *device; /* the file, or for DRM the driver's name; NULL is any driver */
 	int (*check)(const struct producer *p, int access, char *why, size_t why_size);
 	int (*create)(const struct producer *p, size_t size, int access);
 };

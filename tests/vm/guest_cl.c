@@ -53,9 +53,10 @@ static void session_open(void)
 	EXPECT_EQ(err, CL_SUCCESS);
 	cl.program = clCreateProgramWithSource(cl.context, 1, &source, NULL, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
-	EXPECT_EQ(clBuildProgram(cl.program, 1, &cl.device, "-cl-std=CL1.2", NULL, NULL), CL_SUCCESS);
-	cl.import = (import_memory_fn)(uintptr_t)
-		clGetExtensionFunctionAddressForPlatform(cl.platform, "clImportMemoryARM");
+	EXPECT_EQ(clBuildProgram(cl.program, 1, &cl.device, "-cl-std=CL1.2", NULL, NULL),
+		  CL_SUCCESS);
+	cl.import = (import_memory_fn)(uintptr_t)clGetExtensionFunctionAddressForPlatform(
+		cl.platform, "clImportMemoryARM");
 	if (!cl.import)
 		printf("# no clImportMemoryARM: is OPENCL_LAYERS set?\n");
 	EXPECT(cl.import);
@@ -68,11 +69,16 @@ static void session(void)
 }
 
 static const cl_import_properties_arm consistent[] = {
-	CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0,
+	CL_IMPORT_TYPE_ARM,
+	CL_IMPORT_TYPE_DMA_BUF_ARM,
+	0,
 };
 static const cl_import_properties_arm inconsistent[] = {
-	CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
-	CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, CL_FALSE, 0,
+	CL_IMPORT_TYPE_ARM,
+	CL_IMPORT_TYPE_DMA_BUF_ARM,
+	CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM,
+	CL_FALSE,
+	0,
 };
 
 static cl_mem import(int fd, size_t size, cl_mem_flags flags,
@@ -115,8 +121,8 @@ cl_mem guest_cl_native(size_t size, const void *bytes)
 	cl_mem mem;
 
 	session();
-	mem = clCreateBuffer(cl.context, bytes ? CL_MEM_COPY_HOST_PTR : 0, size, (void *)(uintptr_t)bytes,
-			     &err);
+	mem = clCreateBuffer(cl.context, bytes ? CL_MEM_COPY_HOST_PTR : 0, size,
+			     (void *)(uintptr_t)bytes, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	return mem;
 }
@@ -201,8 +207,11 @@ cl_mem guest_cl_image(cl_mem buffer, cl_mem_flags flags, size_t width, size_t he
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
 	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = width, .image_height = height,
-		.image_row_pitch = pitch, .mem_object = buffer,
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = width,
+		.image_height = height,
+		.image_row_pitch = pitch,
+		.mem_object = buffer,
 	};
 	cl_int err;
 	cl_mem image = clCreateImage(cl.context, flags, &format, &desc, NULL, &err);

@@ -15,7 +15,11 @@
 #include <unistd.h>
 
 enum {
-	WIDTH = 320, HEIGHT = 180, BUFFERS = 3, FRAMES = 6, TIMEOUT_MS = 10000,
+	WIDTH = 320,
+	HEIGHT = 180,
+	BUFFERS = 3,
+	FRAMES = 6,
+	TIMEOUT_MS = 10000,
 	UNTOUCHED = 0xa5,
 };
 
@@ -182,13 +186,14 @@ TEST(vivid_exported, "A kernel reads the frames in exported buffers of virtual m
 	exported("/dev/video0", O_RDWR);
 }
 
-TEST(vivid_exported_contiguous, "A kernel reads the frames in exported buffers of contiguous memory.")
+TEST(vivid_exported_contiguous,
+     "A kernel reads the frames in exported buffers of contiguous memory.")
 {
 	exported("/dev/video1", O_RDWR);
 }
 
 TEST(vivid_exported_read_only, "A kernel reads the frames in buffers exported read-only, "
-     "which are CL_MEM_READ_ONLY.")
+			       "which are CL_MEM_READ_ONLY.")
 {
 	struct capture c;
 
@@ -266,7 +271,8 @@ TEST(vivid_into_virtio_gpu, "A kernel reads the frames captured into virtio-gpu'
 	captured_into("virtio-gpu", O_RDWR);
 }
 
-TEST(vivid_leaves_nothing, "Capturing and importing leaves no descriptor, mapping or dma-buf behind.")
+TEST(vivid_leaves_nothing,
+     "Capturing and importing leaves no descriptor, mapping or dma-buf behind.")
 {
 	struct held before, after;
 

@@ -111,11 +111,12 @@ static cl_event begin_at_once(cl_mem from, cl_mem to)
 }
 
 TEST(reader_waits, "A kernel that reads does not begin before the device has written, "
-     "and the enqueue does not block.")
+		   "and the enqueue does not block.")
 {
 	unsigned char *want = bytes_random(SIZE), *got = bytes_zero(SIZE);
 	struct device d = device_start(WRITES);
-	cl_mem in = guest_cl_import(d.fd, SIZE, CL_MEM_READ_ONLY), out = guest_cl_native(SIZE, NULL);
+	cl_mem in = guest_cl_import(d.fd, SIZE, CL_MEM_READ_ONLY),
+	       out = guest_cl_native(SIZE, NULL);
 	cl_event event = begin_at_once(in, out);
 
 	pause_ms(PAUSE_MS);
@@ -136,7 +137,8 @@ TEST(writer_waits, "A kernel that writes does not begin before the device has re
 {
 	unsigned char *want = bytes_random(SIZE), *zero = bytes_zero(SIZE);
 	struct device d = device_start(READS);
-	cl_mem in = guest_cl_native(SIZE, want), out = guest_cl_import(d.fd, SIZE, CL_MEM_WRITE_ONLY);
+	cl_mem in = guest_cl_native(SIZE, want),
+	       out = guest_cl_import(d.fd, SIZE, CL_MEM_WRITE_ONLY);
 	cl_event event = begin_at_once(in, out);
 
 	pause_ms(PAUSE_MS);
@@ -155,7 +157,8 @@ TEST(writer_waits, "A kernel that writes does not begin before the device has re
 TEST(readers_share, "A kernel that reads does not wait for a device that reads.")
 {
 	struct device d = device_start(READS);
-	cl_mem in = guest_cl_import(d.fd, SIZE, CL_MEM_READ_ONLY), out = guest_cl_native(SIZE, NULL);
+	cl_mem in = guest_cl_import(d.fd, SIZE, CL_MEM_READ_ONLY),
+	       out = guest_cl_native(SIZE, NULL);
 	long start = now_ms();
 
 	guest_cl_transform(in, out, SIZE);
@@ -203,8 +206,7 @@ static void probe_on(void)
 {
 	if (!access(TRACING "events/climport", F_OK))
 		return;
-	trace_write(TRACING "kprobe_events",
-		    "p:climport/sync dma_buf_ioctl flags=+u0(%dx):x64\n");
+	trace_write(TRACING "kprobe_events", "p:climport/sync dma_buf_ioctl flags=+u0(%dx):x64\n");
 	trace_write(TRACING "events/climport/enable", "1");
 }
 
@@ -259,7 +261,8 @@ TEST(arguments_bracketed, "Begin and end are called once for each import that is
 	device_close(&e);
 }
 
-TEST(inconsistent_not_bracketed, "Neither is called where the application asked for no consistency.")
+TEST(inconsistent_not_bracketed,
+     "Neither is called where the application asked for no consistency.")
 {
 	struct device d = device_start(READS);
 	cl_mem in = guest_cl_import_inconsistent(d.fd, SIZE, 0), out = guest_cl_native(SIZE, NULL);

@@ -14,11 +14,23 @@
 
 enum { SIZE = 256 * 1024 };
 
-#define FOR_EACH_PRODUCER(what, says)                                          \
-	TEST(udmabuf_##what, "udmabuf: " says) { what(need("udmabuf")); }       \
-	TEST(heap_##what, "dma-heap: " says) { what(need("dma-heap")); }        \
-	TEST(vgem_##what, "vgem: " says) { what(need("vgem")); }                \
-	TEST(virtio_gpu_##what, "virtio-gpu: " says) { what(need("virtio-gpu")); }
+#define FOR_EACH_PRODUCER(what, says)                \
+	TEST(udmabuf_##what, "udmabuf: " says)       \
+	{                                            \
+		what(need("udmabuf"));               \
+	}                                            \
+	TEST(heap_##what, "dma-heap: " says)         \
+	{                                            \
+		what(need("dma-heap"));              \
+	}                                            \
+	TEST(vgem_##what, "vgem: " says)             \
+	{                                            \
+		what(need("vgem"));                  \
+	}                                            \
+	TEST(virtio_gpu_##what, "virtio-gpu: " says) \
+	{                                            \
+		what(need("virtio-gpu"));            \
+	}
 
 static const struct producer *need(const char *name)
 {
@@ -85,7 +97,8 @@ static void turns(const struct producer *p)
 {
 	unsigned char *got = bytes_zero(SIZE);
 	int from = create(p), to = create(p);
-	struct view from_view = view_open(from, SIZE, O_RDWR), to_view = view_open(to, SIZE, O_RDWR);
+	struct view from_view = view_open(from, SIZE, O_RDWR),
+		    to_view = view_open(to, SIZE, O_RDWR);
 	cl_mem in = guest_cl_import(from, SIZE, 0), out = guest_cl_import(to, SIZE, 0);
 
 	for (int round = 0; round < 8; round++) {
@@ -195,7 +208,8 @@ FOR_EACH_PRODUCER(image_reads, "A kernel reads part of the import as a 2D image 
 
 static void image_writes(const struct producer *p)
 {
-	unsigned char *want = bytes_random(ROW * HEIGHT), *got = bytes_zero(SIZE), *zero = bytes_zero(PITCH);
+	unsigned char *want = bytes_random(ROW * HEIGHT), *got = bytes_zero(SIZE),
+		      *zero = bytes_zero(PITCH);
 	int fd = create(p);
 	struct view view = view_open(fd, SIZE, O_RDWR);
 	cl_mem buffer = guest_cl_import(fd, SIZE, 0), in = guest_cl_native(ROW * HEIGHT, want);
@@ -216,7 +230,8 @@ static void image_writes(const struct producer *p)
 	free(got);
 	free(zero);
 }
-FOR_EACH_PRODUCER(image_writes, "A kernel writes the import as a 2D image, and nothing between the rows.")
+FOR_EACH_PRODUCER(image_writes,
+		  "A kernel writes the import as a 2D image, and nothing between the rows.")
 
 static void import_all_kinds(const struct producer *p)
 {
@@ -249,4 +264,5 @@ static void leaves_nothing(const struct producer *p)
 	EXPECT_EQ(after.mappings, before.mappings);
 	EXPECT_EQ(after.dmabufs, before.dmabufs);
 }
-FOR_EACH_PRODUCER(leaves_nothing, "What is released leaves no descriptor, mapping or dma-buf behind.")
+FOR_EACH_PRODUCER(leaves_nothing,
+		  "What is released leaves no descriptor, mapping or dma-buf behind.")

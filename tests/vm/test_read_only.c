@@ -12,10 +12,19 @@
 
 enum { SIZE = 64 * 1024, WIDTH = 64, HEIGHT = 64, PITCH = 1024 };
 
-#define FOR_EACH_PRODUCER(what, says)                                          \
-	TEST(heap_##what, "dma-heap: " says) { what(need("dma-heap")); }        \
-	TEST(vgem_##what, "vgem: " says) { what(need("vgem")); }                \
-	TEST(virtio_gpu_##what, "virtio-gpu: " says) { what(need("virtio-gpu")); }
+#define FOR_EACH_PRODUCER(what, says)                \
+	TEST(heap_##what, "dma-heap: " says)         \
+	{                                            \
+		what(need("dma-heap"));              \
+	}                                            \
+	TEST(vgem_##what, "vgem: " says)             \
+	{                                            \
+		what(need("vgem"));                  \
+	}                                            \
+	TEST(virtio_gpu_##what, "virtio-gpu: " says) \
+	{                                            \
+		what(need("virtio-gpu"));            \
+	}
 
 static int need(const char *name)
 {

@@ -15,8 +15,8 @@ struct view view_open(int fd, size_t size, int access)
 {
 	struct view view = { fd, access, size, NULL };
 
-	view.bytes = mmap(NULL, size, access == O_RDWR ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
-			  fd, 0);
+	view.bytes = mmap(NULL, size, access == O_RDWR ? PROT_READ | PROT_WRITE : PROT_READ,
+			  MAP_SHARED, fd, 0);
 	EXPECT(view.bytes != MAP_FAILED);
 	return view;
 }

@@ -10,7 +10,7 @@
 
 struct view {
 	int fd;
-	int access;		/* O_RDWR or O_RDONLY */
+	int access; /* O_RDWR or O_RDONLY */
 	size_t size;
 	unsigned char *bytes;
 };

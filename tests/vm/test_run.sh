@@ -27,6 +27,13 @@ check() {
 	echo "$result $((++COUNT)) - $name"
 }
 
+# One of the kernel's own modules that needs no other, as a file that insmod takes.
+KERNEL=$("$(dirname "$RUN")/kernel" 6.12) || exit 1
+xz -dc "$KERNEL"/lib/modules/*/kernel/drivers/net/dummy.ko.xz > dummy.ko || exit 1
+
+# pci DEVICE: for the guest's shell, $device is the directory of that PCI device.
+pci() { echo "device=\$(dirname \$(grep -lx $1 /sys/bus/pci/devices/*/device))"; }
+
 # shellcheck disable=SC2016 # for the guest's shell
 {
 check "the command's exit status is passed through" 7 '' \
@@ -47,6 +54,22 @@ check 'modules are loaded with their parameters' 0 '^video1$' \
 	"$RUN" --modules 'vivid n_devs=2 node_types=0x1,0x1; vgem' ls -1 /sys/class/video4linux
 check 'a module that is not there is an error' 125 'climport_none' \
 	"$RUN" --modules climport_none true
+check 'a module that is a path is loaded from there, with its parameters' 0 '^dummy1$' \
+	"$RUN" --modules "vgem;$WORK/dummy.ko numdummies=2" ls -1 /sys/class/net
+check 'a relative path of a module is one from the current directory' 0 '^dummy1$' \
+	"$RUN" --modules './dummy.ko numdummies=2' ls -1 /sys/class/net
+check 'a path of a module that is not there is an error' 125 'none\.ko' \
+	"$RUN" --modules "$WORK/none.ko" true
+check 'the BAR asked for is a PCI resource of that size' 0 '^16777216$' \
+	"$RUN" --bar 16 sh -c "$(pci 0x1110); stat -c %s \$device/resource2"
+check 'a BAR of a size that cannot be is an error in words' 125 'power of two' \
+	"$RUN" --bar 3 true
+check 'the DMA device asked for is on the PCI bus' 0 '^0x1234$' \
+	"$RUN" --edu sh -c "$(pci 0x11e8); cat \$device/vendor"
+check 'behind the IOMMU asked for, every address is translated' 0 '^DMA(-FQ)?$' \
+	"$RUN" --bar 1 --edu --iommu sh -c "$(pci 0x11e8); cat \$device/iommu_group/type"
+check 'parameters for the kernel arrive' 0 ' a=b c$' \
+	"$RUN" --append a=b --append c cat /proc/cmdline
 check 'a crash of the kernel is a failure with its log' 125 'sysrq: Trigger a crash' \
 	"$RUN" sh -c 'echo c > /proc/sysrq-trigger'
 check 'a warning of the kernel is a failure with its log' 125 'WARNING: CPU: 1 PID: 1 at test' \

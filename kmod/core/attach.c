@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Which devices may import GPU memory.  Host memory has struct pages, and any may.
+ *
+ * A page-less scatterlist is safe with importers that say so (peer2peer), and with static ones
+ * that are known to use DMA addresses or the kernel's mapping only: a list of drivers.
+ */
+#include <linux/module.h>
+#include <linux/pci.h>
+#include <linux/pci-p2pdma.h>
+#include <linux/string.h>
+
+#include "compat.h"
+#include "core.h"
+
+static char static_importers[256] = "vivid uvcvideo gdmabuf_importer";
+module_param_string(static_importers, static_importers, sizeof(static_importers), 0600);
+MODULE_PARM_DESC(static_importers, "drivers that may import GPU memory though they do not say "
+		 "that they need no struct pages; * for all");
+
+enum { P2PDMA_OFF, P2PDMA_WARN, P2PDMA_ENFORCE };
+
+static unsigned int p2pdma = P2PDMA_WARN;
+module_param(p2pdma, uint, 0600);
+MODULE_PARM_DESC(p2pdma, "PCI devices that the kernel knows no way for from the GPU: 0 import, "
+		 "1 import with a warning (default), 2 are refused");
+
+static bool in_list(const char *name)
+{
+	size_t length = strlen(name);
+	const char *at = static_importers;
+
+	if (!strcmp(static_importers, "*"))
+		return true;
+	while ((at = strstr(at, name))) {
+		bool starts = at == static_importers || at[-1] == ' ';
+
+		if (starts && (at[length] == ' ' || at[length] == '\0'))
+			return true;
+		at += length;
+	}
+	return false;
+}
+
+static bool may_be_static(struct device *dev)
+{
+	const char *driver = dev_driver_string(dev);
+	bool allowed;
+
+	kernel_param_lock(THIS_MODULE);
+	allowed = in_list(driver);
+	kernel_param_unlock(THIS_MODULE);
+	if (!allowed)
+		pr_debug("%s: %s is not in static_importers\n", dev_name(dev), driver);
+	return allowed;
+}
+
+/* The importer's PCI device, or the one it sits below: a USB camera's controller. */
+static struct pci_dev *pci_parent(struct device *dev)
+{
+	for (; dev; dev = dev->parent)
+		if (dev_is_pci(dev))
+			return to_pci_dev(dev);
+	return NULL;
+}
+
+static struct pci_dev *owner_of(phys_addr_t address)
+{
+	struct pci_dev *pdev = NULL;
+	int i;
+
+	for_each_pci_dev(pdev)
+		for (i = 0; i < PCI_STD_NUM_BARS; i++)
+			if (pci_resource_len(pdev, i) && address >= pci_resource_start(pdev, i) &&
+			    address <= pci_resource_end(pdev, i))
+				return pdev;
+	return NULL;
+}
+
+static int check_distance(struct gdmabuf_pin *pin, struct device *dev)
+{
+	struct pci_dev *gpu, *peer = pci_parent(dev);
+	int distance = 0;
+
+	if (p2pdma == P2PDMA_OFF || !IS_ENABLED(CONFIG_PCI_P2PDMA) || !peer)
+		return 0;
+	gpu = owner_of(pin->runs[0].start);
+	if (gpu)
+		distance = pci_p2pdma_distance(gpu, &peer->dev, false);
+	pci_dev_put(gpu);
+	if (distance >= 0)
+		return 0;
+	if (p2pdma == P2PDMA_ENFORCE)
+		return -EOPNOTSUPP;
+	dev_warn_once(dev, "the kernel knows no peer-to-peer way to this GPU memory\n");
+	return 0;
+}
+
+/* NVIDIA's importers lock the GPU driver in their move_notify, and that may be where we are. */
+static bool locks_gpu_driver(struct device *dev)
+{
+	return dev_is_pci(dev) && to_pci_dev(dev)->vendor == PCI_VENDOR_ID_NVIDIA;
+}
+
+int attach_gpu(struct dma_buf *dmabuf, struct dma_buf_attachment *attachment)
+{
+	struct gdmabuf_buffer *buffer = dmabuf->priv;
+	bool dynamic = attachment->importer_ops;
+
+	if (test_bit(PIN_REVOKED, &buffer->pin->state))
+		return -ENODEV;
+	if (dynamic && !attachment->peer2peer)
+		return -EOPNOTSUPP;
+	if (!dynamic && !may_be_static(attachment->dev))
+		return -EOPNOTSUPP;
+	if (buffer->flags & GDMABUF_REVOCABLE &&
+	    (!dynamic || !GDMABUF_REVOCABLE_DMA || locks_gpu_driver(attachment->dev)))
+		return -EOPNOTSUPP;
+	return check_distance(buffer->pin, attachment->dev);
+}
+
+/*
+ * Pages never move, but for revocable ones.  Both operations have to be there: without them older
+ * kernels map for dynamic importers when they attach, and unmap never.
+ */
+int attach_pin(struct dma_buf_attachment *attachment)
+{
+	struct gdmabuf_buffer *buffer = attachment->dmabuf->priv;
+
+	return buffer->flags & GDMABUF_REVOCABLE ? -EOPNOTSUPP : 0;
+}
+
+void attach_unpin(struct dma_buf_attachment *attachment)
+{
+}

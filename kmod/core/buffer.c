@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* A dma-buf on a pin: made, given up, and taken back. */
+#include <linux/dma-resv.h>
+#include <linux/fcntl.h>
+#include <linux/jiffies.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "core.h"
+
+static unsigned int revoke_timeout_ms = 10;
+module_param(revoke_timeout_ms, uint, 0600);
+MODULE_PARM_DESC(revoke_timeout_ms,
+		 "how long freeing GPU memory waits for importers that do not let go at once");
+
+void buffer_release(struct dma_buf *dmabuf)
+{
+	struct gdmabuf_buffer *buffer = dmabuf->priv;
+	struct gdmabuf_pin *pin = buffer->pin;
+	struct gdmabuf_context *ctx = pin->ctx;
+	u32 kind = pin->ops->kind;
+
+	mutex_lock(&pin->lock);
+	list_del(&buffer->link);
+	mutex_unlock(&pin->lock);
+	WARN_ON(!list_empty(&buffer->maps));
+	iput(buffer->inode);
+	kfree(buffer);
+	kref_get(&ctx->kref);
+	pin_put(pin);
+	context_trim(ctx, kind);
+	context_put(ctx);
+}
+
+static struct dma_buf *export(struct gdmabuf_buffer *buffer)
+{
+	DEFINE_DMA_BUF_EXPORT_INFO(info);
+
+	info.ops = buffer->pin->ops->buffer_ops(buffer->pin, buffer->length, buffer->flags);
+	info.size = buffer->length;
+	info.flags = buffer->flags & GDMABUF_READ_ONLY ? O_RDONLY : O_RDWR;
+	info.priv = buffer;
+	return dma_buf_export(&info);
+}
+
+struct dma_buf *buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 length, u32 flags)
+{
+	struct gdmabuf_buffer *buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
+	struct dma_buf *dmabuf;
+
+	if (!buffer) {
+		pin_put(pin);
+		return ERR_PTR(-ENOMEM);
+	}
+	buffer->pin = pin;
+	buffer->offset = offset;
+	buffer->length = length;
+	buffer->flags = flags;
+	mutex_init(&buffer->maps_lock);
+	INIT_LIST_HEAD(&buffer->maps);
+	init_waitqueue_head(&buffer->unmapped);
+	dmabuf = export(buffer);
+	if (IS_ERR(dmabuf)) {
+		kfree(buffer);
+		pin_put(pin);
+		return dmabuf;
+	}
+	buffer->dmabuf = dmabuf;
+	/*
+	 * A dma-buf's inode goes before its release operation is called, until when
+	 * pin_revoke() may find the buffer.
+	 */
+	buffer->inode = file_inode(dmabuf->file);
+	ihold(buffer->inode);
+	mutex_lock(&pin->lock);
+	list_add(&buffer->link, &pin->buffers);
+	mutex_unlock(&pin->lock);
+	count(pin->ctx, exports);
+	return dmabuf;
+}
+
+struct gdmabuf_buffer *buffer_of(struct dma_buf *dmabuf)
+{
+	return dmabuf->ops->release == buffer_release ? dmabuf->priv : NULL;
+}
+
+static bool unmapped(struct gdmabuf_buffer *buffer)
+{
+	bool empty;
+
+	mutex_lock(&buffer->maps_lock);
+	empty = list_empty(&buffer->maps);
+	mutex_unlock(&buffer->maps_lock);
+	return empty;
+}
+
+/*
+ * Importers of revocable buffers are those that unmap, or at least stop, when told.  Who is
+ * called with the GPU driver's lock held does not wait for long.
+ */
+void buffer_revoke(struct gdmabuf_buffer *buffer)
+{
+	struct dma_resv *resv = buffer->dmabuf->resv;
+	unsigned long timeout = msecs_to_jiffies(READ_ONCE(revoke_timeout_ms));
+	long left;
+
+	unmap_mapping_range(buffer->inode->i_mapping, 0, 0, 1);
+	dma_resv_lock(resv, NULL);
+	dma_buf_move_notify(buffer->dmabuf);
+	left = dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, false, timeout);
+	dma_resv_unlock(resv);
+	if (left > 0)
+		left = wait_event_timeout(buffer->unmapped, unmapped(buffer), timeout);
+	if (left <= 0) {
+		count(buffer->pin->ctx, revoke_timeouts);
+		pr_warn_ratelimited("an importer did not let go of revoked GPU memory within %u ms\n",
+				    READ_ONCE(revoke_timeout_ms));
+	}
+}

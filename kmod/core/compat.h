@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What differs between kernels, as the probes found it (../probes).  Nothing else has an
+ * #ifdef for a kernel.
+ */
+#ifndef GDMABUF_COMPAT_H
+#define GDMABUF_COMPAT_H
+
+#include <linux/dma-buf.h>
+#include <linux/mm.h>
+#include "probes.h"
+
+#ifndef GDMABUF_HAS_VM_FLAGS_SET
+static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags |= flags;
+}
+
+static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags &= ~flags;
+}
+#endif
+
+#ifdef GDMABUF_HAS_IMPORT_NS_IDENTIFIER
+#define GDMABUF_IMPORT_NS(name) MODULE_IMPORT_NS(name)
+#else
+#define GDMABUF_IMPORT_NS(name) MODULE_IMPORT_NS(#name)
+#endif
+
+/*
+ * Whether importers that are told to let go do: without DMABUF_MOVE_NOTIFY the kernel pins
+ * for every one.  From 7.1 on the option is gone, and on.
+ */
+#ifdef GDMABUF_HAS_MOVE_NOTIFY
+#define GDMABUF_REVOCABLE_DMA IS_ENABLED(CONFIG_DMABUF_MOVE_NOTIFY)
+#else
+#define GDMABUF_REVOCABLE_DMA 1
+#define dma_buf_move_notify(dmabuf) dma_buf_invalidate_mappings(dmabuf)
+#endif
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * gdmabuf, inside.  A context belongs to a process; a pin is memory of it that stays where it
+ * is, of one of two kinds; a buffer is a dma-buf on (a part of) a pin.
+ *
+ *	file ----> context <---- pin <---- buffer <---- dma_buf
+ *
+ * Arrows are references.  A context knows its pins without one, but for those it keeps.
+ *
+ * Locks, outer first.  A provider's functions take the GPU driver's lock ("RM"), which is
+ * also held when the provider calls back; what the callback takes is marked (*), and no
+ * provider is called with that held.
+ *
+ *	contexts.lock > context.lock
+ *	RM > (*) watch.lock
+ *	RM > mmap_lock > (*) pin.revoke_sem
+ *	RM > (*) pin.lock > (*) dma_resv > importers'
+ *	RM > (*) pin.lock > i_mmap_rwsem
+ */
+#ifndef GDMABUF_CORE_H
+#define GDMABUF_CORE_H
+
+#include <linux/dma-buf.h>
+#include <linux/fs.h>
+#include <linux/interval_tree.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mmu_notifier.h>
+#include <linux/mutex.h>
+#include <linux/rwsem.h>
+#include <linux/nospec.h>
+#include <linux/uidgid.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/gdmabuf.h>
+#include "gdmabuf_provider.h"
+
+#undef pr_fmt
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+/* ---- slots.c: the status page ---- */
+
+#define GDMABUF_SLOTS 4096
+
+struct gdmabuf_slots {
+	spinlock_t lock;		/* protects used and generations */
+	u32 *status;			/* mapped by user space; never read */
+	u32 *generations;
+	DECLARE_BITMAP(used, GDMABUF_SLOTS);
+};
+
+int slots_create(struct gdmabuf_slots *slots);
+void slots_destroy(struct gdmabuf_slots *slots);
+/* -ENOSPC. */
+int slots_get(struct gdmabuf_slots *slots, u32 *slot, u32 *generation);
+void slots_put(struct gdmabuf_slots *slots, u32 slot);
+/* Any context. */
+void slots_live(struct gdmabuf_slots *slots, u32 slot, u32 generation);
+void slots_stale(struct gdmabuf_slots *slots, u32 slot, u32 generation);
+int slots_mmap(struct gdmabuf_slots *slots, struct vm_area_struct *vma);
+
+/* ---- stats.c ---- */
+
+struct gdmabuf_counters {
+	atomic64_t pins[2], bytes[2];	/* by kind_index() */
+	atomic64_t exports, hits, evictions, retries, stale, revoked, revoke_timeouts;
+};
+
+extern struct gdmabuf_counters total;
+
+/* In the context's counters, and the total. */
+#define count_add(ctx, counter, n) do {				\
+	atomic64_add(n, &(ctx)->counters.counter);		\
+	atomic64_add(n, &total.counter);			\
+} while (0)
+#define count(ctx, counter) count_add(ctx, counter, 1)
+
+void stats_show(struct seq_file *seq, const struct gdmabuf_counters *counters);
+void stats_create(void);
+void stats_destroy(void);
+
+/* ---- context.c ---- */
+
+struct gdmabuf_context {
+	struct kref kref;
+	struct list_head link;		/* in contexts.list */
+	struct pid *tgid;		/* the owner */
+	struct mm_struct *mm;		/* of the owner, mmgrab()ed */
+	kuid_t uid;
+	struct mutex lock;		/* protects the rest but slots' and counters' own */
+	struct rb_root_cached tree;	/* pins that exports can share, by address */
+	struct list_head lru;		/* the same, least recently exported first */
+	struct gdmabuf_pin **by_slot;	/* all pins */
+	u64 budget[2];
+	struct gdmabuf_slots slots;
+	struct gdmabuf_counters counters;
+};
+
+struct gdmabuf_context *context_create(void);
+void context_put(struct gdmabuf_context *ctx);
+/* -EACCES for all but the owner. */
+int context_check(const struct gdmabuf_context *ctx);
+/* The file is closed: keeps nothing any more. */
+void context_close(struct gdmabuf_context *ctx);
+/* Gives up idle pins until @bytes are free; false if there were none. */
+bool context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
+bool contexts_evict(u32 kind, u64 bytes);
+/* Keeps to the budget.  Returns what is kept and idle. */
+u64 context_trim(struct gdmabuf_context *ctx, u32 kind);
+int contexts_show(struct seq_file *seq, void *unused);
+
+/* ---- pin.c ---- */
+
+struct gdmabuf_pin;
+
+struct gdmabuf_pin_ops {
+	u32 kind;
+	u32 flags;			/* that exports of the kind know */
+	u64 (*page_size)(void);		/* 0: not now */
+	/* Sets runs, nr_runs, cacheable.  -ENOSPC, -EDQUOT, -ENOMEM: tried again after eviction. */
+	int (*pin)(struct gdmabuf_pin *pin);
+	void (*unpin)(struct gdmabuf_pin *pin);
+	/* Whether the owner may still export it so, beside being not stale; may be NULL. */
+	int (*check)(struct gdmabuf_pin *pin, u64 address, u64 length, u32 flags);
+	const struct dma_buf_ops *(*buffer_ops)(const struct gdmabuf_pin *pin, u64 length, u32 flags);
+};
+
+extern const struct gdmabuf_pin_ops gpu_pin_ops, host_pin_ops;
+
+static inline unsigned int kind_index(u32 kind)
+{
+	return kind == GDMABUF_KIND_GPU;
+}
+
+enum { PIN_STALE, PIN_REVOKED };
+
+struct gdmabuf_pin {
+	struct kref kref;
+	const struct gdmabuf_pin_ops *ops;
+	struct gdmabuf_context *ctx;
+	u64 address, length;
+	u32 flags;			/* those that divide pins: not GDMABUF_KEEP */
+	u32 slot, generation;
+	unsigned long state;		/* PIN_* bits */
+	bool creating;
+
+	/* ctx->lock: */
+	struct interval_tree_node node;
+	struct list_head lru;
+	bool listed, kept;		/* kept: the context has a reference */
+
+	struct gdmabuf_run *runs;
+	unsigned int nr_runs;
+	bool cacheable;
+	struct work_struct forget;	/* takes a stale pin out of the context */
+
+	struct rw_semaphore revoke_sem;	/* read: CPU mappings are made; write: PIN_REVOKED is set */
+	struct mutex lock;		/* protects buffers */
+	struct list_head buffers;
+
+	union {
+		struct {
+			const struct gdmabuf_provider *provider;
+			struct gdmabuf_gpu_pages pages;
+			struct gdmabuf_watch *watch;
+			struct gdmabuf_quota *quota;
+		} gpu;
+		struct {
+			struct mmu_interval_notifier notifier;
+			unsigned long nr_pages;	/* charged */
+			bool dirty;		/* may have been written to */
+		} host;
+	};
+};
+
+/* For an export: one that is there, or a new one.  The caller's reference. */
+int pin_get(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops, u64 address, u64 length,
+	    u32 flags, struct gdmabuf_pin **out);
+/* Sleeps, and may call the provider. */
+void pin_put(struct gdmabuf_pin *pin);
+struct gdmabuf_pin *pin_find_slot(struct gdmabuf_context *ctx, u32 slot, u32 generation);
+/*
+ * No export finds it any more.  True if the context kept it: its reference is now the caller's, to
+ * be put with the lock dropped.
+ */
+bool pin_unlist_locked(struct gdmabuf_pin *pin);
+bool pin_is_idle_locked(const struct gdmabuf_pin *pin);
+/* The address means something else now.  Any context.  True the first time. */
+bool pin_set_stale(struct gdmabuf_pin *pin);
+/* Takes a reference, and the pin out of the context, soon. */
+void pin_forget(struct gdmabuf_pin *pin);
+/* The pages go away: after it no CPU and no device reaches them. */
+void pin_revoke(struct gdmabuf_pin *pin);
+
+/* ---- runs of a part of a pin: for (run_first(&it, pin, offset, length); it.length; run_next(&it)) ---- */
+
+struct gdmabuf_run_iter {
+	const struct gdmabuf_run *run;
+	u64 start, length, left;
+};
+
+static inline void run_clip(struct gdmabuf_run_iter *it, u64 skip)
+{
+	it->start = it->run->start + skip;
+	it->length = min(it->run->length - skip, it->left);
+	it->left -= it->length;
+}
+
+static inline void run_first(struct gdmabuf_run_iter *it, const struct gdmabuf_pin *pin, u64 offset,
+			     u64 length)
+{
+	it->run = pin->runs;
+	it->left = length;
+	for (; offset >= it->run->length; it->run++)
+		offset -= it->run->length;
+	run_clip(it, offset);
+}
+
+static inline void run_next(struct gdmabuf_run_iter *it)
+{
+	it->length = 0;
+	if (!it->left)
+		return;
+	it->run++;
+	run_clip(it, 0);
+}
+
+/* ---- buffer.c, attach.c, sg.c, mmap.c: the dma-buf ---- */
+
+struct gdmabuf_buffer {
+	struct gdmabuf_pin *pin;
+	u64 offset, length;		/* of it */
+	u32 flags;
+	struct list_head link;		/* pin->lock: in pin->buffers */
+	struct dma_buf *dmabuf;
+	struct inode *inode;		/* of its mappings; held, to be there in pin_revoke() */
+	struct mutex maps_lock;		/* protects maps */
+	struct list_head maps;		/* of devices, as they are now */
+	wait_queue_head_t unmapped;
+};
+
+/* Consumes the reference to @pin in any case. */
+struct dma_buf *buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 length, u32 flags);
+/* The buffer of a dma-buf, if it is one of ours. */
+struct gdmabuf_buffer *buffer_of(struct dma_buf *dmabuf);
+/* Has all importers and CPU mappings let go; the pin is PIN_REVOKED already. */
+void buffer_revoke(struct gdmabuf_buffer *buffer);
+void buffer_release(struct dma_buf *dmabuf);
+
+int attach_gpu(struct dma_buf *dmabuf, struct dma_buf_attachment *attachment);
+int attach_pin(struct dma_buf_attachment *attachment);
+void attach_unpin(struct dma_buf_attachment *attachment);
+
+struct sg_table *sg_map_gpu(struct dma_buf_attachment *attachment, enum dma_data_direction dir);
+void sg_unmap_gpu(struct dma_buf_attachment *attachment, struct sg_table *sgt,
+		  enum dma_data_direction dir);
+struct sg_table *sg_map_host(struct dma_buf_attachment *attachment, enum dma_data_direction dir);
+void sg_unmap_host(struct dma_buf_attachment *attachment, struct sg_table *sgt,
+		   enum dma_data_direction dir);
+int sg_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir);
+int sg_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir);
+
+int mmap_buffer(struct dma_buf *dmabuf, struct vm_area_struct *vma);
+int vmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map);
+int vmap_host(struct dma_buf *dmabuf, struct iosys_map *map);
+void vunmap_buffer(struct dma_buf *dmabuf, struct iosys_map *map);
+#define GDMABUF_VMAP_MAX SZ_256M	/* of the kernel's address space for one buffer */
+
+/* ---- provider.c, quota.c, diag.c ---- */
+
+/* With a reference on its module; NULL if there is none. */
+const struct gdmabuf_provider *provider_get(void);
+void provider_put(const struct gdmabuf_provider *provider);
+struct gdmabuf_watch *watch_create(const struct gdmabuf_provider *provider, struct gdmabuf_pin *pin);
+/* From now on the pin is not touched any more by gdmabuf_watch_freed(). */
+void watch_detach(struct gdmabuf_watch *watch);
+
+/* -EDQUOT.  *@quota is what to give back from. */
+int quota_charge(kuid_t uid, u64 bytes, struct gdmabuf_quota **quota);
+void quota_uncharge(struct gdmabuf_quota *quota, u64 bytes);
+
+int diag_pci(struct gdmabuf_diag *cmd);
+
+extern struct workqueue_struct *gdmabuf_wq;
+
+#endif

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* What the kernel knows about the way between two PCI devices. */
+#include <linux/iommu.h>
+#include <linux/pci.h>
+#include <linux/pci-p2pdma.h>
+
+#include "core.h"
+
+static struct pci_dev *find(u32 address)
+{
+	return pci_get_domain_bus_and_slot(address >> 16, address >> 8 & 0xff, address & 0xff);
+}
+
+static bool is_above(struct pci_dev *bridge, struct pci_dev *pdev)
+{
+	for (; pdev; pdev = pci_upstream_bridge(pdev))
+		if (pdev == bridge)
+			return true;
+	return false;
+}
+
+static struct pci_dev *common_bridge(struct pci_dev *a, struct pci_dev *b)
+{
+	for (a = pci_upstream_bridge(a); a; a = pci_upstream_bridge(a))
+		if (is_above(a, b))
+			return a;
+	return NULL;
+}
+
+/* Whether a request or its completion is sent up instead of across. */
+static bool redirects(struct pci_dev *bridge)
+{
+	int acs = pci_find_ext_capability(bridge, PCI_EXT_CAP_ID_ACS);
+	u16 control = 0;
+
+	if (acs)
+		pci_read_config_word(bridge, acs + PCI_ACS_CTRL, &control);
+	return control & (PCI_ACS_RR | PCI_ACS_CR);
+}
+
+static bool is_redirected(struct pci_dev *pdev, struct pci_dev *end)
+{
+	for (pdev = pci_upstream_bridge(pdev); pdev && pdev != end; pdev = pci_upstream_bridge(pdev))
+		if (redirects(pdev))
+			return true;
+	return false;
+}
+
+static bool is_translated(struct pci_dev *pdev)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(&pdev->dev);
+
+	return domain && domain->type != IOMMU_DOMAIN_IDENTITY;
+}
+
+static void fill(struct gdmabuf_diag *cmd, struct pci_dev *gpu, struct pci_dev *peer)
+{
+	struct pci_dev *bridge = common_bridge(gpu, peer);
+
+	cmd->out_flags = 0;
+	cmd->out_distance = 0;
+	if (is_translated(peer))
+		cmd->out_flags |= GDMABUF_DIAG_IOMMU;
+	if (bridge)
+		cmd->out_flags |= GDMABUF_DIAG_SAME_BRIDGE;
+	if (is_redirected(gpu, bridge) || is_redirected(peer, bridge))
+		cmd->out_flags |= GDMABUF_DIAG_ACS;
+	if (!IS_ENABLED(CONFIG_PCI_P2PDMA))
+		return;
+	cmd->out_flags |= GDMABUF_DIAG_DISTANCE;
+	cmd->out_distance = pci_p2pdma_distance(gpu, &peer->dev, false);
+}
+
+int diag_pci(struct gdmabuf_diag *cmd)
+{
+	struct pci_dev *gpu = find(cmd->gpu), *peer = find(cmd->peer);
+
+	if (gpu && peer)
+		fill(cmd, gpu, peer);
+	pci_dev_put(gpu);
+	pci_dev_put(peer);
+	return gpu && peer ? 0 : -ENODEV;
+}

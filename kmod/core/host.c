@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Pins of host memory: any range that the owner has mapped, anonymous or of a file, as long as
+ * the kernel lets its pages be pinned for long (FOLL_LONGTERM).
+ *
+ * The pages stay what they are; what the owner does with the range afterwards (munmap, mremap,
+ * MADV_DONTNEED) does not concern them, but then the address means others: the pin is stale.
+ */
+#include <linux/capability.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "core.h"
+
+enum {
+	BATCH = 4096,		/* pages; between two looks at signals */
+	ATTEMPTS = 4,
+};
+
+static u64 host_page_size(void)
+{
+	return PAGE_SIZE;
+}
+
+static int charge(struct gdmabuf_pin *pin)
+{
+	struct mm_struct *mm = pin->ctx->mm;
+	unsigned long nr = pin->length >> PAGE_SHIFT;
+
+	if (atomic64_add_return(nr, &mm->pinned_vm) > rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT &&
+	    !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(nr, &mm->pinned_vm);
+		return -ENOMEM;
+	}
+	pin->host.nr_pages = nr;
+	return 0;
+}
+
+static void uncharge(struct gdmabuf_pin *pin)
+{
+	atomic64_sub(pin->host.nr_pages, &pin->ctx->mm->pinned_vm);
+}
+
+/* What @address is mapped by: until where, and with which rights. */
+static int look_up(struct mm_struct *mm, u64 address, u64 *end, bool *writable)
+{
+	struct vm_area_struct *vma;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	vma = find_vma(mm, address);
+	if (!vma || vma->vm_start > address || !(vma->vm_flags & VM_READ)) {
+		mmap_read_unlock(mm);
+		return -EFAULT;
+	}
+	*end = vma->vm_end;
+	*writable = vma->vm_flags & VM_WRITE;
+	mmap_read_unlock(mm);
+	return 0;
+}
+
+static int check_access(struct gdmabuf_pin *pin, u64 address, u64 length, u32 flags)
+{
+	u64 end = address + length;
+	bool writable;
+	int err;
+
+	for (; address < end;) {
+		err = look_up(pin->ctx->mm, address, &address, &writable);
+		if (err)
+			return err;
+		if (!writable && !(flags & GDMABUF_READ_ONLY))
+			return -EACCES;
+	}
+	return 0;
+}
+
+/* Appends @nr pages to the pin's runs, of which there is room for @room. */
+static int append(struct gdmabuf_pin *pin, unsigned int *room, struct page **pages, long nr)
+{
+	struct gdmabuf_run *last = pin->nr_runs ? &pin->runs[pin->nr_runs - 1] : NULL;
+	long i;
+
+	for (i = 0; i < nr; i++) {
+		phys_addr_t start = page_to_phys(pages[i]);
+
+		if (last && last->start + last->length == start) {
+			last->length += PAGE_SIZE;
+			continue;
+		}
+		if (pin->nr_runs == *room) {
+			unsigned int more = max(2 * *room, 16U);
+			struct gdmabuf_run *runs = kvmalloc_array(more, sizeof(*runs),
+								  GFP_KERNEL_ACCOUNT);
+
+			if (!runs) {
+				unpin_user_pages(&pages[i], nr - i);
+				return -ENOMEM;
+			}
+			if (pin->runs)
+				memcpy(runs, pin->runs, pin->nr_runs * sizeof(*runs));
+			kvfree(pin->runs);
+			pin->runs = runs;
+			*room = more;
+		}
+		last = &pin->runs[pin->nr_runs++];
+		*last = (struct gdmabuf_run){ start, PAGE_SIZE };
+	}
+	return 0;
+}
+
+static void unpin_runs(struct gdmabuf_pin *pin, bool dirty)
+{
+	unsigned int i;
+
+	for (i = 0; i < pin->nr_runs; i++) {
+		unpin_user_page_range_dirty_lock(pfn_to_page(PHYS_PFN(pin->runs[i].start)),
+						 pin->runs[i].length >> PAGE_SHIFT, dirty);
+		cond_resched();
+	}
+	kvfree(pin->runs);
+	pin->runs = NULL;
+	pin->nr_runs = 0;
+}
+
+/* Pins [@address, @address + @left) up to the end of what maps @address, at most @batch. */
+static long pin_some(struct gdmabuf_pin *pin, u64 address, u64 left, struct page **batch)
+{
+	unsigned int gup = FOLL_LONGTERM;
+	bool writable;
+	u64 end;
+	long n;
+	int err;
+
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	cond_resched();
+	err = look_up(current->mm, address, &end, &writable);
+	if (err)
+		return err;
+	/* Writable pages are made the owner's own now, or it would get others at its first write. */
+	if (writable)
+		gup |= FOLL_WRITE;
+	n = pin_user_pages_fast(address, min3(left, end - address, (u64)BATCH << PAGE_SHIFT) >> PAGE_SHIFT,
+				gup, batch);
+	return n ? n : -EFAULT;
+}
+
+static int pin_range(struct gdmabuf_pin *pin, struct page **batch)
+{
+	u64 done = 0;
+	unsigned int room = 0;
+	int err;
+
+	while (done < pin->length) {
+		long n = pin_some(pin, pin->address + done, pin->length - done, batch);
+
+		err = n < 0 ? n : append(pin, &room, batch, n);
+		if (err) {
+			unpin_runs(pin, false);
+			/* Some kernels say so of a range that cannot be pinned for long. */
+			return err == -EOPNOTSUPP || err == -EBUSY ? -EFAULT : err;
+		}
+		done += n << PAGE_SHIFT;
+	}
+	return 0;
+}
+
+static bool invalidate(struct mmu_interval_notifier *notifier, const struct mmu_notifier_range *range,
+		       unsigned long seq)
+{
+	struct gdmabuf_pin *pin = container_of(notifier, struct gdmabuf_pin, host.notifier);
+
+	mmu_interval_set_seq(notifier, seq);
+	/* Rights may change, but not the pages: fork() copies pinned ones for the child. */
+	if (range->event == MMU_NOTIFY_PROTECTION_VMA || range->event == MMU_NOTIFY_PROTECTION_PAGE ||
+	    range->event == MMU_NOTIFY_SOFT_DIRTY)
+		return true;
+	if (pin_set_stale(pin) && !READ_ONCE(pin->creating))
+		pin_forget(pin);
+	return true;
+}
+
+static const struct mmu_interval_notifier_ops notifier_ops = {
+	.invalidate = invalidate,
+};
+
+/*
+ * Pins until nothing was remapped meanwhile.  The first attempt may well remap itself: it gives
+ * the owner pages of its own for those it has shared.
+ */
+static int pin_consistently(struct gdmabuf_pin *pin, struct page **batch)
+{
+	unsigned long seq;
+	int attempt, err;
+
+	for (attempt = 0; attempt < ATTEMPTS; attempt++) {
+		clear_bit(PIN_STALE, &pin->state);
+		slots_live(&pin->ctx->slots, pin->slot, pin->generation);
+		seq = mmu_interval_read_begin(&pin->host.notifier);
+		err = pin_range(pin, batch);
+		if (err)
+			return err;
+		if (!mmu_interval_read_retry(&pin->host.notifier, seq) &&
+		    !test_bit(PIN_STALE, &pin->state))
+			return 0;
+		unpin_runs(pin, false);
+	}
+	return -EAGAIN;
+}
+
+static int host_pin(struct gdmabuf_pin *pin)
+{
+	struct page **batch;
+	int err;
+
+	/* What is another process's address is asked for by nobody but the owner: context_check(). */
+	err = check_access(pin, pin->address, pin->length, pin->flags);
+	if (err)
+		return err;
+	err = charge(pin);
+	if (err)
+		return err;
+	batch = kvmalloc_array(min_t(u64, BATCH, pin->length >> PAGE_SHIFT), sizeof(*batch),
+			       GFP_KERNEL_ACCOUNT);
+	if (!batch) {
+		err = -ENOMEM;
+		goto uncharge;
+	}
+	err = mmu_interval_notifier_insert(&pin->host.notifier, current->mm, pin->address, pin->length,
+					   &notifier_ops);
+	if (err)
+		goto free_batch;
+	err = pin_consistently(pin, batch);
+	if (err)
+		goto remove_notifier;
+	pin->cacheable = true;
+	pin->host.dirty = !(pin->flags & GDMABUF_READ_ONLY);
+	kvfree(batch);
+	return 0;
+
+remove_notifier:
+	mmu_interval_notifier_remove(&pin->host.notifier);
+free_batch:
+	kvfree(batch);
+uncharge:
+	uncharge(pin);
+	return err;
+}
+
+static void host_unpin(struct gdmabuf_pin *pin)
+{
+	mmu_interval_notifier_remove(&pin->host.notifier);
+	unpin_runs(pin, pin->host.dirty);
+	uncharge(pin);
+}
+
+#define HOST_BUFFER_OPS						\
+	.map_dma_buf = sg_map_host,				\
+	.unmap_dma_buf = sg_unmap_host,				\
+	.begin_cpu_access = sg_begin_cpu_access,		\
+	.end_cpu_access = sg_end_cpu_access,			\
+	.mmap = mmap_buffer,					\
+	.release = buffer_release
+
+/* An operation that fails makes the dma-buf core warn: what cannot be done has none. */
+static const struct dma_buf_ops host_ops = { HOST_BUFFER_OPS };
+static const struct dma_buf_ops host_vmap_ops = {
+	HOST_BUFFER_OPS,
+	.vmap = vmap_host,
+	.vunmap = vunmap_buffer,
+};
+
+/* The kernel's own mapping cannot be read-only. */
+static const struct dma_buf_ops *host_buffer_ops(const struct gdmabuf_pin *pin, u64 length, u32 flags)
+{
+	if (flags & GDMABUF_READ_ONLY || length > GDMABUF_VMAP_MAX)
+		return &host_ops;
+	return &host_vmap_ops;
+}
+
+const struct gdmabuf_pin_ops host_pin_ops = {
+	.kind = GDMABUF_KIND_HOST,
+	.flags = GDMABUF_KEEP | GDMABUF_READ_ONLY,
+	.page_size = host_page_size,
+	.pin = host_pin,
+	.unpin = host_unpin,
+	.check = check_access,
+	.buffer_ops = host_buffer_ops,
+};

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* /dev/gdmabuf: ioctls, in the manner of iommufd. */
+#include <linux/file.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/overflow.h>
+#include <linux/seq_file.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "core.h"
+
+struct workqueue_struct *gdmabuf_wq;
+
+/* A call: what user space gave, and where its answer goes. */
+struct call {
+	struct gdmabuf_context *ctx;
+	void __user *user;
+	u32 user_size;
+	void *cmd;
+};
+
+static int respond(const struct call *call, size_t size)
+{
+	return copy_to_user(call->user, call->cmd, min_t(size_t, size, call->user_size)) ? -EFAULT : 0;
+}
+
+static int do_caps(struct call *call)
+{
+	struct gdmabuf_caps *cmd = call->cmd;
+	const struct gdmabuf_provider *provider;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	cmd->out_caps = GDMABUF_CAP_HOST;
+	cmd->out_host_page_size = PAGE_SIZE;
+	cmd->out_gpu_page_size = 0;
+	cmd->out_slots = GDMABUF_SLOTS;
+	memset(cmd->out_provider, 0, sizeof(cmd->out_provider));
+	if (GDMABUF_REVOCABLE_DMA)
+		cmd->out_caps |= GDMABUF_CAP_REVOCABLE_DMA;
+	if (IS_ENABLED(CONFIG_PCI_P2PDMA))
+		cmd->out_caps |= GDMABUF_CAP_P2PDMA;
+	provider = provider_get();
+	if (provider) {
+		cmd->out_caps |= GDMABUF_CAP_GPU;
+		cmd->out_gpu_page_size = provider->page_size;
+		strscpy(cmd->out_provider, provider->name, sizeof(cmd->out_provider));
+		provider_put(provider);
+	}
+	return respond(call, sizeof(*cmd));
+}
+
+static int check_export(const struct gdmabuf_export *cmd, const struct gdmabuf_pin_ops *ops)
+{
+	u64 end, page_size = ops->page_size();
+
+	if (cmd->flags & ~ops->flags || cmd->reserved || !page_size)
+		return -EOPNOTSUPP;
+	if (!cmd->length || check_add_overflow(cmd->address, cmd->length, &end) ||
+	    !IS_ALIGNED(cmd->address | cmd->length, page_size))
+		return -EINVAL;
+	/* As many pages as an int counts. */
+	return cmd->length >> PAGE_SHIFT > INT_MAX ? -EINVAL : 0;
+}
+
+static int install(struct call *call, struct dma_buf *dmabuf)
+{
+	struct gdmabuf_export *cmd = call->cmd;
+	int fd = get_unused_fd_flags(O_CLOEXEC);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	cmd->out_fd = fd;
+	err = respond(call, sizeof(*cmd));
+	if (err)
+		put_unused_fd(fd);
+	else
+		fd_install(fd, dmabuf->file);
+	return err;
+}
+
+static int do_export(struct call *call, const struct gdmabuf_pin_ops *ops)
+{
+	struct gdmabuf_export *cmd = call->cmd;
+	struct gdmabuf_pin *pin;
+	struct dma_buf *dmabuf;
+	int err = check_export(cmd, ops);
+
+	if (err)
+		return err;
+	err = pin_get(call->ctx, ops, cmd->address, cmd->length, cmd->flags, &pin);
+	if (err)
+		return err;
+	cmd->out_slot = pin->slot;
+	cmd->out_generation = pin->generation;
+	dmabuf = buffer_create(pin, cmd->address - pin->address, cmd->length, cmd->flags);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	err = install(call, dmabuf);
+	if (err)
+		dma_buf_put(dmabuf);
+	return err;
+}
+
+static int do_export_gpu(struct call *call)
+{
+	return do_export(call, &gpu_pin_ops);
+}
+
+static int do_export_host(struct call *call)
+{
+	return do_export(call, &host_pin_ops);
+}
+
+static void fill_query(struct gdmabuf_query *cmd, const struct gdmabuf_buffer *buffer, bool own)
+{
+	const struct gdmabuf_pin *pin = buffer->pin;
+
+	cmd->out_kind = pin->ops->kind;
+	cmd->out_flags = buffer->flags;
+	cmd->out_state = (test_bit(PIN_STALE, &pin->state) ? GDMABUF_STALE : 0) |
+			 (test_bit(PIN_REVOKED, &pin->state) ? GDMABUF_REVOKED : 0);
+	cmd->out_length = buffer->length;
+	cmd->out_address = own ? pin->address + buffer->offset : 0;
+	cmd->out_slot = own ? pin->slot : 0;
+	cmd->out_generation = own ? pin->generation : 0;
+	cmd->out_offset = own ? buffer->offset : 0;
+	cmd->out_pin_length = own ? pin->length : 0;
+}
+
+static int do_query(struct call *call)
+{
+	struct gdmabuf_query *cmd = call->cmd;
+	struct gdmabuf_buffer *buffer;
+	struct dma_buf *dmabuf;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	dmabuf = dma_buf_get(cmd->fd);
+	if (IS_ERR(dmabuf))
+		return -EBADF;
+	buffer = buffer_of(dmabuf);
+	if (buffer)
+		fill_query(cmd, buffer, buffer->pin->ctx == call->ctx);
+	dma_buf_put(dmabuf);
+	return buffer ? respond(call, sizeof(*cmd)) : -EBADF;
+}
+
+static int do_drop(struct call *call)
+{
+	struct gdmabuf_pin_id *cmd = call->cmd;
+	struct gdmabuf_pin *pin;
+	bool kept, used;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	pin = pin_find_slot(call->ctx, cmd->slot, cmd->generation);
+	if (!pin)
+		return -ENOENT;
+	mutex_lock(&pin->ctx->lock);
+	kept = pin->kept;
+	pin->kept = false;
+	mutex_unlock(&pin->ctx->lock);
+	if (kept)
+		pin_put(pin);
+	mutex_lock(&pin->lock);
+	used = !list_empty(&pin->buffers);
+	mutex_unlock(&pin->lock);
+	pin_put(pin);
+	return used ? -EBUSY : 0;
+}
+
+static int do_revoke(struct call *call)
+{
+	struct gdmabuf_pin_id *cmd = call->cmd;
+	struct gdmabuf_pin *pin;
+	int err = 0;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	pin = pin_find_slot(call->ctx, cmd->slot, cmd->generation);
+	if (!pin)
+		return -ENOENT;
+	if (pin->flags & GDMABUF_REVOCABLE)
+		pin_revoke(pin);
+	else
+		err = -EOPNOTSUPP;
+	pin_put(pin);
+	return err;
+}
+
+static int do_budget(struct call *call)
+{
+	struct gdmabuf_budget *cmd = call->cmd;
+	struct gdmabuf_context *ctx = call->ctx;
+
+	if (cmd->flags || cmd->reserved)
+		return -EOPNOTSUPP;
+	if (cmd->kind != GDMABUF_KIND_HOST && cmd->kind != GDMABUF_KIND_GPU)
+		return -EOPNOTSUPP;
+	mutex_lock(&ctx->lock);
+	cmd->out_bytes = ctx->budget[kind_index(cmd->kind)];
+	ctx->budget[kind_index(cmd->kind)] = cmd->bytes;
+	mutex_unlock(&ctx->lock);
+	cmd->out_used = context_trim(ctx, cmd->kind);
+	return respond(call, sizeof(*cmd));
+}
+
+static int do_stats(struct call *call)
+{
+	const struct gdmabuf_counters *c = &call->ctx->counters;
+	struct gdmabuf_stats *cmd = call->cmd;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	cmd->out_host_pins = atomic64_read(&c->pins[0]);
+	cmd->out_host_bytes = atomic64_read(&c->bytes[0]);
+	cmd->out_gpu_pins = atomic64_read(&c->pins[1]);
+	cmd->out_gpu_bytes = atomic64_read(&c->bytes[1]);
+	cmd->out_exports = atomic64_read(&c->exports);
+	cmd->out_hits = atomic64_read(&c->hits);
+	cmd->out_evictions = atomic64_read(&c->evictions);
+	cmd->out_retries = atomic64_read(&c->retries);
+	cmd->out_stale = atomic64_read(&c->stale);
+	cmd->out_revoked = atomic64_read(&c->revoked);
+	return respond(call, sizeof(*cmd));
+}
+
+static int do_diag(struct call *call)
+{
+	struct gdmabuf_diag *cmd = call->cmd;
+	int err = cmd->flags ? -EOPNOTSUPP : diag_pci(cmd);
+
+	return err ? err : respond(call, sizeof(*cmd));
+}
+
+union command {
+	struct gdmabuf_caps caps;
+	struct gdmabuf_export export;
+	struct gdmabuf_query query;
+	struct gdmabuf_pin_id pin_id;
+	struct gdmabuf_budget budget;
+	struct gdmabuf_stats stats;
+	struct gdmabuf_diag diag;
+};
+
+/* @min is what the structure ended with when it was introduced. */
+#define OP(name, type, last, function) \
+	[name - GDMABUF_CMD_BASE] = { \
+		.size = sizeof(struct type), \
+		.min = offsetofend(struct type, last), \
+		.execute = function, \
+	}
+
+static const struct {
+	u32 size, min;
+	int (*execute)(struct call *call);
+} ops[] = {
+	OP(GDMABUF_CMD_CAPS, gdmabuf_caps, out_provider, do_caps),
+	OP(GDMABUF_CMD_EXPORT_GPU, gdmabuf_export, reserved, do_export_gpu),
+	OP(GDMABUF_CMD_EXPORT_HOST, gdmabuf_export, reserved, do_export_host),
+	OP(GDMABUF_CMD_QUERY, gdmabuf_query, out_pin_length, do_query),
+	OP(GDMABUF_CMD_DROP, gdmabuf_pin_id, generation, do_drop),
+	OP(GDMABUF_CMD_REVOKE, gdmabuf_pin_id, generation, do_revoke),
+	OP(GDMABUF_CMD_BUDGET, gdmabuf_budget, out_used, do_budget),
+	OP(GDMABUF_CMD_STATS, gdmabuf_stats, out_revoked, do_stats),
+	OP(GDMABUF_CMD_DIAG, gdmabuf_diag, out_distance, do_diag),
+};
+
+static long gdmabuf_ioctl(struct file *file, unsigned int request, unsigned long arg)
+{
+	struct call call = { .ctx = file->private_data, .user = (void __user *)arg };
+	unsigned int nr = _IOC_NR(request) - GDMABUF_CMD_BASE;
+	union command cmd = {};
+	int err;
+
+	if (nr >= ARRAY_SIZE(ops) || request != _IO(GDMABUF_TYPE, _IOC_NR(request)))
+		return -ENOTTY;
+	nr = array_index_nospec(nr, ARRAY_SIZE(ops));
+	err = context_check(call.ctx);
+	if (err)
+		return err;
+	if (get_user(call.user_size, (u32 __user *)call.user))
+		return -EFAULT;
+	if (call.user_size < ops[nr].min)
+		return -EINVAL;
+	err = copy_struct_from_user(&cmd, ops[nr].size, call.user, call.user_size);
+	if (err)
+		return err;
+	call.cmd = &cmd;
+	return ops[nr].execute(&call);
+}
+
+static int gdmabuf_open(struct inode *inode, struct file *file)
+{
+	struct gdmabuf_context *ctx = context_create();
+
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
+	file->private_data = ctx;
+	return 0;
+}
+
+static int gdmabuf_release(struct inode *inode, struct file *file)
+{
+	context_close(file->private_data);
+	return 0;
+}
+
+static int gdmabuf_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct gdmabuf_context *ctx = file->private_data;
+	int err = context_check(ctx);
+
+	return err ? err : slots_mmap(&ctx->slots, vma);
+}
+
+static void gdmabuf_fdinfo(struct seq_file *seq, struct file *file)
+{
+	struct gdmabuf_context *ctx = file->private_data;
+
+	stats_show(seq, &ctx->counters);
+}
+
+static const struct file_operations fops = {
+	.owner = THIS_MODULE,
+	.open = gdmabuf_open,
+	.release = gdmabuf_release,
+	.unlocked_ioctl = gdmabuf_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = gdmabuf_mmap,
+	.show_fdinfo = gdmabuf_fdinfo,
+};
+
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "gdmabuf",
+	.fops = &fops,
+	.mode = 0660,
+};
+
+static int __init gdmabuf_init(void)
+{
+	int err;
+
+	gdmabuf_wq = alloc_workqueue("gdmabuf", WQ_UNBOUND, 0);
+	if (!gdmabuf_wq)
+		return -ENOMEM;
+	stats_create();
+	err = misc_register(&device);
+	if (err) {
+		stats_destroy();
+		destroy_workqueue(gdmabuf_wq);
+	}
+	return err;
+}
+
+/* No context is open, and no dma-buf lives: both hold the module.  The work may not be done yet. */
+static void __exit gdmabuf_exit(void)
+{
+	misc_deregister(&device);
+	destroy_workqueue(gdmabuf_wq);
+	stats_destroy();
+}
+
+module_init(gdmabuf_init);
+module_exit(gdmabuf_exit);
+MODULE_DESCRIPTION("GPU memory and host memory as dma-bufs");
+MODULE_LICENSE("Dual MIT/GPL");
+GDMABUF_IMPORT_NS(DMA_BUF);

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Buffers for the CPU: mappings of processes, and of the kernel.
+ *
+ * What cannot be revoked is mapped at once, which costs a fraction of a fault for each page.
+ * Revocable pages are mapped by faults, each for all pages around it: a mapping that is still
+ * being made is found by no unmap_mapping_range().
+ */
+#include <linux/io.h>
+#include <linux/iosys-map.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "compat.h"
+#include "core.h"
+
+#define FAULT_AROUND SZ_2M
+#define MAP_AT_ONCE SZ_64M	/* between two looks at signals */
+
+static vm_fault_t insert_around(struct gdmabuf_buffer *buffer, struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	unsigned long base = vma->vm_start - ((u64)vma->vm_pgoff << PAGE_SHIFT);
+	unsigned long from = max(ALIGN_DOWN(vmf->address, FAULT_AROUND), vma->vm_start);
+	unsigned long to = min(ALIGN_DOWN(vmf->address, FAULT_AROUND) + FAULT_AROUND, vma->vm_end);
+	struct gdmabuf_run_iter it;
+	u64 done;
+
+	to = min(to, base + buffer->length);
+	run_first(&it, buffer->pin, buffer->offset + (from - base), to - from);
+	for (; it.length; run_next(&it))
+		for (done = 0; done < it.length; done += PAGE_SIZE, from += PAGE_SIZE) {
+			vm_fault_t result = vmf_insert_pfn(vma, from, PHYS_PFN(it.start + done));
+
+			if (result != VM_FAULT_NOPAGE)
+				return result;
+		}
+	return VM_FAULT_NOPAGE;
+}
+
+static vm_fault_t fault(struct vm_fault *vmf)
+{
+	struct gdmabuf_buffer *buffer = vmf->vma->vm_private_data;
+	vm_fault_t result = VM_FAULT_SIGBUS;
+
+	if ((u64)vmf->pgoff << PAGE_SHIFT >= buffer->length)
+		return VM_FAULT_SIGBUS;
+	down_read(&buffer->pin->revoke_sem);
+	if (!test_bit(PIN_REVOKED, &buffer->pin->state))
+		result = insert_around(buffer, vmf);
+	up_read(&buffer->pin->revoke_sem);
+	return result;
+}
+
+/* The pages are the dma-buf's, whose file the mapping holds. */
+static const struct vm_operations_struct vm_ops = {
+	.fault = fault,
+};
+
+static int map_now(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
+{
+	u64 offset = buffer->offset + ((u64)vma->vm_pgoff << PAGE_SHIFT);
+	unsigned long at = vma->vm_start;
+	struct gdmabuf_run_iter it;
+	u64 done, n;
+	int err;
+
+	run_first(&it, buffer->pin, offset, vma->vm_end - vma->vm_start);
+	for (; it.length; run_next(&it)) {
+		for (done = 0; done < it.length; done += n, at += n) {
+			n = min_t(u64, it.length - done, MAP_AT_ONCE);
+			err = remap_pfn_range(vma, at, PHYS_PFN(it.start + done), n, vma->vm_page_prot);
+			if (err)
+				return err;
+			if (fatal_signal_pending(current))
+				return -EINTR;
+			cond_resched();
+		}
+	}
+	return 0;
+}
+
+int mmap_buffer(struct dma_buf *dmabuf, struct vm_area_struct *vma)
+{
+	struct gdmabuf_buffer *buffer = dmabuf->priv;
+
+	/* The dma-buf core has checked that the range is within the buffer. */
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	if (test_bit(PIN_REVOKED, &buffer->pin->state))
+		return -ENODEV;
+	if (!buffer->pin->cacheable)
+		vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
+	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
+	vma->vm_ops = &vm_ops;
+	vma->vm_private_data = buffer;
+	return buffer->flags & GDMABUF_REVOCABLE ? 0 : map_now(buffer, vma);
+}
+
+/*
+ * Of I/O memory, but as an address: importers keep that alone of what they are given, and x86 and
+ * arm64 read and write it like memory.
+ */
+int vmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map)
+{
+	struct gdmabuf_buffer *buffer = dmabuf->priv;
+	unsigned int nr = buffer->length >> PAGE_SHIFT, i = 0;
+	unsigned long *pfns = kvmalloc_array(nr, sizeof(*pfns), GFP_KERNEL_ACCOUNT);
+	struct gdmabuf_run_iter it;
+	void *address;
+	u64 done;
+
+	if (!pfns)
+		return -ENOMEM;
+	for (run_first(&it, buffer->pin, buffer->offset, buffer->length); it.length; run_next(&it))
+		for (done = 0; done < it.length; done += PAGE_SIZE)
+			pfns[i++] = PHYS_PFN(it.start + done);
+	address = vmap_pfn(pfns, nr, pgprot_writecombine(PAGE_KERNEL));
+	kvfree(pfns);
+	if (!address)
+		return -ENOMEM;
+	iosys_map_set_vaddr(map, address);
+	return 0;
+}
+
+int vmap_host(struct dma_buf *dmabuf, struct iosys_map *map)
+{
+	struct gdmabuf_buffer *buffer = dmabuf->priv;
+	unsigned int nr = buffer->length >> PAGE_SHIFT, i = 0;
+	struct page **pages = kvmalloc_array(nr, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	struct gdmabuf_run_iter it;
+	void *address;
+	u64 done;
+
+	if (!pages)
+		return -ENOMEM;
+	for (run_first(&it, buffer->pin, buffer->offset, buffer->length); it.length; run_next(&it))
+		for (done = 0; done < it.length; done += PAGE_SIZE)
+			pages[i++] = pfn_to_page(PHYS_PFN(it.start + done));
+	address = vmap(pages, nr, VM_MAP, PAGE_KERNEL);
+	kvfree(pages);
+	if (!address)
+		return -ENOMEM;
+	iosys_map_set_vaddr(map, address);
+	return 0;
+}
+
+void vunmap_buffer(struct dma_buf *dmabuf, struct iosys_map *map)
+{
+	vunmap(map->vaddr);
+}

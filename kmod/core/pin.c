@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Pins: how they are found, made, kept and given up.  Whose memory it is matters in gpu.c and
+ * host.c only.
+ */
+#include <linux/overflow.h>
+#include <linux/slab.h>
+
+#include "core.h"
+
+/* References are taken under ctx->lock, so the last one is the buffer's or the context's. */
+bool pin_is_idle_locked(const struct gdmabuf_pin *pin)
+{
+	return pin->kept && kref_read(&pin->kref) == 1;
+}
+
+bool pin_unlist_locked(struct gdmabuf_pin *pin)
+{
+	bool kept = pin->kept;
+
+	lockdep_assert_held(&pin->ctx->lock);
+	pin->kept = false;
+	if (pin->listed) {
+		interval_tree_remove(&pin->node, &pin->ctx->tree);
+		list_del_init(&pin->lru);
+		pin->listed = false;
+	}
+	return kept;
+}
+
+static void keep_locked(struct gdmabuf_pin *pin)
+{
+	if (!pin->kept)
+		kref_get(&pin->kref);
+	pin->kept = true;
+}
+
+static void destroy(struct gdmabuf_pin *pin)
+{
+	struct gdmabuf_context *ctx = pin->ctx;
+	unsigned int kind = kind_index(pin->ops->kind);
+
+	pin->ops->unpin(pin);
+	count_add(ctx, pins[kind], -1);
+	count_add(ctx, bytes[kind], -(s64)pin->length);
+	slots_put(&ctx->slots, pin->slot);
+	kvfree(pin->runs);
+	kfree(pin);
+	context_put(ctx);
+}
+
+static void last_put(struct kref *kref)
+{
+	struct gdmabuf_pin *pin = container_of(kref, struct gdmabuf_pin, kref);
+
+	pin_unlist_locked(pin);
+	pin->ctx->by_slot[pin->slot] = NULL;
+	mutex_unlock(&pin->ctx->lock);
+	destroy(pin);
+}
+
+void pin_put(struct gdmabuf_pin *pin)
+{
+	kref_put_mutex(&pin->kref, last_put, &pin->ctx->lock);
+}
+
+static void forget(struct work_struct *work)
+{
+	struct gdmabuf_pin *pin = container_of(work, struct gdmabuf_pin, forget);
+	bool kept;
+
+	mutex_lock(&pin->ctx->lock);
+	kept = pin_unlist_locked(pin);
+	mutex_unlock(&pin->ctx->lock);
+	if (kept)
+		pin_put(pin);
+	pin_put(pin);
+}
+
+void pin_forget(struct gdmabuf_pin *pin)
+{
+	if (kref_get_unless_zero(&pin->kref))
+		queue_work(gdmabuf_wq, &pin->forget);
+}
+
+bool pin_set_stale(struct gdmabuf_pin *pin)
+{
+	if (test_and_set_bit(PIN_STALE, &pin->state))
+		return false;
+	slots_stale(&pin->ctx->slots, pin->slot, pin->generation);
+	count(pin->ctx, stale);
+	return true;
+}
+
+void pin_revoke(struct gdmabuf_pin *pin)
+{
+	struct gdmabuf_buffer *buffer;
+	bool first;
+
+	pin_set_stale(pin);
+	down_write(&pin->revoke_sem);
+	first = !test_and_set_bit(PIN_REVOKED, &pin->state);
+	up_write(&pin->revoke_sem);
+	if (!first)
+		return;
+	count(pin->ctx, revoked);
+	mutex_lock(&pin->lock);
+	list_for_each_entry(buffer, &pin->buffers, link)
+		buffer_revoke(buffer);
+	mutex_unlock(&pin->lock);
+}
+
+static bool covers(const struct gdmabuf_pin *pin, u64 address, u64 length)
+{
+	return pin->address <= address && address + length <= pin->address + pin->length;
+}
+
+static struct gdmabuf_pin *find_locked(struct gdmabuf_context *ctx, u32 kind, u64 address, u64 length,
+				       u32 flags)
+{
+	struct interval_tree_node *node;
+	u64 last = address + length - 1;
+
+	for (node = interval_tree_iter_first(&ctx->tree, address, last); node;
+	     node = interval_tree_iter_next(node, address, last)) {
+		struct gdmabuf_pin *pin = container_of(node, struct gdmabuf_pin, node);
+
+		if (pin->ops->kind == kind && pin->flags == flags && covers(pin, address, length) &&
+		    !test_bit(PIN_STALE, &pin->state))
+			return pin;
+	}
+	return NULL;
+}
+
+static struct gdmabuf_pin *find(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops,
+				u64 address, u64 length, u32 flags)
+{
+	struct gdmabuf_pin *pin;
+
+	mutex_lock(&ctx->lock);
+	pin = find_locked(ctx, ops->kind, address, length, flags & ~GDMABUF_KEEP);
+	if (pin) {
+		kref_get(&pin->kref);
+		list_move_tail(&pin->lru, &ctx->lru);
+		if (flags & GDMABUF_KEEP)
+			keep_locked(pin);
+	}
+	mutex_unlock(&ctx->lock);
+	return pin;
+}
+
+/* A stale one serves this export still, which began before, but no other. */
+static void list(struct gdmabuf_pin *pin, bool keep)
+{
+	struct gdmabuf_context *ctx = pin->ctx;
+
+	mutex_lock(&ctx->lock);
+	ctx->by_slot[pin->slot] = pin;
+	if (!test_bit(PIN_STALE, &pin->state)) {
+		pin->node.start = pin->address;
+		pin->node.last = pin->address + pin->length - 1;
+		interval_tree_insert(&pin->node, &ctx->tree);
+		list_add_tail(&pin->lru, &ctx->lru);
+		pin->listed = true;
+		if (keep)
+			keep_locked(pin);
+	}
+	mutex_unlock(&ctx->lock);
+}
+
+static bool can_evict_for(int error)
+{
+	return error == -ENOSPC || error == -EDQUOT || error == -ENOMEM;
+}
+
+static bool evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
+{
+	return context_evict(ctx, kind, bytes) || contexts_evict(kind, bytes);
+}
+
+/* A slot, for which any idle pin can go. */
+static int get_slot(struct gdmabuf_pin *pin)
+{
+	struct gdmabuf_context *ctx = pin->ctx;
+	int err;
+
+	do {
+		err = slots_get(&ctx->slots, &pin->slot, &pin->generation);
+	} while (err && (context_evict(ctx, pin->ops->kind, 1) ||
+			 context_evict(ctx, GDMABUF_KIND_HOST + GDMABUF_KIND_GPU - pin->ops->kind, 1)));
+	return err;
+}
+
+static int pin_with_eviction(struct gdmabuf_pin *pin)
+{
+	int err = pin->ops->pin(pin);
+	bool evicted = false;
+
+	while (can_evict_for(err) && evict(pin->ctx, pin->ops->kind, pin->length)) {
+		evicted = true;
+		err = pin->ops->pin(pin);
+	}
+	if (evicted && !err)
+		count(pin->ctx, retries);
+	return err;
+}
+
+static struct gdmabuf_pin *alloc(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops,
+				 u64 address, u64 length, u32 flags)
+{
+	struct gdmabuf_pin *pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
+
+	if (!pin)
+		return NULL;
+	kref_init(&pin->kref);
+	kref_get(&ctx->kref);
+	pin->ctx = ctx;
+	pin->ops = ops;
+	pin->address = address;
+	pin->length = length;
+	pin->flags = flags & ~GDMABUF_KEEP;
+	pin->creating = true;
+	INIT_LIST_HEAD(&pin->lru);
+	INIT_WORK(&pin->forget, forget);
+	init_rwsem(&pin->revoke_sem);
+	mutex_init(&pin->lock);
+	INIT_LIST_HEAD(&pin->buffers);
+	return pin;
+}
+
+static int create(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops, u64 address,
+		  u64 length, u32 flags, struct gdmabuf_pin **out)
+{
+	struct gdmabuf_pin *pin = alloc(ctx, ops, address, length, flags);
+	int err;
+
+	if (!pin)
+		return -ENOMEM;
+	err = get_slot(pin);
+	if (err)
+		goto free_pin;
+	slots_live(&ctx->slots, pin->slot, pin->generation);
+	err = pin_with_eviction(pin);
+	if (err)
+		goto put_slot;
+	count(ctx, pins[kind_index(ops->kind)]);
+	count_add(ctx, bytes[kind_index(ops->kind)], length);
+	/* Pairs with who marks it stale first, and then looks whether it is there already. */
+	WRITE_ONCE(pin->creating, false);
+	smp_mb();
+	list(pin, flags & GDMABUF_KEEP);
+	*out = pin;
+	return 0;
+
+put_slot:
+	slots_put(&ctx->slots, pin->slot);
+free_pin:
+	kfree(pin);
+	context_put(ctx);
+	return err;
+}
+
+int pin_get(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops, u64 address, u64 length,
+	    u32 flags, struct gdmabuf_pin **out)
+{
+	struct gdmabuf_pin *pin = find(ctx, ops, address, length, flags);
+	int err;
+
+	if (!pin)
+		return create(ctx, ops, address, length, flags, out);
+	err = ops->check ? ops->check(pin, address, length, flags) : 0;
+	if (err) {
+		pin_put(pin);
+		return err;
+	}
+	count(ctx, hits);
+	*out = pin;
+	return 0;
+}
+
+struct gdmabuf_pin *pin_find_slot(struct gdmabuf_context *ctx, u32 slot, u32 generation)
+{
+	struct gdmabuf_pin *pin = NULL;
+
+	mutex_lock(&ctx->lock);
+	if (slot < GDMABUF_SLOTS)
+		pin = ctx->by_slot[array_index_nospec(slot, GDMABUF_SLOTS)];
+	if (pin && pin->generation == (generation & ~1U))
+		kref_get(&pin->kref);
+	else
+		pin = NULL;
+	mutex_unlock(&ctx->lock);
+	return pin;
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Buffers for devices: scatterlists of DMA addresses. */
+#include <linux/dma-mapping.h>
+#include <linux/dma-resv.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+
+#include "core.h"
+
+struct gdmabuf_map {
+	struct list_head link;		/* buffer->maps_lock: in buffer->maps */
+	struct sg_table sgt;
+	struct device *dev;
+	enum dma_data_direction dir;
+	unsigned int nr_runs;		/* that are mapped, of GPU memory */
+	struct {
+		dma_addr_t start;
+		u64 length;
+	} runs[];
+};
+
+/* Bytes of a segment: whole pages. */
+static u64 max_segment(struct device *dev)
+{
+	return ALIGN_DOWN(min_t(u64, dma_get_max_seg_size(dev), UINT_MAX), PAGE_SIZE);
+}
+
+static void count_segments(struct gdmabuf_buffer *buffer, u64 max, unsigned int *runs,
+			   unsigned int *segments)
+{
+	struct gdmabuf_run_iter it;
+
+	*runs = 0;
+	*segments = 0;
+	for (run_first(&it, buffer->pin, buffer->offset, buffer->length); it.length; run_next(&it)) {
+		*runs += 1;
+		*segments += DIV_ROUND_UP_ULL(it.length, max);
+	}
+}
+
+static struct gdmabuf_map *create(struct dma_buf_attachment *attachment, u64 max,
+				  enum dma_data_direction dir)
+{
+	struct gdmabuf_buffer *buffer = attachment->dmabuf->priv;
+	struct gdmabuf_map *map;
+	unsigned int runs, segments;
+
+	count_segments(buffer, max, &runs, &segments);
+	map = kvzalloc(struct_size(map, runs, runs), GFP_KERNEL_ACCOUNT);
+	if (!map)
+		return NULL;
+	if (sg_alloc_table(&map->sgt, segments, GFP_KERNEL_ACCOUNT)) {
+		kvfree(map);
+		return NULL;
+	}
+	map->dev = attachment->dev;
+	map->dir = dir;
+	return map;
+}
+
+static void destroy(struct gdmabuf_map *map)
+{
+	sg_free_table(&map->sgt);
+	kvfree(map);
+}
+
+static void add(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map)
+{
+	mutex_lock(&buffer->maps_lock);
+	list_add(&map->link, &buffer->maps);
+	mutex_unlock(&buffer->maps_lock);
+}
+
+static void del(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map)
+{
+	mutex_lock(&buffer->maps_lock);
+	list_del(&map->link);
+	mutex_unlock(&buffer->maps_lock);
+	wake_up_all(&buffer->unmapped);
+}
+
+static void unmap_runs(struct gdmabuf_map *map)
+{
+	unsigned int i;
+
+	for (i = 0; i < map->nr_runs; i++)
+		dma_unmap_resource(map->dev, map->runs[i].start, map->runs[i].length, map->dir,
+				   DMA_ATTR_SKIP_CPU_SYNC);
+}
+
+/*
+ * One mapping a run, however many segments it takes: an IOMMU hands out addresses downwards, and
+ * importers that need one contiguous range get it.
+ */
+static int map_runs(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map, u64 max)
+{
+	struct scatterlist *sg = map->sgt.sgl;
+	struct gdmabuf_run_iter it;
+
+	for (run_first(&it, buffer->pin, buffer->offset, buffer->length); it.length; run_next(&it)) {
+		dma_addr_t start = dma_map_resource(map->dev, it.start, it.length, map->dir,
+						    DMA_ATTR_SKIP_CPU_SYNC);
+		u64 done;
+
+		if (dma_mapping_error(map->dev, start))
+			return -EIO;
+		map->runs[map->nr_runs].start = start;
+		map->runs[map->nr_runs].length = it.length;
+		map->nr_runs++;
+		for (done = 0; done < it.length; done += max, sg = sg_next(sg)) {
+			sg_set_page(sg, NULL, 0, 0);
+			sg_dma_address(sg) = start + done;
+			sg_dma_len(sg) = min(max, it.length - done);
+		}
+	}
+	return 0;
+}
+
+/*
+ * GPU memory has no struct pages: orig_nents is 0, so that whoever goes through the list for the
+ * CPU finds nothing, and not pages that are none.
+ */
+struct sg_table *sg_map_gpu(struct dma_buf_attachment *attachment, enum dma_data_direction dir)
+{
+	struct gdmabuf_buffer *buffer = attachment->dmabuf->priv;
+	u64 max = max_segment(attachment->dev);
+	struct gdmabuf_map *map;
+	int err;
+
+	dma_resv_assert_held(attachment->dmabuf->resv);
+	if (test_bit(PIN_REVOKED, &buffer->pin->state))
+		return ERR_PTR(-ENODEV);
+	map = create(attachment, max, dir);
+	if (!map)
+		return ERR_PTR(-ENOMEM);
+	err = map_runs(buffer, map, max);
+	if (err) {
+		unmap_runs(map);
+		destroy(map);
+		return ERR_PTR(err);
+	}
+	map->sgt.orig_nents = 0;
+	add(buffer, map);
+	return &map->sgt;
+}
+
+void sg_unmap_gpu(struct dma_buf_attachment *attachment, struct sg_table *sgt,
+		  enum dma_data_direction dir)
+{
+	struct gdmabuf_map *map = container_of(sgt, struct gdmabuf_map, sgt);
+
+	del(attachment->dmabuf->priv, map);
+	unmap_runs(map);
+	sgt->orig_nents = sgt->nents;
+	destroy(map);
+}
+
+static void set_pages(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map, u64 max)
+{
+	struct scatterlist *sg = map->sgt.sgl;
+	struct gdmabuf_run_iter it;
+	u64 done;
+
+	for (run_first(&it, buffer->pin, buffer->offset, buffer->length); it.length; run_next(&it))
+		for (done = 0; done < it.length; done += max, sg = sg_next(sg))
+			sg_set_page(sg, pfn_to_page(PHYS_PFN(it.start + done)), min(max, it.length - done), 0);
+}
+
+struct sg_table *sg_map_host(struct dma_buf_attachment *attachment, enum dma_data_direction dir)
+{
+	struct gdmabuf_buffer *buffer = attachment->dmabuf->priv;
+	u64 max = max_segment(attachment->dev);
+	struct gdmabuf_map *map;
+	int err;
+
+	if (buffer->flags & GDMABUF_READ_ONLY && dir != DMA_TO_DEVICE)
+		return ERR_PTR(-EACCES);
+	map = create(attachment, max, dir);
+	if (!map)
+		return ERR_PTR(-ENOMEM);
+	set_pages(buffer, map, max);
+	err = dma_map_sgtable(attachment->dev, &map->sgt, dir, 0);
+	if (err) {
+		destroy(map);
+		return ERR_PTR(err);
+	}
+	add(buffer, map);
+	return &map->sgt;
+}
+
+void sg_unmap_host(struct dma_buf_attachment *attachment, struct sg_table *sgt,
+		   enum dma_data_direction dir)
+{
+	struct gdmabuf_map *map = container_of(sgt, struct gdmabuf_map, sgt);
+
+	del(attachment->dmabuf->priv, map);
+	dma_unmap_sgtable(map->dev, sgt, dir, 0);
+	destroy(map);
+}
+
+int sg_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
+{
+	struct gdmabuf_buffer *buffer = dmabuf->priv;
+	struct gdmabuf_map *map;
+
+	mutex_lock(&buffer->maps_lock);
+	list_for_each_entry(map, &buffer->maps, link)
+		dma_sync_sgtable_for_cpu(map->dev, &map->sgt, map->dir);
+	mutex_unlock(&buffer->maps_lock);
+	return 0;
+}
+
+int sg_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
+{
+	struct gdmabuf_buffer *buffer = dmabuf->priv;
+	struct gdmabuf_map *map;
+
+	/* What the CPU wrote, combining writes or not, is there before a device is told to read. */
+	wmb();
+	if (buffer->pin->ops->kind == GDMABUF_KIND_GPU)
+		return 0;
+	mutex_lock(&buffer->maps_lock);
+	list_for_each_entry(map, &buffer->maps, link)
+		dma_sync_sgtable_for_device(map->dev, &map->sgt, map->dir);
+	mutex_unlock(&buffer->maps_lock);
+	return 0;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The status page: a word for each slot.  A generation is even; with the lowest bit set it is
+ * over.  A slot whose generations are used up is never given out again, so that no word ever
+ * says what it said for another pin.
+ */
+#include <linux/module.h>
+#include <linux/vmalloc.h>
+
+#include "compat.h"
+#include "core.h"
+
+static unsigned int first_generation = 2;
+module_param(first_generation, uint, 0400);
+MODULE_PARM_DESC(first_generation, "of every slot; even; for tests of what happens when they run out");
+
+#define LAST_GENERATION (U32_MAX - 1)
+
+int slots_create(struct gdmabuf_slots *slots)
+{
+	unsigned int i;
+
+	spin_lock_init(&slots->lock);
+	slots->status = vmalloc_user(PAGE_ALIGN(GDMABUF_SLOTS * sizeof(u32)));
+	slots->generations = kvmalloc_array(GDMABUF_SLOTS, sizeof(u32), GFP_KERNEL_ACCOUNT);
+	if (!slots->status || !slots->generations) {
+		slots_destroy(slots);
+		return -ENOMEM;
+	}
+	for (i = 0; i < GDMABUF_SLOTS; i++)
+		slots->generations[i] = first_generation & ~1U;
+	return 0;
+}
+
+void slots_destroy(struct gdmabuf_slots *slots)
+{
+	vfree(slots->status);
+	kvfree(slots->generations);
+}
+
+int slots_get(struct gdmabuf_slots *slots, u32 *slot, u32 *generation)
+{
+	unsigned long i;
+
+	spin_lock(&slots->lock);
+	i = find_first_zero_bit(slots->used, GDMABUF_SLOTS);
+	if (i < GDMABUF_SLOTS) {
+		__set_bit(i, slots->used);
+		*slot = i;
+		*generation = slots->generations[i];
+	}
+	spin_unlock(&slots->lock);
+	return i < GDMABUF_SLOTS ? 0 : -ENOSPC;
+}
+
+void slots_put(struct gdmabuf_slots *slots, u32 slot)
+{
+	spin_lock(&slots->lock);
+	WRITE_ONCE(slots->status[slot], slots->generations[slot] | 1);
+	if (slots->generations[slot] < LAST_GENERATION) {
+		slots->generations[slot] += 2;
+		__clear_bit(slot, slots->used);
+	}
+	spin_unlock(&slots->lock);
+}
+
+void slots_live(struct gdmabuf_slots *slots, u32 slot, u32 generation)
+{
+	smp_store_release(&slots->status[slot], generation);
+}
+
+void slots_stale(struct gdmabuf_slots *slots, u32 slot, u32 generation)
+{
+	smp_store_release(&slots->status[slot], generation | 1);
+}
+
+int slots_mmap(struct gdmabuf_slots *slots, struct vm_area_struct *vma)
+{
+	if (vma->vm_flags & VM_WRITE)
+		return -EACCES;
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	vm_flags_clear(vma, VM_MAYWRITE);
+	vm_flags_set(vma, VM_DONTCOPY);
+	return remap_vmalloc_range(vma, slots->status, vma->vm_pgoff);
+}

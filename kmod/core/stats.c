@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Counters: of each context, in its fdinfo, and of all, in debugfs. */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+
+#include "core.h"
+
+struct gdmabuf_counters total;
+static struct dentry *directory;
+
+void stats_show(struct seq_file *seq, const struct gdmabuf_counters *c)
+{
+	const struct {
+		const char *name;
+		const atomic64_t *value;
+	} rows[] = {
+		{ "host-pins", &c->pins[0] },
+		{ "host-bytes", &c->bytes[0] },
+		{ "gpu-pins", &c->pins[1] },
+		{ "gpu-bytes", &c->bytes[1] },
+		{ "exports", &c->exports },
+		{ "hits", &c->hits },
+		{ "evictions", &c->evictions },
+		{ "retries", &c->retries },
+		{ "stale", &c->stale },
+		{ "revoked", &c->revoked },
+		{ "revoke-timeouts", &c->revoke_timeouts },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		seq_printf(seq, "gdmabuf-%s:\t%lld\n", rows[i].name, atomic64_read(rows[i].value));
+}
+
+DEFINE_SHOW_ATTRIBUTE(contexts);
+
+void stats_create(void)
+{
+	directory = debugfs_create_dir("gdmabuf", NULL);
+	debugfs_create_file("contexts", 0400, directory, NULL, &contexts_fops);
+}
+
+void stats_destroy(void)
+{
+	debugfs_remove(directory);
+}

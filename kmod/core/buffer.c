@@ -37,7 +37,8 @@ static struct dma_buf *export(struct gdmabuf_buffer *buffer)
 {
 	DEFINE_DMA_BUF_EXPORT_INFO(info);
 
-	info.ops = buffer->pin->ops->buffer_ops(buffer->pin, buffer->length, buffer->flags);
+	info.ops = buffer->pin->ops->buffer_ops(buffer->pin, buffer->offset, buffer->length,
+						 buffer->flags);
 	info.size = buffer->length;
 	info.flags = buffer->flags & GDMABUF_READ_ONLY ? O_RDONLY : O_RDWR;
 	info.priv = buffer;

@@ -122,7 +122,8 @@ struct gdmabuf_pin_ops {
 	void (*unpin)(struct gdmabuf_pin *pin);
 	/* Whether the owner may still export it so, beside being not stale; may be NULL. */
 	int (*check)(struct gdmabuf_pin *pin, u64 address, u64 length, u32 flags);
-	const struct dma_buf_ops *(*buffer_ops)(const struct gdmabuf_pin *pin, u64 length, u32 flags);
+	const struct dma_buf_ops *(*buffer_ops)(const struct gdmabuf_pin *pin, u64 offset, u64 length,
+						u32 flags);
 };
 
 extern const struct gdmabuf_pin_ops gpu_pin_ops, host_pin_ops;
@@ -263,7 +264,9 @@ int sg_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir);
 int mmap_buffer(struct dma_buf *dmabuf, struct vm_area_struct *vma);
 int vmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map);
 int vmap_host(struct dma_buf *dmabuf, struct iosys_map *map);
-void vunmap_buffer(struct dma_buf *dmabuf, struct iosys_map *map);
+void vunmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map);
+void vunmap_host(struct dma_buf *dmabuf, struct iosys_map *map);
+bool vmap_gpu_works(const struct gdmabuf_pin *pin, u64 offset, u64 length);
 #define GDMABUF_VMAP_MAX SZ_256M	/* of the kernel's address space for one buffer */
 
 /* ---- provider.c, quota.c, diag.c ---- */

@@ -137,12 +137,13 @@ static const struct dma_buf_ops gpu_ops = { GPU_BUFFER_OPS };
 static const struct dma_buf_ops gpu_vmap_ops = {
 	GPU_BUFFER_OPS,
 	.vmap = vmap_gpu,
-	.vunmap = vunmap_buffer,
+	.vunmap = vunmap_gpu,
 };
 
-static const struct dma_buf_ops *gpu_buffer_ops(const struct gdmabuf_pin *pin, u64 length, u32 flags)
+static const struct dma_buf_ops *gpu_buffer_ops(const struct gdmabuf_pin *pin, u64 offset, u64 length,
+						u32 flags)
 {
-	if (flags & GDMABUF_REVOCABLE || length > GDMABUF_VMAP_MAX)
+	if (flags & GDMABUF_REVOCABLE || !vmap_gpu_works(pin, offset, length))
 		return &gpu_ops;
 	return &gpu_vmap_ops;
 }

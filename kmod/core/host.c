@@ -270,11 +270,12 @@ static const struct dma_buf_ops host_ops = { HOST_BUFFER_OPS };
 static const struct dma_buf_ops host_vmap_ops = {
 	HOST_BUFFER_OPS,
 	.vmap = vmap_host,
-	.vunmap = vunmap_buffer,
+	.vunmap = vunmap_host,
 };
 
 /* The kernel's own mapping cannot be read-only. */
-static const struct dma_buf_ops *host_buffer_ops(const struct gdmabuf_pin *pin, u64 length, u32 flags)
+static const struct dma_buf_ops *host_buffer_ops(const struct gdmabuf_pin *pin, u64 offset,
+						 u64 length, u32 flags)
 {
 	if (flags & GDMABUF_READ_ONLY || length > GDMABUF_VMAP_MAX)
 		return &host_ops;

@@ -86,8 +86,11 @@ int mmap_buffer(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
 
-	/* The dma-buf core has checked that the range is within the buffer. */
-	if (!(vma->vm_flags & VM_SHARED))
+	/*
+	 * No copy on write: private mappings are those that are not shared but can be made
+	 * writable.  The dma-buf core has checked that the range is within the buffer.
+	 */
+	if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE)
 		return -EINVAL;
 	if (test_bit(PIN_REVOKED, &buffer->pin->state))
 		return -ENODEV;
@@ -99,6 +102,47 @@ int mmap_buffer(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 	return buffer->flags & GDMABUF_REVOCABLE ? 0 : map_now(buffer, vma);
 }
 
+static unsigned int count_runs(const struct gdmabuf_pin *pin, u64 offset, u64 length)
+{
+	struct gdmabuf_run_iter it;
+	unsigned int n = 0;
+
+	for (run_first(&it, pin, offset, length); it.length; run_next(&it))
+		n++;
+	return n;
+}
+
+/* Several runs in a row need a function that not all kernels have. */
+bool vmap_gpu_works(const struct gdmabuf_pin *pin, u64 offset, u64 length)
+{
+	return length <= GDMABUF_VMAP_MAX &&
+	       (IS_ENABLED(CONFIG_VMAP_PFN) || count_runs(pin, offset, length) == 1);
+}
+
+static void *vmap_runs(struct gdmabuf_buffer *buffer)
+{
+	unsigned int nr = buffer->length >> PAGE_SHIFT, i = 0;
+	unsigned long *pfns = kvmalloc_array(nr, sizeof(*pfns), GFP_KERNEL_ACCOUNT);
+	struct gdmabuf_run_iter it;
+	void *address = NULL;
+	u64 done;
+
+	if (!pfns)
+		return NULL;
+	for (run_first(&it, buffer->pin, buffer->offset, buffer->length); it.length; run_next(&it))
+		for (done = 0; done < it.length; done += PAGE_SIZE)
+			pfns[i++] = PHYS_PFN(it.start + done);
+	if (IS_ENABLED(CONFIG_VMAP_PFN))
+		address = vmap_pfn(pfns, nr, pgprot_writecombine(PAGE_KERNEL));
+	kvfree(pfns);
+	return address;
+}
+
+static bool is_one_run(const struct gdmabuf_buffer *buffer)
+{
+	return count_runs(buffer->pin, buffer->offset, buffer->length) == 1;
+}
+
 /*
  * Of I/O memory, but as an address: importers keep that alone of what they are given, and x86 and
  * arm64 read and write it like memory.
@@ -106,23 +150,26 @@ int mmap_buffer(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 int vmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
-	unsigned int nr = buffer->length >> PAGE_SHIFT, i = 0;
-	unsigned long *pfns = kvmalloc_array(nr, sizeof(*pfns), GFP_KERNEL_ACCOUNT);
 	struct gdmabuf_run_iter it;
 	void *address;
-	u64 done;
 
-	if (!pfns)
-		return -ENOMEM;
-	for (run_first(&it, buffer->pin, buffer->offset, buffer->length); it.length; run_next(&it))
-		for (done = 0; done < it.length; done += PAGE_SIZE)
-			pfns[i++] = PHYS_PFN(it.start + done);
-	address = vmap_pfn(pfns, nr, pgprot_writecombine(PAGE_KERNEL));
-	kvfree(pfns);
+	run_first(&it, buffer->pin, buffer->offset, buffer->length);
+	if (is_one_run(buffer))
+		address = memremap(it.start, buffer->length, MEMREMAP_WC);
+	else
+		address = vmap_runs(buffer);
 	if (!address)
 		return -ENOMEM;
 	iosys_map_set_vaddr(map, address);
 	return 0;
+}
+
+void vunmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map)
+{
+	if (is_one_run(dmabuf->priv))
+		memunmap(map->vaddr);
+	else
+		vunmap(map->vaddr);
 }
 
 int vmap_host(struct dma_buf *dmabuf, struct iosys_map *map)
@@ -147,7 +194,7 @@ int vmap_host(struct dma_buf *dmabuf, struct iosys_map *map)
 	return 0;
 }
 
-void vunmap_buffer(struct dma_buf *dmabuf, struct iosys_map *map)
+void vunmap_host(struct dma_buf *dmabuf, struct iosys_map *map)
 {
 	vunmap(map->vaddr);
 }

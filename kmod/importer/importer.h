@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * gdmabuf_importer - a device that imports dma-bufs, for tests
+ *
+ * open("/dev/gdmabuf_importer", O_RDWR) makes an importer, for one attachment at a time.  Closing
+ * it undoes what is left: the mappings, the fence, the attachment.  Its device is QEMU's edu
+ * (PCI 1234:11e8), which does DMA, or a platform device, which does not but may import.
+ *
+ * errno, of every ioctl, besides what the exporter returns:
+ *   ENOTTY      no such ioctl
+ *   EINVAL      an unknown flag, mode or direction; a range that is empty, too long, or not all
+ *               in the dma-buf
+ *   EFAULT      a bad pointer
+ *   EBADF       not a dma-buf
+ *   ENOTCONN    needs an attachment, and there is none
+ *   ENXIO       needs a mapping, and there is none: none made, or taken by a move
+ *   EBUSY       there is one already
+ *   EOPNOTSUPP  DMA, by a device that cannot
+ *   EIO         the exporter's kernel mapping is not memory; or DMA addresses cover less than
+ *               the dma-buf
+ *   ETIMEDOUT   DMA did not end
+ *   EINTR       a signal came while waiting for a lock
+ */
+#ifndef GDMABUF_IMPORTER_H
+#define GDMABUF_IMPORTER_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/* Bytes that one DMA moves: edu has 4096, and QEMU gives up at exactly as many. */
+#define GDMABUF_IMPORTER_DMA_MAX	2048
+
+/**
+ * enum gdmabuf_importer_mode - the kinds of importers there are
+ * @GDMABUF_IMPORTER_STATIC: attaches without operations: is never told of moves
+ * @GDMABUF_IMPORTER_PINNED: pins when it attaches, as RDMA devices without page faults do;
+ *	moves are counted, where the kernel tells (before 7.1), and change nothing
+ * @GDMABUF_IMPORTER_DYNAMIC: unmaps at once when told
+ */
+enum gdmabuf_importer_mode {
+	GDMABUF_IMPORTER_STATIC,
+	GDMABUF_IMPORTER_PINNED,
+	GDMABUF_IMPORTER_DYNAMIC,
+};
+
+/**
+ * enum gdmabuf_importer_flags
+ * @GDMABUF_IMPORTER_PEER2PEER: needs no struct pages.  Not with GDMABUF_IMPORTER_STATIC.
+ * @GDMABUF_IMPORTER_PLATFORM_DEVICE: not edu, even if it is there
+ */
+enum gdmabuf_importer_flags {
+	GDMABUF_IMPORTER_PEER2PEER		= 1 << 0,
+	GDMABUF_IMPORTER_PLATFORM_DEVICE	= 1 << 1,
+};
+
+/**
+ * enum gdmabuf_importer_direction - as the kernel numbers them
+ */
+enum gdmabuf_importer_direction {
+	GDMABUF_IMPORTER_BIDIRECTIONAL,
+	GDMABUF_IMPORTER_TO_DEVICE,
+	GDMABUF_IMPORTER_FROM_DEVICE,
+};
+
+/**
+ * struct gdmabuf_importer_attach - ioctl(GDMABUF_IMPORTER_ATTACH)
+ * @fd: a dma-buf; the importer keeps its own reference
+ * @mode: enum gdmabuf_importer_mode
+ * @flags: enum gdmabuf_importer_flags
+ * @direction: enum gdmabuf_importer_direction, of all mappings to come
+ * @max_segment: bytes; the device's limit from now on, for all its attachments.  0: 64 KiB, as
+ *	PCI devices have.  At least 4096.
+ * @out_edu: 1 if the device is edu, so that it does DMA
+ */
+struct gdmabuf_importer_attach {
+	__s32 fd;
+	__u32 mode;
+	__u32 flags;
+	__u32 direction;
+	__u32 max_segment;
+	__u32 out_edu;
+};
+
+/**
+ * struct gdmabuf_importer_map - ioctl(GDMABUF_IMPORTER_MAP)
+ * @out_nents: segments that have DMA addresses
+ * @out_orig_nents: segments that have struct pages
+ * @out_length: bytes, of all segments
+ * @out_largest: bytes, of the largest segment
+ * @out_ranges: contiguous ranges of DMA addresses
+ * @reserved: 0
+ *
+ * Waits for the exporter's moves to end.
+ */
+struct gdmabuf_importer_map {
+	__u32 out_nents;
+	__u32 out_orig_nents;
+	__aligned_u64 out_length;
+	__aligned_u64 out_largest;
+	__u32 out_ranges;
+	__u32 reserved;
+};
+
+/**
+ * struct gdmabuf_importer_copy - ioctl(GDMABUF_IMPORTER_COPY): DMA from the dma-buf to itself
+ * @source: offset
+ * @destination: offset
+ * @length: bytes, up to GDMABUF_IMPORTER_DMA_MAX
+ * @reserved: 0
+ *
+ * All calls that do DMA hold the dma-buf's lock until it is done, so that what moves or revokes
+ * waits.  Each piece takes edu 0.1 s.  That an IOMMU refused is not reported, but
+ * what could not be read arrives as bytes of GDMABUF_IMPORTER_POISON.
+ */
+struct gdmabuf_importer_copy {
+	__aligned_u64 source;
+	__aligned_u64 destination;
+	__u32 length;
+	__u32 reserved;
+};
+
+#define GDMABUF_IMPORTER_POISON		0xdb
+
+/**
+ * struct gdmabuf_importer_access - READ and WRITE, VREAD and VWRITE
+ * @offset: in the dma-buf
+ * @data: a pointer
+ * @length: bytes, up to GDMABUF_IMPORTER_DMA_MAX for READ and WRITE
+ * @reserved: 0
+ *
+ * READ and WRITE are DMA; VREAD and VWRITE are the CPU's, through the mapping of VMAP.
+ */
+struct gdmabuf_importer_access {
+	__aligned_u64 offset;
+	__aligned_u64 data;
+	__u32 length;
+	__u32 reserved;
+};
+
+/**
+ * struct gdmabuf_importer_cpu - BEGIN_CPU_ACCESS and END_CPU_ACCESS
+ * @direction: enum gdmabuf_importer_direction
+ */
+struct gdmabuf_importer_cpu {
+	__u32 direction;
+};
+
+/**
+ * struct gdmabuf_importer_stats - ioctl(GDMABUF_IMPORTER_STATS): waits for nothing
+ * @out_moves: how often the importer was told of a move since it was opened
+ * @out_mapped: 1 if there is a mapping for DMA
+ * @reserved: 0
+ */
+struct gdmabuf_importer_stats {
+	__aligned_u64 out_moves;
+	__u32 out_mapped;
+	__u32 reserved;
+};
+
+/**
+ * struct gdmabuf_importer_switch - HANG and FENCE
+ * @on: 0 or 1
+ *
+ * HANG: does not unmap when told of a move, though GDMABUF_IMPORTER_DYNAMIC.  Off at first;
+ * waits for nothing.
+ *
+ * FENCE: a fence that is not signalled (DMA_RESV_USAGE_BOOKKEEP) on the dma-buf that is attached;
+ * off signals it, at once.  EBUSY: on and on, ENXIO: off and off.
+ */
+struct gdmabuf_importer_switch {
+	__u32 on;
+};
+
+#define GDMABUF_IMPORTER_ATTACH		_IOWR('I', 0x80, struct gdmabuf_importer_attach)
+#define GDMABUF_IMPORTER_DETACH		_IO('I', 0x81)
+#define GDMABUF_IMPORTER_MAP		_IOR('I', 0x82, struct gdmabuf_importer_map)
+#define GDMABUF_IMPORTER_UNMAP		_IO('I', 0x83)
+#define GDMABUF_IMPORTER_COPY		_IOW('I', 0x84, struct gdmabuf_importer_copy)
+#define GDMABUF_IMPORTER_READ		_IOW('I', 0x85, struct gdmabuf_importer_access)
+#define GDMABUF_IMPORTER_WRITE		_IOW('I', 0x86, struct gdmabuf_importer_access)
+#define GDMABUF_IMPORTER_VMAP		_IO('I', 0x87)
+#define GDMABUF_IMPORTER_VUNMAP		_IO('I', 0x88)
+#define GDMABUF_IMPORTER_VREAD		_IOW('I', 0x89, struct gdmabuf_importer_access)
+#define GDMABUF_IMPORTER_VWRITE		_IOW('I', 0x8a, struct gdmabuf_importer_access)
+#define GDMABUF_IMPORTER_BEGIN_CPU_ACCESS _IOW('I', 0x8b, struct gdmabuf_importer_cpu)
+#define GDMABUF_IMPORTER_END_CPU_ACCESS	_IOW('I', 0x8c, struct gdmabuf_importer_cpu)
+#define GDMABUF_IMPORTER_STATS		_IOR('I', 0x8d, struct gdmabuf_importer_stats)
+#define GDMABUF_IMPORTER_HANG		_IOW('I', 0x8e, struct gdmabuf_importer_switch)
+#define GDMABUF_IMPORTER_FENCE		_IOW('I', 0x8f, struct gdmabuf_importer_switch)
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gdm.h"
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int gdm_open(void)
+{
+	int ctx = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);
+
+	if (ctx < 0)
+		test_skip("/dev/gdmabuf: %s", strerror(errno));
+	return ctx;
+}
+
+int gdm_call(int ctx, unsigned long request, void *arg)
+{
+	return ioctl(ctx, request, arg) ? -errno : 0;
+}
+
+static int export(int ctx, unsigned long request, uint64_t address, size_t length, uint32_t flags,
+		  struct gdm_export *out)
+{
+	struct gdmabuf_export e = {
+		.size = sizeof(e), .flags = flags, .address = address, .length = length,
+	};
+	int err = gdm_call(ctx, request, &e);
+
+	if (err)
+		return err;
+	if (out)
+		*out = (struct gdm_export){ e.out_fd, e.out_slot, e.out_generation };
+	else
+		close(e.out_fd);
+	return 0;
+}
+
+int gdm_export_host(int ctx, const void *address, size_t length, uint32_t flags, struct gdm_export *out)
+{
+	return export(ctx, GDMABUF_EXPORT_HOST, (uintptr_t)address, length, flags, out);
+}
+
+int gdm_export_gpu(int ctx, uint64_t address, size_t length, uint32_t flags, struct gdm_export *out)
+{
+	return export(ctx, GDMABUF_EXPORT_GPU, address, length, flags, out);
+}
+
+static int pin_call(int ctx, unsigned long request, const struct gdm_export *e)
+{
+	struct gdmabuf_pin_id id = { .size = sizeof(id), .slot = e->slot, .generation = e->generation };
+
+	return gdm_call(ctx, request, &id);
+}
+
+int gdm_drop(int ctx, const struct gdm_export *e)
+{
+	return pin_call(ctx, GDMABUF_DROP, e);
+}
+
+int gdm_revoke(int ctx, const struct gdm_export *e)
+{
+	return pin_call(ctx, GDMABUF_REVOKE, e);
+}
+
+struct gdmabuf_query gdm_query(int ctx, int fd)
+{
+	struct gdmabuf_query q = { .size = sizeof(q), .fd = fd };
+
+	EXPECT_EQ(gdm_call(ctx, GDMABUF_QUERY, &q), 0);
+	return q;
+}
+
+struct gdmabuf_stats gdm_stats(int ctx)
+{
+	struct gdmabuf_stats s = { .size = sizeof(s) };
+
+	EXPECT_EQ(gdm_call(ctx, GDMABUF_STATS, &s), 0);
+	return s;
+}
+
+int gdm_budget(int ctx, uint32_t kind, uint64_t bytes, uint64_t *used)
+{
+	struct gdmabuf_budget b = { .size = sizeof(b), .kind = kind, .bytes = bytes };
+	int err = gdm_call(ctx, GDMABUF_BUDGET, &b);
+
+	if (used)
+		*used = b.out_used;
+	return err;
+}
+
+const volatile uint32_t *gdm_status(int ctx)
+{
+	struct gdmabuf_caps caps = { .size = sizeof(caps) };
+	void *p;
+
+	EXPECT_EQ(gdm_call(ctx, GDMABUF_CAPS, &caps), 0);
+	p = mmap(NULL, caps.out_slots * sizeof(uint32_t), PROT_READ, MAP_SHARED, ctx, 0);
+	EXPECT(p != MAP_FAILED);
+	return p;
+}
+
+int gdm_is_valid(const volatile uint32_t *status, const struct gdm_export *e)
+{
+	return status[e->slot] == e->generation;
+}
+
+unsigned char pattern_at(size_t i)
+{
+	return (unsigned char)(i * 131 + (i >> 8) * 17 + (i >> 16) * 7 + 1);
+}
+
+void pattern_fill(void *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		((volatile unsigned char *)bytes)[i] = pattern_at(i);
+}
+
+size_t pattern_mismatches(const void *bytes, size_t length)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < length; i++)
+		n += ((const volatile unsigned char *)bytes)[i] != pattern_at(i);
+	return n;
+}
+
+unsigned char *pages_new(size_t length, int fill)
+{
+	void *p = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(p != MAP_FAILED);
+	if (fill)
+		pattern_fill(p, length);
+	return p;
+}
+
+unsigned char *dmabuf_map(int fd, size_t length, int prot)
+{
+	void *p = mmap(NULL, length, prot, MAP_SHARED, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+int in_child(void (*body)(void *arg), void *arg)
+{
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	EXPECT(pid >= 0);
+	if (!pid) {
+		body(arg);
+		_exit(0);
+	}
+	EXPECT_EQ(waitpid(pid, &status, 0), pid);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void become_user(size_t memlock)
+{
+	struct rlimit limit = { memlock, memlock };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(1000) || setuid(1000))
+		_exit(99);
+}
+
+void send_fd(int socket, int fd)
+{
+	char byte = 0, control[CMSG_SPACE(sizeof(int))] = "";
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	EXPECT_EQ(sendmsg(socket, &msg, 0), 1);
+}
+
+int receive_fd(int socket)
+{
+	char byte, control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	int fd;
+
+	EXPECT_EQ(recvmsg(socket, &msg, 0), 1);
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+	return fd;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ioctls of /dev/gdmabuf for tests: each returns 0 or -errno, and changes nothing of what
+ * it is given.  Without the module every test is skipped.
+ */
+#ifndef TESTS_KMOD_GDM_H
+#define TESTS_KMOD_GDM_H
+
+#include <linux/gdmabuf.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { PAGE = 4096, GPU_PAGE = 65536 };
+
+/* A context; ends the test if there is none. */
+int gdm_open(void);
+
+/* ioctl(@ctx, @request, @arg) as 0 or -errno. */
+int gdm_call(int ctx, unsigned long request, void *arg);
+
+struct gdm_export {
+	int fd;
+	uint32_t slot, generation;
+};
+
+/* 0 or -errno; @out may be NULL, then the descriptor is closed. */
+int gdm_export_host(int ctx, const void *address, size_t length, uint32_t flags, struct gdm_export *out);
+int gdm_export_gpu(int ctx, uint64_t address, size_t length, uint32_t flags, struct gdm_export *out);
+int gdm_drop(int ctx, const struct gdm_export *e);
+int gdm_revoke(int ctx, const struct gdm_export *e);
+struct gdmabuf_query gdm_query(int ctx, int fd);
+struct gdmabuf_stats gdm_stats(int ctx);
+int gdm_budget(int ctx, uint32_t kind, uint64_t bytes, uint64_t *used);
+
+/* The status page, read-only. */
+const volatile uint32_t *gdm_status(int ctx);
+int gdm_is_valid(const volatile uint32_t *status, const struct gdm_export *e);
+
+/* Waits up to a second for it to be true: the module forgets in a work item. */
+#define EVENTUALLY(condition)                                                                      \
+	do {                                                                                       \
+		for (int i_ = 0; !(condition) && i_ < 200; i_++)                                   \
+			usleep(5000);                                                              \
+		EXPECT(condition);                                                                 \
+	} while (0)
+
+/* Zeroed private pages, or with @fill what pattern_at() says. */
+unsigned char *pages_new(size_t length, int fill);
+unsigned char pattern_at(size_t i);
+size_t pattern_mismatches(const void *bytes, size_t length);
+void pattern_fill(void *bytes, size_t length);
+
+/* mmap() of a dma-buf, or NULL with errno. */
+unsigned char *dmabuf_map(int fd, size_t length, int prot);
+
+/* Runs @body in a child: its exit status, or 128 + signal. */
+int in_child(void (*body)(void *arg), void *arg);
+
+/* Becomes uid 1000 without capabilities and with RLIMIT_MEMLOCK of @bytes.  For children. */
+void become_user(size_t memlock);
+
+/* A descriptor by SCM_RIGHTS. */
+void send_fd(int socket, int fd);
+int receive_fd(int socket);
+
+#endif

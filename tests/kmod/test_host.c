@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Host memory as dma-bufs. */
+#include "gdm.h"
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { LENGTH = 64 * PAGE };
+
+static size_t pinned_now(void)
+{
+	int ctx = gdm_open();
+	struct gdmabuf_stats s = gdm_stats(ctx);
+
+	close(ctx);
+	return s.out_host_bytes;
+}
+
+TEST(host_private_pages, "A private range is exported: what the dma-buf shows is what the range holds.")
+{
+	unsigned char *p = pages_new(LENGTH, 1), *view;
+	struct gdm_export e;
+	int ctx = gdm_open();
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
+	view = dmabuf_map(e.fd, LENGTH, PROT_READ | PROT_WRITE);
+	EXPECT(view);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	view[5] = 77;
+	p[PAGE] = 78;
+	EXPECT_EQ(p[5], 77);
+	EXPECT_EQ(view[PAGE], 78);
+	EXPECT_EQ(lseek(e.fd, 0, SEEK_END), LENGTH);
+	munmap(view, LENGTH);
+	close(e.fd);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
+TEST(host_untouched_pages, "A range that was never touched is exported, and stays shared when it is written.")
+{
+	unsigned char *p = pages_new(LENGTH, 0), *view;
+	struct gdm_export e;
+	int ctx = gdm_open();
+
+	EXPECT_EQ(p[0], 0);	/* the zero page, of all processes */
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
+	pattern_fill(p, LENGTH);
+	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	EXPECT(gdm_is_valid(gdm_status(ctx), &e));
+	close(e.fd);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
+TEST(host_many_mappings, "A range may consist of several mappings, of files and of none.")
+{
+	unsigned char *p = pages_new(LENGTH, 0), *view;
+	int ctx = gdm_open(), file = memfd_create("test", 0);
+	struct gdm_export e;
+
+	EXPECT_EQ(ftruncate(file, LENGTH), 0);
+	EXPECT(mmap(p + 8 * PAGE, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) !=
+	       MAP_FAILED);
+	pattern_fill(p, LENGTH);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
+	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	close(e.fd);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
+TEST(host_empty, "EINVAL for a length of 0.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1);
+
+	EXPECT_EQ(gdm_export_host(ctx, p, 0, 0, NULL), -EINVAL);
+	close(ctx);
+}
+
+TEST(host_unaligned, "EINVAL for a range that is not of whole pages.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1);
+
+	EXPECT_EQ(gdm_export_host(ctx, p + 1, PAGE, 0, NULL), -EINVAL);
+	EXPECT_EQ(gdm_export_host(ctx, p, PAGE + 1, 0, NULL), -EINVAL);
+	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 0);
+	close(ctx);
+}
+
+TEST(host_overflow, "EINVAL for a range that wraps around.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1);
+
+	EXPECT_EQ(gdm_export_host(ctx, p, -(size_t)PAGE, 0, NULL), -EINVAL);
+	EXPECT_EQ(gdm_export_host(ctx, (void *)-(uintptr_t)PAGE, 2 * PAGE, 0, NULL), -EINVAL);
+	close(ctx);
+}
+
+TEST(host_not_memory, "EFAULT for kernel addresses, non-canonical ones and page 0.")
+{
+	int ctx = gdm_open();
+
+	EXPECT_EQ(gdm_export_host(ctx, (void *)0xffff888000000000, PAGE, 0, NULL), -EFAULT);
+	EXPECT_EQ(gdm_export_host(ctx, (void *)0x1000000000000000, PAGE, 0, NULL), -EFAULT);
+	EXPECT_EQ(gdm_export_host(ctx, NULL, PAGE, 0, NULL), -EFAULT);
+	close(ctx);
+}
+
+TEST(host_hole, "EFAULT for a range with a hole; nothing stays pinned.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1);
+
+	munmap(p + 8 * PAGE, PAGE);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, NULL), -EFAULT);
+	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 0);
+	EXPECT_EQ(gdm_stats(ctx).out_host_bytes, 0);
+	EXPECT_EQ(gdm_export_host(ctx, p, 8 * PAGE, 0, NULL), 0);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
+TEST(host_no_rights, "EFAULT for a mapping that cannot be read.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1);
+
+	mprotect(p, LENGTH, PROT_NONE);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, NULL), -EFAULT);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
+TEST(host_device_memory, "EFAULT for the mapping of another dma-buf: its pages cannot be pinned.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1), *view;
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
+	view = dmabuf_map(e.fd, LENGTH, PROT_READ | PROT_WRITE);
+	EXPECT_EQ(gdm_export_host(ctx, view, LENGTH, 0, NULL), -EFAULT);
+	close(e.fd);
+	close(ctx);
+}
+
+TEST(host_read_only_mapping, "EACCES for a read-only mapping without GDMABUF_READ_ONLY.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1);
+
+	mprotect(p + 4 * PAGE, PAGE, PROT_READ);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, NULL), -EACCES);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_READ_ONLY, NULL), 0);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
+TEST(host_read_only_cpu, "A read-only export cannot be mapped for writing.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1), *view;
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_READ_ONLY, &e), 0);
+	EXPECT(!dmabuf_map(e.fd, LENGTH, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(errno, EACCES);
+	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	EXPECT_EQ(mprotect(view, LENGTH, PROT_READ | PROT_WRITE), -1);
+	EXPECT_EQ(errno, EACCES);
+	close(e.fd);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
+TEST(host_read_only_follows, "A read-only export of writable memory shows what is written later.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 0), *view;
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_READ_ONLY, &e), 0);
+	pattern_fill(p, LENGTH);
+	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	close(e.fd);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
+TEST(host_hit, "A range within a pin takes it: nothing is pinned again, and both show the same.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1), *view;
+	struct gdm_export whole, part;
+	struct gdmabuf_query q;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &whole), 0);
+	EXPECT_EQ(gdm_export_host(ctx, p + 3 * PAGE, 5 * PAGE, 0, &part), 0);
+	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 1);
+	EXPECT_EQ(gdm_stats(ctx).out_hits, 1);
+	EXPECT_EQ(part.slot, whole.slot);
+	q = gdm_query(ctx, part.fd);
+	EXPECT_EQ(q.out_offset, 3 * PAGE);
+	EXPECT_EQ(q.out_length, 5 * PAGE);
+	EXPECT_EQ(q.out_pin_length, LENGTH);
+	EXPECT_EQ(q.out_address, (uintptr_t)p + 3 * PAGE);
+	view = dmabuf_map(part.fd, 5 * PAGE, PROT_READ);
+	EXPECT_EQ(memcmp(view, p + 3 * PAGE, 5 * PAGE), 0);
+	EXPECT(!dmabuf_map(part.fd, 6 * PAGE, PROT_READ));
+	munmap(view, 5 * PAGE);
+	close(whole.fd);
+	close(part.fd);
+	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 0);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
+TEST(host_hit_no_rights, "A pin is not shared with an export that the mapping does not permit any more.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1);
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
+	mprotect(p, LENGTH, PROT_READ);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, NULL), -EACCES);
+	close(e.fd);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
+static void remapped(void (*change)(unsigned char *p))
+{
+	int ctx = gdm_open();
+	const volatile uint32_t *status = gdm_status(ctx);
+	unsigned char *p = pages_new(LENGTH, 1), *view;
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_KEEP, &e), 0);
+	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+	EXPECT(gdm_is_valid(status, &e));
+	change(p);
+	EXPECT(!gdm_is_valid(status, &e));
+	EXPECT_EQ(gdm_query(ctx, e.fd).out_state, GDMABUF_STALE);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	munmap(view, LENGTH);
+	close(e.fd);
+	EVENTUALLY(gdm_stats(ctx).out_host_pins == 0);
+	close(ctx);
+}
+
+static void change_munmap(unsigned char *p)
+{
+	munmap(p + PAGE, PAGE);
+}
+
+static void change_dontneed(unsigned char *p)
+{
+	EXPECT_EQ(madvise(p + PAGE, PAGE, MADV_DONTNEED), 0);
+	EXPECT_EQ(p[PAGE], 0);
+}
+
+static void change_mremap(unsigned char *p)
+{
+	EXPECT(mremap(p, LENGTH, LENGTH, MREMAP_MAYMOVE | MREMAP_FIXED, pages_new(LENGTH, 0)) !=
+	       MAP_FAILED);
+}
+
+static void change_map_over(unsigned char *p)
+{
+	EXPECT(mmap(p, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
+}
+
+TEST(host_stale_munmap, "munmap makes the pin stale at once; the dma-buf keeps the pages.")
+{
+	remapped(change_munmap);
+}
+
+TEST(host_stale_dontneed, "MADV_DONTNEED makes the pin stale; the dma-buf keeps the pages.")
+{
+	remapped(change_dontneed);
+}
+
+TEST(host_stale_mremap, "mremap makes the pin stale; the dma-buf keeps the pages.")
+{
+	remapped(change_mremap);
+}
+
+TEST(host_stale_map_over, "Another mapping in the place makes the pin stale; the dma-buf keeps the pages.")
+{
+	remapped(change_map_over);
+}
+
+TEST(host_stale_not_shared, "An export of an address that was remapped pins the new pages.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1), *view;
+	struct gdm_export old, new;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_KEEP, &old), 0);
+	change_dontneed(p);
+	p[PAGE] = 99;
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &new), 0);
+	EXPECT(new.slot != old.slot || new.generation != old.generation);
+	view = dmabuf_map(new.fd, LENGTH, PROT_READ);
+	EXPECT_EQ(view[PAGE], 99);
+	close(old.fd);
+	close(new.fd);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
+static void child_writes(void *arg)
+{
+	*(unsigned char *)arg = 55;
+}
+
+TEST(host_fork, "fork() and the child's writes change nothing for the parent, and do not make it stale.")
+{
+	int ctx = gdm_open();
+	const volatile uint32_t *status = gdm_status(ctx);
+	unsigned char *p = pages_new(LENGTH, 1), *view;
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
+	view = dmabuf_map(e.fd, LENGTH, PROT_READ | PROT_WRITE);
+	EXPECT_EQ(in_child(child_writes, p), 0);
+	p[7] = 11;
+	EXPECT_EQ(view[7], 11);
+	EXPECT_EQ(view[0], pattern_at(0));
+	EXPECT(gdm_is_valid(status, &e));
+	close(e.fd);
+	close(ctx);
+	munmap(view, LENGTH);
+	munmap(p, LENGTH);
+}
+
+TEST(host_keep, "With GDMABUF_KEEP the pin outlives its dma-bufs, until it is dropped.")
+{
+	int ctx = gdm_open();
+	const volatile uint32_t *status = gdm_status(ctx);
+	unsigned char *p = pages_new(LENGTH, 1);
+	struct gdm_export e, again;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_KEEP, &e), 0);
+	EXPECT_EQ(gdm_drop(ctx, &e), -EBUSY);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_KEEP, &again), 0);
+	close(e.fd);
+	close(again.fd);
+	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 1);
+	EXPECT(gdm_is_valid(status, &e));
+	EXPECT_EQ(gdm_drop(ctx, &e), 0);
+	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 0);
+	EXPECT(!gdm_is_valid(status, &e));
+	EXPECT_EQ(gdm_drop(ctx, &e), -ENOENT);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
+TEST(host_budget, "What is kept and idle is given up beyond the budget, least recently exported first.")
+{
+	int ctx = gdm_open();
+	const volatile uint32_t *status = gdm_status(ctx);
+	unsigned char *p = pages_new(4 * PAGE, 1);
+	struct gdm_export e[4];
+	uint64_t used;
+
+	for (int i = 0; i < 4; i++) {
+		EXPECT_EQ(gdm_export_host(ctx, p + i * PAGE, PAGE, GDMABUF_KEEP, &e[i]), 0);
+		close(e[i].fd);
+	}
+	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, 0, NULL), 0);	/* the first is now the latest */
+	EXPECT_EQ(gdm_budget(ctx, GDMABUF_KIND_HOST, 2 * PAGE, &used), 0);
+	EXPECT_EQ(used, 2 * PAGE);
+	EXPECT(gdm_is_valid(status, &e[0]) && gdm_is_valid(status, &e[3]));
+	EXPECT(!gdm_is_valid(status, &e[1]) && !gdm_is_valid(status, &e[2]));
+	EXPECT_EQ(gdm_stats(ctx).out_evictions, 2);
+	EXPECT_EQ(gdm_export_host(ctx, p + PAGE, PAGE, GDMABUF_KEEP, NULL), 0);
+	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 2);
+	close(ctx);
+	munmap(p, 4 * PAGE);
+}
+
+TEST(host_outlives_context, "The dma-buf outlives the context, and the owner's mapping.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1), *view;
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_KEEP, &e), 0);
+	close(ctx);
+	munmap(p, LENGTH);
+	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	munmap(view, LENGTH);
+	close(e.fd);
+	EXPECT_EQ(pinned_now(), 0);
+}
+
+static void export_beyond_limit(void *arg)
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1);
+	struct gdm_export e;
+
+	become_user(LENGTH / 2);
+	if (gdm_export_host(ctx, p, LENGTH, 0, NULL) != -ENOMEM)
+		_exit(1);
+	if (gdm_export_host(ctx, p, LENGTH / 2, 0, &e))
+		_exit(2);
+	if (gdm_export_host(ctx, p + LENGTH / 2, PAGE, 0, NULL) != -ENOMEM)
+		_exit(3);
+	close(e.fd);
+	if (gdm_export_host(ctx, p + LENGTH / 2, LENGTH / 2, GDMABUF_KEEP, NULL))
+		_exit(4);
+	/* What is kept and idle makes room. */
+	if (gdm_export_host(ctx, p, LENGTH / 2, 0, NULL))
+		_exit(5);
+	if (gdm_stats(ctx).out_retries != 1)
+		_exit(6);
+}
+
+TEST(host_memlock, "ENOMEM beyond RLIMIT_MEMLOCK, after idle pins made room; it is given back on close.")
+{
+	EXPECT_EQ(in_child(export_beyond_limit, NULL), 0);
+}
+
+static void other_process(void *arg)
+{
+	int ctx = *(int *)arg;
+	unsigned char *p = pages_new(PAGE, 1);
+	struct gdmabuf_caps caps = { .size = sizeof(caps) };
+
+	if (gdm_export_host(ctx, p, PAGE, 0, NULL) != -EACCES)
+		_exit(1);
+	if (gdm_call(ctx, GDMABUF_CAPS, &caps) != -EACCES)
+		_exit(2);
+	if (mmap(NULL, PAGE, PROT_READ, MAP_SHARED, ctx, 0) != MAP_FAILED || errno != EACCES)
+		_exit(3);
+}
+
+TEST(host_context_inherited, "EACCES from every call on a context that was inherited by fork().")
+{
+	int ctx = gdm_open();
+
+	EXPECT_EQ(in_child(other_process, &ctx), 0);
+	close(ctx);
+}
+
+static void receive_and_check(void *arg)
+{
+	int *sockets = arg;
+	unsigned char *view;
+	int fd = receive_fd(sockets[1]), ctx = gdm_open();
+	struct gdmabuf_query q = gdm_query(ctx, fd);
+
+	if (q.out_kind != GDMABUF_KIND_HOST || q.out_length != LENGTH || q.out_address || q.out_slot)
+		_exit(1);
+	view = dmabuf_map(fd, LENGTH, PROT_READ | PROT_WRITE);
+	if (!view || pattern_mismatches(view, LENGTH))
+		_exit(2);
+	view[0] = 33;
+}
+
+TEST(host_other_process, "A dma-buf passed by SCM_RIGHTS works there, and its query tells no address.")
+{
+	int ctx = gdm_open(), sockets[2];
+	unsigned char *p = pages_new(LENGTH, 1);
+	struct gdm_export e;
+
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
+	send_fd(sockets[0], e.fd);
+	EXPECT_EQ(in_child(receive_and_check, sockets), 0);
+	EXPECT_EQ(p[0], 33);
+	close(e.fd);
+	close(ctx);
+}
+
+TEST(host_mmap_private, "A private mapping of a dma-buf is refused.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1);
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
+	EXPECT(mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE, e.fd, 0) == MAP_FAILED);
+	EXPECT_EQ(errno, EINVAL);
+	close(e.fd);
+	close(ctx);
+}
+
+TEST(host_mmap_part, "A part of a dma-buf is mapped by its offset; beyond the end it is refused.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1), *view;
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
+	view = mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, e.fd, 9 * PAGE);
+	EXPECT(view != MAP_FAILED);
+	EXPECT_EQ(memcmp(view, p + 9 * PAGE, 2 * PAGE), 0);
+	EXPECT(mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, e.fd, LENGTH - PAGE) == MAP_FAILED);
+	EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, e.fd, LONG_MAX & ~0xfffL) == MAP_FAILED);
+	close(e.fd);
+	close(ctx);
+}
+
+TEST(host_mapping_split, "A mapping that is split, moved and partly unmapped shows the right pages.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1), *view, *moved;
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
+	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+	munmap(view + 4 * PAGE, PAGE);
+	moved = mremap(view + 8 * PAGE, 8 * PAGE, 8 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		       pages_new(8 * PAGE, 0));
+	EXPECT(moved != MAP_FAILED);
+	EXPECT_EQ(memcmp(moved, p + 8 * PAGE, 8 * PAGE), 0);
+	EXPECT_EQ(memcmp(view, p, 4 * PAGE), 0);
+	EXPECT(mremap(moved, 8 * PAGE, 16 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
+	close(e.fd);
+	close(ctx);
+}
+
+TEST(host_status_read_only, "The status page cannot be mapped or made writable.")
+{
+	int ctx = gdm_open();
+	void *status = (void *)(uintptr_t)gdm_status(ctx);
+
+	EXPECT(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, ctx, 0) == MAP_FAILED);
+	EXPECT_EQ(errno, EACCES);
+	EXPECT_EQ(mprotect(status, PAGE, PROT_READ | PROT_WRITE), -1);
+	EXPECT_EQ(errno, EACCES);
+	EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, ctx, 0) == MAP_FAILED);
+	EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, ctx, 4 * PAGE) == MAP_FAILED);
+	close(ctx);
+}
+
+TEST(host_generations, "A slot that is used again has another generation.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(PAGE, 1);
+	struct gdm_export a, b;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, 0, &a), 0);
+	close(a.fd);
+	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, 0, &b), 0);
+	close(b.fd);
+	EXPECT_EQ(a.slot, b.slot);
+	EXPECT(a.generation != b.generation);
+	close(ctx);
+}
+
+TEST(host_slots_exhausted, "ENOSPC when every slot is in use by a dma-buf; idle ones make room.")
+{
+	int ctx = gdm_open(), n = 0, err = 0;
+	unsigned char *p = pages_new((size_t)4200 * PAGE, 0);
+
+	for (; n < 4200 && !err; n++)
+		err = gdm_export_host(ctx, p + (size_t)n * PAGE, PAGE, GDMABUF_KEEP, NULL);
+	EXPECT_EQ(err, 0);
+	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 4096);
+	EXPECT_EQ(gdm_stats(ctx).out_evictions, 4200 - 4096);
+	close(ctx);
+	munmap(p, (size_t)4200 * PAGE);
+}

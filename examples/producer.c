@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "producer.h"
 
+#include <CL/climport.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -181,9 +183,36 @@ close_card:
 	return error ? error : fd;
 }
 
+/* gdmabuf: pages of this process, which the dma-buf keeps when they are unmapped here. */
+
+static int gdmabuf_check(const struct producer *p, int access, char *why, size_t why_size)
+{
+	(void)access;
+	return check_device(p, why, why_size);
+}
+
+static int gdmabuf_create(const struct producer *p, size_t size, int access)
+{
+	unsigned int flags = access == O_RDONLY ? CLIMPORT_READ_ONLY : 0;
+	struct climport_dmabuf dmabuf;
+	void *memory;
+	int error;
+
+	(void)p;
+	if (access == O_WRONLY)
+		return -EOPNOTSUPP;
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	error = climport_export_dmabuf(memory, size, flags, &dmabuf);
+	munmap(memory, size);
+	return error ? error : dmabuf.fd;
+}
+
 static const struct producer producers[] = {
 	{ "udmabuf", "pages of a memfd", "/dev/udmabuf", udmabuf_check, udmabuf_create },
 	{ "dma-heap", "pages of the system heap", "/dev/dma_heap/system", heap_check, heap_create },
+	{ "gdmabuf", "pages of mmap()", "/dev/gdmabuf", gdmabuf_check, gdmabuf_create },
 	{ "vgem", "a DRM buffer of vgem", "vgem", drm_check, drm_create },
 	{ "virtio-gpu", "a DRM buffer of virtio-gpu", "virtio_gpu", drm_check, drm_create },
 	{ "drm", "a DRM buffer of any driver", NULL, drm_check, drm_create },

@@ -30,7 +30,10 @@ static int export(int ctx, unsigned long request, uint64_t address, size_t lengt
 		  struct gdm_export *out)
 {
 	struct gdmabuf_export e = {
-		.size = sizeof(e), .flags = flags, .address = address, .length = length,
+		.size = sizeof(e),
+		.flags = flags,
+		.address = address,
+		.length = length,
 	};
 	int err = gdm_call(ctx, request, &e);
 
@@ -43,7 +46,8 @@ static int export(int ctx, unsigned long request, uint64_t address, size_t lengt
 	return 0;
 }
 
-int gdm_export_host(int ctx, const void *address, size_t length, uint32_t flags, struct gdm_export *out)
+int gdm_export_host(int ctx, const void *address, size_t length, uint32_t flags,
+		    struct gdm_export *out)
 {
 	return export(ctx, GDMABUF_EXPORT_HOST, (uintptr_t)address, length, flags, out);
 }
@@ -55,7 +59,9 @@ int gdm_export_gpu(int ctx, uint64_t address, size_t length, uint32_t flags, str
 
 static int pin_call(int ctx, unsigned long request, const struct gdm_export *e)
 {
-	struct gdmabuf_pin_id id = { .size = sizeof(id), .slot = e->slot, .generation = e->generation };
+	struct gdmabuf_pin_id id = { .size = sizeof(id),
+				     .slot = e->slot,
+				     .generation = e->generation };
 
 	return gdm_call(ctx, request, &id);
 }
@@ -178,8 +184,10 @@ void send_fd(int socket, int fd)
 	char byte = 0, control[CMSG_SPACE(sizeof(int))] = "";
 	struct iovec iov = { &byte, 1 };
 	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
 	};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
@@ -195,8 +203,10 @@ int receive_fd(int socket)
 	char byte, control[CMSG_SPACE(sizeof(int))];
 	struct iovec iov = { &byte, 1 };
 	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
 	};
 	int fd;
 

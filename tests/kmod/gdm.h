@@ -25,8 +25,10 @@ struct gdm_export {
 };
 
 /* 0 or -errno; @out may be NULL, then the descriptor is closed. */
-int gdm_export_host(int ctx, const void *address, size_t length, uint32_t flags, struct gdm_export *out);
-int gdm_export_gpu(int ctx, uint64_t address, size_t length, uint32_t flags, struct gdm_export *out);
+int gdm_export_host(int ctx, const void *address, size_t length, uint32_t flags,
+		    struct gdm_export *out);
+int gdm_export_gpu(int ctx, uint64_t address, size_t length, uint32_t flags,
+		   struct gdm_export *out);
 int gdm_drop(int ctx, const struct gdm_export *e);
 int gdm_revoke(int ctx, const struct gdm_export *e);
 struct gdmabuf_query gdm_query(int ctx, int fd);
@@ -38,11 +40,11 @@ const volatile uint32_t *gdm_status(int ctx);
 int gdm_is_valid(const volatile uint32_t *status, const struct gdm_export *e);
 
 /* Waits up to a second for it to be true: the module forgets in a work item. */
-#define EVENTUALLY(condition)                                                                      \
-	do {                                                                                       \
-		for (int i_ = 0; !(condition) && i_ < 200; i_++)                                   \
-			usleep(5000);                                                              \
-		EXPECT(condition);                                                                 \
+#define EVENTUALLY(condition)                                    \
+	do {                                                     \
+		for (int i_ = 0; !(condition) && i_ < 200; i_++) \
+			usleep(5000);                            \
+		EXPECT(condition);                               \
 	} while (0)
 
 /* Zeroed private pages, or with @fill what pattern_at() says. */

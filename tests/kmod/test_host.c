@@ -22,7 +22,8 @@ static size_t pinned_now(void)
 	return s.out_host_bytes;
 }
 
-TEST(host_private_pages, "A private range is exported: what the dma-buf shows is what the range holds.")
+TEST(host_private_pages,
+     "A private range is exported: what the dma-buf shows is what the range holds.")
 {
 	unsigned char *p = pages_new(LENGTH, 1), *view;
 	struct gdm_export e;
@@ -43,13 +44,14 @@ TEST(host_private_pages, "A private range is exported: what the dma-buf shows is
 	munmap(p, LENGTH);
 }
 
-TEST(host_untouched_pages, "A range that was never touched is exported, and stays shared when it is written.")
+TEST(host_untouched_pages,
+     "A range that was never touched is exported, and stays shared when it is written.")
 {
 	unsigned char *p = pages_new(LENGTH, 0), *view;
 	struct gdm_export e;
 	int ctx = gdm_open();
 
-	EXPECT_EQ(p[0], 0);	/* the zero page, of all processes */
+	EXPECT_EQ(p[0], 0); /* the zero page, of all processes */
 	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
 	pattern_fill(p, LENGTH);
 	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
@@ -67,8 +69,8 @@ TEST(host_many_mappings, "A range may consist of several mappings, of files and 
 	struct gdm_export e;
 
 	EXPECT_EQ(ftruncate(file, LENGTH), 0);
-	EXPECT(mmap(p + 8 * PAGE, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) !=
-	       MAP_FAILED);
+	EXPECT(mmap(p + 8 * PAGE, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+		    0) != MAP_FAILED);
 	pattern_fill(p, LENGTH);
 	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
 	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
@@ -229,7 +231,8 @@ TEST(host_hit, "A range within a pin takes it: nothing is pinned again, and both
 	munmap(p, LENGTH);
 }
 
-TEST(host_hit_no_rights, "A pin is not shared with an export that the mapping does not permit any more.")
+TEST(host_hit_no_rights,
+     "A pin is not shared with an export that the mapping does not permit any more.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1);
@@ -282,7 +285,8 @@ static void change_mremap(unsigned char *p)
 
 static void change_map_over(unsigned char *p)
 {
-	EXPECT(mmap(p, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
+	EXPECT(mmap(p, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+	       MAP_FAILED);
 }
 
 TEST(host_stale_munmap, "munmap makes the pin stale at once; the dma-buf keeps the pages.")
@@ -300,7 +304,8 @@ TEST(host_stale_mremap, "mremap makes the pin stale; the dma-buf keeps the pages
 	remapped(change_mremap);
 }
 
-TEST(host_stale_map_over, "Another mapping in the place makes the pin stale; the dma-buf keeps the pages.")
+TEST(host_stale_map_over,
+     "Another mapping in the place makes the pin stale; the dma-buf keeps the pages.")
 {
 	remapped(change_map_over);
 }
@@ -329,7 +334,8 @@ static void child_writes(void *arg)
 	*(unsigned char *)arg = 55;
 }
 
-TEST(host_fork, "fork() and the child's writes change nothing for the parent, and do not make it stale.")
+TEST(host_fork,
+     "fork() and the child's writes change nothing for the parent, and do not make it stale.")
 {
 	int ctx = gdm_open();
 	const volatile uint32_t *status = gdm_status(ctx);
@@ -371,7 +377,8 @@ TEST(host_keep, "With GDMABUF_KEEP the pin outlives its dma-bufs, until it is dr
 	munmap(p, LENGTH);
 }
 
-TEST(host_budget, "What is kept and idle is given up beyond the budget, least recently exported first.")
+TEST(host_budget,
+     "What is kept and idle is given up beyond the budget, least recently exported first.")
 {
 	int ctx = gdm_open();
 	const volatile uint32_t *status = gdm_status(ctx);
@@ -383,7 +390,7 @@ TEST(host_budget, "What is kept and idle is given up beyond the budget, least re
 		EXPECT_EQ(gdm_export_host(ctx, p + i * PAGE, PAGE, GDMABUF_KEEP, &e[i]), 0);
 		close(e[i].fd);
 	}
-	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, 0, NULL), 0);	/* the first is now the latest */
+	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, 0, NULL), 0); /* the first is now the latest */
 	EXPECT_EQ(gdm_budget(ctx, GDMABUF_KIND_HOST, 2 * PAGE, &used), 0);
 	EXPECT_EQ(used, 2 * PAGE);
 	EXPECT(gdm_is_valid(status, &e[0]) && gdm_is_valid(status, &e[3]));
@@ -413,6 +420,7 @@ TEST(host_outlives_context, "The dma-buf outlives the context, and the owner's m
 
 static void export_beyond_limit(void *arg)
 {
+	(void)arg;
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1);
 	struct gdm_export e;
@@ -434,7 +442,8 @@ static void export_beyond_limit(void *arg)
 		_exit(6);
 }
 
-TEST(host_memlock, "ENOMEM beyond RLIMIT_MEMLOCK, after idle pins made room; it is given back on close.")
+TEST(host_memlock,
+     "ENOMEM beyond RLIMIT_MEMLOCK, after idle pins made room; it is given back on close.")
 {
 	EXPECT_EQ(in_child(export_beyond_limit, NULL), 0);
 }
@@ -468,7 +477,8 @@ static void receive_and_check(void *arg)
 	int fd = receive_fd(sockets[1]), ctx = gdm_open();
 	struct gdmabuf_query q = gdm_query(ctx, fd);
 
-	if (q.out_kind != GDMABUF_KIND_HOST || q.out_length != LENGTH || q.out_address || q.out_slot)
+	if (q.out_kind != GDMABUF_KIND_HOST || q.out_length != LENGTH || q.out_address ||
+	    q.out_slot)
 		_exit(1);
 	view = dmabuf_map(fd, LENGTH, PROT_READ | PROT_WRITE);
 	if (!view || pattern_mismatches(view, LENGTH))
@@ -476,7 +486,8 @@ static void receive_and_check(void *arg)
 	view[0] = 33;
 }
 
-TEST(host_other_process, "A dma-buf passed by SCM_RIGHTS works there, and its query tells no address.")
+TEST(host_other_process,
+     "A dma-buf passed by SCM_RIGHTS works there, and its query tells no address.")
 {
 	int ctx = gdm_open(), sockets[2];
 	unsigned char *p = pages_new(LENGTH, 1);
@@ -520,7 +531,8 @@ TEST(host_mmap_part, "A part of a dma-buf is mapped by its offset; beyond the en
 	close(ctx);
 }
 
-TEST(host_mapping_split, "A mapping that is split, moved and partly unmapped shows the right pages.")
+TEST(host_mapping_split,
+     "A mapping that is split, moved and partly unmapped shows the right pages.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1), *view, *moved;

@@ -135,7 +135,8 @@ TEST(uapi_flags, "EOPNOTSUPP for unknown flags, and for those of the other kind.
 		EXPECT_EQ(call(ctx, i, calls[i].size), -EOPNOTSUPP);
 	}
 	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, GDMABUF_REVOCABLE, NULL), -EOPNOTSUPP);
-	EXPECT_EQ(gdm_export_gpu(ctx, 0x7f4000000000, GPU_PAGE, GDMABUF_READ_ONLY, NULL), -EOPNOTSUPP);
+	EXPECT_EQ(gdm_export_gpu(ctx, 0x7f4000000000, GPU_PAGE, GDMABUF_READ_ONLY, NULL),
+		  -EOPNOTSUPP);
 	close(ctx);
 }
 
@@ -204,7 +205,7 @@ TEST(uapi_diag_devices, "ENODEV for a diagnosis of PCI devices that are not ther
 	int ctx = gdm_open();
 
 	EXPECT_EQ(gdm_call(ctx, GDMABUF_DIAG, &d), -ENODEV);
-	d.gpu = 0;	/* the host bridge */
+	d.gpu = 0; /* the host bridge */
 	EXPECT_EQ(gdm_call(ctx, GDMABUF_DIAG, &d), 0);
 	close(ctx);
 }

@@ -256,6 +256,11 @@ TEST(vivid_into_heap_read_only, "A kernel reads frames through a read-only descr
 	captured_into("dma-heap", O_RDONLY);
 }
 
+TEST(vivid_into_gdmabuf, "A kernel reads the frames captured into the process's own pages.")
+{
+	captured_into("gdmabuf", O_RDWR);
+}
+
 TEST(vivid_into_vgem, "A kernel reads the frames captured into vgem's dma-bufs.")
 {
 	captured_into("vgem", O_RDWR);

@@ -23,6 +23,10 @@ enum { SIZE = 256 * 1024 };
 	{                                            \
 		what(need("dma-heap"));              \
 	}                                            \
+	TEST(gdmabuf_##what, "gdmabuf: " says)       \
+	{                                            \
+		what(need("gdmabuf"));               \
+	}                                            \
 	TEST(vgem_##what, "vgem: " says)             \
 	{                                            \
 		what(need("vgem"));                  \

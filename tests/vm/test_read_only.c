@@ -17,6 +17,10 @@ enum { SIZE = 64 * 1024, WIDTH = 64, HEIGHT = 64, PITCH = 1024 };
 	{                                            \
 		what(need("dma-heap"));              \
 	}                                            \
+	TEST(gdmabuf_##what, "gdmabuf: " says)       \
+	{                                            \
+		what(need("gdmabuf"));               \
+	}                                            \
 	TEST(vgem_##what, "vgem: " says)             \
 	{                                            \
 		what(need("vgem"));                  \

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gdmabuf.h"
+#include "lock.h"
+#include "log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/gdmabuf.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* The process's context.  Published whole, and replaced by nobody: it lives until exit. */
+struct context {
+	int fd;
+	pid_t owner;
+	size_t page_size[2]; /* by enum gdmabuf_memory; 0: nobody provides it */
+	uint32_t slots;
+	const _Atomic uint32_t *status;
+};
+
+static struct lock context_lock = LOCK_INIT; /* the making of it; taken last */
+static struct context *_Atomic current;
+
+static int open_failed(void)
+{
+	int error = errno;
+
+	if (error == EACCES || error == EPERM)
+		return log_errno(EACCES, "/dev/gdmabuf: %s", strerror(error));
+	return log_errno(ENXIO, "/dev/gdmabuf: %s: is the kernel module gdmabuf loaded?",
+			 strerror(error));
+}
+
+static int fill(struct context *ctx)
+{
+	struct gdmabuf_caps caps = { .size = sizeof(caps) };
+	void *status;
+
+	if (ioctl(ctx->fd, GDMABUF_CAPS, &caps))
+		return log_errno(errno, "capabilities of /dev/gdmabuf: %s", strerror(errno));
+	status = mmap(NULL, caps.out_slots * sizeof(*ctx->status), PROT_READ, MAP_SHARED, ctx->fd,
+		      0);
+	if (status == MAP_FAILED)
+		return log_errno(errno, "status page of /dev/gdmabuf: %s", strerror(errno));
+	ctx->owner = getpid();
+	ctx->slots = caps.out_slots;
+	ctx->status = status;
+	ctx->page_size[GDMABUF_MEMORY_HOST] = caps.out_host_page_size;
+	ctx->page_size[GDMABUF_MEMORY_GPU] = caps.out_gpu_page_size;
+	return 0;
+}
+
+static int create(struct context **out)
+{
+	struct context *ctx = calloc(1, sizeof(*ctx));
+	int err;
+
+	if (!ctx)
+		return -ENOMEM;
+	ctx->fd = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);
+	err = ctx->fd < 0 ? open_failed() : fill(ctx);
+	if (!err) {
+		*out = ctx;
+		return 0;
+	}
+	if (ctx->fd >= 0)
+		close(ctx->fd);
+	free(ctx);
+	return err;
+}
+
+static struct context *own(void)
+{
+	struct context *ctx = atomic_load_explicit(&current, memory_order_acquire);
+
+	return ctx && ctx->owner == getpid() ? ctx : NULL;
+}
+
+static void before_fork(void)
+{
+	lock_acquire(&context_lock);
+}
+
+static void after_fork(void)
+{
+	lock_release(&context_lock);
+}
+
+static void register_fork(void)
+{
+	pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+/* The parent's is not the child's to use.  Other threads may read it still. */
+static void replace(struct context *ctx)
+{
+	struct context *old = atomic_exchange_explicit(&current, ctx, memory_order_acq_rel);
+
+	if (old)
+		close(old->fd);
+}
+
+static int context_get(struct context **out)
+{
+	struct context *ctx = own();
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int err = 0;
+
+	if (!ctx) {
+		pthread_once(&once, register_fork);
+		lock_acquire(&context_lock);
+		ctx = own();
+		if (!ctx) {
+			err = create(&ctx);
+			if (!err)
+				replace(ctx);
+		}
+		lock_release(&context_lock);
+	}
+	*out = ctx;
+	return err;
+}
+
+static int export_failed(enum gdmabuf_memory memory, uintptr_t address, size_t size)
+{
+	int error = errno;
+
+	return log_errno(error, "export of %zu bytes of %s memory at %#zx: %s", size,
+			 memory == GDMABUF_MEMORY_GPU ? "GPU" : "host", (size_t)address,
+			 strerror(error));
+}
+
+int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, unsigned int options,
+		   struct gdmabuf_range *range)
+{
+	struct gdmabuf_export e = { .size = sizeof(e) };
+	struct context *ctx;
+	uintptr_t last, mask;
+	int err = context_get(&ctx);
+
+	if (err)
+		return err;
+	if (!size || __builtin_add_overflow(address, size - 1, &last))
+		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
+	if (!ctx->page_size[memory])
+		return log_errno(EOPNOTSUPP,
+				 "no provider of GPU memory: is gdmabuf_nvidia loaded?");
+	mask = ctx->page_size[memory] - 1;
+	if ((last | mask) == UINTPTR_MAX)
+		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
+	e.flags = (options & GDMABUF_OPTION_READ_ONLY ? GDMABUF_READ_ONLY : 0) |
+		  (options & GDMABUF_OPTION_KEEP ? GDMABUF_KEEP : 0);
+	e.address = address & ~mask;
+	e.length = (last | mask) + 1 - e.address;
+	if (ioctl(ctx->fd, memory == GDMABUF_MEMORY_GPU ? GDMABUF_EXPORT_GPU : GDMABUF_EXPORT_HOST,
+		  &e))
+		return export_failed(memory, address, size);
+	*range = (struct gdmabuf_range){
+		.fd = e.out_fd,
+		.offset = address & mask,
+		.slot = e.out_slot,
+		.generation = e.out_generation,
+	};
+	return 0;
+}
+
+int gdmabuf_is_current(const struct gdmabuf_range *range)
+{
+	const struct context *ctx = own();
+
+	return ctx && range->slot < ctx->slots &&
+	       atomic_load_explicit(&ctx->status[range->slot], memory_order_acquire) ==
+		       range->generation;
+}

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "diag.h"
 #include "info.h"
 #include "paths.h"
 
@@ -20,6 +21,9 @@ static const char usage[] =
 	"                           test a driver against the extension's text\n"
 	"      --native             the driver's own implementation, without the layer\n"
 	"      --platform NAME, --device N, --list: see climport conform --help\n"
+	"  diag [--sysfs DIR] [PEER]\n"
+	"                           what would stop PCI devices, or the one at this address, from\n"
+	"                           reaching GPU memory\n"
 	"  --version, --help\n";
 
 static int fail_usage(const char *what, const char *argument)
@@ -72,6 +76,21 @@ static int conform(int argc, char **argv)
 	return start(argv);
 }
 
+static int run_diag(int argc, char **argv)
+{
+	const char *root = "";
+	int i = 1;
+
+	for (; i < argc && argv[i][0] == '-'; i++) {
+		if (strcmp(argv[i], "--sysfs") || i + 1 == argc)
+			return fail_usage("diag: unknown option, or no argument:", argv[i]);
+		root = argv[++i];
+	}
+	if (i + 1 < argc)
+		return fail_usage("diag takes one address:", argv[i + 1]);
+	return diag(root, i < argc ? argv[i] : NULL, stdout);
+}
+
 /* The loader reads OPENCL_LAYERS once, so the program starts itself anew with the layer in it. */
 static int info_with_layer(char **argv)
 {
@@ -103,5 +122,7 @@ int main(int argc, char **argv)
 		return run(argc - 1, argv + 1);
 	if (!strcmp(argv[1], "conform"))
 		return conform(argc - 1, argv + 1);
+	if (!strcmp(argv[1], "diag"))
+		return run_diag(argc - 1, argv + 1);
 	return fail_usage("unknown command", argv[1]);
 }

@@ -61,20 +61,25 @@ static int look_up(struct mm_struct *mm, u64 address, u64 *end, bool *writable)
 	return 0;
 }
 
+/* Until where it is mapped in one way, and whether for writing; -EACCES for what @flags need not. */
+static int check_mapping(struct mm_struct *mm, u64 address, u32 flags, u64 *end, bool *writable)
+{
+	int err = look_up(mm, address, end, writable);
+
+	if (err)
+		return err;
+	return *writable || flags & GDMABUF_READ_ONLY ? 0 : -EACCES;
+}
+
 static int check_access(struct gdmabuf_pin *pin, u64 address, u64 length, u32 flags)
 {
 	u64 end = address + length;
 	bool writable;
-	int err;
+	int err = 0;
 
-	for (; address < end;) {
-		err = look_up(pin->ctx->mm, address, &address, &writable);
-		if (err)
-			return err;
-		if (!writable && !(flags & GDMABUF_READ_ONLY))
-			return -EACCES;
-	}
-	return 0;
+	while (!err && address < end)
+		err = check_mapping(pin->ctx->mm, address, flags, &address, &writable);
+	return err;
 }
 
 /* Appends @nr pages to the pin's runs, of which there is room for @room. */
@@ -137,7 +142,7 @@ static long pin_some(struct gdmabuf_pin *pin, u64 address, u64 left, struct page
 	if (fatal_signal_pending(current))
 		return -EINTR;
 	cond_resched();
-	err = look_up(current->mm, address, &end, &writable);
+	err = check_mapping(current->mm, address, pin->flags, &end, &writable);
 	if (err)
 		return err;
 	/* Writable pages are made the owner's own now, or it would get others at its first write. */
@@ -216,10 +221,7 @@ static int host_pin(struct gdmabuf_pin *pin)
 	struct page **batch;
 	int err;
 
-	/* What is another process's address is asked for by nobody but the owner: context_check(). */
-	err = check_access(pin, pin->address, pin->length, pin->flags);
-	if (err)
-		return err;
+	/* The caller is the owner, whose address it is: context_check(). */
 	err = charge(pin);
 	if (err)
 		return err;

@@ -248,6 +248,11 @@ static int create(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops
 	/* Pairs with who marks it stale first, and then looks whether it is there already. */
 	WRITE_ONCE(pin->creating, false);
 	smp_mb();
+	/* The pages went while we looked at them. */
+	if (flags & GDMABUF_REVOCABLE && test_bit(PIN_STALE, &pin->state)) {
+		pin_put(pin);
+		return -EFAULT;
+	}
 	list(pin, flags & GDMABUF_KEEP);
 	*out = pin;
 	return 0;

@@ -88,20 +88,30 @@ void gdmabuf_watch_put(struct gdmabuf_watch *watch)
 }
 EXPORT_SYMBOL_GPL(gdmabuf_watch_put);
 
-void gdmabuf_watch_freed(struct gdmabuf_watch *watch)
+/* The pin, referenced, if there is more to do than to mark it stale. */
+static struct gdmabuf_pin *get_pin(struct gdmabuf_watch *watch)
 {
 	struct gdmabuf_pin *pin;
 
 	spin_lock(&watch->lock);
 	pin = watch->pin;
-	if (pin && !kref_get_unless_zero(&pin->kref))
+	if (pin)
+		pin_set_stale(pin);
+	/* While it is being made, who makes it sees that it is stale. */
+	if (pin && (READ_ONCE(pin->creating) || !kref_get_unless_zero(&pin->kref)))
 		pin = NULL;
 	spin_unlock(&watch->lock);
+	return pin;
+}
+
+void gdmabuf_watch_freed(struct gdmabuf_watch *watch)
+{
+	struct gdmabuf_pin *pin = get_pin(watch);
+
 	if (!pin)
 		return;
 	if (pin->flags & GDMABUF_REVOCABLE)
 		pin_revoke(pin);
-	pin_set_stale(pin);
 	/*
 	 * Our reference is put by the work: here the last one would call the provider, with
 	 * the GPU driver's lock held.  Once a watch, so the work is not queued yet.

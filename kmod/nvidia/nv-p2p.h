@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The nvidia_p2p_* functions of nvidia.ko that this suite uses; names and types as in NVIDIA's
+ * nv-p2p.h.  It knows nothing of gdmabuf.  Errors are 0 or -errno.
+ *
+ * With CONFIG_MODVERSIONS a symbol's version is made of its type after preprocessing, with all
+ * structs spelt out: tags, members' names and order, array sizes as written ([3] is not [1 + 2]),
+ * typedefs by name (uint32_t is not u32).  Those are not free.  Comments, parameters' names and
+ * declarations that no symbol's type uses do not count.  tests/kmod/nvidia-symbols compares.
+ */
+#ifndef NV_P2P_H
+#define NV_P2P_H
+
+#include <linux/types.h>
+
+/*
+ * The page table's layout: 1 up to driver 575, 2 from 580.  A driver has one or the other, and
+ * the symbols' versions tell them apart, too.
+ */
+#ifndef NV_P2P_LAYOUT
+#define NV_P2P_LAYOUT 1
+#endif
+
+#if NV_P2P_LAYOUT == 1
+#define NVIDIA_P2P_PAGE_TABLE_VERSION 0x00010002
+#elif NV_P2P_LAYOUT == 2
+#define NVIDIA_P2P_PAGE_TABLE_VERSION 0x00020000
+#else
+#error "NV_P2P_LAYOUT is 1 or 2"
+#endif
+
+/* A table can be read if the major is ours, and the minor ours or newer. */
+#define NVIDIA_P2P_MAJOR_VERSION(v) ((v) >> 16)
+#define NVIDIA_P2P_MINOR_VERSION(v) ((v) & 0xffff)
+
+#define NVIDIA_P2P_PAGE_TABLE_VERSION_COMPATIBLE(p)			\
+	(NVIDIA_P2P_MAJOR_VERSION((p)->version) ==			\
+		 NVIDIA_P2P_MAJOR_VERSION(NVIDIA_P2P_PAGE_TABLE_VERSION) && \
+	 NVIDIA_P2P_MINOR_VERSION((p)->version) >=			\
+		 NVIDIA_P2P_MINOR_VERSION(NVIDIA_P2P_PAGE_TABLE_VERSION))
+
+#define NVIDIA_P2P_GPU_UUID_LEN 16
+
+/* Of nvidia_p2p_page_table.page_size. */
+enum nvidia_p2p_page_size_type {
+	NVIDIA_P2P_PAGE_SIZE_4KB,
+	NVIDIA_P2P_PAGE_SIZE_64KB,
+	NVIDIA_P2P_PAGE_SIZE_128KB,
+};
+
+struct nvidia_p2p_page {
+	uint64_t physical_address;
+	union nvidia_p2p_request_registers {
+		struct {
+			uint32_t wreqmb_h;
+			uint32_t rreqmb_h;
+			uint32_t rreqmb_0;
+			uint32_t reserved[3];
+		} fermi;
+	} registers;
+};
+
+/* Made by the driver, and the driver's. */
+struct nvidia_p2p_page_table {
+	uint32_t version;		/* the driver's NVIDIA_P2P_PAGE_TABLE_VERSION */
+	uint32_t page_size;		/* enum nvidia_p2p_page_size_type */
+	struct nvidia_p2p_page **pages;
+	uint32_t entries;
+	uint8_t *gpu_uuid;		/* NVIDIA_P2P_GPU_UUID_LEN bytes */
+#if NV_P2P_LAYOUT == 2
+	uint32_t flags;			/* NVIDIA_P2P_PAGE_TABLE_FLAGS_* */
+#endif
+};
+
+/* Memory of a coherent GPU, not a BAR. */
+#if NV_P2P_LAYOUT == 2
+#define NVIDIA_P2P_PAGE_TABLE_FLAGS_CPU_CACHEABLE 0x1
+#endif
+
+/* Of nvidia_p2p_get_pages_persistent().  Before driver 570 any flag is -EINVAL. */
+#define NVIDIA_P2P_FLAGS_DEFAULT 0
+#define NVIDIA_P2P_FLAGS_FORCE_BAR1_MAPPING 1
+
+/*
+ * Pins GPU memory of the calling process, aligned to 64 KiB, until put_pages() in the same
+ * process, or until it is freed: then @free_callback, never NULL, is called with @data and the
+ * driver's lock, and must call free_page_table() in place of put_pages().  Get and put sleep.
+ */
+int nvidia_p2p_get_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual_address,
+			 uint64_t length, struct nvidia_p2p_page_table **page_table,
+			 void (*free_callback)(void *data), void *data);
+int nvidia_p2p_put_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual_address,
+			 struct nvidia_p2p_page_table *page_table);
+int nvidia_p2p_free_page_table(struct nvidia_p2p_page_table *page_table);
+
+/* The same until put_pages_persistent() in any process, whether the memory is freed or not. */
+int nvidia_p2p_get_pages_persistent(uint64_t virtual_address, uint64_t length,
+				    struct nvidia_p2p_page_table **page_table, uint32_t flags);
+int nvidia_p2p_put_pages_persistent(uint64_t virtual_address,
+				    struct nvidia_p2p_page_table *page_table, uint32_t flags);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mockgpu.h"
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static int open_device(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		test_skip("%s: %s", path, strerror(errno));
+	return fd;
+}
+
+int gpu_open(void)
+{
+	static const struct mock_config works;
+	int gpu = open_device("/dev/gdmabuf_mock");
+
+	gpu_config(gpu, &works);
+	return gpu;
+}
+
+uint64_t gpu_alloc(int gpu, size_t length, uint32_t flags)
+{
+	struct mock_alloc alloc = { .length = length, .flags = flags };
+
+	EXPECT_EQ(ioctl(gpu, MOCK_ALLOC, &alloc), 0);
+	return alloc.va;
+}
+
+int gpu_try_free(int gpu, uint64_t va, uint32_t flags)
+{
+	struct mock_free arg = { .va = va, .flags = flags };
+
+	return ioctl(gpu, MOCK_FREE, &arg) ? -errno : 0;
+}
+
+void gpu_free(int gpu, uint64_t va)
+{
+	EXPECT_EQ(gpu_try_free(gpu, va, 0), 0);
+}
+
+static void copy(int gpu, uint64_t va, uintptr_t user, size_t length, uint32_t to_gpu)
+{
+	struct mock_copy arg = { .va = va, .user = user, .length = length, .to_gpu = to_gpu };
+
+	EXPECT_EQ(ioctl(gpu, MOCK_COPY, &arg), 0);
+}
+
+void gpu_write(int gpu, uint64_t va, const void *bytes, size_t length)
+{
+	copy(gpu, va, (uintptr_t)bytes, length, 1);
+}
+
+void gpu_read(int gpu, uint64_t va, void *bytes, size_t length)
+{
+	copy(gpu, va, (uintptr_t)bytes, length, 0);
+}
+
+void gpu_config(int gpu, const struct mock_config *config)
+{
+	EXPECT_EQ(ioctl(gpu, MOCK_CONFIG, config), 0);
+}
+
+struct mock_stats gpu_stats(int gpu)
+{
+	struct mock_stats stats;
+
+	EXPECT_EQ(ioctl(gpu, MOCK_STATS, &stats), 0);
+	return stats;
+}
+
+int importer_open(void)
+{
+	return open_device("/dev/gdmabuf_importer");
+}
+
+int importer_attach(int importer, int fd, uint32_t mode, uint32_t flags, uint32_t direction)
+{
+	struct gdmabuf_importer_attach arg = {
+		.fd = fd,
+		.mode = mode,
+		.flags = flags,
+		.direction = direction,
+	};
+
+	return ioctl(importer, GDMABUF_IMPORTER_ATTACH, &arg) ? -errno : 0;
+}
+
+int importer_call(int importer, unsigned long request, uint32_t value)
+{
+	return ioctl(importer, request, &value) ? -errno : 0;
+}
+
+int importer_access(int importer, unsigned long request, uint64_t offset, void *data,
+		    uint32_t length)
+{
+	struct gdmabuf_importer_access arg = {
+		.offset = offset,
+		.data = (uintptr_t)data,
+		.length = length,
+	};
+
+	return ioctl(importer, request, &arg) ? -errno : 0;
+}
+
+int importer_map(int importer, struct gdmabuf_importer_map *map)
+{
+	memset(map, 0, sizeof(*map));
+	return ioctl(importer, GDMABUF_IMPORTER_MAP, map) ? -errno : 0;
+}
+
+const char *parameter_set(const char *module, const char *name, const char *value)
+{
+	static char old[256];
+	char path[128];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/module/%s/parameters/%s", module, name);
+	fd = open(path, O_RDWR);
+	if (fd < 0)
+		test_skip("%s: %s", path, strerror(errno));
+	n = read(fd, old, sizeof(old) - 1);
+	EXPECT(n >= 0);
+	old[n] = '\0';
+	EXPECT_EQ(pwrite(fd, value, strlen(value), 0), (ssize_t)strlen(value));
+	close(fd);
+	return old;
+}

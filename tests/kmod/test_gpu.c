@@ -1,0 +1,852 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GPU memory as dma-bufs: the provider that is shipped, on the mock of NVIDIA's driver. */
+#include "gdm.h"
+#include "harness.h"
+#include "mockgpu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LENGTH = 8 * GPU_PAGE };
+
+static unsigned char bytes[LENGTH];
+
+/* What a test has to begin with. */
+struct setup {
+	int gpu, ctx;
+	uint64_t va;
+	const volatile uint32_t *status;
+	struct mock_stats before;
+};
+
+static struct setup setup_flags(uint32_t flags)
+{
+	struct setup s = { .gpu = gpu_open() };
+
+	s.ctx = gdm_open();
+	s.status = gdm_status(s.ctx);
+	EVENTUALLY(gpu_stats(s.gpu).pins == 0 && gpu_stats(s.gpu).persistent == 0);
+	s.before = gpu_stats(s.gpu);
+	s.va = gpu_alloc(s.gpu, LENGTH, flags);
+	pattern_fill(bytes, LENGTH);
+	gpu_write(s.gpu, s.va, bytes, LENGTH);
+	return s;
+}
+
+static struct setup setup(void)
+{
+	return setup_flags(0);
+}
+
+/* Nothing is left of it: no pin, no memory, no BAR space. */
+static void done(struct setup *s)
+{
+	static const struct mock_config works;
+
+	munmap((void *)(uintptr_t)s->status, 4 * PAGE);
+	close(s->ctx);
+	gpu_config(s->gpu, &works);
+	gpu_try_free(s->gpu, s->va, 0);
+	EVENTUALLY(gpu_stats(s->gpu).pins == 0 && gpu_stats(s->gpu).persistent == 0);
+	EXPECT_EQ(gpu_stats(s->gpu).pages_pinned, 0);
+	EXPECT_EQ(gpu_stats(s->gpu).pages_used, s->before.pages_used);
+	close(s->gpu);
+}
+
+static struct gdm_export export(const struct setup *s, uint32_t flags)
+{
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_gpu(s->ctx, s->va, LENGTH, flags, &e), 0);
+	return e;
+}
+
+/* SIGSEGV or SIGBUS when a child of the same memory touches it; or 0. */
+static volatile unsigned char *touched;
+
+static void touch(void *arg)
+{
+	(void)arg;
+	(void)*touched;
+}
+
+static sigjmp_buf *fault_jump;
+
+static void on_fault(int signal)
+{
+	siglongjmp(*fault_jump, signal);
+}
+
+/* The signal that reading @p gives in this process, or 0. */
+static int fault_of(const volatile unsigned char *p)
+{
+	struct sigaction action = { .sa_handler = on_fault }, old_bus, old_segv;
+	sigjmp_buf jump;
+	int signal;
+
+	sigaction(SIGBUS, &action, &old_bus);
+	sigaction(SIGSEGV, &action, &old_segv);
+	fault_jump = &jump;
+	signal = sigsetjmp(jump, 1);
+	if (!signal)
+		(void)*p;
+	sigaction(SIGBUS, &old_bus, NULL);
+	sigaction(SIGSEGV, &old_segv, NULL);
+	return signal;
+}
+
+TEST(gpu_caps, "With a provider the capabilities name it, and its page size.")
+{
+	struct gdmabuf_caps caps = { .size = sizeof(caps) };
+	int gpu = gpu_open(), ctx = gdm_open();
+
+	EXPECT_EQ(gdm_call(ctx, GDMABUF_CAPS, &caps), 0);
+	EXPECT(caps.out_caps & GDMABUF_CAP_GPU);
+	EXPECT_EQ(caps.out_gpu_page_size, GPU_PAGE);
+	EXPECT(!strcmp(caps.out_provider, "nvidia"));
+	close(ctx);
+	close(gpu);
+}
+
+TEST(gpu_basic,
+     "What the CPU reads through the dma-buf is the GPU's memory, and what it writes gets there.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, 0);
+	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ | PROT_WRITE);
+
+	EXPECT(view);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	for (size_t i = 0; i < LENGTH; i++)
+		view[i] = (unsigned char)~pattern_at(i);
+	gpu_read(s.gpu, s.va, bytes, LENGTH);
+	for (size_t i = 0; i < LENGTH; i++)
+		bytes[i] = (unsigned char)~bytes[i];
+	EXPECT_EQ(pattern_mismatches(bytes, LENGTH), 0);
+	munmap(view, LENGTH);
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_scattered, "Memory that is scattered in the BAR is one range of the dma-buf.")
+{
+	struct setup s = setup_flags(MOCK_SCATTER);
+	struct gdm_export e = export(&s, 0);
+	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	munmap(view, LENGTH);
+	view = mmap(NULL, 3 * GPU_PAGE, PROT_READ, MAP_SHARED, e.fd, GPU_PAGE + PAGE);
+	EXPECT(view != MAP_FAILED);
+	EXPECT_EQ(memcmp(view, bytes + GPU_PAGE + PAGE, 3 * GPU_PAGE), 0);
+	munmap(view, 3 * GPU_PAGE);
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_small, "A part of an allocation is exported, of one GPU page or more.")
+{
+	struct setup s = setup();
+	struct gdm_export e;
+	unsigned char *view;
+
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + 2 * GPU_PAGE, GPU_PAGE, 0, &e), 0);
+	view = dmabuf_map(e.fd, GPU_PAGE, PROT_READ);
+	EXPECT_EQ(memcmp(view, bytes + 2 * GPU_PAGE, GPU_PAGE), 0);
+	munmap(view, GPU_PAGE);
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_unaligned, "EINVAL for a range that is not of whole GPU pages.")
+{
+	struct setup s = setup();
+
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + PAGE, GPU_PAGE, 0, NULL), -EINVAL);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, GPU_PAGE + PAGE, 0, NULL), -EINVAL);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 0, 0, NULL), -EINVAL);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, -(uint64_t)GPU_PAGE, 2 * GPU_PAGE, 0, NULL), -EINVAL);
+	done(&s);
+}
+
+TEST(gpu_beyond, "EFAULT for a range that ends beyond the allocation.")
+{
+	struct setup s = setup();
+
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH + GPU_PAGE, 0, NULL), -EFAULT);
+	done(&s);
+}
+
+TEST(gpu_freed, "EFAULT for memory that was freed.")
+{
+	struct setup s = setup();
+
+	gpu_free(s.gpu, s.va);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), -EFAULT);
+	done(&s);
+}
+
+TEST(gpu_two_mappings, "Two mappings of one dma-buf show the same memory.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, 0);
+	unsigned char *a = dmabuf_map(e.fd, LENGTH, PROT_READ | PROT_WRITE);
+	unsigned char *b = dmabuf_map(e.fd, LENGTH, PROT_READ);
+
+	a[GPU_PAGE + 3] = 200;
+	EXPECT_EQ(b[GPU_PAGE + 3], 200);
+	munmap(a, LENGTH);
+	EXPECT_EQ(b[GPU_PAGE + 3], 200);
+	munmap(b, LENGTH);
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_mapping_outlives_descriptor,
+     "A mapping stays after the descriptor and the context are closed.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, 0);
+	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+
+	close(e.fd);
+	close(s.ctx);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	munmap(view, LENGTH);
+	s.ctx = gdm_open();
+	done(&s);
+}
+
+TEST(gpu_hold_after_free,
+     "HOLD: after cudaFree the dma-buf keeps the memory, which nobody else gets.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, 0);
+	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+	uint64_t other;
+
+	gpu_free(s.gpu, s.va);
+	other = gpu_alloc(s.gpu, LENGTH, 0);
+	EXPECT_EQ(other, s.va);
+	memset(bytes, 0xee, LENGTH);
+	gpu_write(s.gpu, other, bytes, LENGTH);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	munmap(view, LENGTH);
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_free_is_seen, "HOLD: cudaFree changes the status word before it returns.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, 0);
+
+	EXPECT(gdm_is_valid(s.status, &e));
+	gpu_free(s.gpu, s.va);
+	EXPECT(!gdm_is_valid(s.status, &e));
+	EXPECT_EQ(gdm_query(s.ctx, e.fd).out_state, GDMABUF_STALE);
+	EXPECT_EQ(gdm_stats(s.ctx).out_stale, 1);
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_free_by_thread, "HOLD: the same when another thread of the driver calls back.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, 0);
+
+	EXPECT_EQ(gpu_try_free(s.gpu, s.va, MOCK_FREE_BY_THREAD), 0);
+	EXPECT(!gdm_is_valid(s.status, &e));
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_sub_free,
+     "Freeing a part of a block of CUDA's is not seen, as the pages stay the block's.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, 0);
+
+	EXPECT_EQ(gpu_try_free(s.gpu, s.va, MOCK_FREE_SUB), 0);
+	EXPECT(gdm_is_valid(s.status, &e));
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_free_kept, "A pin that is kept and idle goes when its memory is freed.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, GDMABUF_KEEP);
+
+	close(e.fd);
+	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 1);
+	gpu_free(s.gpu, s.va);
+	EVENTUALLY(gdm_stats(s.ctx).out_gpu_pins == 0);
+	EVENTUALLY(gpu_stats(s.gpu).pages_used == s.before.pages_used);
+	done(&s);
+}
+
+TEST(gpu_va_reuse, "After free and alloc at the same address an export is of the new memory.")
+{
+	struct setup s = setup();
+	struct gdm_export old = export(&s, GDMABUF_KEEP), new;
+	unsigned char *view;
+
+	gpu_free(s.gpu, s.va);
+	EXPECT_EQ(gpu_alloc(s.gpu, LENGTH, 0), s.va);
+	memset(bytes, 0x77, LENGTH);
+	gpu_write(s.gpu, s.va, bytes, LENGTH);
+	new = export(&s, 0);
+	view = dmabuf_map(new.fd, LENGTH, PROT_READ);
+	EXPECT_EQ(memcmp(view, bytes, LENGTH), 0);
+	munmap(view, LENGTH);
+	EXPECT(gdm_is_valid(s.status, &new));
+	EXPECT(!gdm_is_valid(s.status, &old));
+	close(old.fd);
+	close(new.fd);
+	done(&s);
+}
+
+TEST(gpu_hit, "A range within a pin costs no pin of the driver's.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, 0), part;
+	uint32_t gets = gpu_stats(s.gpu).gets;
+
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + GPU_PAGE, GPU_PAGE, 0, &part), 0);
+	EXPECT_EQ(gpu_stats(s.gpu).gets, gets);
+	close(e.fd);
+	close(part.fd);
+	done(&s);
+}
+
+TEST(gpu_drop, "GDMABUF_DROP gives a kept pin back to the driver, with its watch.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, GDMABUF_KEEP);
+
+	close(e.fd);
+	EXPECT_EQ(gpu_stats(s.gpu).pins, 1);
+	EXPECT_EQ(gpu_stats(s.gpu).persistent, 1);
+	EXPECT_EQ(gdm_drop(s.ctx, &e), 0);
+	EXPECT_EQ(gpu_stats(s.gpu).pins, 0);
+	EXPECT_EQ(gpu_stats(s.gpu).persistent, 0);
+	done(&s);
+}
+
+/* ---- REVOCABLE ---- */
+
+TEST(gpu_revocable_free,
+     "REVOCABLE: after cudaFree a mapping gives SIGBUS, and there is no new one.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	gpu_free(s.gpu, s.va);
+	EXPECT_EQ(fault_of(view), SIGBUS);
+	EXPECT_EQ(fault_of(view + LENGTH - 1), SIGBUS);
+	EXPECT(!dmabuf_map(e.fd, LENGTH, PROT_READ));
+	EXPECT_EQ(errno, ENODEV);
+	EXPECT_EQ(gdm_query(s.ctx, e.fd).out_state, GDMABUF_STALE | GDMABUF_REVOKED);
+	EXPECT_EQ(gpu_stats(s.gpu).pages_used, s.before.pages_used);
+	munmap(view, LENGTH);
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_revocable_canary,
+     "REVOCABLE: what other memory holds in the same place of the BAR is not seen.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+
+	EXPECT_EQ(view[0], pattern_at(0));
+	EXPECT_EQ(gpu_try_free(s.gpu, s.va, MOCK_FREE_BY_THREAD), 0);
+	EXPECT_EQ(gpu_alloc(s.gpu, LENGTH, 0), s.va);
+	memset(bytes, 0x42, LENGTH);
+	gpu_write(s.gpu, s.va, bytes, LENGTH);
+	for (size_t i = 0; i < LENGTH; i += PAGE)
+		EXPECT_EQ(fault_of(view + i), SIGBUS);
+	munmap(view, LENGTH);
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_revocable_split,
+     "REVOCABLE: parts of a mapping that was split and moved give SIGBUS as well.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ), *moved;
+
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	munmap(view + GPU_PAGE, GPU_PAGE);
+	moved = mremap(view + 4 * GPU_PAGE, GPU_PAGE, GPU_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		       pages_new(GPU_PAGE, 0));
+	EXPECT(moved != MAP_FAILED);
+	EXPECT_EQ(moved[5], pattern_at(4 * GPU_PAGE + 5));
+	gpu_free(s.gpu, s.va);
+	EXPECT_EQ(fault_of(view), SIGBUS);
+	EXPECT_EQ(fault_of(moved), SIGBUS);
+	EXPECT_EQ(fault_of(view + 6 * GPU_PAGE), SIGBUS);
+	munmap(view, LENGTH);
+	munmap(moved, GPU_PAGE);
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_revoke, "GDMABUF_REVOKE does what freeing does, and leaves the memory allocated.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+
+	EXPECT_EQ(view[0], pattern_at(0));
+	EXPECT_EQ(gdm_revoke(s.ctx, &e), 0);
+	EXPECT_EQ(fault_of(view), SIGBUS);
+	EXPECT(!gdm_is_valid(s.status, &e));
+	EXPECT_EQ(gdm_revoke(s.ctx, &e), 0);
+	EXPECT_EQ(gdm_stats(s.ctx).out_revoked, 1);
+	gpu_read(s.gpu, s.va, bytes, LENGTH);
+	EXPECT_EQ(pattern_mismatches(bytes, LENGTH), 0);
+	munmap(view, LENGTH);
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_revoke_hold, "EOPNOTSUPP for GDMABUF_REVOKE of a pin that is not revocable.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, 0);
+
+	EXPECT_EQ(gdm_revoke(s.ctx, &e), -EOPNOTSUPP);
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_revocable_is_apart, "Revocable exports and others never share a pin.")
+{
+	struct setup s = setup();
+	struct gdm_export a = export(&s, 0), b = export(&s, GDMABUF_REVOCABLE);
+
+	EXPECT(a.slot != b.slot);
+	close(a.fd);
+	close(b.fd);
+	done(&s);
+}
+
+/* ---- processes ---- */
+
+static void export_parents(void *arg)
+{
+	const struct setup *s = arg;
+	int ctx = gdm_open();
+
+	if (gdm_export_gpu(s->ctx, s->va, LENGTH, 0, NULL) != -EACCES)
+		_exit(1);
+	if (gdm_export_gpu(ctx, s->va, LENGTH, 0, NULL) != -EFAULT)
+		_exit(2);
+}
+
+TEST(gpu_child_of_owner,
+     "A child exports nothing by its parent's context (EACCES), nor its parent's memory (EFAULT).")
+{
+	struct setup s = setup();
+
+	EXPECT_EQ(in_child(export_parents, &s), 0);
+	done(&s);
+}
+
+TEST(gpu_child_has_no_mapping, "A child does not inherit mappings: SIGSEGV.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, 0);
+	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+
+	touched = view;
+	EXPECT_EQ(in_child(touch, NULL), 128 + SIGSEGV);
+	EXPECT_EQ(view[0], pattern_at(0));
+	munmap(view, LENGTH);
+	close(e.fd);
+	done(&s);
+}
+
+static void map_and_check(void *arg)
+{
+	unsigned char *view = dmabuf_map(*(int *)arg, LENGTH, PROT_READ);
+
+	if (!view || pattern_mismatches(view, LENGTH))
+		_exit(1);
+}
+
+TEST(gpu_child_maps,
+     "A child maps the dma-buf it inherited, also after its parent freed the memory.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, 0);
+
+	EXPECT_EQ(in_child(map_and_check, &e.fd), 0);
+	gpu_free(s.gpu, s.va);
+	EXPECT_EQ(in_child(map_and_check, &e.fd), 0);
+	close(e.fd);
+	done(&s);
+}
+
+static void receive_and_map(void *arg)
+{
+	int fd = receive_fd(((int *)arg)[1]);
+
+	map_and_check(&fd);
+}
+
+TEST(gpu_passed, "A dma-buf passed by SCM_RIGHTS is mapped there.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, 0);
+	int sockets[2];
+
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+	send_fd(sockets[0], e.fd);
+	EXPECT_EQ(in_child(receive_and_map, sockets), 0);
+	close(sockets[0]);
+	close(sockets[1]);
+	close(e.fd);
+	done(&s);
+}
+
+static void receive_context(void *arg)
+{
+	int ctx = receive_fd(((int *)arg)[1]);
+
+	if (gdm_export_gpu(ctx, 0x7f4000000000, GPU_PAGE, 0, NULL) != -EACCES)
+		_exit(1);
+}
+
+TEST(gpu_context_passed, "EACCES for a context that was passed by SCM_RIGHTS.")
+{
+	struct setup s = setup();
+	int sockets[2];
+
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+	send_fd(sockets[0], s.ctx);
+	EXPECT_EQ(in_child(receive_context, sockets), 0);
+	close(sockets[0]);
+	close(sockets[1]);
+	done(&s);
+}
+
+/* The second life of this program: see gpu_exec. */
+__attribute__((constructor)) static void after_exec(void)
+{
+	const char *ctx = getenv("GDM_CONTEXT");
+
+	if (ctx)
+		_exit(gdm_export_gpu(atoi(ctx), 0x7f4000000000, GPU_PAGE, 0, NULL) == -EACCES ? 0
+											      : 1);
+}
+
+static void exec_self(void *arg)
+{
+	char number[16];
+	int ctx = gdm_open();
+
+	(void)arg;
+	snprintf(number, sizeof(number), "%d", ctx);
+	setenv("GDM_CONTEXT", number, 1);
+	fcntl(ctx, F_SETFD, 0);
+	execl("/proc/self/exe", "exec", NULL);
+	_exit(2);
+}
+
+TEST(gpu_exec, "EACCES for a context that was kept over execve().")
+{
+	struct setup s = setup();
+
+	EXPECT_EQ(in_child(exec_self, NULL), 0);
+	done(&s);
+}
+
+static void *export_in_thread(void *arg)
+{
+	const struct setup *s = arg;
+
+	return (void *)(intptr_t)gdm_export_gpu(s->ctx, s->va, LENGTH, 0, NULL);
+}
+
+TEST(gpu_thread, "Any thread of the owner exports.")
+{
+	struct setup s = setup();
+	pthread_t thread;
+	void *err;
+
+	EXPECT_EQ(pthread_create(&thread, NULL, export_in_thread, &s), 0);
+	pthread_join(thread, &err);
+	EXPECT(!err);
+	done(&s);
+}
+
+static void hold_a_while(void *arg)
+{
+	char byte;
+
+	/* Until the parent has closed its copy. */
+	if (read(*(int *)arg, &byte, 1) != 1)
+		_exit(1);
+}
+
+TEST(gpu_last_close_elsewhere, "The last close in another process gives the pages back; the watch "
+			       "goes with the owner's free.")
+{
+	struct setup s = setup();
+
+	for (int i = 0; i < 20; i++) {
+		struct gdm_export e = export(&s, 0);
+		int pipes[2];
+		pid_t child;
+
+		EXPECT_EQ(pipe(pipes), 0);
+		child = fork();
+		if (!child) {
+			hold_a_while(&pipes[0]);
+			_exit(0);
+		}
+		close(e.fd);
+		EXPECT_EQ(write(pipes[1], "", 1), 1);
+		waitpid(child, NULL, 0);
+		close(pipes[0]);
+		close(pipes[1]);
+	}
+	EVENTUALLY(gpu_stats(s.gpu).persistent == 0);
+	/* All the watches are of the same page of the BAR. */
+	EXPECT(gpu_stats(s.gpu).pages_pinned <= 1);
+	EXPECT_EQ(gpu_stats(s.gpu).foreign_puts, s.before.foreign_puts);
+	gpu_free(s.gpu, s.va);
+	EXPECT_EQ(gpu_stats(s.gpu).pins, 0);
+	done(&s);
+}
+
+static void export_and_send(void *arg)
+{
+	int gpu = gpu_open(), ctx = gdm_open();
+	uint64_t va = gpu_alloc(gpu, LENGTH, 0);
+	struct gdm_export e;
+
+	pattern_fill(bytes, LENGTH);
+	gpu_write(gpu, va, bytes, LENGTH);
+	if (gdm_export_gpu(ctx, va, LENGTH, 0, &e))
+		_exit(1);
+	send_fd(((int *)arg)[0], e.fd);
+}
+
+TEST(gpu_owner_exits,
+     "The owner's end leaves the dma-buf as it is; the memory goes with the last close.")
+{
+	struct setup s = setup();
+	uint32_t used = gpu_stats(s.gpu).pages_used;
+	int sockets[2], fd;
+	unsigned char *view;
+
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+	EXPECT_EQ(in_child(export_and_send, sockets), 0);
+	fd = receive_fd(sockets[1]);
+	view = dmabuf_map(fd, LENGTH, PROT_READ);
+	EXPECT(view);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	munmap(view, LENGTH);
+	close(fd);
+	EVENTUALLY(gpu_stats(s.gpu).pages_used == used);
+	close(sockets[0]);
+	close(sockets[1]);
+	done(&s);
+}
+
+/* ---- limits and faults ---- */
+
+static void budget(const struct setup *s, uint32_t pages)
+{
+	struct mock_config config = { .budget_pages = pages };
+
+	gpu_config(s->gpu, &config);
+}
+
+TEST(gpu_bar_exhausted, "ENOSPC when the BAR has no room; nothing stays pinned.")
+{
+	struct setup s = setup();
+
+	budget(&s, 4);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), -ENOSPC);
+	EXPECT_EQ(gpu_stats(s.gpu).pages_pinned, 0);
+	/* Five fit, but not the watch. */
+	budget(&s, 5);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 5 * GPU_PAGE, 0, NULL), -ENOSPC);
+	EXPECT_EQ(gpu_stats(s.gpu).pages_pinned, 0);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 4 * GPU_PAGE, 0, NULL), 0);
+	done(&s);
+}
+
+TEST(gpu_evicts, "Idle pins that are kept make room, least recently exported first.")
+{
+	struct setup s = setup();
+	struct gdm_export a, b;
+
+	budget(&s, 8);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 2 * GPU_PAGE, GDMABUF_KEEP, &a), 0);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + 2 * GPU_PAGE, 2 * GPU_PAGE, GDMABUF_KEEP, &b), 0);
+	close(a.fd);
+	close(b.fd);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + 4 * GPU_PAGE, 2 * GPU_PAGE, 0, NULL), 0);
+	EXPECT(!gdm_is_valid(s.status, &a));
+	EXPECT(gdm_is_valid(s.status, &b));
+	EXPECT_EQ(gdm_stats(s.ctx).out_evictions, 1);
+	EXPECT_EQ(gdm_stats(s.ctx).out_retries, 1);
+	done(&s);
+}
+
+TEST(gpu_evicts_not_used, "What a dma-buf needs is not given up: ENOSPC.")
+{
+	struct setup s = setup();
+	struct gdm_export a;
+
+	budget(&s, 8);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 4 * GPU_PAGE, GDMABUF_KEEP, &a), 0);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + 4 * GPU_PAGE, 4 * GPU_PAGE, 0, NULL), -ENOSPC);
+	EXPECT(gdm_is_valid(s.status, &a));
+	close(a.fd);
+	done(&s);
+}
+
+static void export_beside(void *arg)
+{
+	int gpu = gpu_open(), ctx = gdm_open();
+	struct mock_config config = { .budget_pages = *(uint32_t *)arg };
+	uint64_t va = gpu_alloc(gpu, LENGTH, 0);
+
+	gpu_config(gpu, &config);
+	if (gdm_export_gpu(ctx, va, 6 * GPU_PAGE, 0, NULL))
+		_exit(1);
+}
+
+TEST(gpu_evicts_others, "Idle pins of other processes make room, too.")
+{
+	struct setup s = setup();
+	uint32_t pages = 10;
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 4 * GPU_PAGE, GDMABUF_KEEP, &e), 0);
+	close(e.fd);
+	EXPECT_EQ(in_child(export_beside, &pages), 0);
+	EXPECT(!gdm_is_valid(s.status, &e));
+	gpu_free(s.gpu, s.va);
+	done(&s);
+}
+
+static void export_as_user(void *arg)
+{
+	int gpu = gpu_open(), ctx = gdm_open();
+	uint64_t va = gpu_alloc(gpu, 2 << 20, 0);
+
+	(void)arg;
+	become_user(0);
+	if (gdm_export_gpu(ctx, va, 2 << 20, 0, NULL) != -EDQUOT)
+		_exit(1);
+	if (gdm_export_gpu(ctx, va, 1 << 20, 0, NULL))
+		_exit(2);
+}
+
+TEST(gpu_quota, "EDQUOT beyond the user's quota.")
+{
+	struct setup s = setup();
+
+	parameter_set("gdmabuf", "gpu_quota_mb", "1");
+	EXPECT_EQ(in_child(export_as_user, NULL), 0);
+	parameter_set("gdmabuf", "gpu_quota_mb", "0");
+	done(&s);
+}
+
+static void refused(struct mock_config config, int error)
+{
+	struct setup s = setup();
+
+	gpu_config(s.gpu, &config);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), error);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, GDMABUF_REVOCABLE, NULL), error);
+	EXPECT_EQ(gpu_stats(s.gpu).pages_pinned, 0);
+	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 0);
+	done(&s);
+}
+
+TEST(gpu_other_version, "EINVAL for a page table of another major version.")
+{
+	refused((struct mock_config){ .version = 0x00030000 }, -EINVAL);
+}
+
+TEST(gpu_newer_minor, "A page table of a newer minor version is read.")
+{
+	struct setup s = setup();
+	struct mock_config config = { .version = 0x00010003 };
+
+	gpu_config(s.gpu, &config);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), 0);
+	done(&s);
+}
+
+TEST(gpu_other_page_size, "EINVAL for a page table of other pages than of 64 KiB.")
+{
+	refused((struct mock_config){ .page_size = 2 }, -EINVAL);
+}
+
+TEST(gpu_coherent, "EOPNOTSUPP for GPU memory that is RAM to the kernel.")
+{
+	refused((struct mock_config){ .ram = 1 }, -EOPNOTSUPP);
+}
+
+TEST(gpu_driver_fails, "Errors of the driver, at either of its pins, leave nothing pinned.")
+{
+	static const struct {
+		int theirs, ours;
+	} errors[] = { { -EINVAL, -EFAULT }, { -524, -EOPNOTSUPP }, { -ENOMEM, -ENOSPC },
+		       { -EIO, -EIO },	     { -EBUSY, -EBUSY },    { -ENODEV, -ENODEV } };
+
+	for (unsigned int i = 0; i < 6; i++)
+		for (uint32_t after = 0; after < 2; after++) {
+			struct mock_config c = { .fail_errno = errors[i].theirs,
+						 .fail_after = after };
+			struct setup s = setup();
+
+			gpu_config(s.gpu, &c);
+			EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), errors[i].ours);
+			EXPECT_EQ(gpu_stats(s.gpu).pages_pinned, 0);
+			done(&s);
+		}
+}
+
+TEST(gpu_freed_while_pinned, "EFAULT when the memory is freed while it is being pinned.")
+{
+	refused((struct mock_config){ .callback_in_get = 1 }, -EFAULT);
+}
+
+TEST(gpu_rmmod_busy, "Neither module can be unloaded while there is a dma-buf.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, 0);
+
+	close(s.ctx);
+	EXPECT_EQ(syscall(SYS_delete_module, "gdmabuf_nvidia", O_NONBLOCK), -1);
+	EXPECT(errno == EAGAIN || errno == EBUSY);
+	EXPECT_EQ(syscall(SYS_delete_module, "gdmabuf", O_NONBLOCK), -1);
+	EXPECT(errno == EAGAIN || errno == EBUSY);
+	s.ctx = gdm_open();
+	close(e.fd);
+	done(&s);
+}

@@ -86,16 +86,6 @@ struct gdmabuf_buffer *buffer_of(struct dma_buf *dmabuf)
 	return dmabuf->ops->release == buffer_release ? dmabuf->priv : NULL;
 }
 
-static bool unmapped(struct gdmabuf_buffer *buffer)
-{
-	bool empty;
-
-	mutex_lock(&buffer->maps_lock);
-	empty = list_empty(&buffer->maps);
-	mutex_unlock(&buffer->maps_lock);
-	return empty;
-}
-
 /*
  * Importers of revocable buffers are those that unmap, or at least stop, when told.  Who is
  * called with the GPU driver's lock held does not wait for long.
@@ -112,7 +102,7 @@ void buffer_revoke(struct gdmabuf_buffer *buffer)
 	left = dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, false, timeout);
 	dma_resv_unlock(resv);
 	if (left > 0)
-		left = wait_event_timeout(buffer->unmapped, unmapped(buffer), timeout);
+		left = wait_event_timeout(buffer->unmapped, list_empty(&buffer->maps), timeout);
 	if (left <= 0) {
 		count(buffer->pin->ctx, revoke_timeouts);
 		pr_warn_ratelimited("an importer did not let go of revoked GPU memory within %u ms\n",

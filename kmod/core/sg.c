@@ -149,8 +149,9 @@ void sg_unmap_gpu(struct dma_buf_attachment *attachment, struct sg_table *sgt,
 {
 	struct gdmabuf_map *map = container_of(sgt, struct gdmabuf_map, sgt);
 
-	del(attachment->dmabuf->priv, map);
 	unmap_runs(map);
+	/* Now, and not before, is a revocation done with it. */
+	del(attachment->dmabuf->priv, map);
 	sgt->orig_nents = sgt->nents;
 	destroy(map);
 }

@@ -8,8 +8,8 @@
  *
  * errno, of every ioctl, besides what the exporter returns:
  *   ENOTTY      no such ioctl
- *   EINVAL      an unknown flag, mode or direction; a range that is empty, too long, or not all
- *               in the dma-buf
+ *   EINVAL      an unknown flag, mode or direction; reserved is not 0; a range that is empty, too
+ *               long, or not all in the dma-buf
  *   EFAULT      a bad pointer
  *   EBADF       not a dma-buf
  *   ENOTCONN    needs an attachment, and there is none

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What devices may do with the dma-bufs, and what they see: DMA by QEMU's edu, a PCI device. */
+#include "gdm.h"
+#include "harness.h"
+#include "mockgpu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { LENGTH = 8 * GPU_PAGE, PIECE = 2048 };
+
+static unsigned char bytes[LENGTH];
+
+struct setup {
+	int gpu, ctx, importer;
+	uint64_t va;
+	struct gdm_export e;
+};
+
+static struct setup setup(uint32_t alloc_flags, uint32_t export_flags)
+{
+	struct setup s = { .gpu = gpu_open(), .ctx = gdm_open(), .importer = importer_open() };
+
+	s.va = gpu_alloc(s.gpu, LENGTH, alloc_flags);
+	pattern_fill(bytes, LENGTH);
+	gpu_write(s.gpu, s.va, bytes, LENGTH);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, export_flags, &s.e), 0);
+	return s;
+}
+
+static void done(struct setup *s)
+{
+	close(s->importer);
+	close(s->e.fd);
+	close(s->ctx);
+	gpu_try_free(s->gpu, s->va, 0);
+	EVENTUALLY(gpu_stats(s->gpu).pins == 0 && gpu_stats(s->gpu).persistent == 0);
+	close(s->gpu);
+}
+
+static struct setup setup_host(unsigned char *p, uint32_t flags)
+{
+	struct setup s = { .gpu = gpu_open(), .ctx = gdm_open(), .importer = importer_open() };
+
+	EXPECT_EQ(gdm_export_host(s.ctx, p, LENGTH, flags, &s.e), 0);
+	return s;
+}
+
+static int attach(const struct setup *s, uint32_t mode, uint32_t flags)
+{
+	return importer_attach(s->importer, s->e.fd, mode, flags, GDMABUF_IMPORTER_BIDIRECTIONAL);
+}
+
+static int has_edu(const struct setup *s)
+{
+	struct gdmabuf_importer_attach arg = { .fd = s->e.fd };
+
+	EXPECT_EQ(ioctl(s->importer, GDMABUF_IMPORTER_ATTACH, &arg), 0);
+	EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_DETACH, 0), 0);
+	return (int)arg.out_edu;
+}
+
+static void need_edu(struct setup *s)
+{
+	if (!has_edu(s)) {
+		done(s);
+		test_skip("no edu device: run with --edu");
+	}
+}
+
+TEST(dma_gpu, "A PCI device reads and writes the GPU's memory by DMA, byte for byte.")
+{
+	struct setup s = setup(0, 0);
+	struct gdmabuf_importer_map map;
+	unsigned char got[PIECE];
+
+	need_edu(&s);
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER), 0);
+	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_READ, 3 * GPU_PAGE - 1024, got, PIECE), 0);
+	EXPECT_EQ(memcmp(got, bytes + 3 * GPU_PAGE - 1024, PIECE), 0);
+	memset(got, 0x3c, PIECE);
+	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_WRITE, LENGTH - PIECE, got, PIECE), 0);
+	gpu_read(s.gpu, s.va, bytes, LENGTH);
+	EXPECT_EQ(memcmp(bytes + LENGTH - PIECE, got, PIECE), 0);
+	EXPECT_EQ(pattern_mismatches(bytes, LENGTH - PIECE), 0);
+	done(&s);
+}
+
+TEST(dma_scattered, "DMA across runs that are apart in the BAR gets the right bytes.")
+{
+	struct setup s = setup(MOCK_SCATTER, 0);
+	struct gdmabuf_importer_map map;
+	unsigned char got[PIECE];
+
+	need_edu(&s);
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER), 0);
+	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	for (int i = 1; i < 4; i++) {
+		EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_READ, i * GPU_PAGE - PIECE / 2, got,
+					  PIECE),
+			  0);
+		EXPECT_EQ(memcmp(got, bytes + i * GPU_PAGE - PIECE / 2, PIECE), 0);
+	}
+	done(&s);
+}
+
+TEST(dma_host, "A PCI device reads and writes the process's memory by DMA.")
+{
+	unsigned char *p = pages_new(LENGTH, 1), got[PIECE];
+	struct setup s = setup_host(p, 0);
+	struct gdmabuf_importer_map map;
+
+	need_edu(&s);
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_READ, PAGE - 1000, got, PIECE), 0);
+	EXPECT_EQ(memcmp(got, p + PAGE - 1000, PIECE), 0);
+	memset(got, 0x77, PIECE);
+	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_WRITE, 0, got, PIECE), 0);
+	EXPECT_EQ(memcmp(got, p, PIECE), 0);
+	done(&s);
+}
+
+TEST(dma_after_free, "HOLD: DMA after cudaFree reads and writes what the dma-buf holds, nobody else's memory.")
+{
+	struct setup s = setup(0, 0);
+	struct gdmabuf_importer_map map;
+	unsigned char got[PIECE];
+	uint64_t other;
+
+	need_edu(&s);
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	gpu_free(s.gpu, s.va);
+	other = gpu_alloc(s.gpu, LENGTH, 0);
+	memset(got, 0x99, PIECE);
+	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_WRITE, 0, got, PIECE), 0);
+	gpu_read(s.gpu, other, bytes, LENGTH);
+	EXPECT(memcmp(bytes, got, PIECE));
+	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_READ, PIECE, got, PIECE), 0);
+	for (size_t i = 0; i < PIECE; i++)
+		EXPECT_EQ(got[i], pattern_at(PIECE + i));
+	done(&s);
+}
+
+TEST(sg_no_pages, "The scatterlist of GPU memory has no struct pages, and DMA addresses of it all.")
+{
+	struct setup s = setup(0, 0);
+	struct gdmabuf_importer_map map;
+
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	EXPECT_EQ(map.out_orig_nents, 0);
+	EXPECT_EQ(map.out_length, LENGTH);
+	done(&s);
+}
+
+TEST(sg_one_range, "What is contiguous in the BAR is one range for the device, in segments it can take.")
+{
+	struct setup s = setup(0, 0);
+	struct gdmabuf_importer_attach arg = { .fd = s.e.fd, .max_segment = 3 * PAGE };
+	struct gdmabuf_importer_map map;
+
+	EXPECT_EQ(ioctl(s.importer, GDMABUF_IMPORTER_ATTACH, &arg), 0);
+	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	EXPECT_EQ(map.out_ranges, 1);
+	EXPECT_EQ(map.out_largest, 3 * PAGE);
+	EXPECT_EQ(map.out_length, LENGTH);
+	EXPECT_EQ(map.out_nents, (LENGTH + 3 * PAGE - 1) / (3 * PAGE));
+	done(&s);
+}
+
+TEST(sg_host, "The scatterlist of host memory has struct pages, and DMA addresses of it all.")
+{
+	unsigned char *p = pages_new(LENGTH, 1);
+	struct setup s = setup_host(p, 0);
+	struct gdmabuf_importer_map map;
+
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_PLATFORM_DEVICE), 0);
+	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	EXPECT(map.out_orig_nents > 0);
+	EXPECT_EQ(map.out_length, LENGTH);
+	done(&s);
+}
+
+TEST(attach_not_pci, "A device that is not on a PCI bus imports GPU memory.")
+{
+	struct setup s = setup(0, 0);
+	struct gdmabuf_importer_map map;
+
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_PLATFORM_DEVICE), 0);
+	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	done(&s);
+}
+
+TEST(attach_needs_pages, "EOPNOTSUPP for a dynamic importer of GPU memory that needs struct pages; host memory it gets.")
+{
+	struct setup s = setup(0, 0);
+	struct gdm_export host;
+
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_DYNAMIC, 0), -EOPNOTSUPP);
+	EXPECT_EQ(gdm_export_host(s.ctx, pages_new(LENGTH, 1), LENGTH, 0, &host), 0);
+	EXPECT_EQ(importer_attach(s.importer, host.fd, GDMABUF_IMPORTER_DYNAMIC, 0,
+				  GDMABUF_IMPORTER_BIDIRECTIONAL),
+		  0);
+	close(host.fd);
+	done(&s);
+}
+
+TEST(attach_not_listed, "EOPNOTSUPP for a static importer of GPU memory whose driver is not in static_importers.")
+{
+	struct setup s = setup(0, 0);
+	char old[256];
+
+	snprintf(old, sizeof(old), "%s", parameter_set("gdmabuf", "static_importers",
+						       "vivid gdmabuf_importer2 xgdmabuf_importer"));
+	old[strcspn(old, "\n")] = '\0';
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), -EOPNOTSUPP);
+	parameter_set("gdmabuf", "static_importers", "*");
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_DETACH, 0), 0);
+	parameter_set("gdmabuf", "static_importers", old);
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	done(&s);
+}
+
+TEST(attach_revocable_static, "EOPNOTSUPP for importers of revocable memory that cannot let go.")
+{
+	struct setup s = setup(0, GDMABUF_REVOCABLE);
+
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), -EOPNOTSUPP);
+	EXPECT(attach(&s, GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER) < 0);
+	done(&s);
+}
+
+static int revocable_dma(const struct setup *s)
+{
+	struct gdmabuf_caps caps = { .size = sizeof(caps) };
+
+	EXPECT_EQ(gdm_call(s->ctx, GDMABUF_CAPS, &caps), 0);
+	return caps.out_caps & GDMABUF_CAP_REVOCABLE_DMA;
+}
+
+TEST(attach_revocable_dynamic, "A dynamic importer gets revocable memory where the kernel can make it let go, else EOPNOTSUPP.")
+{
+	struct setup s = setup(0, GDMABUF_REVOCABLE);
+
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_DYNAMIC, GDMABUF_IMPORTER_PEER2PEER),
+		  revocable_dma(&s) ? 0 : -EOPNOTSUPP);
+	done(&s);
+}
+
+static struct setup revocable_mapped(void)
+{
+	struct setup s = setup(0, GDMABUF_REVOCABLE);
+	struct gdmabuf_importer_map map;
+
+	if (!revocable_dma(&s)) {
+		done(&s);
+		test_skip("this kernel has no DMABUF_MOVE_NOTIFY");
+	}
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_DYNAMIC, GDMABUF_IMPORTER_PEER2PEER), 0);
+	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	return s;
+}
+
+static struct gdmabuf_importer_stats importer_stats(const struct setup *s)
+{
+	struct gdmabuf_importer_stats stats;
+
+	EXPECT_EQ(ioctl(s->importer, GDMABUF_IMPORTER_STATS, &stats), 0);
+	return stats;
+}
+
+TEST(revoke_device, "cudaFree of revocable memory makes the importer let go before it returns; it cannot map again.")
+{
+	struct setup s = revocable_mapped();
+	struct gdmabuf_importer_map map;
+
+	gpu_free(s.gpu, s.va);
+	EXPECT_EQ(importer_stats(&s).out_moves, 1);
+	EXPECT_EQ(importer_stats(&s).out_mapped, 0);
+	EXPECT_EQ(importer_map(s.importer, &map), -ENODEV);
+	done(&s);
+}
+
+TEST(revoke_hanging_device, "An importer that never lets go holds cudaFree up for a bounded time only, and is counted.")
+{
+	struct setup s = revocable_mapped();
+	char line[256];
+	int found = 0;
+	FILE *f;
+
+	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_HANG, 1), 0);
+	gpu_free(s.gpu, s.va);
+	EXPECT_EQ(importer_stats(&s).out_mapped, 1);
+	snprintf(line, sizeof(line), "/proc/self/fdinfo/%d", s.ctx);
+	f = fopen(line, "r");
+	while (fgets(line, sizeof(line), f))
+		found |= !strcmp(line, "gdmabuf-revoke-timeouts:\t1\n");
+	fclose(f);
+	EXPECT(found);
+	done(&s);
+}
+
+TEST(read_only_device, "EACCES for a device that would write to a read-only export; to read it is mapped.")
+{
+	unsigned char *p = pages_new(LENGTH, 1);
+	struct setup s = setup_host(p, GDMABUF_READ_ONLY);
+	struct gdmabuf_importer_map map;
+
+	EXPECT_EQ(importer_attach(s.importer, s.e.fd, GDMABUF_IMPORTER_STATIC, 0,
+				  GDMABUF_IMPORTER_FROM_DEVICE),
+		  0);
+	EXPECT_EQ(importer_map(s.importer, &map), -EACCES);
+	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_DETACH, 0), 0);
+	EXPECT_EQ(importer_attach(s.importer, s.e.fd, GDMABUF_IMPORTER_STATIC, 0,
+				  GDMABUF_IMPORTER_TO_DEVICE),
+		  0);
+	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	done(&s);
+}
+
+static void kernel_mapping(struct setup *s)
+{
+	static unsigned char got[LENGTH];
+
+	EXPECT_EQ(attach(s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_VMAP, 0), 0);
+	EXPECT_EQ(importer_access(s->importer, GDMABUF_IMPORTER_VREAD, 0, got, LENGTH), 0);
+	EXPECT_EQ(pattern_mismatches(got, LENGTH), 0);
+	memset(got, 0x1f, PAGE);
+	EXPECT_EQ(importer_access(s->importer, GDMABUF_IMPORTER_VWRITE, 2 * GPU_PAGE, got, PAGE), 0);
+	EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_VUNMAP, 0), 0);
+}
+
+TEST(vmap_gpu, "The kernel's own mapping of GPU memory is an address, by which it is read and written.")
+{
+	struct setup s = setup(0, 0);
+
+	kernel_mapping(&s);
+	gpu_read(s.gpu, s.va, bytes, LENGTH);
+	EXPECT_EQ(bytes[2 * GPU_PAGE], 0x1f);
+	done(&s);
+}
+
+TEST(vmap_gpu_scattered, "So it is of memory that is scattered in the BAR, where the kernel has vmap_pfn().")
+{
+	struct setup s = setup(MOCK_SCATTER, 0);
+	int err;
+
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	err = importer_call(s.importer, GDMABUF_IMPORTER_VMAP, 0);
+	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_DETACH, 0), 0);
+	if (err == -EINVAL) {
+		done(&s);
+		test_skip("this kernel has no CONFIG_VMAP_PFN");
+	}
+	kernel_mapping(&s);
+	done(&s);
+}
+
+TEST(vmap_host, "The kernel's own mapping of host memory is read and written.")
+{
+	unsigned char *p = pages_new(LENGTH, 1);
+	struct setup s = setup_host(p, 0);
+
+	kernel_mapping(&s);
+	EXPECT_EQ(p[2 * GPU_PAGE], 0x1f);
+	done(&s);
+}
+
+TEST(vmap_refused, "EINVAL, and no warning, for the kernel's mapping of what is read-only or revocable.")
+{
+	unsigned char *p = pages_new(LENGTH, 1);
+	struct setup s = setup_host(p, GDMABUF_READ_ONLY);
+
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_VMAP, 0), -EINVAL);
+	done(&s);
+}
+
+TEST(importer_keeps, "An importer keeps the pages when every descriptor is closed, and the owner's memory is gone.")
+{
+	unsigned char *p = pages_new(LENGTH, 1);
+	struct setup s = setup_host(p, 0);
+	static unsigned char got[LENGTH];
+
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_VMAP, 0), 0);
+	close(s.e.fd);
+	munmap(p, LENGTH);
+	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_VREAD, 0, got, LENGTH), 0);
+	EXPECT_EQ(pattern_mismatches(got, LENGTH), 0);
+	s.e.fd = -1;
+	done(&s);
+}
+
+TEST(cpu_access, "Brackets of the CPU's access work with a device mapped, in both kinds.")
+{
+	unsigned char *p = pages_new(LENGTH, 1);
+	struct setup a = setup(0, 0), b = setup_host(p, 0);
+	struct gdmabuf_importer_map map;
+
+	for (int i = 0; i < 2; i++) {
+		struct setup *s = i ? &a : &b;
+
+		EXPECT_EQ(attach(s, GDMABUF_IMPORTER_STATIC, 0), 0);
+		EXPECT_EQ(importer_map(s->importer, &map), 0);
+		EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, 0), 0);
+		EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_END_CPU_ACCESS, 0), 0);
+		close(s->importer);
+		s->importer = -1;
+	}
+	done(&a);
+	done(&b);
+}

@@ -80,10 +80,13 @@ TEST(dma_gpu, "A PCI device reads and writes the GPU's memory by DMA, byte for b
 	need_edu(&s);
 	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER), 0);
 	EXPECT_EQ(importer_map(s.importer, &map), 0);
-	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_READ, 3 * GPU_PAGE - 1024, got, PIECE), 0);
+	EXPECT_EQ(
+		importer_access(s.importer, GDMABUF_IMPORTER_READ, 3 * GPU_PAGE - 1024, got, PIECE),
+		0);
 	EXPECT_EQ(memcmp(got, bytes + 3 * GPU_PAGE - 1024, PIECE), 0);
 	memset(got, 0x3c, PIECE);
-	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_WRITE, LENGTH - PIECE, got, PIECE), 0);
+	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_WRITE, LENGTH - PIECE, got, PIECE),
+		  0);
 	gpu_read(s.gpu, s.va, bytes, LENGTH);
 	EXPECT_EQ(memcmp(bytes + LENGTH - PIECE, got, PIECE), 0);
 	EXPECT_EQ(pattern_mismatches(bytes, LENGTH - PIECE), 0);
@@ -100,8 +103,8 @@ TEST(dma_scattered, "DMA across runs that are apart in the BAR gets the right by
 	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER), 0);
 	EXPECT_EQ(importer_map(s.importer, &map), 0);
 	for (int i = 1; i < 4; i++) {
-		EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_READ, i * GPU_PAGE - PIECE / 2, got,
-					  PIECE),
+		EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_READ,
+					  i * GPU_PAGE - PIECE / 2, got, PIECE),
 			  0);
 		EXPECT_EQ(memcmp(got, bytes + i * GPU_PAGE - PIECE / 2, PIECE), 0);
 	}
@@ -125,7 +128,8 @@ TEST(dma_host, "A PCI device reads and writes the process's memory by DMA.")
 	done(&s);
 }
 
-TEST(dma_after_free, "HOLD: DMA after cudaFree reads and writes what the dma-buf holds, nobody else's memory.")
+TEST(dma_after_free,
+     "HOLD: DMA after cudaFree reads and writes what the dma-buf holds, nobody else's memory.")
 {
 	struct setup s = setup(0, 0);
 	struct gdmabuf_importer_map map;
@@ -159,7 +163,8 @@ TEST(sg_no_pages, "The scatterlist of GPU memory has no struct pages, and DMA ad
 	done(&s);
 }
 
-TEST(sg_one_range, "What is contiguous in the BAR is one range for the device, in segments it can take.")
+TEST(sg_one_range,
+     "What is contiguous in the BAR is one range for the device, in segments it can take.")
 {
 	struct setup s = setup(0, 0);
 	struct gdmabuf_importer_attach arg = { .fd = s.e.fd, .max_segment = 3 * PAGE };
@@ -197,7 +202,8 @@ TEST(attach_not_pci, "A device that is not on a PCI bus imports GPU memory.")
 	done(&s);
 }
 
-TEST(attach_needs_pages, "EOPNOTSUPP for a dynamic importer of GPU memory that needs struct pages; host memory it gets.")
+TEST(attach_needs_pages, "EOPNOTSUPP for a dynamic importer of GPU memory that needs struct pages; "
+			 "host memory it gets.")
 {
 	struct setup s = setup(0, 0);
 	struct gdm_export host;
@@ -211,13 +217,15 @@ TEST(attach_needs_pages, "EOPNOTSUPP for a dynamic importer of GPU memory that n
 	done(&s);
 }
 
-TEST(attach_not_listed, "EOPNOTSUPP for a static importer of GPU memory whose driver is not in static_importers.")
+TEST(attach_not_listed,
+     "EOPNOTSUPP for a static importer of GPU memory whose driver is not in static_importers.")
 {
 	struct setup s = setup(0, 0);
 	char old[256];
 
-	snprintf(old, sizeof(old), "%s", parameter_set("gdmabuf", "static_importers",
-						       "vivid gdmabuf_importer2 xgdmabuf_importer"));
+	snprintf(old, sizeof(old), "%s",
+		 parameter_set("gdmabuf", "static_importers",
+			       "vivid gdmabuf_importer2 xgdmabuf_importer"));
 	old[strcspn(old, "\n")] = '\0';
 	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), -EOPNOTSUPP);
 	parameter_set("gdmabuf", "static_importers", "*");
@@ -245,7 +253,8 @@ static int revocable_dma(const struct setup *s)
 	return caps.out_caps & GDMABUF_CAP_REVOCABLE_DMA;
 }
 
-TEST(attach_revocable_dynamic, "A dynamic importer gets revocable memory where the kernel can make it let go, else EOPNOTSUPP.")
+TEST(attach_revocable_dynamic, "A dynamic importer gets revocable memory where the kernel can make "
+			       "it let go, else EOPNOTSUPP.")
 {
 	struct setup s = setup(0, GDMABUF_REVOCABLE);
 
@@ -276,7 +285,8 @@ static struct gdmabuf_importer_stats importer_stats(const struct setup *s)
 	return stats;
 }
 
-TEST(revoke_device, "cudaFree of revocable memory makes the importer let go before it returns; it cannot map again.")
+TEST(revoke_device, "cudaFree of revocable memory makes the importer let go before it returns; it "
+		    "cannot map again.")
 {
 	struct setup s = revocable_mapped();
 	struct gdmabuf_importer_map map;
@@ -288,7 +298,8 @@ TEST(revoke_device, "cudaFree of revocable memory makes the importer let go befo
 	done(&s);
 }
 
-TEST(revoke_hanging_device, "An importer that never lets go holds cudaFree up for a bounded time only, and is counted.")
+TEST(revoke_hanging_device,
+     "An importer that never lets go holds cudaFree up for a bounded time only, and is counted.")
 {
 	struct setup s = revocable_mapped();
 	char line[256];
@@ -307,7 +318,8 @@ TEST(revoke_hanging_device, "An importer that never lets go holds cudaFree up fo
 	done(&s);
 }
 
-TEST(read_only_device, "EACCES for a device that would write to a read-only export; to read it is mapped.")
+TEST(read_only_device,
+     "EACCES for a device that would write to a read-only export; to read it is mapped.")
 {
 	unsigned char *p = pages_new(LENGTH, 1);
 	struct setup s = setup_host(p, GDMABUF_READ_ONLY);
@@ -334,11 +346,13 @@ static void kernel_mapping(struct setup *s)
 	EXPECT_EQ(importer_access(s->importer, GDMABUF_IMPORTER_VREAD, 0, got, LENGTH), 0);
 	EXPECT_EQ(pattern_mismatches(got, LENGTH), 0);
 	memset(got, 0x1f, PAGE);
-	EXPECT_EQ(importer_access(s->importer, GDMABUF_IMPORTER_VWRITE, 2 * GPU_PAGE, got, PAGE), 0);
+	EXPECT_EQ(importer_access(s->importer, GDMABUF_IMPORTER_VWRITE, 2 * GPU_PAGE, got, PAGE),
+		  0);
 	EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_VUNMAP, 0), 0);
 }
 
-TEST(vmap_gpu, "The kernel's own mapping of GPU memory is an address, by which it is read and written.")
+TEST(vmap_gpu,
+     "The kernel's own mapping of GPU memory is an address, by which it is read and written.")
 {
 	struct setup s = setup(0, 0);
 
@@ -348,7 +362,8 @@ TEST(vmap_gpu, "The kernel's own mapping of GPU memory is an address, by which i
 	done(&s);
 }
 
-TEST(vmap_gpu_scattered, "So it is of memory that is scattered in the BAR, where the kernel has vmap_pfn().")
+TEST(vmap_gpu_scattered,
+     "So it is of memory that is scattered in the BAR, where the kernel has vmap_pfn().")
 {
 	struct setup s = setup(MOCK_SCATTER, 0);
 	int err;
@@ -374,7 +389,8 @@ TEST(vmap_host, "The kernel's own mapping of host memory is read and written.")
 	done(&s);
 }
 
-TEST(vmap_refused, "EINVAL, and no warning, for the kernel's mapping of what is read-only or revocable.")
+TEST(vmap_refused,
+     "EINVAL, and no warning, for the kernel's mapping of what is read-only or revocable.")
 {
 	unsigned char *p = pages_new(LENGTH, 1);
 	struct setup s = setup_host(p, GDMABUF_READ_ONLY);
@@ -384,7 +400,8 @@ TEST(vmap_refused, "EINVAL, and no warning, for the kernel's mapping of what is 
 	done(&s);
 }
 
-TEST(importer_keeps, "An importer keeps the pages when every descriptor is closed, and the owner's memory is gone.")
+TEST(importer_keeps,
+     "An importer keeps the pages when every descriptor is closed, and the owner's memory is gone.")
 {
 	unsigned char *p = pages_new(LENGTH, 1);
 	struct setup s = setup_host(p, 0);

@@ -1,271 +1,355 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * GPU memory of NVIDIA's open driver, by its GPUDirect RDMA interface (nv-p2p.h).
+ * GPU memory of NVIDIA's open driver, pinned by its nvidia_p2p_* functions.
  *
- * A page table belongs to the driver, and is gone when the free callback returned: addresses are
- * copied at once.  Tokens are always 0: with others a process could ask for memory of another's.
+ * A persistent pin lasts until it is put, by any process.  One that is not persistent ends when
+ * the memory is freed: the driver calls back with its lock held, and frees the page table when
+ * the callback returns.  Only the process that got such a pin can put it; in any other, put
+ * returns 0 and does nothing, and the callback is still to come: at the owner's exit at the
+ * latest.  Tokens are always 0: with others a process could ask for another's memory.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/kref.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "compat.h"
 #include "gdmabuf_provider.h"
 
-#undef pr_fmt
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+/* The driver's page tables have no other. */
+#define GPU_PAGE_SIZE	SZ_64K
 
-#define NV_PAGE_SIZE SZ_64K
-
-struct nv_pin {
+/* A persistent pin. */
+struct pin {
 	u64 address;
 	struct nvidia_p2p_page_table *table;
 };
 
-enum { NV_NEW, NV_LIVE, NV_FREED };
+enum registration_state {
+	NEW,	/* watch() has not seen the table yet */
+	LIVE,	/* has a reference on @watch */
+	DEAD,	/* the callback came; @table is gone */
+};
 
 /*
- * What the driver calls back with.  One reference is the watch's, one the driver's: until its
- * callback ran, or cannot run any more.
+ * A pin that is not persistent.  References: watch->handle's, and the driver's until it called
+ * back or put the pages.
+ * @lock: protects @state.  Held while the callback tells the core, so that who has it knows that
+ *	the callback is over, or did not begin.  Taken under the driver's lock.
  */
-struct nv_registration {
+struct registration {
 	struct kref kref;
-	atomic_t state;
+	struct mutex lock;
+	enum registration_state state;
 	struct gdmabuf_watch *watch;
-	struct pid *tgid;		/* who alone can put it */
+	struct pid *owner;
 	u64 address;
 	struct nvidia_p2p_page_table *table;
 };
 
-/* The driver's errno in gdmabuf's words. */
+/*
+ * The driver finds a pin by its table's address.  Between seeing that a table is not gone and
+ * putting it, no other may get its address.  The driver's lock is taken under it.
+ */
+static DEFINE_MUTEX(table_lock);
+
+/* The driver says -EINVAL for an address that it does not know, -ENOMEM for a full BAR. */
 static int translate(int err)
 {
 	switch (err) {
-	case -EINVAL:
-		return -EFAULT;		/* no such memory in this process */
-	case -ENOMEM:
-		return -ENOSPC;		/* of the BAR, first of all */
 	case -ENOTSUPP:
 		return -EOPNOTSUPP;
+	case -EINVAL:
+		return -EFAULT;
+	case -ENOMEM:
+		return -ENOSPC;
+	default:
+		return err;
 	}
-	return err;
 }
 
-static int check_table(const struct nvidia_p2p_page_table *table, u64 length)
+static int check_table(const struct nvidia_p2p_page_table *table)
 {
-	if (!NVIDIA_P2P_PAGE_TABLE_VERSION_COMPATIBLE(table)) {
-		pr_debug("page table version %#x, built for %#x\n", table->version,
+	u32 major = NVIDIA_P2P_MAJOR_VERSION(table->version);
+
+	if (!NVIDIA_P2P_PAGE_TABLE_VERSION_COMPATIBLE(table) || (major != 1 && major != 2)) {
+		pr_debug("page table of version 0x%08x, not 0x%08x\n", table->version,
 			 NVIDIA_P2P_PAGE_TABLE_VERSION);
 		return -EINVAL;
 	}
-	if (table->page_size != NVIDIA_P2P_PAGE_SIZE_64KB || table->entries != length / NV_PAGE_SIZE) {
-		pr_debug("page size %u, %u entries\n", table->page_size, table->entries);
+	if (table->page_size != NVIDIA_P2P_PAGE_SIZE_64KB) {
+		pr_debug("page table of page size %u, not 64 KiB\n", table->page_size);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-static bool follows(const struct nvidia_p2p_page_table *table, unsigned int i)
+/* Without @runs, counts them. */
+static unsigned int fill_runs(const struct nvidia_p2p_page_table *table, struct gdmabuf_run *runs)
 {
-	return i && table->pages[i]->physical_address ==
-			    table->pages[i - 1]->physical_address + NV_PAGE_SIZE;
+	unsigned int nr = 0;
+	u64 end = 0;
+	u32 i;
+
+	for (i = 0; i < table->entries; i++) {
+		u64 start = table->pages[i]->physical_address;
+
+		if (!nr || start != end) {
+			if (runs)
+				runs[nr] = (struct gdmabuf_run){ .start = start };
+			nr++;
+		}
+		if (runs)
+			runs[nr - 1].length += GPU_PAGE_SIZE;
+		end = start + GPU_PAGE_SIZE;
+	}
+	return nr;
 }
 
-static int copy_runs(const struct nvidia_p2p_page_table *table, u64 length,
-		     struct gdmabuf_gpu_pages *pages)
+static int copy_pages(const struct nvidia_p2p_page_table *table, struct gdmabuf_gpu_pages *pages)
 {
-	struct gdmabuf_run *run;
-	unsigned int i, nr = 0;
-	int err = check_table(table, length);
+	unsigned int nr = fill_runs(table, NULL);
+	struct gdmabuf_run *runs = kvmalloc_array(nr, sizeof(*runs), GFP_KERNEL_ACCOUNT);
 
-	if (err)
-		return err;
-	for (i = 0; i < table->entries; i++)
-		nr += !follows(table, i);
-	pages->runs = kvmalloc_array(nr, sizeof(*run), GFP_KERNEL_ACCOUNT);
-	if (!pages->runs)
+	if (!runs)
 		return -ENOMEM;
-	run = pages->runs - 1;
-	for (i = 0; i < table->entries; i++) {
-		if (follows(table, i))
-			run->length += NV_PAGE_SIZE;
-		else
-			*++run = (struct gdmabuf_run){ table->pages[i]->physical_address,
-						       NV_PAGE_SIZE };
-	}
+	fill_runs(table, runs);
+	pages->runs = runs;
 	pages->nr_runs = nr;
 	pages->cacheable = table_is_cacheable(table);
 	return 0;
 }
 
-static int nv_pin(u64 address, u64 length, struct gdmabuf_gpu_pages *pages)
+static int read_table(const struct nvidia_p2p_page_table *table, struct gdmabuf_gpu_pages *pages)
 {
-	struct nv_pin *pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
+	int err = check_table(table);
+
+	return err || !pages ? err : copy_pages(table, pages);
+}
+
+static void put_persistent(struct pin *pin)
+{
+	int err = nvidia_p2p_put_pages_persistent(pin->address, pin->table, 0);
+
+	if (err)
+		pr_warn_ratelimited("nvidia_p2p_put_pages_persistent: %d, pages stay pinned\n", err);
+	kfree(pin);
+}
+
+static int nvidia_pin(u64 address, u64 length, struct gdmabuf_gpu_pages *pages)
+{
+	struct pin *pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
 	int err;
 
 	if (!pin)
 		return -ENOMEM;
 	pin->address = address;
 	err = translate(nvidia_p2p_get_pages_persistent(address, length, &pin->table, 0));
-	if (err)
-		goto free_pin;
-	err = copy_runs(pin->table, length, pages);
-	if (err)
-		goto put_pages;
+	if (err) {
+		kfree(pin);
+		return err;
+	}
+	err = read_table(pin->table, pages);
+	if (err) {
+		put_persistent(pin);
+		return err;
+	}
 	pages->handle = pin;
 	return 0;
-
-put_pages:
-	nvidia_p2p_put_pages_persistent(address, pin->table, 0);
-free_pin:
-	kfree(pin);
-	return err;
 }
 
-static void nv_unpin(struct gdmabuf_gpu_pages *pages)
+static void nvidia_unpin(struct gdmabuf_gpu_pages *pages)
 {
-	struct nv_pin *pin = pages->handle;
-	int err = nvidia_p2p_put_pages_persistent(pin->address, pin->table, 0);
-
-	if (err)
-		pr_warn_ratelimited("the driver did not take pages back: %d\n", err);
-	kfree(pin);
+	put_persistent(pages->handle);
 }
 
-static void registration_free(struct kref *kref)
+static struct registration *registration_create(struct gdmabuf_watch *watch, u64 address)
 {
-	struct nv_registration *reg = container_of(kref, struct nv_registration, kref);
-
-	put_pid(reg->tgid);
-	kfree(reg);
-}
-
-static void registration_put(struct nv_registration *reg)
-{
-	kref_put(&reg->kref, registration_free);
-}
-
-/* The driver's reference, and with it that on the watch. */
-static void driver_put(struct nv_registration *reg)
-{
-	struct gdmabuf_watch *watch = reg->watch;
-
-	registration_put(reg);
-	gdmabuf_watch_put(watch);
-}
-
-/* With the driver's lock held: neither put_pages nor anything that waits for a GPU. */
-static void freed(void *data)
-{
-	struct nv_registration *reg = data;
-
-	atomic_set(&reg->state, NV_FREED);
-	gdmabuf_watch_freed(reg->watch);
-	if (reg->table)
-		nvidia_p2p_free_page_table(reg->table);
-	driver_put(reg);
-}
-
-static struct nv_registration *registration_create(struct gdmabuf_watch *watch, u64 address)
-{
-	struct nv_registration *reg = kzalloc(sizeof(*reg), GFP_KERNEL_ACCOUNT);
+	struct registration *reg = kzalloc(sizeof(*reg), GFP_KERNEL_ACCOUNT);
 
 	if (!reg)
 		return NULL;
 	kref_init(&reg->kref);
-	kref_get(&reg->kref);
-	gdmabuf_watch_get(watch);
+	mutex_init(&reg->lock);
 	reg->watch = watch;
-	reg->tgid = get_pid(task_tgid(current));
+	reg->owner = get_pid(task_tgid(current));
 	reg->address = address;
 	return reg;
 }
 
-/* Takes the pages back, unless the callback came first; it runs no more when put_pages returned. */
-static void unregister(struct nv_registration *reg)
+static void registration_free(struct kref *kref)
 {
-	if (atomic_read(&reg->state) != NV_FREED)
-		nvidia_p2p_put_pages(0, 0, reg->address, reg->table);
-	if (atomic_read(&reg->state) != NV_FREED)
-		driver_put(reg);
+	struct registration *reg = container_of(kref, struct registration, kref);
+
+	put_pid(reg->owner);
+	kfree(reg);
 }
 
-static int nv_watch(struct gdmabuf_watch *watch, u64 address, u64 length,
-		    struct gdmabuf_gpu_pages *pages)
+static void registration_put(struct registration *reg)
 {
-	struct nv_registration *reg = registration_create(watch, address);
+	kref_put(&reg->kref, registration_free);
+}
+
+/* Waits for the callback to tell the core, if it is about to. */
+static enum registration_state registration_state(struct registration *reg)
+{
+	enum registration_state state;
+
+	mutex_lock(&reg->lock);
+	state = reg->state;
+	mutex_unlock(&reg->lock);
+	return state;
+}
+
+/*
+ * The driver's callback.  Its lock is held: nothing here may call it but for the table.  When
+ * the core's watch is put, nothing holds this module any more, see provider_exit().
+ */
+static void registration_freed(void *data)
+{
+	struct registration *reg = data;
+	struct gdmabuf_watch *watch = NULL;
+
+	mutex_lock(&reg->lock);
+	if (reg->state == LIVE) {
+		watch = reg->watch;
+		gdmabuf_watch_freed(watch);
+	}
+	reg->state = DEAD;
+	mutex_unlock(&reg->lock);
+	nvidia_p2p_free_page_table(reg->table);
+	registration_put(reg);
+	if (watch)
+		gdmabuf_watch_put(watch);
+}
+
+static int registration_get_pages(struct registration *reg, u64 length)
+{
 	int err;
 
-	if (!reg)
-		return -ENOMEM;
-	err = translate(nvidia_p2p_get_pages(0, 0, address, length, &reg->table, freed, reg));
-	if (err) {
-		if (atomic_read(&reg->state) != NV_FREED)
-			driver_put(reg);
-		goto put_registration;
-	}
-	/* Freed meanwhile: the table is gone. */
-	if (atomic_cmpxchg(&reg->state, NV_NEW, NV_LIVE) == NV_FREED) {
-		err = -EFAULT;
-		goto put_registration;
-	}
-	err = pages ? copy_runs(reg->table, length, pages) : 0;
+	kref_get(&reg->kref);
+	mutex_lock(&table_lock);
+	err = translate(nvidia_p2p_get_pages(0, 0, reg->address, length, &reg->table,
+					     registration_freed, reg));
+	mutex_unlock(&table_lock);
 	if (err)
-		goto unregister;
-	watch->handle = reg;
-	return 0;
+		registration_put(reg);
+	return err;
+}
 
-unregister:
-	unregister(reg);
-put_registration:
-	registration_put(reg);
+/* The callback waits while we read the table, or came before, and then there is none. */
+static int registration_start(struct registration *reg, struct gdmabuf_gpu_pages *pages)
+{
+	int err = -EFAULT;
+
+	mutex_lock(&reg->lock);
+	if (reg->state == NEW)
+		err = read_table(reg->table, pages);
+	if (!err) {
+		gdmabuf_watch_get(reg->watch);
+		reg->watch->handle = reg;
+		reg->state = LIVE;
+	}
+	mutex_unlock(&reg->lock);
 	return err;
 }
 
 /*
- * In another process put_pages would return 0 and do nothing: then the driver calls back when the
- * owner ends, and until then has its reference.
+ * By the owner.  False if the callback came, and is over; true if it is not to come.  Putting
+ * takes the driver's lock, so a callback that has begun is over after it, too.
  */
-static void nv_unwatch(struct gdmabuf_watch *watch)
+static bool put_table_locked(struct registration *reg)
 {
-	struct nv_registration *reg = watch->handle;
+	int err;
 
-	if (task_tgid(current) == reg->tgid)
-		unregister(reg);
+	lockdep_assert_held(&table_lock);
+	if (registration_state(reg) == DEAD)
+		return false;
+	err = nvidia_p2p_put_pages(0, 0, reg->address, reg->table);
+	if (err)
+		pr_warn_ratelimited("nvidia_p2p_put_pages: %d, pages stay pinned\n", err);
+	return !err && registration_state(reg) != DEAD;
+}
+
+/* By the owner.  Drops the driver's reference, and the registration's on the watch. */
+static void registration_end(struct registration *reg)
+{
+	bool ended;
+
+	mutex_lock(&table_lock);
+	ended = put_table_locked(reg);
+	mutex_unlock(&table_lock);
+	if (!ended)
+		return;
+	if (reg->state == LIVE)
+		gdmabuf_watch_put(reg->watch);
+	registration_put(reg);
+}
+
+static int nvidia_watch(struct gdmabuf_watch *watch, u64 address, u64 length,
+			struct gdmabuf_gpu_pages *pages)
+{
+	struct registration *reg = registration_create(watch, address);
+	int err;
+
+	if (!reg)
+		return -ENOMEM;
+	err = registration_get_pages(reg, length);
+	if (err)
+		goto put;
+	err = registration_start(reg, pages);
+	if (!err)
+		return 0;
+	registration_end(reg);
+put:
+	registration_put(reg);
+	return err;
+}
+
+/* In another process only our reference goes: the callback has its own. */
+static void nvidia_unwatch(struct gdmabuf_watch *watch)
+{
+	struct registration *reg = watch->handle;
+
+	if (reg->owner == task_tgid(current))
+		registration_end(reg);
 	registration_put(reg);
 }
 
 static const struct gdmabuf_provider provider = {
 	.owner = THIS_MODULE,
 	.name = "nvidia",
-	.page_size = NV_PAGE_SIZE,
-	.pin = nv_pin,
-	.unpin = nv_unpin,
-	.watch = nv_watch,
-	.unwatch = nv_unwatch,
+	.page_size = GPU_PAGE_SIZE,
+	.pin = nvidia_pin,
+	.unpin = nvidia_unpin,
+	.watch = nvidia_watch,
+	.unwatch = nvidia_unwatch,
 };
 
-static int __init nv_init(void)
+static int __init provider_init(void)
 {
 	return gdmabuf_register_provider(&provider);
 }
 
-static void __exit nv_exit(void)
+static void __exit provider_exit(void)
 {
 	gdmabuf_unregister_provider(&provider);
 	/*
-	 * The last reference on this module may have been dropped from freed(), which has still to
-	 * return: every task that was there gets to where it sleeps or leaves the kernel.
+	 * The callback may have dropped the last reference on this module just now, and not have
+	 * returned.  It does not sleep in between, and this waits for all tasks to do that once.
 	 */
 	synchronize_rcu_tasks();
 }
 
-module_init(nv_init);
-module_exit(nv_exit);
-MODULE_DESCRIPTION("NVIDIA GPU memory for gdmabuf");
+module_init(provider_init);
+module_exit(provider_exit);
+MODULE_DESCRIPTION("gdmabuf: GPU memory of NVIDIA's open driver");
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_SOFTDEP("pre: nvidia");

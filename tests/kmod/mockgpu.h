@@ -7,7 +7,7 @@
 #define TESTS_KMOD_MOCKGPU_H
 
 #include "../../kmod/importer/importer.h"
-#include "../../kmod/nvmock/mock.h"
+#include "../../kmod/mock/mock.h"
 
 #include <stddef.h>
 #include <stdint.h>

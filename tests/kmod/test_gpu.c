@@ -836,6 +836,46 @@ TEST(gpu_freed_while_pinned, "EFAULT when the memory is freed while it is being 
 	refused((struct mock_config){ .callback_in_get = 1 }, -EFAULT);
 }
 
+static uint64_t to_free;
+static int stop_freeing, freeing_gpu;
+
+static void *free_always(void *arg)
+{
+	(void)arg;
+	while (!__atomic_load_n(&stop_freeing, __ATOMIC_ACQUIRE)) {
+		uint64_t va = __atomic_load_n(&to_free, __ATOMIC_ACQUIRE);
+
+		if (va)
+			gpu_try_free(freeing_gpu, va, 0);
+	}
+	return NULL;
+}
+
+TEST(gpu_freed_by_another_thread,
+     "Memory that another thread frees while it is being exported: exported, or EFAULT.")
+{
+	enum { BIG = 16 << 20, ROUNDS = 300 };
+	struct setup s = setup();
+	pthread_t thread;
+
+	freeing_gpu = s.gpu;
+	stop_freeing = 0;
+	EXPECT_EQ(pthread_create(&thread, NULL, free_always, NULL), 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t va = gpu_alloc(s.gpu, BIG, 0);
+		int err;
+
+		__atomic_store_n(&to_free, va, __ATOMIC_RELEASE);
+		err = gdm_export_gpu(s.ctx, va, BIG, i % 2 ? GDMABUF_REVOCABLE : 0, NULL);
+		EXPECT(!err || err == -EFAULT);
+		__atomic_store_n(&to_free, 0, __ATOMIC_RELEASE);
+		gpu_try_free(s.gpu, va, 0);
+	}
+	__atomic_store_n(&stop_freeing, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	done(&s);
+}
+
 TEST(gpu_rmmod_busy, "Neither module can be unloaded while there is a dma-buf.")
 {
 	struct setup s = setup();

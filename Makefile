@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # make demo   the main job: a camera's frames in OpenCL kernels, zero copy
 # make check  all tests
+# make check-debug-kernel   those of kmod/ on a kernel that finds faults, which it builds: 10 minutes
 # make bench  speed, as ratios
 JOBS := $(shell nproc)
 
-.PHONY: all demo check bench deps clean FORCE
+.PHONY: all demo check check-debug-kernel bench deps clean FORCE
 
 all: build/release
 
@@ -23,6 +24,13 @@ bench: build/release
 	bench/run build/release
 
 check: check-dev check-asan check-tsan
+
+check-debug-kernel: deps
+	tools/install-deps debug-kernel
+	cmake --preset dev -B build/debug-kernel -DCLIMPORT_DEBUG_KERNEL=ON >/dev/null
+	cmake --build build/debug-kernel -j $(JOBS)
+	tests/vm/kernel debug
+	ctest --test-dir build/debug-kernel -L kmod --output-on-failure --no-tests=error
 
 # One tree after the other: tests may use every core.
 check-asan: check-dev

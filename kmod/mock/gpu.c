@@ -524,6 +524,7 @@ static long mock_ioctl(struct file *file, unsigned int request, unsigned long ad
 	case MOCK_STATS:
 		mutex_lock(&rm_lock);
 		arg.stats = stats;
+		arg.stats.version = NVIDIA_P2P_PAGE_TABLE_VERSION;
 		mutex_unlock(&rm_lock);
 		break;
 	default:

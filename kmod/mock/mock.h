@@ -54,7 +54,7 @@ struct mock_stats {
 	__u32 pages_pinned;	/* of the budget */
 	__u32 pages_used;	/* of GPU memory */
 	__u32 gets, callbacks, foreign_puts;
-	__u32 pad;
+	__u32 version;		/* of page tables, by itself */
 };
 
 #define MOCK_ALLOC	_IOWR('M', 0xe0, struct mock_alloc)

@@ -1,0 +1,75 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced by scripts that take Debian's packages without installing them.
+#
+# apt runs on lists of its own in $APT, which apt_update() sets, and from the system's
+# configuration takes the archives' addresses.  The caller has die() and say(), and may
+# remove $APT when it has its packages.
+
+KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# apt-get and the like, on lists of our own; with no dpkg status, so that what is
+# installed on this machine does not count.
+private() {
+	"$@" -q -o Dir::Etc::SourceList="$APT/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+		-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null \
+		-o Dir::State="$APT/state" -o Dir::State::Status="$APT/status" \
+		-o Dir::Cache="$APT/cache" -o APT::Sandbox::User=root -o Acquire::Retries=3 \
+		-o Acquire::Languages=none -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false \
+		-o Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false
+}
+
+# The machine's archives: "ADDRESS SUITE" for each source that has Debian's main.
+# apt prints what it would fetch, so both forms of its sources are understood.
+archives() {
+	local empty failed=0
+
+	empty=$(mktemp -d)
+	mkdir "$empty/partial"
+	apt-get update --print-uris -o Dir::State::Lists="$empty" -o Dir::Cache="$empty" |
+		sed -n "s|^'\(.*\)/dists/\([^ ]*\)/main/binary-amd64/.*|\1 \2|p" || failed=1
+	rm -r "$empty"
+	return $failed
+}
+
+# The address of Debian's main archive; of archives()' output.
+main_archive() {
+	awk '$2 ~ /^(bookworm|trixie|forky|sid|(old)?stable|testing|unstable)$/ && !n++ { print $1 }'
+}
+
+# source_line ADDRESS SUITE COMPONENT.  The keyring of bookworm is enough for trixie, which is
+# signed with bookworm's key as well as its own.  A machine without Debian's keyring has
+# apt's own trusted keys.
+source_line() {
+	local signed=
+
+	[ ! -e $KEYRING ] || signed="[signed-by=$KEYRING] "
+	echo "deb $signed$*"
+}
+
+# apt_update DIR LINE...: sets APT=DIR, with LINEs as the sources.
+apt_update() {
+	APT=$1
+	shift
+	mkdir -p "$APT/state/lists/partial" "$APT/cache/archives/partial"
+	: > "$APT/status"
+	printf '%s\n' "$@" > "$APT/sources.list"
+	private apt-get update -o APT::Update::Error-Mode=any >&2 ||
+		die "the package lists cannot be downloaded, see apt's message above"
+}
+
+# unpack DIR PACKAGE...: downloads them and unpacks them in DIR.
+unpack() {
+	local into=$1 debs=$APT/debs deb
+
+	shift
+	rm -rf "$debs"
+	mkdir -p "$debs"
+	(cd "$debs" && private apt-get download "$@") >&2 ||
+		die "$* cannot be downloaded, see apt's message above"
+	for deb in "$debs"/*.deb; do
+		dpkg-deb -x "$deb" "$into"
+	done
+	rm -rf "$debs"
+}

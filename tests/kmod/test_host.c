@@ -9,17 +9,40 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { LENGTH = 64 * PAGE };
 
-static size_t pinned_now(void)
+/* Of all contexts together, from debugfs. */
+static long long total(const char *counter)
 {
-	int ctx = gdm_open();
-	struct gdmabuf_stats s = gdm_stats(ctx);
+	FILE *f = fopen("/sys/kernel/debug/gdmabuf/contexts", "r");
+	char line[128], name[64];
+	long long value = -1;
 
-	close(ctx);
-	return s.out_host_bytes;
+	if (!f)
+		close(gdm_open());
+	EXPECT(f);
+	while (value < 0 && fgets(line, sizeof(line), f))
+		if (sscanf(line, "gdmabuf-%63[^:]:\t%lld", name, &value) != 2 ||
+		    strcmp(name, counter))
+			value = -1;
+	fclose(f);
+	return value;
+}
+
+/* Stale pins of tests before go by and by. */
+static long long settled(const char *counter)
+{
+	long long now = total(counter), before;
+
+	do {
+		before = now;
+		usleep(100000);
+		now = total(counter);
+	} while (now != before);
+	return now;
 }
 
 TEST(host_private_pages,
@@ -404,18 +427,20 @@ TEST(host_budget,
 
 TEST(host_outlives_context, "The dma-buf outlives the context, and the owner's mapping.")
 {
+	long long before = settled("host-bytes");
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1), *view;
 	struct gdm_export e;
 
 	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_KEEP, &e), 0);
+	EXPECT_EQ(total("host-bytes"), before + LENGTH);
 	close(ctx);
 	munmap(p, LENGTH);
 	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
 	munmap(view, LENGTH);
 	close(e.fd);
-	EXPECT_EQ(pinned_now(), 0);
+	EVENTUALLY(total("host-bytes") == before);
 }
 
 static void export_beyond_limit(void *arg)
@@ -592,4 +617,64 @@ TEST(host_slots_exhausted, "ENOSPC when every slot is in use by a dma-buf; idle 
 	EXPECT_EQ(gdm_stats(ctx).out_evictions, 4200 - 4096);
 	close(ctx);
 	munmap(p, (size_t)4200 * PAGE);
+}
+
+static void export_for_ever(void *arg)
+{
+	enum { BIG = 128 << 20 };
+	unsigned char *p = pages_new(BIG, 0);
+	int ctx = gdm_open();
+
+	memset(p, 1, BIG);
+	EXPECT_EQ(write(*(int *)arg, "", 1), 1);
+	for (;;)
+		if (gdm_export_host(ctx, p, BIG, 0, NULL))
+			_exit(1);
+}
+
+TEST(host_killed, "A process that is killed while it pins leaves nothing pinned.")
+{
+	long long before = settled("host-bytes");
+
+	for (int i = 0; i < 8; i++) {
+		int pipes[2], status;
+		pid_t child;
+		char byte;
+
+		EXPECT_EQ(pipe(pipes), 0);
+		child = fork();
+		if (!child)
+			export_for_ever(&pipes[1]);
+		EXPECT_EQ(read(pipes[0], &byte, 1), 1);
+		usleep(1000 + 1700 * (unsigned int)i);
+		EXPECT_EQ(kill(child, SIGKILL), 0);
+		EXPECT_EQ(waitpid(child, &status, 0), child);
+		EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		close(pipes[0]);
+		close(pipes[1]);
+	}
+	EVENTUALLY(total("host-bytes") == before);
+}
+
+TEST(host_generations_run_out, "A slot whose generations are used up is not used again.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(PAGE, 1);
+	struct gdm_export e, last = { 0 };
+	FILE *f = fopen("/sys/module/gdmabuf/parameters/first_generation", "r");
+	unsigned int first = 0;
+
+	EXPECT(f && fscanf(f, "%u", &first) == 1);
+	fclose(f);
+	if (first < 0xfffffff0)
+		test_skip("needs the module's first_generation=4294967290");
+	for (int i = 0; i < 20; i++) {
+		EXPECT_EQ(gdm_export_host(ctx, p, PAGE, 0, &e), 0);
+		close(e.fd);
+		EXPECT(e.generation >= first);
+		EXPECT(e.slot > last.slot || e.generation > last.generation);
+		last = e;
+	}
+	EXPECT(last.slot > 0);
+	close(ctx);
 }

@@ -45,7 +45,8 @@ static struct memory memory_new(size_t size, unsigned int huge)
 	struct memory m = { .size = size };
 
 	m.memfd = memfd_create("bench", MFD_CLOEXEC | MFD_ALLOW_SEALING | huge);
-	if (m.memfd < 0 || ftruncate(m.memfd, (off_t)size) || fcntl(m.memfd, F_ADD_SEALS, F_SEAL_SHRINK))
+	if (m.memfd < 0 || ftruncate(m.memfd, (off_t)size) ||
+	    fcntl(m.memfd, F_ADD_SEALS, F_SEAL_SHRINK))
 		die("memfd");
 	m.bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, m.memfd, 0);
 	if (m.bytes == MAP_FAILED)
@@ -63,7 +64,9 @@ static void memory_free(struct memory *m)
 static int by_gdmabuf(const struct memory *m)
 {
 	struct gdmabuf_export e = {
-		.size = sizeof(e), .address = (uintptr_t)m->bytes, .length = m->size,
+		.size = sizeof(e),
+		.address = (uintptr_t)m->bytes,
+		.length = m->size,
 	};
 
 	if (ioctl(gdmabuf, GDMABUF_EXPORT_HOST, &e))
@@ -74,7 +77,9 @@ static int by_gdmabuf(const struct memory *m)
 static int by_udmabuf(const struct memory *m)
 {
 	struct udmabuf_create c = {
-		.memfd = (__u32)m->memfd, .flags = UDMABUF_FLAGS_CLOEXEC, .size = m->size,
+		.memfd = (__u32)m->memfd,
+		.flags = UDMABUF_FLAGS_CLOEXEC,
+		.size = m->size,
 	};
 	int fd = ioctl(udmabuf, UDMABUF_CREATE, &c);
 
@@ -138,7 +143,8 @@ static void compare(size_t size, unsigned int huge, const char *pages)
 		v[4][i] = ours.close;
 		v[5][i] = theirs.close;
 	}
-	printf("%8zu KiB, %s:  export %7.1f us, %5.2f of udmabuf's   map and touch %5.2f   close %5.2f\n",
+	printf("%8zu KiB, %s:  export %7.1f us, %5.2f of udmabuf's   map and touch %5.2f   close "
+	       "%5.2f\n",
 	       size >> 10, pages, median(v[0]), v[0][ROUNDS / 2] / median(v[1]),
 	       median(v[2]) / median(v[3]), median(v[4]) / median(v[5]));
 	memory_free(&m);

@@ -17,7 +17,6 @@
 #include "core.h"
 
 #define FAULT_AROUND SZ_2M
-#define MAP_AT_ONCE SZ_64M	/* between two looks at signals */
 
 static vm_fault_t insert_around(struct gdmabuf_buffer *buffer, struct vm_fault *vmf)
 {
@@ -59,25 +58,22 @@ static const struct vm_operations_struct vm_ops = {
 	.fault = fault,
 };
 
+/* A run at once: of a part of the VMA, x86 looks the memory type up for every page. */
 static int map_now(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
 {
 	u64 offset = buffer->offset + ((u64)vma->vm_pgoff << PAGE_SHIFT);
 	unsigned long at = vma->vm_start;
 	struct gdmabuf_run_iter it;
-	u64 done, n;
 	int err;
 
 	run_first(&it, buffer->pin, offset, vma->vm_end - vma->vm_start);
-	for (; it.length; run_next(&it)) {
-		for (done = 0; done < it.length; done += n, at += n) {
-			n = min_t(u64, it.length - done, MAP_AT_ONCE);
-			err = remap_pfn_range(vma, at, PHYS_PFN(it.start + done), n, vma->vm_page_prot);
-			if (err)
-				return err;
-			if (fatal_signal_pending(current))
-				return -EINTR;
-			cond_resched();
-		}
+	for (; it.length; at += it.length, run_next(&it)) {
+		err = remap_pfn_range(vma, at, PHYS_PFN(it.start), it.length, vma->vm_page_prot);
+		if (err)
+			return err;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
 	}
 	return 0;
 }

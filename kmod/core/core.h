@@ -14,6 +14,7 @@
  *	contexts.lock > context.lock
  *	RM > (*) watch.lock
  *	RM > mmap_lock > (*) pin.revoke_sem
+ *	RM > (*) pin.lock > (*) pin.revoke_sem
  *	RM > (*) pin.lock > (*) dma_resv > importers'
  *	RM > (*) pin.lock > i_mmap_rwsem
  */

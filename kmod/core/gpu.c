@@ -56,13 +56,14 @@ static int get_pages(struct gdmabuf_pin *pin)
 
 	if (pin->flags & GDMABUF_REVOCABLE)
 		return provider->watch(watch, pin->address, pin->length, &pin->gpu.pages);
-	err = provider->pin(pin->address, pin->length, &pin->gpu.pages);
+	/* First the watch: that the address comes to mean other memory before it is pinned is seen. */
+	err = provider->watch(watch, pin->address, provider->page_size, NULL);
 	if (err)
 		return err;
-	err = provider->watch(watch, pin->address, provider->page_size, NULL);
+	err = provider->pin(pin->address, pin->length, &pin->gpu.pages);
 	if (err) {
-		provider->unpin(&pin->gpu.pages);
-		kvfree(pin->gpu.pages.runs);
+		watch_detach(watch);
+		provider->unwatch(watch);
 	}
 	return err;
 }

@@ -98,15 +98,16 @@ void pin_revoke(struct gdmabuf_pin *pin)
 	bool first;
 
 	pin_set_stale(pin);
+	/* Who comes second waits here until the first is done: then the pages are given back. */
+	mutex_lock(&pin->lock);
 	down_write(&pin->revoke_sem);
 	first = !test_and_set_bit(PIN_REVOKED, &pin->state);
 	up_write(&pin->revoke_sem);
-	if (!first)
-		return;
-	count(pin->ctx, revoked);
-	mutex_lock(&pin->lock);
-	list_for_each_entry(buffer, &pin->buffers, link)
-		buffer_revoke(buffer);
+	if (first) {
+		count(pin->ctx, revoked);
+		list_for_each_entry(buffer, &pin->buffers, link)
+			buffer_revoke(buffer);
+	}
 	mutex_unlock(&pin->lock);
 }
 

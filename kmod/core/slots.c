@@ -5,7 +5,7 @@
  * says what it said for another pin.
  */
 #include <linux/module.h>
-#include <linux/vmalloc.h>
+#include <linux/slab.h>
 
 #include "compat.h"
 #include "core.h"
@@ -14,6 +14,7 @@ static unsigned int first_generation = 2;
 module_param(first_generation, uint, 0400);
 MODULE_PARM_DESC(first_generation, "of every slot; even; for tests of what happens when they run out");
 
+#define STATUS_SIZE PAGE_ALIGN(GDMABUF_SLOTS * sizeof(u32))
 #define LAST_GENERATION (U32_MAX - 1)
 
 int slots_create(struct gdmabuf_slots *slots)
@@ -21,7 +22,7 @@ int slots_create(struct gdmabuf_slots *slots)
 	unsigned int i;
 
 	spin_lock_init(&slots->lock);
-	slots->status = vmalloc_user(PAGE_ALIGN(GDMABUF_SLOTS * sizeof(u32)));
+	slots->status = alloc_pages_exact(STATUS_SIZE, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
 	slots->generations = kvmalloc_array(GDMABUF_SLOTS, sizeof(u32), GFP_KERNEL_ACCOUNT);
 	if (!slots->status || !slots->generations) {
 		slots_destroy(slots);
@@ -34,7 +35,8 @@ int slots_create(struct gdmabuf_slots *slots)
 
 void slots_destroy(struct gdmabuf_slots *slots)
 {
-	vfree(slots->status);
+	if (slots->status)
+		free_pages_exact(slots->status, STATUS_SIZE);
 	kvfree(slots->generations);
 }
 
@@ -82,5 +84,5 @@ int slots_mmap(struct gdmabuf_slots *slots, struct vm_area_struct *vma)
 		return -EINVAL;
 	vm_flags_clear(vma, VM_MAYWRITE);
 	vm_flags_set(vma, VM_DONTCOPY);
-	return remap_vmalloc_range(vma, slots->status, vma->vm_pgoff);
+	return vm_iomap_memory(vma, virt_to_phys(slots->status), STATUS_SIZE);
 }

@@ -1,0 +1,760 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz SECONDS [SEED]: calls of the modules at random, by several threads and their children; then
+ * nothing may be left of it.  Needs gdmabuf; uses gdmabuf_mock and gdmabuf_importer if they are
+ * there.  The kernel says whether it minded.
+ */
+#include "../../kmod/importer/importer.h"
+#include "../../kmod/mock/mock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/gdmabuf.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { THREADS = 4, PAGE = 4096, ARENA_PAGES = 2048, TABLE = 24, CHILD_CALLS = 60 };
+
+/* What there is to use, by all threads; -1 or 0 is nothing. */
+static atomic_int contexts[4], gpus[2], importers[4], buffers[TABLE];
+static _Atomic uint64_t allocations[TABLE]; /* of the GPU */
+static _Atomic uint64_t pins[TABLE];	    /* slot << 32 | generation */
+static _Atomic uint64_t views[TABLE];	    /* address | pages, of mappings */
+static unsigned char *arena;
+static atomic_long calls;
+static time_t end;
+
+static _Thread_local uint64_t state;
+
+static uint64_t any64(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+static uint32_t any(uint32_t n)
+{
+	return (uint32_t)(any64() >> 20) % n;
+}
+
+static uint64_t edge(void)
+{
+	static const uint64_t edges[] = {
+		0,
+		1,
+		2,
+		0xfff,
+		0x1000,
+		0xffff,
+		0x10000,
+		0x20000,
+		INT_MAX,
+		1ULL << 31,
+		UINT_MAX,
+		1ULL << 32,
+		1ULL << 43,
+		(1ULL << 43) - 0x1000,
+		0x7ffffffff000,
+		0x800000000000,
+		0xffff888000000000,
+		0xfffffffff0000000,
+		-0x10000ULL,
+		-0x1000ULL,
+		UINT64_MAX,
+	};
+	uint64_t value = edges[any(sizeof(edges) / sizeof(edges[0]))];
+
+	switch (any(8)) {
+	case 0:
+		return any64();
+	case 1:
+		return value + any(3) - 1;
+	case 2:
+		return any64() >> any(64);
+	}
+	return value;
+}
+
+#define ANY_OF(table) atomic_load(&(table)[any(sizeof(table) / sizeof((table)[0]))])
+#define PLACE_IN(table) (&(table)[any(sizeof(table) / sizeof((table)[0]))])
+
+static void set_fd(atomic_int *place, int fd)
+{
+	int old = atomic_exchange(place, fd);
+
+	if (old >= 0)
+		close(old);
+}
+
+static int any_fd(void)
+{
+	switch (any(12)) {
+	case 0:
+		return ANY_OF(contexts);
+	case 1:
+		return ANY_OF(importers);
+	case 2:
+		return (int)edge();
+	}
+	return ANY_OF(buffers);
+}
+
+/* ---- memory that may not be there ---- */
+
+static _Thread_local sigjmp_buf jump;
+static _Thread_local volatile sig_atomic_t may_fault;
+
+static void on_fault(int number)
+{
+	if (!may_fault) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+	siglongjmp(jump, 1);
+}
+
+static void touch(volatile unsigned char *p, int write)
+{
+	if (!sigsetjmp(jump, 0)) {
+		may_fault = 1;
+		if (write)
+			*p = (unsigned char)write;
+		else
+			(void)*p;
+	}
+	may_fault = 0;
+}
+
+/* In the arena, of which some ranges are not mapped, or read-only. */
+static unsigned char *arena_at(size_t *length)
+{
+	uint32_t from = any(ARENA_PAGES), pages = 1 + any(any(8) ? 32 : ARENA_PAGES);
+
+	if (pages > ARENA_PAGES - from)
+		pages = ARENA_PAGES - from;
+	*length = (size_t)pages * PAGE;
+	return arena + (size_t)from * PAGE;
+}
+
+static void remap(void)
+{
+	static const int advice[] = { MADV_DONTNEED,  MADV_FREE,     MADV_HUGEPAGE, MADV_NOHUGEPAGE,
+				      MADV_DONTFORK,  MADV_DOFORK,   MADV_COLD,	    MADV_PAGEOUT,
+				      MADV_MERGEABLE, MADV_WILLNEED, MADV_REMOVE };
+	size_t length;
+	unsigned char *at = arena_at(&length), *to;
+	int fd;
+
+	switch (any(8)) {
+	case 0:
+		munmap(at, length);
+		break;
+	case 1:
+	case 2:
+		mmap(at, length, PROT_READ | PROT_WRITE,
+		     MAP_FIXED | MAP_ANONYMOUS | (any(4) ? MAP_PRIVATE : MAP_SHARED), -1, 0);
+		break;
+	case 3:
+		mprotect(at, length, (int)any(4));
+		break;
+	case 4:
+		to = arena + (size_t)any(ARENA_PAGES - length / PAGE + 1) * PAGE;
+		mremap(at, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+		break;
+	case 5:
+		fd = memfd_create("fuzz", MFD_CLOEXEC);
+		if (fd >= 0 && !ftruncate(fd, (off_t)length / (1 + any(2))))
+			mmap(at, length, PROT_READ | PROT_WRITE,
+			     MAP_FIXED | (any(2) ? MAP_PRIVATE : MAP_SHARED), fd, 0);
+		close(fd);
+		break;
+	case 6:
+		madvise(at, length, advice[any(sizeof(advice) / sizeof(advice[0]))]);
+		break;
+	default:
+		for (size_t i = 0; i < length; i += PAGE)
+			touch(at + i, (int)any(2));
+	}
+}
+
+/* ---- gdmabuf ---- */
+
+/* A pointer to @size bytes of @command; sometimes none. */
+static void *argument(void *command)
+{
+	switch (any(60)) {
+	case 0:
+		return NULL;
+	case 1:
+		return (void *)(uintptr_t)edge();
+	}
+	return command;
+}
+
+static uint32_t size_of(uint32_t size)
+{
+	return any(20) ? size : (uint32_t)edge() % 200;
+}
+
+static uint32_t any_flags(uint32_t known)
+{
+	return any(30) ? (uint32_t)any64() & known : (uint32_t)edge();
+}
+
+static void random_ioctl(void)
+{
+	uint64_t words[40];
+	uint32_t size = any(2) ? (uint32_t)edge() : any(sizeof(words));
+	uint32_t command = _IO('G', 0x80 + any(11));
+
+	for (int i = 0; i < 40; i++)
+		words[i] = any(2) ? edge() : 0;
+	memcpy(words, &size, sizeof(size));
+	if (!any(10))
+		command = (uint32_t)any64();
+	ioctl(any(5) ? ANY_OF(contexts) : any_fd(), command, argument(words));
+}
+
+static void export_any(int is_gpu)
+{
+	union {
+		struct gdmabuf_export e;
+		uint64_t words[16];
+	} c = { .e.size = size_of(sizeof(struct gdmabuf_export)) };
+	size_t length;
+	unsigned char *at = arena_at(&length);
+	int wild = !any(6);
+
+	c.e.address = is_gpu ? ANY_OF(allocations) + 0x10000ULL * any(any(3) ? 1 : 16)
+			     : (uintptr_t)at;
+	c.e.length = is_gpu ? 0x10000ULL * any(18) : length;
+	c.e.flags = any_flags(is_gpu ? GDMABUF_KEEP | GDMABUF_REVOCABLE
+				     : GDMABUF_KEEP | GDMABUF_READ_ONLY);
+	if (wild) {
+		/* Memory of ours that is not the arena's is not written to. */
+		c.e.flags |= GDMABUF_READ_ONLY;
+		c.e.address = any(2) ? edge() : (uintptr_t)&c & -(uintptr_t)PAGE;
+		c.e.length = any(2) ? edge() : (uint64_t)PAGE * any(4);
+		if (is_gpu)
+			c.e.flags &= ~GDMABUF_READ_ONLY;
+	}
+	if (!any(30))
+		c.e.reserved = (uint32_t)edge();
+	if (ioctl(ANY_OF(contexts), is_gpu ? GDMABUF_EXPORT_GPU : GDMABUF_EXPORT_HOST,
+		  argument(&c.e)))
+		return;
+	atomic_store(PLACE_IN(pins), (uint64_t)c.e.out_slot << 32 | c.e.out_generation);
+	set_fd(PLACE_IN(buffers), c.e.out_fd);
+}
+
+static void use_pin(void)
+{
+	uint64_t id = any(10) ? ANY_OF(pins) : edge();
+	struct gdmabuf_pin_id c = {
+		.size = size_of(sizeof(c)),
+		.flags = any(30) ? 0 : (uint32_t)edge(),
+		.slot = (uint32_t)(id >> 32),
+		.generation = (uint32_t)id,
+	};
+
+	ioctl(ANY_OF(contexts), any(2) ? GDMABUF_DROP : GDMABUF_REVOKE, argument(&c));
+}
+
+static void use_context(void)
+{
+	union {
+		struct gdmabuf_caps caps;
+		struct gdmabuf_query query;
+		struct gdmabuf_budget budget;
+		struct gdmabuf_stats stats;
+		struct gdmabuf_diag diag;
+		uint64_t words[32];
+	} c = { 0 };
+	int ctx = ANY_OF(contexts);
+
+	switch (any(5)) {
+	case 0:
+		c.caps.size = size_of(sizeof(c.caps));
+		ioctl(ctx, GDMABUF_CAPS, argument(&c));
+		break;
+	case 1:
+		c.query.size = size_of(sizeof(c.query));
+		c.query.fd = any_fd();
+		ioctl(ctx, GDMABUF_QUERY, argument(&c));
+		break;
+	case 2:
+		c.budget.size = size_of(sizeof(c.budget));
+		c.budget.kind = any(10) ? 1 + any(2) : (uint32_t)edge();
+		c.budget.bytes = edge();
+		ioctl(ctx, GDMABUF_BUDGET, argument(&c));
+		break;
+	case 3:
+		c.stats.size = size_of(sizeof(c.stats));
+		ioctl(ctx, GDMABUF_STATS, argument(&c));
+		break;
+	default:
+		c.diag.size = size_of(sizeof(c.diag));
+		c.diag.gpu = any(2) ? any(8) << 3 : (uint32_t)edge();
+		c.diag.peer = any(2) ? any(8) << 3 : (uint32_t)edge();
+		ioctl(ctx, GDMABUF_DIAG, argument(&c));
+	}
+}
+
+static void open_close(void)
+{
+	int fd;
+
+	switch (any(8)) {
+	case 0:
+		set_fd(PLACE_IN(contexts), open("/dev/gdmabuf", O_RDWR | O_CLOEXEC));
+		break;
+	case 1:
+		set_fd(PLACE_IN(importers), open("/dev/gdmabuf_importer", O_RDWR | O_CLOEXEC));
+		break;
+	case 2:
+		if (!any(20))
+			set_fd(PLACE_IN(gpus), open("/dev/gdmabuf_mock", O_RDWR | O_CLOEXEC));
+		break;
+	case 3:
+		fd = dup(ANY_OF(buffers));
+		set_fd(PLACE_IN(buffers), fd);
+		break;
+	default:
+		set_fd(PLACE_IN(buffers), -1);
+	}
+}
+
+/* ---- mappings of dma-bufs and the status page ---- */
+
+static void view_set(uint64_t view)
+{
+	uint64_t old = atomic_exchange(PLACE_IN(views), view);
+
+	if (old)
+		munmap((void *)(uintptr_t)(old & -(uint64_t)PAGE), (old & (PAGE - 1)) * PAGE);
+}
+
+/* Only those that nobody else can unmap while it is used: others may have mapped there since. */
+static void view_map(void)
+{
+	uint32_t pages = 1 + any(any(2) ? 16 : 64);
+	off_t offset = any(3) ? 0 : any(10) ? (off_t)any(64) * PAGE : (off_t)(edge() & ~4095ULL);
+	void *p = mmap(NULL, (size_t)pages * PAGE, (int)any(4), any(8) ? MAP_SHARED : MAP_PRIVATE,
+		       any(10) ? ANY_OF(buffers) : ANY_OF(contexts), offset);
+
+	if (p == MAP_FAILED)
+		return;
+	for (uint32_t i = any(4); i < pages; i += 1 + any(8))
+		touch((unsigned char *)p + (size_t)i * PAGE, (int)any(2));
+	view_set((uintptr_t)p | pages);
+}
+
+static void view_use(void)
+{
+	_Atomic uint64_t *place = PLACE_IN(views);
+	uint64_t view = atomic_exchange(place, 0), zero = 0;
+	unsigned char *p = (unsigned char *)(uintptr_t)(view & -(uint64_t)PAGE);
+	size_t pages = view & (PAGE - 1), half = pages / 2 * PAGE;
+
+	if (!view)
+		return;
+	for (size_t i = any(4); i < pages; i += 1 + any(8))
+		touch(p + i * PAGE, (int)any(2));
+	switch (any(8)) {
+	case 0:
+		if (half) {
+			munmap(p + half, pages * PAGE - half);
+			pages /= 2;
+		}
+		break;
+	case 1:
+		mprotect(p, pages * PAGE, (int)any(4));
+		break;
+	case 2:
+		madvise(p, pages * PAGE, (int)any(26));
+		break;
+	case 3: {
+		void *moved = mremap(p, pages * PAGE, (pages + any(2)) * PAGE, MREMAP_MAYMOVE);
+
+		if (moved != MAP_FAILED)
+			p = moved;
+		break;
+	}
+	case 4: {
+		/* A second mapping of the same. */
+		void *twin = mremap(p, 0, pages * PAGE, MREMAP_MAYMOVE);
+
+		if (twin != MAP_FAILED) {
+			touch(twin, 0);
+			munmap(twin, pages * PAGE);
+		}
+		break;
+	}
+	}
+	if (!atomic_compare_exchange_strong(place, &zero, (uintptr_t)p | pages))
+		munmap(p, pages * PAGE);
+}
+
+/* ---- the GPU and the importer ---- */
+
+static void use_gpu(void)
+{
+	int gpu = ANY_OF(gpus);
+	struct mock_alloc alloc = { .length = 0x10000ULL * (1 + any(16)), .flags = any(2) };
+	struct mock_free release = { .flags = any(4) };
+	struct mock_config config = { 0 };
+	struct mock_copy copy = {
+		.va = ANY_OF(allocations),
+		.user = (uintptr_t)arena + any(ARENA_PAGES * PAGE),
+		.length = any(0x20000),
+		.to_gpu = any(2),
+	};
+	uint64_t old;
+
+	switch (any(8)) {
+	case 0:
+	case 1:
+	case 2:
+		if (ioctl(gpu, MOCK_ALLOC, &alloc))
+			return;
+		old = atomic_exchange(PLACE_IN(allocations), alloc.va);
+		release.va = old;
+		if (old)
+			ioctl(gpu, MOCK_FREE, &release);
+		break;
+	case 3:
+		release.va = ANY_OF(allocations);
+		ioctl(gpu, MOCK_FREE, &release);
+		break;
+	case 4:
+		ioctl(gpu, MOCK_COPY, &copy);
+		break;
+	case 5:
+		config.delay_us = any(4) ? 0 : any(200);
+		config.fail_after = any(2) ? ~0U : any(20);
+		config.fail_errno = any(2) ? 0 : any(2) ? -ENOMEM : -EINVAL;
+		config.callback_in_get = !any(10);
+		config.page_size = any(10) ? 0 : any(3);
+		config.version = any(10) ? 0 : (uint32_t)edge();
+		config.ram = !any(20);
+		config.budget_pages = any(3) ? 0 : 1 + any(64);
+		ioctl(gpu, MOCK_CONFIG, &config);
+		break;
+	default:
+		/* It works again. */
+		ioctl(gpu, MOCK_CONFIG, &config);
+	}
+}
+
+static void use_importer(void)
+{
+	int importer = ANY_OF(importers);
+	uint64_t bytes[64];
+	struct gdmabuf_importer_attach attach = {
+		.fd = any_fd(),
+		.mode = any(30) ? any(3) : (uint32_t)edge(),
+		.flags = any_flags(3) | GDMABUF_IMPORTER_PLATFORM_DEVICE,
+		.direction = any(4),
+		.max_segment = any(2)	? 0
+			       : any(4) ? 4096U << any(8)
+					: (uint32_t)edge(),
+	};
+	struct gdmabuf_importer_map map = { 0 };
+	struct gdmabuf_importer_access access = {
+		.offset = any(2) ? any(0x100000) : edge(),
+		.data = (uintptr_t)(any(20) ? bytes : NULL),
+		.length = any(20) ? any(sizeof(bytes)) : 0,
+	};
+	struct gdmabuf_importer_cpu cpu = { any(4) };
+	struct gdmabuf_importer_switch on = { any(3) };
+	struct gdmabuf_importer_stats stats;
+
+	memset(bytes, 0, sizeof(bytes));
+	switch (any(16)) {
+	case 0:
+	case 1:
+	case 2:
+	case 3:
+		ioctl(importer, GDMABUF_IMPORTER_ATTACH, argument(&attach));
+		break;
+	case 4:
+		ioctl(importer, GDMABUF_IMPORTER_DETACH);
+		break;
+	case 5:
+	case 6:
+	case 7:
+		ioctl(importer, GDMABUF_IMPORTER_MAP, argument(&map));
+		break;
+	case 8:
+		ioctl(importer, GDMABUF_IMPORTER_UNMAP);
+		break;
+	case 9:
+		ioctl(importer, any(2) ? GDMABUF_IMPORTER_VMAP : GDMABUF_IMPORTER_VUNMAP);
+		break;
+	case 10:
+		ioctl(importer, any(2) ? GDMABUF_IMPORTER_VREAD : GDMABUF_IMPORTER_VWRITE,
+		      argument(&access));
+		break;
+	case 11:
+		ioctl(importer, GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, &cpu);
+		break;
+	case 12:
+		ioctl(importer, GDMABUF_IMPORTER_END_CPU_ACCESS, &cpu);
+		break;
+	case 13:
+		ioctl(importer, GDMABUF_IMPORTER_STATS, argument(&stats));
+		break;
+	case 14:
+		ioctl(importer, GDMABUF_IMPORTER_HANG, &on);
+		break;
+	default:
+		ioctl(importer, GDMABUF_IMPORTER_FENCE, &on);
+	}
+}
+
+/* ---- threads and children ---- */
+
+static void spawn(void);
+static _Thread_local int is_child;
+
+static void call_any(void)
+{
+	atomic_fetch_add(&calls, 1);
+	switch (any(32)) {
+	case 0:
+	case 1:
+		random_ioctl();
+		break;
+	case 2:
+	case 3:
+	case 4:
+	case 5:
+		export_any(1);
+		break;
+	case 6:
+	case 7:
+	case 8:
+	case 9:
+		export_any(0);
+		break;
+	case 10:
+	case 11:
+		use_pin();
+		break;
+	case 12:
+	case 13:
+		use_context();
+		break;
+	case 14:
+	case 15:
+		open_close();
+		break;
+	case 16:
+	case 17:
+	case 18:
+		view_map();
+		break;
+	case 19:
+	case 20:
+		view_use();
+		break;
+	case 21:
+		view_set(0);
+		break;
+	case 22:
+	case 23:
+	case 24:
+		remap();
+		break;
+	case 25:
+	case 26:
+	case 27:
+		use_gpu();
+		break;
+	case 28:
+	case 29:
+	case 30:
+		use_importer();
+		break;
+	default:
+		if (!is_child && !any(16))
+			spawn();
+	}
+}
+
+/* Uses what it inherits, and leaves closing it to its end. */
+static void spawn(void)
+{
+	uint64_t seed = any64();
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return;
+	if (pid) {
+		waitpid(pid, NULL, 0);
+		return;
+	}
+	is_child = 1;
+	state = seed | 1;
+	/* Its parent's mappings are not its. */
+	for (int i = 0; i < TABLE; i++)
+		atomic_store(&views[i], 0);
+	alarm(20);
+	for (int i = 0; i < CHILD_CALLS; i++)
+		call_any();
+	_exit(0);
+}
+
+static void *fuzz(void *arg)
+{
+	state = (uintptr_t)arg;
+	while (time(NULL) < end)
+		call_any();
+	return NULL;
+}
+
+static void begin(void)
+{
+	struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
+
+	sigaction(SIGBUS, &action, NULL);
+	sigaction(SIGSEGV, &action, NULL);
+	arena = mmap(NULL, (size_t)ARENA_PAGES * PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (int i = 0; i < 4; i++) {
+		atomic_store(&contexts[i], open("/dev/gdmabuf", O_RDWR | O_CLOEXEC));
+		atomic_store(&importers[i], open("/dev/gdmabuf_importer", O_RDWR | O_CLOEXEC));
+	}
+	for (int i = 0; i < 2; i++)
+		atomic_store(&gpus[i], open("/dev/gdmabuf_mock", O_RDWR | O_CLOEXEC));
+	for (int i = 0; i < TABLE; i++)
+		atomic_store(&buffers[i], -1);
+}
+
+static void close_all(void)
+{
+	for (int i = 0; i < TABLE; i++) {
+		set_fd(&buffers[i], -1);
+		uint64_t view = atomic_exchange(&views[i], 0);
+
+		if (view)
+			munmap((void *)(uintptr_t)(view & -(uint64_t)PAGE),
+			       (view & (PAGE - 1)) * PAGE);
+	}
+	for (int i = 0; i < 4; i++) {
+		set_fd(&importers[i], -1);
+		set_fd(&contexts[i], -1);
+	}
+	for (int i = 0; i < 2; i++)
+		set_fd(&gpus[i], -1);
+}
+
+/* All of it, in a process of its own: what it forgets to close is closed at its end. */
+static void run(uint64_t seed)
+{
+	pthread_t threads[THREADS];
+
+	begin();
+	for (uintptr_t i = 0; i < THREADS; i++)
+		if (pthread_create(
+			    &threads[i], NULL, fuzz,
+			    (void *)((uintptr_t)(seed * 0x9e3779b97f4a7c15ULL + i * 977) | 1)))
+			_exit(2);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	close_all();
+	printf("%ld calls\n", atomic_load(&calls));
+	fflush(NULL);
+	_exit(0);
+}
+
+/* ---- what is left ---- */
+
+/* Of the first section, which is the total.  -1: not known. */
+static long long counter(const char *name)
+{
+	char line[128], format[64];
+	long long value = -1;
+	FILE *f = fopen("/sys/kernel/debug/gdmabuf/contexts", "re");
+
+	if (!f)
+		return -1;
+	snprintf(format, sizeof(format), "gdmabuf-%s: %%lld", name);
+	while (value < 0 && fgets(line, sizeof(line), f))
+		sscanf(line, format, &value);
+	fclose(f);
+	return value;
+}
+
+static int is_clean(int say)
+{
+	static const char *const names[] = { "host-pins", "host-bytes", "gpu-pins", "gpu-bytes" };
+	struct mock_config works = { 0 };
+	struct mock_stats stats = { 0 };
+	int gpu = open("/dev/gdmabuf_mock", O_RDWR | O_CLOEXEC), clean = 1;
+
+	for (int i = 0; i < 4; i++) {
+		long long value = counter(names[i]);
+
+		clean &= !value;
+		if (say && value)
+			printf("%s: %lld are left\n", names[i], value);
+	}
+	if (gpu < 0)
+		return clean;
+	ioctl(gpu, MOCK_CONFIG, &works);
+	clean &= !ioctl(gpu, MOCK_STATS, &stats);
+	close(gpu);
+	if (say)
+		printf("GPU: %u pins, %u persistent, %u pages pinned, %u used, %u pins made\n",
+		       stats.pins, stats.persistent, stats.pages_pinned, stats.pages_used,
+		       stats.gets);
+	return clean && !stats.pins && !stats.persistent && !stats.pages_pinned &&
+	       !stats.pages_used;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
+	int status = -1, clean;
+	pid_t pid;
+
+	if (argc < 2) {
+		fprintf(stderr, "usage: fuzz SECONDS [SEED]\n");
+		return 2;
+	}
+	if (access("/dev/gdmabuf", R_OK | W_OK)) {
+		printf("/dev/gdmabuf: %s\n", strerror(errno));
+		return 77;
+	}
+	printf("seed %llu\n", (unsigned long long)seed);
+	fflush(NULL);
+	end = time(NULL) + atoi(argv[1]);
+	pid = fork();
+	if (!pid)
+		run(seed);
+	waitpid(pid, &status, 0);
+	if (status)
+		printf("the process that called ended with status %#x\n", (unsigned int)status);
+	for (int i = 0; !(clean = is_clean(0)) && i < 20; i++)
+		usleep(100000);
+	is_clean(1);
+	printf("exports %lld, hits %lld, evictions %lld, stale %lld, revoked %lld\n",
+	       counter("exports"), counter("hits"), counter("evictions"), counter("stale"),
+	       counter("revoked"));
+	return status || !clean;
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every allocation fails once: the n-th one of a call, for n from 1 on until the call makes no more.
+ * Needs a kernel with CONFIG_FAULT_INJECTION (/proc/thread-self/fail-nth), and there dma_debug=off:
+ * that gives up, and says so, when one of its own allocations fails.
+ */
+#include "gdm.h"
+#include "harness.h"
+#include "mockgpu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { LENGTH_GPU = 3 * GPU_PAGE, LENGTH_HOST = 40 * PAGE, MAX_FAULTS = 2000 };
+
+static int gpu = -1, ctx = -1, importer = -1, fail_nth = -1;
+static uint64_t va;
+static unsigned char *memory;
+
+/* What is tested: 0 or -errno.  Allocations of @prepare and @undo work. */
+struct operation {
+	int (*run)(void);
+	void (*prepare)(void);
+	void (*undo)(void); /* what @run did, whether it worked or not */
+};
+
+static void set_fail_nth(int n)
+{
+	char text[16];
+	int length = snprintf(text, sizeof(text), "%d", n);
+
+	if (pwrite(fail_nth, text, (size_t)length, 0) != length)
+		test_skip("/proc/thread-self/fail-nth: %s", strerror(errno));
+}
+
+/* It counts down to 0, which is when something fails. */
+static int was_injected(void)
+{
+	char text[16] = "";
+
+	EXPECT(pread(fail_nth, text, sizeof(text) - 1, 0) > 0);
+	return !atoi(text);
+}
+
+static void start(void)
+{
+	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (fail_nth < 0)
+		test_skip("/proc/thread-self/fail-nth: %s", strerror(errno));
+	gpu = gpu_open();
+	ctx = gdm_open();
+	va = gpu_alloc(gpu, LENGTH_GPU, MOCK_SCATTER);
+	memory = pages_new(LENGTH_HOST, 1);
+	/* No failures of what is made only once. */
+	EXPECT_EQ(gdm_export_gpu(ctx, va, LENGTH_GPU, 0, NULL), 0);
+	EXPECT_EQ(gdm_export_host(ctx, memory, LENGTH_HOST, 0, NULL), 0);
+}
+
+/* Descriptors are closed in work items of the kernel's own at the latest. */
+static void nothing_is_pinned(void)
+{
+	EVENTUALLY(!gdm_stats(ctx).out_gpu_pins && !gdm_stats(ctx).out_host_pins);
+	EXPECT_EQ(gdm_stats(ctx).out_gpu_bytes, 0);
+	EXPECT_EQ(gdm_stats(ctx).out_host_bytes, 0);
+	EVENTUALLY(!gpu_stats(gpu).pins && !gpu_stats(gpu).persistent);
+	EXPECT_EQ(gpu_stats(gpu).pages_pinned, 0);
+}
+
+static int lowest_fd(void)
+{
+	int fd = dup(fail_nth);
+
+	close(fd);
+	return fd;
+}
+
+static void end(void)
+{
+	nothing_is_pinned();
+	gpu_free(gpu, va);
+	EXPECT_EQ(gpu_stats(gpu).pages_used, 0);
+	munmap(memory, LENGTH_HOST);
+	close(ctx);
+	close(gpu);
+	close(fail_nth);
+}
+
+/* ENOMEM, but for failures that are given another meaning on their way. */
+static int is_expected(int err)
+{
+	switch (-err) {
+	case ENOMEM:
+	case EFAULT: /* copying from and to user space fails, too */
+	case EIO:    /* DMA addresses */
+	case ENOSPC: /* the GPU driver's, for lack of room in the BAR */
+	case EAGAIN:
+	case ENFILE:
+	case EMFILE:
+		return 1;
+	}
+	return 0;
+}
+
+static void fail_all(const struct operation *op)
+{
+	int n, err, injected = 1, fd, failed = 0;
+
+	if (op->prepare)
+		op->prepare();
+	EXPECT_EQ(op->run(), 0);
+	op->undo();
+	fd = lowest_fd();
+	for (n = 1; injected; n++) {
+		EXPECT(n < MAX_FAULTS);
+		if (op->prepare)
+			op->prepare();
+		set_fail_nth(n);
+		err = op->run();
+		injected = was_injected();
+		set_fail_nth(0);
+		if (err && !is_expected(err))
+			test_fail(__FILE__, __LINE__, "error", err, -ENOMEM);
+		EXPECT(!err || injected);
+		failed += err != 0;
+		op->undo();
+		nothing_is_pinned();
+		EXPECT_EQ(lowest_fd(), fd);
+	}
+	printf("# %d failures injected, %d of which made it fail\n", n - 2, failed);
+	EXPECT(n > 2);
+	if (op->prepare)
+		op->prepare();
+	EXPECT_EQ(op->run(), 0);
+	op->undo();
+}
+
+/* ---- exports ---- */
+
+static struct gdm_export made = { .fd = -1 };
+static uint32_t flags;
+
+static void close_made(void)
+{
+	if (made.fd >= 0)
+		close(made.fd);
+	made.fd = -1;
+}
+
+static void undo_export(void)
+{
+	close_made();
+	EXPECT_EQ(gdm_budget(ctx, GDMABUF_KIND_GPU, 0, NULL), 0);
+	EXPECT_EQ(gdm_budget(ctx, GDMABUF_KIND_GPU, UINT64_MAX, NULL), 0);
+	EXPECT_EQ(gdm_budget(ctx, GDMABUF_KIND_HOST, 0, NULL), 0);
+	EXPECT_EQ(gdm_budget(ctx, GDMABUF_KIND_HOST, UINT64_MAX, NULL), 0);
+}
+
+static int run_export_gpu(void)
+{
+	return gdm_export_gpu(ctx, va, LENGTH_GPU, flags, &made);
+}
+
+static int run_export_host(void)
+{
+	return gdm_export_host(ctx, memory, LENGTH_HOST, flags, &made);
+}
+
+static void fail_exports(int (*run)(void), uint32_t with)
+{
+	struct operation op = { .run = run, .undo = undo_export };
+
+	flags = with;
+	start();
+	fail_all(&op);
+	end();
+}
+
+TEST(faults_export_gpu, "GDMABUF_EXPORT_GPU fails without memory, and leaves nothing.")
+{
+	fail_exports(run_export_gpu, 0);
+}
+
+TEST(faults_export_gpu_keep, "The same with GDMABUF_KEEP.")
+{
+	fail_exports(run_export_gpu, GDMABUF_KEEP);
+}
+
+TEST(faults_export_revocable, "The same with GDMABUF_REVOCABLE.")
+{
+	fail_exports(run_export_gpu, GDMABUF_REVOCABLE);
+}
+
+TEST(faults_export_host, "GDMABUF_EXPORT_HOST fails without memory, and leaves nothing.")
+{
+	fail_exports(run_export_host, 0);
+}
+
+TEST(faults_export_host_read_only, "The same with GDMABUF_READ_ONLY.")
+{
+	fail_exports(run_export_host, GDMABUF_READ_ONLY | GDMABUF_KEEP);
+}
+
+/* Pages that are not there yet, or shared with a child, are allocated by pinning them. */
+static void forget_memory(void)
+{
+	EXPECT_EQ(madvise(memory, LENGTH_HOST, MADV_DONTNEED), 0);
+}
+
+TEST(faults_export_host_new, "The same of memory that has no pages yet.")
+{
+	struct operation op = {
+		.run = run_export_host,
+		.prepare = forget_memory,
+		.undo = undo_export,
+	};
+
+	flags = 0;
+	start();
+	fail_all(&op);
+	end();
+}
+
+/* Once there is no memory idle pins are given up, and it is tried again. */
+static unsigned char *other;
+
+static void keep_other(void)
+{
+	EXPECT_EQ(gdm_export_host(ctx, other, PAGE, GDMABUF_KEEP, NULL), 0);
+}
+
+TEST(faults_export_evicts, "The same when there is an idle pin to give up.")
+{
+	struct operation op = {
+		.run = run_export_host,
+		.prepare = keep_other,
+		.undo = undo_export,
+	};
+
+	flags = 0;
+	start();
+	other = pages_new(PAGE, 1);
+	fail_all(&op);
+	munmap(other, PAGE);
+	end();
+}
+
+/* ---- open, and what is done with contexts ---- */
+
+static int opened = -1;
+
+static int run_open(void)
+{
+	opened = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);
+	return opened < 0 ? -errno : 0;
+}
+
+static void undo_open(void)
+{
+	if (opened >= 0)
+		close(opened);
+	opened = -1;
+}
+
+TEST(faults_open, "open() fails without memory.")
+{
+	struct operation op = { .run = run_open, .undo = undo_open };
+
+	start();
+	fail_all(&op);
+	end();
+}
+
+static void *status_page = MAP_FAILED;
+
+static int run_status(void)
+{
+	status_page = mmap(NULL, 4 * PAGE, PROT_READ, MAP_SHARED, ctx, 0);
+	return status_page == MAP_FAILED ? -errno : 0;
+}
+
+static void undo_status(void)
+{
+	if (status_page != MAP_FAILED)
+		munmap(status_page, 4 * PAGE);
+	status_page = MAP_FAILED;
+}
+
+TEST(faults_status, "mmap() of the status page fails without memory.")
+{
+	struct operation op = { .run = run_status, .undo = undo_status };
+
+	start();
+	fail_all(&op);
+	end();
+}
+
+static void prepare_gpu(void)
+{
+	EXPECT_EQ(run_export_gpu(), 0);
+}
+
+static void prepare_host(void)
+{
+	EXPECT_EQ(run_export_host(), 0);
+}
+
+static int run_query(void)
+{
+	struct gdmabuf_query q = { .size = sizeof(q), .fd = made.fd };
+
+	return gdm_call(ctx, GDMABUF_QUERY, &q);
+}
+
+static int run_stats(void)
+{
+	struct gdmabuf_stats s = { .size = sizeof(s) };
+
+	return gdm_call(ctx, GDMABUF_STATS, &s);
+}
+
+static int run_revoke(void)
+{
+	return gdm_revoke(ctx, &made);
+}
+
+static int run_drop(void)
+{
+	int err = gdm_drop(ctx, &made);
+
+	return err == -EBUSY ? 0 : err;
+}
+
+static int run_free(void)
+{
+	/* gpu_free() of what is tested: the module has to let go without memory. */
+	return gpu_try_free(gpu, va, 0);
+}
+
+static void undo_free(void)
+{
+	close_made();
+	gpu_try_free(gpu, va, 0);
+	va = gpu_alloc(gpu, LENGTH_GPU, MOCK_SCATTER);
+}
+
+/* No failure may come of it, or there is none to inject. */
+static void never_fails(const struct operation *op)
+{
+	int n, err, injected = 1;
+
+	for (n = 1; injected; n++) {
+		EXPECT(n < MAX_FAULTS);
+		if (op->prepare)
+			op->prepare();
+		set_fail_nth(n);
+		err = op->run();
+		injected = was_injected();
+		set_fail_nth(0);
+		/* Copying what the call is given. */
+		EXPECT(!err || (err == -EFAULT && injected));
+		op->undo();
+		nothing_is_pinned();
+	}
+	printf("# %d failures injected\n", n - 2);
+}
+
+TEST(faults_need_none, "Queries, statistics, dropping, revoking and freeing need no memory.")
+{
+	struct operation query = { run_query, prepare_gpu, undo_export };
+	struct operation stats = { run_stats, NULL, undo_export };
+	struct operation drop = { run_drop, prepare_gpu, undo_export };
+	struct operation revoke = { run_revoke, prepare_gpu, undo_export };
+	struct operation release = { run_free, prepare_gpu, undo_free };
+
+	start();
+	flags = 0;
+	never_fails(&query);
+	never_fails(&stats);
+	never_fails(&release);
+	flags = GDMABUF_KEEP;
+	never_fails(&drop);
+	never_fails(&release);
+	flags = GDMABUF_REVOCABLE;
+	never_fails(&revoke);
+	never_fails(&release);
+	end();
+}
+
+/* ---- mappings ---- */
+
+static unsigned char *view;
+static size_t view_length;
+
+static int run_map(void)
+{
+	view = dmabuf_map(made.fd, view_length, PROT_READ | PROT_WRITE);
+	return view ? 0 : -errno;
+}
+
+static int run_map_and_read(void)
+{
+	int err = run_map();
+
+	for (size_t i = 0; !err && i < view_length; i += PAGE)
+		(void)*(volatile unsigned char *)(view + i);
+	return err;
+}
+
+static void undo_map(void)
+{
+	if (view)
+		munmap(view, view_length);
+	view = NULL;
+	undo_export();
+}
+
+static void fail_maps(int (*run)(void), void (*prepare)(void), size_t length, uint32_t with)
+{
+	struct operation op = { .run = run, .prepare = prepare, .undo = undo_map };
+
+	flags = with;
+	view_length = length;
+	start();
+	fail_all(&op);
+	end();
+}
+
+TEST(faults_map_gpu, "mmap() of a dma-buf of GPU memory fails without memory.")
+{
+	fail_maps(run_map, prepare_gpu, LENGTH_GPU, 0);
+}
+
+TEST(faults_map_host, "mmap() of a dma-buf of host memory fails without memory.")
+{
+	fail_maps(run_map, prepare_host, LENGTH_HOST, 0);
+}
+
+TEST(faults_map_revocable, "mmap() of a revocable dma-buf, and faults there.")
+{
+	fail_maps(run_map_and_read, prepare_gpu, LENGTH_GPU, GDMABUF_REVOCABLE);
+}
+
+/* ---- devices; the dma-buf core warns of a vmap() that fails, so that is not tested ---- */
+
+static uint32_t mode, attach_flags;
+
+static int run_import(void)
+{
+	struct gdmabuf_importer_map map;
+	int err = importer_attach(importer, made.fd, mode, attach_flags,
+				  GDMABUF_IMPORTER_BIDIRECTIONAL);
+
+	return err ? err : importer_map(importer, &map);
+}
+
+static void undo_import(void)
+{
+	importer_call(importer, GDMABUF_IMPORTER_UNMAP, 0);
+	importer_call(importer, GDMABUF_IMPORTER_DETACH, 0);
+	undo_export();
+}
+
+static void fail_imports(void (*prepare)(void), uint32_t with_mode, uint32_t with_flags)
+{
+	struct operation op = { .run = run_import, .prepare = prepare, .undo = undo_import };
+
+	flags = 0;
+	mode = with_mode;
+	attach_flags = with_flags;
+	importer = importer_open();
+	start();
+	fail_all(&op);
+	end();
+	close(importer);
+}
+
+TEST(faults_import_gpu, "A device's import of GPU memory fails without memory.")
+{
+	fail_imports(prepare_gpu, GDMABUF_IMPORTER_STATIC, 0);
+}
+
+TEST(faults_import_gpu_platform, "The same of a device that is not on the PCI bus.")
+{
+	fail_imports(prepare_gpu, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_PLATFORM_DEVICE);
+}
+
+TEST(faults_import_gpu_dynamic, "The same of an importer that is told of moves.")
+{
+	fail_imports(prepare_gpu, GDMABUF_IMPORTER_DYNAMIC, GDMABUF_IMPORTER_PEER2PEER);
+}
+
+TEST(faults_import_host, "A device's import of host memory fails without memory.")
+{
+	fail_imports(prepare_host, GDMABUF_IMPORTER_STATIC, 0);
+}

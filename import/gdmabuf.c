@@ -81,6 +81,10 @@ static struct context *own(void)
 	return ctx && ctx->owner == getpid() ? ctx : NULL;
 }
 
+/* Between them the lock is held, across fork(). */
+static void before_fork(void) TSA(no_thread_safety_analysis);
+static void after_fork(void) TSA(no_thread_safety_analysis);
+
 static void before_fork(void)
 {
 	lock_acquire(&context_lock);

@@ -5,6 +5,7 @@
  * A page-less scatterlist is safe with importers that say so (peer2peer), and with static ones
  * that are known to use DMA addresses or the kernel's mapping only: a list of drivers.
  */
+#include <linux/ctype.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/pci-p2pdma.h>
@@ -25,17 +26,18 @@ module_param(p2pdma, uint, 0600);
 MODULE_PARM_DESC(p2pdma, "PCI devices that the kernel knows no way for from the GPU: 0 import, "
 		 "1 import with a warning (default), 2 are refused");
 
+/* Words, and maybe the newline with which echo writes a parameter. */
 static bool in_list(const char *name)
 {
 	size_t length = strlen(name);
 	const char *at = static_importers;
 
-	if (!strcmp(static_importers, "*"))
+	if (sysfs_streq(static_importers, "*"))
 		return true;
 	while ((at = strstr(at, name))) {
-		bool starts = at == static_importers || at[-1] == ' ';
+		bool starts = at == static_importers || isspace(at[-1]);
 
-		if (starts && (at[length] == ' ' || at[length] == '\0'))
+		if (starts && (!at[length] || isspace(at[length])))
 			return true;
 		at += length;
 	}

@@ -29,7 +29,8 @@ void buffer_release(struct dma_buf *dmabuf)
 	kfree(buffer);
 	kref_get(&ctx->kref);
 	pin_put(pin);
-	context_trim(ctx, kind);
+	if (READ_ONCE(ctx->budget[kind_index(kind)]) != U64_MAX)
+		context_trim(ctx, kind);
 	context_put(ctx);
 }
 

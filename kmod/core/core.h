@@ -187,6 +187,8 @@ struct gdmabuf_pin *pin_find_slot(struct gdmabuf_context *ctx, u32 slot, u32 gen
  */
 bool pin_unlist_locked(struct gdmabuf_pin *pin);
 bool pin_is_idle_locked(const struct gdmabuf_pin *pin);
+/* The context keeps it no more; the caller has a reference.  Whether dma-bufs are on it still. */
+bool pin_drop(struct gdmabuf_pin *pin);
 /* The address means something else now.  Any context.  True the first time. */
 bool pin_set_stale(struct gdmabuf_pin *pin);
 /* Takes a reference, and the pin out of the context, soon. */
@@ -259,8 +261,9 @@ void sg_unmap_gpu(struct dma_buf_attachment *attachment, struct sg_table *sgt,
 struct sg_table *sg_map_host(struct dma_buf_attachment *attachment, enum dma_data_direction dir);
 void sg_unmap_host(struct dma_buf_attachment *attachment, struct sg_table *sgt,
 		   enum dma_data_direction dir);
-int sg_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir);
-int sg_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir);
+int sg_end_cpu_access_gpu(struct dma_buf *dmabuf, enum dma_data_direction dir);
+int sg_begin_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir);
+int sg_end_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir);
 
 int mmap_buffer(struct dma_buf *dmabuf, struct vm_area_struct *vma);
 int vmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map);

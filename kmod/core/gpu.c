@@ -129,7 +129,7 @@ static void gpu_unpin(struct gdmabuf_pin *pin)
 	.unpin = attach_unpin,					\
 	.map_dma_buf = sg_map_gpu,				\
 	.unmap_dma_buf = sg_unmap_gpu,				\
-	.end_cpu_access = sg_end_cpu_access,			\
+	.end_cpu_access = sg_end_cpu_access_gpu,			\
 	.mmap = mmap_buffer,					\
 	.release = buffer_release
 

@@ -262,8 +262,8 @@ static void host_unpin(struct gdmabuf_pin *pin)
 #define HOST_BUFFER_OPS						\
 	.map_dma_buf = sg_map_host,				\
 	.unmap_dma_buf = sg_unmap_host,				\
-	.begin_cpu_access = sg_begin_cpu_access,		\
-	.end_cpu_access = sg_end_cpu_access,			\
+	.begin_cpu_access = sg_begin_cpu_access_host,		\
+	.end_cpu_access = sg_end_cpu_access_host,			\
 	.mmap = mmap_buffer,					\
 	.release = buffer_release
 

@@ -152,22 +152,14 @@ static int do_drop(struct call *call)
 {
 	struct gdmabuf_pin_id *cmd = call->cmd;
 	struct gdmabuf_pin *pin;
-	bool kept, used;
+	bool used;
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
 	pin = pin_find_slot(call->ctx, cmd->slot, cmd->generation);
 	if (!pin)
 		return -ENOENT;
-	mutex_lock(&pin->ctx->lock);
-	kept = pin->kept;
-	pin->kept = false;
-	mutex_unlock(&pin->ctx->lock);
-	if (kept)
-		pin_put(pin);
-	mutex_lock(&pin->lock);
-	used = !list_empty(&pin->buffers);
-	mutex_unlock(&pin->lock);
+	used = pin_drop(pin);
 	pin_put(pin);
 	return used ? -EBUSY : 0;
 }
@@ -286,6 +278,8 @@ static long gdmabuf_ioctl(struct file *file, unsigned int request, unsigned long
 		return -EFAULT;
 	if (call.user_size < ops[nr].min)
 		return -EINVAL;
+	if (call.user_size > PAGE_SIZE)
+		return -E2BIG;
 	err = copy_struct_from_user(&cmd, ops[nr].size, call.user, call.user_size);
 	if (err)
 		return err;

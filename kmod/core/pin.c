@@ -64,6 +64,22 @@ void pin_put(struct gdmabuf_pin *pin)
 	kref_put_mutex(&pin->kref, last_put, &pin->ctx->lock);
 }
 
+bool pin_drop(struct gdmabuf_pin *pin)
+{
+	bool kept, used;
+
+	mutex_lock(&pin->ctx->lock);
+	kept = pin->kept;
+	pin->kept = false;
+	mutex_unlock(&pin->ctx->lock);
+	if (kept)
+		pin_put(pin);
+	mutex_lock(&pin->lock);
+	used = !list_empty(&pin->buffers);
+	mutex_unlock(&pin->lock);
+	return used;
+}
+
 static void forget(struct work_struct *work)
 {
 	struct gdmabuf_pin *pin = container_of(work, struct gdmabuf_pin, forget);
@@ -88,7 +104,8 @@ bool pin_set_stale(struct gdmabuf_pin *pin)
 	if (test_and_set_bit(PIN_STALE, &pin->state))
 		return false;
 	slots_stale(&pin->ctx->slots, pin->slot, pin->generation);
-	count(pin->ctx, stale);
+	if (!READ_ONCE(pin->creating))
+		count(pin->ctx, stale);
 	return true;
 }
 
@@ -169,14 +186,13 @@ static void list(struct gdmabuf_pin *pin, bool keep)
 	mutex_unlock(&ctx->lock);
 }
 
-static bool can_evict_for(int error)
+/* Makes room, if idle pins are what is in the way: of others too, where the BAR is full. */
+static bool evict_for(int error, struct gdmabuf_context *ctx, u32 kind, u64 bytes)
 {
-	return error == -ENOSPC || error == -EDQUOT || error == -ENOMEM;
-}
-
-static bool evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
-{
-	return context_evict(ctx, kind, bytes) || contexts_evict(kind, bytes);
+	if (error != -ENOSPC && error != -EDQUOT && error != -ENOMEM)
+		return false;
+	return context_evict(ctx, kind, bytes) ||
+	       (error == -ENOSPC && contexts_evict(kind, bytes));
 }
 
 /* A slot, for which any idle pin can go. */
@@ -187,8 +203,8 @@ static int get_slot(struct gdmabuf_pin *pin)
 
 	do {
 		err = slots_get(&ctx->slots, &pin->slot, &pin->generation);
-	} while (err && (context_evict(ctx, pin->ops->kind, 1) ||
-			 context_evict(ctx, GDMABUF_KIND_HOST + GDMABUF_KIND_GPU - pin->ops->kind, 1)));
+	} while (err && (context_evict(ctx, GDMABUF_KIND_HOST, 1) ||
+			 context_evict(ctx, GDMABUF_KIND_GPU, 1)));
 	return err;
 }
 
@@ -197,7 +213,7 @@ static int pin_with_eviction(struct gdmabuf_pin *pin)
 	int err = pin->ops->pin(pin);
 	bool evicted = false;
 
-	while (can_evict_for(err) && evict(pin->ctx, pin->ops->kind, pin->length)) {
+	while (evict_for(err, pin->ctx, pin->ops->kind, pin->length)) {
 		evicted = true;
 		err = pin->ops->pin(pin);
 	}

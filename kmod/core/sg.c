@@ -202,7 +202,7 @@ void sg_unmap_host(struct dma_buf_attachment *attachment, struct sg_table *sgt,
 	destroy(map);
 }
 
-int sg_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
+int sg_begin_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
 	struct gdmabuf_map *map;
@@ -214,15 +214,18 @@ int sg_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
 	return 0;
 }
 
-int sg_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_direction dir)
+/* What the CPU wrote, combining writes, is on its way before a device is told to read. */
+int sg_end_cpu_access_gpu(struct dma_buf *dmabuf, enum dma_data_direction dir)
+{
+	wmb();
+	return 0;
+}
+
+int sg_end_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
 	struct gdmabuf_map *map;
 
-	/* What the CPU wrote, combining writes or not, is there before a device is told to read. */
-	wmb();
-	if (buffer->pin->ops->kind == GDMABUF_KIND_GPU)
-		return 0;
 	mutex_lock(&buffer->maps_lock);
 	list_for_each_entry(map, &buffer->maps, link)
 		dma_sync_sgtable_for_device(map->dev, &map->sgt, map->dir);

@@ -473,6 +473,32 @@ TEST(host_memlock,
 	EXPECT_EQ(in_child(export_beyond_limit, NULL), 0);
 }
 
+static void exceed_own_limit(void *arg)
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1);
+
+	(void)arg;
+	become_user(PAGE);
+	if (gdm_export_host(ctx, p, LENGTH, 0, NULL) != -ENOMEM)
+		_exit(1);
+}
+
+TEST(host_memlock_is_own, "Another process's limit takes nothing from what this one keeps.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1);
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_KEEP, &e), 0);
+	close(e.fd);
+	EXPECT_EQ(in_child(exceed_own_limit, NULL), 0);
+	EXPECT(gdm_is_valid(gdm_status(ctx), &e));
+	EXPECT_EQ(gdm_stats(ctx).out_evictions, 0);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
 static void other_process(void *arg)
 {
 	int ctx = *(int *)arg;

@@ -7,6 +7,7 @@
 #include "gdm.h"
 #include "guest_cl.h"
 #include "harness.h"
+#include "import/gdmabuf.h"
 #include "mockgpu.h"
 #include "view.h"
 
@@ -342,4 +343,17 @@ TEST(library_fork, "A child exports its own memory.")
 	need_module();
 	close(export(p, PAGE, 0).fd);
 	EXPECT_EQ(in_child(export_in_child, p), 0);
+}
+
+TEST(library_current, "What was exported is current until the address means something else.")
+{
+	unsigned char *p = pages_new(LENGTH, 1);
+	struct gdmabuf_range range;
+
+	need_module();
+	EXPECT_EQ(gdmabuf_export(GDMABUF_MEMORY_HOST, (uintptr_t)p, LENGTH, 0, &range), 0);
+	EXPECT_EQ(gdmabuf_is_current(&range), 1);
+	EXPECT_EQ(madvise(p, PAGE, MADV_DONTNEED), 0);
+	EXPECT_EQ(gdmabuf_is_current(&range), 0);
+	close(range.fd);
 }

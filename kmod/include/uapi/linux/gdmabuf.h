@@ -16,7 +16,7 @@
  *
  * errno, of every ioctl:
  *   ENOTTY      no such ioctl
- *   E2BIG       bytes that this kernel does not know are not zero
+ *   E2BIG       bytes that this kernel does not know are not zero; more than a page
  *   EOPNOTSUPP  a flag, mode or reserved field that this kernel does not support, or no
  *               provider of GPU memory is loaded
  *   EINVAL      a range that is empty, wraps around or is not of whole pages; a size that

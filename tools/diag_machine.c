@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is so for the machine as a whole: the kernel, gdmabuf, NVIDIA's driver, host memory. */
+#include "diag_report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include <linux/gdmabuf.h>
+
+#define FIRST_DRIVER 535 /* with nvidia_p2p_get_pages_persistent() that does not race */
+#define ENOUGH_MEMLOCK (64 * MIB)
+
+static enum answer kernel_option(const struct machine *m, const char *release, const char *option)
+{
+	static const char *const places[] = { "%s/boot/config-%s", "%s/lib/modules/%s/config" };
+	char path[PATH_MAX + 256], *line = NULL;
+	enum answer answer = UNKNOWN;
+	size_t size = 0, length = strlen(option);
+	FILE *file = NULL;
+
+	for (int i = 0; i < 2 && !file; i++) {
+		snprintf(path, sizeof(path), places[i], m->root, release);
+		file = fopen(path, "re");
+	}
+	if (!file)
+		return UNKNOWN;
+	for (answer = NO; answer == NO && getline(&line, &size, file) > 0;)
+		if (!strncmp(line, option, length) && !strncmp(line + length, "=y", 2))
+			answer = YES;
+	free(line);
+	fclose(file);
+	return answer;
+}
+
+static void report_kernel(struct machine *m, const struct gdmabuf_caps *caps)
+{
+	char release[128];
+	enum answer revocable;
+
+	read_line(m->root, "proc/sys/kernel/osrelease", release, sizeof(release));
+	m->p2pdma = kernel_option(m, release, "CONFIG_PCI_P2PDMA");
+	revocable = kernel_option(m, release, "CONFIG_DMABUF_MOVE_NOTIFY");
+	if (caps) {
+		m->p2pdma = caps->out_caps & GDMABUF_CAP_P2PDMA ? YES : NO;
+		revocable = caps->out_caps & GDMABUF_CAP_REVOCABLE_DMA ? YES : NO;
+	}
+	if (m->p2pdma == UNKNOWN) {
+		say(m, "note",
+		    "What the kernel was built with is unknown: neither /boot/config-%s nor "
+		    "/lib/modules/%s/config can be read.",
+		    release, release);
+		return;
+	}
+	if (m->p2pdma == YES)
+		say(m, "ok", "The kernel is built with PCI_P2PDMA.");
+	else
+		say(m, "note",
+		    "The kernel is built without PCI_P2PDMA: it cannot tell which devices reach "
+		    "each other, and amdgpu and xe then share host memory only. "
+		    "Use one with CONFIG_PCI_P2PDMA=y.");
+	if (revocable == NO)
+		say(m, "note",
+		    "Devices can import only memory that stays pinned, nothing revocable: the "
+		    "kernel "
+		    "is built without DMABUF_MOVE_NOTIFY.");
+}
+
+/* Fills in @caps and returns 1 if gdmabuf answers. */
+static int open_gdmabuf(struct machine *m, struct gdmabuf_caps *caps)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/dev/gdmabuf", m->root);
+	m->gdmabuf = open(path, O_RDWR | O_CLOEXEC);
+	*caps = (struct gdmabuf_caps){ .size = sizeof(*caps) };
+	return m->gdmabuf >= 0 && !ioctl(m->gdmabuf, GDMABUF_CAPS, caps);
+}
+
+static void report_gdmabuf(struct machine *m, const struct gdmabuf_caps *caps, int error)
+{
+	if (caps && caps->out_caps & GDMABUF_CAP_GPU) {
+		say(m, "ok", "gdmabuf is loaded, with its provider %.32s.", caps->out_provider);
+	} else if (!read_exists(m->root, "sys/module/gdmabuf")) {
+		say(m, "stop",
+		    "gdmabuf is not loaded: NVIDIA GPU memory becomes a dma-buf only if the "
+		    "program "
+		    "asks CUDA for one. Run modprobe gdmabuf_nvidia.");
+		add_reason(&m->nvidia, "gdmabuf is not loaded");
+	} else if (caps || !read_exists(m->root, "sys/module/gdmabuf_nvidia")) {
+		say(m, "stop",
+		    "gdmabuf has no provider of GPU memory. Run modprobe gdmabuf_nvidia.");
+		add_reason(&m->nvidia, "gdmabuf has no provider");
+	} else {
+		say(m, "stop",
+		    "gdmabuf is loaded, but /dev/gdmabuf cannot be used: %s. "
+		    "Ask for access to it, or run this as root.",
+		    strerror(error));
+		add_reason(&m->nvidia, "/dev/gdmabuf cannot be used");
+	}
+}
+
+static void report_nvidia(struct machine *m)
+{
+	char version[64], proc[256], taint[32];
+	int closed;
+
+	if (!read_exists(m->root, "sys/module/nvidia")) {
+		say(m, "stop",
+		    "The NVIDIA driver is not loaded. Install its open kernel modules, %d or "
+		    "newer.",
+		    FIRST_DRIVER);
+		add_reason(&m->nvidia, "the NVIDIA driver is not loaded");
+		return;
+	}
+	read_line(m->root, "sys/module/nvidia/version", version, sizeof(version));
+	read_line(m->root, "sys/module/nvidia/taint", taint, sizeof(taint));
+	read_line(m->root, "proc/driver/nvidia/version", proc, sizeof(proc));
+	closed = *proc ? !strstr(proc, "Open Kernel Module") : !!strchr(taint, 'P');
+	if (closed) {
+		say(m, "stop",
+		    "The NVIDIA driver %s is the closed one, whose memory no dma-buf may lead to. "
+		    "Install the open kernel modules of the same release; they need Turing or "
+		    "newer, "
+		    "older GPUs can share host memory only.",
+		    version);
+		add_reason(&m->nvidia, "the NVIDIA driver is closed");
+	}
+	if (!*version) {
+		say(m, "note", "The NVIDIA driver does not say its version: %d is the first to do.",
+		    FIRST_DRIVER);
+	} else if (atoi(version) < FIRST_DRIVER) {
+		say(m, "stop",
+		    "The NVIDIA driver %s is too old: gdmabuf needs what %d brought. Upgrade it.",
+		    version, FIRST_DRIVER);
+		add_reason(&m->nvidia, "the NVIDIA driver is too old");
+	} else if (!closed) {
+		say(m, "ok", "The NVIDIA driver %s is the open one, and new enough.", version);
+	}
+}
+
+static void report_memlock(const struct machine *m)
+{
+	const unsigned long long ipc_lock = 1ull << 14;
+	char limits[4096], status[4096], size[32];
+	const char *limit;
+
+	read_bytes(m->root, "proc/self/limits", limits, sizeof(limits));
+	read_bytes(m->root, "proc/self/status", status, sizeof(status));
+	limit = read_word_after(limits, "Max locked memory");
+	if (!*limit || !strcmp(limit, "unlimited") ||
+	    strtoull(read_word_after(status, "CapEff:"), NULL, 16) & ipc_lock ||
+	    strtoull(limit, NULL, 10) >= ENOUGH_MEMLOCK)
+		return;
+	say(m, "note",
+	    "RLIMIT_MEMLOCK is too small: %s of host memory can be pinned. "
+	    "Raise memlock in /etc/security/limits.conf.",
+	    size_text(strtoull(limit, NULL, 10), size, sizeof(size)));
+}
+
+static void report_host_memory(const struct machine *m)
+{
+	if (!read_exists(m->root, "dev/udmabuf"))
+		say(m, "note",
+		    "udmabuf is not there, which makes dma-bufs of memfds. Run modprobe udmabuf.");
+	if (!read_exists(m->root, "dev/dma_heap"))
+		say(m, "note",
+		    "No dma-heap is there, from which programs get dma-bufs in host memory. "
+		    "Use a kernel with CONFIG_DMABUF_HEAPS_SYSTEM=y.");
+	report_memlock(m);
+}
+
+void report_machine(struct machine *m)
+{
+	struct gdmabuf_caps caps;
+	int answers, error, nvidia = 0;
+
+	answers = open_gdmabuf(m, &caps);
+	error = errno;
+	fprintf(m->out, "machine\n");
+	report_kernel(m, answers ? &caps : NULL);
+	for (size_t i = 0; i < m->count; i++)
+		nvidia |= pci_is_gpu(m->devices + i) && m->devices[i].vendor == PCI_NVIDIA;
+	if (nvidia) {
+		report_nvidia(m);
+		report_gdmabuf(m, answers ? &caps : NULL, error);
+	}
+	report_host_memory(m);
+}

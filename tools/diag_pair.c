@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is so for a GPU and a device that would reach its memory. */
+#include "diag_report.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include <linux/gdmabuf.h>
+
+/*
+ * As pci_p2pdma_distance() does it: from the device up, the common bridge once.  Adds the
+ * addresses to @found.  Returns NO, YES or UNKNOWN.
+ */
+static enum answer redirects_up(const char *from, size_t end, struct reasons *found)
+{
+	enum answer answer = NO, here;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s", from);
+	for (; strlen(path) >= end && pci_is_device(path); *strrchr(path, '/') = '\0') {
+		here = pci_redirects(path);
+		if (here == YES)
+			add_reason(found, strrchr(path, '/') + 1);
+		if (here == YES || (here == UNKNOWN && answer == NO))
+			answer = here;
+	}
+	return answer;
+}
+
+struct pair {
+	const struct pci_device *gpu, *peer;
+	size_t common; /* of their paths */
+	int asked;     /* the kernel, which filled in: */
+	struct gdmabuf_diag kernel;
+	struct reasons stops, doubts;
+};
+
+static void report_acs(const struct machine *m, struct pair *p)
+{
+	struct reasons found = { "" };
+	enum answer a = redirects_up(p->gpu->path, p->common, &found);
+	enum answer b = redirects_up(p->peer->path, p->common + 1, &found);
+
+	if (a == YES || b == YES || (p->asked && p->kernel.out_flags & GDMABUF_DIAG_ACS)) {
+		say(m, "note",
+		    "Access Control Services send the transactions up to the root complex, in: %s. "
+		    "Boot with pci=disable_acs_redir= and these addresses, or turn ACS off in the "
+		    "firmware.",
+		    *found.text ? found.text : "a bridge, which root can see");
+		add_reason(&p->doubts, "ACS sends it through the root complex");
+	} else if (p->asked) {
+		say(m, "ok", "The kernel finds no ACS redirection between them.");
+	} else if (a == UNKNOWN || b == UNKNOWN) {
+		say(m, "note", "Only root can read whether ACS redirects. Run this as root.");
+		add_reason(&p->doubts, "ACS is unknown");
+	} else {
+		say(m, "ok", "No bridge between them redirects (ACS).");
+	}
+}
+
+static void report_topology(const struct machine *m, struct pair *p)
+{
+	char bridge[PATH_MAX];
+	const char *name;
+
+	snprintf(bridge, sizeof(bridge), "%.*s", (int)p->common, p->gpu->path);
+	name = strrchr(bridge, '/') + 1;
+	if (pci_is_device(bridge)) {
+		say(m, "ok", "Both are below the bridge %s.", name);
+		report_acs(m, p);
+	} else {
+		say(m, "note",
+		    "No bridge is common to them%s: the way leads through the root complex, which "
+		    "not every CPU forwards. Put both below one PCIe switch.",
+		    strncmp(name, "pci", 3) ? ", nor the host bridge" : "");
+		add_reason(&p->doubts, "the way leads through the root complex");
+	}
+	if (p->gpu->node >= 0 && p->peer->node >= 0 && p->gpu->node != p->peer->node)
+		say(m, "note",
+		    "They are on different NUMA nodes, %d and %d: slow. Use slots of one socket.",
+		    p->gpu->node, p->peer->node);
+}
+
+static void report_iommu(const struct machine *m, struct pair *p)
+{
+	char type[32];
+
+	read_line(p->peer->path, "iommu_group/type", type, sizeof(type));
+	if (!strncmp(type, "DMA", 3) ||
+	    (!*type && p->asked && p->kernel.out_flags & GDMABUF_DIAG_IOMMU)) {
+		say(m, "note",
+		    "An IOMMU translates the device's DMA (%s), so all of it goes up to the root "
+		    "complex, and dma-bufs of NVIDIA's own driver fail. Boot with iommu=pt.",
+		    *type ? type : "says gdmabuf");
+		add_reason(&p->doubts, "an IOMMU translates it");
+	} else if (!*type) {
+		say(m, "ok", "No IOMMU translates the device's DMA.");
+	} else if (!strcmp(type, "identity")) {
+		say(m, "ok", "The IOMMU passes the device's DMA through (identity).");
+	} else {
+		say(m, "stop",
+		    "The device's IOMMU group is %s: another program or nobody has the device. "
+		    "Give it back to its driver.",
+		    type);
+		add_reason(&p->stops, "the device's IOMMU group is not its driver's");
+	}
+}
+
+static void ask_kernel(const struct machine *m, struct pair *p)
+{
+	p->kernel = (struct gdmabuf_diag){ .size = sizeof(p->kernel) };
+	if (m->gdmabuf < 0 || !pci_parse_address(p->gpu->address, &p->kernel.gpu) ||
+	    !pci_parse_address(p->peer->address, &p->kernel.peer))
+		return;
+	p->asked = !ioctl(m->gdmabuf, GDMABUF_DIAG, &p->kernel);
+}
+
+static void report_distance(const struct machine *m, struct pair *p)
+{
+	if (!p->asked || !(p->kernel.out_flags & GDMABUF_DIAG_DISTANCE))
+		return;
+	if (p->kernel.out_distance < 0) {
+		say(m, "stop",
+		    "The kernel knows no way between them that works. "
+		    "Put both below one PCIe switch, without ACS.");
+		add_reason(&p->stops, "the kernel knows no way that works");
+		return;
+	}
+	say(m, "ok", "The kernel's own distance is %d.", p->kernel.out_distance);
+	p->doubts.text[0] = '\0';
+}
+
+int report_pair(const struct machine *m, const struct pci_device *gpu,
+		const struct pci_device *peer, const struct reasons *gpu_stops)
+{
+	struct pair p = { .gpu = gpu, .peer = peer, .stops = *gpu_stops };
+
+	fprintf(m->out, "GPU %s and %s %s (%04x:%04x)\n", gpu->address, pci_kind(peer),
+		peer->address, peer->vendor, peer->id);
+	p.common = pci_common_length(gpu->path, peer->path);
+	ask_kernel(m, &p);
+	if (!*peer->driver) {
+		say(m, "stop", "The device has no driver to import a dma-buf. Load it.");
+		add_reason(&p.stops, "the device has no driver");
+	}
+	report_topology(m, &p);
+	report_iommu(m, &p);
+	report_distance(m, &p);
+	fprintf(m->out, "  verdict: ");
+	if (*p.stops.text)
+		fprintf(m->out, "%s cannot reach the memory of %s: %s.\n", peer->address,
+			gpu->address, p.stops.text);
+	else if (*p.doubts.text)
+		fprintf(m->out, "%s may reach the memory of %s: nothing known stops it, but %s.\n",
+			peer->address, gpu->address, p.doubts.text);
+	else
+		fprintf(m->out, "%s can reach the memory of %s: nothing stops it.\n", peer->address,
+			gpu->address);
+	return *p.stops.text ? 1 : 0;
+}

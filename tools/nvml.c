@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions and types are those of the NVML API reference. */
+#include "nvml.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+/* nvmlReturn_t: 0 is success. */
+struct nvml {
+	int (*init)(void);
+	int (*shutdown)(void);
+	const char *(*error_string)(int result);
+	int (*device)(const char *pci_bus_id, void **device);
+	int (*bar)(void *device, struct nvml_bar *bar);
+};
+
+static char reason[256];
+
+static const char *because(const char *what)
+{
+	snprintf(reason, sizeof(reason), "%s", what ? what : "libnvidia-ml.so.1 lacks a function");
+	return reason;
+}
+
+/* 0 if one is missing. */
+static int find_functions(void *library, struct nvml *nvml)
+{
+	*(void **)&nvml->init = dlsym(library, "nvmlInit_v2");
+	*(void **)&nvml->shutdown = dlsym(library, "nvmlShutdown");
+	*(void **)&nvml->error_string = dlsym(library, "nvmlErrorString");
+	*(void **)&nvml->device = dlsym(library, "nvmlDeviceGetHandleByPciBusId_v2");
+	*(void **)&nvml->bar = dlsym(library, "nvmlDeviceGetBAR1MemoryInfo");
+	return nvml->init && nvml->shutdown && nvml->error_string && nvml->device && nvml->bar;
+}
+
+static const char *ask(const struct nvml *nvml, const char *address, struct nvml_bar *bar)
+{
+	void *device;
+	int result = nvml->init();
+
+	if (result)
+		return because(nvml->error_string(result));
+	result = nvml->device(address, &device);
+	if (!result)
+		result = nvml->bar(device, bar);
+	nvml->shutdown();
+	return result ? because(nvml->error_string(result)) : NULL;
+}
+
+const char *nvml_read_bar(const char *address, struct nvml_bar *bar)
+{
+	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+	struct nvml nvml;
+	const char *why;
+
+	if (!library)
+		return because(dlerror());
+	why = find_functions(library, &nvml) ? ask(&nvml, address, bar) : because(NULL);
+	dlclose(library);
+	return why;
+}

@@ -16,15 +16,15 @@
 
 static char static_importers[256] = "vivid uvcvideo gdmabuf_importer";
 module_param_string(static_importers, static_importers, sizeof(static_importers), 0600);
-MODULE_PARM_DESC(static_importers, "drivers that may import GPU memory though they do not say "
-		 "that they need no struct pages; * for all");
+MODULE_PARM_DESC(static_importers,
+		 "static importers that may have GPU memory: they need no struct pages; * for all");
 
 enum { P2PDMA_OFF, P2PDMA_WARN, P2PDMA_ENFORCE };
 
 static unsigned int p2pdma = P2PDMA_WARN;
 module_param(p2pdma, uint, 0600);
-MODULE_PARM_DESC(p2pdma, "PCI devices that the kernel knows no way for from the GPU: 0 import, "
-		 "1 import with a warning (default), 2 are refused");
+MODULE_PARM_DESC(p2pdma,
+		 "PCI device without known way from the GPU: 0 import, 1 import and warn, 2 refuse");
 
 /* Words, and maybe the newline with which echo writes a parameter. */
 static bool in_list(const char *name)

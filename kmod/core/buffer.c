@@ -34,12 +34,21 @@ void buffer_release(struct dma_buf *dmabuf)
 	context_put(ctx);
 }
 
+/* In the descriptor's fdinfo and debugfs.  Static, as the dma-buf outlives its buffer. */
+static const char *exporter_name(const struct gdmabuf_pin *pin)
+{
+	if (pin->ops->kind == GDMABUF_KIND_HOST)
+		return "gdmabuf-host";
+	return pin->flags & GDMABUF_REVOCABLE ? "gdmabuf-gpu-revocable" : "gdmabuf-gpu";
+}
+
 static struct dma_buf *export(struct gdmabuf_buffer *buffer)
 {
 	DEFINE_DMA_BUF_EXPORT_INFO(info);
 
 	info.ops = buffer->pin->ops->buffer_ops(buffer->pin, buffer->offset, buffer->length,
 						 buffer->flags);
+	info.exp_name = exporter_name(buffer->pin);
 	info.size = buffer->length;
 	info.flags = buffer->flags & GDMABUF_READ_ONLY ? O_RDONLY : O_RDWR;
 	info.priv = buffer;

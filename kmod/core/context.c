@@ -9,7 +9,7 @@
 #include "core.h"
 
 static struct {
-	struct mutex lock;
+	struct mutex lock;	/* protects list */
 	struct list_head list;
 } contexts = {
 	.lock = __MUTEX_INITIALIZER(contexts.lock),

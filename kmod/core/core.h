@@ -35,6 +35,7 @@
 #include <linux/workqueue.h>
 #include <linux/gdmabuf.h>
 #include "gdmabuf_provider.h"
+#include "range.h"
 
 #undef pr_fmt
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -123,8 +124,8 @@ struct gdmabuf_pin_ops {
 	void (*unpin)(struct gdmabuf_pin *pin);
 	/* Whether the owner may still export it so, beside being not stale; may be NULL. */
 	int (*check)(struct gdmabuf_pin *pin, u64 address, u64 length, u32 flags);
-	const struct dma_buf_ops *(*buffer_ops)(const struct gdmabuf_pin *pin, u64 offset, u64 length,
-						u32 flags);
+	const struct dma_buf_ops *(*buffer_ops)(const struct gdmabuf_pin *pin, u64 offset,
+						u64 length, u32 flags);
 };
 
 extern const struct gdmabuf_pin_ops gpu_pin_ops, host_pin_ops;
@@ -196,39 +197,6 @@ void pin_forget(struct gdmabuf_pin *pin);
 /* The pages go away: after it no CPU and no device reaches them. */
 void pin_revoke(struct gdmabuf_pin *pin);
 
-/* ---- runs of a part of a pin: for (run_first(&it, pin, offset, length); it.length; run_next(&it)) ---- */
-
-struct gdmabuf_run_iter {
-	const struct gdmabuf_run *run;
-	u64 start, length, left;
-};
-
-static inline void run_clip(struct gdmabuf_run_iter *it, u64 skip)
-{
-	it->start = it->run->start + skip;
-	it->length = min(it->run->length - skip, it->left);
-	it->left -= it->length;
-}
-
-static inline void run_first(struct gdmabuf_run_iter *it, const struct gdmabuf_pin *pin, u64 offset,
-			     u64 length)
-{
-	it->run = pin->runs;
-	it->left = length;
-	for (; offset >= it->run->length; it->run++)
-		offset -= it->run->length;
-	run_clip(it, offset);
-}
-
-static inline void run_next(struct gdmabuf_run_iter *it)
-{
-	it->length = 0;
-	if (!it->left)
-		return;
-	it->run++;
-	run_clip(it, 0);
-}
-
 /* ---- buffer.c, attach.c, sg.c, mmap.c: the dma-buf ---- */
 
 struct gdmabuf_buffer {
@@ -278,7 +246,8 @@ bool vmap_gpu_works(const struct gdmabuf_pin *pin, u64 offset, u64 length);
 /* With a reference on its module; NULL if there is none. */
 const struct gdmabuf_provider *provider_get(void);
 void provider_put(const struct gdmabuf_provider *provider);
-struct gdmabuf_watch *watch_create(const struct gdmabuf_provider *provider, struct gdmabuf_pin *pin);
+struct gdmabuf_watch *watch_create(const struct gdmabuf_provider *provider,
+				   struct gdmabuf_pin *pin);
 /* From now on the pin is not touched any more by gdmabuf_watch_freed(). */
 void watch_detach(struct gdmabuf_watch *watch);
 

@@ -40,7 +40,7 @@ static bool redirects(struct pci_dev *bridge)
 
 static bool is_redirected(struct pci_dev *pdev, struct pci_dev *end)
 {
-	for (pdev = pci_upstream_bridge(pdev); pdev && pdev != end; pdev = pci_upstream_bridge(pdev))
+	while ((pdev = pci_upstream_bridge(pdev)) && pdev != end)
 		if (redirects(pdev))
 			return true;
 	return false;

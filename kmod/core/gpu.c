@@ -56,7 +56,7 @@ static int get_pages(struct gdmabuf_pin *pin)
 
 	if (pin->flags & GDMABUF_REVOCABLE)
 		return provider->watch(watch, pin->address, pin->length, &pin->gpu.pages);
-	/* First the watch: that the address comes to mean other memory before it is pinned is seen. */
+	/* First the watch: it sees that the address means other memory before that is pinned. */
 	err = provider->watch(watch, pin->address, provider->page_size, NULL);
 	if (err)
 		return err;
@@ -141,8 +141,8 @@ static const struct dma_buf_ops gpu_vmap_ops = {
 	.vunmap = vunmap_gpu,
 };
 
-static const struct dma_buf_ops *gpu_buffer_ops(const struct gdmabuf_pin *pin, u64 offset, u64 length,
-						u32 flags)
+static const struct dma_buf_ops *gpu_buffer_ops(const struct gdmabuf_pin *pin, u64 offset,
+						u64 length, u32 flags)
 {
 	if (flags & GDMABUF_REVOCABLE || !vmap_gpu_works(pin, offset, length))
 		return &gpu_ops;

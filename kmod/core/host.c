@@ -61,7 +61,7 @@ static int look_up(struct mm_struct *mm, u64 address, u64 *end, bool *writable)
 	return 0;
 }
 
-/* Until where it is mapped in one way, and whether for writing; -EACCES for what @flags need not. */
+/* As look_up(); -EACCES if it is read-only and @flags do not say GDMABUF_READ_ONLY. */
 static int check_mapping(struct mm_struct *mm, u64 address, u32 flags, u64 *end, bool *writable)
 {
 	int err = look_up(mm, address, end, writable);
@@ -91,10 +91,8 @@ static int append(struct gdmabuf_pin *pin, unsigned int *room, struct page **pag
 	for (i = 0; i < nr; i++) {
 		phys_addr_t start = page_to_phys(pages[i]);
 
-		if (last && last->start + last->length == start) {
-			last->length += PAGE_SIZE;
+		if (last && run_extend(last, start, PAGE_SIZE))
 			continue;
-		}
 		if (pin->nr_runs == *room) {
 			unsigned int more = max(2 * *room, 16U);
 			struct gdmabuf_run *runs = kvmalloc_array(more, sizeof(*runs),
@@ -145,11 +143,11 @@ static long pin_some(struct gdmabuf_pin *pin, u64 address, u64 left, struct page
 	err = check_mapping(current->mm, address, pin->flags, &end, &writable);
 	if (err)
 		return err;
-	/* Writable pages are made the owner's own now, or it would get others at its first write. */
+	/* Writable pages become the owner's own now, or it would get others at its first write. */
 	if (writable)
 		gup |= FOLL_WRITE;
-	n = pin_user_pages_fast(address, min3(left, end - address, (u64)BATCH << PAGE_SHIFT) >> PAGE_SHIFT,
-				gup, batch);
+	left = min3(left, end - address, (u64)BATCH << PAGE_SHIFT);
+	n = pin_user_pages_fast(address, left >> PAGE_SHIFT, gup, batch);
 	return n ? n : -EFAULT;
 }
 
@@ -173,15 +171,15 @@ static int pin_range(struct gdmabuf_pin *pin, struct page **batch)
 	return 0;
 }
 
-static bool invalidate(struct mmu_interval_notifier *notifier, const struct mmu_notifier_range *range,
-		       unsigned long seq)
+static bool invalidate(struct mmu_interval_notifier *notifier,
+		       const struct mmu_notifier_range *range, unsigned long seq)
 {
 	struct gdmabuf_pin *pin = container_of(notifier, struct gdmabuf_pin, host.notifier);
 
 	mmu_interval_set_seq(notifier, seq);
 	/* Rights may change, but not the pages: fork() copies pinned ones for the child. */
-	if (range->event == MMU_NOTIFY_PROTECTION_VMA || range->event == MMU_NOTIFY_PROTECTION_PAGE ||
-	    range->event == MMU_NOTIFY_SOFT_DIRTY)
+	if (range->event == MMU_NOTIFY_PROTECTION_VMA ||
+	    range->event == MMU_NOTIFY_PROTECTION_PAGE || range->event == MMU_NOTIFY_SOFT_DIRTY)
 		return true;
 	if (pin_set_stale(pin) && !READ_ONCE(pin->creating))
 		pin_forget(pin);
@@ -231,8 +229,8 @@ static int host_pin(struct gdmabuf_pin *pin)
 		err = -ENOMEM;
 		goto uncharge;
 	}
-	err = mmu_interval_notifier_insert(&pin->host.notifier, current->mm, pin->address, pin->length,
-					   &notifier_ops);
+	err = mmu_interval_notifier_insert(&pin->host.notifier, current->mm, pin->address,
+					   pin->length, &notifier_ops);
 	if (err)
 		goto free_batch;
 	err = pin_consistently(pin, batch);

@@ -3,7 +3,6 @@
 #include <linux/file.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
-#include <linux/overflow.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
@@ -22,7 +21,8 @@ struct call {
 
 static int respond(const struct call *call, size_t size)
 {
-	return copy_to_user(call->user, call->cmd, min_t(size_t, size, call->user_size)) ? -EFAULT : 0;
+	size = min_t(size_t, size, call->user_size);
+	return copy_to_user(call->user, call->cmd, size) ? -EFAULT : 0;
 }
 
 static int do_caps(struct call *call)
@@ -53,12 +53,11 @@ static int do_caps(struct call *call)
 
 static int check_export(const struct gdmabuf_export *cmd, const struct gdmabuf_pin_ops *ops)
 {
-	u64 end, page_size = ops->page_size();
+	u64 page_size = ops->page_size();
 
 	if (cmd->flags & ~ops->flags || cmd->reserved || !page_size)
 		return -EOPNOTSUPP;
-	if (!cmd->length || check_add_overflow(cmd->address, cmd->length, &end) ||
-	    !IS_ALIGNED(cmd->address | cmd->length, page_size))
+	if (!range_is_valid(cmd->address, cmd->length, page_size))
 		return -EINVAL;
 	/* As many pages as an int counts. */
 	return cmd->length >> PAGE_SHIFT > INT_MAX ? -EINVAL : 0;
@@ -240,7 +239,7 @@ union command {
 
 /* @min is what the structure ended with when it was introduced. */
 #define OP(name, type, last, function) \
-	[name - GDMABUF_CMD_BASE] = { \
+	[(name) - GDMABUF_CMD_BASE] = { \
 		.size = sizeof(struct type), \
 		.min = offsetofend(struct type, last), \
 		.execute = function, \

@@ -28,7 +28,7 @@ static vm_fault_t insert_around(struct gdmabuf_buffer *buffer, struct vm_fault *
 	u64 done;
 
 	to = min(to, base + buffer->length);
-	run_first(&it, buffer->pin, buffer->offset + (from - base), to - from);
+	run_first(&it, buffer->pin->runs, buffer->offset + (from - base), to - from);
 	for (; it.length; run_next(&it))
 		for (done = 0; done < it.length; done += PAGE_SIZE, from += PAGE_SIZE) {
 			vm_fault_t result = vmf_insert_pfn(vma, from, PHYS_PFN(it.start + done));
@@ -66,7 +66,7 @@ static int map_now(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
 	struct gdmabuf_run_iter it;
 	int err;
 
-	run_first(&it, buffer->pin, offset, vma->vm_end - vma->vm_start);
+	run_first(&it, buffer->pin->runs, offset, vma->vm_end - vma->vm_start);
 	for (; it.length; at += it.length, run_next(&it)) {
 		err = remap_pfn_range(vma, at, PHYS_PFN(it.start), it.length, vma->vm_page_prot);
 		if (err)
@@ -98,21 +98,11 @@ int mmap_buffer(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 	return buffer->flags & GDMABUF_REVOCABLE ? 0 : map_now(buffer, vma);
 }
 
-static unsigned int count_runs(const struct gdmabuf_pin *pin, u64 offset, u64 length)
-{
-	struct gdmabuf_run_iter it;
-	unsigned int n = 0;
-
-	for (run_first(&it, pin, offset, length); it.length; run_next(&it))
-		n++;
-	return n;
-}
-
 /* Several runs in a row need a function that not all kernels have. */
 bool vmap_gpu_works(const struct gdmabuf_pin *pin, u64 offset, u64 length)
 {
 	return length <= GDMABUF_VMAP_MAX &&
-	       (IS_ENABLED(CONFIG_VMAP_PFN) || count_runs(pin, offset, length) == 1);
+	       (IS_ENABLED(CONFIG_VMAP_PFN) || runs_count(pin->runs, offset, length, U64_MAX) == 1);
 }
 
 static void *vmap_runs(struct gdmabuf_buffer *buffer)
@@ -125,7 +115,8 @@ static void *vmap_runs(struct gdmabuf_buffer *buffer)
 
 	if (!pfns)
 		return NULL;
-	for (run_first(&it, buffer->pin, buffer->offset, buffer->length); it.length; run_next(&it))
+	run_first(&it, buffer->pin->runs, buffer->offset, buffer->length);
+	for (; it.length; run_next(&it))
 		for (done = 0; done < it.length; done += PAGE_SIZE)
 			pfns[i++] = PHYS_PFN(it.start + done);
 	if (IS_ENABLED(CONFIG_VMAP_PFN))
@@ -136,7 +127,7 @@ static void *vmap_runs(struct gdmabuf_buffer *buffer)
 
 static bool is_one_run(const struct gdmabuf_buffer *buffer)
 {
-	return count_runs(buffer->pin, buffer->offset, buffer->length) == 1;
+	return runs_count(buffer->pin->runs, buffer->offset, buffer->length, U64_MAX) == 1;
 }
 
 /*
@@ -149,7 +140,7 @@ int vmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map)
 	struct gdmabuf_run_iter it;
 	void *address;
 
-	run_first(&it, buffer->pin, buffer->offset, buffer->length);
+	run_first(&it, buffer->pin->runs, buffer->offset, buffer->length);
 	if (is_one_run(buffer))
 		address = memremap(it.start, buffer->length, MEMREMAP_WC);
 	else
@@ -179,7 +170,8 @@ int vmap_host(struct dma_buf *dmabuf, struct iosys_map *map)
 
 	if (!pages)
 		return -ENOMEM;
-	for (run_first(&it, buffer->pin, buffer->offset, buffer->length); it.length; run_next(&it))
+	run_first(&it, buffer->pin->runs, buffer->offset, buffer->length);
+	for (; it.length; run_next(&it))
 		for (done = 0; done < it.length; done += PAGE_SIZE)
 			pages[i++] = pfn_to_page(PHYS_PFN(it.start + done));
 	address = vmap(pages, nr, VM_MAP, PAGE_KERNEL);

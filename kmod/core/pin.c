@@ -3,7 +3,6 @@
  * Pins: how they are found, made, kept and given up.  Whose memory it is matters in gpu.c and
  * host.c only.
  */
-#include <linux/overflow.h>
 #include <linux/slab.h>
 
 #include "core.h"
@@ -128,13 +127,8 @@ void pin_revoke(struct gdmabuf_pin *pin)
 	mutex_unlock(&pin->lock);
 }
 
-static bool covers(const struct gdmabuf_pin *pin, u64 address, u64 length)
-{
-	return pin->address <= address && address + length <= pin->address + pin->length;
-}
-
-static struct gdmabuf_pin *find_locked(struct gdmabuf_context *ctx, u32 kind, u64 address, u64 length,
-				       u32 flags)
+static struct gdmabuf_pin *find_locked(struct gdmabuf_context *ctx, u32 kind, u64 address,
+				       u64 length, u32 flags)
 {
 	struct interval_tree_node *node;
 	u64 last = address + length - 1;
@@ -143,7 +137,8 @@ static struct gdmabuf_pin *find_locked(struct gdmabuf_context *ctx, u32 kind, u6
 	     node = interval_tree_iter_next(node, address, last)) {
 		struct gdmabuf_pin *pin = container_of(node, struct gdmabuf_pin, node);
 
-		if (pin->ops->kind == kind && pin->flags == flags && covers(pin, address, length) &&
+		if (pin->ops->kind == kind && pin->flags == flags &&
+		    range_covers(pin->address, pin->length, address, length) &&
 		    !test_bit(PIN_STALE, &pin->state))
 			return pin;
 	}
@@ -262,8 +257,8 @@ static int create(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops
 		goto put_slot;
 	count(ctx, pins[kind_index(ops->kind)]);
 	count_add(ctx, bytes[kind_index(ops->kind)], length);
-	/* Pairs with who marks it stale first, and then looks whether it is there already. */
 	WRITE_ONCE(pin->creating, false);
+	/* Pairs with who marks it stale first, and then looks whether it is there already. */
 	smp_mb();
 	/* The pages went while we looked at them. */
 	if (flags & GDMABUF_REVOCABLE && test_bit(PIN_STALE, &pin->state)) {

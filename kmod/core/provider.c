@@ -50,7 +50,8 @@ void provider_put(const struct gdmabuf_provider *provider)
 	module_put(provider->owner);
 }
 
-struct gdmabuf_watch *watch_create(const struct gdmabuf_provider *provider, struct gdmabuf_pin *pin)
+struct gdmabuf_watch *watch_create(const struct gdmabuf_provider *provider,
+				   struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_watch *watch = kzalloc(sizeof(*watch), GFP_KERNEL_ACCOUNT);
 

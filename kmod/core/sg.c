@@ -25,31 +25,22 @@ static u64 max_segment(struct device *dev)
 	return ALIGN_DOWN(min_t(u64, dma_get_max_seg_size(dev), UINT_MAX), PAGE_SIZE);
 }
 
-static void count_segments(struct gdmabuf_buffer *buffer, u64 max, unsigned int *runs,
-			   unsigned int *segments)
+static unsigned int count_runs(const struct gdmabuf_buffer *buffer, u64 max)
 {
-	struct gdmabuf_run_iter it;
-
-	*runs = 0;
-	*segments = 0;
-	for (run_first(&it, buffer->pin, buffer->offset, buffer->length); it.length; run_next(&it)) {
-		*runs += 1;
-		*segments += DIV_ROUND_UP_ULL(it.length, max);
-	}
+	return runs_count(buffer->pin->runs, buffer->offset, buffer->length, max);
 }
 
 static struct gdmabuf_map *create(struct dma_buf_attachment *attachment, u64 max,
 				  enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = attachment->dmabuf->priv;
+	unsigned int runs = count_runs(buffer, U64_MAX);
 	struct gdmabuf_map *map;
-	unsigned int runs, segments;
 
-	count_segments(buffer, max, &runs, &segments);
 	map = kvzalloc(struct_size(map, runs, runs), GFP_KERNEL_ACCOUNT);
 	if (!map)
 		return NULL;
-	if (sg_alloc_table(&map->sgt, segments, GFP_KERNEL_ACCOUNT)) {
+	if (sg_alloc_table(&map->sgt, count_runs(buffer, max), GFP_KERNEL_ACCOUNT)) {
 		kvfree(map);
 		return NULL;
 	}
@@ -97,7 +88,8 @@ static int map_runs(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map, u64 
 	struct scatterlist *sg = map->sgt.sgl;
 	struct gdmabuf_run_iter it;
 
-	for (run_first(&it, buffer->pin, buffer->offset, buffer->length); it.length; run_next(&it)) {
+	run_first(&it, buffer->pin->runs, buffer->offset, buffer->length);
+	for (; it.length; run_next(&it)) {
 		dma_addr_t start = dma_map_resource(map->dev, it.start, it.length, map->dir,
 						    DMA_ATTR_SKIP_CPU_SYNC);
 		u64 done;
@@ -162,9 +154,11 @@ static void set_pages(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map, u6
 	struct gdmabuf_run_iter it;
 	u64 done;
 
-	for (run_first(&it, buffer->pin, buffer->offset, buffer->length); it.length; run_next(&it))
+	run_first(&it, buffer->pin->runs, buffer->offset, buffer->length);
+	for (; it.length; run_next(&it))
 		for (done = 0; done < it.length; done += max, sg = sg_next(sg))
-			sg_set_page(sg, pfn_to_page(PHYS_PFN(it.start + done)), min(max, it.length - done), 0);
+			sg_set_page(sg, pfn_to_page(PHYS_PFN(it.start + done)),
+				    min(max, it.length - done), 0);
 }
 
 struct sg_table *sg_map_host(struct dma_buf_attachment *attachment, enum dma_data_direction dir)
@@ -180,7 +174,7 @@ struct sg_table *sg_map_host(struct dma_buf_attachment *attachment, enum dma_dat
 	if (!map)
 		return ERR_PTR(-ENOMEM);
 	set_pages(buffer, map, max);
-	/* Apart: dma-debug takes a page that two map at once for an error if mapping synchronizes. */
+	/* Apart: a page that two map at once is an error to dma-debug if mapping synchronizes. */
 	err = dma_map_sgtable(attachment->dev, &map->sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
 	if (err) {
 		destroy(map);
@@ -214,9 +208,9 @@ int sg_begin_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir
 	return 0;
 }
 
-/* What the CPU wrote, combining writes, is on its way before a device is told to read. */
 int sg_end_cpu_access_gpu(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
+	/* What the CPU wrote, combining writes, is on its way before a device is told to read. */
 	wmb();
 	return 0;
 }

@@ -22,7 +22,8 @@ int slots_create(struct gdmabuf_slots *slots)
 	unsigned int i;
 
 	spin_lock_init(&slots->lock);
-	slots->status = alloc_pages_exact(STATUS_SIZE, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
+	slots->status = alloc_pages_exact(STATUS_SIZE,
+					  GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
 	slots->generations = kvmalloc_array(GDMABUF_SLOTS, sizeof(u32), GFP_KERNEL_ACCOUNT);
 	if (!slots->status || !slots->generations) {
 		slots_destroy(slots);
@@ -68,11 +69,13 @@ void slots_put(struct gdmabuf_slots *slots, u32 slot)
 
 void slots_live(struct gdmabuf_slots *slots, u32 slot, u32 generation)
 {
+	/* After what was written for the pin; user space loads with acquire order. */
 	smp_store_release(&slots->status[slot], generation);
 }
 
 void slots_stale(struct gdmabuf_slots *slots, u32 slot, u32 generation)
 {
+	/* As slots_live(). */
 	smp_store_release(&slots->status[slot], generation | 1);
 }
 

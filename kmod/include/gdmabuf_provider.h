@@ -14,18 +14,13 @@
 
 #include <linux/kref.h>
 #include <linux/types.h>
+#include "gdmabuf_run.h"
 
 struct module;
 
-/* Physically contiguous memory. */
-struct gdmabuf_run {
-	phys_addr_t start;
-	u64 length;
-};
-
 /* What a provider pinned.  Runs touch nowhere; their lengths add up to the range's. */
 struct gdmabuf_gpu_pages {
-	struct gdmabuf_run *runs;	/* kvmalloc()ed; the core's, once pin() or watch() succeeded */
+	struct gdmabuf_run *runs;	/* kvmalloc()ed; the core's after success */
 	unsigned int nr_runs;
 	bool cacheable;			/* memory of a coherent GPU, not a BAR */
 	void *handle;			/* the provider's, for unpin() */

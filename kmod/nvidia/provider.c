@@ -46,7 +46,7 @@ enum registration_state {
  */
 struct registration {
 	struct kref kref;
-	struct mutex lock;
+	struct mutex lock;		/* see above */
 	enum registration_state state;
 	struct gdmabuf_watch *watch;
 	struct pid *owner;
@@ -94,21 +94,19 @@ static int check_table(const struct nvidia_p2p_page_table *table)
 /* Without @runs, counts them. */
 static unsigned int fill_runs(const struct nvidia_p2p_page_table *table, struct gdmabuf_run *runs)
 {
+	struct gdmabuf_run run = {};
 	unsigned int nr = 0;
-	u64 end = 0;
 	u32 i;
 
 	for (i = 0; i < table->entries; i++) {
 		u64 start = table->pages[i]->physical_address;
 
-		if (!nr || start != end) {
-			if (runs)
-				runs[nr] = (struct gdmabuf_run){ .start = start };
+		if (!run_extend(&run, start, GPU_PAGE_SIZE)) {
+			run = (struct gdmabuf_run){ start, GPU_PAGE_SIZE };
 			nr++;
 		}
 		if (runs)
-			runs[nr - 1].length += GPU_PAGE_SIZE;
-		end = start + GPU_PAGE_SIZE;
+			runs[nr - 1] = run;
 	}
 	return nr;
 }
@@ -116,8 +114,9 @@ static unsigned int fill_runs(const struct nvidia_p2p_page_table *table, struct 
 static int copy_pages(const struct nvidia_p2p_page_table *table, struct gdmabuf_gpu_pages *pages)
 {
 	unsigned int nr = fill_runs(table, NULL);
-	struct gdmabuf_run *runs = kvmalloc_array(nr, sizeof(*runs), GFP_KERNEL_ACCOUNT);
+	struct gdmabuf_run *runs;
 
+	runs = kvmalloc_array(nr, sizeof(*runs), GFP_KERNEL_ACCOUNT);
 	if (!runs)
 		return -ENOMEM;
 	fill_runs(table, runs);
@@ -139,7 +138,8 @@ static void put_persistent(struct pin *pin)
 	int err = nvidia_p2p_put_pages_persistent(pin->address, pin->table, 0);
 
 	if (err)
-		pr_warn_ratelimited("nvidia_p2p_put_pages_persistent: %d, pages stay pinned\n", err);
+		pr_warn_ratelimited("nvidia_p2p_put_pages_persistent: %d, pages stay pinned\n",
+				    err);
 	kfree(pin);
 }
 

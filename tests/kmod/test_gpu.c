@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -46,7 +47,19 @@ static struct setup setup(void)
 	return setup_flags(0);
 }
 
-/* Nothing is left of it: no pin, no memory, no BAR space. */
+/* How many things need the provider. */
+static int provider_users(void)
+{
+	FILE *f = fopen("/sys/module/gdmabuf_nvidia/refcnt", "r");
+	int n = -1;
+
+	EXPECT(f);
+	EXPECT_EQ(fscanf(f, "%d", &n), 1);
+	fclose(f);
+	return n;
+}
+
+/* Nothing is left of it: no pin, no memory, no BAR space, nobody that needs the provider. */
 static void done(struct setup *s)
 {
 	static const struct mock_config works;
@@ -58,6 +71,7 @@ static void done(struct setup *s)
 	EVENTUALLY(gpu_stats(s->gpu).pins == 0 && gpu_stats(s->gpu).persistent == 0);
 	EXPECT_EQ(gpu_stats(s->gpu).pages_pinned, 0);
 	EXPECT_EQ(gpu_stats(s->gpu).pages_used, s->before.pages_used);
+	EVENTUALLY(provider_users() == 0);
 	close(s->gpu);
 }
 
@@ -406,6 +420,26 @@ TEST(gpu_revocable_split,
 	done(&s);
 }
 
+TEST(gpu_revocable_part,
+     "REVOCABLE: a part of a pin, and a part of its mapping, are the right pages.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, GDMABUF_REVOCABLE), part;
+	unsigned char *view;
+
+	EXPECT_EQ(
+		gdm_export_gpu(s.ctx, s.va + 2 * GPU_PAGE, 4 * GPU_PAGE, GDMABUF_REVOCABLE, &part),
+		0);
+	EXPECT_EQ(part.slot, e.slot);
+	view = mmap(NULL, GPU_PAGE, PROT_READ, MAP_SHARED, part.fd, GPU_PAGE + PAGE);
+	EXPECT(view != MAP_FAILED);
+	EXPECT_EQ(memcmp(view, bytes + 3 * GPU_PAGE + PAGE, GPU_PAGE), 0);
+	munmap(view, GPU_PAGE);
+	close(e.fd);
+	close(part.fd);
+	done(&s);
+}
+
 TEST(gpu_revoke, "GDMABUF_REVOKE does what freeing does, and leaves the memory allocated.")
 {
 	struct setup s = setup();
@@ -722,7 +756,71 @@ TEST(gpu_evicts_not_used, "What a dma-buf needs is not given up: ENOSPC.")
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 4 * GPU_PAGE, GDMABUF_KEEP, &a), 0);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + 4 * GPU_PAGE, 4 * GPU_PAGE, 0, NULL), -ENOSPC);
 	EXPECT(gdm_is_valid(s.status, &a));
+	EXPECT_EQ(gdm_stats(s.ctx).out_evictions, 0);
 	close(a.fd);
+	/* It is still kept. */
+	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 1);
+	done(&s);
+}
+
+TEST(gpu_evicts_gpu_only, "Room in the BAR is not made of idle host memory.")
+{
+	struct setup s = setup();
+	unsigned char *p = pages_new(PAGE, 1);
+	struct gdm_export host;
+
+	EXPECT_EQ(gdm_export_host(s.ctx, p, PAGE, GDMABUF_KEEP, &host), 0);
+	close(host.fd);
+	budget(&s, 4);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), -ENOSPC);
+	EXPECT(gdm_is_valid(s.status, &host));
+	munmap(p, PAGE);
+	done(&s);
+}
+
+TEST(gpu_kinds_apart, "Host memory at an address that GPU memory has, too, is its own pin.")
+{
+	struct setup s = setup();
+	void *at = (void *)(uintptr_t)s.va;
+	struct gdm_export gpu = export(&s, 0), host;
+	unsigned char *view;
+
+	EXPECT_EQ(mmap(at, PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+		  at);
+	memset(at, 0x5e, PAGE);
+	EXPECT_EQ(gdm_export_host(s.ctx, at, PAGE, 0, &host), 0);
+	EXPECT_EQ(gdm_query(s.ctx, host.fd).out_kind, GDMABUF_KIND_HOST);
+	EXPECT_EQ(gdm_query(s.ctx, gpu.fd).out_kind, GDMABUF_KIND_GPU);
+	view = dmabuf_map(host.fd, PAGE, PROT_READ);
+	EXPECT_EQ(view[0], 0x5e);
+	munmap(view, PAGE);
+	munmap(at, PAGE);
+	close(host.fd);
+	close(gpu.fd);
+	done(&s);
+}
+
+TEST(gpu_evicts_for_slot, "Idle GPU memory makes room for a slot.")
+{
+	enum { SLOTS = 4096 };
+	static int fds[SLOTS];
+	struct rlimit limit = { SLOTS + 100, SLOTS + 100 };
+	struct setup s = setup();
+	unsigned char *p = pages_new((size_t)SLOTS * PAGE, 0);
+	struct gdm_export gpu = export(&s, GDMABUF_KEEP), host;
+
+	close(gpu.fd);
+	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (size_t i = 0; i < SLOTS; i++) {
+		EXPECT_EQ(gdm_export_host(s.ctx, p + i * PAGE, PAGE, 0, &host), 0);
+		fds[i] = host.fd;
+	}
+	EXPECT_EQ(host.slot, gpu.slot);
+	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 0);
+	for (size_t i = 0; i < SLOTS; i++)
+		close(fds[i]);
+	munmap(p, (size_t)SLOTS * PAGE);
 	done(&s);
 }
 
@@ -751,26 +849,49 @@ TEST(gpu_evicts_others, "Idle pins of other processes make room, too.")
 	done(&s);
 }
 
+enum { MB = 1 << 20 };
+
 static void export_as_user(void *arg)
 {
+	static const struct mock_config fails = { .fail_errno = -EIO }, works;
 	int gpu = gpu_open(), ctx = gdm_open();
-	uint64_t va = gpu_alloc(gpu, 2 << 20, 0);
+	uint64_t va = gpu_alloc(gpu, 2 * MB, 0);
 
 	(void)arg;
 	become_user(0);
-	if (gdm_export_gpu(ctx, va, 2 << 20, 0, NULL) != -EDQUOT)
+	if (gdm_export_gpu(ctx, va, 2 * MB, 0, NULL) != -EDQUOT)
 		_exit(1);
-	if (gdm_export_gpu(ctx, va, 1 << 20, 0, NULL))
+	if (gdm_export_gpu(ctx, va, MB, 0, NULL))
 		_exit(2);
+	/* It is given back: by the last close, and when the driver fails. */
+	gpu_config(gpu, &fails);
+	if (gdm_export_gpu(ctx, va, MB, 0, NULL) != -EIO)
+		_exit(3);
+	gpu_config(gpu, &works);
+	if (gdm_export_gpu(ctx, va, MB, GDMABUF_KEEP, NULL))
+		_exit(4);
+	/* What is kept and idle makes room. */
+	if (gdm_export_gpu(ctx, va + MB, MB, 0, NULL))
+		_exit(5);
+	if (gdm_stats(ctx).out_evictions != 1)
+		_exit(6);
 }
 
-TEST(gpu_quota, "EDQUOT beyond the user's quota.")
+TEST(gpu_quota,
+     "EDQUOT beyond the user's quota, which what is idle or gone does not count against; "
+     "CAP_SYS_RESOURCE lifts it.")
 {
 	struct setup s = setup();
+	uint64_t va = gpu_alloc(s.gpu, 2 * MB, 0);
+	int user, root;
 
 	parameter_set("gdmabuf", "gpu_quota_mb", "1");
-	EXPECT_EQ(in_child(export_as_user, NULL), 0);
+	user = in_child(export_as_user, NULL);
+	root = gdm_export_gpu(s.ctx, va, 2 * MB, 0, NULL);
 	parameter_set("gdmabuf", "gpu_quota_mb", "0");
+	EXPECT_EQ(user, 0);
+	EXPECT_EQ(root, 0);
+	gpu_free(s.gpu, va);
 	done(&s);
 }
 
@@ -788,7 +909,12 @@ static void refused(struct mock_config config, int error)
 
 TEST(gpu_other_version, "EINVAL for a page table of another major version.")
 {
+	int gpu = gpu_open();
+	uint32_t major = gpu_stats(gpu).version >> 16;
+
+	close(gpu);
 	refused((struct mock_config){ .version = 0x00030000 }, -EINVAL);
+	refused((struct mock_config){ .version = (3 - major) << 16 }, -EINVAL);
 }
 
 TEST(gpu_newer_minor, "A page table of a newer minor version of the driver's own major is read.")

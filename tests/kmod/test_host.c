@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,26 +46,43 @@ static long long settled(const char *counter)
 	return now;
 }
 
+/* A range that is exported. */
+struct setup {
+	int ctx;
+	unsigned char *p;
+	struct gdm_export e;
+};
+
+static struct setup setup(int fill, uint32_t flags)
+{
+	struct setup s = { .ctx = gdm_open(), .p = pages_new(LENGTH, fill) };
+
+	EXPECT_EQ(gdm_export_host(s.ctx, s.p, LENGTH, flags, &s.e), 0);
+	return s;
+}
+
+static void done(struct setup *s)
+{
+	close(s->e.fd);
+	close(s->ctx);
+	munmap(s->p, LENGTH);
+}
+
 TEST(host_private_pages,
      "A private range is exported: what the dma-buf shows is what the range holds.")
 {
-	unsigned char *p = pages_new(LENGTH, 1), *view;
-	struct gdm_export e;
-	int ctx = gdm_open();
+	struct setup s = setup(1, 0);
+	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE);
 
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
-	view = dmabuf_map(e.fd, LENGTH, PROT_READ | PROT_WRITE);
 	EXPECT(view);
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
 	view[5] = 77;
-	p[PAGE] = 78;
-	EXPECT_EQ(p[5], 77);
+	s.p[PAGE] = 78;
+	EXPECT_EQ(s.p[5], 77);
 	EXPECT_EQ(view[PAGE], 78);
-	EXPECT_EQ(lseek(e.fd, 0, SEEK_END), LENGTH);
+	EXPECT_EQ(lseek(s.e.fd, 0, SEEK_END), LENGTH);
 	munmap(view, LENGTH);
-	close(e.fd);
-	close(ctx);
-	munmap(p, LENGTH);
+	done(&s);
 }
 
 TEST(host_untouched_pages,
@@ -133,6 +151,16 @@ TEST(host_overflow, "EINVAL for a range that wraps around.")
 	close(ctx);
 }
 
+TEST(host_too_long, "EINVAL for more pages than an int counts.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1);
+
+	EXPECT_EQ(gdm_export_host(ctx, p, (size_t)PAGE << 31, 0, NULL), -EINVAL);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
 TEST(host_not_memory, "EFAULT for kernel addresses, non-canonical ones and page 0.")
 {
 	int ctx = gdm_open();
@@ -143,16 +171,44 @@ TEST(host_not_memory, "EFAULT for kernel addresses, non-canonical ones and page 
 	close(ctx);
 }
 
-TEST(host_hole, "EFAULT for a range with a hole; nothing stays pinned.")
+/* As the kernel counts them, of all. */
+static long long pinned_pages(void)
+{
+	FILE *f = fopen("/proc/sys/vm/stat_refresh", "w");
+	long long value, pinned = 0;
+	char name[64];
+
+	EXPECT(f);
+	EXPECT(fputs("1", f) >= 0 && !fclose(f));
+	f = fopen("/proc/vmstat", "r");
+	EXPECT(f);
+	while (fscanf(f, "%63s %lld", name, &value) == 2) {
+		if (!strcmp(name, "nr_foll_pin_acquired"))
+			pinned += value;
+		if (!strcmp(name, "nr_foll_pin_released"))
+			pinned -= value;
+	}
+	fclose(f);
+	return pinned;
+}
+
+TEST(host_hole, "EFAULT for a range with a hole; neither pages stay pinned nor its slot in use.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1);
+	struct gdm_export e;
+	long long before;
 
 	munmap(p + 8 * PAGE, PAGE);
+	before = pinned_pages();
 	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, NULL), -EFAULT);
+	EXPECT_EQ(pinned_pages(), before);
 	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 0);
 	EXPECT_EQ(gdm_stats(ctx).out_host_bytes, 0);
-	EXPECT_EQ(gdm_export_host(ctx, p, 8 * PAGE, 0, NULL), 0);
+	EXPECT_EQ(gdm_export_host(ctx, p, 8 * PAGE, 0, &e), 0);
+	EXPECT_EQ(e.slot, 0);
+	close(e.fd);
+	EXPECT_EQ(pinned_pages(), before);
 	close(ctx);
 	munmap(p, LENGTH);
 }
@@ -170,15 +226,11 @@ TEST(host_no_rights, "EFAULT for a mapping that cannot be read.")
 
 TEST(host_device_memory, "EFAULT for the mapping of another dma-buf: its pages cannot be pinned.")
 {
-	int ctx = gdm_open();
-	unsigned char *p = pages_new(LENGTH, 1), *view;
-	struct gdm_export e;
+	struct setup s = setup(1, 0);
+	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE);
 
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
-	view = dmabuf_map(e.fd, LENGTH, PROT_READ | PROT_WRITE);
-	EXPECT_EQ(gdm_export_host(ctx, view, LENGTH, 0, NULL), -EFAULT);
-	close(e.fd);
-	close(ctx);
+	EXPECT_EQ(gdm_export_host(s.ctx, view, LENGTH, 0, NULL), -EFAULT);
+	done(&s);
 }
 
 TEST(host_read_only_mapping, "EACCES for a read-only mapping without GDMABUF_READ_ONLY.")
@@ -195,35 +247,27 @@ TEST(host_read_only_mapping, "EACCES for a read-only mapping without GDMABUF_REA
 
 TEST(host_read_only_cpu, "A read-only export cannot be mapped for writing.")
 {
-	int ctx = gdm_open();
-	unsigned char *p = pages_new(LENGTH, 1), *view;
-	struct gdm_export e;
+	struct setup s = setup(1, GDMABUF_READ_ONLY);
+	unsigned char *view;
 
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_READ_ONLY, &e), 0);
-	EXPECT(!dmabuf_map(e.fd, LENGTH, PROT_READ | PROT_WRITE));
+	EXPECT(!dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE));
 	EXPECT_EQ(errno, EACCES);
-	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+	view = dmabuf_map(s.e.fd, LENGTH, PROT_READ);
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
 	EXPECT_EQ(mprotect(view, LENGTH, PROT_READ | PROT_WRITE), -1);
 	EXPECT_EQ(errno, EACCES);
-	close(e.fd);
-	close(ctx);
-	munmap(p, LENGTH);
+	done(&s);
 }
 
 TEST(host_read_only_follows, "A read-only export of writable memory shows what is written later.")
 {
-	int ctx = gdm_open();
-	unsigned char *p = pages_new(LENGTH, 0), *view;
-	struct gdm_export e;
+	struct setup s = setup(0, GDMABUF_READ_ONLY);
+	unsigned char *view;
 
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_READ_ONLY, &e), 0);
-	pattern_fill(p, LENGTH);
-	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+	pattern_fill(s.p, LENGTH);
+	view = dmabuf_map(s.e.fd, LENGTH, PROT_READ);
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
-	close(e.fd);
-	close(ctx);
-	munmap(p, LENGTH);
+	done(&s);
 }
 
 TEST(host_hit, "A range within a pin takes it: nothing is pinned again, and both show the same.")
@@ -254,19 +298,37 @@ TEST(host_hit, "A range within a pin takes it: nothing is pinned again, and both
 	munmap(p, LENGTH);
 }
 
+TEST(host_beyond_pin,
+     "A range that begins in a pin or ends in it, but is not within it, is another.")
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1), *view;
+	struct gdm_export middle, head, tail;
+
+	EXPECT_EQ(gdm_export_host(ctx, p + 8 * PAGE, 8 * PAGE, 0, &middle), 0);
+	EXPECT_EQ(gdm_export_host(ctx, p + 7 * PAGE, 8 * PAGE, 0, &head), 0);
+	EXPECT_EQ(gdm_export_host(ctx, p + 9 * PAGE, 8 * PAGE, 0, &tail), 0);
+	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 3);
+	view = dmabuf_map(tail.fd, 8 * PAGE, PROT_READ);
+	EXPECT_EQ(memcmp(view, p + 9 * PAGE, 8 * PAGE), 0);
+	munmap(view, 8 * PAGE);
+	close(middle.fd);
+	close(head.fd);
+	close(tail.fd);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
 TEST(host_hit_no_rights,
      "A pin is not shared with an export that the mapping does not permit any more.")
 {
-	int ctx = gdm_open();
-	unsigned char *p = pages_new(LENGTH, 1);
-	struct gdm_export e;
+	struct setup s = setup(1, 0);
 
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
-	mprotect(p, LENGTH, PROT_READ);
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, NULL), -EACCES);
-	close(e.fd);
-	close(ctx);
-	munmap(p, LENGTH);
+	mprotect(s.p, LENGTH, PROT_READ);
+	EXPECT_EQ(gdm_export_host(s.ctx, s.p, LENGTH, 0, NULL), -EACCES);
+	/* The pages are the same. */
+	EXPECT(gdm_is_valid(gdm_status(s.ctx), &s.e));
+	done(&s);
 }
 
 static void remapped(void (*change)(unsigned char *p))
@@ -360,22 +422,17 @@ static void child_writes(void *arg)
 TEST(host_fork,
      "fork() and the child's writes change nothing for the parent, and do not make it stale.")
 {
-	int ctx = gdm_open();
-	const volatile uint32_t *status = gdm_status(ctx);
-	unsigned char *p = pages_new(LENGTH, 1), *view;
-	struct gdm_export e;
+	struct setup s = setup(1, 0);
+	const volatile uint32_t *status = gdm_status(s.ctx);
+	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE);
 
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
-	view = dmabuf_map(e.fd, LENGTH, PROT_READ | PROT_WRITE);
-	EXPECT_EQ(in_child(child_writes, p), 0);
-	p[7] = 11;
+	EXPECT_EQ(in_child(child_writes, s.p), 0);
+	s.p[7] = 11;
 	EXPECT_EQ(view[7], 11);
 	EXPECT_EQ(view[0], pattern_at(0));
-	EXPECT(gdm_is_valid(status, &e));
-	close(e.fd);
-	close(ctx);
+	EXPECT(gdm_is_valid(status, &s.e));
 	munmap(view, LENGTH);
-	munmap(p, LENGTH);
+	done(&s);
 }
 
 TEST(host_keep, "With GDMABUF_KEEP the pin outlives its dma-bufs, until it is dropped.")
@@ -521,6 +578,20 @@ TEST(host_context_inherited, "EACCES from every call on a context that was inher
 	close(ctx);
 }
 
+TEST(host_context_same_memory, "EACCES for another process that has the owner's memory: vfork().")
+{
+	struct gdmabuf_caps caps = { .size = sizeof(caps) };
+	int ctx = gdm_open(), status;
+	pid_t pid = vfork();
+
+	if (!pid)
+		_exit(gdm_call(ctx, GDMABUF_CAPS, &caps) == -EACCES ? 0 : 1);
+	EXPECT(pid > 0);
+	EXPECT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
+	close(ctx);
+}
+
 static void receive_and_check(void *arg)
 {
 	int *sockets = arg;
@@ -555,51 +626,42 @@ TEST(host_other_process,
 
 TEST(host_mmap_private, "A private mapping of a dma-buf is refused.")
 {
-	int ctx = gdm_open();
-	unsigned char *p = pages_new(LENGTH, 1);
-	struct gdm_export e;
+	struct setup s = setup(1, 0);
 
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
-	EXPECT(mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE, e.fd, 0) == MAP_FAILED);
+	EXPECT(mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE, s.e.fd, 0) == MAP_FAILED);
 	EXPECT_EQ(errno, EINVAL);
-	close(e.fd);
-	close(ctx);
+	/* The kernel itself refuses some of what is not contiguous. */
+	EXPECT(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, s.e.fd, 0) == MAP_FAILED);
+	EXPECT_EQ(errno, EINVAL);
+	done(&s);
 }
 
 TEST(host_mmap_part, "A part of a dma-buf is mapped by its offset; beyond the end it is refused.")
 {
-	int ctx = gdm_open();
-	unsigned char *p = pages_new(LENGTH, 1), *view;
-	struct gdm_export e;
+	struct setup s = setup(1, 0);
+	unsigned char *view = mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, s.e.fd, 9 * PAGE);
 
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
-	view = mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, e.fd, 9 * PAGE);
 	EXPECT(view != MAP_FAILED);
-	EXPECT_EQ(memcmp(view, p + 9 * PAGE, 2 * PAGE), 0);
-	EXPECT(mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, e.fd, LENGTH - PAGE) == MAP_FAILED);
-	EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, e.fd, LONG_MAX & ~0xfffL) == MAP_FAILED);
-	close(e.fd);
-	close(ctx);
+	EXPECT_EQ(memcmp(view, s.p + 9 * PAGE, 2 * PAGE), 0);
+	EXPECT(mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, s.e.fd, LENGTH - PAGE) == MAP_FAILED);
+	EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, s.e.fd, LONG_MAX & ~0xfffL) == MAP_FAILED);
+	done(&s);
 }
 
 TEST(host_mapping_split,
      "A mapping that is split, moved and partly unmapped shows the right pages.")
 {
-	int ctx = gdm_open();
-	unsigned char *p = pages_new(LENGTH, 1), *view, *moved;
-	struct gdm_export e;
+	struct setup s = setup(1, 0);
+	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ), *moved;
 
-	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
-	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
 	munmap(view + 4 * PAGE, PAGE);
 	moved = mremap(view + 8 * PAGE, 8 * PAGE, 8 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
 		       pages_new(8 * PAGE, 0));
 	EXPECT(moved != MAP_FAILED);
-	EXPECT_EQ(memcmp(moved, p + 8 * PAGE, 8 * PAGE), 0);
-	EXPECT_EQ(memcmp(view, p, 4 * PAGE), 0);
+	EXPECT_EQ(memcmp(moved, s.p + 8 * PAGE, 8 * PAGE), 0);
+	EXPECT_EQ(memcmp(view, s.p, 4 * PAGE), 0);
 	EXPECT(mremap(moved, 8 * PAGE, 16 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
-	close(e.fd);
-	close(ctx);
+	done(&s);
 }
 
 TEST(host_status_read_only, "The status page cannot be mapped or made writable.")
@@ -631,7 +693,7 @@ TEST(host_generations, "A slot that is used again has another generation.")
 	close(ctx);
 }
 
-TEST(host_slots_exhausted, "ENOSPC when every slot is in use by a dma-buf; idle ones make room.")
+TEST(host_slots_idle, "Idle pins make room when every slot is in use.")
 {
 	int ctx = gdm_open(), n = 0, err = 0;
 	unsigned char *p = pages_new((size_t)4200 * PAGE, 0);
@@ -643,6 +705,53 @@ TEST(host_slots_exhausted, "ENOSPC when every slot is in use by a dma-buf; idle 
 	EXPECT_EQ(gdm_stats(ctx).out_evictions, 4200 - 4096);
 	close(ctx);
 	munmap(p, (size_t)4200 * PAGE);
+}
+
+TEST(host_slots_exhausted, "ENOSPC when every slot is in use by a dma-buf.")
+{
+	enum { SLOTS = 4096 };
+	static struct gdm_export e[SLOTS];
+	struct rlimit limit = { SLOTS + 100, SLOTS + 100 };
+	unsigned char *p = pages_new((size_t)(SLOTS + 1) * PAGE, 0);
+	int ctx = gdm_open();
+
+	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (size_t i = 0; i < SLOTS; i++)
+		EXPECT_EQ(gdm_export_host(ctx, p + i * PAGE, PAGE, 0, &e[i]), 0);
+	EXPECT_EQ(gdm_export_host(ctx, p + (size_t)SLOTS * PAGE, PAGE, 0, NULL), -ENOSPC);
+	EXPECT_EQ(gdm_stats(ctx).out_host_pins, SLOTS);
+	close(e[7].fd);
+	EXPECT_EQ(gdm_export_host(ctx, p + (size_t)SLOTS * PAGE, PAGE, 0, &e[7]), 0);
+	EXPECT_EQ(e[7].slot, 7);
+	for (size_t i = 0; i < SLOTS; i++)
+		close(e[i].fd);
+	close(ctx);
+	munmap(p, (size_t)(SLOTS + 1) * PAGE);
+}
+
+/* Of processes, in debugfs. */
+static int count_contexts(void)
+{
+	FILE *f = fopen("/sys/kernel/debug/gdmabuf/contexts", "r");
+	char line[128];
+	int n = 0;
+
+	EXPECT(f);
+	while (fgets(line, sizeof(line), f))
+		n += !strncmp(line, "process ", 8);
+	fclose(f);
+	return n;
+}
+
+TEST(host_failed_context, "A context of which an export failed goes when it is closed.")
+{
+	int ctx = gdm_open(), before;
+
+	settled("host-pins");
+	before = count_contexts();
+	EXPECT_EQ(gdm_export_host(ctx, NULL, PAGE, 0, NULL), -EFAULT);
+	close(ctx);
+	EXPECT_EQ(count_contexts(), before - 1);
 }
 
 static void export_for_ever(void *arg)
@@ -680,6 +789,35 @@ TEST(host_killed, "A process that is killed while it pins leaves nothing pinned.
 		close(pipes[1]);
 	}
 	EVENTUALLY(total("host-bytes") == before);
+}
+
+static int module_users(void)
+{
+	FILE *f = fopen("/sys/module/gdmabuf/refcnt", "r");
+	int n = -1;
+
+	EXPECT(f);
+	EXPECT_EQ(fscanf(f, "%d", &n), 1);
+	fclose(f);
+	return n;
+}
+
+TEST(host_rmmod_busy,
+     "A context, a dma-buf and a mapping each keep the module from being unloaded.")
+{
+	unsigned char *p = pages_new(PAGE, 1), *view;
+	int before = module_users(), ctx = gdm_open();
+	struct gdm_export e;
+
+	EXPECT_EQ(module_users(), before + 1);
+	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, 0, &e), 0);
+	close(ctx);
+	EXPECT_EQ(module_users(), before + 1);
+	view = dmabuf_map(e.fd, PAGE, PROT_READ);
+	close(e.fd);
+	EXPECT_EQ(module_users(), before + 1);
+	munmap(view, PAGE);
+	EVENTUALLY(module_users() == before);
 }
 
 TEST(host_generations_run_out, "A slot whose generations are used up is not used again.")

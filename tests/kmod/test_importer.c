@@ -164,10 +164,11 @@ TEST(sg_no_pages, "The scatterlist of GPU memory has no struct pages, and DMA ad
 }
 
 TEST(sg_one_range,
-     "What is contiguous in the BAR is one range for the device, in segments it can take.")
+     "What is contiguous in the BAR is one range for the device, in segments of whole pages that "
+     "it can take.")
 {
 	struct setup s = setup(0, 0);
-	struct gdmabuf_importer_attach arg = { .fd = s.e.fd, .max_segment = 3 * PAGE };
+	struct gdmabuf_importer_attach arg = { .fd = s.e.fd, .max_segment = 3 * PAGE + 100 };
 	struct gdmabuf_importer_map map;
 
 	EXPECT_EQ(ioctl(s.importer, GDMABUF_IMPORTER_ATTACH, &arg), 0);
@@ -245,6 +246,16 @@ TEST(attach_revocable_static, "EOPNOTSUPP for importers of revocable memory that
 
 	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), -EOPNOTSUPP);
 	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER), -EOPNOTSUPP);
+	done(&s);
+}
+
+TEST(attach_revoked, "ENODEV for every importer of memory that was taken away.")
+{
+	struct setup s = setup(0, GDMABUF_REVOCABLE);
+
+	gpu_free(s.gpu, s.va);
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), -ENODEV);
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_DYNAMIC, GDMABUF_IMPORTER_PEER2PEER), -ENODEV);
 	done(&s);
 }
 
@@ -392,15 +403,40 @@ TEST(vmap_host, "The kernel's own mapping of host memory is read and written.")
 	done(&s);
 }
 
-TEST(vmap_refused,
-     "EINVAL, and no warning, for the kernel's mapping of what is read-only or revocable.")
+static void vmap_refused(struct setup *s, uint32_t mode, uint32_t flags)
 {
-	unsigned char *p = pages_new(LENGTH, 1);
-	struct setup s = setup_host(p, GDMABUF_READ_ONLY);
+	EXPECT_EQ(attach(s, mode, flags), 0);
+	EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_VMAP, 0), -EINVAL);
+	done(s);
+}
 
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
-	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_VMAP, 0), -EINVAL);
-	done(&s);
+TEST(vmap_read_only, "EINVAL, and no warning, for the kernel's mapping of what is read-only.")
+{
+	struct setup s = setup_host(pages_new(LENGTH, 1), GDMABUF_READ_ONLY);
+
+	vmap_refused(&s, GDMABUF_IMPORTER_STATIC, 0);
+}
+
+TEST(vmap_revocable, "EINVAL, and no warning, for the kernel's mapping of what is revocable.")
+{
+	struct setup s = setup(0, GDMABUF_REVOCABLE);
+
+	if (!revocable_dma(&s)) {
+		done(&s);
+		test_skip("this kernel has no DMABUF_MOVE_NOTIFY");
+	}
+	vmap_refused(&s, GDMABUF_IMPORTER_DYNAMIC, GDMABUF_IMPORTER_PEER2PEER);
+}
+
+TEST(vmap_huge, "EINVAL, and no warning, for the kernel's mapping of more than 256 MiB.")
+{
+	enum { HUGE = 257 << 20 };
+	struct setup s = { .gpu = gpu_open(), .ctx = gdm_open(), .importer = importer_open() };
+	unsigned char *p = pages_new(HUGE, 0);
+
+	EXPECT_EQ(gdm_export_host(s.ctx, p, HUGE, 0, &s.e), 0);
+	vmap_refused(&s, GDMABUF_IMPORTER_STATIC, 0);
+	munmap(p, HUGE);
 }
 
 TEST(importer_keeps,
@@ -438,4 +474,65 @@ TEST(cpu_access, "Brackets of the CPU's access work with a device mapped, in bot
 	}
 	done(&a);
 	done(&b);
+}
+
+/* Of the first such device, as GDMABUF_DIAG wants it; ends the test if there is none. */
+static uint32_t pci_address(const char *vendor, const char *device, char *path, size_t size)
+{
+	unsigned int domain, bus, slot, function;
+	char line[128], want[32], *at = NULL;
+	FILE *f;
+
+	snprintf(line, sizeof(line), "grep -lx %s /sys/bus/pci/devices/*/device", device);
+	snprintf(want, sizeof(want), "%s\n", vendor);
+	f = popen(line, "r");
+	while (!at && fgets(path, (int)size, f)) {
+		char *end = strstr(path, "/device\n");
+		FILE *v;
+
+		strcpy(end, "/vendor");
+		v = fopen(path, "r");
+		if (v && fgets(line, sizeof(line), v) && !strcmp(line, want))
+			at = path + strlen("/sys/bus/pci/devices/");
+		if (v)
+			fclose(v);
+		*end = '\0';
+	}
+	pclose(f);
+	if (!at)
+		test_skip("no PCI device %s:%s", vendor, device);
+	EXPECT_EQ(sscanf(at, "%x:%x:%x.%x", &domain, &bus, &slot, &function), 4);
+	return domain << 16 | bus << 8 | slot << 3 | function;
+}
+
+static int is_translated(const char *device)
+{
+	char path[512], type[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/iommu_group/type", device);
+	f = fopen(path, "r");
+	if (f && !fgets(type, sizeof(type), f))
+		type[0] = '\0';
+	if (f)
+		fclose(f);
+	return !strncmp(type, "DMA", 3);
+}
+
+TEST(diag_pair,
+     "GDMABUF_DIAG tells of an IOMMU where one translates, and of no bridge where none is.")
+{
+	struct gdmabuf_diag d = { .size = sizeof(d) };
+	struct gdmabuf_caps caps = { .size = sizeof(caps) };
+	int ctx = gdm_open();
+	char path[256];
+
+	d.gpu = pci_address("0x1af4", "0x1110", path, sizeof(path));
+	d.peer = pci_address("0x1234", "0x11e8", path, sizeof(path));
+	EXPECT_EQ(gdm_call(ctx, GDMABUF_CAPS, &caps), 0);
+	EXPECT_EQ(gdm_call(ctx, GDMABUF_DIAG, &d), 0);
+	EXPECT_EQ(!!(d.out_flags & GDMABUF_DIAG_IOMMU), is_translated(path));
+	EXPECT_EQ(!!(d.out_flags & GDMABUF_DIAG_DISTANCE), !!(caps.out_caps & GDMABUF_CAP_P2PDMA));
+	EXPECT_EQ(d.out_flags & (GDMABUF_DIAG_SAME_BRIDGE | GDMABUF_DIAG_ACS), 0);
+	close(ctx);
 }

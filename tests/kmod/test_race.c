@@ -205,6 +205,16 @@ static void view_map(struct view *v)
 		CHECK(errno == ENODEV && may_go(v));
 }
 
+/* It was exported, of @slot, whose turn was @turn before. */
+static void view_is(struct view *v, struct slot *slot, uint64_t turn)
+{
+	v->slot = slot;
+	if (!(turn & 1) && turn == atomic_load(&slot->turn))
+		v->turn = turn;
+	remember(&v->e);
+	view_map(v);
+}
+
 /* ---- GPU memory ---- */
 
 static void gpu_slot_new(struct slot *slot)
@@ -259,11 +269,7 @@ static void gpu_view_open(struct view *v)
 		CHECK(gpu_error_is_expected(err) || (printf("# export: %d\n", err), 0));
 		return;
 	}
-	v->slot = slot;
-	if (!(turn & 1) && turn == atomic_load(&slot->turn))
-		v->turn = turn;
-	remember(&v->e);
-	view_map(v);
+	view_is(v, slot, turn);
 }
 
 static void *gpu_allocator(void *arg)
@@ -482,11 +488,7 @@ static void host_view_open(struct view *v)
 		      (printf("# export: %d\n", err), 0));
 		return;
 	}
-	v->slot = slot;
-	if (!(turn & 1) && turn == atomic_load(&slot->turn))
-		v->turn = turn;
-	remember(&v->e);
-	view_map(v);
+	view_is(v, slot, turn);
 }
 
 /* What is written by way of the dma-buf is at the address, as long as that is the same memory. */
@@ -560,15 +562,17 @@ static void *forker(void *arg)
 
 /* ---- the tests ---- */
 
-static void run_threads(void *(*const bodies[])(void *), size_t n)
+/* Up to a NULL. */
+static void run_threads(void *(*const bodies[])(void *))
 {
 	pthread_t threads[16];
+	size_t n = 0;
 
 	catch_faults();
 	memset(&failure, 0, sizeof(failure));
 	atomic_store(&rounds, wanted_rounds());
-	for (size_t i = 0; i < n; i++)
-		EXPECT_EQ(pthread_create(&threads[i], NULL, bodies[i], (void *)(i + 1)), 0);
+	for (; bodies[n]; n++)
+		EXPECT_EQ(pthread_create(&threads[n], NULL, bodies[n], (void *)(n + 1)), 0);
 	for (size_t i = 0; i < n; i++)
 		EXPECT_EQ(pthread_join(threads[i], NULL), 0);
 	if (failure.line)
@@ -619,27 +623,31 @@ static void gpu_end(void)
 	close(gpu);
 }
 
+static void gpu_race(void *(*const bodies[])(void *))
+{
+	gpu_start();
+	run_threads(bodies);
+	gpu_end();
+}
+
 TEST(race_gpu, "Whatever threads do at once: a mapping shows the memory it was made of, or none.")
 {
 	static void *(*const bodies[])(void *) = { gpu_allocator, gpu_allocator, gpu_exporter,
-						   gpu_exporter,  gpu_exporter,	 evictor };
+						   gpu_exporter,  gpu_exporter,	 evictor,
+						   NULL };
 
-	gpu_start();
-	run_threads(bodies, sizeof(bodies) / sizeof(bodies[0]));
-	gpu_end();
+	gpu_race(bodies);
 }
 
 TEST(race_gpu_import, "The same with a device that imports.")
 {
 	static void *(*const bodies[])(void *) = { gpu_allocator, gpu_exporter, import_thread,
-						   evictor };
+						   evictor, NULL };
 
 	importer_imports_host = 0;
 	importer = importer_open();
-	gpu_start();
-	run_threads(bodies, sizeof(bodies) / sizeof(bodies[0]));
+	gpu_race(bodies);
 	close(importer);
-	gpu_end();
 }
 
 /* Both take the pages away; who comes second must not return before the first is done. */
@@ -696,11 +704,9 @@ static void *free_while_revoked(void *arg)
 TEST(race_revoke_and_free,
      "cudaFree returns when the pages are gone, also when GDMABUF_REVOKE is taking them.")
 {
-	static void *(*const bodies[])(void *) = { free_while_revoked, revoker };
+	static void *(*const bodies[])(void *) = { free_while_revoked, revoker, NULL };
 
-	gpu_start();
-	run_threads(bodies, sizeof(bodies) / sizeof(bodies[0]));
-	gpu_end();
+	gpu_race(bodies);
 }
 
 static void host_start(void)
@@ -723,26 +729,29 @@ static void host_end(void)
 	close(ctx);
 }
 
+static void host_race(void *(*const bodies[])(void *))
+{
+	host_start();
+	run_threads(bodies);
+	host_end();
+}
+
 TEST(race_host, "Whatever is remapped: what is exported is what the address was, or is not valid.")
 {
 	static void *(*const bodies[])(void *) = { host_remapper, host_remapper, host_exporter,
 						   host_exporter, host_exporter, evictor,
-						   forker };
+						   forker,	  NULL };
 
-	host_start();
-	run_threads(bodies, sizeof(bodies) / sizeof(bodies[0]));
-	host_end();
+	host_race(bodies);
 }
 
 TEST(race_host_import, "The same with a device that imports.")
 {
 	static void *(*const bodies[])(void *) = { host_remapper, host_exporter, import_thread,
-						   evictor };
+						   evictor, NULL };
 
 	importer_imports_host = 1;
 	importer = importer_open();
-	host_start();
-	run_threads(bodies, sizeof(bodies) / sizeof(bodies[0]));
+	host_race(bodies);
 	close(importer);
-	host_end();
 }

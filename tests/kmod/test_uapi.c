@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/udmabuf.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const struct {
@@ -83,11 +85,25 @@ TEST(uapi_extended, "A larger size is taken when the bytes beyond are zero, and 
 	close(ctx);
 }
 
-TEST(uapi_huge_size, "E2BIG for a size beyond a page.")
+TEST(uapi_answer_ends, "Nothing is written beyond what the kernel knows of a larger size.")
+{
+	unsigned char *p = pages_new(2 * PAGE, 0);
+	struct gdmabuf_caps *caps = (void *)(p + PAGE - sizeof(*caps));
+	int ctx = gdm_open();
+
+	caps->size = sizeof(*caps) + 64;
+	EXPECT_EQ(mprotect(p + PAGE, PAGE, PROT_READ), 0);
+	EXPECT_EQ(gdm_call(ctx, GDMABUF_CAPS, caps), 0);
+	EXPECT_EQ(caps->out_slots, 4096);
+	close(ctx);
+}
+
+TEST(uapi_huge_size, "E2BIG for a size beyond a page; a page is taken.")
 {
 	int ctx = gdm_open();
 
 	memset(&arg, 0, sizeof(arg));
+	EXPECT_EQ(call(ctx, 0, PAGE), 0);
 	EXPECT_EQ(call(ctx, 0, PAGE + 1), -E2BIG);
 	EXPECT_EQ(call(ctx, 0, 0xffffffff), -E2BIG);
 	close(ctx);
@@ -164,15 +180,19 @@ TEST(uapi_budget_kind, "EOPNOTSUPP for the budget of a kind there is not.")
 
 TEST(uapi_slots, "ENOENT for slots that are not in use, or none.")
 {
-	static const uint32_t slots[] = { 0, 4095, 4096, 0x7fffffff, 0xffffffff };
+	static const uint32_t slots[] = { 1, 4095, 4096, 0x7fffffff, 0xffffffff };
 	int ctx = gdm_open();
+	struct gdm_export used;
 
+	EXPECT_EQ(gdm_export_host(ctx, pages_new(PAGE, 0), PAGE, 0, &used), 0);
+	EXPECT_EQ(used.slot, 0);
 	for (unsigned int i = 0; i < 5; i++) {
-		struct gdm_export e = { .slot = slots[i], .generation = 2 };
+		struct gdm_export e = { .slot = slots[i], .generation = used.generation };
 
 		EXPECT_EQ(gdm_drop(ctx, &e), -ENOENT);
 		EXPECT_EQ(gdm_revoke(ctx, &e), -ENOENT);
 	}
+	close(used.fd);
 	close(ctx);
 }
 
@@ -197,6 +217,44 @@ TEST(uapi_query_descriptor, "EBADF for a query of what is no dma-buf of gdmabuf.
 		q.fd = fds[i];
 		EXPECT_EQ(gdm_call(ctx, GDMABUF_QUERY, &q), -EBADF);
 	}
+	close(ctx);
+}
+
+TEST(uapi_query_foreign, "EBADF for a query of another exporter's dma-buf.")
+{
+	int udmabuf = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
+	struct udmabuf_create create = { .size = PAGE };
+	struct gdmabuf_query q = { .size = sizeof(q) };
+	int ctx = gdm_open();
+
+	if (udmabuf < 0)
+		test_skip("/dev/udmabuf: %s", strerror(errno));
+	create.memfd = (uint32_t)memfd_create("test", MFD_ALLOW_SEALING);
+	EXPECT_EQ(ftruncate((int)create.memfd, PAGE), 0);
+	EXPECT_EQ(fcntl((int)create.memfd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	q.fd = ioctl(udmabuf, UDMABUF_CREATE, &create);
+	EXPECT(q.fd >= 0);
+	EXPECT_EQ(gdm_call(ctx, GDMABUF_QUERY, &q), -EBADF);
+	close(q.fd);
+	close((int)create.memfd);
+	close(udmabuf);
+	close(ctx);
+}
+
+TEST(uapi_no_descriptor, "EMFILE when the process has no descriptor left; nothing stays pinned.")
+{
+	int ctx = gdm_open(), next = dup(0), err;
+	unsigned char *p = pages_new(PAGE, 0);
+	struct rlimit old, limit;
+
+	close(next);
+	EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
+	limit = (struct rlimit){ (rlim_t)next, old.rlim_max };
+	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	err = gdm_export_host(ctx, p, PAGE, 0, NULL);
+	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
+	EXPECT_EQ(err, -EMFILE);
+	EVENTUALLY(gdm_stats(ctx).out_host_pins == 0);
 	close(ctx);
 }
 

@@ -93,6 +93,7 @@ struct gdmabuf_caps {
 	__u32 out_slots;
 	char out_provider[32];
 };
+
 #define GDMABUF_CAPS		_IO(GDMABUF_TYPE, GDMABUF_CMD_CAPS)
 
 /**
@@ -136,6 +137,7 @@ struct gdmabuf_export {
 	__u32 out_generation;
 	__u32 reserved;
 };
+
 #define GDMABUF_EXPORT_GPU	_IO(GDMABUF_TYPE, GDMABUF_CMD_EXPORT_GPU)
 #define GDMABUF_EXPORT_HOST	_IO(GDMABUF_TYPE, GDMABUF_CMD_EXPORT_HOST)
 
@@ -186,6 +188,7 @@ struct gdmabuf_query {
 	__aligned_u64 out_offset;
 	__aligned_u64 out_pin_length;
 };
+
 #define GDMABUF_QUERY		_IO(GDMABUF_TYPE, GDMABUF_CMD_QUERY)
 
 /**
@@ -207,6 +210,7 @@ struct gdmabuf_pin_id {
 	__u32 slot;
 	__u32 generation;
 };
+
 #define GDMABUF_DROP		_IO(GDMABUF_TYPE, GDMABUF_CMD_DROP)
 #define GDMABUF_REVOKE		_IO(GDMABUF_TYPE, GDMABUF_CMD_REVOKE)
 
@@ -230,6 +234,7 @@ struct gdmabuf_budget {
 	__aligned_u64 out_bytes;
 	__aligned_u64 out_used;
 };
+
 #define GDMABUF_BUDGET		_IO(GDMABUF_TYPE, GDMABUF_CMD_BUDGET)
 
 /**
@@ -261,6 +266,7 @@ struct gdmabuf_stats {
 	__aligned_u64 out_stale;
 	__aligned_u64 out_revoked;
 };
+
 #define GDMABUF_STATS		_IO(GDMABUF_TYPE, GDMABUF_CMD_STATS)
 
 /**
@@ -299,6 +305,7 @@ struct gdmabuf_diag {
 	__u32 out_flags;
 	__s32 out_distance;
 };
+
 #define GDMABUF_DIAG		_IO(GDMABUF_TYPE, GDMABUF_CMD_DIAG)
 
 /*

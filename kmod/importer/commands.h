@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What the ioctls do, see importer.h: 0 or -errno.  @arg is the ioctl's structure, checked and
+ * filled in.
+ */
+#ifndef GDMABUF_IMPORTER_COMMANDS_H
+#define GDMABUF_IMPORTER_COMMANDS_H
+
+#include <linux/atomic.h>
+#include <linux/dma-buf.h>
+#include <linux/dma-direction.h>
+#include <linux/iosys-map.h>
+#include <linux/mutex.h>
+
+/*
+ * @lock: the members until @sgt.  It is taken before the dma-buf's resv, so not by a move.
+ * @sgt: the dma-buf's resv.  Others may look whether it is there.
+ */
+struct importer {
+	struct mutex lock;
+	struct device *dev;
+	struct dma_buf *dmabuf;
+	struct dma_buf_attachment *attachment;
+	struct dma_fence *fence;
+	struct iosys_map vmap;
+	enum dma_data_direction direction;
+	u32 mode;
+	struct sg_table *sgt;
+	bool hang;
+	atomic64_t moves;
+};
+
+/* attach.c, imp->lock held */
+int do_attach(struct importer *imp, void *arg);
+int do_detach(struct importer *imp, void *arg);
+int do_map(struct importer *imp, void *arg);
+int do_unmap(struct importer *imp, void *arg);
+int do_fence(struct importer *imp, void *arg);
+/* Without a lock. */
+int do_stats(struct importer *imp, void *arg);
+int do_hang(struct importer *imp, void *arg);
+
+/* access.c, imp->lock held */
+int do_copy(struct importer *imp, void *arg);
+int do_read(struct importer *imp, void *arg);
+int do_write(struct importer *imp, void *arg);
+int do_vmap(struct importer *imp, void *arg);
+int do_vunmap(struct importer *imp, void *arg);
+int do_vread(struct importer *imp, void *arg);
+int do_vwrite(struct importer *imp, void *arg);
+int do_begin_cpu_access(struct importer *imp, void *arg);
+int do_end_cpu_access(struct importer *imp, void *arg);
+
+static inline bool importer_is_direction(u32 direction)
+{
+	return direction <= DMA_FROM_DEVICE;
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The devices that import: QEMU's edu, which does DMA, and a platform device.  They know DMA
+ * addresses, no dma-buf.  Errors are 0 or -errno.
+ */
+#ifndef GDMABUF_IMPORTER_DEVICES_H
+#define GDMABUF_IMPORTER_DEVICES_H
+
+#include <linux/types.h>
+
+struct device;
+struct sg_table;
+
+int edu_register(void);
+void edu_unregister(void);
+/* The caller puts it; NULL if there is none. */
+struct device *edu_get(void);
+
+/*
+ * edu's registers and memory, until edu_unlock(); taken within a dma-buf's resv.  -EOPNOTSUPP, and
+ * no lock, if @dev is not edu.
+ */
+int edu_lock(struct device *dev);
+void edu_unlock(void);
+
+/*
+ * DMA of @length bytes, up to GDMABUF_IMPORTER_DMA_MAX, at offsets of what @sgt maps.  Sleeps.
+ * -EIO: @sgt ends before; -ETIMEDOUT.
+ */
+int edu_copy_locked(struct sg_table *sgt, u64 source, u64 destination, u32 length);
+int edu_read_locked(struct sg_table *sgt, u64 offset, u32 length, void *data);
+int edu_write_locked(struct sg_table *sgt, u64 offset, u32 length, const void *data);
+
+int platform_register(void);
+void platform_unregister(void);
+/* The caller puts it. */
+struct device *platform_get(void);
+
+#endif

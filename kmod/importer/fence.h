@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* A fence on a dma-buf that is signalled when it is removed. */
+#ifndef GDMABUF_IMPORTER_FENCE_H
+#define GDMABUF_IMPORTER_FENCE_H
+
+struct dma_fence;
+struct dma_resv;
+
+/* ERR_PTR(): -ENOMEM, -EINTR. */
+struct dma_fence *fence_add(struct dma_resv *resv);
+/* Consumes the reference that fence_add() returned.  Signals before it waits for the lock. */
+void fence_remove(struct dma_resv *resv, struct dma_fence *fence);
+
+#endif

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* /dev/gdmabuf_importer: imports dma-bufs as drivers of all kinds do.  For tests. */
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/nospec.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "commands.h"
+#include "compat.h"
+#include "devices.h"
+#include "importer.h"
+
+union command {
+	struct gdmabuf_importer_attach attach;
+	struct gdmabuf_importer_map map;
+	struct gdmabuf_importer_copy copy;
+	struct gdmabuf_importer_access access;
+	struct gdmabuf_importer_cpu cpu;
+	struct gdmabuf_importer_stats stats;
+	struct gdmabuf_importer_switch onoff;
+};
+
+#define OP(request_, execute_, locks_) \
+	[_IOC_NR(request_) - _IOC_NR(GDMABUF_IMPORTER_ATTACH)] = { \
+		.request = request_, \
+		.execute = execute_, \
+		.locks = locks_, \
+	}
+
+static const struct {
+	unsigned int request;
+	int (*execute)(struct importer *imp, void *arg);
+	bool locks;
+} ops[] = {
+	OP(GDMABUF_IMPORTER_ATTACH, do_attach, true),
+	OP(GDMABUF_IMPORTER_DETACH, do_detach, true),
+	OP(GDMABUF_IMPORTER_MAP, do_map, true),
+	OP(GDMABUF_IMPORTER_UNMAP, do_unmap, true),
+	OP(GDMABUF_IMPORTER_COPY, do_copy, true),
+	OP(GDMABUF_IMPORTER_READ, do_read, true),
+	OP(GDMABUF_IMPORTER_WRITE, do_write, true),
+	OP(GDMABUF_IMPORTER_VMAP, do_vmap, true),
+	OP(GDMABUF_IMPORTER_VUNMAP, do_vunmap, true),
+	OP(GDMABUF_IMPORTER_VREAD, do_vread, true),
+	OP(GDMABUF_IMPORTER_VWRITE, do_vwrite, true),
+	OP(GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, do_begin_cpu_access, true),
+	OP(GDMABUF_IMPORTER_END_CPU_ACCESS, do_end_cpu_access, true),
+	OP(GDMABUF_IMPORTER_STATS, do_stats, false),
+	OP(GDMABUF_IMPORTER_HANG, do_hang, false),
+	OP(GDMABUF_IMPORTER_FENCE, do_fence, true),
+};
+
+static int execute(struct importer *imp, unsigned int nr, union command *cmd)
+{
+	int err;
+
+	if (!ops[nr].locks)
+		return ops[nr].execute(imp, cmd);
+	if (mutex_lock_interruptible(&imp->lock))
+		return -EINTR;
+	err = ops[nr].execute(imp, cmd);
+	mutex_unlock(&imp->lock);
+	return err;
+}
+
+static long importer_ioctl(struct file *file, unsigned int request, unsigned long arg)
+{
+	unsigned int nr = _IOC_NR(request) - _IOC_NR(GDMABUF_IMPORTER_ATTACH);
+	void __user *user = (void __user *)arg;
+	union command cmd = {};
+	int err;
+
+	if (nr >= ARRAY_SIZE(ops))
+		return -ENOTTY;
+	nr = array_index_nospec(nr, ARRAY_SIZE(ops));
+	if (ops[nr].request != request)
+		return -ENOTTY;
+	if (_IOC_DIR(request) & _IOC_WRITE && copy_from_user(&cmd, user, _IOC_SIZE(request)))
+		return -EFAULT;
+	err = execute(file->private_data, nr, &cmd);
+	if (!err && _IOC_DIR(request) & _IOC_READ && copy_to_user(user, &cmd, _IOC_SIZE(request)))
+		err = -EFAULT;
+	return err;
+}
+
+static int importer_open(struct inode *inode, struct file *file)
+{
+	struct importer *imp = kzalloc(sizeof(*imp), GFP_KERNEL);
+
+	if (!imp)
+		return -ENOMEM;
+	mutex_init(&imp->lock);
+	file->private_data = imp;
+	return 0;
+}
+
+static int importer_release(struct inode *inode, struct file *file)
+{
+	struct importer *imp = file->private_data;
+
+	do_detach(imp, NULL);
+	kfree(imp);
+	return 0;
+}
+
+static const struct file_operations fops = {
+	.owner = THIS_MODULE,
+	.open = importer_open,
+	.release = importer_release,
+	.unlocked_ioctl = importer_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = KBUILD_MODNAME,
+	.fops = &fops,
+	.mode = 0600,
+};
+
+static int __init importer_init(void)
+{
+	int err = platform_register();
+
+	if (err)
+		return err;
+	err = edu_register();
+	if (err)
+		goto unregister_platform;
+	err = misc_register(&device);
+	if (err)
+		goto unregister_edu;
+	return 0;
+
+unregister_edu:
+	edu_unregister();
+unregister_platform:
+	platform_unregister();
+	return err;
+}
+
+static void __exit importer_exit(void)
+{
+	misc_deregister(&device);
+	edu_unregister();
+	platform_unregister();
+}
+
+module_init(importer_init);
+module_exit(importer_exit);
+MODULE_DESCRIPTION("a device that imports dma-bufs, for tests");
+MODULE_LICENSE("Dual MIT/GPL");
+GDMABUF_IMPORT_NS(DMA_BUF);

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* /dev/gdmabuf_mock: see mock.h. */
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+#include <linux/workqueue.h>
+
+#include "../nvidia/nv-p2p.h"
+#include "gpu.h"
+
+static void free_locked(struct allocation *a)
+{
+	pins_end_locked(a);
+	allocation_free_locked(a);
+}
+
+struct free_work {
+	struct work_struct work;
+	struct pid *tgid;
+	u64 va;
+	int err;
+};
+
+static void free_worker(struct work_struct *work)
+{
+	struct free_work *w = container_of(work, struct free_work, work);
+	struct allocation *a;
+
+	mutex_lock(&rm_lock);
+	a = allocation_find_locked(w->tgid, w->va);
+	w->err = a && a->va == w->va ? 0 : -EINVAL;
+	if (!w->err)
+		free_locked(a);
+	mutex_unlock(&rm_lock);
+}
+
+static int do_free(const struct mock_free *arg)
+{
+	struct free_work w = { .tgid = task_tgid(current), .va = arg->va };
+
+	if (arg->flags & MOCK_FREE_SUB)
+		return 0;
+	INIT_WORK_ONSTACK(&w.work, free_worker);
+	if (arg->flags & MOCK_FREE_BY_THREAD) {
+		schedule_work(&w.work);
+		flush_work(&w.work);
+	} else {
+		free_worker(&w.work);
+	}
+	destroy_work_on_stack(&w.work);
+	return w.err;
+}
+
+static int copy_granule_locked(u64 va, void __user *user, u64 length, bool to_gpu)
+{
+	unsigned int granule;
+	void *at;
+	int err = granule_find_locked(task_tgid(current), va, &granule);
+
+	if (err)
+		return err;
+	at = granule_address(granule) + va % MOCK_PAGE;
+	err = to_gpu ? copy_from_user(at, user, length) : copy_to_user(user, at, length);
+	return err ? -EFAULT : 0;
+}
+
+static int do_copy(const struct mock_copy *arg)
+{
+	u64 done, n;
+	int err = 0;
+
+	mutex_lock(&rm_lock);
+	for (done = 0; !err && done < arg->length; done += n) {
+		n = min(arg->length - done, MOCK_PAGE - (arg->va + done) % MOCK_PAGE);
+		err = copy_granule_locked(arg->va + done, u64_to_user_ptr(arg->user) + done, n, arg->to_gpu);
+	}
+	mutex_unlock(&rm_lock);
+	return err;
+}
+
+static long mock_ioctl(struct file *file, unsigned int request, unsigned long address)
+{
+	void __user *user = (void __user *)address;
+	union {
+		struct mock_alloc alloc;
+		struct mock_free free;
+		struct mock_copy copy;
+		struct mock_config config;
+		struct mock_stats stats;
+	} arg = {};
+	int err = 0;
+
+	if (_IOC_SIZE(request) > sizeof(arg) || copy_from_user(&arg, user, _IOC_SIZE(request)))
+		return -EFAULT;
+	switch (request) {
+	case MOCK_ALLOC:
+		err = allocation_create(file, arg.alloc.length,
+					arg.alloc.flags & MOCK_SCATTER, &arg.alloc.va);
+		break;
+	case MOCK_FREE:
+		return do_free(&arg.free);
+	case MOCK_COPY:
+		return do_copy(&arg.copy);
+	case MOCK_CONFIG:
+		mutex_lock(&rm_lock);
+		config = arg.config;
+		mutex_unlock(&rm_lock);
+		return 0;
+	case MOCK_STATS:
+		mutex_lock(&rm_lock);
+		arg.stats = stats;
+		arg.stats.version = NVIDIA_P2P_PAGE_TABLE_VERSION;
+		mutex_unlock(&rm_lock);
+		break;
+	default:
+		return -ENOTTY;
+	}
+	if (!err && copy_to_user(user, &arg, _IOC_SIZE(request)))
+		err = -EFAULT;
+	return err;
+}
+
+static int mock_release(struct inode *inode, struct file *file)
+{
+	struct allocation *a, *next;
+
+	mutex_lock(&rm_lock);
+	list_for_each_entry_safe(a, next, &allocations, link)
+		if (a->file == file)
+			free_locked(a);
+	mutex_unlock(&rm_lock);
+	return 0;
+}
+
+static const struct file_operations fops = {
+	.owner = THIS_MODULE,
+	.unlocked_ioctl = mock_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.release = mock_release,
+};
+
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "gdmabuf_mock",
+	.fops = &fops,
+	.mode = 0666,
+};
+
+static int __init mock_init(void)
+{
+	int err = memory_init();
+
+	if (err)
+		return err;
+	err = misc_register(&device);
+	if (err)
+		memory_exit();
+	return err;
+}
+
+static void __exit mock_exit(void)
+{
+	misc_deregister(&device);
+	WARN_ON(!list_empty(&allocations) || !pins_are_gone());
+	memory_exit();
+}
+
+module_init(mock_init);
+module_exit(mock_exit);
+MODULE_DESCRIPTION("NVIDIA's peer-to-peer interface without a GPU, for tests");
+MODULE_LICENSE("Dual MIT/GPL");

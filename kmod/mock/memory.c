@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* The memory: pages of a BAR, and who allocated them. */
+#include <linux/io.h>
+#include <linux/mm.h>
+#include <linux/pci.h>
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "gpu.h"
+
+#define VA_BASE 0x7f4000000000ULL
+
+DEFINE_MUTEX(rm_lock);
+LIST_HEAD(allocations);
+struct mock_config config;
+struct mock_stats stats;
+struct granule *granules;
+unsigned int nr_granules;
+
+static struct pci_dev *gpu;
+static void *bar;
+static struct page *ram;
+
+void granule_put_locked(unsigned int i)
+{
+	granules[i].refs--;
+	stats.pages_used -= !granules[i].refs;
+}
+
+static int take_granules_locked(struct allocation *a, bool scatter)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < nr_granules && n < a->nr; i++) {
+		if (granules[i].refs || (scatter && n && a->granules[n - 1] == i - 1))
+			continue;
+		/* Not scattered: start again after what is used. */
+		if (!scatter && n && a->granules[n - 1] != i - 1)
+			n = 0;
+		a->granules[n++] = i;
+	}
+	if (n < a->nr)
+		return -ENOMEM;
+	for (i = 0; i < n; i++)
+		granules[a->granules[i]].refs = 1;
+	stats.pages_used += n;
+	return 0;
+}
+
+/* In the lowest gap of this process's addresses. */
+static void place_locked(struct allocation *a)
+{
+	struct list_head *before = &allocations;
+	struct allocation *other;
+
+	a->va = VA_BASE;
+	list_for_each_entry(other, &allocations, link) {
+		if (other->tgid == a->tgid) {
+			if (other->va - a->va >= (u64)a->nr * MOCK_PAGE)
+				break;
+			a->va = other->va + (u64)other->nr * MOCK_PAGE;
+		}
+		before = &other->link;
+	}
+	list_add(&a->link, before);
+}
+
+struct allocation *allocation_find_locked(struct pid *tgid, u64 va)
+{
+	struct allocation *a;
+
+	list_for_each_entry(a, &allocations, link)
+		if (a->tgid == tgid && va >= a->va && va - a->va < (u64)a->nr * MOCK_PAGE)
+			return a;
+	return NULL;
+}
+
+int granule_find_locked(struct pid *tgid, u64 va, unsigned int *granule)
+{
+	struct allocation *a = allocation_find_locked(tgid, va);
+
+	if (!a)
+		return -EINVAL;
+	*granule = a->granules[(va - a->va) / MOCK_PAGE];
+	return 0;
+}
+
+void allocation_free_locked(struct allocation *a)
+{
+	unsigned int i;
+
+	list_del(&a->link);
+	for (i = 0; i < a->nr; i++)
+		granule_put_locked(a->granules[i]);
+	put_pid(a->tgid);
+	kvfree(a);
+}
+
+static struct allocation *alloc(struct file *file, unsigned int nr)
+{
+	struct allocation *a = kvzalloc(struct_size(a, granules, nr), GFP_KERNEL);
+
+	if (!a)
+		return NULL;
+	a->nr = nr;
+	a->file = file;
+	a->tgid = get_pid(task_tgid(current));
+	return a;
+}
+
+int allocation_create(struct file *file, u64 length, bool scatter, u64 *va)
+{
+	u64 nr = DIV_ROUND_UP_ULL(length, MOCK_PAGE);
+	struct allocation *a;
+	int err;
+
+	if (!nr || nr > nr_granules)
+		return -EINVAL;
+	a = alloc(file, nr);
+	if (!a)
+		return -ENOMEM;
+	mutex_lock(&rm_lock);
+	err = take_granules_locked(a, scatter);
+	if (!err) {
+		place_locked(a);
+		*va = a->va;
+	}
+	mutex_unlock(&rm_lock);
+	if (err) {
+		put_pid(a->tgid);
+		kvfree(a);
+	}
+	return err;
+}
+
+phys_addr_t granule_phys_locked(unsigned int i)
+{
+	if (config.ram)
+		return page_to_phys(ram);
+	return pci_resource_start(gpu, 2) + (phys_addr_t)i * MOCK_PAGE;
+}
+
+void *granule_address(unsigned int i)
+{
+	return bar + (size_t)i * MOCK_PAGE;
+}
+
+static int map_bar(void)
+{
+	nr_granules = pci_resource_len(gpu, 2) / MOCK_PAGE;
+	granules = kvcalloc(nr_granules, sizeof(*granules), GFP_KERNEL);
+	ram = alloc_pages(GFP_KERNEL, get_order(MOCK_PAGE));
+	bar = memremap(pci_resource_start(gpu, 2), pci_resource_len(gpu, 2), MEMREMAP_WC);
+	return granules && ram && bar ? 0 : -ENOMEM;
+}
+
+static void unmap_bar(void)
+{
+	if (bar)
+		memunmap(bar);
+	if (ram)
+		__free_pages(ram, get_order(MOCK_PAGE));
+	kvfree(granules);
+}
+
+int memory_init(void)
+{
+	int err;
+
+	gpu = pci_get_device(PCI_VENDOR_ID_REDHAT_QUMRANET, 0x1110, NULL);
+	if (!gpu)
+		return -ENODEV;
+	err = pci_enable_device(gpu);
+	if (err)
+		goto put_device;
+	err = map_bar();
+	if (err)
+		goto unmap;
+	return 0;
+
+unmap:
+	unmap_bar();
+	pci_disable_device(gpu);
+put_device:
+	pci_dev_put(gpu);
+	return err;
+}
+
+void memory_exit(void)
+{
+	unmap_bar();
+	pci_disable_device(gpu);
+	pci_dev_put(gpu);
+}

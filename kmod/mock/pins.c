@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Pins of the memory: nvidia_p2p_get_pages() and the like. */
+#include <linux/delay.h>
+#include <linux/export.h>
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "../nvidia/nv-p2p.h"
+#include "gpu.h"
+
+struct pin {
+	struct list_head link;
+	struct nvidia_p2p_page_table table;
+	struct pid *tgid;
+	bool persistent;
+	u64 va;
+	unsigned int nr;
+	unsigned int *granules;
+	struct nvidia_p2p_page *pages;
+	void (*callback)(void *data);
+	void *data;
+};
+
+static LIST_HEAD(pins);
+static u8 uuid[NVIDIA_P2P_GPU_UUID_LEN] = "mock gpu";
+
+static unsigned int budget_locked(void)
+{
+	return config.budget_pages ? config.budget_pages : nr_granules;
+}
+
+/* BAR space: persistent pins have their own, others share it. */
+static int take_space_locked(struct pin *pin)
+{
+	unsigned int i, need = 0;
+
+	for (i = 0; i < pin->nr; i++)
+		need += pin->persistent || !granules[pin->granules[i]].shared;
+	if (stats.pages_pinned + need > budget_locked())
+		return -ENOMEM;
+	stats.pages_pinned += need;
+	for (i = 0; i < pin->nr; i++) {
+		if (pin->persistent)
+			granules[pin->granules[i]].refs++;
+		else
+			granules[pin->granules[i]].shared++;
+	}
+	return 0;
+}
+
+static void give_space_locked(struct pin *pin)
+{
+	unsigned int i;
+
+	for (i = 0; i < pin->nr; i++) {
+		struct granule *granule = &granules[pin->granules[i]];
+
+		if (pin->persistent) {
+			granule_put_locked(pin->granules[i]);
+			stats.pages_pinned--;
+		} else {
+			granule->shared--;
+			stats.pages_pinned -= !granule->shared;
+		}
+	}
+}
+
+static void free_pin(struct pin *pin)
+{
+	kvfree(pin->granules);
+	kvfree(pin->pages);
+	kvfree(pin->table.pages);
+	put_pid(pin->tgid);
+	memset(pin, 0x5a, sizeof(*pin));
+	kfree(pin);
+}
+
+static struct pin *alloc_pin(u64 va, u64 length)
+{
+	struct pin *pin = kzalloc(sizeof(*pin), GFP_KERNEL);
+
+	if (!pin)
+		return NULL;
+	pin->tgid = get_pid(task_tgid(current));
+	pin->va = va;
+	pin->nr = length / MOCK_PAGE;
+	pin->granules = kvcalloc(pin->nr, sizeof(*pin->granules), GFP_KERNEL);
+	pin->pages = kvcalloc(pin->nr, sizeof(*pin->pages), GFP_KERNEL);
+	pin->table.pages = kvcalloc(pin->nr, sizeof(*pin->table.pages), GFP_KERNEL);
+	if (pin->granules && pin->pages && pin->table.pages)
+		return pin;
+	free_pin(pin);
+	return NULL;
+}
+
+static void fill_table_locked(struct pin *pin)
+{
+	struct nvidia_p2p_page_table *table = &pin->table;
+	unsigned int i;
+
+	table->version = config.version ? config.version : NVIDIA_P2P_PAGE_TABLE_VERSION;
+	table->page_size = config.page_size ? config.page_size : NVIDIA_P2P_PAGE_SIZE_64KB;
+	table->entries = pin->nr;
+	table->gpu_uuid = uuid;
+	for (i = 0; i < pin->nr; i++) {
+		pin->pages[i].physical_address = granule_phys_locked(pin->granules[i]);
+		table->pages[i] = &pin->pages[i];
+	}
+}
+
+static int fill_pin_locked(struct pin *pin)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < pin->nr; i++) {
+		err = granule_find_locked(pin->tgid, pin->va + (u64)i * MOCK_PAGE, &pin->granules[i]);
+		if (err)
+			return err;
+	}
+	err = take_space_locked(pin);
+	if (!err)
+		fill_table_locked(pin);
+	return err;
+}
+
+static int injected_locked(void)
+{
+	if (!config.fail_errno || config.fail_after == ~0U)
+		return 0;
+	if (config.fail_after--)
+		return 0;
+	return config.fail_errno;
+}
+
+/* Takes the pin away and tells its owner; the table is gone when that returns. */
+static void call_back_locked(struct pin *pin)
+{
+	list_del(&pin->link);
+	stats.pins--;
+	stats.callbacks++;
+	give_space_locked(pin);
+	pin->callback(pin->data);
+	free_pin(pin);
+}
+
+static int get_locked(struct pin *pin, struct nvidia_p2p_page_table **table)
+{
+	int err = injected_locked();
+
+	if (!err)
+		err = fill_pin_locked(pin);
+	if (err) {
+		free_pin(pin);
+		return err;
+	}
+	stats.gets++;
+	if (pin->persistent)
+		stats.persistent++;
+	else
+		stats.pins++;
+	list_add(&pin->link, &pins);
+	*table = &pin->table;
+	if (config.callback_in_get && !pin->persistent)
+		call_back_locked(pin);
+	return 0;
+}
+
+static int get(u64 va, u64 length, struct nvidia_p2p_page_table **table, void (*callback)(void *),
+	       void *data)
+{
+	struct pin *pin;
+	int err;
+
+	if (!length || va % MOCK_PAGE || length % MOCK_PAGE || length / MOCK_PAGE > nr_granules)
+		return -EINVAL;
+	pin = alloc_pin(va, length);
+	if (!pin)
+		return -ENOMEM;
+	pin->persistent = !callback;
+	pin->callback = callback;
+	pin->data = data;
+	mutex_lock(&rm_lock);
+	if (config.delay_us)
+		usleep_range(config.delay_us, config.delay_us + 100);
+	err = get_locked(pin, table);
+	mutex_unlock(&rm_lock);
+	return err;
+}
+
+static struct pin *find_locked(struct nvidia_p2p_page_table *table)
+{
+	struct pin *pin;
+
+	list_for_each_entry(pin, &pins, link)
+		if (&pin->table == table)
+			return pin;
+	return NULL;
+}
+
+int nvidia_p2p_get_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual_address,
+			 uint64_t length, struct nvidia_p2p_page_table **page_table,
+			 void (*free_callback)(void *data), void *data)
+{
+	/* A token is for the memory of another process, which none gave here. */
+	if (p2p_token || va_space || !free_callback)
+		return -EINVAL;
+	return get(virtual_address, length, page_table, free_callback, data);
+}
+EXPORT_SYMBOL_GPL(nvidia_p2p_get_pages);
+
+int nvidia_p2p_put_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual_address,
+			 struct nvidia_p2p_page_table *page_table)
+{
+	struct pin *pin;
+
+	mutex_lock(&rm_lock);
+	pin = find_locked(page_table);
+	if (pin && pin->tgid != task_tgid(current)) {
+		stats.foreign_puts++;
+	} else if (pin) {
+		list_del(&pin->link);
+		stats.pins--;
+		give_space_locked(pin);
+		free_pin(pin);
+	}
+	mutex_unlock(&rm_lock);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(nvidia_p2p_put_pages);
+
+int nvidia_p2p_get_pages_persistent(uint64_t virtual_address, uint64_t length,
+				    struct nvidia_p2p_page_table **page_table, uint32_t flags)
+{
+	return flags ? -EINVAL : get(virtual_address, length, page_table, NULL, NULL);
+}
+EXPORT_SYMBOL_GPL(nvidia_p2p_get_pages_persistent);
+
+int nvidia_p2p_put_pages_persistent(uint64_t virtual_address, struct nvidia_p2p_page_table *page_table,
+				    uint32_t flags)
+{
+	struct pin *pin;
+
+	mutex_lock(&rm_lock);
+	pin = find_locked(page_table);
+	if (pin) {
+		list_del(&pin->link);
+		stats.persistent--;
+		give_space_locked(pin);
+		free_pin(pin);
+	}
+	mutex_unlock(&rm_lock);
+	return pin ? 0 : -EINVAL;
+}
+EXPORT_SYMBOL_GPL(nvidia_p2p_put_pages_persistent);
+
+int nvidia_p2p_free_page_table(struct nvidia_p2p_page_table *page_table)
+{
+	return 0;
+}
+EXPORT_SYMBOL_GPL(nvidia_p2p_free_page_table);
+
+void pins_end_locked(const struct allocation *a)
+{
+	u64 end = a->va + (u64)a->nr * MOCK_PAGE;
+	struct pin *pin, *next;
+
+	list_for_each_entry_safe(pin, next, &pins, link)
+		if (!pin->persistent && pin->tgid == a->tgid && pin->va < end &&
+		    pin->va + (u64)pin->nr * MOCK_PAGE > a->va)
+			call_back_locked(pin);
+}
+
+bool pins_are_gone(void)
+{
+	return list_empty(&pins) && !stats.pages_pinned;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A 32-bit process at /dev/gdmabuf.  Freestanding, as a machine that builds this need not have a
+ * 32-bit C library.  Prints TAP; exit status 0 or 1.
+ */
+#include <asm/unistd_32.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/gdmabuf.h>
+#include <linux/mman.h>
+#include <linux/types.h>
+
+/* As in a 64-bit process: __aligned_u64. */
+_Static_assert(sizeof(void *) == 4, "32-bit");
+_Static_assert(sizeof(struct gdmabuf_caps) == 56, "caps");
+_Static_assert(sizeof(struct gdmabuf_export) == 40, "export");
+_Static_assert(sizeof(struct gdmabuf_query) == 64, "query");
+_Static_assert(sizeof(struct gdmabuf_pin_id) == 16, "pin_id");
+_Static_assert(sizeof(struct gdmabuf_budget) == 40, "budget");
+_Static_assert(sizeof(struct gdmabuf_stats) == 88, "stats");
+_Static_assert(sizeof(struct gdmabuf_diag) == 24, "diag");
+
+enum { PAGE = 4096 };
+
+long call(long nr, long a, long b, long c, long d, long e, long f);
+void start(void);
+void *memset(void *to, int byte, unsigned int n);
+
+__asm__(".globl _start\n"
+	"_start:\n"
+	"	and $-16, %esp\n"
+	"	call start\n"
+	".globl call\n"
+	"call:\n"
+	"	push %ebp\n"
+	"	push %ebx\n"
+	"	push %esi\n"
+	"	push %edi\n"
+	"	mov 20(%esp), %eax\n"
+	"	mov 24(%esp), %ebx\n"
+	"	mov 28(%esp), %ecx\n"
+	"	mov 32(%esp), %edx\n"
+	"	mov 36(%esp), %esi\n"
+	"	mov 40(%esp), %edi\n"
+	"	mov 44(%esp), %ebp\n"
+	"	int $0x80\n"
+	"	pop %edi\n"
+	"	pop %esi\n"
+	"	pop %ebx\n"
+	"	pop %ebp\n"
+	"	ret\n");
+
+/* The compiler makes calls of it. */
+void *memset(void *to, int byte, unsigned int n)
+{
+	void *at = to;
+
+	__asm__ volatile("rep stosb" : "+D"(at), "+c"(n) : "a"(byte) : "memory");
+	return to;
+}
+
+static void print(const char *text)
+{
+	unsigned int n = 0;
+
+	while (text[n])
+		n++;
+	call(__NR_write, 1, (long)text, n, 0, 0, 0);
+}
+
+static _Noreturn void leave(int status)
+{
+	for (;;)
+		call(__NR_exit, status, 0, 0, 0, 0, 0);
+}
+
+static void expect(int condition, const char *sentence)
+{
+	print(condition ? "ok - " : "not ok - ");
+	print(sentence);
+	print("\n");
+	if (!condition)
+		leave(1);
+}
+
+/* 0 or -errno, like every one here. */
+static long gdm(int ctx, unsigned long request, void *arg)
+{
+	return call(__NR_ioctl, ctx, (long)request, (long)arg, 0, 0, 0);
+}
+
+/* The last is in pages.  Addresses of this process are all below -PAGE. */
+static volatile unsigned char *map(unsigned int length, int prot, int flags, int fd, int page)
+{
+	return (void *)call(__NR_mmap2, 0, length, prot, flags, fd, page);
+}
+
+static void unmap(volatile void *at, unsigned int length)
+{
+	call(__NR_munmap, (long)at, length, 0, 0, 0, 0);
+}
+
+/* The module forgets what is stale in a work item. */
+static void wait_5_ms(void)
+{
+	const long time[] = { 0, 5000000 };
+
+	call(__NR_nanosleep, (long)time, 0, 0, 0, 0, 0);
+}
+
+static int mapped(const volatile void *at)
+{
+	return (unsigned long)at <= -(unsigned long)PAGE;
+}
+
+static struct gdmabuf_export export(__u64 address, unsigned int length, __u32 flags)
+{
+	struct gdmabuf_export e = {
+		.size = sizeof(e), .flags = flags, .address = address, .length = length
+	};
+
+	return e;
+}
+
+static void test_caps(int ctx)
+{
+	struct gdmabuf_caps caps = { .size = sizeof(caps) };
+
+	expect(!gdm(ctx, GDMABUF_CAPS, &caps) && caps.out_caps & GDMABUF_CAP_HOST &&
+		       caps.out_host_page_size == PAGE && caps.out_slots,
+	       "GDMABUF_CAPS answers a 32-bit process.");
+	expect(gdm(ctx, GDMABUF_CAPS, (void *)-(long)PAGE) == -EFAULT,
+	       "EFAULT for a structure that is not in its address space.");
+}
+
+static void test_dmabuf(const struct gdmabuf_export *e, volatile unsigned char *memory)
+{
+	volatile unsigned char *all =
+		map(2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, e->out_fd, 0);
+	volatile unsigned char *second = map(PAGE, PROT_READ, MAP_SHARED, e->out_fd, 1);
+
+	expect(mapped(all) && mapped(second), "The dma-buf is mapped with mmap2().");
+	all[0] = 1;
+	memory[PAGE] = 2;
+	expect(memory[0] == 1 && all[PAGE] == 2 && second[0] == 2,
+	       "The dma-buf is the process's memory, and mmap2()'s offset counts.");
+	unmap(all, 2 * PAGE);
+	unmap(second, PAGE);
+}
+
+static void test_query(int ctx, const struct gdmabuf_export *e)
+{
+	struct gdmabuf_query query = { .size = sizeof(query), .fd = e->out_fd };
+
+	expect(!gdm(ctx, GDMABUF_QUERY, &query) && query.out_address == e->address &&
+		       query.out_length == 2 * PAGE && query.out_pin_length == 2 * PAGE &&
+		       query.out_slot == e->out_slot && query.out_kind == GDMABUF_KIND_HOST,
+	       "GDMABUF_QUERY tells the address.");
+}
+
+static void test_high_address(int ctx, const volatile void *memory)
+{
+	struct gdmabuf_export e = export(1ULL << 32 | (unsigned long)memory, 2 * PAGE, 0);
+
+	expect(gdm(ctx, GDMABUF_EXPORT_HOST, &e) == -EFAULT,
+	       "EFAULT for an address beyond 4 GiB, which is not cut to 32 bits.");
+}
+
+static void test_status(int ctx, const struct gdmabuf_export *e, volatile unsigned char *memory)
+{
+	volatile __u32 *status = (void *)map(4 * PAGE, PROT_READ, MAP_SHARED, ctx, 0);
+
+	expect(mapped(status) && status[e->out_slot] == e->out_generation,
+	       "The status page says that the address is good.");
+	unmap(memory, 2 * PAGE);
+	expect(status[e->out_slot] == (e->out_generation | 1),
+	       "The status page says that the range was unmapped.");
+}
+
+static void test_drop(int ctx, const struct gdmabuf_export *e)
+{
+	struct gdmabuf_pin_id id = { .size = sizeof(id),
+				     .slot = e->out_slot,
+				     .generation = e->out_generation };
+
+	expect(gdm(ctx, GDMABUF_DROP, &id) == -EBUSY, "GDMABUF_DROP says that a dma-buf is open.");
+	call(__NR_close, e->out_fd, 0, 0, 0, 0, 0);
+	for (int i = 0; i < 200 && gdm(ctx, GDMABUF_DROP, &id) != -ENOENT; i++)
+		wait_5_ms();
+	expect(gdm(ctx, GDMABUF_DROP, &id) == -ENOENT, "The last close gave the pages back.");
+}
+
+static void test_budget_and_stats(int ctx)
+{
+	struct gdmabuf_budget budget = { .size = sizeof(budget),
+					 .kind = GDMABUF_KIND_HOST,
+					 .bytes = 1ULL << 40 };
+	struct gdmabuf_stats stats = { .size = sizeof(stats) };
+
+	expect(!gdm(ctx, GDMABUF_BUDGET, &budget) && budget.out_bytes == ~0ULL,
+	       "GDMABUF_BUDGET takes and gives 64 bits.");
+	for (int i = 0; i < 200 && (!i || stats.out_host_bytes); i++) {
+		wait_5_ms();
+		gdm(ctx, GDMABUF_STATS, &stats);
+	}
+	expect(stats.out_exports == 1 && !stats.out_host_bytes, "GDMABUF_STATS counts.");
+}
+
+void start(void)
+{
+	volatile unsigned char *memory =
+		map(2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct gdmabuf_export e = export((unsigned long)memory, 2 * PAGE, 0);
+	int ctx = call(__NR_open, (long)"/dev/gdmabuf", O_RDWR, 0, 0, 0, 0);
+
+	expect(ctx >= 0 && mapped(memory), "A 32-bit process opens /dev/gdmabuf.");
+	test_caps(ctx);
+	expect(!gdm(ctx, GDMABUF_EXPORT_HOST, &e) && e.out_fd >= 0 && e.out_generation,
+	       "GDMABUF_EXPORT_HOST exports its memory.");
+	test_dmabuf(&e, memory);
+	test_query(ctx, &e);
+	test_high_address(ctx, memory);
+	test_status(ctx, &e, memory);
+	test_drop(ctx, &e);
+	test_budget_and_stats(ctx);
+	print("1..14\n");
+	leave(0);
+}

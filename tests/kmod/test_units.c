@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel module's arithmetic: ranges, and runs of contiguous memory.  Needs no kernel. */
+#include "core/range.h"
+#include "harness.h"
+
+enum { PAGE = 4096 };
+#define MAX UINT64_MAX
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+TEST(range_valid, "A range is valid in whole pages, up to the last page but one.")
+{
+	EXPECT(range_is_valid(0, PAGE, PAGE));
+	EXPECT(range_is_valid(PAGE, MAX - 2 * PAGE + 1, PAGE));
+	EXPECT(range_is_valid(MAX - 2 * PAGE + 1, PAGE, PAGE));
+}
+
+TEST(range_empty, "An empty range is not valid.")
+{
+	EXPECT(!range_is_valid(PAGE, 0, PAGE));
+}
+
+TEST(range_unaligned, "A range that does not begin or end with a page is not valid.")
+{
+	EXPECT(!range_is_valid(PAGE + 1, PAGE, PAGE));
+	EXPECT(!range_is_valid(PAGE, PAGE + 1, PAGE));
+	EXPECT(!range_is_valid(PAGE / 2, PAGE / 2, PAGE));
+	EXPECT(!range_is_valid(PAGE, PAGE, 16 * PAGE));
+}
+
+TEST(range_wraps, "A range that ends with the address space, or beyond, is not valid.")
+{
+	EXPECT(!range_is_valid(MAX - PAGE + 1, PAGE, PAGE));
+	EXPECT(!range_is_valid(MAX - PAGE + 1, 2 * PAGE, PAGE));
+	EXPECT(!range_is_valid(2 * PAGE, MAX - PAGE + 1, PAGE));
+}
+
+TEST(range_covers, "A range covers those within it, and itself.")
+{
+	EXPECT(range_covers(PAGE, 3 * PAGE, PAGE, 3 * PAGE));
+	EXPECT(range_covers(PAGE, 3 * PAGE, 2 * PAGE, PAGE));
+	EXPECT(range_covers(PAGE, 3 * PAGE, 3 * PAGE, PAGE));
+}
+
+TEST(range_covers_not, "A range does not cover those that begin before it or end after it.")
+{
+	EXPECT(!range_covers(PAGE, 3 * PAGE, 0, 2 * PAGE));
+	EXPECT(!range_covers(PAGE, 3 * PAGE, 3 * PAGE, 2 * PAGE));
+	EXPECT(!range_covers(PAGE, 3 * PAGE, 0, 5 * PAGE));
+	EXPECT(!range_covers(PAGE, 3 * PAGE, 4 * PAGE, PAGE));
+}
+
+TEST(run_extends, "A run takes in what follows it.")
+{
+	struct gdmabuf_run run = { 0x1000, PAGE };
+
+	EXPECT(run_extend(&run, 0x2000, 2 * PAGE));
+	EXPECT_EQ(run.start, 0x1000);
+	EXPECT_EQ(run.length, 3 * PAGE);
+}
+
+TEST(run_extends_not, "A run takes in nothing that does not follow it, and an empty one nothing.")
+{
+	struct gdmabuf_run run = { 0x3000, PAGE }, empty = { 0, 0 };
+
+	EXPECT(!run_extend(&run, 0x2000, PAGE));
+	EXPECT(!run_extend(&run, 0x3000, PAGE));
+	EXPECT(!run_extend(&run, 0x5000, PAGE));
+	EXPECT_EQ(run.length, PAGE);
+	EXPECT(!run_extend(&empty, 0, PAGE));
+}
+
+/* Pages 0-1, 2, 3-7; the last two follow each other but are two runs. */
+static const struct gdmabuf_run runs[] = {
+	{ 0x100000, 2 * PAGE },
+	{ 0x10000, PAGE },
+	{ 0x11000, 5 * PAGE },
+};
+enum { PAGES = 8 };
+
+static u64 address_of_page(u64 page)
+{
+	if (page < 2)
+		return 0x100000 + page * PAGE;
+	return page < 3 ? 0x10000 : 0x11000 + (page - 3) * PAGE;
+}
+
+TEST(run_iter_pages, "Whatever part is gone through, each of its pages comes once, in order.")
+{
+	for (u64 first = 0; first < PAGES; first++)
+		for (u64 end = first + 1; end <= PAGES; end++) {
+			struct gdmabuf_run_iter it;
+			u64 page = first;
+
+			run_first(&it, runs, first * PAGE, (end - first) * PAGE);
+			for (; it.length; run_next(&it))
+				for (u64 done = 0; done < it.length; done += PAGE)
+					EXPECT_EQ(it.start + done, address_of_page(page++));
+			EXPECT_EQ(page, end);
+		}
+}
+
+TEST(run_iter_bounds, "No run is gone to that the part has nothing of.")
+{
+	struct gdmabuf_run_iter it;
+
+	run_first(&it, runs, PAGE, PAGE);
+	EXPECT(it.run == &runs[0]);
+	run_next(&it);
+	EXPECT_EQ(it.length, 0);
+	EXPECT(it.run == &runs[0]);
+	run_first(&it, runs, 2 * PAGE, PAGE);
+	EXPECT(it.run == &runs[1]);
+}
+
+TEST(runs_counted, "The runs of a part are counted.")
+{
+	EXPECT_EQ(runs_count(runs, 0, PAGES * PAGE, MAX), COUNT(runs));
+	EXPECT_EQ(runs_count(runs, 0, PAGE, MAX), 1);
+	EXPECT_EQ(runs_count(runs, PAGE, 2 * PAGE, MAX), 2);
+	EXPECT_EQ(runs_count(runs, 3 * PAGE, 5 * PAGE, MAX), 1);
+}
+
+TEST(runs_segments, "A run longer than a segment counts for as many as it takes, rounded up.")
+{
+	EXPECT_EQ(runs_count(runs, 0, PAGES * PAGE, PAGE), PAGES);
+	EXPECT_EQ(runs_count(runs, 0, PAGES * PAGE, 2 * PAGE), 1 + 1 + 3);
+	EXPECT_EQ(runs_count(runs, 3 * PAGE, 4 * PAGE, 2 * PAGE), 2);
+}
+
+TEST(runs_large, "Runs of more than 4 GiB are counted.")
+{
+	const struct gdmabuf_run large = { 1ULL << 40, 1ULL << 36 };
+
+	EXPECT_EQ(runs_count(&large, 0, 1ULL << 36, MAX), 1);
+	EXPECT_EQ(runs_count(&large, 0, 1ULL << 36, 1ULL << 31), 32);
+	EXPECT_EQ(runs_count(&large, (1ULL << 36) - PAGE, PAGE, 1ULL << 31), 1);
+}

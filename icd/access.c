@@ -90,7 +90,7 @@ static unsigned int access_of(const struct import_region *region, unsigned int e
 static bool bracket_has(const struct bracket *b, const struct import_region *region)
 {
 	for (size_t i = 0; i < b->count; i++)
-		if (b->regions[i] == region)
+		if (import_same_bracket(b->regions[i], region))
 			return true;
 	return false;
 }
@@ -100,6 +100,14 @@ static void bracket_add(struct bracket *b, struct import_region *region, unsigne
 	b->access[b->count] = access;
 	b->regions[b->count++] = region;
 	import_hold(region);
+}
+
+static bool needs_end(const struct bracket *b)
+{
+	for (size_t i = 0; i < b->count; i++)
+		if (import_needs_end(b->regions[i]))
+			return true;
+	return false;
 }
 
 static struct bracket *bracket_create(struct memobj *const *objs, size_t count, unsigned int edges)
@@ -113,6 +121,8 @@ static struct bracket *bracket_create(struct memobj *const *objs, size_t count, 
 	for (size_t i = 0; i < count; i++)
 		if (objs[i] && objs[i]->bracket && !bracket_has(b, objs[i]->region))
 			bracket_add(b, objs[i]->region, access_of(objs[i]->region, edges));
+	if (!needs_end(b))
+		b->edges &= ~(unsigned int)ACCESS_END;
 	return b;
 }
 

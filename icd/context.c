@@ -10,6 +10,7 @@
 #include "import/log.h"
 #include "intercept.h"
 #include "layer.h"
+#include "roots.h"
 #include "selftest.h"
 #include "table.h"
 
@@ -153,8 +154,10 @@ cl_int CL_API_CALL layer_clReleaseContext(cl_context context)
 	if (table_get(&contexts, context) &&
 	    !next.clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof(refs), &refs,
 				   NULL) &&
-	    refs == 1)
+	    refs == 1) {
+		roots_drop_context(context);
 		context_remove(context, NULL);
+	}
 	return next.clReleaseContext(context);
 }
 

@@ -46,13 +46,13 @@ static cl_mem derive(cl_mem mem, struct memobj *parent, size_t origin, cl_int *e
 }
 
 /* An object that the driver thinks stands alone: it holds the region, and keeps its parent alive. */
-static cl_mem derive_hidden(cl_mem mem, struct memobj *parent, cl_int *err)
+static cl_mem derive_hidden(cl_mem mem, struct memobj *parent, size_t origin, cl_int *err)
 {
 	const struct memobj like = {
 		.handle = mem,
 		.context = parent->context,
 		.region = parent->region,
-		.origin = parent->origin,
+		.origin = parent->origin + origin,
 		.bracket = parent->bracket,
 		.parent = parent,
 		.retained = parent->handle,
@@ -85,6 +85,39 @@ static void finish(const struct memobj *parent, const char *function, cl_int err
 	context_put(context);
 }
 
+/* The parent is a part of a buffer that the application does not know: so is the new one. */
+static cl_mem part_of_root(const struct memobj *parent, cl_mem_flags flags,
+			   const cl_buffer_region *part, cl_int *err)
+{
+	cl_buffer_region region = { parent->root_offset + part->origin, part->size };
+
+	if (part->origin > parent->region->size ||
+	    part->size > parent->region->size - part->origin) {
+		*err = CL_INVALID_VALUE;
+		return NULL;
+	}
+	return next.clCreateSubBuffer(parent->root, flags, CL_BUFFER_CREATE_TYPE_REGION, &region,
+				      err);
+}
+
+static cl_mem sub_buffer(const struct memobj *parent, cl_mem_flags flags,
+			 cl_buffer_create_type type, const void *info, cl_int *err)
+{
+	if (parent->root && type == CL_BUFFER_CREATE_TYPE_REGION && info)
+		return part_of_root(parent, flags, info, err);
+	if (parent->root) {
+		*err = CL_INVALID_VALUE;
+		return NULL;
+	}
+	return next.clCreateSubBuffer(parent->handle, flags, type, info, err);
+}
+
+static cl_mem derive_sub_buffer(cl_mem mem, struct memobj *parent, size_t origin, cl_int *err)
+{
+	return parent->root ? derive_hidden(mem, parent, origin, err)
+			    : derive(mem, parent, origin, err);
+}
+
 cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
 					   cl_buffer_create_type type, const void *info,
 					   cl_int *errcode_ret)
@@ -95,10 +128,10 @@ cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
 
 	if (!parent)
 		return next.clCreateSubBuffer(buffer, flags, type, info, errcode_ret);
-	mem = next.clCreateSubBuffer(buffer, flags_restrict(flags, parent->region->access), type,
-				     info, &err);
+	mem = sub_buffer(parent, flags_restrict(flags, parent->region->access), type, info, &err);
 	if (mem)
-		mem = derive(mem, parent, ((const cl_buffer_region *)info)->origin, &err);
+		mem = derive_sub_buffer(mem, parent, ((const cl_buffer_region *)info)->origin,
+					&err);
 	else
 		log_error("the driver makes no sub-buffer of this import: error %d", err);
 	finish(parent, "clCreateSubBuffer", err, errcode_ret);
@@ -193,7 +226,7 @@ static cl_mem image_over_memory(const struct image_request *r, struct memobj *pa
 	if (!*err)
 		*err = memobj_watch(image, parent->region);
 	if (!*err)
-		return derive_hidden(image, parent, err);
+		return derive_hidden(image, parent, 0, err);
 	next.clReleaseMemObject(image);
 	return NULL;
 }
@@ -231,7 +264,7 @@ static cl_mem image_1d(const struct image_request *r, struct memobj *parent, cl_
 		image = next.clCreateImage(r->context, image_flags(r, parent), r->format, &desc,
 					   NULL, err);
 	next.clReleaseMemObject(desc.mem_object);
-	return image ? derive_hidden(image, parent, err) : NULL;
+	return image ? derive_hidden(image, parent, 0, err) : NULL;
 }
 
 static bool driver_has_no_2d(const struct memobj *parent)
@@ -247,6 +280,12 @@ static cl_mem image_create(const struct image_request *r, struct memobj *parent,
 {
 	cl_mem image;
 
+	if (parent->region->opaque) {
+		/* NVIDIA 580 makes 1D images there, and refuses every kernel that uses them. */
+		log_error("no images on memory that this device takes by opaque descriptors");
+		*err = CL_INVALID_OPERATION;
+		return NULL;
+	}
 	if (r->desc->image_type == CL_MEM_OBJECT_IMAGE2D && driver_has_no_2d(parent))
 		return image_2d(r, parent, err);
 	image = image_native(r, flags_restrict(r->flags, parent->region->access), err);

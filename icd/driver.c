@@ -7,6 +7,7 @@
 
 static const struct driver_ops *const rows[] = {
 	&driver_native_ops,
+	&driver_opaque_fd_ops,
 	&driver_host_ptr_ops,
 };
 

@@ -10,6 +10,13 @@
 
 #include "device.h"
 
+/* A buffer as the driver has it. */
+struct built {
+	cl_mem handle; /* what the application gets */
+	cl_mem root;   /* NULL, or the buffer that the handle is a part of: hidden, referenced */
+	size_t offset; /* of the handle in it */
+};
+
 struct driver_ops {
 	const char *name;
 
@@ -22,14 +29,18 @@ struct driver_ops {
 		      struct way *way);
 
 	/*
-	 * A buffer over a region.  @flags are valid and hold no CL_MEM_USE_HOST_PTR.
-	 * NULL in a row that is the driver's own clImportMemoryARM.
+	 * A buffer over a region that no other thread knows yet.  @flags are valid and hold
+	 * no CL_MEM_USE_HOST_PTR.  NULL in a row that is the driver's own clImportMemoryARM.
 	 */
-	cl_mem (*create)(cl_context context, cl_mem_flags flags, const struct import_region *region,
-			 cl_int *err);
+	cl_int (*create)(cl_context context, cl_mem_flags flags, struct import_region *region,
+			 struct built *built);
+
+	/* It needs no CPU mapping of dma-bufs. */
+	bool cpu_optional;
 };
 
 extern const struct driver_ops driver_native_ops;
+extern const struct driver_ops driver_opaque_fd_ops;
 extern const struct driver_ops driver_host_ptr_ops;
 
 /* Fills device->way.  Runs self-tests. */

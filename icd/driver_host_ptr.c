@@ -58,11 +58,20 @@ static bool host_ptr_probe(const struct device *device, const char *extensions,
 	return bracket_test(device, way);
 }
 
-static cl_mem host_ptr_create(cl_context context, cl_mem_flags flags,
-			      const struct import_region *region, cl_int *err)
+static cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_region *region,
+			      struct built *built)
 {
-	return next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, region->size, region->addr,
-				   err);
+	cl_int err;
+
+	if (!region->addr) {
+		log_error("the dma-buf has no CPU mapping");
+		return CL_INVALID_OPERATION;
+	}
+	built->handle = next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, region->size,
+					    region->addr, &err);
+	if (err)
+		log_error("the driver makes no buffer of %zu bytes: error %d", region->size, err);
+	return err;
 }
 
 const struct driver_ops driver_host_ptr_ops = {

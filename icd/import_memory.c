@@ -35,7 +35,12 @@ static cl_int request_parse(cl_mem_flags flags, const cl_import_properties_arm *
 		log_error("size is 0");
 		return CL_INVALID_BUFFER_SIZE;
 	}
-	r->desc = (struct import_desc){ r->properties.type, memory, size, flags_access(r->flags) };
+	r->desc = (struct import_desc){
+		.type = r->properties.type,
+		.memory = memory,
+		.size = size,
+		.access = flags_access(r->flags),
+	};
 	return CL_SUCCESS;
 }
 
@@ -58,18 +63,24 @@ static cl_int check_alignment(const struct import_region *region, size_t align)
 
 static bool needs_bracket(const struct import_region *region, const struct request *r)
 {
+	if (r->properties.type == IMPORT_HOST)
+		return import_needs_bracket(region);
 	return import_needs_bracket(region) && keeps_consistent(&r->properties);
 }
 
-static cl_int record(cl_mem mem, cl_context context, struct import_region *region, bool bracket)
+static cl_int record(const struct built *built, cl_context context, struct import_region *region,
+		     bool bracket)
 {
 	const struct memobj like = {
-		.handle = mem,
+		.handle = built->handle,
 		.context = context,
 		.region = region,
 		.bracket = bracket,
+		.retained = built->root,
+		.root = built->root,
+		.root_offset = built->offset,
 	};
-	cl_int err = memobj_watch(mem, region);
+	cl_int err = memobj_watch(built->handle, region);
 
 	return err ? err : memobj_add(&like);
 }
@@ -77,20 +88,21 @@ static cl_int record(cl_mem mem, cl_context context, struct import_region *regio
 static cl_mem create(cl_context context, const struct driver_ops *ops, const struct request *r,
 		     struct import_region *region, cl_int *err)
 {
-	cl_mem mem = ops->create(context, flags_restrict(r->flags, region->access), region, err);
+	struct built built = { NULL, NULL, 0 };
 
-	if (!mem) {
-		log_error("the driver makes no buffer of %zu bytes: error %d", region->size, *err);
+	*err = ops->create(context, flags_restrict(r->flags, region->access), region, &built);
+	if (*err)
 		return NULL;
-	}
-	*err = record(mem, context, region, needs_bracket(region, r));
+	*err = record(&built, context, region, needs_bracket(region, r));
 	if (!*err)
-		return mem;
-	next.clReleaseMemObject(mem);
+		return built.handle;
+	next.clReleaseMemObject(built.handle);
+	if (built.root)
+		next.clReleaseMemObject(built.root);
 	return NULL;
 }
 
-static cl_mem import(cl_context handle, const struct context *context, const struct request *r,
+static cl_mem import(cl_context handle, const struct context *context, struct request *r,
 		     cl_int *err)
 {
 	const struct driver_ops *ops;
@@ -103,6 +115,7 @@ static cl_mem import(cl_context handle, const struct context *context, const str
 		*err = CL_INVALID_PROPERTY;
 		return NULL;
 	}
+	r->desc.cpu_optional = ops->cpu_optional;
 	*err = error_to_cl(import_get(&r->desc, &region));
 	if (*err)
 		return NULL;

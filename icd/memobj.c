@@ -149,6 +149,20 @@ cl_int CL_API_CALL layer_clReleaseMemObject(cl_mem mem)
 	return err;
 }
 
+const struct memobj *memobj_import(const struct memobj *obj)
+{
+	while (obj->parent)
+		obj = obj->parent;
+	return obj;
+}
+
+static const cl_mem *parent_of(const struct memobj *obj)
+{
+	static const cl_mem none;
+
+	return obj->parent ? &obj->parent->handle : &none;
+}
+
 /* How an import was built does not show: no CL_MEM_USE_HOST_PTR, no host pointer. */
 static cl_int memobj_info(const struct memobj *obj, cl_mem_info name, size_t size, void *value,
 			  size_t *size_ret)
@@ -170,8 +184,12 @@ static cl_int memobj_info(const struct memobj *obj, cl_mem_info name, size_t siz
 	case CL_MEM_PROPERTIES:
 		return answer(NULL, 0, size, NULL, size_ret);
 	case CL_MEM_ASSOCIATED_MEMOBJECT:
-		if (obj->hides_parent)
-			return answer(&obj->parent->handle, sizeof(cl_mem), size, value, size_ret);
+		if (obj->hides_parent || obj->root)
+			return answer(parent_of(obj), sizeof(cl_mem), size, value, size_ret);
+		break;
+	case CL_MEM_OFFSET:
+		if (memobj_import(obj)->root)
+			return answer(&obj->origin, sizeof(obj->origin), size, value, size_ret);
 		break;
 	}
 	return next.clGetMemObjectInfo(obj->handle, name, size, value, size_ret);

@@ -26,8 +26,10 @@ struct memobj {
 	struct memobj *parent; /* held; NULL for an import */
 	cl_mem retained;       /* a driver's object to be released with this one, or NULL */
 	bool hides_parent;     /* the driver does not know the parent: answered here */
-	atomic_uint refs;      /* holders of the record */
-	unsigned int handles;  /* application's references, and children; memobj_lock */
+	cl_mem root; /* of an import: the driver's buffer that this is a part of, or NULL */
+	size_t root_offset;
+	atomic_uint refs;     /* holders of the record */
+	unsigned int handles; /* application's references, and children; memobj_lock */
 };
 
 /* Records in the table.  While there are none, every call goes straight on. */
@@ -43,6 +45,8 @@ bool memobj_is_import(cl_mem mem);
 
 /* A reference to the record of @mem, or NULL.  Drop with memobj_put(). */
 struct memobj *memobj_get(cl_mem mem);
+/* The import that an object is made from, itself perhaps; borrowed. */
+const struct memobj *memobj_import(const struct memobj *obj);
 struct memobj *memobj_hold(struct memobj *obj);
 void memobj_put(struct memobj *obj);
 

@@ -92,7 +92,7 @@ struct selftest {
 };
 
 /* Errors of the moment say nothing about the device. */
-static bool is_passing(cl_int err)
+bool selftest_is_passing(cl_int err)
 {
 	return err == CL_OUT_OF_HOST_MEMORY || err == CL_OUT_OF_RESOURCES ||
 	       err == CL_MEM_OBJECT_ALLOCATION_FAILURE;
@@ -157,43 +157,72 @@ static cl_int run_kernel(struct selftest *t, cl_mem a, cl_mem b, cl_uint value)
 }
 
 /* One round: 1 passed, 0 failed, or an error of OpenCL. */
-static cl_int run_round(struct selftest *t, cl_mem a, cl_mem b, volatile unsigned char *p,
-			unsigned char seed)
+static cl_int run_round(struct selftest *t, const struct selftest_memory *memory, cl_mem a,
+			cl_mem b, unsigned char seed)
 {
 	const unsigned char value = seed + 1, host = seed + 2;
+	volatile unsigned char *p = memory->bytes;
 	cl_int err;
 
 	p[0] = p[1] = p[2] = seed;
 	p[3] = host;
-	err = run_kernel(t, a, b, value);
+	err = memory->refresh ? memory->refresh(t->context, memory->arg) : CL_SUCCESS;
+	if (!err)
+		err = run_kernel(t, a, b, value);
 	return err ? err : p[0] == value && p[1] == value && p[2] == host;
 }
 
-static cl_mem buffer_create(struct selftest *t, unsigned char *p, size_t size, cl_int *err)
-{
-	cl_mem mem = next.clCreateBuffer(t->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size,
-					 p, err);
-
-	return scratch_watch(t->scratch, mem, err);
-}
-
-static cl_int run_class(struct selftest *t, unsigned char *p, size_t size)
+static cl_int run_memory(struct selftest *t, const struct selftest_memory *memory)
 {
 	cl_mem a, b;
 	cl_int err, result;
 
-	a = buffer_create(t, p, size, &err);
+	a = memory->create(t->context, memory->arg, &err);
 	if (!a)
 		return err;
-	b = buffer_create(t, p, size, &result);
+	b = memory->create(t->context, memory->arg, &result);
 	if (b) {
 		result = 1;
-		for (int round = 0; round < ROUNDS && result == 1; round++)
-			result = run_round(t, a, b, p, 0x11 + 0x30 * round);
+		for (unsigned int round = 0; round < memory->rounds && result == 1; round++)
+			result = run_round(t, memory, a, b, 0x11 + 0x30 * round);
 		next.clReleaseMemObject(b);
 	}
 	next.clReleaseMemObject(a);
 	return result;
+}
+
+cl_int selftest_memory(cl_device_id device, const struct selftest_memory *memory)
+{
+	struct selftest t;
+	cl_int result = setup(&t, device);
+
+	if (!result)
+		result = run_memory(&t, memory);
+	teardown(&t);
+	return result;
+}
+
+struct host_ptr {
+	struct scratch *scratch;
+	unsigned char *bytes;
+	size_t size;
+};
+
+static cl_mem host_ptr_create(cl_context context, void *arg, cl_int *err)
+{
+	const struct host_ptr *h = arg;
+	cl_mem mem = next.clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, h->size,
+					 h->bytes, err);
+
+	return scratch_watch(h->scratch, mem, err);
+}
+
+static cl_int run_class(struct selftest *t, unsigned char *p, size_t size)
+{
+	struct host_ptr h = { t->scratch, p, size };
+	const struct selftest_memory memory = { p, host_ptr_create, NULL, ROUNDS, &h };
+
+	return run_memory(t, &memory);
 }
 
 /* The loosest class that passed with all stricter ones; a driver may refuse the loose ones. */
@@ -207,7 +236,7 @@ static enum tested run_classes(struct selftest *t, size_t *align, char *why, siz
 		if (result == 1)
 			*align = classes[i].align;
 	}
-	if (is_passing(result))
+	if (selftest_is_passing(result))
 		snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with error %d",
 			 result);
 	else if (*align)
@@ -218,7 +247,7 @@ static enum tested run_classes(struct selftest *t, size_t *align, char *why, siz
 			 result);
 	else
 		snprintf(why, size, "CL_MEM_USE_HOST_PTR copies on this device");
-	if (is_passing(result))
+	if (selftest_is_passing(result))
 		return UNTESTED;
 	return *align ? PASSED : FAILED;
 }
@@ -232,7 +261,7 @@ enum tested selftest_host_ptr(cl_device_id device, size_t *align, char *why, siz
 	if (err) {
 		snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR cannot run: error %d",
 			 err);
-		found = is_passing(err) ? UNTESTED : FAILED;
+		found = selftest_is_passing(err) ? UNTESTED : FAILED;
 	} else {
 		found = run_classes(&t, align, why, size);
 	}
@@ -280,7 +309,7 @@ static enum tested image_test_over(cl_context context, cl_command_queue queue, s
 				   s->bytes, &err);
 	image = scratch_watch(s, image, &err);
 	if (!image)
-		return is_passing(err) ? UNTESTED : FAILED;
+		return selftest_is_passing(err) ? UNTESTED : FAILED;
 	found = image_round(queue, image, s->bytes);
 	next.clReleaseMemObject(image);
 	return found;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is CL_MEM_USE_HOST_PTR zero copy on a device?  Judged by data alone: nothing
+ * Is a way to take memory zero copy on a device?  Judged by data alone: nothing
  * is mapped, read or written through OpenCL.
  *
  * The tests make what they need and leave nothing behind.
@@ -27,6 +27,25 @@ enum tested { UNTESTED, PASSED, FAILED };
  * host changes the memory and looks at it, after the first use as well.
  */
 enum tested selftest_host_ptr(cl_device_id device, size_t *align, char *why, size_t size);
+
+/* Memory of any kind, and how a way makes buffers over it. */
+struct selftest_memory {
+	volatile unsigned char *bytes; /* the first four of the memory, for the host */
+
+	/* A buffer; the memory outlives it, also after an error. */
+	cl_mem (*create)(cl_context context, void *arg, cl_int *err);
+
+	/* NULL, or what is done after the host wrote and before a kernel runs. */
+	cl_int (*refresh)(cl_context context, void *arg);
+	unsigned int rounds;
+	void *arg;
+};
+
+/* The same rounds for it.  Returns 1: zero copy, 0: not, or an error of OpenCL. */
+cl_int selftest_memory(cl_device_id device, const struct selftest_memory *memory);
+
+/* Errors of the moment say nothing about the device. */
+bool selftest_is_passing(cl_int err);
 
 /* The same for 2D images; every device of @context must pass. */
 enum tested selftest_image_host_ptr(cl_context context);

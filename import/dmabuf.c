@@ -94,6 +94,11 @@ static int dmabuf_pin(const struct import_desc *desc, struct import_region *regi
 		return log_errno(errno, "duplicate of descriptor %d: %m", fd);
 	region->access = descriptor_access(region->fd);
 	ret = map(region);
+	if (ret != -EOPNOTSUPP || !desc->cpu_optional)
+		goto out;
+	region->addr = NULL;
+	ret = 0;
+out:
 	if (ret)
 		close(region->fd);
 	return ret;
@@ -101,7 +106,8 @@ static int dmabuf_pin(const struct import_desc *desc, struct import_region *regi
 
 static void dmabuf_unpin(struct import_region *region)
 {
-	munmap(region->addr, region->size);
+	if (region->addr)
+		munmap(region->addr, region->size);
 	close(region->fd);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "log.h"
+#include "opaque.h"
 #include "ops.h"
 
 static const struct import_ops *const kinds[IMPORT_TYPES] = {
@@ -44,21 +45,52 @@ void import_put(struct import_region *region)
 {
 	if (!region || atomic_fetch_sub_explicit(&region->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	opaque_put(region->opaque);
 	region->ops->unpin(region);
+	if (region->refresh)
+		region->refresh->put(region->refresh);
 	free(region);
 }
 
-int import_needs_bracket(const struct import_region *region)
+bool import_needs_end(const struct import_region *region)
 {
-	return region->ops->begin_access != NULL;
+	return region->ops->end_access && region->addr;
+}
+
+bool import_needs_bracket(const struct import_region *region)
+{
+	return import_needs_end(region) || region->refresh;
+}
+
+bool import_same_bracket(const struct import_region *a, const struct import_region *b)
+{
+	return a == b || (a->refresh && a->refresh == b->refresh && !import_needs_end(b));
 }
 
 int import_begin_access(struct import_region *region, unsigned int access)
 {
-	return import_needs_bracket(region) ? region->ops->begin_access(region, access) : 0;
+	int ret = import_needs_end(region) ? region->ops->begin_access(region, access) : 0;
+
+	if (ret || !region->refresh)
+		return ret;
+	ret = region->refresh->refresh(region->refresh);
+	if (ret)
+		import_end_access(region, access);
+	return ret;
 }
 
 int import_end_access(struct import_region *region, unsigned int access)
 {
-	return import_needs_bracket(region) ? region->ops->end_access(region, access) : 0;
+	return import_needs_end(region) ? region->ops->end_access(region, access) : 0;
+}
+
+void import_on_forget(void (*forget)(uint64_t kept))
+{
+	opaque_on_forget(forget);
+}
+
+int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
+		  struct import_opaque *out)
+{
+	return opaque_get(region, uuid, &region->opaque, out);
 }

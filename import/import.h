@@ -11,9 +11,14 @@
 #define IMPORT_IMPORT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "shared.h"
 
 struct import_ops;
+struct opaque;
 
 enum import_type {
 	IMPORT_HOST,
@@ -32,18 +37,27 @@ struct import_desc {
 	void *memory;	     /* the memory, or the address of an int: its dma-buf descriptor */
 	size_t size;	     /* bytes, not 0 */
 	unsigned int access; /* what devices will do: enum import_access */
+	bool cpu_optional;   /* a dma-buf that the CPU cannot map is taken, too */
+};
+
+/* What has to be done before a device uses memory that the host has changed. */
+struct import_refresh {
+	int (*refresh)(struct import_refresh *refresh); /* 0 or a negative errno */
+	void (*put)(struct import_refresh *refresh);
 };
 
 /* Memory that is held.  Set by pin() and, but for the count, not changed afterwards. */
 struct import_region {
 	const struct import_ops *ops;
 	atomic_uint refs;
-	void *addr;  /* CPU address of the first byte */
+	void *addr;  /* CPU address of the first byte; NULL: a dma-buf without a CPU mapping */
 	size_t size; /* bytes that were asked for */
 	int fd;	     /* own dma-buf descriptor, or -1 */
 	unsigned int
 		access; /* what the memory permits; for a dma-buf it may be less than asked for */
 	unsigned int wanted;		   /* what was asked for */
+	struct opaque *opaque;		   /* set by import_opaque(), once */
+	struct import_refresh *refresh;	   /* set by its user before others see the region */
 	struct import_region *prev, *next; /* import/host.c: unaligned ranges */
 };
 
@@ -72,13 +86,68 @@ void import_hold(struct import_region *region);
 /* Drops a reference; the last one unmaps.  @region may be NULL. */
 void import_put(struct import_region *region);
 
-/* Whether access from the CPU has to be bracketed at all: dma-bufs, not host memory. */
-int import_needs_bracket(const struct import_region *region);
+#define IMPORT_UUID_SIZE 16
+
+/* Who made an opaque descriptor: devices treat their memory differently. */
+enum import_maker { IMPORT_BY_CUDA, IMPORT_BY_VULKAN };
+
+/* A descriptor for cl_khr_external_memory_opaque_fd.  It is the region's. */
+struct import_opaque {
+	int fd;
+	size_t offset; /* of the region's first byte in it */
+	size_t size;   /* of the whole */
+	enum import_maker maker;
+	uint64_t kept; /* not 0: names memory of climport_alloc(), until it is forgotten */
+};
+
+/*
+ * @forget is called before kept memory is freed, on the thread that frees it.  One for the
+ * process, of the layer.
+ */
+void import_on_forget(void (*forget)(uint64_t kept));
+
+/**
+ * import_opaque - the region by a descriptor that drivers of one device understand
+ * @region: one that no other thread knows yet
+ * @uuid: CL_DEVICE_UUID_KHR
+ *
+ * CUDA's allocations say it themselves (import/cuda.h); for other memory Vulkan makes it
+ * (import/vulkan.h), which takes 0.2 to 0.4 s the first time.  Lives as long as the region.
+ *
+ * Returns 0, or
+ *   -EOPNOTSUPP  no way leads there; logged with the reason
+ *   -EXDEV	  memory of another device
+ *   -ENODEV	  the memory was freed since it was exported
+ *   -EFAULT, -ENOMEM, -EMFILE
+ */
+int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
+		  struct import_opaque *out);
+
+/**
+ * import_sample - a page of host memory that @maker makes an opaque descriptor of
+ *
+ * For self-tests.  The memory lives as long as the region.  Loads Vulkan or CUDA.
+ *
+ * Returns 0, or -ENODEV, -EOPNOTSUPP, -ENOMEM, logged.
+ */
+int import_sample(enum import_maker maker, const unsigned char uuid[IMPORT_UUID_SIZE],
+		  struct import_region **region);
+
+/*
+ * Whether use has to be bracketed at all: dma-bufs that the CPU has mapped, and memory that
+ * has to be refreshed.  The latter needs the beginning alone.
+ */
+bool import_needs_bracket(const struct import_region *region);
+bool import_needs_end(const struct import_region *region);
+
+/* Whether beginning access to one of them does for the other as well. */
+bool import_same_bracket(const struct import_region *a, const struct import_region *b);
 
 /*
  * Brackets CPU access to a region that the kernel must keep coherent
  * (DMA_BUF_IOCTL_SYNC; Documentation/driver-api/dma-buf.rst).  begin waits for
- * the fences of the buffer.  Host regions need no bracket and return 0.
+ * the fences of the buffer, and then refreshes what the device has of it.  Regions that
+ * need neither return 0.
  */
 int import_begin_access(struct import_region *region, unsigned int access);
 int import_end_access(struct import_region *region, unsigned int access);

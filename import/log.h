@@ -9,6 +9,8 @@
 #ifndef IMPORT_LOG_H
 #define IMPORT_LOG_H
 
+#include "shared.h"
+
 /* Logs a fault and returns -@error.  errno is not changed. */
 int log_errno(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "import.h"
@@ -48,10 +50,7 @@ struct procmap_query_v1 {
 #define VMA_WRITABLE 0x02
 #define VMA_COVERING_OR_NEXT 0x10
 
-struct mapping {
-	uintptr_t start, end;
-	unsigned int access;
-};
+#define NAME_ROOM PATH_MAX /* what the kernel gives at most */
 
 /*
  * The descriptor of /proc/self/maps stays with the process that opened it, so
@@ -99,21 +98,33 @@ static int query_fd_open(atomic_int *slot, int stale)
 	return fd;
 }
 
-static int query_once(int fd, uintptr_t at, struct mapping *found)
+/* @name: of NAME_ROOM bytes, or NULL */
+static int query_once(int fd, uintptr_t at, struct maps_mapping *found, char *name)
 {
 	struct procmap_query_v1 query = {
 		.size = sizeof(query),
 		.query_addr = at,
 		.query_flags = VMA_COVERING_OR_NEXT,
+		.vma_name_size = name ? NAME_ROOM : 0,
+		.vma_name_addr = (uintptr_t)name,
 	};
 
 	if (ioctl(fd, PROCMAP_QUERY_V1, &query))
 		return -errno;
+	if (name && !query.vma_name_size)
+		name[0] = '\0';
 	found->start = query.vma_start;
 	found->end = query.vma_end;
 	found->access = (query.vma_flags & VMA_READABLE ? IMPORT_READ : 0) |
 			(query.vma_flags & VMA_WRITABLE ? IMPORT_WRITE : 0);
+	found->device = makedev(query.dev_major, query.dev_minor);
+	found->inode = query.inode;
 	return 0;
+}
+
+static bool is_answer(int ret)
+{
+	return !ret || ret == -ENOENT || ret == -ENAMETOOLONG;
 }
 
 /*
@@ -122,68 +133,73 @@ static int query_once(int fd, uintptr_t at, struct mapping *found)
  * number may since be another file's: then the maps are opened once more, and
  * the number is left alone.
  */
-static int query_mapping(uintptr_t at, struct mapping *found)
+static int query_mapping(uintptr_t at, struct maps_mapping *found, char *name)
 {
-	atomic_int *slot = query_fd_slot();
+	atomic_int *slot;
 	int fd, ret;
 
+	if (atomic_load_explicit(&query_missing, memory_order_relaxed))
+		return -EOPNOTSUPP;
+	slot = query_fd_slot();
 	if (!slot)
 		return -EOPNOTSUPP;
 	fd = atomic_load_explicit(slot, memory_order_acquire);
-	ret = fd ? query_once(fd, at, found) : -EBADF;
-	if (!ret || ret == -ENOENT)
+	ret = fd ? query_once(fd, at, found, name) : -EBADF;
+	if (is_answer(ret))
 		return ret;
 	fd = query_fd_open(slot, fd);
-	ret = fd < 0 ? -EOPNOTSUPP : query_once(fd, at, found);
-	if (!ret || ret == -ENOENT)
+	ret = fd < 0 ? -EOPNOTSUPP : query_once(fd, at, found, name);
+	if (is_answer(ret))
 		return ret;
 	atomic_store_explicit(&query_missing, true, memory_order_relaxed);
 	return -EOPNOTSUPP;
 }
 
-/* One line of the maps: "start-end rwxp ..." */
-static bool line_parse(const char *line, struct mapping *found)
+/* One line of the maps: "start-end rwxp offset major:minor inode   name" */
+static bool line_parse(const char *line, struct maps_mapping *found, int *name_at)
 {
+	unsigned int major, minor;
 	char read, write;
 
-	if (sscanf(line, "%lx-%lx %c%c", &found->start, &found->end, &read, &write) != 4)
+	if (sscanf(line, "%lx-%lx %c%c%*s %*x %x:%x %lu %n", &found->start, &found->end, &read,
+		   &write, &major, &minor, &found->inode, name_at) != 7)
 		return false;
 	found->access = (read == 'r' ? IMPORT_READ : 0) | (write == 'w' ? IMPORT_WRITE : 0);
+	found->device = makedev(major, minor);
 	return true;
 }
 
 /* The state of a walk over the mappings of a range. */
 struct walk {
 	uintptr_t at, end; /* what is left to be found */
-	unsigned int need, have;
+	int (*visit)(const struct maps_mapping *mapping, void *arg);
+	void *arg;
 };
 
 /* 1: go on, 0: the range is covered, or a negative errno. */
-static int walk_step(struct walk *walk, const struct mapping *m)
+static int walk_step(struct walk *walk, const struct maps_mapping *m)
 {
+	int ret;
+
 	if (m->start > walk->at)
 		return log_errno(EFAULT, "host memory at %#lx is not mapped", walk->at);
-	walk->have &= m->access;
-	if (walk->need & ~m->access)
-		return log_errno(EACCES, "host memory at %#lx is mapped without %s access",
-				 walk->at,
-				 walk->need & ~m->access & IMPORT_READ ? "read" : "write");
+	ret = walk->visit(m, walk->arg);
 	walk->at = m->end;
-	return walk->at < walk->end;
+	return ret ? ret : walk->at < walk->end;
 }
 
 static int walk_file(struct walk *walk)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
-	struct mapping m = { 0 };
+	struct maps_mapping m = { 0 };
 	char *line = NULL;
 	size_t room = 0;
-	int ret = 1;
+	int ret = 1, name;
 
 	if (!maps)
 		return log_errno(EIO, "cannot read /proc/self/maps: %m");
 	while (ret > 0 && getline(&line, &room, maps) > 0)
-		if (line_parse(line, &m) && m.end > walk->at)
+		if (line_parse(line, &m, &name) && m.end > walk->at)
 			ret = walk_step(walk, &m);
 	free(line);
 	fclose(maps);
@@ -192,33 +208,88 @@ static int walk_file(struct walk *walk)
 
 static int walk_queries(struct walk *walk)
 {
-	struct mapping m = { 0 };
+	struct maps_mapping m = { 0 };
 	int ret;
 
 	do {
-		ret = query_mapping(walk->at, &m);
-		if (ret == -ENOENT)
-			return log_errno(EFAULT, "host memory at %#lx is not mapped", walk->at);
+		ret = query_mapping(walk->at, &m, NULL);
+		if (ret == -EOPNOTSUPP)
+			return walk_file(walk);
 		if (ret)
-			return ret;
+			return log_errno(EFAULT, "host memory at %#lx is not mapped", walk->at);
 		ret = walk_step(walk, &m);
 	} while (ret > 0);
 	return ret;
 }
 
-int maps_check(const void *addr, size_t size, unsigned int need, unsigned int *have)
+int maps_for_each(const void *addr, size_t size,
+		  int (*visit)(const struct maps_mapping *mapping, void *arg), void *arg)
 {
 	uintptr_t start = (uintptr_t)addr;
-	struct walk walk = { start, start + size, need, IMPORT_READ | IMPORT_WRITE };
-	int ret = -EOPNOTSUPP;
+	struct walk walk = { start, start + size, visit, arg };
 
 	if (walk.end < start)
 		return log_errno(ERANGE, "%zu bytes at %p leave the address space", size, addr);
-	if (!atomic_load_explicit(&query_missing, memory_order_relaxed))
-		ret = walk_queries(&walk);
-	if (ret == -EOPNOTSUPP)
-		ret = walk_file(&walk);
+	return walk_queries(&walk);
+}
+
+struct wish {
+	unsigned int need, have;
+};
+
+static int check_one(const struct maps_mapping *m, void *arg)
+{
+	struct wish *wish = arg;
+	unsigned int lacks = wish->need & ~m->access;
+
+	wish->have &= m->access;
+	if (lacks)
+		return log_errno(EACCES, "host memory at %#lx is mapped without %s access",
+				 m->start, lacks & IMPORT_READ ? "read" : "write");
+	return 0;
+}
+
+int maps_check(const void *addr, size_t size, unsigned int need, unsigned int *have)
+{
+	struct wish wish = { need, IMPORT_READ | IMPORT_WRITE };
+	int ret = maps_for_each(addr, size, check_one, &wish);
+
 	if (!ret)
-		*have = walk.have;
+		*have = wish.have;
 	return ret;
+}
+
+static void name_from_file(uintptr_t addr, char *name)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	struct maps_mapping m;
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t length;
+	int at;
+
+	while (maps && (length = getline(&line, &room, maps)) > 0) {
+		if (!line_parse(line, &m, &at) || m.end <= addr)
+			continue;
+		line[length - 1] = '\0';
+		if (m.start <= addr)
+			snprintf(name, NAME_ROOM, "%s", line + at);
+		break;
+	}
+	free(line);
+	if (maps)
+		fclose(maps);
+}
+
+void maps_name(uintptr_t addr, char *name, size_t size)
+{
+	char whole[NAME_ROOM] = "";
+	struct maps_mapping m = { 0 };
+	int ret = query_mapping(addr, &m, whole);
+
+	if (ret == -EOPNOTSUPP || ret == -ENAMETOOLONG)
+		name_from_file(addr, whole);
+	else if (ret || m.start > addr)
+		whole[0] = '\0';
+	snprintf(name, size, "%s", whole);
 }

@@ -2,13 +2,21 @@
 /*
  * libclimport: memory for clImportMemoryARM.
  *
- * Functions return 0 or a negative errno, and change *out on success only.  They may be
- * called from any thread.  What went wrong says CLIMPORT_LOG=error, in a sentence.
+ * Functions that return int return 0 or a negative errno, and change *out on success only.
+ * All may be called from any thread, and block for no longer than the drivers below do.  What
+ * went wrong says CLIMPORT_LOG=error, in a sentence on standard error.  Sizes are bytes.
  */
 #ifndef CL_CLIMPORT_H
 #define CL_CLIMPORT_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 300
+#endif
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,7 +31,8 @@ struct climport_dmabuf {
 
 /* Flags of climport_export_dmabuf(). */
 #define CLIMPORT_READ_ONLY 1u /* nobody can write by way of the dma-buf */
-#define CLIMPORT_KEEP 2u      /* the range stays pinned for exports to come */
+#define CLIMPORT_KEEP 2u      /* the range stays registered for exports to come */
+#define CLIMPORT_MAPPABLE 4u  /* CPUs can map it: memory of GPUs by the kernel module alone */
 
 /**
  * climport_export_dmabuf - a range of this process's memory as a dma-buf
@@ -32,21 +41,31 @@ struct climport_dmabuf {
  * @flags: CLIMPORT_*
  * @out: set on success
  *
- * The dma-buf consists of whole pages, of the GPU 64 KiB, and so may begin before @address:
- * out->offset is where the range is in it.  Needs the kernel module gdmabuf (kmod/), and
- * for GPU memory gdmabuf_nvidia.
+ * CUDA memory is exported by CUDA where it can (cuMemGetHandleForAddressRange, CUDA 11.7), else
+ * by the kernel module gdmabuf_nvidia, which CLIMPORT_READ_ONLY and CLIMPORT_MAPPABLE need.
+ * Host memory needs the kernel module gdmabuf (kmod/).
+ *
+ * The dma-buf consists of whole pages, of the GPU 64 KiB if the module made it, and so may
+ * begin before @address: out->offset is where the range is in it.
  *
  * The descriptor is the caller's, with O_CLOEXEC.  The pages stay pinned, and count as
  * locked memory (RLIMIT_MEMLOCK) or against the GPU's BAR, until the last descriptor,
  * mapping and import of the dma-buf is gone; even if the memory is freed before.  It then
  * has what was there, but @address is other memory.
  *
+ * With CLIMPORT_KEEP the registration stays when they are gone, so that the next export of the
+ * range, or of a part of it, costs less than a microsecond for CUDA's memory.  CUDA's memory that
+ * is registered is not given back when it is freed, until climport_invalidate(), or until the
+ * next export finds out.
+ *
  * Returns 0, or
  *   -ENXIO   no /dev/gdmabuf: the module is not loaded
  *   -EACCES  /dev/gdmabuf may not be opened; or the range is mapped read-only, and
  *	      CLIMPORT_READ_ONLY is not set
  *   -EINVAL  size is 0, or the range wraps around; an unknown flag
- *   -EFAULT  not memory of this process, or none that can be pinned
+ *   -EFAULT  not memory of this process, or only part of the range; or none that can be pinned
+ *   -EOPNOTSUPP  CUDA managed memory, which moves (GPUDirect RDMA, "Changes in CUDA 6.0")
+ *   -ENODEV  the memory was freed meanwhile
  *   -ENOMEM  no memory, or RLIMIT_MEMLOCK is too small
  *   -ENOSPC  no room left in the GPU's BAR
  *   -EDQUOT  the user's quota of GPU memory is used up
@@ -54,6 +73,79 @@ struct climport_dmabuf {
  */
 int climport_export_dmabuf(const void *address, size_t size, unsigned int flags,
 			   struct climport_dmabuf *out);
+
+/**
+ * climport_invalidate - memory that was exported with CLIMPORT_KEEP is about to be freed
+ *
+ * To be called before cuMemFree() and the like.  Ranges that nobody registered are fine.
+ */
+void climport_invalidate(const void *address, size_t size);
+
+/* Kinds of climport_alloc(). */
+#define CLIMPORT_HOST 0u   /* in the host's memory; devices read it in place */
+#define CLIMPORT_DEVICE 1u /* in the memory of one device */
+
+#define CLIMPORT_UUID_SIZE 16
+
+/**
+ * climport_alloc - memory that OpenCL can import
+ * @kind: CLIMPORT_HOST or CLIMPORT_DEVICE
+ * @size: bytes
+ * @alignment: a power of two, at most 2 MiB; 0 for 512
+ * @uuid: of the device that is to import it: CL_DEVICE_UUID_KHR, or CUDA's and Vulkan's, which
+ *	are the same; NULL for pages of the host that any device with way host_ptr imports
+ * @address: set to the memory; for CLIMPORT_DEVICE a CUDA device pointer, which the CPU cannot use
+ *
+ * On CUDA devices it is CUDA's VMM memory (cuMemCreate), which NVIDIA's OpenCL imports at once
+ * and keeps coherent: other host memory costs an import by Vulkan, and a refresh of the GPU's
+ * caches before each kernel (docs/nvidia.md).  Up to 1 MiB it is a part of a slab of 2 MiB.
+ * What is in it at first is not defined.
+ *
+ * Returns 0, or
+ *   -EINVAL  no such kind, a size of 0, or an alignment that is none
+ *   -ENODEV  no libcuda, or no CUDA device with this UUID; a device's memory without @uuid
+ *   -EOPNOTSUPP  the device has no virtual memory management, or none of the host's memory
+ *   -ENOMEM
+ */
+int climport_alloc(unsigned int kind, size_t size, size_t alignment, const unsigned char *uuid,
+		   void **address);
+
+/*
+ * Gives memory back.  Imports of it must have been released, and commands on it be complete;
+ * NULL does nothing.  Aborts if @address is not from climport_alloc(), or was freed.
+ */
+void climport_free(void *address);
+
+/**
+ * climport_create_buffer - an export as a buffer
+ * @context: created with the layer loaded, or of a driver that has the extension itself
+ * @flags: as clImportMemoryARM's
+ * @dmabuf: what was exported; it may be closed as soon as this returns
+ * @errcode_ret: as clImportMemoryARM's; may be NULL.  CL_MISALIGNED_SUB_BUFFER_OFFSET if
+ *	dmabuf->offset is no multiple of CL_DEVICE_MEM_BASE_ADDR_ALIGN
+ *
+ * clImportMemoryARM imports from the dma-buf's first byte on: this returns the part that is
+ * the range.  The caller releases it with clReleaseMemObject().
+ */
+cl_mem climport_create_buffer(cl_context context, cl_mem_flags flags,
+			      const struct climport_dmabuf *dmabuf, cl_int *errcode_ret);
+
+/*
+ * clImportMemoryARM of <CL/cl_ext.h> is in this library as well, for programs that link to it:
+ * it calls that of the context's platform.  CL_INVALID_OPERATION if that has none.
+ */
+
+/* What this process has registered, and how often it was found. */
+struct climport_stats {
+	uint64_t hits, misses; /* of all registration caches */
+	uint64_t evictions;    /* given up for room */
+	uint64_t stale;	       /* found to be of memory that was freed */
+	uint64_t bytes_pinned; /* registered now */
+	uint64_t bytes_idle;   /* part of it: registered, and used by nobody */
+	uint64_t bytes_allocated; /* by climport_alloc(), with what is free in its slabs */
+};
+
+void climport_get_stats(struct climport_stats *stats);
 
 #ifdef __cplusplus
 }

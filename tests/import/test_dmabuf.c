@@ -16,7 +16,7 @@
 
 static int get(int fd, size_t size, unsigned int access, struct import_region **region)
 {
-	const struct import_desc desc = { IMPORT_DMABUF, &fd, size, access };
+	const struct import_desc desc = { IMPORT_DMABUF, &fd, size, access, false };
 
 	*region = NULL;
 	return import_get(&desc, region);
@@ -95,7 +95,7 @@ TEST(not_a_dmabuf, "Anything that is no dma-buf is named.")
 
 TEST(by_value, "A descriptor that is passed by value is an error, not a crash.")
 {
-	const struct import_desc desc = { IMPORT_DMABUF, (void *)(intptr_t)5, PAGE, BOTH };
+	const struct import_desc desc = { IMPORT_DMABUF, (void *)(intptr_t)5, PAGE, BOTH, false };
 	struct import_region *r;
 
 	EXPECT_EQ(import_get(&desc, &r), -EBADF);

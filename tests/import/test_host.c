@@ -19,7 +19,7 @@ static char *memory(void)
 
 static int get(void *addr, size_t size, unsigned int access, struct import_region **region)
 {
-	const struct import_desc desc = { IMPORT_HOST, addr, size, access };
+	const struct import_desc desc = { IMPORT_HOST, addr, size, access, false };
 
 	*region = NULL;
 	return import_get(&desc, region);

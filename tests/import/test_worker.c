@@ -38,7 +38,7 @@ static int called(struct result *r, int ms)
 static struct import_region *region(int *fd)
 {
 	struct import_region *r = NULL;
-	struct import_desc desc = { IMPORT_DMABUF, fd, PAGE, BOTH };
+	struct import_desc desc = { IMPORT_DMABUF, fd, PAGE, BOTH, false };
 
 	*fd = fake_dmabuf_create(PAGE, O_RDWR);
 	EXPECT_EQ(import_get(&desc, &r), 0);

@@ -35,7 +35,6 @@ static const struct {
 	{ CL_DEVICE_LOCAL_MEM_TYPE, 4, CL_GLOBAL },
 	{ CL_DEVICE_LOCAL_MEM_SIZE, 8, 65536 },
 	{ CL_DEVICE_ERROR_CORRECTION_SUPPORT, 4, CL_FALSE },
-	{ CL_DEVICE_HOST_UNIFIED_MEMORY, 4, CL_TRUE },
 	{ CL_DEVICE_PROFILING_TIMER_RESOLUTION, 8, 1 },
 	{ CL_DEVICE_ENDIAN_LITTLE, 4, CL_TRUE },
 	{ CL_DEVICE_AVAILABLE, 4, CL_TRUE },
@@ -97,9 +96,18 @@ cl_int device_info(const struct device *device, cl_device_info name, size_t room
 	const char *version = stub_get(STUB_CL12) ? "OpenCL 1.2 stub" : "OpenCL 3.0 stub";
 	const char *called = device->index ? "stub device 1" : "stub device 0";
 	cl_ulong max_alloc = (cl_ulong)stub_get(STUB_MAX_ALLOC);
+	cl_bool unified = !stub_get(STUB_OPAQUE);
+	unsigned char uuid[16];
 	cl_uint refs = device->parent ? (cl_uint)device->base.refs : 1;
 
 	switch (name) {
+	case CL_DEVICE_HOST_UNIFIED_MEMORY:
+		return info_put(&unified, sizeof(unified), room, out, size_ret);
+	case CL_DEVICE_UUID_KHR:
+		if (unified)
+			return CL_INVALID_VALUE;
+		stub_uuid(device->index, uuid);
+		return info_put(uuid, sizeof(uuid), room, out, size_ret);
 	case CL_DEVICE_NAME:
 		return info_put(called, strlen(called) + 1, room, out, size_ret);
 	case CL_DEVICE_VERSION:

@@ -128,6 +128,9 @@ struct mem {
 	cl_image_format format;
 	cl_mem_properties properties[8];
 	size_t num_properties;
+	bool opaque; /* made from an opaque descriptor, which it owns */
+	int opaque_fd;
+	struct cached *cached; /* if the device may cache it */
 	atomic_int maps;
 	struct callback *callbacks; /* last registered first */
 };
@@ -137,6 +140,11 @@ struct mem *mem_create(struct context *context, cl_mem_object_type type, cl_mem_
 void mem_back(struct mem *mem, struct context *context, cl_mem_flags flags, void *host_ptr,
 	      bool copying);
 void mem_put(struct mem *mem);
+struct mem *opaque_create(struct context *context, cl_mem_flags flags, size_t size, int fd,
+			  cl_int *err);
+void opaque_destroy(struct mem *mem);
+unsigned char *opaque_seen(struct mem *mem);
+void opaque_write_back(struct mem *mem);
 cl_int mem_check_flags(cl_mem_flags flags, const void *host_ptr);
 cl_int mem_keep_properties(struct mem *mem, const cl_mem_properties *properties);
 struct mem *mem_root(struct mem *mem);

@@ -8,7 +8,7 @@
 
 /* What of a device's behaviour towards host memory is not zero copy. */
 struct copying {
-	bool all, in_only, out_only;
+	bool all, in_only, out_only, cached;
 	size_t align;
 };
 
@@ -58,6 +58,25 @@ static void copy_out(struct launch *launch, const struct copying *how)
 	}
 }
 
+static bool is_cached(const struct copying *how, struct mem *mem)
+{
+	return mem && how->cached && mem_root(mem)->cached;
+}
+
+static unsigned char *data_of(const struct copying *how, struct mem *mem)
+{
+	if (!mem)
+		return NULL;
+	return is_cached(how, mem) ? opaque_seen(mem) : mem->data;
+}
+
+static void write_back_cached(const struct launch *launch, const struct copying *how)
+{
+	for (unsigned i = 0; i < launch->num_args; i++)
+		if (is_cached(how, launch->arg[i].mem))
+			opaque_write_back(launch->arg[i].mem);
+}
+
 static void run_items(const struct launch *launch)
 {
 	const size_t *begin = launch->offset, *n = launch->global;
@@ -75,6 +94,7 @@ cl_int launch_run(struct launch *launch, struct device *device)
 		.all = device_option(device, STUB_COPYING),
 		.in_only = device_option(device, STUB_LOST_WRITES),
 		.out_only = device_option(device, STUB_STALE_READS),
+		.cached = device_option(device, STUB_OPAQUE_CACHED),
 		.align = (size_t)stub_get(STUB_ZERO_COPY_ALIGN),
 	};
 	cl_int failure = (cl_int)stub_get(STUB_KERNEL_FAIL);
@@ -83,10 +103,11 @@ cl_int launch_run(struct launch *launch, struct device *device)
 		return failure;
 	stub_trace("kernel %s begin", launch->name);
 	for (unsigned i = 0; i < launch->num_args; i++)
-		launch->arg[i].data = launch->arg[i].mem ? launch->arg[i].mem->data : NULL;
+		launch->arg[i].data = data_of(&how, launch->arg[i].mem);
 	copy_in(launch, &how);
 	run_items(launch);
 	copy_out(launch, &how);
+	write_back_cached(launch, &how);
 	stub_trace("kernel %s end", launch->name);
 	return CL_COMPLETE;
 }

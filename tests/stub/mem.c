@@ -78,6 +78,12 @@ cl_int mem_keep_properties(struct mem *mem, const cl_mem_properties *properties)
 	return CL_SUCCESS;
 }
 
+static bool is_opaque(const cl_mem_properties *properties)
+{
+	return stub_get(STUB_OPAQUE) && properties[0] == CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR &&
+	       !properties[2];
+}
+
 cl_mem mem_buffer(cl_context handle, cl_mem_flags flags, size_t size, void *host_ptr,
 		  const cl_mem_properties *properties, cl_int *errcode_ret)
 {
@@ -89,14 +95,18 @@ cl_mem mem_buffer(cl_context handle, cl_mem_flags flags, size_t size, void *host
 		return creation_failed(errcode_ret, CL_INVALID_CONTEXT);
 	if (!err && (!size || size > (size_t)stub_get(STUB_MAX_ALLOC)))
 		err = CL_INVALID_BUFFER_SIZE;
-	if (!err && properties && properties[0])
-		err = CL_INVALID_PROPERTY; /* none is known */
+	if (!err && properties && properties[0] && !is_opaque(properties))
+		err = CL_INVALID_PROPERTY; /* none else is known */
 	if (err)
 		return creation_failed(errcode_ret, err);
-	mem = mem_create(context, CL_MEM_OBJECT_BUFFER, flags, size, host_ptr);
-	mem_keep_properties(mem, properties);
+	if (properties && properties[0])
+		mem = opaque_create(context, flags, size, (int)properties[1], &err);
+	else
+		mem = mem_create(context, CL_MEM_OBJECT_BUFFER, flags, size, host_ptr);
+	if (mem)
+		mem_keep_properties(mem, properties);
 	if (errcode_ret)
-		*errcode_ret = CL_SUCCESS;
+		*errcode_ret = err;
 	return (cl_mem)mem;
 }
 
@@ -206,6 +216,8 @@ static void mem_destroy(struct mem *mem)
 	if (mem->own_data)
 		free(mem->data);
 	free(mem->snapshot);
+	if (mem->opaque)
+		opaque_destroy(mem);
 	object_destroy(mem);
 	if (parent)
 		mem_put(parent);

@@ -78,12 +78,16 @@ cl_int info_put(const void *value, size_t size, size_t room, void *out, size_t *
 	return CL_SUCCESS;
 }
 
+static const char opaque_extensions[] =
+	" cl_khr_device_uuid cl_khr_external_memory cl_khr_external_memory_opaque_fd";
+
 size_t extensions_of(unsigned platform, char *text, size_t room)
 {
-	return (size_t)snprintf(text, room, "cl_khr_icd cl_khr_command_buffer%s%s%s",
+	return (size_t)snprintf(text, room, "cl_khr_icd cl_khr_command_buffer%s%s%s%s",
 				stub_get(STUB_IMAGE2D_FROM_BUFFER) ? " cl_khr_image2d_from_buffer"
 								   : "",
 				stub_get(STUB_NATIVE) >> platform & 1 ? arm_extensions : "",
+				stub_get(STUB_OPAQUE) ? opaque_extensions : "",
 				stub_get(STUB_TRAILING_SPACE) ? " " : "");
 }
 
@@ -97,7 +101,7 @@ static cl_int extensions_info(unsigned platform, size_t room, void *out, size_t 
 /* The same list with a version for each name. */
 static cl_int versions_info(unsigned platform, size_t room, void *out, size_t *size_ret)
 {
-	cl_name_version list[8];
+	cl_name_version list[16];
 	char text[256], *save, *name;
 	size_t n = 0;
 

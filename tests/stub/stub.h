@@ -50,6 +50,9 @@ enum stub_option {
 	STUB_CALLBACK_DELAY,	    /* milliseconds until event callbacks */
 	STUB_CALLBACK_COMPLETE,	    /* event callbacks are told CL_COMPLETE of failures, too */
 	STUB_NO_FAILURE_CALLBACK,   /* a failure fails at once what waits, and calls no callback */
+	STUB_OPAQUE,		    /* * discrete devices with cl_khr_external_memory_opaque_fd */
+	STUB_OPAQUE_COPIES,	    /* a bit for each device: it works on a copy of such memory */
+	STUB_OPAQUE_CACHED,	    /* a bit for each device: it keeps what it has read of it */
 	STUB_MAX_ALLOC,		    /* CL_DEVICE_MAX_MEM_ALLOC_SIZE */
 	STUB_TRAILING_SPACE,	    /* extension strings end with a space */
 	STUB_NO_IMAGES,		    /* CL_DEVICE_IMAGE_SUPPORT is CL_FALSE */
@@ -76,6 +79,9 @@ enum stub_kind {
 
 STUB_API void stub_set(enum stub_option option, long value);
 STUB_API long stub_get(enum stub_option option);
+
+/* CL_DEVICE_UUID_KHR of a device by its index, with STUB_OPAQUE. */
+STUB_API void stub_uuid(unsigned device, unsigned char uuid[16]);
 
 /* Options, faults, counters and trace as at start, without the environment's. */
 STUB_API void stub_reset(void);

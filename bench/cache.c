@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The registration cache beside UCX's ucs_rcache: the same ranges and the same order, in one
+ * program.  One figure is a get and a put, CPU time of a thread, with the loop around it; the best
+ * of several rounds that alternate between the two.
+ *
+ * ucs_rcache runs as fast as it can: no memory events, no check of page frames, no limits.  It
+ * then knows nothing of freed memory; the cache reads a status word at each hit.
+ */
+#include "import/cache.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucs/memory/rcache.h>
+
+#define MAX_RANGES 1024
+#define MAX_THREADS 8
+#define RANGE ((size_t)4 << 20)
+#define ASKED 4096
+#define ORDER 2048
+#define HITS 400000
+#define MISSES 40000
+#define ROUNDS 7
+
+enum kind { CACHE, UCX };
+
+struct worker {
+	enum kind kind;
+	long count;
+	uintptr_t order[ORDER];
+	double ns;
+};
+
+static struct cache *cache;
+static ucs_rcache_t *rcache;
+static uintptr_t memory;
+static _Atomic uint32_t status[MAX_RANGES * 16]; /* a line each, as the kernel module has them */
+static pthread_barrier_t start;
+
+static void report(const char *name, double value, const char *unit, const char *goal)
+{
+	printf("%-10s %-48s %8.2f %-20s %s\n", "cache", name, value, unit, goal);
+	fflush(stdout);
+}
+
+static _Noreturn void die(const char *what)
+{
+	fprintf(stderr, "bench: %s\n", what);
+	exit(1);
+}
+
+static int pin(void *context, uintptr_t address, size_t size, struct cache_pin *out)
+{
+	size_t i = (address - memory) / RANGE;
+
+	(void)context, (void)size;
+	*out = (struct cache_pin){
+		.base = memory + i * RANGE,
+		.size = RANGE,
+		.fd = -1,
+		.status = &status[i * 16],
+	};
+	return 0;
+}
+
+static void unpin(void *context, const struct cache_pin *out)
+{
+	(void)context, (void)out;
+}
+
+static const struct cache_source source = { .pin = pin, .unpin = unpin };
+
+static ucs_status_t ucx_reg(void *context, ucs_rcache_t *c, void *arg, ucs_rcache_region_t *region,
+			    uint16_t flags)
+{
+	(void)context, (void)c, (void)arg, (void)region, (void)flags;
+	return UCS_OK;
+}
+
+static void ucx_dereg(void *context, ucs_rcache_t *c, ucs_rcache_region_t *region)
+{
+	(void)context, (void)c, (void)region;
+}
+
+static void ucx_dump(void *context, ucs_rcache_t *c, ucs_rcache_region_t *region, char *buf,
+		     size_t max)
+{
+	(void)context, (void)c, (void)region, (void)max;
+	*buf = '\0';
+}
+
+static ucs_rcache_t *ucx_create(void)
+{
+	static const ucs_rcache_ops_t ops = { ucx_reg, ucx_dereg, ucx_dump };
+	ucs_rcache_params_t params = {
+		.region_struct_size = sizeof(ucs_rcache_region_t),
+		.alignment = 4096,
+		.max_alignment = 4096,
+		.ops = &ops,
+		.flags = UCS_RCACHE_FLAG_NO_PFN_CHECK,
+		.max_regions = ULONG_MAX,
+		.max_size = SIZE_MAX,
+		.max_unreleased = SIZE_MAX,
+	};
+	ucs_rcache_t *c;
+
+	if (ucs_rcache_create(&params, "bench", NULL, &c) != UCS_OK)
+		die("ucs_rcache_create failed");
+	return c;
+}
+
+static struct cache *create(size_t bytes)
+{
+	struct cache *c;
+
+	if (cache_create(&source, NULL, &(struct cache_config){ .bytes = bytes }, &c))
+		die("cache_create failed");
+	return c;
+}
+
+static void use_cache(uintptr_t address, size_t size)
+{
+	struct cache_ref ref;
+
+	if (cache_get(cache, address, size, &ref))
+		die("cache_get failed");
+	cache_put(cache, &ref);
+}
+
+static void use_ucx(uintptr_t address, size_t size)
+{
+	ucs_rcache_region_t *region;
+
+	if (ucs_rcache_get(rcache, (void *)address, size, PROT_READ | PROT_WRITE, NULL, &region) !=
+	    UCS_OK)
+		die("ucs_rcache_get failed");
+	ucs_rcache_region_put(rcache, region);
+}
+
+static double cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	double begin;
+
+	pthread_barrier_wait(&start);
+	begin = cpu_ns();
+	if (w->kind == CACHE)
+		for (long i = 0; i < w->count; i++)
+			use_cache(w->order[i % ORDER], ASKED);
+	else
+		for (long i = 0; i < w->count; i++)
+			use_ucx(w->order[i % ORDER], ASKED);
+	w->ns = (cpu_ns() - begin) / (double)w->count;
+	return NULL;
+}
+
+/* All threads at once; the mean of them. */
+static double run(enum kind kind, int threads, size_t ranges, long count)
+{
+	static struct worker workers[MAX_THREADS];
+	pthread_t thread[MAX_THREADS];
+	double ns = 0;
+
+	pthread_barrier_init(&start, NULL, (unsigned int)threads);
+	for (int i = 0; i < threads; i++) {
+		unsigned int seed = (unsigned int)i + 1;
+
+		workers[i].kind = kind;
+		workers[i].count = count;
+		for (int k = 0; k < ORDER; k++)
+			workers[i].order[k] = memory + (size_t)rand_r(&seed) % ranges * RANGE +
+					      (size_t)rand_r(&seed) % (RANGE - ASKED);
+		if (pthread_create(&thread[i], NULL, work, &workers[i]))
+			die("no threads");
+	}
+	for (int i = 0; i < threads; i++) {
+		pthread_join(thread[i], NULL);
+		ns += workers[i].ns;
+	}
+	pthread_barrier_destroy(&start);
+	return ns / threads;
+}
+
+static double best(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* Every range is there. */
+static void fill(size_t ranges)
+{
+	for (size_t i = 0; i < ranges; i++) {
+		use_cache(memory + i * RANGE, RANGE);
+		use_ucx(memory + i * RANGE, RANGE);
+	}
+}
+
+static void measure_hits(int threads, size_t ranges, const char *goal)
+{
+	double ours = 1e18, ucx = 1e18;
+	char name[64];
+
+	for (int round = 0; round < ROUNDS; round++) {
+		ours = best(ours, run(CACHE, threads, ranges, HITS));
+		ucx = best(ucx, run(UCX, threads, ranges, HITS));
+	}
+	snprintf(name, sizeof(name), "hit, %d threads, %zu ranges", threads, ranges);
+	report(name, ours, "ns", goal);
+	report("  ucs_rcache", ucx, "ns", "");
+	report("  ratio", ucx / ours, "x as fast", "at least 2");
+}
+
+/* A source that costs nothing, and nothing stays: each get pins, each put unpins. */
+static void measure_miss(void)
+{
+	struct cache *filled = cache;
+	double ours = 1e18;
+
+	cache = create(0);
+	for (int round = 0; round < ROUNDS; round++)
+		ours = best(ours, run(CACHE, 1, 64, MISSES));
+	report("miss: pin, publish, evict, unpin", ours, "ns", "");
+	cache_destroy(cache);
+	cache = filled;
+}
+
+int main(void)
+{
+	void *p = mmap(NULL, MAX_RANGES * RANGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		die("no addresses");
+	memory = (uintptr_t)p;
+	cache = create(SIZE_MAX);
+	rcache = ucx_create();
+	fill(MAX_RANGES);
+	measure_hits(1, 64, "at most 15");
+	measure_hits(2, 64, "");
+	measure_hits(8, 64, "at most 30");
+	measure_hits(8, 1, "at most 30");
+	measure_hits(1, MAX_RANGES, "");
+	measure_miss();
+	ucs_rcache_destroy(rcache);
+	return cache_destroy(cache) ? 1 : 0;
+}

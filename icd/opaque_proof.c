@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "opaque_proof.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device.h"
+#include "import/lock.h"
+#include "import/log.h"
+#include "layer.h"
+#include "memobj.h"
+#include "refresh.h"
+#include "remember.h"
+#include "selftest.h"
+
+#define REVISION 1 /* of the self-test: another asks again */
+#define ROUNDS 256 /* other programs may evict what the device has cached, by chance */
+#define NOT_NOW (-1)
+
+static const char *const maker_name[IMPORT_MAKERS] = {
+	[IMPORT_BY_CUDA] = "CUDA",
+	[IMPORT_BY_VULKAN] = "Vulkan",
+};
+
+struct known {
+	struct known *next;
+	cl_device_id device;
+	struct opaque_proof proof;
+};
+
+static struct lock known_lock = LOCK_INIT; /* the list; taken last */
+static struct known *known GUARDED_BY(known_lock);
+
+struct sample {
+	struct import_region *region;
+	struct import_opaque opaque;
+	unsigned char uuid[IMPORT_UUID_SIZE];
+};
+
+/* The region is held until the driver has destroyed the buffer. */
+static cl_mem sample_buffer(cl_context context, void *arg, cl_int *err)
+{
+	const struct sample *s = arg;
+	cl_mem mem =
+		opaque_fd_buffer(context, CL_MEM_READ_WRITE, s->opaque.fd, s->region->size, err);
+
+	if (!mem)
+		return NULL;
+	*err = memobj_watch(mem, s->region);
+	if (!*err)
+		return mem;
+	next.clReleaseMemObject(mem);
+	return NULL;
+}
+
+static cl_int sample_refresh(cl_context context, void *arg)
+{
+	const struct sample *s = arg;
+	struct import_refresh *refresh;
+	int error = refresh_get(context, s->uuid, &refresh);
+
+	if (error)
+		return CL_OUT_OF_RESOURCES;
+	error = refresh->refresh(refresh);
+	refresh->put(refresh);
+	return error ? CL_INVALID_OPERATION : CL_SUCCESS;
+}
+
+static int run(cl_device_id device, struct sample *s, bool refreshed)
+{
+	const struct selftest_memory memory = {
+		.bytes = s->region->addr,
+		.create = sample_buffer,
+		.refresh = refreshed ? sample_refresh : NULL,
+		.rounds = ROUNDS,
+		.arg = s,
+	};
+	cl_int result = selftest_memory(device, &memory);
+
+	return selftest_is_passing(result) ? NOT_NOW : result == 1;
+}
+
+/* A refresh comes before its kernel by a user event (access.h). */
+static int prove_events(cl_device_id device)
+{
+	switch (selftest_user_event(device)) {
+	case PASSED:
+		return PROOF_REFRESHED;
+	case UNTESTED:
+		return NOT_NOW;
+	default:
+		log_error("commands that wait for user events do not work on this device, so its "
+			  "caches cannot be refreshed before kernels");
+		return PROOF_COPIES;
+	}
+}
+
+/*
+ * What Vulkan makes is never believed to be coherent: a cache that keeps nothing today, because
+ * other programs use it, would pass.  CUDA maps host memory past the cache.
+ */
+static int prove_sample(cl_device_id device, struct sample *s, enum import_maker maker)
+{
+	int found = 0;
+
+	if (maker == IMPORT_BY_CUDA)
+		found = run(device, s, false);
+	if (found)
+		return found < 0 ? found : PROOF_COHERENT;
+	found = run(device, s, true);
+	if (found < 0)
+		return found;
+	return found ? prove_events(device) : PROOF_COPIES;
+}
+
+/* An enum proof, or NOT_NOW. */
+static int prove(cl_device_id device, const unsigned char *uuid, enum import_maker maker)
+{
+	struct sample s;
+	int found = PROOF_NONE;
+
+	memcpy(s.uuid, uuid, sizeof(s.uuid));
+	if (import_sample(maker, uuid, &s.region))
+		return PROOF_NONE;
+	if (!import_opaque(s.region, uuid, &s.opaque))
+		found = prove_sample(device, &s, maker);
+	import_put(s.region);
+	return found;
+}
+
+static void key_of(cl_device_id device, const unsigned char *uuid, enum import_maker maker,
+		   char *key, size_t size)
+{
+	char *name = device_string(device, CL_DEVICE_NAME),
+	     *driver = device_string(device, CL_DRIVER_VERSION),
+	     *version = device_string(device, CL_DEVICE_VERSION);
+	char text[2 * IMPORT_UUID_SIZE + 1];
+
+	for (size_t i = 0; i < IMPORT_UUID_SIZE; i++)
+		snprintf(text + 2 * i, 3, "%02x", uuid[i]);
+	snprintf(key, size, "opaque_fd %d by %s on %s, driver %s, %s, %s", REVISION,
+		 maker_name[maker], name ? name : "?", driver ? driver : "?",
+		 version ? version : "?", text);
+	free(name);
+	free(driver);
+	free(version);
+}
+
+/* A maker that is not there may be installed tomorrow: that is not remembered. */
+static int recall(cl_device_id device, const unsigned char *uuid, enum import_maker maker)
+{
+	char key[768], line[16];
+	int found;
+
+	key_of(device, uuid, maker, key, sizeof(key));
+	if (remember_get(key, line, sizeof(line)))
+		return atoi(line);
+	found = prove(device, uuid, maker);
+	if (found > PROOF_NONE) {
+		snprintf(line, sizeof(line), "%d", found);
+		remember_set(key, line);
+	}
+	return found;
+}
+
+static const char *describe(enum proof proof)
+{
+	switch (proof) {
+	case PROOF_COHERENT:
+		return "zero copy by self-test";
+	case PROOF_REFRESHED:
+		return "zero copy by self-test, caches refreshed before kernels";
+	case PROOF_COPIES:
+		return "copied";
+	default:
+		return "none";
+	}
+}
+
+static void explain(struct opaque_proof *proof)
+{
+	enum proof vulkan = proof->by[IMPORT_BY_VULKAN], cuda = proof->by[IMPORT_BY_CUDA];
+
+	snprintf(proof->why[IMPORT_HOST], sizeof(proof->why[IMPORT_HOST]),
+		 "any pages by Vulkan: %s; memory of CUDA's cuMemCreate: %s", describe(vulkan),
+		 describe(cuda));
+	snprintf(proof->why[IMPORT_DMABUF], sizeof(proof->why[IMPORT_DMABUF]),
+		 "made of this process's memory, or mapped by the CPU: as host memory by Vulkan "
+		 "(%s) or CUDA (%s)",
+		 describe(vulkan), describe(cuda));
+}
+
+static bool make(cl_device_id device, struct opaque_proof *proof)
+{
+	unsigned char uuid[IMPORT_UUID_SIZE];
+	bool conclusive = true;
+
+	memset(proof, 0, sizeof(*proof));
+	if (next.clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof(uuid), uuid, NULL)) {
+		for (int type = 0; type < IMPORT_TYPES; type++)
+			snprintf(proof->why[type], sizeof(proof->why[type]),
+				 "the device has no CL_DEVICE_UUID_KHR");
+		return true;
+	}
+	for (int maker = 0; maker < IMPORT_MAKERS; maker++) {
+		int found = recall(device, uuid, maker);
+
+		conclusive &= found != NOT_NOW;
+		proof->by[maker] = found == NOT_NOW ? PROOF_NONE : (enum proof)found;
+	}
+	explain(proof);
+	return conclusive;
+}
+
+static bool find(cl_device_id device, struct opaque_proof *proof)
+{
+	const struct known *k;
+
+	lock_acquire(&known_lock);
+	k = known;
+	while (k && k->device != device)
+		k = k->next;
+	if (k)
+		*proof = k->proof;
+	lock_release(&known_lock);
+	return k;
+}
+
+/* Two threads may prove the same at once; both records say the same. */
+bool opaque_proof_get(cl_device_id device, struct opaque_proof *proof)
+{
+	struct known *k;
+
+	if (find(device, proof))
+		return true;
+	if (!make(device, proof))
+		return false;
+	k = malloc(sizeof(*k));
+	if (!k)
+		return true;
+	k->device = device;
+	k->proof = *proof;
+	lock_acquire(&known_lock);
+	k->next = known;
+	known = k;
+	lock_release(&known_lock);
+	return true;
+}

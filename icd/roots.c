@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "roots.h"
+
+#include <stdbool.h>
+
+#include "import/lock.h"
+#include "layer.h"
+
+#define ROOTS 64
+
+struct root {
+	cl_mem mem; /* NULL: free */
+	cl_context context;
+	uint64_t memory;
+	cl_mem_flags flags;
+	uint64_t used; /* the clock at its last use */
+};
+
+static struct lock roots_lock = LOCK_INIT; /* the two below; held while a reference is taken */
+static struct root roots[ROOTS] GUARDED_BY(roots_lock);
+static uint64_t used_last GUARDED_BY(roots_lock);
+
+static struct root *find(cl_context context, uint64_t memory, cl_mem_flags flags)
+	REQUIRES(roots_lock)
+{
+	for (size_t i = 0; i < ROOTS; i++)
+		if (roots[i].mem && roots[i].context == context && roots[i].memory == memory &&
+		    roots[i].flags == flags)
+			return &roots[i];
+	return NULL;
+}
+
+cl_mem roots_find(cl_context context, uint64_t memory, cl_mem_flags flags)
+{
+	struct root *root;
+	cl_mem mem = NULL;
+
+	lock_acquire(&roots_lock);
+	root = find(context, memory, flags);
+	if (root && !next.clRetainMemObject(root->mem)) {
+		mem = root->mem;
+		root->used = ++used_last;
+	}
+	lock_release(&roots_lock);
+	return mem;
+}
+
+/* A free place, or that of the least recently used. */
+static struct root *place(void) REQUIRES(roots_lock)
+{
+	struct root *oldest = &roots[0];
+
+	for (size_t i = 0; i < ROOTS; i++) {
+		if (!roots[i].mem)
+			return &roots[i];
+		if (roots[i].used < oldest->used)
+			oldest = &roots[i];
+	}
+	return oldest;
+}
+
+void roots_keep(cl_context context, uint64_t memory, cl_mem_flags flags, cl_mem root)
+{
+	cl_mem gone = root;
+	struct root *at;
+
+	if (next.clRetainMemObject(root))
+		return;
+	lock_acquire(&roots_lock);
+	if (!find(context, memory, flags)) {
+		at = place();
+		gone = at->mem;
+		*at = (struct root){ root, context, memory, flags, ++used_last };
+	}
+	lock_release(&roots_lock);
+	if (gone)
+		next.clReleaseMemObject(gone);
+}
+
+/* Takes one out that is of @context, or of @memory. */
+static cl_mem take(cl_context context, uint64_t memory)
+{
+	cl_mem mem = NULL;
+
+	lock_acquire(&roots_lock);
+	for (size_t i = 0; i < ROOTS && !mem; i++) {
+		if (!roots[i].mem || (roots[i].context != context && roots[i].memory != memory))
+			continue;
+		mem = roots[i].mem;
+		roots[i].mem = NULL;
+	}
+	lock_release(&roots_lock);
+	return mem;
+}
+
+static void drop(cl_context context, uint64_t memory)
+{
+	cl_mem mem;
+
+	while ((mem = take(context, memory)))
+		next.clReleaseMemObject(mem);
+}
+
+void roots_drop_context(cl_context context)
+{
+	drop(context, 0);
+}
+
+void roots_drop_memory(uint64_t memory)
+{
+	drop(NULL, memory);
+}

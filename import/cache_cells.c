@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache_cells.h"
+#include "lock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Thread_local struct cells *cells_own;
+
+static struct lock cells_lock = LOCK_INIT; /* owners; taken last */
+static struct cells *_Atomic all;	   /* grows only */
+static pthread_key_t key;		   /* gives the block back at a thread's exit */
+
+static void give_back(void *block)
+{
+	struct cells *cells = block;
+
+	cells_own = NULL;
+	lock_acquire(&cells_lock);
+	cells->owned = false;
+	lock_release(&cells_lock);
+}
+
+static void init(void)
+{
+	pthread_key_create(&key, give_back);
+}
+
+void cells_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, init);
+}
+
+struct cells *cells_first(void)
+{
+	return atomic_load(&all);
+}
+
+static struct cells *find_unowned(void) REQUIRES(cells_lock)
+{
+	struct cells *cells = cells_first();
+
+	while (cells && cells->owned)
+		cells = cells->next;
+	return cells;
+}
+
+/* seq_cst: a taker that does not see the block is seen by the block's owner. */
+static struct cells *add(void) REQUIRES(cells_lock)
+{
+	struct cells *cells = aligned_alloc(alignof(struct cells), sizeof(*cells));
+
+	if (!cells)
+		return NULL;
+	memset(cells, 0, sizeof(*cells));
+	cells->next = cells_first();
+	atomic_store(&all, cells);
+	return cells;
+}
+
+struct cells *cells_claim(void)
+{
+	struct cells *cells;
+
+	lock_acquire(&cells_lock);
+	cells = find_unowned();
+	if (!cells)
+		cells = add();
+	if (cells)
+		cells->owned = true;
+	lock_release(&cells_lock);
+	cells_own = cells;
+	pthread_setspecific(key, cells);
+	return cells;
+}
+
+/* Between them the lock is held, across fork(). */
+void cells_before_fork(void) TSA(no_thread_safety_analysis)
+{
+	lock_acquire(&cells_lock);
+}
+
+void cells_after_fork(bool child) TSA(no_thread_safety_analysis)
+{
+	for (struct cells *cells = cells_first(); child && cells; cells = cells->next)
+		cells->owned = cells == cells_own;
+	lock_release(&cells_lock);
+}

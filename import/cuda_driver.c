@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cuda_driver.h"
+#include "lock.h"
+#include "log.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum group { NEEDED, DMABUF, VMM };
+
+struct symbol {
+	const char *name;
+	const char *older; /* the same function in older drivers, or NULL */
+	size_t offset;	   /* of the pointer in struct cuda_driver */
+	enum group group;
+};
+
+#define AT(member) offsetof(struct cuda_driver, member)
+
+static const struct symbol symbols[] = {
+	{ "cuInit", NULL, AT(init), NEEDED },
+	{ "cuGetErrorName", NULL, AT(error_name), NEEDED },
+	{ "cuDeviceGetCount", NULL, AT(device_count), NEEDED },
+	{ "cuDeviceGet", NULL, AT(device_get), NEEDED },
+	{ "cuDeviceGetAttribute", NULL, AT(device_attribute), NEEDED },
+	{ "cuDeviceGetUuid_v2", "cuDeviceGetUuid", AT(device_uuid), NEEDED },
+	{ "cuDevicePrimaryCtxRetain", NULL, AT(primary_retain), NEEDED },
+	{ "cuDevicePrimaryCtxRelease_v2", "cuDevicePrimaryCtxRelease", AT(primary_release),
+	  NEEDED },
+	{ "cuCtxPushCurrent_v2", NULL, AT(context_push), NEEDED },
+	{ "cuCtxPopCurrent_v2", NULL, AT(context_pop), NEEDED },
+	{ "cuCtxGetDevice", NULL, AT(context_device), NEEDED },
+	{ "cuPointerGetAttributes", NULL, AT(pointer_attributes), NEEDED },
+	{ "cuPointerGetAttribute", NULL, AT(pointer_attribute), NEEDED },
+	{ "cuPointerSetAttribute", NULL, AT(set_pointer_attribute), NEEDED },
+	{ "cuMemGetAddressRange_v2", NULL, AT(address_range), NEEDED },
+	{ "cuMemGetHandleForAddressRange", NULL, AT(range_handle), DMABUF },
+	{ "cuMemGetAllocationGranularity", NULL, AT(granularity), VMM },
+	{ "cuMemCreate", NULL, AT(create), VMM },
+	{ "cuMemRelease", NULL, AT(release), VMM },
+	{ "cuMemAddressReserve", NULL, AT(reserve), VMM },
+	{ "cuMemAddressFree", NULL, AT(unreserve), VMM },
+	{ "cuMemMap", NULL, AT(map), VMM },
+	{ "cuMemUnmap", NULL, AT(unmap), VMM },
+	{ "cuMemSetAccess", NULL, AT(set_access), VMM },
+	{ "cuMemRetainAllocationHandle", NULL, AT(retain), VMM },
+	{ "cuMemGetAllocationPropertiesFromHandle", NULL, AT(properties), VMM },
+	{ "cuMemExportToShareableHandle", NULL, AT(share), VMM },
+};
+
+static struct lock load_lock = LOCK_INIT;
+static struct cuda_driver driver; /* written under the lock, before it is published */
+static const struct cuda_driver *_Atomic published;
+
+static void *find(void *library, const struct symbol *s)
+{
+	void *function = dlsym(library, s->name);
+
+	return function || !s->older ? function : dlsym(library, s->older);
+}
+
+/* Returns the first function that is missing and cannot be done without, or NULL. */
+static const char *fill(struct cuda_driver *cu, void *library)
+{
+	const char *missing[] = { [NEEDED] = NULL, [DMABUF] = NULL, [VMM] = NULL };
+
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
+		const struct symbol *s = &symbols[i];
+		void *function = find(library, s);
+
+		memcpy((char *)cu + s->offset, &function, sizeof(function));
+		if (!function && !missing[s->group])
+			missing[s->group] = s->name;
+	}
+	cu->no_dmabuf = missing[DMABUF];
+	cu->no_vmm = missing[VMM];
+	return missing[NEEDED];
+}
+
+/* The library stays loaded: its functions are kept. */
+static const struct cuda_driver *publish(void *library) REQUIRES(load_lock)
+{
+	const char *missing = fill(&driver, library);
+
+	if (missing) {
+		log_error("libcuda.so.1 has no %s", missing);
+		dlclose(library);
+		return NULL;
+	}
+	atomic_store_explicit(&published, &driver, memory_order_release);
+	return &driver;
+}
+
+static const struct cuda_driver *get(int flags)
+{
+	const struct cuda_driver *cu = atomic_load_explicit(&published, memory_order_acquire);
+	void *library;
+
+	if (cu)
+		return cu;
+	lock_acquire(&load_lock);
+	cu = atomic_load_explicit(&published, memory_order_relaxed);
+	if (!cu) {
+		library = dlopen("libcuda.so.1", RTLD_NOW | flags);
+		if (library)
+			cu = publish(library);
+		else if (!(flags & RTLD_NOLOAD))
+			log_error("%s", dlerror());
+	}
+	lock_release(&load_lock);
+	return cu;
+}
+
+const struct cuda_driver *cuda_driver_loaded(void)
+{
+	return get(RTLD_NOLOAD);
+}
+
+const struct cuda_driver *cuda_driver_load(void)
+{
+	const struct cuda_driver *cu = get(0);
+	int result;
+
+	if (!cu)
+		return NULL;
+	result = cu->init(0);
+	if (!result)
+		return cu;
+	cuda_failed(cu, result, "cuInit");
+	return NULL;
+}
+
+static int errno_of(int result)
+{
+	switch (result) {
+	case CUDA_INVALID_VALUE:
+		return EINVAL;
+	case CUDA_OUT_OF_MEMORY:
+		return ENOMEM;
+	case CUDA_NOT_INITIALIZED:
+	case CUDA_DEINITIALIZED:
+	case CUDA_NO_DEVICE:
+	case CUDA_INVALID_DEVICE:
+	case CUDA_INVALID_CONTEXT:
+	case CUDA_CONTEXT_IS_DESTROYED:
+		return ENODEV;
+	case CUDA_NOT_PERMITTED:
+		return EPERM;
+	case CUDA_NOT_SUPPORTED:
+		return EOPNOTSUPP;
+	default:
+		return EIO;
+	}
+}
+
+int cuda_failed(const struct cuda_driver *cu, int result, const char *format, ...)
+{
+	const char *name;
+	char what[128];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	if (cu->error_name(result, &name))
+		return log_errno(errno_of(result), "%s: CUDA error %d", what, result);
+	return log_errno(errno_of(result), "%s: %s", what, name);
+}
+
+int cuda_missing(const char *function)
+{
+	return log_errno(EOPNOTSUPP, "this libcuda.so.1 has no %s", function);
+}
+
+int cuda_device_attribute(const struct cuda_driver *cu, int attribute, int device)
+{
+	int value;
+
+	return cu->device_attribute(&value, attribute, device) ? 0 : value;
+}
+
+static bool is_current(const struct cuda_driver *cu, int device)
+{
+	int current;
+
+	return !cu->context_device(&current) && (device < 0 || device == current);
+}
+
+int cuda_scope_enter(struct cuda_scope *scope, const struct cuda_driver *cu, void *context,
+		     int device)
+{
+	int result;
+
+	*scope = (struct cuda_scope){ .cu = cu, .retained = -1 };
+	if (!context) {
+		if (is_current(cu, device))
+			return CUDA_SUCCESS;
+		device = device < 0 ? 0 : device;
+		result = cu->primary_retain(&context, device);
+		if (result)
+			return result;
+		scope->retained = device;
+	}
+	result = cu->context_push(context);
+	scope->pushed = !result;
+	if (result)
+		cuda_scope_leave(scope);
+	return result;
+}
+
+void cuda_scope_leave(struct cuda_scope *scope)
+{
+	void *context;
+
+	if (scope->pushed)
+		scope->cu->context_pop(&context);
+	if (scope->retained >= 0)
+		scope->cu->primary_release(scope->retained);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of this process as dma-bufs, by CUDA or by the kernel module. */
+#ifndef IMPORT_EXPORT_H
+#define IMPORT_EXPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct cache_stats;
+
+enum export_option {
+	EXPORT_READ_ONLY = 1 << 0,
+	EXPORT_KEEP = 1 << 1,
+	EXPORT_MAPPABLE = 1 << 2,
+};
+
+struct export_range {
+	int fd;	       /* the caller's */
+	size_t offset; /* of the range in it */
+};
+
+/* Returns 0 or a negative errno, logged, as climport_export_dmabuf() has them. */
+int export_dmabuf(uintptr_t address, size_t size, unsigned int options, struct export_range *out);
+
+/* The memory is about to be freed: its registrations go. */
+void export_invalidate(uintptr_t address, size_t size);
+
+/* Of what EXPORT_KEEP keeps; zeros if nothing was ever kept. */
+void export_stats(struct cache_stats *stats);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of import/ that the layer calls are in libclimport.so, so that a process has one
+ * registration cache, whoever uses it.  There they have names that meet no program's own.  They
+ * are private: the layer and the library are installed together.
+ */
+#ifndef IMPORT_SHARED_H
+#define IMPORT_SHARED_H
+
+#define import_get climport_private_import_get
+#define import_hold climport_private_import_hold
+#define import_put climport_private_import_put
+#define import_opaque climport_private_import_opaque
+#define import_on_forget climport_private_import_on_forget
+#define import_sample climport_private_import_sample
+#define import_needs_bracket climport_private_import_needs_bracket
+#define import_needs_end climport_private_import_needs_end
+#define import_same_bracket climport_private_import_same_bracket
+#define import_begin_access climport_private_import_begin_access
+#define import_end_access climport_private_import_end_access
+#define import_bracket_async climport_private_import_bracket_async
+#define log_errno climport_private_log_errno
+#define log_error climport_private_log_error
+#define log_debug climport_private_log_debug
+#define log_last climport_private_log_last
+
+#endif

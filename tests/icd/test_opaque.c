@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The way opaque_fd: a discrete device that takes opaque descriptors, of fakes of Vulkan and
+ * CUDA.  Self-tests are remembered in a directory of each test's own.
+ */
+#include "fixture.h"
+
+#include "icd/describe.h"
+
+#include "fake_cuda.h"
+#include "fake_vulkan.h"
+
+#include <CL/climport.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096
+#define ALIGN 128 /* CL_DEVICE_MEM_BASE_ADDR_ALIGN of the stub, in bytes */
+
+static unsigned char uuid[16];
+static char cache_directory[32];
+
+static void remove_cache(void)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "rm -rf %s", cache_directory);
+	if (*cache_directory && system(command))
+		printf("# %s is left\n", cache_directory);
+	*cache_directory = '\0';
+}
+
+static struct fake_vulkan *reset(void)
+{
+	struct fake_vulkan *vk = fake_vulkan();
+
+	EXPECT(vk);
+	fixture_reset();
+	remove_cache();
+	strcpy(cache_directory, "/tmp/climport-XXXXXX");
+	EXPECT(mkdtemp(cache_directory));
+	setenv("XDG_CACHE_HOME", cache_directory, 1);
+	fake_cuda_reset(1);
+	stub_set(STUB_OPAQUE, 1);
+	stub_uuid(0, uuid);
+	vk->fail_call = 0;
+	memcpy(vk->gpu[0].uuid, uuid, sizeof(uuid));
+	return vk;
+}
+
+typedef cl_int(CL_API_CALL *describe_fn)(cl_device_id device, cl_uint type, const char **way,
+					 const char **why);
+
+/* The way that the layer takes. */
+static const char *way(cl_uint type)
+{
+	describe_fn describe = (describe_fn)cl.clGetExtensionFunctionAddress(DESCRIBE_FUNCTION);
+	const char *name = "?", *why = "?";
+
+	EXPECT_EQ(describe(fix.device[0], type, &name, &why), CL_SUCCESS);
+	if (strcmp(name, "opaque_fd"))
+		printf("# %s: %s\n", name, why);
+	return name;
+}
+
+/* As NVIDIA's devices: they keep what kernels have read of the host's memory. */
+static struct fake_vulkan *open_caching(void)
+{
+	struct fake_vulkan *vk = reset();
+
+	stub_set(STUB_OPAQUE_CACHED, 1);
+	fixture_open();
+	EXPECT(!strcmp(way(CL_IMPORT_TYPE_HOST_ARM), "opaque_fd"));
+	return vk;
+}
+
+static void close_all(void)
+{
+	fixture_close();
+	remove_cache();
+}
+
+static bool reports(const char *name)
+{
+	char text[512] = "";
+
+	EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0], CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL),
+		  CL_SUCCESS);
+	return strstr(text, name);
+}
+
+static size_t info(cl_mem mem, cl_mem_info name)
+{
+	size_t value = 0;
+
+	EXPECT_EQ(cl.clGetMemObjectInfo(mem, name, sizeof(value), &value, NULL), CL_SUCCESS);
+	return value;
+}
+
+TEST(host_pages, "Kernels work in place on any pages of the host.")
+{
+	unsigned char *p;
+	cl_mem mem;
+
+	reset();
+	fixture_open();
+	EXPECT(reports("cl_arm_import_memory_host"));
+	EXPECT(reports("cl_arm_import_memory_dma_buf"));
+	EXPECT(!strcmp(way(CL_IMPORT_TYPE_HOST_ARM), "opaque_fd"));
+	EXPECT(!strcmp(way(CL_IMPORT_TYPE_DMA_BUF_ARM), "opaque_fd"));
+	p = pages(3);
+	mem = import_host(0, p, 3 * PAGE);
+	p[0] = 7;
+	increment(mem);
+	EXPECT_EQ(p[0], 8);
+	cl.clReleaseMemObject(mem);
+	close_all();
+}
+
+TEST(refreshed, "A device that caches sees what the host wrote before each kernel.")
+{
+	unsigned char *p;
+	cl_mem mem;
+
+	open_caching();
+	p = pages(1);
+	mem = import_host(0, p, PAGE);
+	for (int i = 0; i < 5; i++) {
+		p[0] = 20 * i;
+		increment(mem);
+		EXPECT_EQ(p[0], 20 * i + 1);
+	}
+	cl.clReleaseMemObject(mem);
+	close_all();
+}
+
+TEST(refreshed_late, "Also what it wrote before a user event that the kernel waits for.")
+{
+	cl_kernel kernel;
+	unsigned char *p;
+	cl_event gate;
+	cl_int err;
+	cl_mem mem;
+
+	open_caching();
+	p = pages(1);
+	mem = import_host(0, p, PAGE);
+	increment(mem);
+	kernel = kernel_increment(mem);
+	gate = cl.clCreateUserEvent(fix.context, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(enqueue(fix.queue, kernel, 1, &gate, NULL), CL_SUCCESS);
+	p[0] = 99;
+	EXPECT_EQ(cl.clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(p[0], 100);
+	cl.clReleaseEvent(gate);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(mem);
+	close_all();
+}
+
+TEST(refreshed_once, "One refresh serves all imports that are a kernel's arguments.")
+{
+	unsigned long before;
+	cl_mem mem[3];
+	cl_kernel kernel;
+	unsigned char *p;
+
+	open_caching();
+	p = pages(3);
+	kernel = kernel_create("vector_add");
+	for (cl_uint i = 0; i < 3; i++) {
+		mem[i] = import_host(0, p + i * PAGE, PAGE);
+		EXPECT_EQ(cl.clSetKernelArg(kernel, i, sizeof(cl_mem), &mem[i]), CL_SUCCESS);
+	}
+	before = stub_calls("clCreateBufferWithProperties");
+	EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(stub_calls("clCreateBufferWithProperties") - before, 1);
+	for (int i = 0; i < 3; i++)
+		cl.clReleaseMemObject(mem[i]);
+	cl.clReleaseKernel(kernel);
+	close_all();
+}
+
+TEST(allocated, "Memory of climport_alloc() needs no refresh, and no import by Vulkan.")
+{
+	struct fake_vulkan *vk = reset();
+	unsigned int imports;
+	unsigned long before;
+	void *address;
+	cl_mem mem;
+
+	fixture_open();
+	cl.clReleaseMemObject(import_host(0, pages(1), PAGE)); /* the self-test has been */
+	imports = vk->imports;
+	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, 3000, 0, uuid, &address), 0);
+	mem = import_host(0, address, 3000);
+	EXPECT_EQ(vk->imports, imports);
+	before = stub_calls("clCreateBufferWithProperties");
+	*(unsigned char *)address = 5;
+	increment(mem);
+	EXPECT_EQ(*(unsigned char *)address, 6);
+	EXPECT_EQ(stub_calls("clCreateBufferWithProperties"), before);
+	cl.clReleaseMemObject(mem);
+	climport_free(address);
+	close_all();
+}
+
+TEST(device_memory, "A device's memory goes in by the dma-buf that was made of it.")
+{
+	struct climport_dmabuf d;
+	unsigned char *memory;
+	void *address;
+	cl_mem mem;
+	cl_int err;
+
+	reset();
+	fixture_open();
+	EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, 8192, 0, uuid, &address), 0);
+	EXPECT_EQ(climport_export_dmabuf(address, 8192, 0, &d), 0);
+	mem = import_dmabuf(d.fd, 8192);
+	close(d.fd);
+	memory = fake_cuda_memory((uintptr_t)address);
+	memory[0] = 30;
+	increment(mem);
+	EXPECT_EQ(memory[0], 31);
+	cl.clReleaseMemObject(mem);
+	climport_free(address);
+	(void)err;
+	close_all();
+}
+
+TEST(not_at_page, "An aligned address within a page looks like the root buffer that it is not.")
+{
+	unsigned char *p;
+	cl_mem mem, sub;
+
+	open_caching();
+	p = pages(2);
+	mem = import_host(CL_MEM_READ_WRITE, p + 3 * ALIGN, 1000);
+	p[3 * ALIGN] = 1;
+	increment(mem);
+	EXPECT_EQ(p[3 * ALIGN], 2);
+	EXPECT_EQ(p[3 * ALIGN - 1], 0);
+	EXPECT_EQ(info(mem, CL_MEM_OFFSET), 0);
+	EXPECT_EQ(info(mem, CL_MEM_SIZE), 1000);
+	EXPECT_EQ(info(mem, CL_MEM_ASSOCIATED_MEMOBJECT), 0);
+	EXPECT_EQ(info(mem, CL_MEM_FLAGS), CL_MEM_READ_WRITE);
+	EXPECT_EQ(info(mem, CL_MEM_HOST_PTR), 0);
+	sub = sub_buffer(mem, 2 * ALIGN, 100);
+	EXPECT_EQ(info(sub, CL_MEM_OFFSET), 2 * ALIGN);
+	EXPECT_EQ(info(sub, CL_MEM_ASSOCIATED_MEMOBJECT), (size_t)mem);
+	p[5 * ALIGN] = 50;
+	increment(sub);
+	EXPECT_EQ(p[5 * ALIGN], 51);
+	EXPECT(is_import(sub) && is_import(mem));
+	cl.clReleaseMemObject(mem);
+	increment(sub);
+	EXPECT_EQ(p[5 * ALIGN], 52);
+	cl.clReleaseMemObject(sub);
+	close_all();
+}
+
+TEST(sub_buffer_errors, "Sub-buffers of such an import end where it ends.")
+{
+	const cl_buffer_region outside = { ALIGN, 1000 }, before = { (size_t)-ALIGN, ALIGN },
+			       crooked = { 1, 10 };
+	unsigned char *p;
+	cl_int err;
+	cl_mem mem;
+
+	reset();
+	fixture_open();
+	p = pages(2);
+	mem = import_host(0, p + ALIGN, 1000);
+	cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &outside, &err);
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+	cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &before, &err);
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+	cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &crooked, &err);
+	EXPECT_EQ(err, CL_MISALIGNED_SUB_BUFFER_OFFSET);
+	cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, NULL, &err);
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+	cl.clReleaseMemObject(mem);
+	close_all();
+}
+
+TEST(unaligned, "Finer alignment is refused, with the alignment in the message.")
+{
+	unsigned char *p;
+
+	reset();
+	fixture_open();
+	p = pages(1);
+	EXPECT_EQ(refused(fix.context, 0, NULL, p + 1, 100), CL_INVALID_OPERATION);
+	EXPECT(strstr(fix.notice, "multiples of 128 bytes"));
+	close_all();
+}
+
+TEST(copying_driver, "Where the driver copies, nothing is reported and imports are refused.")
+{
+	reset();
+	stub_set(STUB_OPAQUE_COPIES, 1);
+	stub_set(STUB_COPYING, 1);
+	fixture_open();
+	EXPECT(!reports("cl_arm_import_memory"));
+	EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), PAGE), CL_INVALID_PROPERTY);
+	close_all();
+}
+
+TEST(vulkan_refuses,
+     "Where Vulkan refuses, only CUDA's memory goes in; other memory is refused with the reason.")
+{
+	struct fake_vulkan *vk = reset();
+	void *address;
+	cl_mem mem;
+
+	vk->fail_name = "vkAllocateMemory";
+	vk->fail_result = -1000072003; /* VK_ERROR_INVALID_EXTERNAL_HANDLE */
+	vk->fail_times = 1u << 30;
+	vk->matched = 0;
+	vk->fail_call = 1;
+	fixture_open();
+	EXPECT(reports("cl_arm_import_memory_host"));
+	EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), PAGE), CL_INVALID_OPERATION);
+	EXPECT(strstr(fix.notice, "Vulkan refuses"));
+	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, PAGE, 0, uuid, &address), 0);
+	mem = import_host(0, address, PAGE);
+	increment(mem);
+	cl.clReleaseMemObject(mem);
+	climport_free(address);
+	close_all();
+}
+
+TEST(images, "There are no images on such imports: the driver would refuse the kernels.")
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = 16 };
+	cl_int err;
+
+	reset();
+	fixture_open();
+	desc.mem_object = import_host(0, pages(1), PAGE);
+	EXPECT(!cl.clCreateImage(fix.context, CL_MEM_READ_WRITE, &format, &desc, NULL, &err));
+	EXPECT_EQ(err, CL_INVALID_OPERATION);
+	cl.clReleaseMemObject(desc.mem_object);
+	close_all();
+}
+
+TEST(several_devices, "A context of several devices takes none: a descriptor is for one.")
+{
+	struct fake_vulkan *vk = reset();
+
+	stub_set(STUB_DEVICES, 2);
+	vk->gpu_count = 2;
+	stub_uuid(1, vk->gpu[1].uuid);
+	fixture_open();
+	EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), PAGE), CL_INVALID_OPERATION);
+	vk->gpu_count = 1;
+	close_all();
+}
+
+TEST(remembered, "The self-test runs once for a device and driver, not in each program.")
+{
+	struct fake_vulkan *vk = reset();
+	unsigned int imports;
+
+	fixture_open();
+	EXPECT(reports("cl_arm_import_memory_host"));
+	EXPECT(vk->imports);
+	fixture_close();
+	imports = vk->imports;
+	fixture_open(); /* another copy of the layer: as another program */
+	EXPECT(reports("cl_arm_import_memory_host"));
+	EXPECT_EQ(vk->imports, imports);
+	close_all();
+}
+
+TEST(not_remembered, "Where the cache cannot be written, the self-test runs and all works.")
+{
+	cl_mem mem;
+
+	reset();
+	setenv("XDG_CACHE_HOME", "/proc/nothing", 1);
+	fixture_open();
+	mem = import_host(0, pages(1), PAGE);
+	increment(mem);
+	cl.clReleaseMemObject(mem);
+	close_all();
+}
+
+static bool are_as_many(void *fds)
+{
+	return count_fds() <= *(int *)fds;
+}
+
+TEST(nothing_left, "A thousand imports leave no descriptor and no memory.")
+{
+	struct fake_vulkan *vk = open_caching();
+	unsigned char *p = pages(4);
+	int fds;
+
+	cl.clReleaseMemObject(import_host(0, p, PAGE));
+	fds = count_fds();
+	EXPECT_EQ(vk->memories, 0);
+	for (int i = 0; i < 1000; i++) {
+		cl_mem mem = import_host(0, p + i % 3 * PAGE + i % 2 * ALIGN, PAGE);
+
+		if (i % 50 == 0)
+			increment(mem);
+		cl.clReleaseMemObject(mem);
+	}
+	EXPECT(settles(are_as_many, &fds));
+	EXPECT_EQ(vk->memories, 0);
+	close_all();
+}
+
+TEST(every_failure, "Whatever call of the driver fails, the import fails and nothing is left.")
+{
+	for (unsigned long n = 1;; n++) {
+		struct fake_vulkan *vk = open_caching();
+		unsigned char *p = pages(1);
+		cl_int err;
+		cl_mem mem;
+		int fds, failed;
+
+		cl.clReleaseMemObject(import_host(0, p, PAGE));
+		fds = count_fds();
+		stub_fail(NULL, n, CL_OUT_OF_RESOURCES);
+		mem = fix.import(fix.context, 0, NULL, p + ALIGN, PAGE - ALIGN, &err);
+		failed = stub_failed();
+		stub_fail(NULL, 0, 0);
+		EXPECT(!mem == !!err);
+		if (mem)
+			cl.clReleaseMemObject(mem);
+		EXPECT(settles(are_as_many, &fds));
+		EXPECT_EQ(vk->memories, 0);
+		close_all();
+		if (!failed)
+			break;
+	}
+}
+
+TEST(bad_descriptor,
+     "A refusal by the driver, with an object and an error of its own, is an error.")
+{
+	struct fake_vulkan *vk = reset();
+	cl_mem mem;
+	int fds;
+
+	fixture_open();
+	mem = import_host(0, pages(1), PAGE);
+	cl.clReleaseMemObject(mem);
+	fds = count_fds();
+	memset(vk->gpu[0].uuid, 1, 16); /* what it makes is for another device from now on */
+	vk->gpu_count = 1;
+	EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), PAGE), CL_INVALID_OPERATION);
+	EXPECT(settles(are_as_many, &fds));
+	close_all();
+}

@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The registration cache, one thread.  Addresses are numbers: nothing is there. */
+#include "fake_source.h"
+#include "harness.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+static struct fake fake;
+static struct cache *cache;
+
+static void open_cache(enum fake_check check, size_t block, size_t bytes, uint32_t entries)
+{
+	struct cache_config config = { .bytes = bytes, .entries = entries };
+
+	fake_init(&fake, check, block);
+	EXPECT_EQ(cache_create(check == FAKE_IS_CURRENT ? &fake_source : &fake_source_unchecked,
+			       &fake, &config, &cache),
+		  0);
+}
+
+/* Every test ends with nothing held. */
+static void close_cache(void)
+{
+	EXPECT_EQ(cache_destroy(cache), 0);
+	EXPECT_EQ(fake.bytes, 0);
+	EXPECT_EQ(fake.pins, fake.unpins);
+	EXPECT_EQ(fake.wrong, 0);
+}
+
+static struct cache_ref get(size_t block)
+{
+	struct cache_ref ref = { 0 };
+
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, block), fake.block, &ref), 0);
+	EXPECT(fake_is_pinned(ref.pin));
+	EXPECT_EQ(ref.pin->base, fake_address(&fake, block));
+	return ref;
+}
+
+static void use(size_t block)
+{
+	struct cache_ref ref = get(block);
+
+	cache_put(cache, &ref);
+}
+
+/* Whether using the block needs no new pin. */
+static int is_cached(size_t block)
+{
+	int pins = fake.pins;
+
+	use(block);
+	return fake.pins == pins;
+}
+
+static struct cache_stats stats(void)
+{
+	struct cache_stats s;
+
+	cache_stats(cache, &s);
+	return s;
+}
+
+TEST(range_inside,
+     "A range inside a pinned one is found, and its offset is that in the descriptor.")
+{
+	struct cache_ref ref;
+
+	open_cache(FAKE_STATUS, 64 * KIB, SIZE_MAX, 0);
+	use(3);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 3) + 1000, 24, &ref), 0);
+	EXPECT_EQ(ref.offset, FAKE_OFFSET + 1000);
+	EXPECT_EQ(ref.pin->size, 64 * KIB);
+	EXPECT_EQ(fake.pins, 1);
+	cache_put(cache, &ref);
+	close_cache();
+}
+
+TEST(first_pin_offset, "The first use of a range gets the offset of its address, too.")
+{
+	struct cache_ref ref;
+
+	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 0) + 4096, 1, &ref), 0);
+	EXPECT_EQ(ref.offset, FAKE_OFFSET + 4096);
+	cache_put(cache, &ref);
+	close_cache();
+}
+
+TEST(range_across, "A range that a pinned one contains only in part is pinned anew, whole.")
+{
+	struct cache_ref ref;
+
+	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	use(0);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 1) - 1, 2, &ref), 0);
+	EXPECT_EQ(ref.pin->size, 2 * MIB);
+	EXPECT_EQ(fake.pins, 2);
+	cache_put(cache, &ref);
+	close_cache();
+}
+
+TEST(range_large, "A pinned range of many 2 MiB is found by each address in it, and not behind it.")
+{
+	struct cache_ref ref;
+
+	open_cache(FAKE_STATUS, 37 * MIB, SIZE_MAX, 0);
+	use(1);
+	for (size_t i = 0; i < 37; i++) {
+		EXPECT_EQ(cache_get(cache, fake_address(&fake, 1) + i * MIB, MIB, &ref), 0);
+		cache_put(cache, &ref);
+	}
+	EXPECT_EQ(fake.pins, 1);
+	EXPECT_EQ(stats().misses, 1);
+	EXPECT(!is_cached(2));
+	close_cache();
+}
+
+static int all_cached(size_t blocks)
+{
+	int cached = 1;
+
+	for (size_t i = 0; i < blocks; i++)
+		cached &= is_cached(i);
+	return cached;
+}
+
+TEST(many_small, "Hundreds of pages and of smaller pieces in one 2 MiB are all found.")
+{
+	static const size_t sizes[] = { 4 * KIB, 256 };
+
+	for (int i = 0; i < 2; i++) {
+		open_cache(FAKE_STATUS, sizes[i], SIZE_MAX, 0);
+		for (size_t block = 0; block < 512; block++)
+			use(block);
+		EXPECT(all_cached(512));
+		EXPECT_EQ(stats().entries, 512);
+		close_cache();
+	}
+}
+
+TEST(taken_out_of_many, "Entries that are taken out leave the others to be found.")
+{
+	open_cache(FAKE_STATUS, 4 * KIB, SIZE_MAX, 0);
+	for (size_t block = 0; block < 600; block++)
+		use(block);
+	for (size_t block = 0; block < 600; block += 3)
+		cache_invalidate(cache, fake_address(&fake, block), 1);
+	EXPECT_EQ(stats().entries, 400);
+	for (size_t block = 0; block < 600; block++)
+		EXPECT_EQ(is_cached(block), block % 3 != 0);
+	close_cache();
+}
+
+TEST(no_range, "-EINVAL for a range that is empty or wraps; nothing is pinned.")
+{
+	struct cache_ref ref;
+
+	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	use(0);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 0), 0, &ref), -EINVAL);
+	EXPECT_EQ(cache_get(cache, 0, 0, &ref), -EINVAL);
+	EXPECT_EQ(cache_get(cache, UINTPTR_MAX - 10, 12, &ref), -EINVAL);
+	EXPECT_EQ(fake.tries, 1);
+	close_cache();
+}
+
+TEST(pinned_wrong, "-EINVAL if the source pins something else, which is given back.")
+{
+	struct cache_ref ref;
+
+	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	fake.pinned_wrong = 1;
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 0), 1, &ref), -EINVAL);
+	EXPECT_EQ(fake.bytes, 0);
+	close_cache();
+}
+
+TEST(stale_status, "A pin whose status word changed is not found: the address is pinned anew.")
+{
+	struct cache_ref ref;
+
+	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	use(0);
+	fake_free(&fake, 0);
+	ref = get(0);
+	EXPECT_EQ(fake_generation(ref.pin), 1);
+	EXPECT_EQ(fake.unpins, 1);
+	EXPECT_EQ(stats().stale, 1);
+	cache_put(cache, &ref);
+	close_cache();
+}
+
+TEST(stale_status_in_use,
+     "A pin that went stale in use is unpinned at its last put, and not before.")
+{
+	struct cache_ref old, new;
+
+	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	old = get(0);
+	fake_free(&fake, 0);
+	new = get(0);
+	EXPECT(fake_is_pinned(old.pin));
+	EXPECT_EQ(fake_generation(new.pin), 1);
+	EXPECT_EQ(fake.unpins, 0);
+	cache_put(cache, &old);
+	EXPECT_EQ(fake.unpins, 1);
+	cache_put(cache, &new);
+	EXPECT_EQ(fake.unpins, 1);
+	close_cache();
+}
+
+TEST(stale_by_call, "A pin without a status word is asked for by is_current() at each use.")
+{
+	struct cache_ref ref;
+
+	open_cache(FAKE_IS_CURRENT, MIB, SIZE_MAX, 0);
+	use(0);
+	EXPECT(is_cached(0));
+	fake_free(&fake, 0);
+	ref = get(0);
+	EXPECT_EQ(fake_generation(ref.pin), 1);
+	EXPECT_EQ(fake.unpins, 1);
+	cache_put(cache, &ref);
+	close_cache();
+}
+
+TEST(unchecked, "A pin with neither is current until cache_invalidate().")
+{
+	open_cache(FAKE_NEITHER, MIB, SIZE_MAX, 0);
+	use(0);
+	fake_free(&fake, 0);
+	EXPECT(is_cached(0));
+	cache_invalidate(cache, fake_address(&fake, 0), MIB);
+	EXPECT_EQ(fake.unpins, 1);
+	EXPECT(!is_cached(0));
+	close_cache();
+}
+
+TEST(invalidate_touches,
+     "cache_invalidate() takes out what it touches by a byte, and nothing else.")
+{
+	open_cache(FAKE_NEITHER, MIB, SIZE_MAX, 0);
+	for (size_t i = 0; i < 4; i++)
+		use(i);
+	cache_invalidate(cache, fake_address(&fake, 2) - 1, 2);
+	cache_invalidate(cache, fake_address(&fake, 0), 0);
+	EXPECT_EQ(stats().invalidations, 2);
+	EXPECT_EQ(fake.unpins, 2);
+	EXPECT(is_cached(0));
+	EXPECT(is_cached(3));
+	EXPECT(!is_cached(1));
+	EXPECT(!is_cached(2));
+	close_cache();
+}
+
+TEST(invalidate_in_use, "An invalidated pin is not found, and is unpinned at its last put.")
+{
+	struct cache_ref a, b, new;
+
+	open_cache(FAKE_NEITHER, MIB, SIZE_MAX, 0);
+	a = get(0);
+	b = get(0);
+	cache_invalidate(cache, fake_address(&fake, 0), MIB);
+	new = get(0);
+	EXPECT(new.pin != a.pin);
+	cache_put(cache, &a);
+	EXPECT_EQ(fake.unpins, 0);
+	EXPECT(fake_is_pinned(b.pin));
+	cache_put(cache, &b);
+	EXPECT_EQ(fake.unpins, 1);
+	cache_put(cache, &new);
+	close_cache();
+}
+
+TEST(many_references, "A hundred references of one thread count, in any order.")
+{
+	struct cache_ref ref[100];
+
+	open_cache(FAKE_NEITHER, MIB, SIZE_MAX, 0);
+	for (int i = 0; i < 100; i++)
+		ref[i] = get(i % 2);
+	EXPECT_EQ(stats().bytes_idle, 0);
+	cache_invalidate(cache, fake_address(&fake, 0), 2 * MIB);
+	for (int i = 0; i < 98; i++) {
+		cache_put(cache, &ref[i]);
+		EXPECT_EQ(fake.unpins, 0);
+	}
+	cache_put(cache, &ref[98]);
+	EXPECT_EQ(fake.unpins, 1);
+	cache_put(cache, &ref[99]);
+	EXPECT_EQ(fake.unpins, 2);
+	close_cache();
+}
+
+TEST(many_references_evict, "An entry that is in use by a reference without a cell is not evicted.")
+{
+	struct cache_ref ref[20];
+
+	open_cache(FAKE_NEITHER, MIB, 0, 0);
+	for (size_t i = 0; i < 20; i++)
+		ref[i] = get(i);
+	EXPECT_EQ(fake.unpins, 0);
+	for (int i = 0; i < 20; i++)
+		cache_put(cache, &ref[i]);
+	EXPECT_EQ(fake.unpins, 20);
+	close_cache();
+}
+
+TEST(lazy, "What nobody uses stays pinned, and is counted as idle.")
+{
+	struct cache_ref ref;
+
+	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	ref = get(0);
+	EXPECT_EQ(stats().bytes_pinned, MIB);
+	EXPECT_EQ(stats().bytes_idle, 0);
+	cache_put(cache, &ref);
+	EXPECT_EQ(fake.unpins, 0);
+	EXPECT_EQ(stats().bytes_idle, MIB);
+	close_cache();
+}
+
+TEST(counts, "Hits and misses are counted for each cache, and from its creation.")
+{
+	struct cache *first;
+
+	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	first = cache;
+	use(0);
+	use(0);
+	use(0);
+	EXPECT_EQ(cache_create(&fake_source, &fake, &(struct cache_config){ .bytes = MIB }, &cache),
+		  0);
+	use(0);
+	EXPECT_EQ(stats().hits, 0);
+	use(0);
+	EXPECT_EQ(stats().hits, 1);
+	EXPECT_EQ(stats().misses, 1);
+	EXPECT_EQ(cache_destroy(cache), 0);
+	cache = first;
+	EXPECT_EQ(stats().hits, 2);
+	EXPECT_EQ(stats().misses, 1);
+	close_cache();
+	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	EXPECT_EQ(stats().hits, 0);
+	close_cache();
+}
+
+TEST(budget, "Never more than the budget stays pinned and idle.")
+{
+	open_cache(FAKE_STATUS, MIB, 4 * MIB, 0);
+	for (size_t i = 0; i < 20; i++) {
+		use(i);
+		EXPECT(stats().bytes_pinned <= 4 * MIB);
+	}
+	EXPECT_EQ(fake.bytes, 4 * MIB);
+	EXPECT_EQ(stats().evictions, 16);
+	close_cache();
+}
+
+TEST(budget_large, "A large pin evicts as many small ones as it takes.")
+{
+	struct cache_ref ref;
+
+	open_cache(FAKE_STATUS, MIB, 4 * MIB, 0);
+	for (size_t i = 0; i < 4; i++)
+		use(i);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 10), 3 * MIB, &ref), 0);
+	EXPECT_EQ(fake.unpins, 3);
+	cache_put(cache, &ref);
+	close_cache();
+}
+
+TEST(budget_none, "With a budget of 0 each put unpins.")
+{
+	open_cache(FAKE_STATUS, MIB, 0, 0);
+	use(0);
+	EXPECT_EQ(fake.unpins, 1);
+	EXPECT(!is_cached(0));
+	close_cache();
+}
+
+TEST(second_chance, "What was used again is evicted after what was used once.")
+{
+	open_cache(FAKE_STATUS, MIB, 4 * MIB, 0);
+	for (size_t i = 0; i < 4; i++)
+		use(i);
+	use(0);
+	use(2);
+	use(4);
+	use(5);
+	EXPECT(is_cached(0));
+	EXPECT(is_cached(2));
+	EXPECT(!is_cached(1));
+	close_cache();
+}
+
+TEST(second_chance_is_one, "What was used again long ago is evicted in its turn.")
+{
+	open_cache(FAKE_STATUS, MIB, 2 * MIB, 0);
+	use(0);
+	use(0);
+	for (size_t i = 1; i < 6; i++)
+		use(i);
+	EXPECT(!is_cached(0));
+	close_cache();
+}
+
+TEST(in_use_stays,
+     "What is in use is not evicted, and goes at its put while it is over the budget.")
+{
+	struct cache_ref a, b, c;
+
+	open_cache(FAKE_STATUS, MIB, MIB, 0);
+	a = get(0);
+	b = get(1);
+	c = get(2);
+	EXPECT_EQ(fake.unpins, 0);
+	cache_put(cache, &b);
+	EXPECT_EQ(fake.unpins, 1);
+	cache_put(cache, &a);
+	EXPECT_EQ(fake.unpins, 2);
+	cache_put(cache, &c);
+	EXPECT_EQ(fake.unpins, 2);
+	EXPECT(is_cached(2));
+	close_cache();
+}
+
+TEST(entry_limit, "At the limit of entries an idle one makes room.")
+{
+	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 3);
+	for (size_t i = 0; i < 10; i++)
+		use(i);
+	EXPECT_EQ(stats().entries, 3);
+	EXPECT_EQ(fake.bytes, 3 * MIB);
+	close_cache();
+}
+
+TEST(entry_limit_in_use, "-ENOSPC if all entries are in use; the pin is given back.")
+{
+	struct cache_ref a, b, c;
+
+	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 2);
+	a = get(0);
+	b = get(1);
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 2), 1, &c), -ENOSPC);
+	EXPECT_EQ(fake.bytes, 2 * MIB);
+	EXPECT(fake_is_pinned(a.pin) && fake_is_pinned(b.pin));
+	cache_put(cache, &a);
+	use(2);
+	cache_put(cache, &b);
+	close_cache();
+}
+
+TEST(exhausted, "-ENOSPC from pin() evicts idle entries, and the pin is tried again.")
+{
+	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	fake.capacity = 4 * MIB;
+	for (size_t i = 0; i < 10; i++)
+		use(i);
+	EXPECT_EQ(fake.bytes, 4 * MIB);
+	EXPECT_EQ(stats().evictions, 6);
+	close_cache();
+}
+
+TEST(exhausted_for_ever,
+     "It evicts 1, 2, 4, ... and the last; then the error of pin() is the answer.")
+{
+	struct cache_ref ref, used;
+
+	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	used = get(8);
+	for (size_t i = 0; i < 8; i++)
+		use(i);
+	fake.tries = 0;
+	fake.error = -ENOMEM;
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 9), 1, &ref), -ENOMEM);
+	EXPECT_EQ(fake.tries, 1 + 4);
+	EXPECT_EQ(fake.unpins, 8);
+	EXPECT(fake_is_pinned(used.pin));
+	EXPECT_EQ(stats().entries, 1);
+	cache_put(cache, &used);
+	fake.error = 0;
+	use(9);
+	close_cache();
+}
+
+TEST(other_error, "Another error of pin() is the answer at once; nothing is evicted or held.")
+{
+	struct cache_ref ref;
+
+	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	use(0);
+	fake.error = -EFAULT;
+	EXPECT_EQ(cache_get(cache, fake_address(&fake, 1), 1, &ref), -EFAULT);
+	EXPECT_EQ(fake.tries, 2);
+	EXPECT_EQ(stats().entries, 1);
+	EXPECT(is_cached(0));
+	close_cache();
+}
+
+static void free_while_pinning(struct fake *f)
+{
+	f->in_pin = NULL;
+	cache_invalidate(cache, fake_address(f, 0), 1);
+}
+
+TEST(invalidate_while_pinning, "Memory that is freed while it is being pinned is not found later.")
+{
+	struct cache_ref ref;
+
+	open_cache(FAKE_NEITHER, MIB, SIZE_MAX, 0);
+	fake.in_pin = free_while_pinning;
+	ref = get(0);
+	EXPECT(fake_is_pinned(ref.pin));
+	EXPECT(!is_cached(0));
+	cache_put(cache, &ref);
+	EXPECT_EQ(fake.unpins, 1);
+	close_cache();
+}
+
+TEST(destroy_in_use, "-EBUSY while a reference is held; then destroy unpins everything.")
+{
+	struct cache_ref ref;
+
+	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	use(1);
+	ref = get(0);
+	EXPECT_EQ(cache_destroy(cache), -EBUSY);
+	EXPECT_EQ(fake.unpins, 0);
+	EXPECT(is_cached(1));
+	cache_put(cache, &ref);
+	close_cache();
+}
+
+TEST(too_many, "-ENFILE for more than CACHE_MAX caches.")
+{
+	struct cache *caches[CACHE_MAX], *more;
+	struct cache_config config = { 0 };
+
+	for (int i = 0; i < CACHE_MAX; i++)
+		EXPECT_EQ(cache_create(&fake_source, &fake, &config, &caches[i]), 0);
+	EXPECT_EQ(cache_create(&fake_source, &fake, &config, &more), -ENFILE);
+	for (int i = 0; i < CACHE_MAX; i++)
+		EXPECT_EQ(cache_destroy(caches[i]), 0);
+}
+
+/* In the child; its exit status is the line that failed. */
+#define CHILD_EXPECT(condition)                    \
+	do {                                       \
+		if (!(condition))                  \
+			_exit(__LINE__ % 251 + 1); \
+	} while (0)
+
+static void child_uses(struct cache_ref *held, struct cache_ref *counted)
+{
+	struct cache_ref ref;
+
+	alarm(20);
+	CHILD_EXPECT(stats().entries == 0 && stats().bytes_pinned == 0);
+	CHILD_EXPECT(!cache_get(cache, fake_address(&fake, 0), 1, &ref));
+	CHILD_EXPECT(fake.pins == 3 && ref.pin != held->pin);
+	cache_put(cache, held);
+	cache_put(cache, counted);
+	cache_put(cache, &ref);
+	CHILD_EXPECT(fake.unpins == 0 && stats().entries == 1);
+	CHILD_EXPECT(is_cached(0) && !is_cached(1));
+	cache_invalidate(cache, fake_address(&fake, 0), 2 * MIB);
+	CHILD_EXPECT(fake.unpins == 2 && fake.wrong == 0);
+	_exit(0);
+}
+
+static int exit_status(pid_t child)
+{
+	int status;
+
+	if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+TEST(forked,
+     "A child finds nothing of its parent's and unpins nothing of it, and may use the cache.")
+{
+	struct cache_ref ref[10];
+	pid_t child;
+
+	open_cache(FAKE_NEITHER, MIB, SIZE_MAX, 0);
+	use(1);
+	for (int i = 0; i < 10; i++)
+		ref[i] = get(0);
+	child = fork();
+	if (!child)
+		child_uses(&ref[0], &ref[9]);
+	EXPECT_EQ(exit_status(child), 0);
+	EXPECT(is_cached(0));
+	EXPECT(is_cached(1));
+	for (int i = 0; i < 10; i++)
+		cache_put(cache, &ref[i]);
+	close_cache();
+}
+
+TEST(forked_over_budget, "A child is not over the budget by what its parent pinned.")
+{
+	struct cache_ref ref;
+	pid_t child;
+
+	open_cache(FAKE_NEITHER, MIB, MIB, 0);
+	ref = get(0);
+	use(1);
+	child = fork();
+	if (!child) {
+		use(2);
+		_exit(fake.unpins == 1 && is_cached(2) ? 0 : 1);
+	}
+	EXPECT_EQ(exit_status(child), 0);
+	cache_put(cache, &ref);
+	close_cache();
+}

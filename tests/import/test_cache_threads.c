@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The registration cache and many threads. */
+#include "fake_source.h"
+#include "harness.h"
+#include "import/cache_cells.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MIB ((size_t)1 << 20)
+#define THREADS 8
+
+#ifndef OPERATIONS
+#define OPERATIONS 20000
+#endif
+
+static struct fake fake;
+static struct cache *cache;
+static pthread_barrier_t together;
+static _Atomic int bad; /* checks in other threads that failed */
+
+static void open_cache(enum fake_check check, size_t bytes, uint32_t entries)
+{
+	struct cache_config config = { .bytes = bytes, .entries = entries };
+
+	fake_init(&fake, check, MIB);
+	atomic_store(&bad, 0);
+	EXPECT_EQ(cache_create(check == FAKE_IS_CURRENT ? &fake_source : &fake_source_unchecked,
+			       &fake, &config, &cache),
+		  0);
+}
+
+static void close_cache(void)
+{
+	struct cache_stats stats;
+
+	cache_stats(cache, &stats);
+	EXPECT_EQ(stats.bytes_idle, stats.bytes_pinned);
+	EXPECT_EQ(stats.bytes_pinned, fake.bytes);
+	EXPECT_EQ(cache_destroy(cache), 0);
+	EXPECT_EQ(fake.bytes, 0);
+	EXPECT_EQ(fake.pins, fake.unpins);
+	EXPECT_EQ(fake.wrong, 0);
+	EXPECT_EQ(atomic_load(&bad), 0);
+}
+
+static void run_threads(int count, void *(*run)(void *))
+{
+	pthread_t thread[THREADS];
+
+	for (intptr_t i = 0; i < count; i++)
+		EXPECT_EQ(pthread_create(&thread[i], NULL, run, (void *)i), 0);
+	for (int i = 0; i < count; i++)
+		pthread_join(thread[i], NULL);
+}
+
+static int get(size_t block, struct cache_ref *ref)
+{
+	return cache_get(cache, fake_address(&fake, block), MIB, ref);
+}
+
+static void meet(struct fake *f)
+{
+	(void)f;
+	pthread_barrier_wait(&together);
+}
+
+static void *pin_at_once(void *arg)
+{
+	struct cache_ref ref;
+
+	(void)arg;
+	if (get(0, &ref)) {
+		atomic_store(&bad, 1);
+		return NULL;
+	}
+	pthread_barrier_wait(&together);
+	atomic_fetch_or(&bad, !fake_is_pinned(ref.pin));
+	cache_put(cache, &ref);
+	return NULL;
+}
+
+TEST(pin_twice, "Of two threads that pin a range at once one wins; the other's pin is given back.")
+{
+	open_cache(FAKE_STATUS, SIZE_MAX, 0);
+	pthread_barrier_init(&together, NULL, 2);
+	fake.in_pin = meet;
+	run_threads(2, pin_at_once);
+	fake.in_pin = NULL;
+	EXPECT_EQ(fake.pins, 2);
+	EXPECT_EQ(fake.unpins, 1);
+	pthread_barrier_destroy(&together);
+	close_cache();
+}
+
+static struct cache_ref passed;
+
+static void *put_passed(void *arg)
+{
+	(void)arg;
+	cache_put(cache, &passed);
+	return NULL;
+}
+
+static void *get_passed(void *arg)
+{
+	(void)arg;
+	if (get(0, &passed))
+		atomic_store(&bad, 1);
+	return NULL;
+}
+
+TEST(put_elsewhere, "A reference may be put by another thread, also when its own has exited.")
+{
+	open_cache(FAKE_NEITHER, SIZE_MAX, 0);
+	run_threads(1, get_passed);
+	cache_invalidate(cache, fake_address(&fake, 0), 1);
+	EXPECT_EQ(fake.unpins, 0);
+	run_threads(1, put_passed);
+	EXPECT_EQ(fake.unpins, 1);
+	close_cache();
+}
+
+static void *use_once(void *arg)
+{
+	struct cache_ref ref;
+
+	(void)arg;
+	if (get(0, &ref))
+		atomic_store(&bad, 1);
+	else
+		cache_put(cache, &ref);
+	return NULL;
+}
+
+static int blocks_of_cells(void)
+{
+	int count = 0;
+
+	for (struct cells *cells = cells_first(); cells; cells = cells->next)
+		count++;
+	return count;
+}
+
+TEST(cells_given_back, "Two hundred threads, one after the other, share the cells of one.")
+{
+	int before;
+
+	open_cache(FAKE_STATUS, SIZE_MAX, 0);
+	run_threads(1, use_once);
+	before = blocks_of_cells();
+	for (int i = 0; i < 200; i++)
+		run_threads(1, use_once);
+	EXPECT_EQ(blocks_of_cells(), before);
+	close_cache();
+}
+
+/* What one thread does: some references held, chosen at random. */
+struct actor {
+	unsigned int seed;
+	struct cache_ref held[12];
+	uint32_t at_least[12]; /* the generation when it was asked for */
+};
+
+static void act_get(struct actor *a, int slot, size_t block)
+{
+	uint32_t generation = atomic_load(&fake.generation[block]);
+
+	if (get(block, &a->held[slot])) {
+		a->held[slot].pin = NULL;
+		return;
+	}
+	/* Freed before it was asked for: an older pin must not be found. */
+	if (fake.check != FAKE_NEITHER && fake_generation(a->held[slot].pin) < generation)
+		atomic_store(&bad, 2);
+}
+
+static void act_put(struct actor *a, int slot)
+{
+	if (!fake_is_pinned(a->held[slot].pin))
+		atomic_store(&bad, 3);
+	cache_put(cache, &a->held[slot]);
+	a->held[slot].pin = NULL;
+}
+
+static void act(struct actor *a)
+{
+	size_t block = (size_t)rand_r(&a->seed) % 24;
+	int slot = rand_r(&a->seed) % 12, what = rand_r(&a->seed) % 100;
+
+	if (what < 2)
+		cache_invalidate(cache, fake_address(&fake, block), 2 * MIB);
+	else if (what < 4)
+		fake_free(&fake, block);
+	else if (what < 5)
+		cache_stats(cache, &(struct cache_stats){ 0 });
+	else if (a->held[slot].pin)
+		act_put(a, slot);
+	else
+		act_get(a, slot, block);
+}
+
+static void *run_actor(void *arg)
+{
+	struct actor a = { .seed = (unsigned int)(intptr_t)arg + 1 };
+
+	for (int i = 0; i < OPERATIONS; i++)
+		act(&a);
+	for (int slot = 0; slot < 12; slot++)
+		if (a.held[slot].pin)
+			act_put(&a, slot);
+	return NULL;
+}
+
+static void run_actors(enum fake_check check)
+{
+	open_cache(check, 8 * MIB, 40);
+	fake.capacity = 60 * MIB;
+	run_threads(THREADS, run_actor);
+	EXPECT_EQ(atomic_load(&bad), 0);
+	/* Nobody uses anything: no more than the budget is left. */
+	EXPECT(fake.bytes <= 8 * MIB);
+	close_cache();
+}
+
+TEST(random_status, "Eight threads: no pin is unpinned in use or found stale (status word).")
+{
+	run_actors(FAKE_STATUS);
+}
+
+TEST(random_is_current, "Eight threads: no pin is unpinned in use or found stale (is_current).")
+{
+	run_actors(FAKE_IS_CURRENT);
+}
+
+TEST(random_unchecked, "Eight threads: no pin is unpinned in use (cache_invalidate alone).")
+{
+	run_actors(FAKE_NEITHER);
+}
+
+static void *use_one(void *arg)
+{
+	struct cache_ref ref;
+
+	(void)arg;
+	for (int i = 0; i < 5 * OPERATIONS; i++) {
+		if (get(0, &ref)) {
+			atomic_store(&bad, 4);
+			break;
+		}
+		if (!fake_is_pinned(ref.pin))
+			atomic_store(&bad, 5);
+		cache_put(cache, &ref);
+	}
+	return NULL;
+}
+
+static void *use_or_invalidate(void *arg)
+{
+	pthread_barrier_wait(&together);
+	if (!arg)
+		return use_one(arg);
+	for (int i = 0; i < 5 * OPERATIONS; i++)
+		cache_invalidate(cache, fake_address(&fake, 0), 1);
+	return NULL;
+}
+
+TEST(taken_while_found,
+     "A pin that is invalidated while it is being found is used or missed, not both.")
+{
+	open_cache(FAKE_NEITHER, SIZE_MAX, 0);
+	pthread_barrier_init(&together, NULL, 3);
+	run_threads(3, use_or_invalidate);
+	pthread_barrier_destroy(&together);
+	close_cache();
+}
+
+static _Atomic int stop;
+
+static void *use_until_stopped(void *arg)
+{
+	struct actor a = { .seed = (unsigned int)(intptr_t)arg + 1 };
+
+	while (!atomic_load(&stop))
+		act(&a);
+	for (int slot = 0; slot < 12; slot++)
+		if (a.held[slot].pin)
+			act_put(&a, slot);
+	return NULL;
+}
+
+/* The fake's own lock may be held by a thread that is not in the child. */
+static void child_uses(void)
+{
+	struct cache_ref ref;
+	int unpins;
+
+	alarm(20);
+	pthread_mutex_init(&fake.lock, NULL);
+	fake.bytes = 0;
+	unpins = fake.unpins;
+	for (size_t i = 0; i < 24; i++) {
+		if (get(i, &ref) || !fake_is_pinned(ref.pin))
+			_exit(1);
+		cache_put(cache, &ref);
+	}
+	cache_invalidate(cache, fake_address(&fake, 0), 24 * MIB);
+	_exit(fake.unpins == unpins + 24 && !fake.wrong ? 0 : 2);
+}
+
+TEST(fork_in_use,
+     "A child of a busy process has no lock held, and unpins what it pinned and no more.")
+{
+	pthread_t thread[3];
+	int status = 0;
+
+	open_cache(FAKE_STATUS, 8 * MIB, 0);
+	atomic_store(&stop, 0);
+	for (intptr_t i = 0; i < 3; i++)
+		EXPECT_EQ(pthread_create(&thread[i], NULL, use_until_stopped, (void *)i), 0);
+	for (int i = 0; i < 30 && !status; i++) {
+		pid_t child = fork();
+
+		if (!child)
+			child_uses();
+		if (waitpid(child, &status, 0) != child)
+			status = -1;
+	}
+	atomic_store(&stop, 1);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	EXPECT_EQ(status, 0);
+	close_cache();
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How libcuda is found.  It is loaded once a process: each test has one of its own. */
+#include "harness.h"
+
+#include "import/cuda.h"
+#include "import/log.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *hidden; /* a function that libcuda then lacks */
+static bool missing;	   /* libcuda itself */
+static const unsigned char uuid0[CUDA_UUID_SIZE] = {
+	0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0,
+	0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0,
+};
+
+/*
+ * What this program's import/cuda_driver.c calls.  Not --wrap, which would wrap the calls of the
+ * sanitizers' libraries too.
+ */
+void *test_dlsym(void *library, const char *name);
+void *test_dlopen(const char *file, int flags);
+
+void *test_dlsym(void *library, const char *name)
+{
+	return hidden && !strcmp(name, hidden) ? NULL : dlsym(library, name);
+}
+
+void *test_dlopen(const char *file, int flags)
+{
+	return dlopen(missing ? "nowhere/libcuda.so.1" : file, flags);
+}
+
+static void *loaded(void)
+{
+	return dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+}
+
+/* A function of tests/fake/fake_cuda.h, which this program is not linked to. */
+static void control(const char *name, void *function)
+{
+	void *found = dlsym(dlopen("libcuda.so.1", RTLD_NOW), name);
+
+	EXPECT(found);
+	memcpy(function, &found, sizeof(found));
+}
+
+static int count_calls(const char *function)
+{
+	int (*calls)(const char *name);
+
+	control("fake_cuda_calls", &calls);
+	return calls(function);
+}
+
+/* As an application that uses CUDA. */
+static uintptr_t allocate(void)
+{
+	void (*reset)(int devices);
+	uintptr_t (*alloc)(int device, size_t size);
+
+	control("fake_cuda_reset", &reset);
+	control("fake_cuda_alloc", &alloc);
+	reset(1);
+	return alloc(0, 1 << 20);
+}
+
+/* Runs this program again, for one test. */
+static void run_alone(const char *test)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		setenv("ALONE", "1", 1);
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		execl("/proc/self/exe", "test_cuda_load", test, (char *)NULL);
+		_exit(126);
+	}
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
+}
+
+#define ALONE_TEST(id, sentence)        \
+	static void in_##id(void);      \
+	TEST(id, sentence)              \
+	{                               \
+		if (getenv("ALONE"))    \
+			in_##id();      \
+		else                    \
+			run_alone(#id); \
+	}                               \
+	static void in_##id(void)
+
+static void expect_log(const char *words)
+{
+	if (!strstr(log_last(), words))
+		fprintf(stderr, "# logged: %s\n", log_last());
+	EXPECT(strstr(log_last(), words));
+}
+
+ALONE_TEST(questions, "A question loads no libcuda: nothing is CUDA's.")
+{
+	struct cuda_export out;
+	struct cuda_range range;
+	int local;
+
+	EXPECT_EQ(cuda_identify((uintptr_t)&local, &range), 0);
+	EXPECT_EQ(range.kind, CUDA_NONE);
+	EXPECT_EQ(range.device, -1);
+	EXPECT_EQ(cuda_buffer_id((uintptr_t)&local), 0);
+	EXPECT_EQ(cuda_export_dmabuf((uintptr_t)&local, 4, &out), -EFAULT);
+	EXPECT_EQ(cuda_export_opaque((uintptr_t)&local, 4, uuid0, &out), -EOPNOTSUPP);
+	EXPECT(!loaded());
+}
+
+ALONE_TEST(found_later, "libcuda that the process loads later is found then, and not initialized.")
+{
+	struct cuda_range range;
+
+	EXPECT_EQ(cuda_identify(1, &range), 0);
+	EXPECT(dlopen("libcuda.so.1", RTLD_NOW));
+	EXPECT_EQ(cuda_identify(1, &range), 0);
+	EXPECT_EQ(count_calls("cuPointerGetAttributes"), 1);
+	EXPECT_EQ(count_calls("cuInit"), 0);
+}
+
+ALONE_TEST(allocation, "Allocating loads libcuda and initializes it.")
+{
+	struct cuda_memory m;
+
+	EXPECT(!loaded());
+	EXPECT_EQ(cuda_alloc(CUDA_DEVICE, uuid0, 1, 0, &m), -EOPNOTSUPP);
+	expect_log("no virtual memory management"); /* of a fake that was not reset */
+	EXPECT(loaded());
+	EXPECT_EQ(count_calls("cuInit"), 1);
+}
+
+ALONE_TEST(no_library, "-ENODEV, with the reason, where no libcuda is.")
+{
+	struct cuda_memory m;
+
+	missing = true;
+	EXPECT_EQ(cuda_alloc(CUDA_DEVICE, uuid0, 1, 0, &m), -ENODEV);
+	expect_log("libcuda.so.1: cannot open");
+}
+
+ALONE_TEST(lacks_needed, "A libcuda that lacks what all need is no libcuda: named.")
+{
+	struct cuda_memory m;
+	struct cuda_range range;
+
+	hidden = "cuCtxPushCurrent_v2";
+	EXPECT_EQ(cuda_alloc(CUDA_DEVICE, uuid0, 1, 0, &m), -ENODEV);
+	expect_log("no cuCtxPushCurrent_v2");
+	EXPECT_EQ(cuda_identify(1, &range), 0);
+	EXPECT_EQ(range.kind, CUDA_NONE);
+	EXPECT(!loaded());
+}
+
+ALONE_TEST(lacks_dmabuf, "Before CUDA 11.7 only dma-bufs are -EOPNOTSUPP, named.")
+{
+	uintptr_t p;
+	struct cuda_export out;
+	struct cuda_range range;
+
+	hidden = "cuMemGetHandleForAddressRange";
+	p = allocate();
+	EXPECT_EQ(cuda_identify(p, &range), 0);
+	EXPECT_EQ(range.kind, CUDA_DEVICE);
+	EXPECT_EQ(cuda_export_dmabuf(p, 1 << 20, &out), -EOPNOTSUPP);
+	expect_log("no cuMemGetHandleForAddressRange");
+}
+
+ALONE_TEST(lacks_vmm, "Before CUDA 11.0 only VMM memory is -EOPNOTSUPP, named.")
+{
+	uintptr_t p;
+	struct cuda_export out;
+	struct cuda_memory m;
+
+	hidden = "cuMemRetainAllocationHandle";
+	p = allocate();
+	EXPECT_EQ(cuda_export_opaque(p, 1 << 20, uuid0, &out), -EOPNOTSUPP);
+	expect_log("no cuMemRetainAllocationHandle");
+	EXPECT_EQ(cuda_alloc(CUDA_DEVICE, uuid0, 1, 0, &m), -EOPNOTSUPP);
+	expect_log("no cuMemRetainAllocationHandle");
+	EXPECT_EQ(cuda_export_dmabuf(p, 1 << 20, &out), 0);
+	close(out.fd);
+}
+
+ALONE_TEST(older_name, "A function is taken by its older name where the newer one is missing.")
+{
+	struct cuda_range range;
+	uintptr_t p;
+
+	hidden = "cuDeviceGetUuid_v2";
+	p = allocate();
+	EXPECT_EQ(cuda_identify(p, &range), 0);
+	EXPECT_EQ(range.kind, CUDA_DEVICE);
+	EXPECT(!memcmp(range.uuid, uuid0, sizeof(uuid0)));
+	EXPECT_EQ(count_calls("cuDeviceGetUuid"), 1);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <linux/magic.h>
+#include <linux/perf_event.h>
+
+#include "harness.h"
+#include "import/log.h"
+#include "import/pinnable.h"
+
+#define PAGE 4096
+#define BOTH (PROT_READ | PROT_WRITE)
+
+static char *map(int prot, int flags, int fd, size_t size)
+{
+	char *p = mmap(NULL, size, prot, flags, fd, 0);
+
+	EXPECT(p != MAP_FAILED);
+	return p;
+}
+
+/* The answer for a mapping of @fd, which is closed. */
+static int check_file(int fd, int flags)
+{
+	char *p = map(BOTH, flags, fd, 2 * PAGE);
+	int ret = pinnable_check(p, 2 * PAGE);
+
+	munmap(p, 2 * PAGE);
+	close(fd);
+	return ret;
+}
+
+static int sized(int fd)
+{
+	EXPECT(fd >= 0);
+	EXPECT_EQ(ftruncate(fd, 2 * PAGE), 0);
+	return fd;
+}
+
+TEST(anonymous, "Anonymous memory can be pinned, touched or not.")
+{
+	char *p = map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, 4 * PAGE);
+
+	EXPECT_EQ(pinnable_check(p, 4 * PAGE), 0);
+	memset(p, 1, 4 * PAGE);
+	EXPECT_EQ(pinnable_check(p, 4 * PAGE), 0);
+	munmap(p, 4 * PAGE);
+}
+
+TEST(heap_and_stack, "So can the heap and the stack.")
+{
+	char *brk = sbrk(2 * PAGE), *heap = malloc(100), local[100];
+
+	EXPECT_EQ(pinnable_check(brk, 2 * PAGE), 0);
+	EXPECT_EQ(pinnable_check(heap, 100), 0);
+	EXPECT_EQ(pinnable_check(local, sizeof(local)), 0);
+	free(heap);
+}
+
+TEST(named_anonymous, "A name given to anonymous memory changes nothing.")
+{
+	char *p = map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, PAGE);
+
+	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, p, PAGE, "/a file? no");
+	EXPECT_EQ(pinnable_check(p, PAGE), 0);
+	munmap(p, PAGE);
+}
+
+TEST(shared_anonymous, "Shared anonymous memory can be pinned.")
+{
+	EXPECT_EQ(check_file(-1, MAP_SHARED | MAP_ANONYMOUS), 0);
+}
+
+TEST(memfd, "A memfd can, shared and private.")
+{
+	EXPECT_EQ(check_file(sized(memfd_create("m", 0)), MAP_SHARED), 0);
+	EXPECT_EQ(check_file(sized(memfd_create("m", 0)), MAP_PRIVATE), 0);
+}
+
+TEST(sysv, "SysV shared memory can.")
+{
+	int id = shmget(IPC_PRIVATE, 2 * PAGE, IPC_CREAT | 0600), ret;
+	void *p;
+
+	if (id < 0)
+		test_skip("no SysV shared memory");
+	p = shmat(id, NULL, 0);
+	shmctl(id, IPC_RMID, NULL);
+	EXPECT(p != (void *)-1);
+	ret = pinnable_check(p, 2 * PAGE);
+	shmdt(p);
+	EXPECT_EQ(ret, 0);
+}
+
+static int shm_file(void)
+{
+	char path[] = "/dev/shm/climport-XXXXXX";
+	struct statfs fs;
+	int fd;
+
+	if (statfs("/dev/shm", &fs) || fs.f_type != TMPFS_MAGIC)
+		test_skip("/dev/shm is no tmpfs");
+	fd = mkstemp(path);
+	EXPECT(fd >= 0);
+	unlink(path);
+	return sized(fd);
+}
+
+TEST(dev_shm, "POSIX shared memory can, removed or not.")
+{
+	char path[] = "/dev/shm/climport-XXXXXX";
+	int fd, ret;
+
+	EXPECT_EQ(check_file(shm_file(), MAP_SHARED), 0);
+	fd = sized(mkstemp(path));
+	ret = check_file(fd, MAP_SHARED);
+	unlink(path);
+	EXPECT_EQ(ret, 0);
+}
+
+TEST(dev_zero, "/dev/zero can, shared and private.")
+{
+	EXPECT_EQ(check_file(open("/dev/zero", O_RDWR), MAP_SHARED), 0);
+	EXPECT_EQ(check_file(open("/dev/zero", O_RDWR), MAP_PRIVATE), 0);
+}
+
+TEST(huge_pages, "Huge pages can.")
+{
+	size_t size = 2 << 20;
+	void *p = mmap(NULL, size, BOTH, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE,
+		       -1, 0);
+
+	if (p == MAP_FAILED)
+		test_skip("no huge pages: %s", strerror(errno));
+	EXPECT_EQ(pinnable_check(p, size), 0);
+	munmap(p, size);
+}
+
+/* A file on a disk, in the directory that the test runs in. */
+static int disk_file(char *path)
+{
+	struct statfs fs;
+	int fd;
+
+	strcpy(path, "climport-test-XXXXXX");
+	fd = mkstemp(path);
+	EXPECT(fd >= 0);
+	EXPECT_EQ(fstatfs(fd, &fs), 0);
+	if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC) {
+		unlink(path);
+		test_skip("no disk here");
+	}
+	return sized(fd);
+}
+
+static void refuse_disk_file(int flags)
+{
+	char path[32];
+	int fd = disk_file(path), ret = check_file(fd, flags);
+
+	unlink(path);
+	EXPECT_EQ(ret, -EOPNOTSUPP);
+	EXPECT(strstr(log_last(), path));
+}
+
+TEST(file_shared, "A file on a disk cannot be pinned, and is named.")
+{
+	refuse_disk_file(MAP_SHARED);
+}
+
+TEST(file_private, "Nor can a private mapping of it.")
+{
+	refuse_disk_file(MAP_PRIVATE);
+}
+
+TEST(read_only, "Memory without write access cannot.")
+{
+	char *p = map(PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, PAGE);
+
+	EXPECT_EQ(pinnable_check(p, PAGE), -EOPNOTSUPP);
+	EXPECT(strstr(log_last(), "(anonymous) is mapped without write access"));
+	mprotect(p, PAGE, PROT_NONE);
+	EXPECT_EQ(pinnable_check(p, PAGE), -EOPNOTSUPP);
+	munmap(p, PAGE);
+}
+
+TEST(read_only_memfd, "What is mapped without write access is named.")
+{
+	char *p = map(PROT_READ, MAP_SHARED, sized(memfd_create("mine", 0)), PAGE);
+
+	EXPECT_EQ(pinnable_check(p, PAGE), -EOPNOTSUPP);
+	EXPECT(strstr(log_last(), "/memfd:mine"));
+	munmap(p, PAGE);
+}
+
+TEST(kernel_mapping, "Pages that a device or the kernel maps cannot.")
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.exclude_kernel = 1,
+	};
+	int fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+
+	if (fd < 0)
+		test_skip("no perf events: %s", strerror(errno));
+	EXPECT_EQ(check_file(fd, MAP_SHARED), -EOPNOTSUPP);
+	EXPECT(strstr(log_last(), "perf_event"));
+}
+
+TEST(secret, "Secret memory cannot.")
+{
+	int fd = syscall(SYS_memfd_secret, 0);
+
+	if (fd < 0)
+		test_skip("no memfd_secret: %s", strerror(errno));
+	EXPECT_EQ(check_file(sized(fd), MAP_SHARED), -EOPNOTSUPP);
+}
+
+TEST(node_in_tmpfs, "A device node cannot, though a tmpfs holds it.")
+{
+	const char *path = "/dev/shm/climport-node";
+	int fd, ret;
+
+	close(shm_file());
+	if (mknod(path, S_IFCHR | 0600, makedev(1, 5)))
+		test_skip("mknod: %s", strerror(errno));
+	fd = open(path, O_RDWR);
+	if (fd < 0) {
+		unlink(path);
+		test_skip("device nodes do not work in /dev/shm: %s", strerror(errno));
+	}
+	ret = check_file(fd, MAP_PRIVATE);
+	unlink(path);
+	EXPECT_EQ(ret, -EOPNOTSUPP);
+}
+
+TEST(one_of_many, "One mapping that cannot be pinned spoils the range, wherever it is.")
+{
+	char *p = map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, 6 * PAGE), path[32];
+	int fd = disk_file(path);
+
+	unlink(path);
+	EXPECT(mmap(p + 3 * PAGE, PAGE, BOTH, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED);
+	close(fd);
+	EXPECT_EQ(pinnable_check(p, 3 * PAGE), 0);
+	EXPECT_EQ(pinnable_check(p + 4 * PAGE, 2 * PAGE), 0);
+	EXPECT_EQ(pinnable_check(p, 6 * PAGE), -EOPNOTSUPP);
+	EXPECT_EQ(pinnable_check(p, 3 * PAGE + 1), -EOPNOTSUPP);
+	munmap(p, 6 * PAGE);
+}
+
+TEST(hole, "A hole is -EFAULT.")
+{
+	char *p = map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, 3 * PAGE);
+
+	EXPECT_EQ(pinnable_check(p, 3 * PAGE), 0);
+	munmap(p + PAGE, PAGE);
+	EXPECT_EQ(pinnable_check(p, 3 * PAGE), -EFAULT);
+	munmap(p, 3 * PAGE);
+}
+
+TEST(wraps, "A range that leaves the address space is -ERANGE.")
+{
+	EXPECT_EQ(pinnable_check((void *)(UINTPTR_MAX - 10), 100), -ERANGE);
+}
+
+static int open_fds(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+TEST(descriptors, "No descriptor is left open.")
+{
+	int before;
+
+	check_file(shm_file(), MAP_SHARED);
+	before = open_fds();
+	check_file(shm_file(), MAP_SHARED);
+	check_file(open("/dev/zero", O_RDWR), MAP_PRIVATE);
+	EXPECT_EQ(open_fds(), before);
+}

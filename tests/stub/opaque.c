@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cl_khr_external_memory_opaque_fd as NVIDIA's driver has it (580): it takes the descriptor
+ * over and closes it with the object, answers a bad one with an object and an error that is
+ * none of OpenCL's, and, with STUB_OPAQUE_CACHED, keeps what kernels have read until some
+ * such object goes.
+ */
+#include "internal.h"
+
+#include "fake/opaque.h"
+
+#include <unistd.h>
+
+/* What a caching device has of one memory, whatever objects it is seen by. */
+struct cached {
+	struct cached *next;
+	unsigned char *memory, *seen, *clean;
+	size_t size;
+	unsigned int refs, filled;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the two below, and each record */
+static struct cached *caches;
+static unsigned int evictions = 1;
+
+STUB_API void stub_uuid(unsigned device, unsigned char uuid[16])
+{
+	memset(uuid, 0xa0 + (int)device, 16); /* as tests/fake/cuda.c has it */
+}
+
+static bool is_for(const struct context *context, const struct fake_opaque *opaque)
+{
+	unsigned char uuid[16];
+
+	stub_uuid(context->device[0]->index, uuid);
+	return !memcmp(uuid, opaque->uuid, sizeof(uuid));
+}
+
+static struct mem *dud(struct context *context, cl_mem_flags flags, cl_int *err, cl_int code)
+{
+	*err = code;
+	return mem_create(context, CL_MEM_OBJECT_BUFFER, flags, 1, NULL);
+}
+
+static struct cached *cached_get(const struct fake_opaque *opaque)
+{
+	struct cached *c;
+
+	pthread_mutex_lock(&lock);
+	c = caches;
+	while (c && c->memory != opaque->memory)
+		c = c->next;
+	if (!c) {
+		c = calloc(1, sizeof(*c));
+		c->memory = opaque->memory;
+		c->size = opaque->size;
+		c->seen = malloc(c->size);
+		c->clean = malloc(c->size);
+		c->next = caches;
+		caches = c;
+	}
+	c->refs++;
+	pthread_mutex_unlock(&lock);
+	return c;
+}
+
+static void cached_put(struct cached *c)
+{
+	struct cached **link = &caches;
+
+	if (!c || --c->refs)
+		return;
+	while (*link != c)
+		link = &(*link)->next;
+	*link = c->next;
+	free(c->seen);
+	free(c->clean);
+	free(c);
+}
+
+struct mem *opaque_create(struct context *context, cl_mem_flags flags, size_t size, int fd,
+			  cl_int *err)
+{
+	struct fake_opaque opaque;
+	struct mem *mem;
+
+	*err = fd < 0 ? CL_INVALID_VALUE : CL_SUCCESS;
+	if (*err)
+		return NULL;
+	if (!fake_opaque_read(fd, &opaque) || !is_for(context, &opaque))
+		return dud(context, flags, err, 999);
+	if (size > opaque.size)
+		return dud(context, flags, err, 1);
+	mem = object_create(STUB_MEM);
+	object_retain(context);
+	mem->context = context;
+	mem->type = CL_MEM_OBJECT_BUFFER;
+	mem->flags = flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY) ? flags
+								    : flags | CL_MEM_READ_WRITE;
+	mem->size = size;
+	mem->opaque = true;
+	mem->opaque_fd = fd;
+	mem->own_data = context_option(context, STUB_OPAQUE_COPIES);
+	mem->data = opaque.memory;
+	if (mem->own_data) {
+		mem->data = malloc(size);
+		memcpy(mem->data, opaque.memory, size);
+	}
+	if (opaque.cached && !mem->own_data)
+		mem->cached = cached_get(&opaque);
+	return mem;
+}
+
+void opaque_destroy(struct mem *mem)
+{
+	close(mem->opaque_fd);
+	pthread_mutex_lock(&lock);
+	evictions++;
+	cached_put(mem->cached);
+	pthread_mutex_unlock(&lock);
+}
+
+/* What a caching device sees: the memory as it was at its first use since the last eviction. */
+unsigned char *opaque_seen(struct mem *mem)
+{
+	struct cached *c = mem_root(mem)->cached;
+
+	pthread_mutex_lock(&lock);
+	if (c->filled != evictions) {
+		memcpy(c->seen, c->memory, c->size);
+		memcpy(c->clean, c->memory, c->size);
+	}
+	c->filled = evictions;
+	pthread_mutex_unlock(&lock);
+	return c->seen + mem->origin;
+}
+
+/* What the device has written reaches the memory. */
+void opaque_write_back(struct mem *mem)
+{
+	struct cached *c = mem_root(mem)->cached;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < c->size; i++)
+		if (c->seen[i] != c->clean[i])
+			c->memory[i] = c->clean[i] = c->seen[i];
+	pthread_mutex_unlock(&lock);
+}

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # make demo   the main job: a camera's frames in OpenCL kernels, zero copy
 # make check  all tests
-# make check-debug-kernel   those of kmod/ on a kernel that finds faults, which it builds: 10 minutes
+# make check-debug-kernel   those of kmod/ on a kernel that finds faults, which it builds: 10 minutes;
+#             part of check if kmod/ or its tests changed since they passed there
 # make bench  speed, as ratios
 JOBS := $(shell nproc)
 
-.PHONY: all demo check check-debug-kernel bench deps clean FORCE
+.PHONY: all demo check check-debug check-debug-kernel bench deps clean FORCE
 
 all: build/release
 
@@ -23,14 +24,21 @@ demo: build/release
 bench: build/release
 	bench/run build/release
 
-check: check-dev check-asan check-tsan
+check: check-dev check-asan check-tsan check-debug
 
+# On the debug kernel only what changed since it passed there.
+check-debug: check-tsan
+	tests/kmod/debug-checked || $(MAKE) check-debug-kernel
+
+# The sum is that of what was tested, whatever is edited meanwhile.
 check-debug-kernel: deps
 	tools/install-deps debug-kernel
 	cmake --preset dev -B build/debug-kernel -DCLIMPORT_DEBUG_KERNEL=ON >/dev/null
+	tests/kmod/debug-checked --sum >build/debug-kernel/tested.sum
 	cmake --build build/debug-kernel -j $(JOBS)
 	tests/vm/kernel debug
 	ctest --test-dir build/debug-kernel -L kmod --output-on-failure --no-tests=error
+	cp build/debug-kernel/tested.sum docs/measured/debug-kernel.sum
 
 # One tree after the other: tests may use every core.
 check-asan: check-dev

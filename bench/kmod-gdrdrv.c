@@ -3,26 +3,24 @@
  * gdmabuf against gdrcopy's gdrdrv, in the guest: the same GPU memory, pinned by the same
  * driver, which is the mock, and mapped for the CPU.  Ratios only: the guest is emulated.
  * See run-kmod-gdrdrv.
+ *
+ * kmod-gdrdrv [FILE]: figures for bench/run go to the file.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/gdmabuf.h>
 #include <linux/types.h>
 #include <linux/udmabuf.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "gdrdrv.h"
+#include "kmod.h"
 #include "mock.h"
 
-enum { ROUNDS = 51, PAGE = 4096, MIB = 1 << 20 };
+enum { PAGE = 4096, MIB = 1 << 20 };
 
 struct mapping {
 	size_t size;
@@ -33,39 +31,14 @@ struct mapping {
 
 /* Who pins and maps. */
 struct side {
+	const char *name;
 	void (*pin)(struct mapping *m, uint64_t va);
 	void (*map)(struct mapping *m);
 	void (*unpin)(struct mapping *m);
 };
 
 static int gpu, gdmabuf, gdrdrv, udmabuf;
-
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "bench/kmod-gdrdrv: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-static int order(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v)
-{
-	qsort(v, ROUNDS, sizeof(*v), order);
-	return v[ROUNDS / 2];
-}
+static FILE *json;
 
 static int open_device(const char *path)
 {
@@ -158,9 +131,17 @@ static void their_unpin(struct mapping *m)
 		die("GDRDRV_IOC_UNPIN_BUFFER");
 }
 
-static const struct side ours = { our_pin, our_map, our_unpin };
-static const struct side revocable = { our_revocable_pin, our_map, our_unpin };
-static const struct side theirs = { their_pin, their_map, their_unpin };
+/*
+ * gdrdrv as it is by default takes mappings away when the memory is freed, as revocable
+ * dma-bufs do; held ones are two pins.
+ */
+enum { THEIRS, HELD, REVOCABLE, SIDES };
+
+static const struct side sides[SIDES] = {
+	[THEIRS] = { "gdrdrv", their_pin, their_map, their_unpin },
+	[HELD] = { "held", our_pin, our_map, our_unpin },
+	[REVOCABLE] = { "revocable", our_revocable_pin, our_map, our_unpin },
+};
 
 static void touch(unsigned char *bytes, size_t size)
 {
@@ -169,7 +150,11 @@ static void touch(unsigned char *bytes, size_t size)
 }
 
 /* Microseconds of one round, and what comes of some of them together. */
-enum { PIN, MAP, TOUCH, UNMAP, UNPIN, PIN_MAP, UNMAP_UNPIN, MAP_TOUCH, TIMES };
+enum { PIN, MAP, TOUCH, UNMAP, UNPIN, PIN_MAP, PIN_MAP_TOUCH, UNMAP_UNPIN, TIMES };
+
+static const char *const time_names[TIMES] = {
+	"pin", "map", "touch", "unmap", "unpin", "pin+map", "pin+map+touch", "unmap+unpin",
+};
 
 static void measure(const struct side *side, uint64_t va, size_t size, double t[TIMES][ROUNDS],
 		    int i)
@@ -191,39 +176,72 @@ static void measure(const struct side *side, uint64_t va, size_t size, double t[
 	for (int k = PIN; k <= UNPIN; k++)
 		t[k][i] = at[k + 1] - at[k];
 	t[PIN_MAP][i] = at[2] - at[0];
+	t[PIN_MAP_TOUCH][i] = at[3] - at[0];
 	t[UNMAP_UNPIN][i] = at[5] - at[3];
-	t[MAP_TOUCH][i] = at[3] - at[1];
 }
 
-static void print_ratio(const char *what, double a, double b)
+static void print_times(const struct side *side, const double t[TIMES], const double base[TIMES])
 {
-	printf("  %s %8.1f/%8.1f us = %4.2f", what, a, b, a / b);
+	printf("    %-10s", side->name);
+	for (int k = PIN; k < TIMES; k++) {
+		printf(" %9.1f", t[k]);
+		if (t != base)
+			printf(" (%5.2f)", t[k] / base[k]);
+		else
+			printf("%8s", "");
+	}
+	putchar('\n');
+}
+
+static void write_figures(const char *what, const struct side *side, const double t[TIMES],
+			  const double base[TIMES])
+{
+	char name[96];
+
+	for (int k = PIN_MAP; k < TIMES; k++) {
+		snprintf(name, sizeof(name), "%s, %s, %s", side->name, time_names[k], what);
+		figure(json, "gdrdrv", name, t[k] / base[k], "x gdrdrv");
+	}
 }
 
 /* Whoever is first in a round finds other caches than who is second: they take turns. */
-static void compare(size_t size, uint32_t flags)
+static void compare(size_t size, uint32_t flags, unsigned int delay_us)
 {
-	static double a[TIMES][ROUNDS], b[TIMES][ROUNDS];
+	static double v[SIDES][TIMES][ROUNDS];
+	double bests[SIDES][TIMES];
+	struct mock_config config = { .delay_us = delay_us };
 	uint64_t va = gpu_alloc(size, flags);
+	char what[64];
 
-	for (int i = 0; i < ROUNDS; i++) {
-		if (i % 2)
-			measure(&ours, va, size, a, i);
-		measure(&theirs, va, size, b, i);
-		if (i % 2 == 0)
-			measure(&ours, va, size, a, i);
+	if (ioctl(gpu, MOCK_CONFIG, &config))
+		die("MOCK_CONFIG");
+	for (int i = 0; i < ROUNDS; i++)
+		for (int k = 0; k < SIDES; k++)
+			measure(&sides[(i + k) % SIDES], va, size, v[(i + k) % SIDES], i);
+	snprintf(what, sizeof(what), "%zu KiB%s%s", size >> 10,
+		 flags & MOCK_SCATTER ? " scattered" : "", delay_us ? ", pins of 1 ms" : "");
+	puts(what);
+	for (int s = 0; s < SIDES; s++) {
+		for (int k = 0; k < TIMES; k++)
+			bests[s][k] = best(v[s][k]);
+		print_times(&sides[s], bests[s], bests[THEIRS]);
+		if (s != THEIRS)
+			write_figures(what, &sides[s], bests[s], bests[THEIRS]);
 	}
-	printf("%6zu KiB%s", size >> 10, flags & MOCK_SCATTER ? " scattered" : "          ");
-	print_ratio("pin+map", median(a[PIN_MAP]), median(b[PIN_MAP]));
-	print_ratio("touch", median(a[TOUCH]), median(b[TOUCH]));
-	print_ratio("unmap+unpin", median(a[UNMAP_UNPIN]), median(b[UNMAP_UNPIN]));
-	printf("\n%21s", "");
-	print_ratio("(pin", median(a[PIN]), median(b[PIN]));
-	print_ratio("map", median(a[MAP]), median(b[MAP]));
-	print_ratio("unmap", median(a[UNMAP]), median(b[UNMAP]));
-	print_ratio("unpin", median(a[UNPIN]), median(b[UNPIN]));
-	printf(")\n");
 	gpu_free(va);
+}
+
+static void compare_all(unsigned int delay_us)
+{
+	printf("%14s", "");
+	for (int k = 0; k < TIMES; k++)
+		printf(" %9s        ", time_names[k]);
+	putchar('\n');
+	compare(64 << 10, 0, delay_us);
+	compare(MIB, 0, delay_us);
+	for (size_t size = 16 * MIB; size <= 256 * (size_t)MIB; size *= 4)
+		compare(size, 0, delay_us);
+	compare(16 * MIB, MOCK_SCATTER, delay_us);
 }
 
 static double copy(void *to, const void *from, size_t size)
@@ -238,6 +256,7 @@ static void bandwidth(void)
 {
 	enum { WRITTEN = 16 * MIB, READ = MIB };
 	static double v[4][ROUNDS];
+	double t[4];
 	uint64_t va = gpu_alloc(WRITTEN, 0);
 	struct mapping a = { .size = WRITTEN }, b = { .size = WRITTEN };
 	unsigned char *memory = malloc(WRITTEN);
@@ -263,11 +282,12 @@ static void bandwidth(void)
 	if (memcmp(a.bytes, b.bytes, WRITTEN))
 		die("not the same memory");
 	for (int k = 0; k < 4; k++)
-		median(v[k]);
+		t[k] = best(v[k]);
+	figure(json, "gdrdrv", "bandwidth, write", t[1] / t[0], "x gdrdrv");
+	figure(json, "gdrdrv", "bandwidth, read", t[3] / t[2], "x gdrdrv");
 	printf("bandwidth of ours / theirs: write of %d MiB %4.2f (%.0f MB/s), read of %d MiB "
 	       "%4.2f (%.0f MB/s)\n",
-	       WRITTEN / MIB, v[1][ROUNDS / 2] / v[0][ROUNDS / 2], WRITTEN / v[0][ROUNDS / 2],
-	       READ / MIB, v[3][ROUNDS / 2] / v[2][ROUNDS / 2], READ / v[2][ROUNDS / 2]);
+	       WRITTEN / MIB, t[1] / t[0], WRITTEN / t[0], READ / MIB, t[3] / t[2], READ / t[2]);
 	munmap(a.bytes, WRITTEN);
 	munmap(b.bytes, WRITTEN);
 	our_unpin(&a);
@@ -279,6 +299,7 @@ static void bandwidth(void)
 static void hit(size_t size)
 {
 	static double v[2][ROUNDS];
+	double a, b;
 	struct gdmabuf_caps caps = { .size = sizeof(caps) };
 	uint64_t va = gpu_alloc(size, 0);
 	int first = export_gpu(va, size, 0);
@@ -294,10 +315,10 @@ static void hit(size_t size)
 		v[1][i] = now() - middle;
 		close(fd);
 	}
-	median(v[0]);
-	median(v[1]);
+	a = best(v[0]);
+	b = best(v[1]);
 	printf("%6zu KiB pinned already: export %.1f us, empty ioctl %.1f us, difference %.1f us\n",
-	       size >> 10, v[0][ROUNDS / 2], v[1][ROUNDS / 2], v[0][ROUNDS / 2] - v[1][ROUNDS / 2]);
+	       size >> 10, a, b, a - b);
 	close(first);
 	gpu_free(va);
 }
@@ -347,13 +368,14 @@ static void compare_touch(size_t size)
 {
 	static const char *const names[] = { "held", "revocable", "udmabuf, by faults" };
 	static double v[3][ROUNDS];
+	double t[3];
 	uint64_t va = gpu_alloc(size, 0);
 	struct mapping held = { .size = size }, lent = { .size = size };
 	long nr_faults[3];
 	int fd[3];
 
-	ours.pin(&held, va);
-	revocable.pin(&lent, va);
+	our_pin(&held, va);
+	our_revocable_pin(&lent, va);
 	fd[0] = held.fd;
 	fd[1] = lent.fd;
 	fd[2] = udmabuf_new(size);
@@ -361,40 +383,39 @@ static void compare_touch(size_t size)
 		for (int k = 0; k < 3; k++)
 			v[k][i] = first_touch(fd[k], size, &nr_faults[k]);
 	for (int k = 0; k < 3; k++)
-		median(v[k]);
+		t[k] = best(v[k]);
 	printf("%6zu KiB mmap and first touch:", size >> 10);
 	for (int k = 0; k < 3; k++) {
-		printf("  %s %.0f us, %ld faults", names[k], v[k][ROUNDS / 2], nr_faults[k]);
+		printf("  %s %.0f us, %ld faults", names[k], t[k], nr_faults[k]);
 		if (k < 2)
-			printf(", 1/%.1f of udmabuf's", v[2][ROUNDS / 2] / v[k][ROUNDS / 2]);
+			printf(", 1/%.1f of udmabuf's", t[2] / t[k]);
 		close(fd[k]);
 	}
 	printf("\n");
 	gpu_free(va);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const struct mock_config works;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	json = figures_open(argc, argv);
 	gpu = open_device("/dev/gdmabuf_mock");
 	gdmabuf = open_device("/dev/gdmabuf");
 	gdrdrv = open_device("/dev/gdrdrv");
 	udmabuf = open_device("/dev/udmabuf");
+	printf("microseconds, best of %d, and in brackets times gdrdrv's; a pin costs nothing\n",
+	       ROUNDS);
+	compare_all(0);
+	puts("the same; a pin takes 1 ms, about what one of the real driver does");
+	compare_all(1000);
 	if (ioctl(gpu, MOCK_CONFIG, &works))
 		die("MOCK_CONFIG");
-	printf("gdmabuf/gdrdrv, medians of %d; times below 1, bandwidth above 1: gdmabuf is "
-	       "better\n",
-	       ROUNDS);
-	compare(64 << 10, 0);
-	for (size_t size = MIB; size <= 256 * (size_t)MIB; size *= 4)
-		if (size != 4 * MIB)
-			compare(size, 0);
-	compare(16 * MIB, MOCK_SCATTER);
 	bandwidth();
 	hit(64 << 10);
 	hit(64 * MIB);
 	compare_touch(64 * (size_t)MIB);
+	figures_close(json);
 	return 0;
 }

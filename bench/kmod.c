@@ -2,21 +2,18 @@
 /*
  * gdmabuf against udmabuf, in the guest: the same pages of one memfd as dma-bufs.
  * Ratios only: the guest is emulated.  See run-kmod.
+ *
+ * kmod [FILE]: figures for bench/run go to the file.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/gdmabuf.h>
 #include <linux/udmabuf.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { ROUNDS = 101 };
+#include "kmod.h"
 
 struct memory {
 	int memfd;
@@ -25,20 +22,7 @@ struct memory {
 };
 
 static int gdmabuf, udmabuf;
-
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "bench/kmod: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
+static FILE *json;
 
 static struct memory memory_new(size_t size, unsigned int huge)
 {
@@ -89,64 +73,53 @@ static int by_udmabuf(const struct memory *m)
 }
 
 /* Microseconds: to export, to map and write every page, to let go. */
-struct times {
-	double export, touch, close;
-};
+enum { EXPORT, TOUCH, CLOSE, TIMES };
 
-static struct times measure(const struct memory *m, int (*export)(const struct memory *m))
+static void measure(const struct memory *m, int (*export)(const struct memory *m),
+		    double t[TIMES][ROUNDS], int i)
 {
-	struct times t;
 	double start = now();
 	int fd = export(m);
 	volatile unsigned char *view;
 
-	t.export = now() - start;
+	t[EXPORT][i] = now() - start;
 	start = now();
 	view = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (view == MAP_FAILED)
 		die("mmap of a dma-buf");
-	for (size_t i = 0; i < m->size; i += 4096)
-		view[i] = 2;
-	t.touch = now() - start;
+	for (size_t at = 0; at < m->size; at += 4096)
+		view[at] = 2;
+	t[TOUCH][i] = now() - start;
 	munmap((void *)(uintptr_t)view, m->size);
 	start = now();
 	close(fd);
-	t.close = now() - start;
-	return t;
+	t[CLOSE][i] = now() - start;
 }
 
-static int order(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v)
-{
-	qsort(v, ROUNDS, sizeof(*v), order);
-	return v[ROUNDS / 2];
-}
-
+/* Whoever is first in a round finds other caches than who is second: they take turns. */
 static void compare(size_t size, unsigned int huge, const char *pages)
 {
-	static double v[6][ROUNDS];
+	static const char *const names[TIMES] = { "export", "map and touch", "close" };
+	static double ours[TIMES][ROUNDS], theirs[TIMES][ROUNDS];
 	struct memory m = memory_new(size, huge);
 
 	for (int i = 0; i < ROUNDS; i++) {
-		struct times ours = measure(&m, by_gdmabuf), theirs = measure(&m, by_udmabuf);
-
-		v[0][i] = ours.export;
-		v[1][i] = theirs.export;
-		v[2][i] = ours.touch;
-		v[3][i] = theirs.touch;
-		v[4][i] = ours.close;
-		v[5][i] = theirs.close;
+		if (i % 2)
+			measure(&m, by_gdmabuf, ours, i);
+		measure(&m, by_udmabuf, theirs, i);
+		if (i % 2 == 0)
+			measure(&m, by_gdmabuf, ours, i);
 	}
-	printf("%8zu KiB, %s:  export %7.1f us, %5.2f of udmabuf's   map and touch %5.2f   close "
-	       "%5.2f\n",
-	       size >> 10, pages, median(v[0]), v[0][ROUNDS / 2] / median(v[1]),
-	       median(v[2]) / median(v[3]), median(v[4]) / median(v[5]));
+	printf("%6zu KiB, %s:", size >> 10, pages);
+	for (int k = 0; k < TIMES; k++) {
+		double a = best(ours[k]), b = best(theirs[k]);
+		char name[64];
+
+		printf("  %s %.1f us, %.2f of udmabuf's", names[k], a, a / b);
+		snprintf(name, sizeof(name), "%s, %zu KiB, %s", names[k], size >> 10, pages);
+		figure(json, "gdmabuf", name, a / b, "x udmabuf");
+	}
+	putchar('\n');
 	memory_free(&m);
 }
 
@@ -162,7 +135,7 @@ static double empty_ioctl(void)
 			die("GDMABUF_CAPS");
 		v[i] = now() - start;
 	}
-	return median(v);
+	return best(v);
 }
 
 static void hit(size_t size)
@@ -178,25 +151,27 @@ static void hit(size_t size)
 		v[i] = now() - start;
 		close(fd);
 	}
-	printf("%8zu KiB, pinned already: export %.1f us; an ioctl that does nothing %.1f us\n",
-	       size >> 10, median(v), empty_ioctl());
+	printf("%6zu KiB, pinned already: export %.1f us; an ioctl that does nothing %.1f us\n",
+	       size >> 10, best(v), empty_ioctl());
 	close(first);
 	memory_free(&m);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	json = figures_open(argc, argv);
 	gdmabuf = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);
 	udmabuf = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
 	if (gdmabuf < 0 || udmabuf < 0)
 		die(gdmabuf < 0 ? "/dev/gdmabuf" : "/dev/udmabuf");
-	puts("the same pages of a memfd, medians; less than 1 is faster than udmabuf");
+	puts("the same pages of a memfd, best of 51; less than 1 is faster than udmabuf");
 	for (size_t size = 64 << 10; size <= 64 << 20; size *= 4)
 		compare(size, 0, "4 KiB pages");
-	compare(64 << 20, 0, "4 KiB pages");
 	for (size_t size = 2 << 20; size <= 64 << 20; size *= 4)
 		compare(size, MFD_HUGETLB | (21u << 26), "2 MiB pages");
 	hit(64 << 10);
 	hit(64 << 20);
+	figures_close(json);
 	return 0;
 }

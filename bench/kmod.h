@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kmod.c and kmod-gdrdrv.c share. */
+#ifndef BENCH_KMOD_H
+#define BENCH_KMOD_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ROUNDS = 51 };
+
+static _Noreturn inline void die(const char *what)
+{
+	fprintf(stderr, "bench: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+/* Microseconds. */
+static inline double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+/* As in the other benches: what else the machine does is in all others. */
+static inline double best(const double *v)
+{
+	double least = v[0];
+
+	for (int i = 1; i < ROUNDS; i++)
+		if (v[i] < least)
+			least = v[i];
+	return least;
+}
+
+/* A line of what bench/run makes its JSON file of. */
+static inline void figure(FILE *json, const char *group, const char *name, double value,
+			  const char *unit)
+{
+	if (json && fprintf(json,
+			    "\t{ \"group\": \"%s\", \"name\": \"%s\", \"value\": %.4f, \"unit\": "
+			    "\"%s\" }\n",
+			    group, name, value, unit) < 0)
+		die("the file of figures");
+}
+
+/* @argv may name a file for the figures. */
+static inline FILE *figures_open(int argc, char **argv)
+{
+	FILE *json = argc > 1 ? fopen(argv[1], "w") : NULL;
+
+	if (argc > 1 && !json)
+		die(argv[1]);
+	return json;
+}
+
+static inline void figures_close(FILE *json)
+{
+	if (json && fclose(json))
+		die("the file of figures");
+}
+
+#endif

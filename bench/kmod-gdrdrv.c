@@ -99,6 +99,11 @@ static void our_revocable_pin(struct mapping *m, uint64_t va)
 	m->fd = export_gpu(va, m->size, GDMABUF_REVOCABLE);
 }
 
+static void our_unwatched_pin(struct mapping *m, uint64_t va)
+{
+	m->fd = export_gpu(va, m->size, GDMABUF_UNWATCHED);
+}
+
 static void our_map(struct mapping *m)
 {
 	m->bytes = map(m->fd, m->size, 0);
@@ -135,11 +140,12 @@ static void their_unpin(struct mapping *m)
  * gdrdrv as it is by default takes mappings away when the memory is freed, as revocable
  * dma-bufs do; held ones are two pins.
  */
-enum { THEIRS, HELD, REVOCABLE, SIDES };
+enum { THEIRS, HELD, UNWATCHED, REVOCABLE, SIDES };
 
 static const struct side sides[SIDES] = {
 	[THEIRS] = { "gdrdrv", their_pin, their_map, their_unpin },
 	[HELD] = { "held", our_pin, our_map, our_unpin },
+	[UNWATCHED] = { "unwatched", our_unwatched_pin, our_map, our_unpin },
 	[REVOCABLE] = { "revocable", our_revocable_pin, our_map, our_unpin },
 };
 

@@ -43,6 +43,8 @@ static void put_watch(struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_watch *watch = pin->gpu.watch;
 
+	if (!watch)
+		return;
 	watch_detach(watch);
 	pin->gpu.provider->unwatch(watch);
 	gdmabuf_watch_put(watch);
@@ -54,6 +56,8 @@ static int get_pages(struct gdmabuf_pin *pin)
 	struct gdmabuf_watch *watch = pin->gpu.watch;
 	int err;
 
+	if (!watch)
+		return provider->pin(pin->address, pin->length, &pin->gpu.pages);
 	if (pin->flags & GDMABUF_REVOCABLE)
 		return provider->watch(watch, pin->address, pin->length, &pin->gpu.pages);
 	/* First the watch: it sees that the address means other memory before that is pinned. */
@@ -75,10 +79,23 @@ static void put_pages(struct gdmabuf_pin *pin)
 		pin->gpu.provider->unpin(&pin->gpu.pages);
 }
 
+/* Without one the address is stale from the beginning. */
+static int get_watch(struct gdmabuf_pin *pin)
+{
+	if (pin->flags & GDMABUF_UNWATCHED) {
+		pin_set_stale(pin);
+		return 0;
+	}
+	pin->gpu.watch = watch_create(pin->gpu.provider, pin);
+	return pin->gpu.watch ? 0 : -ENOMEM;
+}
+
 static int gpu_pin(struct gdmabuf_pin *pin)
 {
 	int err;
 
+	if (pin->flags & GDMABUF_UNWATCHED && pin->flags & GDMABUF_REVOCABLE)
+		return -EOPNOTSUPP;
 	memset(&pin->gpu, 0, sizeof(pin->gpu));
 	pin->gpu.provider = provider_get();
 	if (!pin->gpu.provider)
@@ -86,11 +103,9 @@ static int gpu_pin(struct gdmabuf_pin *pin)
 	err = quota_charge(pin->ctx->uid, pin->length, &pin->gpu.quota);
 	if (err)
 		goto put_provider;
-	pin->gpu.watch = watch_create(pin->gpu.provider, pin);
-	if (!pin->gpu.watch) {
-		err = -ENOMEM;
+	err = get_watch(pin);
+	if (err)
 		goto uncharge;
-	}
 	err = get_pages(pin);
 	if (err)
 		goto put_watch;
@@ -107,8 +122,10 @@ put_pages:
 	kvfree(pin->gpu.pages.runs);
 	goto uncharge;
 put_watch:
-	watch_detach(pin->gpu.watch);
-	gdmabuf_watch_put(pin->gpu.watch);
+	if (pin->gpu.watch) {
+		watch_detach(pin->gpu.watch);
+		gdmabuf_watch_put(pin->gpu.watch);
+	}
 uncharge:
 	quota_uncharge(pin->gpu.quota, pin->length);
 put_provider:
@@ -151,7 +168,7 @@ static const struct dma_buf_ops *gpu_buffer_ops(const struct gdmabuf_pin *pin, u
 
 const struct gdmabuf_pin_ops gpu_pin_ops = {
 	.kind = GDMABUF_KIND_GPU,
-	.flags = GDMABUF_KEEP | GDMABUF_REVOCABLE,
+	.flags = GDMABUF_KEEP | GDMABUF_REVOCABLE | GDMABUF_UNWATCHED,
 	.page_size = gpu_page_size,
 	.pin = gpu_pin,
 	.unpin = gpu_unpin,

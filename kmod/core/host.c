@@ -140,6 +140,11 @@ static long pin_some(struct gdmabuf_pin *pin, u64 address, u64 left, struct page
 	if (fatal_signal_pending(current))
 		return -EINTR;
 	cond_resched();
+	/* What can be written to can be exported in any way: no need to look how it is mapped. */
+	n = pin_user_pages_fast(address, min(left, (u64)BATCH << PAGE_SHIFT) >> PAGE_SHIFT,
+				gup | FOLL_WRITE, batch);
+	if (n > 0)
+		return n;
 	err = check_mapping(current->mm, address, pin->flags, &end, &writable);
 	if (err)
 		return err;
@@ -216,15 +221,16 @@ static int pin_consistently(struct gdmabuf_pin *pin, struct page **batch)
 
 static int host_pin(struct gdmabuf_pin *pin)
 {
-	struct page **batch;
+	struct page *few[16], **batch = few;
 	int err;
 
 	/* The caller is the owner, whose address it is: context_check(). */
 	err = charge(pin);
 	if (err)
 		return err;
-	batch = kvmalloc_array(min_t(u64, BATCH, pin->length >> PAGE_SHIFT), sizeof(*batch),
-			       GFP_KERNEL_ACCOUNT);
+	if (pin->length >> PAGE_SHIFT > ARRAY_SIZE(few))
+		batch = kvmalloc_array(min_t(u64, BATCH, pin->length >> PAGE_SHIFT), sizeof(*batch),
+				       GFP_KERNEL_ACCOUNT);
 	if (!batch) {
 		err = -ENOMEM;
 		goto uncharge;
@@ -238,13 +244,15 @@ static int host_pin(struct gdmabuf_pin *pin)
 		goto remove_notifier;
 	pin->cacheable = true;
 	pin->host.dirty = !(pin->flags & GDMABUF_READ_ONLY);
-	kvfree(batch);
+	if (batch != few)
+		kvfree(batch);
 	return 0;
 
 remove_notifier:
 	mmu_interval_notifier_remove(&pin->host.notifier);
 free_batch:
-	kvfree(batch);
+	if (batch != few)
+		kvfree(batch);
 uncharge:
 	uncharge(pin);
 	return err;

@@ -18,25 +18,53 @@
 
 #define FAULT_AROUND SZ_2M
 
+/* Pages of a run, of which the first is mapped. */
+struct rest {
+	struct mm_struct *mm;
+	pgprot_t prot;			/* the first's, whose memory type x86 has looked up */
+	unsigned long pfn;
+};
+
+static int insert_next(pte_t *pte, unsigned long address, void *data)
+{
+	struct rest *rest = data;
+	pte_t old = ptep_get(pte);
+
+	if (!pgprot_val(rest->prot))
+		rest->prot = pte_pgprot(old);
+	if (pte_none(old))
+		set_pte_at(rest->mm, address, pte, pfn_pte(rest->pfn, rest->prot));
+	rest->pfn++;
+	return 0;
+}
+
+/* vmf_insert_pfn() of every page would look the memory type up every time: ten times as long. */
+static vm_fault_t insert_run(struct vm_area_struct *vma, unsigned long at, unsigned long pfn,
+			     u64 length)
+{
+	struct rest rest = { .mm = vma->vm_mm, .pfn = pfn };
+	vm_fault_t result = vmf_insert_pfn(vma, at, pfn);
+
+	if (result == VM_FAULT_NOPAGE && length > PAGE_SIZE &&
+	    apply_to_page_range(rest.mm, at, length, insert_next, &rest))
+		return VM_FAULT_OOM;
+	return result;
+}
+
 static vm_fault_t insert_around(struct gdmabuf_buffer *buffer, struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	unsigned long base = vma->vm_start - ((u64)vma->vm_pgoff << PAGE_SHIFT);
 	unsigned long from = max(ALIGN_DOWN(vmf->address, FAULT_AROUND), vma->vm_start);
 	unsigned long to = min(ALIGN_DOWN(vmf->address, FAULT_AROUND) + FAULT_AROUND, vma->vm_end);
+	vm_fault_t result = VM_FAULT_NOPAGE;
 	struct gdmabuf_run_iter it;
-	u64 done;
 
 	to = min(to, base + buffer->length);
 	run_first(&it, buffer->pin->runs, buffer->offset + (from - base), to - from);
-	for (; it.length; run_next(&it))
-		for (done = 0; done < it.length; done += PAGE_SIZE, from += PAGE_SIZE) {
-			vm_fault_t result = vmf_insert_pfn(vma, from, PHYS_PFN(it.start + done));
-
-			if (result != VM_FAULT_NOPAGE)
-				return result;
-		}
-	return VM_FAULT_NOPAGE;
+	for (; it.length && result == VM_FAULT_NOPAGE; from += it.length, run_next(&it))
+		result = insert_run(vma, from, PHYS_PFN(it.start), it.length);
+	return result;
 }
 
 static vm_fault_t fault(struct vm_fault *vmf)

@@ -91,37 +91,49 @@ static int check_table(const struct nvidia_p2p_page_table *table)
 	return 0;
 }
 
-/* Without @runs, counts them. */
-static unsigned int fill_runs(const struct nvidia_p2p_page_table *table, struct gdmabuf_run *runs)
+/* The pages from @i on that follow each other. */
+static struct gdmabuf_run run_at(const struct nvidia_p2p_page_table *table, u32 i)
 {
-	struct gdmabuf_run run = {};
-	unsigned int nr = 0;
-	u32 i;
+	struct gdmabuf_run run = { table->pages[i]->physical_address, GPU_PAGE_SIZE };
 
-	for (i = 0; i < table->entries; i++) {
-		u64 start = table->pages[i]->physical_address;
+	while (++i < table->entries &&
+	       run_extend(&run, table->pages[i]->physical_address, GPU_PAGE_SIZE))
+		;
+	return run;
+}
 
-		if (!run_extend(&run, start, GPU_PAGE_SIZE)) {
-			run = (struct gdmabuf_run){ start, GPU_PAGE_SIZE };
-			nr++;
-		}
-		if (runs)
-			runs[nr - 1] = run;
-	}
-	return nr;
+/* Room for one more: there is mostly one alone. */
+static int grow(struct gdmabuf_gpu_pages *pages)
+{
+	struct gdmabuf_run *runs = pages->runs;
+
+	if (!is_power_of_2(pages->nr_runs) && pages->nr_runs)
+		return 0;
+	runs = kvmalloc_array(max(2 * pages->nr_runs, 1U), sizeof(*runs), GFP_KERNEL_ACCOUNT);
+	if (!runs)
+		return -ENOMEM;
+	if (pages->runs)
+		memcpy(runs, pages->runs, pages->nr_runs * sizeof(*runs));
+	kvfree(pages->runs);
+	pages->runs = runs;
+	return 0;
 }
 
 static int copy_pages(const struct nvidia_p2p_page_table *table, struct gdmabuf_gpu_pages *pages)
 {
-	unsigned int nr = fill_runs(table, NULL);
-	struct gdmabuf_run *runs;
+	struct gdmabuf_run run;
+	u32 i;
 
-	runs = kvmalloc_array(nr, sizeof(*runs), GFP_KERNEL_ACCOUNT);
-	if (!runs)
-		return -ENOMEM;
-	fill_runs(table, runs);
-	pages->runs = runs;
-	pages->nr_runs = nr;
+	pages->runs = NULL;
+	pages->nr_runs = 0;
+	for (i = 0; i < table->entries; i += run.length / GPU_PAGE_SIZE) {
+		run = run_at(table, i);
+		if (grow(pages)) {
+			kvfree(pages->runs);
+			return -ENOMEM;
+		}
+		pages->runs[pages->nr_runs++] = run;
+	}
 	pages->cacheable = table_is_cacheable(table);
 	return 0;
 }

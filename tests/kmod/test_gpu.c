@@ -342,6 +342,45 @@ TEST(gpu_hit, "A range within a pin costs no pin of the driver's.")
 	done(&s);
 }
 
+TEST(gpu_unwatched, "An unwatched export is one pin, stale from the beginning, which no other takes.")
+{
+	struct setup s = setup();
+	uint32_t gets = gpu_stats(s.gpu).gets;
+	struct gdm_export e = export(&s, GDMABUF_UNWATCHED), other;
+
+	EXPECT_EQ(gpu_stats(s.gpu).gets, gets + 1);
+	EXPECT(!gdm_is_valid(s.status, &e));
+	EXPECT_EQ(gdm_query(s.ctx, e.fd).out_state, GDMABUF_STALE);
+	other = export(&s, GDMABUF_UNWATCHED);
+	EXPECT(other.slot != e.slot);
+	EXPECT_EQ(gpu_stats(s.gpu).persistent, 2);
+	close(e.fd);
+	close(other.fd);
+	done(&s);
+}
+
+TEST(gpu_unwatched_after_free, "The pages of an unwatched export stay when the memory is freed.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, GDMABUF_UNWATCHED);
+
+	gpu_free(s.gpu, s.va);
+	EXPECT_EQ(gpu_stats(s.gpu).persistent, 1);
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_unwatched_refused, "EOPNOTSUPP for an unwatched export that is revocable.")
+{
+	struct setup s = setup();
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, GPU_PAGE, GDMABUF_UNWATCHED | GDMABUF_REVOCABLE, &e),
+		  -EOPNOTSUPP);
+	EXPECT_EQ(gpu_stats(s.gpu).pages_pinned, 0);
+	done(&s);
+}
+
 TEST(gpu_drop, "GDMABUF_DROP gives a kept pin back to the driver, with its watch.")
 {
 	struct setup s = setup();

@@ -72,6 +72,12 @@ static const struct device *only_device(cl_context context)
 	return device;
 }
 
+/* CUDA's dma-bufs of a device's memory have no CPU mapping. */
+static bool is_on_device(const struct import_region *region, enum import_maker maker)
+{
+	return maker == IMPORT_BY_CUDA && !region->addr;
+}
+
 /* Whether the device was proved to take what this maker made; attaches the refresh it needs. */
 static cl_int attach_refresh(cl_context context, const struct device *device,
 			     const unsigned char *uuid, enum import_maker maker,
@@ -81,7 +87,7 @@ static cl_int attach_refresh(cl_context context, const struct device *device,
 
 	if (!opaque_proof_get(device->id, &proof))
 		return CL_OUT_OF_RESOURCES;
-	if (proof.by[maker] == PROOF_COHERENT || !region->addr)
+	if (proof.by[maker] == PROOF_COHERENT || is_on_device(region, maker))
 		return CL_SUCCESS;
 	if (proof.by[maker] == PROOF_REFRESHED)
 		return error_to_cl(refresh_get(context, uuid, &region->refresh));

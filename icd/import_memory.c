@@ -61,21 +61,13 @@ static cl_int check_alignment(const struct import_region *region, size_t align)
 	return CL_INVALID_OPERATION;
 }
 
-static bool needs_bracket(const struct import_region *region, const struct request *r)
-{
-	if (r->properties.type == IMPORT_HOST)
-		return import_needs_bracket(region);
-	return import_needs_bracket(region) && keeps_consistent(&r->properties);
-}
-
-static cl_int record(const struct built *built, cl_context context, struct import_region *region,
-		     bool bracket)
+static cl_int record(const struct built *built, cl_context context, struct import_region *region)
 {
 	const struct memobj like = {
 		.handle = built->handle,
 		.context = context,
 		.region = region,
-		.bracket = bracket,
+		.bracket = import_needs_bracket(region),
 		.retained = built->root,
 		.root = built->root,
 		.root_offset = built->offset,
@@ -90,10 +82,11 @@ static cl_mem create(cl_context context, const struct driver_ops *ops, const str
 {
 	struct built built = { NULL, NULL, 0 };
 
+	region->unsynced = !keeps_consistent(&r->properties);
 	*err = ops->create(context, flags_restrict(r->flags, region->access), region, &built);
 	if (*err)
 		return NULL;
-	*err = record(&built, context, region, needs_bracket(region, r));
+	*err = record(&built, context, region);
 	if (!*err)
 		return built.handle;
 	next.clReleaseMemObject(built.handle);

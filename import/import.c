@@ -54,7 +54,7 @@ void import_put(struct import_region *region)
 
 bool import_needs_end(const struct import_region *region)
 {
-	return region->ops->end_access && region->addr;
+	return region->ops->end_access && region->addr && !region->unsynced;
 }
 
 bool import_needs_bracket(const struct import_region *region)

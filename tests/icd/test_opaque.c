@@ -233,6 +233,40 @@ TEST(device_memory, "A device's memory goes in by the dma-buf that was made of i
 	close_all();
 }
 
+TEST(mapped_dma_buf,
+     "A dma-buf goes in by its CPU mapping, and is refreshed, whoever keeps it consistent.")
+{
+	static const char *const versions[] = { "1.0.0", "1.1.0" };
+
+	for (int v = 0; v < 2; v++) {
+		struct fake_vulkan *vk = reset();
+		unsigned char *seen;
+		cl_mem mem;
+		int fd;
+
+		vk->gpu[0].no_dmabuf = true;
+		stub_set(STUB_OPAQUE_CACHED, 1);
+		setenv("CLIMPORT_VERSION", versions[v], 1);
+		fixture_open();
+		fd = fake_dmabuf_create("frame", PAGE);
+		seen = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		EXPECT(seen != MAP_FAILED);
+		mem = import_dmabuf(fd, PAGE);
+		close(fd);
+		stub_trace_clear();
+		for (int i = 0; i < 4; i++) {
+			seen[0] = 30 * i;
+			increment(mem);
+			EXPECT_EQ(seen[0], 30 * i + 1);
+		}
+		EXPECT_EQ(stub_trace_count("sync START"), v == 0 ? 4 : 0);
+		cl.clReleaseMemObject(mem);
+		munmap(seen, PAGE);
+		unsetenv("CLIMPORT_VERSION");
+		close_all();
+	}
+}
+
 TEST(not_at_page, "An aligned address within a page looks like the root buffer that it is not.")
 {
 	unsigned char *p;

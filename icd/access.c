@@ -8,6 +8,7 @@
 #include "event.h"
 #include "import/log.h"
 #include "layer.h"
+#include "user_event.h"
 
 enum state {
 	BEGUN = 1 << 0,
@@ -308,6 +309,46 @@ static cl_mem bracketed_root(struct memobj *const *objs, size_t count)
 	return NULL;
 }
 
+static bool refresh_is_enough(struct memobj *const *objs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (objs[i] && objs[i]->bracket && import_needs_end(objs[i]->region))
+			return false;
+	return true;
+}
+
+/* Whether a refresh among the first @i does for object @i. */
+static bool is_refreshed(struct memobj *const *objs, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (objs[j] && objs[j]->bracket &&
+		    import_same_bracket(objs[j]->region, objs[i]->region))
+			return true;
+	return false;
+}
+
+static cl_int refresh_now(struct access *a, struct memobj *const *objs, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int error;
+
+		if (!objs[i] || !objs[i]->bracket || is_refreshed(objs, i))
+			continue;
+		error = import_begin_access(objs[i]->region, 0);
+		if (error)
+			return error_to_cl(error);
+		if (!a->refreshed)
+			import_hold(a->refreshed = objs[i]->region);
+	}
+	return CL_SUCCESS;
+}
+
+void access_prepare(struct access *a)
+{
+	import_prepare(a->refreshed);
+	import_put(a->refreshed);
+}
+
 cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs,
 		    size_t count, unsigned int edges)
 {
@@ -317,6 +358,9 @@ cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *con
 	a->mem = bracketed_root(objs, count);
 	if (!a->mem)
 		return CL_SUCCESS;
+	if (edges & ACCESS_BEGIN && !a->num_wait && !user_events_pending() &&
+	    refresh_is_enough(objs, count))
+		return refresh_now(a, objs, count);
 	b = bracket_create(objs, count, edges);
 	if (!b)
 		return CL_OUT_OF_HOST_MEMORY;

@@ -18,6 +18,9 @@
  *
  * (on an out-of-order queue a migration that moves nothing stands for each marker)
  *
+ * Memory that is refreshed and not synchronized has no end; where nothing can come between the
+ * enqueue and the command, it is refreshed at once, without events.
+ *
  * so that access begins when the command is free to run, not when it is
  * enqueued, and has ended when the application's event completes.  Everything
  * happens in callbacks: no call waits, whoever completes the wait list.
@@ -46,7 +49,8 @@ struct access {
 
 	struct bracket *bracket; /* NULL: nothing to do */
 	cl_command_queue queue;
-	cl_mem mem; /* one of the imports */
+	cl_mem mem;			 /* one of the imports */
+	struct import_region *refreshed; /* at the enqueue, held; or NULL */
 	cl_event *app_event;
 	cl_event command;
 };
@@ -59,6 +63,7 @@ static inline void access_none(struct access *a, cl_uint num_wait, const cl_even
 	a->wait = wait;
 	a->event = event;
 	a->bracket = NULL;
+	a->refreshed = NULL;
 }
 
 /**
@@ -70,6 +75,9 @@ static inline void access_none(struct access *a, cl_uint num_wait, const cl_even
  */
 cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs,
 		    size_t count, unsigned int edges);
+
+/* Gets ready for the next refresh, now that the command is on its way. */
+void access_prepare(struct access *a);
 
 /* The part of access_end() that is not inline. */
 cl_int access_finish(struct access *a, cl_int err, cl_bool blocking);
@@ -83,6 +91,8 @@ cl_int access_finish(struct access *a, cl_int err, cl_bool blocking);
  */
 static inline cl_int access_end(struct access *a, cl_int err, cl_bool blocking)
 {
+	if (a->refreshed)
+		access_prepare(a);
 	return a->bracket ? access_finish(a, err, blocking) : err;
 }
 

@@ -11,6 +11,7 @@
 #include "device.h"
 #include "intercept.h"
 #include "layer.h"
+#include "user_event.h"
 
 struct named {
 	const char *name;
@@ -35,6 +36,8 @@ static void *wrap(cl_platform_id platform, const char *name, void *function)
 {
 	void *ours = function ? intercepted(name) : NULL;
 
+	if (function && !strncmp(name, "clEnqueueWaitSemaphores", 23))
+		user_events_assume_pending();
 	if (!ours && function)
 		ours = command_buffer_function(platform, name);
 	return ours ? ours : function;

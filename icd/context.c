@@ -10,6 +10,7 @@
 #include "import/log.h"
 #include "intercept.h"
 #include "layer.h"
+#include "refresh.h"
 #include "roots.h"
 #include "selftest.h"
 #include "table.h"
@@ -151,13 +152,14 @@ cl_int CL_API_CALL layer_clReleaseContext(cl_context context)
 {
 	cl_uint refs = 0;
 
+	/* First what is kept here, which the driver may count; if it lives on, it is made again. */
+	roots_drop_context(context);
+	refresh_drop_context(context);
 	if (table_get(&contexts, context) &&
 	    !next.clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof(refs), &refs,
 				   NULL) &&
-	    refs == 1) {
-		roots_drop_context(context);
+	    refs == 1)
 		context_remove(context, NULL);
-	}
 	return next.clReleaseContext(context);
 }
 

@@ -85,31 +85,39 @@ static void finish(const struct memobj *parent, const char *function, cl_int err
 	context_put(context);
 }
 
-/* The parent is a part of a buffer that the application does not know: so is the new one. */
-static cl_mem part_of_root(const struct memobj *parent, cl_mem_flags flags,
-			   const cl_buffer_region *part, cl_int *err)
+/* Not every driver looks (NVIDIA 580). */
+static bool is_within(const struct memobj *import, const cl_buffer_region *part)
 {
-	cl_buffer_region region = { parent->root_offset + part->origin, part->size };
-
-	if (part->origin > parent->region->size ||
-	    part->size > parent->region->size - part->origin) {
-		*err = CL_INVALID_VALUE;
-		return NULL;
-	}
-	return next.clCreateSubBuffer(parent->root, flags, CL_BUFFER_CREATE_TYPE_REGION, &region,
-				      err);
+	return part->origin <= import->region->size &&
+	       part->size <= import->region->size - part->origin;
 }
 
+/* Where the import is a part of a buffer that the application does not know, so is the new one. */
 static cl_mem sub_buffer(const struct memobj *parent, cl_mem_flags flags,
 			 cl_buffer_create_type type, const void *info, cl_int *err)
 {
-	if (parent->root && type == CL_BUFFER_CREATE_TYPE_REGION && info)
-		return part_of_root(parent, flags, info, err);
-	if (parent->root) {
-		*err = CL_INVALID_VALUE;
+	cl_buffer_region part;
+	cl_mem mem;
+
+	if (parent->parent)
+		return next.clCreateSubBuffer(parent->handle, flags, type, info, err);
+	*err = CL_INVALID_VALUE;
+	if (type != CL_BUFFER_CREATE_TYPE_REGION || !info) {
+		log_error("a sub-buffer is made of a region, which is given");
 		return NULL;
 	}
-	return next.clCreateSubBuffer(parent->handle, flags, type, info, err);
+	if (!is_within(parent, info)) {
+		log_error("a sub-buffer that ends beyond the %zu bytes of its import",
+			  parent->region->size);
+		return NULL;
+	}
+	part = *(const cl_buffer_region *)info;
+	part.origin += parent->root_offset;
+	mem = next.clCreateSubBuffer(parent->root ? parent->root : parent->handle, flags, type,
+				     &part, err);
+	if (!mem)
+		log_error("the driver makes no such sub-buffer of the import: error %d", *err);
+	return mem;
 }
 
 static cl_mem derive_sub_buffer(cl_mem mem, struct memobj *parent, size_t origin, cl_int *err)
@@ -282,7 +290,7 @@ static cl_mem image_create(const struct image_request *r, struct memobj *parent,
 
 	if (parent->region->opaque) {
 		/* NVIDIA 580 makes 1D images there, and refuses every kernel that uses them. */
-		log_error("no images on memory that this device takes by opaque descriptors");
+		log_error("this device makes no usable images on imported memory");
 		*err = CL_INVALID_OPERATION;
 		return NULL;
 	}

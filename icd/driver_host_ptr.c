@@ -46,7 +46,7 @@ static bool host_ptr_probe(const struct device *device, const char *extensions,
 	(void)extensions;
 	if (type == IMPORT_HOST)
 		return host_ptr_test(device, way);
-	if (device->way[IMPORT_HOST].ops == &driver_native_ops) {
+	if (device->way[IMPORT_HOST].ops && device->way[IMPORT_HOST].ops != &driver_host_ptr_ops) {
 		if (!host_ptr_test(device, way))
 			return false;
 	} else {

@@ -79,29 +79,16 @@ static bool is_on_device(const struct import_region *region, enum import_maker m
 }
 
 /* Whether the device was proved to take what this maker made; attaches the refresh it needs. */
-static cl_int attach_refresh(cl_context context, const struct device *device,
-			     const unsigned char *uuid, enum import_maker maker,
-			     struct import_region *region)
+static cl_int attach_refresh(cl_context context, const struct opaque_proof *proof,
+			     enum import_maker maker, struct import_region *region)
 {
-	struct opaque_proof proof;
-
-	if (!opaque_proof_get(device->id, &proof))
-		return CL_OUT_OF_RESOURCES;
-	if (proof.by[maker] == PROOF_COHERENT || is_on_device(region, maker))
+	if (proof->by[maker] == PROOF_COHERENT || is_on_device(region, maker))
 		return CL_SUCCESS;
-	if (proof.by[maker] == PROOF_REFRESHED)
-		return error_to_cl(refresh_get(context, uuid, &region->refresh));
+	if (proof->by[maker] == PROOF_REFRESHED)
+		return error_to_cl(refresh_get(context, proof->uuid, &region->refresh));
 	log_error("memory that %s made a descriptor of is not zero copy on this device: %s",
-		  maker == IMPORT_BY_CUDA ? "CUDA" : "Vulkan", proof.why[IMPORT_HOST]);
+		  maker == IMPORT_BY_CUDA ? "CUDA" : "Vulkan", proof->why[IMPORT_HOST]);
 	return CL_INVALID_OPERATION;
-}
-
-static size_t base_alignment(cl_device_id id)
-{
-	cl_uint bits = 0;
-
-	next.clGetDeviceInfo(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof(bits), &bits, NULL);
-	return bits > 8 ? bits / 8 : 1;
 }
 
 static cl_int check_offset(const struct import_region *region, size_t offset, size_t align)
@@ -196,19 +183,19 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 			       struct built *built)
 {
 	const struct device *device = only_device(context);
-	unsigned char uuid[IMPORT_UUID_SIZE];
 	struct import_opaque opaque;
+	struct opaque_proof proof;
 	cl_int err;
 
 	if (!device)
 		return CL_INVALID_OPERATION;
-	err = next.clGetDeviceInfo(device->id, CL_DEVICE_UUID_KHR, sizeof(uuid), uuid, NULL);
+	if (!opaque_proof_get(device->id, &proof))
+		return CL_OUT_OF_RESOURCES;
+	err = error_to_cl(import_opaque(region, proof.uuid, &opaque));
 	if (!err)
-		err = error_to_cl(import_opaque(region, uuid, &opaque));
+		err = check_offset(region, opaque.offset, proof.align);
 	if (!err)
-		err = check_offset(region, opaque.offset, base_alignment(device->id));
-	if (!err)
-		err = attach_refresh(context, device, uuid, opaque.maker, region);
+		err = attach_refresh(context, &proof, opaque.maker, region);
 	return err ? err : build(context, flags, &opaque, region->size, built);
 }
 

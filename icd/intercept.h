@@ -55,7 +55,10 @@
 	F(clRetainEvent)                            \
 	F(clReleaseEvent)                           \
 	F(clGetEventInfo)                           \
-	F(clGetEventProfilingInfo)
+	F(clGetEventProfilingInfo)                  \
+	/* user_event.c */                          \
+	F(clCreateUserEvent)                        \
+	F(clSetUserEventStatus)
 
 /* Prototypes, of the types that the dispatch table has. */
 #define DECLARE(f) __typeof__(*next.f) layer_##f;

@@ -44,6 +44,8 @@ void memobj_put(struct memobj *obj)
 	while (obj && atomic_fetch_sub_explicit(&obj->refs, 1, memory_order_acq_rel) == 1) {
 		struct memobj *parent = obj->parent;
 
+		if (!parent)
+			import_released(obj->region);
 		import_put(obj->region);
 		if (obj->retained)
 			next.clReleaseMemObject(obj->retained);

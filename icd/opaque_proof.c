@@ -73,7 +73,9 @@ static int run(cl_device_id device, struct sample *s, bool refreshed)
 		.bytes = s->region->addr,
 		.create = sample_buffer,
 		.refresh = refreshed ? sample_refresh : NULL,
+		.finish = refreshed ? refresh_drop_context : NULL,
 		.rounds = ROUNDS,
+		.apart = true,
 		.arg = s,
 	};
 	cl_int result = selftest_memory(device, &memory);
@@ -191,20 +193,29 @@ static void explain(struct opaque_proof *proof)
 		 describe(vulkan), describe(cuda));
 }
 
+static size_t base_alignment(cl_device_id device)
+{
+	cl_uint bits = 0;
+
+	next.clGetDeviceInfo(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof(bits), &bits, NULL);
+	return bits > 8 ? bits / 8 : 1;
+}
+
 static bool make(cl_device_id device, struct opaque_proof *proof)
 {
-	unsigned char uuid[IMPORT_UUID_SIZE];
 	bool conclusive = true;
 
 	memset(proof, 0, sizeof(*proof));
-	if (next.clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof(uuid), uuid, NULL)) {
+	proof->align = base_alignment(device);
+	if (next.clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof(proof->uuid), proof->uuid,
+				 NULL)) {
 		for (int type = 0; type < IMPORT_TYPES; type++)
 			snprintf(proof->why[type], sizeof(proof->why[type]),
 				 "the device has no CL_DEVICE_UUID_KHR");
 		return true;
 	}
 	for (int maker = 0; maker < IMPORT_MAKERS; maker++) {
-		int found = recall(device, uuid, maker);
+		int found = recall(device, proof->uuid, maker);
 
 		conclusive &= found != NOT_NOW;
 		proof->by[maker] = found == NOT_NOW ? PROOF_NONE : (enum proof)found;

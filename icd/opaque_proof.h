@@ -23,6 +23,8 @@ enum proof {
 
 struct opaque_proof {
 	enum proof by[IMPORT_MAKERS];
+	unsigned char uuid[IMPORT_UUID_SIZE];
+	size_t align;		     /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN */
 	char why[IMPORT_TYPES][192]; /* sentences */
 };
 

@@ -2,6 +2,8 @@
 #include "refresh.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "import/lock.h"
@@ -12,7 +14,9 @@
 struct refresh {
 	struct import_refresh base; /* first */
 	struct refresh *next;
-	unsigned int refs; /* refresh_lock */
+	atomic_uint refs;      /* 1 for the list, and regions */
+	_Atomic(cl_mem) ready; /* to be released by the next refresh, or NULL */
+	atomic_bool dropped;   /* nothing is made ready any more */
 	cl_context context;
 	struct import_region *page;
 	struct import_opaque opaque;
@@ -21,40 +25,83 @@ struct refresh {
 static struct lock refresh_lock = LOCK_INIT; /* the list; taken last */
 static struct refresh *refreshes GUARDED_BY(refresh_lock);
 
-static int refresh_run(struct import_refresh *base)
+/* A buffer over the page. */
+static cl_mem make(const struct refresh *r)
 {
-	const struct refresh *r = (const struct refresh *)base;
 	cl_int err;
 	cl_mem mem =
 		opaque_fd_buffer(r->context, CL_MEM_READ_ONLY, r->opaque.fd, r->page->size, &err);
 
-	if (err)
-		return log_errno(
-			EIO, "the device cannot be made to read host memory anew: error %d", err);
+	return err ? NULL : mem;
+}
+
+static int refresh_run(struct import_refresh *base)
+{
+	struct refresh *r = (struct refresh *)base;
+	cl_mem mem = atomic_exchange(&r->ready, NULL);
+
+	if (!mem)
+		mem = make(r);
+	if (!mem)
+		return log_errno(EIO, "the device cannot be made to read host memory anew");
 	next.clReleaseMemObject(mem);
 	return 0;
 }
 
+static void unready(struct refresh *r)
+{
+	cl_mem mem = atomic_exchange(&r->ready, NULL);
+
+	if (mem)
+		next.clReleaseMemObject(mem);
+}
+
+/* Only on behalf of a command that is being enqueued: its queue keeps the context. */
+static void refresh_prepare(struct import_refresh *base)
+{
+	struct refresh *r = (struct refresh *)base;
+	cl_mem unused;
+
+	if (atomic_load(&r->ready) || atomic_load(&r->dropped))
+		return;
+	unused = atomic_exchange(&r->ready, make(r));
+	if (unused)
+		next.clReleaseMemObject(unused);
+	if (atomic_load(&r->dropped))
+		unready(r);
+}
+
 static void refresh_free(struct refresh *r)
 {
+	unready(r);
 	import_put(r->page);
 	free(r);
 }
 
 static void refresh_put(struct import_refresh *base)
 {
-	struct refresh *r = (struct refresh *)base, **link;
-	bool last;
+	struct refresh *r = (struct refresh *)base;
+
+	if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
+		refresh_free(r);
+}
+
+void refresh_drop_context(cl_context context)
+{
+	struct refresh **link, *r;
 
 	lock_acquire(&refresh_lock);
-	last = !--r->refs;
-	for (link = &refreshes; last && *link != r;)
+	for (link = &refreshes; *link && (*link)->context != context;)
 		link = &(*link)->next;
-	if (last)
+	r = *link;
+	if (r)
 		*link = r->next;
 	lock_release(&refresh_lock);
-	if (last)
-		refresh_free(r);
+	if (!r)
+		return;
+	atomic_store(&r->dropped, true);
+	unready(r);
+	refresh_put(&r->base);
 }
 
 static int refresh_create(cl_context context, const unsigned char *uuid, struct refresh **refresh)
@@ -70,7 +117,7 @@ static int refresh_create(cl_context context, const unsigned char *uuid, struct 
 	ret = import_opaque(r->page, uuid, &r->opaque);
 	if (ret)
 		goto err_put;
-	r->base = (struct import_refresh){ refresh_run, refresh_put };
+	r->base = (struct import_refresh){ refresh_run, refresh_prepare, refresh_put };
 	r->context = context;
 	r->refs = 1;
 	*refresh = r;
@@ -90,7 +137,7 @@ static struct refresh *find(cl_context context) REQUIRES(refresh_lock)
 	while (r && r->context != context)
 		r = r->next;
 	if (r)
-		r->refs++;
+		atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
 	return r;
 }
 
@@ -102,6 +149,7 @@ static struct refresh *publish(struct refresh *made)
 	lock_acquire(&refresh_lock);
 	r = find(made->context);
 	if (!r) {
+		atomic_fetch_add_explicit(&made->refs, 1, memory_order_relaxed);
 		made->next = refreshes;
 		refreshes = r = made;
 	}

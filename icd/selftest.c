@@ -12,13 +12,23 @@
 #define PAGE 4096
 #define ROUNDS 3 /* the first use is special in drivers that copy lazily */
 
-static const char source[] = "__kernel void climport_selftest(volatile __global uchar *a, volatile "
-			     "__global uchar *b, uint value)\n"
-			     "{\n"
-			     "	a[0] = value;\n"
-			     "	a[1] = b[0];\n"
-			     "	a[2] = b[3];\n"
-			     "}\n";
+static const char source[] =
+	"__kernel void climport_selftest(volatile __global uchar *a, volatile "
+	"__global uchar *b, uint value)\n"
+	"{\n"
+	"	a[0] = value;\n"
+	"	a[1] = b[0];\n"
+	"	a[2] = b[3];\n"
+	"}\n"
+	"__kernel void climport_selftest_write(volatile __global uchar *a, uint value)\n"
+	"{\n"
+	"	a[0] = value;\n"
+	"}\n"
+	"__kernel void climport_selftest_read(volatile __global uchar *b)\n"
+	"{\n"
+	"	b[1] = b[0];\n"
+	"	b[2] = b[3];\n"
+	"}\n";
 
 /* The strictest alignment first: what passes only there is refused elsewhere. */
 static const struct {
@@ -87,7 +97,7 @@ struct selftest {
 	cl_context context;
 	cl_command_queue queue;
 	cl_program program;
-	cl_kernel kernel;
+	cl_kernel kernel, write, read;
 	struct scratch *scratch;
 };
 
@@ -102,6 +112,10 @@ static void teardown(struct selftest *t)
 {
 	if (t->kernel)
 		next.clReleaseKernel(t->kernel);
+	if (t->write)
+		next.clReleaseKernel(t->write);
+	if (t->read)
+		next.clReleaseKernel(t->read);
 	if (t->program)
 		next.clReleaseProgram(t->program);
 	if (t->queue)
@@ -121,6 +135,10 @@ static cl_int build(struct selftest *t)
 		err = next.clBuildProgram(t->program, 1, &t->device, "", NULL, NULL);
 	if (!err)
 		t->kernel = next.clCreateKernel(t->program, "climport_selftest", &err);
+	if (!err)
+		t->write = next.clCreateKernel(t->program, "climport_selftest_write", &err);
+	if (!err)
+		t->read = next.clCreateKernel(t->program, "climport_selftest_read", &err);
 	return err;
 }
 
@@ -156,6 +174,25 @@ static cl_int run_kernel(struct selftest *t, cl_mem a, cl_mem b, cl_uint value)
 	return err ? err : next.clFinish(t->queue);
 }
 
+/* The same by two kernels, one after the other. */
+static cl_int run_kernels(struct selftest *t, cl_mem a, cl_mem b, cl_uint value)
+{
+	const size_t one = 1;
+	cl_int err = next.clSetKernelArg(t->write, 0, sizeof(a), &a);
+
+	if (!err)
+		err = next.clSetKernelArg(t->write, 1, sizeof(value), &value);
+	if (!err)
+		err = next.clSetKernelArg(t->read, 0, sizeof(b), &b);
+	if (!err)
+		err = next.clEnqueueNDRangeKernel(t->queue, t->write, 1, NULL, &one, &one, 0, NULL,
+						  NULL);
+	if (!err)
+		err = next.clEnqueueNDRangeKernel(t->queue, t->read, 1, NULL, &one, &one, 0, NULL,
+						  NULL);
+	return err ? err : next.clFinish(t->queue);
+}
+
 /* One round: 1 passed, 0 failed, or an error of OpenCL. */
 static cl_int run_round(struct selftest *t, const struct selftest_memory *memory, cl_mem a,
 			cl_mem b, unsigned char seed)
@@ -168,7 +205,7 @@ static cl_int run_round(struct selftest *t, const struct selftest_memory *memory
 	p[3] = host;
 	err = memory->refresh ? memory->refresh(t->context, memory->arg) : CL_SUCCESS;
 	if (!err)
-		err = run_kernel(t, a, b, value);
+		err = memory->apart ? run_kernels(t, a, b, value) : run_kernel(t, a, b, value);
 	return err ? err : p[0] == value && p[1] == value && p[2] == host;
 }
 
@@ -198,6 +235,8 @@ cl_int selftest_memory(cl_device_id device, const struct selftest_memory *memory
 
 	if (!result)
 		result = run_memory(&t, memory);
+	if (t.context && memory->finish)
+		memory->finish(t.context);
 	teardown(&t);
 	return result;
 }
@@ -220,7 +259,12 @@ static cl_mem host_ptr_create(cl_context context, void *arg, cl_int *err)
 static cl_int run_class(struct selftest *t, unsigned char *p, size_t size)
 {
 	struct host_ptr h = { t->scratch, p, size };
-	const struct selftest_memory memory = { p, host_ptr_create, NULL, ROUNDS, &h };
+	const struct selftest_memory memory = {
+		.bytes = p,
+		.create = host_ptr_create,
+		.rounds = ROUNDS,
+		.arg = &h,
+	};
 
 	return run_memory(t, &memory);
 }

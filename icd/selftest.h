@@ -37,7 +37,17 @@ struct selftest_memory {
 
 	/* NULL, or what is done after the host wrote and before a kernel runs. */
 	cl_int (*refresh)(cl_context context, void *arg);
+
+	/* NULL, or gives up what refresh() keeps for the context. */
+	void (*finish)(cl_context context);
 	unsigned int rounds;
+
+	/*
+	 * Each buffer in a kernel of its own.  A GPU that maps them at different addresses does
+	 * not order accesses by both (PTX ISA: "virtual aliases").  A driver that copies around
+	 * each kernel passes then.
+	 */
+	bool apart;
 	void *arg;
 };
 

@@ -39,7 +39,7 @@
 #include <stdint.h>
 
 /* Caches that may live at once. */
-#define CACHE_MAX 8
+#define CACHE_MAX 32
 
 struct cache;
 

@@ -6,7 +6,7 @@
 #include <CL/climport.h>
 
 #include <dlfcn.h>
-#include <stdatomic.h>
+#include <stdlib.h>
 
 #include "log.h"
 #include "public.h"
@@ -29,25 +29,41 @@ static void *symbol(const char *name)
 
 #define LOADER(name) ((__typeof__(&(name)))symbol(#name))
 
-static import_fn function_of(cl_context context, cl_int *err)
+/* Contexts have one platform, but as many devices as they like. */
+static cl_int platform_of(cl_context context, cl_platform_id *platform)
 {
 	__typeof__(&clGetContextInfo) context_info = LOADER(clGetContextInfo);
 	__typeof__(&clGetDeviceInfo) device_info = LOADER(clGetDeviceInfo);
+	cl_device_id *devices;
+	size_t size = 0;
+	cl_int err;
+
+	if (!context_info || !device_info)
+		return CL_INVALID_OPERATION;
+	err = context_info(context, CL_CONTEXT_DEVICES, 0, NULL, &size);
+	if (err)
+		return err;
+	devices = calloc(1, size + sizeof(*devices));
+	if (!devices)
+		return CL_OUT_OF_HOST_MEMORY;
+	err = context_info(context, CL_CONTEXT_DEVICES, size, devices, NULL);
+	if (!err)
+		err = device_info(*devices, CL_DEVICE_PLATFORM, sizeof(*platform), platform, NULL);
+	free(devices);
+	return err;
+}
+
+static import_fn function_of(cl_context context, cl_int *err)
+{
 	__typeof__(&clGetExtensionFunctionAddressForPlatform) address =
 		LOADER(clGetExtensionFunctionAddressForPlatform);
-	cl_device_id devices[64];
 	cl_platform_id platform;
 	import_fn function;
-	size_t size = 0;
 
 	*err = CL_INVALID_OPERATION;
-	if (!context_info || !device_info || !address)
+	if (!address)
 		return NULL;
-	*err = context ? context_info(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, &size)
-		       : CL_INVALID_CONTEXT;
-	if (!*err)
-		*err = device_info(devices[0], CL_DEVICE_PLATFORM, sizeof(platform), &platform,
-				   NULL);
+	*err = context ? platform_of(context, &platform) : CL_INVALID_CONTEXT;
 	if (*err)
 		return NULL;
 	function = (import_fn)address(platform, "clImportMemoryARM");
@@ -101,16 +117,16 @@ PUBLIC cl_mem climport_create_buffer(cl_context context, cl_mem_flags flags,
 	const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM,
 							CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
 	cl_int err = CL_INVALID_BUFFER_SIZE;
+	int fd = dmabuf->fd;
 	size_t size;
 	cl_mem mem;
-	int fd = dmabuf->fd;
 
-	if (__builtin_add_overflow(dmabuf->offset, dmabuf->size, &size))
+	if (!dmabuf->size || __builtin_add_overflow(dmabuf->offset, dmabuf->size, &size))
 		return failed(err, errcode_ret);
 	mem = clImportMemoryARM(context, flags, properties, &fd, size, &err);
 	if (mem && dmabuf->offset)
 		mem = part_of(mem, dmabuf, &err);
-	if (!mem)
-		return failed(err, errcode_ret);
+	if (errcode_ret)
+		*errcode_ret = mem ? CL_SUCCESS : err;
 	return mem;
 }

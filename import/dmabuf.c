@@ -68,7 +68,7 @@ static unsigned int descriptor_access(int fd)
 	}
 }
 
-static int map(struct import_region *region)
+static int map(struct import_region *region, bool optional)
 {
 	int prot = (region->access & IMPORT_READ ? PROT_READ : 0) |
 		   (region->access & IMPORT_WRITE ? PROT_WRITE : 0);
@@ -78,6 +78,9 @@ static int map(struct import_region *region)
 		return 0;
 	if (errno == ENOMEM || errno == EACCES)
 		return log_errno(errno, "mmap of %zu bytes of a dma-buf: %m", region->size);
+	region->addr = NULL;
+	if (optional)
+		return 0;
 	return log_errno(EOPNOTSUPP, "the exporter of the dma-buf gives it no CPU mapping: %m");
 }
 
@@ -93,12 +96,7 @@ static int dmabuf_pin(const struct import_desc *desc, struct import_region *regi
 	if (region->fd < 0)
 		return log_errno(errno, "duplicate of descriptor %d: %m", fd);
 	region->access = descriptor_access(region->fd);
-	ret = map(region);
-	if (ret != -EOPNOTSUPP || !desc->cpu_optional)
-		goto out;
-	region->addr = NULL;
-	ret = 0;
-out:
+	ret = map(region, desc->cpu_optional);
 	if (ret)
 		close(region->fd);
 	return ret;

@@ -3,7 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,20 +12,26 @@
 #include "cuda.h"
 #include "exports.h"
 #include "gdmabuf.h"
-#include "lock.h"
 #include "log.h"
+#include "maps.h"
 
-/* Descriptors of CUDA's memory cost nothing but what they keep alive. */
+/* A descriptor costs nothing but what it keeps alive, and is one of the process's. */
 #define KEPT_BYTES ((size_t)64 << 30)
+#define KEPT_ENTRIES 512
 
-static struct lock kept_lock = LOCK_INIT; /* makes the cache; held while it is made */
-static _Atomic(struct cache *) kept;
+static _Atomic(struct cache *) kept; /* made once, never destroyed */
 
 static uint64_t buffer_id_of(const struct cache_pin *pin)
 {
 	return (uint64_t)(uintptr_t)pin->data;
 }
 
+static bool contains(const struct cuda_range *range, uintptr_t address, size_t size)
+{
+	return address - range->base < range->size && size <= range->size - (address - range->base);
+}
+
+/* The whole allocation serves its parts, and nothing beside it: its pages may be shared. */
 static int pin(void *context, uintptr_t address, size_t size, struct cache_pin *pin)
 {
 	struct cuda_export export;
@@ -32,18 +39,16 @@ static int pin(void *context, uintptr_t address, size_t size, struct cache_pin *
 	int ret = cuda_identify(address, &range);
 
 	(void)context;
+	if (!ret && !contains(&range, address, size))
+		ret = log_errno(ENODEV, "the CUDA memory at %#zx was freed meanwhile",
+				(size_t)address);
+	if (!ret)
+		ret = cuda_export_dmabuf(range.base, range.size, &export);
 	if (ret)
 		return ret;
-	/* The whole allocation serves its parts; a range of several has to be itself. */
-	if (address + size <= range.base + range.size) {
-		address = range.base;
-		size = range.size;
-	}
-	ret = cuda_export_dmabuf(address, size, &export);
-	if (ret)
-		return ret;
-	pin->base = address - export.offset;
-	pin->size = export.size;
+	pin->base = range.base;
+	pin->size = range.size;
+	pin->offset = export.offset;
 	pin->fd = export.fd;
 	pin->data = (void *)(uintptr_t)range.buffer_id;
 	return 0;
@@ -58,7 +63,7 @@ static void unpin(void *context, const struct cache_pin *pin)
 static bool is_current(void *context, const struct cache_pin *pin)
 {
 	(void)context;
-	return cuda_buffer_id(pin->base) == buffer_id_of(pin);
+	return buffer_id_of(pin) && cuda_buffer_id(pin->base) == buffer_id_of(pin);
 }
 
 static const struct cache_source source = {
@@ -67,71 +72,71 @@ static const struct cache_source source = {
 	.is_current = is_current,
 };
 
+/* Two threads may make one at once: the first is for all. */
 static int kept_get(struct cache **cache)
 {
-	static const struct cache_config config = { .bytes = KEPT_BYTES };
-	int ret = 0;
+	static const struct cache_config config = { .bytes = KEPT_BYTES, .entries = KEPT_ENTRIES };
+	struct cache *mine;
+	int ret;
 
 	*cache = atomic_load_explicit(&kept, memory_order_acquire);
 	if (*cache)
 		return 0;
-	lock_acquire(&kept_lock);
-	*cache = atomic_load_explicit(&kept, memory_order_relaxed);
-	if (!*cache)
-		ret = cache_create(&source, NULL, &config, cache);
-	if (!ret)
-		atomic_store_explicit(&kept, *cache, memory_order_release);
-	lock_release(&kept_lock);
-	return ret ? log_errno(-ret, "no registration cache for exports") : 0;
+	ret = cache_create(&source, NULL, &config, &mine);
+	if (ret)
+		return log_errno(ENOMEM, "no registration cache for exports: %s", strerror(-ret));
+	if (atomic_compare_exchange_strong(&kept, cache, mine))
+		*cache = mine;
+	else
+		cache_destroy(mine);
+	return 0;
 }
 
-static int remember(int fd, uintptr_t first, size_t size, const struct exports_origin *origin)
+/* The descriptor is the caller's if it is remembered; else closed. */
+static int hand_out(int fd, size_t offset, const struct exported *made_of, struct export_range *out)
 {
-	const struct exported exported = { first, size };
-	int ret = exports_add(fd, &exported, origin);
+	int ret = exports_add(fd, made_of);
 
-	return ret ? log_errno(-ret, "an export cannot be remembered") : 0;
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	*out = (struct export_range){ fd, offset };
+	return 0;
 }
 
 static int cuda_once(uintptr_t address, size_t size, uint64_t buffer_id, struct export_range *out)
 {
-	const struct exports_origin origin = { .buffer_id = buffer_id };
+	struct exported made_of = { .buffer_id = buffer_id, .inside = address };
 	struct cuda_export export;
 	int ret = cuda_export_dmabuf(address, size, &export);
 
 	if (ret)
 		return ret;
-	ret = remember(export.fd, address - export.offset, export.size, &origin);
-	if (ret) {
-		close(export.fd);
-		return ret;
-	}
-	*out = (struct export_range){ export.fd, export.offset };
-	return 0;
+	made_of.address = address - export.offset;
+	return hand_out(export.fd, export.offset, &made_of, out);
 }
 
 /* One dma-buf, and a descriptor for each caller: it is remembered by its inode. */
 static int cuda_kept(uintptr_t address, size_t size, struct export_range *out)
 {
-	struct exports_origin origin = { 0 };
-	struct exported known;
+	struct exported made_of = { 0 };
 	struct cache_ref ref;
 	struct cache *cache;
-	int ret = kept_get(&cache);
+	int fd, ret = kept_get(&cache);
 
 	if (!ret)
 		ret = cache_get(cache, address, size, &ref);
 	if (ret)
 		return ret;
-	origin.buffer_id = buffer_id_of(ref.pin);
-	out->offset = ref.offset;
-	out->fd = fcntl(ref.pin->fd, F_DUPFD_CLOEXEC, 3);
-	if (out->fd < 0)
+	made_of.buffer_id = buffer_id_of(ref.pin);
+	made_of.inside = ref.pin->base;
+	made_of.address = ref.pin->base - ref.pin->offset;
+	fd = fcntl(ref.pin->fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
 		ret = log_errno(errno, "duplicate of a dma-buf: %m");
-	else if (exports_find(out->fd, &known))
-		ret = remember(out->fd, ref.pin->base, ref.pin->size, &origin);
-	if (ret && out->fd >= 0)
-		close(out->fd);
+	else
+		ret = hand_out(fd, ref.offset, &made_of, out);
 	cache_put(cache, &ref);
 	return ret;
 }
@@ -139,7 +144,7 @@ static int cuda_kept(uintptr_t address, size_t size, struct export_range *out)
 static int by_module(enum gdmabuf_memory memory, uintptr_t address, size_t size,
 		     unsigned int options, struct export_range *out)
 {
-	struct exports_origin origin = { 0 };
+	struct exported made_of = { 0 };
 	struct gdmabuf_range range;
 	int ret = gdmabuf_export(memory, address, size,
 				 (options & EXPORT_READ_ONLY ? GDMABUF_OPTION_READ_ONLY : 0u) |
@@ -148,15 +153,18 @@ static int by_module(enum gdmabuf_memory memory, uintptr_t address, size_t size,
 
 	if (ret)
 		return ret;
-	origin.slot = range.slot;
-	origin.generation = range.generation;
-	ret = remember(range.fd, address - range.offset, range.offset + size, &origin);
-	if (ret) {
-		close(range.fd);
-		return ret;
-	}
-	*out = (struct export_range){ range.fd, range.offset };
-	return 0;
+	made_of.address = address - range.offset;
+	made_of.slot = range.slot;
+	made_of.generation = range.generation;
+	return hand_out(range.fd, range.offset, &made_of, out);
+}
+
+/* Without the module, what is not even mapped is the caller's mistake. */
+static int without_module(uintptr_t address, size_t size)
+{
+	unsigned int have;
+
+	return maps_check((void *)address, size, 0, &have) == -EFAULT ? -EFAULT : -ENXIO;
 }
 
 /* What CUDA does not know may be the module's all the same: it asks the GPU's driver. */
@@ -165,23 +173,29 @@ static int module_any(uintptr_t address, size_t size, unsigned int options,
 {
 	int ret = by_module(GDMABUF_MEMORY_HOST, address, size, options, out);
 
+	if (ret == -ENXIO)
+		return without_module(address, size);
 	if (ret != -EFAULT || options & EXPORT_READ_ONLY)
 		return ret;
 	ret = by_module(GDMABUF_MEMORY_GPU, address, size, options, out);
 	return ret == -EOPNOTSUPP ? -EFAULT : ret;
 }
 
-static int by_cuda(uintptr_t address, size_t size, unsigned int options, uint64_t buffer_id,
-		   struct export_range *out)
+/* A range of several allocations is not kept: nothing says that all of them are there still. */
+static int by_cuda(uintptr_t address, size_t size, unsigned int options,
+		   const struct cuda_range *range, struct export_range *out)
 {
 	int ret;
 
-	if (options & (EXPORT_READ_ONLY | EXPORT_MAPPABLE))
+	if (options & EXPORT_READ_ONLY)
+		return log_errno(EOPNOTSUPP, "%#zx is CUDA memory: no read-only dma-buf of that",
+				 (size_t)address);
+	if (options & EXPORT_MAPPABLE)
 		return by_module(GDMABUF_MEMORY_GPU, address, size, options, out);
-	if (options & EXPORT_KEEP)
+	if (options & EXPORT_KEEP && range->buffer_id && contains(range, address, size))
 		ret = cuda_kept(address, size, out);
 	else
-		ret = cuda_once(address, size, buffer_id, out);
+		ret = cuda_once(address, size, range->buffer_id, out);
 	if (ret != -EOPNOTSUPP)
 		return ret;
 	return by_module(GDMABUF_MEMORY_GPU, address, size, options, out);
@@ -202,7 +216,9 @@ int export_dmabuf(uintptr_t address, size_t size, unsigned int options, struct e
 		return log_errno(EOPNOTSUPP, "%#zx is CUDA managed memory, which moves",
 				 (size_t)address);
 	if (range.kind == CUDA_DEVICE)
-		return by_cuda(address, size, options, range.buffer_id, out);
+		return by_cuda(address, size, options, &range, out);
+	/* What was kept of CUDA's memory there is of memory that was freed. */
+	export_invalidate(address, size);
 	return module_any(address, size, options, out);
 }
 

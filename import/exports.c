@@ -2,6 +2,7 @@
 #include "exports.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,96 +12,135 @@
 #include "lock.h"
 #include "log.h"
 
+#define BUCKETS 4096
+
 struct export
 {
-	struct export *next;
+	struct export *next; /* of its bucket */
 	ino_t inode;
-	struct exported memory;
-	struct exports_origin origin;
+	struct exported made_of;
+	bool used;
 };
 
-static struct lock exports_lock = LOCK_INIT; /* the three below; taken last */
-static struct export *exports GUARDED_BY(exports_lock);
-static size_t count GUARDED_BY(exports_lock), prune_at GUARDED_BY(exports_lock) = 64;
+static struct lock exports_lock = LOCK_INIT; /* the three below; taken last, and around no call */
+static struct export ring[EXPORTS] GUARDED_BY(exports_lock);
+static struct export *buckets[BUCKETS] GUARDED_BY(exports_lock);
+static unsigned int oldest GUARDED_BY(exports_lock);
 
-/* Whether the address still means what was exported. */
-static bool is_current(const struct export *e)
+/* Between them the lock is held, across fork(). */
+static void before_fork(void) TSA(no_thread_safety_analysis);
+static void after_fork(void) TSA(no_thread_safety_analysis);
+
+static void before_fork(void)
 {
-	const struct gdmabuf_range range = {
-		.slot = e->origin.slot,
-		.generation = e->origin.generation,
-	};
-
-	if (e->origin.buffer_id)
-		return cuda_buffer_id(e->memory.address) == e->origin.buffer_id;
-	return e->origin.generation && gdmabuf_is_current(&range);
+	lock_acquire(&exports_lock);
 }
 
-/* Forgets what was freed; the list doubles before it is looked through again. */
-static void prune(void) REQUIRES(exports_lock)
+static void after_fork(void)
 {
-	for (struct export **link = &exports; *link;) {
-		struct export *e = *link;
+	lock_release(&exports_lock);
+}
 
-		if (is_current(e)) {
-			link = &e->next;
-			continue;
-		}
-		*link = e->next;
-		count--;
-		free(e);
-	}
-	prune_at = count > 32 ? 2 * count : 64;
+static void register_fork(void)
+{
+	pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+static struct export **bucket_of(ino_t inode) REQUIRES(exports_lock)
+{
+	return &buckets[inode % BUCKETS];
+}
+
+/* Whether the address still means what was exported. */
+static bool is_current(const struct exported *made_of)
+{
+	const struct gdmabuf_range range = {
+		.slot = made_of->slot,
+		.generation = made_of->generation,
+	};
+
+	if (made_of->buffer_id)
+		return cuda_buffer_id(made_of->inside) == made_of->buffer_id;
+	return gdmabuf_is_current(&range);
 }
 
 static int inode_of(int fd, ino_t *inode)
 {
 	struct stat st;
 
-	if (fstat(fd, &st))
-		return log_errno(EBADF, "descriptor %d: %m", fd);
+	if (fstat(fd, &st)) {
+		log_error("descriptor %d: %m", fd);
+		return -EBADF;
+	}
 	*inode = st.st_ino;
 	return 0;
 }
 
-int exports_add(int fd, const struct exported *exported, const struct exports_origin *origin)
+static struct export *find(ino_t inode) REQUIRES(exports_lock)
 {
-	struct export *e = malloc(sizeof(*e));
-	int ret = e ? inode_of(fd, &e->inode) : -ENOMEM;
+	struct export *e = *bucket_of(inode);
 
-	if (ret) {
-		free(e);
-		return ret;
-	}
-	e->memory = *exported;
-	e->origin = *origin;
+	while (e && e->inode != inode)
+		e = e->next;
+	return e;
+}
+
+/* The oldest one is forgotten for a new one. */
+static struct export *take(ino_t inode) REQUIRES(exports_lock)
+{
+	struct export *e = &ring[oldest++ % EXPORTS];
+	struct export **link = bucket_of(e->inode);
+
+	while (e->used && *link != e)
+		link = &(*link)->next;
+	if (e->used)
+		*link = e->next;
+	e->used = true;
+	e->inode = inode;
+	e->next = *bucket_of(inode);
+	*bucket_of(inode) = e;
+	return e;
+}
+
+int exports_add(int fd, const struct exported *exported)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct export *e;
+	ino_t inode;
+
+	if (!exported->buffer_id && !exported->generation)
+		return 0;
+	if (inode_of(fd, &inode))
+		return -EBADF;
+	pthread_once(&once, register_fork);
 	lock_acquire(&exports_lock);
-	if (count >= prune_at)
-		prune();
-	e->next = exports;
-	exports = e;
-	count++;
+	e = find(inode);
+	if (!e)
+		e = take(inode);
+	e->made_of = *exported;
 	lock_release(&exports_lock);
 	return 0;
 }
 
-int exports_find(int fd, struct exported *exported)
+int exports_find(int fd, uintptr_t *address)
 {
-	int ret = -ENOENT;
+	struct exported made_of = { 0 };
+	const struct export *e;
 	ino_t inode;
 
 	if (inode_of(fd, &inode))
 		return -EBADF;
 	lock_acquire(&exports_lock);
-	for (const struct export *e = exports; e && ret == -ENOENT; e = e->next) {
-		if (e->inode != inode)
-			continue;
-		*exported = e->memory;
-		ret = is_current(e) ? 0 : -ENODEV;
-	}
+	e = find(inode);
+	if (e)
+		made_of = e->made_of;
 	lock_release(&exports_lock);
-	if (ret == -ENODEV)
-		log_error("the memory at %#zx was freed since it was exported as a dma-buf",
-			  (size_t)exported->address);
-	return ret;
+	if (!e)
+		return -ENOENT;
+	if (!is_current(&made_of))
+		return log_errno(ENODEV,
+				 "the memory at %#zx was freed since it was exported as a dma-buf",
+				 (size_t)made_of.address);
+	*address = made_of.address;
+	return 0;
 }

@@ -70,6 +70,7 @@ static const struct import_region *unaligned_conflict(const struct import_region
 
 static void unaligned_insert(struct import_region *region) REQUIRES(unaligned_lock)
 {
+	region->listed = true;
 	region->next = unaligned;
 	if (unaligned)
 		unaligned->prev = region;
@@ -95,9 +96,9 @@ static int unaligned_add(struct import_region *region)
 	return ret;
 }
 
-static void unaligned_remove(struct import_region *region)
+static void unaligned_unlink(struct import_region *region) REQUIRES(unaligned_lock)
 {
-	lock_acquire(&unaligned_lock);
+	region->listed = false;
 	if (region->prev)
 		region->prev->next = region->next;
 	else
@@ -105,6 +106,13 @@ static void unaligned_remove(struct import_region *region)
 	if (region->next)
 		region->next->prev = region->prev;
 	unaligned_count[region->wanted]--;
+}
+
+static void unaligned_remove(struct import_region *region)
+{
+	lock_acquire(&unaligned_lock);
+	if (region->listed)
+		unaligned_unlink(region);
 	lock_release(&unaligned_lock);
 }
 
@@ -128,4 +136,5 @@ const struct import_ops import_host_ops = {
 	.name = "host",
 	.pin = host_pin,
 	.unpin = host_unpin,
+	.released = host_unpin,
 };

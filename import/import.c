@@ -52,6 +52,12 @@ void import_put(struct import_region *region)
 	free(region);
 }
 
+void import_released(struct import_region *region)
+{
+	if (region->ops->released)
+		region->ops->released(region);
+}
+
 bool import_needs_end(const struct import_region *region)
 {
 	return region->ops->end_access && region->addr && !region->unsynced;
@@ -77,6 +83,12 @@ int import_begin_access(struct import_region *region, unsigned int access)
 	if (ret)
 		import_end_access(region, access);
 	return ret;
+}
+
+void import_prepare(struct import_region *region)
+{
+	if (region->refresh)
+		region->refresh->prepare(region->refresh);
 }
 
 int import_end_access(struct import_region *region, unsigned int access)

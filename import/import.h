@@ -42,7 +42,8 @@ struct import_desc {
 
 /* What has to be done before a device uses memory that the host has changed. */
 struct import_refresh {
-	int (*refresh)(struct import_refresh *refresh); /* 0 or a negative errno */
+	int (*refresh)(struct import_refresh *refresh);	 /* 0 or a negative errno */
+	void (*prepare)(struct import_refresh *refresh); /* the next: takes time, not needed */
 	void (*put)(struct import_refresh *refresh);
 };
 
@@ -60,6 +61,7 @@ struct import_region {
 	struct import_refresh *refresh; /* set by its user before others see the region */
 	bool unsynced;			/* the same: no DMA_BUF_IOCTL_SYNC, its owner does that */
 	struct import_region *prev, *next; /* import/host.c: unaligned ranges */
+	bool listed;			   /* there */
 };
 
 /**
@@ -83,6 +85,12 @@ int import_get(const struct import_desc *desc, struct import_region **region);
 
 /* One more reference to a region that the caller holds. */
 void import_hold(struct import_region *region);
+
+/*
+ * The application has released it; the driver may hold it for some time.  The memory counts no
+ * more among the live imports that others may conflict with.
+ */
+void import_released(struct import_region *region);
 
 /* Drops a reference; the last one unmaps.  @region may be NULL. */
 void import_put(struct import_region *region);
@@ -152,6 +160,9 @@ bool import_same_bracket(const struct import_region *a, const struct import_regi
  */
 int import_begin_access(struct import_region *region, unsigned int access);
 int import_end_access(struct import_region *region, unsigned int access);
+
+/* Lets the next begin take less time.  To be called when the command is on its way. */
+void import_prepare(struct import_region *region);
 
 enum import_edge { IMPORT_BEGIN, IMPORT_END };
 

@@ -7,6 +7,7 @@
 #include "memory.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,9 +26,10 @@
 struct block {
 	struct block *next; /* of its bucket */
 	uintptr_t base;
-	size_t size, part; /* part == size: a single allocation */
+	size_t size, part, parts; /* one part: a single allocation */
 	enum memory_kind kind;
 	bool cuda;
+	bool inherited;			      /* the parent's memory, which a child cannot use */
 	unsigned char uuid[IMPORT_UUID_SIZE]; /* if cuda */
 	struct cuda_memory memory;
 	struct opaque_hold hold; /* if cuda */
@@ -35,13 +37,46 @@ struct block {
 	unsigned char is_used[PARTS];
 };
 
-static struct lock memory_lock = LOCK_INIT; /* all below; held around CUDA's calls */
+static struct lock memory_lock = LOCK_INIT; /* all below; taken last, and around no call */
 static struct block *buckets[BUCKETS] GUARDED_BY(memory_lock);
 static size_t total GUARDED_BY(memory_lock);
 
 static struct block **bucket_of(uintptr_t base) REQUIRES(memory_lock)
 {
 	return &buckets[base / BLOCK % BUCKETS];
+}
+
+/* Between them the lock is held, across fork(). */
+static void before_fork(void) TSA(no_thread_safety_analysis);
+static void after_fork(void) TSA(no_thread_safety_analysis);
+static void in_child(void) TSA(no_thread_safety_analysis);
+
+static void before_fork(void)
+{
+	lock_acquire(&memory_lock);
+}
+
+static void after_fork(void)
+{
+	lock_release(&memory_lock);
+}
+
+/* CUDA does not live on in a child, and its memory is not mapped there. */
+static void in_child(void)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct block *b = buckets[i]; b; b = b->next) {
+			if (!b->cuda || b->inherited)
+				continue;
+			b->inherited = true;
+			total -= b->size;
+		}
+	lock_release(&memory_lock);
+}
+
+static void register_fork(void)
+{
+	pthread_atfork(before_fork, after_fork, in_child);
 }
 
 /* Pages that begin at a multiple of BLOCK. */
@@ -99,7 +134,7 @@ static void block_unregister(struct block *b)
 
 /* @part 0: a single allocation. */
 static int block_create(enum memory_kind kind, const unsigned char *uuid, size_t size, size_t part,
-			struct block **out) REQUIRES(memory_lock)
+			struct block **out)
 {
 	struct block *b = calloc(1, sizeof(*b));
 	int ret;
@@ -117,9 +152,7 @@ static int block_create(enum memory_kind kind, const unsigned char *uuid, size_t
 	if (ret)
 		goto err_unmap;
 	b->part = part ? part : b->size;
-	b->next = *bucket_of(b->base);
-	*bucket_of(b->base) = b;
-	total += b->size;
+	b->parts = part ? BLOCK / part : 1;
 	*out = b;
 	return 0;
 
@@ -130,23 +163,37 @@ err_free:
 	return ret;
 }
 
-static void block_destroy(struct block *b) REQUIRES(memory_lock)
+static void block_destroy(struct block *b)
+{
+	if (!b->inherited) {
+		block_unregister(b);
+		block_unmap(b);
+	}
+	free(b);
+}
+
+static void block_add(struct block *b) REQUIRES(memory_lock)
+{
+	b->next = *bucket_of(b->base);
+	*bucket_of(b->base) = b;
+	total += b->size;
+}
+
+static void block_remove(struct block *b) REQUIRES(memory_lock)
 {
 	struct block **link = bucket_of(b->base);
 
 	while (*link != b)
 		link = &(*link)->next;
 	*link = b->next;
-	total -= b->size;
-	block_unregister(b);
-	block_unmap(b);
-	free(b);
+	if (!b->inherited)
+		total -= b->size;
 }
 
 static bool suits(const struct block *b, enum memory_kind kind, const unsigned char *uuid,
 		  size_t part)
 {
-	return b->part == part && b->used < b->size / b->part && b->kind == kind &&
+	return b->part == part && b->used < b->parts && b->kind == kind && !b->inherited &&
 	       b->cuda == !!uuid && (!uuid || !memcmp(b->uuid, uuid, sizeof(b->uuid)));
 }
 
@@ -188,24 +235,41 @@ static size_t part_for(size_t size, size_t alignment)
 	return larger <= BLOCK / 2 ? power_of_two(larger) : 0;
 }
 
+/* A part of a slab that is there. */
+static bool take_from_slab(enum memory_kind kind, const unsigned char *uuid, size_t part,
+			   uintptr_t *address)
+{
+	struct block *b;
+
+	lock_acquire(&memory_lock);
+	b = slab_find(kind, uuid, part);
+	if (b)
+		*address = take_part(b);
+	lock_release(&memory_lock);
+	return b;
+}
+
 int memory_alloc(enum memory_kind kind, size_t size, size_t alignment, const unsigned char *uuid,
 		 uintptr_t *address)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	size_t part = part_for(size, alignment), whole = (size + BLOCK - 1) / BLOCK * BLOCK;
 	struct block *b = NULL;
-	int ret = 0;
+	int ret;
 
 	if (whole < size)
 		return log_errno(ENOMEM, "%zu bytes exceed the address space", size);
+	pthread_once(&once, register_fork);
+	if (part && take_from_slab(kind, uuid, part, address))
+		return 0;
+	ret = block_create(kind, uuid, part ? BLOCK : whole, part, &b);
+	if (ret)
+		return ret;
 	lock_acquire(&memory_lock);
-	if (part)
-		b = slab_find(kind, uuid, part);
-	if (!b)
-		ret = block_create(kind, uuid, part ? BLOCK : whole, part, &b);
-	if (!ret)
-		*address = take_part(b);
+	block_add(b);
+	*address = take_part(b);
 	lock_release(&memory_lock);
-	return ret;
+	return 0;
 }
 
 static struct block *block_of(uintptr_t address) REQUIRES(memory_lock)
@@ -218,22 +282,32 @@ static struct block *block_of(uintptr_t address) REQUIRES(memory_lock)
 	return b;
 }
 
+/* The block that is to go, if its last part was freed. */
+static bool part_free(uintptr_t address, struct block **unused) REQUIRES(memory_lock)
+{
+	struct block *b = block_of(address);
+	size_t i = b ? (address - b->base) / b->part : 0;
+
+	if (!b || b->base + i * b->part != address || !b->is_used[i])
+		return false;
+	b->is_used[i] = 0;
+	if (--b->used)
+		return true;
+	block_remove(b);
+	*unused = b;
+	return true;
+}
+
 bool memory_free(uintptr_t address)
 {
-	struct block *b;
-	size_t i;
+	struct block *unused = NULL;
 	bool live;
 
 	lock_acquire(&memory_lock);
-	b = block_of(address);
-	i = b ? (address - b->base) / b->part : 0;
-	live = b && b->base + i * b->part == address && b->is_used[i];
-	if (live) {
-		b->is_used[i] = 0;
-		if (!--b->used)
-			block_destroy(b);
-	}
+	live = part_free(address, &unused);
 	lock_release(&memory_lock);
+	if (unused)
+		block_destroy(unused);
 	return live;
 }
 

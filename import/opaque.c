@@ -15,14 +15,12 @@
 #include "cache.h"
 #include "cuda.h"
 #include "exports.h"
-#include "lock.h"
 #include "log.h"
 #include "vulkan.h"
 
-#define MAX_DEVICES 16
-
-/* The memory that one device takes. */
+/* The memory that one device takes.  Never removed. */
 struct device {
+	struct device *next;
 	unsigned char uuid[IMPORT_UUID_SIZE];
 	struct cache *cache;
 };
@@ -34,9 +32,7 @@ struct opaque {
 	struct vulkan_memory *vulkan;
 };
 
-static struct lock devices_lock = LOCK_INIT; /* the two below; held while a cache is created */
-static struct device devices[MAX_DEVICES] GUARDED_BY(devices_lock); /* never removed */
-static unsigned int num_devices GUARDED_BY(devices_lock);
+static struct device *_Atomic devices; /* grows at its head only */
 
 static uintptr_t page_mask(void)
 {
@@ -49,6 +45,7 @@ struct made {
 	atomic_bool kept; /* by opaque_hold(), until the memory is freed */
 };
 
+/* -ENOENT, not logged: memory that CUDA has no opaque descriptors of. */
 static int pin_cuda(const unsigned char *uuid, uintptr_t address, size_t size,
 		    struct cache_pin *pin, struct made *made)
 {
@@ -56,8 +53,16 @@ static int pin_cuda(const unsigned char *uuid, uintptr_t address, size_t size,
 	struct cuda_export export;
 	int ret = cuda_identify(address, &range);
 
-	if (!ret)
-		ret = cuda_export_opaque(address, size, uuid, &export);
+	if (ret)
+		return ret;
+	if (range.kind == CUDA_MANAGED)
+		return log_errno(EOPNOTSUPP,
+				 "%zu bytes at %#zx are CUDA managed memory: it moves, so "
+				 "nothing can hold it in place",
+				 size, (size_t)address);
+	if (range.kind == CUDA_NONE || (range.kind == CUDA_HOST && !cuda_is_vmm(address)))
+		return -ENOENT;
+	ret = cuda_export_opaque(address, size, uuid, &export);
 	if (ret)
 		return ret;
 	made->buffer_id = range.buffer_id;
@@ -95,7 +100,7 @@ static bool is_current(void *uuid, const struct cache_pin *pin)
 	const struct made *made = pin->data;
 
 	(void)uuid;
-	return cuda_buffer_id(pin->base) == made->buffer_id;
+	return made->buffer_id && cuda_buffer_id(pin->base) == made->buffer_id;
 }
 
 static const struct cache_source source = {
@@ -104,49 +109,75 @@ static const struct cache_source source = {
 	.is_current = is_current,
 };
 
-static int device_add(const unsigned char *uuid, struct cache **cache) REQUIRES(devices_lock)
+static struct device *device_find(struct device *first, const unsigned char *uuid)
+{
+	while (first && memcmp(first->uuid, uuid, IMPORT_UUID_SIZE))
+		first = first->next;
+	return first;
+}
+
+static struct device *device_create(const unsigned char *uuid)
 {
 	static const struct cache_config keep_nothing = { .bytes = 0 };
-	struct device *device = &devices[num_devices];
-	int ret;
+	struct device *device = calloc(1, sizeof(*device));
 
-	if (num_devices == MAX_DEVICES)
-		return log_errno(EOPNOTSUPP, "more than %d devices take opaque descriptors",
-				 MAX_DEVICES);
+	if (!device)
+		return NULL;
 	memcpy(device->uuid, uuid, sizeof(device->uuid));
-	ret = cache_create(&source, device->uuid, &keep_nothing, &device->cache);
-	if (ret)
-		return log_errno(-ret, "no registration cache for a device");
-	*cache = device->cache;
-	num_devices++;
-	return 0;
+	if (!cache_create(&source, device->uuid, &keep_nothing, &device->cache))
+		return device;
+	free(device);
+	return NULL;
+}
+
+static void device_destroy(struct device *device)
+{
+	cache_destroy(device->cache);
+	free(device);
+}
+
+/* Two threads may make one device at once: the first is for all. */
+static struct device *device_add(struct device *device)
+{
+	struct device *head = atomic_load(&devices), *other;
+
+	do {
+		other = device_find(head, device->uuid);
+		if (other) {
+			device_destroy(device);
+			return other;
+		}
+		device->next = head;
+	} while (!atomic_compare_exchange_weak(&devices, &head, device));
+	return device;
 }
 
 static int cache_of(const unsigned char *uuid, struct cache **cache)
 {
-	int ret = 0;
+	struct device *device = device_find(atomic_load(&devices), uuid);
 
-	*cache = NULL;
-	lock_acquire(&devices_lock);
-	for (unsigned int i = 0; i < num_devices && !*cache; i++)
-		if (!memcmp(devices[i].uuid, uuid, IMPORT_UUID_SIZE))
-			*cache = devices[i].cache;
-	if (!*cache)
-		ret = device_add(uuid, cache);
-	lock_release(&devices_lock);
-	return ret;
+	if (!device) {
+		device = device_create(uuid);
+		if (!device)
+			return log_errno(ENOMEM, "no registration cache for a device");
+		device = device_add(device);
+	}
+	*cache = device->cache;
+	return 0;
 }
 
 static int by_cuda(const unsigned char *uuid, uintptr_t address, size_t size, struct opaque *opaque,
 		   struct import_opaque *out)
 {
-	int ret = cache_of(uuid, &opaque->cache);
+	struct cache *cache;
 	struct made *made;
+	int ret = cache_of(uuid, &cache);
 
 	if (!ret)
-		ret = cache_get(opaque->cache, address, size, &opaque->ref);
+		ret = cache_get(cache, address, size, &opaque->ref);
 	if (ret)
 		return ret;
+	opaque->cache = cache;
 	made = opaque->ref.pin->data;
 	*out = (struct import_opaque){
 		.fd = opaque->ref.pin->fd,
@@ -170,30 +201,24 @@ static int by_pages(const unsigned char *uuid, uintptr_t address, size_t size,
 	size_t whole = ((address + size + mask) & ~mask) - base;
 	int ret = vulkan_import_host(uuid, (void *)base, whole, &opaque->vulkan, &opaque->fd);
 
+	if (ret)
+		return ret;
 	*out = (struct import_opaque){
 		.fd = opaque->fd,
 		.offset = address - base,
 		.size = whole,
 		.maker = IMPORT_BY_VULKAN,
 	};
-	return ret;
+	return 0;
 }
 
 static int by_address(const unsigned char *uuid, uintptr_t address, size_t size,
 		      struct opaque *opaque, struct import_opaque *out)
 {
-	struct cuda_range range;
-	int ret = cuda_identify(address, &range);
+	int ret = by_cuda(uuid, address, size, opaque, out);
 
-	if (ret)
+	if (ret != -ENOENT)
 		return ret;
-	if (range.kind == CUDA_MANAGED)
-		return log_errno(EOPNOTSUPP,
-				 "%zu bytes at %#zx are CUDA managed memory: it moves, so "
-				 "nothing can hold it in place",
-				 size, (size_t)address);
-	if (range.kind == CUDA_DEVICE || (range.kind == CUDA_HOST && cuda_is_vmm(address)))
-		return by_cuda(uuid, address, size, opaque, out);
 	return by_pages(uuid, address, size, opaque, out);
 }
 
@@ -204,30 +229,62 @@ static int by_dmabuf(const struct import_region *region, const unsigned char *uu
 	int ret =
 		vulkan_import_dmabuf(uuid, region->fd, region->size, &opaque->vulkan, &opaque->fd);
 
+	if (ret)
+		return ret;
 	*out = (struct import_opaque){
 		.fd = opaque->fd,
 		.size = region->size,
 		.maker = IMPORT_BY_VULKAN,
 	};
-	return ret;
+	return 0;
 }
 
-/* Memory of this process that a dma-buf was made of keeps its address; else the CPU's mapping. */
+static void release(struct opaque *opaque)
+{
+	if (opaque->cache)
+		cache_put(opaque->cache, &opaque->ref);
+	if (opaque->fd >= 0)
+		close(opaque->fd);
+	vulkan_free(opaque->vulkan);
+	*opaque = (struct opaque){ .fd = -1 };
+}
+
+/*
+ * Memory of this process that a dma-buf was made of.  A descriptor keeps what it is of: if the
+ * address meant the same before and after it was made, it is of the dma-buf's memory.
+ */
+static int by_origin(const struct import_region *region, const unsigned char *uuid,
+		     struct opaque *opaque, struct import_opaque *out)
+{
+	uintptr_t address;
+	int ret = exports_find(region->fd, &address);
+
+	if (!ret)
+		ret = by_address(uuid, address, region->size, opaque, out);
+	if (ret)
+		return ret;
+	ret = exports_find(region->fd, &address);
+	if (!ret)
+		return 0;
+	release(opaque);
+	return ret == -ENOENT ? -ENODEV : ret;
+}
+
+/* What a dma-buf was made of keeps its address; else Vulkan, or the CPU's mapping. */
 static int any_way(const struct import_region *region, const unsigned char *uuid,
 		   struct opaque *opaque, struct import_opaque *out)
 {
-	struct exported from;
 	int ret;
 
 	if (region->fd < 0)
 		return by_address(uuid, (uintptr_t)region->addr, region->size, opaque, out);
-	ret = exports_find(region->fd, &from);
-	if (!ret)
-		return by_address(uuid, from.address, region->size, opaque, out);
-	if (ret != -ENOENT)
+	ret = by_origin(region, uuid, opaque, out);
+	if (ret != -ENOENT && ret != -EOPNOTSUPP)
 		return ret;
 	if (vulkan_takes_dmabufs(uuid))
 		return by_dmabuf(region, uuid, opaque, out);
+	if (ret == -EOPNOTSUPP)
+		return ret;
 	if (region->addr)
 		return by_address(uuid, (uintptr_t)region->addr, region->size, opaque, out);
 	return log_errno(EOPNOTSUPP,
@@ -239,28 +296,27 @@ int opaque_get(const struct import_region *region, const unsigned char uuid[IMPO
 	       struct opaque **opaque, struct import_opaque *out)
 {
 	struct opaque *o = calloc(1, sizeof(*o));
+	struct import_opaque made = { 0 };
 	int ret;
 
 	if (!o)
 		return log_errno(ENOMEM, "no memory for an opaque descriptor");
 	o->fd = -1;
-	ret = any_way(region, uuid, o, out);
-	if (ret)
+	ret = any_way(region, uuid, o, &made);
+	if (ret) {
 		free(o);
-	else
-		*opaque = o;
-	return ret;
+		return ret;
+	}
+	*out = made;
+	*opaque = o;
+	return 0;
 }
 
 void opaque_put(struct opaque *opaque)
 {
 	if (!opaque)
 		return;
-	if (opaque->cache)
-		cache_put(opaque->cache, &opaque->ref);
-	if (opaque->fd >= 0)
-		close(opaque->fd);
-	vulkan_free(opaque->vulkan);
+	release(opaque);
 	free(opaque);
 }
 
@@ -301,9 +357,8 @@ void opaque_stats(struct cache_stats *sum)
 	struct cache_stats one;
 
 	memset(sum, 0, sizeof(*sum));
-	lock_acquire(&devices_lock);
-	for (unsigned int i = 0; i < num_devices; i++) {
-		cache_stats(devices[i].cache, &one);
+	for (struct device *d = atomic_load(&devices); d; d = d->next) {
+		cache_stats(d->cache, &one);
 		sum->hits += one.hits;
 		sum->misses += one.misses;
 		sum->evictions += one.evictions;
@@ -313,5 +368,4 @@ void opaque_stats(struct cache_stats *sum)
 		sum->bytes_idle += one.bytes_idle;
 		sum->entries += one.entries;
 	}
-	lock_release(&devices_lock);
 }

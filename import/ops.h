@@ -16,6 +16,9 @@ struct import_ops {
 	int (*pin)(const struct import_desc *desc, struct import_region *region);
 	void (*unpin)(struct import_region *region);
 
+	/* Optional: the application has released its import; before unpin, or not at all. */
+	void (*released)(struct import_region *region);
+
 	/* Optional, both or none: CPU access needs a bracket. */
 	int (*begin_access)(struct import_region *region, unsigned int access);
 	int (*end_access)(struct import_region *region, unsigned int access);

@@ -95,7 +95,7 @@ static int check_file(const struct maps_mapping *m)
 	if (is_memory_name(name) || (is_memory_filesystem(m->device) && !is_node(name)))
 		return 0;
 	return log_errno(EOPNOTSUPP,
-			 "host memory at %#lx is a mapping of %s, which a device cannot pin",
+			 "host memory at %#lx is a mapping of %s, which this device cannot pin",
 			 m->start, name);
 }
 

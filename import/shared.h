@@ -10,8 +10,10 @@
 #define import_get climport_private_import_get
 #define import_hold climport_private_import_hold
 #define import_put climport_private_import_put
+#define import_released climport_private_import_released
 #define import_opaque climport_private_import_opaque
 #define import_on_forget climport_private_import_on_forget
+#define import_prepare climport_private_import_prepare
 #define import_sample climport_private_import_sample
 #define import_needs_bracket climport_private_import_needs_bracket
 #define import_needs_end climport_private_import_needs_end

@@ -30,7 +30,7 @@ struct climport_dmabuf {
 };
 
 /* Flags of climport_export_dmabuf(). */
-#define CLIMPORT_READ_ONLY 1u /* nobody can write by way of the dma-buf */
+#define CLIMPORT_READ_ONLY 1u /* nobody can write by way of the dma-buf: of host memory alone */
 #define CLIMPORT_KEEP 2u      /* the range stays registered for exports to come */
 #define CLIMPORT_MAPPABLE 4u  /* CPUs can map it: memory of GPUs by the kernel module alone */
 
@@ -42,11 +42,12 @@ struct climport_dmabuf {
  * @out: set on success
  *
  * CUDA memory is exported by CUDA where it can (cuMemGetHandleForAddressRange, CUDA 11.7), else
- * by the kernel module gdmabuf_nvidia, which CLIMPORT_READ_ONLY and CLIMPORT_MAPPABLE need.
+ * by the kernel module gdmabuf_nvidia, which CLIMPORT_MAPPABLE needs.
  * Host memory needs the kernel module gdmabuf (kmod/).
  *
  * The dma-buf consists of whole pages, of the GPU 64 KiB if the module made it, and so may
- * begin before @address: out->offset is where the range is in it.
+ * begin before @address: out->offset is where the range is in it.  With CLIMPORT_KEEP it may
+ * be of the whole allocation.  Who gets the descriptor gets all that is in it.
  *
  * The descriptor is the caller's, with O_CLOEXEC.  The pages stay pinned, and count as
  * locked memory (RLIMIT_MEMLOCK) or against the GPU's BAR, until the last descriptor,
@@ -56,16 +57,19 @@ struct climport_dmabuf {
  * With CLIMPORT_KEEP the registration stays when they are gone, so that the next export of the
  * range, or of a part of it, costs less than a microsecond for CUDA's memory.  CUDA's memory that
  * is registered is not given back when it is freed, until climport_invalidate(), or until the
- * next export finds out.
+ * next export of that address finds out.  A range of several allocations of CUDA's is not kept.
+ * Up to 512 allocations and 64 GiB stay registered, each with a descriptor of the process.
  *
  * Returns 0, or
- *   -ENXIO   no /dev/gdmabuf: the module is not loaded
+ *   -ENXIO   no /dev/gdmabuf: the module is not loaded (CUDA memory: and CUDA makes none itself)
  *   -EACCES  /dev/gdmabuf may not be opened; or the range is mapped read-only, and
  *	      CLIMPORT_READ_ONLY is not set
  *   -EINVAL  size is 0, or the range wraps around; an unknown flag
  *   -EFAULT  not memory of this process, or only part of the range; or none that can be pinned
- *   -EOPNOTSUPP  CUDA managed memory, which moves (GPUDirect RDMA, "Changes in CUDA 6.0")
+ *   -EOPNOTSUPP  CUDA managed memory, which moves (GPUDirect RDMA, "Changes in CUDA 6.0");
+ *	      CUDA memory that neither CUDA nor a loaded module exports, or read-only
  *   -ENODEV  the memory was freed meanwhile
+ *   -EIO     another error of CUDA's
  *   -ENOMEM  no memory, or RLIMIT_MEMLOCK is too small
  *   -ENOSPC  no room left in the GPU's BAR
  *   -EDQUOT  the user's quota of GPU memory is used up
@@ -98,14 +102,18 @@ void climport_invalidate(const void *address, size_t size);
  *
  * On CUDA devices it is CUDA's VMM memory (cuMemCreate), which NVIDIA's OpenCL imports at once
  * and keeps coherent: other host memory costs an import by Vulkan, and a refresh of the GPU's
- * caches before each kernel (docs/nvidia.md).  Up to 1 MiB it is a part of a slab of 2 MiB.
- * What is in it at first is not defined.
+ * caches before each kernel (docs/nvidia.md).  Up to 1 MiB it is a part of a slab of 2 MiB, at
+ * least 512 bytes of it; more is a multiple of 2 MiB.  A slab, and what is larger, takes a
+ * descriptor of the process.  What is in it at first is not defined.
+ *
+ * A child after fork() has CUDA's memory no more, and may free it.
  *
  * Returns 0, or
  *   -EINVAL  no such kind, a size of 0, or an alignment that is none
  *   -ENODEV  no libcuda, or no CUDA device with this UUID; a device's memory without @uuid
  *   -EOPNOTSUPP  the device has no virtual memory management, or none of the host's memory
  *   -ENOMEM
+ *   -EIO     another error of CUDA's: no descriptor left is one
  */
 int climport_alloc(unsigned int kind, size_t size, size_t alignment, const unsigned char *uuid,
 		   void **address);
@@ -122,7 +130,8 @@ void climport_free(void *address);
  * @flags: as clImportMemoryARM's
  * @dmabuf: what was exported; it may be closed as soon as this returns
  * @errcode_ret: as clImportMemoryARM's; may be NULL.  CL_MISALIGNED_SUB_BUFFER_OFFSET if
- *	dmabuf->offset is no multiple of CL_DEVICE_MEM_BASE_ADDR_ALIGN
+ *	dmabuf->offset is no multiple of CL_DEVICE_MEM_BASE_ADDR_ALIGN; CL_INVALID_BUFFER_SIZE
+ *	if dmabuf->size is 0
  *
  * clImportMemoryARM imports from the dma-buf's first byte on: this returns the part that is
  * the range.  The caller releases it with clReleaseMemObject().
@@ -132,16 +141,17 @@ cl_mem climport_create_buffer(cl_context context, cl_mem_flags flags,
 
 /*
  * clImportMemoryARM of <CL/cl_ext.h> is in this library as well, for programs that link to it:
- * it calls that of the context's platform.  CL_INVALID_OPERATION if that has none.
+ * it calls that of the context's platform.  CL_INVALID_OPERATION if that has none, or the
+ * process no OpenCL loader; CL_INVALID_CONTEXT if the context is NULL.
  */
 
 /* What this process has registered, and how often it was found. */
 struct climport_stats {
-	uint64_t hits, misses; /* of all registration caches */
-	uint64_t evictions;    /* given up for room */
-	uint64_t stale;	       /* found to be of memory that was freed */
-	uint64_t bytes_pinned; /* registered now */
-	uint64_t bytes_idle;   /* part of it: registered, and used by nobody */
+	uint64_t hits, misses;	  /* of all registration caches */
+	uint64_t evictions;	  /* given up for room */
+	uint64_t stale;		  /* found to be of memory that was freed */
+	uint64_t bytes_pinned;	  /* registered now */
+	uint64_t bytes_idle;	  /* part of it: registered, and used by nobody */
 	uint64_t bytes_allocated; /* by climport_alloc(), with what is free in its slabs */
 };
 

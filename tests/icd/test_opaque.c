@@ -161,6 +161,63 @@ TEST(refreshed_late, "Also what it wrote before a user event that the kernel wai
 	close_all();
 }
 
+TEST(refreshed_at_once,
+     "Without wait list and user events no marker and no event is made for a refresh.")
+{
+	unsigned long markers, events;
+	unsigned char *p;
+	cl_event gate;
+	cl_int err;
+	cl_mem mem;
+
+	open_caching();
+	p = pages(1);
+	mem = import_host(0, p, PAGE);
+	markers = stub_calls("clEnqueueMarkerWithWaitList");
+	events = stub_calls("clCreateUserEvent");
+	increment(mem);
+	EXPECT_EQ(stub_calls("clEnqueueMarkerWithWaitList"), markers);
+	EXPECT_EQ(stub_calls("clCreateUserEvent"), events);
+	gate = cl.clCreateUserEvent(fix.context, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	increment(mem);
+	EXPECT(stub_calls("clEnqueueMarkerWithWaitList") > markers);
+	EXPECT_EQ(cl.clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+	markers = stub_calls("clEnqueueMarkerWithWaitList");
+	increment(mem);
+	EXPECT_EQ(stub_calls("clEnqueueMarkerWithWaitList"), markers);
+	cl.clReleaseEvent(gate);
+	cl.clReleaseMemObject(mem);
+	close_all();
+}
+
+TEST(refreshed_behind,
+     "A command behind one that a user event holds back sees what the host wrote in between.")
+{
+	cl_kernel kernel;
+	unsigned char *p;
+	cl_event gate;
+	cl_int err;
+	cl_mem mem;
+
+	open_caching();
+	p = pages(1);
+	mem = import_host(0, p, PAGE);
+	increment(mem);
+	kernel = kernel_increment(mem);
+	gate = cl.clCreateUserEvent(fix.context, &err);
+	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(fix.queue, 1, &gate, NULL), CL_SUCCESS);
+	EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	p[0] = 70;
+	EXPECT_EQ(cl.clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(p[0], 71);
+	cl.clReleaseEvent(gate);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(mem);
+	close_all();
+}
+
 TEST(refreshed_once, "One refresh serves all imports that are a kernel's arguments.")
 {
 	unsigned long before;
@@ -175,6 +232,8 @@ TEST(refreshed_once, "One refresh serves all imports that are a kernel's argumen
 		mem[i] = import_host(0, p + i * PAGE, PAGE);
 		EXPECT_EQ(cl.clSetKernelArg(kernel, i, sizeof(cl_mem), &mem[i]), CL_SUCCESS);
 	}
+	EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	before = stub_calls("clCreateBufferWithProperties");
 	EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
@@ -435,21 +494,25 @@ TEST(nothing_left, "A thousand imports leave no descriptor and no memory.")
 {
 	struct fake_vulkan *vk = open_caching();
 	unsigned char *p = pages(4);
+	unsigned int memories;
+	cl_mem mem;
 	int fds;
 
-	cl.clReleaseMemObject(import_host(0, p, PAGE));
+	mem = import_host(0, p, PAGE);
+	increment(mem);
+	cl.clReleaseMemObject(mem);
 	fds = count_fds();
-	EXPECT_EQ(vk->memories, 0);
+	memories = vk->memories; /* what refreshes this context */
 	for (int i = 0; i < 1000; i++) {
-		cl_mem mem = import_host(0, p + i % 3 * PAGE + i % 2 * ALIGN, PAGE);
-
+		mem = import_host(0, p + i % 3 * PAGE + i % 2 * ALIGN, PAGE);
 		if (i % 50 == 0)
 			increment(mem);
 		cl.clReleaseMemObject(mem);
 	}
 	EXPECT(settles(are_as_many, &fds));
-	EXPECT_EQ(vk->memories, 0);
+	EXPECT_EQ(vk->memories, memories);
 	close_all();
+	EXPECT_EQ(vk->memories, 0);
 }
 
 TEST(every_failure, "Whatever call of the driver fails, the import fails and nothing is left.")
@@ -471,8 +534,8 @@ TEST(every_failure, "Whatever call of the driver fails, the import fails and not
 		if (mem)
 			cl.clReleaseMemObject(mem);
 		EXPECT(settles(are_as_many, &fds));
-		EXPECT_EQ(vk->memories, 0);
 		close_all();
+		EXPECT_EQ(vk->memories, 0);
 		if (!failed)
 			break;
 	}

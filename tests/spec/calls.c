@@ -186,7 +186,7 @@ static cl_mem plain_image(void)
 	cl_int error = 1;
 	cl_mem mem;
 
-	need_shape(IMAGE_1D);
+	need_images();
 	mem = clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL, &error);
 	EXPECT_EQ(error, CL_SUCCESS);
 	return released_later(mem);

@@ -131,18 +131,61 @@ static bool has_image2d(void)
 		spec.device_version < CL_MAKE_VERSION(3, 0, 0));
 }
 
-/* NULL, or why the device has none. */
-static const char *why_no_shape(enum shape shape)
+/* A refusal with another error than this shows in the test. */
+static bool refuses_image1d(void)
 {
-	if (shape == BUFFER || shape == SUB_BUFFER)
-		return NULL;
+	cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = BYTES / PIXEL,
+	};
+	cl_int error = 1;
+
+	desc.buffer = import_host(CL_MEM_READ_WRITE, pages(1), spec.page);
+	released_later(clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL, &error));
+	return error == CL_INVALID_OPERATION;
+}
+
+/* Images of imports are promised; a device may be unable to use them. */
+static bool has_image1d(void)
+{
+	static enum { UNKNOWN, WORKS, REFUSED } known;
+
+	if (spec.exact || !spec.has_host)
+		return true;
+	if (known == UNKNOWN)
+		known = refuses_image1d() ? REFUSED : WORKS;
+	return known == WORKS;
+}
+
+/* NULL, or why the device has none. */
+static const char *why_no_images(void)
+{
 	if (!device_number(CL_DEVICE_IMAGE_SUPPORT))
 		return "device has no images";
 	if (spec.device_version < CL_MAKE_VERSION(1, 2, 0))
 		return "device is older than OpenCL 1.2";
-	if (shape == IMAGE_1D || has_image2d())
+	return NULL;
+}
+
+static const char *why_no_shape(enum shape shape)
+{
+	if (shape == BUFFER || shape == SUB_BUFFER)
 		return NULL;
-	return "device makes no 2D images from buffers";
+	if (why_no_images())
+		return why_no_images();
+	if (shape == IMAGE_1D)
+		return has_image1d() ? NULL : "device makes no 1D images of imports: refused with -59";
+	return has_image2d() ? NULL : "device makes no 2D images from buffers";
+}
+
+static void need(const char *why)
+{
+	if (why)
+		test_skip("%s", why);
+}
+
+void need_images(void)
+{
+	need(why_no_images());
 }
 
 bool shape_works(enum shape shape)
@@ -152,10 +195,7 @@ bool shape_works(enum shape shape)
 
 void need_shape(enum shape shape)
 {
-	const char *why = why_no_shape(shape);
-
-	if (why)
-		test_skip("%s", why);
+	need(why_no_shape(shape));
 }
 
 void object_make(struct object *o, enum shape shape, enum memory_type type, cl_mem_flags flags)

@@ -40,6 +40,8 @@ extern const cl_image_format rgba;	/* of all images: CL_RGBA, CL_UNSIGNED_INT8 *
 bool shape_works(enum shape shape);
 void need_shape(enum shape shape);
 
+void need_images(void);	/* of any kind, made of whatever */
+
 /*
  * Makes one on fresh memory, all released after the test; skips it where the
  * device has no such thing.  @flags of the import and of what is made from it.

@@ -76,6 +76,17 @@ unsigned char *pages(size_t count)
 	return p->memory;
 }
 
+/* Of the program: what mmap() gives may be where another test's pages were. */
+unsigned char *pages_of_its_own(void)
+{
+	enum { TESTS = 8, PAGE = 65536 };
+	static unsigned char room[TESTS][4 * PAGE] __attribute__((aligned(PAGE)));
+	static size_t used;
+
+	EXPECT(used < TESTS && spec.page <= PAGE);
+	return room[used++];
+}
+
 unsigned char pattern(size_t i, unsigned int seed)
 {
 	return i * 7 + seed + (i >> 8) * 13;

@@ -84,8 +84,22 @@ void need_dma_buf(void);
 void need_prior_to_1_1(void);
 void need_1_1(void);
 
+/*
+ * Addresses of host memory that the device takes are multiples of this: a cache line, or
+ * more where it says so by CL_DEVICE_MEM_BASE_ADDR_ALIGN and refuses a cache line.  Under
+ * CLIMPORT_CONFORM_EXACT a cache line.
+ */
+size_t host_alignment(void);
+void need_alignment(size_t bytes); /* skips where that is more */
+
 /* Fresh pages of this process, all zero, unmapped after the test. */
 unsigned char *pages(size_t count);
+
+/*
+ * Four pages at addresses that no other test has: drivers may destroy an import on another
+ * thread, after its release.
+ */
+unsigned char *pages_of_its_own(void);
 
 /* memory[i] = a byte that depends on i and @seed; memory_is() compares. */
 void memory_fill(unsigned char *memory, size_t size, unsigned int seed);
@@ -99,6 +113,16 @@ unsigned char pattern(size_t i, unsigned int seed);
 cl_mem import(cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory,
 	      size_t size);
 cl_mem import_host(cl_mem_flags flags, void *memory, size_t size);
+
+/*
+ * An import of host memory of a kind that devices which pin pages may refuse, with
+ * CL_INVALID_OPERATION: then the test is skipped, as "@kind: refused".  Not under
+ * CLIMPORT_CONFORM_EXACT, and not where the device refuses ordinary pages, too.
+ */
+cl_mem import_host_kind(const char *kind, cl_mem_flags flags, void *memory, size_t size);
+
+/* Whether the import is made; if not, with CL_INVALID_OPERATION. */
+bool takes_host(cl_mem_flags flags, void *memory, size_t size);
 
 /*
  * An import that must not succeed, also with errcode_ret NULL, and must leave

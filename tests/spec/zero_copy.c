@@ -84,7 +84,7 @@ TEST(two_mappings_at_odd_offsets, ZERO_COPY)
 	int fd = shared_file(size);
 	unsigned char *imported = map_view(fd, size, PROT_READ | PROT_WRITE);
 	unsigned char *other = map_view(fd, size, PROT_READ | PROT_WRITE);
-	size_t at = spec.cache_line;
+	size_t at = host_alignment();
 	cl_mem mem = import_host(CL_MEM_READ_WRITE, imported + at, size - 2 * at - 3);
 
 	expect_shared(mem, other + at, size - 2 * at - 3);
@@ -300,7 +300,8 @@ TEST(read_only_mapping, ZERO_COPY)
 	int fd = shared_file(size);
 	unsigned char *imported = map_view(fd, size, PROT_READ);
 	unsigned char *other = map_view(fd, size, PROT_READ | PROT_WRITE);
-	cl_mem mem = import_host(CL_MEM_READ_ONLY, imported, size);
+	cl_mem mem = import_host_kind("memory that is mapped without write access",
+				      CL_MEM_READ_ONLY, imported, size);
 
 	expect_read_by_device(mem, other, size);
 }

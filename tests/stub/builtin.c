@@ -29,6 +29,23 @@ static void increment(const struct arg *arg, const size_t *id, const size_t *glo
 	arg[0].data[id[0]]++;
 }
 
+/* climport_selftest_write(uchar *a, uint value) */
+static void climport_selftest_write(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	(void)id;
+	(void)global;
+	arg[0].data[0] = (unsigned char)number(&arg[1]);
+}
+
+/* climport_selftest_read(uchar *b) */
+static void climport_selftest_read(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	(void)id;
+	(void)global;
+	arg[0].data[1] = arg[0].data[0];
+	arg[0].data[2] = arg[0].data[3];
+}
+
 /* vector_add(uint *out, const uint *a, const uint *b) */
 static void vector_add(const struct arg *arg, const size_t *id, const size_t *global)
 {
@@ -117,6 +134,8 @@ static const struct {
 	kernel_fn *run;
 } builtins[] = {
 	{ "climport_selftest", climport_selftest },
+	{ "climport_selftest_write", climport_selftest_write },
+	{ "climport_selftest_read", climport_selftest_read },
 	{ "increment", increment },
 	{ "vector_add", vector_add },
 	{ "add", add },

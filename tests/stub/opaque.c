@@ -11,6 +11,8 @@
 
 #include <unistd.h>
 
+enum { CACHE_SIZE = 32 << 20 }; /* larger memory is read anew each time */
+
 /* What a caching device has of one memory, whatever objects it is seen by. */
 struct cached {
 	struct cached *next;
@@ -106,7 +108,7 @@ struct mem *opaque_create(struct context *context, cl_mem_flags flags, size_t si
 		mem->data = malloc(size);
 		memcpy(mem->data, opaque.memory, size);
 	}
-	if (opaque.cached && !mem->own_data)
+	if (opaque.cached && !mem->own_data && opaque.size <= CACHE_SIZE)
 		mem->cached = cached_get(&opaque);
 	return mem;
 }
@@ -120,16 +122,23 @@ void opaque_destroy(struct mem *mem)
 	pthread_mutex_unlock(&lock);
 }
 
+/* Whole pages: what else lies there, redzones and others' stacks, is not the sanitizers' concern. */
+__attribute__((no_sanitize("address", "thread"))) static void fetch(struct cached *c)
+{
+	const volatile unsigned char *memory = c->memory;
+
+	for (size_t i = 0; i < c->size; i++)
+		c->seen[i] = c->clean[i] = memory[i];
+}
+
 /* What a caching device sees: the memory as it was at its first use since the last eviction. */
 unsigned char *opaque_seen(struct mem *mem)
 {
 	struct cached *c = mem_root(mem)->cached;
 
 	pthread_mutex_lock(&lock);
-	if (c->filled != evictions) {
-		memcpy(c->seen, c->memory, c->size);
-		memcpy(c->clean, c->memory, c->size);
-	}
+	if (c->filled != evictions)
+		fetch(c);
 	c->filled = evictions;
 	pthread_mutex_unlock(&lock);
 	return c->seen + mem->origin;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench.h"
 #include "diag.h"
 #include "info.h"
 #include "paths.h"
@@ -21,6 +22,11 @@ static const char usage[] =
 	"                           test a driver against the extension's text\n"
 	"      --native             the driver's own implementation, without the layer\n"
 	"      --platform NAME, --device N, --list: see climport conform --help\n"
+	"  bench [OPTIONS]          measure what importing is worth here, about a minute\n"
+	"      --platform NAME, --device N: the default is a GPU, if there is one\n"
+	"      --size MAX           the largest memory (default 1G)\n"
+	"      --quick              about 10 seconds, up to 64M\n"
+	"      --json FILE, --svg FILE: the figures, and plots of them\n"
 	"  diag [--sysfs DIR] [PEER]\n"
 	"                           what would stop PCI devices, or the one at this address, from\n"
 	"                           reaching GPU memory\n"
@@ -91,22 +97,75 @@ static int run_diag(int argc, char **argv)
 	return diag(root, i < argc ? argv[i] : NULL, stdout);
 }
 
+/* Bytes, with K, M or G; 0 if it is no such thing. */
+static size_t parse_size(const char *text)
+{
+	static const char units[] = "KMG";
+	char *end;
+	unsigned long long size = strtoull(text, &end, 10);
+	const char *unit = *end ? strchr(units, *end) : NULL;
+	int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+
+	if (*text < '0' || *text > '9' || (*end && (!unit || end[1])) || size > SIZE_MAX >> shift)
+		return 0;
+	return size << shift;
+}
+
+static int parse_bench(int argc, char **argv, struct bench_options *options)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+
+		if (!strcmp(argv[i], "--quick")) {
+			options->quick = true;
+			continue;
+		}
+		if (value && !strcmp(argv[i], "--platform"))
+			options->platform = value;
+		else if (value && !strcmp(argv[i], "--device") && *value >= '0' && *value <= '9')
+			options->device = atoi(value);
+		else if (value && !strcmp(argv[i], "--size") && parse_size(value) >= BENCH_SMALLEST)
+			options->size = parse_size(value);
+		else if (value && !strcmp(argv[i], "--json"))
+			options->json = value;
+		else if (value && !strcmp(argv[i], "--svg"))
+			options->svg = value;
+		else
+			return fail_usage("bench: unknown option, or a wrong argument:", argv[i]);
+		i++;
+	}
+	return 0;
+}
+
+static int run_bench(int argc, char **argv)
+{
+	struct bench_options options = { .device = -1 };
+	int status = parse_bench(argc, argv, &options);
+
+	return status ? status : bench(&options);
+}
+
+static int run_info(int argc, char **argv)
+{
+	return argc == 1 ? info() : fail_usage("info takes no argument:", argv[1]);
+}
+
 /* The loader reads OPENCL_LAYERS once, so the program starts itself anew with the layer in it. */
-static int info_with_layer(char **argv)
+static int with_layer(int argc, char **argv, int (*command)(int, char **))
 {
 	const char *before = getenv("OPENCL_LAYERS"), *layer = path_layer();
+	static char self[] = "/proc/self/exe";
 
 	if (!layer)
 		return 1;
 	if (before && strstr(before, layer))
-		return info();
+		return command(argc - 1, argv + 1);
+	argv[0] = self;
 	return enable_layer() ? start(argv) : 1;
 }
 
 int main(int argc, char **argv)
 {
-	char *again[] = { (char *)"/proc/self/exe", (char *)"info", NULL };
-
 	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		fputs(usage, argc < 2 ? stderr : stdout);
 		return argc < 2 ? 2 : 0;
@@ -116,8 +175,11 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (!strcmp(argv[1], "info"))
-		return argc == 2 ? info_with_layer(again)
-				 : fail_usage("info takes no argument:", argv[2]);
+		return with_layer(argc, argv, run_info);
+	if (!strcmp(argv[1], "bench")) {
+		setenv("CLIMPORT_LOG", "error", 0);
+		return with_layer(argc, argv, run_bench);
+	}
 	if (!strcmp(argv[1], "run"))
 		return run(argc - 1, argv + 1);
 	if (!strcmp(argv[1], "conform"))

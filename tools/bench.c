@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define DEFAULT_SIZE ((size_t)1 << 30)
+#define QUICK_SIZE ((size_t)64 << 20)
+
+/* At most six buffers of the largest size are there at once, in either memory. */
+static size_t affordable(const struct bench *b)
+{
+	cl_ulong one = 0, all = 0;
+	size_t host = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 16;
+
+	clGetDeviceInfo(b->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(one), &one, NULL);
+	clGetDeviceInfo(b->device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(all), &all, NULL);
+	if (one && one < host)
+		host = one;
+	return all && all / 8 < host ? all / 8 : host;
+}
+
+static void set_size(struct bench *b, const struct bench_options *options)
+{
+	size_t most = affordable(b), wanted = options->quick ? QUICK_SIZE : DEFAULT_SIZE;
+
+	if (options->size)
+		wanted = options->size;
+	else if (wanted > most)
+		wanted = most;
+	for (b->largest = BENCH_SMALLEST; b->largest <= wanted / 4;)
+		b->largest *= 4;
+}
+
+static void make_random(struct bench *b)
+{
+	b->random =
+		mmap(NULL, b->largest, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (b->random == MAP_FAILED)
+		bench_fatal("no memory for %zu bytes: %m", b->largest);
+	for (size_t i = 0; i < b->largest / sizeof(*b->random); i++)
+		b->random[i] = bench_random();
+}
+
+static void find_cuda(struct bench *b)
+{
+	b->no_cuda = "the device is not CUDA's";
+	if (b->is_cuda)
+		b->cuda = bench_cuda_open(b->uuid, &b->no_cuda);
+	else
+		bench_skip("", memory_names[MEMORY_DEVICE], b->no_cuda);
+	b->lacks[MEMORY_DEVICE] = !b->is_cuda;
+}
+
+int bench(const struct bench_options *options)
+{
+	static struct bench all;
+	struct bench *b = &all;
+
+	b->seconds = options->quick ? 9 : 55;
+	b->rounds = options->quick ? 15 : BENCH_ROUNDS;
+	bench_choose(b, options);
+	set_size(b, options);
+	bench_report_begin(b, options);
+	bench_open(b);
+	make_random(b);
+	find_cuda(b);
+	bench_bandwidth(b);
+	bench_once(b);
+	bench_reuse(b);
+	bench_latency(b);
+	bench_launch(b);
+	bench_export(b);
+	bench_report_end(b, options);
+	munmap(b->random, b->largest);
+	bench_close(b);
+	return 0;
+}

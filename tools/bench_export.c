@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CUDA memory as a dma-buf: the library's call, beside the bare one of CUDA. */
+#include "bench.h"
+
+#include <unistd.h>
+
+#define GROUP "export"
+#define SHARE 0.03
+#define SMALLEST ((size_t)2 << 20)
+
+struct entry {
+	void *address;
+	size_t size;
+	unsigned int flags;
+};
+
+static int export_bare(struct bench *b, void *arg, double *seconds)
+{
+	const struct entry *e = arg;
+	const double start = bench_now();
+	int fd = bench_cuda_export(b->cuda, (uintptr_t)e->address, e->size);
+
+	seconds[0] = bench_now() - start;
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+static int export_own(struct bench *b, void *arg, double *seconds)
+{
+	const struct entry *e = arg;
+	const double start = bench_now();
+	struct climport_dmabuf dmabuf;
+	int ret = climport_export_dmabuf(e->address, e->size, e->flags, &dmabuf);
+
+	(void)b;
+	seconds[0] = bench_now() - start;
+	if (ret)
+		return ret;
+	close(dmabuf.fd);
+	return 0;
+}
+
+static void race(struct bench *b, struct entry *once, struct entry *kept)
+{
+	struct racer own[] = { { "cuMemGetHandleForAddressRange", export_bare, once, { 0 } },
+			       { "climport_export_dmabuf", export_own, once, { 0 } } };
+	struct racer hit = { "climport_export_dmabuf, kept", export_own, kept, { 0 } };
+
+	/* Apart, as the first finds what is kept as well. */
+	bench_race(b, own, 2, SHARE / 4);
+	bench_race(b, &hit, 1, SHARE / 4);
+	climport_invalidate(kept->address, kept->size);
+	for (size_t i = 0; i < 2; i++)
+		bench_report(b, GROUP, own[i].name, once->size, own[i].median[0] * 1e6, "us", NULL);
+	bench_report(b, GROUP, hit.name, once->size, hit.median[0] * 1e6, "us", NULL);
+	bench_report(b, GROUP, "  climport_export_dmabuf / CUDA's", once->size,
+		     own[1].median[0] / own[0].median[0], "x", "<= 1.2");
+	bench_report(b, GROUP, "  kept / CUDA's", once->size, hit.median[0] / own[0].median[0], "x",
+		     NULL);
+}
+
+static void measure(struct bench *b, size_t size)
+{
+	struct entry once = { .size = size }, kept;
+
+	if (climport_alloc(CLIMPORT_DEVICE, size, 0, b->uuid, &once.address)) {
+		bench_skip(GROUP, "climport_export_dmabuf", "there is no device memory");
+		return;
+	}
+	kept = once;
+	kept.flags = CLIMPORT_KEEP;
+	race(b, &once, &kept);
+	climport_free(once.address);
+}
+
+void bench_export(struct bench *b)
+{
+	const size_t large = b->largest & ~(SMALLEST - 1);
+
+	bench_progress("exports of CUDA memory");
+	if (!b->cuda) {
+		bench_skip(GROUP, "CUDA memory as a dma-buf", b->no_cuda);
+		return;
+	}
+	measure(b, SMALLEST);
+	if (large > SMALLEST)
+		measure(b, large);
+}

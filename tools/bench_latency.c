@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What it costs to make a buffer.  A driver may put work off until the first kernel
+ * (NVIDIA's clCreateBuffer does), so that is reported as well.
+ */
+#include "bench.h"
+
+#include <math.h>
+
+#define GROUP "latency"
+#define SHARE 0.2
+
+struct entry {
+	struct memory memory;
+	struct bench *bench;
+	cl_mem result; /* of the kernel: a word */
+	int times;     /* that a short call is repeated */
+};
+
+static const char *const plot_names[MEMORY_KINDS] = {
+	"clCreateBuffer + first kernel",
+	"device import + first kernel",
+	"climport_alloc import + first kernel",
+	"plain host import + first kernel",
+};
+
+static void check_word(const struct entry *e)
+{
+	uint32_t word = 0;
+
+	bench_check(clEnqueueReadBuffer(e->bench->queue, e->result, CL_TRUE, 0, sizeof(word), &word,
+					0, NULL, NULL),
+		    "clEnqueueReadBuffer");
+	if (memory_is_host(&e->memory) && word != *(const uint32_t *)e->memory.address)
+		bench_fatal("%s: the first kernel read wrong data", memory_names[e->memory.kind]);
+}
+
+/* Create, first kernel, release. */
+static int use(struct bench *b, void *arg, double *seconds)
+{
+	const size_t one = 1;
+	struct entry *e = arg;
+	struct memory *m = &e->memory;
+	double start, created;
+	int err;
+
+	if (memory_is_host(m))
+		*(uint32_t *)m->address = bench_random();
+	start = bench_now();
+	err = memory_create(b, m);
+	created = bench_now();
+	if (err)
+		return err;
+	clSetKernelArg(b->touch, 0, sizeof(m->mem), &m->mem);
+	clSetKernelArg(b->touch, 1, sizeof(e->result), &e->result);
+	bench_check(clEnqueueNDRangeKernel(b->queue, b->touch, 1, NULL, &one, NULL, 0, NULL, NULL),
+		    "the first kernel");
+	bench_check(clFinish(b->queue), "clFinish");
+	seconds[0] = created - start;
+	seconds[1] = bench_now() - start;
+	check_word(e);
+	start = bench_now();
+	memory_release(m);
+	seconds[2] = bench_now() - start;
+	return 0;
+}
+
+/* Create and release, without a kernel. */
+static int create(struct bench *b, void *arg, double *seconds)
+{
+	struct entry *e = arg;
+	double start, created;
+
+	for (int i = 0; i < e->times; i++) {
+		int err;
+
+		start = bench_now();
+		err = memory_create(b, &e->memory);
+		created = bench_now();
+		if (err)
+			return err;
+		memory_release(&e->memory);
+		seconds[0] += (created - start) / e->times;
+		seconds[1] += (bench_now() - created) / e->times;
+	}
+	return 0;
+}
+
+static void report(struct bench *b, const char *what, enum memory_kind kind, size_t size,
+		   double seconds)
+{
+	char name[96];
+
+	snprintf(name, sizeof(name), "%s: %s", what, memory_names[kind]);
+	bench_report(b, GROUP, name, size, seconds * 1e6, "us", NULL);
+}
+
+static void report_alone(struct bench *b, const double medians[][BENCH_PHASES], size_t size)
+{
+	for (int kind = 0; kind < MEMORY_KINDS; kind++) {
+		report(b, "create", kind, size, medians[kind][0]);
+		report(b, "release", kind, size, medians[kind][1]);
+	}
+	bench_report(b, GROUP, "  create: cached import / clCreateBuffer", size,
+		     medians[MEMORY_HOST][0] / medians[MEMORY_NATIVE][0], "x", "<= 1.5");
+	plot_add(&b->plots[PLOT_LATENCY], "clCreateBuffer", (double)size,
+		 medians[MEMORY_NATIVE][0] * 1e6);
+	plot_add(&b->plots[PLOT_LATENCY], "climport_alloc import", (double)size,
+		 medians[MEMORY_HOST][0] * 1e6);
+}
+
+static void report_used(struct bench *b, const double medians[][BENCH_PHASES], size_t size)
+{
+	for (int kind = 0; kind < MEMORY_KINDS; kind++) {
+		report(b, "create + kernel", kind, size, medians[kind][1]);
+		report(b, "release after it", kind, size, medians[kind][2]);
+		plot_add(&b->plots[PLOT_LATENCY], plot_names[kind], (double)size,
+			 medians[kind][1] * 1e6);
+	}
+	bench_report(b, GROUP, "  create + kernel: cached import / native", size,
+		     medians[MEMORY_HOST][1] / medians[MEMORY_NATIVE][1], "x", "<= 1.5");
+}
+
+/* All memories side by side; one that is missing is NAN. */
+static void race(struct bench *b, struct entry *entries,
+		 int (*run)(struct bench *, void *, double *), double share,
+		 double medians[][BENCH_PHASES])
+{
+	struct racer racers[MEMORY_KINDS];
+	size_t count = 0;
+
+	for (int kind = 0; kind < MEMORY_KINDS; kind++)
+		if (entries[kind].memory.capacity)
+			racers[count++] =
+				(struct racer){ memory_names[kind], run, &entries[kind], { 0 } };
+	bench_race(b, racers, count, share);
+	for (int kind = 0; kind < MEMORY_KINDS; kind++)
+		for (size_t phase = 0; phase < BENCH_PHASES; phase++)
+			medians[kind][phase] = NAN;
+	for (size_t i = 0; i < count; i++) {
+		struct entry *e = racers[i].arg;
+
+		for (size_t phase = 0; phase < BENCH_PHASES; phase++)
+			medians[e->memory.kind][phase] = racers[i].median[phase];
+		if (isnan(racers[i].median[0]))
+			memory_free(&e->memory); /* not tried again */
+	}
+}
+
+static void measure(struct bench *b, struct entry *entries, size_t size, double share)
+{
+	double medians[MEMORY_KINDS][BENCH_PHASES];
+	char text[32];
+
+	bench_size_text(text, size);
+	bench_progress("making buffers of %s", text);
+	for (int kind = 0; kind < MEMORY_KINDS; kind++)
+		entries[kind].memory.size = size;
+	race(b, entries, create, share / 2, medians);
+	report_alone(b, (const double(*)[BENCH_PHASES])medians, size);
+	race(b, entries, use, share / 2, medians);
+	report_used(b, (const double(*)[BENCH_PHASES])medians, size);
+}
+
+static void open_entry(struct bench *b, struct entry *e, enum memory_kind kind, cl_mem result)
+{
+	*e = (struct entry){ .bench = b, .result = result, .times = 16 };
+	if (kind == MEMORY_PLAIN)
+		e->times = 1;
+	if (!memory_alloc(b, &e->memory, kind, b->largest) && memory_is_host(&e->memory))
+		memory_fill(b, &e->memory);
+}
+
+void bench_latency(struct bench *b)
+{
+	struct entry entries[MEMORY_KINDS];
+	cl_int err;
+	cl_mem result = clCreateBuffer(b->context, CL_MEM_READ_WRITE, 64, NULL, &err);
+	int steps = 0;
+
+	bench_check(err, "clCreateBuffer");
+	b->plots[PLOT_LATENCY] = (struct plot){ .title = "What a buffer costs",
+						.x_label = "size",
+						.y_label = "microseconds (less is better)",
+						.bytes = true };
+	for (int kind = 0; kind < MEMORY_KINDS; kind++)
+		open_entry(b, &entries[kind], kind, result);
+	for (size_t size = BENCH_SMALLEST; size <= b->largest; size *= 4)
+		steps++;
+	for (size_t size = BENCH_SMALLEST; size <= b->largest; size *= 4)
+		measure(b, entries, size, SHARE / steps);
+	for (int kind = 0; kind < MEMORY_KINDS; kind++)
+		memory_free(&entries[kind].memory);
+	clReleaseMemObject(result);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define MAX_RACERS 8
+
+static double samples[MAX_RACERS][BENCH_PHASES][BENCH_ROUNDS];
+
+double bench_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+	qsort(values, count, sizeof(*values), compare);
+	return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+static void drop(struct racer *racer, int err)
+{
+	char why[64];
+
+	snprintf(why, sizeof(why), "it failed with %d", err);
+	bench_skip("", racer->name, why);
+	for (size_t phase = 0; phase < BENCH_PHASES; phase++)
+		racer->median[phase] = NAN;
+}
+
+/* One of each, in turns, so that all meet the same disturbances. */
+static void run_round(struct bench *b, struct racer *racers, size_t count, unsigned int round)
+{
+	for (size_t i = 0; i < count; i++) {
+		double seconds[BENCH_PHASES] = { 0 };
+		int err = isnan(racers[i].median[0]) ? 0 : racers[i].run(b, racers[i].arg, seconds);
+
+		if (err)
+			drop(&racers[i], err);
+		for (size_t phase = 0; phase < BENCH_PHASES; phase++)
+			samples[i][phase][round] = seconds[phase];
+	}
+}
+
+void bench_race(struct bench *b, struct racer *racers, size_t count, double share)
+{
+	const double time = share * b->seconds, start = bench_now();
+	unsigned int rounds = 0;
+
+	if (count > MAX_RACERS)
+		bench_fatal("a race of %zu", count);
+	run_round(b, racers, count, 0); /* to warm up */
+	do
+		run_round(b, racers, count, rounds++);
+	while (rounds < b->rounds && bench_now() - start < (rounds < 3 ? 3 * time : time));
+	for (size_t i = 0; i < count; i++)
+		for (size_t phase = 0; phase < BENCH_PHASES; phase++)
+			if (!isnan(racers[i].median[phase]))
+				racers[i].median[phase] = median(samples[i][phase], rounds);
+}

@@ -38,7 +38,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Caches that may live at once. */
+/* Caches that may live at once: one a device, and one of exports.  At most 32. */
 #define CACHE_MAX 32
 
 struct cache;

@@ -243,7 +243,9 @@ static int check_segments(struct request *r)
 	int err;
 
 	r->last = r->first;
-	for (uintptr_t at = r->addr; at < r->end; at = r->last.base + r->last.size) {
+	sync_memops(r->cu, r->addr);
+	for (uintptr_t at = r->first.base + r->first.size; at < r->end;
+	     at = r->last.base + r->last.size) {
 		err = identify(r->cu, at, &r->last, &p);
 		if (err)
 			return err;

@@ -26,12 +26,17 @@ static uint64_t buffer_id_of(const struct cache_pin *pin)
 	return (uint64_t)(uintptr_t)pin->data;
 }
 
-static bool contains(const struct cuda_range *range, uintptr_t address, size_t size)
+/* A range of several allocations is not kept: nothing says that all of them are there still. */
+static bool can_keep(const struct cuda_range *range, uintptr_t address, size_t size)
 {
-	return address - range->base < range->size && size <= range->size - (address - range->base);
+	return range->kind == CUDA_DEVICE && range->buffer_id &&
+	       address - range->base < range->size && size <= range->size - (address - range->base);
 }
 
-/* The whole allocation serves its parts, and nothing beside it: its pages may be shared. */
+/*
+ * The whole allocation serves its parts, and nothing beside it: its pages may be shared.  -ENOENT,
+ * not logged: what is not kept, by_cuda() says why.
+ */
 static int pin(void *context, uintptr_t address, size_t size, struct cache_pin *pin)
 {
 	struct cuda_export export;
@@ -39,9 +44,8 @@ static int pin(void *context, uintptr_t address, size_t size, struct cache_pin *
 	int ret = cuda_identify(address, &range);
 
 	(void)context;
-	if (!ret && !contains(&range, address, size))
-		ret = log_errno(ENODEV, "the CUDA memory at %#zx was freed meanwhile",
-				(size_t)address);
+	if (!ret && !can_keep(&range, address, size))
+		ret = -ENOENT;
 	if (!ret)
 		ret = cuda_export_dmabuf(range.base, range.size, &export);
 	if (ret)
@@ -181,7 +185,6 @@ static int module_any(uintptr_t address, size_t size, unsigned int options,
 	return ret == -EOPNOTSUPP ? -EFAULT : ret;
 }
 
-/* A range of several allocations is not kept: nothing says that all of them are there still. */
 static int by_cuda(uintptr_t address, size_t size, unsigned int options,
 		   const struct cuda_range *range, struct export_range *out)
 {
@@ -192,24 +195,22 @@ static int by_cuda(uintptr_t address, size_t size, unsigned int options,
 				 (size_t)address);
 	if (options & EXPORT_MAPPABLE)
 		return by_module(GDMABUF_MEMORY_GPU, address, size, options, out);
-	if (options & EXPORT_KEEP && range->buffer_id && contains(range, address, size))
-		ret = cuda_kept(address, size, out);
-	else
-		ret = cuda_once(address, size, range->buffer_id, out);
+	ret = options & EXPORT_KEEP && can_keep(range, address, size)
+		      ? cuda_kept(address, size, out)
+		      : cuda_once(address, size, range->buffer_id, out);
+	if (ret == -ENOENT)
+		return log_errno(ENODEV, "the CUDA memory at %#zx was freed meanwhile",
+				 (size_t)address);
 	if (ret != -EOPNOTSUPP)
 		return ret;
 	return by_module(GDMABUF_MEMORY_GPU, address, size, options, out);
 }
 
-int export_dmabuf(uintptr_t address, size_t size, unsigned int options, struct export_range *out)
+static int by_kind(uintptr_t address, size_t size, unsigned int options, struct export_range *out)
 {
 	struct cuda_range range;
-	uintptr_t last;
-	int ret;
+	int ret = cuda_identify(address, &range);
 
-	if (!size || __builtin_add_overflow(address, size - 1, &last))
-		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
-	ret = cuda_identify(address, &range);
 	if (ret)
 		return ret;
 	if (range.kind == CUDA_MANAGED)
@@ -220,6 +221,21 @@ int export_dmabuf(uintptr_t address, size_t size, unsigned int options, struct e
 	/* What was kept of CUDA's memory there is of memory that was freed. */
 	export_invalidate(address, size);
 	return module_any(address, size, options, out);
+}
+
+/* What is kept already need not be identified. */
+int export_dmabuf(uintptr_t address, size_t size, unsigned int options, struct export_range *out)
+{
+	uintptr_t last;
+	int ret = -ENOENT;
+
+	if (!size || __builtin_add_overflow(address, size - 1, &last))
+		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
+	if (options == EXPORT_KEEP && atomic_load_explicit(&kept, memory_order_acquire))
+		ret = cuda_kept(address, size, out);
+	if (ret != -ENOENT && ret != -EOPNOTSUPP)
+		return ret;
+	return by_kind(address, size, options, out);
 }
 
 void export_invalidate(uintptr_t address, size_t size)

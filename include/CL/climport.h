@@ -55,7 +55,7 @@ struct climport_dmabuf {
  * has what was there, but @address is other memory.
  *
  * With CLIMPORT_KEEP the registration stays when they are gone, so that the next export of the
- * range, or of a part of it, costs less than a microsecond for CUDA's memory.  CUDA's memory that
+ * range, or of a part of it, is another descriptor of the same dma-buf.  CUDA's memory that
  * is registered is not given back when it is freed, until climport_invalidate(), or until the
  * next export of that address finds out.  A range of several allocations of CUDA's is not kept.
  * Up to 512 allocations and 64 GiB stay registered, each with a descriptor of the process.

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The layer on a real platform, by way of the loader: main.c chooses the device, each test
+ * opens contexts of its own.
+ */
+#ifndef TESTS_GPU_GPU_H
+#define TESTS_GPU_GPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness.h"
+
+#include <CL/climport.h>
+
+#define PAGE ((size_t)4096)
+
+typedef __typeof__(&clImportMemoryARM) import_function;
+
+/* The device that is tested. */
+struct gpu {
+	cl_platform_id platform;
+	cl_device_id device;
+	import_function import; /* the layer's */
+	unsigned char uuid[16];
+	bool has_uuid;
+	bool is_nvidia; /* NVIDIA's own driver */
+	bool is_opaque; /* imports are made from opaque descriptors */
+	size_t align;	/* CL_DEVICE_MEM_BASE_ADDR_ALIGN, in bytes */
+};
+
+extern struct gpu gpu;
+
+/* The first device of the first platform with @name in its name; says why if there is none. */
+bool gpu_choose(const char *name);
+void gpu_describe(void);
+
+struct session {
+	cl_context context;
+	cl_command_queue queue; /* in order */
+	cl_program program;
+	char notice[256]; /* why the last import failed */
+};
+
+/* At most one is open with @s NULL: the tests' usual one, below. */
+extern struct session ours;
+void session_open(struct session *s);
+void session_close(struct session *s);
+cl_command_queue session_queue(const struct session *s, cl_command_queue_properties properties);
+
+/* Fail the test unless they succeed, with the reason that the layer gave. */
+cl_mem import_host(struct session *s, void *memory, size_t size);
+cl_mem import_dmabuf(struct session *s, const struct climport_dmabuf *dmabuf);
+cl_mem native(const struct session *s, size_t size);
+cl_mem part(cl_mem mem, size_t origin, size_t size);
+
+/* The error of an import into @ours that must fail; its reason is printed. */
+cl_int refused(cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory,
+	       size_t size);
+bool because(const char *text); /* of that reason */
+
+/* An import of a fresh page works: data both ways. */
+void good_import(void);
+
+/* Kernels: out[i] = a[i] + b[i] on 32 bits; a[i]++ on bytes.  Errors fail the test. */
+struct after {
+	cl_uint count;
+	const cl_event *events;
+};
+void add(const struct session *s, cl_command_queue queue, const cl_mem mem[3], size_t count,
+	 struct after after, cl_event *event);
+void increment(const struct session *s, cl_command_queue queue, cl_mem mem, size_t count,
+	       struct after after, cl_event *event);
+#define AT_ONCE ((struct after){ 0, NULL })
+
+/* As increment(), and waits; CL_SUCCESS or the first error.  For threads, which cannot EXPECT. */
+cl_int increment_quietly(const struct session *s, cl_command_queue queue, cl_mem mem, size_t count);
+
+/* Fresh data.  The seed is printed; SEED in the environment sets it. */
+void random_fill(void *memory, size_t size);
+uint32_t random_number(void);
+
+/* Every out[i] is a[i] + b[i]; says which is not. */
+bool is_sum(const uint32_t *out, const uint32_t *a, const uint32_t *b, size_t count);
+/* Every now[i] is before[i] + @added, in bytes. */
+bool is_added(const unsigned char *now, const unsigned char *before, size_t size, unsigned added);
+
+/* Kinds of the host's memory. */
+enum host_kind { HOST_MMAP, HOST_HEAP, HOST_MEMFD, HOST_CLIMPORT, HOST_CUDA };
+
+struct host {
+	enum host_kind kind;
+	void *memory; /* what is imported */
+	void *seen;   /* what the host reads and writes: of a memfd, another mapping */
+	size_t size;
+};
+
+void host_alloc(struct host *host, enum host_kind kind, size_t size);
+void host_free(const struct host *host);
+
+#endif

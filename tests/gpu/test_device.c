@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A device's memory, as CUDA and OpenCL see it at once. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "cuda.h"
+#include "gpu.h"
+
+static struct climport_dmabuf export(uint64_t address, size_t size)
+{
+	struct climport_dmabuf d = { .fd = -1 };
+
+	EXPECT_EQ(climport_export_dmabuf((void *)address, size, 0, &d), 0);
+	EXPECT(d.fd >= 0);
+	EXPECT_EQ(d.size, size);
+	return d;
+}
+
+/* As a buffer of OpenCL; the dma-buf is closed. */
+static cl_mem buffer_of(struct session *s, uint64_t address, size_t size)
+{
+	struct climport_dmabuf d = export(address, size);
+	cl_mem mem = import_dmabuf(s, &d);
+
+	close(d.fd);
+	return mem;
+}
+
+/* CUDA writes, a kernel adds a native buffer to it, CUDA reads. */
+static void round_trip(uint64_t address, size_t size)
+{
+	const size_t count = size / sizeof(uint32_t);
+	uint32_t *a = malloc(size), *b = malloc(size), *out = malloc(size);
+	cl_mem mem = buffer_of(&ours, address, size), addend = native(&ours, size);
+	const cl_mem args[3] = { mem, mem, addend };
+
+	EXPECT(a && b && out);
+	for (int round = 0; round < 3; round++) {
+		random_fill(a, size);
+		random_fill(b, size);
+		memset(out, 0xa5, size);
+		cuda_write(address, a, size);
+		EXPECT_EQ(clEnqueueWriteBuffer(ours.queue, addend, CL_TRUE, 0, size, b, 0, NULL,
+					       NULL),
+			  CL_SUCCESS);
+		add(&ours, ours.queue, args, count, AT_ONCE, NULL);
+		EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
+		cuda_read(out, address, size);
+		EXPECT(is_sum(out, a, b, count));
+	}
+	clReleaseMemObject(addend);
+	clReleaseMemObject(mem);
+	free(a);
+	free(b);
+	free(out);
+}
+
+TEST(device_climport,
+     "climport_alloc(CLIMPORT_DEVICE), 512 bytes to 64 MiB: CUDA and kernels see each other.")
+{
+	const size_t sizes[] = { 512, 1536, 4096, 65536, 1 << 20, 3 << 20, 64 << 20 };
+	void *address, *before;
+
+	cuda_need();
+	session_open(&ours);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		/* Another first, so that a small one begins within a page. */
+		EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, 512, 0, gpu.uuid, &before), 0);
+		EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, sizes[i], 0, gpu.uuid, &address), 0);
+		printf("# %zu bytes at %p\n", sizes[i], address);
+		round_trip((uintptr_t)address, sizes[i]);
+		climport_free(address);
+		climport_free(before);
+	}
+	session_close(&ours);
+}
+
+TEST(device_vmm, "Memory that the application makes by cuMemCreate() with a POSIX descriptor.")
+{
+	struct vmm vmm;
+
+	cuda_need();
+	session_open(&ours);
+	vmm_create(&vmm, LOCATION_DEVICE, 1);
+	round_trip(vmm.address, vmm.size);
+	round_trip(vmm.address + 3 * 4096, 65536);
+	vmm_destroy(&vmm);
+	session_close(&ours);
+}
+
+TEST(host_vmm, "The same of the host's memory, imported as such.")
+{
+	unsigned char *before = malloc(VMM_SIZE);
+	struct vmm vmm;
+	cl_mem mem;
+
+	cuda_need();
+	session_open(&ours);
+	vmm_create(&vmm, LOCATION_HOST_NUMA, 1);
+	mem = import_host(&ours, (void *)vmm.address, VMM_SIZE);
+	for (int round = 0; round < 20; round++) {
+		random_fill((void *)vmm.address, VMM_SIZE);
+		memcpy(before, (void *)vmm.address, VMM_SIZE);
+		increment(&ours, ours.queue, mem, VMM_SIZE, AT_ONCE, NULL);
+		EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
+		EXPECT(is_added((void *)vmm.address, before, VMM_SIZE, 1));
+	}
+	clReleaseMemObject(mem);
+	vmm_destroy(&vmm);
+	free(before);
+	session_close(&ours);
+}
+
+/* The error of OpenCL for what could be exported. */
+static cl_int refused_export(const struct climport_dmabuf *d)
+{
+	cl_int err = CL_SUCCESS;
+	cl_mem mem;
+
+	ours.notice[0] = '\0';
+	mem = climport_create_buffer(ours.context, CL_MEM_READ_WRITE, d, &err);
+	printf("# error %d: %s\n", err, ours.notice);
+	if (mem)
+		clReleaseMemObject(mem);
+	return err;
+}
+
+/* Only Vulkan can import it, where the driver takes dma-bufs: then in place, else for this reason. */
+static void by_vulkan_or_refused(uint64_t address, size_t size, const char *why)
+{
+	struct climport_dmabuf d = export(address, size);
+	cl_int err = refused_export(&d);
+
+	close(d.fd);
+	if (!err) {
+		printf("# imported by Vulkan\n");
+		round_trip(address, size);
+		return;
+	}
+	EXPECT_EQ(err, CL_INVALID_OPERATION);
+	EXPECT(because(why));
+	good_import();
+}
+
+TEST(device_alloc, "cuMemAlloc() memory is exported; NVIDIA's OpenCL has no way in, which is said.")
+{
+	uint64_t address;
+
+	cuda_need();
+	session_open(&ours);
+	EXPECT_EQ(cuda.alloc(&address, 1 << 20), 0);
+	by_vulkan_or_refused(address, 1 << 20, "is no VMM memory");
+	cuda.free(address);
+	session_close(&ours);
+}
+
+TEST(device_no_descriptor, "Nor for cuMemCreate() memory that was made without a POSIX descriptor.")
+{
+	struct vmm vmm;
+
+	cuda_need();
+	session_open(&ours);
+	vmm_create(&vmm, LOCATION_DEVICE, 0);
+	by_vulkan_or_refused(vmm.address, vmm.size, "without a POSIX descriptor");
+	vmm_destroy(&vmm);
+	session_close(&ours);
+}
+
+TEST(device_managed, "Managed memory is not exported and not imported: it moves.")
+{
+	struct climport_dmabuf d = { .fd = -7 };
+	uint64_t address;
+
+	cuda_need();
+	session_open(&ours);
+	EXPECT_EQ(cuda.alloc_managed(&address, 1 << 20, 1), 0);
+	EXPECT_EQ(climport_export_dmabuf((void *)address, 1 << 20, 0, &d), -EOPNOTSUPP);
+	EXPECT_EQ(d.fd, -7);
+	EXPECT_EQ(refused(0, NULL, (void *)address, 1 << 20), CL_INVALID_OPERATION);
+	EXPECT(!gpu.is_nvidia || because("managed memory"));
+	cuda.free(address);
+	good_import();
+	session_close(&ours);
+}
+
+TEST(device_pointer_as_host, "A pointer to a device's memory is no host memory.")
+{
+	uint64_t address;
+	struct vmm vmm;
+
+	cuda_need();
+	session_open(&ours);
+	EXPECT_EQ(cuda.alloc(&address, 1 << 20), 0);
+	EXPECT_EQ(refused(0, NULL, (void *)address, 1 << 20), CL_INVALID_OPERATION);
+	cuda.free(address);
+	good_import();
+	vmm_create(&vmm, LOCATION_DEVICE, 1);
+	EXPECT_EQ(refused(0, NULL, (void *)vmm.address, vmm.size), CL_INVALID_OPERATION);
+	vmm_destroy(&vmm);
+	good_import();
+	session_close(&ours);
+}
+
+TEST(device_freed, "Memory that was freed between export and import: an error, nothing is left.")
+{
+	struct climport_dmabuf d;
+	void *address;
+	struct vmm vmm;
+	int ret;
+
+	cuda_need();
+	session_open(&ours);
+	vmm_create(&vmm, LOCATION_DEVICE, 1);
+	d = export(vmm.address, vmm.size);
+	vmm_destroy(&vmm);
+	EXPECT_EQ(refused_export(&d), CL_OUT_OF_RESOURCES);
+	EXPECT(because("freed since it was exported"));
+	close(d.fd);
+	EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, 4 << 20, 0, gpu.uuid, &address), 0);
+	d = export((uintptr_t)address, 4 << 20);
+	climport_free(address);
+	EXPECT_EQ(refused_export(&d), CL_OUT_OF_RESOURCES);
+	ret = climport_export_dmabuf(address, 4 << 20, 0, &d);
+	EXPECT(ret == -EFAULT || ret == -ENXIO); /* with the kernel module, and without */
+	close(d.fd);
+	good_import();
+	session_close(&ours);
+}
+
+TEST(device_outlives, "A buffer keeps the memory that it was made of, if that is freed first.")
+{
+	uint32_t *before = malloc(VMM_SIZE), *zero = calloc(1, VMM_SIZE), *now = malloc(VMM_SIZE);
+	struct vmm vmm;
+	cl_mem mem[3]; /* now = before + zero */
+
+	EXPECT(before && zero && now);
+	if (!gpu.is_nvidia)
+		test_skip("a fake's descriptor keeps no memory");
+	cuda_need();
+	session_open(&ours);
+	vmm_create(&vmm, LOCATION_DEVICE, 1);
+	random_fill(before, VMM_SIZE);
+	cuda_write(vmm.address, before, VMM_SIZE);
+	mem[0] = native(&ours, VMM_SIZE);
+	mem[1] = buffer_of(&ours, vmm.address, VMM_SIZE);
+	mem[2] = native(&ours, VMM_SIZE);
+	vmm_destroy(&vmm);
+	EXPECT_EQ(
+		clEnqueueWriteBuffer(ours.queue, mem[2], CL_TRUE, 0, VMM_SIZE, zero, 0, NULL, NULL),
+		CL_SUCCESS);
+	add(&ours, ours.queue, mem, VMM_SIZE / 4, AT_ONCE, NULL);
+	EXPECT_EQ(clEnqueueReadBuffer(ours.queue, mem[0], CL_TRUE, 0, VMM_SIZE, now, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT(is_sum(now, before, zero, VMM_SIZE / 4));
+	for (int i = 0; i < 3; i++)
+		clReleaseMemObject(mem[i]);
+	free(before);
+	free(zero);
+	free(now);
+	session_close(&ours);
+}
+
+/* Three parts at once: a kernel of each context, and CUDA; twenty times. */
+static void at_once(struct session *const s[2], const cl_mem quarter[2], uint64_t address,
+		    size_t size)
+{
+	unsigned char *before = malloc(4 * size), *now = malloc(4 * size);
+
+	for (int round = 0; round < 20; round++) {
+		random_fill(before, 4 * size);
+		cuda_write(address, before, 4 * size);
+		for (int i = 0; i < 2; i++) {
+			increment(s[i], s[i]->queue, quarter[i], size, AT_ONCE, NULL);
+			EXPECT_EQ(clFlush(s[i]->queue), CL_SUCCESS);
+		}
+		cuda_write(address + 2 * size, before, size);
+		for (int i = 0; i < 2; i++)
+			EXPECT_EQ(clFinish(s[i]->queue), CL_SUCCESS);
+		cuda_read(now, address, 4 * size);
+		EXPECT(is_added(now, before, 2 * size, 1));
+		EXPECT(is_added(now + 2 * size, before, size, 0));
+		EXPECT(is_added(now + 3 * size, before + 3 * size, size, 0));
+	}
+	free(before);
+	free(now);
+}
+
+TEST(two_contexts, "Two OpenCL contexts and CUDA have the same memory at the same time.")
+{
+	const size_t size = 512 << 10;
+	static struct session theirs;
+	struct session *const s[2] = { &ours, &theirs };
+	unsigned char *before = malloc(4 * size), *now = malloc(4 * size);
+	cl_mem mem[2], quarter[2];
+	struct vmm vmm;
+
+	cuda_need();
+	vmm_create(&vmm, LOCATION_DEVICE, 1);
+	for (int i = 0; i < 2; i++) {
+		session_open(s[i]);
+		mem[i] = buffer_of(s[i], vmm.address, 4 * size);
+		quarter[i] = part(mem[i], (size_t)i * size, size);
+	}
+	random_fill(before, 4 * size);
+	cuda_write(vmm.address, before, 4 * size);
+	for (int i = 0; i < 40; i++) {
+		increment(s[i % 2], s[i % 2]->queue, mem[i % 2], 4 * size, AT_ONCE, NULL);
+		EXPECT_EQ(clFinish(s[i % 2]->queue), CL_SUCCESS);
+	}
+	cuda_read(now, vmm.address, 4 * size);
+	EXPECT(is_added(now, before, 4 * size, 40));
+	at_once(s, quarter, vmm.address, size);
+	for (int i = 0; i < 2; i++) {
+		clReleaseMemObject(quarter[i]);
+		clReleaseMemObject(mem[i]);
+	}
+	vmm_destroy(&vmm);
+	for (int i = 0; i < 2; i++)
+		session_close(s[i]);
+	free(before);
+	free(now);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host and kernels in turns.  A GPU may keep what kernels have read of the host's memory in
+ * a cache that nothing of OpenCL empties (docs/nvidia.md): the layer has to.
+ */
+#include "gpu.h"
+
+#define SIZE ((size_t)64 << 10)
+#define COUNT (SIZE / sizeof(uint32_t))
+#define ROUNDS 200
+
+/* Imports of fresh memory: out, a, b. */
+struct three {
+	struct host host[3];
+	cl_mem mem[3];
+};
+
+static void three_open(struct three *t)
+{
+	for (int i = 0; i < 3; i++) {
+		host_alloc(&t->host[i], HOST_MMAP, SIZE);
+		t->mem[i] = import_host(&ours, t->host[i].memory, SIZE);
+	}
+}
+
+static void three_close(const struct three *t)
+{
+	for (int i = 0; i < 3; i++) {
+		clReleaseMemObject(t->mem[i]);
+		host_free(&t->host[i]);
+	}
+}
+
+static void rewrite(const struct three *t)
+{
+	random_fill(t->host[1].seen, SIZE);
+	random_fill(t->host[2].seen, SIZE);
+	memset(t->host[0].seen, 0xa5, SIZE);
+}
+
+static bool is_right(const struct three *t)
+{
+	return is_sum(t->host[0].seen, t->host[1].seen, t->host[2].seen, COUNT);
+}
+
+TEST(rewrites, "A kernel sees what the host wrote before it, in three imports, 200 times.")
+{
+	struct three t;
+
+	session_open(&ours);
+	three_open(&t);
+	for (int round = 0; round < ROUNDS; round++) {
+		rewrite(&t);
+		add(&ours, ours.queue, t.mem, COUNT, AT_ONCE, NULL);
+		EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
+		EXPECT(is_right(&t));
+	}
+	three_close(&t);
+	session_close(&ours);
+}
+
+TEST(rewrites_two_queues, "The same with two queues in turns.")
+{
+	cl_command_queue queue[2];
+	struct three t;
+
+	session_open(&ours);
+	queue[0] = ours.queue;
+	queue[1] = session_queue(&ours, 0);
+	three_open(&t);
+	for (int round = 0; round < ROUNDS; round++) {
+		rewrite(&t);
+		add(&ours, queue[round % 2], t.mem, COUNT, AT_ONCE, NULL);
+		EXPECT_EQ(clFinish(queue[round % 2]), CL_SUCCESS);
+		EXPECT(is_right(&t));
+	}
+	three_close(&t);
+	clReleaseCommandQueue(queue[1]);
+	session_close(&ours);
+}
+
+static cl_command_queue out_of_order(void)
+{
+	cl_command_queue_properties can = 0;
+
+	clGetDeviceInfo(gpu.device, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, sizeof(can), &can, NULL);
+	if (!(can & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE))
+		test_skip("the device has no queues that run out of order");
+	return session_queue(&ours, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+}
+
+TEST(rewrites_out_of_order, "The same on a queue out of order, where events are waited for.")
+{
+	cl_command_queue queue;
+	struct three t;
+	cl_event first, second;
+
+	session_open(&ours);
+	queue = out_of_order();
+	three_open(&t);
+	for (int round = 0; round < ROUNDS; round++) {
+		const cl_mem again[3] = { t.mem[2], t.mem[0], t.mem[1] }; /* b = out + a */
+		uint32_t b[COUNT];
+
+		rewrite(&t);
+		memcpy(b, t.host[2].seen, SIZE);
+		add(&ours, queue, t.mem, COUNT, AT_ONCE, &first);
+		add(&ours, queue, again, COUNT, (struct after){ 1, &first }, &second);
+		EXPECT_EQ(clWaitForEvents(1, &second), CL_SUCCESS);
+		EXPECT(is_sum(t.host[0].seen, t.host[1].seen, b, COUNT));
+		EXPECT(is_sum(t.host[2].seen, t.host[0].seen, t.host[1].seen, COUNT));
+		clReleaseEvent(first);
+		clReleaseEvent(second);
+	}
+	three_close(&t);
+	clReleaseCommandQueue(queue);
+	session_close(&ours);
+}
+
+TEST(rewrites_late, "A kernel sees what the host wrote before the user event that it waits for.")
+{
+	struct three t;
+	cl_int err;
+
+	session_open(&ours);
+	three_open(&t);
+	for (int round = 0; round < ROUNDS; round++) {
+		cl_event gate = clCreateUserEvent(ours.context, &err);
+
+		EXPECT_EQ(err, CL_SUCCESS);
+		add(&ours, ours.queue, t.mem, COUNT, AT_ONCE, NULL); /* reads what was there */
+		add(&ours, ours.queue, t.mem, COUNT, (struct after){ 1, &gate }, NULL);
+		EXPECT_EQ(clFlush(ours.queue), CL_SUCCESS);
+		rewrite(&t);
+		EXPECT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+		EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
+		EXPECT(is_right(&t));
+		clReleaseEvent(gate);
+	}
+	three_close(&t);
+	session_close(&ours);
+}
+
+/* What the last command on each queue writes is there when all are done. */
+static void finish_all(const cl_command_queue *queue, int queues)
+{
+	for (int i = 0; i < queues; i++)
+		EXPECT_EQ(clFlush(queue[i]), CL_SUCCESS);
+	for (int i = 0; i < queues; i++)
+		EXPECT_EQ(clFinish(queue[i]), CL_SUCCESS);
+}
+
+/* 200 increments, each after the one before, by the queue or by an event if @by_events. */
+static void chain(const cl_command_queue *queue, int queues, bool by_events)
+{
+	unsigned char before[SIZE];
+	cl_event last = NULL, next = NULL;
+	struct host h;
+	cl_mem mem;
+
+	host_alloc(&h, HOST_MMAP, SIZE);
+	random_fill(h.seen, SIZE);
+	memcpy(before, h.seen, SIZE);
+	mem = import_host(&ours, h.memory, SIZE);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct after after = { last ? 1 : 0, &last };
+
+		increment(&ours, queue[i % queues], mem, SIZE, after, by_events ? &next : NULL);
+		EXPECT_EQ(clFlush(queue[i % queues]), CL_SUCCESS);
+		if (last)
+			clReleaseEvent(last);
+		last = next;
+	}
+	finish_all(queue, queues);
+	if (last)
+		clReleaseEvent(last);
+	EXPECT(is_added(h.seen, before, SIZE, ROUNDS));
+	clReleaseMemObject(mem);
+	host_free(&h);
+}
+
+TEST(chained, "Kernels one after the other lose no update, without waiting in between.")
+{
+	session_open(&ours);
+	chain(&ours.queue, 1, false);
+	session_close(&ours);
+}
+
+TEST(chained_two_queues, "The same on two queues, by events.")
+{
+	cl_command_queue queue[2];
+
+	session_open(&ours);
+	queue[0] = ours.queue;
+	queue[1] = session_queue(&ours, 0);
+	chain(queue, 2, true);
+	clReleaseCommandQueue(queue[1]);
+	session_close(&ours);
+}
+
+TEST(chained_out_of_order, "The same on a queue out of order, by events.")
+{
+	cl_command_queue queue;
+
+	session_open(&ours);
+	queue = out_of_order();
+	chain(&queue, 1, true);
+	clReleaseCommandQueue(queue);
+	session_close(&ours);
+}

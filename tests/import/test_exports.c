@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "harness.h"
+
+#include "import/cuda.h"
+#include "import/exports.h"
+#include "import/log.h"
+
+#include <errno.h>
+#include <fake_cuda.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int file(void)
+{
+	int fd = memfd_create("dma-buf", MFD_CLOEXEC);
+
+	EXPECT(fd >= 0);
+	return fd;
+}
+
+static struct exported of(uintptr_t p, uintptr_t before)
+{
+	return (struct exported){ p - before, .buffer_id = cuda_buffer_id(p), .inside = p };
+}
+
+static int find(int fd)
+{
+	uintptr_t address = 1;
+	int ret = exports_find(fd, &address);
+
+	EXPECT(!ret || address == 1);
+	return ret;
+}
+
+TEST(found, "A dma-buf is found by any descriptor of it, with the address of its first byte.")
+{
+	uintptr_t p, address = 0;
+	struct exported e;
+	int fd = file(), other;
+
+	fake_cuda_reset(1);
+	p = fake_cuda_alloc(0, 1000);
+	e = of(p, 512);
+	EXPECT_EQ(exports_add(fd, &e), 0);
+	other = dup(fd);
+	close(fd);
+	EXPECT_EQ(exports_find(other, &address), 0);
+	EXPECT_EQ(address, p - 512);
+	close(other);
+	fake_cuda_free(p);
+}
+
+TEST(unknown, "-ENOENT for others, -EBADF for none.")
+{
+	int fd = file();
+
+	EXPECT_EQ(find(fd), -ENOENT);
+	close(fd);
+	EXPECT_EQ(find(fd), -EBADF);
+	EXPECT_EQ(exports_add(-1, &(struct exported){ .buffer_id = 1 }), -EBADF);
+}
+
+TEST(freed,
+     "-ENODEV, with a sentence, once the memory was freed, also if the address is used again.")
+{
+	struct exported e;
+	int fd = file();
+	uintptr_t p;
+
+	fake_cuda_reset(1);
+	p = fake_cuda_alloc(0, 8192);
+	e = of(p, 0);
+	EXPECT_EQ(exports_add(fd, &e), 0);
+	fake_cuda_free(p);
+	EXPECT_EQ(find(fd), -ENODEV);
+	EXPECT(strstr(log_last(), "was freed"));
+	EXPECT_EQ(fake_cuda_alloc_at(0, 8192, p), p);
+	EXPECT_EQ(find(fd), -ENODEV);
+	e = of(p, 0);
+	EXPECT_EQ(exports_add(fd, &e), 0);
+	EXPECT_EQ(find(fd), 0);
+	fake_cuda_free(p);
+	close(fd);
+}
+
+TEST(not_to_be_told, "Memory that cannot be told from other memory is not remembered.")
+{
+	const struct exported e = { .address = 4096 };
+	int fd = file();
+
+	EXPECT_EQ(exports_add(fd, &e), 0);
+	EXPECT_EQ(find(fd), -ENOENT);
+	close(fd);
+}
+
+TEST(last_ones, "The last EXPORTS dma-bufs are remembered; one that is made again counts once.")
+{
+	int first, second, fd;
+	struct exported e;
+	uintptr_t p;
+
+	fake_cuda_reset(1);
+	p = fake_cuda_alloc(0, 8192);
+	e = of(p, 0);
+	first = file();
+	second = file();
+	exports_add(first, &e);
+	exports_add(second, &e);
+	for (int i = 0; i < 100; i++)
+		EXPECT_EQ(exports_add(second, &e), 0);
+	for (int i = 0; i < EXPORTS - 2; i++) {
+		fd = file();
+		EXPECT_EQ(exports_add(fd, &e), 0);
+		EXPECT_EQ(find(fd), 0);
+		close(fd);
+	}
+	EXPECT_EQ(find(first), 0);
+	fd = file();
+	EXPECT_EQ(exports_add(fd, &e), 0);
+	EXPECT_EQ(find(first), -ENOENT);
+	EXPECT_EQ(find(second), 0);
+	EXPECT_EQ(find(fd), 0);
+	for (int i = 0; i < EXPORTS; i++) {
+		close(fd);
+		fd = file();
+		EXPECT_EQ(exports_add(fd, &e), 0);
+	}
+	EXPECT_EQ(find(second), -ENOENT);
+	EXPECT_EQ(find(fd), 0);
+	close(fd);
+	close(first);
+	close(second);
+	fake_cuda_free(p);
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How regions become opaque descriptors (import/opaque.c), on fakes of CUDA and Vulkan. */
+#include "harness.h"
+
+#include "import/export.h"
+#include "import/log.h"
+#include "import/memory.h"
+#include "import/opaque.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fake_cuda.h>
+#include <fake_vulkan.h>
+#include <opaque.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE ((size_t)4096)
+#define G FAKE_CUDA_GRANULARITY
+
+static unsigned char uuid[2][IMPORT_UUID_SIZE];
+static struct fake_cuda_held held_before;
+static struct fake_vulkan *vk;
+static int fds_before;
+
+static int count_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static void begin(void)
+{
+	char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct import_region r = { .addr = p, .size = PAGE, .fd = -1 };
+	struct import_opaque out;
+	struct opaque *o;
+
+	vk = fake_vulkan();
+	EXPECT(vk);
+	fake_cuda_reset(2);
+	fake_cuda_set_current(NULL);
+	vk->gpu_count = 2;
+	for (int i = 0; i < 2; i++) {
+		fake_cuda_uuid(i, uuid[i]);
+		memcpy(vk->gpu[i].uuid, uuid[i], sizeof(uuid[i]));
+		vk->gpu[i].no_dmabuf = i == 0;
+	}
+	EXPECT_EQ(opaque_get(&r, uuid[0], &o, &out), 0); /* what is made once is there */
+	opaque_put(o);
+	EXPECT_EQ(opaque_get(&r, uuid[1], &o, &out), 0);
+	opaque_put(o);
+	munmap(p, PAGE);
+	fake_cuda_reset(2);
+	held_before = fake_cuda_held();
+	fds_before = count_fds();
+}
+
+static void end(void)
+{
+	struct fake_cuda_held now = fake_cuda_held();
+	struct cache_stats s;
+
+	opaque_stats(&s);
+	EXPECT_EQ(s.entries, 0);
+	EXPECT_EQ(s.bytes_pinned, 0);
+	EXPECT_EQ(vk->memories, 0);
+	EXPECT_EQ(now.allocations, held_before.allocations);
+	EXPECT_EQ(now.mappings, held_before.mappings);
+	EXPECT_EQ(now.handles, held_before.handles);
+	EXPECT_EQ(count_fds(), fds_before);
+}
+
+#define OPAQUE_TEST(id, sentence)  \
+	static void in_##id(void); \
+	TEST(id, sentence)         \
+	{                          \
+		begin();           \
+		in_##id();         \
+		end();             \
+	}                          \
+	static void in_##id(void)
+
+static struct import_region region_at(uintptr_t address, size_t size)
+{
+	return (struct import_region){ .addr = (void *)address, .size = size, .fd = -1 };
+}
+
+/* As import/dmabuf.c makes it where the CPU cannot map. */
+static struct import_region region_of(int fd, size_t size)
+{
+	return (struct import_region){ .size = size, .fd = fd };
+}
+
+static int refused(const struct import_region *region, const unsigned char *of)
+{
+	struct import_opaque out = { .fd = -7 };
+	struct opaque *o = NULL;
+	int fds = count_fds(), ret = opaque_get(region, of, &o, &out);
+
+	EXPECT(!o);
+	EXPECT_EQ(out.fd, -7);
+	EXPECT_EQ(count_fds(), fds);
+	return ret;
+}
+
+static struct opaque *got(const struct import_region *region, const unsigned char *of,
+			  struct import_opaque *out)
+{
+	struct opaque *o = NULL;
+
+	EXPECT_EQ(opaque_get(region, of, &o, out), 0);
+	return o;
+}
+
+static uintptr_t segment(int device)
+{
+	const struct fake_cuda_segment s = { device, G, 1 };
+
+	return fake_cuda_vmm(&s, 1);
+}
+
+static int export(uintptr_t address, size_t size)
+{
+	struct export_range e;
+
+	EXPECT_EQ(export_dmabuf(address, size, 0, &e), 0);
+	return e.fd;
+}
+
+OPAQUE_TEST(origin, "A dma-buf of this process's VMM memory goes in by what it was made of.")
+{
+	uintptr_t p = segment(0);
+	int fd = export(p + 3 * PAGE, PAGE);
+	struct import_region r = region_of(fd, PAGE);
+	struct import_opaque out;
+	struct fake_opaque seen;
+	struct opaque *o = got(&r, uuid[0], &out);
+
+	EXPECT_EQ(out.offset, 3 * PAGE);
+	EXPECT_EQ(out.size, G);
+	EXPECT_EQ(out.maker, IMPORT_BY_CUDA);
+	EXPECT(fake_opaque_read(out.fd, &seen));
+	EXPECT(seen.memory == fake_cuda_memory(p));
+	opaque_put(o);
+	EXPECT_EQ(refused(&r, uuid[1]), -EXDEV);
+	close(fd);
+	fake_cuda_vmm_free(p);
+}
+
+OPAQUE_TEST(freed, "-ENODEV if the memory was freed since it was exported.")
+{
+	uintptr_t p = segment(0);
+	int fd = export(p, PAGE);
+	struct import_region r = region_of(fd, PAGE);
+
+	fake_cuda_vmm_free(p);
+	EXPECT_EQ(refused(&r, uuid[0]), -ENODEV);
+	close(fd);
+}
+
+static void remap(void *address)
+{
+	const struct fake_cuda_segment s = { 0, G, 1 };
+	uintptr_t *p = address;
+
+	fake_cuda_vmm_free(*p);
+	EXPECT_EQ(fake_cuda_vmm(&s, 1), *p);
+}
+
+OPAQUE_TEST(freed_meanwhile, "-ENODEV if it is freed, and its address used again, meanwhile.")
+{
+	for (int n = 1; n < 3; n++) {
+		uintptr_t p = segment(0);
+		int fd = export(p, PAGE);
+		struct import_region r = region_of(fd, PAGE);
+
+		/* 1: before the memory is identified, and after the check of the export */
+		fake_cuda_at("cuPointerGetAttributes", n, remap, &p);
+		EXPECT_EQ(refused(&r, uuid[0]), -ENODEV);
+		close(fd);
+		fake_cuda_vmm_free(p);
+	}
+}
+
+OPAQUE_TEST(ordinary, "-EOPNOTSUPP for cuMemAlloc's memory, which has no opaque descriptor.")
+{
+	uintptr_t p = fake_cuda_alloc(0, 1000);
+	int fd = export(p, 1000);
+	struct import_region r = region_of(fd, PAGE), direct = region_at(p, 1000);
+
+	EXPECT(p % PAGE);
+	EXPECT_EQ(refused(&direct, uuid[0]), -EOPNOTSUPP);
+	EXPECT(refused(&r, uuid[0]) < 0);
+	EXPECT(!strstr(log_last(), "was freed"));
+	close(fd);
+	fake_cuda_free(p);
+}
+
+OPAQUE_TEST(by_vulkan, "But where Vulkan takes dma-bufs, that of such memory goes in.")
+{
+	uintptr_t p = fake_cuda_alloc(1, 2 * PAGE);
+	int fd = export(p, PAGE);
+	struct import_region r = region_of(fd, PAGE);
+	struct import_opaque out;
+	struct opaque *o = got(&r, uuid[1], &out);
+
+	EXPECT_EQ(out.maker, IMPORT_BY_VULKAN);
+	EXPECT_EQ(out.offset, 0);
+	EXPECT_EQ(out.size, PAGE);
+	EXPECT_EQ(vk->memories, 1);
+	opaque_put(o);
+	close(fd);
+	fake_cuda_free(p);
+}
+
+OPAQUE_TEST(managed, "-EOPNOTSUPP for managed memory; Vulkan is not asked.")
+{
+	uintptr_t p = fake_cuda_managed(0, PAGE);
+	struct import_region r = region_at(p, PAGE);
+	unsigned int imports = vk->imports;
+
+	EXPECT_EQ(refused(&r, uuid[0]), -EOPNOTSUPP);
+	EXPECT(strstr(log_last(), "managed"));
+	EXPECT_EQ(vk->imports, imports);
+	fake_cuda_free(p);
+}
+
+OPAQUE_TEST(pages, "Pages of the host go in by Vulkan: whole pages, each time anew.")
+{
+	char *p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct import_region r = region_at((uintptr_t)p + 100, PAGE);
+	unsigned int imports = vk->imports;
+	struct import_opaque out, again;
+	struct opaque *a = got(&r, uuid[0], &out), *b = got(&r, uuid[0], &again);
+
+	EXPECT_EQ(out.offset, 100);
+	EXPECT_EQ(out.size, 2 * PAGE);
+	EXPECT_EQ(out.maker, IMPORT_BY_VULKAN);
+	EXPECT(out.fd != again.fd);
+	EXPECT_EQ(vk->imports - imports, 2);
+	opaque_put(a);
+	opaque_put(b);
+	opaque_put(NULL);
+	munmap(p, 3 * PAGE);
+}
+
+OPAQUE_TEST(shared, "Imports of parts of one allocation share a descriptor, while one lives.")
+{
+	uintptr_t p = segment(0);
+	struct import_region a = region_at(p, PAGE), b = region_at(p + G - PAGE, PAGE);
+	struct import_opaque first, second;
+	struct opaque *o = got(&a, uuid[0], &first), *q = got(&b, uuid[0], &second);
+
+	EXPECT_EQ(first.fd, second.fd);
+	EXPECT_EQ(second.offset, G - PAGE);
+	EXPECT_EQ(fake_cuda_calls("cuMemExportToShareableHandle"), 1);
+	opaque_put(o);
+	opaque_put(q);
+	q = got(&b, uuid[0], &second);
+	EXPECT_EQ(fake_cuda_calls("cuMemExportToShareableHandle"), 2);
+	opaque_put(q);
+	fake_cuda_vmm_free(p);
+}
+
+OPAQUE_TEST(every_failure, "Whatever call of CUDA fails, the import fails and nothing is left.")
+{
+	uintptr_t p = segment(0);
+	int fd = export(p, PAGE);
+	struct import_region r = region_of(fd, PAGE);
+
+	for (int n = 1, failed = 1; failed; n++) {
+		struct import_opaque out;
+		struct opaque *o = NULL;
+		int ret;
+
+		fake_cuda_fail(NULL, n, 999);
+		ret = opaque_get(&r, uuid[0], &o, &out);
+		failed = fake_cuda_has_failed();
+		fake_cuda_fail(NULL, 0, 0);
+		EXPECT(!ret == !!o);
+		opaque_put(o);
+	}
+	close(fd);
+	fake_cuda_vmm_free(p);
+}
+
+enum { DEVICES = 24 };
+
+static void *one_device(void *arg)
+{
+	unsigned char id[IMPORT_UUID_SIZE];
+	struct import_region r = region_at(*(uintptr_t *)arg, PAGE);
+	struct import_opaque out;
+	struct opaque *o;
+
+	/* Memory of the host is for every device. */
+	for (int i = 0; i < DEVICES; i++) {
+		memset(id, i + 1, sizeof(id));
+		EXPECT_EQ(opaque_get(&r, id, &o, &out), 0);
+		opaque_put(o);
+	}
+	return NULL;
+}
+
+OPAQUE_TEST(many_devices, "Two dozen devices take memory, from eight threads at once.")
+{
+	uintptr_t p = segment(FAKE_CUDA_HOST_NUMA);
+	pthread_t thread[8];
+
+	for (int i = 0; i < 8; i++)
+		EXPECT(!pthread_create(&thread[i], NULL, one_device, &p));
+	for (int i = 0; i < 8; i++)
+		pthread_join(thread[i], NULL);
+	fake_cuda_vmm_free(p);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fixture.h"
+
+#include <dirent.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+unsigned char uuid[2][CLIMPORT_UUID_SIZE];
+
+static struct fake_cuda_held held_before;
+static int fds_before;
+
+int count_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+struct climport_stats stats(void)
+{
+	struct climport_stats s;
+
+	climport_get_stats(&s);
+	return s;
+}
+
+/* What the library opens once and keeps. */
+static void open_once(void)
+{
+	struct climport_dmabuf d;
+
+	EXPECT(climport_export_dmabuf(NULL, 1, 0, &d) < 0);
+}
+
+void fixture_begin(void)
+{
+	fake_cuda_reset(2);
+	fake_cuda_set_current(NULL);
+	fake_cuda_uuid(0, uuid[0]);
+	fake_cuda_uuid(1, uuid[1]);
+	open_once();
+	fake_cuda_reset(2);
+	held_before = fake_cuda_held();
+	fds_before = count_fds();
+}
+
+void fixture_end(void)
+{
+	struct fake_cuda_held now = fake_cuda_held();
+	struct climport_stats s = stats();
+
+	EXPECT_EQ(now.allocations, held_before.allocations);
+	EXPECT_EQ(now.mappings, held_before.mappings);
+	EXPECT_EQ(now.handles, held_before.handles);
+	EXPECT_EQ(now.reservations, held_before.reservations);
+	EXPECT_EQ(now.primaries, held_before.primaries);
+	EXPECT_EQ(now.pushed, held_before.pushed);
+	EXPECT_EQ(count_fds(), fds_before);
+	EXPECT_EQ(s.bytes_pinned, 0);
+	EXPECT_EQ(s.bytes_idle, 0);
+	EXPECT_EQ(s.bytes_allocated, 0);
+}
+
+int in_child(void (*run)(void *arg), void *arg, char *text, size_t size)
+{
+	const struct rlimit no_core = { 0, 0 };
+	size_t n = 0;
+	int status, pipes[2];
+	ssize_t got;
+	pid_t child;
+
+	EXPECT(!pipe(pipes));
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		setrlimit(RLIMIT_CORE, &no_core);
+		alarm(20);
+		dup2(pipes[1], 2);
+		close(pipes[0]);
+		close(pipes[1]);
+		run(arg);
+		_exit(0);
+	}
+	close(pipes[1]);
+	while (n + 1 < size && (got = read(pipes[0], text + n, size - 1 - n)) > 0)
+		n += (size_t)got;
+	text[n] = '\0';
+	close(pipes[0]);
+	EXPECT(waitpid(child, &status, 0) == child);
+	if (status)
+		printf("# %s\n", text);
+	return status;
+}

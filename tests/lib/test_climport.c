@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* climport_export_dmabuf() and what belongs to it.  Each sentence of <CL/climport.h>. */
+#include "fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define EXPORT "cuMemGetHandleForAddressRange"
+
+static const struct climport_dmabuf untouched = { -7, 77, 777 };
+
+static void *pointer(uintptr_t address)
+{
+	return (void *)address;
+}
+
+static bool is_untouched(const struct climport_dmabuf *d)
+{
+	return d->fd == untouched.fd && d->offset == untouched.offset && d->size == untouched.size;
+}
+
+/* An export that fails, and changes nothing. */
+static int refused(uintptr_t address, size_t size, unsigned int flags)
+{
+	struct climport_dmabuf d = untouched;
+	int fds = count_fds(), ret = climport_export_dmabuf(pointer(address), size, flags, &d);
+
+	EXPECT_EQ(count_fds(), fds);
+	EXPECT(is_untouched(&d));
+	return ret;
+}
+
+static struct climport_dmabuf exported(uintptr_t address, size_t size, unsigned int flags)
+{
+	struct climport_dmabuf d = untouched;
+
+	EXPECT_EQ(climport_export_dmabuf(pointer(address), size, flags, &d), 0);
+	EXPECT_EQ(d.size, size);
+	return d;
+}
+
+/* The byte of a dma-buf that is the range's @i-th. */
+static int byte_of(const struct climport_dmabuf *d, size_t i)
+{
+	unsigned char byte = 0;
+
+	EXPECT_EQ(pread(d->fd, &byte, 1, (off_t)(d->offset + i)), 1);
+	return byte;
+}
+
+static void set(uintptr_t address, unsigned char byte)
+{
+	*(unsigned char *)fake_cuda_memory(address) = byte;
+}
+
+static void no_module(void)
+{
+	if (!access("/dev/gdmabuf", F_OK))
+		test_skip("/dev/gdmabuf is there");
+}
+
+LIB_TEST(device_memory, "CUDA's memory is a dma-buf; where the range is in it says offset.")
+{
+	uintptr_t p = fake_cuda_alloc(0, 3 * PAGE);
+	struct climport_dmabuf d;
+
+	set(p + 5000, 33);
+	d = exported(p + 5000, 100, 0);
+	EXPECT_EQ(d.offset, 5000 % PAGE);
+	EXPECT_EQ(byte_of(&d, 0), 33);
+	EXPECT(fcntl(d.fd, F_GETFD) & FD_CLOEXEC);
+	EXPECT_EQ(stats().bytes_pinned, 0);
+	close(d.fd);
+	fake_cuda_free(p);
+}
+
+LIB_TEST(within_page, "Memory that begins within a page is exported with the page.")
+{
+	uintptr_t p = fake_cuda_alloc(0, 1000);
+	struct climport_dmabuf d;
+
+	EXPECT(p % PAGE);
+	set(p, 44);
+	for (unsigned int flags = 0; flags <= CLIMPORT_KEEP; flags += CLIMPORT_KEEP) {
+		d = exported(p, 1000, flags);
+		EXPECT_EQ(d.offset, p % PAGE);
+		EXPECT_EQ(byte_of(&d, 0), 44);
+		close(d.fd);
+	}
+	climport_invalidate(pointer(p), 1000);
+	fake_cuda_free(p);
+}
+
+LIB_TEST(not_kept, "Without CLIMPORT_KEEP each export is the driver's work again.")
+{
+	uintptr_t p = fake_cuda_alloc(0, PAGE);
+
+	for (int i = 1; i < 4; i++) {
+		struct climport_dmabuf d = exported(p, PAGE, 0);
+
+		EXPECT_EQ(fake_cuda_calls(EXPORT), i);
+		close(d.fd);
+	}
+	fake_cuda_free(p);
+}
+
+LIB_TEST(kept, "With CLIMPORT_KEEP the next export of a part costs no export by the driver.")
+{
+	uintptr_t p = fake_cuda_alloc(0, 4 * PAGE);
+	struct climport_stats before = stats();
+	struct climport_dmabuf a = exported(p, PAGE, CLIMPORT_KEEP), b;
+	int calls;
+
+	set(p, 1);
+	close(a.fd);
+	calls = fake_cuda_calls(NULL);
+	b = exported(p + 2 * PAGE + 8, 16, CLIMPORT_KEEP);
+	EXPECT_EQ(fake_cuda_calls(NULL) - calls, 1); /* the buffer id */
+	EXPECT_EQ(b.offset, 2 * PAGE + 8);
+	EXPECT(fcntl(b.fd, F_GETFD) & FD_CLOEXEC);
+	close(b.fd);
+	EXPECT_EQ(fake_cuda_calls(EXPORT), 1);
+	EXPECT_EQ(stats().hits - before.hits, 1);
+	EXPECT_EQ(stats().misses - before.misses, 1);
+	EXPECT_EQ(stats().bytes_pinned, 4 * PAGE);
+	EXPECT_EQ(stats().bytes_idle, 4 * PAGE);
+	climport_invalidate(pointer(p), 4 * PAGE);
+	EXPECT_EQ(stats().bytes_pinned, 0);
+	fake_cuda_free(p);
+}
+
+LIB_TEST(kept_within_page, "Kept memory that begins within a page is found again.")
+{
+	uintptr_t p = fake_cuda_alloc(0, 1000);
+
+	close(exported(p, 1000, CLIMPORT_KEEP).fd);
+	close(exported(p + 10, 500, CLIMPORT_KEEP).fd);
+	EXPECT_EQ(fake_cuda_calls(EXPORT), 1);
+	climport_invalidate(pointer(p), 1);
+	fake_cuda_free(p);
+}
+
+LIB_TEST(invalidated, "climport_invalidate() of any part ends it; of other ranges it does nothing.")
+{
+	uintptr_t p = fake_cuda_alloc(0, 4 * PAGE), q = fake_cuda_alloc(0, PAGE);
+	int fds;
+
+	climport_invalidate(pointer(p), 4 * PAGE);
+	climport_invalidate(NULL, 0);
+	fds = count_fds();
+	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
+	close(exported(q, PAGE, CLIMPORT_KEEP).fd);
+	EXPECT_EQ(count_fds(), fds + 2);
+	climport_invalidate(pointer(p + PAGE), 1);
+	EXPECT_EQ(count_fds(), fds + 1);
+	climport_invalidate(pointer(p), 4 * PAGE);
+	climport_invalidate(pointer(p), 0);
+	EXPECT_EQ(count_fds(), fds + 1);
+	climport_invalidate(pointer(q), PAGE);
+	fake_cuda_free(p);
+	fake_cuda_free(q);
+}
+
+LIB_TEST(reused, "The next export of an address finds out that the memory was freed.")
+{
+	uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
+	uint64_t stale = stats().stale;
+	struct climport_dmabuf d;
+
+	set(p, 1);
+	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
+	fake_cuda_free(p);
+	EXPECT_EQ(fake_cuda_alloc_at(0, 2 * PAGE, p), p);
+	set(p, 2);
+	d = exported(p, PAGE, CLIMPORT_KEEP);
+	EXPECT_EQ(byte_of(&d, 0), 2);
+	EXPECT_EQ(stats().stale - stale, 1);
+	close(d.fd);
+	climport_invalidate(pointer(p), PAGE);
+	fake_cuda_free(p);
+}
+
+LIB_TEST(freed, "-EFAULT for memory that was freed; what was kept of it is given back.")
+{
+	uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
+	struct climport_dmabuf d = untouched;
+
+	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
+	fake_cuda_free(p);
+	no_module();
+	EXPECT_EQ(climport_export_dmabuf(pointer(p), PAGE, CLIMPORT_KEEP, &d), -EFAULT);
+	EXPECT(is_untouched(&d));
+	EXPECT_EQ(stats().bytes_pinned, 0);
+}
+
+static void free_and_reuse(void *address)
+{
+	fake_cuda_free(*(uintptr_t *)address);
+	fake_cuda_alloc_at(0, 2 * PAGE, *(uintptr_t *)address);
+}
+
+LIB_TEST(freed_meanwhile, "-ENODEV if the memory is freed meanwhile, and its address used again.")
+{
+	for (unsigned int flags = 0; flags <= CLIMPORT_KEEP; flags += CLIMPORT_KEEP) {
+		uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
+
+		fake_cuda_at(EXPORT, 1, free_and_reuse, &p);
+		EXPECT_EQ(refused(p, PAGE, flags), -ENODEV);
+		fake_cuda_free(p);
+	}
+}
+
+LIB_TEST(outlives, "A dma-buf has what was there, even if the memory is freed before.")
+{
+	uintptr_t p = fake_cuda_alloc(0, PAGE);
+	struct climport_dmabuf d;
+
+	set(p, 9);
+	d = exported(p, PAGE, 0);
+	fake_cuda_free(p);
+	EXPECT_EQ(byte_of(&d, 0), 9);
+	close(d.fd);
+}
+
+LIB_TEST(segments, "A range of several allocations is exported whole, and never kept.")
+{
+	const struct fake_cuda_segment two[] = { { 0, G, 1 }, { 0, G, 1 } };
+	uintptr_t p = fake_cuda_vmm(two, 2);
+	struct climport_dmabuf d;
+
+	set(p + G, 6);
+	for (int i = 1; i < 3; i++) {
+		d = exported(p + G - PAGE, 2 * PAGE, CLIMPORT_KEEP);
+		EXPECT_EQ(byte_of(&d, PAGE), 6);
+		close(d.fd);
+		EXPECT_EQ(fake_cuda_calls(EXPORT), i);
+	}
+	EXPECT_EQ(stats().bytes_pinned, 0);
+	fake_cuda_vmm_free(p);
+}
+
+LIB_TEST(half_owned, "-EFAULT for a range of which only a part is memory.")
+{
+	const struct fake_cuda_segment one = { 0, G, 1 }, other[] = { { 0, G, 1 }, { 1, G, 1 } };
+	uintptr_t p = fake_cuda_vmm(&one, 1);
+
+	EXPECT_EQ(refused(p, G + 1, 0), -EFAULT);
+	EXPECT_EQ(refused(p + G - 1, 2, CLIMPORT_KEEP), -EFAULT);
+	fake_cuda_vmm_free(p);
+	p = fake_cuda_vmm(other, 2);
+	EXPECT_EQ(refused(p, 2 * G, 0), -EFAULT);
+	fake_cuda_vmm_free(p);
+}
+
+LIB_TEST(no_range, "-EINVAL: size is 0, the range wraps around, or a flag is unknown.")
+{
+	uintptr_t p = fake_cuda_alloc(0, PAGE);
+
+	for (unsigned int flags = 0; flags <= CLIMPORT_KEEP; flags += CLIMPORT_KEEP) {
+		EXPECT_EQ(refused(p, 0, flags), -EINVAL);
+		EXPECT_EQ(refused(p, SIZE_MAX, flags), -EINVAL);
+		EXPECT_EQ(refused(p, 0 - p + 1, flags), -EINVAL);
+	}
+	EXPECT_EQ(refused(p, PAGE, 8), -EINVAL);
+	EXPECT_EQ(refused(p, PAGE, ~0u), -EINVAL);
+	EXPECT(refused(p, 0 - p - 1, CLIMPORT_KEEP) < 0);
+	EXPECT_EQ(fake_cuda_calls(EXPORT), 0);
+	fake_cuda_free(p);
+}
+
+LIB_TEST(managed, "-EOPNOTSUPP for managed memory, which moves, whatever the flags.")
+{
+	uintptr_t p = fake_cuda_managed(0, PAGE);
+
+	for (unsigned int flags = 0; flags < 8; flags++)
+		EXPECT_EQ(refused(p, PAGE, flags), -EOPNOTSUPP);
+	fake_cuda_free(p);
+}
+
+LIB_TEST(read_only, "-EOPNOTSUPP for a read-only dma-buf of CUDA's memory.")
+{
+	uintptr_t p = fake_cuda_alloc(0, PAGE);
+
+	EXPECT_EQ(refused(p, PAGE, CLIMPORT_READ_ONLY), -EOPNOTSUPP);
+	EXPECT_EQ(refused(p, PAGE, CLIMPORT_READ_ONLY | CLIMPORT_MAPPABLE), -EOPNOTSUPP);
+	EXPECT_EQ(fake_cuda_calls(EXPORT), 0);
+	fake_cuda_free(p);
+}
+
+LIB_TEST(no_module,
+	 "-ENXIO where the module is needed and not loaded: CUDA's descriptor does not do.")
+{
+	uintptr_t p = fake_cuda_alloc(0, PAGE), host = fake_cuda_host(0, PAGE);
+	static char local[100];
+
+	no_module();
+	EXPECT_EQ(refused(p, PAGE, CLIMPORT_MAPPABLE), -ENXIO);
+	EXPECT_EQ(fake_cuda_calls(EXPORT), 0);
+	EXPECT_EQ(refused((uintptr_t)local, sizeof(local), 0), -ENXIO);
+	EXPECT_EQ(refused((uintptr_t)local, sizeof(local), CLIMPORT_READ_ONLY), -ENXIO);
+	EXPECT_EQ(refused(host, PAGE, CLIMPORT_KEEP), -ENXIO);
+	fake_cuda_set_attribute(0, 124, 0); /* CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED */
+	EXPECT_EQ(refused(p, PAGE, 0), -ENXIO);
+	EXPECT_EQ(refused(p, PAGE, CLIMPORT_KEEP), -ENXIO);
+	fake_cuda_free(p);
+	fake_cuda_free(host);
+}
+
+LIB_TEST(nothing_there, "-EFAULT for what is no memory at all.")
+{
+	no_module();
+	EXPECT_EQ(refused(0, PAGE, 0), -EFAULT);
+	EXPECT_EQ(refused(PAGE, PAGE, CLIMPORT_READ_ONLY), -EFAULT);
+}
+
+LIB_TEST(many_kept, "Up to 512 allocations stay registered, each with a descriptor.")
+{
+	enum { COUNT = 600 };
+	uintptr_t p[COUNT];
+	int fds = count_fds();
+	uint64_t evictions = stats().evictions;
+
+	for (int i = 0; i < COUNT; i++) {
+		p[i] = fake_cuda_alloc(0, PAGE);
+		close(exported(p[i], PAGE, CLIMPORT_KEEP).fd);
+	}
+	EXPECT(count_fds() - fds <= 512);
+	EXPECT(count_fds() - fds > 256);
+	EXPECT(stats().evictions - evictions >= COUNT - 512);
+	for (int i = 0; i < COUNT; i++) {
+		climport_invalidate(pointer(p[i]), PAGE);
+		fake_cuda_free(p[i]);
+	}
+}
+
+LIB_TEST(every_failure, "Whatever call of CUDA fails, the export fails and nothing is left.")
+{
+	uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
+
+	for (unsigned int flags = 0; flags <= CLIMPORT_KEEP; flags += CLIMPORT_KEEP)
+		for (int n = 1, failed = 1; failed; n++) {
+			struct climport_dmabuf d = untouched;
+			int ret;
+
+			fake_cuda_fail(NULL, n, 999);
+			ret = climport_export_dmabuf(pointer(p), PAGE, flags, &d);
+			failed = fake_cuda_has_failed();
+			fake_cuda_fail(NULL, 0, 0);
+			EXPECT(!ret == (d.fd >= 0));
+			if (ret)
+				EXPECT(is_untouched(&d));
+			else
+				close(d.fd);
+			climport_invalidate(pointer(p), PAGE);
+			EXPECT_EQ(stats().bytes_pinned, 0);
+		}
+	fake_cuda_free(p);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* climport_alloc() and climport_free(). */
+#include "fixture.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MB ((size_t)1 << 20)
+
+static void *allocated(unsigned int kind, size_t size, size_t alignment, const unsigned char *of)
+{
+	void *p = NULL;
+
+	EXPECT_EQ(climport_alloc(kind, size, alignment, of, &p), 0);
+	EXPECT_EQ((uintptr_t)p % (alignment ? alignment : 512), 0);
+	return p;
+}
+
+static int refused(unsigned int kind, size_t size, size_t alignment, const unsigned char *of)
+{
+	void *p = &p;
+	int ret = climport_alloc(kind, size, alignment, of, &p);
+
+	EXPECT(p == (void *)&p);
+	return ret;
+}
+
+LIB_TEST(pages_of_host, "Without a UUID it is memory of the host, and CUDA has no part in it.")
+{
+	size_t size[] = { 1, 512, 4096, MB, MB + 1, 5 * MB };
+
+	for (size_t i = 0; i < sizeof(size) / sizeof(*size); i++) {
+		char *p = allocated(CLIMPORT_HOST, size[i], 0, NULL);
+
+		memset(p, 1, size[i]);
+		climport_free(p);
+	}
+	EXPECT_EQ(fake_cuda_calls(NULL), 0);
+}
+
+LIB_TEST(host_of_device, "With one it is VMM memory of the host, which the CPU uses as well.")
+{
+	char *p = allocated(CLIMPORT_HOST, 3 * MB, 0, uuid[1]);
+
+	memset(p, 1, 3 * MB);
+	EXPECT(fake_cuda_node((uintptr_t)p) >= 0);
+	EXPECT_EQ(fake_cuda_held().mappings, 1);
+	EXPECT_EQ(stats().bytes_allocated, 4 * MB);
+	climport_free(p);
+}
+
+LIB_TEST(device_memory,
+	 "A device's memory is of the device with the UUID, and exports as a dma-buf.")
+{
+	char *p = allocated(CLIMPORT_DEVICE, 1000, 0, uuid[1]), *q;
+	struct climport_dmabuf d;
+	unsigned char byte = 0;
+
+	q = allocated(CLIMPORT_DEVICE, 1000, 0, uuid[1]);
+	*(unsigned char *)fake_cuda_memory((uintptr_t)q) = 17;
+	EXPECT_EQ(climport_export_dmabuf(q, 1000, 0, &d), 0);
+	EXPECT_EQ(pread(d.fd, &byte, 1, (off_t)d.offset), 1);
+	EXPECT_EQ(byte, 17);
+	close(d.fd);
+	climport_free(p);
+	climport_free(q);
+}
+
+LIB_TEST(registered, "climport_free() ends what CLIMPORT_KEEP registered.")
+{
+	void *p = allocated(CLIMPORT_DEVICE, MB, 0, uuid[0]);
+	struct climport_dmabuf d;
+
+	EXPECT_EQ(climport_export_dmabuf(p, MB, CLIMPORT_KEEP, &d), 0);
+	close(d.fd);
+	EXPECT(stats().bytes_idle);
+	climport_free(p);
+	EXPECT_EQ(stats().bytes_idle, 0);
+}
+
+LIB_TEST(bad_requests, "-EINVAL: no such kind, a size of 0, or an alignment that is none.")
+{
+	EXPECT_EQ(refused(2, 1, 0, uuid[0]), -EINVAL);
+	EXPECT_EQ(refused(CLIMPORT_HOST, 0, 0, NULL), -EINVAL);
+	EXPECT_EQ(refused(CLIMPORT_DEVICE, 0, 0, uuid[0]), -EINVAL);
+	EXPECT_EQ(refused(CLIMPORT_HOST, 1, 3, NULL), -EINVAL);
+	EXPECT_EQ(refused(CLIMPORT_HOST, 1, 4 * MB, NULL), -EINVAL);
+	EXPECT_EQ(refused(CLIMPORT_HOST, 1, SIZE_MAX, NULL), -EINVAL);
+}
+
+LIB_TEST(no_device, "-ENODEV: no device with this UUID, or a device's memory without one.")
+{
+	static const unsigned char unknown[CLIMPORT_UUID_SIZE];
+
+	EXPECT_EQ(refused(CLIMPORT_DEVICE, 1, 0, NULL), -ENODEV);
+	EXPECT_EQ(refused(CLIMPORT_DEVICE, 1, 0, unknown), -ENODEV);
+	EXPECT_EQ(refused(CLIMPORT_HOST, 1, 0, unknown), -ENODEV);
+	fake_cuda_fail("cuInit", 1, 999);
+	EXPECT_EQ(refused(CLIMPORT_HOST, 1, 0, uuid[0]), -ENODEV);
+}
+
+LIB_TEST(no_vmm, "-EOPNOTSUPP: the device has no virtual memory management, or none of the host's.")
+{
+	fake_cuda_fail("cuMemCreate", 1, 801); /* CUDA_ERROR_NOT_SUPPORTED */
+	EXPECT_EQ(refused(CLIMPORT_HOST, 1, 0, uuid[0]), -EOPNOTSUPP);
+	fake_cuda_set_attribute(0, 102, 0); /* ..._VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED */
+	EXPECT_EQ(refused(CLIMPORT_DEVICE, 1, 0, uuid[0]), -EOPNOTSUPP);
+}
+
+LIB_TEST(too_large, "-ENOMEM for sizes that nobody has, up to the largest.")
+{
+	size_t size[] = { SIZE_MAX,	SIZE_MAX - G,	 SIZE_MAX - G + 1, SIZE_MAX - 2 * G + 1,
+			  SIZE_MAX / 2, (size_t)1 << 60, (size_t)1 << 50 };
+
+	for (size_t i = 0; i < sizeof(size) / sizeof(*size); i++) {
+		EXPECT_EQ(refused(CLIMPORT_HOST, size[i], 0, NULL), -ENOMEM);
+		EXPECT_EQ(refused(CLIMPORT_HOST, size[i], 0, uuid[0]), -ENOMEM);
+		EXPECT_EQ(refused(CLIMPORT_DEVICE, size[i], 2 * MB, uuid[0]), -ENOMEM);
+	}
+}
+
+enum { COUNT = 500 };
+
+static struct {
+	unsigned char *at;
+	size_t size;
+} part[COUNT];
+
+static unsigned int random_below(unsigned int n)
+{
+	static unsigned int state = 1;
+
+	state = state * 1664525 + 1013904223;
+	return (state >> 8) % n;
+}
+
+LIB_TEST(slabs, "Allocations of all sizes and alignments lie side by side; freed, they are again.")
+{
+	for (int round = 0; round < 3; round++) {
+		for (int i = round ? COUNT / 2 : 0; i < COUNT; i++) {
+			size_t alignment = (size_t)1 << random_below(i % 50 ? 13 : 22);
+
+			part[i].size = 1 + random_below(i % 20 ? 9000 : 1200000);
+			part[i].at = allocated(CLIMPORT_HOST, part[i].size, alignment,
+					       i % 3 ? uuid[i % 2] : NULL);
+			memset(part[i].at, i % 251, part[i].size);
+		}
+		for (int i = COUNT - 1; i >= (round < 2 ? COUNT / 2 : 0); i--) {
+			EXPECT_EQ(part[i].at[0], i % 251);
+			EXPECT(!memcmp(part[i].at, part[i].at + 1, part[i].size - 1));
+			climport_free(part[i].at);
+		}
+	}
+}
+
+LIB_TEST(one_slab, "Small allocations share a slab of one descriptor, by device and kind.")
+{
+	void *p[6];
+
+	for (int i = 0; i < 4; i++)
+		p[i] = allocated(CLIMPORT_DEVICE, 300, 0, uuid[0]);
+	EXPECT_EQ(fake_cuda_calls("cuMemExportToShareableHandle"), 1);
+	EXPECT_EQ(stats().bytes_allocated, 2 * MB);
+	p[4] = allocated(CLIMPORT_DEVICE, 300, 0, uuid[1]);
+	p[5] = allocated(CLIMPORT_HOST, 300, 0, uuid[0]);
+	EXPECT_EQ(stats().bytes_allocated, 6 * MB);
+	for (int i = 0; i < 6; i++)
+		climport_free(p[i]);
+}
+
+LIB_TEST(full_slab, "A slab has 4096 parts of 512 bytes; the next one is in another.")
+{
+	static void *p[4097];
+
+	for (int i = 0; i < 4097; i++) {
+		p[i] = allocated(CLIMPORT_DEVICE, 512, 0, uuid[0]);
+		EXPECT_EQ(stats().bytes_allocated, i < 4096 ? 2 * MB : 4 * MB);
+	}
+	for (int i = 0; i < 4097; i++)
+		climport_free(p[i]);
+}
+
+LIB_TEST(every_failure, "Whatever call of CUDA fails, the allocation fails and nothing is left.")
+{
+	for (unsigned int kind = CLIMPORT_HOST; kind <= CLIMPORT_DEVICE; kind++)
+		for (int n = 1, failed = 1; failed; n++) {
+			void *p = NULL;
+			int ret;
+
+			fake_cuda_fail(NULL, n, 999);
+			ret = climport_alloc(kind, 1000, 0, uuid[0], &p);
+			failed = fake_cuda_has_failed();
+			fake_cuda_fail(NULL, 0, 0);
+			EXPECT(!ret == !!p);
+			climport_free(p);
+			EXPECT_EQ(stats().bytes_allocated, 0);
+			EXPECT_EQ(stats().bytes_pinned, 0);
+			EXPECT_EQ(fake_cuda_held().mappings, 0);
+			EXPECT_EQ(fake_cuda_held().handles, 0);
+		}
+}
+
+static void wrong_free(void *address)
+{
+	climport_free(address);
+}
+
+static void free_twice(void *address)
+{
+	climport_free(address);
+	climport_free(address);
+}
+
+static void expect_abort(void (*run)(void *arg), void *address)
+{
+	char text[4096];
+	int status = in_child(run, address, text, sizeof(text));
+
+	EXPECT(WIFSIGNALED(status));
+	EXPECT_EQ(WTERMSIG(status), SIGABRT);
+	EXPECT(strstr(text, "is not allocated"));
+}
+
+LIB_TEST(wrong_free,
+	 "climport_free() aborts, with a sentence, of what it did not give or has back.")
+{
+	char *slab = allocated(CLIMPORT_HOST, 1000, 0, NULL), local;
+	char *large = allocated(CLIMPORT_HOST, 5 * MB, 0, NULL);
+
+	climport_free(NULL);
+	expect_abort(wrong_free, &local);
+	expect_abort(wrong_free, slab + 1);
+	expect_abort(wrong_free, slab + 1024);
+	expect_abort(wrong_free, large + 1);
+	expect_abort(wrong_free, large + 2 * MB);
+	expect_abort(free_twice, slab);
+	expect_abort(free_twice, large);
+	climport_free(slab);
+	climport_free(large);
+}
+
+/* CUDA does not work in a child. */
+static void use_in_child(void *memory)
+{
+	int calls;
+	void *p;
+
+	fake_cuda_uninitialize();
+	if (stats().bytes_allocated)
+		_exit(1);
+	fake_cuda_fail("cuInit", 1, 3);
+	if (climport_alloc(CLIMPORT_HOST, 1000, 0, uuid[0], &p) != -ENODEV)
+		_exit(2);
+	if (climport_alloc(CLIMPORT_HOST, 1000, 0, NULL, &p))
+		_exit(3);
+	memset(p, 1, 1000);
+	climport_free(p);
+	calls = fake_cuda_calls(NULL);
+	climport_free(memory);
+	if (fake_cuda_calls(NULL) != calls || stats().bytes_allocated)
+		_exit(4);
+}
+
+LIB_TEST(forked, "A child has CUDA's memory no more, and may free it; pages of the host it has.")
+{
+	char text[1000];
+	void *p = allocated(CLIMPORT_HOST, 1000, 0, uuid[0]);
+
+	EXPECT_EQ(in_child(use_in_child, p, text, sizeof(text)), 0);
+	EXPECT_EQ(fake_cuda_held().mappings, 1);
+	memset(p, 1, 1000);
+	climport_free(p);
+}
+
+static atomic_bool stop;
+
+static void *churn(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&stop))
+		climport_free(allocated(CLIMPORT_HOST, 1000, 0, NULL));
+	return NULL;
+}
+
+static void use_host(void *arg)
+{
+	void *p;
+
+	(void)arg;
+	if (climport_alloc(CLIMPORT_HOST, 1000, 0, NULL, &p))
+		_exit(1);
+	climport_free(p);
+	(void)stats();
+}
+
+LIB_TEST(fork_among_threads, "A child of a process whose threads allocate can allocate.")
+{
+	char text[1000];
+	pthread_t thread[2];
+
+	climport_free(allocated(CLIMPORT_HOST, 1000, 0, uuid[0])); /* caches are there */
+	atomic_store(&stop, false);
+	for (int i = 0; i < 2; i++)
+		EXPECT(!pthread_create(&thread[i], NULL, churn, NULL));
+	for (int i = 0; i < 50; i++)
+		EXPECT_EQ(in_child(use_host, NULL, text, sizeof(text)), 0);
+	atomic_store(&stop, true);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+}
+
+static void *work(void *arg)
+{
+	unsigned int n = *(unsigned int *)arg;
+	struct climport_dmabuf d;
+
+	for (unsigned int i = 0; i < 60; i++) {
+		size_t size = 100 + 700 * n + (i % 7 ? 0 : 2 * MB);
+		void *p = allocated(i % 2, size, 0, uuid[(n + i) % 2]);
+
+		if (i % 2) {
+			EXPECT_EQ(climport_export_dmabuf(p, size, n % 2 ? CLIMPORT_KEEP : 0, &d),
+				  0);
+			close(d.fd);
+		} else {
+			memset(p, (int)n, size);
+			EXPECT_EQ(((unsigned char *)p)[size - 1], n);
+		}
+		(void)stats();
+		climport_free(p);
+	}
+	return NULL;
+}
+
+LIB_TEST(threads, "Eight threads allocate, export and free, and nothing is left.")
+{
+	unsigned int n[8];
+	pthread_t thread[8];
+
+	for (unsigned int i = 0; i < 8; i++) {
+		n[i] = i;
+		EXPECT(!pthread_create(&thread[i], NULL, work, &n[i]));
+	}
+	for (int i = 0; i < 8; i++)
+		pthread_join(thread[i], NULL);
+}

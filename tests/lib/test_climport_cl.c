@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * clImportMemoryARM() and climport_create_buffer() of libclimport, in this system's loader, over
+ * the stub as an ICD; each test a process.  The program is not linked to the loader.
+ */
+#include "harness.h"
+
+#include <CL/climport.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fake_dmabuf.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SIZE 8192
+#define ALIGN 128 /* CL_DEVICE_MEM_BASE_ADDR_ALIGN of the stub, in bytes */
+
+static void *loader;
+
+#define CL(name) ((__typeof__(&(name)))dlsym(loader, #name))
+
+/* Of a child: what it found wrong is its status. */
+#define CHECK(condition)                                                                \
+	(void)((condition) || (printf("# %s:%d: %s\n", __FILE__, __LINE__, #condition), \
+			       fflush(stdout), _exit(1), 0))
+
+static int count_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static cl_device_id device;
+
+static cl_context context_create(void)
+{
+	cl_platform_id platform;
+	cl_context context;
+	cl_int err = -1;
+
+	loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+	CHECK(loader);
+	CHECK(!CL(clGetPlatformIDs)(1, &platform, NULL));
+	CHECK(!CL(clGetDeviceIDs)(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
+	context = CL(clCreateContext)(NULL, 1, &device, NULL, NULL, &err);
+	CHECK(context && !err);
+	return context;
+}
+
+static size_t info(cl_mem mem, cl_mem_info name)
+{
+	size_t value = 0;
+
+	CHECK(!CL(clGetMemObjectInfo)(mem, name, sizeof(value), &value, NULL));
+	return value;
+}
+
+/* A kernel adds 1 to the first byte. */
+static void increment(cl_context context, cl_mem mem)
+{
+	const char *source = "kernel void increment(global uchar *a) { a[0]++; }";
+	const size_t one = 1;
+	cl_int err;
+	cl_command_queue queue =
+		CL(clCreateCommandQueueWithProperties)(context, device, NULL, &err);
+	cl_program program = CL(clCreateProgramWithSource)(context, 1, &source, NULL, &err);
+	cl_kernel kernel;
+
+	CHECK(!CL(clBuildProgram)(program, 1, &device, NULL, NULL, NULL));
+	kernel = CL(clCreateKernel)(program, "increment", &err);
+	CHECK(!CL(clSetKernelArg)(kernel, 0, sizeof(mem), &mem));
+	CHECK(!CL(clEnqueueNDRangeKernel)(queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL));
+	CHECK(!CL(clFinish)(queue));
+	CL(clReleaseKernel)(kernel);
+	CL(clReleaseProgram)(program);
+	CL(clReleaseCommandQueue)(queue);
+}
+
+/* @layer: whether it is loaded. */
+static void expect_works(void (*program)(void), bool layer)
+{
+	int status = -1;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		setenv("OCL_ICD_VENDORS", STUB_VENDORS, 1);
+		unsetenv("OPENCL_LAYERS");
+		if (layer)
+			setenv("OPENCL_LAYERS", LAYER_PATH, 1);
+		alarm(30);
+		program();
+		fflush(stdout);
+		_exit(0);
+	}
+	EXPECT(waitpid(child, &status, 0) == child);
+	EXPECT_EQ(status, 0);
+}
+
+static void import_host(void)
+{
+	static unsigned char memory[SIZE] __attribute__((aligned(4096)));
+	cl_context context = context_create();
+	cl_int err = -1;
+	cl_mem mem = clImportMemoryARM(context, CL_MEM_READ_WRITE, NULL, memory, SIZE, &err);
+
+	CHECK(mem && !err);
+	CHECK(info(mem, CL_MEM_SIZE) == SIZE);
+	memory[0] = 4;
+	increment(context, mem);
+	CHECK(memory[0] == 5);
+	CHECK(!CL(clReleaseMemObject)(mem));
+	mem = clImportMemoryARM(context, 0, NULL, memory, SIZE, NULL);
+	CHECK(mem);
+	CL(clReleaseMemObject)(mem);
+	CHECK(!clImportMemoryARM(context, 0, NULL, memory, 0, &err));
+	CHECK(err == CL_INVALID_BUFFER_SIZE);
+	CL(clReleaseContext)(context);
+}
+
+TEST(import, "clImportMemoryARM() is that of the context's platform, errors too.")
+{
+	expect_works(import_host, true);
+}
+
+static void no_layer(void)
+{
+	static unsigned char memory[SIZE] __attribute__((aligned(4096)));
+	const struct climport_dmabuf d = { 1, 0, SIZE };
+	cl_context context = context_create();
+	cl_int err = 1;
+
+	CHECK(!clImportMemoryARM(context, 0, NULL, memory, SIZE, &err));
+	CHECK(err == CL_INVALID_OPERATION);
+	err = 1;
+	CHECK(!climport_create_buffer(context, 0, &d, &err));
+	CHECK(err == CL_INVALID_OPERATION);
+	CHECK(!climport_create_buffer(context, 0, &d, NULL));
+	CHECK(!clImportMemoryARM(context, 0, NULL, memory, SIZE, NULL));
+	CL(clReleaseContext)(context);
+}
+
+TEST(no_layer, "CL_INVALID_OPERATION if the context's platform has no clImportMemoryARM().")
+{
+	expect_works(no_layer, false);
+}
+
+static void no_context(void)
+{
+	const struct climport_dmabuf d = { 1, 0, SIZE };
+	char memory;
+	cl_int err = 1;
+
+	CHECK(!clImportMemoryARM(NULL, 0, NULL, &memory, 1, &err));
+	CHECK(err == CL_INVALID_CONTEXT);
+	err = 1;
+	CHECK(!climport_create_buffer(NULL, 0, &d, &err));
+	CHECK(err == CL_INVALID_CONTEXT);
+}
+
+TEST(no_context, "CL_INVALID_CONTEXT if the context is NULL.")
+{
+	expect_works(no_context, true);
+}
+
+static void buffers(void)
+{
+	cl_context context = context_create();
+	int fd = fake_dmabuf_create("b", SIZE), fds;
+	unsigned char *bytes = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	CHECK(fd >= 0 && bytes != MAP_FAILED);
+	for (size_t offset = 0; offset <= 2 * ALIGN; offset += 2 * ALIGN) {
+		struct climport_dmabuf d = { dup(fd), offset, 1000 };
+		cl_int err = 1;
+		cl_mem mem = climport_create_buffer(context, CL_MEM_READ_WRITE, &d, &err);
+
+		CHECK(mem && err == CL_SUCCESS);
+		close(d.fd);
+		CHECK(info(mem, CL_MEM_SIZE) == 1000);
+		CHECK(info(mem, CL_MEM_OFFSET) == offset);
+		CHECK(!info(mem, CL_MEM_ASSOCIATED_MEMOBJECT) == !offset);
+		bytes[offset] = 70;
+		increment(context, mem);
+		CHECK(bytes[offset] == 71);
+		CHECK(!CL(clReleaseMemObject)(mem));
+	}
+	fds = count_fds();
+	for (int i = 0; i < 50; i++) {
+		struct climport_dmabuf d = { fd, (size_t)(i % 2 * ALIGN), 1000 };
+		cl_mem mem = climport_create_buffer(context, 0, &d, NULL);
+
+		CHECK(mem);
+		CL(clReleaseMemObject)(mem);
+	}
+	CHECK(count_fds() <= fds);
+	CL(clReleaseContext)(context);
+}
+
+TEST(buffer,
+     "The buffer is the range, at any offset that is aligned; the descriptor may be closed.")
+{
+	expect_works(buffers, true);
+}
+
+static void buffer_errors(void)
+{
+	cl_context context = context_create();
+	int fd = fake_dmabuf_create("b", SIZE), fds;
+	const struct {
+		struct climport_dmabuf dmabuf;
+		cl_int err;
+	} bad[] = {
+		{ { fd, ALIGN + 4, 1000 }, CL_MISALIGNED_SUB_BUFFER_OFFSET },
+		{ { fd, 1, 1000 }, CL_MISALIGNED_SUB_BUFFER_OFFSET },
+		{ { fd, 0, 0 }, CL_INVALID_BUFFER_SIZE },
+		{ { fd, ALIGN, 0 }, CL_INVALID_BUFFER_SIZE },
+		{ { fd, ALIGN, SIZE_MAX }, CL_INVALID_BUFFER_SIZE },
+		{ { fd, SIZE_MAX, ALIGN }, CL_INVALID_BUFFER_SIZE },
+	};
+
+	CHECK(CL(clReleaseMemObject)(climport_create_buffer(
+		      context, 0, &(struct climport_dmabuf){ fd, 0, 1 }, NULL)) == CL_SUCCESS);
+	fds = count_fds();
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		cl_int err = 1;
+
+		CHECK(!climport_create_buffer(context, 0, &bad[i].dmabuf, &err));
+		if (err != bad[i].err)
+			printf("# %zu: %d\n", i, err);
+		CHECK(err == bad[i].err);
+		CHECK(!climport_create_buffer(context, 0, &bad[i].dmabuf, NULL));
+	}
+	CHECK(count_fds() <= fds);
+	for (int i = 0; i < 2; i++) {
+		const struct climport_dmabuf not_one = { i ? -1 : 0, 0, 100 },
+					     beyond = { fd, ALIGN, SIZE };
+		cl_int err = CL_SUCCESS;
+
+		CHECK(!climport_create_buffer(context, 0, i ? &not_one : &beyond, &err));
+		CHECK(err < 0);
+	}
+	CL(clReleaseContext)(context);
+}
+
+TEST(buffer_errors, "A misaligned offset, no size, or more than there is: an error, nothing held.")
+{
+	expect_works(buffer_errors, true);
+}
+
+static void no_cuda(void)
+{
+	static const unsigned char uuid[CLIMPORT_UUID_SIZE];
+	struct climport_dmabuf d;
+	char memory[100];
+	void *p;
+
+	CHECK(climport_alloc(CLIMPORT_HOST, 1, 0, uuid, &p) == -ENODEV);
+	CHECK(climport_alloc(CLIMPORT_DEVICE, 1, 0, uuid, &p) == -ENODEV);
+	CHECK(!climport_alloc(CLIMPORT_HOST, 1, 0, NULL, &p));
+	climport_free(p);
+	if (access("/dev/gdmabuf", F_OK))
+		CHECK(climport_export_dmabuf(memory, sizeof(memory), CLIMPORT_KEEP, &d) == -ENXIO);
+	CHECK(!dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) ||
+	      !dlsym(RTLD_DEFAULT, "cuMemCreate"));
+}
+
+TEST(no_cuda, "Without libcuda there is memory of the host; -ENODEV for a device's.")
+{
+	expect_works(no_cuda, false);
+}

@@ -214,12 +214,13 @@ static bool is_in_order(cl_command_queue queue)
 /*
  * A command that only waits.  Out of order that is a migration to the device
  * where the memory is: it moves nothing, and keeps behind barriers.  PoCL takes
- * a marker there for one without a wait list, and can lose it.
+ * a marker there for one without a wait list, and can lose it.  NVIDIA's driver
+ * (580) crashes in many such migrations, and keeps to the wait list of markers.
  */
 static cl_int enqueue_nothing(const struct access *a, cl_uint num_wait, const cl_event *wait,
 			      cl_event *event)
 {
-	if (is_in_order(a->queue))
+	if (a->by_marker || is_in_order(a->queue))
 		return next.clEnqueueMarkerWithWaitList(a->queue, num_wait, wait, event);
 	return next.clEnqueueMigrateMemObjects(a->queue, 1, &a->mem, 0, num_wait, wait, event);
 }
@@ -364,6 +365,7 @@ cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *con
 	b = bracket_create(objs, count, edges);
 	if (!b)
 		return CL_OUT_OF_HOST_MEMORY;
+	a->by_marker = b->regions[0]->opaque;
 	err = prepare(a, b, queue);
 	if (err)
 		bracket_put(b);

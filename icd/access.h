@@ -50,6 +50,7 @@ struct access {
 	struct bracket *bracket; /* NULL: nothing to do */
 	cl_command_queue queue;
 	cl_mem mem;			 /* one of the imports */
+	bool by_marker;			 /* the driver's markers wait for their list on any queue */
 	struct import_region *refreshed; /* at the enqueue, held; or NULL */
 	cl_event *app_event;
 	cl_event command;

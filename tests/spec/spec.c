@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <sys/mman.h>
+#include <time.h>
 
 enum { UNDO_MAX = 4096 };
 
@@ -182,6 +183,21 @@ static long count_mappings(void)
 	return count;
 }
 
+/* Drivers destroy objects later than they are released: waits for that, a second at most. */
+static bool is_back(long fds_before, long maps_before, long *fds, long *maps)
+{
+	const struct timespec pause = { 0, 10000000 };
+
+	for (int i = 0; i < 100; i++) {
+		*fds = count_descriptors() - fds_before;
+		*maps = count_mappings() - maps_before;
+		if (*fds <= 0 && *maps <= 0)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 /* Threads and allocators of a driver map memory when they like; a leak grows in every round. */
 void expect_no_leak(void (*attempt)(void *), void *arg)
 {
@@ -193,9 +209,7 @@ void expect_no_leak(void (*attempt)(void *), void *arg)
 
 		for (int i = 0; i < 8; i++)
 			attempt(arg);
-		fds = count_descriptors() - fds_before;
-		maps = count_mappings() - maps_before;
-		if (fds <= 0 && maps <= 0)
+		if (is_back(fds_before, maps_before, &fds, &maps))
 			return;
 	}
 	printf("# after 8 calls more: %ld descriptors, %ld mappings\n", fds, maps);

@@ -149,7 +149,7 @@ static void key_of(cl_device_id device, const unsigned char *uuid, enum import_m
 	free(version);
 }
 
-/* A maker that is not there may be installed tomorrow: that is not remembered. */
+/* What failed may work tomorrow, with another library or another luck: that is not remembered. */
 static int recall(cl_device_id device, const unsigned char *uuid, enum import_maker maker)
 {
 	char key[768], line[16];
@@ -159,7 +159,7 @@ static int recall(cl_device_id device, const unsigned char *uuid, enum import_ma
 	if (remember_get(key, line, sizeof(line)))
 		return atoi(line);
 	found = prove(device, uuid, maker);
-	if (found > PROOF_NONE) {
+	if (found > PROOF_COPIES) {
 		snprintf(line, sizeof(line), "%d", found);
 		remember_set(key, line);
 	}

@@ -108,8 +108,8 @@ static int check_one(const struct maps_mapping *m, void *arg)
 		return m->inode ? check_file(m) : 0;
 	maps_name(m->start, name, sizeof(name));
 	return log_errno(EOPNOTSUPP,
-			 "host memory at %#lx (%s) is mapped without write access, which a "
-			 "device needs to pin it",
+			 "host memory at %#lx (%s) is mapped without write access, which "
+			 "this device needs to pin it",
 			 m->start, name[0] ? name : "anonymous");
 }
 

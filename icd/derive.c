@@ -140,8 +140,6 @@ cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
 	if (mem)
 		mem = derive_sub_buffer(mem, parent, ((const cl_buffer_region *)info)->origin,
 					&err);
-	else
-		log_error("the driver makes no sub-buffer of this import: error %d", err);
 	finish(parent, "clCreateSubBuffer", err, errcode_ret);
 	memobj_put(parent);
 	return mem;

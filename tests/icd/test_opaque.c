@@ -268,6 +268,112 @@ TEST(allocated, "Memory of climport_alloc() needs no refresh, and no import by V
 	close_all();
 }
 
+TEST(one_root,
+     "Imports of parts of an allocation share one buffer of the driver, until it is freed.")
+{
+	unsigned long before;
+	unsigned char *p;
+	void *address;
+	cl_mem a, b;
+	long live;
+
+	reset();
+	fixture_open();
+	cl.clReleaseMemObject(import_host(0, pages(1), PAGE)); /* the self-test has been */
+	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, 16 * PAGE, 0, uuid, &address), 0);
+	live = stub_live(STUB_MEM);
+	before = stub_calls("clCreateBufferWithProperties");
+	p = address;
+	a = import_host(0, p, PAGE);
+	b = import_host(0, p + PAGE, 2 * PAGE);
+	EXPECT_EQ(stub_calls("clCreateBufferWithProperties") - before, 1);
+	p[0] = 1;
+	p[PAGE] = 2;
+	increment(a);
+	increment(b);
+	EXPECT(p[0] == 2 && p[PAGE] == 3);
+	cl.clReleaseMemObject(a);
+	cl.clReleaseMemObject(b);
+	cl.clReleaseMemObject(import_host(0, p + 3 * PAGE, PAGE));
+	EXPECT_EQ(stub_calls("clCreateBufferWithProperties") - before, 1);
+	EXPECT_EQ(stub_live(STUB_MEM), live + 1);
+	climport_free(address);
+	EXPECT_EQ(stub_live(STUB_MEM), live);
+	close_all();
+}
+
+TEST(flags_apart, "Imports with other flags have another buffer.")
+{
+	void *address;
+	cl_mem a, b;
+
+	reset();
+	fixture_open();
+	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, 2 * PAGE, 0, uuid, &address), 0);
+	a = import_host(CL_MEM_READ_WRITE, address, PAGE);
+	b = import_host(CL_MEM_READ_ONLY, address, PAGE);
+	EXPECT_EQ(info(a, CL_MEM_FLAGS), CL_MEM_READ_WRITE);
+	EXPECT_EQ(info(b, CL_MEM_FLAGS), CL_MEM_READ_ONLY);
+	cl.clReleaseMemObject(a);
+	cl.clReleaseMemObject(b);
+	climport_free(address);
+	close_all();
+}
+
+TEST(many_roots,
+     "Of many allocations the driver's buffers are given up, the least recently used first.")
+{
+	enum { COUNT = 70, KEPT = 64 };
+	void *address[COUNT];
+	unsigned long before;
+	long live;
+
+	reset();
+	fixture_open();
+	cl.clReleaseMemObject(import_host(0, pages(1), PAGE));
+	live = stub_live(STUB_MEM);
+	for (int i = 0; i < COUNT; i++) {
+		EXPECT_EQ(climport_alloc(CLIMPORT_HOST, 2 << 20, 0, uuid, &address[i]), 0);
+		cl.clReleaseMemObject(import_host(0, address[i], PAGE));
+	}
+	EXPECT_EQ(stub_live(STUB_MEM), live + KEPT);
+	before = stub_calls("clCreateBufferWithProperties");
+	cl.clReleaseMemObject(import_host(0, address[COUNT - 1], PAGE));
+	cl.clReleaseMemObject(import_host(0, address[COUNT - KEPT], PAGE));
+	EXPECT_EQ(stub_calls("clCreateBufferWithProperties"), before);
+	cl.clReleaseMemObject(import_host(0, address[0], PAGE));
+	EXPECT_EQ(stub_calls("clCreateBufferWithProperties"), before + 1);
+	for (int i = 0; i < COUNT; i++)
+		climport_free(address[i]);
+	EXPECT_EQ(stub_live(STUB_MEM), live);
+	close_all();
+}
+
+TEST(context_retained, "A context that lives on after a release goes on as before.")
+{
+	unsigned char *p;
+	void *address;
+	cl_mem mem;
+
+	open_caching();
+	p = pages(1);
+	mem = import_host(0, p, PAGE);
+	increment(mem);
+	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, PAGE, 0, uuid, &address), 0);
+	cl.clReleaseMemObject(import_host(0, address, PAGE));
+	EXPECT_EQ(cl.clRetainContext(fix.context), CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseContext(fix.context), CL_SUCCESS);
+	p[0] = 40;
+	increment(mem);
+	EXPECT_EQ(p[0], 41);
+	cl.clReleaseMemObject(mem);
+	mem = import_host(0, address, PAGE);
+	increment(mem);
+	cl.clReleaseMemObject(mem);
+	climport_free(address);
+	close_all();
+}
+
 TEST(device_memory, "A device's memory goes in by the dma-buf that was made of it.")
 {
 	struct climport_dmabuf d;
@@ -377,6 +483,26 @@ TEST(sub_buffer_errors, "Sub-buffers of such an import end where it ends.")
 	EXPECT_EQ(err, CL_MISALIGNED_SUB_BUFFER_OFFSET);
 	cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, NULL, &err);
 	EXPECT_EQ(err, CL_INVALID_VALUE);
+	cl.clReleaseMemObject(mem);
+	close_all();
+}
+
+TEST(sub_buffer_beyond,
+     "Also where the import is the driver's own buffer, whatever the driver checks.")
+{
+	const cl_buffer_region beyond = { PAGE, 1 };
+	unsigned long before;
+	cl_int err;
+	cl_mem mem;
+
+	reset();
+	fixture_open();
+	mem = import_host(0, pages(1), PAGE);
+	before = stub_calls("clCreateSubBuffer");
+	EXPECT(!cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &beyond, &err));
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+	EXPECT_EQ(stub_calls("clCreateSubBuffer"), before);
+	EXPECT(strstr(fix.notice, "beyond"));
 	cl.clReleaseMemObject(mem);
 	close_all();
 }

@@ -251,8 +251,7 @@ static const void *chained(const void *next, VkStructureType type)
 static bool line_is_pinnable(const char *line)
 {
 	return strstr(line, " rw") &&
-	       (strstr(line, " 00:00 0 ") || strstr(line, "/memfd:") || strstr(line, "/dev/zero") ||
-		strstr(line, "/dev/shm/") || strstr(line, "/SYSV"));
+	       strstr(line, " 00:"); /* memory and tmpfs; disks have other device numbers */
 }
 
 static bool is_pinnable(const void *address, size_t size)

@@ -34,6 +34,23 @@ xz -dc "$KERNEL"/lib/modules/*/kernel/drivers/net/dummy.ko.xz > dummy.ko || exit
 # pci DEVICE: for the guest's shell, $device is the directory of that PCI device.
 pci() { echo "device=\$(dirname \$(grep -lx $1 /sys/bus/pci/devices/*/device))"; }
 
+# A directory with a QEMU whose first guest dies while it boots.
+dying_qemu() {
+	mkdir "$WORK/dying"
+	cat > "$WORK/dying/qemu-system-x86_64" <<-'END'
+		#!/bin/bash
+		if mkdir "$0.died" 2> /dev/null; then
+			for argument; do
+				case $argument in file:*) echo 'Oops: int3: 0000' > "${argument#file:}" ;; esac
+			done
+			exit 0
+		fi
+		exec /usr/bin/qemu-system-x86_64 "$@"
+	END
+	chmod +x "$WORK/dying/qemu-system-x86_64"
+	echo "$WORK/dying"
+}
+
 # shellcheck disable=SC2016 # for the guest's shell
 {
 check "the command's exit status is passed through" 7 '' \
@@ -80,6 +97,8 @@ check 'a guest that hangs is a failure with its log' 124 'climport-vm: start' \
 	"$RUN" --timeout 10 sleep 1000
 check 'a kernel that cannot be had is an error in words' 125 'usage: .*6\.12' \
 	"$RUN" --kernel 5.0 true
+check 'a guest whose kernel died while it booted is booted again' 0 'died while it booted, attempt 1' \
+	env PATH="$(dying_qemu):$PATH" "$RUN" true
 check 'two guests run side by side' 0 '^22$' \
 	sh -c '"$0" echo -n 2 & "$0" echo -n 2; wait' "$RUN"
 }

@@ -186,11 +186,14 @@ LIB_TEST(freed, "-EFAULT for memory that was freed; what was kept of it is given
 {
 	uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
 	struct climport_dmabuf d = untouched;
+	int error;
 
 	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
 	fake_cuda_free(p);
 	no_module();
-	EXPECT_EQ(climport_export_dmabuf(pointer(p), PAGE, CLIMPORT_KEEP, &d), -EFAULT);
+	error = climport_export_dmabuf(pointer(p), PAGE, CLIMPORT_KEEP, &d);
+	/* A sanitizer may have mapped something of its own there. */
+	EXPECT(error == -EFAULT || (error == -ENXIO && !msync(pointer(p), PAGE, MS_ASYNC)));
 	EXPECT(is_untouched(&d));
 	EXPECT_EQ(stats().bytes_pinned, 0);
 }

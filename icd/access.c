@@ -336,10 +336,14 @@ static cl_int refresh_now(struct access *a, struct memobj *const *objs, size_t c
 		if (!objs[i] || !objs[i]->bracket || is_refreshed(objs, i))
 			continue;
 		error = import_begin_access(objs[i]->region, 0);
-		if (error)
+		if (error) {
+			import_put(a->refreshed);
 			return error_to_cl(error);
-		if (!a->refreshed)
-			import_hold(a->refreshed = objs[i]->region);
+		}
+		if (a->refreshed)
+			continue;
+		a->refreshed = objs[i]->region;
+		import_hold(a->refreshed);
 	}
 	return CL_SUCCESS;
 }

@@ -16,6 +16,7 @@
 #include "lock.h"
 #include "log.h"
 #include "ops.h"
+#include "thread.h"
 
 struct job {
 	struct job *next;
@@ -156,7 +157,6 @@ static _Noreturn void *worker(void *arg)
 
 static int worker_start(void) REQUIRES(worker_lock)
 {
-	pthread_t thread;
 	int fd, ret;
 
 	if (wake_fd >= 0)
@@ -164,12 +164,11 @@ static int worker_start(void) REQUIRES(worker_lock)
 	fd = eventfd(0, EFD_CLOEXEC);
 	if (fd < 0)
 		return log_errno(errno, "eventfd: %m");
-	ret = pthread_create(&thread, NULL, worker, (void *)(intptr_t)fd);
+	ret = thread_start(worker, (void *)(intptr_t)fd);
 	if (ret) {
 		close(fd);
 		return log_errno(ret, "cannot start a thread for DMA_BUF_IOCTL_SYNC");
 	}
-	pthread_detach(thread);
 	wake_fd = fd;
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -163,5 +164,40 @@ TEST(many_threads, "Eight threads get every answer once.")
 	}
 	EXPECT(!any);
 	import_put(r);
+	close(fd);
+}
+
+static pthread_t handled_by;
+static atomic_int handled;
+
+static void handle(int number)
+{
+	(void)number;
+	handled_by = pthread_self();
+	handled = 1;
+}
+
+/* The only thread that could take the signal while this one blocks it is the worker. */
+TEST(signals, "A signal to the process is never handled on the worker thread.")
+{
+	const struct sigaction action = { .sa_handler = handle };
+	struct result slow_done = { 0 };
+	int fd;
+	struct import_region *slow = region(&fd);
+	sigset_t usr1;
+
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	EXPECT_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+	fake_dmabuf.fence_fd = fd;
+	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &slow, access_both, 1, done, &slow_done), 0);
+	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
+	kill(getpid(), SIGUSR1);
+	fake_dmabuf.fence_fd = -1;
+	EXPECT_EQ(called(&slow_done, 5000), 1);
+	EXPECT(!handled);
+	pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
+	EXPECT(handled && pthread_equal(handled_by, pthread_self()));
+	import_put(slow);
 	close(fd);
 }

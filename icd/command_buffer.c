@@ -212,7 +212,9 @@ static cl_int CL_API_CALL release(cl_command_buffer_khr handle)
 	cl_int err = driver ? driver(handle) : CL_INVALID_COMMAND_BUFFER_KHR;
 
 	if (gone) {
-		kernel_imports_put(gone->imports, gone->count);
+		for (size_t i = 0; i < gone->count; i++)
+			memobj_put(gone->imports[i]);
+		free(gone->imports);
 		free(gone);
 	}
 	return err;
@@ -268,39 +270,40 @@ static cl_int CL_API_CALL ndrange_kernel(
 {
 	const struct command_functions *functions = command_functions_of(buffer);
 	__typeof__(&ndrange_kernel) driver = functions ? functions->ndrange_kernel : NULL;
-	struct memobj **objs;
-	size_t count;
+	struct kernel_imports imports;
 	cl_int err;
 
 	if (!driver)
 		return CL_INVALID_COMMAND_BUFFER_KHR;
-	count = kernel_imports(kernel, &objs);
-	err = use(buffer, objs, count);
-	kernel_imports_put(objs, count);
+	err = kernel_imports_get(kernel, &imports);
+	if (!err)
+		err = use(buffer, imports.objs, imports.count);
+	kernel_imports_put(&imports);
 	if (err)
 		return err;
 	return driver(buffer, queue, properties, kernel, work_dim, offset, global, local,
 		      num_sync_points, sync_points, sync_point, mutable_handle);
 }
 
-/* The imports that @handle uses, for kernel_imports_put(). */
-static size_t buffer_imports(cl_command_buffer_khr handle, struct memobj ***objs,
+/* The imports that @handle uses, and the queue it was made for where @queue names none. */
+static cl_int buffer_imports(cl_command_buffer_khr handle, struct kernel_imports *imports,
 			     cl_command_queue *queue)
 {
-	struct command_buffer *b;
-	size_t count = 0;
+	const struct command_buffer *b;
+	bool reserved;
 
-	*objs = NULL;
 	lock_acquire(&command_lock);
 	b = table_get(&buffers, handle);
-	if (b && b->count)
-		*objs = calloc(b->count, sizeof(**objs));
-	for (; *objs && count < b->count; count++)
-		(*objs)[count] = memobj_hold(b->imports[count]);
+	reserved = kernel_imports_reserve(imports, b ? b->count : 0);
+	for (size_t i = 0; b && reserved && i < b->count; i++)
+		imports->objs[imports->count++] = memobj_hold(b->imports[i]);
 	if (b && !*queue)
 		*queue = b->queue;
 	lock_release(&command_lock);
-	return count;
+	if (reserved)
+		return CL_SUCCESS;
+	log_error("no memory to list the dma-bufs of a command buffer");
+	return CL_OUT_OF_HOST_MEMORY;
 }
 
 static cl_int CL_API_CALL enqueue(cl_uint num_queues, cl_command_queue *queues,
@@ -310,17 +313,17 @@ static cl_int CL_API_CALL enqueue(cl_uint num_queues, cl_command_queue *queues,
 	cl_command_queue queue = num_queues && queues ? queues[0] : NULL;
 	const struct command_functions *functions = command_functions_of(buffer);
 	__typeof__(&enqueue) driver = functions ? functions->enqueue : NULL;
-	struct memobj **objs;
+	struct kernel_imports imports;
 	struct access a;
-	size_t count;
 	cl_int err;
 
 	if (!driver)
 		return CL_INVALID_COMMAND_BUFFER_KHR;
 	access_none(&a, num_wait, wait, event);
-	count = buffer_imports(buffer, &objs, &queue);
-	err = access_begin(&a, queue, objs, count, ACCESS_BOTH);
-	kernel_imports_put(objs, count);
+	err = buffer_imports(buffer, &imports, &queue);
+	if (!err)
+		err = access_begin(&a, queue, imports.objs, imports.count, ACCESS_BOTH);
+	kernel_imports_put(&imports);
 	if (err)
 		return err;
 	err = driver(num_queues, queues, buffer, a.num_wait, a.wait, a.event);

@@ -112,37 +112,53 @@ static cl_int kernel_note(cl_kernel kernel, cl_uint index, size_t size, const vo
 	return CL_OUT_OF_HOST_MEMORY;
 }
 
-size_t kernel_imports(cl_kernel kernel, struct memobj ***objs)
+bool kernel_imports_reserve(struct kernel_imports *imports, size_t count)
 {
-	struct kernel *k;
-	size_t count = 0;
-
-	*objs = NULL;
-	if (!kernel_live() || !table_get(&kernels, kernel))
-		return 0;
-	lock_acquire(&kernel_lock);
-	k = table_get(&kernels, kernel);
-	if (k)
-		*objs = calloc(k->count, sizeof(**objs));
-	for (size_t i = 0; *objs && i < k->count; i++) {
-		struct memobj *obj = memobj_get(k->args[i].mem);
-
-		if (obj)
-			(*objs)[count++] = obj;
-	}
-	lock_release(&kernel_lock);
-	if (!count) { /* objects that are gone */
-		free(*objs);
-		*objs = NULL;
-	}
-	return count;
+	imports->count = 0;
+	imports->objs = imports->few;
+	if (count <= KERNEL_IMPORTS_FEW)
+		return true;
+	imports->objs = calloc(count, sizeof(struct memobj *));
+	return imports->objs;
 }
 
-void kernel_imports_put(struct memobj **objs, size_t count)
+static void kernel_imports_add(struct kernel_imports *imports, cl_mem mem)
 {
-	for (size_t i = 0; i < count; i++)
-		memobj_put(objs[i]);
-	free(objs);
+	struct memobj *obj = memobj_get(mem);
+
+	if (obj)
+		imports->objs[imports->count++] = obj;
+}
+
+static cl_int kernel_imports_error(const char *whose)
+{
+	log_error("no memory to list the dma-bufs of a %s", whose);
+	return CL_OUT_OF_HOST_MEMORY;
+}
+
+cl_int kernel_imports_get(cl_kernel kernel, struct kernel_imports *imports)
+{
+	const struct kernel *k;
+	bool reserved;
+
+	kernel_imports_reserve(imports, 0);
+	if (!kernel_live() || !table_get(&kernels, kernel))
+		return CL_SUCCESS;
+	lock_acquire(&kernel_lock);
+	k = table_get(&kernels, kernel);
+	reserved = !k || kernel_imports_reserve(imports, k->count);
+	for (size_t i = 0; k && reserved && i < k->count; i++)
+		kernel_imports_add(imports, k->args[i].mem);
+	lock_release(&kernel_lock);
+	return reserved ? CL_SUCCESS : kernel_imports_error("kernel");
+}
+
+void kernel_imports_put(struct kernel_imports *imports)
+{
+	for (size_t i = 0; i < imports->count; i++)
+		memobj_put(imports->objs[i]);
+	if (imports->objs != imports->few)
+		free(imports->objs);
 }
 
 cl_kernel CL_API_CALL layer_clCreateKernel(cl_program program, const char *name,
@@ -167,23 +183,37 @@ cl_int CL_API_CALL layer_clCreateKernelsInProgram(cl_program program, cl_uint nu
 	return err;
 }
 
+/* Remembers for @to what is remembered for @from.  False: no memory. */
+static bool kernel_copy(cl_kernel from, cl_kernel to)
+{
+	const struct kernel *k;
+	bool kept = true;
+
+	lock_acquire(&kernel_lock);
+	k = table_get(&kernels, from);
+	for (size_t i = 0; k && kept && i < k->count; i++)
+		kept = kernel_set(to, k->args[i].index, k->args[i].mem);
+	lock_release(&kernel_lock);
+	if (!kept)
+		log_error("no memory to remember a kernel's dma-buf arguments");
+	return kept;
+}
+
 /* "The arguments of the clone are those of the source." */
 cl_kernel CL_API_CALL layer_clCloneKernel(cl_kernel source, cl_int *errcode_ret)
 {
 	cl_kernel kernel = next.clCloneKernel(source, errcode_ret);
-	struct kernel *k;
-	size_t count;
 
 	kernel_forget(kernel);
 	if (!kernel || !kernel_live())
 		return kernel;
-	lock_acquire(&kernel_lock);
-	k = table_get(&kernels, source);
-	count = k ? k->count : 0;
-	for (size_t i = 0; i < count; i++)
-		kernel_set(kernel, k->args[i].index, k->args[i].mem);
-	lock_release(&kernel_lock);
-	return kernel;
+	if (kernel_copy(source, kernel))
+		return kernel;
+	kernel_forget(kernel);
+	next.clReleaseKernel(kernel);
+	if (errcode_ret)
+		*errcode_ret = CL_OUT_OF_HOST_MEMORY;
+	return NULL;
 }
 
 /*
@@ -213,23 +243,39 @@ cl_int CL_API_CALL layer_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t 
 	return err ? err : kernel_note(kernel, index, size, value);
 }
 
+void kernel_arg_forget(cl_kernel kernel, cl_uint index)
+{
+	if (kernel_live())
+		kernel_note(kernel, index, 0, NULL);
+}
+
+/* access_begin() for a kernel's arguments. */
+static cl_int kernel_begin(struct access *a, cl_command_queue queue, cl_kernel kernel,
+			   cl_uint num_wait, const cl_event *wait, cl_event *event)
+{
+	struct kernel_imports imports;
+	cl_int err = kernel_imports_get(kernel, &imports);
+
+	access_none(a, num_wait, wait, event);
+	if (!err && imports.count)
+		err = access_begin(a, queue, imports.objs, imports.count, ACCESS_BOTH);
+	kernel_imports_put(&imports);
+	return err;
+}
+
 cl_int CL_API_CALL layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
 						cl_uint work_dim, const size_t *offset,
 						const size_t *global, const size_t *local,
 						cl_uint num_wait, const cl_event *wait,
 						cl_event *event)
 {
-	struct memobj **objs;
-	size_t count = kernel_imports(kernel, &objs);
 	struct access a;
 	cl_int err;
 
-	access_none(&a, num_wait, wait, event);
-	if (!count)
+	if (!kernel_live())
 		return next.clEnqueueNDRangeKernel(queue, kernel, work_dim, offset, global, local,
 						   num_wait, wait, event);
-	err = access_begin(&a, queue, objs, count, ACCESS_BOTH);
-	kernel_imports_put(objs, count);
+	err = kernel_begin(&a, queue, kernel, num_wait, wait, event);
 	if (err)
 		return err;
 	err = next.clEnqueueNDRangeKernel(queue, kernel, work_dim, offset, global, local,
@@ -240,28 +286,27 @@ cl_int CL_API_CALL layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kerne
 cl_int CL_API_CALL layer_clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint num_wait,
 				       const cl_event *wait, cl_event *event)
 {
-	struct memobj **objs;
-	size_t count = kernel_imports(kernel, &objs);
 	struct access a;
 	cl_int err;
 
-	access_none(&a, num_wait, wait, event);
-	if (!count)
+	if (!kernel_live())
 		return next.clEnqueueTask(queue, kernel, num_wait, wait, event);
-	err = access_begin(&a, queue, objs, count, ACCESS_BOTH);
-	kernel_imports_put(objs, count);
+	err = kernel_begin(&a, queue, kernel, num_wait, wait, event);
 	if (err)
 		return err;
 	err = next.clEnqueueTask(queue, kernel, a.num_wait, a.wait, a.event);
 	return access_end(&a, err, CL_FALSE);
 }
 
-static size_t list_imports(const cl_mem *list, cl_uint count, struct memobj ***objs)
+/* The imports in the list of a native kernel. */
+static cl_int kernel_imports_list(const cl_mem *list, cl_uint count, struct kernel_imports *imports)
 {
-	*objs = list && memobj_live() && count ? calloc(count, sizeof(**objs)) : NULL;
-	for (cl_uint i = 0; *objs && i < count; i++)
-		(*objs)[i] = memobj_get(list[i]);
-	return *objs ? count : 0;
+	count = list && memobj_live() ? count : 0;
+	if (!kernel_imports_reserve(imports, count))
+		return kernel_imports_error("native kernel");
+	for (cl_uint i = 0; i < count; i++)
+		kernel_imports_add(imports, list[i]);
+	return CL_SUCCESS;
 }
 
 cl_int CL_API_CALL layer_clEnqueueNativeKernel(cl_command_queue queue,
@@ -270,14 +315,14 @@ cl_int CL_API_CALL layer_clEnqueueNativeKernel(cl_command_queue queue,
 					       const void **mem_locations, cl_uint num_wait,
 					       const cl_event *wait, cl_event *event)
 {
-	struct memobj **objs;
-	size_t count = list_imports(mems, num_mems, &objs);
+	struct kernel_imports imports;
+	cl_int err = kernel_imports_list(mems, num_mems, &imports);
 	struct access a;
-	cl_int err;
 
 	access_none(&a, num_wait, wait, event);
-	err = access_begin(&a, queue, objs, count, ACCESS_BOTH);
-	kernel_imports_put(objs, count);
+	if (!err)
+		err = access_begin(&a, queue, imports.objs, imports.count, ACCESS_BOTH);
+	kernel_imports_put(&imports);
 	if (err)
 		return err;
 	err = next.clEnqueueNativeKernel(queue, function, args, size, num_mems, mems, mem_locations,

@@ -8,13 +8,32 @@
 
 #include "memobj.h"
 
+/* How many imports a command can use before memory is needed to list them. */
+#define KERNEL_IMPORTS_FEW 8
+
+/* Imports that a command uses, held. */
+struct kernel_imports {
+	size_t count;
+	struct memobj **objs; /* few, or memory */
+	struct memobj *few[KERNEL_IMPORTS_FEW];
+};
+
+/* Room for @count objects, none listed yet.  False: no memory.  Undone by kernel_imports_put(). */
+bool kernel_imports_reserve(struct kernel_imports *imports, size_t count);
+
 /**
- * kernel_imports - the bracketed imports that are arguments of a kernel
- * @objs: set to an array that the caller gives to kernel_imports_put()
+ * kernel_imports_get - the bracketed imports that are arguments of a kernel
+ * @imports: set also on failure; none for almost every kernel
  *
- * Returns how many; 0 and NULL for almost every kernel.
+ * Returns CL_SUCCESS, or CL_OUT_OF_HOST_MEMORY: then the kernel must not be enqueued, because it
+ * would run without brackets.  Undone by kernel_imports_put().
  */
-size_t kernel_imports(cl_kernel kernel, struct memobj ***objs);
-void kernel_imports_put(struct memobj **objs, size_t count);
+cl_int kernel_imports_get(cl_kernel kernel, struct kernel_imports *imports);
+
+/* Drops the imports. */
+void kernel_imports_put(struct kernel_imports *imports);
+
+/* Argument @index is no memory object any more. */
+void kernel_arg_forget(cl_kernel kernel, cl_uint index);
 
 #endif /* ICD_KERNEL_H */

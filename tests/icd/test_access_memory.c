@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* DMA_BUF_IOCTL_SYNC around kernels: when memory is out. */
+#include "access.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HAS_OWN_MALLOC 1 /* the sanitizer's, which cannot be replaced */
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HAS_OWN_MALLOC 1
+#endif
+#endif
+
+static atomic_int until_failure; /* the layer's allocation that fails, from 1 */
+
+#ifndef HAS_OWN_MALLOC
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+
+/* Whether the allocation at @caller is of the layer and the one to fail. */
+static bool fails(const void *caller)
+{
+	Dl_info info;
+
+	if (!atomic_load(&until_failure) || !dladdr(caller, &info) ||
+	    !strstr(info.dli_fname, "climport"))
+		return false;
+	return atomic_fetch_sub(&until_failure, 1) == 1;
+}
+
+STUB_API void *malloc(size_t size)
+{
+	return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
+}
+
+STUB_API void *calloc(size_t count, size_t size)
+{
+	return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
+}
+
+STUB_API void *realloc(void *old, size_t size)
+{
+	return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(old, size);
+}
+#endif
+
+/* Enqueues with the layer's @nth allocation failing; whether there was one. */
+static bool enqueue_without_memory(struct run *r, int nth, cl_event *event, cl_int *err)
+{
+	bool failed;
+
+	atomic_store(&until_failure, nth);
+	*err = enqueue(r->queue, r->kernel, 0, NULL, event);
+	failed = atomic_exchange(&until_failure, 0) <= 0;
+	return failed;
+}
+
+static void expect_all_or_nothing(bool with_event)
+{
+	bool failed = true;
+
+	for (int nth = 1; failed; nth++) {
+		struct run r = run_open(nth & 1 ? OUT_OF_ORDER : 0);
+		cl_event done = NULL;
+		cl_int err;
+
+		failed = enqueue_without_memory(&r, nth, with_event ? &done : NULL, &err);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		if (err) {
+			EXPECT_EQ(err, CL_OUT_OF_HOST_MEMORY);
+			expect_count("kernel increment", 0);
+		} else {
+			expect_bracket("a", "increment");
+		}
+		if (done)
+			cl.clReleaseEvent(done);
+		run_close(&r);
+		EXPECT(nth < 20);
+	}
+}
+
+TEST(kernel, "Where memory is out a kernel is not enqueued, or it is bracketed.")
+{
+#ifdef HAS_OWN_MALLOC
+	test_skip("the sanitizer's malloc cannot be made to fail");
+#endif
+	expect_all_or_nothing(false);
+	expect_all_or_nothing(true);
+}
+
+TEST(clone, "Where memory is out a kernel is not cloned, or its clone is bracketed.")
+{
+	bool failed = true;
+
+#ifdef HAS_OWN_MALLOC
+	test_skip("the sanitizer's malloc cannot be made to fail");
+#endif
+	for (int nth = 1; failed; nth++) {
+		struct run r = run_open(0);
+		cl_kernel clone;
+		cl_int err = 1;
+
+		atomic_store(&until_failure, nth);
+		clone = cl.clCloneKernel(r.kernel, &err);
+		failed = atomic_exchange(&until_failure, 0) <= 0;
+		EXPECT_EQ(err, clone ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY);
+		if (clone) {
+			EXPECT_EQ(enqueue(r.queue, clone, 0, NULL, NULL), CL_SUCCESS);
+			EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+			expect_bracket("a", "increment");
+			cl.clReleaseKernel(clone);
+		}
+		run_close(&r);
+		EXPECT(nth < 20);
+	}
+}

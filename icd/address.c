@@ -10,6 +10,7 @@
 #include "describe.h"
 #include "device.h"
 #include "intercept.h"
+#include "kernel_pointer.h"
 #include "layer.h"
 #include "user_event.h"
 
@@ -40,6 +41,8 @@ static void *wrap(cl_platform_id platform, const char *name, void *function)
 		user_events_assume_pending();
 	if (!ours && function)
 		ours = command_buffer_function(platform, name);
+	if (!ours && function)
+		ours = kernel_pointer_function(name, function);
 	return ours ? ours : function;
 }
 

@@ -51,6 +51,8 @@
 	F(clEnqueueNDRangeKernel)                   \
 	F(clEnqueueTask)                            \
 	F(clEnqueueNativeKernel)                    \
+	/* kernel_pointer.c */                      \
+	F(clSetKernelArgSVMPointer)                 \
 	/* event.c */                               \
 	F(clRetainEvent)                            \
 	F(clReleaseEvent)                           \

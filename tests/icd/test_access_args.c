@@ -92,6 +92,43 @@ TEST(overwritten, "An argument that was set to another object does not count any
 	close_all(&t);
 }
 
+typedef cl_int(CL_API_CALL *set_pointer_fn)(cl_kernel kernel, cl_uint index, const void *value);
+
+/* By the dispatch table for NULL, else the extension's function. */
+static set_pointer_fn pointer_setter(const char *name)
+{
+	set_pointer_fn set = cl.clSetKernelArgSVMPointer;
+
+	if (name)
+		set = (set_pointer_fn)cl.clGetExtensionFunctionAddressForPlatform(fix.platform,
+										  name);
+	EXPECT(set);
+	return set;
+}
+
+TEST(set_by_address, "An argument that was set by address does not count any more.")
+{
+	static const char *const names[] = { NULL, "clSetKernelArgSVMPointerARM",
+					     "clSetKernelArgMemPointerINTEL",
+					     "clSetKernelArgDevicePointerEXT" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct two t = open_with(NULL, NULL);
+		set_pointer_fn set = pointer_setter(names[i]);
+		unsigned char byte = 4;
+
+		EXPECT_EQ(set(t.kernel, 7, &byte), CL_INVALID_ARG_INDEX);
+		run(t.kernel);
+		expect_bracket("a", "increment");
+		stub_trace_clear();
+		EXPECT_EQ(set(t.kernel, 0, &byte), CL_SUCCESS);
+		run(t.kernel);
+		expect_no_sync("a");
+		EXPECT_EQ(byte, 5);
+		close_all(&t);
+	}
+}
+
 TEST(failed_set, "A clSetKernelArg that the driver refuses changes nothing.")
 {
 	struct two t = open_with(NULL, NULL);

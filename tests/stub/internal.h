@@ -21,6 +21,7 @@
 #define F(name) __typeof__(name) stub_##name;
 #define N F
 #define X F
+cl_int CL_API_CALL clSetKernelArgDevicePointerEXT(cl_kernel kernel, cl_uint index, cl_ulong address);
 cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint num, cl_platform_id *out, cl_uint *num_ret);
 #include "functions.h"
 #undef F
@@ -280,6 +281,7 @@ unsigned source_parse(const char *source, struct signature *out, unsigned room);
 struct arg {
 	bool set;
 	struct mem *mem;
+	unsigned char *svm; /* instead of @mem */
 	unsigned char value[128];
 	size_t size;
 	unsigned char *data; /* while running: the memory of @mem */

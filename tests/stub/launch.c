@@ -103,7 +103,8 @@ cl_int launch_run(struct launch *launch, struct device *device)
 		return failure;
 	stub_trace("kernel %s begin", launch->name);
 	for (unsigned i = 0; i < launch->num_args; i++)
-		launch->arg[i].data = data_of(&how, launch->arg[i].mem);
+		launch->arg[i].data = launch->arg[i].mem ? data_of(&how, launch->arg[i].mem)
+							 : launch->arg[i].svm;
 	copy_in(launch, &how);
 	run_items(launch);
 	copy_out(launch, &how);

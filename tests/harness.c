@@ -3,6 +3,10 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static struct test *tests, **tail = &tests;
 static jmp_buf done;
@@ -51,28 +55,135 @@ static int run(const struct test *t, int n)
 	return result;
 }
 
-static int wanted(const struct test *t, int argc, char **argv)
+/* What the process of a test alone ended with; the child has printed all but a death. */
+static int result_of(int status, const struct test *t, int n)
 {
-	for (int i = 1; i < argc; i++)
-		if (!strcmp(argv[i], t->name))
-			return 1;
-	return argc == 1;
+	if (WIFEXITED(status) && WEXITSTATUS(status) <= SKIP)
+		return WEXITSTATUS(status);
+	if (WIFSIGNALED(status))
+		printf("# %s\n", strsignal(WTERMSIG(status)));
+	else
+		printf("# exit status %d after the test\n", WEXITSTATUS(status));
+	printf("not ok %d - %s\n", n, t->name);
+	return FAIL;
+}
+
+static int run_alone(const struct test *t, int n)
+{
+	int status;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		exit(run(t, n));
+	if (child < 0 || waitpid(child, &status, 0) != child) {
+		perror("# a process for the test");
+		return FAIL;
+	}
+	return result_of(status, t, n);
+}
+
+struct options {
+	bool list, alone, shuffle;
+	unsigned long seed;
+	char **names; /* of @count tests; none: all */
+	int count;
+};
+
+/* False: the arguments are wrong. */
+static bool options_parse(struct options *o, int argc, char **argv)
+{
+	int i = 1;
+	char *end;
+
+	memset(o, 0, sizeof(*o));
+	for (; i < argc && !strncmp(argv[i], "--", 2); i++) {
+		if (!strcmp(argv[i], "--list")) {
+			o->list = true;
+		} else if (!strcmp(argv[i], "--alone")) {
+			o->alone = true;
+		} else if (!strcmp(argv[i], "--shuffle") && i + 1 < argc) {
+			o->shuffle = true;
+			o->seed = strtoul(argv[++i], &end, 10);
+			if (*end)
+				return false;
+		} else {
+			return false;
+		}
+	}
+	o->names = argv + i;
+	o->count = argc - i;
+	return true;
+}
+
+static bool is_wanted(const struct test *t, const struct options *o)
+{
+	for (int i = 0; i < o->count; i++)
+		if (!strcmp(o->names[i], t->name))
+			return true;
+	return !o->count;
+}
+
+/* The wanted tests, in an array that is never freed. */
+static size_t tests_choose(const struct options *o, struct test ***chosen)
+{
+	size_t count = 0;
+
+	for (struct test *t = tests; t; t = t->next)
+		count += is_wanted(t, o);
+	*chosen = calloc(count + 1, sizeof(**chosen));
+	if (!*chosen)
+		abort();
+	count = 0;
+	for (struct test *t = tests; t; t = t->next)
+		if (is_wanted(t, o))
+			(*chosen)[count++] = t;
+	return count;
+}
+
+/* Knuth's linear congruential generator, and Fisher and Yates. */
+static void tests_shuffle(struct test **chosen, size_t count, uint64_t state)
+{
+	for (size_t i = count; i > 1; i--) {
+		struct test *last = chosen[i - 1];
+		size_t j;
+
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		j = (state >> 33) % i;
+		chosen[i - 1] = chosen[j];
+		chosen[j] = last;
+	}
+}
+
+static int tests_list(void)
+{
+	for (struct test *t = tests; t; t = t->next)
+		printf("%-40s %s\n", t->name, t->says);
+	return 0;
 }
 
 int test_main(int argc, char **argv)
 {
-	int count[3] = { 0 }, n = 0;
+	int results[3] = { 0 }, n = 0;
+	static struct test **chosen;
+	struct options o;
+	size_t count;
 
-	if (argc == 2 && !strcmp(argv[1], "--list")) {
-		for (struct test *t = tests; t; t = t->next)
-			printf("%-40s %s\n", t->name, t->says);
-		return 0;
+	if (!options_parse(&o, argc, argv)) {
+		fprintf(stderr, "Usage: %s [--list | --alone | --shuffle SEED]... [TEST]...\n",
+			argv[0]);
+		return 2;
 	}
-	for (struct test *t = tests; t; t = t->next)
-		if (wanted(t, argc, argv))
-			count[run(t, ++n)]++;
+	if (o.list)
+		return tests_list();
+	count = tests_choose(&o, &chosen);
+	if (o.shuffle)
+		tests_shuffle(chosen, count, o.seed);
+	for (size_t i = 0; i < count; i++)
+		results[(o.alone ? run_alone : run)(chosen[i], ++n)]++;
 	printf("1..%d\n", n);
-	if (count[FAIL] || !n)
+	if (results[FAIL] || !n)
 		return 1;
-	return count[SKIP] == n ? 77 : 0;
+	return results[SKIP] == n ? 77 : 0;
 }

@@ -5,6 +5,10 @@
  * Runs all tests, or those named on the command line, and prints TAP; --list
  * prints the table of sentences.  A test ends at its first failed check.  Exit
  * status: 0, 1, or 77 when everything was skipped.
+ *
+ * Tests run in the order of the file.  --shuffle SEED takes another order, the
+ * same one for the same seed.  --alone gives each test a process of its own, so
+ * that no test lives on what an earlier one left.
  */
 #ifndef TESTS_HARNESS_H
 #define TESTS_HARNESS_H
@@ -20,7 +24,7 @@ struct test {
 	struct test *next;
 };
 
-/* Tests run in the order of registration. */
+/* test_first() is the first that was registered. */
 void test_register(struct test *test);
 struct test *test_first(void);
 

@@ -38,6 +38,19 @@ TEST(mapped, "A dma-buf is mapped, and the descriptor stays the caller's.")
 	munmap(other, 4 * PAGE);
 }
 
+/* The lowest free descriptor, once the first import of the process has opened what it keeps. */
+static int next_descriptor(int fd)
+{
+	struct import_region *r;
+	int next;
+
+	EXPECT_EQ(get(fd, PAGE, BOTH, &r), 0);
+	import_put(r);
+	next = dup(0);
+	close(next);
+	return next;
+}
+
 static int count_mappings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -52,10 +65,10 @@ static int count_mappings(void)
 
 TEST(nothing_left, "A thousand imports leave no descriptor and no mapping behind.")
 {
-	int fd = fake_dmabuf_create(PAGE, O_RDWR), before = dup(0), after, mappings = count_mappings();
+	int fd = fake_dmabuf_create(PAGE, O_RDWR), before = next_descriptor(fd);
+	int after, mappings = count_mappings();
 	struct import_region *r;
 
-	close(before);
 	for (int i = 0; i < 1000; i++) {
 		EXPECT_EQ(get(fd, PAGE, BOTH, &r), 0);
 		import_put(r);
@@ -104,10 +117,9 @@ TEST(by_value, "A descriptor that is passed by value is an error, not a crash.")
 
 TEST(no_cpu_mapping, "An exporter without mmap: refused, the descriptor's duplicate closed.")
 {
-	int fd = fake_dmabuf_create(PAGE, O_RDWR), next = dup(0);
+	int fd = fake_dmabuf_create(PAGE, O_RDWR), next = next_descriptor(fd);
 	struct import_region *r;
 
-	close(next);
 	fake_dmabuf.mmap_error = ENODEV;
 	EXPECT_EQ(get(fd, PAGE, BOTH, &r), -EOPNOTSUPP);
 	fake_dmabuf.mmap_error = ENOMEM;

@@ -21,7 +21,7 @@ struct command_buffer {
 };
 
 /* Platforms and command buffers; kernel_lock and memobj_lock may follow. */
-static struct lock command_lock = LOCK_INIT;
+LOCK_DEFINE(command_lock, LOCK_LAST);
 static struct table platforms = TABLE_INIT; /* cl_platform_id -> struct command_functions */
 static struct table buffers = TABLE_INIT;   /* cl_command_buffer_khr -> struct command_buffer */
 

@@ -25,7 +25,7 @@ struct context {
 	cl_device_id devices[];
 };
 
-static struct lock context_lock = LOCK_INIT; /* the table; taken last */
+LOCK_DEFINE(context_lock, LOCK_LAST);	     /* the table */
 static struct table contexts = TABLE_INIT;   /* cl_context -> struct context */
 
 void context_put(struct context *context)

@@ -11,7 +11,7 @@
 #include "layer.h"
 #include "table.h"
 
-static struct lock device_lock = LOCK_INIT; /* writes to devices; taken last */
+LOCK_DEFINE(device_lock, LOCK_LAST);	    /* writes to devices */
 static struct table devices = TABLE_INIT;   /* root device -> struct device, never removed */
 
 bool has_word(const char *list, const char *name)

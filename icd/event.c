@@ -16,7 +16,7 @@ struct stand_in {
 	unsigned int handles;
 };
 
-static struct lock event_lock = LOCK_INIT; /* the table and the counts; taken last */
+LOCK_DEFINE(event_lock, LOCK_LAST);	   /* the table and the counts */
 static struct table events = TABLE_INIT;   /* marker -> struct stand_in */
 static atomic_uint event_count;
 

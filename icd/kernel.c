@@ -21,7 +21,7 @@ struct kernel {
 	struct arg args[];
 };
 
-static struct lock kernel_lock = LOCK_INIT; /* the table and its records; memobj_lock may follow */
+LOCK_DEFINE(kernel_lock, LOCK_OUTER);	    /* the table and its records; memobj_lock may follow */
 static struct table kernels = TABLE_INIT;   /* cl_kernel -> struct kernel */
 static atomic_uint kernel_count;
 

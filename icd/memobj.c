@@ -10,7 +10,7 @@
 #include "layer.h"
 #include "table.h"
 
-static struct lock memobj_lock = LOCK_INIT; /* table, and handles of every record; taken last */
+LOCK_DEFINE(memobj_lock, LOCK_LAST);	    /* table, and handles of every record */
 static struct table memobjs = TABLE_INIT;   /* cl_mem -> struct memobj */
 atomic_uint memobj_count;
 

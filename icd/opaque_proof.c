@@ -29,7 +29,7 @@ struct known {
 	struct opaque_proof proof;
 };
 
-static struct lock known_lock = LOCK_INIT; /* the list; taken last */
+LOCK_DEFINE(known_lock, LOCK_LAST); /* the list */
 static struct known *known GUARDED_BY(known_lock);
 
 struct sample {

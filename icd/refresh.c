@@ -22,7 +22,7 @@ struct refresh {
 	struct import_opaque opaque;
 };
 
-static struct lock refresh_lock = LOCK_INIT; /* the list; taken last */
+LOCK_DEFINE(refresh_lock, LOCK_LAST); /* the list */
 static struct refresh *refreshes GUARDED_BY(refresh_lock);
 
 /* A buffer over the page. */

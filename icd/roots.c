@@ -13,10 +13,12 @@ struct root {
 	cl_context context;
 	uint64_t memory;
 	cl_mem_flags flags;
-	uint64_t used; /* the clock at its last use */
+	uint64_t used;	      /* the clock at its last use */
+	unsigned int finders; /* threads that take a reference just now; the last one drops it */
+	bool dropped;	      /* as soon as there are none; nobody finds it any more */
 };
 
-static struct lock roots_lock = LOCK_INIT; /* the two below; held while a reference is taken */
+LOCK_DEFINE(roots_lock, LOCK_LAST); /* the two below */
 static struct root roots[ROOTS] GUARDED_BY(roots_lock);
 static uint64_t used_last GUARDED_BY(roots_lock);
 
@@ -24,36 +26,62 @@ static struct root *find(cl_context context, uint64_t memory, cl_mem_flags flags
 	REQUIRES(roots_lock)
 {
 	for (size_t i = 0; i < ROOTS; i++)
-		if (roots[i].mem && roots[i].context == context && roots[i].memory == memory &&
-		    roots[i].flags == flags)
+		if (roots[i].mem && !roots[i].dropped && roots[i].context == context &&
+		    roots[i].memory == memory && roots[i].flags == flags)
 			return &roots[i];
 	return NULL;
 }
 
-cl_mem roots_find(cl_context context, uint64_t memory, cl_mem_flags flags)
+/* Nobody drops it until finder_end(). */
+static struct root *finder_begin(cl_context context, uint64_t memory, cl_mem_flags flags)
 {
 	struct root *root;
-	cl_mem mem = NULL;
 
 	lock_acquire(&roots_lock);
 	root = find(context, memory, flags);
-	if (root && !next.clRetainMemObject(root->mem)) {
-		mem = root->mem;
+	if (root) {
 		root->used = ++used_last;
+		root->finders++;
 	}
 	lock_release(&roots_lock);
+	return root;
+}
+
+static void finder_end(struct root *root)
+{
+	cl_mem gone = NULL;
+
+	lock_acquire(&roots_lock);
+	if (!--root->finders && root->dropped) {
+		gone = root->mem;
+		root->mem = NULL;
+	}
+	lock_release(&roots_lock);
+	if (gone)
+		next.clReleaseMemObject(gone);
+}
+
+cl_mem roots_find(cl_context context, uint64_t memory, cl_mem_flags flags)
+{
+	struct root *root = finder_begin(context, memory, flags);
+	cl_mem mem;
+
+	if (!root)
+		return NULL;
+	mem = next.clRetainMemObject(root->mem) ? NULL : root->mem;
+	finder_end(root);
 	return mem;
 }
 
-/* A free place, or that of the least recently used. */
+/* A free place, or that of the least recently used; NULL if all are in use just now. */
 static struct root *place(void) REQUIRES(roots_lock)
 {
-	struct root *oldest = &roots[0];
+	struct root *oldest = NULL;
 
 	for (size_t i = 0; i < ROOTS; i++) {
 		if (!roots[i].mem)
 			return &roots[i];
-		if (roots[i].used < oldest->used)
+		if (!roots[i].finders && (!oldest || roots[i].used < oldest->used))
 			oldest = &roots[i];
 	}
 	return oldest;
@@ -62,15 +90,22 @@ static struct root *place(void) REQUIRES(roots_lock)
 void roots_keep(cl_context context, uint64_t memory, cl_mem_flags flags, cl_mem root)
 {
 	cl_mem gone = root;
-	struct root *at;
+	struct root *at = NULL;
 
 	if (next.clRetainMemObject(root))
 		return;
 	lock_acquire(&roots_lock);
-	if (!find(context, memory, flags)) {
+	if (!find(context, memory, flags))
 		at = place();
+	if (at) {
 		gone = at->mem;
-		*at = (struct root){ root, context, memory, flags, ++used_last };
+		*at = (struct root){
+			.mem = root,
+			.context = context,
+			.memory = memory,
+			.flags = flags,
+			.used = ++used_last,
+		};
 	}
 	lock_release(&roots_lock);
 	if (gone)
@@ -86,6 +121,10 @@ static cl_mem take(cl_context context, uint64_t memory)
 	for (size_t i = 0; i < ROOTS && !mem; i++) {
 		if (!roots[i].mem || (roots[i].context != context && roots[i].memory != memory))
 			continue;
+		if (roots[i].finders) {
+			roots[i].dropped = true;
+			continue;
+		}
 		mem = roots[i].mem;
 		roots[i].mem = NULL;
 	}

@@ -8,7 +8,9 @@
 
 _Thread_local struct cells *cells_own;
 
-static struct lock cells_lock = LOCK_INIT; /* owners; taken last */
+static void disown(struct lock *lock);
+
+LOCK_DEFINE_IN_CHILD(cells_lock, LOCK_LAST, disown); /* owners */
 static struct cells *_Atomic all;	   /* grows only */
 static pthread_key_t key;		   /* gives the block back at a thread's exit */
 
@@ -77,15 +79,10 @@ struct cells *cells_claim(void)
 	return cells;
 }
 
-/* Between them the lock is held, across fork(). */
-void cells_before_fork(void) TSA(no_thread_safety_analysis)
+/* Of a child's threads there is one. */
+static void disown(struct lock *lock)
 {
-	lock_acquire(&cells_lock);
-}
-
-void cells_after_fork(bool child) TSA(no_thread_safety_analysis)
-{
-	for (struct cells *cells = cells_first(); child && cells; cells = cells->next)
+	(void)lock;
+	for (struct cells *cells = cells_first(); cells; cells = cells->next)
 		cells->owned = cells == cells_own;
-	lock_release(&cells_lock);
 }

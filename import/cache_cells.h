@@ -53,10 +53,6 @@ struct cells *cells_claim(void);
 /* All blocks, whoever owns them. */
 struct cells *cells_first(void);
 
-/* Around fork(); afterwards only the calling thread owns a block. */
-void cells_before_fork(void);
-void cells_after_fork(bool child);
-
 static inline struct cells *cells_get(void)
 {
 	return __builtin_expect(!!cells_own, 1) ? cells_own : cells_claim();

@@ -37,7 +37,6 @@ int cache_create(const struct cache_source *source, void *context,
 		.context = context,
 		.budget = config->bytes,
 		.limit = config->entries ? config->entries : DEFAULT_ENTRIES,
-		.lock = LOCK_INIT,
 	};
 	cells_init();
 	err = cache_table_create(&cache->table);
@@ -85,8 +84,8 @@ int cache_destroy(struct cache *cache)
 	lock_release(&cache->lock);
 	if (busy)
 		return log_errno(EBUSY, "the cache is in use");
-	cache_unregister(cache);
 	cache_unpin(cache, list);
+	cache_unregister(cache);
 	cache_free(cache);
 	return 0;
 }

@@ -36,10 +36,9 @@ struct cache {
 	struct cache_entry *entries;
 	const struct cache_source *source;
 	void *context;
-	void *memory;		  /* of the entries, unaligned */
-	struct cache *next_cache; /* guarded by cache_fork.c's lock */
+	void *memory; /* of the entries, unaligned */
 
-	/* Before the cells' lock, after cache_fork.c's.  Never held across a call to the source. */
+	/* Before the cells' lock.  Never held across a call to the source. */
 	alignas(64) struct lock lock;
 	/* Under the lock; clang's analysis has no word for that in C. */
 	uint32_t used; /* entries that were ever in use */
@@ -94,7 +93,7 @@ static inline uint64_t cells_hits(uint32_t id)
 	return hits;
 }
 
-/* cache_fork.c: the caches that there are.  -ENFILE. */
+/* cache_fork.c: gives the cache an id, or -ENFILE, and a lock. */
 int cache_register(struct cache *cache);
 void cache_unregister(struct cache *cache);
 

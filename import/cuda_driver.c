@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -52,8 +53,13 @@ static const struct symbol symbols[] = {
 	{ "cuMemExportToShareableHandle", NULL, AT(share), VMM },
 };
 
-static struct lock load_lock = LOCK_INIT;
-static struct cuda_driver driver; /* written under the lock, before it is published */
+static void loader_distrust(struct lock *lock) TSA(no_thread_safety_analysis);
+
+LOCK_DEFINE_IN_CHILD(load_lock, LOCK_LAST, loader_distrust); /* the three below */
+static struct cuda_driver driver;			     /* constant once it is published */
+static unsigned long long
+	searched GUARDED_BY(load_lock); /* libraries loaded when libcuda was not */
+static bool is_child GUARDED_BY(load_lock);
 static const struct cuda_driver *_Atomic published;
 
 static void *find(void *library, const struct symbol *s)
@@ -81,37 +87,91 @@ static const char *fill(struct cuda_driver *cu, void *library)
 	return missing[NEEDED];
 }
 
-/* The library stays loaded: its functions are kept. */
-static const struct cuda_driver *publish(void *library) REQUIRES(load_lock)
+/*
+ * How many libraries the process has loaded so far.  dlopen(RTLD_NOLOAD) of a library that is not
+ * loaded searches all folders of libraries on the disk; this takes a hundredth of the time.
+ *
+ * glibc takes a lock for it that it does not initialize in a child of fork() (2.36).  Our calls
+ * are made with load_lock held, which fork() waits for.  But a thread of the program may have held
+ * glibc's lock, so a child never asks: 0.
+ */
+static int loads_read(struct dl_phdr_info *info, size_t size, void *loads)
 {
-	const char *missing = fill(&driver, library);
+	(void)size;
+	*(unsigned long long *)loads = info->dlpi_adds;
+	return 1;
+}
+
+static unsigned long long loads(void) REQUIRES(load_lock)
+{
+	unsigned long long loads = 0;
+
+	if (!is_child)
+		dl_iterate_phdr(loads_read, &loads);
+	return loads;
+}
+
+static void loader_distrust(struct lock *lock)
+{
+	(void)lock;
+	is_child = true;
+	searched = 0;
+}
+
+/* Whether something was loaded since libcuda was not found.  @now: for search_failed() */
+static bool search_is_due(unsigned long long *now)
+{
+	bool due;
+
+	lock_acquire(&load_lock);
+	*now = loads();
+	due = !*now || *now != searched;
+	lock_release(&load_lock);
+	return due;
+}
+
+static void search_failed(unsigned long long then)
+{
+	lock_acquire(&load_lock);
+	searched = then;
+	lock_release(&load_lock);
+}
+
+/* The library stays loaded: its functions are kept.  Threads may do this at once. */
+static const struct cuda_driver *publish(void *library)
+{
+	struct cuda_driver mine;
+	const char *missing = fill(&mine, library);
 
 	if (missing) {
 		log_error("libcuda.so.1 has no %s", missing);
 		dlclose(library);
 		return NULL;
 	}
-	atomic_store_explicit(&published, &driver, memory_order_release);
+	lock_acquire(&load_lock);
+	if (!atomic_load_explicit(&published, memory_order_relaxed)) {
+		driver = mine;
+		atomic_store_explicit(&published, &driver, memory_order_release);
+	}
+	lock_release(&load_lock);
 	return &driver;
 }
 
 static const struct cuda_driver *get(int flags)
 {
 	const struct cuda_driver *cu = atomic_load_explicit(&published, memory_order_acquire);
+	unsigned long long now = 0;
 	void *library;
 
-	if (cu)
+	if (cu || (flags & RTLD_NOLOAD && !search_is_due(&now)))
 		return cu;
-	lock_acquire(&load_lock);
-	cu = atomic_load_explicit(&published, memory_order_relaxed);
-	if (!cu) {
-		library = dlopen("libcuda.so.1", RTLD_NOW | flags);
-		if (library)
-			cu = publish(library);
-		else if (!(flags & RTLD_NOLOAD))
-			log_error("%s", dlerror());
-	}
-	lock_release(&load_lock);
+	library = dlopen("libcuda.so.1", RTLD_NOW | flags);
+	if (library)
+		cu = publish(library);
+	else if (!(flags & RTLD_NOLOAD))
+		log_error("%s", dlerror());
+	if (!cu && flags & RTLD_NOLOAD)
+		search_failed(now);
 	return cu;
 }
 

@@ -2,7 +2,6 @@
 #include "exports.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -22,29 +21,10 @@ struct export
 	bool used;
 };
 
-static struct lock exports_lock = LOCK_INIT; /* the three below; taken last, and around no call */
+LOCK_DEFINE(exports_lock, LOCK_LAST); /* the three below */
 static struct export ring[EXPORTS] GUARDED_BY(exports_lock);
 static struct export *buckets[BUCKETS] GUARDED_BY(exports_lock);
 static unsigned int oldest GUARDED_BY(exports_lock);
-
-/* Between them the lock is held, across fork(). */
-static void before_fork(void) TSA(no_thread_safety_analysis);
-static void after_fork(void) TSA(no_thread_safety_analysis);
-
-static void before_fork(void)
-{
-	lock_acquire(&exports_lock);
-}
-
-static void after_fork(void)
-{
-	lock_release(&exports_lock);
-}
-
-static void register_fork(void)
-{
-	pthread_atfork(before_fork, after_fork, after_fork);
-}
 
 static struct export **bucket_of(ino_t inode) REQUIRES(exports_lock)
 {
@@ -104,7 +84,6 @@ static struct export *take(ino_t inode) REQUIRES(exports_lock)
 
 int exports_add(int fd, const struct exported *exported)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct export *e;
 	ino_t inode;
 
@@ -112,7 +91,6 @@ int exports_add(int fd, const struct exported *exported)
 		return 0;
 	if (inode_of(fd, &inode))
 		return -EBADF;
-	pthread_once(&once, register_fork);
 	lock_acquire(&exports_lock);
 	e = find(inode);
 	if (!e)

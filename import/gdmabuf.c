@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/gdmabuf.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,7 @@ struct context {
 	const _Atomic uint32_t *status;
 };
 
-static struct lock context_lock = LOCK_INIT; /* the making of it; taken last */
+LOCK_DEFINE(context_lock, LOCK_LAST); /* the making of it */
 static struct context *_Atomic current;
 
 static int open_failed(void)
@@ -81,25 +80,6 @@ static struct context *own(void)
 	return ctx && ctx->owner == getpid() ? ctx : NULL;
 }
 
-/* Between them the lock is held, across fork(). */
-static void before_fork(void) TSA(no_thread_safety_analysis);
-static void after_fork(void) TSA(no_thread_safety_analysis);
-
-static void before_fork(void)
-{
-	lock_acquire(&context_lock);
-}
-
-static void after_fork(void)
-{
-	lock_release(&context_lock);
-}
-
-static void register_fork(void)
-{
-	pthread_atfork(before_fork, after_fork, after_fork);
-}
-
 /* The parent's is not the child's to use.  Other threads may read it still. */
 static void replace(struct context *ctx)
 {
@@ -112,11 +92,9 @@ static void replace(struct context *ctx)
 static int context_get(struct context **out)
 {
 	struct context *ctx = own();
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int err = 0;
 
 	if (!ctx) {
-		pthread_once(&once, register_fork);
 		lock_acquire(&context_lock);
 		ctx = own();
 		if (!ctx) {

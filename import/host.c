@@ -22,7 +22,7 @@
  * Live unaligned ranges.  Programs ask for one kind of access almost always:
  * the counts let an import skip the list unless another kind is alive.
  */
-static struct lock unaligned_lock = LOCK_INIT; /* the two below; taken last */
+LOCK_DEFINE(unaligned_lock, LOCK_LAST); /* the two below */
 static struct import_region *unaligned GUARDED_BY(unaligned_lock);
 static size_t unaligned_count[ACCESS_KINDS] GUARDED_BY(unaligned_lock);
 

@@ -7,7 +7,6 @@
 #include "memory.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,7 +36,9 @@ struct block {
 	unsigned char is_used[PARTS];
 };
 
-static struct lock memory_lock = LOCK_INIT; /* all below; taken last, and around no call */
+static void disinherit(struct lock *lock) TSA(no_thread_safety_analysis);
+
+LOCK_DEFINE_IN_CHILD(memory_lock, LOCK_LAST, disinherit); /* all below */
 static struct block *buckets[BUCKETS] GUARDED_BY(memory_lock);
 static size_t total GUARDED_BY(memory_lock);
 
@@ -46,24 +47,10 @@ static struct block **bucket_of(uintptr_t base) REQUIRES(memory_lock)
 	return &buckets[base / BLOCK % BUCKETS];
 }
 
-/* Between them the lock is held, across fork(). */
-static void before_fork(void) TSA(no_thread_safety_analysis);
-static void after_fork(void) TSA(no_thread_safety_analysis);
-static void in_child(void) TSA(no_thread_safety_analysis);
-
-static void before_fork(void)
-{
-	lock_acquire(&memory_lock);
-}
-
-static void after_fork(void)
-{
-	lock_release(&memory_lock);
-}
-
 /* CUDA does not live on in a child, and its memory is not mapped there. */
-static void in_child(void)
+static void disinherit(struct lock *lock)
 {
+	(void)lock;
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct block *b = buckets[i]; b; b = b->next) {
 			if (!b->cuda || b->inherited)
@@ -71,12 +58,6 @@ static void in_child(void)
 			b->inherited = true;
 			total -= b->size;
 		}
-	lock_release(&memory_lock);
-}
-
-static void register_fork(void)
-{
-	pthread_atfork(before_fork, after_fork, in_child);
 }
 
 /* Pages that begin at a multiple of BLOCK. */
@@ -252,14 +233,12 @@ static bool take_from_slab(enum memory_kind kind, const unsigned char *uuid, siz
 int memory_alloc(enum memory_kind kind, size_t size, size_t alignment, const unsigned char *uuid,
 		 uintptr_t *address)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	size_t part = part_for(size, alignment), whole = (size + BLOCK - 1) / BLOCK * BLOCK;
 	struct block *b = NULL;
 	int ret;
 
 	if (whole < size)
 		return log_errno(ENOMEM, "%zu bytes exceed the address space", size);
-	pthread_once(&once, register_fork);
 	if (part && take_from_slab(kind, uuid, part, address))
 		return 0;
 	ret = block_create(kind, uuid, part ? BLOCK : whole, part, &b);

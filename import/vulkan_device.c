@@ -10,12 +10,7 @@
 #include "lock.h"
 #include "log.h"
 
-/*
- * Protects what follows and every device's count and link.  Held while Vulkan is loaded and
- * a shared device is made (once), never while memory is imported.  Of ours, only vulkan_driver.h is
- * called under it.
- */
-static struct lock devices_lock = LOCK_INIT;
+LOCK_DEFINE(devices_lock, LOCK_LAST); /* what follows, and every device's count and link */
 static struct vulkan_driver driver GUARDED_BY(devices_lock); /* once loaded, read without */
 static bool loaded GUARDED_BY(devices_lock);
 static struct vulkan_device *shared GUARDED_BY(devices_lock); /* each with a reference */
@@ -29,6 +24,36 @@ bool vulkan_is_foreign(void)
 	return process && process != getpid();
 }
 
+static bool driver_is_loaded(void)
+{
+	bool is_loaded;
+
+	lock_acquire(&devices_lock);
+	is_loaded = loaded;
+	lock_release(&devices_lock);
+	return is_loaded;
+}
+
+/* Two threads may load one at once: the first is for all. */
+static int driver_load(void)
+{
+	struct vulkan_driver mine;
+	int ret = vulkan_driver_load(&mine);
+	bool first;
+
+	if (ret)
+		return ret;
+	lock_acquire(&devices_lock);
+	first = !loaded;
+	if (first)
+		driver = mine;
+	loaded = true;
+	lock_release(&devices_lock);
+	if (!first)
+		mine.destroy_instance(mine.instance, NULL);
+	return 0;
+}
+
 static int driver_get(const struct vulkan_driver **out)
 {
 	int nobody = 0, ret = 0;
@@ -36,12 +61,9 @@ static int driver_get(const struct vulkan_driver **out)
 	if (!atomic_compare_exchange_strong(&owner, &nobody, getpid()) && vulkan_is_foreign())
 		return log_errno(EOPNOTSUPP, "Vulkan does not work in a child of the process "
 					     "that used it first");
-	lock_acquire(&devices_lock);
-	if (!loaded)
-		ret = vulkan_driver_load(&driver);
-	loaded = !ret;
+	if (!driver_is_loaded())
+		ret = driver_load();
 	*out = &driver;
-	lock_release(&devices_lock);
 	return ret;
 }
 
@@ -218,27 +240,47 @@ static void shared_add(struct vulkan_device *device) REQUIRES(devices_lock)
 	shared = device;
 }
 
+/* With a reference.  If there is none, @mine is shared from now on; it may be NULL. */
+static struct vulkan_device *shared_get(const unsigned char *uuid, struct vulkan_device *mine)
+{
+	struct vulkan_device *device;
+
+	lock_acquire(&devices_lock);
+	device = shared_find(uuid);
+	if (device)
+		device->refs++;
+	else if (mine)
+		shared_add(mine);
+	lock_release(&devices_lock);
+	return device ? device : mine;
+}
+
+static void destroy(struct vulkan_device *device)
+{
+	device->destroy(device->handle, NULL);
+	free(device);
+}
+
+/* Two threads may make one at once: the first is for all. */
 int vulkan_device_get(const unsigned char uuid[VK_UUID_SIZE], struct vulkan_device **out)
 {
+	struct vulkan_device *device, *mine;
 	const struct vulkan_driver *vk;
-	struct vulkan_device *device;
 	int ret = driver_get(&vk);
 
 	if (ret)
 		return ret;
-	lock_acquire(&devices_lock);
-	device = shared_find(uuid);
-	if (device) {
-		device->refs++;
-	} else {
-		ret = device_new(vk, uuid, &device);
-		if (!ret)
-			shared_add(device);
+	device = shared_get(uuid, NULL);
+	if (!device) {
+		ret = device_new(vk, uuid, &mine);
+		if (ret)
+			return ret;
+		device = shared_get(uuid, mine);
+		if (device != mine)
+			destroy(mine);
 	}
-	lock_release(&devices_lock);
-	if (!ret)
-		*out = device;
-	return ret;
+	*out = device;
+	return 0;
 }
 
 void vulkan_device_share(struct vulkan_device *device)
@@ -253,12 +295,6 @@ void vulkan_device_share(struct vulkan_device *device)
 static bool drop(struct vulkan_device *device) REQUIRES(devices_lock)
 {
 	return !--device->refs;
-}
-
-static void destroy(struct vulkan_device *device)
-{
-	device->destroy(device->handle, NULL);
-	free(device);
 }
 
 void vulkan_device_spoil(struct vulkan_device *device)

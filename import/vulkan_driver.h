@@ -19,7 +19,7 @@ struct vulkan_driver {
 
 /*
  * Fills @driver; there is no unload.  -EOPNOTSUPP, logged, without a Vulkan 1.1 driver;
- * another call may then succeed.  Not for several threads at once.
+ * another call may then succeed.  Any thread.
  */
 int vulkan_driver_load(struct vulkan_driver *driver);
 

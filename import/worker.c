@@ -29,9 +29,20 @@ struct job {
 	void *arg;
 };
 
-static struct lock worker_lock = LOCK_INIT; /* the three below; taken last */
+static void worker_forget(struct lock *lock) TSA(no_thread_safety_analysis);
+
+LOCK_DEFINE_IN_CHILD(worker_lock, LOCK_LAST, worker_forget); /* the three below */
 static struct job *queued GUARDED_BY(worker_lock), **queued_tail GUARDED_BY(worker_lock) = &queued;
 static int wake_fd GUARDED_BY(worker_lock) = -1;
+
+/* The worker is the parent's, and so are its jobs. */
+static void worker_forget(struct lock *lock)
+{
+	(void)lock;
+	queued = NULL;
+	queued_tail = &queued;
+	wake_fd = -1;
+}
 
 static int bracket_one(struct job *job, size_t i)
 {

@@ -74,6 +74,31 @@ static struct {
 static _Thread_local struct context *stack[STACK];
 static _Thread_local int depth;
 
+/* As the real one, it does not work in a child of a process that initialized it. */
+static bool is_child;
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&mutex);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&mutex);
+}
+
+static void in_child(void)
+{
+	is_child = initialized;
+	initialized = 0;
+	pthread_mutex_unlock(&mutex);
+}
+
+__attribute__((constructor)) static void register_fork(void)
+{
+	pthread_atfork(before_fork, in_parent, in_child);
+}
+
 static bool matches(const char *name, const char *function)
 {
 	return !name || !strcmp(name, function);
@@ -212,6 +237,8 @@ API int cuInit(unsigned int flags)
 
 	if (result)
 		return result;
+	if (is_child)
+		return leave(CUDA_NOT_INITIALIZED);
 	initialized = 1;
 	return leave(flags ? CUDA_INVALID_VALUE : CUDA_SUCCESS);
 }
@@ -809,6 +836,7 @@ API void fake_cuda_reset(int n)
 	pthread_mutex_lock(&mutex);
 	devices = n;
 	initialized = 1;
+	is_child = false;
 	pcie = 0;
 	memset(calls, 0, sizeof(calls));
 	memset(&failure, 0, sizeof(failure));

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,6 +85,36 @@ TEST(slow_fence, "A buffer whose fence is not signalled delays no other, and is 
 	import_put(fast);
 	close(slow_fd);
 	close(fast_fd);
+}
+
+/* In a child: its status. */
+static int wait_for_fence(void)
+{
+	struct result result = { 0 };
+	struct import_region *r;
+	int fd;
+
+	alarm(20);
+	r = region(&fd);
+	fake_dmabuf.fence_fd = fd;
+	if (import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, done, &result))
+		return 1;
+	fake_dmabuf.fence_fd = -1;
+	return !called(&result, 10000);
+}
+
+TEST(after_fork, "A child of fork() has a worker of its own.")
+{
+	int status = -1;
+	pid_t child;
+
+	EXPECT_EQ(wait_for_fence(), 0);
+	child = fork();
+	if (!child)
+		_exit(wait_for_fence());
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
+	alarm(0);
 }
 
 TEST(failed_begin, "A begin that fails reports its error, and ends what it had begun.")

@@ -3,6 +3,7 @@
 #include "internal.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all contexts' callbacks */
+FORK_SAFE(lock, 104);
 
 /* Copies at most three pairs and the terminator. */
 static cl_int properties_keep(struct context *context, const cl_context_properties *properties)

@@ -58,6 +58,7 @@ static atomic_ulong fault_left;
 static atomic_int fault_function, fault_code, fault_happened;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_SAFE(lock, 101);
 static uintptr_t last_args[F_COUNT][MAX_ARGS]; /* under lock, as all below */
 static char *trace[MAX_TRACE];
 static int num_trace;

@@ -8,6 +8,18 @@
 
 pthread_mutex_t sched_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t sched_changed = PTHREAD_COND_INITIALIZER;
+FORK_SAFE(sched_lock, 105);
+
+/* Nobody in a child waits yet. */
+static void sched_forget(void)
+{
+	pthread_cond_init(&sched_changed, NULL);
+}
+
+__attribute__((constructor)) static void sched_forget_atfork(void)
+{
+	pthread_atfork(NULL, NULL, sched_forget);
+}
 
 static cl_ulong now(void)
 {

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fork_safe.h"
 #include "stub.h"
 
 #define PREFIX "fake-dmabuf-"
@@ -32,6 +33,7 @@
 #pragma weak stub_trace
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
+FORK_SAFE(lock, 102);
 static const char *fail_edge = "";
 static int fail_error;
 static unsigned fail_times;

@@ -3,6 +3,7 @@
 #ifndef TESTS_STUB_INTERNAL_H
 #define TESTS_STUB_INTERNAL_H
 
+#include "fork_safe.h"
 #include "stub.h"
 
 #include <CL/cl_egl.h>

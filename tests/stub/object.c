@@ -17,6 +17,7 @@ union slot {
 
 static union slot slots[NUM_SLOTS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_SAFE(lock, 102);
 static unsigned fresh;			 /* slots never used begin here; under lock */
 static unsigned freed[NUM_SLOTS];	 /* a ring of slot numbers; under lock */
 static unsigned freed_head, freed_count; /* under lock */

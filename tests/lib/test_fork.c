@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program that forks while its threads call libclimport and the layer, on the stub; with and
+ * without a libcuda.  CLIMPORT_FORKS: how often, 500 unless it is set.
+ */
+#include "harness.h"
+
+#include <CL/climport.h>
+#include <dlfcn.h>
+#include <fake_dmabuf.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef WITH_CUDA
+#include <fake_cuda.h>
+#endif
+
+#define THREADS 8
+#define PAGE ((size_t)4096)
+
+static void *loader;
+static cl_device_id device;
+static cl_context context;
+
+#define CL(name) ((__typeof__(&(name)))dlsym(loader, #name))
+
+/* In any thread, and in children. */
+#define CHECK(condition)                                                                          \
+	do {                                                                                      \
+		if (!(condition)) {                                                               \
+			fprintf(stderr, "# %s:%d: %s\n", __FILE__, __LINE__, #condition);         \
+			_exit(1);                                                                 \
+		}                                                                                 \
+	} while (0)
+
+/* What one thread has of its own. */
+struct caller {
+	cl_command_queue queue;
+	cl_kernel kernel;
+	unsigned char *pages;
+	int dmabuf;
+	void *gpu[2]; /* memory of the fake libcuda */
+};
+
+static void open_loader(void)
+{
+	cl_platform_id platform;
+
+	setenv("OCL_ICD_VENDORS", STUB_VENDORS, 1);
+	setenv("OPENCL_LAYERS", LAYER_PATH, 1);
+	loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+	CHECK(loader);
+	CHECK(!CL(clGetPlatformIDs)(1, &platform, NULL));
+	CHECK(!CL(clGetDeviceIDs)(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
+}
+
+static void open_context(void)
+{
+	cl_int err;
+
+	context = CL(clCreateContext)(NULL, 1, &device, NULL, NULL, &err);
+	CHECK(context && !err);
+}
+
+static void caller_init(struct caller *c)
+{
+	const char *source = "kernel void increment(global uchar *a) { a[0]++; }";
+	cl_program program;
+	cl_int err;
+
+	c->queue = CL(clCreateCommandQueueWithProperties)(context, device, NULL, &err);
+	CHECK(!err);
+	program = CL(clCreateProgramWithSource)(context, 1, &source, NULL, &err);
+	CHECK(!CL(clBuildProgram)(program, 1, &device, NULL, NULL, NULL));
+	c->kernel = CL(clCreateKernel)(program, "increment", &err);
+	CHECK(!err);
+	CL(clReleaseProgram)(program);
+	c->pages = aligned_alloc(PAGE, 4 * PAGE);
+	memset(c->pages, 0, 4 * PAGE);
+	c->dmabuf = fake_dmabuf_create("fork", 4 * PAGE);
+	CHECK(c->dmabuf >= 0);
+#ifdef WITH_CUDA
+	for (int i = 0; i < 2; i++)
+		c->gpu[i] = (void *)fake_cuda_alloc(0, 2 * PAGE);
+#endif
+}
+
+static void use_buffer(struct caller *c, cl_mem mem)
+{
+	const size_t one = 1;
+	size_t size = 0;
+
+	CHECK(!CL(clGetMemObjectInfo)(mem, CL_MEM_SIZE, sizeof(size), &size, NULL));
+	CHECK(!CL(clRetainMemObject)(mem));
+	CHECK(!CL(clSetKernelArg)(c->kernel, 0, sizeof(mem), &mem));
+	CHECK(!CL(clEnqueueNDRangeKernel)(c->queue, c->kernel, 1, NULL, &one, NULL, 0, NULL, NULL));
+	CHECK(!CL(clFinish)(c->queue));
+	CHECK(!CL(clReleaseMemObject)(mem));
+	CHECK(!CL(clReleaseMemObject)(mem));
+}
+
+static void use_host_import(struct caller *c)
+{
+	const cl_buffer_region half = { 0, PAGE };
+	cl_int err = -1;
+	cl_mem part, mem = clImportMemoryARM(context, 0, NULL, c->pages + 64, 2 * PAGE, &err);
+
+	CHECK(mem && !err);
+	part = CL(clCreateSubBuffer)(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &half, &err);
+	CHECK(part && !err);
+	use_buffer(c, part);
+	use_buffer(c, mem);
+}
+
+static void use_dmabuf_import(struct caller *c)
+{
+	const cl_import_properties_arm type[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+						  0 };
+	const struct climport_dmabuf part = { c->dmabuf, PAGE, PAGE };
+	cl_int err = -1;
+	cl_mem mem = clImportMemoryARM(context, 0, type, &c->dmabuf, 2 * PAGE, &err);
+
+	CHECK(mem && !err);
+	use_buffer(c, mem);
+	mem = climport_create_buffer(context, 0, &part, &err);
+	CHECK(mem && !err);
+	use_buffer(c, mem);
+}
+
+/* Neither CUDA nor a kernel module need be there: what is returned is not looked at. */
+static void use_exports(struct caller *c)
+{
+	const unsigned int flags[] = { 0, CLIMPORT_READ_ONLY, CLIMPORT_KEEP, CLIMPORT_MAPPABLE };
+	void *const addresses[] = { c->pages, c->gpu[0], c->gpu[1] };
+	struct climport_dmabuf d;
+
+	for (size_t i = 0; i < 3; i++) {
+		for (size_t f = 0; f < 4; f++)
+			if (!climport_export_dmabuf(addresses[i], PAGE, flags[f], &d))
+				close(d.fd);
+		climport_invalidate(addresses[i], PAGE);
+	}
+}
+
+static void use_memory(void)
+{
+	static const unsigned char uuid[CLIMPORT_UUID_SIZE] = {
+		0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0,
+		0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0,
+	};
+	struct climport_stats stats;
+	void *address;
+
+	CHECK(!climport_alloc(CLIMPORT_HOST, 1000, 0, NULL, &address));
+	climport_free(address);
+	for (unsigned int kind = CLIMPORT_HOST; kind <= CLIMPORT_DEVICE; kind++)
+		if (!climport_alloc(kind, 1000, 0, uuid, &address))
+			climport_free(address);
+	climport_get_stats(&stats);
+}
+
+static void use_everything(struct caller *c)
+{
+	use_host_import(c);
+	use_exports(c);
+	use_dmabuf_import(c);
+	use_memory();
+}
+
+static atomic_bool is_over;
+
+static void *call_on(void *arg)
+{
+	while (!atomic_load(&is_over))
+		use_everything(arg);
+	return NULL;
+}
+
+/* The child has one thread, and so no queue that works: it makes its own. */
+static void child(void)
+{
+	const struct rlimit no_core = { 0, 0 };
+	struct caller c = { 0 };
+
+	setrlimit(RLIMIT_CORE, &no_core);
+	alarm(20);
+	open_context();
+	caller_init(&c);
+	use_everything(&c);
+	use_everything(&c);
+	_exit(0);
+}
+
+static int forks(void)
+{
+	const char *value = getenv("CLIMPORT_FORKS");
+
+	return value ? atoi(value) : 500;
+}
+
+TEST(loop, "A child of fork() uses every function, whatever eight threads were doing.")
+{
+	struct caller callers[THREADS] = { 0 };
+	pthread_t threads[THREADS];
+	int status = -1;
+	pid_t pid;
+
+	open_loader();
+	open_context();
+#ifdef WITH_CUDA
+	fake_cuda_reset(1);
+#endif
+	for (int i = 0; i < THREADS; i++) {
+		caller_init(&callers[i]);
+		EXPECT_EQ(pthread_create(&threads[i], NULL, call_on, &callers[i]), 0);
+	}
+	for (int i = 0; i < forks(); i++) {
+		pid = fork();
+		if (!pid)
+			child();
+		EXPECT_EQ(waitpid(pid, &status, 0), pid);
+		EXPECT_EQ(status, 0);
+	}
+	atomic_store(&is_over, true);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}

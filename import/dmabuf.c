@@ -68,11 +68,23 @@ static unsigned int descriptor_access(int fd)
 	}
 }
 
+/* Linux maps no descriptor that cannot be read. */
+static int refuse_write_only(int fd, bool optional)
+{
+	if (optional)
+		return 0;
+	return log_errno(EOPNOTSUPP,
+			 "the dma-buf's descriptor %d is for writing only: the CPU cannot map it",
+			 fd);
+}
+
 static int map(struct import_region *region, bool optional)
 {
 	int prot = (region->access & IMPORT_READ ? PROT_READ : 0) |
 		   (region->access & IMPORT_WRITE ? PROT_WRITE : 0);
 
+	if (!(region->access & IMPORT_READ))
+		return refuse_write_only(region->fd, optional);
 	region->addr = mmap(NULL, region->size, prot, MAP_SHARED, region->fd, 0);
 	if (region->addr != MAP_FAILED)
 		return 0;

@@ -13,6 +13,15 @@ static const struct import_ops *const kinds[IMPORT_TYPES] = {
 	[IMPORT_DMABUF] = &import_dmabuf_ops,
 };
 
+/* A descriptor's mode takes precedence over what was asked for, all of it if need be. */
+static void access_settle(struct import_region *r)
+{
+	r->reduced = r->wanted & ~r->access;
+	r->wanted &= r->access;
+	if (!r->wanted)
+		r->wanted = r->access;
+}
+
 int import_get(const struct import_desc *desc, struct import_region **region)
 {
 	struct import_region *r = malloc(sizeof(*r));
@@ -32,6 +41,7 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 		free(r);
 		return ret;
 	}
+	access_settle(r);
 	*region = r;
 	return 0;
 }

@@ -56,8 +56,9 @@ struct import_region {
 	int fd;	     /* own dma-buf descriptor, or -1 */
 	unsigned int
 		access; /* what the memory permits; for a dma-buf it may be less than asked for */
-	unsigned int wanted;		/* what was asked for */
-	struct opaque *opaque;		/* set by import_opaque(), once */
+	unsigned int wanted;   /* what devices do: what was asked for, as far as it is permitted */
+	bool reduced;	       /* more was asked for */
+	struct opaque *opaque; /* set by import_opaque(), once */
 	struct import_refresh *refresh; /* set by its user before others see the region */
 	bool unsynced;			/* the same: no DMA_BUF_IOCTL_SYNC, its owner does that */
 	struct import_region *prev, *next; /* import/host.c: unaligned ranges */

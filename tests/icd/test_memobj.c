@@ -185,3 +185,84 @@ TEST(read_only_descriptor,
 	close(read_only);
 	fixture_close();
 }
+
+/* An import that asks for @flags by a descriptor of @mode, with the fake dma-buf "a" behind it. */
+static cl_mem import_by_mode(int fd, int mode, cl_mem_flags flags, cl_int *err)
+{
+	static const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM,
+							       CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+	int reopened = fake_dmabuf_reopen(fd, mode);
+	cl_mem mem = fix.import(fix.context, flags, properties, &reopened, SIZE, err);
+
+	close(reopened);
+	return mem;
+}
+
+/* A kernel reads a byte of @mem, and succeeds. */
+static void expect_read(cl_mem mem)
+{
+	cl_mem to = cl.clCreateBuffer(fix.context, 0, 64, NULL, NULL);
+	cl_kernel kernel = kernel_create("copy");
+	const cl_uint size = 1;
+	cl_event done;
+
+	cl.clSetKernelArg(kernel, 0, sizeof(mem), &mem);
+	cl.clSetKernelArg(kernel, 1, sizeof(to), &to);
+	cl.clSetKernelArg(kernel, 2, sizeof(size), &size);
+	EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	cl.clReleaseEvent(done);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(to);
+}
+
+TEST(write_only_of_read_only, "A kernel works on a WRITE_ONLY import of a read-only descriptor.")
+{
+	const cl_buffer_region region = { 0, 256 };
+	cl_mem mem, sub, made;
+	int fd;
+	cl_int err;
+
+	fixture_reset();
+	fixture_open();
+	fd = fake_dmabuf_create("a", SIZE);
+	mem = import_by_mode(fd, O_RDONLY, CL_MEM_WRITE_ONLY, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	expect_flags(mem, CL_MEM_READ_ONLY);
+	sub = cl.clCreateSubBuffer(mem, CL_MEM_WRITE_ONLY, CL_BUFFER_CREATE_TYPE_REGION, &region,
+				   &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	expect_flags(sub, CL_MEM_READ_ONLY);
+	made = image(CL_MEM_OBJECT_IMAGE2D, mem, 16, 16, 64);
+	expect_flags(made, CL_MEM_READ_ONLY);
+	stub_trace_clear();
+	expect_read(mem);
+	expect_read(sub);
+	expect_count("sync START a r", 2);
+	expect_count("sync END a r", 2);
+	cl.clReleaseMemObject(made);
+	cl.clReleaseMemObject(sub);
+	cl.clReleaseMemObject(mem);
+	close(fd);
+	fixture_close();
+}
+
+TEST(write_only_descriptor, "A write-only descriptor is refused: the CPU cannot map it.")
+{
+	static const cl_mem_flags flags[] = { CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY,
+					      CL_MEM_READ_ONLY };
+	int fd;
+
+	fixture_reset();
+	fixture_open();
+	fd = fake_dmabuf_create("a", SIZE);
+	for (int i = 0; i < 3; i++) {
+		cl_int err = 1;
+
+		EXPECT(!import_by_mode(fd, O_WRONLY, flags[i], &err));
+		EXPECT_EQ(err, CL_INVALID_OPERATION);
+		EXPECT(strstr(fix.notice, "writing only"));
+	}
+	close(fd);
+	fixture_close();
+}

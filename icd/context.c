@@ -70,7 +70,7 @@ static void CL_CALLBACK context_destroyed(cl_context handle, void *record)
 /* OpenCL 3.0 tells when a context is gone; before, the last release is watched. */
 static void context_watch(struct context *context)
 {
-	if (!next.clSetContextDestructorCallback ||
+	if (!next.clSetContextDestructorCallback || !context->num_devices ||
 	    device_version(context->devices[0]) < CL_MAKE_VERSION(3, 0, 0))
 		return;
 	atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
@@ -123,11 +123,14 @@ cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties *proper
 					     context_notify_fn notify, void *user_data,
 					     cl_int *errcode_ret)
 {
-	cl_context context = next.clCreateContext(properties, num_devices, devices, notify,
-						  user_data, errcode_ret);
+	cl_int err = CL_SUCCESS;
+	cl_context context =
+		next.clCreateContext(properties, num_devices, devices, notify, user_data, &err);
 
-	if (context)
+	if (is_created(context, err))
 		context_add(context, notify, user_data);
+	if (errcode_ret)
+		*errcode_ret = err;
 	return context;
 }
 
@@ -135,11 +138,14 @@ cl_context CL_API_CALL layer_clCreateContextFromType(const cl_context_properties
 						     cl_device_type type, context_notify_fn notify,
 						     void *user_data, cl_int *errcode_ret)
 {
+	cl_int err = CL_SUCCESS;
 	cl_context context =
-		next.clCreateContextFromType(properties, type, notify, user_data, errcode_ret);
+		next.clCreateContextFromType(properties, type, notify, user_data, &err);
 
-	if (context)
+	if (is_created(context, err))
 		context_add(context, notify, user_data);
+	if (errcode_ret)
+		*errcode_ret = err;
 	return context;
 }
 
@@ -176,7 +182,7 @@ bool context_is_native(const struct context *context, enum import_type type)
 		if (!device || !device->way[type].ops || device->way[type].ops->create)
 			return false;
 	}
-	return true;
+	return context->num_devices > 0;
 }
 
 const struct driver_ops *context_way(const struct context *context, enum import_type type,
@@ -185,6 +191,8 @@ const struct driver_ops *context_way(const struct context *context, enum import_
 	const struct driver_ops *ops = NULL;
 
 	*align = 1;
+	if (!context->num_devices)
+		log_error("the context has no devices");
 	for (size_t i = 0; i < context->num_devices; i++) {
 		const struct device *device = context_device(context, i);
 
@@ -207,7 +215,7 @@ const struct driver_ops *context_way(const struct context *context, enum import_
 
 cl_platform_id context_platform(const struct context *context)
 {
-	const struct device *device = context_device(context, 0);
+	const struct device *device = context->num_devices ? context_device(context, 0) : NULL;
 
 	return device ? device->platform : NULL;
 }
@@ -234,12 +242,16 @@ bool context_image_host_ptr(struct context *context)
 	return tested == PASSED;
 }
 
-void context_notify(const struct context *context, const char *function)
+void context_notify(const struct context *context, const char *function, cl_int err)
 {
+	const char *sentence = log_last();
 	char message[320];
 
-	if (!context || !context->notify)
+	if (!context || !context->notify || !err)
 		return;
-	snprintf(message, sizeof(message), "%s: %s", function, log_last());
+	if (*sentence)
+		snprintf(message, sizeof(message), "%s: %s", function, sentence);
+	else
+		snprintf(message, sizeof(message), "%s failed with error %d", function, err);
 	context->notify(message, NULL, 0, context->user_data);
 }

@@ -44,7 +44,10 @@ bool context_image2d_from_buffer(const struct context *context);
 /* Whether 2D images over host memory are proved zero copy; tested on first use. */
 bool context_image_host_ptr(struct context *context);
 
-/* Sends this thread's last logged fault, with the function's name, to the context's callback. */
-void context_notify(const struct context *context, const char *function);
+/*
+ * Tells the context's callback that @function fails with @err, with the sentence that this thread
+ * logged since the call's log_clear(); the error's number stands for a sentence that is missing.
+ */
+void context_notify(const struct context *context, const char *function, cl_int err);
 
 #endif /* ICD_CONTEXT_H */

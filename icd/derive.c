@@ -5,27 +5,23 @@
  *
  * Where the driver makes no image from the buffer, one is made over the same
  * memory; the layer then answers for its parent.
+ *
+ * A call that goes to the driver as it is gives what the driver gave, handle and error.
  */
 #include <stdint.h>
 
 #include "context.h"
+#include "error.h"
+#include "image_check.h"
 #include "import/log.h"
 #include "intercept.h"
 #include "layer.h"
 #include "memobj.h"
 #include "properties.h"
 
-struct image_request {
-	cl_context context;
-	const cl_mem_properties *properties;
-	cl_mem_flags flags;
-	const cl_image_format *format;
-	const cl_image_desc *desc;
-	void *host_ptr;
-};
-
 /* Records @mem as made from @parent, or releases it. */
-static cl_mem derive(cl_mem mem, struct memobj *parent, size_t origin, cl_int *err)
+static cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bool hides_parent,
+			    cl_int *err)
 {
 	const struct memobj like = {
 		.handle = mem,
@@ -34,10 +30,9 @@ static cl_mem derive(cl_mem mem, struct memobj *parent, size_t origin, cl_int *e
 		.origin = parent->origin + origin,
 		.bracket = parent->bracket,
 		.parent = parent,
+		.hides_parent = hides_parent,
 	};
 
-	if (!mem)
-		return NULL;
 	*err = memobj_add(&like);
 	if (!*err)
 		return mem;
@@ -48,41 +43,35 @@ static cl_mem derive(cl_mem mem, struct memobj *parent, size_t origin, cl_int *e
 /* An object that the driver thinks stands alone: it holds the region, and keeps its parent alive. */
 static cl_mem derive_hidden(cl_mem mem, struct memobj *parent, size_t origin, cl_int *err)
 {
-	const struct memobj like = {
-		.handle = mem,
-		.context = parent->context,
-		.region = parent->region,
-		.origin = parent->origin + origin,
-		.bracket = parent->bracket,
-		.parent = parent,
-		.retained = parent->handle,
-		.hides_parent = true,
-	};
-
-	*err = next.clRetainMemObject(parent->handle);
-	if (*err)
-		goto err_release;
-	*err = memobj_add(&like);
+	*err = memobj_watch_part(mem, parent);
 	if (!*err)
-		return mem;
-	next.clReleaseMemObject(parent->handle);
-err_release:
+		return derive_record(mem, parent, origin, true, err);
 	next.clReleaseMemObject(mem);
 	return NULL;
 }
 
-static void finish(const struct memobj *parent, const char *function, cl_int err,
-		   cl_int *errcode_ret)
+static void derive_notify(const struct memobj *parent, const char *function, cl_int err)
 {
-	struct context *context;
+	struct context *context = err ? context_get(parent->context) : NULL;
 
-	if (errcode_ret)
-		*errcode_ret = err;
-	if (!err)
-		return;
-	context = context_get(parent->context);
-	context_notify(context, function);
+	context_notify(context, function, err);
 	context_put(context);
+}
+
+/* What the driver's @function gave for the layer's own use: an object, or NULL and an error. */
+static cl_mem derive_own(const char *function, cl_mem mem, cl_int *err)
+{
+	if (is_created(mem, *err))
+		return mem;
+	error_of_driver(function, *err);
+	*err = *err ? *err : CL_OUT_OF_RESOURCES;
+	return NULL;
+}
+
+/* The descriptor's mode takes precedence over the flags, also of what is made from the import. */
+static cl_mem_flags derive_flags(const struct import_region *region, cl_mem_flags flags)
+{
+	return region->reduced ? flags_restrict(flags, region->access) : flags;
 }
 
 /* Not every driver looks (NVIDIA 580). */
@@ -92,38 +81,49 @@ static bool is_within(const struct memobj *import, const cl_buffer_region *part)
 	       part->size <= import->region->size - part->origin;
 }
 
-/* Where the import is a part of a buffer that the application does not know, so is the new one. */
-static cl_mem sub_buffer(const struct memobj *parent, cl_mem_flags flags,
-			 cl_buffer_create_type type, const void *info, cl_int *err)
+static cl_int sub_buffer_check(const struct memobj *parent, cl_buffer_create_type type,
+			       const void *info)
 {
-	cl_buffer_region part;
-	cl_mem mem;
-
-	if (parent->parent)
-		return next.clCreateSubBuffer(parent->handle, flags, type, info, err);
-	*err = CL_INVALID_VALUE;
 	if (type != CL_BUFFER_CREATE_TYPE_REGION || !info) {
 		log_error("a sub-buffer is made of a region, which is given");
-		return NULL;
+		return CL_INVALID_VALUE;
 	}
 	if (!is_within(parent, info)) {
 		log_error("a sub-buffer that ends beyond the %zu bytes of its import",
 			  parent->region->size);
-		return NULL;
+		return CL_INVALID_VALUE;
 	}
-	part = *(const cl_buffer_region *)info;
-	part.origin += parent->root_offset;
-	mem = next.clCreateSubBuffer(parent->root ? parent->root : parent->handle, flags, type,
-				     &part, err);
-	if (!mem)
-		log_error("the driver makes no such sub-buffer of the import: error %d", *err);
-	return mem;
+	return CL_SUCCESS;
 }
 
-static cl_mem derive_sub_buffer(cl_mem mem, struct memobj *parent, size_t origin, cl_int *err)
+/* Where the import is a part of a buffer that the application does not know, so is the new one. */
+static cl_mem sub_buffer_of_root(struct memobj *parent, cl_mem_flags flags,
+				 const cl_buffer_region *region, cl_int *err)
 {
-	return parent->root ? derive_hidden(mem, parent, origin, err)
-			    : derive(mem, parent, origin, err);
+	const cl_buffer_region part = { region->origin + parent->root_offset, region->size };
+	cl_mem mem = next.clCreateSubBuffer(parent->root, flags, CL_BUFFER_CREATE_TYPE_REGION,
+					    &part, err);
+
+	mem = derive_own("clCreateSubBuffer", mem, err);
+	return mem ? derive_hidden(mem, parent, region->origin, err) : NULL;
+}
+
+static cl_mem sub_buffer_create(struct memobj *parent, cl_mem_flags flags,
+				cl_buffer_create_type type, const void *info, cl_int *err)
+{
+	cl_mem mem;
+
+	*err = parent->parent ? CL_SUCCESS : sub_buffer_check(parent, type, info);
+	if (*err)
+		return NULL;
+	if (parent->root)
+		return sub_buffer_of_root(parent, flags, info, err);
+	mem = next.clCreateSubBuffer(parent->handle, flags, type, info, err);
+	if (is_created(mem, *err))
+		return derive_record(mem, parent, ((const cl_buffer_region *)info)->origin, false,
+				     err);
+	error_of_driver("clCreateSubBuffer", *err);
+	return mem;
 }
 
 cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
@@ -136,21 +136,23 @@ cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
 
 	if (!parent)
 		return next.clCreateSubBuffer(buffer, flags, type, info, errcode_ret);
-	mem = sub_buffer(parent, flags_restrict(flags, parent->region->access), type, info, &err);
-	if (mem)
-		mem = derive_sub_buffer(mem, parent, ((const cl_buffer_region *)info)->origin,
-					&err);
-	finish(parent, "clCreateSubBuffer", err, errcode_ret);
+	log_clear();
+	mem = sub_buffer_create(parent, derive_flags(parent->region, flags), type, info, &err);
+	derive_notify(parent, "clCreateSubBuffer", err);
 	memobj_put(parent);
+	if (errcode_ret)
+		*errcode_ret = err;
 	return mem;
 }
 
-static cl_mem image_native(const struct image_request *r, cl_mem_flags flags, cl_int *err)
+/* The driver's own call, with @desc and @host_ptr in place of the application's. */
+static cl_mem image_of_driver(const struct image_request *r, cl_mem_flags flags,
+			      const cl_image_desc *desc, void *host_ptr, cl_int *err)
 {
 	if (r->properties && next.clCreateImageWithProperties)
 		return next.clCreateImageWithProperties(r->context, r->properties, flags, r->format,
-							r->desc, r->host_ptr, err);
-	return next.clCreateImage(r->context, flags, r->format, r->desc, r->host_ptr, err);
+							desc, host_ptr, err);
+	return next.clCreateImage(r->context, flags, r->format, desc, host_ptr, err);
 }
 
 /* "If the flags ... are not specified, they are inherited from the buffer." */
@@ -166,111 +168,101 @@ static cl_mem_flags image_flags(const struct image_request *r, const struct memo
 		flags |= inherited & access;
 	if (!(flags & host))
 		flags |= inherited & host;
-	return flags_restrict(flags, parent->region->access);
+	return flags;
 }
 
-static cl_int image_check(const struct image_request *r)
+static unsigned char *address_of(const struct memobj *obj)
 {
-	if (r->host_ptr) {
-		log_error("an image on a buffer takes no host pointer");
-		return CL_INVALID_HOST_PTR;
-	}
-	if (r->flags & (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)) {
-		log_error("an image on a buffer takes no host pointer flags");
-		return CL_INVALID_VALUE;
-	}
-	return CL_SUCCESS;
+	return (unsigned char *)obj->region->addr + obj->origin;
 }
 
-static cl_int refuse_pitch(size_t pitch, size_t width, size_t element)
+/* An image that is made from an image has its pitch. */
+static size_t image_pitch(const struct image_request *r, const struct memobj *parent)
 {
-	log_error("a row pitch of %zu bytes does not fit rows of %zu elements of %zu bytes", pitch,
-		  width, element);
-	return CL_INVALID_IMAGE_DESCRIPTOR;
-}
+	size_t pitch = r->desc->image_row_pitch;
 
-/*
- * The pitch must hold a row and be a multiple of the element, and
- * "image_row_pitch x image_height" may not exceed the buffer: asked of the
- * image, which knows its element's size and, if none was given, its pitch.
- */
-static cl_int image_check_size(cl_mem image, const cl_image_desc *desc, cl_mem buffer)
-{
-	size_t pitch = 0, element = 0, size = 0;
-
-	if (next.clGetImageInfo(image, CL_IMAGE_ROW_PITCH, sizeof(pitch), &pitch, NULL) ||
-	    next.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof(element), &element, NULL) ||
-	    next.clGetMemObjectInfo(buffer, CL_MEM_SIZE, sizeof(size), &size, NULL) || !element)
-		return CL_OUT_OF_RESOURCES;
-	if (desc->image_row_pitch)
-		pitch = desc->image_row_pitch;
-	if (pitch % element || pitch / element < desc->image_width)
-		return refuse_pitch(pitch, desc->image_width, element);
-	if (desc->image_height > size / pitch) {
-		log_error("%zu rows of %zu bytes exceed the %zu bytes of the buffer",
-			  desc->image_height, pitch, size);
-		return CL_INVALID_IMAGE_DESCRIPTOR;
-	}
-	return CL_SUCCESS;
+	if (!pitch && !image_check_is_buffer(parent->handle))
+		next.clGetImageInfo(parent->handle, CL_IMAGE_ROW_PITCH, sizeof(pitch), &pitch,
+				    NULL);
+	return pitch;
 }
 
 static cl_mem image_over_memory(const struct image_request *r, struct memobj *parent, cl_int *err)
 {
-	unsigned char *addr = (unsigned char *)parent->region->addr + parent->origin;
 	cl_image_desc desc = *r->desc;
 	cl_mem image;
 
 	desc.mem_object = NULL;
-	image = next.clCreateImage(r->context, image_flags(r, parent) | CL_MEM_USE_HOST_PTR,
-				   r->format, &desc, addr, err);
-	if (!image) {
-		log_error("the driver makes no such 2D image over the import's memory: error %d",
-			  *err);
+	desc.image_row_pitch = image_pitch(r, parent);
+	image = image_of_driver(r, image_flags(r, parent) | CL_MEM_USE_HOST_PTR, &desc,
+				address_of(parent), err);
+	image = derive_own("clCreateImage", image, err);
+	if (!image)
 		return NULL;
-	}
-	*err = image_check_size(image, &desc, parent->handle);
-	if (!*err)
-		*err = memobj_watch(image, parent->region);
+	*err = image_check_extent(image, &desc, parent->handle);
 	if (!*err)
 		return derive_hidden(image, parent, 0, err);
 	next.clReleaseMemObject(image);
 	return NULL;
 }
 
+static bool is_zero_copy_for_images(const struct memobj *parent)
+{
+	struct context *context = context_get(parent->context);
+	bool proved = context && context_image_host_ptr(context);
+
+	context_put(context);
+	if (!proved)
+		log_error("2D images over host memory are not proved to be zero copy on the "
+			  "context's devices");
+	return proved;
+}
+
 /* A 2D image on a buffer, for a driver that has no cl_khr_image2d_from_buffer. */
 static cl_mem image_2d(const struct image_request *r, struct memobj *parent, cl_int *err)
 {
-	struct context *context = context_get(parent->context);
-	cl_mem image = NULL;
-
-	*err = image_check(r);
-	if (!*err && !(context && context_image_host_ptr(context)))
+	*err = image_check_request(r, parent->handle);
+	if (!*err && !is_zero_copy_for_images(parent))
 		*err = CL_INVALID_OPERATION;
-	if (!*err)
-		image = image_over_memory(r, parent, err);
-	context_put(context);
-	return image;
+	return *err ? NULL : image_over_memory(r, parent, err);
+}
+
+/*
+ * A buffer over the same memory as a sub-buffer.  It keeps the sub-buffer, and the driver's image
+ * keeps it: not every driver tells when a 1D image is gone (PoCL 3.1).
+ */
+static cl_mem buffer_over_memory(const struct image_request *r, struct memobj *parent, cl_int *err)
+{
+	size_t size = 0;
+	cl_mem buffer;
+
+	next.clGetMemObjectInfo(parent->handle, CL_MEM_SIZE, sizeof(size), &size, NULL);
+	buffer = next.clCreateBuffer(r->context, image_flags(r, parent) | CL_MEM_USE_HOST_PTR, size,
+				     address_of(parent), err);
+	buffer = derive_own("clCreateBuffer", buffer, err);
+	if (buffer)
+		*err = memobj_watch_part(buffer, parent);
+	if (buffer && *err)
+		next.clReleaseMemObject(buffer);
+	return *err ? NULL : buffer;
 }
 
 /* A 1D image on a sub-buffer, for a driver that takes only root buffers: on a hidden one. */
 static cl_mem image_1d(const struct image_request *r, struct memobj *parent, cl_int *err)
 {
-	unsigned char *addr = (unsigned char *)parent->region->addr + parent->origin;
 	cl_image_desc desc = *r->desc;
-	cl_mem image = NULL;
-	size_t size = 0;
+	cl_mem image;
 
-	next.clGetMemObjectInfo(parent->handle, CL_MEM_SIZE, sizeof(size), &size, NULL);
-	desc.mem_object = next.clCreateBuffer(
-		r->context, image_flags(r, parent) | CL_MEM_USE_HOST_PTR, size, addr, err);
+	*err = image_check_request(r, parent->handle);
+	if (*err)
+		return NULL;
+	desc.mem_object = buffer_over_memory(r, parent, err);
 	if (!desc.mem_object)
 		return NULL;
-	*err = memobj_watch(desc.mem_object, parent->region);
-	if (!*err)
-		image = next.clCreateImage(r->context, image_flags(r, parent), r->format, &desc,
-					   NULL, err);
+	image = image_of_driver(r, image_flags(r, parent), &desc, NULL, err);
 	next.clReleaseMemObject(desc.mem_object);
-	return image ? derive_hidden(image, parent, 0, err) : NULL;
+	image = derive_own("clCreateImage", image, err);
+	return image ? derive_record(image, parent, 0, true, err) : NULL;
 }
 
 static bool driver_has_no_2d(const struct memobj *parent)
@@ -294,24 +286,30 @@ static cl_mem image_create(const struct image_request *r, struct memobj *parent,
 	}
 	if (r->desc->image_type == CL_MEM_OBJECT_IMAGE2D && driver_has_no_2d(parent))
 		return image_2d(r, parent, err);
-	image = image_native(r, flags_restrict(r->flags, parent->region->access), err);
-	if (image)
-		return derive(image, parent, 0, err);
-	if (r->desc->image_type == CL_MEM_OBJECT_IMAGE1D_BUFFER && parent->parent &&
-	    !image_check(r))
+	image = image_of_driver(r, r->flags, r->desc, r->host_ptr, err);
+	if (is_created(image, *err))
+		return derive_record(image, parent, 0, false, err);
+	if (*err && r->desc->image_type == CL_MEM_OBJECT_IMAGE1D_BUFFER && parent->parent &&
+	    image_check_is_buffer(parent->handle))
 		return image_1d(r, parent, err);
-	log_error("the driver makes no such image on this import: error %d", *err);
-	return NULL;
+	error_of_driver("clCreateImage", *err);
+	return image;
 }
 
-static cl_mem image_on_import(const struct image_request *r, struct memobj *parent,
+static cl_mem image_on_import(const struct image_request *asked, struct memobj *parent,
 			      const char *function, cl_int *errcode_ret)
 {
+	struct image_request r = *asked;
 	cl_int err = CL_SUCCESS;
-	cl_mem image = image_create(r, parent, &err);
+	cl_mem image;
 
-	finish(parent, function, err, errcode_ret);
+	log_clear();
+	r.flags = derive_flags(parent->region, r.flags);
+	image = image_create(&r, parent, &err);
+	derive_notify(parent, function, err);
 	memobj_put(parent);
+	if (errcode_ret)
+		*errcode_ret = err;
 	return image;
 }
 

@@ -61,7 +61,7 @@ static bool host_ptr_probe(const struct device *device, const char *extensions,
 static cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_region *region,
 			      struct built *built)
 {
-	cl_int err;
+	cl_int err = CL_SUCCESS;
 
 	if (!region->addr) {
 		log_error("the dma-buf has no CPU mapping");
@@ -69,9 +69,10 @@ static cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct imp
 	}
 	built->handle = next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, region->size,
 					    region->addr, &err);
-	if (err)
-		log_error("the driver makes no buffer of %zu bytes: error %d", region->size, err);
-	return err;
+	if (is_created(built->handle, err))
+		return CL_SUCCESS;
+	log_error("the driver makes no buffer of %zu bytes: error %d", region->size, err);
+	return err ? err : CL_OUT_OF_RESOURCES;
 }
 
 const struct driver_ops driver_host_ptr_ops = {

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "import/log.h"
+
 static const struct {
 	int error;
 	cl_int code;
@@ -25,4 +27,12 @@ cl_int error_to_cl(int error)
 		if (codes[i].error == error)
 			return codes[i].code;
 	return CL_OUT_OF_RESOURCES;
+}
+
+void error_of_driver(const char *function, cl_int err)
+{
+	if (err)
+		log_error("the driver's %s failed with error %d", function, err);
+	else
+		log_error("the driver's %s gave no object and no error", function);
 }

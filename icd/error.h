@@ -8,4 +8,7 @@
 /* @error: 0 or a negative errno of import/. */
 cl_int error_to_cl(int error);
 
+/* Logs that the driver's @function failed with @err, or made nothing. */
+void error_of_driver(const char *function, cl_int err);
+
 #endif /* ICD_ERROR_H */

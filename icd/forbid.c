@@ -13,11 +13,11 @@
 #include "intercept.h"
 #include "layer.h"
 
-static void report(const struct memobj *obj, const char *function)
+static void report(const struct memobj *obj, const char *function, cl_int err)
 {
 	struct context *context = context_get(obj->context);
 
-	context_notify(context, function);
+	context_notify(context, function, err);
 	context_put(context);
 }
 
@@ -27,14 +27,14 @@ static cl_int refuse(const struct memobj *obj, const char *function)
 		  "cl_arm_import_memory "
 		  "(CLIMPORT_VERSION=1.1.0)",
 		  function);
-	report(obj, function);
+	report(obj, function, CL_INVALID_OPERATION);
 	return CL_INVALID_OPERATION;
 }
 
 static cl_int refuse_write(const struct memobj *obj, const char *function)
 {
 	log_error("%s would write to memory that is mapped read-only", function);
-	report(obj, function);
+	report(obj, function, CL_INVALID_OPERATION);
 	return CL_INVALID_OPERATION;
 }
 

@@ -68,7 +68,6 @@ static cl_int record(const struct built *built, cl_context context, struct impor
 		.context = context,
 		.region = region,
 		.bracket = import_needs_bracket(region),
-		.retained = built->root,
 		.root = built->root,
 		.root_offset = built->offset,
 	};
@@ -164,6 +163,7 @@ cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags
 		context_put(context);
 		return native(handle, flags, properties, memory, size, errcode_ret);
 	}
+	log_clear();
 	if (context)
 		err = request_parse(flags, properties, memory, size, &r);
 	else
@@ -171,7 +171,7 @@ cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags
 	if (!err)
 		mem = import(handle, context, &r, &err);
 	if (err)
-		context_notify(context, "clImportMemoryARM");
+		context_notify(context, "clImportMemoryARM", err);
 	context_put(context);
 	if (errcode_ret)
 		*errcode_ret = err;

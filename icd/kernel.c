@@ -164,9 +164,13 @@ void kernel_imports_put(struct kernel_imports *imports)
 cl_kernel CL_API_CALL layer_clCreateKernel(cl_program program, const char *name,
 					   cl_int *errcode_ret)
 {
-	cl_kernel kernel = next.clCreateKernel(program, name, errcode_ret);
+	cl_int err = CL_SUCCESS;
+	cl_kernel kernel = next.clCreateKernel(program, name, &err);
 
-	kernel_forget(kernel);
+	if (is_created(kernel, err))
+		kernel_forget(kernel);
+	if (errcode_ret)
+		*errcode_ret = err;
 	return kernel;
 }
 
@@ -202,10 +206,15 @@ static bool kernel_copy(cl_kernel from, cl_kernel to)
 /* "The arguments of the clone are those of the source." */
 cl_kernel CL_API_CALL layer_clCloneKernel(cl_kernel source, cl_int *errcode_ret)
 {
-	cl_kernel kernel = next.clCloneKernel(source, errcode_ret);
+	cl_int err = CL_SUCCESS;
+	cl_kernel kernel = next.clCloneKernel(source, &err);
 
+	if (errcode_ret)
+		*errcode_ret = err;
+	if (!is_created(kernel, err))
+		return kernel;
 	kernel_forget(kernel);
-	if (!kernel || !kernel_live())
+	if (!kernel_live())
 		return kernel;
 	if (kernel_copy(source, kernel))
 		return kernel;

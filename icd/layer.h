@@ -3,6 +3,7 @@
 #ifndef ICD_LAYER_H
 #define ICD_LAYER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "cl_compat.h"
@@ -21,5 +22,15 @@ extern const struct _cl_icd_dispatch layer_dispatch;
  */
 #define LAYER_ENTRY(f) (offsetof(struct _cl_icd_dispatch, f) / sizeof(void *))
 #define LAYER_MIN_ENTRIES (LAYER_ENTRY(clCreateImage) + 1)
+
+/*
+ * Whether a creating call of a driver made an object.  The error decides: a driver may give a
+ * handle together with an error (PoCL 3.1's clCreateContextFromType), which must not be used, or
+ * success without a handle.
+ */
+static inline bool is_created(const void *handle, cl_int err)
+{
+	return handle && !err;
+}
 
 #endif /* ICD_LAYER_H */

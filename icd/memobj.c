@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "answer.h"
+#include "error.h"
 #include "import/lock.h"
 #include "import/log.h"
 #include "intercept.h"
@@ -47,8 +48,8 @@ void memobj_put(struct memobj *obj)
 		if (!parent)
 			import_released(obj->region);
 		import_put(obj->region);
-		if (obj->retained)
-			next.clReleaseMemObject(obj->retained);
+		if (obj->root)
+			next.clReleaseMemObject(obj->root);
 		free(obj);
 		obj = parent;
 	}
@@ -68,8 +69,52 @@ cl_int memobj_watch(cl_mem mem, struct import_region *region)
 	import_hold(region);
 	err = next.clSetMemObjectDestructorCallback(mem, memobj_destroyed, region);
 	if (err) {
-		log_error("the driver refuses a destructor callback: error %d", err);
+		error_of_driver("clSetMemObjectDestructorCallback", err);
 		import_put(region);
+	}
+	return err;
+}
+
+/* What a driver's object keeps. */
+struct kept {
+	struct import_region *region;
+	cl_mem parent; /* a reference of the driver */
+};
+
+static void kept_put(struct kept *kept)
+{
+	import_put(kept->region);
+	next.clReleaseMemObject(kept->parent);
+	free(kept);
+}
+
+static void CL_CALLBACK part_destroyed(cl_mem mem, void *kept)
+{
+	(void)mem;
+	kept_put(kept);
+}
+
+cl_int memobj_watch_part(cl_mem mem, const struct memobj *parent)
+{
+	struct kept *kept = malloc(sizeof(*kept));
+	cl_int err;
+
+	if (!kept) {
+		log_error("no memory for the record of an import");
+		return CL_OUT_OF_HOST_MEMORY;
+	}
+	*kept = (struct kept){ parent->region, parent->handle };
+	err = next.clRetainMemObject(kept->parent);
+	if (err) {
+		error_of_driver("clRetainMemObject", err);
+		free(kept);
+		return err;
+	}
+	import_hold(kept->region);
+	err = next.clSetMemObjectDestructorCallback(mem, part_destroyed, kept);
+	if (err) {
+		error_of_driver("clSetMemObjectDestructorCallback", err);
+		kept_put(kept);
 	}
 	return err;
 }

@@ -24,9 +24,8 @@ struct memobj {
 	size_t origin;		      /* bytes from region->addr */
 	bool bracket; /* use has to be bracketed: dma-buf, consistency kept by the runtime */
 	struct memobj *parent; /* held; NULL for an import */
-	cl_mem retained;       /* a driver's object to be released with this one, or NULL */
 	bool hides_parent;     /* the driver does not know the parent: answered here */
-	cl_mem root; /* of an import: the driver's buffer that this is a part of, or NULL */
+	cl_mem root; /* of an import: the driver's buffer that this is a part of, referenced; or NULL */
 	size_t root_offset;
 	atomic_uint refs;     /* holders of the record */
 	unsigned int handles; /* application's references, and children; memobj_lock */
@@ -58,11 +57,22 @@ void memobj_put(struct memobj *obj);
 cl_int memobj_watch(cl_mem mem, struct import_region *region);
 
 /**
+ * memobj_watch_part - hold an object's memory and its parent's object until the driver has
+ * destroyed @mem, which does not know its parent
+ *
+ * So the parent's destructor callbacks, the application's among them, come when no command uses
+ * @mem any more.
+ *
+ * Returns CL_SUCCESS, or an error; then nothing is held.
+ */
+cl_int memobj_watch_part(cl_mem mem, const struct memobj *parent);
+
+/**
  * memobj_add - record an object that the application is about to get
  * @like: its fields; @like->parent is held by the caller
  *
- * Holds like->region and like->parent.  The reference to like->retained is
- * taken over on success only.
+ * Holds like->region and like->parent.  The reference to like->root is taken
+ * over on success only.
  *
  * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY.
  */

@@ -20,12 +20,15 @@ void user_events_assume_pending(void)
 
 cl_event CL_API_CALL layer_clCreateUserEvent(cl_context context, cl_int *errcode_ret)
 {
+	cl_int err = CL_SUCCESS;
 	cl_event event;
 
 	atomic_fetch_add_explicit(&pending, 1, memory_order_relaxed);
-	event = next.clCreateUserEvent(context, errcode_ret);
-	if (!event)
+	event = next.clCreateUserEvent(context, &err);
+	if (!is_created(event, err))
 		atomic_fetch_sub_explicit(&pending, 1, memory_order_relaxed);
+	if (errcode_ret)
+		*errcode_ret = err;
 	return event;
 }
 

@@ -77,6 +77,11 @@ void log_debug(const char *format, ...)
 	errno = saved;
 }
 
+void log_clear(void)
+{
+	last[0] = '\0';
+}
+
 const char *log_last(void)
 {
 	return last;

@@ -20,7 +20,10 @@ void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Says what was decided, under CLIMPORT_LOG=debug; not kept. */
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* This thread's last fault, "" if there was none; valid until its next one. */
+/* Forgets this thread's last fault: what log_last() gives is then of what follows. */
+void log_clear(void);
+
+/* This thread's last fault since log_clear(), "" if there was none; valid until its next one. */
 const char *log_last(void);
 
 #endif /* IMPORT_LOG_H */

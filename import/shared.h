@@ -26,6 +26,7 @@
 #define log_errno climport_private_log_errno
 #define log_error climport_private_log_error
 #define log_debug climport_private_log_debug
+#define log_clear climport_private_log_clear
 #define log_last climport_private_log_last
 
 #endif

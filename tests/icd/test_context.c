@@ -242,3 +242,88 @@ TEST(messages, "Every error of an import sends one sentence to the callback of i
 	cl.clReleaseContext(context);
 	fixture_close();
 }
+
+static cl_mem sub_buffer_or_not(cl_mem parent, cl_mem_flags flags, size_t origin, size_t size)
+{
+	const cl_buffer_region region = { origin, size };
+
+	return cl.clCreateSubBuffer(parent, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, NULL);
+}
+
+static cl_mem image_or_not(cl_mem buffer, cl_mem_object_type type, size_t width)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc desc = {
+		.image_type = type, .image_width = width, .image_height = 4, .mem_object = buffer
+	};
+
+	return cl.clCreateImage(fix.context, 0, &format, &desc, NULL, NULL);
+}
+
+/* What fails on a 8192 bytes import and its 256 bytes sub-buffer. */
+static cl_mem fail_derived(int which, cl_mem mem, cl_mem sub)
+{
+	switch (which) {
+	case 0:
+		return sub_buffer_or_not(sub, 0, 0, 128);
+	case 1:
+		return sub_buffer_or_not(mem, 0, 8192, 128);
+	case 2:
+		return sub_buffer_or_not(mem, CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY, 0, 128);
+	case 3:
+		return image_or_not(mem, CL_MEM_OBJECT_IMAGE2D, 4096);
+	case 4:
+		return image_or_not(mem, CL_MEM_OBJECT_IMAGE3D, 4);
+	case 5:
+		return image_or_not(sub, CL_MEM_OBJECT_IMAGE1D_BUFFER, 4096);
+	}
+	return image_or_not(mem, CL_MEM_OBJECT_IMAGE1D_BUFFER, 4096);
+}
+
+/* The context's callback is called once, with a sentence that is not that of an import before. */
+static void expect_own_sentence(int which, cl_mem mem, cl_mem sub)
+{
+	unsigned notices;
+	const char *sentence;
+
+	EXPECT_EQ(refused(fix.context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
+	EXPECT(strstr(fix.notice, "memory is NULL"));
+	notices = fix.notices;
+	EXPECT(!fail_derived(which, mem, sub));
+	EXPECT_EQ(fix.notices, notices + 1);
+	sentence = strstr(fix.notice, ": ");
+	EXPECT(sentence && strlen(sentence) > 12);
+	EXPECT(!strstr(fix.notice, "memory is NULL"));
+}
+
+TEST(own_sentence, "A message for what is not made from an import has a sentence of its own.")
+{
+	cl_mem mem, sub;
+
+	fixture_reset();
+	fixture_open();
+	mem = import_host(0, pages(2), 8192);
+	sub = sub_buffer(mem, 0, 256);
+	for (int which = 0; which < 7; which++)
+		expect_own_sentence(which, mem, sub);
+	cl.clReleaseMemObject(sub);
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}
+
+TEST(sentence_each_time, "A verdict that is remembered has its sentence each time.")
+{
+	cl_mem mem;
+
+	fixture_reset();
+	stub_set(STUB_COPYING_IMAGES, 1);
+	fixture_open();
+	mem = import_host(0, pages(2), 8192);
+	for (int i = 0; i < 2; i++) {
+		EXPECT_EQ(refused(fix.context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
+		EXPECT(!image_or_not(mem, CL_MEM_OBJECT_IMAGE2D, 4));
+		EXPECT(strstr(fix.notice, "zero copy"));
+	}
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}

@@ -306,3 +306,71 @@ TEST(image_released_in_flight, "The same for an image on an import.")
 {
 	expect_held_in_flight(true);
 }
+
+/* A kernel that reads the first pixels of @made once @go has completed. */
+static void enqueue_reader(cl_mem made, cl_mem out, bool of_line, cl_event go)
+{
+	cl_kernel kernel = kernel_create(of_line ? "image1d_to_buffer" : "image_to_buffer");
+	const cl_uint side = 1;
+
+	EXPECT_EQ(cl.clSetKernelArg(kernel, 0, sizeof(made), &made), CL_SUCCESS);
+	EXPECT_EQ(cl.clSetKernelArg(kernel, 1, sizeof(out), &out), CL_SUCCESS);
+	EXPECT_EQ(cl.clSetKernelArg(kernel, 2, sizeof(side), &side), CL_SUCCESS);
+	if (!of_line)
+		EXPECT_EQ(cl.clSetKernelArg(kernel, 3, sizeof(side), &side), CL_SUCCESS);
+	EXPECT_EQ(enqueue(fix.queue, kernel, 1, &go, NULL), CL_SUCCESS);
+	cl.clReleaseKernel(kernel);
+}
+
+static void CL_CALLBACK trace_destroyed(cl_mem mem, void *name)
+{
+	(void)mem;
+	stub_trace("destroyed %s", (char *)name);
+}
+
+/* The application lets go of all while a kernel on an image is held back; then the kernel runs. */
+static void expect_destroyed_after_kernel(bool of_line, bool of_part)
+{
+	static char name[] = "import";
+	cl_mem mem, parent, made, out;
+	cl_event go;
+
+	fixture_open();
+	mem = import_host(0, pages(2), SIZE);
+	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, trace_destroyed, name), CL_SUCCESS);
+	parent = of_part ? sub_buffer(mem, 4096, 4096) : mem;
+	made = of_line ? image(CL_MEM_OBJECT_IMAGE1D_BUFFER, parent, 16, 0, 0)
+		       : image(CL_MEM_OBJECT_IMAGE2D, parent, 4, 4, 64);
+	out = cl.clCreateBuffer(fix.context, 0, 64, NULL, NULL);
+	go = user_event();
+	enqueue_reader(made, out, of_line, go);
+	cl.clReleaseMemObject(made);
+	if (of_part)
+		cl.clReleaseMemObject(parent);
+	cl.clReleaseMemObject(mem);
+	expect_count("destroyed import", 0);
+	complete(go, CL_COMPLETE);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	cl.clReleaseEvent(go);
+	cl.clReleaseMemObject(out);
+	fixture_close();
+	expect_order(of_line ? "kernel image1d_to_buffer end" : "kernel image_to_buffer end",
+		     "destroyed import");
+	expect_count("destroyed import", 1);
+}
+
+TEST(destructor_after_image,
+     "An import's destructor callback comes when no kernel uses an image on it any more.")
+{
+	static const enum stub_option habits[] = { STUB_ADDRESS_REUSE, STUB_NO_IMAGE1D_DESTRUCTOR,
+						   STUB_ASYNC_DESTRUCTOR,
+						   STUB_IMAGE2D_FROM_BUFFER };
+
+	for (size_t habit = 0; habit < sizeof(habits) / sizeof(habits[0]); habit++) {
+		for (int shape = 0; shape < 4; shape++) {
+			fixture_reset();
+			stub_set(habits[habit], 1);
+			expect_destroyed_after_kernel(shape & 1, shape & 2);
+		}
+	}
+}

@@ -149,20 +149,21 @@ cl_int CL_API_CALL stub_clGetContextInfo(cl_context handle, cl_context_info name
 {
 	struct context *context = object_get(handle, STUB_CONTEXT);
 	cl_int err = CALL(clGetContextInfo, U(handle), U(name), U(room), U(out), U(size_ret));
-	cl_uint refs;
+	cl_uint refs, num_devices;
 
 	if (err)
 		return err;
 	if (!context)
 		return CL_INVALID_CONTEXT;
 	refs = (cl_uint)context->base.refs;
+	num_devices = stub_get(STUB_NO_CONTEXT_DEVICES) ? 0 : context->num_devices;
 	switch (name) {
 	case CL_CONTEXT_REFERENCE_COUNT:
 		return info_put(&refs, sizeof(refs), room, out, size_ret);
 	case CL_CONTEXT_NUM_DEVICES:
-		return info_put(&context->num_devices, sizeof(cl_uint), room, out, size_ret);
+		return info_put(&num_devices, sizeof(cl_uint), room, out, size_ret);
 	case CL_CONTEXT_DEVICES:
-		return info_put(context->device, context->num_devices * sizeof(void *), room, out,
+		return info_put(context->device, num_devices * sizeof(void *), room, out,
 				size_ret);
 	case CL_CONTEXT_PROPERTIES:
 		return info_put(context->properties,

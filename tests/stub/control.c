@@ -38,6 +38,8 @@ static const struct {
 	[STUB_NO_IMAGES] = { "STUB_NO_IMAGES", 0 },
 	[STUB_KERNEL_FAIL] = { "STUB_KERNEL_FAIL", 0 },
 	[STUB_FAULT_DELAY] = { "STUB_FAULT_DELAY", 0 },
+	[STUB_FAILED_HANDLE] = { "STUB_FAILED_HANDLE", 0 },
+	[STUB_NO_CONTEXT_DEVICES] = { "STUB_NO_CONTEXT_DEVICES", 0 },
 };
 
 #define F(name) #name,

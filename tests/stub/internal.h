@@ -60,12 +60,8 @@ void sleep_ms(long ms);
 /* A two-call query's answer. */
 cl_int info_put(const void *value, size_t size, size_t room, void *out, size_t *size_ret);
 
-static inline void *creation_failed(cl_int *errcode_ret, cl_int err)
-{
-	if (errcode_ret)
-		*errcode_ret = err;
-	return NULL;
-}
+/* The end of a creating call that fails: NULL, unless an option has it otherwise. */
+void *creation_failed(cl_int *errcode_ret, cl_int err);
 
 /* platform.c */
 struct platform {

@@ -16,6 +16,7 @@ union slot {
 };
 
 static union slot slots[NUM_SLOTS];
+static struct object dead = { .dispatch = &stub_dispatch }; /* loaders read the table */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_SAFE(lock, 102);
 static unsigned fresh;			 /* slots never used begin here; under lock */
@@ -61,10 +62,26 @@ void *object_get(const void *handle, enum stub_kind kind)
 	uintptr_t offset = (uintptr_t)handle - (uintptr_t)slots;
 	union slot *slot;
 
+	if (handle == &dead)
+		stub_trace("dead handle");
 	if (offset >= sizeof(slots) || offset % SLOT_SIZE)
 		return NULL;
 	slot = &slots[offset / SLOT_SIZE];
 	return atomic_load(&slot->object.kind) == kind ? slot : NULL;
+}
+
+void *stub_dead_handle(void)
+{
+	return &dead;
+}
+
+void *creation_failed(cl_int *errcode_ret, cl_int err)
+{
+	const bool no_handle = err == STUB_NO_HANDLE;
+
+	if (errcode_ret)
+		*errcode_ret = no_handle ? CL_SUCCESS : err;
+	return stub_get(STUB_FAILED_HANDLE) && !no_handle ? &dead : NULL;
 }
 
 void object_retain(void *object)

@@ -58,6 +58,8 @@ enum stub_option {
 	STUB_NO_IMAGES,		    /* CL_DEVICE_IMAGE_SUPPORT is CL_FALSE */
 	STUB_KERNEL_FAIL,	    /* kernels end with this (negative) status */
 	STUB_FAULT_DELAY,	    /* milliseconds that an injected fault takes */
+	STUB_FAILED_HANDLE,	    /* a creating call that fails gives a handle, too; none may use it */
+	STUB_NO_CONTEXT_DEVICES,    /* contexts say that they have no devices */
 	STUB_NUM_OPTIONS
 };
 
@@ -93,6 +95,12 @@ STUB_API void stub_reset(void);
  * fault.  stub_failed() tells whether it has happened.
  */
 STUB_API void stub_fail(const char *function, unsigned long nth, cl_int code);
+
+/* A code for stub_fail() of a creating call: success, and no handle. */
+#define STUB_NO_HANDLE 0x5a5a
+
+/* What failed creating calls give with STUB_FAILED_HANDLE; each use is traced as "dead handle". */
+STUB_API void *stub_dead_handle(void);
 STUB_API int stub_failed(void);
 
 /* Calls since stub_reset(), of @function or (NULL) of all that can fail. */

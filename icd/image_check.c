@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "image_check.h"
+
+#include "error.h"
+#include "import/log.h"
+#include "layer.h"
+
+#define HOST_PTR_FLAGS (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)
+
+/* Flags that an image may not ask for if its parent has others. */
+static const struct {
+	cl_mem_flags parent, image;
+} exclusions[] = {
+	{ CL_MEM_WRITE_ONLY, CL_MEM_READ_WRITE | CL_MEM_READ_ONLY },
+	{ CL_MEM_READ_ONLY, CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY },
+	{ CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY },
+	{ CL_MEM_HOST_READ_ONLY, CL_MEM_HOST_WRITE_ONLY },
+	{ CL_MEM_HOST_NO_ACCESS, CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY },
+};
+
+/* Channel orders that show the same memory: of an image, and of the image that it is made from. */
+static const struct {
+	cl_channel_order image, parent;
+} views[] = {
+	{ CL_sBGRA, CL_BGRA }, { CL_BGRA, CL_sBGRA }, { CL_sRGBA, CL_RGBA },
+	{ CL_RGBA, CL_sRGBA }, { CL_sRGB, CL_RGB },   { CL_RGB, CL_sRGB },
+	{ CL_sRGBx, CL_RGBx }, { CL_RGBx, CL_sRGBx }, { CL_DEPTH, CL_R },
+};
+
+static cl_mem_object_type type_of(cl_mem mem)
+{
+	cl_mem_object_type type = 0;
+
+	next.clGetMemObjectInfo(mem, CL_MEM_TYPE, sizeof(type), &type, NULL);
+	return type;
+}
+
+bool image_check_is_buffer(cl_mem mem)
+{
+	return type_of(mem) == CL_MEM_OBJECT_BUFFER;
+}
+
+static cl_int check_context(const struct image_request *r, cl_mem parent)
+{
+	cl_context context = NULL;
+
+	next.clGetMemObjectInfo(parent, CL_MEM_CONTEXT, sizeof(context), &context, NULL);
+	if (context == r->context)
+		return CL_SUCCESS;
+	log_error("the image's context is not that of the memory object that it is made from");
+	return CL_INVALID_CONTEXT;
+}
+
+static cl_int check_flags(const struct image_request *r, cl_mem parent)
+{
+	cl_mem_flags have = 0;
+
+	if (r->flags & HOST_PTR_FLAGS) {
+		log_error("an image made from a memory object takes no host pointer flags");
+		return CL_INVALID_VALUE;
+	}
+	next.clGetMemObjectInfo(parent, CL_MEM_FLAGS, sizeof(have), &have, NULL);
+	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); i++) {
+		if (!(have & exclusions[i].parent) || !(r->flags & exclusions[i].image))
+			continue;
+		log_error("an image with flags %#llx of a memory object with flags %#llx",
+			  (unsigned long long)r->flags, (unsigned long long)have);
+		return CL_INVALID_VALUE;
+	}
+	return CL_SUCCESS;
+}
+
+static cl_int refuse_descriptor(const char *why)
+{
+	log_error("%s", why);
+	return CL_INVALID_IMAGE_DESCRIPTOR;
+}
+
+static cl_int check_descriptor(const cl_image_desc *desc)
+{
+	if (!desc->image_width ||
+	    (desc->image_type == CL_MEM_OBJECT_IMAGE2D && !desc->image_height))
+		return refuse_descriptor("an image has at least one row and one column");
+	if (desc->num_mip_levels || desc->num_samples)
+		return refuse_descriptor("num_mip_levels and num_samples must be 0");
+	if (desc->image_slice_pitch)
+		return refuse_descriptor("image_slice_pitch must be 0 without a host pointer");
+	return CL_SUCCESS;
+}
+
+static bool is_view(cl_channel_order image, cl_channel_order parent)
+{
+	bool found = image == parent;
+
+	for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++)
+		found |= views[i].image == image && views[i].parent == parent;
+	return found;
+}
+
+/* "creates a new image object that shares the image data store but views the pixels ... with a different channel order" */
+static cl_int check_view(const struct image_request *r, cl_mem parent)
+{
+	size_t width = 0, height = 0, pitch = 0;
+	cl_image_format format = { 0 };
+
+	next.clGetImageInfo(parent, CL_IMAGE_WIDTH, sizeof(width), &width, NULL);
+	next.clGetImageInfo(parent, CL_IMAGE_HEIGHT, sizeof(height), &height, NULL);
+	next.clGetImageInfo(parent, CL_IMAGE_ROW_PITCH, sizeof(pitch), &pitch, NULL);
+	next.clGetImageInfo(parent, CL_IMAGE_FORMAT, sizeof(format), &format, NULL);
+	if (r->desc->image_width != width || r->desc->image_height != height ||
+	    (r->desc->image_row_pitch && r->desc->image_row_pitch != pitch))
+		return refuse_descriptor("an image made from an image has its size and pitch");
+	if (r->format->image_channel_data_type == format.image_channel_data_type &&
+	    is_view(r->format->image_channel_order, format.image_channel_order))
+		return CL_SUCCESS;
+	log_error("an image made from an image has its channel data type, and its channel order or "
+		  "the sRGB counterpart");
+	return CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
+}
+
+static cl_int check_parent(const struct image_request *r, cl_mem parent)
+{
+	cl_mem_object_type type = type_of(parent);
+
+	if (type == CL_MEM_OBJECT_BUFFER)
+		return CL_SUCCESS;
+	if (type == CL_MEM_OBJECT_IMAGE2D && r->desc->image_type == CL_MEM_OBJECT_IMAGE2D)
+		return check_view(r, parent);
+	return refuse_descriptor("an image of this type is not made from such a memory object");
+}
+
+cl_int image_check_request(const struct image_request *r, cl_mem parent)
+{
+	cl_int err = check_context(r, parent);
+
+	if (err)
+		return err;
+	if (!r->format) {
+		log_error("image_format is NULL");
+		return CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
+	}
+	if (r->host_ptr) {
+		log_error("an image made from a memory object takes no host pointer");
+		return CL_INVALID_HOST_PTR;
+	}
+	err = check_descriptor(r->desc);
+	if (!err)
+		err = check_parent(r, parent);
+	return err ? err : check_flags(r, parent);
+}
+
+static cl_int refuse_pitch(size_t pitch, size_t width, size_t element)
+{
+	log_error("a row pitch of %zu bytes does not fit rows of %zu elements of %zu bytes", pitch,
+		  width, element);
+	return CL_INVALID_IMAGE_DESCRIPTOR;
+}
+
+cl_int image_check_extent(cl_mem image, const cl_image_desc *desc, cl_mem parent)
+{
+	size_t pitch = 0, element = 0, size = 0;
+
+	if (next.clGetImageInfo(image, CL_IMAGE_ROW_PITCH, sizeof(pitch), &pitch, NULL) ||
+	    next.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof(element), &element, NULL) ||
+	    next.clGetMemObjectInfo(parent, CL_MEM_SIZE, sizeof(size), &size, NULL) || !element) {
+		log_error("the driver does not tell the size of an image");
+		return CL_OUT_OF_RESOURCES;
+	}
+	if (desc->image_row_pitch)
+		pitch = desc->image_row_pitch;
+	if (pitch % element || pitch / element < desc->image_width)
+		return refuse_pitch(pitch, desc->image_width, element);
+	if (desc->image_height > size / pitch) {
+		log_error("%zu rows of %zu bytes exceed the %zu bytes of the memory object",
+			  desc->image_height, pitch, size);
+		return CL_INVALID_IMAGE_DESCRIPTOR;
+	}
+	return CL_SUCCESS;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Creating calls are judged by their error.  A driver may give a handle together with an error,
+ * which is no object, or success without a handle.
+ */
+#include "access.h"
+
+#define UNTOUCHED 77
+
+/* What the calls below need, and one import. */
+static struct {
+	cl_mem import;
+	cl_kernel kernel;
+	unsigned char *memory;
+} set;
+
+static void *create_context(cl_int *err)
+{
+	return cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, err);
+}
+
+static void *create_context_from_type(cl_int *err)
+{
+	return cl.clCreateContextFromType(NULL, CL_DEVICE_TYPE_ALL, NULL, NULL, err);
+}
+
+static void *create_buffer(cl_int *err)
+{
+	return cl.clCreateBuffer(fix.context, 0, 64, NULL, err);
+}
+
+static void *create_sub_buffer(cl_int *err)
+{
+	const cl_buffer_region region = { 0, 256 };
+
+	return cl.clCreateSubBuffer(set.import, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, err);
+}
+
+static void *create_image(cl_mem_object_type type, cl_mem buffer, bool properties, cl_int *err)
+{
+	static const cl_mem_properties none[] = { 0 };
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc desc = {
+		.image_type = type, .image_width = 16, .image_height = 4, .mem_object = buffer
+	};
+
+	if (properties)
+		return cl.clCreateImageWithProperties(fix.context, none, 0, &format, &desc, NULL,
+						      err);
+	return cl.clCreateImage(fix.context, 0, &format, &desc, NULL, err);
+}
+
+static void *create_plain_image(cl_int *err)
+{
+	return create_image(CL_MEM_OBJECT_IMAGE2D, NULL, false, err);
+}
+
+static void *create_image_1d(cl_int *err)
+{
+	return create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, set.import, false, err);
+}
+
+static void *create_image_1d_properties(cl_int *err)
+{
+	return create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, set.import, true, err);
+}
+
+static void *create_image_2d(cl_int *err)
+{
+	return create_image(CL_MEM_OBJECT_IMAGE2D, set.import, false, err);
+}
+
+static void *create_kernel(cl_int *err)
+{
+	return cl.clCreateKernel(fix.program, "increment", err);
+}
+
+static void *clone_kernel(cl_int *err)
+{
+	return cl.clCloneKernel(set.kernel, err);
+}
+
+static void *create_user_event(cl_int *err)
+{
+	return cl.clCreateUserEvent(fix.context, err);
+}
+
+static void *create_command_buffer(cl_int *err)
+{
+	__typeof__(&clCreateCommandBufferKHR) create =
+		(__typeof__(create))cl.clGetExtensionFunctionAddressForPlatform(
+			fix.platform, "clCreateCommandBufferKHR");
+
+	return create(1, &fix.queue, NULL, err);
+}
+
+static void *import(cl_int *err)
+{
+	return fix.import(fix.context, 0, NULL, set.memory, 4096, err);
+}
+
+/* The call, and the driver's function that fails in it. */
+static const struct row {
+	void *(*create)(cl_int *err);
+	const char *function;
+	bool layers_own; /* the layer makes the object: a handle with an error is not passed on */
+} rows[] = {
+	{ create_context, "clCreateContext", false },
+	{ create_context_from_type, "clCreateContextFromType", false },
+	{ create_buffer, "clCreateBuffer", false },
+	{ create_sub_buffer, "clCreateSubBuffer", false },
+	{ create_plain_image, "clCreateImage", false },
+	{ create_image_1d, "clCreateImage", false },
+	{ create_image_1d_properties, "clCreateImageWithProperties", false },
+	{ create_image_2d, "clCreateImage", true },
+	{ create_kernel, "clCreateKernel", false },
+	{ clone_kernel, "clCloneKernel", false },
+	{ create_user_event, "clCreateUserEvent", false },
+	{ create_command_buffer, "clCreateCommandBufferKHR", false },
+	{ import, "clCreateBuffer", true },
+};
+
+static void set_open(void)
+{
+	fixture_reset();
+	fixture_open();
+	set.memory = pages(2);
+	set.import = import_host(0, set.memory, SIZE);
+	set.kernel = kernel_increment(set.import);
+	cl.clReleaseMemObject(create_image_2d(NULL)); /* with the self-test that comes first */
+}
+
+static void set_close(void)
+{
+	stub_fail(NULL, 0, CL_SUCCESS);
+	stub_set(STUB_FAILED_HANDLE, 0);
+	cl.clReleaseKernel(set.kernel);
+	cl.clReleaseMemObject(set.import);
+	fixture_close();
+}
+
+/* The @row's call with and without an error pointer; @handle and @code are what it gives. */
+static void expect_result(const struct row *row, cl_int fault, const void *handle, cl_int code)
+{
+	cl_int err = UNTOUCHED;
+
+	stub_fail(row->function, 1, fault);
+	EXPECT(row->create(&err) == handle);
+	EXPECT(stub_failed());
+	EXPECT_EQ(err, code);
+	stub_fail(row->function, 1, fault);
+	EXPECT(row->create(NULL) == handle);
+	EXPECT(stub_failed());
+	expect_count("dead handle", 0);
+}
+
+TEST(handle_and_error, "A handle that a driver gives with an error is passed on and never used.")
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		set_open();
+		stub_set(STUB_FAILED_HANDLE, 1);
+		expect_result(&rows[i], CL_OUT_OF_RESOURCES,
+			      rows[i].layers_own ? NULL : stub_dead_handle(), CL_OUT_OF_RESOURCES);
+		set_close();
+	}
+}
+
+TEST(success_without_handle, "Success without a handle is passed on, and an error for an import.")
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		set_open();
+		expect_result(&rows[i], STUB_NO_HANDLE, NULL,
+			      rows[i].layers_own ? CL_OUT_OF_RESOURCES : CL_SUCCESS);
+		set_close();
+	}
+}
+
+TEST(hidden_buffer, "An image on a sub-buffer fails as the buffer does that it needs.")
+{
+	static const cl_int faults[] = { CL_OUT_OF_RESOURCES, STUB_NO_HANDLE };
+
+	for (int i = 0; i < 2; i++) {
+		cl_int err = UNTOUCHED;
+		cl_mem sub;
+
+		set_open();
+		sub = sub_buffer(set.import, 4096, 256);
+		stub_set(STUB_FAILED_HANDLE, 1);
+		stub_fail("clCreateBuffer", 1, faults[i]);
+		EXPECT(!create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, sub, false, &err));
+		EXPECT_EQ(err, CL_OUT_OF_RESOURCES);
+		EXPECT(strstr(fix.notice, "clCreateBuffer"));
+		expect_count("dead handle", 0);
+		cl.clReleaseMemObject(sub);
+		set_close();
+	}
+}
+
+TEST(context_without_devices, "A context without devices can be made, and imports nothing.")
+{
+	cl_context context;
+	cl_int err = UNTOUCHED;
+
+	fixture_reset();
+	fixture_open();
+	stub_set(STUB_NO_CONTEXT_DEVICES, 1);
+	context = create_context_from_type(&err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT(refused(context, 0, NULL, pages(1), 4096) < 0);
+	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
+	stub_set(STUB_NO_CONTEXT_DEVICES, 0);
+	fixture_close();
+}

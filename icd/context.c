@@ -236,7 +236,10 @@ bool context_image_host_ptr(struct context *context)
 	int tested = atomic_load_explicit(&context->image_host_ptr, memory_order_relaxed);
 
 	if (tested == UNTESTED) {
-		tested = selftest_image_host_ptr(context->handle);
+		tested = PASSED;
+		for (size_t i = 0; i < context->num_devices && tested == PASSED; i++)
+			tested = selftest_image(context->devices[i], IMPORT_ANONYMOUS,
+						IMPORT_READ | IMPORT_WRITE);
 		atomic_store_explicit(&context->image_host_ptr, tested, memory_order_relaxed);
 	}
 	return tested == PASSED;

@@ -11,8 +11,10 @@
 #include "layer.h"
 #include "table.h"
 
-LOCK_DEFINE(device_lock, LOCK_LAST);	    /* writes to devices */
-static struct table devices = TABLE_INIT;   /* root device -> struct device, never removed */
+#define MAX_ATTEMPTS 3
+
+LOCK_DEFINE(device_lock, LOCK_LAST);	  /* writes to devices */
+static struct table devices = TABLE_INIT; /* root device -> struct device, never removed */
 
 bool has_word(const char *list, const char *name)
 {
@@ -62,7 +64,7 @@ cl_version device_version(cl_device_id id)
 }
 
 /* OpenCL 1.0 and 1.1 drivers know no sub-devices and fail the query. */
-static cl_device_id root_of(cl_device_id id)
+cl_device_id device_root(cl_device_id id)
 {
 	cl_device_id parent = NULL;
 
@@ -72,7 +74,7 @@ static cl_device_id root_of(cl_device_id id)
 	return id;
 }
 
-static struct device *device_probe(cl_device_id id)
+static struct device *device_probe(cl_device_id id, bool may_compile)
 {
 	struct device *device = calloc(1, sizeof(*device));
 	char *extensions;
@@ -80,6 +82,7 @@ static struct device *device_probe(cl_device_id id)
 	if (!device)
 		return NULL;
 	device->id = id;
+	device->may_compile = may_compile;
 	if (next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
 				 &device->platform, NULL)) {
 		free(device);
@@ -92,8 +95,11 @@ static struct device *device_probe(cl_device_id id)
 	return device;
 }
 
+/* What cannot be tested is asked again some times, not at every call. */
 static bool is_conclusive(const struct device *device)
 {
+	if (device->attempts >= MAX_ATTEMPTS)
+		return true;
 	for (int type = 0; type < IMPORT_TYPES; type++)
 		if (device->way[type].untested)
 			return false;
@@ -109,6 +115,7 @@ static const struct device *device_publish(struct device *device)
 	published = table_get(&devices, device->id);
 	if (!published || !is_conclusive(published)) {
 		device->older = published;
+		device->attempts = (published ? published->attempts : 0) + device->may_compile;
 		if (table_set(&devices, device->id, device))
 			published = device;
 	}
@@ -118,17 +125,30 @@ static const struct device *device_publish(struct device *device)
 	return published;
 }
 
-const struct device *device_get(cl_device_id id)
+/* A conclusive record, or the one that a test of this kind makes now. */
+static const struct device *device_find(cl_device_id id, bool may_compile)
 {
 	struct device *device = table_get(&devices, id);
 	cl_device_id root;
 
 	if (!id || (device && is_conclusive(device)))
 		return device;
-	root = root_of(id);
+	root = device_root(id);
 	device = table_get(&devices, root);
-	if (device && is_conclusive(device))
+	if (device && (is_conclusive(device) || (!may_compile && !device->may_compile)))
 		return device;
-	device = device_probe(root);
+	device = device_probe(root, may_compile);
 	return device ? device_publish(device) : NULL;
+}
+
+const struct device *device_get(cl_device_id id)
+{
+	return device_find(id, true);
+}
+
+const struct device *device_get_quick(cl_device_id id)
+{
+	const struct device *device = device_find(id, false);
+
+	return device && is_conclusive(device) ? device : NULL;
 }

@@ -14,7 +14,7 @@ struct driver_ops;
 struct way {
 	const struct driver_ops *ops; /* NULL: not at all */
 	size_t align;		      /* bytes; pointers and sizes that are proved zero copy */
-	bool untested;		      /* for want of memory, say: to be asked again */
+	bool untested;		      /* for want of memory, or of a compiler: to be asked again */
 	char why[192];		      /* a sentence: by what proof, or why not */
 };
 
@@ -23,6 +23,8 @@ struct device {
 	cl_device_id id; /* a root device */
 	cl_platform_id platform;
 	struct device *older; /* records that were not conclusive; others may hold them */
+	bool may_compile;     /* what its self-tests may do */
+	unsigned int attempts; /* at a record that may compile, this one included */
 	struct way way[IMPORT_TYPES];
 	bool image2d_from_buffer; /* the driver's own, on any buffer */
 };
@@ -34,6 +36,16 @@ struct device {
  * Any thread; holds no lock meanwhile.  NULL if @id is none or memory is out.
  */
 const struct device *device_get(cl_device_id id);
+
+/**
+ * device_get_quick - the same for a program that only asks what a device can do
+ *
+ * Compiles nothing: native kernels and kept results alone decide.  NULL also if they do not.
+ */
+const struct device *device_get_quick(cl_device_id id);
+
+/* The device that @id is a part of, or itself. */
+cl_device_id device_root(cl_device_id id);
 
 /**
  * device_string - an information string of the driver, not this layer's

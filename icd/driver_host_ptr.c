@@ -7,9 +7,57 @@
 #include <stdio.h>
 
 #include "driver.h"
+#include "identity.h"
 #include "import/log.h"
 #include "layer.h"
+#include "result_cache.h"
 #include "selftest.h"
+
+#define REVISION 2 /* of the self-tests: another asks again */
+#define IDENTITY_SIZE 1024
+
+/* A result that is kept, or false.  Only what the data showed is ever kept. */
+static bool kept_get(const struct device *device, const char *test, long *result)
+{
+	char identity[IDENTITY_SIZE], key[IDENTITY_SIZE + 64], line[32];
+
+	if (!identity_device(device->id, device->platform, identity, sizeof(identity)))
+		return false;
+	snprintf(key, sizeof(key), "%s %d, %s", test, REVISION, identity);
+	return result_cache_get(key, line, sizeof(line)) && sscanf(line, "%ld", result) == 1;
+}
+
+static void kept_set(const struct device *device, const char *test, long result)
+{
+	char identity[IDENTITY_SIZE], key[IDENTITY_SIZE + 64], line[32];
+
+	if (!identity_device(device->id, device->platform, identity, sizeof(identity)))
+		return;
+	snprintf(key, sizeof(key), "%s %d, %s", test, REVISION, identity);
+	snprintf(line, sizeof(line), "%ld", result);
+	result_cache_set(key, line);
+}
+
+/* 1, 64, a page, or 0 for a device that copies. */
+static bool is_alignment(long align)
+{
+	return align >= 0 && align <= 4096 && !(align & (align - 1));
+}
+
+static bool host_ptr_kept(const struct device *device, struct way *way)
+{
+	long align;
+
+	if (!kept_get(device, "host_ptr", &align) || !is_alignment(align))
+		return false;
+	way->align = (size_t)align;
+	if (align)
+		snprintf(way->why, sizeof(way->why),
+			 "CL_MEM_USE_HOST_PTR is zero copy by self-test, alignment %ld", align);
+	else
+		snprintf(way->why, sizeof(way->why), "CL_MEM_USE_HOST_PTR copies on this device");
+	return true;
+}
 
 static bool host_ptr_test(const struct device *device, struct way *way)
 {
@@ -20,22 +68,52 @@ static bool host_ptr_test(const struct device *device, struct way *way)
 			 "OpenCL 1.0 does not tell when a buffer's memory may go");
 		return false;
 	}
+	if (host_ptr_kept(device, way))
+		return way->align;
+	if (!device->may_compile && selftest_needs_compiler(device->id)) {
+		way->untested = true;
+		snprintf(way->why, sizeof(way->why),
+			 "the self-test of CL_MEM_USE_HOST_PTR has to be compiled; the first "
+			 "import does that");
+		return false;
+	}
 	found = selftest_host_ptr(device->id, &way->align, way->why, sizeof(way->why));
 	way->untested = found == UNTESTED;
+	if (found == PASSED || found == FAILED)
+		kept_set(device, "host_ptr", (long)way->align);
 	return found == PASSED;
+}
+
+static enum tested user_event_test(const struct device *device)
+{
+	enum tested found;
+	long passed;
+
+	if (kept_get(device, "user_event", &passed))
+		return passed ? PASSED : FAILED;
+	found = selftest_user_event(device->id);
+	if (found == PASSED || found == FAILED)
+		kept_set(device, "user_event", found == PASSED);
+	return found;
 }
 
 /* To be kept consistent, dma-bufs need commands that wait for user events (access.h). */
 static bool bracket_test(const struct device *device, struct way *way)
 {
-	enum tested found = selftest_user_event(device->id);
+	static const char *const says[] = {
+		[UNTESTED] = "could not be tested",
+		[FAILED] = "do not work",
+		[BROKEN] = "do not work",
+		[HUNG] = "did not end in time",
+	};
+	enum tested found = user_event_test(device);
 
 	way->untested = found == UNTESTED;
 	if (found != PASSED)
 		snprintf(way->why, sizeof(way->why),
 			 "commands that wait for user events %s on this device, so dma-bufs cannot "
 			 "be kept consistent",
-			 found == FAILED ? "do not work" : "could not be tested");
+			 says[found]);
 	return found == PASSED;
 }
 

@@ -44,7 +44,7 @@ static bool opaque_fd_probe(const struct device *device, const char *extensions,
 		return false;
 	}
 	way->align = 1; /* known when the descriptor is: opaque_fd_create() */
-	way->untested = !opaque_proof_get(device->id, &proof);
+	way->untested = !opaque_proof_get(device->id, device->may_compile, &proof);
 	snprintf(way->why, sizeof(way->why), "%s", proof.why[type]);
 	return proof.by[IMPORT_BY_VULKAN] >= PROOF_REFRESHED ||
 	       proof.by[IMPORT_BY_CUDA] >= PROOF_REFRESHED;
@@ -189,7 +189,7 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 
 	if (!device)
 		return CL_INVALID_OPERATION;
-	if (!opaque_proof_get(device->id, &proof))
+	if (!opaque_proof_get(device->id, true, &proof))
 		return CL_OUT_OF_RESOURCES;
 	err = error_to_cl(import_opaque(region, proof.uuid, &opaque));
 	if (!err)

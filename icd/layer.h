@@ -33,4 +33,14 @@ static inline bool is_created(const void *handle, cl_int err)
 	return handle && !err;
 }
 
+/* The handle for who only needs to know whether there is one: NULL goes with an error. */
+static inline void *created_or_null(void *handle, cl_int *err)
+{
+	if (is_created(handle, *err))
+		return handle;
+	if (!*err)
+		*err = CL_OUT_OF_RESOURCES;
+	return NULL;
+}
+
 #endif /* ICD_LAYER_H */

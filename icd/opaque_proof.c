@@ -8,13 +8,14 @@
 #include "device.h"
 #include "import/lock.h"
 #include "import/log.h"
+#include "job.h"
 #include "layer.h"
 #include "memobj.h"
 #include "refresh.h"
-#include "remember.h"
+#include "result_cache.h"
 #include "selftest.h"
 
-#define REVISION 1 /* of the self-test: another asks again */
+#define REVISION 2 /* of the self-test: another asks again */
 #define ROUNDS 256 /* other programs may evict what the device has cached, by chance */
 #define NOT_NOW (-1)
 
@@ -39,12 +40,13 @@ struct sample {
 };
 
 /* The region is held until the driver has destroyed the buffer. */
-static cl_mem sample_buffer(cl_context context, void *arg, cl_int *err)
+static cl_mem sample_buffer(cl_context context, bool reader, void *arg, cl_int *err)
 {
 	const struct sample *s = arg;
 	cl_mem mem =
 		opaque_fd_buffer(context, CL_MEM_READ_WRITE, s->opaque.fd, s->region->size, err);
 
+	(void)reader;
 	if (!mem)
 		return NULL;
 	*err = memobj_watch(mem, s->region);
@@ -80,7 +82,7 @@ static int run(cl_device_id device, struct sample *s, bool refreshed)
 	};
 	cl_int result = selftest_memory(device, &memory);
 
-	return selftest_is_passing(result) ? NOT_NOW : result == 1;
+	return selftest_is_transient(result) ? NOT_NOW : result == 1;
 }
 
 /* A refresh comes before its kernel by a user event (access.h). */
@@ -116,18 +118,51 @@ static int prove_sample(cl_device_id device, struct sample *s, enum import_maker
 	return found ? prove_events(device) : PROOF_COPIES;
 }
 
+struct proof_job {
+	struct job job;
+	cl_device_id device;
+	unsigned char uuid[IMPORT_UUID_SIZE];
+	enum import_maker maker;
+	int found; /* an enum proof, or NOT_NOW */
+};
+
+static void proof_run(struct job *job)
+{
+	struct proof_job *j = (struct proof_job *)job;
+	struct sample s;
+
+	j->found = PROOF_NONE;
+	memcpy(s.uuid, j->uuid, sizeof(s.uuid));
+	if (import_sample(j->maker, s.uuid, &s.region))
+		return;
+	if (!import_opaque(s.region, s.uuid, &s.opaque))
+		j->found = prove_sample(j->device, &s, j->maker);
+	import_put(s.region);
+}
+
 /* An enum proof, or NOT_NOW. */
 static int prove(cl_device_id device, const unsigned char *uuid, enum import_maker maker)
 {
-	struct sample s;
-	int found = PROOF_NONE;
+	struct proof_job *j = calloc(1, sizeof(*j));
+	int found = NOT_NOW;
 
-	memcpy(s.uuid, uuid, sizeof(s.uuid));
-	if (import_sample(maker, uuid, &s.region))
-		return PROOF_NONE;
-	if (!import_opaque(s.region, uuid, &s.opaque))
-		found = prove_sample(device, &s, maker);
-	import_put(s.region);
+	if (!j)
+		return NOT_NOW;
+	j->job.run = proof_run;
+	j->device = device;
+	memcpy(j->uuid, uuid, sizeof(j->uuid));
+	j->maker = maker;
+	switch (job_run(&j->job, JOB_COMPILE_LIMIT_MS)) {
+	case JOB_ENDED:
+		found = j->found;
+		break;
+	case JOB_ABANDONED:
+		found = PROOF_NONE;
+		break;
+	case JOB_NOT_STARTED:
+		break;
+	}
+	job_put(&j->job);
 	return found;
 }
 
@@ -150,18 +185,21 @@ static void key_of(cl_device_id device, const unsigned char *uuid, enum import_m
 }
 
 /* What failed may work tomorrow, with another library or another luck: that is not remembered. */
-static int recall(cl_device_id device, const unsigned char *uuid, enum import_maker maker)
+static int recall(cl_device_id device, const unsigned char *uuid, enum import_maker maker,
+		  bool may_compile)
 {
 	char key[768], line[16];
 	int found;
 
 	key_of(device, uuid, maker, key, sizeof(key));
-	if (remember_get(key, line, sizeof(line)))
+	if (result_cache_get(key, line, sizeof(line)))
 		return atoi(line);
+	if (!may_compile)
+		return NOT_NOW;
 	found = prove(device, uuid, maker);
 	if (found > PROOF_COPIES) {
 		snprintf(line, sizeof(line), "%d", found);
-		remember_set(key, line);
+		result_cache_set(key, line);
 	}
 	return found;
 }
@@ -201,7 +239,7 @@ static size_t base_alignment(cl_device_id device)
 	return bits > 8 ? bits / 8 : 1;
 }
 
-static bool make(cl_device_id device, struct opaque_proof *proof)
+static bool make(cl_device_id device, bool may_compile, struct opaque_proof *proof)
 {
 	bool conclusive = true;
 
@@ -215,7 +253,7 @@ static bool make(cl_device_id device, struct opaque_proof *proof)
 		return true;
 	}
 	for (int maker = 0; maker < IMPORT_MAKERS; maker++) {
-		int found = recall(device, proof->uuid, maker);
+		int found = recall(device, proof->uuid, maker, may_compile);
 
 		conclusive &= found != NOT_NOW;
 		proof->by[maker] = found == NOT_NOW ? PROOF_NONE : (enum proof)found;
@@ -239,13 +277,13 @@ static bool find(cl_device_id device, struct opaque_proof *proof)
 }
 
 /* Two threads may prove the same at once; both records say the same. */
-bool opaque_proof_get(cl_device_id device, struct opaque_proof *proof)
+bool opaque_proof_get(cl_device_id device, bool may_compile, struct opaque_proof *proof)
 {
 	struct known *k;
 
 	if (find(device, proof))
 		return true;
-	if (!make(device, proof))
+	if (!make(device, may_compile, proof))
 		return false;
 	k = malloc(sizeof(*k));
 	if (!k)

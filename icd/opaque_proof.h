@@ -2,7 +2,7 @@
 /*
  * What a device was proved to do with memory from opaque descriptors.  The proof takes about a
  * second on a GPU, loads Vulkan and CUDA, and is made once for a device and driver: its result
- * is kept in the user's cache (remember.h), so that programs that import nothing do not pay.
+ * is kept in the user's cache (result_cache.h), so that programs that import nothing do not pay.
  */
 #ifndef ICD_OPAQUE_PROOF_H
 #define ICD_OPAQUE_PROOF_H
@@ -28,8 +28,11 @@ struct opaque_proof {
 	char why[IMPORT_TYPES][192]; /* sentences */
 };
 
-/* False if nothing could be proved this time, for want of memory perhaps.  Any thread. */
-bool opaque_proof_get(cl_device_id device, struct opaque_proof *proof);
+/*
+ * False if nothing could be proved this time, for want of memory perhaps, or because that was not
+ * kept and @may_compile is false.  Any thread.
+ */
+bool opaque_proof_get(cl_device_id device, bool may_compile, struct opaque_proof *proof);
 
 /* driver_opaque_fd.c: a buffer from a descriptor, which stays the caller's. */
 cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t size, cl_int *err);

@@ -1,24 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "selftest.h"
 
-#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/import.h"
 #include "import/log.h"
+#include "job.h"
 #include "layer.h"
 
 #define PAGE 4096
 #define ROUNDS 3 /* the first use is special in drivers that copy lazily */
+#define PLACES SELFTEST_PLACES
 
 static const char source[] =
-	"__kernel void climport_selftest(volatile __global uchar *a, volatile "
-	"__global uchar *b, uint value)\n"
+	"__kernel void climport_selftest(volatile __global uchar *a, volatile __global uchar *b,\n"
+	"	ulong at0, ulong at1, ulong at2, uint value)\n"
 	"{\n"
-	"	a[0] = value;\n"
-	"	a[1] = b[0];\n"
-	"	a[2] = b[3];\n"
+	"	ulong at[3] = { at0, at1, at2 };\n"
+	"	for (int i = 0; i < 3; i++) {\n"
+	"		a[at[i]] = value;\n"
+	"		a[at[i] + 1] = b[at[i]];\n"
+	"		a[at[i] + 2] = b[at[i] + 3];\n"
+	"	}\n"
+	"}\n"
+	"__kernel void climport_selftest_both(volatile __global uchar *a, volatile __global uchar "
+	"*b,\n"
+	"	ulong at0, ulong at1, ulong at2, uint value)\n"
+	"{\n"
+	"	ulong at[3] = { at0, at1, at2 };\n"
+	"	for (int i = 0; i < 3; i++) {\n"
+	"		a[at[i]] = value;\n"
+	"		b[at[i] + 1] = value;\n"
+	"	}\n"
 	"}\n"
 	"__kernel void climport_selftest_write(volatile __global uchar *a, uint value)\n"
 	"{\n"
@@ -28,6 +44,10 @@ static const char source[] =
 	"{\n"
 	"	b[1] = b[0];\n"
 	"	b[2] = b[3];\n"
+	"}\n"
+	"__kernel void climport_selftest_address(__global ulong *out, __global uchar *a)\n"
+	"{\n"
+	"	out[0] = (ulong)a;\n"
 	"}\n";
 
 /* The strictest alignment first: what passes only there is refused elsewhere. */
@@ -41,156 +61,204 @@ static const struct {
 
 #define CLASSES (sizeof(classes) / sizeof(classes[0]))
 
-/*
- * Memory that objects are made over.  They hold it until the driver has
- * destroyed them: after an error a command may still be running.
- */
-struct scratch {
-	atomic_uint refs;
-	unsigned char *bytes; /* two pages */
-};
-
-static struct scratch *scratch_create(void)
-{
-	struct scratch *s = malloc(sizeof(*s));
-
-	if (!s)
-		return NULL;
-	s->refs = 1;
-	s->bytes = aligned_alloc(PAGE, 2 * PAGE);
-	if (s->bytes)
-		return s;
-	free(s);
-	return NULL;
-}
-
-static void scratch_put(struct scratch *s)
-{
-	if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
-		return;
-	free(s->bytes);
-	free(s);
-}
-
-static void CL_CALLBACK scratch_unused(cl_mem mem, void *scratch)
-{
-	(void)mem;
-	scratch_put(scratch);
-}
-
-/* @mem is over the scratch memory; it is released if it cannot be watched. */
-static cl_mem scratch_watch(struct scratch *s, cl_mem mem, cl_int *err)
-{
-	if (!mem)
-		return NULL;
-	atomic_fetch_add(&s->refs, 1);
-	*err = next.clSetMemObjectDestructorCallback(mem, scratch_unused, s);
-	if (!*err)
-		return mem;
-	scratch_put(s);
-	next.clReleaseMemObject(mem);
-	return NULL;
-}
-
 struct selftest {
 	cl_device_id device;
+	bool native; /* by native kernels; nothing is compiled */
 	cl_context context;
 	cl_command_queue queue;
 	cl_program program;
-	cl_kernel kernel, write, read;
-	struct scratch *scratch;
 };
 
 /* Errors of the moment say nothing about the device. */
-bool selftest_is_passing(cl_int err)
+bool selftest_is_transient(cl_int err)
 {
 	return err == CL_OUT_OF_HOST_MEMORY || err == CL_OUT_OF_RESOURCES ||
 	       err == CL_MEM_OBJECT_ALLOCATION_FAILURE;
 }
 
-static void teardown(struct selftest *t)
+bool selftest_needs_compiler(cl_device_id device)
 {
-	if (t->kernel)
-		next.clReleaseKernel(t->kernel);
-	if (t->write)
-		next.clReleaseKernel(t->write);
-	if (t->read)
-		next.clReleaseKernel(t->read);
+	cl_device_exec_capabilities can = 0;
+
+	next.clGetDeviceInfo(device, CL_DEVICE_EXECUTION_CAPABILITIES, sizeof(can), &can, NULL);
+	return !(can & CL_EXEC_NATIVE_KERNEL) || !next.clEnqueueNativeKernel;
+}
+
+static unsigned int limit_of(cl_device_id device)
+{
+	return selftest_needs_compiler(device) ? JOB_COMPILE_LIMIT_MS : JOB_LIMIT_MS;
+}
+
+static void selftest_end(struct selftest *t)
+{
 	if (t->program)
 		next.clReleaseProgram(t->program);
 	if (t->queue)
 		next.clReleaseCommandQueue(t->queue);
 	if (t->context)
 		next.clReleaseContext(t->context);
-	scratch_put(t->scratch);
 }
 
-static cl_int build(struct selftest *t)
+static cl_int selftest_build(struct selftest *t)
 {
 	const char *text = source;
 	cl_int err;
 
-	t->program = next.clCreateProgramWithSource(t->context, 1, &text, NULL, &err);
+	t->program = created_or_null(
+		next.clCreateProgramWithSource(t->context, 1, &text, NULL, &err), &err);
 	if (!err)
 		err = next.clBuildProgram(t->program, 1, &t->device, "", NULL, NULL);
-	if (!err)
-		t->kernel = next.clCreateKernel(t->program, "climport_selftest", &err);
-	if (!err)
-		t->write = next.clCreateKernel(t->program, "climport_selftest_write", &err);
-	if (!err)
-		t->read = next.clCreateKernel(t->program, "climport_selftest_read", &err);
 	return err;
 }
 
-static cl_int setup(struct selftest *t, cl_device_id device)
+static cl_int selftest_begin(struct selftest *t, cl_device_id device, bool native)
 {
 	cl_int err;
 
 	memset(t, 0, sizeof(*t));
 	t->device = device;
-	t->scratch = scratch_create();
-	if (!t->scratch)
-		return CL_OUT_OF_HOST_MEMORY;
-	t->context = next.clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+	t->native = native;
+	t->context =
+		created_or_null(next.clCreateContext(NULL, 1, &device, NULL, NULL, &err), &err);
 	if (!err)
-		t->queue = next.clCreateCommandQueue(t->context, device, 0, &err);
-	if (!err)
-		err = build(t);
+		t->queue = created_or_null(next.clCreateCommandQueue(t->context, device, 0, &err),
+					   &err);
+	if (!err && !native)
+		err = selftest_build(t);
 	return err;
 }
 
-static cl_int run_kernel(struct selftest *t, cl_mem a, cl_mem b, cl_uint value)
+/* The driver holds the region until it has destroyed the buffer. */
+static void CL_CALLBACK sample_unused(cl_mem mem, void *region)
+{
+	(void)mem;
+	import_put(region);
+}
+
+static cl_mem sample_watch(struct import_region *region, cl_mem mem, cl_int *err)
+{
+	if (*err || !mem)
+		return NULL;
+	import_hold(region);
+	*err = next.clSetMemObjectDestructorCallback(mem, sample_unused, region);
+	if (!*err)
+		return mem;
+	import_put(region);
+	next.clReleaseMemObject(mem);
+	return NULL;
+}
+
+/* What a native kernel gets; the driver puts the buffers' addresses in. */
+struct native_args {
+	volatile unsigned char *a, *b;
+	size_t at[PLACES];
+	cl_uint value;
+};
+
+static void CL_CALLBACK native_exchange(void *arg)
+{
+	const struct native_args *n = arg;
+
+	for (int i = 0; i < PLACES; i++) {
+		n->a[n->at[i]] = n->value;
+		n->a[n->at[i] + 1] = n->b[n->at[i]];
+		n->a[n->at[i] + 2] = n->b[n->at[i] + 3];
+	}
+}
+
+static void CL_CALLBACK native_both(void *arg)
+{
+	const struct native_args *n = arg;
+
+	for (int i = 0; i < PLACES; i++) {
+		n->a[n->at[i]] = n->value;
+		n->b[n->at[i] + 1] = n->value;
+	}
+}
+
+static cl_int run_native(struct selftest *t, const struct selftest_memory *memory, cl_mem a,
+			 cl_mem b, cl_uint value)
+{
+	struct native_args args = { .value = value };
+	const cl_mem mems[] = { a, b };
+	const void *locations[] = { &args.a, &args.b };
+	cl_int err;
+
+	memcpy(args.at, memory->at, sizeof(args.at));
+	err = next.clEnqueueNativeKernel(t->queue,
+					 memory->write_only ? native_both : native_exchange, &args,
+					 sizeof(args), 2, mems, locations, 0, NULL, NULL);
+	return err ? err : next.clFinish(t->queue);
+}
+
+struct kernel_arg {
+	size_t size;
+	const void *value;
+};
+
+/* One work-item of kernel @name, not waited for. */
+static cl_int enqueue_compiled(struct selftest *t, const char *name, const struct kernel_arg *args,
+			       cl_uint count)
 {
 	const size_t one = 1;
-	cl_int err = next.clSetKernelArg(t->kernel, 0, sizeof(a), &a);
+	cl_int err;
+	cl_kernel kernel = created_or_null(next.clCreateKernel(t->program, name, &err), &err);
 
+	if (err)
+		return err;
+	for (cl_uint i = 0; i < count && !err; i++)
+		err = next.clSetKernelArg(kernel, i, args[i].size, args[i].value);
 	if (!err)
-		err = next.clSetKernelArg(t->kernel, 1, sizeof(b), &b);
-	if (!err)
-		err = next.clSetKernelArg(t->kernel, 2, sizeof(value), &value);
-	if (!err)
-		err = next.clEnqueueNDRangeKernel(t->queue, t->kernel, 1, NULL, &one, &one, 0, NULL,
+		err = next.clEnqueueNDRangeKernel(t->queue, kernel, 1, NULL, &one, &one, 0, NULL,
 						  NULL);
+	next.clReleaseKernel(kernel);
+	return err;
+}
+
+static cl_int run_compiled(struct selftest *t, const struct selftest_memory *memory, cl_mem a,
+			   cl_mem b, cl_uint value)
+{
+	const cl_ulong at[PLACES] = { memory->at[0], memory->at[1], memory->at[2] };
+	const struct kernel_arg args[] = {
+		{ sizeof(a), &a },	   { sizeof(b), &b },	      { sizeof(at[0]), &at[0] },
+		{ sizeof(at[1]), &at[1] }, { sizeof(at[2]), &at[2] }, { sizeof(value), &value },
+	};
+	cl_int err = enqueue_compiled(
+		t, memory->write_only ? "climport_selftest_both" : "climport_selftest", args, 6);
+
 	return err ? err : next.clFinish(t->queue);
 }
 
 /* The same by two kernels, one after the other. */
-static cl_int run_kernels(struct selftest *t, cl_mem a, cl_mem b, cl_uint value)
+static cl_int run_apart(struct selftest *t, cl_mem a, cl_mem b, cl_uint value)
 {
-	const size_t one = 1;
-	cl_int err = next.clSetKernelArg(t->write, 0, sizeof(a), &a);
+	const struct kernel_arg write[] = { { sizeof(a), &a }, { sizeof(value), &value } };
+	const struct kernel_arg read[] = { { sizeof(b), &b } };
+	cl_int err = enqueue_compiled(t, "climport_selftest_write", write, 2);
 
 	if (!err)
-		err = next.clSetKernelArg(t->write, 1, sizeof(value), &value);
-	if (!err)
-		err = next.clSetKernelArg(t->read, 0, sizeof(b), &b);
-	if (!err)
-		err = next.clEnqueueNDRangeKernel(t->queue, t->write, 1, NULL, &one, &one, 0, NULL,
-						  NULL);
-	if (!err)
-		err = next.clEnqueueNDRangeKernel(t->queue, t->read, 1, NULL, &one, &one, 0, NULL,
-						  NULL);
+		err = enqueue_compiled(t, "climport_selftest_read", read, 1);
 	return err ? err : next.clFinish(t->queue);
+}
+
+static cl_int run_kernels(struct selftest *t, const struct selftest_memory *memory, cl_mem a,
+			  cl_mem b, cl_uint value)
+{
+	if (memory->apart)
+		return run_apart(t, a, b, value);
+	return t->native ? run_native(t, memory, a, b, value)
+			 : run_compiled(t, memory, a, b, value);
+}
+
+/* Whether the host sees at one place what the kernel did. */
+static bool is_shared(const struct selftest_memory *memory, size_t at, unsigned char value,
+		      unsigned char host)
+{
+	const volatile unsigned char *p = memory->bytes + at;
+
+	if (memory->write_only)
+		return p[0] == value && p[1] == value && p[3] == host;
+	return p[0] == value && p[1] == value && p[2] == host;
 }
 
 /* One round: 1 passed, 0 failed, or an error of OpenCL. */
@@ -198,15 +266,21 @@ static cl_int run_round(struct selftest *t, const struct selftest_memory *memory
 			cl_mem b, unsigned char seed)
 {
 	const unsigned char value = seed + 1, host = seed + 2;
-	volatile unsigned char *p = memory->bytes;
 	cl_int err;
 
-	p[0] = p[1] = p[2] = seed;
-	p[3] = host;
+	for (int i = 0; i < PLACES; i++) {
+		volatile unsigned char *p = memory->bytes + memory->at[i];
+
+		p[0] = p[1] = p[2] = seed;
+		p[3] = host;
+	}
 	err = memory->refresh ? memory->refresh(t->context, memory->arg) : CL_SUCCESS;
 	if (!err)
-		err = memory->apart ? run_kernels(t, a, b, value) : run_kernel(t, a, b, value);
-	return err ? err : p[0] == value && p[1] == value && p[2] == host;
+		err = run_kernels(t, memory, a, b, value);
+	for (int i = 0; i < PLACES && !err; i++)
+		if (!is_shared(memory, memory->at[i], value, host))
+			return 0;
+	return err ? err : 1;
 }
 
 static cl_int run_memory(struct selftest *t, const struct selftest_memory *memory)
@@ -214,10 +288,10 @@ static cl_int run_memory(struct selftest *t, const struct selftest_memory *memor
 	cl_mem a, b;
 	cl_int err, result;
 
-	a = memory->create(t->context, memory->arg, &err);
+	a = memory->create(t->context, false, memory->arg, &err);
 	if (!a)
 		return err;
-	b = memory->create(t->context, memory->arg, &result);
+	b = memory->create(t->context, true, memory->arg, &result);
 	if (b) {
 		result = 1;
 		for (unsigned int round = 0; round < memory->rounds && result == 1; round++)
@@ -231,165 +305,152 @@ static cl_int run_memory(struct selftest *t, const struct selftest_memory *memor
 cl_int selftest_memory(cl_device_id device, const struct selftest_memory *memory)
 {
 	struct selftest t;
-	cl_int result = setup(&t, device);
+	cl_int result =
+		selftest_begin(&t, device, !memory->apart && !selftest_needs_compiler(device));
 
 	if (!result)
 		result = run_memory(&t, memory);
 	if (t.context && memory->finish)
 		memory->finish(t.context);
-	teardown(&t);
+	selftest_end(&t);
 	return result;
 }
 
-struct host_ptr {
-	struct scratch *scratch;
-	unsigned char *bytes;
-	size_t size;
+/* A part of a sample, and what the buffers over it are for. */
+struct part {
+	struct import_region *region;
+	size_t offset, size;
+	unsigned int access; /* enum import_access */
 };
 
-static cl_mem host_ptr_create(cl_context context, void *arg, cl_int *err)
+static cl_mem part_create(cl_context context, bool reader, void *arg, cl_int *err)
 {
-	const struct host_ptr *h = arg;
-	cl_mem mem = next.clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, h->size,
-					 h->bytes, err);
+	const struct part *part = arg;
+	cl_mem_flags flags = CL_MEM_READ_WRITE;
+	cl_mem mem;
 
-	return scratch_watch(h->scratch, mem, err);
+	if (part->access == IMPORT_WRITE)
+		flags = CL_MEM_WRITE_ONLY;
+	else if (part->access == IMPORT_READ && reader)
+		flags = CL_MEM_READ_ONLY;
+	mem = created_or_null(
+		next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, part->size,
+				    (unsigned char *)part->region->addr + part->offset, err),
+		err);
+	return sample_watch(part->region, mem, err);
 }
 
-static cl_int run_class(struct selftest *t, unsigned char *p, size_t size)
+static cl_int run_part(struct selftest *t, struct part *part)
 {
-	struct host_ptr h = { t->scratch, p, size };
+	const size_t last = part->size - 4;
 	const struct selftest_memory memory = {
-		.bytes = p,
-		.create = host_ptr_create,
+		.bytes = (unsigned char *)part->region->addr + part->offset,
+		.create = part_create,
+		.at = { 0, last / 8 * 4, last },
 		.rounds = ROUNDS,
-		.arg = &h,
+		.write_only = part->access == IMPORT_WRITE,
+		.arg = part,
 	};
 
 	return run_memory(t, &memory);
 }
 
+static cl_int run_class(struct selftest *t, struct import_region *region, size_t offset,
+			size_t size)
+{
+	struct part part = { region, offset, size, IMPORT_READ | IMPORT_WRITE };
+
+	return run_part(t, &part);
+}
+
+struct host_ptr_job {
+	struct job job;
+	cl_device_id device;
+	bool native;
+	size_t align;
+	cl_int result;
+};
+
 /* The loosest class that passed with all stricter ones; a driver may refuse the loose ones. */
-static enum tested run_classes(struct selftest *t, size_t *align, char *why, size_t size)
+static cl_int run_classes(struct selftest *t, struct import_region *region, size_t *align)
 {
 	cl_int result = 1;
 
-	*align = 0;
 	for (size_t i = 0; i < CLASSES && result == 1; i++) {
-		result = run_class(t, t->scratch->bytes + classes[i].offset, classes[i].size);
+		result = run_class(t, region, classes[i].offset, classes[i].size);
 		if (result == 1)
 			*align = classes[i].align;
 	}
-	if (selftest_is_passing(result))
-		snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with error %d",
-			 result);
-	else if (*align)
+	return result;
+}
+
+static void host_ptr_run(struct job *job)
+{
+	struct host_ptr_job *j = (struct host_ptr_job *)job;
+	struct import_region *region;
+	struct selftest t;
+
+	if (import_sample_kind(IMPORT_ANONYMOUS, PAGE, &region)) {
+		j->result = CL_OUT_OF_HOST_MEMORY;
+		return;
+	}
+	j->result = selftest_begin(&t, j->device, j->native);
+	if (!j->result)
+		j->result = run_classes(&t, region, &j->align);
+	selftest_end(&t);
+	import_put(region);
+}
+
+static enum tested host_ptr_judge(const struct host_ptr_job *j, char *why, size_t size)
+{
+	if (j->align && !selftest_is_transient(j->result)) {
 		snprintf(why, size, "CL_MEM_USE_HOST_PTR is zero copy by self-test, alignment %zu",
-			 *align);
-	else if (result)
-		snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with error %d",
-			 result);
-	else
+			 j->align);
+		return PASSED;
+	}
+	if (!j->result) {
 		snprintf(why, size, "CL_MEM_USE_HOST_PTR copies on this device");
-	if (selftest_is_passing(result))
+		return FAILED;
+	}
+	snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR failed with error %d", j->result);
+	return selftest_is_transient(j->result) ? UNTESTED : BROKEN;
+}
+
+/* What a job that gave no result found. */
+static enum tested job_judge(enum job_end end, const char *what, unsigned int limit_ms, char *why,
+			     size_t size)
+{
+	if (end == JOB_NOT_STARTED) {
+		snprintf(why, size, "the self-test of %s got no thread", what);
 		return UNTESTED;
-	return *align ? PASSED : FAILED;
+	}
+	snprintf(why, size, "the self-test of %s did not end within %u seconds", what,
+		 limit_ms / 1000);
+	return HUNG;
 }
 
 enum tested selftest_host_ptr(cl_device_id device, size_t *align, char *why, size_t size)
 {
-	struct selftest t;
-	cl_int err = setup(&t, device);
+	struct host_ptr_job *j = calloc(1, sizeof(*j));
+	unsigned int limit_ms = limit_of(device);
 	enum tested found;
+	enum job_end end;
 
-	if (err) {
-		snprintf(why, size, "the self-test of CL_MEM_USE_HOST_PTR cannot run: error %d",
-			 err);
-		found = selftest_is_passing(err) ? UNTESTED : FAILED;
+	*align = 0;
+	if (!j) {
+		snprintf(why, size, "no memory for the self-test of CL_MEM_USE_HOST_PTR");
+		return UNTESTED;
+	}
+	j->job.run = host_ptr_run;
+	j->device = device;
+	j->native = !selftest_needs_compiler(device);
+	end = job_run(&j->job, limit_ms);
+	if (end == JOB_ENDED) {
+		found = host_ptr_judge(j, why, size);
+		*align = j->align;
 	} else {
-		found = run_classes(&t, align, why, size);
+		found = job_judge(end, "CL_MEM_USE_HOST_PTR", limit_ms, why, size);
 	}
-	teardown(&t);
-	return found;
-}
-
-/* Reads, lets the host change the memory, reads again; then writes and looks at the memory. */
-static enum tested image_round(cl_command_queue queue, cl_mem image, volatile unsigned char *p)
-{
-	const size_t origin[3] = { 1, 1, 0 }, region[3] = { 1, 1, 1 };
-	unsigned char pixel[4] = { 0 };
-
-	for (int round = 0; round < ROUNDS; round++) {
-		p[20] = 0x21 + round;
-		if (next.clEnqueueReadImage(queue, image, CL_TRUE, origin, region, 0, 0, pixel, 0,
-					    NULL, NULL))
-			return UNTESTED;
-		if (pixel[0] != 0x21 + round)
-			return FAILED;
-		pixel[0] = 0x71 + round;
-		if (next.clEnqueueWriteImage(queue, image, CL_TRUE, origin, region, 0, 0, pixel, 0,
-					     NULL, NULL))
-			return UNTESTED;
-		if (p[20] != 0x71 + round)
-			return FAILED;
-	}
-	return PASSED;
-}
-
-static enum tested image_test_over(cl_context context, cl_command_queue queue, struct scratch *s)
-{
-	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
-	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D,
-		.image_width = 3,
-		.image_height = 2,
-		.image_row_pitch = 16,
-	};
-	enum tested found;
-	cl_mem image;
-	cl_int err;
-
-	image = next.clCreateImage(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, &format, &desc,
-				   s->bytes, &err);
-	image = scratch_watch(s, image, &err);
-	if (!image)
-		return selftest_is_passing(err) ? UNTESTED : FAILED;
-	found = image_round(queue, image, s->bytes);
-	next.clReleaseMemObject(image);
-	return found;
-}
-
-static enum tested image_test(cl_context context, cl_device_id device)
-{
-	struct scratch *s = scratch_create();
-	enum tested found = UNTESTED;
-	cl_command_queue queue;
-	cl_int err;
-
-	if (!s)
-		return UNTESTED;
-	queue = next.clCreateCommandQueue(context, device, 0, &err);
-	if (!err) {
-		found = image_test_over(context, queue, s);
-		next.clReleaseCommandQueue(queue);
-	}
-	scratch_put(s);
-	return found;
-}
-
-enum tested selftest_image_host_ptr(cl_context context)
-{
-	cl_device_id devices[64];
-	enum tested found = PASSED;
-	size_t size;
-
-	if (next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, &size))
-		return UNTESTED;
-	for (size_t i = 0; i < size / sizeof(devices[0]) && found == PASSED; i++)
-		found = image_test(context, devices[i]);
-	if (found != PASSED)
-		log_error(
-			"2D images over CL_MEM_USE_HOST_PTR %s zero copy on the context's devices",
-			found == FAILED ? "are not" : "could not be proved to be");
+	job_put(&j->job);
 	return found;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is a way to take memory zero copy on a device?  Judged by data alone: nothing
- * is mapped, read or written through OpenCL.
+ * Is a way to take memory zero copy on a device?  Judged by data alone: nothing is mapped, read
+ * or written through OpenCL.
  *
- * The tests make what they need and leave nothing behind.
+ * The tests make what they need and leave nothing behind.  Each runs as a job (job.h): a driver
+ * that never answers holds a thread of climport's, not its caller.
  */
 #ifndef ICD_SELFTEST_H
 #define ICD_SELFTEST_H
@@ -12,12 +13,21 @@
 #include <stddef.h>
 
 #include "cl_compat.h"
+#include "import/import.h"
 
-/* What a test found.  UNTESTED: it could not run this time, for want of memory perhaps. */
-enum tested { UNTESTED, PASSED, FAILED };
+enum tested {
+	UNTESTED, /* it could not run this time, for want of memory perhaps */
+	PASSED,
+	FAILED, /* the data was wrong */
+	BROKEN, /* the driver refuses something, today at least */
+	HUNG,	/* it did not end: not to be tried again in this process */
+};
+
+/* Whether the tests have to be compiled for a device: it runs no native kernels. */
+bool selftest_needs_compiler(cl_device_id device);
 
 /**
- * selftest_host_ptr - test buffers
+ * selftest_host_ptr - test buffers over anonymous memory
  * @align: set to the alignment in bytes of pointers and sizes that passed: 1, 64
  *	or a page
  * @why: set to a sentence, with the result or the reason
@@ -28,12 +38,18 @@ enum tested { UNTESTED, PASSED, FAILED };
  */
 enum tested selftest_host_ptr(cl_device_id device, size_t *align, char *why, size_t size);
 
+#define SELFTEST_PLACES 3
+
 /* Memory of any kind, and how a way makes buffers over it. */
 struct selftest_memory {
-	volatile unsigned char *bytes; /* the first four of the memory, for the host */
+	volatile unsigned char *bytes; /* the memory, for the host */
+	size_t at[SELFTEST_PLACES];    /* four bytes from each of these are used; 0, if apart */
 
-	/* A buffer; the memory outlives it, also after an error. */
-	cl_mem (*create)(cl_context context, void *arg, cl_int *err);
+	/*
+	 * A buffer; the memory outlives it, also after an error.  Of the two the kernel writes
+	 * through the first and, unless write_only, reads through the second, the @reader.
+	 */
+	cl_mem (*create)(cl_context context, bool reader, void *arg, cl_int *err);
 
 	/* NULL, or what is done after the host wrote and before a kernel runs. */
 	cl_int (*refresh)(cl_context context, void *arg);
@@ -41,6 +57,7 @@ struct selftest_memory {
 	/* NULL, or gives up what refresh() keeps for the context. */
 	void (*finish)(cl_context context);
 	unsigned int rounds;
+	bool write_only; /* the kernel writes through both buffers and reads none */
 
 	/*
 	 * Each buffer in a kernel of its own.  A GPU that maps them at different addresses does
@@ -51,16 +68,16 @@ struct selftest_memory {
 	void *arg;
 };
 
-/* The same rounds for it.  Returns 1: zero copy, 0: not, or an error of OpenCL. */
+/* The same rounds for it, here and now.  Returns 1: zero copy, 0: not, or an error of OpenCL. */
 cl_int selftest_memory(cl_device_id device, const struct selftest_memory *memory);
 
 /* Errors of the moment say nothing about the device. */
-bool selftest_is_passing(cl_int err);
+bool selftest_is_transient(cl_int err);
 
-/* The same for 2D images; every device of @context must pass. */
-enum tested selftest_image_host_ptr(cl_context context);
+/* 2D images over memory of a kind, for devices that do @access (enum import_access). */
+enum tested selftest_image(cl_device_id device, enum import_kind kind, unsigned int access);
 
-/* Whether commands can wait for user events on a device.  Takes milliseconds. */
+/* Whether commands can wait for user events on a device. */
 enum tested selftest_user_event(cl_device_id device);
 
 #endif /* ICD_SELFTEST_H */

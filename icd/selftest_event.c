@@ -1,54 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Does clFinish wait for commands that wait for user events?  PoCL's device
- * "basic" returns too early and deadlocks afterwards (3.1).  A driver that fails
- * may hang in anything that follows, so what was made for it is then left alone.
+ * "basic" returns too early, and deadlocks when the event is completed
+ * meanwhile (3.1).  So the event is completed only when the thread in clFinish
+ * is known to wait: it sleeps, or has used the CPU for longer than returning
+ * takes.  A driver that fails may hang in anything that follows, so what was
+ * made for it is then left alone.
+ *
  * OpenCL before 1.2 has no wait lists for markers.
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "device.h"
+#include "job.h"
 #include "layer.h"
 #include "selftest.h"
 
-#define PATIENCE_MS 5
+#define LOOKS 3		/* at a thread that sleeps: a lock in clFinish is held for less */
+#define SPIN_TICKS 20	/* of CPU time, 0.2 s: a thread that spins */
+#define LOOK_LIMIT 4000 /* milliseconds; less than the job's */
 
 struct event_test {
 	cl_context context;
 	cl_command_queue queue;
 	cl_event gate, marker;
+	atomic_int tid; /* of the thread, when it is about to call clFinish */
 	atomic_bool finished;
 	cl_int result; /* of clFinish */
 	pthread_t thread;
 };
 
-static void *finish(void *arg)
+struct event_job {
+	struct job job;
+	cl_device_id device;
+	enum tested found;
+};
+
+static void *event_finish(void *arg)
 {
 	struct event_test *t = arg;
 
+	atomic_store(&t->tid, gettid());
 	t->result = next.clFinish(t->queue);
 	atomic_store(&t->finished, true);
 	return NULL;
 }
 
-static bool setup(struct event_test *t, cl_device_id device)
+static bool event_begin(struct event_test *t, cl_device_id device)
 {
 	cl_int err;
 
-	t->context = next.clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+	t->context =
+		created_or_null(next.clCreateContext(NULL, 1, &device, NULL, NULL, &err), &err);
 	if (!err)
-		t->queue = next.clCreateCommandQueue(t->context, device, 0, &err);
+		t->queue = created_or_null(next.clCreateCommandQueue(t->context, device, 0, &err),
+					   &err);
 	if (!err)
-		t->gate = next.clCreateUserEvent(t->context, &err);
+		t->gate = created_or_null(next.clCreateUserEvent(t->context, &err), &err);
 	if (!err)
 		err = next.clEnqueueMarkerWithWaitList(t->queue, 1, &t->gate, &t->marker);
-	return !err && !pthread_create(&t->thread, NULL, finish, t);
+	return !err && !job_thread_create(&t->thread, event_finish, t);
 }
 
-static void teardown(struct event_test *t)
+static void event_end(struct event_test *t)
 {
 	if (t->marker)
 		next.clReleaseEvent(t->marker);
@@ -61,36 +81,101 @@ static void teardown(struct event_test *t)
 	free(t);
 }
 
-static bool returns_early(struct event_test *t)
+/* State and CPU time of a thread: fields 3, 14 and 15 of proc_pid_stat(5). */
+static bool thread_look(int tid, char *state, unsigned long *ticks)
 {
-	const struct timespec tick = { 0, 1000000 };
+	unsigned long user = 0, system = 0;
+	char path[64], text[512];
+	const char *after;
+	FILE *file;
+	size_t n;
 
-	for (int i = 0; i < PATIENCE_MS && !atomic_load(&t->finished); i++)
-		nanosleep(&tick, NULL);
-	return atomic_load(&t->finished);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	n = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[n] = '\0';
+	after = strrchr(text, ')'); /* the name may hold anything */
+	if (!after || sscanf(after + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+			     state, &user, &system) != 3)
+		return false;
+	*ticks = user + system;
+	return true;
 }
 
-enum tested selftest_user_event(cl_device_id device)
+/* Whether the thread waits in clFinish; false as well if it has returned. */
+static bool event_waits(struct event_test *t)
 {
-	struct event_test *t;
-	bool early;
+	const struct timespec tick = { 0, 1000000 };
+	unsigned long ticks = 0;
+	int asleep = 0;
+	char state;
 
-	if (device_version(device) < CL_MAKE_VERSION(1, 2, 0))
-		return FAILED;
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return UNTESTED;
-	if (!setup(t, device)) {
-		teardown(t);
-		return UNTESTED;
+	for (int i = 0; i < LOOK_LIMIT && !atomic_load(&t->finished); i++) {
+		int tid = atomic_load(&t->tid);
+
+		if (tid && thread_look(tid, &state, &ticks)) {
+			asleep = state == 'S' ? asleep + 1 : 0;
+			if (asleep == LOOKS || ticks >= SPIN_TICKS)
+				break;
+		}
+		nanosleep(&tick, NULL);
 	}
-	early = returns_early(t);
-	if (early && !t->result) {
+	return !atomic_load(&t->finished);
+}
+
+static enum tested event_test(struct event_test *t)
+{
+	bool waits = event_waits(t);
+
+	if (!waits && !t->result) {
 		pthread_detach(t->thread);
 		return FAILED;
 	}
 	next.clSetUserEventStatus(t->gate, CL_COMPLETE);
 	pthread_join(t->thread, NULL);
-	teardown(t);
-	return early ? UNTESTED : PASSED;
+	event_end(t);
+	return waits ? PASSED : UNTESTED;
+}
+
+static void event_run(struct job *job)
+{
+	struct event_job *j = (struct event_job *)job;
+	struct event_test *t = calloc(1, sizeof(*t));
+
+	j->found = UNTESTED;
+	if (!t)
+		return;
+	if (event_begin(t, j->device))
+		j->found = event_test(t);
+	else
+		event_end(t);
+}
+
+enum tested selftest_user_event(cl_device_id device)
+{
+	enum tested found = UNTESTED;
+	struct event_job *j;
+
+	if (device_version(device) < CL_MAKE_VERSION(1, 2, 0))
+		return FAILED;
+	j = calloc(1, sizeof(*j));
+	if (!j)
+		return UNTESTED;
+	j->job.run = event_run;
+	j->device = device;
+	switch (job_run(&j->job, JOB_LIMIT_MS)) {
+	case JOB_ENDED:
+		found = j->found;
+		break;
+	case JOB_ABANDONED:
+		found = HUNG;
+		break;
+	case JOB_NOT_STARTED:
+		break;
+	}
+	job_put(&j->job);
+	return found;
 }

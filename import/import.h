@@ -31,6 +31,17 @@ enum import_access {
 	IMPORT_WRITE = 1 << 1,
 };
 
+/* How host memory is mapped: drivers treat each kind in their own way. */
+enum import_kind {
+	IMPORT_ANONYMOUS,    /* private, of no file: malloc(), the stack */
+	IMPORT_FILE_PRIVATE, /* a private mapping of a file; a program's data */
+	IMPORT_FILE_SHARED,  /* a shared mapping of a file on a disk */
+	IMPORT_SHMEM,	     /* shared memory: memfd_create(), shm_open(), MAP_SHARED of no file */
+	IMPORT_OF_DMABUF,    /* a dma-buf's */
+	IMPORT_OTHER,	     /* a device's, huge pages, what is not known */
+	IMPORT_KINDS,
+};
+
 /* What the application asks for.  Borrowed for the duration of import_get(). */
 struct import_desc {
 	enum import_type type;
@@ -95,6 +106,16 @@ void import_released(struct import_region *region);
 
 /* Drops a reference; the last one unmaps.  @region may be NULL. */
 void import_put(struct import_region *region);
+
+/**
+ * import_sample_kind - memory of climport's own, of a kind
+ *
+ * For self-tests.  Zero, readable and writable, and not populated: what is not touched costs
+ * nothing.  @size: bytes, rounded up to pages.  The memory lives as long as the region.
+ *
+ * Returns 0, -EOPNOTSUPP if no memory of that kind can be made here, or -ENOMEM, -EMFILE, -EIO.
+ */
+int import_sample_kind(enum import_kind kind, size_t size, struct import_region **region);
 
 #define IMPORT_UUID_SIZE 16
 

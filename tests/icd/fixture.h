@@ -91,6 +91,7 @@ unsigned char *hole(void);
 /* Open descriptors, and mappings whose line contains @text. */
 int count_fds(void);
 int count_mappings(const char *text);
+int count_threads(void);
 
 /* Waits, at most two seconds. */
 bool settles(bool (*condition)(void *), void *arg);

@@ -60,6 +60,17 @@ int count_fds(void)
 	return count;
 }
 
+int count_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	int count = 0;
+
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
 int count_mappings(const char *text)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");

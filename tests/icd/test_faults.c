@@ -234,6 +234,7 @@ TEST(fault_is_not_for_ever, "After a fault in the self-test a later import works
 	cl_mem mem;
 
 	fixture_reset();
+	stub_set(STUB_NO_NATIVE_KERNEL, 1);
 	fixture_open();
 	memory = pages(2);
 	stub_fail("clCreateProgramWithSource", 1, CL_OUT_OF_HOST_MEMORY);

@@ -116,6 +116,7 @@ TEST(once, "The test runs once for a device, and nothing of it stays.")
 	long alive;
 
 	fixture_reset();
+	stub_set(STUB_NO_NATIVE_KERNEL, 1);
 	fixture_open();
 	builds = stub_calls("clBuildProgram");
 	alive = stub_live_all();
@@ -124,6 +125,85 @@ TEST(once, "The test runs once for a device, and nothing of it stays.")
 	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
 	EXPECT_EQ(stub_calls("clBuildProgram"), builds + 1);
 	EXPECT(stub_live_settles(alive));
+	fixture_close();
+}
+
+TEST(no_compiler, "A device that runs native kernels is tested without its compiler.")
+{
+	fixture_reset();
+	fixture_open();
+	EXPECT(reports(fix.device[0]));
+	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+	EXPECT_EQ(stub_calls("clBuildProgram"), 1); /* the fixture's own */
+	fixture_close();
+}
+
+TEST(compiled_copies, "A driver that copies is refused by compiled kernels as well.")
+{
+	fixture_reset();
+	stub_set(STUB_NO_NATIVE_KERNEL, 1);
+	stub_set(STUB_COPYING, 1);
+	fixture_open();
+	EXPECT(!reports(fix.device[0]));
+	expect_refused(fix.context);
+	fixture_close();
+}
+
+static bool nothing_runs(void *threads)
+{
+	return count_threads() <= *(int *)threads;
+}
+
+TEST(hanging_driver, "A driver that never answers does not keep its caller: the device is refused.")
+{
+	int threads;
+
+	fixture_reset();
+	fixture_open();
+	threads = count_threads();
+	stub_set(STUB_HANG, 1);
+	EXPECT(!reports(fix.device[0]));
+	EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), 4096), CL_INVALID_PROPERTY);
+	EXPECT(strstr(fix.notice, "did not end within 5 seconds"));
+	stub_set(STUB_HANG, 0);
+	EXPECT(settles(nothing_runs, &threads));
+	EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), 4096), CL_INVALID_PROPERTY);
+	fixture_close();
+}
+
+TEST(finish_returns_early,
+     "A device whose clFinish does not wait for user events takes no dma-bufs.")
+{
+	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
+							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+	int fd;
+
+	fixture_reset();
+	stub_set(STUB_FINISH_EARLY, 1);
+	fixture_open();
+	EXPECT(reports(fix.device[0])); /* for host memory */
+	fd = fake_dmabuf_create("a", 4096);
+	EXPECT_EQ(refused(fix.context, 0, dma_buf, &fd, 4096), CL_INVALID_PROPERTY);
+	EXPECT(strstr(fix.notice, "user events do not work"));
+	close(fd);
+	fixture_release();
+}
+
+TEST(never_tested, "A test that can never run is tried a few times, not at every query.")
+{
+	unsigned long contexts;
+
+	fixture_reset();
+	fixture_open();
+	contexts = stub_calls("clCreateContext");
+	for (int i = 0; i < 20; i++) {
+		stub_fail("clCreateCommandQueue", 1, CL_OUT_OF_HOST_MEMORY);
+		EXPECT(!reports(fix.device[0]));
+	}
+	stub_fail(NULL, 0, CL_SUCCESS);
+	EXPECT(stub_calls("clCreateContext") <= contexts + 6);
+	EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), 4096), CL_INVALID_PROPERTY);
+	EXPECT(strstr(fix.notice, "error -6"));
 	fixture_close();
 }
 

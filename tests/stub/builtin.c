@@ -10,16 +10,47 @@ static cl_uint number(const struct arg *arg)
 	return value;
 }
 
+static size_t offset(const struct arg *arg)
+{
+	cl_ulong value;
+
+	memcpy(&value, arg->value, sizeof(value));
+	return (size_t)value;
+}
+
 /* The layer's self-test: is memory shared both ways, without a map? */
 static void climport_selftest(const struct arg *arg, const size_t *id, const size_t *global)
 {
-	volatile unsigned char *a = arg[0].data, *b = arg[1].data;
-
 	(void)id;
 	(void)global;
-	a[0] = (unsigned char)number(&arg[2]);
-	a[1] = b[0];
-	a[2] = b[3];
+	for (int i = 2; i < 5; i++) {
+		volatile unsigned char *a = arg[0].data + offset(&arg[i]),
+				       *b = arg[1].data + offset(&arg[i]);
+
+		a[0] = (unsigned char)number(&arg[5]);
+		a[1] = b[0];
+		a[2] = b[3];
+	}
+}
+
+/* The same through buffers that are only written. */
+static void climport_selftest_both(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	(void)id;
+	(void)global;
+	for (int i = 2; i < 5; i++) {
+		arg[0].data[offset(&arg[i])] = (unsigned char)number(&arg[5]);
+		arg[1].data[offset(&arg[i]) + 1] = (unsigned char)number(&arg[5]);
+	}
+}
+
+/* climport_selftest_address(ulong *out, uchar *a) */
+static void climport_selftest_address(const struct arg *arg, const size_t *id,
+				      const size_t *global)
+{
+	(void)id;
+	(void)global;
+	memcpy(arg[0].data, &arg[1].data, sizeof(arg[1].data));
 }
 
 /* increment(uchar *a): a[i]++ */
@@ -129,11 +160,37 @@ static void buffer_to_image1d(const struct arg *arg, const size_t *id, const siz
 	memcpy(arg[1].data, arg[0].data, number(&arg[2]) * 4);
 }
 
+/* climport_selftest_image(image2d_t a, image2d_t b, uint *out, uint value) */
+static void climport_selftest_image(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	cl_uint out[2];
+
+	(void)id;
+	(void)global;
+	memset(pixel(&arg[0], 1, 1), (int)number(&arg[3]), 4);
+	out[0] = pixel(&arg[1], 1, 1)[0];
+	out[1] = pixel(&arg[1], 2, 1)[0];
+	memcpy(arg[2].data, out, sizeof(out));
+}
+
+/* climport_selftest_images(image2d_t a, image2d_t b, uint *out, uint value) */
+static void climport_selftest_images(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	(void)id;
+	(void)global;
+	memset(pixel(&arg[0], 1, 1), (int)number(&arg[3]), 4);
+	memset(pixel(&arg[1], 2, 1), (int)number(&arg[3]), 4);
+}
+
 static const struct {
 	const char *name;
 	kernel_fn *run;
 } builtins[] = {
 	{ "climport_selftest", climport_selftest },
+	{ "climport_selftest_both", climport_selftest_both },
+	{ "climport_selftest_address", climport_selftest_address },
+	{ "climport_selftest_image", climport_selftest_image },
+	{ "climport_selftest_images", climport_selftest_images },
 	{ "climport_selftest_write", climport_selftest_write },
 	{ "climport_selftest_read", climport_selftest_read },
 	{ "increment", increment },

@@ -7,7 +7,6 @@ static const struct {
 	size_t size;
 	uint64_t value;
 } numbers[] = {
-	{ CL_DEVICE_TYPE, 8, CL_DEVICE_TYPE_CPU },
 	{ CL_DEVICE_VENDOR_ID, 4, 0x4711 },
 	{ CL_DEVICE_MAX_COMPUTE_UNITS, 4, 2 },
 	{ CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS, 4, 3 },
@@ -40,7 +39,6 @@ static const struct {
 	{ CL_DEVICE_AVAILABLE, 4, CL_TRUE },
 	{ CL_DEVICE_COMPILER_AVAILABLE, 4, CL_TRUE },
 	{ CL_DEVICE_LINKER_AVAILABLE, 4, CL_FALSE },
-	{ CL_DEVICE_EXECUTION_CAPABILITIES, 8, CL_EXEC_KERNEL | CL_EXEC_NATIVE_KERNEL },
 	{ CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, 8,
 	  CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE },
 	{ CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES, 8, 0 },
@@ -97,10 +95,18 @@ cl_int device_info(const struct device *device, cl_device_info name, size_t room
 	const char *called = device->index ? "stub device 1" : "stub device 0";
 	cl_ulong max_alloc = (cl_ulong)stub_get(STUB_MAX_ALLOC);
 	cl_bool unified = !stub_get(STUB_OPAQUE);
+	cl_device_type type = stub_get(STUB_GPU) ? CL_DEVICE_TYPE_GPU : CL_DEVICE_TYPE_CPU;
+	cl_device_exec_capabilities runs = CL_EXEC_KERNEL;
 	unsigned char uuid[16];
 	cl_uint refs = device->parent ? (cl_uint)device->base.refs : 1;
 
+	if (!stub_get(STUB_NO_NATIVE_KERNEL))
+		runs |= CL_EXEC_NATIVE_KERNEL;
 	switch (name) {
+	case CL_DEVICE_TYPE:
+		return info_put(&type, sizeof(type), room, out, size_ret);
+	case CL_DEVICE_EXECUTION_CAPABILITIES:
+		return info_put(&runs, sizeof(runs), room, out, size_ret);
 	case CL_DEVICE_HOST_UNIFIED_MEMORY:
 		return info_put(&unified, sizeof(unified), room, out, size_ret);
 	case CL_DEVICE_UUID_KHR:

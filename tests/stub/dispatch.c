@@ -36,6 +36,8 @@ static void *extension_address(const char *name, unsigned platforms_native)
 {
 	if (!name || (!strcmp(name, "clImportMemoryARM") && !platforms_native))
 		return NULL;
+	if (!strcmp(name, "clIcdGetPlatformIDsKHR"))
+		return (void *)stub_clIcdGetPlatformIDsKHR;
 	for (size_t i = 0; i < sizeof(by_address) / sizeof(*by_address); i++)
 		if (!strcmp(by_address[i].name, name))
 			return by_address[i].address;

@@ -215,6 +215,16 @@ cl_int CL_API_CALL stub_clEnqueueMigrateMemObjects(cl_command_queue queue, cl_ui
 	return err ? err : queue_submit(queue, &op, num, list, event, false);
 }
 
+static struct launch *native_create(void(CL_CALLBACK *run)(void *), const void *args, size_t size)
+{
+	struct launch *launch = calloc(1, sizeof(*launch));
+
+	launch->native = run;
+	launch->native_args = calloc(1, size + 1);
+	memcpy(launch->native_args, args ? args : "", size);
+	return launch;
+}
+
 cl_int CL_API_CALL stub_clEnqueueNativeKernel(cl_command_queue queue,
 					      void(CL_CALLBACK *run)(void *), void *args,
 					      size_t size, cl_uint count, const cl_mem *mems,
@@ -222,22 +232,26 @@ cl_int CL_API_CALL stub_clEnqueueNativeKernel(cl_command_queue queue,
 {
 	cl_int err = CALL(clEnqueueNativeKernel, U(queue), U(run), U(args), U(size), U(count),
 			  U(mems), U(locations), UWAIT);
-	struct op op = { .kind = OP_NATIVE, .type = CL_COMMAND_NATIVE_KERNEL, .native = run };
+	struct op op = { .kind = OP_LAUNCH, .type = CL_COMMAND_NATIVE_KERNEL };
 
 	if (err)
 		return err;
 	if (!object_get(queue, STUB_QUEUE))
 		return CL_INVALID_COMMAND_QUEUE;
-	if (!run || !args != !size || !count != !mems || !count != !locations)
+	if (!run || !args != !size || !count != !mems || !count != !locations || count > 16)
 		return CL_INVALID_VALUE;
+	if (stub_get(STUB_NO_NATIVE_KERNEL))
+		return CL_INVALID_OPERATION;
 	for (cl_uint i = 0; i < count; i++)
 		if (!queue_check(queue, mems[i], mems[i], &err))
 			return err;
-	op.native_args = calloc(1, size + 1);
-	memcpy(op.native_args, args ? args : "", size);
-	for (cl_uint i = 0; i < count; i++)
-		memcpy((char *)op.native_args + ((const char *)locations[i] - (const char *)args),
-		       &((struct mem *)mems[i])->data, sizeof(void *));
+	op.launch = native_create(run, args, size);
+	for (cl_uint i = 0; i < count; i++) {
+		op.launch->native_at[i] = (size_t)((const char *)locations[i] - (const char *)args);
+		op.launch->arg[i].mem = (struct mem *)mems[i];
+		object_retain(mems[i]);
+	}
+	op.launch->num_args = count;
 	return queue_submit(queue, &op, num, list, event, false);
 }
 

@@ -129,6 +129,7 @@ struct mem {
 	bool opaque; /* made from an opaque descriptor, which it owns */
 	int opaque_fd;
 	struct cached *cached; /* if the device may cache it */
+	char mapping;		       /* of host_ptr: 'd'ma-buf, 's'hared, 'f'ile, or 0 */
 	atomic_int maps;
 	struct callback *callbacks; /* last registered first */
 };
@@ -186,7 +187,6 @@ struct op {
 		OP_COPY,
 		OP_FILL,
 		OP_LAUNCH,
-		OP_NATIVE,
 		OP_SYNC_OUT,
 		OP_SYNC_IN,
 		OP_LIST
@@ -200,8 +200,6 @@ struct op {
 	unsigned char pattern[128];
 	size_t pattern_size;
 	struct launch *launch;
-	void(CL_CALLBACK *native)(void *);
-	void *native_args;
 	struct command_buffer *list;
 };
 
@@ -293,6 +291,9 @@ struct launch {
 	unsigned num_args;
 	struct arg arg[16];
 	size_t offset[3], global[3];
+	void(CL_CALLBACK *native)(void *); /* a native kernel: its arguments, and where in them */
+	unsigned char *native_args;	   /* the address of each object is put */
+	size_t native_at[16];
 };
 
 struct launch *launch_create(cl_kernel kernel, cl_uint dims, const size_t *offset,

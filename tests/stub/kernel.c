@@ -299,6 +299,7 @@ void launch_destroy(struct launch *launch)
 	for (unsigned i = 0; i < launch->num_args; i++)
 		if (launch->arg[i].mem)
 			mem_put(launch->arg[i].mem);
+	free(launch->native_args);
 	free(launch);
 }
 

@@ -9,14 +9,34 @@
 /* What of a device's behaviour towards host memory is not zero copy. */
 struct copying {
 	bool all, in_only, out_only, cached;
-	size_t align;
+	size_t align, above;
+	cl_mem_flags access; /* of objects that are copied */
 };
+
+/* By how the memory is mapped. */
+static bool is_copied_mapping(char mapping)
+{
+	switch (mapping) {
+	case 'd':
+		return stub_get(STUB_COPYING_DMABUFS) || stub_get(STUB_COPYING_SHARED);
+	case 's':
+		return stub_get(STUB_COPYING_SHARED);
+	case 'f':
+		return stub_get(STUB_COPYING_FILES);
+	}
+	return false;
+}
 
 static bool is_copied(const struct copying *how, const struct mem *mem)
 {
 	if (!mem || !(mem->flags & CL_MEM_USE_HOST_PTR))
 		return false;
+	if (mem_is_image(mem) && mem->flags & CL_MEM_READ_ONLY &&
+	    stub_get(STUB_COPYING_IMAGES_READ_ONLY))
+		return true;
 	return how->all || how->in_only || (how->out_only && mem->snapshot) ||
+	       (how->access & mem->flags) || (how->above && mem->size > how->above) ||
+	       is_copied_mapping(mem->mapping) ||
 	       ((uintptr_t)mem->host_ptr | mem->size) % how->align;
 }
 
@@ -77,6 +97,14 @@ static void write_back_cached(const struct launch *launch, const struct copying 
 			opaque_write_back(launch->arg[i].mem);
 }
 
+static void run_native(struct launch *launch)
+{
+	for (unsigned i = 0; i < launch->num_args; i++)
+		memcpy(launch->native_args + launch->native_at[i], &launch->arg[i].data,
+		       sizeof(launch->arg[i].data));
+	launch->native(launch->native_args);
+}
+
 static void run_items(const struct launch *launch)
 {
 	const size_t *begin = launch->offset, *n = launch->global;
@@ -96,19 +124,27 @@ cl_int launch_run(struct launch *launch, struct device *device)
 		.out_only = device_option(device, STUB_STALE_READS),
 		.cached = device_option(device, STUB_OPAQUE_CACHED),
 		.align = (size_t)stub_get(STUB_ZERO_COPY_ALIGN),
+		.above = (size_t)stub_get(STUB_COPYING_ABOVE),
+		.access = (stub_get(STUB_COPYING_READ_ONLY) ? CL_MEM_READ_ONLY : 0) |
+			  (stub_get(STUB_COPYING_WRITE_ONLY) ? CL_MEM_WRITE_ONLY : 0),
 	};
 	cl_int failure = (cl_int)stub_get(STUB_KERNEL_FAIL);
 
 	if (failure)
 		return failure;
-	stub_trace("kernel %s begin", launch->name);
+	if (!launch->native)
+		stub_trace("kernel %s begin", launch->name);
 	for (unsigned i = 0; i < launch->num_args; i++)
 		launch->arg[i].data = launch->arg[i].mem ? data_of(&how, launch->arg[i].mem)
 							 : launch->arg[i].svm;
 	copy_in(launch, &how);
-	run_items(launch);
+	if (launch->native)
+		run_native(launch);
+	else
+		run_items(launch);
 	copy_out(launch, &how);
 	write_back_cached(launch, &how);
-	stub_trace("kernel %s end", launch->name);
+	if (!launch->native)
+		stub_trace("kernel %s end", launch->name);
 	return CL_COMPLETE;
 }

@@ -2,6 +2,8 @@
 /* Buffers, sub-buffers, and what all memory objects have in common. */
 #include "internal.h"
 
+#include <stdio.h>
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all objects' callbacks */
 FORK_SAFE(lock, 103);
 
@@ -37,6 +39,30 @@ static void *memory_allocate(size_t size)
 	return memory;
 }
 
+/* What kind of mapping an address is in: see struct mem. */
+static char mapping_of(const void *addr)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[4400], found = 0;
+	uintptr_t start, end;
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx", &start, &end) != 2 || (uintptr_t)addr < start ||
+		    (uintptr_t)addr >= end)
+			continue;
+		if (strstr(line, "dmabuf"))
+			found = 'd';
+		else if (strstr(line, " /memfd:") || strstr(line, " /dev/"))
+			found = 's';
+		else if (strstr(line, " /"))
+			found = 'f';
+		break;
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
 /* A root object's memory is the host's if that is asked for, else a copy or zeros. */
 void mem_back(struct mem *mem, struct context *context, cl_mem_flags flags, void *host_ptr,
 	      bool copying)
@@ -45,6 +71,9 @@ void mem_back(struct mem *mem, struct context *context, cl_mem_flags flags, void
 	mem->context = context;
 	mem->flags = flags & ACCESS ? flags : flags | CL_MEM_READ_WRITE;
 	mem->host_ptr = flags & CL_MEM_USE_HOST_PTR ? host_ptr : NULL;
+	if (mem->host_ptr && (stub_get(STUB_COPYING_FILES) || stub_get(STUB_COPYING_SHARED) ||
+			      stub_get(STUB_COPYING_DMABUFS)))
+		mem->mapping = mapping_of(host_ptr);
 	mem->own_data = copying || !mem->host_ptr;
 	mem->data = mem->own_data ? memory_allocate(mem->size) : mem->host_ptr;
 	if (mem->own_data && host_ptr)

@@ -20,7 +20,6 @@ void op_drop(struct op *op)
 		launch_destroy(op->launch);
 	if (op->list)
 		command_buffer_put(op->list);
-	free(op->native_args);
 }
 
 static unsigned char *row_at(const struct box *box, size_t row, size_t slice)
@@ -68,9 +67,6 @@ cl_int op_run(struct op *op, struct device *device)
 		break;
 	case OP_LAUNCH:
 		return launch_run(op->launch, device);
-	case OP_NATIVE:
-		op->native(op->native_args);
-		break;
 	case OP_SYNC_OUT:
 	case OP_SYNC_IN:
 		sync_with_host(op, op->kind == OP_SYNC_OUT);

@@ -317,7 +317,7 @@ cl_int CL_API_CALL stub_clFlush(cl_command_queue handle)
 static bool commands_left(const struct queue *queue, unsigned long up_to)
 {
 	for (struct command *c = queue->first; c; c = c->next)
-		if (c->number <= up_to)
+		if (c->number <= up_to && !(c->num_deps && stub_get(STUB_FINISH_EARLY)))
 			return true;
 	return false;
 }
@@ -334,6 +334,8 @@ cl_int CL_API_CALL stub_clFinish(cl_command_queue handle)
 	if (!queue)
 		return CL_INVALID_COMMAND_QUEUE;
 	queue_flush(queue);
+	while (stub_get(STUB_HANG))
+		sleep_ms(10);
 	pthread_mutex_lock(&sched_lock);
 	up_to = queue->enqueued;
 	while (commands_left(queue, up_to))

@@ -60,6 +60,17 @@ enum stub_option {
 	STUB_FAULT_DELAY,	    /* milliseconds that an injected fault takes */
 	STUB_FAILED_HANDLE,	    /* a creating call that fails gives a handle, too; none may use it */
 	STUB_NO_CONTEXT_DEVICES,    /* contexts say that they have no devices */
+	STUB_NO_NATIVE_KERNEL,	    /* CL_EXEC_NATIVE_KERNEL is not there */
+	STUB_GPU,		    /* CL_DEVICE_TYPE is CL_DEVICE_TYPE_GPU */
+	STUB_HANG,		    /* clFinish does not return while this is set */
+	STUB_FINISH_EARLY,	    /* clFinish does not wait for commands with wait lists */
+	STUB_COPYING_READ_ONLY,	    /* CL_MEM_READ_ONLY host pointers are copied by kernels */
+	STUB_COPYING_WRITE_ONLY,    /* CL_MEM_WRITE_ONLY ones */
+	STUB_COPYING_ABOVE,	    /* those of more bytes than this, if it is not 0 */
+	STUB_COPYING_FILES,	    /* mappings of files */
+	STUB_COPYING_SHARED,	    /* mappings of shared memory, dma-bufs among them */
+	STUB_COPYING_DMABUFS,	    /* mappings of (fake) dma-bufs */
+	STUB_COPYING_IMAGES_READ_ONLY, /* CL_MEM_READ_ONLY images over host memory are copies */
 	STUB_NUM_OPTIONS
 };
 

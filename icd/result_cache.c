@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file for each key, named by the key's hash, with the key in its first line. */
-#include "remember.h"
+/*
+ * A file for each key, named by the key's hash: the key in its first line, the result in its
+ * second.  A file that another user could have written, or that is cut off, is no result.
+ */
+#include "result_cache.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "identity.h"
 #include "import/log.h"
 
-#define MAX_LINE 2048
+#define MAX_LINE 4096
 
 static bool directory(char *path, size_t size)
 {
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
 	int n;
 
 	/* "All paths set in these environment variables must be absolute": XDG base directories */
@@ -29,20 +33,18 @@ static bool directory(char *path, size_t size)
 		return false;
 	if ((size_t)n >= size - sizeof("/climport"))
 		return false;
-	mkdir(path, 0700);
 	strcat(path, "/climport");
-	mkdir(path, 0700);
 	return true;
 }
 
-/* FNV-1a */
-static uint64_t hash(const char *key)
+static void directory_create(char *path)
 {
-	uint64_t h = 0xcbf29ce484222325;
+	char *last = strrchr(path, '/');
 
-	for (; *key; key++)
-		h = (h ^ (unsigned char)*key) * 0x100000001b3;
-	return h;
+	*last = '\0';
+	mkdir(path, 0700);
+	*last = '/';
+	mkdir(path, 0700);
 }
 
 static bool file_of(const char *key, char *path, size_t size)
@@ -52,8 +54,8 @@ static bool file_of(const char *key, char *path, size_t size)
 	if (!directory(path, size))
 		return false;
 	used = strlen(path);
-	return (size_t)snprintf(path + used, size - used, "/%016llx",
-				(unsigned long long)hash(key)) < size - used;
+	return (size_t)snprintf(path + used, size - used, "/%016llx", identity_hash(key)) <
+	       size - used;
 }
 
 static bool read_line(FILE *file, char *line, size_t size)
@@ -68,31 +70,67 @@ static bool read_line(FILE *file, char *line, size_t size)
 	return end;
 }
 
-bool remember_get(const char *key, char *line, size_t size)
+/* The user's own or root's, and nobody else may write it. */
+static bool is_trusted(int fd, time_t *written)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return false;
+	*written = st.st_mtime;
+	return (st.st_uid == geteuid() || !st.st_uid) && !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* A descriptor at a FIFO must not wait for its writer. */
+static FILE *open_trusted(const char *path, time_t *written)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	FILE *file = NULL;
+
+	if (fd >= 0 && is_trusted(fd, written))
+		file = fdopen(fd, "r");
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
+}
+
+bool result_cache_get_age(const char *key, char *line, size_t size, long *age)
 {
 	char path[PATH_MAX], found[MAX_LINE];
+	time_t written;
 	FILE *file;
 	bool known;
 
 	if (!file_of(key, path, sizeof(path)))
 		return false;
-	file = fopen(path, "re");
+	file = open_trusted(path, &written);
 	if (!file)
 		return false;
 	known = read_line(file, found, sizeof(found)) && !strcmp(found, key) &&
 		read_line(file, line, size);
 	fclose(file);
+	*age = (long)(time(NULL) - written);
 	return known;
 }
 
+bool result_cache_get(const char *key, char *line, size_t size)
+{
+	long age;
+
+	return result_cache_get_age(key, line, size, &age);
+}
+
 /* Others see the whole file or none. */
-void remember_set(const char *key, const char *line)
+void result_cache_set(const char *key, const char *line)
 {
 	char path[PATH_MAX], new[PATH_MAX + 8];
 	bool written = false;
 	FILE *file;
 	int fd;
 
+	if (strlen(key) >= MAX_LINE - 1 || !directory(path, sizeof(path)))
+		return;
+	directory_create(path);
 	if (!file_of(key, path, sizeof(path)))
 		return;
 	snprintf(new, sizeof(new), "%s.XXXXXX", path);

@@ -7,6 +7,7 @@ static const cl_image_format formats[] = {
 	{ CL_BGRA, CL_UNORM_INT8 },	{ CL_R, CL_UNSIGNED_INT8 },  { CL_RGBA, CL_UNSIGNED_INT8 },
 	{ CL_R, CL_UNSIGNED_INT32 },	{ CL_R, CL_UNSIGNED_INT16 }, { CL_R, CL_UNORM_INT16 },
 	{ CL_RGBA, CL_UNSIGNED_INT32 }, { CL_RGBA, CL_FLOAT },	     { CL_R, CL_FLOAT },
+	{ CL_sRGBA, CL_UNORM_INT8 },
 };
 #define NUM_FORMATS (sizeof(formats) / sizeof(*formats))
 
@@ -41,8 +42,8 @@ static cl_int geometry(struct mem *image, const cl_image_format *format, const c
 	image->element = format ? format_size(format) : 0;
 	if (!image->element)
 		return format ? CL_IMAGE_FORMAT_NOT_SUPPORTED : CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
-	if (!desc || !desc->image_width)
-		return desc ? CL_INVALID_IMAGE_SIZE : CL_INVALID_IMAGE_DESCRIPTOR;
+	if (!desc || !desc->image_width || desc->num_mip_levels || desc->num_samples)
+		return CL_INVALID_IMAGE_DESCRIPTOR;
 	image->type = desc->image_type;
 	image->format = *format;
 	image->width = desc->image_width;
@@ -60,7 +61,7 @@ static cl_int geometry(struct mem *image, const cl_image_format *format, const c
 		return CL_INVALID_IMAGE_DESCRIPTOR;
 	}
 	if (!rows)
-		return CL_INVALID_IMAGE_SIZE;
+		return CL_INVALID_IMAGE_DESCRIPTOR;
 	least = image->width * image->element;
 	image->row_pitch = desc->image_row_pitch ? desc->image_row_pitch : least;
 	image->slice_pitch = desc->image_slice_pitch ? desc->image_slice_pitch
@@ -71,18 +72,63 @@ static cl_int geometry(struct mem *image, const cl_image_format *format, const c
 	return CL_SUCCESS;
 }
 
+/* An image of an image has its geometry, and its format but for sRGB. */
+static cl_int view_check(const struct mem *image, const struct mem *parent)
+{
+	const cl_channel_order order = image->format.image_channel_order,
+			       seen = parent->format.image_channel_order;
+
+	if (image->width != parent->width || image->height != parent->height ||
+	    image->row_pitch != parent->row_pitch)
+		return CL_INVALID_IMAGE_DESCRIPTOR;
+	if (image->format.image_channel_data_type != parent->format.image_channel_data_type)
+		return CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
+	if (order != seen && !(order == CL_RGBA && seen == CL_sRGBA) &&
+	    !(order == CL_sRGBA && seen == CL_RGBA))
+		return CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
+	return CL_SUCCESS;
+}
+
 /* Which images a buffer may be seen as; PoCL's answers unless an option says otherwise. */
 static cl_int parent_check(const struct mem *image, const struct mem *parent)
 {
-	if (image->type == CL_MEM_OBJECT_IMAGE1D_BUFFER)
-		return parent->type == CL_MEM_OBJECT_BUFFER && !parent->parent
-			       ? CL_SUCCESS
-			       : CL_INVALID_MEM_OBJECT;
+	if (image->type == CL_MEM_OBJECT_IMAGE1D_BUFFER) {
+		if (parent->type != CL_MEM_OBJECT_BUFFER)
+			return CL_INVALID_IMAGE_DESCRIPTOR;
+		return parent->parent ? CL_INVALID_MEM_OBJECT : CL_SUCCESS;
+	}
 	if (image->type != CL_MEM_OBJECT_IMAGE2D)
 		return CL_INVALID_IMAGE_DESCRIPTOR;
 	if (!stub_get(STUB_IMAGE2D_FROM_BUFFER))
 		return CL_INVALID_OPERATION;
-	return parent->type == CL_MEM_OBJECT_BUFFER ? CL_SUCCESS : CL_INVALID_MEM_OBJECT;
+	if (parent->type == CL_MEM_OBJECT_IMAGE2D)
+		return view_check(image, parent);
+	return parent->type == CL_MEM_OBJECT_BUFFER ? CL_SUCCESS : CL_INVALID_IMAGE_DESCRIPTOR;
+}
+
+/* What the specification says of the flags of an image and its parent. */
+static cl_int parent_flags_check(cl_mem_flags image, cl_mem_flags parent)
+{
+	const cl_mem_flags reads = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY,
+			   writes = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY;
+
+	if ((parent & CL_MEM_WRITE_ONLY && image & reads) ||
+	    (parent & CL_MEM_READ_ONLY && image & writes) ||
+	    (parent & (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS) &&
+	     image & CL_MEM_HOST_READ_ONLY) ||
+	    (parent & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS) &&
+	     image & CL_MEM_HOST_WRITE_ONLY))
+		return CL_INVALID_VALUE;
+	return image & HOST_PTR ? CL_INVALID_VALUE : CL_SUCCESS;
+}
+
+static cl_mem_flags flags_inherit(cl_mem_flags image, cl_mem_flags parent)
+{
+	if (!(image & ACCESS))
+		image |= parent & ACCESS;
+	if (!(image & HOST_ACCESS))
+		image |= parent & HOST_ACCESS;
+	return image | (parent & CL_MEM_USE_HOST_PTR);
 }
 
 static cl_int image_from_parent(struct mem *image, struct context *context, cl_mem handle,
@@ -91,20 +137,23 @@ static cl_int image_from_parent(struct mem *image, struct context *context, cl_m
 	struct mem *parent = object_get(handle, STUB_MEM);
 	cl_int err = parent ? parent_check(image, parent) : CL_INVALID_MEM_OBJECT;
 
+	if (!err && parent->context != context)
+		err = CL_INVALID_CONTEXT;
+	if (!err)
+		err = parent_flags_check(image->flags, parent->flags);
 	if (err)
 		return err;
 	if (host_ptr)
 		return CL_INVALID_HOST_PTR;
 	if (image->size > parent->size)
-		return CL_INVALID_IMAGE_SIZE;
+		return CL_INVALID_IMAGE_DESCRIPTOR;
 	object_retain(context);
 	object_retain(parent);
 	image->context = context;
 	image->parent = parent;
 	image->data = parent->data;
 	image->host_ptr = parent->host_ptr;
-	image->flags = (image->flags & ~(cl_mem_flags)CL_MEM_READ_WRITE) |
-		       (parent->flags & (CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR));
+	image->flags = flags_inherit(image->flags, parent->flags);
 	return CL_SUCCESS;
 }
 
@@ -116,7 +165,9 @@ static cl_int image_fill(struct mem *image, struct context *context, cl_mem_flag
 
 	if (!err && stub_get(STUB_NO_IMAGES))
 		err = CL_INVALID_OPERATION;
-	if (!err)
+	if (!err && !host_ptr && desc->image_slice_pitch)
+		err = CL_INVALID_IMAGE_DESCRIPTOR;
+	if (!err && !(desc->mem_object && flags & HOST_PTR && !host_ptr))
 		err = mem_check_flags(flags, host_ptr);
 	if (err)
 		return err;

@@ -110,6 +110,10 @@ bool context_has(const struct context *context, const struct device *device);
 bool context_option(const struct context *context, enum stub_option option);
 
 /* mem.c, image.c */
+#define ACCESS (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY)
+#define HOST_ACCESS (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS)
+#define HOST_PTR (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)
+
 struct mem {
 	struct object base;
 	struct context *context;

@@ -7,10 +7,6 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all objects' callbacks */
 FORK_SAFE(lock, 103);
 
-#define ACCESS (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY)
-#define HOST_ACCESS (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS)
-#define HOST_PTR (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)
-
 static bool at_most_one_bit(cl_mem_flags flags)
 {
 	return !(flags & (flags - 1));

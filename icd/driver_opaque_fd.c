@@ -7,7 +7,6 @@
  * The import is a buffer from the descriptor's first byte on.  Memory that begins later is a
  * sub-buffer of that; the application does not see the difference.
  */
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 
 #include "driver.h"
 #include "error.h"
+#include "import/descriptor.h"
 #include "import/log.h"
 #include "layer.h"
 #include "opaque_proof.h"
@@ -102,7 +102,7 @@ static cl_int check_offset(const struct import_region *region, size_t offset, si
 
 cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t size, cl_int *err)
 {
-	const int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	const int own = descriptor_duplicate(fd);
 	const cl_mem_properties properties[] = {
 		CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR,
 		(cl_mem_properties)own,
@@ -111,7 +111,6 @@ cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t s
 	cl_mem mem;
 
 	if (own < 0) {
-		log_error("duplicate of an opaque descriptor: %m");
 		*err = CL_OUT_OF_RESOURCES;
 		return NULL;
 	}

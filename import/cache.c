@@ -94,27 +94,92 @@ static void hold_locked(struct cache_entry *entry, uintptr_t address, struct cac
 	ref_fill(ref, entry, address, cell);
 }
 
-/* Entries of freed memory that are in the way are taken out. */
-static bool find(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
-	REQUIRES(cache->lock)
+/* Holds an entry that has the range; whether it is current still has to be asked. */
+static bool hold_any(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
 {
 	struct cache_entry *entry;
 
-	while ((entry = cache_table_find(&cache->table, address, size))) {
-		if (entry_is_current(cache, entry)) {
-			mark_used(entry);
-			hold_locked(entry, address, ref);
-			cache->stats.hits++;
-			return true;
-		}
+	lock_acquire(&cache->lock);
+	entry = cache_table_find(&cache->table, address, size);
+	if (entry)
+		hold_locked(entry, address, ref);
+	lock_release(&cache->lock);
+	return entry;
+}
+
+/* Of freed memory: another thread may have taken it out already. */
+static void drop_stale(struct cache *cache, struct cache_ref *ref)
+{
+	struct cache_entry *entry = entry_of(ref);
+
+	lock_acquire(&cache->lock);
+	if (atomic_load(&entry->state) == ENTRY_LIVE) {
 		entry_retire(cache, entry);
 		cache->stats.stale++;
+	}
+	lock_release(&cache->lock);
+	cache_put(cache, ref);
+}
+
+static void count_late_hit(struct cache *cache, struct cache_ref *ref)
+{
+	mark_used(entry_of(ref));
+	lock_acquire(&cache->lock);
+	cache->stats.hits++;
+	lock_release(&cache->lock);
+}
+
+/* Entries of freed memory that are in the way are taken out.  The source is asked without the lock. */
+static bool find(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
+{
+	while (hold_any(cache, address, size, ref)) {
+		if (entry_is_current(cache, entry_of(ref))) {
+			count_late_hit(cache, ref);
+			return true;
+		}
+		drop_stale(cache, ref);
 	}
 	return false;
 }
 
-/* Unpins @count idle entries; false if there are none. */
-static bool make_room(struct cache *cache, uint32_t count)
+static bool touches(const struct cache_entry *entry, uintptr_t address, size_t size)
+{
+	return entry->pin.base - address < size || address - entry->pin.base < entry->pin.size;
+}
+
+/* Holds the next live entry from @at on that touches the range. */
+static bool hold_next(struct cache *cache, uint32_t *at, uintptr_t address, size_t size,
+		      struct cache_ref *ref)
+{
+	bool held = false;
+
+	lock_acquire(&cache->lock);
+	while (!held && *at < cache->used) {
+		struct cache_entry *entry = &cache->entries[(*at)++];
+
+		held = atomic_load_explicit(&entry->state, memory_order_relaxed) == ENTRY_LIVE &&
+		       touches(entry, address, size);
+		if (held)
+			hold_locked(entry, entry->pin.base, ref);
+	}
+	lock_release(&cache->lock);
+	return held;
+}
+
+void cache_drop_stale(struct cache *cache, uintptr_t address, size_t size)
+{
+	struct cache_ref ref;
+	uint32_t at = 0;
+
+	while (hold_next(cache, &at, address, size, &ref)) {
+		if (entry_is_current(cache, entry_of(&ref)))
+			cache_put(cache, &ref);
+		else
+			drop_stale(cache, &ref);
+	}
+}
+
+bool cache_make_room(struct cache *cache, uint32_t count)
 {
 	struct cache_entry *list;
 
@@ -125,13 +190,19 @@ static bool make_room(struct cache *cache, uint32_t count)
 	return list;
 }
 
+/* What entries have together: the room to pin, and descriptors of the process and the system. */
+static bool is_exhausted(int err)
+{
+	return err == -ENOSPC || err == -ENOMEM || err == -EMFILE || err == -ENFILE;
+}
+
 /* What is exhausted is shared by all entries: unpins 1, 2, 4, ... of them, to the last idle one. */
 static int pin(struct cache *cache, uintptr_t address, size_t size, struct cache_pin *pin)
 {
 	int err = cache->source->pin(cache->context, address, size, pin);
 
-	for (uint32_t count = 1; err == -ENOSPC || err == -ENOMEM;) {
-		if (!make_room(cache, count))
+	for (uint32_t count = 1; is_exhausted(err);) {
+		if (!cache_make_room(cache, count))
 			break;
 		count = count < cache->limit ? count * 2 : count;
 		*pin = (struct cache_pin){ .fd = -1 };
@@ -181,44 +252,58 @@ static int insert(struct cache *cache, const struct cache_pin *pin, bool shared,
 	return 0;
 }
 
-/* Finds the range after all, or makes an entry of @pin, which is then @taken. */
-static int find_or_insert(struct cache *cache, const struct cache_pin *pin, bool shared,
-			  uintptr_t address, size_t size, struct cache_ref *ref, bool *taken)
+/* -EAGAIN: another thread was faster. */
+static int insert_if_alone(struct cache *cache, const struct cache_pin *pin, bool shared,
+			   uintptr_t address, size_t size, struct cache_ref *ref)
 	REQUIRES(cache->lock)
 {
 	struct cache_entry *entry;
 	int err;
 
-	*taken = false;
-	if (find(cache, address, size, ref))
-		return 0;
+	if (cache_table_find(&cache->table, address, size))
+		return -EAGAIN;
 	err = insert(cache, pin, shared, &entry);
-	if (err)
-		return err;
-	hold_locked(entry, address, ref);
-	*taken = true;
-	return 0;
+	if (!err)
+		hold_locked(entry, address, ref);
+	return err;
 }
 
-/* Gives the pin to the cache, or back to the source: if there is no room, or another was faster. */
+/* Gives the pin to the cache.  Tries again if room was made, or another thread was faster. */
 static int publish(struct cache *cache, const struct cache_pin *pin, uint64_t invalidated,
-		   uintptr_t address, size_t size, struct cache_ref *ref)
+		   uintptr_t address, size_t size, struct cache_ref *ref, bool *taken)
 {
 	struct cache_entry *list;
-	bool taken, again;
-	int err;
+	bool again = true;
+	int err = 0;
 
-	do {
+	for (*taken = false; again && !find(cache, address, size, ref);) {
 		lock_acquire(&cache->lock);
-		err = find_or_insert(cache, pin, invalidated == cache->invalidated, address, size,
-				     ref, &taken);
+		err = insert_if_alone(cache, pin, invalidated == cache->invalidated, address, size,
+				      ref);
 		list = err == -ENOSPC ? cache_evict(cache, 1, 0) : cache_trim(cache);
 		lock_release(&cache->lock);
-		again = err == -ENOSPC && list;
+		*taken = !err;
+		again = err == -EAGAIN || (err == -ENOSPC && list);
 		cache_unpin(cache, list);
-	} while (again);
+	}
+	return again ? 0 : err;
+}
+
+/* What stays pinned without a user may be of memory that was freed, and this is other memory. */
+static int pin_and_publish(struct cache *cache, uint64_t invalidated, uintptr_t address,
+			   size_t size, struct cache_ref *ref)
+{
+	struct cache_pin new = { .fd = -1 };
+	int err = pin(cache, address, size, &new);
+	bool taken;
+
+	if (err)
+		return err;
+	if (cache->budget)
+		cache_drop_stale(cache, new.base, new.size);
+	err = publish(cache, &new, invalidated, address, size, ref, &taken);
 	if (!taken)
-		cache->source->unpin(cache->context, pin);
+		cache->source->unpin(cache->context, &new);
 	if (err)
 		log_error("%u entries of the registration cache are in use: %s", cache->limit,
 			  strerror(-err));
@@ -227,23 +312,18 @@ static int publish(struct cache *cache, const struct cache_pin *pin, uint64_t in
 
 static int miss(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
 {
-	struct cache_pin new = { .fd = -1 };
 	struct cache_entry *list;
 	uint64_t invalidated;
-	bool found;
-	int err;
 
+	if (find(cache, address, size, ref))
+		return 0;
 	lock_acquire(&cache->lock);
-	found = find(cache, address, size, ref);
-	cache->stats.misses += !found;
+	cache->stats.misses++;
 	invalidated = cache->invalidated;
 	list = cache_collect(cache);
 	lock_release(&cache->lock);
 	cache_unpin(cache, list);
-	if (found)
-		return 0;
-	err = pin(cache, address, size, &new);
-	return err ? err : publish(cache, &new, invalidated, address, size, ref);
+	return pin_and_publish(cache, invalidated, address, size, ref);
 }
 
 int cache_get(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
@@ -286,8 +366,7 @@ void cache_invalidate(struct cache *cache, uintptr_t address, size_t size)
 		struct cache_entry *entry = &cache->entries[i];
 
 		if (atomic_load_explicit(&entry->state, memory_order_relaxed) != ENTRY_LIVE ||
-		    (entry->pin.base - address >= size &&
-		     address - entry->pin.base >= entry->pin.size))
+		    !touches(entry, address, size))
 			continue;
 		entry_retire(cache, entry);
 		cache->stats.invalidations++;

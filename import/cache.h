@@ -57,9 +57,9 @@ struct cache_pin {
 struct cache_source {
 	/*
 	 * Pins a range that contains [@address, @address + @size).  Whole pages at least: the
-	 * cache is slow with many entries in 4 KiB.  -ENOSPC and -ENOMEM make the cache unpin
-	 * idle entries and ask again.  After an error nothing is held.  Tells what went wrong
-	 * to the log itself.  Two threads may pin one range at once.
+	 * cache is slow with many entries in 4 KiB.  -ENOSPC, -ENOMEM, -EMFILE and -ENFILE make
+	 * the cache unpin idle entries and ask again.  After an error nothing is held.  Tells
+	 * what went wrong to the log itself.  Two threads may pin one range at once.
 	 */
 	int (*pin)(void *context, uintptr_t address, size_t size, struct cache_pin *pin);
 
@@ -69,7 +69,7 @@ struct cache_source {
 	/*
 	 * Whether the address still means the memory that was pinned; asked at each hit of a
 	 * pin without @status.  NULL: pins without @status are current until
-	 * cache_invalidate().  Does not sleep; may be called under the cache's lock.
+	 * cache_invalidate().  Does not sleep.
 	 */
 	bool (*is_current)(void *context, const struct cache_pin *pin);
 };
@@ -117,7 +117,10 @@ int cache_destroy(struct cache *cache);
  *
  * -EINVAL: the range is empty or wraps, or the source pinned something else.  -ENOSPC: all
  * entries are in use.  -ENOMEM.  What pin() returned, after all idle entries were unpinned if
- * that was -ENOSPC or -ENOMEM.
+ * that was -ENOSPC, -ENOMEM, -EMFILE or -ENFILE.
+ *
+ * A new pin takes out all entries that touch it and are not current any more, unless the cache
+ * keeps nothing idle.  That takes time by the number of entries.
  */
 int cache_get(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref);
 
@@ -130,6 +133,12 @@ void cache_put(struct cache *cache, struct cache_ref *ref);
  * time by the number of entries.
  */
 void cache_invalidate(struct cache *cache, uintptr_t address, size_t size);
+
+/* Takes out the entries that touch the range and are not current: their memory was freed. */
+void cache_drop_stale(struct cache *cache, uintptr_t address, size_t size);
+
+/* Unpins @count idle entries, for what they use up; false if there are none. */
+bool cache_make_room(struct cache *cache, uint32_t count);
 
 /* A snapshot.  Takes time by the number of entries. */
 void cache_stats(struct cache *cache, struct cache_stats *stats);

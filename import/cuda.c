@@ -280,7 +280,7 @@ static int dmabuf_refused(const struct request *r, int result)
 
 	if (!is_same(r))
 		return freed(r);
-	err = cuda_failed(r->cu, result, "dma-buf of CUDA memory at %#zx", (size_t)r->addr);
+	err = cuda_descriptor_failed(r->cu, result, "dma-buf of CUDA memory at %#zx", (size_t)r->addr);
 	return err == -EINVAL ? -EOPNOTSUPP : err;
 }
 
@@ -363,7 +363,7 @@ static int share(const struct request *r, uint64_t handle, int *fd)
 		result = r->cu->share(fd, handle, CUDA_HANDLE_POSIX_FD, 0);
 	if (!result)
 		return 0;
-	err = cuda_failed(r->cu, result, "opaque descriptor of %#zx", (size_t)r->addr);
+	err = cuda_descriptor_failed(r->cu, result, "opaque descriptor of %#zx", (size_t)r->addr);
 	return err == -EINVAL ? -EOPNOTSUPP : err;
 }
 

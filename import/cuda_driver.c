@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cuda_driver.h"
+#include "descriptor.h"
 #include "lock.h"
 #include "log.h"
 
@@ -217,18 +218,38 @@ static int errno_of(int result)
 	}
 }
 
-int cuda_failed(const struct cuda_driver *cu, int result, const char *format, ...)
+static int failed(const struct cuda_driver *cu, int error, int result, const char *format,
+		  va_list args)
 {
 	const char *name;
 	char what[128];
+
+	vsnprintf(what, sizeof(what), format, args);
+	if (cu->error_name(result, &name))
+		return log_errno(error, "%s: CUDA error %d", what, result);
+	return log_errno(error, "%s: %s", what, name);
+}
+
+int cuda_failed(const struct cuda_driver *cu, int result, const char *format, ...)
+{
+	va_list args;
+	int err;
+
+	va_start(args, format);
+	err = failed(cu, errno_of(result), result, format, args);
+	va_end(args);
+	return err;
+}
+
+int cuda_descriptor_failed(const struct cuda_driver *cu, int result, const char *format, ...)
+{
+	int error = descriptor_errno(), err;
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(what, sizeof(what), format, args);
+	err = failed(cu, error ? error : errno_of(result), result, format, args);
 	va_end(args);
-	if (cu->error_name(result, &name))
-		return log_errno(errno_of(result), "%s: CUDA error %d", what, result);
-	return log_errno(errno_of(result), "%s: %s", what, name);
+	return err;
 }
 
 int cuda_missing(const char *function)

@@ -22,6 +22,7 @@ enum cuda_result {
 	CUDA_NO_DEVICE = 100,
 	CUDA_INVALID_DEVICE = 101,
 	CUDA_INVALID_CONTEXT = 201,
+	CUDA_OPERATING_SYSTEM = 304,
 	CUDA_NOT_FOUND = 500,
 	CUDA_CONTEXT_IS_DESTROYED = 709,
 	CUDA_NOT_PERMITTED = 800,
@@ -143,6 +144,13 @@ const struct cuda_driver *cuda_driver_load(void);
 
 /* Logs a failed call and returns its negative errno. */
 int cuda_failed(const struct cuda_driver *cu, int result, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/*
+ * The same for a call that makes a descriptor: -EMFILE or -ENFILE if none is left.  No result of
+ * CUDA's says so.
+ */
+int cuda_descriptor_failed(const struct cuda_driver *cu, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Logs that libcuda lacks a function: -EOPNOTSUPP. */

@@ -2,14 +2,15 @@
 #include "export.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cache.h"
 #include "cuda.h"
+#include "descriptor.h"
 #include "exports.h"
 #include "gdmabuf.h"
 #include "log.h"
@@ -18,6 +19,16 @@
 /* A descriptor costs nothing but what it keeps alive, and is one of the process's. */
 #define KEPT_BYTES ((size_t)64 << 30)
 #define KEPT_ENTRIES 512
+
+/* The program's own descriptors come first: an eighth of what it may have. */
+static uint32_t kept_entries(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / 8 >= KEPT_ENTRIES)
+		return KEPT_ENTRIES;
+	return limit.rlim_cur < 8 ? 1 : limit.rlim_cur / 8;
+}
 
 static _Atomic(struct cache *) kept; /* made once, never destroyed */
 
@@ -79,7 +90,7 @@ static const struct cache_source source = {
 /* Two threads may make one at once: the first is for all. */
 static int kept_get(struct cache **cache)
 {
-	static const struct cache_config config = { .bytes = KEPT_BYTES, .entries = KEPT_ENTRIES };
+	const struct cache_config config = { .bytes = KEPT_BYTES, .entries = kept_entries() };
 	struct cache *mine;
 	int ret;
 
@@ -136,11 +147,8 @@ static int cuda_kept(uintptr_t address, size_t size, struct export_range *out)
 	made_of.buffer_id = buffer_id_of(ref.pin);
 	made_of.inside = ref.pin->base;
 	made_of.address = ref.pin->base - ref.pin->offset;
-	fd = fcntl(ref.pin->fd, F_DUPFD_CLOEXEC, 3);
-	if (fd < 0)
-		ret = log_errno(errno, "duplicate of a dma-buf: %m");
-	else
-		ret = hand_out(fd, ref.offset, &made_of, out);
+	fd = descriptor_duplicate(ref.pin->fd);
+	ret = fd < 0 ? fd : hand_out(fd, ref.offset, &made_of, out);
 	cache_put(cache, &ref);
 	return ret;
 }
@@ -185,6 +193,15 @@ static int module_any(uintptr_t address, size_t size, unsigned int options,
 	return ret == -EOPNOTSUPP ? -EFAULT : ret;
 }
 
+/* What was kept of memory that was there before. */
+static void drop_stale(const struct cuda_range *range)
+{
+	struct cache *cache = atomic_load_explicit(&kept, memory_order_acquire);
+
+	if (cache)
+		cache_drop_stale(cache, range->base, range->size);
+}
+
 static int by_cuda(uintptr_t address, size_t size, unsigned int options,
 		   const struct cuda_range *range, struct export_range *out)
 {
@@ -193,6 +210,7 @@ static int by_cuda(uintptr_t address, size_t size, unsigned int options,
 	if (options & EXPORT_READ_ONLY)
 		return log_errno(EOPNOTSUPP, "%#zx is CUDA memory: no read-only dma-buf of that",
 				 (size_t)address);
+	drop_stale(range);
 	if (options & EXPORT_MAPPABLE)
 		return by_module(GDMABUF_MEMORY_GPU, address, size, options, out);
 	ret = options & EXPORT_KEEP && can_keep(range, address, size)
@@ -223,19 +241,37 @@ static int by_kind(uintptr_t address, size_t size, unsigned int options, struct 
 	return module_any(address, size, options, out);
 }
 
-/* What is kept already need not be identified. */
-int export_dmabuf(uintptr_t address, size_t size, unsigned int options, struct export_range *out)
+bool export_give_up(uint32_t count)
 {
-	uintptr_t last;
+	struct cache *cache = atomic_load_explicit(&kept, memory_order_acquire);
+
+	return cache && cache_make_room(cache, count);
+}
+
+/* What is kept already need not be identified. */
+static int export_once(uintptr_t address, size_t size, unsigned int options, struct export_range *out)
+{
 	int ret = -ENOENT;
 
-	if (!size || __builtin_add_overflow(address, size - 1, &last))
-		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
 	if (options == EXPORT_KEEP && atomic_load_explicit(&kept, memory_order_acquire))
 		ret = cuda_kept(address, size, out);
 	if (ret != -ENOENT && ret != -EOPNOTSUPP)
 		return ret;
 	return by_kind(address, size, options, out);
+}
+
+int export_dmabuf(uintptr_t address, size_t size, unsigned int options, struct export_range *out)
+{
+	struct descriptor_retry retry = { 0 };
+	uintptr_t last;
+	int ret;
+
+	if (!size || __builtin_add_overflow(address, size - 1, &last))
+		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
+	do
+		ret = export_once(address, size, options, out);
+	while (descriptor_retry(&retry, ret));
+	return ret;
 }
 
 void export_invalidate(uintptr_t address, size_t size)

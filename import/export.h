@@ -3,6 +3,7 @@
 #ifndef IMPORT_EXPORT_H
 #define IMPORT_EXPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,9 @@ struct export_range {
 
 /* Returns 0 or a negative errno, logged, as climport_export_dmabuf() has them. */
 int export_dmabuf(uintptr_t address, size_t size, unsigned int options, struct export_range *out);
+
+/* Closes @count descriptors that are kept and in no use; false if there are none. */
+bool export_give_up(uint32_t count);
 
 /* The memory is about to be freed: its registrations go. */
 void export_invalidate(uintptr_t address, size_t size);

@@ -31,6 +31,8 @@ static int open_failed(void)
 
 	if (error == EACCES || error == EPERM)
 		return log_errno(EACCES, "/dev/gdmabuf: %s", strerror(error));
+	if (error == EMFILE || error == ENFILE || error == ENOMEM)
+		return log_errno(error, "/dev/gdmabuf: %s", strerror(error));
 	return log_errno(ENXIO, "/dev/gdmabuf: %s: is the kernel module gdmabuf loaded?",
 			 strerror(error));
 }

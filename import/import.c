@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "descriptor.h"
 #include "log.h"
 #include "opaque.h"
 #include "ops.h"
@@ -25,6 +26,7 @@ static void access_settle(struct import_region *r)
 int import_get(const struct import_desc *desc, struct import_region **region)
 {
 	struct import_region *r = malloc(sizeof(*r));
+	struct descriptor_retry retry = { 0 };
 	int ret;
 
 	if (!r)
@@ -36,7 +38,9 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 		.fd = -1,
 		.wanted = desc->access,
 	};
-	ret = r->ops->pin(desc, r);
+	do
+		ret = r->ops->pin(desc, r);
+	while (descriptor_retry(&retry, ret));
 	if (ret) {
 		free(r);
 		return ret;

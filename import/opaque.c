@@ -14,6 +14,7 @@
 
 #include "cache.h"
 #include "cuda.h"
+#include "descriptor.h"
 #include "exports.h"
 #include "log.h"
 #include "vulkan.h"
@@ -296,13 +297,16 @@ int opaque_get(const struct import_region *region, const unsigned char uuid[IMPO
 	       struct opaque **opaque, struct import_opaque *out)
 {
 	struct opaque *o = calloc(1, sizeof(*o));
+	struct descriptor_retry retry = { 0 };
 	struct import_opaque made = { 0 };
 	int ret;
 
 	if (!o)
 		return log_errno(ENOMEM, "no memory for an opaque descriptor");
 	o->fd = -1;
-	ret = any_way(region, uuid, o, &made);
+	do
+		ret = any_way(region, uuid, o, &made);
+	while (descriptor_retry(&retry, ret));
 	if (ret) {
 		free(o);
 		return ret;
@@ -330,10 +334,14 @@ void opaque_on_forget(opaque_forget_fn forget)
 int opaque_hold(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t address, size_t size,
 		struct opaque_hold *hold)
 {
+	struct descriptor_retry retry = { 0 };
 	int ret = cache_of(uuid, &hold->cache);
 
-	if (!ret)
+	if (ret)
+		return ret;
+	do
 		ret = cache_get(hold->cache, address, size, &hold->ref);
+	while (descriptor_retry(&retry, ret));
 	if (!ret)
 		atomic_store(&((struct made *)hold->ref.pin->data)->kept, true);
 	return ret;

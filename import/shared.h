@@ -24,6 +24,7 @@
 #define import_bracket_async climport_private_import_bracket_async
 #define lock_register climport_private_lock_register
 #define lock_unregister climport_private_lock_unregister
+#define descriptor_duplicate climport_private_descriptor_duplicate
 #define log_errno climport_private_log_errno
 #define log_error climport_private_log_error
 #define log_debug climport_private_log_debug

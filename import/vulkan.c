@@ -9,11 +9,11 @@
 #include "vulkan.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "log.h"
 #include "pinnable.h"
 #include "vulkan_device.h"
@@ -119,7 +119,7 @@ static VkResult allocate_dmabuf(const struct vulkan_device *device, const struct
 	const VkImportMemoryFdInfoKHR import = {
 		.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
 		.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT,
-		.fd = fcntl(source->dmabuf, F_DUPFD_CLOEXEC, 3),
+		.fd = descriptor_duplicate(source->dmabuf),
 	};
 	VkResult result;
 
@@ -190,7 +190,7 @@ static int check_device(const struct vulkan_device *device, const struct source 
 static int import_afresh(const unsigned char *uuid, const struct source *source,
 			 struct vulkan_device **device, struct attempt *attempt)
 {
-	int ret = vulkan_device_make(uuid, device);
+	int no_descriptor, ret = vulkan_device_make(uuid, device);
 	VkResult result;
 
 	if (ret)
@@ -201,7 +201,8 @@ static int import_afresh(const unsigned char *uuid, const struct source *source,
 		return 0;
 	}
 	vulkan_device_put(*device);
-	return log_errno(-vulkan_result_errno(result),
+	no_descriptor = descriptor_errno();
+	return log_errno(no_descriptor ? no_descriptor : -vulkan_result_errno(result),
 			 "Vulkan refuses %zu bytes of %s: %s: %s (%d)", source->size,
 			 source->host ? "host memory" : "a dma-buf", attempt->call,
 			 vulkan_result_name(result), result);

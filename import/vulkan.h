@@ -37,7 +37,8 @@ struct vulkan_memory;
  *   -EINVAL	  not whole pages
  *   -EFAULT	  part is not mapped
  *   -ERANGE	  it leaves the address space
- *   -ENOMEM	  the driver is out of memory or descriptors, or says so when it refuses
+ *   -ENOMEM	  the driver is out of memory, or says so when it refuses
+ *   -EMFILE	  the process has no descriptor left; -ENFILE: the system has none
  *   -EIO	  another failure of the driver, or no /proc
  */
 int vulkan_import_host(const unsigned char uuid[VULKAN_UUID_SIZE], void *addr, size_t size,

@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "lock.h"
 #include "log.h"
 #include "ops.h"
@@ -207,6 +208,7 @@ int import_bracket_async(enum import_edge edge, struct import_region *const *reg
 			 void (*done)(void *arg, int error), void *arg)
 {
 	struct job now = { NULL, edge, regions, access, count, 0, done, arg }, *later;
+	struct descriptor_retry retry = { 0 };
 	int ret;
 
 	if (advance(&now))
@@ -217,7 +219,9 @@ int import_bracket_async(enum import_edge edge, struct import_region *const *reg
 		return log_errno(ENOMEM, "no memory for a dma-buf bracket");
 	}
 	*later = now;
-	ret = enqueue(later);
+	do
+		ret = enqueue(later);
+	while (descriptor_retry(&retry, ret));
 	if (ret) {
 		undo(&now);
 		free(later);

@@ -58,7 +58,9 @@ struct climport_dmabuf {
  * range, or of a part of it, is another descriptor of the same dma-buf.  CUDA's memory that
  * is registered is not given back when it is freed, until climport_invalidate(), or until the
  * next export of that address finds out.  A range of several allocations of CUDA's is not kept.
- * Up to 512 allocations and 64 GiB stay registered, each with a descriptor of the process.
+ * Up to 512 allocations and 64 GiB stay registered, each with a descriptor of the process; no
+ * more than an eighth of the descriptors that the process may have (RLIMIT_NOFILE) at the first.
+ * Where a descriptor is needed and none is left, those that nobody uses are given up for it.
  *
  * Returns 0, or
  *   -ENXIO   no /dev/gdmabuf: the module is not loaded (CUDA memory: and CUDA makes none itself)
@@ -73,7 +75,8 @@ struct climport_dmabuf {
  *   -ENOMEM  no memory, or RLIMIT_MEMLOCK is too small
  *   -ENOSPC  no room left in the GPU's BAR
  *   -EDQUOT  the user's quota of GPU memory is used up
- *   -EMFILE, -EINTR, -EAGAIN as in <linux/gdmabuf.h>
+ *   -EMFILE  the process has no descriptor left; -ENFILE: the system has none
+ *   -EINTR, -EAGAIN as in <linux/gdmabuf.h>
  */
 int climport_export_dmabuf(const void *address, size_t size, unsigned int flags,
 			   struct climport_dmabuf *out);

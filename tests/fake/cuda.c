@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define API __attribute__((visibility("default")))
 
@@ -55,6 +56,7 @@ static struct reservation *reservations;
 static struct context primary[FAKE_CUDA_DEVICES];
 static int devices = 1, initialized, attributes[FAKE_CUDA_DEVICES][ATTRIBUTES];
 static int handles, pushed, pcie;
+static bool forks;
 static unsigned long long last_id, last_flags;
 static struct {
 	const char *name;
@@ -135,6 +137,15 @@ static bool fails(const char *function)
 	return failure.hit;
 }
 
+static void fork_once(void)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
+}
+
 /* Begins each function of the driver: 0 with the lock held, or what it shall return. */
 static int enter(const char *function)
 {
@@ -142,6 +153,8 @@ static int enter(const char *function)
 	void *arg;
 	int result = CUDA_SUCCESS;
 
+	if (forks)
+		fork_once();
 	pthread_mutex_lock(&mutex);
 	if (hook.run && matches(hook.name, function) && !--hook.countdown) {
 		run = hook.run;
@@ -512,6 +525,8 @@ static int copy_range(int *fd, uintptr_t addr, size_t size, int device)
 	const struct range *r;
 	int copy = memfd_create("fake-dmabuf-cuda", 0);
 
+	if (copy < 0)
+		return CUDA_OPERATING_SYSTEM;
 	for (uintptr_t at = addr; at < end; at = r->block + r->block_size) {
 		r = find_pages(at, device);
 		if (!r) {
@@ -826,7 +841,7 @@ API int cuMemExportToShareableHandle(int *fd, struct handle *h, int type, unsign
 	opaque.size = h->size;
 	fake_cuda_uuid(is_host(&h->properties) ? 0 : h->properties.location.id, opaque.uuid);
 	*fd = fake_opaque_create(&opaque);
-	return leave(*fd < 0 ? 304 : CUDA_SUCCESS);
+	return leave(*fd < 0 ? CUDA_OPERATING_SYSTEM : CUDA_SUCCESS);
 }
 
 /* The test's side. */
@@ -836,7 +851,7 @@ API void fake_cuda_reset(int n)
 	pthread_mutex_lock(&mutex);
 	devices = n;
 	initialized = 1;
-	is_child = false;
+	is_child = forks = false;
 	pcie = 0;
 	memset(calls, 0, sizeof(calls));
 	memset(&failure, 0, sizeof(failure));
@@ -864,6 +879,11 @@ API void fake_cuda_set_attribute(int device, int attribute, int value)
 API void fake_cuda_set_pcie(bool supported)
 {
 	pcie = supported;
+}
+
+API void fake_cuda_set_forks(bool each_call)
+{
+	forks = each_call;
 }
 
 API void fake_cuda_fail(const char *function, int nth, int result)

@@ -22,6 +22,7 @@ void fake_cuda_uninitialize(void); /* as before cuInit(), or after fork() */
 void fake_cuda_uuid(int device, unsigned char uuid[16]);
 void fake_cuda_set_attribute(int device, int attribute, int value);
 void fake_cuda_set_pcie(bool supported); /* the PCIe flag of a dma-buf; else NOT_SUPPORTED */
+void fake_cuda_set_forks(bool each_call); /* as cuInit() does, to load kernel modules */
 
 /*
  * The @nth call (from 1) of @function returns @result and does nothing.  NULL: of any function,

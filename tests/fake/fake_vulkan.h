@@ -28,6 +28,7 @@ struct fake_vulkan {
 	const void *refused;  /* a host address that cannot be pinned, nobody knows why */
 	const char *missing;  /* a function that is not there */
 	unsigned int slow_us; /* how long an import takes */
+	bool forks;	      /* each call that can fail forks first */
 
 	/*
 	 * The fail_call-th call (from 1; 0: none) of fail_name, or of any function if NULL, and

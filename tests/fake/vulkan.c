@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fake_vulkan.h"
 #include "opaque.h"
@@ -59,12 +61,23 @@ static void misuse(const char *what)
 	fake->misuses++;
 }
 
+static void fork_once(void)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
+}
+
 /* What a call has to fail with, or VK_SUCCESS. */
 static VkResult injected(const char *name)
 {
 	unsigned int n, last;
 
 	fake->calls++;
+	if (fake->forks)
+		fork_once();
 	if (!fake->fail_call || (fake->fail_name && strcmp(fake->fail_name, name)))
 		return VK_SUCCESS;
 	n = atomic_fetch_add(&fake->matched, 1) + 1;

@@ -508,7 +508,7 @@ FRESH(no_descriptors, "A process without descriptors gets an error, and later it
 	none = limit;
 	none.rlim_cur = 0;
 	setrlimit(RLIMIT_NOFILE, &none);
-	EXPECT_EQ(try_import(host(SIZE), SIZE), -ENOMEM);
+	EXPECT_EQ(try_import(host(SIZE), SIZE), -EMFILE);
 	setrlimit(RLIMIT_NOFILE, &limit);
 	EXPECT_EQ(fake_vulkan()->memories, 1);
 	import_works();
@@ -735,6 +735,16 @@ FRESH(first_together, "Of devices that threads make at the same time at first on
 	EXPECT_EQ(fake_vulkan()->instances, 1);
 	EXPECT_EQ(fake_vulkan()->devices, 1);
 	expect_clean(1);
+}
+
+FRESH(driver_forks, "Vulkan's driver may fork in any of its calls.")
+{
+	alarm(60);
+	fake_vulkan()->forks = true;
+	import_works();
+	fake_vulkan()->forks = false;
+	expect_clean(1);
+	alarm(0);
 }
 
 FRESH(parallel, "Imports do not wait for each other.")

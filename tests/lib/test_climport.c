@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define EXPORT "cuMemGetHandleForAddressRange"
@@ -318,24 +320,190 @@ LIB_TEST(nothing_there, "-EFAULT for what is no memory at all.")
 	EXPECT_EQ(refused(PAGE, PAGE, CLIMPORT_READ_ONLY), -EFAULT);
 }
 
-LIB_TEST(many_kept, "Up to 512 allocations stay registered, each with a descriptor.")
+static void limit_descriptors(rlim_t count, struct rlimit *before)
 {
-	enum { COUNT = 600 };
-	uintptr_t p[COUNT];
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, before);
+	limit = *before;
+	limit.rlim_cur = count < limit.rlim_max ? count : limit.rlim_max;
+	EXPECT(!setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+/* How much is kept depends on the limit when the first is: @test in a process of its own. */
+static void run_limited(const char *test, rlim_t descriptors)
+{
+	struct rlimit before;
+	int status = -1;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		limit_descriptors(descriptors, &before);
+		setenv("LIMITED", "1", 1);
+		execl("/proc/self/exe", "test_climport", test, (char *)NULL);
+		_exit(126);
+	}
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
+}
+
+static void keep_allocations(int count, int most)
+{
+	uintptr_t p[600];
 	int fds = count_fds();
 	uint64_t evictions = stats().evictions;
 
-	for (int i = 0; i < COUNT; i++) {
+	for (int i = 0; i < count; i++) {
 		p[i] = fake_cuda_alloc(0, PAGE);
 		close(exported(p[i], PAGE, CLIMPORT_KEEP).fd);
 	}
-	EXPECT(count_fds() - fds <= 512);
-	EXPECT(count_fds() - fds > 256);
-	EXPECT(stats().evictions - evictions >= COUNT - 512);
-	for (int i = 0; i < COUNT; i++) {
+	EXPECT(count_fds() - fds <= most);
+	EXPECT(count_fds() - fds > most / 2);
+	EXPECT(stats().evictions - evictions >= (uint64_t)(count - most));
+	for (int i = 0; i < count; i++) {
 		climport_invalidate(pointer(p[i]), PAGE);
 		fake_cuda_free(p[i]);
 	}
+}
+
+LIB_TEST(many_kept, "Up to 512 allocations stay registered, each with a descriptor.")
+{
+	if (getenv("LIMITED"))
+		keep_allocations(600, 512);
+	else
+		run_limited("many_kept", 4096);
+}
+
+LIB_TEST(few_kept, "No more than an eighth of the descriptors that the process may have are kept.")
+{
+	if (getenv("LIMITED"))
+		keep_allocations(200, 32);
+	else
+		run_limited("few_kept", 256);
+}
+
+LIB_TEST(grown, "An export drops what was kept of freed memory that it only overlaps.")
+{
+	for (unsigned int flags = 0; flags <= CLIMPORT_KEEP; flags += CLIMPORT_KEEP) {
+		uintptr_t p = fake_cuda_alloc(0, 6 * PAGE);
+		uint64_t stale = stats().stale;
+
+		fake_cuda_free(p);
+		EXPECT_EQ(fake_cuda_alloc_at(0, 2 * PAGE, p), p);
+		close(exported(p, PAGE, CLIMPORT_KEEP).fd);
+		fake_cuda_free(p);
+		EXPECT_EQ(fake_cuda_alloc_at(0, 6 * PAGE, p), p);
+		close(exported(p, 6 * PAGE, flags).fd);
+		EXPECT_EQ(stats().stale - stale, 1);
+		EXPECT_EQ(stats().bytes_pinned, flags ? 6 * PAGE : 0);
+		climport_invalidate(pointer(p), PAGE);
+		fake_cuda_free(p);
+	}
+}
+
+LIB_TEST(grown_around, "So it is with memory that begins before it, and several at once.")
+{
+	const size_t whole = 16 * PAGE;
+	uintptr_t p = fake_cuda_alloc(0, whole), other = fake_cuda_alloc(0, PAGE);
+
+	fake_cuda_free(p);
+	for (size_t at = 0; at < whole; at += 4 * PAGE) {
+		EXPECT_EQ(fake_cuda_alloc_at(0, 2 * PAGE, p + at), p + at);
+		close(exported(p + at, PAGE, CLIMPORT_KEEP).fd);
+		fake_cuda_free(p + at);
+	}
+	close(exported(other, PAGE, CLIMPORT_KEEP).fd);
+	EXPECT_EQ(fake_cuda_alloc_at(0, whole, p), p);
+	close(exported(p + PAGE, PAGE, CLIMPORT_KEEP).fd);
+	EXPECT_EQ(stats().bytes_pinned, whole + PAGE); /* and that of the other memory */
+	climport_invalidate(pointer(p), whole);
+	climport_invalidate(pointer(other), PAGE);
+	fake_cuda_free(p);
+	fake_cuda_free(other);
+}
+
+LIB_TEST(driver_forks, "CUDA's driver may fork when it is asked whether kept memory is there still.")
+{
+	uintptr_t p = fake_cuda_alloc(0, PAGE);
+
+	alarm(60);
+	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
+	fake_cuda_free(p);
+	EXPECT_EQ(fake_cuda_alloc_at(0, PAGE, p), p);
+	fake_cuda_set_forks(true);
+	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
+	climport_invalidate(pointer(p), PAGE);
+	fake_cuda_set_forks(false);
+	fake_cuda_free(p);
+	alarm(0);
+}
+
+/* Leaves the process so many descriptors; the array has the others. */
+static int use_up(int *fds, int room, int left)
+{
+	int count = 0;
+
+	while (count < room && (fds[count] = dup(0)) >= 0)
+		count++;
+	EXPECT(count < room && errno == EMFILE);
+	while (left--)
+		close(fds[--count]);
+	return count;
+}
+
+LIB_TEST(no_descriptors, "What is kept is given up when the process has no descriptor left.")
+{
+	enum { KEPT = 20, LIMIT = 256 };
+	uintptr_t p[KEPT], q = fake_cuda_alloc(0, PAGE);
+	struct rlimit before;
+	int fds[LIMIT], count;
+
+	limit_descriptors(LIMIT, &before);
+	for (unsigned int flags = 0; flags <= CLIMPORT_KEEP; flags += CLIMPORT_KEEP) {
+		for (int i = 0; i < KEPT; i++) {
+			p[i] = fake_cuda_alloc(0, PAGE);
+			close(exported(p[i], PAGE, CLIMPORT_KEEP).fd);
+		}
+		count = use_up(fds, LIMIT, 0);
+		close(exported(q, PAGE, flags).fd);
+		close(exported(p[KEPT - 1], PAGE, CLIMPORT_KEEP).fd);
+		while (count)
+			close(fds[--count]);
+		for (int i = 0; i < KEPT; i++) {
+			climport_invalidate(pointer(p[i]), PAGE);
+			fake_cuda_free(p[i]);
+		}
+		climport_invalidate(pointer(q), PAGE);
+	}
+	fake_cuda_free(q);
+	setrlimit(RLIMIT_NOFILE, &before);
+}
+
+LIB_TEST(no_descriptors_at_all, "-EMFILE if there is nothing that could be given up.")
+{
+	enum { LIMIT = 256 };
+	uintptr_t p = fake_cuda_alloc(0, PAGE);
+	struct climport_dmabuf d = untouched;
+	struct rlimit before;
+	int fds[LIMIT], count, ret[3];
+
+	limit_descriptors(LIMIT, &before);
+	for (int left = 0; left < 2; left++) {
+		count = use_up(fds, LIMIT, left);
+		ret[left] = climport_export_dmabuf(pointer(p), PAGE, CLIMPORT_KEEP, &d);
+		while (count)
+			close(fds[--count]);
+	}
+	ret[2] = climport_export_dmabuf(pointer(p), PAGE, CLIMPORT_KEEP, &d);
+	setrlimit(RLIMIT_NOFILE, &before);
+	EXPECT_EQ(ret[0], -EMFILE);
+	EXPECT_EQ(ret[1], -EMFILE); /* one for the dma-buf, none for the caller */
+	EXPECT_EQ(ret[2], 0);
+	close(d.fd);
+	climport_invalidate(pointer(p), PAGE);
+	fake_cuda_free(p);
 }
 
 LIB_TEST(every_failure, "Whatever call of CUDA fails, the export fails and nothing is left.")

@@ -171,6 +171,44 @@ static void use_everything(struct caller *c)
 	use_memory();
 }
 
+/* In a process of its own: the loader and the stub read the environment once. */
+static void expect_apart(void (*run)(void))
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		run();
+		_exit(0);
+	}
+	EXPECT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
+}
+
+static void call_a_driver_that_forks(void)
+{
+	struct caller c = { 0 };
+
+	alarm(120);
+	setenv("STUB_FORKS", "1", 1);
+	open_loader();
+	open_context();
+#ifdef WITH_CUDA
+	fake_cuda_reset(1);
+	fake_cuda_set_forks(true);
+#endif
+	caller_init(&c);
+	for (int i = 0; i < 2; i++)
+		use_everything(&c);
+}
+
+TEST(driver_forks, "A driver may fork in any of its calls, as cuInit() does.")
+{
+	expect_apart(call_a_driver_that_forks);
+}
+
 static atomic_bool is_over;
 
 static void *call_on(void *arg)

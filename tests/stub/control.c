@@ -4,6 +4,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define MAX_ARGS 14
 #define MAX_TRACE 4096
@@ -51,6 +53,7 @@ static const struct {
 	[STUB_COPYING_SHARED] = { "STUB_COPYING_SHARED", 0 },
 	[STUB_COPYING_DMABUFS] = { "STUB_COPYING_DMABUFS", 0 },
 	[STUB_COPYING_IMAGES_READ_ONLY] = { "STUB_COPYING_IMAGES_READ_ONLY", 0 },
+	[STUB_FORKS] = { "STUB_FORKS", 0 },
 };
 
 #define F(name) #name,
@@ -135,8 +138,19 @@ static cl_int fault(enum function f)
 	return atomic_load(&fault_code);
 }
 
+static void fork_once(void)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
+}
+
 cl_int call_begin(enum function f, const uintptr_t *args, size_t count)
 {
+	if (stub_get(STUB_FORKS))
+		fork_once();
 	atomic_fetch_add(&calls[f], 1);
 	if (can_fail(f))
 		atomic_fetch_add(&calls_all, 1);

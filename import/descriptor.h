@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Descriptors where the process has none left: those that are kept for exports to come are given
+ * up for those that are needed now.
+ */
+#ifndef IMPORT_DESCRIPTOR_H
+#define IMPORT_DESCRIPTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shared.h"
+
+/* A duplicate, close-on-exec and none of the standard ones; or a negative errno, logged. */
+int descriptor_duplicate(int fd);
+
+/* EMFILE or ENFILE if no descriptor can be made; 0 if one can.  For drivers that do not say. */
+int descriptor_errno(void);
+
+/*
+ *	struct descriptor_retry retry = { 0 };
+ *
+ *	do
+ *		ret = make_one();
+ *	while (descriptor_retry(&retry, ret));
+ *
+ * True if @err says that there was no descriptor, and some that were kept have been closed.
+ */
+struct descriptor_retry {
+	uint32_t closed; /* by the last try */
+};
+
+bool descriptor_retry(struct descriptor_retry *retry, int err);
+
+#endif

@@ -55,27 +55,24 @@ struct procmap_query_v1 {
 /*
  * The descriptor of /proc/self/maps stays with the process that opened it, so
  * it lives in a page that the kernel wipes in a child.  0 is "not open".
+ *
+ * The page is mapped when the library is loaded: a check that mapped it could
+ * fill the very hole that it is asked about.
  */
-static _Atomic(atomic_int *) query_fd_page;
+static atomic_int *query_fd_slot; /* NULL: /proc/self/maps is read instead */
 static atomic_bool query_missing;
 
-static atomic_int *query_fd_slot(void)
+__attribute__((constructor)) static void query_fd_prepare(void)
 {
-	atomic_int *page = atomic_load_explicit(&query_fd_page, memory_order_acquire),
-		   *expected = NULL;
 	size_t size = sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (page)
-		return page;
-	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
-		return NULL;
-	if (madvise(page, size, MADV_WIPEONFORK) ||
-	    !atomic_compare_exchange_strong(&query_fd_page, &expected, page)) {
+		return;
+	if (madvise(page, size, MADV_WIPEONFORK))
 		munmap(page, size);
-		return expected;
-	}
-	return page;
+	else
+		query_fd_slot = page;
 }
 
 /* Opens the maps anew unless another thread already replaced @stale. */
@@ -135,13 +132,10 @@ static bool is_answer(int ret)
  */
 static int query_mapping(uintptr_t at, struct maps_mapping *found, char *name)
 {
-	atomic_int *slot;
+	atomic_int *slot = query_fd_slot;
 	int fd, ret;
 
-	if (atomic_load_explicit(&query_missing, memory_order_relaxed))
-		return -EOPNOTSUPP;
-	slot = query_fd_slot();
-	if (!slot)
+	if (!slot || atomic_load_explicit(&query_missing, memory_order_relaxed))
 		return -EOPNOTSUPP;
 	fd = atomic_load_explicit(slot, memory_order_acquire);
 	ret = fd ? query_once(fd, at, found, name) : -EBADF;

@@ -29,6 +29,17 @@ static int check(const void *addr, size_t size, unsigned int need)
 	return maps_check(addr, size, need, &have);
 }
 
+/* The next mapping of a page is where the last one was, if nothing came between. */
+TEST(first_check, "A hole is a hole after the first check of a process, too.")
+{
+	char *p = map(1, PROT_READ | PROT_WRITE);
+
+	munmap(p, PAGE);
+	EXPECT_EQ(check(p, PAGE, IMPORT_READ), -EFAULT);
+	EXPECT(map(1, PROT_READ) == p);
+	munmap(p, PAGE);
+}
+
 TEST(whole_mapping, "A mapped range permits what its mapping permits.")
 {
 	char *p = map(4, PROT_READ | PROT_WRITE);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -19,12 +20,10 @@
  * "Importing two allocations that aren't page-aligned and that request
  * different memory flags is unsupported; an error will be returned."
  *
- * Live unaligned ranges.  Programs ask for one kind of access almost always:
- * the counts let an import skip the list unless another kind is alive.
+ * The pages of live unaligned ranges, by the access that was asked for.
  */
-LOCK_DEFINE(unaligned_lock, LOCK_LAST); /* the two below */
-static struct import_region *unaligned GUARDED_BY(unaligned_lock);
-static size_t unaligned_count[ACCESS_KINDS] GUARDED_BY(unaligned_lock);
+LOCK_DEFINE(unaligned_lock, LOCK_LAST); /* the sets below */
+static struct range *unaligned[ACCESS_KINDS] GUARDED_BY(unaligned_lock);
 
 static uintptr_t page_mask(void)
 {
@@ -43,39 +42,34 @@ static bool is_aligned(const struct import_region *r)
 	return !(((uintptr_t)r->addr | r->size) & ~page_mask());
 }
 
-static bool share_a_page(const struct import_region *a, const struct import_region *b)
+static struct range pages_of(const struct import_region *r)
 {
-	uintptr_t mask = page_mask();
-	uintptr_t a_last = (uintptr_t)a->addr + a->size - 1,
-		  b_last = (uintptr_t)b->addr + b->size - 1;
+	uintptr_t first = (uintptr_t)r->addr, last = first + r->size - 1;
 
-	return ((uintptr_t)a->addr & mask) <= (b_last & mask) &&
-	       ((uintptr_t)b->addr & mask) <= (a_last & mask);
+	return (struct range){ .first = first & page_mask(), .last = last | ~page_mask() };
+}
+
+static const struct import_region *region_of(const struct range *range)
+{
+	return (const void *)((const char *)range - offsetof(struct import_region, pages));
 }
 
 static const struct import_region *unaligned_conflict(const struct import_region *region)
 	REQUIRES(unaligned_lock)
 {
-	bool others = false;
+	struct range *found = NULL;
 
-	for (unsigned int kind = 0; kind < ACCESS_KINDS; kind++)
-		others |= kind != region->wanted && unaligned_count[kind];
-	if (!others)
-		return NULL;
-	for (const struct import_region *r = unaligned; r; r = r->next)
-		if (r->wanted != region->wanted && share_a_page(r, region))
-			return r;
-	return NULL;
+	for (unsigned int kind = 0; kind < ACCESS_KINDS && !found; kind++)
+		if (kind != region->wanted)
+			found = ranges_find(unaligned[kind], region->pages.first,
+					    region->pages.last);
+	return found ? region_of(found) : NULL;
 }
 
 static void unaligned_insert(struct import_region *region) REQUIRES(unaligned_lock)
 {
 	region->listed = true;
-	region->next = unaligned;
-	if (unaligned)
-		unaligned->prev = region;
-	unaligned = region;
-	unaligned_count[region->wanted]++;
+	ranges_insert(&unaligned[region->wanted], &region->pages);
 }
 
 static int unaligned_add(struct import_region *region)
@@ -83,6 +77,7 @@ static int unaligned_add(struct import_region *region)
 	const struct import_region *other;
 	int ret = 0;
 
+	region->pages = pages_of(region);
 	lock_acquire(&unaligned_lock);
 	other = unaligned_conflict(region);
 	if (other)
@@ -96,23 +91,12 @@ static int unaligned_add(struct import_region *region)
 	return ret;
 }
 
-static void unaligned_unlink(struct import_region *region) REQUIRES(unaligned_lock)
-{
-	region->listed = false;
-	if (region->prev)
-		region->prev->next = region->next;
-	else
-		unaligned = region->next;
-	if (region->next)
-		region->next->prev = region->prev;
-	unaligned_count[region->wanted]--;
-}
-
 static void unaligned_remove(struct import_region *region)
 {
 	lock_acquire(&unaligned_lock);
 	if (region->listed)
-		unaligned_unlink(region);
+		ranges_remove(&unaligned[region->wanted], &region->pages);
+	region->listed = false;
 	lock_release(&unaligned_lock);
 }
 

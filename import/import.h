@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ranges.h"
 #include "shared.h"
 
 struct import_ops;
@@ -72,8 +73,8 @@ struct import_region {
 	struct opaque *opaque; /* set by import_opaque(), once */
 	struct import_refresh *refresh; /* set by its user before others see the region */
 	bool unsynced;			/* the same: no DMA_BUF_IOCTL_SYNC, its owner does that */
-	struct import_region *prev, *next; /* import/host.c: unaligned ranges */
-	bool listed;			   /* there */
+	struct range pages;		/* import/host.c: of an unaligned range */
+	bool listed;			/* there */
 };
 
 /**

@@ -3,15 +3,14 @@
  * Functions by name.  A driver's pointer would bypass the layer: for a function
  * that the layer intercepts the answer is the layer's.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "command_buffer.h"
 #include "describe.h"
-#include "device.h"
 #include "intercept.h"
 #include "kernel_pointer.h"
 #include "layer.h"
+#include "takes.h"
 #include "user_event.h"
 
 struct named {
@@ -46,28 +45,10 @@ static void *wrap(cl_platform_id platform, const char *name, void *function)
 	return ours ? ours : function;
 }
 
-static bool takes_imports(const struct device *device)
-{
-	for (int type = 0; device && type < IMPORT_TYPES; type++)
-		if (device->way[type].ops)
-			return true;
-	return false;
-}
-
+/* A program that asks for a function must not pay for a test: it is refused where that is known. */
 static bool platform_takes_imports(cl_platform_id platform)
 {
-	cl_device_id *devices;
-	cl_uint count = 0;
-	bool takes = false;
-
-	if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count) || !count)
-		return false;
-	devices = calloc(count, sizeof(*devices));
-	if (devices && !next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices, NULL))
-		for (cl_uint i = 0; i < count && !takes; i++)
-			takes = takes_imports(device_get(devices[i]));
-	free(devices);
-	return takes;
+	return platform && !takes_nothing(platform);
 }
 
 /* One function for all platforms: it looks at the context when it is called. */
@@ -77,6 +58,8 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 		return (void *)layer_clImportMemoryARM;
 	if (name && !strcmp(name, DESCRIBE_FUNCTION))
 		return (void *)describe_device;
+	if (name && !strcmp(name, PROBE_FUNCTION))
+		return (void *)takes_probe;
 	return name ? wrap(NULL, name, next.clGetExtensionFunctionAddress(name)) : NULL;
 }
 
@@ -87,6 +70,8 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id 
 		return (void *)layer_clImportMemoryARM;
 	if (name && !strcmp(name, DESCRIBE_FUNCTION))
 		return (void *)describe_device;
+	if (name && !strcmp(name, PROBE_FUNCTION))
+		return (void *)takes_probe;
 	if (!name)
 		return next.clGetExtensionFunctionAddressForPlatform(platform, name);
 	return wrap(platform, name, next.clGetExtensionFunctionAddressForPlatform(platform, name));

@@ -41,3 +41,12 @@ bool config_image2d_from_buffer(void)
 
 	return value && !strcmp(value, "1");
 }
+
+enum config_probe config_probe(void)
+{
+	const char *value = getenv("CLIMPORT_PROBE");
+
+	if (value && !strcmp(value, "here"))
+		return PROBE_HERE;
+	return value && !strcmp(value, "off") ? PROBE_OFF : PROBE_PROCESS;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tool `climport info` prints.  Not an OpenCL interface. */
+/* What the programs of tools/ ask of the layer.  Not an OpenCL interface. */
 #ifndef ICD_DESCRIBE_H
 #define ICD_DESCRIBE_H
 
@@ -21,5 +21,12 @@ cl_int CL_API_CALL describe_device(cl_device_id device, cl_uint import_type, con
 				   const char **why);
 
 typedef __typeof__(&describe_device) describe_device_fn;
+
+/* takes_probe() in takes.h, and the descriptor that a probe process writes its answer to. */
+#define PROBE_FUNCTION "climportProbePlatform"
+#define PROBE_FD 3
+
+typedef cl_int(CL_API_CALL *probe_platform_fn)(cl_platform_id platform, const char *key,
+					       char *answer, size_t size);
 
 #endif /* ICD_DESCRIBE_H */

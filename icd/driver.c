@@ -18,7 +18,9 @@ void driver_probe(struct device *device, const char *extensions)
 	for (int type = 0; type < IMPORT_TYPES; type++) {
 		struct way *way = &device->way[type];
 
-		for (size_t i = 0; i < ROWS && !way->ops; i++)
+		/* What cannot be tested here may be better than what comes after it. */
+		for (size_t i = 0; i < ROWS && !way->ops && (device->may_compile || !way->untested);
+		     i++)
 			if (rows[i]->probe(device, extensions, type, way))
 				way->ops = rows[i];
 		log_debug("device %p, %s: %s: %s", (void *)device->id, type_extension(type),

@@ -9,9 +9,9 @@
 #include "answer.h"
 #include "config.h"
 #include "device.h"
-#include "driver.h"
 #include "intercept.h"
 #include "layer.h"
+#include "takes.h"
 
 #define MAX_NAMES (IMPORT_TYPES + 2)
 
@@ -31,36 +31,22 @@ static void names_add(struct names *names, const char *name, cl_version version)
 }
 
 /* Images on imports, where the driver makes none itself. */
-static bool adds_image2d(const struct device *device)
+static bool adds_image2d(unsigned int takes)
 {
-	return config_image2d_from_buffer() && !device->image2d_from_buffer &&
-	       device->way[IMPORT_HOST].ops == &driver_host_ptr_ops;
+	return config_image2d_from_buffer() && takes & TAKES_IMAGE2D;
 }
 
-static void names_of_device(struct names *names, const struct device *device)
+/* The driver names what it has itself. */
+static void names_of(struct names *names, unsigned int takes)
 {
-	for (int type = 0; device && type < IMPORT_TYPES; type++) {
-		if (!device->way[type].ops || !device->way[type].ops->create)
-			continue; /* the driver names its own */
+	for (int type = 0; type < IMPORT_TYPES; type++) {
+		if (!(takes & 1u << type))
+			continue;
 		names_add(names, "cl_arm_import_memory", config_version());
 		names_add(names, type_extension(type), config_version());
 	}
-	if (device && adds_image2d(device))
+	if (adds_image2d(takes))
 		names_add(names, "cl_khr_image2d_from_buffer", CL_MAKE_VERSION(1, 0, 0));
-}
-
-static void names_of_platform(struct names *names, cl_platform_id platform)
-{
-	cl_device_id *devices;
-	cl_uint count = 0;
-
-	if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count) || !count)
-		return;
-	devices = calloc(count, sizeof(*devices));
-	if (devices && !next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices, NULL))
-		for (cl_uint i = 0; i < count; i++)
-			names_of_device(names, device_get(devices[i]));
-	free(devices);
 }
 
 /* One information query of the driver, whatever object it is of. */
@@ -156,7 +142,7 @@ cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_
 
 	if (name != CL_PLATFORM_EXTENSIONS && name != CL_PLATFORM_EXTENSIONS_WITH_VERSION_KHR)
 		return next.clGetPlatformInfo(platform, name, size, value, size_ret);
-	names_of_platform(&names, platform);
+	names_of(&names, takes_of_platform(platform));
 	if (name == CL_PLATFORM_EXTENSIONS)
 		return answer_string(&q, &names, size, value, size_ret);
 	return answer_versions(&q, &names, size, value, size_ret);
@@ -166,10 +152,9 @@ cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_
 static cl_int answer_image_alignment(const struct query *q, size_t size, void *value,
 				     size_t *size_ret)
 {
-	const struct device *device = device_get(q->device);
 	const cl_uint one = 1;
 
-	if (!device || !adds_image2d(device))
+	if (!config_image2d_from_buffer() || !adds_image2d(takes_of_device(q->device)))
 		return query_driver(q, size, value, size_ret);
 	return answer(&one, sizeof(one), size, value, size_ret);
 }
@@ -182,10 +167,10 @@ cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_info nam
 
 	switch (device ? name : 0) {
 	case CL_DEVICE_EXTENSIONS:
-		names_of_device(&names, device_get(device));
+		names_of(&names, takes_of_device(device));
 		return answer_string(&q, &names, size, value, size_ret);
 	case CL_DEVICE_EXTENSIONS_WITH_VERSION_KHR:
-		names_of_device(&names, device_get(device));
+		names_of(&names, takes_of_device(device));
 		return answer_versions(&q, &names, size, value, size_ret);
 	case CL_DEVICE_IMAGE_PITCH_ALIGNMENT:
 	case CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT:

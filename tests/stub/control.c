@@ -42,6 +42,7 @@ static const struct {
 	[STUB_FAULT_DELAY] = { "STUB_FAULT_DELAY", 0 },
 	[STUB_FAILED_HANDLE] = { "STUB_FAILED_HANDLE", 0 },
 	[STUB_NO_CONTEXT_DEVICES] = { "STUB_NO_CONTEXT_DEVICES", 0 },
+	[STUB_FAULT_STAYS] = { "STUB_FAULT_STAYS", 0 },
 	[STUB_NO_NATIVE_KERNEL] = { "STUB_NO_NATIVE_KERNEL", 0 },
 	[STUB_GPU] = { "STUB_GPU", 0 },
 	[STUB_HANG] = { "STUB_HANG", 0 },
@@ -128,7 +129,8 @@ static cl_int fault(enum function f)
 
 	if (!left || (only >= 0 ? only != (int)f : !can_fail(f)))
 		return CL_SUCCESS;
-	while (left && !atomic_compare_exchange_weak(&fault_left, &left, left - 1))
+	while (left && !(left == 1 && stub_get(STUB_FAULT_STAYS)) &&
+	       !atomic_compare_exchange_weak(&fault_left, &left, left - 1))
 		;
 	if (left != 1)
 		return CL_SUCCESS;

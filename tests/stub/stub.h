@@ -60,6 +60,7 @@ enum stub_option {
 	STUB_FAULT_DELAY,	    /* milliseconds that an injected fault takes */
 	STUB_FAILED_HANDLE,	    /* a creating call that fails gives a handle, too; none may use it */
 	STUB_NO_CONTEXT_DEVICES,    /* contexts say that they have no devices */
+	STUB_FAULT_STAYS,	    /* an injected fault happens at each further call, too */
 	STUB_NO_NATIVE_KERNEL,	    /* CL_EXEC_NATIVE_KERNEL is not there */
 	STUB_GPU,		    /* CL_DEVICE_TYPE is CL_DEVICE_TYPE_GPU */
 	STUB_HANG,		    /* clFinish does not return while this is set */

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "takes.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "device.h"
+#include "driver.h"
+#include "identity.h"
+#include "import/lock.h"
+#include "import/log.h"
+#include "layer.h"
+#include "probe.h"
+#include "result_cache.h"
+
+#define REVISION 2 /* of the answers */
+#define KEY_SIZE 1200
+#define MAX_DEVICES 64
+#define NEGATIVE_AGE 3600 /* seconds that "nothing" is believed: a library may be installed */
+
+struct takes {
+	unsigned int platform;
+	unsigned int count; /* of devices, in the order of clGetDeviceIDs() */
+	unsigned char device[MAX_DEVICES];
+};
+
+/* A platform that was asked for. */
+struct asked {
+	struct asked *next;
+	cl_platform_id platform;
+	enum {
+		ASKING, /* one thread does */
+		ANSWERED,
+		UNANSWERED, /* not to be tried again */
+	} state;
+	struct takes takes;
+};
+
+static void asked_in_child(struct lock *lock);
+
+LOCK_DEFINE_IN_CHILD(asked_lock, LOCK_LAST, asked_in_child); /* the two below */
+static struct asked *asked GUARDED_BY(asked_lock);
+static pthread_cond_t asked_changed = PTHREAD_COND_INITIALIZER;
+
+/* The thread that asked is not in the child. */
+static void asked_in_child(struct lock *lock) TSA(no_thread_safety_analysis)
+{
+	struct asked **link = &asked;
+
+	(void)lock;
+	pthread_cond_init(&asked_changed, NULL);
+	while (*link) {
+		struct asked *gone = *link;
+
+		if (gone->state != ASKING) {
+			link = &gone->next;
+			continue;
+		}
+		*link = gone->next;
+		free(gone);
+	}
+}
+
+static unsigned int takes_of_record(const struct device *device)
+{
+	unsigned int takes = 0;
+
+	if (!device)
+		return 0;
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		if (device->way[type].ops)
+			takes |= device->way[type].ops->create ? 1u << type : TAKES_NATIVE;
+	if (device->way[IMPORT_HOST].ops == &driver_host_ptr_ops && !device->image2d_from_buffer)
+		takes |= TAKES_IMAGE2D;
+	return takes;
+}
+
+static cl_device_id *devices_of(cl_platform_id platform, cl_uint *count)
+{
+	cl_device_id *devices;
+
+	*count = 0;
+	if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, count) || !*count)
+		return NULL;
+	devices = calloc(*count, sizeof(*devices));
+	if (devices && !next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, *count, devices, NULL))
+		return devices;
+	free(devices);
+	return NULL;
+}
+
+/* In this process.  False: a result of the moment, not to be kept. */
+static bool takes_test(cl_platform_id platform, struct takes *t)
+{
+	cl_device_id *devices = devices_of(platform, &t->count);
+	bool conclusive = devices;
+
+	t->platform = 0;
+	t->count = devices ? t->count < MAX_DEVICES ? t->count : MAX_DEVICES : 0;
+	for (cl_uint i = 0; i < t->count; i++) {
+		const struct device *device = device_get(devices[i]);
+
+		t->device[i] = (unsigned char)takes_of_record(device);
+		t->platform |= t->device[i];
+		for (int type = 0; type < IMPORT_TYPES; type++)
+			conclusive &= device && !device->way[type].untested;
+	}
+	free(devices);
+	return conclusive;
+}
+
+/* "takes PLATFORM COUNT DEVICE ... end" */
+static bool takes_format(const struct takes *t, char *line, size_t size)
+{
+	size_t used = (size_t)snprintf(line, size, "takes %u %u", t->platform, t->count);
+
+	for (cl_uint i = 0; i < t->count && used < size; i++)
+		used += (size_t)snprintf(line + used, size - used, " %u", t->device[i]);
+	if (used < size)
+		used += (size_t)snprintf(line + used, size - used, " end");
+	return used < size;
+}
+
+static bool takes_parse(const char *line, struct takes *t)
+{
+	int n = 0;
+
+	if (sscanf(line, "takes %u %u%n", &t->platform, &t->count, &n) != 2 ||
+	    t->count > MAX_DEVICES)
+		return false;
+	for (cl_uint i = 0; i < t->count; i++) {
+		unsigned int takes;
+		int length = 0;
+
+		line += n;
+		if (sscanf(line, " %u%n", &takes, &length) != 1 || takes > 255)
+			return false;
+		t->device[i] = (unsigned char)takes;
+		n = length;
+	}
+	return !strcmp(line + n, " end");
+}
+
+/* False: the driver's library cannot be told, so that nothing is kept. */
+static bool key_of(cl_platform_id platform, char *key, size_t size)
+{
+	int used = snprintf(key, size, "takes %d, ", REVISION);
+
+	return identity_platform(platform, key + used, size - (size_t)used);
+}
+
+static bool takes_kept(const char *key, struct takes *t)
+{
+	char line[1024];
+	long age;
+
+	return result_cache_get_age(key, line, sizeof(line), &age) && takes_parse(line, t) &&
+	       (t->platform || (age >= 0 && age < NEGATIVE_AGE));
+}
+
+static void takes_keep(const char *key, const struct takes *t)
+{
+	char line[1024];
+
+	if (takes_format(t, line, sizeof(line)))
+		result_cache_set(key, line);
+}
+
+/* A probe is told by a name of fixed length which platform is meant. */
+static void name_of_key(const char *key, char name[PROBE_KEY_SIZE])
+{
+	snprintf(name, PROBE_KEY_SIZE, "%016llx", identity_hash(key));
+}
+
+cl_int CL_API_CALL takes_probe(cl_platform_id platform, const char *wanted, char *answer,
+			       size_t size)
+{
+	char key[KEY_SIZE], name[PROBE_KEY_SIZE];
+	struct takes t;
+
+	if (!key_of(platform, key, sizeof(key)))
+		return CL_INVALID_PLATFORM;
+	name_of_key(key, name);
+	if (strcmp(name, wanted))
+		return CL_INVALID_PLATFORM;
+	if (takes_test(platform, &t))
+		takes_keep(key, &t);
+	return takes_format(&t, answer, size) ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
+}
+
+static bool takes_ask(const char *key, struct takes *t)
+{
+	char name[PROBE_KEY_SIZE], line[1024];
+
+	name_of_key(key, name);
+	if (probe_run(name, line, sizeof(line)) && takes_parse(line, t))
+		return true;
+	log_debug("no probe process tells what the platform takes; its names are not reported");
+	return false;
+}
+
+static bool takes_find(cl_platform_id platform, struct takes *t)
+{
+	char key[KEY_SIZE];
+	bool known = key_of(platform, key, sizeof(key));
+	enum config_probe how = config_probe();
+
+	if (known && takes_kept(key, t))
+		return true;
+	if (how == PROBE_OFF || identity_is_privileged())
+		return false;
+	if (known && how == PROBE_PROCESS)
+		return takes_ask(key, t);
+	if (!takes_test(platform, t))
+		return how == PROBE_HERE;
+	if (known)
+		takes_keep(key, t);
+	return true;
+}
+
+static struct asked *asked_find(cl_platform_id platform) REQUIRES(asked_lock)
+{
+	struct asked *a = asked;
+
+	while (a && a->platform != platform)
+		a = a->next;
+	return a;
+}
+
+/* The record of a platform; a new one is the caller's to answer. */
+static struct asked *asked_begin(cl_platform_id platform, bool *is_new) REQUIRES(asked_lock)
+{
+	struct asked *a = asked_find(platform);
+
+	*is_new = !a;
+	if (a)
+		return a;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return NULL;
+	a->platform = platform;
+	a->state = ASKING;
+	a->next = asked;
+	asked = a;
+	return a;
+}
+
+static void asked_end(struct asked *a, bool answered, const struct takes *t)
+{
+	lock_acquire(&asked_lock);
+	a->state = answered ? ANSWERED : UNANSWERED;
+	a->takes = *t;
+	pthread_cond_broadcast(&asked_changed);
+	lock_release(&asked_lock);
+}
+
+/* One thread asks, the others wait for it: for as long as it waits for a probe. */
+static bool takes_get(cl_platform_id platform, struct takes *t)
+{
+	bool is_new, answered = false;
+	struct asked *a;
+
+	lock_acquire(&asked_lock);
+	a = asked_begin(platform, &is_new);
+	while (a && !is_new && a->state == ASKING)
+		pthread_cond_wait(&asked_changed, &asked_lock.mutex);
+	if (a && !is_new) {
+		answered = a->state == ANSWERED;
+		*t = a->takes;
+	}
+	lock_release(&asked_lock);
+	if (!a || !is_new)
+		return answered;
+	memset(t, 0, sizeof(*t));
+	answered = takes_find(platform, t);
+	asked_end(a, answered, t);
+	return answered;
+}
+
+unsigned int takes_of_platform(cl_platform_id platform)
+{
+	struct takes t;
+
+	return takes_get(platform, &t) ? t.platform : 0;
+}
+
+bool takes_nothing(cl_platform_id platform)
+{
+	char key[KEY_SIZE];
+	const struct asked *a;
+	struct takes t;
+	bool known;
+
+	if (config_probe() == PROBE_HERE)
+		return !takes_of_platform(platform);
+	lock_acquire(&asked_lock);
+	a = asked_find(platform);
+	known = a && a->state == ANSWERED;
+	if (known)
+		t = a->takes;
+	lock_release(&asked_lock);
+	if (!known)
+		known = key_of(platform, key, sizeof(key)) && takes_kept(key, &t);
+	return known && !t.platform;
+}
+
+/* What a probe found out about a device, which it knows by its number. */
+static unsigned int takes_of_number(cl_device_id id)
+{
+	cl_device_id root = device_root(id), *devices;
+	cl_platform_id platform;
+	unsigned int takes = 0;
+	struct takes t;
+	cl_uint count;
+
+	if (next.clGetDeviceInfo(root, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) ||
+	    !takes_get(platform, &t))
+		return 0;
+	devices = devices_of(platform, &count);
+	for (cl_uint i = 0; devices && i < count && i < t.count; i++)
+		if (devices[i] == root)
+			takes = t.device[i];
+	free(devices);
+	return takes;
+}
+
+unsigned int takes_of_device(cl_device_id id)
+{
+	const struct device *device = device_get_quick(id);
+
+	if (device)
+		return takes_of_record(device);
+	if (config_probe() == PROBE_HERE)
+		return takes_of_record(device_get(id));
+	return takes_of_number(id);
+}

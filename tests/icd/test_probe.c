@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Extension queries of programs that import nothing: real processes, under the loader, over the
+ * stub as an ICD.  Each test has a cache of its own.  What a query starts is seen by the files
+ * that it leaves there, and by the process's threads and children.
+ */
+#include "harness.h"
+
+#include <CL/cl.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <CL/cl_ext.h>
+
+#define THREADS 8
+
+static char cache[64];
+static bool on_pocl;
+
+static int count_entries(const char *directory)
+{
+	DIR *dir = opendir(directory);
+	int count = 0;
+
+	while (dir && readdir(dir))
+		count++;
+	if (dir)
+		closedir(dir);
+	return count;
+}
+
+static void cache_remove(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", cache);
+	if (*cache && system(command))
+		printf("# %s is left\n", cache);
+	*cache = '\0';
+}
+
+static void cache_create(void)
+{
+	static bool registered;
+
+	if (!registered)
+		atexit(cache_remove);
+	registered = true;
+	cache_remove();
+	strcpy(cache, "/tmp/climport-probe-XXXXXX");
+	EXPECT(mkdtemp(cache));
+}
+
+/* Runs @program in a process that loads the layer and the driver anew. */
+static int run(int (*program)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		setenv("XDG_CACHE_HOME", cache, 1);
+		if (!on_pocl)
+			setenv("OCL_ICD_VENDORS", STUB_VENDORS, 1);
+		setenv("OPENCL_LAYERS", LAYER_PATH, 1);
+		alarm(60);
+		_exit(program());
+	}
+	EXPECT(pid > 0);
+	EXPECT_EQ(waitpid(pid, &status, 0), pid);
+	if (WIFSIGNALED(status))
+		printf("# signal %d\n", WTERMSIG(status));
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static cl_platform_id platform_get(void)
+{
+	cl_platform_id platform = NULL;
+
+	return clGetPlatformIDs(1, &platform, NULL) ? NULL : platform;
+}
+
+static bool platform_reports(void)
+{
+	char text[4096] = "";
+
+	clGetPlatformInfo(platform_get(), CL_PLATFORM_EXTENSIONS, sizeof(text), text, NULL);
+	return strstr(text, "cl_arm_import_memory_host");
+}
+
+static bool device_reports(void)
+{
+	char text[4096] = "";
+	cl_device_id device;
+
+	if (clGetDeviceIDs(platform_get(), CL_DEVICE_TYPE_ALL, 1, &device, NULL))
+		return false;
+	clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL);
+	return strstr(text, "cl_arm_import_memory_host");
+}
+
+/* 0: the name is reported, and this process has one thread, no child and no new descriptor. */
+static int platform_query(void)
+{
+	int fds, threads;
+
+	platform_get();
+	fds = count_entries("/proc/self/fd");
+	threads = count_entries("/proc/self/task");
+	if (!platform_reports())
+		return 1;
+	if (count_entries("/proc/self/task") != threads)
+		return 2;
+	if (count_entries("/proc/self/fd") != fds)
+		return 3;
+	return waitpid(-1, NULL, __WALL | WNOHANG) < 0 && errno == ECHILD ? 0 : 4;
+}
+
+static int platform_is_silent(void)
+{
+	return platform_reports() ? 1 : 0;
+}
+
+static int kept(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/climport", cache);
+	return count_entries(path);
+}
+
+TEST(first_query, "The first platform query is answered by a probe process; nothing of it stays.")
+{
+	cache_create();
+	EXPECT_EQ(run(platform_query), 0);
+	EXPECT(kept() > 2);
+}
+
+/* With no process to ask: what is kept answers. */
+static int kept_query(void)
+{
+	setenv("CLIMPORT_PROBE", "off", 1);
+	return platform_query();
+}
+
+TEST(kept_answer, "A later process is answered by what was kept.")
+{
+	cache_create();
+	EXPECT_EQ(run(kept_query), 1);
+	EXPECT_EQ(run(platform_query), 0);
+	EXPECT_EQ(run(kept_query), 0);
+}
+
+static int device_query(void)
+{
+	return device_reports() ? 0 : 1;
+}
+
+TEST(device_native, "A device query with native kernels needs no probe, and is kept.")
+{
+	cache_create();
+	setenv("CLIMPORT_PROBE", "off", 1);
+	EXPECT_EQ(run(device_query), 0);
+	unsetenv("CLIMPORT_PROBE");
+	EXPECT_EQ(kept(), 4);
+}
+
+TEST(device_compiled, "A device query without native kernels is answered by a probe process.")
+{
+	cache_create();
+	setenv("STUB_NO_NATIVE_KERNEL", "1", 1);
+	setenv("CLIMPORT_PROBE", "off", 1);
+	EXPECT_EQ(run(device_query), 1);
+	unsetenv("CLIMPORT_PROBE");
+	EXPECT_EQ(run(device_query), 0);
+	unsetenv("STUB_NO_NATIVE_KERNEL");
+}
+
+static int query_twice(void)
+{
+	return platform_reports() && device_reports() ? platform_query() : 9;
+}
+
+TEST(not_kept, "Where nothing can be kept, the probe's answer comes all the same.")
+{
+	cache_create();
+	chmod(cache, 0500);
+	strcpy(cache, "/proc/nothing");
+	EXPECT_EQ(run(query_twice), 0);
+	*cache = '\0';
+}
+
+/* The driver works in a child that is forked after the query. */
+static int fork_and_use(void)
+{
+	cl_device_id device;
+	cl_context context;
+	cl_command_queue queue;
+	cl_int err;
+	pid_t pid;
+	int status;
+
+	if (platform_query())
+		return 1;
+	pid = fork();
+	if (!pid) {
+		unsigned char byte = 5;
+		cl_mem mem;
+
+		if (clGetDeviceIDs(platform_get(), CL_DEVICE_TYPE_ALL, 1, &device, NULL))
+			_exit(1);
+		context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+		queue = clCreateCommandQueueWithProperties(context, device, NULL, &err);
+		mem = clCreateBuffer(context, CL_MEM_READ_WRITE, 64, NULL, &err);
+		_exit(clEnqueueWriteBuffer(queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL) ||
+		      !platform_reports() || !device_reports());
+	}
+	return waitpid(pid, &status, 0) == pid && !status ? 0 : 2;
+}
+
+TEST(fork, "A child that is forked after a platform query can use the driver.")
+{
+	for (int round = 0; round < 10; round++) {
+		cache_create();
+		EXPECT_EQ(run(fork_and_use), 0); /* asked of a probe */
+		EXPECT_EQ(run(fork_and_use), 0); /* kept */
+	}
+}
+
+static int has_platform(void)
+{
+	return platform_get() ? 0 : 1;
+}
+
+TEST(fork_pocl,
+     "The same with a driver that starts threads when it is asked for its devices: PoCL.")
+{
+	cache_create();
+	on_pocl = true;
+	if (run(has_platform))
+		test_skip("no OpenCL driver is installed");
+	for (int round = 0; round < 5; round++) {
+		cache_create();
+		EXPECT_EQ(run(fork_and_use), 0);
+		EXPECT_EQ(run(fork_and_use), 0);
+	}
+	on_pocl = false;
+}
+
+static atomic_int signals;
+
+static void note_signal(int signal)
+{
+	(void)signal;
+	signals++;
+}
+
+static int with_handler(void)
+{
+	struct sigaction action = { .sa_handler = note_signal };
+	int ret;
+
+	sigaction(SIGCHLD, &action, NULL);
+	ret = platform_query();
+	return ret ? ret : signals;
+}
+
+static int with_ignored(void)
+{
+	signal(SIGCHLD, SIG_IGN);
+	return platform_query();
+}
+
+static atomic_bool stop, reaped;
+
+static void *reap(void *arg)
+{
+	(void)arg;
+	while (!stop)
+		if (waitpid(-1, NULL, 0) > 0)
+			reaped = true;
+	return NULL;
+}
+
+static int with_reaper(void)
+{
+	pthread_t thread;
+	bool reports;
+
+	pthread_create(&thread, NULL, reap, NULL);
+	reports = platform_reports();
+	stop = true;
+	pthread_join(thread, NULL);
+	return !reports + 2 * reaped;
+}
+
+TEST(unseen, "A program with a SIGCHLD handler, one that ignores it, and one that waits for any "
+	     "child see no probe.")
+{
+	cache_create();
+	EXPECT_EQ(run(with_handler), 0);
+	cache_create();
+	EXPECT_EQ(run(with_ignored), 0);
+	cache_create();
+	EXPECT_EQ(run(with_reaper), 0);
+}
+
+static int as_subreaper(void)
+{
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	return platform_query();
+}
+
+TEST(subreaper, "A program that is given orphans is left no zombie.")
+{
+	cache_create();
+	EXPECT_EQ(run(as_subreaper), 0);
+}
+
+static int without_descriptors(void)
+{
+	const struct rlimit few = { 64, 64 };
+
+	platform_get();
+	setrlimit(RLIMIT_NOFILE, &few);
+	while (dup(1) >= 0)
+		;
+	return platform_is_silent();
+}
+
+TEST(no_descriptors, "Without descriptors the name is not reported this time, and the query works.")
+{
+	cache_create();
+	EXPECT_EQ(run(without_descriptors), 0);
+	EXPECT_EQ(run(platform_query), 0);
+}
+
+/* Limits of processes do not hold for root. */
+static int without_processes(void)
+{
+	const struct rlimit none = { 0, 0 };
+
+	platform_get();
+	if (!getuid() && (setgid(65534) || setuid(65534)))
+		return 77;
+	setrlimit(RLIMIT_NPROC, &none);
+	return platform_is_silent();
+}
+
+TEST(no_processes, "Where no process can be made the name is not reported, and the query works.")
+{
+	int status;
+
+	cache_create();
+	chmod(cache, 0777);
+	status = run(without_processes);
+	if (status == 77)
+		test_skip("the user cannot be changed");
+	EXPECT_EQ(status, 0);
+}
+
+static void *query_thread(void *arg)
+{
+	*(bool *)arg = platform_reports();
+	return NULL;
+}
+
+static int from_threads(void)
+{
+	pthread_t thread[THREADS];
+	bool reports[THREADS];
+	int missing = 0;
+
+	platform_get();
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, query_thread, &reports[i]);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 0; i < THREADS; i++)
+		missing += !reports[i];
+	return missing;
+}
+
+static int count_lines(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	int lines = 0, c;
+
+	while (file && (c = fgetc(file)) != EOF)
+		lines += c == '\n';
+	if (file)
+		fclose(file);
+	return lines;
+}
+
+/* A folder with the layer, and a shell script for climport-probe. */
+static void install(const char *script, char *layer, size_t size)
+{
+	char command[1024];
+
+	snprintf(layer, size, "%s/lib/icd/libCLImportMemoryLayer.so", cache);
+	snprintf(
+		command, sizeof(command),
+		"mkdir -p %s/lib/icd %s/lib/tools && cp %s %s && cat > %s/lib/tools/climport-probe "
+		"<<'EOF'\n#!/bin/sh\n%s\nEOF\nchmod +x %s/lib/tools/climport-probe",
+		cache, cache, LAYER_PATH, layer, cache, script, cache);
+	EXPECT_EQ(system(command), 0);
+}
+
+static char other_layer[256];
+
+static int silent_with_other(void)
+{
+	struct timespec start, end;
+	int ret;
+
+	setenv("OPENCL_LAYERS", other_layer, 1);
+	platform_get();
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	ret = platform_is_silent();
+	for (int i = 0; i < 100 && !ret; i++) /* the same process does not try again */
+		ret = platform_is_silent();
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	if (ret)
+		return ret;
+	return end.tv_sec - start.tv_sec < 20 ? 0 : 2;
+}
+
+static void expect_silent(const char *script)
+{
+	char ran[128];
+
+	cache_create();
+	install(script, other_layer, sizeof(other_layer));
+	EXPECT_EQ(run(silent_with_other), 0);
+	EXPECT_EQ(kept(), 0);
+	snprintf(ran, sizeof(ran), "%s/ran", cache);
+	EXPECT(count_lines(ran) <= 1);
+}
+
+TEST(broken_probe, "A probe that is missing, crashes, hangs or answers nonsense costs the name "
+		   "this time, no more.")
+{
+	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; exit 1");
+	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; kill -SEGV $$");
+	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; exec sleep 4");
+	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; head -c 9000 /dev/zero >&3");
+	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; echo takes 3 4000000000 3 end >&3");
+	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; printf 'takes 3 1 3' >&3");
+	expect_silent("rm $0; exit 127");
+	EXPECT_EQ(run(silent_with_other), 0); /* it is gone now */
+}
+
+static int threads_with_other(void)
+{
+	setenv("OPENCL_LAYERS", other_layer, 1);
+	return from_threads();
+}
+
+TEST(one_probe, "Eight threads that query at once start one probe.")
+{
+	char ran[128];
+
+	cache_create();
+	EXPECT_EQ(run(from_threads), 0);
+	cache_create();
+	install("echo ran >> $XDG_CACHE_HOME/ran; sleep 0.2; echo takes 7 1 7 end >&3", other_layer,
+		sizeof(other_layer));
+	EXPECT_EQ(run(threads_with_other), 0);
+	snprintf(ran, sizeof(ran), "%s/ran", cache);
+	EXPECT_EQ(count_lines(ran), 1);
+}
+
+static int query_with_other(void)
+{
+	setenv("OPENCL_LAYERS", other_layer, 1);
+	return platform_query();
+}
+
+TEST(clean_process, "A probe has no descriptor, no signal mask and no other layer of its parent's.")
+{
+	char ran[128];
+
+	cache_create();
+	install("ls /proc/self/fd | wc -l > $XDG_CACHE_HOME/ran; "
+		"grep SigBlk /proc/self/status | grep -qv '[1-9a-f]$' && echo unblocked >> "
+		"$XDG_CACHE_HOME/ran; [ $OPENCL_LAYERS = $(realpath $0 | sed "
+		"s,tools/climport-probe,icd/libCLImportMemoryLayer.so,) ] && echo alone >> "
+		"$XDG_CACHE_HOME/ran; echo takes 7 1 7 end >&3",
+		other_layer, sizeof(other_layer));
+	EXPECT_EQ(run(query_with_other), 0);
+	snprintf(ran, sizeof(ran), "%s/ran", cache);
+	EXPECT_EQ(count_lines(ran), 3);
+}
+
+/* Each kept file after @command, which has it as $f. */
+static void damage(const char *command)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "for f in %s/climport/*; do %s; done", cache, command);
+	EXPECT_EQ(system(text), 0);
+}
+
+TEST(damaged_answers,
+     "A kept file that is cut off, damaged, a FIFO or writable by others is not believed.")
+{
+	static const char *const commands[] = {
+		"truncate -s -3 $f",
+		"sed -i '2s/.*/takes nonsense/' $f",
+		"sed -i '2s/.*/takes 4294967295 99/' $f",
+		": > $f",
+		"rm $f; mkfifo $f",
+		"rm $f; mkdir $f",
+		"chmod 0666 $f",
+		"mv $f $f.x; ln -s $f.x $f",
+	};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		cache_create();
+		EXPECT_EQ(run(platform_query), 0);
+		EXPECT_EQ(run(kept_query), 0);
+		damage(commands[i]);
+		EXPECT_EQ(run(kept_query), 1);
+	}
+}
+
+TEST(foreign_answers, "A kept file of another user is not believed.")
+{
+	if (getuid())
+		test_skip("only root can give files away");
+	cache_create();
+	EXPECT_EQ(run(platform_query), 0);
+	damage("chown 12345 $f");
+	EXPECT_EQ(run(kept_query), 1);
+}
+
+TEST(another_choice, "Another choice of devices by the environment is asked anew.")
+{
+	cache_create();
+	EXPECT_EQ(run(platform_query), 0);
+	setenv("POCL_DEVICES", "basic", 1);
+	EXPECT_EQ(run(kept_query), 1);
+	unsetenv("POCL_DEVICES");
+	setenv("CLIMPORT_LOG", "off", 1);
+	EXPECT_EQ(run(kept_query), 0);
+	unsetenv("CLIMPORT_LOG");
+}

@@ -74,11 +74,6 @@ static enum cuda_kind kind_of(const struct cuda_driver *cu, const struct pointer
 	return is_host_vmm(cu, p->addr) ? CUDA_HOST : CUDA_DEVICE;
 }
 
-/*
- * The attributes give the reservation of a VMM address, cuMemGetAddressRange() the segment, but
- * for VMM memory of the host a base of 0 (driver 580).
- * It may not know host memory that was registered: the attributes' range is right for that.
- */
 static int mapping_get(const struct cuda_driver *cu, uintptr_t addr, uintptr_t *base, size_t *size)
 {
 	int result = cu->pointer_attribute(base, CUDA_POINTER_MAPPING_BASE, addr);
@@ -86,25 +81,49 @@ static int mapping_get(const struct cuda_driver *cu, uintptr_t addr, uintptr_t *
 	return result ? result : cu->pointer_attribute(size, CUDA_POINTER_MAPPING_SIZE, addr);
 }
 
-static int narrow(const struct cuda_driver *cu, const struct pointer *p, struct cuda_range *range)
+/* Drivers without the attributes of mappings.  Host VMM memory has a base of 0 there. */
+static int segment_get(const struct cuda_driver *cu, uintptr_t addr, int device, uintptr_t *base,
+		       size_t *size)
 {
 	struct cuda_scope scope;
+	int result = cuda_scope_enter(&scope, cu, NULL, device);
+
+	if (result)
+		return result;
+	result = cu->address_range(base, size, addr);
+	cuda_scope_leave(&scope);
+	return !result && addr - *base >= *size ? CUDA_NOT_FOUND : result;
+}
+
+static void intersect(struct cuda_range *range, uintptr_t base, size_t size)
+{
+	uintptr_t end = base + size, range_end = range->base + range->size;
+
+	range->base = base > range->base ? base : range->base;
+	range->size = (end < range_end ? end : range_end) - range->base;
+}
+
+/*
+ * Memory of a context is an allocation, whose range the attributes give.  Of a VMM address they
+ * give the reservation, of memory of a pool the part that was allocated; the mapping is the
+ * segment, and the chunk of the pool.  What both have is the memory (driver 580).  The attributes
+ * need no current context, cuMemGetAddressRange() does.
+ */
+static int narrow(const struct cuda_driver *cu, const struct pointer *p, struct cuda_range *range)
+{
 	uintptr_t base;
 	size_t size;
-	int result = cuda_scope_enter(&scope, cu, p->context, p->device);
+	int result;
 
-	if (!result) {
-		result = cu->address_range(&base, &size, p->addr);
-		cuda_scope_leave(&scope);
-	}
-	if (!result && p->addr - base >= size)
-		result = mapping_get(cu, p->addr, &base, &size);
-	if (!result) {
-		range->base = base;
-		range->size = size;
-	} else if (range->kind == CUDA_HOST && means_none(result)) {
+	if (p->context)
+		return CUDA_SUCCESS;
+	result = mapping_get(cu, p->addr, &base, &size);
+	if (result)
+		result = segment_get(cu, p->addr, range->device, &base, &size);
+	if (!result)
+		intersect(range, base, size);
+	else if (range->kind == CUDA_HOST && means_none(result))
 		result = CUDA_SUCCESS;
-	}
 	return result;
 }
 
@@ -115,14 +134,15 @@ static int describe(const struct cuda_driver *cu, const struct pointer *p, struc
 	range->kind = kind_of(cu, p);
 	if (range->kind == CUDA_NONE)
 		return CUDA_SUCCESS;
-	range->device = p->device;
+	/* Of host VMM memory the driver says device 0. */
+	range->device = range->kind == CUDA_HOST && !p->context ? -1 : p->device;
 	range->base = p->start;
 	range->size = p->size;
 	range->buffer_id = p->buffer_id;
 	result = narrow(cu, p, range);
-	if (result || p->device < 0) /* host memory may be of no device */
+	if (result || range->device < 0) /* host memory may be of no device */
 		return result;
-	return cu->device_uuid(range->uuid, p->device);
+	return cu->device_uuid(range->uuid, range->device);
 }
 
 static int identify(const struct cuda_driver *cu, uintptr_t addr, struct cuda_range *range,

@@ -280,7 +280,8 @@ int cuda_scope_enter(struct cuda_scope *scope, const struct cuda_driver *cu, voi
 	if (!context) {
 		if (is_current(cu, device))
 			return CUDA_SUCCESS;
-		device = device < 0 ? 0 : device;
+		if (device < 0)
+			return CUDA_INVALID_CONTEXT;
 		result = cu->primary_retain(&context, device);
 		if (result)
 			return result;

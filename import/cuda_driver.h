@@ -167,7 +167,8 @@ struct cuda_scope {
 
 /*
  * @context, or if it is NULL the one that is current if it is of @device, or the primary one of
- * @device.  @device: -1 if any will do.  Returns a result of CUDA; leave only after success.
+ * @device, which is made if the program has none.  @device: -1 if any that is current will do;
+ * CUDA_INVALID_CONTEXT if none is.  Returns a result of CUDA; leave only after success.
  */
 int cuda_scope_enter(struct cuda_scope *scope, const struct cuda_driver *cu, void *context,
 		     int device);

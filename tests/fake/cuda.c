@@ -56,7 +56,8 @@ static struct reservation *reservations;
 static struct context primary[FAKE_CUDA_DEVICES];
 static int devices = 1, initialized, attributes[FAKE_CUDA_DEVICES][ATTRIBUTES];
 static int handles, pushed, pcie;
-static bool forks;
+static bool forks, no_mappings;
+static int retains[FAKE_CUDA_DEVICES];
 static unsigned long long last_id, last_flags;
 static struct {
 	const char *name;
@@ -347,6 +348,7 @@ API int cuDevicePrimaryCtxRetain(void **context, int device)
 		return leave(CUDA_INVALID_DEVICE);
 	primary[device].device = device;
 	primary[device].refs++;
+	retains[device]++;
 	*context = &primary[device];
 	return leave(CUDA_SUCCESS);
 }
@@ -408,7 +410,7 @@ API int cuCtxGetDevice(int *device)
 
 /* Pointers. */
 
-/* Of VMM memory: the reservation, and no context; of the host no device either. */
+/* Of VMM memory: the reservation, and no context; of the host device 0 (driver 580). */
 static int attribute_of(const struct range *r, int attribute, void *data)
 {
 	const struct reservation *v = r && r->kind == KIND_VMM ? find_reservation(r->addr) : NULL;
@@ -431,7 +433,7 @@ static int attribute_of(const struct range *r, int attribute, void *data)
 		*(bool *)data = r && r->kind == KIND_MANAGED;
 		return CUDA_SUCCESS;
 	case CUDA_POINTER_DEVICE_ORDINAL:
-		*(int *)data = r ? r->device : -2;
+		*(int *)data = !r ? -2 : v && r->device < 0 ? 0 : r->device;
 		return CUDA_SUCCESS;
 	case CUDA_POINTER_RANGE_START:
 		*(uintptr_t *)data = v ? v->addr : r ? r->addr : 0;
@@ -440,9 +442,13 @@ static int attribute_of(const struct range *r, int attribute, void *data)
 		*(size_t *)data = v ? v->size : r ? r->size : 0;
 		return CUDA_SUCCESS;
 	case CUDA_POINTER_MAPPING_BASE:
+		if (no_mappings)
+			return CUDA_INVALID_VALUE;
 		*(uintptr_t *)data = r ? r->addr : 0;
 		return CUDA_SUCCESS;
 	case CUDA_POINTER_MAPPING_SIZE:
+		if (no_mappings)
+			return CUDA_INVALID_VALUE;
 		*(size_t *)data = r ? r->size : 0;
 		return CUDA_SUCCESS;
 	}
@@ -851,7 +857,7 @@ API void fake_cuda_reset(int n)
 	pthread_mutex_lock(&mutex);
 	devices = n;
 	initialized = 1;
-	is_child = forks = false;
+	is_child = forks = no_mappings = false;
 	pcie = 0;
 	memset(calls, 0, sizeof(calls));
 	memset(&failure, 0, sizeof(failure));
@@ -859,6 +865,7 @@ API void fake_cuda_reset(int n)
 	memset(attributes, 0, sizeof(attributes));
 	for (int i = 0; i < FAKE_CUDA_DEVICES; i++) {
 		primary[i] = (struct context){ i, 1 }; /* the application's */
+		retains[i] = 0;
 		attributes[i][CUDA_DEVICE_VMM] = 1;
 		attributes[i][CUDA_DEVICE_DMA_BUF] = 1;
 		attributes[i][CUDA_DEVICE_RDMA_WITH_VMM] = 1;
@@ -879,6 +886,11 @@ API void fake_cuda_set_attribute(int device, int attribute, int value)
 API void fake_cuda_set_pcie(bool supported)
 {
 	pcie = supported;
+}
+
+API void fake_cuda_set_no_mappings(bool hidden)
+{
+	no_mappings = hidden;
 }
 
 API void fake_cuda_set_forks(bool each_call)
@@ -914,6 +926,11 @@ API int fake_cuda_calls(const char *function)
 	for (size_t i = 0; i < FUNCTIONS && calls[i].name; i++)
 		sum += matches(function, calls[i].name) ? calls[i].count : 0;
 	return sum;
+}
+
+API int fake_cuda_retains(int device)
+{
+	return retains[device];
 }
 
 API unsigned long long fake_cuda_range_flags(void)

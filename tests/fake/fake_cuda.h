@@ -22,6 +22,7 @@ void fake_cuda_uninitialize(void); /* as before cuInit(), or after fork() */
 void fake_cuda_uuid(int device, unsigned char uuid[16]);
 void fake_cuda_set_attribute(int device, int attribute, int value);
 void fake_cuda_set_pcie(bool supported); /* the PCIe flag of a dma-buf; else NOT_SUPPORTED */
+void fake_cuda_set_no_mappings(bool hidden); /* their attributes, which older drivers lack */
 void fake_cuda_set_forks(bool each_call); /* as cuInit() does, to load kernel modules */
 
 /*
@@ -33,6 +34,7 @@ bool fake_cuda_has_failed(void); /* since then */
 /* Calls @hook when the @nth call of @function begins. */
 void fake_cuda_at(const char *function, int nth, void (*hook)(void *arg), void *arg);
 int fake_cuda_calls(const char *function);	/* NULL: of any */
+int fake_cuda_retains(int device);		/* of its primary context */
 unsigned long long fake_cuda_range_flags(void); /* of the last dma-buf that was made */
 
 /* As an application.  0 on failure. */

@@ -209,6 +209,35 @@ CUDA_TEST(reuse, "An address that is allocated again has another buffer id.")
 	fake_cuda_free(p);
 }
 
+CUDA_TEST(older_driver, "Where the attributes know no mappings, the range of the address is asked for.")
+{
+	uintptr_t p = one_segment(1, 1), host = one_segment(FAKE_CUDA_HOST_NUMA, 1);
+
+	fake_cuda_set_no_mappings(true);
+	EXPECT_EQ(identified(p + MB).base, p);
+	EXPECT_EQ(identified(p + MB).size, G);
+	EXPECT_EQ(fake_cuda_retains(0), 0);
+	EXPECT_EQ(identified(host + MB).kind, CUDA_HOST);
+	EXPECT_EQ(fake_cuda_retains(0), 0);
+	fake_cuda_vmm_free(p);
+	fake_cuda_vmm_free(host);
+}
+
+CUDA_TEST(asks_no_context, "What a pointer is needs no context, whatever memory it is.")
+{
+	uintptr_t p[] = { fake_cuda_alloc(1, MB), fake_cuda_managed(1, MB), fake_cuda_host(1, MB),
+			  one_segment(1, 1), one_segment(FAKE_CUDA_HOST_NUMA, 1) };
+
+	for (int i = 0; i < 5; i++)
+		EXPECT(identified(p[i] + 1).kind != CUDA_NONE);
+	EXPECT_EQ(fake_cuda_calls("cuDevicePrimaryCtxRetain"), 0);
+	EXPECT_EQ(fake_cuda_calls("cuCtxPushCurrent_v2"), 0);
+	for (int i = 0; i < 3; i++)
+		fake_cuda_free(p[i]);
+	fake_cuda_vmm_free(p[3]);
+	fake_cuda_vmm_free(p[4]);
+}
+
 /* dma-bufs. */
 
 static void fill(uintptr_t addr, size_t size, unsigned int seed)

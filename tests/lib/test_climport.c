@@ -95,6 +95,44 @@ LIB_TEST(within_page, "Memory that begins within a page is exported with the pag
 	fake_cuda_free(p);
 }
 
+static void set_current(int device)
+{
+	static void *context;
+
+	if (context)
+		fake_cuda_context_destroy(context);
+	context = device < 0 ? NULL : fake_cuda_context_create(device);
+	fake_cuda_set_current(context);
+}
+
+static void expect_retains(uintptr_t p, int first, int second)
+{
+	int before[] = { fake_cuda_retains(0), fake_cuda_retains(1) };
+
+	close(exported(p, PAGE, 0).fd);
+	EXPECT_EQ(fake_cuda_retains(0) - before[0], first);
+	EXPECT_EQ(fake_cuda_retains(1) - before[1], second);
+}
+
+LIB_TEST(no_context, "An export makes no context: that of the memory is used, or one that is current.")
+{
+	const struct fake_cuda_segment segment = { 1, G, 1 };
+	uintptr_t p = fake_cuda_alloc(1, PAGE), vmm = fake_cuda_vmm(&segment, 1);
+
+	for (int current = -1; current < 2; current++) {
+		set_current(current);
+		expect_retains(p, 0, 0);
+	}
+	expect_retains(vmm, 0, 0);
+	/* VMM memory has none: without one of its device that device's primary one is held. */
+	set_current(0);
+	expect_retains(vmm, 0, 1);
+	set_current(-1);
+	expect_retains(vmm, 0, 1);
+	fake_cuda_free(p);
+	fake_cuda_vmm_free(vmm);
+}
+
 LIB_TEST(not_kept, "Without CLIMPORT_KEEP each export is the driver's work again.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);

@@ -32,14 +32,14 @@ static void *intercepted(const char *name)
 }
 
 /* What the application gets for a function that the driver has at @function. */
-static void *wrap(cl_platform_id platform, const char *name, void *function)
+static void *wrap(const char *name, void *function)
 {
 	void *ours = function ? intercepted(name) : NULL;
 
 	if (function && !strncmp(name, "clEnqueueWaitSemaphores", 23))
 		user_events_assume_pending();
 	if (!ours && function)
-		ours = command_buffer_function(platform, name);
+		ours = command_buffer_function(name);
 	if (!ours && function)
 		ours = kernel_pointer_function(name, function);
 	return ours ? ours : function;
@@ -60,7 +60,7 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 		return (void *)describe_device;
 	if (name && !strcmp(name, PROBE_FUNCTION))
 		return (void *)takes_probe;
-	return name ? wrap(NULL, name, next.clGetExtensionFunctionAddress(name)) : NULL;
+	return name ? wrap(name, next.clGetExtensionFunctionAddress(name)) : NULL;
 }
 
 void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform,
@@ -74,5 +74,5 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id 
 		return (void *)takes_probe;
 	if (!name)
 		return next.clGetExtensionFunctionAddressForPlatform(platform, name);
-	return wrap(platform, name, next.clGetExtensionFunctionAddressForPlatform(platform, name));
+	return wrap(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));
 }

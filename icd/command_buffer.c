@@ -13,81 +13,17 @@
 
 /* Lives as long as the application has references, which it counts itself. */
 struct command_buffer {
-	const struct command_functions *functions;
+	struct command_target target;
 	cl_command_queue queue; /* the first one it was made for */
 	unsigned int handles;
 	size_t count;
 	struct memobj **imports; /* bracketed ones that recorded commands use, held */
 };
 
-/* Platforms and command buffers; kernel_lock and memobj_lock may follow. */
 LOCK_DEFINE(command_lock, LOCK_LAST);
-static struct table platforms = TABLE_INIT; /* cl_platform_id -> struct command_functions */
-static struct table buffers = TABLE_INIT;   /* cl_command_buffer_khr -> struct command_buffer */
+static struct table buffers = TABLE_INIT; /* cl_command_buffer_khr -> struct command_buffer */
 
-static struct command_functions *functions_create(cl_platform_id platform)
-{
-	struct command_functions *f = calloc(1, sizeof(*f));
-
-	if (!f)
-		return NULL;
-	f->platform = platform;
-	const struct {
-		const char *name;
-		void **function;
-	} names[] = {
-		{ "clCreateCommandBufferKHR", &f->create },
-		{ "clRetainCommandBufferKHR", &f->retain },
-		{ "clReleaseCommandBufferKHR", &f->release },
-		{ "clEnqueueCommandBufferKHR", &f->enqueue },
-		{ "clRemapCommandBufferKHR", &f->remap },
-		{ "clCommandNDRangeKernelKHR", &f->ndrange_kernel },
-		{ "clCommandCopyBufferKHR", &f->copy_buffer },
-		{ "clCommandCopyBufferRectKHR", &f->copy_buffer_rect },
-		{ "clCommandCopyBufferToImageKHR", &f->copy_buffer_to_image },
-		{ "clCommandCopyImageKHR", &f->copy_image },
-		{ "clCommandCopyImageToBufferKHR", &f->copy_image_to_buffer },
-		{ "clCommandFillBufferKHR", &f->fill_buffer },
-		{ "clCommandFillImageKHR", &f->fill_image },
-	};
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		*names[i].function =
-			next.clGetExtensionFunctionAddressForPlatform(platform, names[i].name);
-	return f;
-}
-
-/* Two threads may ask a platform at once; the first to get here wins. */
-static const struct command_functions *functions_publish(struct command_functions *f)
-{
-	struct command_functions *published;
-
-	lock_acquire(&command_lock);
-	published = table_get(&platforms, f->platform);
-	if (!published && table_set(&platforms, f->platform, f))
-		published = f;
-	lock_release(&command_lock);
-	if (published != f)
-		free(f);
-	return published;
-}
-
-static const struct command_functions *functions_of_queue(cl_command_queue queue)
-{
-	cl_platform_id platform;
-	cl_device_id device;
-	struct command_functions *f;
-
-	if (next.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL) ||
-	    next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL))
-		return NULL;
-	f = table_get(&platforms, platform);
-	if (f || !next.clGetExtensionFunctionAddressForPlatform)
-		return f;
-	f = functions_create(platform);
-	return f ? functions_publish(f) : NULL;
-}
-
-static bool buffer_add(cl_command_buffer_khr handle, const struct command_functions *functions,
+static bool buffer_add(cl_command_buffer_khr handle, const struct command_target *target,
 		       cl_command_queue queue)
 {
 	struct command_buffer *b = malloc(sizeof(*b));
@@ -95,7 +31,7 @@ static bool buffer_add(cl_command_buffer_khr handle, const struct command_functi
 
 	if (!b)
 		return false;
-	*b = (struct command_buffer){ .functions = functions, .queue = queue, .handles = 1 };
+	*b = (struct command_buffer){ .target = *target, .queue = queue, .handles = 1 };
 	lock_acquire(&command_lock);
 	added = table_set(&buffers, handle, b);
 	lock_release(&command_lock);
@@ -104,52 +40,68 @@ static bool buffer_add(cl_command_buffer_khr handle, const struct command_functi
 	return added;
 }
 
-const struct command_functions *command_functions_of(cl_command_buffer_khr handle)
+struct command_target command_target_of(cl_command_buffer_khr handle)
 {
-	const struct command_functions *functions = NULL;
-	struct command_buffer *b;
+	struct command_target target = { NULL, false, false };
+	const struct command_buffer *b;
 
 	lock_acquire(&command_lock);
 	b = table_get(&buffers, handle);
 	if (b)
-		functions = b->functions;
+		target = b->target;
 	lock_release(&command_lock);
-	return functions;
+	return target;
 }
 
-/* @handle is an object of the driver, not yet one of the application. */
-static cl_command_buffer_khr keep(cl_command_buffer_khr handle,
-				  const struct command_functions *functions, cl_command_queue queue,
-				  cl_int *errcode_ret)
+static const struct command_functions *command_functions_of(cl_command_buffer_khr handle)
 {
-	cl_int(CL_API_CALL * release)(cl_command_buffer_khr) = functions->release;
+	return command_target_of(handle).functions;
+}
 
-	if (!handle || buffer_add(handle, functions, queue))
-		return handle;
-	release(handle);
+static cl_command_buffer_khr buffer_refuse(cl_int err, cl_int *errcode_ret)
+{
 	if (errcode_ret)
-		*errcode_ret = CL_OUT_OF_HOST_MEMORY;
+		*errcode_ret = err;
 	return NULL;
+}
+
+/* What a driver's creating call gave, an object that is not yet one of the application. */
+static cl_command_buffer_khr buffer_keep(cl_command_buffer_khr handle, cl_int err,
+					 const struct command_target *target,
+					 cl_command_queue queue, cl_int *errcode_ret)
+{
+	cl_int(CL_API_CALL * release)(cl_command_buffer_khr) = target->functions->release;
+
+	if (is_created(handle, err) && !buffer_add(handle, target, queue)) {
+		release(handle);
+		return buffer_refuse(CL_OUT_OF_HOST_MEMORY, errcode_ret);
+	}
+	if (errcode_ret)
+		*errcode_ret = err;
+	return handle;
 }
 
 static cl_command_buffer_khr CL_API_CALL create(cl_uint num_queues, const cl_command_queue *queues,
 						const cl_command_buffer_properties_khr *properties,
 						cl_int *errcode_ret)
 {
-	cl_command_queue first = num_queues && queues ? queues[0] : NULL;
-	const struct command_functions *functions = first ? functions_of_queue(first) : NULL;
 	cl_command_buffer_khr(CL_API_CALL * driver)(cl_uint, const cl_command_queue *,
 						    const cl_command_buffer_properties_khr *,
 						    cl_int *);
+	cl_command_buffer_khr handle;
+	struct command_target target;
+	cl_int err;
 
-	if (!functions || !functions->create) {
-		if (errcode_ret)
-			*errcode_ret = first ? CL_INVALID_OPERATION : CL_INVALID_VALUE;
-		return NULL;
-	}
-	driver = functions->create;
-	return keep(driver(num_queues, queues, properties, errcode_ret), functions, first,
-		    errcode_ret);
+	if (!num_queues || !queues)
+		return buffer_refuse(CL_INVALID_VALUE, errcode_ret);
+	err = command_target_find(queues[0], &target);
+	if (!err && !target.functions->create)
+		err = CL_INVALID_OPERATION;
+	if (err)
+		return buffer_refuse(err, errcode_ret);
+	driver = target.functions->create;
+	handle = driver(num_queues, queues, properties, &err);
+	return buffer_keep(handle, err, &target, queues[0], errcode_ret);
 }
 
 static cl_command_buffer_khr CL_API_CALL remap(cl_command_buffer_khr buffer, cl_bool automatic,
@@ -159,20 +111,22 @@ static cl_command_buffer_khr CL_API_CALL remap(cl_command_buffer_khr buffer, cl_
 					       cl_mutable_command_khr *handles_ret,
 					       cl_int *errcode_ret)
 {
-	const struct command_functions *functions = command_functions_of(buffer);
+	struct command_target target = command_target_of(buffer);
+	cl_command_queue first = num_queues && queues ? queues[0] : NULL;
 	cl_command_buffer_khr(CL_API_CALL * driver)(
 		cl_command_buffer_khr, cl_bool, cl_uint, const cl_command_queue *, cl_uint,
 		const cl_mutable_command_khr *, cl_mutable_command_khr *, cl_int *);
+	cl_command_buffer_khr handle;
+	cl_int err = CL_SUCCESS;
 
-	if (!functions || !functions->remap) {
-		if (errcode_ret)
-			*errcode_ret = CL_INVALID_COMMAND_BUFFER_KHR;
-		return NULL;
-	}
-	driver = functions->remap;
-	return keep(driver(buffer, automatic, num_queues, queues, num_handles, handles, handles_ret,
-			   errcode_ret),
-		    functions, num_queues && queues ? queues[0] : NULL, errcode_ret);
+	if (!target.functions || !target.functions->remap)
+		return buffer_refuse(CL_INVALID_COMMAND_BUFFER_KHR, errcode_ret);
+	driver = target.functions->remap;
+	handle = driver(buffer, automatic, num_queues, queues, num_handles, handles, handles_ret,
+			&err);
+	if (first && is_created(handle, err))
+		command_target_find(first, &target); /* the other device's */
+	return buffer_keep(handle, err, &target, first, errcode_ret);
 }
 
 static cl_int CL_API_CALL retain(cl_command_buffer_khr handle)
@@ -184,7 +138,7 @@ static cl_int CL_API_CALL retain(cl_command_buffer_khr handle)
 	b = table_get(&buffers, handle);
 	if (b) {
 		b->handles++;
-		driver = b->functions->retain;
+		driver = b->target.functions->retain;
 	}
 	lock_release(&command_lock);
 	return driver ? driver(handle) : CL_INVALID_COMMAND_BUFFER_KHR;
@@ -198,7 +152,7 @@ static struct command_buffer *buffer_drop(cl_command_buffer_khr handle, void **d
 	lock_acquire(&command_lock);
 	b = table_get(&buffers, handle);
 	if (b)
-		*driver = b->functions->release;
+		*driver = b->target.functions->release;
 	if (b && !--b->handles)
 		gone = table_remove(&buffers, handle);
 	lock_release(&command_lock);
@@ -330,22 +284,7 @@ static cl_int CL_API_CALL enqueue(cl_uint num_queues, cl_command_queue *queues,
 	return access_end(&a, err, CL_FALSE);
 }
 
-/* A NULL platform is the one that the loader chooses. */
-static bool takes_properties(cl_platform_id platform)
-{
-	cl_name_version list[512];
-	size_t size;
-
-	if (next.clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS_WITH_VERSION_KHR, sizeof(list),
-				   list, &size))
-		return false;
-	for (size_t i = 0; i < size / sizeof(list[0]); i++)
-		if (!strcmp(list[i].name, "cl_khr_command_buffer"))
-			return list[i].version >= CL_MAKE_VERSION(0, 9, 5);
-	return false;
-}
-
-void *command_buffer_function(cl_platform_id platform, const char *name)
+void *command_buffer_function(const char *name)
 {
 	static const struct {
 		const char *name;
@@ -358,9 +297,11 @@ void *command_buffer_function(cl_platform_id platform, const char *name)
 		{ "clRemapCommandBufferKHR", (void *)remap },
 		{ "clCommandNDRangeKernelKHR", (void *)ndrange_kernel },
 	};
+	void *function;
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		if (!strcmp(ours[i].name, name))
 			return ours[i].function;
-	return command_copy_function(name, takes_properties(platform));
+	function = command_copy_function(name);
+	return function ? function : command_update_function(name);
 }

@@ -19,7 +19,26 @@ static struct {
 	__typeof__(&clCommandCopyImageToBufferKHR) from_image;
 	__typeof__(&clCommandFillBufferKHR) fill;
 	__typeof__(&clCommandFillImageKHR) fill_image;
+	__typeof__(&clUpdateMutableCommandsKHR) update;
 } khr;
+
+/* The same address, where recording has a list of properties. */
+#define BEHIND_PROPERTIES cl_command_buffer_khr, cl_command_queue, const cl_properties *, cl_mem
+#define BEFORE_SYNC \
+	cl_uint, const cl_sync_point_khr *, cl_sync_point_khr *, cl_mutable_command_khr *
+typedef cl_int copy_fn(BEHIND_PROPERTIES, cl_mem, size_t, size_t, size_t, BEFORE_SYNC);
+typedef cl_int rect_fn(BEHIND_PROPERTIES, cl_mem, const size_t *, const size_t *, const size_t *,
+		       size_t, size_t, size_t, size_t, BEFORE_SYNC);
+typedef cl_int to_image_fn(BEHIND_PROPERTIES, cl_mem, size_t, const size_t *, const size_t *,
+			   BEFORE_SYNC);
+typedef cl_int image_fn(BEHIND_PROPERTIES, cl_mem, const size_t *, const size_t *, const size_t *,
+			BEFORE_SYNC);
+typedef cl_int from_image_fn(BEHIND_PROPERTIES, cl_mem, const size_t *, const size_t *, size_t,
+			     BEFORE_SYNC);
+typedef cl_int fill_fn(BEHIND_PROPERTIES, const void *, size_t, size_t, size_t, BEFORE_SYNC);
+typedef cl_int fill_image_fn(BEHIND_PROPERTIES, const void *, const size_t *, const size_t *,
+			     BEFORE_SYNC);
+#define WITH_PROPERTIES(form, f) ((form *)(void *)khr.f)
 
 #define ADDRESS(f) ((__typeof__(&f))cl.clGetExtensionFunctionAddressForPlatform(fix.platform, #f))
 
@@ -38,6 +57,7 @@ static void functions_get(void)
 	khr.from_image = ADDRESS(clCommandCopyImageToBufferKHR);
 	khr.fill = ADDRESS(clCommandFillBufferKHR);
 	khr.fill_image = ADDRESS(clCommandFillImageKHR);
+	khr.update = ADDRESS(clUpdateMutableCommandsKHR);
 }
 
 /* One of each kind, and what stands on the other side of copies. */
@@ -48,12 +68,50 @@ struct pair {
 #define NO_SYNC 0, NULL, point, NULL
 #define NUM_FORMS 12
 
+/* record() for a driver whose recording functions have a list of properties. */
+static cl_int record_with_properties(unsigned which, cl_command_buffer_khr list, struct pair m,
+				     struct pair other, cl_sync_point_khr *point)
+{
+	static const cl_uint zero[4];
+	const struct pair from = which & 1 ? other : m, to = which & 1 ? m : other;
+
+	switch (which) {
+	case 0:
+	case 1:
+		return WITH_PROPERTIES(copy_fn, copy)(list, NULL, NULL, from.buffer, to.buffer, 0,
+						      0, 4, NO_SYNC);
+	case 2:
+	case 3:
+		return WITH_PROPERTIES(rect_fn, rect)(list, NULL, NULL, from.buffer, to.buffer,
+						      origin, origin, bytes, 0, 0, 0, 0, NO_SYNC);
+	case 4:
+	case 5:
+		return WITH_PROPERTIES(to_image_fn, to_image)(list, NULL, NULL, from.buffer,
+							      to.image, 0, origin, pixel, NO_SYNC);
+	case 6:
+	case 7:
+		return WITH_PROPERTIES(image_fn, image)(list, NULL, NULL, from.image, to.image,
+							origin, origin, pixel, NO_SYNC);
+	case 8:
+	case 9:
+		return WITH_PROPERTIES(from_image_fn, from_image)(
+			list, NULL, NULL, from.image, to.buffer, origin, pixel, 0, NO_SYNC);
+	case 10:
+		return WITH_PROPERTIES(fill_fn, fill)(list, NULL, NULL, m.buffer, zero, 4, 0, 4,
+						      NO_SYNC);
+	}
+	return WITH_PROPERTIES(fill_image_fn, fill_image)(list, NULL, NULL, m.image, zero, origin,
+							  pixel, NO_SYNC);
+}
+
 /* Form @which of a copy or fill of @m's objects. */
 static cl_int record(unsigned which, cl_command_buffer_khr list, struct pair m, struct pair other,
 		     cl_sync_point_khr *point)
 {
 	static const cl_uint zero[4];
 
+	if (stub_get(STUB_COMMAND_PROPERTIES))
+		return record_with_properties(which, list, m, other, point);
 	switch (which) {
 	case 0:
 		return khr.copy(list, NULL, m.buffer, other.buffer, 0, 0, 4, NO_SYNC);
@@ -122,11 +180,22 @@ static void pair_release(struct pair p)
 	EXPECT_EQ(cl.clReleaseMemObject(p.buffer), CL_SUCCESS);
 }
 
-static void expect_recording_in(const char *version, cl_int wanted)
+/* Who reports which version of the extension. */
+static const struct reported {
+	long properties, named;
+} reported[] = { { 0, 3 }, { 0, 1 }, { 0, 2 }, { 1, 3 }, { 1, 1 }, { 1, 2 } };
+
+static void open_reported(const struct reported *r)
+{
+	fixture_reset();
+	stub_set(STUB_COMMAND_PROPERTIES, r->properties);
+	stub_set(STUB_COMMAND_NAMED, r->named);
+}
+
+static void expect_recording_on(const char *version, cl_int wanted)
 {
 	struct pair imported, derived, plain[2];
 
-	fixture_reset();
 	setenv("CLIMPORT_VERSION", version, 1);
 	fixture_open();
 	functions_get();
@@ -144,6 +213,14 @@ static void expect_recording_in(const char *version, cl_int wanted)
 	pair_release(plain[0]);
 	pair_release(plain[1]);
 	fixture_close();
+}
+
+static void expect_recording_in(const char *version, cl_int wanted)
+{
+	for (size_t i = 0; i < sizeof(reported) / sizeof(reported[0]); i++) {
+		open_reported(&reported[i]);
+		expect_recording_on(version, wanted);
+	}
 }
 
 TEST(recording,
@@ -253,4 +330,134 @@ TEST(retained_list, "A command buffer that is retained and released once keeps i
 	EXPECT_EQ(khr.release(r.list), CL_SUCCESS);
 	run_recorded(r.list);
 	recorded_close(&r);
+}
+
+TEST(no_imports, "A program that imports nothing records and runs what it asks for.")
+{
+	for (size_t i = 0; i < sizeof(reported) / sizeof(reported[0]); i++) {
+		const struct pair none = { NULL, NULL };
+		cl_command_buffer_khr list;
+		struct pair from = none, to = none;
+		cl_sync_point_khr point;
+		cl_uint value = 0x12345678;
+
+		open_reported(&reported[i]);
+		fixture_open();
+		functions_get();
+		from = pair_plain();
+		to = pair_plain();
+		EXPECT_EQ(cl.clEnqueueWriteBuffer(fix.queue, from.buffer, CL_TRUE, 0, 4, &value, 0,
+						  NULL, NULL),
+			  CL_SUCCESS);
+		list = list_create();
+		EXPECT_EQ(record(0, list, from, to, &point), CL_SUCCESS);
+		EXPECT_EQ(record(10, list, from, to, &point), CL_SUCCESS);
+		EXPECT_EQ(khr.finalize(list), CL_SUCCESS);
+		EXPECT_EQ(khr.enqueue(0, NULL, list, 0, NULL, NULL), CL_SUCCESS);
+		value = 0;
+		EXPECT_EQ(cl.clEnqueueReadBuffer(fix.queue, to.buffer, CL_TRUE, 0, 4, &value, 0,
+						 NULL, NULL),
+			  CL_SUCCESS);
+		EXPECT_EQ(value, 0x12345678);
+		EXPECT_EQ(cl.clEnqueueReadBuffer(fix.queue, from.buffer, CL_TRUE, 0, 4, &value, 0,
+						 NULL, NULL),
+			  CL_SUCCESS);
+		EXPECT_EQ(value, 0);
+		EXPECT_EQ(khr.release(list), CL_SUCCESS);
+		pair_release(from);
+		pair_release(to);
+		fixture_close();
+	}
+}
+
+TEST(wrong_queues, "A command buffer for queues that are none is the extension's error.")
+{
+	static const cl_command_queue null;
+	cl_command_queue wild;
+
+	fixture_reset();
+	fixture_open();
+	functions_get();
+	wild = (cl_command_queue)fix.context;
+	const struct {
+		cl_uint num;
+		const cl_command_queue *queues;
+		cl_int wanted;
+	} rows[] = {
+		{ 0, NULL, CL_INVALID_VALUE },		{ 1, NULL, CL_INVALID_VALUE },
+		{ 0, &fix.queue, CL_INVALID_VALUE },	{ 1, &null, CL_INVALID_COMMAND_QUEUE },
+		{ 1, &wild, CL_INVALID_COMMAND_QUEUE },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cl_int err = 1;
+
+		EXPECT(!khr.create(rows[i].num, rows[i].queues, NULL, &err));
+		EXPECT_EQ(err, rows[i].wanted);
+		EXPECT(!khr.create(rows[i].num, rows[i].queues, NULL, NULL));
+	}
+	fixture_close();
+}
+
+/* Gives the recorded command another argument, by the one form or the other. */
+static cl_int update(cl_command_buffer_khr list, cl_mutable_command_khr command, const cl_mem *mem)
+{
+	const cl_mutable_dispatch_arg_khr arg = { 0, sizeof(*mem), mem };
+	const cl_mutable_dispatch_config_khr chained = {
+		.type = CL_STRUCTURE_TYPE_MUTABLE_DISPATCH_CONFIG_KHR,
+		.command = command,
+		.num_args = 1,
+		.arg_list = &arg,
+	};
+	const cl_mutable_base_config_khr base = {
+		.type = CL_STRUCTURE_TYPE_MUTABLE_BASE_CONFIG_KHR,
+		.num_mutable_dispatch = 1,
+		.mutable_dispatch_list = &chained,
+	};
+	const void *config = &chained.command; /* the rest is the same from there on */
+	const cl_uint type = 0;
+	cl_int (*update_arrays)(cl_command_buffer_khr, cl_uint, const cl_uint *, const void **) =
+		(void *)khr.update;
+
+	if (stub_get(STUB_COMMAND_ARRAYS))
+		return update_arrays(list, 1, &type, &config);
+	return khr.update(list, &base);
+}
+
+TEST(updated, "A dma-buf that is made an argument of a recorded kernel is bracketed.")
+{
+	for (int form = 0; form < 4; form++) {
+		struct buffer a, b;
+		cl_mutable_command_khr command = NULL;
+		cl_command_buffer_khr list;
+		const size_t one = 1;
+		cl_kernel kernel;
+
+		fixture_reset();
+		stub_set(STUB_COMMAND_ARRAYS, form & 1);
+		stub_set(STUB_COMMAND_NAMED, form & 2 ? 1 : 3);
+		fixture_open();
+		functions_get();
+		a = buffer_open("a", NULL);
+		b = buffer_open("b", NULL);
+		kernel = kernel_increment(a.mem);
+		list = list_create();
+		EXPECT_EQ(khr.kernel(list, NULL, NULL, kernel, 1, NULL, &one, NULL, 0, NULL, NULL,
+				     &command),
+			  CL_SUCCESS);
+		EXPECT_EQ(khr.finalize(list), CL_SUCCESS);
+		EXPECT_EQ(update(list, command, &b.mem), CL_SUCCESS);
+		stub_trace_clear();
+		EXPECT_EQ(khr.enqueue(0, NULL, list, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+		expect_bracket("b", "increment");
+		EXPECT_EQ(b.seen[0], 1);
+		EXPECT_EQ(a.seen[0], 0);
+		EXPECT_EQ(update(NULL, command, &b.mem), CL_INVALID_COMMAND_BUFFER_KHR);
+		EXPECT_EQ(khr.release(list), CL_SUCCESS);
+		cl.clReleaseKernel(kernel);
+		buffer_close(&a);
+		buffer_close(&b);
+		fixture_close();
+	}
 }

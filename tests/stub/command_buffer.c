@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cl_khr_command_buffer 0.9.0: ops recorded and run in order. */
+/* cl_khr_command_buffer 0.9.0 (command_forms.c has later forms): ops recorded and run in order. */
 #include "internal.h"
 
 struct command_buffer {
@@ -271,7 +271,36 @@ cl_int CL_API_CALL stub_clCommandNDRangeKernelKHR(
 	err = record_check(err, handle, queue, NULL, NULL);
 	if (!err)
 		op.launch = launch_create(kernel, dims, offset, global, &err);
-	return record(err, handle, &op, sync_point);
+	err = record(err, handle, &op, sync_point);
+	if (!err && command)
+		*command = (cl_mutable_command_khr)(uintptr_t)((struct command_buffer *)handle)
+				   ->count; /* from 1 */
+	return err;
+}
+
+/* Gives a recorded kernel other arguments of the kind that it has. */
+cl_int command_buffer_update(cl_command_buffer_khr handle, cl_mutable_command_khr command,
+			     cl_uint num_args, const cl_mutable_dispatch_arg_khr *args)
+{
+	struct command_buffer *list = object_get(handle, STUB_COMMAND_BUFFER);
+	size_t index = (uintptr_t)command;
+
+	if (!list)
+		return CL_INVALID_COMMAND_BUFFER_KHR;
+	if (!index || index > list->count || !list->op[index - 1].launch)
+		return CL_INVALID_MUTABLE_COMMAND_KHR;
+	for (cl_uint i = 0; i < num_args; i++) {
+		struct arg *arg = &list->op[index - 1].launch->arg[args[i].arg_index];
+		struct mem *mem;
+
+		memcpy(&mem, args[i].arg_value, sizeof(mem));
+		if (!arg->mem || !object_get(mem, STUB_MEM))
+			return CL_INVALID_MEM_OBJECT;
+		object_retain(mem);
+		mem_put(arg->mem);
+		arg->mem = mem;
+	}
+	return CL_SUCCESS;
 }
 
 cl_int CL_API_CALL stub_clGetCommandBufferInfoKHR(cl_command_buffer_khr handle,

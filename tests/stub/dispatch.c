@@ -38,6 +38,8 @@ static void *extension_address(const char *name, unsigned platforms_native)
 		return NULL;
 	if (!strcmp(name, "clIcdGetPlatformIDsKHR"))
 		return (void *)stub_clIcdGetPlatformIDsKHR;
+	if (command_form(name))
+		return command_form(name);
 	for (size_t i = 0; i < sizeof(by_address) / sizeof(*by_address); i++)
 		if (!strcmp(by_address[i].name, name))
 			return by_address[i].address;

@@ -79,7 +79,6 @@ struct device {
 
 /* The option @option, a bit for each device, for the root of @device. */
 bool device_option(const struct device *device, enum stub_option option);
-size_t extensions_of(unsigned platform, char *text, size_t room);
 extern const char arm_extensions[];
 cl_int device_info(const struct device *device, cl_device_info name, size_t room, void *out,
 		   size_t *size_ret);
@@ -309,5 +308,10 @@ cl_int launch_run(struct launch *launch, struct device *device);
 /* command_buffer.c */
 cl_int command_buffer_run(struct command_buffer *list, struct device *device);
 void command_buffer_put(struct command_buffer *list);
+cl_int command_buffer_update(cl_command_buffer_khr handle, cl_mutable_command_khr command,
+			     cl_uint num_args, const cl_mutable_dispatch_arg_khr *args);
+
+/* command_forms.c: the function of that name that takes its parameters as an option says, or NULL. */
+void *command_form(const char *name);
 
 #endif

@@ -78,12 +78,19 @@ cl_int info_put(const void *value, size_t size, size_t room, void *out, size_t *
 	return CL_SUCCESS;
 }
 
+static const char command_extensions[] =
+	" cl_khr_command_buffer cl_khr_command_buffer_mutable_dispatch";
+
 static const char opaque_extensions[] =
 	" cl_khr_device_uuid cl_khr_external_memory cl_khr_external_memory_opaque_fd";
 
-size_t extensions_of(unsigned platform, char *text, size_t room)
+/* Who reports: bits of STUB_COMMAND_NAMED. */
+enum reporter { BY_DEVICE = 1, BY_PLATFORM = 2 };
+
+static size_t extensions_of(enum reporter by, unsigned platform, char *text, size_t room)
 {
-	return (size_t)snprintf(text, room, "cl_khr_icd cl_khr_command_buffer%s%s%s%s",
+	return (size_t)snprintf(text, room, "cl_khr_icd%s%s%s%s%s",
+				stub_get(STUB_COMMAND_NAMED) & by ? command_extensions : "",
 				stub_get(STUB_IMAGE2D_FROM_BUFFER) ? " cl_khr_image2d_from_buffer"
 								   : "",
 				stub_get(STUB_NATIVE) >> platform & 1 ? arm_extensions : "",
@@ -91,25 +98,36 @@ size_t extensions_of(unsigned platform, char *text, size_t room)
 				stub_get(STUB_TRAILING_SPACE) ? " " : "");
 }
 
-static cl_int extensions_info(unsigned platform, size_t room, void *out, size_t *size_ret)
+static cl_int extensions_info(enum reporter by, unsigned platform, size_t room, void *out,
+			      size_t *size_ret)
 {
-	char text[256];
+	char text[512];
 
-	return info_put(text, extensions_of(platform, text, sizeof(text)) + 1, room, out, size_ret);
+	return info_put(text, extensions_of(by, platform, text, sizeof(text)) + 1, room, out,
+			size_ret);
+}
+
+static cl_version version_of(const char *name)
+{
+	if (!strcmp(name, "cl_khr_command_buffer"))
+		return CL_MAKE_VERSION(0, 9, stub_get(STUB_COMMAND_PROPERTIES) ? 5 : 0);
+	if (!strcmp(name, "cl_khr_command_buffer_mutable_dispatch"))
+		return CL_MAKE_VERSION(0, 9, stub_get(STUB_COMMAND_ARRAYS) ? 2 : 0);
+	return CL_MAKE_VERSION(1, 0, 0);
 }
 
 /* The same list with a version for each name. */
-static cl_int versions_info(unsigned platform, size_t room, void *out, size_t *size_ret)
+static cl_int versions_info(enum reporter by, unsigned platform, size_t room, void *out,
+			    size_t *size_ret)
 {
 	cl_name_version list[16];
-	char text[256], *save, *name;
+	char text[512], *save, *name;
 	size_t n = 0;
 
 	memset(list, 0, sizeof(list));
-	extensions_of(platform, text, sizeof(text));
+	extensions_of(by, platform, text, sizeof(text));
 	for (name = strtok_r(text, " ", &save); name; name = strtok_r(NULL, " ", &save), n++) {
-		list[n].version = strcmp(name, "cl_khr_command_buffer") ? CL_MAKE_VERSION(1, 0, 0)
-									: CL_MAKE_VERSION(0, 9, 0);
+		list[n].version = version_of(name);
 		strncpy(list[n].name, name, sizeof(list[n].name) - 1);
 	}
 	return info_put(list, n * sizeof(*list), room, out, size_ret);
@@ -143,14 +161,14 @@ cl_int CL_API_CALL stub_clGetPlatformInfo(cl_platform_id handle, cl_platform_inf
 	case CL_PLATFORM_VENDOR:
 		return text_info("climport tests", room, out, size_ret);
 	case CL_PLATFORM_EXTENSIONS:
-		return extensions_info(platform->index, room, out, size_ret);
+		return extensions_info(BY_PLATFORM, platform->index, room, out, size_ret);
 	case CL_PLATFORM_ICD_SUFFIX_KHR:
 		return text_info("STUB", room, out, size_ret);
 	}
 	if (stub_get(STUB_CL12))
 		return CL_INVALID_VALUE;
 	if (name == CL_PLATFORM_EXTENSIONS_WITH_VERSION)
-		return versions_info(platform->index, room, out, size_ret);
+		return versions_info(BY_PLATFORM, platform->index, room, out, size_ret);
 	if (name == CL_PLATFORM_NUMERIC_VERSION)
 		return info_put(&version, sizeof(version), room, out, size_ret);
 	return CL_INVALID_VALUE;
@@ -189,9 +207,9 @@ cl_int CL_API_CALL stub_clGetDeviceInfo(cl_device_id handle, cl_device_info name
 	if (!device)
 		return CL_INVALID_DEVICE;
 	if (name == CL_DEVICE_EXTENSIONS)
-		return extensions_info(device->platform->index, room, out, size_ret);
+		return extensions_info(BY_DEVICE, device->platform->index, room, out, size_ret);
 	if (name == CL_DEVICE_EXTENSIONS_WITH_VERSION && !stub_get(STUB_CL12))
-		return versions_info(device->platform->index, room, out, size_ret);
+		return versions_info(BY_DEVICE, device->platform->index, room, out, size_ret);
 	return device_info(device, name, room, out, size_ret);
 }
 

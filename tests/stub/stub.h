@@ -73,6 +73,9 @@ enum stub_option {
 	STUB_COPYING_DMABUFS,	    /* mappings of (fake) dma-bufs */
 	STUB_COPYING_IMAGES_READ_ONLY, /* CL_MEM_READ_ONLY images over host memory are copies */
 	STUB_FORKS,		    /* each call forks first */
+	STUB_COMMAND_PROPERTIES, /* cl_khr_command_buffer 0.9.5: recording has a list of properties */
+	STUB_COMMAND_ARRAYS,	 /* its mutable_dispatch 0.9.2: updates are arrays */
+	STUB_COMMAND_NAMED,	 /* who reports the two: 1 the device, 2 the platform; default both */
 	STUB_NUM_OPTIONS
 };
 

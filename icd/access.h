@@ -4,42 +4,27 @@
  *
  *	struct access a;
  *
+ *	access_none(&a, num_wait, wait, event);
  *	err = access_begin(&a, ...);
  *	if (err)
  *		return err;
  *	err = next.clEnqueueX(queue, ..., a.num_wait, a.wait, a.event);
- *	return access_end(&a, err);
+ *	return access_end(&a, err, blocking);
  *
- * On the queue this becomes
- *
- *	marker(the application's wait list) -> begin -> user event "gate"
- *	command(gate) -> end -> user event "ended"
- *	marker(ended), which is the event that the application gets
- *
- * (on an out-of-order queue a migration that moves nothing stands for each marker)
+ * The command gets a bracket (access/bracket.h), so that access begins when the command is free to
+ * run, not when it is enqueued, and has ended when the application's event completes: that is the
+ * marker behind the bracket.  Everything happens in callbacks: no call waits, whoever completes
+ * the wait list.
  *
  * Memory that is refreshed and not synchronized has no end; where nothing can come between the
  * enqueue and the command, it is refreshed at once, without events.
- *
- * so that access begins when the command is free to run, not when it is
- * enqueued, and has ended when the application's event completes.  Everything
- * happens in callbacks: no call waits, whoever completes the wait list.
  */
 #ifndef ICD_ACCESS_H
 #define ICD_ACCESS_H
 
+#include "access/bracket.h"
 #include "cl_compat.h"
 #include "memobj.h"
-
-struct bracket;
-
-enum access_edges {
-	ACCESS_BEGIN = 1 << 0,
-	ACCESS_END = 1 << 1,
-	ACCESS_BOTH = ACCESS_BEGIN | ACCESS_END,
-	ACCESS_BY_HOST =
-		1 << 2, /* whatever the memory permits, not what its flags say of kernels */
-};
 
 struct access {
 	/* What the command is to be enqueued with. */
@@ -47,10 +32,7 @@ struct access {
 	const cl_event *wait;
 	cl_event *event;
 
-	struct bracket *bracket; /* NULL: nothing to do */
-	cl_command_queue queue;
-	cl_mem mem;			 /* one of the imports */
-	bool by_marker;			 /* the driver's markers wait for their list on any queue */
+	struct bracket *bracket;	 /* NULL: nothing to do */
 	struct import_region *refreshed; /* at the enqueue, held; or NULL */
 	cl_event *app_event;
 	cl_event command;
@@ -71,11 +53,21 @@ static inline void access_none(struct access *a, cl_uint num_wait, const cl_even
  * access_begin - prepare a command that uses imports
  * @a: filled by access_none(); changed if one of @objs needs a bracket
  * @objs: @count records, borrowed; NULL entries are skipped
+ * @edges: enum access_edges
  *
  * Returns CL_SUCCESS or an error; then the command must not be enqueued.
  */
 cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs,
 		    size_t count, unsigned int edges);
+
+/*
+ * What a command that may block is to be enqueued with: a bracketed one does not block in the
+ * driver, which might never wake up if the bracket fails; access_end() waits.
+ */
+static inline cl_bool access_blocking(const struct access *a, cl_bool blocking)
+{
+	return a->bracket ? CL_FALSE : blocking;
+}
 
 /* Gets ready for the next refresh, now that the command is on its way. */
 void access_prepare(struct access *a);
@@ -88,7 +80,8 @@ cl_int access_finish(struct access *a, cl_int err, cl_bool blocking);
  * @err: what the enqueue returned
  * @blocking: wait until access has ended
  *
- * Returns @err, or CL_SUCCESS.  The application's event is set on success.
+ * Returns @err; CL_SUCCESS, the application's event is set then; or
+ * CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST if @blocking and the command has failed.
  */
 static inline cl_int access_end(struct access *a, cl_int err, cl_bool blocking)
 {

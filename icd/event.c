@@ -59,6 +59,11 @@ void event_give(cl_event marker, cl_event command, cl_event *out)
 		next.clReleaseEvent(command);
 }
 
+bool event_is_given(cl_event marker)
+{
+	return marker && event_live() && table_get(&events, marker);
+}
+
 cl_int CL_API_CALL layer_clRetainEvent(cl_event event)
 {
 	struct stand_in *s;

@@ -6,6 +6,8 @@
 #ifndef ICD_EVENT_H
 #define ICD_EVENT_H
 
+#include <stdbool.h>
+
 #include "cl_compat.h"
 
 /**
@@ -17,5 +19,8 @@
  * Takes over one reference to each event.
  */
 void event_give(cl_event marker, cl_event command, cl_event *out);
+
+/* Whether the application has @marker, and so a reference to its command is held for it. */
+bool event_is_given(cl_event marker);
 
 #endif /* ICD_EVENT_H */

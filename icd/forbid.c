@@ -105,8 +105,8 @@ cl_int CL_API_CALL layer_clEnqueueReadBuffer(cl_command_queue queue, cl_mem buff
 
 	if (err)
 		return err;
-	err = next.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, ptr, a.num_wait,
-				       a.wait, a.event);
+	err = next.clEnqueueReadBuffer(queue, buffer, access_blocking(&a, blocking), offset, size,
+				       ptr, a.num_wait, a.wait, a.event);
 	return access_end(&a, err, blocking);
 }
 
@@ -120,8 +120,8 @@ cl_int CL_API_CALL layer_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buf
 
 	if (err)
 		return err;
-	err = next.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, ptr, a.num_wait,
-					a.wait, a.event);
+	err = next.clEnqueueWriteBuffer(queue, buffer, access_blocking(&a, blocking), offset, size,
+					ptr, a.num_wait, a.wait, a.event);
 	return access_end(&a, err, blocking);
 }
 
@@ -139,10 +139,10 @@ cl_int CL_API_CALL layer_clEnqueueReadBufferRect(cl_command_queue queue, cl_mem 
 
 	if (err)
 		return err;
-	err = next.clEnqueueReadBufferRect(queue, buffer, blocking, buffer_origin, host_origin,
-					   region, buffer_row_pitch, buffer_slice_pitch,
-					   host_row_pitch, host_slice_pitch, ptr, a.num_wait,
-					   a.wait, a.event);
+	err = next.clEnqueueReadBufferRect(queue, buffer, access_blocking(&a, blocking),
+					   buffer_origin, host_origin, region, buffer_row_pitch,
+					   buffer_slice_pitch, host_row_pitch, host_slice_pitch,
+					   ptr, a.num_wait, a.wait, a.event);
 	return access_end(&a, err, blocking);
 }
 
@@ -158,10 +158,10 @@ cl_int CL_API_CALL layer_clEnqueueWriteBufferRect(
 
 	if (err)
 		return err;
-	err = next.clEnqueueWriteBufferRect(queue, buffer, blocking, buffer_origin, host_origin,
-					    region, buffer_row_pitch, buffer_slice_pitch,
-					    host_row_pitch, host_slice_pitch, ptr, a.num_wait,
-					    a.wait, a.event);
+	err = next.clEnqueueWriteBufferRect(queue, buffer, access_blocking(&a, blocking),
+					    buffer_origin, host_origin, region, buffer_row_pitch,
+					    buffer_slice_pitch, host_row_pitch, host_slice_pitch,
+					    ptr, a.num_wait, a.wait, a.event);
 	return access_end(&a, err, blocking);
 }
 
@@ -223,8 +223,8 @@ cl_int CL_API_CALL layer_clEnqueueReadImage(cl_command_queue queue, cl_mem image
 
 	if (err)
 		return err;
-	err = next.clEnqueueReadImage(queue, image, blocking, origin, region, row_pitch,
-				      slice_pitch, ptr, a.num_wait, a.wait, a.event);
+	err = next.clEnqueueReadImage(queue, image, access_blocking(&a, blocking), origin, region,
+				      row_pitch, slice_pitch, ptr, a.num_wait, a.wait, a.event);
 	return access_end(&a, err, blocking);
 }
 
@@ -239,8 +239,8 @@ cl_int CL_API_CALL layer_clEnqueueWriteImage(cl_command_queue queue, cl_mem imag
 
 	if (err)
 		return err;
-	err = next.clEnqueueWriteImage(queue, image, blocking, origin, region, row_pitch,
-				       slice_pitch, ptr, a.num_wait, a.wait, a.event);
+	err = next.clEnqueueWriteImage(queue, image, access_blocking(&a, blocking), origin, region,
+				       row_pitch, slice_pitch, ptr, a.num_wait, a.wait, a.event);
 	return access_end(&a, err, blocking);
 }
 
@@ -325,9 +325,15 @@ static void *refuse_map(cl_int err, cl_int *errcode_ret)
 	return NULL;
 }
 
-static void *end_map(struct access *a, void *ptr, cl_int err, cl_int *errcode_ret)
+/* A pointer to what could not be mapped is not given out: the driver takes it back. */
+static void *end_map(struct access *a, cl_command_queue queue, cl_mem mem, void *ptr, cl_int err,
+		     cl_bool blocking, cl_int *errcode_ret)
 {
-	err = access_end(a, err, CL_FALSE);
+	err = access_end(a, err, blocking);
+	if (err && ptr) {
+		next.clEnqueueUnmapMemObject(queue, mem, ptr, 0, NULL, NULL);
+		ptr = NULL;
+	}
 	if (errcode_ret)
 		*errcode_ret = err;
 	return ptr;
@@ -345,9 +351,9 @@ void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer
 
 	if (err)
 		return refuse_map(err, errcode_ret);
-	ptr = next.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, a.num_wait,
-				      a.wait, a.event, &err);
-	return end_map(&a, ptr, err, errcode_ret);
+	ptr = next.clEnqueueMapBuffer(queue, buffer, access_blocking(&a, blocking), flags, offset,
+				      size, a.num_wait, a.wait, a.event, &err);
+	return end_map(&a, queue, buffer, ptr, err, blocking, errcode_ret);
 }
 
 void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
@@ -363,9 +369,10 @@ void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image, 
 
 	if (err)
 		return refuse_map(err, errcode_ret);
-	ptr = next.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row_pitch,
-				     slice_pitch, a.num_wait, a.wait, a.event, &err);
-	return end_map(&a, ptr, err, errcode_ret);
+	ptr = next.clEnqueueMapImage(queue, image, access_blocking(&a, blocking), flags, origin,
+				     region, row_pitch, slice_pitch, a.num_wait, a.wait, a.event,
+				     &err);
+	return end_map(&a, queue, image, ptr, err, blocking, errcode_ret);
 }
 
 cl_int CL_API_CALL layer_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem mem, void *ptr,

@@ -3,6 +3,8 @@
 #include "access.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
 
 TEST(wait_list_fails, "When the wait list fails there is no START, no kernel, and the event fails.")
 {
@@ -130,5 +132,238 @@ TEST(enqueue_fails,
 		expect_count("kernel increment", 0);
 		run_close(&r);
 		EXPECT_EQ(stub_trace_count("sync START a"), stub_trace_count("sync END a"));
+	}
+}
+
+static int mapped_before; /* by tests before, where a driver does not call back */
+
+static bool is_unmapped(void *unused)
+{
+	(void)unused;
+	return count_mappings("fake-dmabuf") <= mapped_before;
+}
+
+/* PoCL 3.1, and a thread that is slow between its enqueues.  Whoever hangs is killed. */
+static struct run run_slowly(int i)
+{
+	struct run r;
+
+	mapped_before = count_mappings("fake-dmabuf");
+	r = run_open(kinds_of_queue[i & 1]);
+	alarm(60);
+	stub_set(STUB_NO_FAILURE_BEHIND, 1);
+	stub_set(STUB_NO_FAILURE_CALLBACK, i & 2);
+	stub_set(STUB_ENQUEUE_DELAY, 10);
+	return r;
+}
+
+/* Who is not called back for failures keeps its events. */
+static void close_slowly(struct run *r, int i)
+{
+	run_release(r);
+	EXPECT(settles(is_unmapped, NULL));
+	if (i & 2)
+		fixture_release();
+	else
+		fixture_close();
+	alarm(0);
+}
+
+TEST(start_fails_early, "A START that fails before the kernel is enqueued fails the event, too.")
+{
+	for (int i = 0; i < 4; i++) {
+		struct run r = run_slowly(i);
+		cl_event done;
+
+		fake_dmabuf_fail("START", EIO, 1);
+		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+		EXPECT_EQ(cl.clWaitForEvents(1, &done),
+			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+		EXPECT(event_status(done) < 0);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_count("kernel increment", 0);
+		cl.clReleaseEvent(done);
+		close_slowly(&r, i);
+	}
+}
+
+TEST(start_fails_unseen, "A START that fails for a kernel without an event does not stop clFinish.")
+{
+	for (int i = 0; i < 4; i++) {
+		struct run r = run_slowly(i);
+
+		fake_dmabuf_fail("START", EIO, 1);
+		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_count("kernel increment", 0);
+		close_slowly(&r, i);
+	}
+}
+
+TEST(end_fails_early, "An END that fails before its marker is enqueued fails the event, too.")
+{
+	for (int i = 0; i < 4; i++) {
+		struct run r = run_slowly(i);
+		cl_event done;
+
+		fake_dmabuf_fail("END", EIO, 1);
+		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+		EXPECT_EQ(cl.clWaitForEvents(1, &done),
+			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+		EXPECT(event_status(done) < 0);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		cl.clReleaseEvent(done);
+		fake_dmabuf_reset();
+		close_slowly(&r, i);
+	}
+}
+
+TEST(kernel_fails_early, "A kernel that fails before the marker is enqueued fails the event, too.")
+{
+	for (int i = 0; i < 4; i++) {
+		struct run r = run_slowly(i);
+		cl_event done;
+
+		stub_set(STUB_KERNEL_FAIL, -5);
+		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+		EXPECT_EQ(cl.clWaitForEvents(1, &done),
+			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		EXPECT_EQ(stub_trace_count("sync START a"), stub_trace_count("sync END a"));
+		cl.clReleaseEvent(done);
+		close_slowly(&r, i);
+	}
+}
+
+/* As soon as the command, not its marker, is on its way into the queue. */
+static void *fail_in_between(void *event)
+{
+	while (!stub_calls("clEnqueueNDRangeKernel") && !stub_calls("clEnqueueReadBuffer"))
+		usleep(100);
+	EXPECT_EQ(cl.clSetUserEventStatus(*(cl_event *)event, -5), CL_SUCCESS);
+	return NULL;
+}
+
+TEST(wait_list_fails_early, "A wait list that fails in the middle of the enqueue fails the event.")
+{
+	for (int i = 0; i < 4; i++) {
+		struct run r = run_slowly(i);
+		cl_event go = user_event(), done;
+		pthread_t thread;
+
+		stub_reset();
+		stub_set(STUB_NO_FAILURE_BEHIND, 1);
+		stub_set(STUB_NO_FAILURE_CALLBACK, i & 2);
+		stub_set(STUB_ENQUEUE_DELAY, 10);
+		pthread_create(&thread, NULL, fail_in_between, &go);
+		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+		EXPECT_EQ(cl.clWaitForEvents(1, &done),
+			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_count("kernel increment", 0);
+		expect_no_sync("a");
+		pthread_join(thread, NULL);
+		cl.clReleaseEvent(go);
+		cl.clReleaseEvent(done);
+		close_slowly(&r, i);
+	}
+}
+
+/* An import for version 1.1.0 whose consistency the runtime keeps. */
+static struct run run_host_access(int i)
+{
+	struct run r;
+
+	mapped_before = count_mappings("fake-dmabuf");
+	fixture_reset();
+	setenv("CLIMPORT_VERSION", "1.1.0", 1);
+	fixture_open();
+	alarm(60);
+	r.queue = queue_create(kinds_of_queue[i & 1]);
+	r.a = buffer_open("a", runtime_keeps);
+	r.kernel = kernel_increment(r.a.mem);
+	stub_reset();
+	stub_set(STUB_NO_FAILURE_BEHIND, 1);
+	stub_set(STUB_NO_FAILURE_CALLBACK, i & 2);
+	stub_set(STUB_ENQUEUE_DELAY, i & 4 ? 10 : 0);
+	return r;
+}
+
+TEST(blocking_read_fails, "A blocking read whose START or END fails returns, with an error.")
+{
+	static const char *const edges[] = { "START", "END" };
+
+	for (int i = 0; i < 16; i++) {
+		struct run r = run_host_access(i);
+		cl_event done = (cl_event)(uintptr_t)0x5a5a;
+		unsigned char byte;
+
+		fake_dmabuf_fail(edges[i / 8], EIO, 1);
+		EXPECT_EQ(cl.clEnqueueReadBuffer(r.queue, r.a.mem, CL_TRUE, 0, 1, &byte, 0, NULL,
+						 &done),
+			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+		EXPECT(done == (cl_event)(uintptr_t)0x5a5a);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		fake_dmabuf_reset();
+		close_slowly(&r, i);
+	}
+}
+
+TEST(blocking_read_wait_list, "A blocking read whose wait list fails returns, with an error.")
+{
+	for (int i = 4; i < 8; i++) {
+		struct run r = run_host_access(i);
+		cl_event go = user_event();
+		unsigned char byte;
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, fail_in_between, &go);
+		EXPECT_EQ(cl.clEnqueueReadBuffer(r.queue, r.a.mem, CL_TRUE, 0, 1, &byte, 1, &go,
+						 NULL),
+			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+		pthread_join(thread, NULL);
+		expect_no_sync("a");
+		cl.clReleaseEvent(go);
+		close_slowly(&r, i);
+	}
+}
+
+TEST(blocking_map_fails, "A blocking map whose START fails gives no pointer.")
+{
+	for (int i = 0; i < 8; i++) {
+		struct run r = run_host_access(i);
+		cl_int err = 1;
+
+		fake_dmabuf_fail("START", EIO, 1);
+		EXPECT(!cl.clEnqueueMapBuffer(r.queue, r.a.mem, CL_TRUE, CL_MAP_READ, 0, 64, 0,
+					      NULL, NULL, &err));
+		EXPECT_EQ(err, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+		expect_no_sync("a");
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		close_slowly(&r, i);
+	}
+}
+
+static bool was_told(void *text)
+{
+	return fix.notices && strstr(fix.notice, text);
+}
+
+TEST(told, "A SYNC that fails is told to the context's callback, also where nobody has an event.")
+{
+	static const char *const edges[] = { "START", "END" };
+	static const char *const texts[] = { "DMA_BUF_IOCTL_SYNC start", "DMA_BUF_IOCTL_SYNC end" };
+
+	for (int i = 0; i < 4; i++) {
+		struct run r = run_open(kinds_of_queue[i & 1]);
+
+		fake_dmabuf_fail(edges[i / 2], EIO, 1);
+		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		EXPECT(settles(was_told, (void *)(uintptr_t)texts[i / 2]));
+		EXPECT(strstr(fix.notice, "Input/output error"));
+		EXPECT_EQ(fix.notices, 1);
+		fake_dmabuf_reset();
+		run_close(&r);
 	}
 }

@@ -8,6 +8,7 @@ struct command {
 	unsigned long number; /* in the order of enqueueing */
 	struct op op;
 	cl_uint num_deps;
+	cl_uint num_lost; /* that had failed before, and of which the driver hears no more */
 	struct event *deps[];
 };
 
@@ -18,7 +19,7 @@ static bool out_of_order(const struct queue *queue)
 
 static bool deps_failed(const struct command *c)
 {
-	for (cl_uint i = 0; i < c->num_deps; i++)
+	for (cl_uint i = c->num_lost; i < c->num_deps; i++)
 		if (c->deps[i]->status < CL_COMPLETE)
 			return true;
 	return false;
@@ -26,8 +27,10 @@ static bool deps_failed(const struct command *c)
 
 static bool deps_done(const struct command *c)
 {
-	if (stub_get(STUB_NO_FAILURE_CALLBACK) && deps_failed(c))
+	if ((stub_get(STUB_NO_FAILURE_CALLBACK) || c->num_lost) && deps_failed(c))
 		return true;
+	if (c->num_lost)
+		return false;
 	for (cl_uint i = 0; i < c->num_deps; i++)
 		if (c->deps[i]->status > CL_COMPLETE)
 			return false;
@@ -249,11 +252,26 @@ static struct command *command_create(struct queue *queue, const struct op *op, 
 	return c;
 }
 
+/* With the lock.  Those that have failed already come first. */
+static void deps_lose(struct command *c)
+{
+	for (cl_uint i = 0; stub_get(STUB_NO_FAILURE_BEHIND) && i < c->num_deps; i++) {
+		struct event *dep = c->deps[i];
+
+		if (dep->status >= CL_COMPLETE)
+			continue;
+		c->deps[i] = c->deps[c->num_lost];
+		c->deps[c->num_lost++] = dep;
+	}
+}
+
 static void queue_append(struct queue *queue, struct command *c)
 {
 	struct command **end = &queue->first;
 
+	sleep_ms(stub_get(STUB_ENQUEUE_DELAY));
 	pthread_mutex_lock(&sched_lock);
+	deps_lose(c);
 	while (*end)
 		end = &(*end)->next;
 	*end = c;

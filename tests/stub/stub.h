@@ -56,6 +56,8 @@ enum stub_option {
 	STUB_MAX_ALLOC,		    /* CL_DEVICE_MAX_MEM_ALLOC_SIZE */
 	STUB_TRAILING_SPACE,	    /* extension strings end with a space */
 	STUB_NO_IMAGES,		    /* CL_DEVICE_IMAGE_SUPPORT is CL_FALSE */
+	STUB_NO_FAILURE_BEHIND,	    /* what is enqueued behind a failed event hangs for ever */
+	STUB_ENQUEUE_DELAY,	    /* milliseconds until a command is in its queue */
 	STUB_KERNEL_FAIL,	    /* kernels end with this (negative) status */
 	STUB_FAULT_DELAY,	    /* milliseconds that an injected fault takes */
 	STUB_FAILED_HANDLE,	    /* a creating call that fails gives a handle, too; none may use it */

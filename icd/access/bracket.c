@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "access/bracket.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "access/idle.h"
+#include "access/outcome.h"
+#include "access/region_set.h"
+#include "context.h"
+#include "error.h"
+#include "event.h"
+#include "import/lock.h"
+#include "import/log.h"
+#include "layer.h"
+
+enum bracket_state {
+	BEGUN = 1 << 0,	    /* START has succeeded */
+	CANCELLED = 1 << 1, /* there are no commands */
+	FAILED = 1 << 3,    /* START or END, or a command */
+	DONE = 1 << 2,	    /* END is on its way, or not needed */
+};
+
+/*
+ * Held by who enqueues, by the side that begins until the gate is open, and by the side that ends.
+ *
+ * Events are kept until the end, and those of commands that the gate may still fail: PoCL 3.1
+ * aborts when a command fails whose event nobody holds any more.
+ */
+struct bracket {
+	atomic_uint refs;
+	atomic_uint state;
+	unsigned int edges;
+	bool in_order;
+	bool by_marker; /* the driver's markers wait for their list on any queue */
+	cl_command_queue queue;
+	cl_context context;
+	cl_mem mem;		    /* one of the imports */
+	struct outcome gate, ended; /* user events, for an edge that is asked for */
+	cl_event ready, last, marker;
+	cl_uint num_wait;
+	cl_event *wait;	      /* the application's list, and the gate */
+	cl_int status;	      /* of the last command, once it is done */
+	struct bracket *next; /* in the grave */
+	unsigned int age;     /* there: milliseconds */
+	struct region_set set;
+};
+
+/* One more reference; NULL stays NULL. */
+static cl_event event_hold(cl_event event)
+{
+	if (event)
+		next.clRetainEvent(event);
+	return event;
+}
+
+static void event_put(cl_event event)
+{
+	if (event)
+		next.clReleaseEvent(event);
+}
+
+static void bracket_hold(struct bracket *b)
+{
+	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+}
+
+static void bracket_free(struct bracket *b)
+{
+	region_set_put(&b->set);
+	event_put(b->ready);
+	event_put(b->last);
+	event_put(b->marker);
+	event_put(b->gate.event);
+	event_put(b->ended.event);
+	free(b->wait);
+	free(b);
+}
+
+/*
+ * Brackets that failed.  PoCL 3.1 calls back before it tells a command's successors, which a
+ * failure in the callback has ended already: it uses their events after they are gone, if nobody
+ * holds them.  So the bracket stays until the driver has no reference to the events that the
+ * callbacks were for, which it drops last, or for a second.
+ */
+#define GRAVE_MS 1000
+
+static void grave_in_child(struct lock *lock);
+
+LOCK_DEFINE_IN_CHILD(grave_lock, LOCK_LAST, grave_in_child); /* the list */
+static struct bracket *grave GUARDED_BY(grave_lock);
+
+/* They are the parent's: their driver is not asked in a child. */
+static void grave_in_child(struct lock *lock)
+{
+	(void)lock;
+	grave = NULL;
+}
+
+static bool is_held_by_driver(cl_event event, cl_uint others)
+{
+	cl_uint refs = 0;
+
+	next.clGetEventInfo(event, CL_EVENT_REFERENCE_COUNT, sizeof(refs), &refs, NULL);
+	return refs > others;
+}
+
+static bool bracket_is_in_use(const struct bracket *b)
+{
+	if (b->ready && is_held_by_driver(b->ready, 1))
+		return true;
+	return b->last && is_held_by_driver(b->last, event_is_given(b->marker) ? 2 : 1);
+}
+
+static void grave_add(struct bracket *b)
+{
+	lock_acquire(&grave_lock);
+	b->next = grave;
+	grave = b;
+	lock_release(&grave_lock);
+}
+
+static struct bracket *grave_take_all(void)
+{
+	struct bracket *all;
+
+	lock_acquire(&grave_lock);
+	all = grave;
+	grave = NULL;
+	lock_release(&grave_lock);
+	return all;
+}
+
+/* Whether one of them has to stay. */
+static bool grave_tick(void)
+{
+	struct bracket *all = grave_take_all(), *b;
+	bool any = false;
+
+	while ((b = all)) {
+		all = b->next;
+		if (b->age++ >= GRAVE_MS || !bracket_is_in_use(b)) {
+			bracket_free(b);
+			continue;
+		}
+		grave_add(b);
+		any = true;
+	}
+	return any;
+}
+
+static void bracket_bury(struct bracket *b)
+{
+	static struct idle_watcher watcher = { .tick = grave_tick };
+
+	grave_add(b);
+	idle_watch(&watcher);
+}
+
+static void bracket_put(struct bracket *b)
+{
+	if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	if (atomic_load(&b->state) & FAILED)
+		bracket_bury(b);
+	else
+		bracket_free(b);
+}
+
+/* Tells this thread's last fault to the application: no event may be there to show it. */
+static void bracket_notify(const struct bracket *b, int error)
+{
+	struct context *context = context_get(b->context);
+
+	context_notify(context, "access to a dma-buf", error_to_cl(error));
+	context_put(context);
+}
+
+static void bracket_end_now(struct bracket *b)
+{
+	int error = region_set_end(&b->set);
+
+	if (error)
+		bracket_notify(b, error);
+}
+
+static cl_int event_status(cl_event event)
+{
+	cl_int status = CL_QUEUED;
+
+	next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+			    NULL);
+	return status;
+}
+
+/* A driver may say CL_COMPLETE to the callback of a command that failed (PoCL 7). */
+static cl_int real_status(cl_event event, cl_int status)
+{
+	cl_int found = event_status(event);
+
+	return found < 0 ? found : status;
+}
+
+/* Access has ended. */
+static void on_ended(void *arg, int error)
+{
+	struct bracket *b = arg;
+	cl_int status = b->status < 0 ? b->status : CL_COMPLETE;
+
+	if (error)
+		bracket_notify(b, error);
+	region_set_put(&b->set); /* a driver that does not call back keeps the bracket */
+	if (error || status < 0)
+		atomic_fetch_or(&b->state, FAILED);
+	outcome_set(&b->ended, error ? error_to_cl(error) : status);
+	bracket_put(b);
+}
+
+/* The last command is done, or will never run.  Counts once. */
+static void bracket_done(struct bracket *b, cl_int status)
+{
+	int error;
+
+	if (!(b->edges & ACCESS_END) || atomic_fetch_or(&b->state, DONE) & DONE)
+		return;
+	b->status = status;
+	bracket_hold(b);
+	if (b->edges & ACCESS_BEGIN && !(atomic_load(&b->state) & BEGUN)) {
+		on_ended(b, 0);
+		return;
+	}
+	error = import_bracket_async(IMPORT_END, b->set.regions, b->set.access, b->set.count,
+				     on_ended, b);
+	if (error)
+		on_ended(b, error);
+}
+
+/* Fails the commands.  No driver has to say that they are done then: some do not (PoCL 3.1). */
+static void bracket_fail(struct bracket *b, cl_int status)
+{
+	atomic_fetch_or(&b->state, FAILED);
+	if (outcome_set(&b->gate, status))
+		bracket_done(b, status);
+}
+
+/* Access has begun, or could not. */
+static void on_begun(void *arg, int error)
+{
+	struct bracket *b = arg;
+
+	if (error) {
+		bracket_notify(b, error);
+		bracket_fail(b, error_to_cl(error));
+	} else {
+		if (atomic_fetch_or(&b->state, BEGUN) & CANCELLED)
+			bracket_end_now(b);
+		outcome_set(&b->gate, CL_COMPLETE);
+	}
+	bracket_put(b);
+}
+
+/* Driver: the first command could run now, or a command of its wait list failed. */
+static void CL_CALLBACK on_ready(cl_event event, cl_int status, void *arg)
+{
+	struct bracket *b = arg;
+	int error;
+
+	status = real_status(event, status);
+	if (status < 0) {
+		bracket_fail(b, status);
+		bracket_put(b);
+		return;
+	}
+	error = import_bracket_async(IMPORT_BEGIN, b->set.regions, b->set.access, b->set.count,
+				     on_begun, b);
+	if (error)
+		on_begun(b, error);
+}
+
+/* Driver: the last command is done, or was given up. */
+static void CL_CALLBACK on_done(cl_event event, cl_int status, void *arg)
+{
+	struct bracket *b = arg;
+
+	bracket_done(b, real_status(event, status));
+	bracket_put(b);
+}
+
+/*
+ * Everything is enqueued: failures may come.  A driver that does not call back for commands that
+ * fail (PoCL 3.1) is asked for those that failed before.
+ */
+static void bracket_arm(struct bracket *b)
+{
+	cl_int status;
+
+	outcome_arm(&b->ended);
+	if (outcome_arm(&b->gate))
+		bracket_done(b, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	status = b->ready ? event_status(b->ready) : CL_COMPLETE;
+	if (status < 0)
+		bracket_fail(b, status);
+	status = b->last ? event_status(b->last) : CL_COMPLETE;
+	if (status < 0)
+		bracket_done(b, status);
+}
+
+/*
+ * A command that only waits.  Out of order that is a migration to the device
+ * where the memory is: it moves nothing, and keeps behind barriers.  PoCL takes
+ * a marker there for one without a wait list, and can lose it.  NVIDIA's driver
+ * (580) crashes in many such migrations, and keeps to the wait list of markers.
+ */
+static cl_int enqueue_nothing(const struct bracket *b, cl_uint num_wait, const cl_event *wait,
+			      cl_event *event)
+{
+	if (b->by_marker || b->in_order)
+		return next.clEnqueueMarkerWithWaitList(b->queue, num_wait, wait, event);
+	return next.clEnqueueMigrateMemObjects(b->queue, 1, &b->mem, 0, num_wait, wait, event);
+}
+
+/* The import of the first object that needs a bracket. */
+static cl_mem bracketed_root(struct memobj *const *objs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (objs[i] && objs[i]->bracket)
+			return memobj_import(objs[i])->handle;
+	return NULL;
+}
+
+static cl_int bracket_query_queue(struct bracket *b)
+{
+	cl_command_queue_properties properties = 0;
+	cl_int err = next.clGetCommandQueueInfo(b->queue, CL_QUEUE_CONTEXT, sizeof(b->context),
+						&b->context, NULL);
+
+	if (!err)
+		err = next.clGetCommandQueueInfo(b->queue, CL_QUEUE_PROPERTIES, sizeof(properties),
+						 &properties, NULL);
+	b->in_order = !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	return err;
+}
+
+static cl_int bracket_create_events(struct bracket *b)
+{
+	cl_int err = bracket_query_queue(b);
+
+	if (!err && b->edges & ACCESS_BEGIN)
+		err = outcome_create(&b->gate, b->context);
+	if (!err && b->edges & ACCESS_END)
+		err = outcome_create(&b->ended, b->context);
+	return err;
+}
+
+cl_int bracket_create(cl_command_queue queue, struct memobj *const *objs, size_t count,
+		      unsigned int edges, struct bracket **bracket)
+{
+	struct bracket *b = calloc(1, sizeof(*b));
+	cl_int err;
+
+	if (!b) {
+		log_error("no memory for a dma-buf bracket");
+		return CL_OUT_OF_HOST_MEMORY;
+	}
+	if (!region_set_init(&b->set, objs, count, edges & ACCESS_BY_HOST)) {
+		free(b);
+		return CL_OUT_OF_HOST_MEMORY;
+	}
+	b->refs = 1;
+	b->edges = edges & ACCESS_BOTH;
+	if (!region_set_needs_end(&b->set))
+		b->edges &= ~(unsigned int)ACCESS_END;
+	b->queue = queue;
+	b->mem = bracketed_root(objs, count);
+	b->by_marker = b->set.regions[0]->opaque;
+	err = bracket_create_events(b);
+	if (err)
+		bracket_put(b);
+	else
+		*bracket = b;
+	return err;
+}
+
+/*
+ * The first command waits for the gate, and for the list itself: a driver that does
+ * not call back for commands that fail (PoCL 3.1) fails this one by itself.
+ */
+static cl_int bracket_list_waits(struct bracket *b, cl_uint num_wait, const cl_event *wait)
+{
+	b->wait = calloc((size_t)num_wait + 1, sizeof(*b->wait));
+	if (!b->wait) {
+		log_error("no memory for a wait list");
+		return CL_OUT_OF_HOST_MEMORY;
+	}
+	if (wait)
+		memcpy(b->wait, wait, num_wait * sizeof(*b->wait));
+	b->wait[num_wait] = b->gate.event;
+	b->num_wait = num_wait + 1;
+	return CL_SUCCESS;
+}
+
+cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait)
+{
+	cl_int err = bracket_list_waits(b, num_wait, wait);
+
+	if (err)
+		return err;
+	err = enqueue_nothing(b, num_wait, wait, &b->ready);
+	if (!err) {
+		bracket_hold(b);
+		err = next.clSetEventCallback(b->ready, CL_COMPLETE, on_ready, b);
+		if (err)
+			bracket_put(b);
+	}
+	if (err)
+		log_error("the driver does not say when the wait list is complete: error %d", err);
+	return err;
+}
+
+const cl_event *bracket_wait_list(const struct bracket *b, cl_uint *count)
+{
+	*count = b->num_wait;
+	return b->wait;
+}
+
+void bracket_add(struct bracket *b, cl_event command)
+{
+	b->last = command;
+}
+
+/* The command's end cannot be seen: access ends too early rather than never. */
+static void bracket_abandon(struct bracket *b)
+{
+	if (atomic_fetch_or(&b->state, CANCELLED | DONE) & BEGUN)
+		bracket_end_now(b);
+}
+
+/* The event behind the end of access. */
+static cl_event bracket_mark_end(struct bracket *b)
+{
+	const cl_event wait[] = { b->ended.event, b->last };
+	cl_event marker = NULL;
+	cl_int err;
+
+	bracket_hold(b);
+	err = next.clSetEventCallback(b->last, CL_COMPLETE, on_done, b);
+	if (err) {
+		bracket_abandon(b);
+		bracket_put(b);
+	} else {
+		err = enqueue_nothing(b, 2, wait, &marker);
+	}
+	if (err)
+		log_error("the end of the command's dma-buf access is not part of its event: error "
+			  "%d",
+			  err);
+	b->marker = event_hold(marker);
+	return marker;
+}
+
+cl_event bracket_end(struct bracket *b)
+{
+	cl_event marker = b->edges & ACCESS_END ? bracket_mark_end(b) : NULL;
+
+	bracket_arm(b);
+	bracket_put(b);
+	return marker;
+}
+
+void bracket_cancel(struct bracket *b)
+{
+	bracket_abandon(b);
+	bracket_arm(b);
+	bracket_put(b);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A bracket: DMA_BUF_IOCTL_SYNC START before the first of its commands, END behind the last.
+ *
+ *	marker "ready" (wait list) -> START -> user event "gate"
+ *	commands (gate); the last -> END -> user event "ended"
+ *	marker (ended)
+ *
+ * Callbacks of the driver and of import/'s worker do the work, on any thread.  Nothing waits.
+ * A failure of either user event comes when everything behind it is enqueued: access/outcome.h.
+ * A SYNC that fails is also told to the context's error callback.
+ */
+#ifndef ICD_ACCESS_BRACKET_H
+#define ICD_ACCESS_BRACKET_H
+
+#include "memobj.h"
+
+enum access_edges {
+	ACCESS_BEGIN = 1 << 0,
+	ACCESS_END = 1 << 1,
+	ACCESS_BOTH = ACCESS_BEGIN | ACCESS_END,
+	ACCESS_BY_HOST =
+		1 << 2,	      /* whatever the memory permits, not what its flags say of kernels */
+	ACCESS_JOIN = 1 << 3, /* a kernel: it may share a bracket with those before it */
+};
+
+struct bracket;
+
+/**
+ * bracket_create - a bracket that has not begun
+ * @objs: @count records, at least one of which needs a bracket; borrowed
+ * @edges: enum access_edges; ACCESS_END is left out where no region has to be ended
+ *
+ * Returns CL_SUCCESS or an error, logged.  Undone by bracket_cancel() or bracket_end().
+ */
+cl_int bracket_create(cl_command_queue queue, struct memobj *const *objs, size_t count,
+		      unsigned int edges, struct bracket **bracket);
+
+/* Schedules START, for when a command with this wait list could run. */
+cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait);
+
+/* What the command has to wait for. */
+const cl_event *bracket_wait_list(const struct bracket *b, cl_uint *count);
+
+/* A command is in the bracket, the last until now.  Takes over the reference to its event. */
+void bracket_add(struct bracket *b, cl_event command);
+
+/**
+ * bracket_end - the last command was added: schedules END
+ *
+ * Gives the bracket up.  Returns the marker behind END, a reference; NULL if nothing has to be
+ * ended, or the driver makes no marker: the commands are enqueued all the same.
+ */
+cl_event bracket_end(struct bracket *b);
+
+/* Gives up a bracket that has no commands: what was begun ends at once. */
+void bracket_cancel(struct bracket *b);
+
+#endif /* ICD_ACCESS_BRACKET_H */

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "access/idle.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "import/lock.h"
+#include "import/log.h"
+#include "import/thread.h"
+
+static void idle_in_child(struct lock *lock);
+
+LOCK_DEFINE_IN_CHILD(idle_lock, LOCK_LAST, idle_in_child); /* all below */
+static pthread_cond_t idle_changed = PTHREAD_COND_INITIALIZER;
+static struct idle_watcher *watchers GUARDED_BY(idle_lock);
+static bool started GUARDED_BY(idle_lock), ticking GUARDED_BY(idle_lock);
+static bool stopped GUARDED_BY(idle_lock); /* the process exits, and its drivers with it */
+
+/* The thread is the parent's, and so is what it looked for. */
+static void idle_in_child(struct lock *lock)
+{
+	(void)lock;
+	pthread_cond_init(&idle_changed, NULL);
+	for (struct idle_watcher *w = watchers; w; w = w->next)
+		w->watching = false;
+	started = ticking = false;
+}
+
+static bool idle_any(void) REQUIRES(idle_lock)
+{
+	for (const struct idle_watcher *w = watchers; w; w = w->next)
+		if (w->watching)
+			return !stopped;
+	return false;
+}
+
+static void idle_tick(struct idle_watcher *w) REQUIRES(idle_lock)
+{
+	bool again;
+
+	w->watching = false;
+	ticking = true;
+	lock_release(&idle_lock);
+	again = w->tick();
+	lock_acquire(&idle_lock);
+	ticking = false;
+	w->watching |= again;
+	pthread_cond_broadcast(&idle_changed);
+}
+
+static _Noreturn void *idle_run(void *unused)
+{
+	const struct timespec millisecond = { 0, 1000000 };
+
+	(void)unused;
+	lock_acquire(&idle_lock);
+	for (;;) {
+		while (!idle_any())
+			pthread_cond_wait(&idle_changed, &idle_lock.mutex);
+		lock_release(&idle_lock);
+		nanosleep(&millisecond, NULL);
+		lock_acquire(&idle_lock);
+		for (struct idle_watcher *w = watchers; w; w = w->next)
+			if (w->watching && !stopped)
+				idle_tick(w);
+	}
+}
+
+/*
+ * Drivers go down in exit handlers that are older than this one.  A driver that holds the thread
+ * does not hold the exit for more than a second.
+ */
+static void idle_stop(void)
+{
+	struct timespec limit;
+
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec++;
+	lock_acquire(&idle_lock);
+	stopped = true;
+	while (ticking && !pthread_cond_timedwait(&idle_changed, &idle_lock.mutex, &limit))
+		;
+	lock_release(&idle_lock);
+}
+
+static bool idle_start(void) REQUIRES(idle_lock)
+{
+	static bool registered;
+	int error;
+
+	if (started)
+		return true;
+	if (!registered && atexit(idle_stop))
+		return false;
+	registered = true;
+	error = thread_start(idle_run, NULL);
+	if (error) {
+		log_errno(error, "cannot start a thread for queues that idle");
+		return false;
+	}
+	started = true;
+	return true;
+}
+
+static bool idle_is_listed(const struct idle_watcher *watcher) REQUIRES(idle_lock)
+{
+	const struct idle_watcher *w = watchers;
+
+	while (w && w != watcher)
+		w = w->next;
+	return w;
+}
+
+bool idle_watch(struct idle_watcher *watcher)
+{
+	bool ok;
+
+	lock_acquire(&idle_lock);
+	ok = idle_start();
+	if (ok && !idle_is_listed(watcher)) {
+		watcher->next = watchers;
+		watchers = watcher;
+	}
+	if (ok && !watcher->watching) {
+		watcher->watching = true;
+		pthread_cond_broadcast(&idle_changed);
+	}
+	lock_release(&idle_lock);
+	return ok;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "access/outcome.h"
+
+#include "import/log.h"
+#include "layer.h"
+
+enum outcome_state {
+	OUTCOME_NEW, /* a failure is kept */
+	OUTCOME_ARMED,
+	OUTCOME_SET,
+};
+
+cl_int outcome_create(struct outcome *outcome, cl_context context)
+{
+	cl_int err = CL_SUCCESS;
+
+	outcome->event = next.clCreateUserEvent(context, &err);
+	if (err) {
+		outcome->event = NULL;
+		log_error("the driver makes no user event for a dma-buf bracket: error %d", err);
+	}
+	return err;
+}
+
+static bool outcome_decide(struct outcome *outcome, cl_int status)
+{
+	if (outcome->event)
+		next.clSetUserEventStatus(outcome->event, status);
+	return status < 0;
+}
+
+bool outcome_set(struct outcome *outcome, cl_int status)
+{
+	int state = atomic_load(&outcome->state), after;
+
+	do {
+		if (state != OUTCOME_NEW && state != OUTCOME_ARMED)
+			return false;
+		after = status < 0 && state == OUTCOME_NEW ? status : OUTCOME_SET;
+	} while (!atomic_compare_exchange_weak(&outcome->state, &state, after));
+	return after == OUTCOME_SET && outcome_decide(outcome, status);
+}
+
+bool outcome_arm(struct outcome *outcome)
+{
+	int state = atomic_load(&outcome->state);
+
+	while (state <= OUTCOME_NEW &&
+	       !atomic_compare_exchange_weak(&outcome->state, &state,
+					     state < 0 ? OUTCOME_SET : OUTCOME_ARMED))
+		;
+	return state < 0 && outcome_decide(outcome, state);
+}

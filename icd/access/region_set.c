@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "access/region_set.h"
+
+#include <stdlib.h>
+
+#include "import/log.h"
+
+static unsigned int access_of(const struct import_region *region, bool by_host)
+{
+	return by_host ? region->access : region->wanted & region->access;
+}
+
+/* An import and its sub-buffers are one region. */
+static bool region_set_covers(const struct region_set *set, const struct import_region *region,
+			      unsigned int access)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (import_same_bracket(set->regions[i], region) && !(access & ~set->access[i]))
+			return true;
+	return false;
+}
+
+static void region_set_add(struct region_set *set, struct import_region *region,
+			   unsigned int access)
+{
+	set->access[set->count] = access;
+	set->regions[set->count++] = region;
+	import_hold(region);
+}
+
+bool region_set_init(struct region_set *set, struct memobj *const *objs, size_t count, bool by_host)
+{
+	set->count = 0;
+	set->regions = calloc(count, sizeof(*set->regions));
+	set->access = calloc(count, sizeof(*set->access));
+	if (!set->regions || !set->access) {
+		region_set_put(set);
+		log_error("no memory for a dma-buf bracket");
+		return false;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct import_region *region = objs[i] ? objs[i]->region : NULL;
+
+		if (region && objs[i]->bracket && !region_set_covers(set, region, 0))
+			region_set_add(set, region, access_of(region, by_host));
+	}
+	return true;
+}
+
+void region_set_put(struct region_set *set)
+{
+	while (set->count)
+		import_put(set->regions[--set->count]);
+	free(set->regions);
+	free(set->access);
+	set->regions = NULL;
+	set->access = NULL;
+}
+
+bool region_set_needs_end(const struct region_set *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (import_needs_end(set->regions[i]))
+			return true;
+	return false;
+}
+
+int region_set_end(const struct region_set *set)
+{
+	int first_error = 0;
+
+	for (size_t i = 0; i < set->count; i++) {
+		int ret = import_end_access(set->regions[i], set->access[i]);
+
+		first_error = first_error ? first_error : ret;
+	}
+	return first_error;
+}

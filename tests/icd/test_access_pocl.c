@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * DMA_BUF_IOCTL_SYNC around kernels of the real PoCL, by the loader, on fake dma-bufs: whose SYNC
+ * fails, and in loops (TEST_LOOPS), because what is tested are races.
+ */
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "fake_dmabuf.h"
+#include "harness.h"
+
+#define SIZE 4096
+
+static struct pocl {
+	cl_context context;
+	cl_command_queue queue;
+	cl_kernel kernel;
+	cl_mem mem;
+	int fd;
+} pocl;
+
+static int loops(void)
+{
+	const char *count = getenv("TEST_LOOPS");
+
+	return count ? atoi(count) : 50;
+}
+
+static cl_platform_id pocl_find(void)
+{
+	cl_platform_id platforms[16];
+	cl_uint count = 0;
+	char name[128];
+
+	clGetPlatformIDs(16, platforms, &count);
+	for (cl_uint i = 0; i < count; i++)
+		if (!clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(name), name, NULL) &&
+		    strstr(name, "Portable Computing Language"))
+			return platforms[i];
+	test_skip("PoCL is not installed");
+}
+
+static cl_mem import_fake(cl_platform_id platform)
+{
+	const cl_import_properties_arm properties[] = {
+		CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+		CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, CL_TRUE, 0
+	};
+	__typeof__(&clImportMemoryARM) import =
+		(__typeof__(import))clGetExtensionFunctionAddressForPlatform(platform,
+									     "clImportMemoryARM");
+	cl_int err = 1;
+	cl_mem mem;
+
+	EXPECT(import);
+	pocl.fd = fake_dmabuf_create("pocl", SIZE);
+	mem = import(pocl.context, CL_MEM_READ_WRITE, properties, &pocl.fd, SIZE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	return mem;
+}
+
+static cl_kernel kernel_build(cl_device_id device)
+{
+	const char *source = "kernel void add(global int *a) { a[get_global_id(0)]++; }";
+	cl_program program = clCreateProgramWithSource(pocl.context, 1, &source, NULL, NULL);
+	cl_kernel kernel;
+
+	EXPECT_EQ(clBuildProgram(program, 1, &device, "", NULL, NULL), CL_SUCCESS);
+	kernel = clCreateKernel(program, "add", NULL);
+	EXPECT(kernel);
+	clReleaseProgram(program);
+	return kernel;
+}
+
+/* A fresh queue each time: what failed in one does not matter to the next. */
+static void pocl_open(void)
+{
+	cl_platform_id platform;
+	cl_device_id device;
+
+	alarm(300);
+	fake_dmabuf_reset();
+	setenv("OPENCL_LAYERS", getenv("TEST_LAYER") ? getenv("TEST_LAYER") : LAYER_PATH, 1);
+	setenv("CLIMPORT_VERSION", "1.1.0", 1);
+	platform = pocl_find();
+	EXPECT_EQ(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
+	if (!pocl.context) {
+		pocl.context = clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
+		pocl.kernel = kernel_build(device);
+		pocl.mem = import_fake(platform);
+		EXPECT_EQ(clSetKernelArg(pocl.kernel, 0, sizeof(pocl.mem), &pocl.mem), CL_SUCCESS);
+	}
+	pocl.queue = clCreateCommandQueue(pocl.context, device, 0, NULL);
+	EXPECT(pocl.queue);
+}
+
+static void pocl_close(void)
+{
+	EXPECT_EQ(clFinish(pocl.queue), CL_SUCCESS);
+	clReleaseCommandQueue(pocl.queue);
+	fake_dmabuf_fail("", 0, 0);
+}
+
+static cl_int enqueue(cl_event *event)
+{
+	const size_t one = 1;
+
+	return clEnqueueNDRangeKernel(pocl.queue, pocl.kernel, 1, NULL, &one, NULL, 0, NULL, event);
+}
+
+static void fails(const char *edge)
+{
+	cl_event done;
+
+	fake_dmabuf_fail(edge, EIO, 1);
+	EXPECT_EQ(enqueue(&done), CL_SUCCESS);
+	EXPECT(clWaitForEvents(1, &done) < 0);
+	clReleaseEvent(done);
+}
+
+TEST(start_fails, "A kernel whose START fails has an event that fails.")
+{
+	for (int i = 0; i < loops(); i++) {
+		pocl_open();
+		fails("START");
+		pocl_close();
+	}
+}
+
+TEST(end_fails, "A kernel whose END fails has an event that fails.")
+{
+	for (int i = 0; i < loops(); i++) {
+		pocl_open();
+		fails("END");
+		pocl_close();
+	}
+}
+
+TEST(fails_unseen, "A SYNC that fails for a kernel without an event does not stop clFinish.")
+{
+	for (int i = 0; i < loops(); i++) {
+		pocl_open();
+		fake_dmabuf_fail(i & 1 ? "START" : "END", EIO, 1);
+		EXPECT_EQ(enqueue(NULL), CL_SUCCESS);
+		EXPECT_EQ(clFinish(pocl.queue), CL_SUCCESS);
+		pocl_close();
+	}
+}
+
+TEST(blocking_read, "A blocking read whose SYNC fails returns, with an error.")
+{
+	for (int i = 0; i < loops(); i++) {
+		int value;
+
+		pocl_open();
+		fake_dmabuf_fail(i & 1 ? "START" : "END", EIO, 1);
+		EXPECT_EQ(clEnqueueReadBuffer(pocl.queue, pocl.mem, CL_TRUE, 0, sizeof(value),
+					      &value, 0, NULL, NULL),
+			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+		pocl_close();
+	}
+}
+
+TEST(blocking_map, "A blocking map whose START fails gives no pointer.")
+{
+	for (int i = 0; i < loops(); i++) {
+		cl_int err = 1;
+
+		pocl_open();
+		fake_dmabuf_fail("START", EIO, 1);
+		EXPECT(!clEnqueueMapBuffer(pocl.queue, pocl.mem, CL_TRUE, CL_MAP_READ, 0, 64, 0,
+					   NULL, NULL, &err));
+		EXPECT_EQ(err, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+		pocl_close();
+	}
+}
+
+TEST(works, "What fails nothing leaves no bracket open, and loses no kernel.")
+{
+	volatile int *value;
+	int before;
+	cl_int err;
+
+	pocl_open();
+	value = clEnqueueMapBuffer(pocl.queue, pocl.mem, CL_TRUE, CL_MAP_READ, 0, 64, 0, NULL,
+				   NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	before = *value;
+	EXPECT_EQ(clEnqueueUnmapMemObject(pocl.queue, pocl.mem, (void *)(uintptr_t)value, 0, NULL,
+					  NULL),
+		  CL_SUCCESS);
+	for (int i = 0; i < 10 * loops(); i++) {
+		EXPECT_EQ(enqueue(NULL), CL_SUCCESS);
+		if (i % 7 == 0)
+			EXPECT_EQ(clFinish(pocl.queue), CL_SUCCESS);
+	}
+	EXPECT_EQ(clFinish(pocl.queue), CL_SUCCESS);
+	EXPECT_EQ(fake_dmabuf_open_brackets(), 0);
+	EXPECT_EQ(*value, before + 10 * loops());
+	pocl_close();
+}

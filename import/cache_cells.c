@@ -13,6 +13,7 @@ static void disown(struct lock *lock);
 LOCK_DEFINE_IN_CHILD(cells_lock, LOCK_LAST, disown); /* owners */
 static struct cells *_Atomic all;	   /* grows only */
 static pthread_key_t key;		   /* gives the block back at a thread's exit */
+static bool has_key;			   /* written before there is a cache */
 
 static void give_back(void *block)
 {
@@ -26,7 +27,7 @@ static void give_back(void *block)
 
 static void init(void)
 {
-	pthread_key_create(&key, give_back);
+	has_key = !pthread_key_create(&key, give_back);
 }
 
 void cells_init(void)
@@ -63,7 +64,7 @@ static struct cells *add(void) REQUIRES(cells_lock)
 	return cells;
 }
 
-struct cells *cells_claim(void)
+static struct cells *claim(void)
 {
 	struct cells *cells;
 
@@ -74,8 +75,19 @@ struct cells *cells_claim(void)
 	if (cells)
 		cells->owned = true;
 	lock_release(&cells_lock);
+	return cells;
+}
+
+/* A block that nothing gives back would stay a dead thread's. */
+struct cells *cells_claim(void)
+{
+	struct cells *cells = has_key ? claim() : NULL;
+
 	cells_own = cells;
-	pthread_setspecific(key, cells);
+	if (cells && pthread_setspecific(key, cells)) {
+		give_back(cells);
+		return NULL;
+	}
 	return cells;
 }
 

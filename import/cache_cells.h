@@ -47,7 +47,7 @@ extern _Thread_local struct cells *cells_own;
 /* Before the first use; again does nothing. */
 void cells_init(void);
 
-/* This thread's block, its first time; NULL if there is no memory. */
+/* This thread's block, its first time; NULL if there is no memory, or no key of threads' data. */
 struct cells *cells_claim(void);
 
 /* All blocks, whoever owns them. */

@@ -12,13 +12,36 @@ enum level { LEVEL_UNREAD, LEVEL_NONE, LEVEL_ERROR, LEVEL_DEBUG };
 
 static _Thread_local char last[256];
 
-static enum level level_read(void)
+static const struct {
+	const char *value;
+	enum level level;
+} levels[] = {
+	{ "off", LEVEL_NONE }, { "none", LEVEL_NONE },	 { "0", LEVEL_NONE },
+	{ "", LEVEL_NONE },    { "error", LEVEL_ERROR }, { "debug", LEVEL_DEBUG },
+};
+
+/* LEVEL_UNREAD: @value is none of the above. */
+static enum level level_parse(const char *value)
+{
+	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
+		if (!strcmp(value, levels[i].value))
+			return levels[i].level;
+	return LEVEL_UNREAD;
+}
+
+/* Who sets the variable wants to know something: what it cannot mean is taken for "error". */
+static enum level level_read(atomic_int *known)
 {
 	const char *value = getenv("CLIMPORT_LOG");
+	enum level level = value ? level_parse(value) : LEVEL_NONE;
+	int unread = LEVEL_UNREAD, use = level == LEVEL_UNREAD ? LEVEL_ERROR : level;
 
-	if (!value)
-		return LEVEL_NONE;
-	return strcmp(value, "debug") ? LEVEL_ERROR : LEVEL_DEBUG;
+	if (atomic_compare_exchange_strong(known, &unread, use) && level == LEVEL_UNREAD)
+		fprintf(stderr,
+			"climport: CLIMPORT_LOG=%s is taken for error: it may be error, debug or off "
+			"(none and 0 are the same as off)\n",
+			value);
+	return use;
 }
 
 static enum level level(void)
@@ -26,11 +49,7 @@ static enum level level(void)
 	static atomic_int known = LEVEL_UNREAD;
 	int value = atomic_load_explicit(&known, memory_order_relaxed);
 
-	if (value == LEVEL_UNREAD) {
-		value = level_read();
-		atomic_store_explicit(&known, value, memory_order_relaxed);
-	}
-	return value;
+	return value == LEVEL_UNREAD ? level_read(&known) : (enum level)value;
 }
 
 static void keep(const char *format, va_list args)

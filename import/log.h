@@ -3,7 +3,7 @@
  * One sentence for each fault, from the function that found it.
  *
  * CLIMPORT_LOG=error prints them to standard error, =debug also what was
- * decided; unset prints nothing.  The last sentence of each thread is kept, so
+ * decided; =off, or unset, prints nothing.  The last sentence of each thread is kept, so
  * that the OpenCL side can hand it to the context's callback.
  */
 #ifndef IMPORT_LOG_H

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A process whose keys of threads' data are used up; linked with --wrap. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+int __wrap_pthread_key_create(pthread_key_t *key, void (*destructor)(void *));
+int __wrap_pthread_setspecific(pthread_key_t key, const void *value);
+
+int __wrap_pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
+{
+	(void)key;
+	(void)destructor;
+	return EAGAIN;
+}
+
+/* The key is another library's. */
+int __wrap_pthread_setspecific(pthread_key_t key, const void *value)
+{
+	(void)key;
+	(void)value;
+	abort();
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The device, and the kernels that read and write memory at its full speed. */
 #include "bench.h"
+#include "paths.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -84,8 +85,7 @@ static describe_device_fn describe_of(cl_platform_id platform)
 		platform, DESCRIBE_FUNCTION);
 
 	if (!describe)
-		bench_fatal("this OpenCL loader did not load the layer; "
-			    "it needs ocl-icd 2.3 or Khronos' loader 2020.12 or newer");
+		bench_fatal("%s", why_no_layer());
 	return describe;
 }
 

@@ -153,12 +153,9 @@ static int run_info(int argc, char **argv)
 /* The loader reads OPENCL_LAYERS once, so the program starts itself anew with the layer in it. */
 static int with_layer(int argc, char **argv, int (*command)(int, char **))
 {
-	const char *before = getenv("OPENCL_LAYERS"), *layer = path_layer();
 	static char self[] = "/proc/self/exe";
 
-	if (!layer)
-		return 1;
-	if (before && strstr(before, layer))
+	if (is_layer_enabled())
 		return command(argc - 1, argv + 1);
 	argv[0] = self;
 	return enable_layer() ? start(argv) : 1;

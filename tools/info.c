@@ -9,6 +9,7 @@
 #include <CL/cl_ext.h>
 
 #include "icd/describe.h"
+#include "paths.h"
 
 #define MAX_PLATFORMS 64
 #define MAX_DEVICES 256
@@ -78,8 +79,7 @@ static int print_platform(cl_platform_id platform, cl_uint number)
 	describe = (describe_device_fn)clGetExtensionFunctionAddressForPlatform(platform,
 										DESCRIBE_FUNCTION);
 	if (!describe) {
-		fprintf(stderr, "climport: this OpenCL loader did not load the layer; "
-				"it needs ocl-icd 2.3 or Khronos' loader 2020.12 or newer\n");
+		fprintf(stderr, "climport: %s\n", why_no_layer());
 		return 1;
 	}
 	if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MAX_DEVICES, devices, &count) || !count)

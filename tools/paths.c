@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "paths.h"
 
+#include <CL/cl.h>
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The folder of this program, or NULL. */
@@ -52,15 +55,66 @@ const char *path_conform(void)
 		    LIBEXECDIR_FROM_BIN "/climport/climport-conform");
 }
 
+static int is_same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !strcmp(a, b) ||
+	       (!stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+/* Whether an element of the list is the layer: a path that only contains the layer's is another's. */
+static int list_has(const char *list, const char *layer)
+{
+	char element[PATH_MAX];
+
+	for (const char *end; list; list = *end ? end + 1 : NULL) {
+		end = strchrnul(list, ':');
+		if ((size_t)(end - list) >= sizeof(element))
+			continue;
+		memcpy(element, list, end - list);
+		element[end - list] = '\0';
+		if (is_same_file(element, layer))
+			return 1;
+	}
+	return 0;
+}
+
+int is_layer_enabled(void)
+{
+	const char *layer = path_layer();
+
+	return layer && list_has(getenv("OPENCL_LAYERS"), layer);
+}
+
+/* What would stop every loader, said before anything is started. */
+static int can_be_loaded(const char *layer)
+{
+	void *loaded;
+
+	if (strchr(layer, ':')) {
+		fprintf(stderr,
+			"climport: the layer is at %s: loaders take that for several paths, as "
+			"colons separate the list OPENCL_LAYERS; install or build climport in a "
+			"folder without one\n",
+			layer);
+		return 0;
+	}
+	loaded = dlopen(layer, RTLD_LAZY | RTLD_LOCAL);
+	if (!loaded)
+		fprintf(stderr, "climport: the layer cannot be loaded: %s\n", dlerror());
+	return loaded != NULL;
+}
+
 int enable_layer(void)
 {
 	const char *layer = path_layer(), *others = getenv("OPENCL_LAYERS");
 	char *list;
 	int done;
 
-	if (!layer)
+	if (!layer || !can_be_loaded(layer))
 		return 0;
-	if (others && strstr(others, layer))
+	if (list_has(others, layer))
 		return 1;
 	if (asprintf(&list, "%s%s%s", layer, others && *others ? ":" : "", others ? others : "") <
 	    0)
@@ -68,4 +122,20 @@ int enable_layer(void)
 	done = !setenv("OPENCL_LAYERS", list, 1);
 	free(list);
 	return done;
+}
+
+/* The list is right and the layer can be loaded: enable_layer() has seen to that. */
+const char *why_no_layer(void)
+{
+	static char text[2 * PATH_MAX];
+	const char *layer = path_layer();
+	Dl_info loader;
+
+	if (layer && dlopen(layer, RTLD_LAZY | RTLD_NOLOAD))
+		return "the OpenCL loader loaded the layer, and does not use it";
+	snprintf(text, sizeof(text),
+		 "the OpenCL loader (%s) did not load the layer; it needs ocl-icd 2.3 or Khronos' "
+		 "loader 2020.12 or newer",
+		 dladdr((void *)clGetPlatformIDs, &loader) ? loader.dli_fname : "libOpenCL.so.1");
+	return text;
 }

@@ -7,7 +7,16 @@
 const char *path_layer(void);
 const char *path_conform(void);
 
-/* Puts the layer into OPENCL_LAYERS, innermost.  False, with a message printed, if that fails. */
+/*
+ * Puts the layer into OPENCL_LAYERS, innermost.  False, with a message printed, if that fails, or
+ * if no loader could load it from there.
+ */
 int enable_layer(void);
+
+/* Whether it is in OPENCL_LAYERS. */
+int is_layer_enabled(void);
+
+/* Why the layer is not in this process though it is enabled: a sentence. */
+const char *why_no_layer(void);
 
 #endif /* TOOLS_PATHS_H */

@@ -61,11 +61,9 @@ static void derive_notify(const struct memobj *parent, const char *function, cl_
 /* What the driver's @function gave for the layer's own use: an object, or NULL and an error. */
 static cl_mem derive_own(const char *function, cl_mem mem, cl_int *err)
 {
-	if (is_created(mem, *err))
-		return mem;
-	error_of_driver(function, *err);
-	*err = *err ? *err : CL_OUT_OF_RESOURCES;
-	return NULL;
+	if (!is_created(mem, *err))
+		error_of_driver(function, *err);
+	return created_or_null(mem, err);
 }
 
 /* The descriptor's mode takes precedence over the flags, also of what is made from the import. */

@@ -14,11 +14,9 @@ cl_int outcome_create(struct outcome *outcome, cl_context context)
 {
 	cl_int err = CL_SUCCESS;
 
-	outcome->event = next.clCreateUserEvent(context, &err);
-	if (err) {
-		outcome->event = NULL;
+	outcome->event = created_or_null(next.clCreateUserEvent(context, &err), &err);
+	if (err)
 		log_error("the driver makes no user event for a dma-buf bracket: error %d", err);
-	}
 	return err;
 }
 

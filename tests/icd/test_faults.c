@@ -21,9 +21,15 @@ struct attempt {
 	bool failed;
 };
 
+/* A driver may give a handle together with an error. */
+static bool is_object(const void *handle)
+{
+	return handle && handle != stub_dead_handle();
+}
+
 static void created(struct attempt *r, const void *object, cl_int err)
 {
-	EXPECT_EQ(object != NULL, err == CL_SUCCESS);
+	EXPECT_EQ(is_object(object), err == CL_SUCCESS);
 	EXPECT(err <= 0);
 	r->failed |= err != CL_SUCCESS;
 }
@@ -103,15 +109,15 @@ static void clean_up(struct attempt *r)
 	for (int i = 0; i < 2; i++)
 		if (r->event[i])
 			EXPECT_EQ(cl.clReleaseEvent(r->event[i]), CL_SUCCESS);
-	if (r->kernel)
+	if (is_object(r->kernel))
 		EXPECT_EQ(cl.clReleaseKernel(r->kernel), CL_SUCCESS);
-	if (r->line)
+	if (is_object(r->line))
 		EXPECT_EQ(cl.clReleaseMemObject(r->line), CL_SUCCESS);
-	if (r->image)
+	if (is_object(r->image))
 		EXPECT_EQ(cl.clReleaseMemObject(r->image), CL_SUCCESS);
-	if (r->sub)
+	if (is_object(r->sub))
 		EXPECT_EQ(cl.clReleaseMemObject(r->sub), CL_SUCCESS);
-	if (r->mem)
+	if (is_object(r->mem))
 		EXPECT_EQ(cl.clReleaseMemObject(r->mem), CL_SUCCESS);
 }
 
@@ -226,6 +232,34 @@ TEST(first_use, "The same for the first import of a process, when the devices ar
 	while (first_use_with_fault(nth, nth & 1) || first_use_with_fault(nth, !(nth & 1)))
 		EXPECT(++nth < 1000);
 	printf("# %lu calls that can fail\n", nth - 1);
+}
+
+static bool first_use_with_failed_handle(unsigned long nth, bool of_dmabuf)
+{
+	bool happened;
+
+	fixture_reset();
+	fixture_open();
+	stub_set(STUB_FAILED_HANDLE, 1);
+	fd = fake_dmabuf_create("a", SIZE);
+	memory = pages(2);
+	happened = run_with_fault(nth, of_dmabuf);
+	EXPECT(settles(is_not_mapped, NULL));
+	close(fd);
+	expect_count("dead handle", 0);
+	fixture_close();
+	return happened;
+}
+
+TEST(failed_handles, "A handle that comes with an error is used by no part of the layer.")
+{
+	for (int of_dmabuf = 0; of_dmabuf < 2; of_dmabuf++) {
+		unsigned long nth = 1;
+
+		while (first_use_with_failed_handle(nth, of_dmabuf))
+			EXPECT(++nth < 1000);
+		EXPECT(nth > 40);
+	}
 }
 
 /* A driver that runs short once is not a driver that copies. */

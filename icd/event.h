@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events that stand for another command: the marker behind a bracketed command
- * completes when access has ended, and is asked for the command's type and times.
+ * completes when access has ended, and is asked for the command's type and times.  Until then its
+ * status is the command's, at most CL_RUNNING, and so are the callbacks for these.
  */
 #ifndef ICD_EVENT_H
 #define ICD_EVENT_H

@@ -58,6 +58,7 @@
 	F(clReleaseEvent)                           \
 	F(clGetEventInfo)                           \
 	F(clGetEventProfilingInfo)                  \
+	F(clSetEventCallback)                       \
 	/* user_event.c */                          \
 	F(clCreateUserEvent)                        \
 	F(clSetUserEventStatus)

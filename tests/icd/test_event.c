@@ -2,6 +2,8 @@
 /* The event of a command that is bracketed looks like the command's own. */
 #include "access.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 static void expect_uint(cl_event event, cl_event_info name, cl_uint value)
@@ -38,6 +40,214 @@ TEST(event_info, "The event is the kernel's: command type, queue, context, and o
 	expect_uint(done, CL_EVENT_COMMAND_TYPE, CL_COMMAND_NDRANGE_KERNEL);
 	EXPECT_EQ(cl.clReleaseEvent(done), CL_SUCCESS);
 	EXPECT(settles(is_dead, done));
+	run_close(&r);
+}
+
+TEST(references, "The reference count is the application's own.")
+{
+	for (int i = 0; i < 2; i++) {
+		struct run r = run_open(kinds_of_queue[i]);
+		cl_event go = user_event(), done;
+
+		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+		expect_uint(done, CL_EVENT_REFERENCE_COUNT, 1);
+		EXPECT_EQ(cl.clRetainEvent(done), CL_SUCCESS);
+		expect_uint(done, CL_EVENT_REFERENCE_COUNT, 2);
+		EXPECT_EQ(cl.clReleaseEvent(done), CL_SUCCESS);
+		complete(go, CL_COMPLETE);
+		EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+		expect_uint(done, CL_EVENT_REFERENCE_COUNT, 1);
+		cl.clReleaseEvent(done);
+		cl.clReleaseEvent(go);
+		run_close(&r);
+	}
+}
+
+static atomic_int native_begun, native_may_end;
+
+static void CL_CALLBACK native(void *args)
+{
+	const struct timespec tick = { 0, 100000 };
+
+	(void)args;
+	atomic_store(&native_begun, 1);
+	while (!atomic_load(&native_may_end))
+		nanosleep(&tick, NULL);
+	stub_trace("kernel native end");
+}
+
+static bool has_begun(void *unused)
+{
+	(void)unused;
+	return atomic_load(&native_begun);
+}
+
+/* A native kernel on the buffer that runs until it is told to end. */
+static cl_event enqueue_native(struct run *r, cl_event go)
+{
+	void *args = NULL;
+	const void *location = &args;
+	cl_event done;
+
+	atomic_store(&native_begun, 0);
+	atomic_store(&native_may_end, 0);
+	EXPECT_EQ(cl.clEnqueueNativeKernel(r->queue, native, &args, sizeof(args), 1, &r->a.mem,
+					   &location, 1, &go, &done),
+		  CL_SUCCESS);
+	return done;
+}
+
+static struct {
+	pthread_mutex_t lock;
+	cl_event event[4]; /* by status */
+	int calls[4];
+	cl_int seen[4];		    /* the event's status in the callback */
+	cl_command_type command[4]; /* and its type */
+} told = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void CL_CALLBACK tell(cl_event event, cl_int status, void *type)
+{
+	cl_int seen = event_status(event);
+	cl_command_type command = 0;
+
+	cl.clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof(command), &command, NULL);
+	pthread_mutex_lock(&told.lock);
+	told.event[(intptr_t)type] = event;
+	told.calls[(intptr_t)type] += status == (intptr_t)type || status < 0;
+	told.seen[(intptr_t)type] = seen;
+	told.command[(intptr_t)type] = command;
+	pthread_mutex_unlock(&told.lock);
+}
+
+static int calls_of(cl_int type)
+{
+	int calls;
+
+	pthread_mutex_lock(&told.lock);
+	calls = told.calls[type];
+	pthread_mutex_unlock(&told.lock);
+	return calls;
+}
+
+static void register_all(cl_event event)
+{
+	memset(told.calls, 0, sizeof(told.calls));
+	for (intptr_t type = CL_COMPLETE; type <= CL_SUBMITTED; type++)
+		EXPECT_EQ(cl.clSetEventCallback(event, (cl_int)type, tell, (void *)type),
+			  CL_SUCCESS);
+}
+
+static bool is_told(void *type)
+{
+	return calls_of((cl_int)(intptr_t)type);
+}
+
+static bool is_complete(void *event)
+{
+	return event_status(event) == CL_COMPLETE;
+}
+
+TEST(status, "The status is the command's, CL_RUNNING until END, and complete only then.")
+{
+	for (int i = 0; i < 2; i++) {
+		struct run r = run_open(kinds_of_queue[i]);
+		cl_event go = user_event(), done = enqueue_native(&r, go);
+
+		EXPECT_EQ(event_status(done), CL_QUEUED);
+		complete(go, CL_COMPLETE);
+		EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
+		EXPECT(settles(has_begun, NULL));
+		EXPECT_EQ(event_status(done), CL_RUNNING);
+		fake_dmabuf_delay(30);
+		atomic_store(&native_may_end, 1);
+		while (!stub_trace_count("kernel native end"))
+			EXPECT_EQ(event_status(done), CL_RUNNING);
+		while (!stub_trace_count("sync END a"))
+			EXPECT(event_status(done) == CL_RUNNING || stub_trace_count("sync END a"));
+		EXPECT(settles(is_complete, done));
+		cl.clReleaseEvent(done);
+		cl.clReleaseEvent(go);
+		run_close(&r);
+	}
+}
+
+TEST(callbacks, "Each callback is called once, with the application's event, when it is due.")
+{
+	for (int i = 0; i < 2; i++) {
+		struct run r = run_open(kinds_of_queue[i]);
+		cl_event go = user_event(), done = enqueue_native(&r, go);
+
+		register_all(done);
+		complete(go, CL_COMPLETE);
+		EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
+		EXPECT(settles(is_told, (void *)CL_SUBMITTED));
+		EXPECT(settles(is_told, (void *)CL_RUNNING));
+		EXPECT_EQ(calls_of(CL_COMPLETE), 0);
+		atomic_store(&native_may_end, 1);
+		EXPECT(settles(is_told, (void *)CL_COMPLETE));
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		for (int type = CL_COMPLETE; type <= CL_SUBMITTED; type++) {
+			EXPECT(told.event[type] == done);
+			EXPECT_EQ(calls_of(type), 1);
+		}
+		EXPECT_EQ(told.seen[CL_COMPLETE], CL_COMPLETE);
+		EXPECT(told.seen[CL_RUNNING] >= CL_RUNNING);
+		cl.clReleaseEvent(done);
+		cl.clReleaseEvent(go);
+		run_close(&r);
+	}
+}
+
+TEST(callback_of_released,
+     "A callback gets the event's type although the application let go of it.")
+{
+	struct run r = run_open(0);
+	cl_event go = user_event(), done = enqueue_native(&r, go);
+
+	register_all(done);
+	cl.clReleaseEvent(done);
+	atomic_store(&native_may_end, 1);
+	complete(go, CL_COMPLETE);
+	EXPECT(settles(is_told, (void *)CL_COMPLETE));
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	EXPECT_EQ(told.seen[CL_COMPLETE], CL_COMPLETE);
+	EXPECT_EQ(told.command[CL_COMPLETE], CL_COMMAND_NATIVE_KERNEL);
+	cl.clReleaseEvent(go);
+	run_close(&r);
+}
+
+TEST(callbacks_of_failure, "The callbacks of a kernel that fails come when its event has failed.")
+{
+	for (int i = 0; i < 2; i++) {
+		struct run r = run_open(kinds_of_queue[i]);
+		cl_event go = user_event(), done;
+
+		fake_dmabuf_delay(20);
+		stub_set(STUB_KERNEL_FAIL, -5);
+		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+		memset(told.calls, 0, sizeof(told.calls));
+		EXPECT_EQ(cl.clSetEventCallback(done, CL_COMPLETE, tell, (void *)CL_COMPLETE),
+			  CL_SUCCESS);
+		complete(go, CL_COMPLETE);
+		EXPECT(settles(is_told, (void *)CL_COMPLETE));
+		EXPECT(told.seen[CL_COMPLETE] < 0);
+		EXPECT_EQ(calls_of(CL_COMPLETE), 1);
+		cl.clReleaseEvent(go);
+		cl.clReleaseEvent(done);
+		run_close(&r);
+	}
+}
+
+TEST(wrong_callback, "A callback that is none, or for no status, is the driver's error.")
+{
+	struct run r = run_open(0);
+	cl_event done;
+
+	EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clSetEventCallback(done, CL_COMPLETE, NULL, NULL), CL_INVALID_VALUE);
+	EXPECT_EQ(cl.clSetEventCallback(done, 17, tell, NULL), CL_INVALID_VALUE);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	cl.clReleaseEvent(done);
 	run_close(&r);
 }
 

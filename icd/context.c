@@ -12,13 +12,11 @@
 #include "layer.h"
 #include "refresh.h"
 #include "roots.h"
-#include "selftest.h"
 #include "table.h"
 
 struct context {
 	cl_context handle;
-	atomic_uint refs;	   /* 1 for the table, and callers of context_get() */
-	atomic_int image_host_ptr; /* enum tested */
+	atomic_uint refs; /* 1 for the table, and callers of context_get() */
 	context_notify_fn notify;
 	void *user_data;
 	size_t num_devices;
@@ -231,18 +229,10 @@ bool context_image2d_from_buffer(const struct context *context)
 	return true;
 }
 
-bool context_image_host_ptr(struct context *context)
+size_t context_devices(const struct context *context, const cl_device_id **devices)
 {
-	int tested = atomic_load_explicit(&context->image_host_ptr, memory_order_relaxed);
-
-	if (tested == UNTESTED) {
-		tested = PASSED;
-		for (size_t i = 0; i < context->num_devices && tested == PASSED; i++)
-			tested = selftest_image(context->devices[i], IMPORT_ANONYMOUS,
-						IMPORT_READ | IMPORT_WRITE);
-		atomic_store_explicit(&context->image_host_ptr, tested, memory_order_relaxed);
-	}
-	return tested == PASSED;
+	*devices = context->devices;
+	return context->num_devices;
 }
 
 void context_notify(const struct context *context, const char *function, cl_int err)

@@ -41,8 +41,8 @@ cl_platform_id context_platform(const struct context *context);
 /* Whether the driver makes 2D images from buffers on every device itself. */
 bool context_image2d_from_buffer(const struct context *context);
 
-/* Whether 2D images over host memory are proved zero copy; tested on first use. */
-bool context_image_host_ptr(struct context *context);
+/* The devices of a context, as the application named them; returns how many. */
+size_t context_devices(const struct context *context, const cl_device_id **devices);
 
 /*
  * Tells the context's callback that @function fails with @err, with the sentence that this thread

@@ -18,6 +18,7 @@
 #include "layer.h"
 #include "memobj.h"
 #include "properties.h"
+#include "zero_copy.h"
 
 /* Records @mem as made from @parent, or releases it. */
 static cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bool hides_parent,
@@ -204,24 +205,43 @@ static cl_mem image_over_memory(const struct image_request *r, struct memobj *pa
 	return NULL;
 }
 
-static bool is_zero_copy_for_images(const struct memobj *parent)
+/* Images are proved by the kind of their memory. */
+static cl_int prove_image(const struct image_request *r, const struct memobj *parent)
 {
 	struct context *context = context_get(parent->context);
-	bool proved = context && context_image_host_ptr(context);
+	cl_int err = CL_INVALID_CONTEXT;
 
+	if (context)
+		err = zero_copy_prove_image(context, parent->region->kinds,
+					    flags_access(image_flags(r, parent)));
 	context_put(context);
-	if (!proved)
-		log_error("2D images over host memory are not proved to be zero copy on the "
-			  "context's devices");
-	return proved;
+	return err;
+}
+
+/* A buffer over a part of the memory is of another class than the import. */
+static cl_int prove_part(const struct image_request *r, struct memobj *parent, size_t size,
+			 struct context **each)
+{
+	struct context *context = context_get(parent->context);
+	bool is_each = false;
+	cl_int err = CL_INVALID_CONTEXT;
+
+	if (context)
+		err = zero_copy_prove(context, parent->region->kinds,
+				      flags_access(image_flags(r, parent)), address_of(parent),
+				      size, &is_each);
+	*each = !err && is_each ? context : NULL;
+	if (!*each)
+		context_put(context);
+	return err;
 }
 
 /* A 2D image on a buffer, for a driver that has no cl_khr_image2d_from_buffer. */
 static cl_mem image_2d(const struct image_request *r, struct memobj *parent, cl_int *err)
 {
 	*err = image_check_request(r, parent->handle);
-	if (!*err && !is_zero_copy_for_images(parent))
-		*err = CL_INVALID_OPERATION;
+	if (!*err)
+		*err = prove_image(r, parent);
 	return *err ? NULL : image_over_memory(r, parent, err);
 }
 
@@ -231,15 +251,22 @@ static cl_mem image_2d(const struct image_request *r, struct memobj *parent, cl_
  */
 static cl_mem buffer_over_memory(const struct image_request *r, struct memobj *parent, cl_int *err)
 {
+	struct context *each = NULL;
 	size_t size = 0;
 	cl_mem buffer;
 
 	next.clGetMemObjectInfo(parent->handle, CL_MEM_SIZE, sizeof(size), &size, NULL);
+	*err = prove_part(r, parent, size, &each);
+	if (*err)
+		return NULL;
 	buffer = next.clCreateBuffer(r->context, image_flags(r, parent) | CL_MEM_USE_HOST_PTR, size,
 				     address_of(parent), err);
 	buffer = derive_own("clCreateBuffer", buffer, err);
 	if (buffer)
 		*err = memobj_watch_part(buffer, parent);
+	if (buffer && !*err && each)
+		*err = zero_copy_prove_buffer(each, buffer, address_of(parent));
+	context_put(each);
 	if (buffer && *err)
 		next.clReleaseMemObject(buffer);
 	return *err ? NULL : buffer;

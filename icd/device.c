@@ -10,6 +10,7 @@
 #include "import/log.h"
 #include "layer.h"
 #include "table.h"
+#include "zero_copy.h"
 
 #define MAX_ATTEMPTS 3
 
@@ -74,6 +75,12 @@ cl_device_id device_root(cl_device_id id)
 	return id;
 }
 
+static void device_destroy(struct device *device)
+{
+	zero_copy_destroy(device->zero_copy);
+	free(device);
+}
+
 static struct device *device_probe(cl_device_id id, bool may_compile)
 {
 	struct device *device = calloc(1, sizeof(*device));
@@ -83,9 +90,11 @@ static struct device *device_probe(cl_device_id id, bool may_compile)
 		return NULL;
 	device->id = id;
 	device->may_compile = may_compile;
-	if (next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
+	device->zero_copy = zero_copy_create();
+	if (!device->zero_copy ||
+	    next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
 				 &device->platform, NULL)) {
-		free(device);
+		device_destroy(device);
 		return NULL;
 	}
 	extensions = device_string(id, CL_DEVICE_EXTENSIONS);
@@ -121,7 +130,7 @@ static const struct device *device_publish(struct device *device)
 	}
 	lock_release(&device_lock);
 	if (published != device)
-		free(device);
+		device_destroy(device);
 	return published;
 }
 

@@ -9,6 +9,7 @@
 #include "import/import.h"
 
 struct driver_ops;
+struct zero_copy;
 
 /* How a device takes a type of memory. */
 struct way {
@@ -22,11 +23,12 @@ struct way {
 struct device {
 	cl_device_id id; /* a root device */
 	cl_platform_id platform;
-	struct device *older; /* records that were not conclusive; others may hold them */
-	bool may_compile;     /* what its self-tests may do */
+	struct device *older;  /* records that were not conclusive; others may hold them */
+	bool may_compile;      /* what its self-tests may do */
 	unsigned int attempts; /* at a record that may compile, this one included */
 	struct way way[IMPORT_TYPES];
-	bool image2d_from_buffer; /* the driver's own, on any buffer */
+	struct zero_copy *zero_copy; /* zero_copy.h */
+	bool image2d_from_buffer;    /* the driver's own, on any buffer */
 };
 
 /**

@@ -8,6 +8,7 @@
 #ifndef ICD_DRIVER_H
 #define ICD_DRIVER_H
 
+#include "context.h"
 #include "device.h"
 
 /* A buffer as the driver has it. */
@@ -34,6 +35,16 @@ struct driver_ops {
 	 */
 	cl_int (*create)(cl_context context, cl_mem_flags flags, struct import_region *region,
 			 struct built *built);
+
+	/*
+	 * NULL, or whether all devices of a context are proved to take memory like the region's,
+	 * for kernels that do @access (enum import_access).  Before create.  @each: set if the
+	 * buffer has to be proved itself, by prove_buffer.
+	 */
+	cl_int (*prove)(const struct context *context, const struct import_region *region,
+			unsigned int access, bool *each);
+	cl_int (*prove_buffer)(const struct context *context, const struct import_region *region,
+			       cl_mem buffer);
 
 	/* It needs no CPU mapping of dma-bufs. */
 	bool cpu_optional;

@@ -7,36 +7,11 @@
 #include <stdio.h>
 
 #include "driver.h"
-#include "identity.h"
 #include "import/log.h"
 #include "layer.h"
-#include "result_cache.h"
+#include "result.h"
 #include "selftest.h"
-
-#define REVISION 2 /* of the self-tests: another asks again */
-#define IDENTITY_SIZE 1024
-
-/* A result that is kept, or false.  Only what the data showed is ever kept. */
-static bool kept_get(const struct device *device, const char *test, long *result)
-{
-	char identity[IDENTITY_SIZE], key[IDENTITY_SIZE + 64], line[32];
-
-	if (!identity_device(device->id, device->platform, identity, sizeof(identity)))
-		return false;
-	snprintf(key, sizeof(key), "%s %d, %s", test, REVISION, identity);
-	return result_cache_get(key, line, sizeof(line)) && sscanf(line, "%ld", result) == 1;
-}
-
-static void kept_set(const struct device *device, const char *test, long result)
-{
-	char identity[IDENTITY_SIZE], key[IDENTITY_SIZE + 64], line[32];
-
-	if (!identity_device(device->id, device->platform, identity, sizeof(identity)))
-		return;
-	snprintf(key, sizeof(key), "%s %d, %s", test, REVISION, identity);
-	snprintf(line, sizeof(line), "%ld", result);
-	result_cache_set(key, line);
-}
+#include "zero_copy.h"
 
 /* 1, 64, a page, or 0 for a device that copies. */
 static bool is_alignment(long align)
@@ -48,7 +23,7 @@ static bool host_ptr_kept(const struct device *device, struct way *way)
 {
 	long align;
 
-	if (!kept_get(device, "host_ptr", &align) || !is_alignment(align))
+	if (!result_get(device, "host_ptr", &align) || !is_alignment(align))
 		return false;
 	way->align = (size_t)align;
 	if (align)
@@ -80,7 +55,7 @@ static bool host_ptr_test(const struct device *device, struct way *way)
 	found = selftest_host_ptr(device->id, &way->align, way->why, sizeof(way->why));
 	way->untested = found == UNTESTED;
 	if (found == PASSED || found == FAILED)
-		kept_set(device, "host_ptr", (long)way->align);
+		result_set(device, "host_ptr", (long)way->align);
 	return found == PASSED;
 }
 
@@ -89,11 +64,11 @@ static enum tested user_event_test(const struct device *device)
 	enum tested found;
 	long passed;
 
-	if (kept_get(device, "user_event", &passed))
+	if (result_get(device, "user_event", &passed))
 		return passed ? PASSED : FAILED;
 	found = selftest_user_event(device->id);
 	if (found == PASSED || found == FAILED)
-		kept_set(device, "user_event", found == PASSED);
+		result_set(device, "user_event", found == PASSED);
 	return found;
 }
 
@@ -153,8 +128,25 @@ static cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct imp
 	return err ? err : CL_OUT_OF_RESOURCES;
 }
 
+static cl_int host_ptr_prove(const struct context *context, const struct import_region *region,
+			     unsigned int access, bool *each)
+{
+	*each = false;
+	if (!region->addr)
+		return CL_SUCCESS; /* create() refuses that */
+	return zero_copy_prove(context, region->kinds, access, region->addr, region->size, each);
+}
+
+static cl_int host_ptr_prove_buffer(const struct context *context,
+				    const struct import_region *region, cl_mem buffer)
+{
+	return zero_copy_prove_buffer(context, buffer, region->addr);
+}
+
 const struct driver_ops driver_host_ptr_ops = {
 	.name = "host_ptr",
 	.probe = host_ptr_probe,
 	.create = host_ptr_create,
+	.prove = host_ptr_prove,
+	.prove_buffer = host_ptr_prove_buffer,
 };

@@ -71,21 +71,35 @@ static cl_int record(const struct built *built, cl_context context, struct impor
 		.root = built->root,
 		.root_offset = built->offset,
 	};
-	cl_int err = memobj_watch(built->handle, region);
 
-	return err ? err : memobj_add(&like);
+	return memobj_add(&like);
 }
 
-static cl_mem create(cl_context context, const struct driver_ops *ops, const struct request *r,
-		     struct import_region *region, cl_int *err)
+/* The region is held until the driver has destroyed the buffer, whatever comes next. */
+static cl_int finish(const struct context *context, cl_context handle, const struct driver_ops *ops,
+		     struct import_region *region, const struct built *built, bool each)
 {
+	cl_int err = memobj_watch(built->handle, region);
+
+	if (!err && each)
+		err = ops->prove_buffer(context, region, built->handle);
+	return err ? err : record(built, handle, region);
+}
+
+static cl_mem create(cl_context handle, const struct context *context, const struct driver_ops *ops,
+		     const struct request *r, struct import_region *region, cl_int *err)
+{
+	const cl_mem_flags flags = flags_restrict(r->flags, region->access);
 	struct built built = { NULL, NULL, 0 };
+	bool each = false;
 
 	region->unsynced = !keeps_consistent(&r->properties);
-	*err = ops->create(context, flags_restrict(r->flags, region->access), region, &built);
+	*err = ops->prove ? ops->prove(context, region, flags_access(flags), &each) : CL_SUCCESS;
+	if (!*err)
+		*err = ops->create(handle, flags, region, &built);
 	if (*err)
 		return NULL;
-	*err = record(&built, context, region);
+	*err = finish(context, handle, ops, region, &built, each);
 	if (!*err)
 		return built.handle;
 	next.clReleaseMemObject(built.handle);
@@ -113,7 +127,7 @@ static cl_mem import(cl_context handle, const struct context *context, struct re
 		return NULL;
 	*err = check_alignment(region, align);
 	if (!*err)
-		mem = create(handle, ops, r, region, err);
+		mem = create(handle, context, ops, r, region, err);
 	import_put(region); /* the object holds it now, or nobody */
 	return mem;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "import/import.h"
 #include "import/log.h"
@@ -450,6 +451,173 @@ enum tested selftest_host_ptr(cl_device_id device, size_t *align, char *why, siz
 		*align = j->align;
 	} else {
 		found = job_judge(end, "CL_MEM_USE_HOST_PTR", limit_ms, why, size);
+	}
+	job_put(&j->job);
+	return found;
+}
+
+struct part_job {
+	struct job job;
+	cl_device_id device;
+	bool native;
+	struct selftest_part part;
+	enum tested found[2];
+};
+
+static enum tested part_judge(cl_int result)
+{
+	if (result == 1)
+		return PASSED;
+	if (!result)
+		return FAILED;
+	return selftest_is_transient(result) ? UNTESTED : BROKEN;
+}
+
+/* A device that populates what it is given must not take the machine's memory for a test. */
+static bool is_affordable(const struct selftest_part *part)
+{
+	return part->is_sparse || part->sizes[1] / PAGE < (size_t)sysconf(_SC_AVPHYS_PAGES) / 4;
+}
+
+static void part_run_on(struct part_job *j, struct import_region *region)
+{
+	struct selftest t;
+	cl_int err = selftest_begin(&t, j->device, j->native);
+
+	for (int i = 0; i < 2; i++) {
+		struct part part = { region, j->part.offset, j->part.sizes[i], j->part.access };
+
+		j->found[i] = part_judge(err ? err : run_part(&t, &part));
+	}
+	selftest_end(&t);
+}
+
+static void part_run(struct job *job)
+{
+	struct part_job *j = (struct part_job *)job;
+	struct import_region *region;
+
+	j->found[0] = j->found[1] = NO_SAMPLE;
+	if (!is_affordable(&j->part) ||
+	    import_sample_kind(j->part.kind, j->part.offset + j->part.sizes[1], &region))
+		return;
+	part_run_on(j, region);
+	import_put(region);
+}
+
+void selftest_part(cl_device_id device, const struct selftest_part *part, enum tested found[2])
+{
+	struct part_job *j = calloc(1, sizeof(*j));
+	enum job_end end = JOB_NOT_STARTED;
+
+	if (j) {
+		j->job.run = part_run;
+		j->device = device;
+		j->native = !selftest_needs_compiler(device);
+		j->part = *part;
+		end = job_run(&j->job, limit_of(device));
+	}
+	for (int i = 0; i < 2; i++)
+		found[i] = end == JOB_ENDED ? j->found[i] : end == JOB_ABANDONED ? HUNG : UNTESTED;
+	if (j)
+		job_put(&j->job);
+}
+
+struct address_job {
+	struct job job;
+	cl_device_id device;
+	bool native;
+	cl_context context; /* the buffer's, which keeps it */
+	cl_mem buffer;	    /* retained */
+	cl_int err;
+	uintptr_t seen;
+};
+
+struct address_args {
+	void *buffer;
+	uintptr_t *seen;
+};
+
+static void CL_CALLBACK native_address(void *arg)
+{
+	const struct address_args *args = arg;
+
+	*args->seen = (uintptr_t)args->buffer;
+}
+
+static cl_int address_native(struct selftest *t, struct address_job *j)
+{
+	struct address_args args = { .seen = &j->seen };
+	const void *location = &args.buffer;
+	cl_int err = next.clEnqueueNativeKernel(t->queue, native_address, &args, sizeof(args), 1,
+						&j->buffer, &location, 0, NULL, NULL);
+
+	return err ? err : next.clFinish(t->queue);
+}
+
+static cl_int address_compiled(struct selftest *t, struct address_job *j)
+{
+	cl_ulong seen = 0;
+	cl_int err;
+	cl_mem out = created_or_null(
+		next.clCreateBuffer(t->context, CL_MEM_READ_WRITE, sizeof(seen), NULL, &err), &err);
+	const struct kernel_arg args[] = { { sizeof(out), &out },
+					   { sizeof(j->buffer), &j->buffer } };
+
+	if (!err)
+		err = enqueue_compiled(t, "climport_selftest_address", args, 2);
+	if (!err)
+		err = next.clEnqueueReadBuffer(t->queue, out, CL_TRUE, 0, sizeof(seen), &seen, 0,
+					       NULL, NULL);
+	if (out)
+		next.clReleaseMemObject(out);
+	j->seen = (uintptr_t)seen;
+	return err;
+}
+
+static void address_run(struct job *job)
+{
+	struct address_job *j = (struct address_job *)job;
+	struct selftest t = { .device = j->device, .native = j->native, .context = j->context };
+
+	t.queue = created_or_null(next.clCreateCommandQueue(j->context, j->device, 0, &j->err),
+				  &j->err);
+	if (!j->err && !j->native)
+		j->err = selftest_build(&t);
+	if (!j->err)
+		j->err = j->native ? address_native(&t, j) : address_compiled(&t, j);
+	t.context = NULL; /* the application's */
+	selftest_end(&t);
+	next.clReleaseMemObject(j->buffer);
+}
+
+enum tested selftest_address(cl_device_id device, cl_mem buffer, const void *addr)
+{
+	struct address_job *j = calloc(1, sizeof(*j));
+	enum tested found = UNTESTED;
+
+	if (!j)
+		return UNTESTED;
+	j->job.run = address_run;
+	j->device = device;
+	j->native = !selftest_needs_compiler(device);
+	j->buffer = buffer;
+	if (next.clGetMemObjectInfo(buffer, CL_MEM_CONTEXT, sizeof(j->context), &j->context,
+				    NULL) ||
+	    next.clRetainMemObject(buffer)) {
+		free(j);
+		return UNTESTED;
+	}
+	switch (job_run(&j->job, limit_of(device))) {
+	case JOB_ENDED:
+		found = part_judge(j->err ? j->err : j->seen == (uintptr_t)addr);
+		break;
+	case JOB_ABANDONED:
+		found = HUNG;
+		break;
+	case JOB_NOT_STARTED:
+		next.clReleaseMemObject(buffer);
+		break;
 	}
 	job_put(&j->job);
 	return found;

@@ -18,9 +18,10 @@
 enum tested {
 	UNTESTED, /* it could not run this time, for want of memory perhaps */
 	PASSED,
-	FAILED, /* the data was wrong */
-	BROKEN, /* the driver refuses something, today at least */
-	HUNG,	/* it did not end: not to be tried again in this process */
+	FAILED,	   /* the data was wrong */
+	BROKEN,	   /* the driver refuses something, today at least */
+	HUNG,	   /* it did not end: not to be tried again in this process */
+	NO_SAMPLE, /* climport can make no memory of that kind and size */
 };
 
 /* Whether the tests have to be compiled for a device: it runs no native kernels. */
@@ -70,6 +71,24 @@ struct selftest_memory {
 
 /* The same rounds for it, here and now.  Returns 1: zero copy, 0: not, or an error of OpenCL. */
 cl_int selftest_memory(cl_device_id device, const struct selftest_memory *memory);
+
+/* A class of memory: see zero_copy.h. */
+struct selftest_part {
+	enum import_kind kind;
+	unsigned int access; /* enum import_access, of kernels */
+	size_t offset;	     /* from a page */
+	size_t sizes[2];     /* each is tested; the first is the smaller */
+	bool is_sparse;	     /* the device touches no pages but those that kernels do */
+};
+
+/* The same test of buffers over memory of a kind. */
+void selftest_part(cl_device_id device, const struct selftest_part *part, enum tested found[2]);
+
+/*
+ * Whether kernels see the address of the host for a buffer of the application: on a CPU device
+ * that is zero copy.  The memory is not touched.
+ */
+enum tested selftest_address(cl_device_id device, cl_mem buffer, const void *addr);
 
 /* Errors of the moment say nothing about the device. */
 bool selftest_is_transient(cl_int err);

@@ -28,7 +28,7 @@ static int read_descriptor(const void *memory, int *fd)
 {
 	unsigned int have;
 
-	if (maps_check(memory, sizeof(*fd), IMPORT_READ, &have))
+	if (maps_check(memory, sizeof(*fd), IMPORT_READ, &have, NULL))
 		return log_errno(EBADF,
 				 "no dma-buf descriptor can be read at %p: "
 				 "the memory argument is the address of an int",
@@ -108,6 +108,7 @@ static int dmabuf_pin(const struct import_desc *desc, struct import_region *regi
 	if (region->fd < 0)
 		return log_errno(errno, "duplicate of descriptor %d: %m", fd);
 	region->access = descriptor_access(region->fd);
+	region->kinds = 1u << IMPORT_OF_DMABUF;
 	ret = map(region, desc->cpu_optional);
 	if (ret)
 		close(region->fd);

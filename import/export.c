@@ -176,7 +176,7 @@ static int without_module(uintptr_t address, size_t size)
 {
 	unsigned int have;
 
-	return maps_check((void *)address, size, 0, &have) == -EFAULT ? -EFAULT : -ENXIO;
+	return maps_check((void *)address, size, 0, &have, NULL) == -EFAULT ? -EFAULT : -ENXIO;
 }
 
 /* What CUDA does not know may be the module's all the same: it asks the GPU's driver. */

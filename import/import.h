@@ -70,6 +70,7 @@ struct import_region {
 		access; /* what the memory permits; for a dma-buf it may be less than asked for */
 	unsigned int wanted;   /* what devices do: what was asked for, as far as it is permitted */
 	bool reduced;	       /* more was asked for */
+	unsigned int kinds;    /* a bit for each enum import_kind that is in it */
 	struct opaque *opaque; /* set by import_opaque(), once */
 	struct import_refresh *refresh; /* set by its user before others see the region */
 	bool unsynced;			/* the same: no DMA_BUF_IOCTL_SYNC, its owner does that */

@@ -48,6 +48,7 @@ struct procmap_query_v1 {
 #define PROCMAP_QUERY_V1 _IOWR('f', 17, struct procmap_query_v1)
 #define VMA_READABLE 0x01
 #define VMA_WRITABLE 0x02
+#define VMA_SHARED 0x08
 #define VMA_COVERING_OR_NEXT 0x10
 
 #define NAME_ROOM PATH_MAX /* what the kernel gives at most */
@@ -116,6 +117,7 @@ static int query_once(int fd, uintptr_t at, struct maps_mapping *found, char *na
 			(query.vma_flags & VMA_WRITABLE ? IMPORT_WRITE : 0);
 	found->device = makedev(query.dev_major, query.dev_minor);
 	found->inode = query.inode;
+	found->shared = query.vma_flags & VMA_SHARED;
 	return 0;
 }
 
@@ -153,13 +155,14 @@ static int query_mapping(uintptr_t at, struct maps_mapping *found, char *name)
 static bool line_parse(const char *line, struct maps_mapping *found, int *name_at)
 {
 	unsigned int major, minor;
-	char read, write;
+	char read, write, shared;
 
-	if (sscanf(line, "%lx-%lx %c%c%*s %*x %x:%x %lu %n", &found->start, &found->end, &read,
-		   &write, &major, &minor, &found->inode, name_at) != 7)
+	if (sscanf(line, "%lx-%lx %c%c%*c%c %*x %x:%x %lu %n", &found->start, &found->end, &read,
+		   &write, &shared, &major, &minor, &found->inode, name_at) != 8)
 		return false;
 	found->access = (read == 'r' ? IMPORT_READ : 0) | (write == 'w' ? IMPORT_WRITE : 0);
 	found->device = makedev(major, minor);
+	found->shared = shared == 's';
 	return true;
 }
 
@@ -228,7 +231,8 @@ int maps_for_each(const void *addr, size_t size,
 }
 
 struct wish {
-	unsigned int need, have;
+	unsigned int need, have, kinds;
+	bool wants_kinds;
 };
 
 static int check_one(const struct maps_mapping *m, void *arg)
@@ -237,20 +241,26 @@ static int check_one(const struct maps_mapping *m, void *arg)
 	unsigned int lacks = wish->need & ~m->access;
 
 	wish->have &= m->access;
+	if (wish->wants_kinds)
+		wish->kinds |= 1u << maps_kind(m);
 	if (lacks)
 		return log_errno(EACCES, "host memory at %#lx is mapped without %s access",
 				 m->start, lacks & IMPORT_READ ? "read" : "write");
 	return 0;
 }
 
-int maps_check(const void *addr, size_t size, unsigned int need, unsigned int *have)
+int maps_check(const void *addr, size_t size, unsigned int need, unsigned int *have,
+	       unsigned int *kinds)
 {
-	struct wish wish = { need, IMPORT_READ | IMPORT_WRITE };
+	struct wish wish = { need, IMPORT_READ | IMPORT_WRITE, 0, kinds };
 	int ret = maps_for_each(addr, size, check_one, &wish);
 
-	if (!ret)
-		*have = wish.have;
-	return ret;
+	if (ret)
+		return ret;
+	*have = wish.have;
+	if (kinds)
+		*kinds = wish.kinds;
+	return 0;
 }
 
 static void name_from_file(uintptr_t addr, char *name)

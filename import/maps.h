@@ -3,9 +3,12 @@
 #ifndef IMPORT_MAPS_H
 #define IMPORT_MAPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "import.h"
 
 /* One mapping.  Nothing is kept of it: another thread may change it at any time. */
 struct maps_mapping {
@@ -13,6 +16,7 @@ struct maps_mapping {
 	unsigned int access; /* enum import_access */
 	dev_t device;	     /* of the file's filesystem */
 	uint64_t inode;	     /* 0: no file, the memory is anonymous */
+	bool shared;
 };
 
 /**
@@ -43,9 +47,14 @@ void maps_name(uintptr_t addr, char *name, size_t size);
  * @size: bytes, not 0
  * @need: enum import_access that every mapping must permit
  * @have: set on success: what all of them permit
+ * @kinds: the same, unless it is NULL: a bit for each enum import_kind of them
  *
  * Returns and costs what maps_for_each() does, and -EACCES if a mapping lacks @need.
  */
-int maps_check(const void *addr, size_t size, unsigned int need, unsigned int *have);
+int maps_check(const void *addr, size_t size, unsigned int need, unsigned int *have,
+	       unsigned int *kinds);
+
+/* kind.c: the kind of memory; costs a system call where a file is mapped. */
+enum import_kind maps_kind(const struct maps_mapping *m);
 
 #endif /* IMPORT_MAPS_H */

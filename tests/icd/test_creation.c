@@ -127,7 +127,9 @@ static void set_open(void)
 	set.memory = pages(2);
 	set.import = import_host(0, set.memory, SIZE);
 	set.kernel = kernel_increment(set.import);
-	cl.clReleaseMemObject(create_image_2d(NULL)); /* with the self-test that comes first */
+	/* With the self-tests that come first. */
+	cl.clReleaseMemObject(create_image_2d(NULL));
+	cl.clReleaseMemObject(import_host(0, set.memory, 4096));
 }
 
 static void set_close(void)
@@ -185,6 +187,7 @@ TEST(hidden_buffer, "An image on a sub-buffer fails as the buffer does that it n
 
 		set_open();
 		sub = sub_buffer(set.import, 4096, 256);
+		cl.clReleaseMemObject(create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, sub, false, NULL));
 		stub_set(STUB_FAILED_HANDLE, 1);
 		stub_fail("clCreateBuffer", 1, faults[i]);
 		EXPECT(!create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, sub, false, &err));

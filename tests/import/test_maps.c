@@ -26,7 +26,7 @@ static int check(const void *addr, size_t size, unsigned int need)
 {
 	unsigned int have;
 
-	return maps_check(addr, size, need, &have);
+	return maps_check(addr, size, need, &have, NULL);
 }
 
 /* The next mapping of a page is where the last one was, if nothing came between. */
@@ -45,7 +45,7 @@ TEST(whole_mapping, "A mapped range permits what its mapping permits.")
 	char *p = map(4, PROT_READ | PROT_WRITE);
 	unsigned int have = 0;
 
-	EXPECT_EQ(maps_check(p, 4 * PAGE, BOTH, &have), 0);
+	EXPECT_EQ(maps_check(p, 4 * PAGE, BOTH, &have, NULL), 0);
 	EXPECT_EQ(have, BOTH);
 	munmap(p, 4 * PAGE);
 }
@@ -87,7 +87,7 @@ TEST(several_mappings, "Neighbouring mappings of other protection are one range,
 	unsigned int have = 0;
 
 	mprotect(p + 2 * PAGE, PAGE, PROT_READ);
-	EXPECT_EQ(maps_check(p, 6 * PAGE, IMPORT_READ, &have), 0);
+	EXPECT_EQ(maps_check(p, 6 * PAGE, IMPORT_READ, &have, NULL), 0);
 	EXPECT_EQ(have, IMPORT_READ);
 	EXPECT_EQ(check(p, 6 * PAGE, BOTH), -EACCES);
 	EXPECT_EQ(check(p, 2 * PAGE, BOTH), 0);

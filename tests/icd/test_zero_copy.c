@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An import is zero copy or an error: drivers that copy some kinds of memory only, and pass every
+ * test on others.
+ */
+#include "fixture.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096
+
+static void *mapped;
+static size_t mapped_size;
+
+static void open_with(enum stub_option option, long value)
+{
+	fixture_reset();
+	if (option < STUB_NUM_OPTIONS)
+		stub_set(option, value);
+	fixture_open();
+}
+
+static unsigned char *map_file(int fd, size_t size, int flags)
+{
+	EXPECT(fd >= 0);
+	EXPECT_EQ(ftruncate(fd, (off_t)size), 0);
+	mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, fd, 0);
+	mapped_size = size;
+	EXPECT(mapped != MAP_FAILED);
+	close(fd);
+	return mapped;
+}
+
+static int file_create(void)
+{
+	char name[] = "/var/tmp/climport-XXXXXX";
+	int fd = mkostemp(name, O_CLOEXEC);
+
+	unlink(name);
+	return fd;
+}
+
+static void unmap(void)
+{
+	munmap(mapped, mapped_size);
+}
+
+/* The import is refused, or a kernel works on the memory itself. */
+static bool is_taken(cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory,
+		     size_t size, unsigned char *bytes)
+{
+	cl_int err = 1;
+	cl_mem mem = fix.import(fix.context, flags, properties, memory, size, &err);
+
+	EXPECT_EQ(mem == NULL, err != CL_SUCCESS);
+	if (!mem) {
+		EXPECT_EQ(err, CL_INVALID_OPERATION);
+		return false;
+	}
+	if (flags == CL_MEM_READ_WRITE) {
+		bytes[0] = 5;
+		increment(mem);
+		EXPECT_EQ(bytes[0], 6);
+	}
+	cl.clReleaseMemObject(mem);
+	return true;
+}
+
+static bool takes(cl_mem_flags flags, unsigned char *memory, size_t size)
+{
+	return is_taken(flags, NULL, memory, size, memory);
+}
+
+static bool takes_dmabuf(void)
+{
+	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
+							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+	int fd = fake_dmabuf_create("a", PAGE);
+	unsigned char *bytes = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	bool taken = is_taken(CL_MEM_READ_WRITE, dma_buf, &fd, PAGE, bytes);
+
+	munmap(bytes, PAGE);
+	close(fd);
+	return taken;
+}
+
+TEST(read_only, "A driver that copies CL_MEM_READ_ONLY host pointers imports none.")
+{
+	open_with(STUB_COPYING_READ_ONLY, 1);
+	EXPECT(!takes(CL_MEM_READ_ONLY, pages(1), PAGE));
+	EXPECT(strstr(fix.notice, "CL_MEM_READ_ONLY") && strstr(fix.notice, "copied"));
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(1), PAGE));
+	EXPECT(takes(CL_MEM_WRITE_ONLY, pages(1), PAGE));
+	fixture_close();
+}
+
+TEST(write_only, "A driver that copies CL_MEM_WRITE_ONLY host pointers imports none.")
+{
+	open_with(STUB_COPYING_WRITE_ONLY, 1);
+	EXPECT(!takes(CL_MEM_WRITE_ONLY, pages(1), PAGE));
+	EXPECT(strstr(fix.notice, "CL_MEM_WRITE_ONLY") && strstr(fix.notice, "copied"));
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(1), PAGE));
+	EXPECT(takes(CL_MEM_READ_ONLY, pages(1), PAGE));
+	fixture_close();
+}
+
+TEST(large, "A driver that copies large host pointers imports small ones alone.")
+{
+	open_with(STUB_COPYING_ABOVE, 64 * 1024);
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(1), PAGE));
+	EXPECT(!takes(CL_MEM_READ_WRITE, pages(64), 64 * PAGE));
+	EXPECT(strstr(fix.notice, "copied"));
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(8), 8 * PAGE));
+	fixture_close();
+}
+
+TEST(threshold, "A limit between two powers of two is found: each import there is proved.")
+{
+	open_with(STUB_COPYING_ABOVE, 96 * 1024);
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(20), 20 * PAGE));
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(24), 24 * PAGE));
+	EXPECT(!takes(CL_MEM_READ_WRITE, pages(25), 25 * PAGE));
+	EXPECT(strstr(fix.notice, "works on a copy"));
+	fixture_close();
+}
+
+TEST(threshold_gpu, "On a device that is no CPU nothing of such a class is taken.")
+{
+	fixture_reset();
+	stub_set(STUB_GPU, 1);
+	stub_set(STUB_NO_NATIVE_KERNEL, 1);
+	stub_set(STUB_COPYING_ABOVE, 96 * 1024);
+	fixture_open();
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(8), 8 * PAGE));
+	EXPECT(!takes(CL_MEM_READ_WRITE, pages(20), 20 * PAGE));
+	EXPECT(strstr(fix.notice, "not proved"));
+	EXPECT(!takes(CL_MEM_READ_WRITE, pages(25), 25 * PAGE));
+	fixture_close();
+}
+
+TEST(files, "A driver that copies mappings of files imports none, private or shared.")
+{
+	for (int i = 0; i < 2; i++) {
+		open_with(STUB_COPYING_FILES, 1);
+		EXPECT(!takes(CL_MEM_READ_WRITE,
+			      map_file(file_create(), PAGE, i ? MAP_SHARED : MAP_PRIVATE), PAGE));
+		EXPECT(takes(CL_MEM_READ_WRITE, pages(1), PAGE));
+		unmap();
+		fixture_close();
+		open_with(STUB_NUM_OPTIONS, 0);
+		EXPECT(takes(CL_MEM_READ_WRITE,
+			     map_file(file_create(), PAGE, i ? MAP_SHARED : MAP_PRIVATE), PAGE));
+		unmap();
+		fixture_close();
+	}
+}
+
+TEST(shared, "A driver that copies shared memory imports none.")
+{
+	open_with(STUB_COPYING_SHARED, 1);
+	EXPECT(!takes(CL_MEM_READ_WRITE, map_file(memfd_create("test", 0), PAGE, MAP_SHARED),
+		      PAGE));
+	EXPECT(strstr(fix.notice, "shared memory"));
+	unmap();
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(1), PAGE));
+	fixture_close();
+}
+
+TEST(several_mappings, "Of a range with several kinds of mappings each kind has to be zero copy.")
+{
+	unsigned char *memory;
+	int fd;
+
+	open_with(STUB_COPYING_SHARED, 1);
+	memory = pages(2);
+	fd = memfd_create("test", 0);
+	EXPECT_EQ(ftruncate(fd, PAGE), 0);
+	EXPECT(mmap(memory + PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+	       memory + PAGE);
+	close(fd);
+	EXPECT(!takes(CL_MEM_READ_WRITE, memory, 2 * PAGE));
+	fixture_close();
+}
+
+TEST(dmabufs, "A driver that copies mappings of dma-bufs imports none.")
+{
+	open_with(STUB_COPYING_DMABUFS, 1);
+	EXPECT(!takes_dmabuf());
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(1), PAGE));
+	fixture_close();
+	open_with(STUB_NUM_OPTIONS, 0);
+	EXPECT(takes_dmabuf());
+	fixture_close();
+}
+
+TEST(proof_by_compiler, "A CPU device without native kernels proves dma-bufs by compiled ones.")
+{
+	for (int copies = 0; copies < 2; copies++) {
+		fixture_reset();
+		stub_set(STUB_NO_NATIVE_KERNEL, 1);
+		stub_set(STUB_COPYING_DMABUFS, copies);
+		fixture_open();
+		EXPECT_EQ(takes_dmabuf(), !copies);
+		fixture_close();
+	}
+}
+
+static void expect_memory_untouched(bool compiled)
+{
+	unsigned char *memory;
+
+	fixture_reset();
+	stub_set(STUB_NO_NATIVE_KERNEL, compiled);
+	fixture_open();
+	memory = pages(2);
+	memset(memory, 0xa5, 2 * PAGE);
+	cl.clReleaseMemObject(import_host(0, memory, 2 * PAGE));
+	for (int i = 0; i < 2 * PAGE; i++)
+		EXPECT_EQ(memory[i], 0xa5);
+	fixture_close();
+}
+
+TEST(untouched, "No proof changes the application's memory.")
+{
+	expect_memory_untouched(false);
+	expect_memory_untouched(true);
+}
+
+TEST(once_a_class, "A class of memory is proved once in a process.")
+{
+	unsigned long kernels;
+
+	open_with(STUB_NUM_OPTIONS, 0);
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(3), 3 * PAGE));
+	kernels = stub_calls("clEnqueueNativeKernel");
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(3), 3 * PAGE));
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(2), 2 * PAGE));
+	EXPECT_EQ(stub_calls("clEnqueueNativeKernel"), kernels);
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(4), 4 * PAGE));
+	EXPECT(stub_calls("clEnqueueNativeKernel") > kernels);
+	fixture_close();
+}
+
+TEST(gigabyte, "A class of a gigabyte is proved without touching more than its ends.")
+{
+	const size_t size = (size_t)1 << 30;
+	unsigned char *memory;
+
+	open_with(STUB_NUM_OPTIONS, 0);
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		test_skip("no address space");
+	EXPECT(takes(CL_MEM_READ_WRITE, memory, size));
+	munmap(memory, size);
+	fixture_close();
+}
+
+static cl_mem image_over(cl_mem_flags flags, cl_mem buffer, cl_int *err)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = 4,
+		.image_height = 4,
+		.image_row_pitch = 64,
+		.mem_object = buffer,
+	};
+
+	return cl.clCreateImage(fix.context, flags, &format, &desc, NULL, err);
+}
+
+TEST(images_read_only, "A driver that copies images that are only read makes none on imports.")
+{
+	cl_mem mem, image;
+	cl_int err = 1;
+
+	open_with(STUB_COPYING_IMAGES_READ_ONLY, 1);
+	mem = import_host(CL_MEM_READ_WRITE, pages(1), PAGE);
+	EXPECT(!image_over(CL_MEM_READ_ONLY, mem, &err));
+	EXPECT_EQ(err, CL_INVALID_OPERATION);
+	EXPECT(strstr(fix.notice, "CL_MEM_READ_ONLY"));
+	image = image_over(CL_MEM_READ_WRITE, mem, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	cl.clReleaseMemObject(image);
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}
+
+static unsigned long kernels_of_an_import(void)
+{
+	unsigned long before;
+
+	fixture_open();
+	before = stub_calls("clEnqueueNativeKernel");
+	EXPECT(takes(CL_MEM_READ_ONLY, pages(3), 3 * PAGE));
+	before = stub_calls("clEnqueueNativeKernel") - before;
+	fixture_close();
+	return before;
+}
+
+TEST(kept, "What was proved of a class is kept for other processes.")
+{
+	char cache[] = "/tmp/climport-XXXXXX", command[64];
+
+	fixture_reset();
+	EXPECT(mkdtemp(cache));
+	setenv("XDG_CACHE_HOME", cache, 1);
+	EXPECT(kernels_of_an_import() > 0);
+	EXPECT_EQ(kernels_of_an_import(), 0);
+	snprintf(command, sizeof(command), "rm -rf %s", cache);
+	EXPECT_EQ(system(command), 0);
+}

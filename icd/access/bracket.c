@@ -85,7 +85,7 @@ static void bracket_free(struct bracket *b)
  */
 #define GRAVE_MS 1000
 
-static void grave_in_child(struct lock *lock);
+static void grave_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(grave_lock, LOCK_LAST, grave_in_child); /* the list */
 static struct bracket *grave GUARDED_BY(grave_lock);

@@ -8,7 +8,7 @@
 #include "import/log.h"
 #include "import/thread.h"
 
-static void idle_in_child(struct lock *lock);
+static void idle_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(idle_lock, LOCK_LAST, idle_in_child); /* all below */
 static pthread_cond_t idle_changed = PTHREAD_COND_INITIALIZER;

@@ -100,7 +100,11 @@ static int wait_for_fence(void)
 	if (import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, done, &result))
 		return 1;
 	fake_dmabuf.fence_fd = -1;
-	return !called(&result, 10000);
+	if (!called(&result, 10000))
+		return 1;
+	import_put(r);
+	close(fd);
+	return 0;
 }
 
 TEST(after_fork, "A child of fork() has a worker of its own.")

@@ -36,7 +36,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
 FORK_SAFE(lock, 102);
 static const char *fail_edge = "";
 static int fail_error;
-static unsigned fail_times;
+static unsigned fail_times, fail_after;
 static long delay_ms;
 static char busy_name[64];
 static int idle_fd = -1; /* readable while nothing is busy */
@@ -93,7 +93,26 @@ void fake_dmabuf_fail(const char *edge, int error, unsigned times)
 	fail_edge = edge;
 	fail_error = error;
 	fail_times = times;
+	fail_after = 0;
 	pthread_mutex_unlock(&lock);
+}
+
+void fake_dmabuf_fail_nth(const char *edge, int error, unsigned nth)
+{
+	fake_dmabuf_fail(edge, error, 1);
+	pthread_mutex_lock(&lock);
+	fail_after = nth - 1;
+	pthread_mutex_unlock(&lock);
+}
+
+bool fake_dmabuf_failed(void)
+{
+	bool failed;
+
+	pthread_mutex_lock(&lock);
+	failed = !fail_times;
+	pthread_mutex_unlock(&lock);
+	return failed;
 }
 
 void fake_dmabuf_delay(long ms)
@@ -143,8 +162,12 @@ static int sync_result(const char *edge, long *delay)
 
 	pthread_mutex_lock(&lock);
 	if (fail_times && !strcmp(edge, fail_edge)) {
-		fail_times--;
-		error = fail_error;
+		if (fail_after) {
+			fail_after--;
+		} else {
+			fail_times--;
+			error = fail_error;
+		}
 	}
 	if (!error)
 		depth += strcmp(edge, "END") ? 1 : -1;

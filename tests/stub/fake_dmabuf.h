@@ -9,6 +9,7 @@
 #ifndef TESTS_FAKE_DMABUF_H
 #define TESTS_FAKE_DMABUF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define FAKE_API __attribute__((visibility("default")))
@@ -21,6 +22,10 @@ FAKE_API int fake_dmabuf_reopen(int fd, int mode);
 
 /* The next @times ioctls of @edge ("START" or "END") fail with @error. */
 FAKE_API void fake_dmabuf_fail(const char *edge, int error, unsigned times);
+
+/* The first of those is the @nth from now on that could fail. */
+FAKE_API void fake_dmabuf_fail_nth(const char *edge, int error, unsigned nth);
+FAKE_API bool fake_dmabuf_failed(void); /* it has happened */
 
 /* Each ioctl takes so long. */
 FAKE_API void fake_dmabuf_delay(long ms);

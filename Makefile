@@ -3,10 +3,13 @@
 # make check  all tests
 # make check-debug-kernel   those of kmod/ on a kernel that finds faults, which it builds: 10 minutes;
 #             part of check if kmod/ or its tests changed since they passed there
+# make check-long   what takes hours: whole programs and their own test suites, a bad driver at
+#             every call, loops of 1,000 on one processor and under load, every test alone and in
+#             30 orders, kmod/ on the debug kernel; installs 300 MB of programs
 # make bench  speed, as ratios
 JOBS := $(shell nproc)
 
-.PHONY: all demo check check-debug check-debug-kernel bench deps clean FORCE
+.PHONY: all demo check check-long check-debug check-debug-kernel bench deps clean FORCE
 
 all: build/release
 
@@ -45,6 +48,14 @@ check-asan: check-dev
 check-tsan: check-asan
 check-%: build/%
 	ctest --test-dir build/$* --output-on-failure --no-tests=error -j $(JOBS)
+
+# The tests of the configuration "long"; the rest is make check's.
+check-long: build/dev
+	tools/install-deps check-long
+	cmake --preset dev >/dev/null
+	cmake --build build/dev -j $(JOBS)
+	ctest --test-dir build/dev -C long -L long --output-on-failure --no-tests=error
+	$(MAKE) check-debug-kernel
 
 # Build trees are no intermediate files.
 .SECONDARY:

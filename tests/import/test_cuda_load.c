@@ -13,6 +13,7 @@
 
 static const char *hidden; /* a function that libcuda then lacks */
 static bool missing;	   /* libcuda itself */
+static int searches;	   /* for it */
 static const unsigned char uuid0[CUDA_UUID_SIZE] = {
 	0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0,
 	0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0,
@@ -32,6 +33,7 @@ void *test_dlsym(void *library, const char *name)
 
 void *test_dlopen(const char *file, int flags)
 {
+	searches++;
 	return dlopen(missing ? "nowhere/libcuda.so.1" : file, flags);
 }
 
@@ -127,6 +129,64 @@ ALONE_TEST(found_later, "libcuda that the process loads later is found then, and
 	EXPECT_EQ(cuda_identify(1, &range), 0);
 	EXPECT_EQ(count_calls("cuPointerGetAttributes"), 1);
 	EXPECT_EQ(count_calls("cuInit"), 0);
+}
+
+static void ask(int times)
+{
+	struct cuda_range range;
+
+	for (int i = 0; i < times; i++) {
+		EXPECT_EQ(cuda_identify(1, &range), 0);
+		EXPECT_EQ(cuda_buffer_id(1), 0);
+	}
+}
+
+ALONE_TEST(one_search, "The disk is searched for libcuda once, and again when a library was loaded.")
+{
+	void *library;
+
+	ask(100);
+	EXPECT_EQ(searches, 1);
+	library = dlopen("libvulkan.so.1", RTLD_NOW);
+	EXPECT(library);
+	ask(100);
+	EXPECT_EQ(searches, 2);
+	dlclose(library);
+	ask(100);
+	EXPECT_EQ(searches, 2);
+	EXPECT(dlopen("libvulkan.so.1", RTLD_NOW));
+	ask(100);
+	EXPECT_EQ(searches, 3);
+	EXPECT(dlopen("libcuda.so.1", RTLD_NOW));
+	ask(100);
+	EXPECT_EQ(searches, 4);
+	EXPECT(count_calls("cuPointerGetAttributes") > 0);
+}
+
+ALONE_TEST(unusable, "A libcuda that is no use is not searched for again either.")
+{
+	hidden = "cuCtxPushCurrent_v2";
+	EXPECT(dlopen("libcuda.so.1", RTLD_NOW));
+	ask(100);
+	EXPECT_EQ(searches, 1);
+}
+
+ALONE_TEST(found_in_child, "A child finds libcuda that it loads itself.")
+{
+	int status = -1;
+	pid_t child;
+
+	ask(1);
+	child = fork();
+	if (!child) {
+		ask(1);
+		if (!dlopen("libcuda.so.1", RTLD_NOW))
+			_exit(1);
+		ask(1);
+		_exit(!count_calls("cuPointerGetAttributes"));
+	}
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
 }
 
 ALONE_TEST(allocation, "Allocating loads libcuda and initializes it.")

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "export.h"
@@ -33,6 +34,29 @@ bool descriptor_retry(struct descriptor_retry *retry, int err)
 		return false;
 	retry->closed = count;
 	return true;
+}
+
+int descriptor_identify(int fd, struct descriptor_id *id)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return log_errno(EBADF, "descriptor %d: %m", fd);
+	*id = (struct descriptor_id){ st.st_dev, st.st_ino };
+	return 0;
+}
+
+bool descriptor_is(int fd, const struct descriptor_id *id)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_dev == id->device && st.st_ino == id->inode;
+}
+
+void descriptor_close(int fd, const struct descriptor_id *id)
+{
+	if (descriptor_is(fd, id))
+		close(fd);
 }
 
 static int duplicate(int fd)

@@ -8,11 +8,30 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "shared.h"
 
 /* A duplicate, close-on-exec and none of the standard ones; or a negative errno, logged. */
 int descriptor_duplicate(int fd);
+
+/*
+ * Which file a descriptor is of.  Programs close descriptors that they do not know, daemons all of
+ * them, and the number is then another file's: a descriptor that is kept is looked at before it is
+ * used, or closed.
+ */
+struct descriptor_id {
+	dev_t device;
+	ino_t inode;
+};
+
+/* 0, or -EBADF, logged. */
+int descriptor_identify(int fd, struct descriptor_id *id);
+
+bool descriptor_is(int fd, const struct descriptor_id *id);
+
+/* Closes @fd, unless it is another file's by now. */
+void descriptor_close(int fd, const struct descriptor_id *id);
 
 /* EMFILE or ENFILE if no descriptor can be made; 0 if one can.  For drivers that do not say. */
 int descriptor_errno(void);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -32,9 +33,15 @@ static uint32_t kept_entries(void)
 
 static _Atomic(struct cache *) kept; /* made once, never destroyed */
 
+/* The source's part of a pin. */
+struct made {
+	uint64_t buffer_id;
+	struct descriptor_id id;
+};
+
 static uint64_t buffer_id_of(const struct cache_pin *pin)
 {
-	return (uint64_t)(uintptr_t)pin->data;
+	return ((const struct made *)pin->data)->buffer_id;
 }
 
 /* A range of several allocations is not kept: nothing says that all of them are there still. */
@@ -48,31 +55,54 @@ static bool can_keep(const struct cuda_range *range, uintptr_t address, size_t s
  * The whole allocation serves its parts, and nothing beside it: its pages may be shared.  -ENOENT,
  * not logged: what is not kept, by_cuda() says why.
  */
-static int pin(void *context, uintptr_t address, size_t size, struct cache_pin *pin)
+static int pin_cuda(uintptr_t address, size_t size, struct cache_pin *pin, struct made *made)
 {
 	struct cuda_export export;
 	struct cuda_range range;
 	int ret = cuda_identify(address, &range);
 
-	(void)context;
 	if (!ret && !can_keep(&range, address, size))
 		ret = -ENOENT;
 	if (!ret)
 		ret = cuda_export_dmabuf(range.base, range.size, &export);
 	if (ret)
 		return ret;
+	ret = descriptor_identify(export.fd, &made->id);
+	if (ret) {
+		close(export.fd);
+		return ret;
+	}
+	made->buffer_id = range.buffer_id;
 	pin->base = range.base;
 	pin->size = range.size;
 	pin->offset = export.offset;
 	pin->fd = export.fd;
-	pin->data = (void *)(uintptr_t)range.buffer_id;
 	return 0;
+}
+
+static int pin(void *context, uintptr_t address, size_t size, struct cache_pin *pin)
+{
+	struct made *made = malloc(sizeof(*made));
+	int ret;
+
+	(void)context;
+	if (!made)
+		return log_errno(ENOMEM, "no memory to keep an export");
+	ret = pin_cuda(address, size, pin, made);
+	if (ret)
+		free(made);
+	else
+		pin->data = made;
+	return ret;
 }
 
 static void unpin(void *context, const struct cache_pin *pin)
 {
+	struct made *made = pin->data;
+
 	(void)context;
-	close(pin->fd);
+	descriptor_close(pin->fd, &made->id);
+	free(made);
 }
 
 static bool is_current(void *context, const struct cache_pin *pin)
@@ -132,25 +162,55 @@ static int cuda_once(uintptr_t address, size_t size, uint64_t buffer_id, struct 
 	return hand_out(export.fd, export.offset, &made_of, out);
 }
 
+/* -ESTALE, not logged: the program has closed the descriptor. */
+static int duplicate_kept(const struct cache_pin *pin, int *fd)
+{
+	const struct made *made = pin->data;
+
+	if (!descriptor_is(pin->fd, &made->id))
+		return -ESTALE;
+	*fd = descriptor_duplicate(pin->fd);
+	return *fd < 0 ? *fd : 0;
+}
+
+static int hand_out_kept(const struct cache_ref *ref, struct export_range *out)
+{
+	const struct cache_pin *pin = ref->pin;
+	const struct exported made_of = {
+		.buffer_id = buffer_id_of(pin),
+		.inside = pin->base,
+		.address = pin->base - pin->offset,
+	};
+	int fd, ret = duplicate_kept(pin, &fd);
+
+	return ret ? ret : hand_out(fd, ref->offset, &made_of, out);
+}
+
+static int kept_once(struct cache *cache, uintptr_t address, size_t size, struct export_range *out)
+{
+	struct cache_ref ref;
+	int ret = cache_get(cache, address, size, &ref);
+
+	if (ret)
+		return ret;
+	ret = hand_out_kept(&ref, out);
+	if (ret == -ESTALE)
+		cache_invalidate(cache, ref.pin->base, ref.pin->size);
+	cache_put(cache, &ref);
+	return ret;
+}
+
 /* One dma-buf, and a descriptor for each caller: it is remembered by its inode. */
 static int cuda_kept(uintptr_t address, size_t size, struct export_range *out)
 {
-	struct exported made_of = { 0 };
-	struct cache_ref ref;
 	struct cache *cache;
-	int fd, ret = kept_get(&cache);
+	int ret = kept_get(&cache);
 
 	if (!ret)
-		ret = cache_get(cache, address, size, &ref);
-	if (ret)
-		return ret;
-	made_of.buffer_id = buffer_id_of(ref.pin);
-	made_of.inside = ref.pin->base;
-	made_of.address = ref.pin->base - ref.pin->offset;
-	fd = descriptor_duplicate(ref.pin->fd);
-	ret = fd < 0 ? fd : hand_out(fd, ref.offset, &made_of, out);
-	cache_put(cache, &ref);
-	return ret;
+		ret = kept_once(cache, address, size, out);
+	if (ret == -ESTALE)
+		ret = kept_once(cache, address, size, out);
+	return ret == -ESTALE ? log_errno(EBADF, "the program closes descriptors of climport") : ret;
 }
 
 static int by_module(enum gdmabuf_memory memory, uintptr_t address, size_t size,
@@ -166,6 +226,7 @@ static int by_module(enum gdmabuf_memory memory, uintptr_t address, size_t size,
 	if (ret)
 		return ret;
 	made_of.address = address - range.offset;
+	made_of.context = range.context;
 	made_of.slot = range.slot;
 	made_of.generation = range.generation;
 	return hand_out(range.fd, range.offset, &made_of, out);

@@ -35,6 +35,7 @@ static struct export **bucket_of(ino_t inode) REQUIRES(exports_lock)
 static bool is_current(const struct exported *made_of)
 {
 	const struct gdmabuf_range range = {
+		.context = made_of->context,
 		.slot = made_of->slot,
 		.generation = made_of->generation,
 	};

@@ -22,7 +22,7 @@ struct exported {
 	uint64_t buffer_id;
 	uintptr_t inside;
 
-	uint32_t slot, generation; /* gdmabuf's; generation 0: none */
+	uint32_t context, slot, generation; /* gdmabuf's; generation 0: none */
 };
 
 /*

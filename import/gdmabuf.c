@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gdmabuf.h"
+#include "descriptor.h"
 #include "lock.h"
 #include "log.h"
 
@@ -13,10 +14,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The process's context.  Published whole, and replaced by nobody: it lives until exit. */
+/* The process's context.  Published whole; one that was replaced stays: others may read it still. */
 struct context {
+	struct context *replaced;
 	int fd;
+	struct descriptor_id id;
 	pid_t owner;
+	uint32_t number; /* no two in a process or its ancestors have one */
 	size_t page_size[2]; /* by enum gdmabuf_memory; 0: nobody provides it */
 	uint32_t slots;
 	const _Atomic uint32_t *status;
@@ -48,6 +52,10 @@ static int fill(struct context *ctx)
 		      0);
 	if (status == MAP_FAILED)
 		return log_errno(errno, "status page of /dev/gdmabuf: %s", strerror(errno));
+	if (descriptor_identify(ctx->fd, &ctx->id)) {
+		munmap(status, caps.out_slots * sizeof(*ctx->status));
+		return -EBADF;
+	}
 	ctx->owner = getpid();
 	ctx->slots = caps.out_slots;
 	ctx->status = status;
@@ -82,23 +90,34 @@ static struct context *own(void)
 	return ctx && ctx->owner == getpid() ? ctx : NULL;
 }
 
-/* The parent's is not the child's to use.  Other threads may read it still. */
-static void replace(struct context *ctx)
+/* Its own, with a descriptor that the program has not closed. */
+static struct context *usable(void)
 {
-	struct context *old = atomic_exchange_explicit(&current, ctx, memory_order_acq_rel);
+	struct context *ctx = own();
 
-	if (old)
-		close(old->fd);
+	return ctx && descriptor_is(ctx->fd, &ctx->id) ? ctx : NULL;
+}
+
+/* The parent's is not the child's to use.  Its number may be that of the new descriptor by now. */
+static void replace(struct context *ctx) REQUIRES(context_lock)
+{
+	struct context *old = atomic_load_explicit(&current, memory_order_relaxed);
+
+	ctx->replaced = old;
+	ctx->number = old ? old->number + 1 : 1;
+	atomic_store_explicit(&current, ctx, memory_order_release);
+	if (old && old->fd != ctx->fd)
+		descriptor_close(old->fd, &old->id);
 }
 
 static int context_get(struct context **out)
 {
-	struct context *ctx = own();
+	struct context *ctx = usable();
 	int err = 0;
 
 	if (!ctx) {
 		lock_acquire(&context_lock);
-		ctx = own();
+		ctx = usable();
 		if (!ctx) {
 			err = create(&ctx);
 			if (!err)
@@ -147,6 +166,7 @@ int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, u
 	*range = (struct gdmabuf_range){
 		.fd = e.out_fd,
 		.offset = address & mask,
+		.context = ctx->number,
 		.slot = e.out_slot,
 		.generation = e.out_generation,
 	};
@@ -157,7 +177,7 @@ int gdmabuf_is_current(const struct gdmabuf_range *range)
 {
 	const struct context *ctx = own();
 
-	return ctx && range->slot < ctx->slots &&
+	return ctx && range->context == ctx->number && range->slot < ctx->slots &&
 	       atomic_load_explicit(&ctx->status[range->slot], memory_order_acquire) ==
 		       range->generation;
 }

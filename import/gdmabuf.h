@@ -2,7 +2,8 @@
 /*
  * The kernel module gdmabuf: ranges of this process as dma-bufs (kmod/).
  *
- * One context a process, opened at the first export; a child after fork() opens its own.
+ * One context a process, opened at the first export; a child after fork() opens its own, and so
+ * does a process that has closed it.
  * Functions return 0 or a negative errno, may sleep, and be called from any thread.
  */
 #ifndef IMPORT_GDMABUF_H
@@ -19,8 +20,8 @@ enum gdmabuf_export_option { GDMABUF_OPTION_READ_ONLY = 1, GDMABUF_OPTION_KEEP =
 struct gdmabuf_range {
 	int fd;	       /* the caller's */
 	size_t offset; /* of the range in it */
-	uint32_t slot; /* for gdmabuf_is_current() */
-	uint32_t generation;
+	/* For gdmabuf_is_current(). */
+	uint32_t context, slot, generation;
 };
 
 /*
@@ -32,7 +33,7 @@ int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, u
 
 /*
  * Whether the address that was exported still means these pages: one load.  No if it was
- * exported before a fork().
+ * exported before a fork(), or before the program closed the context's descriptor.
  */
 int gdmabuf_is_current(const struct gdmabuf_range *range);
 

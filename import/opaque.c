@@ -30,6 +30,7 @@ struct opaque {
 	struct cache *cache; /* NULL: the dma-buf below */
 	struct cache_ref ref;
 	int fd;
+	struct descriptor_id id; /* of fd */
 	struct vulkan_memory *vulkan;
 };
 
@@ -43,6 +44,7 @@ static uintptr_t page_mask(void)
 /* The source's part of a pin. */
 struct made {
 	uint64_t buffer_id;
+	struct descriptor_id id;
 	atomic_bool kept; /* by opaque_hold(), until the memory is freed */
 };
 
@@ -66,6 +68,11 @@ static int pin_cuda(const unsigned char *uuid, uintptr_t address, size_t size,
 	ret = cuda_export_opaque(address, size, uuid, &export);
 	if (ret)
 		return ret;
+	ret = descriptor_identify(export.fd, &made->id);
+	if (ret) {
+		close(export.fd);
+		return ret;
+	}
 	made->buffer_id = range.buffer_id;
 	pin->base = address - export.offset;
 	pin->size = export.size;
@@ -90,9 +97,11 @@ static int pin(void *uuid, uintptr_t address, size_t size, struct cache_pin *pin
 
 static void unpin(void *uuid, const struct cache_pin *pin)
 {
+	struct made *made = pin->data;
+
 	(void)uuid;
-	close(pin->fd);
-	free(pin->data);
+	descriptor_close(pin->fd, &made->id);
+	free(made);
 }
 
 /* The memory may have been unmapped, and its address used again. */
@@ -167,6 +176,22 @@ static int cache_of(const unsigned char *uuid, struct cache **cache)
 	return 0;
 }
 
+/* What the program has closed is made anew, once. */
+static int get_open(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
+{
+	const struct made *made;
+	int ret = cache_get(cache, address, size, ref);
+
+	if (ret)
+		return ret;
+	made = ref->pin->data;
+	if (descriptor_is(ref->pin->fd, &made->id))
+		return 0;
+	cache_invalidate(cache, ref->pin->base, ref->pin->size);
+	cache_put(cache, ref);
+	return cache_get(cache, address, size, ref);
+}
+
 static int by_cuda(const unsigned char *uuid, uintptr_t address, size_t size, struct opaque *opaque,
 		   struct import_opaque *out)
 {
@@ -175,7 +200,7 @@ static int by_cuda(const unsigned char *uuid, uintptr_t address, size_t size, st
 	int ret = cache_of(uuid, &cache);
 
 	if (!ret)
-		ret = cache_get(cache, address, size, &opaque->ref);
+		ret = get_open(cache, address, size, &opaque->ref);
 	if (ret)
 		return ret;
 	opaque->cache = cache;
@@ -204,6 +229,7 @@ static int by_pages(const unsigned char *uuid, uintptr_t address, size_t size,
 
 	if (ret)
 		return ret;
+	descriptor_identify(opaque->fd, &opaque->id);
 	*out = (struct import_opaque){
 		.fd = opaque->fd,
 		.offset = address - base,
@@ -232,6 +258,7 @@ static int by_dmabuf(const struct import_region *region, const unsigned char *uu
 
 	if (ret)
 		return ret;
+	descriptor_identify(opaque->fd, &opaque->id);
 	*out = (struct import_opaque){
 		.fd = opaque->fd,
 		.size = region->size,
@@ -245,7 +272,7 @@ static void release(struct opaque *opaque)
 	if (opaque->cache)
 		cache_put(opaque->cache, &opaque->ref);
 	if (opaque->fd >= 0)
-		close(opaque->fd);
+		descriptor_close(opaque->fd, &opaque->id);
 	vulkan_free(opaque->vulkan);
 	*opaque = (struct opaque){ .fd = -1 };
 }

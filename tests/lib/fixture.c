@@ -50,6 +50,11 @@ void fixture_begin(void)
 	fds_before = count_fds();
 }
 
+void fds_changed(void)
+{
+	fds_before = count_fds();
+}
+
 void fixture_end(void)
 {
 	struct fake_cuda_held now = fake_cuda_held();

@@ -32,6 +32,9 @@ void fixture_end(void);
 	}                          \
 	static void in_##id(void)
 
+/* For tests that close what the library opened once. */
+void fds_changed(void);
+
 /* The status of a child that calls @run: what waitpid(2) gives; its standard error in @text. */
 int in_child(void (*run)(void *arg), void *arg, char *text, size_t size);
 

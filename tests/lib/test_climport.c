@@ -544,6 +544,41 @@ LIB_TEST(no_descriptors_at_all, "-EMFILE if there is nothing that could be given
 	fake_cuda_free(p);
 }
 
+/* As a daemon does: whatever number there is becomes another file's. */
+static void take_numbers(int others[], int from, int to)
+{
+	for (int fd = from; fd < to; fd++)
+		others[fd] = close(fd) ? -1 : memfd_create("other", MFD_CLOEXEC);
+}
+
+LIB_TEST(closed, "A program may close all descriptors, and use their numbers: none is mistaken.")
+{
+	enum { FIRST = 3, LAST = 64 };
+	uintptr_t p = fake_cuda_alloc(0, PAGE), q = fake_cuda_alloc(0, PAGE);
+	struct climport_dmabuf d;
+	int others[LAST];
+
+	for (int again = 0; again < 2; again++) {
+		set(p, 5);
+		close(exported(p, PAGE, CLIMPORT_KEEP).fd);
+		close(exported(q, PAGE, CLIMPORT_KEEP).fd);
+		take_numbers(others, FIRST, LAST);
+		if (again)
+			for (int fd = FIRST; fd < LAST; fd++)
+				close(others[fd]);
+		d = exported(p, PAGE, CLIMPORT_KEEP);
+		EXPECT_EQ(byte_of(&d, 0), 5);
+		close(d.fd);
+		climport_invalidate(pointer(p), PAGE);
+		climport_invalidate(pointer(q), PAGE);
+		for (int fd = FIRST; fd < LAST && !again; fd++)
+			EXPECT(others[fd] < 0 || !close(others[fd]));
+	}
+	fds_changed();
+	fake_cuda_free(p);
+	fake_cuda_free(q);
+}
+
 LIB_TEST(every_failure, "Whatever call of CUDA fails, the export fails and nothing is left.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);

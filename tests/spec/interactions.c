@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "kernels.h"
+#include "object.h"
 
 #define ALL_USES \
 	"R6-55 This extension produces cl_mem memory objects which are compatible with all " \
@@ -87,6 +88,68 @@ TEST(destructor_callback, ALL_USES)
 	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
 	wait_for(&destroyed);
 	EXPECT_EQ(atomic_load(&destroyed), 1);
+}
+
+/* An image on the import or on a part of it that begins at @origin, which is then released. */
+static cl_mem image_of_part(cl_mem import, size_t origin)
+{
+	const cl_buffer_region region = { origin, BYTES };
+	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 1,
+			       .image_height = 1 };
+	cl_mem image;
+	cl_int error;
+
+	desc.buffer = import;
+	if (origin)
+		desc.buffer = clCreateSubBuffer(import, CL_MEM_READ_WRITE,
+						CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+	EXPECT(desc.buffer);
+	image = clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL, &error);
+	EXPECT_EQ(error, CL_SUCCESS);
+	if (origin)
+		clReleaseMemObject(desc.buffer);
+	return image;
+}
+
+/*
+ * Everything is released while a kernel waits, whose image is over the import's memory.  Not for 1D
+ * images: PoCL 3.1 reads its own after they were released.
+ */
+static void expect_late_callback(size_t origin)
+{
+	static atomic_uint destroyed;
+	const size_t size = 2 * spec.page;
+	unsigned char *memory = pages(2), pixel[PIXEL];
+	cl_mem buffer = plain_buffer(PIXEL), mem, image;
+	cl_event go;
+	cl_int error;
+
+	atomic_store(&destroyed, 0);
+	memory[origin] = 42;
+	mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, size, &error);
+	EXPECT_EQ(error, CL_SUCCESS);
+	EXPECT_EQ(clSetMemObjectDestructorCallback(mem, count_destroyed, &destroyed), CL_SUCCESS);
+	image = image_of_part(mem, origin);
+	go = clCreateUserEvent(spec.context, &error);
+	EXPECT_EQ(error, CL_SUCCESS);
+	device_pixel_after(image, buffer, go);
+	clReleaseMemObject(image);
+	clReleaseMemObject(mem);
+	EXPECT_EQ(atomic_load(&destroyed), 0);
+	clSetUserEventStatus(go, CL_COMPLETE);
+	plain_read(buffer, pixel, PIXEL);
+	EXPECT_EQ(pixel[0], 42);
+	clReleaseEvent(go);
+	undo_all(); /* a kernel keeps its arguments in some drivers */
+	wait_for(&destroyed);
+	EXPECT_EQ(atomic_load(&destroyed), 1);
+}
+
+TEST(destructor_callback_after_image, ALL_USES)
+{
+	need_shape(IMAGE);
+	expect_late_callback(0);
+	expect_late_callback(object_origin());
 }
 
 static void import_and_release(void *memory)

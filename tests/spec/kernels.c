@@ -174,7 +174,8 @@ void device_copy(cl_mem from, cl_mem to, size_t size)
 	run(k);
 }
 
-static void run_image(const char *name, cl_mem from, cl_mem to, size_t width, size_t height)
+static cl_kernel image_kernel(const char *name, cl_mem from, cl_mem to, size_t width,
+			      size_t height)
 {
 	cl_kernel k = kernel(name);
 
@@ -183,7 +184,17 @@ static void run_image(const char *name, cl_mem from, cl_mem to, size_t width, si
 	set_number(k, 2, width);
 	if (height)
 		set_number(k, 3, height);
-	run(k);
+	return k;
+}
+
+static void run_image(const char *name, cl_mem from, cl_mem to, size_t width, size_t height)
+{
+	run(image_kernel(name, from, to, width, height));
+}
+
+void device_pixel_after(cl_mem image, cl_mem buffer, cl_event wait)
+{
+	enqueue(spec.queue, image_kernel("image_to_buffer", image, buffer, 1, 1), wait, NULL);
 }
 
 void device_image_to_buffer(cl_mem image, cl_mem buffer, size_t width, size_t height)

@@ -24,6 +24,9 @@ void device_buffer_to_image(cl_mem buffer, cl_mem image, size_t width, size_t he
 void device_image1d_to_buffer(cl_mem image, cl_mem buffer, size_t width);
 void device_buffer_to_image1d(cl_mem buffer, cl_mem image, size_t width);
 
+/* device_image_to_buffer() of the first pixel, that waits for @wait; returns without waiting. */
+void device_pixel_after(cl_mem image, cl_mem buffer, cl_event wait);
+
 /*
  * That @memory is what the device uses as @mem: kernel and host change it in
  * turns and each sees what the other wrote, also after the first use.

@@ -18,6 +18,7 @@
 #include "import/log.h"
 
 #define MAX_LINE 4096
+#define FOLDER "/climport/results"
 
 static bool directory(char *path, size_t size)
 {
@@ -31,19 +32,22 @@ static bool directory(char *path, size_t size)
 		n = snprintf(path, size, "%s/.cache", home);
 	else
 		return false;
-	if ((size_t)n >= size - sizeof("/climport"))
+	if ((size_t)n >= size - sizeof(FOLDER))
 		return false;
-	strcat(path, "/climport");
+	strcat(path, FOLDER);
 	return true;
 }
 
+/* With the folders that FOLDER and the user's cache are. */
 static void directory_create(char *path)
 {
-	char *last = strrchr(path, '/');
+	char *end = path + strlen(path) - strlen(FOLDER);
 
-	*last = '\0';
-	mkdir(path, 0700);
-	*last = '/';
+	for (; end; end = strchr(end + 1, '/')) {
+		*end = '\0';
+		mkdir(path, 0700);
+		*end = '/';
+	}
 	mkdir(path, 0700);
 }
 

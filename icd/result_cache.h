@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results of self-tests that outlive the process: $XDG_CACHE_HOME/climport, or ~/.cache/climport.
- * Where that cannot be written nothing is kept.  Processes may write at once.
+ * Results of self-tests that outlive the process: in $XDG_CACHE_HOME/climport/results, or in
+ * ~/.cache/climport/results.  Where that cannot be written nothing is kept.  Processes may write
+ * at once.
  */
 #ifndef ICD_RESULT_CACHE_H
 #define ICD_RESULT_CACHE_H

@@ -135,7 +135,7 @@ static int kept(void)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), "%s/climport", cache);
+	snprintf(path, sizeof(path), "%s/climport/results", cache);
 	return count_entries(path);
 }
 
@@ -508,7 +508,7 @@ static void damage(const char *command)
 {
 	char text[512];
 
-	snprintf(text, sizeof(text), "for f in %s/climport/*; do %s; done", cache, command);
+	snprintf(text, sizeof(text), "for f in %s/climport/results/*; do %s; done", cache, command);
 	EXPECT_EQ(system(text), 0);
 }
 

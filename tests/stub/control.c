@@ -248,6 +248,19 @@ void stub_reset(void)
 	stub_trace_clear();
 }
 
+const char *stub_driver_version(void)
+{
+	static char text[32];
+	unsigned long hash = 0;
+
+	for (int i = 0; i < STUB_NUM_OPTIONS; i++)
+		if (getenv(option_info[i].name))
+			hash = (hash + (unsigned long)i + 1) * 1000003 +
+			       strtoul(getenv(option_info[i].name), NULL, 0);
+	snprintf(text, sizeof(text), "1.0 %lx", hash);
+	return text;
+}
+
 /* STUB_FAIL=[function:]N[:code] */
 static void fail_from_environment(const char *text)
 {

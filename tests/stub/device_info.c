@@ -59,8 +59,9 @@ static const struct {
 	cl_device_info name;
 	const char *text;
 } texts[] = {
-	{ CL_DEVICE_VENDOR, "climport tests" }, { CL_DRIVER_VERSION, "1.0" },
-	{ CL_DEVICE_PROFILE, "FULL_PROFILE" },	{ CL_DEVICE_BUILT_IN_KERNELS, "" },
+	{ CL_DEVICE_VENDOR, "climport tests" },
+	{ CL_DEVICE_PROFILE, "FULL_PROFILE" },
+	{ CL_DEVICE_BUILT_IN_KERNELS, "" },
 	{ CL_DEVICE_IL_VERSION, "" },
 };
 
@@ -116,6 +117,9 @@ cl_int device_info(const struct device *device, cl_device_info name, size_t room
 		return info_put(uuid, sizeof(uuid), room, out, size_ret);
 	case CL_DEVICE_NAME:
 		return info_put(called, strlen(called) + 1, room, out, size_ret);
+	case CL_DRIVER_VERSION:
+		return info_put(stub_driver_version(), strlen(stub_driver_version()) + 1, room, out,
+				size_ret);
 	case CL_DEVICE_VERSION:
 		return info_put(version, strlen(version) + 1, room, out, size_ret);
 	case CL_DEVICE_OPENCL_C_VERSION:

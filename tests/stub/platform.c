@@ -133,6 +133,14 @@ static cl_int versions_info(enum reporter by, unsigned platform, size_t room, vo
 	return info_put(list, n * sizeof(*list), room, out, size_ret);
 }
 
+static cl_int vendor_info(size_t room, void *out, size_t *size_ret)
+{
+	char text[64];
+	int n = snprintf(text, sizeof(text), "climport tests %s", stub_driver_version());
+
+	return info_put(text, (size_t)n + 1, room, out, size_ret);
+}
+
 static cl_int text_info(const char *text, size_t room, void *out, size_t *size_ret)
 {
 	return info_put(text, strlen(text) + 1, room, out, size_ret);
@@ -159,7 +167,7 @@ cl_int CL_API_CALL stub_clGetPlatformInfo(cl_platform_id handle, cl_platform_inf
 	case CL_PLATFORM_NAME:
 		return text_info(platform->index ? "stub second" : "stub", room, out, size_ret);
 	case CL_PLATFORM_VENDOR:
-		return text_info("climport tests", room, out, size_ret);
+		return vendor_info(room, out, size_ret);
 	case CL_PLATFORM_EXTENSIONS:
 		return extensions_info(BY_PLATFORM, platform->index, room, out, size_ret);
 	case CL_PLATFORM_ICD_SUFFIX_KHR:

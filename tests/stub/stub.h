@@ -100,6 +100,9 @@ enum stub_kind {
 STUB_API void stub_set(enum stub_option option, long value);
 STUB_API long stub_get(enum stub_option option);
 
+/* Another driver, by its versions, for other options in the environment: results may be kept. */
+STUB_API const char *stub_driver_version(void);
+
 /* CL_DEVICE_UUID_KHR of a device by its index, with STUB_OPAQUE. */
 STUB_API void stub_uuid(unsigned device, unsigned char uuid[16]);
 

@@ -26,7 +26,7 @@ static void fail(const char *what, cl_int err)
 	exit(1);
 }
 
-static cl_platform_id find_platform(const char *name)
+cl_platform_id bench_platform(const char *name)
 {
 	cl_platform_id platforms[64];
 	cl_uint count = 0;
@@ -65,7 +65,7 @@ void bench_open(struct bench *b, const char *platform)
 {
 	cl_int err;
 
-	b->platform = find_platform(platform);
+	b->platform = bench_platform(platform);
 	err = clGetDeviceIDs(b->platform, CL_DEVICE_TYPE_ALL, 1, &b->device, NULL);
 	if (err)
 		fail("clGetDeviceIDs", err);
@@ -103,6 +103,7 @@ static void print_device(const struct bench *b)
 int main(int argc, char **argv)
 {
 	const char *platform = "Portable Computing Language", *layer = getenv("OPENCL_LAYERS");
+	const char *only = "";
 	char self[PATH_MAX];
 	struct bench b;
 
@@ -115,6 +116,10 @@ int main(int argc, char **argv)
 			json = fopen(argv[i + 1], "w");
 		else if (!strcmp(argv[i], "--child"))
 			return bench_calls_child(platform, atoi(argv[i + 1]));
+		else if (!strcmp(argv[i], "--query"))
+			return bench_query_child(platform, atoi(argv[i + 1]));
+		else if (!strcmp(argv[i], "--only"))
+			only = argv[i + 1];
 	}
 	bench_open(&b, platform);
 	if (!b.import || !layer) {
@@ -122,9 +127,12 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	print_device(&b);
-	bench_calls(self, layer, platform);
-	bench_import(&b);
-	bench_bandwidth(&b);
+	bench_query(self, layer, platform);
+	if (strcmp(only, "query")) {
+		bench_calls(self, layer, platform);
+		bench_import(&b);
+		bench_bandwidth(&b);
+	}
 	bench_close(&b);
 	if (json && (fprintf(json, "\n] }\n") < 0 || fclose(json)))
 		fail("the JSON file cannot be written", 0);

@@ -25,6 +25,9 @@ struct bench {
 void bench_open(struct bench *b, const char *platform);
 void bench_close(struct bench *b);
 
+/* That platform. */
+cl_platform_id bench_platform(const char *name);
+
 /* Reports one figure: a line of the table, and one of the JSON file. */
 void report(const char *group, const char *name, double value, const char *unit, const char *goal);
 
@@ -38,6 +41,8 @@ static inline double now_ns(void)
 
 /* The groups; each is a file. */
 void bench_calls(const char *self, const char *layer, const char *platform);
+void bench_query(const char *self, const char *layer, const char *platform);
+int bench_query_child(const char *platform, int query);
 int bench_calls_child(const char *platform, int imports);
 void bench_import(struct bench *b);
 void bench_bandwidth(struct bench *b);

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program pays that asks for extensions and imports nothing: processor time, user and
+ * system, of whole processes with the layer over those without.  A probe process is no child of
+ * the one that starts it; it is measured by itself, and added.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define ROUNDS 21
+
+/* What a process asks for. */
+enum query { PLATFORM, DEVICES, BOTH, QUERIES };
+
+/* How it runs. */
+enum setting {
+	BARE,	/* without the layer */
+	KEPT,	/* with results of an earlier process */
+	FIRST,	/* without; a probe process is not counted */
+	PROBED, /* the same, and what a probe does is done in it */
+	SETTINGS,
+};
+
+static const char *const query_name[QUERIES] = { "platform's", "devices'", "platform's, devices'" };
+
+int bench_query_child(const char *platform_name, int query)
+{
+	static char text[65536];
+	cl_platform_id platform = bench_platform(platform_name);
+	cl_device_id device;
+
+	if (query != DEVICES &&
+	    clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS, sizeof(text), text, NULL))
+		return 1;
+	if (query == PLATFORM)
+		return 0;
+	return clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) ||
+	       clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL);
+}
+
+static double processor_time(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_CHILDREN, &usage);
+	return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
+	       1e-6 * (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+static void remove_all(const char *path)
+{
+	char command[PATH_MAX];
+
+	snprintf(command, sizeof(command), "rm -rf %s", path);
+	if (system(command))
+		exit(1);
+}
+
+static void forget(const char *cache)
+{
+	char path[PATH_MAX - 16];
+
+	snprintf(path, sizeof(path), "%s/climport", cache);
+	remove_all(path);
+}
+
+/* A process; of its cache only the layer's results are its own. */
+static void start(const char *self, const char *layer, const char *platform, int query,
+		  enum setting setting)
+{
+	char number[8];
+
+	snprintf(number, sizeof(number), "%d", query);
+	setenv("OPENCL_LAYERS", setting == BARE ? "" : layer, 1);
+	if (setting == PROBED)
+		setenv("CLIMPORT_PROBE", "here", 1);
+	execl(self, self, "--platform", platform, "--query", number, NULL);
+	_exit(127);
+}
+
+static double measure_one(const char *self, const char *layer, const char *platform, int query,
+			  enum setting setting)
+{
+	double before;
+	int status;
+	pid_t pid;
+
+	if (setting >= FIRST)
+		forget(getenv("XDG_CACHE_HOME"));
+	before = processor_time();
+	pid = fork();
+	if (!pid)
+		start(self, layer, platform, query, setting);
+	if (waitpid(pid, &status, 0) != pid || status) {
+		fprintf(stderr, "bench: a measuring process failed\n");
+		exit(1);
+	}
+	return processor_time() - before;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static double median(double *values)
+{
+	qsort(values, ROUNDS, sizeof(*values), compare);
+	return values[ROUNDS / 2];
+}
+
+/* With results before each, whoever made them away. */
+static void measure(const char *self, const char *layer, const char *platform, int query,
+		    double *times)
+{
+	double all[SETTINGS][ROUNDS];
+
+	measure_one(self, layer, platform, query, PROBED);
+	for (int round = 0; round < ROUNDS; round++) {
+		all[BARE][round] = measure_one(self, layer, platform, query, BARE);
+		all[KEPT][round] = measure_one(self, layer, platform, query, KEPT);
+		all[FIRST][round] = measure_one(self, layer, platform, query, FIRST);
+		all[PROBED][round] = measure_one(self, layer, platform, query, PROBED);
+	}
+	for (int setting = 0; setting < SETTINGS; setting++)
+		times[setting] = median(all[setting]);
+}
+
+static void report_query(int query, double value, const char *how, const char *goal)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s strings, %s", query_name[query], how);
+	report("query", name, value, "x without the layer", goal);
+}
+
+/*
+ * Where a probe is started it costs a process that does what PROBED does besides; a query for
+ * devices starts none where there are native kernels.
+ */
+void bench_query(const char *self, const char *layer, const char *platform)
+{
+	const char *user = getenv("XDG_CACHE_HOME");
+	char *before = user ? strdup(user) : NULL, cache[] = "/tmp/climport-bench-XXXXXX";
+
+	if (!mkdtemp(cache)) {
+		fprintf(stderr, "bench: %s: %m\n", cache);
+		exit(1);
+	}
+	setenv("XDG_CACHE_HOME", cache, 1);
+	for (int query = 0; query < QUERIES; query++) {
+		double times[SETTINGS];
+
+		measure(self, layer, platform, query, times);
+		report_query(query, times[KEPT] / times[BARE], "result kept", "at most 1.15");
+		report_query(query, times[FIRST] / times[BARE], "first time", "at most 1.5");
+		if (query != DEVICES)
+			report_query(query, (times[FIRST] + times[PROBED]) / times[BARE],
+				     "first time, with the probe", NULL);
+	}
+	remove_all(cache);
+	if (before)
+		setenv("XDG_CACHE_HOME", before, 1);
+	else
+		unsetenv("XDG_CACHE_HOME");
+	setenv("OPENCL_LAYERS", layer, 1);
+	free(before);
+}

@@ -248,17 +248,22 @@ void stub_reset(void)
 	stub_trace_clear();
 }
 
+static char driver_version[32]; /* set at load */
+
 const char *stub_driver_version(void)
 {
-	static char text[32];
+	return driver_version;
+}
+
+static void version_from_environment(void)
+{
 	unsigned long hash = 0;
 
 	for (int i = 0; i < STUB_NUM_OPTIONS; i++)
 		if (getenv(option_info[i].name))
 			hash = (hash + (unsigned long)i + 1) * 1000003 +
 			       strtoul(getenv(option_info[i].name), NULL, 0);
-	snprintf(text, sizeof(text), "1.0 %lx", hash);
-	return text;
+	snprintf(driver_version, sizeof(driver_version), "1.0 %lx", hash);
 }
 
 /* STUB_FAIL=[function:]N[:code] */
@@ -279,6 +284,7 @@ __attribute__((constructor)) static void control_init(void)
 	const char *text;
 
 	stub_reset();
+	version_from_environment();
 	for (int i = 0; i < STUB_NUM_OPTIONS; i++) {
 		text = getenv(option_info[i].name);
 		if (text)

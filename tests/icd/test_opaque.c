@@ -472,6 +472,38 @@ TEST(not_at_page, "An aligned address within a page looks like the root buffer t
 	close_all();
 }
 
+static void CL_CALLBACK trace_destroyed(cl_mem mem, void *unused)
+{
+	(void)mem;
+	(void)unused;
+	stub_trace("destroyed import");
+}
+
+TEST(destructor_of_part,
+     "The import's destructor callback comes when no kernel uses a part of it any more.")
+{
+	cl_kernel kernel;
+	cl_mem mem, sub;
+	cl_event go;
+
+	open_caching();
+	mem = import_host(CL_MEM_READ_WRITE, pages(2) + 3 * ALIGN, 1000);
+	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, trace_destroyed, NULL), CL_SUCCESS);
+	sub = sub_buffer(mem, 2 * ALIGN, 100);
+	kernel = kernel_increment(sub);
+	go = cl.clCreateUserEvent(fix.context, NULL);
+	EXPECT_EQ(enqueue(fix.queue, kernel, 1, &go, NULL), CL_SUCCESS);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(sub);
+	cl.clReleaseMemObject(mem);
+	EXPECT_EQ(stub_trace_count("destroyed import"), 0);
+	EXPECT_EQ(cl.clSetUserEventStatus(go, CL_COMPLETE), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	cl.clReleaseEvent(go);
+	close_all();
+	EXPECT_EQ(stub_trace_count("destroyed import"), 1);
+}
+
 TEST(sub_buffer_errors, "Sub-buffers of such an import end where it ends.")
 {
 	const cl_buffer_region outside = { ALIGN, 1000 }, before = { (size_t)-ALIGN, ALIGN },

@@ -60,7 +60,7 @@ static void properties_init(struct allocation *a, enum cuda_kind kind)
 
 static int failed(const struct allocation *a, int result, const char *call)
 {
-	int err = cuda_failed(a->cu, result, "%s of %zu bytes of %s memory", call, a->memory.size,
+	int err = cuda_descriptor_failed(a->cu, result, "%s of %zu bytes of %s memory", call, a->memory.size,
 			      a->properties.location.type == CUDA_LOCATION_DEVICE ? "CUDA device"
 										  : "CUDA host");
 

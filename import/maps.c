@@ -194,7 +194,8 @@ static int walk_file(struct walk *walk)
 	int ret = 1, name;
 
 	if (!maps)
-		return log_errno(EIO, "cannot read /proc/self/maps: %m");
+		return log_errno(errno == EMFILE || errno == ENFILE ? errno : EIO,
+				 "cannot read /proc/self/maps: %m");
 	while (ret > 0 && getline(&line, &room, maps) > 0)
 		if (line_parse(line, &m, &name) && m.end > walk->at)
 			ret = walk_step(walk, &m);

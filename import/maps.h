@@ -28,7 +28,8 @@ struct maps_mapping {
  * Costs a system call for each mapping in the range, whatever their size.
  *
  * Returns 0, what @visit returned, or -ERANGE if the range leaves the address
- * space, -EFAULT if part of it is not mapped, -EIO without /proc.
+ * space, -EFAULT if part of it is not mapped, -EMFILE or -ENFILE without a descriptor, -EIO
+ * without /proc.
  */
 int maps_for_each(const void *addr, size_t size,
 		  int (*visit)(const struct maps_mapping *mapping, void *arg), void *arg);

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "cuda.h"
+#include "descriptor.h"
 #include "export.h"
 #include "lock.h"
 #include "log.h"
@@ -234,6 +235,7 @@ int memory_alloc(enum memory_kind kind, size_t size, size_t alignment, const uns
 		 uintptr_t *address)
 {
 	size_t part = part_for(size, alignment), whole = (size + BLOCK - 1) / BLOCK * BLOCK;
+	struct descriptor_retry retry = { 0 };
 	struct block *b = NULL;
 	int ret;
 
@@ -241,7 +243,9 @@ int memory_alloc(enum memory_kind kind, size_t size, size_t alignment, const uns
 		return log_errno(ENOMEM, "%zu bytes exceed the address space", size);
 	if (part && take_from_slab(kind, uuid, part, address))
 		return 0;
-	ret = block_create(kind, uuid, part ? BLOCK : whole, part, &b);
+	do
+		ret = block_create(kind, uuid, part ? BLOCK : whole, part, &b);
+	while (descriptor_retry(&retry, ret));
 	if (ret)
 		return ret;
 	lock_acquire(&memory_lock);

@@ -116,7 +116,8 @@ void climport_invalidate(const void *address, size_t size);
  *   -ENODEV  no libcuda, or no CUDA device with this UUID; a device's memory without @uuid
  *   -EOPNOTSUPP  the device has no virtual memory management, or none of the host's memory
  *   -ENOMEM
- *   -EIO     another error of CUDA's: no descriptor left is one
+ *   -EMFILE  the process has no descriptor left; -ENFILE: the system has none
+ *   -EIO     another error of CUDA's
  */
 int climport_alloc(unsigned int kind, size_t size, size_t alignment, const unsigned char *uuid,
 		   void **address);

@@ -601,7 +601,11 @@ static int handle_create(struct handle **out, size_t size, const struct cuda_pro
 	h = malloc(sizeof(*h));
 	*h = (struct handle){ .size = size, .properties = *p, .refs = 1 };
 	h->fd = memfd_create("physical", MFD_CLOEXEC);
-	if (h->fd < 0 || ftruncate(h->fd, (off_t)size))
+	if (h->fd < 0) {
+		free(h);
+		return CUDA_OPERATING_SYSTEM;
+	}
+	if (ftruncate(h->fd, (off_t)size))
 		abort();
 	h->memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, h->fd, 0);
 	handles++;

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Exports, allocations and opaque descriptors, with each resource that they need refused in turn:
+ * memory, descriptors, and every call of CUDA and Vulkan.  Nothing is left behind, and the next try
+ * works.
+ */
+#include "harness.h"
+
+#include "import/export.h"
+#include "import/log.h"
+#include "import/memory.h"
+#include "import/opaque.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fake_cuda.h>
+#include <fake_vulkan.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define PAGE ((size_t)4096)
+#define VULKAN_OUT_OF_HOST_MEMORY (-1)
+
+/* Of this program's own calls; linked with --wrap. */
+static int allocations_left; /* 0: all succeed */
+static bool was_refused;
+
+static bool is_refused(void)
+{
+	if (!allocations_left || --allocations_left)
+		return false;
+	was_refused = true;
+	errno = ENOMEM;
+	return true;
+}
+
+/* A sanitizer's library refers to them, says the linker. */
+#define WRAPPED __attribute__((visibility("default")))
+
+void *__real_malloc(size_t size);
+WRAPPED void *__wrap_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+WRAPPED void *__wrap_calloc(size_t count, size_t size);
+void *__real_aligned_alloc(size_t align, size_t size);
+WRAPPED void *__wrap_aligned_alloc(size_t align, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return is_refused() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return is_refused() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+	return is_refused() ? NULL : __real_aligned_alloc(align, size);
+}
+
+static struct fake_vulkan *vk;
+static unsigned char uuid[IMPORT_UUID_SIZE];
+static uintptr_t gpu;
+static void *pages;
+
+/* What can be refused a part; each undoes what it did. */
+
+static int export(unsigned int options)
+{
+	struct export_range range;
+	int ret = export_dmabuf(gpu, PAGE, options, &range);
+
+	if (!ret)
+		close(range.fd);
+	export_invalidate(gpu, PAGE);
+	return ret;
+}
+
+static int export_plain(void)
+{
+	return export(0);
+}
+
+static int export_kept(void)
+{
+	return export(EXPORT_KEEP);
+}
+
+static int allocate(enum memory_kind kind, const unsigned char *of)
+{
+	uintptr_t address;
+	int ret = memory_alloc(kind, PAGE, 0, of, &address);
+
+	if (!ret)
+		memory_free(address);
+	return ret;
+}
+
+static int allocate_pages(void)
+{
+	return allocate(MEMORY_HOST, NULL);
+}
+
+static int allocate_host(void)
+{
+	return allocate(MEMORY_HOST, uuid);
+}
+
+static int allocate_device(void)
+{
+	return allocate(MEMORY_DEVICE, uuid);
+}
+
+static int opaque(const struct import_region *region)
+{
+	struct import_opaque out;
+	struct opaque *o;
+	int ret = opaque_get(region, uuid, &o, &out);
+
+	if (!ret)
+		opaque_put(o);
+	return ret;
+}
+
+static int opaque_of_pages(void)
+{
+	const struct import_region region = { .addr = pages, .size = PAGE, .fd = -1 };
+
+	return opaque(&region);
+}
+
+/* Memory that is there already: allocating it is another operation. */
+static uintptr_t allocated;
+
+static int opaque_of_allocated(void)
+{
+	const struct import_region region = { .addr = (void *)allocated, .size = PAGE, .fd = -1 };
+
+	return opaque(&region);
+}
+
+static const struct {
+	const char *name;
+	int (*run)(void);
+} operations[] = {
+	{ "export", export_plain },
+	{ "kept export", export_kept },
+	{ "pages", allocate_pages },
+	{ "CUDA's host memory", allocate_host },
+	{ "device memory", allocate_device },
+	{ "opaque descriptor of pages", opaque_of_pages },
+	{ "opaque descriptor of CUDA's memory", opaque_of_allocated },
+};
+
+#define OPERATIONS (sizeof(operations) / sizeof(*operations))
+
+static int count_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+struct held {
+	struct fake_cuda_held cuda;
+	unsigned int memories, devices;
+	int fds;
+	size_t bytes;
+	struct cache_stats exports, opaque;
+};
+
+static struct held held(void)
+{
+	struct held h = {
+		.cuda = fake_cuda_held(),
+		.memories = vk->memories,
+		.devices = vk->devices,
+		.fds = count_fds(),
+		.bytes = memory_bytes(),
+	};
+
+	export_stats(&h.exports);
+	opaque_stats(&h.opaque);
+	return h;
+}
+
+static void expect_same(const struct held *a, const struct held *b)
+{
+	EXPECT(!memcmp(&a->cuda, &b->cuda, sizeof(a->cuda)));
+	EXPECT_EQ(a->memories, b->memories);
+	EXPECT(a->devices >= b->devices); /* one that refused is not shared any more */
+	EXPECT_EQ(a->fds, b->fds);
+	EXPECT_EQ(a->bytes, b->bytes);
+	EXPECT_EQ(a->exports.bytes_pinned, b->exports.bytes_pinned);
+	EXPECT_EQ(a->opaque.bytes_pinned, b->opaque.bytes_pinned);
+	EXPECT_EQ(a->opaque.entries, b->opaque.entries);
+}
+
+static void setup(void)
+{
+	if (gpu)
+		return;
+	vk = fake_vulkan();
+	EXPECT(vk);
+	fake_cuda_reset(1);
+	fake_cuda_uuid(0, uuid);
+	memcpy(vk->gpu[0].uuid, uuid, sizeof(uuid));
+	gpu = fake_cuda_alloc(0, PAGE);
+	pages = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	EXPECT(pages != MAP_FAILED);
+}
+
+/* True if the @nth one of the resource was refused. */
+typedef bool (*refuse_fn)(int (*run)(void), int nth, int *ret);
+
+static void refuse_each(refuse_fn refuse, size_t operation, bool warm)
+{
+	int (*run)(void) = operations[operation].run;
+	struct held before = held(), after;
+	bool refused = true;
+	int ret;
+
+	for (int n = 1; refused; n++) {
+		refused = refuse(run, n, &ret);
+		if (ret > 0 || (ret && !refused)) {
+			printf("# %s, %d: %d\n", operations[operation].name, n, ret);
+			EXPECT(!"an error without a reason");
+		}
+		if (!warm)
+			continue;
+		after = held();
+		if (after.fds != before.fds)
+			printf("# %s, %d: %d\n", operations[operation].name, n, ret);
+		expect_same(&before, &after);
+	}
+	EXPECT_EQ(run(), 0);
+}
+
+/* Twice: what is made once for the process is made in the first round. */
+static void refuse_all(refuse_fn refuse)
+{
+	setup();
+	if (!allocated)
+		EXPECT_EQ(memory_alloc(MEMORY_HOST, PAGE, 0, uuid, &allocated), 0);
+	for (int warm = 0; warm < 2; warm++)
+		for (size_t i = 0; i < OPERATIONS; i++)
+			refuse_each(refuse, i, warm);
+}
+
+static bool refuse_memory(int (*run)(void), int nth, int *ret)
+{
+	was_refused = false;
+	allocations_left = nth;
+	*ret = run();
+	allocations_left = 0;
+	EXPECT(!*ret || *ret == -ENOMEM);
+	return was_refused;
+}
+
+TEST(memory, "Whatever allocation fails: -ENOMEM, nothing is left, the next try works.")
+{
+	refuse_all(refuse_memory);
+}
+
+static bool refuse_cuda(int (*run)(void), int nth, int *ret)
+{
+	fake_cuda_fail(NULL, nth, 2);
+	*ret = run();
+	fake_cuda_fail(NULL, 0, 0);
+	return fake_cuda_has_failed() || *ret;
+}
+
+TEST(cuda, "So it is with whatever call of CUDA.")
+{
+	refuse_all(refuse_cuda);
+}
+
+static bool refuse_vulkan(int (*run)(void), int nth, int *ret)
+{
+	vk->matched = 0;
+	vk->fail_result = VULKAN_OUT_OF_HOST_MEMORY;
+	vk->fail_times = 2; /* a new device is tried */
+	vk->fail_call = (unsigned int)nth;
+	*ret = run();
+	vk->fail_call = 0;
+	return vk->matched >= (unsigned int)nth;
+}
+
+TEST(vulkan, "So it is with whatever call of Vulkan.")
+{
+	refuse_all(refuse_vulkan);
+}
+
+/* Leaves the process @nth - 1 descriptors. */
+static bool refuse_descriptors(int (*run)(void), int nth, int *ret)
+{
+	enum { LIMIT = 256 };
+	struct rlimit before, limit = { LIMIT, 0 };
+	int fds[LIMIT], count = 0;
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	limit.rlim_max = before.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	while ((fds[count] = dup(0)) >= 0)
+		count++;
+	for (int i = 1; i < nth; i++)
+		close(fds[--count]);
+	*ret = run();
+	while (count)
+		close(fds[--count]);
+	setrlimit(RLIMIT_NOFILE, &before);
+	return *ret || nth < 4; /* some operations need none at first */
+}
+
+TEST(descriptors, "So it is with any number of descriptors that are left.")
+{
+	refuse_all(refuse_descriptors);
+}

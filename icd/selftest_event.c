@@ -132,6 +132,7 @@ static enum tested event_test(struct event_test *t)
 
 	if (!waits && !t->result) {
 		pthread_detach(t->thread);
+		free(t); /* the thread needs it no more */
 		return FAILED;
 	}
 	next.clSetUserEventStatus(t->gate, CL_COMPLETE);

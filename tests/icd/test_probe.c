@@ -60,6 +60,14 @@ static void cache_create(void)
 	cache_remove();
 	strcpy(cache, "/tmp/climport-probe-XXXXXX");
 	EXPECT(mkdtemp(cache));
+	on_pocl = false;
+}
+
+/* For a real driver, PoCL. */
+static void cache_create_for_pocl(void)
+{
+	cache_create();
+	on_pocl = true;
 }
 
 /* Runs @program in a process that loads the layer and the driver anew. */
@@ -245,16 +253,44 @@ static int has_platform(void)
 TEST(fork_pocl,
      "The same with a driver that starts threads when it is asked for its devices: PoCL.")
 {
-	cache_create();
-	on_pocl = true;
+	cache_create_for_pocl();
 	if (run(has_platform))
 		test_skip("no OpenCL driver is installed");
 	for (int round = 0; round < 5; round++) {
-		cache_create();
+		cache_create_for_pocl();
 		EXPECT_EQ(run(fork_and_use), 0);
 		EXPECT_EQ(run(fork_and_use), 0);
 	}
-	on_pocl = false;
+}
+
+/* Host memory is taken, dma-bufs are not. */
+static int device_basic(void)
+{
+	char text[8192] = "";
+	cl_device_id device;
+
+	setenv("POCL_DEVICES", "basic", 1);
+	setenv("CLIMPORT_PROBE", "off", 1);
+	if (clGetDeviceIDs(platform_get(), CL_DEVICE_TYPE_ALL, 1, &device, NULL))
+		return 1;
+	clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL);
+	if (!strstr(text, "cl_arm_import_memory_host"))
+		return 2;
+	return strstr(text, "cl_arm_import_memory_dma_buf") ? 3 : 0;
+}
+
+TEST(pocl_basic,
+     "PoCL's device basic, which deadlocks when a user event is completed too early, hangs nobody.")
+{
+	cache_create_for_pocl();
+	if (run(has_platform))
+		test_skip("no OpenCL driver is installed");
+	if (run(device_basic) == 1)
+		test_skip("PoCL has no device basic");
+	for (int round = 0; round < 30; round++) {
+		cache_create_for_pocl();
+		EXPECT_EQ(run(device_basic), 0);
+	}
 }
 
 static atomic_int signals;

@@ -16,15 +16,16 @@
 
 struct context {
 	cl_context handle;
-	atomic_uint refs; /* 1 for the table, and callers of context_get() */
+	atomic_uint refs;     /* 1 for the table, and callers of context_get() */
+	atomic_bool imported; /* an import was asked for */
 	context_notify_fn notify;
 	void *user_data;
 	size_t num_devices;
 	cl_device_id devices[];
 };
 
-LOCK_DEFINE(context_lock, LOCK_LAST);	     /* the table */
-static struct table contexts = TABLE_INIT;   /* cl_context -> struct context */
+LOCK_DEFINE(context_lock, LOCK_LAST);	   /* the table */
+static struct table contexts = TABLE_INIT; /* cl_context -> struct context */
 
 void context_put(struct context *context)
 {
@@ -209,6 +210,12 @@ const struct driver_ops *context_way(const struct context *context, enum import_
 		*align = *align > device->way[type].align ? *align : device->way[type].align;
 	}
 	return ops;
+}
+
+bool context_is_first_import(struct context *context)
+{
+	return !atomic_load_explicit(&context->imported, memory_order_relaxed) &&
+	       !atomic_exchange(&context->imported, true);
 }
 
 cl_platform_id context_platform(const struct context *context)

@@ -35,6 +35,9 @@ bool context_is_native(const struct context *context, enum import_type type);
 const struct driver_ops *context_way(const struct context *context, enum import_type type,
 				     size_t *align);
 
+/* True once for each context. */
+bool context_is_first_import(struct context *context);
+
 /* The platform of a context. */
 cl_platform_id context_platform(const struct context *context);
 

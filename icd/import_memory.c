@@ -163,25 +163,52 @@ static import_memory_fn native_function(const struct context *context,
 		context_platform(context), "clImportMemoryARM");
 }
 
+/*
+ * The first import asks the devices how they take memory, which runs their tests.  Drivers map
+ * memory for these, perhaps where the application has a hole: host memory is checked before.
+ */
+static cl_int check_before_tests(struct context *context, cl_mem_flags flags,
+				 const cl_import_properties_arm *properties, void *memory,
+				 size_t size)
+{
+	const struct import_desc desc = { IMPORT_HOST, memory, size, flags_access(flags), false };
+	struct import_region *region;
+	cl_int err;
+
+	if (!context_is_first_import(context) || peek_type(properties) != IMPORT_HOST || !memory ||
+	    !size)
+		return CL_SUCCESS;
+	err = error_to_cl(import_get(&desc, &region));
+	if (!err)
+		import_put(region);
+	return err;
+}
+
 cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags,
 					   const cl_import_properties_arm *properties, void *memory,
 					   size_t size, cl_int *errcode_ret)
 {
 	struct context *context = context_get(handle);
-	import_memory_fn native = context ? native_function(context, properties) : NULL;
-	cl_int err = CL_INVALID_CONTEXT;
+	cl_int err = CL_INVALID_CONTEXT, hole = CL_SUCCESS;
+	import_memory_fn native = NULL;
 	struct request r;
 	cl_mem mem = NULL;
 
+	log_clear();
+	if (context) {
+		hole = check_before_tests(context, flags, properties, memory, size);
+		native = native_function(context, properties);
+	}
 	if (native) {
 		context_put(context);
 		return native(handle, flags, properties, memory, size, errcode_ret);
 	}
-	log_clear();
 	if (context)
 		err = request_parse(flags, properties, memory, size, &r);
 	else
 		log_error("the context is none that was created through this layer, or it is gone");
+	if (!err)
+		err = hole;
 	if (!err)
 		mem = import(handle, context, &r, &err);
 	if (err)

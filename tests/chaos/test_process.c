@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What programs do to their own process.  Each test runs alone (--alone), on PoCL, with the layer
+ * and without: what holds without it holds with it.
+ */
+#include <CL/cl_ext.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+enum { PAGE = 4096, SIZE = 16 * PAGE, SECONDS = 60 };
+
+static const char source[] =
+	"kernel void increment(global uchar *a) { a[get_global_id(0)]++; }\n"
+	"kernel void spin(global uchar *a, ulong rounds)\n"
+	"{ for (volatile ulong i = 0; i < rounds; i++) a[0] = i; }\n";
+
+/* NULL without the layer. */
+static __typeof__(&clImportMemoryARM) import_memory;
+static cl_context context;
+static cl_command_queue queue;
+static cl_program program;
+
+static cl_platform_id query(void)
+{
+	cl_platform_id platform;
+	char extensions[4096];
+
+	EXPECT_EQ(clGetPlatformIDs(1, &platform, NULL), CL_SUCCESS);
+	EXPECT_EQ(clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS, sizeof(extensions),
+				    extensions, NULL),
+		  CL_SUCCESS);
+	return platform;
+}
+
+static cl_device_id query_device(void)
+{
+	cl_device_id device;
+	char extensions[4096];
+
+	EXPECT_EQ(clGetDeviceIDs(query(), CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
+	EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions,
+				  NULL),
+		  CL_SUCCESS);
+	return device;
+}
+
+static void open_session(void)
+{
+	const char *text = source;
+	cl_platform_id platform = query();
+	cl_device_id device;
+	cl_int err;
+
+	EXPECT_EQ(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
+	import_memory = (__typeof__(import_memory))clGetExtensionFunctionAddressForPlatform(
+		platform, "clImportMemoryARM");
+	EXPECT(import_memory || !getenv("OPENCL_LAYERS"));
+	context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	queue = clCreateCommandQueueWithProperties(context, device, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	program = clCreateProgramWithSource(context, 1, &text, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(clBuildProgram(program, 0, NULL, NULL, NULL, NULL), CL_SUCCESS);
+}
+
+static cl_mem buffer(void *at, cl_int *err)
+{
+	return import_memory ? import_memory(context, CL_MEM_READ_WRITE, NULL, at, SIZE, err)
+			     : clCreateBuffer(context, CL_MEM_USE_HOST_PTR, SIZE, at, err);
+}
+
+static void increment(cl_mem mem)
+{
+	const size_t size = SIZE;
+	cl_int err;
+	cl_kernel kernel = clCreateKernel(program, "increment", &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(mem), &mem), CL_SUCCESS);
+	EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &size, NULL, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+	clReleaseKernel(kernel);
+}
+
+/* A kernel adds one to each byte of new memory. */
+static void use_opencl(void)
+{
+	unsigned char *at = aligned_alloc(PAGE, SIZE);
+	cl_int err = 1;
+	cl_mem mem;
+
+	memset(at, 5, SIZE);
+	mem = buffer(at, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	increment(mem);
+	for (int i = 0; i < SIZE; i++)
+		EXPECT_EQ(at[i], 6);
+	clReleaseMemObject(mem);
+	free(at);
+}
+
+/* The status of a child that does @run; SIGALRM ends it if it hangs. */
+static int status_of_child(void (*run)(void))
+{
+	int status;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	EXPECT(child >= 0);
+	if (!child) {
+		alarm(SECONDS);
+		run();
+		exit(0);
+	}
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	return status;
+}
+
+static void in_child(void (*run)(void))
+{
+	EXPECT_EQ(status_of_child(run), 0);
+}
+
+static void session_in_child(void)
+{
+	open_session();
+	use_opencl();
+	_exit(0);
+}
+
+TEST(fork_after_platform_query, "A child uses OpenCL although its parent has asked the platform.")
+{
+	alarm(2 * SECONDS);
+	query();
+	in_child(session_in_child);
+	in_child(session_in_child);
+	open_session();
+	use_opencl();
+}
+
+static void exec_in_child(void)
+{
+	execlp("true", "true", NULL);
+	_exit(127);
+}
+
+TEST(exec_after_use, "A program that uses OpenCL starts others.")
+{
+	alarm(2 * SECONDS);
+	open_session();
+	use_opencl();
+	for (int i = 0; i < 10; i++)
+		in_child(exec_in_child);
+	use_opencl();
+}
+
+static void spin_and_exit(void)
+{
+	const size_t one = 1;
+	const cl_ulong rounds = 20000000;
+	unsigned char *at = aligned_alloc(PAGE, SIZE);
+	cl_kernel kernel;
+	cl_mem mem;
+
+	open_session();
+	mem = buffer(at, NULL);
+	EXPECT(mem);
+	kernel = clCreateKernel(program, "spin", NULL);
+	clSetKernelArg(kernel, 0, sizeof(mem), &mem);
+	clSetKernelArg(kernel, 1, sizeof(rounds), &rounds);
+	EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL),
+		  CL_SUCCESS);
+	clFlush(queue);
+	exit(0);
+}
+
+/* PoCL 3.1 by itself crashes there in one of 30 cases: its threads use what exit() took down. */
+TEST(exit_while_a_kernel_runs, "A program that exits while a kernel runs does not hang.")
+{
+	alarm(6 * SECONDS);
+	for (int i = 0; i < 5; i++) {
+		int status = status_of_child(spin_and_exit);
+
+		EXPECT(!WIFSIGNALED(status) || WTERMSIG(status) != SIGALRM);
+	}
+}
+
+TEST(descriptors_closed, "A program closes every descriptor above 2 and goes on.")
+{
+	alarm(SECONDS);
+	open_session();
+	use_opencl();
+	closefrom(3);
+	use_opencl();
+	use_opencl();
+}
+
+TEST(closed_before_use, "A daemon closes every descriptor after its first query.")
+{
+	alarm(SECONDS);
+	query_device();
+	closefrom(3);
+	open_session();
+	use_opencl();
+}
+
+static volatile sig_atomic_t children;
+
+static void on_child(int number)
+{
+	int saved = errno;
+
+	(void)number;
+	children++;
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	errno = saved;
+}
+
+/* No verdict of an earlier process helps. */
+static void forget_verdicts(void)
+{
+	char folder[] = "/tmp/climport-cache-XXXXXX";
+
+	EXPECT(mkdtemp(folder));
+	if (!getenv("POCL_CACHE_DIR"))
+		setenv("POCL_CACHE_DIR", "/tmp", 1);
+	setenv("XDG_CACHE_HOME", folder, 1);
+}
+
+TEST(child_handler, "A program whose handler waits for every child uses OpenCL.")
+{
+	const struct sigaction action = { .sa_handler = on_child };
+
+	alarm(SECONDS);
+	forget_verdicts();
+	EXPECT_EQ(sigaction(SIGCHLD, &action, NULL), 0);
+	query_device();
+	open_session();
+	use_opencl();
+}
+
+TEST(child_signal, "A query sends a program no SIGCHLD, for it has started no child.")
+{
+	const struct sigaction action = { .sa_handler = on_child };
+
+	alarm(SECONDS);
+	forget_verdicts();
+	EXPECT_EQ(sigaction(SIGCHLD, &action, NULL), 0);
+	query_device();
+	EXPECT_EQ(children, 0);
+}
+
+TEST(children_ignored, "A program that ignores its children uses OpenCL.")
+{
+	alarm(SECONDS);
+	forget_verdicts();
+	signal(SIGCHLD, SIG_IGN);
+	query_device();
+	open_session();
+	use_opencl();
+}
+
+TEST(waits_for_any_child, "waitpid(-1) waits for the program's own child, and finds no other.")
+{
+	int status;
+	pid_t child;
+
+	alarm(SECONDS);
+	forget_verdicts();
+	child = fork();
+	if (!child)
+		_exit(7);
+	EXPECT(child > 0);
+	query_device();
+	EXPECT_EQ(waitpid(-1, &status, 0), child);
+	EXPECT_EQ(WEXITSTATUS(status), 7);
+	EXPECT_EQ(waitpid(-1, &status, 0), -1);
+	EXPECT_EQ(errno, ECHILD);
+}
+
+/* The lowest descriptor that is free. */
+static rlim_t lowest_free(void)
+{
+	int fd = dup(0);
+
+	EXPECT(fd >= 0);
+	close(fd);
+	return (rlim_t)fd;
+}
+
+static void limit_descriptors(rlim_t limit, rlim_t max)
+{
+	const struct rlimit limits = { limit, max };
+
+	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limits), 0);
+}
+
+/* An import that fails for want of descriptors says so, and the next one works. */
+TEST(no_descriptors_left, "An import without a free descriptor works or is an error.")
+{
+	struct rlimit limits;
+	unsigned char *at = aligned_alloc(PAGE, SIZE);
+
+	alarm(SECONDS);
+	EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limits), 0);
+	open_session();
+	for (rlim_t room = 0; room < 6; room++) {
+		cl_int err = 1;
+		cl_mem mem;
+
+		limit_descriptors(lowest_free() + room, limits.rlim_max);
+		mem = buffer(at, &err);
+		EXPECT_EQ(mem != NULL, err == CL_SUCCESS);
+		EXPECT(err <= 0);
+		/* To run a kernel PoCL opens files, and aborts if it cannot. */
+		limit_descriptors(limits.rlim_cur, limits.rlim_max);
+		if (mem) {
+			increment(mem);
+			clReleaseMemObject(mem);
+		}
+	}
+	use_opencl();
+	free(at);
+}
+
+static rlim_t query_room;
+
+static void query_with_room(void)
+{
+	struct rlimit limits;
+	cl_platform_id platform;
+	cl_device_id device;
+	char extensions[4096];
+
+	getrlimit(RLIMIT_NOFILE, &limits);
+	EXPECT_EQ(clGetPlatformIDs(1, &platform, NULL), CL_SUCCESS);
+	EXPECT_EQ(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
+	limit_descriptors(lowest_free() + query_room, limits.rlim_max);
+	EXPECT_EQ(clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS, sizeof(extensions),
+				    extensions, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions,
+				  NULL),
+		  CL_SUCCESS);
+	limit_descriptors(limits.rlim_cur, limits.rlim_max);
+	open_session();
+	use_opencl();
+	_exit(0);
+}
+
+TEST(query_without_descriptors, "A query without a free descriptor is answered, and imports work.")
+{
+	alarm(5 * SECONDS);
+	forget_verdicts();
+	for (query_room = 0; query_room < 4; query_room++)
+		in_child(query_with_room);
+}

@@ -120,6 +120,8 @@ int main(int argc, char **argv)
 			return bench_query_child(platform, atoi(argv[i + 1]));
 		else if (!strcmp(argv[i], "--only"))
 			only = argv[i + 1];
+		else if (!strcmp(argv[i], "--kernels"))
+			return bench_kernels_child(argv[i + 1]);
 	}
 	bench_open(&b, platform);
 	if (!b.import || !layer) {
@@ -127,8 +129,11 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	print_device(&b);
-	bench_query(self, layer, platform);
-	if (strcmp(only, "query")) {
+	if (!*only || !strcmp(only, "query"))
+		bench_query(self, layer, platform);
+	if (!*only || !strcmp(only, "kernels"))
+		bench_kernels(self, layer, platform);
+	if (!*only) {
 		bench_calls(self, layer, platform);
 		bench_import(&b);
 		bench_bandwidth(&b);

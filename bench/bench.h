@@ -44,6 +44,8 @@ void bench_calls(const char *self, const char *layer, const char *platform);
 void bench_query(const char *self, const char *layer, const char *platform);
 int bench_query_child(const char *platform, int query);
 int bench_calls_child(const char *platform, int imports);
+void bench_kernels(const char *self, const char *layer, const char *platform);
+int bench_kernels_child(const char *platform);
 void bench_import(struct bench *b);
 void bench_bandwidth(struct bench *b);
 

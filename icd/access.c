@@ -22,6 +22,15 @@ static bool refresh_is_enough(struct memobj *const *objs, size_t count)
 	return true;
 }
 
+/* A refresh has no end, so nobody would say when the host writes again. */
+static bool any_is_refreshed(struct memobj *const *objs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (objs[i] && objs[i]->bracket && objs[i]->region->refresh)
+			return true;
+	return false;
+}
+
 /* Whether a refresh among the first @i does for object @i. */
 static bool is_refreshed(struct memobj *const *objs, size_t i)
 {
@@ -58,12 +67,31 @@ void access_prepare(struct access *a)
 	import_put(a->refreshed);
 }
 
-/* The command's event is needed in any case: END follows it. */
+/* The event of the command, which the layer needs. */
 static void access_take_event(struct access *a)
 {
 	a->app_event = a->event;
 	a->event = &a->command;
 	a->command = NULL;
+}
+
+/* A kernel of the queue's open bracket.  False: it has to have one of its own. */
+static bool access_join(struct access *a, cl_command_queue queue, struct memobj *const *objs,
+			size_t count)
+{
+	a->queue = queue_bracket_enter(queue, objs, count, !a->event);
+	if (!a->queue)
+		return false;
+	a->bracket = queue_bracket_of(a->queue);
+	a->app_event = NULL;
+	a->command = NULL;
+	if (!bracket_is_begun(a->bracket)) {
+		a->num_wait = 1;
+		a->wait = bracket_gate(a->bracket);
+	}
+	if (a->event || !bracket_is_begun(a->bracket))
+		access_take_event(a);
+	return true;
 }
 
 static cl_int access_open(struct access *a, cl_command_queue queue, struct memobj *const *objs,
@@ -92,10 +120,31 @@ cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *con
 {
 	if (!any_needs_bracket(objs, count))
 		return CL_SUCCESS;
+	if (edges & ACCESS_JOIN && !a->num_wait && !any_is_refreshed(objs, count) &&
+	    access_join(a, queue, objs, count))
+		return CL_SUCCESS;
+	queue_bracket_close(queue);
 	if (edges & ACCESS_BEGIN && !a->num_wait && !user_events_pending() &&
 	    refresh_is_enough(objs, count))
 		return refresh_now(a, objs, count);
 	return access_open(a, queue, objs, count, edges);
+}
+
+/* The command is in the queue's open bracket, which an event of the application closes. */
+static cl_int access_leave(struct access *a, cl_int err)
+{
+	cl_event command = a->command, marker = NULL;
+
+	if (!err && a->app_event)
+		next.clRetainEvent(command);
+	if (!err)
+		bracket_add(a->bracket, command);
+	if (!err && a->app_event)
+		marker = queue_bracket_end(a->queue);
+	queue_bracket_leave(a->queue);
+	if (!err && a->app_event)
+		event_give(marker, command, a->app_event);
+	return err;
 }
 
 static cl_int wait_for(cl_event event)
@@ -111,6 +160,8 @@ cl_int access_finish(struct access *a, cl_int err, cl_bool blocking)
 {
 	cl_event marker;
 
+	if (a->queue)
+		return access_leave(a, err);
 	if (err) {
 		bracket_cancel(a->bracket);
 		return err;

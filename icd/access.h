@@ -14,7 +14,7 @@
  * The command gets a bracket (access/bracket.h), so that access begins when the command is free to
  * run, not when it is enqueued, and has ended when the application's event completes: that is the
  * marker behind the bracket.  Everything happens in callbacks: no call waits, whoever completes
- * the wait list.
+ * the wait list.  Kernels in a row share one (access/queue_bracket.h).
  *
  * Memory that is refreshed and not synchronized has no end; where nothing can come between the
  * enqueue and the command, it is refreshed at once, without events.
@@ -23,6 +23,7 @@
 #define ICD_ACCESS_H
 
 #include "access/bracket.h"
+#include "access/queue_bracket.h"
 #include "cl_compat.h"
 #include "memobj.h"
 
@@ -33,6 +34,7 @@ struct access {
 	cl_event *event;
 
 	struct bracket *bracket;	 /* NULL: nothing to do */
+	struct queue_bracket *queue;	 /* entered: @bracket is its open one; or NULL */
 	struct import_region *refreshed; /* at the enqueue, held; or NULL */
 	cl_event *app_event;
 	cl_event command;
@@ -46,6 +48,7 @@ static inline void access_none(struct access *a, cl_uint num_wait, const cl_even
 	a->wait = wait;
 	a->event = event;
 	a->bracket = NULL;
+	a->queue = NULL;
 	a->refreshed = NULL;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "access/queue_bracket.h"
 #include "command_buffer.h"
 #include "describe.h"
 #include "intercept.h"
@@ -42,6 +43,8 @@ static void *wrap(const char *name, void *function)
 		ours = command_buffer_function(name);
 	if (!ours && function)
 		ours = kernel_pointer_function(name, function);
+	if (!ours && function && !strncmp(name, "clEnqueue", 9))
+		queue_bracket_forbid();
 	return ours ? ours : function;
 }
 

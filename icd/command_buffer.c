@@ -273,6 +273,7 @@ static cl_int CL_API_CALL enqueue(cl_uint num_queues, cl_command_queue *queues,
 
 	if (!driver)
 		return CL_INVALID_COMMAND_BUFFER_KHR;
+	queue_bracket_close_all(); /* it may use several queues */
 	access_none(&a, num_wait, wait, event);
 	err = buffer_imports(buffer, &imports, &queue);
 	if (!err)

@@ -89,6 +89,7 @@ static inline cl_int begin(struct access *a, const char *function, cl_command_qu
 			   cl_mem read, cl_mem written, cl_uint num_wait, const cl_event *wait,
 			   cl_event *event)
 {
+	queue_bracket_close(queue);
 	access_none(a, num_wait, wait, event);
 	if (!memobj_live() || !queue || !(memobj_is_import(read) || memobj_is_import(written)))
 		return CL_SUCCESS;
@@ -312,6 +313,7 @@ static inline cl_int begin_map(struct access *a, const char *function, cl_comman
 {
 	bool writes = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
 
+	queue_bracket_close(queue);
 	access_none(a, num_wait, wait, event);
 	if (!memobj_live() || !queue || !memobj_is_import(mem))
 		return CL_SUCCESS;
@@ -382,6 +384,7 @@ cl_int CL_API_CALL layer_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem 
 	struct access a;
 	cl_int err = CL_SUCCESS;
 
+	queue_bracket_close(queue);
 	access_none(&a, num_wait, wait, event);
 	if (memobj_live() && queue && memobj_is_import(mem))
 		err = forbid_begin(&a, "clEnqueueUnmapMemObject", queue, mem, NULL, ACCESS_END);

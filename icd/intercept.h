@@ -59,6 +59,26 @@
 	F(clGetEventInfo)                           \
 	F(clGetEventProfilingInfo)                  \
 	F(clSetEventCallback)                       \
+	/* access/observe.c */                      \
+	F(clFinish)                                 \
+	F(clEnqueueMarker)                          \
+	F(clEnqueueBarrier)                         \
+	F(clEnqueueWaitForEvents)                   \
+	F(clEnqueueMarkerWithWaitList)              \
+	F(clEnqueueBarrierWithWaitList)             \
+	F(clEnqueueMigrateMemObjects)               \
+	F(clEnqueueAcquireGLObjects)                \
+	F(clEnqueueReleaseGLObjects)                \
+	F(clEnqueueAcquireEGLObjectsKHR)            \
+	F(clEnqueueReleaseEGLObjectsKHR)            \
+	F(clEnqueueSVMFree)                         \
+	F(clEnqueueSVMMemcpy)                       \
+	F(clEnqueueSVMMemFill)                      \
+	F(clEnqueueSVMMap)                          \
+	F(clEnqueueSVMUnmap)                        \
+	F(clEnqueueSVMMigrateMem)                   \
+	F(clSetCommandQueueProperty)                \
+	F(clReleaseCommandQueue)                    \
 	/* user_event.c */                          \
 	F(clCreateUserEvent)                        \
 	F(clSetUserEventStatus)

@@ -21,8 +21,8 @@ struct kernel {
 	struct arg args[];
 };
 
-LOCK_DEFINE(kernel_lock, LOCK_OUTER);	    /* the table and its records; memobj_lock may follow */
-static struct table kernels = TABLE_INIT;   /* cl_kernel -> struct kernel */
+LOCK_DEFINE(kernel_lock, LOCK_OUTER);	  /* the table and its records; memobj_lock may follow */
+static struct table kernels = TABLE_INIT; /* cl_kernel -> struct kernel */
 static atomic_uint kernel_count;
 
 static bool kernel_live(void)
@@ -265,9 +265,12 @@ static cl_int kernel_begin(struct access *a, cl_command_queue queue, cl_kernel k
 	struct kernel_imports imports;
 	cl_int err = kernel_imports_get(kernel, &imports);
 
+	if (!imports.count && (num_wait || event))
+		queue_bracket_close(queue);
 	access_none(a, num_wait, wait, event);
 	if (!err && imports.count)
-		err = access_begin(a, queue, imports.objs, imports.count, ACCESS_BOTH);
+		err = access_begin(a, queue, imports.objs, imports.count,
+				   ACCESS_BOTH | ACCESS_JOIN);
 	kernel_imports_put(&imports);
 	return err;
 }
@@ -281,7 +284,7 @@ cl_int CL_API_CALL layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kerne
 	struct access a;
 	cl_int err;
 
-	if (!kernel_live())
+	if (!kernel_live() && !queue_bracket_any())
 		return next.clEnqueueNDRangeKernel(queue, kernel, work_dim, offset, global, local,
 						   num_wait, wait, event);
 	err = kernel_begin(&a, queue, kernel, num_wait, wait, event);
@@ -298,7 +301,7 @@ cl_int CL_API_CALL layer_clEnqueueTask(cl_command_queue queue, cl_kernel kernel,
 	struct access a;
 	cl_int err;
 
-	if (!kernel_live())
+	if (!kernel_live() && !queue_bracket_any())
 		return next.clEnqueueTask(queue, kernel, num_wait, wait, event);
 	err = kernel_begin(&a, queue, kernel, num_wait, wait, event);
 	if (err)
@@ -328,6 +331,7 @@ cl_int CL_API_CALL layer_clEnqueueNativeKernel(cl_command_queue queue,
 	cl_int err = kernel_imports_list(mems, num_mems, &imports);
 	struct access a;
 
+	queue_bracket_close(queue); /* it is the host that runs then */
 	access_none(&a, num_wait, wait, event);
 	if (!err)
 		err = access_begin(&a, queue, imports.objs, imports.count, ACCESS_BOTH);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "access/queue_bracket.h"
 #include "answer.h"
 #include "error.h"
 #include "import/lock.h"
@@ -190,7 +191,11 @@ cl_int CL_API_CALL layer_clRetainMemObject(cl_mem mem)
 cl_int CL_API_CALL layer_clReleaseMemObject(cl_mem mem)
 {
 	struct memobj *gone = memobj_live() && memobj_is_import(mem) ? memobj_drop(mem) : NULL;
-	cl_int err = next.clReleaseMemObject(mem);
+	cl_int err;
+
+	if (gone && gone->bracket)
+		queue_bracket_close_region(gone->region);
+	err = next.clReleaseMemObject(mem);
 
 	memobj_put(gone);
 	return err;

@@ -17,8 +17,9 @@
 enum bracket_state {
 	BEGUN = 1 << 0,	    /* START has succeeded */
 	CANCELLED = 1 << 1, /* there are no commands */
-	FAILED = 1 << 3,    /* START or END, or a command */
 	DONE = 1 << 2,	    /* END is on its way, or not needed */
+	FAILED = 1 << 3,    /* START or END, or a command */
+	OPEN = 1 << 4,	    /* the gate, after START */
 };
 
 /*
@@ -37,9 +38,13 @@ struct bracket {
 	cl_context context;
 	cl_mem mem;		    /* one of the imports */
 	struct outcome gate, ended; /* user events, for an edge that is asked for */
-	cl_event ready, last, marker;
+	cl_event ready, marker;
+	cl_event last; /* NULL for a command without an event */
+	bool has_command;
 	cl_uint num_wait;
-	cl_event *wait;	      /* the application's list, and the gate */
+	cl_event *wait; /* the application's list, and the gate */
+	size_t num_held, room;
+	cl_event *held;	      /* of the commands before the last */
 	cl_int status;	      /* of the last command, once it is done */
 	struct bracket *next; /* in the grave */
 	unsigned int age;     /* there: milliseconds */
@@ -68,11 +73,14 @@ static void bracket_hold(struct bracket *b)
 static void bracket_free(struct bracket *b)
 {
 	region_set_put(&b->set);
+	for (size_t i = 0; i < b->num_held; i++)
+		event_put(b->held[i]);
 	event_put(b->ready);
 	event_put(b->last);
 	event_put(b->marker);
 	event_put(b->gate.event);
 	event_put(b->ended.event);
+	free(b->held);
 	free(b->wait);
 	free(b);
 }
@@ -255,6 +263,7 @@ static void on_begun(void *arg, int error)
 		if (atomic_fetch_or(&b->state, BEGUN) & CANCELLED)
 			bracket_end_now(b);
 		outcome_set(&b->gate, CL_COMPLETE);
+		atomic_fetch_or(&b->state, OPEN);
 	}
 	bracket_put(b);
 }
@@ -417,15 +426,78 @@ cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait)
 	return err;
 }
 
+bool bracket_is_begun(const struct bracket *b)
+{
+	return atomic_load(&b->state) & OPEN;
+}
+
+bool bracket_has_failed(const struct bracket *b)
+{
+	return atomic_load(&b->state) & FAILED;
+}
+
 const cl_event *bracket_wait_list(const struct bracket *b, cl_uint *count)
 {
 	*count = b->num_wait;
 	return b->wait;
 }
 
+const cl_event *bracket_gate(const struct bracket *b)
+{
+	return &b->gate.event;
+}
+
+bool bracket_admits(const struct bracket *b, struct memobj *const *objs, size_t count)
+{
+	return region_set_has(&b->set, objs, count);
+}
+
+bool bracket_is_in_order(const struct bracket *b)
+{
+	return b->in_order;
+}
+
+bool bracket_needs_end(const struct bracket *b)
+{
+	return b->edges & ACCESS_END;
+}
+
+bool bracket_uses(const struct bracket *b, const struct import_region *region)
+{
+	for (size_t i = 0; i < b->set.count; i++)
+		if (b->set.regions[i] == region)
+			return true;
+	return false;
+}
+
+bool bracket_reserve(struct bracket *b)
+{
+	size_t room = b->room ? 2 * b->room : 16;
+	cl_event *held;
+
+	if (bracket_is_begun(b) || b->num_held < b->room)
+		return true;
+	held = realloc(b->held, room * sizeof(*held));
+	if (!held)
+		return false;
+	b->held = held;
+	b->room = room;
+	return true;
+}
+
 void bracket_add(struct bracket *b, cl_event command)
 {
+	if (b->last && b->num_held < b->room && !bracket_is_begun(b))
+		b->held[b->num_held++] = b->last;
+	else
+		event_put(b->last);
 	b->last = command;
+	b->has_command = true;
+}
+
+bool bracket_is_empty(const struct bracket *b)
+{
+	return !b->has_command;
 }
 
 /* The command's end cannot be seen: access ends too early rather than never. */
@@ -435,20 +507,27 @@ static void bracket_abandon(struct bracket *b)
 		bracket_end_now(b);
 }
 
+/* An event for the last command, where it has none of its own. */
+static cl_int bracket_mark_last(struct bracket *b)
+{
+	return next.clEnqueueMarkerWithWaitList(b->queue, 0, NULL, &b->last);
+}
+
 /* The event behind the end of access. */
 static cl_event bracket_mark_end(struct bracket *b)
 {
-	const cl_event wait[] = { b->ended.event, b->last };
 	cl_event marker = NULL;
 	cl_int err;
 
 	bracket_hold(b);
-	err = next.clSetEventCallback(b->last, CL_COMPLETE, on_done, b);
+	err = b->last ? CL_SUCCESS : bracket_mark_last(b);
+	if (!err)
+		err = next.clSetEventCallback(b->last, CL_COMPLETE, on_done, b);
 	if (err) {
 		bracket_abandon(b);
 		bracket_put(b);
 	} else {
-		err = enqueue_nothing(b, 2, wait, &marker);
+		err = enqueue_nothing(b, 2, (cl_event[]){ b->ended.event, b->last }, &marker);
 	}
 	if (err)
 		log_error("the end of the command's dma-buf access is not part of its event: error "

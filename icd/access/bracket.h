@@ -39,11 +39,32 @@ cl_int bracket_create(cl_command_queue queue, struct memobj *const *objs, size_t
 /* Schedules START, for when a command with this wait list could run. */
 cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait);
 
-/* What the command has to wait for. */
-const cl_event *bracket_wait_list(const struct bracket *b, cl_uint *count);
+/* Whether START has succeeded, so that a command of the bracket needs not to wait for it. */
+bool bracket_is_begun(const struct bracket *b);
 
-/* A command is in the bracket, the last until now.  Takes over the reference to its event. */
+/* Whether START has failed: a command of the bracket will not run. */
+bool bracket_has_failed(const struct bracket *b);
+
+/* What the bracket's first command, or a later one, has to wait for. */
+const cl_event *bracket_wait_list(const struct bracket *b, cl_uint *count);
+const cl_event *bracket_gate(const struct bracket *b);
+
+/* Whether kernels with these arguments are inside. */
+bool bracket_admits(const struct bracket *b, struct memobj *const *objs, size_t count);
+
+bool bracket_is_in_order(const struct bracket *b);
+bool bracket_needs_end(const struct bracket *b);
+bool bracket_uses(const struct bracket *b, const struct import_region *region);
+
+/* Room for one more event in bracket_add().  False: no memory. */
+bool bracket_reserve(struct bracket *b);
+
+/*
+ * A command is in the bracket, the last until now.  Takes over the reference to its event, which
+ * may be NULL for a kernel of a bracket that has begun, on an in-order queue.
+ */
 void bracket_add(struct bracket *b, cl_event command);
+bool bracket_is_empty(const struct bracket *b);
 
 /**
  * bracket_end - the last command was added: schedules END

@@ -65,6 +65,15 @@ bool region_set_needs_end(const struct region_set *set)
 	return false;
 }
 
+bool region_set_has(const struct region_set *set, struct memobj *const *objs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (objs[i] && objs[i]->bracket &&
+		    !region_set_covers(set, objs[i]->region, access_of(objs[i]->region, false)))
+			return false;
+	return true;
+}
+
 int region_set_end(const struct region_set *set)
 {
 	int first_error = 0;

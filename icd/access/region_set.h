@@ -28,6 +28,9 @@ void region_set_put(struct region_set *set);
 /* Whether one of the regions has to be ended, too. */
 bool region_set_needs_end(const struct region_set *set);
 
+/* Whether the set has all that kernels with these arguments need. */
+bool region_set_has(const struct region_set *set, struct memobj *const *objs, size_t count);
+
 /* Ends access to all of them; 0 or the first negative errno, logged. */
 int region_set_end(const struct region_set *set);
 

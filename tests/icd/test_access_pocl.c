@@ -7,7 +7,9 @@
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 #include <errno.h>
+#include <spawn.h>
 #include <stdbool.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fake_dmabuf.h"
@@ -186,8 +188,8 @@ TEST(works, "What fails nothing leaves no bracket open, and loses no kernel.")
 	cl_int err;
 
 	pocl_open();
-	value = clEnqueueMapBuffer(pocl.queue, pocl.mem, CL_TRUE, CL_MAP_READ, 0, 64, 0, NULL,
-				   NULL, &err);
+	value = clEnqueueMapBuffer(pocl.queue, pocl.mem, CL_TRUE, CL_MAP_READ, 0, 64, 0, NULL, NULL,
+				   &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	before = *value;
 	EXPECT_EQ(clEnqueueUnmapMemObject(pocl.queue, pocl.mem, (void *)(uintptr_t)value, 0, NULL,
@@ -202,4 +204,36 @@ TEST(works, "What fails nothing leaves no bracket open, and loses no kernel.")
 	EXPECT_EQ(fake_dmabuf_open_brackets(), 0);
 	EXPECT_EQ(*value, before + 10 * loops());
 	pocl_close();
+}
+
+/* By itself it is one run of the test below: the process ends in the middle of the row. */
+TEST(row_at_exit, "A process may exit while a row of kernels is open.")
+{
+	pocl_open();
+	for (int i = 0; i < 20; i++)
+		EXPECT_EQ(enqueue(NULL), CL_SUCCESS);
+	if (getenv("TEST_CHILD"))
+		usleep((useconds_t)atoi(getenv("TEST_CHILD")));
+	else
+		pocl_close();
+}
+
+TEST(exits, "The exit does not crash, whatever the idle thread does.")
+{
+	char program[] = "test_access_pocl", name[] = "row_at_exit", value[32];
+	char *const argv[] = { program, name, NULL };
+
+	pocl_open();
+	pocl_close();
+	for (int i = 0; i < loops() / 5; i++) {
+		int status;
+		pid_t child;
+
+		snprintf(value, sizeof(value), "%d", i * 100 % 3000);
+		setenv("TEST_CHILD", value, 1);
+		EXPECT_EQ(posix_spawn(&child, "/proc/self/exe", NULL, NULL, argv, environ), 0);
+		EXPECT_EQ(waitpid(child, &status, 0), child);
+		EXPECT_EQ(status, 0);
+	}
+	unsetenv("TEST_CHILD");
 }

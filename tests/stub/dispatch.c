@@ -40,6 +40,8 @@ static void *extension_address(const char *name, unsigned platforms_native)
 		return (void *)stub_clIcdGetPlatformIDsKHR;
 	if (command_form(name))
 		return command_form(name);
+	if (!strcmp(name, "clEnqueueSomethingSTUB")) /* an extension's that nobody knows */
+		return (void *)(uintptr_t)stub_clFinish;
 	for (size_t i = 0; i < sizeof(by_address) / sizeof(*by_address); i++)
 		if (!strcmp(by_address[i].name, name))
 			return by_address[i].address;

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small kernels on a dma-buf over the same kernels on a buffer of the driver: what brackets cost.
+ * In a process of its own, because the dma-buf is a memfd that a preloaded library makes look like
+ * one; its SYNC costs a system call, as a real one's does.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define KERNELS 1000
+#define ROUNDS 15
+#define ITEMS 64
+#define SIZE (ITEMS * 16)
+#define KINDS 4
+
+static const struct kind {
+	const char *name, *goal;
+	cl_command_queue_properties properties;
+	int event;  /* one for each kernel */
+	int finish; /* after each kernel */
+} kinds[KINDS] = {
+	{ "1,000 kernels, in order", "at most 1.3", 0, 0, 0 },
+	{ "1,000 kernels, in order, an event each", NULL, 0, 1, 0 },
+	{ "1,000 kernels, out of order", NULL, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0, 0 },
+	{ "1,000 kernels, a clFinish each", NULL, 0, 0, 1 },
+};
+
+static cl_command_queue queue_create(struct bench *b, cl_command_queue_properties properties)
+{
+	const cl_queue_properties list[] = { CL_QUEUE_PROPERTIES, properties, 0 };
+
+	return clCreateCommandQueueWithProperties(b->context, b->device, list, NULL);
+}
+
+static void enqueue(struct bench *b, const struct kind *kind, cl_command_queue queue)
+{
+	const size_t items = ITEMS;
+	cl_event event = NULL;
+
+	clEnqueueNDRangeKernel(queue, b->kernel, 1, NULL, &items, NULL, 0, NULL,
+			       kind->event ? &event : NULL);
+	if (event)
+		clReleaseEvent(event);
+	if (kind->finish)
+		clFinish(queue);
+}
+
+static double time_kernels(struct bench *b, const struct kind *kind, cl_command_queue queue,
+			   cl_mem mem)
+{
+	double start;
+
+	clSetKernelArg(b->kernel, 0, sizeof(mem), &mem);
+	start = now_ns();
+	for (int i = 0; i < KERNELS; i++)
+		enqueue(b, kind, queue);
+	clFinish(queue);
+	return (now_ns() - start) / KERNELS;
+}
+
+static cl_mem import_memfd(struct bench *b)
+{
+	const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+						     0 };
+	int fd = memfd_create("bench", MFD_CLOEXEC);
+	cl_int err = CL_INVALID_OPERATION;
+	cl_mem mem = NULL;
+
+	if (b->import && fd >= 0 && !ftruncate(fd, SIZE))
+		mem = b->import(b->context, CL_MEM_READ_WRITE, dma_buf, &fd, SIZE, &err);
+	return err ? NULL : mem;
+}
+
+/* Prints a line "kind nanoseconds nanoseconds" for each kind: native, dma-buf. */
+int bench_kernels_child(const char *platform)
+{
+	struct bench b;
+	cl_mem native, dma_buf;
+
+	bench_open(&b, platform);
+	native = clCreateBuffer(b.context, CL_MEM_READ_WRITE, SIZE, NULL, NULL);
+	dma_buf = import_memfd(&b);
+	for (int kind = 0; dma_buf && kind < KINDS; kind++) {
+		cl_command_queue queue = queue_create(&b, kinds[kind].properties);
+		double best[2] = { 1e12, 1e12 };
+
+		for (int round = 0; round < 2 * ROUNDS; round++) {
+			double each =
+				time_kernels(&b, &kinds[kind], queue, round & 1 ? dma_buf : native);
+
+			if (each < best[round & 1])
+				best[round & 1] = each;
+		}
+		printf("%d %.1f %.1f\n", kind, best[0], best[1]);
+		clReleaseCommandQueue(queue);
+	}
+	return 0;
+}
+
+void bench_kernels(const char *self, const char *layer, const char *platform)
+{
+	char command[8192];
+	double native, dma_buf;
+	int kind, count = 0;
+	FILE *out;
+
+	snprintf(command, sizeof(command),
+		 "OPENCL_LAYERS='%s' LD_PRELOAD=\"$(dirname '%s')/libbench_fakedmabuf.so\" '%s' "
+		 "--kernels '%s'",
+		 layer, self, self, platform);
+	out = popen(command, "r");
+	while (out && fscanf(out, "%d %lf %lf", &kind, &native, &dma_buf) == 3 && kind < KINDS) {
+		report("kernels", kinds[kind].name, dma_buf / native, "x native buffer",
+		       kinds[kind].goal);
+		count++;
+	}
+	if (!out || pclose(out) || !count)
+		printf("kernels: not measured: no import of a fake dma-buf on %s\n", platform);
+}

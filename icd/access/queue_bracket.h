@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The open bracket of a queue: consecutive kernels of an in-order queue that use the same dma-bufs
+ * share one START and one END.
+ *
+ * A consumer of the memory, in another process too, may rely on no more than the application has
+ * observed.  So END may wait until just before the application can observe that one of the kernels
+ * is complete: until a command of that queue has a wait list, gives an event or blocks, and until
+ * all that is intercepted in observe.c.  A producer may write into the memory only when it knows
+ * that the kernels before are complete, and so begins with such an observation, too.
+ * A queue that idles is closed by a thread, within two milliseconds.
+ *
+ * A bracket stays open behind kernels alone, without a wait list and without an event, on in-order
+ * queues, and for memory that has to be ended: what is only refreshed has nobody to say when the
+ * host writes again.
+ *
+ * The lock of a queue's bracket is held across the driver's enqueue functions, so that no kernel
+ * that joins can come behind the END.  It is recursive: a driver may call the application back.
+ */
+#ifndef ICD_ACCESS_QUEUE_BRACKET_H
+#define ICD_ACCESS_QUEUE_BRACKET_H
+
+#include <stdatomic.h>
+
+#include "access/bracket.h"
+
+struct queue_bracket;
+
+/* Open brackets of all queues.  While there are none, every call goes straight on. */
+extern atomic_uint queue_bracket_count;
+
+static inline bool queue_bracket_any(void)
+{
+	return atomic_load_explicit(&queue_bracket_count, memory_order_relaxed) != 0;
+}
+
+/**
+ * queue_bracket_enter - let a kernel without a wait list use the open bracket of its queue
+ * @objs: the imports that the kernel uses
+ * @may_open: open a bracket if there is none that admits them
+ *
+ * An open bracket that does not admit them is closed.  Returns NULL, or the queue's record, locked:
+ * the kernel has to be enqueued at once, and then queue_bracket_leave().
+ */
+struct queue_bracket *queue_bracket_enter(cl_command_queue queue, struct memobj *const *objs,
+					  size_t count, bool may_open);
+
+/* The open bracket.  Any thread that has entered. */
+struct bracket *queue_bracket_of(const struct queue_bracket *q);
+
+/* Closes the bracket that was entered; the marker behind it, as bracket_end(). */
+cl_event queue_bracket_end(struct queue_bracket *q);
+void queue_bracket_leave(struct queue_bracket *q);
+
+/* Before a call by which the application could observe that commands of the queue are complete. */
+void queue_bracket_close_slowly(cl_command_queue queue);
+
+static inline void queue_bracket_close(cl_command_queue queue)
+{
+	if (queue_bracket_any())
+		queue_bracket_close_slowly(queue);
+}
+
+/* The same where it may be any queue. */
+void queue_bracket_close_all(void);
+
+/* Before the application gives its last handle of memory away. */
+void queue_bracket_close_region(const struct import_region *region);
+
+/* The application is about to release a queue, perhaps for the last time. */
+void queue_bracket_forget(cl_command_queue queue);
+
+/* From now on, none: the application has calls that the layer does not see. */
+void queue_bracket_forbid(void);
+
+#endif /* ICD_ACCESS_QUEUE_BRACKET_H */

@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels in a row share one DMA_BUF_IOCTL_SYNC START and END, which nobody can see.
+ *
+ * Where this machine is slow a row may idle in the middle, and be ended there: what is counted
+ * exactly is tried again.
+ */
+#include "access.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#define ROW 20
+
+static void enqueue_row(struct run *r, int count)
+{
+	for (int i = 0; i < count; i++)
+		EXPECT_EQ(enqueue(r->queue, r->kernel, 0, NULL, NULL), CL_SUCCESS);
+}
+
+/* Every kernel of the trace is between a START and an END of "a". */
+static void expect_all_inside(int kernels)
+{
+	int depth = 0, found = 0;
+
+	for (int i = 0; stub_trace_find("", i) == i; i++) {
+		depth += stub_trace_find("sync START a", i) == i;
+		depth -= stub_trace_find("sync END a", i) == i;
+		if (stub_trace_find("kernel increment", i) != i)
+			continue;
+		if (!depth)
+			stub_trace_print();
+		EXPECT(depth);
+		found += stub_trace_find("kernel increment end", i) == i;
+	}
+	EXPECT_EQ(depth, 0);
+	EXPECT_EQ(found, kernels);
+}
+
+TEST(in_order, "Kernels in a row have one START before the first and one END after the last.")
+{
+	int starts = 0;
+
+	for (int i = 0; i < 100 && starts != 1; i++) {
+		struct run r = run_open(0);
+
+		r.a.seen[0] = 1;
+		enqueue_row(&r, ROW);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		starts = stub_trace_count("sync START a");
+		expect_all_inside(ROW);
+		EXPECT_EQ(r.a.seen[0], ROW + 1);
+		run_close(&r);
+	}
+	EXPECT_EQ(starts, 1);
+}
+
+TEST(out_of_order, "Kernels of an out-of-order queue have a START and an END each.")
+{
+	struct run r = run_open(OUT_OF_ORDER);
+
+	enqueue_row(&r, ROW);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_count("sync START a", ROW);
+	expect_count("sync END a", ROW);
+	run_close(&r);
+}
+
+/* All kernels enqueued so far, three or more, are complete, and so are their brackets. */
+static bool has_ended(void *unused)
+{
+	int ends = stub_trace_count("sync END a");
+
+	(void)unused;
+	return stub_trace_count("kernel increment end") >= 3 && ends &&
+	       stub_trace_count("sync START a") == ends;
+}
+
+/* Ways to observe that a kernel is complete; @plain is a buffer of the driver. */
+static cl_mem plain;
+
+static void wait_for(cl_event event)
+{
+	EXPECT_EQ(cl.clWaitForEvents(1, &event), CL_SUCCESS);
+	cl.clReleaseEvent(event);
+}
+
+static void by_finish(struct run *r)
+{
+	EXPECT_EQ(cl.clFinish(r->queue), CL_SUCCESS);
+}
+
+static void by_own_event(struct run *r)
+{
+	cl_event event;
+
+	EXPECT_EQ(enqueue(r->queue, r->kernel, 0, NULL, &event), CL_SUCCESS);
+	wait_for(event);
+}
+
+static void by_task(struct run *r)
+{
+	cl_event event;
+
+	EXPECT_EQ(cl.clEnqueueTask(r->queue, r->kernel, 0, NULL, &event), CL_SUCCESS);
+	wait_for(event);
+}
+
+static void by_other_kernel(struct run *r)
+{
+	cl_kernel kernel = kernel_increment(plain);
+	cl_event event;
+
+	EXPECT_EQ(enqueue(r->queue, kernel, 0, NULL, &event), CL_SUCCESS);
+	wait_for(event);
+	cl.clReleaseKernel(kernel);
+}
+
+static void by_marker(struct run *r)
+{
+	cl_event event;
+
+	EXPECT_EQ(cl.clEnqueueMarker(r->queue, &event), CL_SUCCESS);
+	wait_for(event);
+}
+
+static void by_marker_list(struct run *r)
+{
+	cl_event event;
+
+	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r->queue, 0, NULL, &event), CL_SUCCESS);
+	wait_for(event);
+}
+
+static void by_barrier(struct run *r)
+{
+	cl_event event;
+
+	EXPECT_EQ(cl.clEnqueueBarrierWithWaitList(r->queue, 0, NULL, &event), CL_SUCCESS);
+	wait_for(event);
+}
+
+static void by_old_barrier(struct run *r)
+{
+	EXPECT_EQ(cl.clEnqueueBarrier(r->queue), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(r->queue), CL_SUCCESS);
+}
+
+static void by_wait_for_events(struct run *r)
+{
+	cl_event go = user_event();
+
+	EXPECT_EQ(cl.clEnqueueWaitForEvents(r->queue, 1, &go), CL_SUCCESS);
+	EXPECT(settles(has_ended, NULL));
+	complete(go, CL_COMPLETE);
+	cl.clReleaseEvent(go);
+}
+
+static void by_migration(struct run *r)
+{
+	cl_event event;
+
+	EXPECT_EQ(cl.clEnqueueMigrateMemObjects(r->queue, 1, &plain, 0, 0, NULL, &event),
+		  CL_SUCCESS);
+	wait_for(event);
+}
+
+static void by_read(struct run *r)
+{
+	unsigned char byte;
+
+	EXPECT_EQ(cl.clEnqueueReadBuffer(r->queue, plain, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),
+		  CL_SUCCESS);
+}
+
+static void by_write(struct run *r)
+{
+	unsigned char byte = 0;
+	cl_event event;
+
+	EXPECT_EQ(cl.clEnqueueWriteBuffer(r->queue, plain, CL_FALSE, 0, 1, &byte, 0, NULL, &event),
+		  CL_SUCCESS);
+	wait_for(event);
+}
+
+static void by_read_rect(struct run *r)
+{
+	const size_t origin[3] = { 0 }, region[3] = { 1, 1, 1 };
+	unsigned char byte;
+
+	EXPECT_EQ(cl.clEnqueueReadBufferRect(r->queue, plain, CL_TRUE, origin, origin, region, 0, 0,
+					     0, 0, &byte, 0, NULL, NULL),
+		  CL_SUCCESS);
+}
+
+static void by_copy(struct run *r)
+{
+	cl_event event;
+
+	EXPECT_EQ(cl.clEnqueueCopyBuffer(r->queue, plain, plain, 0, 64, 1, 0, NULL, &event),
+		  CL_SUCCESS);
+	wait_for(event);
+}
+
+static void by_fill(struct run *r)
+{
+	const unsigned char byte = 1;
+	cl_event event;
+
+	EXPECT_EQ(cl.clEnqueueFillBuffer(r->queue, plain, &byte, 1, 0, 4, 0, NULL, &event),
+		  CL_SUCCESS);
+	wait_for(event);
+}
+
+static void by_map(struct run *r)
+{
+	cl_event event;
+	cl_int err;
+	void *mapped = cl.clEnqueueMapBuffer(r->queue, plain, CL_TRUE, CL_MAP_READ, 0, 64, 0, NULL,
+					     NULL, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT(has_ended(NULL));
+	EXPECT_EQ(cl.clEnqueueUnmapMemObject(r->queue, plain, mapped, 0, NULL, &event), CL_SUCCESS);
+	wait_for(event);
+}
+
+static void CL_CALLBACK see(void *unused)
+{
+	(void)unused;
+	stub_trace("seen by the host: %d", has_ended(NULL));
+}
+
+static void by_native_kernel(struct run *r)
+{
+	EXPECT_EQ(cl.clEnqueueNativeKernel(r->queue, see, NULL, 0, 0, NULL, NULL, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(r->queue), CL_SUCCESS);
+	expect_count("seen by the host: 1", 1);
+}
+
+static void by_image(struct run *r)
+{
+	const size_t origin[3] = { 0 }, region[3] = { 1, 1, 1 };
+	cl_mem made = image(CL_MEM_OBJECT_IMAGE2D, NULL, 4, 4, 0);
+	cl_uint pixel;
+
+	EXPECT_EQ(cl.clEnqueueReadImage(r->queue, made, CL_TRUE, origin, region, 0, 0, &pixel, 0,
+					NULL, NULL),
+		  CL_SUCCESS);
+	cl.clReleaseMemObject(made);
+}
+
+static void by_other_queue(struct run *r)
+{
+	cl_kernel kernel = kernel_increment(plain);
+	cl_event event;
+
+	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r->queue, 0, NULL, &event), CL_SUCCESS);
+	EXPECT_EQ(cl.clFlush(r->queue), CL_SUCCESS);
+	EXPECT_EQ(enqueue(fix.queue, kernel, 1, &event, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	cl.clReleaseEvent(event);
+	cl.clReleaseKernel(kernel);
+}
+
+static void by_idling(struct run *r)
+{
+	(void)r;
+	EXPECT(settles(has_ended, NULL));
+}
+
+static void by_release(struct run *r)
+{
+	cl.clReleaseCommandQueue(r->queue);
+	EXPECT(settles(has_ended, NULL));
+	r->queue = queue_create(0);
+}
+
+static void by_other_buffer(struct run *r)
+{
+	struct buffer b = buffer_open("b", NULL);
+	cl_kernel kernel = kernel_increment(b.mem);
+
+	stub_trace_clear(); /* which buffer_open() did as well */
+	enqueue_row(r, ROW);
+	EXPECT_EQ(enqueue(r->queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(r->queue), CL_SUCCESS);
+	expect_order("sync END a", "sync END b");
+	cl.clReleaseKernel(kernel);
+	buffer_close(&b);
+}
+
+static void by_command_buffer(struct run *r)
+{
+	__typeof__(&clCreateCommandBufferKHR) create =
+		(__typeof__(create))cl.clGetExtensionFunctionAddressForPlatform(
+			fix.platform, "clCreateCommandBufferKHR");
+	__typeof__(&clFinalizeCommandBufferKHR) finalize =
+		(__typeof__(finalize))cl.clGetExtensionFunctionAddressForPlatform(
+			fix.platform, "clFinalizeCommandBufferKHR");
+	__typeof__(&clEnqueueCommandBufferKHR) run =
+		(__typeof__(run))cl.clGetExtensionFunctionAddressForPlatform(
+			fix.platform, "clEnqueueCommandBufferKHR");
+	__typeof__(&clReleaseCommandBufferKHR) release =
+		(__typeof__(release))cl.clGetExtensionFunctionAddressForPlatform(
+			fix.platform, "clReleaseCommandBufferKHR");
+	cl_command_buffer_khr buffer;
+	cl_event event;
+	cl_int err;
+
+	EXPECT(create && finalize && run && release);
+	buffer = create(1, &r->queue, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(finalize(buffer), CL_SUCCESS);
+	EXPECT_EQ(run(0, NULL, buffer, 0, NULL, &event), CL_SUCCESS);
+	wait_for(event);
+	release(buffer);
+}
+
+TEST(observed, "END comes before each kind of call by which the application can see completion.")
+{
+	static const struct {
+		const char *name;
+		void (*observe)(struct run *r);
+	} ways[] = {
+		{ "clFinish", by_finish },
+		{ "the event of a kernel in the row", by_own_event },
+		{ "the event of clEnqueueTask", by_task },
+		{ "the event of a kernel on another buffer", by_other_kernel },
+		{ "clEnqueueMarker", by_marker },
+		{ "clEnqueueMarkerWithWaitList", by_marker_list },
+		{ "clEnqueueBarrierWithWaitList", by_barrier },
+		{ "clEnqueueBarrier", by_old_barrier },
+		{ "clEnqueueWaitForEvents", by_wait_for_events },
+		{ "clEnqueueMigrateMemObjects", by_migration },
+		{ "a blocking read", by_read },
+		{ "the event of a write", by_write },
+		{ "a blocking rectangular read", by_read_rect },
+		{ "the event of a copy", by_copy },
+		{ "the event of a fill", by_fill },
+		{ "a blocking map", by_map },
+		{ "clEnqueueNativeKernel", by_native_kernel },
+		{ "a blocking read of an image", by_image },
+		{ "another queue", by_other_queue },
+		{ "doing nothing", by_idling },
+		{ "clReleaseCommandQueue", by_release },
+		{ "a kernel on other dma-bufs", by_other_buffer },
+		{ "clEnqueueCommandBufferKHR", by_command_buffer },
+	};
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct run r = run_open(0);
+
+		printf("# by %s\n", ways[i].name);
+		plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
+		fake_dmabuf_delay(3);
+		if (ways[i].observe != by_other_buffer)
+			enqueue_row(&r, 3);
+		ways[i].observe(&r);
+		EXPECT(has_ended(NULL));
+		stub_trace_clear();
+		enqueue_row(&r, 1);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_bracket("a", "increment");
+		cl.clReleaseMemObject(plain);
+		run_close(&r);
+	}
+}
+
+static int starts_with_others(void)
+{
+	struct run r = run_open(0);
+	cl_kernel other;
+	int starts;
+
+	plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
+	other = kernel_increment(plain);
+	enqueue_row(&r, 2);
+	EXPECT_EQ(enqueue(r.queue, other, 0, NULL, NULL), CL_SUCCESS);
+	enqueue_row(&r, 2);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	starts = stub_trace_count("sync START a");
+	EXPECT_EQ(stub_trace_count("sync END a"), starts);
+	cl.clReleaseKernel(other);
+	cl.clReleaseMemObject(plain);
+	run_close(&r);
+	return starts;
+}
+
+TEST(silent, "A kernel without an import and without an event does not end the row.")
+{
+	int starts = 0;
+
+	for (int i = 0; i < 100 && starts != 1; i++)
+		starts = starts_with_others();
+	EXPECT_EQ(starts, 1);
+}
+
+static int starts_with_subset(void)
+{
+	struct run r = run_open(0);
+	struct buffer b = buffer_open("b", NULL);
+	cl_kernel both = kernel_create("vector_add");
+	int starts;
+
+	for (cl_uint i = 0; i < 3; i++)
+		EXPECT_EQ(cl.clSetKernelArg(both, i, sizeof(cl_mem), i ? &b.mem : &r.a.mem),
+			  CL_SUCCESS);
+	EXPECT_EQ(enqueue(r.queue, both, 0, NULL, NULL), CL_SUCCESS);
+	enqueue_row(&r, 2);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	starts = stub_trace_count("sync START a");
+	EXPECT_EQ(stub_trace_count("sync END a"), starts);
+	EXPECT_EQ(stub_trace_count("sync START b"), stub_trace_count("sync END b"));
+	cl.clReleaseKernel(both);
+	buffer_close(&b);
+	run_close(&r);
+	return starts;
+}
+
+TEST(subset, "A kernel that uses fewer of the dma-bufs joins the row.")
+{
+	int starts = 0;
+
+	for (int i = 0; i < 100 && starts != 1; i++)
+		starts = starts_with_subset();
+	EXPECT_EQ(starts, 1);
+}
+
+TEST(host_writes, "What the host writes after clFinish is between an END and a START.")
+{
+	struct run r = run_open(0);
+
+	enqueue_row(&r, 3);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	stub_trace("host writes");
+	r.a.seen[0] = 100;
+	enqueue_row(&r, 3);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_order("sync END a", "host writes");
+	EXPECT(stub_trace_find("sync START a", stub_trace_find("host writes", 0)) >= 0);
+	EXPECT_EQ(r.a.seen[0], 103);
+	expect_all_inside(6);
+	run_close(&r);
+}
+
+TEST(user_event_splits,
+     "A kernel with a wait list has a START of its own, when the list is complete.")
+{
+	struct run r = run_open(0);
+	cl_event go = user_event();
+
+	enqueue_row(&r, 3);
+	EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
+	EXPECT(settles(has_ended, NULL));
+	complete(go, CL_COMPLETE);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_order("sync END a", "completed by the application");
+	EXPECT(stub_trace_find("sync START a",
+			       stub_trace_find("completed by the application", 0)) >= 0);
+	expect_all_inside(4);
+	cl.clReleaseEvent(go);
+	run_close(&r);
+}
+
+TEST(held_back, "A row that a user event holds back begins when that is complete.")
+{
+	struct run r = run_open(0);
+	cl_event go = user_event();
+
+	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r.queue, 1, &go, NULL), CL_SUCCESS);
+	enqueue_row(&r, 100);
+	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
+	let_others_run();
+	expect_no_sync("a");
+	complete(go, CL_COMPLETE);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_order("completed by the application", "sync START a");
+	expect_all_inside(100);
+	cl.clReleaseEvent(go);
+	run_close(&r);
+}
+
+TEST(start_fails, "When START fails no kernel of the row runs, and the next row begins anew.")
+{
+	for (int i = 0; i < 2; i++) {
+		struct run r = run_open(0);
+
+		alarm(60);
+		stub_set(STUB_NO_FAILURE_BEHIND, 1);
+		if (i)
+			fake_dmabuf_busy("a"); /* START comes when they are enqueued */
+		fake_dmabuf_fail("START", EIO, 1000);
+		enqueue_row(&r, ROW);
+		fake_dmabuf_busy(NULL);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_count("kernel increment", 0);
+		fake_dmabuf_reset();
+		enqueue_row(&r, ROW);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_all_inside(ROW);
+		alarm(0);
+		run_close(&r);
+	}
+}
+
+TEST(enqueue_fails, "A kernel of the row that the driver refuses leaves the others as they are.")
+{
+	for (unsigned long nth = 1; nth < 4; nth++) {
+		struct run r = run_open(0);
+
+		stub_fail("clEnqueueNDRangeKernel", nth, CL_OUT_OF_RESOURCES);
+		for (unsigned long i = 1; i < 4; i++)
+			EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL),
+				  i == nth ? CL_OUT_OF_RESOURCES : CL_SUCCESS);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_all_inside(2);
+		run_close(&r);
+	}
+}
+
+TEST(lazy_driver, "A row that idles is ended where the driver starts nothing before a flush.")
+{
+	struct run r = run_open(0);
+
+	stub_set(STUB_LAZY, 1);
+	enqueue_row(&r, ROW);
+	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
+	EXPECT(settles(has_ended, NULL));
+	expect_all_inside(ROW);
+	run_close(&r);
+}
+
+TEST(released_import, "The last release of the import ends the row, and unmaps its memory.")
+{
+	struct run r = run_open(0);
+
+	enqueue_row(&r, ROW);
+	cl.clReleaseKernel(r.kernel);
+	buffer_close(&r.a);
+	EXPECT(settles(has_ended, NULL));
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	EXPECT(settles(is_not_mapped, NULL));
+	expect_all_inside(ROW);
+	cl.clReleaseCommandQueue(r.queue);
+	fixture_close();
+}
+
+TEST(unknown_function, "A program that has an enqueue function of its own gets no rows any more.")
+{
+	struct run r = run_open(0);
+
+	enqueue_row(&r, 3);
+	EXPECT(cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clEnqueueSomethingSTUB"));
+	EXPECT(settles(has_ended, NULL));
+	stub_trace_clear();
+	enqueue_row(&r, ROW);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_count("sync START a", ROW);
+	run_close(&r);
+}
+
+struct work {
+	struct run *r;
+	bool finishes;
+};
+
+static void *enqueue_many(void *arg)
+{
+	struct work *work = arg;
+	struct run mine = *work->r;
+
+	mine.kernel = kernel_increment(mine.a.mem);
+	for (int i = 0; i < 100; i++) {
+		cl_event event = NULL;
+
+		if (enqueue(mine.queue, mine.kernel, 0, NULL, i % 17 == 3 ? &event : NULL))
+			return (void *)1;
+		if (event && (cl.clWaitForEvents(1, &event) || cl.clReleaseEvent(event)))
+			return (void *)1;
+		if (work->finishes && i % 10 == 5 && cl.clFinish(mine.queue))
+			return (void *)1;
+	}
+	cl.clReleaseKernel(mine.kernel);
+	return NULL;
+}
+
+TEST(threads, "Four threads that enqueue on one queue have every kernel inside of a bracket.")
+{
+	for (int i = 0; i < 5; i++) {
+		struct run r = run_open(0);
+		pthread_t thread[4];
+		struct work work[4];
+		void *failed;
+
+		for (int t = 0; t < 4; t++) {
+			work[t] = (struct work){ &r, t & 1 };
+			pthread_create(&thread[t], NULL, enqueue_many, &work[t]);
+		}
+		for (int t = 0; t < 4; t++) {
+			pthread_join(thread[t], &failed);
+			EXPECT(!failed);
+		}
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_all_inside(400);
+		run_close(&r);
+	}
+}

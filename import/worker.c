@@ -6,11 +6,10 @@
  * other.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "descriptor.h"
@@ -30,11 +29,20 @@ struct job {
 	void *arg;
 };
 
+/*
+ * The pipe that wakes the worker.  A program may close it, as daemons close all descriptors: then
+ * there is another worker for jobs to come.  Not an eventfd, all of which have one inode.
+ */
+struct wake {
+	int read_fd, write_fd;
+	struct descriptor_id id; /* of both */
+};
+
 static void worker_forget(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(worker_lock, LOCK_LAST, worker_forget); /* the three below */
 static struct job *queued GUARDED_BY(worker_lock), **queued_tail GUARDED_BY(worker_lock) = &queued;
-static int wake_fd GUARDED_BY(worker_lock) = -1;
+static struct wake wake GUARDED_BY(worker_lock) = { -1, -1, { 0, 0 } };
 
 /* The worker is the parent's, and so are its jobs. */
 static void worker_forget(struct lock *lock)
@@ -42,7 +50,7 @@ static void worker_forget(struct lock *lock)
 	(void)lock;
 	queued = NULL;
 	queued_tail = &queued;
-	wake_fd = -1;
+	wake = (struct wake){ .read_fd = -1, .write_fd = -1 };
 }
 
 static int bracket_one(struct job *job, size_t i)
@@ -116,16 +124,30 @@ static size_t count_jobs(const struct job *job)
 	return n;
 }
 
-/* Sleeps until new work comes or a fence that a job waits for is signalled. */
-static void wait_for_work(int wake, const struct job *waiting)
+/* False: the pipe is the worker's no more. */
+static bool wake_drain(const struct wake *w, const struct pollfd *fd)
+{
+	char ignored[64];
+
+	if (fd->revents & (POLLHUP | POLLERR | POLLNVAL) || !descriptor_is(w->read_fd, &w->id))
+		return false;
+	if (fd->revents & POLLIN && read(w->read_fd, ignored, sizeof(ignored)) < 0)
+		log_debug("read of the worker's pipe: %m");
+	return true;
+}
+
+/*
+ * Sleeps until new work comes or a fence that a job waits for is signalled.  False: no new work
+ * comes by this pipe.
+ */
+static bool wait_for_work(const struct wake *w, bool is_open, const struct job *waiting)
 {
 	size_t count = count_jobs(waiting), n = 1;
 	struct pollfd *fds = malloc((count + 1) * sizeof(*fds)), only_wake;
-	uint64_t ignored;
 
 	if (!fds) /* poll the fences in turns instead */
 		fds = &only_wake;
-	fds[0] = (struct pollfd){ .fd = wake, .events = POLLIN };
+	fds[0] = (struct pollfd){ .fd = is_open ? w->read_fd : -1, .events = POLLIN };
 	for (const struct job *job = waiting; job && fds != &only_wake; job = job->next) {
 		struct import_region *region = job->regions[job->begun];
 
@@ -133,10 +155,10 @@ static void wait_for_work(int wake, const struct job *waiting)
 					    region->ops->ready_events(job->access[job->begun]), 0 };
 	}
 	poll(fds, n, fds == &only_wake && waiting ? 1 : -1);
-	if (fds[0].revents & POLLIN && read(wake, &ignored, sizeof(ignored)) < 0)
-		log_debug("read of the worker's eventfd: %m");
+	is_open = is_open && wake_drain(w, &fds[0]);
 	if (fds != &only_wake)
 		free(fds);
+	return is_open;
 }
 
 static struct job *take_queued(void)
@@ -151,10 +173,11 @@ static struct job *take_queued(void)
 	return jobs;
 }
 
-static _Noreturn void *worker(void *arg)
+static void *worker(void *arg)
 {
-	int wake = (int)(intptr_t)arg;
+	struct wake *mine = arg;
 	struct job *waiting = NULL;
+	bool is_open = true;
 
 	for (;;) {
 		struct job **tail = &waiting;
@@ -163,32 +186,69 @@ static _Noreturn void *worker(void *arg)
 			tail = &(*tail)->next;
 		*tail = take_queued();
 		run_ready(&waiting);
-		wait_for_work(wake, waiting);
+		if (!is_open && !waiting)
+			break;
+		is_open = wait_for_work(mine, is_open, waiting);
 	}
+	descriptor_close(mine->read_fd, &mine->id);
+	descriptor_close(mine->write_fd, &mine->id);
+	free(mine);
+	return NULL;
+}
+
+static int wake_create(struct wake *w)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK))
+		return log_errno(errno, "pipe: %m");
+	*w = (struct wake){ .read_fd = fds[0], .write_fd = fds[1] };
+	return descriptor_identify(fds[0], &w->id);
+}
+
+static bool wake_is_open(const struct wake *w)
+{
+	return descriptor_is(w->read_fd, &w->id) && descriptor_is(w->write_fd, &w->id);
+}
+
+static int worker_create(const struct wake *w)
+{
+	struct wake *theirs = malloc(sizeof(*theirs));
+	int ret;
+
+	if (!theirs)
+		return log_errno(ENOMEM, "no memory for a worker thread");
+	*theirs = *w;
+	ret = thread_start(worker, theirs);
+	if (!ret)
+		return 0;
+	free(theirs);
+	return log_errno(ret, "cannot start a thread for DMA_BUF_IOCTL_SYNC");
 }
 
 static int worker_start(void) REQUIRES(worker_lock)
 {
-	int fd, ret;
+	struct wake new;
+	int ret;
 
-	if (wake_fd >= 0)
+	if (wake_is_open(&wake))
 		return 0;
-	fd = eventfd(0, EFD_CLOEXEC);
-	if (fd < 0)
-		return log_errno(errno, "eventfd: %m");
-	ret = thread_start(worker, (void *)(intptr_t)fd);
+	ret = wake_create(&new);
+	if (ret)
+		return ret;
+	ret = worker_create(&new);
 	if (ret) {
-		close(fd);
-		return log_errno(ret, "cannot start a thread for DMA_BUF_IOCTL_SYNC");
+		close(new.read_fd);
+		close(new.write_fd);
+		return ret;
 	}
-	wake_fd = fd;
+	wake = new;
 	return 0;
 }
 
 /* The worker takes over a job that has to wait. */
 static int enqueue(struct job *job)
 {
-	const uint64_t one = 1;
 	int ret;
 
 	lock_acquire(&worker_lock);
@@ -196,8 +256,8 @@ static int enqueue(struct job *job)
 	if (!ret) {
 		*queued_tail = job;
 		queued_tail = &job->next;
-		if (write(wake_fd, &one, sizeof(one)) < 0)
-			log_debug("write to the worker's eventfd: %m");
+		if (write(wake.write_fd, "", 1) < 0 && errno != EAGAIN) /* full: it is awake */
+			log_debug("write to the worker's pipe: %m");
 	}
 	lock_release(&worker_lock);
 	return ret;

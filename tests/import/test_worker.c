@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -119,6 +120,36 @@ TEST(after_fork, "A child of fork() has a worker of its own.")
 	EXPECT_EQ(waitpid(child, &status, 0), child);
 	EXPECT_EQ(status, 0);
 	alarm(0);
+}
+
+/* As a daemon does; the numbers become other files'. */
+static int closed_and_again(void)
+{
+	int others[64];
+
+	if (wait_for_fence())
+		return 2;
+	for (int fd = 3; fd < 64; fd++)
+		close(fd);
+	for (int fd = 3; fd < 64; fd++)
+		others[fd] = memfd_create("other", MFD_CLOEXEC);
+	if (wait_for_fence())
+		return 3;
+	for (int fd = 3; fd < 64; fd++)
+		if (lseek(others[fd], 0, SEEK_END))
+			return 4;
+	return 0;
+}
+
+TEST(closed, "Where the program has closed all descriptors the worker is woken, and no file written.")
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(closed_and_again());
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
 }
 
 TEST(failed_begin, "A begin that fails reports its error, and ends what it had begun.")

@@ -107,6 +107,7 @@ static int dmabuf_pin(const struct import_desc *desc, struct import_region *regi
 	region->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (region->fd < 0)
 		return log_errno(errno, "duplicate of descriptor %d: %m", fd);
+	descriptor_identify(region->fd, &region->id);
 	region->access = descriptor_access(region->fd);
 	region->kinds = 1u << IMPORT_OF_DMABUF;
 	ret = map(region, desc->cpu_optional);
@@ -119,7 +120,7 @@ static void dmabuf_unpin(struct import_region *region)
 {
 	if (region->addr)
 		munmap(region->addr, region->size);
-	close(region->fd);
+	descriptor_close(region->fd, &region->id);
 }
 
 static int sync_access(struct import_region *region, unsigned int access, unsigned int edge)

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "ranges.h"
+#include "descriptor.h"
 #include "shared.h"
 
 struct import_ops;
@@ -66,6 +67,7 @@ struct import_region {
 	void *addr;  /* CPU address of the first byte; NULL: a dma-buf without a CPU mapping */
 	size_t size; /* bytes that were asked for */
 	int fd;	     /* own dma-buf descriptor, or -1 */
+	struct descriptor_id id; /* its */
 	unsigned int
 		access; /* what the memory permits; for a dma-buf it may be less than asked for */
 	unsigned int wanted;   /* what devices do: what was asked for, as far as it is permitted */

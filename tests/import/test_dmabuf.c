@@ -159,3 +159,19 @@ TEST(sync_interrupted, "DMA_BUF_IOCTL_SYNC is repeated when a signal interrupts 
 	import_put(r);
 	close(fd);
 }
+
+TEST(closed, "What has the number of a descriptor that the program closed stays open.")
+{
+	int fd = fake_dmabuf_create(4096, O_RDWR), own, other;
+	struct import_desc desc = { IMPORT_DMABUF, &fd, 4096, IMPORT_READ, false };
+	struct import_region *r = NULL;
+
+	EXPECT_EQ(import_get(&desc, &r), 0);
+	own = r->fd;
+	close(own);
+	other = fcntl(0, F_DUPFD_CLOEXEC, own);
+	EXPECT_EQ(other, own);
+	import_put(r);
+	EXPECT_EQ(close(other), 0);
+	close(fd);
+}

@@ -75,7 +75,7 @@ static void forget(const char *cache)
 static void start(const char *self, const char *layer, const char *platform, int query,
 		  enum setting setting)
 {
-	char number[8];
+	char number[12];
 
 	snprintf(number, sizeof(number), "%d", query);
 	setenv("OPENCL_LAYERS", setting == BARE ? "" : layer, 1);

@@ -7,6 +7,11 @@
 
 #include "import/log.h"
 
+void job_hold(struct job *job)
+{
+	atomic_fetch_add_explicit(&job->refs, 1, memory_order_relaxed);
+}
+
 void job_put(struct job *job)
 {
 	if (atomic_fetch_sub_explicit(&job->refs, 1, memory_order_acq_rel) != 1)

@@ -37,6 +37,9 @@ enum job_end {
  */
 enum job_end job_run(struct job *job, unsigned int limit_ms);
 
+/* One more reference, for a command that may outlive the job's thread. */
+void job_hold(struct job *job);
+
 /* The last one frees the job. */
 void job_put(struct job *job);
 

@@ -531,28 +531,40 @@ struct address_job {
 	cl_mem buffer;	    /* retained */
 	cl_int err;
 	uintptr_t seen;
+	bool ran; /* the native kernel, which holds the job until then */
 };
 
 struct address_args {
 	void *buffer;
-	uintptr_t *seen;
+	struct address_job *job;
 };
 
 static void CL_CALLBACK native_address(void *arg)
 {
 	const struct address_args *args = arg;
 
-	*args->seen = (uintptr_t)args->buffer;
+	args->job->seen = (uintptr_t)args->buffer;
+	args->job->ran = true;
+	job_put(&args->job->job);
 }
 
 static cl_int address_native(struct selftest *t, struct address_job *j)
 {
-	struct address_args args = { .seen = &j->seen };
+	struct address_args args = { .job = j };
 	const void *location = &args.buffer;
-	cl_int err = next.clEnqueueNativeKernel(t->queue, native_address, &args, sizeof(args), 1,
-						&j->buffer, &location, 0, NULL, NULL);
+	cl_int err;
 
-	return err ? err : next.clFinish(t->queue);
+	job_hold(&j->job);
+	err = next.clEnqueueNativeKernel(t->queue, native_address, &args, sizeof(args), 1,
+					 &j->buffer, &location, 0, NULL, NULL);
+	if (!err) {
+		err = next.clFinish(t->queue);
+		if (err)
+			return err; /* it may still run */
+	}
+	if (!j->ran)
+		job_put(&j->job);
+	return err;
 }
 
 static cl_int address_compiled(struct selftest *t, struct address_job *j)

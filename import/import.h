@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ranges.h"
 #include "descriptor.h"
+#include "ranges.h"
 #include "shared.h"
 
 struct import_ops;

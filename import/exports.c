@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "cuda.h"
 #include "gdmabuf.h"
@@ -44,6 +45,18 @@ static bool is_current(const struct exported *made_of)
 	return gdmabuf_is_current(&range);
 }
 
+static int inode_of(int fd, ino_t *inode)
+{
+	struct stat st;
+
+	if (fstat(fd, &st)) {
+		log_error("descriptor %d: %m", fd);
+		return -EBADF;
+	}
+	*inode = st.st_ino;
+	return 0;
+}
+
 static struct export *find(ino_t inode) REQUIRES(exports_lock)
 {
 	struct export *e = *bucket_of(inode);
@@ -70,21 +83,19 @@ static struct export *take(ino_t inode) REQUIRES(exports_lock)
 	return e;
 }
 
-int exports_add(int fd, const struct exported *exported, const struct descriptor_id *expected)
+int exports_add(int fd, const struct exported *exported)
 {
-	struct descriptor_id id;
 	struct export *e;
+	ino_t inode;
 
 	if (!exported->buffer_id && !exported->generation)
 		return 0;
-	if (descriptor_identify(fd, &id))
+	if (inode_of(fd, &inode))
 		return -EBADF;
-	if (expected && (id.device != expected->device || id.inode != expected->inode))
-		return -ESTALE;
 	lock_acquire(&exports_lock);
-	e = find(id.inode);
+	e = find(inode);
 	if (!e)
-		e = take(id.inode);
+		e = take(inode);
 	e->made_of = *exported;
 	lock_release(&exports_lock);
 	return 0;
@@ -93,13 +104,13 @@ int exports_add(int fd, const struct exported *exported, const struct descriptor
 int exports_find(int fd, uintptr_t *address)
 {
 	struct exported made_of = { 0 };
-	struct descriptor_id id;
 	const struct export *e;
+	ino_t inode;
 
-	if (descriptor_identify(fd, &id))
+	if (inode_of(fd, &inode))
 		return -EBADF;
 	lock_acquire(&exports_lock);
-	e = find(id.inode);
+	e = find(inode);
 	if (e)
 		made_of = e->made_of;
 	lock_release(&exports_lock);

@@ -12,8 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "descriptor.h"
-
 #define EXPORTS 16384
 
 /* What a dma-buf was made of, and how to tell that it is there still. */
@@ -29,10 +27,9 @@ struct exported {
 
 /*
  * Remembers a dma-buf, by its inode: it may be closed, passed on and come back.  What cannot be
- * told from other memory later is not remembered.  0 or -EBADF; -ESTALE, not logged: it is another
- * file than @expected, which may be NULL.
+ * told from other memory later is not remembered.  0 or -EBADF.
  */
-int exports_add(int fd, const struct exported *exported, const struct descriptor_id *expected);
+int exports_add(int fd, const struct exported *exported);
 
 /* Returns 0, or -EBADF; -ENOENT, not logged: not known here; -ENODEV: the memory is gone. */
 int exports_find(int fd, uintptr_t *address);

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/dma-buf.h>
+#include <linux/udmabuf.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fake_dmabuf.h"
+
+static const char source[] = "kernel void increment(global uchar *a) { a[get_global_id(0)]++; }\n"
+			     "kernel void plane(read_only image2d_t from, global uchar *to)\n"
+			     "{ int2 at = (int2)(get_global_id(0), get_global_id(1));\n"
+			     "  to[at.y * get_global_size(0) + at.x] =\n"
+			     "	convert_uchar_sat_rte(read_imagef(from, at).x * 255.0f); }\n";
+
+struct client client;
+
+static int count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	EXPECT(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+/* The first import of a process opens what the layer keeps. */
+static void first_import(void)
+{
+	void *at = aligned_alloc(PAGE, PAGE);
+	cl_int err;
+	cl_mem mem = client.import(client.context, CL_MEM_READ_WRITE, NULL, at, PAGE, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	clReleaseMemObject(mem);
+	free(at);
+}
+
+/* Descriptors of a driver's kernels are open afterwards as well. */
+static void warm_up(void)
+{
+	static unsigned char bytes[2 * PAGE];
+	cl_mem mem = clCreateBuffer(client.context, 0, PAGE, NULL, NULL);
+	const cl_image_format format = { CL_R, CL_UNORM_INT8 };
+	const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+				     .image_width = 64,
+				     .image_height = 64 };
+	cl_mem image = clCreateImage(client.context, 0, &format, &desc, NULL, NULL);
+
+	EXPECT(mem && image);
+	client_increment(mem, PAGE);
+	client_read_plane(image, bytes, 64, 64);
+	clReleaseMemObject(image);
+	clReleaseMemObject(mem);
+}
+
+void client_open(void)
+{
+	const char *text = source;
+	cl_int err;
+
+	EXPECT_EQ(clGetPlatformIDs(1, &client.platform, NULL), CL_SUCCESS);
+	EXPECT_EQ(clGetDeviceIDs(client.platform, CL_DEVICE_TYPE_ALL, 1, &client.device, NULL),
+		  CL_SUCCESS);
+	client.context = clCreateContext(NULL, 1, &client.device, NULL, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	client.queue =
+		clCreateCommandQueueWithProperties(client.context, client.device, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	client.program = clCreateProgramWithSource(client.context, 1, &text, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(clBuildProgram(client.program, 0, NULL, NULL, NULL, NULL), CL_SUCCESS);
+	client.import = (__typeof__(client.import))clGetExtensionFunctionAddressForPlatform(
+		client.platform, "clImportMemoryARM");
+	EXPECT(client.import);
+	first_import();
+	warm_up();
+	client.descriptors = count_descriptors();
+}
+
+/* The driver lets go of an import's memory on a thread of its own. */
+static bool descriptors_settle(void)
+{
+	const struct timespec ms = { 0, 1000000 };
+
+	for (int i = 0; i < 10000; i++) {
+		if (count_descriptors() <= client.descriptors)
+			return true;
+		nanosleep(&ms, NULL);
+	}
+	return false;
+}
+
+void client_close(void)
+{
+	EXPECT(descriptors_settle());
+	clReleaseProgram(client.program);
+	clReleaseCommandQueue(client.queue);
+	clReleaseContext(client.context);
+}
+
+static bool has_word(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = list; (at = strstr(at, word)); at += length)
+		if ((at == list || at[-1] == ' ') && (!at[length] || at[length] == ' '))
+			return true;
+	return false;
+}
+
+bool client_platform_has(const char *extension)
+{
+	char list[8192];
+
+	EXPECT_EQ(clGetPlatformInfo(client.platform, CL_PLATFORM_EXTENSIONS, sizeof(list), list,
+				    NULL),
+		  CL_SUCCESS);
+	return has_word(list, extension);
+}
+
+bool client_device_has(const char *extension)
+{
+	char list[8192];
+
+	EXPECT_EQ(clGetDeviceInfo(client.device, CL_DEVICE_EXTENSIONS, sizeof(list), list, NULL),
+		  CL_SUCCESS);
+	return has_word(list, extension);
+}
+
+static int udmabuf_create(size_t size)
+{
+	int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), memory, fd;
+	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = size };
+
+	if (device < 0)
+		return -1;
+	memory = memfd_create("client", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	EXPECT(memory >= 0 && !ftruncate(memory, (off_t)size));
+	EXPECT_EQ(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	create.memfd = (uint32_t)memory;
+	fd = ioctl(device, UDMABUF_CREATE, &create);
+	EXPECT(fd >= 0);
+	close(memory);
+	close(device);
+	return fd;
+}
+
+void dmabuf_create(struct dmabuf *dmabuf, size_t size)
+{
+	static int number;
+	char name[32];
+
+	snprintf(name, sizeof(name), "client%d", number++);
+	dmabuf->size = (size + PAGE - 1) / PAGE * PAGE;
+	dmabuf->fd = udmabuf_create(dmabuf->size);
+	if (dmabuf->fd < 0)
+		dmabuf->fd = fake_dmabuf_create(name, dmabuf->size);
+	EXPECT(dmabuf->fd >= 0);
+	dmabuf->at = mmap(NULL, dmabuf->size, PROT_READ | PROT_WRITE, MAP_SHARED, dmabuf->fd, 0);
+	EXPECT(dmabuf->at != MAP_FAILED);
+}
+
+void dmabuf_destroy(struct dmabuf *dmabuf)
+{
+	munmap(dmabuf->at, dmabuf->size);
+	close(dmabuf->fd);
+}
+
+int dmabuf_read_only(const struct dmabuf *dmabuf)
+{
+	int fd = fake_dmabuf_reopen(dmabuf->fd, O_RDONLY);
+
+	if (fd < 0 && errno == ENXIO)
+		test_skip("a real dma-buf cannot be opened again: see tests/vm/test_read_only.c");
+	EXPECT(fd >= 0);
+	return fd;
+}
+
+static void dmabuf_sync(const struct dmabuf *dmabuf, uint64_t edge)
+{
+	const struct dma_buf_sync sync = { DMA_BUF_SYNC_RW | edge };
+	int ret;
+
+	do
+		ret = ioctl(dmabuf->fd, DMA_BUF_IOCTL_SYNC, &sync);
+	while (ret && (errno == EINTR || errno == EAGAIN));
+	EXPECT_EQ(ret, 0);
+}
+
+void dmabuf_begin(const struct dmabuf *dmabuf)
+{
+	dmabuf_sync(dmabuf, DMA_BUF_SYNC_START);
+}
+
+void dmabuf_end(const struct dmabuf *dmabuf)
+{
+	dmabuf_sync(dmabuf, DMA_BUF_SYNC_END);
+}
+
+static cl_kernel kernel_of(const char *name, cl_mem argument)
+{
+	cl_int err;
+	cl_kernel kernel = clCreateKernel(client.program, name, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(argument), &argument), CL_SUCCESS);
+	return kernel;
+}
+
+void client_increment(cl_mem mem, size_t size)
+{
+	cl_kernel kernel = kernel_of("increment", mem);
+
+	EXPECT_EQ(clEnqueueNDRangeKernel(client.queue, kernel, 1, NULL, &size, NULL, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(clFinish(client.queue), CL_SUCCESS);
+	clReleaseKernel(kernel);
+}
+
+void client_read_plane(cl_mem image, unsigned char *to, size_t width, size_t height)
+{
+	const size_t size[] = { width, height };
+	cl_kernel kernel = kernel_of("plane", image);
+	cl_int err;
+	cl_mem out = clCreateBuffer(client.context, CL_MEM_WRITE_ONLY, width * height, NULL, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(out), &out), CL_SUCCESS);
+	EXPECT_EQ(clEnqueueNDRangeKernel(client.queue, kernel, 2, NULL, size, NULL, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(clEnqueueReadBuffer(client.queue, out, CL_TRUE, 0, width * height, to, 0, NULL,
+				      NULL),
+		  CL_SUCCESS);
+	clReleaseMemObject(out);
+	clReleaseKernel(kernel);
+}
+
+cl_mem client_plane(cl_mem buffer, cl_mem_flags flags, size_t width, size_t height, size_t pitch)
+{
+	const cl_image_format format = { CL_R, CL_UNORM_INT8 };
+	const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+				     .image_width = width,
+				     .image_height = height,
+				     .image_row_pitch = pitch,
+				     .mem_object = buffer };
+	cl_int err;
+	cl_mem image = clCreateImage(client.context, flags, &format, &desc, NULL, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT(image);
+	return image;
+}

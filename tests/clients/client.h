@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls the extension as known programs do: a file a program.  They run on the loader, the layer
+ * and a real driver; dma-bufs are udmabufs where /dev/udmabuf can be opened, else fakes
+ * (tests/stub).  Each session is closed by its test, which checks that no descriptor is left.
+ */
+#ifndef TESTS_CLIENTS_CLIENT_H
+#define TESTS_CLIENTS_CLIENT_H
+
+#include <CL/cl_ext.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness.h"
+
+enum { PAGE = 4096 };
+
+struct client {
+	cl_platform_id platform;
+	cl_device_id device;
+	cl_context context;
+	cl_command_queue queue;
+	cl_program program;
+	__typeof__(&clImportMemoryARM) import;
+	int descriptors; /* open before the first import */
+};
+
+extern struct client client;
+
+void client_open(void);
+void client_close(void);
+
+/* Whether the platform's and the device's extension strings have this word. */
+bool client_platform_has(const char *extension);
+bool client_device_has(const char *extension);
+
+/* A dma-buf with this process's mapping of it. */
+struct dmabuf {
+	int fd;
+	size_t size;
+	unsigned char *at;
+};
+
+void dmabuf_create(struct dmabuf *dmabuf, size_t size);
+void dmabuf_destroy(struct dmabuf *dmabuf);
+int dmabuf_read_only(const struct dmabuf *dmabuf); /* another descriptor of it, O_RDONLY */
+
+/* What a CPU does around its own accesses. */
+void dmabuf_begin(const struct dmabuf *dmabuf);
+void dmabuf_end(const struct dmabuf *dmabuf);
+
+/* Adds one to each byte, and waits. */
+void client_increment(cl_mem mem, size_t size);
+
+/* Reads an image of one channel into bytes, and waits. */
+void client_read_plane(cl_mem image, unsigned char *to, size_t width, size_t height);
+
+/* An image on a buffer, one channel of 8 bits. */
+cl_mem client_plane(cl_mem buffer, cl_mem_flags flags, size_t width, size_t height, size_t pitch);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arm NN, ClImportTensorHandle: sizes rounded up to the cache line, a trial import, no host access. */
+#include "client.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { TENSOR = 1000 };
+
+static const cl_import_properties_arm consistent[] = {
+	CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+	CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, CL_TRUE, 0
+};
+
+static size_t rounded_up(size_t size)
+{
+	cl_uint line;
+
+	EXPECT_EQ(clGetDeviceInfo(client.device, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, sizeof(line),
+				  &line, NULL),
+		  CL_SUCCESS);
+	return size + (line - size % line);
+}
+
+/* ClImport(): an import, its error, and a release. */
+static bool can_be_imported(const cl_import_properties_arm *properties, cl_mem_flags flags,
+			    void *memory, size_t size)
+{
+	cl_int err = 1;
+	cl_mem mem = client.import(client.context, flags, properties, memory, size, &err);
+
+	EXPECT_EQ(mem != NULL, err == CL_SUCCESS);
+	return mem && clReleaseMemObject(mem) == CL_SUCCESS;
+}
+
+TEST(armnn_malloc, "Arm NN imports a malloc'ed tensor with its size rounded up.")
+{
+	const cl_import_properties_arm host[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 };
+	size_t size;
+	unsigned char *at;
+	cl_int err;
+	cl_mem mem;
+
+	client_open();
+	size = rounded_up(TENSOR);
+	at = malloc(size);
+	memset(at, 8, size);
+	EXPECT(can_be_imported(host, CL_MEM_READ_WRITE, at, size));
+	mem = client.import(client.context, CL_MEM_READ_WRITE, host, at, size, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	client_increment(mem, TENSOR);
+	EXPECT_EQ(at[TENSOR - 1], 9);
+	EXPECT_EQ(at[TENSOR], 8);
+	clReleaseMemObject(mem);
+	free(at);
+	client_close();
+}
+
+TEST(armnn_dmabuf, "Arm NN imports a dma-buf that the host does not access.")
+{
+	const cl_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS;
+	struct dmabuf tensor;
+	size_t size;
+	cl_int err;
+	cl_mem mem;
+
+	client_open();
+	size = rounded_up(TENSOR);
+	dmabuf_create(&tensor, size);
+	memset(tensor.at, 1, tensor.size);
+	for (int i = 0; i < 50; i++) {
+		EXPECT(can_be_imported(consistent, flags, &tensor.fd, size));
+		mem = client.import(client.context, flags, consistent, &tensor.fd, size, &err);
+		EXPECT_EQ(err, CL_SUCCESS);
+		client_increment(mem, TENSOR);
+		clReleaseMemObject(mem);
+	}
+	EXPECT_EQ(tensor.at[TENSOR - 1], 51);
+	EXPECT_EQ(tensor.at[TENSOR], 1);
+	dmabuf_destroy(&tensor);
+	client_close();
+}
+
+/* It asks and goes another way; a process that crashed could not. */
+TEST(armnn_protected, "Arm NN finds out that protected memory cannot be imported.")
+{
+	const cl_import_properties_arm protected[] = { CL_IMPORT_TYPE_ARM,
+						       CL_IMPORT_TYPE_DMA_BUF_ARM,
+						       CL_IMPORT_TYPE_PROTECTED_ARM, CL_TRUE, 0 };
+	int no_dmabuf = open("/dev/null", O_RDWR | O_CLOEXEC), closed = 999;
+	struct dmabuf tensor;
+
+	client_open();
+	dmabuf_create(&tensor, PAGE);
+	EXPECT(!can_be_imported(protected, CL_MEM_READ_WRITE, &tensor.fd, PAGE));
+	EXPECT(!can_be_imported(consistent, CL_MEM_READ_WRITE, &no_dmabuf, PAGE));
+	EXPECT(!can_be_imported(consistent, CL_MEM_READ_WRITE, &closed, PAGE));
+	EXPECT(!can_be_imported(consistent, CL_MEM_READ_WRITE, &tensor.fd, 2 * PAGE));
+	EXPECT(can_be_imported(consistent, CL_MEM_READ_WRITE, &tensor.fd, PAGE));
+	dmabuf_destroy(&tensor);
+	close(no_dmabuf);
+	client_close();
+}

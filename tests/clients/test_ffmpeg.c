@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * FFmpeg, libavutil/hwcontext_opencl.c: a frame of DRM as one image a plane.  kmsgrab's descriptors
+ * are O_RDONLY, and hwmap asks for reading and writing all the same.
+ */
+#include "client.h"
+
+#include <unistd.h>
+
+enum { WIDTH = 128, HEIGHT = 64, PLANES = 3, FRAME = WIDTH * HEIGHT * 3 / 2 };
+
+/* yuv420p. */
+static const struct {
+	size_t offset, width, height;
+} planes[PLANES] = {
+	{ 0, WIDTH, HEIGHT },
+	{ WIDTH * HEIGHT, WIDTH / 2, HEIGHT / 2 },
+	{ WIDTH * HEIGHT * 5 / 4, WIDTH / 2, HEIGHT / 2 },
+};
+
+static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+						    0 };
+
+static void fill(struct dmabuf *frame, unsigned int number)
+{
+	dmabuf_begin(frame);
+	for (size_t i = 0; i < frame->size; i++)
+		frame->at[i] = (unsigned char)(i * 7 + i / 251 + number);
+	dmabuf_end(frame);
+}
+
+/* opencl_map_from_drm_arm(): the sub-buffer goes as soon as the image is there. */
+static cl_mem map_plane(cl_mem frame, cl_mem_flags flags, int p)
+{
+	const cl_buffer_region region = { planes[p].offset, planes[p].width * planes[p].height };
+	cl_int err;
+	cl_mem part = clCreateSubBuffer(frame, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+	cl_mem image;
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	image = client_plane(part, flags, planes[p].width, planes[p].height, planes[p].width);
+	EXPECT_EQ(clReleaseMemObject(part), CL_SUCCESS);
+	return image;
+}
+
+static void check_plane(cl_mem image, const struct dmabuf *frame, int p)
+{
+	static unsigned char seen[WIDTH * HEIGHT];
+	size_t size = planes[p].width * planes[p].height;
+
+	client_read_plane(image, seen, planes[p].width, planes[p].height);
+	EXPECT(!memcmp(seen, frame->at + planes[p].offset, size));
+}
+
+static void map_frame(struct dmabuf *frame, int fd, cl_mem_flags flags)
+{
+	cl_mem images[PLANES], object;
+	cl_int err;
+
+	object = client.import(client.context, flags, dma_buf, &fd, FRAME, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	for (int p = 0; p < PLANES; p++)
+		images[p] = map_plane(object, flags, p);
+	for (int p = 0; p < PLANES; p++)
+		check_plane(images[p], frame, p);
+	for (int p = 0; p < PLANES; p++)
+		EXPECT_EQ(clReleaseMemObject(images[p]), CL_SUCCESS);
+	EXPECT_EQ(clReleaseMemObject(object), CL_SUCCESS);
+}
+
+TEST(ffmpeg_finds_the_device, "FFmpeg derives a device by the platform's extensions alone.")
+{
+	client_open();
+	EXPECT(client_platform_has("cl_arm_import_memory"));
+	EXPECT(client_platform_has("cl_khr_image2d_from_buffer") ||
+	       client_device_has("cl_khr_image2d_from_buffer"));
+	client_close();
+}
+
+TEST(ffmpeg_maps_frames, "FFmpeg maps frame after frame, plane by plane.")
+{
+	struct dmabuf frame;
+
+	client_open();
+	dmabuf_create(&frame, FRAME);
+	for (unsigned int i = 0; i < 20; i++) {
+		fill(&frame, i);
+		map_frame(&frame, frame.fd, CL_MEM_READ_WRITE);
+	}
+	dmabuf_destroy(&frame);
+	client_close();
+}
+
+TEST(ffmpeg_maps_read_only, "FFmpeg asks for reading and writing of a descriptor that is O_RDONLY.")
+{
+	struct dmabuf frame;
+	int fd;
+
+	client_open();
+	dmabuf_create(&frame, FRAME);
+	fd = dmabuf_read_only(&frame);
+	fill(&frame, 3);
+	map_frame(&frame, fd, CL_MEM_READ_WRITE);
+	map_frame(&frame, fd, CL_MEM_WRITE_ONLY);
+	map_frame(&frame, fd, CL_MEM_READ_ONLY);
+	close(fd);
+	dmabuf_destroy(&frame);
+	client_close();
+}

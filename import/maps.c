@@ -126,6 +126,12 @@ static bool is_answer(int ret)
 	return !ret || ret == -ENOENT || ret == -ENAMETOOLONG;
 }
 
+/* What a kernel without the query says; a want of descriptors or memory says nothing of it. */
+static bool is_missing(int ret)
+{
+	return ret == -ENOTTY || ret == -EINVAL;
+}
+
 /*
  * The first mapping that ends after @at: 0, -ENOENT if there is none, or
  * -EOPNOTSUPP.  A program may close descriptors that it does not know, and the
@@ -147,7 +153,8 @@ static int query_mapping(uintptr_t at, struct maps_mapping *found, char *name)
 	ret = fd < 0 ? -EOPNOTSUPP : query_once(fd, at, found, name);
 	if (is_answer(ret))
 		return ret;
-	atomic_store_explicit(&query_missing, true, memory_order_relaxed);
+	if (is_missing(ret))
+		atomic_store_explicit(&query_missing, true, memory_order_relaxed);
 	return -EOPNOTSUPP;
 }
 

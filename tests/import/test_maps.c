@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,12 +77,14 @@ TEST(hole_inside, "A hole anywhere is found, and named.")
 
 	munmap(p + 5 * PAGE, PAGE);
 	EXPECT_EQ(check(p, 9 * PAGE, IMPORT_READ), -EFAULT);
-	snprintf(expected, sizeof(expected), "%#lx is not mapped", (unsigned long)(uintptr_t)(p + 5 * PAGE));
+	snprintf(expected, sizeof(expected), "%#lx is not mapped",
+		 (unsigned long)(uintptr_t)(p + 5 * PAGE));
 	EXPECT(strstr(log_last(), expected));
 	munmap(p, 9 * PAGE);
 }
 
-TEST(several_mappings, "Neighbouring mappings of other protection are one range, of what all permit.")
+TEST(several_mappings,
+     "Neighbouring mappings of other protection are one range, of what all permit.")
 {
 	char *p = map(6, PROT_READ | PROT_WRITE);
 	unsigned int have = 0;
@@ -147,7 +150,8 @@ TEST(child, "A child sees its own mappings, not its parent's.")
 	munmap(p, PAGE);
 }
 
-TEST(descriptor_taken_away, "A program that closes descriptors it does not know loses none of its own.")
+TEST(descriptor_taken_away,
+     "A program that closes descriptors it does not know loses none of its own.")
 {
 	char *p = map(1, PROT_READ | PROT_WRITE);
 	int mine;
@@ -162,4 +166,44 @@ TEST(descriptor_taken_away, "A program that closes descriptors it does not know 
 	for (int fd = mine; fd < 16; fd++)
 		EXPECT(fcntl(fd, F_GETFD) >= 0);
 	munmap(p, PAGE);
+}
+
+/* The descriptor of /proc/self/maps that checks keep, or -1. */
+static int maps_descriptor(void)
+{
+	char path[64], name[256];
+
+	for (int fd = 0; fd < 256; fd++) {
+		ssize_t length;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		length = readlink(path, name, sizeof(name) - 1);
+		if (length > 5 && !memcmp(name + length - 5, "/maps", 5))
+			return fd;
+	}
+	return -1;
+}
+
+TEST(descriptors_run_out,
+     "A check for which there was no descriptor is no reason to check slowly ever after.")
+{
+	struct rlimit before = { 0 }, none;
+	int fd;
+
+	EXPECT_EQ(check(&before, 1, IMPORT_READ), 0);
+	fd = maps_descriptor();
+	if (fd >= 0)
+		close(fd);
+	EXPECT_EQ(check(&before, 1, IMPORT_READ), 0);
+	fd = maps_descriptor();
+	if (fd < 0)
+		test_skip("this kernel has no PROCMAP_QUERY: a descriptor is of no use");
+	close(fd);
+	getrlimit(RLIMIT_NOFILE, &before);
+	none = (struct rlimit){ 0, before.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &none);
+	EXPECT_EQ(check(&before, 1, IMPORT_READ), -EMFILE);
+	setrlimit(RLIMIT_NOFILE, &before);
+	EXPECT_EQ(check(&before, 1, IMPORT_READ), 0);
+	EXPECT(maps_descriptor() >= 0);
 }

@@ -2,9 +2,11 @@
 /*
  * All locks of the process, those of libclimport and of the layer, in the order of their ranks.
  *
- * The handlers are registered before main(): handlers that run before fork() run in reverse, so
- * the locks of drivers and libraries that come later are taken first, ours after them, and those
- * of an allocator, which is there earlier, last.
+ * The handlers are registered when libclimport is loaded: before main() where a program links to
+ * it, and with the layer at the program's first OpenCL call.  Handlers that run before fork() run
+ * in reverse, so the locks of drivers and libraries that come later are taken first, ours after
+ * them, and those of an allocator, which is there earlier, last.  Handlers of the application
+ * that were there earlier than ours run while all locks are held (lock.h).
  *
  * vfork() and posix_spawn() run no handlers, and their children call nothing of ours.
  */
@@ -14,15 +16,31 @@
 static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct lock *list;
 
+_Atomic(pthread_t) lock_forker;
+
+static void list_acquire(void)
+{
+	if (!lock_is_forking())
+		pthread_mutex_lock(&list_mutex);
+}
+
+static void list_release(void)
+{
+	if (!lock_is_forking())
+		pthread_mutex_unlock(&list_mutex);
+}
+
 static void fork_before(void)
 {
 	pthread_mutex_lock(&list_mutex);
 	for (struct lock *l = list; l; l = l->next)
 		pthread_mutex_lock(&l->mutex);
+	atomic_store_explicit(&lock_forker, pthread_self(), memory_order_relaxed);
 }
 
 static void fork_after(void)
 {
+	atomic_store_explicit(&lock_forker, (pthread_t)0, memory_order_relaxed);
 	for (struct lock *l = list; l; l = l->next)
 		pthread_mutex_unlock(&l->mutex);
 	pthread_mutex_unlock(&list_mutex);
@@ -47,21 +65,25 @@ void lock_register(struct lock *lock)
 	struct lock **link = &list;
 
 	pthread_once(&once, fork_init);
-	pthread_mutex_lock(&list_mutex);
+	list_acquire();
+	if (lock_is_forking())
+		pthread_mutex_lock(&lock->mutex); /* as all others are */
 	while (*link && (*link)->rank < lock->rank)
 		link = &(*link)->next;
 	lock->next = *link;
 	*link = lock;
-	pthread_mutex_unlock(&list_mutex);
+	list_release();
 }
 
 void lock_unregister(struct lock *lock)
 {
 	struct lock **link = &list;
 
-	pthread_mutex_lock(&list_mutex);
+	list_acquire();
 	while (*link != lock)
 		link = &(*link)->next;
 	*link = lock->next;
-	pthread_mutex_unlock(&list_mutex);
+	list_release();
+	if (lock_is_forking())
+		pthread_mutex_unlock(&lock->mutex);
 }

@@ -22,6 +22,7 @@
 #define import_begin_access climport_private_import_begin_access
 #define import_end_access climport_private_import_end_access
 #define import_bracket_async climport_private_import_bracket_async
+#define lock_forker climport_private_lock_forker
 #define lock_register climport_private_lock_register
 #define lock_unregister climport_private_lock_unregister
 #define descriptor_duplicate climport_private_descriptor_duplicate

@@ -4,6 +4,7 @@
 
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,7 +77,7 @@ static const char *layer_path(void)
 }
 
 /* @settings: pairs of names and values, NULL at the end. */
-static void expect_works(const char *const *settings)
+static void expect_runs(int (*run)(void), const char *const *settings)
 {
 	int status = -1;
 	pid_t child;
@@ -88,10 +89,15 @@ static void expect_works(const char *const *settings)
 		setenv("OPENCL_LAYERS", layer_path(), 1);
 		for (; *settings; settings += 2)
 			setenv(settings[0], settings[1], 1);
-		exit(program());
+		exit(run());
 	}
 	EXPECT(waitpid(child, &status, 0) == child);
 	EXPECT_EQ(status, 0);
+}
+
+static void expect_works(const char *const *settings)
+{
+	expect_runs(program, settings);
 }
 
 TEST(loader, "The layer works in this system's loader.")
@@ -110,4 +116,54 @@ TEST(twice, "A layer that is listed twice is there once.")
 
 	snprintf(both, sizeof(both), "%s:%s", layer_path(), layer_path());
 	expect_works((const char *const[]){ "OPENCL_LAYERS", both, NULL });
+}
+
+static cl_device_id handler_device; /* NULL: OpenCL is not in use yet */
+static int handler_calls;
+
+/* What a program does that gives its device up for a fork. */
+static void use_in_handler(void)
+{
+	cl_context context;
+	cl_int err;
+
+	if (!handler_device)
+		return;
+	context = clCreateContext(NULL, 1, &handler_device, NULL, NULL, &err);
+	if (!err && !clReleaseContext(context))
+		handler_calls++;
+}
+
+/* The handlers are there before the loader has loaded the layer and its own. */
+static int program_with_handlers(void)
+{
+	cl_platform_id platform;
+	int status = -1;
+	pid_t child;
+
+	pthread_atfork(use_in_handler, use_in_handler, use_in_handler);
+	if (clGetPlatformIDs(1, &platform, NULL) ||
+	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &handler_device, NULL))
+		return failed(__LINE__);
+	alarm(30);
+	child = fork();
+	if (!child) {
+		alarm(30);
+		use_in_handler();
+		_exit(handler_calls != 3); /* before, in the child, and here */
+	}
+	if (waitpid(child, &status, 0) != child || status)
+		return failed(__LINE__);
+	use_in_handler();
+	return handler_calls == 3 ? 0 : failed(__LINE__);
+}
+
+TEST(fork_handlers,
+     "The application's fork handlers call OpenCL, though they are older than the layer's.")
+{
+	if (*SANITIZER)
+		test_skip("PoCL does not run with sanitizers, and the stub has fork handlers of "
+			  "its own");
+	expect_runs(program_with_handlers,
+		    (const char *const[]){ "OCL_ICD_VENDORS", "/etc/OpenCL/vendors", NULL });
 }

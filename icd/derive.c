@@ -155,14 +155,12 @@ static cl_mem image_of_driver(const struct image_request *r, cl_mem_flags flags,
 }
 
 /* "If the flags ... are not specified, they are inherited from the buffer." */
-static cl_mem_flags image_flags(const struct image_request *r, const struct memobj *parent)
+static cl_mem_flags flags_inherit(cl_mem_flags flags, cl_mem_flags inherited)
 {
-	cl_mem_flags inherited = 0, flags = r->flags;
 	const cl_mem_flags access = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY;
 	const cl_mem_flags host = CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY |
 				  CL_MEM_HOST_NO_ACCESS;
 
-	next.clGetMemObjectInfo(parent->handle, CL_MEM_FLAGS, sizeof(inherited), &inherited, NULL);
 	if (!(flags & access))
 		flags |= inherited & access;
 	if (!(flags & host))
@@ -170,35 +168,38 @@ static cl_mem_flags image_flags(const struct image_request *r, const struct memo
 	return flags;
 }
 
+/* The request of an image that the layer makes: checked, with all flags, and the parent's pitch. */
+static cl_int image_begin(const struct image_request *asked, const struct memobj *parent,
+			  struct image_request *own, struct image_parent *from)
+{
+	cl_int err = image_parent_get(parent->handle, from);
+
+	if (!err)
+		err = image_check_request(asked, from);
+	*own = *asked;
+	own->flags = flags_inherit(asked->flags, from->flags);
+	return err;
+}
+
 static unsigned char *address_of(const struct memobj *obj)
 {
 	return (unsigned char *)obj->region->addr + obj->origin;
 }
 
-/* An image that is made from an image has its pitch. */
-static size_t image_pitch(const struct image_request *r, const struct memobj *parent)
-{
-	size_t pitch = r->desc->image_row_pitch;
-
-	if (!pitch && !image_check_is_buffer(parent->handle))
-		next.clGetImageInfo(parent->handle, CL_IMAGE_ROW_PITCH, sizeof(pitch), &pitch,
-				    NULL);
-	return pitch;
-}
-
-static cl_mem image_over_memory(const struct image_request *r, struct memobj *parent, cl_int *err)
+static cl_mem image_over_memory(const struct image_request *r, struct memobj *parent,
+				const struct image_parent *from, cl_int *err)
 {
 	cl_image_desc desc = *r->desc;
 	cl_mem image;
 
 	desc.mem_object = NULL;
-	desc.image_row_pitch = image_pitch(r, parent);
-	image = image_of_driver(r, image_flags(r, parent) | CL_MEM_USE_HOST_PTR, &desc,
-				address_of(parent), err);
+	if (!desc.image_row_pitch)
+		desc.image_row_pitch = from->row_pitch; /* 0 of a buffer */
+	image = image_of_driver(r, r->flags | CL_MEM_USE_HOST_PTR, &desc, address_of(parent), err);
 	image = derive_own("clCreateImage", image, err);
 	if (!image)
 		return NULL;
-	*err = image_check_extent(image, &desc, parent->handle);
+	*err = image_check_extent(image, &desc, from);
 	if (!*err)
 		return derive_hidden(image, parent, 0, err);
 	next.clReleaseMemObject(image);
@@ -212,8 +213,7 @@ static cl_int prove_image(const struct image_request *r, const struct memobj *pa
 	cl_int err = CL_INVALID_CONTEXT;
 
 	if (context)
-		err = zero_copy_prove_image(context, parent->region->kinds,
-					    flags_access(image_flags(r, parent)));
+		err = zero_copy_prove_image(context, parent->region->kinds, flags_access(r->flags));
 	context_put(context);
 	return err;
 }
@@ -227,9 +227,8 @@ static cl_int prove_part(const struct image_request *r, struct memobj *parent, s
 	cl_int err = CL_INVALID_CONTEXT;
 
 	if (context)
-		err = zero_copy_prove(context, parent->region->kinds,
-				      flags_access(image_flags(r, parent)), address_of(parent),
-				      size, &is_each);
+		err = zero_copy_prove(context, parent->region->kinds, flags_access(r->flags),
+				      address_of(parent), size, &is_each);
 	*each = !err && is_each ? context : NULL;
 	if (!*each)
 		context_put(context);
@@ -239,27 +238,29 @@ static cl_int prove_part(const struct image_request *r, struct memobj *parent, s
 /* A 2D image on a buffer, for a driver that has no cl_khr_image2d_from_buffer. */
 static cl_mem image_2d(const struct image_request *r, struct memobj *parent, cl_int *err)
 {
-	*err = image_check_request(r, parent->handle);
+	struct image_request own;
+	struct image_parent from;
+
+	*err = image_begin(r, parent, &own, &from);
 	if (!*err)
-		*err = prove_image(r, parent);
-	return *err ? NULL : image_over_memory(r, parent, err);
+		*err = prove_image(&own, parent);
+	return *err ? NULL : image_over_memory(&own, parent, &from, err);
 }
 
 /*
  * A buffer over the same memory as a sub-buffer.  It keeps the sub-buffer, and the driver's image
  * keeps it: not every driver tells when a 1D image is gone (PoCL 3.1).
  */
-static cl_mem buffer_over_memory(const struct image_request *r, struct memobj *parent, cl_int *err)
+static cl_mem buffer_over_memory(const struct image_request *r, struct memobj *parent, size_t size,
+				 cl_int *err)
 {
 	struct context *each = NULL;
-	size_t size = 0;
 	cl_mem buffer;
 
-	next.clGetMemObjectInfo(parent->handle, CL_MEM_SIZE, sizeof(size), &size, NULL);
 	*err = prove_part(r, parent, size, &each);
 	if (*err)
 		return NULL;
-	buffer = next.clCreateBuffer(r->context, image_flags(r, parent) | CL_MEM_USE_HOST_PTR, size,
+	buffer = next.clCreateBuffer(r->context, r->flags | CL_MEM_USE_HOST_PTR, size,
 				     address_of(parent), err);
 	buffer = derive_own("clCreateBuffer", buffer, err);
 	if (buffer)
@@ -276,15 +277,17 @@ static cl_mem buffer_over_memory(const struct image_request *r, struct memobj *p
 static cl_mem image_1d(const struct image_request *r, struct memobj *parent, cl_int *err)
 {
 	cl_image_desc desc = *r->desc;
+	struct image_request own;
+	struct image_parent from;
 	cl_mem image;
 
-	*err = image_check_request(r, parent->handle);
+	*err = image_begin(r, parent, &own, &from);
 	if (*err)
 		return NULL;
-	desc.mem_object = buffer_over_memory(r, parent, err);
+	desc.mem_object = buffer_over_memory(&own, parent, from.size, err);
 	if (!desc.mem_object)
 		return NULL;
-	image = image_of_driver(r, image_flags(r, parent), &desc, NULL, err);
+	image = image_of_driver(&own, own.flags, &desc, NULL, err);
 	next.clReleaseMemObject(desc.mem_object);
 	image = derive_own("clCreateImage", image, err);
 	return image ? derive_record(image, parent, 0, true, err) : NULL;
@@ -314,8 +317,7 @@ static cl_mem image_create(const struct image_request *r, struct memobj *parent,
 	image = image_of_driver(r, r->flags, r->desc, r->host_ptr, err);
 	if (is_created(image, *err))
 		return derive_record(image, parent, 0, false, err);
-	if (*err && r->desc->image_type == CL_MEM_OBJECT_IMAGE1D_BUFFER && parent->parent &&
-	    image_check_is_buffer(parent->handle))
+	if (*err && r->desc->image_type == CL_MEM_OBJECT_IMAGE1D_BUFFER && parent->parent)
 		return image_1d(r, parent, err);
 	error_of_driver("clCreateImage", *err);
 	return image;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "image_check.h"
 
+#include <stdbool.h>
+
 #include "error.h"
 #include "import/log.h"
 #include "layer.h"
@@ -27,44 +29,67 @@ static const struct {
 	{ CL_sRGBx, CL_RGBx }, { CL_RGBx, CL_sRGBx }, { CL_DEPTH, CL_R },
 };
 
-static cl_mem_object_type type_of(cl_mem mem)
+static cl_int image_parent_get_2d(cl_mem mem, struct image_parent *parent)
 {
-	cl_mem_object_type type = 0;
+	cl_int err = next.clGetImageInfo(mem, CL_IMAGE_WIDTH, sizeof(parent->width), &parent->width,
+					 NULL);
 
-	next.clGetMemObjectInfo(mem, CL_MEM_TYPE, sizeof(type), &type, NULL);
-	return type;
+	if (!err)
+		err = next.clGetImageInfo(mem, CL_IMAGE_HEIGHT, sizeof(parent->height),
+					  &parent->height, NULL);
+	if (!err)
+		err = next.clGetImageInfo(mem, CL_IMAGE_ROW_PITCH, sizeof(parent->row_pitch),
+					  &parent->row_pitch, NULL);
+	if (!err)
+		err = next.clGetImageInfo(mem, CL_IMAGE_FORMAT, sizeof(parent->format),
+					  &parent->format, NULL);
+	if (err)
+		error_of_driver("clGetImageInfo", err);
+	return err;
 }
 
-bool image_check_is_buffer(cl_mem mem)
+cl_int image_parent_get(cl_mem mem, struct image_parent *parent)
 {
-	return type_of(mem) == CL_MEM_OBJECT_BUFFER;
+	cl_int err;
+
+	*parent = (struct image_parent){ 0 };
+	err = next.clGetMemObjectInfo(mem, CL_MEM_CONTEXT, sizeof(parent->context),
+				      &parent->context, NULL);
+	if (!err)
+		err = next.clGetMemObjectInfo(mem, CL_MEM_TYPE, sizeof(parent->type), &parent->type,
+					      NULL);
+	if (!err)
+		err = next.clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof(parent->flags),
+					      &parent->flags, NULL);
+	if (!err)
+		err = next.clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof(parent->size), &parent->size,
+					      NULL);
+	if (err)
+		error_of_driver("clGetMemObjectInfo", err);
+	else if (parent->type == CL_MEM_OBJECT_IMAGE2D)
+		err = image_parent_get_2d(mem, parent);
+	return err;
 }
 
-static cl_int check_context(const struct image_request *r, cl_mem parent)
+static cl_int check_context(const struct image_request *r, const struct image_parent *parent)
 {
-	cl_context context = NULL;
-
-	next.clGetMemObjectInfo(parent, CL_MEM_CONTEXT, sizeof(context), &context, NULL);
-	if (context == r->context)
+	if (parent->context == r->context)
 		return CL_SUCCESS;
 	log_error("the image's context is not that of the memory object that it is made from");
 	return CL_INVALID_CONTEXT;
 }
 
-static cl_int check_flags(const struct image_request *r, cl_mem parent)
+static cl_int check_flags(const struct image_request *r, const struct image_parent *parent)
 {
-	cl_mem_flags have = 0;
-
 	if (r->flags & HOST_PTR_FLAGS) {
 		log_error("an image made from a memory object takes no host pointer flags");
 		return CL_INVALID_VALUE;
 	}
-	next.clGetMemObjectInfo(parent, CL_MEM_FLAGS, sizeof(have), &have, NULL);
 	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); i++) {
-		if (!(have & exclusions[i].parent) || !(r->flags & exclusions[i].image))
+		if (!(parent->flags & exclusions[i].parent) || !(r->flags & exclusions[i].image))
 			continue;
 		log_error("an image with flags %#llx of a memory object with flags %#llx",
-			  (unsigned long long)r->flags, (unsigned long long)have);
+			  (unsigned long long)r->flags, (unsigned long long)parent->flags);
 		return CL_INVALID_VALUE;
 	}
 	return CL_SUCCESS;
@@ -98,38 +123,31 @@ static bool is_view(cl_channel_order image, cl_channel_order parent)
 }
 
 /* "creates a new image object that shares the image data store but views the pixels ... with a different channel order" */
-static cl_int check_view(const struct image_request *r, cl_mem parent)
+static cl_int check_view(const struct image_request *r, const struct image_parent *parent)
 {
-	size_t width = 0, height = 0, pitch = 0;
-	cl_image_format format = { 0 };
+	const cl_image_format *format = &parent->format;
 
-	next.clGetImageInfo(parent, CL_IMAGE_WIDTH, sizeof(width), &width, NULL);
-	next.clGetImageInfo(parent, CL_IMAGE_HEIGHT, sizeof(height), &height, NULL);
-	next.clGetImageInfo(parent, CL_IMAGE_ROW_PITCH, sizeof(pitch), &pitch, NULL);
-	next.clGetImageInfo(parent, CL_IMAGE_FORMAT, sizeof(format), &format, NULL);
-	if (r->desc->image_width != width || r->desc->image_height != height ||
-	    (r->desc->image_row_pitch && r->desc->image_row_pitch != pitch))
+	if (r->desc->image_width != parent->width || r->desc->image_height != parent->height ||
+	    (r->desc->image_row_pitch && r->desc->image_row_pitch != parent->row_pitch))
 		return refuse_descriptor("an image made from an image has its size and pitch");
-	if (r->format->image_channel_data_type == format.image_channel_data_type &&
-	    is_view(r->format->image_channel_order, format.image_channel_order))
+	if (r->format->image_channel_data_type == format->image_channel_data_type &&
+	    is_view(r->format->image_channel_order, format->image_channel_order))
 		return CL_SUCCESS;
 	log_error("an image made from an image has its channel data type, and its channel order or "
 		  "the sRGB counterpart");
 	return CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
 }
 
-static cl_int check_parent(const struct image_request *r, cl_mem parent)
+static cl_int check_parent(const struct image_request *r, const struct image_parent *parent)
 {
-	cl_mem_object_type type = type_of(parent);
-
-	if (type == CL_MEM_OBJECT_BUFFER)
+	if (parent->type == CL_MEM_OBJECT_BUFFER)
 		return CL_SUCCESS;
-	if (type == CL_MEM_OBJECT_IMAGE2D && r->desc->image_type == CL_MEM_OBJECT_IMAGE2D)
+	if (parent->type == CL_MEM_OBJECT_IMAGE2D && r->desc->image_type == CL_MEM_OBJECT_IMAGE2D)
 		return check_view(r, parent);
 	return refuse_descriptor("an image of this type is not made from such a memory object");
 }
 
-cl_int image_check_request(const struct image_request *r, cl_mem parent)
+cl_int image_check_request(const struct image_request *r, const struct image_parent *parent)
 {
 	cl_int err = check_context(r, parent);
 
@@ -156,13 +174,14 @@ static cl_int refuse_pitch(size_t pitch, size_t width, size_t element)
 	return CL_INVALID_IMAGE_DESCRIPTOR;
 }
 
-cl_int image_check_extent(cl_mem image, const cl_image_desc *desc, cl_mem parent)
+cl_int image_check_extent(cl_mem image, const cl_image_desc *desc,
+			  const struct image_parent *parent)
 {
-	size_t pitch = 0, element = 0, size = 0;
+	size_t pitch = 0, element = 0;
 
 	if (next.clGetImageInfo(image, CL_IMAGE_ROW_PITCH, sizeof(pitch), &pitch, NULL) ||
 	    next.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof(element), &element, NULL) ||
-	    next.clGetMemObjectInfo(parent, CL_MEM_SIZE, sizeof(size), &size, NULL) || !element) {
+	    !element) {
 		log_error("the driver does not tell the size of an image");
 		return CL_OUT_OF_RESOURCES;
 	}
@@ -170,9 +189,9 @@ cl_int image_check_extent(cl_mem image, const cl_image_desc *desc, cl_mem parent
 		pitch = desc->image_row_pitch;
 	if (pitch % element || pitch / element < desc->image_width)
 		return refuse_pitch(pitch, desc->image_width, element);
-	if (desc->image_height > size / pitch) {
+	if (desc->image_height > parent->size / pitch) {
 		log_error("%zu rows of %zu bytes exceed the %zu bytes of the memory object",
-			  desc->image_height, pitch, size);
+			  desc->image_height, pitch, parent->size);
 		return CL_INVALID_IMAGE_DESCRIPTOR;
 	}
 	return CL_SUCCESS;

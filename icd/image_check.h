@@ -6,8 +6,6 @@
 #ifndef ICD_IMAGE_CHECK_H
 #define ICD_IMAGE_CHECK_H
 
-#include <stdbool.h>
-
 #include "cl_compat.h"
 
 /* The arguments of clCreateImage or clCreateImageWithProperties; desc is not NULL. */
@@ -20,13 +18,25 @@ struct image_request {
 	void *host_ptr;
 };
 
+/* The buffer or image that an image is to be made from. */
+struct image_parent {
+	cl_context context;
+	cl_mem_object_type type;
+	cl_mem_flags flags;
+	size_t size;
+	size_t width, height, row_pitch; /* of a 2D image */
+	cl_image_format format;		 /* the same */
+};
+
+/* Asks the driver for what @parent has.  CL_SUCCESS, or the driver's error, logged. */
+cl_int image_parent_get(cl_mem mem, struct image_parent *parent);
+
 /**
  * image_check_request - the rules that need no image
- * @parent: the buffer or image that the image is to be made from
  *
  * Returns CL_SUCCESS or the specification's error, logged.
  */
-cl_int image_check_request(const struct image_request *r, cl_mem parent);
+cl_int image_check_request(const struct image_request *r, const struct image_parent *parent);
 
 /**
  * image_check_extent - does a 2D image fit its parent's memory?
@@ -35,9 +45,7 @@ cl_int image_check_request(const struct image_request *r, cl_mem parent);
  *
  * Returns CL_SUCCESS or CL_INVALID_IMAGE_DESCRIPTOR, logged, or CL_OUT_OF_RESOURCES.
  */
-cl_int image_check_extent(cl_mem image, const cl_image_desc *desc, cl_mem parent);
-
-/* Whether an object is a buffer. */
-bool image_check_is_buffer(cl_mem mem);
+cl_int image_check_extent(cl_mem image, const cl_image_desc *desc,
+			  const struct image_parent *parent);
 
 #endif /* ICD_IMAGE_CHECK_H */

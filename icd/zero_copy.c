@@ -56,6 +56,7 @@ static const char *const kind_name[IMPORT_KINDS] = {
 	[IMPORT_SHMEM] = "shared memory",
 	[IMPORT_OF_DMABUF] = "a mapping of a dma-buf",
 	[IMPORT_OTHER] = "a device's mapping or huge pages",
+	[IMPORT_UNWRITABLE] = "a mapping without write permission",
 };
 
 static const char *access_name(unsigned int access)

@@ -109,7 +109,8 @@ static int dmabuf_pin(const struct import_desc *desc, struct import_region *regi
 		return log_errno(errno, "duplicate of descriptor %d: %m", fd);
 	descriptor_identify(region->fd, &region->id);
 	region->access = descriptor_access(region->fd);
-	region->kinds = 1u << IMPORT_OF_DMABUF;
+	region->kinds = 1u << IMPORT_OF_DMABUF |
+			(region->access & IMPORT_WRITE ? 0u : 1u << IMPORT_UNWRITABLE);
 	ret = map(region, desc->cpu_optional);
 	if (ret)
 		close(region->fd);

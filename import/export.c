@@ -138,9 +138,10 @@ static int kept_get(struct cache **cache)
 }
 
 /* The descriptor is the caller's if it is remembered; else closed. */
-static int hand_out(int fd, size_t offset, const struct exported *made_of, struct export_range *out)
+static int hand_out(int fd, size_t offset, const struct exported *made_of,
+		    const struct descriptor_id *expected, struct export_range *out)
 {
-	int ret = exports_add(fd, made_of);
+	int ret = exports_add(fd, made_of, expected);
 
 	if (ret) {
 		close(fd);
@@ -159,31 +160,24 @@ static int cuda_once(uintptr_t address, size_t size, uint64_t buffer_id, struct 
 	if (ret)
 		return ret;
 	made_of.address = address - export.offset;
-	return hand_out(export.fd, export.offset, &made_of, out);
+	return hand_out(export.fd, export.offset, &made_of, NULL, out);
 }
 
-/* -ESTALE, not logged: the program has closed the descriptor. */
-static int duplicate_kept(const struct cache_pin *pin, int *fd)
-{
-	const struct made *made = pin->data;
-
-	if (!descriptor_is(pin->fd, &made->id))
-		return -ESTALE;
-	*fd = descriptor_duplicate(pin->fd);
-	return *fd < 0 ? *fd : 0;
-}
-
+/* -ESTALE, not logged: the program has closed the kept one, and maybe opened another file. */
 static int hand_out_kept(const struct cache_ref *ref, struct export_range *out)
 {
 	const struct cache_pin *pin = ref->pin;
+	const struct made *made = pin->data;
 	const struct exported made_of = {
-		.buffer_id = buffer_id_of(pin),
+		.buffer_id = made->buffer_id,
 		.inside = pin->base,
 		.address = pin->base - pin->offset,
 	};
-	int fd, ret = duplicate_kept(pin, &fd);
+	int fd = descriptor_duplicate(pin->fd);
 
-	return ret ? ret : hand_out(fd, ref->offset, &made_of, out);
+	if (fd < 0)
+		return fd == -EBADF ? -ESTALE : fd;
+	return hand_out(fd, ref->offset, &made_of, &made->id, out);
 }
 
 static int kept_once(struct cache *cache, uintptr_t address, size_t size, struct export_range *out)
@@ -229,7 +223,7 @@ static int by_module(enum gdmabuf_memory memory, uintptr_t address, size_t size,
 	made_of.context = range.context;
 	made_of.slot = range.slot;
 	made_of.generation = range.generation;
-	return hand_out(range.fd, range.offset, &made_of, out);
+	return hand_out(range.fd, range.offset, &made_of, NULL, out);
 }
 
 /* Without the module, what is not even mapped is the caller's mistake. */

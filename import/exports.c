@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "cuda.h"
 #include "gdmabuf.h"
@@ -45,18 +44,6 @@ static bool is_current(const struct exported *made_of)
 	return gdmabuf_is_current(&range);
 }
 
-static int inode_of(int fd, ino_t *inode)
-{
-	struct stat st;
-
-	if (fstat(fd, &st)) {
-		log_error("descriptor %d: %m", fd);
-		return -EBADF;
-	}
-	*inode = st.st_ino;
-	return 0;
-}
-
 static struct export *find(ino_t inode) REQUIRES(exports_lock)
 {
 	struct export *e = *bucket_of(inode);
@@ -83,19 +70,21 @@ static struct export *take(ino_t inode) REQUIRES(exports_lock)
 	return e;
 }
 
-int exports_add(int fd, const struct exported *exported)
+int exports_add(int fd, const struct exported *exported, const struct descriptor_id *expected)
 {
+	struct descriptor_id id;
 	struct export *e;
-	ino_t inode;
 
 	if (!exported->buffer_id && !exported->generation)
 		return 0;
-	if (inode_of(fd, &inode))
+	if (descriptor_identify(fd, &id))
 		return -EBADF;
+	if (expected && (id.device != expected->device || id.inode != expected->inode))
+		return -ESTALE;
 	lock_acquire(&exports_lock);
-	e = find(inode);
+	e = find(id.inode);
 	if (!e)
-		e = take(inode);
+		e = take(id.inode);
 	e->made_of = *exported;
 	lock_release(&exports_lock);
 	return 0;
@@ -104,13 +93,13 @@ int exports_add(int fd, const struct exported *exported)
 int exports_find(int fd, uintptr_t *address)
 {
 	struct exported made_of = { 0 };
+	struct descriptor_id id;
 	const struct export *e;
-	ino_t inode;
 
-	if (inode_of(fd, &inode))
+	if (descriptor_identify(fd, &id))
 		return -EBADF;
 	lock_acquire(&exports_lock);
-	e = find(inode);
+	e = find(id.inode);
 	if (e)
 		made_of = e->made_of;
 	lock_release(&exports_lock);

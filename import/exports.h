@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "descriptor.h"
+
 #define EXPORTS 16384
 
 /* What a dma-buf was made of, and how to tell that it is there still. */
@@ -27,9 +29,10 @@ struct exported {
 
 /*
  * Remembers a dma-buf, by its inode: it may be closed, passed on and come back.  What cannot be
- * told from other memory later is not remembered.  0 or -EBADF.
+ * told from other memory later is not remembered.  0 or -EBADF; -ESTALE, not logged: it is another
+ * file than @expected, which may be NULL.
  */
-int exports_add(int fd, const struct exported *exported);
+int exports_add(int fd, const struct exported *exported, const struct descriptor_id *expected);
 
 /* Returns 0, or -EBADF; -ENOENT, not logged: not known here; -ENODEV: the memory is gone. */
 int exports_find(int fd, uintptr_t *address);

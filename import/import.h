@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ranges.h"
 #include "descriptor.h"
+#include "ranges.h"
 #include "shared.h"
 
 struct import_ops;
@@ -41,6 +41,7 @@ enum import_kind {
 	IMPORT_SHMEM,	     /* shared memory: memfd_create(), shm_open(), MAP_SHARED of no file */
 	IMPORT_OF_DMABUF,    /* a dma-buf's */
 	IMPORT_OTHER,	     /* a device's, huge pages, what is not known */
+	IMPORT_UNWRITABLE,   /* besides its kind: mapped without write permission */
 	IMPORT_KINDS,
 };
 

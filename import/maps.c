@@ -250,7 +250,8 @@ static int check_one(const struct maps_mapping *m, void *arg)
 
 	wish->have &= m->access;
 	if (wish->wants_kinds)
-		wish->kinds |= 1u << maps_kind(m);
+		wish->kinds |= 1u << maps_kind(m) |
+			       (m->access & IMPORT_WRITE ? 0u : 1u << IMPORT_UNWRITABLE);
 	if (lacks)
 		return log_errno(EACCES, "host memory at %#lx is mapped without %s access",
 				 m->start, lacks & IMPORT_READ ? "read" : "write");

@@ -16,6 +16,8 @@
 #include "log.h"
 #include "ops.h"
 
+#define DMABUF_LARGEST (64 << 20) /* bytes: all of a dma-buf's memory is allocated */
+
 struct kind_sample {
 	struct import_region region; /* first */
 	size_t mapped;		     /* bytes */
@@ -102,6 +104,8 @@ static int kind_descriptor(enum import_kind kind, size_t size)
 		fd = memfd_create("climport", MFD_CLOEXEC);
 		break;
 	case IMPORT_OF_DMABUF:
+		if (size > DMABUF_LARGEST)
+			return -1;
 		fd = udmabuf_create(size);
 		return fd < 0 ? heap_create(size) : fd;
 	default:

@@ -184,6 +184,19 @@ TEST(several_mappings, "Of a range with several kinds of mappings each kind has 
 	fixture_close();
 }
 
+TEST(unwritable, "A driver that copies memory that is mapped read-only imports none.")
+{
+	unsigned char *memory;
+
+	for (int copies = 0; copies < 2; copies++) {
+		open_with(STUB_COPYING_UNWRITABLE, copies);
+		memory = pages(1);
+		EXPECT_EQ(mprotect(memory, PAGE, PROT_READ), 0);
+		EXPECT_EQ(takes(CL_MEM_READ_ONLY, memory, PAGE), !copies);
+		fixture_close();
+	}
+}
+
 TEST(dmabufs, "A driver that copies mappings of dma-bufs imports none.")
 {
 	open_with(STUB_COPYING_DMABUFS, 1);

@@ -42,7 +42,7 @@ TEST(found, "A dma-buf is found by any descriptor of it, with the address of its
 	fake_cuda_reset(1);
 	p = fake_cuda_alloc(0, 1000);
 	e = of(p, 512);
-	EXPECT_EQ(exports_add(fd, &e), 0);
+	EXPECT_EQ(exports_add(fd, &e, NULL), 0);
 	other = dup(fd);
 	close(fd);
 	EXPECT_EQ(exports_find(other, &address), 0);
@@ -58,7 +58,7 @@ TEST(unknown, "-ENOENT for others, -EBADF for none.")
 	EXPECT_EQ(find(fd), -ENOENT);
 	close(fd);
 	EXPECT_EQ(find(fd), -EBADF);
-	EXPECT_EQ(exports_add(-1, &(struct exported){ .buffer_id = 1 }), -EBADF);
+	EXPECT_EQ(exports_add(-1, &(struct exported){ .buffer_id = 1 }, NULL), -EBADF);
 }
 
 TEST(freed,
@@ -71,14 +71,14 @@ TEST(freed,
 	fake_cuda_reset(1);
 	p = fake_cuda_alloc(0, 8192);
 	e = of(p, 0);
-	EXPECT_EQ(exports_add(fd, &e), 0);
+	EXPECT_EQ(exports_add(fd, &e, NULL), 0);
 	fake_cuda_free(p);
 	EXPECT_EQ(find(fd), -ENODEV);
 	EXPECT(strstr(log_last(), "was freed"));
 	EXPECT_EQ(fake_cuda_alloc_at(0, 8192, p), p);
 	EXPECT_EQ(find(fd), -ENODEV);
 	e = of(p, 0);
-	EXPECT_EQ(exports_add(fd, &e), 0);
+	EXPECT_EQ(exports_add(fd, &e, NULL), 0);
 	EXPECT_EQ(find(fd), 0);
 	fake_cuda_free(p);
 	close(fd);
@@ -89,7 +89,7 @@ TEST(not_to_be_told, "Memory that cannot be told from other memory is not rememb
 	const struct exported e = { .address = 4096 };
 	int fd = file();
 
-	EXPECT_EQ(exports_add(fd, &e), 0);
+	EXPECT_EQ(exports_add(fd, &e, NULL), 0);
 	EXPECT_EQ(find(fd), -ENOENT);
 	close(fd);
 }
@@ -105,26 +105,26 @@ TEST(last_ones, "The last EXPORTS dma-bufs are remembered; one that is made agai
 	e = of(p, 0);
 	first = file();
 	second = file();
-	exports_add(first, &e);
-	exports_add(second, &e);
+	exports_add(first, &e, NULL);
+	exports_add(second, &e, NULL);
 	for (int i = 0; i < 100; i++)
-		EXPECT_EQ(exports_add(second, &e), 0);
+		EXPECT_EQ(exports_add(second, &e, NULL), 0);
 	for (int i = 0; i < EXPORTS - 2; i++) {
 		fd = file();
-		EXPECT_EQ(exports_add(fd, &e), 0);
+		EXPECT_EQ(exports_add(fd, &e, NULL), 0);
 		EXPECT_EQ(find(fd), 0);
 		close(fd);
 	}
 	EXPECT_EQ(find(first), 0);
 	fd = file();
-	EXPECT_EQ(exports_add(fd, &e), 0);
+	EXPECT_EQ(exports_add(fd, &e, NULL), 0);
 	EXPECT_EQ(find(first), -ENOENT);
 	EXPECT_EQ(find(second), 0);
 	EXPECT_EQ(find(fd), 0);
 	for (int i = 0; i < EXPORTS; i++) {
 		close(fd);
 		fd = file();
-		EXPECT_EQ(exports_add(fd, &e), 0);
+		EXPECT_EQ(exports_add(fd, &e, NULL), 0);
 	}
 	EXPECT_EQ(find(second), -ENOENT);
 	EXPECT_EQ(find(fd), 0);

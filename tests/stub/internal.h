@@ -132,7 +132,7 @@ struct mem {
 	bool opaque; /* made from an opaque descriptor, which it owns */
 	int opaque_fd;
 	struct cached *cached; /* if the device may cache it */
-	char mapping;		       /* of host_ptr: 'd'ma-buf, 's'hared, 'f'ile, or 0 */
+	char mapping;		       /* of host_ptr: 'd'ma-buf, 's'hared, 'f'ile, 'r'ead-only, or 0 */
 	atomic_int maps;
 	struct callback *callbacks; /* last registered first */
 };

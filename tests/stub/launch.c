@@ -21,6 +21,8 @@ static bool is_copied_mapping(char mapping)
 		return stub_get(STUB_COPYING_DMABUFS) || stub_get(STUB_COPYING_SHARED);
 	case 's':
 		return stub_get(STUB_COPYING_SHARED);
+	case 'r':
+		return stub_get(STUB_COPYING_UNWRITABLE);
 	case 'f':
 		return stub_get(STUB_COPYING_FILES);
 	}

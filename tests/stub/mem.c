@@ -46,7 +46,9 @@ static char mapping_of(const void *addr)
 		if (sscanf(line, "%lx-%lx", &start, &end) != 2 || (uintptr_t)addr < start ||
 		    (uintptr_t)addr >= end)
 			continue;
-		if (strstr(line, "dmabuf"))
+		if (strchr(line, ' ')[2] == '-')
+			found = 'r';
+		else if (strstr(line, "dmabuf"))
 			found = 'd';
 		else if (strstr(line, " /memfd:") || strstr(line, " /dev/"))
 			found = 's';
@@ -68,7 +70,7 @@ void mem_back(struct mem *mem, struct context *context, cl_mem_flags flags, void
 	mem->flags = flags & ACCESS ? flags : flags | CL_MEM_READ_WRITE;
 	mem->host_ptr = flags & CL_MEM_USE_HOST_PTR ? host_ptr : NULL;
 	if (mem->host_ptr && (stub_get(STUB_COPYING_FILES) || stub_get(STUB_COPYING_SHARED) ||
-			      stub_get(STUB_COPYING_DMABUFS)))
+			      stub_get(STUB_COPYING_DMABUFS) || stub_get(STUB_COPYING_UNWRITABLE)))
 		mem->mapping = mapping_of(host_ptr);
 	mem->own_data = copying || !mem->host_ptr;
 	mem->data = mem->own_data ? memory_allocate(mem->size) : mem->host_ptr;

@@ -73,6 +73,7 @@ enum stub_option {
 	STUB_COPYING_FILES,	    /* mappings of files */
 	STUB_COPYING_SHARED,	    /* mappings of shared memory, dma-bufs among them */
 	STUB_COPYING_DMABUFS,	    /* mappings of (fake) dma-bufs */
+	STUB_COPYING_UNWRITABLE,    /* mappings without write permission */
 	STUB_COPYING_IMAGES_READ_ONLY, /* CL_MEM_READ_ONLY images over host memory are copies */
 	STUB_FORKS,		    /* each call forks first */
 	STUB_COMMAND_PROPERTIES, /* cl_khr_command_buffer 0.9.5: recording has a list of properties */

@@ -306,10 +306,11 @@ static void bracket_arm(struct bracket *b)
 	outcome_arm(&b->ended);
 	if (outcome_arm(&b->gate))
 		bracket_done(b, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-	status = b->ready ? event_status(b->ready) : CL_COMPLETE;
+	status = b->ready && !(atomic_load(&b->state) & BEGUN) ? event_status(b->ready)
+							       : CL_COMPLETE;
 	if (status < 0)
 		bracket_fail(b, status);
-	status = b->last ? event_status(b->last) : CL_COMPLETE;
+	status = b->last && !(atomic_load(&b->state) & DONE) ? event_status(b->last) : CL_COMPLETE;
 	if (status < 0)
 		bracket_done(b, status);
 }

@@ -251,3 +251,28 @@ TEST(view, "An image of an image shows its pixels.")
 	cl.clReleaseMemObject(mem);
 	fixture_close();
 }
+
+TEST(failed_query, "A query of what an image is made from is, if it fails, the image's error.")
+{
+	static const struct row of_import = { .wanted = CL_SUCCESS, .parent = IMPORT };
+	static const struct row of_part = { .parent = PART, .type = CL_MEM_OBJECT_IMAGE1D_BUFFER };
+
+	for (unsigned long nth = 1; nth <= 8; nth++) {
+		const struct row *r = nth & 1 ? &of_import : &of_part;
+		cl_mem mem, parent;
+		cl_int err = 1;
+
+		fixture_reset();
+		fixture_open();
+		mem = import_host(0, pages(2), SIZE);
+		parent = parent_of(r->parent, mem);
+		stub_fail("clGetMemObjectInfo", (nth + 1) / 2, CL_OUT_OF_RESOURCES);
+		EXPECT(!make(r, fix.context, parent, &err));
+		EXPECT(stub_failed());
+		EXPECT_EQ(err, CL_OUT_OF_RESOURCES);
+		EXPECT(strstr(fix.notice, "clGetMemObjectInfo"));
+		cl.clReleaseMemObject(parent);
+		cl.clReleaseMemObject(mem);
+		fixture_close();
+	}
+}

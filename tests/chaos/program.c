@@ -261,18 +261,25 @@ static cl_event last_event(void)
 	return events[num_events - 1];
 }
 
-/* Waits for the last event: success means that it is complete. */
-static void wait_last(void)
+static void check_event(cl_event event)
 {
-	cl_event event = last_event();
 	cl_int status = 99;
 
-	TRY(clWaitForEvents(1, &event));
 	TRY(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
 			   NULL));
 	if (status > CL_COMPLETE)
 		wrong("an event that was waited for has status %d", status);
 	did("the event", status);
+}
+
+/* Waits for the last event.  Success means that it is complete, and all before it. */
+static void wait_last(void)
+{
+	cl_event event = last_event();
+
+	TRY(clWaitForEvents(1, &event));
+	for (int i = 0; i < num_events && !failed; i++)
+		check_event(events[i]);
 }
 
 /* Two kernels in a row, on every kind of memory. */

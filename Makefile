@@ -3,7 +3,7 @@
 # make check  all tests
 # make check-debug-kernel   those of kmod/ on a kernel that finds faults, which it builds: 10 minutes;
 #             part of check if kmod/ or its tests changed since they passed there
-# make check-long   what takes hours: whole programs and their own test suites, a bad driver at
+# make check-long   what takes hours: whole programs, a bad driver at
 #             every call, loops of 1,000 on one processor and under load, every test alone and in
 #             30 orders, kmod/ on the debug kernel; installs 300 MB of programs
 # make bench  speed, as ratios

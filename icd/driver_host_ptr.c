@@ -86,8 +86,8 @@ static bool bracket_test(const struct device *device, struct way *way)
 	way->untested = found == UNTESTED;
 	if (found != PASSED)
 		snprintf(way->why, sizeof(way->why),
-			 "commands that wait for user events %s on this device, so dma-bufs cannot "
-			 "be kept consistent",
+			 "commands that wait for user events, or their callbacks, %s on this device, so "
+			 "dma-bufs cannot be kept consistent",
 			 says[found]);
 	return found == PASSED;
 }

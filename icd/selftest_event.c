@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Does clFinish wait for commands that wait for user events?  PoCL's device
- * "basic" returns too early, and deadlocks when the event is completed
- * meanwhile (3.1).  So the event is completed only when the thread in clFinish
+ * Does clFinish wait for commands that wait for user events, and does the
+ * driver call back when they are complete?  PoCL's device "basic" returns from
+ * clFinish too early, and deadlocks when the event is completed meanwhile (3.1).  So the event is completed only when the thread in clFinish
  * is known to wait: it sleeps, or has used the CPU for longer than returning
  * takes.  A driver that fails may hang in anything that follows, so what was
  * made for it is then left alone.
@@ -24,14 +24,15 @@
 
 #define LOOKS 3		/* at a thread that sleeps: a lock in clFinish is held for less */
 #define SPIN_TICKS 20	/* of CPU time, 0.2 s: a thread that spins */
-#define LOOK_LIMIT 4000 /* milliseconds; less than the job's */
+#define LOOK_LIMIT 2500 /* milliseconds, for each of two waits; less than the job's */
 
 struct event_test {
 	cl_context context;
 	cl_command_queue queue;
 	cl_event gate, marker;
 	atomic_int tid; /* of the thread, when it is about to call clFinish */
-	atomic_bool finished;
+	atomic_bool finished, called_back;
+	bool watched; /* called_back will be set */
 	cl_int result; /* of clFinish */
 	pthread_t thread;
 };
@@ -52,6 +53,15 @@ static void *event_finish(void *arg)
 	return NULL;
 }
 
+static void CL_CALLBACK event_complete(cl_event event, cl_int status, void *arg)
+{
+	struct event_test *t = arg;
+
+	(void)event;
+	(void)status;
+	atomic_store(&t->called_back, true);
+}
+
 static bool event_begin(struct event_test *t, cl_device_id device)
 {
 	cl_int err;
@@ -65,6 +75,9 @@ static bool event_begin(struct event_test *t, cl_device_id device)
 		t->gate = created_or_null(next.clCreateUserEvent(t->context, &err), &err);
 	if (!err)
 		err = next.clEnqueueMarkerWithWaitList(t->queue, 1, &t->gate, &t->marker);
+	if (!err)
+		err = next.clSetEventCallback(t->marker, CL_COMPLETE, event_complete, t);
+	t->watched = !err;
 	return !err && !job_thread_create(&t->thread, event_finish, t);
 }
 
@@ -126,6 +139,16 @@ static bool event_waits(struct event_test *t)
 	return !atomic_load(&t->finished);
 }
 
+/* Callbacks may come late, on any thread. */
+static bool event_calls_back(struct event_test *t)
+{
+	const struct timespec tick = { 0, 1000000 };
+
+	for (int i = 0; i < LOOK_LIMIT && !atomic_load(&t->called_back); i++)
+		nanosleep(&tick, NULL);
+	return atomic_load(&t->called_back);
+}
+
 static enum tested event_test(struct event_test *t)
 {
 	bool waits = event_waits(t);
@@ -137,8 +160,19 @@ static enum tested event_test(struct event_test *t)
 	}
 	next.clSetUserEventStatus(t->gate, CL_COMPLETE);
 	pthread_join(t->thread, NULL);
+	if (!event_calls_back(t))
+		return FAILED;
 	event_end(t);
 	return waits ? PASSED : UNTESTED;
+}
+
+/* What was begun, in part: nothing is left that waits for the gate. */
+static void event_abort(struct event_test *t)
+{
+	if (t->marker)
+		next.clSetUserEventStatus(t->gate, CL_COMPLETE);
+	if (!t->watched || event_calls_back(t))
+		event_end(t);
 }
 
 static void event_run(struct job *job)
@@ -152,7 +186,7 @@ static void event_run(struct job *job)
 	if (event_begin(t, j->device))
 		j->found = event_test(t);
 	else
-		event_end(t);
+		event_abort(t);
 }
 
 enum tested selftest_user_event(cl_device_id device)

@@ -172,22 +172,33 @@ TEST(hanging_driver, "A driver that never answers does not keep its caller: the 
 	fixture_close();
 }
 
-TEST(finish_returns_early,
-     "A device whose clFinish does not wait for user events takes no dma-bufs.")
+/* Host memory is taken, dma-bufs are not. */
+static void expect_no_dmabufs(enum stub_option option)
 {
 	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
 							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
 	int fd;
 
 	fixture_reset();
-	stub_set(STUB_FINISH_EARLY, 1);
+	stub_set(option, 1);
 	fixture_open();
-	EXPECT(reports(fix.device[0])); /* for host memory */
+	EXPECT(reports(fix.device[0]));
 	fd = fake_dmabuf_create("a", 4096);
 	EXPECT_EQ(refused(fix.context, 0, dma_buf, &fd, 4096), CL_INVALID_PROPERTY);
-	EXPECT(strstr(fix.notice, "user events do not work"));
+	EXPECT(strstr(fix.notice, "user events, or their callbacks, do not work"));
 	close(fd);
 	fixture_release();
+}
+
+TEST(finish_returns_early,
+     "A device whose clFinish does not wait for user events takes no dma-bufs.")
+{
+	expect_no_dmabufs(STUB_FINISH_EARLY);
+}
+
+TEST(no_callbacks, "A device whose events never call back takes no dma-bufs.")
+{
+	expect_no_dmabufs(STUB_NO_CALLBACK);
 }
 
 TEST(never_tested, "A test that can never run is tried a few times, not at every query or import.")

@@ -69,7 +69,8 @@ static struct callback *callbacks_due(struct event *event)
 {
 	struct callback **at = &event->callbacks, *due = NULL, **end = &due;
 
-	if (event->status < 0 && event->queue && stub_get(STUB_NO_FAILURE_CALLBACK))
+	if (stub_get(STUB_NO_CALLBACK) ||
+	    (event->status < 0 && event->queue && stub_get(STUB_NO_FAILURE_CALLBACK)))
 		return NULL;
 	while (*at) {
 		if ((*at)->type < event->status) {

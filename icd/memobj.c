@@ -12,8 +12,8 @@
 #include "layer.h"
 #include "table.h"
 
-LOCK_DEFINE(memobj_lock, LOCK_LAST);	    /* table, and handles of every record */
-static struct table memobjs = TABLE_INIT;   /* cl_mem -> struct memobj */
+LOCK_DEFINE(memobj_lock, LOCK_LAST);	  /* table, and handles of every record */
+static struct table memobjs = TABLE_INIT; /* cl_mem -> struct memobj */
 atomic_uint memobj_count;
 
 bool memobj_is_import(cl_mem mem)
@@ -46,8 +46,6 @@ void memobj_put(struct memobj *obj)
 	while (obj && atomic_fetch_sub_explicit(&obj->refs, 1, memory_order_acq_rel) == 1) {
 		struct memobj *parent = obj->parent;
 
-		if (!parent)
-			import_released(obj->region);
 		import_put(obj->region);
 		if (obj->root)
 			next.clReleaseMemObject(obj->root);
@@ -152,9 +150,10 @@ cl_int memobj_add(const struct memobj *like)
 /*
  * One reference less; returns the record whose driver object the caller is
  * about to give up, with the table's reference to it.  A parent can go with its
- * last child; the child holds its record until memobj_put().
+ * last child; the child holds its record until memobj_put().  @import is set to
+ * the record of the import if it goes: the same, or a parent.
  */
-static struct memobj *memobj_drop(cl_mem mem)
+static struct memobj *memobj_drop(cl_mem mem, const struct memobj **import)
 {
 	struct memobj *obj, *gone = NULL;
 
@@ -166,6 +165,8 @@ static struct memobj *memobj_drop(cl_mem mem)
 		table_remove(&memobjs, obj->handle);
 		if (obj != gone)
 			atomic_fetch_sub_explicit(&obj->refs, 1, memory_order_relaxed);
+		if (!obj->parent)
+			*import = obj;
 		if (!obj->parent || --obj->parent->handles)
 			break;
 	}
@@ -190,11 +191,15 @@ cl_int CL_API_CALL layer_clRetainMemObject(cl_mem mem)
 
 cl_int CL_API_CALL layer_clReleaseMemObject(cl_mem mem)
 {
-	struct memobj *gone = memobj_live() && memobj_is_import(mem) ? memobj_drop(mem) : NULL;
+	const struct memobj *import = NULL;
+	struct memobj *gone = memobj_live() && memobj_is_import(mem) ? memobj_drop(mem, &import)
+								     : NULL;
 	cl_int err;
 
 	if (gone && gone->bracket)
 		queue_bracket_close_region(gone->region);
+	if (import) /* before the application's destructor callback, which may import it anew */
+		import_released(import->region);
 	err = next.clReleaseMemObject(mem);
 
 	memobj_put(gone);

@@ -245,6 +245,37 @@ TEST(own_destructor_callback, "The application's destructor callback on an impor
 	fixture_close();
 }
 
+/* The memory of an import that is gone is imported with other access, in its destructor callback. */
+static void CL_CALLBACK import_again(cl_mem mem, void *memory)
+{
+	(void)mem;
+	cl.clReleaseMemObject(import_host(CL_MEM_READ_ONLY, memory, 100));
+	stub_trace("imported again");
+}
+
+TEST(reuse_in_destructor,
+     "A destructor callback may import the memory anew, whichever object was released last.")
+{
+	for (int with_part = 0; with_part < 2; with_part++) {
+		unsigned char *memory;
+		cl_mem mem, sub = NULL;
+
+		fixture_reset();
+		fixture_open();
+		memory = pages(2) + 8;
+		mem = import_host(0, memory, 4096);
+		EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, import_again, memory + 256),
+			  CL_SUCCESS);
+		if (with_part)
+			sub = sub_buffer(mem, 0, 256);
+		cl.clReleaseMemObject(mem);
+		if (with_part)
+			cl.clReleaseMemObject(sub);
+		expect_count("imported again", 1);
+		fixture_close();
+	}
+}
+
 /* @made is the argument of a kernel that waits, and is released with the import before it runs. */
 static void release_in_flight(struct buffer *a, cl_mem made, const char *name)
 {

@@ -83,8 +83,12 @@ static bool is_within(const struct memobj *import, const cl_buffer_region *part)
 static cl_int sub_buffer_check(const struct memobj *parent, cl_buffer_create_type type,
 			       const void *info)
 {
-	if (type != CL_BUFFER_CREATE_TYPE_REGION || !info) {
-		log_error("a sub-buffer is made of a region, which is given");
+	if (type != CL_BUFFER_CREATE_TYPE_REGION) {
+		log_error("buffer_create_type %#x is not CL_BUFFER_CREATE_TYPE_REGION", type);
+		return CL_INVALID_VALUE;
+	}
+	if (!info) {
+		log_error("buffer_create_info is NULL: a sub-buffer has no region");
 		return CL_INVALID_VALUE;
 	}
 	if (!is_within(parent, info)) {
@@ -148,10 +152,15 @@ cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
 static cl_mem image_of_driver(const struct image_request *r, cl_mem_flags flags,
 			      const cl_image_desc *desc, void *host_ptr, cl_int *err)
 {
-	if (r->properties && next.clCreateImageWithProperties)
+	if (r->with_properties && next.clCreateImageWithProperties)
 		return next.clCreateImageWithProperties(r->context, r->properties, flags, r->format,
 							desc, host_ptr, err);
 	return next.clCreateImage(r->context, flags, r->format, desc, host_ptr, err);
+}
+
+static unsigned char *address_of(const struct memobj *obj)
+{
+	return (unsigned char *)obj->region->addr + obj->origin;
 }
 
 /* "If the flags ... are not specified, they are inherited from the buffer." */
@@ -181,11 +190,6 @@ static cl_int image_begin(const struct image_request *asked, const struct memobj
 	return err;
 }
 
-static unsigned char *address_of(const struct memobj *obj)
-{
-	return (unsigned char *)obj->region->addr + obj->origin;
-}
-
 static cl_mem image_over_memory(const struct image_request *r, struct memobj *parent,
 				const struct image_parent *from, cl_int *err)
 {
@@ -195,11 +199,14 @@ static cl_mem image_over_memory(const struct image_request *r, struct memobj *pa
 	desc.mem_object = NULL;
 	if (!desc.image_row_pitch)
 		desc.image_row_pitch = from->row_pitch; /* 0 of a buffer */
+	*err = image_check_extent(r->format, &desc, from);
+	if (*err)
+		return NULL;
 	image = image_of_driver(r, r->flags | CL_MEM_USE_HOST_PTR, &desc, address_of(parent), err);
-	image = derive_own("clCreateImage", image, err);
+	image = derive_own(r->function, image, err);
 	if (!image)
 		return NULL;
-	*err = image_check_extent(image, &desc, from);
+	*err = image_check_made(image, &desc, address_of(parent), from);
 	if (!*err)
 		return derive_hidden(image, parent, 0, err);
 	next.clReleaseMemObject(image);
@@ -289,7 +296,7 @@ static cl_mem image_1d(const struct image_request *r, struct memobj *parent, cl_
 		return NULL;
 	image = image_of_driver(&own, own.flags, &desc, NULL, err);
 	next.clReleaseMemObject(desc.mem_object);
-	image = derive_own("clCreateImage", image, err);
+	image = derive_own(r->function, image, err);
 	return image ? derive_record(image, parent, 0, true, err) : NULL;
 }
 
@@ -312,6 +319,9 @@ static cl_mem image_create(const struct image_request *r, struct memobj *parent,
 		*err = CL_INVALID_OPERATION;
 		return NULL;
 	}
+	*err = image_check_address(r->format, address_of(parent));
+	if (*err)
+		return NULL;
 	if (r->desc->image_type == CL_MEM_OBJECT_IMAGE2D && driver_has_no_2d(parent))
 		return image_2d(r, parent, err);
 	image = image_of_driver(r, r->flags, r->desc, r->host_ptr, err);
@@ -319,12 +329,12 @@ static cl_mem image_create(const struct image_request *r, struct memobj *parent,
 		return derive_record(image, parent, 0, false, err);
 	if (*err && r->desc->image_type == CL_MEM_OBJECT_IMAGE1D_BUFFER && parent->parent)
 		return image_1d(r, parent, err);
-	error_of_driver("clCreateImage", *err);
+	error_of_driver(r->function, *err);
 	return image;
 }
 
 static cl_mem image_on_import(const struct image_request *asked, struct memobj *parent,
-			      const char *function, cl_int *errcode_ret)
+			      cl_int *errcode_ret)
 {
 	struct image_request r = *asked;
 	cl_int err = CL_SUCCESS;
@@ -333,7 +343,7 @@ static cl_mem image_on_import(const struct image_request *asked, struct memobj *
 	log_clear();
 	r.flags = derive_flags(parent->region, r.flags);
 	image = image_create(&r, parent, &err);
-	derive_notify(parent, function, err);
+	derive_notify(parent, r.function, err);
 	memobj_put(parent);
 	if (errcode_ret)
 		*errcode_ret = err;
@@ -344,12 +354,13 @@ cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags flags,
 				       const cl_image_format *format, const cl_image_desc *desc,
 				       void *host_ptr, cl_int *errcode_ret)
 {
-	const struct image_request r = { context, NULL, flags, format, desc, host_ptr };
+	const struct image_request r = { "clCreateImage", false,  context, NULL,
+					 flags,		  format, desc,	   host_ptr };
 	struct memobj *parent = memobj_live() && desc ? memobj_get(desc->mem_object) : NULL;
 
 	if (!parent)
 		return next.clCreateImage(context, flags, format, desc, host_ptr, errcode_ret);
-	return image_on_import(&r, parent, "clCreateImage", errcode_ret);
+	return image_on_import(&r, parent, errcode_ret);
 }
 
 cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
@@ -359,11 +370,18 @@ cl_mem CL_API_CALL layer_clCreateImageWithProperties(cl_context context,
 						     const cl_image_desc *desc, void *host_ptr,
 						     cl_int *errcode_ret)
 {
-	const struct image_request r = { context, properties, flags, format, desc, host_ptr };
+	const struct image_request r = { "clCreateImageWithProperties",
+					 true,
+					 context,
+					 properties,
+					 flags,
+					 format,
+					 desc,
+					 host_ptr };
 	struct memobj *parent = memobj_live() && desc ? memobj_get(desc->mem_object) : NULL;
 
 	if (!parent)
 		return next.clCreateImageWithProperties(context, properties, flags, format, desc,
 							host_ptr, errcode_ret);
-	return image_on_import(&r, parent, "clCreateImageWithProperties", errcode_ret);
+	return image_on_import(&r, parent, errcode_ret);
 }

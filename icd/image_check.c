@@ -2,6 +2,7 @@
 #include "image_check.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "error.h"
 #include "import/log.h"
@@ -167,6 +168,87 @@ cl_int image_check_request(const struct image_request *r, const struct image_par
 	return err ? err : check_flags(r, parent);
 }
 
+/* Bytes of a pixel of packed channels, or of one channel; 0 if the type is not known. */
+static size_t type_size(cl_channel_type type, bool *is_packed)
+{
+	*is_packed = false;
+	switch (type) {
+	case CL_SNORM_INT8:
+	case CL_UNORM_INT8:
+	case CL_SIGNED_INT8:
+	case CL_UNSIGNED_INT8:
+		return 1;
+	case CL_SNORM_INT16:
+	case CL_UNORM_INT16:
+	case CL_SIGNED_INT16:
+	case CL_UNSIGNED_INT16:
+	case CL_HALF_FLOAT:
+		return 2;
+	case CL_SIGNED_INT32:
+	case CL_UNSIGNED_INT32:
+	case CL_FLOAT:
+		return 4;
+	case CL_UNORM_SHORT_565:
+	case CL_UNORM_SHORT_555:
+		*is_packed = true;
+		return 2;
+	case CL_UNORM_INT_101010:
+	case CL_UNORM_INT_101010_2:
+		*is_packed = true;
+		return 4;
+	}
+	return 0;
+}
+
+/* Orders with padding (CL_RGx) are left out: drivers do not agree on their size. */
+static size_t order_channels(cl_channel_order order)
+{
+	switch (order) {
+	case CL_R:
+	case CL_A:
+	case CL_INTENSITY:
+	case CL_LUMINANCE:
+	case CL_DEPTH:
+		return 1;
+	case CL_RG:
+	case CL_RA:
+		return 2;
+	case CL_RGBA:
+	case CL_BGRA:
+	case CL_ARGB:
+	case CL_ABGR:
+	case CL_sRGBA:
+	case CL_sBGRA:
+		return 4;
+	}
+	return 0;
+}
+
+/* Bytes of a pixel, a power of two; 0 if the format is not known here. */
+static size_t format_element(const cl_image_format *format)
+{
+	bool is_packed;
+	size_t size = type_size(format->image_channel_data_type, &is_packed);
+
+	return is_packed ? size : size * order_channels(format->image_channel_order);
+}
+
+static cl_int check_address(const void *addr, size_t element)
+{
+	if (!((uintptr_t)addr % element))
+		return CL_SUCCESS;
+	log_error("the memory at %p does not begin at a multiple of the image's pixels, %zu bytes",
+		  addr, element);
+	return CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
+}
+
+cl_int image_check_address(const cl_image_format *format, const void *addr)
+{
+	size_t element = format ? format_element(format) : 0;
+
+	return element ? check_address(addr, element) : CL_SUCCESS;
+}
+
 static cl_int refuse_pitch(size_t pitch, size_t width, size_t element)
 {
 	log_error("a row pitch of %zu bytes does not fit rows of %zu elements of %zu bytes", pitch,
@@ -174,17 +256,10 @@ static cl_int refuse_pitch(size_t pitch, size_t width, size_t element)
 	return CL_INVALID_IMAGE_DESCRIPTOR;
 }
 
-cl_int image_check_extent(cl_mem image, const cl_image_desc *desc,
-			  const struct image_parent *parent)
+/* @pitch: of the image if @desc gives none. */
+static cl_int check_extent(const cl_image_desc *desc, size_t element, size_t pitch,
+			   const struct image_parent *parent)
 {
-	size_t pitch = 0, element = 0;
-
-	if (next.clGetImageInfo(image, CL_IMAGE_ROW_PITCH, sizeof(pitch), &pitch, NULL) ||
-	    next.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof(element), &element, NULL) ||
-	    !element) {
-		log_error("the driver does not tell the size of an image");
-		return CL_OUT_OF_RESOURCES;
-	}
 	if (desc->image_row_pitch)
 		pitch = desc->image_row_pitch;
 	if (pitch % element || pitch / element < desc->image_width)
@@ -195,4 +270,30 @@ cl_int image_check_extent(cl_mem image, const cl_image_desc *desc,
 		return CL_INVALID_IMAGE_DESCRIPTOR;
 	}
 	return CL_SUCCESS;
+}
+
+cl_int image_check_extent(const cl_image_format *format, const cl_image_desc *desc,
+			  const struct image_parent *parent)
+{
+	size_t element = format_element(format);
+
+	if (!element)
+		return CL_SUCCESS;
+	return check_extent(desc, element, desc->image_width * element, parent);
+}
+
+cl_int image_check_made(cl_mem image, const cl_image_desc *desc, const void *addr,
+			const struct image_parent *parent)
+{
+	size_t pitch = 0, element = 0;
+	cl_int err;
+
+	if (next.clGetImageInfo(image, CL_IMAGE_ROW_PITCH, sizeof(pitch), &pitch, NULL) ||
+	    next.clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof(element), &element, NULL) ||
+	    !element) {
+		log_error("the driver does not tell the size of an image");
+		return CL_OUT_OF_RESOURCES;
+	}
+	err = check_address(addr, element);
+	return err ? err : check_extent(desc, element, pitch, parent);
 }

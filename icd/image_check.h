@@ -6,10 +6,14 @@
 #ifndef ICD_IMAGE_CHECK_H
 #define ICD_IMAGE_CHECK_H
 
+#include <stdbool.h>
+
 #include "cl_compat.h"
 
-/* The arguments of clCreateImage or clCreateImageWithProperties; desc is not NULL. */
+/* The arguments of one of the two functions that create images; desc is not NULL. */
 struct image_request {
+	const char *function; /* its name */
+	bool with_properties; /* it is clCreateImageWithProperties */
 	cl_context context;
 	const cl_mem_properties *properties;
 	cl_mem_flags flags;
@@ -39,13 +43,34 @@ cl_int image_parent_get(cl_mem mem, struct image_parent *parent);
 cl_int image_check_request(const struct image_request *r, const struct image_parent *parent);
 
 /**
- * image_check_extent - does a 2D image fit its parent's memory?
+ * image_check_address - does an image on a buffer begin at a whole pixel of memory?
+ *
+ * A driver takes the address of a buffer to be aligned, an import's may be any.  Formats that are
+ * not in the specification's tables pass: image_check_made() knows them.
+ *
+ * Returns CL_SUCCESS or CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, logged.
+ */
+cl_int image_check_address(const cl_image_format *format, const void *addr);
+
+/**
+ * image_check_extent - does a 2D image that is about to be made fit its parent's memory?
+ * @desc: what it is to be made with
+ *
+ * Formats that are not in the specification's tables pass, as above.
+ *
+ * Returns CL_SUCCESS or CL_INVALID_IMAGE_DESCRIPTOR, logged.
+ */
+cl_int image_check_extent(const cl_image_format *format, const cl_image_desc *desc,
+			  const struct image_parent *parent);
+
+/**
+ * image_check_made - the same two for an image that was made, as the driver sees its size
  * @image: made over that memory; it knows its element's size and, if none was given, its pitch
  * @desc: what it was made with
  *
- * Returns CL_SUCCESS or CL_INVALID_IMAGE_DESCRIPTOR, logged, or CL_OUT_OF_RESOURCES.
+ * Returns their errors, or CL_OUT_OF_RESOURCES.
  */
-cl_int image_check_extent(cl_mem image, const cl_image_desc *desc,
-			  const struct image_parent *parent);
+cl_int image_check_made(cl_mem image, const cl_image_desc *desc, const void *addr,
+			const struct image_parent *parent);
 
 #endif /* ICD_IMAGE_CHECK_H */

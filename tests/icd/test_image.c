@@ -25,6 +25,7 @@ struct row {
 	size_t width, height, row_pitch, slice_pitch;
 	cl_uint mips, samples;
 	cl_mem_object_type type;
+	size_t offset; /* of the import in its page */
 	bool host_ptr, no_format, other_context, no_width, no_height;
 };
 
@@ -118,6 +119,22 @@ static const struct row rows[] = {
 	  .parent = PART,
 	  .width = 4096,
 	  .type = CL_MEM_OBJECT_IMAGE1D_BUFFER },
+
+	{ .wanted = CL_SUCCESS, .offset = 4 },
+	{ .wanted = CL_SUCCESS, .offset = 2, .format = { CL_R, CL_UNORM_INT16 } },
+	{ .wanted = CL_SUCCESS, .offset = 16, .format = { CL_RGBA, CL_FLOAT } },
+	{ .wanted = CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, .offset = 2 },
+	{ .wanted = CL_INVALID_IMAGE_FORMAT_DESCRIPTOR,
+	  .offset = 8,
+	  .format = { CL_RGBA, CL_FLOAT } },
+	{ .wanted = CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, .offset = 1, .parent = PART },
+	{ .wanted = CL_INVALID_IMAGE_FORMAT_DESCRIPTOR,
+	  .offset = 2,
+	  .type = CL_MEM_OBJECT_IMAGE1D_BUFFER },
+	{ .wanted = CL_INVALID_IMAGE_FORMAT_DESCRIPTOR,
+	  .offset = 2,
+	  .parent = PART,
+	  .type = CL_MEM_OBJECT_IMAGE1D_BUFFER },
 };
 
 /* An image of the usual size and pitch. */
@@ -175,7 +192,7 @@ static cl_mem make(const struct row *r, cl_context context, cl_mem parent, cl_in
 static void expect_row(const struct row *r)
 {
 	cl_int err = 1;
-	cl_mem import = import_host(r->import_flags, pages(2), SIZE);
+	cl_mem import = import_host(r->import_flags, pages(3) + r->offset, SIZE);
 	cl_mem parent = parent_of(r->parent, import), made;
 	cl_context other = cl.clCreateContext(NULL, fix.num_devices, fix.device, NULL, NULL, NULL);
 	unsigned notices = fix.notices;
@@ -249,6 +266,36 @@ TEST(view, "An image of an image shows its pixels.")
 	cl.clReleaseMemObject(second);
 	cl.clReleaseMemObject(first);
 	cl.clReleaseMemObject(mem);
+	fixture_close();
+}
+
+TEST(too_large, "The driver is never asked for an image that exceeds its import.")
+{
+	static const struct row large[] = {
+		{ .height = (size_t)1 << 20, .row_pitch = SIZE },
+		{ .width = (size_t)1 << 20, .height = (size_t)1 << 20 },
+		{ .width = SIZE_MAX / 4 + 2, .height = 1 },
+		{ .height = 2, .row_pitch = (size_t)1 << 62 },
+		{ .row_pitch = WIDTH * 4 + 1 },
+	};
+	unsigned long before;
+	cl_mem import, part, usual;
+	cl_int err = 1;
+
+	fixture_reset();
+	fixture_open();
+	import = import_host(0, pages(2), SIZE);
+	usual = usual_image(CL_MEM_OBJECT_IMAGE2D, import); /* the device's images are proved */
+	part = parent_of(PART, import);
+	before = stub_calls("clCreateImage");
+	for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++) {
+		EXPECT(!make(&large[i], fix.context, i & 1 ? part : import, &err));
+		EXPECT_EQ(err, CL_INVALID_IMAGE_DESCRIPTOR);
+	}
+	EXPECT_EQ(stub_calls("clCreateImage"), before);
+	cl.clReleaseMemObject(part);
+	cl.clReleaseMemObject(usual);
+	cl.clReleaseMemObject(import);
 	fixture_close();
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "access.h"
 
+#include "context.h"
 #include "error.h"
 #include "event.h"
 #include "layer.h"
@@ -94,14 +95,29 @@ static bool access_join(struct access *a, cl_command_queue queue, struct memobj 
 	return true;
 }
 
+/* The sentence of a command that is not enqueued. */
+static void access_notify(cl_command_queue queue, cl_int err)
+{
+	struct context *context;
+	cl_context handle;
+
+	if (next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(handle), &handle, NULL))
+		return;
+	context = context_get(handle);
+	context_notify(context, "access to a dma-buf", err);
+	context_put(context);
+}
+
 static cl_int access_open(struct access *a, cl_command_queue queue, struct memobj *const *objs,
 			  size_t count, unsigned int edges)
 {
 	struct bracket *b;
 	cl_int err = bracket_create(queue, objs, count, edges, &b);
 
-	if (err)
+	if (err) {
+		access_notify(queue, err);
 		return err;
+	}
 	if (edges & ACCESS_BEGIN) {
 		err = bracket_begin(b, a->num_wait, a->wait);
 		if (err) {

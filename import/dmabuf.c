@@ -124,13 +124,27 @@ static void dmabuf_unpin(struct import_region *region)
 	descriptor_close(region->fd, &region->id);
 }
 
+/* The kernel gives no other descriptor of a buffer that is mapped: its file cannot be opened. */
+static int dmabuf_check_access(const struct import_region *region)
+{
+	if (descriptor_is(region->fd, &region->id))
+		return 0;
+	return log_errno(EIO,
+			 "the program closed descriptor %d, which an import keeps of its dma-buf: "
+			 "the memory cannot be kept consistent any more",
+			 region->fd);
+}
+
 static int sync_access(struct import_region *region, unsigned int access, unsigned int edge)
 {
 	struct dma_buf_sync sync = {
 		.flags = edge | (access & IMPORT_READ ? DMA_BUF_SYNC_READ : 0) |
 			 (access & IMPORT_WRITE ? DMA_BUF_SYNC_WRITE : 0),
 	};
+	int ret = dmabuf_check_access(region);
 
+	if (ret)
+		return ret;
 	while (ioctl(region->fd, DMA_BUF_IOCTL_SYNC, &sync))
 		if (errno != EINTR && errno != EAGAIN)
 			return log_errno(errno, "DMA_BUF_IOCTL_SYNC %s: %m",
@@ -160,5 +174,6 @@ const struct import_ops import_dmabuf_ops = {
 	.unpin = dmabuf_unpin,
 	.begin_access = dmabuf_begin_access,
 	.end_access = dmabuf_end_access,
+	.check_access = dmabuf_check_access,
 	.ready_events = dmabuf_ready_events,
 };

@@ -87,6 +87,11 @@ bool import_same_bracket(const struct import_region *a, const struct import_regi
 	return a == b || (a->refresh && a->refresh == b->refresh && !import_needs_end(b));
 }
 
+int import_check_access(const struct import_region *region)
+{
+	return import_needs_end(region) ? region->ops->check_access(region) : 0;
+}
+
 int import_begin_access(struct import_region *region, unsigned int access)
 {
 	int ret = import_needs_end(region) ? region->ops->begin_access(region, access) : 0;

@@ -184,7 +184,11 @@ bool import_same_bracket(const struct import_region *a, const struct import_regi
  * (DMA_BUF_IOCTL_SYNC; Documentation/driver-api/dma-buf.rst).  begin waits for
  * the fences of the buffer, and then refreshes what the device has of it.  Regions that
  * need neither return 0.
+ *
+ * -EIO if the program has closed the region's descriptor: there is no way to another one.
+ * import_check_access() says so without a bracket, logged.
  */
+int import_check_access(const struct import_region *region);
 int import_begin_access(struct import_region *region, unsigned int access);
 int import_end_access(struct import_region *region, unsigned int access);
 

@@ -22,6 +22,8 @@ struct import_ops {
 	/* Optional, both or none: CPU access needs a bracket. */
 	int (*begin_access)(struct import_region *region, unsigned int access);
 	int (*end_access)(struct import_region *region, unsigned int access);
+	/* With them: 0, or a negative errno, logged, if both could only fail by now. */
+	int (*check_access)(const struct import_region *region);
 
 	/* Optional: the poll(2) events of region->fd that say begin_access will not wait. */
 	short (*ready_events)(unsigned int access);

@@ -20,6 +20,7 @@
 #define import_needs_end climport_private_import_needs_end
 #define import_same_bracket climport_private_import_same_bracket
 #define import_begin_access climport_private_import_begin_access
+#define import_check_access climport_private_import_check_access
 #define import_end_access climport_private_import_end_access
 #define import_bracket_async climport_private_import_bracket_async
 #define lock_forker climport_private_lock_forker

@@ -68,7 +68,7 @@ static bool is_ready(const struct job *job)
 	if (job->edge == IMPORT_END || !region->ops->ready_events)
 		return true;
 	fd.events = region->ops->ready_events(job->access[job->begun]);
-	return poll(&fd, 1, 0) != 0;
+	return poll(&fd, 1, 0) != 0 || !descriptor_is(region->fd, &region->id);
 }
 
 static void undo(struct job *job)

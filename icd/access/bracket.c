@@ -383,7 +383,9 @@ cl_int bracket_create(cl_command_queue queue, struct memobj *const *objs, size_t
 	b->queue = queue;
 	b->mem = bracketed_root(objs, count);
 	b->by_marker = b->set.regions[0]->opaque;
-	err = bracket_create_events(b);
+	err = error_to_cl(region_set_check(&b->set));
+	if (!err)
+		err = bracket_create_events(b);
 	if (err)
 		bracket_put(b);
 	else

@@ -74,6 +74,15 @@ bool region_set_has(const struct region_set *set, struct memobj *const *objs, si
 	return true;
 }
 
+int region_set_check(const struct region_set *set)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < set->count && !error; i++)
+		error = import_check_access(set->regions[i]);
+	return error;
+}
+
 int region_set_end(const struct region_set *set)
 {
 	int first_error = 0;

@@ -31,6 +31,9 @@ bool region_set_needs_end(const struct region_set *set);
 /* Whether the set has all that kernels with these arguments need. */
 bool region_set_has(const struct region_set *set, struct memobj *const *objs, size_t count);
 
+/* 0, or a negative errno, logged, if one of them cannot be bracketed any more. */
+int region_set_check(const struct region_set *set);
+
 /* Ends access to all of them; 0 or the first negative errno, logged. */
 int region_set_end(const struct region_set *set);
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 TEST(wait_list_fails, "When the wait list fails there is no START, no kernel, and the event fails.")
@@ -377,4 +378,61 @@ TEST(told, "A SYNC that fails is told to the context's callback, also where nobo
 		fake_dmabuf_reset();
 		run_close(&r);
 	}
+}
+
+/* The import's own descriptor, the other one of the buffer, is another file's. */
+static int replace_own(int fd)
+{
+	struct stat wanted, st;
+	int own = 3;
+
+	EXPECT_EQ(fstat(fd, &wanted), 0);
+	while (own == fd || fstat(own, &st) || st.st_ino != wanted.st_ino ||
+	       st.st_dev != wanted.st_dev)
+		EXPECT(++own < 1024);
+	EXPECT_EQ(dup2(1, own), own);
+	return own;
+}
+
+TEST(closed_descriptor,
+     "A kernel on a dma-buf whose descriptor the program closed is refused, with a sentence.")
+{
+	for (int i = 0; i < 2; i++) {
+		for (int with_event = 0; with_event < 2; with_event++) {
+			struct run r = run_open(kinds_of_queue[i]);
+			int own = replace_own(r.a.fd);
+			cl_event event = NULL;
+
+			EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, with_event ? &event : NULL),
+				  CL_OUT_OF_RESOURCES);
+			EXPECT_EQ(fix.notices, 1);
+			EXPECT(strstr(fix.notice, "the program closed descriptor"));
+			EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+			expect_count("kernel increment", 0);
+			expect_count("sync", 0);
+			run_close(&r);
+			EXPECT_EQ(close(own), 0);
+		}
+	}
+}
+
+TEST(closed_during_command,
+     "A command whose dma-buf's descriptor is closed before its end fails, with a sentence.")
+{
+	struct run r = run_open(0);
+	cl_event go = user_event(), event;
+	int own;
+
+	EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &event), CL_SUCCESS);
+	own = replace_own(r.a.fd);
+	complete(go, CL_COMPLETE);
+	EXPECT(cl.clWaitForEvents(1, &event) != CL_SUCCESS);
+	EXPECT(event_status(event) < 0);
+	EXPECT_EQ(fix.notices, 1);
+	EXPECT(strstr(fix.notice, "the program closed descriptor"));
+	expect_count("sync", 0);
+	cl.clReleaseEvent(event);
+	cl.clReleaseEvent(go);
+	run_close(&r);
+	EXPECT_EQ(close(own), 0);
 }

@@ -175,3 +175,27 @@ TEST(closed, "What has the number of a descriptor that the program closed stays 
 	EXPECT_EQ(close(other), 0);
 	close(fd);
 }
+
+TEST(closed_access, "Access by a descriptor that the program closed is an error, and no ioctl.")
+{
+	int fd = fake_dmabuf_create(PAGE, O_RDWR), other = fake_dmabuf_create(PAGE, O_RDWR);
+	int starts = fake_dmabuf.starts, ends = fake_dmabuf.ends, own;
+	struct import_region *r;
+
+	EXPECT_EQ(get(fd, PAGE, BOTH, &r), 0);
+	EXPECT_EQ(import_check_access(r), 0);
+	own = r->fd;
+	close(own);
+	EXPECT_EQ(import_check_access(r), -EIO);
+	EXPECT_EQ(fcntl(other, F_DUPFD_CLOEXEC, own), own);
+	EXPECT_EQ(import_check_access(r), -EIO);
+	EXPECT_EQ(import_begin_access(r, BOTH), -EIO);
+	EXPECT(strstr(log_last(), "the program closed descriptor"));
+	EXPECT_EQ(import_end_access(r, BOTH), -EIO);
+	EXPECT_EQ(fake_dmabuf.starts, starts);
+	EXPECT_EQ(fake_dmabuf.ends, ends);
+	import_put(r);
+	close(own);
+	close(other);
+	close(fd);
+}

@@ -69,6 +69,24 @@ TEST(begin_and_end, "Every region is begun, then done is called once; the same f
 	}
 }
 
+TEST(closed_descriptor, "A file that has the number of a dma-buf's descriptor is not waited for.")
+{
+	struct result begun = { 0 };
+	int fd, pipe_fds[2];
+	struct import_region *r = region(&fd);
+
+	EXPECT_EQ(pipe(pipe_fds), 0);
+	EXPECT_EQ(dup2(pipe_fds[0], r->fd), r->fd);
+	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, done, &begun), 0);
+	EXPECT_EQ(called(&begun, 5000), 1);
+	EXPECT_EQ(begun.error, -EIO);
+	close(r->fd);
+	import_put(r);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	close(fd);
+}
+
 TEST(slow_fence, "A buffer whose fence is not signalled delays no other, and is begun when it is.")
 {
 	int slow_fd, fast_fd;
@@ -141,7 +159,8 @@ static int closed_and_again(void)
 	return 0;
 }
 
-TEST(closed, "Where the program has closed all descriptors the worker is woken, and no file written.")
+TEST(closed,
+     "Where the program has closed all descriptors the worker is woken, and no file written.")
 {
 	int status = -1;
 	pid_t child = fork();
@@ -208,7 +227,8 @@ static void *hammer(void *arg)
 	struct result results[50] = { 0 };
 
 	for (int i = 0; i < 50; i++)
-		import_bracket_async(i & 1 ? IMPORT_END : IMPORT_BEGIN, &r, access_both, 1, done, &results[i]);
+		import_bracket_async(i & 1 ? IMPORT_END : IMPORT_BEGIN, &r, access_both, 1, done,
+				     &results[i]);
 	for (int i = 0; i < 50; i++)
 		if (called(&results[i], 5000) != 1 || results[i].error)
 			return (void *)1;

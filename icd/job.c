@@ -7,6 +7,16 @@
 
 #include "import/log.h"
 
+#define SLICE_MS 100
+#define STACK_SIZE (8 << 20) /* bytes, of address space: compilers run there */
+
+static atomic_uint late; /* abandoned jobs that ended after all */
+
+unsigned int job_late(void)
+{
+	return atomic_load_explicit(&late, memory_order_relaxed);
+}
+
 void job_hold(struct job *job)
 {
 	atomic_fetch_add_explicit(&job->refs, 1, memory_order_relaxed);
@@ -24,12 +34,18 @@ void job_put(struct job *job)
 int job_thread_create(pthread_t *thread, void *(*run)(void *), void *arg)
 {
 	sigset_t all, before;
+	pthread_attr_t attr;
 	int ret;
 
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(thread, NULL, run, arg);
+	ret = pthread_create(thread, &attr, run, arg);
+	if (ret) /* for want of address space, perhaps */
+		ret = pthread_create(thread, NULL, run, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
 	return ret;
 }
 
@@ -40,6 +56,8 @@ static void *job_thread(void *arg)
 	job->run(job);
 	pthread_mutex_lock(&job->lock);
 	job->has_ended = true;
+	if (job->is_abandoned)
+		atomic_fetch_add_explicit(&late, 1, memory_order_relaxed);
 	pthread_cond_signal(&job->ended);
 	pthread_mutex_unlock(&job->lock);
 	job_put(job);
@@ -58,18 +76,34 @@ static void job_init(struct job *job)
 	atomic_init(&job->refs, 2); /* the caller's, and the thread's */
 }
 
-static bool job_wait(struct job *job, unsigned int limit_ms)
+static struct timespec slice_end(void)
 {
 	struct timespec until;
-	bool ended;
-	int ret = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += limit_ms / 1000;
+	until.tv_nsec += SLICE_MS * 1000000L;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_nsec -= 1000000000L;
+		until.tv_sec++;
+	}
+	return until;
+}
+
+/* The clock goes on while the process is stopped: a stop costs no more than one slice. */
+static bool job_wait(struct job *job, unsigned int limit_ms)
+{
+	bool ended;
+
 	pthread_mutex_lock(&job->lock);
-	while (!job->has_ended && !ret)
-		ret = pthread_cond_timedwait(&job->ended, &job->lock, &until);
+	for (unsigned int left = limit_ms / SLICE_MS; left && !job->has_ended; left--) {
+		const struct timespec until = slice_end();
+		int ret = 0;
+
+		while (!job->has_ended && !ret)
+			ret = pthread_cond_timedwait(&job->ended, &job->lock, &until);
+	}
 	ended = job->has_ended;
+	job->is_abandoned = !ended;
 	pthread_mutex_unlock(&job->lock);
 	return ended;
 }

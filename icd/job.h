@@ -20,7 +20,7 @@ struct job {
 	atomic_uint refs;
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
-	bool has_ended; /* under the lock */
+	bool has_ended, is_abandoned; /* under the lock */
 };
 
 enum job_end {
@@ -33,9 +33,15 @@ enum job_end {
  * job_run - run a job and wait for it
  * @job: run is set; the caller's, dropped with job_put() whatever the answer
  *
- * The job's thread takes no signals.
+ * The job's thread takes no signals.  Time in which the process is stopped does not count.
  */
 enum job_end job_run(struct job *job, unsigned int limit_ms);
+
+/*
+ * How many abandoned jobs have ended since.  While the number is the one from when a job was given
+ * up, the driver still hangs, as far as is known.
+ */
+unsigned int job_late(void);
 
 /* One more reference, for a command that may outlive the job's thread. */
 void job_hold(struct job *job);

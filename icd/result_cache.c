@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,25 @@ bool result_cache_get(const char *key, char *line, size_t size)
 	return result_cache_get_age(key, line, size, &age);
 }
 
+/* Past RLIMIT_FSIZE a write raises SIGXFSZ, which ends a process that does not expect it. */
+static bool write_without_signal(FILE *file, const char *key, const char *line)
+{
+	const struct timespec now = { 0, 0 };
+	sigset_t limit, before, pending;
+	bool written;
+
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &limit, &before);
+	sigpending(&pending);
+	written = fprintf(file, "%s\n%s\n", key, line) > 0;
+	written = !fclose(file) && written;
+	if (!written && !sigismember(&pending, SIGXFSZ))
+		sigtimedwait(&limit, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return written;
+}
+
 /* Others see the whole file or none. */
 void result_cache_set(const char *key, const char *line)
 {
@@ -144,12 +164,10 @@ void result_cache_set(const char *key, const char *line)
 		return;
 	}
 	file = fdopen(fd, "w");
-	if (file) {
-		written = fprintf(file, "%s\n%s\n", key, line) > 0;
-		written = !fclose(file) && written;
-	} else {
+	if (file)
+		written = write_without_signal(file, key, line);
+	else
 		close(fd);
-	}
 	if (!written || rename(new, path))
 		unlink(new);
 }

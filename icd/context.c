@@ -13,11 +13,13 @@
 #include "refresh.h"
 #include "roots.h"
 #include "table.h"
+#include "zero_copy.h"
 
 struct context {
 	cl_context handle;
 	atomic_uint refs;     /* 1 for the table, and callers of context_get() */
 	atomic_bool imported; /* an import was asked for */
+	struct zero_copy *_Atomic zero_copy;
 	context_notify_fn notify;
 	void *user_data;
 	size_t num_devices;
@@ -29,8 +31,14 @@ static struct table contexts = TABLE_INIT; /* cl_context -> struct context */
 
 void context_put(struct context *context)
 {
-	if (context && atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) == 1)
-		free(context);
+	struct zero_copy *zero_copy;
+
+	if (!context || atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	zero_copy = context->zero_copy;
+	if (zero_copy && zero_copy_is_of_several(zero_copy))
+		zero_copy_destroy(zero_copy);
+	free(context);
 }
 
 struct context *context_get(cl_context handle)
@@ -210,6 +218,55 @@ const struct driver_ops *context_way(const struct context *context, enum import_
 		*align = *align > device->way[type].align ? *align : device->way[type].align;
 	}
 	return ops;
+}
+
+/* The records of all devices, for several root devices; NULL without memory. */
+static struct zero_copy *zero_copy_of_several(const struct context *context)
+{
+	const struct device **records = calloc(context->num_devices, sizeof(*records));
+	struct zero_copy *own = NULL;
+	bool complete = records;
+
+	for (size_t i = 0; i < context->num_devices && complete; i++) {
+		records[i] = context_device(context, i);
+		complete = records[i];
+	}
+	if (complete)
+		own = zero_copy_create(records, context->num_devices);
+	free(records);
+	return own;
+}
+
+static bool has_one_root(const struct context *context, const struct device *first)
+{
+	for (size_t i = 1; i < context->num_devices; i++) {
+		const struct device *device = context_device(context, i);
+
+		if (!device || device->id != first->id)
+			return false;
+	}
+	return true;
+}
+
+struct zero_copy *context_zero_copy(struct context *context)
+{
+	struct zero_copy *known = atomic_load_explicit(&context->zero_copy, memory_order_acquire);
+	const struct device *first;
+	struct zero_copy *found;
+	bool is_own;
+
+	if (known)
+		return known;
+	first = context->num_devices ? context_device(context, 0) : NULL;
+	if (!first)
+		return NULL;
+	is_own = !has_one_root(context, first);
+	found = is_own ? zero_copy_of_several(context) : first->zero_copy;
+	if (!found || atomic_compare_exchange_strong(&context->zero_copy, &known, found))
+		return found;
+	if (is_own)
+		zero_copy_destroy(found);
+	return known;
 }
 
 bool context_is_first_import(struct context *context)

@@ -35,6 +35,12 @@ bool context_is_native(const struct context *context, enum import_type type);
 const struct driver_ops *context_way(const struct context *context, enum import_type type,
 				     size_t *align);
 
+/*
+ * What is proved for contexts of these devices: the device's, or the context's own where it has
+ * several root devices.  NULL without memory.
+ */
+struct zero_copy *context_zero_copy(struct context *context);
+
 /* True once for each context. */
 bool context_is_first_import(struct context *context);
 

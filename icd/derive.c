@@ -234,8 +234,8 @@ static cl_int prove_part(const struct image_request *r, struct memobj *parent, s
 	cl_int err = CL_INVALID_CONTEXT;
 
 	if (context)
-		err = zero_copy_prove(context, parent->region->kinds, flags_access(r->flags),
-				      address_of(parent), size, &is_each);
+		err = zero_copy_prove(context, parent->region->kinds, r->flags, address_of(parent),
+				      size, &is_each);
 	*each = !err && is_each ? context : NULL;
 	if (!*each)
 		context_put(context);

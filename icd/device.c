@@ -8,6 +8,7 @@
 #include "driver.h"
 #include "import/lock.h"
 #include "import/log.h"
+#include "job.h"
 #include "layer.h"
 #include "table.h"
 #include "zero_copy.h"
@@ -90,7 +91,7 @@ static struct device *device_probe(cl_device_id id, bool may_compile)
 		return NULL;
 	device->id = id;
 	device->may_compile = may_compile;
-	device->zero_copy = zero_copy_create();
+	device->zero_copy = zero_copy_create((const struct device *const[]){ device }, 1);
 	if (!device->zero_copy ||
 	    next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
 				 &device->platform, NULL)) {
@@ -110,7 +111,8 @@ static bool is_conclusive(const struct device *device)
 	if (device->attempts >= MAX_ATTEMPTS)
 		return true;
 	for (int type = 0; type < IMPORT_TYPES; type++)
-		if (device->way[type].untested)
+		if (device->way[type].untested ||
+		    (device->way[type].hangs && device->way[type].late != job_late()))
 			return false;
 	return true;
 }

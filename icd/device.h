@@ -16,6 +16,8 @@ struct way {
 	const struct driver_ops *ops; /* NULL: not at all */
 	size_t align;		      /* bytes; pointers and sizes that are proved zero copy */
 	bool untested;		      /* for want of memory, or of a compiler: to be asked again */
+	bool hangs;		      /* the test does: to be asked again ... */
+	unsigned int late;	      /* ... when job_late() is no longer this */
 	char why[192];		      /* a sentence: by what proof, or why not */
 };
 

@@ -38,11 +38,11 @@ struct driver_ops {
 
 	/*
 	 * NULL, or whether all devices of a context are proved to take memory like the region's,
-	 * for kernels that do @access (enum import_access).  Before create.  @each: set if the
-	 * buffer has to be proved itself, by prove_buffer.
+	 * for a buffer of these @flags.  Before create.  @each: set if the buffer has to be proved
+	 * itself, by prove_buffer.
 	 */
-	cl_int (*prove)(const struct context *context, const struct import_region *region,
-			unsigned int access, bool *each);
+	cl_int (*prove)(struct context *context, const struct import_region *region,
+			cl_mem_flags flags, bool *each);
 	cl_int (*prove_buffer)(const struct context *context, const struct import_region *region,
 			       cl_mem buffer);
 

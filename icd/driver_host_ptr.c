@@ -3,11 +3,14 @@
  * CL_MEM_USE_HOST_PTR, where it is proved to be zero copy.  The specification
  * lets a driver cache the memory, so only the self-test decides.
  */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "driver.h"
 #include "import/log.h"
+#include "job.h"
 #include "layer.h"
 #include "result.h"
 #include "selftest.h"
@@ -16,14 +19,29 @@
 /* 1, 64, a page, or 0 for a device that copies. */
 static bool is_alignment(long align)
 {
-	return align >= 0 && align <= 4096 && !(align & (align - 1));
+	return align >= 0 && align <= sysconf(_SC_PAGESIZE) && !(align & (align - 1));
+}
+
+/* Until a test ends after all. */
+static void way_hangs(struct way *way)
+{
+	way->hangs = true;
+	way->late = job_late();
 }
 
 static bool host_ptr_kept(const struct device *device, struct way *way)
 {
 	long align;
 
-	if (!result_get(device, "host_ptr", &align) || !is_alignment(align))
+	if (!result_get(device, "host_ptr", &align))
+		return false;
+	if (align == RESULT_HANGS) {
+		snprintf(way->why, sizeof(way->why),
+			 "the self-test of CL_MEM_USE_HOST_PTR did not end, less than an hour ago");
+		way_hangs(way);
+		return true;
+	}
+	if (!is_alignment(align))
 		return false;
 	way->align = (size_t)align;
 	if (align)
@@ -34,9 +52,29 @@ static bool host_ptr_kept(const struct device *device, struct way *way)
 	return true;
 }
 
+/* Without /proc no import could be checked. */
+static bool host_memory_is_checked(void)
+{
+	char own = 0;
+	const struct import_desc desc = { IMPORT_HOST, &own, sizeof(own), IMPORT_READ, false };
+	struct import_region *region;
+	int ret = import_get(&desc, &region);
+
+	if (!ret)
+		import_put(region);
+	return ret != -EIO;
+}
+
 static bool host_ptr_test(const struct device *device, struct way *way)
 {
 	enum tested found;
+
+	if (!host_memory_is_checked()) {
+		snprintf(way->why, sizeof(way->why),
+			 "what is mapped cannot be known: /proc/self/maps cannot be read");
+		way->untested = true;
+		return false;
+	}
 
 	if (device_version(device->id) < CL_MAKE_VERSION(1, 1, 0)) {
 		snprintf(way->why, sizeof(way->why),
@@ -56,6 +94,10 @@ static bool host_ptr_test(const struct device *device, struct way *way)
 	way->untested = found == UNTESTED;
 	if (found == PASSED || found == FAILED)
 		result_set(device, "host_ptr", (long)way->align);
+	if (found == HUNG) {
+		result_set(device, "host_ptr", RESULT_HANGS);
+		way_hangs(way);
+	}
 	return found == PASSED;
 }
 
@@ -65,10 +107,12 @@ static enum tested user_event_test(const struct device *device)
 	long passed;
 
 	if (result_get(device, "user_event", &passed))
-		return passed ? PASSED : FAILED;
+		return passed > 0 ? PASSED : passed == RESULT_HANGS ? HUNG : FAILED;
 	found = selftest_user_event(device->id);
 	if (found == PASSED || found == FAILED)
 		result_set(device, "user_event", found == PASSED);
+	if (found == HUNG)
+		result_set(device, "user_event", RESULT_HANGS);
 	return found;
 }
 
@@ -84,6 +128,8 @@ static bool bracket_test(const struct device *device, struct way *way)
 	enum tested found = user_event_test(device);
 
 	way->untested = found == UNTESTED;
+	if (found == HUNG)
+		way_hangs(way);
 	if (found != PASSED)
 		snprintf(way->why, sizeof(way->why),
 			 "commands that wait for user events, or their callbacks, %s on this device, so "
@@ -128,13 +174,13 @@ static cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct imp
 	return err ? err : CL_OUT_OF_RESOURCES;
 }
 
-static cl_int host_ptr_prove(const struct context *context, const struct import_region *region,
-			     unsigned int access, bool *each)
+static cl_int host_ptr_prove(struct context *context, const struct import_region *region,
+			     cl_mem_flags flags, bool *each)
 {
 	*each = false;
 	if (!region->addr)
 		return CL_SUCCESS; /* create() refuses that */
-	return zero_copy_prove(context, region->kinds, access, region->addr, region->size, each);
+	return zero_copy_prove(context, region->kinds, flags, region->addr, region->size, each);
 }
 
 static cl_int host_ptr_prove_buffer(const struct context *context,

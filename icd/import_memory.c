@@ -86,7 +86,7 @@ static cl_int finish(const struct context *context, cl_context handle, const str
 	return err ? err : record(built, handle, region);
 }
 
-static cl_mem create(cl_context handle, const struct context *context, const struct driver_ops *ops,
+static cl_mem create(cl_context handle, struct context *context, const struct driver_ops *ops,
 		     const struct request *r, struct import_region *region, cl_int *err)
 {
 	const cl_mem_flags flags = flags_restrict(r->flags, region->access);
@@ -94,7 +94,7 @@ static cl_mem create(cl_context handle, const struct context *context, const str
 	bool each = false;
 
 	region->unsynced = !keeps_consistent(&r->properties);
-	*err = ops->prove ? ops->prove(context, region, flags_access(flags), &each) : CL_SUCCESS;
+	*err = ops->prove ? ops->prove(context, region, flags, &each) : CL_SUCCESS;
 	if (!*err)
 		*err = ops->create(handle, flags, region, &built);
 	if (*err)
@@ -108,8 +108,7 @@ static cl_mem create(cl_context handle, const struct context *context, const str
 	return NULL;
 }
 
-static cl_mem import(cl_context handle, const struct context *context, struct request *r,
-		     cl_int *err)
+static cl_mem import(cl_context handle, struct context *context, struct request *r, cl_int *err)
 {
 	const struct driver_ops *ops;
 	struct import_region *region;

@@ -3,11 +3,17 @@
 #ifndef ICD_RESULT_H
 #define ICD_RESULT_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 struct device;
 
-/* @test: a name, a number.  False: not known. */
+#define RESULT_HANGS LONG_MIN /* the test did not end */
+
+/*
+ * @test: a name, a number.  False: not known.  A result that is not positive is bad news, which is
+ * believed for an hour: the next driver, kernel or machine state may do better.
+ */
 bool result_get(const struct device *device, const char *test, long *result);
 void result_set(const struct device *device, const char *test, long result);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "selftest.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,6 @@
 #include "job.h"
 #include "layer.h"
 
-#define PAGE 4096
 #define ROUNDS 3 /* the first use is special in drivers that copy lazily */
 #define PLACES SELFTEST_PLACES
 
@@ -51,22 +51,23 @@ static const char source[] =
 	"	out[0] = (ulong)a;\n"
 	"}\n";
 
+#define CLASSES 3
+
 /* The strictest alignment first: what passes only there is refused elsewhere. */
 static const struct {
-	size_t align, offset, size;
-} classes[] = {
-	{ PAGE, 0, PAGE },
+	size_t align, offset, size; /* 0: a page */
+} classes[CLASSES] = {
+	{ 0, 0, 0 },
 	{ 64, 64, 192 },
 	{ 1, 129, 77 },
 };
 
-#define CLASSES (sizeof(classes) / sizeof(classes[0]))
-
 struct selftest {
-	cl_device_id device;
+	const cl_device_id *devices; /* of the context */
+	cl_uint num_devices;
 	bool native; /* by native kernels; nothing is compiled */
 	cl_context context;
-	cl_command_queue queue;
+	cl_command_queue queue; /* of the device that is tested */
 	cl_program program;
 };
 
@@ -74,7 +75,7 @@ struct selftest {
 bool selftest_is_transient(cl_int err)
 {
 	return err == CL_OUT_OF_HOST_MEMORY || err == CL_OUT_OF_RESOURCES ||
-	       err == CL_MEM_OBJECT_ALLOCATION_FAILURE;
+	       err == CL_MEM_OBJECT_ALLOCATION_FAILURE || err == CL_DEVICE_NOT_AVAILABLE;
 }
 
 bool selftest_needs_compiler(cl_device_id device)
@@ -108,22 +109,34 @@ static cl_int selftest_build(struct selftest *t)
 	t->program = created_or_null(
 		next.clCreateProgramWithSource(t->context, 1, &text, NULL, &err), &err);
 	if (!err)
-		err = next.clBuildProgram(t->program, 1, &t->device, "", NULL, NULL);
+		err = next.clBuildProgram(t->program, t->num_devices, t->devices, "", NULL, NULL);
 	return err;
 }
 
-static cl_int selftest_begin(struct selftest *t, cl_device_id device, bool native)
+static cl_int selftest_use_device(struct selftest *t, cl_device_id device)
+{
+	cl_int err;
+
+	if (t->queue)
+		next.clReleaseCommandQueue(t->queue);
+	t->queue = created_or_null(next.clCreateCommandQueue(t->context, device, 0, &err), &err);
+	return err;
+}
+
+/* The devices are the caller's, for as long as the test lasts. */
+static cl_int selftest_begin(struct selftest *t, const cl_device_id *devices, cl_uint num_devices,
+			     bool native)
 {
 	cl_int err;
 
 	memset(t, 0, sizeof(*t));
-	t->device = device;
+	t->devices = devices;
+	t->num_devices = num_devices;
 	t->native = native;
-	t->context =
-		created_or_null(next.clCreateContext(NULL, 1, &device, NULL, NULL, &err), &err);
+	t->context = created_or_null(
+		next.clCreateContext(NULL, num_devices, devices, NULL, NULL, &err), &err);
 	if (!err)
-		t->queue = created_or_null(next.clCreateCommandQueue(t->context, device, 0, &err),
-					   &err);
+		err = selftest_use_device(t, devices[0]);
 	if (!err && !native)
 		err = selftest_build(t);
 	return err;
@@ -307,7 +320,7 @@ cl_int selftest_memory(cl_device_id device, const struct selftest_memory *memory
 {
 	struct selftest t;
 	cl_int result =
-		selftest_begin(&t, device, !memory->apart && !selftest_needs_compiler(device));
+		selftest_begin(&t, &device, 1, !memory->apart && !selftest_needs_compiler(device));
 
 	if (!result)
 		result = run_memory(&t, memory);
@@ -321,45 +334,57 @@ cl_int selftest_memory(cl_device_id device, const struct selftest_memory *memory
 struct part {
 	struct import_region *region;
 	size_t offset, size;
-	unsigned int access; /* enum import_access */
+	cl_mem_flags flags; /* of the application's buffer */
 };
+
+/* The kernel has to write through the first whatever the application's kernels do. */
+static cl_mem_flags part_flags(cl_mem_flags flags, bool reader)
+{
+	if (flags & CL_MEM_READ_ONLY && !reader)
+		return (flags & ~(cl_mem_flags)CL_MEM_READ_ONLY) | CL_MEM_READ_WRITE;
+	return flags;
+}
 
 static cl_mem part_create(cl_context context, bool reader, void *arg, cl_int *err)
 {
 	const struct part *part = arg;
-	cl_mem_flags flags = CL_MEM_READ_WRITE;
-	cl_mem mem;
-
-	if (part->access == IMPORT_WRITE)
-		flags = CL_MEM_WRITE_ONLY;
-	else if (part->access == IMPORT_READ && reader)
-		flags = CL_MEM_READ_ONLY;
-	mem = created_or_null(
-		next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, part->size,
-				    (unsigned char *)part->region->addr + part->offset, err),
+	cl_mem mem = created_or_null(
+		next.clCreateBuffer(context, part_flags(part->flags, reader) | CL_MEM_USE_HOST_PTR,
+				    part->size, (unsigned char *)part->region->addr + part->offset,
+				    err),
 		err);
+
 	return sample_watch(part->region, mem, err);
+}
+
+/* Four bytes from each of these are used. */
+static void places_of(size_t size, size_t at[PLACES])
+{
+	const size_t last = size - 4;
+
+	at[0] = 0;
+	at[1] = last / 8 * 4;
+	at[2] = last;
 }
 
 static cl_int run_part(struct selftest *t, struct part *part)
 {
-	const size_t last = part->size - 4;
-	const struct selftest_memory memory = {
+	struct selftest_memory memory = {
 		.bytes = (unsigned char *)part->region->addr + part->offset,
 		.create = part_create,
-		.at = { 0, last / 8 * 4, last },
 		.rounds = ROUNDS,
-		.write_only = part->access == IMPORT_WRITE,
+		.write_only = part->flags & CL_MEM_WRITE_ONLY,
 		.arg = part,
 	};
 
+	places_of(part->size, memory.at);
 	return run_memory(t, &memory);
 }
 
 static cl_int run_class(struct selftest *t, struct import_region *region, size_t offset,
 			size_t size)
 {
-	struct part part = { region, offset, size, IMPORT_READ | IMPORT_WRITE };
+	struct part part = { region, offset, size, CL_MEM_READ_WRITE };
 
 	return run_part(t, &part);
 }
@@ -375,12 +400,14 @@ struct host_ptr_job {
 /* The loosest class that passed with all stricter ones; a driver may refuse the loose ones. */
 static cl_int run_classes(struct selftest *t, struct import_region *region, size_t *align)
 {
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	cl_int result = 1;
 
 	for (size_t i = 0; i < CLASSES && result == 1; i++) {
-		result = run_class(t, region, classes[i].offset, classes[i].size);
+		result = run_class(t, region, classes[i].offset,
+				   classes[i].size ? classes[i].size : page);
 		if (result == 1)
-			*align = classes[i].align;
+			*align = classes[i].align ? classes[i].align : page;
 	}
 	return result;
 }
@@ -388,14 +415,19 @@ static cl_int run_classes(struct selftest *t, struct import_region *region, size
 static void host_ptr_run(struct job *job)
 {
 	struct host_ptr_job *j = (struct host_ptr_job *)job;
+	const struct import_sample_want want = {
+		.kind = IMPORT_ANONYMOUS,
+		.size = (size_t)sysconf(_SC_PAGESIZE),
+		.is_sparse = true,
+	};
 	struct import_region *region;
 	struct selftest t;
 
-	if (import_sample_kind(IMPORT_ANONYMOUS, PAGE, &region)) {
+	if (import_sample_kind(&want, &region)) {
 		j->result = CL_OUT_OF_HOST_MEMORY;
 		return;
 	}
-	j->result = selftest_begin(&t, j->device, j->native);
+	j->result = selftest_begin(&t, &j->device, 1, j->native);
 	if (!j->result)
 		j->result = run_classes(&t, region, &j->align);
 	selftest_end(&t);
@@ -458,10 +490,11 @@ enum tested selftest_host_ptr(cl_device_id device, size_t *align, char *why, siz
 
 struct part_job {
 	struct job job;
-	cl_device_id device;
-	bool native;
 	struct selftest_part part;
-	enum tested found[2];
+	bool native;
+	enum tested found;
+	cl_uint num_devices;
+	cl_device_id devices[];
 };
 
 static enum tested part_judge(cl_int result)
@@ -473,23 +506,49 @@ static enum tested part_judge(cl_int result)
 	return selftest_is_transient(result) ? UNTESTED : BROKEN;
 }
 
-/* A device that populates what it is given must not take the machine's memory for a test. */
+/* A driver that populates what it is given must not take the machine's memory for a test. */
 static bool is_affordable(const struct selftest_part *part)
 {
-	return part->is_sparse || part->sizes[1] / PAGE < (size_t)sysconf(_SC_AVPHYS_PAGES) / 4;
+	return part->is_sparse || part->size <= import_memory_available() / 2;
 }
 
-static void part_run_on(struct part_job *j, struct import_region *region)
+static enum tested part_sample(const struct selftest_part *part, struct import_region **region)
 {
+	struct import_sample_want want = {
+		.kind = part->kind,
+		.offset = part->offset,
+		.size = part->size,
+		.is_sparse = part->is_sparse,
+	};
+
+	if (!is_affordable(part))
+		return UNTESTED;
+	places_of(part->size, want.at);
+	switch (import_sample_kind(&want, region)) {
+	case 0:
+		return PASSED;
+	case -EOPNOTSUPP:
+		return NO_SAMPLE;
+	default:
+		return UNTESTED;
+	}
+}
+
+static cl_int part_run_on(struct part_job *j, struct import_region *region)
+{
+	struct part part = { region, 0, j->part.size, j->part.flags };
 	struct selftest t;
-	cl_int err = selftest_begin(&t, j->device, j->native);
+	cl_int result = selftest_begin(&t, j->devices, j->num_devices, j->native);
 
-	for (int i = 0; i < 2; i++) {
-		struct part part = { region, j->part.offset, j->part.sizes[i], j->part.access };
-
-		j->found[i] = part_judge(err ? err : run_part(&t, &part));
+	if (!result)
+		result = run_part(&t, &part);
+	for (cl_uint i = 1; i < j->num_devices && result == 1; i++) {
+		result = selftest_use_device(&t, j->devices[i]);
+		if (!result)
+			result = run_part(&t, &part);
 	}
 	selftest_end(&t);
+	return result;
 }
 
 static void part_run(struct job *job)
@@ -497,30 +556,50 @@ static void part_run(struct job *job)
 	struct part_job *j = (struct part_job *)job;
 	struct import_region *region;
 
-	j->found[0] = j->found[1] = NO_SAMPLE;
-	if (!is_affordable(&j->part) ||
-	    import_sample_kind(j->part.kind, j->part.offset + j->part.sizes[1], &region))
+	j->found = part_sample(&j->part, &region);
+	if (j->found != PASSED)
 		return;
-	part_run_on(j, region);
+	j->found = part_judge(part_run_on(j, region));
 	import_put(region);
 }
 
-void selftest_part(cl_device_id device, const struct selftest_part *part, enum tested found[2])
+/* Drivers that populate what they are given take time by its size. */
+static unsigned int limit_of_size(size_t size)
 {
-	struct part_job *j = calloc(1, sizeof(*j));
-	enum job_end end = JOB_NOT_STARTED;
+	return (unsigned int)(size >> 26) * 1000;
+}
 
-	if (j) {
-		j->job.run = part_run;
-		j->device = device;
-		j->native = !selftest_needs_compiler(device);
-		j->part = *part;
-		end = job_run(&j->job, limit_of(device));
+enum tested selftest_part(const cl_device_id *devices, cl_uint num_devices,
+			  const struct selftest_part *part)
+{
+	const size_t bytes = num_devices * sizeof(devices[0]);
+	struct part_job *j = calloc(1, sizeof(*j) + bytes);
+	unsigned int limit_ms = JOB_LIMIT_MS;
+	enum tested found = UNTESTED;
+
+	if (!j)
+		return UNTESTED;
+	j->job.run = part_run;
+	j->part = *part;
+	j->num_devices = num_devices;
+	memcpy(j->devices, devices, bytes);
+	j->native = true;
+	for (cl_uint i = 0; i < num_devices; i++)
+		j->native &= !selftest_needs_compiler(devices[i]);
+	if (!j->native)
+		limit_ms = JOB_COMPILE_LIMIT_MS;
+	switch (job_run(&j->job, limit_ms + limit_of_size(part->size))) {
+	case JOB_ENDED:
+		found = j->found;
+		break;
+	case JOB_ABANDONED:
+		found = HUNG;
+		break;
+	case JOB_NOT_STARTED:
+		break;
 	}
-	for (int i = 0; i < 2; i++)
-		found[i] = end == JOB_ENDED ? j->found[i] : end == JOB_ABANDONED ? HUNG : UNTESTED;
-	if (j)
-		job_put(&j->job);
+	job_put(&j->job);
+	return found;
 }
 
 struct address_job {
@@ -590,7 +669,12 @@ static cl_int address_compiled(struct selftest *t, struct address_job *j)
 static void address_run(struct job *job)
 {
 	struct address_job *j = (struct address_job *)job;
-	struct selftest t = { .device = j->device, .native = j->native, .context = j->context };
+	struct selftest t = {
+		.devices = &j->device,
+		.num_devices = 1,
+		.native = j->native,
+		.context = j->context,
+	};
 
 	t.queue = created_or_null(next.clCreateCommandQueue(j->context, j->device, 0, &j->err),
 				  &j->err);

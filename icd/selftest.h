@@ -72,17 +72,18 @@ struct selftest_memory {
 /* The same rounds for it, here and now.  Returns 1: zero copy, 0: not, or an error of OpenCL. */
 cl_int selftest_memory(cl_device_id device, const struct selftest_memory *memory);
 
-/* A class of memory: see zero_copy.h. */
+/* Memory like an import: see zero_copy.h. */
 struct selftest_part {
 	enum import_kind kind;
-	unsigned int access; /* enum import_access, of kernels */
-	size_t offset;	     /* from a page */
-	size_t sizes[2];     /* each is tested; the first is the smaller */
-	bool is_sparse;	     /* the device touches no pages but those that kernels do */
+	cl_mem_flags flags; /* of the buffer: what kernels do, and what the host may */
+	size_t offset;	    /* from a page */
+	size_t size;
+	bool is_sparse; /* the devices touch no pages but those that kernels do */
 };
 
-/* The same test of buffers over memory of a kind. */
-void selftest_part(cl_device_id device, const struct selftest_part *part, enum tested found[2]);
+/* The same test of buffers over such memory, in a context of all these devices, on each. */
+enum tested selftest_part(const cl_device_id *devices, cl_uint num_devices,
+			  const struct selftest_part *part);
 
 /*
  * Whether kernels see the address of the host for a buffer of the application: on a CPU device

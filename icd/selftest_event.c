@@ -118,6 +118,14 @@ static bool thread_look(int tid, char *state, unsigned long *ticks)
 	return true;
 }
 
+static bool threads_are_seen(void)
+{
+	unsigned long ticks;
+	char state;
+
+	return thread_look(gettid(), &state, &ticks);
+}
+
 /* Whether the thread waits in clFinish; false as well if it has returned. */
 static bool event_waits(struct event_test *t)
 {
@@ -178,9 +186,12 @@ static void event_abort(struct event_test *t)
 static void event_run(struct job *job)
 {
 	struct event_job *j = (struct event_job *)job;
-	struct event_test *t = calloc(1, sizeof(*t));
+	struct event_test *t;
 
 	j->found = UNTESTED;
+	if (!threads_are_seen())
+		return; /* without /proc */
+	t = calloc(1, sizeof(*t));
 	if (!t)
 		return;
 	if (event_begin(t, j->device))

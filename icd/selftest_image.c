@@ -189,8 +189,13 @@ static void image_run(struct job *job)
 {
 	struct image_job *j = (struct image_job *)job;
 	struct image_test t = { .write_only = j->access == IMPORT_WRITE };
+	const struct import_sample_want want = {
+		.kind = j->kind,
+		.size = PAGE,
+		.is_sparse = true,
+	};
 
-	j->has_sample = !import_sample_kind(j->kind, PAGE, &t.region);
+	j->has_sample = !import_sample_kind(&want, &t.region);
 	if (!j->has_sample)
 		return;
 	j->result = image_begin(&t, j);

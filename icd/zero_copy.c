@@ -5,46 +5,67 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "device.h"
 #include "import/log.h"
+#include "job.h"
 #include "layer.h"
 #include "result.h"
 #include "selftest.h"
 
 #define ACCESSES 3
+#define HOST_ACCESSES 4
 #define ALIGNS 3
 #define SMALLEST 11 /* all sizes below a page are one bucket */
-#define BUCKETS 64
+#define BUCKETS (64 - SMALLEST)
+
+/* What is known of a class.  The bounds only ever move apart. */
+struct slot {
+	atomic_size_t proved; /* sizes up to this are zero copy; 0: none */
+	atomic_size_t copied; /* a size that is copied, the least that is known; 0: none */
+	atomic_uint obstacle; /* enum obstacle, and of HANGS job_late() at that time above it */
+};
+
+enum obstacle {
+	NO_OBSTACLE,
+	NO_PROOF, /* there is no memory to try, or the driver refuses it */
+	HANGS,
+	OBSTACLE_BITS = 2,
+};
 
 enum verdict {
-	UNKNOWN,
+	UNKNOWN, /* what is wrong is so at the moment */
 	ZERO_COPY,
 	COPIES,
-	EACH, /* some pass and some do not, or there is no memory to try */
+	EACH, /* only the buffer itself can be proved */
 	STUCK,
 	VERDICTS,
 };
 
-/* Written once each, or again with the same value. */
 struct zero_copy {
-	atomic_uchar buffer[IMPORT_KINDS][ACCESSES][ALIGNS][BUCKETS];
+	const struct device *device; /* results are kept for it; NULL: for several none is */
+	bool is_cpu;		     /* all are */
+	size_t largest;		     /* buffer, of all */
+	cl_uint num_devices;
+	cl_device_id *devices; /* root devices, each once */
+	struct slot buffer[IMPORT_KINDS][ACCESSES][HOST_ACCESSES][ALIGNS][BUCKETS];
 	atomic_uchar image[IMPORT_KINDS][ACCESSES];
 };
 
 struct class
 {
 	enum import_kind kind;
-	unsigned int access; /* enum import_access */
+	cl_mem_flags flags;  /* what kernels do, and what the host may */
 	unsigned int align;  /* index of aligns */
-	unsigned int bucket; /* sizes from 1 << bucket on, up to twice that */
+	unsigned int bucket; /* sizes from 1 << (SMALLEST + bucket) on, up to twice that */
 };
 
 static const struct {
 	const char *name;
 	size_t bytes, offset; /* of sizes and addresses; from a page, to be no more aligned */
 } aligns[ALIGNS] = {
-	{ "whole pages", 4096, 0 },
+	{ "whole pages", 0, 0 }, /* a page's */
 	{ "multiples of 64 bytes", 64, 64 },
 	{ "any alignment", 1, 129 },
 };
@@ -57,35 +78,120 @@ static const char *const kind_name[IMPORT_KINDS] = {
 	[IMPORT_OF_DMABUF] = "a mapping of a dma-buf",
 	[IMPORT_OTHER] = "a device's mapping or huge pages",
 	[IMPORT_UNWRITABLE] = "a mapping without write permission",
+	[IMPORT_SEVERAL] = "a range of several mappings",
 };
 
-static const char *access_name(unsigned int access)
+static unsigned int access_of(cl_mem_flags flags)
 {
-	switch (access) {
-	case IMPORT_READ:
-		return "CL_MEM_READ_ONLY";
-	case IMPORT_WRITE:
-		return "CL_MEM_WRITE_ONLY";
-	default:
-		return "CL_MEM_READ_WRITE";
-	}
+	return flags & CL_MEM_READ_ONLY ? 0 : flags & CL_MEM_WRITE_ONLY ? 1 : 2;
 }
 
-struct zero_copy *zero_copy_create(void)
+static unsigned int host_access_of(cl_mem_flags flags)
 {
-	return calloc(1, sizeof(struct zero_copy));
+	return flags & CL_MEM_HOST_READ_ONLY	? 1
+	       : flags & CL_MEM_HOST_WRITE_ONLY ? 2
+	       : flags & CL_MEM_HOST_NO_ACCESS	? 3
+						: 0;
+}
+
+static const char *access_name(cl_mem_flags flags)
+{
+	static const char *const names[ACCESSES] = { "CL_MEM_READ_ONLY", "CL_MEM_WRITE_ONLY",
+						     "CL_MEM_READ_WRITE" };
+
+	return names[access_of(flags)];
+}
+
+static const char *host_access_name(cl_mem_flags flags)
+{
+	static const char *const names[HOST_ACCESSES] = { "", ", CL_MEM_HOST_READ_ONLY",
+							  ", CL_MEM_HOST_WRITE_ONLY",
+							  ", CL_MEM_HOST_NO_ACCESS" };
+
+	return names[host_access_of(flags)];
+}
+
+static bool is_cpu(cl_device_id device)
+{
+	cl_device_type type = 0;
+
+	next.clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
+	return type & CL_DEVICE_TYPE_CPU;
+}
+
+static size_t largest_buffer(cl_device_id device)
+{
+	cl_ulong bytes = 0;
+
+	next.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
+	return bytes ? bytes : SIZE_MAX;
+}
+
+static void device_add(struct zero_copy *proofs, cl_device_id root)
+{
+	size_t largest = largest_buffer(root);
+
+	for (cl_uint i = 0; i < proofs->num_devices; i++)
+		if (proofs->devices[i] == root)
+			return;
+	proofs->devices[proofs->num_devices++] = root;
+	proofs->is_cpu &= is_cpu(root);
+	proofs->largest = largest < proofs->largest ? largest : proofs->largest;
+}
+
+struct zero_copy *zero_copy_create(const struct device *const *devices, size_t count)
+{
+	struct zero_copy *proofs = calloc(1, sizeof(*proofs));
+
+	if (!proofs)
+		return NULL;
+	proofs->devices = calloc(count, sizeof(proofs->devices[0]));
+	if (!proofs->devices) {
+		free(proofs);
+		return NULL;
+	}
+	proofs->is_cpu = true;
+	proofs->largest = SIZE_MAX;
+	for (size_t i = 0; i < count; i++)
+		device_add(proofs, devices[i]->id);
+	proofs->device = proofs->num_devices == 1 ? devices[0] : NULL;
+	return proofs;
 }
 
 void zero_copy_destroy(struct zero_copy *proofs)
 {
+	if (proofs)
+		free(proofs->devices);
 	free(proofs);
+}
+
+bool zero_copy_is_of_several(const struct zero_copy *proofs)
+{
+	return proofs->num_devices > 1;
+}
+
+static size_t page_size(void)
+{
+	static atomic_size_t known;
+	size_t size = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (!size) {
+		size = (size_t)sysconf(_SC_PAGESIZE);
+		atomic_store_explicit(&known, size, memory_order_relaxed);
+	}
+	return size;
+}
+
+static size_t align_bytes(unsigned int align)
+{
+	return aligns[align].bytes ? aligns[align].bytes : page_size();
 }
 
 static unsigned int align_of(const void *addr, size_t size)
 {
 	unsigned int i = 0;
 
-	while (((uintptr_t)addr | size) & (aligns[i].bytes - 1))
+	while (((uintptr_t)addr | size) & (align_bytes(i) - 1))
 		i++;
 	return i;
 }
@@ -94,111 +200,164 @@ static unsigned int bucket_of(size_t size)
 {
 	unsigned int bucket = 63 - (unsigned int)__builtin_clzll(size);
 
-	return bucket < SMALLEST ? SMALLEST : bucket;
+	return bucket < SMALLEST ? 0 : bucket - SMALLEST;
 }
 
-static atomic_uchar *slot_of(const struct device *device, const struct class *c)
+/* The least size of a class. */
+static size_t least_of(const struct class *c)
 {
-	return &device->zero_copy->buffer[c->kind][c->access - 1][c->align][c->bucket];
+	const size_t align = align_bytes(c->align);
+
+	if (c->bucket)
+		return ((size_t)1 << (SMALLEST + c->bucket)) + (align == 1);
+	return align == 1 ? 17 : align;
 }
 
-/* The least and the largest size of a class that a device takes. */
-static void sizes_of(const struct class *c, size_t largest, size_t sizes[2])
+static struct slot *slot_of(struct zero_copy *proofs, const struct class *c)
 {
-	size_t align = aligns[c->align].bytes, begin = (size_t)1 << c->bucket,
-	       end = begin * 2 - 1 < largest ? begin * 2 - 1 : largest;
-
-	if (c->bucket == SMALLEST)
-		begin = align == 1 ? 16 : align;
-	sizes[0] = align == 1 ? begin + 1 : begin;
-	sizes[1] = end / align * align;
+	return &proofs->buffer[c->kind][access_of(c->flags)][host_access_of(c->flags)][c->align]
+			      [c->bucket];
 }
 
-static size_t largest_buffer(const struct device *device)
+static void slot_proved(struct slot *slot, size_t size)
 {
-	cl_ulong bytes = 0;
+	size_t known = atomic_load(&slot->proved);
 
-	next.clGetDeviceInfo(device->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
-	return bytes ? bytes : SIZE_MAX;
+	while (known < size && !atomic_compare_exchange_weak(&slot->proved, &known, size))
+		;
 }
 
-static bool is_cpu(const struct device *device)
+static void slot_copied(struct slot *slot, size_t size)
 {
-	cl_device_type type = 0;
+	size_t known = atomic_load(&slot->copied);
 
-	next.clGetDeviceInfo(device->id, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
-	return type & CL_DEVICE_TYPE_CPU;
+	while ((!known || size < known) &&
+	       !atomic_compare_exchange_weak(&slot->copied, &known, size))
+		;
 }
 
-/* The verdict of the two ends; @keep: whether it says something about the driver. */
-static enum verdict verdict_of(const enum tested found[2], bool *keep)
+static void slot_hangs(struct slot *slot)
 {
-	*keep = false;
-	for (int i = 0; i < 2; i++) {
-		if (found[i] == HUNG)
-			return STUCK;
-		if (found[i] == UNTESTED)
-			return UNKNOWN;
-		if (found[i] == NO_SAMPLE || found[i] == BROKEN)
-			return EACH;
-	}
-	*keep = true;
-	if (found[0] != found[1])
+	atomic_store(&slot->obstacle, HANGS | job_late() << OBSTACLE_BITS);
+}
+
+/* What is known of a size. */
+static enum verdict slot_verdict(const struct zero_copy *proofs, struct slot *slot, size_t size)
+{
+	const size_t proved = atomic_load_explicit(&slot->proved, memory_order_relaxed),
+		     copied = atomic_load_explicit(&slot->copied, memory_order_relaxed);
+	const unsigned int obstacle = atomic_load_explicit(&slot->obstacle, memory_order_relaxed);
+
+	if (size <= proved)
+		return ZERO_COPY;
+	if (copied && proved && proofs->is_cpu)
 		return EACH;
-	return found[0] == PASSED ? ZERO_COPY : COPIES;
+	if (copied && size >= copied)
+		return COPIES;
+	if (obstacle == NO_PROOF)
+		return EACH;
+	return obstacle == (HANGS | job_late() << OBSTACLE_BITS) ? STUCK : UNKNOWN;
 }
 
-static enum verdict class_test(const struct device *device, const struct class *c, bool *keep)
+static void class_name(const struct class *c, char *name, size_t size)
 {
-	struct selftest_part part = {
-		.kind = c->kind,
-		.access = c->access,
-		.offset = aligns[c->align].offset,
-	};
-	enum tested found[2];
-
-	*keep = false;
-	sizes_of(c, largest_buffer(device), part.sizes);
-	if (part.sizes[1] < part.sizes[0])
-		return EACH; /* the driver makes no such buffer at all */
-	part.is_sparse = is_cpu(device);
-	selftest_part(device->id, &part, found);
-	return verdict_of(found, keep);
+	snprintf(name, size, "class %d %u %u %u %u", c->kind, access_of(c->flags),
+		 host_access_of(c->flags), c->align, c->bucket);
 }
 
-/* At the first import of the class, in this process or with this driver. */
-static enum verdict class_prove(const struct device *device, const struct class *c)
+/* Kept is the largest size that was proved, or the least that is copied as a negative number. */
+static void class_load(const struct zero_copy *proofs, const struct class *c, struct slot *slot)
 {
-	enum verdict verdict;
-	char test[64];
+	char name[64];
 	long kept;
-	bool keep;
 
-	snprintf(test, sizeof(test), "class %d %u %u %u", c->kind, c->access, c->align, c->bucket);
-	if (result_get(device, test, &kept) && kept > UNKNOWN && kept < STUCK) {
-		verdict = (enum verdict)kept;
-	} else {
-		verdict = class_test(device, c, &keep);
-		if (keep)
-			result_set(device, test, verdict);
+	class_name(c, name, sizeof(name));
+	if (!proofs->device || !result_get(proofs->device, name, &kept))
+		return;
+	if (kept == RESULT_HANGS)
+		slot_hangs(slot);
+	else if (kept > 0)
+		slot_proved(slot, (size_t)kept);
+	else if (kept < 0)
+		slot_copied(slot, (size_t)-kept);
+}
+
+static void class_keep(const struct zero_copy *proofs, const struct class *c, long result)
+{
+	char name[64];
+
+	if (!proofs->device)
+		return;
+	class_name(c, name, sizeof(name));
+	result_set(proofs->device, name, result);
+}
+
+static void class_learn(const struct zero_copy *proofs, const struct class *c, struct slot *slot,
+			size_t size, enum tested found)
+{
+	switch (found) {
+	case PASSED:
+		slot_proved(slot, size);
+		class_keep(proofs, c, (long)size);
+		break;
+	case FAILED:
+		slot_copied(slot, size);
+		if (!atomic_load(&slot->proved))
+			class_keep(proofs, c, -(long)size);
+		break;
+	case HUNG:
+		slot_hangs(slot);
+		class_keep(proofs, c, RESULT_HANGS);
+		break;
+	case BROKEN:
+	case NO_SAMPLE:
+		atomic_store(&slot->obstacle, NO_PROOF);
+		break;
+	case UNTESTED:
+		break;
 	}
-	log_debug("device %p, %s, %s, %s, from %zu bytes on: verdict %d", (void *)device->id,
-		  kind_name[c->kind], access_name(c->access), aligns[c->align].name,
-		  (size_t)1 << c->bucket, verdict);
-	atomic_store_explicit(slot_of(device, c), verdict, memory_order_relaxed);
+}
+
+static enum verdict class_test(const struct zero_copy *proofs, const struct class *c,
+			       struct slot *slot, size_t size)
+{
+	const struct selftest_part part = {
+		.kind = c->kind,
+		.flags = c->flags,
+		.offset = aligns[c->align].offset,
+		.size = size,
+		.is_sparse = proofs->is_cpu,
+	};
+
+	if (size > proofs->largest)
+		return EACH; /* the driver makes no such buffer at all */
+	class_learn(proofs, c, slot, size,
+		    selftest_part(proofs->devices, proofs->num_devices, &part));
+	return slot_verdict(proofs, slot, size);
+}
+
+/* At the first import of the class, in this process or with this driver, and at larger ones. */
+static enum verdict class_prove(const struct zero_copy *proofs, const struct class *c,
+				struct slot *slot, size_t size)
+{
+	const size_t least = least_of(c);
+	enum verdict verdict;
+
+	if (!atomic_load(&slot->proved) && !atomic_load(&slot->copied))
+		class_load(proofs, c, slot);
+	verdict = slot_verdict(proofs, slot, size);
+	if (verdict == UNKNOWN && least < size && !atomic_load(&slot->proved) &&
+	    class_test(proofs, c, slot, least) != ZERO_COPY)
+		return slot_verdict(proofs, slot, size);
+	if (verdict == UNKNOWN)
+		verdict = class_test(proofs, c, slot, size);
+	log_debug("%s, %s%s, %s, %zu bytes: verdict %d", kind_name[c->kind], access_name(c->flags),
+		  host_access_name(c->flags), aligns[c->align].name, size, verdict);
 	return verdict;
 }
 
-static enum verdict class_verdict(const struct device *device, const struct class *c)
+static cl_int class_refuse(const struct class *c, size_t size, enum verdict verdict)
 {
-	enum verdict verdict = atomic_load_explicit(slot_of(device, c), memory_order_relaxed);
-
-	return verdict == UNKNOWN ? class_prove(device, c) : verdict;
-}
-
-static cl_int class_check(const struct device *device, const struct class *c, bool *each)
-{
-	enum verdict verdict = class_verdict(device, c);
 	static const char *const says[VERDICTS] = {
 		[UNKNOWN] = "could not be tested this time",
 		[COPIES] = "is copied by this device",
@@ -206,48 +365,46 @@ static cl_int class_check(const struct device *device, const struct class *c, bo
 		[STUCK] = "made a self-test hang on this device",
 	};
 
-	if (verdict == ZERO_COPY)
-		return CL_SUCCESS;
-	if ((verdict == EACH || verdict == UNKNOWN) && is_cpu(device)) {
-		*each = true;
-		return CL_SUCCESS;
-	}
-	log_error("%s, %s, %s, from %zu bytes on, %s", kind_name[c->kind], access_name(c->access),
-		  aligns[c->align].name, (size_t)1 << c->bucket, says[verdict]);
+	log_error("%s, %s%s, %s, %zu bytes, %s", kind_name[c->kind], access_name(c->flags),
+		  host_access_name(c->flags), aligns[c->align].name, size, says[verdict]);
 	return verdict == UNKNOWN ? CL_OUT_OF_RESOURCES : CL_INVALID_OPERATION;
 }
 
-static cl_int device_check(const struct device *device, unsigned int kinds, struct class *c,
-			   bool *each)
+static cl_int class_check(struct zero_copy *proofs, const struct class *c, size_t size, bool *each)
 {
-	cl_int err = CL_SUCCESS;
+	struct slot *slot = slot_of(proofs, c);
+	enum verdict verdict = slot_verdict(proofs, slot, size);
 
-	for (unsigned int kind = 0; kind < IMPORT_KINDS && !err; kind++) {
-		if (!(kinds & 1u << kind))
-			continue;
-		c->kind = (enum import_kind)kind;
-		err = class_check(device, c, each);
+	if (verdict == UNKNOWN)
+		verdict = class_prove(proofs, c, slot, size);
+	if (verdict == ZERO_COPY)
+		return CL_SUCCESS;
+	if ((verdict == EACH || verdict == UNKNOWN) && proofs->is_cpu) {
+		*each = true;
+		return CL_SUCCESS;
 	}
-	return err;
+	return class_refuse(c, size, verdict);
 }
 
-cl_int zero_copy_prove(const struct context *context, unsigned int kinds, unsigned int access,
+cl_int zero_copy_prove(struct context *context, unsigned int kinds, cl_mem_flags flags,
 		       const void *addr, size_t size, bool *each)
 {
+	struct zero_copy *proofs = context_zero_copy(context);
 	struct class c = {
-		.access = access,
+		.flags = flags,
 		.align = align_of(addr, size),
 		.bucket = bucket_of(size),
 	};
-	const cl_device_id *ids;
-	size_t count = context_devices(context, &ids);
 	cl_int err = CL_SUCCESS;
 
 	*each = false;
-	for (size_t i = 0; i < count && !err; i++) {
-		const struct device *device = device_get(ids[i]);
-
-		err = device ? device_check(device, kinds, &c, each) : CL_OUT_OF_HOST_MEMORY;
+	if (!proofs)
+		return CL_OUT_OF_HOST_MEMORY;
+	for (unsigned int kind = 0; kind < IMPORT_KINDS && !err; kind++) {
+		if (!(kinds & 1u << kind))
+			continue;
+		c.kind = (enum import_kind)kind;
+		err = class_check(proofs, &c, size, each);
 	}
 	return err;
 }
@@ -290,7 +447,7 @@ static enum tested image_test(const struct device *device, enum import_kind kind
 {
 	enum tested found = selftest_image(device->id, kind, access);
 
-	if (found == NO_SAMPLE && is_cpu(device))
+	if (found == NO_SAMPLE && is_cpu(device->id))
 		return selftest_image(device->id, IMPORT_ANONYMOUS, access);
 	return found;
 }
@@ -327,7 +484,10 @@ static cl_int image_check(const struct device *device, enum import_kind kind, un
 	}
 	if (verdict == ZERO_COPY)
 		return CL_SUCCESS;
-	log_error("2D images, %s, over %s %s zero copy on this device", access_name(access),
+	log_error("2D images, %s, over %s %s zero copy on this device",
+		  access_name(access == IMPORT_READ    ? CL_MEM_READ_ONLY
+			      : access == IMPORT_WRITE ? CL_MEM_WRITE_ONLY
+						       : 0),
 		  kind_name[kind], verdict == COPIES ? "are not" : "could not be proved to be");
 	return CL_INVALID_OPERATION;
 }

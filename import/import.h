@@ -42,6 +42,7 @@ enum import_kind {
 	IMPORT_OF_DMABUF,    /* a dma-buf's */
 	IMPORT_OTHER,	     /* a device's, huge pages, what is not known */
 	IMPORT_UNWRITABLE,   /* besides its kind: mapped without write permission */
+	IMPORT_SEVERAL,	     /* besides their kinds: more than one mapping */
 	IMPORT_KINDS,
 };
 
@@ -112,15 +113,34 @@ void import_released(struct import_region *region);
 /* Drops a reference; the last one unmaps.  @region may be NULL. */
 void import_put(struct import_region *region);
 
+#define IMPORT_SAMPLE_PLACES 3
+#define IMPORT_SAMPLE_TOUCHED 64 /* bytes from each place */
+
+struct import_sample_want {
+	enum import_kind kind;
+	size_t offset;	/* of the first byte from a page of an odd number */
+	size_t size;	/* bytes */
+	bool is_sparse; /* nothing but the places is touched */
+	size_t at[IMPORT_SAMPLE_PLACES];
+};
+
 /**
  * import_sample_kind - memory of climport's own, of a kind
  *
  * For self-tests.  Zero, readable and writable, and not populated: what is not touched costs
- * nothing.  @size: bytes, rounded up to pages.  The memory lives as long as the region.
+ * nothing, but on a disk, where memory that is shared with a file is allocated before it is
+ * stored to.  The memory lives as long as the region.
  *
- * Returns 0, -EOPNOTSUPP if no memory of that kind can be made here, or -ENOMEM, -EMFILE, -EIO.
+ * Returns 0, -EOPNOTSUPP if no memory of that kind and size can be made here, or what is wrong at
+ * the moment: -ENOMEM, -EMFILE, -EIO, -ENOSPC, -EDQUOT, -EFBIG.
  */
-int import_sample_kind(enum import_kind kind, size_t size, struct import_region **region);
+int import_sample_kind(const struct import_sample_want *want, struct import_region **region);
+
+/*
+ * Bytes that the process may still take without harm: what the machine has left, or its control
+ * groups where that is less.
+ */
+size_t import_memory_available(void);
 
 #define IMPORT_UUID_SIZE 16
 

@@ -239,7 +239,7 @@ int maps_for_each(const void *addr, size_t size,
 }
 
 struct wish {
-	unsigned int need, have, kinds;
+	unsigned int need, have, kinds, mappings;
 	bool wants_kinds;
 };
 
@@ -249,6 +249,8 @@ static int check_one(const struct maps_mapping *m, void *arg)
 	unsigned int lacks = wish->need & ~m->access;
 
 	wish->have &= m->access;
+	if (wish->mappings++)
+		wish->kinds |= 1u << IMPORT_SEVERAL;
 	if (wish->wants_kinds)
 		wish->kinds |= 1u << maps_kind(m) |
 			       (m->access & IMPORT_WRITE ? 0u : 1u << IMPORT_UNWRITABLE);
@@ -261,7 +263,11 @@ static int check_one(const struct maps_mapping *m, void *arg)
 int maps_check(const void *addr, size_t size, unsigned int need, unsigned int *have,
 	       unsigned int *kinds)
 {
-	struct wish wish = { need, IMPORT_READ | IMPORT_WRITE, 0, kinds };
+	struct wish wish = {
+		.need = need,
+		.have = IMPORT_READ | IMPORT_WRITE,
+		.wants_kinds = kinds,
+	};
 	int ret = maps_for_each(addr, size, check_one, &wish);
 
 	if (ret)

@@ -17,18 +17,30 @@
 #include "ops.h"
 
 #define DMABUF_LARGEST (64 << 20) /* bytes: all of a dma-buf's memory is allocated */
+#define FILE_LARGEST (64 << 20)	  /* the same, on a disk */
 
 struct kind_sample {
 	struct import_region region; /* first */
-	size_t mapped;		     /* bytes */
+	void *mapping;
+	size_t mapped; /* bytes */
 };
 
 static void kind_sample_unpin(struct import_region *region)
 {
-	munmap(region->addr, ((struct kind_sample *)region)->mapped);
+	struct kind_sample *s = (struct kind_sample *)region;
+
+	munmap(s->mapping, s->mapped);
 }
 
 static const struct import_ops kind_sample_ops = { .name = "sample", .unpin = kind_sample_unpin };
+
+/* Whole pages. */
+static size_t sample_bytes(const struct import_sample_want *want)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+
+	return (want->offset + want->size + page - 1) / page * page;
+}
 
 /* A file without a name, on a disk: memory of tmpfs is another kind. */
 static int file_in(const char *directory)
@@ -50,15 +62,44 @@ static int file_in(const char *directory)
 	return fd;
 }
 
-static int file_create(void)
+/*
+ * A store into a hole of a shared mapping ends the program where its disk is full: what is stored
+ * to is allocated before.  A negative errno if it cannot be.
+ */
+static int file_allocate(int fd, const struct import_sample_want *want)
+{
+	static const char zeros[IMPORT_SAMPLE_TOUCHED];
+
+	if (ftruncate(fd, sample_bytes(want)))
+		return -errno;
+	if (!want->is_sparse)
+		return -posix_fallocate(fd, 0, sample_bytes(want));
+	for (size_t i = 0; i < IMPORT_SAMPLE_PLACES; i++)
+		if (pwrite(fd, zeros, sizeof(zeros), want->offset + want->at[i]) != sizeof(zeros))
+			return errno ? -errno : -ENOSPC;
+	return 0;
+}
+
+/* In the first directory that has room. */
+static int file_create(const struct import_sample_want *want)
 {
 	const char *const directories[] = { secure_getenv("XDG_CACHE_HOME"), "/tmp", "/var/tmp",
 					    secure_getenv("HOME") };
-	int fd = -1;
+	int ret = -EOPNOTSUPP;
 
-	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]) && fd < 0; i++)
-		fd = file_in(directories[i]);
-	return fd;
+	if (!want->is_sparse && want->kind == IMPORT_FILE_SHARED && want->size > FILE_LARGEST)
+		return -EOPNOTSUPP;
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		int fd = file_in(directories[i]);
+
+		if (fd < 0)
+			continue;
+		ret = file_allocate(fd, want);
+		if (!ret)
+			return fd;
+		close(fd);
+	}
+	return ret;
 }
 
 static int udmabuf_create(size_t size)
@@ -90,70 +131,109 @@ static int heap_create(size_t size)
 	return ret ? -1 : (int)data.fd;
 }
 
-/* The kind's descriptor of @size bytes; -1: none can be had. */
-static int kind_descriptor(enum import_kind kind, size_t size)
+static int shmem_create(size_t size)
 {
-	int fd = -1;
+	int fd = memfd_create("climport", MFD_CLOEXEC);
 
-	switch (kind) {
-	case IMPORT_FILE_PRIVATE:
-	case IMPORT_FILE_SHARED:
-		fd = file_create();
-		break;
-	case IMPORT_SHMEM:
-		fd = memfd_create("climport", MFD_CLOEXEC);
-		break;
-	case IMPORT_OF_DMABUF:
-		if (size > DMABUF_LARGEST)
-			return -1;
-		fd = udmabuf_create(size);
-		return fd < 0 ? heap_create(size) : fd;
-	default:
-		break;
-	}
 	if (fd >= 0 && ftruncate(fd, size)) {
 		close(fd);
-		return -1;
+		return -ENOMEM;
 	}
-	return fd;
+	return fd < 0 ? -errno : fd;
 }
 
-static int kind_map(enum import_kind kind, struct kind_sample *s)
+static int dmabuf_create(size_t size)
+{
+	int fd;
+
+	if (size > DMABUF_LARGEST)
+		return -EOPNOTSUPP;
+	fd = udmabuf_create(size);
+	if (fd < 0)
+		fd = heap_create(size);
+	return fd < 0 ? -EOPNOTSUPP : fd;
+}
+
+/* The kind's descriptor, or a negative errno. */
+static int kind_descriptor(const struct import_sample_want *want)
+{
+	switch (want->kind) {
+	case IMPORT_FILE_PRIVATE:
+	case IMPORT_FILE_SHARED:
+		return file_create(want);
+	case IMPORT_SHMEM:
+		return shmem_create(sample_bytes(want));
+	case IMPORT_OF_DMABUF:
+		return dmabuf_create(sample_bytes(want));
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/*
+ * At an odd page, to be no more aligned than that.  What is in the way there is a reservation of
+ * the same size and a page.
+ */
+static int kind_map(enum import_kind kind, int fd, struct kind_sample *s)
 {
 	const bool is_private = kind == IMPORT_ANONYMOUS || kind == IMPORT_FILE_PRIVATE;
-	int flags = (is_private ? MAP_PRIVATE : MAP_SHARED) | MAP_NORESERVE, fd = -1;
+	const size_t page = sysconf(_SC_PAGESIZE);
+	int flags = (is_private ? MAP_PRIVATE : MAP_SHARED) | MAP_NORESERVE;
+	char *room = mmap(NULL, s->mapped + page, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *at = room;
 
+	if (room == MAP_FAILED)
+		return -ENOMEM;
+	if ((uintptr_t)room & page) {
+		munmap(room + s->mapped, page);
+	} else {
+		munmap(room, page);
+		at += page;
+	}
 	if (kind == IMPORT_ANONYMOUS)
 		flags |= MAP_ANONYMOUS;
-	else
-		fd = kind_descriptor(kind, s->mapped);
-	if (kind != IMPORT_ANONYMOUS && fd < 0)
-		return -EOPNOTSUPP;
-	s->region.addr = mmap(NULL, s->mapped, PROT_READ | PROT_WRITE, flags, fd, 0);
-	if (fd >= 0)
-		close(fd);
-	return s->region.addr == MAP_FAILED ? -ENOMEM : 0;
+	s->mapping = mmap(at, s->mapped, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0);
+	if (s->mapping != MAP_FAILED)
+		return 0;
+	munmap(at, s->mapped);
+	return -ENOMEM;
 }
 
-int import_sample_kind(enum import_kind kind, size_t size, struct import_region **region)
+static int kind_create(const struct import_sample_want *want, struct kind_sample *s)
 {
-	size_t page = sysconf(_SC_PAGESIZE);
+	int fd = -1, ret;
+
+	if (want->kind != IMPORT_ANONYMOUS) {
+		fd = kind_descriptor(want);
+		if (fd < 0)
+			return fd;
+	}
+	ret = kind_map(want->kind, fd, s);
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+int import_sample_kind(const struct import_sample_want *want, struct import_region **region)
+{
 	struct kind_sample *s = calloc(1, sizeof(*s));
 	int ret;
 
 	if (!s)
 		return log_errno(ENOMEM, "no memory for a sample");
-	s->mapped = (size + page - 1) / page * page;
-	s->region.ops = &kind_sample_ops;
-	s->region.refs = 1;
-	s->region.size = size;
-	s->region.fd = -1;
-	s->region.access = s->region.wanted = IMPORT_READ | IMPORT_WRITE;
-	ret = kind_map(kind, s);
+	s->mapped = sample_bytes(want);
+	ret = kind_create(want, s);
 	if (ret) {
 		free(s);
 		return ret;
 	}
+	s->region.ops = &kind_sample_ops;
+	s->region.refs = 1;
+	s->region.addr = (char *)s->mapping + want->offset;
+	s->region.size = want->size;
+	s->region.fd = -1;
+	s->region.access = s->region.wanted = IMPORT_READ | IMPORT_WRITE;
 	*region = &s->region;
 	return 0;
 }

@@ -16,6 +16,7 @@
 #define import_prepare climport_private_import_prepare
 #define import_sample climport_private_import_sample
 #define import_sample_kind climport_private_import_sample_kind
+#define import_memory_available climport_private_import_memory_available
 #define import_needs_bracket climport_private_import_needs_bracket
 #define import_needs_end climport_private_import_needs_end
 #define import_same_bracket climport_private_import_same_bracket

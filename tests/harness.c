@@ -41,6 +41,35 @@ void test_skip(const char *why, ...)
 	longjmp(done, SKIP);
 }
 
+static int run_body(void (*body)(void))
+{
+	int result = setjmp(done);
+
+	if (!result)
+		body();
+	else if (result == SKIP)
+		printf("# %s\n", skip_reason);
+	fflush(stdout);
+	return result;
+}
+
+void test_in_child(void (*body)(void))
+{
+	int status;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		_exit(run_body(body));
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		test_fail(__FILE__, __LINE__, "waitpid()", -1, child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIP)
+		test_skip("not to be had here");
+	if (status)
+		test_fail(__FILE__, __LINE__, "the child's status", status, 0);
+}
+
 static int run(const struct test *t, int n)
 {
 	int result = setjmp(done);

@@ -36,6 +36,9 @@ _Noreturn void test_fail(const char *file, int line, const char *expr, long long
 /* @why is printed as the TAP skip reason. */
 _Noreturn void test_skip(const char *why, ...) __attribute__((format(printf, 1, 2)));
 
+/* The rest of a test that changes its process: its limits, what is mounted. */
+void test_in_child(void (*body)(void));
+
 #define TEST(id, sentence)                                                     \
 	static void test_##id(void);                                           \
 	__attribute__((constructor)) static void register_##id(void)          \

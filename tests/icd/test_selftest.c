@@ -2,6 +2,12 @@
 /* Only memory that is proved to be shared is imported. */
 #include "fixture.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static bool reports(cl_device_id device)
@@ -168,8 +174,132 @@ TEST(hanging_driver, "A driver that never answers does not keep its caller: the 
 	EXPECT(strstr(fix.notice, "did not end within 5 seconds"));
 	stub_set(STUB_HANG, 0);
 	EXPECT(settles(nothing_runs, &threads));
-	EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), 4096), CL_INVALID_PROPERTY);
+	cl.clReleaseMemObject(import_host(0, pages(1), 4096)); /* it answered after all */
 	fixture_close();
+}
+
+static int continued[2]; /* a pipe */
+
+static void *answer_when_continued(void *arg)
+{
+	char byte;
+
+	if (read(continued[0], &byte, 1) == 1)
+		stub_set(STUB_HANG, 0);
+	return arg;
+}
+
+/* Stops its parent for longer than a test may take. */
+static pid_t stopper_create(void)
+{
+	const pid_t parent = getpid();
+	pid_t child = fork();
+
+	if (child)
+		return child;
+	usleep(500000);
+	kill(parent, SIGSTOP);
+	sleep(6);
+	kill(parent, SIGCONT);
+	usleep(500000);
+	_exit(write(continued[1], "", 1) != 1);
+}
+
+TEST(stopped, "A program that is stopped during its first import has time to end it.")
+{
+	pthread_t thread;
+	pid_t child;
+
+	fixture_reset();
+	fixture_open();
+	EXPECT_EQ(pipe(continued), 0);
+	EXPECT_EQ(pthread_create(&thread, NULL, answer_when_continued, NULL), 0);
+	stub_set(STUB_HANG, 1);
+	child = stopper_create();
+	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+	pthread_join(thread, NULL);
+	waitpid(child, NULL, 0);
+	close(continued[0]);
+	close(continued[1]);
+	fixture_close();
+}
+
+static void small_stacks_body(void)
+{
+	pthread_attr_t small;
+
+	fixture_reset();
+	stub_set(STUB_NO_NATIVE_KERNEL, 1);
+	fixture_open();
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 * 1024);
+	EXPECT_EQ(pthread_setattr_default_np(&small), 0);
+	stub_set(STUB_STACK, 1 << 20);
+	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+	fixture_close();
+}
+
+TEST(small_stacks, "Tests are compiled on a stack that does not depend on the program's default.")
+{
+	test_in_child(small_stacks_body);
+}
+
+TEST(not_available, "A device that is not available for a moment is asked again.")
+{
+	fixture_reset();
+	fixture_open();
+	EXPECT(reports(fix.device[0]));
+	stub_fail("clCreateContext", 1, CL_DEVICE_NOT_AVAILABLE);
+	cl.clReleaseMemObject(import_host(0, pages(1), 4096)); /* proved by itself */
+	EXPECT(stub_failed());
+	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+	fixture_close();
+	fixture_reset();
+	setenv("CLIMPORT_PROBE", "off", 1);
+	fixture_open();
+	stub_fail("clCreateContext", 1, CL_DEVICE_NOT_AVAILABLE);
+	cl.clReleaseMemObject(import_host(0, pages(1), 4096)); /* asked again at once */
+	EXPECT(stub_failed());
+	fixture_close();
+}
+
+static void file_size_limit_body(void)
+{
+	const struct rlimit nothing = { 0, RLIM_INFINITY };
+	char cache[] = "/tmp/climport-XXXXXX", command[64];
+
+	fixture_reset();
+	EXPECT(mkdtemp(cache));
+	setenv("XDG_CACHE_HOME", cache, 1);
+	fixture_open();
+	EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &nothing), 0);
+	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+	fixture_close();
+	snprintf(command, sizeof(command), "rm -rf %s", cache);
+	EXPECT_EQ(system(command), 0);
+}
+
+TEST(file_size_limit, "A program that may write no files lives through its first import.")
+{
+	test_in_child(file_size_limit_body);
+}
+
+static void no_proc_body(void)
+{
+	fixture_reset();
+	fixture_open();
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    umount2("/proc", MNT_DETACH))
+		test_skip("/proc cannot be unmounted");
+	EXPECT(!reports(fix.device[0]));
+	EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), 4096), CL_OUT_OF_RESOURCES);
+	EXPECT(strstr(fix.notice, "/proc"));
+	fixture_close();
+}
+
+TEST(no_proc, "Without /proc no extension is reported, and no import keeps its caller.")
+{
+	test_in_child(no_proc_body);
 }
 
 /* Host memory is taken, dma-bufs are not. */

@@ -6,6 +6,8 @@
 #include "fixture.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -126,7 +128,7 @@ TEST(threshold, "A limit between two powers of two is found: each import there i
 	fixture_close();
 }
 
-TEST(threshold_gpu, "On a device that is no CPU nothing of such a class is taken.")
+TEST(threshold_gpu, "On a device that is no CPU what is larger than the proved sizes is proved.")
 {
 	fixture_reset();
 	stub_set(STUB_GPU, 1);
@@ -134,9 +136,11 @@ TEST(threshold_gpu, "On a device that is no CPU nothing of such a class is taken
 	stub_set(STUB_COPYING_ABOVE, 96 * 1024);
 	fixture_open();
 	EXPECT(takes(CL_MEM_READ_WRITE, pages(8), 8 * PAGE));
-	EXPECT(!takes(CL_MEM_READ_WRITE, pages(20), 20 * PAGE));
-	EXPECT(strstr(fix.notice, "not proved"));
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(20), 20 * PAGE));
 	EXPECT(!takes(CL_MEM_READ_WRITE, pages(25), 25 * PAGE));
+	EXPECT(strstr(fix.notice, "copied"));
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(24), 24 * PAGE));
+	EXPECT(!takes(CL_MEM_READ_WRITE, pages(30), 30 * PAGE));
 	fixture_close();
 }
 
@@ -195,6 +199,144 @@ TEST(unwritable, "A driver that copies memory that is mapped read-only imports n
 		EXPECT_EQ(takes(CL_MEM_READ_ONLY, memory, PAGE), !copies);
 		fixture_close();
 	}
+}
+
+static void open_gpu(void)
+{
+	fixture_reset();
+	stub_set(STUB_GPU, 1);
+	stub_set(STUB_NO_NATIVE_KERNEL, 1);
+	fixture_open();
+}
+
+TEST(host_access, "A driver that copies buffers with CL_MEM_HOST_* flags imports none.")
+{
+	static const cl_mem_flags flags[] = { CL_MEM_HOST_NO_ACCESS, CL_MEM_HOST_READ_ONLY,
+					      CL_MEM_HOST_WRITE_ONLY };
+
+	open_gpu();
+	stub_set(STUB_COPYING_HOST_ACCESS, 1);
+	for (int i = 0; i < 3; i++)
+		EXPECT(!takes(CL_MEM_READ_ONLY | flags[i], pages(1), PAGE));
+	EXPECT(strstr(fix.notice, "CL_MEM_HOST_WRITE_ONLY"));
+	EXPECT(takes(CL_MEM_READ_ONLY, pages(1), PAGE));
+	stub_set(STUB_COPYING_HOST_ACCESS, 0);
+	EXPECT(!takes(CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS, pages(1), PAGE));
+	EXPECT(takes(CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS, pages(1), PAGE));
+	fixture_close();
+}
+
+/* Two pages of anonymous memory that the kernel keeps apart. */
+static unsigned char *two_mappings(void)
+{
+	unsigned char *memory = pages(2);
+
+	EXPECT_EQ(madvise(memory + PAGE, PAGE, MADV_DONTFORK), 0);
+	return memory;
+}
+
+TEST(split, "A driver that copies memory of more than one mapping imports none.")
+{
+	open_with(STUB_COPYING_SEVERAL, 1);
+	EXPECT(!takes(CL_MEM_READ_WRITE, two_mappings(), 2 * PAGE));
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(2), 2 * PAGE));
+	fixture_close();
+	open_with(STUB_NUM_OPTIONS, 0);
+	EXPECT(takes(CL_MEM_READ_WRITE, two_mappings(), 2 * PAGE));
+	fixture_close();
+}
+
+TEST(split_gpu, "A device that is no CPU takes no memory of more than one mapping.")
+{
+	open_gpu();
+	EXPECT(!takes(CL_MEM_READ_WRITE, two_mappings(), 2 * PAGE));
+	EXPECT(strstr(fix.notice, "several mappings"));
+	fixture_close();
+}
+
+TEST(contexts, "A driver that copies in contexts of several devices imports into none of these.")
+{
+	cl_context several;
+	cl_int err;
+
+	for (int gpu = 0; gpu < 2; gpu++) {
+		fixture_reset();
+		stub_set(STUB_GPU, gpu);
+		stub_set(STUB_NO_NATIVE_KERNEL, gpu);
+		stub_set(STUB_DEVICES, 2);
+		stub_set(STUB_COPYING_CONTEXTS, 1);
+		fixture_open();
+		several = fix.context;
+		EXPECT(!takes(CL_MEM_READ_WRITE, pages(1), PAGE));
+		fix.context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
+		EXPECT_EQ(refused(several, 0, NULL, pages(1), PAGE), CL_INVALID_OPERATION);
+		cl.clReleaseMemObject(import_host(0, pages(1), PAGE));
+		cl.clReleaseContext(fix.context);
+		fix.context = several;
+		fixture_close();
+	}
+}
+
+TEST(own_size, "No test takes more of the driver than the import itself.")
+{
+	open_gpu();
+	stub_set(STUB_PIN_LIMIT, 5 * PAGE);
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(5), 5 * PAGE));
+	fixture_close();
+}
+
+TEST(limit_of_the_moment, "A driver that had no room once is asked again at the next import.")
+{
+	open_gpu();
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(1), PAGE));
+	stub_set(STUB_PIN_LIMIT, PAGE);
+	EXPECT_EQ(refused(fix.context, 0, NULL, pages(5), 5 * PAGE), CL_OUT_OF_RESOURCES);
+	stub_set(STUB_PIN_LIMIT, 0);
+	EXPECT(takes(CL_MEM_READ_WRITE, pages(5), 5 * PAGE));
+	fixture_close();
+}
+
+TEST(even_pages, "A driver that copies what is not at an even page imports no whole pages.")
+{
+	for (int i = 0; i < 8; i++) {
+		fixture_reset();
+		stub_set(STUB_GPU, 1);
+		stub_set(STUB_NO_NATIVE_KERNEL, 1);
+		stub_set(STUB_ZERO_COPY_ALIGN, 2 * PAGE);
+		fixture_open();
+		EXPECT_EQ(refused(fix.context, 0, NULL, pages(2), 2 * PAGE), CL_INVALID_PROPERTY);
+		fixture_close();
+		pages(1);
+	}
+}
+
+/* A disk without room, and the name of a file of the application's own on another. */
+static void fill_disk(void)
+{
+	if (unshare(CLONE_NEWNS) ||
+	    system("exec >/dev/null 2>&1; mkdir -p /tmp/climport-full && mount --make-rprivate / "
+		   "&& "
+		   "dd if=/dev/zero of=/tmp/climport-full.img bs=1M count=4 && "
+		   "mkfs.ext4 -q /tmp/climport-full.img && "
+		   "mount -o loop /tmp/climport-full.img /tmp/climport-full; "
+		   "rm -f /tmp/climport-full.img; mountpoint -q /tmp/climport-full"))
+		test_skip("no file system can be mounted");
+	EXPECT(system("dd if=/dev/zero of=/tmp/climport-full/fill 2>/dev/null") != 0);
+}
+
+static void full_disk_body(void)
+{
+	fill_disk();
+	open_with(STUB_NUM_OPTIONS, 0);
+	setenv("XDG_CACHE_HOME", "/tmp/climport-full", 1);
+	EXPECT(takes(CL_MEM_READ_WRITE, map_file(file_create(), 4 * PAGE, MAP_SHARED), 4 * PAGE));
+	unmap();
+	fixture_close();
+}
+
+TEST(full_disk, "A disk that is full does not end the program that imports a file.")
+{
+	test_in_child(full_disk_body);
 }
 
 TEST(dmabufs, "A driver that copies mappings of dma-bufs imports none.")

@@ -132,7 +132,8 @@ struct mem {
 	bool opaque; /* made from an opaque descriptor, which it owns */
 	int opaque_fd;
 	struct cached *cached; /* if the device may cache it */
-	char mapping;		       /* of host_ptr: 'd'ma-buf, 's'hared, 'f'ile, 'r'ead-only, or 0 */
+	char mapping; /* of host_ptr: 'd'ma-buf, 's'hared, 't'mpfs, 'f'ile, 'r'ead-only, or 0 */
+	bool several; /* host_ptr is to more than one mapping */
 	atomic_int maps;
 	struct callback *callbacks; /* last registered first */
 };

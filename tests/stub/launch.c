@@ -20,7 +20,9 @@ static bool is_copied_mapping(char mapping)
 	case 'd':
 		return stub_get(STUB_COPYING_DMABUFS) || stub_get(STUB_COPYING_SHARED);
 	case 's':
-		return stub_get(STUB_COPYING_SHARED);
+		return stub_get(STUB_COPYING_SHARED) || stub_get(STUB_COPYING_TMPFS);
+	case 't':
+		return stub_get(STUB_COPYING_TMPFS);
 	case 'r':
 		return stub_get(STUB_COPYING_UNWRITABLE);
 	case 'f':
@@ -37,8 +39,9 @@ static bool is_copied(const struct copying *how, const struct mem *mem)
 	    stub_get(STUB_COPYING_IMAGES_READ_ONLY))
 		return true;
 	return how->all || how->in_only || (how->out_only && mem->snapshot) ||
-	       (how->access & mem->flags) || (how->above && mem->size > how->above) ||
-	       is_copied_mapping(mem->mapping) ||
+	       (how->access & mem->flags) || (mem->several && stub_get(STUB_COPYING_SEVERAL)) ||
+	       (mem->context->num_devices > 1 && stub_get(STUB_COPYING_CONTEXTS)) ||
+	       (how->above && mem->size > how->above) || is_copied_mapping(mem->mapping) ||
 	       ((uintptr_t)mem->host_ptr | mem->size) % how->align;
 }
 
@@ -128,7 +131,11 @@ cl_int launch_run(struct launch *launch, struct device *device)
 		.align = (size_t)stub_get(STUB_ZERO_COPY_ALIGN),
 		.above = (size_t)stub_get(STUB_COPYING_ABOVE),
 		.access = (stub_get(STUB_COPYING_READ_ONLY) ? CL_MEM_READ_ONLY : 0) |
-			  (stub_get(STUB_COPYING_WRITE_ONLY) ? CL_MEM_WRITE_ONLY : 0),
+			  (stub_get(STUB_COPYING_WRITE_ONLY) ? CL_MEM_WRITE_ONLY : 0) |
+			  (stub_get(STUB_COPYING_HOST_ACCESS)
+				   ? CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY |
+					     CL_MEM_HOST_NO_ACCESS
+				   : 0),
 	};
 	cl_int failure = (cl_int)stub_get(STUB_KERNEL_FAIL);
 

@@ -2,6 +2,9 @@
 /* Buffers, sub-buffers, and what all memory objects have in common. */
 #include "internal.h"
 
+#include <linux/magic.h>
+#include <sys/statfs.h>
+
 #include <stdio.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all objects' callbacks */
@@ -35,8 +38,16 @@ static void *memory_allocate(size_t size)
 	return memory;
 }
 
+static bool is_on_tmpfs(char *name)
+{
+	struct statfs fs;
+
+	name[strcspn(name, "\n")] = '\0';
+	return !statfs(name, &fs) && fs.f_type == TMPFS_MAGIC;
+}
+
 /* What kind of mapping an address is in: see struct mem. */
-static char mapping_of(const void *addr)
+static char mapping_of(const void *addr, size_t size, bool *several)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	char line[4400], found = 0;
@@ -46,6 +57,7 @@ static char mapping_of(const void *addr)
 		if (sscanf(line, "%lx-%lx", &start, &end) != 2 || (uintptr_t)addr < start ||
 		    (uintptr_t)addr >= end)
 			continue;
+		*several = end < (uintptr_t)addr + size;
 		if (strchr(line, ' ')[2] == '-')
 			found = 'r';
 		else if (strstr(line, "dmabuf"))
@@ -53,7 +65,7 @@ static char mapping_of(const void *addr)
 		else if (strstr(line, " /memfd:") || strstr(line, " /dev/"))
 			found = 's';
 		else if (strstr(line, " /"))
-			found = 'f';
+			found = is_on_tmpfs(strchr(line, '/')) ? 't' : 'f';
 		break;
 	}
 	if (maps)
@@ -70,8 +82,9 @@ void mem_back(struct mem *mem, struct context *context, cl_mem_flags flags, void
 	mem->flags = flags & ACCESS ? flags : flags | CL_MEM_READ_WRITE;
 	mem->host_ptr = flags & CL_MEM_USE_HOST_PTR ? host_ptr : NULL;
 	if (mem->host_ptr && (stub_get(STUB_COPYING_FILES) || stub_get(STUB_COPYING_SHARED) ||
-			      stub_get(STUB_COPYING_DMABUFS) || stub_get(STUB_COPYING_UNWRITABLE)))
-		mem->mapping = mapping_of(host_ptr);
+			      stub_get(STUB_COPYING_DMABUFS) || stub_get(STUB_COPYING_UNWRITABLE) ||
+			      stub_get(STUB_COPYING_SEVERAL) || stub_get(STUB_COPYING_TMPFS)))
+		mem->mapping = mapping_of(host_ptr, mem->size, &mem->several);
 	mem->own_data = copying || !mem->host_ptr;
 	mem->data = mem->own_data ? memory_allocate(mem->size) : mem->host_ptr;
 	if (mem->own_data && host_ptr)
@@ -123,6 +136,9 @@ cl_mem mem_buffer(cl_context handle, cl_mem_flags flags, size_t size, void *host
 		return creation_failed(errcode_ret, CL_INVALID_CONTEXT);
 	if (!err && (!size || size > (size_t)stub_get(STUB_MAX_ALLOC)))
 		err = CL_INVALID_BUFFER_SIZE;
+	if (!err && flags & CL_MEM_USE_HOST_PTR && stub_get(STUB_PIN_LIMIT) &&
+	    size > (size_t)stub_get(STUB_PIN_LIMIT))
+		err = CL_MEM_OBJECT_ALLOCATION_FAILURE;
 	if (!err && properties && properties[0] && !is_opaque(properties))
 		err = CL_INVALID_PROPERTY; /* none else is known */
 	if (err)

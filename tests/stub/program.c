@@ -184,6 +184,17 @@ static cl_int program_build(struct program *program)
 	return CL_SUCCESS;
 }
 
+/* As a compiler does. */
+static void use_stack(size_t left)
+{
+	volatile char frame[4096];
+
+	frame[0] = frame[sizeof(frame) - 1] = 1;
+	if (left > sizeof(frame))
+		use_stack(left - sizeof(frame));
+	frame[0] = 0;
+}
+
 cl_int CL_API_CALL stub_clBuildProgram(cl_program handle, cl_uint num, const cl_device_id *devices,
 				       const char *options,
 				       void(CL_CALLBACK *notify)(cl_program, void *), void *data)
@@ -192,6 +203,7 @@ cl_int CL_API_CALL stub_clBuildProgram(cl_program handle, cl_uint num, const cl_
 	cl_int err =
 		CALL(clBuildProgram, U(handle), U(num), U(devices), U(options), U(notify), U(data));
 
+	use_stack((size_t)stub_get(STUB_STACK));
 	if (err)
 		return err;
 	if (!program)

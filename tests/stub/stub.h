@@ -61,25 +61,31 @@ enum stub_option {
 	STUB_ENQUEUE_DELAY,	    /* milliseconds until a command is in its queue */
 	STUB_KERNEL_FAIL,	    /* kernels end with this (negative) status */
 	STUB_FAULT_DELAY,	    /* milliseconds that an injected fault takes */
-	STUB_FAILED_HANDLE,	    /* a creating call that fails gives a handle, too; none may use it */
-	STUB_NO_CONTEXT_DEVICES,    /* contexts say that they have no devices */
-	STUB_FAULT_STAYS,	    /* an injected fault happens at each further call, too */
-	STUB_NO_NATIVE_KERNEL,	    /* CL_EXEC_NATIVE_KERNEL is not there */
-	STUB_GPU,		    /* CL_DEVICE_TYPE is CL_DEVICE_TYPE_GPU */
-	STUB_HANG,		    /* clFinish does not return while this is set */
-	STUB_FINISH_EARLY,	    /* clFinish does not wait for commands with wait lists */
-	STUB_COPYING_READ_ONLY,	    /* CL_MEM_READ_ONLY host pointers are copied by kernels */
-	STUB_COPYING_WRITE_ONLY,    /* CL_MEM_WRITE_ONLY ones */
-	STUB_COPYING_ABOVE,	    /* those of more bytes than this, if it is not 0 */
-	STUB_COPYING_FILES,	    /* mappings of files */
-	STUB_COPYING_SHARED,	    /* mappings of shared memory, dma-bufs among them */
-	STUB_COPYING_DMABUFS,	    /* mappings of (fake) dma-bufs */
-	STUB_COPYING_UNWRITABLE,    /* mappings without write permission */
+	STUB_FAILED_HANDLE, /* a creating call that fails gives a handle, too; none may use it */
+	STUB_NO_CONTEXT_DEVICES,       /* contexts say that they have no devices */
+	STUB_FAULT_STAYS,	       /* an injected fault happens at each further call, too */
+	STUB_NO_NATIVE_KERNEL,	       /* CL_EXEC_NATIVE_KERNEL is not there */
+	STUB_GPU,		       /* CL_DEVICE_TYPE is CL_DEVICE_TYPE_GPU */
+	STUB_HANG,		       /* clFinish does not return while this is set */
+	STUB_FINISH_EARLY,	       /* clFinish does not wait for commands with wait lists */
+	STUB_COPYING_READ_ONLY,	       /* CL_MEM_READ_ONLY host pointers are copied by kernels */
+	STUB_COPYING_WRITE_ONLY,       /* CL_MEM_WRITE_ONLY ones */
+	STUB_COPYING_ABOVE,	       /* those of more bytes than this, if it is not 0 */
+	STUB_COPYING_FILES,	       /* mappings of files */
+	STUB_COPYING_SHARED,	       /* mappings of shared memory, dma-bufs among them */
+	STUB_COPYING_DMABUFS,	       /* mappings of (fake) dma-bufs */
+	STUB_COPYING_UNWRITABLE,       /* mappings without write permission */
 	STUB_COPYING_IMAGES_READ_ONLY, /* CL_MEM_READ_ONLY images over host memory are copies */
-	STUB_FORKS,		    /* each call forks first */
+	STUB_COPYING_HOST_ACCESS,      /* objects with CL_MEM_HOST_* flags are copied by kernels */
+	STUB_COPYING_SEVERAL,	       /* host pointers to more than one mapping */
+	STUB_COPYING_CONTEXTS,	       /* those in contexts of several devices */
+	STUB_COPYING_TMPFS,	       /* mappings of files on tmpfs */
+	STUB_PIN_LIMIT,		 /* one host pointer has no more bytes than this, if it is not 0 */
+	STUB_STACK,		 /* bytes of its stack that clBuildProgram uses */
+	STUB_FORKS,		 /* each call forks first */
 	STUB_COMMAND_PROPERTIES, /* cl_khr_command_buffer 0.9.5: recording has a list of properties */
 	STUB_COMMAND_ARRAYS,	 /* its mutable_dispatch 0.9.2: updates are arrays */
-	STUB_COMMAND_NAMED,	 /* who reports the two: 1 the device, 2 the platform; default both */
+	STUB_COMMAND_NAMED, /* who reports the two: 1 the device, 2 the platform; default both */
 	STUB_NUM_OPTIONS
 };
 

@@ -2,7 +2,6 @@
 #include "access/bracket.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "access/idle.h"
 #include "access/outcome.h"
@@ -41,8 +40,7 @@ struct bracket {
 	cl_event ready, marker;
 	cl_event last; /* NULL for a command without an event */
 	bool has_command;
-	cl_uint num_wait;
-	cl_event *wait; /* the application's list, and the gate */
+	cl_event wait[2]; /* of the commands: ready, and the gate */
 	size_t num_held, room;
 	cl_event *held;	      /* of the commands before the last */
 	cl_int status;	      /* of the last command, once it is done */
@@ -81,7 +79,6 @@ static void bracket_free(struct bracket *b)
 	event_put(b->gate.event);
 	event_put(b->ended.event);
 	free(b->held);
-	free(b->wait);
 	free(b);
 }
 
@@ -394,30 +391,15 @@ cl_int bracket_create(cl_command_queue queue, struct memobj *const *objs, size_t
 }
 
 /*
- * The first command waits for the gate, and for the list itself: a driver that does
- * not call back for commands that fail (PoCL 3.1) fails this one by itself.
+ * Commands do not wait for the gate alone: a driver that does not call back for commands that fail
+ * (PoCL 3.1) fails by itself what waits for them, the wait list's or the marker.
  */
-static cl_int bracket_list_waits(struct bracket *b, cl_uint num_wait, const cl_event *wait)
-{
-	b->wait = calloc((size_t)num_wait + 1, sizeof(*b->wait));
-	if (!b->wait) {
-		log_error("no memory for a wait list");
-		return CL_OUT_OF_HOST_MEMORY;
-	}
-	if (wait)
-		memcpy(b->wait, wait, num_wait * sizeof(*b->wait));
-	b->wait[num_wait] = b->gate.event;
-	b->num_wait = num_wait + 1;
-	return CL_SUCCESS;
-}
-
 cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait)
 {
-	cl_int err = bracket_list_waits(b, num_wait, wait);
+	cl_int err = enqueue_nothing(b, num_wait, wait, &b->ready);
 
-	if (err)
-		return err;
-	err = enqueue_nothing(b, num_wait, wait, &b->ready);
+	b->wait[0] = b->ready;
+	b->wait[1] = b->gate.event;
 	if (!err) {
 		bracket_hold(b);
 		err = next.clSetEventCallback(b->ready, CL_COMPLETE, on_ready, b);
@@ -441,13 +423,8 @@ bool bracket_has_failed(const struct bracket *b)
 
 const cl_event *bracket_wait_list(const struct bracket *b, cl_uint *count)
 {
-	*count = b->num_wait;
+	*count = 2;
 	return b->wait;
-}
-
-const cl_event *bracket_gate(const struct bracket *b)
-{
-	return &b->gate.event;
 }
 
 bool bracket_admits(const struct bracket *b, struct memobj *const *objs, size_t count)

@@ -3,7 +3,7 @@
  * A bracket: DMA_BUF_IOCTL_SYNC START before the first of its commands, END behind the last.
  *
  *	marker "ready" (wait list) -> START -> user event "gate"
- *	commands (gate); the last -> END -> user event "ended"
+ *	commands (ready, gate); the last -> END -> user event "ended"
  *	marker (ended)
  *
  * Callbacks of the driver and of import/'s worker do the work, on any thread.  Nothing waits.
@@ -45,9 +45,8 @@ bool bracket_is_begun(const struct bracket *b);
 /* Whether START has failed: a command of the bracket will not run. */
 bool bracket_has_failed(const struct bracket *b);
 
-/* What the bracket's first command, or a later one, has to wait for. */
+/* What a command of the bracket has to wait for until START has succeeded. */
 const cl_event *bracket_wait_list(const struct bracket *b, cl_uint *count);
-const cl_event *bracket_gate(const struct bracket *b);
 
 /* Whether kernels with these arguments are inside. */
 bool bracket_admits(const struct bracket *b, struct memobj *const *objs, size_t count);

@@ -247,6 +247,29 @@ TEST(kernel_fails_early, "A kernel that fails before the marker is enqueued fail
 	}
 }
 
+TEST(marker_fails, "A command fails, and does not hang, when its bracket's marker fails.")
+{
+	for (int i = 0; i < 8; i++) {
+		struct run r = run_slowly(i);
+		cl_event go = user_event(), done;
+
+		stub_set(STUB_NOTHING_FAIL, -5);
+		EXPECT_EQ(enqueue(r.queue, r.kernel, i & 4 ? 1 : 0, i & 4 ? &go : NULL, &done),
+			  CL_SUCCESS);
+		complete(go, CL_COMPLETE);
+		EXPECT_EQ(cl.clWaitForEvents(1, &done),
+			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+		EXPECT(event_status(done) < 0);
+		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS); /* it may join */
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_count("kernel increment", 0);
+		expect_no_sync("a");
+		cl.clReleaseEvent(go);
+		cl.clReleaseEvent(done);
+		close_untold(&r, i);
+	}
+}
+
 /* As soon as the command, not its marker, is on its way into the queue. */
 static void *fail_in_between(void *event)
 {

@@ -58,7 +58,7 @@ cl_int op_run(struct op *op, struct device *device)
 {
 	switch (op->kind) {
 	case OP_NOTHING:
-		break;
+		return (cl_int)stub_get(STUB_NOTHING_FAIL);
 	case OP_COPY:
 		copy(op);
 		break;

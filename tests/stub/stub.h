@@ -86,6 +86,7 @@ enum stub_option {
 	STUB_COMMAND_PROPERTIES, /* cl_khr_command_buffer 0.9.5: recording has a list of properties */
 	STUB_COMMAND_ARRAYS,	 /* its mutable_dispatch 0.9.2: updates are arrays */
 	STUB_COMMAND_NAMED, /* who reports the two: 1 the device, 2 the platform; default both */
+	STUB_NOTHING_FAIL,  /* markers, barriers and migrations end with this (negative) status */
 	STUB_NUM_OPTIONS
 };
 

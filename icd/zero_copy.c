@@ -75,8 +75,11 @@ static const char *const kind_name[IMPORT_KINDS] = {
 	[IMPORT_FILE_PRIVATE] = "a private mapping of a file",
 	[IMPORT_FILE_SHARED] = "a shared mapping of a file",
 	[IMPORT_SHMEM] = "shared memory",
+	[IMPORT_SHMEM_PRIVATE] = "a private mapping of shared memory",
+	[IMPORT_HUGE] = "huge pages",
+	[IMPORT_HUGE_SHARED] = "shared huge pages",
 	[IMPORT_OF_DMABUF] = "a mapping of a dma-buf",
-	[IMPORT_OTHER] = "a device's mapping or huge pages",
+	[IMPORT_OTHER] = "a device's mapping",
 	[IMPORT_UNWRITABLE] = "a mapping without write permission",
 	[IMPORT_SEVERAL] = "a range of several mappings",
 };

@@ -35,14 +35,17 @@ enum import_access {
 
 /* How host memory is mapped: drivers treat each kind in their own way. */
 enum import_kind {
-	IMPORT_ANONYMOUS,    /* private, of no file: malloc(), the stack */
-	IMPORT_FILE_PRIVATE, /* a private mapping of a file; a program's data */
-	IMPORT_FILE_SHARED,  /* a shared mapping of a file on a disk */
-	IMPORT_SHMEM,	     /* shared memory: memfd_create(), shm_open(), MAP_SHARED of no file */
-	IMPORT_OF_DMABUF,    /* a dma-buf's */
-	IMPORT_OTHER,	     /* a device's, huge pages, what is not known */
-	IMPORT_UNWRITABLE,   /* besides its kind: mapped without write permission */
-	IMPORT_SEVERAL,	     /* besides their kinds: more than one mapping */
+	IMPORT_ANONYMOUS,     /* private, of no file: malloc(), the stack */
+	IMPORT_FILE_PRIVATE,  /* a private mapping of a file; a program's data */
+	IMPORT_FILE_SHARED,   /* a shared mapping of a file on a disk */
+	IMPORT_SHMEM,	      /* shared memory: memfd_create(), shm_open(), MAP_SHARED of no file */
+	IMPORT_SHMEM_PRIVATE, /* a private mapping of the same, or of a file on tmpfs */
+	IMPORT_HUGE,	      /* MAP_HUGETLB, private */
+	IMPORT_HUGE_SHARED,   /* the same, shared */
+	IMPORT_OF_DMABUF,     /* a dma-buf's */
+	IMPORT_OTHER,	      /* a device's, what is not known */
+	IMPORT_UNWRITABLE,    /* besides its kind: mapped without write permission */
+	IMPORT_SEVERAL,	      /* besides their kinds: more than one mapping */
 	IMPORT_KINDS,
 };
 

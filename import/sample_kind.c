@@ -23,6 +23,7 @@ struct kind_sample {
 	struct import_region region; /* first */
 	void *mapping;
 	size_t mapped; /* bytes */
+	void *first;   /* page of the sample */
 };
 
 static void kind_sample_unpin(struct import_region *region)
@@ -162,6 +163,7 @@ static int kind_descriptor(const struct import_sample_want *want)
 	case IMPORT_FILE_SHARED:
 		return file_create(want);
 	case IMPORT_SHMEM:
+	case IMPORT_SHMEM_PRIVATE:
 		return shmem_create(sample_bytes(want));
 	case IMPORT_OF_DMABUF:
 		return dmabuf_create(sample_bytes(want));
@@ -170,15 +172,53 @@ static int kind_descriptor(const struct import_sample_want *want)
 	}
 }
 
+static bool is_private(enum import_kind kind)
+{
+	return kind == IMPORT_ANONYMOUS || kind == IMPORT_FILE_PRIVATE ||
+	       kind == IMPORT_SHMEM_PRIVATE || kind == IMPORT_HUGE;
+}
+
+static size_t huge_page_size(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	size_t kib = 0;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Hugepagesize: %zu", &kib) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kib * 1024;
+}
+
+/* Reserved: a store never finds the pool empty. */
+static int huge_create(const struct import_sample_want *want, struct kind_sample *s)
+{
+	const size_t page = sysconf(_SC_PAGESIZE), huge = huge_page_size();
+	int flags = is_private(want->kind) ? MAP_PRIVATE : MAP_SHARED;
+	char *mapping;
+
+	if (!huge)
+		return -EOPNOTSUPP;
+	s->mapped = (page + s->mapped + huge - 1) / huge * huge;
+	mapping = mmap(NULL, s->mapped, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS | MAP_HUGETLB,
+		       -1, 0);
+	if (mapping == MAP_FAILED)
+		return -ENOMEM;
+	s->mapping = mapping;
+	s->first = mapping + page;
+	return 0;
+}
+
 /*
  * At an odd page, to be no more aligned than that.  What is in the way there is a reservation of
  * the same size and a page.
  */
 static int kind_map(enum import_kind kind, int fd, struct kind_sample *s)
 {
-	const bool is_private = kind == IMPORT_ANONYMOUS || kind == IMPORT_FILE_PRIVATE;
 	const size_t page = sysconf(_SC_PAGESIZE);
-	int flags = (is_private ? MAP_PRIVATE : MAP_SHARED) | MAP_NORESERVE;
+	int flags = (is_private(kind) ? MAP_PRIVATE : MAP_SHARED) | MAP_NORESERVE;
 	char *room = mmap(NULL, s->mapped + page, PROT_NONE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	char *at = room;
@@ -193,7 +233,8 @@ static int kind_map(enum import_kind kind, int fd, struct kind_sample *s)
 	}
 	if (kind == IMPORT_ANONYMOUS)
 		flags |= MAP_ANONYMOUS;
-	s->mapping = mmap(at, s->mapped, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0);
+	s->first = s->mapping =
+		mmap(at, s->mapped, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0);
 	if (s->mapping != MAP_FAILED)
 		return 0;
 	munmap(at, s->mapped);
@@ -204,6 +245,8 @@ static int kind_create(const struct import_sample_want *want, struct kind_sample
 {
 	int fd = -1, ret;
 
+	if (want->kind == IMPORT_HUGE || want->kind == IMPORT_HUGE_SHARED)
+		return huge_create(want, s);
 	if (want->kind != IMPORT_ANONYMOUS) {
 		fd = kind_descriptor(want);
 		if (fd < 0)
@@ -230,7 +273,7 @@ int import_sample_kind(const struct import_sample_want *want, struct import_regi
 	}
 	s->region.ops = &kind_sample_ops;
 	s->region.refs = 1;
-	s->region.addr = (char *)s->mapping + want->offset;
+	s->region.addr = (char *)s->first + want->offset;
 	s->region.size = want->size;
 	s->region.fd = -1;
 	s->region.access = s->region.wanted = IMPORT_READ | IMPORT_WRITE;

@@ -310,6 +310,66 @@ TEST(even_pages, "A driver that copies what is not at an even page imports no wh
 	}
 }
 
+static int tmpfs_file(void)
+{
+	char name[] = "/tmp/climport-tm/XXXXXX";
+
+	return mkostemp(name, O_CLOEXEC);
+}
+
+static void tmpfs_body(void)
+{
+	if (unshare(CLONE_NEWNS) ||
+	    system("mkdir -p /tmp/climport-tm && mount --make-rprivate / && "
+		   "mount -t tmpfs tmpfs /tmp/climport-tm"))
+		test_skip("no file system can be mounted");
+	for (int copies = 0; copies < 2; copies++)
+		for (int i = 0; i < 2; i++) {
+			open_gpu();
+			stub_set(STUB_COPYING_TMPFS, copies);
+			EXPECT_EQ(takes(CL_MEM_READ_WRITE,
+					map_file(tmpfs_file(), PAGE, i ? MAP_SHARED : MAP_PRIVATE),
+					PAGE),
+				  !copies);
+			unmap();
+			EXPECT(takes(CL_MEM_READ_WRITE, map_file(file_create(), PAGE, MAP_SHARED),
+				     PAGE));
+			unmap();
+			fixture_close();
+		}
+}
+
+TEST(tmpfs, "A file of a tmpfs is shared memory, wherever that is mounted.")
+{
+	test_in_child(tmpfs_body);
+}
+
+TEST(zeros, "A private mapping of /dev/zero is anonymous memory.")
+{
+	open_gpu();
+	mapped = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+		      open("/dev/zero", O_RDWR | O_CLOEXEC), 0);
+	mapped_size = PAGE;
+	EXPECT(mapped != MAP_FAILED);
+	EXPECT(takes(CL_MEM_READ_WRITE, mapped, PAGE));
+	unmap();
+	fixture_close();
+}
+
+TEST(huge_pages, "Huge pages are proved with huge pages.")
+{
+	const size_t size = 4 << 20;
+	unsigned char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+
+	if (memory == MAP_FAILED)
+		test_skip("no huge pages");
+	open_gpu();
+	EXPECT(takes(CL_MEM_READ_WRITE, memory + PAGE, 3 * PAGE));
+	fixture_close();
+	munmap(memory, size);
+}
+
 /* A disk without room, and the name of a file of the application's own on another. */
 static void fill_disk(void)
 {

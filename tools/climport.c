@@ -1,140 +1,146 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "bench.h"
 #include "diag.h"
 #include "info.h"
 #include "paths.h"
 
-static const char usage[] =
-	"Usage: climport COMMAND\n"
-	"\n"
-	"  info                     what every OpenCL device can import, how, or why not\n"
-	"  run [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
-	"                           start a program with clImportMemoryARM on every driver\n"
-	"      --version 1.1.0      let the host access imports as well (default 1.0.0)\n"
-	"      --image2d            report cl_khr_image2d_from_buffer (FFmpeg asks for it)\n"
-	"      --quiet              do not print why an import fails\n"
-	"  conform [OPTIONS] [TEST ...]\n"
-	"                           test a driver against the extension's text\n"
-	"      --native             the driver's own implementation, without the layer\n"
-	"      --platform NAME, --device N, --list: see climport conform --help\n"
-	"  bench [OPTIONS]          measure what importing is worth here, about a minute\n"
-	"      --platform NAME, --device N: the default is a GPU, if there is one\n"
-	"      --size MAX           the largest memory (default 1G)\n"
-	"      --quick              about 10 seconds, up to 64M\n"
-	"      --json FILE, --svg FILE: the figures, and plots of them\n"
-	"  diag [--sysfs DIR] [PEER]\n"
-	"                           what would stop PCI devices, or the one at this address, from\n"
-	"                           reaching GPU memory\n"
-	"  --version, --help\n";
-
-static int fail_usage(const char *what, const char *argument)
-{
-	fprintf(stderr, "climport: %s%s%s\nTry 'climport --help'.\n", what, argument ? " " : "",
-		argument ? argument : "");
-	return 2;
-}
+enum status {
+	NOT_RUNNABLE = 126, /* as env(1) and shells have it */
+	NOT_FOUND = 127,
+};
 
 static int start(char **argv)
 {
 	execvp(argv[0], argv);
 	fprintf(stderr, "climport: %s: %m\n", argv[0]);
-	return 127;
+	return errno == ENOENT ? NOT_FOUND : NOT_RUNNABLE;
+}
+
+static int run_set_version(struct arguments *a)
+{
+	const char *version = option_value(a);
+
+	if (!version)
+		return WRONG_USAGE;
+	if (strcmp(version, "1.0.0") && strcmp(version, "1.1.0"))
+		return fail_usage("run: --version is 1.0.0 or 1.1.0, not %s", version);
+	return setenv("CLIMPORT_VERSION", version, 1) ? 1 : 0;
 }
 
 static int run(int argc, char **argv)
 {
-	int i = 1;
+	struct arguments a = { "run", argc, argv, 1, NULL };
+	int status = 0;
 
 	setenv("CLIMPORT_LOG", "error", 0);
-	for (; i < argc && argv[i][0] == '-'; i++) {
-		if (!strcmp(argv[i], "--")) {
-			i++;
-			break;
-		}
-		if (!strcmp(argv[i], "--version") && i + 1 < argc)
-			setenv("CLIMPORT_VERSION", argv[++i], 1);
-		else if (!strcmp(argv[i], "--image2d"))
+	while (!status && option_next(&a)) {
+		if (option_is(&a, "--version"))
+			status = run_set_version(&a);
+		else if (option_is(&a, "--image2d"))
 			setenv("CLIMPORT_IMAGE2D_FROM_BUFFER", "1", 1);
-		else if (!strcmp(argv[i], "--quiet"))
+		else if (option_is(&a, "--quiet"))
 			unsetenv("CLIMPORT_LOG");
 		else
-			return fail_usage("run: unknown option", argv[i]);
+			status = fail_option(&a);
 	}
-	if (i == argc)
-		return fail_usage("run: no program is named", NULL);
-	return enable_layer() ? start(argv + i) : 1;
+	if (status)
+		return status;
+	if (a.next == argc || !*argv[a.next])
+		return fail_usage("run: no program is named");
+	return enable_layer() ? start(argv + a.next) : 1;
 }
 
+/* The other options are those of the program that has the tests. */
 static int conform(int argc, char **argv)
 {
 	const char *program = path_conform();
-	int native = argc > 1 && !strcmp(argv[1], "--native");
+	bool native = take_word(argv, "--native");
 
+	(void)argc;
 	if (!program || (!native && !enable_layer()))
 		return 1;
-	argv += native;
 	argv[0] = (char *)program;
 	return start(argv);
 }
 
 static int run_diag(int argc, char **argv)
 {
+	struct arguments a = { "diag", argc, argv, 1, NULL };
 	const char *root = "";
-	int i = 1;
 
-	for (; i < argc && argv[i][0] == '-'; i++) {
-		if (strcmp(argv[i], "--sysfs") || i + 1 == argc)
-			return fail_usage("diag: unknown option, or no argument:", argv[i]);
-		root = argv[++i];
+	while (option_next(&a)) {
+		if (!option_is(&a, "--sysfs"))
+			return fail_option(&a);
+		root = option_value(&a);
+		if (!root)
+			return WRONG_USAGE;
 	}
-	if (i + 1 < argc)
-		return fail_usage("diag takes one address:", argv[i + 1]);
-	return diag(root, i < argc ? argv[i] : NULL, stdout);
+	if (a.next + 1 < argc)
+		return fail_usage("diag takes one address, and not %s as well", argv[a.next + 1]);
+	return diag(root, a.next < argc ? argv[a.next] : NULL, stdout);
 }
 
-/* Bytes, with K, M or G; 0 if it is no such thing. */
-static size_t parse_size(const char *text)
+static int bench_set_device(struct bench_options *options, const char *value)
 {
-	static const char units[] = "KMG";
-	char *end;
-	unsigned long long size = strtoull(text, &end, 10);
-	const char *unit = *end ? strchr(units, *end) : NULL;
-	int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+	options->device = parse_device(value);
+	return options->device < 0 ? fail_usage("bench: --device is a number, not %s", value) : 0;
+}
 
-	if (*text < '0' || *text > '9' || (*end && (!unit || end[1])) || size > SIZE_MAX >> shift)
+static int bench_set_size(struct bench_options *options, const char *value)
+{
+	options->size = parse_size(value);
+	if (options->size >= BENCH_SMALLEST)
 		return 0;
-	return size << shift;
+	return fail_usage("bench: --size is %zuK or more, not %s: bytes, or with K, M or G",
+			  BENCH_SMALLEST >> 10, value);
+}
+
+static int bench_set(struct arguments *a, struct bench_options *options)
+{
+	static const char *const known[] = { "--platform", "--device", "--size", "--json",
+					     "--svg" };
+	const char *value;
+	size_t i = 0;
+
+	while (i < sizeof(known) / sizeof(known[0]) && !option_is(a, known[i]))
+		i++;
+	if (i == sizeof(known) / sizeof(known[0]))
+		return fail_option(a);
+	value = option_value(a);
+	if (!value)
+		return WRONG_USAGE;
+	if (option_is(a, "--device"))
+		return bench_set_device(options, value);
+	if (option_is(a, "--size"))
+		return bench_set_size(options, value);
+	*(option_is(a, "--platform") ? &options->platform
+	  : option_is(a, "--json")   ? &options->json
+				     : &options->svg) = value;
+	return 0;
 }
 
 static int parse_bench(int argc, char **argv, struct bench_options *options)
 {
-	for (int i = 1; i < argc; i++) {
-		const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+	struct arguments a = { "bench", argc, argv, 1, NULL };
+	int status = 0;
 
-		if (!strcmp(argv[i], "--quick")) {
+	while (!status && option_next(&a)) {
+		if (option_is(&a, "--quick"))
 			options->quick = true;
-			continue;
-		}
-		if (value && !strcmp(argv[i], "--platform"))
-			options->platform = value;
-		else if (value && !strcmp(argv[i], "--device") && *value >= '0' && *value <= '9')
-			options->device = atoi(value);
-		else if (value && !strcmp(argv[i], "--size") && parse_size(value) >= BENCH_SMALLEST)
-			options->size = parse_size(value);
-		else if (value && !strcmp(argv[i], "--json"))
-			options->json = value;
-		else if (value && !strcmp(argv[i], "--svg"))
-			options->svg = value;
 		else
-			return fail_usage("bench: unknown option, or a wrong argument:", argv[i]);
-		i++;
+			status = bench_set(&a, options);
 	}
-	return 0;
+	if (!status && a.next < argc)
+		status = fail_usage("bench takes no argument %s", argv[a.next]);
+	return status;
 }
 
 static int run_bench(int argc, char **argv)
@@ -147,7 +153,7 @@ static int run_bench(int argc, char **argv)
 
 static int run_info(int argc, char **argv)
 {
-	return argc == 1 ? info() : fail_usage("info takes no argument:", argv[1]);
+	return argc == 1 ? info() : fail_usage("info takes no argument %s", argv[1]);
 }
 
 /* The loader reads OPENCL_LAYERS once, so the program starts itself anew with the layer in it. */
@@ -161,27 +167,144 @@ static int with_layer(int argc, char **argv, int (*command)(int, char **))
 	return enable_layer() ? start(argv) : 1;
 }
 
+static int start_info(int argc, char **argv)
+{
+	return with_layer(argc, argv, run_info);
+}
+
+static int start_bench(int argc, char **argv)
+{
+	setenv("CLIMPORT_LOG", "error", 0);
+	return with_layer(argc, argv, run_bench);
+}
+
+static int start_run(int argc, char **argv)
+{
+	return run(argc - 1, argv + 1);
+}
+
+static int start_conform(int argc, char **argv)
+{
+	return conform(argc - 1, argv + 1);
+}
+
+static int start_diag(int argc, char **argv)
+{
+	return run_diag(argc - 1, argv + 1);
+}
+
+/* Text begins in column 28. */
+#define INDENT "                           "
+
+static const struct command {
+	const char *name, *arguments;
+	const char *help; /* lines; the first one continues that of the name if there is room */
+	int (*start)(int argc, char **argv);
+	bool has_help; /* answers --help itself */
+} commands[] = {
+	{ "info", "", "what every OpenCL device can import, how, or why not\n", start_info, false },
+	{ "run", "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
+	  "start a program with clImportMemoryARM on every driver\n"
+	  "      --version 1.1.0      let the host access imports as well (default 1.0.0)\n"
+	  "      --image2d            report cl_khr_image2d_from_buffer (FFmpeg asks for it)\n"
+	  "      --quiet              do not print why an import fails\n",
+	  start_run, false },
+	{ "conform", "[OPTIONS] [TEST ...]",
+	  "test a driver against the extension's text\n"
+	  "      --native             the driver's own implementation, without the layer\n"
+	  "      --platform NAME      the first platform with NAME in its name and the extension\n"
+	  "      --device N           its device with this index (default 0)\n"
+	  "      --list               the sentences of the text, and their tests\n",
+	  start_conform, true },
+	{ "bench", "[OPTIONS]",
+	  "measure what importing is worth here, about a minute\n"
+	  "      --platform NAME, --device N: the default is a GPU, if there is one\n"
+	  "      --size MAX           the largest memory (default 1G)\n"
+	  "      --quick              about 10 seconds, up to 64M\n"
+	  "      --json FILE, --svg FILE: the figures, and plots of them\n",
+	  start_bench, false },
+	{ "diag", "[--sysfs DIR] [PEER]",
+	  "what would stop PCI devices from reaching GPU memory\n"
+	  "      PEER                 the device at this PCI address alone\n"
+	  "      --sysfs DIR          of another machine's files below this folder\n",
+	  start_diag, false },
+};
+#define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static const struct command *command_find(const char *name)
+{
+	for (size_t i = 0; i < NUM_COMMANDS; i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+static void print_usage(FILE *out)
+{
+	fputs("Usage: climport COMMAND\n\n", out);
+	for (size_t i = 0; i < NUM_COMMANDS; i++) {
+		const struct command *c = &commands[i];
+		int column = fprintf(out, "  %s %s", c->name, c->arguments);
+
+		if (column >= (int)strlen(INDENT))
+			fputs("\n" INDENT, out);
+		else
+			fputs(INDENT + column, out);
+		fputs(c->help, out);
+	}
+	fputs("  help [COMMAND], --version\n", out);
+}
+
+static int print_help(const struct command *c)
+{
+	printf("Usage: climport %s %s\n\n%s", c->name, c->arguments, c->help);
+	return 0;
+}
+
+static bool is_help(const char *word)
+{
+	return !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
+/* Of climport's own options: what follows a word that is none, or "--", is a program's. */
+static bool asks_for_help(char **argv)
+{
+	for (; *argv && **argv == '-' && strcmp(*argv, "--"); argv++)
+		if (is_help(*argv))
+			return true;
+	return false;
+}
+
+static int help(const char *name)
+{
+	const struct command *c = name ? command_find(name) : NULL;
+
+	if (name && !c)
+		return fail_usage("unknown command %s", name);
+	if (c)
+		return print_help(c);
+	print_usage(stdout);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-		fputs(usage, argc < 2 ? stderr : stdout);
-		return argc < 2 ? 2 : 0;
+	const struct command *c;
+
+	if (argc < 2) {
+		print_usage(stderr);
+		return WRONG_USAGE;
 	}
-	if (!strcmp(argv[1], "--version")) {
+	if (is_help(argv[1]) || !strcmp(argv[1], "help"))
+		return help(argv[2]);
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v")) {
 		puts("climport " CLIMPORT_RELEASE);
 		return 0;
 	}
-	if (!strcmp(argv[1], "info"))
-		return with_layer(argc, argv, run_info);
-	if (!strcmp(argv[1], "bench")) {
-		setenv("CLIMPORT_LOG", "error", 0);
-		return with_layer(argc, argv, run_bench);
-	}
-	if (!strcmp(argv[1], "run"))
-		return run(argc - 1, argv + 1);
-	if (!strcmp(argv[1], "conform"))
-		return conform(argc - 1, argv + 1);
-	if (!strcmp(argv[1], "diag"))
-		return run_diag(argc - 1, argv + 1);
-	return fail_usage("unknown command", argv[1]);
+	c = command_find(argv[1]);
+	if (!c)
+		return fail_usage("unknown command %s", argv[1]);
+	if (!c->has_help && asks_for_help(argv + 2))
+		return print_help(c);
+	return c->start(argc, argv);
 }

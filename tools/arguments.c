@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "arguments.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int fail_usage(const char *format, ...)
+{
+	va_list args;
+
+	fputs("climport: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputs("\nTry 'climport --help'.\n", stderr);
+	return WRONG_USAGE;
+}
+
+bool option_next(struct arguments *a)
+{
+	if (a->next == a->argc || a->argv[a->next][0] != '-' || !a->argv[a->next][1])
+		return false;
+	a->option = a->argv[a->next++];
+	return strcmp(a->option, "--") != 0;
+}
+
+bool option_is(const struct arguments *a, const char *name)
+{
+	return !strcmp(a->option, name);
+}
+
+const char *option_value(struct arguments *a)
+{
+	const char *value = a->next < a->argc ? a->argv[a->next] : NULL;
+
+	if (!value || (!strncmp(value, "--", 2) && value[2])) {
+		fail_usage("%s: %s needs a value", a->command, a->option);
+		return NULL;
+	}
+	a->next++;
+	return value;
+}
+
+int fail_option(const struct arguments *a)
+{
+	return fail_usage("%s: unknown option %s", a->command, a->option);
+}
+
+bool take_word(char **argv, const char *word)
+{
+	char **kept = argv;
+	bool found = false;
+
+	for (; *argv; argv++) {
+		if (strcmp(*argv, word))
+			*kept++ = *argv;
+		else
+			found = true;
+	}
+	*kept = NULL;
+	return found;
+}
+
+size_t parse_size(const char *text)
+{
+	static const char units[] = "KMG";
+	char *end;
+	unsigned long long size = strtoull(text, &end, 10);
+	const char *unit = *end ? strchr(units, *end) : NULL;
+	int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+
+	if (*text < '0' || *text > '9' || (*end && (!unit || end[1])))
+		return 0;
+	if (size == ULLONG_MAX || size > SIZE_MAX >> shift) /* ULLONG_MAX: or more */
+		return 0;
+	return size << shift;
+}
+
+int parse_device(const char *text)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	return *text >= '0' && *text <= '9' && !*end && value <= INT_MAX ? (int)value : -1;
+}

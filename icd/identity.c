@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "identity.h"
 
-#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,9 @@
 
 #include "device.h"
 #include "layer.h"
+#include "place.h"
+
+#define LIBRARY_SIZE (PATH_MAX + 160)
 
 unsigned long long identity_hash(const char *text)
 {
@@ -27,23 +32,144 @@ bool identity_is_privileged(void)
 	return getauxval(AT_SECURE);
 }
 
+/* The loaded library that an address is in. */
+struct library {
+	uintptr_t address, base;
+	char path[PATH_MAX];
+	char build_id[2 * 64 + 1]; /* "": the linker wrote none */
+};
+
+static bool segment_holds(const struct dl_phdr_info *info, const ElfW(Phdr) * segment,
+			  uintptr_t address)
+{
+	uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+
+	return segment->p_type == PT_LOAD && address >= start && address - start < segment->p_memsz;
+}
+
+static size_t note_align(size_t size)
+{
+	return (size + 3) & ~(size_t)3;
+}
+
+/* @notes is the content of a segment of notes. */
+static void build_id_read(const char *notes, size_t size, struct library *library)
+{
+	while (size >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const void *)notes;
+		size_t before = sizeof(*note) + note_align(note->n_namesz);
+		const unsigned char *id = (const unsigned char *)notes + before;
+
+		if (before > size || note->n_descsz > size - before)
+			return;
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+		    !memcmp(note + 1, "GNU", 4)) {
+			for (size_t i = 0; i < note->n_descsz && i < 64; i++)
+				sprintf(library->build_id + 2 * i, "%02x", id[i]);
+			return;
+		}
+		if (note_align(note->n_descsz) > size - before)
+			return;
+		notes += before + note_align(note->n_descsz);
+		size -= before + note_align(note->n_descsz);
+	}
+}
+
+static int library_match(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct library *library = arg;
+	bool holds = false;
+
+	(void)size;
+	for (size_t i = 0; i < info->dlpi_phnum && !holds; i++)
+		holds = segment_holds(info, &info->dlpi_phdr[i], library->address);
+	if (!holds)
+		return 0;
+	library->base = info->dlpi_addr;
+	snprintf(library->path, sizeof(library->path), "%s", info->dlpi_name);
+	for (size_t i = 0; i < info->dlpi_phnum && !*library->build_id; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+
+		if (segment->p_type == PT_NOTE && segment->p_align <= 4)
+			build_id_read((const char *)(info->dlpi_addr + segment->p_vaddr),
+				      segment->p_memsz, library);
+	}
+	return 1;
+}
+
+static bool library_find(void *function, struct library *library)
+{
+	memset(library, 0, sizeof(*library));
+	library->address = (uintptr_t)function;
+	return function && dl_iterate_phdr(library_match, library) == 1 && *library->path;
+}
+
+/* A function below this layer is the loader's, or another layer's, which answer for a driver. */
+static bool is_below(const struct library *library)
+{
+	void *const below[] = {
+		(void *)next.clGetPlatformIDs,
+		(void *)next.clGetExtensionFunctionAddress,
+		(void *)next.clGetExtensionFunctionAddressForPlatform,
+		(void *)next.clGetDeviceInfo,
+	};
+	struct library other;
+
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++)
+		if (library_find(below[i], &other) && other.base == library->base)
+			return true;
+	return false;
+}
+
 /*
- * The file that a function of the driver's own is in.  A function pointer in an object's dispatch
- * table may be a loader's.
+ * The library of a function of the driver's own.  A function pointer in an object's dispatch
+ * table may be a loader's.  No loader gives a clIcdGetPlatformIDsKHR of its own; the others are
+ * for drivers that name it to loaders alone.
  */
+static bool library_of_platform(cl_platform_id platform, struct library *library)
+{
+	static const char *const names[] = {
+		"clGetPlatformInfo",
+		"clGetDeviceIDs",
+		"clIcdGetFunctionAddressForPlatformKHR",
+		"clIcdSetPlatformDispatchDataKHR",
+		"clCreateCommandBufferKHR",
+		"clGetKernelSuggestedLocalWorkSizeKHR",
+		"clCreateSemaphoreWithPropertiesKHR",
+		"clHostMemAllocINTEL",
+		"clCreateCommandQueueWithPropertiesKHR",
+		"clGetKernelSubGroupInfoKHR",
+		"clCreateFromGLBuffer",
+	};
+
+	if (!next.clGetExtensionFunctionAddressForPlatform)
+		return false;
+	if (library_find(next.clGetExtensionFunctionAddressForPlatform(platform,
+								       "clIcdGetPlatformIDsKHR"),
+			 library))
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (library_find(next.clGetExtensionFunctionAddressForPlatform(platform, names[i]),
+				 library) &&
+		    !is_below(library))
+			return true;
+	return false;
+}
+
+/* By its build, which outlives its file; without one, by its file's size and time. */
 static bool identity_library(cl_platform_id platform, char *text, size_t size)
 {
-	void *function = next.clGetExtensionFunctionAddressForPlatform
-				 ? next.clGetExtensionFunctionAddressForPlatform(
-					   platform, "clIcdGetPlatformIDsKHR")
-				 : NULL;
+	struct library library;
 	struct stat st;
-	Dl_info info;
 
-	if (identity_is_privileged() || !function || !dladdr(function, &info) || !info.dli_fname ||
-	    stat(info.dli_fname, &st))
+	if (identity_is_privileged() || !library_of_platform(platform, &library))
 		return false;
-	return (size_t)snprintf(text, size, "%s %lld %lld.%09ld", info.dli_fname,
+	if (*library.build_id)
+		return (size_t)snprintf(text, size, "%s build %s", library.path, library.build_id) <
+		       size;
+	if (stat(library.path, &st))
+		return false;
+	return (size_t)snprintf(text, size, "%s %lld %lld.%09ld", library.path,
 				(long long)st.st_size, (long long)st.st_mtim.tv_sec,
 				st.st_mtim.tv_nsec) < size;
 }
@@ -63,34 +189,84 @@ static char *platform_string(cl_platform_id platform, cl_platform_info name)
 	return text;
 }
 
-/* One after the other, each freed; false if one is NULL or there is no room. */
-static bool join(char **parts, size_t count, char *text, size_t size)
-{
-	bool fits = true;
-	size_t used = 0;
+/* Set, Intel's driver reads dozens of variables whose names have nothing in common. */
+#define NEO_READS_ALL "NEOReadDebugKeys"
 
-	for (size_t i = 0; i < count; i++) {
-		if (parts[i] && used < size)
-			used += (size_t)snprintf(text + used, size - used, ", %s", parts[i]);
-		fits &= parts[i] && used < size;
-		free(parts[i]);
-	}
-	for (char *c = text; fits && *c; c++)
-		if (*c == '\n')
-			*c = ' ';
-	return fits;
+/* What a probe process does not inherit, and what decides nothing. */
+static bool is_ignored(const char *variable)
+{
+	static const char *const ignored[] = {
+		"OPENCL_LAYERS=",
+		"CLIMPORT_LOG=",
+		"CLIMPORT_PROBE=",
+		"LD_PRELOAD=",
+	};
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		if (!strncmp(variable, ignored[i], strlen(ignored[i])))
+			return true;
+	return false;
 }
 
-/* A library, and the machine: containers of one image have names of their own. */
-static bool identity_begin(cl_platform_id platform, char *text, size_t size)
+/* What drivers, and this layer, read of the environment to choose devices and how they work. */
+static bool chooses_devices(const char *variable)
+{
+	static const char *const prefixes[] = {
+		"POCL_",  "CUDA_", "NVIDIA_", "NV_",	 "RUSTICL_",  "MESA_", "GALLIUM_",
+		"LIBGL_", "DRI_",  "RADEON_", "AMD_",	 "HSA_",      "ROCR_", "HIP_",
+		"GPU_",	  "LP_",   "ZE_",     "INTEL_",	 "IGC_",      "NEO",   "CL_",
+		"OCL_",	  "CLVK_", "VK_",     "OPENCL_", "CLIMPORT_",
+	};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+/* The same in whatever order the variables are.  Layers below are a choice like a variable. */
+static unsigned long long environment_hash(void)
+{
+	unsigned long long sum = identity_hash(place_layers_below());
+	bool all = getenv(NEO_READS_ALL);
+
+	for (char **variable = environ; variable && *variable; variable++)
+		if (!is_ignored(*variable) && (all || chooses_devices(*variable)))
+			sum += identity_hash(*variable);
+	return sum;
+}
+
+/*
+ * @library, the machine and @parts, each freed, one after the other; false if a part is NULL.
+ * Containers of one image have names of their own.
+ */
+static bool identity_join(const char *library, char **parts, size_t count, char *text, size_t size)
 {
 	struct utsname machine;
-	size_t used;
+	bool complete = !uname(&machine);
+	char *full = NULL;
+	size_t length;
+	FILE *file = open_memstream(&full, &length);
 
-	if (uname(&machine) || !identity_library(platform, text, size))
-		return false;
-	used = strlen(text);
-	return (size_t)snprintf(text + used, size - used, " on %s", machine.nodename) < size - used;
+	if (file && complete)
+		fprintf(file, "%s on %s, %s, %s, environment %016llx", library, machine.nodename,
+			machine.release, machine.version, environment_hash());
+	for (size_t i = 0; i < count; i++) {
+		if (file && parts[i])
+			fprintf(file, ", %s", parts[i]);
+		complete &= parts[i] != NULL;
+		free(parts[i]);
+	}
+	complete = file && !fclose(file) && complete;
+	for (char *c = full; complete && *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+	if (complete && length < size)
+		memcpy(text, full, length + 1);
+	else if (complete)
+		complete = snprintf(text, size, "hash %016llx", identity_hash(full)) < (int)size;
+	free(full);
+	return complete;
 }
 
 bool identity_device(cl_device_id device, cl_platform_id platform, char *text, size_t size)
@@ -102,57 +278,25 @@ bool identity_device(cl_device_id device, cl_platform_id platform, char *text, s
 		device_string(device, CL_DEVICE_VERSION),
 		device_string(device, CL_DRIVER_VERSION),
 	};
-	bool known = identity_begin(platform, text, size);
-	size_t used = known ? strlen(text) : 0;
+	char library[LIBRARY_SIZE];
+	bool known = identity_library(platform, library, sizeof(library));
 
-	return join(parts, sizeof(parts) / sizeof(parts[0]), text + used, size - used) && known;
+	if (!known)
+		*library = '\0';
+	return identity_join(library, parts, sizeof(parts) / sizeof(parts[0]), text, size) && known;
 }
 
-/* What drivers, and this layer, read of the environment to choose devices and how they work. */
-static bool chooses_devices(const char *variable)
-{
-	static const char *const prefixes[] = {
-		"POCL_", "CUDA_", "NVIDIA_", "RUSTICL_", "MESA_", "GALLIUM_", "LP_",	   "ZE_",
-		"ROCR_", "HIP_",  "GPU_",    "CL_",	 "OCL_",  "OPENCL_",  "CLIMPORT_",
-	};
-	static const char *const others[] = {
-		"OPENCL_LAYERS=",
-		"CLIMPORT_LOG=",
-		"CLIMPORT_PROBE=",
-	};
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (!strncmp(variable, others[i], strlen(others[i])))
-			return false;
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
-			return true;
-	return false;
-}
-
-/* The same in whatever order the variables are. */
-static unsigned long long environment_hash(void)
-{
-	unsigned long long sum = 0;
-
-	for (char **variable = environ; variable && *variable; variable++)
-		if (chooses_devices(*variable))
-			sum += identity_hash(*variable);
-	return sum;
-}
-
-bool identity_platform(cl_platform_id platform, char *text, size_t size)
+bool identity_platform(cl_platform_id platform, char *text, size_t size, bool *lasting)
 {
 	char *parts[] = {
 		platform_string(platform, CL_PLATFORM_NAME),
 		platform_string(platform, CL_PLATFORM_VERSION),
 		platform_string(platform, CL_PLATFORM_VENDOR),
-		NULL,
 	};
-	bool known = identity_begin(platform, text, size);
-	size_t used = known ? strlen(text) : 0;
+	char library[LIBRARY_SIZE];
 
-	if (asprintf(&parts[3], "environment %016llx", environment_hash()) < 0)
-		parts[3] = NULL;
-	return join(parts, sizeof(parts) / sizeof(parts[0]), text + used, size - used) && known;
+	*lasting = identity_library(platform, library, sizeof(library));
+	if (!*lasting)
+		strcpy(library, "a library");
+	return identity_join(library, parts, sizeof(parts) / sizeof(parts[0]), text, size);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which driver, device and machine a result holds for: keys of the result cache.  A driver is
- * known by its library's file as well, so that another build of the same version asks again.
+ * known by its library as well, so that another build of the same version asks again.  The
+ * kernel's version, the environment that drivers read and the layers below this one are part of
+ * each key, as each may decide what a driver copies.
  */
 #ifndef ICD_IDENTITY_H
 #define ICD_IDENTITY_H
@@ -20,7 +22,11 @@ bool identity_is_privileged(void);
 /* False, and nothing is to be kept: the driver's library cannot be told.  No newlines. */
 bool identity_device(cl_device_id device, cl_platform_id platform, char *text, size_t size);
 
-/* The same for all devices that a platform may have: with the environment that chooses them. */
-bool identity_platform(cl_platform_id platform, char *text, size_t size);
+/*
+ * The same for all devices that a platform may have.  Where the library cannot be told, the rest
+ * is given, and @lasting is false: it tells this process's platforms apart, and is not to be kept.
+ * False: nothing is known of the platform.
+ */
+bool identity_platform(cl_platform_id platform, char *text, size_t size, bool *lasting);
 
 #endif /* ICD_IDENTITY_H */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "answer.h"
+#include "place.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -62,6 +63,7 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const struct _cl_icd_
 	memset(&next, 0, sizeof(next));
 	memcpy(&next, target, entries * sizeof(void *));
 	offer(entries);
+	place_note_below();
 	*num_entries_ret = entries;
 	*dispatch_ret = &offered;
 	return CL_SUCCESS;

@@ -1,72 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * posix_spawn() would give the application a child: a SIGCHLD when it ends, and something for its
- * wait() to find.  So a process in between, made by clone() without a signal for its end, spawns
- * the probe and ends: wait() without __WCLONE does not see such a child, and its own child goes
- * to init.  As posix_spawn()'s, it shares the memory while the caller is stopped.
+ * wait() to find.  An orphan would be given to init, or to a subreaper, which need not expect it:
+ * PID 1 of most containers reaps its own children alone.
  *
- * A program that is init itself, in a container, or a subreaper gets the probe for a child, as it
- * gets any orphan.  There the probe is waited for.
+ * So there is a process between, made by clone() without a signal for its end, which wait() does
+ * not see.  It spawns the probe, reads its answer, and waits for its end.  It shares the caller's
+ * memory, as vfork() does: a copy, as fork() makes it, would part pinned memory from its device
+ * at the caller's next write.  A thread, the caller's job, is stopped meanwhile in its stead.
+ *
+ *	caller -- job's thread -- process between -- climport-probe
+ *
+ * The pipe is the process between's, whose other descriptors are closed.  If the application
+ * ends, the process between is killed, as it would keep the application's memory.
  */
 #include "probe.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "describe.h"
 #include "import/log.h"
+#include "job.h"
+#include "place.h"
 
 #define PATIENCE_MS 2000
 #define STACK_SIZE 65536
+#define PIPE_WRITE 1 /* the second descriptor of a process that has none */
 
 #define NOT_SANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
 
 /* clone() by its name past the thread sanitizer, which takes that for fork(). */
 int __clone(int (*function)(void *), void *stack, int flags, void *arg, ...);
 
-struct spawn {
-	char layer[PATH_MAX], program[2 * PATH_MAX];
-	const char *argv[3];
-	char **env;
-	char layers[PATH_MAX + 16];
+struct probe {
+	struct job job;
+	char key[PROBE_KEY_SIZE], program[2 * PATH_MAX], layers[2 * PATH_MAX + 16];
+	char *argv[3], **env;
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
-	pid_t pid; /* of the probe */
+
+	/* Set by the process between. */
+	char line[PROBE_LINE_SIZE];
+	atomic_bool answered; /* the line is whole */
 	int error;
+	pid_t pid;  /* of the probe */
+	int status; /* its end, -1 if that is not known */
+	_Alignas(16) char stack[STACK_SIZE];
 };
 
 /* In the build's folders, or installed. */
-static bool probe_find(struct spawn *s)
+static bool probe_find(struct probe *p)
 {
 	static const char *const places[] = { "../tools/climport-probe",
 					      LIBEXECDIR_FROM_LIB "/climport/climport-probe" };
-	Dl_info info;
-	char *end;
+	const char *layer = place_of_layer(), *end = strrchr(layer, '/');
 
-	if (!dladdr((void *)probe_run, &info) || !info.dli_fname ||
-	    !realpath(info.dli_fname, s->layer))
-		return false;
-	end = strrchr(s->layer, '/');
-	for (int i = 0; i < 2; i++) {
-		snprintf(s->program, sizeof(s->program), "%.*s/%s", (int)(end - s->layer), s->layer,
+	for (int i = 0; end && i < 2; i++) {
+		snprintf(p->program, sizeof(p->program), "%.*s/%s", (int)(end - layer), layer,
 			 places[i]);
-		if (!access(s->program, X_OK))
+		if (!access(p->program, X_OK))
 			return true;
 	}
-	log_debug("climport-probe is not beside %s", s->layer);
+	p->error = ENOENT;
 	return false;
 }
 
@@ -76,170 +85,162 @@ static bool is_dropped(const char *variable)
 	       !strncmp(variable, "CLIMPORT_PROBE=", 15) || !strncmp(variable, "LD_PRELOAD=", 11);
 }
 
-/* The caller's environment, with this layer alone, which is to do the tests itself. */
-static bool environment_create(struct spawn *s)
+/* The caller's environment, with no layer above this one, which is to do the tests itself. */
+static bool probe_create_environment(struct probe *p)
 {
 	static char here[] = "CLIMPORT_PROBE=here";
 	size_t count = 0, used = 0;
 
 	while (environ && environ[count])
 		count++;
-	s->env = calloc(count + 3, sizeof(*s->env));
-	if (!s->env)
+	p->env = calloc(count + 3, sizeof(*p->env));
+	if (!p->env)
 		return false;
 	for (size_t i = 0; i < count; i++)
 		if (!is_dropped(environ[i]))
-			s->env[used++] = environ[i];
-	snprintf(s->layers, sizeof(s->layers), "OPENCL_LAYERS=%s", s->layer);
-	s->env[used++] = s->layers;
-	s->env[used] = here;
+			p->env[used++] = environ[i];
+	snprintf(p->layers, sizeof(p->layers), "OPENCL_LAYERS=%s%s", place_layers_below(),
+		 place_of_layer());
+	p->env[used++] = p->layers;
+	p->env[used] = here;
 	return true;
 }
 
-/* Nothing of the caller's but a pipe; no terminal, no signals. */
-static bool attributes_create(struct spawn *s, int answer)
+/* Nothing but the pipe; no terminal, no signals. */
+static bool probe_create_attributes(struct probe *p)
 {
 	sigset_t all, none;
 	bool ready;
 
 	sigfillset(&all);
 	sigemptyset(&none);
-	ready = !posix_spawn_file_actions_adddup2(&s->actions, answer, PROBE_FD);
+	ready = !posix_spawn_file_actions_adddup2(&p->actions, PIPE_WRITE, PROBE_FD);
 	for (int fd = 0; fd < PROBE_FD; fd++)
 		ready = ready &&
-			!posix_spawn_file_actions_addopen(&s->actions, fd, "/dev/null", O_RDWR, 0);
-	return ready && !posix_spawn_file_actions_addclosefrom_np(&s->actions, PROBE_FD + 1) &&
-	       !posix_spawnattr_setsigdefault(&s->attr, &all) &&
-	       !posix_spawnattr_setsigmask(&s->attr, &none) &&
-	       !posix_spawnattr_setflags(&s->attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+			!posix_spawn_file_actions_addopen(&p->actions, fd, "/dev/null", O_RDWR, 0);
+	return ready && !posix_spawn_file_actions_addclosefrom_np(&p->actions, PROBE_FD + 1) &&
+	       !posix_spawnattr_setsigdefault(&p->attr, &all) &&
+	       !posix_spawnattr_setsigmask(&p->attr, &none) &&
+	       !posix_spawnattr_setflags(&p->attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
 							   POSIX_SPAWN_SETSID);
 }
 
+/* A line, however many reads it takes. */
+static NOT_SANITIZED void between_read(struct probe *p)
+{
+	size_t used = 0;
+	long n;
+
+	do {
+		n = syscall(SYS_read, 0, p->line + used, sizeof(p->line) - used);
+		if (n <= 0)
+			return;
+		used += (size_t)n;
+	} while (p->line[used - 1] != '\n');
+	p->line[used - 1] = '\0';
+	atomic_store(&p->answered, true);
+}
+
+/* System calls go past the sanitizers' tables, which are the application's. */
 static NOT_SANITIZED int between(void *arg)
 {
-	struct spawn *s = arg;
+	struct probe *p = arg;
+	int fds[2];
 
-	s->error =
-		posix_spawn(&s->pid, s->program, &s->actions, &s->attr, (char **)s->argv, s->env);
-	_exit(0);
-}
-
-/* No handler of the application's may run in the process between. */
-static bool spawn_between(struct spawn *s)
-{
-	char *stack = malloc(STACK_SIZE);
-	sigset_t all, before;
-	pid_t pid = -1;
-
-	if (!stack)
-		return false;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = __clone(between, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK, s);
-	if (pid > 0)
-		while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
-			;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	free(stack);
-	if (pid > 0 && !s->error)
-		return true;
-	log_debug("%s: %s", s->program, strerror(pid > 0 ? s->error : errno));
-	return false;
-}
-
-static bool spawn_probe(const char *key, int answer, pid_t *pid)
-{
-	struct spawn *s = calloc(1, sizeof(*s));
-	bool spawned = false;
-
-	if (!s)
-		return false;
-	if (posix_spawn_file_actions_init(&s->actions)) {
-		free(s);
-		return false;
+	syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	closefrom(0);
+	if (syscall(SYS_pipe2, fds, O_CLOEXEC))
+		p->error = errno;
+	else
+		p->error = posix_spawn(&p->pid, p->program, &p->actions, &p->attr, p->argv, p->env);
+	if (!p->error) {
+		syscall(SYS_close, PIPE_WRITE);
+		between_read(p);
+		syscall(SYS_wait4, p->pid, &p->status, 0, NULL);
 	}
-	posix_spawnattr_init(&s->attr);
-	s->argv[0] = s->program;
-	s->argv[1] = key;
-	if (probe_find(s) && environment_create(s) && attributes_create(s, answer))
-		spawned = spawn_between(s);
-	*pid = s->pid;
-	posix_spawnattr_destroy(&s->attr);
-	posix_spawn_file_actions_destroy(&s->actions);
-	free(s->env);
-	free(s);
-	return spawned;
+	syscall(SYS_exit_group, 0);
+	return 0;
 }
 
-static int ms_until(const struct timespec *end)
+static void probe_spawn(struct probe *p)
 {
-	struct timespec now;
-	long long ms;
+	pid_t pid = __clone(between, p->stack + STACK_SIZE, CLONE_VM | CLONE_VFORK, p);
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ms = (end->tv_sec - now.tv_sec) * 1000LL + (end->tv_nsec - now.tv_nsec) / 1000000;
-	return ms > 0 ? (int)ms : 0;
+	if (pid < 0)
+		p->error = errno;
+	while (pid > 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
+		;
 }
 
-/* A whole line, within the time. */
-static bool read_answer(int fd, char *line, size_t size)
+static void probe_job(struct job *job)
 {
-	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
-	struct timespec end;
-	size_t used = 0;
+	struct probe *p = (struct probe *)job;
 
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += PATIENCE_MS / 1000;
-	while (used < size) {
-		int ready = poll(&poll_fd, 1, ms_until(&end));
-		ssize_t n;
-
-		if (ready < 0 && errno == EINTR)
-			continue;
-		if (ready <= 0)
-			return false;
-		n = read(fd, line + used, size - used);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		used += (size_t)n;
-		if (line[used - 1] == '\n') {
-			line[used - 1] = '\0';
-			return true;
-		}
+	if (posix_spawn_file_actions_init(&p->actions)) {
+		p->error = ENOMEM;
+		return;
 	}
-	return false;
+	posix_spawnattr_init(&p->attr);
+	p->argv[0] = p->program;
+	p->argv[1] = p->key;
+	if (!probe_create_environment(p) || !probe_create_attributes(p))
+		p->error = ENOMEM;
+	else if (probe_find(p))
+		probe_spawn(p);
+	posix_spawnattr_destroy(&p->attr);
+	posix_spawn_file_actions_destroy(&p->actions);
+	free(p->env);
 }
 
-/* Orphans are this process's children. */
-static bool is_init(void)
+/* Why there is no answer.  A signal that somebody sent says nothing about the driver. */
+static enum probe_end probe_judge(const struct probe *p, char *why)
 {
-	int subreaper = 0;
+	int status = p->status, signal = status >= 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
-	return getpid() == 1 || (!prctl(PR_GET_CHILD_SUBREAPER, &subreaper) && subreaper);
+	if (p->error || !p->pid || status < 0) {
+		snprintf(why, PROBE_LINE_SIZE, "climport-probe cannot be run: %s",
+			 strerror(p->error ? p->error : ECHILD));
+		return PROBE_NOT_MADE;
+	}
+	if (signal)
+		snprintf(why, PROBE_LINE_SIZE, "climport-probe was ended by signal %d", signal);
+	else
+		snprintf(why, PROBE_LINE_SIZE, "climport-probe ended with status %d",
+			 WEXITSTATUS(status));
+	if (signal == SIGKILL || signal == SIGTERM || (!signal && WEXITSTATUS(status) > 125))
+		return PROBE_NOT_MADE;
+	return PROBE_FAILED;
 }
 
-bool probe_run(const char *key, char *line, size_t size)
+enum probe_end probe_run(const char *key, char line[PROBE_LINE_SIZE])
 {
-	bool answered = false;
-	int saved = errno, fds[2];
-	pid_t pid = 0;
+	struct probe *p = calloc(1, sizeof(*p));
+	enum probe_end end;
+	int cancel, saved = errno;
+	enum job_end job;
 
-	if (pipe2(fds, O_CLOEXEC)) {
+	snprintf(line, PROBE_LINE_SIZE, "there is no memory or no thread for climport-probe");
+	if (!p) {
 		errno = saved;
-		return false;
+		return PROBE_NOT_MADE;
 	}
-	if (spawn_probe(key, fds[1], &pid)) {
-		close(fds[1]);
-		answered = read_answer(fds[0], line, size);
-		if (answered && is_init())
-			while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-				;
+	p->job.run = probe_job;
+	p->status = -1;
+	snprintf(p->key, sizeof(p->key), "%s", key);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	job = job_run(&p->job, PATIENCE_MS);
+	pthread_setcancelstate(cancel, NULL);
+	if (job != JOB_NOT_STARTED && atomic_load(&p->answered)) {
+		memcpy(line, p->line, PROBE_LINE_SIZE);
+		end = PROBE_ANSWERED;
+	} else if (job == JOB_ABANDONED) {
+		snprintf(line, PROBE_LINE_SIZE, "climport-probe does not answer in %d seconds",
+			 PATIENCE_MS / 1000);
+		end = PROBE_FAILED;
 	} else {
-		close(fds[1]);
+		end = job == JOB_ENDED ? probe_judge(p, line) : PROBE_NOT_MADE;
 	}
-	close(fds[0]);
+	job_put(&p->job);
 	errno = saved;
-	return answered;
+	return end;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "device.h"
@@ -16,10 +17,13 @@
 #include "probe.h"
 #include "result_cache.h"
 
-#define REVISION 2 /* of the answers */
+#define REVISION 3 /* of the answers */
 #define KEY_SIZE 1200
 #define MAX_DEVICES 64
-#define NEGATIVE_AGE 3600 /* seconds that "nothing" is believed: a library may be installed */
+#define NEGATIVE_AGE 3600	/* seconds that "nothing" is believed: a library may be installed */
+#define NO_ANSWER "no answer: " /* and why: what is kept of a probe that the driver fails */
+#define PROBE_LIMIT 10		/* seconds of a probe's tests */
+#define PROBE_COMPILE_LIMIT 60
 
 struct takes {
 	unsigned int platform;
@@ -144,17 +148,19 @@ static bool takes_parse(const char *line, struct takes *t)
 	return !strcmp(line + n, " end");
 }
 
-/* False: the driver's library cannot be told, so that nothing is kept. */
-static bool key_of(cl_platform_id platform, char *key, size_t size)
+/* @lasting: the answer may be kept. */
+static bool key_of(cl_platform_id platform, char *key, size_t size, bool *lasting)
 {
 	int used = snprintf(key, size, "takes %d, ", REVISION);
+	bool known = identity_platform(platform, key + used, size - (size_t)used, lasting);
 
-	return identity_platform(platform, key + used, size - (size_t)used);
+	*lasting &= known;
+	return known;
 }
 
 static bool takes_kept(const char *key, struct takes *t)
 {
-	char line[1024];
+	char line[PROBE_LINE_SIZE];
 	long age;
 
 	return result_cache_get_age(key, line, sizeof(line), &age) && takes_parse(line, t) &&
@@ -163,10 +169,32 @@ static bool takes_kept(const char *key, struct takes *t)
 
 static void takes_keep(const char *key, const struct takes *t)
 {
-	char line[1024];
+	char line[PROBE_LINE_SIZE];
 
 	if (takes_format(t, line, sizeof(line)))
 		result_cache_set(key, line);
+}
+
+/* A driver that a probe hangs or crashes with is left alone for a while. */
+static bool takes_unanswered(const char *key)
+{
+	char line[PROBE_LINE_SIZE];
+	long age;
+
+	if (!result_cache_get_age(key, line, sizeof(line), &age) || age < 0 ||
+	    age >= NEGATIVE_AGE || strncmp(line, NO_ANSWER, strlen(NO_ANSWER)))
+		return false;
+	log_debug("the platform's names are not reported for an hour: %s",
+		  line + strlen(NO_ANSWER));
+	return true;
+}
+
+static void takes_keep_unanswered(const char *key, const char *why)
+{
+	char line[PROBE_LINE_SIZE + sizeof(NO_ANSWER)];
+
+	snprintf(line, sizeof(line), NO_ANSWER "%s", why);
+	result_cache_set(key, line);
 }
 
 /* A probe is told by a name of fixed length which platform is meant. */
@@ -175,48 +203,80 @@ static void name_of_key(const char *key, char name[PROBE_KEY_SIZE])
 	snprintf(name, PROBE_KEY_SIZE, "%016llx", identity_hash(key));
 }
 
+/* A hung driver is not left hanging for ever: SIGALRM ends the probe. */
+static void probe_limit(cl_platform_id platform)
+{
+	unsigned int limit = PROBE_LIMIT;
+	cl_device_id *devices;
+	cl_uint count;
+
+	alarm(limit);
+	devices = devices_of(platform, &count);
+	for (cl_uint i = 0; devices && i < count; i++) {
+		cl_device_exec_capabilities can = 0;
+
+		next.clGetDeviceInfo(devices[i], CL_DEVICE_EXECUTION_CAPABILITIES, sizeof(can),
+				     &can, NULL);
+		if (!(can & CL_EXEC_NATIVE_KERNEL))
+			limit = PROBE_COMPILE_LIMIT;
+	}
+	free(devices);
+	alarm(limit);
+}
+
 cl_int CL_API_CALL takes_probe(cl_platform_id platform, const char *wanted, char *answer,
 			       size_t size)
 {
 	char key[KEY_SIZE], name[PROBE_KEY_SIZE];
 	struct takes t;
+	bool lasting;
 
-	if (!key_of(platform, key, sizeof(key)))
+	if (!key_of(platform, key, sizeof(key), &lasting))
 		return CL_INVALID_PLATFORM;
 	name_of_key(key, name);
 	if (strcmp(name, wanted))
 		return CL_INVALID_PLATFORM;
-	if (takes_test(platform, &t))
+	probe_limit(platform);
+	if (takes_test(platform, &t) && lasting)
 		takes_keep(key, &t);
 	return takes_format(&t, answer, size) ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
 }
 
-static bool takes_ask(const char *key, struct takes *t)
+static bool takes_ask(const char *key, bool lasting, struct takes *t)
 {
-	char name[PROBE_KEY_SIZE], line[1024];
+	char name[PROBE_KEY_SIZE], line[PROBE_LINE_SIZE];
+	enum probe_end end;
 
 	name_of_key(key, name);
-	if (probe_run(name, line, sizeof(line)) && takes_parse(line, t))
+	if (!lasting)
+		log_debug("the driver's library cannot be told: each process asks anew");
+	end = probe_run(name, line);
+	if (end == PROBE_ANSWERED && takes_parse(line, t))
 		return true;
-	log_debug("no probe process tells what the platform takes; its names are not reported");
+	if (lasting && takes_kept(key, t)) /* at the last moment */
+		return true;
+	log_debug("no probe process tells what the platform takes; its names are not reported: %s",
+		  line);
+	if (lasting && end == PROBE_FAILED)
+		takes_keep_unanswered(key, line);
 	return false;
 }
 
 static bool takes_find(cl_platform_id platform, struct takes *t)
 {
-	char key[KEY_SIZE];
-	bool known = key_of(platform, key, sizeof(key));
 	enum config_probe how = config_probe();
+	char key[KEY_SIZE];
+	bool lasting;
 
-	if (known && takes_kept(key, t))
+	if (!key_of(platform, key, sizeof(key), &lasting) && how != PROBE_HERE)
+		return false;
+	if (lasting && takes_kept(key, t))
 		return true;
 	if (how == PROBE_OFF || identity_is_privileged())
 		return false;
-	if (known && how == PROBE_PROCESS)
-		return takes_ask(key, t);
-	if (!takes_test(platform, t))
-		return how == PROBE_HERE;
-	if (known)
+	if (how == PROBE_PROCESS)
+		return !(lasting && takes_unanswered(key)) && takes_ask(key, lasting, t);
+	if (takes_test(platform, t) && lasting)
 		takes_keep(key, t);
 	return true;
 }
@@ -291,8 +351,8 @@ bool takes_nothing(cl_platform_id platform)
 {
 	char key[KEY_SIZE];
 	const struct asked *a;
+	bool known, lasting;
 	struct takes t;
-	bool known;
 
 	if (config_probe() == PROBE_HERE)
 		return !takes_of_platform(platform);
@@ -303,7 +363,8 @@ bool takes_nothing(cl_platform_id platform)
 		t = a->takes;
 	lock_release(&asked_lock);
 	if (!known)
-		known = key_of(platform, key, sizeof(key)) && takes_kept(key, &t);
+		known = key_of(platform, key, sizeof(key), &lasting) && lasting &&
+			takes_kept(key, &t);
 	return known && !t.platform;
 }
 

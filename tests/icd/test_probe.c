@@ -117,6 +117,17 @@ static bool device_reports(void)
 	return strstr(text, "cl_arm_import_memory_host");
 }
 
+/* A thread that was joined is in /proc for a moment more. */
+static bool threads_settle(int threads)
+{
+	for (int i = 0; i < 1000; i++) {
+		if (count_entries("/proc/self/task") <= threads)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
 /* 0: the name is reported, and this process has one thread, no child and no new descriptor. */
 static int platform_query(void)
 {
@@ -127,7 +138,7 @@ static int platform_query(void)
 	threads = count_entries("/proc/self/task");
 	if (!platform_reports())
 		return 1;
-	if (count_entries("/proc/self/task") != threads)
+	if (!threads_settle(threads))
 		return 2;
 	if (count_entries("/proc/self/fd") != fds)
 		return 3;
@@ -363,6 +374,32 @@ TEST(subreaper, "A program that is given orphans is left no zombie.")
 	EXPECT_EQ(run(as_subreaper), 0);
 }
 
+/* Runs @program below a process that is given orphans, and has the one child that it knows. */
+static int below_init(int (*program)(void))
+{
+	int status;
+	pid_t pid;
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	pid = fork();
+	if (!pid)
+		_exit(program());
+	if (waitpid(pid, &status, 0) != pid || status)
+		return 1;
+	return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD ? 0 : 2;
+}
+
+static int query_below_init(void)
+{
+	return below_init(platform_query);
+}
+
+TEST(init, "An init that knows its own children alone is left no zombie of a probe.")
+{
+	cache_create();
+	EXPECT_EQ(run(query_below_init), 0);
+}
+
 static int without_descriptors(void)
 {
 	const struct rlimit few = { 64, 64 };
@@ -371,14 +408,13 @@ static int without_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &few);
 	while (dup(1) >= 0)
 		;
-	return platform_is_silent();
+	return platform_reports() ? 0 : 1;
 }
 
-TEST(no_descriptors, "Without descriptors the name is not reported this time, and the query works.")
+TEST(no_descriptors, "A program without a free descriptor is answered by a probe all the same.")
 {
 	cache_create();
 	EXPECT_EQ(run(without_descriptors), 0);
-	EXPECT_EQ(run(platform_query), 0);
 }
 
 /* Limits of processes do not hold for root. */
@@ -472,14 +508,21 @@ static int silent_with_other(void)
 	return end.tv_sec - start.tv_sec < 20 ? 0 : 2;
 }
 
-static void expect_silent(const char *script)
+static int query_with_other(void)
+{
+	setenv("OPENCL_LAYERS", other_layer, 1);
+	return platform_query();
+}
+
+/* @files are kept. */
+static void expect_silent(const char *script, int files)
 {
 	char ran[128];
 
 	cache_create();
 	install(script, other_layer, sizeof(other_layer));
 	EXPECT_EQ(run(silent_with_other), 0);
-	EXPECT_EQ(kept(), 0);
+	EXPECT_EQ(kept(), files ? files + 2 : 0);
 	snprintf(ran, sizeof(ran), "%s/ran", cache);
 	EXPECT(count_lines(ran) <= 1);
 }
@@ -487,14 +530,112 @@ static void expect_silent(const char *script)
 TEST(broken_probe, "A probe that is missing, crashes, hangs or answers nonsense costs the name "
 		   "this time, no more.")
 {
-	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; exit 1");
-	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; kill -SEGV $$");
-	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; exec sleep 4");
-	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; head -c 9000 /dev/zero >&3");
-	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; echo takes 3 4000000000 3 end >&3");
-	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; printf 'takes 3 1 3' >&3");
-	expect_silent("rm $0; exit 127");
+	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; kill -KILL $$", 0);
+	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; head -c 9000 /dev/zero >&3; exit 127", 0);
+	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; echo takes 3 4000000000 3 end >&3", 0);
+	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; echo takes 3 1 3 >&3", 0);
+	expect_silent("rm $0; exit 127", 0);
 	EXPECT_EQ(run(silent_with_other), 0); /* it is gone now */
+}
+
+/* One that hangs is asked by the first process alone. */
+TEST(unanswered, "A probe that crashes, hangs or answers nothing is not tried again for a while.")
+{
+	static const char *const scripts[] = {
+		"echo ran >> $XDG_CACHE_HOME/ran; exit 1",
+		"echo ran >> $XDG_CACHE_HOME/ran; kill -SEGV $$",
+		"echo ran >> $XDG_CACHE_HOME/ran; exec sleep 4",
+		"echo ran >> $XDG_CACHE_HOME/ran; printf 'takes 3 1 3' >&3",
+	};
+	char ran[128];
+
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+		expect_silent(scripts[i], 1);
+		EXPECT_EQ(run(silent_with_other), 0);
+		snprintf(ran, sizeof(ran), "%s/ran", cache);
+		EXPECT_EQ(count_lines(ran), 1);
+		EXPECT_EQ(
+			system("find /tmp/climport-probe-*/climport/results -type f -exec touch -d "
+			       "'2 hours ago' {} +"),
+			0);
+		EXPECT_EQ(run(silent_with_other), 0);
+		EXPECT_EQ(count_lines(ran), 2);
+	}
+}
+
+static int kept_with_other(void)
+{
+	setenv("OPENCL_LAYERS", other_layer, 1);
+	setenv("CLIMPORT_PROBE", "off", 1);
+	return platform_query();
+}
+
+TEST(late_answer, "An answer that comes too late for its asker is kept for the next process.")
+{
+	char script[1024];
+	int status = 1;
+
+	cache_create();
+	snprintf(script, sizeof(script), "sleep 3; exec %s \"$@\"", PROBE_PATH);
+	install(script, other_layer, sizeof(other_layer));
+	EXPECT_EQ(run(silent_with_other), 0);
+	for (int i = 0; i < 200 && status; i++) {
+		status = run(kept_with_other);
+		usleep(50000);
+	}
+	EXPECT_EQ(status, 0);
+}
+
+static int child_of_hang(void)
+{
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (silent_with_other())
+		return 1;
+	return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD ? 0 : 2;
+}
+
+TEST(init_hang, "A program that is given orphans is given none while a driver hangs.")
+{
+	cache_create();
+	install("exec sleep 4", other_layer, sizeof(other_layer));
+	EXPECT_EQ(run(child_of_hang), 0);
+}
+
+static void expect_probed(int times)
+{
+	char ran[128];
+
+	snprintf(ran, sizeof(ran), "%s/ran", cache);
+	EXPECT_EQ(run(query_with_other), 0);
+	EXPECT_EQ(run(query_with_other), 0);
+	EXPECT_EQ(count_lines(ran), times);
+}
+
+/* The test in the caller would refuse. */
+TEST(no_library, "A driver whose library cannot be told is tested by a probe, too.")
+{
+	cache_create();
+	install("echo ran >> $XDG_CACHE_HOME/ran; echo takes 7 1 7 end >&3", other_layer,
+		sizeof(other_layer));
+	setenv("STUB_COPYING", "1", 1);
+	setenv("STUB_UNNAMED", "2", 1);
+	expect_probed(2);
+	EXPECT_EQ(kept(), 0);
+	unsetenv("STUB_COPYING");
+	cache_create();
+	EXPECT_EQ(run(platform_query), 0); /* the probe itself finds the platform */
+	EXPECT_EQ(run(kept_query), 1);
+	unsetenv("STUB_UNNAMED");
+}
+
+TEST(other_function, "A driver that does not name clIcdGetPlatformIDsKHR is known by another "
+		     "function, and its answer is kept.")
+{
+	cache_create();
+	setenv("STUB_UNNAMED", "1", 1);
+	EXPECT_EQ(run(platform_query), 0);
+	EXPECT_EQ(run(kept_query), 0);
+	unsetenv("STUB_UNNAMED");
 }
 
 static int threads_with_other(void)
@@ -515,12 +656,6 @@ TEST(one_probe, "Eight threads that query at once start one probe.")
 	EXPECT_EQ(run(threads_with_other), 0);
 	snprintf(ran, sizeof(ran), "%s/ran", cache);
 	EXPECT_EQ(count_lines(ran), 1);
-}
-
-static int query_with_other(void)
-{
-	setenv("OPENCL_LAYERS", other_layer, 1);
-	return platform_query();
 }
 
 TEST(clean_process, "A probe has no descriptor, no signal mask and no other layer of its parent's.")
@@ -583,12 +718,97 @@ TEST(foreign_answers, "A kept file of another user is not believed.")
 
 TEST(another_choice, "Another choice of devices by the environment is asked anew.")
 {
+	static const char *const choices[] = {
+		"POCL_DEVICES",		 "HSA_ENABLE_SDMA", "AMD_DEBUG",
+		"INTEL_DEBUG",		 "IGC_EnableX",	    "NEOReadDebugKeys",
+		"LIBGL_ALWAYS_SOFTWARE", "RADEON_THREAD",   "NV_X",
+	};
+
 	cache_create();
 	EXPECT_EQ(run(platform_query), 0);
-	setenv("POCL_DEVICES", "basic", 1);
-	EXPECT_EQ(run(kept_query), 1);
-	unsetenv("POCL_DEVICES");
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+		setenv(choices[i], "1", 1);
+		EXPECT_EQ(run(kept_query), 1);
+		unsetenv(choices[i]);
+	}
 	setenv("CLIMPORT_LOG", "off", 1);
 	EXPECT_EQ(run(kept_query), 0);
 	unsetenv("CLIMPORT_LOG");
+}
+
+TEST(another_key, "Intel's debug keys, whose names have nothing in common, are part of the choice "
+		  "where they are read.")
+{
+	cache_create();
+	setenv("NEOReadDebugKeys", "1", 1);
+	EXPECT_EQ(run(platform_query), 0);
+	EXPECT_EQ(run(kept_query), 0);
+	setenv("DisableZeroCopyForUseHostPtr", "1", 1);
+	EXPECT_EQ(run(kept_query), 1);
+	unsetenv("NEOReadDebugKeys");
+	unsetenv("DisableZeroCopyForUseHostPtr");
+}
+
+/* Of a device: the driver has native kernels, so that there is no probe. */
+TEST(another_device_choice, "A device's results hold for the environment that they were found in.")
+{
+	int before;
+
+	cache_create();
+	EXPECT_EQ(run(device_query), 0);
+	before = kept();
+	EXPECT_EQ(run(device_query), 0);
+	EXPECT_EQ(kept(), before);
+	setenv("HSA_ENABLE_SDMA", "1", 1);
+	EXPECT_EQ(run(device_query), 0);
+	unsetenv("HSA_ENABLE_SDMA");
+	EXPECT(kept() > before);
+}
+
+static int with_layer_below(void)
+{
+	setenv("OPENCL_LAYERS", OTHER_LAYER_PATH ":" LAYER_PATH, 1);
+	return kept_query();
+}
+
+static int probe_with_layer_below(void)
+{
+	setenv("OPENCL_LAYERS", OTHER_LAYER_PATH ":" LAYER_PATH, 1);
+	return platform_query();
+}
+
+static int with_layer_above(void)
+{
+	setenv("OPENCL_LAYERS", LAYER_PATH ":" OTHER_LAYER_PATH, 1);
+	return kept_query();
+}
+
+TEST(another_layer, "A layer below is part of the driver that a kept answer holds for; one above "
+		    "is not.")
+{
+	cache_create();
+	EXPECT_EQ(run(platform_query), 0);
+	EXPECT_EQ(run(with_layer_above), 0);
+	EXPECT_EQ(run(with_layer_below), 1);
+	EXPECT_EQ(run(probe_with_layer_below), 0);
+	EXPECT_EQ(run(with_layer_below), 0);
+}
+
+static int after_chdir(void)
+{
+	char folder[256], *end;
+
+	snprintf(folder, sizeof(folder), "%s", LAYER_PATH);
+	end = strrchr(folder, '/');
+	*end = '\0';
+	if (chdir(folder) || setenv("OPENCL_LAYERS", "./libCLImportMemoryLayer.so", 1))
+		return 9;
+	platform_get();
+	return chdir("/") ? 9 : platform_query();
+}
+
+TEST(relative_layer, "A program that loads the layer by a relative path may change its directory.")
+{
+	cache_create();
+	EXPECT_EQ(run(after_chdir), 0);
 }

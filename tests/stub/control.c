@@ -69,6 +69,7 @@ static const struct {
 	[STUB_COMMAND_ARRAYS] = { "STUB_COMMAND_ARRAYS", 0 },
 	[STUB_COMMAND_NAMED] = { "STUB_COMMAND_NAMED", 3 },
 	[STUB_NOTHING_FAIL] = { "STUB_NOTHING_FAIL", 0 },
+	[STUB_UNNAMED] = { "STUB_UNNAMED", 0 },
 };
 
 #define F(name) #name,

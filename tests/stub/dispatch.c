@@ -60,8 +60,12 @@ void *CL_API_CALL stub_clGetExtensionFunctionAddressForPlatform(cl_platform_id h
 	struct platform *platform = object_get(handle, STUB_PLATFORM);
 
 	CALL(clGetExtensionFunctionAddressForPlatform, U(handle), U(name));
-	if (!platform)
+	if (!platform || stub_get(STUB_UNNAMED) > 1)
 		return NULL;
+	if (stub_get(STUB_UNNAMED) && name && !strcmp(name, "clIcdGetPlatformIDsKHR"))
+		return NULL;
+	if (stub_get(STUB_UNNAMED) && name && !strcmp(name, "clGetPlatformInfo"))
+		return (void *)stub_clGetPlatformInfo;
 	return extension_address(name, stub_get(STUB_NATIVE) >> platform->index & 1);
 }
 

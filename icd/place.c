@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "place.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layer.h"
+
+static char layer[PATH_MAX], below[PATH_MAX];
+
+const char *place_of_layer(void)
+{
+	return layer;
+}
+
+const char *place_layers_below(void)
+{
+	return below;
+}
+
+static bool place_is_layer(const char *name)
+{
+	void *library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+	bool is_layer = library && dlsym(library, "clInitLayer");
+
+	if (library)
+		dlclose(library);
+	return is_layer;
+}
+
+static bool place_has_next(const struct dl_phdr_info *info)
+{
+	uintptr_t functions[LAYER_ENTRIES];
+
+	memcpy(functions, &next, sizeof(functions));
+	for (size_t s = 0; s < info->dlpi_phnum; s++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[s];
+		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
+			continue;
+		for (size_t i = 0; i < LAYER_ENTRIES; i++)
+			if (functions[i] - start < segment->p_memsz)
+				return true;
+	}
+	return false;
+}
+
+/* Paths of libraries; their order is that in which they were loaded, as in OPENCL_LAYERS. */
+struct paths {
+	char *path[16];
+	size_t count;
+};
+
+static int place_note_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct paths *libraries = arg;
+
+	(void)size;
+	if (*info->dlpi_name && libraries->count < 16 && place_has_next(info)) {
+		libraries->path[libraries->count] = realpath(info->dlpi_name, NULL);
+		libraries->count += libraries->path[libraries->count] != NULL;
+	}
+	return 0;
+}
+
+/*
+ * From the functions below: a loader that reads OPENCL_LAYERS cuts the names apart in place.
+ * dlopen() would deadlock within dl_iterate_phdr().
+ */
+void place_note_below(void)
+{
+	struct paths libraries = { .count = 0 };
+
+	below[0] = '\0';
+	dl_iterate_phdr(place_note_library, &libraries);
+	for (size_t i = 0; i < libraries.count; i++) {
+		size_t used = strlen(below), room = sizeof(below) - used;
+
+		if (place_is_layer(libraries.path[i]) &&
+		    (size_t)snprintf(below + used, room, "%s:", libraries.path[i]) >= room)
+			below[used] = '\0';
+		free(libraries.path[i]);
+	}
+}
+
+__attribute__((constructor)) static void place_note(void)
+{
+	Dl_info info;
+
+	if (!dladdr((void *)place_of_layer, &info) || !info.dli_fname ||
+	    !realpath(info.dli_fname, layer))
+		layer[0] = '\0';
+}

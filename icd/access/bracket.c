@@ -63,6 +63,15 @@ static void event_put(cl_event event)
 		next.clReleaseEvent(event);
 }
 
+static cl_int event_status(cl_event event)
+{
+	cl_int status = CL_QUEUED;
+
+	next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+			    NULL);
+	return status;
+}
+
 static void bracket_hold(struct bracket *b)
 {
 	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
@@ -86,7 +95,7 @@ static void bracket_free(struct bracket *b)
  * Brackets that failed.  PoCL 3.1 calls back before it tells a command's successors, which a
  * failure in the callback has ended already: it uses their events after they are gone, if nobody
  * holds them.  So the bracket stays until the driver has no reference to the events that the
- * callbacks were for, which it drops last, or for a second.
+ * callbacks were for, which it drops last, or for a second after they are done.
  */
 #define GRAVE_MS 1000
 
@@ -108,6 +117,12 @@ static bool is_held_by_driver(cl_event event, cl_uint others)
 
 	next.clGetEventInfo(event, CL_EVENT_REFERENCE_COUNT, sizeof(refs), &refs, NULL);
 	return refs > others;
+}
+
+/* A marker without its callback: its wait list may fail at any time. */
+static bool bracket_is_pending(const struct bracket *b)
+{
+	return b->ready && event_status(b->ready) > CL_COMPLETE;
 }
 
 static bool bracket_is_in_use(const struct bracket *b)
@@ -144,7 +159,7 @@ static bool grave_tick(void)
 
 	while ((b = all)) {
 		all = b->next;
-		if (b->age++ >= GRAVE_MS || !bracket_is_in_use(b)) {
+		if (!bracket_is_pending(b) && (b->age++ >= GRAVE_MS || !bracket_is_in_use(b))) {
 			bracket_free(b);
 			continue;
 		}
@@ -187,15 +202,6 @@ static void bracket_end_now(struct bracket *b)
 
 	if (error)
 		bracket_notify(b, error);
-}
-
-static cl_int event_status(cl_event event)
-{
-	cl_int status = CL_QUEUED;
-
-	next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
-			    NULL);
-	return status;
 }
 
 /* A driver may say CL_COMPLETE to the callback of a command that failed (PoCL 7). */
@@ -403,8 +409,10 @@ cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait)
 	if (!err) {
 		bracket_hold(b);
 		err = next.clSetEventCallback(b->ready, CL_COMPLETE, on_ready, b);
-		if (err)
+		if (err) {
+			atomic_fetch_or(&b->state, FAILED); /* its event stays */
 			bracket_put(b);
+		}
 	}
 	if (err)
 		log_error("the driver does not say when the wait list is complete: error %d", err);

@@ -270,6 +270,24 @@ TEST(marker_fails, "A command fails, and does not hang, when its bracket's marke
 	}
 }
 
+TEST(callback_refused, "The marker of a bracket that cannot begin has its event until it is done.")
+{
+	for (int i = 0; i < 4; i++) {
+		struct run r = run_open(kinds_of_queue[i & 1]);
+		cl_event go = user_event();
+
+		stub_set(STUB_NO_FAILURE_CALLBACK, i & 2);
+		stub_fail("clSetEventCallback", 1, CL_OUT_OF_HOST_MEMORY);
+		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, NULL), CL_OUT_OF_HOST_MEMORY);
+		let_others_run();
+		complete(go, -5);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_count("an event fails that nobody holds", 0);
+		cl.clReleaseEvent(go);
+		run_close(&r);
+	}
+}
+
 /* As soon as the command, not its marker, is on its way into the queue. */
 static void *fail_in_between(void *event)
 {

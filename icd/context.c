@@ -9,6 +9,7 @@
 #include "import/lock.h"
 #include "import/log.h"
 #include "intercept.h"
+#include "job.h"
 #include "layer.h"
 #include "refresh.h"
 #include "roots.h"
@@ -19,6 +20,7 @@ struct context {
 	cl_context handle;
 	atomic_uint refs;     /* 1 for the table, and callers of context_get() */
 	atomic_bool imported; /* an import was asked for */
+	unsigned int forks;   /* of the process that made it */
 	struct zero_copy *_Atomic zero_copy;
 	context_notify_fn notify;
 	void *user_data;
@@ -26,8 +28,18 @@ struct context {
 	cl_device_id devices[];
 };
 
-LOCK_DEFINE(context_lock, LOCK_LAST);	   /* the table */
-static struct table contexts = TABLE_INIT; /* cl_context -> struct context */
+static void contexts_in_child(struct lock *lock);
+
+LOCK_DEFINE_IN_CHILD(context_lock, LOCK_LAST, contexts_in_child); /* the two below */
+static struct table contexts = TABLE_INIT;			  /* cl_context -> struct context */
+static unsigned int
+	forks; /* between this process and the first; written while one thread is there */
+
+static void contexts_in_child(struct lock *lock)
+{
+	(void)lock;
+	forks++;
+}
 
 void context_put(struct context *context)
 {
@@ -101,6 +113,7 @@ static struct context *context_create(cl_context handle, context_notify_fn notif
 	}
 	context->handle = handle;
 	context->refs = 1;
+	context->forks = forks;
 	context->notify = notify;
 	context->user_data = user_data;
 	context->num_devices = size / sizeof(context->devices[0]);
@@ -267,6 +280,21 @@ struct zero_copy *context_zero_copy(struct context *context)
 	if (is_own)
 		zero_copy_destroy(found);
 	return known;
+}
+
+void context_tests_begin(const struct context *context)
+{
+	if (context->forks != forks)
+		job_forbid();
+}
+
+cl_int context_tests_end(const struct context *context, cl_int err)
+{
+	if (context->forks == forks || !job_allow() || !err)
+		return err;
+	log_error("this process was forked from the one that made the context, so the driver "
+		  "cannot be tested; the process that made it had imported no such memory");
+	return CL_INVALID_OPERATION;
 }
 
 bool context_is_first_import(struct context *context)

@@ -41,6 +41,14 @@ const struct driver_ops *context_way(const struct context *context, enum import_
  */
 struct zero_copy *context_zero_copy(struct context *context);
 
+/*
+ * A child of the process that made the context has none of the driver's threads: a self-test would
+ * hang there.  Between the two, on one thread, none is run for such a context.  The second returns
+ * @err, the call's, or CL_INVALID_OPERATION, logged, if it was for want of a test.
+ */
+void context_tests_begin(const struct context *context);
+cl_int context_tests_end(const struct context *context, cl_int err);
+
 /* True once for each context. */
 bool context_is_first_import(struct context *context);
 

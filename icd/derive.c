@@ -336,14 +336,20 @@ static cl_mem image_create(const struct image_request *r, struct memobj *parent,
 static cl_mem image_on_import(const struct image_request *asked, struct memobj *parent,
 			      cl_int *errcode_ret)
 {
+	struct context *context = context_get(parent->context);
 	struct image_request r = *asked;
 	cl_int err = CL_SUCCESS;
 	cl_mem image;
 
 	log_clear();
 	r.flags = derive_flags(parent->region, r.flags);
+	if (context)
+		context_tests_begin(context);
 	image = image_create(&r, parent, &err);
-	derive_notify(parent, r.function, err);
+	if (context)
+		err = context_tests_end(context, err);
+	context_notify(context, r.function, err);
+	context_put(context);
 	memobj_put(parent);
 	if (errcode_ret)
 		*errcode_ret = err;

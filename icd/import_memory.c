@@ -195,10 +195,12 @@ cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags
 
 	log_clear();
 	if (context) {
+		context_tests_begin(context);
 		hole = check_before_tests(context, flags, properties, memory, size);
 		native = native_function(context, properties);
 	}
 	if (native) {
+		context_tests_end(context, CL_SUCCESS);
 		context_put(context);
 		return native(handle, flags, properties, memory, size, errcode_ret);
 	}
@@ -210,6 +212,8 @@ cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags
 		err = hole;
 	if (!err)
 		mem = import(handle, context, &r, &err);
+	if (context)
+		err = context_tests_end(context, err);
 	if (err)
 		context_notify(context, "clImportMemoryARM", err);
 	context_put(context);

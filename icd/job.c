@@ -12,6 +12,22 @@
 
 static atomic_uint late; /* abandoned jobs that ended after all */
 
+static _Thread_local bool is_forbidden, was_forbidden;
+
+void job_forbid(void)
+{
+	is_forbidden = true;
+	was_forbidden = false;
+}
+
+bool job_allow(void)
+{
+	bool asked = is_forbidden && was_forbidden;
+
+	is_forbidden = false;
+	return asked;
+}
+
 unsigned int job_late(void)
 {
 	return atomic_load_explicit(&late, memory_order_relaxed);
@@ -114,6 +130,11 @@ enum job_end job_run(struct job *job, unsigned int limit_ms)
 	int ret;
 
 	job_init(job);
+	if (is_forbidden) {
+		was_forbidden = true;
+		job_put(job); /* the thread's */
+		return JOB_NOT_STARTED;
+	}
 	ret = job_thread_create(&thread, job_thread, job);
 	if (ret) {
 		job_put(job); /* the thread's */

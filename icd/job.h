@@ -26,7 +26,7 @@ struct job {
 enum job_end {
 	JOB_ENDED,
 	JOB_ABANDONED,	 /* it may still run: the caller leaves its results alone */
-	JOB_NOT_STARTED, /* for want of a thread */
+	JOB_NOT_STARTED, /* for want of a thread, or forbidden */
 };
 
 /**
@@ -42,6 +42,12 @@ enum job_end job_run(struct job *job, unsigned int limit_ms);
  * up, the driver still hangs, as far as is known.
  */
 unsigned int job_late(void);
+
+/* From now on no job of this thread is started. */
+void job_forbid(void);
+
+/* They are again.  Whether one was asked for meanwhile. */
+bool job_allow(void);
 
 /* One more reference, for a command that may outlive the job's thread. */
 void job_hold(struct job *job);

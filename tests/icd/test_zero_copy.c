@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PAGE 4096
@@ -527,4 +528,79 @@ TEST(kept, "What was proved of a class is kept for other processes.")
 	EXPECT_EQ(kernels_of_an_import(), 0);
 	snprintf(command, sizeof(command), "rm -rf %s", cache);
 	EXPECT_EQ(system(command), 0);
+}
+
+/* The driver's threads are the parent's: nothing that is enqueued in a child ends. */
+static int child_of(int (*run)(void))
+{
+	int status = -1;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		alarm(60);
+		stub_set(STUB_HANG, 1);
+		fix.notices = 0;
+		_exit(run());
+	}
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool is_refused_as_child(unsigned long calls)
+{
+	if (fix.notices == 1 && strstr(fix.notice, "forked") &&
+	    stub_calls("clCreateContext") == calls)
+		return true;
+	printf("# %u messages: %s\n", fix.notices, fix.notice);
+	return false;
+}
+
+static unsigned char *child_memory;
+static cl_mem parents;
+
+/* The class is the one that the parent has proved. */
+static int import_proved(void)
+{
+	cl_int err = 1;
+
+	return !fix.import(fix.context, 0, NULL, child_memory, PAGE, &err) || err;
+}
+
+static int import_unproved(void)
+{
+	const unsigned long calls = stub_calls("clCreateContext");
+	cl_int err = 1;
+
+	fix.import(fix.context, 0, NULL, child_memory + 4, 100, &err);
+	return err != CL_INVALID_OPERATION || !is_refused_as_child(calls);
+}
+
+static int image_unproved(void)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNORM_INT8 };
+	const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+				     .image_width = 4,
+				     .image_height = 4,
+				     .mem_object = parents };
+	const unsigned long calls = stub_calls("clCreateContext");
+	cl_int err = 1;
+
+	cl.clCreateImage(fix.context, 0, &format, &desc, NULL, &err);
+	return err != CL_INVALID_OPERATION || !is_refused_as_child(calls);
+}
+
+TEST(child, "A child of the process that made a context is refused at once what is not proved.")
+{
+	open_with(STUB_NUM_OPTIONS, 0);
+	child_memory = pages(2);
+	EXPECT_EQ(child_of(import_unproved), 0); /* not even the device is */
+	parents = import_host(0, child_memory, PAGE);
+	EXPECT_EQ(child_of(import_proved), 0);
+	EXPECT_EQ(child_of(import_unproved), 0);
+	EXPECT_EQ(child_of(image_unproved), 0);
+	cl.clReleaseMemObject(import_host(0, child_memory + 4096, 100)); /* the parent is not */
+	cl.clReleaseMemObject(parents);
+	fixture_close();
 }

@@ -190,6 +190,20 @@ static cl_int image_begin(const struct image_request *asked, const struct memobj
 	return err;
 }
 
+/* By an image like it, which the driver has made: what it refuses it says first. */
+static cl_int prove_image(const struct image_request *r, const struct memobj *parent,
+			  const cl_image_desc *desc)
+{
+	struct context *context = context_get(parent->context);
+	cl_int err = CL_INVALID_CONTEXT;
+
+	if (context)
+		err = zero_copy_prove_image(context, parent->region->kinds, r->flags, r->format,
+					    desc, address_of(parent));
+	context_put(context);
+	return err;
+}
+
 static cl_mem image_over_memory(const struct image_request *r, struct memobj *parent,
 				const struct image_parent *from, cl_int *err)
 {
@@ -208,21 +222,11 @@ static cl_mem image_over_memory(const struct image_request *r, struct memobj *pa
 		return NULL;
 	*err = image_check_made(image, &desc, address_of(parent), from);
 	if (!*err)
+		*err = prove_image(r, parent, &desc);
+	if (!*err)
 		return derive_hidden(image, parent, 0, err);
 	next.clReleaseMemObject(image);
 	return NULL;
-}
-
-/* Images are proved by the kind of their memory. */
-static cl_int prove_image(const struct image_request *r, const struct memobj *parent)
-{
-	struct context *context = context_get(parent->context);
-	cl_int err = CL_INVALID_CONTEXT;
-
-	if (context)
-		err = zero_copy_prove_image(context, parent->region->kinds, flags_access(r->flags));
-	context_put(context);
-	return err;
 }
 
 /* A buffer over a part of the memory is of another class than the import. */
@@ -249,8 +253,6 @@ static cl_mem image_2d(const struct image_request *r, struct memobj *parent, cl_
 	struct image_parent from;
 
 	*err = image_begin(r, parent, &own, &from);
-	if (!*err)
-		*err = prove_image(&own, parent);
 	return *err ? NULL : image_over_memory(&own, parent, &from, err);
 }
 

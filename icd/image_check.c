@@ -224,8 +224,7 @@ static size_t order_channels(cl_channel_order order)
 	return 0;
 }
 
-/* Bytes of a pixel, a power of two; 0 if the format is not known here. */
-static size_t format_element(const cl_image_format *format)
+size_t image_element(const cl_image_format *format)
 {
 	bool is_packed;
 	size_t size = type_size(format->image_channel_data_type, &is_packed);
@@ -244,7 +243,7 @@ static cl_int check_address(const void *addr, size_t element)
 
 cl_int image_check_address(const cl_image_format *format, const void *addr)
 {
-	size_t element = format ? format_element(format) : 0;
+	size_t element = format ? image_element(format) : 0;
 
 	return element ? check_address(addr, element) : CL_SUCCESS;
 }
@@ -275,7 +274,7 @@ static cl_int check_extent(const cl_image_desc *desc, size_t element, size_t pit
 cl_int image_check_extent(const cl_image_format *format, const cl_image_desc *desc,
 			  const struct image_parent *parent)
 {
-	size_t element = format_element(format);
+	size_t element = image_element(format);
 
 	if (!element)
 		return CL_SUCCESS;

@@ -8,7 +8,7 @@
 #include "job.h"
 #include "result_cache.h"
 
-#define REVISION 5 /* of the self-tests: another asks again */
+#define REVISION 6 /* of the self-tests: another asks again */
 #define KEY_SIZE 1200
 #define NEGATIVE_AGE 3600 /* seconds */
 

@@ -94,8 +94,19 @@ enum tested selftest_address(cl_device_id device, cl_mem buffer, const void *add
 /* Errors of the moment say nothing about the device. */
 bool selftest_is_transient(cl_int err);
 
-/* 2D images over memory of a kind, for devices that do @access (enum import_access). */
-enum tested selftest_image(cl_device_id device, enum import_kind kind, unsigned int access);
+/* A 2D image, and the memory that it is over. */
+struct selftest_image {
+	enum import_kind kind;
+	cl_mem_flags flags; /* of the image */
+	cl_image_format format;
+	size_t width, height, pitch; /* the pitch in bytes, not 0 */
+	size_t offset;		     /* of the memory, from a page */
+	bool is_sparse;		     /* as in struct selftest_part */
+};
+
+/* 2D images like one, in a context of all these devices, on each. */
+enum tested selftest_image(const cl_device_id *devices, cl_uint num_devices,
+			   const struct selftest_image *image);
 
 /* Whether commands can wait for user events on a device. */
 enum tested selftest_user_event(cl_device_id device);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "device.h"
+#include "image_check.h"
 #include "import/log.h"
 #include "job.h"
 #include "layer.h"
@@ -43,6 +44,14 @@ enum verdict {
 	VERDICTS,
 };
 
+/* Never changed or removed. */
+struct image_proof {
+	struct image_proof *next;
+	struct selftest_image image;
+	enum verdict verdict;
+	unsigned int late; /* job_late() then */
+};
+
 struct zero_copy {
 	const struct device *device; /* results are kept for it; NULL: for several none is */
 	bool is_cpu;		     /* all are */
@@ -50,7 +59,7 @@ struct zero_copy {
 	cl_uint num_devices;
 	cl_device_id *devices; /* root devices, each once */
 	struct slot buffer[IMPORT_KINDS][ACCESSES][HOST_ACCESSES][ALIGNS][BUCKETS];
-	atomic_uchar image[IMPORT_KINDS][ACCESSES];
+	struct image_proof *_Atomic images;
 };
 
 struct class
@@ -163,8 +172,15 @@ struct zero_copy *zero_copy_create(const struct device *const *devices, size_t c
 
 void zero_copy_destroy(struct zero_copy *proofs)
 {
-	if (proofs)
-		free(proofs->devices);
+	if (!proofs)
+		return;
+	while (proofs->images) {
+		struct image_proof *proof = proofs->images;
+
+		proofs->images = proof->next;
+		free(proof);
+	}
+	free(proofs->devices);
 	free(proofs);
 }
 
@@ -199,9 +215,14 @@ static unsigned int align_of(const void *addr, size_t size)
 	return i;
 }
 
+static unsigned int magnitude(size_t number)
+{
+	return number ? 63 - (unsigned int)__builtin_clzll(number) : 0;
+}
+
 static unsigned int bucket_of(size_t size)
 {
-	unsigned int bucket = 63 - (unsigned int)__builtin_clzll(size);
+	unsigned int bucket = magnitude(size);
 
 	return bucket < SMALLEST ? 0 : bucket - SMALLEST;
 }
@@ -445,70 +466,154 @@ cl_int zero_copy_prove_buffer(const struct context *context, cl_mem buffer, cons
  * Of memory that climport cannot make there are no images to try.  On a CPU device a buffer over
  * it was proved, and images are taken to be no other than on anonymous memory.
  */
-static enum tested image_test(const struct device *device, enum import_kind kind,
-			      unsigned int access)
+static enum tested image_test(const struct zero_copy *proofs, const struct selftest_image *image)
 {
-	enum tested found = selftest_image(device->id, kind, access);
+	struct selftest_image anonymous = *image;
+	enum tested found = selftest_image(proofs->devices, proofs->num_devices, image);
 
-	if (found == NO_SAMPLE && is_cpu(device->id))
-		return selftest_image(device->id, IMPORT_ANONYMOUS, access);
+	anonymous.kind = IMPORT_ANONYMOUS;
+	if (found == NO_SAMPLE && proofs->is_cpu)
+		return selftest_image(proofs->devices, proofs->num_devices, &anonymous);
 	return found;
 }
 
-static enum verdict image_prove(const struct device *device, enum import_kind kind,
-				unsigned int access)
+static void image_name(const struct selftest_image *image, char *name, size_t size)
 {
-	enum verdict verdict = UNKNOWN;
-	enum tested found;
-	char test[64];
-	long kept;
-
-	snprintf(test, sizeof(test), "image %d %u", kind, access);
-	if (result_get(device, test, &kept) && (kept == ZERO_COPY || kept == COPIES))
-		return (enum verdict)kept;
-	found = image_test(device, kind, access);
-	if (found == PASSED || found == FAILED) {
-		verdict = found == PASSED ? ZERO_COPY : COPIES;
-		result_set(device, test, verdict);
-	} else if (found != UNTESTED) {
-		verdict = STUCK;
-	}
-	return verdict;
+	snprintf(name, size, "image %d %u %u %#x %#x %zu %zu %zu %zu", image->kind,
+		 access_of(image->flags), host_access_of(image->flags),
+		 image->format.image_channel_order, image->format.image_channel_data_type,
+		 image->width, image->height, image->pitch, image->offset);
 }
 
-static cl_int image_check(const struct device *device, enum import_kind kind, unsigned int access)
+static enum verdict image_verdict(enum tested found)
 {
-	atomic_uchar *slot = &device->zero_copy->image[kind][access - 1];
-	enum verdict verdict = atomic_load_explicit(slot, memory_order_relaxed);
+	switch (found) {
+	case PASSED:
+		return ZERO_COPY;
+	case FAILED:
+		return COPIES;
+	case UNTESTED:
+		return UNKNOWN;
+	default:
+		return STUCK;
+	}
+}
 
-	if (verdict == UNKNOWN) {
-		verdict = image_prove(device, kind, access);
-		atomic_store_explicit(slot, verdict, memory_order_relaxed);
+static enum verdict image_find_out(const struct zero_copy *proofs,
+				   const struct selftest_image *image)
+{
+	enum tested found;
+	char name[160];
+	long kept;
+
+	image_name(image, name, sizeof(name));
+	if (proofs->device && result_get(proofs->device, name, &kept))
+		return kept > 0 ? ZERO_COPY : kept == RESULT_HANGS ? STUCK : COPIES;
+	found = image_test(proofs, image);
+	if (proofs->device && (found == PASSED || found == FAILED))
+		result_set(proofs->device, name, found == PASSED);
+	if (proofs->device && found == HUNG)
+		result_set(proofs->device, name, RESULT_HANGS);
+	return image_verdict(found);
+}
+
+static bool is_same_class(const struct selftest_image *a, const struct selftest_image *b)
+{
+	return a->kind == b->kind && a->flags == b->flags && a->offset == b->offset &&
+	       a->format.image_channel_order == b->format.image_channel_order &&
+	       a->format.image_channel_data_type == b->format.image_channel_data_type &&
+	       magnitude(a->width) == magnitude(b->width) &&
+	       magnitude(a->height) == magnitude(b->height) &&
+	       magnitude(a->pitch) == magnitude(b->pitch);
+}
+
+static bool is_within(const struct selftest_image *a, const struct selftest_image *b)
+{
+	return a->width <= b->width && a->height <= b->height && a->pitch <= b->pitch;
+}
+
+/* What is zero copy is so for smaller images of the class, what is copied for larger ones. */
+static bool image_tells(const struct image_proof *proof, const struct selftest_image *image)
+{
+	if (!is_same_class(&proof->image, image))
+		return false;
+	if (proof->verdict == ZERO_COPY)
+		return is_within(image, &proof->image);
+	return is_within(&proof->image, image) &&
+	       (proof->verdict == COPIES || proof->late == job_late());
+}
+
+static void image_learn(struct zero_copy *proofs, const struct selftest_image *image,
+			enum verdict verdict)
+{
+	struct image_proof *proof = malloc(sizeof(*proof));
+
+	if (!proof)
+		return; /* it is found out anew */
+	proof->image = *image;
+	proof->verdict = verdict;
+	proof->late = job_late();
+	proof->next = atomic_load(&proofs->images);
+	while (!atomic_compare_exchange_weak(&proofs->images, &proof->next, proof))
+		;
+}
+
+static cl_int image_check(struct zero_copy *proofs, const struct selftest_image *image)
+{
+	const struct image_proof *proof =
+		atomic_load_explicit(&proofs->images, memory_order_acquire);
+	enum verdict verdict;
+
+	while (proof && !image_tells(proof, image))
+		proof = proof->next;
+	if (proof) {
+		verdict = proof->verdict;
+	} else {
+		verdict = image_find_out(proofs, image);
+		if (verdict != UNKNOWN)
+			image_learn(proofs, image, verdict);
 	}
 	if (verdict == ZERO_COPY)
 		return CL_SUCCESS;
-	log_error("2D images, %s, over %s %s zero copy on this device",
-		  access_name(access == IMPORT_READ    ? CL_MEM_READ_ONLY
-			      : access == IMPORT_WRITE ? CL_MEM_WRITE_ONLY
-						       : 0),
-		  kind_name[kind], verdict == COPIES ? "are not" : "could not be proved to be");
-	return CL_INVALID_OPERATION;
+	log_error("2D images of %zux%zu, %s%s, over %s %s zero copy on this device", image->width,
+		  image->height, access_name(image->flags), host_access_name(image->flags),
+		  kind_name[image->kind],
+		  verdict == COPIES ? "are not" : "could not be proved to be");
+	return verdict == UNKNOWN ? CL_OUT_OF_RESOURCES : CL_INVALID_OPERATION;
 }
 
-cl_int zero_copy_prove_image(const struct context *context, unsigned int kinds, unsigned int access)
+/* The alignment of an address, and an offset from a page that has no more. */
+static size_t offset_like(const void *addr)
 {
-	const cl_device_id *ids;
-	size_t count = context_devices(context, &ids);
+	const size_t within = (uintptr_t)addr & (page_size() - 1);
+
+	return within & -within;
+}
+
+cl_int zero_copy_prove_image(struct context *context, unsigned int kinds, cl_mem_flags flags,
+			     const cl_image_format *format, const cl_image_desc *desc,
+			     const void *addr)
+{
+	struct zero_copy *proofs = context_zero_copy(context);
+	struct selftest_image image = {
+		.flags = flags,
+		.format = *format,
+		.width = desc->image_width,
+		.height = desc->image_height,
+		.pitch = desc->image_row_pitch,
+		.offset = offset_like(addr),
+	};
 	cl_int err = CL_SUCCESS;
 
-	for (size_t i = 0; i < count && !err; i++) {
-		const struct device *device = device_get(ids[i]);
-
-		if (!device)
-			return CL_OUT_OF_HOST_MEMORY;
-		for (unsigned int kind = 0; kind < IMPORT_KINDS && !err; kind++)
-			if (kinds & 1u << kind)
-				err = image_check(device, (enum import_kind)kind, access);
+	if (!proofs)
+		return CL_OUT_OF_HOST_MEMORY;
+	if (!image.pitch)
+		image.pitch = image.width * image_element(format);
+	image.is_sparse = proofs->is_cpu;
+	for (unsigned int kind = 0; kind < IMPORT_KINDS && !err; kind++) {
+		image.kind = (enum import_kind)kind;
+		if (kinds & 1u << kind)
+			err = image_check(proofs, &image);
 	}
 	return err;
 }

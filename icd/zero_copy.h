@@ -44,8 +44,13 @@ cl_int zero_copy_prove(struct context *context, unsigned int kinds, cl_mem_flags
 /* A buffer over memory at @addr that nobody uses yet.  None of the memory is changed. */
 cl_int zero_copy_prove_buffer(const struct context *context, cl_mem buffer, const void *addr);
 
-/* The same question for 2D images. */
-cl_int zero_copy_prove_image(const struct context *context, unsigned int kinds,
-			     unsigned int access);
+/*
+ * The same question for a 2D image of @format and @desc over memory at @addr.  Images have classes
+ * of their own: by the kind of memory, the flags, the format, the magnitude of width, height and
+ * pitch, and the address's alignment.
+ */
+cl_int zero_copy_prove_image(struct context *context, unsigned int kinds, cl_mem_flags flags,
+			     const cl_image_format *format, const cl_image_desc *desc,
+			     const void *addr);
 
 #endif /* ICD_ZERO_COPY_H */

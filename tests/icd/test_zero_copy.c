@@ -505,6 +505,71 @@ TEST(images_read_only, "A driver that copies images that are only read makes non
 	fixture_close();
 }
 
+/* An image of four columns on an import that begins at @offset, and whether it is made. */
+static bool makes_image(size_t offset, size_t rows, cl_channel_type type)
+{
+	const cl_image_format format = { CL_RGBA, type };
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = 4,
+		.image_height = rows,
+		.image_row_pitch = 64,
+	};
+	cl_image_desc with_parent = desc;
+	cl_mem mem = import_host(CL_MEM_READ_WRITE, pages(2) + offset, PAGE), image;
+	cl_int err;
+
+	with_parent.mem_object = mem;
+	image = cl.clCreateImage(fix.context, 0, &format, &with_parent, NULL, &err);
+	EXPECT_EQ(err, image ? CL_SUCCESS : CL_INVALID_OPERATION);
+	if (image)
+		cl.clReleaseMemObject(image);
+	cl.clReleaseMemObject(mem);
+	return image;
+}
+
+TEST(high_images, "A driver that copies high images makes none on imports.")
+{
+	open_with(STUB_COPYING_IMAGES_ABOVE, 24);
+	EXPECT(makes_image(0, 16, CL_UNSIGNED_INT8));
+	EXPECT(!makes_image(0, 25, CL_UNSIGNED_INT8));
+	EXPECT(makes_image(0, 24, CL_UNSIGNED_INT8));
+	EXPECT(!makes_image(0, 32, CL_UNSIGNED_INT8));
+	EXPECT(makes_image(0, 1, CL_UNSIGNED_INT8));
+	fixture_close();
+}
+
+TEST(unaligned_images,
+     "A driver that copies images that begin within a page makes none on imports.")
+{
+	open_with(STUB_COPYING_IMAGES_ALIGN, PAGE);
+	EXPECT(makes_image(0, 4, CL_UNSIGNED_INT8));
+	EXPECT(!makes_image(64, 4, CL_UNSIGNED_INT8));
+	fixture_close();
+}
+
+TEST(image_formats, "A driver that copies images of a format makes none on imports.")
+{
+	open_with(STUB_COPYING_FLOATS, 1);
+	EXPECT(makes_image(0, 4, CL_UNSIGNED_INT8));
+	EXPECT(makes_image(0, 4, CL_UNORM_INT8));
+	EXPECT(makes_image(0, 4, CL_UNSIGNED_INT32));
+	EXPECT(!makes_image(0, 4, CL_FLOAT));
+	fixture_close();
+}
+
+TEST(once_an_image, "A class of images is proved once in a process.")
+{
+	unsigned long kernels;
+
+	open_with(STUB_NUM_OPTIONS, 0);
+	EXPECT(makes_image(0, 16, CL_UNSIGNED_INT8));
+	kernels = stub_calls("clEnqueueNDRangeKernel");
+	EXPECT(makes_image(0, 16, CL_UNSIGNED_INT8));
+	EXPECT_EQ(stub_calls("clEnqueueNDRangeKernel"), kernels);
+	fixture_close();
+}
+
 static unsigned long kernels_of_an_import(void)
 {
 	unsigned long before;

@@ -160,26 +160,32 @@ static void buffer_to_image1d(const struct arg *arg, const size_t *id, const siz
 	memcpy(arg[1].data, arg[0].data, number(&arg[2]) * 4);
 }
 
-/* climport_selftest_image(image2d_t a, image2d_t b, uint *out, uint value) */
-static void climport_selftest_image(const struct arg *arg, const size_t *id, const size_t *global)
+/* The pixel whose coordinates are two arguments from @x on. */
+static unsigned char *pixel_at(const struct arg *image, const struct arg *x)
 {
-	cl_uint out[2];
-
-	(void)id;
-	(void)global;
-	memset(pixel(&arg[0], 1, 1), (int)number(&arg[3]), 4);
-	out[0] = pixel(&arg[1], 1, 1)[0];
-	out[1] = pixel(&arg[1], 2, 1)[0];
-	memcpy(arg[2].data, out, sizeof(out));
+	return pixel(image, number(x), number(x + 1));
 }
 
-/* climport_selftest_images(image2d_t a, image2d_t b, uint *out, uint value) */
-static void climport_selftest_images(const struct arg *arg, const size_t *id, const size_t *global)
+/* climport_selftest_image(a, b, int x0, int y0, int x1, int y1, int x2, int y2, uint value) */
+static void climport_selftest_image(const struct arg *arg, const size_t *id, const size_t *global)
 {
+	const size_t bytes = arg[0].mem->element;
+
 	(void)id;
 	(void)global;
-	memset(pixel(&arg[0], 1, 1), (int)number(&arg[3]), 4);
-	memset(pixel(&arg[1], 2, 1), (int)number(&arg[3]), 4);
+	memcpy(pixel_at(&arg[0], &arg[4]), pixel_at(&arg[1], &arg[2]), bytes);
+	memcpy(pixel_at(&arg[0], &arg[6]), pixel_at(&arg[1], &arg[4]), bytes);
+}
+
+/* climport_selftest_images(the same) */
+static void climport_selftest_images(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	const size_t bytes = arg[0].mem->element;
+
+	(void)id;
+	(void)global;
+	memset(pixel_at(&arg[0], &arg[4]), (int)number(&arg[8]), bytes);
+	memset(pixel_at(&arg[1], &arg[6]), (int)number(&arg[8]), bytes);
 }
 
 static const struct {

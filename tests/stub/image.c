@@ -157,6 +157,15 @@ static cl_int image_from_parent(struct mem *image, struct context *context, cl_m
 	return CL_SUCCESS;
 }
 
+static bool is_copied_image(const struct mem *image, const void *host_ptr)
+{
+	const size_t above = (size_t)stub_get(STUB_COPYING_IMAGES_ABOVE);
+
+	return stub_get(STUB_COPYING_IMAGES) || (above && image->height > above) ||
+	       (uintptr_t)host_ptr % (size_t)stub_get(STUB_COPYING_IMAGES_ALIGN) ||
+	       (stub_get(STUB_COPYING_FLOATS) && image->format.image_channel_data_type == CL_FLOAT);
+}
+
 static cl_int image_fill(struct mem *image, struct context *context, cl_mem_flags flags,
 			 const cl_image_format *format, const cl_image_desc *desc, void *host_ptr)
 {
@@ -176,7 +185,7 @@ static cl_int image_fill(struct mem *image, struct context *context, cl_mem_flag
 		return image_from_parent(image, context, desc->mem_object, host_ptr);
 	if (image->type == CL_MEM_OBJECT_IMAGE1D_BUFFER)
 		return CL_INVALID_IMAGE_DESCRIPTOR;
-	copying = stub_get(STUB_COPYING_IMAGES) || context_option(context, STUB_COPYING_MAP);
+	copying = is_copied_image(image, host_ptr) || context_option(context, STUB_COPYING_MAP);
 	mem_back(image, context, flags, host_ptr, copying);
 	return CL_SUCCESS;
 }

@@ -80,6 +80,9 @@ enum stub_option {
 	STUB_COPYING_SEVERAL,	       /* host pointers to more than one mapping */
 	STUB_COPYING_CONTEXTS,	       /* those in contexts of several devices */
 	STUB_COPYING_TMPFS,	       /* mappings of files on tmpfs */
+	STUB_COPYING_IMAGES_ABOVE,     /* images of more rows than this, if it is not 0 */
+	STUB_COPYING_IMAGES_ALIGN,     /* images at other addresses */
+	STUB_COPYING_FLOATS,	       /* images of CL_FLOAT */
 	STUB_PIN_LIMIT,		 /* one host pointer has no more bytes than this, if it is not 0 */
 	STUB_STACK,		 /* bytes of its stack that clBuildProgram uses */
 	STUB_FORKS,		 /* each call forks first */

@@ -46,7 +46,9 @@ enum config_probe config_probe(void)
 {
 	const char *value = getenv("CLIMPORT_PROBE");
 
+	if (value && !strcmp(value, "process"))
+		return PROBE_PROCESS;
 	if (value && !strcmp(value, "here"))
 		return PROBE_HERE;
-	return value && !strcmp(value, "off") ? PROBE_OFF : PROBE_PROCESS;
+	return value && !strcmp(value, "off") ? PROBE_OFF : PROBE_DEFAULT;
 }

@@ -16,6 +16,7 @@
 #include "layer.h"
 #include "probe.h"
 #include "result_cache.h"
+#include "sandbox.h"
 
 #define REVISION 3 /* of the answers */
 #define KEY_SIZE 1200
@@ -272,9 +273,10 @@ static bool takes_find(cl_platform_id platform, struct takes *t)
 		return false;
 	if (lasting && takes_kept(key, t))
 		return true;
-	if (how == PROBE_OFF || identity_is_privileged())
+	if (how == PROBE_OFF || identity_is_privileged() ||
+	    (how == PROBE_DEFAULT && sandbox_is_entered()))
 		return false;
-	if (how == PROBE_PROCESS)
+	if (how != PROBE_HERE)
 		return !(lasting && takes_unanswered(key)) && takes_ask(key, lasting, t);
 	if (takes_test(platform, t) && lasting)
 		takes_keep(key, t);

@@ -10,13 +10,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -128,12 +133,27 @@ static bool threads_settle(int threads)
 	return false;
 }
 
+static void *do_nothing(void *arg)
+{
+	return arg;
+}
+
+/* The thread sanitizer starts a thread of its own at a program's first. */
+static void start_sanitizer(void)
+{
+	pthread_t thread;
+
+	if (!strcmp(SANITIZER, "thread") && !pthread_create(&thread, NULL, do_nothing, NULL))
+		pthread_join(thread, NULL);
+}
+
 /* 0: the name is reported, and this process has one thread, no child and no new descriptor. */
 static int platform_query(void)
 {
 	int fds, threads;
 
 	platform_get();
+	start_sanitizer();
 	fds = count_entries("/proc/self/fd");
 	threads = count_entries("/proc/self/task");
 	if (!platform_reports())
@@ -398,6 +418,73 @@ TEST(init, "An init that knows its own children alone is left no zombie of a pro
 {
 	cache_create();
 	EXPECT_EQ(run(query_below_init), 0);
+}
+
+/* From now on a new process ends this one; a new thread does not. */
+static int forbid_processes(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
+
+static int sandboxed(void)
+{
+	platform_get();
+	return forbid_processes() ? 77 : platform_is_silent();
+}
+
+static int sandboxed_kept(void)
+{
+	platform_get();
+	return forbid_processes() ? 77 : platform_query();
+}
+
+/* As a container's filter, which is there before the program. */
+static int sandboxed_twice(void)
+{
+	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
+	const struct sock_fprog filter = { 1, code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		return 77;
+	return sandboxed();
+}
+
+static int contained(void)
+{
+	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
+	const struct sock_fprog filter = { 1, code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		return 77;
+	return platform_query();
+}
+
+TEST(sandbox, "A program that has forbidden itself new processes is not killed by a query, and "
+	      "is answered by what is kept.")
+{
+	int status;
+
+	cache_create();
+	status = run(sandboxed);
+	if (status == 77)
+		test_skip("there is no seccomp");
+	EXPECT_EQ(status, 0);
+	EXPECT_EQ(run(sandboxed_twice), 0);
+	EXPECT_EQ(run(contained), 0); /* in a container a probe is asked */
+	EXPECT_EQ(run(sandboxed_kept), 0);
 }
 
 static int without_descriptors(void)

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether a program has restricted the system calls that it may make, as browsers' workers do. */
+#ifndef ICD_SANDBOX_H
+#define ICD_SANDBOX_H
+
+#include <stdbool.h>
+
+/*
+ * Since the layer was loaded: a container's filter, which a process begins with, allows what
+ * programs do and is no such restriction.
+ */
+bool sandbox_is_entered(void);
+
+#endif /* ICD_SANDBOX_H */

@@ -84,12 +84,8 @@ static bool access_join(struct access *a, cl_command_queue queue, struct memobj 
 	if (!a->queue)
 		return false;
 	a->bracket = queue_bracket_of(a->queue);
-	a->app_event = NULL;
-	a->command = NULL;
-	if (!bracket_is_begun(a->bracket))
-		a->wait = bracket_wait_list(a->bracket, &a->num_wait);
-	if (a->event || !bracket_is_begun(a->bracket))
-		access_take_event(a);
+	a->wait = bracket_wait_list(a->bracket, &a->num_wait);
+	access_take_event(a);
 	return true;
 }
 

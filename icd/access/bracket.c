@@ -18,7 +18,7 @@ enum bracket_state {
 	CANCELLED = 1 << 1, /* there are no commands */
 	DONE = 1 << 2,	    /* END is on its way, or not needed */
 	FAILED = 1 << 3,    /* START or END, or a command */
-	OPEN = 1 << 4,	    /* the gate, after START */
+	STARTED = 1 << 4,   /* START is on its way: what is enqueued now is not covered by it */
 };
 
 /*
@@ -38,8 +38,7 @@ struct bracket {
 	cl_mem mem;		    /* one of the imports */
 	struct outcome gate, ended; /* user events, for an edge that is asked for */
 	cl_event ready, marker;
-	cl_event last; /* NULL for a command without an event */
-	bool has_command;
+	cl_event last;	  /* command */
 	cl_event wait[2]; /* of the commands: ready, and the gate */
 	size_t num_held, room;
 	cl_event *held;	      /* of the commands before the last */
@@ -266,7 +265,6 @@ static void on_begun(void *arg, int error)
 		if (atomic_fetch_or(&b->state, BEGUN) & CANCELLED)
 			bracket_end_now(b);
 		outcome_set(&b->gate, CL_COMPLETE);
-		atomic_fetch_or(&b->state, OPEN);
 	}
 	bracket_put(b);
 }
@@ -275,11 +273,15 @@ static void on_begun(void *arg, int error)
 static void CL_CALLBACK on_ready(cl_event event, cl_int status, void *arg)
 {
 	struct bracket *b = arg;
+	bool cancelled = atomic_fetch_or(&b->state, STARTED) & CANCELLED;
 	int error;
 
 	status = real_status(event, status);
-	if (status < 0) {
-		bracket_fail(b, status);
+	if (status < 0 || cancelled) {
+		if (status < 0)
+			bracket_fail(b, status);
+		else
+			outcome_set(&b->gate, CL_COMPLETE);
 		bracket_put(b);
 		return;
 	}
@@ -419,14 +421,9 @@ cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait)
 	return err;
 }
 
-bool bracket_is_begun(const struct bracket *b)
+bool bracket_is_started(const struct bracket *b)
 {
-	return atomic_load(&b->state) & OPEN;
-}
-
-bool bracket_has_failed(const struct bracket *b)
-{
-	return atomic_load(&b->state) & FAILED;
+	return atomic_load(&b->state) & STARTED;
 }
 
 const cl_event *bracket_wait_list(const struct bracket *b, cl_uint *count)
@@ -463,7 +460,7 @@ bool bracket_reserve(struct bracket *b)
 	size_t room = b->room ? 2 * b->room : 16;
 	cl_event *held;
 
-	if (bracket_is_begun(b) || b->num_held < b->room)
+	if (b->num_held < b->room)
 		return true;
 	held = realloc(b->held, room * sizeof(*held));
 	if (!held)
@@ -475,17 +472,14 @@ bool bracket_reserve(struct bracket *b)
 
 void bracket_add(struct bracket *b, cl_event command)
 {
-	if (b->last && b->num_held < b->room && !bracket_is_begun(b))
+	if (b->last)
 		b->held[b->num_held++] = b->last;
-	else
-		event_put(b->last);
 	b->last = command;
-	b->has_command = true;
 }
 
 bool bracket_is_empty(const struct bracket *b)
 {
-	return !b->has_command;
+	return !b->last;
 }
 
 /* The command's end cannot be seen: access ends too early rather than never. */
@@ -495,12 +489,6 @@ static void bracket_abandon(struct bracket *b)
 		bracket_end_now(b);
 }
 
-/* An event for the last command, where it has none of its own. */
-static cl_int bracket_mark_last(struct bracket *b)
-{
-	return next.clEnqueueMarkerWithWaitList(b->queue, 0, NULL, &b->last);
-}
-
 /* The event behind the end of access. */
 static cl_event bracket_mark_end(struct bracket *b)
 {
@@ -508,9 +496,7 @@ static cl_event bracket_mark_end(struct bracket *b)
 	cl_int err;
 
 	bracket_hold(b);
-	err = b->last ? CL_SUCCESS : bracket_mark_last(b);
-	if (!err)
-		err = next.clSetEventCallback(b->last, CL_COMPLETE, on_done, b);
+	err = next.clSetEventCallback(b->last, CL_COMPLETE, on_done, b);
 	if (err) {
 		bracket_abandon(b);
 		bracket_put(b);

@@ -39,11 +39,11 @@ cl_int bracket_create(cl_command_queue queue, struct memobj *const *objs, size_t
 /* Schedules START, for when a command with this wait list could run. */
 cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait);
 
-/* Whether START has succeeded, so that a command of the bracket needs not to wait for it. */
-bool bracket_is_begun(const struct bracket *b);
-
-/* Whether START has failed: a command of the bracket will not run. */
-bool bracket_has_failed(const struct bracket *b);
+/*
+ * Whether START is on its way, or done.  What another device wrote since then, and the application
+ * knows of, a command that is enqueued now would not see.
+ */
+bool bracket_is_started(const struct bracket *b);
 
 /* What a command of the bracket has to wait for until START has succeeded. */
 const cl_event *bracket_wait_list(const struct bracket *b, cl_uint *count);
@@ -59,8 +59,8 @@ bool bracket_uses(const struct bracket *b, const struct import_region *region);
 bool bracket_reserve(struct bracket *b);
 
 /*
- * A command is in the bracket, the last until now.  Takes over the reference to its event, which
- * may be NULL for a kernel of a bracket that has begun, on an in-order queue.
+ * A command is in the bracket, the last until now; bracket_reserve() was asked.  Takes over the
+ * reference to its event.
  */
 void bracket_add(struct bracket *b, cl_event command);
 bool bracket_is_empty(const struct bracket *b);

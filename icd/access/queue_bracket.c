@@ -168,20 +168,20 @@ static void queue_bracket_open(struct queue_bracket *q, struct memobj *const *ob
 
 	if (bracket_create(q->queue, objs, count, ACCESS_BOTH, &b))
 		return;
-	if (!bracket_is_in_order(b) || !bracket_needs_end(b) || bracket_begin(b, 0, NULL)) {
+	/* First it must be sure that the bracket is closed some day. */
+	if (!bracket_is_in_order(b) || !bracket_needs_end(b) || !idle_watch(&queue_watcher) ||
+	    bracket_begin(b, 0, NULL)) {
 		bracket_cancel(b);
 		return;
 	}
 	q->open = b;
 	atomic_fetch_add(&queue_bracket_count, 1);
-	if (!idle_watch(&queue_watcher))
-		queue_bracket_close_locked(q);
 }
 
 static bool queue_bracket_is_usable(const struct queue_bracket *q, struct memobj *const *objs,
 				    size_t count)
 {
-	return bracket_admits(q->open, objs, count) && !bracket_has_failed(q->open) &&
+	return bracket_admits(q->open, objs, count) && !bracket_is_started(q->open) &&
 	       bracket_reserve(q->open);
 }
 

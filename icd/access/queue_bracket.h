@@ -3,11 +3,16 @@
  * The open bracket of a queue: consecutive kernels of an in-order queue that use the same dma-bufs
  * share one START and one END.
  *
+ * A kernel may join while START has not begun: then START comes after all that the application
+ * knew when it enqueued the kernel, of a camera's frame in another part of the buffer, say, and
+ * waits for all fences that were there.  Later kernels open a bracket of their own, whose START
+ * waits in the queue for the kernels before; those that come meanwhile join it.  So the faster
+ * kernels are enqueued the more of them share a bracket.
+ *
  * A consumer of the memory, in another process too, may rely on no more than the application has
  * observed.  So END may wait until just before the application can observe that one of the kernels
  * is complete: until a command of that queue has a wait list, gives an event or blocks, and until
- * all that is intercepted in observe.c.  A producer may write into the memory only when it knows
- * that the kernels before are complete, and so begins with such an observation, too.
+ * all that is intercepted in observe.c.
  * A queue that idles is closed by a thread, within two milliseconds.
  *
  * A bracket stays open behind kernels alone, without a wait list and without an event, on in-order

@@ -19,6 +19,21 @@ static void enqueue_row(struct run *r, int count)
 		EXPECT_EQ(enqueue(r->queue, r->kernel, 0, NULL, NULL), CL_SUCCESS);
 }
 
+/* What is enqueued meanwhile is in the queue before START can begin. */
+static cl_event hold_back(struct run *r)
+{
+	cl_event go = user_event();
+
+	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r->queue, 1, &go, NULL), CL_SUCCESS);
+	return go;
+}
+
+static void let_go(cl_event go)
+{
+	complete(go, CL_COMPLETE);
+	cl.clReleaseEvent(go);
+}
+
 /* Every kernel of the trace is between a START and an END of "a". */
 static void expect_all_inside(int kernels)
 {
@@ -38,15 +53,18 @@ static void expect_all_inside(int kernels)
 	EXPECT_EQ(found, kernels);
 }
 
-TEST(in_order, "Kernels in a row have one START before the first and one END after the last.")
+TEST(in_order,
+     "Kernels that are enqueued before START have one, and one END after the last of them.")
 {
 	int starts = 0;
 
 	for (int i = 0; i < 100 && starts != 1; i++) {
 		struct run r = run_open(0);
+		cl_event go = hold_back(&r);
 
 		r.a.seen[0] = 1;
 		enqueue_row(&r, ROW);
+		let_go(go);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		starts = stub_trace_count("sync START a");
 		expect_all_inside(ROW);
@@ -373,13 +391,16 @@ static int starts_with_others(void)
 {
 	struct run r = run_open(0);
 	cl_kernel other;
+	cl_event go;
 	int starts;
 
 	plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
 	other = kernel_increment(plain);
+	go = hold_back(&r);
 	enqueue_row(&r, 2);
 	EXPECT_EQ(enqueue(r.queue, other, 0, NULL, NULL), CL_SUCCESS);
 	enqueue_row(&r, 2);
+	let_go(go);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	starts = stub_trace_count("sync START a");
 	EXPECT_EQ(stub_trace_count("sync END a"), starts);
@@ -403,13 +424,16 @@ static int starts_with_subset(void)
 	struct run r = run_open(0);
 	struct buffer b = buffer_open("b", NULL);
 	cl_kernel both = kernel_create("vector_add");
+	cl_event go;
 	int starts;
 
 	for (cl_uint i = 0; i < 3; i++)
 		EXPECT_EQ(cl.clSetKernelArg(both, i, sizeof(cl_mem), i ? &b.mem : &r.a.mem),
 			  CL_SUCCESS);
+	go = hold_back(&r);
 	EXPECT_EQ(enqueue(r.queue, both, 0, NULL, NULL), CL_SUCCESS);
 	enqueue_row(&r, 2);
+	let_go(go);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	starts = stub_trace_count("sync START a");
 	EXPECT_EQ(stub_trace_count("sync END a"), starts);
@@ -443,6 +467,66 @@ TEST(host_writes, "What the host writes after clFinish is between an END and a S
 	EXPECT(stub_trace_find("sync START a", stub_trace_find("host writes", 0)) >= 0);
 	EXPECT_EQ(r.a.seen[0], 103);
 	expect_all_inside(6);
+	run_close(&r);
+}
+
+static bool has_started(void *unused)
+{
+	(void)unused;
+	return stub_trace_find("sync START a", 0) >= 0;
+}
+
+TEST(producer_writes,
+     "A kernel that is enqueued after START has a START of its own: another device may have written.")
+{
+	for (int i = 0; i < 20; i++) {
+		struct run r = run_open(0);
+
+		enqueue_row(&r, 1);
+		EXPECT(settles(has_started, NULL));
+		stub_trace("another device writes");
+		enqueue_row(&r, 1);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_count("sync START a", 2);
+		EXPECT(stub_trace_find("sync START a",
+				       stub_trace_find("another device writes", 0)) >= 0);
+		expect_all_inside(2);
+		run_close(&r);
+	}
+}
+
+TEST(fences, "A kernel that is enqueued after START waits for the fences that came after it.")
+{
+	for (int i = 0; i < 5; i++) {
+		struct run r = run_open(0);
+
+		enqueue_row(&r, 1);
+		EXPECT(settles(has_started, NULL));
+		fake_dmabuf_busy("a");
+		enqueue_row(&r, 1);
+		EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
+		let_others_run();
+		EXPECT(stub_trace_count("kernel increment begin") < 2);
+		fake_dmabuf_busy(NULL);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_all_inside(2);
+		run_close(&r);
+	}
+}
+
+TEST(refused_is_not_begun, "A kernel that the driver refuses has no START, however late that would be.")
+{
+	struct run r = run_open(0);
+	cl_event go = user_event();
+
+	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r.queue, 1, &go, NULL), CL_SUCCESS);
+	stub_fail("clEnqueueNDRangeKernel", 1, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_OUT_OF_RESOURCES);
+	complete(go, CL_COMPLETE);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	let_others_run();
+	expect_no_sync("a");
+	cl.clReleaseEvent(go);
 	run_close(&r);
 }
 

@@ -1,62 +1,196 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All locks of the process, those of libclimport and of the layer, in the order of their ranks.
+ * All locks of the process, those of libclimport and of the layer.
  *
  * The handlers are registered when libclimport is loaded: before main() where a program links to
  * it, and with the layer at the program's first OpenCL call.  Handlers that run before fork() run
- * in reverse, so the locks of drivers and libraries that come later are taken first, ours after
- * them, and those of an allocator, which is there earlier, last.  Handlers of the application
- * that were there earlier than ours run while all locks are held (lock.h).
+ * in reverse.  So handlers of the application that were there earlier run after ours, and may wait
+ * for a lock of the application whose owner waits in a call of ours, or may call OpenCL.  Therefore
+ * no lock is held while they run.  Instead a gate is closed: a thread that is about to take a lock
+ * waits until the fork is over, and the thread that forks passes without taking any.
+ *
+ * Where the forking thread sleeps while others wait at the gate, a handler waits for one of them.
+ * Then the gate is opened: the program goes on, and its child may find a list of ours half written.
  *
  * vfork() and posix_spawn() run no handlers, and their children call nothing of ours.
  */
 #include "lock.h"
 
-/* The list.  Taken before every other lock, and for a moment only: no constructor waits long. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOOK_MS 5
+#define LOOKS 2	       /* at a thread that sleeps */
+#define BLIND_LOOKS 200 /* where that cannot be seen */
+
 static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct lock *list;
 
 _Atomic(pthread_t) lock_forker;
+static atomic_bool fork_expired;
+static atomic_int fork_rank;	/* locks of this rank and lower ones are behind the gate */
+static pid_t fork_parent, fork_thread; /* written before lock_forker, as the next */
+static unsigned int fork_depth; /* locks that the forking thread believes to hold; its own */
 
-static void list_acquire(void)
+/* Changes of lock_forker and fork_expired, for those who wait.  No other lock is taken while it is held. */
+static pthread_mutex_t gate_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t gate_changed = PTHREAD_COND_INITIALIZER;
+
+static bool fork_is_mine(void)
 {
-	if (!lock_is_forking())
-		pthread_mutex_lock(&list_mutex);
+	return pthread_equal(atomic_load(&lock_forker), pthread_self());
 }
 
-static void list_release(void)
+/* Whether the thread that forks passes; once it has, until it holds nothing. */
+static bool fork_passes(void)
 {
-	if (!lock_is_forking())
-		pthread_mutex_unlock(&list_mutex);
+	return fork_is_mine() &&
+	       (fork_depth || !atomic_load(&fork_expired) || getpid() != fork_parent);
+}
+
+/* The state of the thread that forks, as proc_pid_stat(5) has it; 0 if it cannot be read. */
+static char fork_state(void)
+{
+	char path[64], text[256];
+	const char *after = NULL;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", fork_thread);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fgets(text, sizeof(text), file))
+		after = strrchr(text, ')'); /* the name may hold anything */
+	fclose(file);
+	return after && after[1] ? after[2] : 0;
+}
+
+static void gate_expire(void)
+{
+	atomic_store(&fork_expired, true);
+	pthread_cond_broadcast(&gate_changed);
+}
+
+/* With the gate's mutex.  The kernel may take long to copy a large process: then it does not sleep. */
+static void gate_wait(void)
+{
+	int asleep = 0, blind = 0;
+
+	while (atomic_load(&lock_forker) && !atomic_load(&fork_expired)) {
+		struct timespec look;
+		char state;
+
+		clock_gettime(CLOCK_REALTIME, &look);
+		look.tv_nsec += LOOK_MS * 1000000L;
+		look.tv_sec += look.tv_nsec / 1000000000;
+		look.tv_nsec %= 1000000000;
+		if (!pthread_cond_timedwait(&gate_changed, &gate_mutex, &look))
+			continue;
+		state = fork_state();
+		asleep = state == 'S' ? asleep + 1 : 0;
+		blind += !state;
+		if (asleep == LOOKS || blind == BLIND_LOOKS)
+			gate_expire();
+	}
+}
+
+/* Whether others may take a lock.  A thread that has one of a lower rank gets what it needs. */
+static bool gate_is_open(enum lock_rank rank)
+{
+	return !atomic_load(&lock_forker) || atomic_load(&fork_expired) ||
+	       (int)rank > atomic_load(&fork_rank);
+}
+
+void lock_acquire_in_fork(pthread_mutex_t *mutex, enum lock_rank rank)
+{
+	if (fork_passes()) {
+		fork_depth++;
+		return;
+	}
+	for (;;) {
+		if (!gate_is_open(rank)) {
+			pthread_mutex_lock(&gate_mutex);
+			gate_wait();
+			pthread_mutex_unlock(&gate_mutex);
+		}
+		pthread_mutex_lock(mutex);
+		if (gate_is_open(rank))
+			return;
+		pthread_mutex_unlock(mutex);
+	}
+}
+
+bool lock_release_in_fork(void)
+{
+	if (!fork_is_mine() || !fork_depth)
+		return false;
+	fork_depth--;
+	return true;
+}
+
+/* One thread forks at a time, if the other ends in time. */
+static void gate_close(void)
+{
+	pthread_mutex_lock(&gate_mutex);
+	gate_wait();
+	fork_parent = getpid();
+	fork_thread = gettid();
+	fork_depth = 0;
+	atomic_store(&fork_rank, -1);
+	atomic_store(&fork_expired, false);
+	atomic_store(&lock_forker, pthread_self());
+	pthread_mutex_unlock(&gate_mutex);
+}
+
+/* Waits for those who have a lock of a rank: they call nobody, so it is a moment. */
+static void gate_close_rank(enum lock_rank rank)
+{
+	atomic_store(&fork_rank, (int)rank);
+	for (struct lock *l = list; l; l = l->next) {
+		if (l->rank != rank)
+			continue;
+		pthread_mutex_lock(&l->mutex);
+		pthread_mutex_unlock(&l->mutex);
+	}
 }
 
 static void fork_before(void)
 {
+	gate_close();
 	pthread_mutex_lock(&list_mutex);
-	for (struct lock *l = list; l; l = l->next)
-		pthread_mutex_lock(&l->mutex);
-	atomic_store_explicit(&lock_forker, pthread_self(), memory_order_relaxed);
-}
-
-static void fork_after(void)
-{
-	atomic_store_explicit(&lock_forker, (pthread_t)0, memory_order_relaxed);
-	for (struct lock *l = list; l; l = l->next)
-		pthread_mutex_unlock(&l->mutex);
+	for (int rank = LOCK_OUTER; rank <= LOCK_LAST; rank++)
+		gate_close_rank((enum lock_rank)rank);
 	pthread_mutex_unlock(&list_mutex);
 }
 
+static void fork_in_parent(void)
+{
+	pthread_mutex_lock(&gate_mutex);
+	if (fork_is_mine())
+		atomic_store(&lock_forker, (pthread_t)0);
+	pthread_cond_broadcast(&gate_changed);
+	pthread_mutex_unlock(&gate_mutex);
+}
+
+/* Threads that were about to take a lock may have held it for a moment: they are not here. */
 static void fork_in_child(void)
 {
+	pthread_mutex_init(&gate_mutex, NULL);
+	pthread_cond_init(&gate_changed, NULL);
+	pthread_mutex_init(&list_mutex, NULL);
+	for (struct lock *l = list; l; l = l->next)
+		pthread_mutex_init(&l->mutex, NULL);
 	for (struct lock *l = list; l; l = l->next)
 		if (l->in_child)
 			l->in_child(l);
-	fork_after();
+	atomic_store(&lock_forker, (pthread_t)0);
 }
 
 static void fork_init(void)
 {
-	pthread_atfork(fork_before, fork_after, fork_in_child);
+	pthread_atfork(fork_before, fork_in_parent, fork_in_child);
 }
 
 void lock_register(struct lock *lock)
@@ -65,25 +199,21 @@ void lock_register(struct lock *lock)
 	struct lock **link = &list;
 
 	pthread_once(&once, fork_init);
-	list_acquire();
-	if (lock_is_forking())
-		pthread_mutex_lock(&lock->mutex); /* as all others are */
+	lock_mutex_acquire(&list_mutex, LOCK_LAST);
 	while (*link && (*link)->rank < lock->rank)
 		link = &(*link)->next;
 	lock->next = *link;
 	*link = lock;
-	list_release();
+	lock_mutex_release(&list_mutex);
 }
 
 void lock_unregister(struct lock *lock)
 {
 	struct lock **link = &list;
 
-	list_acquire();
+	lock_mutex_acquire(&list_mutex, LOCK_LAST);
 	while (*link != lock)
 		link = &(*link)->next;
 	*link = lock->next;
-	list_release();
-	if (lock_is_forking())
-		pthread_mutex_unlock(&lock->mutex);
+	lock_mutex_release(&list_mutex);
 }

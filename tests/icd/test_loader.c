@@ -167,3 +167,65 @@ TEST(fork_handlers,
 	expect_runs(program_with_handlers,
 		    (const char *const[]){ "OCL_ICD_VENDORS", "/etc/OpenCL/vendors", NULL });
 }
+
+static pthread_mutex_t handler_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void handler_lock(void)
+{
+	pthread_mutex_lock(&handler_mutex);
+}
+
+static void handler_unlock(void)
+{
+	pthread_mutex_unlock(&handler_mutex);
+}
+
+static void *use_in_thread(void *unused)
+{
+	cl_context context;
+	cl_int err;
+
+	(void)unused;
+	for (;;) {
+		pthread_mutex_lock(&handler_mutex);
+		context = clCreateContext(NULL, 1, &handler_device, NULL, NULL, &err);
+		if (!err)
+			clReleaseContext(context);
+		pthread_mutex_unlock(&handler_mutex);
+	}
+	return NULL;
+}
+
+/* As fork handlers are used most: around a lock of the application's. */
+static int program_with_mutex(void)
+{
+	cl_platform_id platform;
+	pthread_t thread;
+	int status = -1;
+
+	pthread_atfork(handler_lock, handler_unlock, handler_unlock);
+	if (clGetPlatformIDs(1, &platform, NULL) ||
+	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &handler_device, NULL) ||
+	    pthread_create(&thread, NULL, use_in_thread, NULL))
+		return failed(__LINE__);
+	alarm(120);
+	for (int i = 0; i < 200; i++) {
+		pid_t child = fork();
+
+		if (!child)
+			_exit(0);
+		if (waitpid(child, &status, 0) != child || status)
+			_exit(failed(__LINE__));
+	}
+	_exit(0); /* the thread is still busy */
+}
+
+TEST(fork_handlers_lock,
+     "The application's fork handlers take a lock whose owner is in a call of OpenCL.")
+{
+	if (*SANITIZER)
+		test_skip(
+			"PoCL does not run with sanitizers, and the stub has fork handlers of its own");
+	expect_runs(program_with_mutex,
+		    (const char *const[]){ "OCL_ICD_VENDORS", "/etc/OpenCL/vendors", NULL });
+}

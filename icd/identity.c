@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "identity.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
 #include <stdint.h>
@@ -32,20 +33,12 @@ bool identity_is_privileged(void)
 	return getauxval(AT_SECURE);
 }
 
-/* The loaded library that an address is in. */
+/* A loaded library. */
 struct library {
-	uintptr_t address, base;
+	uintptr_t base;
 	char path[PATH_MAX];
 	char build_id[2 * 64 + 1]; /* "": the linker wrote none */
 };
-
-static bool segment_holds(const struct dl_phdr_info *info, const ElfW(Phdr) * segment,
-			  uintptr_t address)
-{
-	uintptr_t start = info->dlpi_addr + segment->p_vaddr;
-
-	return segment->p_type == PT_LOAD && address >= start && address - start < segment->p_memsz;
-}
 
 static size_t note_align(size_t size)
 {
@@ -75,33 +68,33 @@ static void build_id_read(const char *notes, size_t size, struct library *librar
 	}
 }
 
-static int library_match(struct dl_phdr_info *info, size_t size, void *arg)
+/* The program headers of a library whose first segment begins with the file, as linkers make them. */
+static const ElfW(Phdr) * segments_of(const struct dl_find_object *object, size_t *count)
 {
-	struct library *library = arg;
-	bool holds = false;
+	const ElfW(Ehdr) *header = object->dlfo_map_start;
 
-	(void)size;
-	for (size_t i = 0; i < info->dlpi_phnum && !holds; i++)
-		holds = segment_holds(info, &info->dlpi_phdr[i], library->address);
-	if (!holds)
-		return 0;
-	library->base = info->dlpi_addr;
-	snprintf(library->path, sizeof(library->path), "%s", info->dlpi_name);
-	for (size_t i = 0; i < info->dlpi_phnum && !*library->build_id; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-
-		if (segment->p_type == PT_NOTE && segment->p_align <= 4)
-			build_id_read((const char *)(info->dlpi_addr + segment->p_vaddr),
-				      segment->p_memsz, library);
-	}
-	return 1;
+	*count = memcmp(header->e_ident, ELFMAG, SELFMAG) ? 0 : header->e_phnum;
+	return (const void *)((const char *)header + header->e_phoff);
 }
 
+/* dladdr() and dl_iterate_phdr() take locks, which a child of fork() may find taken (glibc 2.36). */
 static bool library_find(void *function, struct library *library)
 {
+	struct dl_find_object object;
+	const ElfW(Phdr) * segments;
+	size_t count;
+
 	memset(library, 0, sizeof(*library));
-	library->address = (uintptr_t)function;
-	return function && dl_iterate_phdr(library_match, library) == 1 && *library->path;
+	if (!function || _dl_find_object(function, &object))
+		return false;
+	library->base = object.dlfo_link_map->l_addr;
+	snprintf(library->path, sizeof(library->path), "%s", object.dlfo_link_map->l_name);
+	segments = segments_of(&object, &count);
+	for (size_t i = 0; i < count && !*library->build_id; i++)
+		if (segments[i].p_type == PT_NOTE && segments[i].p_align <= 4)
+			build_id_read((const char *)(library->base + segments[i].p_vaddr),
+				      segments[i].p_memsz, library);
+	return *library->path;
 }
 
 /* A function below this layer is the loader's, or another layer's, which answer for a driver. */

@@ -17,7 +17,7 @@ struct queue_bracket {
 	pthread_mutex_t mutex; /* all below; taken first */
 	struct bracket *open;
 	bool fresh;	 /* a kernel came since the last tick */
-	bool entered;	 /* this thread is in the driver, with a kernel that joins */
+	bool entered;	 /* this thread is in the driver, with the bracket or a kernel that joins */
 	bool close_left; /* to be closed when it has left */
 };
 
@@ -185,12 +185,13 @@ static bool queue_bracket_is_usable(const struct queue_bracket *q, struct memobj
 	       bracket_reserve(q->open);
 }
 
-/* With the queue's mutex. */
+/* With the queue's mutex.  A driver may call the application in any of its functions. */
 static bool queue_bracket_prepare(struct queue_bracket *q, struct memobj *const *objs, size_t count,
 				  bool may_open)
 {
 	if (q->entered)
 		return false;
+	q->entered = true;
 	if (q->open && !queue_bracket_is_usable(q, objs, count))
 		queue_bracket_close_locked(q);
 	if (!q->open && may_open)

@@ -13,6 +13,7 @@
 #include "layer.h"
 #include "refresh.h"
 #include "roots.h"
+#include "selftest.h"
 #include "table.h"
 #include "zero_copy.h"
 
@@ -22,6 +23,7 @@ struct context {
 	atomic_bool imported; /* an import was asked for */
 	unsigned int forks;   /* of the process that made it */
 	struct zero_copy *_Atomic zero_copy;
+	struct selftest_kept selftest;
 	context_notify_fn notify;
 	void *user_data;
 	size_t num_devices;
@@ -47,6 +49,7 @@ void context_put(struct context *context)
 
 	if (!context || atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	selftest_drop(&context->selftest);
 	zero_copy = context->zero_copy;
 	if (zero_copy && zero_copy_is_of_several(zero_copy))
 		zero_copy_destroy(zero_copy);
@@ -77,6 +80,8 @@ static void context_remove(cl_context handle, const struct context *only)
 	else
 		context = NULL;
 	lock_release(&context_lock);
+	if (context)
+		selftest_drop(&context->selftest);
 	context_put(context);
 }
 
@@ -295,6 +300,11 @@ cl_int context_tests_end(const struct context *context, cl_int err)
 	log_error("this process was forked from the one that made the context, so the driver "
 		  "cannot be tested; the process that made it had imported no such memory");
 	return CL_INVALID_OPERATION;
+}
+
+struct selftest_kept *context_selftest(struct context *context)
+{
+	return &context->selftest;
 }
 
 bool context_is_first_import(struct context *context)

@@ -13,6 +13,8 @@ typedef void(CL_CALLBACK *context_notify_fn)(const char *errinfo, const void *pr
 					     size_t cb, void *user_data);
 
 struct context;
+struct selftest_kept;
+struct zero_copy;
 
 /**
  * context_get - take a reference to the record of a context
@@ -48,6 +50,9 @@ struct zero_copy *context_zero_copy(struct context *context);
  */
 void context_tests_begin(const struct context *context);
 cl_int context_tests_end(const struct context *context, cl_int err);
+
+/* Tests for the context's devices, kept as long as the context is. */
+struct selftest_kept *context_selftest(struct context *context);
 
 /* True once for each context. */
 bool context_is_first_import(struct context *context);

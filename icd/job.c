@@ -68,14 +68,18 @@ int job_thread_create(pthread_t *thread, void *(*run)(void *), void *arg)
 static void *job_thread(void *arg)
 {
 	struct job *job = arg;
+	bool is_late;
 
 	job->run(job);
 	pthread_mutex_lock(&job->lock);
 	job->has_ended = true;
-	if (job->is_abandoned)
+	is_late = job->is_abandoned;
+	if (is_late)
 		atomic_fetch_add_explicit(&late, 1, memory_order_relaxed);
 	pthread_cond_signal(&job->ended);
 	pthread_mutex_unlock(&job->lock);
+	if (is_late && job->late)
+		job->late(job);
 	job_put(job);
 	return NULL;
 }

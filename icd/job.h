@@ -17,6 +17,7 @@
 /* The beginning of a structure with the work's arguments and results, from calloc(). */
 struct job {
 	void (*run)(struct job *job);
+	void (*late)(struct job *job); /* NULL, or called after run() if nobody waits any more */
 	atomic_uint refs;
 	pthread_mutex_t lock;
 	pthread_cond_t ended;

@@ -492,6 +492,8 @@ struct part_job {
 	struct job job;
 	struct selftest_part part;
 	bool native;
+	struct selftest *test;
+	bool is_whole; /* the test's objects are all there */
 	enum tested found;
 	cl_uint num_devices;
 	cl_device_id devices[];
@@ -534,21 +536,63 @@ static enum tested part_sample(const struct selftest_part *part, struct import_r
 	}
 }
 
+/* A kept test is of another job's, but for the same devices. */
+static cl_int part_begin(struct part_job *j)
+{
+	cl_int err;
+
+	if (j->test) {
+		j->test->devices = j->devices;
+		return selftest_use_device(j->test, j->devices[0]);
+	}
+	j->test = calloc(1, sizeof(*j->test));
+	if (!j->test)
+		return CL_OUT_OF_HOST_MEMORY;
+	err = selftest_begin(j->test, j->devices, j->num_devices, j->native);
+	j->is_whole = !err;
+	return err;
+}
+
 static cl_int part_run_on(struct part_job *j, struct import_region *region)
 {
 	struct part part = { region, 0, j->part.size, j->part.flags };
-	struct selftest t;
-	cl_int result = selftest_begin(&t, j->devices, j->num_devices, j->native);
+	cl_int result = part_begin(j);
 
 	if (!result)
-		result = run_part(&t, &part);
+		result = run_part(j->test, &part);
 	for (cl_uint i = 1; i < j->num_devices && result == 1; i++) {
-		result = selftest_use_device(&t, j->devices[i]);
+		result = selftest_use_device(j->test, j->devices[i]);
 		if (!result)
-			result = run_part(&t, &part);
+			result = run_part(j->test, &part);
 	}
-	selftest_end(&t);
 	return result;
+}
+
+static void selftest_free(struct selftest *t)
+{
+	if (t)
+		selftest_end(t);
+	free(t);
+}
+
+void selftest_drop(struct selftest_kept *kept)
+{
+	selftest_free(atomic_exchange(&kept->test, NULL));
+}
+
+static void part_late(struct job *job)
+{
+	selftest_free(((struct part_job *)job)->test);
+}
+
+/* After a test that ended: what was compiled serves the next. */
+static void part_keep(struct part_job *j, struct selftest_kept *kept)
+{
+	struct selftest *none = NULL;
+
+	if (j->native || !j->is_whole ||
+	    !atomic_compare_exchange_strong(&kept->test, &none, j->test))
+		selftest_free(j->test);
 }
 
 static void part_run(struct job *job)
@@ -570,7 +614,7 @@ static unsigned int limit_of_size(size_t size)
 }
 
 enum tested selftest_part(const cl_device_id *devices, cl_uint num_devices,
-			  const struct selftest_part *part)
+			  const struct selftest_part *part, struct selftest_kept *kept)
 {
 	const size_t bytes = num_devices * sizeof(devices[0]);
 	struct part_job *j = calloc(1, sizeof(*j) + bytes);
@@ -580,22 +624,28 @@ enum tested selftest_part(const cl_device_id *devices, cl_uint num_devices,
 	if (!j)
 		return UNTESTED;
 	j->job.run = part_run;
+	j->job.late = part_late;
 	j->part = *part;
 	j->num_devices = num_devices;
 	memcpy(j->devices, devices, bytes);
 	j->native = true;
 	for (cl_uint i = 0; i < num_devices; i++)
 		j->native &= !selftest_needs_compiler(devices[i]);
-	if (!j->native)
+	if (!j->native) {
 		limit_ms = JOB_COMPILE_LIMIT_MS;
+		j->test = atomic_exchange(&kept->test, NULL);
+		j->is_whole = j->test;
+	}
 	switch (job_run(&j->job, limit_ms + limit_of_size(part->size))) {
 	case JOB_ENDED:
 		found = j->found;
+		part_keep(j, kept);
 		break;
 	case JOB_ABANDONED:
 		found = HUNG;
 		break;
 	case JOB_NOT_STARTED:
+		part_keep(j, kept);
 		break;
 	}
 	job_put(&j->job);

@@ -9,6 +9,7 @@
 #ifndef ICD_SELFTEST_H
 #define ICD_SELFTEST_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -81,9 +82,26 @@ struct selftest_part {
 	bool is_sparse; /* the devices touch no pages but those that kernels do */
 };
 
-/* The same test of buffers over such memory, in a context of all these devices, on each. */
+/*
+ * A context with a queue and a program, which takes long to make where that is compiled.  One
+ * test uses it at a time.  NULL: none is kept.
+ */
+struct selftest;
+
+struct selftest_kept {
+	struct selftest *_Atomic test;
+};
+
+/* Releases what is kept. */
+void selftest_drop(struct selftest_kept *kept);
+
+/**
+ * selftest_part - the same test of buffers over such memory
+ * @devices: the context's; the test runs on each
+ * @kept: for these devices alone; used and filled where the test is compiled
+ */
 enum tested selftest_part(const cl_device_id *devices, cl_uint num_devices,
-			  const struct selftest_part *part);
+			  const struct selftest_part *part, struct selftest_kept *kept);
 
 /*
  * Whether kernels see the address of the host for a buffer of the application: on a CPU device

@@ -343,7 +343,7 @@ static void class_learn(const struct zero_copy *proofs, const struct class *c, s
 }
 
 static enum verdict class_test(const struct zero_copy *proofs, const struct class *c,
-			       struct slot *slot, size_t size)
+			       struct slot *slot, size_t size, struct selftest_kept *kept)
 {
 	const struct selftest_part part = {
 		.kind = c->kind,
@@ -356,13 +356,13 @@ static enum verdict class_test(const struct zero_copy *proofs, const struct clas
 	if (size > proofs->largest)
 		return EACH; /* the driver makes no such buffer at all */
 	class_learn(proofs, c, slot, size,
-		    selftest_part(proofs->devices, proofs->num_devices, &part));
+		    selftest_part(proofs->devices, proofs->num_devices, &part, kept));
 	return slot_verdict(proofs, slot, size);
 }
 
 /* At the first import of the class, in this process or with this driver, and at larger ones. */
 static enum verdict class_prove(const struct zero_copy *proofs, const struct class *c,
-				struct slot *slot, size_t size)
+				struct slot *slot, size_t size, struct selftest_kept *kept)
 {
 	const size_t least = least_of(c);
 	enum verdict verdict;
@@ -371,10 +371,10 @@ static enum verdict class_prove(const struct zero_copy *proofs, const struct cla
 		class_load(proofs, c, slot);
 	verdict = slot_verdict(proofs, slot, size);
 	if (verdict == UNKNOWN && least < size && !atomic_load(&slot->proved) &&
-	    class_test(proofs, c, slot, least) != ZERO_COPY)
+	    class_test(proofs, c, slot, least, kept) != ZERO_COPY)
 		return slot_verdict(proofs, slot, size);
 	if (verdict == UNKNOWN)
-		verdict = class_test(proofs, c, slot, size);
+		verdict = class_test(proofs, c, slot, size, kept);
 	log_debug("%s, %s%s, %s, %zu bytes: verdict %d", kind_name[c->kind], access_name(c->flags),
 		  host_access_name(c->flags), aligns[c->align].name, size, verdict);
 	return verdict;
@@ -394,13 +394,14 @@ static cl_int class_refuse(const struct class *c, size_t size, enum verdict verd
 	return verdict == UNKNOWN ? CL_OUT_OF_RESOURCES : CL_INVALID_OPERATION;
 }
 
-static cl_int class_check(struct zero_copy *proofs, const struct class *c, size_t size, bool *each)
+static cl_int class_check(struct zero_copy *proofs, const struct class *c, size_t size,
+			  struct selftest_kept *kept, bool *each)
 {
 	struct slot *slot = slot_of(proofs, c);
 	enum verdict verdict = slot_verdict(proofs, slot, size);
 
 	if (verdict == UNKNOWN)
-		verdict = class_prove(proofs, c, slot, size);
+		verdict = class_prove(proofs, c, slot, size, kept);
 	if (verdict == ZERO_COPY)
 		return CL_SUCCESS;
 	if ((verdict == EACH || verdict == UNKNOWN) && proofs->is_cpu) {
@@ -428,7 +429,7 @@ cl_int zero_copy_prove(struct context *context, unsigned int kinds, cl_mem_flags
 		if (!(kinds & 1u << kind))
 			continue;
 		c.kind = (enum import_kind)kind;
-		err = class_check(proofs, &c, size, each);
+		err = class_check(proofs, &c, size, context_selftest(context), each);
 	}
 	return err;
 }

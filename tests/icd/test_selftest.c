@@ -119,19 +119,39 @@ TEST(every_device, "Every device of the context must qualify.")
 TEST(once, "The tests run once for a device and a class of memory, and nothing of them stays.")
 {
 	unsigned long builds;
+	cl_context given;
 	long alive;
 
 	fixture_reset();
 	stub_set(STUB_NO_NATIVE_KERNEL, 1);
 	fixture_open();
+	given = fix.context;
 	builds = stub_calls("clBuildProgram");
 	alive = stub_live_all();
+	fix.context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, NULL);
 	for (int i = 0; i < 3; i++)
 		EXPECT(reports(fix.device[0]));
 	for (int i = 0; i < 3; i++)
 		cl.clReleaseMemObject(import_host(0, pages(1), 4096));
 	EXPECT_EQ(stub_calls("clBuildProgram"), builds + 2);
+	cl.clReleaseContext(fix.context);
 	EXPECT(stub_live_settles(alive));
+	fix.context = given;
+	fixture_close();
+}
+
+TEST(compiled_once, "Tests are compiled once for a context, whatever it imports.")
+{
+	unsigned long builds;
+
+	fixture_reset();
+	stub_set(STUB_NO_NATIVE_KERNEL, 1);
+	fixture_open();
+	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+	builds = stub_calls("clBuildProgram");
+	for (size_t count = 2; count <= 64; count *= 2)
+		cl.clReleaseMemObject(import_host(0, pages(count), count * 4096));
+	EXPECT_EQ(stub_calls("clBuildProgram"), builds);
 	fixture_close();
 }
 

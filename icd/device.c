@@ -59,7 +59,9 @@ cl_version device_version(cl_device_id id)
 	char *text = device_string(id, CL_DEVICE_VERSION);
 	unsigned int major = 1, minor = 0;
 
-	if (text && sscanf(text, "OpenCL %u.%u", &major, &minor) != 2)
+	if (!text)
+		return 0;
+	if (sscanf(text, "OpenCL %u.%u", &major, &minor) != 2)
 		log_debug("device version \"%s\" is taken for 1.0", text);
 	free(text);
 	return CL_MAKE_VERSION(major, minor, 0);
@@ -85,20 +87,20 @@ static void device_destroy(struct device *device)
 static struct device *device_probe(cl_device_id id, bool may_compile)
 {
 	struct device *device = calloc(1, sizeof(*device));
-	char *extensions;
+	char *extensions = device ? device_string(id, CL_DEVICE_EXTENSIONS) : NULL;
 
 	if (!device)
 		return NULL;
 	device->id = id;
 	device->may_compile = may_compile;
 	device->zero_copy = zero_copy_create((const struct device *const[]){ device }, 1);
-	if (!device->zero_copy ||
+	if (!extensions || !device->zero_copy ||
 	    next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
 				 &device->platform, NULL)) {
+		free(extensions);
 		device_destroy(device);
 		return NULL;
 	}
-	extensions = device_string(id, CL_DEVICE_EXTENSIONS);
 	device->image2d_from_buffer = has_word(extensions, "cl_khr_image2d_from_buffer");
 	driver_probe(device, extensions);
 	free(extensions);

@@ -58,7 +58,10 @@ cl_device_id device_root(cl_device_id id);
  */
 char *device_string(cl_device_id id, cl_device_info name);
 
-/* The OpenCL version of a device; what is newer than that must not be called for it. */
+/*
+ * The OpenCL version of a device; what is newer than that must not be called for it.  0: it cannot
+ * be read this time.
+ */
 cl_version device_version(cl_device_id id);
 
 /* Whether a space-separated @list has the word @name. */

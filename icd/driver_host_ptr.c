@@ -67,6 +67,7 @@ static bool host_memory_is_checked(void)
 
 static bool host_ptr_test(const struct device *device, struct way *way)
 {
+	const cl_version version = device_version(device->id);
 	enum tested found;
 
 	if (!host_memory_is_checked()) {
@@ -75,8 +76,12 @@ static bool host_ptr_test(const struct device *device, struct way *way)
 		way->untested = true;
 		return false;
 	}
-
-	if (device_version(device->id) < CL_MAKE_VERSION(1, 1, 0)) {
+	if (!version) {
+		way->untested = true;
+		snprintf(way->why, sizeof(way->why), "the device's version cannot be read");
+		return false;
+	}
+	if (version < CL_MAKE_VERSION(1, 1, 0)) {
 		snprintf(way->why, sizeof(way->why),
 			 "OpenCL 1.0 does not tell when a buffer's memory may go");
 		return false;
@@ -132,7 +137,8 @@ static bool bracket_test(const struct device *device, struct way *way)
 		way_hangs(way);
 	if (found != PASSED)
 		snprintf(way->why, sizeof(way->why),
-			 "commands that wait for user events, or their callbacks, %s on this device, so "
+			 "commands that wait for user events, or their callbacks, %s on this "
+			 "device, so "
 			 "dma-bufs cannot be kept consistent",
 			 says[found]);
 	return found == PASSED;

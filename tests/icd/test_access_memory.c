@@ -117,3 +117,30 @@ TEST(clone, "Where memory is out a kernel is not cloned, or its clone is bracket
 		EXPECT(nth < 20);
 	}
 }
+
+TEST(first_import, "An import works where memory was out in the one before, the first.")
+{
+	bool failed = true;
+
+#ifdef HAS_OWN_MALLOC
+	test_skip("the sanitizer's malloc cannot be made to fail");
+#endif
+	for (int nth = 1; failed; nth++) {
+		unsigned char *memory;
+		cl_int err = 1;
+		cl_mem mem;
+
+		fixture_reset();
+		fixture_open();
+		memory = pages(1);
+		atomic_store(&until_failure, nth);
+		mem = fix.import(fix.context, 0, NULL, memory, 4096, &err);
+		failed = atomic_exchange(&until_failure, 0) <= 0;
+		EXPECT_EQ(mem != NULL, err == CL_SUCCESS);
+		if (mem)
+			cl.clReleaseMemObject(mem);
+		cl.clReleaseMemObject(import_host(0, memory, 4096));
+		fixture_close();
+		EXPECT(nth < 200);
+	}
+}

@@ -279,3 +279,25 @@ TEST(fault_is_not_for_ever, "After a fault in the self-test a later import works
 	cl.clReleaseMemObject(import_host(0, memory, SIZE));
 	fixture_close();
 }
+
+TEST(query_is_not_for_ever, "After a query of a device that failed once a later import works.")
+{
+	bool happened = true;
+
+	for (unsigned long nth = 1; happened; nth++) {
+		cl_mem mem;
+
+		fixture_reset();
+		fixture_open();
+		memory = pages(2);
+		stub_fail("clGetDeviceInfo", nth, CL_OUT_OF_HOST_MEMORY);
+		mem = fix.import(fix.context, 0, NULL, memory, SIZE, NULL);
+		happened = stub_failed();
+		stub_fail(NULL, 0, 0);
+		if (mem)
+			cl.clReleaseMemObject(mem);
+		cl.clReleaseMemObject(import_host(0, memory, SIZE));
+		fixture_close();
+		EXPECT(nth < 1000);
+	}
+}

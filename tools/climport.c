@@ -249,7 +249,7 @@ static void print_usage(FILE *out)
 		if (column >= (int)strlen(INDENT))
 			fputs("\n" INDENT, out);
 		else
-			fputs(INDENT + column, out);
+			fputs(&INDENT[column], out);
 		fputs(c->help, out);
 	}
 	fputs("  help [COMMAND], --version\n", out);

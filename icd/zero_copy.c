@@ -374,7 +374,7 @@ static enum verdict class_prove(const struct zero_copy *proofs, const struct cla
 	    class_test(proofs, c, slot, least, kept) != ZERO_COPY)
 		return slot_verdict(proofs, slot, size);
 	if (verdict == UNKNOWN)
-		verdict = class_test(proofs, c, slot, size, kept);
+		verdict = class_test(proofs, c, slot, size < least ? least : size, kept);
 	log_debug("%s, %s%s, %s, %zu bytes: verdict %d", kind_name[c->kind], access_name(c->flags),
 		  host_access_name(c->flags), aligns[c->align].name, size, verdict);
 	return verdict;

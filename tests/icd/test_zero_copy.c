@@ -145,6 +145,15 @@ TEST(threshold_gpu, "On a device that is no CPU what is larger than the proved s
 	fixture_close();
 }
 
+TEST(smallest, "An import of a few bytes is proved with as many as a test needs.")
+{
+	for (size_t size = 1; size < 20; size++) {
+		open_with(STUB_NUM_OPTIONS, 0);
+		EXPECT(takes(CL_MEM_READ_WRITE, pages(1), size));
+		fixture_close();
+	}
+}
+
 TEST(files, "A driver that copies mappings of files imports none, private or shared.")
 {
 	for (int i = 0; i < 2; i++) {

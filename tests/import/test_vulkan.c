@@ -725,6 +725,8 @@ FRESH(afresh_together, "Of new devices that threads make at the same time one is
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	EXPECT_EQ(wrong, 0);
+	EXPECT(fake_vulkan()->devices <= 1); /* none, where the others were over before */
+	import_works();
 	expect_clean(1);
 }
 

@@ -168,14 +168,15 @@ static void queue_bracket_open(struct queue_bracket *q, struct memobj *const *ob
 
 	if (bracket_create(q->queue, objs, count, ACCESS_BOTH, &b))
 		return;
-	/* First it must be sure that the bracket is closed some day. */
+	/* First it must be sure that the bracket is closed some day: who watches stops at none. */
+	atomic_fetch_add(&queue_bracket_count, 1);
 	if (!bracket_is_in_order(b) || !bracket_needs_end(b) || !idle_watch(&queue_watcher) ||
 	    bracket_begin(b, 0, NULL)) {
+		atomic_fetch_sub(&queue_bracket_count, 1);
 		bracket_cancel(b);
 		return;
 	}
 	q->open = b;
-	atomic_fetch_add(&queue_bracket_count, 1);
 }
 
 static bool queue_bracket_is_usable(const struct queue_bracket *q, struct memobj *const *objs,

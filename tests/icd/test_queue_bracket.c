@@ -618,6 +618,18 @@ TEST(lazy_driver, "A row that idles is ended where the driver starts nothing bef
 	run_close(&r);
 }
 
+TEST(slow_driver, "A queue that idles ends its row also when the driver is slow to begin it.")
+{
+	struct run r = run_open(0);
+
+	stub_set(STUB_ENQUEUE_DELAY, 20); /* the thread that idles looks meanwhile */
+	enqueue_row(&r, 3);
+	stub_set(STUB_ENQUEUE_DELAY, 0);
+	EXPECT(settles(has_ended, NULL));
+	expect_all_inside(3);
+	run_close(&r);
+}
+
 TEST(released_import, "The last release of the import ends the row, and unmaps its memory.")
 {
 	struct run r = run_open(0);

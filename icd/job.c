@@ -2,6 +2,7 @@
 #include "job.h"
 
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -12,19 +13,43 @@
 
 static atomic_uint late; /* abandoned jobs that ended after all */
 
-static _Thread_local bool is_forbidden, was_forbidden;
+/*
+ * What this thread's jobs may do.  Not _Thread_local: where the layer is unloaded before its
+ * threads end, the leak sanitizer looks for that memory, and crashes.
+ */
+enum { ALLOWED, FORBIDDEN, ASKED_FOR };
+static pthread_key_t permission;
+
+__attribute__((constructor)) static void permission_create(void)
+{
+	pthread_key_create(&permission, NULL);
+}
+
+__attribute__((destructor)) static void permission_delete(void)
+{
+	pthread_key_delete(permission);
+}
+
+static intptr_t permission_get(void)
+{
+	return (intptr_t)pthread_getspecific(permission);
+}
+
+static void permission_set(intptr_t value)
+{
+	pthread_setspecific(permission, (void *)value);
+}
 
 void job_forbid(void)
 {
-	is_forbidden = true;
-	was_forbidden = false;
+	permission_set(FORBIDDEN);
 }
 
 bool job_allow(void)
 {
-	bool asked = is_forbidden && was_forbidden;
+	bool asked = permission_get() == ASKED_FOR;
 
-	is_forbidden = false;
+	permission_set(ALLOWED);
 	return asked;
 }
 
@@ -134,8 +159,8 @@ enum job_end job_run(struct job *job, unsigned int limit_ms)
 	int ret;
 
 	job_init(job);
-	if (is_forbidden) {
-		was_forbidden = true;
+	if (permission_get() != ALLOWED) {
+		permission_set(ASKED_FOR);
 		job_put(job); /* the thread's */
 		return JOB_NOT_STARTED;
 	}

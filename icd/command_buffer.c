@@ -17,7 +17,8 @@ struct command_buffer {
 	cl_command_queue queue; /* the first one it was made for */
 	unsigned int handles;
 	size_t count;
-	struct memobj **imports; /* bracketed ones that recorded commands use, held */
+	struct command_use *uses; /* of recorded commands */
+	unsigned long stamp;	  /* of the last that were added */
 };
 
 LOCK_DEFINE(command_lock, LOCK_LAST);
@@ -166,52 +167,84 @@ static cl_int CL_API_CALL release(cl_command_buffer_khr handle)
 	cl_int err = driver ? driver(handle) : CL_INVALID_COMMAND_BUFFER_KHR;
 
 	if (gone) {
-		for (size_t i = 0; i < gone->count; i++)
-			memobj_put(gone->imports[i]);
-		free(gone->imports);
+		command_uses_free(gone->uses);
 		free(gone);
 	}
 	return err;
 }
 
-/* Holds those of @objs that need a bracket. */
-static bool remember(cl_command_buffer_khr handle, struct memobj *const *objs, size_t count)
+/* Puts them before those that it has. */
+static void buffer_prepend(struct command_buffer *b, struct command_use *uses)
+	REQUIRES(command_lock)
+{
+	struct command_use **end = &uses;
+
+	for (; *end; end = &(*end)->next) {
+		(*end)->stamp = b->stamp;
+		b->count++;
+	}
+	*end = b->uses;
+	b->uses = uses;
+}
+
+unsigned long command_buffer_add(cl_command_buffer_khr handle, struct command_use *uses)
 {
 	struct command_buffer *b;
-	struct memobj **imports = NULL;
+	unsigned long stamp = 0;
 
 	lock_acquire(&command_lock);
 	b = table_get(&buffers, handle);
-	if (b)
-		imports = realloc(b->imports, (b->count + count) * sizeof(*imports));
-	if (imports)
-		b->imports = imports;
-	for (size_t i = 0; imports && i < count; i++)
-		if (objs[i] && objs[i]->bracket)
-			imports[b->count++] = memobj_hold(objs[i]);
+	if (b) {
+		stamp = ++b->stamp;
+		buffer_prepend(b, uses);
+	}
 	lock_release(&command_lock);
-	return imports;
+	if (!b)
+		command_uses_free(uses);
+	return stamp;
 }
 
-static cl_int use(cl_command_buffer_khr handle, struct memobj *const *objs, size_t count)
+void command_buffer_remove(cl_command_buffer_khr handle,
+			   bool (*is_gone)(const struct command_use *use, const void *data),
+			   const void *data)
 {
-	bool any = false;
+	struct command_use *gone = NULL, *use, **at;
+	struct command_buffer *b;
 
-	for (size_t i = 0; i < count; i++)
-		any |= objs[i] && objs[i]->bracket;
-	if (!any || remember(handle, objs, count))
-		return CL_SUCCESS;
-	log_error("no memory to remember the dma-bufs of a command buffer");
-	return CL_OUT_OF_HOST_MEMORY;
+	lock_acquire(&command_lock);
+	b = table_get(&buffers, handle);
+	at = b ? &b->uses : &gone;
+	while ((use = *at)) {
+		if (!is_gone(use, data)) {
+			at = &use->next;
+			continue;
+		}
+		*at = use->next;
+		b->count--;
+		use->next = gone;
+		gone = use;
+	}
+	lock_release(&command_lock);
+	command_uses_free(gone);
 }
 
-cl_int command_buffer_use(cl_command_buffer_khr handle, cl_mem first, cl_mem second)
+cl_int command_buffer_recorded(cl_command_buffer_khr handle, struct command_use *uses, cl_int err)
 {
-	struct memobj *objs[2] = { memobj_get(first), memobj_get(second) };
-	cl_int err = use(handle, objs, 2);
+	if (err)
+		command_uses_free(uses);
+	else if (uses)
+		command_buffer_add(handle, uses);
+	return err;
+}
 
-	memobj_put(objs[0]);
-	memobj_put(objs[1]);
+static cl_int kernel_uses(cl_kernel kernel, struct command_use **uses)
+{
+	struct kernel_imports imports;
+	cl_int err = kernel_imports_get(kernel, &imports);
+
+	for (size_t i = 0; i < imports.count && !err; i++)
+		err = command_uses_add(uses, imports.objs[i], NULL, imports.indices[i]);
+	kernel_imports_put(&imports);
 	return err;
 }
 
@@ -224,19 +257,18 @@ static cl_int CL_API_CALL ndrange_kernel(
 {
 	const struct command_functions *functions = command_functions_of(buffer);
 	__typeof__(&ndrange_kernel) driver = functions ? functions->ndrange_kernel : NULL;
-	struct kernel_imports imports;
+	struct command_use *uses = NULL;
 	cl_int err;
 
 	if (!driver)
 		return CL_INVALID_COMMAND_BUFFER_KHR;
-	err = kernel_imports_get(kernel, &imports);
+	err = kernel_uses(kernel, &uses);
 	if (!err)
-		err = use(buffer, imports.objs, imports.count);
-	kernel_imports_put(&imports);
-	if (err)
-		return err;
-	return driver(buffer, queue, properties, kernel, work_dim, offset, global, local,
-		      num_sync_points, sync_points, sync_point, mutable_handle);
+		err = driver(buffer, queue, properties, kernel, work_dim, offset, global, local,
+			     num_sync_points, sync_points, sync_point, mutable_handle);
+	for (struct command_use *u = uses; u && !err && mutable_handle; u = u->next)
+		u->command = *mutable_handle;
+	return command_buffer_recorded(buffer, uses, err);
 }
 
 /* The imports that @handle uses, and the queue it was made for where @queue names none. */
@@ -249,8 +281,8 @@ static cl_int buffer_imports(cl_command_buffer_khr handle, struct kernel_imports
 	lock_acquire(&command_lock);
 	b = table_get(&buffers, handle);
 	reserved = kernel_imports_reserve(imports, b ? b->count : 0);
-	for (size_t i = 0; b && reserved && i < b->count; i++)
-		imports->objs[imports->count++] = memobj_hold(b->imports[i]);
+	for (const struct command_use *u = b && reserved ? b->uses : NULL; u; u = u->next)
+		imports->objs[imports->count++] = memobj_hold(u->import);
 	if (b && !*queue)
 		*queue = b->queue;
 	lock_release(&command_lock);

@@ -44,30 +44,38 @@ static const struct {
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 /* @words: the first five parameters; @driver: set to the driver's function, unless it is refused. */
-static cl_int command_check(enum command command, const word words[5], void **driver)
+static cl_int command_check(enum command command, const word words[5], void **driver,
+			    struct command_use **uses)
 {
 	cl_command_buffer_khr handle = (cl_command_buffer_khr)words[0];
 	const struct command_target target = command_target_of(handle);
 	cl_mem first = (cl_mem)words[target.properties ? 3 : 2];
 	cl_mem second = commands[command].two ? (cl_mem)words[target.properties ? 4 : 3] : NULL;
+	cl_int err;
 
 	if (!target.functions)
 		return CL_INVALID_COMMAND_BUFFER_KHR;
 	if (forbidden(commands[command].name, first, second))
 		return CL_INVALID_OPERATION;
 	memcpy(driver, (const char *)target.functions + commands[command].driver, sizeof(*driver));
-	return *driver ? command_buffer_use(handle, first, second) : CL_INVALID_OPERATION;
+	if (!*driver)
+		return CL_INVALID_OPERATION;
+	err = command_uses_add_mem(uses, first, NULL, 0);
+	return err ? err : command_uses_add_mem(uses, second, NULL, 1);
 }
 
 /* A recording function with @count parameters, the list of properties included. */
-#define RECORDER(command, count)                                              \
-	static cl_int CL_API_CALL record_##command(WORDS_##count)             \
-	{                                                                     \
-		const word first[] = { a0, a1, a2, a3, a4 };                  \
-		cl_int(CL_API_CALL *driver)(WORDS_##count) = NULL;            \
-		cl_int err = command_check(command, first, (void **)&driver); \
-                                                                              \
-		return err ? err : driver(PASS_##count);                      \
+#define RECORDER(command, count)                                                      \
+	static cl_int CL_API_CALL record_##command(WORDS_##count)                     \
+	{                                                                             \
+		const word first[] = { a0, a1, a2, a3, a4 };                          \
+		cl_int(CL_API_CALL *driver)(WORDS_##count) = NULL;                    \
+		struct command_use *uses = NULL;                                      \
+		cl_int err = command_check(command, first, (void **)&driver, &uses);  \
+                                                                                      \
+		if (!err)                                                             \
+			err = driver(PASS_##count);                                   \
+		return command_buffer_recorded((cl_command_buffer_khr)a0, uses, err); \
 	}
 
 RECORDER(COPY_BUFFER, 12)

@@ -116,18 +116,24 @@ bool kernel_imports_reserve(struct kernel_imports *imports, size_t count)
 {
 	imports->count = 0;
 	imports->objs = imports->few;
+	imports->indices = imports->few_indices;
 	if (count <= KERNEL_IMPORTS_FEW)
 		return true;
-	imports->objs = calloc(count, sizeof(struct memobj *));
-	return imports->objs;
+	imports->objs = calloc(count, sizeof(*imports->objs) + sizeof(*imports->indices));
+	if (!imports->objs)
+		return false;
+	imports->indices = (cl_uint *)(imports->objs + count);
+	return true;
 }
 
-static void kernel_imports_add(struct kernel_imports *imports, cl_mem mem)
+static void kernel_imports_add(struct kernel_imports *imports, cl_mem mem, cl_uint index)
 {
 	struct memobj *obj = memobj_get(mem);
 
-	if (obj)
-		imports->objs[imports->count++] = obj;
+	if (!obj)
+		return;
+	imports->indices[imports->count] = index;
+	imports->objs[imports->count++] = obj;
 }
 
 static cl_int kernel_imports_error(const char *whose)
@@ -148,7 +154,7 @@ cl_int kernel_imports_get(cl_kernel kernel, struct kernel_imports *imports)
 	k = table_get(&kernels, kernel);
 	reserved = !k || kernel_imports_reserve(imports, k->count);
 	for (size_t i = 0; k && reserved && i < k->count; i++)
-		kernel_imports_add(imports, k->args[i].mem);
+		kernel_imports_add(imports, k->args[i].mem, k->args[i].index);
 	lock_release(&kernel_lock);
 	return reserved ? CL_SUCCESS : kernel_imports_error("kernel");
 }
@@ -317,7 +323,7 @@ static cl_int kernel_imports_list(const cl_mem *list, cl_uint count, struct kern
 	if (!kernel_imports_reserve(imports, count))
 		return kernel_imports_error("native kernel");
 	for (cl_uint i = 0; i < count; i++)
-		kernel_imports_add(imports, list[i]);
+		kernel_imports_add(imports, list[i], i);
 	return CL_SUCCESS;
 }
 

@@ -15,7 +15,9 @@
 struct kernel_imports {
 	size_t count;
 	struct memobj **objs; /* few, or memory */
+	cl_uint *indices;     /* of a kernel's arguments; behind objs */
 	struct memobj *few[KERNEL_IMPORTS_FEW];
+	cl_uint few_indices[KERNEL_IMPORTS_FEW];
 };
 
 /* Room for @count objects, none listed yet.  False: no memory.  Undone by kernel_imports_put(). */

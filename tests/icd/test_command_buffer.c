@@ -424,40 +424,209 @@ static cl_int update(cl_command_buffer_khr list, cl_mutable_command_khr command,
 	return khr.update(list, &base);
 }
 
+/* A kernel on "a" whose arguments can be replaced, by each form of the update. */
+#define NUM_UPDATE_FORMS 4
+
+struct changing {
+	struct buffer a, b;
+	cl_kernel kernel;
+	cl_command_buffer_khr list;
+	cl_mutable_command_khr command;
+};
+
+/* @handle: NULL, or where the handle of the command goes. */
+static void record_kernel(const struct changing *c, cl_mutable_command_khr *handle)
+{
+	const size_t one = 1;
+
+	EXPECT_EQ(khr.kernel(c->list, NULL, NULL, c->kernel, 1, NULL, &one, NULL, 0, NULL, NULL,
+			     handle),
+		  CL_SUCCESS);
+}
+
+/* Not finalized yet. */
+static struct changing changing_open(int form)
+{
+	struct changing c;
+
+	fixture_reset();
+	stub_set(STUB_COMMAND_ARRAYS, form & 1);
+	stub_set(STUB_COMMAND_NAMED, form & 2 ? 1 : 3);
+	fixture_open();
+	functions_get();
+	c.a = buffer_open("a", NULL);
+	c.b = buffer_open("b", NULL);
+	c.kernel = kernel_increment(c.a.mem);
+	c.list = list_create();
+	record_kernel(&c, &c.command);
+	return c;
+}
+
+static void changing_close(struct changing *c)
+{
+	EXPECT_EQ(khr.release(c->list), CL_SUCCESS);
+	cl.clReleaseKernel(c->kernel);
+	buffer_close(&c->a);
+	buffer_close(&c->b);
+	fixture_close();
+}
+
+/* @a and @b: how often each is bracketed. */
+static void expect_run(cl_command_buffer_khr list, int a, int b)
+{
+	stub_trace_clear();
+	EXPECT_EQ(khr.enqueue(0, NULL, list, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	expect_count("sync START a ", a);
+	expect_count("sync END a ", a);
+	expect_count("sync START b ", b);
+	expect_count("sync END b ", b);
+}
+
 TEST(updated, "A dma-buf that is made an argument of a recorded kernel is bracketed.")
 {
-	for (int form = 0; form < 4; form++) {
-		struct buffer a, b;
-		cl_mutable_command_khr command = NULL;
-		cl_command_buffer_khr list;
-		const size_t one = 1;
-		cl_kernel kernel;
+	for (int form = 0; form < NUM_UPDATE_FORMS; form++) {
+		struct changing c = changing_open(form);
 
-		fixture_reset();
-		stub_set(STUB_COMMAND_ARRAYS, form & 1);
-		stub_set(STUB_COMMAND_NAMED, form & 2 ? 1 : 3);
-		fixture_open();
-		functions_get();
-		a = buffer_open("a", NULL);
-		b = buffer_open("b", NULL);
-		kernel = kernel_increment(a.mem);
-		list = list_create();
-		EXPECT_EQ(khr.kernel(list, NULL, NULL, kernel, 1, NULL, &one, NULL, 0, NULL, NULL,
-				     &command),
-			  CL_SUCCESS);
-		EXPECT_EQ(khr.finalize(list), CL_SUCCESS);
-		EXPECT_EQ(update(list, command, &b.mem), CL_SUCCESS);
-		stub_trace_clear();
-		EXPECT_EQ(khr.enqueue(0, NULL, list, 0, NULL, NULL), CL_SUCCESS);
-		EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+		EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
+		EXPECT_EQ(update(c.list, c.command, &c.b.mem), CL_SUCCESS);
+		expect_run(c.list, 0, 1);
 		expect_bracket("b", "increment");
-		EXPECT_EQ(b.seen[0], 1);
-		EXPECT_EQ(a.seen[0], 0);
-		EXPECT_EQ(update(NULL, command, &b.mem), CL_INVALID_COMMAND_BUFFER_KHR);
-		EXPECT_EQ(khr.release(list), CL_SUCCESS);
-		cl.clReleaseKernel(kernel);
-		buffer_close(&a);
-		buffer_close(&b);
-		fixture_close();
+		EXPECT_EQ(c.b.seen[0], 1);
+		EXPECT_EQ(c.a.seen[0], 0);
+		EXPECT_EQ(update(NULL, c.command, &c.b.mem), CL_INVALID_COMMAND_BUFFER_KHR);
+		changing_close(&c);
 	}
+}
+
+TEST(replaced, "A dma-buf that was replaced as an argument of a recorded kernel is left alone.")
+{
+	for (int form = 0; form < NUM_UPDATE_FORMS; form++) {
+		struct changing c = changing_open(form);
+		cl_mem plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
+
+		EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
+		for (int i = 0; i < 2; i++) {
+			EXPECT_EQ(update(c.list, c.command, &c.b.mem), CL_SUCCESS);
+			expect_run(c.list, 0, 1);
+			EXPECT_EQ(update(c.list, c.command, &c.a.mem), CL_SUCCESS);
+			expect_run(c.list, 1, 0);
+		}
+		EXPECT_EQ(update(c.list, c.command, &plain), CL_SUCCESS);
+		expect_run(c.list, 0, 0);
+		cl.clReleaseMemObject(plain);
+		changing_close(&c);
+	}
+}
+
+TEST(replaced_by_pointer, "A dma-buf that a pointer to shared memory replaces is left alone, too.")
+{
+	struct changing c = changing_open(0);
+	const cl_mutable_dispatch_arg_khr arg = { 0, 0, &c };
+	const cl_mutable_dispatch_config_khr config = {
+		.type = CL_STRUCTURE_TYPE_MUTABLE_DISPATCH_CONFIG_KHR,
+		.command = c.command,
+		.num_svm_args = 1,
+		.arg_svm_list = &arg,
+	};
+	const cl_mutable_base_config_khr base = {
+		.type = CL_STRUCTURE_TYPE_MUTABLE_BASE_CONFIG_KHR,
+		.num_mutable_dispatch = 1,
+		.mutable_dispatch_list = &config,
+	};
+
+	EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
+	EXPECT_EQ(khr.update(c.list, &base), CL_SUCCESS);
+	expect_run(c.list, 0, 0); /* the stub takes the pointer for granted */
+	changing_close(&c);
+}
+
+TEST(replaced_in_one, "An argument that is replaced stays one of the other commands that use it.")
+{
+	for (int fixed = 0; fixed < 2; fixed++) {
+		struct changing c = changing_open(0);
+		cl_mutable_command_khr other;
+
+		record_kernel(&c, fixed ? NULL : &other);
+		EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
+		expect_run(c.list, 1, 0);
+		EXPECT_EQ(update(c.list, c.command, &c.b.mem), CL_SUCCESS);
+		expect_run(c.list, 1, 1);
+		if (!fixed)
+			EXPECT_EQ(update(c.list, other, &c.b.mem), CL_SUCCESS);
+		expect_run(c.list, fixed, 1);
+		changing_close(&c);
+	}
+}
+
+TEST(update_fails, "An update that the driver refuses changes nothing.")
+{
+	for (int form = 0; form < NUM_UPDATE_FORMS; form++) {
+		struct changing c = changing_open(form);
+
+		EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
+		stub_fail("clUpdateMutableCommandsKHR", 1, CL_OUT_OF_RESOURCES);
+		EXPECT_EQ(update(c.list, c.command, &c.b.mem), CL_OUT_OF_RESOURCES);
+		expect_run(c.list, 1, 0);
+		changing_close(&c);
+	}
+}
+
+TEST(recording_fails, "A kernel whose recording the driver refuses has no dma-bufs bracketed.")
+{
+	struct changing c = changing_open(0);
+	const size_t one = 1;
+
+	EXPECT_EQ(update(c.list, c.command, &c.b.mem), CL_SUCCESS);
+	stub_fail("clCommandNDRangeKernelKHR", 1, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(
+		khr.kernel(c.list, NULL, NULL, c.kernel, 1, NULL, &one, NULL, 0, NULL, NULL, NULL),
+		CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
+	expect_run(c.list, 0, 1);
+	changing_close(&c);
+}
+
+/* For settles(): as many fake dma-bufs are mapped. */
+static bool is_mapped(void *count)
+{
+	return count_mappings("fake-dmabuf") == *(int *)count;
+}
+
+TEST(replaced_and_released, "An import that was replaced and released is unmapped at once.")
+{
+	for (int form = 0; form < NUM_UPDATE_FORMS; form++) {
+		struct changing c = changing_open(form);
+		int without_b = count_mappings("fake-dmabuf") - 1;
+
+		EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
+		EXPECT_EQ(update(c.list, c.command, &c.b.mem), CL_SUCCESS);
+		EXPECT_EQ(update(c.list, c.command, &c.a.mem), CL_SUCCESS);
+		cl.clReleaseMemObject(c.b.mem);
+		EXPECT(settles(is_mapped, &without_b));
+		c.b.mem = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
+		changing_close(&c);
+	}
+}
+
+TEST(many_updates, "A thousand updates, each with an import of its own, keep the last one's.")
+{
+	struct changing c = changing_open(0);
+	int mapped = count_mappings("fake-dmabuf"), fds = count_fds();
+
+	EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
+	for (int i = 0; i < 1000; i++) {
+		struct buffer frame = buffer_open("frame", NULL);
+
+		EXPECT_EQ(update(c.list, c.command, &frame.mem), CL_SUCCESS);
+		buffer_close(&frame);
+	}
+	stub_trace_clear();
+	EXPECT_EQ(khr.enqueue(0, NULL, c.list, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	expect_count("sync START frame ", 1);
+	EXPECT_EQ(update(c.list, c.command, &c.a.mem), CL_SUCCESS);
+	EXPECT(settles(is_mapped, &mapped));
+	EXPECT_EQ(count_fds(), fds);
+	changing_close(&c);
 }

@@ -32,11 +32,17 @@ bool forbidden(const char *function, cl_mem first, cl_mem second)
 	return false;
 }
 
-cl_int command_buffer_use(cl_command_buffer_khr buffer, cl_mem first, cl_mem second)
+cl_int command_uses_add_mem(struct command_use **uses, cl_mem mem, cl_mutable_command_khr command,
+			    cl_uint index)
 {
-	(void)buffer;
-	EXPECT(first == used[0] && second == used[1]);
+	EXPECT(!*uses && !command && mem == used[index]);
 	return CL_SUCCESS;
+}
+
+cl_int command_buffer_recorded(cl_command_buffer_khr buffer, struct command_use *uses, cl_int err)
+{
+	EXPECT(buffer == (cl_command_buffer_khr)seen[0] && !uses);
+	return err;
 }
 
 #define SEE(x) (seen[num_seen++] = (uintptr_t)(x))

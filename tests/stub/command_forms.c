@@ -98,8 +98,10 @@ struct config {
 static cl_int update_arrays(cl_command_buffer_khr handle, cl_uint num, const cl_uint *types,
 			    const void **configs)
 {
-	cl_int err = CL_SUCCESS;
+	cl_int err = CALL(clUpdateMutableCommandsKHR, U(handle), U(num), U(types), U(configs));
 
+	if (err)
+		return err;
 	if (!num != !types || !num != !configs)
 		return CL_INVALID_VALUE;
 	for (cl_uint i = 0; i < num && !err; i++) {

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which dma-bufs recorded commands use, argument by argument. */
+#ifndef ICD_COMMAND_USES_H
+#define ICD_COMMAND_USES_H
+
+#include "memobj.h"
+
+struct command_use {
+	struct command_use *next;
+	struct memobj *import;		/* held */
+	cl_mutable_command_khr command; /* NULL: its arguments stay */
+	cl_uint index;			/* of the argument */
+	unsigned long stamp;		/* higher than those that were there when it was added */
+};
+
+/**
+ * command_uses_add - argument @index of @command is @obj
+ * @uses: a list, which NULL and objects without a bracket are not added to
+ *
+ * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY.
+ */
+cl_int command_uses_add(struct command_use **uses, struct memobj *obj,
+			cl_mutable_command_khr command, cl_uint index);
+
+/* The same for what may be an import. */
+cl_int command_uses_add_mem(struct command_use **uses, cl_mem mem, cl_mutable_command_khr command,
+			    cl_uint index);
+
+/* Drops the imports.  No lock held. */
+void command_uses_free(struct command_use *uses);
+
+#endif /* ICD_COMMAND_USES_H */

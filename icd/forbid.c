@@ -7,6 +7,7 @@
  */
 #include "forbid.h"
 
+#include "access/mapping.h"
 #include "config.h"
 #include "context.h"
 #include "import/log.h"
@@ -327,15 +328,33 @@ static void *refuse_map(cl_int err, cl_int *errcode_ret)
 	return NULL;
 }
 
+/* The record of a map that needs an unmap's END. */
+static cl_int record_map(const struct access *a, const void *ptr, struct mapping **mapping)
+{
+	*mapping = NULL;
+	if (!a->bracket || !import_needs_end(bracket_region(a->bracket)))
+		return CL_SUCCESS;
+	*mapping = mapping_create(a->bracket, ptr);
+	return *mapping ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+}
+
 /* A pointer to what could not be mapped is not given out: the driver takes it back. */
 static void *end_map(struct access *a, cl_command_queue queue, cl_mem mem, void *ptr, cl_int err,
 		     cl_bool blocking, cl_int *errcode_ret)
 {
+	struct mapping *mapping = NULL;
+
+	if (!err)
+		err = record_map(a, ptr, &mapping);
 	err = access_end(a, err, blocking);
 	if (err && ptr) {
 		next.clEnqueueUnmapMemObject(queue, mem, ptr, 0, NULL, NULL);
 		ptr = NULL;
 	}
+	if (mapping && err)
+		mapping_cancel(mapping);
+	else if (mapping)
+		mapping_add(mapping);
 	if (errcode_ret)
 		*errcode_ret = err;
 	return ptr;
@@ -391,5 +410,7 @@ cl_int CL_API_CALL layer_clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem 
 	if (err)
 		return err;
 	err = next.clEnqueueUnmapMemObject(queue, mem, ptr, a.num_wait, a.wait, a.event);
+	if (!err && a.bracket)
+		mapping_unmap(ptr, a.bracket);
 	return access_end(&a, err, CL_FALSE);
 }

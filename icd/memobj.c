@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "access/mapping.h"
 #include "access/queue_bracket.h"
 #include "answer.h"
 #include "error.h"
@@ -58,6 +59,7 @@ void memobj_put(struct memobj *obj)
 static void CL_CALLBACK memobj_destroyed(cl_mem mem, void *region)
 {
 	(void)mem;
+	mapping_forget(region);
 	import_put(region);
 }
 
@@ -198,8 +200,11 @@ cl_int CL_API_CALL layer_clReleaseMemObject(cl_mem mem)
 
 	if (gone && gone->bracket)
 		queue_bracket_close_region(gone->region);
-	if (import) /* before the application's destructor callback, which may import it anew */
+	if (import) {
+		/* before the application's destructor callback, which may import it anew */
+		mapping_release(import->region);
 		import_released(import->region);
+	}
 	err = next.clReleaseMemObject(mem);
 
 	memobj_put(gone);

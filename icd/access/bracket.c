@@ -36,6 +36,7 @@ struct bracket {
 	cl_command_queue queue;
 	cl_context context;
 	cl_mem mem;		    /* one of the imports */
+	struct bracket *begun;	    /* of an unmap: the map's, held until access has ended */
 	struct outcome gate, ended; /* user events, for an edge that is asked for */
 	cl_event ready, marker;
 	cl_event last;	  /* command */
@@ -71,13 +72,21 @@ static cl_int event_status(cl_event event)
 	return status;
 }
 
-static void bracket_hold(struct bracket *b)
+void bracket_hold(struct bracket *b)
 {
 	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
 }
 
+static void bracket_drop_begun(struct bracket *b)
+{
+	if (b->begun)
+		bracket_put(b->begun);
+	b->begun = NULL;
+}
+
 static void bracket_free(struct bracket *b)
 {
+	bracket_drop_begun(b);
 	region_set_put(&b->set);
 	for (size_t i = 0; i < b->num_held; i++)
 		event_put(b->held[i]);
@@ -176,7 +185,7 @@ static void bracket_bury(struct bracket *b)
 	idle_watch(&watcher);
 }
 
-static void bracket_put(struct bracket *b)
+void bracket_put(struct bracket *b)
 {
 	if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
 		return;
@@ -219,11 +228,25 @@ static void on_ended(void *arg, int error)
 
 	if (error)
 		bracket_notify(b, error);
+	bracket_drop_begun(b);
 	region_set_put(&b->set); /* a driver that does not call back keeps the bracket */
 	if (error || status < 0)
 		atomic_fetch_or(&b->state, FAILED);
 	outcome_set(&b->ended, error ? error_to_cl(error) : status);
 	bracket_put(b);
+}
+
+/* Whether access has begun, and whoever asks is to end it: nobody else will. */
+static bool bracket_take_access(struct bracket *b)
+{
+	return (atomic_fetch_or(&b->state, CANCELLED | DONE) & (BEGUN | CANCELLED)) == BEGUN;
+}
+
+static bool bracket_has_access(struct bracket *b)
+{
+	if (b->edges & ACCESS_BEGIN)
+		return bracket_has_begun(b);
+	return b->begun && bracket_take_access(b->begun);
 }
 
 /* The last command is done, or will never run.  Counts once. */
@@ -235,7 +258,7 @@ static void bracket_done(struct bracket *b, cl_int status)
 		return;
 	b->status = status;
 	bracket_hold(b);
-	if (b->edges & ACCESS_BEGIN && !(atomic_load(&b->state) & BEGUN)) {
+	if (!bracket_has_access(b)) {
 		on_ended(b, 0);
 		return;
 	}
@@ -482,11 +505,46 @@ bool bracket_is_empty(const struct bracket *b)
 	return !b->last;
 }
 
-/* The command's end cannot be seen: access ends too early rather than never. */
-static void bracket_abandon(struct bracket *b)
+void bracket_abandon(struct bracket *b)
 {
-	if (atomic_fetch_or(&b->state, CANCELLED | DONE) & BEGUN)
+	if (bracket_take_access(b))
 		bracket_end_now(b);
+	if (b->begun)
+		bracket_abandon(b->begun);
+}
+
+void bracket_end_of(struct bracket *unmap, struct bracket *map)
+{
+	unmap->begun = map;
+}
+
+bool bracket_has_begun(const struct bracket *b)
+{
+	return atomic_load(&b->state) & BEGUN;
+}
+
+bool bracket_is_void(const struct bracket *b)
+{
+	return (atomic_load(&b->state) & (BEGUN | FAILED)) == FAILED;
+}
+
+bool bracket_is_done(const struct bracket *b)
+{
+	return atomic_load(&b->state) & DONE;
+}
+
+bool bracket_poll(struct bracket *b)
+{
+	cl_int status = bracket_is_done(b) ? CL_COMPLETE : event_status(b->last);
+
+	if (status <= CL_COMPLETE)
+		bracket_done(b, status);
+	return status <= CL_COMPLETE;
+}
+
+const struct import_region *bracket_region(const struct bracket *b)
+{
+	return b->set.regions[0];
 }
 
 /* The event behind the end of access. */
@@ -498,7 +556,7 @@ static cl_event bracket_mark_end(struct bracket *b)
 	bracket_hold(b);
 	err = next.clSetEventCallback(b->last, CL_COMPLETE, on_done, b);
 	if (err) {
-		bracket_abandon(b);
+		bracket_abandon(b); /* too early rather than never */
 		bracket_put(b);
 	} else {
 		err = enqueue_nothing(b, 2, (cl_event[]){ b->ended.event, b->last }, &marker);

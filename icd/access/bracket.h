@@ -76,4 +76,27 @@ cl_event bracket_end(struct bracket *b);
 /* Gives up a bracket that has no commands: what was begun ends at once. */
 void bracket_cancel(struct bracket *b);
 
+/*
+ * The bracket of a map begins access alone, and that of an unmap ends it (access/mapping.h).  The
+ * unmap's bracket ends nothing unless this has told it whose START to end.  To be called before
+ * bracket_end().  Takes over the reference to @map.
+ */
+void bracket_end_of(struct bracket *unmap, struct bracket *map);
+
+/* Ends what has begun, now or once it has begun, unless something else does. */
+void bracket_abandon(struct bracket *b);
+
+bool bracket_has_begun(const struct bracket *b); /* START has succeeded */
+bool bracket_is_void(const struct bracket *b);	 /* START, or the wait list, has failed */
+bool bracket_is_done(const struct bracket *b);	 /* END is on its way, or not needed */
+
+/* Asks the driver, which may not call back, for the last command.  Whether it is done. */
+bool bracket_poll(struct bracket *b);
+
+/* The first, before access has ended: borrowed. */
+const struct import_region *bracket_region(const struct bracket *b);
+
+void bracket_hold(struct bracket *b);
+void bracket_put(struct bracket *b);
+
 #endif /* ICD_ACCESS_BRACKET_H */

@@ -24,7 +24,8 @@
 
 #define LOOKS 3		/* at a thread that sleeps: a lock in clFinish is held for less */
 #define SPIN_TICKS 20	/* of CPU time, 0.2 s: a thread that spins */
-#define LOOK_LIMIT 2500 /* milliseconds, for each of two waits; less than the job's */
+#define LOOK_LIMIT 3000 /* milliseconds, for clFinish; with the next less than the job's */
+#define CALLBACK_LIMIT 1500 /* milliseconds, for a callback */
 
 struct event_test {
 	cl_context context;
@@ -147,12 +148,21 @@ static bool event_waits(struct event_test *t)
 	return !atomic_load(&t->finished);
 }
 
+static long long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
 /* Callbacks may come late, on any thread. */
 static bool event_calls_back(struct event_test *t)
 {
 	const struct timespec tick = { 0, 1000000 };
+	const long long end = now_ms() + CALLBACK_LIMIT;
 
-	for (int i = 0; i < LOOK_LIMIT && !atomic_load(&t->called_back); i++)
+	while (now_ms() < end && !atomic_load(&t->called_back))
 		nanosleep(&tick, NULL);
 	return atomic_load(&t->called_back);
 }

@@ -54,16 +54,6 @@ TEST(null_memory_of_dma_buf, NULL_MEMORY)
 #define NOT_MAPPED "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> " \
 		   "to <memory>+<size> are not mapped in the userspace address space."
 
-/* @count pages of which one is missing. */
-static unsigned char *pages_with_hole(size_t count, size_t hole)
-{
-	unsigned char *memory = pages(count);
-
-	memory_fill(memory, count * spec.page, 1);
-	EXPECT_EQ(munmap(memory + hole * spec.page, spec.page), 0);
-	return memory;
-}
-
 TEST(hole_at_the_start, NOT_MAPPED)
 {
 	EXPECT_EQ(refused_host(CL_MEM_READ_WRITE, pages_with_hole(4, 0), 4 * spec.page),

@@ -245,3 +245,36 @@ cl_int refused_host(cl_mem_flags flags, void *memory, size_t size)
 	need_host();
 	return refused(flags, NULL, memory, size);
 }
+
+/* Mapped pages, and one between them that is not. */
+struct holed {
+	unsigned char *memory;
+	size_t before, after; /* bytes */
+};
+
+/* The hole is nobody's: a thread of the driver may have its stack there by now. */
+static void unmap_around_hole(void *arg)
+{
+	struct holed *h = arg;
+
+	if (h->before)
+		munmap(h->memory, h->before);
+	if (h->after)
+		munmap(h->memory + h->before + spec.page, h->after);
+	free(h);
+}
+
+unsigned char *pages_with_hole(size_t count, size_t hole)
+{
+	struct holed *h = malloc(sizeof(*h));
+
+	h->before = hole * spec.page;
+	h->after = (count - hole - 1) * spec.page;
+	h->memory = mmap(NULL, count * spec.page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	EXPECT(h->memory != MAP_FAILED);
+	memory_fill(h->memory, count * spec.page, 1);
+	EXPECT_EQ(munmap(h->memory + h->before, spec.page), 0);
+	later(unmap_around_hole, h);
+	return h->memory;
+}

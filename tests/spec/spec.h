@@ -101,6 +101,9 @@ unsigned char *pages(size_t count);
  */
 unsigned char *pages_of_its_own(void);
 
+/* @count pages of a pattern, of which number @hole is not mapped. */
+unsigned char *pages_with_hole(size_t count, size_t hole);
+
 /* memory[i] = a byte that depends on i and @seed; memory_is() compares. */
 void memory_fill(unsigned char *memory, size_t size, unsigned int seed);
 bool memory_is(const unsigned char *memory, size_t size, unsigned int seed);

@@ -362,6 +362,36 @@ TEST(blocking_read_fails, "A blocking read whose START or END fails returns, wit
 	}
 }
 
+/* As soon as somebody waits for it. */
+static void *fail_in_wait(void *event)
+{
+	while (!stub_calls("clWaitForEvents"))
+		usleep(100);
+	EXPECT_EQ(cl.clSetUserEventStatus(*(cl_event *)event, -5), CL_SUCCESS);
+	return NULL;
+}
+
+TEST(blocking_read_of_failed,
+     "A blocking read whose wait list has failed already returns, with an error.")
+{
+	for (int i = 4; i < 8; i++) {
+		struct run r = run_host_access(i);
+		cl_event go = user_event();
+		unsigned char byte;
+
+		alarm(60);
+		stub_set(STUB_NO_FAILURE_BEHIND, 1);
+		complete(go, -5);
+		EXPECT_EQ(cl.clEnqueueReadBuffer(r.queue, r.a.mem, CL_TRUE, 0, 1, &byte, 1, &go,
+						 NULL),
+			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+		alarm(0);
+		expect_no_sync("a");
+		cl.clReleaseEvent(go);
+		close_untold(&r, i);
+	}
+}
+
 TEST(blocking_read_wait_list, "A blocking read whose wait list fails returns, with an error.")
 {
 	for (int i = 4; i < 8; i++) {
@@ -370,7 +400,7 @@ TEST(blocking_read_wait_list, "A blocking read whose wait list fails returns, wi
 		unsigned char byte;
 		pthread_t thread;
 
-		pthread_create(&thread, NULL, fail_in_between, &go);
+		pthread_create(&thread, NULL, fail_in_wait, &go);
 		EXPECT_EQ(cl.clEnqueueReadBuffer(r.queue, r.a.mem, CL_TRUE, 0, 1, &byte, 1, &go,
 						 NULL),
 			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);

@@ -104,7 +104,7 @@ static bool locks_gpu_driver(struct device *dev)
 	return dev_is_pci(dev) && to_pci_dev(dev)->vendor == PCI_VENDOR_ID_NVIDIA;
 }
 
-int attach_gpu(struct dma_buf *dmabuf, struct dma_buf_attachment *attachment)
+int gdmabuf_attach_gpu(struct dma_buf *dmabuf, struct dma_buf_attachment *attachment)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
 	bool dynamic = attachment->importer_ops;
@@ -125,13 +125,13 @@ int attach_gpu(struct dma_buf *dmabuf, struct dma_buf_attachment *attachment)
  * Pages never move, but for revocable ones.  Both operations have to be there: without them older
  * kernels map for dynamic importers when they attach, and unmap never.
  */
-int attach_pin(struct dma_buf_attachment *attachment)
+int gdmabuf_attach_pin(struct dma_buf_attachment *attachment)
 {
 	struct gdmabuf_buffer *buffer = attachment->dmabuf->priv;
 
 	return buffer->flags & GDMABUF_REVOCABLE ? -EOPNOTSUPP : 0;
 }
 
-void attach_unpin(struct dma_buf_attachment *attachment)
+void gdmabuf_attach_unpin(struct dma_buf_attachment *attachment)
 {
 }

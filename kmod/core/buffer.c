@@ -14,7 +14,7 @@ module_param(revoke_timeout_ms, uint, 0600);
 MODULE_PARM_DESC(revoke_timeout_ms,
 		 "how long freeing GPU memory waits for importers that do not let go at once");
 
-void buffer_release(struct dma_buf *dmabuf)
+void gdmabuf_buffer_release(struct dma_buf *dmabuf)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
 	struct gdmabuf_pin *pin = buffer->pin;
@@ -28,10 +28,10 @@ void buffer_release(struct dma_buf *dmabuf)
 	iput(buffer->inode);
 	kfree(buffer);
 	kref_get(&ctx->kref);
-	pin_put(pin);
+	gdmabuf_pin_put(pin);
 	if (READ_ONCE(ctx->budget[kind_index(kind)]) != U64_MAX)
-		context_trim(ctx, kind);
-	context_put(ctx);
+		gdmabuf_context_trim(ctx, kind);
+	gdmabuf_context_put(ctx);
 }
 
 /* In the descriptor's fdinfo and debugfs.  Static, as the dma-buf outlives its buffer. */
@@ -55,13 +55,13 @@ static struct dma_buf *export(struct gdmabuf_buffer *buffer)
 	return dma_buf_export(&info);
 }
 
-struct dma_buf *buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 length, u32 flags)
+struct dma_buf *gdmabuf_buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 length, u32 flags)
 {
 	struct gdmabuf_buffer *buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
 	struct dma_buf *dmabuf;
 
 	if (!buffer) {
-		pin_put(pin);
+		gdmabuf_pin_put(pin);
 		return ERR_PTR(-ENOMEM);
 	}
 	buffer->pin = pin;
@@ -74,13 +74,13 @@ struct dma_buf *buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 length, u
 	dmabuf = export(buffer);
 	if (IS_ERR(dmabuf)) {
 		kfree(buffer);
-		pin_put(pin);
+		gdmabuf_pin_put(pin);
 		return dmabuf;
 	}
 	buffer->dmabuf = dmabuf;
 	/*
 	 * A dma-buf's inode goes before its release operation is called, until when
-	 * pin_revoke() may find the buffer.
+	 * gdmabuf_pin_revoke() may find the buffer.
 	 */
 	buffer->inode = file_inode(dmabuf->file);
 	ihold(buffer->inode);
@@ -91,16 +91,16 @@ struct dma_buf *buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 length, u
 	return dmabuf;
 }
 
-struct gdmabuf_buffer *buffer_of(struct dma_buf *dmabuf)
+struct gdmabuf_buffer *gdmabuf_buffer_of(struct dma_buf *dmabuf)
 {
-	return dmabuf->ops->release == buffer_release ? dmabuf->priv : NULL;
+	return dmabuf->ops->release == gdmabuf_buffer_release ? dmabuf->priv : NULL;
 }
 
 /*
  * Importers of revocable buffers are those that unmap, or at least stop, when told.  Who is
  * called with the GPU driver's lock held does not wait for long.
  */
-void buffer_revoke(struct gdmabuf_buffer *buffer)
+void gdmabuf_buffer_revoke(struct gdmabuf_buffer *buffer)
 {
 	struct dma_resv *resv = buffer->dmabuf->resv;
 	unsigned long timeout = msecs_to_jiffies(READ_ONCE(revoke_timeout_ms));

@@ -16,14 +16,14 @@ static struct {
 	.list = LIST_HEAD_INIT(contexts.list),
 };
 
-struct gdmabuf_context *context_create(void)
+struct gdmabuf_context *gdmabuf_context_create(void)
 {
 	struct gdmabuf_context *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 
 	if (!ctx)
 		return ERR_PTR(-ENOMEM);
 	ctx->by_slot = kvcalloc(GDMABUF_SLOTS, sizeof(*ctx->by_slot), GFP_KERNEL_ACCOUNT);
-	if (!ctx->by_slot || slots_create(&ctx->slots)) {
+	if (!ctx->by_slot || gdmabuf_slots_create(&ctx->slots)) {
 		kvfree(ctx->by_slot);
 		kfree(ctx);
 		return ERR_PTR(-ENOMEM);
@@ -50,19 +50,19 @@ static void context_free(struct kref *kref)
 
 	list_del(&ctx->link);
 	mutex_unlock(&contexts.lock);
-	slots_destroy(&ctx->slots);
+	gdmabuf_slots_destroy(&ctx->slots);
 	kvfree(ctx->by_slot);
 	mmdrop(ctx->mm);
 	put_pid(ctx->tgid);
 	kfree(ctx);
 }
 
-void context_put(struct gdmabuf_context *ctx)
+void gdmabuf_context_put(struct gdmabuf_context *ctx)
 {
 	kref_put_mutex(&ctx->kref, context_free, &contexts.lock);
 }
 
-int context_check(const struct gdmabuf_context *ctx)
+int gdmabuf_context_check(const struct gdmabuf_context *ctx)
 {
 	/* After execve() the process is the same, but its memory is not. */
 	return task_tgid(current) == ctx->tgid && current->mm == ctx->mm ? 0 : -EACCES;
@@ -78,10 +78,10 @@ static u64 collect_idle_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
 	list_for_each_entry_safe(pin, next, &ctx->lru, lru) {
 		if (found >= bytes)
 			break;
-		if (pin->ops->kind != kind || !pin_is_idle_locked(pin))
+		if (pin->ops->kind != kind || !gdmabuf_pin_is_idle_locked(pin))
 			continue;
 		found += pin->length;
-		pin_unlist_locked(pin);
+		gdmabuf_pin_unlist_locked(pin);
 		list_add_tail(&pin->lru, idle);
 	}
 	return found;
@@ -94,11 +94,11 @@ static void put_all(struct list_head *idle)
 	list_for_each_entry_safe(pin, next, idle, lru) {
 		count(pin->ctx, evictions);
 		list_del_init(&pin->lru);
-		pin_put(pin);
+		gdmabuf_pin_put(pin);
 	}
 }
 
-bool context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
+bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
 {
 	LIST_HEAD(idle);
 	u64 found;
@@ -110,7 +110,7 @@ bool context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
 	return found > 0;
 }
 
-bool contexts_evict(u32 kind, u64 bytes)
+bool gdmabuf_contexts_evict(u32 kind, u64 bytes)
 {
 	struct gdmabuf_context *ctx;
 	LIST_HEAD(idle);
@@ -129,16 +129,16 @@ bool contexts_evict(u32 kind, u64 bytes)
 	return found > 0;
 }
 
-u64 context_trim(struct gdmabuf_context *ctx, u32 kind)
+u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind)
 {
 	struct gdmabuf_pin *pin;
 	u64 used = 0, over = 0;
 	LIST_HEAD(idle);
 
 	mutex_lock(&ctx->lock);
-	list_for_each_entry(pin, &ctx->lru, lru)
-		if (pin->ops->kind == kind && pin_is_idle_locked(pin))
-			used += pin->length;
+	list_for_each_entry(pin, &ctx->lru,
+			    lru) if (pin->ops->kind == kind && gdmabuf_pin_is_idle_locked(pin))
+		used += pin->length;
 	if (used > ctx->budget[kind_index(kind)])
 		over = collect_idle_locked(ctx, kind, used - ctx->budget[kind_index(kind)], &idle);
 	mutex_unlock(&ctx->lock);
@@ -146,34 +146,33 @@ u64 context_trim(struct gdmabuf_context *ctx, u32 kind)
 	return used - over;
 }
 
-void context_close(struct gdmabuf_context *ctx)
+void gdmabuf_context_close(struct gdmabuf_context *ctx)
 {
 	struct gdmabuf_pin *pin, *next;
 	LIST_HEAD(kept);
 
 	mutex_lock(&ctx->lock);
-	list_for_each_entry_safe(pin, next, &ctx->lru, lru)
-		if (pin_unlist_locked(pin))
-			list_add_tail(&pin->lru, &kept);
+	list_for_each_entry_safe(pin, next, &ctx->lru, lru) if (gdmabuf_pin_unlist_locked(pin))
+		list_add_tail(&pin->lru, &kept);
 	mutex_unlock(&ctx->lock);
 	list_for_each_entry_safe(pin, next, &kept, lru) {
 		list_del_init(&pin->lru);
-		pin_put(pin);
+		gdmabuf_pin_put(pin);
 	}
-	context_put(ctx);
+	gdmabuf_context_put(ctx);
 }
 
-int contexts_show(struct seq_file *seq, void *unused)
+int gdmabuf_contexts_show(struct seq_file *seq, void *unused)
 {
 	struct gdmabuf_context *ctx;
 
 	seq_puts(seq, "total\n");
-	stats_show(seq, &total);
+	gdmabuf_stats_show(seq, &gdmabuf_total);
 	mutex_lock(&contexts.lock);
 	list_for_each_entry(ctx, &contexts.list, link) {
 		seq_printf(seq, "process %d, user %u\n", pid_nr(ctx->tgid),
 			   from_kuid_munged(seq_user_ns(seq), ctx->uid));
-		stats_show(seq, &ctx->counters);
+		gdmabuf_stats_show(seq, &ctx->counters);
 	}
 	mutex_unlock(&contexts.lock);
 	return 0;

@@ -51,15 +51,15 @@ struct gdmabuf_slots {
 	DECLARE_BITMAP(used, GDMABUF_SLOTS);
 };
 
-int slots_create(struct gdmabuf_slots *slots);
-void slots_destroy(struct gdmabuf_slots *slots);
+int gdmabuf_slots_create(struct gdmabuf_slots *slots);
+void gdmabuf_slots_destroy(struct gdmabuf_slots *slots);
 /* -ENOSPC. */
-int slots_get(struct gdmabuf_slots *slots, u32 *slot, u32 *generation);
-void slots_put(struct gdmabuf_slots *slots, u32 slot);
+int gdmabuf_slots_get(struct gdmabuf_slots *slots, u32 *slot, u32 *generation);
+void gdmabuf_slots_put(struct gdmabuf_slots *slots, u32 slot);
 /* Any context. */
-void slots_live(struct gdmabuf_slots *slots, u32 slot, u32 generation);
-void slots_stale(struct gdmabuf_slots *slots, u32 slot, u32 generation);
-int slots_mmap(struct gdmabuf_slots *slots, struct vm_area_struct *vma);
+void gdmabuf_slots_live(struct gdmabuf_slots *slots, u32 slot, u32 generation);
+void gdmabuf_slots_stale(struct gdmabuf_slots *slots, u32 slot, u32 generation);
+int gdmabuf_slots_mmap(struct gdmabuf_slots *slots, struct vm_area_struct *vma);
 
 /* ---- stats.c ---- */
 
@@ -68,18 +68,19 @@ struct gdmabuf_counters {
 	atomic64_t exports, hits, evictions, retries, stale, revoked, revoke_timeouts;
 };
 
-extern struct gdmabuf_counters total;
+extern struct gdmabuf_counters gdmabuf_total;
 
 /* In the context's counters, and the total. */
-#define count_add(ctx, counter, n) do {				\
-	atomic64_add(n, &(ctx)->counters.counter);		\
-	atomic64_add(n, &total.counter);			\
-} while (0)
+#define count_add(ctx, counter, n)                         \
+	do {                                               \
+		atomic64_add(n, &(ctx)->counters.counter); \
+		atomic64_add(n, &gdmabuf_total.counter);   \
+	} while (0)
 #define count(ctx, counter) count_add(ctx, counter, 1)
 
-void stats_show(struct seq_file *seq, const struct gdmabuf_counters *counters);
-void stats_create(void);
-void stats_destroy(void);
+void gdmabuf_stats_show(struct seq_file *seq, const struct gdmabuf_counters *counters);
+void gdmabuf_stats_create(void);
+void gdmabuf_stats_destroy(void);
 
 /* ---- context.c ---- */
 
@@ -98,18 +99,18 @@ struct gdmabuf_context {
 	struct gdmabuf_counters counters;
 };
 
-struct gdmabuf_context *context_create(void);
-void context_put(struct gdmabuf_context *ctx);
+struct gdmabuf_context *gdmabuf_context_create(void);
+void gdmabuf_context_put(struct gdmabuf_context *ctx);
 /* -EACCES for all but the owner. */
-int context_check(const struct gdmabuf_context *ctx);
+int gdmabuf_context_check(const struct gdmabuf_context *ctx);
 /* The file is closed: keeps nothing any more. */
-void context_close(struct gdmabuf_context *ctx);
+void gdmabuf_context_close(struct gdmabuf_context *ctx);
 /* Gives up idle pins until @bytes are free; false if there were none. */
-bool context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
-bool contexts_evict(u32 kind, u64 bytes);
+bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
+bool gdmabuf_contexts_evict(u32 kind, u64 bytes);
 /* Keeps to the budget.  Returns what is kept and idle. */
-u64 context_trim(struct gdmabuf_context *ctx, u32 kind);
-int contexts_show(struct seq_file *seq, void *unused);
+u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind);
+int gdmabuf_contexts_show(struct seq_file *seq, void *unused);
 
 /* ---- pin.c ---- */
 
@@ -128,7 +129,7 @@ struct gdmabuf_pin_ops {
 						u64 length, u32 flags);
 };
 
-extern const struct gdmabuf_pin_ops gpu_pin_ops, host_pin_ops;
+extern const struct gdmabuf_pin_ops gdmabuf_gpu_pin_ops, gdmabuf_host_pin_ops;
 
 static inline unsigned int kind_index(u32 kind)
 {
@@ -177,25 +178,25 @@ struct gdmabuf_pin {
 };
 
 /* For an export: one that is there, or a new one.  The caller's reference. */
-int pin_get(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops, u64 address, u64 length,
-	    u32 flags, struct gdmabuf_pin **out);
+int gdmabuf_pin_get(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops, u64 address,
+		    u64 length, u32 flags, struct gdmabuf_pin **out);
 /* Sleeps, and may call the provider. */
-void pin_put(struct gdmabuf_pin *pin);
-struct gdmabuf_pin *pin_find_slot(struct gdmabuf_context *ctx, u32 slot, u32 generation);
+void gdmabuf_pin_put(struct gdmabuf_pin *pin);
+struct gdmabuf_pin *gdmabuf_pin_find_slot(struct gdmabuf_context *ctx, u32 slot, u32 generation);
 /*
  * No export finds it any more.  True if the context kept it: its reference is now the caller's, to
  * be put with the lock dropped.
  */
-bool pin_unlist_locked(struct gdmabuf_pin *pin);
-bool pin_is_idle_locked(const struct gdmabuf_pin *pin);
+bool gdmabuf_pin_unlist_locked(struct gdmabuf_pin *pin);
+bool gdmabuf_pin_is_idle_locked(const struct gdmabuf_pin *pin);
 /* The context keeps it no more; the caller has a reference.  Whether dma-bufs are on it still. */
-bool pin_drop(struct gdmabuf_pin *pin);
+bool gdmabuf_pin_drop(struct gdmabuf_pin *pin);
 /* The address means something else now.  Any context.  True the first time. */
-bool pin_set_stale(struct gdmabuf_pin *pin);
+bool gdmabuf_pin_set_stale(struct gdmabuf_pin *pin);
 /* Takes a reference, and the pin out of the context, soon. */
-void pin_forget(struct gdmabuf_pin *pin);
+void gdmabuf_pin_forget(struct gdmabuf_pin *pin);
 /* The pages go away: after it no CPU and no device reaches them. */
-void pin_revoke(struct gdmabuf_pin *pin);
+void gdmabuf_pin_revoke(struct gdmabuf_pin *pin);
 
 /* ---- buffer.c, attach.c, sg.c, mmap.c: the dma-buf ---- */
 
@@ -205,57 +206,59 @@ struct gdmabuf_buffer {
 	u32 flags;
 	struct list_head link;		/* pin->lock: in pin->buffers */
 	struct dma_buf *dmabuf;
-	struct inode *inode;		/* of its mappings; held, to be there in pin_revoke() */
+	struct inode *inode; /* of its mappings; held, to be there in gdmabuf_pin_revoke() */
 	struct mutex maps_lock;		/* protects maps */
 	struct list_head maps;		/* of devices, as they are now */
 	wait_queue_head_t unmapped;
 };
 
 /* Consumes the reference to @pin in any case. */
-struct dma_buf *buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 length, u32 flags);
+struct dma_buf *gdmabuf_buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 length, u32 flags);
 /* The buffer of a dma-buf, if it is one of ours. */
-struct gdmabuf_buffer *buffer_of(struct dma_buf *dmabuf);
+struct gdmabuf_buffer *gdmabuf_buffer_of(struct dma_buf *dmabuf);
 /* Has all importers and CPU mappings let go; the pin is PIN_REVOKED already. */
-void buffer_revoke(struct gdmabuf_buffer *buffer);
-void buffer_release(struct dma_buf *dmabuf);
+void gdmabuf_buffer_revoke(struct gdmabuf_buffer *buffer);
+void gdmabuf_buffer_release(struct dma_buf *dmabuf);
 
-int attach_gpu(struct dma_buf *dmabuf, struct dma_buf_attachment *attachment);
-int attach_pin(struct dma_buf_attachment *attachment);
-void attach_unpin(struct dma_buf_attachment *attachment);
+int gdmabuf_attach_gpu(struct dma_buf *dmabuf, struct dma_buf_attachment *attachment);
+int gdmabuf_attach_pin(struct dma_buf_attachment *attachment);
+void gdmabuf_attach_unpin(struct dma_buf_attachment *attachment);
 
-struct sg_table *sg_map_gpu(struct dma_buf_attachment *attachment, enum dma_data_direction dir);
-void sg_unmap_gpu(struct dma_buf_attachment *attachment, struct sg_table *sgt,
-		  enum dma_data_direction dir);
-struct sg_table *sg_map_host(struct dma_buf_attachment *attachment, enum dma_data_direction dir);
-void sg_unmap_host(struct dma_buf_attachment *attachment, struct sg_table *sgt,
-		   enum dma_data_direction dir);
-int sg_end_cpu_access_gpu(struct dma_buf *dmabuf, enum dma_data_direction dir);
-int sg_begin_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir);
-int sg_end_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir);
+struct sg_table *gdmabuf_sg_map_gpu(struct dma_buf_attachment *attachment,
+				    enum dma_data_direction dir);
+void gdmabuf_sg_unmap_gpu(struct dma_buf_attachment *attachment, struct sg_table *sgt,
+			  enum dma_data_direction dir);
+struct sg_table *gdmabuf_sg_map_host(struct dma_buf_attachment *attachment,
+				     enum dma_data_direction dir);
+void gdmabuf_sg_unmap_host(struct dma_buf_attachment *attachment, struct sg_table *sgt,
+			   enum dma_data_direction dir);
+int gdmabuf_sg_end_cpu_access_gpu(struct dma_buf *dmabuf, enum dma_data_direction dir);
+int gdmabuf_sg_begin_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir);
+int gdmabuf_sg_end_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir);
 
-int mmap_buffer(struct dma_buf *dmabuf, struct vm_area_struct *vma);
-int vmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map);
-int vmap_host(struct dma_buf *dmabuf, struct iosys_map *map);
-void vunmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map);
-void vunmap_host(struct dma_buf *dmabuf, struct iosys_map *map);
-bool vmap_gpu_works(const struct gdmabuf_pin *pin, u64 offset, u64 length);
+int gdmabuf_buffer_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma);
+int gdmabuf_vmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map);
+int gdmabuf_vmap_host(struct dma_buf *dmabuf, struct iosys_map *map);
+void gdmabuf_vunmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map);
+void gdmabuf_vunmap_host(struct dma_buf *dmabuf, struct iosys_map *map);
+bool gdmabuf_vmap_gpu_works(const struct gdmabuf_pin *pin, u64 offset, u64 length);
 #define GDMABUF_VMAP_MAX SZ_256M	/* of the kernel's address space for one buffer */
 
 /* ---- provider.c, quota.c, diag.c ---- */
 
 /* With a reference on its module; NULL if there is none. */
-const struct gdmabuf_provider *provider_get(void);
-void provider_put(const struct gdmabuf_provider *provider);
-struct gdmabuf_watch *watch_create(const struct gdmabuf_provider *provider,
-				   struct gdmabuf_pin *pin);
+const struct gdmabuf_provider *gdmabuf_provider_get(void);
+void gdmabuf_provider_put(const struct gdmabuf_provider *provider);
+struct gdmabuf_watch *gdmabuf_watch_create(const struct gdmabuf_provider *provider,
+					   struct gdmabuf_pin *pin);
 /* From now on the pin is not touched any more by gdmabuf_watch_freed(). */
-void watch_detach(struct gdmabuf_watch *watch);
+void gdmabuf_watch_detach(struct gdmabuf_watch *watch);
 
 /* -EDQUOT.  *@quota is what to give back from. */
-int quota_charge(kuid_t uid, u64 bytes, struct gdmabuf_quota **quota);
-void quota_uncharge(struct gdmabuf_quota *quota, u64 bytes);
+int gdmabuf_quota_charge(kuid_t uid, u64 bytes, struct gdmabuf_quota **quota);
+void gdmabuf_quota_uncharge(struct gdmabuf_quota *quota, u64 bytes);
 
-int diag_pci(struct gdmabuf_diag *cmd);
+int gdmabuf_diag_pci(struct gdmabuf_diag *cmd);
 
 extern struct workqueue_struct *gdmabuf_wq;
 

@@ -71,7 +71,7 @@ static void fill(struct gdmabuf_diag *cmd, struct pci_dev *gpu, struct pci_dev *
 	cmd->out_distance = pci_p2pdma_distance(gpu, &peer->dev, false);
 }
 
-int diag_pci(struct gdmabuf_diag *cmd)
+int gdmabuf_diag_pci(struct gdmabuf_diag *cmd)
 {
 	struct pci_dev *gpu = find(cmd->gpu), *peer = find(cmd->peer);
 

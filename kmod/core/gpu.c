@@ -6,7 +6,7 @@
  * good even for importers that cannot let go.  It does not tell of the free; a watch on the
  * first page does, a second and small pin, and makes the address stale.
  *
- * REVOCABLE: the watch is the pin.  When it ends, pin_revoke() has everyone let go.
+ * REVOCABLE: the watch is the pin.  When it ends, gdmabuf_pin_revoke() has everyone let go.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -15,13 +15,13 @@
 
 static u64 gpu_page_size(void)
 {
-	const struct gdmabuf_provider *provider = provider_get();
+	const struct gdmabuf_provider *provider = gdmabuf_provider_get();
 	u64 size;
 
 	if (!provider)
 		return 0;
 	size = provider->page_size;
-	provider_put(provider);
+	gdmabuf_provider_put(provider);
 	return size;
 }
 
@@ -45,7 +45,7 @@ static void put_watch(struct gdmabuf_pin *pin)
 
 	if (!watch)
 		return;
-	watch_detach(watch);
+	gdmabuf_watch_detach(watch);
 	pin->gpu.provider->unwatch(watch);
 	gdmabuf_watch_put(watch);
 }
@@ -66,7 +66,7 @@ static int get_pages(struct gdmabuf_pin *pin)
 		return err;
 	err = provider->pin(pin->address, pin->length, &pin->gpu.pages);
 	if (err) {
-		watch_detach(watch);
+		gdmabuf_watch_detach(watch);
 		provider->unwatch(watch);
 	}
 	return err;
@@ -83,10 +83,10 @@ static void put_pages(struct gdmabuf_pin *pin)
 static int get_watch(struct gdmabuf_pin *pin)
 {
 	if (pin->flags & GDMABUF_UNWATCHED) {
-		pin_set_stale(pin);
+		gdmabuf_pin_set_stale(pin);
 		return 0;
 	}
-	pin->gpu.watch = watch_create(pin->gpu.provider, pin);
+	pin->gpu.watch = gdmabuf_watch_create(pin->gpu.provider, pin);
 	return pin->gpu.watch ? 0 : -ENOMEM;
 }
 
@@ -97,10 +97,10 @@ static int gpu_pin(struct gdmabuf_pin *pin)
 	if (pin->flags & GDMABUF_UNWATCHED && pin->flags & GDMABUF_REVOCABLE)
 		return -EOPNOTSUPP;
 	memset(&pin->gpu, 0, sizeof(pin->gpu));
-	pin->gpu.provider = provider_get();
+	pin->gpu.provider = gdmabuf_provider_get();
 	if (!pin->gpu.provider)
 		return -EOPNOTSUPP;
-	err = quota_charge(pin->ctx->uid, pin->length, &pin->gpu.quota);
+	err = gdmabuf_quota_charge(pin->ctx->uid, pin->length, &pin->gpu.quota);
 	if (err)
 		goto put_provider;
 	err = get_watch(pin);
@@ -123,50 +123,46 @@ put_pages:
 	goto uncharge;
 put_watch:
 	if (pin->gpu.watch) {
-		watch_detach(pin->gpu.watch);
+		gdmabuf_watch_detach(pin->gpu.watch);
 		gdmabuf_watch_put(pin->gpu.watch);
 	}
 uncharge:
-	quota_uncharge(pin->gpu.quota, pin->length);
+	gdmabuf_quota_uncharge(pin->gpu.quota, pin->length);
 put_provider:
-	provider_put(pin->gpu.provider);
+	gdmabuf_provider_put(pin->gpu.provider);
 	return err;
 }
 
 static void gpu_unpin(struct gdmabuf_pin *pin)
 {
 	put_pages(pin);
-	quota_uncharge(pin->gpu.quota, pin->length);
-	provider_put(pin->gpu.provider);
+	gdmabuf_quota_uncharge(pin->gpu.quota, pin->length);
+	gdmabuf_provider_put(pin->gpu.provider);
 }
 
-#define GPU_BUFFER_OPS						\
-	.attach = attach_gpu,					\
-	.pin = attach_pin,					\
-	.unpin = attach_unpin,					\
-	.map_dma_buf = sg_map_gpu,				\
-	.unmap_dma_buf = sg_unmap_gpu,				\
-	.end_cpu_access = sg_end_cpu_access_gpu,			\
-	.mmap = mmap_buffer,					\
-	.release = buffer_release
+#define GPU_BUFFER_OPS                                                                          \
+	.attach = gdmabuf_attach_gpu, .pin = gdmabuf_attach_pin, .unpin = gdmabuf_attach_unpin, \
+	.map_dma_buf = gdmabuf_sg_map_gpu, .unmap_dma_buf = gdmabuf_sg_unmap_gpu,               \
+	.end_cpu_access = gdmabuf_sg_end_cpu_access_gpu, .mmap = gdmabuf_buffer_mmap,           \
+	.release = gdmabuf_buffer_release
 
 /* An operation that fails makes the dma-buf core warn: what cannot be done has none. */
 static const struct dma_buf_ops gpu_ops = { GPU_BUFFER_OPS };
 static const struct dma_buf_ops gpu_vmap_ops = {
 	GPU_BUFFER_OPS,
-	.vmap = vmap_gpu,
-	.vunmap = vunmap_gpu,
+	.vmap = gdmabuf_vmap_gpu,
+	.vunmap = gdmabuf_vunmap_gpu,
 };
 
 static const struct dma_buf_ops *gpu_buffer_ops(const struct gdmabuf_pin *pin, u64 offset,
 						u64 length, u32 flags)
 {
-	if (flags & GDMABUF_REVOCABLE || !vmap_gpu_works(pin, offset, length))
+	if (flags & GDMABUF_REVOCABLE || !gdmabuf_vmap_gpu_works(pin, offset, length))
 		return &gpu_ops;
 	return &gpu_vmap_ops;
 }
 
-const struct gdmabuf_pin_ops gpu_pin_ops = {
+const struct gdmabuf_pin_ops gdmabuf_gpu_pin_ops = {
 	.kind = GDMABUF_KIND_GPU,
 	.flags = GDMABUF_KEEP | GDMABUF_REVOCABLE | GDMABUF_UNWATCHED,
 	.page_size = gpu_page_size,

@@ -186,8 +186,8 @@ static bool invalidate(struct mmu_interval_notifier *notifier,
 	if (range->event == MMU_NOTIFY_PROTECTION_VMA ||
 	    range->event == MMU_NOTIFY_PROTECTION_PAGE || range->event == MMU_NOTIFY_SOFT_DIRTY)
 		return true;
-	if (pin_set_stale(pin) && !READ_ONCE(pin->creating))
-		pin_forget(pin);
+	if (gdmabuf_pin_set_stale(pin) && !READ_ONCE(pin->creating))
+		gdmabuf_pin_forget(pin);
 	return true;
 }
 
@@ -206,7 +206,7 @@ static int pin_consistently(struct gdmabuf_pin *pin, struct page **batch)
 
 	for (attempt = 0; attempt < ATTEMPTS; attempt++) {
 		clear_bit(PIN_STALE, &pin->state);
-		slots_live(&pin->ctx->slots, pin->slot, pin->generation);
+		gdmabuf_slots_live(&pin->ctx->slots, pin->slot, pin->generation);
 		seq = mmu_interval_read_begin(&pin->host.notifier);
 		err = pin_range(pin, batch);
 		if (err)
@@ -224,7 +224,7 @@ static int host_pin(struct gdmabuf_pin *pin)
 	struct page *few[16], **batch = few;
 	int err;
 
-	/* The caller is the owner, whose address it is: context_check(). */
+	/* The caller is the owner, whose address it is: gdmabuf_context_check(). */
 	err = charge(pin);
 	if (err)
 		return err;
@@ -265,20 +265,18 @@ static void host_unpin(struct gdmabuf_pin *pin)
 	uncharge(pin);
 }
 
-#define HOST_BUFFER_OPS						\
-	.map_dma_buf = sg_map_host,				\
-	.unmap_dma_buf = sg_unmap_host,				\
-	.begin_cpu_access = sg_begin_cpu_access_host,		\
-	.end_cpu_access = sg_end_cpu_access_host,			\
-	.mmap = mmap_buffer,					\
-	.release = buffer_release
+#define HOST_BUFFER_OPS                                                                \
+	.map_dma_buf = gdmabuf_sg_map_host, .unmap_dma_buf = gdmabuf_sg_unmap_host,    \
+	.begin_cpu_access = gdmabuf_sg_begin_cpu_access_host,                          \
+	.end_cpu_access = gdmabuf_sg_end_cpu_access_host, .mmap = gdmabuf_buffer_mmap, \
+	.release = gdmabuf_buffer_release
 
 /* An operation that fails makes the dma-buf core warn: what cannot be done has none. */
 static const struct dma_buf_ops host_ops = { HOST_BUFFER_OPS };
 static const struct dma_buf_ops host_vmap_ops = {
 	HOST_BUFFER_OPS,
-	.vmap = vmap_host,
-	.vunmap = vunmap_host,
+	.vmap = gdmabuf_vmap_host,
+	.vunmap = gdmabuf_vunmap_host,
 };
 
 /* The kernel's own mapping cannot be read-only. */
@@ -290,7 +288,7 @@ static const struct dma_buf_ops *host_buffer_ops(const struct gdmabuf_pin *pin, 
 	return &host_vmap_ops;
 }
 
-const struct gdmabuf_pin_ops host_pin_ops = {
+const struct gdmabuf_pin_ops gdmabuf_host_pin_ops = {
 	.kind = GDMABUF_KIND_HOST,
 	.flags = GDMABUF_KEEP | GDMABUF_READ_ONLY,
 	.page_size = host_page_size,

@@ -41,12 +41,12 @@ static int do_caps(struct call *call)
 		cmd->out_caps |= GDMABUF_CAP_REVOCABLE_DMA;
 	if (IS_ENABLED(CONFIG_PCI_P2PDMA))
 		cmd->out_caps |= GDMABUF_CAP_P2PDMA;
-	provider = provider_get();
+	provider = gdmabuf_provider_get();
 	if (provider) {
 		cmd->out_caps |= GDMABUF_CAP_GPU;
 		cmd->out_gpu_page_size = provider->page_size;
 		strscpy(cmd->out_provider, provider->name, sizeof(cmd->out_provider));
-		provider_put(provider);
+		gdmabuf_provider_put(provider);
 	}
 	return respond(call, sizeof(*cmd));
 }
@@ -89,12 +89,12 @@ static int do_export(struct call *call, const struct gdmabuf_pin_ops *ops)
 
 	if (err)
 		return err;
-	err = pin_get(call->ctx, ops, cmd->address, cmd->length, cmd->flags, &pin);
+	err = gdmabuf_pin_get(call->ctx, ops, cmd->address, cmd->length, cmd->flags, &pin);
 	if (err)
 		return err;
 	cmd->out_slot = pin->slot;
 	cmd->out_generation = pin->generation;
-	dmabuf = buffer_create(pin, cmd->address - pin->address, cmd->length, cmd->flags);
+	dmabuf = gdmabuf_buffer_create(pin, cmd->address - pin->address, cmd->length, cmd->flags);
 	if (IS_ERR(dmabuf))
 		return PTR_ERR(dmabuf);
 	err = install(call, dmabuf);
@@ -105,12 +105,12 @@ static int do_export(struct call *call, const struct gdmabuf_pin_ops *ops)
 
 static int do_export_gpu(struct call *call)
 {
-	return do_export(call, &gpu_pin_ops);
+	return do_export(call, &gdmabuf_gpu_pin_ops);
 }
 
 static int do_export_host(struct call *call)
 {
-	return do_export(call, &host_pin_ops);
+	return do_export(call, &gdmabuf_host_pin_ops);
 }
 
 static void fill_query(struct gdmabuf_query *cmd, const struct gdmabuf_buffer *buffer, bool own)
@@ -140,7 +140,7 @@ static int do_query(struct call *call)
 	dmabuf = dma_buf_get(cmd->fd);
 	if (IS_ERR(dmabuf))
 		return -EBADF;
-	buffer = buffer_of(dmabuf);
+	buffer = gdmabuf_buffer_of(dmabuf);
 	if (buffer)
 		fill_query(cmd, buffer, buffer->pin->ctx == call->ctx);
 	dma_buf_put(dmabuf);
@@ -155,11 +155,11 @@ static int do_drop(struct call *call)
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	pin = pin_find_slot(call->ctx, cmd->slot, cmd->generation);
+	pin = gdmabuf_pin_find_slot(call->ctx, cmd->slot, cmd->generation);
 	if (!pin)
 		return -ENOENT;
-	used = pin_drop(pin);
-	pin_put(pin);
+	used = gdmabuf_pin_drop(pin);
+	gdmabuf_pin_put(pin);
 	return used ? -EBUSY : 0;
 }
 
@@ -171,14 +171,14 @@ static int do_revoke(struct call *call)
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	pin = pin_find_slot(call->ctx, cmd->slot, cmd->generation);
+	pin = gdmabuf_pin_find_slot(call->ctx, cmd->slot, cmd->generation);
 	if (!pin)
 		return -ENOENT;
 	if (pin->flags & GDMABUF_REVOCABLE)
-		pin_revoke(pin);
+		gdmabuf_pin_revoke(pin);
 	else
 		err = -EOPNOTSUPP;
-	pin_put(pin);
+	gdmabuf_pin_put(pin);
 	return err;
 }
 
@@ -195,7 +195,7 @@ static int do_budget(struct call *call)
 	cmd->out_bytes = ctx->budget[kind_index(cmd->kind)];
 	ctx->budget[kind_index(cmd->kind)] = cmd->bytes;
 	mutex_unlock(&ctx->lock);
-	cmd->out_used = context_trim(ctx, cmd->kind);
+	cmd->out_used = gdmabuf_context_trim(ctx, cmd->kind);
 	return respond(call, sizeof(*cmd));
 }
 
@@ -222,7 +222,7 @@ static int do_stats(struct call *call)
 static int do_diag(struct call *call)
 {
 	struct gdmabuf_diag *cmd = call->cmd;
-	int err = cmd->flags ? -EOPNOTSUPP : diag_pci(cmd);
+	int err = cmd->flags ? -EOPNOTSUPP : gdmabuf_diag_pci(cmd);
 
 	return err ? err : respond(call, sizeof(*cmd));
 }
@@ -270,7 +270,7 @@ static long gdmabuf_ioctl(struct file *file, unsigned int request, unsigned long
 	if (nr >= ARRAY_SIZE(ops) || request != _IO(GDMABUF_TYPE, _IOC_NR(request)))
 		return -ENOTTY;
 	nr = array_index_nospec(nr, ARRAY_SIZE(ops));
-	err = context_check(call.ctx);
+	err = gdmabuf_context_check(call.ctx);
 	if (err)
 		return err;
 	if (get_user(call.user_size, (u32 __user *)call.user))
@@ -288,7 +288,7 @@ static long gdmabuf_ioctl(struct file *file, unsigned int request, unsigned long
 
 static int gdmabuf_open(struct inode *inode, struct file *file)
 {
-	struct gdmabuf_context *ctx = context_create();
+	struct gdmabuf_context *ctx = gdmabuf_context_create();
 
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
@@ -298,23 +298,23 @@ static int gdmabuf_open(struct inode *inode, struct file *file)
 
 static int gdmabuf_release(struct inode *inode, struct file *file)
 {
-	context_close(file->private_data);
+	gdmabuf_context_close(file->private_data);
 	return 0;
 }
 
 static int gdmabuf_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct gdmabuf_context *ctx = file->private_data;
-	int err = context_check(ctx);
+	int err = gdmabuf_context_check(ctx);
 
-	return err ? err : slots_mmap(&ctx->slots, vma);
+	return err ? err : gdmabuf_slots_mmap(&ctx->slots, vma);
 }
 
 static void gdmabuf_fdinfo(struct seq_file *seq, struct file *file)
 {
 	struct gdmabuf_context *ctx = file->private_data;
 
-	stats_show(seq, &ctx->counters);
+	gdmabuf_stats_show(seq, &ctx->counters);
 }
 
 static const struct file_operations fops = {
@@ -341,10 +341,10 @@ static int __init gdmabuf_init(void)
 	gdmabuf_wq = alloc_workqueue("gdmabuf", WQ_UNBOUND, 0);
 	if (!gdmabuf_wq)
 		return -ENOMEM;
-	stats_create();
+	gdmabuf_stats_create();
 	err = misc_register(&device);
 	if (err) {
-		stats_destroy();
+		gdmabuf_stats_destroy();
 		destroy_workqueue(gdmabuf_wq);
 	}
 	return err;
@@ -355,7 +355,7 @@ static void __exit gdmabuf_exit(void)
 {
 	misc_deregister(&device);
 	destroy_workqueue(gdmabuf_wq);
-	stats_destroy();
+	gdmabuf_stats_destroy();
 }
 
 module_init(gdmabuf_init);

@@ -106,7 +106,7 @@ static int map_now(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
 	return 0;
 }
 
-int mmap_buffer(struct dma_buf *dmabuf, struct vm_area_struct *vma)
+int gdmabuf_buffer_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
 
@@ -127,7 +127,7 @@ int mmap_buffer(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 }
 
 /* Several runs in a row need a function that not all kernels have. */
-bool vmap_gpu_works(const struct gdmabuf_pin *pin, u64 offset, u64 length)
+bool gdmabuf_vmap_gpu_works(const struct gdmabuf_pin *pin, u64 offset, u64 length)
 {
 	return length <= GDMABUF_VMAP_MAX &&
 	       (IS_ENABLED(CONFIG_VMAP_PFN) || runs_count(pin->runs, offset, length, U64_MAX) == 1);
@@ -162,7 +162,7 @@ static bool is_one_run(const struct gdmabuf_buffer *buffer)
  * Of I/O memory, but as an address: importers keep that alone of what they are given, and x86 and
  * arm64 read and write it like memory.
  */
-int vmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map)
+int gdmabuf_vmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
 	struct gdmabuf_run_iter it;
@@ -179,7 +179,7 @@ int vmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map)
 	return 0;
 }
 
-void vunmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map)
+void gdmabuf_vunmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map)
 {
 	if (is_one_run(dmabuf->priv))
 		memunmap(map->vaddr);
@@ -187,7 +187,7 @@ void vunmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map)
 		vunmap(map->vaddr);
 }
 
-int vmap_host(struct dma_buf *dmabuf, struct iosys_map *map)
+int gdmabuf_vmap_host(struct dma_buf *dmabuf, struct iosys_map *map)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
 	unsigned int nr = buffer->length >> PAGE_SHIFT, i = 0;
@@ -210,7 +210,7 @@ int vmap_host(struct dma_buf *dmabuf, struct iosys_map *map)
 	return 0;
 }
 
-void vunmap_host(struct dma_buf *dmabuf, struct iosys_map *map)
+void gdmabuf_vunmap_host(struct dma_buf *dmabuf, struct iosys_map *map)
 {
 	vunmap(map->vaddr);
 }

@@ -8,12 +8,12 @@
 #include "core.h"
 
 /* References are taken under ctx->lock, so the last one is the buffer's or the context's. */
-bool pin_is_idle_locked(const struct gdmabuf_pin *pin)
+bool gdmabuf_pin_is_idle_locked(const struct gdmabuf_pin *pin)
 {
 	return pin->kept && kref_read(&pin->kref) == 1;
 }
 
-bool pin_unlist_locked(struct gdmabuf_pin *pin)
+bool gdmabuf_pin_unlist_locked(struct gdmabuf_pin *pin)
 {
 	bool kept = pin->kept;
 
@@ -42,28 +42,28 @@ static void destroy(struct gdmabuf_pin *pin)
 	pin->ops->unpin(pin);
 	count_add(ctx, pins[kind], -1);
 	count_add(ctx, bytes[kind], -(s64)pin->length);
-	slots_put(&ctx->slots, pin->slot);
+	gdmabuf_slots_put(&ctx->slots, pin->slot);
 	kvfree(pin->runs);
 	kfree(pin);
-	context_put(ctx);
+	gdmabuf_context_put(ctx);
 }
 
 static void last_put(struct kref *kref)
 {
 	struct gdmabuf_pin *pin = container_of(kref, struct gdmabuf_pin, kref);
 
-	pin_unlist_locked(pin);
+	gdmabuf_pin_unlist_locked(pin);
 	pin->ctx->by_slot[pin->slot] = NULL;
 	mutex_unlock(&pin->ctx->lock);
 	destroy(pin);
 }
 
-void pin_put(struct gdmabuf_pin *pin)
+void gdmabuf_pin_put(struct gdmabuf_pin *pin)
 {
 	kref_put_mutex(&pin->kref, last_put, &pin->ctx->lock);
 }
 
-bool pin_drop(struct gdmabuf_pin *pin)
+bool gdmabuf_pin_drop(struct gdmabuf_pin *pin)
 {
 	bool kept, used;
 
@@ -72,7 +72,7 @@ bool pin_drop(struct gdmabuf_pin *pin)
 	pin->kept = false;
 	mutex_unlock(&pin->ctx->lock);
 	if (kept)
-		pin_put(pin);
+		gdmabuf_pin_put(pin);
 	mutex_lock(&pin->lock);
 	used = !list_empty(&pin->buffers);
 	mutex_unlock(&pin->lock);
@@ -85,35 +85,35 @@ static void forget(struct work_struct *work)
 	bool kept;
 
 	mutex_lock(&pin->ctx->lock);
-	kept = pin_unlist_locked(pin);
+	kept = gdmabuf_pin_unlist_locked(pin);
 	mutex_unlock(&pin->ctx->lock);
 	if (kept)
-		pin_put(pin);
-	pin_put(pin);
+		gdmabuf_pin_put(pin);
+	gdmabuf_pin_put(pin);
 }
 
-void pin_forget(struct gdmabuf_pin *pin)
+void gdmabuf_pin_forget(struct gdmabuf_pin *pin)
 {
 	if (kref_get_unless_zero(&pin->kref))
 		queue_work(gdmabuf_wq, &pin->forget);
 }
 
-bool pin_set_stale(struct gdmabuf_pin *pin)
+bool gdmabuf_pin_set_stale(struct gdmabuf_pin *pin)
 {
 	if (test_and_set_bit(PIN_STALE, &pin->state))
 		return false;
-	slots_stale(&pin->ctx->slots, pin->slot, pin->generation);
+	gdmabuf_slots_stale(&pin->ctx->slots, pin->slot, pin->generation);
 	if (!READ_ONCE(pin->creating))
 		count(pin->ctx, stale);
 	return true;
 }
 
-void pin_revoke(struct gdmabuf_pin *pin)
+void gdmabuf_pin_revoke(struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_buffer *buffer;
 	bool first;
 
-	pin_set_stale(pin);
+	gdmabuf_pin_set_stale(pin);
 	/* Who comes second waits here until the first is done: then the pages are given back. */
 	mutex_lock(&pin->lock);
 	down_write(&pin->revoke_sem);
@@ -121,8 +121,7 @@ void pin_revoke(struct gdmabuf_pin *pin)
 	up_write(&pin->revoke_sem);
 	if (first) {
 		count(pin->ctx, revoked);
-		list_for_each_entry(buffer, &pin->buffers, link)
-			buffer_revoke(buffer);
+		list_for_each_entry(buffer, &pin->buffers, link) gdmabuf_buffer_revoke(buffer);
 	}
 	mutex_unlock(&pin->lock);
 }
@@ -186,8 +185,8 @@ static bool evict_for(int error, struct gdmabuf_context *ctx, u32 kind, u64 byte
 {
 	if (error != -ENOSPC && error != -EDQUOT && error != -ENOMEM)
 		return false;
-	return context_evict(ctx, kind, bytes) ||
-	       (error == -ENOSPC && contexts_evict(kind, bytes));
+	return gdmabuf_context_evict(ctx, kind, bytes) ||
+	       (error == -ENOSPC && gdmabuf_contexts_evict(kind, bytes));
 }
 
 /* A slot, for which any idle pin can go. */
@@ -197,9 +196,9 @@ static int get_slot(struct gdmabuf_pin *pin)
 	int err;
 
 	do {
-		err = slots_get(&ctx->slots, &pin->slot, &pin->generation);
-	} while (err && (context_evict(ctx, GDMABUF_KIND_HOST, 1) ||
-			 context_evict(ctx, GDMABUF_KIND_GPU, 1)));
+		err = gdmabuf_slots_get(&ctx->slots, &pin->slot, &pin->generation);
+	} while (err && (gdmabuf_context_evict(ctx, GDMABUF_KIND_HOST, 1) ||
+			 gdmabuf_context_evict(ctx, GDMABUF_KIND_GPU, 1)));
 	return err;
 }
 
@@ -251,7 +250,7 @@ static int create(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops
 	err = get_slot(pin);
 	if (err)
 		goto free_pin;
-	slots_live(&ctx->slots, pin->slot, pin->generation);
+	gdmabuf_slots_live(&ctx->slots, pin->slot, pin->generation);
 	err = pin_with_eviction(pin);
 	if (err)
 		goto put_slot;
@@ -262,7 +261,7 @@ static int create(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops
 	smp_mb();
 	/* The pages went while we looked at them. */
 	if (flags & GDMABUF_REVOCABLE && test_bit(PIN_STALE, &pin->state)) {
-		pin_put(pin);
+		gdmabuf_pin_put(pin);
 		return -EFAULT;
 	}
 	list(pin, flags & GDMABUF_KEEP);
@@ -270,15 +269,15 @@ static int create(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops
 	return 0;
 
 put_slot:
-	slots_put(&ctx->slots, pin->slot);
+	gdmabuf_slots_put(&ctx->slots, pin->slot);
 free_pin:
 	kfree(pin);
-	context_put(ctx);
+	gdmabuf_context_put(ctx);
 	return err;
 }
 
-int pin_get(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops, u64 address, u64 length,
-	    u32 flags, struct gdmabuf_pin **out)
+int gdmabuf_pin_get(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops, u64 address,
+		    u64 length, u32 flags, struct gdmabuf_pin **out)
 {
 	struct gdmabuf_pin *pin = find(ctx, ops, address, length, flags);
 	int err;
@@ -287,7 +286,7 @@ int pin_get(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops, u64 
 		return create(ctx, ops, address, length, flags, out);
 	err = ops->check ? ops->check(pin, address, length, flags) : 0;
 	if (err) {
-		pin_put(pin);
+		gdmabuf_pin_put(pin);
 		return err;
 	}
 	count(ctx, hits);
@@ -295,7 +294,7 @@ int pin_get(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops, u64 
 	return 0;
 }
 
-struct gdmabuf_pin *pin_find_slot(struct gdmabuf_context *ctx, u32 slot, u32 generation)
+struct gdmabuf_pin *gdmabuf_pin_find_slot(struct gdmabuf_context *ctx, u32 slot, u32 generation)
 {
 	struct gdmabuf_pin *pin = NULL;
 

@@ -33,7 +33,7 @@ void gdmabuf_unregister_provider(const struct gdmabuf_provider *provider)
 }
 EXPORT_SYMBOL_GPL(gdmabuf_unregister_provider);
 
-const struct gdmabuf_provider *provider_get(void)
+const struct gdmabuf_provider *gdmabuf_provider_get(void)
 {
 	const struct gdmabuf_provider *provider;
 
@@ -45,13 +45,13 @@ const struct gdmabuf_provider *provider_get(void)
 	return provider;
 }
 
-void provider_put(const struct gdmabuf_provider *provider)
+void gdmabuf_provider_put(const struct gdmabuf_provider *provider)
 {
 	module_put(provider->owner);
 }
 
-struct gdmabuf_watch *watch_create(const struct gdmabuf_provider *provider,
-				   struct gdmabuf_pin *pin)
+struct gdmabuf_watch *gdmabuf_watch_create(const struct gdmabuf_provider *provider,
+					   struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_watch *watch = kzalloc(sizeof(*watch), GFP_KERNEL_ACCOUNT);
 
@@ -66,7 +66,7 @@ struct gdmabuf_watch *watch_create(const struct gdmabuf_provider *provider,
 	return watch;
 }
 
-void watch_detach(struct gdmabuf_watch *watch)
+void gdmabuf_watch_detach(struct gdmabuf_watch *watch)
 {
 	spin_lock(&watch->lock);
 	watch->pin = NULL;
@@ -97,7 +97,7 @@ static struct gdmabuf_pin *get_pin(struct gdmabuf_watch *watch)
 	spin_lock(&watch->lock);
 	pin = watch->pin;
 	if (pin)
-		pin_set_stale(pin);
+		gdmabuf_pin_set_stale(pin);
 	/* While it is being made, who makes it sees that it is stale. */
 	if (pin && (READ_ONCE(pin->creating) || !kref_get_unless_zero(&pin->kref)))
 		pin = NULL;
@@ -112,7 +112,7 @@ void gdmabuf_watch_freed(struct gdmabuf_watch *watch)
 	if (!pin)
 		return;
 	if (pin->flags & GDMABUF_REVOCABLE)
-		pin_revoke(pin);
+		gdmabuf_pin_revoke(pin);
 	/*
 	 * Our reference is put by the work: here the last one would call the provider, with
 	 * the GPU driver's lock held.  Once a watch, so the work is not queued yet.

@@ -53,7 +53,7 @@ static bool allowed(const struct gdmabuf_quota *quota, u64 bytes)
 	       capable(CAP_SYS_RESOURCE);
 }
 
-int quota_charge(kuid_t uid, u64 bytes, struct gdmabuf_quota **out)
+int gdmabuf_quota_charge(kuid_t uid, u64 bytes, struct gdmabuf_quota **out)
 {
 	struct gdmabuf_quota *quota;
 	int err = 0;
@@ -73,7 +73,7 @@ int quota_charge(kuid_t uid, u64 bytes, struct gdmabuf_quota **out)
 	return err;
 }
 
-void quota_uncharge(struct gdmabuf_quota *quota, u64 bytes)
+void gdmabuf_quota_uncharge(struct gdmabuf_quota *quota, u64 bytes)
 {
 	mutex_lock(&lock);
 	quota->bytes -= bytes;

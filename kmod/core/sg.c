@@ -112,7 +112,8 @@ static int map_runs(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map, u64 
  * GPU memory has no struct pages: orig_nents is 0, so that whoever goes through the list for the
  * CPU finds nothing, and not pages that are none.
  */
-struct sg_table *sg_map_gpu(struct dma_buf_attachment *attachment, enum dma_data_direction dir)
+struct sg_table *gdmabuf_sg_map_gpu(struct dma_buf_attachment *attachment,
+				    enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = attachment->dmabuf->priv;
 	u64 max = max_segment(attachment->dev);
@@ -136,8 +137,8 @@ struct sg_table *sg_map_gpu(struct dma_buf_attachment *attachment, enum dma_data
 	return &map->sgt;
 }
 
-void sg_unmap_gpu(struct dma_buf_attachment *attachment, struct sg_table *sgt,
-		  enum dma_data_direction dir)
+void gdmabuf_sg_unmap_gpu(struct dma_buf_attachment *attachment, struct sg_table *sgt,
+			  enum dma_data_direction dir)
 {
 	struct gdmabuf_map *map = container_of(sgt, struct gdmabuf_map, sgt);
 
@@ -161,7 +162,8 @@ static void set_pages(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map, u6
 				    min(max, it.length - done), 0);
 }
 
-struct sg_table *sg_map_host(struct dma_buf_attachment *attachment, enum dma_data_direction dir)
+struct sg_table *gdmabuf_sg_map_host(struct dma_buf_attachment *attachment,
+				     enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = attachment->dmabuf->priv;
 	u64 max = max_segment(attachment->dev);
@@ -185,8 +187,8 @@ struct sg_table *sg_map_host(struct dma_buf_attachment *attachment, enum dma_dat
 	return &map->sgt;
 }
 
-void sg_unmap_host(struct dma_buf_attachment *attachment, struct sg_table *sgt,
-		   enum dma_data_direction dir)
+void gdmabuf_sg_unmap_host(struct dma_buf_attachment *attachment, struct sg_table *sgt,
+			   enum dma_data_direction dir)
 {
 	struct gdmabuf_map *map = container_of(sgt, struct gdmabuf_map, sgt);
 
@@ -196,7 +198,7 @@ void sg_unmap_host(struct dma_buf_attachment *attachment, struct sg_table *sgt,
 	destroy(map);
 }
 
-int sg_begin_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir)
+int gdmabuf_sg_begin_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
 	struct gdmabuf_map *map;
@@ -208,14 +210,14 @@ int sg_begin_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir
 	return 0;
 }
 
-int sg_end_cpu_access_gpu(struct dma_buf *dmabuf, enum dma_data_direction dir)
+int gdmabuf_sg_end_cpu_access_gpu(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
 	/* What the CPU wrote, combining writes, is on its way before a device is told to read. */
 	wmb();
 	return 0;
 }
 
-int sg_end_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir)
+int gdmabuf_sg_end_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
 	struct gdmabuf_map *map;

@@ -17,7 +17,7 @@ MODULE_PARM_DESC(first_generation, "of every slot; even; for tests of what happe
 #define STATUS_SIZE PAGE_ALIGN(GDMABUF_SLOTS * sizeof(u32))
 #define LAST_GENERATION (U32_MAX - 1)
 
-int slots_create(struct gdmabuf_slots *slots)
+int gdmabuf_slots_create(struct gdmabuf_slots *slots)
 {
 	unsigned int i;
 
@@ -26,7 +26,7 @@ int slots_create(struct gdmabuf_slots *slots)
 					  GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
 	slots->generations = kvmalloc_array(GDMABUF_SLOTS, sizeof(u32), GFP_KERNEL_ACCOUNT);
 	if (!slots->status || !slots->generations) {
-		slots_destroy(slots);
+		gdmabuf_slots_destroy(slots);
 		return -ENOMEM;
 	}
 	for (i = 0; i < GDMABUF_SLOTS; i++)
@@ -34,14 +34,14 @@ int slots_create(struct gdmabuf_slots *slots)
 	return 0;
 }
 
-void slots_destroy(struct gdmabuf_slots *slots)
+void gdmabuf_slots_destroy(struct gdmabuf_slots *slots)
 {
 	if (slots->status)
 		free_pages_exact(slots->status, STATUS_SIZE);
 	kvfree(slots->generations);
 }
 
-int slots_get(struct gdmabuf_slots *slots, u32 *slot, u32 *generation)
+int gdmabuf_slots_get(struct gdmabuf_slots *slots, u32 *slot, u32 *generation)
 {
 	unsigned long i;
 
@@ -56,7 +56,7 @@ int slots_get(struct gdmabuf_slots *slots, u32 *slot, u32 *generation)
 	return i < GDMABUF_SLOTS ? 0 : -ENOSPC;
 }
 
-void slots_put(struct gdmabuf_slots *slots, u32 slot)
+void gdmabuf_slots_put(struct gdmabuf_slots *slots, u32 slot)
 {
 	spin_lock(&slots->lock);
 	WRITE_ONCE(slots->status[slot], slots->generations[slot] | 1);
@@ -67,19 +67,19 @@ void slots_put(struct gdmabuf_slots *slots, u32 slot)
 	spin_unlock(&slots->lock);
 }
 
-void slots_live(struct gdmabuf_slots *slots, u32 slot, u32 generation)
+void gdmabuf_slots_live(struct gdmabuf_slots *slots, u32 slot, u32 generation)
 {
 	/* After what was written for the pin; user space loads with acquire order. */
 	smp_store_release(&slots->status[slot], generation);
 }
 
-void slots_stale(struct gdmabuf_slots *slots, u32 slot, u32 generation)
+void gdmabuf_slots_stale(struct gdmabuf_slots *slots, u32 slot, u32 generation)
 {
-	/* As slots_live(). */
+	/* As gdmabuf_slots_live(). */
 	smp_store_release(&slots->status[slot], generation | 1);
 }
 
-int slots_mmap(struct gdmabuf_slots *slots, struct vm_area_struct *vma)
+int gdmabuf_slots_mmap(struct gdmabuf_slots *slots, struct vm_area_struct *vma)
 {
 	if (vma->vm_flags & VM_WRITE)
 		return -EACCES;

@@ -5,10 +5,10 @@
 
 #include "core.h"
 
-struct gdmabuf_counters total;
+struct gdmabuf_counters gdmabuf_total;
 static struct dentry *directory;
 
-void stats_show(struct seq_file *seq, const struct gdmabuf_counters *c)
+void gdmabuf_stats_show(struct seq_file *seq, const struct gdmabuf_counters *c)
 {
 	const struct {
 		const char *name;
@@ -32,15 +32,15 @@ void stats_show(struct seq_file *seq, const struct gdmabuf_counters *c)
 		seq_printf(seq, "gdmabuf-%s:\t%lld\n", rows[i].name, atomic64_read(rows[i].value));
 }
 
-DEFINE_SHOW_ATTRIBUTE(contexts);
+DEFINE_SHOW_ATTRIBUTE(gdmabuf_contexts);
 
-void stats_create(void)
+void gdmabuf_stats_create(void)
 {
 	directory = debugfs_create_dir("gdmabuf", NULL);
-	debugfs_create_file("contexts", 0400, directory, NULL, &contexts_fops);
+	debugfs_create_file("contexts", 0400, directory, NULL, &gdmabuf_contexts_fops);
 }
 
-void stats_destroy(void)
+void gdmabuf_stats_destroy(void)
 {
 	debugfs_remove(directory);
 }

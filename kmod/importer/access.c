@@ -25,13 +25,13 @@ static int dma_begin(struct importer *imp)
 
 	if (err)
 		return err;
-	err = edu_lock(imp->dev);
+	err = importer_edu_lock(imp->dev);
 	if (err)
 		goto unlock_resv;
 	if (imp->sgt)
 		return 0;
 	err = -ENXIO;
-	edu_unlock();
+	importer_edu_unlock();
 unlock_resv:
 	dma_resv_unlock(resv);
 	return err;
@@ -39,11 +39,11 @@ unlock_resv:
 
 static void dma_end(struct importer *imp)
 {
-	edu_unlock();
+	importer_edu_unlock();
 	dma_resv_unlock(imp->dmabuf->resv);
 }
 
-int do_copy(struct importer *imp, void *arg)
+int importer_copy(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_copy *cmd = arg;
 	int err;
@@ -57,7 +57,7 @@ int do_copy(struct importer *imp, void *arg)
 	err = dma_begin(imp);
 	if (err)
 		return err;
-	err = edu_copy_locked(imp->sgt, cmd->source, cmd->destination, cmd->length);
+	err = importer_edu_copy_locked(imp->sgt, cmd->source, cmd->destination, cmd->length);
 	dma_end(imp);
 	return err;
 }
@@ -72,7 +72,7 @@ static int check_access(struct importer *imp, const struct gdmabuf_importer_acce
 }
 
 /* Not copied with the dma-buf locked: the pointer may be into a mapping of the same. */
-int do_read(struct importer *imp, void *arg)
+int importer_read(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_access *cmd = arg;
 	void *data;
@@ -85,7 +85,7 @@ int do_read(struct importer *imp, void *arg)
 		return -ENOMEM;
 	err = dma_begin(imp);
 	if (!err) {
-		err = edu_read_locked(imp->sgt, cmd->offset, cmd->length, data);
+		err = importer_edu_read_locked(imp->sgt, cmd->offset, cmd->length, data);
 		dma_end(imp);
 	}
 	if (!err && copy_to_user(u64_to_user_ptr(cmd->data), data, cmd->length))
@@ -94,7 +94,7 @@ int do_read(struct importer *imp, void *arg)
 	return err;
 }
 
-int do_write(struct importer *imp, void *arg)
+int importer_write(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_access *cmd = arg;
 	void *data;
@@ -107,7 +107,7 @@ int do_write(struct importer *imp, void *arg)
 		return PTR_ERR(data);
 	err = dma_begin(imp);
 	if (!err) {
-		err = edu_write_locked(imp->sgt, cmd->offset, cmd->length, data);
+		err = importer_edu_write_locked(imp->sgt, cmd->offset, cmd->length, data);
 		dma_end(imp);
 	}
 	kfree(data);
@@ -120,7 +120,7 @@ static void vunmap_dmabuf(struct importer *imp)
 	iosys_map_clear(&imp->vmap);
 }
 
-int do_vmap(struct importer *imp, void *arg)
+int importer_vmap(struct importer *imp, void *arg)
 {
 	int err;
 
@@ -139,7 +139,7 @@ int do_vmap(struct importer *imp, void *arg)
 	return -EIO;
 }
 
-int do_vunmap(struct importer *imp, void *arg)
+int importer_vunmap(struct importer *imp, void *arg)
 {
 	if (!imp->attachment)
 		return -ENOTCONN;
@@ -156,7 +156,7 @@ static int check_vaccess(struct importer *imp, const struct gdmabuf_importer_acc
 	return !err && iosys_map_is_null(&imp->vmap) ? -ENXIO : err;
 }
 
-int do_vread(struct importer *imp, void *arg)
+int importer_vread(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_access *cmd = arg;
 	int err = check_vaccess(imp, cmd);
@@ -167,7 +167,7 @@ int do_vread(struct importer *imp, void *arg)
 			    cmd->length) ? -EFAULT : 0;
 }
 
-int do_vwrite(struct importer *imp, void *arg)
+int importer_vwrite(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_access *cmd = arg;
 	int err = check_vaccess(imp, cmd);
@@ -178,7 +178,7 @@ int do_vwrite(struct importer *imp, void *arg)
 			      cmd->length) ? -EFAULT : 0;
 }
 
-int do_begin_cpu_access(struct importer *imp, void *arg)
+int importer_begin_cpu_access(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_cpu *cmd = arg;
 
@@ -189,7 +189,7 @@ int do_begin_cpu_access(struct importer *imp, void *arg)
 	return dma_buf_begin_cpu_access(imp->dmabuf, cmd->direction);
 }
 
-int do_end_cpu_access(struct importer *imp, void *arg)
+int importer_end_cpu_access(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_cpu *cmd = arg;
 

@@ -63,9 +63,9 @@ static struct device *choose_device(struct gdmabuf_importer_attach *cmd)
 	struct device *dev = NULL;
 
 	if (!(cmd->flags & GDMABUF_IMPORTER_PLATFORM_DEVICE))
-		dev = edu_get();
+		dev = importer_edu_get();
 	cmd->out_edu = !!dev;
-	return dev ? dev : platform_get();
+	return dev ? dev : importer_platform_get();
 }
 
 static int check_attach(const struct gdmabuf_importer_attach *cmd)
@@ -110,7 +110,7 @@ static int attach(struct importer *imp, const struct dma_buf_attach_ops *ops)
 	return 0;
 }
 
-int do_attach(struct importer *imp, void *arg)
+int importer_attach(struct importer *imp, void *arg)
 {
 	struct gdmabuf_importer_attach *cmd = arg;
 	int err = imp->attachment ? -EBUSY : check_attach(cmd);
@@ -134,7 +134,7 @@ int do_attach(struct importer *imp, void *arg)
 
 static int add_fence(struct importer *imp)
 {
-	struct dma_fence *fence = fence_add(imp->dmabuf->resv);
+	struct dma_fence *fence = importer_fence_add(imp->dmabuf->resv);
 
 	if (IS_ERR(fence))
 		return PTR_ERR(fence);
@@ -144,18 +144,18 @@ static int add_fence(struct importer *imp)
 
 static void remove_fence(struct importer *imp)
 {
-	fence_remove(imp->dmabuf->resv, imp->fence);
+	importer_fence_remove(imp->dmabuf->resv, imp->fence);
 	imp->fence = NULL;
 }
 
-int do_detach(struct importer *imp, void *arg)
+int importer_detach(struct importer *imp, void *arg)
 {
 	if (!imp->attachment)
 		return -ENOTCONN;
 	if (imp->fence)
 		remove_fence(imp);
 	if (iosys_map_is_set(&imp->vmap))
-		do_vunmap(imp, NULL);
+		importer_vunmap(imp, NULL);
 	dma_resv_lock(imp->dmabuf->resv, NULL);
 	unmap_locked(imp, imp->attachment);
 	if (imp->mode == GDMABUF_IMPORTER_PINNED)
@@ -204,7 +204,7 @@ static int map_locked(struct importer *imp)
 	return 0;
 }
 
-int do_map(struct importer *imp, void *arg)
+int importer_map(struct importer *imp, void *arg)
 {
 	int err;
 
@@ -220,7 +220,7 @@ int do_map(struct importer *imp, void *arg)
 	return err;
 }
 
-int do_unmap(struct importer *imp, void *arg)
+int importer_unmap(struct importer *imp, void *arg)
 {
 	int err;
 
@@ -235,7 +235,7 @@ int do_unmap(struct importer *imp, void *arg)
 	return err;
 }
 
-int do_stats(struct importer *imp, void *arg)
+int importer_stats(struct importer *imp, void *arg)
 {
 	struct gdmabuf_importer_stats *cmd = arg;
 
@@ -244,7 +244,7 @@ int do_stats(struct importer *imp, void *arg)
 	return 0;
 }
 
-int do_hang(struct importer *imp, void *arg)
+int importer_hang(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_switch *cmd = arg;
 
@@ -254,7 +254,7 @@ int do_hang(struct importer *imp, void *arg)
 	return 0;
 }
 
-int do_fence(struct importer *imp, void *arg)
+int importer_fence(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_switch *cmd = arg;
 

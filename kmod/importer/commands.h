@@ -31,25 +31,25 @@ struct importer {
 };
 
 /* attach.c, imp->lock held */
-int do_attach(struct importer *imp, void *arg);
-int do_detach(struct importer *imp, void *arg);
-int do_map(struct importer *imp, void *arg);
-int do_unmap(struct importer *imp, void *arg);
-int do_fence(struct importer *imp, void *arg);
+int importer_attach(struct importer *imp, void *arg);
+int importer_detach(struct importer *imp, void *arg);
+int importer_map(struct importer *imp, void *arg);
+int importer_unmap(struct importer *imp, void *arg);
+int importer_fence(struct importer *imp, void *arg);
 /* Without a lock. */
-int do_stats(struct importer *imp, void *arg);
-int do_hang(struct importer *imp, void *arg);
+int importer_stats(struct importer *imp, void *arg);
+int importer_hang(struct importer *imp, void *arg);
 
 /* access.c, imp->lock held */
-int do_copy(struct importer *imp, void *arg);
-int do_read(struct importer *imp, void *arg);
-int do_write(struct importer *imp, void *arg);
-int do_vmap(struct importer *imp, void *arg);
-int do_vunmap(struct importer *imp, void *arg);
-int do_vread(struct importer *imp, void *arg);
-int do_vwrite(struct importer *imp, void *arg);
-int do_begin_cpu_access(struct importer *imp, void *arg);
-int do_end_cpu_access(struct importer *imp, void *arg);
+int importer_copy(struct importer *imp, void *arg);
+int importer_read(struct importer *imp, void *arg);
+int importer_write(struct importer *imp, void *arg);
+int importer_vmap(struct importer *imp, void *arg);
+int importer_vunmap(struct importer *imp, void *arg);
+int importer_vread(struct importer *imp, void *arg);
+int importer_vwrite(struct importer *imp, void *arg);
+int importer_begin_cpu_access(struct importer *imp, void *arg);
+int importer_end_cpu_access(struct importer *imp, void *arg);
 
 static inline bool importer_is_direction(u32 direction)
 {

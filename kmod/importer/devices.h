@@ -11,29 +11,29 @@
 struct device;
 struct sg_table;
 
-int edu_register(void);
-void edu_unregister(void);
+int importer_edu_register(void);
+void importer_edu_unregister(void);
 /* The caller puts it; NULL if there is none. */
-struct device *edu_get(void);
+struct device *importer_edu_get(void);
 
 /*
- * edu's registers and memory, until edu_unlock(); taken within a dma-buf's resv.  -EOPNOTSUPP, and
- * no lock, if @dev is not edu.
+ * edu's registers and memory, until importer_edu_unlock(); taken within a dma-buf's resv.
+ * -EOPNOTSUPP, and no lock, if @dev is not edu.
  */
-int edu_lock(struct device *dev);
-void edu_unlock(void);
+int importer_edu_lock(struct device *dev);
+void importer_edu_unlock(void);
 
 /*
  * DMA of @length bytes, up to GDMABUF_IMPORTER_DMA_MAX, at offsets of what @sgt maps.  Sleeps.
  * -EIO: @sgt ends before; -ETIMEDOUT.
  */
-int edu_copy_locked(struct sg_table *sgt, u64 source, u64 destination, u32 length);
-int edu_read_locked(struct sg_table *sgt, u64 offset, u32 length, void *data);
-int edu_write_locked(struct sg_table *sgt, u64 offset, u32 length, const void *data);
+int importer_edu_copy_locked(struct sg_table *sgt, u64 source, u64 destination, u32 length);
+int importer_edu_read_locked(struct sg_table *sgt, u64 offset, u32 length, void *data);
+int importer_edu_write_locked(struct sg_table *sgt, u64 offset, u32 length, const void *data);
 
-int platform_register(void);
-void platform_unregister(void);
+int importer_platform_register(void);
+void importer_platform_unregister(void);
 /* The caller puts it. */
-struct device *platform_get(void);
+struct device *importer_platform_get(void);
 
 #endif

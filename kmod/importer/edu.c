@@ -32,7 +32,7 @@ static struct {
 	dma_addr_t bounce_address;
 } edu = { .lock = __MUTEX_INITIALIZER(edu.lock) };
 
-struct device *edu_get(void)
+struct device *importer_edu_get(void)
 {
 	struct device *dev = NULL;
 
@@ -43,7 +43,7 @@ struct device *edu_get(void)
 	return dev;
 }
 
-int edu_lock(struct device *dev)
+int importer_edu_lock(struct device *dev)
 {
 	mutex_lock(&edu.lock);
 	if (edu.pdev && dev == &edu.pdev->dev)
@@ -52,7 +52,7 @@ int edu_lock(struct device *dev)
 	return -EOPNOTSUPP;
 }
 
-void edu_unlock(void)
+void importer_edu_unlock(void)
 {
 	mutex_unlock(&edu.lock);
 }
@@ -124,7 +124,7 @@ static int edu_transfer_locked(struct sg_table *sgt, u64 offset, u32 length, u64
 	return 0;
 }
 
-int edu_copy_locked(struct sg_table *sgt, u64 source, u64 destination, u32 length)
+int importer_edu_copy_locked(struct sg_table *sgt, u64 source, u64 destination, u32 length)
 {
 	int err = edu_poison_locked(length);
 
@@ -135,7 +135,7 @@ int edu_copy_locked(struct sg_table *sgt, u64 source, u64 destination, u32 lengt
 	return err;
 }
 
-int edu_read_locked(struct sg_table *sgt, u64 offset, u32 length, void *data)
+int importer_edu_read_locked(struct sg_table *sgt, u64 offset, u32 length, void *data)
 {
 	int err = edu_poison_locked(length);
 
@@ -148,7 +148,7 @@ int edu_read_locked(struct sg_table *sgt, u64 offset, u32 length, void *data)
 	return err;
 }
 
-int edu_write_locked(struct sg_table *sgt, u64 offset, u32 length, const void *data)
+int importer_edu_write_locked(struct sg_table *sgt, u64 offset, u32 length, const void *data)
 {
 	int err;
 
@@ -208,12 +208,12 @@ static struct pci_driver edu_driver = {
 	.driver.suppress_bind_attrs = true,
 };
 
-int edu_register(void)
+int importer_edu_register(void)
 {
 	return pci_register_driver(&edu_driver);
 }
 
-void edu_unregister(void)
+void importer_edu_unregister(void)
 {
 	pci_unregister_driver(&edu_driver);
 }

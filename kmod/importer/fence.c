@@ -56,7 +56,7 @@ static int add(struct dma_resv *resv, struct dma_fence *fence)
 	return err;
 }
 
-struct dma_fence *fence_add(struct dma_resv *resv)
+struct dma_fence *importer_fence_add(struct dma_resv *resv)
 {
 	struct dma_fence *fence = fence_create();
 	int err;
@@ -75,7 +75,7 @@ struct dma_fence *fence_add(struct dma_resv *resv)
  * Signals first: who waits for the fence may hold the lock.  Then another takes its place,
  * lest it hold the module as long as there is the dma-buf.
  */
-void fence_remove(struct dma_resv *resv, struct dma_fence *fence)
+void importer_fence_remove(struct dma_resv *resv, struct dma_fence *fence)
 {
 	struct dma_fence *stub = dma_fence_get_stub();
 

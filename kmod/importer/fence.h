@@ -7,8 +7,11 @@ struct dma_fence;
 struct dma_resv;
 
 /* ERR_PTR(): -ENOMEM, -EINTR. */
-struct dma_fence *fence_add(struct dma_resv *resv);
-/* Consumes the reference that fence_add() returned.  Signals before it waits for the lock. */
-void fence_remove(struct dma_resv *resv, struct dma_fence *fence);
+struct dma_fence *importer_fence_add(struct dma_resv *resv);
+/*
+ * Consumes the reference that importer_fence_add() returned.  Signals before it waits for the
+ * lock.
+ */
+void importer_fence_remove(struct dma_resv *resv, struct dma_fence *fence);
 
 #endif

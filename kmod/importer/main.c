@@ -33,22 +33,22 @@ static const struct {
 	int (*execute)(struct importer *imp, void *arg);
 	bool locks;
 } ops[] = {
-	OP(GDMABUF_IMPORTER_ATTACH, do_attach, true),
-	OP(GDMABUF_IMPORTER_DETACH, do_detach, true),
-	OP(GDMABUF_IMPORTER_MAP, do_map, true),
-	OP(GDMABUF_IMPORTER_UNMAP, do_unmap, true),
-	OP(GDMABUF_IMPORTER_COPY, do_copy, true),
-	OP(GDMABUF_IMPORTER_READ, do_read, true),
-	OP(GDMABUF_IMPORTER_WRITE, do_write, true),
-	OP(GDMABUF_IMPORTER_VMAP, do_vmap, true),
-	OP(GDMABUF_IMPORTER_VUNMAP, do_vunmap, true),
-	OP(GDMABUF_IMPORTER_VREAD, do_vread, true),
-	OP(GDMABUF_IMPORTER_VWRITE, do_vwrite, true),
-	OP(GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, do_begin_cpu_access, true),
-	OP(GDMABUF_IMPORTER_END_CPU_ACCESS, do_end_cpu_access, true),
-	OP(GDMABUF_IMPORTER_STATS, do_stats, false),
-	OP(GDMABUF_IMPORTER_HANG, do_hang, false),
-	OP(GDMABUF_IMPORTER_FENCE, do_fence, true),
+	OP(GDMABUF_IMPORTER_ATTACH, importer_attach, true),
+	OP(GDMABUF_IMPORTER_DETACH, importer_detach, true),
+	OP(GDMABUF_IMPORTER_MAP, importer_map, true),
+	OP(GDMABUF_IMPORTER_UNMAP, importer_unmap, true),
+	OP(GDMABUF_IMPORTER_COPY, importer_copy, true),
+	OP(GDMABUF_IMPORTER_READ, importer_read, true),
+	OP(GDMABUF_IMPORTER_WRITE, importer_write, true),
+	OP(GDMABUF_IMPORTER_VMAP, importer_vmap, true),
+	OP(GDMABUF_IMPORTER_VUNMAP, importer_vunmap, true),
+	OP(GDMABUF_IMPORTER_VREAD, importer_vread, true),
+	OP(GDMABUF_IMPORTER_VWRITE, importer_vwrite, true),
+	OP(GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, importer_begin_cpu_access, true),
+	OP(GDMABUF_IMPORTER_END_CPU_ACCESS, importer_end_cpu_access, true),
+	OP(GDMABUF_IMPORTER_STATS, importer_stats, false),
+	OP(GDMABUF_IMPORTER_HANG, importer_hang, false),
+	OP(GDMABUF_IMPORTER_FENCE, importer_fence, true),
 };
 
 static int execute(struct importer *imp, unsigned int nr, union command *cmd)
@@ -99,7 +99,7 @@ static int importer_release(struct inode *inode, struct file *file)
 {
 	struct importer *imp = file->private_data;
 
-	do_detach(imp, NULL);
+	importer_detach(imp, NULL);
 	kfree(imp);
 	return 0;
 }
@@ -121,11 +121,11 @@ static struct miscdevice device = {
 
 static int __init importer_init(void)
 {
-	int err = platform_register();
+	int err = importer_platform_register();
 
 	if (err)
 		return err;
-	err = edu_register();
+	err = importer_edu_register();
 	if (err)
 		goto unregister_platform;
 	err = misc_register(&device);
@@ -134,17 +134,17 @@ static int __init importer_init(void)
 	return 0;
 
 unregister_edu:
-	edu_unregister();
+	importer_edu_unregister();
 unregister_platform:
-	platform_unregister();
+	importer_platform_unregister();
 	return err;
 }
 
 static void __exit importer_exit(void)
 {
 	misc_deregister(&device);
-	edu_unregister();
-	platform_unregister();
+	importer_edu_unregister();
+	importer_platform_unregister();
 }
 
 module_init(importer_init);

@@ -20,12 +20,12 @@ static const struct platform_device_info info = {
 	.dma_mask = DMA_BIT_MASK(64),
 };
 
-struct device *platform_get(void)
+struct device *importer_platform_get(void)
 {
 	return get_device(&device->dev);
 }
 
-int platform_register(void)
+int importer_platform_register(void)
 {
 	int err = platform_driver_register(&driver);
 
@@ -38,7 +38,7 @@ int platform_register(void)
 	return err;
 }
 
-void platform_unregister(void)
+void importer_platform_unregister(void)
 {
 	platform_device_unregister(device);
 	platform_driver_unregister(&driver);

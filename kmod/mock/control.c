@@ -12,8 +12,8 @@
 
 static void free_locked(struct allocation *a)
 {
-	pins_end_locked(a);
-	allocation_free_locked(a);
+	mock_pins_end_locked(a);
+	mock_allocation_free_locked(a);
 }
 
 struct free_work {
@@ -28,12 +28,12 @@ static void free_worker(struct work_struct *work)
 	struct free_work *w = container_of(work, struct free_work, work);
 	struct allocation *a;
 
-	mutex_lock(&rm_lock);
-	a = allocation_find_locked(w->tgid, w->va);
+	mutex_lock(&mock_rm_lock);
+	a = mock_allocation_find_locked(w->tgid, w->va);
 	w->err = a && a->va == w->va ? 0 : -EINVAL;
 	if (!w->err)
 		free_locked(a);
-	mutex_unlock(&rm_lock);
+	mutex_unlock(&mock_rm_lock);
 }
 
 static int do_free(const struct mock_free *arg)
@@ -57,11 +57,11 @@ static int copy_granule_locked(u64 va, void __user *user, u64 length, bool to_gp
 {
 	unsigned int granule;
 	void *at;
-	int err = granule_find_locked(task_tgid(current), va, &granule);
+	int err = mock_granule_find_locked(task_tgid(current), va, &granule);
 
 	if (err)
 		return err;
-	at = granule_address(granule) + va % MOCK_PAGE;
+	at = mock_granule_address(granule) + va % MOCK_PAGE;
 	err = to_gpu ? copy_from_user(at, user, length) : copy_to_user(user, at, length);
 	return err ? -EFAULT : 0;
 }
@@ -71,12 +71,12 @@ static int do_copy(const struct mock_copy *arg)
 	u64 done, n;
 	int err = 0;
 
-	mutex_lock(&rm_lock);
+	mutex_lock(&mock_rm_lock);
 	for (done = 0; !err && done < arg->length; done += n) {
 		n = min(arg->length - done, MOCK_PAGE - (arg->va + done) % MOCK_PAGE);
 		err = copy_granule_locked(arg->va + done, u64_to_user_ptr(arg->user) + done, n, arg->to_gpu);
 	}
-	mutex_unlock(&rm_lock);
+	mutex_unlock(&mock_rm_lock);
 	return err;
 }
 
@@ -96,23 +96,23 @@ static long mock_ioctl(struct file *file, unsigned int request, unsigned long ad
 		return -EFAULT;
 	switch (request) {
 	case MOCK_ALLOC:
-		err = allocation_create(file, arg.alloc.length,
-					arg.alloc.flags & MOCK_SCATTER, &arg.alloc.va);
+		err = mock_allocation_create(file, arg.alloc.length, arg.alloc.flags & MOCK_SCATTER,
+					     &arg.alloc.va);
 		break;
 	case MOCK_FREE:
 		return do_free(&arg.free);
 	case MOCK_COPY:
 		return do_copy(&arg.copy);
 	case MOCK_CONFIG:
-		mutex_lock(&rm_lock);
-		config = arg.config;
-		mutex_unlock(&rm_lock);
+		mutex_lock(&mock_rm_lock);
+		mock_config = arg.config;
+		mutex_unlock(&mock_rm_lock);
 		return 0;
 	case MOCK_STATS:
-		mutex_lock(&rm_lock);
-		arg.stats = stats;
+		mutex_lock(&mock_rm_lock);
+		arg.stats = mock_stats;
 		arg.stats.version = NVIDIA_P2P_PAGE_TABLE_VERSION;
-		mutex_unlock(&rm_lock);
+		mutex_unlock(&mock_rm_lock);
 		break;
 	default:
 		return -ENOTTY;
@@ -126,11 +126,10 @@ static int mock_release(struct inode *inode, struct file *file)
 {
 	struct allocation *a, *next;
 
-	mutex_lock(&rm_lock);
-	list_for_each_entry_safe(a, next, &allocations, link)
-		if (a->file == file)
-			free_locked(a);
-	mutex_unlock(&rm_lock);
+	mutex_lock(&mock_rm_lock);
+	list_for_each_entry_safe(a, next, &mock_allocations, link) if (a->file == file)
+		free_locked(a);
+	mutex_unlock(&mock_rm_lock);
 	return 0;
 }
 
@@ -150,21 +149,21 @@ static struct miscdevice device = {
 
 static int __init mock_init(void)
 {
-	int err = memory_init();
+	int err = mock_memory_init();
 
 	if (err)
 		return err;
 	err = misc_register(&device);
 	if (err)
-		memory_exit();
+		mock_memory_exit();
 	return err;
 }
 
 static void __exit mock_exit(void)
 {
 	misc_deregister(&device);
-	WARN_ON(!list_empty(&allocations) || !pins_are_gone());
-	memory_exit();
+	WARN_ON(!list_empty(&mock_allocations) || !mock_pins_are_gone());
+	mock_memory_exit();
 }
 
 module_init(mock_init);

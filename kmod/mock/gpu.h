@@ -25,9 +25,9 @@ struct file;
 struct pid;
 
 /* Protects all that there is; functions that end in _locked need it. */
-extern struct mutex rm_lock;
-extern struct mock_config config;
-extern struct mock_stats stats;
+extern struct mutex mock_rm_lock;
+extern struct mock_config mock_config;
+extern struct mock_stats mock_stats;
 
 /* ---- memory.c ---- */
 
@@ -46,32 +46,32 @@ struct allocation {
 	unsigned int granules[];
 };
 
-extern struct list_head allocations;
-extern struct granule *granules;
-extern unsigned int nr_granules;
+extern struct list_head mock_allocations;
+extern struct granule *mock_granules;
+extern unsigned int mock_nr_granules;
 
 /* -ENODEV, -ENOMEM. */
-int memory_init(void);
-void memory_exit(void);
+int mock_memory_init(void);
+void mock_memory_exit(void);
 
-/* Of the caller, until allocation_free_locked().  -EINVAL, -ENOMEM. */
-int allocation_create(struct file *file, u64 length, bool scatter, u64 *va);
-void allocation_free_locked(struct allocation *a);
+/* Of the caller, until mock_allocation_free_locked().  -EINVAL, -ENOMEM. */
+int mock_allocation_create(struct file *file, u64 length, bool scatter, u64 *va);
+void mock_allocation_free_locked(struct allocation *a);
 /* NULL if there is none. */
-struct allocation *allocation_find_locked(struct pid *tgid, u64 va);
+struct allocation *mock_allocation_find_locked(struct pid *tgid, u64 va);
 
 /* -EINVAL: not allocated. */
-int granule_find_locked(struct pid *tgid, u64 va, unsigned int *granule);
-void granule_put_locked(unsigned int i);
+int mock_granule_find_locked(struct pid *tgid, u64 va, unsigned int *granule);
+void mock_granule_put_locked(unsigned int i);
 /* In the BAR, or in RAM if config says so. */
-phys_addr_t granule_phys_locked(unsigned int i);
+phys_addr_t mock_granule_phys_locked(unsigned int i);
 /* In the BAR. */
-void *granule_address(unsigned int i);
+void *mock_granule_address(unsigned int i);
 
 /* ---- pins.c: and nvidia_p2p_*() ---- */
 
 /* Calls back for all pins that touch @a. */
-void pins_end_locked(const struct allocation *a);
-bool pins_are_gone(void);
+void mock_pins_end_locked(const struct allocation *a);
+bool mock_pins_are_gone(void);
 
 #endif

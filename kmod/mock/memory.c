@@ -11,29 +11,29 @@
 
 #define VA_BASE 0x7f4000000000ULL
 
-DEFINE_MUTEX(rm_lock);
-LIST_HEAD(allocations);
-struct mock_config config;
-struct mock_stats stats;
-struct granule *granules;
-unsigned int nr_granules;
+DEFINE_MUTEX(mock_rm_lock);
+LIST_HEAD(mock_allocations);
+struct mock_config mock_config;
+struct mock_stats mock_stats;
+struct granule *mock_granules;
+unsigned int mock_nr_granules;
 
 static struct pci_dev *gpu;
 static void *bar;
 static struct page *ram;
 
-void granule_put_locked(unsigned int i)
+void mock_granule_put_locked(unsigned int i)
 {
-	granules[i].refs--;
-	stats.pages_used -= !granules[i].refs;
+	mock_granules[i].refs--;
+	mock_stats.pages_used -= !mock_granules[i].refs;
 }
 
 static int take_granules_locked(struct allocation *a, bool scatter)
 {
 	unsigned int i, n = 0;
 
-	for (i = 0; i < nr_granules && n < a->nr; i++) {
-		if (granules[i].refs || (scatter && n && a->granules[n - 1] == i - 1))
+	for (i = 0; i < mock_nr_granules && n < a->nr; i++) {
+		if (mock_granules[i].refs || (scatter && n && a->granules[n - 1] == i - 1))
 			continue;
 		/* Not scattered: start again after what is used. */
 		if (!scatter && n && a->granules[n - 1] != i - 1)
@@ -43,19 +43,20 @@ static int take_granules_locked(struct allocation *a, bool scatter)
 	if (n < a->nr)
 		return -ENOMEM;
 	for (i = 0; i < n; i++)
-		granules[a->granules[i]].refs = 1;
-	stats.pages_used += n;
+		mock_granules[a->granules[i]].refs = 1;
+	mock_stats.pages_used += n;
 	return 0;
 }
 
 /* In the lowest gap of this process's addresses. */
 static void place_locked(struct allocation *a)
 {
-	struct list_head *before = &allocations;
+	struct list_head *before = &mock_allocations;
 	struct allocation *other;
 
 	a->va = VA_BASE;
-	list_for_each_entry(other, &allocations, link) {
+	list_for_each_entry(other, &mock_allocations, link)
+	{
 		if (other->tgid == a->tgid) {
 			if (other->va - a->va >= (u64)a->nr * MOCK_PAGE)
 				break;
@@ -66,19 +67,19 @@ static void place_locked(struct allocation *a)
 	list_add(&a->link, before);
 }
 
-struct allocation *allocation_find_locked(struct pid *tgid, u64 va)
+struct allocation *mock_allocation_find_locked(struct pid *tgid, u64 va)
 {
 	struct allocation *a;
 
-	list_for_each_entry(a, &allocations, link)
-		if (a->tgid == tgid && va >= a->va && va - a->va < (u64)a->nr * MOCK_PAGE)
-			return a;
+	list_for_each_entry(a, &mock_allocations,
+			    link) if (a->tgid == tgid && va >= a->va &&
+				      va - a->va < (u64)a->nr * MOCK_PAGE) return a;
 	return NULL;
 }
 
-int granule_find_locked(struct pid *tgid, u64 va, unsigned int *granule)
+int mock_granule_find_locked(struct pid *tgid, u64 va, unsigned int *granule)
 {
-	struct allocation *a = allocation_find_locked(tgid, va);
+	struct allocation *a = mock_allocation_find_locked(tgid, va);
 
 	if (!a)
 		return -EINVAL;
@@ -86,13 +87,13 @@ int granule_find_locked(struct pid *tgid, u64 va, unsigned int *granule)
 	return 0;
 }
 
-void allocation_free_locked(struct allocation *a)
+void mock_allocation_free_locked(struct allocation *a)
 {
 	unsigned int i;
 
 	list_del(&a->link);
 	for (i = 0; i < a->nr; i++)
-		granule_put_locked(a->granules[i]);
+		mock_granule_put_locked(a->granules[i]);
 	put_pid(a->tgid);
 	kvfree(a);
 }
@@ -109,24 +110,24 @@ static struct allocation *alloc(struct file *file, unsigned int nr)
 	return a;
 }
 
-int allocation_create(struct file *file, u64 length, bool scatter, u64 *va)
+int mock_allocation_create(struct file *file, u64 length, bool scatter, u64 *va)
 {
 	u64 nr = DIV_ROUND_UP_ULL(length, MOCK_PAGE);
 	struct allocation *a;
 	int err;
 
-	if (!nr || nr > nr_granules)
+	if (!nr || nr > mock_nr_granules)
 		return -EINVAL;
 	a = alloc(file, nr);
 	if (!a)
 		return -ENOMEM;
-	mutex_lock(&rm_lock);
+	mutex_lock(&mock_rm_lock);
 	err = take_granules_locked(a, scatter);
 	if (!err) {
 		place_locked(a);
 		*va = a->va;
 	}
-	mutex_unlock(&rm_lock);
+	mutex_unlock(&mock_rm_lock);
 	if (err) {
 		put_pid(a->tgid);
 		kvfree(a);
@@ -134,25 +135,25 @@ int allocation_create(struct file *file, u64 length, bool scatter, u64 *va)
 	return err;
 }
 
-phys_addr_t granule_phys_locked(unsigned int i)
+phys_addr_t mock_granule_phys_locked(unsigned int i)
 {
-	if (config.ram)
+	if (mock_config.ram)
 		return page_to_phys(ram);
 	return pci_resource_start(gpu, 2) + (phys_addr_t)i * MOCK_PAGE;
 }
 
-void *granule_address(unsigned int i)
+void *mock_granule_address(unsigned int i)
 {
 	return bar + (size_t)i * MOCK_PAGE;
 }
 
 static int map_bar(void)
 {
-	nr_granules = pci_resource_len(gpu, 2) / MOCK_PAGE;
-	granules = kvcalloc(nr_granules, sizeof(*granules), GFP_KERNEL);
+	mock_nr_granules = pci_resource_len(gpu, 2) / MOCK_PAGE;
+	mock_granules = kvcalloc(mock_nr_granules, sizeof(*mock_granules), GFP_KERNEL);
 	ram = alloc_pages(GFP_KERNEL, get_order(MOCK_PAGE));
 	bar = memremap(pci_resource_start(gpu, 2), pci_resource_len(gpu, 2), MEMREMAP_WC);
-	return granules && ram && bar ? 0 : -ENOMEM;
+	return mock_granules && ram && bar ? 0 : -ENOMEM;
 }
 
 static void unmap_bar(void)
@@ -161,10 +162,10 @@ static void unmap_bar(void)
 		memunmap(bar);
 	if (ram)
 		__free_pages(ram, get_order(MOCK_PAGE));
-	kvfree(granules);
+	kvfree(mock_granules);
 }
 
-int memory_init(void)
+int mock_memory_init(void)
 {
 	int err;
 
@@ -187,7 +188,7 @@ put_device:
 	return err;
 }
 
-void memory_exit(void)
+void mock_memory_exit(void)
 {
 	unmap_bar();
 	pci_disable_device(gpu);

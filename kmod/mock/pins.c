@@ -27,7 +27,7 @@ static u8 uuid[NVIDIA_P2P_GPU_UUID_LEN] = "mock gpu";
 
 static unsigned int budget_locked(void)
 {
-	return config.budget_pages ? config.budget_pages : nr_granules;
+	return mock_config.budget_pages ? mock_config.budget_pages : mock_nr_granules;
 }
 
 /* BAR space: persistent pins have their own, others share it. */
@@ -36,15 +36,15 @@ static int take_space_locked(struct pin *pin)
 	unsigned int i, need = 0;
 
 	for (i = 0; i < pin->nr; i++)
-		need += pin->persistent || !granules[pin->granules[i]].shared;
-	if (stats.pages_pinned + need > budget_locked())
+		need += pin->persistent || !mock_granules[pin->granules[i]].shared;
+	if (mock_stats.pages_pinned + need > budget_locked())
 		return -ENOMEM;
-	stats.pages_pinned += need;
+	mock_stats.pages_pinned += need;
 	for (i = 0; i < pin->nr; i++) {
 		if (pin->persistent)
-			granules[pin->granules[i]].refs++;
+			mock_granules[pin->granules[i]].refs++;
 		else
-			granules[pin->granules[i]].shared++;
+			mock_granules[pin->granules[i]].shared++;
 	}
 	return 0;
 }
@@ -54,14 +54,14 @@ static void give_space_locked(struct pin *pin)
 	unsigned int i;
 
 	for (i = 0; i < pin->nr; i++) {
-		struct granule *granule = &granules[pin->granules[i]];
+		struct granule *granule = &mock_granules[pin->granules[i]];
 
 		if (pin->persistent) {
-			granule_put_locked(pin->granules[i]);
-			stats.pages_pinned--;
+			mock_granule_put_locked(pin->granules[i]);
+			mock_stats.pages_pinned--;
 		} else {
 			granule->shared--;
-			stats.pages_pinned -= !granule->shared;
+			mock_stats.pages_pinned -= !granule->shared;
 		}
 	}
 }
@@ -99,12 +99,13 @@ static void fill_table_locked(struct pin *pin)
 	struct nvidia_p2p_page_table *table = &pin->table;
 	unsigned int i;
 
-	table->version = config.version ? config.version : NVIDIA_P2P_PAGE_TABLE_VERSION;
-	table->page_size = config.page_size ? config.page_size : NVIDIA_P2P_PAGE_SIZE_64KB;
+	table->version = mock_config.version ? mock_config.version : NVIDIA_P2P_PAGE_TABLE_VERSION;
+	table->page_size = mock_config.page_size ? mock_config.page_size
+						 : NVIDIA_P2P_PAGE_SIZE_64KB;
 	table->entries = pin->nr;
 	table->gpu_uuid = uuid;
 	for (i = 0; i < pin->nr; i++) {
-		pin->pages[i].physical_address = granule_phys_locked(pin->granules[i]);
+		pin->pages[i].physical_address = mock_granule_phys_locked(pin->granules[i]);
 		table->pages[i] = &pin->pages[i];
 	}
 }
@@ -115,7 +116,8 @@ static int fill_pin_locked(struct pin *pin)
 	int err;
 
 	for (i = 0; i < pin->nr; i++) {
-		err = granule_find_locked(pin->tgid, pin->va + (u64)i * MOCK_PAGE, &pin->granules[i]);
+		err = mock_granule_find_locked(pin->tgid, pin->va + (u64)i * MOCK_PAGE,
+					       &pin->granules[i]);
 		if (err)
 			return err;
 	}
@@ -127,19 +129,19 @@ static int fill_pin_locked(struct pin *pin)
 
 static int injected_locked(void)
 {
-	if (!config.fail_errno || config.fail_after == ~0U)
+	if (!mock_config.fail_errno || mock_config.fail_after == ~0U)
 		return 0;
-	if (config.fail_after--)
+	if (mock_config.fail_after--)
 		return 0;
-	return config.fail_errno;
+	return mock_config.fail_errno;
 }
 
 /* Takes the pin away and tells its owner; the table is gone when that returns. */
 static void call_back_locked(struct pin *pin)
 {
 	list_del(&pin->link);
-	stats.pins--;
-	stats.callbacks++;
+	mock_stats.pins--;
+	mock_stats.callbacks++;
 	give_space_locked(pin);
 	pin->callback(pin->data);
 	free_pin(pin);
@@ -155,14 +157,14 @@ static int get_locked(struct pin *pin, struct nvidia_p2p_page_table **table)
 		free_pin(pin);
 		return err;
 	}
-	stats.gets++;
+	mock_stats.gets++;
 	if (pin->persistent)
-		stats.persistent++;
+		mock_stats.persistent++;
 	else
-		stats.pins++;
+		mock_stats.pins++;
 	list_add(&pin->link, &pins);
 	*table = &pin->table;
-	if (config.callback_in_get && !pin->persistent)
+	if (mock_config.callback_in_get && !pin->persistent)
 		call_back_locked(pin);
 	return 0;
 }
@@ -173,7 +175,8 @@ static int get(u64 va, u64 length, struct nvidia_p2p_page_table **table, void (*
 	struct pin *pin;
 	int err;
 
-	if (!length || va % MOCK_PAGE || length % MOCK_PAGE || length / MOCK_PAGE > nr_granules)
+	if (!length || va % MOCK_PAGE || length % MOCK_PAGE ||
+	    length / MOCK_PAGE > mock_nr_granules)
 		return -EINVAL;
 	pin = alloc_pin(va, length);
 	if (!pin)
@@ -181,11 +184,11 @@ static int get(u64 va, u64 length, struct nvidia_p2p_page_table **table, void (*
 	pin->persistent = !callback;
 	pin->callback = callback;
 	pin->data = data;
-	mutex_lock(&rm_lock);
-	if (config.delay_us)
-		usleep_range(config.delay_us, config.delay_us + 100);
+	mutex_lock(&mock_rm_lock);
+	if (mock_config.delay_us)
+		usleep_range(mock_config.delay_us, mock_config.delay_us + 100);
 	err = get_locked(pin, table);
-	mutex_unlock(&rm_lock);
+	mutex_unlock(&mock_rm_lock);
 	return err;
 }
 
@@ -215,17 +218,17 @@ int nvidia_p2p_put_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual
 {
 	struct pin *pin;
 
-	mutex_lock(&rm_lock);
+	mutex_lock(&mock_rm_lock);
 	pin = find_locked(page_table);
 	if (pin && pin->tgid != task_tgid(current)) {
-		stats.foreign_puts++;
+		mock_stats.foreign_puts++;
 	} else if (pin) {
 		list_del(&pin->link);
-		stats.pins--;
+		mock_stats.pins--;
 		give_space_locked(pin);
 		free_pin(pin);
 	}
-	mutex_unlock(&rm_lock);
+	mutex_unlock(&mock_rm_lock);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(nvidia_p2p_put_pages);
@@ -242,15 +245,15 @@ int nvidia_p2p_put_pages_persistent(uint64_t virtual_address, struct nvidia_p2p_
 {
 	struct pin *pin;
 
-	mutex_lock(&rm_lock);
+	mutex_lock(&mock_rm_lock);
 	pin = find_locked(page_table);
 	if (pin) {
 		list_del(&pin->link);
-		stats.persistent--;
+		mock_stats.persistent--;
 		give_space_locked(pin);
 		free_pin(pin);
 	}
-	mutex_unlock(&rm_lock);
+	mutex_unlock(&mock_rm_lock);
 	return pin ? 0 : -EINVAL;
 }
 EXPORT_SYMBOL_GPL(nvidia_p2p_put_pages_persistent);
@@ -261,7 +264,7 @@ int nvidia_p2p_free_page_table(struct nvidia_p2p_page_table *page_table)
 }
 EXPORT_SYMBOL_GPL(nvidia_p2p_free_page_table);
 
-void pins_end_locked(const struct allocation *a)
+void mock_pins_end_locked(const struct allocation *a)
 {
 	u64 end = a->va + (u64)a->nr * MOCK_PAGE;
 	struct pin *pin, *next;
@@ -272,7 +275,7 @@ void pins_end_locked(const struct allocation *a)
 			call_back_locked(pin);
 }
 
-bool pins_are_gone(void)
+bool mock_pins_are_gone(void)
 {
-	return list_empty(&pins) && !stats.pages_pinned;
+	return list_empty(&pins) && !mock_stats.pages_pinned;
 }

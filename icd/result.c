@@ -10,7 +10,6 @@
 
 #define REVISION 6 /* of the self-tests: another asks again */
 #define KEY_SIZE 1200
-#define NEGATIVE_AGE 3600 /* seconds */
 
 static bool key_of(const struct device *device, const char *test, char *key, size_t size)
 {
@@ -22,15 +21,15 @@ static bool key_of(const struct device *device, const char *test, char *key, siz
 bool result_get(const struct device *device, const char *test, long *result)
 {
 	char key[KEY_SIZE], line[32];
-	long age;
+	bool is_recent;
 
 	if (!key_of(device, test, key, sizeof(key)) ||
-	    !result_cache_get_age(key, line, sizeof(line), &age) ||
+	    !result_cache_get_recent(key, line, sizeof(line), &is_recent) ||
 	    sscanf(line, "%ld", result) != 1)
 		return false;
 	if (*result == RESULT_HANGS && job_late())
 		return false; /* a test ended after all */
-	return *result > 0 || (age >= 0 && age < NEGATIVE_AGE);
+	return *result > 0 || is_recent;
 }
 
 void result_set(const struct device *device, const char *test, long result)

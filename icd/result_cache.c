@@ -20,6 +20,7 @@
 
 #define MAX_LINE 4096
 #define FOLDER "/climport/results"
+#define RECENT 3600 /* seconds */
 
 static bool directory(char *path, size_t size)
 {
@@ -99,7 +100,7 @@ static FILE *open_trusted(const char *path, time_t *written)
 	return file;
 }
 
-bool result_cache_get_age(const char *key, char *line, size_t size, long *age)
+bool result_cache_get_recent(const char *key, char *line, size_t size, bool *is_recent)
 {
 	char path[PATH_MAX], found[MAX_LINE];
 	time_t written;
@@ -114,15 +115,15 @@ bool result_cache_get_age(const char *key, char *line, size_t size, long *age)
 	known = read_line(file, found, sizeof(found)) && !strcmp(found, key) &&
 		read_line(file, line, size);
 	fclose(file);
-	*age = (long)(time(NULL) - written);
+	*is_recent = labs((long)(time(NULL) - written)) < RECENT;
 	return known;
 }
 
 bool result_cache_get(const char *key, char *line, size_t size)
 {
-	long age;
+	bool is_recent;
 
-	return result_cache_get_age(key, line, size, &age);
+	return result_cache_get_recent(key, line, size, &is_recent);
 }
 
 /* Past RLIMIT_FSIZE a write raises SIGXFSZ, which ends a process that does not expect it. */

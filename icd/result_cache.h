@@ -13,8 +13,11 @@
 /* @key and lines are text without newlines.  False: not known. */
 bool result_cache_get(const char *key, char *line, size_t size);
 
-/* The same, with the seconds since it was written. */
-bool result_cache_get_age(const char *key, char *line, size_t size, long *age);
+/*
+ * The same.  @is_recent: it was written less than an hour ago, or in the hour to come by a clock
+ * that was set back since.  Bad news is believed so long: a library may be installed meanwhile.
+ */
+bool result_cache_get_recent(const char *key, char *line, size_t size, bool *is_recent);
 
 void result_cache_set(const char *key, const char *line);
 

@@ -21,7 +21,6 @@
 #define REVISION 3 /* of the answers */
 #define KEY_SIZE 1200
 #define MAX_DEVICES 64
-#define NEGATIVE_AGE 3600	/* seconds that "nothing" is believed: a library may be installed */
 #define NO_ANSWER "no answer: " /* and why: what is kept of a probe that the driver fails */
 #define PROBE_LIMIT 10		/* seconds of a probe's tests */
 #define PROBE_COMPILE_LIMIT 60
@@ -162,10 +161,10 @@ static bool key_of(cl_platform_id platform, char *key, size_t size, bool *lastin
 static bool takes_kept(const char *key, struct takes *t)
 {
 	char line[PROBE_LINE_SIZE];
-	long age;
+	bool is_recent;
 
-	return result_cache_get_age(key, line, sizeof(line), &age) && takes_parse(line, t) &&
-	       (t->platform || (age >= 0 && age < NEGATIVE_AGE));
+	return result_cache_get_recent(key, line, sizeof(line), &is_recent) &&
+	       takes_parse(line, t) && (t->platform || is_recent);
 }
 
 static void takes_keep(const char *key, const struct takes *t)
@@ -180,10 +179,10 @@ static void takes_keep(const char *key, const struct takes *t)
 static bool takes_unanswered(const char *key)
 {
 	char line[PROBE_LINE_SIZE];
-	long age;
+	bool is_recent;
 
-	if (!result_cache_get_age(key, line, sizeof(line), &age) || age < 0 ||
-	    age >= NEGATIVE_AGE || strncmp(line, NO_ANSWER, strlen(NO_ANSWER)))
+	if (!result_cache_get_recent(key, line, sizeof(line), &is_recent) || !is_recent ||
+	    strncmp(line, NO_ANSWER, strlen(NO_ANSWER)))
 		return false;
 	log_debug("the platform's names are not reported for an hour: %s",
 		  line + strlen(NO_ANSWER));

@@ -697,6 +697,44 @@ TEST(unanswered, "A probe that crashes, hangs or answers nothing is not tried ag
 	}
 }
 
+TEST(clock_set_back, "A failed probe is not tried again when the clock was set back a bit, and is "
+		     "when it was set back by hours.")
+{
+	expect_silent(unanswering[0], 1);
+	expect_probes(1);
+	damage("touch -d 'now 10 minutes' $f");
+	EXPECT_EQ(run(silent_with_other), 0);
+	EXPECT_EQ(probes(), 1);
+	damage("touch -d 'now 2 hours' $f");
+	EXPECT_EQ(run(silent_with_other), 0);
+	expect_probes(2);
+}
+
+static int device_is_silent(void)
+{
+	return device_reports() ? 1 : 0;
+}
+
+/* What is kept says that the driver takes nothing: one that was mended since, let us say. */
+static void expect_aged(int (*silent)(void), int (*reported)(void))
+{
+	cache_create();
+	EXPECT_EQ(run_answered(reported), 0);
+	damage("sed -i '2s/^takes.*/takes 0 1 0 end/; 2s/^[0-9]*$/0/' $f");
+	EXPECT_EQ(run(silent), 0);
+	damage("touch -d '50 minutes ago' $f");
+	EXPECT_EQ(run(silent), 0);
+	damage("touch -d '2 hours ago' $f");
+	EXPECT_EQ(run_answered(reported), 0);
+}
+
+TEST(negative_age, "That a driver takes nothing is believed for an hour, of a platform and of a "
+		   "device.")
+{
+	expect_aged(platform_is_silent, platform_query);
+	expect_aged(device_is_silent, device_query);
+}
+
 static int kept_with_other(void)
 {
 	setenv("OPENCL_LAYERS", other_layer, 1);

@@ -56,6 +56,7 @@ struct probe {
 	/* Set by the process between. */
 	char line[PROBE_LINE_SIZE];
 	atomic_bool answered; /* the line is whole */
+	atomic_bool started;  /* the probe runs, so its time is the driver's doing */
 	int error;
 	pid_t pid;  /* of the probe */
 	int status; /* its end, -1 if that is not known */
@@ -154,6 +155,7 @@ static NOT_SANITIZED int between(void *arg)
 	else
 		p->error = posix_spawn(&p->pid, p->program, &p->actions, &p->attr, p->argv, p->env);
 	if (!p->error) {
+		atomic_store(&p->started, true);
 		syscall(SYS_close, PIPE_WRITE);
 		between_read(p);
 		syscall(SYS_wait4, p->pid, &p->status, 0, NULL);
@@ -234,9 +236,9 @@ enum probe_end probe_run(const char *key, char line[PROBE_LINE_SIZE])
 		memcpy(line, p->line, PROBE_LINE_SIZE);
 		end = PROBE_ANSWERED;
 	} else if (job == JOB_ABANDONED) {
-		snprintf(line, PROBE_LINE_SIZE, "climport-probe does not answer in %d seconds",
-			 PATIENCE_MS / 1000);
-		end = PROBE_FAILED;
+		end = atomic_load(&p->started) ? PROBE_FAILED : PROBE_NOT_MADE;
+		snprintf(line, PROBE_LINE_SIZE, "climport-probe does not %s in %d seconds",
+			 end == PROBE_FAILED ? "answer" : "start", PATIENCE_MS / 1000);
 	} else {
 		end = job == JOB_ENDED ? probe_judge(p, line) : PROBE_NOT_MADE;
 	}

@@ -8,6 +8,7 @@
 
 #include <CL/cl.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -15,6 +16,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -695,6 +697,41 @@ TEST(unanswered, "A probe that crashes, hangs or answers nothing is not tried ag
 		EXPECT_EQ(run(silent_with_other), 0);
 		expect_probes(2);
 	}
+}
+
+static __typeof__(posix_spawn) *real_posix_spawn;
+static bool spawns_slowly;
+
+/* The layer's, too, which calls this in a process that shares its memory. */
+__attribute__((visibility("default"), no_sanitize("address", "thread", "undefined"))) int
+posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+	    const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+	const struct timespec pause = { 3, 0 };
+
+	if (spawns_slowly)
+		syscall(SYS_nanosleep, &pause, NULL);
+	return real_posix_spawn(pid, path, actions, attributes, argv, envp);
+}
+
+__attribute__((constructor)) static void find_posix_spawn(void)
+{
+	real_posix_spawn = (__typeof__(posix_spawn) *)dlsym(RTLD_NEXT, "posix_spawn");
+}
+
+static int silent_and_slow(void)
+{
+	spawns_slowly = true;
+	return platform_is_silent();
+}
+
+TEST(not_started, "A probe that a busy machine does not start in two seconds is asked by the next "
+		  "process.")
+{
+	cache_create();
+	EXPECT_EQ(run(silent_and_slow), 0);
+	EXPECT_EQ(kept(), 0);
+	EXPECT_EQ(run_answered(platform_query), 0);
 }
 
 TEST(clock_set_back, "A failed probe is not tried again when the clock was set back a bit, and is "

@@ -12,29 +12,39 @@
  * Where the forking thread sleeps while others wait at the gate, a handler waits for one of them.
  * Then the gate is opened: the program goes on, and its child may find a list of ours half written.
  *
+ * Handlers may fork, too, and a signal's handler may while this thread is in fork(): a fork by the
+ * thread that has closed the gate goes through it, and leaves it closed.
+ *
  * vfork() and posix_spawn() run no handlers, and their children call nothing of ours.
  */
 #include "lock.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #define LOOK_MS 5
-#define LOOKS 2	       /* at a thread that sleeps */
+#define LOOKS 2		/* at a thread that sleeps */
 #define BLIND_LOOKS 200 /* where that cannot be seen */
+#define OWNER_SECONDS 1 /* for a lock's owner, who may wait for a lock of the thread that forks */
 
-static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t list_mutex = LOCK_MUTEX_INITIALIZER;
 static struct lock *list;
 
 _Atomic(pthread_t) lock_forker;
 static atomic_bool fork_expired;
-static atomic_int fork_rank;	/* locks of this rank and lower ones are behind the gate */
+static atomic_int fork_rank;	       /* locks of this rank and lower ones are behind the gate */
 static pid_t fork_parent, fork_thread; /* written before lock_forker, as the next */
-static unsigned int fork_depth; /* locks that the forking thread believes to hold; its own */
+static unsigned int fork_depth;	       /* locks that the forking thread believes to hold; its own */
+static unsigned int fork_nested;       /* forks in its fork; its own */
 
-/* Changes of lock_forker and fork_expired, for those who wait.  No other lock is taken while it is held. */
+/*
+ * Changes of lock_forker and fork_expired, for those who wait.  No other lock is taken while it is
+ * held, and no signal's handler runs, which might fork.
+ */
 static pthread_mutex_t gate_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t gate_changed = PTHREAD_COND_INITIALIZER;
 
@@ -96,6 +106,22 @@ static void gate_wait(void)
 	}
 }
 
+static sigset_t gate_acquire(void)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_mutex_lock(&gate_mutex);
+	return before;
+}
+
+static void gate_release(const sigset_t *before)
+{
+	pthread_mutex_unlock(&gate_mutex);
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 /* Whether others may take a lock.  A thread that has one of a lower rank gets what it needs. */
 static bool gate_is_open(enum lock_rank rank)
 {
@@ -111,9 +137,10 @@ void lock_acquire_in_fork(pthread_mutex_t *mutex, enum lock_rank rank)
 	}
 	for (;;) {
 		if (!gate_is_open(rank)) {
-			pthread_mutex_lock(&gate_mutex);
+			const sigset_t before = gate_acquire();
+
 			gate_wait();
-			pthread_mutex_unlock(&gate_mutex);
+			gate_release(&before);
 		}
 		pthread_mutex_lock(mutex);
 		if (gate_is_open(rank))
@@ -130,58 +157,99 @@ bool lock_release_in_fork(void)
 	return true;
 }
 
+int lock_wait(struct lock *l, pthread_cond_t *changed, const struct timespec *until)
+{
+	int ret;
+
+	if (lock_is_fork() && fork_passes())
+		return EDEADLK;
+	ret = until ? pthread_cond_timedwait(changed, &l->mutex, until)
+		    : pthread_cond_wait(changed, &l->mutex);
+	if (lock_is_fork()) { /* the mutex was taken without a look at the gate */
+		pthread_mutex_unlock(&l->mutex);
+		lock_acquire_in_fork(&l->mutex, l->rank);
+	}
+	return ret;
+}
+
 /* One thread forks at a time, if the other ends in time. */
 static void gate_close(void)
 {
-	pthread_mutex_lock(&gate_mutex);
+	const sigset_t before = gate_acquire();
+
 	gate_wait();
 	fork_parent = getpid();
 	fork_thread = gettid();
 	fork_depth = 0;
+	fork_nested = 0;
 	atomic_store(&fork_rank, -1);
 	atomic_store(&fork_expired, false);
 	atomic_store(&lock_forker, pthread_self());
-	pthread_mutex_unlock(&gate_mutex);
+	gate_release(&before);
+}
+
+/* Waits for a mutex's owner, unless that is this thread, which a signal has interrupted. */
+static void owner_wait(pthread_mutex_t *mutex)
+{
+	struct timespec limit;
+
+	clock_gettime(CLOCK_MONOTONIC, &limit);
+	limit.tv_sec += OWNER_SECONDS;
+	if (!pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &limit))
+		pthread_mutex_unlock(mutex);
 }
 
 /* Waits for those who have a lock of a rank: they call nobody, so it is a moment. */
 static void gate_close_rank(enum lock_rank rank)
 {
 	atomic_store(&fork_rank, (int)rank);
-	for (struct lock *l = list; l; l = l->next) {
-		if (l->rank != rank)
-			continue;
-		pthread_mutex_lock(&l->mutex);
-		pthread_mutex_unlock(&l->mutex);
-	}
+	for (struct lock *l = list; l; l = l->next)
+		if (l->rank == rank)
+			owner_wait(&l->mutex);
 }
 
 static void fork_before(void)
 {
+	int error;
+
+	if (fork_is_mine()) {
+		fork_nested++;
+		return;
+	}
 	gate_close();
-	pthread_mutex_lock(&list_mutex);
+	error = pthread_mutex_lock(&list_mutex);
 	for (int rank = LOCK_OUTER; rank <= LOCK_LAST; rank++)
 		gate_close_rank((enum lock_rank)rank);
-	pthread_mutex_unlock(&list_mutex);
+	if (!error)
+		pthread_mutex_unlock(&list_mutex);
 }
 
 static void fork_in_parent(void)
 {
-	pthread_mutex_lock(&gate_mutex);
+	sigset_t before;
+
+	if (fork_is_mine() && fork_nested) {
+		fork_nested--;
+		return;
+	}
+	before = gate_acquire();
 	if (fork_is_mine())
 		atomic_store(&lock_forker, (pthread_t)0);
 	pthread_cond_broadcast(&gate_changed);
-	pthread_mutex_unlock(&gate_mutex);
+	gate_release(&before);
 }
 
-/* Threads that were about to take a lock may have held it for a moment: they are not here. */
+/*
+ * Threads that were about to take a lock may have held it for a moment: they are not here.  The
+ * gate is open then, also for the child of a fork in a fork, which may never come back to the other.
+ */
 static void fork_in_child(void)
 {
 	pthread_mutex_init(&gate_mutex, NULL);
 	pthread_cond_init(&gate_changed, NULL);
-	pthread_mutex_init(&list_mutex, NULL);
+	list_mutex = (pthread_mutex_t)LOCK_MUTEX_INITIALIZER;
 	for (struct lock *l = list; l; l = l->next)
-		pthread_mutex_init(&l->mutex, NULL);
+		l->mutex = (pthread_mutex_t)LOCK_MUTEX_INITIALIZER;
 	for (struct lock *l = list; l; l = l->next)
 		if (l->in_child)
 			l->in_child(l);

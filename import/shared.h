@@ -27,6 +27,7 @@
 #define lock_forker climport_private_lock_forker
 #define lock_acquire_in_fork climport_private_lock_acquire_in_fork
 #define lock_release_in_fork climport_private_lock_release_in_fork
+#define lock_wait climport_private_lock_wait
 #define lock_register climport_private_lock_register
 #define lock_unregister climport_private_lock_unregister
 #define descriptor_duplicate climport_private_descriptor_duplicate

@@ -17,6 +17,7 @@
 
 LOCK_DEFINE(device_lock, LOCK_LAST);	  /* writes to devices */
 static struct table devices = TABLE_INIT; /* root device -> struct device, never removed */
+static _Atomic(struct device *) newest;	  /* of all records */
 
 bool has_word(const char *list, const char *name)
 {
@@ -129,8 +130,11 @@ static const struct device *device_publish(struct device *device)
 	if (!published || !is_conclusive(published)) {
 		device->older = published;
 		device->attempts = (published ? published->attempts : 0) + device->may_compile;
+		device->next = atomic_load_explicit(&newest, memory_order_relaxed);
 		if (table_set(&devices, device->id, device))
 			published = device;
+		if (published == device)
+			atomic_store_explicit(&newest, device, memory_order_release);
 	}
 	lock_release(&device_lock);
 	if (published != device)
@@ -152,6 +156,14 @@ static const struct device *device_find(cl_device_id id, bool may_compile)
 		return device;
 	device = device_probe(root, may_compile);
 	return device ? device_publish(device) : NULL;
+}
+
+const struct device *device_next(const struct device *device)
+{
+	device = device ? device->next : atomic_load_explicit(&newest, memory_order_acquire);
+	while (device && table_get(&devices, device->id) != device) /* there is a better one */
+		device = device->next;
+	return device;
 }
 
 const struct device *device_get(cl_device_id id)

@@ -26,6 +26,7 @@ struct device {
 	cl_device_id id; /* a root device */
 	cl_platform_id platform;
 	struct device *older;  /* records that were not conclusive; others may hold them */
+	struct device *next;   /* device_next() */
 	bool may_compile;      /* what its self-tests may do */
 	unsigned int attempts; /* at a record that may compile, this one included */
 	struct way way[IMPORT_TYPES];
@@ -47,6 +48,9 @@ const struct device *device_get(cl_device_id id);
  * Compiles nothing: native kernels and kept results alone decide.  NULL also if they do not.
  */
 const struct device *device_get_quick(cl_device_id id);
+
+/* The records that there are already, one after the other.  NULL: the first, or no more. */
+const struct device *device_next(const struct device *device);
 
 /* The device that @id is a part of, or itself. */
 cl_device_id device_root(cl_device_id id);

@@ -318,7 +318,10 @@ static void asked_end(struct asked *a, bool answered, const struct takes *t)
 	lock_release(&asked_lock);
 }
 
-/* One thread asks, the others wait for it: for as long as it waits for a probe. */
+/*
+ * One thread asks, the others wait for it: for as long as it waits for a probe.  A handler of fork()
+ * does not: it has no answer this time.
+ */
 static bool takes_get(cl_platform_id platform, struct takes *t)
 {
 	bool is_new, answered = false;
@@ -326,8 +329,8 @@ static bool takes_get(cl_platform_id platform, struct takes *t)
 
 	lock_acquire(&asked_lock);
 	a = asked_begin(platform, &is_new);
-	while (a && !is_new && a->state == ASKING)
-		pthread_cond_wait(&asked_changed, &asked_lock.mutex);
+	while (a && !is_new && a->state == ASKING && !lock_wait(&asked_lock, &asked_changed, NULL))
+		;
 	if (a && !is_new) {
 		answered = a->state == ANSWERED;
 		*t = a->takes;
@@ -341,11 +344,22 @@ static bool takes_get(cl_platform_id platform, struct takes *t)
 	return answered;
 }
 
+/* What this process has found out itself, by a device query or an import. */
+static unsigned int takes_found(cl_platform_id platform)
+{
+	unsigned int takes = 0;
+
+	for (const struct device *d = device_next(NULL); d; d = device_next(d))
+		if (d->platform == platform)
+			takes |= takes_of_record(d);
+	return takes;
+}
+
 unsigned int takes_of_platform(cl_platform_id platform)
 {
 	struct takes t;
 
-	return takes_get(platform, &t) ? t.platform : 0;
+	return takes_get(platform, &t) ? t.platform : takes_found(platform);
 }
 
 bool takes_nothing(cl_platform_id platform)

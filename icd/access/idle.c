@@ -56,7 +56,7 @@ static _Noreturn void *idle_run(void *unused)
 	lock_acquire(&idle_lock);
 	for (;;) {
 		while (!idle_any())
-			pthread_cond_wait(&idle_changed, &idle_lock.mutex);
+			lock_wait(&idle_lock, &idle_changed, NULL);
 		lock_release(&idle_lock);
 		nanosleep(&millisecond, NULL);
 		lock_acquire(&idle_lock);
@@ -78,7 +78,7 @@ static void idle_stop(void)
 	limit.tv_sec++;
 	lock_acquire(&idle_lock);
 	stopped = true;
-	while (ticking && !pthread_cond_timedwait(&idle_changed, &idle_lock.mutex, &limit))
+	while (ticking && !lock_wait(&idle_lock, &idle_changed, &limit))
 		;
 	lock_release(&idle_lock);
 }

@@ -795,6 +795,68 @@ TEST(late_answer, "An answer that comes too late for its asker is kept for the n
 	EXPECT_EQ(status, 0);
 }
 
+static int query_after_device(void)
+{
+	setenv("OPENCL_LAYERS", other_layer, 1);
+	return device_reports() && platform_reports() ? 0 : 1;
+}
+
+TEST(known_devices, "Where no probe answers, a platform reports what this process knows of its "
+		    "devices.")
+{
+	cache_create();
+	install("exec sleep 4", other_layer, sizeof(other_layer));
+	EXPECT_EQ(run(query_after_device), 0);
+	EXPECT_EQ(run(silent_with_other), 0);
+}
+
+/* The answer of a fork handler does not matter: that there is one does. */
+static void query_in_handler(void)
+{
+	platform_reports();
+}
+
+static void *query_forever(void *unused)
+{
+	platform_reports();
+	return unused;
+}
+
+/* The handlers are older than the layer's, and a thread is in its query. */
+static int fork_in_query(void)
+{
+	pthread_t thread;
+	int status;
+	pid_t pid;
+
+	setenv("OPENCL_LAYERS", other_layer, 1);
+	pthread_atfork(query_in_handler, query_in_handler, query_in_handler);
+	platform_get();
+	pthread_create(&thread, NULL, query_forever, NULL);
+	while (!probes())
+		usleep(1000);
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	if (waitpid(pid, &status, 0) != pid || status)
+		return 2;
+	platform_reports();
+	pthread_join(thread, NULL);
+	return 0;
+}
+
+TEST(fork_in_query, "Handlers of fork() may query a platform while a thread is in its first query.")
+{
+	if (*SANITIZER)
+		test_skip("PoCL does not run with sanitizers, and the stub has fork handlers of "
+			  "its own");
+	cache_create_for_pocl();
+	if (run(has_platform))
+		test_skip("no OpenCL driver is installed");
+	install("echo ran >> $XDG_CACHE_HOME/ran; exec sleep 4", other_layer, sizeof(other_layer));
+	EXPECT_EQ(run(fork_in_query), 0);
+}
+
 static int child_of_hang(void)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -42,7 +42,7 @@ int descriptor_identify(int fd, struct descriptor_id *id)
 
 	if (fstat(fd, &st))
 		return log_errno(EBADF, "descriptor %d: %m", fd);
-	*id = (struct descriptor_id){ st.st_dev, st.st_ino };
+	*id = (struct descriptor_id){ st.st_dev, st.st_ino, st.st_rdev };
 	return 0;
 }
 
@@ -50,7 +50,8 @@ bool descriptor_is(int fd, const struct descriptor_id *id)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && st.st_dev == id->device && st.st_ino == id->inode;
+	return !fstat(fd, &st) && st.st_dev == id->device && st.st_ino == id->inode &&
+	       st.st_rdev == id->node;
 }
 
 void descriptor_close(int fd, const struct descriptor_id *id)

@@ -18,11 +18,12 @@ int descriptor_duplicate(int fd);
 /*
  * Which file a descriptor is of.  Programs close descriptors that they do not know, daemons all of
  * them, and the number is then another file's: a descriptor that is kept is looked at before it is
- * used, or closed.
+ * used, or closed.  Files that are opened twice, and eventfds, are one file by this.
  */
 struct descriptor_id {
 	dev_t device;
 	ino_t inode;
+	dev_t node; /* of a device node: which device */
 };
 
 /* 0, or -EBADF, logged. */

@@ -18,6 +18,7 @@
  * vfork() and posix_spawn() run no handlers, and their children call nothing of ours.
  */
 #include "lock.h"
+#include "process.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -36,10 +37,11 @@ static struct lock *list;
 
 _Atomic(pthread_t) lock_forker;
 static atomic_bool fork_expired;
-static atomic_int fork_rank;	       /* locks of this rank and lower ones are behind the gate */
-static pid_t fork_parent, fork_thread; /* written before lock_forker, as the next */
-static unsigned int fork_depth;	       /* locks that the forking thread believes to hold; its own */
-static unsigned int fork_nested;       /* forks in its fork; its own */
+static atomic_int fork_rank; /* locks of this rank and lower ones are behind the gate */
+static uint32_t fork_parent; /* its generation; written before lock_forker, as the next */
+static pid_t fork_thread;
+static unsigned int fork_depth;	 /* locks that the forking thread believes to hold; its own */
+static unsigned int fork_nested; /* forks in its fork; its own */
 
 /*
  * Changes of lock_forker and fork_expired, for those who wait.  No other lock is taken while it is
@@ -57,7 +59,7 @@ static bool fork_is_mine(void)
 static bool fork_passes(void)
 {
 	return fork_is_mine() &&
-	       (fork_depth || !atomic_load(&fork_expired) || getpid() != fork_parent);
+	       (fork_depth || !atomic_load(&fork_expired) || process_generation() != fork_parent);
 }
 
 /* The state of the thread that forks, as proc_pid_stat(5) has it; 0 if it cannot be read. */
@@ -178,7 +180,7 @@ static void gate_close(void)
 	const sigset_t before = gate_acquire();
 
 	gate_wait();
-	fork_parent = getpid();
+	fork_parent = process_generation();
 	fork_thread = gettid();
 	fork_depth = 0;
 	fork_nested = 0;
@@ -245,6 +247,7 @@ static void fork_in_parent(void)
  */
 static void fork_in_child(void)
 {
+	process_forked();
 	pthread_mutex_init(&gate_mutex, NULL);
 	pthread_cond_init(&gate_changed, NULL);
 	list_mutex = (pthread_mutex_t)LOCK_MUTEX_INITIALIZER;

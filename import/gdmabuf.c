@@ -3,11 +3,13 @@
 #include "descriptor.h"
 #include "lock.h"
 #include "log.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/gdmabuf.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -19,8 +21,8 @@ struct context {
 	struct context *replaced;
 	int fd;
 	struct descriptor_id id;
-	pid_t owner;
-	uint32_t number; /* no two in a process or its ancestors have one */
+	uint32_t process;    /* process_generation() */
+	uint32_t number;     /* no two in a process or its ancestors have one */
 	size_t page_size[2]; /* by enum gdmabuf_memory; 0: nobody provides it */
 	uint32_t slots;
 	const _Atomic uint32_t *status;
@@ -56,7 +58,7 @@ static int fill(struct context *ctx)
 		munmap(status, caps.out_slots * sizeof(*ctx->status));
 		return -EBADF;
 	}
-	ctx->owner = getpid();
+	ctx->process = process_generation();
 	ctx->slots = caps.out_slots;
 	ctx->status = status;
 	ctx->page_size[GDMABUF_MEMORY_HOST] = caps.out_host_page_size;
@@ -87,7 +89,7 @@ static struct context *own(void)
 {
 	struct context *ctx = atomic_load_explicit(&current, memory_order_acquire);
 
-	return ctx && ctx->owner == getpid() ? ctx : NULL;
+	return ctx && ctx->process == process_generation() ? ctx : NULL;
 }
 
 /* Its own, with a descriptor that the program has not closed. */
@@ -98,7 +100,19 @@ static struct context *usable(void)
 	return ctx && descriptor_is(ctx->fd, &ctx->id) ? ctx : NULL;
 }
 
-/* The parent's is not the child's to use.  Its number may be that of the new descriptor by now. */
+/*
+ * Whether the descriptor is still the parent's context.  The program may have opened the same node
+ * since, but that answers.
+ */
+static bool is_inherited(const struct context *ctx)
+{
+	struct gdmabuf_caps caps = { .size = sizeof(caps) };
+
+	return ctx->process != process_generation() && descriptor_is(ctx->fd, &ctx->id) &&
+	       ioctl(ctx->fd, GDMABUF_CAPS, &caps) && errno == EACCES;
+}
+
+/* A parent's context keeps what it has pinned as long as the child has its descriptor. */
 static void replace(struct context *ctx) REQUIRES(context_lock)
 {
 	struct context *old = atomic_load_explicit(&current, memory_order_relaxed);
@@ -106,8 +120,8 @@ static void replace(struct context *ctx) REQUIRES(context_lock)
 	ctx->replaced = old;
 	ctx->number = old ? old->number + 1 : 1;
 	atomic_store_explicit(&current, ctx, memory_order_release);
-	if (old && old->fd != ctx->fd)
-		descriptor_close(old->fd, &old->id);
+	if (old && is_inherited(old))
+		close(old->fd);
 }
 
 static int context_get(struct context **out)

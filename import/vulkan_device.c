@@ -5,23 +5,23 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lock.h"
 #include "log.h"
+#include "process.h"
 
 LOCK_DEFINE(devices_lock, LOCK_LAST); /* what follows, and every device's count and link */
 static struct vulkan_driver driver GUARDED_BY(devices_lock); /* once loaded, read without */
 static bool loaded GUARDED_BY(devices_lock);
 static struct vulkan_device *shared GUARDED_BY(devices_lock); /* each with a reference */
 
-static atomic_int owner; /* the process that set Vulkan up, or tried to; 0: none */
+static _Atomic uint32_t owner; /* the process that set Vulkan up, or tried to; 0: none */
 
 bool vulkan_is_foreign(void)
 {
-	int process = atomic_load_explicit(&owner, memory_order_relaxed);
+	uint32_t process = atomic_load_explicit(&owner, memory_order_relaxed);
 
-	return process && process != getpid();
+	return process && process != process_generation();
 }
 
 static bool driver_is_loaded(void)
@@ -56,9 +56,11 @@ static int driver_load(void)
 
 static int driver_get(const struct vulkan_driver **out)
 {
-	int nobody = 0, ret = 0;
+	uint32_t nobody = 0;
+	int ret = 0;
 
-	if (!atomic_compare_exchange_strong(&owner, &nobody, getpid()) && vulkan_is_foreign())
+	if (!atomic_compare_exchange_strong(&owner, &nobody, process_generation()) &&
+	    vulkan_is_foreign())
 		return log_errno(EOPNOTSUPP, "Vulkan does not work in a child of the process "
 					     "that used it first");
 	if (!driver_is_loaded())

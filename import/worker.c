@@ -42,7 +42,7 @@ static void worker_forget(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(worker_lock, LOCK_LAST, worker_forget); /* the three below */
 static struct job *queued GUARDED_BY(worker_lock), **queued_tail GUARDED_BY(worker_lock) = &queued;
-static struct wake wake GUARDED_BY(worker_lock) = { -1, -1, { 0, 0 } };
+static struct wake wake GUARDED_BY(worker_lock) = { -1, -1, { 0 } };
 
 /* The worker is the parent's, and so are its jobs. */
 static void worker_forget(struct lock *lock)

@@ -9,10 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/gdmabuf.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,8 +27,11 @@ int __wrap_open(const char *path, int flags, ...);
 int __real_ioctl(int fd, unsigned long request, void *arg);
 int __wrap_ioctl(int fd, unsigned long request, void *arg);
 
+#define OWNER (PAGE - 4) /* where in the device's file is which process opened it */
+
 static int opens, export_error;
-static uint32_t slots; /* of the context that was opened last */
+static uint32_t slots;	     /* of the context that was opened last */
+static uint32_t process = 1; /* counted by the test: its children are further on */
 
 static bool is_device(int fd)
 {
@@ -42,7 +48,7 @@ int __wrap_open(const char *path, int flags, ...)
 	if (strcmp(path, "/dev/gdmabuf"))
 		return __real_open(path, flags, 0);
 	fd = memfd_create(DEVICE, MFD_CLOEXEC);
-	if (fd >= 0 && ftruncate(fd, PAGE))
+	if (fd >= 0 && (ftruncate(fd, PAGE) || pwrite(fd, &process, 4, OWNER) != 4))
 		abort();
 	opens += fd >= 0;
 	slots = 0;
@@ -71,11 +77,16 @@ static int export(int device, struct gdmabuf_export *e)
 int __wrap_ioctl(int fd, unsigned long request, void *arg)
 {
 	struct gdmabuf_caps *caps = arg;
+	uint32_t owner;
 
 	if (request != GDMABUF_CAPS && request != GDMABUF_EXPORT_HOST)
 		return __real_ioctl(fd, request, arg);
 	if (!is_device(fd)) {
 		errno = ENOTTY;
+		return -1;
+	}
+	if (pread(fd, &owner, 4, OWNER) != 4 || owner != process) {
+		errno = EACCES;
 		return -1;
 	}
 	if (request == GDMABUF_EXPORT_HOST)
@@ -139,8 +150,10 @@ static void expect_child(int (*run)(struct gdmabuf_range *), struct gdmabuf_rang
 
 	fflush(stdout);
 	child = fork();
-	if (!child)
+	if (!child) {
+		process++;
 		_exit(run(parents));
+	}
 	EXPECT_EQ(waitpid(child, &status, 0), child);
 	EXPECT_EQ(status, 0);
 }
@@ -183,6 +196,119 @@ TEST(daemon, "A child that closed all descriptors closes none that it opened sin
 	struct gdmabuf_range first = exported();
 
 	expect_child(in_daemon, &first);
+}
+
+/* The program's own descriptor of the device, where the parent's was. */
+static int with_own_device(struct gdmabuf_range *unused)
+{
+	uint32_t owner = 0;
+	int device = 3;
+
+	(void)unused;
+	while (!is_device(device))
+		device++;
+	EXPECT_EQ(pwrite(device, &process, 4, OWNER), 4); /* as if it were closed and opened */
+	exported();
+	EXPECT_EQ(pread(device, &owner, 4, OWNER), 4);
+	return is_device(device) && owner == process ? 0 : 1;
+}
+
+static int own_device_within(struct gdmabuf_range *unused)
+{
+	exported();
+	expect_child(with_own_device, unused);
+	return 0;
+}
+
+TEST(device_of_child,
+     "A device that a child has opened itself, where its parent's was, stays open.")
+{
+	expect_child(own_device_within, NULL);
+}
+
+static int without_device(struct gdmabuf_range *unused)
+{
+	(void)unused;
+	exported();
+	for (int fd = 3; fd < 64; fd++) {
+		uint32_t owner = process;
+
+		if (is_device(fd) && pread(fd, &owner, 4, OWNER) == 4 && owner != process)
+			return 1;
+	}
+	return 0;
+}
+
+TEST(device_of_parent, "A child that opens a context does not hold its parent's open any more.")
+{
+	struct gdmabuf_range first = exported();
+
+	expect_child(without_device, &first);
+}
+
+static int in_namespace(struct gdmabuf_range *parents)
+{
+	if (getpid() != 1)
+		return 5;
+	return child_of(parents);
+}
+
+/* Process 1 of a namespace, whose child is process 1 of another. */
+static int namespace_within(struct gdmabuf_range *unused)
+{
+	struct gdmabuf_range first = exported();
+
+	(void)unused;
+	if (getpid() != 1 || unshare(CLONE_NEWPID))
+		return 6;
+	expect_child(in_namespace, &first);
+	return 0;
+}
+
+/* A child, as this process cannot start threads any more when it has unshared. */
+static int namespaces(struct gdmabuf_range *unused)
+{
+	if (unshare(CLONE_NEWPID) && unshare(CLONE_NEWUSER | CLONE_NEWPID))
+		return 77;
+	expect_child(namespace_within, unused);
+	return 0;
+}
+
+TEST(same_pid, "What a parent exported is none of a child's with the same number in its namespace.")
+{
+	int status = -1;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		process++;
+		_exit(namespaces(NULL));
+	}
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		test_skip("unshare() gives no PID namespace here");
+	EXPECT_EQ(status, 0);
+}
+
+static int clone_within(struct gdmabuf_range *unused)
+{
+	struct gdmabuf_range first = exported();
+	int status = -1;
+	pid_t child = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0);
+
+	(void)unused;
+	if (!child) {
+		process++;
+		_exit(child_of(&first));
+	}
+	return waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 6;
+}
+
+TEST(raw_clone,
+     "What a parent exported is none of a child's for which no handler of fork() was called.")
+{
+	expect_child(clone_within, NULL);
 }
 
 TEST(closed, "A process that closed the context's descriptor gets another context.")

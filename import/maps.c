@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -60,7 +61,14 @@ struct procmap_query_v1 {
  * The page is mapped when the library is loaded: a check that mapped it could
  * fill the very hole that it is asked about.
  */
-static atomic_int *query_fd_slot; /* NULL: /proc/self/maps is read instead */
+struct query_file {
+	atomic_int fd; /* 0: not open */
+	/* Of @fd.  Wrong for a moment while two threads open the file: then it is opened again. */
+	_Atomic dev_t device;
+	_Atomic ino_t inode;
+};
+
+static struct query_file *query_file; /* NULL: /proc/self/maps is read instead */
 static atomic_bool query_missing;
 
 __attribute__((constructor)) static void query_fd_prepare(void)
@@ -73,27 +81,47 @@ __attribute__((constructor)) static void query_fd_prepare(void)
 	if (madvise(page, size, MADV_WIPEONFORK))
 		munmap(page, size);
 	else
-		query_fd_slot = page;
+		query_file = page;
+}
+
+/* 0 is no descriptor here. */
+static int query_fd_open(void)
+{
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), other;
+
+	if (fd)
+		return fd;
+	other = fcntl(0, F_DUPFD_CLOEXEC, 3);
+	close(0);
+	return other;
 }
 
 /* Opens the maps anew unless another thread already replaced @stale. */
-static int query_fd_open(atomic_int *slot, int stale)
+static int query_file_open(struct query_file *file, int stale)
 {
-	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	int fd = query_fd_open();
+	struct stat st;
 
 	if (fd < 0)
 		return -1;
-	if (fd == 0) { /* 0 means "not open" in the slot */
-		fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
-		close(0);
-		if (fd < 0)
-			return -1;
+	if (!fstat(fd, &st)) {
+		atomic_store_explicit(&file->device, st.st_dev, memory_order_relaxed);
+		atomic_store_explicit(&file->inode, st.st_ino, memory_order_relaxed);
 	}
-	if (!atomic_compare_exchange_strong(slot, &stale, fd)) {
-		close(fd);
-		return stale;
-	}
-	return fd;
+	if (atomic_compare_exchange_strong(&file->fd, &stale, fd))
+		return fd;
+	close(fd);
+	return stale;
+}
+
+/* The number may be another file's by now, even another process's maps. */
+static bool query_file_is_open(struct query_file *file, int fd)
+{
+	struct stat st;
+
+	return fd && !fstat(fd, &st) &&
+	       st.st_dev == atomic_load_explicit(&file->device, memory_order_relaxed) &&
+	       st.st_ino == atomic_load_explicit(&file->inode, memory_order_relaxed);
 }
 
 /* @name: of NAME_ROOM bytes, or NULL */
@@ -133,24 +161,26 @@ static bool is_missing(int ret)
 }
 
 /*
- * The first mapping that ends after @at: 0, -ENOENT if there is none, or
- * -EOPNOTSUPP.  A program may close descriptors that it does not know, and the
- * number may since be another file's: then the maps are opened once more, and
- * the number is left alone.
+ * A descriptor of the maps, or -1.  A program may close descriptors that it does not know, and the
+ * number may since be another file's: then the maps are opened once more, and the number is left
+ * alone.
  */
-static int query_mapping(uintptr_t at, struct maps_mapping *found, char *name)
+static int query_descriptor(void)
 {
-	atomic_int *slot = query_fd_slot;
-	int fd, ret;
+	struct query_file *file = query_file;
+	int fd;
 
-	if (!slot || atomic_load_explicit(&query_missing, memory_order_relaxed))
-		return -EOPNOTSUPP;
-	fd = atomic_load_explicit(slot, memory_order_acquire);
-	ret = fd ? query_once(fd, at, found, name) : -EBADF;
-	if (is_answer(ret))
-		return ret;
-	fd = query_fd_open(slot, fd);
-	ret = fd < 0 ? -EOPNOTSUPP : query_once(fd, at, found, name);
+	if (!file || atomic_load_explicit(&query_missing, memory_order_relaxed))
+		return -1;
+	fd = atomic_load_explicit(&file->fd, memory_order_acquire);
+	return query_file_is_open(file, fd) ? fd : query_file_open(file, fd);
+}
+
+/* The first mapping that ends after @at: 0, -ENOENT if there is none, or -EOPNOTSUPP. */
+static int query_mapping(int fd, uintptr_t at, struct maps_mapping *found, char *name)
+{
+	int ret = fd < 0 ? -EOPNOTSUPP : query_once(fd, at, found, name);
+
 	if (is_answer(ret))
 		return ret;
 	if (is_missing(ret))
@@ -214,10 +244,10 @@ static int walk_file(struct walk *walk)
 static int walk_queries(struct walk *walk)
 {
 	struct maps_mapping m = { 0 };
-	int ret;
+	int fd = query_descriptor(), ret;
 
 	do {
-		ret = query_mapping(walk->at, &m, NULL);
+		ret = query_mapping(fd, walk->at, &m, NULL);
 		if (ret == -EOPNOTSUPP)
 			return walk_file(walk);
 		if (ret)
@@ -304,7 +334,7 @@ void maps_name(uintptr_t addr, char *name, size_t size)
 {
 	char whole[NAME_ROOM] = "";
 	struct maps_mapping m = { 0 };
-	int ret = query_mapping(addr, &m, whole);
+	int ret = query_mapping(query_descriptor(), addr, &m, whole);
 
 	if (ret == -EOPNOTSUPP || ret == -ENAMETOOLONG)
 		name_from_file(addr, whole);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -182,6 +183,54 @@ static int maps_descriptor(void)
 			return fd;
 	}
 	return -1;
+}
+
+/* A child that has a page at @at, until it is killed; or by itself if its test failed. */
+static pid_t child_with_page(void *at)
+{
+	int ready[2];
+	pid_t child;
+	char byte;
+
+	EXPECT_EQ(pipe(ready), 0);
+	child = fork();
+	if (!child) {
+		void *p = mmap(at, PAGE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+		alarm(60);
+		if (p == at && write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	EXPECT_EQ(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return child;
+}
+
+TEST(maps_of_another_process,
+     "A descriptor of another process's maps, which the program has put there, is not asked.")
+{
+	char *p = map(1, PROT_READ | PROT_WRITE), path[64];
+	int theirs, kept;
+	pid_t child;
+
+	EXPECT_EQ(check(p, PAGE, BOTH), 0);
+	kept = maps_descriptor();
+	if (kept < 0)
+		test_skip("this kernel has no PROCMAP_QUERY: no descriptor is kept");
+	munmap(p, PAGE);
+	child = child_with_page(p);
+	snprintf(path, sizeof(path), "/proc/%d/maps", child);
+	theirs = open(path, O_RDONLY);
+	EXPECT_EQ(dup2(theirs, kept), kept);
+	EXPECT_EQ(check(p, PAGE, BOTH), -EFAULT);
+	EXPECT(fcntl(kept, F_GETFD) >= 0);
+	kill(child, SIGKILL);
+	EXPECT_EQ(waitpid(child, NULL, 0), child);
+	close(kept);
+	close(theirs);
 }
 
 TEST(descriptors_run_out,

@@ -62,6 +62,8 @@ static struct device *choose_device(struct gdmabuf_importer_attach *cmd)
 {
 	struct device *dev = NULL;
 
+	if (cmd->flags & GDMABUF_IMPORTER_BARE_DEVICE)
+		return importer_bare_get();
 	if (!(cmd->flags & GDMABUF_IMPORTER_PLATFORM_DEVICE))
 		dev = importer_edu_get();
 	cmd->out_edu = !!dev;
@@ -70,12 +72,13 @@ static struct device *choose_device(struct gdmabuf_importer_attach *cmd)
 
 static int check_attach(const struct gdmabuf_importer_attach *cmd)
 {
-	if (cmd->flags & ~(GDMABUF_IMPORTER_PEER2PEER | GDMABUF_IMPORTER_PLATFORM_DEVICE) ||
+	if (cmd->flags & ~(GDMABUF_IMPORTER_PEER2PEER | GDMABUF_IMPORTER_PLATFORM_DEVICE |
+			   GDMABUF_IMPORTER_BARE_DEVICE) ||
 	    cmd->mode > GDMABUF_IMPORTER_DYNAMIC || !importer_is_direction(cmd->direction))
 		return -EINVAL;
 	if (cmd->mode == GDMABUF_IMPORTER_STATIC && cmd->flags & GDMABUF_IMPORTER_PEER2PEER)
 		return -EINVAL;
-	return cmd->max_segment && cmd->max_segment < SZ_4K ? -EINVAL : 0;
+	return 0;
 }
 
 static int pin(struct dma_buf_attachment *attachment)
@@ -218,6 +221,11 @@ int importer_map(struct importer *imp, void *arg)
 		describe(imp->sgt, arg);
 	dma_resv_unlock(imp->dmabuf->resv);
 	return err;
+}
+
+int importer_mmap(struct importer *imp, struct vm_area_struct *vma)
+{
+	return imp->attachment ? dma_buf_mmap(imp->dmabuf, vma, vma->vm_pgoff) : -ENOTCONN;
 }
 
 int importer_unmap(struct importer *imp, void *arg)

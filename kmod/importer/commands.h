@@ -36,6 +36,7 @@ int importer_detach(struct importer *imp, void *arg);
 int importer_map(struct importer *imp, void *arg);
 int importer_unmap(struct importer *imp, void *arg);
 int importer_fence(struct importer *imp, void *arg);
+int importer_mmap(struct importer *imp, struct vm_area_struct *vma);
 /* Without a lock. */
 int importer_stats(struct importer *imp, void *arg);
 int importer_hang(struct importer *imp, void *arg);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The devices that import: QEMU's edu, which does DMA, and a platform device.  They know DMA
- * addresses, no dma-buf.  Errors are 0 or -errno.
+ * The devices that import: QEMU's edu, which does DMA, a platform device, and one that the driver
+ * model knows nothing of.  They know DMA addresses, no dma-buf.  Errors are 0 or -errno.
  */
 #ifndef GDMABUF_IMPORTER_DEVICES_H
 #define GDMABUF_IMPORTER_DEVICES_H
@@ -35,5 +35,10 @@ int importer_platform_register(void);
 void importer_platform_unregister(void);
 /* The caller puts it. */
 struct device *importer_platform_get(void);
+
+int importer_bare_register(void);
+void importer_bare_unregister(void);
+/* The caller puts it. */
+struct device *importer_bare_get(void);
 
 #endif

@@ -6,6 +6,10 @@
  * it undoes what is left: the mappings, the fence, the attachment.  Its device is QEMU's edu
  * (PCI 1234:11e8), which does DMA, or a platform device, which does not but may import.
  *
+ * mmap() of an importer maps the dma-buf that is attached, by dma_buf_mmap(), as DRM drivers map
+ * the buffers that they imported: the rights are those of the importer's file.  ENOTCONN without
+ * an attachment, EBUSY during another call.
+ *
  * errno, of every ioctl, besides what the exporter returns:
  *   ENOTTY      no such ioctl
  *   EINVAL      an unknown flag, mode or direction; reserved is not 0; a range that is empty, too
@@ -47,10 +51,12 @@ enum gdmabuf_importer_mode {
  * enum gdmabuf_importer_flags
  * @GDMABUF_IMPORTER_PEER2PEER: needs no struct pages.  Not with GDMABUF_IMPORTER_STATIC.
  * @GDMABUF_IMPORTER_PLATFORM_DEVICE: not edu, even if it is there
+ * @GDMABUF_IMPORTER_BARE_DEVICE: neither, but a device that has no driver, no bus and no class
  */
 enum gdmabuf_importer_flags {
 	GDMABUF_IMPORTER_PEER2PEER		= 1 << 0,
 	GDMABUF_IMPORTER_PLATFORM_DEVICE	= 1 << 1,
+	GDMABUF_IMPORTER_BARE_DEVICE		= 1 << 2,
 };
 
 /**
@@ -69,7 +75,7 @@ enum gdmabuf_importer_direction {
  * @flags: enum gdmabuf_importer_flags
  * @direction: enum gdmabuf_importer_direction, of all mappings to come
  * @max_segment: bytes; the device's limit from now on, for all its attachments.  0: 64 KiB, as
- *	PCI devices have.  At least 4096.
+ *	PCI devices have.
  * @out_edu: 1 if the device is edu, so that it does DMA
  */
 struct gdmabuf_importer_attach {

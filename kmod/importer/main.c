@@ -104,12 +104,26 @@ static int importer_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/* The calls copy to user space with the lock held, so here it is not waited for. */
+static int mmap_file(struct file *file, struct vm_area_struct *vma)
+{
+	struct importer *imp = file->private_data;
+	int err;
+
+	if (!mutex_trylock(&imp->lock))
+		return -EBUSY;
+	err = importer_mmap(imp, vma);
+	mutex_unlock(&imp->lock);
+	return err;
+}
+
 static const struct file_operations fops = {
 	.owner = THIS_MODULE,
 	.open = importer_open,
 	.release = importer_release,
 	.unlocked_ioctl = importer_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = mmap_file,
 };
 
 static struct miscdevice device = {
@@ -128,11 +142,16 @@ static int __init importer_init(void)
 	err = importer_edu_register();
 	if (err)
 		goto unregister_platform;
-	err = misc_register(&device);
+	err = importer_bare_register();
 	if (err)
 		goto unregister_edu;
+	err = misc_register(&device);
+	if (err)
+		goto unregister_bare;
 	return 0;
 
+unregister_bare:
+	importer_bare_unregister();
 unregister_edu:
 	importer_edu_unregister();
 unregister_platform:
@@ -143,6 +162,7 @@ unregister_platform:
 static void __exit importer_exit(void)
 {
 	misc_deregister(&device);
+	importer_bare_unregister();
 	importer_edu_unregister();
 	importer_platform_unregister();
 }

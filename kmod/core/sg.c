@@ -19,7 +19,7 @@ struct gdmabuf_map {
 	} runs[];
 };
 
-/* Bytes of a segment: whole pages. */
+/* Bytes of a segment: whole pages.  0 if the device takes none. */
 static u64 max_segment(struct device *dev)
 {
 	return ALIGN_DOWN(min_t(u64, dma_get_max_seg_size(dev), UINT_MAX), PAGE_SIZE);
@@ -30,19 +30,21 @@ static unsigned int count_runs(const struct gdmabuf_buffer *buffer, u64 max)
 	return runs_count(buffer->pin->runs, buffer->offset, buffer->length, max);
 }
 
-static struct gdmabuf_map *create(struct dma_buf_attachment *attachment, u64 max,
+/* @runs: for how many there is to be room.  -EINVAL, -ENOMEM. */
+static struct gdmabuf_map *create(struct dma_buf_attachment *attachment, u64 max, unsigned int runs,
 				  enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = attachment->dmabuf->priv;
-	unsigned int runs = count_runs(buffer, U64_MAX);
 	struct gdmabuf_map *map;
 
+	if (!max)
+		return ERR_PTR(-EINVAL);
 	map = kvzalloc(struct_size(map, runs, runs), GFP_KERNEL_ACCOUNT);
 	if (!map)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	if (sg_alloc_table(&map->sgt, count_runs(buffer, max), GFP_KERNEL_ACCOUNT)) {
 		kvfree(map);
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	}
 	map->dev = attachment->dev;
 	map->dir = dir;
@@ -123,9 +125,9 @@ struct sg_table *gdmabuf_sg_map_gpu(struct dma_buf_attachment *attachment,
 	dma_resv_assert_held(attachment->dmabuf->resv);
 	if (test_bit(PIN_REVOKED, &buffer->pin->state))
 		return ERR_PTR(-ENODEV);
-	map = create(attachment, max, dir);
-	if (!map)
-		return ERR_PTR(-ENOMEM);
+	map = create(attachment, max, count_runs(buffer, U64_MAX), dir);
+	if (IS_ERR(map))
+		return ERR_CAST(map);
 	err = map_runs(buffer, map, max);
 	if (err) {
 		unmap_runs(map);
@@ -172,9 +174,9 @@ struct sg_table *gdmabuf_sg_map_host(struct dma_buf_attachment *attachment,
 
 	if (buffer->flags & GDMABUF_READ_ONLY && dir != DMA_TO_DEVICE)
 		return ERR_PTR(-EACCES);
-	map = create(attachment, max, dir);
-	if (!map)
-		return ERR_PTR(-ENOMEM);
+	map = create(attachment, max, 0, dir);
+	if (IS_ERR(map))
+		return ERR_CAST(map);
 	set_pages(buffer, map, max);
 	/* Apart: a page that two map at once is an error to dma-debug if mapping synchronizes. */
 	err = dma_map_sgtable(attachment->dev, &map->sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);

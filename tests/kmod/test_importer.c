@@ -180,6 +180,37 @@ TEST(sg_one_range,
 	done(&s);
 }
 
+/* Some kernels map for some importers as soon as they attach. */
+static int attach_and_map(const struct setup *s, struct gdmabuf_importer_attach arg)
+{
+	struct gdmabuf_importer_map map;
+	int err;
+
+	arg.fd = s->e.fd;
+	err = ioctl(s->importer, GDMABUF_IMPORTER_ATTACH, &arg) ? -errno : 0;
+	if (!err)
+		err = importer_map(s->importer, &map);
+	importer_call(s->importer, GDMABUF_IMPORTER_DETACH, 0);
+	return err;
+}
+
+static void map_tiny_segments(struct setup *s)
+{
+	const struct gdmabuf_importer_attach arg = { .max_segment = PAGE - 1 };
+
+	EXPECT_EQ(attach_and_map(s, arg), -EINVAL);
+	done(s);
+}
+
+TEST(sg_tiny_segments, "A device whose segments are smaller than a page gets EINVAL, of both kinds "
+		       "of memory.")
+{
+	struct setup s = setup(0, 0), host = setup_host(pages_new(LENGTH, 1), 0);
+
+	map_tiny_segments(&s);
+	map_tiny_segments(&host);
+}
+
 TEST(sg_host, "The scatterlist of host memory has struct pages, and DMA addresses of it all.")
 {
 	unsigned char *p = pages_new(LENGTH, 1);
@@ -238,6 +269,20 @@ TEST(attach_not_listed,
 	parameter_set("gdmabuf", "static_importers", old);
 	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
 	done(&s);
+}
+
+TEST(attach_bare,
+     "A static importer without driver, bus and class gets host memory, and EOPNOTSUPP "
+     "for GPU memory.")
+{
+	struct setup s = setup(0, 0), host = setup_host(pages_new(LENGTH, 1), 0);
+	struct gdmabuf_importer_map map;
+
+	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_BARE_DEVICE), -EOPNOTSUPP);
+	EXPECT_EQ(attach(&host, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_BARE_DEVICE), 0);
+	EXPECT_EQ(importer_map(host.importer, &map), 0);
+	done(&s);
+	done(&host);
 }
 
 TEST(attach_revocable_static, "EOPNOTSUPP for importers of revocable memory that cannot let go.")

@@ -106,21 +106,48 @@ static int map_now(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
 	return 0;
 }
 
-int gdmabuf_buffer_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
+/* The dma-buf core has checked that the range is within the buffer. */
+static int check_vma(const struct gdmabuf_buffer *buffer, const struct vm_area_struct *vma)
 {
-	struct gdmabuf_buffer *buffer = dmabuf->priv;
-
 	/*
 	 * No copy on write: private mappings are those that are not shared but can be made
-	 * writable.  The dma-buf core has checked that the range is within the buffer.
+	 * writable.
 	 */
 	if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE)
 		return -EINVAL;
-	if (test_bit(PIN_REVOKED, &buffer->pin->state))
-		return -ENODEV;
+	/*
+	 * The descriptor's O_RDONLY does not see to it: a driver that imported the buffer maps it
+	 * with the rights of its own file, by dma_buf_mmap().
+	 */
+	if (buffer->flags & GDMABUF_READ_ONLY && vma->vm_flags & VM_WRITE)
+		return -EACCES;
+	return test_bit(PIN_REVOKED, &buffer->pin->state) ? -ENODEV : 0;
+}
+
+/*
+ * A child of a process has its mappings of host memory, as of any memory that is shared; not those
+ * of GPU memory, whose driver's own are not inherited either.
+ */
+static void set_flags(const struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
+{
+	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP);
+	if (buffer->pin->ops->kind == GDMABUF_KIND_GPU)
+		vm_flags_set(vma, VM_DONTCOPY);
+	/* Nor by mprotect(). */
+	if (buffer->flags & GDMABUF_READ_ONLY)
+		vm_flags_clear(vma, VM_MAYWRITE);
+}
+
+int gdmabuf_buffer_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
+{
+	struct gdmabuf_buffer *buffer = dmabuf->priv;
+	int err = check_vma(buffer, vma);
+
+	if (err)
+		return err;
 	if (!buffer->pin->cacheable)
 		vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
-	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
+	set_flags(buffer, vma);
 	vma->vm_ops = &vm_ops;
 	vma->vm_private_data = buffer;
 	return buffer->flags & GDMABUF_REVOCABLE ? 0 : map_now(buffer, vma);

@@ -195,16 +195,26 @@ void gdmabuf_sg_unmap_host(struct dma_buf_attachment *attachment, struct sg_tabl
 	struct gdmabuf_map *map = container_of(sgt, struct gdmabuf_map, sgt);
 
 	del(attachment->dmabuf->priv, map);
-	dma_sync_sgtable_for_cpu(map->dev, sgt, dir);
-	dma_unmap_sgtable(map->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
+	/* As it was mapped, and not as the importer says now: a bounce buffer is copied back so. */
+	dma_sync_sgtable_for_cpu(map->dev, sgt, map->dir);
+	dma_unmap_sgtable(map->dev, sgt, map->dir, DMA_ATTR_SKIP_CPU_SYNC);
 	destroy(map);
+}
+
+/* The CPU reads what came from the device; all else is written, or may be. */
+static int check_cpu_access(const struct gdmabuf_buffer *buffer, enum dma_data_direction dir)
+{
+	return buffer->flags & GDMABUF_READ_ONLY && dir != DMA_FROM_DEVICE ? -EACCES : 0;
 }
 
 int gdmabuf_sg_begin_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
+	int err = check_cpu_access(buffer, dir);
 	struct gdmabuf_map *map;
 
+	if (err)
+		return err;
 	mutex_lock(&buffer->maps_lock);
 	list_for_each_entry(map, &buffer->maps, link)
 		dma_sync_sgtable_for_cpu(map->dev, &map->sgt, map->dir);
@@ -222,8 +232,11 @@ int gdmabuf_sg_end_cpu_access_gpu(struct dma_buf *dmabuf, enum dma_data_directio
 int gdmabuf_sg_end_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
+	int err = check_cpu_access(buffer, dir);
 	struct gdmabuf_map *map;
 
+	if (err)
+		return err;
 	mutex_lock(&buffer->maps_lock);
 	list_for_each_entry(map, &buffer->maps, link)
 		dma_sync_sgtable_for_device(map->dev, &map->sgt, map->dir);

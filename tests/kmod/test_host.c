@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/dma-buf.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -431,6 +433,29 @@ TEST(host_fork,
 	EXPECT_EQ(view[7], 11);
 	EXPECT_EQ(view[0], pattern_at(0));
 	EXPECT(gdm_is_valid(status, &s.e));
+	munmap(view, LENGTH);
+	done(&s);
+}
+
+static void child_uses_view(void *arg)
+{
+	unsigned char *view = arg;
+
+	if (pattern_mismatches(view, LENGTH))
+		_exit(1);
+	view[PAGE] = 99;
+}
+
+TEST(host_fork_mapping,
+     "A child has its parent's mapping of a dma-buf of host memory: both write the same pages.")
+{
+	struct setup s = setup(1, 0);
+	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE);
+
+	EXPECT(view);
+	EXPECT_EQ(in_child(child_uses_view, view), 0);
+	EXPECT_EQ(view[PAGE], 99);
+	EXPECT_EQ(s.p[PAGE], 99);
 	munmap(view, LENGTH);
 	done(&s);
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libdrm/drm.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -394,6 +395,229 @@ TEST(read_only_device,
 		  0);
 	EXPECT_EQ(importer_map(s.importer, &map), 0);
 	done(&s);
+}
+
+TEST(read_only_bidirectional,
+     "EACCES for a device that would read and write a read-only export, whatever kind of importer.")
+{
+	struct setup s = setup_host(pages_new(LENGTH, 1), GDMABUF_READ_ONLY);
+
+	for (uint32_t mode = GDMABUF_IMPORTER_STATIC; mode <= GDMABUF_IMPORTER_DYNAMIC; mode++)
+		EXPECT_EQ(attach_and_map(&s, (struct gdmabuf_importer_attach){ .mode = mode }),
+			  -EACCES);
+	done(&s);
+}
+
+/* An attachment to a read-only export of a file that the process may only read. */
+static struct setup setup_read_only_file(int *file)
+{
+	unsigned char *p;
+
+	*file = memfd_create("file", MFD_CLOEXEC);
+	EXPECT_EQ(ftruncate(*file, LENGTH), 0);
+	p = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, *file, 0);
+	EXPECT(p != MAP_FAILED);
+	pattern_fill(p, LENGTH);
+	munmap(p, LENGTH);
+	p = mmap(NULL, LENGTH, PROT_READ, MAP_SHARED, *file, 0);
+	EXPECT(p != MAP_FAILED);
+	return setup_host(p, GDMABUF_READ_ONLY);
+}
+
+static void file_is_as_it_was(int file)
+{
+	static unsigned char got[LENGTH];
+
+	EXPECT_EQ(pread(file, got, LENGTH, 0), LENGTH);
+	EXPECT_EQ(pattern_mismatches(got, LENGTH), 0);
+	close(file);
+}
+
+static unsigned char *importer_mmap(const struct setup *s, int prot, int flags)
+{
+	EXPECT_EQ(importer_attach(s->importer, s->e.fd, GDMABUF_IMPORTER_STATIC, 0,
+				  GDMABUF_IMPORTER_TO_DEVICE),
+		  0);
+	return mmap(NULL, LENGTH, prot, flags, s->importer, 0);
+}
+
+TEST(importer_mmap,
+     "A driver that maps what it imported into a process shows the memory, and writes "
+     "it.")
+{
+	unsigned char *p = pages_new(LENGTH, 1), *view;
+	struct setup s = setup_host(p, 0);
+
+	view = importer_mmap(&s, PROT_READ | PROT_WRITE, MAP_SHARED);
+	EXPECT(view != MAP_FAILED);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	view[PAGE] = 0x5a;
+	EXPECT_EQ(p[PAGE], 0x5a);
+	munmap(view, LENGTH);
+	done(&s);
+}
+
+TEST(read_only_importer_mmap,
+     "EACCES when a driver that imported a read-only export maps it writable into a process.")
+{
+	int file;
+	struct setup s = setup_read_only_file(&file);
+	unsigned char *view = importer_mmap(&s, PROT_READ | PROT_WRITE, MAP_SHARED);
+
+	if (view != MAP_FAILED)
+		view[0] = 0x66;
+	file_is_as_it_was(file);
+	EXPECT(view == MAP_FAILED);
+	EXPECT_EQ(errno, EACCES);
+	done(&s);
+}
+
+TEST(read_only_importer_private,
+     "EINVAL when a driver that imported a read-only export maps it privately into a process.")
+{
+	int file;
+	struct setup s = setup_read_only_file(&file);
+
+	EXPECT(importer_mmap(&s, PROT_READ, MAP_PRIVATE) == MAP_FAILED);
+	EXPECT_EQ(errno, EINVAL);
+	file_is_as_it_was(file);
+	done(&s);
+}
+
+TEST(read_only_importer_mprotect,
+     "A mapping of a read-only export that a driver made for reading stays so: mprotect() gives "
+     "EACCES.")
+{
+	int file;
+	struct setup s = setup_read_only_file(&file);
+	unsigned char *view = importer_mmap(&s, PROT_READ, MAP_SHARED);
+	int err;
+
+	EXPECT(view != MAP_FAILED);
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	err = mprotect(view, LENGTH, PROT_READ | PROT_WRITE) ? errno : 0;
+	if (!err)
+		view[0] = 0x66;
+	file_is_as_it_was(file);
+	EXPECT_EQ(err, EACCES);
+	munmap(view, LENGTH);
+	done(&s);
+}
+
+TEST(read_only_ptrace,
+     "A mapping of a read-only export is not written by way of /proc/self/mem, whoever made it.")
+{
+	int file, mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	struct setup s = setup_read_only_file(&file);
+	unsigned char *views[] = { importer_mmap(&s, PROT_READ, MAP_SHARED),
+				   dmabuf_map(s.e.fd, LENGTH, PROT_READ) };
+
+	for (int i = 0; i < 2; i++) {
+		EXPECT(views[i] && views[i] != MAP_FAILED);
+		EXPECT_EQ(pwrite(mem, "x", 1, (off_t)(uintptr_t)views[i]), -1);
+		munmap(views[i], LENGTH);
+	}
+	file_is_as_it_was(file);
+	close(mem);
+	done(&s);
+}
+
+TEST(read_only_moved,
+     "A mapping of a read-only export cannot be written after mremap() and remap_file_pages().")
+{
+	int file;
+	struct setup s = setup_read_only_file(&file);
+	unsigned char *view = importer_mmap(&s, PROT_READ, MAP_SHARED), *moved;
+
+	moved = mremap(view, LENGTH, LENGTH, MREMAP_MAYMOVE | MREMAP_FIXED, pages_new(LENGTH, 0));
+	EXPECT(moved != MAP_FAILED);
+	EXPECT_EQ(pattern_mismatches(moved, LENGTH), 0);
+	EXPECT_EQ(mprotect(moved, PAGE, PROT_READ | PROT_WRITE), -1);
+	EXPECT_EQ(errno, EACCES);
+	remap_file_pages(moved, PAGE, 0, 1, 0);
+	EXPECT_EQ(mprotect(moved, PAGE, PROT_READ | PROT_WRITE), -1);
+	file_is_as_it_was(file);
+	munmap(moved, LENGTH);
+	done(&s);
+}
+
+TEST(read_only_cpu_access,
+     "EACCES for a bracket of writes by the CPU to a read-only export; a bracket of reads works.")
+{
+	static const uint32_t writes[] = { GDMABUF_IMPORTER_TO_DEVICE,
+					   GDMABUF_IMPORTER_BIDIRECTIONAL };
+	struct setup s = setup_host(pages_new(LENGTH, 1), GDMABUF_READ_ONLY);
+	const uint32_t begin = GDMABUF_IMPORTER_BEGIN_CPU_ACCESS,
+		       end = GDMABUF_IMPORTER_END_CPU_ACCESS;
+
+	EXPECT_EQ(importer_attach(s.importer, s.e.fd, GDMABUF_IMPORTER_STATIC, 0,
+				  GDMABUF_IMPORTER_TO_DEVICE),
+		  0);
+	for (int i = 0; i < 2; i++) {
+		EXPECT_EQ(importer_call(s.importer, begin, writes[i]), -EACCES);
+		EXPECT_EQ(importer_call(s.importer, end, writes[i]), -EACCES);
+	}
+	EXPECT_EQ(importer_call(s.importer, begin, GDMABUF_IMPORTER_FROM_DEVICE), 0);
+	EXPECT_EQ(importer_call(s.importer, end, GDMABUF_IMPORTER_FROM_DEVICE), 0);
+	done(&s);
+}
+
+/* The first device of a DRM driver. */
+static int drm_open(const char *driver)
+{
+	for (int i = 0; i < 16; i++) {
+		char path[32], name[32] = "";
+		struct drm_version version = { .name = name, .name_len = sizeof(name) - 1 };
+		int fd;
+
+		snprintf(path, sizeof(path), "/dev/dri/card%d", i);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		if (fd >= 0 && !ioctl(fd, DRM_IOCTL_VERSION, &version) && !strcmp(name, driver))
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
+	test_skip("no DRM device of %s", driver);
+	return -1;
+}
+
+static unsigned char *drm_map(int drm, uint32_t handle)
+{
+	struct drm_mode_map_dumb map = { .handle = handle };
+
+	if (ioctl(drm, DRM_IOCTL_MODE_MAP_DUMB, &map))
+		return MAP_FAILED;
+	return mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, drm, (off_t)map.offset);
+}
+
+static void drm_cannot_write(const char *driver)
+{
+	int file, drm = drm_open(driver);
+	struct setup s = setup_read_only_file(&file);
+	struct drm_prime_handle prime = { .fd = s.e.fd };
+	unsigned char *view = MAP_FAILED;
+
+	if (!ioctl(drm, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime))
+		view = drm_map(drm, prime.handle);
+	else
+		printf("# %s does not import it: %s\n", driver, strerror(errno));
+	if (view != MAP_FAILED)
+		view[0] = 0x66;
+	file_is_as_it_was(file);
+	EXPECT(view == MAP_FAILED);
+	close(drm);
+	done(&s);
+}
+
+TEST(read_only_vgem, "A read-only export that vgem imports cannot be written by way of vgem.")
+{
+	drm_cannot_write("vgem");
+}
+
+TEST(read_only_virtio_gpu,
+     "A read-only export that virtio-gpu imports cannot be written by way of virtio-gpu.")
+{
+	drm_cannot_write("virtio_gpu");
 }
 
 static void kernel_mapping(struct setup *s)

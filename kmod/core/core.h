@@ -171,7 +171,7 @@ struct gdmabuf_pin {
 		} gpu;
 		struct {
 			struct mmu_interval_notifier notifier;
-			unsigned long nr_pages;	/* charged */
+			struct user_struct *user; /* charged; NULL: nobody is */
 			bool dirty;		/* may have been written to */
 		} host;
 	};

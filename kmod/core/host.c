@@ -5,11 +5,16 @@
  *
  * The pages stay what they are; what the owner does with the range afterwards (munmap, mremap,
  * MADV_DONTNEED) does not concern them, but then the address means others: the pin is stale.
+ *
+ * Pinned pages count against RLIMIT_MEMLOCK, and for the user, together with what io_uring and
+ * iommufd have of it.  Not for the process's memory (pinned_vm), which a dma-buf outlives: pages
+ * that a process passed on before it exited would be nobody's.
  */
 #include <linux/capability.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/user.h>
 #include <linux/slab.h>
 
 #include "core.h"
@@ -24,23 +29,30 @@ static u64 host_page_size(void)
 	return PAGE_SIZE;
 }
 
+/* For whoever the caller is now, which need not be who opened the context. */
 static int charge(struct gdmabuf_pin *pin)
 {
-	struct mm_struct *mm = pin->ctx->mm;
-	unsigned long nr = pin->length >> PAGE_SHIFT;
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT, nr = pin->length >> PAGE_SHIFT;
+	struct user_struct *user = current_user();
+	unsigned long locked = atomic_long_read(&user->locked_vm);
 
-	if (atomic64_add_return(nr, &mm->pinned_vm) > rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT &&
-	    !capable(CAP_IPC_LOCK)) {
-		atomic64_sub(nr, &mm->pinned_vm);
-		return -ENOMEM;
-	}
-	pin->host.nr_pages = nr;
+	pin->host.user = NULL;
+	if (capable(CAP_IPC_LOCK))
+		return 0;
+	do {
+		if (locked > limit || nr > limit - locked)
+			return -ENOMEM;
+	} while (!atomic_long_try_cmpxchg(&user->locked_vm, &locked, locked + nr));
+	pin->host.user = get_uid(user);
 	return 0;
 }
 
 static void uncharge(struct gdmabuf_pin *pin)
 {
-	atomic64_sub(pin->host.nr_pages, &pin->ctx->mm->pinned_vm);
+	if (!pin->host.user)
+		return;
+	atomic_long_sub(pin->length >> PAGE_SHIFT, &pin->host.user->locked_vm);
+	free_uid(pin->host.user);
 }
 
 /* What @address is mapped by: until where, and with which rights. */

@@ -555,6 +555,149 @@ TEST(host_memlock,
 	EXPECT_EQ(in_child(export_beyond_limit, NULL), 0);
 }
 
+/* A child of user 1000, whose limit is @limit, exports @length and passes it on. */
+struct pinner {
+	int sockets[2];
+	size_t length, limit;
+};
+
+static void pin_and_pass(void *arg)
+{
+	const struct pinner *pinner = arg;
+	unsigned char *p = pages_new(pinner->length, 1);
+	int ctx = gdm_open(), err;
+	struct gdm_export e;
+
+	become_user(pinner->limit);
+	err = gdm_export_host(ctx, p, pinner->length, 0, &e);
+	if (err)
+		_exit(err == -ENOMEM ? 1 : 2);
+	send_fd(pinner->sockets[0], e.fd);
+}
+
+static struct pinner pinner_new(size_t length, size_t limit)
+{
+	struct pinner pinner = { .length = length, .limit = limit };
+
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pinner.sockets), 0);
+	return pinner;
+}
+
+static void pinner_free(struct pinner *pinner)
+{
+	close(pinner->sockets[0]);
+	close(pinner->sockets[1]);
+}
+
+TEST(host_memlock_of_exited,
+     "RLIMIT_MEMLOCK counts what processes of the user exported, passed on and left behind.")
+{
+	struct pinner pinner = pinner_new(LENGTH, 2 * LENGTH);
+	int a, b;
+
+	EXPECT_EQ(in_child(pin_and_pass, &pinner), 0);
+	a = receive_fd(pinner.sockets[1]);
+	EXPECT_EQ(in_child(pin_and_pass, &pinner), 0);
+	b = receive_fd(pinner.sockets[1]);
+	EXPECT_EQ(in_child(pin_and_pass, &pinner), 1);
+	close(a);
+	EXPECT_EQ(in_child(pin_and_pass, &pinner), 0);
+	close(b);
+	close(receive_fd(pinner.sockets[1]));
+	pinner_free(&pinner);
+}
+
+TEST(host_memlock_mapped, "RLIMIT_MEMLOCK counts pages whose dma-buf is closed, but mapped, and "
+			  "gives them back after it.")
+{
+	struct pinner pinner = pinner_new(LENGTH, LENGTH);
+	unsigned char *view;
+	int fd;
+
+	EXPECT_EQ(in_child(pin_and_pass, &pinner), 0);
+	fd = receive_fd(pinner.sockets[1]);
+	view = dmabuf_map(fd, LENGTH, PROT_READ);
+	EXPECT(view);
+	close(fd);
+	EXPECT_EQ(in_child(pin_and_pass, &pinner), 1);
+	munmap(view, LENGTH);
+	EXPECT_EQ(in_child(pin_and_pass, &pinner), 0);
+	close(receive_fd(pinner.sockets[1]));
+	pinner_free(&pinner);
+}
+
+/* Exports, and executes what keeps the dma-buf until the pipe is closed. */
+static void pin_and_exec(void *arg)
+{
+	const struct pinner *pinner = arg;
+	unsigned char *p = pages_new(pinner->length, 1);
+	int ctx = gdm_open();
+	struct gdm_export e;
+
+	become_user(pinner->limit);
+	if (gdm_export_host(ctx, p, pinner->length, 0, &e) || fcntl(e.fd, F_SETFD, 0) ||
+	    dup2(pinner->sockets[0], 0) || dup2(pinner->sockets[0], 1) != 1)
+		_exit(1);
+	execlp("cat", "cat", "-", NULL);
+	_exit(2);
+}
+
+TEST(host_memlock_exec, "RLIMIT_MEMLOCK counts what a process exported before it executed another "
+			"program, as long as that has it.")
+{
+	struct pinner pinner = pinner_new(LENGTH, LENGTH);
+	pid_t child = fork();
+	int status;
+	char byte;
+
+	if (!child)
+		pin_and_exec(&pinner);
+	EXPECT_EQ(write(pinner.sockets[1], "x", 1), 1);
+	EXPECT_EQ(read(pinner.sockets[1], &byte, 1), 1); /* cat runs */
+	EXPECT_EQ(in_child(pin_and_pass, &pinner), 1);
+	EXPECT_EQ(shutdown(pinner.sockets[1], SHUT_WR), 0);
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
+	pinner_free(&pinner);
+	pinner = pinner_new(LENGTH, LENGTH);
+	EXPECT_EQ(in_child(pin_and_pass, &pinner), 0);
+	pinner_free(&pinner);
+}
+
+/* Without capabilities, but able to get them back. */
+static int be(uid_t uid)
+{
+	return setresuid((uid_t)-1, 0, (uid_t)-1) || setresuid(uid, uid, 0);
+}
+
+static void pin_as_two_users(void *arg)
+{
+	unsigned char *p = pages_new(3 * LENGTH, 1);
+	struct rlimit limit = { LENGTH, LENGTH };
+	struct gdm_export a, b, c;
+	int ctx = gdm_open();
+
+	(void)arg;
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || be(1000) || gdm_export_host(ctx, p, LENGTH, 0, &a))
+		_exit(1);
+	if (gdm_export_host(ctx, p + LENGTH, LENGTH, 0, NULL) != -ENOMEM)
+		_exit(2);
+	if (be(1001) || gdm_export_host(ctx, p + LENGTH, LENGTH, 0, &b))
+		_exit(3);
+	close(a.fd);
+	if (gdm_export_host(ctx, p + 2 * LENGTH, LENGTH, 0, NULL) != -ENOMEM)
+		_exit(4);
+	if (be(1000) || gdm_export_host(ctx, p + 2 * LENGTH, LENGTH, 0, &c))
+		_exit(5);
+}
+
+TEST(host_memlock_setuid,
+     "RLIMIT_MEMLOCK counts an export as the user's who made it, and gives it back "
+     "to that user.")
+{
+	EXPECT_EQ(in_child(pin_as_two_users, NULL), 0);
+}
+
 static void exceed_own_limit(void *arg)
 {
 	int ctx = gdm_open();

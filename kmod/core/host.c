@@ -55,42 +55,55 @@ static void uncharge(struct gdmabuf_pin *pin)
 	free_uid(pin->host.user);
 }
 
-/* What @address is mapped by: until where, and with which rights. */
-static int look_up(struct mm_struct *mm, u64 address, u64 *end, bool *writable)
+/* What maps an address of the caller: until where, and how. */
+struct mapping {
+	u64 end;
+	unsigned long vm_flags;
+};
+
+static int look_up(u64 address, struct mapping *mapping)
 {
+	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
 
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
 	vma = find_vma(mm, address);
-	if (!vma || vma->vm_start > address || !(vma->vm_flags & VM_READ)) {
+	if (!vma || vma->vm_start > address) {
 		mmap_read_unlock(mm);
 		return -EFAULT;
 	}
-	*end = vma->vm_end;
-	*writable = vma->vm_flags & VM_WRITE;
+	mapping->end = vma->vm_end;
+	mapping->vm_flags = vma->vm_flags;
 	mmap_read_unlock(mm);
 	return 0;
 }
 
-/* As look_up(); -EACCES if it is read-only and @flags do not say GDMABUF_READ_ONLY. */
-static int check_mapping(struct mm_struct *mm, u64 address, u32 flags, u64 *end, bool *writable)
+/*
+ * As look_up(); -EACCES if the mapping is read-only and @flags do not say GDMABUF_READ_ONLY.  What
+ * can be written may be read: mmap() wants files that are open for reading.
+ */
+static int check_mapping(u64 address, u32 flags, struct mapping *mapping)
 {
-	int err = look_up(mm, address, end, writable);
+	int err = look_up(address, mapping);
 
 	if (err)
 		return err;
-	return *writable || flags & GDMABUF_READ_ONLY ? 0 : -EACCES;
+	if (mapping->vm_flags & VM_WRITE)
+		return 0;
+	if (!(mapping->vm_flags & VM_READ))
+		return -EFAULT;
+	return flags & GDMABUF_READ_ONLY ? 0 : -EACCES;
 }
 
 static int check_access(struct gdmabuf_pin *pin, u64 address, u64 length, u32 flags)
 {
 	u64 end = address + length;
-	bool writable;
+	struct mapping mapping;
 	int err = 0;
 
-	while (!err && address < end)
-		err = check_mapping(pin->ctx->mm, address, flags, &address, &writable);
+	for (; !err && address < end; address = mapping.end)
+		err = check_mapping(address, flags, &mapping);
 	return err;
 }
 
@@ -140,31 +153,47 @@ static void unpin_runs(struct gdmabuf_pin *pin, bool dirty)
 	pin->nr_runs = 0;
 }
 
+static long pin_batch(u64 address, u64 length, unsigned int write, struct page **batch)
+{
+	u64 nr = min_t(u64, length >> PAGE_SHIFT, BATCH);
+
+	return pin_user_pages_fast(address, nr, FOLL_LONGTERM | write, batch);
+}
+
+/*
+ * Whether the pages of a read-only export are pinned for writing all the same: the owner of a
+ * private mapping would get others at its first write, and what cannot be read is pinned so only.
+ * Not those of a shared mapping, which stay: most kernels let nobody pin a file's for writing.
+ */
+static bool pins_for_writing(const struct mapping *mapping)
+{
+	return mapping->vm_flags & VM_WRITE &&
+	       (mapping->vm_flags & (VM_SHARED | VM_READ)) != (VM_SHARED | VM_READ);
+}
+
 /* Pins [@address, @address + @left) up to the end of what maps @address, at most @batch. */
 static long pin_some(struct gdmabuf_pin *pin, u64 address, u64 left, struct page **batch)
 {
-	unsigned int gup = FOLL_LONGTERM;
-	bool writable;
-	u64 end;
+	struct mapping mapping;
+	unsigned int write = FOLL_WRITE;
 	long n;
 	int err;
 
 	if (fatal_signal_pending(current))
 		return -EINTR;
 	cond_resched();
-	/* What can be written to can be exported in any way: no need to look how it is mapped. */
-	n = pin_user_pages_fast(address, min(left, (u64)BATCH << PAGE_SHIFT) >> PAGE_SHIFT,
-				gup | FOLL_WRITE, batch);
-	if (n > 0)
-		return n;
-	err = check_mapping(current->mm, address, pin->flags, &end, &writable);
+	/* What can be written to can be exported: no need to look how it is mapped. */
+	if (!(pin->flags & GDMABUF_READ_ONLY)) {
+		n = pin_batch(address, left, write, batch);
+		if (n > 0)
+			return n;
+	}
+	err = check_mapping(address, pin->flags, &mapping);
 	if (err)
 		return err;
-	/* Writable pages become the owner's own now, or it would get others at its first write. */
-	if (writable)
-		gup |= FOLL_WRITE;
-	left = min3(left, end - address, (u64)BATCH << PAGE_SHIFT);
-	n = pin_user_pages_fast(address, left >> PAGE_SHIFT, gup, batch);
+	if (pin->flags & GDMABUF_READ_ONLY && !pins_for_writing(&mapping))
+		write = 0;
+	n = pin_batch(address, min(left, mapping.end - address), write, batch);
 	return n ? n : -EFAULT;
 }
 

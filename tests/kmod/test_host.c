@@ -261,6 +261,110 @@ TEST(host_read_only_cpu, "A read-only export cannot be mapped for writing.")
 	done(&s);
 }
 
+static int sync_cpu(int fd, uint64_t flags)
+{
+	struct dma_buf_sync sync = { .flags = flags };
+
+	return ioctl(fd, DMA_BUF_IOCTL_SYNC, &sync) ? -errno : 0;
+}
+
+TEST(host_read_only_sync,
+     "EACCES for a bracket of writes on a read-only export; a bracket of reads works.")
+{
+	struct setup s = setup(1, GDMABUF_READ_ONLY);
+
+	EXPECT_EQ(sync_cpu(s.e.fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), -EACCES);
+	EXPECT_EQ(sync_cpu(s.e.fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE), -EACCES);
+	EXPECT_EQ(sync_cpu(s.e.fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), -EACCES);
+	EXPECT_EQ(sync_cpu(s.e.fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), 0);
+	EXPECT_EQ(sync_cpu(s.e.fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
+	done(&s);
+}
+
+TEST(host_read_only_reopened, "A read-only export cannot be opened again for writing.")
+{
+	struct setup s = setup(1, GDMABUF_READ_ONLY);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s.e.fd);
+	EXPECT_EQ(open(path, O_RDWR | O_CLOEXEC), -1);
+	EXPECT_EQ(fcntl(s.e.fd, F_SETFL, O_RDWR), 0);
+	EXPECT(!dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE));
+	done(&s);
+}
+
+/* A file that is written back, mapped by @prot and shared.  tmpfs would not do: its pages are pinned. */
+static unsigned char *file_map(int prot, char *path)
+{
+	int file = mkstemp(path);
+	unsigned char *p;
+
+	EXPECT(file >= 0);
+	for (int i = 0; i < LENGTH / PAGE; i++)
+		EXPECT_EQ(pwrite(file, &(char){ (char)i }, 1, (off_t)i * PAGE), 1);
+	EXPECT_EQ(ftruncate(file, LENGTH), 0);
+	p = mmap(NULL, LENGTH, prot, MAP_SHARED, file, 0);
+	close(file);
+	if (p == MAP_FAILED) {
+		unlink(path);
+		test_skip("this file system has no shared mappings");
+	}
+	return p;
+}
+
+static void export_file(int prot)
+{
+	char path[] = "gdmabuf-XXXXXX";
+	unsigned char *p = file_map(prot, path), *view;
+	int ctx = gdm_open(), err;
+	struct gdm_export e;
+
+	err = gdm_export_host(ctx, p, LENGTH, GDMABUF_READ_ONLY, &e);
+	unlink(path);
+	EXPECT_EQ(err, 0);
+	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+	for (int i = 0; i < LENGTH / PAGE; i++)
+		EXPECT_EQ(view[i * PAGE], i);
+	if (prot & PROT_WRITE) {
+		p[1] = 0x5a;
+		EXPECT_EQ(view[1], 0x5a);
+	}
+	munmap(view, LENGTH);
+	close(e.fd);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
+TEST(host_read_only_file, "A read-only export of a file's mapping shows the file.")
+{
+	export_file(PROT_READ);
+}
+
+TEST(host_read_only_writable_file,
+     "A read-only export of a shared mapping of a file that can be written shows what is written.")
+{
+	export_file(PROT_READ | PROT_WRITE);
+}
+
+TEST(host_write_only_mapping,
+     "A mapping that can only be written is exported, and exported again from the same pin.")
+{
+	unsigned char *p = pages_new(LENGTH, 1);
+	struct gdm_export a, b, c;
+	int ctx = gdm_open();
+
+	EXPECT_EQ(mprotect(p, LENGTH, PROT_WRITE), 0);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &a), 0);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &b), 0);
+	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 1);
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_READ_ONLY, &c), 0);
+	close(a.fd);
+	close(b.fd);
+	close(c.fd);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
 TEST(host_read_only_follows, "A read-only export of writable memory shows what is written later.")
 {
 	struct setup s = setup(0, GDMABUF_READ_ONLY);

@@ -87,7 +87,6 @@ struct dma_buf *gdmabuf_buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 l
 	mutex_lock(&pin->lock);
 	list_add(&buffer->link, &pin->buffers);
 	mutex_unlock(&pin->lock);
-	count(pin->ctx, exports);
 	return dmabuf;
 }
 

@@ -180,6 +180,8 @@ struct gdmabuf_pin {
 /* For an export: one that is there, or a new one.  The caller's reference. */
 int gdmabuf_pin_get(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops, u64 address,
 		    u64 length, u32 flags, struct gdmabuf_pin **out);
+/* The export is done.  @keep: the context keeps the pin, as long as it serves exports. */
+void gdmabuf_pin_exported(struct gdmabuf_pin *pin, bool keep);
 /* Sleeps, and may call the provider. */
 void gdmabuf_pin_put(struct gdmabuf_pin *pin);
 struct gdmabuf_pin *gdmabuf_pin_find_slot(struct gdmabuf_context *ctx, u32 slot, u32 generation);

@@ -63,43 +63,44 @@ static int check_export(const struct gdmabuf_export *cmd, const struct gdmabuf_p
 	return cmd->length >> PAGE_SHIFT > INT_MAX ? -EINVAL : 0;
 }
 
-static int install(struct call *call, struct dma_buf *dmabuf)
-{
-	struct gdmabuf_export *cmd = call->cmd;
-	int fd = get_unused_fd_flags(O_CLOEXEC);
-	int err;
-
-	if (fd < 0)
-		return fd;
-	cmd->out_fd = fd;
-	err = respond(call, sizeof(*cmd));
-	if (err)
-		put_unused_fd(fd);
-	else
-		fd_install(fd, dmabuf->file);
-	return err;
-}
-
-static int do_export(struct call *call, const struct gdmabuf_pin_ops *ops)
+/* What cannot be undone, keeping the pin and installing the descriptor, comes when all has worked. */
+static int export_as(int fd, struct call *call, const struct gdmabuf_pin_ops *ops)
 {
 	struct gdmabuf_export *cmd = call->cmd;
 	struct gdmabuf_pin *pin;
 	struct dma_buf *dmabuf;
-	int err = check_export(cmd, ops);
+	int err = gdmabuf_pin_get(call->ctx, ops, cmd->address, cmd->length, cmd->flags, &pin);
 
 	if (err)
 		return err;
-	err = gdmabuf_pin_get(call->ctx, ops, cmd->address, cmd->length, cmd->flags, &pin);
-	if (err)
-		return err;
+	cmd->out_fd = fd;
 	cmd->out_slot = pin->slot;
 	cmd->out_generation = pin->generation;
 	dmabuf = gdmabuf_buffer_create(pin, cmd->address - pin->address, cmd->length, cmd->flags);
 	if (IS_ERR(dmabuf))
 		return PTR_ERR(dmabuf);
-	err = install(call, dmabuf);
-	if (err)
+	err = respond(call, sizeof(*cmd));
+	if (err) {
 		dma_buf_put(dmabuf);
+		return err;
+	}
+	gdmabuf_pin_exported(pin, cmd->flags & GDMABUF_KEEP);
+	fd_install(fd, dmabuf->file);
+	return 0;
+}
+
+static int do_export(struct call *call, const struct gdmabuf_pin_ops *ops)
+{
+	int fd, err = check_export(call->cmd, ops);
+
+	if (err)
+		return err;
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	err = export_as(fd, call, ops);
+	if (err)
+		put_unused_fd(fd);
 	return err;
 }
 

@@ -27,11 +27,18 @@ bool gdmabuf_pin_unlist_locked(struct gdmabuf_pin *pin)
 	return kept;
 }
 
-static void keep_locked(struct gdmabuf_pin *pin)
+/* The caller's dma-buf holds the pin.  One that is stale by now serves no other export. */
+void gdmabuf_pin_exported(struct gdmabuf_pin *pin, bool keep)
 {
-	if (!pin->kept)
+	count(pin->ctx, exports);
+	if (!keep)
+		return;
+	mutex_lock(&pin->ctx->lock);
+	if (pin->listed && !pin->kept) {
 		kref_get(&pin->kref);
-	pin->kept = true;
+		pin->kept = true;
+	}
+	mutex_unlock(&pin->ctx->lock);
 }
 
 static void destroy(struct gdmabuf_pin *pin)
@@ -154,15 +161,13 @@ static struct gdmabuf_pin *find(struct gdmabuf_context *ctx, const struct gdmabu
 	if (pin) {
 		kref_get(&pin->kref);
 		list_move_tail(&pin->lru, &ctx->lru);
-		if (flags & GDMABUF_KEEP)
-			keep_locked(pin);
 	}
 	mutex_unlock(&ctx->lock);
 	return pin;
 }
 
 /* A stale one serves this export still, which began before, but no other. */
-static void list(struct gdmabuf_pin *pin, bool keep)
+static void list(struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_context *ctx = pin->ctx;
 
@@ -174,8 +179,6 @@ static void list(struct gdmabuf_pin *pin, bool keep)
 		interval_tree_insert(&pin->node, &ctx->tree);
 		list_add_tail(&pin->lru, &ctx->lru);
 		pin->listed = true;
-		if (keep)
-			keep_locked(pin);
 	}
 	mutex_unlock(&ctx->lock);
 }
@@ -264,7 +267,7 @@ static int create(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops
 		gdmabuf_pin_put(pin);
 		return -EFAULT;
 	}
-	list(pin, flags & GDMABUF_KEEP);
+	list(pin);
 	*out = pin;
 	return 0;
 

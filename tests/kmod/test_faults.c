@@ -25,6 +25,7 @@ struct operation {
 	int (*run)(void);
 	void (*prepare)(void);
 	void (*undo)(void); /* what @run did, whether it worked or not */
+	int pins;	    /* @run is what pins: if it fails, nothing is, even before @undo */
 };
 
 static void set_fail_nth(int n)
@@ -125,6 +126,8 @@ static void fail_all(const struct operation *op)
 			test_fail(__FILE__, __LINE__, "error", err, -ENOMEM);
 		EXPECT(!err || injected);
 		failed += err != 0;
+		if (err && op->pins)
+			nothing_is_pinned();
 		op->undo();
 		nothing_is_pinned();
 		EXPECT_EQ(lowest_fd(), fd);
@@ -170,7 +173,7 @@ static int run_export_host(void)
 
 static void fail_exports(int (*run)(void), uint32_t with)
 {
-	struct operation op = { .run = run, .undo = undo_export };
+	struct operation op = { .run = run, .undo = undo_export, .pins = 1 };
 
 	flags = with;
 	start();
@@ -200,6 +203,11 @@ TEST(faults_export_host, "GDMABUF_EXPORT_HOST fails without memory, and leaves n
 
 TEST(faults_export_host_read_only, "The same with GDMABUF_READ_ONLY.")
 {
+	fail_exports(run_export_host, GDMABUF_READ_ONLY);
+}
+
+TEST(faults_export_host_keep, "The same with GDMABUF_KEEP.")
+{
 	fail_exports(run_export_host, GDMABUF_READ_ONLY | GDMABUF_KEEP);
 }
 
@@ -215,6 +223,7 @@ TEST(faults_export_host_new, "The same of memory that has no pages yet.")
 		.run = run_export_host,
 		.prepare = forget_memory,
 		.undo = undo_export,
+		.pins = 1,
 	};
 
 	flags = 0;
@@ -369,11 +378,13 @@ static void never_fails(const struct operation *op)
 
 TEST(faults_need_none, "Queries, statistics, dropping, revoking and freeing need no memory.")
 {
-	struct operation query = { run_query, prepare_gpu, undo_export };
-	struct operation stats = { run_stats, NULL, undo_export };
-	struct operation drop = { run_drop, prepare_gpu, undo_export };
-	struct operation revoke = { run_revoke, prepare_gpu, undo_export };
-	struct operation release = { run_free, prepare_gpu, undo_free };
+	struct operation query = { .run = run_query, .prepare = prepare_gpu, .undo = undo_export };
+	struct operation stats = { .run = run_stats, .undo = undo_export };
+	struct operation drop = { .run = run_drop, .prepare = prepare_gpu, .undo = undo_export };
+	struct operation revoke = { .run = run_revoke,
+				    .prepare = prepare_gpu,
+				    .undo = undo_export };
+	struct operation release = { .run = run_free, .prepare = prepare_gpu, .undo = undo_free };
 
 	start();
 	flags = 0;

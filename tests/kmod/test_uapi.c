@@ -141,6 +141,70 @@ TEST(uapi_read_only_argument, "EFAULT when the answer cannot be written; nothing
 	close(ctx);
 }
 
+/* An export that fails when all of it is done, but the answer. */
+static int export_no_answer(int ctx, struct gdmabuf_export *e, uint32_t flags)
+{
+	int err;
+
+	*e = (struct gdmabuf_export){
+		.size = sizeof(*e),
+		.address = (uintptr_t)e,
+		.length = PAGE,
+		.flags = flags,
+	};
+	mprotect(e, PAGE, PROT_READ);
+	err = gdm_call(ctx, GDMABUF_EXPORT_HOST, e);
+	mprotect(e, PAGE, PROT_READ | PROT_WRITE);
+	return err;
+}
+
+static int export_no_descriptor(int ctx, const void *address, uint32_t flags)
+{
+	struct rlimit old, limit;
+	int next = dup(0), err;
+
+	close(next);
+	EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
+	limit = (struct rlimit){ (rlim_t)next, old.rlim_max };
+	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	err = gdm_export_host(ctx, address, PAGE, flags, NULL);
+	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
+	return err;
+}
+
+enum { KEPT = GDMABUF_READ_ONLY | GDMABUF_KEEP };
+
+TEST(uapi_failed_keep,
+     "An export that fails with EFAULT or EMFILE at its end keeps nothing, and is not "
+     "counted.")
+{
+	void *p = pages_new(PAGE, 0);
+	int ctx = gdm_open();
+
+	EXPECT_EQ(export_no_answer(ctx, p, KEPT), -EFAULT);
+	EVENTUALLY(gdm_stats(ctx).out_host_pins == 0);
+	EXPECT_EQ(export_no_descriptor(ctx, p, KEPT), -EMFILE);
+	EVENTUALLY(gdm_stats(ctx).out_host_pins == 0);
+	EXPECT_EQ(gdm_stats(ctx).out_exports, 0);
+	close(ctx);
+}
+
+TEST(uapi_failed_keep_hit,
+     "An export that fails at its end does not keep the pin of another that it found.")
+{
+	void *p = pages_new(PAGE, 0);
+	int ctx = gdm_open();
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, GDMABUF_READ_ONLY, &e), 0);
+	EXPECT_EQ(export_no_answer(ctx, p, KEPT), -EFAULT);
+	EXPECT_EQ(export_no_descriptor(ctx, p, KEPT), -EMFILE);
+	EXPECT_EQ(gdm_stats(ctx).out_exports, 1);
+	close(e.fd);
+	EVENTUALLY(gdm_stats(ctx).out_host_pins == 0);
+	close(ctx);
+}
+
 TEST(uapi_flags, "EOPNOTSUPP for unknown flags, and for those of the other kind.")
 {
 	unsigned char *p = pages_new(PAGE, 0);
@@ -243,17 +307,9 @@ TEST(uapi_query_foreign, "EBADF for a query of another exporter's dma-buf.")
 
 TEST(uapi_no_descriptor, "EMFILE when the process has no descriptor left; nothing stays pinned.")
 {
-	int ctx = gdm_open(), next = dup(0), err;
-	unsigned char *p = pages_new(PAGE, 0);
-	struct rlimit old, limit;
+	int ctx = gdm_open();
 
-	close(next);
-	EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
-	limit = (struct rlimit){ (rlim_t)next, old.rlim_max };
-	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	err = gdm_export_host(ctx, p, PAGE, 0, NULL);
-	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
-	EXPECT_EQ(err, -EMFILE);
+	EXPECT_EQ(export_no_descriptor(ctx, pages_new(PAGE, 0), 0), -EMFILE);
 	EVENTUALLY(gdm_stats(ctx).out_host_pins == 0);
 	close(ctx);
 }

@@ -135,12 +135,17 @@ static int dmabuf_check_access(const struct import_region *region)
 			 region->fd);
 }
 
+/* What a descriptor does not permit is not said: exporters may refuse it, gdmabuf does. */
+static unsigned int sync_flags(const struct import_region *region, unsigned int access)
+{
+	if (!(access & region->access & IMPORT_WRITE))
+		return DMA_BUF_SYNC_READ;
+	return access & IMPORT_READ ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_WRITE;
+}
+
 static int sync_access(struct import_region *region, unsigned int access, unsigned int edge)
 {
-	struct dma_buf_sync sync = {
-		.flags = edge | (access & IMPORT_READ ? DMA_BUF_SYNC_READ : 0) |
-			 (access & IMPORT_WRITE ? DMA_BUF_SYNC_WRITE : 0),
-	};
+	struct dma_buf_sync sync = { .flags = edge | sync_flags(region, access) };
 	int ret = dmabuf_check_access(region);
 
 	if (ret)

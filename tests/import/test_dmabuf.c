@@ -144,6 +144,20 @@ TEST(sync_flags, "Access says whether it reads or writes.")
 	close(fd);
 }
 
+TEST(sync_read_only, "A bracket on a descriptor that is read-only never says that it writes.")
+{
+	int fd = fake_dmabuf_create(PAGE, O_RDONLY);
+	struct import_region *r;
+
+	EXPECT_EQ(get(fd, PAGE, BOTH, &r), 0);
+	EXPECT_EQ(import_begin_access(r, BOTH), 0);
+	EXPECT_EQ(fake_dmabuf.last_flags, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ);
+	EXPECT_EQ(import_end_access(r, IMPORT_WRITE), 0);
+	EXPECT_EQ(fake_dmabuf.last_flags, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ);
+	import_put(r);
+	close(fd);
+}
+
 TEST(sync_interrupted, "DMA_BUF_IOCTL_SYNC is repeated when a signal interrupts it.")
 {
 	int fd = fake_dmabuf_create(PAGE, O_RDWR), starts = fake_dmabuf.starts;

@@ -28,7 +28,8 @@
  *   EDQUOT      the user has no quota of GPU memory left
  *   ENOSPC      no room left in the GPU's BAR, or in the context's table of slots, with
  *               all idle pins given up
- *   ENOMEM      no memory; or RLIMIT_MEMLOCK is reached, which CAP_IPC_LOCK lifts
+ *   ENOMEM      no memory; or RLIMIT_MEMLOCK is reached, by all that the user has pinned by
+ *               any process, which CAP_IPC_LOCK lifts
  *   EMFILE      no descriptor left
  *   EINTR       a fatal signal came
  *   EAGAIN      the range was remapped by another thread meanwhile, again and again
@@ -98,8 +99,9 @@ struct gdmabuf_caps {
 
 /**
  * enum gdmabuf_export_flags
- * @GDMABUF_READ_ONLY: neither the CPU nor a device can write by way of the dma-buf.
- *	The only export of memory that is mapped read-only.  Host memory only.
+ * @GDMABUF_READ_ONLY: neither the CPU nor a device can write by way of the dma-buf, whoever
+ *	maps it; brackets of writes (DMA_BUF_SYNC_WRITE) give EACCES.  The only export of
+ *	memory that is mapped read-only.  Host memory only.
  * @GDMABUF_KEEP: the range stays pinned when its last dma-buf is gone, for exports to
  *	come: until GDMABUF_DROP, until room is needed, or the context is closed
  * @GDMABUF_REVOCABLE: the GPU memory may be freed while the dma-buf lives.  CPU mappings

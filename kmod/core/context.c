@@ -16,26 +16,36 @@ static struct {
 	.list = LIST_HEAD_INIT(contexts.list),
 };
 
+static void context_destroy(struct gdmabuf_context *ctx)
+{
+	if (ctx->owner)
+		gdmabuf_owner_put(ctx->owner);
+	if (ctx->quota)
+		gdmabuf_quota_put(ctx->quota);
+	kvfree(ctx->by_slot);
+	kfree(ctx);
+}
+
 struct gdmabuf_context *gdmabuf_context_create(void)
 {
 	struct gdmabuf_context *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 
 	if (!ctx)
 		return ERR_PTR(-ENOMEM);
+	ctx->uid = current_uid();
+	ctx->owner = gdmabuf_owner_get_current();
+	ctx->quota = gdmabuf_quota_get_user(ctx->uid);
 	ctx->by_slot = kvcalloc(GDMABUF_SLOTS, sizeof(*ctx->by_slot), GFP_KERNEL_ACCOUNT);
-	if (!ctx->by_slot || gdmabuf_slots_create(&ctx->slots)) {
-		kvfree(ctx->by_slot);
-		kfree(ctx);
+	if (!ctx->owner || !ctx->quota || !ctx->by_slot || gdmabuf_slots_create(&ctx->slots)) {
+		context_destroy(ctx);
 		return ERR_PTR(-ENOMEM);
 	}
 	kref_init(&ctx->kref);
 	mutex_init(&ctx->lock);
 	ctx->tree = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&ctx->lru);
-	ctx->tgid = get_pid(task_tgid(current));
 	ctx->mm = current->mm;
 	mmgrab(ctx->mm);
-	ctx->uid = current_uid();
 	ctx->budget[0] = U64_MAX;
 	ctx->budget[1] = U64_MAX;
 	mutex_lock(&contexts.lock);
@@ -51,10 +61,8 @@ static void context_free(struct kref *kref)
 	list_del(&ctx->link);
 	mutex_unlock(&contexts.lock);
 	gdmabuf_slots_destroy(&ctx->slots);
-	kvfree(ctx->by_slot);
 	mmdrop(ctx->mm);
-	put_pid(ctx->tgid);
-	kfree(ctx);
+	context_destroy(ctx);
 }
 
 void gdmabuf_context_put(struct gdmabuf_context *ctx)
@@ -65,11 +73,17 @@ void gdmabuf_context_put(struct gdmabuf_context *ctx)
 int gdmabuf_context_check(const struct gdmabuf_context *ctx)
 {
 	/* After execve() the process is the same, but its memory is not. */
-	return task_tgid(current) == ctx->tgid && current->mm == ctx->mm ? 0 : -EACCES;
+	return gdmabuf_owner_is_current(ctx->owner) && current->mm == ctx->mm ? 0 : -EACCES;
+}
+
+/* Only its owner gives a revocable pin back to the driver. */
+static bool frees_room(const struct gdmabuf_pin *pin)
+{
+	return !(pin->flags & GDMABUF_REVOCABLE) || gdmabuf_owner_is_current(pin->ctx->owner);
 }
 
 /* Moves idle pins of @kind to @idle, until they are @bytes. */
-static u64 collect_idle_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
+static u64 collect_idle_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes, bool for_room,
 			       struct list_head *idle)
 {
 	struct gdmabuf_pin *pin, *next;
@@ -78,7 +92,8 @@ static u64 collect_idle_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
 	list_for_each_entry_safe(pin, next, &ctx->lru, lru) {
 		if (found >= bytes)
 			break;
-		if (pin->ops->kind != kind || !gdmabuf_pin_is_idle_locked(pin))
+		if (pin->ops->kind != kind || !gdmabuf_pin_is_idle_locked(pin) ||
+		    (for_room && !frees_room(pin)))
 			continue;
 		found += pin->length;
 		gdmabuf_pin_unlist_locked(pin);
@@ -104,26 +119,58 @@ bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
 	u64 found;
 
 	mutex_lock(&ctx->lock);
-	found = collect_idle_locked(ctx, kind, bytes, &idle);
+	found = collect_idle_locked(ctx, kind, bytes, true, &idle);
 	mutex_unlock(&ctx->lock);
 	put_all(&idle);
 	return found > 0;
 }
 
-bool gdmabuf_contexts_evict(u32 kind, u64 bytes)
+/*
+ * Bytes that @other gives up for @bytes of @ctx: all between contexts of one user; of another user
+ * what that has pinned beyond what @ctx's would have.
+ */
+static u64 context_owes(const struct gdmabuf_context *other, const struct gdmabuf_context *ctx,
+			u64 bytes)
 {
-	struct gdmabuf_context *ctx;
-	LIST_HEAD(idle);
+	u64 theirs = gdmabuf_quota_used(other->quota);
+	u64 ours = gdmabuf_quota_used(ctx->quota) + bytes;
+
+	if (other->quota == ctx->quota)
+		return bytes;
+	return theirs > ours ? min(bytes, theirs - ours) : 0;
+}
+
+/* Of the first that has any: what it gives up changes what the next one owes. */
+static u64 collect_others_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes, bool same_user,
+				 struct list_head *idle)
+{
+	struct gdmabuf_context *other;
 	u64 found = 0;
 
-	mutex_lock(&contexts.lock);
-	list_for_each_entry(ctx, &contexts.list, link) {
-		if (found >= bytes)
+	lockdep_assert_held(&contexts.lock);
+	list_for_each_entry(other, &contexts.list, link)
+	{
+		if (other == ctx || (other->quota == ctx->quota) != same_user)
+			continue;
+		mutex_lock(&other->lock);
+		found = collect_idle_locked(other, kind, context_owes(other, ctx, bytes), true,
+					    idle);
+		mutex_unlock(&other->lock);
+		if (found)
 			break;
-		mutex_lock(&ctx->lock);
-		found += collect_idle_locked(ctx, kind, bytes - found, &idle);
-		mutex_unlock(&ctx->lock);
 	}
+	return found;
+}
+
+bool gdmabuf_contexts_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
+{
+	LIST_HEAD(idle);
+	u64 found;
+
+	mutex_lock(&contexts.lock);
+	found = collect_others_locked(ctx, kind, bytes, true, &idle);
+	if (!found)
+		found = collect_others_locked(ctx, kind, bytes, false, &idle);
 	mutex_unlock(&contexts.lock);
 	put_all(&idle);
 	return found > 0;
@@ -140,7 +187,8 @@ u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind)
 			    lru) if (pin->ops->kind == kind && gdmabuf_pin_is_idle_locked(pin))
 		used += pin->length;
 	if (used > ctx->budget[kind_index(kind)])
-		over = collect_idle_locked(ctx, kind, used - ctx->budget[kind_index(kind)], &idle);
+		over = collect_idle_locked(ctx, kind, used - ctx->budget[kind_index(kind)], false,
+					   &idle);
 	mutex_unlock(&ctx->lock);
 	put_all(&idle);
 	return used - over;
@@ -159,6 +207,7 @@ void gdmabuf_context_close(struct gdmabuf_context *ctx)
 		list_del_init(&pin->lru);
 		gdmabuf_pin_put(pin);
 	}
+	gdmabuf_owner_collect(ctx->owner);
 	gdmabuf_context_put(ctx);
 }
 
@@ -168,9 +217,10 @@ int gdmabuf_contexts_show(struct seq_file *seq, void *unused)
 
 	seq_puts(seq, "total\n");
 	gdmabuf_stats_show(seq, &gdmabuf_total);
+	seq_printf(seq, "gdmabuf-watches:\t%lld\n", gdmabuf_watches_count());
 	mutex_lock(&contexts.lock);
 	list_for_each_entry(ctx, &contexts.list, link) {
-		seq_printf(seq, "process %d, user %u\n", pid_nr(ctx->tgid),
+		seq_printf(seq, "process %d, user %u\n", pid_nr(ctx->owner->tgid),
 			   from_kuid_munged(seq_user_ns(seq), ctx->uid));
 		gdmabuf_stats_show(seq, &ctx->counters);
 	}

@@ -29,6 +29,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
+#include <linux/task_work.h>
 #include <linux/nospec.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
@@ -82,14 +83,42 @@ void gdmabuf_stats_show(struct seq_file *seq, const struct gdmabuf_counters *cou
 void gdmabuf_stats_create(void);
 void gdmabuf_stats_destroy(void);
 
+/* ---- owner.c ---- */
+
+/* A process that has contexts.  What is in it lives as long as anything refers to it. */
+struct gdmabuf_owner {
+	struct kref kref;
+	struct list_head link; /* in owners */
+	struct pid *tgid;
+	spinlock_t lock;	  /* protects orphans, called, watches' orphan and freed */
+	struct list_head orphans; /* watches that only the owner can take back */
+	bool called;		  /* work is queued */
+	struct callback_head work;
+};
+
+/* NULL: no memory. */
+struct gdmabuf_owner *gdmabuf_owner_get_current(void);
+struct gdmabuf_owner *gdmabuf_owner_get(struct gdmabuf_owner *owner);
+void gdmabuf_owner_put(struct gdmabuf_owner *owner);
+bool gdmabuf_owner_is_current(const struct gdmabuf_owner *owner);
+/* Takes orphans back, if the owner is who calls.  Sleeps, and calls the provider. */
+void gdmabuf_owner_collect(struct gdmabuf_owner *owner);
+/* The core's reference to @watch is the owner's now; false if @watch was freed already. */
+bool gdmabuf_owner_add_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch *watch);
+/* @watch is freed.  True if it was an orphan: its reference is the caller's again. */
+bool gdmabuf_owner_forget_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch *watch);
+void gdmabuf_owners_init(void);
+void gdmabuf_owners_exit(void);
+
 /* ---- context.c ---- */
 
 struct gdmabuf_context {
 	struct kref kref;
 	struct list_head link;		/* in contexts.list */
-	struct pid *tgid;		/* the owner */
+	struct gdmabuf_owner *owner;
 	struct mm_struct *mm;		/* of the owner, mmgrab()ed */
 	kuid_t uid;
+	struct gdmabuf_quota *quota;	/* of uid */
 	struct mutex lock;		/* protects the rest but slots' and counters' own */
 	struct rb_root_cached tree;	/* pins that exports can share, by address */
 	struct list_head lru;		/* the same, least recently exported first */
@@ -107,7 +136,8 @@ int gdmabuf_context_check(const struct gdmabuf_context *ctx);
 void gdmabuf_context_close(struct gdmabuf_context *ctx);
 /* Gives up idle pins until @bytes are free; false if there were none. */
 bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
-bool gdmabuf_contexts_evict(u32 kind, u64 bytes);
+/* The same with what others keep, for @ctx: as far as that is fair. */
+bool gdmabuf_contexts_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
 /* Keeps to the budget.  Returns what is kept and idle. */
 u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind);
 int gdmabuf_contexts_show(struct seq_file *seq, void *unused);
@@ -167,7 +197,6 @@ struct gdmabuf_pin {
 			const struct gdmabuf_provider *provider;
 			struct gdmabuf_gpu_pages pages;
 			struct gdmabuf_watch *watch;
-			struct gdmabuf_quota *quota;
 		} gpu;
 		struct {
 			struct mmu_interval_notifier notifier;
@@ -246,19 +275,37 @@ void gdmabuf_vunmap_host(struct dma_buf *dmabuf, struct iosys_map *map);
 bool gdmabuf_vmap_gpu_works(const struct gdmabuf_pin *pin, u64 offset, u64 length);
 #define GDMABUF_VMAP_MAX SZ_256M	/* of the kernel's address space for one buffer */
 
-/* ---- provider.c, quota.c, diag.c ---- */
+/* ---- provider.c, watch.c, quota.c, diag.c ---- */
 
 /* With a reference on its module; NULL if there is none. */
 const struct gdmabuf_provider *gdmabuf_provider_get(void);
 void gdmabuf_provider_put(const struct gdmabuf_provider *provider);
-struct gdmabuf_watch *gdmabuf_watch_create(const struct gdmabuf_provider *provider,
-					   struct gdmabuf_pin *pin);
-/* From now on the pin is not touched any more by gdmabuf_watch_freed(). */
-void gdmabuf_watch_detach(struct gdmabuf_watch *watch);
 
-/* -EDQUOT.  *@quota is what to give back from. */
-int gdmabuf_quota_charge(kuid_t uid, u64 bytes, struct gdmabuf_quota **quota);
+/* Charges @bytes, which the watch will pin: -EDQUOT, -ENOMEM. */
+struct gdmabuf_watch *gdmabuf_watch_create(const struct gdmabuf_provider *provider,
+					   struct gdmabuf_pin *pin, u64 bytes);
+/* By the owner. */
+int gdmabuf_watch_start(struct gdmabuf_watch *watch, u64 address, u64 length,
+			struct gdmabuf_gpu_pages *pages);
+/*
+ * Started or not.  From now on the pin is not touched any more by gdmabuf_watch_freed().  In
+ * another process than the owner the driver's pin stays until the owner takes it back.
+ */
+void gdmabuf_watch_end(struct gdmabuf_watch *watch);
+/* By the owner, or when it was freed: the driver's pin is given back, and the core's reference. */
+void gdmabuf_watch_unwatch(struct gdmabuf_watch *watch);
+/* Those that providers have now, of all contexts. */
+s64 gdmabuf_watches_count(void);
+
+/* NULL: no memory. */
+struct gdmabuf_quota *gdmabuf_quota_get_user(kuid_t uid);
+struct gdmabuf_quota *gdmabuf_quota_get(struct gdmabuf_quota *quota);
+void gdmabuf_quota_put(struct gdmabuf_quota *quota);
+/* -EDQUOT. */
+int gdmabuf_quota_charge(struct gdmabuf_quota *quota, u64 bytes);
+/* Any context. */
 void gdmabuf_quota_uncharge(struct gdmabuf_quota *quota, u64 bytes);
+u64 gdmabuf_quota_used(const struct gdmabuf_quota *quota);
 
 int gdmabuf_diag_pci(struct gdmabuf_diag *cmd);
 

@@ -39,55 +39,63 @@ static int check_pages(const struct gdmabuf_gpu_pages *pages, u64 length)
 	return sum == length ? 0 : -EIO;
 }
 
-static void put_watch(struct gdmabuf_pin *pin)
+static void end_watch(struct gdmabuf_pin *pin)
 {
-	struct gdmabuf_watch *watch = pin->gpu.watch;
-
-	if (!watch)
-		return;
-	gdmabuf_watch_detach(watch);
-	pin->gpu.provider->unwatch(watch);
-	gdmabuf_watch_put(watch);
+	if (pin->gpu.watch)
+		gdmabuf_watch_end(pin->gpu.watch);
 }
 
-static int get_pages(struct gdmabuf_pin *pin)
+/* The watch is first: it sees that the address means other memory before that is pinned. */
+static int start_watch(struct gdmabuf_pin *pin)
 {
-	const struct gdmabuf_provider *provider = pin->gpu.provider;
 	struct gdmabuf_watch *watch = pin->gpu.watch;
-	int err;
 
 	if (!watch)
-		return provider->pin(pin->address, pin->length, &pin->gpu.pages);
+		return 0;
 	if (pin->flags & GDMABUF_REVOCABLE)
-		return provider->watch(watch, pin->address, pin->length, &pin->gpu.pages);
-	/* First the watch: it sees that the address means other memory before that is pinned. */
-	err = provider->watch(watch, pin->address, provider->page_size, NULL);
-	if (err)
-		return err;
-	err = provider->pin(pin->address, pin->length, &pin->gpu.pages);
-	if (err) {
-		gdmabuf_watch_detach(watch);
-		provider->unwatch(watch);
-	}
-	return err;
-}
-
-static void put_pages(struct gdmabuf_pin *pin)
-{
-	put_watch(pin);
-	if (!(pin->flags & GDMABUF_REVOCABLE))
-		pin->gpu.provider->unpin(&pin->gpu.pages);
+		return gdmabuf_watch_start(watch, pin->address, pin->length, &pin->gpu.pages);
+	return gdmabuf_watch_start(watch, pin->address, pin->gpu.provider->page_size, NULL);
 }
 
 /* Without one the address is stale from the beginning. */
-static int get_watch(struct gdmabuf_pin *pin)
+static int create_watch(struct gdmabuf_pin *pin)
 {
+	bool revocable = pin->flags & GDMABUF_REVOCABLE;
+	struct gdmabuf_watch *watch;
+
 	if (pin->flags & GDMABUF_UNWATCHED) {
 		gdmabuf_pin_set_stale(pin);
 		return 0;
 	}
-	pin->gpu.watch = gdmabuf_watch_create(pin->gpu.provider, pin);
-	return pin->gpu.watch ? 0 : -ENOMEM;
+	watch = gdmabuf_watch_create(pin->gpu.provider, pin,
+				     revocable ? pin->length : pin->gpu.provider->page_size);
+	if (IS_ERR(watch))
+		return PTR_ERR(watch);
+	pin->gpu.watch = watch;
+	return 0;
+}
+
+static int get_persistent(struct gdmabuf_pin *pin)
+{
+	int err;
+
+	if (pin->flags & GDMABUF_REVOCABLE)
+		return 0;
+	err = gdmabuf_quota_charge(pin->ctx->quota, pin->length);
+	if (err)
+		return err;
+	err = pin->gpu.provider->pin(pin->address, pin->length, &pin->gpu.pages);
+	if (err)
+		gdmabuf_quota_uncharge(pin->ctx->quota, pin->length);
+	return err;
+}
+
+static void put_persistent(struct gdmabuf_pin *pin)
+{
+	if (pin->flags & GDMABUF_REVOCABLE)
+		return;
+	pin->gpu.provider->unpin(&pin->gpu.pages);
+	gdmabuf_quota_uncharge(pin->ctx->quota, pin->length);
 }
 
 static int gpu_pin(struct gdmabuf_pin *pin)
@@ -100,34 +108,28 @@ static int gpu_pin(struct gdmabuf_pin *pin)
 	pin->gpu.provider = gdmabuf_provider_get();
 	if (!pin->gpu.provider)
 		return -EOPNOTSUPP;
-	err = gdmabuf_quota_charge(pin->ctx->uid, pin->length, &pin->gpu.quota);
+	err = create_watch(pin);
 	if (err)
 		goto put_provider;
-	err = get_watch(pin);
+	err = start_watch(pin);
 	if (err)
-		goto uncharge;
-	err = get_pages(pin);
+		goto end_watch;
+	err = get_persistent(pin);
 	if (err)
-		goto put_watch;
+		goto end_watch;
 	err = check_pages(&pin->gpu.pages, pin->length);
 	if (err)
-		goto put_pages;
+		goto put_persistent;
 	pin->runs = pin->gpu.pages.runs;
 	pin->nr_runs = pin->gpu.pages.nr_runs;
 	pin->cacheable = pin->gpu.pages.cacheable;
 	return 0;
 
-put_pages:
-	put_pages(pin);
+put_persistent:
+	put_persistent(pin);
 	kvfree(pin->gpu.pages.runs);
-	goto uncharge;
-put_watch:
-	if (pin->gpu.watch) {
-		gdmabuf_watch_detach(pin->gpu.watch);
-		gdmabuf_watch_put(pin->gpu.watch);
-	}
-uncharge:
-	gdmabuf_quota_uncharge(pin->gpu.quota, pin->length);
+end_watch:
+	end_watch(pin);
 put_provider:
 	gdmabuf_provider_put(pin->gpu.provider);
 	return err;
@@ -135,8 +137,8 @@ put_provider:
 
 static void gpu_unpin(struct gdmabuf_pin *pin)
 {
-	put_pages(pin);
-	gdmabuf_quota_uncharge(pin->gpu.quota, pin->length);
+	end_watch(pin);
+	put_persistent(pin);
 	gdmabuf_provider_put(pin->gpu.provider);
 }
 

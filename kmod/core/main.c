@@ -274,6 +274,7 @@ static long gdmabuf_ioctl(struct file *file, unsigned int request, unsigned long
 	err = gdmabuf_context_check(call.ctx);
 	if (err)
 		return err;
+	gdmabuf_owner_collect(call.ctx->owner);
 	if (get_user(call.user_size, (u32 __user *)call.user))
 		return -EFAULT;
 	if (call.user_size < ops[nr].min)
@@ -342,10 +343,12 @@ static int __init gdmabuf_init(void)
 	gdmabuf_wq = alloc_workqueue("gdmabuf", WQ_UNBOUND, 0);
 	if (!gdmabuf_wq)
 		return -ENOMEM;
+	gdmabuf_owners_init();
 	gdmabuf_stats_create();
 	err = misc_register(&device);
 	if (err) {
 		gdmabuf_stats_destroy();
+		gdmabuf_owners_exit();
 		destroy_workqueue(gdmabuf_wq);
 	}
 	return err;
@@ -357,6 +360,7 @@ static void __exit gdmabuf_exit(void)
 	misc_deregister(&device);
 	destroy_workqueue(gdmabuf_wq);
 	gdmabuf_stats_destroy();
+	gdmabuf_owners_exit();
 }
 
 module_init(gdmabuf_init);

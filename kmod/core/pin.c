@@ -183,13 +183,13 @@ static void list(struct gdmabuf_pin *pin)
 	mutex_unlock(&ctx->lock);
 }
 
-/* Makes room, if idle pins are what is in the way: of others too, where the BAR is full. */
+/* Makes room, if idle pins are what is in the way: of others last, where the BAR is full. */
 static bool evict_for(int error, struct gdmabuf_context *ctx, u32 kind, u64 bytes)
 {
 	if (error != -ENOSPC && error != -EDQUOT && error != -ENOMEM)
 		return false;
 	return gdmabuf_context_evict(ctx, kind, bytes) ||
-	       (error == -ENOSPC && gdmabuf_contexts_evict(kind, bytes));
+	       (error == -ENOSPC && gdmabuf_contexts_evict(ctx, kind, bytes));
 }
 
 /* A slot, for which any idle pin can go. */

@@ -13,70 +13,90 @@ module_param(gpu_quota_mb, ulong, 0600);
 MODULE_PARM_DESC(gpu_quota_mb,
 		 "of GPU memory pinned, for each user without CAP_SYS_RESOURCE; 0: no limit");
 
+/* A user.  Referenced by contexts and by what is charged. */
 struct gdmabuf_quota {
-	struct list_head link;
+	struct kref kref;
+	struct list_head link; /* in quotas */
 	kuid_t uid;
-	u64 bytes;
+	atomic64_t bytes;
 };
 
-static DEFINE_MUTEX(lock);
-static LIST_HEAD(quotas);	/* of users with something pinned */
+static DEFINE_SPINLOCK(quotas_lock); /* protects quotas */
+static LIST_HEAD(quotas);
 
-static struct gdmabuf_quota *find_locked(kuid_t uid)
+static struct gdmabuf_quota *quota_create(kuid_t uid)
 {
-	struct gdmabuf_quota *quota;
+	struct gdmabuf_quota *quota = kzalloc(sizeof(*quota), GFP_KERNEL_ACCOUNT);
 
-	list_for_each_entry(quota, &quotas, link)
-		if (uid_eq(quota->uid, uid))
-			return quota;
-	quota = kzalloc(sizeof(*quota), GFP_KERNEL_ACCOUNT);
-	if (quota) {
-		quota->uid = uid;
-		list_add(&quota->link, &quotas);
-	}
+	if (!quota)
+		return NULL;
+	kref_init(&quota->kref);
+	quota->uid = uid;
 	return quota;
 }
 
-static void free_unused_locked(struct gdmabuf_quota *quota)
+static struct gdmabuf_quota *quota_find_locked(kuid_t uid)
 {
-	if (quota->bytes)
-		return;
+	struct gdmabuf_quota *quota;
+
+	list_for_each_entry(quota, &quotas,
+			    link) if (uid_eq(quota->uid, uid)) return gdmabuf_quota_get(quota);
+	return NULL;
+}
+
+struct gdmabuf_quota *gdmabuf_quota_get_user(kuid_t uid)
+{
+	struct gdmabuf_quota *fresh = quota_create(uid), *quota;
+
+	spin_lock(&quotas_lock);
+	quota = quota_find_locked(uid);
+	if (!quota && fresh) {
+		list_add(&fresh->link, &quotas);
+		swap(quota, fresh);
+	}
+	spin_unlock(&quotas_lock);
+	kfree(fresh);
+	return quota;
+}
+
+struct gdmabuf_quota *gdmabuf_quota_get(struct gdmabuf_quota *quota)
+{
+	kref_get(&quota->kref);
+	return quota;
+}
+
+static void quota_free(struct kref *kref)
+{
+	struct gdmabuf_quota *quota = container_of(kref, struct gdmabuf_quota, kref);
+
 	list_del(&quota->link);
+	spin_unlock(&quotas_lock);
+	WARN_ON(atomic64_read(&quota->bytes));
 	kfree(quota);
 }
 
-static bool allowed(const struct gdmabuf_quota *quota, u64 bytes)
+void gdmabuf_quota_put(struct gdmabuf_quota *quota)
 {
-	u64 limit = (u64)READ_ONCE(gpu_quota_mb) << 20;
-
-	return !limit || (bytes <= limit && quota->bytes <= limit - bytes) ||
-	       capable(CAP_SYS_RESOURCE);
+	kref_put_lock(&quota->kref, quota_free, &quotas_lock);
 }
 
-int gdmabuf_quota_charge(kuid_t uid, u64 bytes, struct gdmabuf_quota **out)
+int gdmabuf_quota_charge(struct gdmabuf_quota *quota, u64 bytes)
 {
-	struct gdmabuf_quota *quota;
-	int err = 0;
+	u64 limit = (u64)READ_ONCE(gpu_quota_mb) << 20;
+	u64 charged = atomic64_add_return(bytes, &quota->bytes);
 
-	mutex_lock(&lock);
-	quota = find_locked(uid);
-	if (!quota) {
-		err = -ENOMEM;
-	} else if (!allowed(quota, bytes)) {
-		err = -EDQUOT;
-		free_unused_locked(quota);
-	} else {
-		quota->bytes += bytes;
-		*out = quota;
-	}
-	mutex_unlock(&lock);
-	return err;
+	if (!limit || charged <= limit || capable(CAP_SYS_RESOURCE))
+		return 0;
+	atomic64_sub(bytes, &quota->bytes);
+	return -EDQUOT;
 }
 
 void gdmabuf_quota_uncharge(struct gdmabuf_quota *quota, u64 bytes)
 {
-	mutex_lock(&lock);
-	quota->bytes -= bytes;
-	free_unused_locked(quota);
-	mutex_unlock(&lock);
+	atomic64_sub(bytes, &quota->bytes);
+}
+
+u64 gdmabuf_quota_used(const struct gdmabuf_quota *quota)
+{
+	return atomic64_read(&quota->bytes);
 }

@@ -13,7 +13,10 @@
 #define GDMABUF_PROVIDER_H
 
 #include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 #include "gdmabuf_run.h"
 
 struct module;
@@ -26,19 +29,28 @@ struct gdmabuf_gpu_pages {
 	void *handle;			/* the provider's, for unpin() */
 };
 
+struct gdmabuf_owner;
+struct gdmabuf_quota;
+
 /*
  * Told when the GPU memory is freed.  Reference counted: the provider has one reference
  * from watch() on until unwatch() or until it called gdmabuf_watch_freed(), whichever
- * comes; in the wrong process unwatch() cannot take the registration back, and then the
- * reference stays until the owner's exit frees the memory.
+ * comes.
  */
 struct gdmabuf_watch {
 	struct kref kref;
 	void *handle;			/* the provider's */
 	const struct gdmabuf_provider *provider;
 	/* private to the core: */
-	spinlock_t lock;		/* protects pin */
+	bool started;
+	struct gdmabuf_quota *quota;
+	struct gdmabuf_owner *owner;
+	spinlock_t lock;		/* protects pin, bytes */
 	struct gdmabuf_pin *pin;	/* NULL once it is released */
+	u64 bytes;			/* charged */
+	bool freed;			/* this and orphan: owner->lock */
+	struct list_head orphan;	/* in owner->orphans */
+	struct work_struct work;
 };
 
 /**
@@ -52,8 +64,9 @@ struct gdmabuf_watch {
  * @watch: has gdmabuf_watch_freed() called when any of the range is freed: maybe before
  *	@watch returns, maybe by another thread, at most once.  With @pages, fills it: pages
  *	that are good until then.  On error there is no reference left, and no call to come.
- * @unwatch: takes @watch back, if the calling process is the one that called it.  When it
- *	returns to that one, gdmabuf_watch_freed() does not run and will not.
+ * @unwatch: takes what @watch pinned back, and drops the provider's reference.  By the process
+ *	that called @watch, or by any once gdmabuf_watch_freed() was called, which does not run any
+ *	more when this returns, and will not.  On error the driver keeps the pin until it is freed.
  */
 struct gdmabuf_provider {
 	struct module *owner;
@@ -63,7 +76,7 @@ struct gdmabuf_provider {
 	void (*unpin)(struct gdmabuf_gpu_pages *pages);
 	int (*watch)(struct gdmabuf_watch *watch, u64 address, u64 length,
 		     struct gdmabuf_gpu_pages *pages);
-	void (*unwatch)(struct gdmabuf_watch *watch);
+	int (*unwatch)(struct gdmabuf_watch *watch);
 };
 
 /*

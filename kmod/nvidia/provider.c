@@ -14,9 +14,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/pid.h>
 #include <linux/rcupdate.h>
-#include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
@@ -49,7 +47,6 @@ struct registration {
 	struct mutex lock;		/* see above */
 	enum registration_state state;
 	struct gdmabuf_watch *watch;
-	struct pid *owner;
 	u64 address;
 	struct nvidia_p2p_page_table *table;
 };
@@ -191,17 +188,13 @@ static struct registration *registration_create(struct gdmabuf_watch *watch, u64
 	kref_init(&reg->kref);
 	mutex_init(&reg->lock);
 	reg->watch = watch;
-	reg->owner = get_pid(task_tgid(current));
 	reg->address = address;
 	return reg;
 }
 
 static void registration_free(struct kref *kref)
 {
-	struct registration *reg = container_of(kref, struct registration, kref);
-
-	put_pid(reg->owner);
-	kfree(reg);
+	kfree(container_of(kref, struct registration, kref));
 }
 
 static void registration_put(struct registration *reg)
@@ -274,35 +267,43 @@ static int registration_start(struct registration *reg, struct gdmabuf_gpu_pages
 }
 
 /*
- * By the owner.  False if the callback came, and is over; true if it is not to come.  Putting
- * takes the driver's lock, so a callback that has begun is over after it, too.
+ * @ended: false if the callback came, and is over; true if it is not to come.  Putting takes the
+ * driver's lock, so a callback that has begun is over after it, too.
  */
-static bool put_table_locked(struct registration *reg)
+static int put_table_locked(struct registration *reg, bool *ended)
 {
 	int err;
 
 	lockdep_assert_held(&table_lock);
+	*ended = false;
 	if (registration_state(reg) == DEAD)
-		return false;
+		return 0;
 	err = nvidia_p2p_put_pages(0, 0, reg->address, reg->table);
 	if (err)
 		pr_warn_ratelimited("nvidia_p2p_put_pages: %d, pages stay pinned\n", err);
-	return !err && registration_state(reg) != DEAD;
+	else
+		*ended = registration_state(reg) != DEAD;
+	return err;
 }
 
-/* By the owner.  Drops the driver's reference, and the registration's on the watch. */
-static void registration_end(struct registration *reg)
+/*
+ * By the owner, or once the callback has begun.  Drops the driver's reference, and the
+ * registration's on the watch, if the callback did not.  On error it is to come still.
+ */
+static int registration_end(struct registration *reg)
 {
 	bool ended;
+	int err;
 
 	mutex_lock(&table_lock);
-	ended = put_table_locked(reg);
+	err = put_table_locked(reg, &ended);
 	mutex_unlock(&table_lock);
-	if (!ended)
-		return;
+	if (err || !ended)
+		return err;
 	if (reg->state == LIVE)
 		gdmabuf_watch_put(reg->watch);
 	registration_put(reg);
+	return 0;
 }
 
 static int nvidia_watch(struct gdmabuf_watch *watch, u64 address, u64 length,
@@ -325,14 +326,13 @@ put:
 	return err;
 }
 
-/* In another process only our reference goes: the callback has its own. */
-static void nvidia_unwatch(struct gdmabuf_watch *watch)
+static int nvidia_unwatch(struct gdmabuf_watch *watch)
 {
 	struct registration *reg = watch->handle;
+	int err = registration_end(reg);
 
-	if (reg->owner == task_tgid(current))
-		registration_end(reg);
 	registration_put(reg);
+	return err;
 }
 
 static const struct gdmabuf_provider provider = {

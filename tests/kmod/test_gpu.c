@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -669,43 +670,168 @@ TEST(gpu_thread, "Any thread of the owner exports.")
 	done(&s);
 }
 
-static void hold_a_while(void *arg)
+/* A process that closes what it is sent, once the sender has closed its own. */
+struct consumer {
+	pid_t pid;
+	int socket;
+};
+
+static void consume(int socket)
 {
 	char byte;
 
-	/* Until the parent has closed its copy. */
-	if (read(*(int *)arg, &byte, 1) != 1)
-		_exit(1);
+	/* It has nothing but what it is sent. */
+	close_range(3, (unsigned int)socket - 1, 0);
+	close_range((unsigned int)socket + 1, ~0U, 0);
+
+	while (read(socket, &byte, 1) == 1) {
+		int fd = receive_fd(socket);
+
+		if (read(socket, &byte, 1) != 1)
+			break;
+		close(fd);
+		if (write(socket, &byte, 1) != 1)
+			break;
+	}
+	_exit(0);
 }
 
-TEST(gpu_last_close_elsewhere, "The last close in another process gives the pages back; the watch "
-			       "goes with the owner's free.")
+static struct consumer consumer_start(void)
+{
+	struct consumer c;
+	int sockets[2];
+
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+	c.pid = fork();
+	if (!c.pid) {
+		close(sockets[0]);
+		consume(sockets[1]);
+	}
+	close(sockets[1]);
+	c.socket = sockets[0];
+	return c;
+}
+
+/* When it returns, the consumer has dropped the last reference to the dma-buf. */
+static int consumer_closes_last(const struct consumer *c, int fd)
+{
+	char byte = 0;
+
+	if (write(c->socket, &byte, 1) != 1)
+		return -1;
+	send_fd(c->socket, fd);
+	close(fd);
+	return write(c->socket, &byte, 1) == 1 && read(c->socket, &byte, 1) == 1 ? 0 : -1;
+}
+
+static void consumer_stop(const struct consumer *c)
+{
+	close(c->socket);
+	waitpid(c->pid, NULL, 0);
+}
+
+TEST(gpu_last_close_elsewhere,
+     "The last close in another process gives all pins back to the driver, "
+     "while the memory lives on.")
+{
+	static const uint32_t flags[] = { 0, GDMABUF_REVOCABLE, GDMABUF_UNWATCHED };
+	struct setup s = setup();
+	struct consumer c = consumer_start();
+
+	for (unsigned int i = 0; i < 30; i++) {
+		struct gdm_export e = export(&s, flags[i % 3]);
+
+		EXPECT_EQ(consumer_closes_last(&c, e.fd), 0);
+		EVENTUALLY(gpu_stats(s.gpu).pins == 0 && gpu_stats(s.gpu).persistent == 0);
+		EXPECT_EQ(gpu_stats(s.gpu).pages_pinned, 0);
+	}
+	EXPECT_EQ(gpu_stats(s.gpu).foreign_puts, s.before.foreign_puts);
+	consumer_stop(&c);
+	done(&s);
+}
+
+TEST(gpu_last_close_after_context, "The same after the owner has closed its context.")
 {
 	struct setup s = setup();
+	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	struct consumer c = consumer_start();
 
-	for (int i = 0; i < 20; i++) {
-		struct gdm_export e = export(&s, 0);
-		int pipes[2];
-		pid_t child;
+	close(s.ctx);
+	EXPECT_EQ(consumer_closes_last(&c, e.fd), 0);
+	EVENTUALLY(gpu_stats(s.gpu).pins == 0);
+	s.ctx = gdm_open();
+	consumer_stop(&c);
+	done(&s);
+}
 
-		EXPECT_EQ(pipe(pipes), 0);
-		child = fork();
-		if (!child) {
-			hold_a_while(&pipes[0]);
-			_exit(0);
-		}
-		close(e.fd);
-		EXPECT_EQ(write(pipes[1], "", 1), 1);
-		waitpid(child, NULL, 0);
-		close(pipes[0]);
-		close(pipes[1]);
-	}
-	EVENTUALLY(gpu_stats(s.gpu).persistent == 0);
-	/* All the watches are of the same page of the BAR. */
-	EXPECT(gpu_stats(s.gpu).pages_pinned <= 1);
-	EXPECT_EQ(gpu_stats(s.gpu).foreign_puts, s.before.foreign_puts);
+TEST(gpu_last_close_after_free, "The same after the memory was freed: nobody keeps a watch.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, 0);
+	struct consumer c = consumer_start();
+
 	gpu_free(s.gpu, s.va);
-	EXPECT_EQ(gpu_stats(s.gpu).pins, 0);
+	EXPECT_EQ(consumer_closes_last(&c, e.fd), 0);
+	EVENTUALLY(provider_users() == 0);
+	consumer_stop(&c);
+	done(&s);
+}
+
+TEST(gpu_cycles, "Cycles of export, pass on, close leave no pin, no reference and no BAR space.")
+{
+	const char *wanted = getenv("GDM_CYCLES");
+	long cycles = wanted ? atol(wanted) : 2000;
+	struct setup s = setup();
+	struct consumer c = consumer_start();
+	uint32_t most = 0;
+
+	for (long i = 0; i < cycles; i++) {
+		struct gdm_export e = export(&s, i % 2 ? GDMABUF_REVOCABLE : 0);
+
+		EXPECT_EQ(consumer_closes_last(&c, e.fd), 0);
+		if (gpu_stats(s.gpu).pages_pinned > most)
+			most = gpu_stats(s.gpu).pages_pinned;
+	}
+	EVENTUALLY(gpu_stats(s.gpu).pages_pinned == 0 && provider_users() == 0);
+	printf("# %ld cycles of export, pass on, close: left %u pins, %u persistent ones, %u pages "
+	       "of the "
+	       "BAR, %d references to the driver's module; at most %u pages in between\n",
+	       cycles, gpu_stats(s.gpu).pins, gpu_stats(s.gpu).persistent,
+	       gpu_stats(s.gpu).pages_pinned, provider_users(), most);
+	consumer_stop(&c);
+	done(&s);
+}
+
+static void pass_on_as_user(void *arg)
+{
+	int gpu = gpu_open(), ctx = gdm_open();
+	uint64_t va = gpu_alloc(gpu, 40 * LENGTH, 0);
+	struct consumer c = consumer_start();
+
+	(void)arg;
+	become_user(0);
+	for (uint64_t i = 0; i < 40; i++) {
+		struct gdm_export e;
+
+		if (gdm_export_gpu(ctx, va + i * LENGTH, LENGTH, GDMABUF_REVOCABLE, &e))
+			_exit(1);
+		if (consumer_closes_last(&c, e.fd))
+			_exit(2);
+		if (gpu_stats(gpu).pages_pinned > (1 << 20) / GPU_PAGE)
+			_exit(3);
+	}
+	consumer_stop(&c);
+}
+
+TEST(gpu_quota_passed_on, "No more than the quota stays pinned of what others close last.")
+{
+	struct setup s = setup();
+	int user;
+
+	parameter_set("gdmabuf", "gpu_quota_mb", "1");
+	user = in_child(pass_on_as_user, NULL);
+	parameter_set("gdmabuf", "gpu_quota_mb", "0");
+	EXPECT_EQ(user, 0);
 	done(&s);
 }
 
@@ -884,7 +1010,83 @@ TEST(gpu_evicts_others, "Idle pins of other processes make room, too.")
 	close(e.fd);
 	EXPECT_EQ(in_child(export_beside, &pages), 0);
 	EXPECT(!gdm_is_valid(s.status, &e));
-	gpu_free(s.gpu, s.va);
+	/* The page that was watched as well. */
+	EVENTUALLY(gpu_stats(s.gpu).pages_pinned == 0);
+	done(&s);
+}
+
+static void export_beside_revocable(void *arg)
+{
+	int gpu = gpu_open(), ctx = gdm_open();
+	struct mock_config config = { .budget_pages = 10 };
+	uint64_t va = gpu_alloc(gpu, LENGTH, 0);
+
+	(void)arg;
+	gpu_config(gpu, &config);
+	if (gdm_export_gpu(ctx, va, 4 * GPU_PAGE, 0, NULL) != -ENOSPC)
+		_exit(1);
+}
+
+TEST(gpu_evicts_what_frees,
+     "Another process's idle pin stays if giving it up would free nothing now.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, GDMABUF_REVOCABLE | GDMABUF_KEEP);
+
+	close(e.fd);
+	EXPECT_EQ(in_child(export_beside_revocable, NULL), 0);
+	EXPECT(gdm_is_valid(s.status, &e));
+	EXPECT_EQ(gdm_stats(s.ctx).out_evictions, 0);
+	done(&s);
+}
+
+struct request {
+	uint32_t pages;
+	int err;
+};
+
+static void export_as_other_user(void *arg)
+{
+	const struct request *r = arg;
+	struct mock_config config = { .budget_pages = 10 };
+	int gpu = gpu_open(), ctx;
+	uint64_t va = gpu_alloc(gpu, LENGTH, 0);
+
+	gpu_config(gpu, &config);
+	become_user(0);
+	ctx = gdm_open();
+	if (gdm_export_gpu(ctx, va, r->pages * GPU_PAGE, 0, NULL) != r->err)
+		_exit(1);
+}
+
+/* Whether an export by another user, beside @kept pins of four pages, returns @err. */
+static int other_user_gets(struct request r)
+{
+	int status;
+
+	EXPECT_EQ(chmod("/dev/gdmabuf", 0666), 0);
+	status = in_child(export_as_other_user, &r);
+	EXPECT_EQ(chmod("/dev/gdmabuf", 0660), 0);
+	return !status;
+}
+
+TEST(gpu_evicts_fairly,
+     "Another user's idle pins make room only as far as that user has more than the "
+     "one that asks.")
+{
+	struct setup s = setup();
+	struct gdm_export a, b;
+
+	/* With its watch each is five pages, and the other's six would be seven. */
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 4 * GPU_PAGE, GDMABUF_KEEP, &a), 0);
+	close(a.fd);
+	EXPECT(other_user_gets((struct request){ 6, -ENOSPC }));
+	EXPECT(gdm_is_valid(s.status, &a));
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + 4 * GPU_PAGE, 4 * GPU_PAGE, GDMABUF_KEEP, &b), 0);
+	close(b.fd);
+	EXPECT(other_user_gets((struct request){ 2, 0 }));
+	EXPECT(!gdm_is_valid(s.status, &a));
+	EXPECT(gdm_is_valid(s.status, &b));
 	done(&s);
 }
 
@@ -900,17 +1102,20 @@ static void export_as_user(void *arg)
 	become_user(0);
 	if (gdm_export_gpu(ctx, va, 2 * MB, 0, NULL) != -EDQUOT)
 		_exit(1);
-	if (gdm_export_gpu(ctx, va, MB, 0, NULL))
+	/* The watch's page counts, too. */
+	if (gdm_export_gpu(ctx, va, MB, 0, NULL) != -EDQUOT)
+		_exit(7);
+	if (gdm_export_gpu(ctx, va, MB - GPU_PAGE, 0, NULL))
 		_exit(2);
 	/* It is given back: by the last close, and when the driver fails. */
 	gpu_config(gpu, &fails);
-	if (gdm_export_gpu(ctx, va, MB, 0, NULL) != -EIO)
+	if (gdm_export_gpu(ctx, va, MB - GPU_PAGE, 0, NULL) != -EIO)
 		_exit(3);
 	gpu_config(gpu, &works);
-	if (gdm_export_gpu(ctx, va, MB, GDMABUF_KEEP, NULL))
+	if (gdm_export_gpu(ctx, va, MB - GPU_PAGE, GDMABUF_KEEP, NULL))
 		_exit(4);
 	/* What is kept and idle makes room. */
-	if (gdm_export_gpu(ctx, va + MB, MB, 0, NULL))
+	if (gdm_export_gpu(ctx, va + MB, MB - GPU_PAGE, 0, NULL))
 		_exit(5);
 	if (gdm_stats(ctx).out_evictions != 1)
 		_exit(6);

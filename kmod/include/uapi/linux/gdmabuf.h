@@ -25,7 +25,8 @@
  *               that can be pinned
  *   EACCES      the context is another process's; or the range is mapped read-only and
  *               GDMABUF_READ_ONLY is not set
- *   EDQUOT      the user has no quota of GPU memory left
+ *   EDQUOT      the user has no quota of GPU memory left: all counts that the driver has pinned,
+ *               the page that is watched and what others close last among it
  *   ENOSPC      no room left in the GPU's BAR, or in the context's table of slots, with
  *               all idle pins given up
  *   ENOMEM      no memory; or RLIMIT_MEMLOCK is reached, by all that the user has pinned by
@@ -38,6 +39,15 @@
  *   EBADF       not a dma-buf of gdmabuf
  *   ENODEV      the device is gone; or no such device
  * Whatever fails leaves nothing pinned, and no descriptor.
+ *
+ * Where room is missing, idle pins are given up, least recently exported first: those of the
+ * context, then, if the BAR is full, of other contexts of the same user, then of another user as
+ * long as that has more GPU memory pinned than the caller's user would have with the export.  A
+ * revocable pin of another process is not given up, since only its owner can release it.
+ *
+ * If the last reference to a dma-buf is dropped by another process than the owner, the driver has
+ * the owner release the GPU memory: at once where the kernel can call the owner
+ * (task_work_add()), else at its next ioctl, when it closes a context, or frees the memory.
  */
 #ifndef _UAPI_LINUX_GDMABUF_H
 #define _UAPI_LINUX_GDMABUF_H

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Watches: what the provider says when GPU memory is freed, and who gives its pins back.
+ *
+ * A watch pins GPU memory, all of it for a revocable pin, the first page for another.  The quota
+ * is charged for those bytes until the driver has released them: when the memory is freed, or when
+ * the owner has taken the watch back, which may be long after the last dma-buf was closed.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "core.h"
+
+static atomic64_t started;
+
+s64 gdmabuf_watches_count(void)
+{
+	return atomic64_read(&started);
+}
+
+static void watch_uncharge(struct gdmabuf_watch *watch)
+{
+	u64 bytes;
+
+	spin_lock(&watch->lock);
+	bytes = watch->bytes;
+	watch->bytes = 0;
+	spin_unlock(&watch->lock);
+	gdmabuf_quota_uncharge(watch->quota, bytes);
+}
+
+static void watch_free(struct kref *kref)
+{
+	struct gdmabuf_watch *watch = container_of(kref, struct gdmabuf_watch, kref);
+	struct module *provider = watch->provider->owner;
+
+	watch_uncharge(watch);
+	gdmabuf_quota_put(watch->quota);
+	gdmabuf_owner_put(watch->owner);
+	kfree(watch);
+	/* The provider may be the caller still: it waits for that when it is unloaded. */
+	module_put(provider);
+}
+
+void gdmabuf_watch_put(struct gdmabuf_watch *watch)
+{
+	kref_put(&watch->kref, watch_free);
+}
+EXPORT_SYMBOL_GPL(gdmabuf_watch_put);
+
+void gdmabuf_watch_unwatch(struct gdmabuf_watch *watch)
+{
+	if (!watch->provider->unwatch(watch))
+		watch_uncharge(watch);
+	gdmabuf_watch_put(watch);
+	atomic64_dec(&started);
+}
+
+/* Of an orphan that was freed: then any process takes it back. */
+static void watch_unwatch_work(struct work_struct *work)
+{
+	gdmabuf_watch_unwatch(container_of(work, struct gdmabuf_watch, work));
+}
+
+struct gdmabuf_watch *gdmabuf_watch_create(const struct gdmabuf_provider *provider,
+					   struct gdmabuf_pin *pin, u64 bytes)
+{
+	struct gdmabuf_watch *watch = kzalloc(sizeof(*watch), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!watch)
+		return ERR_PTR(-ENOMEM);
+	err = gdmabuf_quota_charge(pin->ctx->quota, bytes);
+	if (err) {
+		kfree(watch);
+		return ERR_PTR(err);
+	}
+	/* The caller has one already. */
+	__module_get(provider->owner);
+	kref_init(&watch->kref);
+	spin_lock_init(&watch->lock);
+	INIT_LIST_HEAD(&watch->orphan);
+	INIT_WORK(&watch->work, watch_unwatch_work);
+	watch->provider = provider;
+	watch->pin = pin;
+	watch->bytes = bytes;
+	watch->quota = gdmabuf_quota_get(pin->ctx->quota);
+	watch->owner = gdmabuf_owner_get(pin->ctx->owner);
+	return watch;
+}
+
+int gdmabuf_watch_start(struct gdmabuf_watch *watch, u64 address, u64 length,
+			struct gdmabuf_gpu_pages *pages)
+{
+	int err = watch->provider->watch(watch, address, length, pages);
+
+	if (err)
+		return err;
+	watch->started = true;
+	atomic64_inc(&started);
+	return 0;
+}
+
+void gdmabuf_watch_end(struct gdmabuf_watch *watch)
+{
+	spin_lock(&watch->lock);
+	watch->pin = NULL;
+	spin_unlock(&watch->lock);
+	if (!watch->started)
+		gdmabuf_watch_put(watch);
+	else if (gdmabuf_owner_is_current(watch->owner) ||
+		 !gdmabuf_owner_add_orphan(watch->owner, watch))
+		gdmabuf_watch_unwatch(watch);
+}
+
+/* The pin, referenced, if there is more to do than to mark it stale. */
+static struct gdmabuf_pin *watch_get_pin(struct gdmabuf_watch *watch)
+{
+	struct gdmabuf_pin *pin;
+
+	spin_lock(&watch->lock);
+	pin = watch->pin;
+	if (pin)
+		gdmabuf_pin_set_stale(pin);
+	/* While it is being made, who makes it sees that it is stale. */
+	if (pin && (READ_ONCE(pin->creating) || !kref_get_unless_zero(&pin->kref)))
+		pin = NULL;
+	spin_unlock(&watch->lock);
+	return pin;
+}
+
+void gdmabuf_watch_freed(struct gdmabuf_watch *watch)
+{
+	struct gdmabuf_pin *pin = watch_get_pin(watch);
+
+	if (pin) {
+		if (pin->flags & GDMABUF_REVOCABLE)
+			gdmabuf_pin_revoke(pin);
+		/*
+		 * Our reference is put by the work: here the last one would call the provider,
+		 * with the GPU driver's lock held.  Once a watch, so the work is not queued yet.
+		 */
+		queue_work(gdmabuf_wq, &pin->forget);
+	}
+	watch_uncharge(watch);
+	if (gdmabuf_owner_forget_orphan(watch->owner, watch))
+		queue_work(gdmabuf_wq, &watch->work);
+}
+EXPORT_SYMBOL_GPL(gdmabuf_watch_freed);

@@ -8,6 +8,7 @@
  *
  * REVOCABLE: the watch is the pin.  When it ends, gdmabuf_pin_revoke() has everyone let go.
  */
+#include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
@@ -25,6 +26,14 @@ static u64 gpu_page_size(void)
 	return size;
 }
 
+/* BAR memory has struct pages where a driver made some for peer-to-peer DMA. */
+static bool is_ram(phys_addr_t address)
+{
+	unsigned long pfn = PHYS_PFN(address);
+
+	return pfn_valid(pfn) && !is_pci_p2pdma_page(pfn_to_page(pfn));
+}
+
 /* The memory of coherent GPUs is RAM to the kernel: without a reference on its pages, no. */
 static int check_pages(const struct gdmabuf_gpu_pages *pages, u64 length)
 {
@@ -32,9 +41,11 @@ static int check_pages(const struct gdmabuf_gpu_pages *pages, u64 length)
 	u64 sum = 0;
 
 	for (i = 0; i < pages->nr_runs; i++) {
-		if (pfn_valid(PHYS_PFN(pages->runs[i].start)))
+		const struct gdmabuf_run *run = &pages->runs[i];
+
+		if (is_ram(run->start) || is_ram(run->start + run->length - 1))
 			return -EOPNOTSUPP;
-		sum += pages->runs[i].length;
+		sum += run->length;
 	}
 	return sum == length ? 0 : -EIO;
 }

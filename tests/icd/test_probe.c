@@ -994,6 +994,31 @@ TEST(another_choice, "Another choice of devices by the environment is asked anew
 	unsetenv("CLIMPORT_LOG");
 }
 
+TEST(another_choice_of_two,
+     "Two variables that change together to the same value are another choice.")
+{
+	static const char *const pairs[][2] = {
+		{ "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES" },
+		{ "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL" },
+		{ "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES" },
+		{ "POCL_AFFINITY", "CL_NO_ZERO_COPY" },
+	};
+	static const char *const values[] = { "0", "1", "2", "4", "8" };
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		cache_create();
+		for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
+			setenv(pairs[i][0], values[v], 1);
+			setenv(pairs[i][1], values[v], 1);
+			EXPECT_EQ(run(kept_query), 1);
+			EXPECT_EQ(run(platform_query), 0);
+			EXPECT_EQ(run(kept_query), 0);
+		}
+		unsetenv(pairs[i][0]);
+		unsetenv(pairs[i][1]);
+	}
+}
+
 TEST(another_key, "Intel's debug keys, whose names have nothing in common, are part of the choice "
 		  "where they are read.")
 {

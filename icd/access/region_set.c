@@ -28,12 +28,21 @@ static void region_set_add(struct region_set *set, struct import_region *region,
 	import_hold(region);
 }
 
+static bool region_set_alloc(struct region_set *set, size_t count)
+{
+	set->regions = set->few_regions;
+	set->access = set->few_access;
+	if (count <= REGION_SET_FEW)
+		return true;
+	set->regions = calloc(count, sizeof(*set->regions));
+	set->access = calloc(count, sizeof(*set->access));
+	return set->regions && set->access;
+}
+
 bool region_set_init(struct region_set *set, struct memobj *const *objs, size_t count, bool by_host)
 {
 	set->count = 0;
-	set->regions = calloc(count, sizeof(*set->regions));
-	set->access = calloc(count, sizeof(*set->access));
-	if (!set->regions || !set->access) {
+	if (!region_set_alloc(set, count)) {
 		region_set_put(set);
 		log_error("no memory for a dma-buf bracket");
 		return false;
@@ -51,8 +60,10 @@ void region_set_put(struct region_set *set)
 {
 	while (set->count)
 		import_put(set->regions[--set->count]);
-	free(set->regions);
-	free(set->access);
+	if (set->regions != set->few_regions)
+		free(set->regions);
+	if (set->access != set->few_access)
+		free(set->access);
 	set->regions = NULL;
 	set->access = NULL;
 }

@@ -8,10 +8,15 @@
 
 #include "memobj.h"
 
+#define REGION_SET_FEW 4
+
+/* Not to be moved. */
 struct region_set {
 	size_t count;
-	struct import_region **regions; /* held */
-	unsigned int *access;		/* enum import_access of each */
+	struct import_region **regions;			   /* held */
+	unsigned int *access;				   /* enum import_access of each */
+	struct import_region *few_regions[REGION_SET_FEW]; /* for sets of so few objects */
+	unsigned int few_access[REGION_SET_FEW];
 };
 
 /**

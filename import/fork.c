@@ -165,7 +165,7 @@ int lock_wait(struct lock *l, pthread_cond_t *changed, const struct timespec *un
 
 	if (lock_is_fork() && fork_passes())
 		return EDEADLK;
-	ret = until ? pthread_cond_timedwait(changed, &l->mutex, until)
+	ret = until ? pthread_cond_clockwait(changed, &l->mutex, CLOCK_MONOTONIC, until)
 		    : pthread_cond_wait(changed, &l->mutex);
 	if (lock_is_fork()) { /* the mutex was taken without a look at the gate */
 		pthread_mutex_unlock(&l->mutex);

@@ -5,6 +5,7 @@
 
 #include "access/idle.h"
 #include "access/outcome.h"
+#include "access/overdue.h"
 #include "access/region_set.h"
 #include "context.h"
 #include "error.h"
@@ -19,6 +20,8 @@ enum bracket_state {
 	DONE = 1 << 2,	    /* END is on its way, or not needed */
 	FAILED = 1 << 3,    /* START or END, or a command */
 	STARTED = 1 << 4,   /* START is on its way: what is enqueued now is not covered by it */
+	READY_DUE = 1 << 5, /* the driver is to call on_ready(), which has a reference */
+	DONE_DUE = 1 << 6,  /* on_done() */
 };
 
 /*
@@ -28,6 +31,7 @@ enum bracket_state {
  * aborts when a command fails whose event nobody holds any more.
  */
 struct bracket {
+	struct overdue overdue; /* first: it is the bracket's address, too */
 	atomic_uint refs;
 	atomic_uint state;
 	unsigned int edges;
@@ -40,7 +44,8 @@ struct bracket {
 	struct outcome gate, ended; /* user events, for an edge that is asked for */
 	cl_event ready, marker;
 	cl_event last;	  /* command */
-	cl_event wait[2]; /* of the commands: ready, and the gate */
+	cl_event wait[2]; /* of the commands: the gate, and ready */
+	cl_uint num_wait;
 	size_t num_held, room;
 	cl_event *held;	      /* of the commands before the last */
 	cl_int status;	      /* of the last command, once it is done */
@@ -133,11 +138,23 @@ static bool bracket_is_pending(const struct bracket *b)
 	return b->ready && event_status(b->ready) > CL_COMPLETE;
 }
 
+static bool last_is_held_by_driver(const struct bracket *b)
+{
+	return is_held_by_driver(b->last, event_is_given(b->marker) ? 2 : 1);
+}
+
 static bool bracket_is_in_use(const struct bracket *b)
 {
-	if (b->ready && is_held_by_driver(b->ready, 1))
-		return true;
-	return b->last && is_held_by_driver(b->last, event_is_given(b->marker) ? 2 : 1);
+	const cl_event own[] = { b->ready, b->gate.event, b->ended.event,
+				 event_is_given(b->marker) ? NULL : b->marker };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (own[i] && is_held_by_driver(own[i], 1))
+			return true;
+	for (size_t i = 0; i < b->num_held; i++)
+		if (is_held_by_driver(b->held[i], 1))
+			return true;
+	return b->last && last_is_held_by_driver(b);
 }
 
 static void grave_add(struct bracket *b)
@@ -179,7 +196,7 @@ static bool grave_tick(void)
 
 static void bracket_bury(struct bracket *b)
 {
-	static struct idle_watcher watcher = { .tick = grave_tick };
+	static struct idle_watcher watcher = { .tick = grave_tick, .period_ms = 1 };
 
 	grave_add(b);
 	idle_watch(&watcher);
@@ -189,6 +206,7 @@ void bracket_put(struct bracket *b)
 {
 	if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	overdue_remove(&b->overdue);
 	if (atomic_load(&b->state) & FAILED)
 		bracket_bury(b);
 	else
@@ -292,13 +310,36 @@ static void on_begun(void *arg, int error)
 	bracket_put(b);
 }
 
+/* Whether a callback has not come: its work and its reference are the caller's then. */
+static bool bracket_take_due(struct bracket *b, unsigned int due)
+{
+	return atomic_fetch_and(&b->state, ~due) & due;
+}
+
+/* The driver is to call back, with a reference. */
+static cl_int bracket_call_back(struct bracket *b, cl_event event, unsigned int due,
+				void(CL_CALLBACK *notify)(cl_event, cl_int, void *))
+{
+	cl_int err;
+
+	bracket_hold(b);
+	atomic_fetch_or(&b->state, due);
+	err = next.clSetEventCallback(event, CL_COMPLETE, notify, b);
+	if (err && bracket_take_due(b, due))
+		bracket_put(b);
+	return err;
+}
+
 /* Driver: the first command could run now, or a command of its wait list failed. */
 static void CL_CALLBACK on_ready(cl_event event, cl_int status, void *arg)
 {
 	struct bracket *b = arg;
-	bool cancelled = atomic_fetch_or(&b->state, STARTED) & CANCELLED;
+	bool cancelled;
 	int error;
 
+	if (!bracket_take_due(b, READY_DUE))
+		return;
+	cancelled = atomic_fetch_or(&b->state, STARTED) & CANCELLED;
 	status = real_status(event, status);
 	if (status < 0 || cancelled) {
 		if (status < 0)
@@ -319,28 +360,68 @@ static void CL_CALLBACK on_done(cl_event event, cl_int status, void *arg)
 {
 	struct bracket *b = arg;
 
+	if (!bracket_take_due(b, DONE_DUE))
+		return;
 	bracket_done(b, real_status(event, status));
 	bracket_put(b);
 }
 
 /*
- * Everything is enqueued: failures may come.  A driver that does not call back for commands that
- * fail (PoCL 3.1) is asked for those that failed before.
+ * A driver that does not call back for commands that fail (PoCL 3.1) is asked: at once for those
+ * that may have failed before, with a wait list of the application's, and later for all.
  */
-static void bracket_arm(struct bracket *b)
+static void bracket_ask_now(struct bracket *b)
 {
-	cl_int status;
+	cl_int status = b->ready && !(atomic_load(&b->state) & BEGUN) ? event_status(b->ready)
+								      : CL_COMPLETE;
 
-	outcome_arm(&b->ended);
-	if (outcome_arm(&b->gate))
-		bracket_done(b, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-	status = b->ready && !(atomic_load(&b->state) & BEGUN) ? event_status(b->ready)
-							       : CL_COMPLETE;
 	if (status < 0)
 		bracket_fail(b, status);
 	status = b->last && !(atomic_load(&b->state) & DONE) ? event_status(b->last) : CL_COMPLETE;
 	if (status < 0)
 		bracket_done(b, status);
+}
+
+static bool bracket_overdue_hold(struct overdue *o)
+{
+	struct bracket *b = (struct bracket *)o;
+	unsigned int refs = atomic_load(&b->refs);
+
+	while (refs && !atomic_compare_exchange_weak(&b->refs, &refs, refs + 1))
+		;
+	return refs;
+}
+
+/*
+ * A failed command is told to what waits for it, whether the driver calls back or not.  An event
+ * that is over, and that the driver has let go of, calls nobody back any more.
+ */
+static void bracket_overdue_ask(struct overdue *o)
+{
+	struct bracket *b = (struct bracket *)o;
+	unsigned int state = atomic_load(&b->state);
+	cl_int status;
+
+	bracket_ask_now(b);
+	status = state & READY_DUE ? event_status(b->ready) : CL_QUEUED;
+	if (status <= CL_COMPLETE && !is_held_by_driver(b->ready, 1))
+		on_ready(b->ready, status, b);
+	status = state & DONE_DUE ? event_status(b->last) : CL_QUEUED;
+	if (status <= CL_COMPLETE && !last_is_held_by_driver(b))
+		on_done(b->last, status, b);
+	bracket_put(b);
+}
+
+/* Everything is enqueued: failures may come. */
+static void bracket_arm(struct bracket *b)
+{
+	static const struct overdue_ops ops = { bracket_overdue_hold, bracket_overdue_ask };
+
+	outcome_arm(&b->ended);
+	if (outcome_arm(&b->gate))
+		bracket_done(b, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	if (!overdue_add(&b->overdue, &ops) || b->num_wait > 1)
+		bracket_ask_now(b);
 }
 
 /*
@@ -422,22 +503,20 @@ cl_int bracket_create(cl_command_queue queue, struct memobj *const *objs, size_t
 }
 
 /*
- * Commands do not wait for the gate alone: a driver that does not call back for commands that fail
- * (PoCL 3.1) fails by itself what waits for them, the wait list's or the marker.
+ * With a wait list the commands do not wait for the gate alone: a driver that does not call back for
+ * commands that fail (PoCL 3.1) fails by itself what waits for the marker behind the list.
  */
 cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait)
 {
 	cl_int err = enqueue_nothing(b, num_wait, wait, &b->ready);
 
-	b->wait[0] = b->ready;
-	b->wait[1] = b->gate.event;
+	b->wait[0] = b->gate.event;
+	b->wait[1] = b->ready;
+	b->num_wait = num_wait ? 2 : 1;
 	if (!err) {
-		bracket_hold(b);
-		err = next.clSetEventCallback(b->ready, CL_COMPLETE, on_ready, b);
-		if (err) {
+		err = bracket_call_back(b, b->ready, READY_DUE, on_ready);
+		if (err)
 			atomic_fetch_or(&b->state, FAILED); /* its event stays */
-			bracket_put(b);
-		}
 	}
 	if (err)
 		log_error("the driver does not say when the wait list is complete: error %d", err);
@@ -451,7 +530,7 @@ bool bracket_is_started(const struct bracket *b)
 
 const cl_event *bracket_wait_list(const struct bracket *b, cl_uint *count)
 {
-	*count = 2;
+	*count = b->num_wait;
 	return b->wait;
 }
 
@@ -553,14 +632,11 @@ static cl_event bracket_mark_end(struct bracket *b)
 	cl_event marker = NULL;
 	cl_int err;
 
-	bracket_hold(b);
-	err = next.clSetEventCallback(b->last, CL_COMPLETE, on_done, b);
-	if (err) {
+	err = bracket_call_back(b, b->last, DONE_DUE, on_done);
+	if (err)
 		bracket_abandon(b); /* too early rather than never */
-		bracket_put(b);
-	} else {
+	else
 		err = enqueue_nothing(b, 2, (cl_event[]){ b->ended.event, b->last }, &marker);
-	}
 	if (err)
 		log_error("the end of the command's dma-buf access is not part of its event: error "
 			  "%d",

@@ -3,7 +3,7 @@
  * A bracket: DMA_BUF_IOCTL_SYNC START before the first of its commands, END behind the last.
  *
  *	marker "ready" (wait list) -> START -> user event "gate"
- *	commands (ready, gate); the last -> END -> user event "ended"
+ *	commands (gate, ready); the last -> END -> user event "ended"
  *	marker (ended)
  *
  * Callbacks of the driver and of import/'s worker do the work, on any thread.  Nothing waits.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "access/idle.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -34,11 +35,20 @@ static bool idle_any(void) REQUIRES(idle_lock)
 	return false;
 }
 
+static long long idle_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
 static void idle_tick(struct idle_watcher *w) REQUIRES(idle_lock)
 {
 	bool again;
 
 	w->watching = false;
+	w->due = idle_now() + w->period_ms;
 	ticking = true;
 	lock_release(&idle_lock);
 	again = w->tick();
@@ -48,20 +58,42 @@ static void idle_tick(struct idle_watcher *w) REQUIRES(idle_lock)
 	pthread_cond_broadcast(&idle_changed);
 }
 
-static _Noreturn void *idle_run(void *unused)
+static long long idle_next_due(void) REQUIRES(idle_lock)
+{
+	long long due = LLONG_MAX;
+
+	for (const struct idle_watcher *w = watchers; w; w = w->next)
+		if (w->watching && w->due < due)
+			due = w->due;
+	return due;
+}
+
+/* A millisecond without being woken up, or until another watcher may be due earlier. */
+static void idle_sleep(void) REQUIRES(idle_lock)
 {
 	const struct timespec millisecond = { 0, 1000000 };
+	long long due = idle_next_due();
+	struct timespec until = { due / 1000, due % 1000 * 1000000 };
 
+	if (due > idle_now() + 1) {
+		lock_wait(&idle_lock, &idle_changed, &until);
+		return;
+	}
+	lock_release(&idle_lock);
+	nanosleep(&millisecond, NULL);
+	lock_acquire(&idle_lock);
+}
+
+static _Noreturn void *idle_run(void *unused)
+{
 	(void)unused;
 	lock_acquire(&idle_lock);
 	for (;;) {
 		while (!idle_any())
 			lock_wait(&idle_lock, &idle_changed, NULL);
-		lock_release(&idle_lock);
-		nanosleep(&millisecond, NULL);
-		lock_acquire(&idle_lock);
+		idle_sleep();
 		for (struct idle_watcher *w = watchers; w; w = w->next)
-			if (w->watching && !stopped)
+			if (w->watching && !stopped && w->due <= idle_now())
 				idle_tick(w);
 	}
 }
@@ -74,7 +106,7 @@ static void idle_stop(void)
 {
 	struct timespec limit;
 
-	clock_gettime(CLOCK_REALTIME, &limit);
+	clock_gettime(CLOCK_MONOTONIC, &limit);
 	limit.tv_sec++;
 	lock_acquire(&idle_lock);
 	stopped = true;
@@ -85,7 +117,7 @@ static void idle_stop(void)
 
 static bool idle_start(void) REQUIRES(idle_lock)
 {
-	static bool registered;
+	static bool registered, logged;
 	int error;
 
 	if (started)
@@ -94,10 +126,11 @@ static bool idle_start(void) REQUIRES(idle_lock)
 		return false;
 	registered = true;
 	error = thread_start(idle_run, NULL);
-	if (error) {
+	if (error && !logged)
 		log_errno(error, "cannot start a thread for queues that idle");
+	logged |= error != 0;
+	if (error)
 		return false;
-	}
 	started = true;
 	return true;
 }
@@ -123,6 +156,7 @@ bool idle_watch(struct idle_watcher *watcher)
 	}
 	if (ok && !watcher->watching) {
 		watcher->watching = true;
+		watcher->due = idle_now() + watcher->period_ms;
 		pthread_cond_broadcast(&idle_changed);
 	}
 	lock_release(&idle_lock);

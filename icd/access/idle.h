@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that looks every millisecond for what idles, while there is something to look for.
+ * A thread that looks every millisecond, or less often, for what idles, while there is something
+ * to look for.
  *
  * It calls drivers, which may block in an enqueue until commands before are done; those may wait
  * for import/'s worker, so it is another thread.
@@ -13,16 +14,18 @@
 /* What is to be looked for: static storage. */
 struct idle_watcher {
 	bool (*tick)(void); /* returns whether it is to be called again */
-	bool watching;	    /* idle.c's */
+	unsigned int period_ms;
+	bool watching; /* idle.c's, as the next */
+	long long due; /* milliseconds */
 	struct idle_watcher *next;
 };
 
 /**
  * idle_watch - have a watcher's tick called on the idle thread
  *
- * The first call comes within a millisecond, and none any more once the process exits.
+ * The first call comes within its period, and none any more once the process exits.
  *
- * Returns false, logged, if there is no such thread.
+ * Returns false, logged once, if there is no such thread.
  */
 bool idle_watch(struct idle_watcher *watcher);
 

@@ -159,7 +159,7 @@ void queue_bracket_leave(struct queue_bracket *q)
 
 static bool queue_bracket_tick(void);
 
-static struct idle_watcher queue_watcher = { .tick = queue_bracket_tick };
+static struct idle_watcher queue_watcher = { .tick = queue_bracket_tick, .period_ms = 1 };
 
 /* Opens a bracket for a kernel, with the queue's mutex; none where a kernel needs one of its own. */
 static void queue_bracket_open(struct queue_bracket *q, struct memobj *const *objs, size_t count)

@@ -31,7 +31,8 @@ TEST(wait_list_fails, "When the wait list fails there is no START, no kernel, an
 	}
 }
 
-TEST(no_callback_for_failures, "Where the driver does not call back for failed commands, the same.")
+TEST(no_callback_for_failures, "Where the driver does not call back for failed commands, the same, "
+			       "and nothing of them stays.")
 {
 	for (int i = 0; i < 2; i++) {
 		struct run r = run_open(kinds_of_queue[i]);
@@ -49,7 +50,8 @@ TEST(no_callback_for_failures, "Where the driver does not call back for failed c
 		cl.clReleaseEvent(go);
 		cl.clReleaseEvent(done);
 		run_release(&r);
-		fixture_release(); /* nobody tells the layer when to give the bracket up */
+		EXPECT(settles(is_not_mapped, NULL));
+		fixture_close();
 	}
 }
 

@@ -113,8 +113,10 @@ static bool table_grow(struct table *table, struct table_slots *old)
 bool table_set(struct table *table, const void *key, void *record)
 {
 	struct table_slots *slots = atomic_load_explicit(&table->slots, memory_order_relaxed);
-	struct slot *slot = slots ? slot_find(slots, key) : NULL;
+	struct slot *slot = slots && key ? slot_find(slots, key) : NULL;
 
+	if (!key) /* marks an empty slot */
+		return false;
 	if (slot) {
 		atomic_store_explicit(&slot->record, record, memory_order_release);
 		return true;

@@ -27,7 +27,9 @@ struct table {
 /* The record of @key, or NULL.  Any thread, no lock. */
 void *table_get(struct table *table, const void *key);
 
-/* Adds or replaces.  @key and @record are not NULL.  Writers' lock held.  False: no memory. */
+/*
+ * Adds or replaces.  @record is not NULL.  Writers' lock held.  False: no memory, or @key is NULL.
+ */
 bool table_set(struct table *table, const void *key, void *record);
 
 /* Takes the record of @key out; NULL if there was none.  Writers' lock held. */

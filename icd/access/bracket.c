@@ -539,11 +539,6 @@ bool bracket_admits(const struct bracket *b, struct memobj *const *objs, size_t 
 	return region_set_has(&b->set, objs, count);
 }
 
-bool bracket_is_in_order(const struct bracket *b)
-{
-	return b->in_order;
-}
-
 bool bracket_needs_end(const struct bracket *b)
 {
 	return b->edges & ACCESS_END;

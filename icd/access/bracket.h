@@ -51,7 +51,6 @@ const cl_event *bracket_wait_list(const struct bracket *b, cl_uint *count);
 /* Whether kernels with these arguments are inside. */
 bool bracket_admits(const struct bracket *b, struct memobj *const *objs, size_t count);
 
-bool bracket_is_in_order(const struct bracket *b);
 bool bracket_needs_end(const struct bracket *b);
 bool bracket_uses(const struct bracket *b, const struct import_region *region);
 

@@ -144,8 +144,12 @@ cl_int CL_API_CALL layer_clSetCommandQueueProperty(cl_command_queue queue,
 						   cl_command_queue_properties properties,
 						   cl_bool enable, cl_command_queue_properties *old)
 {
+	cl_int err;
+
 	queue_bracket_close(queue);
-	return next.clSetCommandQueueProperty(queue, properties, enable, old);
+	err = next.clSetCommandQueueProperty(queue, properties, enable, old);
+	queue_bracket_reorder(queue);
+	return err;
 }
 
 cl_int CL_API_CALL layer_clReleaseCommandQueue(cl_command_queue queue)

@@ -14,6 +14,7 @@ struct queue_bracket {
 	bool listed;		    /* the same */
 	atomic_uint refs;	    /* 1 for the table, and users */
 	cl_command_queue queue;
+	atomic_bool in_order;
 	pthread_mutex_t mutex; /* all below; taken first */
 	struct bracket *open;
 	bool fresh;	 /* a kernel came since the last tick */
@@ -41,14 +42,31 @@ static void queues_in_child(struct lock *lock)
 	atomic_store(&queue_bracket_count, 0);
 }
 
+/* False: there is no such queue. */
+static bool queue_is_in_order(cl_command_queue queue, bool *in_order)
+{
+	cl_command_queue_properties properties = 0;
+
+	if (next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties,
+				       NULL))
+		return false;
+	*in_order = !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	return true;
+}
+
 static struct queue_bracket *queue_bracket_create(cl_command_queue queue)
 {
-	struct queue_bracket *q = calloc(1, sizeof(*q));
+	struct queue_bracket *q;
 	pthread_mutexattr_t recursive;
+	bool in_order;
 
+	if (!queue || !queue_is_in_order(queue, &in_order))
+		return NULL;
+	q = calloc(1, sizeof(*q));
 	if (!q)
 		return NULL;
 	q->queue = queue;
+	q->in_order = in_order;
 	q->refs = 1;
 	pthread_mutexattr_init(&recursive);
 	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
@@ -86,7 +104,7 @@ static struct queue_bracket *queue_bracket_get(cl_command_queue queue)
 	return q;
 }
 
-/* The record of @queue, which may be another thread's by now; NULL: no memory. */
+/* The record of @queue, which may be another thread's by now; NULL: no memory, or no queue. */
 static struct queue_bracket *queue_bracket_add(cl_command_queue queue)
 {
 	struct queue_bracket *made = queue_bracket_create(queue), *q;
@@ -170,8 +188,7 @@ static void queue_bracket_open(struct queue_bracket *q, struct memobj *const *ob
 		return;
 	/* First it must be sure that the bracket is closed some day: who watches stops at none. */
 	atomic_fetch_add(&queue_bracket_count, 1);
-	if (!bracket_is_in_order(b) || !bracket_needs_end(b) || !idle_watch(&queue_watcher) ||
-	    bracket_begin(b, 0, NULL)) {
+	if (!bracket_needs_end(b) || !idle_watch(&queue_watcher) || bracket_begin(b, 0, NULL)) {
 		atomic_fetch_sub(&queue_bracket_count, 1);
 		bracket_cancel(b);
 		return;
@@ -215,6 +232,10 @@ struct queue_bracket *queue_bracket_enter(cl_command_queue queue, struct memobj 
 		q = queue_bracket_add(queue);
 	if (!q)
 		return NULL;
+	if (!atomic_load_explicit(&q->in_order, memory_order_relaxed)) {
+		queue_bracket_put(q);
+		return NULL;
+	}
 	pthread_mutex_lock(&q->mutex);
 	if (queue_bracket_prepare(q, objs, count, may_open))
 		return q;
@@ -328,6 +349,17 @@ void queue_bracket_forget(cl_command_queue queue)
 					NULL) &&
 	    refs == 1)
 		queue_bracket_remove(queue);
+}
+
+void queue_bracket_reorder(cl_command_queue queue)
+{
+	struct queue_bracket *q = queue_bracket_get(queue);
+	bool in_order;
+
+	if (q && queue_is_in_order(queue, &in_order))
+		atomic_store(&q->in_order, in_order);
+	if (q)
+		queue_bracket_put(q);
 }
 
 void queue_bracket_forbid(void)

@@ -75,6 +75,9 @@ void queue_bracket_close_region(const struct import_region *region);
 /* The application is about to release a queue, perhaps for the last time. */
 void queue_bracket_forget(cl_command_queue queue);
 
+/* A queue may be out of order now, or in order again. */
+void queue_bracket_reorder(cl_command_queue queue);
+
 /* From now on, none: the application has calls that the layer does not see. */
 void queue_bracket_forbid(void);
 

@@ -85,6 +85,33 @@ TEST(out_of_order, "Kernels of an out-of-order queue have a START and an END eac
 	run_close(&r);
 }
 
+TEST(null_queue, "A kernel without a queue is refused by the driver, and leaves nothing.")
+{
+	struct run r = run_open(0);
+
+	for (int i = 0; i < ROW; i++)
+		EXPECT_EQ(enqueue(NULL, r.kernel, 0, NULL, NULL), CL_INVALID_COMMAND_QUEUE);
+	enqueue_row(&r, ROW);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_all_inside(ROW);
+	run_close(&r);
+}
+
+TEST(reordered, "A queue that is made out of order, or in order again, is from then on.")
+{
+	struct run r = run_open(0);
+
+	EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clSetCommandQueueProperty(r.queue, OUT_OF_ORDER, CL_TRUE, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	stub_trace_clear();
+	enqueue_row(&r, ROW);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_count("sync START a", ROW);
+	expect_count("sync END a", ROW);
+	run_close(&r);
+}
+
 /* All kernels enqueued so far, three or more, are complete, and so are their brackets. */
 static bool has_ended(void *unused)
 {
@@ -476,8 +503,8 @@ static bool has_started(void *unused)
 	return stub_trace_find("sync START a", 0) >= 0;
 }
 
-TEST(producer_writes,
-     "A kernel that is enqueued after START has a START of its own: another device may have written.")
+TEST(producer_writes, "A kernel that is enqueued after START has a START of its own: another "
+		      "device may have written.")
 {
 	for (int i = 0; i < 20; i++) {
 		struct run r = run_open(0);
@@ -514,7 +541,8 @@ TEST(fences, "A kernel that is enqueued after START waits for the fences that ca
 	}
 }
 
-TEST(refused_is_not_begun, "A kernel that the driver refuses has no START, however late that would be.")
+TEST(refused_is_not_begun,
+     "A kernel that the driver refuses has no START, however late that would be.")
 {
 	struct run r = run_open(0);
 	cl_event go = user_event();

@@ -214,6 +214,24 @@ cl_int CL_API_CALL stub_clReleaseCommandQueue(cl_command_queue handle)
 	return CL_SUCCESS;
 }
 
+cl_int CL_API_CALL stub_clSetCommandQueueProperty(cl_command_queue handle,
+						  cl_command_queue_properties properties,
+						  cl_bool enable, cl_command_queue_properties *old)
+{
+	struct queue *queue = object_get(handle, STUB_QUEUE);
+	cl_int err = CALL(clSetCommandQueueProperty, U(handle), U(properties), U(enable), U(old));
+
+	if (err)
+		return err;
+	if (!queue)
+		return CL_INVALID_COMMAND_QUEUE;
+	if (old)
+		*old = queue->properties;
+	queue->properties = enable ? queue->properties | properties
+				   : queue->properties & ~properties;
+	return CL_SUCCESS;
+}
+
 cl_int CL_API_CALL stub_clGetCommandQueueInfo(cl_command_queue handle, cl_command_queue_info name,
 					      size_t room, void *out, size_t *size_ret)
 {

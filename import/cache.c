@@ -356,6 +356,14 @@ void cache_put(struct cache *cache, struct cache_ref *ref)
 		tidy(cache);
 }
 
+void cache_set_bytes(struct cache *cache, size_t bytes)
+{
+	lock_acquire(&cache->lock);
+	atomic_store(&cache->budget, bytes);
+	lock_release(&cache->lock);
+	tidy(cache);
+}
+
 void cache_invalidate(struct cache *cache, uintptr_t address, size_t size)
 {
 	struct cache_entry *list;

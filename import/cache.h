@@ -137,6 +137,9 @@ void cache_invalidate(struct cache *cache, uintptr_t address, size_t size);
 /* Takes out the entries that touch the range and are not current: their memory was freed. */
 void cache_drop_stale(struct cache *cache, uintptr_t address, size_t size);
 
+/* Instead of what the cache was created with: what is idle and too much is unpinned now. */
+void cache_set_bytes(struct cache *cache, size_t bytes);
+
 /* Unpins @count idle entries, for what they use up; false if there are none. */
 bool cache_make_room(struct cache *cache, uint32_t count);
 

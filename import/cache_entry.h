@@ -32,7 +32,7 @@ struct cache {
 	_Atomic bool over;		      /* more is pinned than the budget */
 	uint32_t id;
 	uint32_t limit;
-	size_t budget;
+	_Atomic size_t budget; /* written under the lock */
 	struct cache_entry *entries;
 	const struct cache_source *source;
 	void *context;

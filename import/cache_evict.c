@@ -151,12 +151,13 @@ static void set_over(struct cache *cache, bool over) REQUIRES(cache->lock)
 struct cache_entry *cache_trim(struct cache *cache)
 {
 	struct cache_entry *list = cache_collect(cache);
+	size_t budget = atomic_load(&cache->budget);
 
-	if (cache->stats.bytes_pinned > cache->budget) {
+	if (cache->stats.bytes_pinned > budget) {
 		set_over(cache, true);
-		list = join(list, cache_evict(cache, 0, cache->stats.bytes_pinned - cache->budget));
+		list = join(list, cache_evict(cache, 0, cache->stats.bytes_pinned - budget));
 	}
-	set_over(cache, cache->stats.bytes_pinned > cache->budget);
+	set_over(cache, cache->stats.bytes_pinned > budget);
 	return list;
 }
 

@@ -20,7 +20,8 @@
 PUBLIC int climport_export_dmabuf(const void *address, size_t size, unsigned int flags,
 				  struct climport_dmabuf *out)
 {
-	const unsigned int known = CLIMPORT_READ_ONLY | CLIMPORT_KEEP | CLIMPORT_MAPPABLE;
+	const unsigned int known = CLIMPORT_READ_ONLY | CLIMPORT_KEEP | CLIMPORT_MAPPABLE |
+				   CLIMPORT_REVOCABLE;
 	struct export_range range;
 	unsigned int options = 0;
 	int ret;
@@ -30,6 +31,7 @@ PUBLIC int climport_export_dmabuf(const void *address, size_t size, unsigned int
 	options |= flags & CLIMPORT_READ_ONLY ? EXPORT_READ_ONLY : 0;
 	options |= flags & CLIMPORT_KEEP ? EXPORT_KEEP : 0;
 	options |= flags & CLIMPORT_MAPPABLE ? EXPORT_MAPPABLE : 0;
+	options |= flags & CLIMPORT_REVOCABLE ? EXPORT_REVOCABLE : 0;
 	ret = export_dmabuf((uintptr_t)address, size, options, &range);
 	if (ret)
 		return ret;
@@ -40,6 +42,14 @@ PUBLIC int climport_export_dmabuf(const void *address, size_t size, unsigned int
 PUBLIC void climport_invalidate(const void *address, size_t size)
 {
 	export_invalidate((uintptr_t)address, size);
+}
+
+PUBLIC int climport_set_keep_limit(unsigned int kind, uint64_t bytes)
+{
+	if (kind != CLIMPORT_HOST && kind != CLIMPORT_DEVICE)
+		return log_errno(EINVAL, "there is no kind of memory %u", kind);
+	export_set_limit(kind == CLIMPORT_DEVICE, bytes);
+	return 0;
 }
 
 static int check_request(unsigned int kind, size_t size, size_t alignment,

@@ -32,6 +32,7 @@ static uint32_t kept_entries(void)
 }
 
 static _Atomic(struct cache *) kept; /* made once, never destroyed */
+static _Atomic size_t kept_bytes = KEPT_BYTES;
 
 /* The source's part of a pin. */
 struct made {
@@ -134,6 +135,7 @@ static int kept_get(struct cache **cache)
 		*cache = mine;
 	else
 		cache_destroy(mine);
+	cache_set_bytes(*cache, atomic_load(&kept_bytes));
 	return 0;
 }
 
@@ -204,18 +206,25 @@ static int cuda_kept(uintptr_t address, size_t size, struct export_range *out)
 		ret = kept_once(cache, address, size, out);
 	if (ret == -ESTALE)
 		ret = kept_once(cache, address, size, out);
-	return ret == -ESTALE ? log_errno(EBADF, "the program closes descriptors of climport") : ret;
+	return ret == -ESTALE ? log_errno(EBADF, "the program closes descriptors of climport")
+			      : ret;
 }
 
-static int by_module(enum gdmabuf_memory memory, uintptr_t address, size_t size,
-		     unsigned int options, struct export_range *out)
+static unsigned int module_options(unsigned int options, uint64_t buffer_id)
 {
-	struct exported made_of = { 0 };
+	return (options & EXPORT_READ_ONLY ? GDMABUF_OPTION_READ_ONLY : 0u) |
+	       (options & EXPORT_KEEP ? GDMABUF_OPTION_KEEP : 0u) |
+	       (options & EXPORT_REVOCABLE ? GDMABUF_OPTION_REVOCABLE : 0u) |
+	       (buffer_id ? GDMABUF_OPTION_UNWATCHED : 0u);
+}
+
+/* @buffer_id: CUDA's, which tells of the free; or 0: the module does. */
+static int by_module(enum gdmabuf_memory memory, uintptr_t address, size_t size,
+		     unsigned int options, uint64_t buffer_id, struct export_range *out)
+{
+	struct exported made_of = { .buffer_id = buffer_id, .inside = address };
 	struct gdmabuf_range range;
-	int ret = gdmabuf_export(memory, address, size,
-				 (options & EXPORT_READ_ONLY ? GDMABUF_OPTION_READ_ONLY : 0u) |
-					 (options & EXPORT_KEEP ? GDMABUF_OPTION_KEEP : 0u),
-				 &range);
+	int ret = gdmabuf_export(memory, address, size, module_options(options, buffer_id), &range);
 
 	if (ret)
 		return ret;
@@ -238,13 +247,15 @@ static int without_module(uintptr_t address, size_t size)
 static int module_any(uintptr_t address, size_t size, unsigned int options,
 		      struct export_range *out)
 {
-	int ret = by_module(GDMABUF_MEMORY_HOST, address, size, options, out);
+	int ret = -EFAULT;
 
+	if (!(options & EXPORT_REVOCABLE))
+		ret = by_module(GDMABUF_MEMORY_HOST, address, size, options, 0, out);
 	if (ret == -ENXIO)
 		return without_module(address, size);
 	if (ret != -EFAULT || options & EXPORT_READ_ONLY)
 		return ret;
-	ret = by_module(GDMABUF_MEMORY_GPU, address, size, options, out);
+	ret = by_module(GDMABUF_MEMORY_GPU, address, size, options, 0, out);
 	return ret == -EOPNOTSUPP ? -EFAULT : ret;
 }
 
@@ -257,6 +268,30 @@ static void drop_stale(const struct cuda_range *range)
 		cache_drop_stale(cache, range->base, range->size);
 }
 
+/*
+ * What is kept, or may be taken away, the module has to watch: a second pin, for which the driver
+ * takes as long as for the first.  Else CUDA tells of the free.
+ */
+static int cuda_by_module(uintptr_t address, size_t size, unsigned int options,
+			  const struct cuda_range *range, struct export_range *out)
+{
+	bool watched = options & (EXPORT_KEEP | EXPORT_REVOCABLE) ||
+		       !can_keep(range, address, size);
+	struct export_range made;
+	int ret = by_module(GDMABUF_MEMORY_GPU, address, size, options,
+			    watched ? 0 : range->buffer_id, &made);
+
+	if (ret)
+		return ret;
+	if (!watched && cuda_buffer_id(address) != range->buffer_id) {
+		close(made.fd);
+		return log_errno(ENODEV, "the CUDA memory at %#zx was freed meanwhile",
+				 (size_t)address);
+	}
+	*out = made;
+	return 0;
+}
+
 static int by_cuda(uintptr_t address, size_t size, unsigned int options,
 		   const struct cuda_range *range, struct export_range *out)
 {
@@ -266,8 +301,8 @@ static int by_cuda(uintptr_t address, size_t size, unsigned int options,
 		return log_errno(EOPNOTSUPP, "%#zx is CUDA memory: no read-only dma-buf of that",
 				 (size_t)address);
 	drop_stale(range);
-	if (options & EXPORT_MAPPABLE)
-		return by_module(GDMABUF_MEMORY_GPU, address, size, options, out);
+	if (options & (EXPORT_MAPPABLE | EXPORT_REVOCABLE))
+		return cuda_by_module(address, size, options, range, out);
 	ret = options & EXPORT_KEEP && can_keep(range, address, size)
 		      ? cuda_kept(address, size, out)
 		      : cuda_once(address, size, range->buffer_id, out);
@@ -276,7 +311,15 @@ static int by_cuda(uintptr_t address, size_t size, unsigned int options,
 				 (size_t)address);
 	if (ret != -EOPNOTSUPP)
 		return ret;
-	return by_module(GDMABUF_MEMORY_GPU, address, size, options, out);
+	return cuda_by_module(address, size, options, range, out);
+}
+
+static void invalidate_cuda(uintptr_t address, size_t size)
+{
+	struct cache *cache = atomic_load_explicit(&kept, memory_order_acquire);
+
+	if (cache && size)
+		cache_invalidate(cache, address, size);
 }
 
 static int by_kind(uintptr_t address, size_t size, unsigned int options, struct export_range *out)
@@ -292,7 +335,7 @@ static int by_kind(uintptr_t address, size_t size, unsigned int options, struct 
 	if (range.kind == CUDA_DEVICE)
 		return by_cuda(address, size, options, &range, out);
 	/* What was kept of CUDA's memory there is of memory that was freed. */
-	export_invalidate(address, size);
+	invalidate_cuda(address, size);
 	return module_any(address, size, options, out);
 }
 
@@ -304,7 +347,8 @@ bool export_give_up(uint32_t count)
 }
 
 /* What is kept already need not be identified. */
-static int export_once(uintptr_t address, size_t size, unsigned int options, struct export_range *out)
+static int export_once(uintptr_t address, size_t size, unsigned int options,
+		       struct export_range *out)
 {
 	int ret = -ENOENT;
 
@@ -331,17 +375,36 @@ int export_dmabuf(uintptr_t address, size_t size, unsigned int options, struct e
 
 void export_invalidate(uintptr_t address, size_t size)
 {
-	struct cache *cache = atomic_load_explicit(&kept, memory_order_acquire);
+	invalidate_cuda(address, size);
+	gdmabuf_drop(address, size);
+}
 
-	if (cache && size)
-		cache_invalidate(cache, address, size);
+void export_set_limit(bool gpu, uint64_t bytes)
+{
+	struct cache *cache;
+
+	gdmabuf_set_limit(gpu ? GDMABUF_MEMORY_GPU : GDMABUF_MEMORY_HOST, bytes);
+	if (!gpu)
+		return;
+	atomic_store(&kept_bytes, bytes < KEPT_BYTES ? bytes : KEPT_BYTES);
+	cache = atomic_load(&kept);
+	if (cache)
+		cache_set_bytes(cache, atomic_load(&kept_bytes));
 }
 
 void export_stats(struct cache_stats *stats)
 {
 	struct cache *cache = atomic_load_explicit(&kept, memory_order_acquire);
+	struct gdmabuf_counts module;
 
 	memset(stats, 0, sizeof(*stats));
 	if (cache)
 		cache_stats(cache, stats);
+	gdmabuf_counts(&module);
+	stats->hits += module.hits;
+	stats->misses += module.exports - module.hits;
+	stats->evictions += module.evictions;
+	stats->stale += module.stale;
+	stats->bytes_pinned += module.bytes_pinned;
+	stats->bytes_idle += module.bytes_idle;
 }

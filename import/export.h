@@ -13,6 +13,7 @@ enum export_option {
 	EXPORT_READ_ONLY = 1 << 0,
 	EXPORT_KEEP = 1 << 1,
 	EXPORT_MAPPABLE = 1 << 2,
+	EXPORT_REVOCABLE = 1 << 3,
 };
 
 struct export_range {
@@ -29,7 +30,10 @@ bool export_give_up(uint32_t count);
 /* The memory is about to be freed: its registrations go. */
 void export_invalidate(uintptr_t address, size_t size);
 
-/* Of what EXPORT_KEEP keeps; zeros if nothing was ever kept. */
+/* How much EXPORT_KEEP keeps that nobody uses: of the host's memory, or of GPUs'. */
+void export_set_limit(bool gpu, uint64_t bytes);
+
+/* Of what EXPORT_KEEP keeps, and of the kernel module's exports; zeros if there were none. */
 void export_stats(struct cache_stats *stats);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gdmabuf.h"
-#include "descriptor.h"
+#include "gdmabuf_context.h"
 #include "lock.h"
 #include "log.h"
 #include "process.h"
@@ -16,20 +16,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The process's context.  Published whole; one that was replaced stays: others may read it still. */
-struct context {
-	struct context *replaced;
-	int fd;
-	struct descriptor_id id;
-	uint32_t process;    /* process_generation() */
-	uint32_t number;     /* no two in a process or its ancestors have one */
-	size_t page_size[2]; /* by enum gdmabuf_memory; 0: nobody provides it */
-	uint32_t slots;
-	const _Atomic uint32_t *status;
-};
-
 LOCK_DEFINE(context_lock, LOCK_LAST); /* the making of it */
-static struct context *_Atomic current;
+static struct gdmabuf_context *_Atomic current;
 
 static int open_failed(void)
 {
@@ -43,21 +31,22 @@ static int open_failed(void)
 			 strerror(error));
 }
 
-static int fill(struct context *ctx)
+static int fill(struct gdmabuf_context *ctx)
 {
 	struct gdmabuf_caps caps = { .size = sizeof(caps) };
 	void *status;
 
 	if (ioctl(ctx->fd, GDMABUF_CAPS, &caps))
 		return log_errno(errno, "capabilities of /dev/gdmabuf: %s", strerror(errno));
+	if (descriptor_identify(ctx->fd, &ctx->id))
+		return -EBADF;
+	ctx->kept = gdmabuf_kept_create(caps.out_slots);
+	if (!ctx->kept)
+		return log_errno(ENOMEM, "no memory for %u slots", caps.out_slots);
 	status = mmap(NULL, caps.out_slots * sizeof(*ctx->status), PROT_READ, MAP_SHARED, ctx->fd,
 		      0);
 	if (status == MAP_FAILED)
 		return log_errno(errno, "status page of /dev/gdmabuf: %s", strerror(errno));
-	if (descriptor_identify(ctx->fd, &ctx->id)) {
-		munmap(status, caps.out_slots * sizeof(*ctx->status));
-		return -EBADF;
-	}
 	ctx->process = process_generation();
 	ctx->slots = caps.out_slots;
 	ctx->status = status;
@@ -66,9 +55,9 @@ static int fill(struct context *ctx)
 	return 0;
 }
 
-static int create(struct context **out)
+static int create(struct gdmabuf_context **out)
 {
-	struct context *ctx = calloc(1, sizeof(*ctx));
+	struct gdmabuf_context *ctx = calloc(1, sizeof(*ctx));
 	int err;
 
 	if (!ctx)
@@ -81,21 +70,22 @@ static int create(struct context **out)
 	}
 	if (ctx->fd >= 0)
 		close(ctx->fd);
+	free(ctx->kept);
 	free(ctx);
 	return err;
 }
 
-static struct context *own(void)
+static struct gdmabuf_context *own(void)
 {
-	struct context *ctx = atomic_load_explicit(&current, memory_order_acquire);
+	struct gdmabuf_context *ctx = atomic_load_explicit(&current, memory_order_acquire);
 
 	return ctx && ctx->process == process_generation() ? ctx : NULL;
 }
 
 /* Its own, with a descriptor that the program has not closed. */
-static struct context *usable(void)
+struct gdmabuf_context *gdmabuf_context_usable(void)
 {
-	struct context *ctx = own();
+	struct gdmabuf_context *ctx = own();
 
 	return ctx && descriptor_is(ctx->fd, &ctx->id) ? ctx : NULL;
 }
@@ -104,7 +94,7 @@ static struct context *usable(void)
  * Whether the descriptor is still the parent's context.  The program may have opened the same node
  * since, but that answers.
  */
-static bool is_inherited(const struct context *ctx)
+static bool is_inherited(const struct gdmabuf_context *ctx)
 {
 	struct gdmabuf_caps caps = { .size = sizeof(caps) };
 
@@ -113,9 +103,9 @@ static bool is_inherited(const struct context *ctx)
 }
 
 /* A parent's context keeps what it has pinned as long as the child has its descriptor. */
-static void replace(struct context *ctx) REQUIRES(context_lock)
+static void replace(struct gdmabuf_context *ctx) REQUIRES(context_lock)
 {
-	struct context *old = atomic_load_explicit(&current, memory_order_relaxed);
+	struct gdmabuf_context *old = atomic_load_explicit(&current, memory_order_relaxed);
 
 	ctx->replaced = old;
 	ctx->number = old ? old->number + 1 : 1;
@@ -124,20 +114,22 @@ static void replace(struct context *ctx) REQUIRES(context_lock)
 		close(old->fd);
 }
 
-static int context_get(struct context **out)
+static int context_get(struct gdmabuf_context **out)
 {
-	struct context *ctx = usable();
+	struct gdmabuf_context *ctx = gdmabuf_context_usable();
 	int err = 0;
 
 	if (!ctx) {
 		lock_acquire(&context_lock);
-		ctx = usable();
+		ctx = gdmabuf_context_usable();
 		if (!ctx) {
 			err = create(&ctx);
 			if (!err)
 				replace(ctx);
 		}
 		lock_release(&context_lock);
+		if (!err)
+			gdmabuf_kept_limit(ctx);
 	}
 	*out = ctx;
 	return err;
@@ -152,34 +144,49 @@ static int export_failed(enum gdmabuf_memory memory, uintptr_t address, size_t s
 			 strerror(error));
 }
 
+/* Whole pages that have the range.  False: there are none. */
+static bool whole_pages(uintptr_t address, size_t size, size_t page, struct gdmabuf_export *e)
+{
+	uintptr_t last;
+
+	if (!size || __builtin_add_overflow(address, size - 1, &last) ||
+	    (last | (page - 1)) == UINTPTR_MAX)
+		return false;
+	e->address = address & ~(page - 1);
+	e->length = (last | (page - 1)) + 1 - e->address;
+	return true;
+}
+
+static uint32_t export_flags(unsigned int options)
+{
+	return (options & GDMABUF_OPTION_READ_ONLY ? GDMABUF_READ_ONLY : 0) |
+	       (options & GDMABUF_OPTION_KEEP ? GDMABUF_KEEP : 0) |
+	       (options & GDMABUF_OPTION_REVOCABLE ? GDMABUF_REVOCABLE : 0) |
+	       (options & GDMABUF_OPTION_UNWATCHED ? GDMABUF_UNWATCHED : 0);
+}
+
 int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, unsigned int options,
 		   struct gdmabuf_range *range)
 {
-	struct gdmabuf_export e = { .size = sizeof(e) };
-	struct context *ctx;
-	uintptr_t last, mask;
+	struct gdmabuf_export e = { .size = sizeof(e), .flags = export_flags(options) };
+	bool gpu = memory == GDMABUF_MEMORY_GPU;
+	struct gdmabuf_context *ctx;
 	int err = context_get(&ctx);
 
 	if (err)
 		return err;
-	if (!size || __builtin_add_overflow(address, size - 1, &last))
-		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
 	if (!ctx->page_size[memory])
 		return log_errno(EOPNOTSUPP,
 				 "no provider of GPU memory: is gdmabuf_nvidia loaded?");
-	mask = ctx->page_size[memory] - 1;
-	if ((last | mask) == UINTPTR_MAX)
+	if (!whole_pages(address, size, ctx->page_size[memory], &e))
 		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
-	e.flags = (options & GDMABUF_OPTION_READ_ONLY ? GDMABUF_READ_ONLY : 0) |
-		  (options & GDMABUF_OPTION_KEEP ? GDMABUF_KEEP : 0);
-	e.address = address & ~mask;
-	e.length = (last | mask) + 1 - e.address;
-	if (ioctl(ctx->fd, memory == GDMABUF_MEMORY_GPU ? GDMABUF_EXPORT_GPU : GDMABUF_EXPORT_HOST,
-		  &e))
+	if (ioctl(ctx->fd, gpu ? GDMABUF_EXPORT_GPU : GDMABUF_EXPORT_HOST, &e))
 		return export_failed(memory, address, size);
+	if (options & GDMABUF_OPTION_KEEP)
+		gdmabuf_kept_add(ctx, &e);
 	*range = (struct gdmabuf_range){
 		.fd = e.out_fd,
-		.offset = address & mask,
+		.offset = address - e.address,
 		.context = ctx->number,
 		.slot = e.out_slot,
 		.generation = e.out_generation,
@@ -189,7 +196,7 @@ int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, u
 
 int gdmabuf_is_current(const struct gdmabuf_range *range)
 {
-	const struct context *ctx = own();
+	const struct gdmabuf_context *ctx = own();
 
 	return ctx && range->context == ctx->number && range->slot < ctx->slots &&
 	       atomic_load_explicit(&ctx->status[range->slot], memory_order_acquire) ==

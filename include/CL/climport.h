@@ -33,6 +33,7 @@ struct climport_dmabuf {
 #define CLIMPORT_READ_ONLY 1u /* nobody can write by way of the dma-buf: of host memory alone */
 #define CLIMPORT_KEEP 2u      /* the range stays registered for exports to come */
 #define CLIMPORT_MAPPABLE 4u  /* CPUs can map it: memory of GPUs by the kernel module alone */
+#define CLIMPORT_REVOCABLE 8u /* freeing the memory takes it away from the dma-buf: of GPUs alone */
 
 /**
  * climport_export_dmabuf - a range of this process's memory as a dma-buf
@@ -54,6 +55,10 @@ struct climport_dmabuf {
  * mapping and import of the dma-buf is gone; even if the memory is freed before.  It then
  * has what was there, but @address is other memory.
  *
+ * With CLIMPORT_REVOCABLE the pages do not stay pinned: freeing the memory takes them away from
+ * every consumer, whose CPU mappings give SIGBUS from then on.  The kernel module exports it, and
+ * devices may import it if their drivers let go when told, from Linux 7.1 on.
+ *
  * With CLIMPORT_KEEP the registration stays when they are gone, so that the next export of the
  * range, or of a part of it, is another descriptor of the same dma-buf.  CUDA's memory that
  * is registered is not given back when it is freed, until climport_invalidate(), or until the
@@ -61,13 +66,16 @@ struct climport_dmabuf {
  * Up to 512 allocations and 64 GiB stay registered, each with a descriptor of the process; no
  * more than an eighth of the descriptors that the process may have (RLIMIT_NOFILE) at the first.
  * Where a descriptor is needed and none is left, those that nobody uses are given up for it.
+ * What the kernel module keeps takes no descriptor; it stays pinned, and is counted, until
+ * climport_invalidate(), or until the module needs the room.
  *
  * Returns 0, or
  *   -ENXIO   no /dev/gdmabuf: the module is not loaded (CUDA memory: and CUDA makes none itself)
  *   -EACCES  /dev/gdmabuf may not be opened; or the range is mapped read-only, and
  *	      CLIMPORT_READ_ONLY is not set
  *   -EINVAL  size is 0, or the range wraps around; an unknown flag
- *   -EFAULT  not memory of this process, or only part of the range; or none that can be pinned
+ *   -EFAULT  not memory of this process, or only part of the range; or none that can be pinned;
+ *	      or no GPU's, with CLIMPORT_REVOCABLE
  *   -EOPNOTSUPP  CUDA managed memory, which moves (GPUDirect RDMA, "Changes in CUDA 6.0");
  *	      CUDA memory that neither CUDA nor a loaded module exports, or read-only
  *   -ENODEV  the memory was freed meanwhile
@@ -88,9 +96,20 @@ int climport_export_dmabuf(const void *address, size_t size, unsigned int flags,
  */
 void climport_invalidate(const void *address, size_t size);
 
-/* Kinds of climport_alloc(). */
+/* Kinds of memory. */
 #define CLIMPORT_HOST 0u   /* in the host's memory; devices read it in place */
 #define CLIMPORT_DEVICE 1u /* in the memory of one device */
+
+/**
+ * climport_set_keep_limit - how much CLIMPORT_KEEP keeps that nobody uses
+ * @kind: CLIMPORT_HOST, or CLIMPORT_DEVICE for all GPUs together
+ * @bytes: what is more is given up at once, least recently used first; UINT64_MAX: no limit but
+ *	those above
+ *
+ * For this process, and its children.  Memory that a dma-buf or its consumers use is not
+ * affected.  Returns 0, or -EINVAL: no such kind.
+ */
+int climport_set_keep_limit(unsigned int kind, uint64_t bytes);
 
 #define CLIMPORT_UUID_SIZE 16
 
@@ -151,10 +170,10 @@ cl_mem climport_create_buffer(cl_context context, cl_mem_flags flags,
 
 /* What this process has registered, and how often it was found. */
 struct climport_stats {
-	uint64_t hits, misses;	  /* of all registration caches */
+	uint64_t hits, misses;	  /* of all registration caches, and the kernel module */
 	uint64_t evictions;	  /* given up for room */
 	uint64_t stale;		  /* found to be of memory that was freed */
-	uint64_t bytes_pinned;	  /* registered now */
+	uint64_t bytes_pinned;	  /* registered now; by the module, also without CLIMPORT_KEEP */
 	uint64_t bytes_idle;	  /* part of it: registered, and used by nobody */
 	uint64_t bytes_allocated; /* by climport_alloc(), with what is free in its slabs */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The library's side of the kernel module, on a fake /dev/gdmabuf; tests/kmod has the real one. */
+#include "fake_gdmabuf.h"
 #include "harness.h"
 
 #include "import/gdmabuf.h"
@@ -8,10 +9,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/gdmabuf.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -20,82 +19,6 @@
 #include <unistd.h>
 
 #define PAGE 4096
-#define DEVICE "gdmabuf-device"
-
-int __real_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...);
-int __real_ioctl(int fd, unsigned long request, void *arg);
-int __wrap_ioctl(int fd, unsigned long request, void *arg);
-
-#define OWNER (PAGE - 4) /* where in the device's file is which process opened it */
-
-static int opens, export_error;
-static uint32_t slots;	     /* of the context that was opened last */
-static uint32_t process = 1; /* counted by the test: its children are further on */
-
-static bool is_device(int fd)
-{
-	char path[64], target[128] = "";
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return readlink(path, target, sizeof(target) - 1) > 0 && strstr(target, DEVICE);
-}
-
-int __wrap_open(const char *path, int flags, ...)
-{
-	int fd;
-
-	if (strcmp(path, "/dev/gdmabuf"))
-		return __real_open(path, flags, 0);
-	fd = memfd_create(DEVICE, MFD_CLOEXEC);
-	if (fd >= 0 && (ftruncate(fd, PAGE) || pwrite(fd, &process, 4, OWNER) != 4))
-		abort();
-	opens += fd >= 0;
-	slots = 0;
-	return fd;
-}
-
-/* The first export of each context has slot 0 and generation 1. */
-static int export(int device, struct gdmabuf_export *e)
-{
-	const uint32_t one = 1;
-
-	if (export_error) {
-		errno = export_error;
-		return -1;
-	}
-	e->out_fd = memfd_create("gdmabuf-export", MFD_CLOEXEC);
-	if (e->out_fd < 0)
-		return -1;
-	e->out_slot = slots++;
-	e->out_generation = 1;
-	if (pwrite(device, &one, sizeof(one), e->out_slot * 4) != sizeof(one))
-		abort();
-	return 0;
-}
-
-int __wrap_ioctl(int fd, unsigned long request, void *arg)
-{
-	struct gdmabuf_caps *caps = arg;
-	uint32_t owner;
-
-	if (request != GDMABUF_CAPS && request != GDMABUF_EXPORT_HOST)
-		return __real_ioctl(fd, request, arg);
-	if (!is_device(fd)) {
-		errno = ENOTTY;
-		return -1;
-	}
-	if (pread(fd, &owner, 4, OWNER) != 4 || owner != process) {
-		errno = EACCES;
-		return -1;
-	}
-	if (request == GDMABUF_EXPORT_HOST)
-		return export(fd, arg);
-	caps->out_host_page_size = PAGE;
-	caps->out_slots = 16;
-	return 0;
-}
-
 static int count_fds(void)
 {
 	DIR *d = opendir("/proc/self/fd");
@@ -119,14 +42,14 @@ static struct gdmabuf_range exported(void)
 TEST(one_context, "One context serves all exports; a failed one leaves nothing behind.")
 {
 	struct gdmabuf_range a = exported(), b;
-	int before = opens, fds = count_fds();
+	int before = fake_gdmabuf.opens, fds = count_fds();
 
 	b = exported();
-	EXPECT_EQ(opens, before);
+	EXPECT_EQ(fake_gdmabuf.opens, before);
 	EXPECT(gdmabuf_is_current(&a) && gdmabuf_is_current(&b));
-	export_error = EINTR;
+	fake_gdmabuf.error = EINTR;
 	EXPECT_EQ(gdmabuf_export(GDMABUF_MEMORY_HOST, PAGE, PAGE, 0, &b), -EINTR);
-	export_error = 0;
+	fake_gdmabuf.error = 0;
 	EXPECT_EQ(count_fds(), fds);
 }
 
@@ -151,7 +74,7 @@ static void expect_child(int (*run)(struct gdmabuf_range *), struct gdmabuf_rang
 	fflush(stdout);
 	child = fork();
 	if (!child) {
-		process++;
+		fake_gdmabuf_child();
 		_exit(run(parents));
 	}
 	EXPECT_EQ(waitpid(child, &status, 0), child);
@@ -201,16 +124,14 @@ TEST(daemon, "A child that closed all descriptors closes none that it opened sin
 /* The program's own descriptor of the device, where the parent's was. */
 static int with_own_device(struct gdmabuf_range *unused)
 {
-	uint32_t owner = 0;
 	int device = 3;
 
 	(void)unused;
-	while (!is_device(device))
+	while (!fake_gdmabuf_is_device(device))
 		device++;
-	EXPECT_EQ(pwrite(device, &process, 4, OWNER), 4); /* as if it were closed and opened */
+	fake_gdmabuf_set_own(device); /* as if it were closed and opened */
 	exported();
-	EXPECT_EQ(pread(device, &owner, 4, OWNER), 4);
-	return is_device(device) && owner == process ? 0 : 1;
+	return fake_gdmabuf_is_device(device) && fake_gdmabuf_is_own(device) ? 0 : 1;
 }
 
 static int own_device_within(struct gdmabuf_range *unused)
@@ -230,12 +151,9 @@ static int without_device(struct gdmabuf_range *unused)
 {
 	(void)unused;
 	exported();
-	for (int fd = 3; fd < 64; fd++) {
-		uint32_t owner = process;
-
-		if (is_device(fd) && pread(fd, &owner, 4, OWNER) == 4 && owner != process)
+	for (int fd = 3; fd < 64; fd++)
+		if (fake_gdmabuf_is_device(fd) && !fake_gdmabuf_is_own(fd))
 			return 1;
-	}
 	return 0;
 }
 
@@ -282,7 +200,7 @@ TEST(same_pid, "What a parent exported is none of a child's with the same number
 	fflush(stdout);
 	child = fork();
 	if (!child) {
-		process++;
+		fake_gdmabuf_child();
 		_exit(namespaces(NULL));
 	}
 	EXPECT_EQ(waitpid(child, &status, 0), child);
@@ -299,7 +217,7 @@ static int clone_within(struct gdmabuf_range *unused)
 
 	(void)unused;
 	if (!child) {
-		process++;
+		fake_gdmabuf_child();
 		_exit(child_of(&first));
 	}
 	return waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 6;
@@ -314,13 +232,13 @@ TEST(raw_clone,
 TEST(closed, "A process that closed the context's descriptor gets another context.")
 {
 	struct gdmabuf_range before = exported(), after;
-	int device = 3, opened = opens;
+	int device = 3, opened = fake_gdmabuf.opens;
 
-	while (!is_device(device))
+	while (!fake_gdmabuf_is_device(device))
 		device++;
 	close(device);
 	after = exported();
-	EXPECT_EQ(opens, opened + 1);
+	EXPECT_EQ(fake_gdmabuf.opens, opened + 1);
 	EXPECT(gdmabuf_is_current(&after));
 	EXPECT(!gdmabuf_is_current(&before));
 }
@@ -340,4 +258,78 @@ TEST(no_descriptor, "-EMFILE where /dev/gdmabuf cannot be opened for want of a d
 	struct gdmabuf_range first = exported();
 
 	expect_child(without_descriptors, &first);
+}
+
+static uint64_t idle(void)
+{
+	struct gdmabuf_counts counts;
+
+	gdmabuf_counts(&counts);
+	return counts.bytes_idle;
+}
+
+static void keep(uintptr_t address, size_t size)
+{
+	struct gdmabuf_range range;
+
+	EXPECT_EQ(gdmabuf_export(GDMABUF_MEMORY_HOST, address, size, GDMABUF_OPTION_KEEP, &range),
+		  0);
+	close(range.fd);
+}
+
+TEST(dropped, "What is dropped is every pin that touches the range, and no other.")
+{
+	keep(16 * PAGE, 4 * PAGE);
+	keep(24 * PAGE, 4 * PAGE);
+	keep(17 * PAGE, PAGE); /* of the first */
+	EXPECT_EQ(idle(), 8 * PAGE);
+	gdmabuf_drop(20 * PAGE, 4 * PAGE);
+	EXPECT_EQ(idle(), 8 * PAGE);
+	gdmabuf_drop(19 * PAGE, 1);
+	EXPECT_EQ(idle(), 4 * PAGE);
+	gdmabuf_drop(0, 25 * PAGE);
+	EXPECT_EQ(idle(), 0);
+	keep(16 * PAGE, 4 * PAGE);
+	gdmabuf_drop(16 * PAGE, 1);
+	EXPECT_EQ(idle(), 0);
+}
+
+static int limited_child(struct gdmabuf_range *unused)
+{
+	(void)unused;
+	keep(16 * PAGE, 4 * PAGE);
+	keep(24 * PAGE, 4 * PAGE);
+	return idle() == 4 * PAGE ? 0 : 1;
+}
+
+TEST(limit, "A limit holds for what is kept already, for what will be, and for contexts to come.")
+{
+	keep(16 * PAGE, 4 * PAGE);
+	keep(24 * PAGE, 4 * PAGE);
+	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, 6 * PAGE);
+	EXPECT_EQ(idle(), 4 * PAGE);
+	keep(32 * PAGE, 2 * PAGE);
+	EXPECT_EQ(idle(), 6 * PAGE);
+	expect_child(limited_child, NULL);
+	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, UINT64_MAX);
+	gdmabuf_drop(0, SIZE_MAX);
+	EXPECT_EQ(idle(), 0);
+}
+
+static int parents_kept(struct gdmabuf_range *unused)
+{
+	struct gdmabuf_counts counts;
+
+	(void)unused;
+	gdmabuf_drop(0, SIZE_MAX);
+	gdmabuf_counts(&counts);
+	return counts.bytes_pinned || counts.exports ? 1 : 0;
+}
+
+TEST(parents_kept, "What a parent keeps is none of its child's to drop or to count.")
+{
+	keep(16 * PAGE, 4 * PAGE);
+	expect_child(parents_kept, NULL);
+	EXPECT_EQ(idle(), 4 * PAGE);
+	gdmabuf_drop(0, SIZE_MAX);
 }

@@ -133,6 +133,26 @@ LIB_TEST(no_context, "An export makes no context: that of the memory is used, or
 	fake_cuda_vmm_free(vmm);
 }
 
+LIB_TEST(limit, "With a limit of 0, or one that is too small, nothing stays registered.")
+{
+	uintptr_t p = fake_cuda_alloc(0, 4 * PAGE);
+
+	EXPECT_EQ(climport_set_keep_limit(2, 0), -EINVAL);
+	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_HOST, 0), 0);
+	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
+	EXPECT_EQ(stats().bytes_idle, 4 * PAGE);
+	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_DEVICE, 4 * PAGE - 1), 0);
+	EXPECT_EQ(stats().bytes_pinned, 0);
+	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
+	EXPECT_EQ(stats().bytes_pinned, 0);
+	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_DEVICE, UINT64_MAX), 0);
+	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_HOST, UINT64_MAX), 0);
+	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
+	EXPECT_EQ(stats().bytes_idle, 4 * PAGE);
+	climport_invalidate(pointer(p), 1);
+	fake_cuda_free(p);
+}
+
 LIB_TEST(not_kept, "Without CLIMPORT_KEEP each export is the driver's work again.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
@@ -306,7 +326,7 @@ LIB_TEST(no_range, "-EINVAL: size is 0, the range wraps around, or a flag is unk
 		EXPECT_EQ(refused(p, SIZE_MAX, flags), -EINVAL);
 		EXPECT_EQ(refused(p, 0 - p + 1, flags), -EINVAL);
 	}
-	EXPECT_EQ(refused(p, PAGE, 8), -EINVAL);
+	EXPECT_EQ(refused(p, PAGE, 16), -EINVAL);
 	EXPECT_EQ(refused(p, PAGE, ~0u), -EINVAL);
 	EXPECT(refused(p, 0 - p - 1, CLIMPORT_KEEP) < 0);
 	EXPECT_EQ(fake_cuda_calls(EXPORT), 0);

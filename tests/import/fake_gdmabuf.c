@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fake_gdmabuf.h"
+
+#include <errno.h>
+#include <linux/gdmabuf.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096
+#define GPU_PAGE 65536
+#define SLOTS 16
+#define DEVICE "gdmabuf-device"
+#define OWNER (PAGE - 4) /* where in the device's file is which process opened it */
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __real_ioctl(int fd, unsigned long request, void *arg);
+int __wrap_ioctl(int fd, unsigned long request, void *arg);
+
+struct fake_gdmabuf fake_gdmabuf;
+
+struct pin {
+	uint64_t address, length;
+	uint32_t generation; /* 0: never used */
+	int kind;	     /* 0: host, 1: GPU */
+	bool kept;
+};
+
+static struct pin pins[SLOTS];
+static uint64_t exports, hits, evictions;
+static uint32_t last; /* the last export's slot */
+static uint64_t last_address;
+static uint32_t process = 1; /* as fake_gdmabuf_child() counts */
+
+void fake_gdmabuf_child(void)
+{
+	process++;
+}
+
+bool fake_gdmabuf_is_device(int fd)
+{
+	char path[64], target[128] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, target, sizeof(target) - 1) > 0 && strstr(target, DEVICE);
+}
+
+bool fake_gdmabuf_is_own(int fd)
+{
+	uint32_t owner = 0;
+
+	return pread(fd, &owner, sizeof(owner), OWNER) == sizeof(owner) && owner == process;
+}
+
+static void put_word(int fd, uint32_t word, off_t at)
+{
+	if (pwrite(fd, &word, sizeof(word), at) != sizeof(word))
+		abort();
+}
+
+void fake_gdmabuf_set_own(int fd)
+{
+	put_word(fd, process, OWNER);
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	int fd;
+
+	if (strcmp(path, "/dev/gdmabuf"))
+		return __real_open(path, flags, 0);
+	fd = memfd_create(DEVICE, MFD_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (ftruncate(fd, PAGE))
+		abort();
+	fake_gdmabuf_set_own(fd);
+	fake_gdmabuf.opens++;
+	memset(pins, 0, sizeof(pins));
+	memset(fake_gdmabuf.budget, 0xff, sizeof(fake_gdmabuf.budget));
+	exports = hits = evictions = 0;
+	return fd;
+}
+
+static int refused(int error)
+{
+	errno = error;
+	return -1;
+}
+
+static int caps(struct gdmabuf_caps *caps)
+{
+	caps->out_host_page_size = PAGE;
+	caps->out_gpu_page_size = fake_gdmabuf.has_gpu ? GPU_PAGE : 0;
+	caps->out_slots = SLOTS;
+	return 0;
+}
+
+static bool has(const struct pin *pin, int kind, const struct gdmabuf_export *e)
+{
+	return pin->kept && pin->kind == kind && e->address >= pin->address &&
+	       e->address + e->length <= pin->address + pin->length;
+}
+
+static uint64_t idle(int kind)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < SLOTS; i++)
+		bytes += pins[i].kept && pins[i].kind == kind ? pins[i].length : 0;
+	return bytes;
+}
+
+static void trim(int kind)
+{
+	for (int i = 0; i < SLOTS && idle(kind) > fake_gdmabuf.budget[kind]; i++) {
+		evictions += pins[i].kept && pins[i].kind == kind;
+		pins[i].kept = pins[i].kept && pins[i].kind != kind;
+	}
+}
+
+/* Slots are taken in turn; the first export of each context has slot 0 and generation 1. */
+static int pin(int kind, const struct gdmabuf_export *e)
+{
+	static int next;
+	int slot = 0;
+
+	while (slot < SLOTS && !has(&pins[slot], kind, e))
+		slot++;
+	if (slot < SLOTS) {
+		hits++;
+		return slot;
+	}
+	for (slot = 0; slot < SLOTS && pins[slot].generation;)
+		slot++;
+	if (slot == SLOTS)
+		slot = next++ % SLOTS;
+	pins[slot] = (struct pin){ e->address, e->length, pins[slot].generation + 1, kind, false };
+	return slot;
+}
+
+static int export(int device, int kind, struct gdmabuf_export *e)
+{
+	if (fake_gdmabuf.error)
+		return refused(fake_gdmabuf.error);
+	if (fake_gdmabuf.exporting)
+		fake_gdmabuf.exporting();
+	e->out_fd = memfd_create("gdmabuf-export", MFD_CLOEXEC);
+	if (e->out_fd < 0)
+		return -1;
+	e->out_slot = (uint32_t)pin(kind, e);
+	e->out_generation = pins[e->out_slot].generation;
+	pins[e->out_slot].kept |= e->flags & GDMABUF_KEEP;
+	fake_gdmabuf.flags = e->flags;
+	last = e->out_slot;
+	last_address = e->address;
+	exports++;
+	put_word(device, e->flags & GDMABUF_UNWATCHED ? 0 : e->out_generation, e->out_slot * 4);
+	trim(kind);
+	return 0;
+}
+
+/* The last export is asked about, always. */
+static int query(struct gdmabuf_query *q)
+{
+	const struct pin *pin = &pins[last];
+
+	q->out_generation = pin->generation;
+	q->out_slot = last;
+	q->out_offset = last_address - pin->address;
+	q->out_address = last_address;
+	q->out_pin_length = pin->length;
+	return 0;
+}
+
+static int drop(const struct gdmabuf_pin_id *id)
+{
+	if (id->slot >= SLOTS || pins[id->slot].generation != id->generation)
+		return refused(ENOENT);
+	pins[id->slot].kept = false;
+	return 0;
+}
+
+static int budget(struct gdmabuf_budget *b)
+{
+	int kind = b->kind == GDMABUF_KIND_GPU;
+
+	b->out_bytes = fake_gdmabuf.budget[kind];
+	fake_gdmabuf.budget[kind] = b->bytes;
+	trim(kind);
+	b->out_used = idle(kind);
+	return 0;
+}
+
+static int stats(struct gdmabuf_stats *s)
+{
+	s->out_host_bytes = idle(0);
+	s->out_gpu_bytes = idle(1);
+	s->out_exports = exports;
+	s->out_hits = hits;
+	s->out_evictions = evictions;
+	return 0;
+}
+
+int __wrap_ioctl(int fd, unsigned long request, void *arg)
+{
+	if (request < GDMABUF_CAPS || request > GDMABUF_DIAG)
+		return __real_ioctl(fd, request, arg);
+	if (!fake_gdmabuf_is_device(fd))
+		return refused(ENOTTY);
+	if (!fake_gdmabuf_is_own(fd))
+		return refused(EACCES);
+	switch (request) {
+	case GDMABUF_CAPS:
+		return caps(arg);
+	case GDMABUF_EXPORT_HOST:
+		return export(fd, 0, arg);
+	case GDMABUF_EXPORT_GPU:
+		return export(fd, 1, arg);
+	case GDMABUF_QUERY:
+		return query(arg);
+	case GDMABUF_DROP:
+		return drop(arg);
+	case GDMABUF_BUDGET:
+		return budget(arg);
+	case GDMABUF_STATS:
+		return stats(arg);
+	default:
+		return refused(ENOTTY);
+	}
+}

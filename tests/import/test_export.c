@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which exports the kernel module makes, and how: on a fake module and a fake CUDA. */
+#include "fake_gdmabuf.h"
+#include "harness.h"
+
+#include "import/cache.h"
+#include "import/export.h"
+#include "import/exports.h"
+#include "import/log.h"
+
+#include <errno.h>
+#include <fake_cuda.h>
+#include <linux/gdmabuf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096
+#define GPU_PAGE 65536
+
+static struct export_range exported(uintptr_t address, size_t size, unsigned int options)
+{
+	struct export_range range;
+
+	EXPECT_EQ(export_dmabuf(address, size, options, &range), 0);
+	return range;
+}
+
+static uint64_t pinned(void)
+{
+	struct cache_stats stats;
+
+	export_stats(&stats);
+	return stats.bytes_pinned;
+}
+
+static uintptr_t host(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(p != MAP_FAILED);
+	return (uintptr_t)p;
+}
+
+TEST(kept_host, "What the module keeps of the host's memory is counted, until it is invalidated.")
+{
+	uintptr_t p = host(4 * PAGE);
+	struct cache_stats before, after;
+
+	fake_gdmabuf.has_gpu = true;
+	fake_cuda_reset(1);
+	export_stats(&before);
+	close(exported(p, 4 * PAGE, EXPORT_KEEP).fd);
+	close(exported(p + PAGE, PAGE, EXPORT_KEEP).fd);
+	export_stats(&after);
+	EXPECT_EQ(after.bytes_pinned, 4 * PAGE);
+	EXPECT_EQ(after.bytes_idle, 4 * PAGE);
+	EXPECT_EQ(after.misses - before.misses, 1);
+	EXPECT_EQ(after.hits - before.hits, 1);
+	export_invalidate(p + 3 * PAGE, 1);
+	EXPECT_EQ(pinned(), 0);
+	munmap((void *)p, 4 * PAGE);
+}
+
+TEST(kept_beside, "An export of memory invalidates nothing that is kept.")
+{
+	uintptr_t p = host(4 * PAGE);
+
+	close(exported(p, 4 * PAGE, EXPORT_KEEP).fd);
+	close(exported(p, 2 * PAGE, 0).fd);
+	EXPECT_EQ(pinned(), 4 * PAGE);
+	export_invalidate(p, 4 * PAGE);
+	munmap((void *)p, 4 * PAGE);
+}
+
+TEST(limit, "A limit of 0 keeps nothing of either kind.")
+{
+	uintptr_t p = host(PAGE), gpu = fake_cuda_alloc(0, GPU_PAGE);
+
+	for (int is_gpu = 0; is_gpu <= 1; is_gpu++) {
+		uintptr_t at = is_gpu ? gpu : p;
+
+		close(exported(at, PAGE, EXPORT_KEEP).fd);
+		EXPECT(pinned());
+		export_set_limit(is_gpu, 0);
+		EXPECT_EQ(pinned(), 0);
+		close(exported(at, PAGE, EXPORT_KEEP).fd);
+		EXPECT_EQ(pinned(), 0);
+		export_set_limit(is_gpu, UINT64_MAX);
+		close(exported(at, PAGE, EXPORT_KEEP).fd);
+		EXPECT(pinned());
+		export_invalidate(at, PAGE);
+	}
+	fake_cuda_free(gpu);
+	munmap((void *)p, PAGE);
+}
+
+TEST(unwatched, "Where CUDA tells of the free, the module does not pin a second time to know.")
+{
+	uintptr_t p = fake_cuda_alloc(0, 2 * GPU_PAGE), address = 0;
+	struct export_range range = exported(p, PAGE, EXPORT_MAPPABLE);
+
+	EXPECT(fake_gdmabuf.flags & GDMABUF_UNWATCHED);
+	EXPECT_EQ(exports_find(range.fd, &address), 0);
+	EXPECT_EQ(address, p - range.offset);
+	fake_cuda_free(p);
+	EXPECT_EQ(exports_find(range.fd, &address), -ENODEV);
+	EXPECT_EQ(fake_cuda_alloc_at(0, 2 * GPU_PAGE, p), p);
+	EXPECT_EQ(exports_find(range.fd, &address), -ENODEV);
+	close(range.fd);
+	fake_cuda_free(p);
+}
+
+TEST(watched,
+     "The module watches what it keeps, what may be revoked, and what is not one allocation.")
+{
+	uintptr_t p = fake_cuda_alloc(0, 2 * GPU_PAGE);
+
+	close(exported(p, PAGE, EXPORT_MAPPABLE | EXPORT_KEEP).fd);
+	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_KEEP);
+	close(exported(p, PAGE, EXPORT_REVOCABLE).fd);
+	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_REVOCABLE);
+	close(exported(p + GPU_PAGE, 2 * GPU_PAGE, EXPORT_MAPPABLE).fd);
+	EXPECT_EQ(fake_gdmabuf.flags, 0);
+	export_invalidate(p, PAGE);
+	fake_cuda_free(p);
+}
+
+static uintptr_t to_be_freed;
+
+static void free_now(void)
+{
+	fake_gdmabuf.exporting = NULL;
+	fake_cuda_free(to_be_freed);
+	EXPECT_EQ(fake_cuda_alloc_at(0, GPU_PAGE, to_be_freed), to_be_freed);
+}
+
+TEST(freed_meanwhile, "-ENODEV, and no descriptor, if the memory was freed while it was exported.")
+{
+	uintptr_t p = fake_cuda_alloc(0, GPU_PAGE);
+	struct export_range range = { -7, 7 };
+
+	to_be_freed = p;
+	fake_gdmabuf.exporting = free_now;
+	EXPECT_EQ(export_dmabuf(p, PAGE, EXPORT_MAPPABLE, &range), -ENODEV);
+	EXPECT(strstr(log_last(), "freed meanwhile"));
+	EXPECT_EQ(range.fd, -7);
+	fake_cuda_free(p);
+}

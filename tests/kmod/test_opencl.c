@@ -321,7 +321,7 @@ TEST(library_errors, "Bad ranges and flags: EINVAL and EFAULT; *out stays as it 
 	EXPECT_EQ(climport_export_dmabuf(p, 0, 0, &d), -EINVAL);
 	EXPECT_EQ(climport_export_dmabuf(p, SIZE_MAX, 0, &d), -EINVAL);
 	EXPECT_EQ(climport_export_dmabuf((void *)(uintptr_t)-10, 10, 0, &d), -EINVAL);
-	EXPECT_EQ(climport_export_dmabuf(p, PAGE, 8, &d), -EINVAL);
+	EXPECT_EQ(climport_export_dmabuf(p, PAGE, 16, &d), -EINVAL);
 	EXPECT_EQ(climport_export_dmabuf(NULL, PAGE, 0, &d), -EFAULT);
 	EXPECT_EQ(climport_export_dmabuf(device_pointer(0x7f4100000000), PAGE, 0, &d), -EFAULT);
 	EXPECT_EQ(d.fd, -7);

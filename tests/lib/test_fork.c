@@ -134,16 +134,18 @@ static void use_dmabuf_import(struct caller *c)
 /* Neither CUDA nor a kernel module need be there: what is returned is not looked at. */
 static void use_exports(struct caller *c)
 {
-	const unsigned int flags[] = { 0, CLIMPORT_READ_ONLY, CLIMPORT_KEEP, CLIMPORT_MAPPABLE };
+	const unsigned int flags[] = { 0, CLIMPORT_READ_ONLY, CLIMPORT_KEEP, CLIMPORT_MAPPABLE,
+				       CLIMPORT_REVOCABLE };
 	void *const addresses[] = { c->pages, c->gpu[0], c->gpu[1] };
 	struct climport_dmabuf d;
 
 	for (size_t i = 0; i < 3; i++) {
-		for (size_t f = 0; f < 4; f++)
+		for (size_t f = 0; f < sizeof(flags) / sizeof(*flags); f++)
 			if (!climport_export_dmabuf(addresses[i], PAGE, flags[f], &d))
 				close(d.fd);
 		climport_invalidate(addresses[i], PAGE);
 	}
+	climport_set_keep_limit(CLIMPORT_DEVICE, UINT64_MAX);
 }
 
 static void use_memory(void)

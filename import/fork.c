@@ -195,9 +195,9 @@ static void owner_wait(pthread_mutex_t *mutex)
 {
 	struct timespec limit;
 
-	clock_gettime(CLOCK_MONOTONIC, &limit);
+	clock_gettime(CLOCK_REALTIME, &limit);
 	limit.tv_sec += OWNER_SECONDS;
-	if (!pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &limit))
+	if (!pthread_mutex_timedlock(mutex, &limit))
 		pthread_mutex_unlock(mutex);
 }
 

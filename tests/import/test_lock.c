@@ -205,14 +205,13 @@ TEST(fork_waits, "A handler of fork() waits for no other thread, and the lock is
 	test_in_child(wait_before_fork);
 }
 
-static bool is_set;
-static atomic_bool waits, is_awake;
+static atomic_bool is_set, waits, is_awake;
 
 static void *wait_for_change(void *unused)
 {
 	lock_acquire(&data_lock);
 	atomic_store(&waits, true);
-	while (!is_set)
+	while (!atomic_load(&is_set))
 		lock_wait(&data_lock, &changed, NULL);
 	atomic_store(&is_awake, true);
 	lock_release(&data_lock);
@@ -225,7 +224,7 @@ static void set_in_handler(void)
 	time_t end = time(NULL) + 2;
 
 	lock_acquire(&data_lock);
-	is_set = true;
+	atomic_store(&is_set, true);
 	pthread_cond_broadcast(&changed);
 	lock_release(&data_lock);
 	while (time(NULL) < end)

@@ -60,8 +60,6 @@ static void context_free(struct kref *kref)
 
 	list_del(&ctx->link);
 	mutex_unlock(&contexts.lock);
-	gdmabuf_slots_destroy(&ctx->slots);
-	mmdrop(ctx->mm);
 	context_destroy(ctx);
 }
 
@@ -194,6 +192,21 @@ u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind)
 	return used - over;
 }
 
+/* What only calls need, and not dma-bufs that were passed on. */
+static void free_tables(struct gdmabuf_context *ctx)
+{
+	struct gdmabuf_pin **by_slot;
+
+	mutex_lock(&ctx->lock);
+	by_slot = ctx->by_slot;
+	ctx->by_slot = NULL;
+	mutex_unlock(&ctx->lock);
+	kvfree(by_slot);
+	gdmabuf_slots_destroy(&ctx->slots);
+	mmdrop(ctx->mm);
+	ctx->mm = NULL;
+}
+
 void gdmabuf_context_close(struct gdmabuf_context *ctx)
 {
 	struct gdmabuf_pin *pin, *next;
@@ -208,6 +221,7 @@ void gdmabuf_context_close(struct gdmabuf_context *ctx)
 		gdmabuf_pin_put(pin);
 	}
 	gdmabuf_owner_collect(ctx->owner);
+	free_tables(ctx);
 	gdmabuf_context_put(ctx);
 }
 

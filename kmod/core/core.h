@@ -46,13 +46,14 @@
 #define GDMABUF_SLOTS 4096
 
 struct gdmabuf_slots {
-	spinlock_t lock;		/* protects used and generations */
-	u32 *status;			/* mapped by user space; never read */
+	spinlock_t lock;		/* protects the rest */
+	u32 *status;			/* mapped by user space; never read; NULL: destroyed */
 	u32 *generations;
 	DECLARE_BITMAP(used, GDMABUF_SLOTS);
 };
 
 int gdmabuf_slots_create(struct gdmabuf_slots *slots);
+/* Nobody has the status page mapped.  Pins may put their slots afterwards. */
 void gdmabuf_slots_destroy(struct gdmabuf_slots *slots);
 /* -ENOSPC. */
 int gdmabuf_slots_get(struct gdmabuf_slots *slots, u32 *slot, u32 *generation);
@@ -116,13 +117,13 @@ struct gdmabuf_context {
 	struct kref kref;
 	struct list_head link;		/* in contexts.list */
 	struct gdmabuf_owner *owner;
-	struct mm_struct *mm;		/* of the owner, mmgrab()ed */
+	struct mm_struct *mm;		/* of the owner, mmgrab()ed; until the file is closed */
 	kuid_t uid;
 	struct gdmabuf_quota *quota;	/* of uid */
 	struct mutex lock;		/* protects the rest but slots' and counters' own */
 	struct rb_root_cached tree;	/* pins that exports can share, by address */
 	struct list_head lru;		/* the same, least recently exported first */
-	struct gdmabuf_pin **by_slot;	/* all pins */
+	struct gdmabuf_pin **by_slot;	/* all pins; until the file is closed */
 	u64 budget[2];
 	struct gdmabuf_slots slots;
 	struct gdmabuf_counters counters;
@@ -132,7 +133,7 @@ struct gdmabuf_context *gdmabuf_context_create(void);
 void gdmabuf_context_put(struct gdmabuf_context *ctx);
 /* -EACCES for all but the owner. */
 int gdmabuf_context_check(const struct gdmabuf_context *ctx);
-/* The file is closed: keeps nothing any more. */
+/* The file is closed: keeps nothing any more, but what pins that live on need. */
 void gdmabuf_context_close(struct gdmabuf_context *ctx);
 /* Gives up idle pins until @bytes are free; false if there were none. */
 bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
@@ -153,6 +154,8 @@ struct gdmabuf_pin_ops {
 	/* Sets runs, nr_runs, cacheable.  -ENOSPC, -EDQUOT, -ENOMEM: tried again after eviction. */
 	int (*pin)(struct gdmabuf_pin *pin);
 	void (*unpin)(struct gdmabuf_pin *pin);
+	/* It is stale: lets go of what told of it.  Once; may be NULL. */
+	void (*unwatch)(struct gdmabuf_pin *pin);
 	/* Whether the owner may still export it so, beside being not stale; may be NULL. */
 	int (*check)(struct gdmabuf_pin *pin, u64 address, u64 length, u32 flags);
 	const struct dma_buf_ops *(*buffer_ops)(const struct gdmabuf_pin *pin, u64 offset,
@@ -200,6 +203,7 @@ struct gdmabuf_pin {
 		} gpu;
 		struct {
 			struct mmu_interval_notifier notifier;
+			bool watched;	/* the notifier is there */
 			struct user_struct *user; /* charged; NULL: nobody is */
 			bool dirty;		/* may have been written to */
 		} host;

@@ -283,6 +283,7 @@ static int host_pin(struct gdmabuf_pin *pin)
 	err = pin_consistently(pin, batch);
 	if (err)
 		goto remove_notifier;
+	pin->host.watched = true;
 	pin->cacheable = true;
 	pin->host.dirty = !(pin->flags & GDMABUF_READ_ONLY);
 	if (batch != few)
@@ -299,9 +300,17 @@ uncharge:
 	return err;
 }
 
+/* The notifier holds the process's mm_struct, which may be gone by now. */
+static void host_unwatch(struct gdmabuf_pin *pin)
+{
+	if (pin->host.watched)
+		mmu_interval_notifier_remove(&pin->host.notifier);
+	pin->host.watched = false;
+}
+
 static void host_unpin(struct gdmabuf_pin *pin)
 {
-	mmu_interval_notifier_remove(&pin->host.notifier);
+	host_unwatch(pin);
 	unpin_runs(pin, pin->host.dirty);
 	uncharge(pin);
 }
@@ -335,6 +344,7 @@ const struct gdmabuf_pin_ops gdmabuf_host_pin_ops = {
 	.page_size = host_page_size,
 	.pin = host_pin,
 	.unpin = host_unpin,
+	.unwatch = host_unwatch,
 	.check = check_access,
 	.buffer_ops = host_buffer_ops,
 };

@@ -60,7 +60,8 @@ static void last_put(struct kref *kref)
 	struct gdmabuf_pin *pin = container_of(kref, struct gdmabuf_pin, kref);
 
 	gdmabuf_pin_unlist_locked(pin);
-	pin->ctx->by_slot[pin->slot] = NULL;
+	if (pin->ctx->by_slot)
+		pin->ctx->by_slot[pin->slot] = NULL;
 	mutex_unlock(&pin->ctx->lock);
 	destroy(pin);
 }
@@ -94,6 +95,8 @@ static void forget(struct work_struct *work)
 	mutex_lock(&pin->ctx->lock);
 	kept = gdmabuf_pin_unlist_locked(pin);
 	mutex_unlock(&pin->ctx->lock);
+	if (pin->ops->unwatch)
+		pin->ops->unwatch(pin);
 	if (kept)
 		gdmabuf_pin_put(pin);
 	gdmabuf_pin_put(pin);

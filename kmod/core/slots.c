@@ -36,9 +36,17 @@ int gdmabuf_slots_create(struct gdmabuf_slots *slots)
 
 void gdmabuf_slots_destroy(struct gdmabuf_slots *slots)
 {
-	if (slots->status)
-		free_pages_exact(slots->status, STATUS_SIZE);
-	kvfree(slots->generations);
+	u32 *status, *generations;
+
+	spin_lock(&slots->lock);
+	status = slots->status;
+	generations = slots->generations;
+	slots->status = NULL;
+	slots->generations = NULL;
+	spin_unlock(&slots->lock);
+	if (status)
+		free_pages_exact(status, STATUS_SIZE);
+	kvfree(generations);
 }
 
 int gdmabuf_slots_get(struct gdmabuf_slots *slots, u32 *slot, u32 *generation)
@@ -59,24 +67,34 @@ int gdmabuf_slots_get(struct gdmabuf_slots *slots, u32 *slot, u32 *generation)
 void gdmabuf_slots_put(struct gdmabuf_slots *slots, u32 slot)
 {
 	spin_lock(&slots->lock);
+	if (!slots->status)
+		goto unlock;
 	WRITE_ONCE(slots->status[slot], slots->generations[slot] | 1);
 	if (slots->generations[slot] < LAST_GENERATION) {
 		slots->generations[slot] += 2;
 		__clear_bit(slot, slots->used);
 	}
+unlock:
+	spin_unlock(&slots->lock);
+}
+
+static void write_status(struct gdmabuf_slots *slots, u32 slot, u32 word)
+{
+	spin_lock(&slots->lock);
+	/* After what was written for the pin; user space loads with acquire order. */
+	if (slots->status)
+		smp_store_release(&slots->status[slot], word);
 	spin_unlock(&slots->lock);
 }
 
 void gdmabuf_slots_live(struct gdmabuf_slots *slots, u32 slot, u32 generation)
 {
-	/* After what was written for the pin; user space loads with acquire order. */
-	smp_store_release(&slots->status[slot], generation);
+	write_status(slots, slot, generation);
 }
 
 void gdmabuf_slots_stale(struct gdmabuf_slots *slots, u32 slot, u32 generation)
 {
-	/* As gdmabuf_slots_live(). */
-	smp_store_release(&slots->status[slot], generation | 1);
+	write_status(slots, slot, generation | 1);
 }
 
 int gdmabuf_slots_mmap(struct gdmabuf_slots *slots, struct vm_area_struct *vma)

@@ -174,6 +174,30 @@ bool gdmabuf_contexts_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
 	return found > 0;
 }
 
+u64 gdmabuf_contexts_take_idle(u32 kind, u64 bytes, struct list_head *idle)
+{
+	struct gdmabuf_context *ctx;
+	u64 found = 0;
+
+	if (!mutex_trylock(&contexts.lock))
+		return 0;
+	list_for_each_entry(ctx, &contexts.list, link) {
+		if (found >= bytes)
+			break;
+		if (!mutex_trylock(&ctx->lock))
+			continue;
+		found += collect_idle_locked(ctx, kind, bytes - found, true, idle);
+		mutex_unlock(&ctx->lock);
+	}
+	mutex_unlock(&contexts.lock);
+	return found;
+}
+
+void gdmabuf_contexts_put_idle(struct list_head *idle)
+{
+	put_all(idle);
+}
+
 u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind)
 {
 	struct gdmabuf_pin *pin;

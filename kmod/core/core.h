@@ -129,6 +129,8 @@ struct gdmabuf_context {
 	struct gdmabuf_counters counters;
 };
 
+struct gdmabuf_pin;
+
 struct gdmabuf_context *gdmabuf_context_create(void);
 void gdmabuf_context_put(struct gdmabuf_context *ctx);
 /* -EACCES for all but the owner. */
@@ -141,11 +143,22 @@ bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
 bool gdmabuf_contexts_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
 /* Keeps to the budget.  Returns what is kept and idle. */
 u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind);
+/*
+ * Takes idle pins out of contexts, until they are @bytes, and links them by lru: their references are
+ * the caller's.  Waits for no lock, so it may find nothing though there is something.
+ */
+u64 gdmabuf_contexts_take_idle(u32 kind, u64 bytes, struct list_head *idle);
+void gdmabuf_contexts_put_idle(struct list_head *idle);
 int gdmabuf_contexts_show(struct seq_file *seq, void *unused);
 
-/* ---- pin.c ---- */
+/* ---- shrinker.c: what is kept, and idle, is given up when the kernel wants memory ---- */
 
-struct gdmabuf_pin;
+int gdmabuf_shrinker_create(void);
+void gdmabuf_shrinker_destroy(void);
+/* A pin is kept from now on, or not any more. */
+void gdmabuf_shrinker_account(const struct gdmabuf_pin *pin, bool kept);
+
+/* ---- pin.c ---- */
 
 struct gdmabuf_pin_ops {
 	u32 kind;

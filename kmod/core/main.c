@@ -340,17 +340,26 @@ static int __init gdmabuf_init(void)
 {
 	int err;
 
-	gdmabuf_wq = alloc_workqueue("gdmabuf", WQ_UNBOUND, 0);
+	/* Memory that is wanted may be what its work gives up. */
+	gdmabuf_wq = alloc_workqueue("gdmabuf", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!gdmabuf_wq)
 		return -ENOMEM;
+	err = gdmabuf_shrinker_create();
+	if (err)
+		goto destroy_wq;
 	gdmabuf_owners_init();
 	gdmabuf_stats_create();
 	err = misc_register(&device);
-	if (err) {
-		gdmabuf_stats_destroy();
-		gdmabuf_owners_exit();
-		destroy_workqueue(gdmabuf_wq);
-	}
+	if (err)
+		goto destroy_stats;
+	return 0;
+
+destroy_stats:
+	gdmabuf_stats_destroy();
+	gdmabuf_owners_exit();
+	gdmabuf_shrinker_destroy();
+destroy_wq:
+	destroy_workqueue(gdmabuf_wq);
 	return err;
 }
 
@@ -358,6 +367,7 @@ static int __init gdmabuf_init(void)
 static void __exit gdmabuf_exit(void)
 {
 	misc_deregister(&device);
+	gdmabuf_shrinker_destroy();
 	destroy_workqueue(gdmabuf_wq);
 	gdmabuf_stats_destroy();
 	gdmabuf_owners_exit();

@@ -13,12 +13,22 @@ bool gdmabuf_pin_is_idle_locked(const struct gdmabuf_pin *pin)
 	return pin->kept && kref_read(&pin->kref) == 1;
 }
 
-bool gdmabuf_pin_unlist_locked(struct gdmabuf_pin *pin)
+/* Whether it was. */
+static bool set_kept_locked(struct gdmabuf_pin *pin, bool kept)
 {
-	bool kept = pin->kept;
+	bool was = pin->kept;
 
 	lockdep_assert_held(&pin->ctx->lock);
-	pin->kept = false;
+	pin->kept = kept;
+	if (kept != was)
+		gdmabuf_shrinker_account(pin, kept);
+	return was;
+}
+
+bool gdmabuf_pin_unlist_locked(struct gdmabuf_pin *pin)
+{
+	bool kept = set_kept_locked(pin, false);
+
 	if (pin->listed) {
 		interval_tree_remove(&pin->node, &pin->ctx->tree);
 		list_del_init(&pin->lru);
@@ -34,10 +44,8 @@ void gdmabuf_pin_exported(struct gdmabuf_pin *pin, bool keep)
 	if (!keep)
 		return;
 	mutex_lock(&pin->ctx->lock);
-	if (pin->listed && !pin->kept) {
+	if (pin->listed && !set_kept_locked(pin, true))
 		kref_get(&pin->kref);
-		pin->kept = true;
-	}
 	mutex_unlock(&pin->ctx->lock);
 }
 
@@ -76,8 +84,7 @@ bool gdmabuf_pin_drop(struct gdmabuf_pin *pin)
 	bool kept, used;
 
 	mutex_lock(&pin->ctx->lock);
-	kept = pin->kept;
-	pin->kept = false;
+	kept = set_kept_locked(pin, false);
 	mutex_unlock(&pin->ctx->lock);
 	if (kept)
 		gdmabuf_pin_put(pin);

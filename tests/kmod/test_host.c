@@ -611,6 +611,113 @@ TEST(host_budget,
 	munmap(p, 4 * PAGE);
 }
 
+static void reclaim(void)
+{
+	int fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
+
+	EXPECT(fd >= 0);
+	EXPECT_EQ(write(fd, "2", 1), 1);
+	close(fd);
+}
+
+TEST(host_keep_reclaimed,
+     "Pins that are kept and idle are given up when the kernel wants memory; those in use stay.")
+{
+	int ctx = gdm_open();
+	const volatile uint32_t *status = gdm_status(ctx);
+	unsigned char *p = pages_new(2 * LENGTH, 1);
+	struct gdm_export idle, used;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_KEEP, &idle), 0);
+	EXPECT_EQ(gdm_export_host(ctx, p + LENGTH, LENGTH, GDMABUF_KEEP, &used), 0);
+	close(idle.fd);
+	reclaim();
+	EVENTUALLY(gdm_stats(ctx).out_host_pins == 1);
+	EXPECT_EQ(gdm_stats(ctx).out_evictions, 1);
+	EXPECT(!gdm_is_valid(status, &idle));
+	EXPECT(gdm_is_valid(status, &used));
+	/* It is kept still. */
+	close(used.fd);
+	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 1);
+	reclaim();
+	EVENTUALLY(gdm_stats(ctx).out_host_pins == 0);
+	close(ctx);
+	munmap(p, 2 * LENGTH);
+}
+
+/* A child of user 1000, whose limit is @limit, exports @length and passes it on. */
+struct pinner {
+	int sockets[2];
+	size_t length, limit;
+};
+
+static void pin_and_pass(void *arg)
+{
+	const struct pinner *pinner = arg;
+	unsigned char *p = pages_new(pinner->length, 1);
+	int ctx = gdm_open(), err;
+	struct gdm_export e;
+
+	become_user(pinner->limit);
+	err = gdm_export_host(ctx, p, pinner->length, 0, &e);
+	if (err)
+		_exit(err == -ENOMEM ? 1 : 2);
+	send_fd(pinner->sockets[0], e.fd);
+}
+
+static struct pinner pinner_new(size_t length, size_t limit)
+{
+	struct pinner pinner = { .length = length, .limit = limit };
+
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pinner.sockets), 0);
+	return pinner;
+}
+
+static void pinner_free(struct pinner *pinner)
+{
+	close(pinner->sockets[0]);
+	close(pinner->sockets[1]);
+}
+
+/* The number in the first line of a file that begins with @name. */
+static long long number_in(const char *path, const char *name)
+{
+	FILE *f = fopen(path, "r");
+	long long value = -1;
+	char line[256];
+
+	if (!f)
+		test_skip("%s: %s", path, strerror(errno));
+	while (value < 0 && fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, strlen(name)))
+			EXPECT_EQ(sscanf(line + strlen(name), "%lld", &value), 1);
+	fclose(f);
+	EXPECT(value >= 0);
+	return value;
+}
+
+TEST(host_outlives_process,
+     "A dma-buf that was passed on keeps nothing of the process that made it but the pages.")
+{
+	enum { CHILDREN = 100 };
+	long long mms = number_in("/proc/slabinfo", "mm_struct ");
+	long long kib = number_in("/proc/meminfo", "SUnreclaim:");
+	struct pinner pinner = pinner_new(PAGE, CHILDREN * PAGE);
+	int fds[CHILDREN];
+
+	if (!access("/sys/kernel/debug/kmemleak", F_OK))
+		test_skip("the debug kernel keeps for a while what is freed");
+	for (int i = 0; i < CHILDREN; i++) {
+		EXPECT_EQ(in_child(pin_and_pass, &pinner), 0);
+		fds[i] = receive_fd(pinner.sockets[1]);
+	}
+	EVENTUALLY(number_in("/proc/slabinfo", "mm_struct ") < mms + CHILDREN / 2);
+	EVENTUALLY(number_in("/proc/meminfo", "SUnreclaim:") < kib + CHILDREN * 24);
+	for (int i = 0; i < CHILDREN; i++)
+		close(fds[i]);
+	pinner_free(&pinner);
+}
+
 TEST(host_outlives_context, "The dma-buf outlives the context, and the owner's mapping.")
 {
 	long long before = settled("host-bytes");
@@ -657,40 +764,6 @@ TEST(host_memlock,
      "ENOMEM beyond RLIMIT_MEMLOCK, after idle pins made room; it is given back on close.")
 {
 	EXPECT_EQ(in_child(export_beyond_limit, NULL), 0);
-}
-
-/* A child of user 1000, whose limit is @limit, exports @length and passes it on. */
-struct pinner {
-	int sockets[2];
-	size_t length, limit;
-};
-
-static void pin_and_pass(void *arg)
-{
-	const struct pinner *pinner = arg;
-	unsigned char *p = pages_new(pinner->length, 1);
-	int ctx = gdm_open(), err;
-	struct gdm_export e;
-
-	become_user(pinner->limit);
-	err = gdm_export_host(ctx, p, pinner->length, 0, &e);
-	if (err)
-		_exit(err == -ENOMEM ? 1 : 2);
-	send_fd(pinner->sockets[0], e.fd);
-}
-
-static struct pinner pinner_new(size_t length, size_t limit)
-{
-	struct pinner pinner = { .length = length, .limit = limit };
-
-	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pinner.sockets), 0);
-	return pinner;
-}
-
-static void pinner_free(struct pinner *pinner)
-{
-	close(pinner->sockets[0]);
-	close(pinner->sockets[1]);
 }
 
 TEST(host_memlock_of_exited,

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Host memory that contexts keep pinned, and no dma-buf needs, cannot be swapped or migrated: when
+ * the kernel looks for memory, the pins go that were exported longest ago.
+ *
+ * A pin's end waits for mmu notifiers, within which the kernel may be looking for memory.  So what
+ * is found here is given up by a work item.
+ */
+#include <linux/list.h>
+#include <linux/spinlock.h>
+
+#include "compat.h"
+#include "core.h"
+
+static struct shrinker *shrinker;
+static atomic_long_t kept_pages;
+static DEFINE_SPINLOCK(lock);
+static LIST_HEAD(found);	/* lock; pins, by lru */
+
+static void give_up(struct work_struct *work)
+{
+	LIST_HEAD(idle);
+
+	spin_lock(&lock);
+	list_splice_init(&found, &idle);
+	spin_unlock(&lock);
+	gdmabuf_contexts_put_idle(&idle);
+}
+
+static DECLARE_WORK(work, give_up);
+
+/* More than there is to free: dma-bufs may be on them.  Then scanning finds nothing, and stops. */
+static unsigned long count_kept(struct shrinker *shrinker, struct shrink_control *control)
+{
+	return atomic_long_read(&kept_pages);
+}
+
+static unsigned long scan_kept(struct shrinker *shrinker, struct shrink_control *control)
+{
+	LIST_HEAD(idle);
+	u64 bytes = gdmabuf_contexts_take_idle(GDMABUF_KIND_HOST,
+					       (u64)control->nr_to_scan << PAGE_SHIFT, &idle);
+
+	if (!bytes)
+		return SHRINK_STOP;
+	spin_lock(&lock);
+	list_splice_tail(&idle, &found);
+	spin_unlock(&lock);
+	queue_work(gdmabuf_wq, &work);
+	return bytes >> PAGE_SHIFT;
+}
+
+void gdmabuf_shrinker_account(const struct gdmabuf_pin *pin, bool kept)
+{
+	long pages = pin->length >> PAGE_SHIFT;
+
+	if (pin->ops->kind == GDMABUF_KIND_HOST)
+		atomic_long_add(kept ? pages : -pages, &kept_pages);
+}
+
+int gdmabuf_shrinker_create(void)
+{
+	shrinker = gdmabuf_shrinker_register(count_kept, scan_kept);
+	return shrinker ? 0 : -ENOMEM;
+}
+
+void gdmabuf_shrinker_destroy(void)
+{
+	gdmabuf_shrinker_unregister(shrinker);
+}

@@ -829,13 +829,14 @@ TEST(host_memlock_exec, "RLIMIT_MEMLOCK counts what a process exported before it
 
 	if (!child)
 		pin_and_exec(&pinner);
+	close(pinner.sockets[0]);
 	EXPECT_EQ(write(pinner.sockets[1], "x", 1), 1);
 	EXPECT_EQ(read(pinner.sockets[1], &byte, 1), 1); /* cat runs */
 	EXPECT_EQ(in_child(pin_and_pass, &pinner), 1);
 	EXPECT_EQ(shutdown(pinner.sockets[1], SHUT_WR), 0);
 	EXPECT_EQ(waitpid(child, &status, 0), child);
 	EXPECT_EQ(status, 0);
-	pinner_free(&pinner);
+	close(pinner.sockets[1]);
 	pinner = pinner_new(LENGTH, LENGTH);
 	EXPECT_EQ(in_child(pin_and_pass, &pinner), 0);
 	pinner_free(&pinner);

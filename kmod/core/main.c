@@ -164,25 +164,6 @@ static int do_drop(struct call *call)
 	return used ? -EBUSY : 0;
 }
 
-static int do_revoke(struct call *call)
-{
-	struct gdmabuf_pin_id *cmd = call->cmd;
-	struct gdmabuf_pin *pin;
-	int err = 0;
-
-	if (cmd->flags)
-		return -EOPNOTSUPP;
-	pin = gdmabuf_pin_find_slot(call->ctx, cmd->slot, cmd->generation);
-	if (!pin)
-		return -ENOENT;
-	if (pin->flags & GDMABUF_REVOCABLE)
-		gdmabuf_pin_revoke(pin);
-	else
-		err = -EOPNOTSUPP;
-	gdmabuf_pin_put(pin);
-	return err;
-}
-
 static int do_budget(struct call *call)
 {
 	struct gdmabuf_budget *cmd = call->cmd;
@@ -255,7 +236,6 @@ static const struct {
 	OP(GDMABUF_CMD_EXPORT_HOST, gdmabuf_export, reserved, do_export_host),
 	OP(GDMABUF_CMD_QUERY, gdmabuf_query, out_pin_length, do_query),
 	OP(GDMABUF_CMD_DROP, gdmabuf_pin_id, generation, do_drop),
-	OP(GDMABUF_CMD_REVOKE, gdmabuf_pin_id, generation, do_revoke),
 	OP(GDMABUF_CMD_BUDGET, gdmabuf_budget, out_used, do_budget),
 	OP(GDMABUF_CMD_STATS, gdmabuf_stats, out_revoked, do_stats),
 	OP(GDMABUF_CMD_DIAG, gdmabuf_diag, out_distance, do_diag),

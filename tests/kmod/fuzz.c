@@ -271,7 +271,7 @@ static void use_pin(void)
 		.generation = (uint32_t)id,
 	};
 
-	ioctl(ANY_OF(contexts), any(2) ? GDMABUF_DROP : GDMABUF_REVOKE, argument(&c));
+	ioctl(ANY_OF(contexts), GDMABUF_DROP, argument(&c));
 }
 
 static void use_context(void)

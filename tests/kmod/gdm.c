@@ -71,11 +71,6 @@ int gdm_drop(int ctx, const struct gdm_export *e)
 	return pin_call(ctx, GDMABUF_DROP, e);
 }
 
-int gdm_revoke(int ctx, const struct gdm_export *e)
-{
-	return pin_call(ctx, GDMABUF_REVOKE, e);
-}
-
 struct gdmabuf_query gdm_query(int ctx, int fd)
 {
 	struct gdmabuf_query q = { .size = sizeof(q), .fd = fd };

@@ -30,7 +30,6 @@ int gdm_export_host(int ctx, const void *address, size_t length, uint32_t flags,
 int gdm_export_gpu(int ctx, uint64_t address, size_t length, uint32_t flags,
 		   struct gdm_export *out);
 int gdm_drop(int ctx, const struct gdm_export *e);
-int gdm_revoke(int ctx, const struct gdm_export *e);
 struct gdmabuf_query gdm_query(int ctx, int fd);
 struct gdmabuf_stats gdm_stats(int ctx);
 int gdm_budget(int ctx, uint32_t kind, uint64_t bytes, uint64_t *used);

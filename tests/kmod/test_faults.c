@@ -330,11 +330,6 @@ static int run_stats(void)
 	return gdm_call(ctx, GDMABUF_STATS, &s);
 }
 
-static int run_revoke(void)
-{
-	return gdm_revoke(ctx, &made);
-}
-
 static int run_drop(void)
 {
 	int err = gdm_drop(ctx, &made);
@@ -376,14 +371,11 @@ static void never_fails(const struct operation *op)
 	printf("# %d failures injected\n", n - 2);
 }
 
-TEST(faults_need_none, "Queries, statistics, dropping, revoking and freeing need no memory.")
+TEST(faults_need_none, "Queries, statistics, dropping and freeing need no memory.")
 {
 	struct operation query = { .run = run_query, .prepare = prepare_gpu, .undo = undo_export };
 	struct operation stats = { .run = run_stats, .undo = undo_export };
 	struct operation drop = { .run = run_drop, .prepare = prepare_gpu, .undo = undo_export };
-	struct operation revoke = { .run = run_revoke,
-				    .prepare = prepare_gpu,
-				    .undo = undo_export };
 	struct operation release = { .run = run_free, .prepare = prepare_gpu, .undo = undo_free };
 
 	start();
@@ -395,7 +387,6 @@ TEST(faults_need_none, "Queries, statistics, dropping, revoking and freeing need
 	never_fails(&drop);
 	never_fails(&release);
 	flags = GDMABUF_REVOCABLE;
-	never_fails(&revoke);
 	never_fails(&release);
 	end();
 }

@@ -480,35 +480,6 @@ TEST(gpu_revocable_part,
 	done(&s);
 }
 
-TEST(gpu_revoke, "GDMABUF_REVOKE does what freeing does, and leaves the memory allocated.")
-{
-	struct setup s = setup();
-	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
-	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
-
-	EXPECT_EQ(view[0], pattern_at(0));
-	EXPECT_EQ(gdm_revoke(s.ctx, &e), 0);
-	EXPECT_EQ(fault_of(view), SIGBUS);
-	EXPECT(!gdm_is_valid(s.status, &e));
-	EXPECT_EQ(gdm_revoke(s.ctx, &e), 0);
-	EXPECT_EQ(gdm_stats(s.ctx).out_revoked, 1);
-	gpu_read(s.gpu, s.va, bytes, LENGTH);
-	EXPECT_EQ(pattern_mismatches(bytes, LENGTH), 0);
-	munmap(view, LENGTH);
-	close(e.fd);
-	done(&s);
-}
-
-TEST(gpu_revoke_hold, "EOPNOTSUPP for GDMABUF_REVOKE of a pin that is not revocable.")
-{
-	struct setup s = setup();
-	struct gdm_export e = export(&s, 0);
-
-	EXPECT_EQ(gdm_revoke(s.ctx, &e), -EOPNOTSUPP);
-	close(e.fd);
-	done(&s);
-}
-
 TEST(gpu_revocable_is_apart, "Revocable exports and others never share a pin.")
 {
 	struct setup s = setup();

@@ -301,16 +301,13 @@ static void *gpu_exporter(void *arg)
 			view_read(v);
 			continue;
 		}
-		switch (any(8)) {
+		switch (any(7)) {
 		case 0:
 		case 1:
 			view_close(v);
 			break;
 		case 2:
 			view_query(v);
-			break;
-		case 3:
-			CHECK_EQ(gdm_revoke(ctx, &v->e), may_go(v) ? 0 : -EOPNOTSUPP);
 			break;
 		default:
 			view_read(v);
@@ -321,7 +318,7 @@ static void *gpu_exporter(void *arg)
 	return NULL;
 }
 
-/* Revokes, drops and evicts what others use. */
+/* Drops and evicts what others use. */
 static void *evictor(void *arg)
 {
 	seed = (uintptr_t)arg * 7919;
@@ -330,16 +327,12 @@ static void *evictor(void *arg)
 		uint32_t kind = any(2) ? GDMABUF_KIND_GPU : GDMABUF_KIND_HOST;
 		int err;
 
-		switch (any(4)) {
+		switch (any(3)) {
 		case 0:
 			err = gdm_drop(ctx, &e);
 			CHECK(err == 0 || err == -EBUSY || err == -ENOENT);
 			break;
 		case 1:
-			err = gdm_revoke(ctx, &e);
-			CHECK(err == 0 || err == -EOPNOTSUPP || err == -ENOENT);
-			break;
-		case 2:
 			CHECK_EQ(gdm_budget(ctx, kind, 0, NULL), 0);
 			break;
 		default:
@@ -648,65 +641,6 @@ TEST(race_gpu_import, "The same with a device that imports.")
 	importer = importer_open();
 	gpu_race(bodies);
 	close(importer);
-}
-
-/* Both take the pages away; who comes second must not return before the first is done. */
-static _Atomic uint64_t revoke_id;
-
-static void *revoker(void *arg)
-{
-	(void)arg;
-	while (atomic_load(&rounds) > 0) {
-		uint64_t id = atomic_exchange(&revoke_id, 0);
-		struct gdm_export e = { -1, (uint32_t)(id >> 32), (uint32_t)id };
-
-		if (id)
-			gdm_revoke(ctx, &e);
-	}
-	return NULL;
-}
-
-static void *free_while_revoked(void *arg)
-{
-	enum { N = 8 };
-
-	seed = (uintptr_t)arg * 7919;
-	/* It goes a long way round. */
-	while (atomic_fetch_sub(&rounds, 2 * N) > 0) {
-		struct slot *slot = &slots[0];
-		struct view v[N] = { 0 };
-		uint64_t value;
-
-		for (int i = 0; i < N; i++) {
-			v[i].length = PAGES_GPU;
-			v[i].flags = GDMABUF_REVOCABLE;
-			CHECK_EQ(gdm_export_gpu(ctx, atomic_load(&slot->address), PAGES_GPU,
-						GDMABUF_REVOCABLE, &v[i].e),
-				 0);
-			v[i].slot = slot;
-			view_map(&v[i]);
-			CHECK_EQ(read_word(v[i].map, &value), 0);
-			CHECK_EQ(value, word(slot, atomic_load(&slot->turn)));
-		}
-		atomic_store(&revoke_id, (uint64_t)v[0].e.slot << 32 | v[0].e.generation);
-		for (volatile uint32_t i = any(3000); i; i--)
-			;
-		gpu_slot_free(slot);
-		for (int i = 0; i < N; i++)
-			CHECK_EQ(read_word(v[i].map, &value), SIGBUS);
-		gpu_slot_new(slot);
-		for (int i = 0; i < N; i++)
-			view_close(&v[i]);
-	}
-	return NULL;
-}
-
-TEST(race_revoke_and_free,
-     "cudaFree returns when the pages are gone, also when GDMABUF_REVOKE is taking them.")
-{
-	static void *(*const bodies[])(void *) = { free_while_revoked, revoker, NULL };
-
-	gpu_race(bodies);
 }
 
 static void host_start(void)

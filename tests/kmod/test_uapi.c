@@ -20,7 +20,6 @@ static const struct {
 	{ GDMABUF_EXPORT_HOST, sizeof(struct gdmabuf_export) },
 	{ GDMABUF_QUERY, sizeof(struct gdmabuf_query) },
 	{ GDMABUF_DROP, sizeof(struct gdmabuf_pin_id) },
-	{ GDMABUF_REVOKE, sizeof(struct gdmabuf_pin_id) },
 	{ GDMABUF_BUDGET, sizeof(struct gdmabuf_budget) },
 	{ GDMABUF_STATS, sizeof(struct gdmabuf_stats) },
 	{ GDMABUF_DIAG, sizeof(struct gdmabuf_diag) },
@@ -254,7 +253,6 @@ TEST(uapi_slots, "ENOENT for slots that are not in use, or none.")
 		struct gdm_export e = { .slot = slots[i], .generation = used.generation };
 
 		EXPECT_EQ(gdm_drop(ctx, &e), -ENOENT);
-		EXPECT_EQ(gdm_revoke(ctx, &e), -ENOENT);
 	}
 	close(used.fd);
 	close(ctx);

@@ -64,7 +64,6 @@ enum {
 	GDMABUF_CMD_EXPORT_HOST,
 	GDMABUF_CMD_QUERY,
 	GDMABUF_CMD_DROP,
-	GDMABUF_CMD_REVOKE,
 	GDMABUF_CMD_BUDGET,
 	GDMABUF_CMD_STATS,
 	GDMABUF_CMD_DIAG,
@@ -209,7 +208,7 @@ struct gdmabuf_query {
 #define GDMABUF_QUERY		_IO(GDMABUF_TYPE, GDMABUF_CMD_QUERY)
 
 /**
- * struct gdmabuf_pin_id - ioctl(GDMABUF_DROP), ioctl(GDMABUF_REVOKE)
+ * struct gdmabuf_pin_id - ioctl(GDMABUF_DROP)
  * @size: sizeof(struct gdmabuf_pin_id)
  * @flags: 0
  * @slot: as exported
@@ -217,9 +216,6 @@ struct gdmabuf_query {
  *
  * GDMABUF_DROP takes GDMABUF_KEEP back.  EBUSY: the pin is now not kept, but dma-bufs
  * are on it still, with the last of which it goes.
- *
- * GDMABUF_REVOKE takes the pages from all dma-bufs of a revocable pin, as freeing
- * them does.  EOPNOTSUPP: it is not revocable.
  */
 struct gdmabuf_pin_id {
 	__u32 size;
@@ -229,7 +225,6 @@ struct gdmabuf_pin_id {
 };
 
 #define GDMABUF_DROP		_IO(GDMABUF_TYPE, GDMABUF_CMD_DROP)
-#define GDMABUF_REVOKE		_IO(GDMABUF_TYPE, GDMABUF_CMD_REVOKE)
 
 /**
  * struct gdmabuf_budget - ioctl(GDMABUF_BUDGET)

@@ -2,261 +2,220 @@
 /*
  * All locks of the process, those of libclimport and of the layer.
  *
- * The handlers are registered when libclimport is loaded: before main() where a program links to
- * it, and with the layer at the program's first OpenCL call.  Handlers that run before fork() run
- * in reverse.  So handlers of the application that were there earlier run after ours, and may wait
- * for a lock of the application whose owner waits in a call of ours, or may call OpenCL.  Therefore
- * no lock is held while they run.  Instead a gate is closed: a thread that is about to take a lock
- * waits until the fork is over, and the thread that forks passes without taking any.
+ * What a child of fork() may rely on: every lock is free, and what locks protect is whole.  The
+ * thread that forks closes a gate, so that no other takes a lock until the fork is over, and waits
+ * for those that have one.  In two cases the child may find a list half written instead:
  *
- * Where the forking thread sleeps while others wait at the gate, a handler waits for one of them.
- * Then the gate is opened: the program goes on, and its child may find a list of ours half written.
+ * - One side has waited PATIENCE_MS.  Threads at the gate go on then, as a fork handler of the
+ *   application may wait for them; so does the fork, as the owner of a lock may wait for its
+ *   thread.  A program that stands still would be worse than a child of it, which mostly execs.
+ * - A signal handler forks in the middle of a call of ours.  That fork waits for nobody, for its
+ *   own thread has the lock.  The child may go on with the call; nothing else is put right there.
  *
- * Handlers may fork, too, and a signal's handler may while this thread is in fork(): a fork by the
- * thread that has closed the gate goes through it, and leaves it closed.
+ * Handlers of the application that are older than ours run inside of ours, and may call OpenCL or
+ * fork.  No lock is held while they run.  They take locks as ever: in a child after it was put
+ * right, in the fork of a signal handler none at all.
  *
  * vfork() and posix_spawn() run no handlers, and their children call nothing of ours.
  */
 #include "lock.h"
-#include "process.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#define LOOK_MS 5
-#define LOOKS 2		/* at a thread that sleeps */
-#define BLIND_LOOKS 200 /* where that cannot be seen */
-#define OWNER_SECONDS 1 /* for a lock's owner, who may wait for a lock of the thread that forks */
+#include "process.h"
+#include "thread.h"
 
-static pthread_mutex_t list_mutex = LOCK_MUTEX_INITIALIZER;
+#define PATIENCE_MS 100
+#define SLICE_MS 10 /* a time in which the whole process is stopped counts as one */
+#define TRY_US 100
+
+static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct lock *list;
 
-_Atomic(pthread_t) lock_forker;
-static atomic_bool fork_expired;
-static atomic_int fork_rank; /* locks of this rank and lower ones are behind the gate */
-static uint32_t fork_parent; /* its generation; written before lock_forker, as the next */
-static pid_t fork_thread;
-static unsigned int fork_depth;	 /* locks that the forking thread believes to hold; its own */
-static unsigned int fork_nested; /* forks in its fork; its own */
+_Thread_local struct lock_thread lock_thread;
+atomic_int lock_gate;
+
+static atomic_uint fork_parent, fork_child; /* generations of processes */
 
 /*
- * Changes of lock_forker and fork_expired, for those who wait.  No other lock is taken while it is
- * held, and no signal's handler runs, which might fork.
+ * The gate is no mutex and no condition, whose insides a signal handler that forks could find in
+ * use.  This is what it holds: its owner, and how many ranks are behind it, from the lowest.
  */
-static pthread_mutex_t gate_mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t gate_changed = PTHREAD_COND_INITIALIZER;
-
-static bool fork_is_mine(void)
+static int gate_value(int ranks)
 {
-	return pthread_equal(atomic_load(&lock_forker), pthread_self());
+	return gettid() << 2 | ranks;
 }
 
-/* Whether the thread that forks passes; once it has, until it holds nothing. */
-static bool fork_passes(void)
-{
-	return fork_is_mine() &&
-	       (fork_depth || !atomic_load(&fork_expired) || process_generation() != fork_parent);
-}
-
-/* The state of the thread that forks, as proc_pid_stat(5) has it; 0 if it cannot be read. */
-static char fork_state(void)
-{
-	char path[64], text[256];
-	const char *after = NULL;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", fork_thread);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (fgets(text, sizeof(text), file))
-		after = strrchr(text, ')'); /* the name may hold anything */
-	fclose(file);
-	return after && after[1] ? after[2] : 0;
-}
-
-static void gate_expire(void)
-{
-	atomic_store(&fork_expired, true);
-	pthread_cond_broadcast(&gate_changed);
-}
-
-/* With the gate's mutex.  The kernel may take long to copy a large process: then it does not sleep. */
-static void gate_wait(void)
-{
-	int asleep = 0, blind = 0;
-
-	while (atomic_load(&lock_forker) && !atomic_load(&fork_expired)) {
-		struct timespec look;
-		char state;
-
-		clock_gettime(CLOCK_REALTIME, &look);
-		look.tv_nsec += LOOK_MS * 1000000L;
-		look.tv_sec += look.tv_nsec / 1000000000;
-		look.tv_nsec %= 1000000000;
-		if (!pthread_cond_timedwait(&gate_changed, &gate_mutex, &look))
-			continue;
-		state = fork_state();
-		asleep = state == 'S' ? asleep + 1 : 0;
-		blind += !state;
-		if (asleep == LOOKS || blind == BLIND_LOOKS)
-			gate_expire();
-	}
-}
-
-static sigset_t gate_acquire(void)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_mutex_lock(&gate_mutex);
-	return before;
-}
-
-static void gate_release(const sigset_t *before)
-{
-	pthread_mutex_unlock(&gate_mutex);
-	pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-
-/* Whether others may take a lock.  A thread that has one of a lower rank gets what it needs. */
 static bool gate_is_open(enum lock_rank rank)
 {
-	return !atomic_load(&lock_forker) || atomic_load(&fork_expired) ||
-	       (int)rank > atomic_load(&fork_rank);
+	return (int)rank >= (atomic_load(&lock_gate) & 3);
 }
 
-void lock_acquire_in_fork(pthread_mutex_t *mutex, enum lock_rank rank)
+static void gate_open(int value)
 {
-	if (fork_passes()) {
-		fork_depth++;
-		return;
-	}
-	for (;;) {
-		if (!gate_is_open(rank)) {
-			const sigset_t before = gate_acquire();
-
-			gate_wait();
-			gate_release(&before);
-		}
-		pthread_mutex_lock(mutex);
-		if (gate_is_open(rank))
-			return;
-		pthread_mutex_unlock(mutex);
-	}
+	if (atomic_compare_exchange_strong(&lock_gate, &value, 0))
+		syscall(SYS_futex, &lock_gate, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-bool lock_release_in_fork(void)
+/* While the gate is half closed, it is the owners of locks that the fork waits for. */
+static void gate_wait(enum lock_rank rank)
 {
-	if (!fork_is_mine() || !fork_depth)
-		return false;
-	fork_depth--;
-	return true;
-}
+	struct timespec until = thread_time_in(SLICE_MS);
+	int patience = 10 * PATIENCE_MS / SLICE_MS, saved = errno;
 
-int lock_wait(struct lock *l, pthread_cond_t *changed, const struct timespec *until)
-{
-	int ret;
+	while (!gate_is_open(rank)) {
+		int value = atomic_load(&lock_gate);
 
-	if (lock_is_fork() && fork_passes())
-		return EDEADLK;
-	ret = until ? pthread_cond_clockwait(changed, &l->mutex, CLOCK_MONOTONIC, until)
-		    : pthread_cond_wait(changed, &l->mutex);
-	if (lock_is_fork()) { /* the mutex was taken without a look at the gate */
-		pthread_mutex_unlock(&l->mutex);
-		lock_acquire_in_fork(&l->mutex, l->rank);
+		if (!syscall(SYS_futex, &lock_gate, FUTEX_WAIT_BITSET_PRIVATE, value, &until, NULL,
+			     FUTEX_BITSET_MATCH_ANY) ||
+		    errno != ETIMEDOUT)
+			continue;
+		until = thread_time_in(SLICE_MS);
+		patience -= (value & 3) == LOCK_RANKS ? 10 : 1;
+		if (patience <= 0)
+			gate_open(value);
 	}
-	return ret;
+	errno = saved;
 }
 
 /* One thread forks at a time, if the other ends in time. */
 static void gate_close(void)
 {
-	const sigset_t before = gate_acquire();
+	int open = 0;
 
-	gate_wait();
-	fork_parent = process_generation();
-	fork_thread = gettid();
-	fork_depth = 0;
-	fork_nested = 0;
-	atomic_store(&fork_rank, -1);
-	atomic_store(&fork_expired, false);
-	atomic_store(&lock_forker, pthread_self());
-	gate_release(&before);
+	while (!atomic_compare_exchange_strong(&lock_gate, &open, gate_value(LOCK_OUTER + 1))) {
+		gate_wait(LOCK_OUTER);
+		open = 0;
+	}
 }
 
-/* Waits for a mutex's owner, unless that is this thread, which a signal has interrupted. */
-static void owner_wait(pthread_mutex_t *mutex)
+/* @tries are left, of all mutexes together. */
+static bool mutex_try(pthread_mutex_t *mutex, int *tries)
 {
-	struct timespec limit;
+	const struct timespec pause = { 0, TRY_US * 1000 };
 
-	clock_gettime(CLOCK_REALTIME, &limit);
-	limit.tv_sec += OWNER_SECONDS;
-	if (!pthread_mutex_timedlock(mutex, &limit))
+	while (pthread_mutex_trylock(mutex)) {
+		if (--*tries <= 0)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
+/* Owners of locks call nobody, so it is a moment. */
+static void owners_wait(void)
+{
+	int tries = PATIENCE_MS * 1000 / TRY_US;
+	bool listed = mutex_try(&list_mutex, &tries);
+
+	for (int rank = LOCK_OUTER; rank < LOCK_RANKS; rank++) {
+		atomic_store(&lock_gate, gate_value(rank + 1));
+		for (struct lock *l = listed ? list : NULL; l; l = l->next)
+			if ((int)l->rank == rank && mutex_try(&l->mutex, &tries))
+				pthread_mutex_unlock(&l->mutex);
+	}
+	if (listed)
+		pthread_mutex_unlock(&list_mutex);
+}
+
+/* Another thread, which is not here, may have it after all, if only for a moment at the gate. */
+static void mutex_free(pthread_mutex_t *mutex)
+{
+	if (pthread_mutex_trylock(mutex))
+		pthread_mutex_init(mutex, NULL);
+	else
 		pthread_mutex_unlock(mutex);
 }
 
-/* Waits for those who have a lock of a rank: they call nobody, so it is a moment. */
-static void gate_close_rank(enum lock_rank rank)
+static void fork_in_child(void)
 {
-	atomic_store(&fork_rank, (int)rank);
+	process_forked();
+	if (atomic_exchange(&fork_child, process_generation()) == process_generation())
+		return;
+	mutex_free(&list_mutex);
 	for (struct lock *l = list; l; l = l->next)
-		if (l->rank == rank)
-			owner_wait(&l->mutex);
+		mutex_free(&l->mutex);
+	atomic_store(&lock_gate, 0);
+	lock_thread.forks = lock_thread.blind = 0;
+	for (struct lock *l = list; l && !lock_thread.held; l = l->next)
+		if (l->in_child)
+			l->in_child(l);
+}
+
+/* A handler that is older than ours comes first in a child. */
+static void child_notice(void)
+{
+	if (lock_thread.forks && process_generation() != atomic_load(&fork_parent))
+		fork_in_child();
 }
 
 static void fork_before(void)
 {
-	int error;
+	struct lock_thread *self = &lock_thread;
+	int cancel;
 
-	if (fork_is_mine()) {
-		fork_nested++;
+	child_notice();
+	atomic_store(&fork_parent, process_generation());
+	self->forks++;
+	if (self->held && !self->blind)
+		self->blind = self->forks;
+	if (self->forks > 1 || self->blind)
 		return;
-	}
+	cancel = thread_cancel_disable();
 	gate_close();
-	error = pthread_mutex_lock(&list_mutex);
-	for (int rank = LOCK_OUTER; rank <= LOCK_LAST; rank++)
-		gate_close_rank((enum lock_rank)rank);
-	if (!error)
-		pthread_mutex_unlock(&list_mutex);
+	owners_wait();
+	thread_cancel_restore(cancel);
 }
 
+/* A child of a fork in a signal handler may go on with the fork that the signal came in: with 0. */
 static void fork_in_parent(void)
 {
-	sigset_t before;
+	struct lock_thread *self = &lock_thread;
 
-	if (fork_is_mine() && fork_nested) {
-		fork_nested--;
-		return;
-	}
-	before = gate_acquire();
-	if (fork_is_mine())
-		atomic_store(&lock_forker, (pthread_t)0);
-	pthread_cond_broadcast(&gate_changed);
-	gate_release(&before);
+	if (self->forks <= 1)
+		gate_open(gate_value(LOCK_RANKS));
+	if (self->blind == self->forks)
+		self->blind = 0;
+	if (self->forks)
+		self->forks--;
 }
 
-/*
- * Threads that were about to take a lock may have held it for a moment: they are not here.  The
- * gate is open then, also for the child of a fork in a fork, which may never come back to the other.
- */
-static void fork_in_child(void)
+void lock_acquire_in_fork(pthread_mutex_t *mutex, enum lock_rank rank)
 {
-	process_forked();
-	pthread_mutex_init(&gate_mutex, NULL);
-	pthread_cond_init(&gate_changed, NULL);
-	list_mutex = (pthread_mutex_t)LOCK_MUTEX_INITIALIZER;
-	for (struct lock *l = list; l; l = l->next)
-		l->mutex = (pthread_mutex_t)LOCK_MUTEX_INITIALIZER;
-	for (struct lock *l = list; l; l = l->next)
-		if (l->in_child)
-			l->in_child(l);
-	atomic_store(&lock_forker, (pthread_t)0);
+	lock_thread.held--;
+	child_notice();
+	lock_thread.held++;
+	if (lock_thread.blind)
+		return;
+	for (;;) {
+		if (!lock_thread.forks)
+			gate_wait(rank);
+		pthread_mutex_lock(mutex);
+		if (lock_thread.forks || gate_is_open(rank))
+			return;
+		pthread_mutex_unlock(mutex);
+	}
+}
+
+int lock_wait(struct lock *l, pthread_cond_t *changed, const struct timespec *until)
+{
+	int cancel, ret;
+
+	if (lock_thread.forks)
+		return EDEADLK;
+	cancel = thread_cancel_disable();
+	ret = until ? pthread_cond_clockwait(changed, &l->mutex, CLOCK_MONOTONIC, until)
+		    : pthread_cond_wait(changed, &l->mutex);
+	thread_cancel_restore(cancel);
+	if (!gate_is_open(l->rank)) { /* the mutex was taken without a look at it */
+		lock_release(l);
+		lock_acquire(l);
+	}
+	return ret;
 }
 
 static void fork_init(void)

@@ -24,9 +24,9 @@
 #define import_check_access climport_private_import_check_access
 #define import_end_access climport_private_import_end_access
 #define import_bracket_async climport_private_import_bracket_async
-#define lock_forker climport_private_lock_forker
+#define lock_thread climport_private_lock_thread
+#define lock_gate climport_private_lock_gate
 #define lock_acquire_in_fork climport_private_lock_acquire_in_fork
-#define lock_release_in_fork climport_private_lock_release_in_fork
 #define lock_wait climport_private_lock_wait
 #define lock_register climport_private_lock_register
 #define lock_unregister climport_private_lock_unregister

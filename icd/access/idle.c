@@ -104,10 +104,8 @@ static _Noreturn void *idle_run(void *unused)
  */
 static void idle_stop(void)
 {
-	struct timespec limit;
+	const struct timespec limit = thread_time_in(1000);
 
-	clock_gettime(CLOCK_MONOTONIC, &limit);
-	limit.tv_sec++;
 	lock_acquire(&idle_lock);
 	stopped = true;
 	while (ticking && !lock_wait(&idle_lock, &idle_changed, &limit))

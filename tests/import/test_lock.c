@@ -218,7 +218,7 @@ static void *wait_for_change(void *unused)
 	return unused;
 }
 
-/* This thread does not sleep, or others would not wait for the end of the fork. */
+/* Others wait at the gate for as long as it is closed, which is not for ever. */
 static void set_in_handler(void)
 {
 	time_t end = time(NULL) + 2;
@@ -227,8 +227,11 @@ static void set_in_handler(void)
 	atomic_store(&is_set, true);
 	pthread_cond_broadcast(&changed);
 	lock_release(&data_lock);
-	while (time(NULL) < end)
-		EXPECT(!atomic_load(&is_awake));
+	while (time(NULL) < end && atomic_load(&lock_gate)) {
+		bool awake = atomic_load(&is_awake);
+
+		EXPECT(!awake || !atomic_load(&lock_gate));
+	}
 }
 
 static void wake_before_fork(void)
@@ -243,7 +246,231 @@ static void wake_before_fork(void)
 	EXPECT_EQ(pthread_join(thread, NULL), 0);
 }
 
-TEST(wait_ends, "A thread whose wait ends while another forks gets the lock after the fork.")
+TEST(wait_ends, "A thread whose wait ends while another forks gets the lock when the gate is open.")
 {
 	test_in_child(wake_before_fork);
+}
+
+static atomic_bool forked;
+
+static void *hold_until_forked(void *acquired) TSA(no_thread_safety_analysis)
+{
+	lock_acquire(&data_lock);
+	atomic_store((atomic_bool *)acquired, true);
+	while (!atomic_load(&forked))
+		sched_yield();
+	lock_release(&data_lock);
+	return NULL;
+}
+
+static void fork_before_owner(void)
+{
+	atomic_bool acquired = false;
+	pthread_t thread;
+
+	alarm(60);
+	EXPECT_EQ(pthread_create(&thread, NULL, hold_until_forked, &acquired), 0);
+	while (!atomic_load(&acquired))
+		sched_yield();
+	if (!fork())
+		_exit(0);
+	atomic_store(&forked, true);
+	EXPECT_EQ(pthread_join(thread, NULL), 0);
+	fork_once();
+}
+
+TEST(owner_waits, "A fork ends though the owner of a lock waits for the thread that forks.")
+{
+	test_in_child(fork_before_owner);
+}
+
+static atomic_bool has_passed;
+
+static void *pass_cancelled(void *unused)
+{
+	pthread_cancel(pthread_self());
+	take_lock(NULL);
+	atomic_store(&has_passed, true);
+	return unused;
+}
+
+/* As a handler does that takes a spin lock whose owner is at the gate. */
+static void spin_before_fork(void)
+{
+	pthread_t thread;
+
+	EXPECT_EQ(pthread_create(&thread, NULL, pass_cancelled, NULL), 0);
+	pthread_detach(thread);
+	while (!atomic_load(&has_passed))
+		sched_yield();
+}
+
+static void wait_for_gate(void)
+{
+	alarm(60);
+	in_prepare = spin_before_fork;
+	fork_with_handlers();
+}
+
+TEST(spinning, "A handler of fork() may wait for a thread that takes a lock, whether it sleeps or "
+	       "spins.")
+{
+	test_in_child(wait_for_gate);
+}
+
+static void cancel_at_gate(void)
+{
+	pthread_t thread;
+
+	EXPECT_EQ(pthread_create(&thread, NULL, pass_cancelled, NULL), 0);
+	EXPECT_EQ(pthread_join(thread, NULL), 0);
+}
+
+static void fork_with_cancelled(void)
+{
+	alarm(60);
+	in_prepare = cancel_at_gate;
+	fork_with_handlers();
+	EXPECT(has_passed);
+}
+
+TEST(cancelled, "A thread that is cancelled at the gate passes it, and others after it.")
+{
+	test_in_child(fork_with_cancelled);
+}
+
+static void *wait_cancelled(void *unused)
+{
+	const struct timespec past = { 0, 0 };
+
+	pthread_cancel(pthread_self());
+	lock_acquire(&data_lock);
+	lock_wait(&data_lock, &changed, &past);
+	lock_release(&data_lock);
+	atomic_store(&has_passed, true);
+	return unused;
+}
+
+static void cancel_in_wait(void)
+{
+	pthread_t thread;
+
+	alarm(20);
+	EXPECT_EQ(pthread_create(&thread, NULL, wait_cancelled, NULL), 0);
+	EXPECT_EQ(pthread_join(thread, NULL), 0);
+	EXPECT(has_passed);
+	fork_once();
+}
+
+TEST(cancelled_wait,
+     "A thread that is cancelled while it waits with a lock is not cancelled there.")
+{
+	test_in_child(cancel_in_wait);
+}
+
+static void use_lock(void)
+{
+	take_lock(NULL);
+}
+
+static void fork_with_lock_and_handlers(void)
+{
+	alarm(20);
+	signal(SIGUSR1, fork_on_signal);
+	lock_acquire(&data_lock);
+	in_prepare = in_parent = in_child = use_lock;
+	raise(SIGUSR1);
+	lock_release(&data_lock);
+	fork_with_handlers();
+}
+
+TEST(signal_forks_with_handlers, "Handlers of fork() may take the lock in the middle of which a "
+				 "handler of a signal forks.")
+{
+	test_in_child(fork_with_lock_and_handlers);
+}
+
+/* The signal comes in the fork, and in a handler of fork() that has a lock. */
+static void raise_with_lock(void)
+{
+	lock_acquire(&data_lock);
+	in_prepare = in_parent = in_child = use_lock;
+	raise(SIGUSR1);
+	lock_release(&data_lock);
+}
+
+static void fork_thrice(void)
+{
+	alarm(20);
+	signal(SIGUSR1, fork_on_signal);
+	in_prepare = raise_with_lock;
+	fork_with_handlers();
+	in_parent = raise_with_lock;
+	fork_with_handlers();
+	in_child = raise_with_lock;
+	fork_with_handlers();
+}
+
+TEST(handler_interrupted,
+     "A handler of a signal may fork in the middle of a handler of fork() that "
+     "has a lock.")
+{
+	test_in_child(fork_thrice);
+}
+
+static void fork_and_go_on(void)
+{
+	int status = -1;
+	pid_t pid;
+
+	alarm(20);
+	lock_acquire(&data_lock);
+	pid = fork();
+	lock_release(&data_lock);
+	take_lock_in_thread();
+	if (!pid)
+		_exit(0);
+	EXPECT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
+}
+
+TEST(child_goes_on, "A child of a fork in the middle of a lock goes on with it.")
+{
+	test_in_child(fork_and_go_on);
+}
+
+static atomic_int put_right;
+
+static void note_child(struct lock *lock)
+{
+	(void)lock;
+	put_right++;
+}
+
+LOCK_DEFINE_IN_CHILD(noted_lock, LOCK_LAST, note_child);
+
+static void use_noted_lock(void)
+{
+	lock_acquire(&noted_lock);
+	lock_release(&noted_lock);
+}
+
+static void expect_put_right(void)
+{
+	int status = -1, expected = put_right + 1;
+	pid_t pid;
+
+	alarm(20);
+	in_child = use_noted_lock;
+	pid = fork();
+	if (!pid)
+		_exit(put_right != expected);
+	EXPECT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
+}
+
+TEST(put_right_once, "A child is put right once, whether or not an older handler of fork() takes a "
+		     "lock there first.")
+{
+	test_in_child(expect_put_right);
 }

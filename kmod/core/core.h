@@ -15,8 +15,10 @@
  *	RM > (*) watch.lock
  *	RM > mmap_lock > (*) pin.revoke_sem
  *	RM > (*) pin.lock > (*) pin.revoke_sem
- *	RM > (*) pin.lock > (*) dma_resv > importers'
+ *	RM > (*) pin.lock > (*) buffer.maps_lock
  *	RM > (*) pin.lock > i_mmap_rwsem
+ *	dma_resv > buffer.maps_lock
+ *	dma_resv > importers', which may take RM
  */
 #ifndef GDMABUF_CORE_H
 #define GDMABUF_CORE_H
@@ -258,14 +260,17 @@ struct gdmabuf_buffer {
 	struct mutex maps_lock;		/* protects maps */
 	struct list_head maps;		/* of devices, as they are now */
 	wait_queue_head_t unmapped;
+	struct work_struct notify; /* tells importers that the pages are gone */
 };
 
 /* Consumes the reference to @pin in any case. */
 struct dma_buf *gdmabuf_buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 length, u32 flags);
 /* The buffer of a dma-buf, if it is one of ours. */
 struct gdmabuf_buffer *gdmabuf_buffer_of(struct dma_buf *dmabuf);
-/* Has all importers and CPU mappings let go; the pin is PIN_REVOKED already. */
+/* Takes the CPU's mappings, and has importers told soon; the pin is PIN_REVOKED already. */
 void gdmabuf_buffer_revoke(struct gdmabuf_buffer *buffer);
+/* Then, until @until (jiffies): whether no device maps it any more. */
+bool gdmabuf_buffer_wait(struct gdmabuf_buffer *buffer, unsigned long until);
 void gdmabuf_buffer_release(struct dma_buf *dmabuf);
 
 int gdmabuf_attach_gpu(struct dma_buf *dmabuf, struct dma_buf_attachment *attachment);
@@ -323,9 +328,14 @@ int gdmabuf_quota_charge(struct gdmabuf_quota *quota, u64 bytes);
 /* Any context. */
 void gdmabuf_quota_uncharge(struct gdmabuf_quota *quota, u64 bytes);
 u64 gdmabuf_quota_used(const struct gdmabuf_quota *quota);
+/* Whether a revocation may wait for the user's importers; and that it did, and they did not. */
+bool gdmabuf_quota_may_wait(const struct gdmabuf_quota *quota);
+void gdmabuf_quota_waited_in_vain(struct gdmabuf_quota *quota);
 
 int gdmabuf_diag_pci(struct gdmabuf_diag *cmd);
 
 extern struct workqueue_struct *gdmabuf_wq;
+/* Of its own, as importers may take any time. */
+extern struct workqueue_struct *gdmabuf_notify_wq;
 
 #endif

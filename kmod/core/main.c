@@ -9,7 +9,7 @@
 #include "compat.h"
 #include "core.h"
 
-struct workqueue_struct *gdmabuf_wq;
+struct workqueue_struct *gdmabuf_wq, *gdmabuf_notify_wq;
 
 /* A call: what user space gave, and where its answer goes. */
 struct call {
@@ -318,15 +318,19 @@ static struct miscdevice device = {
 
 static int __init gdmabuf_init(void)
 {
-	int err;
+	int err = -ENOMEM;
 
 	/* Memory that is wanted may be what its work gives up. */
 	gdmabuf_wq = alloc_workqueue("gdmabuf", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!gdmabuf_wq)
 		return -ENOMEM;
+	gdmabuf_notify_wq =
+		alloc_workqueue("gdmabuf_notify", WQ_UNBOUND | WQ_HIGHPRI, WQ_MAX_ACTIVE);
+	if (!gdmabuf_notify_wq)
+		goto destroy_wq;
 	err = gdmabuf_shrinker_create();
 	if (err)
-		goto destroy_wq;
+		goto destroy_notify_wq;
 	gdmabuf_owners_init();
 	gdmabuf_stats_create();
 	err = misc_register(&device);
@@ -338,6 +342,8 @@ destroy_stats:
 	gdmabuf_stats_destroy();
 	gdmabuf_owners_exit();
 	gdmabuf_shrinker_destroy();
+destroy_notify_wq:
+	destroy_workqueue(gdmabuf_notify_wq);
 destroy_wq:
 	destroy_workqueue(gdmabuf_wq);
 	return err;
@@ -348,6 +354,7 @@ static void __exit gdmabuf_exit(void)
 {
 	misc_deregister(&device);
 	gdmabuf_shrinker_destroy();
+	destroy_workqueue(gdmabuf_notify_wq);
 	destroy_workqueue(gdmabuf_wq);
 	gdmabuf_stats_destroy();
 	gdmabuf_owners_exit();

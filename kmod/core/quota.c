@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* How much GPU memory each user may have pinned: a BAR is smaller than what it shows. */
 #include <linux/capability.h>
+#include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -19,6 +20,8 @@ struct gdmabuf_quota {
 	struct list_head link; /* in quotas */
 	kuid_t uid;
 	atomic64_t bytes;
+	bool slow;		  /* importers have not let go in time, at: */
+	unsigned long slow_since; /* jiffies */
 };
 
 static DEFINE_SPINLOCK(quotas_lock); /* protects quotas */
@@ -99,4 +102,21 @@ void gdmabuf_quota_uncharge(struct gdmabuf_quota *quota, u64 bytes)
 u64 gdmabuf_quota_used(const struct gdmabuf_quota *quota)
 {
 	return atomic64_read(&quota->bytes);
+}
+
+/*
+ * Each of a user's pins could have the GPU driver wait for as long as a revocation may take.  So
+ * a user whose importers did not let go is not waited for again soon.
+ */
+bool gdmabuf_quota_may_wait(const struct gdmabuf_quota *quota)
+{
+	return !READ_ONCE(quota->slow) || time_after(jiffies, READ_ONCE(quota->slow_since) + HZ);
+}
+
+void gdmabuf_quota_waited_in_vain(struct gdmabuf_quota *quota)
+{
+	if (!gdmabuf_quota_may_wait(quota))
+		return;
+	WRITE_ONCE(quota->slow_since, jiffies);
+	WRITE_ONCE(quota->slow, true);
 }

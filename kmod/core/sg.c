@@ -57,11 +57,17 @@ static void destroy(struct gdmabuf_map *map)
 	kvfree(map);
 }
 
-static void add(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map)
+/* False if the pages are gone: revocation looks at the list after it has said so. */
+static bool add(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map)
 {
+	bool revoked;
+
 	mutex_lock(&buffer->maps_lock);
-	list_add(&map->link, &buffer->maps);
+	revoked = test_bit(PIN_REVOKED, &buffer->pin->state);
+	if (!revoked)
+		list_add(&map->link, &buffer->maps);
 	mutex_unlock(&buffer->maps_lock);
+	return !revoked;
 }
 
 static void del(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map)
@@ -129,13 +135,14 @@ struct sg_table *gdmabuf_sg_map_gpu(struct dma_buf_attachment *attachment,
 	if (IS_ERR(map))
 		return ERR_CAST(map);
 	err = map_runs(buffer, map, max);
+	if (!err && !add(buffer, map))
+		err = -ENODEV;
 	if (err) {
 		unmap_runs(map);
 		destroy(map);
 		return ERR_PTR(err);
 	}
 	map->sgt.orig_nents = 0;
-	add(buffer, map);
 	return &map->sgt;
 }
 

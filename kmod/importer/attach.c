@@ -135,9 +135,9 @@ int importer_attach(struct importer *imp, void *arg)
 	return err;
 }
 
-static int add_fence(struct importer *imp)
+static int add_fence(struct importer *imp, bool writes)
 {
-	struct dma_fence *fence = importer_fence_add(imp->dmabuf->resv);
+	struct dma_fence *fence = importer_fence_add(imp->dmabuf->resv, writes);
 
 	if (IS_ERR(fence))
 		return PTR_ERR(fence);
@@ -268,10 +268,11 @@ int importer_fence(struct importer *imp, void *arg)
 
 	if (!imp->attachment)
 		return -ENOTCONN;
-	if (cmd->on > 1)
+	if (cmd->on > GDMABUF_IMPORTER_FENCE_WRITE)
 		return -EINVAL;
 	if (cmd->on)
-		return imp->fence ? -EBUSY : add_fence(imp);
+		return imp->fence ? -EBUSY
+				  : add_fence(imp, cmd->on == GDMABUF_IMPORTER_FENCE_WRITE);
 	if (!imp->fence)
 		return -ENXIO;
 	remove_fence(imp);

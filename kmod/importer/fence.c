@@ -43,7 +43,7 @@ static struct dma_fence *fence_create(void)
 	return &fence->base;
 }
 
-static int add(struct dma_resv *resv, struct dma_fence *fence)
+static int add(struct dma_resv *resv, struct dma_fence *fence, enum dma_resv_usage usage)
 {
 	int err = dma_resv_lock_interruptible(resv, NULL);
 
@@ -51,19 +51,19 @@ static int add(struct dma_resv *resv, struct dma_fence *fence)
 		return err;
 	err = dma_resv_reserve_fences(resv, 1);
 	if (!err)
-		dma_resv_add_fence(resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+		dma_resv_add_fence(resv, fence, usage);
 	dma_resv_unlock(resv);
 	return err;
 }
 
-struct dma_fence *importer_fence_add(struct dma_resv *resv)
+struct dma_fence *importer_fence_add(struct dma_resv *resv, bool writes)
 {
 	struct dma_fence *fence = fence_create();
 	int err;
 
 	if (!fence)
 		return ERR_PTR(-ENOMEM);
-	err = add(resv, fence);
+	err = add(resv, fence, writes ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_BOOKKEEP);
 	if (!err)
 		return fence;
 	dma_fence_signal(fence);

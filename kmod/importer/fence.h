@@ -3,11 +3,16 @@
 #ifndef GDMABUF_IMPORTER_FENCE_H
 #define GDMABUF_IMPORTER_FENCE_H
 
+#include <linux/types.h>
+
 struct dma_fence;
 struct dma_resv;
 
-/* ERR_PTR(): -ENOMEM, -EINTR. */
-struct dma_fence *importer_fence_add(struct dma_resv *resv);
+/*
+ * @writes: of a write, for which others wait; else of the importer's own bookkeeping.
+ * ERR_PTR(): -ENOMEM, -EINTR.
+ */
+struct dma_fence *importer_fence_add(struct dma_resv *resv, bool writes);
 /*
  * Consumes the reference that importer_fence_add() returned.  Signals before it waits for the
  * lock.

@@ -165,17 +165,19 @@ struct gdmabuf_importer_stats {
 
 /**
  * struct gdmabuf_importer_switch - HANG and FENCE
- * @on: 0 or 1
+ * @on: 0 or 1; for FENCE also GDMABUF_IMPORTER_FENCE_WRITE
  *
  * HANG: does not unmap when told of a move, though GDMABUF_IMPORTER_DYNAMIC.  Off at first;
  * waits for nothing.
  *
- * FENCE: a fence that is not signalled (DMA_RESV_USAGE_BOOKKEEP) on the dma-buf that is attached;
- * off signals it, at once.  EBUSY: on and on, ENXIO: off and off.
+ * FENCE: a fence that is not signalled on the dma-buf that is attached (DMA_RESV_USAGE_BOOKKEEP; or
+ * of a write, which DMA_BUF_IOCTL_EXPORT_SYNC_FILE hands out); off signals it, at once.  EBUSY: on and on, ENXIO: off and off.
  */
 struct gdmabuf_importer_switch {
 	__u32 on;
 };
+
+#define GDMABUF_IMPORTER_FENCE_WRITE 2
 
 #define GDMABUF_IMPORTER_ATTACH		_IOWR('I', 0x80, struct gdmabuf_importer_attach)
 #define GDMABUF_IMPORTER_DETACH		_IO('I', 0x81)

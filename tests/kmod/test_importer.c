@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/dma-buf.h>
 #include <libdrm/drm.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LENGTH = 8 * GPU_PAGE, PIECE = 2048 };
@@ -345,13 +347,37 @@ static struct gdmabuf_importer_stats importer_stats(const struct setup *s)
 	return stats;
 }
 
+static long milliseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000L + t.tv_nsec / 1000000;
+}
+
+/* How long freeing the memory takes, when a revocation may take @timeout ms. */
+static long free_takes(struct setup *s, const char *timeout)
+{
+	char old[16];
+	long begin, end;
+
+	snprintf(old, sizeof(old), "%d",
+		 atoi(parameter_set("gdmabuf", "revoke_timeout_ms", timeout)));
+	begin = milliseconds();
+	gpu_free(s->gpu, s->va);
+	end = milliseconds();
+	parameter_set("gdmabuf", "revoke_timeout_ms", old);
+	return end - begin;
+}
+
 TEST(revoke_device, "cudaFree of revocable memory makes the importer let go before it returns; it "
 		    "cannot map again.")
 {
 	struct setup s = revocable_mapped();
 	struct gdmabuf_importer_map map;
 
-	gpu_free(s.gpu, s.va);
+	/* However slow the machine is that tells the importer. */
+	free_takes(&s, "30000");
 	EXPECT_EQ(importer_stats(&s).out_moves, 1);
 	EXPECT_EQ(importer_stats(&s).out_mapped, 0);
 	EXPECT_EQ(importer_map(s.importer, &map), -ENODEV);
@@ -375,6 +401,94 @@ TEST(revoke_hanging_device,
 		found |= !strcmp(line, "gdmabuf-revoke-timeouts:\t1\n");
 	fclose(f);
 	EXPECT(found);
+	done(&s);
+}
+
+/* ---- many dma-bufs on one pin ---- */
+
+enum { MANY = 400 };
+
+/* A descriptor of a fence that is signalled when @importer is closed. */
+static int unsignalled_fence(const struct setup *s, int *importer)
+{
+	struct dma_buf_export_sync_file arg = { .flags = DMA_BUF_SYNC_RW };
+	struct gdm_export host;
+
+	*importer = importer_open();
+	EXPECT_EQ(gdm_export_host(s->ctx, pages_new(PAGE, 1), PAGE, 0, &host), 0);
+	EXPECT_EQ(importer_attach(*importer, host.fd, GDMABUF_IMPORTER_STATIC, 0,
+				  GDMABUF_IMPORTER_BIDIRECTIONAL),
+		  0);
+	EXPECT_EQ(importer_call(*importer, GDMABUF_IMPORTER_FENCE, GDMABUF_IMPORTER_FENCE_WRITE),
+		  0);
+	if (ioctl(host.fd, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &arg))
+		test_skip("DMA_BUF_IOCTL_EXPORT_SYNC_FILE: %s", strerror(errno));
+	close(host.fd);
+	return arg.fd;
+}
+
+static void attach_fence(int dmabuf, int fence)
+{
+	struct dma_buf_import_sync_file arg = { .flags = DMA_BUF_SYNC_RW, .fd = fence };
+
+	EXPECT_EQ(ioctl(dmabuf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &arg), 0);
+}
+
+TEST(revoke_fenced, "cudaFree does not wait for fences that anybody attached to the dma-bufs.")
+{
+	static int fds[MANY];
+	struct setup s = setup(0, GDMABUF_REVOCABLE);
+	int importer, fence = unsignalled_fence(&s, &importer);
+	struct gdm_export e;
+	long took;
+
+	for (int i = 0; i < MANY; i++) {
+		EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, GDMABUF_REVOCABLE, &e), 0);
+		attach_fence(e.fd, fence);
+		fds[i] = e.fd;
+	}
+	/* With one wait for each it would be 400 times as long. */
+	took = free_takes(&s, "100");
+	printf("# a free with %d fenced dma-bufs on the memory took %ld ms\n", MANY, took);
+	EXPECT(took < 20000);
+	EXPECT_EQ(gdm_query(s.ctx, fds[0]).out_state, GDMABUF_STALE | GDMABUF_REVOKED);
+	for (int i = 0; i < MANY; i++)
+		close(fds[i]);
+	close(fence);
+	close(importer);
+	done(&s);
+}
+
+TEST(revoke_many_hanging_devices, "Many importers that never let go hold cudaFree up for one "
+				  "timeout in all, and then not again.")
+{
+	/* As many as DMA debugging lets map the same memory. */
+	enum { IMPORTERS = 6 };
+	struct setup s = revocable_mapped();
+	int importers[IMPORTERS];
+	struct gdmabuf_importer_map map;
+	struct gdm_export e;
+	long took;
+
+	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_HANG, 1), 0);
+	for (int i = 0; i < IMPORTERS; i++) {
+		EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, GDMABUF_REVOCABLE, &e), 0);
+		importers[i] = importer_open();
+		EXPECT_EQ(importer_attach(importers[i], e.fd, GDMABUF_IMPORTER_DYNAMIC,
+					  GDMABUF_IMPORTER_PEER2PEER,
+					  GDMABUF_IMPORTER_BIDIRECTIONAL),
+			  0);
+		EXPECT_EQ(importer_map(importers[i], &map), 0);
+		EXPECT_EQ(importer_call(importers[i], GDMABUF_IMPORTER_HANG, 1), 0);
+		close(e.fd);
+	}
+	took = free_takes(&s, "3000");
+	printf("# a free with %d importers that hang, for 3000 ms at most, took %ld ms\n",
+	       IMPORTERS + 1, took);
+	EXPECT(took >= 3000);
+	EXPECT(took < 20000);
+	for (int i = 0; i < IMPORTERS; i++)
+		close(importers[i]);
 	done(&s);
 }
 

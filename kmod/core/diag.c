@@ -46,38 +46,59 @@ static bool is_redirected(struct pci_dev *pdev, struct pci_dev *end)
 	return false;
 }
 
-static bool is_translated(struct pci_dev *pdev)
+/*
+ * A driver that manages DMA itself, as VFIO's do, changes and frees the device's domain as it
+ * likes.  With any other the kernel keeps the default domain for as long as the driver is bound,
+ * and that is as long as the device is locked.
+ */
+static bool is_translated_locked(struct pci_dev *pdev)
 {
-	struct iommu_domain *domain = iommu_get_domain_for_dev(&pdev->dev);
+	struct iommu_domain *domain;
 
+	device_lock_assert(&pdev->dev);
+	if (!device_iommu_mapped(&pdev->dev))
+		return false;
+	if (!pdev->driver || pdev->driver->driver_managed_dma)
+		return true;
+	domain = iommu_get_domain_for_dev(&pdev->dev);
 	return domain && domain->type != IOMMU_DOMAIN_IDENTITY;
 }
 
-static void fill(struct gdmabuf_diag *cmd, struct pci_dev *gpu, struct pci_dev *peer)
+static int fill_iommu(struct gdmabuf_diag *cmd, struct pci_dev *peer)
+{
+	int err = device_lock_interruptible(&peer->dev);
+
+	if (err)
+		return err;
+	if (is_translated_locked(peer))
+		cmd->out_flags |= GDMABUF_DIAG_IOMMU;
+	device_unlock(&peer->dev);
+	return 0;
+}
+
+static int fill(struct gdmabuf_diag *cmd, struct pci_dev *gpu, struct pci_dev *peer)
 {
 	struct pci_dev *bridge = common_bridge(gpu, peer);
 
 	cmd->out_flags = 0;
 	cmd->out_distance = 0;
-	if (is_translated(peer))
-		cmd->out_flags |= GDMABUF_DIAG_IOMMU;
 	if (bridge)
 		cmd->out_flags |= GDMABUF_DIAG_SAME_BRIDGE;
 	if (is_redirected(gpu, bridge) || is_redirected(peer, bridge))
 		cmd->out_flags |= GDMABUF_DIAG_ACS;
-	if (!IS_ENABLED(CONFIG_PCI_P2PDMA))
-		return;
-	cmd->out_flags |= GDMABUF_DIAG_DISTANCE;
-	cmd->out_distance = pci_p2pdma_distance(gpu, &peer->dev, false);
+	if (IS_ENABLED(CONFIG_PCI_P2PDMA)) {
+		cmd->out_flags |= GDMABUF_DIAG_DISTANCE;
+		cmd->out_distance = pci_p2pdma_distance(gpu, &peer->dev, false);
+	}
+	return fill_iommu(cmd, peer);
 }
 
 int gdmabuf_diag_pci(struct gdmabuf_diag *cmd)
 {
 	struct pci_dev *gpu = find(cmd->gpu), *peer = find(cmd->peer);
+	int err = gpu && peer ? fill(cmd, gpu, peer) : -ENODEV;
 
-	if (gpu && peer)
-		fill(cmd, gpu, peer);
 	pci_dev_put(gpu);
 	pci_dev_put(peer);
-	return gpu && peer ? 0 : -ENODEV;
+	return err;
 }

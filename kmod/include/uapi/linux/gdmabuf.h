@@ -283,7 +283,8 @@ struct gdmabuf_stats {
 
 /**
  * enum gdmabuf_diag_flags - what stands between two PCI devices, bits
- * @GDMABUF_DIAG_IOMMU: the peer's DMA is translated by an IOMMU
+ * @GDMABUF_DIAG_IOMMU: the peer's DMA is translated by an IOMMU; also if an IOMMU is there, and the
+ *	peer has no driver, or one that decides itself (VFIO)
  * @GDMABUF_DIAG_ACS: a bridge on the way sends peer-to-peer transactions up to the root
  *	(Access Control Services)
  * @GDMABUF_DIAG_SAME_BRIDGE: both are below one bridge, so there is a way that does not

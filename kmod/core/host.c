@@ -59,7 +59,15 @@ static void uncharge(struct gdmabuf_pin *pin)
 struct mapping {
 	u64 end;
 	unsigned long vm_flags;
+	bool tracks_writes;	/* its file system wants to hear of them before they are made */
 };
+
+static bool tracks_writes(const struct vm_area_struct *vma)
+{
+	const struct vm_operations_struct *ops = vma->vm_ops;
+
+	return vma->vm_flags & VM_SHARED && ops && (ops->page_mkwrite || ops->pfn_mkwrite);
+}
 
 static int look_up(u64 address, struct mapping *mapping)
 {
@@ -75,6 +83,7 @@ static int look_up(u64 address, struct mapping *mapping)
 	}
 	mapping->end = vma->vm_end;
 	mapping->vm_flags = vma->vm_flags;
+	mapping->tracks_writes = tracks_writes(vma);
 	mmap_read_unlock(mm);
 	return 0;
 }
@@ -82,6 +91,9 @@ static int look_up(u64 address, struct mapping *mapping)
 /*
  * As look_up(); -EACCES if the mapping is read-only and @flags do not say GDMABUF_READ_ONLY.  What
  * can be written may be read: mmap() wants files that are open for reading.
+ *
+ * -EFAULT if writes are not the owner's alone to make: a file system that is not told of them loses
+ * them, or worse.  Linux refuses such pins itself since 6.5.
  */
 static int check_mapping(u64 address, u32 flags, struct mapping *mapping)
 {
@@ -89,11 +101,13 @@ static int check_mapping(u64 address, u32 flags, struct mapping *mapping)
 
 	if (err)
 		return err;
-	if (mapping->vm_flags & VM_WRITE)
-		return 0;
-	if (!(mapping->vm_flags & VM_READ))
+	if (!(mapping->vm_flags & (VM_READ | VM_WRITE)))
 		return -EFAULT;
-	return flags & GDMABUF_READ_ONLY ? 0 : -EACCES;
+	if (flags & GDMABUF_READ_ONLY)
+		return 0;
+	if (!(mapping->vm_flags & VM_WRITE))
+		return -EACCES;
+	return mapping->tracks_writes ? -EFAULT : 0;
 }
 
 static int check_access(struct gdmabuf_pin *pin, u64 address, u64 length, u32 flags)
@@ -153,47 +167,39 @@ static void unpin_runs(struct gdmabuf_pin *pin, bool dirty)
 	pin->nr_runs = 0;
 }
 
-static long pin_batch(u64 address, u64 length, unsigned int write, struct page **batch)
-{
-	u64 nr = min_t(u64, length >> PAGE_SHIFT, BATCH);
-
-	return pin_user_pages_fast(address, nr, FOLL_LONGTERM | write, batch);
-}
-
 /*
- * Whether the pages of a read-only export are pinned for writing all the same: the owner of a
- * private mapping would get others at its first write, and what cannot be read is pinned so only.
- * Not those of a shared mapping, which stay: most kernels let nobody pin a file's for writing.
+ * Whether the pages are pinned for writing.  Those of a read-only export, too, if the mapping is
+ * private and can be written, where the owner would get others at its first write; or if it cannot
+ * be read, as there is no other way.
  */
-static bool pins_for_writing(const struct mapping *mapping)
+static bool pins_for_writing(const struct gdmabuf_pin *pin, const struct mapping *mapping)
 {
-	return mapping->vm_flags & VM_WRITE &&
-	       (mapping->vm_flags & (VM_SHARED | VM_READ)) != (VM_SHARED | VM_READ);
+	const unsigned long shared = VM_SHARED | VM_READ;
+
+	if (!(pin->flags & GDMABUF_READ_ONLY))
+		return true;
+	return mapping->vm_flags & VM_WRITE && (mapping->vm_flags & shared) != shared;
 }
 
 /* Pins [@address, @address + @left) up to the end of what maps @address, at most @batch. */
 static long pin_some(struct gdmabuf_pin *pin, u64 address, u64 left, struct page **batch)
 {
+	unsigned int gup = FOLL_LONGTERM;
 	struct mapping mapping;
-	unsigned int write = FOLL_WRITE;
 	long n;
 	int err;
 
 	if (fatal_signal_pending(current))
 		return -EINTR;
 	cond_resched();
-	/* What can be written to can be exported: no need to look how it is mapped. */
-	if (!(pin->flags & GDMABUF_READ_ONLY)) {
-		n = pin_batch(address, left, write, batch);
-		if (n > 0)
-			return n;
-	}
+	/* What is mapped instead meanwhile makes the pin stale, and pin_consistently() begin anew. */
 	err = check_mapping(address, pin->flags, &mapping);
 	if (err)
 		return err;
-	if (pin->flags & GDMABUF_READ_ONLY && !pins_for_writing(&mapping))
-		write = 0;
-	n = pin_batch(address, min(left, mapping.end - address), write, batch);
+	if (pins_for_writing(pin, &mapping))
+		gup |= FOLL_WRITE;
+	left = min3(left, mapping.end - address, (u64)BATCH << PAGE_SHIFT);
+	n = pin_user_pages_fast(address, left >> PAGE_SHIFT, gup, batch);
 	return n ? n : -EFAULT;
 }
 

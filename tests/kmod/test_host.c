@@ -346,6 +346,21 @@ TEST(host_read_only_writable_file,
 	export_file(PROT_READ | PROT_WRITE);
 }
 
+TEST(host_writable_file, "EFAULT for a shared mapping of a file that is written back, unless read-only: its "
+			 "file system would not hear of the writes.")
+{
+	char path[] = "gdmabuf-XXXXXX";
+	unsigned char *p = file_map(PROT_READ | PROT_WRITE, path);
+	int ctx = gdm_open(), err;
+
+	err = gdm_export_host(ctx, p, LENGTH, 0, NULL);
+	unlink(path);
+	EXPECT_EQ(err, -EFAULT);
+	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 0);
+	close(ctx);
+	munmap(p, LENGTH);
+}
+
 TEST(host_write_only_mapping,
      "A mapping that can only be written is exported, and exported again from the same pin.")
 {
@@ -555,11 +570,17 @@ TEST(host_fork_mapping,
 {
 	struct setup s = setup(1, 0);
 	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE);
+	/* One run, which the kernel treats apart. */
+	unsigned char *page = dmabuf_map(s.e.fd, PAGE, PROT_READ | PROT_WRITE);
 
-	EXPECT(view);
+	EXPECT(view && page);
+	EXPECT_EQ(in_child(child_writes, page), 0);
+	EXPECT_EQ(s.p[0], 55);
+	page[0] = pattern_at(0);
 	EXPECT_EQ(in_child(child_uses_view, view), 0);
 	EXPECT_EQ(view[PAGE], 99);
 	EXPECT_EQ(s.p[PAGE], 99);
+	munmap(page, PAGE);
 	munmap(view, LENGTH);
 	done(&s);
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "import/log.h"
+#include "import/thread.h"
 
 #define SLICE_MS 100
 #define STACK_SIZE (8 << 20) /* bytes, of address space: compilers run there */
@@ -157,6 +158,7 @@ enum job_end job_run(struct job *job, unsigned int limit_ms)
 {
 	pthread_t thread;
 	int ret;
+	THREAD_NO_CANCEL();
 
 	job_init(job);
 	if (permission_get() != ALLOWED) {

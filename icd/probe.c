@@ -218,7 +218,7 @@ enum probe_end probe_run(const char *key, char line[PROBE_LINE_SIZE])
 {
 	struct probe *p = calloc(1, sizeof(*p));
 	enum probe_end end;
-	int cancel, saved = errno;
+	int saved = errno;
 	enum job_end job;
 
 	snprintf(line, PROBE_LINE_SIZE, "there is no memory or no thread for climport-probe");
@@ -229,9 +229,7 @@ enum probe_end probe_run(const char *key, char line[PROBE_LINE_SIZE])
 	p->job.run = probe_job;
 	p->status = -1;
 	snprintf(p->key, sizeof(p->key), "%s", key);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	job = job_run(&p->job, PATIENCE_MS);
-	pthread_setcancelstate(cancel, NULL);
 	if (job != JOB_NOT_STARTED && atomic_load(&p->answered)) {
 		memcpy(line, p->line, PROBE_LINE_SIZE);
 		end = PROBE_ANSWERED;

@@ -17,6 +17,7 @@
 
 #include "identity.h"
 #include "import/log.h"
+#include "import/thread.h"
 
 #define MAX_LINE 4096
 #define FOLDER "/climport/results"
@@ -106,6 +107,7 @@ bool result_cache_get_recent(const char *key, char *line, size_t size, bool *is_
 	time_t written;
 	FILE *file;
 	bool known;
+	THREAD_NO_CANCEL();
 
 	if (!file_of(key, path, sizeof(path)))
 		return false;
@@ -152,6 +154,7 @@ void result_cache_set(const char *key, const char *line)
 	bool written = false;
 	FILE *file;
 	int fd;
+	THREAD_NO_CANCEL();
 
 	if (strlen(key) >= MAX_LINE - 1 || !directory(path, sizeof(path)))
 		return;

@@ -13,6 +13,7 @@
 #include "identity.h"
 #include "import/lock.h"
 #include "import/log.h"
+#include "import/thread.h"
 #include "layer.h"
 #include "probe.h"
 #include "result_cache.h"
@@ -358,6 +359,7 @@ static unsigned int takes_found(cl_platform_id platform)
 unsigned int takes_of_platform(cl_platform_id platform)
 {
 	struct takes t;
+	THREAD_NO_CANCEL();
 
 	return takes_get(platform, &t) ? t.platform : takes_found(platform);
 }
@@ -368,6 +370,7 @@ bool takes_nothing(cl_platform_id platform)
 	const struct asked *a;
 	bool known, lasting;
 	struct takes t;
+	THREAD_NO_CANCEL();
 
 	if (config_probe() == PROBE_HERE)
 		return !takes_of_platform(platform);
@@ -405,6 +408,7 @@ static unsigned int takes_of_number(cl_device_id id)
 
 unsigned int takes_of_device(cl_device_id id)
 {
+	THREAD_NO_CANCEL();
 	const struct device *device = device_get_quick(id);
 
 	if (device)

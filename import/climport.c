@@ -14,6 +14,7 @@
 #include "memory.h"
 #include "opaque.h"
 #include "public.h"
+#include "thread.h"
 
 #define LARGEST_ALIGNMENT ((size_t)2 << 20)
 
@@ -25,6 +26,7 @@ PUBLIC int climport_export_dmabuf(const void *address, size_t size, unsigned int
 	struct export_range range;
 	unsigned int options = 0;
 	int ret;
+	THREAD_NO_CANCEL();
 
 	if (flags & ~known)
 		return log_errno(EINVAL, "unknown flags %#x", flags & ~known);
@@ -41,6 +43,8 @@ PUBLIC int climport_export_dmabuf(const void *address, size_t size, unsigned int
 
 PUBLIC void climport_invalidate(const void *address, size_t size)
 {
+	THREAD_NO_CANCEL();
+
 	export_invalidate((uintptr_t)address, size);
 }
 
@@ -70,6 +74,7 @@ PUBLIC int climport_alloc(unsigned int kind, size_t size, size_t alignment,
 			  const unsigned char *uuid, void **address)
 {
 	uintptr_t at;
+	THREAD_NO_CANCEL();
 	int ret = check_request(kind, size, alignment, uuid);
 
 	if (!ret)
@@ -82,6 +87,8 @@ PUBLIC int climport_alloc(unsigned int kind, size_t size, size_t alignment,
 
 PUBLIC void climport_free(void *address)
 {
+	THREAD_NO_CANCEL();
+
 	if (!address || memory_free((uintptr_t)address))
 		return;
 	fprintf(stderr, "climport_free: %p is not allocated\n", address);

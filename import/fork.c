@@ -156,7 +156,7 @@ static void child_notice(void)
 static void fork_before(void)
 {
 	struct lock_thread *self = &lock_thread;
-	int cancel;
+	THREAD_NO_CANCEL();
 
 	child_notice();
 	atomic_store(&fork_parent, process_generation());
@@ -165,10 +165,8 @@ static void fork_before(void)
 		self->blind = self->forks;
 	if (self->forks > 1 || self->blind)
 		return;
-	cancel = thread_cancel_disable();
 	gate_close();
 	owners_wait();
-	thread_cancel_restore(cancel);
 }
 
 /* A child of a fork in a signal handler may go on with the fork that the signal came in: with 0. */
@@ -203,14 +201,13 @@ void lock_acquire_in_fork(pthread_mutex_t *mutex, enum lock_rank rank)
 
 int lock_wait(struct lock *l, pthread_cond_t *changed, const struct timespec *until)
 {
-	int cancel, ret;
+	THREAD_NO_CANCEL();
+	int ret;
 
 	if (lock_thread.forks)
 		return EDEADLK;
-	cancel = thread_cancel_disable();
 	ret = until ? pthread_cond_clockwait(changed, &l->mutex, CLOCK_MONOTONIC, until)
 		    : pthread_cond_wait(changed, &l->mutex);
-	thread_cancel_restore(cancel);
 	if (!gate_is_open(l->rank)) { /* the mutex was taken without a look at it */
 		lock_release(l);
 		lock_acquire(l);

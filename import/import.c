@@ -8,6 +8,7 @@
 #include "log.h"
 #include "opaque.h"
 #include "ops.h"
+#include "thread.h"
 
 static const struct import_ops *const kinds[IMPORT_TYPES] = {
 	[IMPORT_HOST] = &import_host_ops,
@@ -28,6 +29,7 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 	struct import_region *r = malloc(sizeof(*r));
 	struct descriptor_retry retry = { 0 };
 	int ret;
+	THREAD_NO_CANCEL();
 
 	if (!r)
 		return log_errno(ENOMEM, "no memory for an import");
@@ -57,6 +59,8 @@ void import_hold(struct import_region *region)
 
 void import_put(struct import_region *region)
 {
+	THREAD_NO_CANCEL();
+
 	if (!region || atomic_fetch_sub_explicit(&region->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	opaque_put(region->opaque);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "thread.h"
+
 enum level { LEVEL_UNREAD, LEVEL_NONE, LEVEL_ERROR, LEVEL_DEBUG };
 
 static _Thread_local char last[256];
@@ -38,7 +40,8 @@ static enum level level_read(atomic_int *known)
 
 	if (atomic_compare_exchange_strong(known, &unread, use) && level == LEVEL_UNREAD)
 		fprintf(stderr,
-			"climport: CLIMPORT_LOG=%s is taken for error: it may be error, debug or off "
+			"climport: CLIMPORT_LOG=%s is taken for error: it may be error, debug or "
+			"off "
 			"(none and 0 are the same as off)\n",
 			value);
 	return use;
@@ -55,6 +58,7 @@ static enum level level(void)
 static void keep(const char *format, va_list args)
 {
 	int saved = errno;
+	THREAD_NO_CANCEL();
 
 	vsnprintf(last, sizeof(last), format, args);
 	if (level() >= LEVEL_ERROR)
@@ -86,6 +90,7 @@ void log_debug(const char *format, ...)
 	char line[256];
 	va_list args;
 	int saved = errno;
+	THREAD_NO_CANCEL();
 
 	if (level() < LEVEL_DEBUG)
 		return;

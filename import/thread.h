@@ -6,8 +6,8 @@
  * the application knows, and a signal that it waits for by sigwait() is not taken away.
  *
  * A thread of the application's that is cancelled is cancelled where it would be without climport:
- * what calls a cancellation point of the C library on such a thread (files, output, waiting) goes
- * between thread_cancel_disable() and thread_cancel_restore().
+ * what calls a cancellation point of the C library on such a thread (files, output, waiting) has
+ * THREAD_NO_CANCEL() before it.
  */
 #ifndef IMPORT_THREAD_H
 #define IMPORT_THREAD_H
@@ -24,10 +24,15 @@ static inline int thread_cancel_disable(void)
 	return before;
 }
 
-static inline void thread_cancel_restore(int before)
+static inline void thread_cancel_restore(const int *before)
 {
-	pthread_setcancelstate(before, NULL);
+	pthread_setcancelstate(*before, NULL);
 }
+
+/* A declaration: up to the end of the block the thread is not cancelled. */
+#define THREAD_NO_CANCEL()  \
+	const int no_cancel \
+		__attribute__((cleanup(thread_cancel_restore))) = thread_cancel_disable()
 
 /* On CLOCK_MONOTONIC. */
 static inline struct timespec thread_time_in(unsigned int ms)

@@ -270,6 +270,7 @@ int import_bracket_async(enum import_edge edge, struct import_region *const *reg
 	struct job now = { NULL, edge, regions, access, count, 0, done, arg }, *later;
 	struct descriptor_retry retry = { 0 };
 	int ret;
+	THREAD_NO_CANCEL();
 
 	if (advance(&now))
 		return 0;

@@ -857,6 +857,37 @@ TEST(fork_in_query, "Handlers of fork() may query a platform while a thread is i
 	EXPECT_EQ(run(fork_in_query), 0);
 }
 
+static atomic_bool returned;
+
+static void *query_cancelled(void *unused)
+{
+	pthread_cancel(pthread_self());
+	platform_reports();
+	device_reports();
+	returned = true;
+	return unused;
+}
+
+static int cancel_in_query(void)
+{
+	pthread_t thread;
+
+	alarm(30);
+	platform_get();
+	pthread_create(&thread, NULL, query_cancelled, NULL);
+	pthread_join(thread, NULL);
+	if (!returned)
+		return 2;
+	return platform_reports() ? 0 : 1;
+}
+
+TEST(cancelled, "A thread that is cancelled before its first query ends it, and others have theirs.")
+{
+	cache_create();
+	EXPECT_EQ(run_answered(cancel_in_query), 0);
+	EXPECT_EQ(run(cancel_in_query), 0);
+}
+
 static int child_of_hang(void)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -287,3 +287,37 @@ TEST(signals, "A signal to the process is never handled on the worker thread.")
 	import_put(slow);
 	close(fd);
 }
+
+struct cancelled {
+	struct import_region *region;
+	struct result begun;
+	atomic_bool returned;
+};
+
+/* What has to wait comes to poll(), a pipe, and a lock. */
+static void *bracket_cancelled(void *arg)
+{
+	struct cancelled *c = arg;
+
+	pthread_cancel(pthread_self());
+	import_bracket_async(IMPORT_BEGIN, &c->region, access_both, 1, done, &c->begun);
+	atomic_store(&c->returned, true);
+	return NULL;
+}
+
+TEST(cancelled, "A thread that is cancelled is not cancelled in a bracket.")
+{
+	static struct cancelled c;
+	pthread_t thread;
+	int fd;
+
+	c.region = region(&fd);
+	fake_dmabuf.fence_fd = fd;
+	EXPECT_EQ(pthread_create(&thread, NULL, bracket_cancelled, &c), 0);
+	pthread_join(thread, NULL);
+	EXPECT(c.returned);
+	fake_dmabuf.fence_fd = -1;
+	EXPECT_EQ(called(&c.begun, 5000), 1);
+	import_put(c.region);
+	close(fd);
+}

@@ -21,8 +21,9 @@ bool config_host_access(void);
 bool config_image2d_from_buffer(void);
 
 /*
- * How a platform's extensions are found out where no answer is kept: CLIMPORT_PROBE=process (in
- * a probe process), here (in the caller), or off (not at all: no names).  Default: process, unless
+ * How a platform's extensions are found out where no answer was kept when clGetPlatformIDs() was
+ * called: CLIMPORT_PROBE=process (in a probe process), here (in the caller), or off (not at all: no
+ * names).  Default: process, unless
  * the program has restricted its system calls, where a filter may kill it for a new process.
  */
 enum config_probe { PROBE_DEFAULT, PROBE_PROCESS, PROBE_HERE, PROBE_OFF };

@@ -134,6 +134,17 @@ static cl_int answer_versions(const struct query *q, const struct names *names, 
 	return err;
 }
 
+cl_int CL_API_CALL layer_clGetPlatformIDs(cl_uint count, cl_platform_id *platforms,
+					  cl_uint *count_ret)
+{
+	cl_uint mine = 0, *found = count_ret || !platforms ? count_ret : &mine;
+	cl_int err = next.clGetPlatformIDs(count, platforms, found);
+
+	for (cl_uint i = 0; !err && platforms && i < count && i < *found; i++)
+		takes_prepare(platforms[i]);
+	return err;
+}
+
 cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_info name,
 					   size_t size, void *value, size_t *size_ret)
 {

@@ -7,6 +7,7 @@
 
 #define INTERCEPTED(F)                              \
 	/* info.c */                                \
+	F(clGetPlatformIDs)                         \
 	F(clGetPlatformInfo)                        \
 	F(clGetDeviceInfo)                          \
 	/* address.c */                             \

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 
-static long at_load;
+static struct {
+	bool is_filtered, no_new_privs;
+	long filters;
+} at_load;
 
 /* From Linux 5.9 on the kernel tells how many filters there are; 1 before. */
 static long filters_count(void)
@@ -21,17 +24,29 @@ static long filters_count(void)
 	return count;
 }
 
-static long filters(void)
+static bool is_filtered(void)
 {
-	return prctl(PR_GET_SECCOMP) > 0 ? filters_count() : 0;
+	return prctl(PR_GET_SECCOMP) > 0;
+}
+
+static bool no_new_privs(void)
+{
+	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) > 0;
 }
 
 __attribute__((constructor)) static void sandbox_note(void)
 {
-	at_load = filters();
+	at_load.is_filtered = is_filtered();
+	at_load.no_new_privs = no_new_privs();
+	at_load.filters = at_load.is_filtered ? filters_count() : 0;
 }
 
+/* Filters that forbid prctl() are rare, those that forbid to open a file are not. */
 bool sandbox_is_entered(void)
 {
-	return filters() > at_load;
+	if (!is_filtered())
+		return false;
+	if (!at_load.is_filtered || (no_new_privs() && !at_load.no_new_privs))
+		return true;
+	return filters_count() > at_load.filters;
 }

@@ -7,7 +7,8 @@
 
 /*
  * Since the layer was loaded: a container's filter, which a process begins with, allows what
- * programs do and is no such restriction.
+ * programs do and is no such restriction.  Calls prctl(); and reads a file of /proc in a process
+ * that began with a filter and can add one as it is: with no_new_privs set, or privileged.
  */
 bool sandbox_is_entered(void);
 

@@ -37,6 +37,7 @@ struct asked {
 	struct asked *next;
 	cl_platform_id platform;
 	enum {
+		LOOKED, /* for a kept answer, in vain */
 		ASKING, /* one thread does */
 		ANSWERED,
 		UNANSWERED, /* not to be tried again */
@@ -263,18 +264,25 @@ static bool takes_ask(const char *key, bool lasting, struct takes *t)
 	return false;
 }
 
+/* The answer must do without a file, a thread or a process. */
+static bool is_restricted(void)
+{
+	return config_probe() == PROBE_DEFAULT && sandbox_is_entered();
+}
+
 static bool takes_find(cl_platform_id platform, struct takes *t)
 {
 	enum config_probe how = config_probe();
 	char key[KEY_SIZE];
 	bool lasting;
 
+	if (how == PROBE_OFF || is_restricted())
+		return false;
 	if (!key_of(platform, key, sizeof(key), &lasting) && how != PROBE_HERE)
 		return false;
 	if (lasting && takes_kept(key, t))
 		return true;
-	if (how == PROBE_OFF || identity_is_privileged() ||
-	    (how == PROBE_DEFAULT && sandbox_is_entered()))
+	if (identity_is_privileged())
 		return false;
 	if (how != PROBE_HERE)
 		return !(lasting && takes_unanswered(key)) && takes_ask(key, lasting, t);
@@ -292,21 +300,28 @@ static struct asked *asked_find(cl_platform_id platform) REQUIRES(asked_lock)
 	return a;
 }
 
+static struct asked *asked_add(cl_platform_id platform) REQUIRES(asked_lock)
+{
+	struct asked *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->platform = platform;
+	a->next = asked;
+	asked = a;
+	return a;
+}
+
 /* The record of a platform; a new one is the caller's to answer. */
 static struct asked *asked_begin(cl_platform_id platform, bool *is_new) REQUIRES(asked_lock)
 {
 	struct asked *a = asked_find(platform);
 
-	*is_new = !a;
-	if (a)
-		return a;
-	a = calloc(1, sizeof(*a));
+	*is_new = !a || a->state == LOOKED;
 	if (!a)
-		return NULL;
-	a->platform = platform;
-	a->state = ASKING;
-	a->next = asked;
-	asked = a;
+		a = asked_add(platform);
+	if (a && *is_new)
+		a->state = ASKING;
 	return a;
 }
 
@@ -345,6 +360,30 @@ static bool takes_get(cl_platform_id platform, struct takes *t)
 	return answered;
 }
 
+/* Threads that do this at once find the same. */
+void takes_prepare(cl_platform_id platform)
+{
+	char key[KEY_SIZE];
+	struct asked *a;
+	bool is_known, lasting;
+	struct takes t;
+	THREAD_NO_CANCEL();
+
+	lock_acquire(&asked_lock);
+	is_known = asked_find(platform);
+	lock_release(&asked_lock);
+	if (is_known || config_probe() == PROBE_HERE || sandbox_is_entered())
+		return;
+	is_known = key_of(platform, key, sizeof(key), &lasting) && lasting && takes_kept(key, &t);
+	lock_acquire(&asked_lock);
+	a = asked_find(platform) ? NULL : asked_add(platform);
+	if (a && is_known) {
+		a->state = ANSWERED;
+		a->takes = t;
+	}
+	lock_release(&asked_lock);
+}
+
 /* What this process has found out itself, by a device query or an import. */
 static unsigned int takes_found(cl_platform_id platform)
 {
@@ -380,7 +419,7 @@ bool takes_nothing(cl_platform_id platform)
 	if (known)
 		t = a->takes;
 	lock_release(&asked_lock);
-	if (!known)
+	if (!known && !is_restricted())
 		known = key_of(platform, key, sizeof(key), &lasting) && lasting &&
 			takes_kept(key, &t);
 	return known && !t.platform;
@@ -406,11 +445,23 @@ static unsigned int takes_of_number(cl_device_id id)
 	return takes;
 }
 
+static const struct device *device_known(cl_device_id id)
+{
+	const struct device *device = device_next(NULL);
+
+	while (device && device->id != id)
+		device = device_next(device);
+	return device;
+}
+
 unsigned int takes_of_device(cl_device_id id)
 {
 	THREAD_NO_CANCEL();
-	const struct device *device = device_get_quick(id);
+	const struct device *device = device_known(id);
 
+	if (!device && is_restricted())
+		return takes_of_number(id);
+	device = device_get_quick(id);
 	if (device)
 		return takes_of_record(device);
 	if (config_probe() == PROBE_HERE)

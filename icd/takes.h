@@ -23,6 +23,12 @@ unsigned int takes_of_device(cl_device_id device);
 /* The same of any device of a platform. */
 unsigned int takes_of_platform(cl_platform_id platform);
 
+/*
+ * Looks for the kept answer, so that a later query needs no system call, which a sandbox that the
+ * program enters meanwhile may forbid.
+ */
+void takes_prepare(cl_platform_id platform);
+
 /* Whether it is known that no device of the platform takes anything.  Asks no probe. */
 bool takes_nothing(cl_platform_id platform);
 

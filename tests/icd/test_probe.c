@@ -857,6 +857,66 @@ TEST(fork_in_query, "Handlers of fork() may query a platform while a thread is i
 	EXPECT_EQ(run(fork_in_query), 0);
 }
 
+/* From now on a call of @number ends the process. */
+static void forbid_call(unsigned int number)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/* 0 with the name, 1 without. */
+static int query_in_filter(void)
+{
+	char text[4096] = "", names[4096] = "";
+	cl_platform_id platform = platform_get();
+	cl_device_id device;
+
+	clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL);
+	forbid_call(SYS_openat);
+	clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL);
+	clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS, sizeof(names), names, NULL);
+	clGetExtensionFunctionAddressForPlatform(platform, "clImportMemoryARM");
+	return strstr(text, "cl_arm_import") && strstr(names, "cl_arm_import") ? 0 : 1;
+}
+
+static int query_in_strict_mode(void)
+{
+	char names[4096] = "";
+	cl_platform_id platform = platform_get();
+
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS, sizeof(names), names, NULL);
+	return (int)syscall(SYS_exit, strstr(names, "cl_arm_import") ? 0 : 1);
+}
+
+static int query_off_in_strict_mode(void)
+{
+	setenv("CLIMPORT_PROBE", "off", 1);
+	return query_in_strict_mode();
+}
+
+TEST(sandboxed_files,
+     "A query of a program that may open no files any more is answered by what was kept.")
+{
+	if (*SANITIZER)
+		test_skip("the sanitizers make system calls of their own");
+	cache_create();
+	EXPECT_EQ(run(query_in_filter), 1);
+	EXPECT_EQ(run(query_off_in_strict_mode), 1);
+	EXPECT_EQ(run_answered(platform_query), 0);
+	EXPECT_EQ(run(query_in_filter), 0);
+	EXPECT_EQ(run(query_in_strict_mode), 0);
+	EXPECT_EQ(run(query_off_in_strict_mode), 0);
+}
+
 static atomic_bool returned;
 
 static void *query_cancelled(void *unused)
@@ -881,7 +941,8 @@ static int cancel_in_query(void)
 	return platform_reports() ? 0 : 1;
 }
 
-TEST(cancelled, "A thread that is cancelled before its first query ends it, and others have theirs.")
+TEST(cancelled,
+     "A thread that is cancelled before its first query ends it, and others have theirs.")
 {
 	cache_create();
 	EXPECT_EQ(run_answered(cancel_in_query), 0);

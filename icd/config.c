@@ -9,7 +9,7 @@
 
 static cl_version version_read(void)
 {
-	const char *value = getenv("CLIMPORT_VERSION");
+	const char *value = secure_getenv("CLIMPORT_VERSION");
 
 	if (value && !strcmp(value, "1.1.0"))
 		return CL_MAKE_VERSION(1, 1, 0);
@@ -37,14 +37,14 @@ bool config_host_access(void)
 
 bool config_image2d_from_buffer(void)
 {
-	const char *value = getenv("CLIMPORT_IMAGE2D_FROM_BUFFER");
+	const char *value = secure_getenv("CLIMPORT_IMAGE2D_FROM_BUFFER");
 
 	return value && !strcmp(value, "1");
 }
 
 enum config_probe config_probe(void)
 {
-	const char *value = getenv("CLIMPORT_PROBE");
+	const char *value = secure_getenv("CLIMPORT_PROBE");
 
 	if (value && !strcmp(value, "process"))
 		return PROBE_PROCESS;

@@ -234,7 +234,7 @@ static unsigned long long summand(const char *text)
 static unsigned long long environment_hash(void)
 {
 	unsigned long long sum = summand(place_layers_below());
-	bool all = getenv(NEO_READS_ALL);
+	bool all = secure_getenv(NEO_READS_ALL);
 
 	for (char **variable = environ; variable && *variable; variable++)
 		if (!is_ignored(*variable) && (all || chooses_devices(*variable)))

@@ -41,6 +41,20 @@ static bool directory(char *path, size_t size)
 	return true;
 }
 
+/* Root makes no folder in another user's, who could not write there. */
+static void folder_create(char *path)
+{
+	char *end = strrchr(path, '/');
+	struct stat parent;
+	bool foreign;
+
+	*end = '\0';
+	foreign = !geteuid() && !stat(*path ? path : "/", &parent) && parent.st_uid;
+	*end = '/';
+	if (!foreign)
+		mkdir(path, 0700);
+}
+
 /* With the folders that FOLDER and the user's cache are. */
 static void directory_create(char *path)
 {
@@ -48,10 +62,10 @@ static void directory_create(char *path)
 
 	for (; end; end = strchr(end + 1, '/')) {
 		*end = '\0';
-		mkdir(path, 0700);
+		folder_create(path);
 		*end = '/';
 	}
-	mkdir(path, 0700);
+	folder_create(path);
 }
 
 static bool file_of(const char *key, char *path, size_t size)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -21,6 +22,7 @@
 
 #define REVISION 3 /* of the answers */
 #define KEY_SIZE 1200
+#define LIMITS_SIZE 160
 #define MAX_DEVICES 64
 #define NO_ANSWER "no answer: " /* and why: what is kept of a probe that the driver fails */
 #define PROBE_LIMIT 10		/* seconds of a probe's tests */
@@ -177,13 +179,29 @@ static void takes_keep(const char *key, const struct takes *t)
 		result_cache_set(key, line);
 }
 
+/* A probe has its parent's limits, and may fail for them: that is for processes with the same. */
+static void key_of_limits(const char *key, char *text, size_t size)
+{
+	static const int kinds[] = { RLIMIT_AS,	   RLIMIT_DATA,	   RLIMIT_STACK, RLIMIT_NOFILE,
+				     RLIMIT_NPROC, RLIMIT_MEMLOCK, RLIMIT_CPU,	 RLIMIT_FSIZE };
+	struct rlimit limit;
+	int used = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!getrlimit(kinds[i], &limit))
+			used += snprintf(text + used, size - (size_t)used, "%llx ",
+					 (unsigned long long)limit.rlim_cur);
+	snprintf(text + used, size - (size_t)used, "limits, %s", key);
+}
+
 /* A driver that a probe hangs or crashes with is left alone for a while. */
 static bool takes_unanswered(const char *key)
 {
-	char line[PROBE_LINE_SIZE];
+	char line[PROBE_LINE_SIZE], limited[KEY_SIZE + LIMITS_SIZE];
 	bool is_recent;
 
-	if (!result_cache_get_recent(key, line, sizeof(line), &is_recent) || !is_recent ||
+	key_of_limits(key, limited, sizeof(limited));
+	if (!result_cache_get_recent(limited, line, sizeof(line), &is_recent) || !is_recent ||
 	    strncmp(line, NO_ANSWER, strlen(NO_ANSWER)))
 		return false;
 	log_debug("the platform's names are not reported for an hour: %s",
@@ -193,10 +211,11 @@ static bool takes_unanswered(const char *key)
 
 static void takes_keep_unanswered(const char *key, const char *why)
 {
-	char line[PROBE_LINE_SIZE + sizeof(NO_ANSWER)];
+	char line[PROBE_LINE_SIZE + sizeof(NO_ANSWER)], limited[KEY_SIZE + LIMITS_SIZE];
 
 	snprintf(line, sizeof(line), NO_ANSWER "%s", why);
-	result_cache_set(key, line);
+	key_of_limits(key, limited, sizeof(limited));
+	result_cache_set(limited, line);
 }
 
 /* A probe is told by a name of fixed length which platform is meant. */

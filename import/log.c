@@ -34,7 +34,7 @@ static enum level level_parse(const char *value)
 /* Who sets the variable wants to know something: what it cannot mean is taken for "error". */
 static enum level level_read(atomic_int *known)
 {
-	const char *value = getenv("CLIMPORT_LOG");
+	const char *value = secure_getenv("CLIMPORT_LOG");
 	enum level level = value ? level_parse(value) : LEVEL_NONE;
 	int unread = LEVEL_UNREAD, use = level == LEVEL_UNREAD ? LEVEL_ERROR : level;
 

@@ -917,6 +917,73 @@ TEST(sandboxed_files,
 	EXPECT_EQ(run(query_off_in_strict_mode), 0);
 }
 
+static int silent_with_ignored(void)
+{
+	signal(SIGCHLD, SIG_IGN);
+	return silent_with_other();
+}
+
+TEST(crash_ignored, "A driver that crashes its probe is left alone also by programs that ignore "
+		    "SIGCHLD.")
+{
+	cache_create();
+	install("echo ran >> $XDG_CACHE_HOME/ran; kill -SEGV $$", other_layer, sizeof(other_layer));
+	EXPECT_EQ(run(silent_with_ignored), 0);
+	EXPECT_EQ(run(silent_with_ignored), 0);
+	EXPECT_EQ(probes(), 1);
+}
+
+static int silent_with_cores(void)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_CORE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_CORE, &limit);
+	return silent_with_other();
+}
+
+TEST(no_core, "A probe that crashes leaves no core file.")
+{
+	cache_create();
+	install("[ $(ulimit -c) = 0 ] && echo ran >> $XDG_CACHE_HOME/ran; exit 1", other_layer,
+		sizeof(other_layer));
+	EXPECT_EQ(run(silent_with_cores), 0);
+	EXPECT_EQ(probes(), 1);
+}
+
+static int silent_with_limit(void)
+{
+	const struct rlimit few = { 64, 64 };
+
+	setrlimit(RLIMIT_NOFILE, &few);
+	return silent_with_other();
+}
+
+TEST(limits,
+     "A probe that fails in a process with a resource limit fails for those with that limit.")
+{
+	cache_create();
+	install("echo ran >> $XDG_CACHE_HOME/ran; exit 1", other_layer, sizeof(other_layer));
+	EXPECT_EQ(run(silent_with_limit), 0);
+	EXPECT_EQ(run(silent_with_limit), 0);
+	EXPECT_EQ(probes(), 1);
+	EXPECT_EQ(run(silent_with_other), 0);
+	EXPECT_EQ(probes(), 2);
+}
+
+TEST(foreign_home, "A query as root makes no folder in another user's.")
+{
+	char path[128];
+
+	cache_create();
+	if (geteuid() || chown(cache, 65534, 65534))
+		test_skip("only root can give a folder away");
+	EXPECT_EQ(run_answered(platform_query), 0);
+	snprintf(path, sizeof(path), "%s/climport", cache);
+	EXPECT_EQ(access(path, F_OK), -1);
+}
+
 static atomic_bool returned;
 
 static void *query_cancelled(void *unused)

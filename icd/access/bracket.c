@@ -49,6 +49,7 @@ struct bracket {
 	size_t num_held, room;
 	cl_event *held;	      /* of the commands before the last */
 	cl_int status;	      /* of the last command, once it is done */
+	bool begins_late;     /* START may be on its way when the last command is done */
 	struct bracket *next; /* in the grave */
 	unsigned int age;     /* there: milliseconds */
 	struct region_set set;
@@ -247,7 +248,8 @@ static void on_ended(void *arg, int error)
 	if (error)
 		bracket_notify(b, error);
 	bracket_drop_begun(b);
-	region_set_put(&b->set); /* a driver that does not call back keeps the bracket */
+	if (!b->begins_late)
+		region_set_put(&b->set); /* a driver that does not call back keeps the bracket */
 	if (error || status < 0)
 		atomic_fetch_or(&b->state, FAILED);
 	outcome_set(&b->ended, error ? error_to_cl(error) : status);
@@ -260,23 +262,28 @@ static bool bracket_take_access(struct bracket *b)
 	return (atomic_fetch_or(&b->state, CANCELLED | DONE) & (BEGUN | CANCELLED)) == BEGUN;
 }
 
-static bool bracket_has_access(struct bracket *b)
+static bool bracket_has_access(const struct bracket *b, unsigned int state)
 {
 	if (b->edges & ACCESS_BEGIN)
-		return bracket_has_begun(b);
+		return state & BEGUN;
 	return b->begun && bracket_take_access(b->begun);
 }
 
-/* The last command is done, or will never run.  Counts once. */
+/* The last command is done, or will never run.  Counts once.  A START that comes now ends itself. */
 static void bracket_done(struct bracket *b, cl_int status)
 {
+	unsigned int state;
 	int error;
 
-	if (!(b->edges & ACCESS_END) || atomic_fetch_or(&b->state, DONE) & DONE)
+	if (!(b->edges & ACCESS_END))
+		return;
+	state = atomic_fetch_or(&b->state, DONE | CANCELLED);
+	if (state & DONE)
 		return;
 	b->status = status;
+	b->begins_late = (state & (STARTED | BEGUN)) == STARTED;
 	bracket_hold(b);
-	if (!bracket_has_access(b)) {
+	if (!bracket_has_access(b, state)) {
 		on_ended(b, 0);
 		return;
 	}
@@ -628,10 +635,12 @@ static cl_event bracket_mark_end(struct bracket *b)
 	cl_int err;
 
 	err = bracket_call_back(b, b->last, DONE_DUE, on_done);
-	if (err)
-		bracket_abandon(b); /* too early rather than never */
-	else
+	if (err) {
+		bracket_abandon(b);   /* END too early rather than never ... */
+		bracket_fail(b, err); /* ... and no command without START */
+	} else {
 		err = enqueue_nothing(b, 2, (cl_event[]){ b->ended.event, b->last }, &marker);
+	}
 	if (err)
 		log_error("the end of the command's dma-buf access is not part of its event: error "
 			  "%d",

@@ -299,6 +299,28 @@ static void *fail_in_between(void *event)
 	return NULL;
 }
 
+TEST(end_callback_refused,
+     "A command whose end the driver will not tell fails, and does not run without a START.")
+{
+	for (int i = 0; i < 4; i++) {
+		struct run r = run_open(kinds_of_queue[i & 1]);
+		cl_event go = user_event(), done;
+
+		stub_set(STUB_NO_FAILURE_CALLBACK, i & 2);
+		stub_fail("clSetEventCallback", 2, CL_OUT_OF_HOST_MEMORY);
+		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+		complete(go, CL_COMPLETE);
+		EXPECT_EQ(cl.clWaitForEvents(1, &done),
+			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_count("kernel increment", 0);
+		expect_count("sync START a", stub_trace_count("sync END a"));
+		cl.clReleaseEvent(go);
+		cl.clReleaseEvent(done);
+		run_close(&r);
+	}
+}
+
 TEST(wait_list_fails_early, "A wait list that fails in the middle of the enqueue fails the event.")
 {
 	for (int i = 0; i < 4; i++) {

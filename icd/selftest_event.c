@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * What a bracket needs of a driver (access/bracket.h).
+ *
  * Does clFinish wait for commands that wait for user events, and does the
  * driver call back when they are complete?  PoCL's device "basic" returns from
  * clFinish too early, and deadlocks when the event is completed meanwhile (3.1).  So the event is completed only when the thread in clFinish
  * is known to wait: it sleeps, or has used the CPU for longer than returning
  * takes.  A driver that fails may hang in anything that follows, so what was
  * made for it is then left alone.
+ *
+ * Then: does a callback come while clFinish waits for what the callback is to complete?  oclgrind
+ * (21.10) calls back behind its last command, and clFinish spins there for ever.
  *
  * OpenCL before 1.2 has no wait lists for markers.
  */
@@ -24,8 +29,17 @@
 
 #define LOOKS 3		/* at a thread that sleeps: a lock in clFinish is held for less */
 #define SPIN_TICKS 20	/* of CPU time, 0.2 s: a thread that spins */
-#define LOOK_LIMIT 3000 /* milliseconds, for clFinish; with the next less than the job's */
+#define LOOK_LIMIT 3000 /* milliseconds, for clFinish */
+#define TEST_LIMIT (JOB_LIMIT_MS - 500)
+#define BRACKET_TICKS 100   /* 1 s */
 #define CALLBACK_LIMIT 1500 /* milliseconds, for a callback */
+
+/* A user event that a callback completes. */
+struct event_hook {
+	cl_event event;
+	atomic_bool called; /* and over */
+	bool watched;
+};
 
 struct event_test {
 	cl_context context;
@@ -33,9 +47,12 @@ struct event_test {
 	cl_event gate, marker;
 	atomic_int tid; /* of the thread, when it is about to call clFinish */
 	atomic_bool finished, called_back;
-	bool watched;  /* called_back will be set */
-	cl_int result; /* of clFinish */
+	bool watched;	 /* called_back will be set */
+	long long until; /* milliseconds: the test's, before the job's */
+	cl_int result;	 /* of clFinish */
 	pthread_t thread;
+	struct event_hook begin, end;
+	cl_event ready, command, last;
 };
 
 struct event_job {
@@ -84,10 +101,12 @@ static bool event_begin(struct event_test *t, cl_device_id device)
 
 static void event_end(struct event_test *t)
 {
-	if (t->marker)
-		next.clReleaseEvent(t->marker);
-	if (t->gate)
-		next.clReleaseEvent(t->gate);
+	const cl_event events[] = { t->marker, t->gate,	       t->ready,    t->command,
+				    t->last,   t->begin.event, t->end.event };
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+		if (events[i])
+			next.clReleaseEvent(events[i]);
 	if (t->queue)
 		next.clReleaseCommandQueue(t->queue);
 	if (t->context)
@@ -156,20 +175,115 @@ static long long now_ms(void)
 	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
+/* Until when something is waited for now. */
+static long long event_limit(const struct event_test *t)
+{
+	long long end = now_ms() + CALLBACK_LIMIT;
+
+	return end < t->until ? end : t->until;
+}
+
 /* Callbacks may come late, on any thread. */
 static bool event_calls_back(struct event_test *t)
 {
 	const struct timespec tick = { 0, 1000000 };
-	const long long end = now_ms() + CALLBACK_LIMIT;
+	const long long end = event_limit(t);
 
 	while (now_ms() < end && !atomic_load(&t->called_back))
 		nanosleep(&tick, NULL);
 	return atomic_load(&t->called_back);
 }
 
+static void CL_CALLBACK hook_run(cl_event event, cl_int status, void *arg)
+{
+	struct event_hook *hook = arg;
+
+	(void)event;
+	(void)status;
+	next.clSetUserEventStatus(hook->event, CL_COMPLETE);
+	atomic_store(&hook->called, true);
+}
+
+static cl_int hook_set(struct event_hook *hook, cl_context context, cl_event after)
+{
+	cl_int err;
+
+	hook->event = created_or_null(next.clCreateUserEvent(context, &err), &err);
+	if (!err)
+		err = next.clSetEventCallback(after, CL_COMPLETE, hook_run, hook);
+	hook->watched = !err;
+	return err;
+}
+
+static bool hook_is_over(const struct event_hook *hook)
+{
+	return !hook->watched || atomic_load(&hook->called);
+}
+
+/* A bracket around a marker, and clFinish on a thread. */
+static bool bracket_begin(struct event_test *t)
+{
+	cl_int err = next.clEnqueueMarkerWithWaitList(t->queue, 0, NULL, &t->ready);
+
+	if (!err)
+		err = hook_set(&t->begin, t->context, t->ready);
+	if (!err)
+		err = next.clEnqueueMarkerWithWaitList(t->queue, 1, &t->begin.event, &t->command);
+	if (!err)
+		err = hook_set(&t->end, t->context, t->command);
+	if (!err)
+		err = next.clEnqueueMarkerWithWaitList(
+			t->queue, 2, (cl_event[]){ t->end.event, t->command }, &t->last);
+	atomic_store(&t->finished, false);
+	atomic_store(&t->tid, 0);
+	return !err && !job_thread_create(&t->thread, event_finish, t);
+}
+
+/* False: the thread in clFinish spins for longer than any driver needs, or until the limit. */
+static bool bracket_finishes(struct event_test *t)
+{
+	const struct timespec tick = { 0, 1000000 };
+	const long long end = event_limit(t);
+	unsigned long ticks = 0;
+	char state;
+
+	while (now_ms() < end && ticks < BRACKET_TICKS && !atomic_load(&t->finished)) {
+		int tid = atomic_load(&t->tid);
+
+		nanosleep(&tick, NULL);
+		if (tid)
+			thread_look(tid, &state, &ticks);
+	}
+	return atomic_load(&t->finished);
+}
+
+/* Nothing is left that waits: what the callbacks did not complete is completed. */
+static bool bracket_test(struct event_test *t)
+{
+	bool begun = bracket_begin(t), finishes = begun && bracket_finishes(t);
+
+	if (!finishes && t->begin.event)
+		next.clSetUserEventStatus(t->begin.event, CL_COMPLETE);
+	if (!finishes && t->end.event)
+		next.clSetUserEventStatus(t->end.event, CL_COMPLETE);
+	if (begun)
+		pthread_join(t->thread, NULL);
+	return finishes;
+}
+
+static bool hooks_are_over(struct event_test *t)
+{
+	const struct timespec tick = { 0, 1000000 };
+	const long long end = event_limit(t);
+
+	while (now_ms() < end && !(hook_is_over(&t->begin) && hook_is_over(&t->end)))
+		nanosleep(&tick, NULL);
+	return hook_is_over(&t->begin) && hook_is_over(&t->end);
+}
+
 static enum tested event_test(struct event_test *t)
 {
-	bool waits = event_waits(t);
+	bool waits = event_waits(t), brackets;
 
 	if (!waits && !t->result) {
 		pthread_detach(t->thread);
@@ -180,7 +294,11 @@ static enum tested event_test(struct event_test *t)
 	pthread_join(t->thread, NULL);
 	if (!event_calls_back(t))
 		return FAILED;
-	event_end(t);
+	brackets = bracket_test(t);
+	if (hooks_are_over(t))
+		event_end(t);
+	if (!brackets)
+		return FAILED;
 	return waits ? PASSED : UNTESTED;
 }
 
@@ -204,6 +322,7 @@ static void event_run(struct job *job)
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return;
+	t->until = now_ms() + TEST_LIMIT;
 	if (event_begin(t, j->device))
 		j->found = event_test(t);
 	else

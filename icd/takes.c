@@ -20,7 +20,7 @@
 #include "result_cache.h"
 #include "sandbox.h"
 
-#define REVISION 3 /* of the answers */
+#define REVISION 4 /* of the answers */
 #define KEY_SIZE 1200
 #define LIMITS_SIZE 160
 #define MAX_DEVICES 64

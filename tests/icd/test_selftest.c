@@ -351,6 +351,11 @@ TEST(no_callbacks, "A device whose events never call back takes no dma-bufs.")
 	expect_no_dmabufs(STUB_NO_CALLBACK);
 }
 
+TEST(late_callbacks, "A device that calls back only when its queue is empty takes no dma-bufs.")
+{
+	expect_no_dmabufs(STUB_CALLBACK_LATE);
+}
+
 TEST(never_tested, "A test that can never run is tried a few times, not at every query or import.")
 {
 	unsigned long contexts;

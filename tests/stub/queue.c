@@ -60,6 +60,40 @@ static void command_free(struct command *c)
 	free(c);
 }
 
+struct late {
+	struct queue *queue;
+	struct event *event;
+	struct callback *due;
+};
+
+static void *callbacks_run_late(void *arg)
+{
+	struct late *late = arg;
+
+	pthread_mutex_lock(&sched_lock);
+	while (late->queue->first)
+		pthread_cond_wait(&sched_changed, &sched_lock);
+	pthread_mutex_unlock(&sched_lock);
+	callbacks_run(late->event, late->due);
+	event_put(late->event);
+	queue_put(late->queue);
+	free(late);
+	return NULL;
+}
+
+/* oclgrind calls back when the queue is empty. */
+static void callbacks_later(struct queue *queue, struct event *event, struct callback *due)
+{
+	struct late *late = malloc(sizeof(*late));
+	pthread_t thread;
+
+	*late = (struct late){ queue, event, due };
+	object_retain(queue);
+	object_retain(event);
+	pthread_create(&thread, NULL, callbacks_run_late, late);
+	pthread_detach(thread);
+}
+
 static void command_run(struct queue *queue, struct command *c, bool failed)
 {
 	struct command **at = &queue->first;
@@ -79,7 +113,10 @@ static void command_run(struct queue *queue, struct command *c, bool failed)
 	*at = c->next;
 	due = event_change(c->event, status);
 	pthread_mutex_unlock(&sched_lock);
-	callbacks_run(c->event, due);
+	if (due && stub_get(STUB_CALLBACK_LATE))
+		callbacks_later(queue, c->event, due);
+	else
+		callbacks_run(c->event, due);
 	command_free(c);
 }
 

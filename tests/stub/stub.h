@@ -50,6 +50,7 @@ enum stub_option {
 	STUB_CALLBACK_DELAY,	    /* milliseconds until event callbacks */
 	STUB_CALLBACK_COMPLETE,	    /* event callbacks are told CL_COMPLETE of failures, too */
 	STUB_NO_CALLBACK,	    /* event callbacks are never called */
+	STUB_CALLBACK_LATE,	    /* event callbacks are called when the queue is empty */
 	STUB_NO_FAILURE_CALLBACK,   /* a failure fails at once what waits, and calls no callback */
 	STUB_OPAQUE,		    /* * discrete devices with cl_khr_external_memory_opaque_fd */
 	STUB_OPAQUE_COPIES,	    /* a bit for each device: it works on a copy of such memory */

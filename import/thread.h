@@ -32,7 +32,7 @@ static inline void thread_cancel_restore(const int *before)
 /* A declaration: up to the end of the block the thread is not cancelled. */
 #define THREAD_NO_CANCEL()  \
 	const int no_cancel \
-		__attribute__((cleanup(thread_cancel_restore))) = thread_cancel_disable()
+		__attribute__((cleanup(thread_cancel_restore), unused)) = thread_cancel_disable()
 
 /* On CLOCK_MONOTONIC. */
 static inline struct timespec thread_time_in(unsigned int ms)

@@ -105,6 +105,27 @@ static cl_command_buffer_khr CL_API_CALL create(cl_uint num_queues, const cl_com
 	return buffer_keep(handle, err, &target, queues[0], errcode_ret);
 }
 
+/* Takes the uses of @from over to its copy @to, which nobody else knows yet. */
+static cl_int buffer_copy_uses(cl_command_buffer_khr from, cl_command_buffer_khr to,
+			       const struct command_renames *renames)
+{
+	struct command_buffer *source, *copy;
+	cl_int err = CL_SUCCESS;
+
+	lock_acquire(&command_lock);
+	source = table_get(&buffers, from);
+	copy = table_get(&buffers, to);
+	if (source && copy) {
+		err = command_uses_copy(source->uses, renames, &copy->uses);
+		copy->count = source->count;
+		copy->stamp = source->stamp;
+	}
+	lock_release(&command_lock);
+	return err;
+}
+
+static cl_int CL_API_CALL release(cl_command_buffer_khr handle);
+
 static cl_command_buffer_khr CL_API_CALL remap(cl_command_buffer_khr buffer, cl_bool automatic,
 					       cl_uint num_queues, const cl_command_queue *queues,
 					       cl_uint num_handles,
@@ -117,6 +138,8 @@ static cl_command_buffer_khr CL_API_CALL remap(cl_command_buffer_khr buffer, cl_
 	cl_command_buffer_khr(CL_API_CALL * driver)(
 		cl_command_buffer_khr, cl_bool, cl_uint, const cl_command_queue *, cl_uint,
 		const cl_mutable_command_khr *, cl_mutable_command_khr *, cl_int *);
+	const struct command_renames renames = { handles && handles_ret ? num_handles : 0, handles,
+						 handles_ret };
 	cl_command_buffer_khr handle;
 	cl_int err = CL_SUCCESS;
 
@@ -127,7 +150,11 @@ static cl_command_buffer_khr CL_API_CALL remap(cl_command_buffer_khr buffer, cl_
 			&err);
 	if (first && is_created(handle, err))
 		command_target_find(first, &target); /* the other device's */
-	return buffer_keep(handle, err, &target, first, errcode_ret);
+	handle = buffer_keep(handle, err, &target, first, errcode_ret);
+	if (!is_created(handle, err) || !buffer_copy_uses(buffer, handle, &renames))
+		return handle;
+	release(handle);
+	return buffer_refuse(CL_OUT_OF_HOST_MEMORY, errcode_ret);
 }
 
 static cl_int CL_API_CALL retain(cl_command_buffer_khr handle)

@@ -32,6 +32,31 @@ cl_int command_uses_add_mem(struct command_use **uses, cl_mem mem, cl_mutable_co
 	return err;
 }
 
+static cl_mutable_command_khr command_rename(cl_mutable_command_khr command,
+					     const struct command_renames *renames)
+{
+	for (cl_uint i = 0; command && i < renames->count; i++)
+		if (renames->from[i] == command)
+			return renames->to[i];
+	return NULL;
+}
+
+cl_int command_uses_copy(const struct command_use *uses, const struct command_renames *renames,
+			 struct command_use **copy)
+{
+	cl_int err = CL_SUCCESS;
+
+	for (; uses && !err; uses = uses->next) {
+		err = command_uses_add(copy, uses->import, command_rename(uses->command, renames),
+				       uses->index);
+		if (err)
+			break;
+		(*copy)->stamp = uses->stamp;
+		copy = &(*copy)->next;
+	}
+	return err;
+}
+
 void command_uses_free(struct command_use *uses)
 {
 	while (uses) {

@@ -26,6 +26,21 @@ cl_int command_uses_add(struct command_use **uses, struct memobj *obj,
 cl_int command_uses_add_mem(struct command_use **uses, cl_mem mem, cl_mutable_command_khr command,
 			    cl_uint index);
 
+/* Where the commands of a copy of a command buffer are other ones. */
+struct command_renames {
+	cl_uint count;
+	const cl_mutable_command_khr *from, *to;
+};
+
+/**
+ * command_uses_copy - the same uses by the commands of a copy
+ * @copy: an empty list; set in the same order, and to what there was memory for
+ *
+ * A command without another name has none that the application knows.
+ */
+cl_int command_uses_copy(const struct command_use *uses, const struct command_renames *renames,
+			 struct command_use **copy);
+
 /* Drops the imports.  No lock held. */
 void command_uses_free(struct command_use *uses);
 

@@ -10,6 +10,7 @@ static struct {
 	__typeof__(&clFinalizeCommandBufferKHR) finalize;
 	__typeof__(&clReleaseCommandBufferKHR) release;
 	__typeof__(&clRetainCommandBufferKHR) retain;
+	__typeof__(&clRemapCommandBufferKHR) remap;
 	__typeof__(&clEnqueueCommandBufferKHR) enqueue;
 	__typeof__(&clCommandNDRangeKernelKHR) kernel;
 	__typeof__(&clCommandCopyBufferKHR) copy;
@@ -48,6 +49,7 @@ static void functions_get(void)
 	khr.finalize = ADDRESS(clFinalizeCommandBufferKHR);
 	khr.release = ADDRESS(clReleaseCommandBufferKHR);
 	khr.retain = ADDRESS(clRetainCommandBufferKHR);
+	khr.remap = ADDRESS(clRemapCommandBufferKHR);
 	khr.enqueue = ADDRESS(clEnqueueCommandBufferKHR);
 	khr.kernel = ADDRESS(clCommandNDRangeKernelKHR);
 	khr.copy = ADDRESS(clCommandCopyBufferKHR);
@@ -495,6 +497,29 @@ TEST(updated, "A dma-buf that is made an argument of a recorded kernel is bracke
 		EXPECT_EQ(c.b.seen[0], 1);
 		EXPECT_EQ(c.a.seen[0], 0);
 		EXPECT_EQ(update(NULL, c.command, &c.b.mem), CL_INVALID_COMMAND_BUFFER_KHR);
+		changing_close(&c);
+	}
+}
+
+TEST(remapped,
+     "A remapped command buffer is bracketed as the one that it is a copy of, and follows "
+     "its own updates.")
+{
+	for (int form = 0; form < NUM_UPDATE_FORMS; form++) {
+		struct changing c = changing_open(form);
+		cl_mutable_command_khr command = NULL;
+		cl_command_buffer_khr copy;
+		cl_int err = 1;
+
+		EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
+		copy = khr.remap(c.list, CL_FALSE, 1, &fix.queue, 1, &c.command, &command, &err);
+		EXPECT(copy && !err);
+		expect_run(copy, 1, 0);
+		expect_bracket("a", "increment");
+		EXPECT_EQ(update(copy, command, &c.b.mem), CL_SUCCESS);
+		expect_run(copy, 0, 1);
+		expect_run(c.list, 1, 0);
+		EXPECT_EQ(khr.release(copy), CL_SUCCESS);
 		changing_close(&c);
 	}
 }

@@ -85,6 +85,39 @@ cl_int CL_API_CALL stub_clReleaseCommandBufferKHR(cl_command_buffer_khr handle)
 	return CL_SUCCESS;
 }
 
+/* Handles of commands are the same in the copy. */
+cl_command_buffer_khr CL_API_CALL stub_clRemapCommandBufferKHR(
+	cl_command_buffer_khr handle, cl_bool automatic, cl_uint num,
+	const cl_command_queue *queues, cl_uint num_handles, const cl_mutable_command_khr *handles,
+	cl_mutable_command_khr *handles_ret, cl_int *errcode_ret)
+{
+	struct command_buffer *from = object_get(handle, STUB_COMMAND_BUFFER), *list;
+	cl_int err = CALL(clRemapCommandBufferKHR, U(handle), U(automatic), U(num), U(queues));
+	cl_command_buffer_khr copy;
+
+	if (!err && !from)
+		err = CL_INVALID_COMMAND_BUFFER_KHR;
+	if (err)
+		return creation_failed(errcode_ret, err);
+	copy = stub_clCreateCommandBufferKHR(num, queues, NULL, errcode_ret);
+	list = (struct command_buffer *)copy;
+	if (!list)
+		return NULL;
+	list->op = calloc(from->count + 1, sizeof(*list->op));
+	list->final = from->final;
+	for (list->count = 0; list->count < from->count; list->count++) {
+		struct op *op = &list->op[list->count];
+
+		*op = from->op[list->count];
+		op_hold(op);
+		if (op->launch)
+			op->launch = launch_retain_copy(op->launch);
+	}
+	for (cl_uint i = 0; i < num_handles; i++)
+		handles_ret[i] = handles[i];
+	return copy;
+}
+
 cl_int command_buffer_run(struct command_buffer *list, struct device *device)
 {
 	cl_int status = CL_COMPLETE;

@@ -22,6 +22,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Of cl_khr_command_buffer_multi_device; headers of 2022 have no prototype. */
+extern cl_command_buffer_khr CL_API_CALL clRemapCommandBufferKHR(
+	cl_command_buffer_khr buffer, cl_bool automatic, cl_uint num_queues,
+	const cl_command_queue *queues, cl_uint num_handles, const cl_mutable_command_khr *handles,
+	cl_mutable_command_khr *handles_ret, cl_int *errcode_ret);
+
 #define STUB_API __attribute__((visibility("default")))
 
 /* The driver as a table; slots of functions that it lacks are NULL. */

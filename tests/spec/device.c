@@ -216,6 +216,13 @@ static void find_function(bool plain)
 	spec.has_host = spec.has_dma_buf = true;
 }
 
+bool spec_lacks(const char *platform, unsigned int device)
+{
+	cl_uint count = 0;
+
+	return !clGetPlatformIDs(0, NULL, &count) && count && take_platform(platform, device, true);
+}
+
 const char *spec_open(const char *platform, unsigned int device, bool plain)
 {
 	const char *why = take_platform(platform, device, plain);

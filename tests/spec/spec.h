@@ -56,6 +56,9 @@ extern struct spec spec;
  * of CL_MEM_USE_HOST_PTR for imports: what fails then is not the extension's.
  */
 const char *spec_open(const char *platform, unsigned int device, bool plain);
+
+/* Whether there are platforms, but none with @platform in its name and a device of that number. */
+bool spec_lacks(const char *platform, unsigned int device);
 void spec_close(void);
 
 /* What an address query returned, NULL included. */

@@ -10,7 +10,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/dma-buf.h>
 #include <linux/gdmabuf.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -21,6 +23,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,7 +32,8 @@
 enum { THREADS = 4, PAGE = 4096, ARENA_PAGES = 2048, TABLE = 24, CHILD_CALLS = 60 };
 
 /* What there is to use, by all threads; -1 or 0 is nothing. */
-static atomic_int contexts[4], gpus[2], importers[4], buffers[TABLE];
+static atomic_int contexts[4], gpus[2], importers[4], buffers[TABLE], fences[8];
+static int sockets[2]; /* descriptors on their way between threads and processes */
 static _Atomic uint64_t allocations[TABLE]; /* of the GPU */
 static _Atomic uint64_t pins[TABLE];	    /* slot << 32 | generation */
 static _Atomic uint64_t views[TABLE];	    /* address | pages, of mappings */
@@ -109,6 +114,8 @@ static int any_fd(void)
 		return ANY_OF(importers);
 	case 2:
 		return (int)edge();
+	case 3:
+		return ANY_OF(fences);
 	}
 	return ANY_OF(buffers);
 }
@@ -242,7 +249,8 @@ static void export_any(int is_gpu)
 	c.e.address = is_gpu ? ANY_OF(allocations) + 0x10000ULL * any(any(3) ? 1 : 16)
 			     : (uintptr_t)at;
 	c.e.length = is_gpu ? 0x10000ULL * any(18) : length;
-	c.e.flags = any_flags(is_gpu ? GDMABUF_KEEP | GDMABUF_REVOCABLE
+	c.e.flags = any_flags(is_gpu ? GDMABUF_KEEP | GDMABUF_REVOCABLE |
+					       (any(4) ? 0 : GDMABUF_UNWATCHED)
 				     : GDMABUF_KEEP | GDMABUF_READ_ONLY);
 	if (wild) {
 		/* Memory of ours that is not the arena's is not written to. */
@@ -354,7 +362,10 @@ static void view_map(void)
 	uint32_t pages = 1 + any(any(2) ? 16 : 64);
 	off_t offset = any(3) ? 0 : any(10) ? (off_t)any(64) * PAGE : (off_t)(edge() & ~4095ULL);
 	void *p = mmap(NULL, (size_t)pages * PAGE, (int)any(4), any(8) ? MAP_SHARED : MAP_PRIVATE,
-		       any(10) ? ANY_OF(buffers) : ANY_OF(contexts), offset);
+		       any(4)	? ANY_OF(buffers)
+		       : any(3) ? ANY_OF(importers)
+				: ANY_OF(contexts),
+		       offset);
 
 	if (p == MAP_FAILED)
 		return;
@@ -480,7 +491,7 @@ static void use_importer(void)
 		.length = any(20) ? any(sizeof(bytes)) : 0,
 	};
 	struct gdmabuf_importer_cpu cpu = { any(4) };
-	struct gdmabuf_importer_switch on = { any(3) };
+	struct gdmabuf_importer_switch on = { any(4) };
 	struct gdmabuf_importer_stats stats;
 
 	memset(bytes, 0, sizeof(bytes));
@@ -526,15 +537,105 @@ static void use_importer(void)
 	}
 }
 
+/* ---- fences ---- */
+
+/* What others wait for: signalled when an importer says so, or is closed. */
+static void use_fence(void)
+{
+	struct dma_buf_export_sync_file out = { .flags = DMA_BUF_SYNC_READ << any(2) };
+	struct dma_buf_import_sync_file in = { .flags = DMA_BUF_SYNC_READ << any(2) };
+	struct gdmabuf_importer_switch on = { any(3) };
+	struct dma_buf_sync sync = { any(8) };
+	struct pollfd poll_fd = { .fd = ANY_OF(buffers), .events = (short)(POLLIN | POLLOUT) };
+
+	switch (any(8)) {
+	case 0:
+		ioctl(ANY_OF(importers), GDMABUF_IMPORTER_FENCE, &on);
+		break;
+	case 1:
+	case 2:
+		if (!ioctl(ANY_OF(buffers), DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &out))
+			set_fd(PLACE_IN(fences), out.fd);
+		break;
+	case 3:
+	case 4:
+	case 5:
+		in.fd = ANY_OF(fences);
+		ioctl(ANY_OF(buffers), DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &in);
+		break;
+	case 6:
+		poll(&poll_fd, 1, 0);
+		break;
+	default:
+		ioctl(ANY_OF(buffers), DMA_BUF_IOCTL_SYNC, &sync);
+	}
+}
+
+/* ---- descriptors on their way ---- */
+
+union control {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+static void fd_send(void)
+{
+	union control control = { 0 };
+	char byte = 0;
+	struct iovec data = { &byte, 1 };
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	int fd = any_fd();
+
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_RIGHTS;
+	control.header.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	sendmsg(sockets[0], &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void fd_receive(void)
+{
+	union control control = { 0 };
+	char byte;
+	struct iovec data = { &byte, 1 };
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	int fd;
+
+	if (recvmsg(sockets[1], &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1 ||
+	    control.header.cmsg_len != CMSG_LEN(sizeof(int)))
+		return;
+	memcpy(&fd, CMSG_DATA(&control.header), sizeof(fd));
+	set_fd(any(4) ? PLACE_IN(buffers) : any(2) ? PLACE_IN(contexts) : PLACE_IN(importers), fd);
+}
+
+static void pass_on(void)
+{
+	if (any(2))
+		fd_send();
+	else
+		fd_receive();
+}
+
 /* ---- threads and children ---- */
 
 static void spawn(void);
+static void thread_once(void);
 static _Thread_local int is_child;
 
 static void call_any(void)
 {
 	atomic_fetch_add(&calls, 1);
-	switch (any(32)) {
+	switch (any(34)) {
 	case 0:
 	case 1:
 		random_ioctl();
@@ -590,10 +691,61 @@ static void call_any(void)
 	case 30:
 		use_importer();
 		break;
+	case 31:
+		use_fence();
+		break;
+	case 32:
+		pass_on();
+		break;
 	default:
 		if (!is_child && !any(16))
 			spawn();
+		else if (!is_child && !any(16))
+			thread_once();
 	}
+}
+
+static void *short_thread(void *arg)
+{
+	is_child = 1;
+	state = (uintptr_t)arg | 1;
+	for (int i = 0; i < CHILD_CALLS; i++)
+		call_any();
+	return NULL;
+}
+
+/* A thread that comes and goes. */
+static void thread_once(void)
+{
+	pthread_t thread;
+
+	if (!pthread_create(&thread, NULL, short_thread, (void *)(uintptr_t)any64()))
+		pthread_join(thread, NULL);
+}
+
+/* The process goes on when its first thread has ended. */
+static void outlive_leader(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 2; i++)
+		if (!pthread_create(&thread, NULL, short_thread, (void *)(uintptr_t)any64()))
+			pthread_detach(thread);
+	syscall(SYS_exit, 0);
+}
+
+/* This program again, with all descriptors: see after_exec(). */
+static void exec_again(void)
+{
+	char seed[24];
+
+	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)any64());
+	close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+	for (int fd = 3; fd < 200; fd++)
+		if (any(4))
+			fcntl(fd, F_SETFD, 0);
+	execl("/proc/self/exe", "fuzz", "after-exec", seed, NULL);
+	_exit(1);
 }
 
 /* Uses what it inherits, and leaves closing it to its end. */
@@ -614,6 +766,14 @@ static void spawn(void)
 	for (int i = 0; i < TABLE; i++)
 		atomic_store(&views[i], 0);
 	alarm(20);
+	switch (any(6)) {
+	case 0:
+		exec_again();
+		break;
+	case 1:
+		outlive_leader();
+		break;
+	}
 	for (int i = 0; i < CHILD_CALLS; i++)
 		call_any();
 	_exit(0);
@@ -627,12 +787,31 @@ static void *fuzz(void *arg)
 	return NULL;
 }
 
+/* Whoever waits for a fence is interrupted: it may be signalled by nobody else. */
+static void on_nudge(int number)
+{
+	(void)number;
+}
+
+static void nudge(const pthread_t *threads)
+{
+	while (time(NULL) < end + 1) {
+		usleep(100000);
+		for (int i = 0; i < THREADS; i++)
+			pthread_kill(threads[i], SIGUSR1);
+	}
+}
+
 static void begin(void)
 {
 	struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
 
 	sigaction(SIGBUS, &action, NULL);
 	sigaction(SIGSEGV, &action, NULL);
+	action = (struct sigaction){ .sa_handler = on_nudge };
+	sigaction(SIGUSR1, &action, NULL);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
+		_exit(2);
 	arena = mmap(NULL, (size_t)ARENA_PAGES * PAGE, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (int i = 0; i < 4; i++) {
@@ -643,6 +822,8 @@ static void begin(void)
 		atomic_store(&gpus[i], open("/dev/gdmabuf_mock", O_RDWR | O_CLOEXEC));
 	for (int i = 0; i < TABLE; i++)
 		atomic_store(&buffers[i], -1);
+	for (int i = 0; i < 8; i++)
+		atomic_store(&fences[i], -1);
 }
 
 static void close_all(void)
@@ -659,8 +840,30 @@ static void close_all(void)
 		set_fd(&importers[i], -1);
 		set_fd(&contexts[i], -1);
 	}
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 8; i++)
+		set_fd(&fences[i], -1);
+	for (int i = 0; i < 2; i++) {
 		set_fd(&gpus[i], -1);
+		close(sockets[i]);
+	}
+}
+
+/* With descriptors of another life, whatever they are: they are this process's, the contexts are not. */
+static int after_exec(const char *seed)
+{
+	begin();
+	is_child = 1;
+	state = strtoull(seed, NULL, 0) | 1;
+	for (int fd = 3; fd < 200; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			atomic_store(any(2)   ? PLACE_IN(buffers)
+				     : any(2) ? PLACE_IN(contexts)
+					      : PLACE_IN(importers),
+				     dup(fd));
+	alarm(20);
+	for (int i = 0; i < CHILD_CALLS; i++)
+		call_any();
+	return 0;
 }
 
 /* All of it, in a process of its own: what it forgets to close is closed at its end. */
@@ -674,6 +877,7 @@ static void run(uint64_t seed)
 			    &threads[i], NULL, fuzz,
 			    (void *)((uintptr_t)(seed * 0x9e3779b97f4a7c15ULL + i * 977) | 1)))
 			_exit(2);
+	nudge(threads);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	close_all();
@@ -733,6 +937,8 @@ int main(int argc, char **argv)
 	int status = -1, clean;
 	pid_t pid;
 
+	if (argc == 3 && !strcmp(argv[1], "after-exec"))
+		return after_exec(argv[2]);
 	if (argc < 2) {
 		fprintf(stderr, "usage: fuzz SECONDS [SEED]\n");
 		return 2;

@@ -108,6 +108,8 @@ static long mock_ioctl(struct file *file, unsigned int request, unsigned long ad
 		mock_config = arg.config;
 		mutex_unlock(&mock_rm_lock);
 		return 0;
+	case MOCK_ADD_PAGES:
+		return mock_memory_add_pages();
 	case MOCK_STATS:
 		mutex_lock(&mock_rm_lock);
 		arg.stats = mock_stats;

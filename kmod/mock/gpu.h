@@ -53,6 +53,8 @@ extern unsigned int mock_nr_granules;
 /* -ENODEV, -ENOMEM. */
 int mock_memory_init(void);
 void mock_memory_exit(void);
+/* Struct pages for the BAR, as for peer-to-peer DMA; for good.  -EOPNOTSUPP. */
+int mock_memory_add_pages(void);
 
 /* Of the caller, until mock_allocation_free_locked().  -EINVAL, -ENOMEM. */
 int mock_allocation_create(struct file *file, u64 length, bool scatter, u64 *va);

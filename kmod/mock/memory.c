@@ -3,6 +3,7 @@
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/pci.h>
+#include <linux/pci-p2pdma.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -163,6 +164,11 @@ static void unmap_bar(void)
 	if (ram)
 		__free_pages(ram, get_order(MOCK_PAGE));
 	kvfree(mock_granules);
+}
+
+int mock_memory_add_pages(void)
+{
+	return pci_p2pdma_add_resource(gpu, 2, 0, 0);
 }
 
 int mock_memory_init(void)

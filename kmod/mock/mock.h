@@ -62,5 +62,7 @@ struct mock_stats {
 #define MOCK_COPY	_IOW('M', 0xe2, struct mock_copy)
 #define MOCK_CONFIG	_IOW('M', 0xe3, struct mock_config)
 #define MOCK_STATS	_IOR('M', 0xe4, struct mock_stats)
+/* Gives the BAR struct pages, for good, as a driver that uses P2PDMA does.  EOPNOTSUPP: no P2PDMA. */
+#define MOCK_ADD_PAGES _IO('M', 0xe5)
 
 #endif

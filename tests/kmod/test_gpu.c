@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -1229,5 +1230,30 @@ TEST(gpu_rmmod_busy, "Neither module can be unloaded while there is a dma-buf.")
 	EXPECT(errno == EAGAIN || errno == EBUSY);
 	s.ctx = gdm_open();
 	close(e.fd);
+	done(&s);
+}
+
+/* The last: the pages stay. */
+TEST(gpu_p2pdma_pages,
+     "A BAR for which a driver made struct pages is exported, mapped and read as any.")
+{
+	struct setup s = setup_flags(MOCK_SCATTER);
+	struct gdm_export e;
+	unsigned char *view;
+
+	if (ioctl(s.gpu, MOCK_ADD_PAGES)) {
+		int err = errno;
+
+		done(&s);
+		test_skip("no struct pages for the BAR: %s", strerror(err));
+	}
+	for (int i = 0; i < 2; i++) {
+		e = export(&s, i ? GDMABUF_REVOCABLE : 0);
+		view = dmabuf_map(e.fd, LENGTH, PROT_READ | PROT_WRITE);
+		EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+		view[0] = (unsigned char)pattern_at(0);
+		munmap(view, LENGTH);
+		close(e.fd);
+	}
 	done(&s);
 }

@@ -52,8 +52,14 @@ struct registration {
 };
 
 /*
- * The driver finds a pin by its table's address.  Between seeing that a table is not gone and
- * putting it, no other may get its address.  The driver's lock is taken under it.
+ * The driver finds a process's pin by its table's address, and by nothing else.  Between seeing
+ * that a table is not gone and putting it, no other may get its address.  The driver's lock is
+ * taken under it.
+ *
+ * Other modules that pin memory of the same process, as gdrdrv and nvidia-peermem do, do not take
+ * this lock.  If the memory is freed just then, and one of them pins before the driver takes its
+ * lock for our put, and its table is where ours was, then we put its pin.  The driver has no call
+ * that would tell, and its other users have the same gap, with each other and with us.
  */
 static DEFINE_MUTEX(table_lock);
 

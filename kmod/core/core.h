@@ -12,7 +12,8 @@
  * provider is called with that held.
  *
  *	contexts.lock > context.lock
- *	RM > (*) watch.lock
+ *	RM > (*) watch.lock > (*) slots.lock
+ *	mmu notifiers > slots.lock
  *	RM > mmap_lock > (*) pin.revoke_sem
  *	RM > (*) pin.lock > (*) pin.revoke_sem
  *	RM > (*) pin.lock > (*) buffer.maps_lock

@@ -220,7 +220,7 @@ struct gdmabuf_pin {
 		struct {
 			struct mmu_interval_notifier notifier;
 			bool watched;	/* the notifier is there */
-			struct user_struct *user; /* charged; NULL: nobody is */
+			const struct cred *cred; /* whose user is charged; NULL: none */
 			bool dirty;		/* may have been written to */
 		} host;
 	};

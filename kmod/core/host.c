@@ -11,6 +11,7 @@
  * that a process passed on before it exited would be nobody's.
  */
 #include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -29,30 +30,33 @@ static u64 host_page_size(void)
 	return PAGE_SIZE;
 }
 
-/* For whoever the caller is now, which need not be who opened the context. */
+/*
+ * For whoever the caller is now, which need not be who opened the context.  The credentials hold
+ * the user: not every 6.1 exports free_uid().
+ */
 static int charge(struct gdmabuf_pin *pin)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT, nr = pin->length >> PAGE_SHIFT;
-	struct user_struct *user = current_user();
-	unsigned long locked = atomic_long_read(&user->locked_vm);
+	atomic_long_t *locked_vm = &current_user()->locked_vm;
+	unsigned long locked = atomic_long_read(locked_vm);
 
-	pin->host.user = NULL;
+	pin->host.cred = NULL;
 	if (capable(CAP_IPC_LOCK))
 		return 0;
 	do {
 		if (locked > limit || nr > limit - locked)
 			return -ENOMEM;
-	} while (!atomic_long_try_cmpxchg(&user->locked_vm, &locked, locked + nr));
-	pin->host.user = get_uid(user);
+	} while (!atomic_long_try_cmpxchg(locked_vm, &locked, locked + nr));
+	pin->host.cred = get_current_cred();
 	return 0;
 }
 
 static void uncharge(struct gdmabuf_pin *pin)
 {
-	if (!pin->host.user)
+	if (!pin->host.cred)
 		return;
-	atomic_long_sub(pin->length >> PAGE_SHIFT, &pin->host.user->locked_vm);
-	free_uid(pin->host.user);
+	atomic_long_sub(pin->length >> PAGE_SHIFT, &pin->host.cred->user->locked_vm);
+	put_cred(pin->host.cred);
 }
 
 /* What maps an address of the caller: until where, and how. */

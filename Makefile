@@ -5,7 +5,7 @@
 #             part of check if kmod/ or its tests changed since they passed there
 # make check-long   what takes hours: whole programs, a bad driver at
 #             every call, loops of 1,000 on one processor and under load, every test alone and in
-#             30 orders, kmod/ on the debug kernel; installs 300 MB of programs, and pyopencl
+#             12 orders, kmod/ on the debug kernel; installs 300 MB of programs, and pyopencl
 #             from PyPI under build/
 # make bench  speed, as ratios
 JOBS := $(shell nproc)

@@ -25,6 +25,12 @@ static u64 max_segment(struct device *dev)
 	return ALIGN_DOWN(min_t(u64, dma_get_max_seg_size(dev), UINT_MAX), PAGE_SIZE);
 }
 
+/* Of host memory, which may go through bounce buffers: those have a largest size. */
+static u64 max_segment_host(struct device *dev)
+{
+	return ALIGN_DOWN(min_t(u64, max_segment(dev), dma_max_mapping_size(dev)), PAGE_SIZE);
+}
+
 static unsigned int count_runs(const struct gdmabuf_buffer *buffer, u64 max)
 {
 	return runs_count(buffer->pin->runs, buffer->offset, buffer->length, max);
@@ -175,7 +181,7 @@ struct sg_table *gdmabuf_sg_map_host(struct dma_buf_attachment *attachment,
 				     enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = attachment->dmabuf->priv;
-	u64 max = max_segment(attachment->dev);
+	u64 max = max_segment_host(attachment->dev);
 	struct gdmabuf_map *map;
 	int err;
 

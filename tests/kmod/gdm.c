@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -141,6 +142,39 @@ unsigned char *pages_new(size_t length, int fill)
 	if (fill)
 		pattern_fill(p, length);
 	return p;
+}
+
+static long anonymous_huge_kib(void)
+{
+	FILE *f = fopen("/proc/self/smaps_rollup", "r");
+	char line[128];
+	long kib = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "AnonHugePages: %ld", &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib;
+}
+
+unsigned char *huge_pages_new(size_t n, int fill)
+{
+	uintptr_t p = (uintptr_t)pages_new((n + 1) * HUGE_PAGE, 0);
+	unsigned char *huge = (void *)((p + HUGE_PAGE - 1) & -(uintptr_t)HUGE_PAGE);
+	int fd = open("/sys/kernel/mm/transparent_hugepage/enabled", O_WRONLY | O_CLOEXEC);
+	long before = anonymous_huge_kib();
+
+	if (fd < 0 || write(fd, "madvise", 7) != 7 || close(fd) ||
+	    madvise(huge, n * HUGE_PAGE, MADV_HUGEPAGE))
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		huge[i * HUGE_PAGE] = 0;
+	if (anonymous_huge_kib() - before != (long)(n * HUGE_PAGE >> 10))
+		return NULL;
+	if (fill)
+		pattern_fill(huge, n * HUGE_PAGE);
+	return huge;
 }
 
 unsigned char *dmabuf_map(int fd, size_t length, int prot)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { PAGE = 4096, GPU_PAGE = 65536 };
+enum { PAGE = 4096, GPU_PAGE = 65536, HUGE_PAGE = 2 << 20 };
 
 /* A context; ends the test if there is none. */
 int gdm_open(void);
@@ -48,6 +48,8 @@ int gdm_is_valid(const volatile uint32_t *status, const struct gdm_export *e);
 
 /* Zeroed private pages, or with @fill what pattern_at() says. */
 unsigned char *pages_new(size_t length, int fill);
+/* @n transparent huge pages in a row; NULL where there are none. */
+unsigned char *huge_pages_new(size_t n, int fill);
 unsigned char pattern_at(size_t i);
 size_t pattern_mismatches(const void *bytes, size_t length);
 void pattern_fill(void *bytes, size_t length);

@@ -10,6 +10,7 @@
 #include <libdrm/drm.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -224,6 +225,39 @@ TEST(sg_host, "The scatterlist of host memory has struct pages, and DMA addresse
 	EXPECT_EQ(importer_map(s.importer, &map), 0);
 	EXPECT(map.out_orig_nents > 0);
 	EXPECT_EQ(map.out_length, LENGTH);
+	done(&s);
+}
+
+/* Whether @word is a parameter that the kernel was started with. */
+static int booted_with(const char *word)
+{
+	FILE *f = fopen("/proc/cmdline", "r");
+	char line[4096] = "";
+
+	EXPECT(f && fgets(line, sizeof(line), f));
+	fclose(f);
+	return !!strstr(line, word);
+}
+
+TEST(sg_bounced, "A device whose DMA goes through bounce buffers maps more memory in a row than a "
+		 "bounce buffer holds.")
+{
+	struct setup s = { .gpu = gpu_open(), .ctx = gdm_open(), .importer = importer_open() };
+	struct gdmabuf_importer_attach arg = { .max_segment = UINT32_MAX };
+	struct gdmabuf_importer_map map;
+	unsigned char *p = huge_pages_new(1, 1);
+
+	if (!booted_with("swiotlb=force"))
+		test_skip("no bounce buffers: boot with swiotlb=force");
+	if (!p)
+		test_skip("no huge pages");
+	EXPECT_EQ(gdm_export_host(s.ctx, p, HUGE_PAGE, 0, &s.e), 0);
+	arg.fd = s.e.fd;
+	EXPECT_EQ(ioctl(s.importer, GDMABUF_IMPORTER_ATTACH, &arg), 0);
+	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	EXPECT_EQ(map.out_length, HUGE_PAGE);
+	EXPECT(map.out_largest < HUGE_PAGE);
+	EXPECT_EQ(map.out_largest % PAGE, 0);
 	done(&s);
 }
 
@@ -519,6 +553,31 @@ TEST(read_only_bidirectional,
 	for (uint32_t mode = GDMABUF_IMPORTER_STATIC; mode <= GDMABUF_IMPORTER_DYNAMIC; mode++)
 		EXPECT_EQ(attach_and_map(&s, (struct gdmabuf_importer_attach){ .mode = mode }),
 			  -EACCES);
+	done(&s);
+}
+
+/*
+ * Kernels before 6.16 map for importers with operations when they attach, and for both directions;
+ * or, of an exporter that can pin, so for all others.
+ */
+TEST(read_only_with_operations, "An importer with operations that only reads gets a read-only "
+				"export, or EACCES before Linux 6.16.")
+{
+	static const uint32_t modes[] = { GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_DYNAMIC };
+	struct setup s = setup_host(pages_new(LENGTH, 1), GDMABUF_READ_ONLY);
+	int major, minor, expected;
+	struct utsname name;
+
+	EXPECT_EQ(uname(&name), 0);
+	EXPECT_EQ(sscanf(name.release, "%d.%d", &major, &minor), 2);
+	expected = major < 6 || (major == 6 && minor < 16) ? -EACCES : 0;
+	for (int i = 0; i < 2; i++)
+		EXPECT_EQ(attach_and_map(&s,
+					 (struct gdmabuf_importer_attach){
+						 .mode = modes[i],
+						 .direction = GDMABUF_IMPORTER_TO_DEVICE,
+					 }),
+			  expected);
 	done(&s);
 }
 

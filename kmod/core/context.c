@@ -34,7 +34,7 @@ struct gdmabuf_context *gdmabuf_context_create(void)
 		return ERR_PTR(-ENOMEM);
 	ctx->uid = current_uid();
 	ctx->owner = gdmabuf_owner_get_current();
-	ctx->quota = gdmabuf_quota_get_user(ctx->uid);
+	ctx->quota = gdmabuf_quota_get_current();
 	ctx->by_slot = kvcalloc(GDMABUF_SLOTS, sizeof(*ctx->by_slot), GFP_KERNEL_ACCOUNT);
 	if (!ctx->owner || !ctx->quota || !ctx->by_slot || gdmabuf_slots_create(&ctx->slots)) {
 		context_destroy(ctx);
@@ -169,6 +169,69 @@ bool gdmabuf_contexts_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
 	found = collect_others_locked(ctx, kind, bytes, true, &idle);
 	if (!found)
 		found = collect_others_locked(ctx, kind, bytes, false, &idle);
+	mutex_unlock(&contexts.lock);
+	put_all(&idle);
+	return found > 0;
+}
+
+/* What giving up @pin may free of the limit of @quota. */
+static u64 charged_if_idle_locked(const struct gdmabuf_pin *pin, u32 kind,
+				  const struct gdmabuf_quota *quota)
+{
+	if (pin->ops->kind != kind || pin->quota != quota || !frees_room(pin) ||
+	    !gdmabuf_pin_is_idle_locked(pin))
+		return 0;
+	return pin->charged;
+}
+
+/* Moves idle pins that are charged to @quota to @idle, or counts them alone if that is NULL. */
+static u64 collect_charged(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
+			   const struct gdmabuf_quota *quota, struct list_head *idle)
+{
+	struct gdmabuf_pin *pin, *next;
+	u64 found = 0, charged;
+
+	mutex_lock(&ctx->lock);
+	list_for_each_entry_safe(pin, next, &ctx->lru, lru) {
+		charged = charged_if_idle_locked(pin, kind, quota);
+		if (found >= bytes || !charged)
+			continue;
+		found += charged;
+		if (!idle)
+			continue;
+		gdmabuf_pin_unlist_locked(pin);
+		list_add_tail(&pin->lru, idle);
+	}
+	mutex_unlock(&ctx->lock);
+	return found;
+}
+
+static u64 collect_all_charged_locked(struct gdmabuf_context *first, u32 kind, u64 bytes,
+				      const struct gdmabuf_quota *quota, struct list_head *idle)
+{
+	u64 found = collect_charged(first, kind, bytes, quota, idle);
+	struct gdmabuf_context *ctx;
+
+	lockdep_assert_held(&contexts.lock);
+	list_for_each_entry(ctx, &contexts.list, link)
+	{
+		if (found >= bytes)
+			break;
+		if (ctx != first)
+			found += collect_charged(ctx, kind, bytes - found, quota, idle);
+	}
+	return found;
+}
+
+bool gdmabuf_contexts_evict_charged(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
+				    const struct gdmabuf_quota *quota)
+{
+	LIST_HEAD(idle);
+	u64 found = 0;
+
+	mutex_lock(&contexts.lock);
+	if (collect_all_charged_locked(ctx, kind, bytes, quota, NULL) >= bytes)
+		found = collect_all_charged_locked(ctx, kind, bytes, quota, &idle);
 	mutex_unlock(&contexts.lock);
 	put_all(&idle);
 	return found > 0;

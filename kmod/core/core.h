@@ -37,6 +37,7 @@
 #include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 #include <linux/gdmabuf.h>
 #include "gdmabuf_provider.h"
 #include "range.h"
@@ -144,6 +145,12 @@ void gdmabuf_context_close(struct gdmabuf_context *ctx);
 bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
 /* The same with what others keep, for @ctx: as far as that is fair. */
 bool gdmabuf_contexts_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
+/*
+ * Gives up idle pins, of @ctx first, until @bytes less are charged to @quota: if they are as many,
+ * else none.  False if none.
+ */
+bool gdmabuf_contexts_evict_charged(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
+				    const struct gdmabuf_quota *quota);
 /* Keeps to the budget.  Returns what is kept and idle. */
 u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind);
 /*
@@ -167,7 +174,12 @@ struct gdmabuf_pin_ops {
 	u32 kind;
 	u32 flags;			/* that exports of the kind know */
 	u64 (*page_size)(void);		/* 0: not now */
-	/* Sets runs, nr_runs, cacheable.  -ENOSPC, -EDQUOT, -ENOMEM: tried again after eviction. */
+	/* Whose limit counts pins that the caller makes in @ctx.  NULL: no memory. */
+	struct gdmabuf_quota *(*get_quota)(struct gdmabuf_context *ctx);
+	/*
+	 * Sets runs, nr_runs, cacheable, charged.  -ENOSPC, and -EDQUOT or -ENOMEM with lacking set:
+	 * tried again after eviction.
+	 */
 	int (*pin)(struct gdmabuf_pin *pin);
 	void (*unpin)(struct gdmabuf_pin *pin);
 	/* It is stale: lets go of what told of it.  Once; may be NULL. */
@@ -207,6 +219,10 @@ struct gdmabuf_pin {
 	bool cacheable;
 	struct work_struct forget;	/* takes a stale pin out of the context */
 
+	struct gdmabuf_quota *quota;	/* of whom it is charged to */
+	u64 charged;			/* bytes: all that giving it up may free of the limit */
+	u64 lacking;			/* bytes that the limit would have to be freed of */
+
 	struct rw_semaphore revoke_sem;	/* read: CPU mappings are made; write: PIN_REVOKED is set */
 	struct mutex lock;		/* protects buffers */
 	struct list_head buffers;
@@ -220,7 +236,6 @@ struct gdmabuf_pin {
 		struct {
 			struct mmu_interval_notifier notifier;
 			bool watched;	/* the notifier is there */
-			const struct cred *cred; /* whose user is charged; NULL: none */
 			bool dirty;		/* may have been written to */
 		} host;
 	};
@@ -320,8 +335,8 @@ void gdmabuf_watch_unwatch(struct gdmabuf_watch *watch);
 /* Those that providers have now, of all contexts. */
 s64 gdmabuf_watches_count(void);
 
-/* NULL: no memory. */
-struct gdmabuf_quota *gdmabuf_quota_get_user(kuid_t uid);
+/* The caller's.  NULL: no memory. */
+struct gdmabuf_quota *gdmabuf_quota_get_current(void);
 struct gdmabuf_quota *gdmabuf_quota_get(struct gdmabuf_quota *quota);
 void gdmabuf_quota_put(struct gdmabuf_quota *quota);
 /* -EDQUOT. */
@@ -329,9 +344,30 @@ int gdmabuf_quota_charge(struct gdmabuf_quota *quota, u64 bytes);
 /* Any context. */
 void gdmabuf_quota_uncharge(struct gdmabuf_quota *quota, u64 bytes);
 u64 gdmabuf_quota_used(const struct gdmabuf_quota *quota);
+/* How much less would have to be used for @bytes more; 0 if that would not do. */
+u64 gdmabuf_quota_lacks(const struct gdmabuf_quota *quota, u64 bytes);
+struct gdmabuf_memlock *gdmabuf_quota_memlock(struct gdmabuf_quota *quota);
 /* Whether a revocation may wait for the user's importers; and that it did, and they did not. */
 bool gdmabuf_quota_may_wait(const struct gdmabuf_quota *quota);
 void gdmabuf_quota_waited_in_vain(struct gdmabuf_quota *quota);
+
+/* ---- memlock.c: RLIMIT_MEMLOCK ---- */
+
+struct gdmabuf_memlock {
+	const struct cred *cred; /* of the user, whom it holds */
+	struct mutex lock;	/* protects folios */
+	struct xarray folios;	/* by frame number, the large ones: in how many places of pins they are */
+};
+
+/* Of the caller. */
+void gdmabuf_memlock_init(struct gdmabuf_memlock *memlock);
+void gdmabuf_memlock_destroy(struct gdmabuf_memlock *memlock);
+/* Of a pin of host memory, which is pinned.  -ENOMEM: no memory, or, with pin->lacking, no room. */
+int gdmabuf_memlock_charge(struct gdmabuf_memlock *memlock, struct gdmabuf_pin *pin);
+/* The pages to uncharge when @pin, which is pinned still, is no more. */
+unsigned long gdmabuf_memlock_forget(struct gdmabuf_memlock *memlock,
+				     const struct gdmabuf_pin *pin);
+void gdmabuf_memlock_uncharge(struct gdmabuf_memlock *memlock, unsigned long nr);
 
 int gdmabuf_diag_pci(struct gdmabuf_diag *cmd);
 

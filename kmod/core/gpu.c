@@ -26,6 +26,12 @@ static u64 gpu_page_size(void)
 	return size;
 }
 
+/* Of who opened the context. */
+static struct gdmabuf_quota *gpu_get_quota(struct gdmabuf_context *ctx)
+{
+	return gdmabuf_quota_get(ctx->quota);
+}
+
 /* BAR memory has struct pages where a driver made some for peer-to-peer DMA. */
 static bool is_ram(phys_addr_t address)
 {
@@ -92,12 +98,12 @@ static int get_persistent(struct gdmabuf_pin *pin)
 
 	if (pin->flags & GDMABUF_REVOCABLE)
 		return 0;
-	err = gdmabuf_quota_charge(pin->ctx->quota, pin->length);
+	err = gdmabuf_quota_charge(pin->quota, pin->length);
 	if (err)
 		return err;
 	err = pin->gpu.provider->pin(pin->address, pin->length, &pin->gpu.pages);
 	if (err)
-		gdmabuf_quota_uncharge(pin->ctx->quota, pin->length);
+		gdmabuf_quota_uncharge(pin->quota, pin->length);
 	return err;
 }
 
@@ -106,7 +112,15 @@ static void put_persistent(struct gdmabuf_pin *pin)
 	if (pin->flags & GDMABUF_REVOCABLE)
 		return;
 	pin->gpu.provider->unpin(&pin->gpu.pages);
-	gdmabuf_quota_uncharge(pin->ctx->quota, pin->length);
+	gdmabuf_quota_uncharge(pin->quota, pin->length);
+}
+
+/* With the page that is watched. */
+static u64 quota_needed(const struct gdmabuf_pin *pin)
+{
+	if (pin->flags & (GDMABUF_REVOCABLE | GDMABUF_UNWATCHED))
+		return pin->length;
+	return pin->length + pin->gpu.provider->page_size;
 }
 
 static int gpu_pin(struct gdmabuf_pin *pin)
@@ -134,6 +148,7 @@ static int gpu_pin(struct gdmabuf_pin *pin)
 	pin->runs = pin->gpu.pages.runs;
 	pin->nr_runs = pin->gpu.pages.nr_runs;
 	pin->cacheable = pin->gpu.pages.cacheable;
+	pin->charged = quota_needed(pin);
 	return 0;
 
 put_persistent:
@@ -142,6 +157,8 @@ put_persistent:
 end_watch:
 	end_watch(pin);
 put_provider:
+	if (err == -EDQUOT)
+		pin->lacking = gdmabuf_quota_lacks(pin->quota, quota_needed(pin));
 	gdmabuf_provider_put(pin->gpu.provider);
 	return err;
 }
@@ -179,6 +196,7 @@ const struct gdmabuf_pin_ops gdmabuf_gpu_pin_ops = {
 	.kind = GDMABUF_KIND_GPU,
 	.flags = GDMABUF_KEEP | GDMABUF_REVOCABLE | GDMABUF_UNWATCHED,
 	.page_size = gpu_page_size,
+	.get_quota = gpu_get_quota,
 	.pin = gpu_pin,
 	.unpin = gpu_unpin,
 	.buffer_ops = gpu_buffer_ops,

@@ -6,16 +6,13 @@
  * The pages stay what they are; what the owner does with the range afterwards (munmap, mremap,
  * MADV_DONTNEED) does not concern them, but then the address means others: the pin is stale.
  *
- * Pinned pages count against RLIMIT_MEMLOCK, and for the user, together with what io_uring and
- * iommufd have of it.  Not for the process's memory (pinned_vm), which a dma-buf outlives: pages
- * that a process passed on before it exited would be nobody's.
+ * Pinned pages count against RLIMIT_MEMLOCK: memlock.c.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/sched/user.h>
 #include <linux/slab.h>
 
 #include "core.h"
@@ -30,33 +27,12 @@ static u64 host_page_size(void)
 	return PAGE_SIZE;
 }
 
-/*
- * For whoever the caller is now, which need not be who opened the context.  The credentials hold
- * the user: not every 6.1 exports free_uid().
- */
-static int charge(struct gdmabuf_pin *pin)
+/* Of whoever the caller is now, which need not be who opened the context. */
+static struct gdmabuf_quota *host_get_quota(struct gdmabuf_context *ctx)
 {
-	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT, nr = pin->length >> PAGE_SHIFT;
-	atomic_long_t *locked_vm = &current_user()->locked_vm;
-	unsigned long locked = atomic_long_read(locked_vm);
-
-	pin->host.cred = NULL;
-	if (capable(CAP_IPC_LOCK))
-		return 0;
-	do {
-		if (locked > limit || nr > limit - locked)
-			return -ENOMEM;
-	} while (!atomic_long_try_cmpxchg(locked_vm, &locked, locked + nr));
-	pin->host.cred = get_current_cred();
-	return 0;
-}
-
-static void uncharge(struct gdmabuf_pin *pin)
-{
-	if (!pin->host.cred)
-		return;
-	atomic_long_sub(pin->length >> PAGE_SHIFT, &pin->host.cred->user->locked_vm);
-	put_cred(pin->host.cred);
+	if (uid_eq(ctx->uid, current_uid()))
+		return gdmabuf_quota_get(ctx->quota);
+	return gdmabuf_quota_get_current();
 }
 
 /* What maps an address of the caller: until where, and how. */
@@ -138,8 +114,9 @@ static int append(struct gdmabuf_pin *pin, unsigned int *room, struct page **pag
 			continue;
 		if (pin->nr_runs == *room) {
 			unsigned int more = max(2 * *room, 16U);
-			struct gdmabuf_run *runs = kvmalloc_array(more, sizeof(*runs),
-								  GFP_KERNEL_ACCOUNT);
+			/* There may be more than kvmalloc() gives, which warns of it. */
+			struct gdmabuf_run *runs = kvmalloc_array(
+				more, sizeof(*runs), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 
 			if (!runs) {
 				unpin_user_pages(&pages[i], nr - i);
@@ -272,20 +249,20 @@ static int pin_consistently(struct gdmabuf_pin *pin, struct page **batch)
 
 static int host_pin(struct gdmabuf_pin *pin)
 {
+	struct gdmabuf_memlock *memlock = gdmabuf_quota_memlock(pin->quota);
 	struct page *few[16], **batch = few;
+	/* Without audit: it is no fault not to have it. */
+	bool limited = !ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK);
 	int err;
 
 	/* The caller is the owner, whose address it is: gdmabuf_context_check(). */
-	err = charge(pin);
-	if (err)
-		return err;
+	if (limited && pin->length > rlimit(RLIMIT_MEMLOCK))
+		return -ENOMEM;
 	if (pin->length >> PAGE_SHIFT > ARRAY_SIZE(few))
 		batch = kvmalloc_array(min_t(u64, BATCH, pin->length >> PAGE_SHIFT), sizeof(*batch),
 				       GFP_KERNEL_ACCOUNT);
-	if (!batch) {
-		err = -ENOMEM;
-		goto uncharge;
-	}
+	if (!batch)
+		return -ENOMEM;
 	err = mmu_interval_notifier_insert(&pin->host.notifier, current->mm, pin->address,
 					   pin->length, &notifier_ops);
 	if (err)
@@ -293,6 +270,10 @@ static int host_pin(struct gdmabuf_pin *pin)
 	err = pin_consistently(pin, batch);
 	if (err)
 		goto remove_notifier;
+	/* What is charged is known now; that a range is longer than the limit was known before. */
+	err = limited ? gdmabuf_memlock_charge(memlock, pin) : 0;
+	if (err)
+		goto unpin_runs;
 	pin->host.watched = true;
 	pin->cacheable = true;
 	pin->host.dirty = !(pin->flags & GDMABUF_READ_ONLY);
@@ -300,13 +281,13 @@ static int host_pin(struct gdmabuf_pin *pin)
 		kvfree(batch);
 	return 0;
 
+unpin_runs:
+	unpin_runs(pin, false);
 remove_notifier:
 	mmu_interval_notifier_remove(&pin->host.notifier);
 free_batch:
 	if (batch != few)
 		kvfree(batch);
-uncharge:
-	uncharge(pin);
 	return err;
 }
 
@@ -320,9 +301,12 @@ static void host_unwatch(struct gdmabuf_pin *pin)
 
 static void host_unpin(struct gdmabuf_pin *pin)
 {
+	struct gdmabuf_memlock *memlock = gdmabuf_quota_memlock(pin->quota);
+	unsigned long nr = pin->charged ? gdmabuf_memlock_forget(memlock, pin) : 0;
+
 	host_unwatch(pin);
 	unpin_runs(pin, pin->host.dirty);
-	uncharge(pin);
+	gdmabuf_memlock_uncharge(memlock, nr);
 }
 
 #define HOST_BUFFER_OPS                                                                \
@@ -352,6 +336,7 @@ const struct gdmabuf_pin_ops gdmabuf_host_pin_ops = {
 	.kind = GDMABUF_KIND_HOST,
 	.flags = GDMABUF_KEEP | GDMABUF_READ_ONLY,
 	.page_size = host_page_size,
+	.get_quota = host_get_quota,
 	.pin = host_pin,
 	.unpin = host_unpin,
 	.unwatch = host_unwatch,

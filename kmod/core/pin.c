@@ -66,6 +66,7 @@ static void destroy(struct gdmabuf_pin *pin)
 	count_add(ctx, bytes[kind], -(s64)pin->length);
 	gdmabuf_slots_put(&ctx->slots, pin->slot);
 	kvfree(pin->runs);
+	gdmabuf_quota_put(pin->quota);
 	kfree(pin);
 	gdmabuf_context_put(ctx);
 }
@@ -225,13 +226,25 @@ static void list(struct gdmabuf_pin *pin)
 	mutex_unlock(&ctx->lock);
 }
 
-/* Makes room, if idle pins are what is in the way: of others last, where the BAR is full. */
-static bool evict_for(int error, struct gdmabuf_context *ctx, u32 kind, u64 bytes)
+/*
+ * Makes room, if idle pins are what is in the way.  How much a limit lacks is known.  How much of
+ * the BAR is free is not: something is given up, of others last, and the driver is asked again.
+ */
+static bool evict_for(int error, struct gdmabuf_pin *pin)
 {
-	if (error != -ENOSPC && error != -EDQUOT && error != -ENOMEM)
-		return false;
-	return gdmabuf_context_evict(ctx, kind, bytes) ||
-	       (error == -ENOSPC && gdmabuf_contexts_evict(ctx, kind, bytes));
+	u32 kind = pin->ops->kind;
+
+	if (error == -ENOSPC)
+		return gdmabuf_context_evict(pin->ctx, kind, pin->length) ||
+		       gdmabuf_contexts_evict(pin->ctx, kind, pin->length);
+	return pin->lacking &&
+	       gdmabuf_contexts_evict_charged(pin->ctx, kind, pin->lacking, pin->quota);
+}
+
+static int try_pin(struct gdmabuf_pin *pin)
+{
+	pin->lacking = 0;
+	return pin->ops->pin(pin);
 }
 
 /* A slot, for which any idle pin can go. */
@@ -249,12 +262,12 @@ static int get_slot(struct gdmabuf_pin *pin)
 
 static int pin_with_eviction(struct gdmabuf_pin *pin)
 {
-	int err = pin->ops->pin(pin);
+	int err = try_pin(pin);
 	bool evicted = false;
 
-	while (evict_for(err, pin->ctx, pin->ops->kind, pin->length)) {
+	while (err && evict_for(err, pin)) {
 		evicted = true;
-		err = pin->ops->pin(pin);
+		err = try_pin(pin);
 	}
 	if (evicted && !err)
 		count(pin->ctx, retries);
@@ -268,6 +281,11 @@ static struct gdmabuf_pin *alloc(struct gdmabuf_context *ctx, const struct gdmab
 
 	if (!pin)
 		return NULL;
+	pin->quota = ops->get_quota(ctx);
+	if (!pin->quota) {
+		kfree(pin);
+		return NULL;
+	}
 	kref_init(&pin->kref);
 	kref_get(&ctx->kref);
 	pin->ctx = ctx;
@@ -316,6 +334,7 @@ static int create(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops
 put_slot:
 	gdmabuf_slots_put(&ctx->slots, pin->slot);
 free_pin:
+	gdmabuf_quota_put(pin->quota);
 	kfree(pin);
 	gdmabuf_context_put(ctx);
 	return err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* How much GPU memory each user may have pinned: a BAR is smaller than what it shows. */
+/* What each user may have pinned, of GPU memory: a BAR is smaller than what it shows. */
 #include <linux/capability.h>
 #include <linux/jiffies.h>
 #include <linux/list.h>
@@ -20,6 +20,7 @@ struct gdmabuf_quota {
 	struct list_head link; /* in quotas */
 	kuid_t uid;
 	atomic64_t bytes;
+	struct gdmabuf_memlock memlock;
 	bool slow;		  /* importers have not let go in time, at: */
 	unsigned long slow_since; /* jiffies */
 };
@@ -27,14 +28,15 @@ struct gdmabuf_quota {
 static DEFINE_SPINLOCK(quotas_lock); /* protects quotas */
 static LIST_HEAD(quotas);
 
-static struct gdmabuf_quota *quota_create(kuid_t uid)
+static struct gdmabuf_quota *quota_create(void)
 {
 	struct gdmabuf_quota *quota = kzalloc(sizeof(*quota), GFP_KERNEL_ACCOUNT);
 
 	if (!quota)
 		return NULL;
 	kref_init(&quota->kref);
-	quota->uid = uid;
+	quota->uid = current_uid();
+	gdmabuf_memlock_init(&quota->memlock);
 	return quota;
 }
 
@@ -47,18 +49,26 @@ static struct gdmabuf_quota *quota_find_locked(kuid_t uid)
 	return NULL;
 }
 
-struct gdmabuf_quota *gdmabuf_quota_get_user(kuid_t uid)
+static void quota_destroy(struct gdmabuf_quota *quota)
 {
-	struct gdmabuf_quota *fresh = quota_create(uid), *quota;
+	if (!quota)
+		return;
+	gdmabuf_memlock_destroy(&quota->memlock);
+	kfree(quota);
+}
+
+struct gdmabuf_quota *gdmabuf_quota_get_current(void)
+{
+	struct gdmabuf_quota *fresh = quota_create(), *quota;
 
 	spin_lock(&quotas_lock);
-	quota = quota_find_locked(uid);
+	quota = quota_find_locked(current_uid());
 	if (!quota && fresh) {
 		list_add(&fresh->link, &quotas);
 		swap(quota, fresh);
 	}
 	spin_unlock(&quotas_lock);
-	kfree(fresh);
+	quota_destroy(fresh);
 	return quota;
 }
 
@@ -75,7 +85,7 @@ static void quota_free(struct kref *kref)
 	list_del(&quota->link);
 	spin_unlock(&quotas_lock);
 	WARN_ON(atomic64_read(&quota->bytes));
-	kfree(quota);
+	quota_destroy(quota);
 }
 
 void gdmabuf_quota_put(struct gdmabuf_quota *quota)
@@ -83,9 +93,14 @@ void gdmabuf_quota_put(struct gdmabuf_quota *quota)
 	kref_put_lock(&quota->kref, quota_free, &quotas_lock);
 }
 
+static u64 quota_limit(void)
+{
+	return (u64)READ_ONCE(gpu_quota_mb) << 20;
+}
+
 int gdmabuf_quota_charge(struct gdmabuf_quota *quota, u64 bytes)
 {
-	u64 limit = (u64)READ_ONCE(gpu_quota_mb) << 20;
+	u64 limit = quota_limit();
 	u64 charged = atomic64_add_return(bytes, &quota->bytes);
 
 	if (!limit || charged <= limit || capable(CAP_SYS_RESOURCE))
@@ -102,6 +117,20 @@ void gdmabuf_quota_uncharge(struct gdmabuf_quota *quota, u64 bytes)
 u64 gdmabuf_quota_used(const struct gdmabuf_quota *quota)
 {
 	return atomic64_read(&quota->bytes);
+}
+
+u64 gdmabuf_quota_lacks(const struct gdmabuf_quota *quota, u64 bytes)
+{
+	u64 limit = quota_limit(), used = gdmabuf_quota_used(quota);
+
+	if (bytes > limit || used <= limit - bytes)
+		return 0;
+	return used - (limit - bytes);
+}
+
+struct gdmabuf_memlock *gdmabuf_quota_memlock(struct gdmabuf_quota *quota)
+{
+	return &quota->memlock;
 }
 
 /*

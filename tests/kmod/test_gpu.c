@@ -1111,6 +1111,38 @@ TEST(gpu_quota,
 	done(&s);
 }
 
+static void exceed_quota(void *arg)
+{
+	int gpu = gpu_open(), ctx = gdm_open(), other = gdm_open();
+	uint64_t va = gpu_alloc(gpu, 2 * MB, 0);
+
+	(void)arg;
+	become_user(0);
+	for (int i = 0; i < 4; i++)
+		if (gdm_export_gpu(ctx, va + (size_t)i * GPU_PAGE, GPU_PAGE, GDMABUF_KEEP, NULL))
+			_exit(1);
+	/* With the watch's page it is one too much. */
+	if (gdm_export_gpu(ctx, va + MB, MB, 0, NULL) != -EDQUOT)
+		_exit(2);
+	if (gdm_stats(ctx).out_evictions)
+		_exit(3);
+	if (gdm_export_gpu(other, va + MB, MB - GPU_PAGE, 0, NULL))
+		_exit(4);
+	if (gdm_stats(ctx).out_evictions != 4)
+		_exit(5);
+}
+
+TEST(gpu_quota_not_in_vain, "An export beyond the user's quota drops nothing that is kept; for one "
+			    "within it all contexts of the user make room.")
+{
+	int user;
+
+	parameter_set("gdmabuf", "gpu_quota_mb", "1");
+	user = in_child(exceed_quota, NULL);
+	parameter_set("gdmabuf", "gpu_quota_mb", "0");
+	EXPECT_EQ(user, 0);
+}
+
 static void refused(struct mock_config config, int error)
 {
 	struct setup s = setup();

@@ -923,6 +923,221 @@ TEST(host_memlock_is_own, "Another process's limit takes nothing from what this 
 	munmap(p, LENGTH);
 }
 
+enum { NO_HUGE_PAGES = 77 };
+
+static void in_child_with_huge_pages(void (*body)(void *arg))
+{
+	int status = in_child(body, NULL);
+
+	if (status == NO_HUGE_PAGES)
+		test_skip("no huge pages");
+	EXPECT_EQ(status, 0);
+}
+
+/* A page of each of @n huge pages of the caller, in a row. */
+static unsigned char *pages_of_huge(size_t n)
+{
+	unsigned char *huge = huge_pages_new(n, 0), *p = pages_new(n * PAGE, 0);
+
+	if (!huge)
+		_exit(NO_HUGE_PAGES);
+	for (size_t i = 0; i < n; i++)
+		if (mremap(huge + i * HUGE_PAGE + 5 * PAGE, PAGE, PAGE,
+			   MREMAP_MAYMOVE | MREMAP_FIXED, p + i * PAGE) == MAP_FAILED)
+			_exit(98);
+	return p;
+}
+
+static void export_of_huge(void *arg)
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_of_huge(5);
+	struct gdm_export e;
+
+	(void)arg;
+	become_user(4 * HUGE_PAGE);
+	if (gdm_export_host(ctx, p, 5 * PAGE, 0, NULL) != -ENOMEM)
+		_exit(1);
+	/* The failure charged nothing. */
+	if (gdm_export_host(ctx, p, 4 * PAGE, 0, &e))
+		_exit(2);
+	if (gdm_export_host(ctx, p + 4 * PAGE, PAGE, 0, NULL) != -ENOMEM)
+		_exit(3);
+	close(e.fd);
+	if (gdm_export_host(ctx, p + PAGE, 4 * PAGE, 0, NULL))
+		_exit(4);
+}
+
+TEST(host_memlock_huge, "RLIMIT_MEMLOCK counts all of a huge page of which a part is exported.")
+{
+	in_child_with_huge_pages(export_of_huge);
+}
+
+static void export_huge_often(void *arg)
+{
+	int ctx = gdm_open(), second = gdm_open();
+	unsigned char *huge = huge_pages_new(1, 0), *other = pages_new(PAGE, 1);
+	struct gdm_export e[16];
+
+	(void)arg;
+	if (!huge)
+		_exit(NO_HUGE_PAGES);
+	become_user(HUGE_PAGE);
+	for (size_t i = 0; i < 16; i++)
+		if (gdm_export_host(i % 2 ? ctx : second, huge + i * 9 * PAGE, 2 * PAGE, 0, &e[i]))
+			_exit(1);
+	for (int i = 0; i < 16; i++) {
+		if (gdm_export_host(ctx, other, PAGE, 0, NULL) != -ENOMEM)
+			_exit(2);
+		close(e[i].fd);
+	}
+	if (gdm_export_host(ctx, other, PAGE, 0, &e[0]))
+		_exit(3);
+	if (gdm_export_host(ctx, huge, PAGE, 0, NULL) != -ENOMEM)
+		_exit(4);
+	close(e[0].fd);
+	if (gdm_export_host(ctx, huge, HUGE_PAGE, 0, NULL))
+		_exit(5);
+}
+
+TEST(host_memlock_huge_once, "RLIMIT_MEMLOCK counts a huge page once, however many exports have "
+			     "parts of it, until the last is gone.")
+{
+	in_child_with_huge_pages(export_huge_often);
+}
+
+static void export_scattered(void *arg)
+{
+	int ctx = gdm_open();
+	unsigned char *huge = huge_pages_new(1, 0), *p = pages_new(9 * PAGE, 1);
+
+	(void)arg;
+	if (!huge)
+		_exit(NO_HUGE_PAGES);
+	for (int i = 0; i < 9; i += 2)
+		if (mremap(huge + i * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   p + i * PAGE) == MAP_FAILED)
+			_exit(98);
+	become_user(HUGE_PAGE + 4 * PAGE);
+	if (gdm_export_host(ctx, p, 9 * PAGE, 0, NULL))
+		_exit(1);
+}
+
+TEST(host_memlock_huge_scattered,
+     "RLIMIT_MEMLOCK counts a huge page once whose pages lie between others in the range.")
+{
+	in_child_with_huge_pages(export_scattered);
+}
+
+enum { IDLE = 16 };
+
+static void keep_pages(int ctx, unsigned char *p)
+{
+	struct gdm_export e;
+
+	for (size_t i = 0; i < IDLE; i++) {
+		if (gdm_export_host(ctx, p + i * PAGE, PAGE, GDMABUF_KEEP, &e))
+			_exit(97);
+		close(e.fd);
+	}
+}
+
+static void exceed_limit(void *arg)
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH + PAGE, 1);
+
+	(void)arg;
+	become_user(LENGTH);
+	keep_pages(ctx, p);
+	if (gdm_export_host(ctx, p, LENGTH + PAGE, 0, NULL) != -ENOMEM)
+		_exit(1);
+	if (gdm_export_host(ctx, (void *)0x10000000, LENGTH + PAGE, 0, NULL) != -ENOMEM)
+		_exit(2);
+	if (gdm_stats(ctx).out_evictions)
+		_exit(3);
+}
+
+TEST(host_evicts_not_in_vain, "An export beyond RLIMIT_MEMLOCK drops nothing that is kept.")
+{
+	EXPECT_EQ(in_child(exceed_limit, NULL), 0);
+}
+
+static void exceed_what_is_idle(void *arg)
+{
+	int ctx = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1), *q = pages_new(LENGTH, 1);
+	struct gdm_export used;
+
+	(void)arg;
+	become_user(LENGTH);
+	if (gdm_export_host(ctx, q, PAGE, 0, &used))
+		_exit(1);
+	keep_pages(ctx, p);
+	/* With the page in use it is one too much. */
+	if (gdm_export_host(ctx, q, LENGTH, 0, NULL) != -ENOMEM)
+		_exit(2);
+	if (gdm_stats(ctx).out_evictions)
+		_exit(3);
+	if (gdm_export_host(ctx, q, LENGTH - PAGE, 0, NULL))
+		_exit(4);
+	if (gdm_stats(ctx).out_evictions != IDLE)
+		_exit(5);
+}
+
+TEST(host_evicts_what_suffices,
+     "Idle pins are given up for RLIMIT_MEMLOCK only if they are enough for the export.")
+{
+	EXPECT_EQ(in_child(exceed_what_is_idle, NULL), 0);
+}
+
+static void make_room_elsewhere(void *arg)
+{
+	int a = gdm_open(), b = gdm_open();
+	unsigned char *p = pages_new(LENGTH, 1);
+
+	(void)arg;
+	become_user(LENGTH);
+	keep_pages(a, p);
+	/* The least recent go, and no more than are needed. */
+	if (gdm_export_host(b, p, LENGTH - (IDLE - 3) * PAGE, 0, NULL))
+		_exit(1);
+	if (gdm_stats(a).out_evictions != 3 || gdm_stats(a).out_host_pins != IDLE - 3)
+		_exit(2);
+	if (gdm_export_host(b, p, LENGTH, 0, NULL))
+		_exit(3);
+	if (gdm_stats(a).out_host_pins)
+		_exit(4);
+}
+
+TEST(host_evicts_other_context,
+     "Idle pins of the user's other contexts make room where RLIMIT_MEMLOCK is reached.")
+{
+	EXPECT_EQ(in_child(make_room_elsewhere, NULL), 0);
+}
+
+static void evict_shared_huge(void *arg)
+{
+	int ctx = gdm_open();
+	unsigned char *huge = huge_pages_new(2, 0);
+
+	(void)arg;
+	if (!huge)
+		_exit(NO_HUGE_PAGES);
+	become_user(HUGE_PAGE);
+	keep_pages(ctx, huge);
+	if (gdm_stats(ctx).out_host_pins != IDLE)
+		_exit(1);
+	if (gdm_export_host(ctx, huge + HUGE_PAGE, PAGE, 0, NULL))
+		_exit(2);
+}
+
+TEST(host_evicts_shared_huge,
+     "Idle pins that share a huge page are all given up if the huge page is what is in the way.")
+{
+	in_child_with_huge_pages(evict_shared_huge);
+}
+
 static void other_process(void *arg)
 {
 	int ctx = *(int *)arg;

@@ -30,7 +30,8 @@
  *   ENOSPC      no room left in the GPU's BAR, or in the context's table of slots, with
  *               all idle pins given up
  *   ENOMEM      no memory; or RLIMIT_MEMLOCK is reached, by all that the user has pinned by
- *               any process, which CAP_IPC_LOCK lifts
+ *               any process, which CAP_IPC_LOCK lifts.  A huge page (any large folio) counts
+ *               whole if a part of it is pinned, and once, however many pins have parts of it
  *   EMFILE      no descriptor left
  *   EINTR       a fatal signal came
  *   EAGAIN      the range was remapped by another thread meanwhile, again and again
@@ -41,9 +42,11 @@
  * Whatever fails leaves nothing pinned, and no descriptor.
  *
  * Where room is missing, idle pins are given up, least recently exported first: those of the
- * context, then, if the BAR is full, of other contexts of the same user, then of another user as
+ * context, then of other contexts of the same user, then, if the BAR is full, of another user as
  * long as that has more GPU memory pinned than the caller's user would have with the export.  A
- * revocable pin of another process is not given up, since only its owner can release it.
+ * revocable pin of another process is not given up, since only its owner can release it.  Where a
+ * limit of the user is reached (EDQUOT, ENOMEM), idle pins are given up if they are enough for the
+ * export, else none.
  *
  * If the last reference to a dma-buf is dropped by another process than the owner, the driver has
  * the owner release the GPU memory: at once where the kernel can call the owner

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * RLIMIT_MEMLOCK: host memory that a user has pinned, together with what io_uring and iommufd have
+ * of it.
+ *
+ * A folio is what the kernel frees, moves and swaps as a whole: a page, or many in a row, like a
+ * huge page.  One page of a folio that is pinned keeps all of it.  So folios are charged, and not
+ * pages: each large one once for a user, however many pins have parts of it.
+ *
+ * The user is charged, and not the process's memory (pinned_vm), which a dma-buf outlives: pages
+ * that a process passed on before it exited would be nobody's.
+ */
+#include <linux/cred.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/user.h>
+
+#include "core.h"
+
+void gdmabuf_memlock_init(struct gdmabuf_memlock *memlock)
+{
+	/* Not every 6.1 exports free_uid(). */
+	memlock->cred = get_current_cred();
+	mutex_init(&memlock->lock);
+	xa_init_flags(&memlock->folios, XA_FLAGS_ACCOUNT);
+}
+
+void gdmabuf_memlock_destroy(struct gdmabuf_memlock *memlock)
+{
+	WARN_ON(!xa_empty(&memlock->folios));
+	xa_destroy(&memlock->folios);
+	put_cred(memlock->cred);
+}
+
+struct tally {
+	u64 bytes;		/* of the pin, that are counted */
+	unsigned long pages;	/* of their folios */
+	unsigned long charge;	/* of these, pages of folios that no other pin of the user has */
+};
+
+/* @by: 1 or -1, which cannot fail.  -ENOMEM. */
+static int count_folio_locked(struct gdmabuf_memlock *memlock, struct folio *folio, int by,
+			      struct tally *tally)
+{
+	unsigned long pfn = folio_pfn(folio), old, new;
+	int err;
+
+	if (folio_test_large(folio)) {
+		old = xa_to_value(xa_load(&memlock->folios, pfn));
+		new = old + by;
+		err = xa_err(xa_store(&memlock->folios, pfn, new ? xa_mk_value(new) : NULL,
+				      GFP_KERNEL));
+		if (err)
+			return err;
+		if (!old || !new)
+			tally->charge += folio_nr_pages(folio);
+	} else {
+		tally->charge++;
+	}
+	tally->pages += folio_nr_pages(folio);
+	return 0;
+}
+
+/* As count_folio_locked(), for the folios of the first @bytes of @pin, which is pinned. */
+static int count_folios_locked(struct gdmabuf_memlock *memlock, const struct gdmabuf_pin *pin,
+			       u64 bytes, int by, struct tally *tally)
+{
+	struct gdmabuf_run_iter it;
+	u64 at, next;
+	int err;
+
+	lockdep_assert_held(&memlock->lock);
+	for (run_first(&it, pin->runs, 0, bytes); it.length; run_next(&it)) {
+		for (at = it.start; at < it.start + it.length; at = next) {
+			struct folio *folio = page_folio(pfn_to_page(PHYS_PFN(at)));
+
+			next = min_t(u64, PFN_PHYS(folio_pfn(folio)) + folio_size(folio),
+				     it.start + it.length);
+			err = count_folio_locked(memlock, folio, by, tally);
+			if (err)
+				return err;
+			tally->bytes += next - at;
+		}
+		cond_resched();
+	}
+	return 0;
+}
+
+/* -ENOMEM; then @lacking is what others would have to give back, or 0 if that is not enough. */
+static int charge_pages(atomic_long_t *locked_vm, unsigned long nr, u64 *lacking)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	unsigned long locked = atomic_long_read(locked_vm);
+
+	do {
+		if (locked > limit || nr > limit - locked) {
+			*lacking = nr > limit ? 0 : (u64)(locked + nr - limit) << PAGE_SHIFT;
+			return -ENOMEM;
+		}
+	} while (!atomic_long_try_cmpxchg(locked_vm, &locked, locked + nr));
+	return 0;
+}
+
+int gdmabuf_memlock_charge(struct gdmabuf_memlock *memlock, struct gdmabuf_pin *pin)
+{
+	struct tally tally = {}, undone = {};
+	int err;
+
+	/* Until the end, so that no other pin has a folio for nothing that is not charged then. */
+	mutex_lock(&memlock->lock);
+	err = count_folios_locked(memlock, pin, pin->length, 1, &tally);
+	if (!err)
+		err = charge_pages(&memlock->cred->user->locked_vm, tally.charge, &pin->lacking);
+	if (err)
+		count_folios_locked(memlock, pin, tally.bytes, -1, &undone);
+	mutex_unlock(&memlock->lock);
+	pin->charged = (u64)tally.pages << PAGE_SHIFT;
+	return err;
+}
+
+unsigned long gdmabuf_memlock_forget(struct gdmabuf_memlock *memlock, const struct gdmabuf_pin *pin)
+{
+	struct tally tally = {};
+
+	mutex_lock(&memlock->lock);
+	count_folios_locked(memlock, pin, pin->length, -1, &tally);
+	mutex_unlock(&memlock->lock);
+	return tally.charge;
+}
+
+void gdmabuf_memlock_uncharge(struct gdmabuf_memlock *memlock, unsigned long nr)
+{
+	atomic_long_sub(nr, &memlock->cred->user->locked_vm);
+}

@@ -331,6 +331,7 @@ static void expect_no_dmabufs(enum stub_option option)
 
 	fixture_reset();
 	stub_set(option, 1);
+	stub_set(STUB_LAZY, option == STUB_CALLBACK_LATE); /* oclgrind runs commands in clFinish */
 	fixture_open();
 	EXPECT(reports(fix.device[0]));
 	fd = fake_dmabuf_create("a", 4096);

@@ -226,6 +226,7 @@ struct gdmabuf_pin {
 	struct rw_semaphore revoke_sem;	/* read: CPU mappings are made; write: PIN_REVOKED is set */
 	struct mutex lock;		/* protects buffers */
 	struct list_head buffers;
+	atomic_t nr_vmas;		/* of processes, of all buffers */
 
 	union {
 		struct {

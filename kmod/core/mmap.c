@@ -17,6 +17,7 @@
 #include "core.h"
 
 #define FAULT_AROUND SZ_2M
+#define REVOCABLE_VMAS 16
 
 /* Pages of a run, of which the first is mapped. */
 struct rest {
@@ -55,16 +56,36 @@ static vm_fault_t insert_run(struct vm_area_struct *vma, unsigned long at, unsig
 	return result;
 }
 
-static vm_fault_t insert_around(struct gdmabuf_buffer *buffer, struct vm_fault *vmf)
+/* Addresses that one fault maps. */
+struct around {
+	unsigned long from, to;
+};
+
+static struct around fault_around(const struct gdmabuf_buffer *buffer, const struct vm_fault *vmf)
 {
-	struct vm_area_struct *vma = vmf->vma;
+	const struct vm_area_struct *vma = vmf->vma;
 	unsigned long base = vma->vm_start - ((u64)vma->vm_pgoff << PAGE_SHIFT);
-	unsigned long from = max(ALIGN_DOWN(vmf->address, FAULT_AROUND), vma->vm_start);
-	unsigned long to = min(ALIGN_DOWN(vmf->address, FAULT_AROUND) + FAULT_AROUND, vma->vm_end);
+	unsigned long start = ALIGN_DOWN(vmf->address, FAULT_AROUND);
+
+	return (struct around){
+		.from = max(start, vma->vm_start),
+		.to = min3(start + FAULT_AROUND, vma->vm_end, base + (unsigned long)buffer->length),
+	};
+}
+
+static int insert_nothing(pte_t *pte, unsigned long address, void *data)
+{
+	return 0;
+}
+
+static vm_fault_t insert_around(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma,
+				struct around around)
+{
+	unsigned long base = vma->vm_start - ((u64)vma->vm_pgoff << PAGE_SHIFT);
+	unsigned long from = around.from, to = around.to;
 	vm_fault_t result = VM_FAULT_NOPAGE;
 	struct gdmabuf_run_iter it;
 
-	to = min(to, base + buffer->length);
 	run_first(&it, buffer->pin->runs, buffer->offset + (from - base), to - from);
 	for (; it.length && result == VM_FAULT_NOPAGE; from += it.length, run_next(&it))
 		result = insert_run(vma, from, PHYS_PFN(it.start), it.length);
@@ -75,20 +96,60 @@ static vm_fault_t fault(struct vm_fault *vmf)
 {
 	struct gdmabuf_buffer *buffer = vmf->vma->vm_private_data;
 	vm_fault_t result = VM_FAULT_SIGBUS;
+	struct around around;
 
 	if ((u64)vmf->pgoff << PAGE_SHIFT >= buffer->length)
 		return VM_FAULT_SIGBUS;
+	around = fault_around(buffer, vmf);
+	/*
+	 * The page table first: memory for it may take as long as the process's memory cgroup
+	 * likes, and a revocation waits for the lock.
+	 */
+	if (apply_to_page_range(vmf->vma->vm_mm, around.from, around.to - around.from,
+				insert_nothing, NULL))
+		return VM_FAULT_OOM;
 	down_read(&buffer->pin->revoke_sem);
 	if (!test_bit(PIN_REVOKED, &buffer->pin->state))
-		result = insert_around(buffer, vmf);
+		result = insert_around(buffer, vmf->vma, around);
 	up_read(&buffer->pin->revoke_sem);
 	return result;
 }
 
+/* VMAs of a pin are counted when they are made, split or moved, and when they end. */
+static void vma_open(struct vm_area_struct *vma)
+{
+	struct gdmabuf_buffer *buffer = vma->vm_private_data;
+
+	atomic_inc(&buffer->pin->nr_vmas);
+}
+
+static void vma_close(struct vm_area_struct *vma)
+{
+	struct gdmabuf_buffer *buffer = vma->vm_private_data;
+
+	atomic_dec(&buffer->pin->nr_vmas);
+}
+
 /* The pages are the dma-buf's, whose file the mapping holds. */
 static const struct vm_operations_struct vm_ops = {
+	.open = vma_open,
+	.close = vma_close,
 	.fault = fault,
 };
+
+/*
+ * A revocation takes all mappings with the GPU driver's lock held, and takes the longer the more
+ * they are: so there is a limit.
+ */
+static bool take_vma(struct gdmabuf_buffer *buffer)
+{
+	atomic_t *nr_vmas = &buffer->pin->nr_vmas;
+
+	if (atomic_inc_return(nr_vmas) <= REVOCABLE_VMAS || !(buffer->flags & GDMABUF_REVOCABLE))
+		return true;
+	atomic_dec(nr_vmas);
+	return false;
+}
 
 /* A run at once: of a part of the VMA, x86 looks the memory type up for every page. */
 static int map_now(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
@@ -149,12 +210,17 @@ int gdmabuf_buffer_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 
 	if (err)
 		return err;
+	if (!take_vma(buffer))
+		return -ENOMEM;
 	if (!buffer->pin->cacheable)
 		vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
 	set_flags(buffer, vma);
 	vma->vm_ops = &vm_ops;
 	vma->vm_private_data = buffer;
-	return buffer->flags & GDMABUF_REVOCABLE ? 0 : map_now(buffer, vma);
+	err = buffer->flags & GDMABUF_REVOCABLE ? 0 : map_now(buffer, vma);
+	if (err)
+		vma_close(vma);
+	return err;
 }
 
 /* Several runs in a row need a function that not all kernels have. */

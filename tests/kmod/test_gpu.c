@@ -481,6 +481,47 @@ TEST(gpu_revocable_part,
 	done(&s);
 }
 
+static unsigned char *map_part(const struct gdm_export *e)
+{
+	unsigned char *view = dmabuf_map(e->fd, 2 * GPU_PAGE, PROT_READ);
+
+	return view && view[0] == pattern_at(0) ? view : NULL;
+}
+
+TEST(gpu_revocable_mappings,
+     "ENOMEM for more than 16 mappings of a revocable pin; what is unmapped, "
+     "in parts as well, does not count.")
+{
+	enum { MAPPINGS = 16 };
+	struct setup s = setup();
+	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	unsigned char *views[MAPPINGS], *more;
+
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < MAPPINGS; i++) {
+			views[i] = map_part(&e);
+			EXPECT(views[i]);
+		}
+		EXPECT(!map_part(&e));
+		EXPECT_EQ(errno, ENOMEM);
+		for (int i = 0; i < MAPPINGS; i++) {
+			munmap(views[i] + PAGE, PAGE);
+			munmap(views[i], 2 * GPU_PAGE);
+		}
+	}
+	close(e.fd);
+	e = export(&s, 0);
+	for (int i = 0; i < MAPPINGS; i++)
+		EXPECT((views[i] = map_part(&e)));
+	EXPECT((more = map_part(&e)));
+	for (int i = 0; i < MAPPINGS; i++)
+		munmap(views[i], 2 * GPU_PAGE);
+	munmap(more, 2 * GPU_PAGE);
+	close(e.fd);
+	gpu_free(s.gpu, s.va);
+	done(&s);
+}
+
 TEST(gpu_revocable_is_apart, "Revocable exports and others never share a pin.")
 {
 	struct setup s = setup();

@@ -118,7 +118,8 @@ struct gdmabuf_caps {
  *	come: until GDMABUF_DROP, until room is needed, or the context is closed
  * @GDMABUF_REVOCABLE: the GPU memory may be freed while the dma-buf lives.  CPU mappings
  *	are then gone (SIGBUS), and devices have let go.  Without it the pages stay
- *	allocated as long as there is a dma-buf.  GPU memory only.
+ *	allocated as long as there is a dma-buf.  A pin can be mapped 16 times by CPUs, then
+ *	mmap() gives ENOMEM: freeing has to take all mappings.  GPU memory only.
  * @GDMABUF_UNWATCHED: nobody asks later whether the address still means these pages: the
  *	slot's word says from the beginning that it does not, and no other export takes the
  *	pin.  GPU memory is then pinned once, and not twice, which takes half the time.  GPU

@@ -39,15 +39,11 @@ static enum answer kernel_option(const struct machine *m, const char *release, c
 static void report_kernel(struct machine *m, const struct gdmabuf_caps *caps)
 {
 	char release[128];
-	enum answer revocable;
 
 	read_line(m->root, "proc/sys/kernel/osrelease", release, sizeof(release));
 	m->p2pdma = kernel_option(m, release, "CONFIG_PCI_P2PDMA");
-	revocable = kernel_option(m, release, "CONFIG_DMABUF_MOVE_NOTIFY");
-	if (caps) {
+	if (caps)
 		m->p2pdma = caps->out_caps & GDMABUF_CAP_P2PDMA ? YES : NO;
-		revocable = caps->out_caps & GDMABUF_CAP_REVOCABLE_DMA ? YES : NO;
-	}
 	if (m->p2pdma == UNKNOWN) {
 		say(m, "note",
 		    "What the kernel was built with is unknown: neither /boot/config-%s nor "
@@ -62,11 +58,6 @@ static void report_kernel(struct machine *m, const struct gdmabuf_caps *caps)
 		    "The kernel is built without PCI_P2PDMA: it cannot tell which devices reach "
 		    "each other, and amdgpu and xe then share host memory only. "
 		    "Use one with CONFIG_PCI_P2PDMA=y.");
-	if (revocable == NO)
-		say(m, "note",
-		    "Devices can import only memory that stays pinned, nothing revocable: the "
-		    "kernel "
-		    "is built without DMABUF_MOVE_NOTIFY.");
 }
 
 /* Fills in @caps and returns 1 if gdmabuf answers. */

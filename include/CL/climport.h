@@ -56,8 +56,8 @@ struct climport_dmabuf {
  * has what was there, but @address is other memory.
  *
  * With CLIMPORT_REVOCABLE the pages do not stay pinned: freeing the memory takes them away from
- * every consumer, whose CPU mappings give SIGBUS from then on.  The kernel module exports it, and
- * devices may import it if their drivers let go when told, from Linux 7.1 on.
+ * every consumer, whose CPU mappings give SIGBUS from then on.  The kernel module exports it.
+ * Devices cannot import it: for them memory stays pinned.
  *
  * With CLIMPORT_KEEP the registration stays when they are gone, so that the next export of the
  * range, or of a part of it, is another descriptor of the same dma-buf.  CUDA's memory that

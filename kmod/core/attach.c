@@ -99,38 +99,32 @@ static int check_distance(struct gdmabuf_pin *pin, struct device *dev)
 	return 0;
 }
 
-/* NVIDIA's importers lock the GPU driver in their move_notify, and that may be where we are. */
-static bool locks_gpu_driver(struct device *dev)
-{
-	return dev_is_pci(dev) && to_pci_dev(dev)->vendor == PCI_VENDOR_ID_NVIDIA;
-}
-
+/*
+ * Revocable memory is for CPUs: when the driver's callback returns, the pages are someone else's.
+ * A device is not done with them at once, whoever tells its driver, and waiting for it there stops
+ * the GPU driver for everyone.
+ */
 int gdmabuf_attach_gpu(struct dma_buf *dmabuf, struct dma_buf_attachment *attachment)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
 	bool dynamic = attachment->importer_ops;
 
-	if (test_bit(PIN_REVOKED, &buffer->pin->state))
-		return -ENODEV;
+	if (buffer->flags & GDMABUF_REVOCABLE)
+		return -EOPNOTSUPP;
 	if (dynamic && !attachment->peer2peer)
 		return -EOPNOTSUPP;
 	if (!dynamic && !may_be_static(attachment->dev))
-		return -EOPNOTSUPP;
-	if (buffer->flags & GDMABUF_REVOCABLE &&
-	    (!dynamic || !GDMABUF_REVOCABLE_DMA || locks_gpu_driver(attachment->dev)))
 		return -EOPNOTSUPP;
 	return check_distance(buffer->pin, attachment->dev);
 }
 
 /*
- * Pages never move, but for revocable ones.  Both operations have to be there: without them older
+ * Pages that devices have never move.  Both operations have to be there: without them older
  * kernels map for dynamic importers when they attach, and unmap never.
  */
 int gdmabuf_attach_pin(struct dma_buf_attachment *attachment)
 {
-	struct gdmabuf_buffer *buffer = attachment->dmabuf->priv;
-
-	return buffer->flags & GDMABUF_REVOCABLE ? -EOPNOTSUPP : 0;
+	return 0;
 }
 
 void gdmabuf_attach_unpin(struct dma_buf_attachment *attachment)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* A dma-buf on a pin: made, given up, and taken back. */
-#include <linux/dma-resv.h>
 #include <linux/fcntl.h>
-#include <linux/jiffies.h>
 #include <linux/slab.h>
 
 #include "compat.h"
@@ -18,8 +16,6 @@ void gdmabuf_buffer_release(struct dma_buf *dmabuf)
 	mutex_lock(&pin->lock);
 	list_del(&buffer->link);
 	mutex_unlock(&pin->lock);
-	/* Nobody is attached any more, and holds the lock that it takes. */
-	cancel_work_sync(&buffer->notify);
 	WARN_ON(!list_empty(&buffer->maps));
 	iput(buffer->inode);
 	kfree(buffer);
@@ -51,16 +47,6 @@ static struct dma_buf *export(struct gdmabuf_buffer *buffer)
 	return dma_buf_export(&info);
 }
 
-/* As long as it takes: others hold the lock, and importers wait for fences that anybody attached. */
-static void buffer_notify(struct work_struct *work)
-{
-	struct gdmabuf_buffer *buffer = container_of(work, struct gdmabuf_buffer, notify);
-
-	dma_resv_lock(buffer->dmabuf->resv, NULL);
-	dma_buf_move_notify(buffer->dmabuf);
-	dma_resv_unlock(buffer->dmabuf->resv);
-}
-
 struct dma_buf *gdmabuf_buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 length, u32 flags)
 {
 	struct gdmabuf_buffer *buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
@@ -76,8 +62,6 @@ struct dma_buf *gdmabuf_buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 l
 	buffer->flags = flags;
 	mutex_init(&buffer->maps_lock);
 	INIT_LIST_HEAD(&buffer->maps);
-	init_waitqueue_head(&buffer->unmapped);
-	INIT_WORK(&buffer->notify, buffer_notify);
 	dmabuf = export(buffer);
 	if (IS_ERR(dmabuf)) {
 		kfree(buffer);
@@ -102,31 +86,7 @@ struct gdmabuf_buffer *gdmabuf_buffer_of(struct dma_buf *dmabuf)
 	return dmabuf->ops->release == gdmabuf_buffer_release ? dmabuf->priv : NULL;
 }
 
-static bool buffer_is_mapped(struct gdmabuf_buffer *buffer)
-{
-	bool mapped;
-
-	mutex_lock(&buffer->maps_lock);
-	mapped = !list_empty(&buffer->maps);
-	mutex_unlock(&buffer->maps_lock);
-	return mapped;
-}
-
 void gdmabuf_buffer_revoke(struct gdmabuf_buffer *buffer)
 {
 	unmap_mapping_range(buffer->inode->i_mapping, 0, 0, 1);
-	if (buffer_is_mapped(buffer))
-		queue_work(gdmabuf_notify_wq, &buffer->notify);
-}
-
-/*
- * A device has let go when its driver has unmapped: the DMA API allows that only once the device is
- * done.  So there are no fences to wait for: a driver whose device is still at work has not
- * unmapped, and a fence on what nobody maps is somebody else's (DMA_BUF_IOCTL_IMPORT_SYNC_FILE).
- */
-bool gdmabuf_buffer_wait(struct gdmabuf_buffer *buffer, unsigned long until)
-{
-	long left = max_t(long, until - jiffies, 0);
-
-	return wait_event_timeout(buffer->unmapped, list_empty(&buffer->maps), left) > 0;
 }

@@ -67,15 +67,4 @@ static inline void gdmabuf_shrinker_unregister(struct shrinker *shrinker)
 #define GDMABUF_IMPORT_NS(name) MODULE_IMPORT_NS(#name)
 #endif
 
-/*
- * Whether importers that are told to let go do: without DMABUF_MOVE_NOTIFY the kernel pins
- * for every one.  From 7.1 on the option is gone, and on.
- */
-#ifdef GDMABUF_HAS_MOVE_NOTIFY
-#define GDMABUF_REVOCABLE_DMA IS_ENABLED(CONFIG_DMABUF_MOVE_NOTIFY)
-#else
-#define GDMABUF_REVOCABLE_DMA 1
-#define dma_buf_move_notify(dmabuf) dma_buf_invalidate_mappings(dmabuf)
-#endif
-
 #endif

@@ -16,10 +16,8 @@
  *	mmu notifiers > slots.lock
  *	RM > mmap_lock > (*) pin.revoke_sem
  *	RM > (*) pin.lock > (*) pin.revoke_sem
- *	RM > (*) pin.lock > (*) buffer.maps_lock
  *	RM > (*) pin.lock > i_mmap_rwsem
  *	dma_resv > buffer.maps_lock
- *	dma_resv > importers', which may take RM
  */
 #ifndef GDMABUF_CORE_H
 #define GDMABUF_CORE_H
@@ -35,7 +33,6 @@
 #include <linux/task_work.h>
 #include <linux/nospec.h>
 #include <linux/uidgid.h>
-#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <linux/gdmabuf.h>
@@ -71,7 +68,7 @@ int gdmabuf_slots_mmap(struct gdmabuf_slots *slots, struct vm_area_struct *vma);
 
 struct gdmabuf_counters {
 	atomic64_t pins[2], bytes[2];	/* by kind_index() */
-	atomic64_t exports, hits, evictions, retries, stale, revoked, revoke_timeouts;
+	atomic64_t exports, hits, evictions, retries, stale, revoked;
 };
 
 extern struct gdmabuf_counters gdmabuf_total;
@@ -262,7 +259,7 @@ bool gdmabuf_pin_drop(struct gdmabuf_pin *pin);
 bool gdmabuf_pin_set_stale(struct gdmabuf_pin *pin);
 /* Takes a reference, and the pin out of the context, soon. */
 void gdmabuf_pin_forget(struct gdmabuf_pin *pin);
-/* The pages go away: after it no CPU and no device reaches them. */
+/* The pages go away: after it no CPU reaches them. */
 void gdmabuf_pin_revoke(struct gdmabuf_pin *pin);
 
 /* ---- buffer.c, attach.c, sg.c, mmap.c: the dma-buf ---- */
@@ -275,19 +272,15 @@ struct gdmabuf_buffer {
 	struct dma_buf *dmabuf;
 	struct inode *inode; /* of its mappings; held, to be there in gdmabuf_pin_revoke() */
 	struct mutex maps_lock;		/* protects maps */
-	struct list_head maps;		/* of devices, as they are now */
-	wait_queue_head_t unmapped;
-	struct work_struct notify; /* tells importers that the pages are gone */
+	struct list_head maps;		/* of host memory: for devices, as they are now */
 };
 
 /* Consumes the reference to @pin in any case. */
 struct dma_buf *gdmabuf_buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 length, u32 flags);
 /* The buffer of a dma-buf, if it is one of ours. */
 struct gdmabuf_buffer *gdmabuf_buffer_of(struct dma_buf *dmabuf);
-/* Takes the CPU's mappings, and has importers told soon; the pin is PIN_REVOKED already. */
+/* Takes the CPU's mappings; the pin is PIN_REVOKED already. */
 void gdmabuf_buffer_revoke(struct gdmabuf_buffer *buffer);
-/* Then, until @until (jiffies): whether no device maps it any more. */
-bool gdmabuf_buffer_wait(struct gdmabuf_buffer *buffer, unsigned long until);
 void gdmabuf_buffer_release(struct dma_buf *dmabuf);
 
 int gdmabuf_attach_gpu(struct dma_buf *dmabuf, struct dma_buf_attachment *attachment);
@@ -348,9 +341,6 @@ u64 gdmabuf_quota_used(const struct gdmabuf_quota *quota);
 /* How much less would have to be used for @bytes more; 0 if that would not do. */
 u64 gdmabuf_quota_lacks(const struct gdmabuf_quota *quota, u64 bytes);
 struct gdmabuf_memlock *gdmabuf_quota_memlock(struct gdmabuf_quota *quota);
-/* Whether a revocation may wait for the user's importers; and that it did, and they did not. */
-bool gdmabuf_quota_may_wait(const struct gdmabuf_quota *quota);
-void gdmabuf_quota_waited_in_vain(struct gdmabuf_quota *quota);
 
 /* ---- memlock.c: RLIMIT_MEMLOCK ---- */
 
@@ -373,7 +363,5 @@ void gdmabuf_memlock_uncharge(struct gdmabuf_memlock *memlock, unsigned long nr)
 int gdmabuf_diag_pci(struct gdmabuf_diag *cmd);
 
 extern struct workqueue_struct *gdmabuf_wq;
-/* Of its own, as importers may take any time. */
-extern struct workqueue_struct *gdmabuf_notify_wq;
 
 #endif

@@ -6,7 +6,8 @@
  * good even for importers that cannot let go.  It does not tell of the free; a watch on the
  * first page does, a second and small pin, and makes the address stale.
  *
- * REVOCABLE: the watch is the pin.  When it ends, gdmabuf_pin_revoke() has everyone let go.
+ * REVOCABLE, for CPU mappings alone: the watch is the pin.  When it ends, gdmabuf_pin_revoke()
+ * takes the mappings.
  */
 #include <linux/memremap.h>
 #include <linux/mm.h>

@@ -9,7 +9,7 @@
 #include "compat.h"
 #include "core.h"
 
-struct workqueue_struct *gdmabuf_wq, *gdmabuf_notify_wq;
+struct workqueue_struct *gdmabuf_wq;
 
 /* A call: what user space gave, and where its answer goes. */
 struct call {
@@ -37,8 +37,6 @@ static int do_caps(struct call *call)
 	cmd->out_gpu_page_size = 0;
 	cmd->out_slots = GDMABUF_SLOTS;
 	memset(cmd->out_provider, 0, sizeof(cmd->out_provider));
-	if (GDMABUF_REVOCABLE_DMA)
-		cmd->out_caps |= GDMABUF_CAP_REVOCABLE_DMA;
 	if (IS_ENABLED(CONFIG_PCI_P2PDMA))
 		cmd->out_caps |= GDMABUF_CAP_P2PDMA;
 	provider = gdmabuf_provider_get();
@@ -318,19 +316,15 @@ static struct miscdevice device = {
 
 static int __init gdmabuf_init(void)
 {
-	int err = -ENOMEM;
+	int err;
 
 	/* Memory that is wanted may be what its work gives up. */
 	gdmabuf_wq = alloc_workqueue("gdmabuf", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!gdmabuf_wq)
 		return -ENOMEM;
-	gdmabuf_notify_wq =
-		alloc_workqueue("gdmabuf_notify", WQ_UNBOUND | WQ_HIGHPRI, WQ_MAX_ACTIVE);
-	if (!gdmabuf_notify_wq)
-		goto destroy_wq;
 	err = gdmabuf_shrinker_create();
 	if (err)
-		goto destroy_notify_wq;
+		goto destroy_wq;
 	gdmabuf_owners_init();
 	gdmabuf_stats_create();
 	err = misc_register(&device);
@@ -342,8 +336,6 @@ destroy_stats:
 	gdmabuf_stats_destroy();
 	gdmabuf_owners_exit();
 	gdmabuf_shrinker_destroy();
-destroy_notify_wq:
-	destroy_workqueue(gdmabuf_notify_wq);
 destroy_wq:
 	destroy_workqueue(gdmabuf_wq);
 	return err;
@@ -354,7 +346,6 @@ static void __exit gdmabuf_exit(void)
 {
 	misc_deregister(&device);
 	gdmabuf_shrinker_destroy();
-	destroy_workqueue(gdmabuf_notify_wq);
 	destroy_workqueue(gdmabuf_wq);
 	gdmabuf_stats_destroy();
 	gdmabuf_owners_exit();

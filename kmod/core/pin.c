@@ -3,16 +3,9 @@
  * Pins: how they are found, made, kept and given up.  Whose memory it is matters in gpu.c and
  * host.c only.
  */
-#include <linux/jiffies.h>
-#include <linux/module.h>
 #include <linux/slab.h>
 
 #include "core.h"
-
-static unsigned int revoke_timeout_ms = 50;
-module_param(revoke_timeout_ms, uint, 0600);
-MODULE_PARM_DESC(revoke_timeout_ms,
-		 "how long freeing GPU memory waits for importers that do not let go at once");
 
 /* References are taken under ctx->lock, so the last one is the buffer's or the context's. */
 bool gdmabuf_pin_is_idle_locked(const struct gdmabuf_pin *pin)
@@ -133,29 +126,10 @@ bool gdmabuf_pin_set_stale(struct gdmabuf_pin *pin)
 	return true;
 }
 
-static void wait_for_importers_locked(struct gdmabuf_pin *pin)
-{
-	unsigned int timeout_ms = READ_ONCE(revoke_timeout_ms);
-	unsigned long until = jiffies + msecs_to_jiffies(timeout_ms);
-	struct gdmabuf_buffer *buffer;
-	bool gone = true;
-
-	if (!gdmabuf_quota_may_wait(pin->ctx->quota))
-		until = jiffies;
-	list_for_each_entry(buffer, &pin->buffers, link) gone &= gdmabuf_buffer_wait(buffer, until);
-	if (gone)
-		return;
-	gdmabuf_quota_waited_in_vain(pin->ctx->quota);
-	count(pin->ctx, revoke_timeouts);
-	pr_warn_ratelimited("an importer did not let go of revoked GPU memory within %u ms\n",
-			    timeout_ms);
-}
-
 /*
- * In the GPU driver's callback: its lock is held, and all who use a GPU wait.  The CPU's mappings
- * are taken here, which waits for nobody.  Devices are told by workers, all at once, as their
- * drivers may take any time, and then have one timeout in all.  Not to wait for them is no
- * choice: when the callback returns, the memory is someone else's, whom they would write to.
+ * In the GPU driver's callback: its lock is held, and all who use a GPU wait.  So nothing is done
+ * here that waits for others: the CPU's mappings are taken, and devices have none, since
+ * gdmabuf_attach_gpu() refuses revocable memory.
  */
 void gdmabuf_pin_revoke(struct gdmabuf_pin *pin)
 {
@@ -171,7 +145,6 @@ void gdmabuf_pin_revoke(struct gdmabuf_pin *pin)
 	if (first) {
 		count(pin->ctx, revoked);
 		list_for_each_entry(buffer, &pin->buffers, link) gdmabuf_buffer_revoke(buffer);
-		wait_for_importers_locked(pin);
 	}
 	mutex_unlock(&pin->lock);
 }

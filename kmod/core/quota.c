@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* What each user may have pinned, of GPU memory: a BAR is smaller than what it shows. */
 #include <linux/capability.h>
-#include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -21,8 +20,6 @@ struct gdmabuf_quota {
 	kuid_t uid;
 	atomic64_t bytes;
 	struct gdmabuf_memlock memlock;
-	bool slow;		  /* importers have not let go in time, at: */
-	unsigned long slow_since; /* jiffies */
 };
 
 static DEFINE_SPINLOCK(quotas_lock); /* protects quotas */
@@ -131,21 +128,4 @@ u64 gdmabuf_quota_lacks(const struct gdmabuf_quota *quota, u64 bytes)
 struct gdmabuf_memlock *gdmabuf_quota_memlock(struct gdmabuf_quota *quota)
 {
 	return &quota->memlock;
-}
-
-/*
- * Each of a user's pins could have the GPU driver wait for as long as a revocation may take.  So
- * a user whose importers did not let go is not waited for again soon.
- */
-bool gdmabuf_quota_may_wait(const struct gdmabuf_quota *quota)
-{
-	return !READ_ONCE(quota->slow) || time_after(jiffies, READ_ONCE(quota->slow_since) + HZ);
-}
-
-void gdmabuf_quota_waited_in_vain(struct gdmabuf_quota *quota)
-{
-	if (!gdmabuf_quota_may_wait(quota))
-		return;
-	WRITE_ONCE(quota->slow_since, jiffies);
-	WRITE_ONCE(quota->slow, true);
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Buffers for devices: scatterlists of DMA addresses. */
 #include <linux/dma-mapping.h>
-#include <linux/dma-resv.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 
 #include "core.h"
 
 struct gdmabuf_map {
-	struct list_head link;		/* buffer->maps_lock: in buffer->maps */
+	struct list_head link;		/* buffer->maps_lock: in buffer->maps, of host memory */
 	struct sg_table sgt;
 	struct device *dev;
 	enum dma_data_direction dir;
@@ -63,17 +62,11 @@ static void destroy(struct gdmabuf_map *map)
 	kvfree(map);
 }
 
-/* False if the pages are gone: revocation looks at the list after it has said so. */
-static bool add(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map)
+static void add(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map)
 {
-	bool revoked;
-
 	mutex_lock(&buffer->maps_lock);
-	revoked = test_bit(PIN_REVOKED, &buffer->pin->state);
-	if (!revoked)
-		list_add(&map->link, &buffer->maps);
+	list_add(&map->link, &buffer->maps);
 	mutex_unlock(&buffer->maps_lock);
-	return !revoked;
 }
 
 static void del(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map)
@@ -81,7 +74,6 @@ static void del(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map)
 	mutex_lock(&buffer->maps_lock);
 	list_del(&map->link);
 	mutex_unlock(&buffer->maps_lock);
-	wake_up_all(&buffer->unmapped);
 }
 
 static void unmap_runs(struct gdmabuf_map *map)
@@ -134,15 +126,10 @@ struct sg_table *gdmabuf_sg_map_gpu(struct dma_buf_attachment *attachment,
 	struct gdmabuf_map *map;
 	int err;
 
-	dma_resv_assert_held(attachment->dmabuf->resv);
-	if (test_bit(PIN_REVOKED, &buffer->pin->state))
-		return ERR_PTR(-ENODEV);
 	map = create(attachment, max, count_runs(buffer, U64_MAX), dir);
 	if (IS_ERR(map))
 		return ERR_CAST(map);
 	err = map_runs(buffer, map, max);
-	if (!err && !add(buffer, map))
-		err = -ENODEV;
 	if (err) {
 		unmap_runs(map);
 		destroy(map);
@@ -158,8 +145,6 @@ void gdmabuf_sg_unmap_gpu(struct dma_buf_attachment *attachment, struct sg_table
 	struct gdmabuf_map *map = container_of(sgt, struct gdmabuf_map, sgt);
 
 	unmap_runs(map);
-	/* Now, and not before, is a revocation done with it. */
-	del(attachment->dmabuf->priv, map);
 	sgt->orig_nents = sgt->nents;
 	destroy(map);
 }

@@ -24,7 +24,6 @@ void gdmabuf_stats_show(struct seq_file *seq, const struct gdmabuf_counters *c)
 		{ "retries", &c->retries },
 		{ "stale", &c->stale },
 		{ "revoked", &c->revoked },
-		{ "revoke-timeouts", &c->revoke_timeouts },
 	};
 	unsigned int i;
 

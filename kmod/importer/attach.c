@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Attachments and their mappings: which kinds there are, and what a move does to them. */
+/* Attachments and their mappings: which kinds there are. */
 #include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
 #include <linux/scatterlist.h>
@@ -22,14 +22,10 @@ static void unmap_locked(struct importer *imp, struct dma_buf_attachment *attach
 	dma_buf_unmap_attachment(attachment, sgt, imp->direction);
 }
 
-/* May come before ATTACH knows the attachment. */
+/* Devices have memory that does not move. */
 static void on_move(struct dma_buf_attachment *attachment)
 {
-	struct importer *imp = attachment->importer_priv;
-
-	atomic64_inc(&imp->moves);
-	if (imp->mode == GDMABUF_IMPORTER_DYNAMIC && !READ_ONCE(imp->hang))
-		unmap_locked(imp, attachment);
+	WARN_ON_ONCE(1);
 }
 
 static const struct dma_buf_attach_ops dynamic_ops = { ON_MOVE(on_move) };
@@ -241,25 +237,6 @@ int importer_unmap(struct importer *imp, void *arg)
 	unmap_locked(imp, imp->attachment);
 	dma_resv_unlock(imp->dmabuf->resv);
 	return err;
-}
-
-int importer_stats(struct importer *imp, void *arg)
-{
-	struct gdmabuf_importer_stats *cmd = arg;
-
-	cmd->out_moves = atomic64_read(&imp->moves);
-	cmd->out_mapped = !!READ_ONCE(imp->sgt);
-	return 0;
-}
-
-int importer_hang(struct importer *imp, void *arg)
-{
-	const struct gdmabuf_importer_switch *cmd = arg;
-
-	if (cmd->on > 1)
-		return -EINVAL;
-	WRITE_ONCE(imp->hang, cmd->on);
-	return 0;
 }
 
 int importer_fence(struct importer *imp, void *arg)

@@ -6,15 +6,14 @@
 #ifndef GDMABUF_IMPORTER_COMMANDS_H
 #define GDMABUF_IMPORTER_COMMANDS_H
 
-#include <linux/atomic.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-direction.h>
 #include <linux/iosys-map.h>
 #include <linux/mutex.h>
 
 /*
- * @lock: the members until @sgt.  It is taken before the dma-buf's resv, so not by a move.
- * @sgt: the dma-buf's resv.  Others may look whether it is there.
+ * @lock: the members until @sgt.  It is taken before the dma-buf's resv.
+ * @sgt: the dma-buf's resv.
  */
 struct importer {
 	struct mutex lock;
@@ -26,8 +25,6 @@ struct importer {
 	enum dma_data_direction direction;
 	u32 mode;
 	struct sg_table *sgt;
-	bool hang;
-	atomic64_t moves;
 };
 
 /* attach.c, imp->lock held */
@@ -37,9 +34,6 @@ int importer_map(struct importer *imp, void *arg);
 int importer_unmap(struct importer *imp, void *arg);
 int importer_fence(struct importer *imp, void *arg);
 int importer_mmap(struct importer *imp, struct vm_area_struct *vma);
-/* Without a lock. */
-int importer_stats(struct importer *imp, void *arg);
-int importer_hang(struct importer *imp, void *arg);
 
 /* access.c, imp->lock held */
 int importer_copy(struct importer *imp, void *arg);

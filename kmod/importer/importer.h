@@ -17,7 +17,7 @@
  *   EFAULT      a bad pointer
  *   EBADF       not a dma-buf
  *   ENOTCONN    needs an attachment, and there is none
- *   ENXIO       needs a mapping, and there is none: none made, or taken by a move
+ *   ENXIO       needs a mapping, and there is none
  *   EBUSY       there is one already
  *   EOPNOTSUPP  DMA, by a device that cannot
  *   EIO         the exporter's kernel mapping is not memory; or DMA addresses cover less than
@@ -36,10 +36,9 @@
 
 /**
  * enum gdmabuf_importer_mode - the kinds of importers there are
- * @GDMABUF_IMPORTER_STATIC: attaches without operations: is never told of moves
- * @GDMABUF_IMPORTER_PINNED: pins when it attaches, as RDMA devices without page faults do;
- *	moves are counted, where the kernel tells (before 7.1), and change nothing
- * @GDMABUF_IMPORTER_DYNAMIC: unmaps at once when told
+ * @GDMABUF_IMPORTER_STATIC: attaches without operations
+ * @GDMABUF_IMPORTER_PINNED: pins when it attaches, as RDMA devices without page faults do
+ * @GDMABUF_IMPORTER_DYNAMIC: has operations, and pins nothing; that the memory moves is a warning
  */
 enum gdmabuf_importer_mode {
 	GDMABUF_IMPORTER_STATIC,
@@ -152,25 +151,10 @@ struct gdmabuf_importer_cpu {
 };
 
 /**
- * struct gdmabuf_importer_stats - ioctl(GDMABUF_IMPORTER_STATS): waits for nothing
- * @out_moves: how often the importer was told of a move since it was opened
- * @out_mapped: 1 if there is a mapping for DMA
- * @reserved: 0
- */
-struct gdmabuf_importer_stats {
-	__aligned_u64 out_moves;
-	__u32 out_mapped;
-	__u32 reserved;
-};
-
-/**
- * struct gdmabuf_importer_switch - HANG and FENCE
- * @on: 0 or 1; for FENCE also GDMABUF_IMPORTER_FENCE_WRITE
+ * struct gdmabuf_importer_switch - ioctl(GDMABUF_IMPORTER_FENCE)
+ * @on: 0, 1 or GDMABUF_IMPORTER_FENCE_WRITE
  *
- * HANG: does not unmap when told of a move, though GDMABUF_IMPORTER_DYNAMIC.  Off at first;
- * waits for nothing.
- *
- * FENCE: a fence that is not signalled on the dma-buf that is attached (DMA_RESV_USAGE_BOOKKEEP; or
+ * A fence that is not signalled on the dma-buf that is attached (DMA_RESV_USAGE_BOOKKEEP; or
  * of a write, which DMA_BUF_IOCTL_EXPORT_SYNC_FILE hands out); off signals it, at once.  EBUSY: on and on, ENXIO: off and off.
  */
 struct gdmabuf_importer_switch {
@@ -192,8 +176,6 @@ struct gdmabuf_importer_switch {
 #define GDMABUF_IMPORTER_VWRITE		_IOW('I', 0x8a, struct gdmabuf_importer_access)
 #define GDMABUF_IMPORTER_BEGIN_CPU_ACCESS _IOW('I', 0x8b, struct gdmabuf_importer_cpu)
 #define GDMABUF_IMPORTER_END_CPU_ACCESS	_IOW('I', 0x8c, struct gdmabuf_importer_cpu)
-#define GDMABUF_IMPORTER_STATS		_IOR('I', 0x8d, struct gdmabuf_importer_stats)
-#define GDMABUF_IMPORTER_HANG		_IOW('I', 0x8e, struct gdmabuf_importer_switch)
-#define GDMABUF_IMPORTER_FENCE		_IOW('I', 0x8f, struct gdmabuf_importer_switch)
+#define GDMABUF_IMPORTER_FENCE		_IOW('I', 0x8d, struct gdmabuf_importer_switch)
 
 #endif

@@ -17,46 +17,39 @@ union command {
 	struct gdmabuf_importer_copy copy;
 	struct gdmabuf_importer_access access;
 	struct gdmabuf_importer_cpu cpu;
-	struct gdmabuf_importer_stats stats;
 	struct gdmabuf_importer_switch onoff;
 };
 
-#define OP(request_, execute_, locks_) \
+#define OP(request_, execute_) \
 	[_IOC_NR(request_) - _IOC_NR(GDMABUF_IMPORTER_ATTACH)] = { \
 		.request = request_, \
 		.execute = execute_, \
-		.locks = locks_, \
 	}
 
 static const struct {
 	unsigned int request;
 	int (*execute)(struct importer *imp, void *arg);
-	bool locks;
 } ops[] = {
-	OP(GDMABUF_IMPORTER_ATTACH, importer_attach, true),
-	OP(GDMABUF_IMPORTER_DETACH, importer_detach, true),
-	OP(GDMABUF_IMPORTER_MAP, importer_map, true),
-	OP(GDMABUF_IMPORTER_UNMAP, importer_unmap, true),
-	OP(GDMABUF_IMPORTER_COPY, importer_copy, true),
-	OP(GDMABUF_IMPORTER_READ, importer_read, true),
-	OP(GDMABUF_IMPORTER_WRITE, importer_write, true),
-	OP(GDMABUF_IMPORTER_VMAP, importer_vmap, true),
-	OP(GDMABUF_IMPORTER_VUNMAP, importer_vunmap, true),
-	OP(GDMABUF_IMPORTER_VREAD, importer_vread, true),
-	OP(GDMABUF_IMPORTER_VWRITE, importer_vwrite, true),
-	OP(GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, importer_begin_cpu_access, true),
-	OP(GDMABUF_IMPORTER_END_CPU_ACCESS, importer_end_cpu_access, true),
-	OP(GDMABUF_IMPORTER_STATS, importer_stats, false),
-	OP(GDMABUF_IMPORTER_HANG, importer_hang, false),
-	OP(GDMABUF_IMPORTER_FENCE, importer_fence, true),
+	OP(GDMABUF_IMPORTER_ATTACH, importer_attach),
+	OP(GDMABUF_IMPORTER_DETACH, importer_detach),
+	OP(GDMABUF_IMPORTER_MAP, importer_map),
+	OP(GDMABUF_IMPORTER_UNMAP, importer_unmap),
+	OP(GDMABUF_IMPORTER_COPY, importer_copy),
+	OP(GDMABUF_IMPORTER_READ, importer_read),
+	OP(GDMABUF_IMPORTER_WRITE, importer_write),
+	OP(GDMABUF_IMPORTER_VMAP, importer_vmap),
+	OP(GDMABUF_IMPORTER_VUNMAP, importer_vunmap),
+	OP(GDMABUF_IMPORTER_VREAD, importer_vread),
+	OP(GDMABUF_IMPORTER_VWRITE, importer_vwrite),
+	OP(GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, importer_begin_cpu_access),
+	OP(GDMABUF_IMPORTER_END_CPU_ACCESS, importer_end_cpu_access),
+	OP(GDMABUF_IMPORTER_FENCE, importer_fence),
 };
 
 static int execute(struct importer *imp, unsigned int nr, union command *cmd)
 {
 	int err;
 
-	if (!ops[nr].locks)
-		return ops[nr].execute(imp, cmd);
 	if (mutex_lock_interruptible(&imp->lock))
 		return -EINTR;
 	err = ops[nr].execute(imp, cmd);

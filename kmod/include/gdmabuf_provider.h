@@ -95,8 +95,8 @@ static inline void gdmabuf_watch_get(struct gdmabuf_watch *watch)
 void gdmabuf_watch_put(struct gdmabuf_watch *watch);
 
 /*
- * The memory was, or is being freed.  May be called with the RM lock held.  Revocable pages are
- * let go when it returns: no CPU mapping, and no device that maps them.  Drops no reference.
+ * The memory was, or is being freed.  May be called with the RM lock held.  Revocable pages have
+ * no CPU mapping any more when it returns, and no device had them.  Drops no reference.
  */
 void gdmabuf_watch_freed(struct gdmabuf_watch *watch);
 

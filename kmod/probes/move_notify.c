@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Until 7.1 an exporter that takes pages away calls dma_buf_move_notify(). */
+/* Until 7.1 this is what an importer is told by; for gdmabuf_importer alone. */
 #include <linux/dma-buf.h>
 
-void probe(struct dma_buf *dmabuf);
+void *probe(struct dma_buf_attach_ops *ops);
 
-void probe(struct dma_buf *dmabuf)
+void *probe(struct dma_buf_attach_ops *ops)
 {
-	dma_buf_move_notify(dmabuf);
+	return ops->move_notify;
 }

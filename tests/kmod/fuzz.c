@@ -492,10 +492,9 @@ static void use_importer(void)
 	};
 	struct gdmabuf_importer_cpu cpu = { any(4) };
 	struct gdmabuf_importer_switch on = { any(4) };
-	struct gdmabuf_importer_stats stats;
 
 	memset(bytes, 0, sizeof(bytes));
-	switch (any(16)) {
+	switch (any(14)) {
 	case 0:
 	case 1:
 	case 2:
@@ -525,12 +524,6 @@ static void use_importer(void)
 		break;
 	case 12:
 		ioctl(importer, GDMABUF_IMPORTER_END_CPU_ACCESS, &cpu);
-		break;
-	case 13:
-		ioctl(importer, GDMABUF_IMPORTER_STATS, argument(&stats));
-		break;
-	case 14:
-		ioctl(importer, GDMABUF_IMPORTER_HANG, &on);
 		break;
 	default:
 		ioctl(importer, GDMABUF_IMPORTER_FENCE, &on);

@@ -174,7 +174,7 @@ static void make_machine(void)
 	put("dev/udmabuf", "");
 	put("dev/dma_heap/system", "");
 	put("proc/sys/kernel/osrelease", "6.12.0\n");
-	put("boot/config-6.12.0", "CONFIG_PCI_P2PDMA=y\nCONFIG_DMABUF_MOVE_NOTIFY=y\n");
+	put("boot/config-6.12.0", "CONFIG_PCI_P2PDMA=y\n");
 	put_memlock("unlimited");
 	put("proc/self/status", "CapEff:\t0000000000000000\n");
 	kernel_caps = (struct gdmabuf_caps){ .out_caps = 0xf, .out_provider = "nvidia" };
@@ -517,7 +517,7 @@ TEST(no_p2pdma, "A kernel without PCI_P2PDMA is a note, NVIDIA's memory needs no
 {
 	make_machine();
 	caps_error = ENOTTY;
-	put("boot/config-6.12.0", "# CONFIG_PCI_P2PDMA is not set\nCONFIG_DMABUF_MOVE_NOTIFY=y\n");
+	put("boot/config-6.12.0", "# CONFIG_PCI_P2PDMA is not set\n");
 	expect_says(1, "note  The kernel is built without PCI_P2PDMA");
 }
 
@@ -544,14 +544,6 @@ TEST(no_config, "What the kernel was built with can be unknown.")
 	take("boot");
 	expect_says(1,
 		    "note  What the kernel was built with is unknown: neither /boot/config-6.12.0");
-}
-
-TEST(no_move_notify, "A kernel without DMABUF_MOVE_NOTIFY is a note.")
-{
-	make_machine();
-	caps_error = ENOTTY;
-	put("boot/config-6.12.0", "CONFIG_PCI_P2PDMA=y\n");
-	expect_says(1, "note  Devices can import only memory that stays pinned");
 }
 
 TEST(no_gdmabuf, "gdmabuf that is not loaded stops it.")

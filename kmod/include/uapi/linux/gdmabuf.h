@@ -76,15 +76,12 @@ enum {
  * enum gdmabuf_cap - what this kernel can do, bits
  * @GDMABUF_CAP_HOST: GDMABUF_EXPORT_HOST works
  * @GDMABUF_CAP_GPU: GDMABUF_EXPORT_GPU has a provider
- * @GDMABUF_CAP_REVOCABLE_DMA: devices may import revocable dma-bufs, if their drivers
- *	let go at once; without it only the CPU can map them
  * @GDMABUF_CAP_P2PDMA: the kernel knows the distance between PCI devices
  */
 enum gdmabuf_cap {
 	GDMABUF_CAP_HOST		= 1 << 0,
 	GDMABUF_CAP_GPU			= 1 << 1,
-	GDMABUF_CAP_REVOCABLE_DMA	= 1 << 2,
-	GDMABUF_CAP_P2PDMA		= 1 << 3,
+	GDMABUF_CAP_P2PDMA		= 1 << 2,
 };
 
 /**
@@ -117,9 +114,10 @@ struct gdmabuf_caps {
  * @GDMABUF_KEEP: the range stays pinned when its last dma-buf is gone, for exports to
  *	come: until GDMABUF_DROP, until room is needed, or the context is closed
  * @GDMABUF_REVOCABLE: the GPU memory may be freed while the dma-buf lives.  CPU mappings
- *	are then gone (SIGBUS), and devices have let go.  Without it the pages stay
- *	allocated as long as there is a dma-buf.  A pin can be mapped 16 times by CPUs, then
- *	mmap() gives ENOMEM: freeing has to take all mappings.  GPU memory only.
+ *	are then gone (SIGBUS).  Devices cannot import the dma-buf (EOPNOTSUPP): memory for
+ *	them must not be freed below them.  Without it the pages stay allocated as long as
+ *	there is a dma-buf.  A pin can be mapped 16 times by CPUs, then mmap() gives ENOMEM:
+ *	freeing has to take all mappings.  GPU memory only.
  * @GDMABUF_UNWATCHED: nobody asks later whether the address still means these pages: the
  *	slot's word says from the beginning that it does not, and no other export takes the
  *	pin.  GPU memory is then pinned once, and not twice, which takes half the time.  GPU

@@ -85,14 +85,27 @@ cl_int forbid_begin(struct access *a, const char *function, cl_command_queue que
 	return err;
 }
 
+static bool event_has_failed(cl_event event)
+{
+	cl_int status;
+
+	return event &&
+	       !next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+				    &status, NULL) &&
+	       status < 0;
+}
+
 /*
  * A command behind an event that has failed already never runs and never fails in some drivers
- * (PoCL 3.1).  Who blocks can wait for the list first.  Other errors are the driver's to find.
+ * (PoCL 3.1), so a blocking one is refused here.  The list is not waited for: the driver has not
+ * looked at the command's arguments yet.  Other errors are the driver's to find.
  */
 static bool list_has_failed(cl_bool blocking, cl_uint num_wait, const cl_event *wait)
 {
-	return blocking && num_wait && wait &&
-	       next.clWaitForEvents(num_wait, wait) == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+	for (cl_uint i = 0; blocking && wait && i < num_wait; i++)
+		if (event_has_failed(wait[i]))
+			return true;
+	return false;
 }
 
 /* The common case, no import alive, costs one load. */

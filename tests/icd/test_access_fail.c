@@ -435,6 +435,47 @@ TEST(blocking_read_wait_list, "A blocking read whose wait list fails returns, wi
 	}
 }
 
+/* The errors of blocking calls behind @go whose arguments are wrong. */
+static void expect_refused(const struct run *r, cl_command_queue stranger, const cl_event *go)
+{
+	unsigned char bytes[64];
+	cl_int err = 1;
+
+	EXPECT_EQ(cl.clEnqueueReadBuffer(r->queue, r->a.mem, CL_TRUE, 0, 64, NULL, 1, go, NULL),
+		  CL_INVALID_VALUE);
+	EXPECT_EQ(cl.clEnqueueReadBuffer(r->queue, r->a.mem, CL_TRUE, SIZE - 2, 64, bytes, 1, go,
+					 NULL),
+		  CL_INVALID_VALUE);
+	EXPECT_EQ(cl.clEnqueueWriteBuffer(r->queue, r->a.mem, CL_TRUE, SIZE - 2, 64, bytes, 1, go,
+					  NULL),
+		  CL_INVALID_VALUE);
+	EXPECT_EQ(cl.clEnqueueReadBuffer(stranger, r->a.mem, CL_TRUE, 0, 64, bytes, 1, go, NULL),
+		  CL_INVALID_CONTEXT);
+	EXPECT(!cl.clEnqueueMapBuffer(r->queue, r->a.mem, CL_TRUE, CL_MAP_READ, SIZE - 2, 64, 1, go,
+				      NULL, &err));
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+}
+
+TEST(blocking_wrong, "A blocking call with wrong arguments fails before its wait list is complete.")
+{
+	for (int i = 0; i < 2; i++) {
+		struct run r = run_host_access(i);
+		cl_event go = user_event();
+		cl_context other =
+			cl.clCreateContext(NULL, fix.num_devices, fix.device, NULL, NULL, NULL);
+		cl_command_queue stranger = cl.clCreateCommandQueue(other, fix.device[0], 0, NULL);
+
+		expect_refused(&r, stranger, &go);
+		complete(go, CL_COMPLETE);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_no_sync("a");
+		cl.clReleaseCommandQueue(stranger);
+		cl.clReleaseContext(other);
+		cl.clReleaseEvent(go);
+		close_slowly(&r, i);
+	}
+}
+
 TEST(blocking_map_fails, "A blocking map whose START fails gives no pointer.")
 {
 	for (int i = 0; i < 8; i++) {

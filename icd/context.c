@@ -21,6 +21,7 @@ struct context {
 	cl_context handle;
 	atomic_uint refs;     /* 1 for the table, and callers of context_get() */
 	atomic_bool imported; /* an import was asked for */
+	bool watched; /* the driver tells when it is gone; written before it is handed out */
 	unsigned int forks;   /* of the process that made it */
 	struct zero_copy *_Atomic zero_copy;
 	struct selftest_kept selftest;
@@ -98,7 +99,9 @@ static void context_watch(struct context *context)
 	    device_version(context->devices[0]) < CL_MAKE_VERSION(3, 0, 0))
 		return;
 	atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
-	if (next.clSetContextDestructorCallback(context->handle, context_destroyed, context))
+	context->watched =
+		!next.clSetContextDestructorCallback(context->handle, context_destroyed, context);
+	if (!context->watched)
 		context_put(context);
 }
 
@@ -175,10 +178,21 @@ cl_context CL_API_CALL layer_clCreateContextFromType(const cl_context_properties
 }
 
 /*
- * With one reference left its only owner is giving it up: no other thread may
- * retain it any more.  Objects that keep the context alive in the driver do not
- * matter: the application's handle ends here.
+ * With one reference left its only owner is giving it up: no other thread may retain it any more.
+ * Queues and other objects may keep the context alive in the driver, and give its handle out.  The
+ * record of a context that is watched stays until then; others end here.
  */
+static void context_release_last(cl_context handle)
+{
+	struct context *context = context_get(handle);
+
+	if (context && context->watched)
+		selftest_drop(&context->selftest);
+	else if (context)
+		context_remove(handle, context);
+	context_put(context);
+}
+
 cl_int CL_API_CALL layer_clReleaseContext(cl_context context)
 {
 	cl_uint refs = 0;
@@ -190,7 +204,7 @@ cl_int CL_API_CALL layer_clReleaseContext(cl_context context)
 	    !next.clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof(refs), &refs,
 				   NULL) &&
 	    refs == 1)
-		context_remove(context, NULL);
+		context_release_last(context);
 	return next.clReleaseContext(context);
 }
 

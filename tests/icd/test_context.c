@@ -113,6 +113,26 @@ TEST(retained_context, "A context that is retained and released once is still kn
 	fixture_close();
 }
 
+TEST(kept_context, "A context that its queue keeps alive is known after its last release.")
+{
+	cl_command_queue queue;
+	cl_context context, found = NULL;
+
+	fixture_reset();
+	stub_set(STUB_OWN_REFERENCES, 1);
+	fixture_open();
+	context = context_create(NULL);
+	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, NULL);
+	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
+	EXPECT_EQ(cl.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(found), &found, NULL),
+		  CL_SUCCESS);
+	expect_imports(found);
+	EXPECT_EQ(cl.clReleaseCommandQueue(queue), CL_SUCCESS);
+	EXPECT(!stub_is_live(context, STUB_CONTEXT));
+	expect_unknown(context);
+	fixture_close();
+}
+
 TEST(from_type, "clCreateContextFromType makes contexts that are known.")
 {
 	cl_context context;

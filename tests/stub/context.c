@@ -49,6 +49,7 @@ cl_context CL_API_CALL stub_clCreateContext(const cl_context_properties *propert
 	if (err)
 		return creation_failed(errcode_ret, err);
 	context = object_create(STUB_CONTEXT);
+	context->handles = 1;
 	err = context_fill(context, properties, num, devices);
 	if (err) {
 		object_destroy(context);
@@ -129,6 +130,7 @@ cl_int CL_API_CALL stub_clRetainContext(cl_context handle)
 	CALL(clRetainContext, U(handle));
 	if (!context)
 		return CL_INVALID_CONTEXT;
+	context->handles++;
 	object_retain(context);
 	return CL_SUCCESS;
 }
@@ -140,6 +142,7 @@ cl_int CL_API_CALL stub_clReleaseContext(cl_context handle)
 	CALL(clReleaseContext, U(handle));
 	if (!context)
 		return CL_INVALID_CONTEXT;
+	context->handles--;
 	context_put(context);
 	return CL_SUCCESS;
 }
@@ -155,7 +158,7 @@ cl_int CL_API_CALL stub_clGetContextInfo(cl_context handle, cl_context_info name
 		return err;
 	if (!context)
 		return CL_INVALID_CONTEXT;
-	refs = (cl_uint)context->base.refs;
+	refs = stub_get(STUB_OWN_REFERENCES) ? context->handles : (cl_uint)context->base.refs;
 	num_devices = stub_get(STUB_NO_CONTEXT_DEVICES) ? 0 : context->num_devices;
 	switch (name) {
 	case CL_CONTEXT_REFERENCE_COUNT:

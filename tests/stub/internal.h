@@ -102,6 +102,7 @@ struct context {
 	cl_context_properties properties[8];
 	size_t num_properties;
 	struct callback *callbacks; /* last registered first */
+	atomic_uint handles;	    /* the application's references */
 };
 
 void context_put(struct context *context);

@@ -13,11 +13,8 @@ void gdmabuf_buffer_release(struct dma_buf *dmabuf)
 	struct gdmabuf_context *ctx = pin->ctx;
 	u32 kind = pin->ops->kind;
 
-	mutex_lock(&pin->lock);
-	list_del(&buffer->link);
-	mutex_unlock(&pin->lock);
-	WARN_ON(!list_empty(&buffer->maps));
-	iput(buffer->inode);
+	atomic_dec(&pin->buffers);
+	WARN_ON(!list_empty(&buffer->maps) || buffer->mappings);
 	kfree(buffer);
 	kref_get(&ctx->kref);
 	gdmabuf_pin_put(pin);
@@ -69,15 +66,7 @@ struct dma_buf *gdmabuf_buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 l
 		return dmabuf;
 	}
 	buffer->dmabuf = dmabuf;
-	/*
-	 * A dma-buf's inode goes before its release operation is called, until when
-	 * gdmabuf_pin_revoke() may find the buffer.
-	 */
-	buffer->inode = file_inode(dmabuf->file);
-	ihold(buffer->inode);
-	mutex_lock(&pin->lock);
-	list_add(&buffer->link, &pin->buffers);
-	mutex_unlock(&pin->lock);
+	atomic_inc(&pin->buffers);
 	return dmabuf;
 }
 
@@ -86,7 +75,24 @@ struct gdmabuf_buffer *gdmabuf_buffer_of(struct dma_buf *dmabuf)
 	return dmabuf->ops->release == gdmabuf_buffer_release ? dmabuf->priv : NULL;
 }
 
-void gdmabuf_buffer_revoke(struct gdmabuf_buffer *buffer)
+void gdmabuf_buffer_add_mapping(struct gdmabuf_buffer *buffer)
 {
-	unmap_mapping_range(buffer->inode->i_mapping, 0, 0, 1);
+	mutex_lock(&buffer->pin->lock);
+	if (!buffer->mappings++)
+		list_add(&buffer->link, &buffer->pin->mapped);
+	mutex_unlock(&buffer->pin->lock);
+}
+
+void gdmabuf_buffer_del_mapping(struct gdmabuf_buffer *buffer)
+{
+	mutex_lock(&buffer->pin->lock);
+	if (!--buffer->mappings)
+		list_del(&buffer->link);
+	mutex_unlock(&buffer->pin->lock);
+}
+
+void gdmabuf_buffer_revoke_locked(struct gdmabuf_buffer *buffer)
+{
+	lockdep_assert_held(&buffer->pin->lock);
+	unmap_mapping_range(file_inode(buffer->dmabuf->file)->i_mapping, 0, 0, 1);
 }

@@ -17,6 +17,7 @@
  *	RM > mmap_lock > (*) pin.revoke_sem
  *	RM > (*) pin.lock > (*) pin.revoke_sem
  *	RM > (*) pin.lock > i_mmap_rwsem
+ *	mmap_lock > (*) pin.lock
  *	dma_resv > buffer.maps_lock
  */
 #ifndef GDMABUF_CORE_H
@@ -30,7 +31,6 @@
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
-#include <linux/task_work.h>
 #include <linux/nospec.h>
 #include <linux/uidgid.h>
 #include <linux/workqueue.h>
@@ -92,10 +92,10 @@ struct gdmabuf_owner {
 	struct kref kref;
 	struct list_head link; /* in owners */
 	struct pid *tgid;
-	spinlock_t lock;	  /* protects orphans, called, watches' orphan and freed */
+	spinlock_t lock;	  /* protects orphans, watches' orphan and freed */
 	struct list_head orphans; /* watches that only the owner can take back */
-	bool called;		  /* work is queued */
-	struct callback_head work;
+	struct xarray calls;	  /* that threads have, by their number */
+	struct delayed_work call_again;
 };
 
 /* NULL: no memory. */
@@ -221,15 +221,16 @@ struct gdmabuf_pin {
 	u64 lacking;			/* bytes that the limit would have to be freed of */
 
 	struct rw_semaphore revoke_sem;	/* read: CPU mappings are made; write: PIN_REVOKED is set */
-	struct mutex lock;		/* protects buffers */
-	struct list_head buffers;
-	atomic_t nr_vmas;		/* of processes, of all buffers */
+	atomic_t buffers;
+	struct mutex lock;		/* protects mapped */
+	struct list_head mapped;	/* revocable buffers that CPUs have mapped */
 
 	union {
 		struct {
 			const struct gdmabuf_provider *provider;
 			struct gdmabuf_gpu_pages pages;
 			struct gdmabuf_watch *watch;
+			struct gdmabuf_hold *hold; /* NULL: revocable */
 		} gpu;
 		struct {
 			struct mmu_interval_notifier notifier;
@@ -239,11 +240,11 @@ struct gdmabuf_pin {
 	};
 };
 
-/* For an export: one that is there, or a new one.  The caller's reference. */
+/* For an export: one that is there (@hit), or a new one.  The caller's reference. */
 int gdmabuf_pin_get(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops, u64 address,
-		    u64 length, u32 flags, struct gdmabuf_pin **out);
+		    u64 length, u32 flags, struct gdmabuf_pin **out, bool *hit);
 /* The export is done.  @keep: the context keeps the pin, as long as it serves exports. */
-void gdmabuf_pin_exported(struct gdmabuf_pin *pin, bool keep);
+void gdmabuf_pin_exported(struct gdmabuf_pin *pin, bool keep, bool hit);
 /* Sleeps, and may call the provider. */
 void gdmabuf_pin_put(struct gdmabuf_pin *pin);
 struct gdmabuf_pin *gdmabuf_pin_find_slot(struct gdmabuf_context *ctx, u32 slot, u32 generation);
@@ -268,9 +269,9 @@ struct gdmabuf_buffer {
 	struct gdmabuf_pin *pin;
 	u64 offset, length;		/* of it */
 	u32 flags;
-	struct list_head link;		/* pin->lock: in pin->buffers */
 	struct dma_buf *dmabuf;
-	struct inode *inode; /* of its mappings; held, to be there in gdmabuf_pin_revoke() */
+	struct list_head link;		/* pin->lock: in pin->mapped while there are mappings */
+	unsigned int mappings;		/* pin->lock: of CPUs, which hold dmabuf's file; if revocable */
 	struct mutex maps_lock;		/* protects maps */
 	struct list_head maps;		/* of host memory: for devices, as they are now */
 };
@@ -279,8 +280,11 @@ struct gdmabuf_buffer {
 struct dma_buf *gdmabuf_buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 length, u32 flags);
 /* The buffer of a dma-buf, if it is one of ours. */
 struct gdmabuf_buffer *gdmabuf_buffer_of(struct dma_buf *dmabuf);
-/* Takes the CPU's mappings; the pin is PIN_REVOKED already. */
-void gdmabuf_buffer_revoke(struct gdmabuf_buffer *buffer);
+/* Of revocable memory. */
+void gdmabuf_buffer_add_mapping(struct gdmabuf_buffer *buffer);
+void gdmabuf_buffer_del_mapping(struct gdmabuf_buffer *buffer);
+/* Takes the CPU's mappings, of which there are some; the pin is PIN_REVOKED already. */
+void gdmabuf_buffer_revoke_locked(struct gdmabuf_buffer *buffer);
 void gdmabuf_buffer_release(struct dma_buf *dmabuf);
 
 int gdmabuf_attach_gpu(struct dma_buf *dmabuf, struct dma_buf_attachment *attachment);
@@ -341,6 +345,10 @@ u64 gdmabuf_quota_used(const struct gdmabuf_quota *quota);
 /* How much less would have to be used for @bytes more; 0 if that would not do. */
 u64 gdmabuf_quota_lacks(const struct gdmabuf_quota *quota, u64 bytes);
 struct gdmabuf_memlock *gdmabuf_quota_memlock(struct gdmabuf_quota *quota);
+/* Bytes that CPUs have mapped of the user's revocable memory.  -ENOMEM. */
+int gdmabuf_quota_charge_mapping(struct gdmabuf_quota *quota, u64 bytes);
+bool gdmabuf_quota_has_room(const struct gdmabuf_quota *quota, u64 bytes);
+void gdmabuf_quota_add_mapping(struct gdmabuf_quota *quota, s64 bytes);
 
 /* ---- memlock.c: RLIMIT_MEMLOCK ---- */
 

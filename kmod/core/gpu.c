@@ -93,27 +93,81 @@ static int create_watch(struct gdmabuf_pin *pin)
 	return 0;
 }
 
+/*
+ * A pin of the provider's that lasts, and what is charged for it.  Both end together: where the
+ * driver fails to give the pages back, that is tried again, and the quota counts them meanwhile.
+ */
+struct gdmabuf_hold {
+	const struct gdmabuf_provider *provider;	/* referenced */
+	struct gdmabuf_quota *quota;
+	u64 bytes;
+	void *handle;
+	struct delayed_work put;
+};
+
+static void hold_free(struct gdmabuf_hold *hold)
+{
+	gdmabuf_quota_uncharge(hold->quota, hold->bytes);
+	gdmabuf_quota_put(hold->quota);
+	gdmabuf_provider_put(hold->provider);
+	kfree(hold);
+}
+
+/* The provider's module, which needs ours, is there as long as this is queued. */
+static void hold_put(struct work_struct *work)
+{
+	struct gdmabuf_hold *hold = container_of(work, struct gdmabuf_hold, put.work);
+
+	if (hold->handle && hold->provider->unpin(hold->handle))
+		queue_delayed_work(gdmabuf_wq, &hold->put, HZ);
+	else
+		hold_free(hold);
+}
+
+/* Charges for it; nothing is pinned yet. */
+static struct gdmabuf_hold *hold_create(struct gdmabuf_pin *pin)
+{
+	struct gdmabuf_hold *hold = kzalloc(sizeof(*hold), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!hold)
+		return ERR_PTR(-ENOMEM);
+	err = gdmabuf_quota_charge(pin->quota, pin->length);
+	if (err) {
+		kfree(hold);
+		return ERR_PTR(err);
+	}
+	hold->provider = pin->gpu.provider;
+	__module_get(hold->provider->owner);
+	hold->quota = gdmabuf_quota_get(pin->quota);
+	hold->bytes = pin->length;
+	INIT_DELAYED_WORK(&hold->put, hold_put);
+	return hold;
+}
+
 static int get_persistent(struct gdmabuf_pin *pin)
 {
+	struct gdmabuf_hold *hold;
 	int err;
 
 	if (pin->flags & GDMABUF_REVOCABLE)
 		return 0;
-	err = gdmabuf_quota_charge(pin->quota, pin->length);
+	hold = hold_create(pin);
+	if (IS_ERR(hold))
+		return PTR_ERR(hold);
+	err = hold->provider->pin(pin->address, pin->length, &pin->gpu.pages);
+	hold->handle = pin->gpu.pages.handle;
 	if (err)
-		return err;
-	err = pin->gpu.provider->pin(pin->address, pin->length, &pin->gpu.pages);
-	if (err)
-		gdmabuf_quota_uncharge(pin->quota, pin->length);
+		hold_put(&hold->put.work);
+	else
+		pin->gpu.hold = hold;
 	return err;
 }
 
 static void put_persistent(struct gdmabuf_pin *pin)
 {
-	if (pin->flags & GDMABUF_REVOCABLE)
-		return;
-	pin->gpu.provider->unpin(&pin->gpu.pages);
-	gdmabuf_quota_uncharge(pin->quota, pin->length);
+	if (pin->gpu.hold)
+		hold_put(&pin->gpu.hold->put.work);
 }
 
 /* With the page that is watched. */

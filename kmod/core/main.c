@@ -67,8 +67,10 @@ static int export_as(int fd, struct call *call, const struct gdmabuf_pin_ops *op
 	struct gdmabuf_export *cmd = call->cmd;
 	struct gdmabuf_pin *pin;
 	struct dma_buf *dmabuf;
-	int err = gdmabuf_pin_get(call->ctx, ops, cmd->address, cmd->length, cmd->flags, &pin);
+	bool hit;
+	int err;
 
+	err = gdmabuf_pin_get(call->ctx, ops, cmd->address, cmd->length, cmd->flags, &pin, &hit);
 	if (err)
 		return err;
 	cmd->out_fd = fd;
@@ -82,7 +84,7 @@ static int export_as(int fd, struct call *call, const struct gdmabuf_pin_ops *op
 		dma_buf_put(dmabuf);
 		return err;
 	}
-	gdmabuf_pin_exported(pin, cmd->flags & GDMABUF_KEEP);
+	gdmabuf_pin_exported(pin, cmd->flags & GDMABUF_KEEP, hit);
 	fd_install(fd, dmabuf->file);
 	return 0;
 }

@@ -17,7 +17,6 @@
 #include "core.h"
 
 #define FAULT_AROUND SZ_2M
-#define REVOCABLE_VMAS 16
 
 /* Pages of a run, of which the first is mapped. */
 struct rest {
@@ -92,9 +91,8 @@ static vm_fault_t insert_around(struct gdmabuf_buffer *buffer, struct vm_area_st
 	return result;
 }
 
-static vm_fault_t fault(struct vm_fault *vmf)
+static vm_fault_t buffer_fault(struct gdmabuf_buffer *buffer, struct vm_fault *vmf)
 {
-	struct gdmabuf_buffer *buffer = vmf->vma->vm_private_data;
 	vm_fault_t result = VM_FAULT_SIGBUS;
 	struct around around;
 
@@ -115,40 +113,104 @@ static vm_fault_t fault(struct vm_fault *vmf)
 	return result;
 }
 
-/* VMAs of a pin are counted when they are made, split or moved, and when they end. */
-static void vma_open(struct vm_area_struct *vma)
+static vm_fault_t held_fault(struct vm_fault *vmf)
 {
-	struct gdmabuf_buffer *buffer = vma->vm_private_data;
-
-	atomic_inc(&buffer->pin->nr_vmas);
-}
-
-static void vma_close(struct vm_area_struct *vma)
-{
-	struct gdmabuf_buffer *buffer = vma->vm_private_data;
-
-	atomic_dec(&buffer->pin->nr_vmas);
+	return buffer_fault(vmf->vma->vm_private_data, vmf);
 }
 
 /* The pages are the dma-buf's, whose file the mapping holds. */
-static const struct vm_operations_struct vm_ops = {
-	.open = vma_open,
-	.close = vma_close,
-	.fault = fault,
+static const struct vm_operations_struct held_vm_ops = {
+	.fault = held_fault,
 };
 
 /*
- * A revocation takes all mappings with the GPU driver's lock held, and takes the longer the more
- * they are: so there is a limit.
+ * A mapping of revocable memory: one VMA, or those that it was split into.  They are zapped with the
+ * GPU driver's lock held, in a time that grows with their bytes, and with their number.  So the
+ * bytes that a user has mapped are limited, and each VMA counts as MAPPING_MIN at least.  That a part
+ * is unmapped gives nothing back before all is.
  */
-static bool take_vma(struct gdmabuf_buffer *buffer)
-{
-	atomic_t *nr_vmas = &buffer->pin->nr_vmas;
+struct mapping {
+	struct gdmabuf_buffer *buffer;
+	atomic_t vmas;
+	u64 charged;		/* for the first */
+};
 
-	if (atomic_inc_return(nr_vmas) <= REVOCABLE_VMAS || !(buffer->flags & GDMABUF_REVOCABLE))
-		return true;
-	atomic_dec(nr_vmas);
-	return false;
+#define MAPPING_MIN FAULT_AROUND
+
+static struct gdmabuf_quota *mapping_quota(const struct mapping *mapping)
+{
+	return mapping->buffer->pin->quota;
+}
+
+static struct mapping *mapping_create(struct gdmabuf_buffer *buffer, u64 length)
+{
+	struct mapping *mapping = kzalloc(sizeof(*mapping), GFP_KERNEL_ACCOUNT);
+
+	if (!mapping)
+		return NULL;
+	mapping->buffer = buffer;
+	mapping->charged = ALIGN(length, MAPPING_MIN);
+	atomic_set(&mapping->vmas, 1);
+	if (gdmabuf_quota_charge_mapping(mapping_quota(mapping), mapping->charged)) {
+		kfree(mapping);
+		return NULL;
+	}
+	gdmabuf_buffer_add_mapping(buffer);
+	return mapping;
+}
+
+/* A part that was split off, or the place where it is moved to: neither can be refused here. */
+static void mapping_open(struct vm_area_struct *vma)
+{
+	struct mapping *mapping = vma->vm_private_data;
+
+	atomic_inc(&mapping->vmas);
+	gdmabuf_quota_add_mapping(mapping_quota(mapping), MAPPING_MIN);
+}
+
+static void mapping_close(struct vm_area_struct *vma)
+{
+	struct mapping *mapping = vma->vm_private_data;
+
+	if (!atomic_dec_and_test(&mapping->vmas)) {
+		gdmabuf_quota_add_mapping(mapping_quota(mapping), -(s64)MAPPING_MIN);
+		return;
+	}
+	gdmabuf_buffer_del_mapping(mapping->buffer);
+	gdmabuf_quota_add_mapping(mapping_quota(mapping), -(s64)mapping->charged);
+	kfree(mapping);
+}
+
+static int mapping_may_split(struct vm_area_struct *vma, unsigned long address)
+{
+	struct mapping *mapping = vma->vm_private_data;
+
+	return gdmabuf_quota_has_room(mapping_quota(mapping), MAPPING_MIN) ? 0 : -ENOMEM;
+}
+
+static vm_fault_t mapping_fault(struct vm_fault *vmf)
+{
+	struct mapping *mapping = vmf->vma->vm_private_data;
+
+	return buffer_fault(mapping->buffer, vmf);
+}
+
+static const struct vm_operations_struct mapping_vm_ops = {
+	.open = mapping_open,
+	.close = mapping_close,
+	.may_split = mapping_may_split,
+	.fault = mapping_fault,
+};
+
+static int map_by_faults(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
+{
+	struct mapping *mapping = mapping_create(buffer, vma->vm_end - vma->vm_start);
+
+	if (!mapping)
+		return -ENOMEM;
+	vma->vm_ops = &mapping_vm_ops;
+	vma->vm_private_data = mapping;
+	return 0;
 }
 
 /* A run at once: of a part of the VMA, x86 looks the memory type up for every page. */
@@ -159,6 +221,8 @@ static int map_now(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
 	struct gdmabuf_run_iter it;
 	int err;
 
+	vma->vm_ops = &held_vm_ops;
+	vma->vm_private_data = buffer;
 	run_first(&it, buffer->pin->runs, offset, vma->vm_end - vma->vm_start);
 	for (; it.length; at += it.length, run_next(&it)) {
 		err = remap_pfn_range(vma, at, PHYS_PFN(it.start), it.length, vma->vm_page_prot);
@@ -210,17 +274,12 @@ int gdmabuf_buffer_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 
 	if (err)
 		return err;
-	if (!take_vma(buffer))
-		return -ENOMEM;
 	if (!buffer->pin->cacheable)
 		vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
 	set_flags(buffer, vma);
-	vma->vm_ops = &vm_ops;
-	vma->vm_private_data = buffer;
-	err = buffer->flags & GDMABUF_REVOCABLE ? 0 : map_now(buffer, vma);
-	if (err)
-		vma_close(vma);
-	return err;
+	if (buffer->flags & GDMABUF_REVOCABLE)
+		return map_by_faults(buffer, vma);
+	return map_now(buffer, vma);
 }
 
 /* Several runs in a row need a function that not all kernels have. */

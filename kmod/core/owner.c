@@ -4,14 +4,15 @@
  *
  * A GPU driver takes a watch back from the process only that made it.  The last reference to a
  * dma-buf may be dropped by any process, so the watch then becomes an orphan of its owner.  The
- * owner ends its orphans when it next calls an ioctl or closes a context, and at once if it can
- * be called: task_work_add() has it do so on its way back to user mode.  That function is not
+ * owner ends its orphans when it next calls an ioctl or closes a context, and before that if it can
+ * be called: task_work_add() has a thread do so on its way back to user mode.  That function is not
  * exported by every kernel, so it is looked up when the module is loaded.
  */
 #include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/task_work.h>
 
 #include "core.h"
 
@@ -19,6 +20,8 @@ static DEFINE_SPINLOCK(owners_lock); /* protects owners */
 static LIST_HEAD(owners);
 
 static typeof(task_work_add) *add_task_work;
+
+static void owner_call_again(struct work_struct *work);
 
 static struct gdmabuf_owner *owner_create(void)
 {
@@ -30,6 +33,8 @@ static struct gdmabuf_owner *owner_create(void)
 	owner->tgid = task_tgid(current);
 	spin_lock_init(&owner->lock);
 	INIT_LIST_HEAD(&owner->orphans);
+	xa_init(&owner->calls);
+	INIT_DELAYED_WORK(&owner->call_again, owner_call_again);
 	return owner;
 }
 
@@ -107,65 +112,114 @@ void gdmabuf_owner_collect(struct gdmabuf_owner *owner)
 		gdmabuf_watch_unwatch(watch);
 }
 
+/* In a thread of the owner, which has one at most. */
+struct call {
+	struct callback_head work;
+	struct gdmabuf_owner *owner;
+	unsigned long thread; /* in owner->calls */
+};
+
 /*
  * The work holds the module, and drops that last: gdmabuf_owners_exit() waits for what is then
- * still to run of this function.
+ * still to run of this function.  An orphan that finds no call in owner->calls makes another.
  */
 static void owner_called(struct callback_head *work)
 {
-	struct gdmabuf_owner *owner = container_of(work, struct gdmabuf_owner, work);
+	struct call *call = container_of(work, struct call, work);
+	struct gdmabuf_owner *owner = call->owner;
 
-	spin_lock(&owner->lock);
-	owner->called = false;
-	spin_unlock(&owner->lock);
+	xa_erase(&owner->calls, call->thread);
+	kfree(call);
 	gdmabuf_owner_collect(owner);
 	gdmabuf_owner_put(owner);
 	module_put(THIS_MODULE);
 }
 
-/* A thread that runs comes back to user mode soon; one that sleeps, when it wakes up. */
-static bool owner_add_work_rcu(struct gdmabuf_owner *owner, bool running)
+static void call_drop(struct call *call)
 {
-	struct task_struct *leader = pid_task(owner->tgid, PIDTYPE_TGID), *thread;
-
-	if (!leader)
-		return false;
-	for_each_thread(leader,
-			thread) if ((!running || task_is_running(thread)) &&
-				    !add_task_work(thread, &owner->work, TWA_RESUME)) return true;
-	return false;
+	gdmabuf_owner_put(call->owner);
+	module_put(THIS_MODULE);
+	kfree(call);
 }
 
+/* -ENOMEM.  A thread that ends takes no call, and needs none. */
+static int owner_call_thread_rcu(struct gdmabuf_owner *owner, struct task_struct *thread)
+{
+	struct call *call = kmalloc(sizeof(*call), GFP_NOWAIT | __GFP_NOWARN);
+	int err;
+
+	if (!call)
+		return -ENOMEM;
+	call->owner = gdmabuf_owner_get(owner);
+	call->thread = task_pid_nr(thread);
+	__module_get(THIS_MODULE);
+	init_task_work(&call->work, owner_called);
+	err = xa_insert(&owner->calls, call->thread, call, GFP_NOWAIT | __GFP_NOWARN);
+	if (err) {
+		call_drop(call);
+		return err == -EBUSY ? 0 : err;
+	}
+	if (add_task_work(thread, &call->work, TWA_RESUME)) {
+		xa_erase(&owner->calls, call->thread);
+		call_drop(call);
+	}
+	return 0;
+}
+
+/*
+ * All threads are called, and the first that returns to user mode collects: any one of them may
+ * sleep for good.
+ */
+static int owner_call_threads(struct gdmabuf_owner *owner)
+{
+	struct task_struct *leader, *thread;
+	int err = 0;
+
+	rcu_read_lock();
+	leader = pid_task(owner->tgid, PIDTYPE_TGID);
+	/* Without one the process has ended: that frees its memory, and ends its watches. */
+	if (leader)
+		for_each_thread(leader, thread)
+			err = owner_call_thread_rcu(owner, thread) ?: err;
+	rcu_read_unlock();
+	return err;
+}
+
+static void owner_call(struct gdmabuf_owner *owner);
+
+static void owner_call_again(struct work_struct *work)
+{
+	struct gdmabuf_owner *owner = container_of(work, struct gdmabuf_owner, call_again.work);
+
+	if (!list_empty_careful(&owner->orphans))
+		owner_call(owner);
+	gdmabuf_owner_put(owner);
+	module_put(THIS_MODULE);
+}
+
+/* Without memory for a call, again later. */
 static void owner_call(struct gdmabuf_owner *owner)
 {
-	bool added;
-
+	if (!owner_call_threads(owner))
+		return;
 	gdmabuf_owner_get(owner);
 	__module_get(THIS_MODULE);
-	init_task_work(&owner->work, owner_called);
-	rcu_read_lock();
-	added = owner_add_work_rcu(owner, true) || owner_add_work_rcu(owner, false);
-	rcu_read_unlock();
-	if (added)
+	if (queue_delayed_work(gdmabuf_wq, &owner->call_again, HZ))
 		return;
-	/* The process has ended, or is about to: that frees its memory, and ends its watches. */
 	gdmabuf_owner_put(owner);
 	module_put(THIS_MODULE);
 }
 
 bool gdmabuf_owner_add_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch *watch)
 {
-	bool freed, call;
+	bool freed;
 
 	spin_lock(&owner->lock);
 	freed = watch->freed;
-	call = !freed && !owner->called && add_task_work;
 	if (!freed)
 		list_add_tail(&watch->orphan, &owner->orphans);
-	if (call)
-		owner->called = true;
 	spin_unlock(&owner->lock);
-	if (call)
+	if (!freed && add_task_work)
 		owner_call(owner);
 	return !freed;
 }

@@ -3,6 +3,8 @@
  * Pins: how they are found, made, kept and given up.  Whose memory it is matters in gpu.c and
  * host.c only.
  */
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "core.h"
@@ -38,9 +40,11 @@ bool gdmabuf_pin_unlist_locked(struct gdmabuf_pin *pin)
 }
 
 /* The caller's dma-buf holds the pin.  One that is stale by now serves no other export. */
-void gdmabuf_pin_exported(struct gdmabuf_pin *pin, bool keep)
+void gdmabuf_pin_exported(struct gdmabuf_pin *pin, bool keep, bool hit)
 {
 	count(pin->ctx, exports);
+	if (hit)
+		count(pin->ctx, hits);
 	if (!keep)
 		return;
 	mutex_lock(&pin->ctx->lock);
@@ -49,14 +53,22 @@ void gdmabuf_pin_exported(struct gdmabuf_pin *pin, bool keep)
 	mutex_unlock(&pin->ctx->lock);
 }
 
+/* What is pinned now.  @n: 1 or -1 */
+static void count_pin(const struct gdmabuf_pin *pin, int n)
+{
+	unsigned int kind = kind_index(pin->ops->kind);
+
+	count_add(pin->ctx, pins[kind], n);
+	count_add(pin->ctx, bytes[kind], n * (s64)pin->length);
+}
+
 static void destroy(struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_context *ctx = pin->ctx;
-	unsigned int kind = kind_index(pin->ops->kind);
 
 	pin->ops->unpin(pin);
-	count_add(ctx, pins[kind], -1);
-	count_add(ctx, bytes[kind], -(s64)pin->length);
+	if (!test_bit(PIN_REVOKED, &pin->state))
+		count_pin(pin, -1);
 	gdmabuf_slots_put(&ctx->slots, pin->slot);
 	kvfree(pin->runs);
 	gdmabuf_quota_put(pin->quota);
@@ -82,17 +94,14 @@ void gdmabuf_pin_put(struct gdmabuf_pin *pin)
 
 bool gdmabuf_pin_drop(struct gdmabuf_pin *pin)
 {
-	bool kept, used;
+	bool kept;
 
 	mutex_lock(&pin->ctx->lock);
 	kept = set_kept_locked(pin, false);
 	mutex_unlock(&pin->ctx->lock);
 	if (kept)
 		gdmabuf_pin_put(pin);
-	mutex_lock(&pin->lock);
-	used = !list_empty(&pin->buffers);
-	mutex_unlock(&pin->lock);
-	return used;
+	return atomic_read(&pin->buffers) > 0;
 }
 
 static void forget(struct work_struct *work)
@@ -144,7 +153,9 @@ void gdmabuf_pin_revoke(struct gdmabuf_pin *pin)
 	up_write(&pin->revoke_sem);
 	if (first) {
 		count(pin->ctx, revoked);
-		list_for_each_entry(buffer, &pin->buffers, link) gdmabuf_buffer_revoke(buffer);
+		count_pin(pin, -1);
+		list_for_each_entry(buffer, &pin->mapped, link)
+			gdmabuf_buffer_revoke_locked(buffer);
 	}
 	mutex_unlock(&pin->lock);
 }
@@ -228,9 +239,10 @@ static int get_slot(struct gdmabuf_pin *pin)
 
 	do {
 		err = gdmabuf_slots_get(&ctx->slots, &pin->slot, &pin->generation);
-	} while (err && (gdmabuf_context_evict(ctx, GDMABUF_KIND_HOST, 1) ||
-			 gdmabuf_context_evict(ctx, GDMABUF_KIND_GPU, 1)));
-	return err;
+	} while (err && !fatal_signal_pending(current) &&
+		 (gdmabuf_context_evict(ctx, GDMABUF_KIND_HOST, 1) ||
+		  gdmabuf_context_evict(ctx, GDMABUF_KIND_GPU, 1)));
+	return err && fatal_signal_pending(current) ? -EINTR : err;
 }
 
 static int pin_with_eviction(struct gdmabuf_pin *pin)
@@ -240,11 +252,25 @@ static int pin_with_eviction(struct gdmabuf_pin *pin)
 
 	while (err && evict_for(err, pin)) {
 		evicted = true;
+		if (fatal_signal_pending(current))
+			return -EINTR;
 		err = try_pin(pin);
 	}
 	if (evicted && !err)
 		count(pin->ctx, retries);
 	return err;
+}
+
+/*
+ * What the GPU driver's callback takes is held by nobody who allocates: in a memory cgroup that is
+ * over its limit that sleeps, and the driver with it.
+ */
+static void teach_lockdep(struct gdmabuf_pin *pin)
+{
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(&pin->lock);
+	might_lock(&pin->revoke_sem);
+	fs_reclaim_release(GFP_KERNEL);
 }
 
 static struct gdmabuf_pin *alloc(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops,
@@ -271,7 +297,8 @@ static struct gdmabuf_pin *alloc(struct gdmabuf_context *ctx, const struct gdmab
 	INIT_WORK(&pin->forget, forget);
 	init_rwsem(&pin->revoke_sem);
 	mutex_init(&pin->lock);
-	INIT_LIST_HEAD(&pin->buffers);
+	INIT_LIST_HEAD(&pin->mapped);
+	teach_lockdep(pin);
 	return pin;
 }
 
@@ -290,8 +317,7 @@ static int create(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops
 	err = pin_with_eviction(pin);
 	if (err)
 		goto put_slot;
-	count(ctx, pins[kind_index(ops->kind)]);
-	count_add(ctx, bytes[kind_index(ops->kind)], length);
+	count_pin(pin, 1);
 	WRITE_ONCE(pin->creating, false);
 	/* Pairs with who marks it stale first, and then looks whether it is there already. */
 	smp_mb();
@@ -314,11 +340,12 @@ free_pin:
 }
 
 int gdmabuf_pin_get(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops, u64 address,
-		    u64 length, u32 flags, struct gdmabuf_pin **out)
+		    u64 length, u32 flags, struct gdmabuf_pin **out, bool *hit)
 {
 	struct gdmabuf_pin *pin = find(ctx, ops, address, length, flags);
 	int err;
 
+	*hit = pin;
 	if (!pin)
 		return create(ctx, ops, address, length, flags, out);
 	err = ops->check ? ops->check(pin, address, length, flags) : 0;
@@ -326,7 +353,6 @@ int gdmabuf_pin_get(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *o
 		gdmabuf_pin_put(pin);
 		return err;
 	}
-	count(ctx, hits);
 	*out = pin;
 	return 0;
 }

@@ -13,6 +13,11 @@ module_param(gpu_quota_mb, ulong, 0600);
 MODULE_PARM_DESC(gpu_quota_mb,
 		 "of GPU memory pinned, for each user without CAP_SYS_RESOURCE; 0: no limit");
 
+static unsigned long revocable_map_mb = 4096;
+module_param(revocable_map_mb, ulong, 0600);
+MODULE_PARM_DESC(revocable_map_mb,
+		 "of each user's revocable GPU memory that CPUs may have mapped; 0: no limit");
+
 /* A user.  Referenced by contexts and by what is charged. */
 struct gdmabuf_quota {
 	struct kref kref;
@@ -20,6 +25,7 @@ struct gdmabuf_quota {
 	kuid_t uid;
 	atomic64_t bytes;
 	struct gdmabuf_memlock memlock;
+	atomic64_t mapped;	/* of revocable memory, by CPUs */
 };
 
 static DEFINE_SPINLOCK(quotas_lock); /* protects quotas */
@@ -81,7 +87,7 @@ static void quota_free(struct kref *kref)
 
 	list_del(&quota->link);
 	spin_unlock(&quotas_lock);
-	WARN_ON(atomic64_read(&quota->bytes));
+	WARN_ON(atomic64_read(&quota->bytes) || atomic64_read(&quota->mapped));
 	quota_destroy(quota);
 }
 
@@ -128,4 +134,29 @@ u64 gdmabuf_quota_lacks(const struct gdmabuf_quota *quota, u64 bytes)
 struct gdmabuf_memlock *gdmabuf_quota_memlock(struct gdmabuf_quota *quota)
 {
 	return &quota->memlock;
+}
+
+static bool mapping_is_within(u64 bytes)
+{
+	u64 limit = (u64)READ_ONCE(revocable_map_mb) << 20;
+
+	return !limit || bytes <= limit;
+}
+
+int gdmabuf_quota_charge_mapping(struct gdmabuf_quota *quota, u64 bytes)
+{
+	if (mapping_is_within(atomic64_add_return(bytes, &quota->mapped)))
+		return 0;
+	atomic64_sub(bytes, &quota->mapped);
+	return -ENOMEM;
+}
+
+bool gdmabuf_quota_has_room(const struct gdmabuf_quota *quota, u64 bytes)
+{
+	return mapping_is_within(atomic64_read(&quota->mapped) + bytes);
+}
+
+void gdmabuf_quota_add_mapping(struct gdmabuf_quota *quota, s64 bytes)
+{
+	atomic64_add(bytes, &quota->mapped);
 }

@@ -59,8 +59,10 @@ struct gdmabuf_watch {
  * @name: for GDMABUF_CAPS
  * @page_size: bytes; what ranges are aligned to.  A power of two, at least PAGE_SIZE.
  * @pin: pins [@address, @address + @length) of the calling process until @unpin, whether it is
- *	freed or not.  Fills *@pages.
- * @unpin: of what @pin filled in.  By any process.  @pages->runs are not its business.
+ *	freed or not.  Fills *@pages.  On error, too, @pages->handle is to be unpinned if there is
+ *	one; there are no runs then.
+ * @unpin: of @pages->handle that @pin filled in.  By any process.  On error all is as it was: the
+ *	core tries again.
  * @watch: has gdmabuf_watch_freed() called when any of the range is freed: maybe before
  *	@watch returns, maybe by another thread, at most once.  With @pages, fills it: pages
  *	that are good until then.  On error there is no reference left, and no call to come.
@@ -73,7 +75,7 @@ struct gdmabuf_provider {
 	const char *name;
 	u64 page_size;
 	int (*pin)(u64 address, u64 length, struct gdmabuf_gpu_pages *pages);
-	void (*unpin)(struct gdmabuf_gpu_pages *pages);
+	int (*unpin)(void *handle);
 	int (*watch)(struct gdmabuf_watch *watch, u64 address, u64 length,
 		     struct gdmabuf_gpu_pages *pages);
 	int (*unwatch)(struct gdmabuf_watch *watch);

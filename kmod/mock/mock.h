@@ -47,6 +47,8 @@ struct mock_config {
 	__u32 page_size;	/* in page tables, if not 0 */
 	__u32 ram;		/* page tables have addresses of RAM */
 	__u32 budget_pages;	/* of the BAR that can be pinned, if not 0 */
+	__u32 fail_puts;	/* this many puts fail, of both kinds, and do nothing */
+	__u32 pad;
 };
 
 struct mock_stats {

@@ -192,6 +192,12 @@ static int get(u64 va, u64 length, struct nvidia_p2p_page_table **table, void (*
 	return err;
 }
 
+/* The driver has no memory for what it does first. */
+static bool put_fails_locked(void)
+{
+	return mock_config.fail_puts && mock_config.fail_puts--;
+}
+
 static struct pin *find_locked(struct nvidia_p2p_page_table *table)
 {
 	struct pin *pin;
@@ -219,6 +225,10 @@ int nvidia_p2p_put_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual
 	struct pin *pin;
 
 	mutex_lock(&mock_rm_lock);
+	if (put_fails_locked()) {
+		mutex_unlock(&mock_rm_lock);
+		return -ENOMEM;
+	}
 	pin = find_locked(page_table);
 	if (pin && pin->tgid != task_tgid(current)) {
 		mock_stats.foreign_puts++;
@@ -246,6 +256,10 @@ int nvidia_p2p_put_pages_persistent(uint64_t virtual_address, struct nvidia_p2p_
 	struct pin *pin;
 
 	mutex_lock(&mock_rm_lock);
+	if (put_fails_locked()) {
+		mutex_unlock(&mock_rm_lock);
+		return -ENOMEM;
+	}
 	pin = find_locked(page_table);
 	if (pin) {
 		list_del(&pin->link);

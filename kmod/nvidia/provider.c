@@ -15,6 +15,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
@@ -32,7 +33,8 @@ struct pin {
 
 enum registration_state {
 	NEW,	/* watch() has not seen the table yet */
-	LIVE,	/* has a reference on @watch */
+	LIVE,	/* has a reference on @watch, which has one on this module */
+	LOST,	/* watch() failed, and so did putting the pages: has a reference on this module */
 	DEAD,	/* the callback came; @table is gone */
 };
 
@@ -40,7 +42,8 @@ enum registration_state {
  * A pin that is not persistent.  References: watch->handle's, and the driver's until it called
  * back or put the pages.
  * @lock: protects @state.  Held while the callback tells the core, so that who has it knows that
- *	the callback is over, or did not begin.  Taken under the driver's lock.
+ *	the callback is over, or did not begin.  Taken under the driver's lock: nothing is
+ *	allocated with it held, see registration_create().
  */
 struct registration {
 	struct kref kref;
@@ -105,57 +108,79 @@ static struct gdmabuf_run run_at(const struct nvidia_p2p_page_table *table, u32 
 	return run;
 }
 
-/* Room for one more: there is mostly one alone. */
-static int grow(struct gdmabuf_gpu_pages *pages)
-{
-	struct gdmabuf_run *runs = pages->runs;
-
-	if (!is_power_of_2(pages->nr_runs) && pages->nr_runs)
-		return 0;
-	runs = kvmalloc_array(max(2 * pages->nr_runs, 1U), sizeof(*runs), GFP_KERNEL_ACCOUNT);
-	if (!runs)
-		return -ENOMEM;
-	if (pages->runs)
-		memcpy(runs, pages->runs, pages->nr_runs * sizeof(*runs));
-	kvfree(pages->runs);
-	pages->runs = runs;
-	return 0;
-}
-
-static int copy_pages(const struct nvidia_p2p_page_table *table, struct gdmabuf_gpu_pages *pages)
+/* As many as there is room for.  How many there are. */
+static unsigned int copy_runs(const struct nvidia_p2p_page_table *table, struct gdmabuf_run *runs,
+			      unsigned int room)
 {
 	struct gdmabuf_run run;
+	unsigned int nr = 0;
 	u32 i;
 
-	pages->runs = NULL;
-	pages->nr_runs = 0;
 	for (i = 0; i < table->entries; i += run.length / GPU_PAGE_SIZE) {
 		run = run_at(table, i);
-		if (grow(pages)) {
-			kvfree(pages->runs);
-			return -ENOMEM;
-		}
-		pages->runs[pages->nr_runs++] = run;
+		if (nr < room)
+			runs[nr] = run;
+		nr++;
 	}
-	pages->cacheable = table_is_cacheable(table);
-	return 0;
+	return nr;
 }
 
-static int read_table(const struct nvidia_p2p_page_table *table, struct gdmabuf_gpu_pages *pages)
+/*
+ * There is mostly one run alone.  -E2BIG: there are @pages->nr_runs, and no room for them: the
+ * caller makes it with no lock held, and tries again.
+ */
+static int read_table(const struct nvidia_p2p_page_table *table, struct gdmabuf_gpu_pages *pages,
+		      unsigned int room)
 {
 	int err = check_table(table);
 
-	return err || !pages ? err : copy_pages(table, pages);
+	if (err || !pages)
+		return err;
+	pages->nr_runs = copy_runs(table, pages->runs, room);
+	pages->cacheable = table_is_cacheable(table);
+	return pages->nr_runs <= room ? 0 : -E2BIG;
 }
 
-static void put_persistent(struct pin *pin)
+static int make_room(struct gdmabuf_gpu_pages *pages, unsigned int room)
 {
-	int err = nvidia_p2p_put_pages_persistent(pin->address, pin->table, 0);
+	pages->runs = kvmalloc_array(room, sizeof(*pages->runs), GFP_KERNEL_ACCOUNT);
+	return pages->runs ? 0 : -ENOMEM;
+}
 
-	if (err)
-		pr_warn_ratelimited("nvidia_p2p_put_pages_persistent: %d, pages stay pinned\n",
-				    err);
-	kfree(pin);
+static void drop_room(struct gdmabuf_gpu_pages *pages)
+{
+	kvfree(pages->runs);
+	pages->runs = NULL;
+}
+
+/* @read: read_table() of @from's table, -errno.  Fills in *@pages, if there is. */
+static int read_pages(int (*read)(void *from, struct gdmabuf_gpu_pages *pages, unsigned int room),
+		      void *from, struct gdmabuf_gpu_pages *pages)
+{
+	unsigned int room = 1;
+	int err;
+
+	if (!pages)
+		return read(from, NULL, 0);
+	for (;;) {
+		err = make_room(pages, room);
+		if (err)
+			return err;
+		err = read(from, pages, room);
+		if (!err)
+			return 0;
+		room = pages->nr_runs;
+		drop_room(pages);
+		if (err != -E2BIG)
+			return err;
+	}
+}
+
+static int pin_read(void *from, struct gdmabuf_gpu_pages *pages, unsigned int room)
+{
+	const struct pin *pin = from;
+
+	return read_table(pin->table, pages, room);
 }
 
 static int nvidia_pin(u64 address, u64 length, struct gdmabuf_gpu_pages *pages)
@@ -163,6 +188,7 @@ static int nvidia_pin(u64 address, u64 length, struct gdmabuf_gpu_pages *pages)
 	struct pin *pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
 	int err;
 
+	pages->handle = NULL;
 	if (!pin)
 		return -ENOMEM;
 	pin->address = address;
@@ -171,18 +197,20 @@ static int nvidia_pin(u64 address, u64 length, struct gdmabuf_gpu_pages *pages)
 		kfree(pin);
 		return err;
 	}
-	err = read_table(pin->table, pages);
-	if (err) {
-		put_persistent(pin);
-		return err;
-	}
 	pages->handle = pin;
-	return 0;
+	return read_pages(pin_read, pin, pages);
 }
 
-static void nvidia_unpin(struct gdmabuf_gpu_pages *pages)
+static int nvidia_unpin(void *handle)
 {
-	put_persistent(pages->handle);
+	struct pin *pin = handle;
+	int err = nvidia_p2p_put_pages_persistent(pin->address, pin->table, 0);
+
+	if (err)
+		pr_warn_ratelimited("nvidia_p2p_put_pages_persistent: %d, tried again\n", err);
+	else
+		kfree(pin);
+	return err;
 }
 
 static struct registration *registration_create(struct gdmabuf_watch *watch, u64 address)
@@ -195,6 +223,10 @@ static struct registration *registration_create(struct gdmabuf_watch *watch, u64
 	mutex_init(&reg->lock);
 	reg->watch = watch;
 	reg->address = address;
+	/* To lockdep: what the callback takes is held by nobody who allocates. */
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(&reg->lock);
+	fs_reclaim_release(GFP_KERNEL);
 	return reg;
 }
 
@@ -227,8 +259,10 @@ static void registration_freed(void *data)
 {
 	struct registration *reg = data;
 	struct gdmabuf_watch *watch = NULL;
+	bool lost;
 
 	mutex_lock(&reg->lock);
+	lost = reg->state == LOST;
 	if (reg->state == LIVE) {
 		watch = reg->watch;
 		gdmabuf_watch_freed(watch);
@@ -239,6 +273,8 @@ static void registration_freed(void *data)
 	registration_put(reg);
 	if (watch)
 		gdmabuf_watch_put(watch);
+	if (lost)
+		module_put(THIS_MODULE);
 }
 
 static int registration_get_pages(struct registration *reg, u64 length)
@@ -255,14 +291,14 @@ static int registration_get_pages(struct registration *reg, u64 length)
 	return err;
 }
 
-/* The callback waits while we read the table, or came before, and then there is none. */
-static int registration_start(struct registration *reg, struct gdmabuf_gpu_pages *pages)
+static int registration_read(void *from, struct gdmabuf_gpu_pages *pages, unsigned int room)
 {
+	struct registration *reg = from;
 	int err = -EFAULT;
 
 	mutex_lock(&reg->lock);
 	if (reg->state == NEW)
-		err = read_table(reg->table, pages);
+		err = read_table(reg->table, pages, room);
 	if (!err) {
 		gdmabuf_watch_get(reg->watch);
 		reg->watch->handle = reg;
@@ -270,6 +306,12 @@ static int registration_start(struct registration *reg, struct gdmabuf_gpu_pages
 	}
 	mutex_unlock(&reg->lock);
 	return err;
+}
+
+/* The callback waits while we read the table, or came before, and then there is none. */
+static int registration_start(struct registration *reg, struct gdmabuf_gpu_pages *pages)
+{
+	return read_pages(registration_read, reg, pages);
 }
 
 /*
@@ -312,6 +354,17 @@ static int registration_end(struct registration *reg)
 	return 0;
 }
 
+/* The callback is to come still, when the core does not hold this module any more. */
+static void registration_lose(struct registration *reg)
+{
+	mutex_lock(&reg->lock);
+	if (reg->state == NEW) {
+		__module_get(THIS_MODULE);
+		reg->state = LOST;
+	}
+	mutex_unlock(&reg->lock);
+}
+
 static int nvidia_watch(struct gdmabuf_watch *watch, u64 address, u64 length,
 			struct gdmabuf_gpu_pages *pages)
 {
@@ -326,7 +379,8 @@ static int nvidia_watch(struct gdmabuf_watch *watch, u64 address, u64 length,
 	err = registration_start(reg, pages);
 	if (!err)
 		return 0;
-	registration_end(reg);
+	if (registration_end(reg))
+		registration_lose(reg);
 put:
 	registration_put(reg);
 	return err;

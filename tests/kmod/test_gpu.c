@@ -488,37 +488,104 @@ static unsigned char *map_part(const struct gdm_export *e)
 	return view && view[0] == pattern_at(0) ? view : NULL;
 }
 
-TEST(gpu_revocable_mappings,
-     "ENOMEM for more than 16 mappings of a revocable pin; what is unmapped, "
-     "in parts as well, does not count.")
+/* Each counts with 2 MiB, of those that revocable_map_mb allows. */
+enum { MAPPINGS = 8 };
+
+static void fill_and_empty(const struct gdm_export *e)
 {
-	enum { MAPPINGS = 16 };
+	unsigned char *views[MAPPINGS];
+
+	for (int i = 0; i < MAPPINGS; i++)
+		EXPECT((views[i] = map_part(e)));
+	EXPECT(!map_part(e));
+	EXPECT_EQ(errno, ENOMEM);
+	EXPECT_EQ(munmap(views[0] + PAGE, PAGE), -1);
+	EXPECT_EQ(errno, ENOMEM);
+	/* Room for another one's second part. */
+	munmap(views[0], 2 * GPU_PAGE);
+	EXPECT_EQ(mprotect(views[1], PAGE, PROT_NONE), 0);
+	EXPECT(!map_part(e));
+	for (int i = 1; i < MAPPINGS; i++)
+		munmap(views[i], 2 * GPU_PAGE);
+}
+
+TEST(gpu_revocable_mappings,
+     "ENOMEM for mapping more revocable memory than revocable_map_mb, and for splitting a mapping "
+     "then; what is unmapped, in parts as well, does not count.")
+{
 	struct setup s = setup();
 	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
-	unsigned char *views[MAPPINGS], *more;
+	unsigned char *views[MAPPINGS + 1];
+	char old[16];
 
-	for (int round = 0; round < 3; round++) {
-		for (int i = 0; i < MAPPINGS; i++) {
-			views[i] = map_part(&e);
-			EXPECT(views[i]);
-		}
-		EXPECT(!map_part(&e));
-		EXPECT_EQ(errno, ENOMEM);
-		for (int i = 0; i < MAPPINGS; i++) {
-			munmap(views[i] + PAGE, PAGE);
-			munmap(views[i], 2 * GPU_PAGE);
-		}
-	}
+	snprintf(old, sizeof(old), "%d", atoi(parameter_set("gdmabuf", "revocable_map_mb", "16")));
+	for (int round = 0; round < 3; round++)
+		fill_and_empty(&e);
 	close(e.fd);
 	e = export(&s, 0);
-	for (int i = 0; i < MAPPINGS; i++)
+	for (int i = 0; i <= MAPPINGS; i++)
 		EXPECT((views[i] = map_part(&e)));
-	EXPECT((more = map_part(&e)));
+	for (int i = 0; i <= MAPPINGS; i++)
+		munmap(views[i], 2 * GPU_PAGE);
+	parameter_set("gdmabuf", "revocable_map_mb", old);
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_revocable_mappings_contexts,
+     "The limit is for all contexts of a user together: their pins are taken by the same free.")
+{
+	struct setup s = setup();
+	struct gdm_export e;
+	unsigned char *views[MAPPINGS];
+	int contexts[MAPPINGS + 1];
+	char old[16];
+
+	snprintf(old, sizeof(old), "%d", atoi(parameter_set("gdmabuf", "revocable_map_mb", "16")));
+	for (int i = 0; i <= MAPPINGS; i++) {
+		contexts[i] = gdm_open();
+		EXPECT_EQ(gdm_export_gpu(contexts[i], s.va, LENGTH, GDMABUF_REVOCABLE, &e), 0);
+		if (i < MAPPINGS)
+			EXPECT((views[i] = map_part(&e)));
+		else
+			EXPECT(!map_part(&e));
+		close(e.fd);
+	}
+	parameter_set("gdmabuf", "revocable_map_mb", old);
 	for (int i = 0; i < MAPPINGS; i++)
 		munmap(views[i], 2 * GPU_PAGE);
-	munmap(more, 2 * GPU_PAGE);
-	close(e.fd);
+	for (int i = 0; i <= MAPPINGS; i++)
+		close(contexts[i]);
+	done(&s);
+}
+
+TEST(gpu_revoked_is_not_pinned, "Memory that was taken away does not count as pinned any more.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+
+	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 1);
 	gpu_free(s.gpu, s.va);
+	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 0);
+	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_bytes, 0);
+	close(e.fd);
+	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 0);
+	done(&s);
+}
+
+TEST(gpu_failed_is_no_hit, "An export that fails at its end, on a pin that was there, is no hit.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, 0);
+	struct gdmabuf_export *arg = (void *)pages_new(PAGE, 0);
+
+	*arg = (struct gdmabuf_export){ .size = sizeof(*arg), .address = s.va, .length = LENGTH };
+	mprotect(arg, PAGE, PROT_READ);
+	EXPECT_EQ(gdm_call(s.ctx, GDMABUF_EXPORT_GPU, arg), -EFAULT);
+	EXPECT_EQ(gdm_stats(s.ctx).out_exports, 1);
+	EXPECT_EQ(gdm_stats(s.ctx).out_hits, 0);
+	munmap(arg, PAGE);
+	close(e.fd);
 	done(&s);
 }
 
@@ -760,6 +827,65 @@ TEST(gpu_last_close_elsewhere,
 	}
 	EXPECT_EQ(gpu_stats(s.gpu).foreign_puts, s.before.foreign_puts);
 	consumer_stop(&c);
+	done(&s);
+}
+
+static void *wake_often(void *arg)
+{
+	for (;;)
+		usleep(10000);
+	return arg;
+}
+
+/* Sends dma-bufs, of which it keeps none.  One thread sleeps for good, another one wakes up often. */
+static void sleeping_owner(int socket, int dmabufs)
+{
+	int gpu = gpu_open(), ctx = gdm_open();
+	uint64_t va = gpu_alloc(gpu, (size_t)dmabufs * GPU_PAGE, 0);
+	struct gdm_export e;
+	pthread_t thread;
+
+	for (int i = 0; i < dmabufs; i++) {
+		if (gdm_export_gpu(ctx, va + (uint64_t)i * GPU_PAGE, GPU_PAGE, GDMABUF_REVOCABLE,
+				   &e))
+			_exit(1);
+		send_fd(socket, e.fd);
+		close(e.fd);
+	}
+	pthread_create(&thread, NULL, wake_often, NULL);
+	for (;;)
+		pause();
+}
+
+/* However slow the machine is. */
+static int pins_go(int gpu)
+{
+	for (int i = 0; gpu_stats(gpu).pins + gpu_stats(gpu).persistent && i < 6000; i++)
+		usleep(5000);
+	return !gpu_stats(gpu).pins && !gpu_stats(gpu).persistent;
+}
+
+TEST(gpu_last_close_sleeping_thread,
+     "The same of an owner whose main thread sleeps for good, while another thread runs.")
+{
+	enum { DMABUFS = 8 };
+	struct setup s = setup();
+	int sockets[2], fds[DMABUFS];
+	pid_t pid;
+
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+	pid = fork();
+	if (!pid)
+		sleeping_owner(sockets[1], DMABUFS);
+	for (int i = 0; i < DMABUFS; i++)
+		fds[i] = receive_fd(sockets[0]);
+	for (int i = 0; i < DMABUFS; i++)
+		close(fds[i]);
+	EXPECT(pins_go(s.gpu));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(sockets[0]);
+	close(sockets[1]);
 	done(&s);
 }
 
@@ -1244,6 +1370,91 @@ TEST(gpu_driver_fails, "Errors of the driver, at either of its pins, leave nothi
 			EXPECT_EQ(gpu_stats(s.gpu).pages_pinned, 0);
 			done(&s);
 		}
+}
+
+TEST(gpu_put_fails, "Memory that the driver fails to give back is given back later.")
+{
+	struct mock_config c = { .fail_puts = 2 };
+	struct setup s = setup();
+	struct gdm_export e = export(&s, GDMABUF_UNWATCHED);
+
+	gpu_config(s.gpu, &c);
+	close(e.fd);
+	EXPECT(pins_go(s.gpu));
+	done(&s);
+}
+
+TEST(gpu_put_fails_of_refused, "So is memory whose page table could not be read.")
+{
+	struct mock_config c = { .fail_puts = 2, .page_size = 2 };
+	struct setup s = setup();
+
+	gpu_config(s.gpu, &c);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, GDMABUF_UNWATCHED, NULL), -EINVAL);
+	EXPECT(pins_go(s.gpu));
+	done(&s);
+}
+
+TEST(gpu_put_fails_of_watch,
+     "The provider cannot be unloaded while the driver has its callback, after a failed export too.")
+{
+	struct mock_config c = { .fail_puts = 1, .page_size = 2 };
+	struct setup s = setup();
+
+	gpu_config(s.gpu, &c);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, GDMABUF_REVOCABLE, NULL), -EINVAL);
+	EXPECT_EQ(gpu_stats(s.gpu).pins, 1);
+	EXPECT_EQ(provider_users(), 1);
+	gpu_free(s.gpu, s.va);
+	EVENTUALLY(provider_users() == 0);
+	done(&s);
+}
+
+enum { IDLE_PINS = 300 };
+
+/* Idle pins are given up one by one, a fifth of a second each, and are never enough. */
+static void evict_for_long(int socket)
+{
+	struct mock_config c = { .delay_us = 200000, .budget_pages = 1 };
+	int gpu = gpu_open(), ctx = gdm_open();
+	uint64_t va = gpu_alloc(gpu, (IDLE_PINS + 1) * (size_t)GPU_PAGE, 0);
+	struct gdm_export e;
+
+	for (int i = 0; i < IDLE_PINS; i++) {
+		if (gdm_export_gpu(ctx, va + (uint64_t)i * GPU_PAGE, GPU_PAGE, GDMABUF_KEEP, &e))
+			_exit(1);
+		close(e.fd);
+	}
+	gpu_config(gpu, &c);
+	if (write(socket, "", 1) != 1)
+		_exit(1);
+	gdm_export_gpu(ctx, va + IDLE_PINS * (uint64_t)GPU_PAGE, GPU_PAGE, 0, NULL);
+	_exit(0);
+}
+
+TEST(gpu_killed_in_eviction, "SIGKILL ends an export that gives up one idle pin after the other.")
+{
+	struct setup s = setup();
+	int sockets[2], status = -1, waited;
+	char byte;
+	pid_t pid;
+
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+	pid = fork();
+	if (!pid)
+		evict_for_long(sockets[1]);
+	EXPECT_EQ(read(sockets[0], &byte, 1), 1);
+	while (gpu_stats(s.gpu).persistent == IDLE_PINS)
+		usleep(5000);
+	kill(pid, SIGKILL);
+	/* It would take a minute. */
+	for (waited = 0; !waitpid(pid, &status, WNOHANG) && waited < 3000; waited++)
+		usleep(10000);
+	EXPECT(waited < 3000);
+	EXPECT_EQ(WTERMSIG(status), SIGKILL);
+	close(sockets[0]);
+	close(sockets[1]);
+	done(&s);
 }
 
 TEST(gpu_freed_while_pinned, "EFAULT when the memory is freed while it is being pinned.")

@@ -49,8 +49,8 @@
  * export, else none.
  *
  * If the last reference to a dma-buf is dropped by another process than the owner, the driver has
- * the owner release the GPU memory: at once where the kernel can call the owner
- * (task_work_add()), else at its next ioctl, when it closes a context, or frees the memory.
+ * the owner release the GPU memory: when a thread of it next returns to user mode, where the
+ * kernel can call threads (task_work_add()), else at its next ioctl, when it closes a context, or frees the memory.
  */
 #ifndef _UAPI_LINUX_GDMABUF_H
 #define _UAPI_LINUX_GDMABUF_H
@@ -116,8 +116,12 @@ struct gdmabuf_caps {
  * @GDMABUF_REVOCABLE: the GPU memory may be freed while the dma-buf lives.  CPU mappings
  *	are then gone (SIGBUS).  Devices cannot import the dma-buf (EOPNOTSUPP): memory for
  *	them must not be freed below them.  Without it the pages stay allocated as long as
- *	there is a dma-buf.  A pin can be mapped 16 times by CPUs, then mmap() gives ENOMEM:
- *	freeing has to take all mappings.  GPU memory only.
+ *	there is a dma-buf.  GPU memory only.
+ *	mmap() of the dma-buf gives ENOMEM where more than the module's parameter
+ *	revocable_map_mb (4096) would be mapped of the user's revocable memory, by whichever
+ *	processes: freeing takes all mappings with the GPU driver's lock held.  A mapping
+ *	counts with its length, and 2 MiB at least; so does each part that it is split into,
+ *	and mprotect(), mremap() or munmap() of a part then gives ENOMEM, too.
  * @GDMABUF_UNWATCHED: nobody asks later whether the address still means these pages: the
  *	slot's word says from the beginning that it does not, and no other export takes the
  *	pin.  GPU memory is then pinned once, and not twice, which takes half the time.  GPU
@@ -257,7 +261,7 @@ struct gdmabuf_budget {
  * @flags: 0
  * @out_host_pins: now
  * @out_host_bytes: pinned now
- * @out_gpu_pins: now
+ * @out_gpu_pins: now, without those whose pages were taken
  * @out_gpu_bytes: pinned now
  * @out_exports: dma-bufs made
  * @out_hits: of these, on a pin that was there

@@ -14,7 +14,7 @@ struct queue_bracket {
 	bool listed;		    /* the same */
 	atomic_uint refs;	    /* 1 for the table, and users */
 	cl_command_queue queue;
-	atomic_bool in_order;
+	atomic_bool in_order;  /* as far as is known: each row asks anew */
 	pthread_mutex_t mutex; /* all below; taken first */
 	struct bracket *open;
 	bool fresh;	 /* a kernel came since the last tick */
@@ -175,6 +175,20 @@ void queue_bracket_leave(struct queue_bracket *q)
 	queue_bracket_put(q);
 }
 
+/*
+ * The driver is asked again: the record may be that of another queue, which was at the address
+ * before.
+ */
+static bool queue_bracket_is_in_order(struct queue_bracket *q)
+{
+	bool in_order;
+
+	if (!queue_is_in_order(q->queue, &in_order))
+		return false;
+	atomic_store(&q->in_order, in_order);
+	return in_order;
+}
+
 static bool queue_bracket_tick(void);
 
 static struct idle_watcher queue_watcher = { .tick = queue_bracket_tick, .period_ms = 1 };
@@ -184,7 +198,7 @@ static void queue_bracket_open(struct queue_bracket *q, struct memobj *const *ob
 {
 	struct bracket *b;
 
-	if (bracket_create(q->queue, objs, count, ACCESS_BOTH, &b))
+	if (!queue_bracket_is_in_order(q) || bracket_create(q->queue, objs, count, ACCESS_BOTH, &b))
 		return;
 	/* First it must be sure that the bracket is closed some day: who watches stops at none. */
 	atomic_fetch_add(&queue_bracket_count, 1);
@@ -335,15 +349,19 @@ static void queue_bracket_remove(cl_command_queue queue)
 }
 
 /*
- * With one reference left its only owner gives it up.  A record that two threads leave behind, who
- * release the last two at once, has no open bracket, and serves the next queue at that address.
+ * With one reference left its only owner gives it up.  Where commands hold the queue (PoCL), and where
+ * two threads release the last two at once, the record stays behind.  It has no open bracket, and
+ * serves the next queue at that address, which is asked for its order.
  */
 void queue_bracket_forget(cl_command_queue queue)
 {
+	struct queue_bracket *q = queue_bracket_get(queue);
 	cl_uint refs = 0;
 
-	if (!table_get(&queues, queue))
+	if (!q)
 		return;
+	atomic_store(&q->in_order, true);
+	queue_bracket_put(q);
 	queue_bracket_close_slowly(queue);
 	if (!next.clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof(refs), &refs,
 					NULL) &&
@@ -354,12 +372,11 @@ void queue_bracket_forget(cl_command_queue queue)
 void queue_bracket_reorder(cl_command_queue queue)
 {
 	struct queue_bracket *q = queue_bracket_get(queue);
-	bool in_order;
 
-	if (q && queue_is_in_order(queue, &in_order))
-		atomic_store(&q->in_order, in_order);
-	if (q)
-		queue_bracket_put(q);
+	if (!q)
+		return;
+	queue_bracket_is_in_order(q);
+	queue_bracket_put(q);
 }
 
 void queue_bracket_forbid(void)

@@ -658,6 +658,72 @@ TEST(slow_driver, "A queue that idles ends its row also when the driver is slow 
 	run_close(&r);
 }
 
+static bool queue_is_gone(void *queue)
+{
+	return !stub_is_live(queue, STUB_QUEUE);
+}
+
+/* A queue at the address that @freed had. */
+static cl_command_queue queue_create_at(cl_command_queue freed,
+					cl_command_queue_properties properties)
+{
+	cl_command_queue found, others[64];
+	int count = 0;
+
+	stub_set(STUB_ADDRESS_REUSE, 1);
+	while ((found = queue_create(properties)) != freed && count < 64)
+		others[count++] = found;
+	stub_set(STUB_ADDRESS_REUSE, 0);
+	EXPECT(found == freed); /* else the test tests nothing */
+	while (count)
+		cl.clReleaseCommandQueue(others[--count]);
+	return found;
+}
+
+/* The queue of @properties, released while it is busy, and another one at its address. */
+static struct run run_at_address(cl_command_queue_properties properties,
+				 cl_command_queue_properties next)
+{
+	struct run r = run_open(properties);
+	cl_event go = hold_back(&r);
+
+	enqueue_row(&r, 3);
+	EXPECT_EQ(cl.clReleaseCommandQueue(r.queue), CL_SUCCESS);
+	let_go(go);
+	EXPECT(settles(queue_is_gone, r.queue));
+	r.queue = queue_create_at(r.queue, next);
+	stub_trace_clear();
+	return r;
+}
+
+TEST(address_out_of_order, "An out-of-order queue at the address of an in-order one has no rows.")
+{
+	struct run r = run_at_address(0, OUT_OF_ORDER);
+
+	enqueue_row(&r, ROW);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_count("sync START a", ROW);
+	run_close(&r);
+}
+
+TEST(address_in_order, "An in-order queue at the address of an out-of-order one has rows.")
+{
+	int starts = 0;
+
+	for (int i = 0; i < 100 && starts != 1; i++) {
+		struct run r = run_at_address(OUT_OF_ORDER, 0);
+		cl_event go = hold_back(&r);
+
+		enqueue_row(&r, ROW);
+		let_go(go);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		starts = stub_trace_count("sync START a");
+		expect_all_inside(ROW);
+		run_close(&r);
+	}
+	EXPECT_EQ(starts, 1);
+}
+
 TEST(released_import, "The last release of the import ends the row, and unmaps its memory.")
 {
 	struct run r = run_open(0);

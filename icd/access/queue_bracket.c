@@ -289,20 +289,37 @@ static struct queue_bracket *queue_bracket_next(struct queue_bracket *q)
 }
 
 /*
+ * The driver may block in a flush, which the application's commands are not to wait for.  The
+ * reference keeps the queue alive without the mutex.
+ */
+static void queue_bracket_flush(struct queue_bracket *q)
+{
+	if (next.clRetainCommandQueue(q->queue))
+		return;
+	pthread_mutex_unlock(&q->mutex);
+	next.clFlush(q->queue);
+	next.clReleaseCommandQueue(q->queue);
+	pthread_mutex_lock(&q->mutex);
+}
+
+/*
  * Closes those without a kernel since the last tick.  Who enqueues just now is not idle, and is
  * not waited for.  The driver is told to go on, because an application that has flushed the queue
  * does not do so again.
  */
 static bool queue_bracket_tick(void)
 {
+	bool idles;
+
 	for (struct queue_bracket *q = queue_bracket_next(NULL); q; q = queue_bracket_next(q)) {
 		if (pthread_mutex_trylock(&q->mutex))
 			continue;
-		if (q->open && !q->fresh) {
-			queue_bracket_close_locked(q);
-			next.clFlush(q->queue);
-		}
+		idles = q->open && !q->fresh;
 		q->fresh = false;
+		if (idles) {
+			queue_bracket_close_locked(q);
+			queue_bracket_flush(q);
+		}
 		pthread_mutex_unlock(&q->mutex);
 	}
 	return queue_bracket_any();
@@ -349,9 +366,10 @@ static void queue_bracket_remove(cl_command_queue queue)
 }
 
 /*
- * With one reference left its only owner gives it up.  Where commands hold the queue (PoCL), and where
- * two threads release the last two at once, the record stays behind.  It has no open bracket, and
- * serves the next queue at that address, which is asked for its order.
+ * With one reference left its only owner gives it up.  Where commands (PoCL) or the thread that
+ * idles hold the queue, and where two threads release the last two at once, the record stays
+ * behind.  It has no open bracket, and serves the next queue at that address, which is asked for
+ * its order.
  */
 void queue_bracket_forget(cl_command_queue queue)
 {

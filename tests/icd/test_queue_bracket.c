@@ -663,6 +663,46 @@ static bool queue_is_gone(void *queue)
 	return !stub_is_live(queue, STUB_QUEUE);
 }
 
+static bool has_flushed(void *unused)
+{
+	(void)unused;
+	return stub_calls("clFlush") > 0;
+}
+
+TEST(flush_blocks, "A driver that blocks in the flush of a queue that idles blocks no enqueue.")
+{
+	struct run r = run_open(0);
+
+	alarm(60);
+	stub_set(STUB_HANG_FLUSH, 1);
+	enqueue_row(&r, 3);
+	EXPECT(settles(has_flushed, NULL));
+	enqueue_row(&r, 3);
+	stub_set(STUB_HANG_FLUSH, 0);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_all_inside(6);
+	run_close(&r);
+	alarm(0);
+}
+
+TEST(released_in_flush, "A queue that is released while a flush blocks goes when that is over.")
+{
+	struct run r = run_open(0);
+
+	alarm(60);
+	stub_set(STUB_HANG_FLUSH, 1);
+	enqueue_row(&r, 3);
+	EXPECT(settles(has_flushed, NULL));
+	EXPECT(settles(has_ended, NULL));
+	EXPECT_EQ(cl.clReleaseCommandQueue(r.queue), CL_SUCCESS);
+	EXPECT(stub_is_live(r.queue, STUB_QUEUE));
+	stub_set(STUB_HANG_FLUSH, 0);
+	EXPECT(settles(queue_is_gone, r.queue));
+	r.queue = queue_create(0);
+	run_close(&r);
+	alarm(0);
+}
+
 /* A queue at the address that @freed had. */
 static cl_command_queue queue_create_at(cl_command_queue freed,
 					cl_command_queue_properties properties)

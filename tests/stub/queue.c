@@ -385,6 +385,8 @@ cl_int CL_API_CALL stub_clFlush(cl_command_queue handle)
 		return err;
 	if (!object_get(handle, STUB_QUEUE))
 		return CL_INVALID_COMMAND_QUEUE;
+	while (stub_get(STUB_HANG_FLUSH))
+		sleep_ms(1);
 	queue_flush((struct queue *)handle);
 	return CL_SUCCESS;
 }

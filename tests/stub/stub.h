@@ -98,6 +98,7 @@ enum stub_option {
 	STUB_COMMAND_NAMED, /* who reports the two: 1 the device, 2 the platform; default both */
 	STUB_NOTHING_FAIL,  /* markers, barriers and migrations end with this (negative) status */
 	STUB_UNNAMED, /* functions that a platform does not name: 1 clIcdGetPlatformIDsKHR, 2 all */
+	STUB_HANG_FLUSH,     /* clFlush does not return while this is set */
 	STUB_OWN_REFERENCES, /* contexts report the application's references alone */
 	STUB_NUM_OPTIONS
 };

@@ -8,6 +8,7 @@
 #include "access/queue_bracket.h"
 #include "command_buffer.h"
 #include "describe.h"
+#include "intel.h"
 #include "intercept.h"
 #include "kernel_pointer.h"
 #include "layer.h"
@@ -43,6 +44,8 @@ static void *wrap(const char *name, void *function)
 		ours = command_buffer_function(name);
 	if (!ours && function)
 		ours = kernel_pointer_function(name, function);
+	if (!ours && function)
+		ours = intel_function(name);
 	if (!ours && function && !strncmp(name, "clEnqueue", 9))
 		queue_bracket_forbid();
 	return ours ? ours : function;

@@ -264,9 +264,8 @@ void kernel_arg_forget(cl_kernel kernel, cl_uint index)
 		kernel_note(kernel, index, 0, NULL);
 }
 
-/* access_begin() for a kernel's arguments. */
-static cl_int kernel_begin(struct access *a, cl_command_queue queue, cl_kernel kernel,
-			   cl_uint num_wait, const cl_event *wait, cl_event *event)
+cl_int kernel_begin(struct access *a, cl_command_queue queue, cl_kernel kernel, cl_uint num_wait,
+		    const cl_event *wait, cl_event *event)
 {
 	struct kernel_imports imports;
 	cl_int err = kernel_imports_get(kernel, &imports);

@@ -35,6 +35,12 @@ cl_int kernel_imports_get(cl_kernel kernel, struct kernel_imports *imports);
 /* Drops the imports. */
 void kernel_imports_put(struct kernel_imports *imports);
 
+struct access;
+
+/* access_none(), and access_begin() for the arguments of a kernel that is to be enqueued. */
+cl_int kernel_begin(struct access *a, cl_command_queue queue, cl_kernel kernel, cl_uint num_wait,
+		    const cl_event *wait, cl_event *event);
+
 /* Argument @index is no memory object any more. */
 void kernel_arg_forget(cl_kernel kernel, cl_uint index);
 

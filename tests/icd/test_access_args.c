@@ -242,6 +242,31 @@ TEST(task, "clEnqueueTask, too.")
 	close_all(&t);
 }
 
+typedef cl_int(CL_API_CALL *enqueue_count_fn)(cl_command_queue queue, cl_kernel kernel,
+					      cl_uint dims, const size_t *offset,
+					      const size_t *count, const size_t *local, cl_uint num,
+					      const cl_event *list, cl_event *event);
+
+TEST(count_kernel, "clEnqueueNDCountKernelINTEL, too.")
+{
+	struct two t = open_with(NULL, NULL);
+	enqueue_count_fn enqueue_count =
+		(enqueue_count_fn)cl.clGetExtensionFunctionAddressForPlatform(
+			fix.platform, "clEnqueueNDCountKernelINTEL");
+	const size_t one = 1;
+
+	EXPECT(enqueue_count);
+	EXPECT_EQ(enqueue_count(NULL, t.kernel, 1, NULL, &one, &one, 0, NULL, NULL),
+		  CL_INVALID_COMMAND_QUEUE);
+	EXPECT_EQ(enqueue_count(fix.queue, t.kernel, 0, NULL, &one, &one, 0, NULL, NULL),
+		  CL_INVALID_WORK_DIMENSION);
+	EXPECT_EQ(enqueue_count(fix.queue, t.kernel, 1, NULL, &one, &one, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	expect_bracket("a", "increment");
+	close_all(&t);
+}
+
 static void CL_CALLBACK native(void *args)
 {
 	unsigned char *memory = *(unsigned char **)args;

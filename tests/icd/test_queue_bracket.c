@@ -53,6 +53,20 @@ static void expect_all_inside(int kernels)
 	EXPECT_EQ(found, kernels);
 }
 
+typedef cl_int(CL_API_CALL *enqueue_count_fn)(cl_command_queue queue, cl_kernel kernel,
+					      cl_uint dims, const size_t *offset,
+					      const size_t *count, const size_t *local, cl_uint num,
+					      const cl_event *list, cl_event *event);
+
+static enqueue_count_fn count_function(void)
+{
+	enqueue_count_fn function = (enqueue_count_fn)cl.clGetExtensionFunctionAddressForPlatform(
+		fix.platform, "clEnqueueNDCountKernelINTEL");
+
+	EXPECT(function);
+	return function;
+}
+
 TEST(in_order,
      "Kernels that are enqueued before START have one, and one END after the last of them.")
 {
@@ -69,6 +83,29 @@ TEST(in_order,
 		starts = stub_trace_count("sync START a");
 		expect_all_inside(ROW);
 		EXPECT_EQ(r.a.seen[0], ROW + 1);
+		run_close(&r);
+	}
+	EXPECT_EQ(starts, 1);
+}
+
+TEST(counted, "A kernel of clEnqueueNDCountKernelINTEL joins the row.")
+{
+	int starts = 0;
+
+	for (int i = 0; i < 100 && starts != 1; i++) {
+		struct run r = run_open(0);
+		enqueue_count_fn enqueue_count = count_function();
+		const size_t one = 1;
+		cl_event go = hold_back(&r);
+
+		enqueue_row(&r, 2);
+		EXPECT_EQ(enqueue_count(r.queue, r.kernel, 1, NULL, &one, NULL, 0, NULL, NULL),
+			  CL_SUCCESS);
+		enqueue_row(&r, 2);
+		let_go(go);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		starts = stub_trace_count("sync START a");
+		expect_all_inside(5);
 		run_close(&r);
 	}
 	EXPECT_EQ(starts, 1);
@@ -364,6 +401,29 @@ static void by_command_buffer(struct run *r)
 	release(buffer);
 }
 
+static void by_count_kernel(struct run *r)
+{
+	enqueue_count_fn enqueue_count = count_function();
+	const size_t one = 1;
+	cl_event event;
+
+	EXPECT_EQ(enqueue_count(r->queue, r->kernel, 1, NULL, &one, &one, 0, NULL, &event),
+		  CL_SUCCESS);
+	wait_for(event);
+}
+
+static void by_blocking_free(struct run *r)
+{
+	cl_int(CL_API_CALL * blocking_free)(cl_context, void *);
+
+	(void)r;
+	blocking_free = (__typeof__(blocking_free))cl.clGetExtensionFunctionAddressForPlatform(
+		fix.platform, "clMemBlockingFreeINTEL");
+	EXPECT(blocking_free);
+	EXPECT_EQ(blocking_free(NULL, &plain), CL_INVALID_CONTEXT);
+	EXPECT_EQ(blocking_free(fix.context, &plain), CL_SUCCESS);
+}
+
 TEST(observed, "END comes before each kind of call by which the application can see completion.")
 {
 	static const struct {
@@ -393,6 +453,8 @@ TEST(observed, "END comes before each kind of call by which the application can 
 		{ "clReleaseCommandQueue", by_release },
 		{ "a kernel on other dma-bufs", by_other_buffer },
 		{ "clEnqueueCommandBufferKHR", by_command_buffer },
+		{ "the event of clEnqueueNDCountKernelINTEL", by_count_kernel },
+		{ "clMemBlockingFreeINTEL", by_blocking_free },
 	};
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {

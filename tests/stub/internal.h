@@ -23,6 +23,11 @@
 #define N F
 #define X F
 cl_int CL_API_CALL clSetKernelArgDevicePointerEXT(cl_kernel kernel, cl_uint index, cl_ulong address);
+cl_int CL_API_CALL clEnqueueNDCountKernelINTEL(cl_command_queue queue, cl_kernel kernel,
+					       cl_uint dims, const size_t *offset,
+					       const size_t *count, const size_t *local,
+					       cl_uint num, const cl_event *list, cl_event *event);
+cl_int CL_API_CALL clMemBlockingFreeINTEL(cl_context context, void *memory);
 cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint num, cl_platform_id *out, cl_uint *num_ret);
 #include "functions.h"
 #undef F
@@ -45,6 +50,8 @@ struct object {
 
 void *object_create(enum stub_kind kind);
 void *object_get(const void *handle, enum stub_kind kind);
+/* The live object of @kind behind @object, or the first for NULL; NULL behind the last. */
+void *object_next(const void *object, enum stub_kind kind);
 void object_retain(void *object);
 bool object_release(void *object); /* true when that was the last reference */
 void object_destroy(void *object);

@@ -327,6 +327,21 @@ cl_int CL_API_CALL stub_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel
 		       list, event);
 }
 
+/* @count: work-groups instead of work-items. */
+cl_int CL_API_CALL stub_clEnqueueNDCountKernelINTEL(cl_command_queue queue, cl_kernel kernel,
+						    cl_uint dims, const size_t *offset,
+						    const size_t *count, const size_t *local, WAIT)
+{
+	cl_int err = CALL(clEnqueueNDCountKernelINTEL, U(queue), U(kernel), U(dims), U(offset),
+			  U(count), U(local), UWAIT);
+	size_t global[3];
+
+	for (cl_uint i = 0; count && i < dims && i < 3; i++)
+		global[i] = count[i] * (local ? local[i] : 1);
+	return enqueue(err, queue, kernel, CL_COMMAND_NDRANGE_KERNEL, dims, offset,
+		       count ? global : NULL, num, list, event);
+}
+
 cl_int CL_API_CALL stub_clEnqueueTask(cl_command_queue queue, cl_kernel kernel, WAIT)
 {
 	cl_int err = CALL(clEnqueueTask, U(queue), U(kernel), UWAIT);

@@ -400,16 +400,10 @@ static bool commands_left(const struct queue *queue, unsigned long up_to)
 }
 
 /* Waits for the commands enqueued so far; their callbacks may run later. */
-cl_int CL_API_CALL stub_clFinish(cl_command_queue handle)
+static void queue_finish(struct queue *queue)
 {
-	struct queue *queue = object_get(handle, STUB_QUEUE);
-	cl_int err = CALL(clFinish, U(handle));
 	unsigned long up_to;
 
-	if (err)
-		return err;
-	if (!queue)
-		return CL_INVALID_COMMAND_QUEUE;
 	queue_flush(queue);
 	while (stub_get(STUB_HANG))
 		sleep_ms(10);
@@ -418,5 +412,34 @@ cl_int CL_API_CALL stub_clFinish(cl_command_queue handle)
 	while (commands_left(queue, up_to))
 		pthread_cond_wait(&sched_changed, &sched_lock);
 	pthread_mutex_unlock(&sched_lock);
+}
+
+cl_int CL_API_CALL stub_clFinish(cl_command_queue handle)
+{
+	struct queue *queue = object_get(handle, STUB_QUEUE);
+	cl_int err = CALL(clFinish, U(handle));
+
+	if (err)
+		return err;
+	if (!queue)
+		return CL_INVALID_COMMAND_QUEUE;
+	queue_finish(queue);
+	return CL_SUCCESS;
+}
+
+/* Waits for all that was enqueued in the context: any of it may use @memory. */
+cl_int CL_API_CALL stub_clMemBlockingFreeINTEL(cl_context handle, void *memory)
+{
+	struct context *context = object_get(handle, STUB_CONTEXT);
+	cl_int err = CALL(clMemBlockingFreeINTEL, U(handle), U(memory));
+	struct queue *queue = NULL;
+
+	if (err)
+		return err;
+	if (!context)
+		return CL_INVALID_CONTEXT;
+	while ((queue = object_next(queue, STUB_QUEUE)))
+		if (queue->context == context)
+			queue_finish(queue);
 	return CL_SUCCESS;
 }

@@ -853,8 +853,23 @@ static void sleeping_owner(int socket, int dmabufs)
 		close(e.fd);
 	}
 	pthread_create(&thread, NULL, wake_often, NULL);
+	if (write(socket, "", 1) != 1)
+		_exit(1);
 	for (;;)
 		pause();
+}
+
+static int main_thread_sleeps(pid_t pid)
+{
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	EXPECT(f);
+	EXPECT_EQ(fscanf(f, "%*d %*s %c", &state), 1);
+	fclose(f);
+	return state == 'S';
 }
 
 /* However slow the machine is. */
@@ -871,6 +886,7 @@ TEST(gpu_last_close_sleeping_thread,
 	enum { DMABUFS = 8 };
 	struct setup s = setup();
 	int sockets[2], fds[DMABUFS];
+	char byte;
 	pid_t pid;
 
 	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
@@ -879,6 +895,8 @@ TEST(gpu_last_close_sleeping_thread,
 		sleeping_owner(sockets[1], DMABUFS);
 	for (int i = 0; i < DMABUFS; i++)
 		fds[i] = receive_fd(sockets[0]);
+	EXPECT_EQ(read(sockets[0], &byte, 1), 1);
+	EVENTUALLY(main_thread_sleeps(pid));
 	for (int i = 0; i < DMABUFS; i++)
 		close(fds[i]);
 	EXPECT(pins_go(s.gpu));

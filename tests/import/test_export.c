@@ -41,13 +41,18 @@ static uintptr_t host(size_t size)
 	return (uintptr_t)p;
 }
 
+static void set_up_gpu(void)
+{
+	fake_gdmabuf.has_gpu = true;
+	fake_cuda_reset(1);
+}
+
 TEST(kept_host, "What the module keeps of the host's memory is counted, until it is invalidated.")
 {
 	uintptr_t p = host(4 * PAGE);
 	struct cache_stats before, after;
 
-	fake_gdmabuf.has_gpu = true;
-	fake_cuda_reset(1);
+	set_up_gpu();
 	export_stats(&before);
 	close(exported(p, 4 * PAGE, EXPORT_KEEP).fd);
 	close(exported(p + PAGE, PAGE, EXPORT_KEEP).fd);
@@ -74,8 +79,10 @@ TEST(kept_beside, "An export of memory invalidates nothing that is kept.")
 
 TEST(limit, "A limit of 0 keeps nothing of either kind.")
 {
-	uintptr_t p = host(PAGE), gpu = fake_cuda_alloc(0, GPU_PAGE);
+	uintptr_t p = host(PAGE), gpu;
 
+	set_up_gpu();
+	gpu = fake_cuda_alloc(0, GPU_PAGE);
 	for (int is_gpu = 0; is_gpu <= 1; is_gpu++) {
 		uintptr_t at = is_gpu ? gpu : p;
 
@@ -96,9 +103,12 @@ TEST(limit, "A limit of 0 keeps nothing of either kind.")
 
 TEST(unwatched, "Where CUDA tells of the free, the module does not pin a second time to know.")
 {
-	uintptr_t p = fake_cuda_alloc(0, 2 * GPU_PAGE), address = 0;
-	struct export_range range = exported(p, PAGE, EXPORT_MAPPABLE);
+	uintptr_t p, address = 0;
+	struct export_range range;
 
+	set_up_gpu();
+	p = fake_cuda_alloc(0, 2 * GPU_PAGE);
+	range = exported(p, PAGE, EXPORT_MAPPABLE);
 	EXPECT(fake_gdmabuf.flags & GDMABUF_UNWATCHED);
 	EXPECT_EQ(exports_find(range.fd, &address), 0);
 	EXPECT_EQ(address, p - range.offset);
@@ -113,8 +123,10 @@ TEST(unwatched, "Where CUDA tells of the free, the module does not pin a second 
 TEST(watched,
      "The module watches what it keeps, what may be revoked, and what is not one allocation.")
 {
-	uintptr_t p = fake_cuda_alloc(0, 2 * GPU_PAGE);
+	uintptr_t p;
 
+	set_up_gpu();
+	p = fake_cuda_alloc(0, 2 * GPU_PAGE);
 	close(exported(p, PAGE, EXPORT_MAPPABLE | EXPORT_KEEP).fd);
 	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_KEEP);
 	close(exported(p, PAGE, EXPORT_REVOCABLE).fd);
@@ -136,9 +148,11 @@ static void free_now(void)
 
 TEST(freed_meanwhile, "-ENODEV, and no descriptor, if the memory was freed while it was exported.")
 {
-	uintptr_t p = fake_cuda_alloc(0, GPU_PAGE);
 	struct export_range range = { -7, 7 };
+	uintptr_t p;
 
+	set_up_gpu();
+	p = fake_cuda_alloc(0, GPU_PAGE);
 	to_be_freed = p;
 	fake_gdmabuf.exporting = free_now;
 	EXPECT_EQ(export_dmabuf(p, PAGE, EXPORT_MAPPABLE, &range), -ENODEV);

@@ -50,6 +50,7 @@ struct bracket {
 	cl_event *held;	      /* of the commands before the last */
 	cl_int status;	      /* of the last command, once it is done */
 	bool begins_late;     /* START may be on its way when the last command is done */
+	cl_int refused;	      /* why the driver does not tell when the last command is done */
 	struct bracket *next; /* in the grave */
 	unsigned int age;     /* there: milliseconds */
 	struct region_set set;
@@ -301,6 +302,15 @@ static void bracket_fail(struct bracket *b, cl_int status)
 		bracket_done(b, status);
 }
 
+/* The commands may run; but not those that were enqueued, and whose end nobody will tell of. */
+static void bracket_open(struct bracket *b, bool cancelled)
+{
+	if (cancelled && b->refused)
+		bracket_fail(b, b->refused);
+	else
+		outcome_set(&b->gate, CL_COMPLETE);
+}
+
 /* Access has begun, or could not. */
 static void on_begun(void *arg, int error)
 {
@@ -310,9 +320,11 @@ static void on_begun(void *arg, int error)
 		bracket_notify(b, error);
 		bracket_fail(b, error_to_cl(error));
 	} else {
-		if (atomic_fetch_or(&b->state, BEGUN) & CANCELLED)
+		bool cancelled = atomic_fetch_or(&b->state, BEGUN) & CANCELLED;
+
+		if (cancelled)
 			bracket_end_now(b);
-		outcome_set(&b->gate, CL_COMPLETE);
+		bracket_open(b, cancelled);
 	}
 	bracket_put(b);
 }
@@ -352,7 +364,7 @@ static void CL_CALLBACK on_ready(cl_event event, cl_int status, void *arg)
 		if (status < 0)
 			bracket_fail(b, status);
 		else
-			outcome_set(&b->gate, CL_COMPLETE);
+			bracket_open(b, cancelled);
 		bracket_put(b);
 		return;
 	}
@@ -636,8 +648,8 @@ static cl_event bracket_mark_end(struct bracket *b)
 
 	err = bracket_call_back(b, b->last, DONE_DUE, on_done);
 	if (err) {
-		bracket_abandon(b);   /* END too early rather than never ... */
-		bracket_fail(b, err); /* ... and no command without START */
+		b->refused = err;   /* no command runs without START ... */
+		bracket_abandon(b); /* ... and END comes too early rather than never */
 	} else {
 		err = enqueue_nothing(b, 2, (cl_event[]){ b->ended.event, b->last }, &marker);
 	}

@@ -300,7 +300,7 @@ static void *fail_in_between(void *event)
 }
 
 TEST(end_callback_refused,
-     "A command whose end the driver will not tell fails, and does not run without a START.")
+     "A command whose end the driver will not tell fails when it could run, and does not run.")
 {
 	for (int i = 0; i < 4; i++) {
 		struct run r = run_open(kinds_of_queue[i & 1]);
@@ -309,6 +309,7 @@ TEST(end_callback_refused,
 		stub_set(STUB_NO_FAILURE_CALLBACK, i & 2);
 		stub_fail("clSetEventCallback", 2, CL_OUT_OF_HOST_MEMORY);
 		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+		EXPECT(event_status(done) > CL_COMPLETE);
 		complete(go, CL_COMPLETE);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done),
 			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);

@@ -19,7 +19,7 @@
 static DEFINE_SPINLOCK(owners_lock); /* protects owners */
 static LIST_HEAD(owners);
 
-static typeof(task_work_add) *add_task_work;
+static typeof(&task_work_add) add_task_work;
 
 static void owner_call_again(struct work_struct *work);
 
@@ -42,9 +42,9 @@ static struct gdmabuf_owner *owner_find_locked(void)
 {
 	struct gdmabuf_owner *owner;
 
-	list_for_each_entry(
-		owner, &owners,
-		link) if (gdmabuf_owner_is_current(owner)) return gdmabuf_owner_get(owner);
+	list_for_each_entry(owner, &owners, link)
+		if (gdmabuf_owner_is_current(owner))
+			return gdmabuf_owner_get(owner);
 	return NULL;
 }
 
@@ -70,7 +70,7 @@ struct gdmabuf_owner *gdmabuf_owner_get(struct gdmabuf_owner *owner)
 	return owner;
 }
 
-static void owner_free(struct kref *kref)
+static void owner_free(struct kref *kref) __releases(&owners_lock)
 {
 	struct gdmabuf_owner *owner = container_of(kref, struct gdmabuf_owner, kref);
 

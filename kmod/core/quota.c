@@ -81,7 +81,7 @@ struct gdmabuf_quota *gdmabuf_quota_get(struct gdmabuf_quota *quota)
 	return quota;
 }
 
-static void quota_free(struct kref *kref)
+static void quota_free(struct kref *kref) __releases(&quotas_lock)
 {
 	struct gdmabuf_quota *quota = container_of(kref, struct gdmabuf_quota, kref);
 

@@ -94,7 +94,7 @@ check 'a warning of the kernel is a failure with its log' 125 'WARNING: CPU: 1 P
 check 'a guest that stops without a status is a failure' 125 'without a status' \
 	"$RUN" busybox reboot -f
 check 'a guest that hangs is a failure with its log' 124 'climport-vm: start' \
-	"$RUN" --timeout 10 sleep 1000
+	"$RUN" --timeout 40 sleep 1000
 check 'a kernel that cannot be had is an error in words' 125 'usage: .*6\.12' \
 	"$RUN" --kernel 5.0 true
 check 'a guest whose kernel died while it booted is booted again' 0 'died while it booted, attempt 1' \

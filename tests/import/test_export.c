@@ -41,7 +41,8 @@ static uintptr_t host(size_t size)
 	return (uintptr_t)p;
 }
 
-static void set_up_gpu(void)
+/* The module is asked once what it exports. */
+static void set_up(void)
 {
 	fake_gdmabuf.has_gpu = true;
 	fake_cuda_reset(1);
@@ -52,7 +53,7 @@ TEST(kept_host, "What the module keeps of the host's memory is counted, until it
 	uintptr_t p = host(4 * PAGE);
 	struct cache_stats before, after;
 
-	set_up_gpu();
+	set_up();
 	export_stats(&before);
 	close(exported(p, 4 * PAGE, EXPORT_KEEP).fd);
 	close(exported(p + PAGE, PAGE, EXPORT_KEEP).fd);
@@ -70,6 +71,7 @@ TEST(kept_beside, "An export of memory invalidates nothing that is kept.")
 {
 	uintptr_t p = host(4 * PAGE);
 
+	set_up();
 	close(exported(p, 4 * PAGE, EXPORT_KEEP).fd);
 	close(exported(p, 2 * PAGE, 0).fd);
 	EXPECT_EQ(pinned(), 4 * PAGE);
@@ -81,7 +83,7 @@ TEST(limit, "A limit of 0 keeps nothing of either kind.")
 {
 	uintptr_t p = host(PAGE), gpu;
 
-	set_up_gpu();
+	set_up();
 	gpu = fake_cuda_alloc(0, GPU_PAGE);
 	for (int is_gpu = 0; is_gpu <= 1; is_gpu++) {
 		uintptr_t at = is_gpu ? gpu : p;
@@ -106,7 +108,7 @@ TEST(unwatched, "Where CUDA tells of the free, the module does not pin a second 
 	uintptr_t p, address = 0;
 	struct export_range range;
 
-	set_up_gpu();
+	set_up();
 	p = fake_cuda_alloc(0, 2 * GPU_PAGE);
 	range = exported(p, PAGE, EXPORT_MAPPABLE);
 	EXPECT(fake_gdmabuf.flags & GDMABUF_UNWATCHED);
@@ -125,7 +127,7 @@ TEST(watched,
 {
 	uintptr_t p;
 
-	set_up_gpu();
+	set_up();
 	p = fake_cuda_alloc(0, 2 * GPU_PAGE);
 	close(exported(p, PAGE, EXPORT_MAPPABLE | EXPORT_KEEP).fd);
 	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_KEEP);
@@ -151,7 +153,7 @@ TEST(freed_meanwhile, "-ENODEV, and no descriptor, if the memory was freed while
 	struct export_range range = { -7, 7 };
 	uintptr_t p;
 
-	set_up_gpu();
+	set_up();
 	p = fake_cuda_alloc(0, GPU_PAGE);
 	to_be_freed = p;
 	fake_gdmabuf.exporting = free_now;

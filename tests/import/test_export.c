@@ -41,9 +41,14 @@ static uintptr_t host(size_t size)
 	return (uintptr_t)p;
 }
 
-/* The module is asked once what it exports. */
+/* The module is asked once what it exports, and CUDA once what devices there are. */
 static void set_up(void)
 {
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
 	fake_gdmabuf.has_gpu = true;
 	fake_cuda_reset(1);
 }

@@ -26,6 +26,7 @@
 
 #include "import.h"
 #include "log.h"
+#include "process.h"
 
 /* linux/fs.h of 6.11; Debian 12's is older. */
 struct procmap_query_v1 {
@@ -73,15 +74,7 @@ static atomic_bool query_missing;
 
 __attribute__((constructor)) static void query_fd_prepare(void)
 {
-	size_t size = sysconf(_SC_PAGESIZE);
-	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (page == MAP_FAILED)
-		return;
-	if (madvise(page, size, MADV_WIPEONFORK))
-		munmap(page, size);
-	else
-		query_file = page;
+	query_file = process_create_page();
 }
 
 /* 0 is no descriptor here. */

@@ -9,16 +9,24 @@ static _Atomic uint32_t last;		  /* of this process, or of its parent's; never l
 static _Atomic uint32_t unwiped;	  /* the number, where there is no such page */
 static _Atomic uint32_t *mark = &unwiped; /* 0 in a process that has none yet */
 
-__attribute__((constructor)) static void process_prepare(void)
+void *process_create_page(void)
 {
 	size_t size = sysconf(_SC_PAGESIZE);
 	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
-		return;
-	if (madvise(page, size, MADV_WIPEONFORK))
-		munmap(page, size);
-	else
+		return NULL;
+	if (!madvise(page, size, MADV_WIPEONFORK))
+		return page;
+	munmap(page, size);
+	return NULL;
+}
+
+__attribute__((constructor)) static void process_prepare(void)
+{
+	void *page = process_create_page();
+
+	if (page)
 		mark = page;
 }
 

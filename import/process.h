@@ -15,6 +15,9 @@
 /* A number that no process has in common with its ancestors; never 0.  A load. */
 uint32_t process_generation(void);
 
+/* A page of zeros, in every child as well, for as long as the process lives; NULL: there is none. */
+void *process_create_page(void);
+
 /* In a child, by fork.c: the next number, where the kernel empties no page. */
 void process_forked(void);
 

@@ -326,6 +326,11 @@ static int miss(struct cache *cache, uintptr_t address, size_t size, struct cach
 	return pin_and_publish(cache, invalidated, address, size, ref);
 }
 
+bool cache_get_cached(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
+{
+	return size && hit(cache, address, size, ref);
+}
+
 int cache_get(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
 {
 	uintptr_t last;

@@ -124,6 +124,9 @@ int cache_destroy(struct cache *cache);
  */
 int cache_get(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref);
 
+/* As cache_get(), of what is cached alone.  Whether it is: nothing is pinned, nor counted as a miss. */
+bool cache_get_cached(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref);
+
 /* The pin stays, idle, unless it is over the budget or was invalidated: then it is unpinned. */
 void cache_put(struct cache *cache, struct cache_ref *ref);
 

@@ -346,17 +346,26 @@ bool export_give_up(uint32_t count)
 	return cache && cache_make_room(cache, count);
 }
 
-/* What is kept already need not be identified. */
+/* What is kept already need not be identified.  -ESTALE as hand_out_kept(); -ENOENT: it is not. */
+static int kept_already(uintptr_t address, size_t size, struct export_range *out)
+{
+	struct cache *cache = atomic_load_explicit(&kept, memory_order_acquire);
+	struct cache_ref ref;
+	int ret;
+
+	if (!cache || !cache_get_cached(cache, address, size, &ref))
+		return -ENOENT;
+	ret = hand_out_kept(&ref, out);
+	cache_put(cache, &ref);
+	return ret;
+}
+
 static int export_once(uintptr_t address, size_t size, unsigned int options,
 		       struct export_range *out)
 {
-	int ret = -ENOENT;
+	int ret = options == EXPORT_KEEP ? kept_already(address, size, out) : -ENOENT;
 
-	if (options == EXPORT_KEEP && atomic_load_explicit(&kept, memory_order_acquire))
-		ret = cuda_kept(address, size, out);
-	if (ret != -ENOENT && ret != -EOPNOTSUPP)
-		return ret;
-	return by_kind(address, size, options, out);
+	return ret == -ENOENT || ret == -ESTALE ? by_kind(address, size, options, out) : ret;
 }
 
 int export_dmabuf(uintptr_t address, size_t size, unsigned int options, struct export_range *out)

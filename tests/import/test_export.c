@@ -84,6 +84,24 @@ TEST(kept_beside, "An export of memory invalidates nothing that is kept.")
 	munmap((void *)p, 4 * PAGE);
 }
 
+TEST(kept_by_both, "An export of the host's memory is no miss of the cache of CUDA's.")
+{
+	uintptr_t p = host(PAGE), gpu;
+	struct cache_stats before, after;
+
+	set_up();
+	gpu = fake_cuda_alloc(0, GPU_PAGE);
+	close(exported(gpu, PAGE, EXPORT_KEEP).fd);
+	export_stats(&before);
+	close(exported(p, PAGE, EXPORT_KEEP).fd);
+	export_stats(&after);
+	EXPECT_EQ(after.misses - before.misses, 1);
+	export_invalidate(p, PAGE);
+	export_invalidate(gpu, GPU_PAGE);
+	fake_cuda_free(gpu);
+	munmap((void *)p, PAGE);
+}
+
 TEST(limit, "A limit of 0 keeps nothing of either kind.")
 {
 	uintptr_t p = host(PAGE), gpu;

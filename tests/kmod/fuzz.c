@@ -7,6 +7,7 @@
 #include "../../kmod/importer/importer.h"
 #include "../../kmod/mock/mock.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -786,13 +787,27 @@ static void on_nudge(int number)
 	(void)number;
 }
 
-static void nudge(const pthread_t *threads)
+static void nudge_all(void)
 {
-	while (time(NULL) < end + 1) {
-		usleep(100000);
-		for (int i = 0; i < THREADS; i++)
-			pthread_kill(threads[i], SIGUSR1);
-	}
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+
+	while (tasks && (task = readdir(tasks)))
+		syscall(SYS_tgkill, getpid(), atoi(task->d_name), SIGUSR1);
+	if (tasks)
+		closedir(tasks);
+}
+
+/* A thread may wait for one of its own, which waits for a fence: all are nudged, to the last. */
+static void nudge_until_ended(const pthread_t *threads)
+{
+	for (int ended = 0; ended < THREADS;)
+		if (pthread_tryjoin_np(threads[ended], NULL)) {
+			nudge_all();
+			usleep(100000);
+		} else {
+			ended++;
+		}
 }
 
 static void begin(void)
@@ -870,9 +885,7 @@ static void run(uint64_t seed)
 			    &threads[i], NULL, fuzz,
 			    (void *)((uintptr_t)(seed * 0x9e3779b97f4a7c15ULL + i * 977) | 1)))
 			_exit(2);
-	nudge(threads);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	nudge_until_ended(threads);
 	close_all();
 	printf("%ld calls\n", atomic_load(&calls));
 	fflush(NULL);

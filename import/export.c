@@ -46,10 +46,15 @@ static uint64_t buffer_id_of(const struct cache_pin *pin)
 }
 
 /* A range of several allocations is not kept: nothing says that all of them are there still. */
+static bool is_one_allocation(const struct cuda_range *range, uintptr_t address, size_t size)
+{
+	return address - range->base < range->size && size <= range->size - (address - range->base);
+}
+
 static bool can_keep(const struct cuda_range *range, uintptr_t address, size_t size)
 {
 	return range->kind == CUDA_DEVICE && range->buffer_id &&
-	       address - range->base < range->size && size <= range->size - (address - range->base);
+	       is_one_allocation(range, address, size);
 }
 
 /*
@@ -210,21 +215,20 @@ static int cuda_kept(uintptr_t address, size_t size, struct export_range *out)
 			      : ret;
 }
 
-static unsigned int module_options(unsigned int options, uint64_t buffer_id)
+static unsigned int module_options(unsigned int options)
 {
 	return (options & EXPORT_READ_ONLY ? GDMABUF_OPTION_READ_ONLY : 0u) |
 	       (options & EXPORT_KEEP ? GDMABUF_OPTION_KEEP : 0u) |
-	       (options & EXPORT_REVOCABLE ? GDMABUF_OPTION_REVOCABLE : 0u) |
-	       (buffer_id ? GDMABUF_OPTION_UNWATCHED : 0u);
+	       (options & EXPORT_REVOCABLE ? GDMABUF_OPTION_REVOCABLE : 0u);
 }
 
-/* @buffer_id: CUDA's, which tells of the free; or 0: the module does. */
+/* @options: the module's.  @buffer_id: CUDA's, which tells of the free; or 0: the module does. */
 static int by_module(enum gdmabuf_memory memory, uintptr_t address, size_t size,
 		     unsigned int options, uint64_t buffer_id, struct export_range *out)
 {
 	struct exported made_of = { .buffer_id = buffer_id, .inside = address };
 	struct gdmabuf_range range;
-	int ret = gdmabuf_export(memory, address, size, module_options(options, buffer_id), &range);
+	int ret = gdmabuf_export(memory, address, size, options, &range);
 
 	if (ret)
 		return ret;
@@ -247,15 +251,16 @@ static int without_module(uintptr_t address, size_t size)
 static int module_any(uintptr_t address, size_t size, unsigned int options,
 		      struct export_range *out)
 {
+	unsigned int asked = module_options(options);
 	int ret = -EFAULT;
 
 	if (!(options & EXPORT_REVOCABLE))
-		ret = by_module(GDMABUF_MEMORY_HOST, address, size, options, 0, out);
+		ret = by_module(GDMABUF_MEMORY_HOST, address, size, asked, 0, out);
 	if (ret == -ENXIO)
 		return without_module(address, size);
 	if (ret != -EFAULT || options & EXPORT_READ_ONLY)
 		return ret;
-	ret = by_module(GDMABUF_MEMORY_GPU, address, size, options, 0, out);
+	ret = by_module(GDMABUF_MEMORY_GPU, address, size, asked, 0, out);
 	return ret == -EOPNOTSUPP ? -EFAULT : ret;
 }
 
@@ -269,16 +274,31 @@ static void drop_stale(const struct cuda_range *range)
 }
 
 /*
- * What is kept, or may be taken away, the module has to watch: a second pin, for which the driver
- * takes as long as for the first.  Else CUDA tells of the free.
+ * The module watches what may be taken away, and the first page of what it keeps: a second pin, for
+ * which the driver takes as long as for the first.  Of several allocations that page does not speak
+ * for the others, so the module neither keeps them nor has a later export share them, which might
+ * be of other memory by then.
  */
+static unsigned int cuda_module_options(const struct cuda_range *range, uintptr_t address,
+					size_t size, unsigned int options)
+{
+	if (options & EXPORT_REVOCABLE)
+		return module_options(options);
+	if (!is_one_allocation(range, address, size))
+		return module_options(options & ~EXPORT_KEEP) | GDMABUF_OPTION_UNWATCHED;
+	if (options & EXPORT_KEEP || !range->buffer_id)
+		return module_options(options);
+	return module_options(options) | GDMABUF_OPTION_UNWATCHED;
+}
+
+/* Without the module's watch CUDA tells of the free. */
 static int cuda_by_module(uintptr_t address, size_t size, unsigned int options,
 			  const struct cuda_range *range, struct export_range *out)
 {
-	bool watched = options & (EXPORT_KEEP | EXPORT_REVOCABLE) ||
-		       !can_keep(range, address, size);
+	unsigned int asked = cuda_module_options(range, address, size, options);
+	bool watched = !(asked & GDMABUF_OPTION_UNWATCHED);
 	struct export_range made;
-	int ret = by_module(GDMABUF_MEMORY_GPU, address, size, options,
+	int ret = by_module(GDMABUF_MEMORY_GPU, address, size, asked,
 			    watched ? 0 : range->buffer_id, &made);
 
 	if (ret)

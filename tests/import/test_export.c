@@ -145,8 +145,7 @@ TEST(unwatched, "Where CUDA tells of the free, the module does not pin a second 
 	fake_cuda_free(p);
 }
 
-TEST(watched,
-     "The module watches what it keeps, what may be revoked, and what is not one allocation.")
+TEST(watched, "The module watches what it keeps, and what may be revoked.")
 {
 	uintptr_t p;
 
@@ -156,10 +155,28 @@ TEST(watched,
 	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_KEEP);
 	close(exported(p, PAGE, EXPORT_REVOCABLE).fd);
 	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_REVOCABLE);
-	close(exported(p + GPU_PAGE, 2 * GPU_PAGE, EXPORT_MAPPABLE).fd);
-	EXPECT_EQ(fake_gdmabuf.flags, 0);
 	export_invalidate(p, PAGE);
 	fake_cuda_free(p);
+}
+
+TEST(several_allocations,
+     "Of several allocations the module keeps none, and no export shares them: it watches the first.")
+{
+	struct fake_cuda_segment segments[] = { { 0, FAKE_CUDA_GRANULARITY, 1 },
+						{ 0, FAKE_CUDA_GRANULARITY, 1 } };
+	uintptr_t p;
+
+	set_up();
+	p = fake_cuda_vmm(segments, 2);
+	for (int keep = 0; keep <= 1; keep++) {
+		close(exported(p, FAKE_CUDA_GRANULARITY + PAGE,
+			       EXPORT_MAPPABLE | (keep ? EXPORT_KEEP : 0))
+			      .fd);
+		EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_UNWATCHED);
+	}
+	close(exported(p, FAKE_CUDA_GRANULARITY + PAGE, EXPORT_REVOCABLE).fd);
+	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_REVOCABLE);
+	fake_cuda_vmm_free(p);
 }
 
 static uintptr_t to_be_freed;

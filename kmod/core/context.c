@@ -252,6 +252,8 @@ u64 gdmabuf_contexts_take_idle(u32 kind, u64 bytes, struct list_head *idle)
 		found += collect_idle_locked(ctx, kind, bytes - found, true, idle);
 		mutex_unlock(&ctx->lock);
 	}
+	/* The next one begins with another context. */
+	list_rotate_left(&contexts.list);
 	mutex_unlock(&contexts.lock);
 	return found;
 }

@@ -204,6 +204,11 @@ static int pin_range(struct gdmabuf_pin *pin, struct page **batch)
 	return 0;
 }
 
+/*
+ * No lock is shared with mmu_interval_read_retry().  The pin's bit does what it is for: an
+ * invalidation that pin_consistently() misses there makes the pin stale afterwards, as a remapping
+ * after the export does.
+ */
 static bool invalidate(struct mmu_interval_notifier *notifier,
 		       const struct mmu_notifier_range *range, unsigned long seq)
 {

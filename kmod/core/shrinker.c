@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Host memory that contexts keep pinned, and no dma-buf needs, cannot be swapped or migrated: when
- * the kernel looks for memory, the pins go that were exported longest ago.
+ * the kernel looks for memory, the pins go that were exported longest ago, of one context after the
+ * other.
  *
  * A pin's end waits for mmu notifiers, within which the kernel may be looking for memory.  So what
- * is found here is given up by a work item.
+ * is found here is given up by a work item, and counted as freed before it is: the kernel would
+ * look for as much again otherwise.
  */
 #include <linux/list.h>
 #include <linux/spinlock.h>

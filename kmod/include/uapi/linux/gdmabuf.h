@@ -148,6 +148,10 @@ enum gdmabuf_export_flags {
  *
  * A range within a pin that is not stale takes that pin: nothing is pinned again, but
  * the pin lives on with the new dma-buf, and is kept if GDMABUF_KEEP is set.
+ *
+ * A range of several allocations of GPU memory (mapped side by side, as CUDA's cuMemMap() does) is
+ * exported with GDMABUF_UNWATCHED, with GDMABUF_REVOCABLE, or one by one: of a pin that is held, it
+ * is the first page that is watched.
  */
 struct gdmabuf_export {
 	__u32 size;
@@ -333,6 +337,10 @@ struct gdmabuf_diag {
  * exported still means the pages that were pinned: one load, to be made with acquire order
  * before what relies on it.  It is advice about a moment that may be over; what a
  * dma-buf itself holds is safe whatever the word says.
+ *
+ * Of GPU memory that is neither GDMABUF_REVOCABLE nor GDMABUF_UNWATCHED the first page of the
+ * pin, of out_gpu_page_size bytes, speaks for all: the word does not tell that another
+ * allocation within the range was freed.
  */
 
 #endif /* _UAPI_LINUX_GDMABUF_H */

@@ -860,3 +860,36 @@ TEST(diag_pair,
 	EXPECT_EQ(d.out_flags & (GDMABUF_DIAG_SAME_BRIDGE | GDMABUF_DIAG_ACS), 0);
 	close(ctx);
 }
+
+static int sysfs_write(const char *device, const char *file, const char *word)
+{
+	char path[512];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s/%s", device, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	err = fd < 0 || write(fd, word, strlen(word)) < 0 ? -errno : 0;
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+TEST(diag_without_driver, "Of a device without driver the IOMMU is told, and its domain, which "
+			  "others may free, not read.")
+{
+	struct gdmabuf_diag d = { .size = sizeof(d) };
+	int ctx = gdm_open();
+	char path[256];
+
+	d.gpu = pci_address("0x1af4", "0x1110", path, sizeof(path));
+	d.peer = pci_address("0x1234", "0x11e8", path, sizeof(path));
+	if (!is_translated(path))
+		test_skip("no IOMMU translates for the device");
+	if (sysfs_write(path, "iommu_group/type", "identity") == -EPERM)
+		test_skip("the device has a driver");
+	EXPECT(!is_translated(path));
+	EXPECT_EQ(gdm_call(ctx, GDMABUF_DIAG, &d), 0);
+	EXPECT(d.out_flags & GDMABUF_DIAG_IOMMU);
+	EXPECT_EQ(sysfs_write(path, "iommu_group/type", "DMA"), 0);
+	close(ctx);
+}

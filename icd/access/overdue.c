@@ -13,7 +13,9 @@
 static void overdue_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(overdue_lock, LOCK_LAST, overdue_in_child); /* the list */
+/* The object that was born or asked longest ago comes first. */
 static struct overdue *overdue_list GUARDED_BY(overdue_lock);
+static struct overdue **overdue_tail GUARDED_BY(overdue_lock) = &overdue_list;
 static unsigned int overdue_round GUARDED_BY(overdue_lock);
 
 /* They are the parent's: their driver is not asked in a child. */
@@ -23,18 +25,37 @@ static void overdue_in_child(struct lock *lock)
 	for (struct overdue *o = overdue_list; o; o = o->next)
 		o->listed = false;
 	overdue_list = NULL;
+	overdue_tail = &overdue_list;
 }
 
-/* Those that were there before the last round, each once in this one.  How many. */
+static void overdue_append(struct overdue *o) REQUIRES(overdue_lock)
+{
+	o->round = overdue_round;
+	o->next = NULL;
+	o->link = overdue_tail;
+	*overdue_tail = o;
+	overdue_tail = &o->next;
+}
+
+static void overdue_unlink(struct overdue *o) REQUIRES(overdue_lock)
+{
+	*o->link = o->next;
+	if (o->next)
+		o->next->link = o->link;
+	else
+		overdue_tail = o->link;
+}
+
+/* Those of the round before the last, and of earlier ones.  How many. */
 static size_t overdue_take(struct overdue *taken[BATCH])
 {
+	struct overdue *o;
 	size_t count = 0;
 
 	lock_acquire(&overdue_lock);
-	for (struct overdue *o = overdue_list; o && count < BATCH; o = o->next) {
-		if (o->asked == overdue_round || overdue_round - o->born < 2)
-			continue;
-		o->asked = overdue_round;
+	while (count < BATCH && (o = overdue_list) && overdue_round - o->round >= 2) {
+		overdue_unlink(o);
+		overdue_append(o);
 		if (o->ops->hold(o))
 			taken[count++] = o;
 	}
@@ -76,12 +97,7 @@ bool overdue_add(struct overdue *o, const struct overdue_ops *ops)
 	o->ops = ops;
 	lock_acquire(&overdue_lock);
 	is_first = !overdue_list;
-	o->born = o->asked = overdue_round;
-	o->next = overdue_list;
-	o->link = &overdue_list;
-	if (o->next)
-		o->next->link = &o->next;
-	overdue_list = o;
+	overdue_append(o);
 	o->listed = true;
 	lock_release(&overdue_lock);
 	if (is_first)
@@ -94,9 +110,7 @@ void overdue_remove(struct overdue *o)
 	if (!o->listed)
 		return;
 	lock_acquire(&overdue_lock);
-	*o->link = o->next;
-	if (o->next)
-		o->next->link = o->link;
+	overdue_unlink(o);
 	o->listed = false;
 	lock_release(&overdue_lock);
 }

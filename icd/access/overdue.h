@@ -21,7 +21,7 @@ struct overdue {
 	const struct overdue_ops *ops;
 	struct overdue *next, **link; /* overdue.c's, as the next */
 	bool listed;
-	unsigned int born, asked; /* rounds */
+	unsigned int round; /* when it was born, or asked */
 };
 
 /*

@@ -130,17 +130,22 @@ struct bracket *queue_bracket_of(const struct queue_bracket *q)
 	return q->open;
 }
 
-/* With the queue's mutex.  Nobody's: the marker is not wanted. */
+/*
+ * With the queue's mutex.  The count comes last: a thread that finds no open bracket goes straight
+ * to the driver, and the marker has to be in the queue by then.
+ */
 static cl_event queue_bracket_take(struct queue_bracket *q)
 {
 	struct bracket *b = q->open;
+	cl_event marker = NULL;
 
 	q->open = NULL;
+	if (bracket_is_empty(b))
+		bracket_cancel(b);
+	else
+		marker = bracket_end(b);
 	atomic_fetch_sub(&queue_bracket_count, 1);
-	if (!bracket_is_empty(b))
-		return bracket_end(b);
-	bracket_cancel(b);
-	return NULL;
+	return marker;
 }
 
 static void queue_bracket_close_locked(struct queue_bracket *q)

@@ -36,7 +36,7 @@ extern atomic_uint queue_bracket_count;
 
 static inline bool queue_bracket_any(void)
 {
-	return atomic_load_explicit(&queue_bracket_count, memory_order_relaxed) != 0;
+	return atomic_load_explicit(&queue_bracket_count, memory_order_acquire) != 0;
 }
 
 /**

@@ -855,6 +855,27 @@ TEST(unknown_function, "A program that has an enqueue function of its own gets n
 	run_close(&r);
 }
 
+/* Another thread is in the driver, and asks it for the call that is to end the row. */
+static bool is_closing(void *calls)
+{
+	return stub_calls("clSetEventCallback") >= *(unsigned long *)calls;
+}
+
+TEST(finish_while_closing,
+     "clFinish waits for the END of a row that idles and is just being ended.")
+{
+	struct run r = run_open(0);
+	unsigned long calls = stub_calls("clSetEventCallback") + 2; /* one for START */
+
+	stub_set(STUB_CALLBACK_DELAY, 100);
+	stub_set(STUB_ENQUEUE_DELAY, 300);
+	enqueue_row(&r, 1);
+	EXPECT(settles(is_closing, &calls));
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_count("sync END a", 1);
+	run_close(&r);
+}
+
 struct work {
 	struct run *r;
 	bool finishes;

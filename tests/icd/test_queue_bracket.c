@@ -876,6 +876,27 @@ TEST(finish_while_closing,
 	run_close(&r);
 }
 
+TEST(list_of_none, "A kernel whose wait list has no events is enqueued, whatever it shares.")
+{
+	cl_event none = NULL;
+
+	for (int i = 0; i < 4; i++) {
+		struct run r = run_open(kinds_of_queue[i & 1]);
+		cl_event event = NULL;
+
+		for (int kernel = 0; kernel < 2; kernel++) {
+			EXPECT_EQ(cl.clEnqueueTask(r.queue, r.kernel, 0, &none,
+						   i & 2 ? &event : NULL),
+				  CL_SUCCESS);
+			if (event)
+				cl.clReleaseEvent(event);
+		}
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_count("kernel increment end", 2);
+		run_close(&r);
+	}
+}
+
 struct work {
 	struct run *r;
 	bool finishes;

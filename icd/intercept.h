@@ -80,6 +80,8 @@
 	F(clEnqueueSVMMigrateMem)                   \
 	F(clSetCommandQueueProperty)                \
 	F(clReleaseCommandQueue)                    \
+	F(clSetMemObjectDestructorCallback)         \
+	F(clSetProgramReleaseCallback)              \
 	/* user_event.c */                          \
 	F(clCreateUserEvent)                        \
 	F(clSetUserEventStatus)

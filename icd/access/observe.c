@@ -157,3 +157,23 @@ cl_int CL_API_CALL layer_clReleaseCommandQueue(cl_command_queue queue)
 	queue_bracket_forget(queue);
 	return next.clReleaseCommandQueue(queue);
 }
+
+/*
+ * Callbacks that come when the commands that use an object are complete.  The driver decides when:
+ * there is no call of the application to come before.
+ */
+cl_int CL_API_CALL layer_clSetMemObjectDestructorCallback(cl_mem mem,
+							  void(CL_CALLBACK *notify)(cl_mem, void *),
+							  void *user_data)
+{
+	queue_bracket_forbid();
+	return next.clSetMemObjectDestructorCallback(mem, notify, user_data);
+}
+
+cl_int CL_API_CALL layer_clSetProgramReleaseCallback(cl_program program,
+						     void(CL_CALLBACK *notify)(cl_program, void *),
+						     void *user_data)
+{
+	queue_bracket_forbid();
+	return next.clSetProgramReleaseCallback(program, notify, user_data);
+}

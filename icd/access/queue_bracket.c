@@ -207,7 +207,8 @@ static void queue_bracket_open(struct queue_bracket *q, struct memobj *const *ob
 		return;
 	/* First it must be sure that the bracket is closed some day: who watches stops at none. */
 	atomic_fetch_add(&queue_bracket_count, 1);
-	if (!bracket_needs_end(b) || !idle_watch(&queue_watcher) || bracket_begin(b, 0, NULL)) {
+	if (atomic_load(&forbidden) || !bracket_needs_end(b) || !idle_watch(&queue_watcher) ||
+	    bracket_begin(b, 0, NULL)) {
 		atomic_fetch_sub(&queue_bracket_count, 1);
 		bracket_cancel(b);
 		return;

@@ -78,7 +78,7 @@ void queue_bracket_forget(cl_command_queue queue);
 /* A queue may be out of order now, or in order again. */
 void queue_bracket_reorder(cl_command_queue queue);
 
-/* From now on, none: the application has calls that the layer does not see. */
+/* From now on, none: the application can observe completion where the layer does not see it. */
 void queue_bracket_forbid(void);
 
 #endif /* ICD_ACCESS_QUEUE_BRACKET_H */

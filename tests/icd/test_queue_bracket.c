@@ -855,6 +855,31 @@ TEST(unknown_function, "A program that has an enqueue function of its own gets n
 	run_close(&r);
 }
 
+static void CL_CALLBACK notice_destruction(cl_mem mem, void *unused)
+{
+	(void)mem;
+	(void)unused;
+}
+
+TEST(destructor_callback, "A program that has a memory object's end told gets no rows any more.")
+{
+	struct run r = run_open(0);
+	cl_event go;
+
+	plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
+	enqueue_row(&r, 3);
+	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(plain, notice_destruction, NULL), CL_SUCCESS);
+	EXPECT(settles(has_ended, NULL));
+	stub_trace_clear();
+	go = hold_back(&r);
+	enqueue_row(&r, ROW);
+	let_go(go);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_count("sync START a", ROW);
+	cl.clReleaseMemObject(plain);
+	run_close(&r);
+}
+
 /* Another thread is in the driver, and asks it for the call that is to end the row. */
 static bool is_closing(void *calls)
 {

@@ -150,7 +150,7 @@ static cl_int access_leave(struct access *a, cl_int err)
 	if (!err)
 		bracket_add(a->bracket, command);
 	if (!err && a->app_event)
-		marker = queue_bracket_end(a->queue);
+		queue_bracket_end(a->queue, &marker);
 	queue_bracket_leave(a->queue);
 	if (!err && a->app_event)
 		event_give(marker, command, a->app_event);
@@ -166,21 +166,32 @@ static cl_int wait_for(cl_event event)
 	return err || status < 0 ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS;
 }
 
-cl_int access_finish(struct access *a, cl_int err, cl_bool blocking)
+/* Somebody wants to know when access has ended. */
+static cl_int access_watch(struct access *a, cl_bool blocking)
 {
+	cl_int err = CL_SUCCESS;
 	cl_event marker;
 
+	next.clRetainEvent(a->command);
+	bracket_add(a->bracket, a->command);
+	bracket_end(a->bracket, &marker);
+	if (blocking)
+		err = wait_for(marker ? marker : a->command);
+	event_give(marker, a->command, err ? NULL : a->app_event);
+	return err;
+}
+
+cl_int access_finish(struct access *a, cl_int err, cl_bool blocking)
+{
 	if (a->queue)
 		return access_leave(a, err);
 	if (err) {
 		bracket_cancel(a->bracket);
 		return err;
 	}
-	next.clRetainEvent(a->command);
+	if (blocking || a->app_event)
+		return access_watch(a, blocking);
 	bracket_add(a->bracket, a->command);
-	marker = bracket_end(a->bracket);
-	if (blocking)
-		err = wait_for(marker ? marker : a->command);
-	event_give(marker, a->command, err ? NULL : a->app_event);
-	return err;
+	bracket_end(a->bracket, NULL);
+	return CL_SUCCESS;
 }

@@ -641,34 +641,30 @@ const struct import_region *bracket_region(const struct bracket *b)
 	return b->set.regions[0];
 }
 
-/* The event behind the end of access. */
-static cl_event bracket_mark_end(struct bracket *b)
+/* Enqueues the event behind the end of access. */
+static void bracket_mark_end(struct bracket *b)
 {
-	cl_event marker = NULL;
-	cl_int err;
-
-	err = bracket_call_back(b, b->last, DONE_DUE, on_done);
+	cl_int err = bracket_call_back(b, b->last, DONE_DUE, on_done);
 	if (err) {
 		b->refused = err;   /* no command runs without START ... */
 		bracket_abandon(b); /* ... and END comes too early rather than never */
 	} else {
-		err = enqueue_nothing(b, 2, (cl_event[]){ b->ended.event, b->last }, &marker);
+		err = enqueue_nothing(b, 2, (cl_event[]){ b->ended.event, b->last }, &b->marker);
 	}
 	if (err)
 		log_error("the end of the command's dma-buf access is not part of its event: error "
 			  "%d",
 			  err);
-	b->marker = event_hold(marker);
-	return marker;
 }
 
-cl_event bracket_end(struct bracket *b)
+void bracket_end(struct bracket *b, cl_event *marker)
 {
-	cl_event marker = b->edges & ACCESS_END ? bracket_mark_end(b) : NULL;
-
+	if (b->edges & ACCESS_END)
+		bracket_mark_end(b);
+	if (marker)
+		*marker = event_hold(b->marker);
 	bracket_arm(b);
 	bracket_put(b);
-	return marker;
 }
 
 void bracket_cancel(struct bracket *b)

@@ -66,11 +66,13 @@ bool bracket_is_empty(const struct bracket *b);
 
 /**
  * bracket_end - the last command was added: schedules END
+ * @marker: set to the marker behind END, a reference; NULL if nobody wants one.  Set to NULL if
+ *	nothing has to be ended, or the driver makes no marker: the commands are enqueued all the
+ *	same.
  *
- * Gives the bracket up.  Returns the marker behind END, a reference; NULL if nothing has to be
- * ended, or the driver makes no marker: the commands are enqueued all the same.
+ * Gives the bracket up.
  */
-cl_event bracket_end(struct bracket *b);
+void bracket_end(struct bracket *b, cl_event *marker);
 
 /* Gives up a bracket that has no commands: what was begun ends at once. */
 void bracket_cancel(struct bracket *b);

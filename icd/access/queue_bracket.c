@@ -134,31 +134,22 @@ struct bracket *queue_bracket_of(const struct queue_bracket *q)
  * With the queue's mutex.  The count comes last: a thread that finds no open bracket goes straight
  * to the driver, and the marker has to be in the queue by then.
  */
-static cl_event queue_bracket_take(struct queue_bracket *q)
+void queue_bracket_end(struct queue_bracket *q, cl_event *marker)
 {
 	struct bracket *b = q->open;
-	cl_event marker = NULL;
 
 	q->open = NULL;
 	if (bracket_is_empty(b))
 		bracket_cancel(b);
 	else
-		marker = bracket_end(b);
+		bracket_end(b, marker);
 	atomic_fetch_sub(&queue_bracket_count, 1);
-	return marker;
 }
 
 static void queue_bracket_close_locked(struct queue_bracket *q)
 {
-	cl_event marker = q->open ? queue_bracket_take(q) : NULL;
-
-	if (marker)
-		next.clReleaseEvent(marker);
-}
-
-cl_event queue_bracket_end(struct queue_bracket *q)
-{
-	return queue_bracket_take(q);
+	if (q->open)
+		queue_bracket_end(q, NULL);
 }
 
 /* The driver may have called the application in the middle of an enqueue: then a bit later. */

@@ -53,8 +53,8 @@ struct queue_bracket *queue_bracket_enter(cl_command_queue queue, struct memobj 
 /* The open bracket.  Any thread that has entered. */
 struct bracket *queue_bracket_of(const struct queue_bracket *q);
 
-/* Closes the bracket that was entered; the marker behind it, as bracket_end(). */
-cl_event queue_bracket_end(struct queue_bracket *q);
+/* Closes the bracket that was entered; @marker: as bracket_end(). */
+void queue_bracket_end(struct queue_bracket *q, cl_event *marker);
 void queue_bracket_leave(struct queue_bracket *q);
 
 /* Before a call by which the application could observe that commands of the queue are complete. */

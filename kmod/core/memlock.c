@@ -22,12 +22,20 @@ void gdmabuf_memlock_init(struct gdmabuf_memlock *memlock)
 	/* Not every 6.1 exports free_uid(). */
 	memlock->cred = get_current_cred();
 	mutex_init(&memlock->lock);
-	xa_init_flags(&memlock->folios, XA_FLAGS_ACCOUNT);
+	/*
+	 * Its nodes are in no memory cgroup: all processes of the user, and who closes what they
+	 * passed on, would wait for one that is over its limit.  There are few, as the folios are
+	 * limited.
+	 */
+	xa_init(&memlock->folios);
 }
 
 void gdmabuf_memlock_destroy(struct gdmabuf_memlock *memlock)
 {
-	WARN_ON(!xa_empty(&memlock->folios));
+	unsigned long pfn = 0;
+
+	/* There may be nodes without an entry: xa_store() leaves them when it fails. */
+	WARN_ON(xa_find(&memlock->folios, &pfn, ULONG_MAX, XA_PRESENT));
 	xa_destroy(&memlock->folios);
 	put_cred(memlock->cred);
 }

@@ -77,6 +77,8 @@ static void owner_free(struct kref *kref) __releases(&owners_lock)
 	list_del(&owner->link);
 	spin_unlock(&owners_lock);
 	put_pid(owner->tgid);
+	/* Of nodes: xa_insert() leaves them when it fails. */
+	xa_destroy(&owner->calls);
 	kfree(owner);
 }
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -497,4 +498,69 @@ TEST(faults_import_gpu_dynamic, "The same of an importer that is told of moves."
 TEST(faults_import_host, "A device's import of host memory fails without memory.")
 {
 	fail_imports(prepare_host, GDMABUF_IMPORTER_STATIC, 0);
+}
+
+/* ---- the nodes of an xarray, of which an entry needs several ---- */
+
+static void write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		test_skip("%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+/* Nodes of this process fail, after the first @space bytes of them. */
+static void fail_nodes_after(const char *space)
+{
+	static const char *const settings[][2] = {
+		{ "/sys/kernel/slab/radix_tree_node/failslab", "1" },
+		{ "/proc/self/make-it-fail", "1" },
+		{ "/sys/kernel/debug/failslab/cache-filter", "Y" },
+		{ "/sys/kernel/debug/failslab/task-filter", "Y" },
+		{ "/sys/kernel/debug/failslab/ignore-gfp-wait", "N" },
+		{ "/sys/kernel/debug/failslab/verbose", "0" },
+		{ "/sys/kernel/debug/failslab/times", "-1" },
+	};
+
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+		write_text(settings[i][0], settings[i][1]);
+	write_text("/sys/kernel/debug/failslab/space", space);
+	write_text("/sys/kernel/debug/failslab/probability", "100");
+}
+
+enum { NODE = 576, MOST_NODES = 5 };
+
+static void export_without_nodes(void *arg)
+{
+	unsigned char *huge = huge_pages_new(1, 0);
+	int nodes = *(int *)arg, probability, err;
+	char space[16];
+
+	if (!huge)
+		_exit(77);
+	probability = open("/sys/kernel/debug/failslab/probability", O_WRONLY | O_CLOEXEC);
+	snprintf(space, sizeof(space), "%d", nodes * NODE + 1);
+	ctx = gdm_open();
+	fail_nodes_after(space);
+	become_user(HUGE_PAGE);
+	err = gdm_export_host(ctx, huge, PAGE, 0, NULL);
+	EXPECT_EQ(write(probability, "0", 1), 1);
+	_exit(err && err != -ENOMEM);
+}
+
+TEST(faults_memlock_nodes, "An export of a part of a huge page without memory for a node of "
+			   "several leaves none to warn of.")
+{
+	close(gdm_open());
+	for (int nodes = 0; nodes < MOST_NODES; nodes++) {
+		int status = in_child(export_without_nodes, &nodes);
+
+		write_text("/sys/kernel/debug/failslab/cache-filter", "N");
+		write_text("/sys/kernel/slab/radix_tree_node/failslab", "0");
+		if (status == 77)
+			test_skip("no huge pages, or no failures of one cache");
+		EXPECT_EQ(status, 0);
+	}
 }

@@ -267,6 +267,12 @@ static void set_flags(const struct gdmabuf_buffer *buffer, struct vm_area_struct
 		vm_flags_clear(vma, VM_MAYWRITE);
 }
 
+/* A BAR is encrypted by no CPU. */
+static pgprot_t bar_prot(pgprot_t prot)
+{
+	return pgprot_decrypted(pgprot_writecombine(prot));
+}
+
 int gdmabuf_buffer_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
@@ -275,7 +281,7 @@ int gdmabuf_buffer_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 	if (err)
 		return err;
 	if (!buffer->pin->cacheable)
-		vma->vm_page_prot = pgprot_writecombine(vma->vm_page_prot);
+		vma->vm_page_prot = bar_prot(vma->vm_page_prot);
 	set_flags(buffer, vma);
 	if (buffer->flags & GDMABUF_REVOCABLE)
 		return map_by_faults(buffer, vma);
@@ -304,7 +310,7 @@ static void *vmap_runs(struct gdmabuf_buffer *buffer)
 		for (done = 0; done < it.length; done += PAGE_SIZE)
 			pfns[i++] = PHYS_PFN(it.start + done);
 	if (IS_ENABLED(CONFIG_VMAP_PFN))
-		address = vmap_pfn(pfns, nr, pgprot_writecombine(PAGE_KERNEL));
+		address = vmap_pfn(pfns, nr, bar_prot(PAGE_KERNEL));
 	kvfree(pfns);
 	return address;
 }

@@ -97,6 +97,17 @@ void gdmabuf_slots_stale(struct gdmabuf_slots *slots, u32 slot, u32 generation)
 	write_status(slots, slot, generation | 1);
 }
 
+/* Not vm_iomap_memory(): that maps what is a device's, and not encrypted where RAM is. */
+static int slots_map(struct gdmabuf_slots *slots, struct vm_area_struct *vma)
+{
+	unsigned long pages = STATUS_SIZE >> PAGE_SHIFT, first = vma->vm_pgoff;
+
+	if (first >= pages || vma_pages(vma) > pages - first)
+		return -EINVAL;
+	return remap_pfn_range(vma, vma->vm_start, PHYS_PFN(virt_to_phys(slots->status)) + first,
+			       vma->vm_end - vma->vm_start, vma->vm_page_prot);
+}
+
 int gdmabuf_slots_mmap(struct gdmabuf_slots *slots, struct vm_area_struct *vma)
 {
 	if (vma->vm_flags & VM_WRITE)
@@ -105,5 +116,5 @@ int gdmabuf_slots_mmap(struct gdmabuf_slots *slots, struct vm_area_struct *vma)
 		return -EINVAL;
 	vm_flags_clear(vma, VM_MAYWRITE);
 	vm_flags_set(vma, VM_DONTCOPY);
-	return vm_iomap_memory(vma, virt_to_phys(slots->status), STATUS_SIZE);
+	return slots_map(slots, vma);
 }

@@ -222,8 +222,9 @@ struct gdmabuf_pin {
 
 	struct rw_semaphore revoke_sem;	/* read: CPU mappings are made; write: PIN_REVOKED is set */
 	atomic_t buffers;
-	struct mutex lock;		/* protects mapped */
+	struct mutex lock;		/* protects mapped, mapped_bytes */
 	struct list_head mapped;	/* revocable buffers that CPUs have mapped */
+	u64 mapped_bytes[2];		/* charged for that, by enum gdmabuf_mapper */
 
 	union {
 		struct {
@@ -345,10 +346,17 @@ u64 gdmabuf_quota_used(const struct gdmabuf_quota *quota);
 /* How much less would have to be used for @bytes more; 0 if that would not do. */
 u64 gdmabuf_quota_lacks(const struct gdmabuf_quota *quota, u64 bytes);
 struct gdmabuf_memlock *gdmabuf_quota_memlock(struct gdmabuf_quota *quota);
+/* Whose processes map the user's revocable memory.  Others do not use up what the user may map. */
+enum gdmabuf_mapper { GDMABUF_MAPPER_USER, GDMABUF_MAPPER_OTHER };
+/* What the caller is. */
+enum gdmabuf_mapper gdmabuf_quota_mapper(const struct gdmabuf_quota *quota);
 /* Bytes that CPUs have mapped of the user's revocable memory.  -ENOMEM. */
-int gdmabuf_quota_charge_mapping(struct gdmabuf_quota *quota, u64 bytes);
-bool gdmabuf_quota_has_room(const struct gdmabuf_quota *quota, u64 bytes);
-void gdmabuf_quota_add_mapping(struct gdmabuf_quota *quota, s64 bytes);
+int gdmabuf_quota_charge_mapping(struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper,
+				 u64 bytes);
+bool gdmabuf_quota_has_room(const struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper,
+			    u64 bytes);
+/* Any context. */
+void gdmabuf_quota_add_mapping(struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper, s64 bytes);
 
 /* ---- memlock.c: RLIMIT_MEMLOCK ---- */
 

@@ -126,20 +126,51 @@ static const struct vm_operations_struct held_vm_ops = {
 /*
  * A mapping of revocable memory: one VMA, or those that it was split into.  They are zapped with the
  * GPU driver's lock held, in a time that grows with their bytes, and with their number.  So the
- * bytes that a user has mapped are limited, and each VMA counts as MAPPING_MIN at least.  That a part
- * is unmapped gives nothing back before all is.
+ * bytes that are mapped of a user's memory are limited, and each VMA counts as MAPPING_MIN at least.
+ * That a part is unmapped gives nothing back before all is.  Once the pages are gone, nothing counts.
  */
 struct mapping {
 	struct gdmabuf_buffer *buffer;
+	enum gdmabuf_mapper mapper;
 	atomic_t vmas;
 	u64 charged;		/* for the first */
 };
 
 #define MAPPING_MIN FAULT_AROUND
 
-static struct gdmabuf_quota *mapping_quota(const struct mapping *mapping)
+static bool is_revoked(const struct gdmabuf_pin *pin)
 {
-	return mapping->buffer->pin->quota;
+	return test_bit(PIN_REVOKED, &pin->state);
+}
+
+/* -ENOMEM. */
+static int mapping_charge(struct mapping *mapping)
+{
+	struct gdmabuf_pin *pin = mapping->buffer->pin;
+	int err = 0;
+
+	mutex_lock(&pin->lock);
+	if (is_revoked(pin))
+		goto unlock;
+	err = gdmabuf_quota_charge_mapping(pin->quota, mapping->mapper, mapping->charged);
+	if (!err)
+		pin->mapped_bytes[mapping->mapper] += mapping->charged;
+unlock:
+	mutex_unlock(&pin->lock);
+	return err;
+}
+
+/* More, whatever the limit is, or less. */
+static void mapping_recharge(struct mapping *mapping, s64 bytes)
+{
+	struct gdmabuf_pin *pin = mapping->buffer->pin;
+
+	mutex_lock(&pin->lock);
+	if (!is_revoked(pin)) {
+		gdmabuf_quota_add_mapping(pin->quota, mapping->mapper, bytes);
+		pin->mapped_bytes[mapping->mapper] += bytes;
+	}
+	mutex_unlock(&pin->lock);
 }
 
 static struct mapping *mapping_create(struct gdmabuf_buffer *buffer, u64 length)
@@ -149,9 +180,10 @@ static struct mapping *mapping_create(struct gdmabuf_buffer *buffer, u64 length)
 	if (!mapping)
 		return NULL;
 	mapping->buffer = buffer;
+	mapping->mapper = gdmabuf_quota_mapper(buffer->pin->quota);
 	mapping->charged = ALIGN(length, MAPPING_MIN);
 	atomic_set(&mapping->vmas, 1);
-	if (gdmabuf_quota_charge_mapping(mapping_quota(mapping), mapping->charged)) {
+	if (mapping_charge(mapping)) {
 		kfree(mapping);
 		return NULL;
 	}
@@ -165,7 +197,7 @@ static void mapping_open(struct vm_area_struct *vma)
 	struct mapping *mapping = vma->vm_private_data;
 
 	atomic_inc(&mapping->vmas);
-	gdmabuf_quota_add_mapping(mapping_quota(mapping), MAPPING_MIN);
+	mapping_recharge(mapping, MAPPING_MIN);
 }
 
 static void mapping_close(struct vm_area_struct *vma)
@@ -173,19 +205,22 @@ static void mapping_close(struct vm_area_struct *vma)
 	struct mapping *mapping = vma->vm_private_data;
 
 	if (!atomic_dec_and_test(&mapping->vmas)) {
-		gdmabuf_quota_add_mapping(mapping_quota(mapping), -(s64)MAPPING_MIN);
+		mapping_recharge(mapping, -(s64)MAPPING_MIN);
 		return;
 	}
 	gdmabuf_buffer_del_mapping(mapping->buffer);
-	gdmabuf_quota_add_mapping(mapping_quota(mapping), -(s64)mapping->charged);
+	mapping_recharge(mapping, -(s64)mapping->charged);
 	kfree(mapping);
 }
 
 static int mapping_may_split(struct vm_area_struct *vma, unsigned long address)
 {
-	struct mapping *mapping = vma->vm_private_data;
+	const struct mapping *mapping = vma->vm_private_data;
+	const struct gdmabuf_pin *pin = mapping->buffer->pin;
 
-	return gdmabuf_quota_has_room(mapping_quota(mapping), MAPPING_MIN) ? 0 : -ENOMEM;
+	if (is_revoked(pin) || gdmabuf_quota_has_room(pin->quota, mapping->mapper, MAPPING_MIN))
+		return 0;
+	return -ENOMEM;
 }
 
 static vm_fault_t mapping_fault(struct vm_fault *vmf)

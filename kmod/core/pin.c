@@ -135,6 +135,17 @@ bool gdmabuf_pin_set_stale(struct gdmabuf_pin *pin)
 	return true;
 }
 
+/* What is mapped costs the free of the pages nothing any more. */
+static void uncharge_mappings_locked(struct gdmabuf_pin *pin)
+{
+	enum gdmabuf_mapper mapper;
+
+	for (mapper = GDMABUF_MAPPER_USER; mapper <= GDMABUF_MAPPER_OTHER; mapper++) {
+		gdmabuf_quota_add_mapping(pin->quota, mapper, -(s64)pin->mapped_bytes[mapper]);
+		pin->mapped_bytes[mapper] = 0;
+	}
+}
+
 /*
  * In the GPU driver's callback: its lock is held, and all who use a GPU wait.  So nothing is done
  * here that waits for others: the CPU's mappings are taken, and devices have none, since
@@ -156,6 +167,7 @@ void gdmabuf_pin_revoke(struct gdmabuf_pin *pin)
 		count_pin(pin, -1);
 		list_for_each_entry(buffer, &pin->mapped, link)
 			gdmabuf_buffer_revoke_locked(buffer);
+		uncharge_mappings_locked(pin);
 	}
 	mutex_unlock(&pin->lock);
 }

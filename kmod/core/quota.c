@@ -16,7 +16,8 @@ MODULE_PARM_DESC(gpu_quota_mb,
 static unsigned long revocable_map_mb = 4096;
 module_param(revocable_map_mb, ulong, 0600);
 MODULE_PARM_DESC(revocable_map_mb,
-		 "of each user's revocable GPU memory that CPUs may have mapped; 0: no limit");
+		 "of each user's revocable GPU memory that CPUs may have mapped, "
+		 "for the user itself and again for all others; 0: no limit");
 
 /* A user.  Referenced by contexts and by what is charged. */
 struct gdmabuf_quota {
@@ -25,7 +26,7 @@ struct gdmabuf_quota {
 	kuid_t uid;
 	atomic64_t bytes;
 	struct gdmabuf_memlock memlock;
-	atomic64_t mapped;	/* of revocable memory, by CPUs */
+	atomic64_t mapped[2];	/* of revocable memory, by CPUs: enum gdmabuf_mapper */
 };
 
 static DEFINE_SPINLOCK(quotas_lock); /* protects quotas */
@@ -87,7 +88,8 @@ static void quota_free(struct kref *kref) __releases(&quotas_lock)
 
 	list_del(&quota->link);
 	spin_unlock(&quotas_lock);
-	WARN_ON(atomic64_read(&quota->bytes) || atomic64_read(&quota->mapped));
+	WARN_ON(atomic64_read(&quota->bytes) || atomic64_read(&quota->mapped[0]) ||
+		atomic64_read(&quota->mapped[1]));
 	quota_destroy(quota);
 }
 
@@ -101,15 +103,26 @@ static u64 quota_limit(void)
 	return (u64)READ_ONCE(gpu_quota_mb) << 20;
 }
 
+/* False where @sum would be more than @limit, 0 being none: others never see what is refused. */
+static bool quota_add_within(atomic64_t *sum, u64 bytes, u64 limit)
+{
+	s64 old = atomic64_read(sum);
+
+	do {
+		if (limit && ((u64)old > limit || bytes > limit - old))
+			return false;
+	} while (!atomic64_try_cmpxchg(sum, &old, old + bytes));
+	return true;
+}
+
 int gdmabuf_quota_charge(struct gdmabuf_quota *quota, u64 bytes)
 {
-	u64 limit = quota_limit();
-	u64 charged = atomic64_add_return(bytes, &quota->bytes);
-
-	if (!limit || charged <= limit || capable(CAP_SYS_RESOURCE))
+	if (quota_add_within(&quota->bytes, bytes, quota_limit()))
 		return 0;
-	atomic64_sub(bytes, &quota->bytes);
-	return -EDQUOT;
+	if (!capable(CAP_SYS_RESOURCE))
+		return -EDQUOT;
+	atomic64_add(bytes, &quota->bytes);
+	return 0;
 }
 
 void gdmabuf_quota_uncharge(struct gdmabuf_quota *quota, u64 bytes)
@@ -136,27 +149,30 @@ struct gdmabuf_memlock *gdmabuf_quota_memlock(struct gdmabuf_quota *quota)
 	return &quota->memlock;
 }
 
-static bool mapping_is_within(u64 bytes)
+static u64 mapping_limit(void)
 {
-	u64 limit = (u64)READ_ONCE(revocable_map_mb) << 20;
-
-	return !limit || bytes <= limit;
+	return (u64)READ_ONCE(revocable_map_mb) << 20;
 }
 
-int gdmabuf_quota_charge_mapping(struct gdmabuf_quota *quota, u64 bytes)
+enum gdmabuf_mapper gdmabuf_quota_mapper(const struct gdmabuf_quota *quota)
 {
-	if (mapping_is_within(atomic64_add_return(bytes, &quota->mapped)))
-		return 0;
-	atomic64_sub(bytes, &quota->mapped);
-	return -ENOMEM;
+	return uid_eq(quota->uid, current_uid()) ? GDMABUF_MAPPER_USER : GDMABUF_MAPPER_OTHER;
 }
 
-bool gdmabuf_quota_has_room(const struct gdmabuf_quota *quota, u64 bytes)
+int gdmabuf_quota_charge_mapping(struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper, u64 bytes)
 {
-	return mapping_is_within(atomic64_read(&quota->mapped) + bytes);
+	return quota_add_within(&quota->mapped[mapper], bytes, mapping_limit()) ? 0 : -ENOMEM;
 }
 
-void gdmabuf_quota_add_mapping(struct gdmabuf_quota *quota, s64 bytes)
+bool gdmabuf_quota_has_room(const struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper,
+			    u64 bytes)
 {
-	atomic64_add(bytes, &quota->mapped);
+	u64 limit = mapping_limit();
+
+	return !limit || atomic64_read(&quota->mapped[mapper]) + bytes <= limit;
+}
+
+void gdmabuf_quota_add_mapping(struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper, s64 bytes)
+{
+	atomic64_add(bytes, &quota->mapped[mapper]);
 }

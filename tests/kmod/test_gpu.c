@@ -559,6 +559,95 @@ TEST(gpu_revocable_mappings_contexts,
 	done(&s);
 }
 
+static unsigned char *mapped[2 * MAPPINGS];
+
+/* Maps what there is room for.  How many there were. */
+static int map_all(const struct gdm_export *e)
+{
+	int n = 0;
+
+	while (n < 2 * MAPPINGS && (mapped[n] = map_part(e)))
+		n++;
+	return n;
+}
+
+static void unmap_all(int n)
+{
+	while (n--)
+		munmap(mapped[n], 2 * GPU_PAGE);
+}
+
+/* Says so when nothing more can be mapped; ends when it is told to, or with its parent. */
+static void map_all_as_user(const struct gdm_export *e, int socket)
+{
+	char n;
+
+	become_user(0);
+	n = (char)map_all(e);
+	if (write(socket, &n, 1) == 1 && read(socket, &n, 1) == 1)
+		_exit(0);
+	_exit(1);
+}
+
+TEST(gpu_revocable_mappings_others, "What another user has mapped of a user's revocable memory "
+				    "takes away nothing of what the user "
+				    "itself may map.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	int sockets[2], status, mine;
+	char old[16], theirs;
+	pid_t pid;
+
+	snprintf(old, sizeof(old), "%d", atoi(parameter_set("gdmabuf", "revocable_map_mb", "16")));
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+	pid = fork();
+	if (!pid)
+		map_all_as_user(&e, sockets[1]);
+	EXPECT_EQ(read(sockets[0], &theirs, 1), 1);
+	mine = map_all(&e);
+	parameter_set("gdmabuf", "revocable_map_mb", old);
+	EXPECT_EQ(theirs, MAPPINGS);
+	EXPECT_EQ(mine, MAPPINGS);
+	EXPECT_EQ(write(sockets[0], &theirs, 1), 1);
+	EXPECT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
+	unmap_all(mine);
+	close(sockets[0]);
+	close(sockets[1]);
+	close(e.fd);
+	done(&s);
+}
+
+TEST(gpu_revocable_mappings_freed, "Mappings of revocable memory that was freed do not count.")
+{
+	struct setup s = setup();
+	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	unsigned char *freed[MAPPINGS];
+	char old[16];
+
+	snprintf(old, sizeof(old), "%d", atoi(parameter_set("gdmabuf", "revocable_map_mb", "16")));
+	for (int i = 0; i < MAPPINGS; i++)
+		EXPECT((freed[i] = map_part(&e)));
+	gpu_free(s.gpu, s.va);
+	close(e.fd);
+	/* A part of one, too. */
+	EXPECT_EQ(munmap(freed[0] + PAGE, PAGE), 0);
+	EXPECT_EQ(gpu_alloc(s.gpu, LENGTH, 0), s.va);
+	pattern_fill(bytes, LENGTH);
+	gpu_write(s.gpu, s.va, bytes, LENGTH);
+	e = export(&s, GDMABUF_REVOCABLE);
+	EXPECT_EQ(map_all(&e), MAPPINGS);
+	unmap_all(MAPPINGS);
+	for (int i = 0; i < MAPPINGS; i++)
+		munmap(freed[i], 2 * GPU_PAGE);
+	EXPECT_EQ(map_all(&e), MAPPINGS);
+	unmap_all(MAPPINGS);
+	parameter_set("gdmabuf", "revocable_map_mb", old);
+	close(e.fd);
+	done(&s);
+}
+
 TEST(gpu_revoked_is_not_pinned, "Memory that was taken away does not count as pinned any more.")
 {
 	struct setup s = setup();

@@ -118,10 +118,12 @@ struct gdmabuf_caps {
  *	them must not be freed below them.  Without it the pages stay allocated as long as
  *	there is a dma-buf.  GPU memory only.
  *	mmap() of the dma-buf gives ENOMEM where more than the module's parameter
- *	revocable_map_mb (4096) would be mapped of the user's revocable memory, by whichever
- *	processes: freeing takes all mappings with the GPU driver's lock held.  A mapping
+ *	revocable_map_mb (4096) would be mapped of the exporting user's revocable memory, by
+ *	all processes of that user, or by all of other users, which have a limit of their own:
+ *	freeing takes all mappings with the GPU driver's lock held.  A mapping
  *	counts with its length, and 2 MiB at least; so does each part that it is split into,
- *	and mprotect(), mremap() or munmap() of a part then gives ENOMEM, too.
+ *	and mprotect(), mremap() or munmap() of a part then gives ENOMEM, too.  Mappings of
+ *	memory that was freed do not count.
  * @GDMABUF_UNWATCHED: nobody asks later whether the address still means these pages: the
  *	slot's word says from the beginning that it does not, and no other export takes the
  *	pin.  GPU memory is then pinned once, and not twice, which takes half the time.  GPU

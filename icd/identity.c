@@ -2,7 +2,6 @@
 #include "identity.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <link.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,8 +15,9 @@
 #include "device.h"
 #include "layer.h"
 #include "place.h"
+#include "text.h"
 
-#define LIBRARY_SIZE (PATH_MAX + 160)
+#define LONGEST 1100 /* of longer names the hash is used */
 
 unsigned long long identity_hash(const char *text)
 {
@@ -36,7 +36,7 @@ bool identity_is_privileged(void)
 /* A loaded library. */
 struct library {
 	uintptr_t base;
-	char path[PATH_MAX];
+	const char *path;	   /* the dynamic loader's */
 	char build_id[2 * 64 + 1]; /* "": the linker wrote none */
 };
 
@@ -88,7 +88,7 @@ static bool library_find(void *function, struct library *library)
 	if (!function || _dl_find_object(function, &object))
 		return false;
 	library->base = object.dlfo_link_map->l_addr;
-	snprintf(library->path, sizeof(library->path), "%s", object.dlfo_link_map->l_name);
+	library->path = object.dlfo_link_map->l_name;
 	segments = segments_of(&object, &count);
 	for (size_t i = 0; i < count && !*library->build_id; i++)
 		if (segments[i].p_type == PT_NOTE && segments[i].p_align <= 4)
@@ -150,21 +150,19 @@ static bool library_of_platform(cl_platform_id platform, struct library *library
 }
 
 /* By its build, which outlives its file; without one, by its file's size and time. */
-static bool identity_library(cl_platform_id platform, char *text, size_t size)
+static char *identity_library(cl_platform_id platform)
 {
 	struct library library;
 	struct stat st;
 
 	if (identity_is_privileged() || !library_of_platform(platform, &library))
-		return false;
+		return NULL;
 	if (*library.build_id)
-		return (size_t)snprintf(text, size, "%s build %s", library.path, library.build_id) <
-		       size;
+		return text_create("%s build %s", library.path, library.build_id);
 	if (stat(library.path, &st))
-		return false;
-	return (size_t)snprintf(text, size, "%s %lld %lld.%09ld", library.path,
-				(long long)st.st_size, (long long)st.st_mtim.tv_sec,
-				st.st_mtim.tv_nsec) < size;
+		return NULL;
+	return text_create("%s %lld %lld.%09ld", library.path, (long long)st.st_size,
+			   (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
 static char *platform_string(cl_platform_id platform, cl_platform_info name)
@@ -243,13 +241,13 @@ static unsigned long long environment_hash(void)
 }
 
 /*
- * @library, the machine and @parts, each freed, one after the other; false if a part is NULL.
+ * @library, the machine and @parts, each freed, one after the other; NULL if a part is NULL.
  * Containers of one image have names of their own.
  */
-static bool identity_join(const char *library, char **parts, size_t count, char *text, size_t size)
+static char *identity_join(const char *library, char **parts, size_t count)
 {
 	struct utsname machine;
-	bool complete = !uname(&machine);
+	bool complete = library && !uname(&machine);
 	char *full = NULL;
 	size_t length;
 	FILE *file = open_memstream(&full, &length);
@@ -267,15 +265,16 @@ static bool identity_join(const char *library, char **parts, size_t count, char 
 	for (char *c = full; complete && *c; c++)
 		if (*c == '\n')
 			*c = ' ';
-	if (complete && length < size)
-		memcpy(text, full, length + 1);
-	else if (complete)
-		complete = snprintf(text, size, "hash %016llx", identity_hash(full)) < (int)size;
-	free(full);
-	return complete;
+	if (!complete) {
+		free(full);
+		return NULL;
+	}
+	if (length > LONGEST)
+		sprintf(full, "hash %016llx", identity_hash(full));
+	return full;
 }
 
-bool identity_device(cl_device_id device, cl_platform_id platform, char *text, size_t size)
+char *identity_device(cl_device_id device, cl_platform_id platform)
 {
 	char *parts[] = {
 		platform_string(platform, CL_PLATFORM_NAME),
@@ -284,25 +283,25 @@ bool identity_device(cl_device_id device, cl_platform_id platform, char *text, s
 		device_string(device, CL_DEVICE_VERSION),
 		device_string(device, CL_DRIVER_VERSION),
 	};
-	char library[LIBRARY_SIZE];
-	bool known = identity_library(platform, library, sizeof(library));
+	char *library = identity_library(platform);
+	char *text = identity_join(library, parts, sizeof(parts) / sizeof(parts[0]));
 
-	if (!known)
-		*library = '\0';
-	return identity_join(library, parts, sizeof(parts) / sizeof(parts[0]), text, size) && known;
+	free(library);
+	return text;
 }
 
-bool identity_platform(cl_platform_id platform, char *text, size_t size, bool *lasting)
+char *identity_platform(cl_platform_id platform, bool *lasting)
 {
 	char *parts[] = {
 		platform_string(platform, CL_PLATFORM_NAME),
 		platform_string(platform, CL_PLATFORM_VERSION),
 		platform_string(platform, CL_PLATFORM_VENDOR),
 	};
-	char library[LIBRARY_SIZE];
+	char *library = identity_library(platform), *text;
 
-	*lasting = identity_library(platform, library, sizeof(library));
-	if (!*lasting)
-		strcpy(library, "a library");
-	return identity_join(library, parts, sizeof(parts) / sizeof(parts[0]), text, size);
+	*lasting = library;
+	text = identity_join(library ? library : "a library", parts,
+			     sizeof(parts) / sizeof(parts[0]));
+	free(library);
+	return text;
 }

@@ -9,7 +9,6 @@
 #define ICD_IDENTITY_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "cl_compat.h"
 
@@ -19,14 +18,17 @@ unsigned long long identity_hash(const char *text);
 /* Whether the process has rights that its user lacks: then the environment is not believed. */
 bool identity_is_privileged(void);
 
-/* False, and nothing is to be kept: the driver's library cannot be told.  No newlines. */
-bool identity_device(cl_device_id device, cl_platform_id platform, char *text, size_t size);
+/*
+ * Text without newlines, which the caller frees.  NULL, and nothing is to be kept: the driver's
+ * library cannot be told.
+ */
+char *identity_device(cl_device_id device, cl_platform_id platform);
 
 /*
  * The same for all devices that a platform may have.  Where the library cannot be told, the rest
  * is given, and @lasting is false: it tells this process's platforms apart, and is not to be kept.
- * False: nothing is known of the platform.
+ * NULL: nothing is known of the platform.
  */
-bool identity_platform(cl_platform_id platform, char *text, size_t size, bool *lasting);
+char *identity_platform(cl_platform_id platform, bool *lasting);
 
 #endif /* ICD_IDENTITY_H */

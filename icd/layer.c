@@ -34,13 +34,12 @@ EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *
  */
 static void offer(size_t entries)
 {
-	void *slots[LAYER_ENTRIES] = { NULL }, *ours[LAYER_ENTRIES], *below[LAYER_ENTRIES];
+	for (size_t i = 0; i < LAYER_ENTRIES; i++) {
+		const bool has_target = i < entries && layer_slot(&next, i);
+		void *ours = has_target ? layer_slot(&layer_dispatch, i) : NULL;
 
-	memcpy(ours, &layer_dispatch, sizeof(ours));
-	memcpy(below, &next, sizeof(below));
-	for (size_t i = 0; i < entries; i++)
-		slots[i] = below[i] ? ours[i] : NULL;
-	memcpy(&offered, slots, sizeof(offered));
+		memcpy((char *)&offered + i * sizeof(ours), &ours, sizeof(ours));
+	}
 }
 
 /* A loader that lists the library twice would make it call itself for ever. */

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "cl_compat.h"
 
@@ -15,6 +16,14 @@ extern struct _cl_icd_dispatch next;
 extern const struct _cl_icd_dispatch layer_dispatch;
 
 #define LAYER_ENTRIES (sizeof(struct _cl_icd_dispatch) / sizeof(void *))
+
+static inline void *layer_slot(const struct _cl_icd_dispatch *table, size_t entry)
+{
+	void *function;
+
+	memcpy(&function, (const char *)table + entry * sizeof(function), sizeof(function));
+	return function;
+}
 
 /*
  * What an import cannot do without must be there: the table has to reach

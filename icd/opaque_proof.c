@@ -14,6 +14,7 @@
 #include "refresh.h"
 #include "result_cache.h"
 #include "selftest.h"
+#include "text.h"
 
 #define REVISION 2 /* of the self-test: another asks again */
 #define ROUNDS 256 /* other programs may evict what the device has cached, by chance */
@@ -166,41 +167,50 @@ static int prove(cl_device_id device, const unsigned char *uuid, enum import_mak
 	return found;
 }
 
-static void key_of(cl_device_id device, const unsigned char *uuid, enum import_maker maker,
-		   char *key, size_t size)
+/* NULL: no memory. */
+static char *key_of(cl_device_id device, const unsigned char *uuid, enum import_maker maker)
 {
 	char *name = device_string(device, CL_DEVICE_NAME),
 	     *driver = device_string(device, CL_DRIVER_VERSION),
 	     *version = device_string(device, CL_DEVICE_VERSION);
-	char text[2 * IMPORT_UUID_SIZE + 1];
+	char text[2 * IMPORT_UUID_SIZE + 1], *key;
 
 	for (size_t i = 0; i < IMPORT_UUID_SIZE; i++)
 		snprintf(text + 2 * i, 3, "%02x", uuid[i]);
-	snprintf(key, size, "opaque_fd %d by %s on %s, driver %s, %s, %s", REVISION,
-		 maker_name[maker], name ? name : "?", driver ? driver : "?",
-		 version ? version : "?", text);
+	key = text_create("opaque_fd %d by %s on %s, driver %s, %s, %s", REVISION,
+			  maker_name[maker], name ? name : "?", driver ? driver : "?",
+			  version ? version : "?", text);
 	free(name);
 	free(driver);
 	free(version);
+	return key;
 }
 
 /* What failed may work tomorrow, with another library or another luck: that is not remembered. */
-static int recall(cl_device_id device, const unsigned char *uuid, enum import_maker maker,
-		  bool may_compile)
+static int prove_and_keep(cl_device_id device, const unsigned char *uuid, enum import_maker maker,
+			  const char *key)
 {
-	char key[768], line[16];
-	int found;
+	int found = prove(device, uuid, maker);
+	char line[16];
 
-	key_of(device, uuid, maker, key, sizeof(key));
-	if (result_cache_get(key, line, sizeof(line)))
-		return atoi(line);
-	if (!may_compile)
-		return NOT_NOW;
-	found = prove(device, uuid, maker);
-	if (found > PROOF_COPIES) {
+	if (key && found > PROOF_COPIES) {
 		snprintf(line, sizeof(line), "%d", found);
 		result_cache_set(key, line);
 	}
+	return found;
+}
+
+static int recall(cl_device_id device, const unsigned char *uuid, enum import_maker maker,
+		  bool may_compile)
+{
+	char *key = key_of(device, uuid, maker), line[16];
+	int found = NOT_NOW;
+
+	if (key && result_cache_get(key, line, sizeof(line)))
+		found = atoi(line);
+	else if (may_compile)
+		found = prove_and_keep(device, uuid, maker, key);
+	free(key);
 	return found;
 }
 

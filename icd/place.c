@@ -36,9 +36,6 @@ static bool place_is_layer(const char *name)
 
 static bool place_has_next(const struct dl_phdr_info *info)
 {
-	uintptr_t functions[LAYER_ENTRIES];
-
-	memcpy(functions, &next, sizeof(functions));
 	for (size_t s = 0; s < info->dlpi_phnum; s++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[s];
 		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
@@ -46,7 +43,7 @@ static bool place_has_next(const struct dl_phdr_info *info)
 		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
 			continue;
 		for (size_t i = 0; i < LAYER_ENTRIES; i++)
-			if (functions[i] - start < segment->p_memsz)
+			if ((uintptr_t)layer_slot(&next, i) - start < segment->p_memsz)
 				return true;
 	}
 	return false;

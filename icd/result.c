@@ -2,42 +2,45 @@
 #include "result.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "device.h"
 #include "identity.h"
 #include "job.h"
 #include "result_cache.h"
+#include "text.h"
 
 #define REVISION 7 /* of the self-tests: another asks again */
-#define KEY_SIZE 1200
 
-static bool key_of(const struct device *device, const char *test, char *key, size_t size)
+/* NULL: nothing is kept. */
+static char *key_of(const struct device *device, const char *test)
 {
-	int used = snprintf(key, size, "%s, revision %d, ", test, REVISION);
+	char *identity = identity_device(device->id, device->platform);
+	char *key = identity ? text_create("%s, revision %d, %s", test, REVISION, identity) : NULL;
 
-	return identity_device(device->id, device->platform, key + used, size - (size_t)used);
+	free(identity);
+	return key;
 }
 
 bool result_get(const struct device *device, const char *test, long *result)
 {
-	char key[KEY_SIZE], line[32];
-	bool is_recent;
+	char *key = key_of(device, test), line[32];
+	bool is_recent, known;
 
-	if (!key_of(device, test, key, sizeof(key)) ||
-	    !result_cache_get_recent(key, line, sizeof(line), &is_recent) ||
-	    sscanf(line, "%ld", result) != 1)
+	known = key && result_cache_get_recent(key, line, sizeof(line), &is_recent) &&
+		sscanf(line, "%ld", result) == 1;
+	free(key);
+	if (!known || (*result == RESULT_HANGS && job_late())) /* a test ended after all */
 		return false;
-	if (*result == RESULT_HANGS && job_late())
-		return false; /* a test ended after all */
 	return *result > 0 || is_recent;
 }
 
 void result_set(const struct device *device, const char *test, long result)
 {
-	char key[KEY_SIZE], line[32];
+	char *key = key_of(device, test), line[32];
 
-	if (!key_of(device, test, key, sizeof(key)))
-		return;
 	snprintf(line, sizeof(line), "%ld", result);
-	result_cache_set(key, line);
+	if (key)
+		result_cache_set(key, line);
+	free(key);
 }

@@ -6,7 +6,6 @@
 #include "result_cache.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,27 +17,26 @@
 #include "identity.h"
 #include "import/log.h"
 #include "import/thread.h"
+#include "text.h"
 
 #define MAX_LINE 4096
 #define FOLDER "/climport/results"
+#define FILE_FORMAT "/%016llx"
+#define FILE_LENGTH 17 /* of the above */
 #define RECENT 3600 /* seconds */
 
-static bool directory(char *path, size_t size)
+/* The file of a key: the caller frees it.  NULL: the user has no cache. */
+static char *file_of(const char *key)
 {
 	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
-	int n;
+	const unsigned long long hash = identity_hash(key);
 
 	/* "All paths set in these environment variables must be absolute": XDG base directories */
 	if (cache && cache[0] == '/')
-		n = snprintf(path, size, "%s", cache);
-	else if (home && home[0] == '/')
-		n = snprintf(path, size, "%s/.cache", home);
-	else
-		return false;
-	if ((size_t)n >= size - sizeof(FOLDER))
-		return false;
-	strcat(path, FOLDER);
-	return true;
+		return text_create("%s" FOLDER FILE_FORMAT, cache, hash);
+	if (home && home[0] == '/')
+		return text_create("%s/.cache" FOLDER FILE_FORMAT, home, hash);
+	return NULL;
 }
 
 /* Root makes no folder in another user's, who could not write there. */
@@ -55,28 +53,16 @@ static void folder_create(char *path)
 		mkdir(path, 0700);
 }
 
-/* With the folders that FOLDER and the user's cache are. */
+/* The folder of a file, with those that FOLDER and the user's cache are. */
 static void directory_create(char *path)
 {
-	char *end = path + strlen(path) - strlen(FOLDER);
+	char *end = path + strlen(path) - strlen(FOLDER) - FILE_LENGTH;
 
 	for (; end; end = strchr(end + 1, '/')) {
 		*end = '\0';
 		folder_create(path);
 		*end = '/';
 	}
-	folder_create(path);
-}
-
-static bool file_of(const char *key, char *path, size_t size)
-{
-	size_t used;
-
-	if (!directory(path, size))
-		return false;
-	used = strlen(path);
-	return (size_t)snprintf(path + used, size - used, "/%016llx", identity_hash(key)) <
-	       size - used;
 }
 
 static bool read_line(FILE *file, char *line, size_t size)
@@ -115,21 +101,29 @@ static FILE *open_trusted(const char *path, time_t *written)
 	return file;
 }
 
+static bool read_result(FILE *file, const char *key, char *line, size_t size)
+{
+	char *found = malloc(MAX_LINE);
+	bool known = found && read_line(file, found, MAX_LINE) && !strcmp(found, key) &&
+		     read_line(file, line, size);
+
+	free(found);
+	return known;
+}
+
 bool result_cache_get_recent(const char *key, char *line, size_t size, bool *is_recent)
 {
-	char path[PATH_MAX], found[MAX_LINE];
+	char *path = file_of(key);
 	time_t written;
 	FILE *file;
 	bool known;
 	THREAD_NO_CANCEL();
 
-	if (!file_of(key, path, sizeof(path)))
-		return false;
-	file = open_trusted(path, &written);
+	file = path ? open_trusted(path, &written) : NULL;
+	free(path);
 	if (!file)
 		return false;
-	known = read_line(file, found, sizeof(found)) && !strcmp(found, key) &&
-		read_line(file, line, size);
+	known = read_result(file, key, line, size);
 	fclose(file);
 	*is_recent = labs((long)(time(NULL) - written)) < RECENT;
 	return known;
@@ -162,30 +156,30 @@ static bool write_without_signal(FILE *file, const char *key, const char *line)
 }
 
 /* Others see the whole file or none. */
+static void file_write(const char *path, const char *key, const char *line)
+{
+	char *new = text_create("%s.XXXXXX", path);
+	int fd = new ? mkostemp(new, O_CLOEXEC) : -1;
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	bool written = file && write_without_signal(file, key, line);
+
+	if (fd < 0)
+		log_debug("%s: %m: the result of a self-test is not kept", path);
+	else if (!file)
+		close(fd);
+	if (fd >= 0 && (!written || rename(new, path)))
+		unlink(new);
+	free(new);
+}
+
 void result_cache_set(const char *key, const char *line)
 {
-	char path[PATH_MAX], new[PATH_MAX + 8];
-	bool written = false;
-	FILE *file;
-	int fd;
+	char *path = strlen(key) < MAX_LINE - 1 ? file_of(key) : NULL;
 	THREAD_NO_CANCEL();
 
-	if (strlen(key) >= MAX_LINE - 1 || !directory(path, sizeof(path)))
-		return;
-	directory_create(path);
-	if (!file_of(key, path, sizeof(path)))
-		return;
-	snprintf(new, sizeof(new), "%s.XXXXXX", path);
-	fd = mkostemp(new, O_CLOEXEC);
-	if (fd < 0) {
-		log_debug("%s: %m: the result of a self-test is not kept", new);
-		return;
+	if (path) {
+		directory_create(path);
+		file_write(path, key, line);
 	}
-	file = fdopen(fd, "w");
-	if (file)
-		written = write_without_signal(file, key, line);
-	else
-		close(fd);
-	if (!written || rename(new, path))
-		unlink(new);
+	free(path);
 }

@@ -19,9 +19,9 @@
 #include "probe.h"
 #include "result_cache.h"
 #include "sandbox.h"
+#include "text.h"
 
 #define REVISION 4 /* of the answers */
-#define KEY_SIZE 1200
 #define LIMITS_SIZE 160
 #define MAX_DEVICES 64
 #define NO_ANSWER "no answer: " /* and why: what is kept of a probe that the driver fails */
@@ -152,14 +152,15 @@ static bool takes_parse(const char *line, struct takes *t)
 	return !strcmp(line + n, " end");
 }
 
-/* @lasting: the answer may be kept. */
-static bool key_of(cl_platform_id platform, char *key, size_t size, bool *lasting)
+/* The caller frees it; NULL: the platform is not known.  @lasting: the answer may be kept. */
+static char *key_of(cl_platform_id platform, bool *lasting)
 {
-	int used = snprintf(key, size, "takes %d, ", REVISION);
-	bool known = identity_platform(platform, key + used, size - (size_t)used, lasting);
+	char *identity = identity_platform(platform, lasting);
+	char *key = identity ? text_create("takes %d, %s", REVISION, identity) : NULL;
 
-	*lasting &= known;
-	return known;
+	free(identity);
+	*lasting &= key != NULL;
+	return key;
 }
 
 static bool takes_kept(const char *key, struct takes *t)
@@ -179,30 +180,42 @@ static void takes_keep(const char *key, const struct takes *t)
 		result_cache_set(key, line);
 }
 
+/* A kept answer; nothing is asked. */
+static bool takes_recall(cl_platform_id platform, struct takes *t)
+{
+	bool lasting;
+	char *key = key_of(platform, &lasting);
+	bool known = lasting && takes_kept(key, t);
+
+	free(key);
+	return known;
+}
+
 /* A probe has its parent's limits, and may fail for them: that is for processes with the same. */
-static void key_of_limits(const char *key, char *text, size_t size)
+static char *key_of_limits(const char *key)
 {
 	static const int kinds[] = { RLIMIT_AS,	   RLIMIT_DATA,	   RLIMIT_STACK, RLIMIT_NOFILE,
 				     RLIMIT_NPROC, RLIMIT_MEMLOCK, RLIMIT_CPU,	 RLIMIT_FSIZE };
+	char text[LIMITS_SIZE] = "";
 	struct rlimit limit;
 	int used = 0;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!getrlimit(kinds[i], &limit))
-			used += snprintf(text + used, size - (size_t)used, "%llx ",
+			used += snprintf(text + used, sizeof(text) - (size_t)used, "%llx ",
 					 (unsigned long long)limit.rlim_cur);
-	snprintf(text + used, size - (size_t)used, "limits, %s", key);
+	return text_create("%slimits, %s", text, key);
 }
 
 /* A driver that a probe hangs or crashes with is left alone for a while. */
 static bool takes_unanswered(const char *key)
 {
-	char line[PROBE_LINE_SIZE], limited[KEY_SIZE + LIMITS_SIZE];
-	bool is_recent;
+	char *limited = key_of_limits(key), line[PROBE_LINE_SIZE];
+	bool is_recent, known;
 
-	key_of_limits(key, limited, sizeof(limited));
-	if (!result_cache_get_recent(limited, line, sizeof(line), &is_recent) || !is_recent ||
-	    strncmp(line, NO_ANSWER, strlen(NO_ANSWER)))
+	known = limited && result_cache_get_recent(limited, line, sizeof(line), &is_recent);
+	free(limited);
+	if (!known || !is_recent || strncmp(line, NO_ANSWER, strlen(NO_ANSWER)))
 		return false;
 	log_debug("the platform's names are not reported for an hour: %s",
 		  line + strlen(NO_ANSWER));
@@ -211,17 +224,26 @@ static bool takes_unanswered(const char *key)
 
 static void takes_keep_unanswered(const char *key, const char *why)
 {
-	char line[PROBE_LINE_SIZE + sizeof(NO_ANSWER)], limited[KEY_SIZE + LIMITS_SIZE];
+	char *line = text_create(NO_ANSWER "%s", why), *limited = key_of_limits(key);
 
-	snprintf(line, sizeof(line), NO_ANSWER "%s", why);
-	key_of_limits(key, limited, sizeof(limited));
-	result_cache_set(limited, line);
+	if (line && limited)
+		result_cache_set(limited, line);
+	free(limited);
+	free(line);
 }
 
 /* A probe is told by a name of fixed length which platform is meant. */
 static void name_of_key(const char *key, char name[PROBE_KEY_SIZE])
 {
 	snprintf(name, PROBE_KEY_SIZE, "%016llx", identity_hash(key));
+}
+
+static bool is_name_of(const char *key, const char *wanted)
+{
+	char name[PROBE_KEY_SIZE];
+
+	name_of_key(key, name);
+	return !strcmp(name, wanted);
 }
 
 /* A hung driver is not left hanging for ever: SIGALRM ends the probe. */
@@ -248,18 +270,19 @@ static void probe_limit(cl_platform_id platform)
 cl_int CL_API_CALL takes_probe(cl_platform_id platform, const char *wanted, char *answer,
 			       size_t size)
 {
-	char key[KEY_SIZE], name[PROBE_KEY_SIZE];
-	struct takes t;
-	bool lasting;
+	bool lasting, is_wanted;
+	char *key = key_of(platform, &lasting);
+	struct takes t = { .count = 0 };
 
-	if (!key_of(platform, key, sizeof(key), &lasting))
+	is_wanted = key && is_name_of(key, wanted);
+	if (is_wanted) {
+		probe_limit(platform);
+		if (takes_test(platform, &t) && lasting)
+			takes_keep(key, &t);
+	}
+	free(key);
+	if (!is_wanted)
 		return CL_INVALID_PLATFORM;
-	name_of_key(key, name);
-	if (strcmp(name, wanted))
-		return CL_INVALID_PLATFORM;
-	probe_limit(platform);
-	if (takes_test(platform, &t) && lasting)
-		takes_keep(key, &t);
 	return takes_format(&t, answer, size) ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
 }
 
@@ -289,25 +312,36 @@ static bool is_restricted(void)
 	return config_probe() == PROBE_DEFAULT && sandbox_is_entered();
 }
 
-static bool takes_find(cl_platform_id platform, struct takes *t)
+/* @key: NULL for a platform that is not known. */
+static bool takes_find_by_key(cl_platform_id platform, const char *key, bool lasting,
+			      struct takes *t)
 {
-	enum config_probe how = config_probe();
-	char key[KEY_SIZE];
-	bool lasting;
+	const bool here = config_probe() == PROBE_HERE;
 
-	if (how == PROBE_OFF || is_restricted())
-		return false;
-	if (!key_of(platform, key, sizeof(key), &lasting) && how != PROBE_HERE)
+	if (!key && !here)
 		return false;
 	if (lasting && takes_kept(key, t))
 		return true;
 	if (identity_is_privileged())
 		return false;
-	if (how != PROBE_HERE)
+	if (!here)
 		return !(lasting && takes_unanswered(key)) && takes_ask(key, lasting, t);
 	if (takes_test(platform, t) && lasting)
 		takes_keep(key, t);
 	return true;
+}
+
+static bool takes_find(cl_platform_id platform, struct takes *t)
+{
+	bool lasting, found;
+	char *key;
+
+	if (config_probe() == PROBE_OFF || is_restricted())
+		return false;
+	key = key_of(platform, &lasting);
+	found = takes_find_by_key(platform, key, lasting, t);
+	free(key);
+	return found;
 }
 
 static struct asked *asked_find(cl_platform_id platform) REQUIRES(asked_lock)
@@ -382,10 +416,9 @@ static bool takes_get(cl_platform_id platform, struct takes *t)
 /* Threads that do this at once find the same. */
 void takes_prepare(cl_platform_id platform)
 {
-	char key[KEY_SIZE];
 	struct asked *a;
-	bool is_known, lasting;
 	struct takes t;
+	bool is_known;
 	THREAD_NO_CANCEL();
 
 	lock_acquire(&asked_lock);
@@ -393,7 +426,7 @@ void takes_prepare(cl_platform_id platform)
 	lock_release(&asked_lock);
 	if (is_known || config_probe() == PROBE_HERE || sandbox_is_entered())
 		return;
-	is_known = key_of(platform, key, sizeof(key), &lasting) && lasting && takes_kept(key, &t);
+	is_known = takes_recall(platform, &t);
 	lock_acquire(&asked_lock);
 	a = asked_find(platform) ? NULL : asked_add(platform);
 	if (a && is_known) {
@@ -424,10 +457,9 @@ unsigned int takes_of_platform(cl_platform_id platform)
 
 bool takes_nothing(cl_platform_id platform)
 {
-	char key[KEY_SIZE];
 	const struct asked *a;
-	bool known, lasting;
 	struct takes t;
+	bool known;
 	THREAD_NO_CANCEL();
 
 	if (config_probe() == PROBE_HERE)
@@ -439,8 +471,7 @@ bool takes_nothing(cl_platform_id platform)
 		t = a->takes;
 	lock_release(&asked_lock);
 	if (!known && !is_restricted())
-		known = key_of(platform, key, sizeof(key), &lasting) && lasting &&
-			takes_kept(key, &t);
+		known = takes_recall(platform, &t);
 	return known && !t.platform;
 }
 

@@ -3,7 +3,6 @@
  * How much memory is left for this process.  A control group is full only when its pages of files
  * are gone as well, which the kernel gives back first.
  */
-#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,10 +41,14 @@ static bool file_number(const char *path, const char *word, size_t *number)
 static bool group_number(const struct group_files *files, const char *group, const char *name,
 			 const char *word, size_t *number)
 {
-	char path[PATH_MAX];
-	int length = snprintf(path, sizeof(path), "%s%s/%s", files->root, group, name);
+	char *path;
+	bool found;
 
-	return length < (int)sizeof(path) && file_number(path, word, number);
+	if (asprintf(&path, "%s%s/%s", files->root, group, name) < 0)
+		return false;
+	found = file_number(path, word, number);
+	free(path);
+	return found;
 }
 
 static size_t group_available(const struct group_files *files, const char *group)
@@ -96,16 +99,17 @@ static size_t line_available(char *line)
 size_t import_memory_available(void)
 {
 	FILE *groups = fopen("/proc/self/cgroup", "re");
-	size_t least = SIZE_MAX, kib;
-	char line[PATH_MAX];
+	size_t least = SIZE_MAX, room = 0, kib;
+	char *line = NULL;
 
 	if (file_number("/proc/meminfo", "MemAvailable", &kib))
 		least = kib * 1024;
-	while (groups && fgets(line, sizeof(line), groups)) {
+	while (groups && getline(&line, &room, groups) > 0) {
 		size_t available = line_available(line);
 
 		least = available < least ? available : least;
 	}
+	free(line);
 	if (groups)
 		fclose(groups);
 	return least;

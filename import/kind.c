@@ -5,6 +5,7 @@
  */
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,7 +15,6 @@
 #include "import.h"
 #include "maps.h"
 
-#define NAME_SIZE 512
 #define REMEMBERED_BITS 8 /* of the number of files */
 
 enum store {
@@ -92,9 +92,10 @@ static enum store store_of_device(dev_t device)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
 	enum store found = major(device) ? ON_DISK : ELSEWHERE;
-	char line[4096], type[64];
+	char *line = NULL, type[64];
+	size_t room = 0;
 
-	while (mounts && fgets(line, sizeof(line), mounts)) {
+	while (mounts && getline(&line, &room, mounts) > 0) {
 		const char *after = strstr(line, " - ");
 		unsigned int device_major, device_minor;
 
@@ -105,6 +106,7 @@ static enum store store_of_device(dev_t device)
 		found = store_of_type(type);
 		break;
 	}
+	free(line);
 	if (mounts)
 		fclose(mounts);
 	return found;
@@ -118,15 +120,8 @@ static bool is_special(const char *name)
 	return !stat(name, &st) && !S_ISREG(st.st_mode);
 }
 
-static enum store store_find(const struct maps_mapping *m)
+static enum store store_of_name(const char *name, dev_t device)
 {
-	char name[NAME_SIZE];
-
-	if (m->device == shmem_device())
-		return ON_TMPFS;
-	if (m->device == huge_device())
-		return ON_HUGETLBFS;
-	maps_name(m->start, name, sizeof(name));
 	if (begins(name, "/dmabuf"))
 		return IN_DMABUF;
 	if (!strcmp(name, "/dev/zero"))
@@ -135,7 +130,22 @@ static enum store store_find(const struct maps_mapping *m)
 		return ELSEWHERE;
 	if (begins(name, "/dev/") && !begins(name, "/dev/shm/") && access(name, F_OK))
 		return ELSEWHERE; /* perhaps a device whose node is gone */
-	return store_of_device(m->device);
+	return store_of_device(device);
+}
+
+static enum store store_find(const struct maps_mapping *m)
+{
+	enum store store;
+	char *name;
+
+	if (m->device == shmem_device())
+		return ON_TMPFS;
+	if (m->device == huge_device())
+		return ON_HUGETLBFS;
+	name = maps_name(m->start);
+	store = name ? store_of_name(name, m->device) : NOT_KNOWN;
+	free(name);
+	return store;
 }
 
 static uint64_t file_hash(const struct maps_mapping *m)
@@ -158,7 +168,8 @@ static enum store store_of(const struct maps_mapping *m)
 	if (word && word >> STORE_BITS == hash << STORE_BITS >> STORE_BITS)
 		return (enum store)(word & ((1 << STORE_BITS) - 1));
 	store = store_find(m);
-	atomic_store_explicit(slot, hash << STORE_BITS | store, memory_order_relaxed);
+	if (store != NOT_KNOWN)
+		atomic_store_explicit(slot, hash << STORE_BITS | store, memory_order_relaxed);
 	return store;
 }
 

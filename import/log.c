@@ -12,7 +12,10 @@
 
 enum level { LEVEL_UNREAD, LEVEL_NONE, LEVEL_ERROR, LEVEL_DEBUG };
 
-static _Thread_local char last[256];
+#define PREFIX "climport: "
+#define MESSAGE_SIZE 256
+
+static _Thread_local char last[MESSAGE_SIZE];
 
 static const struct {
 	const char *value;
@@ -31,19 +34,30 @@ static enum level level_parse(const char *value)
 	return LEVEL_UNREAD;
 }
 
+/* fprintf() has 8 KiB of the caller's stack where, as of stderr, nothing is buffered. */
+static void print(const char *message)
+{
+	char line[sizeof(PREFIX) + MESSAGE_SIZE];
+
+	snprintf(line, sizeof(line), PREFIX "%s\n", message);
+	fputs(line, stderr);
+}
+
 /* Who sets the variable wants to know something: what it cannot mean is taken for "error". */
 static enum level level_read(atomic_int *known)
 {
 	const char *value = secure_getenv("CLIMPORT_LOG");
 	enum level level = value ? level_parse(value) : LEVEL_NONE;
 	int unread = LEVEL_UNREAD, use = level == LEVEL_UNREAD ? LEVEL_ERROR : level;
+	char message[MESSAGE_SIZE];
 
-	if (atomic_compare_exchange_strong(known, &unread, use) && level == LEVEL_UNREAD)
-		fprintf(stderr,
-			"climport: CLIMPORT_LOG=%s is taken for error: it may be error, debug or "
-			"off "
-			"(none and 0 are the same as off)\n",
-			value);
+	if (!atomic_compare_exchange_strong(known, &unread, use) || level != LEVEL_UNREAD)
+		return use;
+	snprintf(message, sizeof(message),
+		 "CLIMPORT_LOG=%.64s is taken for error: it may be error, debug or off "
+		 "(none and 0 are the same as off)",
+		 value);
+	print(message);
 	return use;
 }
 
@@ -62,7 +76,7 @@ static void keep(const char *format, va_list args)
 
 	vsnprintf(last, sizeof(last), format, args);
 	if (level() >= LEVEL_ERROR)
-		fprintf(stderr, "climport: %s\n", last);
+		print(last);
 	errno = saved;
 }
 
@@ -87,7 +101,7 @@ void log_error(const char *format, ...)
 
 void log_debug(const char *format, ...)
 {
-	char line[256];
+	char message[MESSAGE_SIZE];
 	va_list args;
 	int saved = errno;
 	THREAD_NO_CANCEL();
@@ -95,9 +109,9 @@ void log_debug(const char *format, ...)
 	if (level() < LEVEL_DEBUG)
 		return;
 	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
+	vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
-	fprintf(stderr, "climport: %s\n", line);
+	print(message);
 	errno = saved;
 }
 

@@ -323,15 +323,18 @@ static void name_from_file(uintptr_t addr, char *name)
 		fclose(maps);
 }
 
-void maps_name(uintptr_t addr, char *name, size_t size)
+char *maps_name(uintptr_t addr)
 {
-	char whole[NAME_ROOM] = "";
+	char *name = calloc(1, NAME_ROOM);
 	struct maps_mapping m = { 0 };
-	int ret = query_mapping(query_descriptor(), addr, &m, whole);
+	int ret;
 
+	if (!name)
+		return NULL;
+	ret = query_mapping(query_descriptor(), addr, &m, name);
 	if (ret == -EOPNOTSUPP || ret == -ENAMETOOLONG)
-		name_from_file(addr, whole);
+		name_from_file(addr, name);
 	else if (ret || m.start > addr)
-		whole[0] = '\0';
-	snprintf(name, size, "%s", whole);
+		name[0] = '\0';
+	return name;
 }

@@ -37,10 +37,10 @@ int maps_for_each(const void *addr, size_t size,
 /**
  * maps_name - what a mapping is of, as /proc/self/maps says it
  * @addr: an address in it
- * @name: "" if it has none, or is gone
- * @size: room for it; a longer one is cut
+ *
+ * The caller frees it.  "": it has none, or is gone.  NULL: there is no memory.
  */
-void maps_name(uintptr_t addr, char *name, size_t size);
+char *maps_name(uintptr_t addr);
 
 /**
  * maps_check - is every page of a range mapped, and for what?

@@ -2,7 +2,6 @@
 #include "pinnable.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -87,30 +86,38 @@ static bool is_memory_name(const char *name)
 
 static int check_file(const struct maps_mapping *m)
 {
-	char name[PATH_MAX];
+	char *name;
+	int ret = 0;
 
 	if (m->device == shmem_device())
 		return 0;
-	maps_name(m->start, name, sizeof(name));
-	if (is_memory_name(name) || (is_memory_filesystem(m->device) && !is_node(name)))
-		return 0;
-	return log_errno(EOPNOTSUPP,
-			 "host memory at %#lx is a mapping of %s, which this device cannot pin",
-			 m->start, name);
+	name = maps_name(m->start);
+	if (!name)
+		return log_errno(ENOMEM, "there is no memory to name a mapping");
+	if (!is_memory_name(name) && (!is_memory_filesystem(m->device) || is_node(name)))
+		ret = log_errno(
+			EOPNOTSUPP,
+			"host memory at %#lx is a mapping of %s, which this device cannot pin",
+			m->start, name);
+	free(name);
+	return ret;
 }
 
 static int check_one(const struct maps_mapping *m, void *arg)
 {
-	char name[PATH_MAX];
+	char *name;
+	int ret;
 
 	(void)arg;
 	if (m->access & IMPORT_WRITE)
 		return m->inode ? check_file(m) : 0;
-	maps_name(m->start, name, sizeof(name));
-	return log_errno(EOPNOTSUPP,
-			 "host memory at %#lx (%s) is mapped without write access, which "
-			 "this device needs to pin it",
-			 m->start, name[0] ? name : "anonymous");
+	name = maps_name(m->start);
+	ret = log_errno(EOPNOTSUPP,
+			"host memory at %#lx (%s) is mapped without write access, which "
+			"this device needs to pin it",
+			m->start, name && name[0] ? name : "anonymous");
+	free(name);
+	return ret;
 }
 
 int pinnable_check(const void *addr, size_t size)

@@ -43,6 +43,21 @@ static size_t sample_bytes(const struct import_sample_want *want)
 	return (want->offset + want->size + page - 1) / page * page;
 }
 
+/* For file systems without O_TMPFILE. */
+static int named_file_in(const char *directory)
+{
+	char *name;
+	int fd;
+
+	if (asprintf(&name, "%s/climport-XXXXXX", directory) < 0)
+		return -1;
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(name);
+	free(name);
+	return fd;
+}
+
 /* A file without a name, on a disk: memory of tmpfs is another kind. */
 static int file_in(const char *directory)
 {
@@ -52,15 +67,7 @@ static int file_in(const char *directory)
 	if (!directory || directory[0] != '/' || statfs(directory, &fs) || fs.f_type == TMPFS_MAGIC)
 		return -1;
 	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		char name[4096];
-
-		snprintf(name, sizeof(name), "%s/climport-XXXXXX", directory);
-		fd = mkostemp(name, O_CLOEXEC);
-		if (fd >= 0)
-			unlink(name);
-	}
-	return fd;
+	return fd < 0 ? named_file_in(directory) : fd;
 }
 
 /*

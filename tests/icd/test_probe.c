@@ -1254,3 +1254,118 @@ TEST(relative_layer, "A program that loads the layer by a relative path may chan
 	cache_create();
 	EXPECT_EQ(run_answered(after_chdir), 0);
 }
+
+typedef __typeof__(&clImportMemoryARM) import_function;
+
+static unsigned char host_memory[1 << 20] __attribute__((aligned(4096)));
+static cl_device_id used_device;
+static import_function used_import;
+
+static void use_driver(void)
+{
+	clGetDeviceIDs(platform_get(), CL_DEVICE_TYPE_ALL, 1, &used_device, NULL);
+	used_import = (import_function)clGetExtensionFunctionAddressForPlatform(
+		platform_get(), "clImportMemoryARM");
+}
+
+/* 0: it is made, and gone. */
+static int import_bytes(cl_context context, size_t size)
+{
+	cl_int err;
+	cl_mem mem = used_import(context, CL_MEM_READ_WRITE, NULL, host_memory, size, &err);
+
+	return mem ? clReleaseMemObject(mem) : err;
+}
+
+static int import_once(void)
+{
+	cl_int err;
+	cl_context context = clCreateContext(NULL, 1, &used_device, NULL, NULL, &err);
+
+	return import_bytes(context, 4096) || clReleaseContext(context);
+}
+
+static void *query_platform_quietly(void *unused)
+{
+	static char text[4096];
+
+	clGetPlatformInfo(platform_get(), CL_PLATFORM_EXTENSIONS, sizeof(text), text, NULL);
+	return unused;
+}
+
+static void *query_device_quietly(void *unused)
+{
+	static char text[4096];
+
+	clGetDeviceInfo(used_device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL);
+	return unused;
+}
+
+static void *import_quietly(void *unused)
+{
+	return import_once() ? NULL : unused;
+}
+
+/* A frame is no larger than the guard. */
+static int on_small_stack(void *(*call)(void *))
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	void *ret = NULL;
+
+	use_driver();
+	pthread_attr_init(&attr);
+	pthread_attr_setguardsize(&attr, 1 << 20);
+	pthread_attr_setstacksize(&attr, (size_t)sysconf(_SC_THREAD_STACK_MIN));
+	if (pthread_create(&thread, &attr, call, host_memory) || pthread_join(thread, &ret))
+		return 9;
+	return ret ? 0 : 1;
+}
+
+static int small_platform_query(void)
+{
+	return on_small_stack(query_platform_quietly);
+}
+
+static int small_device_query(void)
+{
+	return on_small_stack(query_device_quietly);
+}
+
+static int small_import(void)
+{
+	return on_small_stack(import_quietly);
+}
+
+/* With native kernels and compiled ones: a device query is answered here, and by a probe. */
+static void expect_small(int (*program)(void))
+{
+	cache_create();
+	for (int time = 0; time < 2; time++)
+		EXPECT_EQ(run(program), 0);
+	cache_create();
+	setenv("STUB_NO_NATIVE_KERNEL", "1", 1);
+	for (int time = 0; time < 2; time++)
+		EXPECT_EQ(run(program), 0);
+	unsetenv("STUB_NO_NATIVE_KERNEL");
+}
+
+TEST(small_stack, "A query and an import need no more stack than the smallest that a thread has.")
+{
+	if (*SANITIZER)
+		test_skip("the sanitizers' frames are larger");
+	expect_small(small_platform_query);
+	expect_small(small_device_query);
+	expect_small(small_import);
+}
+
+TEST(small_stack_log, "The same where each step is logged.")
+{
+	if (*SANITIZER)
+		test_skip("the sanitizers' frames are larger");
+	setenv("CLIMPORT_LOG", "debug", 1);
+	expect_small(small_platform_query);
+	expect_small(small_device_query);
+	expect_small(small_import);
+	unsetenv("CLIMPORT_LOG");
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text on the heap.  The stack is the caller's, and threads of 16 KiB are allowed: no frame of the
+ * layer has an array for a path, a key or a line of a file.
+ */
+#ifndef ICD_TEXT_H
+#define ICD_TEXT_H
+
+/* As asprintf() does; the caller frees it.  NULL: no memory. */
+__attribute__((format(printf, 1, 2))) char *text_create(const char *format, ...);
+
+#endif /* ICD_TEXT_H */

@@ -16,29 +16,31 @@ static atomic_uint late; /* abandoned jobs that ended after all */
 
 /*
  * What this thread's jobs may do.  Not _Thread_local: where the layer is unloaded before its
- * threads end, the leak sanitizer looks for that memory, and crashes.
+ * threads end, the leak sanitizer looks for that memory, and crashes.  Where the application has
+ * taken all keys, threads share one permission: then a child of fork() refuses some tests more.
  */
 enum { ALLOWED, FORBIDDEN, ASKED_FOR };
-static pthread_key_t permission;
+static pthread_key_t permission_key; /* never deleted: a job may outlive exit()'s destructors */
+static bool has_key;
+static _Atomic(intptr_t) permission_shared;
 
 __attribute__((constructor)) static void permission_create(void)
 {
-	pthread_key_create(&permission, NULL);
-}
-
-__attribute__((destructor)) static void permission_delete(void)
-{
-	pthread_key_delete(permission);
+	has_key = !pthread_key_create(&permission_key, NULL);
 }
 
 static intptr_t permission_get(void)
 {
-	return (intptr_t)pthread_getspecific(permission);
+	return has_key ? (intptr_t)pthread_getspecific(permission_key)
+		       : atomic_load_explicit(&permission_shared, memory_order_relaxed);
 }
 
 static void permission_set(intptr_t value)
 {
-	pthread_setspecific(permission, (void *)value);
+	if (has_key)
+		pthread_setspecific(permission_key, (void *)value);
+	else
+		atomic_store_explicit(&permission_shared, value, memory_order_relaxed);
 }
 
 void job_forbid(void)

@@ -1369,3 +1369,49 @@ TEST(small_stack_log, "The same where each step is logged.")
 	expect_small(small_import);
 	unsetenv("CLIMPORT_LOG");
 }
+
+static char own_value;
+static bool is_harmed;
+
+static void own_destroy(void *value)
+{
+	is_harmed |= value != &own_value;
+}
+
+static void *own_query(void *keys)
+{
+	const pthread_key_t *key = keys;
+
+	for (int i = 0; i < PTHREAD_KEYS_MAX; i++)
+		pthread_setspecific(key[i], &own_value);
+	platform_reports();
+	device_reports();
+	use_driver();
+	is_harmed |= import_once();
+	for (int i = 0; i < PTHREAD_KEYS_MAX; i++)
+		is_harmed |= pthread_getspecific(key[i]) != &own_value;
+	return NULL;
+}
+
+/* The first keys may be the sanitizer's, or the C library's. */
+static int without_keys(void)
+{
+	static pthread_key_t key[PTHREAD_KEYS_MAX];
+	pthread_t thread;
+	int count = 0;
+
+	while (count < PTHREAD_KEYS_MAX && !pthread_key_create(&key[count], own_destroy))
+		count++;
+	for (int i = count; i < PTHREAD_KEYS_MAX; i++)
+		key[i] = key[0];
+	pthread_create(&thread, NULL, own_query, key);
+	pthread_join(thread, NULL);
+	return is_harmed;
+}
+
+TEST(no_keys, "A program that has all thread-specific keys keeps their values, and imports.")
+{
+	cache_create();
+	EXPECT_EQ(run(without_keys), 0);
+	EXPECT_EQ(run(without_keys), 0);
+}

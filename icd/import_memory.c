@@ -7,6 +7,7 @@
 #include "driver.h"
 #include "error.h"
 #include "import/log.h"
+#include "import/thread.h"
 #include "intercept.h"
 #include "layer.h"
 #include "memobj.h"
@@ -183,26 +184,31 @@ static cl_int check_before_tests(struct context *context, cl_mem_flags flags,
 	return err;
 }
 
-cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags,
-					   const cl_import_properties_arm *properties, void *memory,
-					   size_t size, cl_int *errcode_ret)
+/*
+ * By this layer; @native is set where the driver's own function is to be called instead.  A thread
+ * that is cancelled in a call which the layer makes in the driver would leave the import half made.
+ */
+static cl_mem import_unless_native(cl_context handle, cl_mem_flags flags,
+				   const cl_import_properties_arm *properties, void *memory,
+				   size_t size, cl_int *errcode_ret, import_memory_fn *native)
 {
+	THREAD_NO_CANCEL();
 	struct context *context = context_get(handle);
 	cl_int err = CL_INVALID_CONTEXT, hole = CL_SUCCESS;
-	import_memory_fn native = NULL;
 	struct request r;
 	cl_mem mem = NULL;
 
 	log_clear();
+	*native = NULL;
 	if (context) {
 		context_tests_begin(context);
 		hole = check_before_tests(context, flags, properties, memory, size);
-		native = native_function(context, properties);
+		*native = native_function(context, properties);
 	}
-	if (native) {
+	if (*native) {
 		context_tests_end(context, CL_SUCCESS);
 		context_put(context);
-		return native(handle, flags, properties, memory, size, errcode_ret);
+		return NULL;
 	}
 	if (context)
 		err = request_parse(flags, properties, memory, size, &r);
@@ -220,4 +226,15 @@ cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags
 	if (errcode_ret)
 		*errcode_ret = err;
 	return mem;
+}
+
+cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags,
+					   const cl_import_properties_arm *properties, void *memory,
+					   size_t size, cl_int *errcode_ret)
+{
+	import_memory_fn native;
+	cl_mem mem =
+		import_unless_native(handle, flags, properties, memory, size, errcode_ret, &native);
+
+	return native ? native(handle, flags, properties, memory, size, errcode_ret) : mem;
 }

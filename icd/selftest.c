@@ -10,6 +10,7 @@
 
 #include "import/import.h"
 #include "import/log.h"
+#include "import/thread.h"
 #include "job.h"
 #include "layer.h"
 
@@ -91,8 +92,11 @@ static unsigned int limit_of(cl_device_id device)
 	return selftest_needs_compiler(device) ? JOB_COMPILE_LIMIT_MS : JOB_LIMIT_MS;
 }
 
+/* On the caller's thread, perhaps: a driver may wait for a queue's thread. */
 static void selftest_end(struct selftest *t)
 {
+	THREAD_NO_CANCEL();
+
 	if (t->program)
 		next.clReleaseProgram(t->program);
 	if (t->queue)

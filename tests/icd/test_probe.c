@@ -1415,3 +1415,38 @@ TEST(no_keys, "A program that has all thread-specific keys keeps their values, a
 	EXPECT_EQ(run(without_keys), 0);
 	EXPECT_EQ(run(without_keys), 0);
 }
+
+static void *import_cancelled(void *unused)
+{
+	cl_context context;
+	int before;
+	cl_int err;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	context = clCreateContext(NULL, 1, &used_device, NULL, NULL, &err);
+	pthread_cancel(pthread_self());
+	pthread_setcancelstate(before, NULL);
+	for (size_t size = 4096; size <= sizeof(host_memory); size *= 2)
+		if (import_bytes(context, size))
+			return NULL;
+	clReleaseContext(context);
+	returned = true;
+	return unused;
+}
+
+static int cancel_in_import(void)
+{
+	pthread_t thread;
+
+	use_driver();
+	pthread_create(&thread, NULL, import_cancelled, NULL);
+	pthread_join(thread, NULL);
+	return returned ? 0 : 1;
+}
+
+TEST(cancelled_import, "A thread that is cancelled before its imports of nine classes makes them.")
+{
+	cache_create();
+	EXPECT_EQ(run(cancel_in_import), 0);
+	EXPECT_EQ(run(cancel_in_import), 0);
+}

@@ -40,6 +40,7 @@
 
 #define PATIENCE_MS 2000
 #define STACK_SIZE 65536
+#define MAX_DESCRIPTORS 65536 /* that are closed one by one, where there is no close_range() */
 #define PIPE_WRITE 1 /* the second descriptor of a process that has none */
 
 #define NOT_SANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
@@ -145,26 +146,47 @@ static NOT_SANITIZED void between_read(struct probe *p)
 
 /*
  * The probe's end is not taken by a SIGCHLD that the application ignores, and its crash leaves no
- * core file where the application is.
+ * core file where the application is.  In real time a driver that spins would keep the application
+ * from its processor, and from its limit for the wait.
  */
 static NOT_SANITIZED void between_prepare(void)
 {
 	static const unsigned long by_default[16]; /* the kernel's struct sigaction, and more */
 	static const struct rlimit none;
+	static const struct sched_param ordinary;
+	long policy = syscall(SYS_sched_getscheduler, 0) & ~SCHED_RESET_ON_FORK;
 
 	syscall(SYS_rt_sigaction, SIGCHLD, by_default, NULL, _NSIG / 8);
 	syscall(SYS_prlimit64, 0, RLIMIT_CORE, &none, NULL);
+	if (policy == SCHED_FIFO || policy == SCHED_RR)
+		syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &ordinary);
 }
 
-/* System calls go past the sanitizers' tables, which are the application's. */
+/* closefrom() may abort().  What is above the limit stays open here, not in the probe. */
+static NOT_SANITIZED void between_close(void)
+{
+	struct rlimit limit = { MAX_DESCRIPTORS, MAX_DESCRIPTORS };
+
+	if (!syscall(SYS_close_range, 0, ~0U, 0))
+		return;
+	syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
+	for (rlim_t fd = 0; fd < limit.rlim_cur && fd < MAX_DESCRIPTORS; fd++)
+		syscall(SYS_close, fd);
+}
+
+/*
+ * The memory and the C library's locks are the application's, and so are handlers of signals: no
+ * function is called here that may take a lock, raise a signal or abort(); posix_spawn() does not.
+ * System calls go past the sanitizers' tables, which are the application's as well.
+ */
 static NOT_SANITIZED int between(void *arg)
 {
 	struct probe *p = arg;
 	int fds[2];
 
 	syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	closefrom(0);
 	between_prepare();
+	between_close();
 	if (syscall(SYS_pipe2, fds, O_CLOEXEC))
 		p->error = errno;
 	else

@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -857,13 +858,13 @@ TEST(fork_in_query, "Handlers of fork() may query a platform while a thread is i
 	EXPECT_EQ(run(fork_in_query), 0);
 }
 
-/* From now on a call of @number ends the process. */
-static void forbid_call(unsigned int number)
+/* From now on a call of @number is answered as @action says. */
+static void filter_call(unsigned int number, unsigned int action)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, action),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	const struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
@@ -880,7 +881,7 @@ static int query_in_filter(void)
 	cl_device_id device;
 
 	clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL);
-	forbid_call(SYS_openat);
+	filter_call(SYS_openat, SECCOMP_RET_KILL_PROCESS);
 	clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL);
 	clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS, sizeof(names), names, NULL);
 	clGetExtensionFunctionAddressForPlatform(platform, "clImportMemoryARM");
@@ -1449,4 +1450,84 @@ TEST(cancelled_import, "A thread that is cancelled before its imports of nine cl
 	cache_create();
 	EXPECT_EQ(run(cancel_in_import), 0);
 	EXPECT_EQ(run(cancel_in_import), 0);
+}
+
+static int without_close_range(void)
+{
+	filter_call(SYS_close_range, SECCOMP_RET_ERRNO | EPERM);
+	return platform_query();
+}
+
+TEST(no_close_range, "A program whose kernel or container has no close_range() is answered.")
+{
+	cache_create();
+	EXPECT_EQ(run_answered(without_close_range), 0);
+}
+
+static void *wait_for_ever(void *unused)
+{
+	pause();
+	return unused;
+}
+
+/* 0: the program, of several threads, queried, and ended itself by abort(). */
+static int abort_after_query(void)
+{
+	pthread_t thread;
+	int status = 0;
+	pid_t pid;
+
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/proc", "tmpfs", 0, NULL))
+		return 77;
+	pid = fork();
+	if (!pid) {
+		alarm(20);
+		pthread_create(&thread, NULL, wait_for_ever, NULL);
+		signal(SIGABRT, note_signal); /* as compilers in drivers do */
+		filter_call(SYS_close_range, SECCOMP_RET_ERRNO | EPERM);
+		platform_reports();
+		signal(SIGABRT, SIG_DFL);
+		if (signals)
+			_exit(1);
+		abort();
+	}
+	if (waitpid(pid, &status, 0) != pid)
+		return 9;
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? 0 : 1;
+}
+
+TEST(abort, "A program without close_range() and /proc can abort() after a query.")
+{
+	int status;
+
+	if (*SANITIZER)
+		test_skip("the sanitizers need /proc");
+	cache_create();
+	status = run(abort_after_query);
+	if (status == 77)
+		test_skip("only root may mount");
+	EXPECT_EQ(status, 0);
+}
+
+static int silent_in_real_time(void)
+{
+	const struct sched_param priority = { .sched_priority = 10 };
+
+	return sched_setscheduler(0, SCHED_FIFO, &priority) ? 77 : silent_with_other();
+}
+
+TEST(real_time, "A probe of a program in real time is not run in real time.")
+{
+	int status;
+
+	cache_create();
+	install("[ $(cut -d' ' -f41 /proc/$$/stat) = 0 ] && echo ran >> $XDG_CACHE_HOME/ran; "
+		"exit 1",
+		other_layer, sizeof(other_layer));
+	status = run(silent_in_real_time);
+	if (status == 77)
+		test_skip("there is no right to real time");
+	EXPECT_EQ(status, 0);
+	EXPECT_EQ(probes(), 1);
 }

@@ -231,7 +231,10 @@ static void probe_job(struct job *job)
 	free(p->env);
 }
 
-/* Why there is no answer.  A signal that somebody sent says nothing about the driver. */
+/*
+ * Why there is no answer.  A signal that somebody sent says nothing about the driver, nor does
+ * SIGSYS, by which a filter of system calls kills: the filter is this process's.
+ */
 static enum probe_end probe_judge(const struct probe *p, char *why)
 {
 	int status = p->status, signal = status >= 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -246,7 +249,8 @@ static enum probe_end probe_judge(const struct probe *p, char *why)
 	else
 		snprintf(why, PROBE_LINE_SIZE, "climport-probe ended with status %d",
 			 WEXITSTATUS(status));
-	if (signal == SIGKILL || signal == SIGTERM || (!signal && WEXITSTATUS(status) > 125))
+	if (signal == SIGKILL || signal == SIGTERM || signal == SIGSYS ||
+	    (!signal && WEXITSTATUS(status) > 125))
 		return PROBE_NOT_MADE;
 	return PROBE_FAILED;
 }

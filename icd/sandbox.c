@@ -34,11 +34,16 @@ static bool no_new_privs(void)
 	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) > 0;
 }
 
+long sandbox_filters(void)
+{
+	return is_filtered() ? filters_count() : 0;
+}
+
 __attribute__((constructor)) static void sandbox_note(void)
 {
 	at_load.is_filtered = is_filtered();
 	at_load.no_new_privs = no_new_privs();
-	at_load.filters = at_load.is_filtered ? filters_count() : 0;
+	at_load.filters = sandbox_filters();
 }
 
 /* Filters that forbid prctl() are rare, those that forbid to open a file are not. */

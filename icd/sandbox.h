@@ -12,4 +12,7 @@
  */
 bool sandbox_is_entered(void);
 
+/* How many filters of system calls the process has now; before Linux 5.9 whether it has any. */
+long sandbox_filters(void);
+
 #endif /* ICD_SANDBOX_H */

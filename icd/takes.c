@@ -191,7 +191,10 @@ static bool takes_recall(cl_platform_id platform, struct takes *t)
 	return known;
 }
 
-/* A probe has its parent's limits, and may fail for them: that is for processes with the same. */
+/*
+ * A probe has its parent's limits and filters of system calls, and may fail for them: that is for
+ * processes with the same limits, and as many filters.
+ */
 static char *key_of_limits(const char *key)
 {
 	static const int kinds[] = { RLIMIT_AS,	   RLIMIT_DATA,	   RLIMIT_STACK, RLIMIT_NOFILE,
@@ -204,7 +207,7 @@ static char *key_of_limits(const char *key)
 		if (!getrlimit(kinds[i], &limit))
 			used += snprintf(text + used, sizeof(text) - (size_t)used, "%llx ",
 					 (unsigned long long)limit.rlim_cur);
-	return text_create("%slimits, %s", text, key);
+	return text_create("%slimits, %ld filters, %s", text, sandbox_filters(), key);
 }
 
 /* A driver that a probe hangs or crashes with is left alone for a while. */

@@ -1531,3 +1531,36 @@ TEST(real_time, "A probe of a program in real time is not run in real time.")
 	EXPECT_EQ(status, 0);
 	EXPECT_EQ(probes(), 1);
 }
+
+/* Each process of the probe's begins a session. */
+static int filtered_probe(void)
+{
+	filter_call(SYS_setsid, SECCOMP_RET_KILL_PROCESS);
+	return platform_is_silent();
+}
+
+TEST(killed_probe, "A probe that a process's filter of system calls kills says nothing to others.")
+{
+	cache_create();
+	EXPECT_EQ(run(filtered_probe), 0);
+	EXPECT_EQ(kept(), 0);
+	EXPECT_EQ(run_answered(platform_query), 0);
+}
+
+static int silent_with_filter(void)
+{
+	filter_call(SYS_setsid, SECCOMP_RET_ALLOW);
+	return silent_with_other();
+}
+
+TEST(filtered, "A probe that fails in a process with a filter of system calls fails for those with "
+	       "as many.")
+{
+	cache_create();
+	install("echo ran >> $XDG_CACHE_HOME/ran; exit 1", other_layer, sizeof(other_layer));
+	EXPECT_EQ(run(silent_with_filter), 0);
+	EXPECT_EQ(run(silent_with_filter), 0);
+	EXPECT_EQ(probes(), 1);
+	EXPECT_EQ(run(silent_with_other), 0);
+	EXPECT_EQ(probes(), 2);
+}

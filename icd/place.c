@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "layer.h"
 
 static char layer[PATH_MAX], below[PATH_MAX];
+static struct stat root_file, layer_file; /* as they were; 0: not known */
 
 const char *place_of_layer(void)
 {
@@ -22,6 +24,31 @@ const char *place_of_layer(void)
 const char *place_layers_below(void)
 {
 	return below;
+}
+
+static bool is_same_file(const char *path, const struct stat *noted)
+{
+	struct stat st;
+
+	return !stat(path, &st) && st.st_dev == noted->st_dev && st.st_ino == noted->st_ino;
+}
+
+bool place_is_same(void)
+{
+	return is_same_file("/", &root_file) && is_same_file(layer, &layer_file);
+}
+
+bool place_is_as_safe(const char *path)
+{
+	struct stat st;
+	mode_t writable;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode) ||
+	    (st.st_uid && st.st_uid != layer_file.st_uid))
+		return false;
+	writable = st.st_mode & (S_IWGRP | S_IWOTH);
+	return !(writable & ~layer_file.st_mode) &&
+	       (!(writable & S_IWGRP) || st.st_gid == layer_file.st_gid);
 }
 
 static bool place_is_layer(const char *name)
@@ -55,13 +82,19 @@ struct paths {
 	size_t count;
 };
 
+/* The caller frees it. */
+static char *path_absolute(const char *name)
+{
+	return name[0] == '/' ? strdup(name) : realpath(name, NULL);
+}
+
 static int place_note_library(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct paths *libraries = arg;
 
 	(void)size;
 	if (*info->dlpi_name && libraries->count < 16 && place_has_next(info)) {
-		libraries->path[libraries->count] = realpath(info->dlpi_name, NULL);
+		libraries->path[libraries->count] = path_absolute(info->dlpi_name);
 		libraries->count += libraries->path[libraries->count] != NULL;
 	}
 	return 0;
@@ -90,8 +123,13 @@ void place_note_below(void)
 __attribute__((constructor)) static void place_note(void)
 {
 	Dl_info info;
+	char *path = dladdr((void *)place_of_layer, &info) && info.dli_fname
+			     ? path_absolute(info.dli_fname)
+			     : NULL;
 
-	if (!dladdr((void *)place_of_layer, &info) || !info.dli_fname ||
-	    !realpath(info.dli_fname, layer))
+	if (path && strlen(path) < sizeof(layer))
+		strcpy(layer, path);
+	free(path);
+	if (stat("/", &root_file) || stat(layer, &layer_file))
 		layer[0] = '\0';
 }

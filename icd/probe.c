@@ -66,11 +66,11 @@ struct probe {
 };
 
 /* In the build's folders, or installed. */
-static bool probe_find(struct probe *p)
+static bool probe_find_beside(struct probe *p, const char *layer)
 {
 	static const char *const places[] = { "../tools/climport-probe",
 					      LIBEXECDIR_FROM_LIB "/climport/climport-probe" };
-	const char *layer = place_of_layer(), *end = strrchr(layer, '/');
+	const char *end = strrchr(layer, '/');
 
 	for (int i = 0; end && i < 2; i++) {
 		snprintf(p->program, sizeof(p->program), "%.*s/%s", (int)(end - layer), layer,
@@ -78,8 +78,28 @@ static bool probe_find(struct probe *p)
 		if (!access(p->program, X_OK))
 			return true;
 	}
-	p->error = ENOENT;
 	return false;
+}
+
+/* The name of the layer may be that of a link. */
+static bool probe_find_by_link(struct probe *p)
+{
+	char *layer = realpath(place_of_layer(), NULL);
+	bool found = layer && probe_find_beside(p, layer);
+
+	free(layer);
+	return found;
+}
+
+/* What is run has the caller's rights: it is nothing that others could have put there. */
+static bool probe_find(struct probe *p)
+{
+	if (!place_is_same() ||
+	    (!probe_find_beside(p, place_of_layer()) && !probe_find_by_link(p)))
+		p->error = ENOENT;
+	else if (!place_is_as_safe(p->program))
+		p->error = EPERM;
+	return !p->error;
 }
 
 static bool is_dropped(const char *variable)

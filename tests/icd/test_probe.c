@@ -1564,3 +1564,92 @@ TEST(filtered, "A probe that fails in a process with a filter of system calls fa
 	EXPECT_EQ(run(silent_with_other), 0);
 	EXPECT_EQ(probes(), 2);
 }
+
+/* Another root, in which others may have put what the probe's path leads to. */
+static bool enter_jail(void)
+{
+	char command[1024];
+
+	snprintf(command, sizeof(command),
+		 "mkdir %s/jail && mount -t tmpfs none %s/jail && cd %s/jail && "
+		 "mkdir -p usr dev ./%s && mount --bind /usr usr && mount --bind %s ./%s && "
+		 ": > dev/null && cp -d /bin /lib /lib64 . 2>/dev/null",
+		 cache, cache, cache, cache, cache, cache);
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    system(command))
+		return false;
+	snprintf(command, sizeof(command), "%s/jail", cache);
+	return !chroot(command) && !chdir("/");
+}
+
+static int silent_in_jail(void)
+{
+	setenv("OPENCL_LAYERS", other_layer, 1);
+	platform_get();
+	if (!enter_jail())
+		return 77;
+	return system("exit 3") == 3 << 8 ? platform_is_silent() : 78;
+}
+
+TEST(jail, "A program that has another root than when it loaded the layer runs no probe.")
+{
+	int status;
+
+	cache_create();
+	install("echo ran >> $XDG_CACHE_HOME/ran; exit 1", other_layer, sizeof(other_layer));
+	status = run(silent_in_jail);
+	if (status == 77)
+		test_skip("only root may mount");
+	EXPECT_EQ(status, 0);
+	EXPECT_EQ(probes(), 0);
+}
+
+TEST(writable_probe, "A probe that others may write than the layer is not run.")
+{
+	char command[128];
+
+	cache_create();
+	install("echo ran >> $XDG_CACHE_HOME/ran; exit 1", other_layer, sizeof(other_layer));
+	snprintf(command, sizeof(command), "chmod o+w %s/lib/tools/climport-probe", cache);
+	EXPECT_EQ(system(command), 0);
+	EXPECT_EQ(run(silent_with_other), 0);
+	EXPECT_EQ(probes(), 0);
+	snprintf(command, sizeof(command), "chmod o-w %s/lib/tools/climport-probe", cache);
+	EXPECT_EQ(system(command), 0);
+	EXPECT_EQ(run(silent_with_other), 0);
+	EXPECT_EQ(probes(), 1);
+}
+
+static int query_by_link(void)
+{
+	char link[128];
+
+	snprintf(link, sizeof(link), "%s/link.so", cache);
+	if (symlink(LAYER_PATH, link) && errno != EEXIST)
+		return 9;
+	setenv("OPENCL_LAYERS", link, 1);
+	return platform_query();
+}
+
+TEST(linked_layer, "A program that loads the layer by a link is answered by a probe.")
+{
+	cache_create();
+	EXPECT_EQ(run_answered(query_by_link), 0);
+}
+
+#ifdef SYS_readlink
+static int query_without_links(void)
+{
+	filter_call(SYS_readlink, SECCOMP_RET_KILL_PROCESS);
+	return platform_query();
+}
+
+TEST(killed_readlink, "A program that is started under a filter that kills for readlink() is "
+		      "answered.")
+{
+	if (*SANITIZER)
+		test_skip("the sanitizers make system calls of their own");
+	cache_create();
+	EXPECT_EQ(run_answered(query_without_links), 0);
+}
+#endif

@@ -309,7 +309,7 @@ void gdmabuf_context_close(struct gdmabuf_context *ctx)
 		list_del_init(&pin->lru);
 		gdmabuf_pin_put(pin);
 	}
-	gdmabuf_owner_collect(ctx->owner);
+	gdmabuf_owner_collect(ctx->owner, UINT_MAX);
 	free_tables(ctx);
 	gdmabuf_context_put(ctx);
 }

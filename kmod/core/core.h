@@ -103,10 +103,16 @@ struct gdmabuf_owner *gdmabuf_owner_get_current(void);
 struct gdmabuf_owner *gdmabuf_owner_get(struct gdmabuf_owner *owner);
 void gdmabuf_owner_put(struct gdmabuf_owner *owner);
 bool gdmabuf_owner_is_current(const struct gdmabuf_owner *owner);
-/* Takes orphans back, if the owner is who calls.  Sleeps, and calls the provider. */
-void gdmabuf_owner_collect(struct gdmabuf_owner *owner);
-/* The core's reference to @watch is the owner's now; false if @watch was freed already. */
-bool gdmabuf_owner_add_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch *watch);
+/* Takes @most orphans back, if the owner is who calls.  Sleeps, and calls the provider. */
+void gdmabuf_owner_collect(struct gdmabuf_owner *owner, unsigned int most);
+/* In a call that is made for something else: with NVIDIA's driver each takes a millisecond. */
+#define GDMABUF_COLLECT_SOME 16
+/*
+ * The core's reference to @watch is the owner's now, who is called after @delay; false if @watch was
+ * freed already.
+ */
+bool gdmabuf_owner_add_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch *watch,
+			      unsigned long delay);
 /* @watch is freed.  True if it was an orphan: its reference is the caller's again. */
 bool gdmabuf_owner_forget_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch *watch);
 void gdmabuf_owners_init(void);
@@ -329,15 +335,20 @@ int gdmabuf_watch_start(struct gdmabuf_watch *watch, u64 address, u64 length,
  * another process than the owner the driver's pin stays until the owner takes it back.
  */
 void gdmabuf_watch_end(struct gdmabuf_watch *watch);
-/* By the owner, or when it was freed: the driver's pin is given back, and the core's reference. */
-void gdmabuf_watch_unwatch(struct gdmabuf_watch *watch);
-/* Those that providers have now, of all contexts. */
+/*
+ * By the owner, or when it was freed: the driver's pin is given back, and the core's reference.
+ * False if the driver has no memory for that: @watch is an orphan of its owner.
+ */
+bool gdmabuf_watch_give_back(struct gdmabuf_watch *watch);
+/* Those that providers have now, of all contexts, and those that the driver failed to give back. */
 s64 gdmabuf_watches_count(void);
 
 /* The caller's.  NULL: no memory. */
 struct gdmabuf_quota *gdmabuf_quota_get_current(void);
 struct gdmabuf_quota *gdmabuf_quota_get(struct gdmabuf_quota *quota);
 void gdmabuf_quota_put(struct gdmabuf_quota *quota);
+/* Forgets the users to whom something is charged for good. */
+void gdmabuf_quotas_exit(void);
 /* -EDQUOT. */
 int gdmabuf_quota_charge(struct gdmabuf_quota *quota, u64 bytes);
 /* Any context. */

@@ -95,22 +95,36 @@ static int create_watch(struct gdmabuf_pin *pin)
 
 /*
  * A pin of the provider's that lasts, and what is charged for it.  Both end together: where the
- * driver fails to give the pages back, that is tried again, and the quota counts them meanwhile.
+ * driver has no memory to give the pages back, that is tried again, and the quota counts them
+ * meanwhile.
  */
 struct gdmabuf_hold {
 	const struct gdmabuf_provider *provider;	/* referenced */
 	struct gdmabuf_quota *quota;
 	u64 bytes;
 	void *handle;
+	unsigned long delay; /* before @put is tried again */
 	struct delayed_work put;
 };
 
-static void hold_free(struct gdmabuf_hold *hold)
+#define MAX_DELAY (60 * HZ)
+
+static void hold_uncharge(struct gdmabuf_hold *hold)
 {
 	gdmabuf_quota_uncharge(hold->quota, hold->bytes);
 	gdmabuf_quota_put(hold->quota);
+}
+
+static void hold_free(struct gdmabuf_hold *hold)
+{
 	gdmabuf_provider_put(hold->provider);
 	kfree(hold);
+}
+
+static void hold_put_later(struct gdmabuf_hold *hold)
+{
+	hold->delay = clamp(2 * hold->delay, (unsigned long)HZ, (unsigned long)MAX_DELAY);
+	queue_delayed_work(gdmabuf_wq, &hold->put, hold->delay);
 }
 
 /* The provider's module, which needs ours, is there as long as this is queued. */
@@ -118,10 +132,16 @@ static void hold_put(struct work_struct *work)
 {
 	struct gdmabuf_hold *hold = container_of(work, struct gdmabuf_hold, put.work);
 
-	if (hold->handle && hold->provider->unpin(hold->handle))
-		queue_delayed_work(gdmabuf_wq, &hold->put, HZ);
-	else
-		hold_free(hold);
+	int err = hold->handle ? hold->provider->unpin(hold->handle) : 0;
+
+	if (err == -ENOMEM) {
+		hold_put_later(hold);
+		return;
+	}
+	/* What the driver keeps for good is charged for good, to a user who is not forgotten. */
+	if (!err)
+		hold_uncharge(hold);
+	hold_free(hold);
 }
 
 /* Charges for it; nothing is pinned yet. */

@@ -254,7 +254,7 @@ static long gdmabuf_ioctl(struct file *file, unsigned int request, unsigned long
 	err = gdmabuf_context_check(call.ctx);
 	if (err)
 		return err;
-	gdmabuf_owner_collect(call.ctx->owner);
+	gdmabuf_owner_collect(call.ctx->owner, GDMABUF_COLLECT_SOME);
 	if (get_user(call.user_size, (u32 __user *)call.user))
 		return -EFAULT;
 	if (call.user_size < ops[nr].min)
@@ -351,6 +351,7 @@ static void __exit gdmabuf_exit(void)
 	destroy_workqueue(gdmabuf_wq);
 	gdmabuf_stats_destroy();
 	gdmabuf_owners_exit();
+	gdmabuf_quotas_exit();
 }
 
 module_init(gdmabuf_init);

@@ -104,14 +104,24 @@ static struct gdmabuf_watch *owner_take_orphan(struct gdmabuf_owner *owner)
 	return watch;
 }
 
-void gdmabuf_owner_collect(struct gdmabuf_owner *owner)
+static void owner_call_later(struct gdmabuf_owner *owner, unsigned long delay);
+
+void gdmabuf_owner_collect(struct gdmabuf_owner *owner, unsigned int most)
 {
 	struct gdmabuf_watch *watch;
 
 	if (list_empty_careful(&owner->orphans) || !gdmabuf_owner_is_current(owner))
 		return;
-	while ((watch = owner_take_orphan(owner)))
-		gdmabuf_watch_unwatch(watch);
+	while ((watch = owner_take_orphan(owner))) {
+		/* The driver has no memory for the others either. */
+		if (!gdmabuf_watch_give_back(watch))
+			return;
+		if (!--most)
+			break;
+	}
+	/* The rest is another call's: this thread is on its way to user mode. */
+	if (!list_empty_careful(&owner->orphans))
+		owner_call_later(owner, 1);
 }
 
 /* In a thread of the owner, which has one at most. */
@@ -132,7 +142,7 @@ static void owner_called(struct callback_head *work)
 
 	xa_erase(&owner->calls, call->thread);
 	kfree(call);
-	gdmabuf_owner_collect(owner);
+	gdmabuf_owner_collect(owner, GDMABUF_COLLECT_SOME);
 	gdmabuf_owner_put(owner);
 	module_put(THIS_MODULE);
 }
@@ -199,20 +209,27 @@ static void owner_call_again(struct work_struct *work)
 	module_put(THIS_MODULE);
 }
 
-/* Without memory for a call, again later. */
-static void owner_call(struct gdmabuf_owner *owner)
+static void owner_call_later(struct gdmabuf_owner *owner, unsigned long delay)
 {
-	if (!owner_call_threads(owner))
+	if (!add_task_work)
 		return;
 	gdmabuf_owner_get(owner);
 	__module_get(THIS_MODULE);
-	if (queue_delayed_work(gdmabuf_wq, &owner->call_again, HZ))
+	if (queue_delayed_work(gdmabuf_wq, &owner->call_again, delay))
 		return;
 	gdmabuf_owner_put(owner);
 	module_put(THIS_MODULE);
 }
 
-bool gdmabuf_owner_add_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch *watch)
+/* Without memory for a call, again later. */
+static void owner_call(struct gdmabuf_owner *owner)
+{
+	if (add_task_work && owner_call_threads(owner))
+		owner_call_later(owner, HZ);
+}
+
+bool gdmabuf_owner_add_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch *watch,
+			      unsigned long delay)
 {
 	bool freed;
 
@@ -221,9 +238,13 @@ bool gdmabuf_owner_add_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch 
 	if (!freed)
 		list_add_tail(&watch->orphan, &owner->orphans);
 	spin_unlock(&owner->lock);
-	if (!freed && add_task_work)
+	if (freed)
+		return false;
+	if (delay)
+		owner_call_later(owner, delay);
+	else
 		owner_call(owner);
-	return !freed;
+	return true;
 }
 
 bool gdmabuf_owner_forget_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch *watch)

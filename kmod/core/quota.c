@@ -15,9 +15,8 @@ MODULE_PARM_DESC(gpu_quota_mb,
 
 static unsigned long revocable_map_mb = 4096;
 module_param(revocable_map_mb, ulong, 0600);
-MODULE_PARM_DESC(revocable_map_mb,
-		 "of each user's revocable GPU memory that CPUs may have mapped, "
-		 "for the user itself and again for all others; 0: no limit");
+MODULE_PARM_DESC(revocable_map_mb, "of each user's revocable GPU memory that CPUs may have mapped, "
+				   "for the user itself and again for all others; 0: no limit");
 
 /* A user.  Referenced by contexts and by what is charged. */
 struct gdmabuf_quota {
@@ -26,7 +25,7 @@ struct gdmabuf_quota {
 	kuid_t uid;
 	atomic64_t bytes;
 	struct gdmabuf_memlock memlock;
-	atomic64_t mapped[2];	/* of revocable memory, by CPUs: enum gdmabuf_mapper */
+	atomic64_t mapped[2]; /* of revocable memory, by CPUs: enum gdmabuf_mapper */
 };
 
 static DEFINE_SPINLOCK(quotas_lock); /* protects quotas */
@@ -96,6 +95,13 @@ static void quota_free(struct kref *kref) __releases(&quotas_lock)
 void gdmabuf_quota_put(struct gdmabuf_quota *quota)
 {
 	kref_put_lock(&quota->kref, quota_free, &quotas_lock);
+}
+
+void gdmabuf_quotas_exit(void)
+{
+	struct gdmabuf_quota *quota, *next;
+
+	list_for_each_entry_safe(quota, next, &quotas, link) quota_destroy(quota);
 }
 
 static u64 quota_limit(void)

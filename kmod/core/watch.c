@@ -4,7 +4,8 @@
  *
  * A watch pins GPU memory, all of it for a revocable pin, the first page for another.  The quota
  * is charged for those bytes until the driver has released them: when the memory is freed, or when
- * the owner has taken the watch back, which may be long after the last dma-buf was closed.
+ * the owner has taken the watch back, which may be long after the last dma-buf was closed.  Where
+ * the driver has no memory for that, the watch becomes an orphan, and the owner is called again.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -34,6 +35,8 @@ static void watch_free(struct kref *kref)
 	struct gdmabuf_watch *watch = container_of(kref, struct gdmabuf_watch, kref);
 	struct module *provider = watch->provider->owner;
 
+	if (watch->started)
+		atomic64_dec(&started);
 	watch_uncharge(watch);
 	gdmabuf_quota_put(watch->quota);
 	gdmabuf_owner_put(watch->owner);
@@ -48,18 +51,30 @@ void gdmabuf_watch_put(struct gdmabuf_watch *watch)
 }
 EXPORT_SYMBOL_GPL(gdmabuf_watch_put);
 
-void gdmabuf_watch_unwatch(struct gdmabuf_watch *watch)
+static int watch_unwatch(struct gdmabuf_watch *watch)
 {
-	if (!watch->provider->unwatch(watch))
+	int err = watch->provider->unwatch(watch);
+
+	if (err == -ENOMEM)
+		return err;
+	if (!err)
 		watch_uncharge(watch);
 	gdmabuf_watch_put(watch);
-	atomic64_dec(&started);
+	return 0;
+}
+
+bool gdmabuf_watch_give_back(struct gdmabuf_watch *watch)
+{
+	while (watch_unwatch(watch))
+		if (gdmabuf_owner_add_orphan(watch->owner, watch, HZ))
+			return false;
+	return true;
 }
 
 /* Of an orphan that was freed: then any process takes it back. */
-static void watch_unwatch_work(struct work_struct *work)
+static void watch_give_back_work(struct work_struct *work)
 {
-	gdmabuf_watch_unwatch(container_of(work, struct gdmabuf_watch, work));
+	gdmabuf_watch_give_back(container_of(work, struct gdmabuf_watch, work));
 }
 
 struct gdmabuf_watch *gdmabuf_watch_create(const struct gdmabuf_provider *provider,
@@ -80,7 +95,7 @@ struct gdmabuf_watch *gdmabuf_watch_create(const struct gdmabuf_provider *provid
 	kref_init(&watch->kref);
 	spin_lock_init(&watch->lock);
 	INIT_LIST_HEAD(&watch->orphan);
-	INIT_WORK(&watch->work, watch_unwatch_work);
+	INIT_WORK(&watch->work, watch_give_back_work);
 	watch->provider = provider;
 	watch->pin = pin;
 	watch->bytes = bytes;
@@ -109,8 +124,8 @@ void gdmabuf_watch_end(struct gdmabuf_watch *watch)
 	if (!watch->started)
 		gdmabuf_watch_put(watch);
 	else if (gdmabuf_owner_is_current(watch->owner) ||
-		 !gdmabuf_owner_add_orphan(watch->owner, watch))
-		gdmabuf_watch_unwatch(watch);
+		 !gdmabuf_owner_add_orphan(watch->owner, watch, 0))
+		gdmabuf_watch_give_back(watch);
 }
 
 /* The pin, referenced, if there is more to do than to mark it stale. */

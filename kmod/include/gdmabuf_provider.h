@@ -61,14 +61,16 @@ struct gdmabuf_watch {
  * @pin: pins [@address, @address + @length) of the calling process until @unpin, whether it is
  *	freed or not.  Fills *@pages.  On error, too, @pages->handle is to be unpinned if there is
  *	one; there are no runs then.
- * @unpin: of @pages->handle that @pin filled in.  By any process.  On error all is as it was: the
- *	core tries again.
+ * @unpin: of @pages->handle that @pin filled in.  By any process.  -ENOMEM: all is as it was, and
+ *	the core tries again.  Any other error: the driver keeps the pages for good, and the handle
+ *	is gone.
  * @watch: has gdmabuf_watch_freed() called when any of the range is freed: maybe before
  *	@watch returns, maybe by another thread, at most once.  With @pages, fills it: pages
  *	that are good until then.  On error there is no reference left, and no call to come.
  * @unwatch: takes what @watch pinned back, and drops the provider's reference.  By the process
  *	that called @watch, or by any once gdmabuf_watch_freed() was called, which does not run any
- *	more when this returns, and will not.  On error the driver keeps the pin until it is freed.
+ *	more when this returns, and will not.  -ENOMEM: all is as it was, and the core tries again;
+ *	never once it was freed.  Any other error: the driver keeps the pin until it is freed.
  */
 struct gdmabuf_provider {
 	struct module *owner;

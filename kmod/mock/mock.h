@@ -48,7 +48,7 @@ struct mock_config {
 	__u32 ram;		/* page tables have addresses of RAM */
 	__u32 budget_pages;	/* of the BAR that can be pinned, if not 0 */
 	__u32 fail_puts;	/* this many puts fail, of both kinds, and do nothing */
-	__u32 pad;
+	__s32 fail_put_errno; /* with this, if not 0, instead of -ENOMEM: of persistent pins for good */
 };
 
 struct mock_stats {
@@ -57,6 +57,7 @@ struct mock_stats {
 	__u32 pages_used;	/* of GPU memory */
 	__u32 gets, callbacks, foreign_puts;
 	__u32 version;		/* of page tables, by itself */
+	__u32 failed_puts, pad;
 };
 
 #define MOCK_ALLOC	_IOWR('M', 0xe0, struct mock_alloc)

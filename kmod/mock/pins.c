@@ -192,10 +192,14 @@ static int get(u64 va, u64 length, struct nvidia_p2p_page_table **table, void (*
 	return err;
 }
 
-/* The driver has no memory for what it does first. */
-static bool put_fails_locked(void)
+/* By itself -ENOMEM: the driver has no memory for what it does first. */
+static int put_error_locked(void)
 {
-	return mock_config.fail_puts && mock_config.fail_puts--;
+	if (!mock_config.fail_puts)
+		return 0;
+	mock_config.fail_puts--;
+	mock_stats.failed_puts++;
+	return mock_config.fail_put_errno ? mock_config.fail_put_errno : -ENOMEM;
 }
 
 static struct pin *find_locked(struct nvidia_p2p_page_table *table)
@@ -223,11 +227,13 @@ int nvidia_p2p_put_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual
 			 struct nvidia_p2p_page_table *page_table)
 {
 	struct pin *pin;
+	int err;
 
 	mutex_lock(&mock_rm_lock);
-	if (put_fails_locked()) {
+	err = put_error_locked();
+	if (err) {
 		mutex_unlock(&mock_rm_lock);
-		return -ENOMEM;
+		return err;
 	}
 	pin = find_locked(page_table);
 	if (pin && pin->tgid != task_tgid(current)) {
@@ -254,13 +260,12 @@ int nvidia_p2p_put_pages_persistent(uint64_t virtual_address, struct nvidia_p2p_
 				    uint32_t flags)
 {
 	struct pin *pin;
+	int err;
 
 	mutex_lock(&mock_rm_lock);
-	if (put_fails_locked()) {
-		mutex_unlock(&mock_rm_lock);
-		return -ENOMEM;
-	}
-	pin = find_locked(page_table);
+	err = put_error_locked();
+	/* Without its GPU the driver fails to put the pin, and has none any more. */
+	pin = err == -ENOMEM ? NULL : find_locked(page_table);
 	if (pin) {
 		list_del(&pin->link);
 		mock_stats.persistent--;
@@ -268,6 +273,8 @@ int nvidia_p2p_put_pages_persistent(uint64_t virtual_address, struct nvidia_p2p_
 		free_pin(pin);
 	}
 	mutex_unlock(&mock_rm_lock);
+	if (err)
+		return err;
 	return pin ? 0 : -EINVAL;
 }
 EXPORT_SYMBOL_GPL(nvidia_p2p_put_pages_persistent);

@@ -201,14 +201,21 @@ static int nvidia_pin(u64 address, u64 length, struct gdmabuf_gpu_pages *pages)
 	return read_pages(pin_read, pin, pages);
 }
 
+/* Putting needs memory first.  What the driver refuses then, as for a lost GPU, it refuses again. */
+static const char *after_put(int err)
+{
+	return err == -ENOMEM ? "tried again" : "pages stay pinned";
+}
+
 static int nvidia_unpin(void *handle)
 {
 	struct pin *pin = handle;
 	int err = nvidia_p2p_put_pages_persistent(pin->address, pin->table, 0);
 
 	if (err)
-		pr_warn_ratelimited("nvidia_p2p_put_pages_persistent: %d, tried again\n", err);
-	else
+		pr_warn_ratelimited("nvidia_p2p_put_pages_persistent: %d, %s\n", err,
+				    after_put(err));
+	if (err != -ENOMEM)
 		kfree(pin);
 	return err;
 }
@@ -328,7 +335,7 @@ static int put_table_locked(struct registration *reg, bool *ended)
 		return 0;
 	err = nvidia_p2p_put_pages(0, 0, reg->address, reg->table);
 	if (err)
-		pr_warn_ratelimited("nvidia_p2p_put_pages: %d, pages stay pinned\n", err);
+		pr_warn_ratelimited("nvidia_p2p_put_pages: %d, %s\n", err, after_put(err));
 	else
 		*ended = registration_state(reg) != DEAD;
 	return err;
@@ -391,7 +398,8 @@ static int nvidia_unwatch(struct gdmabuf_watch *watch)
 	struct registration *reg = watch->handle;
 	int err = registration_end(reg);
 
-	registration_put(reg);
+	if (err != -ENOMEM)
+		registration_put(reg);
 	return err;
 }
 

@@ -1491,6 +1491,62 @@ TEST(gpu_put_fails, "Memory that the driver fails to give back is given back lat
 	done(&s);
 }
 
+TEST(gpu_put_fails_while_owned, "A watch that the driver fails to give back is given back later, "
+				"while its owner lives and the "
+				"memory stays.")
+{
+	static const uint32_t flags[] = { 0, GDMABUF_REVOCABLE };
+	struct mock_config c = { .fail_puts = 2 };
+	struct setup s = setup();
+
+	for (int i = 0; i < 2; i++) {
+		struct gdm_export e = export(&s, flags[i]);
+
+		gpu_config(s.gpu, &c);
+		close(e.fd);
+		EXPECT(pins_go(s.gpu));
+		EXPECT_EQ(gpu_stats(s.gpu).pages_pinned, 0);
+	}
+	EXPECT_EQ(provider_users(), 0);
+	done(&s);
+}
+
+static void close_unwatched(int gpu, int ctx, uint64_t va, struct mock_config c)
+{
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_gpu(ctx, va, GPU_PAGE, GDMABUF_UNWATCHED, &e), 0);
+	gpu_config(gpu, &c);
+	close(e.fd);
+}
+
+/* As another user, since the page is charged for good. */
+static void lose_page(void *arg)
+{
+	struct setup s = setup();
+	uint32_t failed = s.before.failed_puts;
+	int ctx;
+
+	(void)arg;
+	become_user(0);
+	ctx = gdm_open();
+	close_unwatched(s.gpu, ctx, s.va,
+			(struct mock_config){ .fail_puts = ~0U, .fail_put_errno = -EIO });
+	close_unwatched(s.gpu, ctx, s.va, (struct mock_config){ .fail_puts = 1 });
+	/* The second is put again, after the first would have been. */
+	EXPECT(pins_go(s.gpu));
+	EXPECT_EQ(gpu_stats(s.gpu).failed_puts, failed + 2);
+	EXPECT_EQ(provider_users(), 0);
+}
+
+TEST(gpu_put_fails_for_good, "Memory that the driver will not give back is asked for once, and the "
+			     "provider can be unloaded.")
+{
+	EXPECT_EQ(chmod("/dev/gdmabuf", 0666), 0);
+	EXPECT_EQ(in_child(lose_page, NULL), 0);
+	EXPECT_EQ(chmod("/dev/gdmabuf", 0660), 0);
+}
+
 TEST(gpu_put_fails_of_refused, "So is memory whose page table could not be read.")
 {
 	struct mock_config c = { .fail_puts = 2, .page_size = 2 };

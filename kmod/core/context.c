@@ -321,6 +321,7 @@ int gdmabuf_contexts_show(struct seq_file *seq, void *unused)
 	seq_puts(seq, "total\n");
 	gdmabuf_stats_show(seq, &gdmabuf_total);
 	seq_printf(seq, "gdmabuf-watches:\t%lld\n", gdmabuf_watches_count());
+	gdmabuf_owners_show(seq);
 	mutex_lock(&contexts.lock);
 	list_for_each_entry(ctx, &contexts.list, link) {
 		seq_printf(seq, "process %d, user %u\n", pid_nr(ctx->owner->tgid),

@@ -115,6 +115,8 @@ bool gdmabuf_owner_add_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch 
 			      unsigned long delay);
 /* @watch is freed.  True if it was an orphan: its reference is the caller's again. */
 bool gdmabuf_owner_forget_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch *watch);
+/* The processes whose threads have calls. */
+void gdmabuf_owners_show(struct seq_file *seq);
 void gdmabuf_owners_init(void);
 void gdmabuf_owners_exit(void);
 

@@ -11,6 +11,7 @@
 #include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/task_work.h>
 
@@ -257,6 +258,32 @@ bool gdmabuf_owner_forget_orphan(struct gdmabuf_owner *owner, struct gdmabuf_wat
 	list_del_init(&watch->orphan);
 	spin_unlock(&owner->lock);
 	return orphan;
+}
+
+static unsigned int owner_calls(struct gdmabuf_owner *owner)
+{
+	unsigned long thread;
+	unsigned int nr = 0;
+	struct call *call;
+
+	xa_for_each(&owner->calls, thread, call)
+		nr++;
+	return nr;
+}
+
+void gdmabuf_owners_show(struct seq_file *seq)
+{
+	struct gdmabuf_owner *owner;
+	unsigned int calls;
+
+	spin_lock(&owners_lock);
+	list_for_each_entry(owner, &owners, link) {
+		calls = owner_calls(owner);
+		if (calls)
+			seq_printf(seq, "process %d, calls in threads that sleep: %u\n",
+				   pid_nr(owner->tgid), calls);
+	}
+	spin_unlock(&owners_lock);
 }
 
 void gdmabuf_owners_init(void)

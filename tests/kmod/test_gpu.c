@@ -996,6 +996,54 @@ TEST(gpu_last_close_sleeping_thread,
 	done(&s);
 }
 
+/* That threads of process @pid have, as the list of contexts says. */
+static int calls_of(pid_t pid)
+{
+	FILE *f = fopen("/sys/kernel/debug/gdmabuf/contexts", "r");
+	int process, calls = 0, n;
+	char line[128];
+
+	EXPECT(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "process %d, calls in threads that sleep: %d", &process, &n) ==
+			    2 &&
+		    process == pid)
+			calls = n;
+	fclose(f);
+	return calls;
+}
+
+TEST(gpu_calls_listed, "The list of contexts names a process in which a call waits for a thread "
+		       "that sleeps; stopping "
+		       "and continuing the process ends the call.")
+{
+	struct setup s = setup();
+	int sockets[2], fd, status;
+	char byte;
+	pid_t pid;
+
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+	pid = fork();
+	if (!pid)
+		sleeping_owner(sockets[1], 1);
+	fd = receive_fd(sockets[0]);
+	EXPECT_EQ(read(sockets[0], &byte, 1), 1);
+	EVENTUALLY(main_thread_sleeps(pid));
+	close(fd);
+	EXPECT(pins_go(s.gpu));
+	EXPECT_EQ(calls_of(pid), 1);
+	kill(pid, SIGSTOP);
+	EXPECT_EQ(waitpid(pid, &status, WUNTRACED), pid);
+	EXPECT(WIFSTOPPED(status));
+	kill(pid, SIGCONT);
+	EVENTUALLY(calls_of(pid) == 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(sockets[0]);
+	close(sockets[1]);
+	done(&s);
+}
+
 TEST(gpu_last_close_after_context, "The same after the owner has closed its context.")
 {
 	struct setup s = setup();

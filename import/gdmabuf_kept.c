@@ -121,10 +121,12 @@ void gdmabuf_kept_limit(struct gdmabuf_context *ctx)
 
 void gdmabuf_set_limit(enum gdmabuf_memory memory, uint64_t bytes)
 {
-	const struct gdmabuf_context *ctx = gdmabuf_context_usable();
+	const struct gdmabuf_context *ctx;
 
 	lock_acquire(&kept_lock);
 	limit[memory] = bytes;
+	/* One that another thread makes meanwhile is not seen here, and asks for the limit then. */
+	ctx = gdmabuf_context_usable();
 	if (ctx)
 		kept_set_budget(ctx, memory);
 	lock_release(&kept_lock);

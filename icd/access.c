@@ -137,6 +137,8 @@ cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *con
 	if (edges & ACCESS_BEGIN && !a->num_wait && !user_events_pending() &&
 	    refresh_is_enough(objs, count))
 		return refresh_now(a, objs, count);
+	if (edges & ACCESS_JOIN && !a->num_wait)
+		a->wait = NULL; /* PoCL 3.1 takes a list of no events for kernels, not for markers */
 	return access_open(a, queue, objs, count, edges);
 }
 

@@ -523,12 +523,11 @@ cl_int bracket_create(cl_command_queue queue, struct memobj *const *objs, size_t
 
 /*
  * With a wait list the commands do not wait for the gate alone: a driver that does not call back for
- * commands that fail (PoCL 3.1) fails by itself what waits for the marker behind the list.  A list
- * of no events is none: PoCL 3.1 takes such lists for kernels, and refuses them for markers.
+ * commands that fail (PoCL 3.1) fails by itself what waits for the marker behind the list.
  */
 cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait)
 {
-	cl_int err = enqueue_nothing(b, num_wait, num_wait ? wait : NULL, &b->ready);
+	cl_int err = enqueue_nothing(b, num_wait, wait, &b->ready);
 
 	b->wait[0] = b->gate.event;
 	b->wait[1] = b->ready;

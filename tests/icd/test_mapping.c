@@ -64,6 +64,19 @@ static bool has_ended(void *unused)
 	return stub_trace_count("sync END a") && !fake_dmabuf_open_brackets();
 }
 
+TEST(list_of_none, "A map whose wait list has no events is refused, as the driver refuses it.")
+{
+	struct run r = map_open(0);
+	cl_event none = NULL;
+	cl_int err = CL_SUCCESS;
+
+	cl.clEnqueueMapBuffer(r.queue, r.a.mem, CL_TRUE, CL_MAP_READ, 0, 64, 0, &none, NULL, &err);
+	EXPECT_EQ(err, CL_INVALID_EVENT_WAIT_LIST);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_no_sync("a");
+	run_close(&r);
+}
+
 TEST(start_fails, "The unmap of a map whose START failed is no END.")
 {
 	for (int i = 0; i < 2; i++) {

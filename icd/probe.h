@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #define PROBE_KEY_SIZE 17
-#define PROBE_LINE_SIZE 512 /* a number for each of 64 devices, or a sentence */
+#define PROBE_LINE_SIZE 384 /* a number for each of 64 devices, or a sentence */
 
 enum probe_end {
 	PROBE_ANSWERED,

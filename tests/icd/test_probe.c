@@ -1464,6 +1464,25 @@ TEST(no_close_range, "A program whose kernel or container has no close_range() i
 	EXPECT_EQ(run_answered(without_close_range), 0);
 }
 
+static int silent_with_descriptors(void)
+{
+	for (int i = 0; i < 16; i++)
+		dup(1);
+	filter_call(SYS_close_range, SECCOMP_RET_ERRNO | EPERM);
+	return silent_with_other();
+}
+
+/* Its own are one, or two for a moment. */
+TEST(no_descriptors_kept,
+     "The process that waits for a probe keeps none of that program's descriptors open.")
+{
+	cache_create();
+	install("ls /proc/$PPID/fd > $XDG_CACHE_HOME/ran; exit 1", other_layer,
+		sizeof(other_layer));
+	EXPECT_EQ(run(silent_with_descriptors), 0);
+	EXPECT(probes() == 1 || probes() == 2);
+}
+
 static void *wait_for_ever(void *unused)
 {
 	pause();

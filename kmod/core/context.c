@@ -80,9 +80,9 @@ static bool frees_room(const struct gdmabuf_pin *pin)
 	return !(pin->flags & GDMABUF_REVOCABLE) || gdmabuf_owner_is_current(pin->ctx->owner);
 }
 
-/* Moves idle pins of @kind to @idle, until they are @bytes. */
-static u64 collect_idle_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes, bool for_room,
-			       struct list_head *idle)
+/* Moves idle pins of @kind to @idle, until they are @bytes; for which @most are charged. */
+static u64 collect_idle_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes, u64 most,
+			       bool for_room, struct list_head *idle)
 {
 	struct gdmabuf_pin *pin, *next;
 	u64 found = 0;
@@ -91,9 +91,10 @@ static u64 collect_idle_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
 		if (found >= bytes)
 			break;
 		if (pin->ops->kind != kind || !gdmabuf_pin_is_idle_locked(pin) ||
-		    (for_room && !frees_room(pin)))
+		    (for_room && !frees_room(pin)) || pin->charged > most)
 			continue;
 		found += pin->length;
+		most -= pin->charged;
 		gdmabuf_pin_unlist_locked(pin);
 		list_add_tail(&pin->lru, idle);
 	}
@@ -117,25 +118,25 @@ bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
 	u64 found;
 
 	mutex_lock(&ctx->lock);
-	found = collect_idle_locked(ctx, kind, bytes, true, &idle);
+	found = collect_idle_locked(ctx, kind, bytes, U64_MAX, true, &idle);
 	mutex_unlock(&ctx->lock);
 	put_all(&idle);
 	return found > 0;
 }
 
 /*
- * Bytes that @other gives up for @bytes of @ctx: all between contexts of one user; of another user
- * what that has pinned beyond what @ctx's would have.
+ * What @other may lose for @bytes of @ctx: all between contexts of one user; of another user what
+ * that has pinned beyond what @ctx's would have.
  */
-static u64 context_owes(const struct gdmabuf_context *other, const struct gdmabuf_context *ctx,
-			u64 bytes)
+static u64 context_may_lose(const struct gdmabuf_context *other, const struct gdmabuf_context *ctx,
+			    u64 bytes)
 {
 	u64 theirs = gdmabuf_quota_used(other->quota);
 	u64 ours = gdmabuf_quota_used(ctx->quota) + bytes;
 
 	if (other->quota == ctx->quota)
-		return bytes;
-	return theirs > ours ? min(bytes, theirs - ours) : 0;
+		return U64_MAX;
+	return theirs > ours ? theirs - ours : 0;
 }
 
 /* Of the first that has any: what it gives up changes what the next one owes. */
@@ -146,13 +147,12 @@ static u64 collect_others_locked(struct gdmabuf_context *ctx, u32 kind, u64 byte
 	u64 found = 0;
 
 	lockdep_assert_held(&contexts.lock);
-	list_for_each_entry(other, &contexts.list, link)
-	{
+	list_for_each_entry(other, &contexts.list, link) {
 		if (other == ctx || (other->quota == ctx->quota) != same_user)
 			continue;
 		mutex_lock(&other->lock);
-		found = collect_idle_locked(other, kind, context_owes(other, ctx, bytes), true,
-					    idle);
+		found = collect_idle_locked(other, kind, bytes, context_may_lose(other, ctx, bytes),
+					    true, idle);
 		mutex_unlock(&other->lock);
 		if (found)
 			break;
@@ -174,67 +174,86 @@ bool gdmabuf_contexts_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
 	return found > 0;
 }
 
-/* What giving up @pin may free of the limit of @quota. */
-static u64 charged_if_idle_locked(const struct gdmabuf_pin *pin, u32 kind,
-				  const struct gdmabuf_quota *quota)
+/* Bytes that a limit lacks, and the idle pins that are to free them. */
+struct relief {
+	u32 kind;
+	u64 bytes;
+	const struct gdmabuf_quota *quota;
+	struct gdmabuf_gain gain;
+	u64 counted, freed; /* by all idle pins, and by those in idle */
+	struct list_head idle;
+};
+
+static bool relieves_locked(const struct gdmabuf_pin *pin, const struct relief *r)
 {
-	if (pin->ops->kind != kind || pin->quota != quota || !frees_room(pin) ||
-	    !gdmabuf_pin_is_idle_locked(pin))
-		return 0;
-	return pin->charged;
+	return pin->ops->kind == r->kind && pin->quota == r->quota &&
+	       gdmabuf_pin_is_idle_locked(pin);
 }
 
-/* Moves idle pins that are charged to @quota to @idle, or counts them alone if that is NULL. */
-static u64 collect_charged(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
-			   const struct gdmabuf_quota *quota, struct list_head *idle)
+static void relief_count_locked(struct gdmabuf_context *ctx, struct relief *r)
+{
+	struct gdmabuf_pin *pin;
+
+	list_for_each_entry(pin, &ctx->lru, lru) {
+		if (r->counted >= r->bytes)
+			break;
+		if (relieves_locked(pin, r))
+			r->counted += pin->ops->count_gain(pin, &r->gain);
+	}
+}
+
+static void relief_take_locked(struct gdmabuf_context *ctx, struct relief *r)
 {
 	struct gdmabuf_pin *pin, *next;
-	u64 found = 0, charged;
 
-	mutex_lock(&ctx->lock);
 	list_for_each_entry_safe(pin, next, &ctx->lru, lru) {
-		charged = charged_if_idle_locked(pin, kind, quota);
-		if (found >= bytes || !charged)
-			continue;
-		found += charged;
-		if (!idle)
+		if (r->freed >= r->bytes)
+			break;
+		if (!relieves_locked(pin, r) || !pin->ops->take_gain(pin, &r->gain, &r->freed))
 			continue;
 		gdmabuf_pin_unlist_locked(pin);
-		list_add_tail(&pin->lru, idle);
+		list_add_tail(&pin->lru, &r->idle);
 	}
-	mutex_unlock(&ctx->lock);
-	return found;
 }
 
-static u64 collect_all_charged_locked(struct gdmabuf_context *first, u32 kind, u64 bytes,
-				      const struct gdmabuf_quota *quota, struct list_head *idle)
+/* Of contexts, @first first. */
+static void relief_each_locked(struct gdmabuf_context *first, struct relief *r,
+			       void (*step_locked)(struct gdmabuf_context *ctx, struct relief *r))
 {
-	u64 found = collect_charged(first, kind, bytes, quota, idle);
 	struct gdmabuf_context *ctx;
 
 	lockdep_assert_held(&contexts.lock);
-	list_for_each_entry(ctx, &contexts.list, link)
-	{
-		if (found >= bytes)
-			break;
-		if (ctx != first)
-			found += collect_charged(ctx, kind, bytes - found, quota, idle);
+	mutex_lock(&first->lock);
+	step_locked(first, r);
+	mutex_unlock(&first->lock);
+	list_for_each_entry(ctx, &contexts.list, link) {
+		if (ctx == first)
+			continue;
+		mutex_lock(&ctx->lock);
+		step_locked(ctx, r);
+		mutex_unlock(&ctx->lock);
 	}
-	return found;
 }
 
 bool gdmabuf_contexts_evict_charged(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
 				    const struct gdmabuf_quota *quota)
 {
-	LIST_HEAD(idle);
-	u64 found = 0;
+	struct relief r = {
+		.kind = kind,
+		.bytes = bytes,
+		.quota = quota,
+		.idle = LIST_HEAD_INIT(r.idle),
+	};
 
+	xa_init(&r.gain.folios);
 	mutex_lock(&contexts.lock);
-	if (collect_all_charged_locked(ctx, kind, bytes, quota, NULL) >= bytes)
-		found = collect_all_charged_locked(ctx, kind, bytes, quota, &idle);
+	relief_each_locked(ctx, &r, relief_count_locked);
+	if (r.counted >= bytes)
+		relief_each_locked(ctx, &r, relief_take_locked);
 	mutex_unlock(&contexts.lock);
-	put_all(&idle);
-	return found > 0;
+	xa_destroy(&r.gain.folios);
+	put_all(&r.idle);
+	return r.freed > 0;
 }
 
 u64 gdmabuf_contexts_take_idle(u32 kind, u64 bytes, struct list_head *idle)
@@ -249,7 +268,7 @@ u64 gdmabuf_contexts_take_idle(u32 kind, u64 bytes, struct list_head *idle)
 			break;
 		if (!mutex_trylock(&ctx->lock))
 			continue;
-		found += collect_idle_locked(ctx, kind, bytes - found, true, idle);
+		found += collect_idle_locked(ctx, kind, bytes - found, U64_MAX, true, idle);
 		mutex_unlock(&ctx->lock);
 	}
 	/* The next one begins with another context. */
@@ -274,8 +293,8 @@ u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind)
 			    lru) if (pin->ops->kind == kind && gdmabuf_pin_is_idle_locked(pin))
 		used += pin->length;
 	if (used > ctx->budget[kind_index(kind)])
-		over = collect_idle_locked(ctx, kind, used - ctx->budget[kind_index(kind)], false,
-					   &idle);
+		over = collect_idle_locked(ctx, kind, used - ctx->budget[kind_index(kind)], U64_MAX,
+					   false, &idle);
 	mutex_unlock(&ctx->lock);
 	put_all(&idle);
 	return used - over;

@@ -175,6 +175,11 @@ void gdmabuf_shrinker_account(const struct gdmabuf_pin *pin, bool kept);
 
 /* ---- pin.c ---- */
 
+/* What giving up idle pins frees of a limit, where pins share what is charged: memlock.c. */
+struct gdmabuf_gain {
+	struct xarray folios; /* by frame number: in how many places of these pins */
+};
+
 struct gdmabuf_pin_ops {
 	u32 kind;
 	u32 flags;			/* that exports of the kind know */
@@ -187,6 +192,16 @@ struct gdmabuf_pin_ops {
 	 */
 	int (*pin)(struct gdmabuf_pin *pin);
 	void (*unpin)(struct gdmabuf_pin *pin);
+	/*
+	 * Of idle pins that are charged to one user.  What giving up @pin frees of the limit
+	 * together with those counted before.
+	 */
+	u64 (*count_gain)(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain);
+	/*
+	 * Of one that was counted, whether giving it up is of use; then adds to @freed what it
+	 * frees with those taken before.
+	 */
+	bool (*take_gain)(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain, u64 *freed);
 	/* It is stale: lets go of what told of it.  Once; may be NULL. */
 	void (*unwatch)(struct gdmabuf_pin *pin);
 	/* Whether the owner may still export it so, beside being not stale; may be NULL. */
@@ -225,7 +240,7 @@ struct gdmabuf_pin {
 	struct work_struct forget;	/* takes a stale pin out of the context */
 
 	struct gdmabuf_quota *quota;	/* of whom it is charged to */
-	u64 charged;			/* bytes: all that giving it up may free of the limit */
+	u64 charged;			/* bytes of GPU memory; of host memory, if any is charged */
 	u64 lacking;			/* bytes that the limit would have to be freed of */
 
 	struct rw_semaphore revoke_sem;	/* read: CPU mappings are made; write: PIN_REVOKED is set */
@@ -388,6 +403,10 @@ int gdmabuf_memlock_charge(struct gdmabuf_memlock *memlock, struct gdmabuf_pin *
 unsigned long gdmabuf_memlock_forget(struct gdmabuf_memlock *memlock,
 				     const struct gdmabuf_pin *pin);
 void gdmabuf_memlock_uncharge(struct gdmabuf_memlock *memlock, unsigned long nr);
+/* Pin operations. */
+u64 gdmabuf_memlock_count_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain);
+bool gdmabuf_memlock_take_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain,
+			       u64 *freed);
 
 int gdmabuf_diag_pci(struct gdmabuf_diag *cmd);
 

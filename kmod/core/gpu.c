@@ -245,6 +245,22 @@ static void gpu_unpin(struct gdmabuf_pin *pin)
 	gdmabuf_provider_put(pin->gpu.provider);
 }
 
+/* What is watched, all of a revocable pin, its owner alone gives back. */
+static u64 gpu_count_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain)
+{
+	if (gdmabuf_owner_is_current(pin->ctx->owner))
+		return pin->charged;
+	return pin->flags & GDMABUF_REVOCABLE ? 0 : pin->length;
+}
+
+static bool gpu_take_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain, u64 *freed)
+{
+	u64 gained = gpu_count_gain(pin, gain);
+
+	*freed += gained;
+	return gained;
+}
+
 #define GPU_BUFFER_OPS                                                                          \
 	.attach = gdmabuf_attach_gpu, .pin = gdmabuf_attach_pin, .unpin = gdmabuf_attach_unpin, \
 	.map_dma_buf = gdmabuf_sg_map_gpu, .unmap_dma_buf = gdmabuf_sg_unmap_gpu,               \
@@ -274,5 +290,7 @@ const struct gdmabuf_pin_ops gdmabuf_gpu_pin_ops = {
 	.get_quota = gpu_get_quota,
 	.pin = gpu_pin,
 	.unpin = gpu_unpin,
+	.count_gain = gpu_count_gain,
+	.take_gain = gpu_take_gain,
 	.buffer_ops = gpu_buffer_ops,
 };

@@ -42,8 +42,7 @@ void gdmabuf_memlock_destroy(struct gdmabuf_memlock *memlock)
 
 struct tally {
 	u64 bytes;		/* of the pin, that are counted */
-	unsigned long pages;	/* of their folios */
-	unsigned long charge;	/* of these, pages of folios that no other pin of the user has */
+	unsigned long charge;	/* pages of their folios, that no other pin of the user has */
 };
 
 /* @by: 1 or -1, which cannot fail.  -ENOMEM. */
@@ -65,8 +64,16 @@ static int count_folio_locked(struct gdmabuf_memlock *memlock, struct folio *fol
 	} else {
 		tally->charge++;
 	}
-	tally->pages += folio_nr_pages(folio);
 	return 0;
+}
+
+/* Of a pinned page at @at; @next: where the folio ends, or the run, at @end. */
+static struct folio *folio_at(u64 at, u64 end, u64 *next)
+{
+	struct folio *folio = page_folio(pfn_to_page(PHYS_PFN(at)));
+
+	*next = min_t(u64, PFN_PHYS(folio_pfn(folio)) + folio_size(folio), end);
+	return folio;
 }
 
 /* As count_folio_locked(), for the folios of the first @bytes of @pin, which is pinned. */
@@ -80,10 +87,8 @@ static int count_folios_locked(struct gdmabuf_memlock *memlock, const struct gdm
 	lockdep_assert_held(&memlock->lock);
 	for (run_first(&it, pin->runs, 0, bytes); it.length; run_next(&it)) {
 		for (at = it.start; at < it.start + it.length; at = next) {
-			struct folio *folio = page_folio(pfn_to_page(PHYS_PFN(at)));
+			struct folio *folio = folio_at(at, it.start + it.length, &next);
 
-			next = min_t(u64, PFN_PHYS(folio_pfn(folio)) + folio_size(folio),
-				     it.start + it.length);
 			err = count_folio_locked(memlock, folio, by, tally);
 			if (err)
 				return err;
@@ -122,7 +127,7 @@ int gdmabuf_memlock_charge(struct gdmabuf_memlock *memlock, struct gdmabuf_pin *
 	if (err)
 		count_folios_locked(memlock, pin, tally.bytes, -1, &undone);
 	mutex_unlock(&memlock->lock);
-	pin->charged = (u64)tally.pages << PAGE_SHIFT;
+	pin->charged = pin->length;
 	return err;
 }
 
@@ -139,4 +144,72 @@ unsigned long gdmabuf_memlock_forget(struct gdmabuf_memlock *memlock, const stru
 void gdmabuf_memlock_uncharge(struct gdmabuf_memlock *memlock, unsigned long nr)
 {
 	atomic_long_sub(nr, &memlock->cred->user->locked_vm);
+}
+
+/* All places of the folio are idle pins': giving these up frees it. */
+#define GAIN_ALL XA_MARK_0
+
+static u64 count_folio_gain(struct gdmabuf_memlock *memlock, struct folio *folio,
+			    struct xarray *idle)
+{
+	unsigned long pfn = folio_pfn(folio), places;
+
+	if (!folio_test_large(folio))
+		return PAGE_SIZE;
+	places = xa_to_value(xa_load(idle, pfn)) + 1;
+	if (xa_err(xa_store(idle, pfn, xa_mk_value(places), GFP_NOWAIT | __GFP_NOWARN)))
+		return 0;
+	if (places != xa_to_value(xa_load(&memlock->folios, pfn)))
+		return 0;
+	xa_set_mark(idle, pfn, GAIN_ALL);
+	return folio_size(folio);
+}
+
+u64 gdmabuf_memlock_count_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain)
+{
+	struct gdmabuf_memlock *memlock = gdmabuf_quota_memlock(pin->quota);
+	struct gdmabuf_run_iter it;
+	u64 at, next, freed = 0;
+
+	if (!pin->charged)
+		return 0;
+	for (run_first(&it, pin->runs, 0, pin->length); it.length; run_next(&it))
+		for (at = it.start; at < it.start + it.length; at = next)
+			freed += count_folio_gain(
+				memlock, folio_at(at, it.start + it.length, &next), &gain->folios);
+	return freed;
+}
+
+/* False if a pin in use has the folio, too. */
+static bool take_folio_gain(struct folio *folio, struct xarray *idle, u64 *freed)
+{
+	unsigned long pfn = folio_pfn(folio), places;
+
+	if (!folio_test_large(folio)) {
+		*freed += PAGE_SIZE;
+		return true;
+	}
+	places = xa_to_value(xa_load(idle, pfn));
+	if (!places || !xa_get_mark(idle, pfn, GAIN_ALL))
+		return false;
+	/* The entry is there, so no memory is needed. */
+	xa_store(idle, pfn, xa_mk_value(places - 1), GFP_NOWAIT);
+	if (places == 1)
+		*freed += folio_size(folio);
+	return true;
+}
+
+bool gdmabuf_memlock_take_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain, u64 *freed)
+{
+	struct gdmabuf_run_iter it;
+	bool useful = false;
+	u64 at, next;
+
+	if (!pin->charged)
+		return false;
+	for (run_first(&it, pin->runs, 0, pin->length); it.length; run_next(&it))
+		for (at = it.start; at < it.start + it.length; at = next)
+			useful |= take_folio_gain(folio_at(at, it.start + it.length, &next),
+						  &gain->folios, freed);
+	return useful;
 }

@@ -1384,6 +1384,42 @@ TEST(gpu_evicts_fairly,
 	done(&s);
 }
 
+static void export_twice_as_other_user(void *arg)
+{
+	struct mock_config config = { .budget_pages = 11 };
+	int gpu = gpu_open(), ctx;
+	uint64_t va = gpu_alloc(gpu, LENGTH, 0);
+	struct gdm_export e;
+
+	(void)arg;
+	gpu_config(gpu, &config);
+	become_user(0);
+	ctx = gdm_open();
+	if (gdm_export_gpu(ctx, va, 2 * GPU_PAGE, 0, &e))
+		_exit(1);
+	if (gdm_export_gpu(ctx, va + 2 * GPU_PAGE, GPU_PAGE, 0, NULL))
+		_exit(2);
+}
+
+TEST(gpu_evicts_no_more_than_owed, "Another user's idle pin that is longer than what that user has "
+				   "more stays; a shorter one goes.")
+{
+	struct setup s = setup();
+	struct gdm_export a, b;
+
+	/* With its watch a is five pages, b three; the other's are three, and one more. */
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 4 * GPU_PAGE, GDMABUF_KEEP, &a), 0);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + 4 * GPU_PAGE, 2 * GPU_PAGE, GDMABUF_KEEP, &b), 0);
+	close(a.fd);
+	close(b.fd);
+	EXPECT_EQ(chmod("/dev/gdmabuf", 0666), 0);
+	EXPECT_EQ(in_child(export_twice_as_other_user, NULL), 0);
+	EXPECT_EQ(chmod("/dev/gdmabuf", 0660), 0);
+	EXPECT(gdm_is_valid(s.status, &a));
+	EXPECT(!gdm_is_valid(s.status, &b));
+	done(&s);
+}
+
 enum { MB = 1 << 20 };
 
 static void export_as_user(void *arg)
@@ -1462,6 +1498,47 @@ TEST(gpu_quota_not_in_vain, "An export beyond the user's quota drops nothing tha
 	parameter_set("gdmabuf", "gpu_quota_mb", "1");
 	user = in_child(exceed_quota, NULL);
 	parameter_set("gdmabuf", "gpu_quota_mb", "0");
+	EXPECT_EQ(user, 0);
+}
+
+static void exceed_quota_beside(void *arg)
+{
+	int gpu = *(int *)arg, ctx = gdm_open();
+	uint64_t va = gpu_alloc(gpu, MB, 0);
+
+	if (gdm_export_gpu(ctx, va, MB - GPU_PAGE, 0, NULL) != -EDQUOT)
+		_exit(1);
+}
+
+/* Of 1 MiB it keeps 448 KiB, and 64 KiB are watched for it, which it alone gives back. */
+static void keep_beside(void *arg)
+{
+	int gpu = gpu_open(), others = gpu_open(), ctx;
+	uint64_t va = gpu_alloc(gpu, LENGTH, 0);
+
+	(void)arg;
+	become_user(0);
+	/* The context's quota is that of its opener. */
+	ctx = gdm_open();
+	if (gdm_export_gpu(ctx, va, 7 * GPU_PAGE, GDMABUF_KEEP, NULL))
+		_exit(1);
+	if (in_child(exceed_quota_beside, &others))
+		_exit(2);
+	if (gdm_stats(ctx).out_evictions)
+		_exit(3);
+}
+
+TEST(gpu_quota_not_in_vain_beside, "What another process of the user keeps is not given up for an "
+				   "export that needs the page that "
+				   "is watched for it as well.")
+{
+	int user;
+
+	EXPECT_EQ(chmod("/dev/gdmabuf", 0666), 0);
+	parameter_set("gdmabuf", "gpu_quota_mb", "1");
+	user = in_child(keep_beside, NULL);
+	parameter_set("gdmabuf", "gpu_quota_mb", "0");
+	EXPECT_EQ(chmod("/dev/gdmabuf", 0660), 0);
 	EXPECT_EQ(user, 0);
 }
 

@@ -1138,6 +1138,37 @@ TEST(host_evicts_shared_huge,
 	in_child_with_huge_pages(evict_shared_huge);
 }
 
+/* What giving up the others' huge page frees is nothing, as long as a dma-buf has a page of it. */
+static void evict_beside_huge_in_use(void *arg)
+{
+	int ctx = gdm_open();
+	unsigned char *huge = huge_pages_new(1, 0), *p = pages_new(HUGE_PAGE + LENGTH, 1);
+	struct gdm_export used;
+
+	(void)arg;
+	if (!huge)
+		_exit(NO_HUGE_PAGES);
+	become_user(2 * HUGE_PAGE);
+	if (gdm_export_host(ctx, huge + 100 * PAGE, PAGE, 0, &used))
+		_exit(1);
+	keep_pages(ctx, huge);
+	if (gdm_export_host(ctx, p, HUGE_PAGE + PAGE, 0, NULL) != -ENOMEM)
+		_exit(2);
+	if (gdm_stats(ctx).out_evictions)
+		_exit(3);
+	keep_pages(ctx, p + HUGE_PAGE);
+	if (gdm_export_host(ctx, p, HUGE_PAGE, 0, NULL))
+		_exit(4);
+	if (gdm_stats(ctx).out_evictions != IDLE || gdm_stats(ctx).out_host_pins != IDLE + 1)
+		_exit(5);
+}
+
+TEST(host_evicts_not_beside_huge_in_use, "Idle pins that share a huge page with one in use are not "
+					 "given up, as that would free nothing.")
+{
+	in_child_with_huge_pages(evict_beside_huge_in_use);
+}
+
 static void other_process(void *arg)
 {
 	int ctx = *(int *)arg;

@@ -389,11 +389,14 @@ void gdmabuf_quota_add_mapping(struct gdmabuf_quota *quota, enum gdmabuf_mapper 
 /* ---- memlock.c: RLIMIT_MEMLOCK ---- */
 
 struct gdmabuf_memlock {
-	const struct cred *cred; /* of the user, whom it holds */
+	struct user_struct *user; /* referenced, or by cred */
+	const struct cred *cred;
 	struct mutex lock;	/* protects folios */
 	struct xarray folios;	/* by frame number, the large ones: in how many places of pins they are */
 };
 
+void gdmabuf_memlocks_init(void);
+void gdmabuf_memlocks_exit(void);
 /* Of the caller. */
 void gdmabuf_memlock_init(struct gdmabuf_memlock *memlock);
 void gdmabuf_memlock_destroy(struct gdmabuf_memlock *memlock);

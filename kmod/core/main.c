@@ -328,6 +328,7 @@ static int __init gdmabuf_init(void)
 	if (err)
 		goto destroy_wq;
 	gdmabuf_owners_init();
+	gdmabuf_memlocks_init();
 	gdmabuf_stats_create();
 	err = misc_register(&device);
 	if (err)
@@ -336,6 +337,7 @@ static int __init gdmabuf_init(void)
 
 destroy_stats:
 	gdmabuf_stats_destroy();
+	gdmabuf_memlocks_exit();
 	gdmabuf_owners_exit();
 	gdmabuf_shrinker_destroy();
 destroy_wq:
@@ -352,6 +354,7 @@ static void __exit gdmabuf_exit(void)
 	gdmabuf_stats_destroy();
 	gdmabuf_owners_exit();
 	gdmabuf_quotas_exit();
+	gdmabuf_memlocks_exit();
 }
 
 module_init(gdmabuf_init);

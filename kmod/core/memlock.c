@@ -12,15 +12,25 @@
  */
 #include <linux/cred.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
 
 #include "core.h"
 
+/*
+ * Not every 6.1 exports it, so it is looked up.  Without it a user is held by the credentials of the
+ * first that opened a context, and with them a user namespace and keyrings.
+ */
+static typeof(&free_uid) release_user;
+
 void gdmabuf_memlock_init(struct gdmabuf_memlock *memlock)
 {
-	/* Not every 6.1 exports free_uid(). */
-	memlock->cred = get_current_cred();
+	memlock->user = current_user();
+	if (release_user)
+		get_uid(memlock->user);
+	else
+		memlock->cred = get_current_cred();
 	mutex_init(&memlock->lock);
 	/*
 	 * Its nodes are in no memory cgroup: all processes of the user, and who closes what they
@@ -37,7 +47,21 @@ void gdmabuf_memlock_destroy(struct gdmabuf_memlock *memlock)
 	/* There may be nodes without an entry: xa_store() leaves them when it fails. */
 	WARN_ON(xa_find(&memlock->folios, &pfn, ULONG_MAX, XA_PRESENT));
 	xa_destroy(&memlock->folios);
-	put_cred(memlock->cred);
+	if (release_user)
+		release_user(memlock->user);
+	else
+		put_cred(memlock->cred);
+}
+
+void gdmabuf_memlocks_init(void)
+{
+	release_user = symbol_get(free_uid);
+}
+
+void gdmabuf_memlocks_exit(void)
+{
+	if (release_user)
+		symbol_put(free_uid);
 }
 
 struct tally {
@@ -123,7 +147,7 @@ int gdmabuf_memlock_charge(struct gdmabuf_memlock *memlock, struct gdmabuf_pin *
 	mutex_lock(&memlock->lock);
 	err = count_folios_locked(memlock, pin, pin->length, 1, &tally);
 	if (!err)
-		err = charge_pages(&memlock->cred->user->locked_vm, tally.charge, &pin->lacking);
+		err = charge_pages(&memlock->user->locked_vm, tally.charge, &pin->lacking);
 	if (err)
 		count_folios_locked(memlock, pin, tally.bytes, -1, &undone);
 	mutex_unlock(&memlock->lock);
@@ -143,7 +167,7 @@ unsigned long gdmabuf_memlock_forget(struct gdmabuf_memlock *memlock, const stru
 
 void gdmabuf_memlock_uncharge(struct gdmabuf_memlock *memlock, unsigned long nr)
 {
-	atomic_long_sub(nr, &memlock->cred->user->locked_vm);
+	atomic_long_sub(nr, &memlock->user->locked_vm);
 }
 
 /* All places of the folio are idle pins': giving these up frees it. */

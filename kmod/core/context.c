@@ -22,6 +22,8 @@ static void context_destroy(struct gdmabuf_context *ctx)
 		gdmabuf_owner_put(ctx->owner);
 	if (ctx->quota)
 		gdmabuf_quota_put(ctx->quota);
+	if (ctx->notifier)
+		gdmabuf_notifier_put(ctx->notifier);
 	kvfree(ctx->by_slot);
 	kfree(ctx);
 }
@@ -48,6 +50,7 @@ struct gdmabuf_context *gdmabuf_context_create(void)
 	mmgrab(ctx->mm);
 	ctx->budget[0] = U64_MAX;
 	ctx->budget[1] = U64_MAX;
+	ctx->watchers = 1;
 	mutex_lock(&contexts.lock);
 	list_add_tail(&ctx->link, &contexts.list);
 	mutex_unlock(&contexts.lock);
@@ -311,6 +314,7 @@ static void free_tables(struct gdmabuf_context *ctx)
 	mutex_unlock(&ctx->lock);
 	kvfree(by_slot);
 	gdmabuf_slots_destroy(&ctx->slots);
+	gdmabuf_notifier_leave(ctx);
 	mmdrop(ctx->mm);
 	ctx->mm = NULL;
 }

@@ -13,7 +13,7 @@
  *
  *	contexts.lock > context.lock
  *	RM > (*) watch.lock > (*) slots.lock
- *	mmu notifiers > slots.lock
+ *	mmu notifiers > notifier.lock > slots.lock
  *	RM > mmap_lock > (*) pin.revoke_sem
  *	RM > (*) pin.lock > (*) pin.revoke_sem
  *	RM > (*) pin.lock > i_mmap_rwsem
@@ -136,6 +136,8 @@ struct gdmabuf_context {
 	u64 budget[2];
 	struct gdmabuf_slots slots;
 	struct gdmabuf_counters counters;
+	struct gdmabuf_notifier *notifier; /* NULL until host memory is pinned */
+	unsigned int watchers;	/* notifier.lock: pins that are watched, and the file if it is open */
 };
 
 struct gdmabuf_pin;
@@ -202,8 +204,6 @@ struct gdmabuf_pin_ops {
 	 * frees with those taken before.
 	 */
 	bool (*take_gain)(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain, u64 *freed);
-	/* It is stale: lets go of what told of it.  Once; may be NULL. */
-	void (*unwatch)(struct gdmabuf_pin *pin);
 	/* Whether the owner may still export it so, beside being not stale; may be NULL. */
 	int (*check)(struct gdmabuf_pin *pin, u64 address, u64 length, u32 flags);
 	const struct dma_buf_ops *(*buffer_ops)(const struct gdmabuf_pin *pin, u64 offset,
@@ -257,8 +257,10 @@ struct gdmabuf_pin {
 			struct gdmabuf_hold *hold; /* NULL: revocable */
 		} gpu;
 		struct {
-			struct mmu_interval_notifier notifier;
-			bool watched;	/* the notifier is there */
+			/* notifier.lock: */
+			struct interval_tree_node node;
+			bool watched;	/* node is in the notifier */
+
 			bool dirty;		/* may have been written to */
 		} host;
 	};
@@ -286,6 +288,24 @@ bool gdmabuf_pin_set_stale(struct gdmabuf_pin *pin);
 void gdmabuf_pin_forget(struct gdmabuf_pin *pin);
 /* The pages go away: after it no CPU reaches them. */
 void gdmabuf_pin_revoke(struct gdmabuf_pin *pin);
+
+/* ---- notifier.c: when addresses of host memory get other pages ---- */
+
+/*
+ * Makes the context's notifier, if it has none: by the owner, before it adds pins.  -ENOMEM;
+ * -ERESTARTNOINTR: a signal came.
+ */
+int gdmabuf_notifier_get(struct gdmabuf_context *ctx);
+/* The file is closed: only pins that are watched hold the mm_struct any more. */
+void gdmabuf_notifier_leave(struct gdmabuf_context *ctx);
+/* The context is freed. */
+void gdmabuf_notifier_put(struct gdmabuf_notifier *notifier);
+/* @pin is not stale, and is watched until it is, or is removed.  Before its pages are looked up. */
+void gdmabuf_notifier_add(struct gdmabuf_pin *pin);
+/* @pin may be stale.  By any process; waits for nothing that the owner does. */
+void gdmabuf_notifier_remove(struct gdmabuf_pin *pin);
+/* No context is there any more. */
+void gdmabuf_notifiers_exit(void);
 
 /* ---- buffer.c, attach.c, sg.c, mmap.c: the dma-buf ---- */
 

@@ -205,47 +205,21 @@ static int pin_range(struct gdmabuf_pin *pin, struct page **batch)
 }
 
 /*
- * No lock is shared with mmu_interval_read_retry().  The pin's bit does what it is for: an
- * invalidation that pin_consistently() misses there makes the pin stale afterwards, as a remapping
- * after the export does.
- */
-static bool invalidate(struct mmu_interval_notifier *notifier,
-		       const struct mmu_notifier_range *range, unsigned long seq)
-{
-	struct gdmabuf_pin *pin = container_of(notifier, struct gdmabuf_pin, host.notifier);
-
-	mmu_interval_set_seq(notifier, seq);
-	/* Rights may change, but not the pages: fork() copies pinned ones for the child. */
-	if (range->event == MMU_NOTIFY_PROTECTION_VMA ||
-	    range->event == MMU_NOTIFY_PROTECTION_PAGE || range->event == MMU_NOTIFY_SOFT_DIRTY)
-		return true;
-	if (gdmabuf_pin_set_stale(pin) && !READ_ONCE(pin->creating))
-		gdmabuf_pin_forget(pin);
-	return true;
-}
-
-static const struct mmu_interval_notifier_ops notifier_ops = {
-	.invalidate = invalidate,
-};
-
-/*
  * Pins until nothing was remapped meanwhile.  The first attempt may well remap itself: it gives
  * the owner pages of its own for those it has shared.
  */
 static int pin_consistently(struct gdmabuf_pin *pin, struct page **batch)
 {
-	unsigned long seq;
 	int attempt, err;
 
 	for (attempt = 0; attempt < ATTEMPTS; attempt++) {
-		clear_bit(PIN_STALE, &pin->state);
-		gdmabuf_slots_live(&pin->ctx->slots, pin->slot, pin->generation);
-		seq = mmu_interval_read_begin(&pin->host.notifier);
+		gdmabuf_notifier_add(pin);
 		err = pin_range(pin, batch);
-		if (err)
+		if (err) {
+			gdmabuf_notifier_remove(pin);
 			return err;
-		if (!mmu_interval_read_retry(&pin->host.notifier, seq) &&
-		    !test_bit(PIN_STALE, &pin->state))
+		}
+		if (!test_bit(PIN_STALE, &pin->state))
 			return 0;
 		unpin_runs(pin, false);
 	}
@@ -268,18 +242,16 @@ static int host_pin(struct gdmabuf_pin *pin)
 				       GFP_KERNEL_ACCOUNT);
 	if (!batch)
 		return -ENOMEM;
-	err = mmu_interval_notifier_insert(&pin->host.notifier, current->mm, pin->address,
-					   pin->length, &notifier_ops);
+	err = gdmabuf_notifier_get(pin->ctx);
 	if (err)
 		goto free_batch;
 	err = pin_consistently(pin, batch);
 	if (err)
-		goto remove_notifier;
+		goto free_batch;
 	/* What is charged is known now; that a range is longer than the limit was known before. */
 	err = limited ? gdmabuf_memlock_charge(memlock, pin) : 0;
 	if (err)
 		goto unpin_runs;
-	pin->host.watched = true;
 	pin->cacheable = true;
 	pin->host.dirty = !(pin->flags & GDMABUF_READ_ONLY);
 	if (batch != few)
@@ -287,21 +259,12 @@ static int host_pin(struct gdmabuf_pin *pin)
 	return 0;
 
 unpin_runs:
+	gdmabuf_notifier_remove(pin);
 	unpin_runs(pin, false);
-remove_notifier:
-	mmu_interval_notifier_remove(&pin->host.notifier);
 free_batch:
 	if (batch != few)
 		kvfree(batch);
 	return err;
-}
-
-/* The notifier holds the process's mm_struct, which may be gone by now. */
-static void host_unwatch(struct gdmabuf_pin *pin)
-{
-	if (pin->host.watched)
-		mmu_interval_notifier_remove(&pin->host.notifier);
-	pin->host.watched = false;
 }
 
 static void host_unpin(struct gdmabuf_pin *pin)
@@ -309,7 +272,7 @@ static void host_unpin(struct gdmabuf_pin *pin)
 	struct gdmabuf_memlock *memlock = gdmabuf_quota_memlock(pin->quota);
 	unsigned long nr = pin->charged ? gdmabuf_memlock_forget(memlock, pin) : 0;
 
-	host_unwatch(pin);
+	gdmabuf_notifier_remove(pin);
 	unpin_runs(pin, pin->host.dirty);
 	gdmabuf_memlock_uncharge(memlock, nr);
 }
@@ -346,7 +309,6 @@ const struct gdmabuf_pin_ops gdmabuf_host_pin_ops = {
 	.unpin = host_unpin,
 	.count_gain = gdmabuf_memlock_count_gain,
 	.take_gain = gdmabuf_memlock_take_gain,
-	.unwatch = host_unwatch,
 	.check = check_access,
 	.buffer_ops = host_buffer_ops,
 };

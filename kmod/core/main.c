@@ -352,6 +352,7 @@ static void __exit gdmabuf_exit(void)
 	gdmabuf_shrinker_destroy();
 	destroy_workqueue(gdmabuf_wq);
 	gdmabuf_stats_destroy();
+	gdmabuf_notifiers_exit();
 	gdmabuf_owners_exit();
 	gdmabuf_quotas_exit();
 	gdmabuf_memlocks_exit();

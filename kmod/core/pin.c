@@ -112,8 +112,6 @@ static void forget(struct work_struct *work)
 	mutex_lock(&pin->ctx->lock);
 	kept = gdmabuf_pin_unlist_locked(pin);
 	mutex_unlock(&pin->ctx->lock);
-	if (pin->ops->unwatch)
-		pin->ops->unwatch(pin);
 	if (kept)
 		gdmabuf_pin_put(pin);
 	gdmabuf_pin_put(pin);

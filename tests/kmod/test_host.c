@@ -7,12 +7,15 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/dma-buf.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LENGTH = 64 * PAGE };
@@ -895,6 +898,176 @@ TEST(host_memlock_setuid,
      "to that user.")
 {
 	EXPECT_EQ(in_child(pin_as_two_users, NULL), 0);
+}
+
+/*
+ * A process of user 1000 with threads that remap a range of its own: for one of them or another the
+ * kernel is in the midst of that, always.  Then more of its pins become stale than the kernel runs
+ * works at once.
+ */
+enum { REMAPPERS = 16, REMAPPED_PINS = 1200 };
+static const size_t REMAPPED = (size_t)16 << 30;
+
+struct remapper {
+	pid_t pid;
+	int sockets[2];
+	atomic_ulong *remapped; /* how often; shared */
+	unsigned char *range;
+};
+
+/* Busy threads share two processors with who waits. */
+#define WITHIN_A_MINUTE(condition)                       \
+	({                                               \
+		time_t end_ = seconds() + 60;            \
+		while (!(condition) && seconds() < end_) \
+			usleep(10000);                   \
+		condition;                               \
+	})
+
+static time_t seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+static void *remap_for_ever(void *arg)
+{
+	const struct remapper *remapper = arg;
+
+	for (;;) {
+		madvise(remapper->range, REMAPPED, MADV_DONTNEED);
+		atomic_fetch_add(remapper->remapped, 1);
+	}
+	return NULL;
+}
+
+static int goes_on_remapping(const struct remapper *remapper, unsigned long times)
+{
+	unsigned long wanted = atomic_load(remapper->remapped) + times;
+
+	return WITHIN_A_MINUTE(atomic_load(remapper->remapped) >= wanted);
+}
+
+/* Sparse, so that a remapping has many page tables to go through, and little memory. */
+static unsigned char *sparse_pages_new(void)
+{
+	unsigned char *range = mmap(NULL, REMAPPED, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (range == MAP_FAILED || madvise(range, REMAPPED, MADV_NOHUGEPAGE))
+		_exit(1);
+	for (size_t at = 0; at < REMAPPED; at += HUGE_PAGE)
+		range[at] = 1;
+	return range;
+}
+
+static void start_remapping(struct remapper *remapper)
+{
+	pthread_t thread;
+
+	remapper->range = sparse_pages_new();
+	for (int i = 0; i < REMAPPERS; i++)
+		if (pthread_create(&thread, NULL, remap_for_ever, remapper))
+			_exit(2);
+	if (!goes_on_remapping(remapper, REMAPPERS))
+		_exit(3);
+}
+
+static void remapper_run(struct remapper *remapper)
+{
+	unsigned char *passed = pages_new(PAGE, 1), *kept = pages_new(REMAPPED_PINS * PAGE, 0);
+	int ctx = gdm_open();
+	struct gdm_export e;
+
+	become_user((REMAPPED_PINS + 1) * PAGE);
+	for (size_t i = 0; i < REMAPPED_PINS; i++)
+		if (gdm_export_host(ctx, kept + i * PAGE, PAGE, GDMABUF_KEEP, NULL))
+			_exit(4);
+	if (gdm_export_host(ctx, passed, PAGE, 0, &e))
+		_exit(5);
+	start_remapping(remapper);
+	madvise(kept, REMAPPED_PINS * PAGE, MADV_DONTNEED);
+	send_fd(remapper->sockets[0], e.fd);
+	close(e.fd);
+	for (;;)
+		pause();
+}
+
+/* Returns a dma-buf that it has passed on. */
+static int remapper_start(struct remapper *remapper)
+{
+	remapper->remapped =
+		mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	EXPECT((void *)remapper->remapped != MAP_FAILED);
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, remapper->sockets), 0);
+	remapper->pid = fork();
+	if (!remapper->pid)
+		remapper_run(remapper);
+	EXPECT(remapper->pid > 0);
+	close(remapper->sockets[0]);
+	return receive_fd(remapper->sockets[1]);
+}
+
+static void remapper_stop(struct remapper *remapper)
+{
+	EXPECT_EQ(kill(remapper->pid, SIGKILL), 0);
+	EXPECT_EQ(waitpid(remapper->pid, NULL, 0), remapper->pid);
+	close(remapper->sockets[1]);
+	munmap(remapper->remapped, PAGE);
+}
+
+/* It stays to be waited for. */
+static int has_ended(pid_t child)
+{
+	siginfo_t info = { 0 };
+
+	EXPECT_EQ(waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+	return info.si_pid == child;
+}
+
+TEST(host_close_while_owner_remaps,
+     "A close of a dma-buf ends, however its owner's threads remap memory of theirs.")
+{
+	struct remapper remapper;
+	int fd = remapper_start(&remapper), wake[2], ended, goes_on;
+	pid_t closer;
+	char byte;
+
+	EXPECT_EQ(pipe(wake), 0);
+	closer = fork();
+	if (!closer)
+		_exit(read(wake[0], &byte, 1) != 1 || close(fd));
+	close(fd);
+	EXPECT_EQ(write(wake[1], "", 1), 1); /* the descriptor is the closer's alone */
+	ended = WITHIN_A_MINUTE(has_ended(closer));
+	goes_on = goes_on_remapping(&remapper, 1);
+	remapper_stop(&remapper);
+	EXPECT_EQ(waitpid(closer, NULL, 0), closer);
+	close(wake[0]);
+	close(wake[1]);
+	EXPECT(goes_on);
+	EXPECT(ended);
+}
+
+TEST(host_forget_while_other_remaps,
+     "A kept pin goes when its range is unmapped, however another process's threads remap theirs.")
+{
+	unsigned char *p = pages_new(PAGE, 1);
+	int ctx = gdm_open(), fd, gone, goes_on;
+	struct remapper remapper;
+
+	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, GDMABUF_KEEP, NULL), 0);
+	fd = remapper_start(&remapper);
+	munmap(p, PAGE);
+	gone = WITHIN_A_MINUTE(!gdm_stats(ctx).out_host_pins);
+	goes_on = goes_on_remapping(&remapper, 1);
+	remapper_stop(&remapper);
+	close(fd);
+	close(ctx);
+	EXPECT(goes_on);
+	EXPECT(gone);
 }
 
 static void exceed_own_limit(void *arg)

@@ -9,13 +9,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAGE 4096
@@ -314,6 +317,68 @@ TEST(limit, "A limit holds for what is kept already, for what will be, and for c
 	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, UINT64_MAX);
 	gdmabuf_drop(0, SIZE_MAX);
 	EXPECT_EQ(idle(), 0);
+}
+
+/* Called once, when this thread finds that a descriptor is closed. */
+static _Thread_local void (*found_closed)(void);
+
+int __real_fstat(int fd, struct stat *st);
+int __wrap_fstat(int fd, struct stat *st);
+
+int __wrap_fstat(int fd, struct stat *st)
+{
+	int ret = __real_fstat(fd, st), error = errno;
+	void (*call)(void) = found_closed;
+
+	if (ret && call) {
+		found_closed = NULL;
+		call();
+	}
+	errno = error;
+	return ret;
+}
+
+static struct {
+	pthread_t thread;
+	bool ended;
+} exporter;
+
+static void *export_in_thread(void *unused)
+{
+	exported();
+	return unused;
+}
+
+/* To its end, or for a second: it may need a lock that this thread has. */
+static void other_thread_exports(void)
+{
+	struct timespec end;
+
+	EXPECT_EQ(pthread_create(&exporter.thread, NULL, export_in_thread, NULL), 0);
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec++;
+	exporter.ended = !pthread_timedjoin_np(exporter.thread, NULL, &end);
+}
+
+static void close_device(void)
+{
+	for (int fd = 3; fd < 64; fd++)
+		if (fake_gdmabuf_is_device(fd))
+			close(fd);
+}
+
+TEST(limit_while_opened,
+     "A limit holds for a context that another thread opens while the limit is set.")
+{
+	exported();
+	close_device();
+	found_closed = other_thread_exports;
+	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, 6 * PAGE);
+	EXPECT(!found_closed);
+	if (!exporter.ended)
+		EXPECT_EQ(pthread_join(exporter.thread, NULL), 0);
+	EXPECT_EQ(fake_gdmabuf.budget[0], 6 * PAGE);
+	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, UINT64_MAX);
 }
 
 static int parents_kept(struct gdmabuf_range *unused)

@@ -101,35 +101,54 @@ static int check_access(struct gdmabuf_pin *pin, u64 address, u64 length, u32 fl
 	return err;
 }
 
+/* How many of the first of @pages, of which there are some, are in a row. */
+static long host_count_in_row(struct page **pages, long nr)
+{
+	unsigned long first = page_to_pfn(pages[0]);
+	long n = 1;
+
+	while (n < nr && page_to_pfn(pages[n]) == first + n)
+		n++;
+	return n;
+}
+
+/* Room for more than @room runs of @pin. */
+static int host_grow_runs(struct gdmabuf_pin *pin, unsigned int *room)
+{
+	unsigned int more = max(2 * *room, 16U);
+	/* There may be more than kvmalloc() gives, which warns of it. */
+	struct gdmabuf_run *runs =
+		kvmalloc_array(more, sizeof(*runs), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+
+	if (!runs)
+		return -ENOMEM;
+	if (pin->runs) {
+		memcpy(runs, pin->runs, pin->nr_runs * sizeof(*runs));
+		kvfree(pin->runs);
+	}
+	pin->runs = runs;
+	*room = more;
+	return 0;
+}
+
 /* Appends @nr pages to the pin's runs, of which there is room for @room. */
 static int append(struct gdmabuf_pin *pin, unsigned int *room, struct page **pages, long nr)
 {
 	struct gdmabuf_run *last = pin->nr_runs ? &pin->runs[pin->nr_runs - 1] : NULL;
-	long i;
+	long i, n;
 
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < nr; i += n) {
 		phys_addr_t start = page_to_phys(pages[i]);
 
-		if (last && run_extend(last, start, PAGE_SIZE))
+		n = host_count_in_row(&pages[i], nr - i);
+		if (last && run_extend(last, start, (u64)n << PAGE_SHIFT))
 			continue;
-		if (pin->nr_runs == *room) {
-			unsigned int more = max(2 * *room, 16U);
-			/* There may be more than kvmalloc() gives, which warns of it. */
-			struct gdmabuf_run *runs = kvmalloc_array(
-				more, sizeof(*runs), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-
-			if (!runs) {
-				unpin_user_pages(&pages[i], nr - i);
-				return -ENOMEM;
-			}
-			if (pin->runs)
-				memcpy(runs, pin->runs, pin->nr_runs * sizeof(*runs));
-			kvfree(pin->runs);
-			pin->runs = runs;
-			*room = more;
+		if (pin->nr_runs == *room && host_grow_runs(pin, room)) {
+			unpin_user_pages(&pages[i], nr - i);
+			return -ENOMEM;
 		}
 		last = &pin->runs[pin->nr_runs++];
-		*last = (struct gdmabuf_run){ start, PAGE_SIZE };
+		*last = (struct gdmabuf_run){ start, (u64)n << PAGE_SHIFT };
 	}
 	return 0;
 }

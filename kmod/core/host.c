@@ -14,6 +14,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include "compat.h"
 
 #include "core.h"
 
@@ -181,25 +182,42 @@ static bool pins_for_writing(const struct gdmabuf_pin *pin, const struct mapping
 	return mapping->vm_flags & VM_WRITE && (mapping->vm_flags & shared) != shared;
 }
 
-/* Pins [@address, @address + @left) up to the end of what maps @address, at most @batch. */
-static long pin_some(struct gdmabuf_pin *pin, u64 address, u64 left, struct page **batch)
+/* As pin_some(), up to the end of what maps @address: -EACCES and -EFAULT are check_mapping()'s. */
+static long host_pin_checked(struct gdmabuf_pin *pin, u64 address, u64 left, struct page **batch)
 {
 	unsigned int gup = FOLL_LONGTERM;
 	struct mapping mapping;
-	long n;
 	int err;
 
-	if (fatal_signal_pending(current))
-		return -EINTR;
-	cond_resched();
 	/* What is mapped instead meanwhile makes the pin stale, and pin_consistently() begin anew. */
 	err = check_mapping(address, pin->flags, &mapping);
 	if (err)
 		return err;
 	if (pins_for_writing(pin, &mapping))
 		gup |= FOLL_WRITE;
-	left = min3(left, mapping.end - address, (u64)BATCH << PAGE_SHIFT);
-	n = pin_user_pages_fast(address, left >> PAGE_SHIFT, gup, batch);
+	left = min(left, mapping.end - address);
+	return pin_user_pages_fast(address, left >> PAGE_SHIFT, gup, batch);
+}
+
+/*
+ * Pins [@address, @address + @left), or the first of it, at most @batch.
+ *
+ * Pages that can be pinned for writing pass check_mapping(), where Linux looks after files itself: so
+ * the mapping is looked up only if that fails, for the reason.
+ */
+static long pin_some(struct gdmabuf_pin *pin, u64 address, u64 left, struct page **batch)
+{
+	long n = 0;
+
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	cond_resched();
+	left = min(left, (u64)BATCH << PAGE_SHIFT);
+	if (GDMABUF_GUP_KEEPS_FILES && !(pin->flags & GDMABUF_READ_ONLY))
+		n = pin_user_pages_fast(address, left >> PAGE_SHIFT, FOLL_LONGTERM | FOLL_WRITE,
+					batch);
+	if (n <= 0)
+		n = host_pin_checked(pin, address, left, batch);
 	return n ? n : -EFAULT;
 }
 

@@ -56,7 +56,7 @@ struct gdmabuf_slots {
 int gdmabuf_slots_create(struct gdmabuf_slots *slots);
 /* Nobody has the status page mapped.  Pins may put their slots afterwards. */
 void gdmabuf_slots_destroy(struct gdmabuf_slots *slots);
-/* -ENOSPC. */
+/* The slot's word is its generation from now on.  -ENOSPC. */
 int gdmabuf_slots_get(struct gdmabuf_slots *slots, u32 *slot, u32 *generation);
 void gdmabuf_slots_put(struct gdmabuf_slots *slots, u32 slot);
 /* Any context. */

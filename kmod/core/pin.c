@@ -323,7 +323,6 @@ static int create(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops
 	err = get_slot(pin);
 	if (err)
 		goto free_pin;
-	gdmabuf_slots_live(&ctx->slots, pin->slot, pin->generation);
 	err = pin_with_eviction(pin);
 	if (err)
 		goto put_slot;

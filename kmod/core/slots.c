@@ -59,6 +59,7 @@ int gdmabuf_slots_get(struct gdmabuf_slots *slots, u32 *slot, u32 *generation)
 		__set_bit(i, slots->used);
 		*slot = i;
 		*generation = slots->generations[i];
+		WRITE_ONCE(slots->status[i], *generation);
 	}
 	spin_unlock(&slots->lock);
 	return i < GDMABUF_SLOTS ? 0 : -ENOSPC;

@@ -71,12 +71,6 @@ void gdmabuf_context_put(struct gdmabuf_context *ctx)
 	kref_put_mutex(&ctx->kref, context_free, &contexts.lock);
 }
 
-int gdmabuf_context_check(const struct gdmabuf_context *ctx)
-{
-	/* After execve() the process is the same, but its memory is not. */
-	return gdmabuf_owner_is_current(ctx->owner) && current->mm == ctx->mm ? 0 : -EACCES;
-}
-
 /* Only its owner gives a revocable pin back to the driver. */
 static bool frees_room(const struct gdmabuf_pin *pin)
 {

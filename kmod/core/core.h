@@ -31,6 +31,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
+#include <linux/sched/signal.h>
 #include <linux/nospec.h>
 #include <linux/uidgid.h>
 #include <linux/workqueue.h>
@@ -102,9 +103,20 @@ struct gdmabuf_owner {
 struct gdmabuf_owner *gdmabuf_owner_get_current(void);
 struct gdmabuf_owner *gdmabuf_owner_get(struct gdmabuf_owner *owner);
 void gdmabuf_owner_put(struct gdmabuf_owner *owner);
-bool gdmabuf_owner_is_current(const struct gdmabuf_owner *owner);
+void gdmabuf_owner_collect_orphans(struct gdmabuf_owner *owner, unsigned int most);
+
+static inline bool gdmabuf_owner_is_current(const struct gdmabuf_owner *owner)
+{
+	return owner->tgid == task_tgid(current);
+}
+
 /* Takes @most orphans back, if the owner is who calls.  Sleeps, and calls the provider. */
-void gdmabuf_owner_collect(struct gdmabuf_owner *owner, unsigned int most);
+static inline void gdmabuf_owner_collect(struct gdmabuf_owner *owner, unsigned int most)
+{
+	if (!list_empty_careful(&owner->orphans) && gdmabuf_owner_is_current(owner))
+		gdmabuf_owner_collect_orphans(owner, most);
+}
+
 /* In a call that is made for something else: with NVIDIA's driver each takes a millisecond. */
 #define GDMABUF_COLLECT_SOME 16
 /*
@@ -145,7 +157,12 @@ struct gdmabuf_pin;
 struct gdmabuf_context *gdmabuf_context_create(void);
 void gdmabuf_context_put(struct gdmabuf_context *ctx);
 /* -EACCES for all but the owner. */
-int gdmabuf_context_check(const struct gdmabuf_context *ctx);
+static inline int gdmabuf_context_check(const struct gdmabuf_context *ctx)
+{
+	/* After execve() the process is the same, but its memory is not. */
+	return gdmabuf_owner_is_current(ctx->owner) && current->mm == ctx->mm ? 0 : -EACCES;
+}
+
 /* The file is closed: keeps nothing any more, but what pins that live on need. */
 void gdmabuf_context_close(struct gdmabuf_context *ctx);
 /* Gives up idle pins until @bytes are free; false if there were none. */
@@ -355,57 +372,6 @@ void gdmabuf_vunmap_host(struct dma_buf *dmabuf, struct iosys_map *map);
 bool gdmabuf_vmap_gpu_works(const struct gdmabuf_pin *pin, u64 offset, u64 length);
 #define GDMABUF_VMAP_MAX SZ_256M	/* of the kernel's address space for one buffer */
 
-/* ---- provider.c, watch.c, quota.c, diag.c ---- */
-
-/* With a reference on its module; NULL if there is none. */
-const struct gdmabuf_provider *gdmabuf_provider_get(void);
-void gdmabuf_provider_put(const struct gdmabuf_provider *provider);
-
-/* Charges @bytes, which the watch will pin: -EDQUOT, -ENOMEM. */
-struct gdmabuf_watch *gdmabuf_watch_create(const struct gdmabuf_provider *provider,
-					   struct gdmabuf_pin *pin, u64 bytes);
-/* By the owner. */
-int gdmabuf_watch_start(struct gdmabuf_watch *watch, u64 address, u64 length,
-			struct gdmabuf_gpu_pages *pages);
-/*
- * Started or not.  From now on the pin is not touched any more by gdmabuf_watch_freed().  In
- * another process than the owner the driver's pin stays until the owner takes it back.
- */
-void gdmabuf_watch_end(struct gdmabuf_watch *watch);
-/*
- * By the owner, or when it was freed: the driver's pin is given back, and the core's reference.
- * False if the driver has no memory for that: @watch is an orphan of its owner.
- */
-bool gdmabuf_watch_give_back(struct gdmabuf_watch *watch);
-/* Those that providers have now, of all contexts, and those that the driver failed to give back. */
-s64 gdmabuf_watches_count(void);
-
-/* The caller's.  NULL: no memory. */
-struct gdmabuf_quota *gdmabuf_quota_get_current(void);
-struct gdmabuf_quota *gdmabuf_quota_get(struct gdmabuf_quota *quota);
-void gdmabuf_quota_put(struct gdmabuf_quota *quota);
-/* Forgets the users to whom something is charged for good. */
-void gdmabuf_quotas_exit(void);
-/* -EDQUOT. */
-int gdmabuf_quota_charge(struct gdmabuf_quota *quota, u64 bytes);
-/* Any context. */
-void gdmabuf_quota_uncharge(struct gdmabuf_quota *quota, u64 bytes);
-u64 gdmabuf_quota_used(const struct gdmabuf_quota *quota);
-/* How much less would have to be used for @bytes more; 0 if that would not do. */
-u64 gdmabuf_quota_lacks(const struct gdmabuf_quota *quota, u64 bytes);
-struct gdmabuf_memlock *gdmabuf_quota_memlock(struct gdmabuf_quota *quota);
-/* Whose processes map the user's revocable memory.  Others do not use up what the user may map. */
-enum gdmabuf_mapper { GDMABUF_MAPPER_USER, GDMABUF_MAPPER_OTHER };
-/* What the caller is. */
-enum gdmabuf_mapper gdmabuf_quota_mapper(const struct gdmabuf_quota *quota);
-/* Bytes that CPUs have mapped of the user's revocable memory.  -ENOMEM. */
-int gdmabuf_quota_charge_mapping(struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper,
-				 u64 bytes);
-bool gdmabuf_quota_has_room(const struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper,
-			    u64 bytes);
-/* Any context. */
-void gdmabuf_quota_add_mapping(struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper, s64 bytes);
-
 /* ---- memlock.c: RLIMIT_MEMLOCK ---- */
 
 struct gdmabuf_memlock {
@@ -430,6 +396,74 @@ void gdmabuf_memlock_uncharge(struct gdmabuf_memlock *memlock, unsigned long nr)
 u64 gdmabuf_memlock_count_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain);
 bool gdmabuf_memlock_take_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain,
 			       u64 *freed);
+
+/* ---- quota.c ---- */
+
+/* A user.  Referenced by contexts and by what is charged. */
+struct gdmabuf_quota {
+	struct kref kref;
+	struct list_head link; /* in quotas */
+	kuid_t uid;
+	atomic64_t bytes;
+	struct gdmabuf_memlock memlock;
+	atomic64_t mapped[2];	/* of revocable memory, by CPUs: enum gdmabuf_mapper */
+};
+
+/* The caller's.  NULL: no memory. */
+struct gdmabuf_quota *gdmabuf_quota_get_current(void);
+
+static inline struct gdmabuf_quota *gdmabuf_quota_get(struct gdmabuf_quota *quota)
+{
+	kref_get(&quota->kref);
+	return quota;
+}
+
+void gdmabuf_quota_put(struct gdmabuf_quota *quota);
+/* Forgets the users to whom something is charged for good. */
+void gdmabuf_quotas_exit(void);
+/* -EDQUOT. */
+int gdmabuf_quota_charge(struct gdmabuf_quota *quota, u64 bytes);
+/* Any context. */
+void gdmabuf_quota_uncharge(struct gdmabuf_quota *quota, u64 bytes);
+u64 gdmabuf_quota_used(const struct gdmabuf_quota *quota);
+/* How much less would have to be used for @bytes more; 0 if that would not do. */
+u64 gdmabuf_quota_lacks(const struct gdmabuf_quota *quota, u64 bytes);
+/* Whose processes map the user's revocable memory.  Others do not use up what the user may map. */
+enum gdmabuf_mapper { GDMABUF_MAPPER_USER, GDMABUF_MAPPER_OTHER };
+/* What the caller is. */
+enum gdmabuf_mapper gdmabuf_quota_mapper(const struct gdmabuf_quota *quota);
+/* Bytes that CPUs have mapped of the user's revocable memory.  -ENOMEM. */
+int gdmabuf_quota_charge_mapping(struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper,
+				 u64 bytes);
+bool gdmabuf_quota_has_room(const struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper,
+			    u64 bytes);
+/* Any context. */
+void gdmabuf_quota_add_mapping(struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper, s64 bytes);
+
+/* ---- provider.c, watch.c, diag.c ---- */
+
+/* With a reference on its module; NULL if there is none. */
+const struct gdmabuf_provider *gdmabuf_provider_get(void);
+void gdmabuf_provider_put(const struct gdmabuf_provider *provider);
+
+/* Charges @bytes, which the watch will pin: -EDQUOT, -ENOMEM. */
+struct gdmabuf_watch *gdmabuf_watch_create(const struct gdmabuf_provider *provider,
+					   struct gdmabuf_pin *pin, u64 bytes);
+/* By the owner. */
+int gdmabuf_watch_start(struct gdmabuf_watch *watch, u64 address, u64 length,
+			struct gdmabuf_gpu_pages *pages);
+/*
+ * Started or not.  From now on the pin is not touched any more by gdmabuf_watch_freed().  In
+ * another process than the owner the driver's pin stays until the owner takes it back.
+ */
+void gdmabuf_watch_end(struct gdmabuf_watch *watch);
+/*
+ * By the owner, or when it was freed: the driver's pin is given back, and the core's reference.
+ * False if the driver has no memory for that: @watch is an orphan of its owner.
+ */
+bool gdmabuf_watch_give_back(struct gdmabuf_watch *watch);
+/* Those that providers have now, of all contexts, and those that the driver failed to give back. */
+s64 gdmabuf_watches_count(void);
 
 int gdmabuf_diag_pci(struct gdmabuf_diag *cmd);
 

@@ -14,8 +14,8 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include "compat.h"
 
+#include "compat.h"
 #include "core.h"
 
 enum {
@@ -265,7 +265,6 @@ static int pin_consistently(struct gdmabuf_pin *pin, struct page **batch)
 
 static int host_pin(struct gdmabuf_pin *pin)
 {
-	struct gdmabuf_memlock *memlock = gdmabuf_quota_memlock(pin->quota);
 	struct page *few[16], **batch = few;
 	/* Without audit: it is no fault not to have it. */
 	bool limited = !ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK);
@@ -286,7 +285,7 @@ static int host_pin(struct gdmabuf_pin *pin)
 	if (err)
 		goto free_batch;
 	/* What is charged is known now; that a range is longer than the limit was known before. */
-	err = limited ? gdmabuf_memlock_charge(memlock, pin) : 0;
+	err = limited ? gdmabuf_memlock_charge(&pin->quota->memlock, pin) : 0;
 	if (err)
 		goto unpin_runs;
 	pin->cacheable = true;
@@ -306,12 +305,13 @@ free_batch:
 
 static void host_unpin(struct gdmabuf_pin *pin)
 {
-	struct gdmabuf_memlock *memlock = gdmabuf_quota_memlock(pin->quota);
+	struct gdmabuf_memlock *memlock = &pin->quota->memlock;
 	unsigned long nr = pin->charged ? gdmabuf_memlock_forget(memlock, pin) : 0;
 
 	gdmabuf_notifier_remove(pin);
 	unpin_runs(pin, pin->host.dirty);
-	gdmabuf_memlock_uncharge(memlock, nr);
+	if (nr)
+		gdmabuf_memlock_uncharge(memlock, nr);
 }
 
 #define HOST_BUFFER_OPS                                                                \

@@ -19,10 +19,16 @@ struct call {
 	void *cmd;
 };
 
-static int respond(const struct call *call, size_t size)
+/* Inline: a size that the compiler knows is not looked at again. */
+static __always_inline int respond(const struct call *call, size_t size)
 {
-	size = min_t(size_t, size, call->user_size);
-	return copy_to_user(call->user, call->cmd, size) ? -EFAULT : 0;
+	unsigned long left;
+
+	if (call->user_size < size)
+		left = copy_to_user(call->user, call->cmd, call->user_size);
+	else
+		left = copy_to_user(call->user, call->cmd, size);
+	return left ? -EFAULT : 0;
 }
 
 static int do_caps(struct call *call)

@@ -191,7 +191,7 @@ static u64 count_folio_gain(struct gdmabuf_memlock *memlock, struct folio *folio
 
 u64 gdmabuf_memlock_count_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain)
 {
-	struct gdmabuf_memlock *memlock = gdmabuf_quota_memlock(pin->quota);
+	struct gdmabuf_memlock *memlock = &pin->quota->memlock;
 	struct gdmabuf_run_iter it;
 	u64 at, next, freed = 0;
 

@@ -88,11 +88,6 @@ void gdmabuf_owner_put(struct gdmabuf_owner *owner)
 	kref_put_lock(&owner->kref, owner_free, &owners_lock);
 }
 
-bool gdmabuf_owner_is_current(const struct gdmabuf_owner *owner)
-{
-	return owner->tgid == task_tgid(current);
-}
-
 static struct gdmabuf_watch *owner_take_orphan(struct gdmabuf_owner *owner)
 {
 	struct gdmabuf_watch *watch;
@@ -107,12 +102,10 @@ static struct gdmabuf_watch *owner_take_orphan(struct gdmabuf_owner *owner)
 
 static void owner_call_later(struct gdmabuf_owner *owner, unsigned long delay);
 
-void gdmabuf_owner_collect(struct gdmabuf_owner *owner, unsigned int most)
+void gdmabuf_owner_collect_orphans(struct gdmabuf_owner *owner, unsigned int most)
 {
 	struct gdmabuf_watch *watch;
 
-	if (list_empty_careful(&owner->orphans) || !gdmabuf_owner_is_current(owner))
-		return;
 	while ((watch = owner_take_orphan(owner))) {
 		/* The driver has no memory for the others either. */
 		if (!gdmabuf_watch_give_back(watch))

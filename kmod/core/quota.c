@@ -18,16 +18,6 @@ module_param(revocable_map_mb, ulong, 0600);
 MODULE_PARM_DESC(revocable_map_mb, "of each user's revocable GPU memory that CPUs may have mapped, "
 				   "for the user itself and again for all others; 0: no limit");
 
-/* A user.  Referenced by contexts and by what is charged. */
-struct gdmabuf_quota {
-	struct kref kref;
-	struct list_head link; /* in quotas */
-	kuid_t uid;
-	atomic64_t bytes;
-	struct gdmabuf_memlock memlock;
-	atomic64_t mapped[2]; /* of revocable memory, by CPUs: enum gdmabuf_mapper */
-};
-
 static DEFINE_SPINLOCK(quotas_lock); /* protects quotas */
 static LIST_HEAD(quotas);
 
@@ -72,12 +62,6 @@ struct gdmabuf_quota *gdmabuf_quota_get_current(void)
 	}
 	spin_unlock(&quotas_lock);
 	quota_destroy(fresh);
-	return quota;
-}
-
-struct gdmabuf_quota *gdmabuf_quota_get(struct gdmabuf_quota *quota)
-{
-	kref_get(&quota->kref);
 	return quota;
 }
 
@@ -148,11 +132,6 @@ u64 gdmabuf_quota_lacks(const struct gdmabuf_quota *quota, u64 bytes)
 	if (bytes > limit || used <= limit - bytes)
 		return 0;
 	return used - (limit - bytes);
-}
-
-struct gdmabuf_memlock *gdmabuf_quota_memlock(struct gdmabuf_quota *quota)
-{
-	return &quota->memlock;
 }
 
 static u64 mapping_limit(void)

@@ -48,6 +48,8 @@ struct gdmabuf_context *gdmabuf_context_create(void)
 	INIT_LIST_HEAD(&ctx->lru);
 	ctx->mm = current->mm;
 	mmgrab(ctx->mm);
+	ctx->cred = get_current_cred();
+	ctx->limited = gdmabuf_memlock_limits_current();
 	ctx->budget[0] = U64_MAX;
 	ctx->budget[1] = U64_MAX;
 	ctx->watchers = 1;
@@ -311,6 +313,8 @@ static void free_tables(struct gdmabuf_context *ctx)
 	gdmabuf_notifier_leave(ctx);
 	mmdrop(ctx->mm);
 	ctx->mm = NULL;
+	put_cred(ctx->cred);
+	ctx->cred = NULL;
 }
 
 void gdmabuf_context_close(struct gdmabuf_context *ctx)

@@ -139,6 +139,8 @@ struct gdmabuf_context {
 	struct list_head link;		/* in contexts.list */
 	struct gdmabuf_owner *owner;
 	struct mm_struct *mm;		/* of the owner, mmgrab()ed; until the file is closed */
+	const struct cred *cred;	/* of who opened the file; until it is closed */
+	bool limited;			/* by RLIMIT_MEMLOCK: who has these credentials */
 	kuid_t uid;
 	struct gdmabuf_quota *quota;	/* of uid */
 	struct mutex lock;		/* protects the rest but slots' and counters' own */
@@ -383,6 +385,8 @@ struct gdmabuf_memlock {
 
 void gdmabuf_memlocks_init(void);
 void gdmabuf_memlocks_exit(void);
+/* Whether the caller is limited, who may have the capability not to be. */
+bool gdmabuf_memlock_limits_current(void);
 /* Of the caller. */
 void gdmabuf_memlock_init(struct gdmabuf_memlock *memlock);
 void gdmabuf_memlock_destroy(struct gdmabuf_memlock *memlock);

@@ -8,7 +8,6 @@
  *
  * Pinned pages count against RLIMIT_MEMLOCK: memlock.c.
  */
-#include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -263,11 +262,16 @@ static int pin_consistently(struct gdmabuf_pin *pin, struct page **batch)
 	return -EAGAIN;
 }
 
+/* Asked once for the file, as io_uring does, but again of whoever calls with other credentials. */
+static bool host_is_limited(const struct gdmabuf_context *ctx)
+{
+	return current_cred() == ctx->cred ? ctx->limited : gdmabuf_memlock_limits_current();
+}
+
 static int host_pin(struct gdmabuf_pin *pin)
 {
 	struct page *few[16], **batch = few;
-	/* Without audit: it is no fault not to have it. */
-	bool limited = !ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK);
+	bool limited = host_is_limited(pin->ctx);
 	int err;
 
 	/* The caller is the owner, whose address it is: gdmabuf_context_check(). */

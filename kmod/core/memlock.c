@@ -10,6 +10,7 @@
  * The user is charged, and not the process's memory (pinned_vm), which a dma-buf outlives: pages
  * that a process passed on before it exited would be nobody's.
  */
+#include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -23,6 +24,12 @@
  * first that opened a context, and with them a user namespace and keyrings.
  */
 static typeof(&free_uid) release_user;
+
+/* Without audit: it is no fault not to have it. */
+bool gdmabuf_memlock_limits_current(void)
+{
+	return !ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK);
+}
 
 void gdmabuf_memlock_init(struct gdmabuf_memlock *memlock)
 {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/dma-buf.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -788,6 +790,44 @@ TEST(host_memlock,
      "ENOMEM beyond RLIMIT_MEMLOCK, after idle pins made room; it is given back on close.")
 {
 	EXPECT_EQ(in_child(export_beyond_limit, NULL), 0);
+}
+
+/* As far as CAP_IPC_LOCK goes, which can be raised again. */
+static void raise_ipc_lock(int raised)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &header, data))
+		_exit(98);
+	data[0].effective &= ~(1U << CAP_IPC_LOCK);
+	data[0].effective |= (unsigned int)raised << CAP_IPC_LOCK;
+	if (syscall(SYS_capset, &header, data))
+		_exit(98);
+}
+
+static void lower_ipc_lock(void *arg)
+{
+	unsigned char *p = pages_new(LENGTH, 1);
+	struct rlimit limit = { LENGTH / 2, LENGTH / 2 };
+	int ctx = gdm_open();
+
+	(void)arg;
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || gdm_export_host(ctx, p, LENGTH, 0, NULL))
+		_exit(1);
+	raise_ipc_lock(0);
+	if (gdm_export_host(ctx, p, LENGTH, 0, NULL) != -ENOMEM)
+		_exit(2);
+	raise_ipc_lock(1);
+	if (gdm_export_host(ctx, p, LENGTH, 0, NULL))
+		_exit(3);
+}
+
+TEST(host_memlock_capability,
+     "RLIMIT_MEMLOCK limits a process while it does not have CAP_IPC_LOCK, "
+     "which it had when it opened the device.")
+{
+	EXPECT_EQ(in_child(lower_ipc_lock, NULL), 0);
 }
 
 TEST(host_memlock_of_exited,

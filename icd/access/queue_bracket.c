@@ -397,5 +397,7 @@ void queue_bracket_reorder(cl_command_queue queue)
 void queue_bracket_forbid(void)
 {
 	atomic_store(&forbidden, true);
+	/* queue_bracket_open() counts first, and looks then: one of the two sees the other. */
+	atomic_thread_fence(memory_order_seq_cst);
 	queue_bracket_close_all();
 }

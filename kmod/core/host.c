@@ -259,6 +259,8 @@ static int pin_consistently(struct gdmabuf_pin *pin, struct page **batch)
 			return 0;
 		unpin_runs(pin, false);
 	}
+	/* An invalidation that made it stale may still be at it: not when this returns. */
+	gdmabuf_notifier_remove(pin);
 	return -EAGAIN;
 }
 

@@ -356,6 +356,8 @@ static void __exit gdmabuf_exit(void)
 {
 	misc_deregister(&device);
 	gdmabuf_shrinker_destroy();
+	/* An invalidation queues work, and work may let go of a notifier. */
+	gdmabuf_notifiers_exit();
 	destroy_workqueue(gdmabuf_wq);
 	gdmabuf_stats_destroy();
 	gdmabuf_notifiers_exit();

@@ -32,6 +32,9 @@
 
 enum { THREADS = 4, PAGE = 4096, ARENA_PAGES = 2048, TABLE = 24, CHILD_CALLS = 60 };
 
+/* The longest copy of the GPU.  As many bytes before and behind the arena are never accessible. */
+enum { COPY_MAX = 0x20000 };
+
 /* What there is to use, by all threads; -1 or 0 is nothing. */
 static atomic_int contexts[4], gpus[2], importers[4], buffers[TABLE], fences[8];
 static int sockets[2]; /* descriptors on their way between threads and processes */
@@ -126,9 +129,13 @@ static int any_fd(void)
 static _Thread_local sigjmp_buf jump;
 static _Thread_local volatile sig_atomic_t may_fault;
 
-static void on_fault(int number)
+static void on_fault(int number, siginfo_t *info, void *context)
 {
+	(void)context;
 	if (!may_fault) {
+		/* The process ends here: printf() from a signal handler is the lesser evil. */
+		printf("signal %d at address %p\n", number, info->si_addr);
+		fflush(stdout);
 		signal(number, SIG_DFL);
 		raise(number);
 	}
@@ -432,7 +439,7 @@ static void use_gpu(void)
 	struct mock_copy copy = {
 		.va = ANY_OF(allocations),
 		.user = (uintptr_t)arena + any(ARENA_PAGES * PAGE),
-		.length = any(0x20000),
+		.length = any(COPY_MAX),
 		.to_gpu = any(2),
 	};
 	uint64_t old;
@@ -812,7 +819,9 @@ static void nudge_until_ended(const pthread_t *threads)
 
 static void begin(void)
 {
-	struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
+	struct sigaction action = { .sa_sigaction = on_fault,
+				    .sa_flags = SA_SIGINFO | SA_NODEFER };
+	unsigned char *space;
 
 	sigaction(SIGBUS, &action, NULL);
 	sigaction(SIGSEGV, &action, NULL);
@@ -820,8 +829,12 @@ static void begin(void)
 	sigaction(SIGUSR1, &action, NULL);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
 		_exit(2);
-	arena = mmap(NULL, (size_t)ARENA_PAGES * PAGE, PROT_READ | PROT_WRITE,
+	space = mmap(NULL, (size_t)ARENA_PAGES * PAGE + 2 * COPY_MAX, PROT_NONE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	arena = mmap(space + COPY_MAX, (size_t)ARENA_PAGES * PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	if (space == MAP_FAILED || arena == MAP_FAILED)
+		_exit(2);
 	for (int i = 0; i < 4; i++) {
 		atomic_store(&contexts[i], open("/dev/gdmabuf", O_RDWR | O_CLOEXEC));
 		atomic_store(&importers[i], open("/dev/gdmabuf_importer", O_RDWR | O_CLOEXEC));

@@ -23,7 +23,7 @@ struct named {
 
 #define NAMED(f) { #f, (void *)layer_##f, LAYER_ENTRY(f) },
 
-static void *intercepted(const char *name)
+static void *address_intercepted(const char *name)
 {
 	static const struct named list[] = { INTERCEPTED(NAMED) };
 
@@ -34,9 +34,9 @@ static void *intercepted(const char *name)
 }
 
 /* What the application gets for a function that the driver has at @function. */
-static void *wrap(const char *name, void *function)
+static void *address_wrap(const char *name, void *function)
 {
-	void *ours = function ? intercepted(name) : NULL;
+	void *ours = function ? address_intercepted(name) : NULL;
 
 	if (function && !strncmp(name, "clEnqueueWaitSemaphores", 23))
 		user_events_assume_pending();
@@ -66,7 +66,7 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 		return (void *)describe_device;
 	if (name && !strcmp(name, PROBE_FUNCTION))
 		return (void *)takes_probe;
-	return name ? wrap(name, next.clGetExtensionFunctionAddress(name)) : NULL;
+	return name ? address_wrap(name, next.clGetExtensionFunctionAddress(name)) : NULL;
 }
 
 void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform,
@@ -80,5 +80,5 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id 
 		return (void *)takes_probe;
 	if (!name)
 		return next.clGetExtensionFunctionAddressForPlatform(platform, name);
-	return wrap(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));
+	return address_wrap(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));
 }

@@ -82,9 +82,9 @@ static cl_command_buffer_khr buffer_keep(cl_command_buffer_khr handle, cl_int er
 	return handle;
 }
 
-static cl_command_buffer_khr CL_API_CALL create(cl_uint num_queues, const cl_command_queue *queues,
-						const cl_command_buffer_properties_khr *properties,
-						cl_int *errcode_ret)
+static cl_command_buffer_khr CL_API_CALL
+command_buffer_create(cl_uint num_queues, const cl_command_queue *queues,
+		      const cl_command_buffer_properties_khr *properties, cl_int *errcode_ret)
 {
 	cl_command_buffer_khr(CL_API_CALL * driver)(cl_uint, const cl_command_queue *,
 						    const cl_command_buffer_properties_khr *,
@@ -124,14 +124,12 @@ static cl_int buffer_copy_uses(cl_command_buffer_khr from, cl_command_buffer_khr
 	return err;
 }
 
-static cl_int CL_API_CALL release(cl_command_buffer_khr handle);
+static cl_int CL_API_CALL command_buffer_release(cl_command_buffer_khr handle);
 
-static cl_command_buffer_khr CL_API_CALL remap(cl_command_buffer_khr buffer, cl_bool automatic,
-					       cl_uint num_queues, const cl_command_queue *queues,
-					       cl_uint num_handles,
-					       const cl_mutable_command_khr *handles,
-					       cl_mutable_command_khr *handles_ret,
-					       cl_int *errcode_ret)
+static cl_command_buffer_khr CL_API_CALL command_buffer_remap(
+	cl_command_buffer_khr buffer, cl_bool automatic, cl_uint num_queues,
+	const cl_command_queue *queues, cl_uint num_handles, const cl_mutable_command_khr *handles,
+	cl_mutable_command_khr *handles_ret, cl_int *errcode_ret)
 {
 	struct command_target target = command_target_of(buffer);
 	cl_command_queue first = num_queues && queues ? queues[0] : NULL;
@@ -153,11 +151,11 @@ static cl_command_buffer_khr CL_API_CALL remap(cl_command_buffer_khr buffer, cl_
 	handle = buffer_keep(handle, err, &target, first, errcode_ret);
 	if (!is_created(handle, err) || !buffer_copy_uses(buffer, handle, &renames))
 		return handle;
-	release(handle);
+	command_buffer_release(handle);
 	return buffer_refuse(CL_OUT_OF_HOST_MEMORY, errcode_ret);
 }
 
-static cl_int CL_API_CALL retain(cl_command_buffer_khr handle)
+static cl_int CL_API_CALL command_buffer_retain(cl_command_buffer_khr handle)
 {
 	cl_int(CL_API_CALL * driver)(cl_command_buffer_khr) = NULL;
 	struct command_buffer *b;
@@ -187,7 +185,7 @@ static struct command_buffer *buffer_drop(cl_command_buffer_khr handle, void **d
 	return gone;
 }
 
-static cl_int CL_API_CALL release(cl_command_buffer_khr handle)
+static cl_int CL_API_CALL command_buffer_release(cl_command_buffer_khr handle)
 {
 	cl_int(CL_API_CALL * driver)(cl_command_buffer_khr) = NULL;
 	struct command_buffer *gone = buffer_drop(handle, (void **)&driver);
@@ -319,13 +317,13 @@ static cl_int buffer_imports(cl_command_buffer_khr handle, struct kernel_imports
 	return CL_OUT_OF_HOST_MEMORY;
 }
 
-static cl_int CL_API_CALL enqueue(cl_uint num_queues, cl_command_queue *queues,
-				  cl_command_buffer_khr buffer, cl_uint num_wait,
-				  const cl_event *wait, cl_event *event)
+static cl_int CL_API_CALL command_buffer_enqueue(cl_uint num_queues, cl_command_queue *queues,
+						 cl_command_buffer_khr buffer, cl_uint num_wait,
+						 const cl_event *wait, cl_event *event)
 {
 	cl_command_queue queue = num_queues && queues ? queues[0] : NULL;
 	const struct command_functions *functions = command_functions_of(buffer);
-	__typeof__(&enqueue) driver = functions ? functions->enqueue : NULL;
+	__typeof__(&command_buffer_enqueue) driver = functions ? functions->enqueue : NULL;
 	struct kernel_imports imports;
 	struct access a;
 	cl_int err;
@@ -350,11 +348,11 @@ void *command_buffer_function(const char *name)
 		const char *name;
 		void *function;
 	} ours[] = {
-		{ "clCreateCommandBufferKHR", (void *)create },
-		{ "clRetainCommandBufferKHR", (void *)retain },
-		{ "clReleaseCommandBufferKHR", (void *)release },
-		{ "clEnqueueCommandBufferKHR", (void *)enqueue },
-		{ "clRemapCommandBufferKHR", (void *)remap },
+		{ "clCreateCommandBufferKHR", (void *)command_buffer_create },
+		{ "clRetainCommandBufferKHR", (void *)command_buffer_retain },
+		{ "clReleaseCommandBufferKHR", (void *)command_buffer_release },
+		{ "clEnqueueCommandBufferKHR", (void *)command_buffer_enqueue },
+		{ "clRemapCommandBufferKHR", (void *)command_buffer_remap },
 		{ "clCommandNDRangeKernelKHR", (void *)ndrange_kernel },
 	};
 	void *function;

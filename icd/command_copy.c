@@ -55,7 +55,7 @@ static cl_int command_check(enum command command, const word words[5], void **dr
 
 	if (!target.functions)
 		return CL_INVALID_COMMAND_BUFFER_KHR;
-	if (forbidden(commands[command].name, first, second))
+	if (forbid_refuses(commands[command].name, first, second))
 		return CL_INVALID_OPERATION;
 	memcpy(driver, (const char *)target.functions + commands[command].driver, sizeof(*driver));
 	if (!*driver)

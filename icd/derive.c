@@ -74,7 +74,7 @@ static cl_mem_flags derive_flags(const struct import_region *region, cl_mem_flag
 }
 
 /* Not every driver looks (NVIDIA 580). */
-static bool is_within(const struct memobj *import, const cl_buffer_region *part)
+static bool derive_is_within(const struct memobj *import, const cl_buffer_region *part)
 {
 	return part->origin <= import->region->size &&
 	       part->size <= import->region->size - part->origin;
@@ -91,7 +91,7 @@ static cl_int sub_buffer_check(const struct memobj *parent, cl_buffer_create_typ
 		log_error("buffer_create_info is NULL: a sub-buffer has no region");
 		return CL_INVALID_VALUE;
 	}
-	if (!is_within(parent, info)) {
+	if (!derive_is_within(parent, info)) {
 		log_error("a sub-buffer that ends beyond the %zu bytes of its import",
 			  parent->region->size);
 		return CL_INVALID_VALUE;
@@ -178,8 +178,8 @@ static cl_mem_flags flags_inherit(cl_mem_flags flags, cl_mem_flags inherited)
 }
 
 /* The request of an image that the layer makes: checked, with all flags, and the parent's pitch. */
-static cl_int image_begin(const struct image_request *asked, const struct memobj *parent,
-			  struct image_request *own, struct image_parent *from)
+static cl_int derive_image_begin(const struct image_request *asked, const struct memobj *parent,
+				 struct image_request *own, struct image_parent *from)
 {
 	cl_int err = image_parent_get(parent->handle, from);
 
@@ -252,7 +252,7 @@ static cl_mem image_2d(const struct image_request *r, struct memobj *parent, cl_
 	struct image_request own;
 	struct image_parent from;
 
-	*err = image_begin(r, parent, &own, &from);
+	*err = derive_image_begin(r, parent, &own, &from);
 	return *err ? NULL : image_over_memory(&own, parent, &from, err);
 }
 
@@ -290,7 +290,7 @@ static cl_mem image_1d(const struct image_request *r, struct memobj *parent, cl_
 	struct image_parent from;
 	cl_mem image;
 
-	*err = image_begin(r, parent, &own, &from);
+	*err = derive_image_begin(r, parent, &own, &from);
 	if (*err)
 		return NULL;
 	desc.mem_object = buffer_over_memory(&own, parent, from.size, err);

@@ -122,7 +122,7 @@ static enum tested user_event_test(const struct device *device)
 }
 
 /* To be kept consistent, dma-bufs need commands that wait for user events (access.h). */
-static bool bracket_test(const struct device *device, struct way *way)
+static bool host_ptr_bracket_test(const struct device *device, struct way *way)
 {
 	static const char *const says[] = {
 		[UNTESTED] = "could not be tested",
@@ -160,7 +160,7 @@ static bool host_ptr_probe(const struct device *device, const char *extensions,
 		if (!device->way[IMPORT_HOST].ops)
 			return false;
 	}
-	return bracket_test(device, way);
+	return host_ptr_bracket_test(device, way);
 }
 
 static cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_region *region,

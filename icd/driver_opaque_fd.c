@@ -128,7 +128,8 @@ cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t s
 }
 
 /* A part of the root, which the application takes for a buffer of its own. */
-static cl_mem part_of(cl_mem root, cl_mem_flags flags, size_t offset, size_t size, cl_int *err)
+static cl_mem opaque_fd_part_of(cl_mem root, cl_mem_flags flags, size_t offset, size_t size,
+				cl_int *err)
 {
 	const cl_buffer_region region = { offset, size };
 
@@ -151,8 +152,8 @@ static cl_mem kept_root(cl_context context, cl_mem_flags flags, const struct imp
 	return root;
 }
 
-static cl_int build(cl_context context, cl_mem_flags flags, const struct import_opaque *opaque,
-		    size_t size, struct built *built)
+static cl_int opaque_fd_build(cl_context context, cl_mem_flags flags,
+			      const struct import_opaque *opaque, size_t size, struct built *built)
 {
 	cl_mem root;
 	cl_int err;
@@ -167,7 +168,7 @@ static cl_int build(cl_context context, cl_mem_flags flags, const struct import_
 		built->handle = root;
 		return CL_SUCCESS;
 	}
-	built->handle = part_of(root, flags, opaque->offset, size, &err);
+	built->handle = opaque_fd_part_of(root, flags, opaque->offset, size, &err);
 	if (err) {
 		log_error("the driver makes no part of a buffer: error %d", err);
 		next.clReleaseMemObject(root);
@@ -195,7 +196,7 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 		err = check_offset(region, opaque.offset, proof.align);
 	if (!err)
 		err = attach_refresh(context, &proof, opaque.maker, region);
-	return err ? err : build(context, flags, &opaque, region->size, built);
+	return err ? err : opaque_fd_build(context, flags, &opaque, region->size, built);
 }
 
 const struct driver_ops driver_opaque_fd_ops = {

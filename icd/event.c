@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "answer.h"
+#include "info_answer.h"
 #include "import/lock.h"
 #include "import/log.h"
 #include "intercept.h"
@@ -141,7 +141,7 @@ static cl_event command_of(cl_event event)
 	return command;
 }
 
-static cl_int event_status(cl_event event, cl_int *status)
+static cl_int event_status_of(cl_event event, cl_int *status)
 {
 	return next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(*status),
 				   status, NULL);
@@ -151,11 +151,11 @@ static cl_int event_status(cl_event event, cl_int *status)
 static cl_int event_answer_status(cl_event event, cl_event command, size_t size, void *value,
 				  size_t *size_ret)
 {
-	cl_int status, progress, err = event_status(event, &status);
+	cl_int status, progress, err = event_status_of(event, &status);
 
-	if (!err && status > CL_COMPLETE && !event_status(command, &progress))
+	if (!err && status > CL_COMPLETE && !event_status_of(command, &progress))
 		status = progress < CL_RUNNING ? CL_RUNNING : progress;
-	return err ? err : answer(&status, sizeof(status), size, value, size_ret);
+	return err ? err : info_answer(&status, sizeof(status), size, value, size_ret);
 }
 
 /* The application's references: the layer has its own. */
@@ -169,7 +169,7 @@ static cl_int event_answer_references(cl_event event, size_t size, void *value, 
 	if (s)
 		handles = s->handles;
 	lock_release(&event_lock);
-	return answer(&handles, sizeof(handles), size, value, size_ret);
+	return info_answer(&handles, sizeof(handles), size, value, size_ret);
 }
 
 cl_int CL_API_CALL layer_clGetEventInfo(cl_event event, cl_event_info name, size_t size,
@@ -196,7 +196,7 @@ cl_int CL_API_CALL layer_clGetEventProfilingInfo(cl_event event, cl_profiling_in
 	cl_event command = command_of(event);
 
 	if (command != event)
-		event_status(event, &status);
+		event_status_of(event, &status);
 	if (status != CL_COMPLETE)
 		return CL_PROFILING_INFO_NOT_AVAILABLE;
 	return next.clGetEventProfilingInfo(command, name, size, value, size_ret);

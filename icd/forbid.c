@@ -14,7 +14,7 @@
 #include "intercept.h"
 #include "layer.h"
 
-static void report(const struct memobj *obj, const char *function, cl_int err)
+static void forbid_report(const struct memobj *obj, const char *function, cl_int err)
 {
 	struct context *context = context_get(obj->context);
 
@@ -22,24 +22,24 @@ static void report(const struct memobj *obj, const char *function, cl_int err)
 	context_put(context);
 }
 
-static cl_int refuse(const struct memobj *obj, const char *function)
+static cl_int forbid_refuse(const struct memobj *obj, const char *function)
 {
 	log_error("imported memory cannot be passed to %s before version 1.1.0 of "
 		  "cl_arm_import_memory "
 		  "(CLIMPORT_VERSION=1.1.0)",
 		  function);
-	report(obj, function, CL_INVALID_OPERATION);
+	forbid_report(obj, function, CL_INVALID_OPERATION);
 	return CL_INVALID_OPERATION;
 }
 
 static cl_int refuse_write(const struct memobj *obj, const char *function)
 {
 	log_error("%s would write to memory that is mapped read-only", function);
-	report(obj, function, CL_INVALID_OPERATION);
+	forbid_report(obj, function, CL_INVALID_OPERATION);
 	return CL_INVALID_OPERATION;
 }
 
-bool forbidden(const char *function, cl_mem first, cl_mem second)
+bool forbid_refuses(const char *function, cl_mem first, cl_mem second)
 {
 	struct memobj *obj;
 
@@ -50,13 +50,13 @@ bool forbidden(const char *function, cl_mem first, cl_mem second)
 		obj = memobj_get(second);
 	if (!obj)
 		return false;
-	refuse(obj, function);
+	forbid_refuse(obj, function);
 	memobj_put(obj);
 	return true;
 }
 
-static cl_int check(struct access *a, const char *function, cl_command_queue queue,
-		    struct memobj *const *objs, unsigned int edges)
+static cl_int forbid_check(struct access *a, const char *function, cl_command_queue queue,
+			   struct memobj *const *objs, unsigned int edges)
 {
 	struct memobj *written = objs[1];
 	cl_context context;
@@ -68,7 +68,7 @@ static cl_int check(struct access *a, const char *function, cl_command_queue que
 	if (err)
 		return err;
 	if (!config_host_access())
-		return refuse(written ? written : objs[0], function);
+		return forbid_refuse(written ? written : objs[0], function);
 	if (written && !(written->region->access & IMPORT_WRITE))
 		return refuse_write(written, function);
 	return access_begin(a, queue, objs, 2, edges | ACCESS_BY_HOST);
@@ -78,7 +78,7 @@ cl_int forbid_begin(struct access *a, const char *function, cl_command_queue que
 		    cl_mem written, unsigned int edges)
 {
 	struct memobj *objs[2] = { memobj_get(read), memobj_get(written) };
-	cl_int err = check(a, function, queue, objs, edges);
+	cl_int err = forbid_check(a, function, queue, objs, edges);
 
 	memobj_put(objs[0]);
 	memobj_put(objs[1]);
@@ -109,9 +109,10 @@ static bool list_has_failed(cl_bool blocking, cl_uint num_wait, const cl_event *
 }
 
 /* The common case, no import alive, costs one load. */
-static inline cl_int begin(struct access *a, const char *function, cl_command_queue queue,
-			   cl_mem read, cl_mem written, cl_uint num_wait, const cl_event *wait,
-			   cl_event *event, cl_bool blocking)
+static inline cl_int forbid_begin_call(struct access *a, const char *function,
+				       cl_command_queue queue, cl_mem read, cl_mem written,
+				       cl_uint num_wait, const cl_event *wait, cl_event *event,
+				       cl_bool blocking)
 {
 	queue_bracket_close(queue);
 	access_none(a, num_wait, wait, event);
@@ -128,8 +129,8 @@ cl_int CL_API_CALL layer_clEnqueueReadBuffer(cl_command_queue queue, cl_mem buff
 					     cl_event *event)
 {
 	struct access a;
-	cl_int err = begin(&a, "clEnqueueReadBuffer", queue, buffer, NULL,
-			   num_wait, wait, event, blocking);
+	cl_int err = forbid_begin_call(&a, "clEnqueueReadBuffer", queue, buffer, NULL, num_wait,
+				       wait, event, blocking);
 
 	if (err)
 		return err;
@@ -144,8 +145,8 @@ cl_int CL_API_CALL layer_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buf
 					      const cl_event *wait, cl_event *event)
 {
 	struct access a;
-	cl_int err = begin(&a, "clEnqueueWriteBuffer", queue, NULL, buffer,
-			   num_wait, wait, event, blocking);
+	cl_int err = forbid_begin_call(&a, "clEnqueueWriteBuffer", queue, NULL, buffer, num_wait,
+				       wait, event, blocking);
 
 	if (err)
 		return err;
@@ -163,9 +164,8 @@ cl_int CL_API_CALL layer_clEnqueueReadBufferRect(cl_command_queue queue, cl_mem 
 						 cl_event *event)
 {
 	struct access a;
-	cl_int err =
-		begin(&a, "clEnqueueReadBufferRect", queue, buffer, NULL,
-		num_wait, wait, event, blocking);
+	cl_int err = forbid_begin_call(&a, "clEnqueueReadBufferRect", queue, buffer, NULL, num_wait,
+				       wait, event, blocking);
 
 	if (err)
 		return err;
@@ -183,9 +183,8 @@ cl_int CL_API_CALL layer_clEnqueueWriteBufferRect(
 	cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
 	struct access a;
-	cl_int err =
-		begin(&a, "clEnqueueWriteBufferRect", queue, NULL, buffer,
-		num_wait, wait, event, blocking);
+	cl_int err = forbid_begin_call(&a, "clEnqueueWriteBufferRect", queue, NULL, buffer,
+				       num_wait, wait, event, blocking);
 
 	if (err)
 		return err;
@@ -202,8 +201,8 @@ cl_int CL_API_CALL layer_clEnqueueCopyBuffer(cl_command_queue queue, cl_mem src,
 					     cl_event *event)
 {
 	struct access a;
-	cl_int err = begin(&a, "clEnqueueCopyBuffer", queue, src, dst,
-			   num_wait, wait, event, CL_FALSE);
+	cl_int err = forbid_begin_call(&a, "clEnqueueCopyBuffer", queue, src, dst, num_wait, wait,
+				       event, CL_FALSE);
 
 	if (err)
 		return err;
@@ -220,8 +219,8 @@ cl_int CL_API_CALL layer_clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem 
 						 const cl_event *wait, cl_event *event)
 {
 	struct access a;
-	cl_int err = begin(&a, "clEnqueueCopyBufferRect", queue, src, dst,
-			   num_wait, wait, event, CL_FALSE);
+	cl_int err = forbid_begin_call(&a, "clEnqueueCopyBufferRect", queue, src, dst, num_wait,
+				       wait, event, CL_FALSE);
 
 	if (err)
 		return err;
@@ -237,8 +236,8 @@ cl_int CL_API_CALL layer_clEnqueueFillBuffer(cl_command_queue queue, cl_mem buff
 					     const cl_event *wait, cl_event *event)
 {
 	struct access a;
-	cl_int err = begin(&a, "clEnqueueFillBuffer", queue, NULL, buffer,
-			   num_wait, wait, event, CL_FALSE);
+	cl_int err = forbid_begin_call(&a, "clEnqueueFillBuffer", queue, NULL, buffer, num_wait,
+				       wait, event, CL_FALSE);
 
 	if (err)
 		return err;
@@ -253,8 +252,8 @@ cl_int CL_API_CALL layer_clEnqueueReadImage(cl_command_queue queue, cl_mem image
 					    cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
 	struct access a;
-	cl_int err = begin(&a, "clEnqueueReadImage", queue, image, NULL,
-			   num_wait, wait, event, blocking);
+	cl_int err = forbid_begin_call(&a, "clEnqueueReadImage", queue, image, NULL, num_wait, wait,
+				       event, blocking);
 
 	if (err)
 		return err;
@@ -270,8 +269,8 @@ cl_int CL_API_CALL layer_clEnqueueWriteImage(cl_command_queue queue, cl_mem imag
 					     cl_event *event)
 {
 	struct access a;
-	cl_int err = begin(&a, "clEnqueueWriteImage", queue, NULL, image,
-			   num_wait, wait, event, blocking);
+	cl_int err = forbid_begin_call(&a, "clEnqueueWriteImage", queue, NULL, image, num_wait,
+				       wait, event, blocking);
 
 	if (err)
 		return err;
@@ -286,8 +285,8 @@ cl_int CL_API_CALL layer_clEnqueueCopyImage(cl_command_queue queue, cl_mem src, 
 					    const cl_event *wait, cl_event *event)
 {
 	struct access a;
-	cl_int err = begin(&a, "clEnqueueCopyImage", queue, src, dst,
-			   num_wait, wait, event, CL_FALSE);
+	cl_int err = forbid_begin_call(&a, "clEnqueueCopyImage", queue, src, dst, num_wait, wait,
+				       event, CL_FALSE);
 
 	if (err)
 		return err;
@@ -302,9 +301,8 @@ cl_int CL_API_CALL layer_clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_m
 						    const cl_event *wait, cl_event *event)
 {
 	struct access a;
-	cl_int err =
-		begin(&a, "clEnqueueCopyImageToBuffer", queue, src, dst,
-		num_wait, wait, event, CL_FALSE);
+	cl_int err = forbid_begin_call(&a, "clEnqueueCopyImageToBuffer", queue, src, dst, num_wait,
+				       wait, event, CL_FALSE);
 
 	if (err)
 		return err;
@@ -319,9 +317,8 @@ cl_int CL_API_CALL layer_clEnqueueCopyBufferToImage(cl_command_queue queue, cl_m
 						    const cl_event *wait, cl_event *event)
 {
 	struct access a;
-	cl_int err =
-		begin(&a, "clEnqueueCopyBufferToImage", queue, src, dst,
-		num_wait, wait, event, CL_FALSE);
+	cl_int err = forbid_begin_call(&a, "clEnqueueCopyBufferToImage", queue, src, dst, num_wait,
+				       wait, event, CL_FALSE);
 
 	if (err)
 		return err;
@@ -335,8 +332,8 @@ cl_int CL_API_CALL layer_clEnqueueFillImage(cl_command_queue queue, cl_mem image
 					    cl_uint num_wait, const cl_event *wait, cl_event *event)
 {
 	struct access a;
-	cl_int err = begin(&a, "clEnqueueFillImage", queue, NULL, image,
-			   num_wait, wait, event, CL_FALSE);
+	cl_int err = forbid_begin_call(&a, "clEnqueueFillImage", queue, NULL, image, num_wait, wait,
+				       event, CL_FALSE);
 
 	if (err)
 		return err;

@@ -19,6 +19,6 @@ cl_int forbid_begin(struct access *a, const char *function, cl_command_queue que
 		    cl_mem written, unsigned int edges);
 
 /* Whether version 1.0.0 forbids commands on either, reported like above; no queue is needed. */
-bool forbidden(const char *function, cl_mem first, cl_mem second);
+bool forbid_refuses(const char *function, cl_mem first, cl_mem second);
 
 #endif /* ICD_FORBID_H */

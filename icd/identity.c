@@ -219,7 +219,7 @@ static bool chooses_devices(const char *variable)
  * A hash that may be added to others.  Of a plain FNV hash the last character changes few bits: in a
  * sum two variables that change together cancel out.  The finalizer is splitmix64's.
  */
-static unsigned long long summand(const char *text)
+static unsigned long long identity_summand(const char *text)
 {
 	unsigned long long h = identity_hash(text);
 
@@ -231,12 +231,12 @@ static unsigned long long summand(const char *text)
 /* The same in whatever order the variables are.  Layers below are a choice like a variable. */
 static unsigned long long environment_hash(void)
 {
-	unsigned long long sum = summand(place_layers_below());
+	unsigned long long sum = identity_summand(place_layers_below());
 	bool all = secure_getenv(NEO_READS_ALL);
 
 	for (char **variable = environ; variable && *variable; variable++)
 		if (!is_ignored(*variable) && (all || chooses_devices(*variable)))
-			sum += summand(*variable);
+			sum += identity_summand(*variable);
 	return sum;
 }
 

@@ -102,7 +102,7 @@ static cl_int refuse_descriptor(const char *why)
 	return CL_INVALID_IMAGE_DESCRIPTOR;
 }
 
-static cl_int check_descriptor(const cl_image_desc *desc)
+static cl_int image_check_descriptor(const cl_image_desc *desc)
 {
 	if (!desc->image_width ||
 	    (desc->image_type == CL_MEM_OBJECT_IMAGE2D && !desc->image_height))
@@ -162,7 +162,7 @@ cl_int image_check_request(const struct image_request *r, const struct image_par
 		log_error("an image made from a memory object takes no host pointer");
 		return CL_INVALID_HOST_PTR;
 	}
-	err = check_descriptor(r->desc);
+	err = image_check_descriptor(r->desc);
 	if (!err)
 		err = check_parent(r, parent);
 	return err ? err : check_flags(r, parent);

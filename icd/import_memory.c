@@ -62,7 +62,8 @@ static cl_int check_alignment(const struct import_region *region, size_t align)
 	return CL_INVALID_OPERATION;
 }
 
-static cl_int record(const struct built *built, cl_context context, struct import_region *region)
+static cl_int import_memory_record(const struct built *built, cl_context context,
+				   struct import_region *region)
 {
 	const struct memobj like = {
 		.handle = built->handle,
@@ -77,18 +78,20 @@ static cl_int record(const struct built *built, cl_context context, struct impor
 }
 
 /* The region is held until the driver has destroyed the buffer, whatever comes next. */
-static cl_int finish(const struct context *context, cl_context handle, const struct driver_ops *ops,
-		     struct import_region *region, const struct built *built, bool each)
+static cl_int import_memory_finish(const struct context *context, cl_context handle,
+				   const struct driver_ops *ops, struct import_region *region,
+				   const struct built *built, bool each)
 {
 	cl_int err = memobj_watch(built->handle, region);
 
 	if (!err && each)
 		err = ops->prove_buffer(context, region, built->handle);
-	return err ? err : record(built, handle, region);
+	return err ? err : import_memory_record(built, handle, region);
 }
 
-static cl_mem create(cl_context handle, struct context *context, const struct driver_ops *ops,
-		     const struct request *r, struct import_region *region, cl_int *err)
+static cl_mem import_memory_create(cl_context handle, struct context *context,
+				   const struct driver_ops *ops, const struct request *r,
+				   struct import_region *region, cl_int *err)
 {
 	const cl_mem_flags flags = flags_restrict(r->flags, region->access);
 	struct built built = { NULL, NULL, 0 };
@@ -100,7 +103,7 @@ static cl_mem create(cl_context handle, struct context *context, const struct dr
 		*err = ops->create(handle, flags, region, &built);
 	if (*err)
 		return NULL;
-	*err = finish(context, handle, ops, region, &built, each);
+	*err = import_memory_finish(context, handle, ops, region, &built, each);
 	if (!*err)
 		return built.handle;
 	next.clReleaseMemObject(built.handle);
@@ -109,7 +112,8 @@ static cl_mem create(cl_context handle, struct context *context, const struct dr
 	return NULL;
 }
 
-static cl_mem import(cl_context handle, struct context *context, struct request *r, cl_int *err)
+static cl_mem import_memory_import(cl_context handle, struct context *context, struct request *r,
+				   cl_int *err)
 {
 	const struct driver_ops *ops;
 	struct import_region *region;
@@ -127,7 +131,7 @@ static cl_mem import(cl_context handle, struct context *context, struct request 
 		return NULL;
 	*err = check_alignment(region, align);
 	if (!*err)
-		mem = create(handle, context, ops, r, region, err);
+		mem = import_memory_create(handle, context, ops, r, region, err);
 	import_put(region); /* the object holds it now, or nobody */
 	return mem;
 }
@@ -217,7 +221,7 @@ static cl_mem import_unless_native(cl_context handle, cl_mem_flags flags,
 	if (!err)
 		err = hole;
 	if (!err)
-		mem = import(handle, context, &r, &err);
+		mem = import_memory_import(handle, context, &r, &err);
 	if (context)
 		err = context_tests_end(context, err);
 	if (err)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
+#include "info_answer.h"
 #include "config.h"
 #include "device.h"
 #include "intercept.h"
@@ -98,7 +98,7 @@ static cl_int answer_string(const struct query *q, const struct names *names, si
 			strcat(text, " ");
 		strcat(text, names->name[i]);
 	}
-	err = answer(text, strlen(text) + 1, size, value, size_ret);
+	err = info_answer(text, strlen(text) + 1, size, value, size_ret);
 	free(text);
 	return err;
 }
@@ -129,7 +129,7 @@ static cl_int answer_versions(const struct query *q, const struct names *names, 
 		list[count].version = names->version[i];
 		strncpy(list[count++].name, names->name[i], sizeof(list->name) - 1);
 	}
-	err = answer(list, count * sizeof(*list), size, value, size_ret);
+	err = info_answer(list, count * sizeof(*list), size, value, size_ret);
 	free(list);
 	return err;
 }
@@ -167,7 +167,7 @@ static cl_int answer_image_alignment(const struct query *q, size_t size, void *v
 
 	if (!config_image2d_from_buffer() || !adds_image2d(takes_of_device(q->device)))
 		return query_driver(q, size, value, size_ret);
-	return answer(&one, sizeof(one), size, value, size_ret);
+	return info_answer(&one, sizeof(one), size, value, size_ret);
 }
 
 cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_info name, size_t size,

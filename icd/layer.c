@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "answer.h"
+#include "info_answer.h"
 #include "place.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -25,14 +25,14 @@ EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *
 
 	if (name != CL_LAYER_API_VERSION)
 		return CL_INVALID_VALUE;
-	return answer(&version, sizeof(version), size, value, size_ret);
+	return info_answer(&version, sizeof(version), size, value, size_ret);
 }
 
 /*
  * "The table can contain NULL value entries": a slot is filled only where this
  * layer has a function and the target has one to call.
  */
-static void offer(size_t entries)
+static void layer_offer(size_t entries)
 {
 	for (size_t i = 0; i < LAYER_ENTRIES; i++) {
 		const bool has_target = i < entries && layer_slot(&next, i);
@@ -61,7 +61,7 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const struct _cl_icd_
 		return CL_INVALID_VALUE;
 	memset(&next, 0, sizeof(next));
 	memcpy(&next, target, entries * sizeof(void *));
-	offer(entries);
+	layer_offer(entries);
 	place_note_below();
 	*num_entries_ret = entries;
 	*dispatch_ret = &offered;

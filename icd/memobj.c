@@ -5,7 +5,7 @@
 
 #include "access/mapping.h"
 #include "access/queue_bracket.h"
-#include "answer.h"
+#include "info_answer.h"
 #include "error.h"
 #include "import/lock.h"
 #include "import/log.h"
@@ -238,20 +238,21 @@ static cl_int memobj_info(const struct memobj *obj, cl_mem_info name, size_t siz
 	case CL_MEM_FLAGS:
 		err = next.clGetMemObjectInfo(obj->handle, name, sizeof(flags), &flags, NULL);
 		flags &= ~(cl_mem_flags)CL_MEM_USE_HOST_PTR;
-		return err ? err : answer(&flags, sizeof(flags), size, value, size_ret);
+		return err ? err : info_answer(&flags, sizeof(flags), size, value, size_ret);
 	case CL_MEM_HOST_PTR:
-		return answer(&no_pointer, sizeof(no_pointer), size, value, size_ret);
+		return info_answer(&no_pointer, sizeof(no_pointer), size, value, size_ret);
 	case CL_MEM_USES_SVM_POINTER:
-		return answer(&no, sizeof(no), size, value, size_ret);
+		return info_answer(&no, sizeof(no), size, value, size_ret);
 	case CL_MEM_PROPERTIES:
-		return answer(NULL, 0, size, NULL, size_ret);
+		return info_answer(NULL, 0, size, NULL, size_ret);
 	case CL_MEM_ASSOCIATED_MEMOBJECT:
 		if (obj->hides_parent || obj->root)
-			return answer(parent_of(obj), sizeof(cl_mem), size, value, size_ret);
+			return info_answer(parent_of(obj), sizeof(cl_mem), size, value, size_ret);
 		break;
 	case CL_MEM_OFFSET:
 		if (memobj_import(obj)->root)
-			return answer(&obj->origin, sizeof(obj->origin), size, value, size_ret);
+			return info_answer(&obj->origin, sizeof(obj->origin), size, value,
+					   size_ret);
 		break;
 	}
 	return next.clGetMemObjectInfo(obj->handle, name, size, value, size_ret);
@@ -279,7 +280,7 @@ cl_int CL_API_CALL layer_clGetImageInfo(cl_mem image, cl_image_info name, size_t
 	if (!obj || !obj->hides_parent)
 		err = next.clGetImageInfo(image, name, size, value, size_ret);
 	else
-		err = answer(&obj->parent->handle, sizeof(cl_mem), size, value, size_ret);
+		err = info_answer(&obj->parent->handle, sizeof(cl_mem), size, value, size_ret);
 	memobj_put(obj);
 	return err;
 }

@@ -70,7 +70,7 @@ static cl_int sample_refresh(cl_context context, void *arg)
 	return error ? CL_INVALID_OPERATION : CL_SUCCESS;
 }
 
-static int run(cl_device_id device, struct sample *s, bool refreshed)
+static int opaque_proof_run(cl_device_id device, struct sample *s, bool refreshed)
 {
 	const struct selftest_memory memory = {
 		.bytes = s->region->addr,
@@ -110,10 +110,10 @@ static int prove_sample(cl_device_id device, struct sample *s, enum import_maker
 	int found = 0;
 
 	if (maker == IMPORT_BY_CUDA)
-		found = run(device, s, false);
+		found = opaque_proof_run(device, s, false);
 	if (found)
 		return found < 0 ? found : PROOF_COHERENT;
-	found = run(device, s, true);
+	found = opaque_proof_run(device, s, true);
 	if (found < 0)
 		return found;
 	return found ? prove_events(device) : PROOF_COPIES;
@@ -142,7 +142,8 @@ static void proof_run(struct job *job)
 }
 
 /* An enum proof, or NOT_NOW. */
-static int prove(cl_device_id device, const unsigned char *uuid, enum import_maker maker)
+static int opaque_proof_prove(cl_device_id device, const unsigned char *uuid,
+			      enum import_maker maker)
 {
 	struct proof_job *j = calloc(1, sizeof(*j));
 	int found = NOT_NOW;
@@ -168,7 +169,8 @@ static int prove(cl_device_id device, const unsigned char *uuid, enum import_mak
 }
 
 /* NULL: no memory. */
-static char *key_of(cl_device_id device, const unsigned char *uuid, enum import_maker maker)
+static char *opaque_proof_key_of(cl_device_id device, const unsigned char *uuid,
+				 enum import_maker maker)
 {
 	char *name = device_string(device, CL_DEVICE_NAME),
 	     *driver = device_string(device, CL_DRIVER_VERSION),
@@ -190,7 +192,7 @@ static char *key_of(cl_device_id device, const unsigned char *uuid, enum import_
 static int prove_and_keep(cl_device_id device, const unsigned char *uuid, enum import_maker maker,
 			  const char *key)
 {
-	int found = prove(device, uuid, maker);
+	int found = opaque_proof_prove(device, uuid, maker);
 	char line[16];
 
 	if (key && found > PROOF_COPIES) {
@@ -200,10 +202,10 @@ static int prove_and_keep(cl_device_id device, const unsigned char *uuid, enum i
 	return found;
 }
 
-static int recall(cl_device_id device, const unsigned char *uuid, enum import_maker maker,
-		  bool may_compile)
+static int opaque_proof_recall(cl_device_id device, const unsigned char *uuid,
+			       enum import_maker maker, bool may_compile)
 {
-	char *key = key_of(device, uuid, maker), line[16];
+	char *key = opaque_proof_key_of(device, uuid, maker), line[16];
 	int found = NOT_NOW;
 
 	if (key && result_cache_get(key, line, sizeof(line)))
@@ -214,7 +216,7 @@ static int recall(cl_device_id device, const unsigned char *uuid, enum import_ma
 	return found;
 }
 
-static const char *describe(enum proof proof)
+static const char *opaque_proof_describe(enum proof proof)
 {
 	switch (proof) {
 	case PROOF_COHERENT:
@@ -228,17 +230,17 @@ static const char *describe(enum proof proof)
 	}
 }
 
-static void explain(struct opaque_proof *proof)
+static void opaque_proof_explain(struct opaque_proof *proof)
 {
 	enum proof vulkan = proof->by[IMPORT_BY_VULKAN], cuda = proof->by[IMPORT_BY_CUDA];
 
 	snprintf(proof->why[IMPORT_HOST], sizeof(proof->why[IMPORT_HOST]),
-		 "any pages by Vulkan: %s; memory of CUDA's cuMemCreate: %s", describe(vulkan),
-		 describe(cuda));
+		 "any pages by Vulkan: %s; memory of CUDA's cuMemCreate: %s",
+		 opaque_proof_describe(vulkan), opaque_proof_describe(cuda));
 	snprintf(proof->why[IMPORT_DMABUF], sizeof(proof->why[IMPORT_DMABUF]),
 		 "made of this process's memory, or mapped by the CPU: as host memory by Vulkan "
 		 "(%s) or CUDA (%s)",
-		 describe(vulkan), describe(cuda));
+		 opaque_proof_describe(vulkan), opaque_proof_describe(cuda));
 }
 
 static size_t base_alignment(cl_device_id device)
@@ -249,7 +251,7 @@ static size_t base_alignment(cl_device_id device)
 	return bits > 8 ? bits / 8 : 1;
 }
 
-static bool make(cl_device_id device, bool may_compile, struct opaque_proof *proof)
+static bool opaque_proof_make(cl_device_id device, bool may_compile, struct opaque_proof *proof)
 {
 	bool conclusive = true;
 
@@ -263,16 +265,16 @@ static bool make(cl_device_id device, bool may_compile, struct opaque_proof *pro
 		return true;
 	}
 	for (int maker = 0; maker < IMPORT_MAKERS; maker++) {
-		int found = recall(device, proof->uuid, maker, may_compile);
+		int found = opaque_proof_recall(device, proof->uuid, maker, may_compile);
 
 		conclusive &= found != NOT_NOW;
 		proof->by[maker] = found == NOT_NOW ? PROOF_NONE : (enum proof)found;
 	}
-	explain(proof);
+	opaque_proof_explain(proof);
 	return conclusive;
 }
 
-static bool find(cl_device_id device, struct opaque_proof *proof)
+static bool opaque_proof_find(cl_device_id device, struct opaque_proof *proof)
 {
 	const struct known *k;
 
@@ -291,9 +293,9 @@ bool opaque_proof_get(cl_device_id device, bool may_compile, struct opaque_proof
 {
 	struct known *k;
 
-	if (find(device, proof))
+	if (opaque_proof_find(device, proof))
 		return true;
-	if (!make(device, may_compile, proof))
+	if (!opaque_proof_make(device, may_compile, proof))
 		return false;
 	k = malloc(sizeof(*k));
 	if (!k)

@@ -26,7 +26,7 @@ const char *place_layers_below(void)
 	return below;
 }
 
-static bool is_same_file(const char *path, const struct stat *noted)
+static bool place_is_same_file(const char *path, const struct stat *noted)
 {
 	struct stat st;
 
@@ -35,7 +35,7 @@ static bool is_same_file(const char *path, const struct stat *noted)
 
 bool place_is_same(void)
 {
-	return is_same_file("/", &root_file) && is_same_file(layer, &layer_file);
+	return place_is_same_file("/", &root_file) && place_is_same_file(layer, &layer_file);
 }
 
 bool place_is_as_safe(const char *path)

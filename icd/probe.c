@@ -199,7 +199,7 @@ static NOT_SANITIZED void between_close(void)
  * function is called here that may take a lock, raise a signal or abort(); posix_spawn() does not.
  * System calls go past the sanitizers' tables, which are the application's as well.
  */
-static NOT_SANITIZED int between(void *arg)
+static NOT_SANITIZED int probe_between(void *arg)
 {
 	struct probe *p = arg;
 	int fds[2];
@@ -223,7 +223,7 @@ static NOT_SANITIZED int between(void *arg)
 
 static void probe_spawn(struct probe *p)
 {
-	pid_t pid = __clone(between, p->stack + STACK_SIZE, CLONE_VM | CLONE_VFORK, p);
+	pid_t pid = __clone(probe_between, p->stack + STACK_SIZE, CLONE_VM | CLONE_VFORK, p);
 
 	if (pid < 0)
 		p->error = errno;

@@ -26,7 +26,7 @@ LOCK_DEFINE(refresh_lock, LOCK_LAST); /* the list */
 static struct refresh *refreshes GUARDED_BY(refresh_lock);
 
 /* A buffer over the page. */
-static cl_mem make(const struct refresh *r)
+static cl_mem refresh_make(const struct refresh *r)
 {
 	cl_int err;
 	cl_mem mem =
@@ -41,14 +41,14 @@ static int refresh_run(struct import_refresh *base)
 	cl_mem mem = atomic_exchange(&r->ready, NULL);
 
 	if (!mem)
-		mem = make(r);
+		mem = refresh_make(r);
 	if (!mem)
 		return log_errno(EIO, "the device cannot be made to read host memory anew");
 	next.clReleaseMemObject(mem);
 	return 0;
 }
 
-static void unready(struct refresh *r)
+static void refresh_set_unready(struct refresh *r)
 {
 	cl_mem mem = atomic_exchange(&r->ready, NULL);
 
@@ -64,16 +64,16 @@ static void refresh_prepare(struct import_refresh *base)
 
 	if (atomic_load(&r->ready) || atomic_load(&r->dropped))
 		return;
-	unused = atomic_exchange(&r->ready, make(r));
+	unused = atomic_exchange(&r->ready, refresh_make(r));
 	if (unused)
 		next.clReleaseMemObject(unused);
 	if (atomic_load(&r->dropped))
-		unready(r);
+		refresh_set_unready(r);
 }
 
 static void refresh_free(struct refresh *r)
 {
-	unready(r);
+	refresh_set_unready(r);
 	import_put(r->page);
 	free(r);
 }
@@ -100,7 +100,7 @@ void refresh_drop_context(cl_context context)
 	if (!r)
 		return;
 	atomic_store(&r->dropped, true);
-	unready(r);
+	refresh_set_unready(r);
 	refresh_put(&r->base);
 }
 
@@ -130,7 +130,7 @@ err_free:
 	return ret;
 }
 
-static struct refresh *find(cl_context context) REQUIRES(refresh_lock)
+static struct refresh *refresh_find(cl_context context) REQUIRES(refresh_lock)
 {
 	struct refresh *r = refreshes;
 
@@ -142,12 +142,12 @@ static struct refresh *find(cl_context context) REQUIRES(refresh_lock)
 }
 
 /* The one that the context has by now, or this. */
-static struct refresh *publish(struct refresh *made)
+static struct refresh *refresh_publish(struct refresh *made)
 {
 	struct refresh *r;
 
 	lock_acquire(&refresh_lock);
-	r = find(made->context);
+	r = refresh_find(made->context);
 	if (!r) {
 		atomic_fetch_add_explicit(&made->refs, 1, memory_order_relaxed);
 		made->next = refreshes;
@@ -166,13 +166,13 @@ int refresh_get(cl_context context, const unsigned char uuid[IMPORT_UUID_SIZE],
 	int ret;
 
 	lock_acquire(&refresh_lock);
-	r = find(context);
+	r = refresh_find(context);
 	lock_release(&refresh_lock);
 	if (!r) {
 		ret = refresh_create(context, uuid, &r);
 		if (ret)
 			return ret;
-		r = publish(r);
+		r = refresh_publish(r);
 	}
 	*refresh = &r->base;
 	return 0;

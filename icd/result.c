@@ -13,7 +13,7 @@
 #define REVISION 7 /* of the self-tests: another asks again */
 
 /* NULL: nothing is kept. */
-static char *key_of(const struct device *device, const char *test)
+static char *result_key_of(const struct device *device, const char *test)
 {
 	char *identity = identity_device(device->id, device->platform);
 	char *key = identity ? text_create("%s, revision %d, %s", test, REVISION, identity) : NULL;
@@ -24,7 +24,7 @@ static char *key_of(const struct device *device, const char *test)
 
 bool result_get(const struct device *device, const char *test, long *result)
 {
-	char *key = key_of(device, test), line[32];
+	char *key = result_key_of(device, test), line[32];
 	bool is_recent, known;
 
 	known = key && result_cache_get_recent(key, line, sizeof(line), &is_recent) &&
@@ -37,7 +37,7 @@ bool result_get(const struct device *device, const char *test, long *result)
 
 void result_set(const struct device *device, const char *test, long result)
 {
-	char *key = key_of(device, test), line[32];
+	char *key = result_key_of(device, test), line[32];
 
 	snprintf(line, sizeof(line), "%ld", result);
 	if (key)

@@ -65,7 +65,7 @@ static void directory_create(char *path)
 	}
 }
 
-static bool read_line(FILE *file, char *line, size_t size)
+static bool result_cache_read_line(FILE *file, char *line, size_t size)
 {
 	char *end;
 
@@ -104,8 +104,8 @@ static FILE *open_trusted(const char *path, time_t *written)
 static bool read_result(FILE *file, const char *key, char *line, size_t size)
 {
 	char *found = malloc(MAX_LINE);
-	bool known = found && read_line(file, found, MAX_LINE) && !strcmp(found, key) &&
-		     read_line(file, line, size);
+	bool known = found && result_cache_read_line(file, found, MAX_LINE) &&
+		     !strcmp(found, key) && result_cache_read_line(file, line, size);
 
 	free(found);
 	return known;

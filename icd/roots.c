@@ -22,7 +22,7 @@ LOCK_DEFINE(roots_lock, LOCK_LAST); /* the two below */
 static struct root roots[ROOTS] GUARDED_BY(roots_lock);
 static uint64_t used_last GUARDED_BY(roots_lock);
 
-static struct root *find(cl_context context, uint64_t memory, cl_mem_flags flags)
+static struct root *roots_find_locked(cl_context context, uint64_t memory, cl_mem_flags flags)
 	REQUIRES(roots_lock)
 {
 	for (size_t i = 0; i < ROOTS; i++)
@@ -38,7 +38,7 @@ static struct root *finder_begin(cl_context context, uint64_t memory, cl_mem_fla
 	struct root *root;
 
 	lock_acquire(&roots_lock);
-	root = find(context, memory, flags);
+	root = roots_find_locked(context, memory, flags);
 	if (root) {
 		root->used = ++used_last;
 		root->finders++;
@@ -74,7 +74,7 @@ cl_mem roots_find(cl_context context, uint64_t memory, cl_mem_flags flags)
 }
 
 /* A free place, or that of the least recently used; NULL if all are in use just now. */
-static struct root *place(void) REQUIRES(roots_lock)
+static struct root *roots_place(void) REQUIRES(roots_lock)
 {
 	struct root *oldest = NULL;
 
@@ -95,8 +95,8 @@ void roots_keep(cl_context context, uint64_t memory, cl_mem_flags flags, cl_mem 
 	if (next.clRetainMemObject(root))
 		return;
 	lock_acquire(&roots_lock);
-	if (!find(context, memory, flags))
-		at = place();
+	if (!roots_find_locked(context, memory, flags))
+		at = roots_place();
 	if (at) {
 		gone = at->mem;
 		*at = (struct root){
@@ -113,7 +113,7 @@ void roots_keep(cl_context context, uint64_t memory, cl_mem_flags flags, cl_mem 
 }
 
 /* Takes one out that is of @context, or of @memory. */
-static cl_mem take(cl_context context, uint64_t memory)
+static cl_mem roots_take(cl_context context, uint64_t memory)
 {
 	cl_mem mem = NULL;
 
@@ -132,20 +132,20 @@ static cl_mem take(cl_context context, uint64_t memory)
 	return mem;
 }
 
-static void drop(cl_context context, uint64_t memory)
+static void roots_drop(cl_context context, uint64_t memory)
 {
 	cl_mem mem;
 
-	while ((mem = take(context, memory)))
+	while ((mem = roots_take(context, memory)))
 		next.clReleaseMemObject(mem);
 }
 
 void roots_drop_context(cl_context context)
 {
-	drop(context, 0);
+	roots_drop(context, 0);
 }
 
 void roots_drop_memory(uint64_t memory)
 {
-	drop(NULL, memory);
+	roots_drop(NULL, memory);
 }

@@ -280,8 +280,8 @@ static bool is_shared(const struct selftest_memory *memory, size_t at, unsigned 
 }
 
 /* One round: 1 passed, 0 failed, or an error of OpenCL. */
-static cl_int run_round(struct selftest *t, const struct selftest_memory *memory, cl_mem a,
-			cl_mem b, unsigned char seed)
+static cl_int selftest_run_round(struct selftest *t, const struct selftest_memory *memory, cl_mem a,
+				 cl_mem b, unsigned char seed)
 {
 	const unsigned char value = seed + 1, host = seed + 2;
 	cl_int err;
@@ -313,7 +313,7 @@ static cl_int run_memory(struct selftest *t, const struct selftest_memory *memor
 	if (b) {
 		result = 1;
 		for (unsigned int round = 0; round < memory->rounds && result == 1; round++)
-			result = run_round(t, memory, a, b, 0x11 + 0x30 * round);
+			result = selftest_run_round(t, memory, a, b, 0x11 + 0x30 * round);
 		next.clReleaseMemObject(b);
 	}
 	next.clReleaseMemObject(a);

@@ -221,7 +221,7 @@ static bool hook_is_over(const struct event_hook *hook)
 }
 
 /* A bracket around a marker, and clFinish on a thread. */
-static bool bracket_begin(struct event_test *t)
+static bool selftest_bracket_begin(struct event_test *t)
 {
 	cl_int err = next.clEnqueueMarkerWithWaitList(t->queue, 0, NULL, &t->ready);
 
@@ -258,9 +258,9 @@ static bool bracket_finishes(struct event_test *t)
 }
 
 /* Nothing is left that waits: what the callbacks did not complete is completed. */
-static bool bracket_test(struct event_test *t)
+static bool selftest_bracket_test(struct event_test *t)
 {
-	bool begun = bracket_begin(t), finishes = begun && bracket_finishes(t);
+	bool begun = selftest_bracket_begin(t), finishes = begun && bracket_finishes(t);
 
 	if (!finishes && t->begin.event)
 		next.clSetUserEventStatus(t->begin.event, CL_COMPLETE);
@@ -294,7 +294,7 @@ static enum tested event_test(struct event_test *t)
 	pthread_join(t->thread, NULL);
 	if (!event_calls_back(t))
 		return FAILED;
-	brackets = bracket_test(t);
+	brackets = selftest_bracket_test(t);
 	if (hooks_are_over(t))
 		event_end(t);
 	if (!brackets)

@@ -143,7 +143,7 @@ static cl_int image_build(struct image_test *t, const struct image_job *j)
 	return err;
 }
 
-static cl_int image_begin(struct image_test *t, const struct image_job *j)
+static cl_int selftest_image_begin(struct image_test *t, const struct image_job *j)
 {
 	cl_mem_flags a = t->image->flags, b = a;
 	cl_int err;
@@ -279,7 +279,7 @@ static cl_int image_run_on(struct image_job *j, struct import_region *region)
 	cl_int result;
 
 	pixels_choose(&t);
-	result = image_begin(&t, j);
+	result = selftest_image_begin(&t, j);
 	if (!result)
 		result = 1;
 	for (cl_uint i = 0; i < j->num_devices && result == 1; i++)

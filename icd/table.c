@@ -28,14 +28,14 @@ struct table_slots {
 };
 
 /* Handles are heap addresses: the low bits say little, and 1/phi spreads the rest. */
-static size_t hash(const void *key)
+static size_t table_hash(const void *key)
 {
 	return ((uintptr_t)key * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
 }
 
 static struct slot *slot_find(struct table_slots *slots, const void *key)
 {
-	for (size_t i = hash(key) & slots->mask;; i = (i + 1) & slots->mask) {
+	for (size_t i = table_hash(key) & slots->mask;; i = (i + 1) & slots->mask) {
 		void *found = atomic_load_explicit(&slots->slot[i].key, memory_order_acquire);
 
 		if (found == key)
@@ -56,7 +56,7 @@ void *table_get(struct table *table, const void *key)
 /* The first slot that a new key may take: GONE or empty. */
 static struct slot *slot_free(struct table_slots *slots, const void *key)
 {
-	size_t i = hash(key) & slots->mask;
+	size_t i = table_hash(key) & slots->mask;
 
 	for (;; i = (i + 1) & slots->mask) {
 		void *found = atomic_load_explicit(&slots->slot[i].key, memory_order_relaxed);
@@ -76,7 +76,7 @@ static void slot_fill(struct table_slots *slots, const void *key, void *record)
 	atomic_store_explicit(&slot->key, (void *)key, memory_order_release);
 }
 
-static struct table_slots *slots_create(size_t size)
+static struct table_slots *table_slots_create(size_t size)
 {
 	struct table_slots *slots = calloc(1, sizeof(*slots) + size * sizeof(struct slot));
 
@@ -99,7 +99,7 @@ static void slots_move(struct table_slots *to, struct table_slots *from)
 
 static bool table_grow(struct table *table, struct table_slots *old)
 {
-	struct table_slots *slots = slots_create(old ? 2 * (old->mask + 1) : FIRST_SIZE);
+	struct table_slots *slots = table_slots_create(old ? 2 * (old->mask + 1) : FIRST_SIZE);
 
 	if (!slots)
 		return false;
@@ -132,7 +132,7 @@ bool table_set(struct table *table, const void *key, void *record)
 }
 
 /* Slots that are GONE in front of an empty one are as good as empty. */
-static void sweep(struct table_slots *slots, size_t i)
+static void table_sweep(struct table_slots *slots, size_t i)
 {
 	void *behind =
 		atomic_load_explicit(&slots->slot[(i + 1) & slots->mask].key, memory_order_relaxed);
@@ -153,6 +153,6 @@ void *table_remove(struct table *table, const void *key)
 		return NULL;
 	table->live--;
 	atomic_store_explicit(&slot->key, GONE, memory_order_release);
-	sweep(slots, slot - slots->slot);
+	table_sweep(slots, slot - slots->slot);
 	return atomic_load_explicit(&slot->record, memory_order_relaxed);
 }

@@ -153,7 +153,7 @@ static bool takes_parse(const char *line, struct takes *t)
 }
 
 /* The caller frees it; NULL: the platform is not known.  @lasting: the answer may be kept. */
-static char *key_of(cl_platform_id platform, bool *lasting)
+static char *takes_key_of(cl_platform_id platform, bool *lasting)
 {
 	char *identity = identity_platform(platform, lasting);
 	char *key = identity ? text_create("takes %d, %s", REVISION, identity) : NULL;
@@ -184,7 +184,7 @@ static void takes_keep(const char *key, const struct takes *t)
 static bool takes_recall(cl_platform_id platform, struct takes *t)
 {
 	bool lasting;
-	char *key = key_of(platform, &lasting);
+	char *key = takes_key_of(platform, &lasting);
 	bool known = lasting && takes_kept(key, t);
 
 	free(key);
@@ -274,7 +274,7 @@ cl_int CL_API_CALL takes_probe(cl_platform_id platform, const char *wanted, char
 			       size_t size)
 {
 	bool lasting, is_wanted;
-	char *key = key_of(platform, &lasting);
+	char *key = takes_key_of(platform, &lasting);
 	struct takes t = { .count = 0 };
 
 	is_wanted = key && is_name_of(key, wanted);
@@ -341,7 +341,7 @@ static bool takes_find(cl_platform_id platform, struct takes *t)
 
 	if (config_probe() == PROBE_OFF || is_restricted())
 		return false;
-	key = key_of(platform, &lasting);
+	key = takes_key_of(platform, &lasting);
 	found = takes_find_by_key(platform, key, lasting, t);
 	free(key);
 	return found;

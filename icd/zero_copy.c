@@ -93,7 +93,7 @@ static const char *const kind_name[IMPORT_KINDS] = {
 	[IMPORT_SEVERAL] = "a range of several mappings",
 };
 
-static unsigned int access_of(cl_mem_flags flags)
+static unsigned int zero_copy_access_of(cl_mem_flags flags)
 {
 	return flags & CL_MEM_READ_ONLY ? 0 : flags & CL_MEM_WRITE_ONLY ? 1 : 2;
 }
@@ -111,7 +111,7 @@ static const char *access_name(cl_mem_flags flags)
 	static const char *const names[ACCESSES] = { "CL_MEM_READ_ONLY", "CL_MEM_WRITE_ONLY",
 						     "CL_MEM_READ_WRITE" };
 
-	return names[access_of(flags)];
+	return names[zero_copy_access_of(flags)];
 }
 
 static const char *host_access_name(cl_mem_flags flags)
@@ -139,7 +139,7 @@ static size_t largest_buffer(cl_device_id device)
 	return bytes ? bytes : SIZE_MAX;
 }
 
-static void device_add(struct zero_copy *proofs, cl_device_id root)
+static void zero_copy_device_add(struct zero_copy *proofs, cl_device_id root)
 {
 	size_t largest = largest_buffer(root);
 
@@ -165,7 +165,7 @@ struct zero_copy *zero_copy_create(const struct device *const *devices, size_t c
 	proofs->is_cpu = true;
 	proofs->largest = SIZE_MAX;
 	for (size_t i = 0; i < count; i++)
-		device_add(proofs, devices[i]->id);
+		zero_copy_device_add(proofs, devices[i]->id);
 	proofs->device = proofs->num_devices == 1 ? devices[0] : NULL;
 	return proofs;
 }
@@ -215,14 +215,14 @@ static unsigned int align_of(const void *addr, size_t size)
 	return i;
 }
 
-static unsigned int magnitude(size_t number)
+static unsigned int zero_copy_magnitude(size_t number)
 {
 	return number ? 63 - (unsigned int)__builtin_clzll(number) : 0;
 }
 
-static unsigned int bucket_of(size_t size)
+static unsigned int zero_copy_bucket_of(size_t size)
 {
-	unsigned int bucket = magnitude(size);
+	unsigned int bucket = zero_copy_magnitude(size);
 
 	return bucket < SMALLEST ? 0 : bucket - SMALLEST;
 }
@@ -239,8 +239,8 @@ static size_t least_of(const struct class *c)
 
 static struct slot *slot_of(struct zero_copy *proofs, const struct class *c)
 {
-	return &proofs->buffer[c->kind][access_of(c->flags)][host_access_of(c->flags)][c->align]
-			      [c->bucket];
+	return &proofs->buffer[c->kind][zero_copy_access_of(c->flags)][host_access_of(c->flags)]
+			      [c->align][c->bucket];
 }
 
 static void slot_proved(struct slot *slot, size_t size)
@@ -285,7 +285,7 @@ static enum verdict slot_verdict(const struct zero_copy *proofs, struct slot *sl
 
 static void class_name(const struct class *c, char *name, size_t size)
 {
-	snprintf(name, size, "class %d %u %u %u %u", c->kind, access_of(c->flags),
+	snprintf(name, size, "class %d %u %u %u %u", c->kind, zero_copy_access_of(c->flags),
 		 host_access_of(c->flags), c->align, c->bucket);
 }
 
@@ -418,7 +418,7 @@ cl_int zero_copy_prove(struct context *context, unsigned int kinds, cl_mem_flags
 	struct class c = {
 		.flags = flags,
 		.align = align_of(addr, size),
-		.bucket = bucket_of(size),
+		.bucket = zero_copy_bucket_of(size),
 	};
 	cl_int err = CL_SUCCESS;
 
@@ -481,7 +481,7 @@ static enum tested image_test(const struct zero_copy *proofs, const struct selft
 static void image_name(const struct selftest_image *image, char *name, size_t size)
 {
 	snprintf(name, size, "image %d %u %u %#x %#x %zu %zu %zu %zu", image->kind,
-		 access_of(image->flags), host_access_of(image->flags),
+		 zero_copy_access_of(image->flags), host_access_of(image->flags),
 		 image->format.image_channel_order, image->format.image_channel_data_type,
 		 image->width, image->height, image->pitch, image->offset);
 }
@@ -523,12 +523,12 @@ static bool is_same_class(const struct selftest_image *a, const struct selftest_
 	return a->kind == b->kind && a->flags == b->flags && a->offset == b->offset &&
 	       a->format.image_channel_order == b->format.image_channel_order &&
 	       a->format.image_channel_data_type == b->format.image_channel_data_type &&
-	       magnitude(a->width) == magnitude(b->width) &&
-	       magnitude(a->height) == magnitude(b->height) &&
-	       magnitude(a->pitch) == magnitude(b->pitch);
+	       zero_copy_magnitude(a->width) == zero_copy_magnitude(b->width) &&
+	       zero_copy_magnitude(a->height) == zero_copy_magnitude(b->height) &&
+	       zero_copy_magnitude(a->pitch) == zero_copy_magnitude(b->pitch);
 }
 
-static bool is_within(const struct selftest_image *a, const struct selftest_image *b)
+static bool zero_copy_is_within(const struct selftest_image *a, const struct selftest_image *b)
 {
 	return a->width <= b->width && a->height <= b->height && a->pitch <= b->pitch;
 }
@@ -539,8 +539,8 @@ static bool image_tells(const struct image_proof *proof, const struct selftest_i
 	if (!is_same_class(&proof->image, image))
 		return false;
 	if (proof->verdict == ZERO_COPY)
-		return is_within(image, &proof->image);
-	return is_within(&proof->image, image) &&
+		return zero_copy_is_within(image, &proof->image);
+	return zero_copy_is_within(&proof->image, image) &&
 	       (proof->verdict == COPIES || proof->late == job_late());
 }
 

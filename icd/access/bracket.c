@@ -70,7 +70,7 @@ static void event_put(cl_event event)
 		next.clReleaseEvent(event);
 }
 
-static cl_int event_status(cl_event event)
+static cl_int bracket_event_status(cl_event event)
 {
 	cl_int status = CL_QUEUED;
 
@@ -137,7 +137,7 @@ static bool is_held_by_driver(cl_event event, cl_uint others)
 /* A marker without its callback: its wait list may fail at any time. */
 static bool bracket_is_pending(const struct bracket *b)
 {
-	return b->ready && event_status(b->ready) > CL_COMPLETE;
+	return b->ready && bracket_event_status(b->ready) > CL_COMPLETE;
 }
 
 static bool last_is_held_by_driver(const struct bracket *b)
@@ -235,7 +235,7 @@ static void bracket_end_now(struct bracket *b)
 /* A driver may say CL_COMPLETE to the callback of a command that failed (PoCL 7). */
 static cl_int real_status(cl_event event, cl_int status)
 {
-	cl_int found = event_status(event);
+	cl_int found = bracket_event_status(event);
 
 	return found < 0 ? found : status;
 }
@@ -391,12 +391,14 @@ static void CL_CALLBACK on_done(cl_event event, cl_int status, void *arg)
  */
 static void bracket_ask_now(struct bracket *b)
 {
-	cl_int status = b->ready && !(atomic_load(&b->state) & BEGUN) ? event_status(b->ready)
-								      : CL_COMPLETE;
+	cl_int status = b->ready && !(atomic_load(&b->state) & BEGUN)
+				? bracket_event_status(b->ready)
+				: CL_COMPLETE;
 
 	if (status < 0)
 		bracket_fail(b, status);
-	status = b->last && !(atomic_load(&b->state) & DONE) ? event_status(b->last) : CL_COMPLETE;
+	status = b->last && !(atomic_load(&b->state) & DONE) ? bracket_event_status(b->last)
+							     : CL_COMPLETE;
 	if (status < 0)
 		bracket_done(b, status);
 }
@@ -422,10 +424,10 @@ static void bracket_overdue_ask(struct overdue *o)
 	cl_int status;
 
 	bracket_ask_now(b);
-	status = state & READY_DUE ? event_status(b->ready) : CL_QUEUED;
+	status = state & READY_DUE ? bracket_event_status(b->ready) : CL_QUEUED;
 	if (status <= CL_COMPLETE && !is_held_by_driver(b->ready, 1))
 		on_ready(b->ready, status, b);
-	status = state & DONE_DUE ? event_status(b->last) : CL_QUEUED;
+	status = state & DONE_DUE ? bracket_event_status(b->last) : CL_QUEUED;
 	if (status <= CL_COMPLETE && !last_is_held_by_driver(b))
 		on_done(b->last, status, b);
 	bracket_put(b);
@@ -628,7 +630,7 @@ bool bracket_is_done(const struct bracket *b)
 
 bool bracket_poll(struct bracket *b)
 {
-	cl_int status = bracket_is_done(b) ? CL_COMPLETE : event_status(b->last);
+	cl_int status = bracket_is_done(b) ? CL_COMPLETE : bracket_event_status(b->last);
 
 	if (status <= CL_COMPLETE)
 		bracket_done(b, status);

@@ -5,7 +5,7 @@
 
 #include "import/log.h"
 
-static unsigned int access_of(const struct import_region *region, bool by_host)
+static unsigned int region_set_access_of(const struct import_region *region, bool by_host)
 {
 	return by_host ? region->access : region->wanted & region->access;
 }
@@ -51,7 +51,7 @@ bool region_set_init(struct region_set *set, struct memobj *const *objs, size_t 
 		struct import_region *region = objs[i] ? objs[i]->region : NULL;
 
 		if (region && objs[i]->bracket && !region_set_covers(set, region, 0))
-			region_set_add(set, region, access_of(region, by_host));
+			region_set_add(set, region, region_set_access_of(region, by_host));
 	}
 	return true;
 }
@@ -80,7 +80,8 @@ bool region_set_has(const struct region_set *set, struct memobj *const *objs, si
 {
 	for (size_t i = 0; i < count; i++)
 		if (objs[i] && objs[i]->bracket &&
-		    !region_set_covers(set, objs[i]->region, access_of(objs[i]->region, false)))
+		    !region_set_covers(set, objs[i]->region,
+				       region_set_access_of(objs[i]->region, false)))
 			return false;
 	return true;
 }

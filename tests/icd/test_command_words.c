@@ -24,7 +24,7 @@ struct command_target command_target_of(cl_command_buffer_khr buffer)
 	return (struct command_target){ &functions, properties, false };
 }
 
-bool forbidden(const char *function, cl_mem first, cl_mem second)
+bool forbid_refuses(const char *function, cl_mem first, cl_mem second)
 {
 	(void)function;
 	used[0] = first;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "answer.h"
+#include "info_answer.h"
 
 #include <string.h>
 
-cl_int answer(const void *from, size_t length, size_t size, void *value, size_t *size_ret)
+cl_int info_answer(const void *from, size_t length, size_t size, void *value, size_t *size_ret)
 {
 	if (value && size < length)
 		return CL_INVALID_VALUE;

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-static struct cache_entry *entry_of(const struct cache_ref *ref)
+static struct cache_entry *cache_entry_of(const struct cache_ref *ref)
 {
 	return (struct cache_entry *)((char *)ref->pin - offsetof(struct cache_entry, pin));
 }
@@ -62,7 +62,7 @@ static void mark_used(struct cache_entry *entry)
 }
 
 /* A failed hold looked like a use to others: the caller goes on under the lock and looks after it. */
-static bool hit(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
+static bool cache_hit(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
 {
 	struct cache_entry *entry = cache_table_peek(&cache->table, address, size);
 	struct cells *cells = entry ? cells_get() : NULL;
@@ -108,9 +108,9 @@ static bool hold_any(struct cache *cache, uintptr_t address, size_t size, struct
 }
 
 /* Of freed memory: another thread may have taken it out already. */
-static void drop_stale(struct cache *cache, struct cache_ref *ref)
+static void cache_drop_stale_entry(struct cache *cache, struct cache_ref *ref)
 {
-	struct cache_entry *entry = entry_of(ref);
+	struct cache_entry *entry = cache_entry_of(ref);
 
 	lock_acquire(&cache->lock);
 	if (atomic_load(&entry->state) == ENTRY_LIVE) {
@@ -123,26 +123,26 @@ static void drop_stale(struct cache *cache, struct cache_ref *ref)
 
 static void count_late_hit(struct cache *cache, struct cache_ref *ref)
 {
-	mark_used(entry_of(ref));
+	mark_used(cache_entry_of(ref));
 	lock_acquire(&cache->lock);
 	cache->stats.hits++;
 	lock_release(&cache->lock);
 }
 
 /* Entries of freed memory that are in the way are taken out.  The source is asked without the lock. */
-static bool find(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
+static bool cache_find(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
 {
 	while (hold_any(cache, address, size, ref)) {
-		if (entry_is_current(cache, entry_of(ref))) {
+		if (entry_is_current(cache, cache_entry_of(ref))) {
 			count_late_hit(cache, ref);
 			return true;
 		}
-		drop_stale(cache, ref);
+		cache_drop_stale_entry(cache, ref);
 	}
 	return false;
 }
 
-static bool touches(const struct cache_entry *entry, uintptr_t address, size_t size)
+static bool cache_entry_touches(const struct cache_entry *entry, uintptr_t address, size_t size)
 {
 	return entry->pin.base - address < size || address - entry->pin.base < entry->pin.size;
 }
@@ -158,7 +158,7 @@ static bool hold_next(struct cache *cache, uint32_t *at, uintptr_t address, size
 		struct cache_entry *entry = &cache->entries[(*at)++];
 
 		held = atomic_load_explicit(&entry->state, memory_order_relaxed) == ENTRY_LIVE &&
-		       touches(entry, address, size);
+		       cache_entry_touches(entry, address, size);
 		if (held)
 			hold_locked(entry, entry->pin.base, ref);
 	}
@@ -172,10 +172,10 @@ void cache_drop_stale(struct cache *cache, uintptr_t address, size_t size)
 	uint32_t at = 0;
 
 	while (hold_next(cache, &at, address, size, &ref)) {
-		if (entry_is_current(cache, entry_of(&ref)))
+		if (entry_is_current(cache, cache_entry_of(&ref)))
 			cache_put(cache, &ref);
 		else
-			drop_stale(cache, &ref);
+			cache_drop_stale_entry(cache, &ref);
 	}
 }
 
@@ -197,7 +197,8 @@ static bool is_exhausted(int err)
 }
 
 /* What is exhausted is shared by all entries: unpins 1, 2, 4, ... of them, to the last idle one. */
-static int pin(struct cache *cache, uintptr_t address, size_t size, struct cache_pin *pin)
+static int cache_pin_range(struct cache *cache, uintptr_t address, size_t size,
+			   struct cache_pin *pin)
 {
 	int err = cache->source->pin(cache->context, address, size, pin);
 
@@ -231,8 +232,8 @@ static struct cache_entry *entry_take(struct cache *cache) REQUIRES(cache->lock)
  * Makes an entry of a pin.  It is not for others if something was invalidated meanwhile: the
  * memory may be what is being freed.
  */
-static int insert(struct cache *cache, const struct cache_pin *pin, bool shared,
-		  struct cache_entry **out) REQUIRES(cache->lock)
+static int cache_insert(struct cache *cache, const struct cache_pin *pin, bool shared,
+			struct cache_entry **out) REQUIRES(cache->lock)
 {
 	int err = cache_table_reserve(&cache->table, pin->base, pin->size);
 	struct cache_entry *entry = err ? NULL : entry_take(cache);
@@ -262,21 +263,21 @@ static int insert_if_alone(struct cache *cache, const struct cache_pin *pin, boo
 
 	if (cache_table_find(&cache->table, address, size))
 		return -EAGAIN;
-	err = insert(cache, pin, shared, &entry);
+	err = cache_insert(cache, pin, shared, &entry);
 	if (!err)
 		hold_locked(entry, address, ref);
 	return err;
 }
 
 /* Gives the pin to the cache.  Tries again if room was made, or another thread was faster. */
-static int publish(struct cache *cache, const struct cache_pin *pin, uint64_t invalidated,
-		   uintptr_t address, size_t size, struct cache_ref *ref, bool *taken)
+static int cache_publish(struct cache *cache, const struct cache_pin *pin, uint64_t invalidated,
+			 uintptr_t address, size_t size, struct cache_ref *ref, bool *taken)
 {
 	struct cache_entry *list;
 	bool again = true;
 	int err = 0;
 
-	for (*taken = false; again && !find(cache, address, size, ref);) {
+	for (*taken = false; again && !cache_find(cache, address, size, ref);) {
 		lock_acquire(&cache->lock);
 		err = insert_if_alone(cache, pin, invalidated == cache->invalidated, address, size,
 				      ref);
@@ -294,14 +295,14 @@ static int pin_and_publish(struct cache *cache, uint64_t invalidated, uintptr_t 
 			   size_t size, struct cache_ref *ref)
 {
 	struct cache_pin new = { .fd = -1 };
-	int err = pin(cache, address, size, &new);
+	int err = cache_pin_range(cache, address, size, &new);
 	bool taken;
 
 	if (err)
 		return err;
 	if (cache->budget)
 		cache_drop_stale(cache, new.base, new.size);
-	err = publish(cache, &new, invalidated, address, size, ref, &taken);
+	err = cache_publish(cache, &new, invalidated, address, size, ref, &taken);
 	if (!taken)
 		cache->source->unpin(cache->context, &new);
 	if (err)
@@ -310,12 +311,12 @@ static int pin_and_publish(struct cache *cache, uint64_t invalidated, uintptr_t 
 	return err;
 }
 
-static int miss(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
+static int cache_miss(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
 {
 	struct cache_entry *list;
 	uint64_t invalidated;
 
-	if (find(cache, address, size, ref))
+	if (cache_find(cache, address, size, ref))
 		return 0;
 	lock_acquire(&cache->lock);
 	cache->stats.misses++;
@@ -328,7 +329,7 @@ static int miss(struct cache *cache, uintptr_t address, size_t size, struct cach
 
 bool cache_get_cached(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
 {
-	return size && hit(cache, address, size, ref);
+	return size && cache_hit(cache, address, size, ref);
 }
 
 int cache_get(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
@@ -337,10 +338,10 @@ int cache_get(struct cache *cache, uintptr_t address, size_t size, struct cache_
 
 	if (__builtin_expect(!size || __builtin_add_overflow(address, size - 1, &last), 0))
 		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
-	return hit(cache, address, size, ref) ? 0 : miss(cache, address, size, ref);
+	return cache_hit(cache, address, size, ref) ? 0 : cache_miss(cache, address, size, ref);
 }
 
-static void tidy(struct cache *cache)
+static void cache_tidy(struct cache *cache)
 {
 	struct cache_entry *list;
 
@@ -353,12 +354,12 @@ static void tidy(struct cache *cache)
 /* After the release the entry may be another's already: its state can only be wrong to tidy up. */
 void cache_put(struct cache *cache, struct cache_ref *ref)
 {
-	struct cache_entry *entry = entry_of(ref);
+	struct cache_entry *entry = cache_entry_of(ref);
 
 	entry_release(entry, ref->cell);
 	if (__builtin_expect(atomic_load(&entry->state) != ENTRY_LIVE || atomic_load(&cache->over),
 			     0))
-		tidy(cache);
+		cache_tidy(cache);
 }
 
 void cache_set_bytes(struct cache *cache, size_t bytes)
@@ -366,7 +367,7 @@ void cache_set_bytes(struct cache *cache, size_t bytes)
 	lock_acquire(&cache->lock);
 	atomic_store(&cache->budget, bytes);
 	lock_release(&cache->lock);
-	tidy(cache);
+	cache_tidy(cache);
 }
 
 void cache_invalidate(struct cache *cache, uintptr_t address, size_t size)
@@ -379,7 +380,7 @@ void cache_invalidate(struct cache *cache, uintptr_t address, size_t size)
 		struct cache_entry *entry = &cache->entries[i];
 
 		if (atomic_load_explicit(&entry->state, memory_order_relaxed) != ENTRY_LIVE ||
-		    !touches(entry, address, size))
+		    !cache_entry_touches(entry, address, size))
 			continue;
 		entry_retire(cache, entry);
 		cache->stats.invalidations++;

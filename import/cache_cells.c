@@ -8,9 +8,9 @@
 
 _Thread_local struct cells *cells_own;
 
-static void disown(struct lock *lock);
+static void cache_cells_disown(struct lock *lock);
 
-LOCK_DEFINE_IN_CHILD(cells_lock, LOCK_LAST, disown); /* owners */
+LOCK_DEFINE_IN_CHILD(cells_lock, LOCK_LAST, cache_cells_disown); /* owners */
 static struct cells *_Atomic all;	   /* grows only */
 static pthread_key_t key;		   /* gives the block back at a thread's exit */
 static bool has_key;			   /* written before there is a cache */
@@ -25,7 +25,7 @@ static void give_back(void *block)
 	lock_release(&cells_lock);
 }
 
-static void init(void)
+static void cache_cells_init(void)
 {
 	has_key = !pthread_key_create(&key, give_back);
 }
@@ -34,7 +34,7 @@ void cells_init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, init);
+	pthread_once(&once, cache_cells_init);
 }
 
 struct cells *cells_first(void)
@@ -52,7 +52,7 @@ static struct cells *find_unowned(void) REQUIRES(cells_lock)
 }
 
 /* seq_cst: a taker that does not see the block is seen by the block's owner. */
-static struct cells *add(void) REQUIRES(cells_lock)
+static struct cells *cache_cells_add(void) REQUIRES(cells_lock)
 {
 	struct cells *cells = aligned_alloc(alignof(struct cells), sizeof(*cells));
 
@@ -64,14 +64,14 @@ static struct cells *add(void) REQUIRES(cells_lock)
 	return cells;
 }
 
-static struct cells *claim(void)
+static struct cells *cache_cells_claim(void)
 {
 	struct cells *cells;
 
 	lock_acquire(&cells_lock);
 	cells = find_unowned();
 	if (!cells)
-		cells = add();
+		cells = cache_cells_add();
 	if (cells)
 		cells->owned = true;
 	lock_release(&cells_lock);
@@ -81,7 +81,7 @@ static struct cells *claim(void)
 /* A block that nothing gives back would stay a dead thread's. */
 struct cells *cells_claim(void)
 {
-	struct cells *cells = has_key ? claim() : NULL;
+	struct cells *cells = has_key ? cache_cells_claim() : NULL;
 
 	cells_own = cells;
 	if (cells && pthread_setspecific(key, cells)) {
@@ -92,7 +92,7 @@ struct cells *cells_claim(void)
 }
 
 /* Of a child's threads there is one. */
-static void disown(struct lock *lock)
+static void cache_cells_disown(struct lock *lock)
 {
 	(void)lock;
 	for (struct cells *cells = cells_first(); cells; cells = cells->next)

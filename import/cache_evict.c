@@ -32,7 +32,8 @@ bool entry_is_idle(struct cache *cache, struct cache_entry *entry)
 	return entry->sweep != cache->sweep && !atomic_load(&entry->refs);
 }
 
-static void unpublish(struct cache *cache, struct cache_entry *entry) REQUIRES(cache->lock)
+static void cache_evict_unpublish(struct cache *cache, struct cache_entry *entry)
+	REQUIRES(cache->lock)
 {
 	cache_table_remove(&cache->table, entry, entry->pin.base, entry->pin.size);
 }
@@ -40,7 +41,7 @@ static void unpublish(struct cache *cache, struct cache_entry *entry) REQUIRES(c
 void entry_retire(struct cache *cache, struct cache_entry *entry)
 {
 	atomic_store(&entry->state, ENTRY_DYING);
-	unpublish(cache, entry);
+	cache_evict_unpublish(cache, entry);
 	entry->next = cache->dying;
 	cache->dying = entry;
 }
@@ -84,7 +85,7 @@ static bool is_victim(struct cache *cache, struct cache_entry *entry) REQUIRES(c
 }
 
 /* Entries that seem idle, made unusable for now; they are still in the table. */
-static struct cache_entry *choose(struct cache *cache, uint32_t entries, size_t bytes)
+static struct cache_entry *cache_evict_choose(struct cache *cache, uint32_t entries, size_t bytes)
 	REQUIRES(cache->lock)
 {
 	struct cache_entry *list = NULL;
@@ -113,7 +114,7 @@ struct cache_entry *cache_evict(struct cache *cache, uint32_t entries, size_t by
 	struct cache_entry *chosen, *list = NULL, *next;
 
 	cache_sweep(cache);
-	chosen = choose(cache, entries, bytes);
+	chosen = cache_evict_choose(cache, entries, bytes);
 	if (!chosen)
 		return NULL;
 	cache_sweep(cache);
@@ -123,14 +124,14 @@ struct cache_entry *cache_evict(struct cache *cache, uint32_t entries, size_t by
 			atomic_store(&entry->state, ENTRY_LIVE);
 			continue;
 		}
-		unpublish(cache, entry);
+		cache_evict_unpublish(cache, entry);
 		give_out(cache, entry, &list);
 		cache->stats.evictions++;
 	}
 	return list;
 }
 
-static struct cache_entry *join(struct cache_entry *a, struct cache_entry *b)
+static struct cache_entry *cache_evict_join(struct cache_entry *a, struct cache_entry *b)
 {
 	struct cache_entry **end = &a;
 
@@ -155,7 +156,8 @@ struct cache_entry *cache_trim(struct cache *cache)
 
 	if (cache->stats.bytes_pinned > budget) {
 		set_over(cache, true);
-		list = join(list, cache_evict(cache, 0, cache->stats.bytes_pinned - budget));
+		list = cache_evict_join(list,
+					cache_evict(cache, 0, cache->stats.bytes_pinned - budget));
 	}
 	set_over(cache, cache->stats.bytes_pinned > budget);
 	return list;

@@ -6,10 +6,10 @@
 LOCK_DEFINE(ids_lock, LOCK_LAST);
 static uint32_t ids GUARDED_BY(ids_lock); /* those of the caches that there are */
 
-static void disinherit(struct lock *lock) TSA(no_thread_safety_analysis);
+static void cache_fork_disinherit(struct lock *lock) TSA(no_thread_safety_analysis);
 
 /* Entries that another thread was about to unpin are dying too: its list went with it. */
-static void disinherit(struct lock *lock)
+static void cache_fork_disinherit(struct lock *lock)
 {
 	struct cache *cache = (struct cache *)((char *)lock - offsetof(struct cache, lock));
 
@@ -40,7 +40,7 @@ int cache_register(struct cache *cache)
 	lock_release(&ids_lock);
 	if (cache->id == CACHE_MAX)
 		return -ENFILE;
-	lock_init(&cache->lock, LOCK_OUTER, disinherit);
+	lock_init(&cache->lock, LOCK_OUTER, cache_fork_disinherit);
 	return 0;
 }
 

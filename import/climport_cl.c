@@ -14,7 +14,7 @@
 typedef __typeof__(&clImportMemoryARM) import_fn;
 
 /* The program's own loader, if it has one; else the system's. */
-static void *symbol(const char *name)
+static void *climport_cl_symbol(const char *name)
 {
 	void *found = dlsym(RTLD_DEFAULT, name), *loader;
 
@@ -27,7 +27,7 @@ static void *symbol(const char *name)
 	return found;
 }
 
-#define LOADER(name) ((__typeof__(&(name)))symbol(#name))
+#define LOADER(name) ((__typeof__(&(name)))climport_cl_symbol(#name))
 
 /* Contexts have one platform, but as many devices as they like. */
 static cl_int platform_of(cl_context context, cl_platform_id *platform)
@@ -75,7 +75,7 @@ static import_fn function_of(cl_context context, cl_int *err)
 	return NULL;
 }
 
-static cl_mem failed(cl_int err, cl_int *errcode_ret)
+static cl_mem climport_cl_failed(cl_int err, cl_int *errcode_ret)
 {
 	if (errcode_ret)
 		*errcode_ret = err;
@@ -90,12 +90,12 @@ PUBLIC cl_mem CL_API_CALL clImportMemoryARM(cl_context context, cl_mem_flags fla
 	import_fn function = function_of(context, &err);
 
 	if (!function)
-		return failed(err, errcode_ret);
+		return climport_cl_failed(err, errcode_ret);
 	return function(context, flags, properties, memory, size, errcode_ret);
 }
 
 /* The part of an import that is the range; the part keeps the whole. */
-static cl_mem part_of(cl_mem whole, const struct climport_dmabuf *dmabuf, cl_int *err)
+static cl_mem climport_cl_part_of(cl_mem whole, const struct climport_dmabuf *dmabuf, cl_int *err)
 {
 	const cl_buffer_region region = { dmabuf->offset, dmabuf->size };
 	__typeof__(&clCreateSubBuffer) create = LOADER(clCreateSubBuffer);
@@ -122,10 +122,10 @@ PUBLIC cl_mem climport_create_buffer(cl_context context, cl_mem_flags flags,
 	cl_mem mem;
 
 	if (!dmabuf->size || __builtin_add_overflow(dmabuf->offset, dmabuf->size, &size))
-		return failed(err, errcode_ret);
+		return climport_cl_failed(err, errcode_ret);
 	mem = clImportMemoryARM(context, flags, properties, &fd, size, &err);
 	if (mem && dmabuf->offset)
-		mem = part_of(mem, dmabuf, &err);
+		mem = climport_cl_part_of(mem, dmabuf, &err);
 	if (errcode_ret)
 		*errcode_ret = mem ? CL_SUCCESS : err;
 	return mem;

@@ -95,7 +95,7 @@ static int segment_get(const struct cuda_driver *cu, uintptr_t addr, int device,
 	return !result && addr - *base >= *size ? CUDA_NOT_FOUND : result;
 }
 
-static void intersect(struct cuda_range *range, uintptr_t base, size_t size)
+static void cuda_intersect(struct cuda_range *range, uintptr_t base, size_t size)
 {
 	uintptr_t end = base + size, range_end = range->base + range->size;
 
@@ -109,7 +109,8 @@ static void intersect(struct cuda_range *range, uintptr_t base, size_t size)
  * segment, and the chunk of the pool.  What both have is the memory (driver 580).  The attributes
  * need no current context, cuMemGetAddressRange() does.
  */
-static int narrow(const struct cuda_driver *cu, const struct pointer *p, struct cuda_range *range)
+static int cuda_narrow(const struct cuda_driver *cu, const struct pointer *p,
+		       struct cuda_range *range)
 {
 	uintptr_t base;
 	size_t size;
@@ -121,13 +122,14 @@ static int narrow(const struct cuda_driver *cu, const struct pointer *p, struct 
 	if (result)
 		result = segment_get(cu, p->addr, range->device, &base, &size);
 	if (!result)
-		intersect(range, base, size);
+		cuda_intersect(range, base, size);
 	else if (range->kind == CUDA_HOST && means_none(result))
 		result = CUDA_SUCCESS;
 	return result;
 }
 
-static int describe(const struct cuda_driver *cu, const struct pointer *p, struct cuda_range *range)
+static int cuda_describe(const struct cuda_driver *cu, const struct pointer *p,
+			 struct cuda_range *range)
 {
 	int result;
 
@@ -139,20 +141,20 @@ static int describe(const struct cuda_driver *cu, const struct pointer *p, struc
 	range->base = p->start;
 	range->size = p->size;
 	range->buffer_id = p->buffer_id;
-	result = narrow(cu, p, range);
+	result = cuda_narrow(cu, p, range);
 	if (result || range->device < 0) /* host memory may be of no device */
 		return result;
 	return cu->device_uuid(range->uuid, range->device);
 }
 
-static int identify(const struct cuda_driver *cu, uintptr_t addr, struct cuda_range *range,
-		    struct pointer *p)
+static int cuda_identify_with(const struct cuda_driver *cu, uintptr_t addr,
+			      struct cuda_range *range, struct pointer *p)
 {
 	int result = pointer_get(cu, addr, p);
 
 	*range = (struct cuda_range){ .kind = CUDA_NONE, .device = -1 };
 	if (!result)
-		result = describe(cu, p, range);
+		result = cuda_describe(cu, p, range);
 	if (!result)
 		return 0;
 	*range = (struct cuda_range){ .kind = CUDA_NONE, .device = -1 };
@@ -165,7 +167,7 @@ int cuda_identify(uintptr_t addr, struct cuda_range *range)
 	struct pointer p;
 
 	if (cu)
-		return identify(cu, addr, range, &p);
+		return cuda_identify_with(cu, addr, range, &p);
 	*range = (struct cuda_range){ .kind = CUDA_NONE, .device = -1 };
 	return 0;
 }
@@ -210,7 +212,7 @@ static int request_begin(struct request *r, uintptr_t addr, size_t size)
 	r->addr = addr;
 	r->cu = cuda_driver_loaded();
 	if (r->cu)
-		return identify(r->cu, addr, &r->first, &r->pointer);
+		return cuda_identify_with(r->cu, addr, &r->first, &r->pointer);
 	r->first = (struct cuda_range){ .kind = CUDA_NONE };
 	return 0;
 }
@@ -221,17 +223,18 @@ static bool is_same(const struct request *r)
 	       buffer_id(r->cu, r->end - 1) == r->last.buffer_id;
 }
 
-static int freed(const struct request *r)
+static int cuda_is_freed(const struct request *r)
 {
 	return log_errno(ENODEV, "the CUDA memory at %#zx was freed meanwhile", (size_t)r->addr);
 }
 
 /* The caller owns a descriptor of what was asked for: or it is closed. */
-static int finish(const struct request *r, const struct cuda_export *made, struct cuda_export *out)
+static int cuda_finish(const struct request *r, const struct cuda_export *made,
+		       struct cuda_export *out)
 {
 	if (!is_same(r)) {
 		close(made->fd);
-		return freed(r);
+		return cuda_is_freed(r);
 	}
 	fcntl(made->fd, F_SETFD, FD_CLOEXEC);
 	*out = *made;
@@ -266,7 +269,7 @@ static int check_segments(struct request *r)
 	sync_memops(r->cu, r->addr);
 	for (uintptr_t at = r->first.base + r->first.size; at < r->end;
 	     at = r->last.base + r->last.size) {
-		err = identify(r->cu, at, &r->last, &p);
+		err = cuda_identify_with(r->cu, at, &r->last, &p);
 		if (err)
 			return err;
 		if (r->last.kind != CUDA_DEVICE || r->last.device != r->first.device)
@@ -299,7 +302,7 @@ static int dmabuf_refused(const struct request *r, int result)
 	int err;
 
 	if (!is_same(r))
-		return freed(r);
+		return cuda_is_freed(r);
 	err = cuda_descriptor_failed(r->cu, result, "dma-buf of CUDA memory at %#zx", (size_t)r->addr);
 	return err == -EINVAL ? -EOPNOTSUPP : err;
 }
@@ -320,7 +323,7 @@ static int dmabuf_of(const struct request *r, struct cuda_export *out)
 		result = range_handle(r, start, made.size, &made.fd);
 		cuda_scope_leave(&scope);
 	}
-	return result ? dmabuf_refused(r, result) : finish(r, &made, out);
+	return result ? dmabuf_refused(r, result) : cuda_finish(r, &made, out);
 }
 
 int cuda_export_dmabuf(uintptr_t addr, size_t size, struct cuda_export *out)
@@ -358,7 +361,7 @@ static int check_segment(const struct request *r, const unsigned char uuid[CUDA_
 				 (size_t)r->addr, r->first.device);
 	if (r->end <= segment_end)
 		return 0;
-	err = identify(r->cu, segment_end, &next, &p);
+	err = cuda_identify_with(r->cu, segment_end, &next, &p);
 	if (err)
 		return err;
 	if (next.kind == CUDA_NONE)
@@ -368,7 +371,7 @@ static int check_segment(const struct request *r, const unsigned char uuid[CUDA_
 			 (size_t)r->addr, (size_t)r->end);
 }
 
-static int share(const struct request *r, uint64_t handle, int *fd)
+static int cuda_share(const struct request *r, uint64_t handle, int *fd)
 {
 	struct cuda_properties properties = { 0 };
 	int result = r->cu->properties(&properties, handle);
@@ -399,10 +402,10 @@ static int opaque_of(const struct request *r, struct cuda_export *out)
 
 	if (r->cu->retain(&handle, (void *)r->addr))
 		return is_same(r) ? log_errno(EOPNOTSUPP, "%#zx is no VMM memory", (size_t)r->addr)
-				  : freed(r);
-	err = share(r, handle, &made.fd);
+				  : cuda_is_freed(r);
+	err = cuda_share(r, handle, &made.fd);
 	r->cu->release(handle);
-	return err ? err : finish(r, &made, out);
+	return err ? err : cuda_finish(r, &made, out);
 }
 
 int cuda_export_opaque(uintptr_t addr, size_t size, const unsigned char uuid[CUDA_UUID_SIZE],

@@ -63,7 +63,7 @@ static unsigned long long
 static bool is_child GUARDED_BY(load_lock);
 static const struct cuda_driver *_Atomic published;
 
-static void *find(void *library, const struct symbol *s)
+static void *cuda_driver_find(void *library, const struct symbol *s)
 {
 	void *function = dlsym(library, s->name);
 
@@ -71,13 +71,13 @@ static void *find(void *library, const struct symbol *s)
 }
 
 /* Returns the first function that is missing and cannot be done without, or NULL. */
-static const char *fill(struct cuda_driver *cu, void *library)
+static const char *cuda_driver_fill(struct cuda_driver *cu, void *library)
 {
 	const char *missing[] = { [NEEDED] = NULL, [DMABUF] = NULL, [VMM] = NULL };
 
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
 		const struct symbol *s = &symbols[i];
-		void *function = find(library, s);
+		void *function = cuda_driver_find(library, s);
 
 		memcpy((char *)cu + s->offset, &function, sizeof(function));
 		if (!function && !missing[s->group])
@@ -103,7 +103,7 @@ static int loads_read(struct dl_phdr_info *info, size_t size, void *loads)
 	return 1;
 }
 
-static unsigned long long loads(void) REQUIRES(load_lock)
+static unsigned long long cuda_driver_loads(void) REQUIRES(load_lock)
 {
 	unsigned long long loads = 0;
 
@@ -125,7 +125,7 @@ static bool search_is_due(unsigned long long *now)
 	bool due;
 
 	lock_acquire(&load_lock);
-	*now = loads();
+	*now = cuda_driver_loads();
 	due = !*now || *now != searched;
 	lock_release(&load_lock);
 	return due;
@@ -139,10 +139,10 @@ static void search_failed(unsigned long long then)
 }
 
 /* The library stays loaded: its functions are kept.  Threads may do this at once. */
-static const struct cuda_driver *publish(void *library)
+static const struct cuda_driver *cuda_driver_publish(void *library)
 {
 	struct cuda_driver mine;
-	const char *missing = fill(&mine, library);
+	const char *missing = cuda_driver_fill(&mine, library);
 
 	if (missing) {
 		log_error("libcuda.so.1 has no %s", missing);
@@ -158,7 +158,7 @@ static const struct cuda_driver *publish(void *library)
 	return &driver;
 }
 
-static const struct cuda_driver *get(int flags)
+static const struct cuda_driver *cuda_driver_get(int flags)
 {
 	const struct cuda_driver *cu = atomic_load_explicit(&published, memory_order_acquire);
 	unsigned long long now = 0;
@@ -168,7 +168,7 @@ static const struct cuda_driver *get(int flags)
 		return cu;
 	library = dlopen("libcuda.so.1", RTLD_NOW | flags);
 	if (library)
-		cu = publish(library);
+		cu = cuda_driver_publish(library);
 	else if (!(flags & RTLD_NOLOAD))
 		log_error("%s", dlerror());
 	if (!cu && flags & RTLD_NOLOAD)
@@ -178,12 +178,12 @@ static const struct cuda_driver *get(int flags)
 
 const struct cuda_driver *cuda_driver_loaded(void)
 {
-	return get(RTLD_NOLOAD);
+	return cuda_driver_get(RTLD_NOLOAD);
 }
 
 const struct cuda_driver *cuda_driver_load(void)
 {
-	const struct cuda_driver *cu = get(0);
+	const struct cuda_driver *cu = cuda_driver_get(0);
 	int result;
 
 	if (!cu)
@@ -218,8 +218,8 @@ static int errno_of(int result)
 	}
 }
 
-static int failed(const struct cuda_driver *cu, int error, int result, const char *format,
-		  va_list args)
+static int cuda_driver_failed(const struct cuda_driver *cu, int error, int result,
+			      const char *format, va_list args)
 {
 	const char *name;
 	char what[128];
@@ -236,7 +236,7 @@ int cuda_failed(const struct cuda_driver *cu, int result, const char *format, ..
 	int err;
 
 	va_start(args, format);
-	err = failed(cu, errno_of(result), result, format, args);
+	err = cuda_driver_failed(cu, errno_of(result), result, format, args);
 	va_end(args);
 	return err;
 }
@@ -247,7 +247,7 @@ int cuda_descriptor_failed(const struct cuda_driver *cu, int result, const char 
 	va_list args;
 
 	va_start(args, format);
-	err = failed(cu, error ? error : errno_of(result), result, format, args);
+	err = cuda_driver_failed(cu, error ? error : errno_of(result), result, format, args);
 	va_end(args);
 	return err;
 }
@@ -264,7 +264,7 @@ int cuda_device_attribute(const struct cuda_driver *cu, int attribute, int devic
 	return cu->device_attribute(&value, attribute, device) ? 0 : value;
 }
 
-static bool is_current(const struct cuda_driver *cu, int device)
+static bool cuda_driver_is_current(const struct cuda_driver *cu, int device)
 {
 	int current;
 
@@ -278,7 +278,7 @@ int cuda_scope_enter(struct cuda_scope *scope, const struct cuda_driver *cu, voi
 
 	*scope = (struct cuda_scope){ .cu = cu, .retained = -1 };
 	if (!context) {
-		if (is_current(cu, device))
+		if (cuda_driver_is_current(cu, device))
 			return CUDA_SUCCESS;
 		if (device < 0)
 			return CUDA_INVALID_CONTEXT;

@@ -58,7 +58,7 @@ static void properties_init(struct allocation *a, enum cuda_kind kind)
 			cuda_device_attribute(a->cu, CUDA_DEVICE_RDMA_WITH_VMM, a->device) != 0;
 }
 
-static int failed(const struct allocation *a, int result, const char *call)
+static int cuda_memory_failed(const struct allocation *a, int result, const char *call)
 {
 	int err = cuda_descriptor_failed(a->cu, result, "%s of %zu bytes of %s memory", call, a->memory.size,
 			      a->properties.location.type == CUDA_LOCATION_DEVICE ? "CUDA device"
@@ -73,7 +73,7 @@ static int round_up(struct allocation *a, size_t size)
 	int result = a->cu->granularity(&a->granularity, &a->properties, CUDA_GRANULARITY_MINIMUM);
 
 	if (result)
-		return failed(a, result, "cuMemGetAllocationGranularity");
+		return cuda_memory_failed(a, result, "cuMemGetAllocationGranularity");
 	if (__builtin_add_overflow(size, a->granularity - 1, &a->memory.size))
 		return log_errno(ENOMEM, "%zu bytes of CUDA memory", size);
 	a->memory.size -= a->memory.size % a->granularity;
@@ -89,38 +89,38 @@ static int set_access(const struct allocation *a)
 	size_t count = a->properties.location.type == CUDA_LOCATION_DEVICE ? 1 : 2;
 	int result = a->cu->set_access(a->memory.addr, a->memory.size, access, count);
 
-	return result ? failed(a, result, "cuMemSetAccess") : 0;
+	return result ? cuda_memory_failed(a, result, "cuMemSetAccess") : 0;
 }
 
-static int map(const struct allocation *a)
+static int cuda_memory_map(const struct allocation *a)
 {
 	const struct cuda_memory *m = &a->memory;
 	int result = a->cu->map(m->addr, m->size, 0, m->handle, 0);
 	int err;
 
 	if (result)
-		return failed(a, result, "cuMemMap");
+		return cuda_memory_failed(a, result, "cuMemMap");
 	err = set_access(a);
 	if (err)
 		a->cu->unmap(m->addr, m->size);
 	return err;
 }
 
-static int reserve(struct allocation *a)
+static int cuda_memory_reserve(struct allocation *a)
 {
 	struct cuda_memory *m = &a->memory;
 	int result = a->cu->reserve(&m->addr, m->size, a->align, 0, 0);
 	int err;
 
 	if (result)
-		return failed(a, result, "cuMemAddressReserve");
-	err = map(a);
+		return cuda_memory_failed(a, result, "cuMemAddressReserve");
+	err = cuda_memory_map(a);
 	if (err)
 		a->cu->unreserve(m->addr, m->size);
 	return err;
 }
 
-static int create(struct allocation *a, size_t size)
+static int cuda_memory_create(struct allocation *a, size_t size)
 {
 	struct cuda_memory *m = &a->memory;
 	int err = round_up(a, size);
@@ -130,8 +130,8 @@ static int create(struct allocation *a, size_t size)
 		return err;
 	result = a->cu->create(&m->handle, m->size, &a->properties, 0);
 	if (result)
-		return failed(a, result, "cuMemCreate");
-	err = reserve(a);
+		return cuda_memory_failed(a, result, "cuMemCreate");
+	err = cuda_memory_reserve(a);
 	if (err)
 		a->cu->release(m->handle);
 	return err;
@@ -145,7 +145,7 @@ static int create_in_context(struct allocation *a, size_t size, void *context)
 
 	if (result)
 		return cuda_failed(a->cu, result, "context of CUDA device %d", a->device);
-	err = create(a, size);
+	err = cuda_memory_create(a, size);
 	cuda_scope_leave(&scope);
 	return err;
 }

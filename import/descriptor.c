@@ -60,7 +60,7 @@ void descriptor_close(int fd, const struct descriptor_id *id)
 		close(fd);
 }
 
-static int duplicate(int fd)
+static int descriptor_duplicate_once(int fd)
 {
 	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 
@@ -73,7 +73,7 @@ int descriptor_duplicate(int fd)
 	int own;
 
 	do
-		own = duplicate(fd);
+		own = descriptor_duplicate_once(fd);
 	while (descriptor_retry(&retry, own));
 	return own;
 }

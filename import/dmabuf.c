@@ -37,7 +37,7 @@ static int read_descriptor(const void *memory, int *fd)
 	return 0;
 }
 
-static int check_descriptor(int fd, size_t size)
+static int dmabuf_check_descriptor(int fd, size_t size)
 {
 	struct statfs fs;
 	off_t bytes;
@@ -78,7 +78,7 @@ static int refuse_write_only(int fd, bool optional)
 			 fd);
 }
 
-static int map(struct import_region *region, bool optional)
+static int dmabuf_map_whole(struct import_region *region, bool optional)
 {
 	int prot = (region->access & IMPORT_READ ? PROT_READ : 0) |
 		   (region->access & IMPORT_WRITE ? PROT_WRITE : 0);
@@ -101,7 +101,7 @@ static int dmabuf_pin(const struct import_desc *desc, struct import_region *regi
 	int fd = -1, ret = read_descriptor(desc->memory, &fd);
 
 	if (!ret)
-		ret = check_descriptor(fd, desc->size);
+		ret = dmabuf_check_descriptor(fd, desc->size);
 	if (ret)
 		return ret;
 	region->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -111,7 +111,7 @@ static int dmabuf_pin(const struct import_desc *desc, struct import_region *regi
 	region->access = descriptor_access(region->fd);
 	region->kinds = 1u << IMPORT_OF_DMABUF |
 			(region->access & IMPORT_WRITE ? 0u : 1u << IMPORT_UNWRITABLE);
-	ret = map(region, desc->cpu_optional);
+	ret = dmabuf_map_whole(region, desc->cpu_optional);
 	if (ret)
 		close(region->fd);
 	return ret;

@@ -59,9 +59,9 @@ static bool can_keep(const struct cuda_range *range, uintptr_t address, size_t s
 
 /*
  * The whole allocation serves its parts, and nothing beside it: its pages may be shared.  -ENOENT,
- * not logged: what is not kept, by_cuda() says why.
+ * not logged: what is not kept, export_by_cuda() says why.
  */
-static int pin_cuda(uintptr_t address, size_t size, struct cache_pin *pin, struct made *made)
+static int export_pin_cuda(uintptr_t address, size_t size, struct cache_pin *pin, struct made *made)
 {
 	struct cuda_export export;
 	struct cuda_range range;
@@ -86,7 +86,7 @@ static int pin_cuda(uintptr_t address, size_t size, struct cache_pin *pin, struc
 	return 0;
 }
 
-static int pin(void *context, uintptr_t address, size_t size, struct cache_pin *pin)
+static int export_pin(void *context, uintptr_t address, size_t size, struct cache_pin *pin)
 {
 	struct made *made = malloc(sizeof(*made));
 	int ret;
@@ -94,7 +94,7 @@ static int pin(void *context, uintptr_t address, size_t size, struct cache_pin *
 	(void)context;
 	if (!made)
 		return log_errno(ENOMEM, "no memory to keep an export");
-	ret = pin_cuda(address, size, pin, made);
+	ret = export_pin_cuda(address, size, pin, made);
 	if (ret)
 		free(made);
 	else
@@ -102,7 +102,7 @@ static int pin(void *context, uintptr_t address, size_t size, struct cache_pin *
 	return ret;
 }
 
-static void unpin(void *context, const struct cache_pin *pin)
+static void export_unpin(void *context, const struct cache_pin *pin)
 {
 	struct made *made = pin->data;
 
@@ -111,16 +111,16 @@ static void unpin(void *context, const struct cache_pin *pin)
 	free(made);
 }
 
-static bool is_current(void *context, const struct cache_pin *pin)
+static bool export_is_current(void *context, const struct cache_pin *pin)
 {
 	(void)context;
 	return buffer_id_of(pin) && cuda_buffer_id(pin->base) == buffer_id_of(pin);
 }
 
 static const struct cache_source source = {
-	.pin = pin,
-	.unpin = unpin,
-	.is_current = is_current,
+	.pin = export_pin,
+	.unpin = export_unpin,
+	.is_current = export_is_current,
 };
 
 /* Two threads may make one at once: the first is for all. */
@@ -265,7 +265,7 @@ static int module_any(uintptr_t address, size_t size, unsigned int options,
 }
 
 /* What was kept of memory that was there before. */
-static void drop_stale(const struct cuda_range *range)
+static void export_drop_stale(const struct cuda_range *range)
 {
 	struct cache *cache = atomic_load_explicit(&kept, memory_order_acquire);
 
@@ -312,15 +312,15 @@ static int cuda_by_module(uintptr_t address, size_t size, unsigned int options,
 	return 0;
 }
 
-static int by_cuda(uintptr_t address, size_t size, unsigned int options,
-		   const struct cuda_range *range, struct export_range *out)
+static int export_by_cuda(uintptr_t address, size_t size, unsigned int options,
+			  const struct cuda_range *range, struct export_range *out)
 {
 	int ret;
 
 	if (options & EXPORT_READ_ONLY)
 		return log_errno(EOPNOTSUPP, "%#zx is CUDA memory: no read-only dma-buf of that",
 				 (size_t)address);
-	drop_stale(range);
+	export_drop_stale(range);
 	if (options & (EXPORT_MAPPABLE | EXPORT_REVOCABLE))
 		return cuda_by_module(address, size, options, range, out);
 	ret = options & EXPORT_KEEP && can_keep(range, address, size)
@@ -353,7 +353,7 @@ static int by_kind(uintptr_t address, size_t size, unsigned int options, struct 
 		return log_errno(EOPNOTSUPP, "%#zx is CUDA managed memory, which moves",
 				 (size_t)address);
 	if (range.kind == CUDA_DEVICE)
-		return by_cuda(address, size, options, &range, out);
+		return export_by_cuda(address, size, options, &range, out);
 	/* What was kept of CUDA's memory there is of memory that was freed. */
 	invalidate_cuda(address, size);
 	return module_any(address, size, options, out);

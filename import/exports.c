@@ -25,13 +25,13 @@ static struct export ring[EXPORTS] GUARDED_BY(exports_lock);
 static struct export *buckets[BUCKETS] GUARDED_BY(exports_lock);
 static unsigned int oldest GUARDED_BY(exports_lock);
 
-static struct export **bucket_of(ino_t inode) REQUIRES(exports_lock)
+static struct export **exports_bucket_of(ino_t inode) REQUIRES(exports_lock)
 {
 	return &buckets[inode % BUCKETS];
 }
 
 /* Whether the address still means what was exported. */
-static bool is_current(const struct exported *made_of)
+static bool exports_is_current(const struct exported *made_of)
 {
 	const struct gdmabuf_range range = {
 		.context = made_of->context,
@@ -44,9 +44,9 @@ static bool is_current(const struct exported *made_of)
 	return gdmabuf_is_current(&range);
 }
 
-static struct export *find(ino_t inode) REQUIRES(exports_lock)
+static struct export *exports_find_inode(ino_t inode) REQUIRES(exports_lock)
 {
-	struct export *e = *bucket_of(inode);
+	struct export *e = *exports_bucket_of(inode);
 
 	while (e && e->inode != inode)
 		e = e->next;
@@ -54,10 +54,10 @@ static struct export *find(ino_t inode) REQUIRES(exports_lock)
 }
 
 /* The oldest one is forgotten for a new one. */
-static struct export *take(ino_t inode) REQUIRES(exports_lock)
+static struct export *exports_take(ino_t inode) REQUIRES(exports_lock)
 {
 	struct export *e = &ring[oldest++ % EXPORTS];
-	struct export **link = bucket_of(e->inode);
+	struct export **link = exports_bucket_of(e->inode);
 
 	while (e->used && *link != e)
 		link = &(*link)->next;
@@ -65,8 +65,8 @@ static struct export *take(ino_t inode) REQUIRES(exports_lock)
 		*link = e->next;
 	e->used = true;
 	e->inode = inode;
-	e->next = *bucket_of(inode);
-	*bucket_of(inode) = e;
+	e->next = *exports_bucket_of(inode);
+	*exports_bucket_of(inode) = e;
 	return e;
 }
 
@@ -82,9 +82,9 @@ int exports_add(int fd, const struct exported *exported, const struct descriptor
 	if (expected && (id.device != expected->device || id.inode != expected->inode))
 		return -ESTALE;
 	lock_acquire(&exports_lock);
-	e = find(id.inode);
+	e = exports_find_inode(id.inode);
 	if (!e)
-		e = take(id.inode);
+		e = exports_take(id.inode);
 	e->made_of = *exported;
 	lock_release(&exports_lock);
 	return 0;
@@ -99,13 +99,13 @@ int exports_find(int fd, uintptr_t *address)
 	if (descriptor_identify(fd, &id))
 		return -EBADF;
 	lock_acquire(&exports_lock);
-	e = find(id.inode);
+	e = exports_find_inode(id.inode);
 	if (e)
 		made_of = e->made_of;
 	lock_release(&exports_lock);
 	if (!e)
 		return -ENOENT;
-	if (!is_current(&made_of))
+	if (!exports_is_current(&made_of))
 		return log_errno(ENODEV,
 				 "the memory at %#zx was freed since it was exported as a dma-buf",
 				 (size_t)made_of.address);

@@ -31,7 +31,7 @@ static int open_failed(void)
 			 strerror(error));
 }
 
-static int fill(struct gdmabuf_context *ctx)
+static int gdmabuf_fill(struct gdmabuf_context *ctx)
 {
 	struct gdmabuf_caps caps = { .size = sizeof(caps) };
 	void *status;
@@ -55,7 +55,7 @@ static int fill(struct gdmabuf_context *ctx)
 	return 0;
 }
 
-static int create(struct gdmabuf_context **out)
+static int gdmabuf_open_context(struct gdmabuf_context **out)
 {
 	struct gdmabuf_context *ctx = calloc(1, sizeof(*ctx));
 	int err;
@@ -63,7 +63,7 @@ static int create(struct gdmabuf_context **out)
 	if (!ctx)
 		return -ENOMEM;
 	ctx->fd = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);
-	err = ctx->fd < 0 ? open_failed() : fill(ctx);
+	err = ctx->fd < 0 ? open_failed() : gdmabuf_fill(ctx);
 	if (!err) {
 		*out = ctx;
 		return 0;
@@ -75,7 +75,7 @@ static int create(struct gdmabuf_context **out)
 	return err;
 }
 
-static struct gdmabuf_context *own(void)
+static struct gdmabuf_context *gdmabuf_own(void)
 {
 	struct gdmabuf_context *ctx = atomic_load_explicit(&current, memory_order_acquire);
 
@@ -85,7 +85,7 @@ static struct gdmabuf_context *own(void)
 /* Its own, with a descriptor that the program has not closed. */
 struct gdmabuf_context *gdmabuf_context_usable(void)
 {
-	struct gdmabuf_context *ctx = own();
+	struct gdmabuf_context *ctx = gdmabuf_own();
 
 	return ctx && descriptor_is(ctx->fd, &ctx->id) ? ctx : NULL;
 }
@@ -103,7 +103,7 @@ static bool is_inherited(const struct gdmabuf_context *ctx)
 }
 
 /* A parent's context keeps what it has pinned as long as the child has its descriptor. */
-static void replace(struct gdmabuf_context *ctx) REQUIRES(context_lock)
+static void gdmabuf_replace(struct gdmabuf_context *ctx) REQUIRES(context_lock)
 {
 	struct gdmabuf_context *old = atomic_load_explicit(&current, memory_order_relaxed);
 
@@ -114,7 +114,7 @@ static void replace(struct gdmabuf_context *ctx) REQUIRES(context_lock)
 		close(old->fd);
 }
 
-static int context_get(struct gdmabuf_context **out)
+static int gdmabuf_context_get(struct gdmabuf_context **out)
 {
 	struct gdmabuf_context *ctx = gdmabuf_context_usable();
 	int err = 0;
@@ -123,9 +123,9 @@ static int context_get(struct gdmabuf_context **out)
 		lock_acquire(&context_lock);
 		ctx = gdmabuf_context_usable();
 		if (!ctx) {
-			err = create(&ctx);
+			err = gdmabuf_open_context(&ctx);
 			if (!err)
-				replace(ctx);
+				gdmabuf_replace(ctx);
 		}
 		lock_release(&context_lock);
 		if (!err)
@@ -145,7 +145,8 @@ static int export_failed(enum gdmabuf_memory memory, uintptr_t address, size_t s
 }
 
 /* Whole pages that have the range.  False: there are none. */
-static bool whole_pages(uintptr_t address, size_t size, size_t page, struct gdmabuf_export *e)
+static bool gdmabuf_whole_pages(uintptr_t address, size_t size, size_t page,
+				struct gdmabuf_export *e)
 {
 	uintptr_t last;
 
@@ -171,14 +172,14 @@ int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, u
 	struct gdmabuf_export e = { .size = sizeof(e), .flags = export_flags(options) };
 	bool gpu = memory == GDMABUF_MEMORY_GPU;
 	struct gdmabuf_context *ctx;
-	int err = context_get(&ctx);
+	int err = gdmabuf_context_get(&ctx);
 
 	if (err)
 		return err;
 	if (!ctx->page_size[memory])
 		return log_errno(EOPNOTSUPP,
 				 "no provider of GPU memory: is gdmabuf_nvidia loaded?");
-	if (!whole_pages(address, size, ctx->page_size[memory], &e))
+	if (!gdmabuf_whole_pages(address, size, ctx->page_size[memory], &e))
 		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
 	if (ioctl(ctx->fd, gpu ? GDMABUF_EXPORT_GPU : GDMABUF_EXPORT_HOST, &e))
 		return export_failed(memory, address, size);
@@ -196,7 +197,7 @@ int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, u
 
 int gdmabuf_is_current(const struct gdmabuf_range *range)
 {
-	const struct gdmabuf_context *ctx = own();
+	const struct gdmabuf_context *ctx = gdmabuf_own();
 
 	return ctx && range->context == ctx->number && range->slot < ctx->slots &&
 	       atomic_load_explicit(&ctx->status[range->slot], memory_order_acquire) ==

@@ -25,7 +25,7 @@
 LOCK_DEFINE(unaligned_lock, LOCK_LAST); /* the sets below */
 static struct range *unaligned[ACCESS_KINDS] GUARDED_BY(unaligned_lock);
 
-static uintptr_t page_mask(void)
+static uintptr_t host_page_mask(void)
 {
 	static uintptr_t mask; /* the same value from every thread */
 	uintptr_t known = __atomic_load_n(&mask, __ATOMIC_RELAXED);
@@ -39,14 +39,15 @@ static uintptr_t page_mask(void)
 
 static bool is_aligned(const struct import_region *r)
 {
-	return !(((uintptr_t)r->addr | r->size) & ~page_mask());
+	return !(((uintptr_t)r->addr | r->size) & ~host_page_mask());
 }
 
 static struct range pages_of(const struct import_region *r)
 {
 	uintptr_t first = (uintptr_t)r->addr, last = first + r->size - 1;
 
-	return (struct range){ .first = first & page_mask(), .last = last | ~page_mask() };
+	return (struct range){ .first = first & host_page_mask(),
+			       .last = last | ~host_page_mask() };
 }
 
 static const struct import_region *region_of(const struct range *range)

@@ -49,7 +49,7 @@ static dev_t own_device(unsigned int flags, _Atomic(dev_t) *known)
 }
 
 /* memfd_create(), SysV and anonymous shared memory, GEM objects. */
-static dev_t shmem_device(void)
+static dev_t kind_shmem_device(void)
 {
 	static _Atomic(dev_t) known;
 
@@ -63,7 +63,7 @@ static dev_t huge_device(void)
 	return own_device(MFD_HUGETLB, &known);
 }
 
-static bool begins(const char *name, const char *with)
+static bool kind_begins_with(const char *name, const char *with)
 {
 	return !strncmp(name, with, strlen(with));
 }
@@ -122,13 +122,14 @@ static bool is_special(const char *name)
 
 static enum store store_of_name(const char *name, dev_t device)
 {
-	if (begins(name, "/dmabuf"))
+	if (kind_begins_with(name, "/dmabuf"))
 		return IN_DMABUF;
 	if (!strcmp(name, "/dev/zero"))
 		return ZEROS;
 	if (name[0] != '/' || is_special(name))
 		return ELSEWHERE;
-	if (begins(name, "/dev/") && !begins(name, "/dev/shm/") && access(name, F_OK))
+	if (kind_begins_with(name, "/dev/") && !kind_begins_with(name, "/dev/shm/") &&
+	    access(name, F_OK))
 		return ELSEWHERE; /* perhaps a device whose node is gone */
 	return store_of_device(device);
 }
@@ -138,7 +139,7 @@ static enum store store_find(const struct maps_mapping *m)
 	enum store store;
 	char *name;
 
-	if (m->device == shmem_device())
+	if (m->device == kind_shmem_device())
 		return ON_TMPFS;
 	if (m->device == huge_device())
 		return ON_HUGETLBFS;

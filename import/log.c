@@ -35,7 +35,7 @@ static enum level level_parse(const char *value)
 }
 
 /* fprintf() has 8 KiB of the caller's stack where, as of stderr, nothing is buffered. */
-static void print(const char *message)
+static void log_print(const char *message)
 {
 	char line[sizeof(PREFIX) + MESSAGE_SIZE];
 
@@ -57,11 +57,11 @@ static enum level level_read(atomic_int *known)
 		 "CLIMPORT_LOG=%.64s is taken for error: it may be error, debug or off "
 		 "(none and 0 are the same as off)",
 		 value);
-	print(message);
+	log_print(message);
 	return use;
 }
 
-static enum level level(void)
+static enum level log_level(void)
 {
 	static atomic_int known = LEVEL_UNREAD;
 	int value = atomic_load_explicit(&known, memory_order_relaxed);
@@ -69,14 +69,14 @@ static enum level level(void)
 	return value == LEVEL_UNREAD ? level_read(&known) : (enum level)value;
 }
 
-static void keep(const char *format, va_list args)
+static void log_keep(const char *format, va_list args)
 {
 	int saved = errno;
 	THREAD_NO_CANCEL();
 
 	vsnprintf(last, sizeof(last), format, args);
-	if (level() >= LEVEL_ERROR)
-		print(last);
+	if (log_level() >= LEVEL_ERROR)
+		log_print(last);
 	errno = saved;
 }
 
@@ -85,7 +85,7 @@ int log_errno(int error, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	keep(format, args);
+	log_keep(format, args);
 	va_end(args);
 	return -error;
 }
@@ -95,7 +95,7 @@ void log_error(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	keep(format, args);
+	log_keep(format, args);
 	va_end(args);
 }
 
@@ -106,12 +106,12 @@ void log_debug(const char *format, ...)
 	int saved = errno;
 	THREAD_NO_CANCEL();
 
-	if (level() < LEVEL_DEBUG)
+	if (log_level() < LEVEL_DEBUG)
 		return;
 	va_start(args, format);
 	vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
-	print(message);
+	log_print(message);
 	errno = saved;
 }
 

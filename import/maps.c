@@ -266,7 +266,7 @@ struct wish {
 	bool wants_kinds;
 };
 
-static int check_one(const struct maps_mapping *m, void *arg)
+static int maps_check_one(const struct maps_mapping *m, void *arg)
 {
 	struct wish *wish = arg;
 	unsigned int lacks = wish->need & ~m->access;
@@ -291,7 +291,7 @@ int maps_check(const void *addr, size_t size, unsigned int need, unsigned int *h
 		.have = IMPORT_READ | IMPORT_WRITE,
 		.wants_kinds = kinds,
 	};
-	int ret = maps_for_each(addr, size, check_one, &wish);
+	int ret = maps_for_each(addr, size, maps_check_one, &wish);
 
 	if (ret)
 		return ret;

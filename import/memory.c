@@ -37,19 +37,19 @@ struct block {
 	unsigned char is_used[PARTS];
 };
 
-static void disinherit(struct lock *lock) TSA(no_thread_safety_analysis);
+static void memory_disinherit(struct lock *lock) TSA(no_thread_safety_analysis);
 
-LOCK_DEFINE_IN_CHILD(memory_lock, LOCK_LAST, disinherit); /* all below */
+LOCK_DEFINE_IN_CHILD(memory_lock, LOCK_LAST, memory_disinherit); /* all below */
 static struct block *buckets[BUCKETS] GUARDED_BY(memory_lock);
 static size_t total GUARDED_BY(memory_lock);
 
-static struct block **bucket_of(uintptr_t base) REQUIRES(memory_lock)
+static struct block **memory_bucket_of(uintptr_t base) REQUIRES(memory_lock)
 {
 	return &buckets[base / BLOCK % BUCKETS];
 }
 
 /* CUDA does not live on in a child, and its memory is not mapped there. */
-static void disinherit(struct lock *lock)
+static void memory_disinherit(struct lock *lock)
 {
 	(void)lock;
 	for (size_t i = 0; i < BUCKETS; i++)
@@ -156,14 +156,14 @@ static void block_destroy(struct block *b)
 
 static void block_add(struct block *b) REQUIRES(memory_lock)
 {
-	b->next = *bucket_of(b->base);
-	*bucket_of(b->base) = b;
+	b->next = *memory_bucket_of(b->base);
+	*memory_bucket_of(b->base) = b;
 	total += b->size;
 }
 
 static void block_remove(struct block *b) REQUIRES(memory_lock)
 {
-	struct block **link = bucket_of(b->base);
+	struct block **link = memory_bucket_of(b->base);
 
 	while (*link != b)
 		link = &(*link)->next;
@@ -172,8 +172,8 @@ static void block_remove(struct block *b) REQUIRES(memory_lock)
 		total -= b->size;
 }
 
-static bool suits(const struct block *b, enum memory_kind kind, const unsigned char *uuid,
-		  size_t part)
+static bool memory_block_suits(const struct block *b, enum memory_kind kind,
+			       const unsigned char *uuid, size_t part)
 {
 	return b->part == part && b->used < b->parts && b->kind == kind && !b->inherited &&
 	       b->cuda == !!uuid && (!uuid || !memcmp(b->uuid, uuid, sizeof(b->uuid)));
@@ -184,7 +184,7 @@ static struct block *slab_find(enum memory_kind kind, const unsigned char *uuid,
 {
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct block *b = buckets[i]; b; b = b->next)
-			if (suits(b, kind, uuid, part))
+			if (memory_block_suits(b, kind, uuid, part))
 				return b;
 	return NULL;
 }
@@ -258,7 +258,7 @@ int memory_alloc(enum memory_kind kind, size_t size, size_t alignment, const uns
 static struct block *block_of(uintptr_t address) REQUIRES(memory_lock)
 {
 	uintptr_t base = address / BLOCK * BLOCK;
-	struct block *b = *bucket_of(base);
+	struct block *b = *memory_bucket_of(base);
 
 	while (b && b->base != base)
 		b = b->next;

@@ -36,7 +36,7 @@ struct opaque {
 
 static struct device *_Atomic devices; /* grows at its head only */
 
-static uintptr_t page_mask(void)
+static uintptr_t opaque_page_mask(void)
 {
 	return (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
 }
@@ -49,8 +49,8 @@ struct made {
 };
 
 /* -ENOENT, not logged: memory that CUDA has no opaque descriptors of. */
-static int pin_cuda(const unsigned char *uuid, uintptr_t address, size_t size,
-		    struct cache_pin *pin, struct made *made)
+static int opaque_pin_cuda(const unsigned char *uuid, uintptr_t address, size_t size,
+			   struct cache_pin *pin, struct made *made)
 {
 	struct cuda_range range;
 	struct cuda_export export;
@@ -80,14 +80,14 @@ static int pin_cuda(const unsigned char *uuid, uintptr_t address, size_t size,
 	return 0;
 }
 
-static int pin(void *uuid, uintptr_t address, size_t size, struct cache_pin *pin)
+static int opaque_pin(void *uuid, uintptr_t address, size_t size, struct cache_pin *pin)
 {
 	struct made *made = calloc(1, sizeof(*made));
 	int ret;
 
 	if (!made)
 		return log_errno(ENOMEM, "no memory for an opaque descriptor");
-	ret = pin_cuda(uuid, address, size, pin, made);
+	ret = opaque_pin_cuda(uuid, address, size, pin, made);
 	if (ret)
 		free(made);
 	else
@@ -95,7 +95,7 @@ static int pin(void *uuid, uintptr_t address, size_t size, struct cache_pin *pin
 	return ret;
 }
 
-static void unpin(void *uuid, const struct cache_pin *pin)
+static void opaque_unpin(void *uuid, const struct cache_pin *pin)
 {
 	struct made *made = pin->data;
 
@@ -105,7 +105,7 @@ static void unpin(void *uuid, const struct cache_pin *pin)
 }
 
 /* The memory may have been unmapped, and its address used again. */
-static bool is_current(void *uuid, const struct cache_pin *pin)
+static bool opaque_is_current(void *uuid, const struct cache_pin *pin)
 {
 	const struct made *made = pin->data;
 
@@ -114,12 +114,12 @@ static bool is_current(void *uuid, const struct cache_pin *pin)
 }
 
 static const struct cache_source source = {
-	.pin = pin,
-	.unpin = unpin,
-	.is_current = is_current,
+	.pin = opaque_pin,
+	.unpin = opaque_unpin,
+	.is_current = opaque_is_current,
 };
 
-static struct device *device_find(struct device *first, const unsigned char *uuid)
+static struct device *opaque_device_find(struct device *first, const unsigned char *uuid)
 {
 	while (first && memcmp(first->uuid, uuid, IMPORT_UUID_SIZE))
 		first = first->next;
@@ -140,21 +140,21 @@ static struct device *device_create(const unsigned char *uuid)
 	return NULL;
 }
 
-static void device_destroy(struct device *device)
+static void opaque_device_destroy(struct device *device)
 {
 	cache_destroy(device->cache);
 	free(device);
 }
 
 /* Two threads may make one device at once: the first is for all. */
-static struct device *device_add(struct device *device)
+static struct device *opaque_device_add(struct device *device)
 {
 	struct device *head = atomic_load(&devices), *other;
 
 	do {
-		other = device_find(head, device->uuid);
+		other = opaque_device_find(head, device->uuid);
 		if (other) {
-			device_destroy(device);
+			opaque_device_destroy(device);
 			return other;
 		}
 		device->next = head;
@@ -164,13 +164,13 @@ static struct device *device_add(struct device *device)
 
 static int cache_of(const unsigned char *uuid, struct cache **cache)
 {
-	struct device *device = device_find(atomic_load(&devices), uuid);
+	struct device *device = opaque_device_find(atomic_load(&devices), uuid);
 
 	if (!device) {
 		device = device_create(uuid);
 		if (!device)
 			return log_errno(ENOMEM, "no registration cache for a device");
-		device = device_add(device);
+		device = opaque_device_add(device);
 	}
 	*cache = device->cache;
 	return 0;
@@ -192,8 +192,8 @@ static int get_open(struct cache *cache, uintptr_t address, size_t size, struct 
 	return cache_get(cache, address, size, ref);
 }
 
-static int by_cuda(const unsigned char *uuid, uintptr_t address, size_t size, struct opaque *opaque,
-		   struct import_opaque *out)
+static int opaque_by_cuda(const unsigned char *uuid, uintptr_t address, size_t size,
+			  struct opaque *opaque, struct import_opaque *out)
 {
 	struct cache *cache;
 	struct made *made;
@@ -223,7 +223,7 @@ static int by_cuda(const unsigned char *uuid, uintptr_t address, size_t size, st
 static int by_pages(const unsigned char *uuid, uintptr_t address, size_t size,
 		    struct opaque *opaque, struct import_opaque *out)
 {
-	uintptr_t mask = page_mask(), base = address & ~mask;
+	uintptr_t mask = opaque_page_mask(), base = address & ~mask;
 	size_t whole = ((address + size + mask) & ~mask) - base;
 	int ret = vulkan_import_host(uuid, (void *)base, whole, &opaque->vulkan, &opaque->fd);
 
@@ -242,7 +242,7 @@ static int by_pages(const unsigned char *uuid, uintptr_t address, size_t size,
 static int by_address(const unsigned char *uuid, uintptr_t address, size_t size,
 		      struct opaque *opaque, struct import_opaque *out)
 {
-	int ret = by_cuda(uuid, address, size, opaque, out);
+	int ret = opaque_by_cuda(uuid, address, size, opaque, out);
 
 	if (ret != -ENOENT)
 		return ret;
@@ -267,7 +267,7 @@ static int by_dmabuf(const struct import_region *region, const unsigned char *uu
 	return 0;
 }
 
-static void release(struct opaque *opaque)
+static void opaque_put_resources(struct opaque *opaque)
 {
 	if (opaque->cache)
 		cache_put(opaque->cache, &opaque->ref);
@@ -294,7 +294,7 @@ static int by_origin(const struct import_region *region, const unsigned char *uu
 	ret = exports_find(region->fd, &address);
 	if (!ret)
 		return 0;
-	release(opaque);
+	opaque_put_resources(opaque);
 	return ret == -ENOENT ? -ENODEV : ret;
 }
 
@@ -347,7 +347,7 @@ void opaque_put(struct opaque *opaque)
 {
 	if (!opaque)
 		return;
-	release(opaque);
+	opaque_put_resources(opaque);
 	free(opaque);
 }
 

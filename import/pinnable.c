@@ -22,7 +22,7 @@ static bool starts_with(const char *text, const char *start)
 }
 
 /* Where memfds, SysV segments and shared anonymous memory live; 0: unknown. */
-static dev_t shmem_device(void)
+static dev_t pinnable_shmem_device(void)
 {
 	static _Atomic(dev_t) known; /* the same value from every thread */
 	dev_t device = atomic_load_explicit(&known, memory_order_relaxed);
@@ -89,7 +89,7 @@ static int check_file(const struct maps_mapping *m)
 	char *name;
 	int ret = 0;
 
-	if (m->device == shmem_device())
+	if (m->device == pinnable_shmem_device())
 		return 0;
 	name = maps_name(m->start);
 	if (!name)
@@ -103,7 +103,7 @@ static int check_file(const struct maps_mapping *m)
 	return ret;
 }
 
-static int check_one(const struct maps_mapping *m, void *arg)
+static int pinnable_check_one(const struct maps_mapping *m, void *arg)
 {
 	char *name;
 	int ret;
@@ -122,5 +122,5 @@ static int check_one(const struct maps_mapping *m, void *arg)
 
 int pinnable_check(const void *addr, size_t size)
 {
-	return maps_for_each(addr, size, check_one, NULL);
+	return maps_for_each(addr, size, pinnable_check_one, NULL);
 }

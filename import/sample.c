@@ -29,7 +29,7 @@ static void sample_unpin(struct import_region *region)
 
 static const struct import_ops sample_ops = { .name = "sample", .unpin = sample_unpin };
 
-static int allocate(struct sample *s, const unsigned char *uuid)
+static int sample_allocate(struct sample *s, const unsigned char *uuid)
 {
 	int ret;
 
@@ -57,7 +57,7 @@ int import_sample(enum import_maker maker, const unsigned char uuid[IMPORT_UUID_
 	s->region.size = SIZE;
 	s->region.fd = -1;
 	s->region.access = s->region.wanted = IMPORT_READ | IMPORT_WRITE;
-	ret = allocate(s, uuid);
+	ret = sample_allocate(s, uuid);
 	if (ret) {
 		free(s);
 		return ret;

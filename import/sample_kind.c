@@ -110,7 +110,7 @@ static int file_create(const struct import_sample_want *want)
 	return ret;
 }
 
-static int udmabuf_create(size_t size)
+static int sample_udmabuf_create(size_t size)
 {
 	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = size };
 	int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), memory, fd = -1;
@@ -156,7 +156,7 @@ static int dmabuf_create(size_t size)
 
 	if (size > DMABUF_LARGEST)
 		return -EOPNOTSUPP;
-	fd = udmabuf_create(size);
+	fd = sample_udmabuf_create(size);
 	if (fd < 0)
 		fd = heap_create(size);
 	return fd < 0 ? -EOPNOTSUPP : fd;

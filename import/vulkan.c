@@ -82,8 +82,8 @@ static uint32_t choose_type(const VkPhysicalDeviceMemoryProperties *memory, uint
  * The export is asked for when the memory is made, as vkGetMemoryFdKHR demands
  * (VUID-VkMemoryGetFdInfoKHR-handleType-00671).
  */
-static VkResult allocate(const struct vulkan_device *device, const void *import, size_t size,
-			 uint32_t type, VkDeviceMemory *memory)
+static VkResult vulkan_allocate(const struct vulkan_device *device, const void *import, size_t size,
+				uint32_t type, VkDeviceMemory *memory)
 {
 	const VkExportMemoryAllocateInfo export = {
 		.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
@@ -109,7 +109,7 @@ static VkResult allocate_host(const struct vulkan_device *device, const struct s
 		.pHostPointer = source->host,
 	};
 
-	return allocate(device, &import, source->size, type, memory);
+	return vulkan_allocate(device, &import, source->size, type, memory);
 }
 
 /* An import that succeeds takes the descriptor over. */
@@ -125,7 +125,7 @@ static VkResult allocate_dmabuf(const struct vulkan_device *device, const struct
 
 	if (import.fd < 0)
 		return VK_ERROR_TOO_MANY_OBJECTS;
-	result = allocate(device, &import, source->size, type, memory);
+	result = vulkan_allocate(device, &import, source->size, type, memory);
 	if (result != VK_SUCCESS)
 		close(import.fd);
 	return result;
@@ -166,7 +166,7 @@ static VkResult import_on(const struct vulkan_device *device, const struct sourc
 }
 
 /* Whether a device can be asked at all, so that it is not spoiled for nothing. */
-static int check_device(const struct vulkan_device *device, const struct source *source)
+static int vulkan_check_device(const struct vulkan_device *device, const struct source *source)
 {
 	if (!source->host && !device->takes_dmabuf)
 		return log_errno(EOPNOTSUPP, "the Vulkan device has no %s",
@@ -216,7 +216,7 @@ static int import_source(const unsigned char *uuid, const struct source *source,
 
 	if (ret)
 		return ret;
-	ret = check_device(*device, source);
+	ret = vulkan_check_device(*device, source);
 	if (ret)
 		goto put_device;
 	result = import_on(*device, source, attempt);

@@ -154,7 +154,7 @@ static VkDeviceSize read_host_alignment(const struct vulkan_driver *vk, VkPhysic
 	return host.minImportedHostPointerAlignment;
 }
 
-static int find_functions(const struct vulkan_driver *vk, struct vulkan_device *d)
+static int vulkan_device_find_functions(const struct vulkan_driver *vk, struct vulkan_device *d)
 {
 	PFN_vkGetDeviceProcAddr find = vk->get_device_proc;
 
@@ -193,7 +193,7 @@ static int device_init(const struct vulkan_driver *vk, struct vulkan_device *dev
 	ret = create_device(vk, gpu, set, &device->handle);
 	if (ret)
 		return ret;
-	ret = find_functions(vk, device);
+	ret = vulkan_device_find_functions(vk, device);
 	if (ret && device->destroy)
 		device->destroy(device->handle, NULL);
 	return ret;
@@ -257,7 +257,7 @@ static struct vulkan_device *shared_get(const unsigned char *uuid, struct vulkan
 	return device ? device : mine;
 }
 
-static void destroy(struct vulkan_device *device)
+static void vulkan_device_destroy(struct vulkan_device *device)
 {
 	device->destroy(device->handle, NULL);
 	free(device);
@@ -279,7 +279,7 @@ int vulkan_device_get(const unsigned char uuid[VK_UUID_SIZE], struct vulkan_devi
 			return ret;
 		device = shared_get(uuid, mine);
 		if (device != mine)
-			destroy(mine);
+			vulkan_device_destroy(mine);
 	}
 	*out = device;
 	return 0;
@@ -294,7 +294,7 @@ void vulkan_device_share(struct vulkan_device *device)
 }
 
 /* True if that was the last one. */
-static bool drop(struct vulkan_device *device) REQUIRES(devices_lock)
+static bool vulkan_device_drop(struct vulkan_device *device) REQUIRES(devices_lock)
 {
 	return !--device->refs;
 }
@@ -308,7 +308,7 @@ void vulkan_device_spoil(struct vulkan_device *device)
 		link = &(*link)->next;
 	if (*link) {
 		*link = device->next;
-		drop(device); /* the caller has another */
+		vulkan_device_drop(device); /* the caller has another */
 	}
 	lock_release(&devices_lock);
 }
@@ -318,8 +318,8 @@ void vulkan_device_put(struct vulkan_device *device)
 	bool last;
 
 	lock_acquire(&devices_lock);
-	last = drop(device);
+	last = vulkan_device_drop(device);
 	lock_release(&devices_lock);
 	if (last)
-		destroy(device);
+		vulkan_device_destroy(device);
 }

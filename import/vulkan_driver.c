@@ -71,7 +71,7 @@ struct finder {
 	bool missing;
 };
 
-static PFN_vkVoidFunction find(struct finder *finder, const char *name)
+static PFN_vkVoidFunction vulkan_driver_find_function(struct finder *finder, const char *name)
 {
 	PFN_vkVoidFunction function = finder->get_proc(finder->instance, name);
 
@@ -82,21 +82,27 @@ static PFN_vkVoidFunction find(struct finder *finder, const char *name)
 	return function;
 }
 
-static bool find_functions(struct vulkan_driver *driver, PFN_vkGetInstanceProcAddr get_proc)
+static bool vulkan_driver_find_all(struct vulkan_driver *driver, PFN_vkGetInstanceProcAddr get_proc)
 {
 	struct finder f = { get_proc, driver->instance, false };
 
-	driver->destroy_instance = (PFN_vkDestroyInstance)find(&f, "vkDestroyInstance");
+	driver->destroy_instance =
+		(PFN_vkDestroyInstance)vulkan_driver_find_function(&f, "vkDestroyInstance");
 	driver->enumerate_physical_devices =
-		(PFN_vkEnumeratePhysicalDevices)find(&f, "vkEnumeratePhysicalDevices");
-	driver->enumerate_device_extensions = (PFN_vkEnumerateDeviceExtensionProperties)find(
-		&f, "vkEnumerateDeviceExtensionProperties");
-	driver->get_properties =
-		(PFN_vkGetPhysicalDeviceProperties2)find(&f, "vkGetPhysicalDeviceProperties2");
-	driver->get_memory_properties = (PFN_vkGetPhysicalDeviceMemoryProperties)find(
-		&f, "vkGetPhysicalDeviceMemoryProperties");
-	driver->create_device = (PFN_vkCreateDevice)find(&f, "vkCreateDevice");
-	driver->get_device_proc = (PFN_vkGetDeviceProcAddr)find(&f, "vkGetDeviceProcAddr");
+		(PFN_vkEnumeratePhysicalDevices)vulkan_driver_find_function(
+			&f, "vkEnumeratePhysicalDevices");
+	driver->enumerate_device_extensions =
+		(PFN_vkEnumerateDeviceExtensionProperties)vulkan_driver_find_function(
+			&f, "vkEnumerateDeviceExtensionProperties");
+	driver->get_properties = (PFN_vkGetPhysicalDeviceProperties2)vulkan_driver_find_function(
+		&f, "vkGetPhysicalDeviceProperties2");
+	driver->get_memory_properties =
+		(PFN_vkGetPhysicalDeviceMemoryProperties)vulkan_driver_find_function(
+			&f, "vkGetPhysicalDeviceMemoryProperties");
+	driver->create_device =
+		(PFN_vkCreateDevice)vulkan_driver_find_function(&f, "vkCreateDevice");
+	driver->get_device_proc =
+		(PFN_vkGetDeviceProcAddr)vulkan_driver_find_function(&f, "vkGetDeviceProcAddr");
 	return !f.missing;
 }
 
@@ -113,7 +119,7 @@ int vulkan_driver_load(struct vulkan_driver *driver)
 		       : log_errno(EOPNOTSUPP, "no Vulkan: %s", dlerror());
 	if (ret)
 		goto close_library;
-	if (find_functions(driver, get_proc))
+	if (vulkan_driver_find_all(driver, get_proc))
 		return 0;
 	ret = -EOPNOTSUPP;
 	if (driver->destroy_instance)

@@ -71,14 +71,14 @@ static bool is_ready(const struct job *job)
 	return poll(&fd, 1, 0) != 0 || !descriptor_is(region->fd, &region->id);
 }
 
-static void undo(struct job *job)
+static void worker_undo(struct job *job)
 {
 	while (job->edge == IMPORT_BEGIN && job->begun--)
 		import_end_access(job->regions[job->begun], job->access[job->begun]);
 }
 
 /* True when the job is over: done, or failed. */
-static bool advance(struct job *job)
+static bool worker_advance(struct job *job)
 {
 	int first_error = 0;
 
@@ -88,7 +88,7 @@ static bool advance(struct job *job)
 		if (ret && !first_error)
 			first_error = ret;
 		if (ret && job->edge == IMPORT_BEGIN) {
-			undo(job);
+			worker_undo(job);
 			job->done(job->arg, ret);
 			return true;
 		}
@@ -106,7 +106,7 @@ static void run_ready(struct job **waiting)
 	for (struct job **link = waiting; *link;) {
 		struct job *job = *link;
 
-		if (!advance(job)) {
+		if (!worker_advance(job)) {
 			link = &job->next;
 			continue;
 		}
@@ -173,7 +173,7 @@ static struct job *take_queued(void)
 	return jobs;
 }
 
-static void *worker(void *arg)
+static void *worker_main(void *arg)
 {
 	struct wake *mine = arg;
 	struct job *waiting = NULL;
@@ -219,7 +219,7 @@ static int worker_create(const struct wake *w)
 	if (!theirs)
 		return log_errno(ENOMEM, "no memory for a worker thread");
 	*theirs = *w;
-	ret = thread_start(worker, theirs);
+	ret = thread_start(worker_main, theirs);
 	if (!ret)
 		return 0;
 	free(theirs);
@@ -247,7 +247,7 @@ static int worker_start(void) REQUIRES(worker_lock)
 }
 
 /* The worker takes over a job that has to wait. */
-static int enqueue(struct job *job)
+static int worker_enqueue(struct job *job)
 {
 	int ret;
 
@@ -272,19 +272,19 @@ int import_bracket_async(enum import_edge edge, struct import_region *const *reg
 	int ret;
 	THREAD_NO_CANCEL();
 
-	if (advance(&now))
+	if (worker_advance(&now))
 		return 0;
 	later = malloc(sizeof(*later));
 	if (!later) {
-		undo(&now);
+		worker_undo(&now);
 		return log_errno(ENOMEM, "no memory for a dma-buf bracket");
 	}
 	*later = now;
 	do
-		ret = enqueue(later);
+		ret = worker_enqueue(later);
 	while (descriptor_retry(&retry, ret));
 	if (ret) {
-		undo(&now);
+		worker_undo(&now);
 		free(later);
 	}
 	return ret;

@@ -8,7 +8,7 @@
 #define QUICK_SIZE ((size_t)64 << 20)
 
 /* At most six buffers of the largest size are there at once, in either memory. */
-static size_t affordable(const struct bench *b)
+static size_t bench_affordable(const struct bench *b)
 {
 	cl_ulong one = 0, all = 0;
 	size_t host = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 16;
@@ -22,7 +22,7 @@ static size_t affordable(const struct bench *b)
 
 static void set_size(struct bench *b, const struct bench_options *options)
 {
-	size_t most = affordable(b), wanted = options->quick ? QUICK_SIZE : DEFAULT_SIZE;
+	size_t most = bench_affordable(b), wanted = options->quick ? QUICK_SIZE : DEFAULT_SIZE;
 
 	if (options->size)
 		wanted = options->size;
@@ -52,7 +52,7 @@ static void find_cuda(struct bench *b)
 	b->lacks[MEMORY_DEVICE] = !b->is_cuda;
 }
 
-int bench(const struct bench_options *options)
+int bench_command(const struct bench_options *options)
 {
 	static struct bench all;
 	struct bench *b = &all;

@@ -64,7 +64,7 @@ struct bench {
 };
 
 /* Measures all.  The layer has to be in OPENCL_LAYERS.  Exit status. */
-int bench(const struct bench_options *options);
+int bench_command(const struct bench_options *options);
 
 /* bench_cl.c: the device.  All exit with a message when the driver fails. */
 void bench_choose(struct bench *b, const struct bench_options *options);
@@ -112,7 +112,7 @@ double bench_now(void); /* seconds */
 /* bench_memory.c */
 struct memory {
 	enum memory_kind kind;
-	size_t size;	 /* that is used; at most that of memory_alloc() */
+	size_t size;	 /* that is used; at most that of bench_memory_create() */
 	size_t capacity; /* 0: there is none */
 	void *address;
 	struct climport_dmabuf dmabuf;
@@ -123,8 +123,8 @@ struct memory {
 extern const char *const memory_names[MEMORY_KINDS];
 
 /* 0, or what the failing call returned, after a line that says so in the table. */
-int memory_alloc(struct bench *b, struct memory *m, enum memory_kind kind, size_t size);
-void memory_free(struct memory *m);
+int bench_memory_create(struct bench *b, struct memory *m, enum memory_kind kind, size_t size);
+void bench_memory_destroy(struct memory *m);
 bool memory_is_host(const struct memory *m);
 
 /* The cl_mem, which may be part of what is timed. */

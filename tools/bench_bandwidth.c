@@ -124,13 +124,13 @@ static int copy_pinned(struct bench *b, void *arg, double *seconds)
 
 static void open_memory(struct bench *b, struct memory *m, enum memory_kind kind, size_t size)
 {
-	if (memory_alloc(b, m, kind, size))
+	if (bench_memory_create(b, m, kind, size))
 		return;
 	if (memory_is_host(m))
 		memory_fill(b, m);
 	if (memory_create(b, m)) {
 		bench_skip(GROUP, memory_names[kind], "there is no buffer of it");
-		memory_free(m);
+		bench_memory_destroy(m);
 		return;
 	}
 	if (!memory_is_host(m))
@@ -163,7 +163,7 @@ static void close_field(struct bench *b, struct field *f)
 	for (int kind = 0; kind < MEMORY_KINDS; kind++) {
 		if (f->memory[kind].mem)
 			memory_release(&f->memory[kind]);
-		memory_free(&f->memory[kind]);
+		bench_memory_destroy(&f->memory[kind]);
 	}
 	clReleaseMemObject(f->target);
 	if (f->pinned.size)
@@ -171,8 +171,8 @@ static void close_field(struct bench *b, struct field *f)
 }
 
 /* A racer for each memory that there is; their number. */
-static size_t enter(struct field *f, struct racer *racers,
-		    int (*run)(struct bench *, void *, double *))
+static size_t bandwidth_enter(struct field *f, struct racer *racers,
+			      int (*run)(struct bench *, void *, double *))
 {
 	size_t count = 0;
 
@@ -192,8 +192,8 @@ static double speed_of(const struct racer *racers, size_t count, const char *nam
 	return NAN;
 }
 
-static void report(struct bench *b, const struct racer *racers, size_t count, const char *verb,
-		   size_t size)
+static void bandwidth_report(struct bench *b, const struct racer *racers, size_t count,
+			     const char *verb, size_t size)
 {
 	char name[96];
 
@@ -231,7 +231,7 @@ static void report_ratios(struct bench *b, const struct racer *racers, size_t co
 		     last ? ">= 4" : NULL);
 }
 
-static void measure(struct bench *b, size_t size, double share)
+static void bandwidth_measure_one(struct bench *b, size_t size, double share)
 {
 	struct racer racers[MEMORY_KINDS + 2];
 	struct field f;
@@ -241,7 +241,7 @@ static void measure(struct bench *b, size_t size, double share)
 	bench_size_text(text, size);
 	bench_progress("kernels on %s", text);
 	open_field(b, &f, size);
-	count = enter(&f, racers, read_all);
+	count = bandwidth_enter(&f, racers, read_all);
 	racers[count++] = (struct racer){ .name = "pageable clEnqueueWriteBuffer",
 					  .run = copy_pageable,
 					  .arg = &f };
@@ -250,11 +250,11 @@ static void measure(struct bench *b, size_t size, double share)
 						  .run = copy_pinned,
 						  .arg = &f.pinned };
 	bench_race(b, racers, count, share / 2);
-	report(b, racers, count, "read: ", size);
+	bandwidth_report(b, racers, count, "read: ", size);
 	report_ratios(b, racers, count, size);
-	count = enter(&f, racers, write_all);
+	count = bandwidth_enter(&f, racers, write_all);
 	bench_race(b, racers, count, share / 2);
-	report(b, racers, count, "write: ", size);
+	bandwidth_report(b, racers, count, "write: ", size);
 	close_field(b, &f);
 }
 
@@ -273,5 +273,5 @@ void bench_bandwidth(struct bench *b)
 	for (size_t size = first; size <= b->largest; size *= 4)
 		steps++;
 	for (size_t size = first; size <= b->largest; size *= 4)
-		measure(b, size, SHARE / steps);
+		bandwidth_measure_one(b, size, SHARE / steps);
 }

@@ -100,7 +100,7 @@ static const char *way_of(cl_platform_id platform, cl_device_id device, cl_uint 
 }
 
 /* GPUs first, then what can import, then the order of the loader. */
-static int rank(cl_platform_id platform, cl_device_id device)
+static int bench_cl_rank(cl_platform_id platform, cl_device_id device)
 {
 	cl_device_type type = 0;
 	const char *why;
@@ -118,7 +118,8 @@ static void choose_of(struct bench *b, cl_platform_id platform, int number, int 
 
 	clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MAX_DEVICES, devices, &count);
 	for (cl_uint i = 0; i < count && i < MAX_DEVICES; i++) {
-		int r = number < 0 || (cl_uint)number == i ? rank(platform, devices[i]) : 0;
+		int r = number < 0 || (cl_uint)number == i ? bench_cl_rank(platform, devices[i])
+							   : 0;
 
 		if (r <= *best)
 			continue;
@@ -152,7 +153,7 @@ void bench_choose(struct bench *b, const struct bench_options *options)
 		!clGetDeviceInfo(b->device, CL_DEVICE_UUID_KHR, sizeof(b->uuid), b->uuid, NULL);
 }
 
-static cl_kernel kernel(cl_program program, const char *name)
+static cl_kernel bench_cl_kernel(cl_program program, const char *name)
 {
 	cl_int err;
 	cl_kernel k = clCreateKernel(program, name, &err);
@@ -161,7 +162,7 @@ static cl_kernel kernel(cl_program program, const char *name)
 	return k;
 }
 
-static void build(struct bench *b)
+static void bench_cl_build(struct bench *b)
 {
 	const char *text = source;
 	cl_device_type type = 0;
@@ -174,15 +175,15 @@ static void build(struct bench *b)
 	bench_check(clBuildProgram(program, 1, &b->device,
 				   type & CL_DEVICE_TYPE_CPU ? "-DBLOCKS" : "", NULL, NULL),
 		    "clBuildProgram");
-	b->sum = kernel(program, "sum");
-	b->fill = kernel(program, "fill");
-	b->copy = kernel(program, "copy");
-	b->touch = kernel(program, "touch");
-	b->nothing = kernel(program, "nothing");
+	b->sum = bench_cl_kernel(program, "sum");
+	b->fill = bench_cl_kernel(program, "fill");
+	b->copy = bench_cl_kernel(program, "copy");
+	b->touch = bench_cl_kernel(program, "touch");
+	b->nothing = bench_cl_kernel(program, "nothing");
 	clReleaseProgram(program);
 }
 
-static cl_command_queue queue(struct bench *b, cl_command_queue_properties properties)
+static cl_command_queue bench_cl_queue(struct bench *b, cl_command_queue_properties properties)
 {
 	const cl_queue_properties list[] = { CL_QUEUE_PROPERTIES, properties, 0 };
 	cl_int err;
@@ -214,9 +215,9 @@ void bench_open(struct bench *b)
 
 	b->context = clCreateContext(properties, 1, &b->device, NULL, NULL, &err);
 	bench_check(err, "clCreateContext");
-	b->queue = queue(b, 0);
-	b->timed = queue(b, CL_QUEUE_PROFILING_ENABLE);
-	build(b);
+	b->queue = bench_cl_queue(b, 0);
+	b->timed = bench_cl_queue(b, CL_QUEUE_PROFILING_ENABLE);
+	bench_cl_build(b);
 	size_groups(b);
 	b->partial = clCreateBuffer(b->context, CL_MEM_READ_WRITE,
 				    b->items / b->local * sizeof(cl_uint), NULL, &err);

@@ -26,7 +26,7 @@ struct bench_cuda {
 		      unsigned long long flags); /* may be NULL: CUDA 11.7 */
 };
 
-static bool find(struct bench_cuda *c)
+static bool bench_cuda_find(struct bench_cuda *c)
 {
 	const struct {
 		const char *name;
@@ -58,7 +58,7 @@ static bool find(struct bench_cuda *c)
 	return true;
 }
 
-static bool enter(const struct bench_cuda *c, const unsigned char *uuid)
+static bool bench_cuda_enter(const struct bench_cuda *c, const unsigned char *uuid)
 {
 	unsigned char its[CLIMPORT_UUID_SIZE];
 	int count = 0, device;
@@ -83,10 +83,10 @@ struct bench_cuda *bench_cuda_open(const unsigned char uuid[CLIMPORT_UUID_SIZE],
 	if (!c || !c->library)
 		goto err;
 	*why = "libcuda is too old";
-	if (!find(c))
+	if (!bench_cuda_find(c))
 		goto err;
 	*why = "CUDA does not have this device";
-	if (!enter(c, uuid))
+	if (!bench_cuda_enter(c, uuid))
 		goto err;
 	return c; /* for as long as the program runs */
 

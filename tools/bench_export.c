@@ -42,7 +42,7 @@ static int export_own(struct bench *b, void *arg, double *seconds)
 	return 0;
 }
 
-static void race(struct bench *b, struct entry *once, struct entry *kept)
+static void bench_export_race(struct bench *b, struct entry *once, struct entry *kept)
 {
 	struct racer own[] = { { "cuMemGetHandleForAddressRange", export_bare, once, { 0 } },
 			       { "climport_export_dmabuf", export_own, once, { 0 } } };
@@ -61,7 +61,7 @@ static void race(struct bench *b, struct entry *once, struct entry *kept)
 		     NULL);
 }
 
-static void measure(struct bench *b, size_t size)
+static void bench_export_measure(struct bench *b, size_t size)
 {
 	struct entry once = { .size = size }, kept;
 
@@ -71,7 +71,7 @@ static void measure(struct bench *b, size_t size)
 	}
 	kept = once;
 	kept.flags = CLIMPORT_KEEP;
-	race(b, &once, &kept);
+	bench_export_race(b, &once, &kept);
 	climport_free(once.address);
 }
 
@@ -84,7 +84,7 @@ void bench_export(struct bench *b)
 		bench_skip(GROUP, "CUDA memory as a dma-buf", b->no_cuda);
 		return;
 	}
-	measure(b, SMALLEST);
+	bench_export_measure(b, SMALLEST);
 	if (large > SMALLEST)
-		measure(b, large);
+		bench_export_measure(b, large);
 }

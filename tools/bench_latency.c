@@ -36,7 +36,7 @@ static void check_word(const struct entry *e)
 }
 
 /* Create, first kernel, release. */
-static int use(struct bench *b, void *arg, double *seconds)
+static int latency_use(struct bench *b, void *arg, double *seconds)
 {
 	const size_t one = 1;
 	struct entry *e = arg;
@@ -66,7 +66,7 @@ static int use(struct bench *b, void *arg, double *seconds)
 }
 
 /* Create and release, without a kernel. */
-static int create(struct bench *b, void *arg, double *seconds)
+static int latency_create(struct bench *b, void *arg, double *seconds)
 {
 	struct entry *e = arg;
 	double start, created;
@@ -86,8 +86,8 @@ static int create(struct bench *b, void *arg, double *seconds)
 	return 0;
 }
 
-static void report(struct bench *b, const char *what, enum memory_kind kind, size_t size,
-		   double seconds)
+static void latency_report(struct bench *b, const char *what, enum memory_kind kind, size_t size,
+			   double seconds)
 {
 	char name[96];
 
@@ -98,8 +98,8 @@ static void report(struct bench *b, const char *what, enum memory_kind kind, siz
 static void report_alone(struct bench *b, const double medians[][BENCH_PHASES], size_t size)
 {
 	for (int kind = 0; kind < MEMORY_KINDS; kind++) {
-		report(b, "create", kind, size, medians[kind][0]);
-		report(b, "release", kind, size, medians[kind][1]);
+		latency_report(b, "create", kind, size, medians[kind][0]);
+		latency_report(b, "release", kind, size, medians[kind][1]);
 	}
 	bench_report(b, GROUP, "  create: cached import / clCreateBuffer", size,
 		     medians[MEMORY_HOST][0] / medians[MEMORY_NATIVE][0], "x", "<= 1.5");
@@ -112,8 +112,8 @@ static void report_alone(struct bench *b, const double medians[][BENCH_PHASES], 
 static void report_used(struct bench *b, const double medians[][BENCH_PHASES], size_t size)
 {
 	for (int kind = 0; kind < MEMORY_KINDS; kind++) {
-		report(b, "create + kernel", kind, size, medians[kind][1]);
-		report(b, "release after it", kind, size, medians[kind][2]);
+		latency_report(b, "create + kernel", kind, size, medians[kind][1]);
+		latency_report(b, "release after it", kind, size, medians[kind][2]);
 		plot_add(&b->plots[PLOT_LATENCY], plot_names[kind], (double)size,
 			 medians[kind][1] * 1e6);
 	}
@@ -122,9 +122,9 @@ static void report_used(struct bench *b, const double medians[][BENCH_PHASES], s
 }
 
 /* All memories side by side; one that is missing is NAN. */
-static void race(struct bench *b, struct entry *entries,
-		 int (*run)(struct bench *, void *, double *), double share,
-		 double medians[][BENCH_PHASES])
+static void latency_race(struct bench *b, struct entry *entries,
+			 int (*run)(struct bench *, void *, double *), double share,
+			 double medians[][BENCH_PHASES])
 {
 	struct racer racers[MEMORY_KINDS];
 	size_t count = 0;
@@ -143,11 +143,11 @@ static void race(struct bench *b, struct entry *entries,
 		for (size_t phase = 0; phase < BENCH_PHASES; phase++)
 			medians[e->memory.kind][phase] = racers[i].median[phase];
 		if (isnan(racers[i].median[0]))
-			memory_free(&e->memory); /* not tried again */
+			bench_memory_destroy(&e->memory); /* not tried again */
 	}
 }
 
-static void measure(struct bench *b, struct entry *entries, size_t size, double share)
+static void latency_measure(struct bench *b, struct entry *entries, size_t size, double share)
 {
 	double medians[MEMORY_KINDS][BENCH_PHASES];
 	char text[32];
@@ -156,9 +156,9 @@ static void measure(struct bench *b, struct entry *entries, size_t size, double 
 	bench_progress("making buffers of %s", text);
 	for (int kind = 0; kind < MEMORY_KINDS; kind++)
 		entries[kind].memory.size = size;
-	race(b, entries, create, share / 2, medians);
+	latency_race(b, entries, latency_create, share / 2, medians);
 	report_alone(b, (const double(*)[BENCH_PHASES])medians, size);
-	race(b, entries, use, share / 2, medians);
+	latency_race(b, entries, latency_use, share / 2, medians);
 	report_used(b, (const double(*)[BENCH_PHASES])medians, size);
 }
 
@@ -167,7 +167,7 @@ static void open_entry(struct bench *b, struct entry *e, enum memory_kind kind, 
 	*e = (struct entry){ .bench = b, .result = result, .times = 16 };
 	if (kind == MEMORY_PLAIN)
 		e->times = 1;
-	if (!memory_alloc(b, &e->memory, kind, b->largest) && memory_is_host(&e->memory))
+	if (!bench_memory_create(b, &e->memory, kind, b->largest) && memory_is_host(&e->memory))
 		memory_fill(b, &e->memory);
 }
 
@@ -188,8 +188,8 @@ void bench_latency(struct bench *b)
 	for (size_t size = BENCH_SMALLEST; size <= b->largest; size *= 4)
 		steps++;
 	for (size_t size = BENCH_SMALLEST; size <= b->largest; size *= 4)
-		measure(b, entries, size, SHARE / steps);
+		latency_measure(b, entries, size, SHARE / steps);
 	for (int kind = 0; kind < MEMORY_KINDS; kind++)
-		memory_free(&entries[kind].memory);
+		bench_memory_destroy(&entries[kind].memory);
 	clReleaseMemObject(result);
 }

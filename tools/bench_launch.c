@@ -7,7 +7,7 @@
 #define TIMES 16
 
 /* Set the argument and enqueue; the same and wait. */
-static int launch(struct bench *b, void *arg, double *seconds)
+static int bench_launch_one(struct bench *b, void *arg, double *seconds)
 {
 	const struct memory *m = arg;
 	const size_t one = 1;
@@ -26,8 +26,8 @@ static int launch(struct bench *b, void *arg, double *seconds)
 	return 0;
 }
 
-static void report(struct bench *b, const struct racer *racer, const struct racer *native,
-		   size_t size)
+static void bench_launch_report(struct bench *b, const struct racer *racer,
+				const struct racer *native, size_t size)
 {
 	char name[96];
 
@@ -49,15 +49,17 @@ void bench_launch(struct bench *b)
 
 	bench_progress("empty kernels");
 	for (int kind = 0; kind < MEMORY_KINDS; kind++)
-		if (!memory_alloc(b, &memory[kind], kind, size) && !memory_create(b, &memory[kind]))
-			racers[count++] =
-				(struct racer){ memory_names[kind], launch, &memory[kind], { 0 } };
+		if (!bench_memory_create(b, &memory[kind], kind, size) &&
+		    !memory_create(b, &memory[kind]))
+			racers[count++] = (struct racer){
+				memory_names[kind], bench_launch_one, &memory[kind], { 0 }
+			};
 	bench_race(b, racers, count, SHARE);
 	for (size_t i = 0; i < count; i++)
-		report(b, &racers[i], &racers[0], size);
+		bench_launch_report(b, &racers[i], &racers[0], size);
 	for (int kind = 0; kind < MEMORY_KINDS; kind++) {
 		if (memory[kind].mem)
 			memory_release(&memory[kind]);
-		memory_free(&memory[kind]);
+		bench_memory_destroy(&memory[kind]);
 	}
 }

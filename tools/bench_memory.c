@@ -52,7 +52,7 @@ static int alloc_device(struct bench *b, struct memory *m, size_t size)
 	return ret;
 }
 
-static int alloc(struct bench *b, struct memory *m, size_t size)
+static int bench_memory_alloc(struct bench *b, struct memory *m, size_t size)
 {
 	switch (m->kind) {
 	case MEMORY_DEVICE:
@@ -67,7 +67,7 @@ static int alloc(struct bench *b, struct memory *m, size_t size)
 	}
 }
 
-int memory_alloc(struct bench *b, struct memory *m, enum memory_kind kind, size_t size)
+int bench_memory_create(struct bench *b, struct memory *m, enum memory_kind kind, size_t size)
 {
 	char why[64];
 	int ret;
@@ -75,7 +75,7 @@ int memory_alloc(struct bench *b, struct memory *m, enum memory_kind kind, size_
 	*m = (struct memory){ .kind = kind, .size = size, .dmabuf.fd = -1 };
 	if (b->lacks[kind])
 		return -EOPNOTSUPP; /* as was said */
-	ret = alloc(b, m, size);
+	ret = bench_memory_alloc(b, m, size);
 	if (!ret) {
 		m->capacity = size;
 		return 0;
@@ -86,7 +86,7 @@ int memory_alloc(struct bench *b, struct memory *m, enum memory_kind kind, size_
 	return ret;
 }
 
-void memory_free(struct memory *m)
+void bench_memory_destroy(struct memory *m)
 {
 	if (!m->capacity)
 		return;

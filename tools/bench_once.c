@@ -26,7 +26,7 @@ static const char import_line[] = "import, kernel, release";
 static const char alloc_line[] = "the same of climport_alloc memory";
 
 /* Changes the data, which takes no time of anybody, and uses it. */
-static void use(struct bench *b, const struct entry *e, bool write, double *seconds)
+static void bench_once_use(struct bench *b, const struct entry *e, bool write, double *seconds)
 {
 	struct memory *m = e->memory;
 	double start;
@@ -51,7 +51,7 @@ static int run_write(struct bench *b, void *arg, double *seconds)
 	const struct entry *e = arg;
 
 	for (unsigned int i = 0; i < e->uses; i++)
-		use(b, e, !i || e->fresh, seconds);
+		bench_once_use(b, e, !i || e->fresh, seconds);
 	return 0;
 }
 
@@ -68,7 +68,7 @@ static int run_import(struct bench *b, void *arg, double *seconds)
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < e->uses; i++)
-		use(b, e, false, seconds);
+		bench_once_use(b, e, false, seconds);
 	start = bench_now();
 	memory_release(e->memory);
 	seconds[0] += bench_now() - start;
@@ -98,20 +98,20 @@ static double measure_once(struct bench *b, size_t size, double share)
 	size_t count = 2;
 	cl_int err;
 
-	if (memory_alloc(b, &plain, MEMORY_PLAIN, size))
+	if (bench_memory_create(b, &plain, MEMORY_PLAIN, size))
 		return NAN;
 	memory_fill(b, &plain);
 	write.target = clCreateBuffer(b->context, CL_MEM_READ_ONLY, size, NULL, &err);
 	bench_check(err, "clCreateBuffer");
-	if (!memory_alloc(b, &host, MEMORY_HOST, size)) {
+	if (!bench_memory_create(b, &host, MEMORY_HOST, size)) {
 		memory_fill(b, &host);
 		count++;
 	}
 	bench_race(b, racers, count, share);
 	report_once(b, racers, count, size);
 	clReleaseMemObject(write.target);
-	memory_free(&host);
-	memory_free(&plain);
+	bench_memory_destroy(&host);
+	bench_memory_destroy(&plain);
 	return racers[0].median[0] / racers[1].median[0];
 }
 
@@ -191,7 +191,7 @@ void bench_reuse(struct bench *b)
 		(struct plot){ .title = title,
 			       .x_label = "n",
 			       .y_label = "ms for each kernel, all included (less is better)" };
-	if (memory_alloc(b, &m, MEMORY_PLAIN, size))
+	if (bench_memory_create(b, &m, MEMORY_PLAIN, size))
 		return;
 	memory_fill(b, &m);
 	target = clCreateBuffer(b->context, CL_MEM_READ_ONLY, size, NULL, &err);
@@ -200,5 +200,5 @@ void bench_reuse(struct bench *b)
 	for (unsigned int uses = 1; uses <= MOST_USES && bench_now() < end; uses *= 4)
 		measure_reuse(b, &m, target, uses);
 	clReleaseMemObject(target);
-	memory_free(&m);
+	bench_memory_destroy(&m);
 }

@@ -17,20 +17,20 @@ double bench_now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int compare(const void *a, const void *b)
+static int bench_race_compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
-static double median(double *values, size_t count)
+static double bench_race_median(double *values, size_t count)
 {
-	qsort(values, count, sizeof(*values), compare);
+	qsort(values, count, sizeof(*values), bench_race_compare);
 	return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-static void drop(struct racer *racer, int err)
+static void bench_race_drop(struct racer *racer, int err)
 {
 	char why[64];
 
@@ -41,14 +41,15 @@ static void drop(struct racer *racer, int err)
 }
 
 /* One of each, in turns, so that all meet the same disturbances. */
-static void run_round(struct bench *b, struct racer *racers, size_t count, unsigned int round)
+static void bench_race_run_round(struct bench *b, struct racer *racers, size_t count,
+				 unsigned int round)
 {
 	for (size_t i = 0; i < count; i++) {
 		double seconds[BENCH_PHASES] = { 0 };
 		int err = isnan(racers[i].median[0]) ? 0 : racers[i].run(b, racers[i].arg, seconds);
 
 		if (err)
-			drop(&racers[i], err);
+			bench_race_drop(&racers[i], err);
 		for (size_t phase = 0; phase < BENCH_PHASES; phase++)
 			samples[i][phase][round] = seconds[phase];
 	}
@@ -61,12 +62,13 @@ void bench_race(struct bench *b, struct racer *racers, size_t count, double shar
 
 	if (count > MAX_RACERS)
 		bench_fatal("a race of %zu", count);
-	run_round(b, racers, count, 0); /* to warm up */
+	bench_race_run_round(b, racers, count, 0); /* to warm up */
 	do
-		run_round(b, racers, count, rounds++);
+		bench_race_run_round(b, racers, count, rounds++);
 	while (rounds < b->rounds && bench_now() - start < (rounds < 3 ? 3 * time : time));
 	for (size_t i = 0; i < count; i++)
 		for (size_t phase = 0; phase < BENCH_PHASES; phase++)
 			if (!isnan(racers[i].median[phase]))
-				racers[i].median[phase] = median(samples[i][phase], rounds);
+				racers[i].median[phase] =
+					bench_race_median(samples[i][phase], rounds);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void quote(FILE *file, const char *string)
+static void bench_report_quote(FILE *file, const char *string)
 {
 	fputc('"', file);
 	for (; *string; string++) {
@@ -54,7 +54,7 @@ void bench_progress(const char *format, ...)
 	fflush(stderr);
 }
 
-static const char *verdict(const char *goal, double value)
+static const char *bench_report_verdict(const char *goal, double value)
 {
 	double bound = atof(goal + 2);
 
@@ -75,13 +75,13 @@ void bench_report(struct bench *b, const char *group, const char *name, size_t s
 	clear_progress();
 	printf("%-9s %-47s %8s %10.4g %-6s", group, name, text, value, unit);
 	if (goal)
-		printf(" %s: %s", goal, verdict(goal, value));
+		printf(" %s: %s", goal, bench_report_verdict(goal, value));
 	putchar('\n');
 	fflush(stdout);
 	if (!b->json)
 		return;
 	fprintf(b->json, "%s\n\t\t{ \"group\": \"%s\", \"name\": ", b->json_more ? "," : "", group);
-	quote(b->json, name);
+	bench_report_quote(b->json, name);
 	fprintf(b->json, ", \"size\": %zu, \"value\": %.9g, \"unit\": \"%s\", \"goal\": ", size,
 		value, unit);
 	if (goal)
@@ -129,7 +129,7 @@ static void begin_json(struct bench *b, const char *platform, const char *device
 	fputs("{\n", b->json);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		fprintf(b->json, "\t\"%s\": ", fields[i][0]);
-		quote(b->json, fields[i][1]);
+		bench_report_quote(b->json, fields[i][1]);
 		fputs(",\n", b->json);
 	}
 	fputs("\t\"figures\": [", b->json);

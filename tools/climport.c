@@ -17,7 +17,7 @@ enum status {
 	NOT_FOUND = 127,
 };
 
-static int start(char **argv)
+static int climport_start(char **argv)
 {
 	execvp(argv[0], argv);
 	fprintf(stderr, "climport: %s: %m\n", argv[0]);
@@ -35,7 +35,7 @@ static int run_set_version(struct arguments *a)
 	return setenv("CLIMPORT_VERSION", version, 1) ? 1 : 0;
 }
 
-static int run(int argc, char **argv)
+static int climport_run(int argc, char **argv)
 {
 	struct arguments a = { "run", argc, argv, 1, NULL };
 	int status = 0;
@@ -55,11 +55,11 @@ static int run(int argc, char **argv)
 		return status;
 	if (a.next == argc || !*argv[a.next])
 		return fail_usage("run: no program is named");
-	return enable_layer() ? start(argv + a.next) : 1;
+	return enable_layer() ? climport_start(argv + a.next) : 1;
 }
 
 /* The other options are those of the program that has the tests. */
-static int conform(int argc, char **argv)
+static int climport_conform(int argc, char **argv)
 {
 	const char *program = path_conform();
 	bool native = take_word(argv, "--native");
@@ -68,7 +68,7 @@ static int conform(int argc, char **argv)
 	if (!program || (!native && !enable_layer()))
 		return 1;
 	argv[0] = (char *)program;
-	return start(argv);
+	return climport_start(argv);
 }
 
 static int run_diag(int argc, char **argv)
@@ -85,7 +85,7 @@ static int run_diag(int argc, char **argv)
 	}
 	if (a.next + 1 < argc)
 		return fail_usage("diag takes one address, and not %s as well", argv[a.next + 1]);
-	return diag(root, a.next < argc ? argv[a.next] : NULL, stdout);
+	return diag_command(root, a.next < argc ? argv[a.next] : NULL, stdout);
 }
 
 static int bench_set_device(struct bench_options *options, const char *value)
@@ -148,12 +148,12 @@ static int run_bench(int argc, char **argv)
 	struct bench_options options = { .device = -1 };
 	int status = parse_bench(argc, argv, &options);
 
-	return status ? status : bench(&options);
+	return status ? status : bench_command(&options);
 }
 
 static int run_info(int argc, char **argv)
 {
-	return argc == 1 ? info() : fail_usage("info takes no argument %s", argv[1]);
+	return argc == 1 ? info_command() : fail_usage("info takes no argument %s", argv[1]);
 }
 
 /* The loader reads OPENCL_LAYERS once, so the program starts itself anew with the layer in it. */
@@ -164,7 +164,7 @@ static int with_layer(int argc, char **argv, int (*command)(int, char **))
 	if (is_layer_enabled())
 		return command(argc - 1, argv + 1);
 	argv[0] = self;
-	return enable_layer() ? start(argv) : 1;
+	return enable_layer() ? climport_start(argv) : 1;
 }
 
 static int start_info(int argc, char **argv)
@@ -180,12 +180,12 @@ static int start_bench(int argc, char **argv)
 
 static int start_run(int argc, char **argv)
 {
-	return run(argc - 1, argv + 1);
+	return climport_run(argc - 1, argv + 1);
 }
 
 static int start_conform(int argc, char **argv)
 {
-	return conform(argc - 1, argv + 1);
+	return climport_conform(argc - 1, argv + 1);
 }
 
 static int start_diag(int argc, char **argv)
@@ -275,7 +275,7 @@ static bool asks_for_help(char **argv)
 	return false;
 }
 
-static int help(const char *name)
+static int climport_help(const char *name)
 {
 	const struct command *c = name ? command_find(name) : NULL;
 
@@ -296,7 +296,7 @@ int main(int argc, char **argv)
 		return WRONG_USAGE;
 	}
 	if (is_help(argv[1]) || !strcmp(argv[1], "help"))
-		return help(argv[2]);
+		return climport_help(argv[2]);
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v")) {
 		puts("climport " CLIMPORT_RELEASE);
 		return 0;

@@ -31,7 +31,7 @@ static int report_gpu(const struct machine *m, const struct pci_device *gpu,
 	return status || (!pairs && *stops.text);
 }
 
-static int report(struct machine *m, const struct pci_device *named)
+static int diag_report(struct machine *m, const struct pci_device *named)
 {
 	int status = 0, gpus = 0;
 
@@ -68,7 +68,7 @@ static int find_named(const struct machine *m, const char *peer, const struct pc
 	return *named ? 0 : 2;
 }
 
-int diag(const char *root, const char *peer, FILE *out)
+int diag_command(const char *root, const char *peer, FILE *out)
 {
 	struct machine m = { .out = out, .root = root, .gdmabuf = -1 };
 	const struct pci_device *named = NULL;
@@ -77,7 +77,7 @@ int diag(const char *root, const char *peer, FILE *out)
 	m.devices = pci_read_devices(root, &m.count);
 	status = find_named(&m, peer, &named);
 	if (!status)
-		status = report(&m, named);
+		status = diag_report(&m, named);
 	if (m.gdmabuf >= 0)
 		close(m.gdmabuf);
 	for (size_t i = 0; i < m.count; i++)

@@ -16,6 +16,6 @@
  * the memory.  Returns an exit status: 0 nothing stops it, 1 something does, 2 @peer is no
  * address or there is no such device, with a sentence on standard error.
  */
-int diag(const char *root, const char *peer, FILE *out);
+int diag_command(const char *root, const char *peer, FILE *out);
 
 #endif

@@ -16,18 +16,20 @@ static void report_bar(const struct machine *m, const struct pci_device *gpu, st
 	size_text(size, have, sizeof(have));
 	size_text(memory, want, sizeof(want));
 	if (!size) {
-		say(m, "stop", "The GPU has no BAR with an address for its memory. %s", advice);
+		diag_say(m, "stop", "The GPU has no BAR with an address for its memory. %s",
+			 advice);
 		add_reason(stops, "the GPU's memory has no BAR");
 	} else if (memory > size) {
-		say(m, "note",
-		    "The BAR is small: devices reach %s at a time, and it would need %s. %s", have,
-		    want, advice);
+		diag_say(m, "note",
+			 "The BAR is small: devices reach %s at a time, and it would need %s. %s",
+			 have, want, advice);
 	} else if (memory) {
-		say(m, "ok", "The BAR is %s, which is all of the GPU's memory.", have);
+		diag_say(m, "ok", "The BAR is %s, which is all of the GPU's memory.", have);
 	} else if (size <= 256 * MIB) {
-		say(m, "note", "The BAR is %s, and most GPUs have more memory. %s", have, advice);
+		diag_say(m, "note", "The BAR is %s, and most GPUs have more memory. %s", have,
+			 advice);
 	} else {
-		say(m, "ok", "The BAR is %s; the size of the GPU's memory is unknown.", have);
+		diag_say(m, "ok", "The BAR is %s; the size of the GPU's memory is unknown.", have);
 	}
 }
 
@@ -43,16 +45,16 @@ static void report_driver(const struct machine *m, const struct pci_device *gpu,
 
 	if (gpu->vendor == PCI_NVIDIA && read_exists(m->root, "sys/module/nvidia") &&
 	    strcmp(driver, "nvidia")) {
-		say(m, "stop", "The GPU's driver is %s. Bind it to nvidia.", driver);
+		diag_say(m, "stop", "The GPU's driver is %s. Bind it to nvidia.", driver);
 		add_reason(stops, "the GPU's driver is not nvidia");
 	}
 	if (gpu->vendor == PCI_NVIDIA)
 		return;
 	if (!shares_memory(driver)) {
-		say(m, "stop",
-		    "The GPU's driver is %s: of drivers other than NVIDIA's, amdgpu, xe and "
-		    "habanalabs let other devices reach the memory.",
-		    driver);
+		diag_say(m, "stop",
+			 "The GPU's driver is %s: of drivers other than NVIDIA's, amdgpu, xe and "
+			 "habanalabs let other devices reach the memory.",
+			 driver);
 		add_reason(stops, "the GPU's driver does not share its memory");
 	} else if (m->p2pdma == NO) {
 		add_reason(stops, "the kernel is built without PCI_P2PDMA");
@@ -69,12 +71,13 @@ static void report_bar_use(const struct machine *m, const struct pci_device *gpu
 	if (read_exists(m->root, "dev/nvidiactl"))
 		why = nvml_read_bar(gpu->address, &bar);
 	if (why) {
-		say(m, "note", "How much of the BAR is in use is unknown: %s.", why);
+		diag_say(m, "note", "How much of the BAR is in use is unknown: %s.", why);
 		return;
 	}
-	say(m, "ok", "Of the BAR's %s the driver uses %s, and %s are free.",
-	    size_text(bar.total, total, sizeof(total)), size_text(bar.used, used, sizeof(used)),
-	    size_text(bar.free, unused, sizeof(unused)));
+	diag_say(m, "ok", "Of the BAR's %s the driver uses %s, and %s are free.",
+		 size_text(bar.total, total, sizeof(total)),
+		 size_text(bar.used, used, sizeof(used)),
+		 size_text(bar.free, unused, sizeof(unused)));
 }
 
 void report_gpu_alone(const struct machine *m, const struct pci_device *gpu, struct reasons *stops)

@@ -40,24 +40,25 @@ static void report_kernel(struct machine *m, const struct gdmabuf_caps *caps)
 {
 	char release[128];
 
-	read_line(m->root, "proc/sys/kernel/osrelease", release, sizeof(release));
+	diag_read_line(m->root, "proc/sys/kernel/osrelease", release, sizeof(release));
 	m->p2pdma = kernel_option(m, release, "CONFIG_PCI_P2PDMA");
 	if (caps)
 		m->p2pdma = caps->out_caps & GDMABUF_CAP_P2PDMA ? YES : NO;
 	if (m->p2pdma == UNKNOWN) {
-		say(m, "note",
-		    "What the kernel was built with is unknown: neither /boot/config-%s nor "
-		    "/lib/modules/%s/config can be read.",
-		    release, release);
+		diag_say(m, "note",
+			 "What the kernel was built with is unknown: neither /boot/config-%s nor "
+			 "/lib/modules/%s/config can be read.",
+			 release, release);
 		return;
 	}
 	if (m->p2pdma == YES)
-		say(m, "ok", "The kernel is built with PCI_P2PDMA.");
+		diag_say(m, "ok", "The kernel is built with PCI_P2PDMA.");
 	else
-		say(m, "note",
-		    "The kernel is built without PCI_P2PDMA: it cannot tell which devices reach "
-		    "each other, and amdgpu and xe then share host memory only. "
-		    "Use one with CONFIG_PCI_P2PDMA=y.");
+		diag_say(m, "note",
+			 "The kernel is built without PCI_P2PDMA: it cannot tell which devices "
+			 "reach "
+			 "each other, and amdgpu and xe then share host memory only. "
+			 "Use one with CONFIG_PCI_P2PDMA=y.");
 }
 
 /* Fills in @caps and returns 1 if gdmabuf answers. */
@@ -74,22 +75,23 @@ static int open_gdmabuf(struct machine *m, struct gdmabuf_caps *caps)
 static void report_gdmabuf(struct machine *m, const struct gdmabuf_caps *caps, int error)
 {
 	if (caps && caps->out_caps & GDMABUF_CAP_GPU) {
-		say(m, "ok", "gdmabuf is loaded, with its provider %.32s.", caps->out_provider);
+		diag_say(m, "ok", "gdmabuf is loaded, with its provider %.32s.",
+			 caps->out_provider);
 	} else if (!read_exists(m->root, "sys/module/gdmabuf")) {
-		say(m, "stop",
-		    "gdmabuf is not loaded: NVIDIA GPU memory becomes a dma-buf only if the "
-		    "program "
-		    "asks CUDA for one. Run modprobe gdmabuf_nvidia.");
+		diag_say(m, "stop",
+			 "gdmabuf is not loaded: NVIDIA GPU memory becomes a dma-buf only if the "
+			 "program "
+			 "asks CUDA for one. Run modprobe gdmabuf_nvidia.");
 		add_reason(&m->nvidia, "gdmabuf is not loaded");
 	} else if (caps || !read_exists(m->root, "sys/module/gdmabuf_nvidia")) {
-		say(m, "stop",
-		    "gdmabuf has no provider of GPU memory. Run modprobe gdmabuf_nvidia.");
+		diag_say(m, "stop",
+			 "gdmabuf has no provider of GPU memory. Run modprobe gdmabuf_nvidia.");
 		add_reason(&m->nvidia, "gdmabuf has no provider");
 	} else {
-		say(m, "stop",
-		    "gdmabuf is loaded, but /dev/gdmabuf cannot be used: %s. "
-		    "Ask for access to it, or run this as root.",
-		    strerror(error));
+		diag_say(m, "stop",
+			 "gdmabuf is loaded, but /dev/gdmabuf cannot be used: %s. "
+			 "Ask for access to it, or run this as root.",
+			 strerror(error));
 		add_reason(&m->nvidia, "/dev/gdmabuf cannot be used");
 	}
 }
@@ -100,36 +102,39 @@ static void report_nvidia(struct machine *m)
 	int closed;
 
 	if (!read_exists(m->root, "sys/module/nvidia")) {
-		say(m, "stop",
-		    "The NVIDIA driver is not loaded. Install its open kernel modules, %d or "
-		    "newer.",
-		    FIRST_DRIVER);
+		diag_say(m, "stop",
+			 "The NVIDIA driver is not loaded. Install its open kernel modules, %d or "
+			 "newer.",
+			 FIRST_DRIVER);
 		add_reason(&m->nvidia, "the NVIDIA driver is not loaded");
 		return;
 	}
-	read_line(m->root, "sys/module/nvidia/version", version, sizeof(version));
-	read_line(m->root, "sys/module/nvidia/taint", taint, sizeof(taint));
-	read_line(m->root, "proc/driver/nvidia/version", proc, sizeof(proc));
+	diag_read_line(m->root, "sys/module/nvidia/version", version, sizeof(version));
+	diag_read_line(m->root, "sys/module/nvidia/taint", taint, sizeof(taint));
+	diag_read_line(m->root, "proc/driver/nvidia/version", proc, sizeof(proc));
 	closed = *proc ? !strstr(proc, "Open Kernel Module") : !!strchr(taint, 'P');
 	if (closed) {
-		say(m, "stop",
-		    "The NVIDIA driver %s is the closed one, whose memory no dma-buf may lead to. "
-		    "Install the open kernel modules of the same release; they need Turing or "
-		    "newer, "
-		    "older GPUs can share host memory only.",
-		    version);
+		diag_say(m, "stop",
+			 "The NVIDIA driver %s is the closed one, whose memory no dma-buf may lead "
+			 "to. "
+			 "Install the open kernel modules of the same release; they need Turing or "
+			 "newer, "
+			 "older GPUs can share host memory only.",
+			 version);
 		add_reason(&m->nvidia, "the NVIDIA driver is closed");
 	}
 	if (!*version) {
-		say(m, "note", "The NVIDIA driver does not say its version: %d is the first to do.",
-		    FIRST_DRIVER);
+		diag_say(m, "note",
+			 "The NVIDIA driver does not say its version: %d is the first to do.",
+			 FIRST_DRIVER);
 	} else if (atoi(version) < FIRST_DRIVER) {
-		say(m, "stop",
-		    "The NVIDIA driver %s is too old: gdmabuf needs what %d brought. Upgrade it.",
-		    version, FIRST_DRIVER);
+		diag_say(m, "stop",
+			 "The NVIDIA driver %s is too old: gdmabuf needs what %d brought. Upgrade "
+			 "it.",
+			 version, FIRST_DRIVER);
 		add_reason(&m->nvidia, "the NVIDIA driver is too old");
 	} else if (!closed) {
-		say(m, "ok", "The NVIDIA driver %s is the open one, and new enough.", version);
+		diag_say(m, "ok", "The NVIDIA driver %s is the open one, and new enough.", version);
 	}
 }
 
@@ -146,21 +151,22 @@ static void report_memlock(const struct machine *m)
 	    strtoull(read_word_after(status, "CapEff:"), NULL, 16) & ipc_lock ||
 	    strtoull(limit, NULL, 10) >= ENOUGH_MEMLOCK)
 		return;
-	say(m, "note",
-	    "RLIMIT_MEMLOCK is too small: %s of host memory can be pinned. "
-	    "Raise memlock in /etc/security/limits.conf.",
-	    size_text(strtoull(limit, NULL, 10), size, sizeof(size)));
+	diag_say(m, "note",
+		 "RLIMIT_MEMLOCK is too small: %s of host memory can be pinned. "
+		 "Raise memlock in /etc/security/limits.conf.",
+		 size_text(strtoull(limit, NULL, 10), size, sizeof(size)));
 }
 
 static void report_host_memory(const struct machine *m)
 {
 	if (!read_exists(m->root, "dev/udmabuf"))
-		say(m, "note",
-		    "udmabuf is not there, which makes dma-bufs of memfds. Run modprobe udmabuf.");
+		diag_say(m, "note",
+			 "udmabuf is not there, which makes dma-bufs of memfds. Run modprobe "
+			 "udmabuf.");
 	if (!read_exists(m->root, "dev/dma_heap"))
-		say(m, "note",
-		    "No dma-heap is there, from which programs get dma-bufs in host memory. "
-		    "Use a kernel with CONFIG_DMABUF_HEAPS_SYSTEM=y.");
+		diag_say(m, "note",
+			 "No dma-heap is there, from which programs get dma-bufs in host memory. "
+			 "Use a kernel with CONFIG_DMABUF_HEAPS_SYSTEM=y.");
 	report_memlock(m);
 }
 

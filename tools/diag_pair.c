@@ -44,19 +44,21 @@ static void report_acs(const struct machine *m, struct pair *p)
 	enum answer b = redirects_up(p->peer->path, p->common + 1, &found);
 
 	if (a == YES || b == YES || (p->asked && p->kernel.out_flags & GDMABUF_DIAG_ACS)) {
-		say(m, "note",
-		    "Access Control Services send the transactions up to the root complex, in: %s. "
-		    "Boot with pci=disable_acs_redir= and these addresses, or turn ACS off in the "
-		    "firmware.",
-		    *found.text ? found.text : "a bridge, which root can see");
+		diag_say(m, "note",
+			 "Access Control Services send the transactions up to the root complex, "
+			 "in: %s. "
+			 "Boot with pci=disable_acs_redir= and these addresses, or turn ACS off in "
+			 "the "
+			 "firmware.",
+			 *found.text ? found.text : "a bridge, which root can see");
 		add_reason(&p->doubts, "ACS sends it through the root complex");
 	} else if (p->asked) {
-		say(m, "ok", "The kernel finds no ACS redirection between them.");
+		diag_say(m, "ok", "The kernel finds no ACS redirection between them.");
 	} else if (a == UNKNOWN || b == UNKNOWN) {
-		say(m, "note", "Only root can read whether ACS redirects. Run this as root.");
+		diag_say(m, "note", "Only root can read whether ACS redirects. Run this as root.");
 		add_reason(&p->doubts, "ACS is unknown");
 	} else {
-		say(m, "ok", "No bridge between them redirects (ACS).");
+		diag_say(m, "ok", "No bridge between them redirects (ACS).");
 	}
 }
 
@@ -68,42 +70,46 @@ static void report_topology(const struct machine *m, struct pair *p)
 	snprintf(bridge, sizeof(bridge), "%.*s", (int)p->common, p->gpu->path);
 	name = strrchr(bridge, '/') + 1;
 	if (pci_is_device(bridge)) {
-		say(m, "ok", "Both are below the bridge %s.", name);
+		diag_say(m, "ok", "Both are below the bridge %s.", name);
 		report_acs(m, p);
 	} else {
-		say(m, "note",
-		    "No bridge is common to them%s: the way leads through the root complex, which "
-		    "not every CPU forwards. Put both below one PCIe switch.",
-		    strncmp(name, "pci", 3) ? ", nor the host bridge" : "");
+		diag_say(m, "note",
+			 "No bridge is common to them%s: the way leads through the root complex, "
+			 "which "
+			 "not every CPU forwards. Put both below one PCIe switch.",
+			 strncmp(name, "pci", 3) ? ", nor the host bridge" : "");
 		add_reason(&p->doubts, "the way leads through the root complex");
 	}
 	if (p->gpu->node >= 0 && p->peer->node >= 0 && p->gpu->node != p->peer->node)
-		say(m, "note",
-		    "They are on different NUMA nodes, %d and %d: slow. Use slots of one socket.",
-		    p->gpu->node, p->peer->node);
+		diag_say(m, "note",
+			 "They are on different NUMA nodes, %d and %d: slow. Use slots of one "
+			 "socket.",
+			 p->gpu->node, p->peer->node);
 }
 
 static void report_iommu(const struct machine *m, struct pair *p)
 {
 	char type[32];
 
-	read_line(p->peer->path, "iommu_group/type", type, sizeof(type));
+	diag_read_line(p->peer->path, "iommu_group/type", type, sizeof(type));
 	if (!strncmp(type, "DMA", 3) ||
 	    (!*type && p->asked && p->kernel.out_flags & GDMABUF_DIAG_IOMMU)) {
-		say(m, "note",
-		    "An IOMMU translates the device's DMA (%s), so all of it goes up to the root "
-		    "complex, and dma-bufs of NVIDIA's own driver fail. Boot with iommu=pt.",
-		    *type ? type : "says gdmabuf");
+		diag_say(m, "note",
+			 "An IOMMU translates the device's DMA (%s), so all of it goes up to the "
+			 "root "
+			 "complex, and dma-bufs of NVIDIA's own driver fail. Boot with iommu=pt.",
+			 *type ? type : "says gdmabuf");
 		add_reason(&p->doubts, "an IOMMU translates it");
 	} else if (!*type) {
-		say(m, "ok", "No IOMMU translates the device's DMA.");
+		diag_say(m, "ok", "No IOMMU translates the device's DMA.");
 	} else if (!strcmp(type, "identity")) {
-		say(m, "ok", "The IOMMU passes the device's DMA through (identity).");
+		diag_say(m, "ok", "The IOMMU passes the device's DMA through (identity).");
 	} else {
-		say(m, "stop",
-		    "The device's IOMMU group is %s: another program or nobody has the device. "
-		    "Give it back to its driver.",
-		    type);
+		diag_say(
+			m, "stop",
+			"The device's IOMMU group is %s: another program or nobody has the device. "
+			"Give it back to its driver.",
+			type);
 		add_reason(&p->stops, "the device's IOMMU group is not its driver's");
 	}
 }
@@ -122,13 +128,13 @@ static void report_distance(const struct machine *m, struct pair *p)
 	if (!p->asked || !(p->kernel.out_flags & GDMABUF_DIAG_DISTANCE))
 		return;
 	if (p->kernel.out_distance < 0) {
-		say(m, "stop",
-		    "The kernel knows no way between them that works. "
-		    "Put both below one PCIe switch, without ACS.");
+		diag_say(m, "stop",
+			 "The kernel knows no way between them that works. "
+			 "Put both below one PCIe switch, without ACS.");
 		add_reason(&p->stops, "the kernel knows no way that works");
 		return;
 	}
-	say(m, "ok", "The kernel's own distance is %d.", p->kernel.out_distance);
+	diag_say(m, "ok", "The kernel's own distance is %d.", p->kernel.out_distance);
 	p->doubts.text[0] = '\0';
 }
 
@@ -142,7 +148,7 @@ int report_pair(const struct machine *m, const struct pci_device *gpu,
 	p.common = pci_common_length(gpu->path, peer->path);
 	ask_kernel(m, &p);
 	if (!*peer->driver) {
-		say(m, "stop", "The device has no driver to import a dma-buf. Load it.");
+		diag_say(m, "stop", "The device has no driver to import a dma-buf. Load it.");
 		add_reason(&p.stops, "the device has no driver");
 	}
 	report_topology(m, &p);

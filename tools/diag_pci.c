@@ -37,7 +37,7 @@ static void read_device(struct pci_device *d)
 	d->vendor = read_number(d->path, "vendor");
 	d->id = read_number(d->path, "device");
 	d->class = read_number(d->path, "class") >> 8;
-	d->node = *read_line(d->path, "numa_node", node, sizeof(node)) ? atoi(node) : -1;
+	d->node = *diag_read_line(d->path, "numa_node", node, sizeof(node)) ? atoi(node) : -1;
 	snprintf(path, sizeof(path), "%s/driver", d->path);
 	n = readlink(path, driver, sizeof(driver) - 1);
 	if (n <= 0)
@@ -99,10 +99,10 @@ unsigned long long pci_memory_size(const struct pci_device *d, int bar)
 	char name[32], text[64];
 	unsigned long long sizes;
 
-	if (*read_line(d->path, "mem_info_vram_total", text, sizeof(text)))
+	if (*diag_read_line(d->path, "mem_info_vram_total", text, sizeof(text)))
 		return strtoull(text, NULL, 10);
 	snprintf(name, sizeof(name), "resource%d_resize", bar);
-	sizes = strtoull(read_line(d->path, name, text, sizeof(text)), NULL, 16);
+	sizes = strtoull(diag_read_line(d->path, name, text, sizeof(text)), NULL, 16);
 	if (!sizes || sizes >> 44)
 		return 0;
 	return MIB << (63 - __builtin_clzll(sizes));

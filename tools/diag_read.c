@@ -32,7 +32,7 @@ ssize_t read_bytes(const char *dir, const char *name, char *text, size_t size)
 	return read_path(path, text, size);
 }
 
-const char *read_line(const char *dir, const char *name, char *text, size_t size)
+const char *diag_read_line(const char *dir, const char *name, char *text, size_t size)
 {
 	read_bytes(dir, name, text, size);
 	text[strcspn(text, "\n")] = '\0';
@@ -51,7 +51,7 @@ unsigned int read_number(const char *dir, const char *name)
 {
 	char text[32];
 
-	return (unsigned int)strtoul(read_line(dir, name, text, sizeof(text)), NULL, 16);
+	return (unsigned int)strtoul(diag_read_line(dir, name, text, sizeof(text)), NULL, 16);
 }
 
 const char *read_word_after(char *text, const char *name)

@@ -11,7 +11,7 @@ enum answer { UNKNOWN, NO, YES };
 ssize_t read_bytes(const char *dir, const char *name, char *text, size_t size);
 
 /* The first line, without its end; "" if there is none. */
-const char *read_line(const char *dir, const char *name, char *text, size_t size);
+const char *diag_read_line(const char *dir, const char *name, char *text, size_t size);
 
 /* Hexadecimal; 0 if there is none. */
 unsigned int read_number(const char *dir, const char *name);

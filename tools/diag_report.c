@@ -12,7 +12,7 @@ void add_reason(struct reasons *reasons, const char *reason)
 		 reason);
 }
 
-void say(const struct machine *m, const char *mark, const char *format, ...)
+void diag_say(const struct machine *m, const char *mark, const char *format, ...)
 {
 	va_list args;
 

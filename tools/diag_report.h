@@ -28,7 +28,7 @@ struct machine {
 };
 
 void add_reason(struct reasons *reasons, const char *reason);
-void say(const struct machine *m, const char *mark, const char *format, ...)
+void diag_say(const struct machine *m, const char *mark, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* In GiB or MiB; returns @text. */
 const char *size_text(unsigned long long bytes, char *text, size_t size);

@@ -53,7 +53,7 @@ static const char *version_of(cl_device_id device)
 	return text;
 }
 
-static void print_device(describe_device_fn describe, cl_device_id device, cl_uint number)
+static void info_print_device(describe_device_fn describe, cl_device_id device, cl_uint number)
 {
 	char name[256] = "?", extensions[16384] = "";
 
@@ -85,11 +85,11 @@ static int print_platform(cl_platform_id platform, cl_uint number)
 	if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MAX_DEVICES, devices, &count) || !count)
 		printf("  no devices\n");
 	for (cl_uint i = 0; i < count && i < MAX_DEVICES; i++)
-		print_device(describe, devices[i], i);
+		info_print_device(describe, devices[i], i);
 	return 0;
 }
 
-int info(void)
+int info_command(void)
 {
 	cl_platform_id platforms[MAX_PLATFORMS];
 	cl_uint count = 0;

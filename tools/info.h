@@ -3,6 +3,6 @@
 #define TOOLS_INFO_H
 
 /* Prints what every device can import and how; the layer has to be in OPENCL_LAYERS.  Exit status. */
-int info(void);
+int info_command(void);
 
 #endif /* TOOLS_INFO_H */

@@ -16,14 +16,14 @@ struct nvml {
 
 static char reason[256];
 
-static const char *because(const char *what)
+static const char *nvml_because(const char *what)
 {
 	snprintf(reason, sizeof(reason), "%s", what ? what : "libnvidia-ml.so.1 lacks a function");
 	return reason;
 }
 
 /* 0 if one is missing. */
-static int find_functions(void *library, struct nvml *nvml)
+static int nvml_find_functions(void *library, struct nvml *nvml)
 {
 	*(void **)&nvml->init = dlsym(library, "nvmlInit_v2");
 	*(void **)&nvml->shutdown = dlsym(library, "nvmlShutdown");
@@ -33,18 +33,18 @@ static int find_functions(void *library, struct nvml *nvml)
 	return nvml->init && nvml->shutdown && nvml->error_string && nvml->device && nvml->bar;
 }
 
-static const char *ask(const struct nvml *nvml, const char *address, struct nvml_bar *bar)
+static const char *nvml_ask(const struct nvml *nvml, const char *address, struct nvml_bar *bar)
 {
 	void *device;
 	int result = nvml->init();
 
 	if (result)
-		return because(nvml->error_string(result));
+		return nvml_because(nvml->error_string(result));
 	result = nvml->device(address, &device);
 	if (!result)
 		result = nvml->bar(device, bar);
 	nvml->shutdown();
-	return result ? because(nvml->error_string(result)) : NULL;
+	return result ? nvml_because(nvml->error_string(result)) : NULL;
 }
 
 const char *nvml_read_bar(const char *address, struct nvml_bar *bar)
@@ -54,8 +54,9 @@ const char *nvml_read_bar(const char *address, struct nvml_bar *bar)
 	const char *why;
 
 	if (!library)
-		return because(dlerror());
-	why = find_functions(library, &nvml) ? ask(&nvml, address, bar) : because(NULL);
+		return nvml_because(dlerror());
+	why = nvml_find_functions(library, &nvml) ? nvml_ask(&nvml, address, bar)
+						  : nvml_because(NULL);
 	dlclose(library);
 	return why;
 }

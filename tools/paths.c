@@ -24,7 +24,7 @@ static const char *program_dir(void)
 }
 
 /* The first of two places, relative to this program, that has the file. */
-static const char *find(char *path, const char *built, const char *installed)
+static const char *paths_find(char *path, const char *built, const char *installed)
 {
 	const char *const places[] = { built, installed }, *dir = program_dir();
 	char unresolved[2 * PATH_MAX];
@@ -43,19 +43,19 @@ const char *path_layer(void)
 {
 	static char path[PATH_MAX];
 
-	return find(path, "../icd/libCLImportMemoryLayer.so",
-		    LIBDIR_FROM_BIN "/libCLImportMemoryLayer.so");
+	return paths_find(path, "../icd/libCLImportMemoryLayer.so",
+			  LIBDIR_FROM_BIN "/libCLImportMemoryLayer.so");
 }
 
 const char *path_conform(void)
 {
 	static char path[PATH_MAX];
 
-	return find(path, "../tests/spec/climport-conform",
-		    LIBEXECDIR_FROM_BIN "/climport/climport-conform");
+	return paths_find(path, "../tests/spec/climport-conform",
+			  LIBEXECDIR_FROM_BIN "/climport/climport-conform");
 }
 
-static int is_same_file(const char *a, const char *b)
+static int paths_is_same_file(const char *a, const char *b)
 {
 	struct stat x, y;
 
@@ -74,7 +74,7 @@ static int list_has(const char *list, const char *layer)
 			continue;
 		memcpy(element, list, end - list);
 		element[end - list] = '\0';
-		if (is_same_file(element, layer))
+		if (paths_is_same_file(element, layer))
 			return 1;
 	}
 	return 0;

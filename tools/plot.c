@@ -55,13 +55,13 @@ void plot_add(struct plot *plot, const char *name, double x, double y)
 	line->y[line->count++] = y;
 }
 
-static double place(const struct axis *axis, double value)
+static double plot_place(const struct axis *axis, double value)
 {
 	return axis->from +
 	       (log2(value) - axis->low) / (axis->high - axis->low) * (axis->to - axis->from);
 }
 
-static void text(FILE *file, double x, double y, const char *style, const char *string)
+static void plot_text(FILE *file, double x, double y, const char *style, const char *string)
 {
 	fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, style);
 	for (; *string; string++) {
@@ -73,13 +73,13 @@ static void text(FILE *file, double x, double y, const char *style, const char *
 	fputs("</text>\n", file);
 }
 
-static void rule(FILE *file, double x1, double y1, double x2, double y2, const char *style)
+static void plot_rule(FILE *file, double x1, double y1, double x2, double y2, const char *style)
 {
 	fprintf(file, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" %s/>\n", x1, y1, x2,
 		y2, style);
 }
 
-static void number(char string[32], double value, bool bytes)
+static void plot_number(char string[32], double value, bool bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
 	size_t unit = 0;
@@ -93,7 +93,7 @@ static void number(char string[32], double value, bool bytes)
 }
 
 /* A range with some room around the points, and of one decade at least. */
-static void fit(struct axis *axis, double low, double high, double at_least)
+static void plot_fit(struct axis *axis, double low, double high, double at_least)
 {
 	double middle = (log2(low) + log2(high)) / 2;
 	double half = (log2(high) - log2(low)) / 2 + 0.3;
@@ -103,7 +103,7 @@ static void fit(struct axis *axis, double low, double high, double at_least)
 	axis->high = middle + half;
 }
 
-static void range(const struct plot *plot, struct frame *f)
+static void plot_range(const struct plot *plot, struct frame *f)
 {
 	double x1 = HUGE_VAL, x2 = 0, y1 = HUGE_VAL, y2 = 0;
 
@@ -114,19 +114,19 @@ static void range(const struct plot *plot, struct frame *f)
 			y1 = fmin(y1, plot->lines[i].y[k]);
 			y2 = fmax(y2, plot->lines[i].y[k]);
 		}
-	fit(&f->x, x1, x2, 2);
-	fit(&f->y, y1, y2, log2(10));
+	plot_fit(&f->x, x1, x2, 2);
+	plot_fit(&f->y, y1, y2, log2(10));
 }
 
 static void x_tick(const struct frame *f, double value, bool label, bool bytes)
 {
-	double x = place(&f->x, value);
+	double x = plot_place(&f->x, value);
 	char string[32];
 
-	rule(f->file, x, f->y.from, x, f->y.to, "stroke=\"#dddddd\"");
-	number(string, value, bytes);
+	plot_rule(f->file, x, f->y.from, x, f->y.to, "stroke=\"#dddddd\"");
+	plot_number(string, value, bytes);
 	if (label)
-		text(f->file, x, f->y.from + 18, "text-anchor=\"middle\"", string);
+		plot_text(f->file, x, f->y.from + 18, "text-anchor=\"middle\"", string);
 }
 
 /* At powers of 4, as the sizes are. */
@@ -140,16 +140,16 @@ static void x_ticks(const struct frame *f, bool bytes)
 
 static void y_tick(const struct frame *f, double value, bool label)
 {
-	double y = place(&f->y, value);
+	double y = plot_place(&f->y, value);
 	char string[32];
 
 	if (log2(value) < f->y.low || log2(value) > f->y.high)
 		return;
-	rule(f->file, f->x.from, y, f->x.to, y,
-	     label ? "stroke=\"#cccccc\"" : "stroke=\"#eeeeee\"");
-	number(string, value, false);
+	plot_rule(f->file, f->x.from, y, f->x.to, y,
+		  label ? "stroke=\"#cccccc\"" : "stroke=\"#eeeeee\"");
+	plot_number(string, value, false);
 	if (label)
-		text(f->file, f->x.from - 6, y + 4, "text-anchor=\"end\"", string);
+		plot_text(f->file, f->x.from - 6, y + 4, "text-anchor=\"end\"", string);
 }
 
 static void y_ticks(const struct frame *f)
@@ -165,7 +165,7 @@ static void y_ticks(const struct frame *f)
 }
 
 /* A different shape for each line, for prints without colour. */
-static void marker(FILE *file, size_t which, double x, double y)
+static void plot_marker(FILE *file, size_t which, double x, double y)
 {
 	static const char *const shapes[] = {
 		"M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z",
@@ -180,52 +180,55 @@ static void marker(FILE *file, size_t which, double x, double y)
 		x, y, shapes[which % 4], which < 4 ? colours[which] : "white", colours[which]);
 }
 
-static void line(const struct frame *f, const struct plot_line *line, size_t which)
+static void plot_draw_line(const struct frame *f, const struct plot_line *line, size_t which)
 {
 	fprintf(f->file, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"",
 		colours[which]);
 	for (size_t i = 0; i < line->count; i++)
-		fprintf(f->file, "%.1f,%.1f ", place(&f->x, line->x[i]), place(&f->y, line->y[i]));
+		fprintf(f->file, "%.1f,%.1f ", plot_place(&f->x, line->x[i]),
+			plot_place(&f->y, line->y[i]));
 	fputs("\"/>\n", f->file);
 	for (size_t i = 0; i < line->count; i++)
-		marker(f->file, which, place(&f->x, line->x[i]), place(&f->y, line->y[i]));
+		plot_marker(f->file, which, plot_place(&f->x, line->x[i]),
+			    plot_place(&f->y, line->y[i]));
 }
 
-static void legend(const struct frame *f, const char *name, size_t which)
+static void plot_legend(const struct frame *f, const char *name, size_t which)
 {
 	double x = LEFT + (double)(which % 2) * WIDTH / 2;
 	double y = LEGEND + (double)(which / 2) * LEGEND_ROW;
 	char style[64];
 
 	snprintf(style, sizeof(style), "stroke=\"%s\" stroke-width=\"2\"", colours[which]);
-	rule(f->file, x, y - 4, x + 28, y - 4, style);
-	marker(f->file, which, x + 14, y - 4);
-	text(f->file, x + 36, y, "", name);
+	plot_rule(f->file, x, y - 4, x + 28, y - 4, style);
+	plot_marker(f->file, which, x + 14, y - 4);
+	plot_text(f->file, x + 36, y, "", name);
 }
 
 /* The text is on the side that has more room. */
-static void mark(const struct frame *f, const struct plot *plot)
+static void plot_mark(const struct frame *f, const struct plot *plot)
 {
-	double x = place(&f->x, plot->mark);
+	double x = plot_place(&f->x, plot->mark);
 	bool right = x < (f->x.from + f->x.to) / 2;
 
-	rule(f->file, x, f->y.from, x, f->y.to, "stroke=\"#444444\" stroke-dasharray=\"5,4\"");
-	text(f->file, right ? x + 6 : x - 6, f->y.to + 16,
-	     right ? HALO : HALO " text-anchor=\"end\"", plot->mark_text);
+	plot_rule(f->file, x, f->y.from, x, f->y.to, "stroke=\"#444444\" stroke-dasharray=\"5,4\"");
+	plot_text(f->file, right ? x + 6 : x - 6, f->y.to + 16,
+		  right ? HALO : HALO " text-anchor=\"end\"", plot->mark_text);
 }
 
-static void labels(const struct plot *plot, FILE *file)
+static void plot_labels(const struct plot *plot, FILE *file)
 {
 	char turned[96];
 
 	snprintf(turned, sizeof(turned), "text-anchor=\"middle\" transform=\"rotate(-90 18 %d)\"",
 		 TOP + HEIGHT / 2);
-	text(file, LEFT, 24, "font-weight=\"bold\" font-size=\"15\"", plot->title);
-	text(file, LEFT + WIDTH / 2.0, TOP + HEIGHT + 38, "text-anchor=\"middle\"", plot->x_label);
-	text(file, 18, TOP + HEIGHT / 2.0, turned, plot->y_label);
+	plot_text(file, LEFT, 24, "font-weight=\"bold\" font-size=\"15\"", plot->title);
+	plot_text(file, LEFT + WIDTH / 2.0, TOP + HEIGHT + 38, "text-anchor=\"middle\"",
+		  plot->x_label);
+	plot_text(file, 18, TOP + HEIGHT / 2.0, turned, plot->y_label);
 }
 
-static void panel(FILE *file, const struct plot *plot, size_t number)
+static void plot_panel(FILE *file, const struct plot *plot, size_t number)
 {
 	struct frame f = {
 		.file = file,
@@ -233,10 +236,10 @@ static void panel(FILE *file, const struct plot *plot, size_t number)
 		.y = { .from = TOP + HEIGHT, .to = TOP },
 	};
 
-	range(plot, &f);
+	plot_range(plot, &f);
 	fprintf(file, "<g transform=\"translate(%zu,%zu)\">\n", number % COLUMNS * PANEL_WIDTH,
 		HEADER + number / COLUMNS * PANEL_HEIGHT);
-	labels(plot, file);
+	plot_labels(plot, file);
 	x_ticks(&f, plot->bytes);
 	y_ticks(&f);
 	fprintf(file,
@@ -244,11 +247,11 @@ static void panel(FILE *file, const struct plot *plot, size_t number)
 		"stroke=\"#444444\"/>\n",
 		LEFT, TOP, WIDTH, HEIGHT);
 	for (size_t i = 0; i < plot->count; i++) {
-		line(&f, &plot->lines[i], i);
-		legend(&f, plot->lines[i].name, i);
+		plot_draw_line(&f, &plot->lines[i], i);
+		plot_legend(&f, plot->lines[i].name, i);
 	}
 	if (plot->mark > 0)
-		mark(&f, plot);
+		plot_mark(&f, plot);
 	fputs("</g>\n", file);
 }
 
@@ -268,11 +271,11 @@ void plot_write(FILE *file, const char *title, const char *subtitle, const struc
 		"sans-serif\" font-size=\"12\" fill=\"#222222\">\n"
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
 		width, height, width, height);
-	text(file, LEFT, 30, "font-size=\"18\" font-weight=\"bold\"", title);
-	text(file, LEFT, 52, "", subtitle);
+	plot_text(file, LEFT, 30, "font-size=\"18\" font-weight=\"bold\"", title);
+	plot_text(file, LEFT, 52, "", subtitle);
 	shown = 0;
 	for (size_t i = 0; i < count; i++)
 		if (plots[i].count)
-			panel(file, &plots[i], shown++);
+			plot_panel(file, &plots[i], shown++);
 	fputs("</svg>\n", file);
 }

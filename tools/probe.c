@@ -15,7 +15,7 @@
 #define MAX_PLATFORMS 64
 #define LIMIT 60 /* seconds */
 
-static int answer(const char *line)
+static int probe_answer(const char *line)
 {
 	char text[2048];
 	int n = snprintf(text, sizeof(text), "%s\n", line);
@@ -23,7 +23,7 @@ static int answer(const char *line)
 	return write(PROBE_FD, text, (size_t)n) == n ? 0 : 1;
 }
 
-static int probe(const char *key)
+static int probe_main(const char *key)
 {
 	cl_platform_id platforms[MAX_PLATFORMS];
 	char line[1024];
@@ -36,7 +36,7 @@ static int probe(const char *key)
 			platforms[i], PROBE_FUNCTION);
 
 		if (ask && !ask(platforms[i], key, line, sizeof(line)))
-			return answer(line);
+			return probe_answer(line);
 	}
 	return 1;
 }
@@ -45,5 +45,5 @@ int main(int argc, char **argv)
 {
 	alarm(LIMIT);
 	/* Drivers' handlers at exit have nothing to save. */
-	_exit(argc == 2 ? probe(argv[1]) : 2);
+	_exit(argc == 2 ? probe_main(argv[1]) : 2);
 }

@@ -202,7 +202,7 @@ static int diag_of(const char *peer)
 	int status;
 
 	EXPECT(out != NULL);
-	status = diag(TREE, peer, out);
+	status = diag_command(TREE, peer, out);
 	fclose(out);
 	return status;
 }

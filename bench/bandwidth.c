@@ -13,7 +13,7 @@
 
 #define ROUNDS 25
 
-static void touch(void *p, size_t size)
+static void bandwidth_touch(void *p, size_t size)
 {
 	madvise((void *)(((size_t)p + 4095) & ~(size_t)4095), size - 4096, MADV_NOHUGEPAGE);
 	memset(p, 1, size);
@@ -27,11 +27,11 @@ static void *map_memory(size_t size)
 		fprintf(stderr, "bench: no memory for %zu bytes: %m\n", size);
 		exit(1);
 	}
-	touch(p, size);
+	bandwidth_touch(p, size);
 	return p;
 }
 
-static double run(struct bench *b, cl_mem mem, size_t size)
+static double bandwidth_run(struct bench *b, cl_mem mem, size_t size)
 {
 	size_t global = size / 16, local = 256;
 	double start = now_ns();
@@ -53,13 +53,13 @@ static cl_mem create_native(struct bench *b, size_t size)
 	void *p = clEnqueueMapBuffer(b->queue, mem, CL_TRUE, CL_MAP_WRITE, 0, size, 0, NULL, NULL,
 				     &err);
 
-	touch(p, size);
+	bandwidth_touch(p, size);
 	clEnqueueUnmapMemObject(b->queue, mem, p, 0, NULL, NULL);
 	clFinish(b->queue);
 	return mem;
 }
 
-static void measure(struct bench *b, size_t size)
+static void bandwidth_measure(struct bench *b, size_t size)
 {
 	double native = 1e18, imported = 1e18, t;
 	cl_int err;
@@ -72,20 +72,20 @@ static void measure(struct bench *b, size_t size)
 		exit(1);
 	}
 	for (int round = 0; round < ROUNDS; round++) {
-		t = run(b, a, size);
+		t = bandwidth_run(b, a, size);
 		native = t < native ? t : native;
-		t = run(b, c, size);
+		t = bandwidth_run(b, c, size);
 		imported = t < imported ? t : imported;
 	}
 	snprintf(name, sizeof(name), "kernel on an import, %zu MiB", size >> 20);
-	report("bandwidth", name, native / imported, "x a native buffer", "at least 0.98");
+	bench_figure("bandwidth", name, native / imported, "x a native buffer", "at least 0.98");
 	clReleaseMemObject(a);
 	clReleaseMemObject(c);
 }
 
-void bench_bandwidth(struct bench *b)
+void bench_bandwidth_layer(struct bench *b)
 {
-	measure(b, (size_t)16 << 20);
-	measure(b, (size_t)64 << 20);
-	measure(b, (size_t)256 << 20);
+	bandwidth_measure(b, (size_t)16 << 20);
+	bandwidth_measure(b, (size_t)64 << 20);
+	bandwidth_measure(b, (size_t)256 << 20);
 }

@@ -9,7 +9,8 @@
 static FILE *json;
 static int reported;
 
-void report(const char *group, const char *name, double value, const char *unit, const char *goal)
+void bench_figure(const char *group, const char *name, double value, const char *unit,
+		  const char *goal)
 {
 	printf("%-10s %-48s %8.2f %-20s %s\n", group, name, value, unit, goal ? goal : "");
 	fflush(stdout);
@@ -20,7 +21,7 @@ void report(const char *group, const char *name, double value, const char *unit,
 			reported++ ? "," : "", group, name, value, unit);
 }
 
-static void fail(const char *what, cl_int err)
+static void bench_fail(const char *what, cl_int err)
 {
 	fprintf(stderr, "bench: %s: error %d\n", what, err);
 	exit(1);
@@ -37,11 +38,11 @@ cl_platform_id bench_platform(const char *name)
 		if (!clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(text), text, NULL) &&
 		    strstr(text, name))
 			return platforms[i];
-	fail("no such platform", CL_INVALID_PLATFORM);
+	bench_fail("no such platform", CL_INVALID_PLATFORM);
 	return NULL;
 }
 
-static cl_kernel build(struct bench *b)
+static cl_kernel bench_build_kernel(struct bench *b)
 {
 	const char *source =
 		"__kernel void add(__global uint4 *data) { data[get_global_id(0)] += 1; }";
@@ -53,41 +54,41 @@ static cl_kernel build(struct bench *b)
 	if (!err)
 		err = clBuildProgram(program, 1, &b->device, "", NULL, NULL);
 	if (err)
-		fail("clBuildProgram", err);
+		bench_fail("clBuildProgram", err);
 	kernel = clCreateKernel(program, "add", &err);
 	if (err)
-		fail("clCreateKernel", err);
+		bench_fail("clCreateKernel", err);
 	clReleaseProgram(program);
 	return kernel;
 }
 
-void bench_open(struct bench *b, const char *platform)
+void bench_device_open(struct bench *b, const char *platform)
 {
 	cl_int err;
 
 	b->platform = bench_platform(platform);
 	err = clGetDeviceIDs(b->platform, CL_DEVICE_TYPE_ALL, 1, &b->device, NULL);
 	if (err)
-		fail("clGetDeviceIDs", err);
+		bench_fail("clGetDeviceIDs", err);
 	b->context = clCreateContext(NULL, 1, &b->device, NULL, NULL, &err);
 	if (err)
-		fail("clCreateContext", err);
+		bench_fail("clCreateContext", err);
 	b->queue = clCreateCommandQueueWithProperties(b->context, b->device, NULL, &err);
 	if (err)
-		fail("clCreateCommandQueueWithProperties", err);
-	b->kernel = build(b);
+		bench_fail("clCreateCommandQueueWithProperties", err);
+	b->kernel = bench_build_kernel(b);
 	b->import = (__typeof__(b->import))clGetExtensionFunctionAddressForPlatform(
 		b->platform, "clImportMemoryARM");
 }
 
-void bench_close(struct bench *b)
+void bench_device_close(struct bench *b)
 {
 	clReleaseKernel(b->kernel);
 	clReleaseCommandQueue(b->queue);
 	clReleaseContext(b->context);
 }
 
-static void print_device(const struct bench *b)
+static void bench_print_device(const struct bench *b)
 {
 	char platform[256], device[256];
 
@@ -108,7 +109,7 @@ int main(int argc, char **argv)
 	struct bench b;
 
 	if (!realpath("/proc/self/exe", self))
-		fail("/proc/self/exe cannot be read", 0);
+		bench_fail("/proc/self/exe cannot be read", 0);
 	for (int i = 1; i + 1 < argc; i += 2) {
 		if (!strcmp(argv[i], "--platform"))
 			platform = argv[i + 1];
@@ -123,12 +124,12 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--kernels"))
 			return bench_kernels_child(argv[i + 1]);
 	}
-	bench_open(&b, platform);
+	bench_device_open(&b, platform);
 	if (!b.import || !layer) {
 		fprintf(stderr, "bench: the layer is not loaded; start this with bench/run\n");
 		return 1;
 	}
-	print_device(&b);
+	bench_print_device(&b);
 	if (!*only || !strcmp(only, "query"))
 		bench_query(self, layer, platform);
 	if (!*only || !strcmp(only, "kernels"))
@@ -136,10 +137,10 @@ int main(int argc, char **argv)
 	if (!*only) {
 		bench_calls(self, layer, platform);
 		bench_import(&b);
-		bench_bandwidth(&b);
+		bench_bandwidth_layer(&b);
 	}
-	bench_close(&b);
+	bench_device_close(&b);
 	if (json && (fprintf(json, "\n] }\n") < 0 || fclose(json)))
-		fail("the JSON file cannot be written", 0);
+		bench_fail("the JSON file cannot be written", 0);
 	return 0;
 }

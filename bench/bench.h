@@ -22,14 +22,15 @@ struct bench {
 };
 
 /* Opens the first device of the platform whose name has @platform in it; exits with a message. */
-void bench_open(struct bench *b, const char *platform);
-void bench_close(struct bench *b);
+void bench_device_open(struct bench *b, const char *platform);
+void bench_device_close(struct bench *b);
 
 /* That platform. */
 cl_platform_id bench_platform(const char *name);
 
 /* Reports one figure: a line of the table, and one of the JSON file. */
-void report(const char *group, const char *name, double value, const char *unit, const char *goal);
+void bench_figure(const char *group, const char *name, double value, const char *unit,
+		  const char *goal);
 
 static inline double now_ns(void)
 {
@@ -47,6 +48,6 @@ int bench_calls_child(const char *platform, int imports);
 void bench_kernels(const char *self, const char *layer, const char *platform);
 int bench_kernels_child(const char *platform);
 void bench_import(struct bench *b);
-void bench_bandwidth(struct bench *b);
+void bench_bandwidth_layer(struct bench *b);
 
 #endif

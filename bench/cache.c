@@ -41,19 +41,19 @@ static uintptr_t memory;
 static _Atomic uint32_t status[MAX_RANGES * 16]; /* a line each, as the kernel module has them */
 static pthread_barrier_t start;
 
-static void report(const char *name, double value, const char *unit, const char *goal)
+static void cache_report(const char *name, double value, const char *unit, const char *goal)
 {
 	printf("%-10s %-48s %8.2f %-20s %s\n", "cache", name, value, unit, goal);
 	fflush(stdout);
 }
 
-static _Noreturn void die(const char *what)
+static _Noreturn void cache_die(const char *what)
 {
 	fprintf(stderr, "bench: %s\n", what);
 	exit(1);
 }
 
-static int pin(void *context, uintptr_t address, size_t size, struct cache_pin *out)
+static int cache_pin_nothing(void *context, uintptr_t address, size_t size, struct cache_pin *out)
 {
 	size_t i = (address - memory) / RANGE;
 
@@ -67,12 +67,13 @@ static int pin(void *context, uintptr_t address, size_t size, struct cache_pin *
 	return 0;
 }
 
-static void unpin(void *context, const struct cache_pin *out)
+static void cache_unpin_nothing(void *context, const struct cache_pin *out)
 {
 	(void)context, (void)out;
 }
 
-static const struct cache_source source = { .pin = pin, .unpin = unpin };
+static const struct cache_source source = { .pin = cache_pin_nothing,
+					    .unpin = cache_unpin_nothing };
 
 static ucs_status_t ucx_reg(void *context, ucs_rcache_t *c, void *arg, ucs_rcache_region_t *region,
 			    uint16_t flags)
@@ -109,16 +110,16 @@ static ucs_rcache_t *ucx_create(void)
 	ucs_rcache_t *c;
 
 	if (ucs_rcache_create(&params, "bench", NULL, &c) != UCS_OK)
-		die("ucs_rcache_create failed");
+		cache_die("ucs_rcache_create failed");
 	return c;
 }
 
-static struct cache *create(size_t bytes)
+static struct cache *cache_of_bench(size_t bytes)
 {
 	struct cache *c;
 
 	if (cache_create(&source, NULL, &(struct cache_config){ .bytes = bytes }, &c))
-		die("cache_create failed");
+		cache_die("cache_create failed");
 	return c;
 }
 
@@ -127,7 +128,7 @@ static void use_cache(uintptr_t address, size_t size)
 	struct cache_ref ref;
 
 	if (cache_get(cache, address, size, &ref))
-		die("cache_get failed");
+		cache_die("cache_get failed");
 	cache_put(cache, &ref);
 }
 
@@ -137,7 +138,7 @@ static void use_ucx(uintptr_t address, size_t size)
 
 	if (ucs_rcache_get(rcache, (void *)address, size, PROT_READ | PROT_WRITE, NULL, &region) !=
 	    UCS_OK)
-		die("ucs_rcache_get failed");
+		cache_die("ucs_rcache_get failed");
 	ucs_rcache_region_put(rcache, region);
 }
 
@@ -149,7 +150,7 @@ static double cpu_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static void *work(void *arg)
+static void *cache_work(void *arg)
 {
 	struct worker *w = arg;
 	double begin;
@@ -167,7 +168,7 @@ static void *work(void *arg)
 }
 
 /* All threads at once; the mean of them. */
-static double run(enum kind kind, int threads, size_t ranges, long count)
+static double cache_run(enum kind kind, int threads, size_t ranges, long count)
 {
 	static struct worker workers[MAX_THREADS];
 	pthread_t thread[MAX_THREADS];
@@ -182,8 +183,8 @@ static double run(enum kind kind, int threads, size_t ranges, long count)
 		for (int k = 0; k < ORDER; k++)
 			workers[i].order[k] = memory + (size_t)rand_r(&seed) % ranges * RANGE +
 					      (size_t)rand_r(&seed) % (RANGE - ASKED);
-		if (pthread_create(&thread[i], NULL, work, &workers[i]))
-			die("no threads");
+		if (pthread_create(&thread[i], NULL, cache_work, &workers[i]))
+			cache_die("no threads");
 	}
 	for (int i = 0; i < threads; i++) {
 		pthread_join(thread[i], NULL);
@@ -193,13 +194,13 @@ static double run(enum kind kind, int threads, size_t ranges, long count)
 	return ns / threads;
 }
 
-static double best(double a, double b)
+static double cache_best(double a, double b)
 {
 	return a < b ? a : b;
 }
 
 /* Every range is there. */
-static void fill(size_t ranges)
+static void cache_fill(size_t ranges)
 {
 	for (size_t i = 0; i < ranges; i++) {
 		use_cache(memory + i * RANGE, RANGE);
@@ -213,13 +214,13 @@ static void measure_hits(int threads, size_t ranges, const char *goal)
 	char name[64];
 
 	for (int round = 0; round < ROUNDS; round++) {
-		ours = best(ours, run(CACHE, threads, ranges, HITS));
-		ucx = best(ucx, run(UCX, threads, ranges, HITS));
+		ours = cache_best(ours, cache_run(CACHE, threads, ranges, HITS));
+		ucx = cache_best(ucx, cache_run(UCX, threads, ranges, HITS));
 	}
 	snprintf(name, sizeof(name), "hit, %d threads, %zu ranges", threads, ranges);
-	report(name, ours, "ns", goal);
-	report("  ucs_rcache", ucx, "ns", "");
-	report("  ratio", ucx / ours, "x as fast", "at least 2");
+	cache_report(name, ours, "ns", goal);
+	cache_report("  ucs_rcache", ucx, "ns", "");
+	cache_report("  ratio", ucx / ours, "x as fast", "at least 2");
 }
 
 /* A source that costs nothing, and nothing stays: each get pins, each put unpins. */
@@ -228,10 +229,10 @@ static void measure_miss(void)
 	struct cache *filled = cache;
 	double ours = 1e18;
 
-	cache = create(0);
+	cache = cache_of_bench(0);
 	for (int round = 0; round < ROUNDS; round++)
-		ours = best(ours, run(CACHE, 1, 64, MISSES));
-	report("miss: pin, publish, evict, unpin", ours, "ns", "");
+		ours = cache_best(ours, cache_run(CACHE, 1, 64, MISSES));
+	cache_report("miss: pin, publish, evict, unpin", ours, "ns", "");
 	cache_destroy(cache);
 	cache = filled;
 }
@@ -242,11 +243,11 @@ int main(void)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED)
-		die("no addresses");
+		cache_die("no addresses");
 	memory = (uintptr_t)p;
-	cache = create(SIZE_MAX);
+	cache = cache_of_bench(SIZE_MAX);
 	rcache = ucx_create();
-	fill(MAX_RANGES);
+	cache_fill(MAX_RANGES);
 	measure_hits(1, 64, "at most 15");
 	measure_hits(2, 64, "");
 	measure_hits(8, 64, "at most 30");

@@ -22,7 +22,7 @@ static const char *const kinds[KINDS] = {
 };
 
 /* One call of a kind; @import is NULL where there is none. */
-static void call(int kind, struct bench *b, cl_mem plain, cl_mem import)
+static void calls_once(int kind, struct bench *b, cl_mem plain, cl_mem import)
 {
 	cl_uint info;
 
@@ -55,7 +55,7 @@ static double time_calls(int kind, struct bench *b, cl_mem plain, cl_mem import)
 		double start = now_ns(), each;
 
 		for (int i = 0; i < CALLS; i++)
-			call(kind, b, plain, import);
+			calls_once(kind, b, plain, import);
 		each = (now_ns() - start) / CALLS;
 		best = each < best ? each : best;
 	}
@@ -80,7 +80,7 @@ int bench_calls_child(const char *platform, int imports)
 	cl_mem plain, import = NULL;
 	cl_int err;
 
-	bench_open(&b, platform);
+	bench_device_open(&b, platform);
 	plain = clCreateBuffer(b.context, CL_MEM_READ_WRITE, 4096, NULL, &err);
 	if (imports)
 		import = import_many(&b, imports);
@@ -122,11 +122,13 @@ void bench_calls(const char *self, const char *layer, const char *platform)
 	}
 	for (int kind = 0; kind < 4; kind++) {
 		snprintf(name, sizeof(name), "%s, nothing imported", kinds[kind]);
-		report("calls", name, idle[kind] - bare[kind], "ns over the driver", "at most 2");
+		bench_figure("calls", name, idle[kind] - bare[kind], "ns over the driver",
+			     "at most 2");
 	}
 	for (int kind = 0; kind < 4; kind++) {
 		snprintf(name, sizeof(name), "%s, 1,000 imports", kinds[kind]);
-		report("calls", name, many[kind] - bare[kind], "ns over the driver", "at most 10");
+		bench_figure("calls", name, many[kind] - bare[kind], "ns over the driver",
+			     "at most 10");
 	}
-	report("calls", kinds[4], many[4], "ns in all", NULL);
+	bench_figure("calls", kinds[4], many[4], "ns in all", NULL);
 }

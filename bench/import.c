@@ -28,7 +28,8 @@ struct procmap_query_v1 {
 
 enum way { CREATE, IMPORT, GETPPID, PROCMAP, MSYNC, WAYS };
 
-static void once(enum way way, struct bench *b, unsigned char *memory, size_t size, int maps)
+static void import_measure_once(enum way way, struct bench *b, unsigned char *memory, size_t size,
+				int maps)
 {
 	struct procmap_query_v1 query = { .size = sizeof(query), .query_addr = (uintptr_t)memory };
 	cl_int err;
@@ -56,14 +57,15 @@ static void once(enum way way, struct bench *b, unsigned char *memory, size_t si
 	}
 }
 
-static void measure(struct bench *b, unsigned char *memory, size_t size, int maps, double *best)
+static void import_measure(struct bench *b, unsigned char *memory, size_t size, int maps,
+			   double *best)
 {
 	for (int round = 0; round < ROUNDS; round++)
 		for (int way = 0; way < WAYS; way++) {
 			double start = now_ns(), each;
 
 			for (int i = 0; i < CALLS; i++)
-				once(way, b, memory, size, maps);
+				import_measure_once(way, b, memory, size, maps);
 			each = (now_ns() - start) / CALLS;
 			if (!best[way] || each < best[way])
 				best[way] = each;
@@ -77,16 +79,16 @@ static void report_size(size_t size, const double *best)
 	size_t n = size >> 30 ? size >> 30 : size >> 20 ? size >> 20 : size >> 10;
 
 	snprintf(name, sizeof(name), "import+release, %zu %s", n, unit);
-	report("import", name, best[IMPORT] / best[CREATE], "x create+release", "at most 2");
+	bench_figure("import", name, best[IMPORT] / best[CREATE], "x create+release", "at most 2");
 	snprintf(name, sizeof(name), "  without the mapping check, %zu %s", n, unit);
-	report("import", name, (best[IMPORT] - best[PROCMAP]) / best[CREATE], "x create+release",
-	       NULL);
+	bench_figure("import", name, (best[IMPORT] - best[PROCMAP]) / best[CREATE],
+		     "x create+release", NULL);
 	snprintf(name, sizeof(name), "  ioctl PROCMAP_QUERY, %zu %s", n, unit);
-	report("import", name, best[PROCMAP] / best[CREATE], "x create+release", NULL);
+	bench_figure("import", name, best[PROCMAP] / best[CREATE], "x create+release", NULL);
 	snprintf(name, sizeof(name), "  msync(MS_ASYNC), %zu %s", n, unit);
-	report("import", name, best[MSYNC] / best[CREATE], "x create+release", NULL);
+	bench_figure("import", name, best[MSYNC] / best[CREATE], "x create+release", NULL);
 	snprintf(name, sizeof(name), "  the cheapest system call, %zu %s", n, unit);
-	report("import", name, best[GETPPID] / best[CREATE], "x create+release", NULL);
+	bench_figure("import", name, best[GETPPID] / best[CREATE], "x create+release", NULL);
 }
 
 void bench_import(struct bench *b)
@@ -103,7 +105,7 @@ void bench_import(struct bench *b)
 	for (size_t size = 4096; size <= LARGEST; size *= 64) {
 		double best[WAYS] = { 0 };
 
-		measure(b, memory, size, maps, best);
+		import_measure(b, memory, size, maps, best);
 		report_size(size, best);
 	}
 	munmap(memory, LARGEST);

@@ -36,7 +36,7 @@ static cl_command_queue queue_create(struct bench *b, cl_command_queue_propertie
 	return clCreateCommandQueueWithProperties(b->context, b->device, list, NULL);
 }
 
-static void enqueue(struct bench *b, const struct kind *kind, cl_command_queue queue)
+static void kernels_enqueue(struct bench *b, const struct kind *kind, cl_command_queue queue)
 {
 	const size_t items = ITEMS;
 	cl_event event = NULL;
@@ -57,7 +57,7 @@ static double time_kernels(struct bench *b, const struct kind *kind, cl_command_
 	clSetKernelArg(b->kernel, 0, sizeof(mem), &mem);
 	start = now_ns();
 	for (int i = 0; i < KERNELS; i++)
-		enqueue(b, kind, queue);
+		kernels_enqueue(b, kind, queue);
 	clFinish(queue);
 	return (now_ns() - start) / KERNELS;
 }
@@ -81,7 +81,7 @@ int bench_kernels_child(const char *platform)
 	struct bench b;
 	cl_mem native, dma_buf;
 
-	bench_open(&b, platform);
+	bench_device_open(&b, platform);
 	native = clCreateBuffer(b.context, CL_MEM_READ_WRITE, SIZE, NULL, NULL);
 	dma_buf = import_memfd(&b);
 	for (int kind = 0; dma_buf && kind < KINDS; kind++) {
@@ -114,8 +114,8 @@ void bench_kernels(const char *self, const char *layer, const char *platform)
 		 layer, self, self, platform);
 	out = popen(command, "r");
 	while (out && fscanf(out, "%d %lf %lf", &kind, &native, &dma_buf) == 3 && kind < KINDS) {
-		report("kernels", kinds[kind].name, dma_buf / native, "x native buffer",
-		       kinds[kind].goal);
+		bench_figure("kernels", kinds[kind].name, dma_buf / native, "x native buffer",
+			     kinds[kind].goal);
 		count++;
 	}
 	if (!out || pclose(out) || !count)

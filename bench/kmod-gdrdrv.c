@@ -45,7 +45,7 @@ static int open_device(const char *path)
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 
 	if (fd < 0)
-		die(path);
+		kmod_die(path);
 	return fd;
 }
 
@@ -54,7 +54,7 @@ static uint64_t gpu_alloc(size_t size, uint32_t flags)
 	struct mock_alloc a = { .length = size, .flags = flags };
 
 	if (ioctl(gpu, MOCK_ALLOC, &a))
-		die("MOCK_ALLOC");
+		kmod_die("MOCK_ALLOC");
 	return a.va;
 }
 
@@ -63,15 +63,15 @@ static void gpu_free(uint64_t va)
 	struct mock_free f = { .va = va };
 
 	if (ioctl(gpu, MOCK_FREE, &f))
-		die("MOCK_FREE");
+		kmod_die("MOCK_FREE");
 }
 
-static unsigned char *map(int fd, size_t size, off_t offset)
+static unsigned char *gdrdrv_map(int fd, size_t size, off_t offset)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
 
 	if (p == MAP_FAILED)
-		die("mmap");
+		kmod_die("mmap");
 	return p;
 }
 
@@ -85,7 +85,7 @@ static int export_gpu(uint64_t va, size_t size, uint32_t flags)
 	};
 
 	if (ioctl(gdmabuf, GDMABUF_EXPORT_GPU, &e))
-		die("GDMABUF_EXPORT_GPU");
+		kmod_die("GDMABUF_EXPORT_GPU");
 	return e.out_fd;
 }
 
@@ -106,7 +106,7 @@ static void our_unwatched_pin(struct mapping *m, uint64_t va)
 
 static void our_map(struct mapping *m)
 {
-	m->bytes = map(m->fd, m->size, 0);
+	m->bytes = gdrdrv_map(m->fd, m->size, 0);
 }
 
 static void our_unpin(struct mapping *m)
@@ -119,13 +119,13 @@ static void their_pin(struct mapping *m, uint64_t va)
 	struct GDRDRV_IOC_PIN_BUFFER_PARAMS p = { .addr = va, .size = m->size };
 
 	if (ioctl(gdrdrv, GDRDRV_IOC_PIN_BUFFER, &p))
-		die("GDRDRV_IOC_PIN_BUFFER");
+		kmod_die("GDRDRV_IOC_PIN_BUFFER");
 	m->handle = p.handle;
 }
 
 static void their_map(struct mapping *m)
 {
-	m->bytes = map(gdrdrv, m->size, (off_t)m->handle * PAGE);
+	m->bytes = gdrdrv_map(gdrdrv, m->size, (off_t)m->handle * PAGE);
 }
 
 static void their_unpin(struct mapping *m)
@@ -133,7 +133,7 @@ static void their_unpin(struct mapping *m)
 	struct GDRDRV_IOC_UNPIN_BUFFER_PARAMS p = { .handle = m->handle };
 
 	if (ioctl(gdrdrv, GDRDRV_IOC_UNPIN_BUFFER, &p))
-		die("GDRDRV_IOC_UNPIN_BUFFER");
+		kmod_die("GDRDRV_IOC_UNPIN_BUFFER");
 }
 
 /*
@@ -149,7 +149,7 @@ static const struct side sides[SIDES] = {
 	[REVOCABLE] = { "revocable", our_revocable_pin, our_map, our_unpin },
 };
 
-static void touch(unsigned char *bytes, size_t size)
+static void gdrdrv_touch(unsigned char *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i += PAGE)
 		((volatile unsigned char *)bytes)[i] = 2;
@@ -162,23 +162,23 @@ static const char *const time_names[TIMES] = {
 	"pin", "map", "touch", "unmap", "unpin", "pin+map", "pin+map+touch", "unmap+unpin",
 };
 
-static void measure(const struct side *side, uint64_t va, size_t size, double t[TIMES][ROUNDS],
-		    int i)
+static void gdrdrv_measure(const struct side *side, uint64_t va, size_t size,
+			   double t[TIMES][ROUNDS], int i)
 {
 	struct mapping m = { .size = size };
 	double at[6];
 
-	at[0] = now();
+	at[0] = kmod_now();
 	side->pin(&m, va);
-	at[1] = now();
+	at[1] = kmod_now();
 	side->map(&m);
-	at[2] = now();
-	touch(m.bytes, size);
-	at[3] = now();
+	at[2] = kmod_now();
+	gdrdrv_touch(m.bytes, size);
+	at[3] = kmod_now();
 	munmap(m.bytes, size);
-	at[4] = now();
+	at[4] = kmod_now();
 	side->unpin(&m);
-	at[5] = now();
+	at[5] = kmod_now();
 	for (int k = PIN; k <= UNPIN; k++)
 		t[k][i] = at[k + 1] - at[k];
 	t[PIN_MAP][i] = at[2] - at[0];
@@ -186,7 +186,8 @@ static void measure(const struct side *side, uint64_t va, size_t size, double t[
 	t[UNMAP_UNPIN][i] = at[5] - at[3];
 }
 
-static void print_times(const struct side *side, const double t[TIMES], const double base[TIMES])
+static void gdrdrv_print_times(const struct side *side, const double t[TIMES],
+			       const double base[TIMES])
 {
 	printf("    %-10s", side->name);
 	for (int k = PIN; k < TIMES; k++) {
@@ -206,12 +207,12 @@ static void write_figures(const char *what, const struct side *side, const doubl
 
 	for (int k = PIN_MAP; k < TIMES; k++) {
 		snprintf(name, sizeof(name), "%s, %s, %s", side->name, time_names[k], what);
-		figure(json, "gdrdrv", name, t[k] / base[k], "x gdrdrv");
+		kmod_figure(json, "gdrdrv", name, t[k] / base[k], "x gdrdrv");
 	}
 }
 
 /* Whoever is first in a round finds other caches than who is second: they take turns. */
-static void compare(size_t size, uint32_t flags, unsigned int delay_us)
+static void gdrdrv_compare(size_t size, uint32_t flags, unsigned int delay_us)
 {
 	static double v[SIDES][TIMES][ROUNDS];
 	double bests[SIDES][TIMES];
@@ -220,17 +221,17 @@ static void compare(size_t size, uint32_t flags, unsigned int delay_us)
 	char what[64];
 
 	if (ioctl(gpu, MOCK_CONFIG, &config))
-		die("MOCK_CONFIG");
+		kmod_die("MOCK_CONFIG");
 	for (int i = 0; i < ROUNDS; i++)
 		for (int k = 0; k < SIDES; k++)
-			measure(&sides[(i + k) % SIDES], va, size, v[(i + k) % SIDES], i);
+			gdrdrv_measure(&sides[(i + k) % SIDES], va, size, v[(i + k) % SIDES], i);
 	snprintf(what, sizeof(what), "%zu KiB%s%s", size >> 10,
 		 flags & MOCK_SCATTER ? " scattered" : "", delay_us ? ", pins of 1 ms" : "");
 	puts(what);
 	for (int s = 0; s < SIDES; s++) {
 		for (int k = 0; k < TIMES; k++)
-			bests[s][k] = best(v[s][k]);
-		print_times(&sides[s], bests[s], bests[THEIRS]);
+			bests[s][k] = kmod_best(v[s][k]);
+		gdrdrv_print_times(&sides[s], bests[s], bests[THEIRS]);
 		if (s != THEIRS)
 			write_figures(what, &sides[s], bests[s], bests[THEIRS]);
 	}
@@ -243,22 +244,22 @@ static void compare_all(unsigned int delay_us)
 	for (int k = 0; k < TIMES; k++)
 		printf(" %9s        ", time_names[k]);
 	putchar('\n');
-	compare(64 << 10, 0, delay_us);
-	compare(MIB, 0, delay_us);
+	gdrdrv_compare(64 << 10, 0, delay_us);
+	gdrdrv_compare(MIB, 0, delay_us);
 	for (size_t size = 16 * MIB; size <= 256 * (size_t)MIB; size *= 4)
-		compare(size, 0, delay_us);
-	compare(16 * MIB, MOCK_SCATTER, delay_us);
+		gdrdrv_compare(size, 0, delay_us);
+	gdrdrv_compare(16 * MIB, MOCK_SCATTER, delay_us);
 }
 
-static double copy(void *to, const void *from, size_t size)
+static double gdrdrv_copy(void *to, const void *from, size_t size)
 {
-	double start = now();
+	double start = kmod_now();
 
 	memcpy(to, from, size);
-	return now() - start;
+	return kmod_now() - start;
 }
 
-static void bandwidth(void)
+static void gdrdrv_bandwidth(void)
 {
 	enum { WRITTEN = 16 * MIB, READ = MIB };
 	static double v[4][ROUNDS];
@@ -268,7 +269,7 @@ static void bandwidth(void)
 	unsigned char *memory = malloc(WRITTEN);
 
 	if (!memory)
-		die("malloc");
+		kmod_die("malloc");
 	memset(memory, 3, WRITTEN);
 	our_pin(&a, va);
 	our_map(&a);
@@ -279,18 +280,20 @@ static void bandwidth(void)
 
 		/* What a first copy leaves in the caches counts for neither. */
 		for (int k = 0; k < 2; k++)
-			v[first ^ k][i] = copy(first ^ k ? b.bytes : a.bytes, memory, WRITTEN);
+			v[first ^ k][i] =
+				gdrdrv_copy(first ^ k ? b.bytes : a.bytes, memory, WRITTEN);
 		for (int k = 0; k < 2; k++) {
-			copy(memory, first ^ k ? b.bytes : a.bytes, READ);
-			v[2 + (first ^ k)][i] = copy(memory, first ^ k ? b.bytes : a.bytes, READ);
+			gdrdrv_copy(memory, first ^ k ? b.bytes : a.bytes, READ);
+			v[2 + (first ^ k)][i] =
+				gdrdrv_copy(memory, first ^ k ? b.bytes : a.bytes, READ);
 		}
 	}
 	if (memcmp(a.bytes, b.bytes, WRITTEN))
-		die("not the same memory");
+		kmod_die("not the same memory");
 	for (int k = 0; k < 4; k++)
-		t[k] = best(v[k]);
-	figure(json, "gdrdrv", "bandwidth, write", t[1] / t[0], "x gdrdrv");
-	figure(json, "gdrdrv", "bandwidth, read", t[3] / t[2], "x gdrdrv");
+		t[k] = kmod_best(v[k]);
+	kmod_figure(json, "gdrdrv", "bandwidth, write", t[1] / t[0], "x gdrdrv");
+	kmod_figure(json, "gdrdrv", "bandwidth, read", t[3] / t[2], "x gdrdrv");
 	printf("bandwidth of ours / theirs: write of %d MiB %4.2f (%.0f MB/s), read of %d MiB "
 	       "%4.2f (%.0f MB/s)\n",
 	       WRITTEN / MIB, t[1] / t[0], WRITTEN / t[0], READ / MIB, t[3] / t[2], READ / t[2]);
@@ -302,7 +305,7 @@ static void bandwidth(void)
 	free(memory);
 }
 
-static void hit(size_t size)
+static void gdrdrv_hit(size_t size)
 {
 	static double v[2][ROUNDS];
 	double a, b;
@@ -311,25 +314,25 @@ static void hit(size_t size)
 	int first = export_gpu(va, size, 0);
 
 	for (int i = 0; i < ROUNDS; i++) {
-		double start = now(), middle;
+		double start = kmod_now(), middle;
 		int fd = export_gpu(va, size, 0);
 
-		middle = now();
+		middle = kmod_now();
 		if (ioctl(gdmabuf, GDMABUF_CAPS, &caps))
-			die("GDMABUF_CAPS");
+			kmod_die("GDMABUF_CAPS");
 		v[0][i] = middle - start;
-		v[1][i] = now() - middle;
+		v[1][i] = kmod_now() - middle;
 		close(fd);
 	}
-	a = best(v[0]);
-	b = best(v[1]);
+	a = kmod_best(v[0]);
+	b = kmod_best(v[1]);
 	printf("%6zu KiB pinned already: export %.1f us, empty ioctl %.1f us, difference %.1f us\n",
 	       size >> 10, a, b, a - b);
 	close(first);
 	gpu_free(va);
 }
 
-static long faults(void)
+static long gdrdrv_faults(void)
 {
 	struct rusage usage;
 
@@ -340,13 +343,13 @@ static long faults(void)
 /* mmap() of a dma-buf and a write to each page. */
 static double first_touch(int fd, size_t size, long *nr_faults)
 {
-	long before = faults();
-	double start = now(), t;
-	unsigned char *bytes = map(fd, size, 0);
+	long before = gdrdrv_faults();
+	double start = kmod_now(), t;
+	unsigned char *bytes = gdrdrv_map(fd, size, 0);
 
-	touch(bytes, size);
-	t = now() - start;
-	*nr_faults = faults() - before;
+	gdrdrv_touch(bytes, size);
+	t = kmod_now() - start;
+	*nr_faults = gdrdrv_faults() - before;
 	munmap(bytes, size);
 	return t;
 }
@@ -358,14 +361,14 @@ static int udmabuf_new(size_t size)
 	unsigned char *bytes;
 
 	if (memfd < 0 || ftruncate(memfd, (off_t)size) || fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK))
-		die("memfd");
-	bytes = map(memfd, size, 0);
-	touch(bytes, size);
+		kmod_die("memfd");
+	bytes = gdrdrv_map(memfd, size, 0);
+	gdrdrv_touch(bytes, size);
 	munmap(bytes, size);
 	c.memfd = (__u32)memfd;
 	fd = ioctl(udmabuf, UDMABUF_CREATE, &c);
 	if (fd < 0)
-		die("UDMABUF_CREATE");
+		kmod_die("UDMABUF_CREATE");
 	close(memfd);
 	return fd;
 }
@@ -389,7 +392,7 @@ static void compare_touch(size_t size)
 		for (int k = 0; k < 3; k++)
 			v[k][i] = first_touch(fd[k], size, &nr_faults[k]);
 	for (int k = 0; k < 3; k++)
-		t[k] = best(v[k]);
+		t[k] = kmod_best(v[k]);
 	printf("%6zu KiB mmap and first touch:", size >> 10);
 	for (int k = 0; k < 3; k++) {
 		printf("  %s %.0f us, %ld faults", names[k], t[k], nr_faults[k]);
@@ -417,10 +420,10 @@ int main(int argc, char **argv)
 	puts("the same; a pin takes 1 ms, about what one of the real driver does");
 	compare_all(1000);
 	if (ioctl(gpu, MOCK_CONFIG, &works))
-		die("MOCK_CONFIG");
-	bandwidth();
-	hit(64 << 10);
-	hit(64 * MIB);
+		kmod_die("MOCK_CONFIG");
+	gdrdrv_bandwidth();
+	gdrdrv_hit(64 << 10);
+	gdrdrv_hit(64 * MIB);
 	compare_touch(64 * (size_t)MIB);
 	figures_close(json);
 	return 0;

@@ -31,15 +31,15 @@ static struct memory memory_new(size_t size, unsigned int huge)
 	m.memfd = memfd_create("bench", MFD_CLOEXEC | MFD_ALLOW_SEALING | huge);
 	if (m.memfd < 0 || ftruncate(m.memfd, (off_t)size) ||
 	    fcntl(m.memfd, F_ADD_SEALS, F_SEAL_SHRINK))
-		die("memfd");
+		kmod_die("memfd");
 	m.bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, m.memfd, 0);
 	if (m.bytes == MAP_FAILED)
-		die("mmap of a memfd");
+		kmod_die("mmap of a memfd");
 	memset(m.bytes, 1, size);
 	return m;
 }
 
-static void memory_free(struct memory *m)
+static void udmabuf_memory_free(struct memory *m)
 {
 	munmap(m->bytes, m->size);
 	close(m->memfd);
@@ -54,7 +54,7 @@ static int by_gdmabuf(const struct memory *m)
 	};
 
 	if (ioctl(gdmabuf, GDMABUF_EXPORT_HOST, &e))
-		die("GDMABUF_EXPORT_HOST");
+		kmod_die("GDMABUF_EXPORT_HOST");
 	return e.out_fd;
 }
 
@@ -68,36 +68,36 @@ static int by_udmabuf(const struct memory *m)
 	int fd = ioctl(udmabuf, UDMABUF_CREATE, &c);
 
 	if (fd < 0)
-		die("UDMABUF_CREATE");
+		kmod_die("UDMABUF_CREATE");
 	return fd;
 }
 
 /* Microseconds: to export, to map and write every page, to let go. */
 enum { EXPORT, TOUCH, CLOSE, TIMES };
 
-static void measure(const struct memory *m, int (*export)(const struct memory *m),
-		    double t[TIMES][ROUNDS], int i)
+static void udmabuf_measure(const struct memory *m, int (*export)(const struct memory *m),
+			    double t[TIMES][ROUNDS], int i)
 {
-	double start = now();
+	double start = kmod_now();
 	int fd = export(m);
 	volatile unsigned char *view;
 
-	t[EXPORT][i] = now() - start;
-	start = now();
+	t[EXPORT][i] = kmod_now() - start;
+	start = kmod_now();
 	view = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (view == MAP_FAILED)
-		die("mmap of a dma-buf");
+		kmod_die("mmap of a dma-buf");
 	for (size_t at = 0; at < m->size; at += 4096)
 		view[at] = 2;
-	t[TOUCH][i] = now() - start;
+	t[TOUCH][i] = kmod_now() - start;
 	munmap((void *)(uintptr_t)view, m->size);
-	start = now();
+	start = kmod_now();
 	close(fd);
-	t[CLOSE][i] = now() - start;
+	t[CLOSE][i] = kmod_now() - start;
 }
 
 /* Whoever is first in a round finds other caches than who is second: they take turns. */
-static void compare(size_t size, unsigned int huge, const char *pages)
+static void udmabuf_compare(size_t size, unsigned int huge, const char *pages)
 {
 	static const char *const names[TIMES] = { "export", "map and touch", "close" };
 	static double ours[TIMES][ROUNDS], theirs[TIMES][ROUNDS];
@@ -105,22 +105,22 @@ static void compare(size_t size, unsigned int huge, const char *pages)
 
 	for (int i = 0; i < ROUNDS; i++) {
 		if (i % 2)
-			measure(&m, by_gdmabuf, ours, i);
-		measure(&m, by_udmabuf, theirs, i);
+			udmabuf_measure(&m, by_gdmabuf, ours, i);
+		udmabuf_measure(&m, by_udmabuf, theirs, i);
 		if (i % 2 == 0)
-			measure(&m, by_gdmabuf, ours, i);
+			udmabuf_measure(&m, by_gdmabuf, ours, i);
 	}
 	printf("%6zu KiB, %s:", size >> 10, pages);
 	for (int k = 0; k < TIMES; k++) {
-		double a = best(ours[k]), b = best(theirs[k]);
+		double a = kmod_best(ours[k]), b = kmod_best(theirs[k]);
 		char name[64];
 
 		printf("  %s %.1f us, %.2f of udmabuf's", names[k], a, a / b);
 		snprintf(name, sizeof(name), "%s, %zu KiB, %s", names[k], size >> 10, pages);
-		figure(json, "gdmabuf", name, a / b, "x udmabuf");
+		kmod_figure(json, "gdmabuf", name, a / b, "x udmabuf");
 	}
 	putchar('\n');
-	memory_free(&m);
+	udmabuf_memory_free(&m);
 }
 
 static double empty_ioctl(void)
@@ -129,32 +129,32 @@ static double empty_ioctl(void)
 	struct gdmabuf_caps caps = { .size = sizeof(caps) };
 
 	for (int i = 0; i < ROUNDS; i++) {
-		double start = now();
+		double start = kmod_now();
 
 		if (ioctl(gdmabuf, GDMABUF_CAPS, &caps))
-			die("GDMABUF_CAPS");
-		v[i] = now() - start;
+			kmod_die("GDMABUF_CAPS");
+		v[i] = kmod_now() - start;
 	}
-	return best(v);
+	return kmod_best(v);
 }
 
-static void hit(size_t size)
+static void udmabuf_hit(size_t size)
 {
 	static double v[ROUNDS];
 	struct memory m = memory_new(size, 0);
 	int first = by_gdmabuf(&m);
 
 	for (int i = 0; i < ROUNDS; i++) {
-		double start = now();
+		double start = kmod_now();
 		int fd = by_gdmabuf(&m);
 
-		v[i] = now() - start;
+		v[i] = kmod_now() - start;
 		close(fd);
 	}
 	printf("%6zu KiB, pinned already: export %.1f us; an ioctl that does nothing %.1f us\n",
-	       size >> 10, best(v), empty_ioctl());
+	       size >> 10, kmod_best(v), empty_ioctl());
 	close(first);
-	memory_free(&m);
+	udmabuf_memory_free(&m);
 }
 
 int main(int argc, char **argv)
@@ -164,14 +164,14 @@ int main(int argc, char **argv)
 	gdmabuf = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);
 	udmabuf = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
 	if (gdmabuf < 0 || udmabuf < 0)
-		die(gdmabuf < 0 ? "/dev/gdmabuf" : "/dev/udmabuf");
+		kmod_die(gdmabuf < 0 ? "/dev/gdmabuf" : "/dev/udmabuf");
 	puts("the same pages of a memfd, best of 51; less than 1 is faster than udmabuf");
 	for (size_t size = 64 << 10; size <= 64 << 20; size *= 4)
-		compare(size, 0, "4 KiB pages");
+		udmabuf_compare(size, 0, "4 KiB pages");
 	for (size_t size = 2 << 20; size <= 64 << 20; size *= 4)
-		compare(size, MFD_HUGETLB | (21u << 26), "2 MiB pages");
-	hit(64 << 10);
-	hit(64 << 20);
+		udmabuf_compare(size, MFD_HUGETLB | (21u << 26), "2 MiB pages");
+	udmabuf_hit(64 << 10);
+	udmabuf_hit(64 << 20);
 	figures_close(json);
 	return 0;
 }

@@ -11,14 +11,14 @@
 
 enum { ROUNDS = 51 };
 
-static _Noreturn inline void die(const char *what)
+static _Noreturn inline void kmod_die(const char *what)
 {
 	fprintf(stderr, "bench: %s: %s\n", what, strerror(errno));
 	exit(1);
 }
 
 /* Microseconds. */
-static inline double now(void)
+static inline double kmod_now(void)
 {
 	struct timespec t;
 
@@ -27,7 +27,7 @@ static inline double now(void)
 }
 
 /* As in the other benches: what else the machine does is in all others. */
-static inline double best(const double *v)
+static inline double kmod_best(const double *v)
 {
 	double least = v[0];
 
@@ -38,14 +38,14 @@ static inline double best(const double *v)
 }
 
 /* A line of what bench/run makes its JSON file of. */
-static inline void figure(FILE *json, const char *group, const char *name, double value,
-			  const char *unit)
+static inline void kmod_figure(FILE *json, const char *group, const char *name, double value,
+			       const char *unit)
 {
 	if (json && fprintf(json,
 			    "\t{ \"group\": \"%s\", \"name\": \"%s\", \"value\": %.4f, \"unit\": "
 			    "\"%s\" }\n",
 			    group, name, value, unit) < 0)
-		die("the file of figures");
+		kmod_die("the file of figures");
 }
 
 /* @argv may name a file for the figures. */
@@ -54,14 +54,14 @@ static inline FILE *figures_open(int argc, char **argv)
 	FILE *json = argc > 1 ? fopen(argv[1], "w") : NULL;
 
 	if (argc > 1 && !json)
-		die(argv[1]);
+		kmod_die(argv[1]);
 	return json;
 }
 
 static inline void figures_close(FILE *json)
 {
 	if (json && fclose(json))
-		die("the file of figures");
+		kmod_die("the file of figures");
 }
 
 #endif

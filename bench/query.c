@@ -62,7 +62,7 @@ static void remove_all(const char *path)
 		exit(1);
 }
 
-static void forget(const char *cache)
+static void query_forget(const char *cache)
 {
 	char path[PATH_MAX - 16];
 
@@ -71,8 +71,8 @@ static void forget(const char *cache)
 }
 
 /* A process; of its cache only the layer's results are its own. */
-static void start(const char *self, const char *layer, const char *platform, int query,
-		  enum setting setting)
+static void query_start(const char *self, const char *layer, const char *platform, int query,
+			enum setting setting)
 {
 	char number[12];
 
@@ -90,11 +90,11 @@ static double measure_one(const char *self, const char *layer, const char *platf
 	pid_t pid;
 
 	if (setting == FIRST)
-		forget(getenv("XDG_CACHE_HOME"));
+		query_forget(getenv("XDG_CACHE_HOME"));
 	before = processor_time();
 	pid = fork();
 	if (!pid)
-		start(self, layer, platform, query, setting);
+		query_start(self, layer, platform, query, setting);
 	if (waitpid(pid, &status, 0) != pid || status) {
 		fprintf(stderr, "bench: a measuring process failed\n");
 		exit(1);
@@ -102,22 +102,22 @@ static double measure_one(const char *self, const char *layer, const char *platf
 	return processor_time() - before;
 }
 
-static int compare(const void *a, const void *b)
+static int query_compare(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
 
 	return (*x > *y) - (*x < *y);
 }
 
-static double median(double *values)
+static double query_median(double *values)
 {
-	qsort(values, ROUNDS, sizeof(*values), compare);
+	qsort(values, ROUNDS, sizeof(*values), query_compare);
 	return values[ROUNDS / 2];
 }
 
 /* With results before each, whoever made them away. */
-static void measure(const char *self, const char *layer, const char *platform, int query,
-		    double *times)
+static void query_measure(const char *self, const char *layer, const char *platform, int query,
+			  double *times)
 {
 	double all[SETTINGS][ROUNDS];
 
@@ -128,7 +128,7 @@ static void measure(const char *self, const char *layer, const char *platform, i
 		all[FIRST][round] = measure_one(self, layer, platform, query, FIRST);
 	}
 	for (int setting = 0; setting < SETTINGS; setting++)
-		times[setting] = median(all[setting]);
+		times[setting] = query_median(all[setting]);
 }
 
 static void report_query(int query, double value, const char *how, const char *goal)
@@ -136,7 +136,7 @@ static void report_query(int query, double value, const char *how, const char *g
 	char name[64];
 
 	snprintf(name, sizeof(name), "%s strings, %s", query_name[query], how);
-	report("query", name, value, "x without the layer", goal);
+	bench_figure("query", name, value, "x without the layer", goal);
 }
 
 /* A query for devices starts no probe where there are native kernels. */
@@ -153,7 +153,7 @@ void bench_query(const char *self, const char *layer, const char *platform)
 	for (int query = 0; query < QUERIES; query++) {
 		double times[SETTINGS];
 
-		measure(self, layer, platform, query, times);
+		query_measure(self, layer, platform, query, times);
 		report_query(query, times[KEPT] / times[BARE], "result kept", "at most 1.15");
 		if (query == DEVICES)
 			report_query(query, times[FIRST] / times[BARE], "first time",

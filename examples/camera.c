@@ -13,8 +13,8 @@
 
 enum { DEVICES = 64, CAPTURE = V4L2_BUF_TYPE_VIDEO_CAPTURE };
 
-__attribute__((format(printf, 3, 4))) static int fail(struct camera *cam, int error,
-						      const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int camera_fail(struct camera *cam, int error,
+							     const char *format, ...)
 {
 	size_t used;
 	va_list args;
@@ -31,7 +31,7 @@ static int camera_ioctl(struct camera *cam, unsigned long request, void *arg, co
 {
 	while (ioctl(cam->fd, request, arg))
 		if (errno != EINTR)
-			return fail(cam, errno, "%s", what);
+			return camera_fail(cam, errno, "%s", what);
 	return 0;
 }
 
@@ -41,13 +41,13 @@ static int open_capture(struct camera *cam, const char *path)
 
 	cam->fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (cam->fd < 0)
-		return fail(cam, errno, "%s", path);
+		return camera_fail(cam, errno, "%s", path);
 	if (!ioctl(cam->fd, VIDIOC_QUERYCAP, &cap) && (cap.device_caps & V4L2_CAP_VIDEO_CAPTURE) &&
 	    (cap.device_caps & V4L2_CAP_STREAMING))
 		return 0;
 	close(cam->fd);
 	cam->fd = -1;
-	return fail(cam, ENODEV, "%s does not capture video", path);
+	return camera_fail(cam, ENODEV, "%s does not capture video", path);
 }
 
 int camera_open(struct camera *cam, const char *path)
@@ -62,7 +62,7 @@ int camera_open(struct camera *cam, const char *path)
 		if (!open_capture(cam, name))
 			return 0;
 	}
-	return fail(cam, ENODEV, "no /dev/video* captures video");
+	return camera_fail(cam, ENODEV, "no /dev/video* captures video");
 }
 
 void camera_close(struct camera *cam)
@@ -87,7 +87,8 @@ int camera_set_format(struct camera *cam, unsigned int width, unsigned int heigh
 	if (error)
 		return error;
 	if (format.fmt.pix.pixelformat != fourcc)
-		return fail(cam, EINVAL, "the camera has no pixel format %.4s", (char *)&fourcc);
+		return camera_fail(cam, EINVAL, "the camera has no pixel format %.4s",
+				   (char *)&fourcc);
 	cam->width = format.fmt.pix.width;
 	cam->height = format.fmt.pix.height;
 	cam->pitch = format.fmt.pix.bytesperline;
@@ -103,13 +104,13 @@ static int request_buffers(struct camera *cam, unsigned int count, uint32_t memo
 	int error;
 
 	if (!count || count > CAMERA_BUFFERS)
-		return fail(cam, EINVAL, "%u buffers", count);
+		return camera_fail(cam, EINVAL, "%u buffers", count);
 	error = camera_ioctl(cam, VIDIOC_REQBUFS, &request, "VIDIOC_REQBUFS");
 	if (error)
 		return error;
 	if (request.count != count)
-		return fail(cam, ENOBUFS, "the driver wants %u buffers, not %u", request.count,
-			    count);
+		return camera_fail(cam, ENOBUFS, "the driver wants %u buffers, not %u",
+				   request.count, count);
 	cam->count = count;
 	cam->memory = memory;
 	return 0;
@@ -192,8 +193,8 @@ static int wait_frame(struct camera *cam, int timeout_ms)
 		ready = poll(&pollfd, 1, timeout_ms);
 	while (ready < 0 && errno == EINTR);
 	if (ready < 0)
-		return fail(cam, errno, "poll");
-	return ready ? 0 : fail(cam, ETIMEDOUT, "no frame in %d ms", timeout_ms);
+		return camera_fail(cam, errno, "poll");
+	return ready ? 0 : camera_fail(cam, ETIMEDOUT, "no frame in %d ms", timeout_ms);
 }
 
 int camera_dequeue(struct camera *cam, int timeout_ms, unsigned int *index, unsigned int *sequence)
@@ -207,7 +208,8 @@ int camera_dequeue(struct camera *cam, int timeout_ms, unsigned int *index, unsi
 		return error;
 	if (buffer.flags & V4L2_BUF_FLAG_ERROR) {
 		camera_queue(cam, buffer.index);
-		return fail(cam, EIO, "frame %u was captured with an error", buffer.sequence);
+		return camera_fail(cam, EIO, "frame %u was captured with an error",
+				   buffer.sequence);
 	}
 	*index = buffer.index;
 	if (sequence)

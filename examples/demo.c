@@ -47,13 +47,13 @@ struct demo {
 	struct way zero_copy, copying;
 };
 
-static void ok(struct demo *d, int error)
+static void demo_require(struct demo *d, int error)
 {
 	if (error)
 		session_fail("%s", d->camera.message);
 }
 
-static void *allocate(size_t size)
+static void *demo_allocate(size_t size)
 {
 	void *p = aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
 
@@ -65,12 +65,12 @@ static void *allocate(size_t size)
 
 static void open_camera(struct demo *d)
 {
-	ok(d, camera_open(&d->camera, NULL));
-	ok(d, camera_set_format(&d->camera, d->width, d->height, V4L2_PIX_FMT_YUYV));
+	demo_require(d, camera_open(&d->camera, NULL));
+	demo_require(d, camera_set_format(&d->camera, d->width, d->height, V4L2_PIX_FMT_YUYV));
 	d->width = d->camera.width;
 	d->height = d->camera.height;
 	d->out_size = 4 * (size_t)d->width * d->height;
-	ok(d, camera_export(&d->camera, BUFFERS, O_RDWR, d->fd));
+	demo_require(d, camera_export(&d->camera, BUFFERS, O_RDWR, d->fd));
 	printf("camera: %u x %u, %u frames into %d dma-bufs of %zu bytes\n", d->width, d->height,
 	       d->frames, BUFFERS, d->camera.buffer_size);
 }
@@ -84,15 +84,15 @@ static void import_all(struct demo *d)
 		if (d->view[i] == MAP_FAILED)
 			session_fail("mmap of a camera's dma-buf: %s", strerror(errno));
 	}
-	d->out = allocate(d->out_size);
+	d->out = demo_allocate(d->out_size);
 	d->out_import = session_import_host(&d->cl, CL_MEM_READ_WRITE, d->out, d->out_size);
-	d->copied = allocate(d->out_size);
-	d->reference = allocate(d->out_size);
+	d->copied = demo_allocate(d->out_size);
+	d->reference = demo_allocate(d->out_size);
 	d->native_in = session_buffer(&d->cl, CL_MEM_READ_ONLY, d->camera.frame_size, NULL);
 	d->native_out = session_buffer(&d->cl, CL_MEM_READ_WRITE, d->out_size, NULL);
 }
 
-static void filter(struct demo *d, cl_mem in, cl_mem out)
+static void demo_filter(struct demo *d, cl_mem in, cl_mem out)
 {
 	const size_t global[2] = { d->width, d->height };
 	const cl_uint pitch = d->camera.pitch;
@@ -108,7 +108,7 @@ static void filter(struct demo *d, cl_mem in, cl_mem out)
 	session_check(clFinish(d->cl.queue), "clFinish");
 }
 
-static void bracket(int fd, __u64 flags)
+static void demo_sync(int fd, __u64 flags)
 {
 	struct dma_buf_sync sync = { .flags = flags | DMA_BUF_SYNC_READ };
 
@@ -119,7 +119,7 @@ static void bracket(int fd, __u64 flags)
 
 static double run_zero_copy(struct demo *d, unsigned int buffer)
 {
-	filter(d, d->frame[buffer], d->out_import);
+	demo_filter(d, d->frame[buffer], d->out_import);
 	return 0;
 }
 
@@ -128,13 +128,13 @@ static double run_copying(struct demo *d, unsigned int buffer)
 {
 	double start = timing_now(), in, out;
 
-	bracket(d->fd[buffer], DMA_BUF_SYNC_START);
+	demo_sync(d->fd[buffer], DMA_BUF_SYNC_START);
 	session_check(clEnqueueWriteBuffer(d->cl.queue, d->native_in, CL_TRUE, 0,
 					   d->camera.frame_size, d->view[buffer], 0, NULL, NULL),
 		      "clEnqueueWriteBuffer");
-	bracket(d->fd[buffer], DMA_BUF_SYNC_END);
+	demo_sync(d->fd[buffer], DMA_BUF_SYNC_END);
 	in = timing_now() - start;
-	filter(d, d->native_in, d->native_out);
+	demo_filter(d, d->native_in, d->native_out);
 	start = timing_now();
 	session_check(clEnqueueReadBuffer(d->cl.queue, d->native_out, CL_TRUE, 0, d->out_size,
 					  d->copied, 0, NULL, NULL),
@@ -160,11 +160,11 @@ static void expect_equal(const struct demo *d, const unsigned char *got, const c
 				     got[i], d->reference[i]);
 }
 
-static void check(struct demo *d, unsigned int buffer)
+static void demo_check(struct demo *d, unsigned int buffer)
 {
-	bracket(d->fd[buffer], DMA_BUF_SYNC_START);
+	demo_sync(d->fd[buffer], DMA_BUF_SYNC_START);
 	edge_reference(d->reference, d->view[buffer], d->camera.pitch, d->width, d->height);
-	bracket(d->fd[buffer], DMA_BUF_SYNC_END);
+	demo_sync(d->fd[buffer], DMA_BUF_SYNC_END);
 	expect_equal(d, d->out, "zero copy");
 	expect_equal(d, d->copied, "copying");
 }
@@ -181,7 +181,7 @@ static void write_pictures(struct demo *d, unsigned int buffer)
 		session_fail("the pictures cannot be written: %s", strerror(-error));
 }
 
-static void process(struct demo *d, unsigned int frame, unsigned int buffer)
+static void demo_process(struct demo *d, unsigned int frame, unsigned int buffer)
 {
 	if (frame & 1) { /* neither way always finds the frame in the CPU's caches */
 		time_way(d, &d->copying, run_copying, frame, buffer);
@@ -191,24 +191,24 @@ static void process(struct demo *d, unsigned int frame, unsigned int buffer)
 		time_way(d, &d->copying, run_copying, frame, buffer);
 	}
 	if (frame % CHECK_EVERY == 0 || frame + 1 == d->frames)
-		check(d, buffer);
+		demo_check(d, buffer);
 	if (frame + 1 == d->frames)
 		write_pictures(d, buffer);
 }
 
-static void capture(struct demo *d)
+static void demo_capture(struct demo *d)
 {
 	unsigned int buffer;
 
-	ok(d, camera_start(&d->camera));
+	demo_require(d, camera_start(&d->camera));
 	for (unsigned int frame = 0; frame < d->frames; frame++) {
-		ok(d, camera_dequeue(&d->camera, TIMEOUT_MS, &buffer, NULL));
-		process(d, frame, buffer);
-		ok(d, camera_queue(&d->camera, buffer));
+		demo_require(d, camera_dequeue(&d->camera, TIMEOUT_MS, &buffer, NULL));
+		demo_process(d, frame, buffer);
+		demo_require(d, camera_queue(&d->camera, buffer));
 		if ((frame + 1) % 10 == 0 || frame + 1 == d->frames)
 			printf("frame %u of %u\n", frame + 1, d->frames);
 	}
-	ok(d, camera_stop(&d->camera));
+	demo_require(d, camera_stop(&d->camera));
 }
 
 static void close_all(struct demo *d)
@@ -245,7 +245,7 @@ static void print_result(struct demo *d)
 	       copying / zero_copy);
 }
 
-static void options(struct demo *d, int argc, char **argv)
+static void demo_parse(struct demo *d, int argc, char **argv)
 {
 	d->width = 640;
 	d->height = 360;
@@ -268,7 +268,7 @@ int main(int argc, char **argv)
 
 	session_program = "demo";
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	options(&d, argc, argv);
+	demo_parse(&d, argc, argv);
 	times = calloc(4 * (size_t)d.frames, sizeof(*times));
 	if (!times)
 		session_fail("no memory for %u frames", d.frames);
@@ -279,9 +279,9 @@ int main(int argc, char **argv)
 	d.kernel = session_kernel(&d.cl, edge_source, "edge");
 	open_camera(&d);
 	import_all(&d);
-	filter(&d, d.frame[0], d.out_import); /* warms up both ways, compiles */
+	demo_filter(&d, d.frame[0], d.out_import); /* warms up both ways, compiles */
 	run_copying(&d, 0);
-	capture(&d);
+	demo_capture(&d);
 	print_result(&d);
 	close_all(&d);
 	free(times);

@@ -39,38 +39,40 @@ struct source {
 	int width, height;
 };
 
-static int at(const struct source *s, int x, int y)
+static int edge_pixel_at(const struct source *s, int x, int y)
 {
 	x = x < 0 ? 0 : x < s->width ? x : s->width - 1;
 	y = y < 0 ? 0 : y < s->height ? y : s->height - 1;
 	return s->frame[(size_t)y * s->pitch + 2 * (size_t)x];
 }
 
-static int steepness(const struct source *s, int x, int y)
+static int edge_steepness(const struct source *s, int x, int y)
 {
 	static const int weight[] = { 1, 2, 1 };
 	int dx = 0, dy = 0, sum;
 
 	for (int i = -1; i <= 1; i++) {
-		dx += weight[i + 1] * (at(s, x + 1, y + i) - at(s, x - 1, y + i));
-		dy += weight[i + 1] * (at(s, x + i, y + 1) - at(s, x + i, y - 1));
+		dx += weight[i + 1] *
+		      (edge_pixel_at(s, x + 1, y + i) - edge_pixel_at(s, x - 1, y + i));
+		dy += weight[i + 1] *
+		      (edge_pixel_at(s, x + i, y + 1) - edge_pixel_at(s, x + i, y - 1));
 	}
 	sum = abs(dx) + abs(dy);
 	return sum < 255 ? sum : 255;
 }
 
-static unsigned char clamp(int value)
+static unsigned char edge_clamp(int value)
 {
 	return value < 0 ? 0 : value > 255 ? 255 : (unsigned char)value;
 }
 
-static void pixel(unsigned char *rgba, int edge, int u, int v)
+static void edge_pixel(unsigned char *rgba, int edge, int u, int v)
 {
 	u = edge * (u - 128) >> 7;
 	v = edge * (v - 128) >> 7;
-	rgba[0] = clamp(edge + 359 * v / 256);
-	rgba[1] = clamp(edge + (-88 * u - 183 * v) / 256);
-	rgba[2] = clamp(edge + 454 * u / 256);
+	rgba[0] = edge_clamp(edge + 359 * v / 256);
+	rgba[1] = edge_clamp(edge + (-88 * u - 183 * v) / 256);
+	rgba[2] = edge_clamp(edge + 454 * u / 256);
 	rgba[3] = 255;
 }
 
@@ -83,7 +85,8 @@ void edge_reference(unsigned char *rgba, const unsigned char *frame, size_t pitc
 		const unsigned char *row = frame + (size_t)y * pitch;
 
 		for (int x = 0; x < s.width; x++, rgba += 4)
-			pixel(rgba, steepness(&s, x, y), row[x / 2 * 4 + 1], row[x / 2 * 4 + 3]);
+			edge_pixel(rgba, edge_steepness(&s, x, y), row[x / 2 * 4 + 1],
+				   row[x / 2 * 4 + 3]);
 	}
 }
 

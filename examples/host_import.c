@@ -30,28 +30,28 @@ struct demo {
 };
 
 /* Rings; @inverted is 0, or 255 for the negative. */
-static unsigned char ring(int x, int y, unsigned char inverted)
+static unsigned char example_ring(int x, int y, unsigned char inverted)
 {
 	return (unsigned char)((x * x + y * y) >> 12) ^ inverted;
 }
 
-static void draw(unsigned char *picture)
+static void example_draw(unsigned char *picture)
 {
 	for (int y = 0; y < SIDE; y++)
 		for (int x = 0; x < SIDE; x++)
-			*picture++ = ring(x, y, 0);
+			*picture++ = example_ring(x, y, 0);
 }
 
 static void expect_picture(const unsigned char *picture, unsigned char inverted, const char *when)
 {
 	for (int y = 0; y < SIDE; y++)
 		for (int x = 0; x < SIDE; x++)
-			if (picture[y * SIDE + x] != ring(x, y, inverted))
+			if (picture[y * SIDE + x] != example_ring(x, y, inverted))
 				session_fail("%s: byte %d is %d, not %d", when, y * SIDE + x,
-					     picture[y * SIDE + x], ring(x, y, inverted));
+					     picture[y * SIDE + x], example_ring(x, y, inverted));
 }
 
-static void negative(struct demo *d, cl_mem mem)
+static void example_negate(struct demo *d, cl_mem mem)
 {
 	const size_t global = SIZE / 16, local = LOCAL;
 
@@ -61,33 +61,33 @@ static void negative(struct demo *d, cl_mem mem)
 	session_check(clFinish(d->cl.queue), "clFinish");
 }
 
-static void imported(struct demo *d)
+static void example_run_imported(struct demo *d)
 {
 	cl_mem mem = session_import_host(&d->cl, CL_MEM_READ_WRITE, d->picture, SIZE);
 
-	negative(d, mem);
+	example_negate(d, mem);
 	session_release(mem);
 }
 
-static void copied(struct demo *d, cl_mem mem)
+static void example_run_copied(struct demo *d, cl_mem mem)
 {
 	session_check(clEnqueueWriteBuffer(d->cl.queue, mem, CL_FALSE, 0, SIZE, d->picture, 0, NULL, NULL),
 		      "clEnqueueWriteBuffer");
-	negative(d, mem);
+	example_negate(d, mem);
 	session_check(clEnqueueReadBuffer(d->cl.queue, mem, CL_TRUE, 0, SIZE, d->picture, 0, NULL, NULL),
 		      "clEnqueueReadBuffer");
 }
 
 static void copied_kept(struct demo *d)
 {
-	copied(d, d->kept);
+	example_run_copied(d, d->kept);
 }
 
 static void copied_anew(struct demo *d)
 {
 	cl_mem mem = session_buffer(&d->cl, CL_MEM_READ_WRITE, SIZE, NULL);
 
-	copied(d, mem);
+	example_run_copied(d, mem);
 	session_release(mem);
 }
 
@@ -95,7 +95,7 @@ static const struct way {
 	const char *name;
 	void (*run)(struct demo *d);
 } ways[] = {
-	{ "clImportMemoryARM, release", imported },
+	{ "clImportMemoryARM, release", example_run_imported },
 	{ "write, read; the buffer is kept", copied_kept },
 	{ "create, write, read, release", copied_anew },
 };
@@ -103,7 +103,7 @@ static const struct way {
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 /* An even number of negatives: the picture comes back. */
-static void measure(struct demo *d, double times[WAYS][ROUNDS])
+static void example_measure(struct demo *d, double times[WAYS][ROUNDS])
 {
 	for (int round = -1; round < ROUNDS; round++) {	/* the first one warms up */
 		for (int way = 0; way < WAYS; way++) {
@@ -117,7 +117,7 @@ static void measure(struct demo *d, double times[WAYS][ROUNDS])
 	}
 }
 
-static void print_times(double times[WAYS][ROUNDS])
+static void example_print_times(double times[WAYS][ROUNDS])
 {
 	double zero_copy = timing_median(times[0], ROUNDS);
 
@@ -129,14 +129,14 @@ static void print_times(double times[WAYS][ROUNDS])
 	}
 }
 
-static void compare(struct demo *d)
+static void example_compare(struct demo *d)
 {
 	double times[WAYS][ROUNDS];
 
 	d->kept = session_buffer(&d->cl, CL_MEM_READ_WRITE, SIZE, NULL);
-	measure(d, times);
+	example_measure(d, times);
 	session_release(d->kept);
-	print_times(times);
+	example_print_times(times);
 	printf("host import: ok, %d MiB of malloc(), zero copy %.1f times as fast as copying\n", SIZE >> 20,
 	       timing_median(times[1], ROUNDS) / timing_median(times[0], ROUNDS));
 }
@@ -146,13 +146,13 @@ static void show_zero_copy(struct demo *d)
 {
 	cl_mem mem = session_import_host(&d->cl, CL_MEM_READ_WRITE, d->picture, SIZE);
 
-	negative(d, mem);
+	example_negate(d, mem);
 	expect_picture(d->picture, 255, "the kernel wrote into the program's memory");
-	draw(d->picture);
-	negative(d, mem);
+	example_draw(d->picture);
+	example_negate(d, mem);
 	expect_picture(d->picture, 255, "the kernel read what the program wrote after the import");
 	session_release(mem);
-	draw(d->picture);
+	example_draw(d->picture);
 	printf("a kernel changed %d MiB at %p in place, twice: no map, read or write\n", SIZE >> 20,
 	       (void *)d->picture);
 }
@@ -164,12 +164,12 @@ int main(void)
 	session_program = "host import";
 	if (!d.picture)
 		session_fail("no memory");
-	draw(d.picture);
+	example_draw(d.picture);
 	session_open(&d.cl, NULL);
 	session_print(&d.cl);
 	d.kernel = session_kernel(&d.cl, source, "negative");
 	show_zero_copy(&d);
-	compare(&d);
+	example_compare(&d);
 	clReleaseKernel(d.kernel);
 	session_close(&d.cl);
 	free(d.picture);

@@ -51,7 +51,7 @@ int picture_write(const char *path, const unsigned char *rgba, unsigned int widt
 	return error;
 }
 
-static unsigned char clamp(int value)
+static unsigned char picture_clamp(int value)
 {
 	return value < 0 ? 0 : value > 255 ? 255 : (unsigned char)value;
 }
@@ -61,9 +61,9 @@ static void yuv_to_rgba(unsigned char *rgba, int y, int u, int v)
 	y = 298 * (y - 16) + 128;
 	u -= 128;
 	v -= 128;
-	rgba[0] = clamp((y + 409 * v) >> 8);
-	rgba[1] = clamp((y - 100 * u - 208 * v) >> 8);
-	rgba[2] = clamp((y + 516 * u) >> 8);
+	rgba[0] = picture_clamp((y + 409 * v) >> 8);
+	rgba[1] = picture_clamp((y - 100 * u - 208 * v) >> 8);
+	rgba[2] = picture_clamp((y + 516 * u) >> 8);
 	rgba[3] = 255;
 }
 

@@ -18,14 +18,14 @@
 
 enum { CARDS = 64, DUMB_PITCH = 4096 };
 
-static size_t whole_pages(size_t size)
+static size_t producer_whole_pages(size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 	return (size + page - 1) / page * page;
 }
 
-static int check_device(const struct producer *p, char *why, size_t why_size)
+static int producer_check_device(const struct producer *p, char *why, size_t why_size)
 {
 	int fd = open(p->device, O_RDWR | O_CLOEXEC);
 
@@ -47,7 +47,7 @@ static int udmabuf_check(const struct producer *p, int access, char *why, size_t
 		snprintf(why, why_size, "udmabuf makes no read-only descriptors");
 		return -EOPNOTSUPP;
 	}
-	return check_device(p, why, why_size);
+	return producer_check_device(p, why, why_size);
 }
 
 /* A memfd that cannot shrink, which is what udmabuf takes. */
@@ -66,7 +66,7 @@ static int sealed_memfd(size_t size)
 	return fd;
 }
 
-static int udmabuf_create(const struct producer *p, size_t size, int access)
+static int producer_udmabuf_create(const struct producer *p, size_t size, int access)
 {
 	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = size };
 	int device, memfd, fd;
@@ -94,10 +94,10 @@ close_device:
 static int heap_check(const struct producer *p, int access, char *why, size_t why_size)
 {
 	(void)access;
-	return check_device(p, why, why_size);
+	return producer_check_device(p, why, why_size);
 }
 
-static int heap_create(const struct producer *p, size_t size, int access)
+static int producer_heap_create(const struct producer *p, size_t size, int access)
 {
 	struct dma_heap_allocation_data data = {
 		.len = size,
@@ -188,7 +188,7 @@ close_card:
 static int gdmabuf_check(const struct producer *p, int access, char *why, size_t why_size)
 {
 	(void)access;
-	return check_device(p, why, why_size);
+	return producer_check_device(p, why, why_size);
 }
 
 static int gdmabuf_create(const struct producer *p, size_t size, int access)
@@ -210,8 +210,9 @@ static int gdmabuf_create(const struct producer *p, size_t size, int access)
 }
 
 static const struct producer producers[] = {
-	{ "udmabuf", "pages of a memfd", "/dev/udmabuf", udmabuf_check, udmabuf_create },
-	{ "dma-heap", "pages of the system heap", "/dev/dma_heap/system", heap_check, heap_create },
+	{ "udmabuf", "pages of a memfd", "/dev/udmabuf", udmabuf_check, producer_udmabuf_create },
+	{ "dma-heap", "pages of the system heap", "/dev/dma_heap/system", heap_check,
+	  producer_heap_create },
 	{ "gdmabuf", "pages of mmap()", "/dev/gdmabuf", gdmabuf_check, gdmabuf_create },
 	{ "vgem", "a DRM buffer of vgem", "vgem", drm_check, drm_create },
 	{ "virtio-gpu", "a DRM buffer of virtio-gpu", "virtio_gpu", drm_check, drm_create },
@@ -240,7 +241,7 @@ int producer_check(const struct producer *p, int access, char *why, size_t why_s
 
 int producer_create(const struct producer *p, size_t size, int access)
 {
-	return p->create(p, whole_pages(size), access);
+	return p->create(p, producer_whole_pages(size), access);
 }
 
 long long producer_size(int fd)

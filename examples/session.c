@@ -29,7 +29,7 @@ void session_check(cl_int err, const char *what)
 		session_fail("%s: OpenCL error %d", what, err);
 }
 
-static int imports(cl_device_id device)
+static int session_can_import(cl_device_id device)
 {
 	char extensions[16384] = "";
 
@@ -37,7 +37,7 @@ static int imports(cl_device_id device)
 	       strstr(extensions, "cl_arm_import_memory");
 }
 
-static int choose_device(struct session *s, cl_platform_id platform)
+static int session_choose_device(struct session *s, cl_platform_id platform)
 {
 	cl_device_id devices[DEVICES];
 	cl_uint count = 0;
@@ -45,7 +45,7 @@ static int choose_device(struct session *s, cl_platform_id platform)
 	if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, DEVICES, devices, &count))
 		return 0;
 	for (cl_uint i = 0; i < count && i < DEVICES; i++) {
-		if (!imports(devices[i]))
+		if (!session_can_import(devices[i]))
 			continue;
 		s->platform = platform;
 		s->device = devices[i];
@@ -54,7 +54,7 @@ static int choose_device(struct session *s, cl_platform_id platform)
 	return 0;
 }
 
-static void choose(struct session *s, const char *wanted)
+static void session_choose_platform(struct session *s, const char *wanted)
 {
 	cl_platform_id platforms[PLATFORMS];
 	cl_uint count = 0;
@@ -64,7 +64,7 @@ static void choose(struct session *s, const char *wanted)
 	for (cl_uint i = 0; i < count && i < PLATFORMS; i++) {
 		session_check(clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(name), name, NULL),
 			      "CL_PLATFORM_NAME");
-		if ((!wanted || strstr(name, wanted)) && choose_device(s, platforms[i]))
+		if ((!wanted || strstr(name, wanted)) && session_choose_device(s, platforms[i]))
 			return;
 	}
 	session_fail("no device of %s reports cl_arm_import_memory: start this with climport run",
@@ -97,7 +97,7 @@ void session_open(struct session *s, const char *platform)
 	cl_int err;
 
 	memset(s, 0, sizeof(*s));
-	choose(s, platform);
+	session_choose_platform(s, platform);
 	s->context = clCreateContext(NULL, 1, &s->device, NULL, NULL, &err);
 	session_check(err, "clCreateContext");
 	s->queue = clCreateCommandQueueWithProperties(s->context, s->device, profiling, &err);
@@ -143,8 +143,8 @@ cl_mem session_buffer(const struct session *s, cl_mem_flags flags, size_t size, 
 	return mem;
 }
 
-static cl_mem import(const struct session *s, cl_import_properties_arm type, cl_mem_flags flags,
-		     void *memory, size_t size)
+static cl_mem session_import_fd(const struct session *s, cl_import_properties_arm type,
+				cl_mem_flags flags, void *memory, size_t size)
 {
 	const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM, type, 0 };
 	cl_int err;
@@ -156,12 +156,12 @@ static cl_mem import(const struct session *s, cl_import_properties_arm type, cl_
 
 cl_mem session_import_host(const struct session *s, cl_mem_flags flags, void *memory, size_t size)
 {
-	return import(s, CL_IMPORT_TYPE_HOST_ARM, flags, memory, size);
+	return session_import_fd(s, CL_IMPORT_TYPE_HOST_ARM, flags, memory, size);
 }
 
 cl_mem session_import_dmabuf(const struct session *s, cl_mem_flags flags, int fd, size_t size)
 {
-	return import(s, CL_IMPORT_TYPE_DMA_BUF_ARM, flags, &fd, size);
+	return session_import_fd(s, CL_IMPORT_TYPE_DMA_BUF_ARM, flags, &fd, size);
 }
 
 void session_release(cl_mem mem)

@@ -12,7 +12,7 @@ double timing_now(void)
 	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
-static int compare(const void *a, const void *b)
+static int timing_compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -21,12 +21,12 @@ static int compare(const void *a, const void *b)
 
 double timing_median(double *times, size_t count)
 {
-	qsort(times, count, sizeof(*times), compare);
+	qsort(times, count, sizeof(*times), timing_compare);
 	return (times[(count - 1) / 2] + times[count / 2]) / 2;
 }
 
 double timing_min(double *times, size_t count)
 {
-	qsort(times, count, sizeof(*times), compare);
+	qsort(times, count, sizeof(*times), timing_compare);
 	return times[0];
 }

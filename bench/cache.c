@@ -7,7 +7,7 @@
  * ucs_rcache runs as fast as it can: no memory events, no check of page frames, no limits.  It
  * then knows nothing of freed memory; the cache reads a status word at each hit.
  */
-#include "import/cache.h"
+#include "import/cache/cache.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -5,15 +5,15 @@
  */
 #include <string.h>
 
-#include "access/queue_bracket.h"
-#include "command_buffer.h"
-#include "describe.h"
-#include "intel.h"
-#include "intercept.h"
-#include "kernel_pointer.h"
-#include "layer.h"
-#include "takes.h"
-#include "user_event.h"
+#include "icd/access/queue_bracket.h"
+#include "icd/calls/command_buffer.h"
+#include "icd/calls/intel.h"
+#include "icd/calls/kernel_pointer.h"
+#include "icd/intercept.h"
+#include "icd/layer.h"
+#include "icd/queries/describe.h"
+#include "icd/queries/support.h"
+#include "icd/selftest/user_event.h"
 
 struct named {
 	const char *name;
@@ -54,7 +54,7 @@ static void *address_wrap(const char *name, void *function)
 /* A program that asks for a function must not pay for a test: it is refused where that is known. */
 static bool platform_takes_imports(cl_platform_id platform)
 {
-	return platform && !takes_nothing(platform);
+	return platform && !support_nothing(platform);
 }
 
 /* One function for all platforms: it looks at the context when it is called. */
@@ -65,7 +65,7 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 	if (name && !strcmp(name, DESCRIBE_FUNCTION))
 		return (void *)describe_device;
 	if (name && !strcmp(name, PROBE_FUNCTION))
-		return (void *)takes_probe;
+		return (void *)support_probe;
 	return name ? address_wrap(name, next.clGetExtensionFunctionAddress(name)) : NULL;
 }
 
@@ -77,7 +77,7 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id 
 	if (name && !strcmp(name, DESCRIBE_FUNCTION))
 		return (void *)describe_device;
 	if (name && !strcmp(name, PROBE_FUNCTION))
-		return (void *)takes_probe;
+		return (void *)support_probe;
 	if (!name)
 		return next.clGetExtensionFunctionAddressForPlatform(platform, name);
 	return address_wrap(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));

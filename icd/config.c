@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "config.h"
+#include "icd/config.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/log.h"
+#include "util/log.h"
 
 static cl_version version_read(void)
 {

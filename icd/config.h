@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "cl_compat.h"
+#include "icd/cl_compat.h"
 
 /* The version of cl_arm_import_memory: CLIMPORT_VERSION=1.0.0 (default) or 1.1.0. */
 cl_version config_version(void);

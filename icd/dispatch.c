@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is not named in intercept.h is not touched, and costs nothing. */
-#include "intercept.h"
-#include "layer.h"
+#include "icd/intercept.h"
+#include "icd/layer.h"
 
 #define ENTRY(f) .f = layer_##f,
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "error.h"
+#include "icd/error.h"
 
 #include <errno.h>
 
-#include "import/log.h"
+#include "util/log.h"
 
 static const struct {
 	int error;

@@ -3,7 +3,7 @@
 #ifndef ICD_ERROR_H
 #define ICD_ERROR_H
 
-#include "cl_compat.h"
+#include "icd/cl_compat.h"
 
 /* @error: 0 or a negative errno of import/. */
 cl_int error_to_cl(int error);

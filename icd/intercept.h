@@ -3,7 +3,7 @@
 #ifndef ICD_INTERCEPT_H
 #define ICD_INTERCEPT_H
 
-#include "layer.h"
+#include "icd/layer.h"
 
 #define INTERCEPTED(F)                              \
 	/* info.c */                                \
@@ -26,7 +26,7 @@
 	F(clCreateSubBuffer)                        \
 	F(clCreateImage)                            \
 	F(clCreateImageWithProperties)              \
-	/* forbid.c */                              \
+	/* host_access.c */                         \
 	F(clEnqueueReadBuffer)                      \
 	F(clEnqueueWriteBuffer)                     \
 	F(clEnqueueReadBufferRect)                  \

@@ -3,13 +3,13 @@
  * The four entry points of an OpenCL layer: cl_loader_layers 1.0.  Nothing here
  * calls OpenCL: the loader is in the middle of its own initialisation.
  */
-#include "layer.h"
+#include "icd/layer.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "info_answer.h"
-#include "place.h"
+#include "icd/calls/info_answer.h"
+#include "icd/queries/place.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

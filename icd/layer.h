@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "cl_compat.h"
+#include "icd/cl_compat.h"
 
 /* The functions below this layer.  Entries that the loader lacks are NULL. */
 extern struct _cl_icd_dispatch next;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "text.h"
+#include "icd/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "import.h"
+#include "import/import.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "descriptor.h"
-#include "log.h"
-#include "opaque.h"
-#include "ops.h"
-#include "thread.h"
+#include "import/opaque_fd/opaque.h"
+#include "import/ops.h"
+#include "util/descriptor.h"
+#include "util/log.h"
+#include "util/thread.h"
 
 static const struct import_ops *const kinds[IMPORT_TYPES] = {
 	[IMPORT_HOST] = &import_host_ops,
@@ -65,8 +65,8 @@ void import_put(struct import_region *region)
 		return;
 	opaque_put(region->opaque);
 	region->ops->unpin(region);
-	if (region->refresh)
-		region->refresh->put(region->refresh);
+	if (region->invalidate)
+		region->invalidate->put(region->invalidate);
 	free(region);
 }
 
@@ -83,12 +83,12 @@ bool import_needs_end(const struct import_region *region)
 
 bool import_needs_bracket(const struct import_region *region)
 {
-	return import_needs_end(region) || region->refresh;
+	return import_needs_end(region) || region->invalidate;
 }
 
 bool import_same_bracket(const struct import_region *a, const struct import_region *b)
 {
-	return a == b || (a->refresh && a->refresh == b->refresh && !import_needs_end(b));
+	return a == b || (a->invalidate && a->invalidate == b->invalidate && !import_needs_end(b));
 }
 
 int import_check_access(const struct import_region *region)
@@ -100,9 +100,9 @@ int import_begin_access(struct import_region *region, unsigned int access)
 {
 	int ret = import_needs_end(region) ? region->ops->begin_access(region, access) : 0;
 
-	if (ret || !region->refresh)
+	if (ret || !region->invalidate)
 		return ret;
-	ret = region->refresh->refresh(region->refresh);
+	ret = region->invalidate->invalidate(region->invalidate);
 	if (ret)
 		import_end_access(region, access);
 	return ret;
@@ -110,8 +110,8 @@ int import_begin_access(struct import_region *region, unsigned int access)
 
 void import_prepare(struct import_region *region)
 {
-	if (region->refresh)
-		region->refresh->prepare(region->refresh);
+	if (region->invalidate)
+		region->invalidate->prepare(region->invalidate);
 }
 
 int import_end_access(struct import_region *region, unsigned int access)

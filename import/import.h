@@ -4,7 +4,7 @@
  * every OpenCL object made from them.
  *
  * No OpenCL type appears here.  Functions return 0 or a negative errno; the one
- * that finds a fault logs it with its exact cause (import/log.h).  icd/error.c
+ * that finds a fault logs it with its exact cause (util/log.h).  icd/error.c
  * says what each errno becomes.  All functions may be called from any thread.
  */
 #ifndef IMPORT_IMPORT_H
@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "descriptor.h"
-#include "ranges.h"
-#include "shared.h"
+#include "import/kinds/ranges.h"
+#include "import/shared.h"
+#include "util/descriptor.h"
 
 struct import_ops;
 struct opaque;
@@ -59,10 +59,11 @@ struct import_desc {
 };
 
 /* What has to be done before a device uses memory that the host has changed. */
-struct import_refresh {
-	int (*refresh)(struct import_refresh *refresh);	 /* 0 or a negative errno */
-	void (*prepare)(struct import_refresh *refresh); /* the next: takes time, not needed */
-	void (*put)(struct import_refresh *refresh);
+struct import_invalidate {
+	int (*invalidate)(struct import_invalidate *invalidate); /* 0 or a negative errno */
+	void (*prepare)(
+		struct import_invalidate *invalidate); /* the next: takes time, not needed */
+	void (*put)(struct import_invalidate *invalidate);
 };
 
 /* Memory that is held.  Set by pin() and, but for the count, not changed afterwards. */
@@ -79,9 +80,9 @@ struct import_region {
 	bool reduced;	       /* more was asked for */
 	unsigned int kinds;    /* a bit for each enum import_kind that is in it */
 	struct opaque *opaque; /* set by import_opaque(), once */
-	struct import_refresh *refresh; /* set by its user before others see the region */
+	struct import_invalidate *invalidate; /* set by its user before others see the region */
 	bool unsynced;			/* the same: no DMA_BUF_IOCTL_SYNC, its owner does that */
-	struct range pages;		/* import/host.c: of an unaligned range */
+	struct range pages;		/* import/kinds/host.c: of an unaligned range */
 	bool listed;			/* there */
 };
 
@@ -170,8 +171,8 @@ void import_on_forget(void (*forget)(uint64_t kept));
  * @region: one that no other thread knows yet
  * @uuid: CL_DEVICE_UUID_KHR
  *
- * CUDA's allocations say it themselves (import/cuda.h); for other memory Vulkan makes it
- * (import/vulkan.h), which takes 0.2 to 0.4 s the first time.  Lives as long as the region.
+ * CUDA's allocations say it themselves (import/nvidia/cuda/cuda.h); for other memory Vulkan makes it
+ * (import/nvidia/vulkan/vulkan.h), which takes 0.2 to 0.4 s the first time.  Lives as long as the region.
  *
  * Returns 0, or
  *   -EOPNOTSUPP  no way leads there; logged with the reason

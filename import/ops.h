@@ -6,7 +6,7 @@
 #ifndef IMPORT_OPS_H
 #define IMPORT_OPS_H
 
-#include "import.h"
+#include "import/import.h"
 
 /* No lock is held around any call. */
 struct import_ops {

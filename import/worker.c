@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "descriptor.h"
-#include "lock.h"
-#include "log.h"
-#include "ops.h"
-#include "thread.h"
+#include "import/ops.h"
+#include "util/descriptor.h"
+#include "util/lock.h"
+#include "util/log.h"
+#include "util/thread.h"
 
 struct job {
 	struct job *next;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icd/describe.h"
+#include "icd/queries/describe.h"
 
 #define MAX_PLATFORMS 64
 #define MAX_DEVICES 256

@@ -8,7 +8,7 @@
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 
-#include "icd/describe.h"
+#include "icd/queries/describe.h"
 #include "paths.h"
 
 #define MAX_PLATFORMS 64

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * climport-probe KEY: tests the devices of the platform that has this key, for a process that
- * must not (icd/probe.h).  Its answer, a line, goes to a pipe.  It ends
+ * must not (icd/queries/probe.h).  Its answer, a line, goes to a pipe.  It ends
  * within ten seconds, or within a minute where tests are compiled.
  */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include <CL/cl.h>
 
-#include "icd/describe.h"
+#include "icd/queries/describe.h"
 
 #define MAX_PLATFORMS 64
 #define LIMIT 60 /* seconds */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "access/bracket.h"
+#include "icd/access/bracket.h"
 
 #include <stdlib.h>
 
-#include "access/idle.h"
-#include "access/outcome.h"
-#include "access/overdue.h"
-#include "access/region_set.h"
-#include "context.h"
-#include "error.h"
-#include "event.h"
-#include "import/lock.h"
-#include "import/log.h"
-#include "layer.h"
+#include "icd/access/idle.h"
+#include "icd/access/outcome.h"
+#include "icd/access/overdue.h"
+#include "icd/access/region_set.h"
+#include "icd/error.h"
+#include "icd/layer.h"
+#include "icd/objects/context.h"
+#include "icd/objects/event.h"
+#include "util/lock.h"
+#include "util/log.h"
 
 enum bracket_state {
 	BEGUN = 1 << 0,	    /* START has succeeded */

@@ -13,7 +13,7 @@
 #ifndef ICD_ACCESS_BRACKET_H
 #define ICD_ACCESS_BRACKET_H
 
-#include "memobj.h"
+#include "icd/objects/memobj.h"
 
 enum access_edges {
 	ACCESS_BEGIN = 1 << 0,

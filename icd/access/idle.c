@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "access/idle.h"
+#include "icd/access/idle.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "import/lock.h"
-#include "import/log.h"
-#include "import/thread.h"
+#include "util/lock.h"
+#include "util/log.h"
+#include "util/thread.h"
 
 static void idle_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "access/mapping.h"
+#include "icd/access/mapping.h"
 
 #include <stdlib.h>
 
-#include "import/lock.h"
-#include "import/log.h"
+#include "util/lock.h"
+#include "util/log.h"
 
 struct mapping {
 	const struct import_region *region; /* held by the map's bracket; else a name alone */

@@ -9,7 +9,7 @@
 #ifndef ICD_ACCESS_MAPPING_H
 #define ICD_ACCESS_MAPPING_H
 
-#include "access/bracket.h"
+#include "icd/access/bracket.h"
 
 struct mapping;
 

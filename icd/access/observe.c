@@ -3,9 +3,9 @@
  * Calls that are the driver's, and by which an application can observe that commands of a queue
  * are complete, or let others have their memory: the queue's open bracket is closed first.
  */
-#include "access/queue_bracket.h"
-#include "intercept.h"
-#include "layer.h"
+#include "icd/access/queue_bracket.h"
+#include "icd/intercept.h"
+#include "icd/layer.h"
 
 cl_int CL_API_CALL layer_clFinish(cl_command_queue queue)
 {

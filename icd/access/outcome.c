@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "access/outcome.h"
+#include "icd/access/outcome.h"
 
-#include "import/log.h"
-#include "layer.h"
+#include "icd/layer.h"
+#include "util/log.h"
 
 enum outcome_state {
 	OUTCOME_NEW, /* a failure is kept */

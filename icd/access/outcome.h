@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "cl_compat.h"
+#include "icd/cl_compat.h"
 
 struct outcome {
 	cl_event event;	  /* NULL: nobody waits for it */

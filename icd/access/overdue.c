@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "access/overdue.h"
+#include "icd/access/overdue.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "access/idle.h"
-#include "import/lock.h"
+#include "icd/access/idle.h"
+#include "util/lock.h"
 
 #define PERIOD_MS 64
 #define BATCH 64

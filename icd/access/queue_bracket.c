@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "access/queue_bracket.h"
+#include "icd/access/queue_bracket.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "access/idle.h"
-#include "import/lock.h"
-#include "layer.h"
-#include "table.h"
+#include "icd/access/idle.h"
+#include "icd/layer.h"
+#include "icd/objects/table.h"
+#include "util/lock.h"
 
 struct queue_bracket {
 	struct queue_bracket *next; /* queues_lock */

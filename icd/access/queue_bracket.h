@@ -27,7 +27,7 @@
 
 #include <stdatomic.h>
 
-#include "access/bracket.h"
+#include "icd/access/bracket.h"
 
 struct queue_bracket;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "access/region_set.h"
+#include "icd/access/region_set.h"
 
 #include <stdlib.h>
 
-#include "import/log.h"
+#include "util/log.h"
 
 static unsigned int region_set_access_of(const struct import_region *region, bool by_host)
 {

@@ -6,7 +6,7 @@
 #ifndef ICD_ACCESS_REGION_SET_H
 #define ICD_ACCESS_REGION_SET_H
 
-#include "memobj.h"
+#include "icd/objects/memobj.h"
 
 #define REGION_SET_FEW 4
 

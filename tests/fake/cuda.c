@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_cuda.h"
-#include "import/cuda_driver.h"
+#include "import/nvidia/cuda/cuda_driver.h"
 #include "opaque.h"
 
 #include <pthread.h>

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icd/properties.h"
+#include "icd/calls/properties.h"
 
 #define MAX_NUMBERS 64
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recording functions of icd/command_copy.c alone, with and without optimization: every
+ * The recording functions of icd/calls/command_copy.c alone, with and without optimization: every
  * parameter reaches the driver as it is, in both versions of cl_khr_command_buffer.
  */
 #include "harness.h"
@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "icd/command_buffer.h"
-#include "icd/forbid.h"
+#include "icd/calls/command_buffer.h"
+#include "icd/calls/host_access.h"
 
 static struct command_functions functions;
 static bool properties;
@@ -24,7 +24,7 @@ struct command_target command_target_of(cl_command_buffer_khr buffer)
 	return (struct command_target){ &functions, properties, false };
 }
 
-bool forbid_refuses(const char *function, cl_mem first, cl_mem second)
+bool host_access_refuses(const char *function, cl_mem first, cl_mem second)
 {
 	(void)function;
 	used[0] = first;

@@ -5,7 +5,7 @@
  */
 #include "fixture.h"
 
-#include "icd/describe.h"
+#include "icd/queries/describe.h"
 
 #include "fake_cuda.h"
 #include "fake_vulkan.h"

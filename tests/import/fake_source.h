@@ -6,7 +6,7 @@
 #ifndef TESTS_IMPORT_FAKE_SOURCE_H
 #define TESTS_IMPORT_FAKE_SOURCE_H
 
-#include "import/cache.h"
+#include "import/cache/cache.h"
 
 #include <pthread.h>
 

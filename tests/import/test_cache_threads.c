@@ -2,7 +2,7 @@
 /* The registration cache and many threads. */
 #include "fake_source.h"
 #include "harness.h"
-#include "import/cache_cells.h"
+#include "import/cache/cache_cells.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

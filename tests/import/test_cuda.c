@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 
-#include "import/cuda.h"
-#include "import/cuda_driver.h"
-#include "import/log.h"
+#include "import/nvidia/cuda/cuda.h"
+#include "import/nvidia/cuda/cuda_driver.h"
+#include "util/log.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 /* How libcuda is found.  It is loaded once a process: each test has one of its own. */
 #include "harness.h"
 
-#include "import/cuda.h"
-#include "import/log.h"
+#include "import/nvidia/cuda/cuda.h"
+#include "util/log.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +20,7 @@ static const unsigned char uuid0[CUDA_UUID_SIZE] = {
 };
 
 /*
- * What this program's import/cuda_driver.c calls.  Not --wrap, which would wrap the calls of the
+ * What this program's import/nvidia/cuda/cuda_driver.c calls.  Not --wrap, which would wrap the calls of the
  * sanitizers' libraries too.
  */
 void *test_dlsym(void *library, const char *name);

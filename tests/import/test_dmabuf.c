@@ -9,7 +9,7 @@
 #include "fake_dmabuf.h"
 #include "harness.h"
 #include "import/import.h"
-#include "import/log.h"
+#include "util/log.h"
 
 #define PAGE 4096
 #define BOTH (IMPORT_READ | IMPORT_WRITE)

@@ -3,10 +3,10 @@
 #include "fake_gdmabuf.h"
 #include "harness.h"
 
-#include "import/cache.h"
-#include "import/export.h"
-#include "import/exports.h"
-#include "import/log.h"
+#include "import/cache/cache.h"
+#include "import/export/export.h"
+#include "import/export/exports.h"
+#include "util/log.h"
 
 #include <errno.h>
 #include <fake_cuda.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 
-#include "import/cuda.h"
-#include "import/exports.h"
-#include "import/log.h"
+#include "import/export/exports.h"
+#include "import/nvidia/cuda/cuda.h"
+#include "util/log.h"
 
 #include <errno.h>
 #include <fake_cuda.h>

@@ -3,8 +3,8 @@
 #include "fake_gdmabuf.h"
 #include "harness.h"
 
-#include "import/gdmabuf.h"
-#include "import/log.h"
+#include "import/export/gdmabuf.h"
+#include "util/log.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "import/lock.h"
+#include "util/lock.h"
 
 LOCK_DEFINE(data_lock, LOCK_LAST);
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;

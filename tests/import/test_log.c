@@ -2,7 +2,7 @@
 /* CLIMPORT_LOG, which is read once: each value in a process of its own. */
 #include "harness.h"
 
-#include "import/log.h"
+#include "util/log.h"
 
 #include <errno.h>
 #include <sys/wait.h>

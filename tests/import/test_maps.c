@@ -10,8 +10,8 @@
 
 #include "harness.h"
 #include "import/import.h"
-#include "import/log.h"
-#include "import/maps.h"
+#include "import/kinds/maps.h"
+#include "util/log.h"
 
 #define PAGE 4096
 #define BOTH (IMPORT_READ | IMPORT_WRITE)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How regions become opaque descriptors (import/opaque.c), on fakes of CUDA and Vulkan. */
+/* How regions become opaque descriptors (import/opaque_fd/opaque.c), on fakes of CUDA and Vulkan. */
 #include "harness.h"
 
-#include "import/export.h"
-#include "import/log.h"
-#include "import/memory.h"
-#include "import/opaque.h"
+#include "import/alloc/memory.h"
+#include "import/export/export.h"
+#include "import/opaque_fd/opaque.h"
+#include "util/log.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -92,7 +92,7 @@ static struct import_region region_at(uintptr_t address, size_t size)
 	return (struct import_region){ .addr = (void *)address, .size = size, .fd = -1 };
 }
 
-/* As import/dmabuf.c makes it where the CPU cannot map. */
+/* As import/kinds/dmabuf.c makes it where the CPU cannot map. */
 static struct import_region region_of(int fd, size_t size)
 {
 	return (struct import_region){ .size = size, .fd = fd };

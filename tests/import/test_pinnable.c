@@ -16,8 +16,8 @@
 #include <linux/perf_event.h>
 
 #include "harness.h"
-#include "import/log.h"
-#include "import/pinnable.h"
+#include "import/nvidia/vulkan/pinnable.h"
+#include "util/log.h"
 
 #define PAGE 4096
 #define BOTH (PROT_READ | PROT_WRITE)

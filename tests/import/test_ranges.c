@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "harness.h"
-#include "import/ranges.h"
+#include "import/kinds/ranges.h"
 
 #define COUNT 512
 #define STEPS 200000

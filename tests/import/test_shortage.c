@@ -6,10 +6,10 @@
  */
 #include "harness.h"
 
-#include "import/export.h"
-#include "import/log.h"
-#include "import/memory.h"
-#include "import/opaque.h"
+#include "import/alloc/memory.h"
+#include "import/export/export.h"
+#include "import/opaque_fd/opaque.h"
+#include "util/log.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -17,9 +17,9 @@
 
 #include "fake_vulkan.h"
 #include "harness.h"
-#include "import/log.h"
-#include "import/vulkan.h"
+#include "import/nvidia/vulkan/vulkan.h"
 #include "opaque.h"
+#include "util/log.h"
 
 #define PAGE 4096
 #define SIZE (16 * PAGE)

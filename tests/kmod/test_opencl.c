@@ -7,7 +7,7 @@
 #include "gdm.h"
 #include "guest_cl.h"
 #include "harness.h"
-#include "import/gdmabuf.h"
+#include "import/export/gdmabuf.h"
 #include "mockgpu.h"
 #include "view.h"
 

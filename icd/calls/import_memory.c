@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clImportMemoryARM. */
+#include <stdint.h>
+
+#include "icd/calls/properties.h"
+#include "icd/config.h"
+#include "icd/error.h"
+#include "icd/intercept.h"
+#include "icd/layer.h"
+#include "icd/methods/method.h"
+#include "icd/objects/context.h"
+#include "icd/objects/memobj.h"
+#include "util/log.h"
+#include "util/thread.h"
+
+struct request {
+	struct properties properties;
+	cl_mem_flags flags;
+	struct import_desc desc;
+};
+
+static cl_int request_parse(cl_mem_flags flags, const cl_import_properties_arm *properties,
+			    void *memory, size_t size, struct request *r)
+{
+	cl_int err = properties_parse(properties, &r->properties);
+
+	if (!err)
+		err = flags_parse(flags, &r->flags);
+	if (err)
+		return err;
+	if (!memory) {
+		log_error("memory is NULL");
+		return CL_INVALID_VALUE;
+	}
+	if (!size) {
+		log_error("size is 0");
+		return CL_INVALID_BUFFER_SIZE;
+	}
+	r->desc = (struct import_desc){
+		.type = r->properties.type,
+		.memory = memory,
+		.size = size,
+		.access = flags_access(r->flags),
+	};
+	return CL_SUCCESS;
+}
+
+/* Revision 10: "Prior to the introduction of [the property] drivers always managed data consistency". */
+static bool keeps_consistent(const struct properties *p)
+{
+	if (p->consistency == CONSISTENCY_DEFAULT)
+		return !config_host_access();
+	return p->consistency == CONSISTENCY_RUNTIME;
+}
+
+static cl_int check_alignment(const struct import_region *region, size_t align)
+{
+	if (!(((uintptr_t)region->addr | region->size) & (align - 1)))
+		return CL_SUCCESS;
+	log_error("%zu bytes at %p: this device is zero copy only for multiples of %zu bytes",
+		  region->size, region->addr, align);
+	return CL_INVALID_OPERATION;
+}
+
+static cl_int import_memory_record(const struct built *built, cl_context context,
+				   struct import_region *region)
+{
+	const struct memobj like = {
+		.handle = built->handle,
+		.context = context,
+		.region = region,
+		.bracket = import_needs_bracket(region),
+		.root = built->root,
+		.root_offset = built->offset,
+	};
+
+	return memobj_add(&like);
+}
+
+/* The region is held until the driver has destroyed the buffer, whatever comes next. */
+static cl_int import_memory_finish(const struct context *context, cl_context handle,
+				   const struct method_ops *ops, struct import_region *region,
+				   const struct built *built, bool each)
+{
+	cl_int err = memobj_watch(built->handle, region);
+
+	if (!err && each)
+		err = ops->prove_buffer(context, region, built->handle);
+	return err ? err : import_memory_record(built, handle, region);
+}
+
+static cl_mem import_memory_create(cl_context handle, struct context *context,
+				   const struct method_ops *ops, const struct request *r,
+				   struct import_region *region, cl_int *err)
+{
+	const cl_mem_flags flags = flags_restrict(r->flags, region->access);
+	struct built built = { NULL, NULL, 0 };
+	bool each = false;
+
+	region->unsynced = !keeps_consistent(&r->properties);
+	*err = ops->prove ? ops->prove(context, region, flags, &each) : CL_SUCCESS;
+	if (!*err)
+		*err = ops->create(handle, flags, region, &built);
+	if (*err)
+		return NULL;
+	*err = import_memory_finish(context, handle, ops, region, &built, each);
+	if (!*err)
+		return built.handle;
+	next.clReleaseMemObject(built.handle);
+	if (built.root)
+		next.clReleaseMemObject(built.root);
+	return NULL;
+}
+
+static cl_mem import_memory_import(cl_context handle, struct context *context, struct request *r,
+				   cl_int *err)
+{
+	const struct method_ops *ops;
+	struct import_region *region;
+	cl_mem mem = NULL;
+	size_t align;
+
+	ops = context_method(context, r->properties.type, &align);
+	if (!ops) {
+		*err = CL_INVALID_PROPERTY;
+		return NULL;
+	}
+	r->desc.cpu_optional = ops->cpu_optional;
+	*err = error_to_cl(import_get(&r->desc, &region));
+	if (*err)
+		return NULL;
+	*err = check_alignment(region, align);
+	if (!*err)
+		mem = import_memory_create(handle, context, ops, r, region, err);
+	import_put(region); /* the object holds it now, or nobody */
+	return mem;
+}
+
+/* The type that a list asks for; IMPORT_TYPES for one that only a driver can know. */
+static enum import_type peek_type(const cl_import_properties_arm *list)
+{
+	for (; list && *list; list += 2) {
+		if (*list != CL_IMPORT_TYPE_ARM)
+			continue;
+		if (list[1] == CL_IMPORT_TYPE_DMA_BUF_ARM)
+			return IMPORT_DMABUF;
+		return list[1] == CL_IMPORT_TYPE_HOST_ARM ? IMPORT_HOST : IMPORT_TYPES;
+	}
+	return IMPORT_HOST;
+}
+
+typedef __typeof__(&clImportMemoryARM) import_memory_fn;
+
+/* The driver's own function, where it serves this type. */
+static import_memory_fn native_function(const struct context *context,
+					const cl_import_properties_arm *properties)
+{
+	enum import_type type;
+
+	if (!context_is_native(context, IMPORT_HOST) && !context_is_native(context, IMPORT_DMABUF))
+		return NULL;
+	type = peek_type(properties);
+	if ((type < IMPORT_TYPES && !context_is_native(context, type)) ||
+	    !next.clGetExtensionFunctionAddressForPlatform)
+		return NULL;
+	return (import_memory_fn)next.clGetExtensionFunctionAddressForPlatform(
+		context_platform(context), "clImportMemoryARM");
+}
+
+/*
+ * The first import asks the devices how they take memory, which runs their tests.  Drivers map
+ * memory for these, perhaps where the application has a hole: host memory is checked before.
+ */
+static cl_int check_before_tests(struct context *context, cl_mem_flags flags,
+				 const cl_import_properties_arm *properties, void *memory,
+				 size_t size)
+{
+	const struct import_desc desc = { IMPORT_HOST, memory, size, flags_access(flags), false };
+	struct import_region *region;
+	cl_int err;
+
+	if (!context_is_first_import(context) || peek_type(properties) != IMPORT_HOST || !memory ||
+	    !size)
+		return CL_SUCCESS;
+	err = error_to_cl(import_get(&desc, &region));
+	if (!err)
+		import_put(region);
+	return err;
+}
+
+/*
+ * By this layer; @native is set where the driver's own function is to be called instead.  A thread
+ * that is cancelled in a call which the layer makes in the driver would leave the import half made.
+ */
+static cl_mem import_unless_native(cl_context handle, cl_mem_flags flags,
+				   const cl_import_properties_arm *properties, void *memory,
+				   size_t size, cl_int *errcode_ret, import_memory_fn *native)
+{
+	THREAD_NO_CANCEL();
+	struct context *context = context_get(handle);
+	cl_int err = CL_INVALID_CONTEXT, hole = CL_SUCCESS;
+	struct request r;
+	cl_mem mem = NULL;
+
+	log_clear();
+	*native = NULL;
+	if (context) {
+		context_tests_begin(context);
+		hole = check_before_tests(context, flags, properties, memory, size);
+		*native = native_function(context, properties);
+	}
+	if (*native) {
+		context_tests_end(context, CL_SUCCESS);
+		context_put(context);
+		return NULL;
+	}
+	if (context)
+		err = request_parse(flags, properties, memory, size, &r);
+	else
+		log_error("the context is none that was created through this layer, or it is gone");
+	if (!err)
+		err = hole;
+	if (!err)
+		mem = import_memory_import(handle, context, &r, &err);
+	if (context)
+		err = context_tests_end(context, err);
+	if (err)
+		context_notify(context, "clImportMemoryARM", err);
+	context_put(context);
+	if (errcode_ret)
+		*errcode_ret = err;
+	return mem;
+}
+
+cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags,
+					   const cl_import_properties_arm *properties, void *memory,
+					   size_t size, cl_int *errcode_ret)
+{
+	import_memory_fn native;
+	cl_mem mem =
+		import_unless_native(handle, flags, properties, memory, size, errcode_ret, &native);
+
+	return native ? native(handle, flags, properties, memory, size, errcode_ret) : mem;
+}

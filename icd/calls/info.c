@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Extension names.  A device has those of the types that work on it, a platform
+ * those of any of its devices: some programs look only at one of the two.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "icd/calls/info_answer.h"
+#include "icd/config.h"
+#include "icd/intercept.h"
+#include "icd/layer.h"
+#include "icd/objects/device.h"
+#include "icd/queries/support.h"
+
+#define MAX_NAMES (IMPORT_TYPES + 2)
+
+struct names {
+	const char *name[MAX_NAMES];
+	cl_version version[MAX_NAMES];
+	size_t count;
+};
+
+static void names_add(struct names *names, const char *name, cl_version version)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if (!strcmp(names->name[i], name))
+			return;
+	names->name[names->count] = name;
+	names->version[names->count++] = version;
+}
+
+/* Images on imports, where the driver makes none itself. */
+static bool adds_image2d(unsigned int takes)
+{
+	return config_image2d_from_buffer() && takes & TAKES_IMAGE2D;
+}
+
+/* The driver names what it has itself. */
+static void names_of(struct names *names, unsigned int takes)
+{
+	for (int type = 0; type < IMPORT_TYPES; type++) {
+		if (!(takes & 1u << type))
+			continue;
+		names_add(names, "cl_arm_import_memory", config_version());
+		names_add(names, type_extension(type), config_version());
+	}
+	if (adds_image2d(takes))
+		names_add(names, "cl_khr_image2d_from_buffer", CL_MAKE_VERSION(1, 0, 0));
+}
+
+/* One information query of the driver, whatever object it is of. */
+struct query {
+	cl_platform_id platform;
+	cl_device_id device; /* NULL: of the platform */
+	cl_uint name;
+};
+
+static cl_int query_driver(const struct query *q, size_t size, void *value, size_t *size_ret)
+{
+	if (q->device)
+		return next.clGetDeviceInfo(q->device, q->name, size, value, size_ret);
+	return next.clGetPlatformInfo(q->platform, q->name, size, value, size_ret);
+}
+
+/* The driver's answer in @extra bytes more than it needs; the caller frees it. */
+static cl_int query_alloc(const struct query *q, size_t extra, char **bytes, size_t *length)
+{
+	cl_int err = query_driver(q, 0, NULL, length);
+
+	if (err)
+		return err;
+	*bytes = calloc(1, *length + extra);
+	if (!*bytes)
+		return CL_OUT_OF_HOST_MEMORY;
+	err = query_driver(q, *length, *bytes, NULL);
+	if (err)
+		free(*bytes);
+	return err;
+}
+
+static cl_int answer_string(const struct query *q, const struct names *names, size_t size,
+			    void *value, size_t *size_ret)
+{
+	size_t extra = 1, length;
+	char *text;
+	cl_int err;
+
+	for (size_t i = 0; i < names->count; i++)
+		extra += strlen(names->name[i]) + 1;
+	err = query_alloc(q, extra, &text, &length);
+	if (err)
+		return err;
+	for (size_t i = 0; i < names->count; i++) {
+		if (has_word(text, names->name[i]))
+			continue;
+		if (*text && text[strlen(text) - 1] != ' ')
+			strcat(text, " ");
+		strcat(text, names->name[i]);
+	}
+	err = info_answer(text, strlen(text) + 1, size, value, size_ret);
+	free(text);
+	return err;
+}
+
+static bool has_name(const cl_name_version *list, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(list[i].name, name))
+			return true;
+	return false;
+}
+
+static cl_int answer_versions(const struct query *q, const struct names *names, size_t size,
+			      void *value, size_t *size_ret)
+{
+	cl_name_version *list;
+	size_t length, count;
+	char *bytes;
+	cl_int err = query_alloc(q, names->count * sizeof(*list), &bytes, &length);
+
+	if (err)
+		return err;
+	list = (cl_name_version *)bytes;
+	count = length / sizeof(*list);
+	for (size_t i = 0; i < names->count; i++) {
+		if (has_name(list, count, names->name[i]))
+			continue;
+		list[count].version = names->version[i];
+		strncpy(list[count++].name, names->name[i], sizeof(list->name) - 1);
+	}
+	err = info_answer(list, count * sizeof(*list), size, value, size_ret);
+	free(list);
+	return err;
+}
+
+cl_int CL_API_CALL layer_clGetPlatformIDs(cl_uint count, cl_platform_id *platforms,
+					  cl_uint *count_ret)
+{
+	cl_uint mine = 0, *found = count_ret || !platforms ? count_ret : &mine;
+	cl_int err = next.clGetPlatformIDs(count, platforms, found);
+
+	for (cl_uint i = 0; !err && platforms && i < count && i < *found; i++)
+		support_prepare(platforms[i]);
+	return err;
+}
+
+cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_info name,
+					   size_t size, void *value, size_t *size_ret)
+{
+	const struct query q = { platform, NULL, name };
+	struct names names = { .count = 0 };
+
+	if (name != CL_PLATFORM_EXTENSIONS && name != CL_PLATFORM_EXTENSIONS_WITH_VERSION_KHR)
+		return next.clGetPlatformInfo(platform, name, size, value, size_ret);
+	names_of(&names, support_of_platform(platform));
+	if (name == CL_PLATFORM_EXTENSIONS)
+		return answer_string(&q, &names, size, value, size_ret);
+	return answer_versions(&q, &names, size, value, size_ret);
+}
+
+/* Pixels; a CPU address and any pitch will do. */
+static cl_int answer_image_alignment(const struct query *q, size_t size, void *value,
+				     size_t *size_ret)
+{
+	const cl_uint one = 1;
+
+	if (!config_image2d_from_buffer() || !adds_image2d(support_of_device(q->device)))
+		return query_driver(q, size, value, size_ret);
+	return info_answer(&one, sizeof(one), size, value, size_ret);
+}
+
+cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_info name, size_t size,
+					 void *value, size_t *size_ret)
+{
+	const struct query q = { NULL, device, name };
+	struct names names = { .count = 0 };
+
+	switch (device ? name : 0) {
+	case CL_DEVICE_EXTENSIONS:
+		names_of(&names, support_of_device(device));
+		return answer_string(&q, &names, size, value, size_ret);
+	case CL_DEVICE_EXTENSIONS_WITH_VERSION_KHR:
+		names_of(&names, support_of_device(device));
+		return answer_versions(&q, &names, size, value, size_ret);
+	case CL_DEVICE_IMAGE_PITCH_ALIGNMENT:
+	case CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT:
+		return answer_image_alignment(&q, size, value, size_ret);
+	}
+	return next.clGetDeviceInfo(device, name, size, value, size_ret);
+}

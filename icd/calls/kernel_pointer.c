@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arguments that are set by address: a dma-buf that the kernel had at that index is its argument
+ * no longer.
+ *
+ * The extensions' functions are found by address alone, and each of them calls the function of
+ * the first driver that was asked for it.  Another driver's is handed out as it is: its kernels
+ * are bracketed for a dma-buf that they do not use any more, which does no harm.
+ */
+#include "icd/calls/kernel_pointer.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "icd/intercept.h"
+#include "icd/layer.h"
+#include "icd/objects/kernel.h"
+
+cl_int CL_API_CALL layer_clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint index,
+						  const void *value)
+{
+	cl_int err = next.clSetKernelArgSVMPointer(kernel, index, value);
+
+	if (!err)
+		kernel_arg_forget(kernel, index);
+	return err;
+}
+
+#define SETTER(function, type)                                                          \
+	typedef cl_int(CL_API_CALL *function##_fn)(cl_kernel, cl_uint, type);           \
+	static _Atomic(void *) function##_driver;                                       \
+	static cl_int CL_API_CALL function(cl_kernel kernel, cl_uint index, type value) \
+	{                                                                               \
+		function##_fn driver = (function##_fn)atomic_load(&function##_driver);  \
+		cl_int err = driver(kernel, index, value);                              \
+                                                                                        \
+		if (!err)                                                               \
+			kernel_arg_forget(kernel, index);                               \
+		return err;                                                             \
+	}
+
+SETTER(set_svm_pointer_arm, const void *)
+SETTER(set_mem_pointer_intel, const void *)
+SETTER(set_device_pointer_ext, cl_ulong)
+
+static const struct setter {
+	const char *name;
+	void *ours;
+	_Atomic(void *) *driver;
+} setters[] = {
+	{ "clSetKernelArgSVMPointerARM", (void *)set_svm_pointer_arm, &set_svm_pointer_arm_driver },
+	{ "clSetKernelArgMemPointerINTEL", (void *)set_mem_pointer_intel,
+	  &set_mem_pointer_intel_driver },
+	{ "clSetKernelArgDevicePointerEXT", (void *)set_device_pointer_ext,
+	  &set_device_pointer_ext_driver },
+};
+
+void *kernel_pointer_function(const char *name, void *function)
+{
+	for (size_t i = 0; i < sizeof(setters) / sizeof(setters[0]); i++) {
+		void *first = NULL;
+
+		if (strcmp(setters[i].name, name))
+			continue;
+		if (atomic_compare_exchange_strong(setters[i].driver, &first, function) ||
+		    first == function)
+			return setters[i].ours;
+	}
+	return NULL;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CL_MEM_USE_HOST_PTR, where it is proved to be zero copy.  The specification
+ * lets a driver cache the memory, so only the self-test decides.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "icd/layer.h"
+#include "icd/methods/host_ptr/zero_copy.h"
+#include "icd/methods/method.h"
+#include "icd/selftest/job.h"
+#include "icd/selftest/result.h"
+#include "icd/selftest/selftest.h"
+#include "util/log.h"
+
+/* 1, 64, a page, or 0 for a device that copies. */
+static bool is_alignment(long align)
+{
+	return align >= 0 && align <= sysconf(_SC_PAGESIZE) && !(align & (align - 1));
+}
+
+/* Until a test ends after all. */
+static void method_hangs(struct method *method)
+{
+	method->hangs = true;
+	method->late = job_late();
+}
+
+static bool host_ptr_kept(const struct device *device, struct method *method)
+{
+	long align;
+
+	if (!result_get(device, "host_ptr", &align))
+		return false;
+	if (align == RESULT_HANGS) {
+		snprintf(method->why, sizeof(method->why),
+			 "the self-test of CL_MEM_USE_HOST_PTR did not end, less than an hour ago");
+		method_hangs(method);
+		return true;
+	}
+	if (!is_alignment(align))
+		return false;
+	method->align = (size_t)align;
+	if (align)
+		snprintf(method->why, sizeof(method->why),
+			 "CL_MEM_USE_HOST_PTR is zero copy by self-test, alignment %ld", align);
+	else
+		snprintf(method->why, sizeof(method->why),
+			 "CL_MEM_USE_HOST_PTR copies on this device");
+	return true;
+}
+
+/* Without /proc no import could be checked. */
+static bool host_memory_is_checked(void)
+{
+	char own = 0;
+	const struct import_desc desc = { IMPORT_HOST, &own, sizeof(own), IMPORT_READ, false };
+	struct import_region *region;
+	int ret = import_get(&desc, &region);
+
+	if (!ret)
+		import_put(region);
+	return ret != -EIO;
+}
+
+static bool host_ptr_test(const struct device *device, struct method *method)
+{
+	const cl_version version = device_version(device->id);
+	enum tested found;
+
+	if (!host_memory_is_checked()) {
+		snprintf(method->why, sizeof(method->why),
+			 "what is mapped cannot be known: /proc/self/maps cannot be read");
+		method->untested = true;
+		return false;
+	}
+	if (!version) {
+		method->untested = true;
+		snprintf(method->why, sizeof(method->why), "the device's version cannot be read");
+		return false;
+	}
+	if (version < CL_MAKE_VERSION(1, 1, 0)) {
+		snprintf(method->why, sizeof(method->why),
+			 "OpenCL 1.0 does not tell when a buffer's memory may go");
+		return false;
+	}
+	if (host_ptr_kept(device, method))
+		return method->align;
+	if (!device->may_compile && selftest_needs_compiler(device->id)) {
+		method->untested = true;
+		snprintf(method->why, sizeof(method->why),
+			 "the self-test of CL_MEM_USE_HOST_PTR has to be compiled; the first "
+			 "import does that");
+		return false;
+	}
+	found = selftest_host_ptr(device->id, &method->align, method->why, sizeof(method->why));
+	method->untested = found == UNTESTED;
+	if (found == PASSED || found == FAILED)
+		result_set(device, "host_ptr", (long)method->align);
+	if (found == HUNG) {
+		result_set(device, "host_ptr", RESULT_HANGS);
+		method_hangs(method);
+	}
+	return found == PASSED;
+}
+
+static enum tested user_event_test(const struct device *device)
+{
+	enum tested found;
+	long passed;
+
+	if (result_get(device, "user_event", &passed))
+		return passed > 0 ? PASSED : passed == RESULT_HANGS ? HUNG : FAILED;
+	found = selftest_user_event(device->id);
+	if (found == PASSED || found == FAILED)
+		result_set(device, "user_event", found == PASSED);
+	if (found == HUNG)
+		result_set(device, "user_event", RESULT_HANGS);
+	return found;
+}
+
+/* To be kept consistent, dma-bufs need commands that wait for user events (access.h). */
+static bool host_ptr_bracket_test(const struct device *device, struct method *method)
+{
+	static const char *const says[] = {
+		[UNTESTED] = "could not be tested",
+		[FAILED] = "do not work",
+		[BROKEN] = "do not work",
+		[HUNG] = "did not end in time",
+	};
+	enum tested found = user_event_test(device);
+
+	method->untested = found == UNTESTED;
+	if (found == HUNG)
+		method_hangs(method);
+	if (found != PASSED)
+		snprintf(method->why, sizeof(method->why),
+			 "commands that wait for user events, or their callbacks, %s on this "
+			 "device, so "
+			 "dma-bufs cannot be kept consistent",
+			 says[found]);
+	return found == PASSED;
+}
+
+/* A mapped dma-buf is taken as the memory that it is mapped to: one test serves both. */
+static bool host_ptr_probe(const struct device *device, const char *extensions,
+			   enum import_type type, struct method *method)
+{
+	(void)extensions;
+	if (type == IMPORT_HOST)
+		return host_ptr_test(device, method);
+	if (device->method[IMPORT_HOST].ops &&
+	    device->method[IMPORT_HOST].ops != &method_host_ptr_ops) {
+		if (!host_ptr_test(device, method))
+			return false;
+	} else {
+		*method = device->method[IMPORT_HOST];
+		method->ops = NULL;
+		if (!device->method[IMPORT_HOST].ops)
+			return false;
+	}
+	return host_ptr_bracket_test(device, method);
+}
+
+static cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_region *region,
+			      struct built *built)
+{
+	cl_int err = CL_SUCCESS;
+
+	if (!region->addr) {
+		log_error("the dma-buf has no CPU mapping");
+		return CL_INVALID_OPERATION;
+	}
+	built->handle = next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, region->size,
+					    region->addr, &err);
+	if (is_created(built->handle, err))
+		return CL_SUCCESS;
+	log_error("the driver makes no buffer of %zu bytes: error %d", region->size, err);
+	return err ? err : CL_OUT_OF_RESOURCES;
+}
+
+static cl_int host_ptr_prove(struct context *context, const struct import_region *region,
+			     cl_mem_flags flags, bool *each)
+{
+	*each = false;
+	if (!region->addr)
+		return CL_SUCCESS; /* create() refuses that */
+	return zero_copy_prove(context, region->kinds, flags, region->addr, region->size, each);
+}
+
+static cl_int host_ptr_prove_buffer(const struct context *context,
+				    const struct import_region *region, cl_mem buffer)
+{
+	return zero_copy_prove_buffer(context, buffer, region->addr);
+}
+
+const struct method_ops method_host_ptr_ops = {
+	.name = "host_ptr",
+	.probe = host_ptr_probe,
+	.create = host_ptr_create,
+	.prove = host_ptr_prove,
+	.prove_buffer = host_ptr_prove_buffer,
+};

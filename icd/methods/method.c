@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/methods/method.h"
+
+#include <stdint.h>
+
+#include "util/log.h"
+
+static const struct method_ops *const rows[] = {
+	&method_native_ops,
+	&method_opaque_fd_ops,
+	&method_host_ptr_ops,
+};
+
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+void method_probe(struct device *device, const char *extensions)
+{
+	for (int type = 0; type < IMPORT_TYPES; type++) {
+		struct method *method = &device->method[type];
+
+		/* What cannot be tested here may be better than what comes after it. */
+		for (size_t i = 0;
+		     i < ROWS && !method->ops && (device->may_compile || !method->untested); i++)
+			if (rows[i]->probe(device, extensions, type, method))
+				method->ops = rows[i];
+		log_debug("device %p, %s: %s: %s", (void *)device->id, type_extension(type),
+			  method->ops ? method->ops->name : "refused", method->why);
+	}
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contexts that are alive, with what the layer has to know of them: their
+ * devices, and the callback that error messages go to.
+ */
+#ifndef ICD_OBJECTS_CONTEXT_H
+#define ICD_OBJECTS_CONTEXT_H
+
+#include "icd/cl_compat.h"
+#include "icd/objects/device.h"
+
+typedef void(CL_CALLBACK *context_notify_fn)(const char *errinfo, const void *private_info,
+					     size_t cb, void *user_data);
+
+struct context;
+struct selftest_kept;
+struct zero_copy;
+
+/**
+ * context_get - take a reference to the record of a context
+ *
+ * NULL for a handle that is no context, or no longer one; it is not
+ * dereferenced.  Any thread.  Drop with context_put().
+ */
+struct context *context_get(cl_context handle);
+void context_put(struct context *context);
+
+/* Whether the driver's own function serves this type on every device. */
+bool context_is_native(const struct context *context, enum import_type type);
+
+/**
+ * context_method - how all devices of a context take a type of memory
+ * @align: set to the alignment that all of them need
+ *
+ * Returns the way, or NULL, logged with the device and the reason.
+ */
+const struct method_ops *context_method(const struct context *context, enum import_type type,
+					size_t *align);
+
+/*
+ * What is proved for contexts of these devices: the device's, or the context's own where it has
+ * several root devices.  NULL without memory.
+ */
+struct zero_copy *context_zero_copy(struct context *context);
+
+/*
+ * A child of the process that made the context has none of the driver's threads: a self-test would
+ * hang there.  Between the two, on one thread, none is run for such a context.  The second returns
+ * @err, the call's, or CL_INVALID_OPERATION, logged, if it was for want of a test.
+ */
+void context_tests_begin(const struct context *context);
+cl_int context_tests_end(const struct context *context, cl_int err);
+
+/* Tests for the context's devices, kept as long as the context is. */
+struct selftest_kept *context_selftest(struct context *context);
+
+/* True once for each context. */
+bool context_is_first_import(struct context *context);
+
+/* The platform of a context. */
+cl_platform_id context_platform(const struct context *context);
+
+/* Whether the driver makes 2D images from buffers on every device itself. */
+bool context_image2d_from_buffer(const struct context *context);
+
+/* The devices of a context, as the application named them; returns how many. */
+size_t context_devices(const struct context *context, const cl_device_id **devices);
+
+/*
+ * Tells the context's callback that @function fails with @err, with the sentence that this thread
+ * logged since the call's log_clear(); the error's number stands for a sentence that is missing.
+ */
+void context_notify(const struct context *context, const char *function, cl_int err);
+
+#endif /* ICD_OBJECTS_CONTEXT_H */

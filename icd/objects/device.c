@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/objects/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "icd/layer.h"
+#include "icd/methods/host_ptr/zero_copy.h"
+#include "icd/methods/method.h"
+#include "icd/objects/table.h"
+#include "icd/selftest/job.h"
+#include "util/lock.h"
+#include "util/log.h"
+
+#define MAX_ATTEMPTS 3
+
+LOCK_DEFINE(device_lock, LOCK_LAST);	  /* writes to devices */
+static struct table devices = TABLE_INIT; /* root device -> struct device, never removed */
+static _Atomic(struct device *) newest;	  /* of all records */
+
+bool has_word(const char *list, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = list; at && (at = strstr(at, name)); at += length)
+		if ((at == list || at[-1] == ' ') && (!at[length] || at[length] == ' '))
+			return true;
+	return false;
+}
+
+const char *type_extension(enum import_type type)
+{
+	static const char *const names[IMPORT_TYPES] = {
+		[IMPORT_HOST] = "cl_arm_import_memory_host",
+		[IMPORT_DMABUF] = "cl_arm_import_memory_dma_buf",
+	};
+
+	return names[type];
+}
+
+char *device_string(cl_device_id id, cl_device_info name)
+{
+	size_t size;
+	char *text;
+
+	if (next.clGetDeviceInfo(id, name, 0, NULL, &size))
+		return NULL;
+	text = calloc(1, size + 1);
+	if (text && next.clGetDeviceInfo(id, name, size, text, NULL)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* "OpenCL<space><major_version.minor_version><space><vendor-specific information>" */
+cl_version device_version(cl_device_id id)
+{
+	char *text = device_string(id, CL_DEVICE_VERSION);
+	unsigned int major = 1, minor = 0;
+
+	if (!text)
+		return 0;
+	if (sscanf(text, "OpenCL %u.%u", &major, &minor) != 2)
+		log_debug("device version \"%s\" is taken for 1.0", text);
+	free(text);
+	return CL_MAKE_VERSION(major, minor, 0);
+}
+
+/* OpenCL 1.0 and 1.1 drivers know no sub-devices and fail the query. */
+cl_device_id device_root(cl_device_id id)
+{
+	cl_device_id parent = NULL;
+
+	while (!next.clGetDeviceInfo(id, CL_DEVICE_PARENT_DEVICE, sizeof(parent), &parent, NULL) &&
+	       parent)
+		id = parent;
+	return id;
+}
+
+static void device_destroy(struct device *device)
+{
+	zero_copy_destroy(device->zero_copy);
+	free(device);
+}
+
+static struct device *device_probe(cl_device_id id, bool may_compile)
+{
+	struct device *device = calloc(1, sizeof(*device));
+	char *extensions = device ? device_string(id, CL_DEVICE_EXTENSIONS) : NULL;
+
+	if (!device)
+		return NULL;
+	device->id = id;
+	device->may_compile = may_compile;
+	device->zero_copy = zero_copy_create((const struct device *const[]){ device }, 1);
+	if (!extensions || !device->zero_copy ||
+	    next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
+				 &device->platform, NULL)) {
+		free(extensions);
+		device_destroy(device);
+		return NULL;
+	}
+	device->image2d_from_buffer = has_word(extensions, "cl_khr_image2d_from_buffer");
+	method_probe(device, extensions);
+	free(extensions);
+	return device;
+}
+
+/* What cannot be tested is asked again some times, not at every call. */
+static bool is_conclusive(const struct device *device)
+{
+	if (device->attempts >= MAX_ATTEMPTS)
+		return true;
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		if (device->method[type].untested ||
+		    (device->method[type].hangs && device->method[type].late != job_late()))
+			return false;
+	return true;
+}
+
+/* Two threads may probe the same device at once; the first that is conclusive stays. */
+static const struct device *device_publish(struct device *device)
+{
+	struct device *published;
+
+	lock_acquire(&device_lock);
+	published = table_get(&devices, device->id);
+	if (!published || !is_conclusive(published)) {
+		device->older = published;
+		device->attempts = (published ? published->attempts : 0) + device->may_compile;
+		device->next = atomic_load_explicit(&newest, memory_order_relaxed);
+		if (table_set(&devices, device->id, device))
+			published = device;
+		if (published == device)
+			atomic_store_explicit(&newest, device, memory_order_release);
+	}
+	lock_release(&device_lock);
+	if (published != device)
+		device_destroy(device);
+	return published;
+}
+
+/* A conclusive record, or the one that a test of this kind makes now. */
+static const struct device *device_find(cl_device_id id, bool may_compile)
+{
+	struct device *device = table_get(&devices, id);
+	cl_device_id root;
+
+	if (!id || (device && is_conclusive(device)))
+		return device;
+	root = device_root(id);
+	device = table_get(&devices, root);
+	if (device && (is_conclusive(device) || (!may_compile && !device->may_compile)))
+		return device;
+	device = device_probe(root, may_compile);
+	return device ? device_publish(device) : NULL;
+}
+
+const struct device *device_next(const struct device *device)
+{
+	device = device ? device->next : atomic_load_explicit(&newest, memory_order_acquire);
+	while (device && table_get(&devices, device->id) != device) /* there is a better one */
+		device = device->next;
+	return device;
+}
+
+const struct device *device_get(cl_device_id id)
+{
+	return device_find(id, true);
+}
+
+const struct device *device_get_quick(cl_device_id id)
+{
+	const struct device *device = device_find(id, false);
+
+	return device && is_conclusive(device) ? device : NULL;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/queries/place.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "icd/layer.h"
+
+static char layer[PATH_MAX], below[PATH_MAX];
+static struct stat root_file, layer_file; /* as they were; 0: not known */
+
+const char *place_of_layer(void)
+{
+	return layer;
+}
+
+const char *place_layers_below(void)
+{
+	return below;
+}
+
+static bool place_is_same_file(const char *path, const struct stat *noted)
+{
+	struct stat st;
+
+	return !stat(path, &st) && st.st_dev == noted->st_dev && st.st_ino == noted->st_ino;
+}
+
+bool place_is_same(void)
+{
+	return place_is_same_file("/", &root_file) && place_is_same_file(layer, &layer_file);
+}
+
+bool place_is_as_safe(const char *path)
+{
+	struct stat st;
+	mode_t writable;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode) ||
+	    (st.st_uid && st.st_uid != layer_file.st_uid))
+		return false;
+	writable = st.st_mode & (S_IWGRP | S_IWOTH);
+	return !(writable & ~layer_file.st_mode) &&
+	       (!(writable & S_IWGRP) || st.st_gid == layer_file.st_gid);
+}
+
+static bool place_is_layer(const char *name)
+{
+	void *library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+	bool is_layer = library && dlsym(library, "clInitLayer");
+
+	if (library)
+		dlclose(library);
+	return is_layer;
+}
+
+static bool place_has_next(const struct dl_phdr_info *info)
+{
+	for (size_t s = 0; s < info->dlpi_phnum; s++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[s];
+		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
+			continue;
+		for (size_t i = 0; i < LAYER_ENTRIES; i++)
+			if ((uintptr_t)layer_slot(&next, i) - start < segment->p_memsz)
+				return true;
+	}
+	return false;
+}
+
+/* Paths of libraries; their order is that in which they were loaded, as in OPENCL_LAYERS. */
+struct paths {
+	char *path[16];
+	size_t count;
+};
+
+/* The caller frees it. */
+static char *path_absolute(const char *name)
+{
+	return name[0] == '/' ? strdup(name) : realpath(name, NULL);
+}
+
+static int place_note_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct paths *libraries = arg;
+
+	(void)size;
+	if (*info->dlpi_name && libraries->count < 16 && place_has_next(info)) {
+		libraries->path[libraries->count] = path_absolute(info->dlpi_name);
+		libraries->count += libraries->path[libraries->count] != NULL;
+	}
+	return 0;
+}
+
+/*
+ * From the functions below: a loader that reads OPENCL_LAYERS cuts the names apart in place.
+ * dlopen() would deadlock within dl_iterate_phdr().
+ */
+void place_note_below(void)
+{
+	struct paths libraries = { .count = 0 };
+
+	below[0] = '\0';
+	dl_iterate_phdr(place_note_library, &libraries);
+	for (size_t i = 0; i < libraries.count; i++) {
+		size_t used = strlen(below), room = sizeof(below) - used;
+
+		if (place_is_layer(libraries.path[i]) &&
+		    (size_t)snprintf(below + used, room, "%s:", libraries.path[i]) >= room)
+			below[used] = '\0';
+		free(libraries.path[i]);
+	}
+}
+
+__attribute__((constructor)) static void place_note(void)
+{
+	Dl_info info;
+	char *path = dladdr((void *)place_of_layer, &info) && info.dli_fname
+			     ? path_absolute(info.dli_fname)
+			     : NULL;
+
+	if (path && strlen(path) < sizeof(layer))
+		strcpy(layer, path);
+	free(path);
+	if (stat("/", &root_file) || stat(layer, &layer_file))
+		layer[0] = '\0';
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/selftest/identity.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "icd/layer.h"
+#include "icd/objects/device.h"
+#include "icd/queries/place.h"
+#include "icd/text.h"
+
+#define LONGEST 1100 /* of longer names the hash is used */
+
+unsigned long long identity_hash(const char *text)
+{
+	unsigned long long h = 0xcbf29ce484222325;
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3;
+	return h;
+}
+
+bool identity_is_privileged(void)
+{
+	return getauxval(AT_SECURE);
+}
+
+/* A loaded library. */
+struct library {
+	uintptr_t base;
+	const char *path;	   /* the dynamic loader's */
+	char build_id[2 * 64 + 1]; /* "": the linker wrote none */
+};
+
+static size_t note_align(size_t size)
+{
+	return (size + 3) & ~(size_t)3;
+}
+
+/* @notes is the content of a segment of notes. */
+static void build_id_read(const char *notes, size_t size, struct library *library)
+{
+	while (size >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const void *)notes;
+		size_t before = sizeof(*note) + note_align(note->n_namesz);
+		const unsigned char *id = (const unsigned char *)notes + before;
+
+		if (before > size || note->n_descsz > size - before)
+			return;
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+		    !memcmp(note + 1, "GNU", 4)) {
+			for (size_t i = 0; i < note->n_descsz && i < 64; i++)
+				sprintf(library->build_id + 2 * i, "%02x", id[i]);
+			return;
+		}
+		if (note_align(note->n_descsz) > size - before)
+			return;
+		notes += before + note_align(note->n_descsz);
+		size -= before + note_align(note->n_descsz);
+	}
+}
+
+/* The program headers of a library whose first segment begins with the file, as linkers make them. */
+static const ElfW(Phdr) * segments_of(const struct dl_find_object *object, size_t *count)
+{
+	const ElfW(Ehdr) *header = object->dlfo_map_start;
+
+	*count = memcmp(header->e_ident, ELFMAG, SELFMAG) ? 0 : header->e_phnum;
+	return (const void *)((const char *)header + header->e_phoff);
+}
+
+/* dladdr() and dl_iterate_phdr() take locks, which a child of fork() may find taken (glibc 2.36). */
+static bool library_find(void *function, struct library *library)
+{
+	struct dl_find_object object;
+	const ElfW(Phdr) * segments;
+	size_t count;
+
+	memset(library, 0, sizeof(*library));
+	if (!function || _dl_find_object(function, &object))
+		return false;
+	library->base = object.dlfo_link_map->l_addr;
+	library->path = object.dlfo_link_map->l_name;
+	segments = segments_of(&object, &count);
+	for (size_t i = 0; i < count && !*library->build_id; i++)
+		if (segments[i].p_type == PT_NOTE && segments[i].p_align <= 4)
+			build_id_read((const char *)(library->base + segments[i].p_vaddr),
+				      segments[i].p_memsz, library);
+	return *library->path;
+}
+
+/* A function below this layer is the loader's, or another layer's, which answer for a driver. */
+static bool is_below(const struct library *library)
+{
+	void *const below[] = {
+		(void *)next.clGetPlatformIDs,
+		(void *)next.clGetExtensionFunctionAddress,
+		(void *)next.clGetExtensionFunctionAddressForPlatform,
+		(void *)next.clGetDeviceInfo,
+	};
+	struct library other;
+
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++)
+		if (library_find(below[i], &other) && other.base == library->base)
+			return true;
+	return false;
+}
+
+/*
+ * The library of a function of the driver's own.  A function pointer in an object's dispatch
+ * table may be a loader's.  No loader gives a clIcdGetPlatformIDsKHR of its own; the others are
+ * for drivers that name it to loaders alone.
+ */
+static bool library_of_platform(cl_platform_id platform, struct library *library)
+{
+	static const char *const names[] = {
+		"clGetPlatformInfo",
+		"clGetDeviceIDs",
+		"clIcdGetFunctionAddressForPlatformKHR",
+		"clIcdSetPlatformDispatchDataKHR",
+		"clCreateCommandBufferKHR",
+		"clGetKernelSuggestedLocalWorkSizeKHR",
+		"clCreateSemaphoreWithPropertiesKHR",
+		"clHostMemAllocINTEL",
+		"clCreateCommandQueueWithPropertiesKHR",
+		"clGetKernelSubGroupInfoKHR",
+		"clCreateFromGLBuffer",
+	};
+
+	if (!next.clGetExtensionFunctionAddressForPlatform)
+		return false;
+	if (library_find(next.clGetExtensionFunctionAddressForPlatform(platform,
+								       "clIcdGetPlatformIDsKHR"),
+			 library))
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (library_find(next.clGetExtensionFunctionAddressForPlatform(platform, names[i]),
+				 library) &&
+		    !is_below(library))
+			return true;
+	return false;
+}
+
+/* By its build, which outlives its file; without one, by its file's size and time. */
+static char *identity_library(cl_platform_id platform)
+{
+	struct library library;
+	struct stat st;
+
+	if (identity_is_privileged() || !library_of_platform(platform, &library))
+		return NULL;
+	if (*library.build_id)
+		return text_create("%s build %s", library.path, library.build_id);
+	if (stat(library.path, &st))
+		return NULL;
+	return text_create("%s %lld %lld.%09ld", library.path, (long long)st.st_size,
+			   (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}
+
+static char *platform_string(cl_platform_id platform, cl_platform_info name)
+{
+	size_t size;
+	char *text;
+
+	if (next.clGetPlatformInfo(platform, name, 0, NULL, &size))
+		return NULL;
+	text = calloc(1, size + 1);
+	if (text && next.clGetPlatformInfo(platform, name, size, text, NULL)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* Set, Intel's driver reads dozens of variables whose names have nothing in common. */
+#define NEO_READS_ALL "NEOReadDebugKeys"
+
+/* What a probe process does not inherit, and what decides nothing. */
+static bool is_ignored(const char *variable)
+{
+	static const char *const ignored[] = {
+		"OPENCL_LAYERS=",
+		"CLIMPORT_LOG=",
+		"CLIMPORT_PROBE=",
+		"LD_PRELOAD=",
+	};
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		if (!strncmp(variable, ignored[i], strlen(ignored[i])))
+			return true;
+	return false;
+}
+
+/* What drivers, and this layer, read of the environment to choose devices and how they work. */
+static bool chooses_devices(const char *variable)
+{
+	static const char *const prefixes[] = {
+		"POCL_",  "CUDA_", "NVIDIA_", "NV_",	 "RUSTICL_",  "MESA_", "GALLIUM_",
+		"LIBGL_", "DRI_",  "RADEON_", "AMD_",	 "HSA_",      "ROCR_", "HIP_",
+		"GPU_",	  "LP_",   "ZE_",     "INTEL_",	 "IGC_",      "NEO",   "CL_",
+		"OCL_",	  "CLVK_", "VK_",     "OPENCL_", "CLIMPORT_",
+	};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+/*
+ * A hash that may be added to others.  Of a plain FNV hash the last character changes few bits: in a
+ * sum two variables that change together cancel out.  The finalizer is splitmix64's.
+ */
+static unsigned long long identity_summand(const char *text)
+{
+	unsigned long long h = identity_hash(text);
+
+	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
+	h = (h ^ h >> 27) * 0x94d049bb133111eb;
+	return h ^ h >> 31;
+}
+
+/* The same in whatever order the variables are.  Layers below are a choice like a variable. */
+static unsigned long long environment_hash(void)
+{
+	unsigned long long sum = identity_summand(place_layers_below());
+	bool all = secure_getenv(NEO_READS_ALL);
+
+	for (char **variable = environ; variable && *variable; variable++)
+		if (!is_ignored(*variable) && (all || chooses_devices(*variable)))
+			sum += identity_summand(*variable);
+	return sum;
+}
+
+/*
+ * @library, the machine and @parts, each freed, one after the other; NULL if a part is NULL.
+ * Containers of one image have names of their own.
+ */
+static char *identity_join(const char *library, char **parts, size_t count)
+{
+	struct utsname machine;
+	bool complete = library && !uname(&machine);
+	char *full = NULL;
+	size_t length;
+	FILE *file = open_memstream(&full, &length);
+
+	if (file && complete)
+		fprintf(file, "%s on %s, %s, %s, environment %016llx", library, machine.nodename,
+			machine.release, machine.version, environment_hash());
+	for (size_t i = 0; i < count; i++) {
+		if (file && parts[i])
+			fprintf(file, ", %s", parts[i]);
+		complete &= parts[i] != NULL;
+		free(parts[i]);
+	}
+	complete = file && !fclose(file) && complete;
+	for (char *c = full; complete && *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+	if (!complete) {
+		free(full);
+		return NULL;
+	}
+	if (length > LONGEST)
+		sprintf(full, "hash %016llx", identity_hash(full));
+	return full;
+}
+
+char *identity_device(cl_device_id device, cl_platform_id platform)
+{
+	char *parts[] = {
+		platform_string(platform, CL_PLATFORM_NAME),
+		platform_string(platform, CL_PLATFORM_VERSION),
+		device_string(device, CL_DEVICE_NAME),
+		device_string(device, CL_DEVICE_VERSION),
+		device_string(device, CL_DRIVER_VERSION),
+	};
+	char *library = identity_library(platform);
+	char *text = identity_join(library, parts, sizeof(parts) / sizeof(parts[0]));
+
+	free(library);
+	return text;
+}
+
+char *identity_platform(cl_platform_id platform, bool *lasting)
+{
+	char *parts[] = {
+		platform_string(platform, CL_PLATFORM_NAME),
+		platform_string(platform, CL_PLATFORM_VERSION),
+		platform_string(platform, CL_PLATFORM_VENDOR),
+	};
+	char *library = identity_library(platform), *text;
+
+	*lasting = library;
+	text = identity_join(library ? library : "a library", parts,
+			     sizeof(parts) / sizeof(parts[0]));
+	free(library);
+	return text;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kept results of self-tests of a device: a number for each test. */
+#ifndef ICD_SELFTEST_RESULT_H
+#define ICD_SELFTEST_RESULT_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct device;
+
+#define RESULT_HANGS LONG_MIN /* the test did not end */
+
+/*
+ * @test: a name, a number.  False: not known.  A result that is not positive is bad news, which is
+ * believed for an hour: the next driver, kernel or machine state may do better.
+ */
+bool result_get(const struct device *device, const char *test, long *result);
+void result_set(const struct device *device, const char *test, long result);
+
+#endif /* ICD_SELFTEST_RESULT_H */

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks of 2 MiB, which is what CUDA's VMM gives at least, begin at multiples of that.  One is
+ * a slab of equal parts, or a single allocation of any size.  Each is registered with its
+ * device's cache (opaque.h), so that an import of a part of it is a hit.
+ */
+#include "import/alloc/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "import/export/export.h"
+#include "import/nvidia/cuda/cuda.h"
+#include "import/opaque_fd/opaque.h"
+#include "util/descriptor.h"
+#include "util/lock.h"
+#include "util/log.h"
+
+#define BLOCK ((size_t)2 << 20)
+#define SMALLEST ((size_t)512) /* CL_DEVICE_MEM_BASE_ADDR_ALIGN of NVIDIA's devices */
+#define PARTS (BLOCK / SMALLEST)
+#define BUCKETS 256
+
+struct block {
+	struct block *next; /* of its bucket */
+	uintptr_t base;
+	size_t size, part, parts; /* one part: a single allocation */
+	enum memory_kind kind;
+	bool cuda;
+	bool inherited;			      /* the parent's memory, which a child cannot use */
+	unsigned char uuid[IMPORT_UUID_SIZE]; /* if cuda */
+	struct cuda_memory memory;
+	struct opaque_hold hold; /* if cuda */
+	size_t used;		 /* parts */
+	unsigned char is_used[PARTS];
+};
+
+static void memory_disinherit(struct lock *lock) TSA(no_thread_safety_analysis);
+
+LOCK_DEFINE_IN_CHILD(memory_lock, LOCK_LAST, memory_disinherit); /* all below */
+static struct block *buckets[BUCKETS] GUARDED_BY(memory_lock);
+static size_t total GUARDED_BY(memory_lock);
+
+static struct block **memory_bucket_of(uintptr_t base) REQUIRES(memory_lock)
+{
+	return &buckets[base / BLOCK % BUCKETS];
+}
+
+/* CUDA does not live on in a child, and its memory is not mapped there. */
+static void memory_disinherit(struct lock *lock)
+{
+	(void)lock;
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct block *b = buckets[i]; b; b = b->next) {
+			if (!b->cuda || b->inherited)
+				continue;
+			b->inherited = true;
+			total -= b->size;
+		}
+}
+
+/* Pages that begin at a multiple of BLOCK. */
+static int map_aligned(size_t size, uintptr_t *base)
+{
+	char *all = mmap(NULL, size + BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+	size_t before;
+
+	if (all == MAP_FAILED)
+		return log_errno(ENOMEM, "%zu bytes of memory: %m", size);
+	before = -(uintptr_t)all % BLOCK;
+	*base = (uintptr_t)all + before;
+	if (before)
+		munmap(all, before);
+	munmap(all + before + size, BLOCK - before);
+	return 0;
+}
+
+static int block_map(struct block *b, size_t size)
+{
+	int ret;
+
+	if (!b->cuda) {
+		b->size = size;
+		return map_aligned(size, &b->base);
+	}
+	ret = cuda_alloc(b->kind == MEMORY_HOST ? CUDA_HOST : CUDA_DEVICE, b->uuid, size, BLOCK,
+			 &b->memory);
+	b->base = b->memory.addr;
+	b->size = b->memory.size;
+	return ret;
+}
+
+static void block_unmap(struct block *b)
+{
+	if (b->cuda)
+		cuda_free(&b->memory);
+	else
+		munmap((void *)b->base, b->size);
+}
+
+/* Other host memory is registered when it is imported. */
+static int block_register(struct block *b)
+{
+	return b->cuda ? opaque_hold(b->uuid, b->base, b->size, &b->hold) : 0;
+}
+
+static void block_unregister(struct block *b)
+{
+	export_invalidate(b->base, b->size);
+	if (b->cuda)
+		opaque_release(&b->hold);
+}
+
+/* @part 0: a single allocation. */
+static int block_create(enum memory_kind kind, const unsigned char *uuid, size_t size, size_t part,
+			struct block **out)
+{
+	struct block *b = calloc(1, sizeof(*b));
+	int ret;
+
+	if (!b)
+		return log_errno(ENOMEM, "no memory for a block");
+	b->kind = kind;
+	b->cuda = uuid;
+	if (uuid)
+		memcpy(b->uuid, uuid, sizeof(b->uuid));
+	ret = block_map(b, size);
+	if (ret)
+		goto err_free;
+	ret = block_register(b);
+	if (ret)
+		goto err_unmap;
+	b->part = part ? part : b->size;
+	b->parts = part ? BLOCK / part : 1;
+	*out = b;
+	return 0;
+
+err_unmap:
+	block_unmap(b);
+err_free:
+	free(b);
+	return ret;
+}
+
+static void block_destroy(struct block *b)
+{
+	if (!b->inherited) {
+		block_unregister(b);
+		block_unmap(b);
+	}
+	free(b);
+}
+
+static void block_add(struct block *b) REQUIRES(memory_lock)
+{
+	b->next = *memory_bucket_of(b->base);
+	*memory_bucket_of(b->base) = b;
+	total += b->size;
+}
+
+static void block_remove(struct block *b) REQUIRES(memory_lock)
+{
+	struct block **link = memory_bucket_of(b->base);
+
+	while (*link != b)
+		link = &(*link)->next;
+	*link = b->next;
+	if (!b->inherited)
+		total -= b->size;
+}
+
+static bool memory_block_suits(const struct block *b, enum memory_kind kind,
+			       const unsigned char *uuid, size_t part)
+{
+	return b->part == part && b->used < b->parts && b->kind == kind && !b->inherited &&
+	       b->cuda == !!uuid && (!uuid || !memcmp(b->uuid, uuid, sizeof(b->uuid)));
+}
+
+static struct block *slab_find(enum memory_kind kind, const unsigned char *uuid, size_t part)
+	REQUIRES(memory_lock)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct block *b = buckets[i]; b; b = b->next)
+			if (memory_block_suits(b, kind, uuid, part))
+				return b;
+	return NULL;
+}
+
+static uintptr_t take_part(struct block *b)
+{
+	size_t i = 0;
+
+	while (b->is_used[i])
+		i++;
+	b->is_used[i] = 1;
+	b->used++;
+	return b->base + i * b->part;
+}
+
+static size_t power_of_two(size_t size)
+{
+	size_t power = SMALLEST;
+
+	while (power < size)
+		power *= 2;
+	return power;
+}
+
+/* A part for small allocations, 0 for one of its own. */
+static size_t part_for(size_t size, size_t alignment)
+{
+	size_t larger = size > alignment ? size : alignment;
+
+	return larger <= BLOCK / 2 ? power_of_two(larger) : 0;
+}
+
+/* A part of a slab that is there. */
+static bool take_from_slab(enum memory_kind kind, const unsigned char *uuid, size_t part,
+			   uintptr_t *address)
+{
+	struct block *b;
+
+	lock_acquire(&memory_lock);
+	b = slab_find(kind, uuid, part);
+	if (b)
+		*address = take_part(b);
+	lock_release(&memory_lock);
+	return b;
+}
+
+int memory_alloc(enum memory_kind kind, size_t size, size_t alignment, const unsigned char *uuid,
+		 uintptr_t *address)
+{
+	size_t part = part_for(size, alignment), whole = (size + BLOCK - 1) / BLOCK * BLOCK;
+	struct descriptor_retry retry = { 0 };
+	struct block *b = NULL;
+	int ret;
+
+	if (whole < size)
+		return log_errno(ENOMEM, "%zu bytes exceed the address space", size);
+	if (part && take_from_slab(kind, uuid, part, address))
+		return 0;
+	do
+		ret = block_create(kind, uuid, part ? BLOCK : whole, part, &b);
+	while (descriptor_retry(&retry, ret));
+	if (ret)
+		return ret;
+	lock_acquire(&memory_lock);
+	block_add(b);
+	*address = take_part(b);
+	lock_release(&memory_lock);
+	return 0;
+}
+
+static struct block *block_of(uintptr_t address) REQUIRES(memory_lock)
+{
+	uintptr_t base = address / BLOCK * BLOCK;
+	struct block *b = *memory_bucket_of(base);
+
+	while (b && b->base != base)
+		b = b->next;
+	return b;
+}
+
+/* The block that is to go, if its last part was freed. */
+static bool part_free(uintptr_t address, struct block **unused) REQUIRES(memory_lock)
+{
+	struct block *b = block_of(address);
+	size_t i = b ? (address - b->base) / b->part : 0;
+
+	if (!b || b->base + i * b->part != address || !b->is_used[i])
+		return false;
+	b->is_used[i] = 0;
+	if (--b->used)
+		return true;
+	block_remove(b);
+	*unused = b;
+	return true;
+}
+
+bool memory_free(uintptr_t address)
+{
+	struct block *unused = NULL;
+	bool live;
+
+	lock_acquire(&memory_lock);
+	live = part_free(address, &unused);
+	lock_release(&memory_lock);
+	if (unused)
+		block_destroy(unused);
+	return live;
+}
+
+size_t memory_bytes(void)
+{
+	size_t bytes;
+
+	lock_acquire(&memory_lock);
+	bytes = total;
+	lock_release(&memory_lock);
+	return bytes;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libclimport's functions that call OpenCL.  The loader is found when they are: the layer,
+ * which the loader loads, uses this library as well.
+ */
+#include <CL/climport.h>
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include "import/api/public.h"
+#include "util/log.h"
+
+typedef __typeof__(&clImportMemoryARM) import_fn;
+
+/* The program's own loader, if it has one; else the system's. */
+static void *climport_cl_symbol(const char *name)
+{
+	void *found = dlsym(RTLD_DEFAULT, name), *loader;
+
+	if (found)
+		return found;
+	loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+	found = loader ? dlsym(loader, name) : NULL;
+	if (!found)
+		log_error("%s cannot be found: no OpenCL loader", name);
+	return found;
+}
+
+#define LOADER(name) ((__typeof__(&(name)))climport_cl_symbol(#name))
+
+/* Contexts have one platform, but as many devices as they like. */
+static cl_int platform_of(cl_context context, cl_platform_id *platform)
+{
+	__typeof__(&clGetContextInfo) context_info = LOADER(clGetContextInfo);
+	__typeof__(&clGetDeviceInfo) device_info = LOADER(clGetDeviceInfo);
+	cl_device_id *devices;
+	size_t size = 0;
+	cl_int err;
+
+	if (!context_info || !device_info)
+		return CL_INVALID_OPERATION;
+	err = context_info(context, CL_CONTEXT_DEVICES, 0, NULL, &size);
+	if (err)
+		return err;
+	devices = calloc(1, size + sizeof(*devices));
+	if (!devices)
+		return CL_OUT_OF_HOST_MEMORY;
+	err = context_info(context, CL_CONTEXT_DEVICES, size, devices, NULL);
+	if (!err)
+		err = device_info(*devices, CL_DEVICE_PLATFORM, sizeof(*platform), platform, NULL);
+	free(devices);
+	return err;
+}
+
+static import_fn function_of(cl_context context, cl_int *err)
+{
+	__typeof__(&clGetExtensionFunctionAddressForPlatform) address =
+		LOADER(clGetExtensionFunctionAddressForPlatform);
+	cl_platform_id platform;
+	import_fn function;
+
+	*err = CL_INVALID_OPERATION;
+	if (!address)
+		return NULL;
+	*err = context ? platform_of(context, &platform) : CL_INVALID_CONTEXT;
+	if (*err)
+		return NULL;
+	function = (import_fn)address(platform, "clImportMemoryARM");
+	if (function)
+		return function;
+	log_error("the context's platform has no clImportMemoryARM: is the layer loaded? "
+		  "(climport run)");
+	*err = CL_INVALID_OPERATION;
+	return NULL;
+}
+
+static cl_mem climport_cl_failed(cl_int err, cl_int *errcode_ret)
+{
+	if (errcode_ret)
+		*errcode_ret = err;
+	return NULL;
+}
+
+PUBLIC cl_mem CL_API_CALL clImportMemoryARM(cl_context context, cl_mem_flags flags,
+					    const cl_import_properties_arm *properties,
+					    void *memory, size_t size, cl_int *errcode_ret)
+{
+	cl_int err;
+	import_fn function = function_of(context, &err);
+
+	if (!function)
+		return climport_cl_failed(err, errcode_ret);
+	return function(context, flags, properties, memory, size, errcode_ret);
+}
+
+/* The part of an import that is the range; the part keeps the whole. */
+static cl_mem climport_cl_part_of(cl_mem whole, const struct climport_dmabuf *dmabuf, cl_int *err)
+{
+	const cl_buffer_region region = { dmabuf->offset, dmabuf->size };
+	__typeof__(&clCreateSubBuffer) create = LOADER(clCreateSubBuffer);
+	__typeof__(&clReleaseMemObject) release = LOADER(clReleaseMemObject);
+	cl_mem part;
+
+	if (!create || !release) {
+		*err = CL_INVALID_OPERATION;
+		return NULL;
+	}
+	part = create(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, err);
+	release(whole);
+	return part;
+}
+
+PUBLIC cl_mem climport_create_buffer(cl_context context, cl_mem_flags flags,
+				     const struct climport_dmabuf *dmabuf, cl_int *errcode_ret)
+{
+	const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM,
+							CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+	cl_int err = CL_INVALID_BUFFER_SIZE;
+	int fd = dmabuf->fd;
+	size_t size;
+	cl_mem mem;
+
+	if (!dmabuf->size || __builtin_add_overflow(dmabuf->offset, dmabuf->size, &size))
+		return climport_cl_failed(err, errcode_ret);
+	mem = clImportMemoryARM(context, flags, properties, &fd, size, &err);
+	if (mem && dmabuf->offset)
+		mem = climport_cl_part_of(mem, dmabuf, &err);
+	if (errcode_ret)
+		*errcode_ret = mem ? CL_SUCCESS : err;
+	return mem;
+}

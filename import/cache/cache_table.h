@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which entry an address is in: open addressing, linear probing, at most half full, keyed by
+ * granules of 2 MiB, and for entries up to 64 KiB by granules of 64 KiB.  An entry is in one
+ * slot for each granule that it touches.
+ *
+ * Writers hold the cache's lock.  A reader without it may miss an entry that is just being
+ * moved, and may find one that is just being taken out: the entry's state is the truth, and a
+ * miss is asked again under the lock.  A table that was outgrown is kept, a reader may be in it:
+ * all of these together are smaller than the one in use.
+ */
+#ifndef IMPORT_CACHE_CACHE_TABLE_H
+#define IMPORT_CACHE_CACHE_TABLE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cache_entry;
+
+struct cache_slot {
+	_Atomic uintptr_t base; /* hints: the entry's own are the truth */
+	_Atomic size_t size;
+	struct cache_entry *_Atomic entry; /* NULL: empty */
+	uint64_t key;			   /* writers only */
+};
+
+struct cache_slots {
+	struct cache_slots *outgrown;
+	size_t mask;
+	size_t used;
+	struct cache_slot slot[];
+};
+
+struct cache_table {
+	struct cache_slots *_Atomic slots;
+	_Atomic uint32_t small; /* slots of small entries */
+};
+
+/* Longer searches are done under the lock. */
+#define CACHE_TABLE_PROBES 24
+
+int cache_table_create(struct cache_table *table);
+void cache_table_destroy(struct cache_table *table);
+
+/* Forgets all entries; no reader may be about. */
+void cache_table_clear(struct cache_table *table);
+
+/* Room for one more entry of that range, or -ENOMEM. */
+int cache_table_reserve(struct cache_table *table, uintptr_t base, size_t size);
+void cache_table_add(struct cache_table *table, struct cache_entry *entry, uintptr_t base,
+		     size_t size);
+void cache_table_remove(struct cache_table *table, struct cache_entry *entry, uintptr_t base,
+			size_t size);
+
+/* Under the lock: an entry that contains the range. */
+struct cache_entry *cache_table_find(struct cache_table *table, uintptr_t address, size_t size);
+
+static inline uint64_t cache_table_key(uintptr_t address, int small)
+{
+	return small ? (uint64_t)(address >> 16) << 1 | 1 : (uint64_t)(address >> 21) << 1;
+}
+
+static inline size_t cache_table_home(const struct cache_slots *slots, uint64_t key)
+{
+	return (key * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & slots->mask;
+}
+
+/* Whether [@base, @base + @bytes) contains [@address, @address + @size), which may wrap. */
+static inline int range_contains(uintptr_t base, size_t bytes, uintptr_t address, size_t size)
+{
+	return address - base < bytes && size - 1 < bytes - (address - base);
+}
+
+static inline struct cache_entry *cache_table_probe(struct cache_slots *slots, uint64_t key,
+						    uintptr_t address, size_t size, size_t probes)
+{
+	size_t i = cache_table_home(slots, key);
+
+	for (; probes; probes--, i = (i + 1) & slots->mask) {
+		struct cache_slot *slot = &slots->slot[i];
+		struct cache_entry *entry =
+			atomic_load_explicit(&slot->entry, memory_order_acquire);
+
+		if (!entry ||
+		    range_contains(atomic_load_explicit(&slot->base, memory_order_relaxed),
+				   atomic_load_explicit(&slot->size, memory_order_relaxed), address,
+				   size))
+			return entry;
+	}
+	return NULL;
+}
+
+/* Without the lock: an entry that seems to contain the range. */
+static inline struct cache_entry *cache_table_peek(struct cache_table *table, uintptr_t address,
+						   size_t size)
+{
+	struct cache_slots *slots = atomic_load_explicit(&table->slots, memory_order_acquire);
+	struct cache_entry *entry = cache_table_probe(slots, cache_table_key(address, 0), address,
+						      size, CACHE_TABLE_PROBES);
+
+	if (entry || !atomic_load_explicit(&table->small, memory_order_relaxed))
+		return entry;
+	return cache_table_probe(slots, cache_table_key(address, 1), address, size,
+				 CACHE_TABLE_PROBES);
+}
+
+#endif /* IMPORT_CACHE_CACHE_TABLE_H */

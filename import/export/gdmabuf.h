@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel module gdmabuf: ranges of this process as dma-bufs, pinned anew or kept (kmod/).
+ *
+ * One context a process, opened at the first export; a child after fork() opens its own, and so
+ * does a process that has closed it.
+ * Functions return 0 or a negative errno, may sleep, and be called from any thread.
+ */
+#ifndef IMPORT_EXPORT_GDMABUF_H
+#define IMPORT_EXPORT_GDMABUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The GPU memory of a CUDA device pointer, or host memory. */
+enum gdmabuf_memory { GDMABUF_MEMORY_HOST, GDMABUF_MEMORY_GPU };
+
+enum gdmabuf_export_option {
+	GDMABUF_OPTION_READ_ONLY = 1 << 0,
+	GDMABUF_OPTION_KEEP = 1 << 1,
+	GDMABUF_OPTION_REVOCABLE = 1 << 2, /* GPU memory alone */
+	GDMABUF_OPTION_UNWATCHED = 1 << 3, /* GPU memory alone: gdmabuf_is_current() is not asked */
+};
+
+struct gdmabuf_range {
+	int fd;	       /* the caller's */
+	size_t offset; /* of the range in it */
+	/* For gdmabuf_is_current(). */
+	uint32_t context, slot, generation;
+};
+
+/*
+ * Exports [@address, @address + @size), rounded to whole pages.  Errors as in
+ * <CL/climport.h>, and -EOPNOTSUPP if nobody provides GPU memory.
+ */
+int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, unsigned int options,
+		   struct gdmabuf_range *range);
+
+/*
+ * Whether the address that was exported still means these pages: one load.  No if it was
+ * exported before a fork(), or before the program closed the context's descriptor.
+ */
+int gdmabuf_is_current(const struct gdmabuf_range *range);
+
+/* The module keeps nothing any more that touches the range; what is used goes with its last use. */
+void gdmabuf_drop(uintptr_t address, size_t size);
+
+/* How much that nobody uses the module keeps for this process: UINT64_MAX, at first, is all. */
+void gdmabuf_set_limit(enum gdmabuf_memory memory, uint64_t bytes);
+
+struct gdmabuf_counts {
+	uint64_t exports, hits; /* hits are of @exports */
+	uint64_t evictions, stale;
+	uint64_t bytes_pinned;
+	uint64_t bytes_idle; /* part of it: kept, and used by nobody */
+};
+
+/* Of this process's context; zeros if it has none. */
+void gdmabuf_counts(struct gdmabuf_counts *counts);
+
+#endif

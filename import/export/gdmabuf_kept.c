@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kernel module keeps for exports to come: which memory, how much, and its end.
+ *
+ * The module knows pins by their slots, the program by addresses.  A pin that an export shares may
+ * be of more memory than was asked for, so the module is asked what the pin is of.
+ */
+#include <errno.h>
+#include <linux/gdmabuf.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "import/export/gdmabuf.h"
+#include "import/export/gdmabuf_context.h"
+#include "util/lock.h"
+#include "util/log.h"
+
+/* A slot's pin, as far as is known; generation 0: none. */
+struct gdmabuf_kept {
+	uint32_t generation;
+	uintptr_t address;
+	size_t size;
+};
+
+LOCK_DEFINE(kept_lock, LOCK_LAST); /* every context's table; the limit, until the module has it */
+static uint64_t limit[2] GUARDED_BY(kept_lock) = { UINT64_MAX, UINT64_MAX };
+
+struct gdmabuf_kept *gdmabuf_kept_create(uint32_t slots)
+{
+	return calloc(slots, sizeof(struct gdmabuf_kept));
+}
+
+static struct gdmabuf_kept kept_pin(const struct gdmabuf_context *ctx,
+				    const struct gdmabuf_export *export)
+{
+	struct gdmabuf_query query = { .size = sizeof(query), .fd = export->out_fd };
+
+	if (ioctl(ctx->fd, GDMABUF_QUERY, &query))
+		return (struct gdmabuf_kept){ export->out_generation, export->address,
+					      export->length };
+	return (struct gdmabuf_kept){ query.out_generation, query.out_address - query.out_offset,
+				      query.out_pin_length };
+}
+
+void gdmabuf_kept_add(struct gdmabuf_context *ctx, const struct gdmabuf_export *export)
+{
+	struct gdmabuf_kept *kept = &ctx->kept[export->out_slot];
+
+	if (export->out_slot >= ctx->slots)
+		return;
+	lock_acquire(&kept_lock);
+	if (kept->generation != export->out_generation)
+		*kept = kept_pin(ctx, export);
+	if (ctx->kept_slots <= export->out_slot)
+		ctx->kept_slots = export->out_slot + 1;
+	lock_release(&kept_lock);
+}
+
+static bool kept_touches(const struct gdmabuf_kept *kept, uintptr_t address, size_t size)
+{
+	return kept->generation &&
+	       (kept->address - address < size || address - kept->address < kept->size);
+}
+
+/* EBUSY: not kept any more, and in use.  ENOENT: given up for room. */
+static void kept_drop(const struct gdmabuf_context *ctx, uint32_t slot) REQUIRES(kept_lock)
+{
+	struct gdmabuf_pin_id id = {
+		.size = sizeof(id),
+		.slot = slot,
+		.generation = ctx->kept[slot].generation,
+	};
+
+	if (ioctl(ctx->fd, GDMABUF_DROP, &id) && errno != EBUSY && errno != ENOENT)
+		log_error("memory at %#zx stays registered: %s", (size_t)ctx->kept[slot].address,
+			  strerror(errno));
+	ctx->kept[slot].generation = 0;
+}
+
+void gdmabuf_drop(uintptr_t address, size_t size)
+{
+	struct gdmabuf_context *ctx = gdmabuf_context_usable();
+
+	if (!ctx)
+		return;
+	lock_acquire(&kept_lock);
+	for (uint32_t slot = 0; slot < ctx->kept_slots; slot++)
+		if (kept_touches(&ctx->kept[slot], address, size))
+			kept_drop(ctx, slot);
+	lock_release(&kept_lock);
+}
+
+static const uint32_t kind_of[] = {
+	[GDMABUF_MEMORY_HOST] = GDMABUF_KIND_HOST,
+	[GDMABUF_MEMORY_GPU] = GDMABUF_KIND_GPU,
+};
+
+/* Returns what is kept and idle then. */
+static uint64_t kept_set_budget(const struct gdmabuf_context *ctx, enum gdmabuf_memory memory)
+	REQUIRES(kept_lock)
+{
+	struct gdmabuf_budget budget = {
+		.size = sizeof(budget),
+		.kind = kind_of[memory],
+		.bytes = limit[memory],
+	};
+
+	return ioctl(ctx->fd, GDMABUF_BUDGET, &budget) ? 0 : budget.out_used;
+}
+
+void gdmabuf_kept_limit(struct gdmabuf_context *ctx)
+{
+	lock_acquire(&kept_lock);
+	for (int memory = GDMABUF_MEMORY_HOST; memory <= GDMABUF_MEMORY_GPU; memory++)
+		if (limit[memory] != UINT64_MAX)
+			kept_set_budget(ctx, memory);
+	lock_release(&kept_lock);
+}
+
+void gdmabuf_set_limit(enum gdmabuf_memory memory, uint64_t bytes)
+{
+	const struct gdmabuf_context *ctx;
+
+	lock_acquire(&kept_lock);
+	limit[memory] = bytes;
+	/* One that another thread makes meanwhile is not seen here, and asks for the limit then. */
+	ctx = gdmabuf_context_usable();
+	if (ctx)
+		kept_set_budget(ctx, memory);
+	lock_release(&kept_lock);
+}
+
+/* The module tells what is idle when the budget is set: to what it is. */
+static uint64_t kept_idle_bytes(const struct gdmabuf_context *ctx)
+{
+	uint64_t bytes;
+
+	lock_acquire(&kept_lock);
+	bytes = kept_set_budget(ctx, GDMABUF_MEMORY_HOST) +
+		kept_set_budget(ctx, GDMABUF_MEMORY_GPU);
+	lock_release(&kept_lock);
+	return bytes;
+}
+
+void gdmabuf_counts(struct gdmabuf_counts *counts)
+{
+	const struct gdmabuf_context *ctx = gdmabuf_context_usable();
+	struct gdmabuf_stats stats = { .size = sizeof(stats) };
+
+	*counts = (struct gdmabuf_counts){ 0 };
+	if (!ctx || ioctl(ctx->fd, GDMABUF_STATS, &stats))
+		return;
+	*counts = (struct gdmabuf_counts){
+		.exports = stats.out_exports,
+		.hits = stats.out_hits,
+		.evictions = stats.out_evictions,
+		.stale = stats.out_stale,
+		.bytes_pinned = stats.out_host_bytes + stats.out_gpu_bytes,
+		.bytes_idle = kept_idle_bytes(ctx),
+	};
+}

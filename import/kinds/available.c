@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much memory is left for this process.  A control group is full only when its pages of files
+ * are gone as well, which the kernel gives back first.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/import.h"
+
+/* The files of a hierarchy, of version 2 and of version 1. */
+struct group_files {
+	const char *controllers; /* in /proc/self/cgroup */
+	const char *root, *limit, *usage, *cached;
+};
+
+static const struct group_files versions[] = {
+	{ "", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file" },
+	{ "memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+	  "total_inactive_file" },
+};
+
+/* The number that follows @word at the beginning of a line; "": of the first line. */
+static bool file_number(const char *path, const char *word, size_t *number)
+{
+	const size_t length = strlen(word);
+	FILE *file = fopen(path, "re");
+	char line[256];
+	bool found = false;
+
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = !strncmp(line, word, length) &&
+			sscanf(line + length + strspn(line + length, ": "), "%zu", number) == 1;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static bool group_number(const struct group_files *files, const char *group, const char *name,
+			 const char *word, size_t *number)
+{
+	char *path;
+	bool found;
+
+	if (asprintf(&path, "%s%s/%s", files->root, group, name) < 0)
+		return false;
+	found = file_number(path, word, number);
+	free(path);
+	return found;
+}
+
+static size_t group_available(const struct group_files *files, const char *group)
+{
+	size_t limit, usage, cached = 0;
+
+	if (!group_number(files, group, files->limit, "", &limit) ||
+	    !group_number(files, group, files->usage, "", &usage))
+		return SIZE_MAX; /* "max", or not seen from here */
+	group_number(files, group, "memory.stat", files->cached, &cached);
+	usage -= cached < usage ? cached : usage;
+	return usage < limit ? limit - usage : 0;
+}
+
+/* The group, and all that it is in. */
+static size_t groups_available(const struct group_files *files, char *group)
+{
+	size_t least = SIZE_MAX;
+
+	for (;;) {
+		size_t available = group_available(files, strcmp(group, "/") ? group : "");
+		char *end = strrchr(group, '/');
+
+		least = available < least ? available : least;
+		if (!end || !*group)
+			return least;
+		*end = '\0';
+	}
+}
+
+/* "hierarchy-ID:controller-list:cgroup-path" */
+static size_t line_available(char *line)
+{
+	char *controllers = strchr(line, ':'), *group = NULL;
+
+	if (controllers)
+		group = strchr(++controllers, ':');
+	if (!group)
+		return SIZE_MAX;
+	*group++ = '\0';
+	group[strcspn(group, "\n")] = '\0';
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
+		if (!strcmp(controllers, versions[i].controllers))
+			return groups_available(&versions[i], group);
+	return SIZE_MAX;
+}
+
+size_t import_memory_available(void)
+{
+	FILE *groups = fopen("/proc/self/cgroup", "re");
+	size_t least = SIZE_MAX, room = 0, kib;
+	char *line = NULL;
+
+	if (file_number("/proc/meminfo", "MemAvailable", &kib))
+		least = kib * 1024;
+	while (groups && getline(&line, &room, groups) > 0) {
+		size_t available = line_available(line);
+
+		least = available < least ? available : least;
+	}
+	free(line);
+	if (groups)
+		fclose(groups);
+	return least;
+}

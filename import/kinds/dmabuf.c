@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CL_IMPORT_TYPE_DMA_BUF_ARM, for devices that read memory through the CPU's
+ * page tables: the buffer is mapped here, and DMA_BUF_IOCTL_SYNC brackets its
+ * use.  Source: Linux, Documentation/driver-api/dma-buf.rst.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/dma-buf.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "import/kinds/maps.h"
+#include "import/ops.h"
+#include "util/log.h"
+
+#ifndef DMA_BUF_MAGIC
+#define DMA_BUF_MAGIC 0x444d4142
+#endif
+
+/* Programs pass the descriptor instead of its address: an error, not a crash. */
+static int read_descriptor(const void *memory, int *fd)
+{
+	unsigned int have;
+
+	if (maps_check(memory, sizeof(*fd), IMPORT_READ, &have, NULL))
+		return log_errno(EBADF,
+				 "no dma-buf descriptor can be read at %p: "
+				 "the memory argument is the address of an int",
+				 memory);
+	memcpy(fd, memory, sizeof(*fd));
+	return 0;
+}
+
+static int dmabuf_check_descriptor(int fd, size_t size)
+{
+	struct statfs fs;
+	off_t bytes;
+
+	if (fstatfs(fd, &fs))
+		return log_errno(EBADF, "descriptor %d: %m", fd);
+	if (fs.f_type != DMA_BUF_MAGIC)
+		return log_errno(EBADF, "descriptor %d is not a dma-buf", fd);
+	bytes = lseek(fd, 0, SEEK_END);
+	if (bytes < 0)
+		return log_errno(EIO, "size of dma-buf %d: %m", fd);
+	if (size > (size_t)bytes)
+		return log_errno(ERANGE, "%zu bytes of dma-buf %d, which has %lld", size, fd,
+				 (long long)bytes);
+	return 0;
+}
+
+/* The descriptor's mode takes precedence over the flags: read-only stays read-only. */
+static unsigned int descriptor_access(int fd)
+{
+	switch (fcntl(fd, F_GETFL) & O_ACCMODE) {
+	case O_RDONLY:
+		return IMPORT_READ;
+	case O_WRONLY:
+		return IMPORT_WRITE;
+	default:
+		return IMPORT_READ | IMPORT_WRITE;
+	}
+}
+
+/* Linux maps no descriptor that cannot be read. */
+static int refuse_write_only(int fd, bool optional)
+{
+	if (optional)
+		return 0;
+	return log_errno(EOPNOTSUPP,
+			 "the dma-buf's descriptor %d is for writing only: the CPU cannot map it",
+			 fd);
+}
+
+static int dmabuf_map_whole(struct import_region *region, bool optional)
+{
+	int prot = (region->access & IMPORT_READ ? PROT_READ : 0) |
+		   (region->access & IMPORT_WRITE ? PROT_WRITE : 0);
+
+	if (!(region->access & IMPORT_READ))
+		return refuse_write_only(region->fd, optional);
+	region->addr = mmap(NULL, region->size, prot, MAP_SHARED, region->fd, 0);
+	if (region->addr != MAP_FAILED)
+		return 0;
+	if (errno == ENOMEM || errno == EACCES)
+		return log_errno(errno, "mmap of %zu bytes of a dma-buf: %m", region->size);
+	region->addr = NULL;
+	if (optional)
+		return 0;
+	return log_errno(EOPNOTSUPP, "the exporter of the dma-buf gives it no CPU mapping: %m");
+}
+
+static int dmabuf_pin(const struct import_desc *desc, struct import_region *region)
+{
+	int fd = -1, ret = read_descriptor(desc->memory, &fd);
+
+	if (!ret)
+		ret = dmabuf_check_descriptor(fd, desc->size);
+	if (ret)
+		return ret;
+	region->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (region->fd < 0)
+		return log_errno(errno, "duplicate of descriptor %d: %m", fd);
+	descriptor_identify(region->fd, &region->id);
+	region->access = descriptor_access(region->fd);
+	region->kinds = 1u << IMPORT_OF_DMABUF |
+			(region->access & IMPORT_WRITE ? 0u : 1u << IMPORT_UNWRITABLE);
+	ret = dmabuf_map_whole(region, desc->cpu_optional);
+	if (ret)
+		close(region->fd);
+	return ret;
+}
+
+static void dmabuf_unpin(struct import_region *region)
+{
+	if (region->addr)
+		munmap(region->addr, region->size);
+	descriptor_close(region->fd, &region->id);
+}
+
+/* The kernel gives no other descriptor of a buffer that is mapped: its file cannot be opened. */
+static int dmabuf_check_access(const struct import_region *region)
+{
+	if (descriptor_is(region->fd, &region->id))
+		return 0;
+	return log_errno(EIO,
+			 "the program closed descriptor %d, which an import keeps of its dma-buf: "
+			 "the memory cannot be kept consistent any more",
+			 region->fd);
+}
+
+/* What a descriptor does not permit is not said: exporters may refuse it, gdmabuf does. */
+static unsigned int sync_flags(const struct import_region *region, unsigned int access)
+{
+	if (!(access & region->access & IMPORT_WRITE))
+		return DMA_BUF_SYNC_READ;
+	return access & IMPORT_READ ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_WRITE;
+}
+
+static int sync_access(struct import_region *region, unsigned int access, unsigned int edge)
+{
+	struct dma_buf_sync sync = { .flags = edge | sync_flags(region, access) };
+	int ret = dmabuf_check_access(region);
+
+	if (ret)
+		return ret;
+	while (ioctl(region->fd, DMA_BUF_IOCTL_SYNC, &sync))
+		if (errno != EINTR && errno != EAGAIN)
+			return log_errno(errno, "DMA_BUF_IOCTL_SYNC %s: %m",
+					 edge == DMA_BUF_SYNC_START ? "start" : "end");
+	return 0;
+}
+
+static int dmabuf_begin_access(struct import_region *region, unsigned int access)
+{
+	return sync_access(region, access, DMA_BUF_SYNC_START);
+}
+
+static int dmabuf_end_access(struct import_region *region, unsigned int access)
+{
+	return sync_access(region, access, DMA_BUF_SYNC_END);
+}
+
+/* POLLIN: the last writer is done; POLLOUT: readers are done as well. */
+static short dmabuf_ready_events(unsigned int access)
+{
+	return access & IMPORT_WRITE ? POLLOUT : POLLIN;
+}
+
+const struct import_ops import_dmabuf_ops = {
+	.name = "dma-buf",
+	.pin = dmabuf_pin,
+	.unpin = dmabuf_unpin,
+	.begin_access = dmabuf_begin_access,
+	.end_access = dmabuf_end_access,
+	.check_access = dmabuf_check_access,
+	.ready_events = dmabuf_ready_events,
+};

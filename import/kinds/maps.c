@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PROCMAP_QUERY (Linux 6.11) answers for one mapping in one ioctl; older
+ * kernels print /proc/self/maps, which costs by the number of mappings.
+ *
+ * The other ways know less or cost more: msync(MS_ASYNC) sees holes but not
+ * protection, mincore() and MADV_POPULATE_* cost by the page
+ * (docs/architecture.md has the figures).
+ */
+#include "import/kinds/maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "import/import.h"
+#include "util/log.h"
+#include "util/process.h"
+
+/* linux/fs.h of 6.11; Debian 12's is older. */
+struct procmap_query_v1 {
+	uint64_t size;
+	uint64_t query_flags;
+	uint64_t query_addr;
+	uint64_t vma_start;
+	uint64_t vma_end;
+	uint64_t vma_flags;
+	uint64_t vma_page_size;
+	uint64_t vma_offset;
+	uint64_t inode;
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint32_t vma_name_size;
+	uint32_t build_id_size;
+	uint64_t vma_name_addr;
+	uint64_t build_id_addr;
+};
+
+#define PROCMAP_QUERY_V1 _IOWR('f', 17, struct procmap_query_v1)
+#define VMA_READABLE 0x01
+#define VMA_WRITABLE 0x02
+#define VMA_SHARED 0x08
+#define VMA_COVERING_OR_NEXT 0x10
+
+#define NAME_ROOM PATH_MAX /* what the kernel gives at most */
+
+/*
+ * The descriptor of /proc/self/maps stays with the process that opened it, so
+ * it lives in a page that the kernel wipes in a child.  0 is "not open".
+ *
+ * The page is mapped when the library is loaded: a check that mapped it could
+ * fill the very hole that it is asked about.
+ */
+struct query_file {
+	atomic_int fd; /* 0: not open */
+	/* Of @fd.  Wrong for a moment while two threads open the file: then it is opened again. */
+	_Atomic dev_t device;
+	_Atomic ino_t inode;
+};
+
+static struct query_file *query_file; /* NULL: /proc/self/maps is read instead */
+static atomic_bool query_missing;
+
+__attribute__((constructor)) static void query_fd_prepare(void)
+{
+	query_file = process_create_page();
+}
+
+/* 0 is no descriptor here. */
+static int query_fd_open(void)
+{
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), other;
+
+	if (fd)
+		return fd;
+	other = fcntl(0, F_DUPFD_CLOEXEC, 3);
+	close(0);
+	return other;
+}
+
+/* Opens the maps anew unless another thread already replaced @stale. */
+static int query_file_open(struct query_file *file, int stale)
+{
+	int fd = query_fd_open();
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &st)) {
+		atomic_store_explicit(&file->device, st.st_dev, memory_order_relaxed);
+		atomic_store_explicit(&file->inode, st.st_ino, memory_order_relaxed);
+	}
+	if (atomic_compare_exchange_strong(&file->fd, &stale, fd))
+		return fd;
+	close(fd);
+	return stale;
+}
+
+/* The number may be another file's by now, even another process's maps. */
+static bool query_file_is_open(struct query_file *file, int fd)
+{
+	struct stat st;
+
+	return fd && !fstat(fd, &st) &&
+	       st.st_dev == atomic_load_explicit(&file->device, memory_order_relaxed) &&
+	       st.st_ino == atomic_load_explicit(&file->inode, memory_order_relaxed);
+}
+
+/* @name: of NAME_ROOM bytes, or NULL */
+static int query_once(int fd, uintptr_t at, struct maps_mapping *found, char *name)
+{
+	struct procmap_query_v1 query = {
+		.size = sizeof(query),
+		.query_addr = at,
+		.query_flags = VMA_COVERING_OR_NEXT,
+		.vma_name_size = name ? NAME_ROOM : 0,
+		.vma_name_addr = (uintptr_t)name,
+	};
+
+	if (ioctl(fd, PROCMAP_QUERY_V1, &query))
+		return -errno;
+	if (name && !query.vma_name_size)
+		name[0] = '\0';
+	found->start = query.vma_start;
+	found->end = query.vma_end;
+	found->access = (query.vma_flags & VMA_READABLE ? IMPORT_READ : 0) |
+			(query.vma_flags & VMA_WRITABLE ? IMPORT_WRITE : 0);
+	found->device = makedev(query.dev_major, query.dev_minor);
+	found->inode = query.inode;
+	found->shared = query.vma_flags & VMA_SHARED;
+	return 0;
+}
+
+static bool is_answer(int ret)
+{
+	return !ret || ret == -ENOENT || ret == -ENAMETOOLONG;
+}
+
+/* What a kernel without the query says; a want of descriptors or memory says nothing of it. */
+static bool is_missing(int ret)
+{
+	return ret == -ENOTTY || ret == -EINVAL;
+}
+
+/*
+ * A descriptor of the maps, or -1.  A program may close descriptors that it does not know, and the
+ * number may since be another file's: then the maps are opened once more, and the number is left
+ * alone.
+ */
+static int query_descriptor(void)
+{
+	struct query_file *file = query_file;
+	int fd;
+
+	if (!file || atomic_load_explicit(&query_missing, memory_order_relaxed))
+		return -1;
+	fd = atomic_load_explicit(&file->fd, memory_order_acquire);
+	return query_file_is_open(file, fd) ? fd : query_file_open(file, fd);
+}
+
+/* The first mapping that ends after @at: 0, -ENOENT if there is none, or -EOPNOTSUPP. */
+static int query_mapping(int fd, uintptr_t at, struct maps_mapping *found, char *name)
+{
+	int ret = fd < 0 ? -EOPNOTSUPP : query_once(fd, at, found, name);
+
+	if (is_answer(ret))
+		return ret;
+	if (is_missing(ret))
+		atomic_store_explicit(&query_missing, true, memory_order_relaxed);
+	return -EOPNOTSUPP;
+}
+
+/* One line of the maps: "start-end rwxp offset major:minor inode   name" */
+static bool line_parse(const char *line, struct maps_mapping *found, int *name_at)
+{
+	unsigned int major, minor;
+	char read, write, shared;
+
+	if (sscanf(line, "%lx-%lx %c%c%*c%c %*x %x:%x %lu %n", &found->start, &found->end, &read,
+		   &write, &shared, &major, &minor, &found->inode, name_at) != 8)
+		return false;
+	found->access = (read == 'r' ? IMPORT_READ : 0) | (write == 'w' ? IMPORT_WRITE : 0);
+	found->device = makedev(major, minor);
+	found->shared = shared == 's';
+	return true;
+}
+
+/* The state of a walk over the mappings of a range. */
+struct walk {
+	uintptr_t at, end; /* what is left to be found */
+	int (*visit)(const struct maps_mapping *mapping, void *arg);
+	void *arg;
+};
+
+/* 1: go on, 0: the range is covered, or a negative errno. */
+static int walk_step(struct walk *walk, const struct maps_mapping *m)
+{
+	int ret;
+
+	if (m->start > walk->at)
+		return log_errno(EFAULT, "host memory at %#lx is not mapped", walk->at);
+	ret = walk->visit(m, walk->arg);
+	walk->at = m->end;
+	return ret ? ret : walk->at < walk->end;
+}
+
+static int walk_file(struct walk *walk)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	struct maps_mapping m = { 0 };
+	char *line = NULL;
+	size_t room = 0;
+	int ret = 1, name;
+
+	if (!maps)
+		return log_errno(errno == EMFILE || errno == ENFILE ? errno : EIO,
+				 "cannot read /proc/self/maps: %m");
+	while (ret > 0 && getline(&line, &room, maps) > 0)
+		if (line_parse(line, &m, &name) && m.end > walk->at)
+			ret = walk_step(walk, &m);
+	free(line);
+	fclose(maps);
+	return ret > 0 ? log_errno(EFAULT, "host memory at %#lx is not mapped", walk->at) : ret;
+}
+
+static int walk_queries(struct walk *walk)
+{
+	struct maps_mapping m = { 0 };
+	int fd = query_descriptor(), ret;
+
+	do {
+		ret = query_mapping(fd, walk->at, &m, NULL);
+		if (ret == -EOPNOTSUPP)
+			return walk_file(walk);
+		if (ret)
+			return log_errno(EFAULT, "host memory at %#lx is not mapped", walk->at);
+		ret = walk_step(walk, &m);
+	} while (ret > 0);
+	return ret;
+}
+
+int maps_for_each(const void *addr, size_t size,
+		  int (*visit)(const struct maps_mapping *mapping, void *arg), void *arg)
+{
+	uintptr_t start = (uintptr_t)addr;
+	struct walk walk = { start, start + size, visit, arg };
+
+	if (walk.end < start)
+		return log_errno(ERANGE, "%zu bytes at %p leave the address space", size, addr);
+	return walk_queries(&walk);
+}
+
+struct wish {
+	unsigned int need, have, kinds, mappings;
+	bool wants_kinds;
+};
+
+static int maps_check_one(const struct maps_mapping *m, void *arg)
+{
+	struct wish *wish = arg;
+	unsigned int lacks = wish->need & ~m->access;
+
+	wish->have &= m->access;
+	if (wish->mappings++)
+		wish->kinds |= 1u << IMPORT_SEVERAL;
+	if (wish->wants_kinds)
+		wish->kinds |= 1u << maps_kind(m) |
+			       (m->access & IMPORT_WRITE ? 0u : 1u << IMPORT_UNWRITABLE);
+	if (lacks)
+		return log_errno(EACCES, "host memory at %#lx is mapped without %s access",
+				 m->start, lacks & IMPORT_READ ? "read" : "write");
+	return 0;
+}
+
+int maps_check(const void *addr, size_t size, unsigned int need, unsigned int *have,
+	       unsigned int *kinds)
+{
+	struct wish wish = {
+		.need = need,
+		.have = IMPORT_READ | IMPORT_WRITE,
+		.wants_kinds = kinds,
+	};
+	int ret = maps_for_each(addr, size, maps_check_one, &wish);
+
+	if (ret)
+		return ret;
+	*have = wish.have;
+	if (kinds)
+		*kinds = wish.kinds;
+	return 0;
+}
+
+static void name_from_file(uintptr_t addr, char *name)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	struct maps_mapping m;
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t length;
+	int at;
+
+	while (maps && (length = getline(&line, &room, maps)) > 0) {
+		if (!line_parse(line, &m, &at) || m.end <= addr)
+			continue;
+		line[length - 1] = '\0';
+		if (m.start <= addr)
+			snprintf(name, NAME_ROOM, "%s", line + at);
+		break;
+	}
+	free(line);
+	if (maps)
+		fclose(maps);
+}
+
+char *maps_name(uintptr_t addr)
+{
+	char *name = calloc(1, NAME_ROOM);
+	struct maps_mapping m = { 0 };
+	int ret;
+
+	if (!name)
+		return NULL;
+	ret = query_mapping(query_descriptor(), addr, &m, name);
+	if (ret == -EOPNOTSUPP || ret == -ENAMETOOLONG)
+		name_from_file(addr, name);
+	else if (ret || m.start > addr)
+		name[0] = '\0';
+	return name;
+}

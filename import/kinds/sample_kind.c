@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of each kind to try drivers with: see import_sample_kind() in import.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/dma-heap.h>
+#include <linux/udmabuf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <linux/magic.h>
+
+#include "import/ops.h"
+#include "util/log.h"
+
+#define DMABUF_LARGEST (64 << 20) /* bytes: all of a dma-buf's memory is allocated */
+#define FILE_LARGEST (64 << 20)	  /* the same, on a disk */
+
+struct kind_sample {
+	struct import_region region; /* first */
+	void *mapping;
+	size_t mapped; /* bytes */
+	void *first;   /* page of the sample */
+};
+
+static void kind_sample_unpin(struct import_region *region)
+{
+	struct kind_sample *s = (struct kind_sample *)region;
+
+	munmap(s->mapping, s->mapped);
+}
+
+static const struct import_ops kind_sample_ops = { .name = "sample", .unpin = kind_sample_unpin };
+
+/* Whole pages. */
+static size_t sample_bytes(const struct import_sample_want *want)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+
+	return (want->offset + want->size + page - 1) / page * page;
+}
+
+/* For file systems without O_TMPFILE. */
+static int named_file_in(const char *directory)
+{
+	char *name;
+	int fd;
+
+	if (asprintf(&name, "%s/climport-XXXXXX", directory) < 0)
+		return -1;
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(name);
+	free(name);
+	return fd;
+}
+
+/* A file without a name, on a disk: memory of tmpfs is another kind. */
+static int file_in(const char *directory)
+{
+	struct statfs fs;
+	int fd;
+
+	if (!directory || directory[0] != '/' || statfs(directory, &fs) || fs.f_type == TMPFS_MAGIC)
+		return -1;
+	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	return fd < 0 ? named_file_in(directory) : fd;
+}
+
+/*
+ * A store into a hole of a shared mapping ends the program where its disk is full: what is stored
+ * to is allocated before.  A negative errno if it cannot be.
+ */
+static int file_allocate(int fd, const struct import_sample_want *want)
+{
+	static const char zeros[IMPORT_SAMPLE_TOUCHED];
+
+	if (ftruncate(fd, sample_bytes(want)))
+		return -errno;
+	if (!want->is_sparse)
+		return -posix_fallocate(fd, 0, sample_bytes(want));
+	for (size_t i = 0; i < IMPORT_SAMPLE_PLACES; i++)
+		if (pwrite(fd, zeros, sizeof(zeros), want->offset + want->at[i]) != sizeof(zeros))
+			return errno ? -errno : -ENOSPC;
+	return 0;
+}
+
+/* In the first directory that has room. */
+static int file_create(const struct import_sample_want *want)
+{
+	const char *const directories[] = { secure_getenv("XDG_CACHE_HOME"), "/tmp", "/var/tmp",
+					    secure_getenv("HOME") };
+	int ret = -EOPNOTSUPP;
+
+	if (!want->is_sparse && want->kind == IMPORT_FILE_SHARED && want->size > FILE_LARGEST)
+		return -EOPNOTSUPP;
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		int fd = file_in(directories[i]);
+
+		if (fd < 0)
+			continue;
+		ret = file_allocate(fd, want);
+		if (!ret)
+			return fd;
+		close(fd);
+	}
+	return ret;
+}
+
+static int sample_udmabuf_create(size_t size)
+{
+	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = size };
+	int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), memory, fd = -1;
+
+	if (device < 0)
+		return -1;
+	memory = memfd_create("climport", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	create.memfd = memory;
+	if (memory >= 0 && !ftruncate(memory, size) && !fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK))
+		fd = ioctl(device, UDMABUF_CREATE, &create);
+	if (memory >= 0)
+		close(memory);
+	close(device);
+	return fd;
+}
+
+static int heap_create(size_t size)
+{
+	struct dma_heap_allocation_data data = { .len = size, .fd_flags = O_RDWR | O_CLOEXEC };
+	int heap = open("/dev/dma_heap/system", O_RDONLY | O_CLOEXEC), ret;
+
+	if (heap < 0)
+		return -1;
+	ret = ioctl(heap, DMA_HEAP_IOCTL_ALLOC, &data);
+	close(heap);
+	return ret ? -1 : (int)data.fd;
+}
+
+static int shmem_create(size_t size)
+{
+	int fd = memfd_create("climport", MFD_CLOEXEC);
+
+	if (fd >= 0 && ftruncate(fd, size)) {
+		close(fd);
+		return -ENOMEM;
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+static int dmabuf_create(size_t size)
+{
+	int fd;
+
+	if (size > DMABUF_LARGEST)
+		return -EOPNOTSUPP;
+	fd = sample_udmabuf_create(size);
+	if (fd < 0)
+		fd = heap_create(size);
+	return fd < 0 ? -EOPNOTSUPP : fd;
+}
+
+/* The kind's descriptor, or a negative errno. */
+static int kind_descriptor(const struct import_sample_want *want)
+{
+	switch (want->kind) {
+	case IMPORT_FILE_PRIVATE:
+	case IMPORT_FILE_SHARED:
+		return file_create(want);
+	case IMPORT_SHMEM:
+	case IMPORT_SHMEM_PRIVATE:
+		return shmem_create(sample_bytes(want));
+	case IMPORT_OF_DMABUF:
+		return dmabuf_create(sample_bytes(want));
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static bool is_private(enum import_kind kind)
+{
+	return kind == IMPORT_ANONYMOUS || kind == IMPORT_FILE_PRIVATE ||
+	       kind == IMPORT_SHMEM_PRIVATE || kind == IMPORT_HUGE;
+}
+
+static size_t huge_page_size(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	size_t kib = 0;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Hugepagesize: %zu", &kib) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kib * 1024;
+}
+
+/* Reserved: a store never finds the pool empty. */
+static int huge_create(const struct import_sample_want *want, struct kind_sample *s)
+{
+	const size_t page = sysconf(_SC_PAGESIZE), huge = huge_page_size();
+	int flags = is_private(want->kind) ? MAP_PRIVATE : MAP_SHARED;
+	char *mapping;
+
+	if (!huge)
+		return -EOPNOTSUPP;
+	s->mapped = (page + s->mapped + huge - 1) / huge * huge;
+	mapping = mmap(NULL, s->mapped, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS | MAP_HUGETLB,
+		       -1, 0);
+	if (mapping == MAP_FAILED)
+		return -ENOMEM;
+	s->mapping = mapping;
+	s->first = mapping + page;
+	return 0;
+}
+
+/*
+ * At an odd page, to be no more aligned than that.  What is in the way there is a reservation of
+ * the same size and a page.
+ */
+static int kind_map(enum import_kind kind, int fd, struct kind_sample *s)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	int flags = (is_private(kind) ? MAP_PRIVATE : MAP_SHARED) | MAP_NORESERVE;
+	char *room = mmap(NULL, s->mapped + page, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *at = room;
+
+	if (room == MAP_FAILED)
+		return -ENOMEM;
+	if ((uintptr_t)room & page) {
+		munmap(room + s->mapped, page);
+	} else {
+		munmap(room, page);
+		at += page;
+	}
+	if (kind == IMPORT_ANONYMOUS)
+		flags |= MAP_ANONYMOUS;
+	s->first = s->mapping =
+		mmap(at, s->mapped, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0);
+	if (s->mapping != MAP_FAILED)
+		return 0;
+	munmap(at, s->mapped);
+	return -ENOMEM;
+}
+
+static int kind_create(const struct import_sample_want *want, struct kind_sample *s)
+{
+	int fd = -1, ret;
+
+	if (want->kind == IMPORT_HUGE || want->kind == IMPORT_HUGE_SHARED)
+		return huge_create(want, s);
+	if (want->kind != IMPORT_ANONYMOUS) {
+		fd = kind_descriptor(want);
+		if (fd < 0)
+			return fd;
+	}
+	ret = kind_map(want->kind, fd, s);
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+int import_sample_kind(const struct import_sample_want *want, struct import_region **region)
+{
+	struct kind_sample *s = calloc(1, sizeof(*s));
+	int ret;
+
+	if (!s)
+		return log_errno(ENOMEM, "no memory for a sample");
+	s->mapped = sample_bytes(want);
+	ret = kind_create(want, s);
+	if (ret) {
+		free(s);
+		return ret;
+	}
+	s->region.ops = &kind_sample_ops;
+	s->region.refs = 1;
+	s->region.addr = (char *)s->first + want->offset;
+	s->region.size = want->size;
+	s->region.fd = -1;
+	s->region.access = s->region.wanted = IMPORT_READ | IMPORT_WRITE;
+	*region = &s->region;
+	return 0;
+}

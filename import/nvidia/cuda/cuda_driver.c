@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "import/nvidia/cuda/cuda_driver.h"
+#include "util/descriptor.h"
+#include "util/lock.h"
+#include "util/log.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum group { NEEDED, DMABUF, VMM };
+
+struct symbol {
+	const char *name;
+	const char *older; /* the same function in older drivers, or NULL */
+	size_t offset;	   /* of the pointer in struct cuda_driver */
+	enum group group;
+};
+
+#define AT(member) offsetof(struct cuda_driver, member)
+
+static const struct symbol symbols[] = {
+	{ "cuInit", NULL, AT(init), NEEDED },
+	{ "cuGetErrorName", NULL, AT(error_name), NEEDED },
+	{ "cuDeviceGetCount", NULL, AT(device_count), NEEDED },
+	{ "cuDeviceGet", NULL, AT(device_get), NEEDED },
+	{ "cuDeviceGetAttribute", NULL, AT(device_attribute), NEEDED },
+	{ "cuDeviceGetUuid_v2", "cuDeviceGetUuid", AT(device_uuid), NEEDED },
+	{ "cuDevicePrimaryCtxRetain", NULL, AT(primary_retain), NEEDED },
+	{ "cuDevicePrimaryCtxRelease_v2", "cuDevicePrimaryCtxRelease", AT(primary_release),
+	  NEEDED },
+	{ "cuCtxPushCurrent_v2", NULL, AT(context_push), NEEDED },
+	{ "cuCtxPopCurrent_v2", NULL, AT(context_pop), NEEDED },
+	{ "cuCtxGetDevice", NULL, AT(context_device), NEEDED },
+	{ "cuPointerGetAttributes", NULL, AT(pointer_attributes), NEEDED },
+	{ "cuPointerGetAttribute", NULL, AT(pointer_attribute), NEEDED },
+	{ "cuPointerSetAttribute", NULL, AT(set_pointer_attribute), NEEDED },
+	{ "cuMemGetAddressRange_v2", NULL, AT(address_range), NEEDED },
+	{ "cuMemGetHandleForAddressRange", NULL, AT(range_handle), DMABUF },
+	{ "cuMemGetAllocationGranularity", NULL, AT(granularity), VMM },
+	{ "cuMemCreate", NULL, AT(create), VMM },
+	{ "cuMemRelease", NULL, AT(release), VMM },
+	{ "cuMemAddressReserve", NULL, AT(reserve), VMM },
+	{ "cuMemAddressFree", NULL, AT(unreserve), VMM },
+	{ "cuMemMap", NULL, AT(map), VMM },
+	{ "cuMemUnmap", NULL, AT(unmap), VMM },
+	{ "cuMemSetAccess", NULL, AT(set_access), VMM },
+	{ "cuMemRetainAllocationHandle", NULL, AT(retain), VMM },
+	{ "cuMemGetAllocationPropertiesFromHandle", NULL, AT(properties), VMM },
+	{ "cuMemExportToShareableHandle", NULL, AT(share), VMM },
+};
+
+static void loader_distrust(struct lock *lock) TSA(no_thread_safety_analysis);
+
+LOCK_DEFINE_IN_CHILD(load_lock, LOCK_LAST, loader_distrust); /* the three below */
+static struct cuda_driver driver;			     /* constant once it is published */
+static unsigned long long
+	searched GUARDED_BY(load_lock); /* libraries loaded when libcuda was not */
+static bool is_child GUARDED_BY(load_lock);
+static const struct cuda_driver *_Atomic published;
+
+static void *cuda_driver_find(void *library, const struct symbol *s)
+{
+	void *function = dlsym(library, s->name);
+
+	return function || !s->older ? function : dlsym(library, s->older);
+}
+
+/* Returns the first function that is missing and cannot be done without, or NULL. */
+static const char *cuda_driver_fill(struct cuda_driver *cu, void *library)
+{
+	const char *missing[] = { [NEEDED] = NULL, [DMABUF] = NULL, [VMM] = NULL };
+
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
+		const struct symbol *s = &symbols[i];
+		void *function = cuda_driver_find(library, s);
+
+		memcpy((char *)cu + s->offset, &function, sizeof(function));
+		if (!function && !missing[s->group])
+			missing[s->group] = s->name;
+	}
+	cu->no_dmabuf = missing[DMABUF];
+	cu->no_vmm = missing[VMM];
+	return missing[NEEDED];
+}
+
+/*
+ * How many libraries the process has loaded so far.  dlopen(RTLD_NOLOAD) of a library that is not
+ * loaded searches all folders of libraries on the disk; this takes a hundredth of the time.
+ *
+ * glibc takes a lock for it that it does not initialize in a child of fork() (2.36).  Our calls
+ * are made with load_lock held, which fork() waits for.  But a thread of the program may have held
+ * glibc's lock, so a child never asks: 0.
+ */
+static int loads_read(struct dl_phdr_info *info, size_t size, void *loads)
+{
+	(void)size;
+	*(unsigned long long *)loads = info->dlpi_adds;
+	return 1;
+}
+
+static unsigned long long cuda_driver_loads(void) REQUIRES(load_lock)
+{
+	unsigned long long loads = 0;
+
+	if (!is_child)
+		dl_iterate_phdr(loads_read, &loads);
+	return loads;
+}
+
+static void loader_distrust(struct lock *lock)
+{
+	(void)lock;
+	is_child = true;
+	searched = 0;
+}
+
+/* Whether something was loaded since libcuda was not found.  @now: for search_failed() */
+static bool search_is_due(unsigned long long *now)
+{
+	bool due;
+
+	lock_acquire(&load_lock);
+	*now = cuda_driver_loads();
+	due = !*now || *now != searched;
+	lock_release(&load_lock);
+	return due;
+}
+
+static void search_failed(unsigned long long then)
+{
+	lock_acquire(&load_lock);
+	searched = then;
+	lock_release(&load_lock);
+}
+
+/* The library stays loaded: its functions are kept.  Threads may do this at once. */
+static const struct cuda_driver *cuda_driver_publish(void *library)
+{
+	struct cuda_driver mine;
+	const char *missing = cuda_driver_fill(&mine, library);
+
+	if (missing) {
+		log_error("libcuda.so.1 has no %s", missing);
+		dlclose(library);
+		return NULL;
+	}
+	lock_acquire(&load_lock);
+	if (!atomic_load_explicit(&published, memory_order_relaxed)) {
+		driver = mine;
+		atomic_store_explicit(&published, &driver, memory_order_release);
+	}
+	lock_release(&load_lock);
+	return &driver;
+}
+
+static const struct cuda_driver *cuda_driver_get(int flags)
+{
+	const struct cuda_driver *cu = atomic_load_explicit(&published, memory_order_acquire);
+	unsigned long long now = 0;
+	void *library;
+
+	if (cu || (flags & RTLD_NOLOAD && !search_is_due(&now)))
+		return cu;
+	library = dlopen("libcuda.so.1", RTLD_NOW | flags);
+	if (library)
+		cu = cuda_driver_publish(library);
+	else if (!(flags & RTLD_NOLOAD))
+		log_error("%s", dlerror());
+	if (!cu && flags & RTLD_NOLOAD)
+		search_failed(now);
+	return cu;
+}
+
+const struct cuda_driver *cuda_driver_loaded(void)
+{
+	return cuda_driver_get(RTLD_NOLOAD);
+}
+
+const struct cuda_driver *cuda_driver_load(void)
+{
+	const struct cuda_driver *cu = cuda_driver_get(0);
+	int result;
+
+	if (!cu)
+		return NULL;
+	result = cu->init(0);
+	if (!result)
+		return cu;
+	cuda_failed(cu, result, "cuInit");
+	return NULL;
+}
+
+static int errno_of(int result)
+{
+	switch (result) {
+	case CUDA_INVALID_VALUE:
+		return EINVAL;
+	case CUDA_OUT_OF_MEMORY:
+		return ENOMEM;
+	case CUDA_NOT_INITIALIZED:
+	case CUDA_DEINITIALIZED:
+	case CUDA_NO_DEVICE:
+	case CUDA_INVALID_DEVICE:
+	case CUDA_INVALID_CONTEXT:
+	case CUDA_CONTEXT_IS_DESTROYED:
+		return ENODEV;
+	case CUDA_NOT_PERMITTED:
+		return EPERM;
+	case CUDA_NOT_SUPPORTED:
+		return EOPNOTSUPP;
+	default:
+		return EIO;
+	}
+}
+
+static int cuda_driver_failed(const struct cuda_driver *cu, int error, int result,
+			      const char *format, va_list args)
+{
+	const char *name;
+	char what[128];
+
+	vsnprintf(what, sizeof(what), format, args);
+	if (cu->error_name(result, &name))
+		return log_errno(error, "%s: CUDA error %d", what, result);
+	return log_errno(error, "%s: %s", what, name);
+}
+
+int cuda_failed(const struct cuda_driver *cu, int result, const char *format, ...)
+{
+	va_list args;
+	int err;
+
+	va_start(args, format);
+	err = cuda_driver_failed(cu, errno_of(result), result, format, args);
+	va_end(args);
+	return err;
+}
+
+int cuda_descriptor_failed(const struct cuda_driver *cu, int result, const char *format, ...)
+{
+	int error = descriptor_errno(), err;
+	va_list args;
+
+	va_start(args, format);
+	err = cuda_driver_failed(cu, error ? error : errno_of(result), result, format, args);
+	va_end(args);
+	return err;
+}
+
+int cuda_missing(const char *function)
+{
+	return log_errno(EOPNOTSUPP, "this libcuda.so.1 has no %s", function);
+}
+
+int cuda_device_attribute(const struct cuda_driver *cu, int attribute, int device)
+{
+	int value;
+
+	return cu->device_attribute(&value, attribute, device) ? 0 : value;
+}
+
+static bool cuda_driver_is_current(const struct cuda_driver *cu, int device)
+{
+	int current;
+
+	return !cu->context_device(&current) && (device < 0 || device == current);
+}
+
+int cuda_scope_enter(struct cuda_scope *scope, const struct cuda_driver *cu, void *context,
+		     int device)
+{
+	int result;
+
+	*scope = (struct cuda_scope){ .cu = cu, .retained = -1 };
+	if (!context) {
+		if (cuda_driver_is_current(cu, device))
+			return CUDA_SUCCESS;
+		if (device < 0)
+			return CUDA_INVALID_CONTEXT;
+		result = cu->primary_retain(&context, device);
+		if (result)
+			return result;
+		scope->retained = device;
+	}
+	result = cu->context_push(context);
+	scope->pushed = !result;
+	if (result)
+		cuda_scope_leave(scope);
+	return result;
+}
+
+void cuda_scope_leave(struct cuda_scope *scope)
+{
+	void *context;
+
+	if (scope->pushed)
+		scope->cu->context_pop(&context);
+	if (scope->retained >= 0)
+		scope->cu->primary_release(scope->retained);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "import/nvidia/cuda/cuda.h"
+#include "import/nvidia/cuda/cuda_driver.h"
+#include "util/log.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* What is to be made, and how far it is. */
+struct allocation {
+	const struct cuda_driver *cu;
+	int device;
+	struct cuda_properties properties;
+	size_t granularity;
+	size_t align;
+	struct cuda_memory memory;
+};
+
+static int device_of(const struct cuda_driver *cu, const unsigned char uuid[CUDA_UUID_SIZE])
+{
+	unsigned char have[CUDA_UUID_SIZE];
+	int device, count;
+	int result = cu->device_count(&count);
+
+	if (result)
+		return cuda_failed(cu, result, "cuDeviceGetCount");
+	for (int i = 0; i < count; i++) {
+		if (cu->device_get(&device, i) || cu->device_uuid(have, device))
+			continue;
+		if (!memcmp(have, uuid, sizeof(have)))
+			return device;
+	}
+	return log_errno(ENODEV, "none of %d CUDA devices is the one that was asked for", count);
+}
+
+/* HOST_NUMA, not HOST: the driver gives memory of HOST no descriptor. */
+static struct cuda_location location_of(const struct cuda_driver *cu, enum cuda_kind kind,
+					int device)
+{
+	int node;
+
+	if (kind == CUDA_DEVICE)
+		return (struct cuda_location){ CUDA_LOCATION_DEVICE, device };
+	node = cuda_device_attribute(cu, CUDA_DEVICE_HOST_NUMA_ID, device);
+	return (struct cuda_location){ CUDA_LOCATION_HOST_NUMA, node < 0 ? 0 : node };
+}
+
+static void properties_init(struct allocation *a, enum cuda_kind kind)
+{
+	a->properties = (struct cuda_properties){
+		.type = CUDA_ALLOCATION_PINNED,
+		.handle_types = CUDA_HANDLE_POSIX_FD,
+		.location = location_of(a->cu, kind, a->device),
+	};
+	/* What gdmabuf and other peers pin by. */
+	if (kind == CUDA_DEVICE)
+		a->properties.rdma_capable =
+			cuda_device_attribute(a->cu, CUDA_DEVICE_RDMA_WITH_VMM, a->device) != 0;
+}
+
+static int cuda_memory_failed(const struct allocation *a, int result, const char *call)
+{
+	int err = cuda_descriptor_failed(a->cu, result, "%s of %zu bytes of %s memory", call, a->memory.size,
+			      a->properties.location.type == CUDA_LOCATION_DEVICE ? "CUDA device"
+										  : "CUDA host");
+
+	return err == -EINVAL ? -EOPNOTSUPP
+			      : err; /* what is asked for is valid where it is known */
+}
+
+static int round_up(struct allocation *a, size_t size)
+{
+	int result = a->cu->granularity(&a->granularity, &a->properties, CUDA_GRANULARITY_MINIMUM);
+
+	if (result)
+		return cuda_memory_failed(a, result, "cuMemGetAllocationGranularity");
+	if (__builtin_add_overflow(size, a->granularity - 1, &a->memory.size))
+		return log_errno(ENOMEM, "%zu bytes of CUDA memory", size);
+	a->memory.size -= a->memory.size % a->granularity;
+	return 0;
+}
+
+static int set_access(const struct allocation *a)
+{
+	const struct cuda_access access[] = {
+		{ { CUDA_LOCATION_DEVICE, a->device }, CUDA_ACCESS_READ_WRITE },
+		{ a->properties.location, CUDA_ACCESS_READ_WRITE },
+	};
+	size_t count = a->properties.location.type == CUDA_LOCATION_DEVICE ? 1 : 2;
+	int result = a->cu->set_access(a->memory.addr, a->memory.size, access, count);
+
+	return result ? cuda_memory_failed(a, result, "cuMemSetAccess") : 0;
+}
+
+static int cuda_memory_map(const struct allocation *a)
+{
+	const struct cuda_memory *m = &a->memory;
+	int result = a->cu->map(m->addr, m->size, 0, m->handle, 0);
+	int err;
+
+	if (result)
+		return cuda_memory_failed(a, result, "cuMemMap");
+	err = set_access(a);
+	if (err)
+		a->cu->unmap(m->addr, m->size);
+	return err;
+}
+
+static int cuda_memory_reserve(struct allocation *a)
+{
+	struct cuda_memory *m = &a->memory;
+	int result = a->cu->reserve(&m->addr, m->size, a->align, 0, 0);
+	int err;
+
+	if (result)
+		return cuda_memory_failed(a, result, "cuMemAddressReserve");
+	err = cuda_memory_map(a);
+	if (err)
+		a->cu->unreserve(m->addr, m->size);
+	return err;
+}
+
+static int cuda_memory_create(struct allocation *a, size_t size)
+{
+	struct cuda_memory *m = &a->memory;
+	int err = round_up(a, size);
+	int result;
+
+	if (err)
+		return err;
+	result = a->cu->create(&m->handle, m->size, &a->properties, 0);
+	if (result)
+		return cuda_memory_failed(a, result, "cuMemCreate");
+	err = cuda_memory_reserve(a);
+	if (err)
+		a->cu->release(m->handle);
+	return err;
+}
+
+static int create_in_context(struct allocation *a, size_t size, void *context)
+{
+	struct cuda_scope scope;
+	int result = cuda_scope_enter(&scope, a->cu, context, a->device);
+	int err;
+
+	if (result)
+		return cuda_failed(a->cu, result, "context of CUDA device %d", a->device);
+	err = cuda_memory_create(a, size);
+	cuda_scope_leave(&scope);
+	return err;
+}
+
+/* The device's primary context lives as long as the memory. */
+static int create_on_device(struct allocation *a, size_t size)
+{
+	void *context;
+	int result = a->cu->primary_retain(&context, a->device);
+	int err;
+
+	if (result)
+		return cuda_failed(a->cu, result, "context of CUDA device %d", a->device);
+	err = create_in_context(a, size, context);
+	if (err)
+		a->cu->primary_release(a->device);
+	return err;
+}
+
+int cuda_alloc(enum cuda_kind kind, const unsigned char uuid[CUDA_UUID_SIZE], size_t size,
+	       size_t align, struct cuda_memory *memory)
+{
+	struct allocation a = { .align = align };
+	int err;
+
+	if ((kind != CUDA_DEVICE && kind != CUDA_HOST) || !size || (align & (align - 1)))
+		return log_errno(EINVAL, "%zu bytes of CUDA memory, aligned to %zu", size, align);
+	a.cu = cuda_driver_load();
+	if (!a.cu)
+		return -ENODEV;
+	if (a.cu->no_vmm)
+		return cuda_missing(a.cu->no_vmm);
+	a.device = device_of(a.cu, uuid);
+	if (a.device < 0)
+		return a.device;
+	if (!cuda_device_attribute(a.cu, CUDA_DEVICE_VMM, a.device))
+		return log_errno(EOPNOTSUPP, "CUDA device %d has no virtual memory management",
+				 a.device);
+	a.memory.device = a.device;
+	properties_init(&a, kind);
+	err = create_on_device(&a, size);
+	if (!err)
+		*memory = a.memory;
+	return err;
+}
+
+void cuda_free(struct cuda_memory *memory)
+{
+	const struct cuda_driver *cu = cuda_driver_loaded();
+	struct cuda_scope scope;
+	int outside;
+
+	if (!cu || !memory->size)
+		return;
+	outside = cuda_scope_enter(&scope, cu, NULL, memory->device);
+	cu->unmap(memory->addr, memory->size);
+	cu->unreserve(memory->addr, memory->size);
+	cu->release(memory->handle);
+	if (!outside)
+		cuda_scope_leave(&scope);
+	cu->primary_release(memory->device);
+	*memory = (struct cuda_memory){ 0 };
+}

@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* What libclimport.so exports. */
-#ifndef IMPORT_PUBLIC_H
-#define IMPORT_PUBLIC_H
-
-#define PUBLIC __attribute__((visibility("default")))
-
-#endif

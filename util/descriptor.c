@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "util/descriptor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "import/export/export.h"
+#include "util/log.h"
+
+static bool is_no_descriptor(int error)
+{
+	return error == EMFILE || error == ENFILE;
+}
+
+int descriptor_errno(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC), error = errno;
+
+	if (fd < 0)
+		return is_no_descriptor(error) ? error : 0;
+	close(fd);
+	return 0;
+}
+
+/* Twice as many at each try: the last one gives up all. */
+bool descriptor_retry(struct descriptor_retry *retry, int err)
+{
+	uint32_t count = retry->closed ? 2 * retry->closed : 1;
+
+	if (!is_no_descriptor(-err) || !export_give_up(count))
+		return false;
+	retry->closed = count;
+	return true;
+}
+
+int descriptor_identify(int fd, struct descriptor_id *id)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return log_errno(EBADF, "descriptor %d: %m", fd);
+	*id = (struct descriptor_id){ st.st_dev, st.st_ino, st.st_rdev };
+	return 0;
+}
+
+bool descriptor_is(int fd, const struct descriptor_id *id)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_dev == id->device && st.st_ino == id->inode &&
+	       st.st_rdev == id->node;
+}
+
+void descriptor_close(int fd, const struct descriptor_id *id)
+{
+	if (descriptor_is(fd, id))
+		close(fd);
+}
+
+static int descriptor_duplicate_once(int fd)
+{
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	return own < 0 ? log_errno(errno, "duplicate of descriptor %d: %m", fd) : own;
+}
+
+int descriptor_duplicate(int fd)
+{
+	struct descriptor_retry retry = { 0 };
+	int own;
+
+	do
+		own = descriptor_duplicate_once(fd);
+	while (descriptor_retry(&retry, own));
+	return own;
+}

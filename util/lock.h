@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A mutex that clang's -Wthread-safety understands, and that fork() knows.
+ *
+ * fork() copies a process with one thread.  A lock that another thread held at that moment
+ * stays locked in the child for ever, over data that is half written.  So a thread that forks
+ * keeps the others from taking locks, and waits for those who have one (fork.c).  A lock can only
+ * be made by the macros and functions below, which register it.
+ *
+ * Rules that keep fork() and the program from a deadlock:
+ *
+ * - A lock may be taken while locks of a lower rank are held, never while one of the same rank is.
+ * - No lock is held across a call into a driver, the dynamic loader or the application: each may
+ *   fork (cuInit() does), or have its own lock that its own fork handler holds already.
+ * - No cancellation point is reached with a lock: THREAD_NO_CANCEL() comes before it.
+ * - A condition that belongs to a lock is waited for by lock_wait() alone.
+ */
+#ifndef UTIL_LOCK_H
+#define UTIL_LOCK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "import/shared.h"
+
+#ifdef __clang__
+#define TSA(x) __attribute__((x))
+#else
+#define TSA(x)
+#endif
+
+#define GUARDED_BY(lock) TSA(guarded_by(lock))
+#define REQUIRES(lock) TSA(requires_capability(lock))
+#define EXCLUDES(lock) TSA(locks_excluded(lock))
+
+enum lock_rank {
+	LOCK_OUTER, /* a lock of rank LOCK_LAST may follow */
+	LOCK_LAST,
+	LOCK_RANKS,
+};
+
+struct TSA(capability("mutex")) lock {
+	pthread_mutex_t mutex;
+	enum lock_rank rank;
+	/* Called in a child, which has one thread: what the parent's threads left is put right. */
+	void (*in_child)(struct lock *lock);
+	struct lock *next; /* fork.c's */
+};
+
+/* Makes fork() know an initialized lock.  Holds no lock of a rank. */
+void lock_register(struct lock *lock);
+void lock_unregister(struct lock *lock);
+
+/* A lock of one source file. */
+#define LOCK_DEFINE(name, rank) LOCK_DEFINE_IN_CHILD(name, rank, NULL)
+#define LOCK_DEFINE_IN_CHILD(name, lock_rank, child)                   \
+	static struct lock name = {                                    \
+		.mutex = PTHREAD_MUTEX_INITIALIZER,                    \
+		.rank = lock_rank,                                     \
+		.in_child = child,                                     \
+	};                                                             \
+	__attribute__((constructor)) static void name##_register(void) \
+	{                                                              \
+		lock_register(&name);                                  \
+	}                                                              \
+	static struct lock name
+
+/* A lock in an object: lock_destroy() comes before the object's memory goes. */
+static inline void lock_init(struct lock *l, enum lock_rank rank, void (*in_child)(struct lock *l))
+{
+	pthread_mutex_init(&l->mutex, NULL);
+	l->rank = rank;
+	l->in_child = in_child;
+	lock_register(l);
+}
+
+static inline void lock_destroy(struct lock *l)
+{
+	lock_unregister(l);
+	pthread_mutex_destroy(&l->mutex);
+}
+
+static inline void lock_acquire(struct lock *l) TSA(acquire_capability(*l))
+	TSA(no_thread_safety_analysis);
+static inline void lock_release(struct lock *l) TSA(release_capability(*l))
+	TSA(no_thread_safety_analysis);
+
+/**
+ * lock_wait - wait for a change of what a lock protects, as pthread_cond_clockwait() does
+ * @until: on CLOCK_MONOTONIC; NULL: without a limit
+ *
+ * Returns 0, ETIMEDOUT, or EDEADLK at once for a thread that forks: the thread that would wake it
+ * may wait for the end of the fork, and a child does not have it.  No cancellation point.
+ */
+int lock_wait(struct lock *l, pthread_cond_t *changed, const struct timespec *until) REQUIRES(*l);
+
+/*
+ * What a thread has to do with fork().  Initial-exec: a signal handler that forks must not be the
+ * first to allocate it.
+ */
+struct lock_thread {
+	unsigned int held;  /* locks that the thread has, or is about to take */
+	unsigned int forks; /* that it is in: a handler of one may call the next */
+	unsigned int blind; /* the one of these since which it takes no locks, or 0 */
+};
+
+extern _Thread_local struct lock_thread lock_thread __attribute__((tls_model("initial-exec")));
+
+/* 0: open to all. */
+extern atomic_int lock_gate;
+
+/* fork.c: in fork(), or at the gate. */
+void lock_acquire_in_fork(pthread_mutex_t *mutex, enum lock_rank rank);
+
+static inline bool lock_is_fork(void)
+{
+	return __builtin_expect(atomic_load_explicit(&lock_gate, memory_order_relaxed) != 0 ||
+					lock_thread.forks,
+				0);
+}
+
+/* The count comes first: a signal handler that forks in between does not wait for its own thread. */
+static inline void lock_mutex_acquire(pthread_mutex_t *mutex, enum lock_rank rank)
+{
+	lock_thread.held++;
+	if (!lock_is_fork()) {
+		pthread_mutex_lock(mutex);
+		if (!lock_is_fork()) /* as fork.c set it before it waited for this mutex */
+			return;
+		pthread_mutex_unlock(mutex);
+	}
+	lock_acquire_in_fork(mutex, rank);
+}
+
+static inline void lock_mutex_release(pthread_mutex_t *mutex)
+{
+	if (!lock_thread.blind)
+		pthread_mutex_unlock(mutex);
+	lock_thread.held--;
+}
+
+static inline void lock_acquire(struct lock *l)
+{
+	lock_mutex_acquire(&l->mutex, l->rank);
+}
+
+static inline void lock_release(struct lock *l)
+{
+	lock_mutex_release(&l->mutex);
+}
+
+#endif /* UTIL_LOCK_H */

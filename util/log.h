@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One sentence for each fault, from the function that found it.
+ *
+ * CLIMPORT_LOG=error prints them to standard error, =debug also what was
+ * decided; =off, or unset, prints nothing.  The last sentence of each thread is kept, so
+ * that the OpenCL side can hand it to the context's callback.
+ */
+#ifndef UTIL_LOG_H
+#define UTIL_LOG_H
+
+#include "import/shared.h"
+
+/* Logs a fault and returns -@error.  errno is not changed. */
+int log_errno(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Logs a fault. */
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Says what was decided, under CLIMPORT_LOG=debug; not kept. */
+void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Forgets this thread's last fault: what log_last() gives is then of what follows. */
+void log_clear(void);
+
+/* This thread's last fault since log_clear(), "" if there was none; valid until its next one. */
+const char *log_last(void);
+
+#endif /* UTIL_LOG_H */

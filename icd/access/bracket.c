@@ -9,6 +9,7 @@
 #include "icd/access/region_set.h"
 #include "icd/error.h"
 #include "icd/layer.h"
+#include "icd/methods/method.h"
 #include "icd/objects/context.h"
 #include "icd/objects/event.h"
 #include "util/lock.h"
@@ -448,8 +449,8 @@ static void bracket_arm(struct bracket *b)
 /*
  * A command that only waits.  Out of order that is a migration to the device
  * where the memory is: it moves nothing, and keeps behind barriers.  PoCL takes
- * a marker there for one without a wait list, and can lose it.  NVIDIA's driver
- * (580) crashes in many such migrations, and keeps to the wait list of markers.
+ * a marker there for one without a wait list, and can lose it.  Drivers of a
+ * method with METHOD_MARKERS_WAIT get the marker.
  */
 static cl_int enqueue_nothing(const struct bracket *b, cl_uint num_wait, const cl_event *wait,
 			      cl_event *event)
@@ -460,12 +461,19 @@ static cl_int enqueue_nothing(const struct bracket *b, cl_uint num_wait, const c
 }
 
 /* The import of the first object that needs a bracket. */
-static cl_mem bracketed_root(struct memobj *const *objs, size_t count)
+static const struct memobj *bracketed_import(struct memobj *const *objs, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (objs[i] && objs[i]->bracket)
-			return memobj_import(objs[i])->handle;
+			return memobj_import(objs[i]);
 	return NULL;
+}
+
+/* What the bracket's own commands need to know of the memory that they are for. */
+static void bracket_set_import(struct bracket *b, const struct memobj *import)
+{
+	b->mem = import->handle;
+	b->by_marker = import->method->quirks & METHOD_MARKERS_WAIT;
 }
 
 static cl_int bracket_query_queue(struct bracket *b)
@@ -511,8 +519,7 @@ cl_int bracket_create(cl_command_queue queue, struct memobj *const *objs, size_t
 	if (!region_set_needs_end(&b->set))
 		b->edges &= ~(unsigned int)ACCESS_END;
 	b->queue = queue;
-	b->mem = bracketed_root(objs, count);
-	b->by_marker = b->set.regions[0]->opaque;
+	bracket_set_import(b, bracketed_import(objs, count));
 	err = error_to_cl(region_set_check(&b->set));
 	if (!err)
 		err = bracket_create_events(b);

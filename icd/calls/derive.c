@@ -15,7 +15,7 @@
 #include "icd/error.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
-#include "icd/methods/host_ptr/zero_copy.h"
+#include "icd/methods/method.h"
 #include "icd/objects/context.h"
 #include "icd/objects/memobj.h"
 #include "util/log.h"
@@ -31,6 +31,7 @@ static cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bo
 		.origin = parent->origin + origin,
 		.bracket = parent->bracket,
 		.parent = parent,
+		.method = parent->method,
 		.hides_parent = hides_parent,
 	};
 
@@ -73,7 +74,7 @@ static cl_mem_flags derive_flags(const struct import_region *region, cl_mem_flag
 	return region->reduced ? flags_restrict(flags, region->access) : flags;
 }
 
-/* Not every driver looks (NVIDIA 580). */
+/* Not every driver looks. */
 static bool derive_is_within(const struct memobj *import, const cl_buffer_region *part)
 {
 	return part->origin <= import->region->size &&
@@ -100,12 +101,10 @@ static cl_int sub_buffer_check(const struct memobj *parent, cl_buffer_create_typ
 }
 
 /* Where the import is a part of a buffer that the application does not know, so is the new one. */
-static cl_mem sub_buffer_of_root(struct memobj *parent, cl_mem_flags flags,
-				 const cl_buffer_region *region, cl_int *err)
+static cl_mem sub_buffer_of_hidden(struct memobj *parent, cl_mem_flags flags,
+				   const cl_buffer_region *region, cl_int *err)
 {
-	const cl_buffer_region part = { region->origin + parent->root_offset, region->size };
-	cl_mem mem = next.clCreateSubBuffer(parent->root, flags, CL_BUFFER_CREATE_TYPE_REGION,
-					    &part, err);
+	cl_mem mem = parent->method->create_sub_buffer(parent->hidden, flags, region, err);
 
 	mem = derive_own("clCreateSubBuffer", mem, err);
 	return mem ? derive_hidden(mem, parent, region->origin, err) : NULL;
@@ -119,8 +118,8 @@ static cl_mem sub_buffer_create(struct memobj *parent, cl_mem_flags flags,
 	*err = parent->parent ? CL_SUCCESS : sub_buffer_check(parent, type, info);
 	if (*err)
 		return NULL;
-	if (parent->root)
-		return sub_buffer_of_root(parent, flags, info, err);
+	if (parent->hidden)
+		return sub_buffer_of_hidden(parent, flags, info, err);
 	mem = next.clCreateSubBuffer(parent->handle, flags, type, info, err);
 	if (is_created(mem, *err))
 		return derive_record(mem, parent, ((const cl_buffer_region *)info)->origin, false,
@@ -198,8 +197,8 @@ static cl_int prove_image(const struct image_request *r, const struct memobj *pa
 	cl_int err = CL_INVALID_CONTEXT;
 
 	if (context)
-		err = zero_copy_prove_image(context, parent->region->kinds, r->flags, r->format,
-					    desc, address_of(parent));
+		err = parent->method->prove_image(context, parent->region, r->flags, r->format,
+						  desc, address_of(parent));
 	context_put(context);
 	return err;
 }
@@ -238,8 +237,8 @@ static cl_int prove_part(const struct image_request *r, struct memobj *parent, s
 	cl_int err = CL_INVALID_CONTEXT;
 
 	if (context)
-		err = zero_copy_prove(context, parent->region->kinds, r->flags, address_of(parent),
-				      size, &is_each);
+		err = parent->method->prove(context, parent->region, r->flags, address_of(parent),
+					    size, &is_each);
 	*each = !err && is_each ? context : NULL;
 	if (!*each)
 		context_put(context);
@@ -275,7 +274,7 @@ static cl_mem buffer_over_memory(const struct image_request *r, struct memobj *p
 	if (buffer)
 		*err = memobj_watch_part(buffer, parent);
 	if (buffer && !*err && each)
-		*err = zero_copy_prove_buffer(each, buffer, address_of(parent));
+		*err = parent->method->prove_buffer(each, buffer, address_of(parent));
 	context_put(each);
 	if (buffer && *err)
 		next.clReleaseMemObject(buffer);
@@ -315,8 +314,7 @@ static cl_mem image_create(const struct image_request *r, struct memobj *parent,
 {
 	cl_mem image;
 
-	if (parent->region->opaque) {
-		/* NVIDIA 580 makes 1D images there, and refuses every kernel that uses them. */
+	if (!parent->method->prove_image) {
 		log_error("this device makes no usable images on imported memory");
 		*err = CL_INVALID_OPERATION;
 		return NULL;

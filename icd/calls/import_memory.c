@@ -62,16 +62,17 @@ static cl_int check_alignment(const struct import_region *region, size_t align)
 	return CL_INVALID_OPERATION;
 }
 
-static cl_int import_memory_record(const struct built *built, cl_context context,
+static cl_int import_memory_record(const struct method_ops *ops,
+				   const struct method_buffer *buffer, cl_context context,
 				   struct import_region *region)
 {
 	const struct memobj like = {
-		.handle = built->handle,
+		.handle = buffer->handle,
 		.context = context,
 		.region = region,
 		.bracket = import_needs_bracket(region),
-		.root = built->root,
-		.root_offset = built->offset,
+		.method = ops,
+		.hidden = buffer->hidden,
 	};
 
 	return memobj_add(&like);
@@ -80,13 +81,13 @@ static cl_int import_memory_record(const struct built *built, cl_context context
 /* The region is held until the driver has destroyed the buffer, whatever comes next. */
 static cl_int import_memory_finish(const struct context *context, cl_context handle,
 				   const struct method_ops *ops, struct import_region *region,
-				   const struct built *built, bool each)
+				   const struct method_buffer *buffer, bool each)
 {
-	cl_int err = memobj_watch(built->handle, region);
+	cl_int err = memobj_watch(buffer->handle, region);
 
 	if (!err && each)
-		err = ops->prove_buffer(context, region, built->handle);
-	return err ? err : import_memory_record(built, handle, region);
+		err = ops->prove_buffer(context, buffer->handle, region->addr);
+	return err ? err : import_memory_record(ops, buffer, handle, region);
 }
 
 static cl_mem import_memory_create(cl_context handle, struct context *context,
@@ -94,21 +95,22 @@ static cl_mem import_memory_create(cl_context handle, struct context *context,
 				   struct import_region *region, cl_int *err)
 {
 	const cl_mem_flags flags = flags_restrict(r->flags, region->access);
-	struct built built = { NULL, NULL, 0 };
+	struct method_buffer buffer = { NULL, NULL };
 	bool each = false;
 
 	region->unsynced = !keeps_consistent(&r->properties);
-	*err = ops->prove ? ops->prove(context, region, flags, &each) : CL_SUCCESS;
+	*err = ops->prove ? ops->prove(context, region, flags, region->addr, region->size, &each)
+			  : CL_SUCCESS;
 	if (!*err)
-		*err = ops->create(handle, flags, region, &built);
+		*err = ops->create(handle, flags, region, &buffer);
 	if (*err)
 		return NULL;
-	*err = import_memory_finish(context, handle, ops, region, &built, each);
+	*err = import_memory_finish(context, handle, ops, region, &buffer, each);
 	if (!*err)
-		return built.handle;
-	next.clReleaseMemObject(built.handle);
-	if (built.root)
-		next.clReleaseMemObject(built.root);
+		return buffer.handle;
+	next.clReleaseMemObject(buffer.handle);
+	if (buffer.hidden)
+		ops->release_hidden(buffer.hidden);
 	return NULL;
 }
 

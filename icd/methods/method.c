@@ -13,6 +13,13 @@ static const struct method_ops *const rows[] = {
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
+void method_context_release(cl_context context)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		if (rows[i]->context_release)
+			rows[i]->context_release(context);
+}
+
 void method_probe(struct device *device, const char *extensions)
 {
 	for (int type = 0; type < IMPORT_TYPES; type++) {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ways a driver takes memory, best first.  A new one is a file that defines
- * such a table and a row for it in method.c.
+ * Methods: the ways in which a driver takes memory.  A method is a file or a folder that defines
+ * a struct method_ops, and a row in method.c; docs/architecture.md has the recipe.
  *
- * There is no way that copies: where no row fits, the import is an error.
+ * Shared code calls a method through its ops alone and never asks which method it is.  What one
+ * method needs for its devices, contexts and imports is kept by that method.
+ *
+ * No method copies: where no row of the table takes a type of memory, the import is an error.
  */
 #ifndef ICD_METHODS_METHOD_H
 #define ICD_METHODS_METHOD_H
@@ -11,19 +14,23 @@
 #include "icd/objects/context.h"
 #include "icd/objects/device.h"
 
-/* A buffer as the driver has it. */
-struct built {
-	cl_mem handle; /* what the application gets */
-	cl_mem root;   /* NULL, or the buffer that the handle is a part of: hidden, referenced */
-	size_t offset; /* of the handle in it */
+/* A buffer as a method built it. */
+struct method_buffer {
+	cl_mem handle; /* for the application */
+	void *hidden;  /* NULL, or the method's record of a backing buffer that holds the handle */
+};
+
+enum method_quirk {
+	/* On out-of-order queues the driver's markers wait for their wait list. */
+	METHOD_MARKERS_WAIT = 1 << 0,
 };
 
 struct method_ops {
 	const char *name;
 
 	/*
-	 * Whether a device takes memory of a type this way.  Sets method->align
-	 * and method->why when it does, method->why when it does not.
+	 * Whether a device takes memory of a type by this method.  Sets method->align and
+	 * method->why if the device does, method->why if it does not.
 	 * @extensions: the driver's own extension string; may be NULL
 	 */
 	bool (*probe)(const struct device *device, const char *extensions, enum import_type type,
@@ -31,23 +38,42 @@ struct method_ops {
 
 	/*
 	 * A buffer over a region that no other thread knows yet.  @flags are valid and hold
-	 * no CL_MEM_USE_HOST_PTR.  NULL in a row that is the driver's own clImportMemoryARM.
+	 * no CL_MEM_USE_HOST_PTR.  NULL: the driver's own clImportMemoryARM creates the buffer.
 	 */
 	cl_int (*create)(cl_context context, cl_mem_flags flags, struct import_region *region,
-			 struct built *built);
+			 struct method_buffer *buffer);
 
 	/*
 	 * NULL, or whether all devices of a context are proved to take memory like the region's,
-	 * for a buffer of these @flags.  Before create.  @each: set if the buffer has to be proved
-	 * itself, by prove_buffer.
+	 * for a buffer of these @flags at @addr.  Called before the buffer is created.
+	 * @each: set if the buffer itself has to be proved, by prove_buffer
 	 */
 	cl_int (*prove)(struct context *context, const struct import_region *region,
-			cl_mem_flags flags, bool *each);
-	cl_int (*prove_buffer)(const struct context *context, const struct import_region *region,
-			       cl_mem buffer);
+			cl_mem_flags flags, const void *addr, size_t size, bool *each);
+	cl_int (*prove_buffer)(const struct context *context, cl_mem buffer, const void *addr);
 
-	/* It needs no CPU mapping of dma-bufs. */
-	bool cpu_optional;
+	/* Whether 2D images over memory of the region are proved.  NULL: imports have no images. */
+	cl_int (*prove_image)(struct context *context, const struct import_region *region,
+			      cl_mem_flags flags, const cl_image_format *format,
+			      const cl_image_desc *desc, const void *addr);
+
+	/*
+	 * A sub-buffer of an import that has a hidden record, and the end of that record.  Not
+	 * called for imports without one, whose sub-buffers the driver creates from the handle.
+	 */
+	cl_mem (*create_sub_buffer)(void *hidden, cl_mem_flags flags,
+				    const cl_buffer_region *region, cl_int *err);
+	void (*release_hidden)(void *hidden);
+
+	/*
+	 * NULL, or gives up the driver's objects that the method keeps for a context.  Called
+	 * before every clReleaseContext: a driver may count these objects as users of the context.
+	 * If the context lives on, the method makes them again when they are needed.
+	 */
+	void (*context_release)(cl_context context);
+
+	unsigned int quirks; /* enum method_quirk */
+	bool cpu_optional;   /* dma-bufs need no CPU mapping */
 };
 
 extern const struct method_ops method_native_ops;
@@ -56,5 +82,8 @@ extern const struct method_ops method_host_ptr_ops;
 
 /* Fills device->method.  Runs self-tests. */
 void method_probe(struct device *device, const char *extensions);
+
+/* Calls context_release of every method. */
+void method_context_release(cl_context context);
 
 #endif /* ICD_METHODS_METHOD_H */

@@ -9,8 +9,6 @@
 #include "icd/layer.h"
 #include "icd/methods/host_ptr/zero_copy.h"
 #include "icd/methods/method.h"
-#include "icd/methods/opaque_fd/backing.h"
-#include "icd/methods/opaque_fd/invalidate.h"
 #include "icd/objects/table.h"
 #include "icd/selftest/job.h"
 #include "icd/selftest/selftest.h"
@@ -197,9 +195,7 @@ cl_int CL_API_CALL layer_clReleaseContext(cl_context context)
 {
 	cl_uint refs = 0;
 
-	/* First what is kept here, which the driver may count; if it lives on, it is made again. */
-	backing_drop_context(context);
-	invalidate_drop_context(context);
+	method_context_release(context);
 	if (table_get(&contexts, context) &&
 	    !next.clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof(refs), &refs,
 				   NULL) &&

@@ -9,6 +9,7 @@
 #include "icd/error.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
+#include "icd/methods/method.h"
 #include "icd/objects/table.h"
 #include "util/lock.h"
 #include "util/log.h"
@@ -48,8 +49,8 @@ void memobj_put(struct memobj *obj)
 		struct memobj *parent = obj->parent;
 
 		import_put(obj->region);
-		if (obj->root)
-			next.clReleaseMemObject(obj->root);
+		if (obj->hidden)
+			obj->method->release_hidden(obj->hidden);
 		free(obj);
 		obj = parent;
 	}
@@ -246,11 +247,11 @@ static cl_int memobj_info(const struct memobj *obj, cl_mem_info name, size_t siz
 	case CL_MEM_PROPERTIES:
 		return info_answer(NULL, 0, size, NULL, size_ret);
 	case CL_MEM_ASSOCIATED_MEMOBJECT:
-		if (obj->hides_parent || obj->root)
+		if (obj->hides_parent || obj->hidden)
 			return info_answer(parent_of(obj), sizeof(cl_mem), size, value, size_ret);
 		break;
 	case CL_MEM_OFFSET:
-		if (memobj_import(obj)->root)
+		if (memobj_import(obj)->hidden)
 			return info_answer(&obj->origin, sizeof(obj->origin), size, value,
 					   size_ret);
 		break;

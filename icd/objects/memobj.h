@@ -17,6 +17,8 @@
 #include "icd/cl_compat.h"
 #include "import/import.h"
 
+struct method_ops;
+
 struct memobj {
 	cl_mem handle;
 	cl_context context;	      /* of the import; its record may be gone */
@@ -25,8 +27,8 @@ struct memobj {
 	bool bracket; /* use has to be bracketed: dma-buf, consistency kept by the runtime */
 	struct memobj *parent; /* held; NULL for an import */
 	bool hides_parent;     /* the driver does not know the parent: answered here */
-	cl_mem root; /* of an import: the driver's buffer that this is a part of, referenced; or NULL */
-	size_t root_offset;
+	const struct method_ops *method; /* by which the driver took the import */
+	void *hidden; /* of an import: struct method_buffer's, released with the record; or NULL */
 	atomic_uint refs;     /* holders of the record */
 	unsigned int handles; /* application's references, and children; memobj_lock */
 };
@@ -71,8 +73,7 @@ cl_int memobj_watch_part(cl_mem mem, const struct memobj *parent);
  * memobj_add - record an object that the application is about to get
  * @like: its fields; @like->parent is held by the caller
  *
- * Holds like->region and like->parent.  The reference to like->root is taken
- * over on success only.
+ * Holds like->region and like->parent.  like->hidden is taken over on success only.
  *
  * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY.
  */

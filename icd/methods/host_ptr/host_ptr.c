@@ -166,7 +166,7 @@ static bool host_ptr_probe(const struct device *device, const char *extensions,
 }
 
 static cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_region *region,
-			      struct built *built)
+			      struct method_buffer *buffer)
 {
 	cl_int err = CL_SUCCESS;
 
@@ -174,27 +174,28 @@ static cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct imp
 		log_error("the dma-buf has no CPU mapping");
 		return CL_INVALID_OPERATION;
 	}
-	built->handle = next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, region->size,
+	buffer->handle = next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, region->size,
 					    region->addr, &err);
-	if (is_created(built->handle, err))
+	if (is_created(buffer->handle, err))
 		return CL_SUCCESS;
 	log_error("the driver makes no buffer of %zu bytes: error %d", region->size, err);
 	return err ? err : CL_OUT_OF_RESOURCES;
 }
 
 static cl_int host_ptr_prove(struct context *context, const struct import_region *region,
-			     cl_mem_flags flags, bool *each)
+			     cl_mem_flags flags, const void *addr, size_t size, bool *each)
 {
 	*each = false;
 	if (!region->addr)
-		return CL_SUCCESS; /* create() refuses that */
-	return zero_copy_prove(context, region->kinds, flags, region->addr, region->size, each);
+		return CL_SUCCESS; /* host_ptr_create() refuses the region */
+	return zero_copy_prove(context, region->kinds, flags, addr, size, each);
 }
 
-static cl_int host_ptr_prove_buffer(const struct context *context,
-				    const struct import_region *region, cl_mem buffer)
+static cl_int host_ptr_prove_image(struct context *context, const struct import_region *region,
+				   cl_mem_flags flags, const cl_image_format *format,
+				   const cl_image_desc *desc, const void *addr)
 {
-	return zero_copy_prove_buffer(context, buffer, region->addr);
+	return zero_copy_prove_image(context, region->kinds, flags, format, desc, addr);
 }
 
 const struct method_ops method_host_ptr_ops = {
@@ -202,5 +203,6 @@ const struct method_ops method_host_ptr_ops = {
 	.probe = host_ptr_probe,
 	.create = host_ptr_create,
 	.prove = host_ptr_prove,
-	.prove_buffer = host_ptr_prove_buffer,
+	.prove_buffer = zero_copy_prove_buffer,
+	.prove_image = host_ptr_prove_image,
 };

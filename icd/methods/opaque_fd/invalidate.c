@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "icd/layer.h"
-#include "icd/methods/opaque_fd/proof.h"
+#include "icd/methods/opaque_fd/buffer.h"
 #include "util/lock.h"
 #include "util/log.h"
 

@@ -9,16 +9,14 @@
  */
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "icd/error.h"
 #include "icd/layer.h"
 #include "icd/methods/method.h"
 #include "icd/methods/opaque_fd/backing.h"
+#include "icd/methods/opaque_fd/buffer.h"
 #include "icd/methods/opaque_fd/invalidate.h"
 #include "icd/methods/opaque_fd/proof.h"
-#include "util/descriptor.h"
 #include "util/log.h"
 
 #define EXTENSION "cl_khr_external_memory_opaque_fd"
@@ -100,87 +98,8 @@ static cl_int check_offset(const struct import_region *region, size_t offset, si
 	return CL_INVALID_OPERATION;
 }
 
-cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t size, cl_int *err)
-{
-	const int own = descriptor_duplicate(fd);
-	const cl_mem_properties properties[] = {
-		CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR,
-		(cl_mem_properties)own,
-		0,
-	};
-	cl_mem mem;
-
-	if (own < 0) {
-		*err = CL_OUT_OF_RESOURCES;
-		return NULL;
-	}
-	mem = next.clCreateBufferWithProperties(context, properties, flags, size, NULL, err);
-	if (!*err)
-		return mem; /* with the descriptor: the driver closes it (NVIDIA 580) */
-	/* NVIDIA's driver gives an object and an error, which is CUDA's. */
-	if (mem)
-		next.clReleaseMemObject(mem);
-	close(own);
-	log_error("the driver makes no buffer of %zu bytes from an opaque descriptor: error %d",
-		  size, *err);
-	*err = *err > 0 ? CL_INVALID_OPERATION : *err;
-	return NULL;
-}
-
-/* A part of the root, which the application takes for a buffer of its own. */
-static cl_mem opaque_fd_part_of(cl_mem root, cl_mem_flags flags, size_t offset, size_t size,
-				cl_int *err)
-{
-	const cl_buffer_region region = { offset, size };
-
-	return next.clCreateSubBuffer(root, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, err);
-}
-
-/* Memory that stays is imported whole, and once. */
-static cl_mem kept_root(cl_context context, cl_mem_flags flags, const struct import_opaque *opaque,
-			cl_int *err)
-{
-	cl_mem root = backing_find(context, opaque->kept, flags);
-
-	*err = CL_SUCCESS;
-	if (root)
-		return root;
-	import_on_forget(backing_drop_memory);
-	root = opaque_fd_buffer(context, flags, opaque->fd, opaque->size, err);
-	if (!*err)
-		backing_keep(context, opaque->kept, flags, root);
-	return root;
-}
-
-static cl_int opaque_fd_build(cl_context context, cl_mem_flags flags,
-			      const struct import_opaque *opaque, size_t size, struct built *built)
-{
-	cl_mem root;
-	cl_int err;
-
-	if (opaque->kept)
-		root = kept_root(context, flags, opaque, &err);
-	else
-		root = opaque_fd_buffer(context, flags, opaque->fd, opaque->offset + size, &err);
-	if (err)
-		return err;
-	if (!opaque->offset && !opaque->kept) {
-		built->handle = root;
-		return CL_SUCCESS;
-	}
-	built->handle = opaque_fd_part_of(root, flags, opaque->offset, size, &err);
-	if (err) {
-		log_error("the driver makes no part of a buffer: error %d", err);
-		next.clReleaseMemObject(root);
-		return err;
-	}
-	built->root = root;
-	built->offset = opaque->offset;
-	return CL_SUCCESS;
-}
-
 static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct import_region *region,
-			       struct built *built)
+			       struct method_buffer *buffer)
 {
 	const struct device *device = only_device(context);
 	struct import_opaque opaque;
@@ -196,12 +115,27 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 		err = check_offset(region, opaque.offset, proof.align);
 	if (!err)
 		err = attach_invalidate(context, &proof, opaque.maker, region);
-	return err ? err : opaque_fd_build(context, flags, &opaque, region->size, built);
+	return err ? err : opaque_fd_build(context, flags, &opaque, region->size, buffer);
 }
 
+static void opaque_fd_context_release(cl_context context)
+{
+	backing_drop_context(context);
+	invalidate_drop_context(context);
+}
+
+/*
+ * NVIDIA's driver (580) makes 1D images on such imports and refuses every kernel that uses them,
+ * so there are no images.  The driver crashes in many migrations of such a buffer, and the driver's
+ * markers wait for their list on queues of any order.
+ */
 const struct method_ops method_opaque_fd_ops = {
 	.name = "opaque_fd",
 	.probe = opaque_fd_probe,
 	.create = opaque_fd_create,
+	.create_sub_buffer = opaque_fd_create_sub_buffer,
+	.release_hidden = opaque_fd_release_hidden,
+	.context_release = opaque_fd_context_release,
+	.quirks = METHOD_MARKERS_WAIT,
 	.cpu_optional = true,
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "icd/layer.h"
+#include "icd/methods/opaque_fd/buffer.h"
 #include "icd/methods/opaque_fd/invalidate.h"
 #include "icd/objects/device.h"
 #include "icd/objects/memobj.h"

@@ -34,7 +34,4 @@ struct opaque_proof {
  */
 bool opaque_proof_get(cl_device_id device, bool may_compile, struct opaque_proof *proof);
 
-/* driver_opaque_fd.c: a buffer from a descriptor, which stays the caller's. */
-cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t size, cl_int *err);
-
 #endif

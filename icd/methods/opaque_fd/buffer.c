@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/methods/opaque_fd/buffer.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "icd/layer.h"
+#include "icd/methods/opaque_fd/backing.h"
+#include "util/descriptor.h"
+#include "util/log.h"
+
+/* The record of an import whose buffer is a part of a backing buffer. */
+struct hidden {
+	cl_mem backing; /* a reference of the driver */
+	size_t offset;	/* bytes from the backing buffer's first to the import's */
+};
+
+cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t size, cl_int *err)
+{
+	const int own = descriptor_duplicate(fd);
+	const cl_mem_properties properties[] = {
+		CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR,
+		(cl_mem_properties)own,
+		0,
+	};
+	cl_mem mem;
+
+	if (own < 0) {
+		*err = CL_OUT_OF_RESOURCES;
+		return NULL;
+	}
+	mem = next.clCreateBufferWithProperties(context, properties, flags, size, NULL, err);
+	if (!*err)
+		return mem; /* the buffer owns the descriptor: the driver closes it (NVIDIA 580) */
+	/* NVIDIA's driver may return an object together with an error of CUDA's, a positive one. */
+	if (mem)
+		next.clReleaseMemObject(mem);
+	close(own);
+	log_error("the driver makes no buffer of %zu bytes from an opaque descriptor: error %d",
+		  size, *err);
+	*err = *err > 0 ? CL_INVALID_OPERATION : *err;
+	return NULL;
+}
+
+static cl_mem backing_part(cl_mem backing, cl_mem_flags flags, size_t offset, size_t size,
+			   cl_int *err)
+{
+	const cl_buffer_region region = { offset, size };
+
+	return next.clCreateSubBuffer(backing, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, err);
+}
+
+cl_mem opaque_fd_create_sub_buffer(void *hidden, cl_mem_flags flags,
+				   const cl_buffer_region *region, cl_int *err)
+{
+	const struct hidden *h = hidden;
+
+	return backing_part(h->backing, flags, region->origin + h->offset, region->size, err);
+}
+
+void opaque_fd_release_hidden(void *hidden)
+{
+	struct hidden *h = hidden;
+
+	next.clReleaseMemObject(h->backing);
+	free(h);
+}
+
+/* Memory of climport_alloc() is imported whole, and once. */
+static cl_mem backing_get_kept(cl_context context, cl_mem_flags flags,
+			       const struct import_opaque *opaque, cl_int *err)
+{
+	cl_mem backing = backing_find(context, opaque->kept, flags);
+
+	*err = CL_SUCCESS;
+	if (backing)
+		return backing;
+	import_on_forget(backing_drop_memory);
+	backing = opaque_fd_buffer(context, flags, opaque->fd, opaque->size, err);
+	if (!*err)
+		backing_keep(context, opaque->kept, flags, backing);
+	return backing;
+}
+
+/* Takes over the reference to @backing on success only. */
+static cl_int buffer_hide(cl_mem backing, cl_mem_flags flags, size_t offset, size_t size,
+			  struct method_buffer *buffer)
+{
+	struct hidden *h = malloc(sizeof(*h));
+	cl_int err;
+
+	if (!h) {
+		log_error("no memory for the record of an import");
+		return CL_OUT_OF_HOST_MEMORY;
+	}
+	buffer->handle = backing_part(backing, flags, offset, size, &err);
+	if (err) {
+		log_error("the driver makes no part of a buffer: error %d", err);
+		free(h);
+		return err;
+	}
+	*h = (struct hidden){ backing, offset };
+	buffer->hidden = h;
+	return CL_SUCCESS;
+}
+
+cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct import_opaque *opaque,
+		       size_t size, struct method_buffer *buffer)
+{
+	cl_mem backing;
+	cl_int err;
+
+	if (opaque->kept)
+		backing = backing_get_kept(context, flags, opaque, &err);
+	else
+		backing = opaque_fd_buffer(context, flags, opaque->fd, opaque->offset + size, &err);
+	if (err)
+		return err;
+	if (!opaque->offset && !opaque->kept) {
+		buffer->handle = backing; /* the import is the whole buffer: nothing is hidden */
+		return CL_SUCCESS;
+	}
+	err = buffer_hide(backing, flags, opaque->offset, size, buffer);
+	if (err)
+		next.clReleaseMemObject(backing);
+	return err;
+}

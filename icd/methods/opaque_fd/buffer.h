@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Driver buffers from opaque descriptors (cl_khr_external_memory_opaque_fd).
+ *
+ * A descriptor covers whole pages, or a whole allocation.  If an import starts inside of that,
+ * the driver gets a hidden backing buffer over the descriptor, and the application gets a
+ * sub-buffer of the backing buffer.
+ */
+#ifndef ICD_METHODS_OPAQUE_FD_BUFFER_H
+#define ICD_METHODS_OPAQUE_FD_BUFFER_H
+
+#include "icd/methods/method.h"
+
+/**
+ * opaque_fd_buffer - a buffer over the first @size bytes of a descriptor
+ * @fd: stays the caller's
+ *
+ * Returns NULL, and @err is set and logged, if the driver makes no buffer.
+ */
+cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t size, cl_int *err);
+
+/**
+ * opaque_fd_build - the buffer of an import
+ * @opaque: the descriptor, and the place of the import's @size bytes in the descriptor's memory
+ *
+ * Returns CL_SUCCESS or an error, logged.
+ */
+cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct import_opaque *opaque,
+		       size_t size, struct method_buffer *buffer);
+
+/* See struct method_ops. */
+cl_mem opaque_fd_create_sub_buffer(void *hidden, cl_mem_flags flags,
+				   const cl_buffer_region *region, cl_int *err);
+void opaque_fd_release_hidden(void *hidden);
+
+#endif /* ICD_METHODS_OPAQUE_FD_BUFFER_H */

@@ -44,9 +44,9 @@ struct run run_open(cl_command_queue_properties properties)
 
 	fixture_reset();
 	fixture_open();
-	r.queue = queue_create(properties | CL_QUEUE_PROFILING_ENABLE);
+	r.queue = fixture_create_queue(properties | CL_QUEUE_PROFILING_ENABLE);
 	r.a = buffer_open("a", NULL);
-	r.kernel = kernel_increment(r.a.mem);
+	r.kernel = fixture_create_increment(r.a.mem);
 	return r;
 }
 
@@ -105,7 +105,7 @@ void expect_no_sync(const char *name)
 	expect_count(end, 0);
 }
 
-cl_event user_event(void)
+cl_event user_event_create(void)
 {
 	cl_int err;
 	cl_event event = cl.clCreateUserEvent(fix.context, &err);
@@ -114,7 +114,7 @@ cl_event user_event(void)
 	return event;
 }
 
-void complete(cl_event event, cl_int status)
+void user_event_complete(cl_event event, cl_int status)
 {
 	stub_trace("completed by the application");
 	EXPECT_EQ(cl.clSetUserEventStatus(event, status), CL_SUCCESS);

@@ -48,8 +48,8 @@ void expect_bracket(const char *name, const char *kernel);
 /* Nothing of the buffer @name. */
 void expect_no_sync(const char *name);
 
-cl_event user_event(void);
-void complete(cl_event event, cl_int status);
+cl_event user_event_create(void);
+void user_event_complete(cl_event event, cl_int status);
 
 /* Long enough for what wrongly does not wait to happen. */
 void let_others_run(void);

@@ -25,7 +25,7 @@ static const char source[] =
 	"kernel void image1d_to_buffer(read_only image1d_buffer_t from, global uchar *to, uint w) "
 	"{}";
 
-static void remove_copy(void)
+static void layer_remove_copy(void)
 {
 	if (*last_copy)
 		unlink(last_copy);
@@ -33,7 +33,7 @@ static void remove_copy(void)
 }
 
 /* TEST_LAYER: another layer than the one built, to see the tests fail. */
-static const char *layer_path(void)
+static const char *fixture_layer_path(void)
 {
 	const char *path = getenv("TEST_LAYER");
 
@@ -43,15 +43,15 @@ static const char *layer_path(void)
 /* A file of another inode is another library, with variables of its own. */
 void *layer_copy(void)
 {
-	int from = open(layer_path(), O_RDONLY | O_CLOEXEC), to;
+	int from = open(fixture_layer_path(), O_RDONLY | O_CLOEXEC), to;
 	static bool registered;
 	struct stat st;
 	void *handle;
 
 	if (!registered)
-		atexit(remove_copy);
+		atexit(layer_remove_copy);
 	registered = true;
-	remove_copy();
+	layer_remove_copy();
 	strcpy(last_copy, "/tmp/climport-layer-XXXXXX");
 	to = mkstemp(last_copy);
 	EXPECT(from >= 0 && to >= 0 && !fstat(from, &st));
@@ -84,7 +84,8 @@ void layer_init(void *copy, const struct _cl_icd_dispatch *target, struct _cl_ic
 	memcpy(merged, ours, sizeof(ours));
 }
 
-static void CL_CALLBACK note(const char *message, const void *data, size_t size, void *user_data)
+static void CL_CALLBACK fixture_note(const char *message, const void *data, size_t size,
+				     void *user_data)
 {
 	(void)data;
 	(void)size;
@@ -108,7 +109,7 @@ void fixture_reset(void)
 	alive_before = stub_live_all();
 }
 
-static void open_program(void)
+static void fixture_open_program(void)
 {
 	const char *text = source;
 	cl_int err;
@@ -127,21 +128,22 @@ void fixture_open(void)
 	EXPECT_EQ(cl.clGetDeviceIDs(fix.platform, CL_DEVICE_TYPE_ALL, 4, fix.device,
 				    &fix.num_devices),
 		  CL_SUCCESS);
-	fix.context = cl.clCreateContext(NULL, fix.num_devices, fix.device, note, NULL, &err);
+	fix.context =
+		cl.clCreateContext(NULL, fix.num_devices, fix.device, fixture_note, NULL, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
-	fix.queue = queue_create(CL_QUEUE_PROFILING_ENABLE);
-	open_program();
+	fix.queue = fixture_create_queue(CL_QUEUE_PROFILING_ENABLE);
+	fixture_open_program();
 	fix.import = (import_function)cl.clGetExtensionFunctionAddress("clImportMemoryARM");
 	EXPECT(fix.import);
 }
 
-static bool nothing_left(void *arg)
+static bool fixture_is_clean(void *arg)
 {
 	(void)arg;
 	return stub_live_all() <= alive_before && !fake_dmabuf_open_brackets();
 }
 
-static void print_left(void)
+static void fixture_print_left(void)
 {
 	static const char *const names[STUB_NUM_KINDS] = {
 		"free",	   "platform", "device", "context", "queue",	     "memory object",
@@ -152,6 +154,12 @@ static void print_left(void)
 		if (stub_live(kind))
 			printf("# left: %ld x %s\n", stub_live(kind), names[kind]);
 	printf("# left: %d open brackets\n", fake_dmabuf_open_brackets());
+}
+
+bool fixture_is_unmapped(void *arg)
+{
+	(void)arg;
+	return !process_count_mappings("fake-dmabuf");
 }
 
 void fixture_release(void)
@@ -166,13 +174,13 @@ void fixture_close(void)
 	bool clean;
 
 	fixture_release();
-	clean = settles(nothing_left, NULL);
+	clean = process_settles(fixture_is_clean, NULL);
 	if (!clean)
-		print_left();
+		fixture_print_left();
 	EXPECT(clean);
 }
 
-cl_mem import_host(cl_mem_flags flags, void *memory, size_t size)
+cl_mem fixture_import_host(cl_mem_flags flags, void *memory, size_t size)
 {
 	cl_int err = 1;
 	cl_mem mem = fix.import(fix.context, flags, NULL, memory, size, &err);
@@ -184,7 +192,7 @@ cl_mem import_host(cl_mem_flags flags, void *memory, size_t size)
 	return mem;
 }
 
-cl_mem import_dmabuf(int fd, size_t size)
+cl_mem fixture_import_dmabuf(int fd, size_t size)
 {
 	static const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM,
 							       CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
@@ -198,13 +206,13 @@ cl_mem import_dmabuf(int fd, size_t size)
 	return mem;
 }
 
-bool is_import(cl_mem mem)
+bool fixture_is_import(cl_mem mem)
 {
 	return cl.clEnqueueFillBuffer(fix.queue, mem, NULL, 0, 0, 4, 0, NULL, NULL) ==
 	       CL_INVALID_OPERATION;
 }
 
-cl_mem sub_buffer(cl_mem parent, size_t origin, size_t size)
+cl_mem fixture_create_sub_buffer(cl_mem parent, size_t origin, size_t size)
 {
 	const cl_buffer_region region = { origin, size };
 	cl_int err;
@@ -214,7 +222,8 @@ cl_mem sub_buffer(cl_mem parent, size_t origin, size_t size)
 	return mem;
 }
 
-cl_mem image(cl_mem_object_type type, cl_mem buffer, size_t width, size_t height, size_t pitch)
+cl_mem fixture_create_image(cl_mem_object_type type, cl_mem buffer, size_t width, size_t height,
+			    size_t pitch)
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
 	const cl_image_desc desc = {
@@ -231,8 +240,8 @@ cl_mem image(cl_mem_object_type type, cl_mem buffer, size_t width, size_t height
 	return mem;
 }
 
-cl_int refused(cl_context context, cl_mem_flags flags, const cl_import_properties_arm *properties,
-	       void *memory, size_t size)
+cl_int fixture_import_error(cl_context context, cl_mem_flags flags,
+			    const cl_import_properties_arm *properties, void *memory, size_t size)
 {
 	cl_int err = 1;
 
@@ -241,7 +250,7 @@ cl_int refused(cl_context context, cl_mem_flags flags, const cl_import_propertie
 	return err;
 }
 
-cl_kernel kernel_create(const char *name)
+cl_kernel fixture_create_kernel(const char *name)
 {
 	cl_int err;
 	cl_kernel kernel = cl.clCreateKernel(fix.program, name, &err);
@@ -250,32 +259,32 @@ cl_kernel kernel_create(const char *name)
 	return kernel;
 }
 
-cl_kernel kernel_increment(cl_mem mem)
+cl_kernel fixture_create_increment(cl_mem mem)
 {
-	cl_kernel kernel = kernel_create("increment");
+	cl_kernel kernel = fixture_create_kernel("increment");
 
 	EXPECT_EQ(cl.clSetKernelArg(kernel, 0, sizeof(mem), &mem), CL_SUCCESS);
 	return kernel;
 }
 
-cl_int enqueue(cl_command_queue queue, cl_kernel kernel, cl_uint num, const cl_event *list,
-	       cl_event *event)
+cl_int fixture_enqueue(cl_command_queue queue, cl_kernel kernel, cl_uint num, const cl_event *list,
+		       cl_event *event)
 {
 	const size_t one = 1;
 
 	return cl.clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, num, list, event);
 }
 
-void increment(cl_mem mem)
+void fixture_increment(cl_mem mem)
 {
-	cl_kernel kernel = kernel_increment(mem);
+	cl_kernel kernel = fixture_create_increment(mem);
 
-	EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	cl.clReleaseKernel(kernel);
 }
 
-cl_command_queue queue_create(cl_command_queue_properties properties)
+cl_command_queue fixture_create_queue(cl_command_queue_properties properties)
 {
 	cl_int err;
 	cl_command_queue queue =
@@ -285,7 +294,7 @@ cl_command_queue queue_create(cl_command_queue_properties properties)
 	return queue;
 }
 
-cl_int event_status(cl_event event)
+cl_int fixture_event_status(cl_event event)
 {
 	cl_int status = 99;
 

@@ -16,6 +16,7 @@
 
 #include "fake_dmabuf.h"
 #include "harness.h"
+#include "process.h"
 #include "stub.h"
 
 #include <CL/cl_ext.h>
@@ -54,49 +55,42 @@ void *layer_copy(void);
 void layer_init(void *copy, const struct _cl_icd_dispatch *target, struct _cl_icd_dispatch *merged);
 
 /* Fails the test unless this succeeds. */
-cl_mem import_host(cl_mem_flags flags, void *memory, size_t size);
-cl_mem import_dmabuf(int fd, size_t size);
+cl_mem fixture_import_host(cl_mem_flags flags, void *memory, size_t size);
+cl_mem fixture_import_dmabuf(int fd, size_t size);
 
 /* The error of an import that must fail. */
-cl_int refused(cl_context context, cl_mem_flags flags, const cl_import_properties_arm *properties,
-	       void *memory, size_t size);
+cl_int fixture_import_error(cl_context context, cl_mem_flags flags,
+			    const cl_import_properties_arm *properties, void *memory, size_t size);
 
-cl_mem sub_buffer(cl_mem parent, size_t origin, size_t size);
+cl_mem fixture_create_sub_buffer(cl_mem parent, size_t origin, size_t size);
 
 /* An image of four-byte pixels on a buffer, or over nothing. */
-cl_mem image(cl_mem_object_type type, cl_mem buffer, size_t width, size_t height, size_t pitch);
+cl_mem fixture_create_image(cl_mem_object_type type, cl_mem buffer, size_t width, size_t height,
+			    size_t pitch);
 
 /* As the application sees it: a forbidden call, which is wrong for other objects, too. */
-bool is_import(cl_mem mem);
+bool fixture_is_import(cl_mem mem);
 
 /* A kernel of the stub's builtin.c; increment takes one object. */
-cl_kernel kernel_create(const char *name);
-cl_kernel kernel_increment(cl_mem mem);
-cl_int enqueue(cl_command_queue queue, cl_kernel kernel, cl_uint num, const cl_event *list,
-	       cl_event *event);
+cl_kernel fixture_create_kernel(const char *name);
+cl_kernel fixture_create_increment(cl_mem mem);
+cl_int fixture_enqueue(cl_command_queue queue, cl_kernel kernel, cl_uint num, const cl_event *list,
+		       cl_event *event);
 
 /* Both, for one byte, and waits. */
-void increment(cl_mem mem);
+void fixture_increment(cl_mem mem);
 
-cl_command_queue queue_create(cl_command_queue_properties properties);
-cl_int event_status(cl_event event);
+cl_command_queue fixture_create_queue(cl_command_queue_properties properties);
+cl_int fixture_event_status(cl_event event);
 
 /* Pages of this process, zero, until the next fixture_reset(). */
-unsigned char *pages(size_t count);
+unsigned char *pages_map(size_t count);
 void pages_free(void);
 
 /* The address of a page that is not mapped. */
-unsigned char *hole(void);
+unsigned char *pages_hole(void);
 
-/* Open descriptors, and mappings whose line contains @text. */
-int count_fds(void);
-int count_mappings(const char *text);
-int count_threads(void);
-
-/* Waits, at most two seconds. */
-bool settles(bool (*condition)(void *), void *arg);
-
-/* For settles(): no fake dma-buf is mapped. */
-bool is_not_mapped(void *);
+/* For process_settles(): no fake dma-buf is mapped. */
+bool fixture_is_unmapped(void *);
 
 #endif

@@ -11,7 +11,7 @@ TEST(finish, "START before the kernel, END after it, and clFinish returns after 
 
 		fake_dmabuf_delay(10);
 		r.a.seen[0] = 41;
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_bracket("a", "increment");
 		expect_count("sync START a rw", 1);
@@ -27,7 +27,7 @@ TEST(finish_late_callbacks, "The same where the driver's event callbacks come la
 		struct run r = run_open(kinds_of_queue[i]);
 
 		stub_set(STUB_CALLBACK_DELAY, 20);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_bracket("a", "increment");
 		run_close(&r);
@@ -42,10 +42,10 @@ TEST(wait_for_event, "When the event is complete, END has been done.")
 
 		stub_set(STUB_CALLBACK_DELAY, 10);
 		fake_dmabuf_delay(10);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
 		expect_bracket("a", "increment");
-		EXPECT_EQ(event_status(done), CL_COMPLETE);
+		EXPECT_EQ(fixture_event_status(done), CL_COMPLETE);
 		cl.clReleaseEvent(done);
 		run_close(&r);
 	}
@@ -53,7 +53,7 @@ TEST(wait_for_event, "When the event is complete, END has been done.")
 
 static bool is_over(void *event)
 {
-	return event_status(*(cl_event *)event) <= CL_COMPLETE;
+	return fixture_event_status(*(cl_event *)event) <= CL_COMPLETE;
 }
 
 TEST(poll_event, "A program that polls the event's status sees COMPLETE only after END.")
@@ -63,9 +63,9 @@ TEST(poll_event, "A program that polls the event's status sees COMPLETE only aft
 		cl_event done;
 
 		fake_dmabuf_delay(10);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
 		EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
-		EXPECT(settles(is_over, &done));
+		EXPECT(process_settles(is_over, &done));
 		expect_bracket("a", "increment");
 		cl.clReleaseEvent(done);
 		run_close(&r);
@@ -79,11 +79,11 @@ TEST(lazy_driver, "clFlush is enough where the driver starts nothing before.")
 		cl_event done;
 
 		stub_set(STUB_LAZY, 1);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
 		EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
-		EXPECT(settles(is_over, &done));
+		EXPECT(process_settles(is_over, &done));
 		expect_bracket("a", "increment");
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_count("sync END a", 2);
 		cl.clReleaseEvent(done);
@@ -108,12 +108,12 @@ TEST(event_callback, "The application's callback on its event is called after EN
 {
 	for (int i = 0; i < 2; i++) {
 		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event(), done;
+		cl_event go = user_event_create(), done;
 
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
 		EXPECT_EQ(cl.clSetEventCallback(done, CL_COMPLETE, trace_event, NULL), CL_SUCCESS);
-		complete(go, CL_COMPLETE);
-		EXPECT(settles(has_callback, NULL));
+		user_event_complete(go, CL_COMPLETE);
+		EXPECT(process_settles(has_callback, NULL));
 		expect_order("sync END a", "callback 0");
 		cl.clReleaseEvent(done);
 		cl.clReleaseEvent(go);
@@ -125,15 +125,15 @@ TEST(wait_list, "START waits for the wait list, also for a user event that is co
 {
 	for (int i = 0; i < 2; i++) {
 		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event(), done;
+		cl_event go = user_event_create(), done;
 
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
 		EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
 		let_others_run();
 		expect_no_sync("a");
-		EXPECT(event_status(done) > CL_COMPLETE);
+		EXPECT(fixture_event_status(done) > CL_COMPLETE);
 		r.a.seen[0] = 7;
-		complete(go, CL_COMPLETE);
+		user_event_complete(go, CL_COMPLETE);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
 		expect_order("completed by the application", "sync START a");
 		expect_bracket("a", "increment");
@@ -147,14 +147,14 @@ TEST(wait_list, "START waits for the wait list, also for a user event that is co
 TEST(behind_others, "In an in-order queue START waits for the commands before it.")
 {
 	struct run r = run_open(0);
-	cl_event go = user_event();
+	cl_event go = user_event_create();
 
 	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r.queue, 1, &go, NULL), CL_SUCCESS);
-	EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
 	let_others_run();
 	expect_no_sync("a");
-	complete(go, CL_COMPLETE);
+	user_event_complete(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_order("completed by the application", "sync START a");
 	expect_bracket("a", "increment");
@@ -165,14 +165,14 @@ TEST(behind_others, "In an in-order queue START waits for the commands before it
 TEST(behind_barrier, "In an out-of-order queue START waits for a barrier before it.")
 {
 	struct run r = run_open(OUT_OF_ORDER);
-	cl_event go = user_event();
+	cl_event go = user_event_create();
 
 	EXPECT_EQ(cl.clEnqueueBarrierWithWaitList(r.queue, 1, &go, NULL), CL_SUCCESS);
-	EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
 	let_others_run();
 	expect_no_sync("a");
-	complete(go, CL_COMPLETE);
+	user_event_complete(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_order("completed by the application", "sync START a");
 	cl.clReleaseEvent(go);
@@ -182,16 +182,16 @@ TEST(behind_barrier, "In an out-of-order queue START waits for a barrier before 
 TEST(overtakes, "In an out-of-order queue a kernel is not held back by others that wait.")
 {
 	struct run r = run_open(OUT_OF_ORDER);
-	cl_event go = user_event(), done;
+	cl_event go = user_event_create(), done;
 	cl_mem plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
-	cl_kernel other = kernel_increment(plain);
+	cl_kernel other = fixture_create_increment(plain);
 
-	EXPECT_EQ(enqueue(r.queue, other, 1, &go, NULL), CL_SUCCESS);
-	EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, other, 1, &go, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
-	EXPECT(settles(is_over, &done));
+	EXPECT(process_settles(is_over, &done));
 	expect_bracket("a", "increment");
-	complete(go, CL_COMPLETE);
+	user_event_complete(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	cl.clReleaseKernel(other);
 	cl.clReleaseMemObject(plain);
@@ -207,11 +207,11 @@ TEST(barrier_after, "What comes after a later barrier or marker comes after END.
 		cl_event done[2];
 
 		fake_dmabuf_delay(10);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
 		EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r.queue, 0, NULL, &done[0]), CL_SUCCESS);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done[0]), CL_SUCCESS);
 		expect_count("sync END a", 1);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
 		EXPECT_EQ(cl.clEnqueueBarrierWithWaitList(r.queue, 0, NULL, &done[1]), CL_SUCCESS);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done[1]), CL_SUCCESS);
 		expect_count("sync END a", 2);
@@ -225,13 +225,13 @@ TEST(event_in_wait_list, "A command that waits for the event starts after END of
 {
 	struct run r = run_open(OUT_OF_ORDER);
 	struct buffer b = buffer_open("b", NULL);
-	cl_kernel second = kernel_increment(b.mem);
-	cl_command_queue other = queue_create(0);
+	cl_kernel second = fixture_create_increment(b.mem);
+	cl_command_queue other = fixture_create_queue(0);
 	cl_event first;
 
 	fake_dmabuf_delay(10);
-	EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &first), CL_SUCCESS);
-	EXPECT_EQ(enqueue(other, second, 1, &first, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &first), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(other, second, 1, &first, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(other), CL_SUCCESS);
 	expect_order("sync END a", "sync START b");
@@ -245,7 +245,7 @@ TEST(event_in_wait_list, "A command that waits for the event starts after END of
 static void *complete_later(void *event)
 {
 	let_others_run();
-	complete(*(cl_event *)event, CL_COMPLETE);
+	user_event_complete(*(cl_event *)event, CL_COMPLETE);
 	return NULL;
 }
 
@@ -253,10 +253,10 @@ TEST(finish_before_user_event, "clFinish waits for a user event that another thr
 {
 	for (int i = 0; i < 2; i++) {
 		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event();
+		cl_event go = user_event_create();
 		pthread_t thread;
 
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, NULL), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, NULL), CL_SUCCESS);
 		pthread_create(&thread, NULL, complete_later, &go);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_bracket("a", "increment");
@@ -278,9 +278,9 @@ TEST(completed_in_callback, "The user event may be completed by a callback of th
 {
 	for (int i = 0; i < 2; i++) {
 		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event(), marker;
+		cl_event go = user_event_create(), marker;
 
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, NULL), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, NULL), CL_SUCCESS);
 		EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(fix.queue, 0, NULL, &marker), CL_SUCCESS);
 		EXPECT_EQ(cl.clSetEventCallback(marker, CL_COMPLETE, complete_other, go),
 			  CL_SUCCESS);
@@ -296,13 +296,13 @@ TEST(busy_buffer, "A buffer whose fences are not signalled delays no other.")
 {
 	struct run r = run_open(0);
 	struct buffer b = buffer_open("b", NULL);
-	cl_kernel second = kernel_increment(b.mem);
+	cl_kernel second = fixture_create_increment(b.mem);
 
 	fake_dmabuf_busy("a");
-	EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
 	let_others_run();
-	EXPECT_EQ(enqueue(fix.queue, second, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(fix.queue, second, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	expect_bracket("b", "increment");
 	expect_no_sync("a");
@@ -325,14 +325,14 @@ static bool has_end(void *arg)
 TEST(queue_released, "A queue that is released before the kernel ran still ends what was begun.")
 {
 	struct run r = run_open(0);
-	cl_event go = user_event();
+	cl_event go = user_event_create();
 
-	EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, NULL), CL_SUCCESS);
 	cl.clReleaseCommandQueue(r.queue);
-	complete(go, CL_COMPLETE);
-	EXPECT(settles(has_end, NULL));
+	user_event_complete(go, CL_COMPLETE);
+	EXPECT(process_settles(has_end, NULL));
 	expect_bracket("a", "increment");
 	cl.clReleaseEvent(go);
-	r.queue = queue_create(0);
+	r.queue = fixture_create_queue(0);
 	run_close(&r);
 }

@@ -11,7 +11,7 @@ struct two {
 	cl_kernel kernel;
 };
 
-static struct two open_with(const char *version, const cl_import_properties_arm *properties)
+static struct two access_args_open(const char *version, const cl_import_properties_arm *properties)
 {
 	struct two t;
 
@@ -21,11 +21,11 @@ static struct two open_with(const char *version, const cl_import_properties_arm 
 	fixture_open();
 	t.a = buffer_open("a", properties);
 	t.b = buffer_open("b", properties);
-	t.kernel = kernel_increment(t.a.mem);
+	t.kernel = fixture_create_increment(t.a.mem);
 	return t;
 }
 
-static void close_all(struct two *t)
+static void access_args_close(struct two *t)
 {
 	cl.clReleaseKernel(t->kernel);
 	buffer_close(&t->a);
@@ -33,9 +33,9 @@ static void close_all(struct two *t)
 	fixture_close();
 }
 
-static void run(cl_kernel kernel)
+static void access_args_run(cl_kernel kernel)
 {
-	EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 }
 
@@ -46,24 +46,24 @@ static void set_arg(cl_kernel kernel, cl_uint index, cl_mem mem)
 
 TEST(only_arguments, "Only the imports that are arguments.")
 {
-	struct two t = open_with(NULL, NULL);
+	struct two t = access_args_open(NULL, NULL);
 
-	run(t.kernel);
+	access_args_run(t.kernel);
 	expect_bracket("a", "increment");
 	expect_no_sync("b");
-	close_all(&t);
+	access_args_close(&t);
 }
 
 TEST(several_arguments, "All of them, before the kernel and after it.")
 {
-	struct two t = open_with(NULL, NULL);
-	cl_kernel kernel = kernel_create("vector_add");
+	struct two t = access_args_open(NULL, NULL);
+	cl_kernel kernel = fixture_create_kernel("vector_add");
 
 	set_arg(kernel, 0, t.a.mem);
 	set_arg(kernel, 1, t.b.mem);
 	set_arg(kernel, 2, t.b.mem);
 	t.b.seen[0] = 3;
-	run(kernel);
+	access_args_run(kernel);
 	expect_order("sync START a", "kernel vector_add begin");
 	expect_order("sync START b", "kernel vector_add begin");
 	expect_order("kernel vector_add end", "sync END a");
@@ -71,25 +71,25 @@ TEST(several_arguments, "All of them, before the kernel and after it.")
 	EXPECT_EQ(stub_trace_count("sync START"), stub_trace_count("sync END"));
 	EXPECT_EQ(t.a.seen[0], 6);
 	cl.clReleaseKernel(kernel);
-	close_all(&t);
+	access_args_close(&t);
 }
 
 TEST(overwritten, "An argument that was set to another object does not count any more.")
 {
-	struct two t = open_with(NULL, NULL);
+	struct two t = access_args_open(NULL, NULL);
 	cl_mem plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
 
 	set_arg(t.kernel, 0, t.b.mem);
-	run(t.kernel);
+	access_args_run(t.kernel);
 	expect_bracket("b", "increment");
 	expect_no_sync("a");
 	stub_trace_clear();
 	set_arg(t.kernel, 0, plain);
-	run(t.kernel);
+	access_args_run(t.kernel);
 	expect_no_sync("b");
 	expect_count("kernel increment end", 1);
 	cl.clReleaseMemObject(plain);
-	close_all(&t);
+	access_args_close(&t);
 }
 
 typedef cl_int(CL_API_CALL *set_pointer_fn)(cl_kernel kernel, cl_uint index, const void *value);
@@ -113,91 +113,91 @@ TEST(set_by_address, "An argument that was set by address does not count any mor
 					     "clSetKernelArgDevicePointerEXT" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct two t = open_with(NULL, NULL);
+		struct two t = access_args_open(NULL, NULL);
 		set_pointer_fn set = pointer_setter(names[i]);
 		unsigned char byte = 4;
 
 		EXPECT_EQ(set(t.kernel, 7, &byte), CL_INVALID_ARG_INDEX);
-		run(t.kernel);
+		access_args_run(t.kernel);
 		expect_bracket("a", "increment");
 		stub_trace_clear();
 		EXPECT_EQ(set(t.kernel, 0, &byte), CL_SUCCESS);
-		run(t.kernel);
+		access_args_run(t.kernel);
 		expect_no_sync("a");
 		EXPECT_EQ(byte, 5);
-		close_all(&t);
+		access_args_close(&t);
 	}
 }
 
 TEST(failed_set, "A clSetKernelArg that the driver refuses changes nothing.")
 {
-	struct two t = open_with(NULL, NULL);
+	struct two t = access_args_open(NULL, NULL);
 
 	EXPECT_EQ(cl.clSetKernelArg(t.kernel, 7, sizeof(t.b.mem), &t.b.mem), CL_INVALID_ARG_INDEX);
 	stub_fail("clSetKernelArg", 1, CL_OUT_OF_RESOURCES);
 	EXPECT_EQ(cl.clSetKernelArg(t.kernel, 0, sizeof(t.b.mem), &t.b.mem), CL_OUT_OF_RESOURCES);
-	run(t.kernel);
+	access_args_run(t.kernel);
 	expect_bracket("a", "increment");
 	expect_no_sync("b");
-	close_all(&t);
+	access_args_close(&t);
 }
 
 TEST(cloned, "A clone has the arguments of its source, and then its own.")
 {
-	struct two t = open_with(NULL, NULL);
+	struct two t = access_args_open(NULL, NULL);
 	cl_int err;
 	cl_kernel clone = cl.clCloneKernel(t.kernel, &err);
 
 	EXPECT_EQ(err, CL_SUCCESS);
 	set_arg(t.kernel, 0, t.b.mem);
-	run(clone);
+	access_args_run(clone);
 	expect_bracket("a", "increment");
 	expect_no_sync("b");
 	stub_trace_clear();
-	run(t.kernel);
+	access_args_run(t.kernel);
 	expect_bracket("b", "increment");
 	expect_no_sync("a");
 	cl.clReleaseKernel(clone);
-	close_all(&t);
+	access_args_close(&t);
 }
 
 TEST(reused_kernel_address, "A kernel at the address of a released one has none of its arguments.")
 {
-	struct two t = open_with(NULL, NULL);
+	struct two t = access_args_open(NULL, NULL);
 	cl_mem plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
-	cl_kernel freed = kernel_create("vector_add");
+	cl_kernel freed = fixture_create_kernel("vector_add");
 
 	for (cl_uint i = 0; i < 3; i++)
 		set_arg(freed, i, t.a.mem);
 	cl.clReleaseKernel(t.kernel);
 	stub_set(STUB_ADDRESS_REUSE, 1);
 	cl.clReleaseKernel(freed);
-	t.kernel = kernel_create("increment");
+	t.kernel = fixture_create_kernel("increment");
 	EXPECT(t.kernel == freed); /* else the test tests nothing */
 	set_arg(t.kernel, 0, plain);
-	run(t.kernel);
+	access_args_run(t.kernel);
 	expect_no_sync("a");
 	stub_set(STUB_ADDRESS_REUSE, 0);
 	cl.clReleaseMemObject(plain);
-	close_all(&t);
+	access_args_close(&t);
 }
 
 TEST(retained_kernel, "A kernel that is retained and released once keeps its arguments.")
 {
-	struct two t = open_with(NULL, NULL);
+	struct two t = access_args_open(NULL, NULL);
 
 	cl.clRetainKernel(t.kernel);
 	cl.clReleaseKernel(t.kernel);
-	run(t.kernel);
+	access_args_run(t.kernel);
 	expect_bracket("a", "increment");
-	close_all(&t);
+	access_args_close(&t);
 }
 
 TEST(derived, "Sub-buffers and images of an import count as it.")
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
 	const cl_buffer_region region = { 4096, 4096 };
-	struct two t = open_with(NULL, NULL);
+	struct two t = access_args_open(NULL, NULL);
 	cl_image_desc desc = {
 		.image_type = CL_MEM_OBJECT_IMAGE2D,
 		.image_width = 4,
@@ -210,36 +210,36 @@ TEST(derived, "Sub-buffers and images of an import count as it.")
 
 	sub = cl.clCreateSubBuffer(t.a.mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
 	set_arg(t.kernel, 0, sub);
-	run(t.kernel);
+	access_args_run(t.kernel);
 	expect_bracket("a", "increment");
 	EXPECT_EQ(t.a.seen[4096], 1);
 	stub_trace_clear();
 	desc.mem_object = sub;
 	image = cl.clCreateImage(fix.context, 0, &format, &desc, NULL, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
-	kernel = kernel_create("image_to_buffer");
+	kernel = fixture_create_kernel("image_to_buffer");
 	set_arg(kernel, 0, image);
 	set_arg(kernel, 1, t.b.mem);
 	cl.clSetKernelArg(kernel, 2, sizeof(side), &side);
 	cl.clSetKernelArg(kernel, 3, sizeof(side), &side);
-	run(kernel);
+	access_args_run(kernel);
 	expect_bracket("a", "image_to_buffer");
 	expect_bracket("b", "image_to_buffer");
 	EXPECT_EQ(t.b.seen[0], 1);
 	cl.clReleaseKernel(kernel);
 	cl.clReleaseMemObject(image);
 	cl.clReleaseMemObject(sub);
-	close_all(&t);
+	access_args_close(&t);
 }
 
 TEST(task, "clEnqueueTask, too.")
 {
-	struct two t = open_with(NULL, NULL);
+	struct two t = access_args_open(NULL, NULL);
 
 	EXPECT_EQ(cl.clEnqueueTask(fix.queue, t.kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	expect_bracket("a", "increment");
-	close_all(&t);
+	access_args_close(&t);
 }
 
 typedef cl_int(CL_API_CALL *enqueue_count_fn)(cl_command_queue queue, cl_kernel kernel,
@@ -249,7 +249,7 @@ typedef cl_int(CL_API_CALL *enqueue_count_fn)(cl_command_queue queue, cl_kernel 
 
 TEST(count_kernel, "clEnqueueNDCountKernelINTEL, too.")
 {
-	struct two t = open_with(NULL, NULL);
+	struct two t = access_args_open(NULL, NULL);
 	enqueue_count_fn enqueue_count =
 		(enqueue_count_fn)cl.clGetExtensionFunctionAddressForPlatform(
 			fix.platform, "clEnqueueNDCountKernelINTEL");
@@ -262,10 +262,10 @@ TEST(count_kernel, "clEnqueueNDCountKernelINTEL, too.")
 		  CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	expect_bracket("a", "increment");
-	close_all(&t);
+	access_args_close(&t);
 }
 
-static void CL_CALLBACK native(void *args)
+static void CL_CALLBACK access_args_run_native(void *args)
 {
 	unsigned char *memory = *(unsigned char **)args;
 
@@ -276,40 +276,40 @@ static void CL_CALLBACK native(void *args)
 
 TEST(native_kernel, "And clEnqueueNativeKernel, for its list of objects.")
 {
-	struct two t = open_with(NULL, NULL);
+	struct two t = access_args_open(NULL, NULL);
 	void *args = NULL;
 	const void *location = &args;
 
-	EXPECT_EQ(cl.clEnqueueNativeKernel(fix.queue, native, &args, sizeof(args), 1, &t.a.mem,
-					   &location, 0, NULL, NULL),
+	EXPECT_EQ(cl.clEnqueueNativeKernel(fix.queue, access_args_run_native, &args, sizeof(args),
+					   1, &t.a.mem, &location, 0, NULL, NULL),
 		  CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	expect_bracket("a", "native");
 	expect_no_sync("b");
 	EXPECT_EQ(t.a.seen[0], 5);
-	close_all(&t);
+	access_args_close(&t);
 }
 
 TEST(application_keeps, "None when the application keeps the data consistent.")
 {
-	struct two t = open_with(NULL, application_keeps);
+	struct two t = access_args_open(NULL, application_keeps);
 
-	run(t.kernel);
+	access_args_run(t.kernel);
 	expect_no_sync("a");
-	close_all(&t);
+	access_args_close(&t);
 }
 
 TEST(version_1_1, "In version 1.1.0 only when asked for.")
 {
-	struct two t = open_with("1.1.0", NULL);
+	struct two t = access_args_open("1.1.0", NULL);
 
-	run(t.kernel);
+	access_args_run(t.kernel);
 	expect_no_sync("a");
-	close_all(&t);
-	t = open_with("1.1.0", runtime_keeps);
-	run(t.kernel);
+	access_args_close(&t);
+	t = access_args_open("1.1.0", runtime_keeps);
+	access_args_run(t.kernel);
 	expect_bracket("a", "increment");
-	close_all(&t);
+	access_args_close(&t);
 }
 
 TEST(host_imports, "Host memory needs none.")
@@ -320,10 +320,10 @@ TEST(host_imports, "Host memory needs none.")
 
 	fixture_reset();
 	fixture_open();
-	memory = pages(1);
-	mem = import_host(0, memory, 4096);
+	memory = pages_map(1);
+	mem = fixture_import_host(0, memory, 4096);
 	markers = stub_calls("clEnqueueMarkerWithWaitList"); /* of the self-test */
-	increment(mem);
+	fixture_increment(mem);
 	EXPECT_EQ(memory[0], 1);
 	expect_count("sync", 0);
 	EXPECT_EQ(stub_calls("clEnqueueMarkerWithWaitList"), markers);
@@ -335,9 +335,9 @@ TEST(read_only, "An import that devices only read is begun and ended for reading
 {
 	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
 							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
-	struct two t = open_with(NULL, NULL);
+	struct two t = access_args_open(NULL, NULL);
 	int read_only = fake_dmabuf_reopen(t.a.fd, O_RDONLY);
-	cl_kernel kernel = kernel_create("vector_add");
+	cl_kernel kernel = fixture_create_kernel("vector_add");
 	cl_int err;
 	cl_mem mem = fix.import(fix.context, CL_MEM_READ_WRITE, dma_buf, &read_only, SIZE, &err);
 
@@ -345,19 +345,19 @@ TEST(read_only, "An import that devices only read is begun and ended for reading
 	set_arg(kernel, 0, t.b.mem);
 	set_arg(kernel, 1, mem);
 	set_arg(kernel, 2, mem);
-	run(kernel);
+	access_args_run(kernel);
 	EXPECT(stub_trace_count("sync START a r") > 0);
 	expect_count("sync START a rw", 0);
 	expect_count("sync START b rw", 1);
 	cl.clReleaseKernel(kernel);
 	cl.clReleaseMemObject(mem);
 	close(read_only);
-	close_all(&t);
+	access_args_close(&t);
 }
 
 TEST(host_access, "From 1.1.0 on reads and writes are bracketed like kernels, when asked for.")
 {
-	struct two t = open_with("1.1.0", runtime_keeps);
+	struct two t = access_args_open("1.1.0", runtime_keeps);
 	unsigned char byte = 0;
 
 	t.a.seen[9] = 77;
@@ -378,12 +378,12 @@ TEST(host_access, "From 1.1.0 on reads and writes are bracketed like kernels, wh
 	EXPECT_EQ(t.b.seen[0], 78);
 	expect_count("sync END a", 3);
 	expect_count("sync END b", 1);
-	close_all(&t);
+	access_args_close(&t);
 }
 
 TEST(map, "A map begins access and its unmap ends it.")
 {
-	struct two t = open_with("1.1.0", runtime_keeps);
+	struct two t = access_args_open("1.1.0", runtime_keeps);
 	unsigned char *mapped;
 	cl_event done;
 	cl_int err;
@@ -401,5 +401,5 @@ TEST(map, "A map begins access and its unmap ends it.")
 	expect_count("sync END a", 1);
 	EXPECT_EQ(t.a.seen[1], 9);
 	cl.clReleaseEvent(done);
-	close_all(&t);
+	access_args_close(&t);
 }

@@ -11,18 +11,18 @@ TEST(wait_list_fails, "When the wait list fails there is no START, no kernel, an
 {
 	for (int i = 0; i < 4; i++) {
 		struct run r = run_open(kinds_of_queue[i & 1]);
-		cl_event go = user_event(), done;
+		cl_event go = user_event_create(), done;
 
 		stub_set(STUB_CALLBACK_COMPLETE, i & 2); /* PoCL 7 */
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
-		complete(go, -5);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+		user_event_complete(go, -5);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done),
 			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-		EXPECT(event_status(done) < 0);
+		EXPECT(fixture_event_status(done) < 0);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_no_sync("a");
 		expect_count("kernel increment", 0);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_bracket("a", "increment");
 		cl.clReleaseEvent(go);
@@ -36,21 +36,21 @@ TEST(no_callback_for_failures, "Where the driver does not call back for failed c
 {
 	for (int i = 0; i < 2; i++) {
 		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event(), done;
+		cl_event go = user_event_create(), done;
 
 		stub_set(STUB_NO_FAILURE_CALLBACK, 1); /* PoCL 3.1 */
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
-		complete(go, -5);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+		user_event_complete(go, -5);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done),
 			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-		EXPECT(event_status(done) < 0);
+		EXPECT(fixture_event_status(done) < 0);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_no_sync("a");
 		expect_count("kernel increment", 0);
 		cl.clReleaseEvent(go);
 		cl.clReleaseEvent(done);
 		run_release(&r);
-		EXPECT(settles(is_not_mapped, NULL));
+		EXPECT(process_settles(fixture_is_unmapped, NULL));
 		fixture_close();
 	}
 }
@@ -63,10 +63,10 @@ TEST(kernel_fails, "When the kernel fails there is an END, and the event fails."
 
 		stub_set(STUB_CALLBACK_COMPLETE, i & 2);
 		stub_set(STUB_KERNEL_FAIL, -5);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done),
 			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-		EXPECT(event_status(done) < 0);
+		EXPECT(fixture_event_status(done) < 0);
 		expect_count("sync START a", 1);
 		expect_count("sync END a", 1);
 		cl.clReleaseEvent(done);
@@ -82,7 +82,7 @@ TEST(interrupted, "EINTR and EAGAIN are tried again.")
 		struct run r = run_open(0);
 
 		fake_dmabuf_fail(edges[i & 1], i & 2 ? EAGAIN : EINTR, 3);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_count("failed", 3);
 		expect_bracket("a", "increment");
@@ -96,9 +96,9 @@ TEST(start_fails, "When START fails the kernel does not run, and the event fails
 	cl_event done;
 
 	fake_dmabuf_fail("START", EIO, 1);
-	EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-	EXPECT(event_status(done) < 0);
+	EXPECT(fixture_event_status(done) < 0);
 	expect_count("kernel increment", 0);
 	expect_no_sync("a");
 	cl.clReleaseEvent(done);
@@ -111,9 +111,9 @@ TEST(end_fails, "When END fails the event fails.")
 	cl_event done;
 
 	fake_dmabuf_fail("END", EIO, 1);
-	EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-	EXPECT(event_status(done) < 0);
+	EXPECT(fixture_event_status(done) < 0);
 	expect_count("kernel increment end", 1);
 	cl.clReleaseEvent(done);
 	fake_dmabuf_reset(); /* the bracket that was left open was the test's doing */
@@ -129,7 +129,7 @@ TEST(enqueue_fails,
 
 		stub_set(STUB_FAULT_DELAY, i & 2 ? 20 : 0); /* begun when it fails, or not yet */
 		stub_fail("clEnqueueNDRangeKernel", 1, CL_OUT_OF_RESOURCES);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_OUT_OF_RESOURCES);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_OUT_OF_RESOURCES);
 		EXPECT(done == (cl_event)(uintptr_t)0x5a5a);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_count("kernel increment", 0);
@@ -140,10 +140,10 @@ TEST(enqueue_fails,
 
 static int mapped_before; /* by tests before, where a driver does not call back */
 
-static bool is_unmapped(void *unused)
+static bool access_fail_is_unmapped(void *unused)
 {
 	(void)unused;
-	return count_mappings("fake-dmabuf") <= mapped_before;
+	return process_count_mappings("fake-dmabuf") <= mapped_before;
 }
 
 /* PoCL 3.1, and a thread that is slow between its enqueues.  Whoever hangs is killed. */
@@ -151,7 +151,7 @@ static struct run run_slowly(int i)
 {
 	struct run r;
 
-	mapped_before = count_mappings("fake-dmabuf");
+	mapped_before = process_count_mappings("fake-dmabuf");
 	r = run_open(kinds_of_queue[i & 1]);
 	alarm(60);
 	stub_set(STUB_NO_FAILURE_BEHIND, 1);
@@ -164,7 +164,7 @@ static struct run run_slowly(int i)
 static void close_slowly(struct run *r, int i)
 {
 	run_release(r);
-	EXPECT(settles(is_unmapped, NULL));
+	EXPECT(process_settles(access_fail_is_unmapped, NULL));
 	if (i & 2)
 		fixture_release();
 	else
@@ -191,10 +191,10 @@ TEST(start_fails_early, "A START that fails before the kernel is enqueued fails 
 		cl_event done;
 
 		fake_dmabuf_fail("START", EIO, 1);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done),
 			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-		EXPECT(event_status(done) < 0);
+		EXPECT(fixture_event_status(done) < 0);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_count("kernel increment", 0);
 		cl.clReleaseEvent(done);
@@ -208,7 +208,7 @@ TEST(start_fails_unseen, "A START that fails for a kernel without an event does 
 		struct run r = run_slowly(i);
 
 		fake_dmabuf_fail("START", EIO, 1);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_count("kernel increment", 0);
 		close_slowly(&r, i);
@@ -222,10 +222,10 @@ TEST(end_fails_early, "An END that fails before its marker is enqueued fails the
 		cl_event done;
 
 		fake_dmabuf_fail("END", EIO, 1);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done),
 			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-		EXPECT(event_status(done) < 0);
+		EXPECT(fixture_event_status(done) < 0);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		cl.clReleaseEvent(done);
 		fake_dmabuf_reset();
@@ -240,7 +240,7 @@ TEST(kernel_fails_early, "A kernel that fails before the marker is enqueued fail
 		cl_event done;
 
 		stub_set(STUB_KERNEL_FAIL, -5);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done),
 			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
@@ -253,16 +253,18 @@ TEST(marker_fails, "A command fails, and does not hang, when its bracket's marke
 {
 	for (int i = 0; i < 8; i++) {
 		struct run r = run_slowly(i);
-		cl_event go = user_event(), done;
+		cl_event go = user_event_create(), done;
 
 		stub_set(STUB_NOTHING_FAIL, -5);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, i & 4 ? 1 : 0, i & 4 ? &go : NULL, &done),
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, i & 4 ? 1 : 0, i & 4 ? &go : NULL,
+					  &done),
 			  CL_SUCCESS);
-		complete(go, CL_COMPLETE);
+		user_event_complete(go, CL_COMPLETE);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done),
 			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-		EXPECT(event_status(done) < 0);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS); /* it may join */
+		EXPECT(fixture_event_status(done) < 0);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL),
+			  CL_SUCCESS); /* it may join */
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_count("kernel increment", 0);
 		expect_no_sync("a");
@@ -276,13 +278,13 @@ TEST(callback_refused, "The marker of a bracket that cannot begin has its event 
 {
 	for (int i = 0; i < 4; i++) {
 		struct run r = run_open(kinds_of_queue[i & 1]);
-		cl_event go = user_event();
+		cl_event go = user_event_create();
 
 		stub_set(STUB_NO_FAILURE_CALLBACK, i & 2);
 		stub_fail("clSetEventCallback", 1, CL_OUT_OF_HOST_MEMORY);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, NULL), CL_OUT_OF_HOST_MEMORY);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, NULL), CL_OUT_OF_HOST_MEMORY);
 		let_others_run();
-		complete(go, -5);
+		user_event_complete(go, -5);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_count("an event fails that nobody holds", 0);
 		cl.clReleaseEvent(go);
@@ -304,13 +306,13 @@ TEST(end_callback_refused,
 {
 	for (int i = 0; i < 4; i++) {
 		struct run r = run_open(kinds_of_queue[i & 1]);
-		cl_event go = user_event(), done;
+		cl_event go = user_event_create(), done;
 
 		stub_set(STUB_NO_FAILURE_CALLBACK, i & 2);
 		stub_fail("clSetEventCallback", 2, CL_OUT_OF_HOST_MEMORY);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
-		EXPECT(event_status(done) > CL_COMPLETE);
-		complete(go, CL_COMPLETE);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+		EXPECT(fixture_event_status(done) > CL_COMPLETE);
+		user_event_complete(go, CL_COMPLETE);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done),
 			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
@@ -326,7 +328,7 @@ TEST(wait_list_fails_early, "A wait list that fails in the middle of the enqueue
 {
 	for (int i = 0; i < 4; i++) {
 		struct run r = run_slowly(i);
-		cl_event go = user_event(), done;
+		cl_event go = user_event_create(), done;
 		pthread_t thread;
 
 		stub_reset();
@@ -334,7 +336,7 @@ TEST(wait_list_fails_early, "A wait list that fails in the middle of the enqueue
 		stub_set(STUB_NO_FAILURE_CALLBACK, i & 2);
 		stub_set(STUB_ENQUEUE_DELAY, 10);
 		pthread_create(&thread, NULL, fail_in_between, &go);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done),
 			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
@@ -352,14 +354,14 @@ static struct run run_host_access(int i)
 {
 	struct run r;
 
-	mapped_before = count_mappings("fake-dmabuf");
+	mapped_before = process_count_mappings("fake-dmabuf");
 	fixture_reset();
 	setenv("CLIMPORT_VERSION", "1.1.0", 1);
 	fixture_open();
 	alarm(60);
-	r.queue = queue_create(kinds_of_queue[i & 1]);
+	r.queue = fixture_create_queue(kinds_of_queue[i & 1]);
 	r.a = buffer_open("a", runtime_keeps);
-	r.kernel = kernel_increment(r.a.mem);
+	r.kernel = fixture_create_increment(r.a.mem);
 	stub_reset();
 	stub_set(STUB_NO_FAILURE_BEHIND, 1);
 	stub_set(STUB_NO_FAILURE_CALLBACK, i & 2);
@@ -401,12 +403,12 @@ TEST(blocking_read_of_failed,
 {
 	for (int i = 4; i < 8; i++) {
 		struct run r = run_host_access(i);
-		cl_event go = user_event();
+		cl_event go = user_event_create();
 		unsigned char byte;
 
 		alarm(60);
 		stub_set(STUB_NO_FAILURE_BEHIND, 1);
-		complete(go, -5);
+		user_event_complete(go, -5);
 		EXPECT_EQ(cl.clEnqueueReadBuffer(r.queue, r.a.mem, CL_TRUE, 0, 1, &byte, 1, &go,
 						 NULL),
 			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
@@ -421,7 +423,7 @@ TEST(blocking_read_wait_list, "A blocking read whose wait list fails returns, wi
 {
 	for (int i = 4; i < 8; i++) {
 		struct run r = run_host_access(i);
-		cl_event go = user_event();
+		cl_event go = user_event_create();
 		unsigned char byte;
 		pthread_t thread;
 
@@ -437,7 +439,8 @@ TEST(blocking_read_wait_list, "A blocking read whose wait list fails returns, wi
 }
 
 /* The errors of blocking calls behind @go whose arguments are wrong. */
-static void expect_refused(const struct run *r, cl_command_queue stranger, const cl_event *go)
+static void access_fail_expect_refused(const struct run *r, cl_command_queue stranger,
+				       const cl_event *go)
 {
 	unsigned char bytes[64];
 	cl_int err = 1;
@@ -461,13 +464,13 @@ TEST(blocking_wrong, "A blocking call with wrong arguments fails before its wait
 {
 	for (int i = 0; i < 2; i++) {
 		struct run r = run_host_access(i);
-		cl_event go = user_event();
+		cl_event go = user_event_create();
 		cl_context other =
 			cl.clCreateContext(NULL, fix.num_devices, fix.device, NULL, NULL, NULL);
 		cl_command_queue stranger = cl.clCreateCommandQueue(other, fix.device[0], 0, NULL);
 
-		expect_refused(&r, stranger, &go);
-		complete(go, CL_COMPLETE);
+		access_fail_expect_refused(&r, stranger, &go);
+		user_event_complete(go, CL_COMPLETE);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_no_sync("a");
 		cl.clReleaseCommandQueue(stranger);
@@ -507,9 +510,9 @@ TEST(told, "A SYNC that fails is told to the context's callback, also where nobo
 		struct run r = run_open(kinds_of_queue[i & 1]);
 
 		fake_dmabuf_fail(edges[i / 2], EIO, 1);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		EXPECT(settles(was_told, (void *)(uintptr_t)texts[i / 2]));
+		EXPECT(process_settles(was_told, (void *)(uintptr_t)texts[i / 2]));
 		EXPECT(strstr(fix.notice, "Input/output error"));
 		EXPECT_EQ(fix.notices, 1);
 		fake_dmabuf_reset();
@@ -540,7 +543,8 @@ TEST(closed_descriptor,
 			int own = replace_own(r.a.fd);
 			cl_event event = NULL;
 
-			EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, with_event ? &event : NULL),
+			EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL,
+						  with_event ? &event : NULL),
 				  CL_OUT_OF_RESOURCES);
 			EXPECT_EQ(fix.notices, 1);
 			EXPECT(strstr(fix.notice, "the program closed descriptor"));
@@ -557,14 +561,14 @@ TEST(closed_during_command,
      "A command whose dma-buf's descriptor is closed before its end fails, with a sentence.")
 {
 	struct run r = run_open(0);
-	cl_event go = user_event(), event;
+	cl_event go = user_event_create(), event;
 	int own;
 
-	EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &event), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &event), CL_SUCCESS);
 	own = replace_own(r.a.fd);
-	complete(go, CL_COMPLETE);
+	user_event_complete(go, CL_COMPLETE);
 	EXPECT(cl.clWaitForEvents(1, &event) != CL_SUCCESS);
-	EXPECT(event_status(event) < 0);
+	EXPECT(fixture_event_status(event) < 0);
 	EXPECT_EQ(fix.notices, 1);
 	EXPECT(strstr(fix.notice, "the program closed descriptor"));
 	expect_count("sync", 0);

@@ -21,7 +21,7 @@ extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *old, size_t size);
 
 /* Whether the allocation at @caller is of the layer and the one to fail. */
-static bool fails(const void *caller)
+static bool allocation_fails(const void *caller)
 {
 	Dl_info info;
 
@@ -33,17 +33,17 @@ static bool fails(const void *caller)
 
 STUB_API void *malloc(size_t size)
 {
-	return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
+	return allocation_fails(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
 }
 
 STUB_API void *calloc(size_t count, size_t size)
 {
-	return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
+	return allocation_fails(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
 }
 
 STUB_API void *realloc(void *old, size_t size)
 {
-	return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(old, size);
+	return allocation_fails(__builtin_return_address(0)) ? NULL : __libc_realloc(old, size);
 }
 #endif
 
@@ -53,7 +53,7 @@ static bool enqueue_without_memory(struct run *r, int nth, cl_event *event, cl_i
 	bool failed;
 
 	atomic_store(&until_failure, nth);
-	*err = enqueue(r->queue, r->kernel, 0, NULL, event);
+	*err = fixture_enqueue(r->queue, r->kernel, 0, NULL, event);
 	failed = atomic_exchange(&until_failure, 0) <= 0;
 	return failed;
 }
@@ -108,7 +108,7 @@ TEST(clone, "Where memory is out a kernel is not cloned, or its clone is bracket
 		failed = atomic_exchange(&until_failure, 0) <= 0;
 		EXPECT_EQ(err, clone ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY);
 		if (clone) {
-			EXPECT_EQ(enqueue(r.queue, clone, 0, NULL, NULL), CL_SUCCESS);
+			EXPECT_EQ(fixture_enqueue(r.queue, clone, 0, NULL, NULL), CL_SUCCESS);
 			EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 			expect_bracket("a", "increment");
 			cl.clReleaseKernel(clone);
@@ -132,14 +132,14 @@ TEST(first_import, "An import works where memory was out in the one before, the 
 
 		fixture_reset();
 		fixture_open();
-		memory = pages(1);
+		memory = pages_map(1);
 		atomic_store(&until_failure, nth);
 		mem = fix.import(fix.context, 0, NULL, memory, 4096, &err);
 		failed = atomic_exchange(&until_failure, 0) <= 0;
 		EXPECT_EQ(mem != NULL, err == CL_SUCCESS);
 		if (mem)
 			cl.clReleaseMemObject(mem);
-		cl.clReleaseMemObject(import_host(0, memory, 4096));
+		cl.clReleaseMemObject(fixture_import_host(0, memory, 4096));
 		fixture_close();
 		EXPECT(nth < 200);
 	}

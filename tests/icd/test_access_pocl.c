@@ -25,7 +25,7 @@ static struct pocl {
 	int fd;
 } pocl;
 
-static int loops(void)
+static int pocl_count_loops(void)
 {
 	const char *count = getenv("TEST_LOOPS");
 
@@ -107,47 +107,47 @@ static void pocl_close(void)
 	fake_dmabuf_fail("", 0, 0);
 }
 
-static cl_int enqueue(cl_event *event)
+static cl_int pocl_enqueue(cl_event *event)
 {
 	const size_t one = 1;
 
 	return clEnqueueNDRangeKernel(pocl.queue, pocl.kernel, 1, NULL, &one, NULL, 0, NULL, event);
 }
 
-static void fails(const char *edge)
+static void pocl_expect_failure(const char *edge)
 {
 	cl_event done;
 
 	fake_dmabuf_fail(edge, EIO, 1);
-	EXPECT_EQ(enqueue(&done), CL_SUCCESS);
+	EXPECT_EQ(pocl_enqueue(&done), CL_SUCCESS);
 	EXPECT(clWaitForEvents(1, &done) < 0);
 	clReleaseEvent(done);
 }
 
 TEST(start_fails, "A kernel whose START fails has an event that fails.")
 {
-	for (int i = 0; i < loops(); i++) {
+	for (int i = 0; i < pocl_count_loops(); i++) {
 		pocl_open();
-		fails("START");
+		pocl_expect_failure("START");
 		pocl_close();
 	}
 }
 
 TEST(end_fails, "A kernel whose END fails has an event that fails.")
 {
-	for (int i = 0; i < loops(); i++) {
+	for (int i = 0; i < pocl_count_loops(); i++) {
 		pocl_open();
-		fails("END");
+		pocl_expect_failure("END");
 		pocl_close();
 	}
 }
 
 TEST(fails_unseen, "A SYNC that fails for a kernel without an event does not stop clFinish.")
 {
-	for (int i = 0; i < loops(); i++) {
+	for (int i = 0; i < pocl_count_loops(); i++) {
 		pocl_open();
 		fake_dmabuf_fail(i & 1 ? "START" : "END", EIO, 1);
-		EXPECT_EQ(enqueue(NULL), CL_SUCCESS);
+		EXPECT_EQ(pocl_enqueue(NULL), CL_SUCCESS);
 		EXPECT_EQ(clFinish(pocl.queue), CL_SUCCESS);
 		pocl_close();
 	}
@@ -155,7 +155,7 @@ TEST(fails_unseen, "A SYNC that fails for a kernel without an event does not sto
 
 TEST(blocking_read, "A blocking read whose SYNC fails returns, with an error.")
 {
-	for (int i = 0; i < loops(); i++) {
+	for (int i = 0; i < pocl_count_loops(); i++) {
 		int value;
 
 		pocl_open();
@@ -169,7 +169,7 @@ TEST(blocking_read, "A blocking read whose SYNC fails returns, with an error.")
 
 TEST(blocking_map, "A blocking map whose START fails gives no pointer.")
 {
-	for (int i = 0; i < loops(); i++) {
+	for (int i = 0; i < pocl_count_loops(); i++) {
 		cl_int err = 1;
 
 		pocl_open();
@@ -195,14 +195,14 @@ TEST(works, "What fails nothing leaves no bracket open, and loses no kernel.")
 	EXPECT_EQ(clEnqueueUnmapMemObject(pocl.queue, pocl.mem, (void *)(uintptr_t)value, 0, NULL,
 					  NULL),
 		  CL_SUCCESS);
-	for (int i = 0; i < 10 * loops(); i++) {
-		EXPECT_EQ(enqueue(NULL), CL_SUCCESS);
+	for (int i = 0; i < 10 * pocl_count_loops(); i++) {
+		EXPECT_EQ(pocl_enqueue(NULL), CL_SUCCESS);
 		if (i % 7 == 0)
 			EXPECT_EQ(clFinish(pocl.queue), CL_SUCCESS);
 	}
 	EXPECT_EQ(clFinish(pocl.queue), CL_SUCCESS);
 	EXPECT_EQ(fake_dmabuf_open_brackets(), 0);
-	EXPECT_EQ(*value, before + 10 * loops());
+	EXPECT_EQ(*value, before + 10 * pocl_count_loops());
 	pocl_close();
 }
 
@@ -211,7 +211,7 @@ TEST(row_at_exit, "A process may exit while a row of kernels is open.")
 {
 	pocl_open();
 	for (int i = 0; i < 20; i++)
-		EXPECT_EQ(enqueue(NULL), CL_SUCCESS);
+		EXPECT_EQ(pocl_enqueue(NULL), CL_SUCCESS);
 	if (getenv("TEST_CHILD"))
 		usleep((useconds_t)atoi(getenv("TEST_CHILD")));
 	else
@@ -225,7 +225,7 @@ TEST(exits, "The exit does not crash, whatever the idle thread does.")
 
 	pocl_open();
 	pocl_close();
-	for (int i = 0; i < loops() / 5; i++) {
+	for (int i = 0; i < pocl_count_loops() / 5; i++) {
 		int status;
 		pid_t child;
 

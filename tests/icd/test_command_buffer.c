@@ -43,7 +43,7 @@ typedef cl_int fill_image_fn(BEHIND_PROPERTIES, const void *, const size_t *, co
 
 #define ADDRESS(f) ((__typeof__(&f))cl.clGetExtensionFunctionAddressForPlatform(fix.platform, #f))
 
-static void functions_get(void)
+static void khr_get_functions(void)
 {
 	khr.create = ADDRESS(clCreateCommandBufferKHR);
 	khr.finalize = ADDRESS(clFinalizeCommandBufferKHR);
@@ -70,7 +70,7 @@ struct pair {
 #define NO_SYNC 0, NULL, point, NULL
 #define NUM_FORMS 12
 
-/* record() for a driver whose recording functions have a list of properties. */
+/* list_record() for a driver whose recording functions have a list of properties. */
 static cl_int record_with_properties(unsigned which, cl_command_buffer_khr list, struct pair m,
 				     struct pair other, cl_sync_point_khr *point)
 {
@@ -107,8 +107,8 @@ static cl_int record_with_properties(unsigned which, cl_command_buffer_khr list,
 }
 
 /* Form @which of a copy or fill of @m's objects. */
-static cl_int record(unsigned which, cl_command_buffer_khr list, struct pair m, struct pair other,
-		     cl_sync_point_khr *point)
+static cl_int list_record(unsigned which, cl_command_buffer_khr list, struct pair m,
+			  struct pair other, cl_sync_point_khr *point)
 {
 	static const cl_uint zero[4];
 
@@ -161,7 +161,7 @@ static void expect_recording(cl_int wanted, struct pair m, struct pair other)
 		cl_sync_point_khr point = 0x5a5a;
 		unsigned notices = fix.notices;
 
-		EXPECT_EQ(record(which, list, m, other, &point), wanted);
+		EXPECT_EQ(list_record(which, list, m, other, &point), wanted);
 		EXPECT_EQ(point == 0x5a5a, wanted != CL_SUCCESS);
 		EXPECT_EQ(fix.notices - notices, wanted != CL_SUCCESS);
 	}
@@ -171,7 +171,7 @@ static void expect_recording(cl_int wanted, struct pair m, struct pair other)
 static struct pair pair_plain(void)
 {
 	const struct pair p = { cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL),
-				image(CL_MEM_OBJECT_IMAGE2D, NULL, 4, 4, 0) };
+				fixture_create_image(CL_MEM_OBJECT_IMAGE2D, NULL, 4, 4, 0) };
 
 	return p;
 }
@@ -200,13 +200,14 @@ static void expect_recording_on(const char *version, cl_int wanted)
 
 	setenv("CLIMPORT_VERSION", version, 1);
 	fixture_open();
-	functions_get();
+	khr_get_functions();
 	plain[0] = pair_plain();
 	plain[1] = pair_plain();
-	imported.buffer = import_host(0, pages(2), SIZE);
-	imported.image = image(CL_MEM_OBJECT_IMAGE2D, imported.buffer, 4, 4, 0);
-	derived.buffer = sub_buffer(imported.buffer, 4096, 4096);
-	derived.image = image(CL_MEM_OBJECT_IMAGE1D_BUFFER, imported.buffer, 16, 0, 0);
+	imported.buffer = fixture_import_host(0, pages_map(2), SIZE);
+	imported.image = fixture_create_image(CL_MEM_OBJECT_IMAGE2D, imported.buffer, 4, 4, 0);
+	derived.buffer = fixture_create_sub_buffer(imported.buffer, 4096, 4096);
+	derived.image =
+		fixture_create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, imported.buffer, 16, 0, 0);
 	expect_recording(wanted, imported, plain[0]);
 	expect_recording(wanted, derived, plain[0]);
 	expect_recording(CL_SUCCESS, plain[1], plain[0]);
@@ -243,11 +244,11 @@ TEST(wrong_lists, "What is no command buffer is the error that the extension has
 
 	fixture_reset();
 	fixture_open();
-	functions_get();
+	khr_get_functions();
 	plain = pair_plain();
-	imported.buffer = import_host(0, pages(2), SIZE);
-	EXPECT_EQ(record(0, NULL, plain, plain, &point), CL_INVALID_COMMAND_BUFFER_KHR);
-	EXPECT_EQ(record(0, NULL, imported, plain, &point), CL_INVALID_COMMAND_BUFFER_KHR);
+	imported.buffer = fixture_import_host(0, pages_map(2), SIZE);
+	EXPECT_EQ(list_record(0, NULL, plain, plain, &point), CL_INVALID_COMMAND_BUFFER_KHR);
+	EXPECT_EQ(list_record(0, NULL, imported, plain, &point), CL_INVALID_COMMAND_BUFFER_KHR);
 	EXPECT_EQ(khr.enqueue(0, NULL, NULL, 0, NULL, NULL), CL_INVALID_COMMAND_BUFFER_KHR);
 	EXPECT_EQ(khr.retain(NULL), CL_INVALID_COMMAND_BUFFER_KHR);
 	EXPECT_EQ(khr.release(NULL), CL_INVALID_COMMAND_BUFFER_KHR);
@@ -272,10 +273,10 @@ static struct recorded recorded_open(void)
 
 	fixture_reset();
 	fixture_open();
-	functions_get();
+	khr_get_functions();
 	r.a = buffer_open("a", NULL);
 	r.b = buffer_open("b", NULL);
-	r.kernel = kernel_increment(r.a.mem);
+	r.kernel = fixture_create_increment(r.a.mem);
 	r.list = list_create();
 	EXPECT_EQ(
 		khr.kernel(r.list, NULL, NULL, r.kernel, 1, NULL, &one, NULL, 0, NULL, NULL, NULL),
@@ -345,15 +346,15 @@ TEST(no_imports, "A program that imports nothing records and runs what it asks f
 
 		open_reported(&reported[i]);
 		fixture_open();
-		functions_get();
+		khr_get_functions();
 		from = pair_plain();
 		to = pair_plain();
 		EXPECT_EQ(cl.clEnqueueWriteBuffer(fix.queue, from.buffer, CL_TRUE, 0, 4, &value, 0,
 						  NULL, NULL),
 			  CL_SUCCESS);
 		list = list_create();
-		EXPECT_EQ(record(0, list, from, to, &point), CL_SUCCESS);
-		EXPECT_EQ(record(10, list, from, to, &point), CL_SUCCESS);
+		EXPECT_EQ(list_record(0, list, from, to, &point), CL_SUCCESS);
+		EXPECT_EQ(list_record(10, list, from, to, &point), CL_SUCCESS);
 		EXPECT_EQ(khr.finalize(list), CL_SUCCESS);
 		EXPECT_EQ(khr.enqueue(0, NULL, list, 0, NULL, NULL), CL_SUCCESS);
 		value = 0;
@@ -379,7 +380,7 @@ TEST(wrong_queues, "A command buffer for queues that are none is the extension's
 
 	fixture_reset();
 	fixture_open();
-	functions_get();
+	khr_get_functions();
 	wild = (cl_command_queue)fix.context;
 	const struct {
 		cl_uint num;
@@ -402,7 +403,8 @@ TEST(wrong_queues, "A command buffer for queues that are none is the extension's
 }
 
 /* Gives the recorded command another argument, by the one form or the other. */
-static cl_int update(cl_command_buffer_khr list, cl_mutable_command_khr command, const cl_mem *mem)
+static cl_int list_update(cl_command_buffer_khr list, cl_mutable_command_khr command,
+			  const cl_mem *mem)
 {
 	const cl_mutable_dispatch_arg_khr arg = { 0, sizeof(*mem), mem };
 	const cl_mutable_dispatch_config_khr chained = {
@@ -455,10 +457,10 @@ static struct changing changing_open(int form)
 	stub_set(STUB_COMMAND_ARRAYS, form & 1);
 	stub_set(STUB_COMMAND_NAMED, form & 2 ? 1 : 3);
 	fixture_open();
-	functions_get();
+	khr_get_functions();
 	c.a = buffer_open("a", NULL);
 	c.b = buffer_open("b", NULL);
-	c.kernel = kernel_increment(c.a.mem);
+	c.kernel = fixture_create_increment(c.a.mem);
 	c.list = list_create();
 	record_kernel(&c, &c.command);
 	return c;
@@ -491,12 +493,12 @@ TEST(updated, "A dma-buf that is made an argument of a recorded kernel is bracke
 		struct changing c = changing_open(form);
 
 		EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
-		EXPECT_EQ(update(c.list, c.command, &c.b.mem), CL_SUCCESS);
+		EXPECT_EQ(list_update(c.list, c.command, &c.b.mem), CL_SUCCESS);
 		expect_run(c.list, 0, 1);
 		expect_bracket("b", "increment");
 		EXPECT_EQ(c.b.seen[0], 1);
 		EXPECT_EQ(c.a.seen[0], 0);
-		EXPECT_EQ(update(NULL, c.command, &c.b.mem), CL_INVALID_COMMAND_BUFFER_KHR);
+		EXPECT_EQ(list_update(NULL, c.command, &c.b.mem), CL_INVALID_COMMAND_BUFFER_KHR);
 		changing_close(&c);
 	}
 }
@@ -516,7 +518,7 @@ TEST(remapped,
 		EXPECT(copy && !err);
 		expect_run(copy, 1, 0);
 		expect_bracket("a", "increment");
-		EXPECT_EQ(update(copy, command, &c.b.mem), CL_SUCCESS);
+		EXPECT_EQ(list_update(copy, command, &c.b.mem), CL_SUCCESS);
 		expect_run(copy, 0, 1);
 		expect_run(c.list, 1, 0);
 		EXPECT_EQ(khr.release(copy), CL_SUCCESS);
@@ -532,12 +534,12 @@ TEST(replaced, "A dma-buf that was replaced as an argument of a recorded kernel 
 
 		EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
 		for (int i = 0; i < 2; i++) {
-			EXPECT_EQ(update(c.list, c.command, &c.b.mem), CL_SUCCESS);
+			EXPECT_EQ(list_update(c.list, c.command, &c.b.mem), CL_SUCCESS);
 			expect_run(c.list, 0, 1);
-			EXPECT_EQ(update(c.list, c.command, &c.a.mem), CL_SUCCESS);
+			EXPECT_EQ(list_update(c.list, c.command, &c.a.mem), CL_SUCCESS);
 			expect_run(c.list, 1, 0);
 		}
-		EXPECT_EQ(update(c.list, c.command, &plain), CL_SUCCESS);
+		EXPECT_EQ(list_update(c.list, c.command, &plain), CL_SUCCESS);
 		expect_run(c.list, 0, 0);
 		cl.clReleaseMemObject(plain);
 		changing_close(&c);
@@ -575,10 +577,10 @@ TEST(replaced_in_one, "An argument that is replaced stays one of the other comma
 		record_kernel(&c, fixed ? NULL : &other);
 		EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
 		expect_run(c.list, 1, 0);
-		EXPECT_EQ(update(c.list, c.command, &c.b.mem), CL_SUCCESS);
+		EXPECT_EQ(list_update(c.list, c.command, &c.b.mem), CL_SUCCESS);
 		expect_run(c.list, 1, 1);
 		if (!fixed)
-			EXPECT_EQ(update(c.list, other, &c.b.mem), CL_SUCCESS);
+			EXPECT_EQ(list_update(c.list, other, &c.b.mem), CL_SUCCESS);
 		expect_run(c.list, fixed, 1);
 		changing_close(&c);
 	}
@@ -591,7 +593,7 @@ TEST(update_fails, "An update that the driver refuses changes nothing.")
 
 		EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
 		stub_fail("clUpdateMutableCommandsKHR", 1, CL_OUT_OF_RESOURCES);
-		EXPECT_EQ(update(c.list, c.command, &c.b.mem), CL_OUT_OF_RESOURCES);
+		EXPECT_EQ(list_update(c.list, c.command, &c.b.mem), CL_OUT_OF_RESOURCES);
 		expect_run(c.list, 1, 0);
 		changing_close(&c);
 	}
@@ -602,7 +604,7 @@ TEST(recording_fails, "A kernel whose recording the driver refuses has no dma-bu
 	struct changing c = changing_open(0);
 	const size_t one = 1;
 
-	EXPECT_EQ(update(c.list, c.command, &c.b.mem), CL_SUCCESS);
+	EXPECT_EQ(list_update(c.list, c.command, &c.b.mem), CL_SUCCESS);
 	stub_fail("clCommandNDRangeKernelKHR", 1, CL_OUT_OF_RESOURCES);
 	EXPECT_EQ(
 		khr.kernel(c.list, NULL, NULL, c.kernel, 1, NULL, &one, NULL, 0, NULL, NULL, NULL),
@@ -615,20 +617,20 @@ TEST(recording_fails, "A kernel whose recording the driver refuses has no dma-bu
 /* For settles(): as many fake dma-bufs are mapped. */
 static bool is_mapped(void *count)
 {
-	return count_mappings("fake-dmabuf") == *(int *)count;
+	return process_count_mappings("fake-dmabuf") == *(int *)count;
 }
 
 TEST(replaced_and_released, "An import that was replaced and released is unmapped at once.")
 {
 	for (int form = 0; form < NUM_UPDATE_FORMS; form++) {
 		struct changing c = changing_open(form);
-		int without_b = count_mappings("fake-dmabuf") - 1;
+		int without_b = process_count_mappings("fake-dmabuf") - 1;
 
 		EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
-		EXPECT_EQ(update(c.list, c.command, &c.b.mem), CL_SUCCESS);
-		EXPECT_EQ(update(c.list, c.command, &c.a.mem), CL_SUCCESS);
+		EXPECT_EQ(list_update(c.list, c.command, &c.b.mem), CL_SUCCESS);
+		EXPECT_EQ(list_update(c.list, c.command, &c.a.mem), CL_SUCCESS);
 		cl.clReleaseMemObject(c.b.mem);
-		EXPECT(settles(is_mapped, &without_b));
+		EXPECT(process_settles(is_mapped, &without_b));
 		c.b.mem = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
 		changing_close(&c);
 	}
@@ -637,21 +639,21 @@ TEST(replaced_and_released, "An import that was replaced and released is unmappe
 TEST(many_updates, "A thousand updates, each with an import of its own, keep the last one's.")
 {
 	struct changing c = changing_open(0);
-	int mapped = count_mappings("fake-dmabuf"), fds = count_fds();
+	int mapped = process_count_mappings("fake-dmabuf"), fds = process_count_descriptors();
 
 	EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
 	for (int i = 0; i < 1000; i++) {
 		struct buffer frame = buffer_open("frame", NULL);
 
-		EXPECT_EQ(update(c.list, c.command, &frame.mem), CL_SUCCESS);
+		EXPECT_EQ(list_update(c.list, c.command, &frame.mem), CL_SUCCESS);
 		buffer_close(&frame);
 	}
 	stub_trace_clear();
 	EXPECT_EQ(khr.enqueue(0, NULL, c.list, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	expect_count("sync START frame ", 1);
-	EXPECT_EQ(update(c.list, c.command, &c.a.mem), CL_SUCCESS);
-	EXPECT(settles(is_mapped, &mapped));
-	EXPECT_EQ(count_fds(), fds);
+	EXPECT_EQ(list_update(c.list, c.command, &c.a.mem), CL_SUCCESS);
+	EXPECT(process_settles(is_mapped, &mapped));
+	EXPECT_EQ(process_count_descriptors(), fds);
 	changing_close(&c);
 }

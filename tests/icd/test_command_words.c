@@ -116,7 +116,7 @@ static void expect_seen(cl_int result, cl_int count, int at_uint, bool two)
 #define A11 V(2), V(3), W(4), W(5), W(6), U(7), V(8), V(9), V(10)
 #define A15 A11, W(11), W(12), W(13), W(14)
 
-static void expect_plain(void)
+static void command_words_expect_plain(void)
 {
 	static const char *const of_11[] = {
 		"clCommandCopyBufferKHR", "clCommandCopyBufferToImageKHR", "clCommandCopyImageKHR",
@@ -166,7 +166,7 @@ TEST(without_properties, "Parameters pass through where there is no list of prop
 		.copy_buffer_rect = (void *)driver_15,
 		.fill_image = (void *)driver_10,
 	};
-	expect_plain();
+	command_words_expect_plain();
 }
 
 TEST(with_properties, "Parameters pass through behind a list of properties.")

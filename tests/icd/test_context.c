@@ -8,7 +8,8 @@ struct log {
 	size_t extra;
 };
 
-static void CL_CALLBACK keep(const char *message, const void *data, size_t size, void *user_data)
+static void CL_CALLBACK context_log_notice(const char *message, const void *data, size_t size,
+					   void *user_data)
 {
 	struct log *log = user_data;
 
@@ -18,11 +19,11 @@ static void CL_CALLBACK keep(const char *message, const void *data, size_t size,
 	snprintf(log->text, sizeof(log->text), "%s", message);
 }
 
-static cl_context context_create(struct log *log)
+static cl_context context_create_with_log(struct log *log)
 {
 	cl_int err;
-	cl_context context =
-		cl.clCreateContext(NULL, fix.num_devices, fix.device, log ? keep : NULL, log, &err);
+	cl_context context = cl.clCreateContext(NULL, fix.num_devices, fix.device,
+						log ? context_log_notice : NULL, log, &err);
 
 	EXPECT_EQ(err, CL_SUCCESS);
 	return context;
@@ -33,14 +34,14 @@ static void expect_unknown(cl_context context)
 {
 	unsigned long created = stub_calls("clCreateBuffer");
 
-	EXPECT_EQ(refused(context, 0, NULL, pages(1), 4096), CL_INVALID_CONTEXT);
+	EXPECT_EQ(fixture_import_error(context, 0, NULL, pages_map(1), 4096), CL_INVALID_CONTEXT);
 	EXPECT_EQ(stub_calls("clCreateBuffer"), created);
 }
 
 static void expect_imports(cl_context context)
 {
 	cl_int err = 1;
-	cl_mem mem = fix.import(context, 0, NULL, pages(1), 4096, &err);
+	cl_mem mem = fix.import(context, 0, NULL, pages_map(1), 4096, &err);
 
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(cl.clReleaseMemObject(mem), CL_SUCCESS);
@@ -52,7 +53,7 @@ TEST(unknown_context, "NULL, wild and other handles are CL_INVALID_CONTEXT.")
 
 	fixture_reset();
 	fixture_open();
-	memory = pages(1);
+	memory = pages_map(1);
 	expect_unknown(NULL);
 	expect_unknown((cl_context)(uintptr_t)0x10);
 	expect_unknown((cl_context)fix.queue);
@@ -67,7 +68,7 @@ static void expect_freed_is_unknown(bool cl12)
 	fixture_reset();
 	stub_set(STUB_CL12, cl12);
 	fixture_open();
-	context = context_create(NULL);
+	context = context_create_with_log(NULL);
 	expect_imports(context);
 	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
 	expect_unknown(context);
@@ -91,7 +92,7 @@ TEST(refused_callback, "Also where the driver refuses one.")
 	fixture_reset();
 	fixture_open();
 	stub_fail("clSetContextDestructorCallback", 1, CL_INVALID_OPERATION);
-	context = context_create(NULL);
+	context = context_create_with_log(NULL);
 	EXPECT(stub_failed());
 	expect_imports(context);
 	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
@@ -105,7 +106,7 @@ TEST(retained_context, "A context that is retained and released once is still kn
 
 	fixture_reset();
 	fixture_open();
-	context = context_create(NULL);
+	context = context_create_with_log(NULL);
 	EXPECT_EQ(cl.clRetainContext(context), CL_SUCCESS);
 	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
 	expect_imports(context);
@@ -121,7 +122,7 @@ TEST(kept_context, "A context that its queue keeps alive is known after its last
 	fixture_reset();
 	stub_set(STUB_OWN_REFERENCES, 1);
 	fixture_open();
-	context = context_create(NULL);
+	context = context_create_with_log(NULL);
 	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, NULL);
 	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
 	EXPECT_EQ(cl.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(found), &found, NULL),
@@ -141,10 +142,11 @@ TEST(from_type, "clCreateContextFromType makes contexts that are known.")
 
 	fixture_reset();
 	fixture_open();
-	context = cl.clCreateContextFromType(NULL, CL_DEVICE_TYPE_ALL, keep, &log, &err);
+	context = cl.clCreateContextFromType(NULL, CL_DEVICE_TYPE_ALL, context_log_notice, &log,
+					     &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	expect_imports(context);
-	EXPECT_EQ(refused(context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
+	EXPECT_EQ(fixture_import_error(context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
 	EXPECT_EQ(log.count, 1);
 	cl.clReleaseContext(context);
 	fixture_close();
@@ -162,15 +164,18 @@ TEST(reused_address, "A context at the address of a freed one is itself: devices
 		stub_set(STUB_DEVICES, 2);
 		stub_set(STUB_COPYING, 2);
 		fixture_open();
-		freed = cl.clCreateContext(NULL, 1, &fix.device[1], keep, &first, &err);
-		EXPECT_EQ(refused(freed, 0, NULL, pages(1), 4096), CL_INVALID_PROPERTY);
+		freed = cl.clCreateContext(NULL, 1, &fix.device[1], context_log_notice, &first,
+					   &err);
+		EXPECT_EQ(fixture_import_error(freed, 0, NULL, pages_map(1), 4096),
+			  CL_INVALID_PROPERTY);
 		stub_set(STUB_ADDRESS_REUSE, 1);
 		cl.clReleaseContext(freed);
-		context = cl.clCreateContext(NULL, 1, &fix.device[0], keep, &second, &err);
+		context = cl.clCreateContext(NULL, 1, &fix.device[0], context_log_notice, &second,
+					     &err);
 		EXPECT(context == freed); /* else the test tests nothing */
 		first.count = second.count = 0;
 		expect_imports(context);
-		EXPECT_EQ(refused(context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
+		EXPECT_EQ(fixture_import_error(context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
 		EXPECT_EQ(first.count, 0);
 		EXPECT_EQ(second.count, 1);
 		stub_set(STUB_ADDRESS_REUSE, 0);
@@ -190,9 +195,9 @@ TEST(imports_outlive_context, "An import works after the application has release
 
 	fixture_reset();
 	fixture_open();
-	context = context_create(&log);
+	context = context_create_with_log(&log);
 	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, &err);
-	mem = fix.import(context, 0, NULL, pages(1), 4096, &err);
+	mem = fix.import(context, 0, NULL, pages_map(1), 4096, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
 	EXPECT_EQ(cl.clEnqueueReadBuffer(queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),
@@ -229,8 +234,8 @@ TEST(messages, "Every error of an import sends one sentence to the callback of i
 
 	fixture_reset();
 	fixture_open();
-	memory = pages(1);
-	context = context_create(&log);
+	memory = pages_map(1);
+	context = context_create_with_log(&log);
 	const struct {
 		cl_int err;
 		cl_mem_flags flags;
@@ -244,15 +249,15 @@ TEST(messages, "Every error of an import sends one sentence to the callback of i
 		{ CL_INVALID_VALUE, 0, NULL, NULL, 4096 },
 		{ CL_INVALID_BUFFER_SIZE, 0, NULL, memory, 0 },
 		{ CL_INVALID_BUFFER_SIZE, 0, NULL, memory, SIZE_MAX },
-		{ CL_INVALID_OPERATION, 0, NULL, hole(), 16 },
+		{ CL_INVALID_OPERATION, 0, NULL, pages_hole(), 16 },
 		{ CL_INVALID_VALUE, 0, dma_buf, &none, 4096 },
-		{ CL_INVALID_VALUE, 0, dma_buf, hole(), 4096 },
+		{ CL_INVALID_VALUE, 0, dma_buf, pages_hole(), 4096 },
 	};
 
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		*log.text = 0;
-		EXPECT_EQ(refused(context, wrong[i].flags, wrong[i].properties, wrong[i].memory,
-				  wrong[i].size),
+		EXPECT_EQ(fixture_import_error(context, wrong[i].flags, wrong[i].properties,
+					       wrong[i].memory, wrong[i].size),
 			  wrong[i].err);
 		EXPECT_EQ(log.count, i + 1);
 		EXPECT(strstr(log.text, "clImportMemoryARM") && strlen(log.text) > 25);
@@ -306,7 +311,7 @@ static void expect_own_sentence(int which, cl_mem mem, cl_mem sub)
 	unsigned notices;
 	const char *sentence;
 
-	EXPECT_EQ(refused(fix.context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
 	EXPECT(strstr(fix.notice, "memory is NULL"));
 	notices = fix.notices;
 	EXPECT(!fail_derived(which, mem, sub));
@@ -322,8 +327,8 @@ TEST(own_sentence, "A message for what is not made from an import has a sentence
 
 	fixture_reset();
 	fixture_open();
-	mem = import_host(0, pages(2), 8192);
-	sub = sub_buffer(mem, 0, 256);
+	mem = fixture_import_host(0, pages_map(2), 8192);
+	sub = fixture_create_sub_buffer(mem, 0, 256);
 	for (int which = 0; which < 7; which++)
 		expect_own_sentence(which, mem, sub);
 	cl.clReleaseMemObject(sub);
@@ -338,9 +343,9 @@ TEST(sentence_each_time, "A verdict that is remembered has its sentence each tim
 	fixture_reset();
 	stub_set(STUB_COPYING_IMAGES, 1);
 	fixture_open();
-	mem = import_host(0, pages(2), 8192);
+	mem = fixture_import_host(0, pages_map(2), 8192);
 	for (int i = 0; i < 2; i++) {
-		EXPECT_EQ(refused(fix.context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
+		EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
 		EXPECT(!image_or_not(mem, CL_MEM_OBJECT_IMAGE2D, 4));
 		EXPECT(strstr(fix.notice, "zero copy"));
 	}

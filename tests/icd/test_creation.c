@@ -94,7 +94,7 @@ static void *create_command_buffer(cl_int *err)
 	return create(1, &fix.queue, NULL, err);
 }
 
-static void *import(cl_int *err)
+static void *create_import(cl_int *err)
 {
 	return fix.import(fix.context, 0, NULL, set.memory, 4096, err);
 }
@@ -117,19 +117,19 @@ static const struct row {
 	{ clone_kernel, "clCloneKernel", false },
 	{ create_user_event, "clCreateUserEvent", false },
 	{ create_command_buffer, "clCreateCommandBufferKHR", false },
-	{ import, "clCreateBuffer", true },
+	{ create_import, "clCreateBuffer", true },
 };
 
 static void set_open(void)
 {
 	fixture_reset();
 	fixture_open();
-	set.memory = pages(2);
-	set.import = import_host(0, set.memory, SIZE);
-	set.kernel = kernel_increment(set.import);
+	set.memory = pages_map(2);
+	set.import = fixture_import_host(0, set.memory, SIZE);
+	set.kernel = fixture_create_increment(set.import);
 	/* With the self-tests that come first. */
 	cl.clReleaseMemObject(create_image_2d(NULL));
-	cl.clReleaseMemObject(import_host(0, set.memory, 4096));
+	cl.clReleaseMemObject(fixture_import_host(0, set.memory, 4096));
 }
 
 static void set_close(void)
@@ -186,7 +186,7 @@ TEST(hidden_buffer, "An image on a sub-buffer fails as the buffer does that it n
 		cl_mem sub;
 
 		set_open();
-		sub = sub_buffer(set.import, 4096, 256);
+		sub = fixture_create_sub_buffer(set.import, 4096, 256);
 		cl.clReleaseMemObject(create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, sub, false, NULL));
 		stub_set(STUB_FAILED_HANDLE, 1);
 		stub_fail("clCreateBuffer", 1, faults[i]);
@@ -209,7 +209,7 @@ TEST(context_without_devices, "A context without devices can be made, and import
 	stub_set(STUB_NO_CONTEXT_DEVICES, 1);
 	context = create_context_from_type(&err);
 	EXPECT_EQ(err, CL_SUCCESS);
-	EXPECT(refused(context, 0, NULL, pages(1), 4096) < 0);
+	EXPECT(fixture_import_error(context, 0, NULL, pages_map(1), 4096) < 0);
 	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
 	stub_set(STUB_NO_CONTEXT_DEVICES, 0);
 	fixture_close();

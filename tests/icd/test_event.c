@@ -26,7 +26,7 @@ TEST(event_info, "The event is the kernel's: command type, queue, context, and o
 	cl_context context = NULL;
 	cl_event done;
 
-	EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_uint(done, CL_EVENT_COMMAND_TYPE, CL_COMMAND_NDRANGE_KERNEL);
 	EXPECT_EQ(cl.clGetEventInfo(done, CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue, NULL),
@@ -39,7 +39,7 @@ TEST(event_info, "The event is the kernel's: command type, queue, context, and o
 	EXPECT_EQ(cl.clReleaseEvent(done), CL_SUCCESS);
 	expect_uint(done, CL_EVENT_COMMAND_TYPE, CL_COMMAND_NDRANGE_KERNEL);
 	EXPECT_EQ(cl.clReleaseEvent(done), CL_SUCCESS);
-	EXPECT(settles(is_dead, done));
+	EXPECT(process_settles(is_dead, done));
 	run_close(&r);
 }
 
@@ -47,14 +47,14 @@ TEST(references, "The reference count is the application's own.")
 {
 	for (int i = 0; i < 2; i++) {
 		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event(), done;
+		cl_event go = user_event_create(), done;
 
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
 		expect_uint(done, CL_EVENT_REFERENCE_COUNT, 1);
 		EXPECT_EQ(cl.clRetainEvent(done), CL_SUCCESS);
 		expect_uint(done, CL_EVENT_REFERENCE_COUNT, 2);
 		EXPECT_EQ(cl.clReleaseEvent(done), CL_SUCCESS);
-		complete(go, CL_COMPLETE);
+		user_event_complete(go, CL_COMPLETE);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
 		expect_uint(done, CL_EVENT_REFERENCE_COUNT, 1);
 		cl.clReleaseEvent(done);
@@ -65,7 +65,7 @@ TEST(references, "The reference count is the application's own.")
 
 static atomic_int native_begun, native_may_end;
 
-static void CL_CALLBACK native(void *args)
+static void CL_CALLBACK event_run_native(void *args)
 {
 	const struct timespec tick = { 0, 100000 };
 
@@ -91,8 +91,8 @@ static cl_event enqueue_native(struct run *r, cl_event go)
 
 	atomic_store(&native_begun, 0);
 	atomic_store(&native_may_end, 0);
-	EXPECT_EQ(cl.clEnqueueNativeKernel(r->queue, native, &args, sizeof(args), 1, &r->a.mem,
-					   &location, 1, &go, &done),
+	EXPECT_EQ(cl.clEnqueueNativeKernel(r->queue, event_run_native, &args, sizeof(args), 1,
+					   &r->a.mem, &location, 1, &go, &done),
 		  CL_SUCCESS);
 	return done;
 }
@@ -105,9 +105,9 @@ static struct {
 	cl_command_type command[4]; /* and its type */
 } told = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static void CL_CALLBACK tell(cl_event event, cl_int status, void *type)
+static void CL_CALLBACK told_add(cl_event event, cl_int status, void *type)
 {
-	cl_int seen = event_status(event);
+	cl_int seen = fixture_event_status(event);
 	cl_command_type command = 0;
 
 	cl.clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof(command), &command, NULL);
@@ -119,7 +119,7 @@ static void CL_CALLBACK tell(cl_event event, cl_int status, void *type)
 	pthread_mutex_unlock(&told.lock);
 }
 
-static int calls_of(cl_int type)
+static int told_count_calls(cl_int type)
 {
 	int calls;
 
@@ -133,38 +133,39 @@ static void register_all(cl_event event)
 {
 	memset(told.calls, 0, sizeof(told.calls));
 	for (intptr_t type = CL_COMPLETE; type <= CL_SUBMITTED; type++)
-		EXPECT_EQ(cl.clSetEventCallback(event, (cl_int)type, tell, (void *)type),
+		EXPECT_EQ(cl.clSetEventCallback(event, (cl_int)type, told_add, (void *)type),
 			  CL_SUCCESS);
 }
 
 static bool is_told(void *type)
 {
-	return calls_of((cl_int)(intptr_t)type);
+	return told_count_calls((cl_int)(intptr_t)type);
 }
 
 static bool is_complete(void *event)
 {
-	return event_status(event) == CL_COMPLETE;
+	return fixture_event_status(event) == CL_COMPLETE;
 }
 
 TEST(status, "The status is the command's, CL_RUNNING until END, and complete only then.")
 {
 	for (int i = 0; i < 2; i++) {
 		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event(), done = enqueue_native(&r, go);
+		cl_event go = user_event_create(), done = enqueue_native(&r, go);
 
-		EXPECT_EQ(event_status(done), CL_QUEUED);
-		complete(go, CL_COMPLETE);
+		EXPECT_EQ(fixture_event_status(done), CL_QUEUED);
+		user_event_complete(go, CL_COMPLETE);
 		EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
-		EXPECT(settles(has_begun, NULL));
-		EXPECT_EQ(event_status(done), CL_RUNNING);
+		EXPECT(process_settles(has_begun, NULL));
+		EXPECT_EQ(fixture_event_status(done), CL_RUNNING);
 		fake_dmabuf_delay(30);
 		atomic_store(&native_may_end, 1);
 		while (!stub_trace_count("kernel native end"))
-			EXPECT_EQ(event_status(done), CL_RUNNING);
+			EXPECT_EQ(fixture_event_status(done), CL_RUNNING);
 		while (!stub_trace_count("sync END a"))
-			EXPECT(event_status(done) == CL_RUNNING || stub_trace_count("sync END a"));
-		EXPECT(settles(is_complete, done));
+			EXPECT(fixture_event_status(done) == CL_RUNNING ||
+			       stub_trace_count("sync END a"));
+		EXPECT(process_settles(is_complete, done));
 		cl.clReleaseEvent(done);
 		cl.clReleaseEvent(go);
 		run_close(&r);
@@ -175,20 +176,20 @@ TEST(callbacks, "Each callback is called once, with the application's event, whe
 {
 	for (int i = 0; i < 2; i++) {
 		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event(), done = enqueue_native(&r, go);
+		cl_event go = user_event_create(), done = enqueue_native(&r, go);
 
 		register_all(done);
-		complete(go, CL_COMPLETE);
+		user_event_complete(go, CL_COMPLETE);
 		EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
-		EXPECT(settles(is_told, (void *)CL_SUBMITTED));
-		EXPECT(settles(is_told, (void *)CL_RUNNING));
-		EXPECT_EQ(calls_of(CL_COMPLETE), 0);
+		EXPECT(process_settles(is_told, (void *)CL_SUBMITTED));
+		EXPECT(process_settles(is_told, (void *)CL_RUNNING));
+		EXPECT_EQ(told_count_calls(CL_COMPLETE), 0);
 		atomic_store(&native_may_end, 1);
-		EXPECT(settles(is_told, (void *)CL_COMPLETE));
+		EXPECT(process_settles(is_told, (void *)CL_COMPLETE));
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		for (int type = CL_COMPLETE; type <= CL_SUBMITTED; type++) {
 			EXPECT(told.event[type] == done);
-			EXPECT_EQ(calls_of(type), 1);
+			EXPECT_EQ(told_count_calls(type), 1);
 		}
 		EXPECT_EQ(told.seen[CL_COMPLETE], CL_COMPLETE);
 		EXPECT(told.seen[CL_RUNNING] >= CL_RUNNING);
@@ -202,13 +203,13 @@ TEST(callback_of_released,
      "A callback gets the event's type although the application let go of it.")
 {
 	struct run r = run_open(0);
-	cl_event go = user_event(), done = enqueue_native(&r, go);
+	cl_event go = user_event_create(), done = enqueue_native(&r, go);
 
 	register_all(done);
 	cl.clReleaseEvent(done);
 	atomic_store(&native_may_end, 1);
-	complete(go, CL_COMPLETE);
-	EXPECT(settles(is_told, (void *)CL_COMPLETE));
+	user_event_complete(go, CL_COMPLETE);
+	EXPECT(process_settles(is_told, (void *)CL_COMPLETE));
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	EXPECT_EQ(told.seen[CL_COMPLETE], CL_COMPLETE);
 	EXPECT_EQ(told.command[CL_COMPLETE], CL_COMMAND_NATIVE_KERNEL);
@@ -220,18 +221,18 @@ TEST(callbacks_of_failure, "The callbacks of a kernel that fails come when its e
 {
 	for (int i = 0; i < 2; i++) {
 		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event(), done;
+		cl_event go = user_event_create(), done;
 
 		fake_dmabuf_delay(20);
 		stub_set(STUB_KERNEL_FAIL, -5);
-		EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
 		memset(told.calls, 0, sizeof(told.calls));
-		EXPECT_EQ(cl.clSetEventCallback(done, CL_COMPLETE, tell, (void *)CL_COMPLETE),
+		EXPECT_EQ(cl.clSetEventCallback(done, CL_COMPLETE, told_add, (void *)CL_COMPLETE),
 			  CL_SUCCESS);
-		complete(go, CL_COMPLETE);
-		EXPECT(settles(is_told, (void *)CL_COMPLETE));
+		user_event_complete(go, CL_COMPLETE);
+		EXPECT(process_settles(is_told, (void *)CL_COMPLETE));
 		EXPECT(told.seen[CL_COMPLETE] < 0);
-		EXPECT_EQ(calls_of(CL_COMPLETE), 1);
+		EXPECT_EQ(told_count_calls(CL_COMPLETE), 1);
 		cl.clReleaseEvent(go);
 		cl.clReleaseEvent(done);
 		run_close(&r);
@@ -243,15 +244,15 @@ TEST(wrong_callback, "A callback that is none, or for no status, is the driver's
 	struct run r = run_open(0);
 	cl_event done;
 
-	EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
 	EXPECT_EQ(cl.clSetEventCallback(done, CL_COMPLETE, NULL, NULL), CL_INVALID_VALUE);
-	EXPECT_EQ(cl.clSetEventCallback(done, 17, tell, NULL), CL_INVALID_VALUE);
+	EXPECT_EQ(cl.clSetEventCallback(done, 17, told_add, NULL), CL_INVALID_VALUE);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
 	cl.clReleaseEvent(done);
 	run_close(&r);
 }
 
-static cl_ulong now(void)
+static cl_ulong event_clock(void)
 {
 	struct timespec t;
 
@@ -271,17 +272,17 @@ TEST(profiling,
      "Profiling tells the kernel's own times, once the event is complete and not before.")
 {
 	struct run r = run_open(0);
-	cl_event go = user_event(), done;
+	cl_event go = user_event_create(), done;
 	cl_ulong time[4];
 
 	fake_dmabuf_delay(40);
-	EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
 	EXPECT_EQ(cl.clGetEventProfilingInfo(done, CL_PROFILING_COMMAND_END, sizeof(time[0]), time,
 					     NULL),
 		  CL_PROFILING_INFO_NOT_AVAILABLE);
-	complete(go, CL_COMPLETE);
-	EXPECT(settles(has_profile, done));
+	user_event_complete(go, CL_COMPLETE);
+	EXPECT(process_settles(has_profile, done));
 	expect_count("sync END a", 1);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
 	for (cl_uint i = 0; i < 4; i++) {
@@ -290,7 +291,7 @@ TEST(profiling,
 			  CL_SUCCESS);
 		EXPECT(time[i] && (!i || time[i] >= time[i - 1]));
 	}
-	EXPECT(now() - time[3] > 30000000); /* END came after it */
+	EXPECT(event_clock() - time[3] > 30000000); /* END came after it */
 	cl.clReleaseEvent(go);
 	cl.clReleaseEvent(done);
 	run_close(&r);

@@ -27,14 +27,14 @@ static bool is_object(const void *handle)
 	return handle && handle != stub_dead_handle();
 }
 
-static void created(struct attempt *r, const void *object, cl_int err)
+static void attempt_add_object(struct attempt *r, const void *object, cl_int err)
 {
 	EXPECT_EQ(is_object(object), err == CL_SUCCESS);
 	EXPECT(err <= 0);
 	r->failed |= err != CL_SUCCESS;
 }
 
-static void did(struct attempt *r, cl_int err)
+static void attempt_add_error(struct attempt *r, cl_int err)
 {
 	EXPECT(err <= 0);
 	r->failed |= err != CL_SUCCESS;
@@ -50,7 +50,7 @@ static void do_import(struct attempt *r, bool of_dmabuf)
 		r->mem = fix.import(fix.context, 0, dma_buf, &fd, SIZE, &err);
 	else
 		r->mem = fix.import(fix.context, 0, NULL, memory, SIZE, &err);
-	created(r, r->mem, err);
+	attempt_add_object(r, r->mem, err);
 }
 
 static void do_derive(struct attempt *r)
@@ -64,17 +64,17 @@ static void do_derive(struct attempt *r)
 	cl_int err = 1;
 
 	r->sub = cl.clCreateSubBuffer(r->mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
-	created(r, r->sub, err);
+	attempt_add_object(r, r->sub, err);
 	if (r->failed)
 		return;
 	desc.mem_object = r->sub;
 	r->image = cl.clCreateImage(fix.context, 0, &format, &desc, NULL, &err);
-	created(r, r->image, err);
+	attempt_add_object(r, r->image, err);
 	desc = (cl_image_desc){ .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
 				.image_width = 4,
 				.mem_object = r->sub };
 	r->line = cl.clCreateImage(fix.context, 0, &format, &desc, NULL, &err);
-	created(r, r->line, err);
+	attempt_add_object(r, r->line, err);
 }
 
 /* A kernel on the sub-buffer, waited for; and one behind it. */
@@ -83,24 +83,24 @@ static void do_enqueue(struct attempt *r)
 	cl_int err = 1;
 
 	r->kernel = cl.clCreateKernel(fix.program, "increment", &err);
-	created(r, r->kernel, err);
+	attempt_add_object(r, r->kernel, err);
 	if (r->failed)
 		return;
-	did(r, cl.clSetKernelArg(r->kernel, 0, sizeof(r->sub), &r->sub));
+	attempt_add_error(r, cl.clSetKernelArg(r->kernel, 0, sizeof(r->sub), &r->sub));
 	if (r->failed)
 		return;
 	for (int i = 0; i < 2 && !r->failed; i++) {
 		r->event[i] = UNTOUCHED;
-		err = enqueue(fix.queue, r->kernel, i ? 1 : 0, i ? &r->event[0] : NULL,
-			      &r->event[i]);
-		did(r, err);
+		err = fixture_enqueue(fix.queue, r->kernel, i ? 1 : 0, i ? &r->event[0] : NULL,
+				      &r->event[i]);
+		attempt_add_error(r, err);
 		EXPECT_EQ(r->event[i] == UNTOUCHED, err != CL_SUCCESS);
 		if (err)
 			r->event[i] = NULL;
 	}
 	if (r->event[1])
-		did(r, cl.clWaitForEvents(1, &r->event[1]));
-	did(r, cl.clFinish(fix.queue));
+		attempt_add_error(r, cl.clWaitForEvents(1, &r->event[1]));
+	attempt_add_error(r, cl.clFinish(fix.queue));
 }
 
 static void clean_up(struct attempt *r)
@@ -123,7 +123,7 @@ static void clean_up(struct attempt *r)
 
 static bool fds_are(void *count)
 {
-	return count_fds() == *(int *)count;
+	return process_count_descriptors() == *(int *)count;
 }
 
 static bool brackets_closed(void *arg)
@@ -136,9 +136,9 @@ static void expect_nothing_left(long alive, int fds)
 {
 	EXPECT(stub_live_settles(alive));
 	EXPECT_EQ(stub_live_all(), alive);
-	EXPECT(settles(fds_are, &fds));
-	EXPECT(settles(is_not_mapped, NULL));
-	EXPECT(settles(brackets_closed, NULL));
+	EXPECT(process_settles(fds_are, &fds));
+	EXPECT(process_settles(fixture_is_unmapped, NULL));
+	EXPECT(process_settles(brackets_closed, NULL));
 }
 
 /* One run with the @nth call failing (0: none); whether that happened. */
@@ -166,11 +166,11 @@ static int settled_fds(void)
 {
 	int fds;
 
-	EXPECT(settles(is_not_mapped, NULL));
+	EXPECT(process_settles(fixture_is_unmapped, NULL));
 	do {
-		fds = count_fds();
+		fds = process_count_descriptors();
 		let_others_run();
-	} while (count_fds() != fds);
+	} while (process_count_descriptors() != fds);
 	return fds;
 }
 
@@ -183,7 +183,7 @@ static void every_call(bool of_dmabuf)
 	fixture_reset();
 	fixture_open();
 	fd = fake_dmabuf_create("a", SIZE);
-	memory = pages(2);
+	memory = pages_map(2);
 	alive = stub_live_all();
 	run_with_fault(0, of_dmabuf); /* threads and descriptors that stay */
 	EXPECT(stub_live_settles(alive));
@@ -217,9 +217,9 @@ static bool first_use_with_fault(unsigned long nth, bool of_dmabuf)
 	fixture_reset();
 	fixture_open();
 	fd = fake_dmabuf_create("a", SIZE);
-	memory = pages(2);
+	memory = pages_map(2);
 	happened = run_with_fault(nth, of_dmabuf);
-	EXPECT(settles(is_not_mapped, NULL));
+	EXPECT(process_settles(fixture_is_unmapped, NULL));
 	close(fd);
 	fixture_close();
 	return happened;
@@ -242,9 +242,9 @@ static bool first_use_with_failed_handle(unsigned long nth, bool of_dmabuf)
 	fixture_open();
 	stub_set(STUB_FAILED_HANDLE, 1);
 	fd = fake_dmabuf_create("a", SIZE);
-	memory = pages(2);
+	memory = pages_map(2);
 	happened = run_with_fault(nth, of_dmabuf);
-	EXPECT(settles(is_not_mapped, NULL));
+	EXPECT(process_settles(fixture_is_unmapped, NULL));
 	close(fd);
 	expect_count("dead handle", 0);
 	fixture_close();
@@ -270,13 +270,13 @@ TEST(fault_is_not_for_ever, "After a fault in the self-test a later import works
 	fixture_reset();
 	stub_set(STUB_NO_NATIVE_KERNEL, 1);
 	fixture_open();
-	memory = pages(2);
+	memory = pages_map(2);
 	stub_fail("clCreateProgramWithSource", 1, CL_OUT_OF_HOST_MEMORY);
 	mem = fix.import(fix.context, 0, NULL, memory, SIZE, NULL); /* may have tried again */
 	EXPECT(stub_failed());
 	if (mem)
 		cl.clReleaseMemObject(mem);
-	cl.clReleaseMemObject(import_host(0, memory, SIZE));
+	cl.clReleaseMemObject(fixture_import_host(0, memory, SIZE));
 	fixture_close();
 }
 
@@ -289,14 +289,14 @@ TEST(query_is_not_for_ever, "After a query of a device that failed once a later 
 
 		fixture_reset();
 		fixture_open();
-		memory = pages(2);
+		memory = pages_map(2);
 		stub_fail("clGetDeviceInfo", nth, CL_OUT_OF_HOST_MEMORY);
 		mem = fix.import(fix.context, 0, NULL, memory, SIZE, NULL);
 		happened = stub_failed();
 		stub_fail(NULL, 0, 0);
 		if (mem)
 			cl.clReleaseMemObject(mem);
-		cl.clReleaseMemObject(import_host(0, memory, SIZE));
+		cl.clReleaseMemObject(fixture_import_host(0, memory, SIZE));
 		fixture_close();
 		EXPECT(nth < 1000);
 	}

@@ -12,56 +12,56 @@ static void *mapped;		  /* what an unmap is given */
 
 typedef cl_int call_fn(cl_command_queue queue, cl_mem mem, cl_event *event);
 
-static cl_int read_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_read_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueReadBuffer(queue, mem, CL_TRUE, 0, 4, scratch, 0, NULL, event);
 }
 
-static cl_int read_rect(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_read_rect(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueReadBufferRect(queue, mem, CL_TRUE, origin, origin, four_bytes, 0, 0, 0,
 					  0, scratch, 0, NULL, event);
 }
 
-static cl_int write_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_write_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueWriteBuffer(queue, mem, CL_TRUE, 0, 4, scratch, 0, NULL, event);
 }
 
-static cl_int write_rect(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_write_rect(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueWriteBufferRect(queue, mem, CL_TRUE, origin, origin, four_bytes, 0, 0, 0,
 					   0, scratch, 0, NULL, event);
 }
 
-static cl_int copy_from(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_copy_from(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueCopyBuffer(queue, mem, plain, 0, 0, 4, 0, NULL, event);
 }
 
-static cl_int copy_to(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_copy_to(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueCopyBuffer(queue, plain, mem, 0, 0, 4, 0, NULL, event);
 }
 
-static cl_int rect_from(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_rect_from(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueCopyBufferRect(queue, mem, plain, origin, origin, four_bytes, 0, 0, 0, 0,
 					  0, NULL, event);
 }
 
-static cl_int rect_to(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_rect_to(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueCopyBufferRect(queue, plain, mem, origin, origin, four_bytes, 0, 0, 0, 0,
 					  0, NULL, event);
 }
 
-static cl_int fill_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_fill_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueFillBuffer(queue, mem, scratch, 4, 0, 4, 0, NULL, event);
 }
 
-static cl_int map_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_map_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	cl_int err = 1;
 
@@ -74,65 +74,65 @@ static cl_int map_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
 	return err;
 }
 
-static cl_int unmap(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_unmap(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueUnmapMemObject(queue, mem, mapped ? mapped : scratch, 0, NULL, event);
 }
 
-static cl_int buffer_to_image(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_buffer_to_image(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueCopyBufferToImage(queue, mem, plain_image, 0, origin, one_pixel, 0, NULL,
 					     event);
 }
 
-static cl_int image_to_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_image_to_buffer(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueCopyImageToBuffer(queue, plain_image, mem, origin, one_pixel, 0, 0, NULL,
 					     event);
 }
 
-static cl_int read_image(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_read_image(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueReadImage(queue, mem, CL_TRUE, origin, one_pixel, 0, 0, scratch, 0, NULL,
 				     event);
 }
 
-static cl_int write_image(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_write_image(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueWriteImage(queue, mem, CL_TRUE, origin, one_pixel, 0, 0, scratch, 0,
 				      NULL, event);
 }
 
-static cl_int image_from(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_image_from(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueCopyImage(queue, mem, plain_image, origin, origin, one_pixel, 0, NULL,
 				     event);
 }
 
-static cl_int image_to(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_image_to(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueCopyImage(queue, plain_image, mem, origin, origin, one_pixel, 0, NULL,
 				     event);
 }
 
-static cl_int from_image(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_copy_from_image(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueCopyImageToBuffer(queue, mem, plain, origin, one_pixel, 0, 0, NULL,
 					     event);
 }
 
-static cl_int to_image(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_copy_to_image(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueCopyBufferToImage(queue, plain, mem, 0, origin, one_pixel, 0, NULL,
 					     event);
 }
 
-static cl_int fill_image(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_fill_image(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	return cl.clEnqueueFillImage(queue, mem, scratch, origin, one_pixel, 0, NULL, event);
 }
 
-static cl_int map_image(cl_command_queue queue, cl_mem mem, cl_event *event)
+static cl_int call_map_image(cl_command_queue queue, cl_mem mem, cl_event *event)
 {
 	size_t pitch = 0x5a, slice = 0x5a;
 	cl_int err = 1;
@@ -149,36 +149,36 @@ static const struct call {
 	const char *function;
 	call_fn *run;
 } on_buffers[] = {
-	{ "clEnqueueReadBuffer", read_buffer },
-	{ "clEnqueueReadBufferRect", read_rect },
-	{ "clEnqueueWriteBuffer", write_buffer },
-	{ "clEnqueueWriteBufferRect", write_rect },
-	{ "clEnqueueCopyBuffer", copy_from },
-	{ "clEnqueueCopyBuffer", copy_to },
-	{ "clEnqueueCopyBufferRect", rect_from },
-	{ "clEnqueueCopyBufferRect", rect_to },
-	{ "clEnqueueFillBuffer", fill_buffer },
-	{ "clEnqueueCopyBufferToImage", buffer_to_image },
-	{ "clEnqueueCopyImageToBuffer", image_to_buffer },
-	{ "clEnqueueMapBuffer", map_buffer },
-	{ "clEnqueueUnmapMemObject", unmap },
+	{ "clEnqueueReadBuffer", call_read_buffer },
+	{ "clEnqueueReadBufferRect", call_read_rect },
+	{ "clEnqueueWriteBuffer", call_write_buffer },
+	{ "clEnqueueWriteBufferRect", call_write_rect },
+	{ "clEnqueueCopyBuffer", call_copy_from },
+	{ "clEnqueueCopyBuffer", call_copy_to },
+	{ "clEnqueueCopyBufferRect", call_rect_from },
+	{ "clEnqueueCopyBufferRect", call_rect_to },
+	{ "clEnqueueFillBuffer", call_fill_buffer },
+	{ "clEnqueueCopyBufferToImage", call_buffer_to_image },
+	{ "clEnqueueCopyImageToBuffer", call_image_to_buffer },
+	{ "clEnqueueMapBuffer", call_map_buffer },
+	{ "clEnqueueUnmapMemObject", call_unmap },
 }, on_images[] = {
-	{ "clEnqueueReadImage", read_image },
-	{ "clEnqueueWriteImage", write_image },
-	{ "clEnqueueCopyImage", image_from },
-	{ "clEnqueueCopyImage", image_to },
-	{ "clEnqueueCopyImageToBuffer", from_image },
-	{ "clEnqueueCopyBufferToImage", to_image },
-	{ "clEnqueueFillImage", fill_image },
-	{ "clEnqueueMapImage", map_image },
-	{ "clEnqueueUnmapMemObject", unmap },
+	{ "clEnqueueReadImage", call_read_image },
+	{ "clEnqueueWriteImage", call_write_image },
+	{ "clEnqueueCopyImage", call_image_from },
+	{ "clEnqueueCopyImage", call_image_to },
+	{ "clEnqueueCopyImageToBuffer", call_copy_from_image },
+	{ "clEnqueueCopyBufferToImage", call_copy_to_image },
+	{ "clEnqueueFillImage", call_fill_image },
+	{ "clEnqueueMapImage", call_map_image },
+	{ "clEnqueueUnmapMemObject", call_unmap },
 };
 
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
 static cl_mem image_on(cl_mem_object_type type, cl_mem buffer)
 {
-	return image(type, buffer, 16, 1, 0);
+	return fixture_create_image(type, buffer, 16, 1, 0);
 }
 
 /* An import, a sub-buffer of it, and images on both. */
@@ -186,7 +186,7 @@ static struct objects {
 	cl_mem buffer[2], image[3];
 } imports;
 
-static void open_with(const char *version)
+static void forbid_open(const char *version)
 {
 	fixture_reset();
 	if (version)
@@ -195,15 +195,15 @@ static void open_with(const char *version)
 	mapped = NULL;
 	plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
 	plain_image = image_on(CL_MEM_OBJECT_IMAGE2D, NULL);
-	imports.buffer[0] = import_host(0, pages(2), SIZE);
-	imports.buffer[1] = sub_buffer(imports.buffer[0], 4096, 4096);
+	imports.buffer[0] = fixture_import_host(0, pages_map(2), SIZE);
+	imports.buffer[1] = fixture_create_sub_buffer(imports.buffer[0], 4096, 4096);
 	imports.image[0] = image_on(CL_MEM_OBJECT_IMAGE2D, imports.buffer[0]);
 	imports.image[1] = image_on(CL_MEM_OBJECT_IMAGE1D_BUFFER, imports.buffer[0]);
 	imports.image[2] = image_on(CL_MEM_OBJECT_IMAGE2D, imports.buffer[1]);
 	fix.notices = 0;
 }
 
-static void close_all(void)
+static void forbid_close(void)
 {
 	for (int i = 2; i >= 0; i--)
 		cl.clReleaseMemObject(imports.image[i]);
@@ -215,7 +215,7 @@ static void close_all(void)
 }
 
 /* Refused by the layer itself, loudly, with nothing changed. */
-static void expect_forbidden(const struct call *call, cl_mem mem)
+static void forbid_expect(const struct call *call, cl_mem mem)
 {
 	unsigned long reached = stub_calls(call->function);
 	cl_event event = UNTOUCHED;
@@ -236,14 +236,14 @@ static void expect_forbidden(const struct call *call, cl_mem mem)
 TEST(forbidden,
      "CL_INVALID_OPERATION for imports and what is made from them, source or destination.")
 {
-	open_with(NULL);
+	forbid_open(NULL);
 	for (size_t i = 0; i < COUNT(on_buffers); i++)
 		for (size_t o = 0; o < COUNT(imports.buffer); o++)
-			expect_forbidden(&on_buffers[i], imports.buffer[o]);
+			forbid_expect(&on_buffers[i], imports.buffer[o]);
 	for (size_t i = 0; i < COUNT(on_images); i++)
 		for (size_t o = 0; o < COUNT(imports.image); o++)
-			expect_forbidden(&on_images[i], imports.image[o]);
-	close_all();
+			forbid_expect(&on_images[i], imports.image[o]);
+	forbid_close();
 }
 
 static void expect_passes(const struct call *call, cl_mem mem)
@@ -263,7 +263,7 @@ static void expect_passes(const struct call *call, cl_mem mem)
 
 TEST(allowed_in_1_1, "From version 1.1.0 on they reach the driver.")
 {
-	open_with("1.1.0");
+	forbid_open("1.1.0");
 	for (size_t o = 0; o < COUNT(imports.buffer); o++)
 		for (size_t i = 0; i < COUNT(on_buffers); i++)
 			expect_passes(&on_buffers[i], imports.buffer[o]);
@@ -271,14 +271,14 @@ TEST(allowed_in_1_1, "From version 1.1.0 on they reach the driver.")
 		for (size_t i = 0; i < COUNT(on_images); i++)
 			expect_passes(&on_images[i], imports.image[o]);
 	EXPECT_EQ(fix.notices, 0);
-	close_all();
+	forbid_close();
 }
 
 TEST(others_pass, "Ordinary objects are not touched while imports live.")
 {
 	cl_mem buffer, picture;
 
-	open_with(NULL);
+	forbid_open(NULL);
 	buffer = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
 	picture = image_on(CL_MEM_OBJECT_IMAGE2D, NULL);
 	for (size_t i = 0; i < COUNT(on_buffers); i++)
@@ -288,7 +288,7 @@ TEST(others_pass, "Ordinary objects are not touched while imports live.")
 	EXPECT_EQ(fix.notices, 0);
 	cl.clReleaseMemObject(buffer);
 	cl.clReleaseMemObject(picture);
-	close_all();
+	forbid_close();
 }
 
 static void expect_queue_error(cl_command_queue queue)
@@ -306,21 +306,21 @@ static void expect_queue_error(cl_command_queue queue)
 
 TEST(queue_null, "A NULL queue gets the driver's CL_INVALID_COMMAND_QUEUE.")
 {
-	open_with(NULL);
+	forbid_open(NULL);
 	expect_queue_error(NULL);
-	close_all();
+	forbid_close();
 }
 
 TEST(queue_unknown, "So does what is no queue.")
 {
 	cl_command_queue freed;
 
-	open_with(NULL);
-	freed = queue_create(0);
+	forbid_open(NULL);
+	freed = fixture_create_queue(0);
 	cl.clReleaseCommandQueue(freed);
 	expect_queue_error(freed);
 	expect_queue_error((cl_command_queue)fix.context);
-	close_all();
+	forbid_close();
 }
 
 TEST(no_callback, "A context without a callback gets the error and nothing else.")
@@ -331,8 +331,8 @@ TEST(no_callback, "A context without a callback gets the error and nothing else.
 	cl_mem mem;
 	cl_int err;
 
-	open_with(NULL);
-	memory = pages(1);
+	forbid_open(NULL);
+	memory = pages_map(1);
 	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
 	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, &err);
 	mem = fix.import(context, 0, NULL, memory, 4096, &err);
@@ -342,16 +342,16 @@ TEST(no_callback, "A context without a callback gets the error and nothing else.
 	cl.clReleaseMemObject(mem);
 	cl.clReleaseCommandQueue(queue);
 	cl.clReleaseContext(context);
-	close_all();
+	forbid_close();
 }
 
 TEST(not_in_the_list, "Kernels, markers and migration are not forbidden.")
 {
-	open_with(NULL);
-	increment(imports.buffer[0]);
+	forbid_open(NULL);
+	fixture_increment(imports.buffer[0]);
 	EXPECT_EQ(cl.clEnqueueMigrateMemObjects(fix.queue, 1, imports.buffer, 0, 0, NULL, NULL),
 		  CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	EXPECT_EQ(fix.notices, 0);
-	close_all();
+	forbid_close();
 }

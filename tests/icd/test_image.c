@@ -153,11 +153,11 @@ static cl_mem usual_image(cl_mem_object_type type, cl_mem buffer)
 	return made;
 }
 
-static cl_mem parent_of(enum parent parent, cl_mem import)
+static cl_mem row_create_parent(enum parent parent, cl_mem import)
 {
 	switch (parent) {
 	case PART:
-		return sub_buffer(import, 4096, 4096);
+		return fixture_create_sub_buffer(import, 4096, 4096);
 	case IMAGE_2D:
 		return usual_image(CL_MEM_OBJECT_IMAGE2D, import);
 	case IMAGE_1D:
@@ -169,7 +169,7 @@ static cl_mem parent_of(enum parent parent, cl_mem import)
 	return import;
 }
 
-static cl_mem make(const struct row *r, cl_context context, cl_mem parent, cl_int *err)
+static cl_mem row_create_image(const struct row *r, cl_context context, cl_mem parent, cl_int *err)
 {
 	static const cl_image_format usual = RGBA8;
 	static unsigned char host[SIZE];
@@ -192,12 +192,12 @@ static cl_mem make(const struct row *r, cl_context context, cl_mem parent, cl_in
 static void expect_row(const struct row *r)
 {
 	cl_int err = 1;
-	cl_mem import = import_host(r->import_flags, pages(3) + r->offset, SIZE);
-	cl_mem parent = parent_of(r->parent, import), made;
+	cl_mem import = fixture_import_host(r->import_flags, pages_map(3) + r->offset, SIZE);
+	cl_mem parent = row_create_parent(r->parent, import), made;
 	cl_context other = cl.clCreateContext(NULL, fix.num_devices, fix.device, NULL, NULL, NULL);
 	unsigned notices = fix.notices;
 
-	made = make(r, r->other_context ? other : fix.context, parent, &err);
+	made = row_create_image(r, r->other_context ? other : fix.context, parent, &err);
 	if (err != r->wanted)
 		printf("# row %td: %s\n", r - rows, fix.notice);
 	EXPECT_EQ(err, r->wanted);
@@ -245,19 +245,19 @@ TEST(view, "An image of an image shows its pixels.")
 
 	fixture_reset();
 	fixture_open();
-	memory = pages(2);
-	mem = import_host(0, memory, SIZE);
+	memory = pages_map(2);
+	mem = fixture_import_host(0, memory, SIZE);
 	first = usual_image(CL_MEM_OBJECT_IMAGE2D, mem);
-	second = make(&r, fix.context, first, &err);
+	second = row_create_image(&r, fix.context, first, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	out = cl.clCreateBuffer(fix.context, 0, 64, NULL, NULL);
-	kernel = kernel_create("image_to_buffer");
+	kernel = fixture_create_kernel("image_to_buffer");
 	cl.clSetKernelArg(kernel, 0, sizeof(second), &second);
 	cl.clSetKernelArg(kernel, 1, sizeof(out), &out);
 	cl.clSetKernelArg(kernel, 2, sizeof(width), &width);
 	cl.clSetKernelArg(kernel, 3, sizeof(height), &height);
 	memory[PITCH] = 42; /* of the second row */
-	EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clEnqueueReadBuffer(fix.queue, out, CL_TRUE, 0, 8, seen, 0, NULL, NULL),
 		  CL_SUCCESS);
 	EXPECT_EQ(seen[4], 42);
@@ -284,12 +284,12 @@ TEST(too_large, "The driver is never asked for an image that exceeds its import.
 
 	fixture_reset();
 	fixture_open();
-	import = import_host(0, pages(2), SIZE);
+	import = fixture_import_host(0, pages_map(2), SIZE);
 	usual = usual_image(CL_MEM_OBJECT_IMAGE2D, import); /* the device's images are proved */
-	part = parent_of(PART, import);
+	part = row_create_parent(PART, import);
 	before = stub_calls("clCreateImage");
 	for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++) {
-		EXPECT(!make(&large[i], fix.context, i & 1 ? part : import, &err));
+		EXPECT(!row_create_image(&large[i], fix.context, i & 1 ? part : import, &err));
 		EXPECT_EQ(err, CL_INVALID_IMAGE_DESCRIPTOR);
 	}
 	EXPECT_EQ(stub_calls("clCreateImage"), before);
@@ -311,10 +311,10 @@ TEST(failed_query, "A query of what an image is made from is, if it fails, the i
 
 		fixture_reset();
 		fixture_open();
-		mem = import_host(0, pages(2), SIZE);
-		parent = parent_of(r->parent, mem);
+		mem = fixture_import_host(0, pages_map(2), SIZE);
+		parent = row_create_parent(r->parent, mem);
 		stub_fail("clGetMemObjectInfo", (nth + 1) / 2, CL_OUT_OF_RESOURCES);
-		EXPECT(!make(r, fix.context, parent, &err));
+		EXPECT(!row_create_image(r, fix.context, parent, &err));
 		EXPECT(stub_failed());
 		EXPECT_EQ(err, CL_OUT_OF_RESOURCES);
 		EXPECT(strstr(fix.notice, "clGetMemObjectInfo"));

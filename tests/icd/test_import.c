@@ -17,9 +17,9 @@ TEST(host_buffer, "A host import is the driver's buffer over exactly this memory
 
 	fixture_reset();
 	fixture_open();
-	memory = pages(2);
-	cl.clReleaseMemObject(import_host(0, memory, 4096)); /* after the self-test */
-	mem = import_host(CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS, memory + 64, 1000);
+	memory = pages_map(2);
+	cl.clReleaseMemObject(fixture_import_host(0, memory, 4096)); /* after the self-test */
+	mem = fixture_import_host(CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS, memory + 64, 1000);
 	EXPECT_EQ(stub_arg("clCreateBuffer", 0), (uintptr_t)fix.context);
 	EXPECT_EQ(stub_arg("clCreateBuffer", 1),
 		  CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS | CL_MEM_USE_HOST_PTR);
@@ -36,16 +36,16 @@ TEST(too_large_for_device, "A size above CL_DEVICE_MAX_MEM_ALLOC_SIZE is CL_INVA
 	fixture_reset();
 	stub_set(STUB_MAX_ALLOC, 8192);
 	fixture_open();
-	memory = pages(3);
-	cl.clReleaseMemObject(import_host(0, memory, 8192));
-	EXPECT_EQ(refused(fix.context, 0, NULL, memory, 8193), CL_INVALID_BUFFER_SIZE);
+	memory = pages_map(3);
+	cl.clReleaseMemObject(fixture_import_host(0, memory, 8192));
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, memory, 8193), CL_INVALID_BUFFER_SIZE);
 	EXPECT_EQ(fix.notices, 1);
 	fixture_close();
 }
 
 static bool are_fds(void *count)
 {
-	return count_fds() <= *(int *)count;
+	return process_count_descriptors() <= *(int *)count;
 }
 
 TEST(descriptor_stays, "The descriptor stays the application's and may be closed at once.")
@@ -56,18 +56,18 @@ TEST(descriptor_stays, "The descriptor stays the application's and may be closed
 	fixture_reset();
 	fixture_open();
 	fd = fake_dmabuf_create("a", 4096);
-	mem = import_dmabuf(fd, 4096);
-	increment(mem); /* what the layer opens once stays open */
+	mem = fixture_import_dmabuf(fd, 4096);
+	fixture_increment(mem); /* what the layer opens once stays open */
 	cl.clReleaseMemObject(mem);
-	EXPECT(settles(is_not_mapped, NULL));
-	fds = count_fds();
-	mem = import_dmabuf(fd, 4096);
+	EXPECT(process_settles(fixture_is_unmapped, NULL));
+	fds = process_count_descriptors();
+	mem = fixture_import_dmabuf(fd, 4096);
 	EXPECT_EQ(close(fd), 0);
-	increment(mem);
+	fixture_increment(mem);
 	cl.clReleaseMemObject(mem);
 	fds--;
-	EXPECT(settles(is_not_mapped, NULL));
-	EXPECT(settles(are_fds, &fds));
+	EXPECT(process_settles(fixture_is_unmapped, NULL));
+	EXPECT(process_settles(are_fds, &fds));
 	fixture_close();
 }
 
@@ -78,11 +78,11 @@ TEST(descriptors_given_back, "A thousand imports and releases leave the descript
 	fixture_reset();
 	fixture_open();
 	fd = fake_dmabuf_create("a", 4096);
-	cl.clReleaseMemObject(import_dmabuf(fd, 4096));
-	fds = count_fds();
+	cl.clReleaseMemObject(fixture_import_dmabuf(fd, 4096));
+	fds = process_count_descriptors();
 	for (int i = 0; i < 1000; i++)
-		cl.clReleaseMemObject(import_dmabuf(fd, 4096));
-	EXPECT(settles(are_fds, &fds));
+		cl.clReleaseMemObject(fixture_import_dmabuf(fd, 4096));
+	EXPECT(process_settles(are_fds, &fds));
 	close(fd);
 	fixture_close();
 }
@@ -97,7 +97,7 @@ TEST(native, "Where the driver has the extension its own function gets the argum
 	fixture_reset();
 	stub_set(STUB_NATIVE, 1);
 	fixture_open();
-	memory = pages(1);
+	memory = pages_map(1);
 	mem = fix.import(fix.context, CL_MEM_READ_ONLY, host, memory, 100, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(stub_calls("clImportMemoryARM"), 1);
@@ -134,9 +134,9 @@ TEST(two_platforms, "One function for all platforms: it looks at the context.")
 		  CL_SUCCESS);
 	context = cl.clCreateContext(NULL, 1, &device, NULL, NULL, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
-	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	EXPECT_EQ(stub_calls("clImportMemoryARM"), 0);
-	mem = fix.import(context, 0, NULL, pages(1), 4096, &err);
+	mem = fix.import(context, 0, NULL, pages_map(1), 4096, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(stub_calls("clImportMemoryARM"), 1);
 	cl.clReleaseMemObject(mem);
@@ -151,7 +151,7 @@ TEST(error_pointer, "errcode_ret may be NULL, on success and on failure.")
 
 	fixture_reset();
 	fixture_open();
-	mem = fix.import(fix.context, 0, NULL, pages(1), 4096, NULL);
+	mem = fix.import(fix.context, 0, NULL, pages_map(1), 4096, NULL);
 	EXPECT(mem);
 	EXPECT(!fix.import(fix.context, 0, NULL, NULL, 4096, NULL));
 	cl.clReleaseMemObject(mem);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Extension names, in the four queries that have them. */
 #include "fixture.h"
+#include "text.h"
 
 #define NAMES 3
 
@@ -13,7 +14,7 @@ struct query {
 	cl_device_id device;
 };
 
-static cl_int ask(const struct query *q, size_t size, void *value, size_t *size_ret)
+static cl_int query_ask(const struct query *q, size_t size, void *value, size_t *size_ret)
 {
 	if (q->of_device)
 		return cl.clGetDeviceInfo(q->device,
@@ -24,16 +25,6 @@ static cl_int ask(const struct query *q, size_t size, void *value, size_t *size_
 				    q->versions ? CL_PLATFORM_EXTENSIONS_WITH_VERSION
 						: CL_PLATFORM_EXTENSIONS,
 				    size, value, size_ret);
-}
-
-static int count_word(const char *text, const char *word)
-{
-	size_t length = strlen(word);
-	int count = 0;
-
-	for (const char *at = text; (at = strstr(at, word)); at += length)
-		count += (at == text || at[-1] == ' ') && (at[length] == ' ' || !at[length]);
-	return count;
 }
 
 static int count_name(const cl_name_version *list, size_t size, const char *name)
@@ -51,9 +42,9 @@ static int count_in(const struct query *q, const char *name)
 	char answer[4096];
 	size_t size = 0;
 
-	EXPECT_EQ(ask(q, sizeof(answer), answer, &size), CL_SUCCESS);
+	EXPECT_EQ(query_ask(q, sizeof(answer), answer, &size), CL_SUCCESS);
 	return q->versions ? count_name((cl_name_version *)answer, size, name)
-			   : count_word(answer, name);
+			   : text_count_word(answer, name);
 }
 
 static void expect_names(cl_device_id device, int count)
@@ -95,17 +86,17 @@ static void expect_two_calls(const struct query *q)
 	unsigned char answer[4096], small[4096];
 	size_t size = 0, again = 0;
 
-	EXPECT_EQ(ask(q, 0, NULL, &size), CL_SUCCESS);
+	EXPECT_EQ(query_ask(q, 0, NULL, &size), CL_SUCCESS);
 	EXPECT(size > 0 && size < sizeof(answer));
 	memset(answer, 0xa5, sizeof(answer));
-	EXPECT_EQ(ask(q, size, answer, &again), CL_SUCCESS);
+	EXPECT_EQ(query_ask(q, size, answer, &again), CL_SUCCESS);
 	EXPECT_EQ(again, size);
 	EXPECT_EQ(answer[size], 0xa5);
 	EXPECT(q->versions ? size % sizeof(cl_name_version) == 0
 			   : strlen((char *)answer) + 1 == size);
-	EXPECT_EQ(ask(q, sizeof(answer), answer, NULL), CL_SUCCESS);
+	EXPECT_EQ(query_ask(q, sizeof(answer), answer, NULL), CL_SUCCESS);
 	memset(small, 0xa5, sizeof(small));
-	EXPECT_EQ(ask(q, size - 1, small, NULL), CL_INVALID_VALUE);
+	EXPECT_EQ(query_ask(q, size - 1, small, NULL), CL_INVALID_VALUE);
 	EXPECT_EQ(small[0], 0xa5);
 }
 
@@ -118,12 +109,12 @@ TEST(two_calls, "In all four queries the size asked for is the size that is fill
 	fixture_close();
 }
 
-static cl_version version_of(const struct query *q, const char *name)
+static cl_version query_version(const struct query *q, const char *name)
 {
 	cl_name_version list[32];
 	size_t size;
 
-	EXPECT_EQ(ask(q, sizeof(list), list, &size), CL_SUCCESS);
+	EXPECT_EQ(query_ask(q, sizeof(list), list, &size), CL_SUCCESS);
 	for (size_t i = 0; i < size / sizeof(*list); i++)
 		if (!strcmp(list[i].name, name))
 			return list[i].version;
@@ -138,8 +129,9 @@ static void expect_version(const char *asked, cl_version version)
 	fixture_open();
 	for (int n = 0; n < NAMES; n++)
 		for (int i = 0; i < 2; i++)
-			EXPECT_EQ(version_of(&(struct query){ i, true, fix.device[0] }, names[n]),
-				  version);
+			EXPECT_EQ(
+				query_version(&(struct query){ i, true, fix.device[0] }, names[n]),
+				version);
 	fixture_close();
 }
 
@@ -164,7 +156,7 @@ TEST(sub_devices, "A sub-device has the names of its root, and its objects impor
 	EXPECT_EQ(cl.clCreateSubDevices(fix.device[0], halves, 2, sub, NULL), CL_SUCCESS);
 	expect_names(sub[1], 1);
 	context = cl.clCreateContext(NULL, 2, sub, NULL, NULL, &err);
-	memory = pages(1);
+	memory = pages_map(1);
 	mem = fix.import(context, 0, NULL, memory, 4096, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	cl.clReleaseMemObject(mem);
@@ -237,7 +229,7 @@ TEST(platform_null,
 	fixture_open();
 	EXPECT_EQ(cl.clGetPlatformInfo(NULL, CL_PLATFORM_EXTENSIONS, sizeof(text), text, NULL),
 		  CL_SUCCESS);
-	EXPECT_EQ(count_word(text, "cl_arm_import_memory_host"), 1);
+	EXPECT_EQ(text_count_word(text, "cl_arm_import_memory_host"), 1);
 	fixture_close();
 }
 
@@ -248,9 +240,10 @@ TEST(no_with_version_in_1_2, "An OpenCL 1.2 driver's error for the WITH_VERSION 
 	fixture_reset();
 	stub_set(STUB_CL12, 1);
 	fixture_open();
-	EXPECT_EQ(ask(&(struct query){ true, true, fix.device[0] }, sizeof(answer), answer, NULL),
+	EXPECT_EQ(query_ask(&(struct query){ true, true, fix.device[0] }, sizeof(answer), answer,
+			    NULL),
 		  CL_INVALID_VALUE);
-	EXPECT_EQ(ask(&(struct query){ false, true, NULL }, sizeof(answer), answer, NULL),
+	EXPECT_EQ(query_ask(&(struct query){ false, true, NULL }, sizeof(answer), answer, NULL),
 		  CL_INVALID_VALUE);
 	EXPECT_EQ(count_in(&(struct query){ true, false, fix.device[0] }, names[1]), 1);
 	EXPECT_EQ(count_in(&(struct query){ false, false, NULL }, names[1]), 1);
@@ -269,7 +262,7 @@ static bool query_with_fault(const struct query *like, unsigned long nth)
 	fixture_open();
 	q.device = fix.device[0];
 	stub_fail(NULL, nth, CL_OUT_OF_HOST_MEMORY);
-	err = ask(&q, sizeof(answer), answer, NULL);
+	err = query_ask(&q, sizeof(answer), answer, NULL);
 	happened = stub_failed();
 	stub_fail(NULL, 0, CL_SUCCESS);
 	EXPECT(!err || (happened && err == CL_OUT_OF_HOST_MEMORY));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The entry points: which loaders the layer works in. */
 #include "fixture.h"
+#include "text.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -15,7 +16,7 @@ static const size_t sizes[] = { 100, 149, 150, 200 };
 static void **table_at_end_of_page(size_t entries)
 {
 	size_t size = entries * sizeof(void *);
-	unsigned char *at = pages(2);
+	unsigned char *at = pages_map(2);
 	void **table = (void **)(at + 4096 - size);
 
 	EXPECT_EQ(mprotect(at + 4096, 4096, PROT_NONE), 0);
@@ -24,7 +25,8 @@ static void **table_at_end_of_page(size_t entries)
 	return table;
 }
 
-static cl_int init(void *copy, size_t entries, void **table, cl_uint *count, void *const **slots)
+static cl_int layer_init_entries(void *copy, size_t entries, void **table, cl_uint *count,
+				 void *const **slots)
 {
 	pfn_clInitLayer function = (pfn_clInitLayer)dlsym(copy, "clInitLayer");
 	const struct _cl_icd_dispatch *dispatch = NULL;
@@ -41,7 +43,7 @@ static void expect_loads(size_t entries)
 	void *const *slots;
 	cl_uint count = 0;
 
-	EXPECT_EQ(init(layer_copy(), entries, table, &count, &slots), CL_SUCCESS);
+	EXPECT_EQ(layer_init_entries(layer_copy(), entries, table, &count, &slots), CL_SUCCESS);
 	EXPECT_EQ(count, entries < TABLE_ENTRIES ? entries : TABLE_ENTRIES);
 	for (cl_uint i = 0; i < count; i++)
 		EXPECT(table[i] || !slots[i]);
@@ -61,9 +63,10 @@ TEST(too_small, "A table without what an import needs is CL_INVALID_VALUE, not r
 	cl_uint count = 7;
 
 	fixture_reset();
-	EXPECT_EQ(init(layer_copy(), 10, table_at_end_of_page(10), &count, &slots),
+	EXPECT_EQ(layer_init_entries(layer_copy(), 10, table_at_end_of_page(10), &count, &slots),
 		  CL_INVALID_VALUE);
-	EXPECT_EQ(init(layer_copy(), 0, table_at_end_of_page(1), &count, &slots), CL_INVALID_VALUE);
+	EXPECT_EQ(layer_init_entries(layer_copy(), 0, table_at_end_of_page(1), &count, &slots),
+		  CL_INVALID_VALUE);
 	EXPECT_EQ(count, 7);
 }
 
@@ -73,7 +76,8 @@ TEST(init_calls_nothing, "The loader is initialising itself: the layer calls no 
 	cl_uint count;
 
 	fixture_reset();
-	EXPECT_EQ(init(layer_copy(), 149, table_at_end_of_page(149), &count, &slots), CL_SUCCESS);
+	EXPECT_EQ(layer_init_entries(layer_copy(), 149, table_at_end_of_page(149), &count, &slots),
+		  CL_SUCCESS);
 	EXPECT_EQ(stub_calls(NULL), 0);
 	EXPECT_EQ(stub_calls("clGetExtensionFunctionAddress"), 0);
 	EXPECT_EQ(stub_calls("clGetExtensionFunctionAddressForPlatform"), 0);
@@ -91,7 +95,8 @@ TEST(null_slots_stay_null, "No slot is filled whose target is NULL, whichever it
 		void *was = table[i];
 
 		table[i] = NULL;
-		EXPECT_EQ(init(copy, TABLE_ENTRIES, table, &count, &slots), CL_SUCCESS);
+		EXPECT_EQ(layer_init_entries(copy, TABLE_ENTRIES, table, &count, &slots),
+			  CL_SUCCESS);
 		EXPECT(!slots[i]);
 		table[i] = was;
 	}
@@ -105,9 +110,9 @@ TEST(works_on_1_2, "Imports work over a driver whose table ends with OpenCL 1.2.
 	fixture_reset();
 	stub_set(STUB_CL12, 1);
 	fixture_open();
-	memory = pages(1);
-	mem = import_host(CL_MEM_READ_WRITE, memory, 4096);
-	increment(mem);
+	memory = pages_map(1);
+	mem = fixture_import_host(CL_MEM_READ_WRITE, memory, 4096);
+	fixture_increment(mem);
 	EXPECT_EQ(memory[0], 1);
 	cl.clReleaseMemObject(mem);
 	fixture_close();
@@ -190,16 +195,6 @@ TEST(stays_loaded, "dlclose leaves the layer mapped: drivers may still call its 
 	EXPECT(dladdr(function, &info) && info.dli_fname);
 }
 
-static int count_word(const char *text, const char *word)
-{
-	size_t length = strlen(word);
-	int count = 0;
-
-	for (; (text = strstr(text, word)); text += length)
-		count += text[length] == ' ' || !text[length];
-	return count;
-}
-
 TEST(listed_twice,
      "A loader that lists the library twice gets an error the second time, and works.")
 {
@@ -212,12 +207,12 @@ TEST(listed_twice,
 	fixture_reset();
 	copy = layer_copy();
 	layer_init(copy, &stub_dispatch, &merged);
-	EXPECT(init(copy, TABLE_ENTRIES, (void **)&merged, &count, &slots) < 0);
+	EXPECT(layer_init_entries(copy, TABLE_ENTRIES, (void **)&merged, &count, &slots) < 0);
 	EXPECT_EQ(merged.clGetPlatformIDs(1, &platform, NULL), CL_SUCCESS);
 	EXPECT_EQ(merged.clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS, sizeof(text), text,
 					   NULL),
 		  CL_SUCCESS);
-	EXPECT_EQ(count_word(text, "cl_arm_import_memory"), 1);
+	EXPECT_EQ(text_count_word(text, "cl_arm_import_memory"), 1);
 }
 
 TEST(stacked, "Two layers, one on the other: names once, imports work and are guarded.")
@@ -236,17 +231,17 @@ TEST(stacked, "Two layers, one on the other: names once, imports work and are gu
 	lower = cl;
 	layer_init(layer_copy(), &lower, &cl);
 	fix.context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
-	fix.queue = queue_create(0);
+	fix.queue = fixture_create_queue(0);
 	fix.program = NULL;
 	fix.import = (import_function)cl.clGetExtensionFunctionAddress("clImportMemoryARM");
 	EXPECT_EQ(cl.clGetPlatformInfo(fix.platform, CL_PLATFORM_EXTENSIONS, sizeof(text), text,
 				       NULL),
 		  CL_SUCCESS);
-	EXPECT_EQ(count_word(text, "cl_arm_import_memory"), 1);
-	EXPECT_EQ(count_word(text, "cl_arm_import_memory_host"), 1);
-	EXPECT_EQ(count_word(text, "cl_arm_import_memory_dma_buf"), 1);
-	memory = pages(1);
-	mem = import_host(CL_MEM_READ_WRITE, memory, 4096);
+	EXPECT_EQ(text_count_word(text, "cl_arm_import_memory"), 1);
+	EXPECT_EQ(text_count_word(text, "cl_arm_import_memory_host"), 1);
+	EXPECT_EQ(text_count_word(text, "cl_arm_import_memory_dma_buf"), 1);
+	memory = pages_map(1);
+	mem = fixture_import_host(CL_MEM_READ_WRITE, memory, 4096);
 	EXPECT_EQ(cl.clEnqueueReadBuffer(fix.queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),
 		  CL_INVALID_OPERATION);
 	EXPECT_EQ(cl.clReleaseMemObject(mem), CL_SUCCESS);

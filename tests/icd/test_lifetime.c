@@ -13,15 +13,16 @@ TEST(retain_release, "An import stays one until its last reference is released."
 	fixture_reset();
 	fixture_open();
 	fd = fake_dmabuf_create("a", SIZE);
-	mem = import_dmabuf(fd, SIZE);
+	mem = fixture_import_dmabuf(fd, SIZE);
 	EXPECT_EQ(cl.clRetainMemObject(mem), CL_SUCCESS);
 	EXPECT_EQ(cl.clRetainMemObject(mem), CL_SUCCESS);
 	for (int i = 0; i < 3; i++) {
-		EXPECT(is_import(mem));
-		EXPECT_EQ(count_mappings("fake-dmabuf"), 1);
+		EXPECT(fixture_is_import(mem));
+		EXPECT_EQ(process_count_mappings("fake-dmabuf"), 1);
 		EXPECT_EQ(cl.clReleaseMemObject(mem), CL_SUCCESS);
 	}
-	EXPECT(settles(is_not_mapped, NULL)); /* the stub's queue lets go of it a moment later */
+	EXPECT(process_settles(fixture_is_unmapped,
+			       NULL)); /* the stub's queue lets go of it a moment later */
 	close(fd);
 	fixture_close();
 }
@@ -35,14 +36,14 @@ TEST(sub_buffer_outlives_parent,
 	fixture_reset();
 	fixture_open();
 	fd = fake_dmabuf_create("a", SIZE);
-	mem = import_dmabuf(fd, SIZE);
-	sub = sub_buffer(mem, 4096, 256);
+	mem = fixture_import_dmabuf(fd, SIZE);
+	sub = fixture_create_sub_buffer(mem, 4096, 256);
 	cl.clReleaseMemObject(mem);
-	EXPECT(is_import(sub));
-	EXPECT_EQ(count_mappings("fake-dmabuf"), 1);
-	increment(sub);
+	EXPECT(fixture_is_import(sub));
+	EXPECT_EQ(process_count_mappings("fake-dmabuf"), 1);
+	fixture_increment(sub);
 	cl.clReleaseMemObject(sub);
-	EXPECT(settles(is_not_mapped, NULL));
+	EXPECT(process_settles(fixture_is_unmapped, NULL));
 	close(fd);
 	fixture_close();
 }
@@ -57,16 +58,16 @@ TEST(image_outlives_parents, "The same for an image on a sub-buffer, both releas
 
 	fixture_reset();
 	fixture_open();
-	memory = pages(2);
-	mem = import_host(0, memory, SIZE);
-	sub = sub_buffer(mem, 4096, 4096);
-	made = image(CL_MEM_OBJECT_IMAGE2D, sub, 4, 4, 64);
+	memory = pages_map(2);
+	mem = fixture_import_host(0, memory, SIZE);
+	sub = fixture_create_sub_buffer(mem, 4096, 4096);
+	made = fixture_create_image(CL_MEM_OBJECT_IMAGE2D, sub, 4, 4, 64);
 	cl.clReleaseMemObject(sub);
 	cl.clReleaseMemObject(mem);
 	EXPECT(stub_is_live(sub, STUB_MEM));
 	EXPECT(stub_is_live(mem, STUB_MEM));
 	out = cl.clCreateBuffer(fix.context, 0, 64, NULL, &err);
-	kernel = kernel_create("image_to_buffer");
+	kernel = fixture_create_kernel("image_to_buffer");
 	cl.clSetKernelArg(kernel, 0, sizeof(made), &made);
 	cl.clSetKernelArg(kernel, 1, sizeof(out), &out);
 	cl.clSetKernelArg(kernel, 2, sizeof(side[0]), &side[0]);
@@ -75,7 +76,7 @@ TEST(image_outlives_parents, "The same for an image on a sub-buffer, both releas
 		unsigned char pixel[4];
 
 		memory[4096 + 64 * 2 + 4] = turn; /* (1, 2) */
-		EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
 		EXPECT_EQ(cl.clEnqueueReadBuffer(fix.queue, out, CL_TRUE, (2 * 4 + 1) * 4, 4, pixel,
 						 0, NULL, NULL),
 			  CL_SUCCESS);
@@ -134,27 +135,27 @@ static void expect_no_heirs(cl_mem freed)
 	for (int way = 0; way < 11; way++) {
 		mem = create_other(way);
 		EXPECT(mem == freed); /* else the test tests nothing */
-		EXPECT(!is_import(mem));
+		EXPECT(!fixture_is_import(mem));
 		cl.clReleaseMemObject(mem);
 	}
 }
 
-static void addresses(enum stub_option option)
+static void lifetime_reuse_address(enum stub_option option)
 {
 	cl_mem keep, mem;
 
 	fixture_reset();
 	fixture_open();
-	keep = import_host(0, pages(2), SIZE);
-	mem = import_host(0, pages(2), SIZE);
+	keep = fixture_import_host(0, pages_map(2), SIZE);
+	mem = fixture_import_host(0, pages_map(2), SIZE);
 	stub_set(STUB_ADDRESS_REUSE, 1);
 	stub_set(option, 1);
 	cl.clReleaseMemObject(mem);
 	expect_no_heirs(mem);
-	mem = sub_buffer(keep, 0, 256);
+	mem = fixture_create_sub_buffer(keep, 0, 256);
 	cl.clReleaseMemObject(mem);
 	expect_no_heirs(mem);
-	mem = image(CL_MEM_OBJECT_IMAGE1D_BUFFER, keep, 16, 0, 0);
+	mem = fixture_create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, keep, 16, 0, 0);
 	cl.clReleaseMemObject(mem);
 	expect_no_heirs(mem);
 	stub_set(STUB_ADDRESS_REUSE, 0);
@@ -164,20 +165,20 @@ static void addresses(enum stub_option option)
 
 TEST(reused_addresses, "An object at the address of a freed import is not an import.")
 {
-	addresses(STUB_ADDRESS_REUSE);
+	lifetime_reuse_address(STUB_ADDRESS_REUSE);
 }
 
 TEST(no_callback_for_images, "Nor where the driver calls no destructor callback for 1D images.")
 {
-	addresses(STUB_NO_IMAGE1D_DESTRUCTOR);
+	lifetime_reuse_address(STUB_NO_IMAGE1D_DESTRUCTOR);
 }
 
 /* The memory's proofs come with the first imports; they make objects, too. */
 static void open_proved(void)
 {
 	fixture_open();
-	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
-	cl.clReleaseMemObject(import_host(CL_MEM_READ_ONLY, pages(1), 4096));
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
+	cl.clReleaseMemObject(fixture_import_host(CL_MEM_READ_ONLY, pages_map(1), 4096));
 	stub_set(STUB_ADDRESS_REUSE, 1);
 }
 
@@ -189,11 +190,11 @@ TEST(import_at_freed_address, "A new import at the address of a freed one is an 
 	fixture_reset();
 	open_proved();
 	for (int i = 0; i < 100; i++) {
-		first = import_host(0, pages(1), 4096);
+		first = fixture_import_host(0, pages_map(1), 4096);
 		cl.clReleaseMemObject(first);
-		second = import_host(CL_MEM_READ_ONLY, pages(1), 4096);
+		second = fixture_import_host(CL_MEM_READ_ONLY, pages_map(1), 4096);
 		EXPECT(second == first);
-		EXPECT(is_import(second));
+		EXPECT(fixture_is_import(second));
 		EXPECT_EQ(cl.clGetMemObjectInfo(second, CL_MEM_FLAGS, sizeof(flags), &flags, NULL),
 			  CL_SUCCESS);
 		EXPECT_EQ(flags, CL_MEM_READ_ONLY);
@@ -215,12 +216,12 @@ TEST(late_destructor, "Where callbacks come late, from a thread, memory stays ma
 	fixture_reset();
 	fixture_open();
 	fd = fake_dmabuf_create("a", SIZE);
-	mem = import_dmabuf(fd, SIZE);
+	mem = fixture_import_dmabuf(fd, SIZE);
 	stub_set(STUB_ASYNC_DESTRUCTOR, 100);
 	cl.clReleaseMemObject(mem);
 	EXPECT(stub_is_live(mem, STUB_MEM));
-	EXPECT_EQ(count_mappings("fake-dmabuf"), 1);
-	EXPECT(settles(is_not_mapped, NULL));
+	EXPECT_EQ(process_count_mappings("fake-dmabuf"), 1);
+	EXPECT(process_settles(fixture_is_unmapped, NULL));
 	close(fd);
 	fixture_close();
 }
@@ -238,7 +239,7 @@ TEST(own_destructor_callback, "The application's destructor callback on an impor
 
 	fixture_reset();
 	fixture_open();
-	mem = import_host(0, pages(1), 4096);
+	mem = fixture_import_host(0, pages_map(1), 4096);
 	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, count_call, &calls), CL_SUCCESS);
 	cl.clReleaseMemObject(mem);
 	EXPECT_EQ(calls, 1);
@@ -249,7 +250,7 @@ TEST(own_destructor_callback, "The application's destructor callback on an impor
 static void CL_CALLBACK import_again(cl_mem mem, void *memory)
 {
 	(void)mem;
-	cl.clReleaseMemObject(import_host(CL_MEM_READ_ONLY, memory, 100));
+	cl.clReleaseMemObject(fixture_import_host(CL_MEM_READ_ONLY, memory, 100));
 	stub_trace("imported again");
 }
 
@@ -262,12 +263,12 @@ TEST(reuse_in_destructor,
 
 		fixture_reset();
 		fixture_open();
-		memory = pages(2) + 8;
-		mem = import_host(0, memory, 4096);
+		memory = pages_map(2) + 8;
+		mem = fixture_import_host(0, memory, 4096);
 		EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, import_again, memory + 256),
 			  CL_SUCCESS);
 		if (with_part)
-			sub = sub_buffer(mem, 0, 256);
+			sub = fixture_create_sub_buffer(mem, 0, 256);
 		cl.clReleaseMemObject(mem);
 		if (with_part)
 			cl.clReleaseMemObject(sub);
@@ -280,8 +281,8 @@ TEST(reuse_in_destructor,
 static void release_in_flight(struct buffer *a, cl_mem made, const char *name)
 {
 	const bool reads = strcmp(name, "increment") != 0;
-	cl_event go = user_event(), done;
-	cl_kernel kernel = kernel_create(name);
+	cl_event go = user_event_create(), done;
+	cl_kernel kernel = fixture_create_kernel(name);
 	const cl_uint side = 1;
 	unsigned char byte = 0;
 	cl_mem out;
@@ -294,14 +295,14 @@ static void release_in_flight(struct buffer *a, cl_mem made, const char *name)
 		cl.clSetKernelArg(kernel, 2, sizeof(side), &side);
 		cl.clSetKernelArg(kernel, 3, sizeof(side), &side);
 	}
-	EXPECT_EQ(enqueue(fix.queue, kernel, 1, &go, &done), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 1, &go, &done), CL_SUCCESS);
 	cl.clReleaseKernel(kernel);
 	cl.clReleaseMemObject(made);
 	if (a->mem != made)
 		cl.clReleaseMemObject(a->mem);
-	EXPECT_EQ(count_mappings("fake-dmabuf"), 2);
+	EXPECT_EQ(process_count_mappings("fake-dmabuf"), 2);
 	a->seen[0] = 41;
-	complete(go, CL_COMPLETE);
+	user_event_complete(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
 	cl.clReleaseEvent(done);
 	cl.clReleaseEvent(go);
@@ -326,10 +327,11 @@ static void expect_held_in_flight(bool of_image)
 		fixture_reset();
 		fixture_open();
 		a = buffer_open("a", properties[i]);
-		made = of_image ? image(CL_MEM_OBJECT_IMAGE2D, a.mem, 4, 4, 64) : a.mem;
+		made = of_image ? fixture_create_image(CL_MEM_OBJECT_IMAGE2D, a.mem, 4, 4, 64)
+				: a.mem;
 		release_in_flight(&a, made, of_image ? "image_to_buffer" : "increment");
 		munmap(a.seen, SIZE);
-		EXPECT(settles(is_not_mapped, NULL));
+		EXPECT(process_settles(fixture_is_unmapped, NULL));
 		close(a.fd);
 		fixture_close();
 	}
@@ -348,7 +350,7 @@ TEST(image_released_in_flight, "The same for an image on an import.")
 /* A kernel that reads the first pixels of @made once @go has completed. */
 static void enqueue_reader(cl_mem made, cl_mem out, bool of_line, cl_event go)
 {
-	cl_kernel kernel = kernel_create(of_line ? "image1d_to_buffer" : "image_to_buffer");
+	cl_kernel kernel = fixture_create_kernel(of_line ? "image1d_to_buffer" : "image_to_buffer");
 	const cl_uint side = 1;
 
 	EXPECT_EQ(cl.clSetKernelArg(kernel, 0, sizeof(made), &made), CL_SUCCESS);
@@ -356,11 +358,11 @@ static void enqueue_reader(cl_mem made, cl_mem out, bool of_line, cl_event go)
 	EXPECT_EQ(cl.clSetKernelArg(kernel, 2, sizeof(side), &side), CL_SUCCESS);
 	if (!of_line)
 		EXPECT_EQ(cl.clSetKernelArg(kernel, 3, sizeof(side), &side), CL_SUCCESS);
-	EXPECT_EQ(enqueue(fix.queue, kernel, 1, &go, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 1, &go, NULL), CL_SUCCESS);
 	cl.clReleaseKernel(kernel);
 }
 
-static void CL_CALLBACK trace_destroyed(cl_mem mem, void *name)
+static void CL_CALLBACK lifetime_trace_destroyed(cl_mem mem, void *name)
 {
 	(void)mem;
 	stub_trace("destroyed %s", (char *)name);
@@ -374,20 +376,21 @@ static void expect_destroyed_after_kernel(bool of_line, bool of_part)
 	cl_event go;
 
 	fixture_open();
-	mem = import_host(0, pages(2), SIZE);
-	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, trace_destroyed, name), CL_SUCCESS);
-	parent = of_part ? sub_buffer(mem, 4096, 4096) : mem;
-	made = of_line ? image(CL_MEM_OBJECT_IMAGE1D_BUFFER, parent, 16, 0, 0)
-		       : image(CL_MEM_OBJECT_IMAGE2D, parent, 4, 4, 64);
+	mem = fixture_import_host(0, pages_map(2), SIZE);
+	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, lifetime_trace_destroyed, name),
+		  CL_SUCCESS);
+	parent = of_part ? fixture_create_sub_buffer(mem, 4096, 4096) : mem;
+	made = of_line ? fixture_create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, parent, 16, 0, 0)
+		       : fixture_create_image(CL_MEM_OBJECT_IMAGE2D, parent, 4, 4, 64);
 	out = cl.clCreateBuffer(fix.context, 0, 64, NULL, NULL);
-	go = user_event();
+	go = user_event_create();
 	enqueue_reader(made, out, of_line, go);
 	cl.clReleaseMemObject(made);
 	if (of_part)
 		cl.clReleaseMemObject(parent);
 	cl.clReleaseMemObject(mem);
 	expect_count("destroyed import", 0);
-	complete(go, CL_COMPLETE);
+	user_event_complete(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	cl.clReleaseEvent(go);
 	cl.clReleaseMemObject(out);

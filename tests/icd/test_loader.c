@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The layer in the loader of this system, over the stub as an ICD; each test a process. */
 #include "harness.h"
+#include "text.h"
 
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
@@ -10,19 +11,10 @@
 
 typedef __typeof__(&clImportMemoryARM) import_function;
 
-static int failed(int line)
+static int loader_fail_at(int line)
 {
 	printf("# %s:%d\n", __FILE__, line);
 	return 1;
-}
-
-static int count(const char *text, const char *word)
-{
-	int n = 0;
-
-	for (; (text = strstr(text, word)); text += strlen(word))
-		n += text[strlen(word)] == ' ' || !text[strlen(word)];
-	return n;
 }
 
 static int import_in(cl_platform_id platform, cl_device_id device)
@@ -37,39 +29,39 @@ static int import_in(cl_platform_id platform, cl_device_id device)
 	cl_mem mem = import ? import(context, 0, NULL, memory, sizeof(memory), &err) : NULL;
 
 	if (!mem || err)
-		return failed(__LINE__);
+		return loader_fail_at(__LINE__);
 	if (clEnqueueReadBuffer(queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL) !=
 	    CL_INVALID_OPERATION)
-		return failed(__LINE__);
+		return loader_fail_at(__LINE__);
 	if (byte != 7 || clReleaseMemObject(mem))
-		return failed(__LINE__);
+		return loader_fail_at(__LINE__);
 	mem = clCreateBuffer(context, 0, 64, NULL, &err);
 	if (clEnqueueReadBuffer(queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL) || byte)
-		return failed(__LINE__);
+		return loader_fail_at(__LINE__);
 	return clReleaseMemObject(mem) || clReleaseCommandQueue(queue) || clReleaseContext(context);
 }
 
-static int program(void)
+static int loader_run_program(void)
 {
 	cl_platform_id platform;
 	cl_device_id device;
 	char text[1024] = "";
 
 	if (clGetPlatformIDs(1, &platform, NULL))
-		return failed(__LINE__);
+		return loader_fail_at(__LINE__);
 	if (clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS, sizeof(text), text, NULL) ||
-	    count(text, "cl_arm_import_memory_host") != 1)
-		return failed(__LINE__);
+	    text_count_word(text, "cl_arm_import_memory_host") != 1)
+		return loader_fail_at(__LINE__);
 	if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL))
-		return failed(__LINE__);
+		return loader_fail_at(__LINE__);
 	if (clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL) ||
-	    count(text, "cl_arm_import_memory_dma_buf") != 1)
-		return failed(__LINE__);
+	    text_count_word(text, "cl_arm_import_memory_dma_buf") != 1)
+		return loader_fail_at(__LINE__);
 	return import_in(platform, device);
 }
 
 /* TEST_LAYER: another layer than the one built, to see the tests fail. */
-static const char *layer_path(void)
+static const char *loader_layer_path(void)
 {
 	const char *path = getenv("TEST_LAYER");
 
@@ -86,7 +78,7 @@ static void expect_runs(int (*run)(void), const char *const *settings)
 	child = fork();
 	if (!child) {
 		setenv("OCL_ICD_VENDORS", STUB_VENDORS, 1);
-		setenv("OPENCL_LAYERS", layer_path(), 1);
+		setenv("OPENCL_LAYERS", loader_layer_path(), 1);
 		for (; *settings; settings += 2)
 			setenv(settings[0], settings[1], 1);
 		exit(run());
@@ -95,27 +87,27 @@ static void expect_runs(int (*run)(void), const char *const *settings)
 	EXPECT_EQ(status, 0);
 }
 
-static void expect_works(const char *const *settings)
+static void loader_expect_works(const char *const *settings)
 {
-	expect_runs(program, settings);
+	expect_runs(loader_run_program, settings);
 }
 
 TEST(loader, "The layer works in this system's loader.")
 {
-	expect_works((const char *const[]){ NULL });
+	loader_expect_works((const char *const[]){ NULL });
 }
 
 TEST(old_driver, "Also over an OpenCL 1.2 driver, whose table ends early.")
 {
-	expect_works((const char *const[]){ "STUB_CL12", "1", NULL });
+	loader_expect_works((const char *const[]){ "STUB_CL12", "1", NULL });
 }
 
 TEST(twice, "A layer that is listed twice is there once.")
 {
 	char both[4096];
 
-	snprintf(both, sizeof(both), "%s:%s", layer_path(), layer_path());
-	expect_works((const char *const[]){ "OPENCL_LAYERS", both, NULL });
+	snprintf(both, sizeof(both), "%s:%s", loader_layer_path(), loader_layer_path());
+	loader_expect_works((const char *const[]){ "OPENCL_LAYERS", both, NULL });
 }
 
 static cl_device_id handler_device; /* NULL: OpenCL is not in use yet */
@@ -144,7 +136,7 @@ static int program_with_handlers(void)
 	pthread_atfork(use_in_handler, use_in_handler, use_in_handler);
 	if (clGetPlatformIDs(1, &platform, NULL) ||
 	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &handler_device, NULL))
-		return failed(__LINE__);
+		return loader_fail_at(__LINE__);
 	alarm(30);
 	child = fork();
 	if (!child) {
@@ -153,9 +145,9 @@ static int program_with_handlers(void)
 		_exit(handler_calls != 3); /* before, in the child, and here */
 	}
 	if (waitpid(child, &status, 0) != child || status)
-		return failed(__LINE__);
+		return loader_fail_at(__LINE__);
 	use_in_handler();
-	return handler_calls == 3 ? 0 : failed(__LINE__);
+	return handler_calls == 3 ? 0 : loader_fail_at(__LINE__);
 }
 
 TEST(fork_handlers,
@@ -207,7 +199,7 @@ static int program_with_mutex(void)
 	if (clGetPlatformIDs(1, &platform, NULL) ||
 	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &handler_device, NULL) ||
 	    pthread_create(&thread, NULL, use_in_thread, NULL))
-		return failed(__LINE__);
+		return loader_fail_at(__LINE__);
 	alarm(120);
 	for (int i = 0; i < 200; i++) {
 		pid_t child = fork();
@@ -215,7 +207,7 @@ static int program_with_mutex(void)
 		if (!child)
 			_exit(0);
 		if (waitpid(child, &status, 0) != child || status)
-			_exit(failed(__LINE__));
+			_exit(loader_fail_at(__LINE__));
 	}
 	_exit(0); /* the thread is still busy */
 }

@@ -7,10 +7,10 @@
 
 static int mapped_before; /* by tests before, where a driver does not call back */
 
-static bool is_unmapped(void *unused)
+static bool mapping_is_unmapped(void *unused)
 {
 	(void)unused;
-	return count_mappings("fake-dmabuf") <= mapped_before;
+	return process_count_mappings("fake-dmabuf") <= mapped_before;
 }
 
 static struct run map_open(cl_command_queue_properties properties)
@@ -18,16 +18,17 @@ static struct run map_open(cl_command_queue_properties properties)
 	struct run r;
 
 	fixture_reset();
-	mapped_before = count_mappings("fake-dmabuf");
+	mapped_before = process_count_mappings("fake-dmabuf");
 	setenv("CLIMPORT_VERSION", "1.1.0", 1);
 	fixture_open();
-	r.queue = queue_create(properties);
+	r.queue = fixture_create_queue(properties);
 	r.a = buffer_open("a", runtime_keeps);
-	r.kernel = kernel_increment(r.a.mem);
+	r.kernel = fixture_create_increment(r.a.mem);
 	return r;
 }
 
-static void *map(const struct run *r, cl_bool blocking, const cl_event *go, cl_event *done)
+static void *mapping_enqueue_map(const struct run *r, cl_bool blocking, const cl_event *go,
+				 cl_event *done)
 {
 	cl_int err;
 	void *mapped = cl.clEnqueueMapBuffer(r->queue, r->a.mem, blocking, CL_MAP_READ, 0, 64,
@@ -37,7 +38,8 @@ static void *map(const struct run *r, cl_bool blocking, const cl_event *go, cl_e
 	return mapped;
 }
 
-static cl_int unmap(const struct run *r, void *mapped, const cl_event *go, cl_event *done)
+static cl_int mapping_enqueue_unmap(const struct run *r, void *mapped, const cl_event *go,
+				    cl_event *done)
 {
 	return cl.clEnqueueUnmapMemObject(r->queue, r->a.mem, mapped, go ? 1 : 0, go, done);
 }
@@ -45,7 +47,7 @@ static cl_int unmap(const struct run *r, void *mapped, const cl_event *go, cl_ev
 static void expect_failure(cl_event event)
 {
 	EXPECT_EQ(cl.clWaitForEvents(1, &event), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-	EXPECT(event_status(event) < 0);
+	EXPECT(fixture_event_status(event) < 0);
 	cl.clReleaseEvent(event);
 }
 
@@ -53,12 +55,12 @@ static void unmap_and_wait(const struct run *r, void *mapped)
 {
 	cl_event done;
 
-	EXPECT_EQ(unmap(r, mapped, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(mapping_enqueue_unmap(r, mapped, NULL, &done), CL_SUCCESS);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
 	cl.clReleaseEvent(done);
 }
 
-static bool has_ended(void *unused)
+static bool mapping_has_ended(void *unused)
 {
 	(void)unused;
 	return stub_trace_count("sync END a") && !fake_dmabuf_open_brackets();
@@ -85,7 +87,7 @@ TEST(start_fails, "The unmap of a map whose START failed is no END.")
 		void *mapped;
 
 		fake_dmabuf_fail("START", EIO, 1);
-		mapped = map(&r, CL_FALSE, NULL, &done);
+		mapped = mapping_enqueue_map(&r, CL_FALSE, NULL, &done);
 		expect_failure(done);
 		unmap_and_wait(&r, mapped);
 		expect_no_sync("a");
@@ -97,12 +99,12 @@ TEST(wait_list_fails, "The unmap of a map whose wait list failed is no END.")
 {
 	for (int i = 0; i < 4; i++) {
 		struct run r = map_open(kinds_of_queue[i & 1]);
-		cl_event go = user_event(), done;
+		cl_event go = user_event_create(), done;
 		void *mapped;
 
 		stub_set(STUB_NO_FAILURE_CALLBACK, i & 2); /* PoCL 3.1 */
-		mapped = map(&r, CL_FALSE, &go, &done);
-		complete(go, -5);
+		mapped = mapping_enqueue_map(&r, CL_FALSE, &go, &done);
+		user_event_complete(go, -5);
 		expect_failure(done);
 		unmap_and_wait(&r, mapped);
 		expect_no_sync("a");
@@ -115,10 +117,10 @@ TEST(wait_list_fails, "The unmap of a map whose wait list failed is no END.")
 TEST(unmap_refused, "An unmap that the driver refuses leaves the END to the next one.")
 {
 	struct run r = map_open(0);
-	void *mapped = map(&r, CL_TRUE, NULL, NULL);
+	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
 
 	stub_fail("clEnqueueUnmapMemObject", 1, CL_OUT_OF_RESOURCES);
-	EXPECT_EQ(unmap(&r, mapped, NULL, NULL), CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(mapping_enqueue_unmap(&r, mapped, NULL, NULL), CL_OUT_OF_RESOURCES);
 	let_others_run();
 	expect_count("sync END a", 0);
 	unmap_and_wait(&r, mapped);
@@ -130,13 +132,13 @@ TEST(unmap_fails, "The failure of an unmap's wait list ends access.")
 {
 	for (int i = 0; i < 2; i++) {
 		struct run r = map_open(kinds_of_queue[i]);
-		void *mapped = map(&r, CL_TRUE, NULL, NULL);
-		cl_event go = user_event(), done;
+		void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
+		cl_event go = user_event_create(), done;
 
-		EXPECT_EQ(unmap(&r, mapped, &go, &done), CL_SUCCESS);
-		complete(go, -5);
+		EXPECT_EQ(mapping_enqueue_unmap(&r, mapped, &go, &done), CL_SUCCESS);
+		user_event_complete(go, -5);
 		expect_failure(done);
-		EXPECT(settles(has_ended, NULL));
+		EXPECT(process_settles(mapping_has_ended, NULL));
 		expect_count("sync END a", 1);
 		cl.clReleaseEvent(go);
 		run_close(&r);
@@ -148,21 +150,21 @@ TEST(unmap_fails_silently,
 {
 	for (int i = 0; i < 4; i++) {
 		struct run r = map_open(kinds_of_queue[i & 1]);
-		void *mapped = map(&r, CL_TRUE, NULL, NULL);
-		cl_event go = user_event(), done;
+		void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
+		cl_event go = user_event_create(), done;
 
 		stub_set(STUB_NO_FAILURE_CALLBACK, 1); /* PoCL 3.1 */
-		EXPECT_EQ(unmap(&r, mapped, &go, &done), CL_SUCCESS);
+		EXPECT_EQ(mapping_enqueue_unmap(&r, mapped, &go, &done), CL_SUCCESS);
 		if (i & 2)
 			run_release(&r); /* the unmap is in the queue */
-		complete(go, -5);
+		user_event_complete(go, -5);
 		expect_failure(done);
 		if (!(i & 2))
 			run_release(&r);
-		EXPECT(settles(has_ended, NULL));
+		EXPECT(process_settles(mapping_has_ended, NULL));
 		expect_count("sync START a", 1);
 		expect_count("sync END a", 1);
-		EXPECT(settles(is_unmapped, NULL));
+		EXPECT(process_settles(mapping_is_unmapped, NULL));
 		cl.clReleaseEvent(go);
 		fixture_release(); /* the driver keeps its callback */
 	}
@@ -172,10 +174,10 @@ TEST(never_unmapped, "The release of an import ends access for a map that was no
 {
 	struct run r = map_open(0);
 
-	map(&r, CL_TRUE, NULL, NULL);
+	mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
 	expect_count("sync START a", 1);
 	run_release(&r);
-	EXPECT(settles(has_ended, NULL));
+	EXPECT(process_settles(mapping_has_ended, NULL));
 	expect_count("sync END a", 1);
 	fixture_close();
 }
@@ -183,17 +185,17 @@ TEST(never_unmapped, "The release of an import ends access for a map that was no
 TEST(released_before_unmap, "An unmap in the queue of a released import ends access by itself.")
 {
 	struct run r = map_open(0);
-	void *mapped = map(&r, CL_TRUE, NULL, NULL);
-	cl_event go = user_event();
+	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
+	cl_event go = user_event_create();
 
-	EXPECT_EQ(unmap(&r, mapped, &go, NULL), CL_SUCCESS);
+	EXPECT_EQ(mapping_enqueue_unmap(&r, mapped, &go, NULL), CL_SUCCESS);
 	cl.clFlush(r.queue);
 	run_release(&r);
 	expect_count("sync END a", 0);
-	complete(go, CL_COMPLETE);
-	EXPECT(settles(has_ended, NULL));
+	user_event_complete(go, CL_COMPLETE);
+	EXPECT(process_settles(mapping_has_ended, NULL));
 	expect_count("sync END a", 1);
-	EXPECT(settles(is_unmapped, NULL));
+	EXPECT(process_settles(mapping_is_unmapped, NULL));
 	cl.clReleaseEvent(go);
 	fixture_close();
 }
@@ -205,11 +207,11 @@ TEST(maps_of_one_pointer, "Of two maps of one pointer the one that began is ende
 		void *first, *second;
 		cl_event done;
 
-		first = i ? map(&r, CL_TRUE, NULL, NULL) : NULL;
+		first = i ? mapping_enqueue_map(&r, CL_TRUE, NULL, NULL) : NULL;
 		fake_dmabuf_fail("START", EIO, 1);
-		second = map(&r, CL_FALSE, NULL, &done);
+		second = mapping_enqueue_map(&r, CL_FALSE, NULL, &done);
 		expect_failure(done);
-		first = first ? first : map(&r, CL_TRUE, NULL, NULL);
+		first = first ? first : mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
 		EXPECT(first == second);
 		unmap_and_wait(&r, first);
 		expect_count("sync START a", 1);
@@ -223,12 +225,12 @@ TEST(maps_of_one_pointer, "Of two maps of one pointer the one that began is ende
 TEST(callback_refused, "An unmap whose end cannot be seen ends access at once.")
 {
 	struct run r = map_open(0);
-	void *mapped = map(&r, CL_TRUE, NULL, NULL);
+	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
 
 	stub_fail("clSetEventCallback", 1, CL_OUT_OF_HOST_MEMORY);
-	EXPECT_EQ(unmap(&r, mapped, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(mapping_enqueue_unmap(&r, mapped, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-	EXPECT(settles(has_ended, NULL));
+	EXPECT(process_settles(mapping_has_ended, NULL));
 	expect_count("sync END a", 1);
 	run_close(&r);
 }

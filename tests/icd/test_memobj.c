@@ -58,7 +58,7 @@ TEST(info, "clGetMemObjectInfo shows an import as asked for, not how it was made
 	fixture_reset();
 	fixture_open();
 	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
-		cl_mem mem = import_host(flags[i][0], pages(2), SIZE);
+		cl_mem mem = fixture_import_host(flags[i][0], pages_map(2), SIZE);
 
 		expect_flags(mem, flags[i][1]);
 		expect_hidden(mem);
@@ -81,8 +81,8 @@ TEST(info_of_sub_buffer, "A sub-buffer shows its parent and offset, and not the 
 
 	fixture_reset();
 	fixture_open();
-	mem = import_host(0, pages(2), SIZE);
-	sub = sub_buffer(mem, offset, size);
+	mem = fixture_import_host(0, pages_map(2), SIZE);
+	sub = fixture_create_sub_buffer(mem, offset, size);
 	expect_flags(sub, CL_MEM_READ_WRITE);
 	expect_hidden(sub);
 	expect_info(sub, CL_MEM_OFFSET, &offset, sizeof(offset));
@@ -99,9 +99,9 @@ TEST(info_of_images, "Images on imports show the buffer as theirs, whoever made 
 
 	fixture_reset();
 	fixture_open();
-	mem = import_host(0, pages(2), SIZE);
-	made[0] = image(CL_MEM_OBJECT_IMAGE2D, mem, 16, 16, 80);
-	made[1] = image(CL_MEM_OBJECT_IMAGE1D_BUFFER, mem, 64, 0, 0);
+	mem = fixture_import_host(0, pages_map(2), SIZE);
+	made[0] = fixture_create_image(CL_MEM_OBJECT_IMAGE2D, mem, 16, 16, 80);
+	made[1] = fixture_create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, mem, 64, 0, 0);
 	for (int i = 0; i < 2; i++) {
 		expect_hidden(made[i]);
 		expect_flags(made[i], CL_MEM_READ_WRITE);
@@ -123,13 +123,13 @@ TEST(info_of_others, "An ordinary buffer keeps its host pointer and flags while 
 
 	fixture_reset();
 	fixture_open();
-	memory = pages(1);
-	mem = import_host(0, pages(2), SIZE);
+	memory = pages_map(1);
+	mem = fixture_import_host(0, pages_map(2), SIZE);
 	other = cl.clCreateBuffer(fix.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, 4096,
 				  memory, &err);
 	expect_flags(other, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR);
 	expect_info(other, CL_MEM_HOST_PTR, &memory, sizeof(memory));
-	EXPECT(!is_import(other));
+	EXPECT(!fixture_is_import(other));
 	cl.clReleaseMemObject(other);
 	cl.clReleaseMemObject(mem);
 	fixture_close();
@@ -142,7 +142,7 @@ TEST(unknown_handles, "NULL, wild and freed handles get the driver's error.")
 
 	fixture_reset();
 	fixture_open();
-	mem = import_host(0, pages(2), SIZE);
+	mem = fixture_import_host(0, pages_map(2), SIZE);
 	EXPECT_EQ(cl.clGetMemObjectInfo(NULL, CL_MEM_FLAGS, 0, NULL, &size), CL_INVALID_MEM_OBJECT);
 	EXPECT_EQ(cl.clGetMemObjectInfo(wild, CL_MEM_FLAGS, 0, NULL, &size), CL_INVALID_MEM_OBJECT);
 	EXPECT_EQ(cl.clRetainMemObject(wild), CL_INVALID_MEM_OBJECT);
@@ -176,7 +176,7 @@ TEST(read_only_descriptor,
 				   &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	expect_flags(sub, CL_MEM_READ_ONLY);
-	made = image(CL_MEM_OBJECT_IMAGE2D, mem, 16, 16, 64);
+	made = fixture_create_image(CL_MEM_OBJECT_IMAGE2D, mem, 16, 16, 64);
 	expect_flags(made, CL_MEM_READ_ONLY);
 	cl.clReleaseMemObject(made);
 	cl.clReleaseMemObject(sub);
@@ -202,14 +202,14 @@ static cl_mem import_by_mode(int fd, int mode, cl_mem_flags flags, cl_int *err)
 static void expect_read(cl_mem mem)
 {
 	cl_mem to = cl.clCreateBuffer(fix.context, 0, 64, NULL, NULL);
-	cl_kernel kernel = kernel_create("copy");
+	cl_kernel kernel = fixture_create_kernel("copy");
 	const cl_uint size = 1;
 	cl_event done;
 
 	cl.clSetKernelArg(kernel, 0, sizeof(mem), &mem);
 	cl.clSetKernelArg(kernel, 1, sizeof(to), &to);
 	cl.clSetKernelArg(kernel, 2, sizeof(size), &size);
-	EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, &done), CL_SUCCESS);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
 	cl.clReleaseEvent(done);
 	cl.clReleaseKernel(kernel);
@@ -233,7 +233,7 @@ TEST(write_only_of_read_only, "A kernel works on a WRITE_ONLY import of a read-o
 				   &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	expect_flags(sub, CL_MEM_READ_ONLY);
-	made = image(CL_MEM_OBJECT_IMAGE2D, mem, 16, 16, 64);
+	made = fixture_create_image(CL_MEM_OBJECT_IMAGE2D, mem, 16, 16, 64);
 	expect_flags(made, CL_MEM_READ_ONLY);
 	stub_trace_clear();
 	expect_read(mem);

@@ -31,7 +31,7 @@ static void remove_cache(void)
 	*cache_directory = '\0';
 }
 
-static struct fake_vulkan *reset(void)
+static struct fake_vulkan *opaque_reset(void)
 {
 	struct fake_vulkan *vk = fake_vulkan();
 
@@ -53,7 +53,7 @@ typedef cl_int(CL_API_CALL *describe_fn)(cl_device_id device, cl_uint type, cons
 					 const char **why);
 
 /* The way that the layer takes. */
-static const char *way(cl_uint type)
+static const char *opaque_read_method(cl_uint type)
 {
 	describe_fn describe = (describe_fn)cl.clGetExtensionFunctionAddress(DESCRIBE_FUNCTION);
 	const char *name = "?", *why = "?";
@@ -67,21 +67,21 @@ static const char *way(cl_uint type)
 /* As NVIDIA's devices: they keep what kernels have read of the host's memory. */
 static struct fake_vulkan *open_caching(void)
 {
-	struct fake_vulkan *vk = reset();
+	struct fake_vulkan *vk = opaque_reset();
 
 	stub_set(STUB_OPAQUE_CACHED, 1);
 	fixture_open();
-	EXPECT(!strcmp(way(CL_IMPORT_TYPE_HOST_ARM), "opaque_fd"));
+	EXPECT(!strcmp(opaque_read_method(CL_IMPORT_TYPE_HOST_ARM), "opaque_fd"));
 	return vk;
 }
 
-static void close_all(void)
+static void opaque_close(void)
 {
 	fixture_close();
 	remove_cache();
 }
 
-static bool reports(const char *name)
+static bool opaque_device_reports(const char *name)
 {
 	char text[512] = "";
 
@@ -90,7 +90,7 @@ static bool reports(const char *name)
 	return strstr(text, name);
 }
 
-static size_t info(cl_mem mem, cl_mem_info name)
+static size_t opaque_query_size(cl_mem mem, cl_mem_info name)
 {
 	size_t value = 0;
 
@@ -114,19 +114,19 @@ TEST(host_pages, "Kernels work in place on any pages of the host.")
 	unsigned char *p;
 	cl_mem mem;
 
-	reset();
+	opaque_reset();
 	fixture_open();
-	EXPECT(reports("cl_arm_import_memory_host"));
-	EXPECT(reports("cl_arm_import_memory_dma_buf"));
-	EXPECT(!strcmp(way(CL_IMPORT_TYPE_HOST_ARM), "opaque_fd"));
-	EXPECT(!strcmp(way(CL_IMPORT_TYPE_DMA_BUF_ARM), "opaque_fd"));
-	p = pages(3);
-	mem = import_host(0, p, 3 * PAGE);
+	EXPECT(opaque_device_reports("cl_arm_import_memory_host"));
+	EXPECT(opaque_device_reports("cl_arm_import_memory_dma_buf"));
+	EXPECT(!strcmp(opaque_read_method(CL_IMPORT_TYPE_HOST_ARM), "opaque_fd"));
+	EXPECT(!strcmp(opaque_read_method(CL_IMPORT_TYPE_DMA_BUF_ARM), "opaque_fd"));
+	p = pages_map(3);
+	mem = fixture_import_host(0, p, 3 * PAGE);
 	p[0] = 7;
-	increment(mem);
+	fixture_increment(mem);
 	EXPECT_EQ(p[0], 8);
 	cl.clReleaseMemObject(mem);
-	close_all();
+	opaque_close();
 }
 
 TEST(refreshed, "A device that caches sees what the host wrote before each kernel.")
@@ -135,15 +135,15 @@ TEST(refreshed, "A device that caches sees what the host wrote before each kerne
 	cl_mem mem;
 
 	open_caching();
-	p = pages(1);
-	mem = import_host(0, p, PAGE);
+	p = pages_map(1);
+	mem = fixture_import_host(0, p, PAGE);
 	for (int i = 0; i < 5; i++) {
 		p[0] = 20 * i;
-		increment(mem);
+		fixture_increment(mem);
 		EXPECT_EQ(p[0], 20 * i + 1);
 	}
 	cl.clReleaseMemObject(mem);
-	close_all();
+	opaque_close();
 }
 
 /*
@@ -160,18 +160,18 @@ static void expect_late_write_is_seen(bool by_marker)
 	cl_mem mem;
 
 	open_caching();
-	other = queue_create(0);
-	p = pages(1);
-	mem = import_host(0, p, PAGE);
-	increment(mem);
-	kernel = kernel_increment(mem);
+	other = fixture_create_queue(0);
+	p = pages_map(1);
+	mem = fixture_import_host(0, p, PAGE);
+	fixture_increment(mem);
+	kernel = fixture_create_increment(mem);
 	gate = cl.clCreateUserEvent(fix.context, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	if (by_marker)
 		EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(fix.queue, 1, &gate, NULL), CL_SUCCESS);
-	EXPECT_EQ(enqueue(fix.queue, kernel, !by_marker, by_marker ? NULL : &gate, NULL),
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, !by_marker, by_marker ? NULL : &gate, NULL),
 		  CL_SUCCESS);
-	EXPECT_EQ(enqueue(other, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(other, kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(other), CL_SUCCESS);
 	p[0] = 99;
 	EXPECT_EQ(cl.clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
@@ -181,7 +181,7 @@ static void expect_late_write_is_seen(bool by_marker)
 	cl.clReleaseEvent(gate);
 	cl.clReleaseKernel(kernel);
 	cl.clReleaseMemObject(mem);
-	close_all();
+	opaque_close();
 }
 
 TEST(refreshed_late, "Also what it wrote before a user event that the kernel waits for.")
@@ -205,24 +205,24 @@ TEST(refreshed_at_once,
 	cl_mem mem;
 
 	open_caching();
-	p = pages(1);
-	mem = import_host(0, p, PAGE);
+	p = pages_map(1);
+	mem = fixture_import_host(0, p, PAGE);
 	markers = stub_calls("clEnqueueMarkerWithWaitList");
 	events = stub_calls("clCreateUserEvent");
-	increment(mem);
+	fixture_increment(mem);
 	EXPECT_EQ(stub_calls("clEnqueueMarkerWithWaitList"), markers);
 	EXPECT_EQ(stub_calls("clCreateUserEvent"), events);
 	gate = cl.clCreateUserEvent(fix.context, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
-	increment(mem);
+	fixture_increment(mem);
 	EXPECT(stub_calls("clEnqueueMarkerWithWaitList") > markers);
 	EXPECT_EQ(cl.clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
 	markers = stub_calls("clEnqueueMarkerWithWaitList");
-	increment(mem);
+	fixture_increment(mem);
 	EXPECT_EQ(stub_calls("clEnqueueMarkerWithWaitList"), markers);
 	cl.clReleaseEvent(gate);
 	cl.clReleaseMemObject(mem);
-	close_all();
+	opaque_close();
 }
 
 TEST(refreshed_once, "One refresh serves all imports that are a kernel's arguments.")
@@ -233,46 +233,47 @@ TEST(refreshed_once, "One refresh serves all imports that are a kernel's argumen
 	unsigned char *p;
 
 	open_caching();
-	p = pages(3);
-	kernel = kernel_create("vector_add");
+	p = pages_map(3);
+	kernel = fixture_create_kernel("vector_add");
 	for (cl_uint i = 0; i < 3; i++) {
-		mem[i] = import_host(0, p + i * PAGE, PAGE);
+		mem[i] = fixture_import_host(0, p + i * PAGE, PAGE);
 		EXPECT_EQ(cl.clSetKernelArg(kernel, i, sizeof(cl_mem), &mem[i]), CL_SUCCESS);
 	}
-	EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	before = stub_calls("clCreateBufferWithProperties");
-	EXPECT_EQ(enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	EXPECT_EQ(stub_calls("clCreateBufferWithProperties") - before, 1);
 	for (int i = 0; i < 3; i++)
 		cl.clReleaseMemObject(mem[i]);
 	cl.clReleaseKernel(kernel);
-	close_all();
+	opaque_close();
 }
 
 TEST(allocated, "Memory of climport_alloc() needs no refresh, and no import by Vulkan.")
 {
-	struct fake_vulkan *vk = reset();
+	struct fake_vulkan *vk = opaque_reset();
 	unsigned int imports;
 	unsigned long before;
 	void *address;
 	cl_mem mem;
 
 	fixture_open();
-	cl.clReleaseMemObject(import_host(0, pages(1), PAGE)); /* the self-test has been */
+	cl.clReleaseMemObject(
+		fixture_import_host(0, pages_map(1), PAGE)); /* the self-test has been */
 	imports = vk->imports;
 	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, 3000, 0, uuid, &address), 0);
-	mem = import_host(0, address, 3000);
+	mem = fixture_import_host(0, address, 3000);
 	EXPECT_EQ(vk->imports, imports);
 	before = stub_calls("clCreateBufferWithProperties");
 	*(unsigned char *)address = 5;
-	increment(mem);
+	fixture_increment(mem);
 	EXPECT_EQ(*(unsigned char *)address, 6);
 	EXPECT_EQ(stub_calls("clCreateBufferWithProperties"), before);
 	cl.clReleaseMemObject(mem);
 	climport_free(address);
-	close_all();
+	opaque_close();
 }
 
 TEST(one_root,
@@ -284,31 +285,32 @@ TEST(one_root,
 	cl_mem a, b;
 	long live;
 
-	reset();
+	opaque_reset();
 	fixture_open();
-	cl.clReleaseMemObject(import_host(0, pages(1), PAGE)); /* the self-test has been */
+	cl.clReleaseMemObject(
+		fixture_import_host(0, pages_map(1), PAGE)); /* the self-test has been */
 	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, 16 * PAGE, 0, uuid, &address), 0);
 	live = stub_live(STUB_MEM);
 	before = stub_calls("clCreateBufferWithProperties");
 	p = address;
-	a = import_host(0, p, PAGE);
-	b = import_host(0, p + PAGE, 2 * PAGE);
+	a = fixture_import_host(0, p, PAGE);
+	b = fixture_import_host(0, p + PAGE, 2 * PAGE);
 	EXPECT_EQ(stub_calls("clCreateBufferWithProperties") - before, 1);
 	p[0] = 1;
 	p[PAGE] = 2;
-	increment(a);
-	increment(b);
+	fixture_increment(a);
+	fixture_increment(b);
 	EXPECT(p[0] == 2 && p[PAGE] == 3);
 	cl.clReleaseMemObject(a);
 	cl.clReleaseMemObject(b);
-	cl.clReleaseMemObject(import_host(0, p + 3 * PAGE, PAGE));
+	cl.clReleaseMemObject(fixture_import_host(0, p + 3 * PAGE, PAGE));
 	EXPECT_EQ(stub_calls("clCreateBufferWithProperties") - before, 1);
 	live++;
-	EXPECT(settles(are_objects, &live));
+	EXPECT(process_settles(are_objects, &live));
 	climport_free(address);
 	live--;
-	EXPECT(settles(are_objects, &live));
-	close_all();
+	EXPECT(process_settles(are_objects, &live));
+	opaque_close();
 }
 
 TEST(flags_apart, "Imports with other flags have another buffer.")
@@ -316,17 +318,17 @@ TEST(flags_apart, "Imports with other flags have another buffer.")
 	void *address;
 	cl_mem a, b;
 
-	reset();
+	opaque_reset();
 	fixture_open();
 	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, 2 * PAGE, 0, uuid, &address), 0);
-	a = import_host(CL_MEM_READ_WRITE, address, PAGE);
-	b = import_host(CL_MEM_READ_ONLY, address, PAGE);
-	EXPECT_EQ(info(a, CL_MEM_FLAGS), CL_MEM_READ_WRITE);
-	EXPECT_EQ(info(b, CL_MEM_FLAGS), CL_MEM_READ_ONLY);
+	a = fixture_import_host(CL_MEM_READ_WRITE, address, PAGE);
+	b = fixture_import_host(CL_MEM_READ_ONLY, address, PAGE);
+	EXPECT_EQ(opaque_query_size(a, CL_MEM_FLAGS), CL_MEM_READ_WRITE);
+	EXPECT_EQ(opaque_query_size(b, CL_MEM_FLAGS), CL_MEM_READ_ONLY);
 	cl.clReleaseMemObject(a);
 	cl.clReleaseMemObject(b);
 	climport_free(address);
-	close_all();
+	opaque_close();
 }
 
 TEST(many_roots,
@@ -337,25 +339,25 @@ TEST(many_roots,
 	unsigned long before;
 	long live;
 
-	reset();
+	opaque_reset();
 	fixture_open();
-	cl.clReleaseMemObject(import_host(0, pages(1), PAGE));
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), PAGE));
 	live = stub_live(STUB_MEM);
 	for (int i = 0; i < COUNT; i++) {
 		EXPECT_EQ(climport_alloc(CLIMPORT_HOST, 2 << 20, 0, uuid, &address[i]), 0);
-		cl.clReleaseMemObject(import_host(0, address[i], PAGE));
+		cl.clReleaseMemObject(fixture_import_host(0, address[i], PAGE));
 	}
 	EXPECT_EQ(stub_live(STUB_MEM), live + KEPT);
 	before = stub_calls("clCreateBufferWithProperties");
-	cl.clReleaseMemObject(import_host(0, address[COUNT - 1], PAGE));
-	cl.clReleaseMemObject(import_host(0, address[COUNT - KEPT], PAGE));
+	cl.clReleaseMemObject(fixture_import_host(0, address[COUNT - 1], PAGE));
+	cl.clReleaseMemObject(fixture_import_host(0, address[COUNT - KEPT], PAGE));
 	EXPECT_EQ(stub_calls("clCreateBufferWithProperties"), before);
-	cl.clReleaseMemObject(import_host(0, address[0], PAGE));
+	cl.clReleaseMemObject(fixture_import_host(0, address[0], PAGE));
 	EXPECT_EQ(stub_calls("clCreateBufferWithProperties"), before + 1);
 	for (int i = 0; i < COUNT; i++)
 		climport_free(address[i]);
 	EXPECT_EQ(stub_live(STUB_MEM), live);
-	close_all();
+	opaque_close();
 }
 
 TEST(context_retained, "A context that lives on after a release goes on as before.")
@@ -365,22 +367,22 @@ TEST(context_retained, "A context that lives on after a release goes on as befor
 	cl_mem mem;
 
 	open_caching();
-	p = pages(1);
-	mem = import_host(0, p, PAGE);
-	increment(mem);
+	p = pages_map(1);
+	mem = fixture_import_host(0, p, PAGE);
+	fixture_increment(mem);
 	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, PAGE, 0, uuid, &address), 0);
-	cl.clReleaseMemObject(import_host(0, address, PAGE));
+	cl.clReleaseMemObject(fixture_import_host(0, address, PAGE));
 	EXPECT_EQ(cl.clRetainContext(fix.context), CL_SUCCESS);
 	EXPECT_EQ(cl.clReleaseContext(fix.context), CL_SUCCESS);
 	p[0] = 40;
-	increment(mem);
+	fixture_increment(mem);
 	EXPECT_EQ(p[0], 41);
 	cl.clReleaseMemObject(mem);
-	mem = import_host(0, address, PAGE);
-	increment(mem);
+	mem = fixture_import_host(0, address, PAGE);
+	fixture_increment(mem);
 	cl.clReleaseMemObject(mem);
 	climport_free(address);
-	close_all();
+	opaque_close();
 }
 
 TEST(device_memory, "A device's memory goes in by the dma-buf that was made of it.")
@@ -391,20 +393,20 @@ TEST(device_memory, "A device's memory goes in by the dma-buf that was made of i
 	cl_mem mem;
 	cl_int err;
 
-	reset();
+	opaque_reset();
 	fixture_open();
 	EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, 8192, 0, uuid, &address), 0);
 	EXPECT_EQ(climport_export_dmabuf(address, 8192, 0, &d), 0);
-	mem = import_dmabuf(d.fd, 8192);
+	mem = fixture_import_dmabuf(d.fd, 8192);
 	close(d.fd);
 	memory = fake_cuda_memory((uintptr_t)address);
 	memory[0] = 30;
-	increment(mem);
+	fixture_increment(mem);
 	EXPECT_EQ(memory[0], 31);
 	cl.clReleaseMemObject(mem);
 	climport_free(address);
 	(void)err;
-	close_all();
+	opaque_close();
 }
 
 TEST(mapped_dma_buf,
@@ -413,7 +415,7 @@ TEST(mapped_dma_buf,
 	static const char *const versions[] = { "1.0.0", "1.1.0" };
 
 	for (int v = 0; v < 2; v++) {
-		struct fake_vulkan *vk = reset();
+		struct fake_vulkan *vk = opaque_reset();
 		unsigned char *seen;
 		cl_mem mem;
 		int fd;
@@ -425,19 +427,19 @@ TEST(mapped_dma_buf,
 		fd = fake_dmabuf_create("frame", PAGE);
 		seen = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		EXPECT(seen != MAP_FAILED);
-		mem = import_dmabuf(fd, PAGE);
+		mem = fixture_import_dmabuf(fd, PAGE);
 		close(fd);
 		stub_trace_clear();
 		for (int i = 0; i < 4; i++) {
 			seen[0] = 30 * i;
-			increment(mem);
+			fixture_increment(mem);
 			EXPECT_EQ(seen[0], 30 * i + 1);
 		}
 		EXPECT_EQ(stub_trace_count("sync START"), v == 0 ? 4 : 0);
 		cl.clReleaseMemObject(mem);
 		munmap(seen, PAGE);
 		unsetenv("CLIMPORT_VERSION");
-		close_all();
+		opaque_close();
 	}
 }
 
@@ -447,32 +449,32 @@ TEST(not_at_page, "An aligned address within a page looks like the root buffer t
 	cl_mem mem, sub;
 
 	open_caching();
-	p = pages(2);
-	mem = import_host(CL_MEM_READ_WRITE, p + 3 * ALIGN, 1000);
+	p = pages_map(2);
+	mem = fixture_import_host(CL_MEM_READ_WRITE, p + 3 * ALIGN, 1000);
 	p[3 * ALIGN] = 1;
-	increment(mem);
+	fixture_increment(mem);
 	EXPECT_EQ(p[3 * ALIGN], 2);
 	EXPECT_EQ(p[3 * ALIGN - 1], 0);
-	EXPECT_EQ(info(mem, CL_MEM_OFFSET), 0);
-	EXPECT_EQ(info(mem, CL_MEM_SIZE), 1000);
-	EXPECT_EQ(info(mem, CL_MEM_ASSOCIATED_MEMOBJECT), 0);
-	EXPECT_EQ(info(mem, CL_MEM_FLAGS), CL_MEM_READ_WRITE);
-	EXPECT_EQ(info(mem, CL_MEM_HOST_PTR), 0);
-	sub = sub_buffer(mem, 2 * ALIGN, 100);
-	EXPECT_EQ(info(sub, CL_MEM_OFFSET), 2 * ALIGN);
-	EXPECT_EQ(info(sub, CL_MEM_ASSOCIATED_MEMOBJECT), (size_t)mem);
+	EXPECT_EQ(opaque_query_size(mem, CL_MEM_OFFSET), 0);
+	EXPECT_EQ(opaque_query_size(mem, CL_MEM_SIZE), 1000);
+	EXPECT_EQ(opaque_query_size(mem, CL_MEM_ASSOCIATED_MEMOBJECT), 0);
+	EXPECT_EQ(opaque_query_size(mem, CL_MEM_FLAGS), CL_MEM_READ_WRITE);
+	EXPECT_EQ(opaque_query_size(mem, CL_MEM_HOST_PTR), 0);
+	sub = fixture_create_sub_buffer(mem, 2 * ALIGN, 100);
+	EXPECT_EQ(opaque_query_size(sub, CL_MEM_OFFSET), 2 * ALIGN);
+	EXPECT_EQ(opaque_query_size(sub, CL_MEM_ASSOCIATED_MEMOBJECT), (size_t)mem);
 	p[5 * ALIGN] = 50;
-	increment(sub);
+	fixture_increment(sub);
 	EXPECT_EQ(p[5 * ALIGN], 51);
-	EXPECT(is_import(sub) && is_import(mem));
+	EXPECT(fixture_is_import(sub) && fixture_is_import(mem));
 	cl.clReleaseMemObject(mem);
-	increment(sub);
+	fixture_increment(sub);
 	EXPECT_EQ(p[5 * ALIGN], 52);
 	cl.clReleaseMemObject(sub);
-	close_all();
+	opaque_close();
 }
 
-static void CL_CALLBACK trace_destroyed(cl_mem mem, void *unused)
+static void CL_CALLBACK opaque_trace_destroyed(cl_mem mem, void *unused)
 {
 	(void)mem;
 	(void)unused;
@@ -487,12 +489,13 @@ TEST(destructor_of_part,
 	cl_event go;
 
 	open_caching();
-	mem = import_host(CL_MEM_READ_WRITE, pages(2) + 3 * ALIGN, 1000);
-	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, trace_destroyed, NULL), CL_SUCCESS);
-	sub = sub_buffer(mem, 2 * ALIGN, 100);
-	kernel = kernel_increment(sub);
+	mem = fixture_import_host(CL_MEM_READ_WRITE, pages_map(2) + 3 * ALIGN, 1000);
+	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, opaque_trace_destroyed, NULL),
+		  CL_SUCCESS);
+	sub = fixture_create_sub_buffer(mem, 2 * ALIGN, 100);
+	kernel = fixture_create_increment(sub);
 	go = cl.clCreateUserEvent(fix.context, NULL);
-	EXPECT_EQ(enqueue(fix.queue, kernel, 1, &go, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 1, &go, NULL), CL_SUCCESS);
 	cl.clReleaseKernel(kernel);
 	cl.clReleaseMemObject(sub);
 	cl.clReleaseMemObject(mem);
@@ -500,7 +503,7 @@ TEST(destructor_of_part,
 	EXPECT_EQ(cl.clSetUserEventStatus(go, CL_COMPLETE), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	cl.clReleaseEvent(go);
-	close_all();
+	opaque_close();
 	EXPECT_EQ(stub_trace_count("destroyed import"), 1);
 }
 
@@ -512,10 +515,10 @@ TEST(sub_buffer_errors, "Sub-buffers of such an import end where it ends.")
 	cl_int err;
 	cl_mem mem;
 
-	reset();
+	opaque_reset();
 	fixture_open();
-	p = pages(2);
-	mem = import_host(0, p + ALIGN, 1000);
+	p = pages_map(2);
+	mem = fixture_import_host(0, p + ALIGN, 1000);
 	cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &outside, &err);
 	EXPECT_EQ(err, CL_INVALID_VALUE);
 	cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &before, &err);
@@ -525,7 +528,7 @@ TEST(sub_buffer_errors, "Sub-buffers of such an import end where it ends.")
 	cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, NULL, &err);
 	EXPECT_EQ(err, CL_INVALID_VALUE);
 	cl.clReleaseMemObject(mem);
-	close_all();
+	opaque_close();
 }
 
 TEST(sub_buffer_beyond,
@@ -536,45 +539,46 @@ TEST(sub_buffer_beyond,
 	cl_int err;
 	cl_mem mem;
 
-	reset();
+	opaque_reset();
 	fixture_open();
-	mem = import_host(0, pages(1), PAGE);
+	mem = fixture_import_host(0, pages_map(1), PAGE);
 	before = stub_calls("clCreateSubBuffer");
 	EXPECT(!cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &beyond, &err));
 	EXPECT_EQ(err, CL_INVALID_VALUE);
 	EXPECT_EQ(stub_calls("clCreateSubBuffer"), before);
 	EXPECT(strstr(fix.notice, "beyond"));
 	cl.clReleaseMemObject(mem);
-	close_all();
+	opaque_close();
 }
 
 TEST(unaligned, "Finer alignment is refused, with the alignment in the message.")
 {
 	unsigned char *p;
 
-	reset();
+	opaque_reset();
 	fixture_open();
-	p = pages(1);
-	EXPECT_EQ(refused(fix.context, 0, NULL, p + 1, 100), CL_INVALID_OPERATION);
+	p = pages_map(1);
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, p + 1, 100), CL_INVALID_OPERATION);
 	EXPECT(strstr(fix.notice, "multiples of 128 bytes"));
-	close_all();
+	opaque_close();
 }
 
 TEST(copying_driver, "Where the driver copies, nothing is reported and imports are refused.")
 {
-	reset();
+	opaque_reset();
 	stub_set(STUB_OPAQUE_COPIES, 1);
 	stub_set(STUB_COPYING, 1);
 	fixture_open();
-	EXPECT(!reports("cl_arm_import_memory"));
-	EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), PAGE), CL_INVALID_PROPERTY);
-	close_all();
+	EXPECT(!opaque_device_reports("cl_arm_import_memory"));
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_PROPERTY);
+	opaque_close();
 }
 
 TEST(vulkan_refuses,
      "Where Vulkan refuses, only CUDA's memory goes in; other memory is refused with the reason.")
 {
-	struct fake_vulkan *vk = reset();
+	struct fake_vulkan *vk = opaque_reset();
 	void *address;
 	cl_mem mem;
 
@@ -584,15 +588,16 @@ TEST(vulkan_refuses,
 	vk->matched = 0;
 	vk->fail_call = 1;
 	fixture_open();
-	EXPECT(reports("cl_arm_import_memory_host"));
-	EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), PAGE), CL_INVALID_OPERATION);
+	EXPECT(opaque_device_reports("cl_arm_import_memory_host"));
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_OPERATION);
 	EXPECT(strstr(fix.notice, "Vulkan refuses"));
 	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, PAGE, 0, uuid, &address), 0);
-	mem = import_host(0, address, PAGE);
-	increment(mem);
+	mem = fixture_import_host(0, address, PAGE);
+	fixture_increment(mem);
 	cl.clReleaseMemObject(mem);
 	climport_free(address);
-	close_all();
+	opaque_close();
 }
 
 TEST(images, "There are no images on such imports: the driver would refuse the kernels.")
@@ -601,83 +606,84 @@ TEST(images, "There are no images on such imports: the driver would refuse the k
 	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = 16 };
 	cl_int err;
 
-	reset();
+	opaque_reset();
 	fixture_open();
-	desc.mem_object = import_host(0, pages(1), PAGE);
+	desc.mem_object = fixture_import_host(0, pages_map(1), PAGE);
 	EXPECT(!cl.clCreateImage(fix.context, CL_MEM_READ_WRITE, &format, &desc, NULL, &err));
 	EXPECT_EQ(err, CL_INVALID_OPERATION);
 	cl.clReleaseMemObject(desc.mem_object);
-	close_all();
+	opaque_close();
 }
 
 TEST(several_devices, "A context of several devices takes none: a descriptor is for one.")
 {
-	struct fake_vulkan *vk = reset();
+	struct fake_vulkan *vk = opaque_reset();
 
 	stub_set(STUB_DEVICES, 2);
 	vk->gpu_count = 2;
 	stub_uuid(1, vk->gpu[1].uuid);
 	fixture_open();
-	EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), PAGE), CL_INVALID_OPERATION);
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_OPERATION);
 	vk->gpu_count = 1;
-	close_all();
+	opaque_close();
 }
 
 TEST(remembered, "The self-test runs once for a device and driver, not in each program.")
 {
-	struct fake_vulkan *vk = reset();
+	struct fake_vulkan *vk = opaque_reset();
 	unsigned int imports;
 
 	fixture_open();
-	EXPECT(reports("cl_arm_import_memory_host"));
+	EXPECT(opaque_device_reports("cl_arm_import_memory_host"));
 	EXPECT(vk->imports);
 	fixture_close();
 	imports = vk->imports;
 	fixture_open(); /* another copy of the layer: as another program */
-	EXPECT(reports("cl_arm_import_memory_host"));
+	EXPECT(opaque_device_reports("cl_arm_import_memory_host"));
 	EXPECT_EQ(vk->imports, imports);
-	close_all();
+	opaque_close();
 }
 
 TEST(not_remembered, "Where the cache cannot be written, the self-test runs and all works.")
 {
 	cl_mem mem;
 
-	reset();
+	opaque_reset();
 	setenv("XDG_CACHE_HOME", "/proc/nothing", 1);
 	fixture_open();
-	mem = import_host(0, pages(1), PAGE);
-	increment(mem);
+	mem = fixture_import_host(0, pages_map(1), PAGE);
+	fixture_increment(mem);
 	cl.clReleaseMemObject(mem);
-	close_all();
+	opaque_close();
 }
 
 static bool are_as_many(void *fds)
 {
-	return count_fds() <= *(int *)fds;
+	return process_count_descriptors() <= *(int *)fds;
 }
 
 TEST(nothing_left, "A thousand imports leave no descriptor and no memory.")
 {
 	struct fake_vulkan *vk = open_caching();
-	unsigned char *p = pages(4);
+	unsigned char *p = pages_map(4);
 	cl_mem mem;
 	int fds;
 
-	mem = import_host(0, p, PAGE);
-	increment(mem);
+	mem = fixture_import_host(0, p, PAGE);
+	fixture_increment(mem);
 	cl.clReleaseMemObject(mem);
-	EXPECT(settles(one_memory, vk)); /* what refreshes this context */
-	fds = count_fds();
+	EXPECT(process_settles(one_memory, vk)); /* what refreshes this context */
+	fds = process_count_descriptors();
 	for (int i = 0; i < 1000; i++) {
-		mem = import_host(0, p + i % 3 * PAGE + i % 2 * ALIGN, PAGE);
+		mem = fixture_import_host(0, p + i % 3 * PAGE + i % 2 * ALIGN, PAGE);
 		if (i % 50 == 0)
-			increment(mem);
+			fixture_increment(mem);
 		cl.clReleaseMemObject(mem);
 	}
-	EXPECT(settles(are_as_many, &fds));
-	EXPECT(settles(one_memory, vk));
-	close_all();
+	EXPECT(process_settles(are_as_many, &fds));
+	EXPECT(process_settles(one_memory, vk));
+	opaque_close();
 	EXPECT_EQ(vk->memories, 0);
 }
 
@@ -685,13 +691,13 @@ TEST(every_failure, "Whatever call of the driver fails, the import fails and not
 {
 	for (unsigned long n = 1;; n++) {
 		struct fake_vulkan *vk = open_caching();
-		unsigned char *p = pages(1);
+		unsigned char *p = pages_map(1);
 		cl_int err;
 		cl_mem mem;
 		int fds, failed;
 
-		cl.clReleaseMemObject(import_host(0, p, PAGE));
-		fds = count_fds();
+		cl.clReleaseMemObject(fixture_import_host(0, p, PAGE));
+		fds = process_count_descriptors();
 		stub_fail(NULL, n, CL_OUT_OF_RESOURCES);
 		mem = fix.import(fix.context, 0, NULL, p + ALIGN, PAGE - ALIGN, &err);
 		failed = stub_failed();
@@ -699,8 +705,8 @@ TEST(every_failure, "Whatever call of the driver fails, the import fails and not
 		EXPECT(!mem == !!err);
 		if (mem)
 			cl.clReleaseMemObject(mem);
-		EXPECT(settles(are_as_many, &fds));
-		close_all();
+		EXPECT(process_settles(are_as_many, &fds));
+		opaque_close();
 		EXPECT_EQ(vk->memories, 0);
 		if (!failed)
 			break;
@@ -710,17 +716,18 @@ TEST(every_failure, "Whatever call of the driver fails, the import fails and not
 TEST(bad_descriptor,
      "A refusal by the driver, with an object and an error of its own, is an error.")
 {
-	struct fake_vulkan *vk = reset();
+	struct fake_vulkan *vk = opaque_reset();
 	cl_mem mem;
 	int fds;
 
 	fixture_open();
-	mem = import_host(0, pages(1), PAGE);
+	mem = fixture_import_host(0, pages_map(1), PAGE);
 	cl.clReleaseMemObject(mem);
-	fds = count_fds();
+	fds = process_count_descriptors();
 	memset(vk->gpu[0].uuid, 1, 16); /* what it makes is for another device from now on */
 	vk->gpu_count = 1;
-	EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), PAGE), CL_INVALID_OPERATION);
-	EXPECT(settles(are_as_many, &fds));
-	close_all();
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_OPERATION);
+	EXPECT(process_settles(are_as_many, &fds));
+	opaque_close();
 }

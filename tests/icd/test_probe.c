@@ -48,7 +48,7 @@ static int count_entries(const char *directory)
 	return count;
 }
 
-static void cache_remove(void)
+static void probe_remove_cache(void)
 {
 	char command[128];
 
@@ -58,28 +58,28 @@ static void cache_remove(void)
 	*cache = '\0';
 }
 
-static void cache_create(void)
+static void probe_create_cache(void)
 {
 	static bool registered;
 
 	if (!registered)
-		atexit(cache_remove);
+		atexit(probe_remove_cache);
 	registered = true;
-	cache_remove();
+	probe_remove_cache();
 	strcpy(cache, "/tmp/climport-probe-XXXXXX");
 	EXPECT(mkdtemp(cache));
 	on_pocl = false;
 }
 
 /* For a real driver, PoCL. */
-static void cache_create_for_pocl(void)
+static void probe_create_cache_for_pocl(void)
 {
-	cache_create();
+	probe_create_cache();
 	on_pocl = true;
 }
 
 /* Runs @program in a process that loads the layer and the driver anew. */
-static int run(int (*program)(void))
+static int probe_run_program(int (*program)(void))
 {
 	int status;
 	pid_t pid = fork();
@@ -99,7 +99,7 @@ static int run(int (*program)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static double now(void)
+static double probe_clock(void)
 {
 	struct timespec time;
 
@@ -119,9 +119,9 @@ static int run_answered(int (*program)(void))
 
 	snprintf(forget, sizeof(forget), "rm -rf %s/climport %s/ran", cache, cache);
 	for (int tries = 0; tries < 10; tries++) {
-		start = now();
-		status = run(program);
-		if (status != 1 || now() - start < 2)
+		start = probe_clock();
+		status = probe_run_program(program);
+		if (status != 1 || probe_clock() - start < 2)
 			return status;
 		EXPECT_EQ(system(forget), 0);
 	}
@@ -143,7 +143,7 @@ static bool platform_reports(void)
 	return strstr(text, "cl_arm_import_memory_host");
 }
 
-static bool device_reports(void)
+static bool probe_device_reports(void)
 {
 	char text[4096] = "";
 	cl_device_id device;
@@ -202,7 +202,7 @@ static int platform_is_silent(void)
 	return platform_reports() ? 1 : 0;
 }
 
-static int kept(void)
+static int kept_count(void)
 {
 	char path[128];
 
@@ -212,9 +212,9 @@ static int kept(void)
 
 TEST(first_query, "The first platform query is answered by a probe process; nothing of it stays.")
 {
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(platform_query), 0);
-	EXPECT(kept() > 2);
+	EXPECT(kept_count() > 2);
 }
 
 /* With no process to ask: what is kept answers. */
@@ -226,32 +226,32 @@ static int kept_query(void)
 
 TEST(kept_answer, "A later process is answered by what was kept.")
 {
-	cache_create();
-	EXPECT_EQ(run(kept_query), 1);
+	probe_create_cache();
+	EXPECT_EQ(probe_run_program(kept_query), 1);
 	EXPECT_EQ(run_answered(platform_query), 0);
-	EXPECT_EQ(run(kept_query), 0);
+	EXPECT_EQ(probe_run_program(kept_query), 0);
 }
 
 static int device_query(void)
 {
-	return device_reports() ? 0 : 1;
+	return probe_device_reports() ? 0 : 1;
 }
 
 TEST(device_native, "A device query with native kernels needs no probe, and is kept.")
 {
-	cache_create();
+	probe_create_cache();
 	setenv("CLIMPORT_PROBE", "off", 1);
-	EXPECT_EQ(run(device_query), 0);
+	EXPECT_EQ(probe_run_program(device_query), 0);
 	unsetenv("CLIMPORT_PROBE");
-	EXPECT_EQ(kept(), 4);
+	EXPECT_EQ(kept_count(), 4);
 }
 
 TEST(device_compiled, "A device query without native kernels is answered by a probe process.")
 {
-	cache_create();
+	probe_create_cache();
 	setenv("STUB_NO_NATIVE_KERNEL", "1", 1);
 	setenv("CLIMPORT_PROBE", "off", 1);
-	EXPECT_EQ(run(device_query), 1);
+	EXPECT_EQ(probe_run_program(device_query), 1);
 	unsetenv("CLIMPORT_PROBE");
 	EXPECT_EQ(run_answered(device_query), 0);
 	unsetenv("STUB_NO_NATIVE_KERNEL");
@@ -259,12 +259,12 @@ TEST(device_compiled, "A device query without native kernels is answered by a pr
 
 static int query_twice(void)
 {
-	return platform_reports() && device_reports() ? platform_query() : 1;
+	return platform_reports() && probe_device_reports() ? platform_query() : 1;
 }
 
 TEST(not_kept, "Where nothing can be kept, the probe's answer comes all the same.")
 {
-	cache_create();
+	probe_create_cache();
 	chmod(cache, 0500);
 	strcpy(cache, "/proc/nothing");
 	EXPECT_EQ(run_answered(query_twice), 0);
@@ -294,7 +294,7 @@ static int fork_and_use(void)
 		queue = clCreateCommandQueueWithProperties(context, device, NULL, &err);
 		mem = clCreateBuffer(context, CL_MEM_READ_WRITE, 64, NULL, &err);
 		_exit(clEnqueueWriteBuffer(queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL) ||
-		      !platform_reports() || !device_reports());
+		      !platform_reports() || !probe_device_reports());
 	}
 	return waitpid(pid, &status, 0) == pid && !status ? 0 : 2;
 }
@@ -302,9 +302,9 @@ static int fork_and_use(void)
 TEST(fork, "A child that is forked after a platform query can use the driver.")
 {
 	for (int round = 0; round < 10; round++) {
-		cache_create();
+		probe_create_cache();
 		EXPECT_EQ(run_answered(fork_and_use), 0); /* asked of a probe */
-		EXPECT_EQ(run(fork_and_use), 0);	  /* kept */
+		EXPECT_EQ(probe_run_program(fork_and_use), 0); /* kept */
 	}
 }
 
@@ -316,13 +316,13 @@ static int has_platform(void)
 TEST(fork_pocl,
      "The same with a driver that starts threads when it is asked for its devices: PoCL.")
 {
-	cache_create_for_pocl();
-	if (run(has_platform))
+	probe_create_cache_for_pocl();
+	if (probe_run_program(has_platform))
 		test_skip("no OpenCL driver is installed");
 	for (int round = 0; round < 5; round++) {
-		cache_create_for_pocl();
+		probe_create_cache_for_pocl();
 		EXPECT_EQ(run_answered(fork_and_use), 0);
-		EXPECT_EQ(run(fork_and_use), 0);
+		EXPECT_EQ(probe_run_program(fork_and_use), 0);
 	}
 }
 
@@ -345,14 +345,14 @@ static int device_basic(void)
 TEST(pocl_basic,
      "PoCL's device basic, which deadlocks when a user event is completed too early, hangs nobody.")
 {
-	cache_create_for_pocl();
-	if (run(has_platform))
+	probe_create_cache_for_pocl();
+	if (probe_run_program(has_platform))
 		test_skip("no OpenCL driver is installed");
-	if (run(device_basic) == 1)
+	if (probe_run_program(device_basic) == 1)
 		test_skip("PoCL has no device basic");
 	for (int round = 0; round < 30; round++) {
-		cache_create_for_pocl();
-		EXPECT_EQ(run(device_basic), 0);
+		probe_create_cache_for_pocl();
+		EXPECT_EQ(probe_run_program(device_basic), 0);
 	}
 }
 
@@ -382,7 +382,7 @@ static int with_ignored(void)
 
 static atomic_bool stop, reaped;
 
-static void *reap(void *arg)
+static void *reap_children(void *arg)
 {
 	(void)arg;
 	while (!stop)
@@ -396,7 +396,7 @@ static int with_reaper(void)
 	pthread_t thread;
 	bool reports;
 
-	pthread_create(&thread, NULL, reap, NULL);
+	pthread_create(&thread, NULL, reap_children, NULL);
 	reports = platform_reports();
 	stop = true;
 	pthread_join(thread, NULL);
@@ -406,11 +406,11 @@ static int with_reaper(void)
 TEST(unseen, "A program with a SIGCHLD handler, one that ignores it, and one that waits for any "
 	     "child see no probe.")
 {
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(with_handler), 0);
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(with_ignored), 0);
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(with_reaper), 0);
 }
 
@@ -422,7 +422,7 @@ static int as_subreaper(void)
 
 TEST(subreaper, "A program that is given orphans is left no zombie.")
 {
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(as_subreaper), 0);
 }
 
@@ -448,7 +448,7 @@ static int query_below_init(void)
 
 TEST(init, "An init that knows its own children alone is left no zombie of a probe.")
 {
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(query_below_init), 0);
 }
 
@@ -469,20 +469,20 @@ static int forbid_processes(void)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
 }
 
-static int sandboxed(void)
+static int query_sandboxed(void)
 {
 	platform_get();
 	return forbid_processes() ? 77 : platform_is_silent();
 }
 
-static int sandboxed_kept(void)
+static int query_sandboxed_kept(void)
 {
 	platform_get();
 	return forbid_processes() ? 77 : platform_query();
 }
 
 /* As a container's filter, which is there before the program. */
-static int sandboxed_twice(void)
+static int query_sandboxed_twice(void)
 {
 	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
 	const struct sock_fprog filter = { 1, code };
@@ -490,10 +490,10 @@ static int sandboxed_twice(void)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
 		return 77;
-	return sandboxed();
+	return query_sandboxed();
 }
 
-static int contained(void)
+static int query_contained(void)
 {
 	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
 	const struct sock_fprog filter = { 1, code };
@@ -509,17 +509,17 @@ TEST(sandbox, "A program that has forbidden itself new processes is not killed b
 {
 	int status;
 
-	cache_create();
-	status = run(sandboxed);
+	probe_create_cache();
+	status = probe_run_program(query_sandboxed);
 	if (status == 77)
 		test_skip("there is no seccomp");
 	EXPECT_EQ(status, 0);
-	EXPECT_EQ(run(sandboxed_twice), 0);
-	EXPECT_EQ(run_answered(contained), 0); /* in a container a probe is asked */
-	EXPECT_EQ(run(sandboxed_kept), 0);
+	EXPECT_EQ(probe_run_program(query_sandboxed_twice), 0);
+	EXPECT_EQ(run_answered(query_contained), 0); /* in a container a probe is asked */
+	EXPECT_EQ(probe_run_program(query_sandboxed_kept), 0);
 }
 
-static int without_descriptors(void)
+static int query_without_descriptors(void)
 {
 	const struct rlimit few = { 64, 64 };
 
@@ -532,8 +532,8 @@ static int without_descriptors(void)
 
 TEST(no_descriptors, "A program without a free descriptor is answered by a probe all the same.")
 {
-	cache_create();
-	EXPECT_EQ(run_answered(without_descriptors), 0);
+	probe_create_cache();
+	EXPECT_EQ(run_answered(query_without_descriptors), 0);
 }
 
 /* Limits of processes do not hold for root. */
@@ -552,9 +552,9 @@ TEST(no_processes, "Where no process can be made the name is not reported, and t
 {
 	int status;
 
-	cache_create();
+	probe_create_cache();
 	chmod(cache, 0777);
-	status = run(without_processes);
+	status = probe_run_program(without_processes);
 	if (status == 77)
 		test_skip("the user cannot be changed");
 	EXPECT_EQ(status, 0);
@@ -595,7 +595,7 @@ static int count_lines(const char *path)
 }
 
 /* A folder with the layer, and a shell script for climport-probe. */
-static void install(const char *script, char *layer, size_t size)
+static void probe_install_layer(const char *script, char *layer, size_t size)
 {
 	char command[1024];
 
@@ -627,7 +627,7 @@ static int query_with_other(void)
 	return platform_query();
 }
 
-static int probes(void)
+static int probe_count_runs(void)
 {
 	char ran[128];
 
@@ -640,13 +640,13 @@ static void expect_silent(const char *script, int files)
 {
 	double start;
 
-	cache_create();
-	install(script, other_layer, sizeof(other_layer));
-	start = now();
-	EXPECT_EQ(run(silent_with_other), 0);
-	if (files || now() - start < 2)
-		EXPECT_EQ(kept(), files ? files + 2 : 0);
-	EXPECT(probes() <= 1);
+	probe_create_cache();
+	probe_install_layer(script, other_layer, sizeof(other_layer));
+	start = probe_clock();
+	EXPECT_EQ(probe_run_program(silent_with_other), 0);
+	if (files || probe_clock() - start < 2)
+		EXPECT_EQ(kept_count(), files ? files + 2 : 0);
+	EXPECT(probe_count_runs() <= 1);
 }
 
 TEST(broken_probe, "A probe that is missing, crashes, hangs or answers nonsense costs the name "
@@ -657,11 +657,11 @@ TEST(broken_probe, "A probe that is missing, crashes, hangs or answers nonsense 
 	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; echo takes 3 4000000000 3 end >&3", 0);
 	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; echo takes 3 1 3 >&3", 0);
 	expect_silent("rm $0; exit 127", 0);
-	EXPECT_EQ(run(silent_with_other), 0); /* it is gone now */
+	EXPECT_EQ(probe_run_program(silent_with_other), 0); /* it is gone now */
 }
 
 /* Each kept file after @command, which has it as $f. */
-static void damage(const char *command)
+static void kept_damage(const char *command)
 {
 	char text[512];
 
@@ -672,9 +672,9 @@ static void damage(const char *command)
 /* The probe may write its line when its asker has given it up. */
 static void expect_probes(int count)
 {
-	for (int i = 0; i < 6000 && probes() < count; i++)
+	for (int i = 0; i < 6000 && probe_count_runs() < count; i++)
 		usleep(10000);
-	EXPECT_EQ(probes(), count);
+	EXPECT_EQ(probe_count_runs(), count);
 }
 
 static const char *const unanswering[] = {
@@ -692,10 +692,10 @@ TEST(unanswered, "A probe that crashes, hangs or answers nothing is not tried ag
 	for (size_t i = 0; i < UNANSWERING; i++) {
 		expect_silent(unanswering[i], 1);
 		expect_probes(1);
-		EXPECT_EQ(run(silent_with_other), 0);
-		EXPECT_EQ(probes(), 1);
-		damage("touch -d '2 hours ago' $f");
-		EXPECT_EQ(run(silent_with_other), 0);
+		EXPECT_EQ(probe_run_program(silent_with_other), 0);
+		EXPECT_EQ(probe_count_runs(), 1);
+		kept_damage("touch -d '2 hours ago' $f");
+		EXPECT_EQ(probe_run_program(silent_with_other), 0);
 		expect_probes(2);
 	}
 }
@@ -729,8 +729,8 @@ static int silent_and_slow(void)
 TEST(not_started, "A probe that a busy machine does not start in two seconds is asked by the next "
 		  "process.")
 {
-	cache_create();
-	EXPECT_EQ(run(silent_and_slow), 0);
+	probe_create_cache();
+	EXPECT_EQ(probe_run_program(silent_and_slow), 0);
 	/* Nothing is kept, or by now what the late probe says: no refusal in either case. */
 	EXPECT_EQ(run_answered(platform_query), 0);
 }
@@ -740,29 +740,29 @@ TEST(clock_set_back, "A failed probe is not tried again when the clock was set b
 {
 	expect_silent(unanswering[0], 1);
 	expect_probes(1);
-	damage("touch -d 'now 10 minutes' $f");
-	EXPECT_EQ(run(silent_with_other), 0);
-	EXPECT_EQ(probes(), 1);
-	damage("touch -d 'now 2 hours' $f");
-	EXPECT_EQ(run(silent_with_other), 0);
+	kept_damage("touch -d 'now 10 minutes' $f");
+	EXPECT_EQ(probe_run_program(silent_with_other), 0);
+	EXPECT_EQ(probe_count_runs(), 1);
+	kept_damage("touch -d 'now 2 hours' $f");
+	EXPECT_EQ(probe_run_program(silent_with_other), 0);
 	expect_probes(2);
 }
 
 static int device_is_silent(void)
 {
-	return device_reports() ? 1 : 0;
+	return probe_device_reports() ? 1 : 0;
 }
 
 /* What is kept says that the driver takes nothing: one that was mended since, let us say. */
 static void expect_aged(int (*silent)(void), int (*reported)(void))
 {
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(reported), 0);
-	damage("sed -i '2s/^takes.*/takes 0 1 0 end/; 2s/^[0-9]*$/0/' $f");
-	EXPECT_EQ(run(silent), 0);
-	damage("touch -d '50 minutes ago' $f");
-	EXPECT_EQ(run(silent), 0);
-	damage("touch -d '2 hours ago' $f");
+	kept_damage("sed -i '2s/^takes.*/takes 0 1 0 end/; 2s/^[0-9]*$/0/' $f");
+	EXPECT_EQ(probe_run_program(silent), 0);
+	kept_damage("touch -d '50 minutes ago' $f");
+	EXPECT_EQ(probe_run_program(silent), 0);
+	kept_damage("touch -d '2 hours ago' $f");
 	EXPECT_EQ(run_answered(reported), 0);
 }
 
@@ -785,12 +785,12 @@ TEST(late_answer, "An answer that comes too late for its asker is kept for the n
 	char script[1024];
 	int status = 1;
 
-	cache_create();
+	probe_create_cache();
 	snprintf(script, sizeof(script), "sleep 3; exec %s \"$@\"", PROBE_PATH);
-	install(script, other_layer, sizeof(other_layer));
-	EXPECT_EQ(run(silent_with_other), 0);
+	probe_install_layer(script, other_layer, sizeof(other_layer));
+	EXPECT_EQ(probe_run_program(silent_with_other), 0);
 	for (int i = 0; i < 200 && status; i++) {
-		status = run(kept_with_other);
+		status = probe_run_program(kept_with_other);
 		usleep(50000);
 	}
 	EXPECT_EQ(status, 0);
@@ -799,16 +799,16 @@ TEST(late_answer, "An answer that comes too late for its asker is kept for the n
 static int query_after_device(void)
 {
 	setenv("OPENCL_LAYERS", other_layer, 1);
-	return device_reports() && platform_reports() ? 0 : 1;
+	return probe_device_reports() && platform_reports() ? 0 : 1;
 }
 
 TEST(known_devices, "Where no probe answers, a platform reports what this process knows of its "
 		    "devices.")
 {
-	cache_create();
-	install("exec sleep 4", other_layer, sizeof(other_layer));
-	EXPECT_EQ(run(query_after_device), 0);
-	EXPECT_EQ(run(silent_with_other), 0);
+	probe_create_cache();
+	probe_install_layer("exec sleep 4", other_layer, sizeof(other_layer));
+	EXPECT_EQ(probe_run_program(query_after_device), 0);
+	EXPECT_EQ(probe_run_program(silent_with_other), 0);
 }
 
 /* The answer of a fork handler does not matter: that there is one does. */
@@ -834,7 +834,7 @@ static int fork_in_query(void)
 	pthread_atfork(query_in_handler, query_in_handler, query_in_handler);
 	platform_get();
 	pthread_create(&thread, NULL, query_forever, NULL);
-	while (!probes())
+	while (!probe_count_runs())
 		usleep(1000);
 	pid = fork();
 	if (!pid)
@@ -851,11 +851,12 @@ TEST(fork_in_query, "Handlers of fork() may query a platform while a thread is i
 	if (*SANITIZER)
 		test_skip("PoCL does not run with sanitizers, and the stub has fork handlers of "
 			  "its own");
-	cache_create_for_pocl();
-	if (run(has_platform))
+	probe_create_cache_for_pocl();
+	if (probe_run_program(has_platform))
 		test_skip("no OpenCL driver is installed");
-	install("echo ran >> $XDG_CACHE_HOME/ran; exec sleep 4", other_layer, sizeof(other_layer));
-	EXPECT_EQ(run(fork_in_query), 0);
+	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; exec sleep 4", other_layer,
+			    sizeof(other_layer));
+	EXPECT_EQ(probe_run_program(fork_in_query), 0);
 }
 
 /* From now on a call of @number is answered as @action says. */
@@ -909,13 +910,13 @@ TEST(sandboxed_files,
 {
 	if (*SANITIZER)
 		test_skip("the sanitizers make system calls of their own");
-	cache_create();
-	EXPECT_EQ(run(query_in_filter), 1);
-	EXPECT_EQ(run(query_off_in_strict_mode), 1);
+	probe_create_cache();
+	EXPECT_EQ(probe_run_program(query_in_filter), 1);
+	EXPECT_EQ(probe_run_program(query_off_in_strict_mode), 1);
 	EXPECT_EQ(run_answered(platform_query), 0);
-	EXPECT_EQ(run(query_in_filter), 0);
-	EXPECT_EQ(run(query_in_strict_mode), 0);
-	EXPECT_EQ(run(query_off_in_strict_mode), 0);
+	EXPECT_EQ(probe_run_program(query_in_filter), 0);
+	EXPECT_EQ(probe_run_program(query_in_strict_mode), 0);
+	EXPECT_EQ(probe_run_program(query_off_in_strict_mode), 0);
 }
 
 static int silent_with_ignored(void)
@@ -927,11 +928,12 @@ static int silent_with_ignored(void)
 TEST(crash_ignored, "A driver that crashes its probe is left alone also by programs that ignore "
 		    "SIGCHLD.")
 {
-	cache_create();
-	install("echo ran >> $XDG_CACHE_HOME/ran; kill -SEGV $$", other_layer, sizeof(other_layer));
-	EXPECT_EQ(run(silent_with_ignored), 0);
-	EXPECT_EQ(run(silent_with_ignored), 0);
-	EXPECT_EQ(probes(), 1);
+	probe_create_cache();
+	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; kill -SEGV $$", other_layer,
+			    sizeof(other_layer));
+	EXPECT_EQ(probe_run_program(silent_with_ignored), 0);
+	EXPECT_EQ(probe_run_program(silent_with_ignored), 0);
+	EXPECT_EQ(probe_count_runs(), 1);
 }
 
 static int silent_with_cores(void)
@@ -946,11 +948,11 @@ static int silent_with_cores(void)
 
 TEST(no_core, "A probe that crashes leaves no core file.")
 {
-	cache_create();
-	install("[ $(ulimit -c) = 0 ] && echo ran >> $XDG_CACHE_HOME/ran; exit 1", other_layer,
-		sizeof(other_layer));
-	EXPECT_EQ(run(silent_with_cores), 0);
-	EXPECT_EQ(probes(), 1);
+	probe_create_cache();
+	probe_install_layer("[ $(ulimit -c) = 0 ] && echo ran >> $XDG_CACHE_HOME/ran; exit 1",
+			    other_layer, sizeof(other_layer));
+	EXPECT_EQ(probe_run_program(silent_with_cores), 0);
+	EXPECT_EQ(probe_count_runs(), 1);
 }
 
 static int silent_with_limit(void)
@@ -964,20 +966,21 @@ static int silent_with_limit(void)
 TEST(limits,
      "A probe that fails in a process with a resource limit fails for those with that limit.")
 {
-	cache_create();
-	install("echo ran >> $XDG_CACHE_HOME/ran; exit 1", other_layer, sizeof(other_layer));
-	EXPECT_EQ(run(silent_with_limit), 0);
-	EXPECT_EQ(run(silent_with_limit), 0);
-	EXPECT_EQ(probes(), 1);
-	EXPECT_EQ(run(silent_with_other), 0);
-	EXPECT_EQ(probes(), 2);
+	probe_create_cache();
+	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; exit 1", other_layer,
+			    sizeof(other_layer));
+	EXPECT_EQ(probe_run_program(silent_with_limit), 0);
+	EXPECT_EQ(probe_run_program(silent_with_limit), 0);
+	EXPECT_EQ(probe_count_runs(), 1);
+	EXPECT_EQ(probe_run_program(silent_with_other), 0);
+	EXPECT_EQ(probe_count_runs(), 2);
 }
 
 TEST(foreign_home, "A query as root makes no folder in another user's.")
 {
 	char path[128];
 
-	cache_create();
+	probe_create_cache();
 	if (geteuid() || chown(cache, 65534, 65534))
 		test_skip("only root can give a folder away");
 	EXPECT_EQ(run_answered(platform_query), 0);
@@ -991,7 +994,7 @@ static void *query_cancelled(void *unused)
 {
 	pthread_cancel(pthread_self());
 	platform_reports();
-	device_reports();
+	probe_device_reports();
 	returned = true;
 	return unused;
 }
@@ -1012,9 +1015,9 @@ static int cancel_in_query(void)
 TEST(cancelled,
      "A thread that is cancelled before its first query ends it, and others have theirs.")
 {
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(cancel_in_query), 0);
-	EXPECT_EQ(run(cancel_in_query), 0);
+	EXPECT_EQ(probe_run_program(cancel_in_query), 0);
 }
 
 static int child_of_hang(void)
@@ -1027,9 +1030,9 @@ static int child_of_hang(void)
 
 TEST(init_hang, "A program that is given orphans is given none while a driver hangs.")
 {
-	cache_create();
-	install("exec sleep 4", other_layer, sizeof(other_layer));
-	EXPECT_EQ(run(child_of_hang), 0);
+	probe_create_cache();
+	probe_install_layer("exec sleep 4", other_layer, sizeof(other_layer));
+	EXPECT_EQ(probe_run_program(child_of_hang), 0);
 }
 
 static void expect_probed_each_time(void)
@@ -1040,34 +1043,34 @@ static void expect_probed_each_time(void)
 	for (int time = 0; time < 2; time++) {
 		unlink(ran);
 		EXPECT_EQ(run_answered(query_with_other), 0);
-		EXPECT_EQ(probes(), 1);
+		EXPECT_EQ(probe_count_runs(), 1);
 	}
 }
 
 /* The test in the caller would refuse. */
 TEST(no_library, "A driver whose library cannot be told is tested by a probe, too.")
 {
-	cache_create();
-	install("echo ran >> $XDG_CACHE_HOME/ran; echo takes 7 1 7 end >&3", other_layer,
-		sizeof(other_layer));
+	probe_create_cache();
+	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; echo takes 7 1 7 end >&3",
+			    other_layer, sizeof(other_layer));
 	setenv("STUB_COPYING", "1", 1);
 	setenv("STUB_UNNAMED", "2", 1);
 	expect_probed_each_time();
-	EXPECT_EQ(kept(), 0);
+	EXPECT_EQ(kept_count(), 0);
 	unsetenv("STUB_COPYING");
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(platform_query), 0); /* the probe itself finds the platform */
-	EXPECT_EQ(run(kept_query), 1);
+	EXPECT_EQ(probe_run_program(kept_query), 1);
 	unsetenv("STUB_UNNAMED");
 }
 
 TEST(other_function, "A driver that does not name clIcdGetPlatformIDsKHR is known by another "
 		     "function, and its answer is kept.")
 {
-	cache_create();
+	probe_create_cache();
 	setenv("STUB_UNNAMED", "1", 1);
 	EXPECT_EQ(run_answered(platform_query), 0);
-	EXPECT_EQ(run(kept_query), 0);
+	EXPECT_EQ(probe_run_program(kept_query), 0);
 	unsetenv("STUB_UNNAMED");
 }
 
@@ -1079,26 +1082,27 @@ static int threads_with_other(void)
 
 TEST(one_probe, "Eight threads that query at once start one probe.")
 {
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(from_threads), 0);
-	cache_create();
-	install("echo ran >> $XDG_CACHE_HOME/ran; sleep 0.2; echo takes 7 1 7 end >&3", other_layer,
-		sizeof(other_layer));
+	probe_create_cache();
+	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; sleep 0.2; echo takes 7 1 7 end >&3",
+			    other_layer, sizeof(other_layer));
 	EXPECT_EQ(run_answered(threads_with_other), 0);
-	EXPECT_EQ(probes(), 1);
+	EXPECT_EQ(probe_count_runs(), 1);
 }
 
 TEST(clean_process, "A probe has no descriptor, no signal mask and no other layer of its parent's.")
 {
-	cache_create();
-	install("ls /proc/self/fd | wc -l > $XDG_CACHE_HOME/ran; "
+	probe_create_cache();
+	probe_install_layer(
+		"ls /proc/self/fd | wc -l > $XDG_CACHE_HOME/ran; "
 		"grep SigBlk /proc/self/status | grep -qv '[1-9a-f]$' && echo unblocked >> "
 		"$XDG_CACHE_HOME/ran; [ $OPENCL_LAYERS = $(realpath $0 | sed "
 		"s,tools/climport-probe,icd/libCLImportMemoryLayer.so,) ] && echo alone >> "
 		"$XDG_CACHE_HOME/ran; echo takes 7 1 7 end >&3",
 		other_layer, sizeof(other_layer));
 	EXPECT_EQ(run_answered(query_with_other), 0);
-	EXPECT_EQ(probes(), 3);
+	EXPECT_EQ(probe_count_runs(), 3);
 }
 
 TEST(damaged_answers,
@@ -1116,11 +1120,11 @@ TEST(damaged_answers,
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		cache_create();
+		probe_create_cache();
 		EXPECT_EQ(run_answered(platform_query), 0);
-		EXPECT_EQ(run(kept_query), 0);
-		damage(commands[i]);
-		EXPECT_EQ(run(kept_query), 1);
+		EXPECT_EQ(probe_run_program(kept_query), 0);
+		kept_damage(commands[i]);
+		EXPECT_EQ(probe_run_program(kept_query), 1);
 	}
 }
 
@@ -1128,10 +1132,10 @@ TEST(foreign_answers, "A kept file of another user is not believed.")
 {
 	if (getuid())
 		test_skip("only root can give files away");
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(platform_query), 0);
-	damage("chown 12345 $f");
-	EXPECT_EQ(run(kept_query), 1);
+	kept_damage("chown 12345 $f");
+	EXPECT_EQ(probe_run_program(kept_query), 1);
 }
 
 TEST(another_choice, "Another choice of devices by the environment is asked anew.")
@@ -1142,15 +1146,15 @@ TEST(another_choice, "Another choice of devices by the environment is asked anew
 		"LIBGL_ALWAYS_SOFTWARE", "RADEON_THREAD",   "NV_X",
 	};
 
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(platform_query), 0);
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
 		setenv(choices[i], "1", 1);
-		EXPECT_EQ(run(kept_query), 1);
+		EXPECT_EQ(probe_run_program(kept_query), 1);
 		unsetenv(choices[i]);
 	}
 	setenv("CLIMPORT_LOG", "off", 1);
-	EXPECT_EQ(run(kept_query), 0);
+	EXPECT_EQ(probe_run_program(kept_query), 0);
 	unsetenv("CLIMPORT_LOG");
 }
 
@@ -1166,13 +1170,13 @@ TEST(another_choice_of_two,
 	static const char *const values[] = { "0", "1", "2", "4", "8" };
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-		cache_create();
+		probe_create_cache();
 		for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
 			setenv(pairs[i][0], values[v], 1);
 			setenv(pairs[i][1], values[v], 1);
-			EXPECT_EQ(run(kept_query), 1);
-			EXPECT_EQ(run(platform_query), 0);
-			EXPECT_EQ(run(kept_query), 0);
+			EXPECT_EQ(probe_run_program(kept_query), 1);
+			EXPECT_EQ(probe_run_program(platform_query), 0);
+			EXPECT_EQ(probe_run_program(kept_query), 0);
 		}
 		unsetenv(pairs[i][0]);
 		unsetenv(pairs[i][1]);
@@ -1182,12 +1186,12 @@ TEST(another_choice_of_two,
 TEST(another_key, "Intel's debug keys, whose names have nothing in common, are part of the choice "
 		  "where they are read.")
 {
-	cache_create();
+	probe_create_cache();
 	setenv("NEOReadDebugKeys", "1", 1);
 	EXPECT_EQ(run_answered(platform_query), 0);
-	EXPECT_EQ(run(kept_query), 0);
+	EXPECT_EQ(probe_run_program(kept_query), 0);
 	setenv("DisableZeroCopyForUseHostPtr", "1", 1);
-	EXPECT_EQ(run(kept_query), 1);
+	EXPECT_EQ(probe_run_program(kept_query), 1);
 	unsetenv("NEOReadDebugKeys");
 	unsetenv("DisableZeroCopyForUseHostPtr");
 }
@@ -1197,15 +1201,15 @@ TEST(another_device_choice, "A device's results hold for the environment that th
 {
 	int before;
 
-	cache_create();
-	EXPECT_EQ(run(device_query), 0);
-	before = kept();
-	EXPECT_EQ(run(device_query), 0);
-	EXPECT_EQ(kept(), before);
+	probe_create_cache();
+	EXPECT_EQ(probe_run_program(device_query), 0);
+	before = kept_count();
+	EXPECT_EQ(probe_run_program(device_query), 0);
+	EXPECT_EQ(kept_count(), before);
 	setenv("HSA_ENABLE_SDMA", "1", 1);
-	EXPECT_EQ(run(device_query), 0);
+	EXPECT_EQ(probe_run_program(device_query), 0);
 	unsetenv("HSA_ENABLE_SDMA");
-	EXPECT(kept() > before);
+	EXPECT(kept_count() > before);
 }
 
 static int with_layer_below(void)
@@ -1229,12 +1233,12 @@ static int with_layer_above(void)
 TEST(another_layer, "A layer below is part of the driver that a kept answer holds for; one above "
 		    "is not.")
 {
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(platform_query), 0);
-	EXPECT_EQ(run(with_layer_above), 0);
-	EXPECT_EQ(run(with_layer_below), 1);
+	EXPECT_EQ(probe_run_program(with_layer_above), 0);
+	EXPECT_EQ(probe_run_program(with_layer_below), 1);
 	EXPECT_EQ(run_answered(probe_with_layer_below), 0);
-	EXPECT_EQ(run(with_layer_below), 0);
+	EXPECT_EQ(probe_run_program(with_layer_below), 0);
 }
 
 static int after_chdir(void)
@@ -1252,7 +1256,7 @@ static int after_chdir(void)
 
 TEST(relative_layer, "A program that loads the layer by a relative path may change its directory.")
 {
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(after_chdir), 0);
 }
 
@@ -1278,7 +1282,7 @@ static int import_bytes(cl_context context, size_t size)
 	return mem ? clReleaseMemObject(mem) : err;
 }
 
-static int import_once(void)
+static int import_in_new_context(void)
 {
 	cl_int err;
 	cl_context context = clCreateContext(NULL, 1, &used_device, NULL, NULL, &err);
@@ -1304,7 +1308,7 @@ static void *query_device_quietly(void *unused)
 
 static void *import_quietly(void *unused)
 {
-	return import_once() ? NULL : unused;
+	return import_in_new_context() ? NULL : unused;
 }
 
 /* A frame is no larger than the guard. */
@@ -1341,13 +1345,13 @@ static int small_import(void)
 /* With native kernels and compiled ones: a device query is answered here, and by a probe. */
 static void expect_small(int (*program)(void))
 {
-	cache_create();
+	probe_create_cache();
 	for (int time = 0; time < 2; time++)
-		EXPECT_EQ(run(program), 0);
-	cache_create();
+		EXPECT_EQ(probe_run_program(program), 0);
+	probe_create_cache();
 	setenv("STUB_NO_NATIVE_KERNEL", "1", 1);
 	for (int time = 0; time < 2; time++)
-		EXPECT_EQ(run(program), 0);
+		EXPECT_EQ(probe_run_program(program), 0);
 	unsetenv("STUB_NO_NATIVE_KERNEL");
 }
 
@@ -1386,9 +1390,9 @@ static void *own_query(void *keys)
 	for (int i = 0; i < PTHREAD_KEYS_MAX; i++)
 		pthread_setspecific(key[i], &own_value);
 	platform_reports();
-	device_reports();
+	probe_device_reports();
 	use_driver();
-	is_harmed |= import_once();
+	is_harmed |= import_in_new_context();
 	for (int i = 0; i < PTHREAD_KEYS_MAX; i++)
 		is_harmed |= pthread_getspecific(key[i]) != &own_value;
 	return NULL;
@@ -1412,9 +1416,9 @@ static int without_keys(void)
 
 TEST(no_keys, "A program that has all thread-specific keys keeps their values, and imports.")
 {
-	cache_create();
-	EXPECT_EQ(run(without_keys), 0);
-	EXPECT_EQ(run(without_keys), 0);
+	probe_create_cache();
+	EXPECT_EQ(probe_run_program(without_keys), 0);
+	EXPECT_EQ(probe_run_program(without_keys), 0);
 }
 
 static void *import_cancelled(void *unused)
@@ -1447,9 +1451,9 @@ static int cancel_in_import(void)
 
 TEST(cancelled_import, "A thread that is cancelled before its imports of nine classes makes them.")
 {
-	cache_create();
-	EXPECT_EQ(run(cancel_in_import), 0);
-	EXPECT_EQ(run(cancel_in_import), 0);
+	probe_create_cache();
+	EXPECT_EQ(probe_run_program(cancel_in_import), 0);
+	EXPECT_EQ(probe_run_program(cancel_in_import), 0);
 }
 
 static int without_close_range(void)
@@ -1460,7 +1464,7 @@ static int without_close_range(void)
 
 TEST(no_close_range, "A program whose kernel or container has no close_range() is answered.")
 {
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(without_close_range), 0);
 }
 
@@ -1476,11 +1480,11 @@ static int silent_with_descriptors(void)
 TEST(no_descriptors_kept,
      "The process that waits for a probe keeps none of that program's descriptors open.")
 {
-	cache_create();
-	install("ls /proc/$PPID/fd > $XDG_CACHE_HOME/ran; exit 1", other_layer,
-		sizeof(other_layer));
-	EXPECT_EQ(run(silent_with_descriptors), 0);
-	EXPECT(probes() == 1 || probes() == 2);
+	probe_create_cache();
+	probe_install_layer("ls /proc/$PPID/fd > $XDG_CACHE_HOME/ran; exit 1", other_layer,
+			    sizeof(other_layer));
+	EXPECT_EQ(probe_run_program(silent_with_descriptors), 0);
+	EXPECT(probe_count_runs() == 1 || probe_count_runs() == 2);
 }
 
 static void *wait_for_ever(void *unused)
@@ -1522,8 +1526,8 @@ TEST(abort, "A program without close_range() and /proc can abort() after a query
 
 	if (*SANITIZER)
 		test_skip("the sanitizers need /proc");
-	cache_create();
-	status = run(abort_after_query);
+	probe_create_cache();
+	status = probe_run_program(abort_after_query);
 	if (status == 77)
 		test_skip("only root may mount");
 	EXPECT_EQ(status, 0);
@@ -1540,15 +1544,16 @@ TEST(real_time, "A probe of a program in real time is not run in real time.")
 {
 	int status;
 
-	cache_create();
-	install("[ $(cut -d' ' -f41 /proc/$$/stat) = 0 ] && echo ran >> $XDG_CACHE_HOME/ran; "
+	probe_create_cache();
+	probe_install_layer(
+		"[ $(cut -d' ' -f41 /proc/$$/stat) = 0 ] && echo ran >> $XDG_CACHE_HOME/ran; "
 		"exit 1",
 		other_layer, sizeof(other_layer));
-	status = run(silent_in_real_time);
+	status = probe_run_program(silent_in_real_time);
 	if (status == 77)
 		test_skip("there is no right to real time");
 	EXPECT_EQ(status, 0);
-	EXPECT_EQ(probes(), 1);
+	EXPECT_EQ(probe_count_runs(), 1);
 }
 
 /* Each process of the probe's begins a session. */
@@ -1560,9 +1565,9 @@ static int filtered_probe(void)
 
 TEST(killed_probe, "A probe that a process's filter of system calls kills says nothing to others.")
 {
-	cache_create();
-	EXPECT_EQ(run(filtered_probe), 0);
-	EXPECT_EQ(kept(), 0);
+	probe_create_cache();
+	EXPECT_EQ(probe_run_program(filtered_probe), 0);
+	EXPECT_EQ(kept_count(), 0);
 	EXPECT_EQ(run_answered(platform_query), 0);
 }
 
@@ -1575,13 +1580,14 @@ static int silent_with_filter(void)
 TEST(filtered, "A probe that fails in a process with a filter of system calls fails for those with "
 	       "as many.")
 {
-	cache_create();
-	install("echo ran >> $XDG_CACHE_HOME/ran; exit 1", other_layer, sizeof(other_layer));
-	EXPECT_EQ(run(silent_with_filter), 0);
-	EXPECT_EQ(run(silent_with_filter), 0);
-	EXPECT_EQ(probes(), 1);
-	EXPECT_EQ(run(silent_with_other), 0);
-	EXPECT_EQ(probes(), 2);
+	probe_create_cache();
+	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; exit 1", other_layer,
+			    sizeof(other_layer));
+	EXPECT_EQ(probe_run_program(silent_with_filter), 0);
+	EXPECT_EQ(probe_run_program(silent_with_filter), 0);
+	EXPECT_EQ(probe_count_runs(), 1);
+	EXPECT_EQ(probe_run_program(silent_with_other), 0);
+	EXPECT_EQ(probe_count_runs(), 2);
 }
 
 /* Another root, in which others may have put what the probe's path leads to. */
@@ -1614,29 +1620,31 @@ TEST(jail, "A program that has another root than when it loaded the layer runs n
 {
 	int status;
 
-	cache_create();
-	install("echo ran >> $XDG_CACHE_HOME/ran; exit 1", other_layer, sizeof(other_layer));
-	status = run(silent_in_jail);
+	probe_create_cache();
+	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; exit 1", other_layer,
+			    sizeof(other_layer));
+	status = probe_run_program(silent_in_jail);
 	if (status == 77)
 		test_skip("only root may mount");
 	EXPECT_EQ(status, 0);
-	EXPECT_EQ(probes(), 0);
+	EXPECT_EQ(probe_count_runs(), 0);
 }
 
 TEST(writable_probe, "A probe that others may write than the layer is not run.")
 {
 	char command[128];
 
-	cache_create();
-	install("echo ran >> $XDG_CACHE_HOME/ran; exit 1", other_layer, sizeof(other_layer));
+	probe_create_cache();
+	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; exit 1", other_layer,
+			    sizeof(other_layer));
 	snprintf(command, sizeof(command), "chmod o+w %s/lib/tools/climport-probe", cache);
 	EXPECT_EQ(system(command), 0);
-	EXPECT_EQ(run(silent_with_other), 0);
-	EXPECT_EQ(probes(), 0);
+	EXPECT_EQ(probe_run_program(silent_with_other), 0);
+	EXPECT_EQ(probe_count_runs(), 0);
 	snprintf(command, sizeof(command), "chmod o-w %s/lib/tools/climport-probe", cache);
 	EXPECT_EQ(system(command), 0);
-	EXPECT_EQ(run(silent_with_other), 0);
-	EXPECT_EQ(probes(), 1);
+	EXPECT_EQ(probe_run_program(silent_with_other), 0);
+	EXPECT_EQ(probe_count_runs(), 1);
 }
 
 static int query_by_link(void)
@@ -1652,7 +1660,7 @@ static int query_by_link(void)
 
 TEST(linked_layer, "A program that loads the layer by a link is answered by a probe.")
 {
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(query_by_link), 0);
 }
 
@@ -1668,7 +1676,7 @@ TEST(killed_readlink, "A program that is started under a filter that kills for r
 {
 	if (*SANITIZER)
 		test_skip("the sanitizers make system calls of their own");
-	cache_create();
+	probe_create_cache();
 	EXPECT_EQ(run_answered(query_without_links), 0);
 }
 #endif

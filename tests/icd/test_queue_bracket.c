@@ -16,13 +16,13 @@
 static void enqueue_row(struct run *r, int count)
 {
 	for (int i = 0; i < count; i++)
-		EXPECT_EQ(enqueue(r->queue, r->kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(fixture_enqueue(r->queue, r->kernel, 0, NULL, NULL), CL_SUCCESS);
 }
 
 /* What is enqueued meanwhile is in the queue before START can begin. */
 static cl_event hold_back(struct run *r)
 {
-	cl_event go = user_event();
+	cl_event go = user_event_create();
 
 	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r->queue, 1, &go, NULL), CL_SUCCESS);
 	return go;
@@ -30,7 +30,7 @@ static cl_event hold_back(struct run *r)
 
 static void let_go(cl_event go)
 {
-	complete(go, CL_COMPLETE);
+	user_event_complete(go, CL_COMPLETE);
 	cl.clReleaseEvent(go);
 }
 
@@ -127,7 +127,7 @@ TEST(null_queue, "A kernel without a queue is refused by the driver, and leaves 
 	struct run r = run_open(0);
 
 	for (int i = 0; i < ROW; i++)
-		EXPECT_EQ(enqueue(NULL, r.kernel, 0, NULL, NULL), CL_INVALID_COMMAND_QUEUE);
+		EXPECT_EQ(fixture_enqueue(NULL, r.kernel, 0, NULL, NULL), CL_INVALID_COMMAND_QUEUE);
 	enqueue_row(&r, ROW);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_all_inside(ROW);
@@ -138,7 +138,7 @@ TEST(reordered, "A queue that is made out of order, or in order again, is from t
 {
 	struct run r = run_open(0);
 
-	EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clSetCommandQueueProperty(r.queue, OUT_OF_ORDER, CL_TRUE, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	stub_trace_clear();
@@ -150,7 +150,7 @@ TEST(reordered, "A queue that is made out of order, or in order again, is from t
 }
 
 /* All kernels enqueued so far, three or more, are complete, and so are their brackets. */
-static bool has_ended(void *unused)
+static bool queue_bracket_has_ended(void *unused)
 {
 	int ends = stub_trace_count("sync END a");
 
@@ -162,7 +162,7 @@ static bool has_ended(void *unused)
 /* Ways to observe that a kernel is complete; @plain is a buffer of the driver. */
 static cl_mem plain;
 
-static void wait_for(cl_event event)
+static void queue_bracket_wait(cl_event event)
 {
 	EXPECT_EQ(cl.clWaitForEvents(1, &event), CL_SUCCESS);
 	cl.clReleaseEvent(event);
@@ -177,8 +177,8 @@ static void by_own_event(struct run *r)
 {
 	cl_event event;
 
-	EXPECT_EQ(enqueue(r->queue, r->kernel, 0, NULL, &event), CL_SUCCESS);
-	wait_for(event);
+	EXPECT_EQ(fixture_enqueue(r->queue, r->kernel, 0, NULL, &event), CL_SUCCESS);
+	queue_bracket_wait(event);
 }
 
 static void by_task(struct run *r)
@@ -186,16 +186,16 @@ static void by_task(struct run *r)
 	cl_event event;
 
 	EXPECT_EQ(cl.clEnqueueTask(r->queue, r->kernel, 0, NULL, &event), CL_SUCCESS);
-	wait_for(event);
+	queue_bracket_wait(event);
 }
 
 static void by_other_kernel(struct run *r)
 {
-	cl_kernel kernel = kernel_increment(plain);
+	cl_kernel kernel = fixture_create_increment(plain);
 	cl_event event;
 
-	EXPECT_EQ(enqueue(r->queue, kernel, 0, NULL, &event), CL_SUCCESS);
-	wait_for(event);
+	EXPECT_EQ(fixture_enqueue(r->queue, kernel, 0, NULL, &event), CL_SUCCESS);
+	queue_bracket_wait(event);
 	cl.clReleaseKernel(kernel);
 }
 
@@ -204,7 +204,7 @@ static void by_marker(struct run *r)
 	cl_event event;
 
 	EXPECT_EQ(cl.clEnqueueMarker(r->queue, &event), CL_SUCCESS);
-	wait_for(event);
+	queue_bracket_wait(event);
 }
 
 static void by_marker_list(struct run *r)
@@ -212,7 +212,7 @@ static void by_marker_list(struct run *r)
 	cl_event event;
 
 	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r->queue, 0, NULL, &event), CL_SUCCESS);
-	wait_for(event);
+	queue_bracket_wait(event);
 }
 
 static void by_barrier(struct run *r)
@@ -220,7 +220,7 @@ static void by_barrier(struct run *r)
 	cl_event event;
 
 	EXPECT_EQ(cl.clEnqueueBarrierWithWaitList(r->queue, 0, NULL, &event), CL_SUCCESS);
-	wait_for(event);
+	queue_bracket_wait(event);
 }
 
 static void by_old_barrier(struct run *r)
@@ -231,11 +231,11 @@ static void by_old_barrier(struct run *r)
 
 static void by_wait_for_events(struct run *r)
 {
-	cl_event go = user_event();
+	cl_event go = user_event_create();
 
 	EXPECT_EQ(cl.clEnqueueWaitForEvents(r->queue, 1, &go), CL_SUCCESS);
-	EXPECT(settles(has_ended, NULL));
-	complete(go, CL_COMPLETE);
+	EXPECT(process_settles(queue_bracket_has_ended, NULL));
+	user_event_complete(go, CL_COMPLETE);
 	cl.clReleaseEvent(go);
 }
 
@@ -245,7 +245,7 @@ static void by_migration(struct run *r)
 
 	EXPECT_EQ(cl.clEnqueueMigrateMemObjects(r->queue, 1, &plain, 0, 0, NULL, &event),
 		  CL_SUCCESS);
-	wait_for(event);
+	queue_bracket_wait(event);
 }
 
 static void by_read(struct run *r)
@@ -263,7 +263,7 @@ static void by_write(struct run *r)
 
 	EXPECT_EQ(cl.clEnqueueWriteBuffer(r->queue, plain, CL_FALSE, 0, 1, &byte, 0, NULL, &event),
 		  CL_SUCCESS);
-	wait_for(event);
+	queue_bracket_wait(event);
 }
 
 static void by_read_rect(struct run *r)
@@ -282,7 +282,7 @@ static void by_copy(struct run *r)
 
 	EXPECT_EQ(cl.clEnqueueCopyBuffer(r->queue, plain, plain, 0, 64, 1, 0, NULL, &event),
 		  CL_SUCCESS);
-	wait_for(event);
+	queue_bracket_wait(event);
 }
 
 static void by_fill(struct run *r)
@@ -292,7 +292,7 @@ static void by_fill(struct run *r)
 
 	EXPECT_EQ(cl.clEnqueueFillBuffer(r->queue, plain, &byte, 1, 0, 4, 0, NULL, &event),
 		  CL_SUCCESS);
-	wait_for(event);
+	queue_bracket_wait(event);
 }
 
 static void by_map(struct run *r)
@@ -303,20 +303,21 @@ static void by_map(struct run *r)
 					     NULL, &err);
 
 	EXPECT_EQ(err, CL_SUCCESS);
-	EXPECT(has_ended(NULL));
+	EXPECT(queue_bracket_has_ended(NULL));
 	EXPECT_EQ(cl.clEnqueueUnmapMemObject(r->queue, plain, mapped, 0, NULL, &event), CL_SUCCESS);
-	wait_for(event);
+	queue_bracket_wait(event);
 }
 
-static void CL_CALLBACK see(void *unused)
+static void CL_CALLBACK trace_host_sees(void *unused)
 {
 	(void)unused;
-	stub_trace("seen by the host: %d", has_ended(NULL));
+	stub_trace("seen by the host: %d", queue_bracket_has_ended(NULL));
 }
 
 static void by_native_kernel(struct run *r)
 {
-	EXPECT_EQ(cl.clEnqueueNativeKernel(r->queue, see, NULL, 0, 0, NULL, NULL, 0, NULL, NULL),
+	EXPECT_EQ(cl.clEnqueueNativeKernel(r->queue, trace_host_sees, NULL, 0, 0, NULL, NULL, 0,
+					   NULL, NULL),
 		  CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(r->queue), CL_SUCCESS);
 	expect_count("seen by the host: 1", 1);
@@ -325,7 +326,7 @@ static void by_native_kernel(struct run *r)
 static void by_image(struct run *r)
 {
 	const size_t origin[3] = { 0 }, region[3] = { 1, 1, 1 };
-	cl_mem made = image(CL_MEM_OBJECT_IMAGE2D, NULL, 4, 4, 0);
+	cl_mem made = fixture_create_image(CL_MEM_OBJECT_IMAGE2D, NULL, 4, 4, 0);
 	cl_uint pixel;
 
 	EXPECT_EQ(cl.clEnqueueReadImage(r->queue, made, CL_TRUE, origin, region, 0, 0, &pixel, 0,
@@ -336,12 +337,12 @@ static void by_image(struct run *r)
 
 static void by_other_queue(struct run *r)
 {
-	cl_kernel kernel = kernel_increment(plain);
+	cl_kernel kernel = fixture_create_increment(plain);
 	cl_event event;
 
 	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r->queue, 0, NULL, &event), CL_SUCCESS);
 	EXPECT_EQ(cl.clFlush(r->queue), CL_SUCCESS);
-	EXPECT_EQ(enqueue(fix.queue, kernel, 1, &event, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 1, &event, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	cl.clReleaseEvent(event);
 	cl.clReleaseKernel(kernel);
@@ -350,24 +351,24 @@ static void by_other_queue(struct run *r)
 static void by_idling(struct run *r)
 {
 	(void)r;
-	EXPECT(settles(has_ended, NULL));
+	EXPECT(process_settles(queue_bracket_has_ended, NULL));
 }
 
 static void by_release(struct run *r)
 {
 	cl.clReleaseCommandQueue(r->queue);
-	EXPECT(settles(has_ended, NULL));
-	r->queue = queue_create(0);
+	EXPECT(process_settles(queue_bracket_has_ended, NULL));
+	r->queue = fixture_create_queue(0);
 }
 
 static void by_other_buffer(struct run *r)
 {
 	struct buffer b = buffer_open("b", NULL);
-	cl_kernel kernel = kernel_increment(b.mem);
+	cl_kernel kernel = fixture_create_increment(b.mem);
 
 	stub_trace_clear(); /* which buffer_open() did as well */
 	enqueue_row(r, ROW);
-	EXPECT_EQ(enqueue(r->queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r->queue, kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(r->queue), CL_SUCCESS);
 	expect_order("sync END a", "sync END b");
 	cl.clReleaseKernel(kernel);
@@ -397,7 +398,7 @@ static void by_command_buffer(struct run *r)
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(finalize(buffer), CL_SUCCESS);
 	EXPECT_EQ(run(0, NULL, buffer, 0, NULL, &event), CL_SUCCESS);
-	wait_for(event);
+	queue_bracket_wait(event);
 	release(buffer);
 }
 
@@ -409,7 +410,7 @@ static void by_count_kernel(struct run *r)
 
 	EXPECT_EQ(enqueue_count(r->queue, r->kernel, 1, NULL, &one, &one, 0, NULL, &event),
 		  CL_SUCCESS);
-	wait_for(event);
+	queue_bracket_wait(event);
 }
 
 static void by_blocking_free(struct run *r)
@@ -466,7 +467,7 @@ TEST(observed, "END comes before each kind of call by which the application can 
 		if (ways[i].observe != by_other_buffer)
 			enqueue_row(&r, 3);
 		ways[i].observe(&r);
-		EXPECT(has_ended(NULL));
+		EXPECT(queue_bracket_has_ended(NULL));
 		stub_trace_clear();
 		enqueue_row(&r, 1);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
@@ -484,10 +485,10 @@ static int starts_with_others(void)
 	int starts;
 
 	plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
-	other = kernel_increment(plain);
+	other = fixture_create_increment(plain);
 	go = hold_back(&r);
 	enqueue_row(&r, 2);
-	EXPECT_EQ(enqueue(r.queue, other, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, other, 0, NULL, NULL), CL_SUCCESS);
 	enqueue_row(&r, 2);
 	let_go(go);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
@@ -512,7 +513,7 @@ static int starts_with_subset(void)
 {
 	struct run r = run_open(0);
 	struct buffer b = buffer_open("b", NULL);
-	cl_kernel both = kernel_create("vector_add");
+	cl_kernel both = fixture_create_kernel("vector_add");
 	cl_event go;
 	int starts;
 
@@ -520,7 +521,7 @@ static int starts_with_subset(void)
 		EXPECT_EQ(cl.clSetKernelArg(both, i, sizeof(cl_mem), i ? &b.mem : &r.a.mem),
 			  CL_SUCCESS);
 	go = hold_back(&r);
-	EXPECT_EQ(enqueue(r.queue, both, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, both, 0, NULL, NULL), CL_SUCCESS);
 	enqueue_row(&r, 2);
 	let_go(go);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
@@ -572,7 +573,7 @@ TEST(producer_writes, "A kernel that is enqueued after START has a START of its 
 		struct run r = run_open(0);
 
 		enqueue_row(&r, 1);
-		EXPECT(settles(has_started, NULL));
+		EXPECT(process_settles(has_started, NULL));
 		stub_trace("another device writes");
 		enqueue_row(&r, 1);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
@@ -590,7 +591,7 @@ TEST(fences, "A kernel that is enqueued after START waits for the fences that ca
 		struct run r = run_open(0);
 
 		enqueue_row(&r, 1);
-		EXPECT(settles(has_started, NULL));
+		EXPECT(process_settles(has_started, NULL));
 		fake_dmabuf_busy("a");
 		enqueue_row(&r, 1);
 		EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
@@ -607,12 +608,12 @@ TEST(refused_is_not_begun,
      "A kernel that the driver refuses has no START, however late that would be.")
 {
 	struct run r = run_open(0);
-	cl_event go = user_event();
+	cl_event go = user_event_create();
 
 	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r.queue, 1, &go, NULL), CL_SUCCESS);
 	stub_fail("clEnqueueNDRangeKernel", 1, CL_OUT_OF_RESOURCES);
-	EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_OUT_OF_RESOURCES);
-	complete(go, CL_COMPLETE);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_OUT_OF_RESOURCES);
+	user_event_complete(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	let_others_run();
 	expect_no_sync("a");
@@ -624,13 +625,13 @@ TEST(user_event_splits,
      "A kernel with a wait list has a START of its own, when the list is complete.")
 {
 	struct run r = run_open(0);
-	cl_event go = user_event();
+	cl_event go = user_event_create();
 
 	enqueue_row(&r, 3);
-	EXPECT_EQ(enqueue(r.queue, r.kernel, 1, &go, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
-	EXPECT(settles(has_ended, NULL));
-	complete(go, CL_COMPLETE);
+	EXPECT(process_settles(queue_bracket_has_ended, NULL));
+	user_event_complete(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_order("sync END a", "completed by the application");
 	EXPECT(stub_trace_find("sync START a",
@@ -643,14 +644,14 @@ TEST(user_event_splits,
 TEST(held_back, "A row that a user event holds back begins when that is complete.")
 {
 	struct run r = run_open(0);
-	cl_event go = user_event();
+	cl_event go = user_event_create();
 
 	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r.queue, 1, &go, NULL), CL_SUCCESS);
 	enqueue_row(&r, 100);
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
 	let_others_run();
 	expect_no_sync("a");
-	complete(go, CL_COMPLETE);
+	user_event_complete(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_order("completed by the application", "sync START a");
 	expect_all_inside(100);
@@ -688,7 +689,7 @@ TEST(enqueue_fails, "A kernel of the row that the driver refuses leaves the othe
 
 		stub_fail("clEnqueueNDRangeKernel", nth, CL_OUT_OF_RESOURCES);
 		for (unsigned long i = 1; i < 4; i++)
-			EXPECT_EQ(enqueue(r.queue, r.kernel, 0, NULL, NULL),
+			EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL),
 				  i == nth ? CL_OUT_OF_RESOURCES : CL_SUCCESS);
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_all_inside(2);
@@ -703,7 +704,7 @@ TEST(lazy_driver, "A row that idles is ended where the driver starts nothing bef
 	stub_set(STUB_LAZY, 1);
 	enqueue_row(&r, ROW);
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
-	EXPECT(settles(has_ended, NULL));
+	EXPECT(process_settles(queue_bracket_has_ended, NULL));
 	expect_all_inside(ROW);
 	run_close(&r);
 }
@@ -715,7 +716,7 @@ TEST(slow_driver, "A queue that idles ends its row also when the driver is slow 
 	stub_set(STUB_ENQUEUE_DELAY, 20); /* the thread that idles looks meanwhile */
 	enqueue_row(&r, 3);
 	stub_set(STUB_ENQUEUE_DELAY, 0);
-	EXPECT(settles(has_ended, NULL));
+	EXPECT(process_settles(queue_bracket_has_ended, NULL));
 	expect_all_inside(3);
 	run_close(&r);
 }
@@ -738,7 +739,7 @@ TEST(flush_blocks, "A driver that blocks in the flush of a queue that idles bloc
 	alarm(60);
 	stub_set(STUB_HANG_FLUSH, 1);
 	enqueue_row(&r, 3);
-	EXPECT(settles(has_flushed, NULL));
+	EXPECT(process_settles(has_flushed, NULL));
 	enqueue_row(&r, 3);
 	stub_set(STUB_HANG_FLUSH, 0);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
@@ -754,13 +755,13 @@ TEST(released_in_flush, "A queue that is released while a flush blocks goes when
 	alarm(60);
 	stub_set(STUB_HANG_FLUSH, 1);
 	enqueue_row(&r, 3);
-	EXPECT(settles(has_flushed, NULL));
-	EXPECT(settles(has_ended, NULL));
+	EXPECT(process_settles(has_flushed, NULL));
+	EXPECT(process_settles(queue_bracket_has_ended, NULL));
 	EXPECT_EQ(cl.clReleaseCommandQueue(r.queue), CL_SUCCESS);
 	EXPECT(stub_is_live(r.queue, STUB_QUEUE));
 	stub_set(STUB_HANG_FLUSH, 0);
-	EXPECT(settles(queue_is_gone, r.queue));
-	r.queue = queue_create(0);
+	EXPECT(process_settles(queue_is_gone, r.queue));
+	r.queue = fixture_create_queue(0);
 	run_close(&r);
 	alarm(0);
 }
@@ -773,7 +774,7 @@ static cl_command_queue queue_create_at(cl_command_queue freed,
 	int count = 0;
 
 	stub_set(STUB_ADDRESS_REUSE, 1);
-	while ((found = queue_create(properties)) != freed && count < 64)
+	while ((found = fixture_create_queue(properties)) != freed && count < 64)
 		others[count++] = found;
 	stub_set(STUB_ADDRESS_REUSE, 0);
 	EXPECT(found == freed); /* else the test tests nothing */
@@ -792,7 +793,7 @@ static struct run run_at_address(cl_command_queue_properties properties,
 	enqueue_row(&r, 3);
 	EXPECT_EQ(cl.clReleaseCommandQueue(r.queue), CL_SUCCESS);
 	let_go(go);
-	EXPECT(settles(queue_is_gone, r.queue));
+	EXPECT(process_settles(queue_is_gone, r.queue));
 	r.queue = queue_create_at(r.queue, next);
 	stub_trace_clear();
 	return r;
@@ -833,9 +834,9 @@ TEST(released_import, "The last release of the import ends the row, and unmaps i
 	enqueue_row(&r, ROW);
 	cl.clReleaseKernel(r.kernel);
 	buffer_close(&r.a);
-	EXPECT(settles(has_ended, NULL));
+	EXPECT(process_settles(queue_bracket_has_ended, NULL));
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-	EXPECT(settles(is_not_mapped, NULL));
+	EXPECT(process_settles(fixture_is_unmapped, NULL));
 	expect_all_inside(ROW);
 	cl.clReleaseCommandQueue(r.queue);
 	fixture_close();
@@ -847,7 +848,7 @@ TEST(unknown_function, "A program that has an enqueue function of its own gets n
 
 	enqueue_row(&r, 3);
 	EXPECT(cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clEnqueueSomethingSTUB"));
-	EXPECT(settles(has_ended, NULL));
+	EXPECT(process_settles(queue_bracket_has_ended, NULL));
 	stub_trace_clear();
 	enqueue_row(&r, ROW);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
@@ -869,7 +870,7 @@ TEST(destructor_callback, "A program that has a memory object's end told gets no
 	plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
 	enqueue_row(&r, 3);
 	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(plain, notice_destruction, NULL), CL_SUCCESS);
-	EXPECT(settles(has_ended, NULL));
+	EXPECT(process_settles(queue_bracket_has_ended, NULL));
 	stub_trace_clear();
 	go = hold_back(&r);
 	enqueue_row(&r, ROW);
@@ -895,7 +896,7 @@ TEST(finish_while_closing,
 	stub_set(STUB_CALLBACK_DELAY, 100);
 	stub_set(STUB_ENQUEUE_DELAY, 300);
 	enqueue_row(&r, 1);
-	EXPECT(settles(is_closing, &calls));
+	EXPECT(process_settles(is_closing, &calls));
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_count("sync END a", 1);
 	run_close(&r);
@@ -932,11 +933,11 @@ static void *enqueue_many(void *arg)
 	struct work *work = arg;
 	struct run mine = *work->r;
 
-	mine.kernel = kernel_increment(mine.a.mem);
+	mine.kernel = fixture_create_increment(mine.a.mem);
 	for (int i = 0; i < 100; i++) {
 		cl_event event = NULL;
 
-		if (enqueue(mine.queue, mine.kernel, 0, NULL, i % 17 == 3 ? &event : NULL))
+		if (fixture_enqueue(mine.queue, mine.kernel, 0, NULL, i % 17 == 3 ? &event : NULL))
 			return (void *)1;
 		if (event && (cl.clWaitForEvents(1, &event) || cl.clReleaseEvent(event)))
 			return (void *)1;

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool reports(cl_device_id device)
+static bool selftest_device_reports(cl_device_id device)
 {
 	char text[512];
 
@@ -20,15 +20,15 @@ static bool reports(cl_device_id device)
 }
 
 /* Neither type of import is to be had, and it is said why. */
-static void expect_refused(cl_context context)
+static void selftest_expect_refused(cl_context context)
 {
 	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
 							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
 	int fd = fake_dmabuf_create("a", 4096);
 
-	EXPECT_EQ(refused(context, 0, NULL, pages(1), 4096), CL_INVALID_PROPERTY);
-	EXPECT_EQ(refused(context, 0, dma_buf, &fd, 4096), CL_INVALID_PROPERTY);
-	EXPECT_EQ(count_mappings("fake-dmabuf"), 0);
+	EXPECT_EQ(fixture_import_error(context, 0, NULL, pages_map(1), 4096), CL_INVALID_PROPERTY);
+	EXPECT_EQ(fixture_import_error(context, 0, dma_buf, &fd, 4096), CL_INVALID_PROPERTY);
+	EXPECT_EQ(process_count_mappings("fake-dmabuf"), 0);
 	close(fd);
 }
 
@@ -37,8 +37,8 @@ static void expect_copying_refused(enum stub_option option, long value)
 	fixture_reset();
 	stub_set(option, value);
 	fixture_open();
-	EXPECT(!reports(fix.device[0]));
-	expect_refused(fix.context);
+	EXPECT(!selftest_device_reports(fix.device[0]));
+	selftest_expect_refused(fix.context);
 	EXPECT_EQ(fix.notices, 2);
 	fixture_close();
 }
@@ -73,7 +73,7 @@ TEST(lazy_driver, "A driver that starts nothing before a flush is not.")
 	fixture_reset();
 	stub_set(STUB_LAZY, 1);
 	fixture_open();
-	EXPECT(reports(fix.device[0]));
+	EXPECT(selftest_device_reports(fix.device[0]));
 	fixture_close();
 }
 
@@ -83,9 +83,9 @@ TEST(per_device, "Each device of a platform has its own result.")
 	stub_set(STUB_DEVICES, 3);
 	stub_set(STUB_COPYING, 2);
 	fixture_open();
-	EXPECT(reports(fix.device[0]));
-	EXPECT(!reports(fix.device[1]));
-	EXPECT(reports(fix.device[2]));
+	EXPECT(selftest_device_reports(fix.device[0]));
+	EXPECT(!selftest_device_reports(fix.device[1]));
+	EXPECT(selftest_device_reports(fix.device[2]));
 	fixture_close();
 }
 
@@ -101,14 +101,14 @@ TEST(every_device, "Every device of the context must qualify.")
 	stub_set(STUB_DEVICES, 3);
 	stub_set(STUB_COPYING, 2);
 	fixture_open();
-	expect_refused(fix.context);
+	selftest_expect_refused(fix.context);
 	context = cl.clCreateContext(NULL, 1, &fix.device[1], NULL, NULL, &err);
-	expect_refused(context);
+	selftest_expect_refused(context);
 	cl.clReleaseContext(context);
 	good[0] = fix.device[0];
 	good[1] = fix.device[2];
 	context = cl.clCreateContext(NULL, 2, good, NULL, NULL, &err);
-	memory = pages(1);
+	memory = pages_map(1);
 	mem = fix.import(context, 0, NULL, memory, 4096, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	cl.clReleaseMemObject(mem);
@@ -130,9 +130,9 @@ TEST(once, "The tests run once for a device and a class of memory, and nothing o
 	alive = stub_live_all();
 	fix.context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, NULL);
 	for (int i = 0; i < 3; i++)
-		EXPECT(reports(fix.device[0]));
+		EXPECT(selftest_device_reports(fix.device[0]));
 	for (int i = 0; i < 3; i++)
-		cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+		cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	EXPECT_EQ(stub_calls("clBuildProgram"), builds + 2);
 	cl.clReleaseContext(fix.context);
 	EXPECT(stub_live_settles(alive));
@@ -147,10 +147,10 @@ TEST(compiled_once, "Tests are compiled once for a context, whatever it imports.
 	fixture_reset();
 	stub_set(STUB_NO_NATIVE_KERNEL, 1);
 	fixture_open();
-	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	builds = stub_calls("clBuildProgram");
 	for (size_t count = 2; count <= 64; count *= 2)
-		cl.clReleaseMemObject(import_host(0, pages(count), count * 4096));
+		cl.clReleaseMemObject(fixture_import_host(0, pages_map(count), count * 4096));
 	EXPECT_EQ(stub_calls("clBuildProgram"), builds);
 	fixture_close();
 }
@@ -159,8 +159,8 @@ TEST(no_compiler, "A device that runs native kernels is tested without its compi
 {
 	fixture_reset();
 	fixture_open();
-	EXPECT(reports(fix.device[0]));
-	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+	EXPECT(selftest_device_reports(fix.device[0]));
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	EXPECT_EQ(stub_calls("clBuildProgram"), 1); /* the fixture's own */
 	fixture_close();
 }
@@ -171,14 +171,14 @@ TEST(compiled_copies, "A driver that copies is refused by compiled kernels as we
 	stub_set(STUB_NO_NATIVE_KERNEL, 1);
 	stub_set(STUB_COPYING, 1);
 	fixture_open();
-	EXPECT(!reports(fix.device[0]));
-	expect_refused(fix.context);
+	EXPECT(!selftest_device_reports(fix.device[0]));
+	selftest_expect_refused(fix.context);
 	fixture_close();
 }
 
 static bool nothing_runs(void *threads)
 {
-	return count_threads() <= *(int *)threads;
+	return process_count_threads() <= *(int *)threads;
 }
 
 TEST(hanging_driver, "A driver that never answers does not keep its caller: the device is refused.")
@@ -187,14 +187,16 @@ TEST(hanging_driver, "A driver that never answers does not keep its caller: the 
 
 	fixture_reset();
 	fixture_open();
-	threads = count_threads();
+	threads = process_count_threads();
 	stub_set(STUB_HANG, 1);
-	EXPECT(!reports(fix.device[0]));
-	EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), 4096), CL_INVALID_PROPERTY);
+	EXPECT(!selftest_device_reports(fix.device[0]));
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
+		  CL_INVALID_PROPERTY);
 	EXPECT(strstr(fix.notice, "did not end within 5 seconds"));
 	stub_set(STUB_HANG, 0);
-	EXPECT(settles(nothing_runs, &threads));
-	cl.clReleaseMemObject(import_host(0, pages(1), 4096)); /* it answered after all */
+	EXPECT(process_settles(nothing_runs, &threads));
+	cl.clReleaseMemObject(
+		fixture_import_host(0, pages_map(1), 4096)); /* it answered after all */
 	fixture_close();
 }
 
@@ -236,7 +238,7 @@ TEST(stopped, "A program that is stopped during its first import has time to end
 	EXPECT_EQ(pthread_create(&thread, NULL, answer_when_continued, NULL), 0);
 	stub_set(STUB_HANG, 1);
 	child = stopper_create();
-	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	pthread_join(thread, NULL);
 	waitpid(child, NULL, 0);
 	close(continued[0]);
@@ -255,7 +257,7 @@ static void small_stacks_body(void)
 	pthread_attr_setstacksize(&small, 64 * 1024);
 	EXPECT_EQ(pthread_setattr_default_np(&small), 0);
 	stub_set(STUB_STACK, 1 << 20);
-	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	fixture_close();
 }
 
@@ -268,17 +270,17 @@ TEST(not_available, "A device that is not available for a moment is asked again.
 {
 	fixture_reset();
 	fixture_open();
-	EXPECT(reports(fix.device[0]));
+	EXPECT(selftest_device_reports(fix.device[0]));
 	stub_fail("clCreateContext", 1, CL_DEVICE_NOT_AVAILABLE);
-	cl.clReleaseMemObject(import_host(0, pages(1), 4096)); /* proved by itself */
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096)); /* proved by itself */
 	EXPECT(stub_failed());
-	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	fixture_close();
 	fixture_reset();
 	setenv("CLIMPORT_PROBE", "off", 1);
 	fixture_open();
 	stub_fail("clCreateContext", 1, CL_DEVICE_NOT_AVAILABLE);
-	cl.clReleaseMemObject(import_host(0, pages(1), 4096)); /* asked again at once */
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096)); /* asked again at once */
 	EXPECT(stub_failed());
 	fixture_close();
 }
@@ -293,7 +295,7 @@ static void file_size_limit_body(void)
 	setenv("XDG_CACHE_HOME", cache, 1);
 	fixture_open();
 	EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &nothing), 0);
-	cl.clReleaseMemObject(import_host(0, pages(1), 4096));
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	fixture_close();
 	snprintf(command, sizeof(command), "rm -rf %s", cache);
 	EXPECT_EQ(system(command), 0);
@@ -311,8 +313,9 @@ static void no_proc_body(void)
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    umount2("/proc", MNT_DETACH))
 		test_skip("/proc cannot be unmounted");
-	EXPECT(!reports(fix.device[0]));
-	EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), 4096), CL_OUT_OF_RESOURCES);
+	EXPECT(!selftest_device_reports(fix.device[0]));
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
+		  CL_OUT_OF_RESOURCES);
 	EXPECT(strstr(fix.notice, "/proc"));
 	fixture_close();
 }
@@ -333,9 +336,9 @@ static void expect_no_dmabufs(enum stub_option option)
 	stub_set(option, 1);
 	stub_set(STUB_LAZY, option == STUB_CALLBACK_LATE); /* oclgrind runs commands in clFinish */
 	fixture_open();
-	EXPECT(reports(fix.device[0]));
+	EXPECT(selftest_device_reports(fix.device[0]));
 	fd = fake_dmabuf_create("a", 4096);
-	EXPECT_EQ(refused(fix.context, 0, dma_buf, &fd, 4096), CL_INVALID_PROPERTY);
+	EXPECT_EQ(fixture_import_error(fix.context, 0, dma_buf, &fd, 4096), CL_INVALID_PROPERTY);
 	EXPECT(strstr(fix.notice, "user events, or their callbacks, do not work"));
 	close(fd);
 	fixture_release();
@@ -368,8 +371,9 @@ TEST(never_tested, "A test that can never run is tried a few times, not at every
 	stub_set(STUB_FAULT_STAYS, 1);
 	stub_fail("clCreateCommandQueue", 1, CL_OUT_OF_HOST_MEMORY);
 	for (int i = 0; i < 20; i++) {
-		EXPECT(!reports(fix.device[0]));
-		EXPECT_EQ(refused(fix.context, 0, NULL, pages(1), 4096), CL_INVALID_PROPERTY);
+		EXPECT(!selftest_device_reports(fix.device[0]));
+		EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
+			  CL_INVALID_PROPERTY);
 	}
 	stub_fail(NULL, 0, CL_SUCCESS);
 	EXPECT(stub_calls("clCreateContext") <= contexts + 8);
@@ -394,20 +398,22 @@ TEST(alignment, "Where only aligned memory is shared, other memory is CL_INVALID
 		fixture_reset();
 		stub_set(STUB_ZERO_COPY_ALIGN, aligns[i]);
 		fixture_open();
-		memory = pages(2);
-		cl.clReleaseMemObject(import_host(0, memory, 4096));
-		EXPECT_EQ(refused(fix.context, 0, NULL, memory + 1, 4096), CL_INVALID_OPERATION);
-		EXPECT_EQ(refused(fix.context, 0, NULL, memory, 4095), CL_INVALID_OPERATION);
+		memory = pages_map(2);
+		cl.clReleaseMemObject(fixture_import_host(0, memory, 4096));
+		EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, memory + 1, 4096),
+			  CL_INVALID_OPERATION);
+		EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, memory, 4095),
+			  CL_INVALID_OPERATION);
 		if (i)
-			EXPECT_EQ(refused(fix.context, 0, NULL, memory + 64, 4096),
+			EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, memory + 64, 4096),
 				  CL_INVALID_OPERATION);
 		else
-			cl.clReleaseMemObject(import_host(0, memory + 64, 192));
+			cl.clReleaseMemObject(fixture_import_host(0, memory + 64, 192));
 		fixture_close();
 	}
 }
 
-static cl_mem image2d(cl_mem buffer, cl_int *err)
+static cl_mem selftest_create_image(cl_mem buffer, cl_int *err)
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
 	const cl_image_desc desc = {
@@ -429,8 +435,8 @@ TEST(copied_images, "Where images over host memory are copies there are no 2D im
 	fixture_reset();
 	stub_set(STUB_COPYING_IMAGES, 1);
 	fixture_open();
-	mem = import_host(0, pages(1), 4096);
-	EXPECT(!image2d(mem, &err));
+	mem = fixture_import_host(0, pages_map(1), 4096);
+	EXPECT(!selftest_create_image(mem, &err));
 	EXPECT_EQ(err, CL_INVALID_OPERATION);
 	EXPECT(fix.notices > 0);
 	cl.clReleaseMemObject(mem);
@@ -446,8 +452,8 @@ TEST(native_images, "A driver that makes images from buffers makes them itself."
 	stub_set(STUB_COPYING_IMAGES, 1);
 	stub_set(STUB_IMAGE2D_FROM_BUFFER, 1);
 	fixture_open();
-	mem = import_host(0, pages(1), 4096);
-	image = image2d(mem, &err);
+	mem = fixture_import_host(0, pages_map(1), 4096);
+	image = selftest_create_image(mem, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT(stub_arg("clCreateImage", 6) == (uintptr_t)mem);
 	EXPECT_EQ(cl.clGetImageInfo(image, CL_IMAGE_BUFFER, sizeof(parent), &parent, NULL),

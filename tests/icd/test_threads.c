@@ -17,9 +17,9 @@
 
 static atomic_int wrong; /* EXPECT is for the tests' own thread */
 
-#define CHECK(condition) check(condition, __LINE__)
+#define CHECK(condition) worker_check(condition, __LINE__)
 
-static void check(bool condition, int line)
+static void worker_check(bool condition, int line)
 {
 	if (!condition && atomic_fetch_add(&wrong, 1) < 5)
 		printf("# %s:%d\n", __FILE__, line);
@@ -33,7 +33,7 @@ struct worker {
 	cl_command_queue queue;
 };
 
-static void run_kernel(struct worker *w, cl_command_queue queue, cl_mem mem)
+static void worker_run_kernel(struct worker *w, cl_command_queue queue, cl_mem mem)
 {
 	const size_t one = 1;
 	cl_event done;
@@ -52,7 +52,7 @@ static void run_kernel(struct worker *w, cl_command_queue queue, cl_mem mem)
 }
 
 /* What an import may and may not be used for, while others come and go. */
-static void use(struct worker *w, cl_mem mem, const unsigned char *byte)
+static void worker_use(struct worker *w, cl_mem mem, const unsigned char *byte)
 {
 	const cl_buffer_region region = { 4096, 1024 };
 	unsigned char before = *byte, scratch = 0;
@@ -65,14 +65,14 @@ static void use(struct worker *w, cl_mem mem, const unsigned char *byte)
 	      CL_INVALID_OPERATION);
 	CHECK(!cl.clGetMemObjectInfo(sub, CL_MEM_FLAGS, sizeof(flags), &flags, NULL));
 	CHECK(flags == CL_MEM_READ_WRITE);
-	run_kernel(w, w->number & 2 ? fix.queue : w->queue, mem);
+	worker_run_kernel(w, w->number & 2 ? fix.queue : w->queue, mem);
 	CHECK(*byte == (unsigned char)(before + 1));
 	CHECK(!cl.clRetainMemObject(mem));
 	CHECK(!cl.clReleaseMemObject(mem));
 	CHECK(!cl.clReleaseMemObject(sub));
 }
 
-static void import_and_use(struct worker *w, bool of_dmabuf)
+static void worker_import_and_use(struct worker *w, bool of_dmabuf)
 {
 	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
 							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
@@ -85,12 +85,12 @@ static void import_and_use(struct worker *w, bool of_dmabuf)
 		mem = fix.import(fix.context, 0, NULL, w->memory + w->number % 3, SIZE - 64, &err);
 	CHECK(!err);
 	if (!err)
-		use(w, mem, of_dmabuf ? w->seen : w->memory + w->number % 3);
+		worker_use(w, mem, of_dmabuf ? w->seen : w->memory + w->number % 3);
 	CHECK(!cl.clReleaseMemObject(mem));
 }
 
 /* Ordinary objects get the addresses that imports had a moment ago. */
-static void use_other(struct worker *w)
+static void worker_use_other(struct worker *w)
 {
 	unsigned char byte = 3;
 	cl_int err;
@@ -103,7 +103,7 @@ static void use_other(struct worker *w)
 	CHECK(!cl.clReleaseMemObject(mem));
 }
 
-static void fail_and_ask(struct worker *w)
+static void worker_fail_and_ask(struct worker *w)
 {
 	char text[512];
 	cl_int err;
@@ -115,7 +115,7 @@ static void fail_and_ask(struct worker *w)
 }
 
 /* Many at once, so that the layer's tables grow while others read them. */
-static void hold_many(struct worker *w)
+static void worker_hold_many(struct worker *w)
 {
 	cl_mem held[HELD];
 	cl_int err;
@@ -128,30 +128,30 @@ static void hold_many(struct worker *w)
 		CHECK(!cl.clReleaseMemObject(held[i]));
 }
 
-static void *work(void *arg)
+static void *worker_run(void *arg)
 {
 	struct worker *w = arg;
 
-	hold_many(w);
+	worker_hold_many(w);
 	for (int round = 0; round < ROUNDS; round++) {
-		import_and_use(w, (round + w->number) % 2);
-		use_other(w);
-		fail_and_ask(w);
+		worker_import_and_use(w, (round + w->number) % 2);
+		worker_use_other(w);
+		worker_fail_and_ask(w);
 	}
 	return NULL;
 }
 
-static void worker_start(struct worker *w, int number)
+static void worker_begin(struct worker *w, int number)
 {
 	char name[16];
 
 	snprintf(name, sizeof(name), "t%d", number);
 	w->number = number;
-	w->memory = pages(3);
+	w->memory = pages_map(3);
 	w->fd = fake_dmabuf_create(name, SIZE);
 	w->seen = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, w->fd, 0);
-	w->queue = queue_create(number & 4 ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
-	pthread_create(&w->thread, NULL, work, w);
+	w->queue = fixture_create_queue(number & 4 ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
+	pthread_create(&w->thread, NULL, worker_run, w);
 }
 
 static void worker_end(struct worker *w)
@@ -162,7 +162,7 @@ static void worker_end(struct worker *w)
 	cl.clReleaseCommandQueue(w->queue);
 }
 
-static void run_threads(enum stub_option option, long value)
+static void worker_run_all(enum stub_option option, long value)
 {
 	struct worker workers[THREADS];
 
@@ -171,7 +171,7 @@ static void run_threads(enum stub_option option, long value)
 	fixture_open();
 	wrong = 0;
 	for (int i = 0; i < THREADS; i++)
-		worker_start(&workers[i], i);
+		worker_begin(&workers[i], i);
 	for (int i = 0; i < THREADS; i++)
 		worker_end(&workers[i]);
 	EXPECT_EQ(wrong, 0);
@@ -180,15 +180,15 @@ static void run_threads(enum stub_option option, long value)
 
 TEST(eight_threads, "Eight threads import, enqueue and release.")
 {
-	run_threads(STUB_ADDRESS_REUSE, 0);
+	worker_run_all(STUB_ADDRESS_REUSE, 0);
 }
 
 TEST(reused_addresses, "The same with addresses used again at once.")
 {
-	run_threads(STUB_ADDRESS_REUSE, 1);
+	worker_run_all(STUB_ADDRESS_REUSE, 1);
 }
 
 TEST(late_destructors, "The same with destructor callbacks on other threads.")
 {
-	run_threads(STUB_ASYNC_DESTRUCTOR, 1);
+	worker_run_all(STUB_ASYNC_DESTRUCTOR, 1);
 }

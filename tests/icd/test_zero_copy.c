@@ -17,7 +17,7 @@
 static void *mapped;
 static size_t mapped_size;
 
-static void open_with(enum stub_option option, long value)
+static void zero_copy_open(enum stub_option option, long value)
 {
 	fixture_reset();
 	if (option < STUB_NUM_OPTIONS)
@@ -36,7 +36,7 @@ static unsigned char *map_file(int fd, size_t size, int flags)
 	return mapped;
 }
 
-static int file_create(void)
+static int zero_copy_create_file(void)
 {
 	char name[] = "/var/tmp/climport-XXXXXX";
 	int fd = mkostemp(name, O_CLOEXEC);
@@ -45,7 +45,7 @@ static int file_create(void)
 	return fd;
 }
 
-static void unmap(void)
+static void zero_copy_unmap(void)
 {
 	munmap(mapped, mapped_size);
 }
@@ -64,14 +64,14 @@ static bool is_taken(cl_mem_flags flags, const cl_import_properties_arm *propert
 	}
 	if (flags == CL_MEM_READ_WRITE) {
 		bytes[0] = 5;
-		increment(mem);
+		fixture_increment(mem);
 		EXPECT_EQ(bytes[0], 6);
 	}
 	cl.clReleaseMemObject(mem);
 	return true;
 }
 
-static bool takes(cl_mem_flags flags, unsigned char *memory, size_t size)
+static bool zero_copy_takes(cl_mem_flags flags, unsigned char *memory, size_t size)
 {
 	return is_taken(flags, NULL, memory, size, memory);
 }
@@ -91,40 +91,40 @@ static bool takes_dmabuf(void)
 
 TEST(read_only, "A driver that copies CL_MEM_READ_ONLY host pointers imports none.")
 {
-	open_with(STUB_COPYING_READ_ONLY, 1);
-	EXPECT(!takes(CL_MEM_READ_ONLY, pages(1), PAGE));
+	zero_copy_open(STUB_COPYING_READ_ONLY, 1);
+	EXPECT(!zero_copy_takes(CL_MEM_READ_ONLY, pages_map(1), PAGE));
 	EXPECT(strstr(fix.notice, "CL_MEM_READ_ONLY") && strstr(fix.notice, "copied"));
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(1), PAGE));
-	EXPECT(takes(CL_MEM_WRITE_ONLY, pages(1), PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_WRITE_ONLY, pages_map(1), PAGE));
 	fixture_close();
 }
 
 TEST(write_only, "A driver that copies CL_MEM_WRITE_ONLY host pointers imports none.")
 {
-	open_with(STUB_COPYING_WRITE_ONLY, 1);
-	EXPECT(!takes(CL_MEM_WRITE_ONLY, pages(1), PAGE));
+	zero_copy_open(STUB_COPYING_WRITE_ONLY, 1);
+	EXPECT(!zero_copy_takes(CL_MEM_WRITE_ONLY, pages_map(1), PAGE));
 	EXPECT(strstr(fix.notice, "CL_MEM_WRITE_ONLY") && strstr(fix.notice, "copied"));
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(1), PAGE));
-	EXPECT(takes(CL_MEM_READ_ONLY, pages(1), PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_ONLY, pages_map(1), PAGE));
 	fixture_close();
 }
 
 TEST(large, "A driver that copies large host pointers imports small ones alone.")
 {
-	open_with(STUB_COPYING_ABOVE, 64 * 1024);
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(1), PAGE));
-	EXPECT(!takes(CL_MEM_READ_WRITE, pages(64), 64 * PAGE));
+	zero_copy_open(STUB_COPYING_ABOVE, 64 * 1024);
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
+	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, pages_map(64), 64 * PAGE));
 	EXPECT(strstr(fix.notice, "copied"));
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(8), 8 * PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(8), 8 * PAGE));
 	fixture_close();
 }
 
 TEST(threshold, "A limit between two powers of two is found: each import there is proved.")
 {
-	open_with(STUB_COPYING_ABOVE, 96 * 1024);
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(20), 20 * PAGE));
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(24), 24 * PAGE));
-	EXPECT(!takes(CL_MEM_READ_WRITE, pages(25), 25 * PAGE));
+	zero_copy_open(STUB_COPYING_ABOVE, 96 * 1024);
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(20), 20 * PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(24), 24 * PAGE));
+	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, pages_map(25), 25 * PAGE));
 	EXPECT(strstr(fix.notice, "works on a copy"));
 	fixture_close();
 }
@@ -136,49 +136,53 @@ TEST(threshold_gpu, "On a device that is no CPU what is larger than the proved s
 	stub_set(STUB_NO_NATIVE_KERNEL, 1);
 	stub_set(STUB_COPYING_ABOVE, 96 * 1024);
 	fixture_open();
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(8), 8 * PAGE));
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(20), 20 * PAGE));
-	EXPECT(!takes(CL_MEM_READ_WRITE, pages(25), 25 * PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(8), 8 * PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(20), 20 * PAGE));
+	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, pages_map(25), 25 * PAGE));
 	EXPECT(strstr(fix.notice, "copied"));
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(24), 24 * PAGE));
-	EXPECT(!takes(CL_MEM_READ_WRITE, pages(30), 30 * PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(24), 24 * PAGE));
+	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, pages_map(30), 30 * PAGE));
 	fixture_close();
 }
 
 TEST(smallest, "An import of a few bytes is proved with as many as a test needs.")
 {
-	open_with(STUB_NUM_OPTIONS, 0);
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(1), 1));
+	zero_copy_open(STUB_NUM_OPTIONS, 0);
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), 1));
 	for (size_t size = 1; size < 20; size++)
-		EXPECT(takes(CL_MEM_READ_WRITE, pages(1) + 1, size));
+		EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1) + 1, size));
 	fixture_close();
 }
 
 TEST(files, "A driver that copies mappings of files imports none, private or shared.")
 {
 	for (int i = 0; i < 2; i++) {
-		open_with(STUB_COPYING_FILES, 1);
-		EXPECT(!takes(CL_MEM_READ_WRITE,
-			      map_file(file_create(), PAGE, i ? MAP_SHARED : MAP_PRIVATE), PAGE));
-		EXPECT(takes(CL_MEM_READ_WRITE, pages(1), PAGE));
-		unmap();
+		zero_copy_open(STUB_COPYING_FILES, 1);
+		EXPECT(!zero_copy_takes(
+			CL_MEM_READ_WRITE,
+			map_file(zero_copy_create_file(), PAGE, i ? MAP_SHARED : MAP_PRIVATE),
+			PAGE));
+		EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
+		zero_copy_unmap();
 		fixture_close();
-		open_with(STUB_NUM_OPTIONS, 0);
-		EXPECT(takes(CL_MEM_READ_WRITE,
-			     map_file(file_create(), PAGE, i ? MAP_SHARED : MAP_PRIVATE), PAGE));
-		unmap();
+		zero_copy_open(STUB_NUM_OPTIONS, 0);
+		EXPECT(zero_copy_takes(
+			CL_MEM_READ_WRITE,
+			map_file(zero_copy_create_file(), PAGE, i ? MAP_SHARED : MAP_PRIVATE),
+			PAGE));
+		zero_copy_unmap();
 		fixture_close();
 	}
 }
 
 TEST(shared, "A driver that copies shared memory imports none.")
 {
-	open_with(STUB_COPYING_SHARED, 1);
-	EXPECT(!takes(CL_MEM_READ_WRITE, map_file(memfd_create("test", 0), PAGE, MAP_SHARED),
-		      PAGE));
+	zero_copy_open(STUB_COPYING_SHARED, 1);
+	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE,
+				map_file(memfd_create("test", 0), PAGE, MAP_SHARED), PAGE));
 	EXPECT(strstr(fix.notice, "shared memory"));
-	unmap();
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(1), PAGE));
+	zero_copy_unmap();
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
 	fixture_close();
 }
 
@@ -187,14 +191,14 @@ TEST(several_mappings, "Of a range with several kinds of mappings each kind has 
 	unsigned char *memory;
 	int fd;
 
-	open_with(STUB_COPYING_SHARED, 1);
-	memory = pages(2);
+	zero_copy_open(STUB_COPYING_SHARED, 1);
+	memory = pages_map(2);
 	fd = memfd_create("test", 0);
 	EXPECT_EQ(ftruncate(fd, PAGE), 0);
 	EXPECT(mmap(memory + PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
 	       memory + PAGE);
 	close(fd);
-	EXPECT(!takes(CL_MEM_READ_WRITE, memory, 2 * PAGE));
+	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, memory, 2 * PAGE));
 	fixture_close();
 }
 
@@ -203,10 +207,10 @@ TEST(unwritable, "A driver that copies memory that is mapped read-only imports n
 	unsigned char *memory;
 
 	for (int copies = 0; copies < 2; copies++) {
-		open_with(STUB_COPYING_UNWRITABLE, copies);
-		memory = pages(1);
+		zero_copy_open(STUB_COPYING_UNWRITABLE, copies);
+		memory = pages_map(1);
 		EXPECT_EQ(mprotect(memory, PAGE, PROT_READ), 0);
-		EXPECT_EQ(takes(CL_MEM_READ_ONLY, memory, PAGE), !copies);
+		EXPECT_EQ(zero_copy_takes(CL_MEM_READ_ONLY, memory, PAGE), !copies);
 		fixture_close();
 	}
 }
@@ -227,19 +231,19 @@ TEST(host_access, "A driver that copies buffers with CL_MEM_HOST_* flags imports
 	open_gpu();
 	stub_set(STUB_COPYING_HOST_ACCESS, 1);
 	for (int i = 0; i < 3; i++)
-		EXPECT(!takes(CL_MEM_READ_ONLY | flags[i], pages(1), PAGE));
+		EXPECT(!zero_copy_takes(CL_MEM_READ_ONLY | flags[i], pages_map(1), PAGE));
 	EXPECT(strstr(fix.notice, "CL_MEM_HOST_WRITE_ONLY"));
-	EXPECT(takes(CL_MEM_READ_ONLY, pages(1), PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_ONLY, pages_map(1), PAGE));
 	stub_set(STUB_COPYING_HOST_ACCESS, 0);
-	EXPECT(!takes(CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS, pages(1), PAGE));
-	EXPECT(takes(CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS, pages(1), PAGE));
+	EXPECT(!zero_copy_takes(CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS, pages_map(1), PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS, pages_map(1), PAGE));
 	fixture_close();
 }
 
 /* Two pages of anonymous memory that the kernel keeps apart. */
 static unsigned char *two_mappings(void)
 {
-	unsigned char *memory = pages(2);
+	unsigned char *memory = pages_map(2);
 
 	EXPECT_EQ(madvise(memory + PAGE, PAGE, MADV_DONTFORK), 0);
 	return memory;
@@ -247,19 +251,19 @@ static unsigned char *two_mappings(void)
 
 TEST(split, "A driver that copies memory of more than one mapping imports none.")
 {
-	open_with(STUB_COPYING_SEVERAL, 1);
-	EXPECT(!takes(CL_MEM_READ_WRITE, two_mappings(), 2 * PAGE));
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(2), 2 * PAGE));
+	zero_copy_open(STUB_COPYING_SEVERAL, 1);
+	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, two_mappings(), 2 * PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(2), 2 * PAGE));
 	fixture_close();
-	open_with(STUB_NUM_OPTIONS, 0);
-	EXPECT(takes(CL_MEM_READ_WRITE, two_mappings(), 2 * PAGE));
+	zero_copy_open(STUB_NUM_OPTIONS, 0);
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, two_mappings(), 2 * PAGE));
 	fixture_close();
 }
 
 TEST(split_gpu, "A device that is no CPU takes no memory of more than one mapping.")
 {
 	open_gpu();
-	EXPECT(!takes(CL_MEM_READ_WRITE, two_mappings(), 2 * PAGE));
+	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, two_mappings(), 2 * PAGE));
 	EXPECT(strstr(fix.notice, "several mappings"));
 	fixture_close();
 }
@@ -277,10 +281,11 @@ TEST(contexts, "A driver that copies in contexts of several devices imports into
 		stub_set(STUB_COPYING_CONTEXTS, 1);
 		fixture_open();
 		several = fix.context;
-		EXPECT(!takes(CL_MEM_READ_WRITE, pages(1), PAGE));
+		EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
 		fix.context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
-		EXPECT_EQ(refused(several, 0, NULL, pages(1), PAGE), CL_INVALID_OPERATION);
-		cl.clReleaseMemObject(import_host(0, pages(1), PAGE));
+		EXPECT_EQ(fixture_import_error(several, 0, NULL, pages_map(1), PAGE),
+			  CL_INVALID_OPERATION);
+		cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), PAGE));
 		cl.clReleaseContext(fix.context);
 		fix.context = several;
 		fixture_close();
@@ -291,18 +296,19 @@ TEST(own_size, "No test takes more of the driver than the import itself.")
 {
 	open_gpu();
 	stub_set(STUB_PIN_LIMIT, 5 * PAGE);
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(5), 5 * PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(5), 5 * PAGE));
 	fixture_close();
 }
 
 TEST(limit_of_the_moment, "A driver that had no room once is asked again at the next import.")
 {
 	open_gpu();
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(1), PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
 	stub_set(STUB_PIN_LIMIT, PAGE);
-	EXPECT_EQ(refused(fix.context, 0, NULL, pages(5), 5 * PAGE), CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(5), 5 * PAGE),
+		  CL_OUT_OF_RESOURCES);
 	stub_set(STUB_PIN_LIMIT, 0);
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(5), 5 * PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(5), 5 * PAGE));
 	fixture_close();
 }
 
@@ -314,9 +320,10 @@ TEST(even_pages, "A driver that copies what is not at an even page imports no wh
 		stub_set(STUB_NO_NATIVE_KERNEL, 1);
 		stub_set(STUB_ZERO_COPY_ALIGN, 2 * PAGE);
 		fixture_open();
-		EXPECT_EQ(refused(fix.context, 0, NULL, pages(2), 2 * PAGE), CL_INVALID_PROPERTY);
+		EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(2), 2 * PAGE),
+			  CL_INVALID_PROPERTY);
 		fixture_close();
-		pages(1);
+		pages_map(1);
 	}
 }
 
@@ -337,14 +344,16 @@ static void tmpfs_body(void)
 		for (int i = 0; i < 2; i++) {
 			open_gpu();
 			stub_set(STUB_COPYING_TMPFS, copies);
-			EXPECT_EQ(takes(CL_MEM_READ_WRITE,
-					map_file(tmpfs_file(), PAGE, i ? MAP_SHARED : MAP_PRIVATE),
-					PAGE),
+			EXPECT_EQ(zero_copy_takes(CL_MEM_READ_WRITE,
+						  map_file(tmpfs_file(), PAGE,
+							   i ? MAP_SHARED : MAP_PRIVATE),
+						  PAGE),
 				  !copies);
-			unmap();
-			EXPECT(takes(CL_MEM_READ_WRITE, map_file(file_create(), PAGE, MAP_SHARED),
-				     PAGE));
-			unmap();
+			zero_copy_unmap();
+			EXPECT(zero_copy_takes(CL_MEM_READ_WRITE,
+					       map_file(zero_copy_create_file(), PAGE, MAP_SHARED),
+					       PAGE));
+			zero_copy_unmap();
 			fixture_close();
 		}
 }
@@ -361,8 +370,8 @@ TEST(zeros, "A private mapping of /dev/zero is anonymous memory.")
 		      open("/dev/zero", O_RDWR | O_CLOEXEC), 0);
 	mapped_size = PAGE;
 	EXPECT(mapped != MAP_FAILED);
-	EXPECT(takes(CL_MEM_READ_WRITE, mapped, PAGE));
-	unmap();
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, mapped, PAGE));
+	zero_copy_unmap();
 	fixture_close();
 }
 
@@ -375,7 +384,7 @@ TEST(huge_pages, "Huge pages are proved with huge pages.")
 	if (memory == MAP_FAILED)
 		test_skip("no huge pages");
 	open_gpu();
-	EXPECT(takes(CL_MEM_READ_WRITE, memory + PAGE, 3 * PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, memory + PAGE, 3 * PAGE));
 	fixture_close();
 	munmap(memory, size);
 }
@@ -397,10 +406,11 @@ static void fill_disk(void)
 static void full_disk_body(void)
 {
 	fill_disk();
-	open_with(STUB_NUM_OPTIONS, 0);
+	zero_copy_open(STUB_NUM_OPTIONS, 0);
 	setenv("XDG_CACHE_HOME", "/tmp/climport-full", 1);
-	EXPECT(takes(CL_MEM_READ_WRITE, map_file(file_create(), 4 * PAGE, MAP_SHARED), 4 * PAGE));
-	unmap();
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE,
+			       map_file(zero_copy_create_file(), 4 * PAGE, MAP_SHARED), 4 * PAGE));
+	zero_copy_unmap();
 	fixture_close();
 }
 
@@ -411,11 +421,11 @@ TEST(full_disk, "A disk that is full does not end the program that imports a fil
 
 TEST(dmabufs, "A driver that copies mappings of dma-bufs imports none.")
 {
-	open_with(STUB_COPYING_DMABUFS, 1);
+	zero_copy_open(STUB_COPYING_DMABUFS, 1);
 	EXPECT(!takes_dmabuf());
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(1), PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
 	fixture_close();
-	open_with(STUB_NUM_OPTIONS, 0);
+	zero_copy_open(STUB_NUM_OPTIONS, 0);
 	EXPECT(takes_dmabuf());
 	fixture_close();
 }
@@ -439,9 +449,9 @@ static void expect_memory_untouched(bool compiled)
 	fixture_reset();
 	stub_set(STUB_NO_NATIVE_KERNEL, compiled);
 	fixture_open();
-	memory = pages(2);
+	memory = pages_map(2);
 	memset(memory, 0xa5, 2 * PAGE);
-	cl.clReleaseMemObject(import_host(0, memory, 2 * PAGE));
+	cl.clReleaseMemObject(fixture_import_host(0, memory, 2 * PAGE));
 	for (int i = 0; i < 2 * PAGE; i++)
 		EXPECT_EQ(memory[i], 0xa5);
 	fixture_close();
@@ -457,13 +467,13 @@ TEST(once_a_class, "A class of memory is proved once in a process.")
 {
 	unsigned long kernels;
 
-	open_with(STUB_NUM_OPTIONS, 0);
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(3), 3 * PAGE));
+	zero_copy_open(STUB_NUM_OPTIONS, 0);
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(3), 3 * PAGE));
 	kernels = stub_calls("clEnqueueNativeKernel");
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(3), 3 * PAGE));
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(2), 2 * PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(3), 3 * PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(2), 2 * PAGE));
 	EXPECT_EQ(stub_calls("clEnqueueNativeKernel"), kernels);
-	EXPECT(takes(CL_MEM_READ_WRITE, pages(4), 4 * PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(4), 4 * PAGE));
 	EXPECT(stub_calls("clEnqueueNativeKernel") > kernels);
 	fixture_close();
 }
@@ -473,17 +483,17 @@ TEST(gigabyte, "A class of a gigabyte is proved without touching more than its e
 	const size_t size = (size_t)1 << 30;
 	unsigned char *memory;
 
-	open_with(STUB_NUM_OPTIONS, 0);
+	zero_copy_open(STUB_NUM_OPTIONS, 0);
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		test_skip("no address space");
-	EXPECT(takes(CL_MEM_READ_WRITE, memory, size));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, memory, size));
 	munmap(memory, size);
 	fixture_close();
 }
 
-static cl_mem image_over(cl_mem_flags flags, cl_mem buffer, cl_int *err)
+static cl_mem zero_copy_create_image(cl_mem_flags flags, cl_mem buffer, cl_int *err)
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
 	const cl_image_desc desc = {
@@ -502,12 +512,12 @@ TEST(images_read_only, "A driver that copies images that are only read makes non
 	cl_mem mem, image;
 	cl_int err = 1;
 
-	open_with(STUB_COPYING_IMAGES_READ_ONLY, 1);
-	mem = import_host(CL_MEM_READ_WRITE, pages(1), PAGE);
-	EXPECT(!image_over(CL_MEM_READ_ONLY, mem, &err));
+	zero_copy_open(STUB_COPYING_IMAGES_READ_ONLY, 1);
+	mem = fixture_import_host(CL_MEM_READ_WRITE, pages_map(1), PAGE);
+	EXPECT(!zero_copy_create_image(CL_MEM_READ_ONLY, mem, &err));
 	EXPECT_EQ(err, CL_INVALID_OPERATION);
 	EXPECT(strstr(fix.notice, "CL_MEM_READ_ONLY"));
-	image = image_over(CL_MEM_READ_WRITE, mem, &err);
+	image = zero_copy_create_image(CL_MEM_READ_WRITE, mem, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	cl.clReleaseMemObject(image);
 	cl.clReleaseMemObject(mem);
@@ -525,7 +535,7 @@ static bool makes_image(size_t offset, size_t rows, cl_channel_type type)
 		.image_row_pitch = 64,
 	};
 	cl_image_desc with_parent = desc;
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, pages(2) + offset, PAGE), image;
+	cl_mem mem = fixture_import_host(CL_MEM_READ_WRITE, pages_map(2) + offset, PAGE), image;
 	cl_int err;
 
 	with_parent.mem_object = mem;
@@ -539,7 +549,7 @@ static bool makes_image(size_t offset, size_t rows, cl_channel_type type)
 
 TEST(high_images, "A driver that copies high images makes none on imports.")
 {
-	open_with(STUB_COPYING_IMAGES_ABOVE, 24);
+	zero_copy_open(STUB_COPYING_IMAGES_ABOVE, 24);
 	EXPECT(makes_image(0, 16, CL_UNSIGNED_INT8));
 	EXPECT(!makes_image(0, 25, CL_UNSIGNED_INT8));
 	EXPECT(makes_image(0, 24, CL_UNSIGNED_INT8));
@@ -551,7 +561,7 @@ TEST(high_images, "A driver that copies high images makes none on imports.")
 TEST(unaligned_images,
      "A driver that copies images that begin within a page makes none on imports.")
 {
-	open_with(STUB_COPYING_IMAGES_ALIGN, PAGE);
+	zero_copy_open(STUB_COPYING_IMAGES_ALIGN, PAGE);
 	EXPECT(makes_image(0, 4, CL_UNSIGNED_INT8));
 	EXPECT(!makes_image(64, 4, CL_UNSIGNED_INT8));
 	fixture_close();
@@ -559,7 +569,7 @@ TEST(unaligned_images,
 
 TEST(image_formats, "A driver that copies images of a format makes none on imports.")
 {
-	open_with(STUB_COPYING_FLOATS, 1);
+	zero_copy_open(STUB_COPYING_FLOATS, 1);
 	EXPECT(makes_image(0, 4, CL_UNSIGNED_INT8));
 	EXPECT(makes_image(0, 4, CL_UNORM_INT8));
 	EXPECT(makes_image(0, 4, CL_UNSIGNED_INT32));
@@ -571,7 +581,7 @@ TEST(once_an_image, "A class of images is proved once in a process.")
 {
 	unsigned long kernels;
 
-	open_with(STUB_NUM_OPTIONS, 0);
+	zero_copy_open(STUB_NUM_OPTIONS, 0);
 	EXPECT(makes_image(0, 16, CL_UNSIGNED_INT8));
 	kernels = stub_calls("clEnqueueNDRangeKernel");
 	EXPECT(makes_image(0, 16, CL_UNSIGNED_INT8));
@@ -585,7 +595,7 @@ static unsigned long kernels_of_an_import(void)
 
 	fixture_open();
 	before = stub_calls("clEnqueueNativeKernel");
-	EXPECT(takes(CL_MEM_READ_ONLY, pages(3), 3 * PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_ONLY, pages_map(3), 3 * PAGE));
 	before = stub_calls("clEnqueueNativeKernel") - before;
 	fixture_close();
 	return before;
@@ -605,7 +615,7 @@ TEST(kept, "What was proved of a class is kept for other processes.")
 }
 
 /* The driver's threads are the parent's: nothing that is enqueued in a child ends. */
-static int child_of(int (*run)(void))
+static int zero_copy_run_child(int (*run)(void))
 {
 	int status = -1;
 	pid_t child;
@@ -667,14 +677,15 @@ static int image_unproved(void)
 
 TEST(child, "A child of the process that made a context is refused at once what is not proved.")
 {
-	open_with(STUB_NUM_OPTIONS, 0);
-	child_memory = pages(2);
-	EXPECT_EQ(child_of(import_unproved), 0); /* not even the device is */
-	parents = import_host(0, child_memory, PAGE);
-	EXPECT_EQ(child_of(import_proved), 0);
-	EXPECT_EQ(child_of(import_unproved), 0);
-	EXPECT_EQ(child_of(image_unproved), 0);
-	cl.clReleaseMemObject(import_host(0, child_memory + 4096, 100)); /* the parent is not */
+	zero_copy_open(STUB_NUM_OPTIONS, 0);
+	child_memory = pages_map(2);
+	EXPECT_EQ(zero_copy_run_child(import_unproved), 0); /* not even the device is */
+	parents = fixture_import_host(0, child_memory, PAGE);
+	EXPECT_EQ(zero_copy_run_child(import_proved), 0);
+	EXPECT_EQ(zero_copy_run_child(import_unproved), 0);
+	EXPECT_EQ(zero_copy_run_child(image_unproved), 0);
+	cl.clReleaseMemObject(
+		fixture_import_host(0, child_memory + 4096, 100)); /* the parent is not */
 	cl.clReleaseMemObject(parents);
 	fixture_close();
 }

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process.h"
+
+#include "harness.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+
+static int process_count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	int count = 0;
+
+	EXPECT(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+int process_count_descriptors(void)
+{
+	return process_count_entries("/proc/self/fd");
+}
+
+int process_count_threads(void)
+{
+	return process_count_entries("/proc/self/task");
+}
+
+int process_count_mappings(const char *text)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[4352];
+	int count = 0;
+
+	EXPECT(maps);
+	while (fgets(line, sizeof(line), maps))
+		count += strstr(line, text) != NULL;
+	fclose(maps);
+	return count;
+}
+
+bool process_settles(bool (*condition)(void *), void *arg)
+{
+	const struct timespec ms = { 0, 1000000 };
+
+	for (int i = 0; i < 10000; i++) {
+		if (condition(arg))
+			return true;
+		nanosleep(&ms, NULL);
+	}
+	return false;
+}
+
+void process_limit_descriptors(rlim_t count, struct rlimit *before)
+{
+	struct rlimit limit;
+
+	EXPECT(!getrlimit(RLIMIT_NOFILE, before));
+	limit = *before;
+	limit.rlim_cur = count < limit.rlim_max ? count : limit.rlim_max;
+	EXPECT(!setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+void process_run_threads(int count, void *(*run)(void *number))
+{
+	pthread_t threads[64];
+
+	EXPECT(count <= 64);
+	for (intptr_t i = 0; i < count; i++)
+		EXPECT_EQ(pthread_create(&threads[i], NULL, run, (void *)i), 0);
+	for (int i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+}

@@ -27,7 +27,7 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
 void *__real_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset);
 void *__wrap_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset);
 
-int fake_dmabuf_create(size_t size, int flags)
+int fake_dmabuf_open(size_t size, int flags)
 {
 	int fd = memfd_create(NAME, MFD_CLOEXEC), reopened;
 	char path[64];

@@ -24,6 +24,6 @@ struct fake_dmabuf_state {
 extern struct fake_dmabuf_state fake_dmabuf;
 
 /* A new fake of @size bytes, or -1; @flags O_RDWR or O_RDONLY.  The caller closes it. */
-int fake_dmabuf_create(size_t size, int flags);
+int fake_dmabuf_open(size_t size, int flags);
 
 #endif

@@ -56,7 +56,7 @@ bool fake_gdmabuf_is_own(int fd)
 	return pread(fd, &owner, sizeof(owner), OWNER) == sizeof(owner) && owner == process;
 }
 
-static void put_word(int fd, uint32_t word, off_t at)
+static void fake_gdmabuf_put_word(int fd, uint32_t word, off_t at)
 {
 	if (pwrite(fd, &word, sizeof(word), at) != sizeof(word))
 		abort();
@@ -64,7 +64,7 @@ static void put_word(int fd, uint32_t word, off_t at)
 
 void fake_gdmabuf_set_own(int fd)
 {
-	put_word(fd, process, OWNER);
+	fake_gdmabuf_put_word(fd, process, OWNER);
 }
 
 int __wrap_open(const char *path, int flags, ...)
@@ -86,13 +86,13 @@ int __wrap_open(const char *path, int flags, ...)
 	return fd;
 }
 
-static int refused(int error)
+static int fake_gdmabuf_set_errno(int error)
 {
 	errno = error;
 	return -1;
 }
 
-static int caps(struct gdmabuf_caps *caps)
+static int fake_gdmabuf_answer_caps(struct gdmabuf_caps *caps)
 {
 	caps->out_host_page_size = PAGE;
 	caps->out_gpu_page_size = fake_gdmabuf.has_gpu ? GPU_PAGE : 0;
@@ -100,13 +100,13 @@ static int caps(struct gdmabuf_caps *caps)
 	return 0;
 }
 
-static bool has(const struct pin *pin, int kind, const struct gdmabuf_export *e)
+static bool fake_pin_covers(const struct pin *pin, int kind, const struct gdmabuf_export *e)
 {
 	return pin->kept && pin->kind == kind && e->address >= pin->address &&
 	       e->address + e->length <= pin->address + pin->length;
 }
 
-static uint64_t idle(int kind)
+static uint64_t fake_pins_count_idle(int kind)
 {
 	uint64_t bytes = 0;
 
@@ -115,21 +115,21 @@ static uint64_t idle(int kind)
 	return bytes;
 }
 
-static void trim(int kind)
+static void fake_pins_trim(int kind)
 {
-	for (int i = 0; i < SLOTS && idle(kind) > fake_gdmabuf.budget[kind]; i++) {
+	for (int i = 0; i < SLOTS && fake_pins_count_idle(kind) > fake_gdmabuf.budget[kind]; i++) {
 		evictions += pins[i].kept && pins[i].kind == kind;
 		pins[i].kept = pins[i].kept && pins[i].kind != kind;
 	}
 }
 
 /* Slots are taken in turn; the first export of each context has slot 0 and generation 1. */
-static int pin(int kind, const struct gdmabuf_export *e)
+static int fake_pins_take(int kind, const struct gdmabuf_export *e)
 {
 	static int next;
 	int slot = 0;
 
-	while (slot < SLOTS && !has(&pins[slot], kind, e))
+	while (slot < SLOTS && !fake_pin_covers(&pins[slot], kind, e))
 		slot++;
 	if (slot < SLOTS) {
 		hits++;
@@ -143,29 +143,30 @@ static int pin(int kind, const struct gdmabuf_export *e)
 	return slot;
 }
 
-static int export(int device, int kind, struct gdmabuf_export *e)
+static int fake_gdmabuf_answer_export(int device, int kind, struct gdmabuf_export *e)
 {
 	if (fake_gdmabuf.error)
-		return refused(fake_gdmabuf.error);
+		return fake_gdmabuf_set_errno(fake_gdmabuf.error);
 	if (fake_gdmabuf.exporting)
 		fake_gdmabuf.exporting();
 	e->out_fd = memfd_create("gdmabuf-export", MFD_CLOEXEC);
 	if (e->out_fd < 0)
 		return -1;
-	e->out_slot = (uint32_t)pin(kind, e);
+	e->out_slot = (uint32_t)fake_pins_take(kind, e);
 	e->out_generation = pins[e->out_slot].generation;
 	pins[e->out_slot].kept |= e->flags & GDMABUF_KEEP;
 	fake_gdmabuf.flags = e->flags;
 	last = e->out_slot;
 	last_address = e->address;
 	exports++;
-	put_word(device, e->flags & GDMABUF_UNWATCHED ? 0 : e->out_generation, e->out_slot * 4);
-	trim(kind);
+	fake_gdmabuf_put_word(device, e->flags & GDMABUF_UNWATCHED ? 0 : e->out_generation,
+			      e->out_slot * 4);
+	fake_pins_trim(kind);
 	return 0;
 }
 
 /* The last export is asked about, always. */
-static int query(struct gdmabuf_query *q)
+static int fake_gdmabuf_answer_query(struct gdmabuf_query *q)
 {
 	const struct pin *pin = &pins[last];
 
@@ -177,29 +178,29 @@ static int query(struct gdmabuf_query *q)
 	return 0;
 }
 
-static int drop(const struct gdmabuf_pin_id *id)
+static int fake_gdmabuf_answer_drop(const struct gdmabuf_pin_id *id)
 {
 	if (id->slot >= SLOTS || pins[id->slot].generation != id->generation)
-		return refused(ENOENT);
+		return fake_gdmabuf_set_errno(ENOENT);
 	pins[id->slot].kept = false;
 	return 0;
 }
 
-static int budget(struct gdmabuf_budget *b)
+static int fake_gdmabuf_answer_budget(struct gdmabuf_budget *b)
 {
 	int kind = b->kind == GDMABUF_KIND_GPU;
 
 	b->out_bytes = fake_gdmabuf.budget[kind];
 	fake_gdmabuf.budget[kind] = b->bytes;
-	trim(kind);
-	b->out_used = idle(kind);
+	fake_pins_trim(kind);
+	b->out_used = fake_pins_count_idle(kind);
 	return 0;
 }
 
-static int stats(struct gdmabuf_stats *s)
+static int fake_gdmabuf_answer_stats(struct gdmabuf_stats *s)
 {
-	s->out_host_bytes = idle(0);
-	s->out_gpu_bytes = idle(1);
+	s->out_host_bytes = fake_pins_count_idle(0);
+	s->out_gpu_bytes = fake_pins_count_idle(1);
 	s->out_exports = exports;
 	s->out_hits = hits;
 	s->out_evictions = evictions;
@@ -211,25 +212,25 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 	if (request < GDMABUF_CAPS || request > GDMABUF_DIAG)
 		return __real_ioctl(fd, request, arg);
 	if (!fake_gdmabuf_is_device(fd))
-		return refused(ENOTTY);
+		return fake_gdmabuf_set_errno(ENOTTY);
 	if (!fake_gdmabuf_is_own(fd))
-		return refused(EACCES);
+		return fake_gdmabuf_set_errno(EACCES);
 	switch (request) {
 	case GDMABUF_CAPS:
-		return caps(arg);
+		return fake_gdmabuf_answer_caps(arg);
 	case GDMABUF_EXPORT_HOST:
-		return export(fd, 0, arg);
+		return fake_gdmabuf_answer_export(fd, 0, arg);
 	case GDMABUF_EXPORT_GPU:
-		return export(fd, 1, arg);
+		return fake_gdmabuf_answer_export(fd, 1, arg);
 	case GDMABUF_QUERY:
-		return query(arg);
+		return fake_gdmabuf_answer_query(arg);
 	case GDMABUF_DROP:
-		return drop(arg);
+		return fake_gdmabuf_answer_drop(arg);
 	case GDMABUF_BUDGET:
-		return budget(arg);
+		return fake_gdmabuf_answer_budget(arg);
 	case GDMABUF_STATS:
-		return stats(arg);
+		return fake_gdmabuf_answer_stats(arg);
 	default:
-		return refused(ENOTTY);
+		return fake_gdmabuf_set_errno(ENOTTY);
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_source.h"
+#include "harness.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,7 +22,7 @@ uintptr_t fake_address(const struct fake *fake, size_t block)
 	return FAKE_BASE + block * fake->block;
 }
 
-static size_t block_of(const struct fake *fake, uintptr_t address)
+static size_t fake_block_of(const struct fake *fake, uintptr_t address)
 {
 	return (address - FAKE_BASE) / fake->block;
 }
@@ -41,7 +42,7 @@ uint32_t fake_generation(const struct cache_pin *pin)
 	return ((struct fake_held *)pin->data)->generation;
 }
 
-static int hold(struct fake *fake, size_t size)
+static int fake_hold(struct fake *fake, size_t size)
 {
 	int err = fake->error;
 
@@ -56,7 +57,7 @@ static int hold(struct fake *fake, size_t size)
 }
 
 /* One that was given back long ago. */
-static struct fake_held *new_held(struct fake *fake)
+static struct fake_held *fake_new_held(struct fake *fake)
 {
 	struct fake_held *held;
 
@@ -67,18 +68,18 @@ static struct fake_held *new_held(struct fake *fake)
 	return held;
 }
 
-static int pin(void *context, uintptr_t address, size_t size, struct cache_pin *out)
+static int fake_pin(void *context, uintptr_t address, size_t size, struct cache_pin *out)
 {
 	struct fake *fake = context;
-	size_t first = block_of(fake, address), last = block_of(fake, address + size - 1);
+	size_t first = fake_block_of(fake, address), last = fake_block_of(fake, address + size - 1);
 	size_t bytes = (last - first + 1) * fake->block;
 	struct fake_held *held = NULL;
 	int err;
 
 	pthread_mutex_lock(&fake->lock);
-	err = hold(fake, bytes);
+	err = fake_hold(fake, bytes);
 	if (!err)
-		held = new_held(fake);
+		held = fake_new_held(fake);
 	pthread_mutex_unlock(&fake->lock);
 	if (err)
 		return err;
@@ -97,7 +98,7 @@ static int pin(void *context, uintptr_t address, size_t size, struct cache_pin *
 	return 0;
 }
 
-static void unpin(void *context, const struct cache_pin *pin)
+static void fake_unpin(void *context, const struct cache_pin *pin)
 {
 	struct fake *fake = context;
 	struct fake_held *held = pin->data;
@@ -111,12 +112,34 @@ static void unpin(void *context, const struct cache_pin *pin)
 	pthread_mutex_unlock(&fake->lock);
 }
 
-static bool is_current(void *context, const struct cache_pin *pin)
+static bool fake_is_current(void *context, const struct cache_pin *pin)
 {
 	struct fake *fake = context;
 
-	return atomic_load(&fake->generation[block_of(fake, pin->base)]) == fake_generation(pin);
+	return atomic_load(&fake->generation[fake_block_of(fake, pin->base)]) ==
+	       fake_generation(pin);
 }
 
-const struct cache_source fake_source = { pin, unpin, is_current };
-const struct cache_source fake_source_unchecked = { pin, unpin, NULL };
+const struct cache_source fake_source = { fake_pin, fake_unpin, fake_is_current };
+const struct cache_source fake_source_unchecked = { fake_pin, fake_unpin, NULL };
+
+struct cache *fake_cache_open(struct fake *fake, enum fake_check check, size_t block, size_t bytes,
+			      uint32_t entries)
+{
+	const struct cache_config config = { .bytes = bytes, .entries = entries };
+	struct cache *cache = NULL;
+
+	fake_init(fake, check, block);
+	EXPECT_EQ(cache_create(check == FAKE_IS_CURRENT ? &fake_source : &fake_source_unchecked,
+			       fake, &config, &cache),
+		  0);
+	return cache;
+}
+
+void fake_cache_close(struct fake *fake, struct cache *cache)
+{
+	EXPECT_EQ(cache_destroy(cache), 0);
+	EXPECT_EQ(fake->bytes, 0);
+	EXPECT_EQ(fake->pins, fake->unpins);
+	EXPECT_EQ(fake->wrong, 0);
+}

@@ -56,4 +56,11 @@ int fake_is_pinned(const struct cache_pin *pin);
 /* Of the memory that was pinned. */
 uint32_t fake_generation(const struct cache_pin *pin);
 
+/* A cache of fresh @fake. */
+struct cache *fake_cache_open(struct fake *fake, enum fake_check check, size_t block, size_t bytes,
+			      uint32_t entries);
+
+/* Fails the test unless nothing is held. */
+void fake_cache_close(struct fake *fake, struct cache *cache);
+
 #endif

@@ -13,26 +13,12 @@
 static struct fake fake;
 static struct cache *cache;
 
-static void open_cache(enum fake_check check, size_t block, size_t bytes, uint32_t entries)
+static void block_cache_open(enum fake_check check, size_t block, size_t bytes, uint32_t entries)
 {
-	struct cache_config config = { .bytes = bytes, .entries = entries };
-
-	fake_init(&fake, check, block);
-	EXPECT_EQ(cache_create(check == FAKE_IS_CURRENT ? &fake_source : &fake_source_unchecked,
-			       &fake, &config, &cache),
-		  0);
+	cache = fake_cache_open(&fake, check, block, bytes, entries);
 }
 
-/* Every test ends with nothing held. */
-static void close_cache(void)
-{
-	EXPECT_EQ(cache_destroy(cache), 0);
-	EXPECT_EQ(fake.bytes, 0);
-	EXPECT_EQ(fake.pins, fake.unpins);
-	EXPECT_EQ(fake.wrong, 0);
-}
-
-static struct cache_ref get(size_t block)
+static struct cache_ref block_get(size_t block)
 {
 	struct cache_ref ref = { 0 };
 
@@ -42,23 +28,23 @@ static struct cache_ref get(size_t block)
 	return ref;
 }
 
-static void use(size_t block)
+static void block_use(size_t block)
 {
-	struct cache_ref ref = get(block);
+	struct cache_ref ref = block_get(block);
 
 	cache_put(cache, &ref);
 }
 
 /* Whether using the block needs no new pin. */
-static int is_cached(size_t block)
+static int block_is_cached(size_t block)
 {
 	int pins = fake.pins;
 
-	use(block);
+	block_use(block);
 	return fake.pins == pins;
 }
 
-static struct cache_stats stats(void)
+static struct cache_stats cache_read_stats(void)
 {
 	struct cache_stats s;
 
@@ -71,54 +57,54 @@ TEST(range_inside,
 {
 	struct cache_ref ref;
 
-	open_cache(FAKE_STATUS, 64 * KIB, SIZE_MAX, 0);
-	use(3);
+	block_cache_open(FAKE_STATUS, 64 * KIB, SIZE_MAX, 0);
+	block_use(3);
 	EXPECT_EQ(cache_get(cache, fake_address(&fake, 3) + 1000, 24, &ref), 0);
 	EXPECT_EQ(ref.offset, FAKE_OFFSET + 1000);
 	EXPECT_EQ(ref.pin->size, 64 * KIB);
 	EXPECT_EQ(fake.pins, 1);
 	cache_put(cache, &ref);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(first_pin_offset, "The first use of a range gets the offset of its address, too.")
 {
 	struct cache_ref ref;
 
-	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
 	EXPECT_EQ(cache_get(cache, fake_address(&fake, 0) + 4096, 1, &ref), 0);
 	EXPECT_EQ(ref.offset, FAKE_OFFSET + 4096);
 	cache_put(cache, &ref);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(range_across, "A range that a pinned one contains only in part is pinned anew, whole.")
 {
 	struct cache_ref ref;
 
-	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
-	use(0);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	block_use(0);
 	EXPECT_EQ(cache_get(cache, fake_address(&fake, 1) - 1, 2, &ref), 0);
 	EXPECT_EQ(ref.pin->size, 2 * MIB);
 	EXPECT_EQ(fake.pins, 2);
 	cache_put(cache, &ref);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(range_large, "A pinned range of many 2 MiB is found by each address in it, and not behind it.")
 {
 	struct cache_ref ref;
 
-	open_cache(FAKE_STATUS, 37 * MIB, SIZE_MAX, 0);
-	use(1);
+	block_cache_open(FAKE_STATUS, 37 * MIB, SIZE_MAX, 0);
+	block_use(1);
 	for (size_t i = 0; i < 37; i++) {
 		EXPECT_EQ(cache_get(cache, fake_address(&fake, 1) + i * MIB, MIB, &ref), 0);
 		cache_put(cache, &ref);
 	}
 	EXPECT_EQ(fake.pins, 1);
-	EXPECT_EQ(stats().misses, 1);
-	EXPECT(!is_cached(2));
-	close_cache();
+	EXPECT_EQ(cache_read_stats().misses, 1);
+	EXPECT(!block_is_cached(2));
+	fake_cache_close(&fake, cache);
 }
 
 static int all_cached(size_t blocks)
@@ -126,7 +112,7 @@ static int all_cached(size_t blocks)
 	int cached = 1;
 
 	for (size_t i = 0; i < blocks; i++)
-		cached &= is_cached(i);
+		cached &= block_is_cached(i);
 	return cached;
 }
 
@@ -135,65 +121,65 @@ TEST(many_small, "Hundreds of pages and of smaller pieces in one 2 MiB are all f
 	static const size_t sizes[] = { 4 * KIB, 256 };
 
 	for (int i = 0; i < 2; i++) {
-		open_cache(FAKE_STATUS, sizes[i], SIZE_MAX, 0);
+		block_cache_open(FAKE_STATUS, sizes[i], SIZE_MAX, 0);
 		for (size_t block = 0; block < 512; block++)
-			use(block);
+			block_use(block);
 		EXPECT(all_cached(512));
-		EXPECT_EQ(stats().entries, 512);
-		close_cache();
+		EXPECT_EQ(cache_read_stats().entries, 512);
+		fake_cache_close(&fake, cache);
 	}
 }
 
 TEST(taken_out_of_many, "Entries that are taken out leave the others to be found.")
 {
-	open_cache(FAKE_STATUS, 4 * KIB, SIZE_MAX, 0);
+	block_cache_open(FAKE_STATUS, 4 * KIB, SIZE_MAX, 0);
 	for (size_t block = 0; block < 600; block++)
-		use(block);
+		block_use(block);
 	for (size_t block = 0; block < 600; block += 3)
 		cache_invalidate(cache, fake_address(&fake, block), 1);
-	EXPECT_EQ(stats().entries, 400);
+	EXPECT_EQ(cache_read_stats().entries, 400);
 	for (size_t block = 0; block < 600; block++)
-		EXPECT_EQ(is_cached(block), block % 3 != 0);
-	close_cache();
+		EXPECT_EQ(block_is_cached(block), block % 3 != 0);
+	fake_cache_close(&fake, cache);
 }
 
 TEST(no_range, "-EINVAL for a range that is empty or wraps; nothing is pinned.")
 {
 	struct cache_ref ref;
 
-	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
-	use(0);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	block_use(0);
 	EXPECT_EQ(cache_get(cache, fake_address(&fake, 0), 0, &ref), -EINVAL);
 	EXPECT_EQ(cache_get(cache, 0, 0, &ref), -EINVAL);
 	EXPECT_EQ(cache_get(cache, UINTPTR_MAX - 10, 12, &ref), -EINVAL);
 	EXPECT_EQ(fake.tries, 1);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(pinned_wrong, "-EINVAL if the source pins something else, which is given back.")
 {
 	struct cache_ref ref;
 
-	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
 	fake.pinned_wrong = 1;
 	EXPECT_EQ(cache_get(cache, fake_address(&fake, 0), 1, &ref), -EINVAL);
 	EXPECT_EQ(fake.bytes, 0);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(stale_status, "A pin whose status word changed is not found: the address is pinned anew.")
 {
 	struct cache_ref ref;
 
-	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
-	use(0);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	block_use(0);
 	fake_free(&fake, 0);
-	ref = get(0);
+	ref = block_get(0);
 	EXPECT_EQ(fake_generation(ref.pin), 1);
 	EXPECT_EQ(fake.unpins, 1);
-	EXPECT_EQ(stats().stale, 1);
+	EXPECT_EQ(cache_read_stats().stale, 1);
 	cache_put(cache, &ref);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(stale_status_in_use,
@@ -201,10 +187,10 @@ TEST(stale_status_in_use,
 {
 	struct cache_ref old, new;
 
-	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
-	old = get(0);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	old = block_get(0);
 	fake_free(&fake, 0);
-	new = get(0);
+	new = block_get(0);
 	EXPECT(fake_is_pinned(old.pin));
 	EXPECT_EQ(fake_generation(new.pin), 1);
 	EXPECT_EQ(fake.unpins, 0);
@@ -212,62 +198,62 @@ TEST(stale_status_in_use,
 	EXPECT_EQ(fake.unpins, 1);
 	cache_put(cache, &new);
 	EXPECT_EQ(fake.unpins, 1);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(stale_by_call, "A pin without a status word is asked for by is_current() at each use.")
 {
 	struct cache_ref ref;
 
-	open_cache(FAKE_IS_CURRENT, MIB, SIZE_MAX, 0);
-	use(0);
-	EXPECT(is_cached(0));
+	block_cache_open(FAKE_IS_CURRENT, MIB, SIZE_MAX, 0);
+	block_use(0);
+	EXPECT(block_is_cached(0));
 	fake_free(&fake, 0);
-	ref = get(0);
+	ref = block_get(0);
 	EXPECT_EQ(fake_generation(ref.pin), 1);
 	EXPECT_EQ(fake.unpins, 1);
 	cache_put(cache, &ref);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(unchecked, "A pin with neither is current until cache_invalidate().")
 {
-	open_cache(FAKE_NEITHER, MIB, SIZE_MAX, 0);
-	use(0);
+	block_cache_open(FAKE_NEITHER, MIB, SIZE_MAX, 0);
+	block_use(0);
 	fake_free(&fake, 0);
-	EXPECT(is_cached(0));
+	EXPECT(block_is_cached(0));
 	cache_invalidate(cache, fake_address(&fake, 0), MIB);
 	EXPECT_EQ(fake.unpins, 1);
-	EXPECT(!is_cached(0));
-	close_cache();
+	EXPECT(!block_is_cached(0));
+	fake_cache_close(&fake, cache);
 }
 
 TEST(invalidate_touches,
      "cache_invalidate() takes out what it touches by a byte, and nothing else.")
 {
-	open_cache(FAKE_NEITHER, MIB, SIZE_MAX, 0);
+	block_cache_open(FAKE_NEITHER, MIB, SIZE_MAX, 0);
 	for (size_t i = 0; i < 4; i++)
-		use(i);
+		block_use(i);
 	cache_invalidate(cache, fake_address(&fake, 2) - 1, 2);
 	cache_invalidate(cache, fake_address(&fake, 0), 0);
-	EXPECT_EQ(stats().invalidations, 2);
+	EXPECT_EQ(cache_read_stats().invalidations, 2);
 	EXPECT_EQ(fake.unpins, 2);
-	EXPECT(is_cached(0));
-	EXPECT(is_cached(3));
-	EXPECT(!is_cached(1));
-	EXPECT(!is_cached(2));
-	close_cache();
+	EXPECT(block_is_cached(0));
+	EXPECT(block_is_cached(3));
+	EXPECT(!block_is_cached(1));
+	EXPECT(!block_is_cached(2));
+	fake_cache_close(&fake, cache);
 }
 
 TEST(invalidate_in_use, "An invalidated pin is not found, and is unpinned at its last put.")
 {
 	struct cache_ref a, b, new;
 
-	open_cache(FAKE_NEITHER, MIB, SIZE_MAX, 0);
-	a = get(0);
-	b = get(0);
+	block_cache_open(FAKE_NEITHER, MIB, SIZE_MAX, 0);
+	a = block_get(0);
+	b = block_get(0);
 	cache_invalidate(cache, fake_address(&fake, 0), MIB);
-	new = get(0);
+	new = block_get(0);
 	EXPECT(new.pin != a.pin);
 	cache_put(cache, &a);
 	EXPECT_EQ(fake.unpins, 0);
@@ -275,17 +261,17 @@ TEST(invalidate_in_use, "An invalidated pin is not found, and is unpinned at its
 	cache_put(cache, &b);
 	EXPECT_EQ(fake.unpins, 1);
 	cache_put(cache, &new);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(many_references, "A hundred references of one thread count, in any order.")
 {
 	struct cache_ref ref[100];
 
-	open_cache(FAKE_NEITHER, MIB, SIZE_MAX, 0);
+	block_cache_open(FAKE_NEITHER, MIB, SIZE_MAX, 0);
 	for (int i = 0; i < 100; i++)
-		ref[i] = get(i % 2);
-	EXPECT_EQ(stats().bytes_idle, 0);
+		ref[i] = block_get(i % 2);
+	EXPECT_EQ(cache_read_stats().bytes_idle, 0);
 	cache_invalidate(cache, fake_address(&fake, 0), 2 * MIB);
 	for (int i = 0; i < 98; i++) {
 		cache_put(cache, &ref[i]);
@@ -295,121 +281,121 @@ TEST(many_references, "A hundred references of one thread count, in any order.")
 	EXPECT_EQ(fake.unpins, 1);
 	cache_put(cache, &ref[99]);
 	EXPECT_EQ(fake.unpins, 2);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(many_references_evict, "An entry that is in use by a reference without a cell is not evicted.")
 {
 	struct cache_ref ref[20];
 
-	open_cache(FAKE_NEITHER, MIB, 0, 0);
+	block_cache_open(FAKE_NEITHER, MIB, 0, 0);
 	for (size_t i = 0; i < 20; i++)
-		ref[i] = get(i);
+		ref[i] = block_get(i);
 	EXPECT_EQ(fake.unpins, 0);
 	for (int i = 0; i < 20; i++)
 		cache_put(cache, &ref[i]);
 	EXPECT_EQ(fake.unpins, 20);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(lazy, "What nobody uses stays pinned, and is counted as idle.")
 {
 	struct cache_ref ref;
 
-	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
-	ref = get(0);
-	EXPECT_EQ(stats().bytes_pinned, MIB);
-	EXPECT_EQ(stats().bytes_idle, 0);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	ref = block_get(0);
+	EXPECT_EQ(cache_read_stats().bytes_pinned, MIB);
+	EXPECT_EQ(cache_read_stats().bytes_idle, 0);
 	cache_put(cache, &ref);
 	EXPECT_EQ(fake.unpins, 0);
-	EXPECT_EQ(stats().bytes_idle, MIB);
-	close_cache();
+	EXPECT_EQ(cache_read_stats().bytes_idle, MIB);
+	fake_cache_close(&fake, cache);
 }
 
 TEST(counts, "Hits and misses are counted for each cache, and from its creation.")
 {
 	struct cache *first;
 
-	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
 	first = cache;
-	use(0);
-	use(0);
-	use(0);
+	block_use(0);
+	block_use(0);
+	block_use(0);
 	EXPECT_EQ(cache_create(&fake_source, &fake, &(struct cache_config){ .bytes = MIB }, &cache),
 		  0);
-	use(0);
-	EXPECT_EQ(stats().hits, 0);
-	use(0);
-	EXPECT_EQ(stats().hits, 1);
-	EXPECT_EQ(stats().misses, 1);
+	block_use(0);
+	EXPECT_EQ(cache_read_stats().hits, 0);
+	block_use(0);
+	EXPECT_EQ(cache_read_stats().hits, 1);
+	EXPECT_EQ(cache_read_stats().misses, 1);
 	EXPECT_EQ(cache_destroy(cache), 0);
 	cache = first;
-	EXPECT_EQ(stats().hits, 2);
-	EXPECT_EQ(stats().misses, 1);
-	close_cache();
-	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
-	EXPECT_EQ(stats().hits, 0);
-	close_cache();
+	EXPECT_EQ(cache_read_stats().hits, 2);
+	EXPECT_EQ(cache_read_stats().misses, 1);
+	fake_cache_close(&fake, cache);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	EXPECT_EQ(cache_read_stats().hits, 0);
+	fake_cache_close(&fake, cache);
 }
 
 TEST(budget, "Never more than the budget stays pinned and idle.")
 {
-	open_cache(FAKE_STATUS, MIB, 4 * MIB, 0);
+	block_cache_open(FAKE_STATUS, MIB, 4 * MIB, 0);
 	for (size_t i = 0; i < 20; i++) {
-		use(i);
-		EXPECT(stats().bytes_pinned <= 4 * MIB);
+		block_use(i);
+		EXPECT(cache_read_stats().bytes_pinned <= 4 * MIB);
 	}
 	EXPECT_EQ(fake.bytes, 4 * MIB);
-	EXPECT_EQ(stats().evictions, 16);
-	close_cache();
+	EXPECT_EQ(cache_read_stats().evictions, 16);
+	fake_cache_close(&fake, cache);
 }
 
 TEST(budget_large, "A large pin evicts as many small ones as it takes.")
 {
 	struct cache_ref ref;
 
-	open_cache(FAKE_STATUS, MIB, 4 * MIB, 0);
+	block_cache_open(FAKE_STATUS, MIB, 4 * MIB, 0);
 	for (size_t i = 0; i < 4; i++)
-		use(i);
+		block_use(i);
 	EXPECT_EQ(cache_get(cache, fake_address(&fake, 10), 3 * MIB, &ref), 0);
 	EXPECT_EQ(fake.unpins, 3);
 	cache_put(cache, &ref);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(budget_none, "With a budget of 0 each put unpins.")
 {
-	open_cache(FAKE_STATUS, MIB, 0, 0);
-	use(0);
+	block_cache_open(FAKE_STATUS, MIB, 0, 0);
+	block_use(0);
 	EXPECT_EQ(fake.unpins, 1);
-	EXPECT(!is_cached(0));
-	close_cache();
+	EXPECT(!block_is_cached(0));
+	fake_cache_close(&fake, cache);
 }
 
 TEST(second_chance, "What was used again is evicted after what was used once.")
 {
-	open_cache(FAKE_STATUS, MIB, 4 * MIB, 0);
+	block_cache_open(FAKE_STATUS, MIB, 4 * MIB, 0);
 	for (size_t i = 0; i < 4; i++)
-		use(i);
-	use(0);
-	use(2);
-	use(4);
-	use(5);
-	EXPECT(is_cached(0));
-	EXPECT(is_cached(2));
-	EXPECT(!is_cached(1));
-	close_cache();
+		block_use(i);
+	block_use(0);
+	block_use(2);
+	block_use(4);
+	block_use(5);
+	EXPECT(block_is_cached(0));
+	EXPECT(block_is_cached(2));
+	EXPECT(!block_is_cached(1));
+	fake_cache_close(&fake, cache);
 }
 
 TEST(second_chance_is_one, "What was used again long ago is evicted in its turn.")
 {
-	open_cache(FAKE_STATUS, MIB, 2 * MIB, 0);
-	use(0);
-	use(0);
+	block_cache_open(FAKE_STATUS, MIB, 2 * MIB, 0);
+	block_use(0);
+	block_use(0);
 	for (size_t i = 1; i < 6; i++)
-		use(i);
-	EXPECT(!is_cached(0));
-	close_cache();
+		block_use(i);
+	EXPECT(!block_is_cached(0));
+	fake_cache_close(&fake, cache);
 }
 
 TEST(in_use_stays,
@@ -417,10 +403,10 @@ TEST(in_use_stays,
 {
 	struct cache_ref a, b, c;
 
-	open_cache(FAKE_STATUS, MIB, MIB, 0);
-	a = get(0);
-	b = get(1);
-	c = get(2);
+	block_cache_open(FAKE_STATUS, MIB, MIB, 0);
+	a = block_get(0);
+	b = block_get(1);
+	c = block_get(2);
 	EXPECT_EQ(fake.unpins, 0);
 	cache_put(cache, &b);
 	EXPECT_EQ(fake.unpins, 1);
@@ -428,45 +414,45 @@ TEST(in_use_stays,
 	EXPECT_EQ(fake.unpins, 2);
 	cache_put(cache, &c);
 	EXPECT_EQ(fake.unpins, 2);
-	EXPECT(is_cached(2));
-	close_cache();
+	EXPECT(block_is_cached(2));
+	fake_cache_close(&fake, cache);
 }
 
 TEST(entry_limit, "At the limit of entries an idle one makes room.")
 {
-	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 3);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 3);
 	for (size_t i = 0; i < 10; i++)
-		use(i);
-	EXPECT_EQ(stats().entries, 3);
+		block_use(i);
+	EXPECT_EQ(cache_read_stats().entries, 3);
 	EXPECT_EQ(fake.bytes, 3 * MIB);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(entry_limit_in_use, "-ENOSPC if all entries are in use; the pin is given back.")
 {
 	struct cache_ref a, b, c;
 
-	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 2);
-	a = get(0);
-	b = get(1);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 2);
+	a = block_get(0);
+	b = block_get(1);
 	EXPECT_EQ(cache_get(cache, fake_address(&fake, 2), 1, &c), -ENOSPC);
 	EXPECT_EQ(fake.bytes, 2 * MIB);
 	EXPECT(fake_is_pinned(a.pin) && fake_is_pinned(b.pin));
 	cache_put(cache, &a);
-	use(2);
+	block_use(2);
 	cache_put(cache, &b);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(exhausted, "-ENOSPC from pin() evicts idle entries, and the pin is tried again.")
 {
-	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
 	fake.capacity = 4 * MIB;
 	for (size_t i = 0; i < 10; i++)
-		use(i);
+		block_use(i);
 	EXPECT_EQ(fake.bytes, 4 * MIB);
-	EXPECT_EQ(stats().evictions, 6);
-	close_cache();
+	EXPECT_EQ(cache_read_stats().evictions, 6);
+	fake_cache_close(&fake, cache);
 }
 
 TEST(exhausted_for_ever,
@@ -474,35 +460,35 @@ TEST(exhausted_for_ever,
 {
 	struct cache_ref ref, used;
 
-	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
-	used = get(8);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	used = block_get(8);
 	for (size_t i = 0; i < 8; i++)
-		use(i);
+		block_use(i);
 	fake.tries = 0;
 	fake.error = -ENOMEM;
 	EXPECT_EQ(cache_get(cache, fake_address(&fake, 9), 1, &ref), -ENOMEM);
 	EXPECT_EQ(fake.tries, 1 + 4);
 	EXPECT_EQ(fake.unpins, 8);
 	EXPECT(fake_is_pinned(used.pin));
-	EXPECT_EQ(stats().entries, 1);
+	EXPECT_EQ(cache_read_stats().entries, 1);
 	cache_put(cache, &used);
 	fake.error = 0;
-	use(9);
-	close_cache();
+	block_use(9);
+	fake_cache_close(&fake, cache);
 }
 
 TEST(other_error, "Another error of pin() is the answer at once; nothing is evicted or held.")
 {
 	struct cache_ref ref;
 
-	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
-	use(0);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	block_use(0);
 	fake.error = -EFAULT;
 	EXPECT_EQ(cache_get(cache, fake_address(&fake, 1), 1, &ref), -EFAULT);
 	EXPECT_EQ(fake.tries, 2);
-	EXPECT_EQ(stats().entries, 1);
-	EXPECT(is_cached(0));
-	close_cache();
+	EXPECT_EQ(cache_read_stats().entries, 1);
+	EXPECT(block_is_cached(0));
+	fake_cache_close(&fake, cache);
 }
 
 static void free_while_pinning(struct fake *f)
@@ -515,28 +501,28 @@ TEST(invalidate_while_pinning, "Memory that is freed while it is being pinned is
 {
 	struct cache_ref ref;
 
-	open_cache(FAKE_NEITHER, MIB, SIZE_MAX, 0);
+	block_cache_open(FAKE_NEITHER, MIB, SIZE_MAX, 0);
 	fake.in_pin = free_while_pinning;
-	ref = get(0);
+	ref = block_get(0);
 	EXPECT(fake_is_pinned(ref.pin));
-	EXPECT(!is_cached(0));
+	EXPECT(!block_is_cached(0));
 	cache_put(cache, &ref);
 	EXPECT_EQ(fake.unpins, 1);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(destroy_in_use, "-EBUSY while a reference is held; then destroy unpins everything.")
 {
 	struct cache_ref ref;
 
-	open_cache(FAKE_STATUS, MIB, SIZE_MAX, 0);
-	use(1);
-	ref = get(0);
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	block_use(1);
+	ref = block_get(0);
 	EXPECT_EQ(cache_destroy(cache), -EBUSY);
 	EXPECT_EQ(fake.unpins, 0);
-	EXPECT(is_cached(1));
+	EXPECT(block_is_cached(1));
 	cache_put(cache, &ref);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(too_many, "-ENFILE for more than CACHE_MAX caches.")
@@ -558,25 +544,25 @@ TEST(too_many, "-ENFILE for more than CACHE_MAX caches.")
 			_exit(__LINE__ % 251 + 1); \
 	} while (0)
 
-static void child_uses(struct cache_ref *held, struct cache_ref *counted)
+static void block_use_in_child(struct cache_ref *held, struct cache_ref *counted)
 {
 	struct cache_ref ref;
 
 	alarm(20);
-	CHILD_EXPECT(stats().entries == 0 && stats().bytes_pinned == 0);
+	CHILD_EXPECT(cache_read_stats().entries == 0 && cache_read_stats().bytes_pinned == 0);
 	CHILD_EXPECT(!cache_get(cache, fake_address(&fake, 0), 1, &ref));
 	CHILD_EXPECT(fake.pins == 3 && ref.pin != held->pin);
 	cache_put(cache, held);
 	cache_put(cache, counted);
 	cache_put(cache, &ref);
-	CHILD_EXPECT(fake.unpins == 0 && stats().entries == 1);
-	CHILD_EXPECT(is_cached(0) && !is_cached(1));
+	CHILD_EXPECT(fake.unpins == 0 && cache_read_stats().entries == 1);
+	CHILD_EXPECT(block_is_cached(0) && !block_is_cached(1));
 	cache_invalidate(cache, fake_address(&fake, 0), 2 * MIB);
 	CHILD_EXPECT(fake.unpins == 2 && fake.wrong == 0);
 	_exit(0);
 }
 
-static int exit_status(pid_t child)
+static int child_exit_status(pid_t child)
 {
 	int status;
 
@@ -591,19 +577,19 @@ TEST(forked,
 	struct cache_ref ref[10];
 	pid_t child;
 
-	open_cache(FAKE_NEITHER, MIB, SIZE_MAX, 0);
-	use(1);
+	block_cache_open(FAKE_NEITHER, MIB, SIZE_MAX, 0);
+	block_use(1);
 	for (int i = 0; i < 10; i++)
-		ref[i] = get(0);
+		ref[i] = block_get(0);
 	child = fork();
 	if (!child)
-		child_uses(&ref[0], &ref[9]);
-	EXPECT_EQ(exit_status(child), 0);
-	EXPECT(is_cached(0));
-	EXPECT(is_cached(1));
+		block_use_in_child(&ref[0], &ref[9]);
+	EXPECT_EQ(child_exit_status(child), 0);
+	EXPECT(block_is_cached(0));
+	EXPECT(block_is_cached(1));
 	for (int i = 0; i < 10; i++)
 		cache_put(cache, &ref[i]);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }
 
 TEST(forked_over_budget, "A child is not over the budget by what its parent pinned.")
@@ -611,15 +597,15 @@ TEST(forked_over_budget, "A child is not over the budget by what its parent pinn
 	struct cache_ref ref;
 	pid_t child;
 
-	open_cache(FAKE_NEITHER, MIB, MIB, 0);
-	ref = get(0);
-	use(1);
+	block_cache_open(FAKE_NEITHER, MIB, MIB, 0);
+	ref = block_get(0);
+	block_use(1);
 	child = fork();
 	if (!child) {
-		use(2);
-		_exit(fake.unpins == 1 && is_cached(2) ? 0 : 1);
+		block_use(2);
+		_exit(fake.unpins == 1 && block_is_cached(2) ? 0 : 1);
 	}
-	EXPECT_EQ(exit_status(child), 0);
+	EXPECT_EQ(child_exit_status(child), 0);
 	cache_put(cache, &ref);
-	close_cache();
+	fake_cache_close(&fake, cache);
 }

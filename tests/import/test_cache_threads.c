@@ -2,6 +2,7 @@
 /* The registration cache and many threads. */
 #include "fake_source.h"
 #include "harness.h"
+#include "process.h"
 #include "import/cache/cache_cells.h"
 
 #include <sys/wait.h>
@@ -19,47 +20,29 @@ static struct cache *cache;
 static pthread_barrier_t together;
 static _Atomic int bad; /* checks in other threads that failed */
 
-static void open_cache(enum fake_check check, size_t bytes, uint32_t entries)
+static void threads_cache_open(enum fake_check check, size_t bytes, uint32_t entries)
 {
-	struct cache_config config = { .bytes = bytes, .entries = entries };
-
-	fake_init(&fake, check, MIB);
+	cache = fake_cache_open(&fake, check, MIB, bytes, entries);
 	atomic_store(&bad, 0);
-	EXPECT_EQ(cache_create(check == FAKE_IS_CURRENT ? &fake_source : &fake_source_unchecked,
-			       &fake, &config, &cache),
-		  0);
 }
 
-static void close_cache(void)
+static void threads_cache_close(void)
 {
 	struct cache_stats stats;
 
 	cache_stats(cache, &stats);
 	EXPECT_EQ(stats.bytes_idle, stats.bytes_pinned);
 	EXPECT_EQ(stats.bytes_pinned, fake.bytes);
-	EXPECT_EQ(cache_destroy(cache), 0);
-	EXPECT_EQ(fake.bytes, 0);
-	EXPECT_EQ(fake.pins, fake.unpins);
-	EXPECT_EQ(fake.wrong, 0);
+	fake_cache_close(&fake, cache);
 	EXPECT_EQ(atomic_load(&bad), 0);
 }
 
-static void run_threads(int count, void *(*run)(void *))
-{
-	pthread_t thread[THREADS];
-
-	for (intptr_t i = 0; i < count; i++)
-		EXPECT_EQ(pthread_create(&thread[i], NULL, run, (void *)i), 0);
-	for (int i = 0; i < count; i++)
-		pthread_join(thread[i], NULL);
-}
-
-static int get(size_t block, struct cache_ref *ref)
+static int block_try_get(size_t block, struct cache_ref *ref)
 {
 	return cache_get(cache, fake_address(&fake, block), MIB, ref);
 }
 
-static void meet(struct fake *f)
+static void pinners_meet(struct fake *f)
 {
 	(void)f;
 	pthread_barrier_wait(&together);
@@ -70,7 +53,7 @@ static void *pin_at_once(void *arg)
 	struct cache_ref ref;
 
 	(void)arg;
-	if (get(0, &ref)) {
+	if (block_try_get(0, &ref)) {
 		atomic_store(&bad, 1);
 		return NULL;
 	}
@@ -82,43 +65,43 @@ static void *pin_at_once(void *arg)
 
 TEST(pin_twice, "Of two threads that pin a range at once one wins; the other's pin is given back.")
 {
-	open_cache(FAKE_STATUS, SIZE_MAX, 0);
+	threads_cache_open(FAKE_STATUS, SIZE_MAX, 0);
 	pthread_barrier_init(&together, NULL, 2);
-	fake.in_pin = meet;
-	run_threads(2, pin_at_once);
+	fake.in_pin = pinners_meet;
+	process_run_threads(2, pin_at_once);
 	fake.in_pin = NULL;
 	EXPECT_EQ(fake.pins, 2);
 	EXPECT_EQ(fake.unpins, 1);
 	pthread_barrier_destroy(&together);
-	close_cache();
+	threads_cache_close();
 }
 
 static struct cache_ref passed;
 
-static void *put_passed(void *arg)
+static void *actor_put_passed(void *arg)
 {
 	(void)arg;
 	cache_put(cache, &passed);
 	return NULL;
 }
 
-static void *get_passed(void *arg)
+static void *actor_get_passed(void *arg)
 {
 	(void)arg;
-	if (get(0, &passed))
+	if (block_try_get(0, &passed))
 		atomic_store(&bad, 1);
 	return NULL;
 }
 
 TEST(put_elsewhere, "A reference may be put by another thread, also when its own has exited.")
 {
-	open_cache(FAKE_NEITHER, SIZE_MAX, 0);
-	run_threads(1, get_passed);
+	threads_cache_open(FAKE_NEITHER, SIZE_MAX, 0);
+	process_run_threads(1, actor_get_passed);
 	cache_invalidate(cache, fake_address(&fake, 0), 1);
 	EXPECT_EQ(fake.unpins, 0);
-	run_threads(1, put_passed);
+	process_run_threads(1, actor_put_passed);
 	EXPECT_EQ(fake.unpins, 1);
-	close_cache();
+	threads_cache_close();
 }
 
 static void *use_once(void *arg)
@@ -126,7 +109,7 @@ static void *use_once(void *arg)
 	struct cache_ref ref;
 
 	(void)arg;
-	if (get(0, &ref))
+	if (block_try_get(0, &ref))
 		atomic_store(&bad, 1);
 	else
 		cache_put(cache, &ref);
@@ -146,13 +129,13 @@ TEST(cells_given_back, "Two hundred threads, one after the other, share the cell
 {
 	int before;
 
-	open_cache(FAKE_STATUS, SIZE_MAX, 0);
-	run_threads(1, use_once);
+	threads_cache_open(FAKE_STATUS, SIZE_MAX, 0);
+	process_run_threads(1, use_once);
 	before = blocks_of_cells();
 	for (int i = 0; i < 200; i++)
-		run_threads(1, use_once);
+		process_run_threads(1, use_once);
 	EXPECT_EQ(blocks_of_cells(), before);
-	close_cache();
+	threads_cache_close();
 }
 
 /* What one thread does: some references held, chosen at random. */
@@ -162,11 +145,11 @@ struct actor {
 	uint32_t at_least[12]; /* the generation when it was asked for */
 };
 
-static void act_get(struct actor *a, int slot, size_t block)
+static void actor_get(struct actor *a, int slot, size_t block)
 {
 	uint32_t generation = atomic_load(&fake.generation[block]);
 
-	if (get(block, &a->held[slot])) {
+	if (block_try_get(block, &a->held[slot])) {
 		a->held[slot].pin = NULL;
 		return;
 	}
@@ -175,7 +158,7 @@ static void act_get(struct actor *a, int slot, size_t block)
 		atomic_store(&bad, 2);
 }
 
-static void act_put(struct actor *a, int slot)
+static void actor_put(struct actor *a, int slot)
 {
 	if (!fake_is_pinned(a->held[slot].pin))
 		atomic_store(&bad, 3);
@@ -183,7 +166,7 @@ static void act_put(struct actor *a, int slot)
 	a->held[slot].pin = NULL;
 }
 
-static void act(struct actor *a)
+static void actor_act(struct actor *a)
 {
 	size_t block = (size_t)rand_r(&a->seed) % 24;
 	int slot = rand_r(&a->seed) % 12, what = rand_r(&a->seed) % 100;
@@ -195,47 +178,47 @@ static void act(struct actor *a)
 	else if (what < 5)
 		cache_stats(cache, &(struct cache_stats){ 0 });
 	else if (a->held[slot].pin)
-		act_put(a, slot);
+		actor_put(a, slot);
 	else
-		act_get(a, slot, block);
+		actor_get(a, slot, block);
 }
 
-static void *run_actor(void *arg)
+static void *actor_run(void *arg)
 {
 	struct actor a = { .seed = (unsigned int)(intptr_t)arg + 1 };
 
 	for (int i = 0; i < OPERATIONS; i++)
-		act(&a);
+		actor_act(&a);
 	for (int slot = 0; slot < 12; slot++)
 		if (a.held[slot].pin)
-			act_put(&a, slot);
+			actor_put(&a, slot);
 	return NULL;
 }
 
-static void run_actors(enum fake_check check)
+static void actors_run(enum fake_check check)
 {
-	open_cache(check, 8 * MIB, 40);
+	threads_cache_open(check, 8 * MIB, 40);
 	fake.capacity = 60 * MIB;
-	run_threads(THREADS, run_actor);
+	process_run_threads(THREADS, actor_run);
 	EXPECT_EQ(atomic_load(&bad), 0);
 	/* Nobody uses anything: no more than the budget is left. */
 	EXPECT(fake.bytes <= 8 * MIB);
-	close_cache();
+	threads_cache_close();
 }
 
 TEST(random_status, "Eight threads: no pin is unpinned in use or found stale (status word).")
 {
-	run_actors(FAKE_STATUS);
+	actors_run(FAKE_STATUS);
 }
 
 TEST(random_is_current, "Eight threads: no pin is unpinned in use or found stale (is_current).")
 {
-	run_actors(FAKE_IS_CURRENT);
+	actors_run(FAKE_IS_CURRENT);
 }
 
 TEST(random_unchecked, "Eight threads: no pin is unpinned in use (cache_invalidate alone).")
 {
-	run_actors(FAKE_NEITHER);
+	actors_run(FAKE_NEITHER);
 }
 
 static void *use_one(void *arg)
@@ -244,7 +227,7 @@ static void *use_one(void *arg)
 
 	(void)arg;
 	for (int i = 0; i < 5 * OPERATIONS; i++) {
-		if (get(0, &ref)) {
+		if (block_try_get(0, &ref)) {
 			atomic_store(&bad, 4);
 			break;
 		}
@@ -268,11 +251,11 @@ static void *use_or_invalidate(void *arg)
 TEST(taken_while_found,
      "A pin that is invalidated while it is being found is used or missed, not both.")
 {
-	open_cache(FAKE_NEITHER, SIZE_MAX, 0);
+	threads_cache_open(FAKE_NEITHER, SIZE_MAX, 0);
 	pthread_barrier_init(&together, NULL, 3);
-	run_threads(3, use_or_invalidate);
+	process_run_threads(3, use_or_invalidate);
 	pthread_barrier_destroy(&together);
-	close_cache();
+	threads_cache_close();
 }
 
 static _Atomic int stop;
@@ -282,15 +265,15 @@ static void *use_until_stopped(void *arg)
 	struct actor a = { .seed = (unsigned int)(intptr_t)arg + 1 };
 
 	while (!atomic_load(&stop))
-		act(&a);
+		actor_act(&a);
 	for (int slot = 0; slot < 12; slot++)
 		if (a.held[slot].pin)
-			act_put(&a, slot);
+			actor_put(&a, slot);
 	return NULL;
 }
 
 /* The fake's own lock may be held by a thread that is not in the child. */
-static void child_uses(void)
+static void actors_use_in_child(void)
 {
 	struct cache_ref ref;
 	int unpins;
@@ -300,7 +283,7 @@ static void child_uses(void)
 	fake.bytes = 0;
 	unpins = fake.unpins;
 	for (size_t i = 0; i < 24; i++) {
-		if (get(i, &ref) || !fake_is_pinned(ref.pin))
+		if (block_try_get(i, &ref) || !fake_is_pinned(ref.pin))
 			_exit(1);
 		cache_put(cache, &ref);
 	}
@@ -314,7 +297,7 @@ TEST(fork_in_use,
 	pthread_t thread[3];
 	int status = 0;
 
-	open_cache(FAKE_STATUS, 8 * MIB, 0);
+	threads_cache_open(FAKE_STATUS, 8 * MIB, 0);
 	atomic_store(&stop, 0);
 	for (intptr_t i = 0; i < 3; i++)
 		EXPECT_EQ(pthread_create(&thread[i], NULL, use_until_stopped, (void *)i), 0);
@@ -322,7 +305,7 @@ TEST(fork_in_use,
 		pid_t child = fork();
 
 		if (!child)
-			child_uses();
+			actors_use_in_child();
 		if (waitpid(child, &status, 0) != child)
 			status = -1;
 	}
@@ -330,5 +313,5 @@ TEST(fork_in_use,
 	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
 	EXPECT_EQ(status, 0);
-	close_cache();
+	threads_cache_close();
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "harness.h"
+#include "fixture.h"
+#include "process.h"
 
 #include "import/nvidia/cuda/cuda.h"
 #include "import/nvidia/cuda/cuda_driver.h"
 #include "util/log.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fake_cuda.h>
 #include <fcntl.h>
@@ -20,25 +20,14 @@ static unsigned char uuid0[CUDA_UUID_SIZE], uuid1[CUDA_UUID_SIZE];
 static struct fake_cuda_held held_before;
 static int fds_before;
 
-static int fd_count(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
-static void setup(void)
+static void cuda_test_begin(void)
 {
 	fake_cuda_reset(2);
 	fake_cuda_set_current(NULL);
 	fake_cuda_uuid(0, uuid0);
 	fake_cuda_uuid(1, uuid1);
 	held_before = fake_cuda_held();
-	fds_before = fd_count();
+	fds_before = process_count_descriptors();
 }
 
 static void expect_all_back(void)
@@ -51,20 +40,20 @@ static void expect_all_back(void)
 	EXPECT_EQ(now.reservations, held_before.reservations);
 	EXPECT_EQ(now.primaries, held_before.primaries);
 	EXPECT_EQ(now.pushed, held_before.pushed);
-	EXPECT_EQ(fd_count(), fds_before);
+	EXPECT_EQ(process_count_descriptors(), fds_before);
 }
 
 #define CUDA_TEST(id, sentence)    \
 	static void in_##id(void); \
 	TEST(id, sentence)         \
 	{                          \
-		setup();           \
+		cuda_test_begin(); \
 		in_##id();         \
 		expect_all_back(); \
 	}                          \
 	static void in_##id(void)
 
-static struct cuda_range identified(uintptr_t addr)
+static struct cuda_range cuda_identify_range(uintptr_t addr)
 {
 	struct cuda_range range;
 
@@ -79,25 +68,18 @@ static uintptr_t one_segment(int device, int handle_types)
 	return fake_cuda_vmm(&s, 1);
 }
 
-static void expect_log(const char *words)
-{
-	if (!strstr(log_last(), words))
-		fprintf(stderr, "# logged: %s\n", log_last());
-	EXPECT(strstr(log_last(), words));
-}
-
 /* What a pointer is. */
 
 CUDA_TEST(none, "Memory that is not CUDA's is CUDA_NONE, without an error.")
 {
 	int local;
-	struct cuda_range range = identified((uintptr_t)&local);
+	struct cuda_range range = cuda_identify_range((uintptr_t)&local);
 
 	EXPECT_EQ(range.kind, CUDA_NONE);
 	EXPECT_EQ(range.device, -1);
 	EXPECT_EQ(range.size, 0);
 	EXPECT_EQ(cuda_buffer_id((uintptr_t)&local), 0);
-	EXPECT_EQ(identified(0).kind, CUDA_NONE);
+	EXPECT_EQ(cuda_identify_range(0).kind, CUDA_NONE);
 }
 
 CUDA_TEST(uninitialized, "Where nobody has initialized CUDA no pointer is its, and nobody does.")
@@ -105,7 +87,7 @@ CUDA_TEST(uninitialized, "Where nobody has initialized CUDA no pointer is its, a
 	uintptr_t p = fake_cuda_alloc(0, MB);
 
 	fake_cuda_uninitialize();
-	EXPECT_EQ(identified(p).kind, CUDA_NONE);
+	EXPECT_EQ(cuda_identify_range(p).kind, CUDA_NONE);
 	EXPECT_EQ(cuda_buffer_id(p), 0);
 	EXPECT_EQ(fake_cuda_calls("cuInit"), 0);
 	fake_cuda_free(p);
@@ -114,7 +96,7 @@ CUDA_TEST(uninitialized, "Where nobody has initialized CUDA no pointer is its, a
 CUDA_TEST(device, "cuMemAlloc: a device, its ordinal and uuid, the allocation, its buffer id.")
 {
 	uintptr_t p = fake_cuda_alloc(1, MB);
-	struct cuda_range range = identified(p + 1000);
+	struct cuda_range range = cuda_identify_range(p + 1000);
 
 	EXPECT_EQ(range.kind, CUDA_DEVICE);
 	EXPECT_EQ(range.device, 1);
@@ -124,7 +106,7 @@ CUDA_TEST(device, "cuMemAlloc: a device, its ordinal and uuid, the allocation, i
 	EXPECT(range.buffer_id);
 	EXPECT_EQ(cuda_buffer_id(p + MB - 1), range.buffer_id);
 	fake_cuda_free(p);
-	EXPECT_EQ(identified(p).kind, CUDA_NONE);
+	EXPECT_EQ(cuda_identify_range(p).kind, CUDA_NONE);
 	EXPECT_EQ(cuda_buffer_id(p), 0);
 }
 
@@ -133,11 +115,11 @@ CUDA_TEST(managed, "Managed memory is recognised, and never exported.")
 	uintptr_t p = fake_cuda_managed(0, MB);
 	struct cuda_export out;
 
-	EXPECT_EQ(identified(p).kind, CUDA_MANAGED);
+	EXPECT_EQ(cuda_identify_range(p).kind, CUDA_MANAGED);
 	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), -EOPNOTSUPP);
-	expect_log("managed");
+	fixture_expect_log("managed");
 	EXPECT_EQ(cuda_export_opaque(p, MB, uuid0, &out), -EOPNOTSUPP);
-	expect_log("managed");
+	fixture_expect_log("managed");
 	EXPECT_EQ(fake_cuda_calls("cuMemGetHandleForAddressRange"), 0);
 	fake_cuda_free(p);
 }
@@ -145,7 +127,7 @@ CUDA_TEST(managed, "Managed memory is recognised, and never exported.")
 CUDA_TEST(host, "cuMemHostAlloc: host memory, the whole allocation.")
 {
 	uintptr_t p = fake_cuda_host(1, MB);
-	struct cuda_range range = identified(p + 5);
+	struct cuda_range range = cuda_identify_range(p + 5);
 
 	EXPECT_EQ(range.kind, CUDA_HOST);
 	EXPECT_EQ(range.device, 1);
@@ -161,7 +143,7 @@ CUDA_TEST(registered, "cuMemHostRegister: host memory, although it has no addres
 	struct cuda_range range;
 
 	fake_cuda_host_register(0, memory, sizeof(memory));
-	range = identified(p + 5);
+	range = cuda_identify_range(p + 5);
 	EXPECT_EQ(range.kind, CUDA_HOST);
 	EXPECT_EQ(range.base, p);
 	EXPECT_EQ(range.size, sizeof(memory));
@@ -172,13 +154,13 @@ CUDA_TEST(vmm, "A VMM address has the segment that is mapped there, not the rese
 {
 	struct fake_cuda_segment s[] = { { 0, G, 1 }, { 0, 2 * G, 1 } };
 	uintptr_t p = fake_cuda_vmm(s, 2);
-	struct cuda_range range = identified(p + G + 77);
+	struct cuda_range range = cuda_identify_range(p + G + 77);
 
 	EXPECT_EQ(range.kind, CUDA_DEVICE);
 	EXPECT_EQ(range.base, p + G);
 	EXPECT_EQ(range.size, 2 * G);
 	EXPECT(range.buffer_id != cuda_buffer_id(p));
-	EXPECT_EQ(identified(p + 3 * G).kind, CUDA_NONE);
+	EXPECT_EQ(cuda_identify_range(p + 3 * G).kind, CUDA_NONE);
 	fake_cuda_vmm_free(p);
 }
 
@@ -187,7 +169,7 @@ CUDA_TEST(host_vmm,
 {
 	uintptr_t p = one_segment(FAKE_CUDA_HOST_NUMA, 1);
 	static const unsigned char zero[CUDA_UUID_SIZE];
-	struct cuda_range range = identified(p + 1);
+	struct cuda_range range = cuda_identify_range(p + 1);
 
 	EXPECT_EQ(range.kind, CUDA_HOST);
 	EXPECT_EQ(range.device, -1);
@@ -214,10 +196,10 @@ CUDA_TEST(older_driver, "Where the attributes know no mappings, the range of the
 	uintptr_t p = one_segment(1, 1), host = one_segment(FAKE_CUDA_HOST_NUMA, 1);
 
 	fake_cuda_set_no_mappings(true);
-	EXPECT_EQ(identified(p + MB).base, p);
-	EXPECT_EQ(identified(p + MB).size, G);
+	EXPECT_EQ(cuda_identify_range(p + MB).base, p);
+	EXPECT_EQ(cuda_identify_range(p + MB).size, G);
 	EXPECT_EQ(fake_cuda_retains(0), 0);
-	EXPECT_EQ(identified(host + MB).kind, CUDA_HOST);
+	EXPECT_EQ(cuda_identify_range(host + MB).kind, CUDA_HOST);
 	EXPECT_EQ(fake_cuda_retains(0), 0);
 	fake_cuda_vmm_free(p);
 	fake_cuda_vmm_free(host);
@@ -229,7 +211,7 @@ CUDA_TEST(asks_no_context, "What a pointer is needs no context, whatever memory 
 			  one_segment(1, 1), one_segment(FAKE_CUDA_HOST_NUMA, 1) };
 
 	for (int i = 0; i < 5; i++)
-		EXPECT(identified(p[i] + 1).kind != CUDA_NONE);
+		EXPECT(cuda_identify_range(p[i] + 1).kind != CUDA_NONE);
 	EXPECT_EQ(fake_cuda_calls("cuDevicePrimaryCtxRetain"), 0);
 	EXPECT_EQ(fake_cuda_calls("cuCtxPushCurrent_v2"), 0);
 	for (int i = 0; i < 3; i++)
@@ -240,7 +222,7 @@ CUDA_TEST(asks_no_context, "What a pointer is needs no context, whatever memory 
 
 /* dma-bufs. */
 
-static void fill(uintptr_t addr, size_t size, unsigned int seed)
+static void cuda_fill_memory(uintptr_t addr, size_t size, unsigned int seed)
 {
 	unsigned char *memory = fake_cuda_memory(addr);
 
@@ -262,7 +244,7 @@ CUDA_TEST(dmabuf, "A dma-buf of device memory has its bytes at the offset, and i
 	uintptr_t p = fake_cuda_alloc(0, MB);
 	struct cuda_export out;
 
-	fill(p, MB, 1);
+	cuda_fill_memory(p, MB, 1);
 	EXPECT_EQ(cuda_export_dmabuf(p + 5000, 3000, &out), 0);
 	EXPECT_EQ(out.offset, 5000 - 4096);
 	EXPECT_EQ(out.size, 4096);
@@ -278,7 +260,7 @@ CUDA_TEST(dmabuf_small, "An allocation inside a page: its pages, and the offset 
 	struct cuda_export out;
 
 	EXPECT(p % 4096);
-	fill(p, 100, 2);
+	cuda_fill_memory(p, 100, 2);
 	EXPECT_EQ(cuda_export_dmabuf(p, 100, &out), 0);
 	EXPECT_EQ(out.offset, p % 4096);
 	EXPECT_EQ(out.size, 4096);
@@ -294,7 +276,7 @@ CUDA_TEST(dmabuf_segments, "A range of several segments is one dma-buf.")
 	struct cuda_export out;
 
 	for (int i = 0; i < 3; i++)
-		fill(p + i * G, G, 3 + i);
+		cuda_fill_memory(p + i * G, G, 3 + i);
 	EXPECT_EQ(cuda_export_dmabuf(p + 8, 3 * G, &out), 0);
 	EXPECT_EQ(out.size, 3 * G + 4096);
 	EXPECT_EQ(out.offset, 8);
@@ -340,7 +322,7 @@ CUDA_TEST(dmabuf_not_device, "-EFAULT for memory of the host, CUDA's or not.")
 	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), -EFAULT);
 	EXPECT_EQ(cuda_export_dmabuf(q, G, &out), -EFAULT);
 	EXPECT_EQ(cuda_export_dmabuf((uintptr_t)&local, 4, &out), -EFAULT);
-	expect_log("no CUDA device memory");
+	fixture_expect_log("no CUDA device memory");
 	fake_cuda_free(p);
 	fake_cuda_vmm_free(q);
 }
@@ -429,13 +411,13 @@ CUDA_TEST(dmabuf_unsupported, "-EOPNOTSUPP, with its name, if the driver exports
 
 	fake_cuda_set_attribute(0, CUDA_DEVICE_DMA_BUF, 0);
 	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), -EOPNOTSUPP);
-	expect_log("no dma-bufs");
+	fixture_expect_log("no dma-bufs");
 	fake_cuda_set_attribute(0, CUDA_DEVICE_DMA_BUF, 1);
 	fake_cuda_fail("cuMemGetHandleForAddressRange", 1, CUDA_NOT_SUPPORTED);
 	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), -EOPNOTSUPP);
 	fake_cuda_fail("cuMemGetHandleForAddressRange", 1, CUDA_INVALID_VALUE);
 	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), -EOPNOTSUPP);
-	expect_log("CUDA_ERROR_INVALID_VALUE");
+	fixture_expect_log("CUDA_ERROR_INVALID_VALUE");
 	fake_cuda_free(p);
 }
 
@@ -461,7 +443,7 @@ CUDA_TEST(dmabuf_freed,
 	p = fake_cuda_alloc(0, MB);
 	fake_cuda_at("cuMemGetHandleForAddressRange", 1, free_and_allocate, (void *)p);
 	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), -ENODEV);
-	expect_log("freed meanwhile");
+	fixture_expect_log("freed meanwhile");
 	fake_cuda_free(p);
 }
 
@@ -519,11 +501,11 @@ CUDA_TEST(opaque_not_vmm, "-EOPNOTSUPP for memory that is not VMM memory.")
 	int local;
 
 	EXPECT_EQ(cuda_export_opaque(p, MB, uuid0, &out), -EOPNOTSUPP);
-	expect_log("no VMM memory");
+	fixture_expect_log("no VMM memory");
 	EXPECT_EQ(cuda_export_opaque(q, MB, uuid0, &out), -EOPNOTSUPP);
-	expect_log("no VMM memory");
+	fixture_expect_log("no VMM memory");
 	EXPECT_EQ(cuda_export_opaque((uintptr_t)&local, 4, uuid0, &out), -EOPNOTSUPP);
-	expect_log("no CUDA memory");
+	fixture_expect_log("no CUDA memory");
 	fake_cuda_free(p);
 	fake_cuda_free(q);
 }
@@ -534,7 +516,7 @@ CUDA_TEST(opaque_no_posix, "-EOPNOTSUPP for memory that was made without a POSIX
 	struct cuda_export out;
 
 	EXPECT_EQ(cuda_export_opaque(p, G, uuid0, &out), -EOPNOTSUPP);
-	expect_log("without a POSIX");
+	fixture_expect_log("without a POSIX");
 	fake_cuda_vmm_free(p);
 }
 
@@ -545,7 +527,7 @@ CUDA_TEST(opaque_segments, "-EOPNOTSUPP for several segments, -EFAULT where the 
 	struct cuda_export out;
 
 	EXPECT_EQ(cuda_export_opaque(p + 1, G, uuid0, &out), -EOPNOTSUPP);
-	expect_log("several segments");
+	fixture_expect_log("several segments");
 	EXPECT_EQ(cuda_export_opaque(p + G, G + 1, uuid0, &out), -EFAULT);
 	fake_cuda_vmm_free(p);
 }
@@ -576,7 +558,7 @@ CUDA_TEST(opaque_freed, "-ENODEV if VMM memory is freed meanwhile, also if it is
 	p = one_segment(0, 1);
 	fake_cuda_at("cuMemExportToShareableHandle", 1, free_segment, (void *)p);
 	EXPECT_EQ(cuda_export_opaque(p, G, uuid0, &out), -ENODEV);
-	expect_log("freed meanwhile");
+	fixture_expect_log("freed meanwhile");
 	fake_cuda_vmm_free(other);
 }
 
@@ -591,7 +573,7 @@ CUDA_TEST(alloc_device, "cuda_alloc: device memory that can be had by both descr
 	EXPECT_EQ(cuda_alloc(CUDA_DEVICE, uuid1, 1, 0, &m), 0);
 	EXPECT_EQ(m.size, G);
 	EXPECT_EQ(m.addr % G, 0);
-	range = identified(m.addr);
+	range = cuda_identify_range(m.addr);
 	EXPECT_EQ(range.kind, CUDA_DEVICE);
 	EXPECT_EQ(range.device, 1);
 	EXPECT_EQ(fake_cuda_access(m.addr), 1);
@@ -675,18 +657,18 @@ CUDA_TEST(alloc_refused, "Exact errors for what cannot be allocated; nothing is 
 	EXPECT_EQ(cuda_alloc(CUDA_HOST, uuid0, G, 0, &m), -EOPNOTSUPP);
 	fake_cuda_set_attribute(0, CUDA_DEVICE_VMM, 0);
 	EXPECT_EQ(cuda_alloc(CUDA_DEVICE, uuid0, G, 0, &m), -EOPNOTSUPP);
-	expect_log("no virtual memory management");
+	fixture_expect_log("no virtual memory management");
 	EXPECT_EQ(m.addr, 7);
 }
 
 /* Contexts. */
 
-static void use_all(uintptr_t p, uintptr_t v)
+static void cuda_use_all(uintptr_t p, uintptr_t v)
 {
 	struct cuda_export out;
 	struct cuda_memory m;
 
-	EXPECT_EQ(identified(p).kind, CUDA_DEVICE);
+	EXPECT_EQ(cuda_identify_range(p).kind, CUDA_DEVICE);
 	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), 0);
 	close(out.fd);
 	EXPECT_EQ(cuda_export_dmabuf(v, G, &out), 0);
@@ -694,7 +676,7 @@ static void use_all(uintptr_t p, uintptr_t v)
 	EXPECT_EQ(cuda_export_opaque(v, G, uuid1, &out), 0);
 	close(out.fd);
 	EXPECT_EQ(cuda_alloc(CUDA_HOST, uuid1, G, 0, &m), 0);
-	EXPECT_EQ(identified(m.addr).kind, CUDA_HOST);
+	EXPECT_EQ(cuda_identify_range(m.addr).kind, CUDA_HOST);
 	cuda_free(&m);
 }
 
@@ -706,7 +688,7 @@ CUDA_TEST(context, "The thread's current context is as before: none, another dev
 		void *context = device < 0 ? NULL : fake_cuda_context_create(device);
 
 		fake_cuda_set_current(context);
-		use_all(p, v);
+		cuda_use_all(p, v);
 		EXPECT(fake_cuda_current() == context);
 		fake_cuda_set_current(NULL);
 		fake_cuda_context_destroy(context);
@@ -719,7 +701,7 @@ CUDA_TEST(context, "The thread's current context is as before: none, another dev
 
 enum operation { IDENTIFY, DMABUF, DMABUF_VMM, OPAQUE, ALLOC_DEVICE, ALLOC_HOST, OPERATIONS };
 
-static int operate(enum operation o, uintptr_t p, uintptr_t v)
+static int operation_run(enum operation o, uintptr_t p, uintptr_t v)
 {
 	struct cuda_export out = { .fd = -1 };
 	struct cuda_memory m = { 0 };
@@ -754,15 +736,15 @@ static int operate(enum operation o, uintptr_t p, uintptr_t v)
 static int fail_each(enum operation o, uintptr_t p, uintptr_t v, int result)
 {
 	struct fake_cuda_held before = fake_cuda_held(), now;
-	int failures = 0, n = 0, fds = fd_count(), err;
+	int failures = 0, n = 0, fds = process_count_descriptors(), err;
 
 	do {
 		fake_cuda_fail(NULL, ++n, result);
-		err = operate(o, p, v);
+		err = operation_run(o, p, v);
 		failures += err != 0;
 		now = fake_cuda_held();
 		EXPECT(!memcmp(&before, &now, sizeof(now)));
-		EXPECT_EQ(fd_count(), fds);
+		EXPECT_EQ(process_count_descriptors(), fds);
 		EXPECT(!fake_cuda_current());
 	} while (fake_cuda_has_failed());
 	EXPECT_EQ(err, 0);
@@ -778,7 +760,7 @@ TEST(faults, "A failure of any call of the driver leaks nothing, and is an error
 
 	for (size_t i = 0; i < 3; i++) {
 		for (enum operation o = IDENTIFY; o < OPERATIONS; o++) {
-			setup();
+			cuda_test_begin();
 			p = fake_cuda_alloc(0, MB);
 			v = fake_cuda_vmm(s, 2);
 			failures = fail_each(o, p, v, results[i]);
@@ -791,12 +773,12 @@ TEST(faults, "A failure of any call of the driver leaks nothing, and is an error
 
 /* Threads. */
 
-static void *user(void *arg)
+static void *cuda_use_in_thread(void *arg)
 {
 	uintptr_t p = fake_cuda_alloc(1, MB), v = one_segment(1, 1);
 
 	for (int i = 0; i < 20; i++)
-		use_all(p, v);
+		cuda_use_all(p, v);
 	fake_cuda_free(p);
 	fake_cuda_vmm_free(v);
 	return arg;
@@ -807,7 +789,7 @@ CUDA_TEST(threads, "Any thread may call; none disturbs another.")
 	pthread_t threads[4];
 
 	for (int i = 0; i < 4; i++)
-		EXPECT_EQ(pthread_create(&threads[i], NULL, user, NULL), 0);
+		EXPECT_EQ(pthread_create(&threads[i], NULL, cuda_use_in_thread, NULL), 0);
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How libcuda is found.  It is loaded once a process: each test has one of its own. */
-#include "harness.h"
+#include "fixture.h"
 
 #include "import/nvidia/cuda/cuda.h"
 #include "util/log.h"
@@ -37,13 +37,13 @@ void *test_dlopen(const char *file, int flags)
 	return dlopen(missing ? "nowhere/libcuda.so.1" : file, flags);
 }
 
-static void *loaded(void)
+static void *libcuda_handle(void)
 {
 	return dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 }
 
 /* A function of tests/fake/fake_cuda.h, which this program is not linked to. */
-static void control(const char *name, void *function)
+static void control_find(const char *name, void *function)
 {
 	void *found = dlsym(dlopen("libcuda.so.1", RTLD_NOW), name);
 
@@ -55,24 +55,24 @@ static int count_calls(const char *function)
 {
 	int (*calls)(const char *name);
 
-	control("fake_cuda_calls", &calls);
+	control_find("fake_cuda_calls", &calls);
 	return calls(function);
 }
 
 /* As an application that uses CUDA. */
-static uintptr_t allocate(void)
+static uintptr_t control_allocate(void)
 {
 	void (*reset)(int devices);
 	uintptr_t (*alloc)(int device, size_t size);
 
-	control("fake_cuda_reset", &reset);
-	control("fake_cuda_alloc", &alloc);
+	control_find("fake_cuda_reset", &reset);
+	control_find("fake_cuda_alloc", &alloc);
 	reset(1);
 	return alloc(0, 1 << 20);
 }
 
 /* Runs this program again, for one test. */
-static void run_alone(const char *test)
+static void alone_run(const char *test)
 {
 	pid_t child = fork();
 	int status;
@@ -94,16 +94,9 @@ static void run_alone(const char *test)
 		if (getenv("ALONE"))    \
 			in_##id();      \
 		else                    \
-			run_alone(#id); \
+			alone_run(#id); \
 	}                               \
 	static void in_##id(void)
-
-static void expect_log(const char *words)
-{
-	if (!strstr(log_last(), words))
-		fprintf(stderr, "# logged: %s\n", log_last());
-	EXPECT(strstr(log_last(), words));
-}
 
 ALONE_TEST(questions, "A question loads no libcuda: nothing is CUDA's.")
 {
@@ -117,7 +110,7 @@ ALONE_TEST(questions, "A question loads no libcuda: nothing is CUDA's.")
 	EXPECT_EQ(cuda_buffer_id((uintptr_t)&local), 0);
 	EXPECT_EQ(cuda_export_dmabuf((uintptr_t)&local, 4, &out), -EFAULT);
 	EXPECT_EQ(cuda_export_opaque((uintptr_t)&local, 4, uuid0, &out), -EOPNOTSUPP);
-	EXPECT(!loaded());
+	EXPECT(!libcuda_handle());
 }
 
 ALONE_TEST(found_later, "libcuda that the process loads later is found then, and not initialized.")
@@ -131,7 +124,7 @@ ALONE_TEST(found_later, "libcuda that the process loads later is found then, and
 	EXPECT_EQ(count_calls("cuInit"), 0);
 }
 
-static void ask(int times)
+static void cuda_ask_times(int times)
 {
 	struct cuda_range range;
 
@@ -145,20 +138,20 @@ ALONE_TEST(one_search, "The disk is searched for libcuda once, and again when a 
 {
 	void *library;
 
-	ask(100);
+	cuda_ask_times(100);
 	EXPECT_EQ(searches, 1);
 	library = dlopen("libvulkan.so.1", RTLD_NOW);
 	EXPECT(library);
-	ask(100);
+	cuda_ask_times(100);
 	EXPECT_EQ(searches, 2);
 	dlclose(library);
-	ask(100);
+	cuda_ask_times(100);
 	EXPECT_EQ(searches, 2);
 	EXPECT(dlopen("libvulkan.so.1", RTLD_NOW));
-	ask(100);
+	cuda_ask_times(100);
 	EXPECT_EQ(searches, 3);
 	EXPECT(dlopen("libcuda.so.1", RTLD_NOW));
-	ask(100);
+	cuda_ask_times(100);
 	EXPECT_EQ(searches, 4);
 	EXPECT(count_calls("cuPointerGetAttributes") > 0);
 }
@@ -167,7 +160,7 @@ ALONE_TEST(unusable, "A libcuda that is no use is not searched for again either.
 {
 	hidden = "cuCtxPushCurrent_v2";
 	EXPECT(dlopen("libcuda.so.1", RTLD_NOW));
-	ask(100);
+	cuda_ask_times(100);
 	EXPECT_EQ(searches, 1);
 }
 
@@ -176,13 +169,13 @@ ALONE_TEST(found_in_child, "A child finds libcuda that it loads itself.")
 	int status = -1;
 	pid_t child;
 
-	ask(1);
+	cuda_ask_times(1);
 	child = fork();
 	if (!child) {
-		ask(1);
+		cuda_ask_times(1);
 		if (!dlopen("libcuda.so.1", RTLD_NOW))
 			_exit(1);
-		ask(1);
+		cuda_ask_times(1);
 		_exit(!count_calls("cuPointerGetAttributes"));
 	}
 	EXPECT_EQ(waitpid(child, &status, 0), child);
@@ -193,10 +186,10 @@ ALONE_TEST(allocation, "Allocating loads libcuda and initializes it.")
 {
 	struct cuda_memory m;
 
-	EXPECT(!loaded());
+	EXPECT(!libcuda_handle());
 	EXPECT_EQ(cuda_alloc(CUDA_DEVICE, uuid0, 1, 0, &m), -EOPNOTSUPP);
-	expect_log("no virtual memory management"); /* of a fake that was not reset */
-	EXPECT(loaded());
+	fixture_expect_log("no virtual memory management"); /* of a fake that was not reset */
+	EXPECT(libcuda_handle());
 	EXPECT_EQ(count_calls("cuInit"), 1);
 }
 
@@ -206,7 +199,7 @@ ALONE_TEST(no_library, "-ENODEV, with the reason, where no libcuda is.")
 
 	missing = true;
 	EXPECT_EQ(cuda_alloc(CUDA_DEVICE, uuid0, 1, 0, &m), -ENODEV);
-	expect_log("libcuda.so.1: cannot open");
+	fixture_expect_log("libcuda.so.1: cannot open");
 }
 
 ALONE_TEST(lacks_needed, "A libcuda that lacks what all need is no libcuda: named.")
@@ -216,10 +209,10 @@ ALONE_TEST(lacks_needed, "A libcuda that lacks what all need is no libcuda: name
 
 	hidden = "cuCtxPushCurrent_v2";
 	EXPECT_EQ(cuda_alloc(CUDA_DEVICE, uuid0, 1, 0, &m), -ENODEV);
-	expect_log("no cuCtxPushCurrent_v2");
+	fixture_expect_log("no cuCtxPushCurrent_v2");
 	EXPECT_EQ(cuda_identify(1, &range), 0);
 	EXPECT_EQ(range.kind, CUDA_NONE);
-	EXPECT(!loaded());
+	EXPECT(!libcuda_handle());
 }
 
 ALONE_TEST(lacks_dmabuf, "Before CUDA 11.7 only dma-bufs are -EOPNOTSUPP, named.")
@@ -229,11 +222,11 @@ ALONE_TEST(lacks_dmabuf, "Before CUDA 11.7 only dma-bufs are -EOPNOTSUPP, named.
 	struct cuda_range range;
 
 	hidden = "cuMemGetHandleForAddressRange";
-	p = allocate();
+	p = control_allocate();
 	EXPECT_EQ(cuda_identify(p, &range), 0);
 	EXPECT_EQ(range.kind, CUDA_DEVICE);
 	EXPECT_EQ(cuda_export_dmabuf(p, 1 << 20, &out), -EOPNOTSUPP);
-	expect_log("no cuMemGetHandleForAddressRange");
+	fixture_expect_log("no cuMemGetHandleForAddressRange");
 }
 
 ALONE_TEST(lacks_vmm, "Before CUDA 11.0 only VMM memory is -EOPNOTSUPP, named.")
@@ -243,11 +236,11 @@ ALONE_TEST(lacks_vmm, "Before CUDA 11.0 only VMM memory is -EOPNOTSUPP, named.")
 	struct cuda_memory m;
 
 	hidden = "cuMemRetainAllocationHandle";
-	p = allocate();
+	p = control_allocate();
 	EXPECT_EQ(cuda_export_opaque(p, 1 << 20, uuid0, &out), -EOPNOTSUPP);
-	expect_log("no cuMemRetainAllocationHandle");
+	fixture_expect_log("no cuMemRetainAllocationHandle");
 	EXPECT_EQ(cuda_alloc(CUDA_DEVICE, uuid0, 1, 0, &m), -EOPNOTSUPP);
-	expect_log("no cuMemRetainAllocationHandle");
+	fixture_expect_log("no cuMemRetainAllocationHandle");
 	EXPECT_EQ(cuda_export_dmabuf(p, 1 << 20, &out), 0);
 	close(out.fd);
 }
@@ -258,7 +251,7 @@ ALONE_TEST(older_name, "A function is taken by its older name where the newer on
 	uintptr_t p;
 
 	hidden = "cuDeviceGetUuid_v2";
-	p = allocate();
+	p = control_allocate();
 	EXPECT_EQ(cuda_identify(p, &range), 0);
 	EXPECT_EQ(range.kind, CUDA_DEVICE);
 	EXPECT(!memcmp(range.uuid, uuid0, sizeof(uuid0)));

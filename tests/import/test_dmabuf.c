@@ -8,13 +8,15 @@
 
 #include "fake_dmabuf.h"
 #include "harness.h"
+#include "process.h"
 #include "import/import.h"
 #include "util/log.h"
 
 #define PAGE 4096
 #define BOTH (IMPORT_READ | IMPORT_WRITE)
 
-static int get(int fd, size_t size, unsigned int access, struct import_region **region)
+static int dmabuf_get_region(int fd, size_t size, unsigned int access,
+			     struct import_region **region)
 {
 	const struct import_desc desc = { IMPORT_DMABUF, &fd, size, access, false };
 
@@ -24,11 +26,11 @@ static int get(int fd, size_t size, unsigned int access, struct import_region **
 
 TEST(mapped, "A dma-buf is mapped, and the descriptor stays the caller's.")
 {
-	int fd = fake_dmabuf_create(4 * PAGE, O_RDWR);
+	int fd = fake_dmabuf_open(4 * PAGE, O_RDWR);
 	struct import_region *r;
 	char *other = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	EXPECT_EQ(get(fd, 3 * PAGE, BOTH, &r), 0);
+	EXPECT_EQ(dmabuf_get_region(fd, 3 * PAGE, BOTH, &r), 0);
 	EXPECT(r->fd != fd);
 	EXPECT_EQ(fcntl(r->fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	close(fd);
@@ -44,49 +46,37 @@ static int next_descriptor(int fd)
 	struct import_region *r;
 	int next;
 
-	EXPECT_EQ(get(fd, PAGE, BOTH, &r), 0);
+	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
 	import_put(r);
 	next = dup(0);
 	close(next);
 	return next;
 }
 
-static int count_mappings(void)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	int lines = 0, c;
-
-	EXPECT(maps);
-	while ((c = getc(maps)) != EOF)
-		lines += c == '\n';
-	fclose(maps);
-	return lines;
-}
-
 TEST(nothing_left, "A thousand imports leave no descriptor and no mapping behind.")
 {
-	int fd = fake_dmabuf_create(PAGE, O_RDWR), before = next_descriptor(fd);
-	int after, mappings = count_mappings();
+	int fd = fake_dmabuf_open(PAGE, O_RDWR), before = next_descriptor(fd);
+	int after, mappings = process_count_mappings("");
 	struct import_region *r;
 
 	for (int i = 0; i < 1000; i++) {
-		EXPECT_EQ(get(fd, PAGE, BOTH, &r), 0);
+		EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
 		import_put(r);
-		EXPECT_EQ(get(fd, PAGE + 1, BOTH, &r), -ERANGE);
+		EXPECT_EQ(dmabuf_get_region(fd, PAGE + 1, BOTH, &r), -ERANGE);
 	}
 	after = dup(0);
 	close(after);
 	EXPECT_EQ(after, before);
-	EXPECT(count_mappings() < mappings + 50);
+	EXPECT(process_count_mappings("") < mappings + 50);
 	close(fd);
 }
 
 TEST(read_only, "A read-only descriptor takes precedence over flags that ask for more.")
 {
-	int fd = fake_dmabuf_create(PAGE, O_RDONLY);
+	int fd = fake_dmabuf_open(PAGE, O_RDONLY);
 	struct import_region *r;
 
-	EXPECT_EQ(get(fd, PAGE, BOTH, &r), 0);
+	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
 	EXPECT_EQ(r->access, IMPORT_READ);
 	import_put(r);
 	close(fd);
@@ -98,12 +88,12 @@ TEST(not_a_dmabuf, "Anything that is no dma-buf is named.")
 	int fds[2];
 
 	EXPECT_EQ(pipe(fds), 0);
-	EXPECT_EQ(get(fds[0], PAGE, BOTH, &r), -EBADF);
+	EXPECT_EQ(dmabuf_get_region(fds[0], PAGE, BOTH, &r), -EBADF);
 	EXPECT(strstr(log_last(), "is not a dma-buf"));
 	close(fds[0]);
 	close(fds[1]);
-	EXPECT_EQ(get(fds[0], PAGE, BOTH, &r), -EBADF);
-	EXPECT_EQ(get(-1, PAGE, BOTH, &r), -EBADF);
+	EXPECT_EQ(dmabuf_get_region(fds[0], PAGE, BOTH, &r), -EBADF);
+	EXPECT_EQ(dmabuf_get_region(-1, PAGE, BOTH, &r), -EBADF);
 }
 
 TEST(by_value, "A descriptor that is passed by value is an error, not a crash.")
@@ -117,13 +107,13 @@ TEST(by_value, "A descriptor that is passed by value is an error, not a crash.")
 
 TEST(no_cpu_mapping, "An exporter without mmap: refused, the descriptor's duplicate closed.")
 {
-	int fd = fake_dmabuf_create(PAGE, O_RDWR), next = next_descriptor(fd);
+	int fd = fake_dmabuf_open(PAGE, O_RDWR), next = next_descriptor(fd);
 	struct import_region *r;
 
 	fake_dmabuf.mmap_error = ENODEV;
-	EXPECT_EQ(get(fd, PAGE, BOTH, &r), -EOPNOTSUPP);
+	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), -EOPNOTSUPP);
 	fake_dmabuf.mmap_error = ENOMEM;
-	EXPECT_EQ(get(fd, PAGE, BOTH, &r), -ENOMEM);
+	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), -ENOMEM);
 	fake_dmabuf.mmap_error = 0;
 	EXPECT_EQ(fcntl(next, F_GETFD), -1);
 	close(fd);
@@ -131,10 +121,10 @@ TEST(no_cpu_mapping, "An exporter without mmap: refused, the descriptor's duplic
 
 TEST(sync_flags, "Access says whether it reads or writes.")
 {
-	int fd = fake_dmabuf_create(PAGE, O_RDWR);
+	int fd = fake_dmabuf_open(PAGE, O_RDWR);
 	struct import_region *r;
 
-	EXPECT_EQ(get(fd, PAGE, BOTH, &r), 0);
+	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
 	EXPECT_EQ(import_needs_bracket(r), 1);
 	EXPECT_EQ(import_begin_access(r, IMPORT_READ), 0);
 	EXPECT_EQ(fake_dmabuf.last_flags, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ);
@@ -146,10 +136,10 @@ TEST(sync_flags, "Access says whether it reads or writes.")
 
 TEST(sync_read_only, "A bracket on a descriptor that is read-only never says that it writes.")
 {
-	int fd = fake_dmabuf_create(PAGE, O_RDONLY);
+	int fd = fake_dmabuf_open(PAGE, O_RDONLY);
 	struct import_region *r;
 
-	EXPECT_EQ(get(fd, PAGE, BOTH, &r), 0);
+	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
 	EXPECT_EQ(import_begin_access(r, BOTH), 0);
 	EXPECT_EQ(fake_dmabuf.last_flags, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ);
 	EXPECT_EQ(import_end_access(r, IMPORT_WRITE), 0);
@@ -160,10 +150,10 @@ TEST(sync_read_only, "A bracket on a descriptor that is read-only never says tha
 
 TEST(sync_interrupted, "DMA_BUF_IOCTL_SYNC is repeated when a signal interrupts it.")
 {
-	int fd = fake_dmabuf_create(PAGE, O_RDWR), starts = fake_dmabuf.starts;
+	int fd = fake_dmabuf_open(PAGE, O_RDWR), starts = fake_dmabuf.starts;
 	struct import_region *r;
 
-	EXPECT_EQ(get(fd, PAGE, BOTH, &r), 0);
+	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
 	fake_dmabuf.interrupts = 3;
 	EXPECT_EQ(import_begin_access(r, BOTH), 0);
 	EXPECT_EQ(fake_dmabuf.starts, starts + 1);
@@ -176,7 +166,7 @@ TEST(sync_interrupted, "DMA_BUF_IOCTL_SYNC is repeated when a signal interrupts 
 
 TEST(closed, "What has the number of a descriptor that the program closed stays open.")
 {
-	int fd = fake_dmabuf_create(4096, O_RDWR), own, other;
+	int fd = fake_dmabuf_open(4096, O_RDWR), own, other;
 	struct import_desc desc = { IMPORT_DMABUF, &fd, 4096, IMPORT_READ, false };
 	struct import_region *r = NULL;
 
@@ -192,11 +182,11 @@ TEST(closed, "What has the number of a descriptor that the program closed stays 
 
 TEST(closed_access, "Access by a descriptor that the program closed is an error, and no ioctl.")
 {
-	int fd = fake_dmabuf_create(PAGE, O_RDWR), other = fake_dmabuf_create(PAGE, O_RDWR);
+	int fd = fake_dmabuf_open(PAGE, O_RDWR), other = fake_dmabuf_open(PAGE, O_RDWR);
 	int starts = fake_dmabuf.starts, ends = fake_dmabuf.ends, own;
 	struct import_region *r;
 
-	EXPECT_EQ(get(fd, PAGE, BOTH, &r), 0);
+	EXPECT_EQ(dmabuf_get_region(fd, PAGE, BOTH, &r), 0);
 	EXPECT_EQ(import_check_access(r), 0);
 	own = r->fd;
 	close(own);

@@ -17,7 +17,7 @@
 #define PAGE 4096
 #define GPU_PAGE 65536
 
-static struct export_range exported(uintptr_t address, size_t size, unsigned int options)
+static struct export_range export_range_of(uintptr_t address, size_t size, unsigned int options)
 {
 	struct export_range range;
 
@@ -25,7 +25,7 @@ static struct export_range exported(uintptr_t address, size_t size, unsigned int
 	return range;
 }
 
-static uint64_t pinned(void)
+static uint64_t export_count_pinned(void)
 {
 	struct cache_stats stats;
 
@@ -33,7 +33,7 @@ static uint64_t pinned(void)
 	return stats.bytes_pinned;
 }
 
-static uintptr_t host(size_t size)
+static uintptr_t export_map_host(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -42,7 +42,7 @@ static uintptr_t host(size_t size)
 }
 
 /* The module is asked once what it exports, and CUDA once what devices there are. */
-static void set_up(void)
+static void export_test_begin(void)
 {
 	static bool done;
 
@@ -55,45 +55,45 @@ static void set_up(void)
 
 TEST(kept_host, "What the module keeps of the host's memory is counted, until it is invalidated.")
 {
-	uintptr_t p = host(4 * PAGE);
+	uintptr_t p = export_map_host(4 * PAGE);
 	struct cache_stats before, after;
 
-	set_up();
+	export_test_begin();
 	export_stats(&before);
-	close(exported(p, 4 * PAGE, EXPORT_KEEP).fd);
-	close(exported(p + PAGE, PAGE, EXPORT_KEEP).fd);
+	close(export_range_of(p, 4 * PAGE, EXPORT_KEEP).fd);
+	close(export_range_of(p + PAGE, PAGE, EXPORT_KEEP).fd);
 	export_stats(&after);
 	EXPECT_EQ(after.bytes_pinned, 4 * PAGE);
 	EXPECT_EQ(after.bytes_idle, 4 * PAGE);
 	EXPECT_EQ(after.misses - before.misses, 1);
 	EXPECT_EQ(after.hits - before.hits, 1);
 	export_invalidate(p + 3 * PAGE, 1);
-	EXPECT_EQ(pinned(), 0);
+	EXPECT_EQ(export_count_pinned(), 0);
 	munmap((void *)p, 4 * PAGE);
 }
 
 TEST(kept_beside, "An export of memory invalidates nothing that is kept.")
 {
-	uintptr_t p = host(4 * PAGE);
+	uintptr_t p = export_map_host(4 * PAGE);
 
-	set_up();
-	close(exported(p, 4 * PAGE, EXPORT_KEEP).fd);
-	close(exported(p, 2 * PAGE, 0).fd);
-	EXPECT_EQ(pinned(), 4 * PAGE);
+	export_test_begin();
+	close(export_range_of(p, 4 * PAGE, EXPORT_KEEP).fd);
+	close(export_range_of(p, 2 * PAGE, 0).fd);
+	EXPECT_EQ(export_count_pinned(), 4 * PAGE);
 	export_invalidate(p, 4 * PAGE);
 	munmap((void *)p, 4 * PAGE);
 }
 
 TEST(kept_by_both, "An export of the host's memory is no miss of the cache of CUDA's.")
 {
-	uintptr_t p = host(PAGE), gpu;
+	uintptr_t p = export_map_host(PAGE), gpu;
 	struct cache_stats before, after;
 
-	set_up();
+	export_test_begin();
 	gpu = fake_cuda_alloc(0, GPU_PAGE);
-	close(exported(gpu, PAGE, EXPORT_KEEP).fd);
+	close(export_range_of(gpu, PAGE, EXPORT_KEEP).fd);
 	export_stats(&before);
-	close(exported(p, PAGE, EXPORT_KEEP).fd);
+	close(export_range_of(p, PAGE, EXPORT_KEEP).fd);
 	export_stats(&after);
 	EXPECT_EQ(after.misses - before.misses, 1);
 	export_invalidate(p, PAGE);
@@ -104,22 +104,22 @@ TEST(kept_by_both, "An export of the host's memory is no miss of the cache of CU
 
 TEST(limit, "A limit of 0 keeps nothing of either kind.")
 {
-	uintptr_t p = host(PAGE), gpu;
+	uintptr_t p = export_map_host(PAGE), gpu;
 
-	set_up();
+	export_test_begin();
 	gpu = fake_cuda_alloc(0, GPU_PAGE);
 	for (int is_gpu = 0; is_gpu <= 1; is_gpu++) {
 		uintptr_t at = is_gpu ? gpu : p;
 
-		close(exported(at, PAGE, EXPORT_KEEP).fd);
-		EXPECT(pinned());
+		close(export_range_of(at, PAGE, EXPORT_KEEP).fd);
+		EXPECT(export_count_pinned());
 		export_set_limit(is_gpu, 0);
-		EXPECT_EQ(pinned(), 0);
-		close(exported(at, PAGE, EXPORT_KEEP).fd);
-		EXPECT_EQ(pinned(), 0);
+		EXPECT_EQ(export_count_pinned(), 0);
+		close(export_range_of(at, PAGE, EXPORT_KEEP).fd);
+		EXPECT_EQ(export_count_pinned(), 0);
 		export_set_limit(is_gpu, UINT64_MAX);
-		close(exported(at, PAGE, EXPORT_KEEP).fd);
-		EXPECT(pinned());
+		close(export_range_of(at, PAGE, EXPORT_KEEP).fd);
+		EXPECT(export_count_pinned());
 		export_invalidate(at, PAGE);
 	}
 	fake_cuda_free(gpu);
@@ -131,9 +131,9 @@ TEST(unwatched, "Where CUDA tells of the free, the module does not pin a second 
 	uintptr_t p, address = 0;
 	struct export_range range;
 
-	set_up();
+	export_test_begin();
 	p = fake_cuda_alloc(0, 2 * GPU_PAGE);
-	range = exported(p, PAGE, EXPORT_MAPPABLE);
+	range = export_range_of(p, PAGE, EXPORT_MAPPABLE);
 	EXPECT(fake_gdmabuf.flags & GDMABUF_UNWATCHED);
 	EXPECT_EQ(exports_find(range.fd, &address), 0);
 	EXPECT_EQ(address, p - range.offset);
@@ -149,11 +149,11 @@ TEST(watched, "The module watches what it keeps, and what may be revoked.")
 {
 	uintptr_t p;
 
-	set_up();
+	export_test_begin();
 	p = fake_cuda_alloc(0, 2 * GPU_PAGE);
-	close(exported(p, PAGE, EXPORT_MAPPABLE | EXPORT_KEEP).fd);
+	close(export_range_of(p, PAGE, EXPORT_MAPPABLE | EXPORT_KEEP).fd);
 	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_KEEP);
-	close(exported(p, PAGE, EXPORT_REVOCABLE).fd);
+	close(export_range_of(p, PAGE, EXPORT_REVOCABLE).fd);
 	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_REVOCABLE);
 	export_invalidate(p, PAGE);
 	fake_cuda_free(p);
@@ -166,15 +166,15 @@ TEST(several_allocations,
 						{ 0, FAKE_CUDA_GRANULARITY, 1 } };
 	uintptr_t p;
 
-	set_up();
+	export_test_begin();
 	p = fake_cuda_vmm(segments, 2);
 	for (int keep = 0; keep <= 1; keep++) {
-		close(exported(p, FAKE_CUDA_GRANULARITY + PAGE,
-			       EXPORT_MAPPABLE | (keep ? EXPORT_KEEP : 0))
+		close(export_range_of(p, FAKE_CUDA_GRANULARITY + PAGE,
+				      EXPORT_MAPPABLE | (keep ? EXPORT_KEEP : 0))
 			      .fd);
 		EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_UNWATCHED);
 	}
-	close(exported(p, FAKE_CUDA_GRANULARITY + PAGE, EXPORT_REVOCABLE).fd);
+	close(export_range_of(p, FAKE_CUDA_GRANULARITY + PAGE, EXPORT_REVOCABLE).fd);
 	EXPECT_EQ(fake_gdmabuf.flags, GDMABUF_REVOCABLE);
 	fake_cuda_vmm_free(p);
 }
@@ -193,7 +193,7 @@ TEST(freed_meanwhile, "-ENODEV, and no descriptor, if the memory was freed while
 	struct export_range range = { -7, 7 };
 	uintptr_t p;
 
-	set_up();
+	export_test_begin();
 	p = fake_cuda_alloc(0, GPU_PAGE);
 	to_be_freed = p;
 	fake_gdmabuf.exporting = free_now;

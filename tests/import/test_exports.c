@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int file(void)
+static int exports_create_file(void)
 {
 	int fd = memfd_create("dma-buf", MFD_CLOEXEC);
 
@@ -19,12 +19,12 @@ static int file(void)
 	return fd;
 }
 
-static struct exported of(uintptr_t p, uintptr_t before)
+static struct exported exports_describe(uintptr_t p, uintptr_t before)
 {
 	return (struct exported){ p - before, .buffer_id = cuda_buffer_id(p), .inside = p };
 }
 
-static int find(int fd)
+static int exports_find_address(int fd)
 {
 	uintptr_t address = 1;
 	int ret = exports_find(fd, &address);
@@ -37,11 +37,11 @@ TEST(found, "A dma-buf is found by any descriptor of it, with the address of its
 {
 	uintptr_t p, address = 0;
 	struct exported e;
-	int fd = file(), other;
+	int fd = exports_create_file(), other;
 
 	fake_cuda_reset(1);
 	p = fake_cuda_alloc(0, 1000);
-	e = of(p, 512);
+	e = exports_describe(p, 512);
 	EXPECT_EQ(exports_add(fd, &e, NULL), 0);
 	other = dup(fd);
 	close(fd);
@@ -53,11 +53,11 @@ TEST(found, "A dma-buf is found by any descriptor of it, with the address of its
 
 TEST(unknown, "-ENOENT for others, -EBADF for none.")
 {
-	int fd = file();
+	int fd = exports_create_file();
 
-	EXPECT_EQ(find(fd), -ENOENT);
+	EXPECT_EQ(exports_find_address(fd), -ENOENT);
 	close(fd);
-	EXPECT_EQ(find(fd), -EBADF);
+	EXPECT_EQ(exports_find_address(fd), -EBADF);
 	EXPECT_EQ(exports_add(-1, &(struct exported){ .buffer_id = 1 }, NULL), -EBADF);
 }
 
@@ -65,21 +65,21 @@ TEST(freed,
      "-ENODEV, with a sentence, once the memory was freed, also if the address is used again.")
 {
 	struct exported e;
-	int fd = file();
+	int fd = exports_create_file();
 	uintptr_t p;
 
 	fake_cuda_reset(1);
 	p = fake_cuda_alloc(0, 8192);
-	e = of(p, 0);
+	e = exports_describe(p, 0);
 	EXPECT_EQ(exports_add(fd, &e, NULL), 0);
 	fake_cuda_free(p);
-	EXPECT_EQ(find(fd), -ENODEV);
+	EXPECT_EQ(exports_find_address(fd), -ENODEV);
 	EXPECT(strstr(log_last(), "was freed"));
 	EXPECT_EQ(fake_cuda_alloc_at(0, 8192, p), p);
-	EXPECT_EQ(find(fd), -ENODEV);
-	e = of(p, 0);
+	EXPECT_EQ(exports_find_address(fd), -ENODEV);
+	e = exports_describe(p, 0);
 	EXPECT_EQ(exports_add(fd, &e, NULL), 0);
-	EXPECT_EQ(find(fd), 0);
+	EXPECT_EQ(exports_find_address(fd), 0);
 	fake_cuda_free(p);
 	close(fd);
 }
@@ -87,10 +87,10 @@ TEST(freed,
 TEST(not_to_be_told, "Memory that cannot be told from other memory is not remembered.")
 {
 	const struct exported e = { .address = 4096 };
-	int fd = file();
+	int fd = exports_create_file();
 
 	EXPECT_EQ(exports_add(fd, &e, NULL), 0);
-	EXPECT_EQ(find(fd), -ENOENT);
+	EXPECT_EQ(exports_find_address(fd), -ENOENT);
 	close(fd);
 }
 
@@ -102,32 +102,32 @@ TEST(last_ones, "The last EXPORTS dma-bufs are remembered; one that is made agai
 
 	fake_cuda_reset(1);
 	p = fake_cuda_alloc(0, 8192);
-	e = of(p, 0);
-	first = file();
-	second = file();
+	e = exports_describe(p, 0);
+	first = exports_create_file();
+	second = exports_create_file();
 	exports_add(first, &e, NULL);
 	exports_add(second, &e, NULL);
 	for (int i = 0; i < 100; i++)
 		EXPECT_EQ(exports_add(second, &e, NULL), 0);
 	for (int i = 0; i < EXPORTS - 2; i++) {
-		fd = file();
+		fd = exports_create_file();
 		EXPECT_EQ(exports_add(fd, &e, NULL), 0);
-		EXPECT_EQ(find(fd), 0);
+		EXPECT_EQ(exports_find_address(fd), 0);
 		close(fd);
 	}
-	EXPECT_EQ(find(first), 0);
-	fd = file();
+	EXPECT_EQ(exports_find_address(first), 0);
+	fd = exports_create_file();
 	EXPECT_EQ(exports_add(fd, &e, NULL), 0);
-	EXPECT_EQ(find(first), -ENOENT);
-	EXPECT_EQ(find(second), 0);
-	EXPECT_EQ(find(fd), 0);
+	EXPECT_EQ(exports_find_address(first), -ENOENT);
+	EXPECT_EQ(exports_find_address(second), 0);
+	EXPECT_EQ(exports_find_address(fd), 0);
 	for (int i = 0; i < EXPORTS; i++) {
 		close(fd);
-		fd = file();
+		fd = exports_create_file();
 		EXPECT_EQ(exports_add(fd, &e, NULL), 0);
 	}
-	EXPECT_EQ(find(second), -ENOENT);
-	EXPECT_EQ(find(fd), 0);
+	EXPECT_EQ(exports_find_address(second), -ENOENT);
+	EXPECT_EQ(exports_find_address(fd), 0);
 	close(fd);
 	close(first);
 	close(second);

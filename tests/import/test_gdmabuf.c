@@ -2,11 +2,11 @@
 /* The library's side of the kernel module, on a fake /dev/gdmabuf; tests/kmod has the real one. */
 #include "fake_gdmabuf.h"
 #include "harness.h"
+#include "process.h"
 
 #include "import/export/gdmabuf.h"
 #include "util/log.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,18 +22,7 @@
 #include <unistd.h>
 
 #define PAGE 4096
-static int count_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
-static struct gdmabuf_range exported(void)
+static struct gdmabuf_range export_page(void)
 {
 	struct gdmabuf_range range;
 
@@ -44,26 +33,26 @@ static struct gdmabuf_range exported(void)
 
 TEST(one_context, "One context serves all exports; a failed one leaves nothing behind.")
 {
-	struct gdmabuf_range a = exported(), b;
-	int before = fake_gdmabuf.opens, fds = count_fds();
+	struct gdmabuf_range a = export_page(), b;
+	int before = fake_gdmabuf.opens, fds = process_count_descriptors();
 
-	b = exported();
+	b = export_page();
 	EXPECT_EQ(fake_gdmabuf.opens, before);
 	EXPECT(gdmabuf_is_current(&a) && gdmabuf_is_current(&b));
 	fake_gdmabuf.error = EINTR;
 	EXPECT_EQ(gdmabuf_export(GDMABUF_MEMORY_HOST, PAGE, PAGE, 0, &b), -EINTR);
 	fake_gdmabuf.error = 0;
-	EXPECT_EQ(count_fds(), fds);
+	EXPECT_EQ(process_count_descriptors(), fds);
 }
 
 /* A status for waitpid(). */
-static int child_of(struct gdmabuf_range *parents)
+static int child_check_parents(struct gdmabuf_range *parents)
 {
 	struct gdmabuf_range own;
 
 	if (gdmabuf_is_current(parents))
 		return 1;
-	own = exported();
+	own = export_page();
 	if (own.slot != parents->slot || own.generation != parents->generation)
 		return 2;
 	return gdmabuf_is_current(parents) ? 3 : gdmabuf_is_current(&own) ? 0 : 4;
@@ -86,10 +75,10 @@ static void expect_child(int (*run)(struct gdmabuf_range *), struct gdmabuf_rang
 
 static int first_export(struct gdmabuf_range *unused)
 {
-	struct gdmabuf_range first = exported();
+	struct gdmabuf_range first = export_page();
 
 	(void)unused;
-	expect_child(child_of, &first);
+	expect_child(child_check_parents, &first);
 	return 0;
 }
 
@@ -107,19 +96,19 @@ static int in_daemon(struct gdmabuf_range *parents)
 		close(fd);
 	for (int fd = 3; fd < 64; fd++)
 		others[fd] = memfd_create("other", MFD_CLOEXEC);
-	exported();
+	export_page();
 	for (int fd = 3; fd < 64; fd++)
 		if (close(others[fd]))
 			return 5;
 	/* Now the numbers are free, and the next context gets that of the old one. */
-	exported();
-	exported();
+	export_page();
+	export_page();
 	return gdmabuf_is_current(parents) ? 6 : 0;
 }
 
 TEST(daemon, "A child that closed all descriptors closes none that it opened since.")
 {
-	struct gdmabuf_range first = exported();
+	struct gdmabuf_range first = export_page();
 
 	expect_child(in_daemon, &first);
 }
@@ -133,13 +122,13 @@ static int with_own_device(struct gdmabuf_range *unused)
 	while (!fake_gdmabuf_is_device(device))
 		device++;
 	fake_gdmabuf_set_own(device); /* as if it were closed and opened */
-	exported();
+	export_page();
 	return fake_gdmabuf_is_device(device) && fake_gdmabuf_is_own(device) ? 0 : 1;
 }
 
 static int own_device_within(struct gdmabuf_range *unused)
 {
-	exported();
+	export_page();
 	expect_child(with_own_device, unused);
 	return 0;
 }
@@ -153,7 +142,7 @@ TEST(device_of_child,
 static int without_device(struct gdmabuf_range *unused)
 {
 	(void)unused;
-	exported();
+	export_page();
 	for (int fd = 3; fd < 64; fd++)
 		if (fake_gdmabuf_is_device(fd) && !fake_gdmabuf_is_own(fd))
 			return 1;
@@ -162,7 +151,7 @@ static int without_device(struct gdmabuf_range *unused)
 
 TEST(device_of_parent, "A child that opens a context does not hold its parent's open any more.")
 {
-	struct gdmabuf_range first = exported();
+	struct gdmabuf_range first = export_page();
 
 	expect_child(without_device, &first);
 }
@@ -171,13 +160,13 @@ static int in_namespace(struct gdmabuf_range *parents)
 {
 	if (getpid() != 1)
 		return 5;
-	return child_of(parents);
+	return child_check_parents(parents);
 }
 
 /* Process 1 of a namespace, whose child is process 1 of another. */
 static int namespace_within(struct gdmabuf_range *unused)
 {
-	struct gdmabuf_range first = exported();
+	struct gdmabuf_range first = export_page();
 
 	(void)unused;
 	if (getpid() != 1 || unshare(CLONE_NEWPID))
@@ -187,7 +176,7 @@ static int namespace_within(struct gdmabuf_range *unused)
 }
 
 /* A child, as this process cannot start threads any more when it has unshared. */
-static int namespaces(struct gdmabuf_range *unused)
+static int child_unshare(struct gdmabuf_range *unused)
 {
 	if (unshare(CLONE_NEWPID) && unshare(CLONE_NEWUSER | CLONE_NEWPID))
 		return 77;
@@ -204,7 +193,7 @@ TEST(same_pid, "What a parent exported is none of a child's with the same number
 	child = fork();
 	if (!child) {
 		fake_gdmabuf_child();
-		_exit(namespaces(NULL));
+		_exit(child_unshare(NULL));
 	}
 	EXPECT_EQ(waitpid(child, &status, 0), child);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
@@ -214,14 +203,14 @@ TEST(same_pid, "What a parent exported is none of a child's with the same number
 
 static int clone_within(struct gdmabuf_range *unused)
 {
-	struct gdmabuf_range first = exported();
+	struct gdmabuf_range first = export_page();
 	int status = -1;
 	pid_t child = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0);
 
 	(void)unused;
 	if (!child) {
 		fake_gdmabuf_child();
-		_exit(child_of(&first));
+		_exit(child_check_parents(&first));
 	}
 	return waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 6;
 }
@@ -234,19 +223,19 @@ TEST(raw_clone,
 
 TEST(closed, "A process that closed the context's descriptor gets another context.")
 {
-	struct gdmabuf_range before = exported(), after;
+	struct gdmabuf_range before = export_page(), after;
 	int device = 3, opened = fake_gdmabuf.opens;
 
 	while (!fake_gdmabuf_is_device(device))
 		device++;
 	close(device);
-	after = exported();
+	after = export_page();
 	EXPECT_EQ(fake_gdmabuf.opens, opened + 1);
 	EXPECT(gdmabuf_is_current(&after));
 	EXPECT(!gdmabuf_is_current(&before));
 }
 
-static int without_descriptors(struct gdmabuf_range *parents)
+static int child_without_descriptors(struct gdmabuf_range *parents)
 {
 	const struct rlimit none = { 3, 64 };
 	struct gdmabuf_range range;
@@ -258,12 +247,12 @@ static int without_descriptors(struct gdmabuf_range *parents)
 
 TEST(no_descriptor, "-EMFILE where /dev/gdmabuf cannot be opened for want of a descriptor.")
 {
-	struct gdmabuf_range first = exported();
+	struct gdmabuf_range first = export_page();
 
-	expect_child(without_descriptors, &first);
+	expect_child(child_without_descriptors, &first);
 }
 
-static uint64_t idle(void)
+static uint64_t counts_read_idle(void)
 {
 	struct gdmabuf_counts counts;
 
@@ -271,7 +260,7 @@ static uint64_t idle(void)
 	return counts.bytes_idle;
 }
 
-static void keep(uintptr_t address, size_t size)
+static void export_kept_range(uintptr_t address, size_t size)
 {
 	struct gdmabuf_range range;
 
@@ -282,41 +271,41 @@ static void keep(uintptr_t address, size_t size)
 
 TEST(dropped, "What is dropped is every pin that touches the range, and no other.")
 {
-	keep(16 * PAGE, 4 * PAGE);
-	keep(24 * PAGE, 4 * PAGE);
-	keep(17 * PAGE, PAGE); /* of the first */
-	EXPECT_EQ(idle(), 8 * PAGE);
+	export_kept_range(16 * PAGE, 4 * PAGE);
+	export_kept_range(24 * PAGE, 4 * PAGE);
+	export_kept_range(17 * PAGE, PAGE); /* of the first */
+	EXPECT_EQ(counts_read_idle(), 8 * PAGE);
 	gdmabuf_drop(20 * PAGE, 4 * PAGE);
-	EXPECT_EQ(idle(), 8 * PAGE);
+	EXPECT_EQ(counts_read_idle(), 8 * PAGE);
 	gdmabuf_drop(19 * PAGE, 1);
-	EXPECT_EQ(idle(), 4 * PAGE);
+	EXPECT_EQ(counts_read_idle(), 4 * PAGE);
 	gdmabuf_drop(0, 25 * PAGE);
-	EXPECT_EQ(idle(), 0);
-	keep(16 * PAGE, 4 * PAGE);
+	EXPECT_EQ(counts_read_idle(), 0);
+	export_kept_range(16 * PAGE, 4 * PAGE);
 	gdmabuf_drop(16 * PAGE, 1);
-	EXPECT_EQ(idle(), 0);
+	EXPECT_EQ(counts_read_idle(), 0);
 }
 
 static int limited_child(struct gdmabuf_range *unused)
 {
 	(void)unused;
-	keep(16 * PAGE, 4 * PAGE);
-	keep(24 * PAGE, 4 * PAGE);
-	return idle() == 4 * PAGE ? 0 : 1;
+	export_kept_range(16 * PAGE, 4 * PAGE);
+	export_kept_range(24 * PAGE, 4 * PAGE);
+	return counts_read_idle() == 4 * PAGE ? 0 : 1;
 }
 
 TEST(limit, "A limit holds for what is kept already, for what will be, and for contexts to come.")
 {
-	keep(16 * PAGE, 4 * PAGE);
-	keep(24 * PAGE, 4 * PAGE);
+	export_kept_range(16 * PAGE, 4 * PAGE);
+	export_kept_range(24 * PAGE, 4 * PAGE);
 	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, 6 * PAGE);
-	EXPECT_EQ(idle(), 4 * PAGE);
-	keep(32 * PAGE, 2 * PAGE);
-	EXPECT_EQ(idle(), 6 * PAGE);
+	EXPECT_EQ(counts_read_idle(), 4 * PAGE);
+	export_kept_range(32 * PAGE, 2 * PAGE);
+	EXPECT_EQ(counts_read_idle(), 6 * PAGE);
 	expect_child(limited_child, NULL);
 	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, UINT64_MAX);
 	gdmabuf_drop(0, SIZE_MAX);
-	EXPECT_EQ(idle(), 0);
+	EXPECT_EQ(counts_read_idle(), 0);
 }
 
 /* Called once, when this thread finds that a descriptor is closed. */
@@ -343,9 +332,9 @@ static struct {
 	bool ended;
 } exporter;
 
-static void *export_in_thread(void *unused)
+static void *thread_export_page(void *unused)
 {
-	exported();
+	export_page();
 	return unused;
 }
 
@@ -354,7 +343,7 @@ static void other_thread_exports(void)
 {
 	struct timespec end;
 
-	EXPECT_EQ(pthread_create(&exporter.thread, NULL, export_in_thread, NULL), 0);
+	EXPECT_EQ(pthread_create(&exporter.thread, NULL, thread_export_page, NULL), 0);
 	clock_gettime(CLOCK_REALTIME, &end);
 	end.tv_sec++;
 	exporter.ended = !pthread_timedjoin_np(exporter.thread, NULL, &end);
@@ -370,7 +359,7 @@ static void close_device(void)
 TEST(limit_while_opened,
      "A limit holds for a context that another thread opens while the limit is set.")
 {
-	exported();
+	export_page();
 	close_device();
 	found_closed = other_thread_exports;
 	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, 6 * PAGE);
@@ -393,8 +382,8 @@ static int parents_kept(struct gdmabuf_range *unused)
 
 TEST(parents_kept, "What a parent keeps is none of its child's to drop or to count.")
 {
-	keep(16 * PAGE, 4 * PAGE);
+	export_kept_range(16 * PAGE, 4 * PAGE);
 	expect_child(parents_kept, NULL);
-	EXPECT_EQ(idle(), 4 * PAGE);
+	EXPECT_EQ(counts_read_idle(), 4 * PAGE);
 	gdmabuf_drop(0, SIZE_MAX);
 }

@@ -8,7 +8,7 @@
 #define PAGE 4096
 #define BOTH (IMPORT_READ | IMPORT_WRITE)
 
-static char *memory(void)
+static char *host_map_pages(void)
 {
 	static char *p;
 
@@ -17,7 +17,8 @@ static char *memory(void)
 	return p;
 }
 
-static int get(void *addr, size_t size, unsigned int access, struct import_region **region)
+static int host_get_region(void *addr, size_t size, unsigned int access,
+			   struct import_region **region)
 {
 	const struct import_desc desc = { IMPORT_HOST, addr, size, access, false };
 
@@ -29,8 +30,8 @@ TEST(in_place, "A host region is the memory itself.")
 {
 	struct import_region *r;
 
-	EXPECT_EQ(get(memory() + 100, 300, BOTH, &r), 0);
-	EXPECT(r->addr == memory() + 100);
+	EXPECT_EQ(host_get_region(host_map_pages() + 100, 300, BOTH, &r), 0);
+	EXPECT(r->addr == host_map_pages() + 100);
 	EXPECT_EQ(r->size, 300);
 	EXPECT_EQ(import_needs_bracket(r), 0);
 	EXPECT_EQ(import_begin_access(r, BOTH), 0);
@@ -41,7 +42,7 @@ TEST(refused_outputs, "A refused range leaves the output alone.")
 {
 	struct import_region *r;
 
-	EXPECT_EQ(get((void *)8, 8, BOTH, &r), -EFAULT);
+	EXPECT_EQ(host_get_region((void *)8, 8, BOTH, &r), -EFAULT);
 	EXPECT(!r);
 }
 
@@ -49,8 +50,8 @@ TEST(unaligned_same_flags, "Unaligned ranges of the same access may share pages.
 {
 	struct import_region *a, *b;
 
-	EXPECT_EQ(get(memory() + 64, 64, BOTH, &a), 0);
-	EXPECT_EQ(get(memory() + 128, 64, BOTH, &b), 0);
+	EXPECT_EQ(host_get_region(host_map_pages() + 64, 64, BOTH, &a), 0);
+	EXPECT_EQ(host_get_region(host_map_pages() + 128, 64, BOTH, &b), 0);
 	import_put(a);
 	import_put(b);
 }
@@ -59,12 +60,12 @@ TEST(unaligned_other_flags, "Two unaligned ranges of other access that share a p
 {
 	struct import_region *a, *b;
 
-	EXPECT_EQ(get(memory() + 64, 64, BOTH, &a), 0);
-	EXPECT_EQ(get(memory() + 2048, 64, IMPORT_READ, &b), -EBUSY);
-	EXPECT_EQ(get(memory() + PAGE + 64, 64, IMPORT_READ, &b), 0);
+	EXPECT_EQ(host_get_region(host_map_pages() + 64, 64, BOTH, &a), 0);
+	EXPECT_EQ(host_get_region(host_map_pages() + 2048, 64, IMPORT_READ, &b), -EBUSY);
+	EXPECT_EQ(host_get_region(host_map_pages() + PAGE + 64, 64, IMPORT_READ, &b), 0);
 	import_put(b);
 	import_put(a);
-	EXPECT_EQ(get(memory() + 2048, 64, IMPORT_READ, &b), 0);
+	EXPECT_EQ(host_get_region(host_map_pages() + 2048, 64, IMPORT_READ, &b), 0);
 	import_put(b);
 }
 
@@ -72,9 +73,9 @@ TEST(unaligned_among_others, "They may also while a range of other access is ali
 {
 	struct import_region *a, *b, *elsewhere;
 
-	EXPECT_EQ(get(memory() + 8 * PAGE + 1, 8, IMPORT_READ, &elsewhere), 0);
-	EXPECT_EQ(get(memory() + 64, 64, BOTH, &a), 0);
-	EXPECT_EQ(get(memory() + 128, 64, BOTH, &b), 0);
+	EXPECT_EQ(host_get_region(host_map_pages() + 8 * PAGE + 1, 8, IMPORT_READ, &elsewhere), 0);
+	EXPECT_EQ(host_get_region(host_map_pages() + 64, 64, BOTH, &a), 0);
+	EXPECT_EQ(host_get_region(host_map_pages() + 128, 64, BOTH, &b), 0);
 	import_put(a);
 	import_put(b);
 	import_put(elsewhere);
@@ -84,10 +85,10 @@ TEST(unaligned_around, "A range that encloses another one shares its pages.")
 {
 	struct import_region *a, *b;
 
-	EXPECT_EQ(get(memory() + 5 * PAGE + 1, 2, IMPORT_READ, &a), 0);
-	EXPECT_EQ(get(memory() + 10, 10 * PAGE, BOTH, &b), -EBUSY);
+	EXPECT_EQ(host_get_region(host_map_pages() + 5 * PAGE + 1, 2, IMPORT_READ, &a), 0);
+	EXPECT_EQ(host_get_region(host_map_pages() + 10, 10 * PAGE, BOTH, &b), -EBUSY);
 	import_put(a);
-	EXPECT_EQ(get(memory() + 10, 10 * PAGE, BOTH, &b), 0);
+	EXPECT_EQ(host_get_region(host_map_pages() + 10, 10 * PAGE, BOTH, &b), 0);
 	import_put(b);
 }
 
@@ -95,8 +96,8 @@ TEST(aligned_is_free, "Aligned ranges share pages with anything.")
 {
 	struct import_region *a, *b;
 
-	EXPECT_EQ(get(memory(), 2 * PAGE, BOTH, &a), 0);
-	EXPECT_EQ(get(memory() + 64, 64, IMPORT_READ, &b), 0);
+	EXPECT_EQ(host_get_region(host_map_pages(), 2 * PAGE, BOTH, &a), 0);
+	EXPECT_EQ(host_get_region(host_map_pages() + 64, 64, IMPORT_READ, &b), 0);
 	import_put(b);
 	import_put(a);
 }
@@ -106,13 +107,13 @@ TEST(release_in_any_order, "The list of unaligned ranges survives any order of r
 	struct import_region *r[4], *x;
 
 	for (int i = 0; i < 4; i++)
-		EXPECT_EQ(get(memory() + 64 * i + 1, 8, BOTH, &r[i]), 0);
+		EXPECT_EQ(host_get_region(host_map_pages() + 64 * i + 1, 8, BOTH, &r[i]), 0);
 	import_put(r[1]);
 	import_put(r[3]);
 	import_put(r[0]);
-	EXPECT_EQ(get(memory() + 999, 8, IMPORT_READ, &x), -EBUSY);
+	EXPECT_EQ(host_get_region(host_map_pages() + 999, 8, IMPORT_READ, &x), -EBUSY);
 	import_put(r[2]);
-	EXPECT_EQ(get(memory() + 999, 8, IMPORT_READ, &x), 0);
+	EXPECT_EQ(host_get_region(host_map_pages() + 999, 8, IMPORT_READ, &x), 0);
 	import_put(x);
 }
 
@@ -120,12 +121,12 @@ TEST(held_twice, "A region lives until its last reference is put.")
 {
 	struct import_region *a, *b;
 
-	EXPECT_EQ(get(memory() + 1, 8, BOTH, &a), 0);
+	EXPECT_EQ(host_get_region(host_map_pages() + 1, 8, BOTH, &a), 0);
 	import_hold(a);
 	import_put(a);
-	EXPECT_EQ(get(memory() + 9, 8, IMPORT_READ, &b), -EBUSY);
+	EXPECT_EQ(host_get_region(host_map_pages() + 9, 8, IMPORT_READ, &b), -EBUSY);
 	import_put(a);
-	EXPECT_EQ(get(memory() + 9, 8, IMPORT_READ, &b), 0);
+	EXPECT_EQ(host_get_region(host_map_pages() + 9, 8, IMPORT_READ, &b), 0);
 	import_put(b);
 	import_put(NULL);
 }

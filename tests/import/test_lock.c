@@ -31,17 +31,17 @@ static void call_once(void (**function)(void))
 		called();
 }
 
-static void prepare(void)
+static void atfork_prepare(void)
 {
 	call_once(&in_prepare);
 }
 
-static void parent(void)
+static void atfork_parent(void)
 {
 	call_once(&in_parent);
 }
 
-static void child(void)
+static void atfork_child(void)
 {
 	call_once(&in_child);
 }
@@ -49,7 +49,7 @@ static void child(void)
 /* Before the locks' constructors: the prepare handler runs after theirs, the others before. */
 __attribute__((constructor(101))) static void register_handlers(void)
 {
-	pthread_atfork(prepare, parent, child);
+	pthread_atfork(atfork_prepare, atfork_parent, atfork_child);
 }
 
 static void *take_lock(void *unused)
@@ -68,7 +68,7 @@ static void take_lock_in_thread(void)
 }
 
 /* A process can be forked, in which threads take locks, and in this one they do afterwards. */
-static void fork_once(void)
+static void fork_with_thread(void)
 {
 	int status = -1;
 	pid_t pid = fork();
@@ -86,15 +86,15 @@ static void fork_once(void)
 static void fork_with_handlers(void)
 {
 	alarm(20);
-	fork_once();
+	fork_with_thread();
 	take_lock_in_thread();
 	EXPECT(!lock_is_fork());
-	fork_once();
+	fork_with_thread();
 }
 
 static void fork_in_prepare(void)
 {
-	in_prepare = fork_once;
+	in_prepare = fork_with_thread;
 	fork_with_handlers();
 }
 
@@ -105,7 +105,7 @@ TEST(prepare_forks, "A handler that runs before fork() may fork.")
 
 static void fork_in_parent_handler(void)
 {
-	in_parent = fork_once;
+	in_parent = fork_with_thread;
 	fork_with_handlers();
 }
 
@@ -116,7 +116,7 @@ TEST(parent_forks, "A handler that runs in the parent after fork() may fork.")
 
 static void fork_in_child_handler(void)
 {
-	in_child = fork_once;
+	in_child = fork_with_thread;
 	fork_with_handlers();
 }
 
@@ -141,7 +141,7 @@ static void replace_worker(int signal)
 	errno = saved;
 }
 
-static void serve(void)
+static void workers_serve(void)
 {
 	const struct sigaction action = { .sa_handler = replace_worker, .sa_flags = SA_RESTART };
 
@@ -154,7 +154,7 @@ static void serve(void)
 
 TEST(sigchld_forks, "A handler of SIGCHLD may fork, also while this thread is in fork().")
 {
-	test_in_child(serve);
+	test_in_child(workers_serve);
 }
 
 static void fork_on_signal(int signal)
@@ -276,7 +276,7 @@ static void fork_before_owner(void)
 		_exit(0);
 	atomic_store(&forked, true);
 	EXPECT_EQ(pthread_join(thread, NULL), 0);
-	fork_once();
+	fork_with_thread();
 }
 
 TEST(owner_waits, "A fork ends though the owner of a lock waits for the thread that forks.")
@@ -359,7 +359,7 @@ static void cancel_in_wait(void)
 	EXPECT_EQ(pthread_create(&thread, NULL, wait_cancelled, NULL), 0);
 	EXPECT_EQ(pthread_join(thread, NULL), 0);
 	EXPECT(has_passed);
-	fork_once();
+	fork_with_thread();
 }
 
 TEST(cancelled_wait,

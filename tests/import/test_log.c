@@ -20,7 +20,7 @@ static void log_everything(void)
 }
 
 /* What a process prints whose CLIMPORT_LOG is @value. */
-static const char *printed(const char *value)
+static const char *log_print_with(const char *value)
 {
 	static char text[1024];
 	int pipes[2], status = -1;
@@ -53,31 +53,31 @@ static const char *printed(const char *value)
 
 TEST(unset, "Nothing is printed where CLIMPORT_LOG is not set.")
 {
-	EXPECT(!strcmp(printed(NULL), ""));
+	EXPECT(!strcmp(log_print_with(NULL), ""));
 }
 
 TEST(off, "CLIMPORT_LOG=off, none, 0 and the empty string print nothing.")
 {
-	EXPECT(!strcmp(printed("off"), ""));
-	EXPECT(!strcmp(printed("none"), ""));
-	EXPECT(!strcmp(printed("0"), ""));
-	EXPECT(!strcmp(printed(""), ""));
+	EXPECT(!strcmp(log_print_with("off"), ""));
+	EXPECT(!strcmp(log_print_with("none"), ""));
+	EXPECT(!strcmp(log_print_with("0"), ""));
+	EXPECT(!strcmp(log_print_with(""), ""));
 }
 
 TEST(error, "CLIMPORT_LOG=error prints faults.")
 {
-	EXPECT(!strcmp(printed("error"), FAULTS));
+	EXPECT(!strcmp(log_print_with("error"), FAULTS));
 }
 
 TEST(debug, "CLIMPORT_LOG=debug prints decisions as well.")
 {
-	EXPECT(!strcmp(printed("debug"), "climport: fault 0\nclimport: decision 0\n"
-					 "climport: fault 1\nclimport: decision 1\n"));
+	EXPECT(!strcmp(log_print_with("debug"), "climport: fault 0\nclimport: decision 0\n"
+						"climport: fault 1\nclimport: decision 1\n"));
 }
 
 TEST(other, "Any other value is named once, with those that are valid, and prints faults.")
 {
-	const char *text = printed("verbose");
+	const char *text = log_print_with("verbose");
 	const char *faults = strstr(text, FAULTS);
 
 	EXPECT(strstr(text, "CLIMPORT_LOG=verbose"));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How regions become opaque descriptors (import/opaque_fd/opaque.c), on fakes of CUDA and Vulkan. */
 #include "harness.h"
+#include "process.h"
 
 #include "import/alloc/memory.h"
 #include "import/export/export.h"
 #include "import/opaque_fd/opaque.h"
 #include "util/log.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fake_cuda.h>
 #include <fake_vulkan.h>
@@ -24,18 +24,7 @@ static struct fake_cuda_held held_before;
 static struct fake_vulkan *vk;
 static int fds_before;
 
-static int count_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
-static void begin(void)
+static void opaque_descriptor_begin(void)
 {
 	char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct import_region r = { .addr = p, .size = PAGE, .fd = -1 };
@@ -59,10 +48,10 @@ static void begin(void)
 	munmap(p, PAGE);
 	fake_cuda_reset(2);
 	held_before = fake_cuda_held();
-	fds_before = count_fds();
+	fds_before = process_count_descriptors();
 }
 
-static void end(void)
+static void opaque_descriptor_end(void)
 {
 	struct fake_cuda_held now = fake_cuda_held();
 	struct cache_stats s;
@@ -74,17 +63,17 @@ static void end(void)
 	EXPECT_EQ(now.allocations, held_before.allocations);
 	EXPECT_EQ(now.mappings, held_before.mappings);
 	EXPECT_EQ(now.handles, held_before.handles);
-	EXPECT_EQ(count_fds(), fds_before);
+	EXPECT_EQ(process_count_descriptors(), fds_before);
 }
 
-#define OPAQUE_TEST(id, sentence)  \
-	static void in_##id(void); \
-	TEST(id, sentence)         \
-	{                          \
-		begin();           \
-		in_##id();         \
-		end();             \
-	}                          \
+#define OPAQUE_TEST(id, sentence)          \
+	static void in_##id(void);         \
+	TEST(id, sentence)                 \
+	{                                  \
+		opaque_descriptor_begin(); \
+		in_##id();                 \
+		opaque_descriptor_end();   \
+	}                                  \
 	static void in_##id(void)
 
 static struct import_region region_at(uintptr_t address, size_t size)
@@ -93,25 +82,25 @@ static struct import_region region_at(uintptr_t address, size_t size)
 }
 
 /* As import/kinds/dmabuf.c makes it where the CPU cannot map. */
-static struct import_region region_of(int fd, size_t size)
+static struct import_region region_of_descriptor(int fd, size_t size)
 {
 	return (struct import_region){ .size = size, .fd = fd };
 }
 
-static int refused(const struct import_region *region, const unsigned char *of)
+static int opaque_descriptor_get_error(const struct import_region *region, const unsigned char *of)
 {
 	struct import_opaque out = { .fd = -7 };
 	struct opaque *o = NULL;
-	int fds = count_fds(), ret = opaque_get(region, of, &o, &out);
+	int fds = process_count_descriptors(), ret = opaque_get(region, of, &o, &out);
 
 	EXPECT(!o);
 	EXPECT_EQ(out.fd, -7);
-	EXPECT_EQ(count_fds(), fds);
+	EXPECT_EQ(process_count_descriptors(), fds);
 	return ret;
 }
 
-static struct opaque *got(const struct import_region *region, const unsigned char *of,
-			  struct import_opaque *out)
+static struct opaque *opaque_descriptor_get(const struct import_region *region,
+					    const unsigned char *of, struct import_opaque *out)
 {
 	struct opaque *o = NULL;
 
@@ -119,14 +108,14 @@ static struct opaque *got(const struct import_region *region, const unsigned cha
 	return o;
 }
 
-static uintptr_t segment(int device)
+static uintptr_t segment_create(int device)
 {
 	const struct fake_cuda_segment s = { device, G, 1 };
 
 	return fake_cuda_vmm(&s, 1);
 }
 
-static int export(uintptr_t address, size_t size)
+static int opaque_descriptor_export(uintptr_t address, size_t size)
 {
 	struct export_range e;
 
@@ -136,12 +125,12 @@ static int export(uintptr_t address, size_t size)
 
 OPAQUE_TEST(origin, "A dma-buf of this process's VMM memory goes in by what it was made of.")
 {
-	uintptr_t p = segment(0);
-	int fd = export(p + 3 * PAGE, PAGE);
-	struct import_region r = region_of(fd, PAGE);
+	uintptr_t p = segment_create(0);
+	int fd = opaque_descriptor_export(p + 3 * PAGE, PAGE);
+	struct import_region r = region_of_descriptor(fd, PAGE);
 	struct import_opaque out;
 	struct fake_opaque seen;
-	struct opaque *o = got(&r, uuid[0], &out);
+	struct opaque *o = opaque_descriptor_get(&r, uuid[0], &out);
 
 	EXPECT_EQ(out.offset, 3 * PAGE);
 	EXPECT_EQ(out.size, G);
@@ -149,23 +138,23 @@ OPAQUE_TEST(origin, "A dma-buf of this process's VMM memory goes in by what it w
 	EXPECT(fake_opaque_read(out.fd, &seen));
 	EXPECT(seen.memory == fake_cuda_memory(p));
 	opaque_put(o);
-	EXPECT_EQ(refused(&r, uuid[1]), -EXDEV);
+	EXPECT_EQ(opaque_descriptor_get_error(&r, uuid[1]), -EXDEV);
 	close(fd);
 	fake_cuda_vmm_free(p);
 }
 
 OPAQUE_TEST(freed, "-ENODEV if the memory was freed since it was exported.")
 {
-	uintptr_t p = segment(0);
-	int fd = export(p, PAGE);
-	struct import_region r = region_of(fd, PAGE);
+	uintptr_t p = segment_create(0);
+	int fd = opaque_descriptor_export(p, PAGE);
+	struct import_region r = region_of_descriptor(fd, PAGE);
 
 	fake_cuda_vmm_free(p);
-	EXPECT_EQ(refused(&r, uuid[0]), -ENODEV);
+	EXPECT_EQ(opaque_descriptor_get_error(&r, uuid[0]), -ENODEV);
 	close(fd);
 }
 
-static void remap(void *address)
+static void segment_remap(void *address)
 {
 	const struct fake_cuda_segment s = { 0, G, 1 };
 	uintptr_t *p = address;
@@ -177,13 +166,13 @@ static void remap(void *address)
 OPAQUE_TEST(freed_meanwhile, "-ENODEV if it is freed, and its address used again, meanwhile.")
 {
 	for (int n = 1; n < 3; n++) {
-		uintptr_t p = segment(0);
-		int fd = export(p, PAGE);
-		struct import_region r = region_of(fd, PAGE);
+		uintptr_t p = segment_create(0);
+		int fd = opaque_descriptor_export(p, PAGE);
+		struct import_region r = region_of_descriptor(fd, PAGE);
 
 		/* 1: before the memory is identified, and after the check of the export */
-		fake_cuda_at("cuPointerGetAttributes", n, remap, &p);
-		EXPECT_EQ(refused(&r, uuid[0]), -ENODEV);
+		fake_cuda_at("cuPointerGetAttributes", n, segment_remap, &p);
+		EXPECT_EQ(opaque_descriptor_get_error(&r, uuid[0]), -ENODEV);
 		close(fd);
 		fake_cuda_vmm_free(p);
 	}
@@ -192,12 +181,12 @@ OPAQUE_TEST(freed_meanwhile, "-ENODEV if it is freed, and its address used again
 OPAQUE_TEST(ordinary, "-EOPNOTSUPP for cuMemAlloc's memory, which has no opaque descriptor.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 1000);
-	int fd = export(p, 1000);
-	struct import_region r = region_of(fd, PAGE), direct = region_at(p, 1000);
+	int fd = opaque_descriptor_export(p, 1000);
+	struct import_region r = region_of_descriptor(fd, PAGE), direct = region_at(p, 1000);
 
 	EXPECT(p % PAGE);
-	EXPECT_EQ(refused(&direct, uuid[0]), -EOPNOTSUPP);
-	EXPECT(refused(&r, uuid[0]) < 0);
+	EXPECT_EQ(opaque_descriptor_get_error(&direct, uuid[0]), -EOPNOTSUPP);
+	EXPECT(opaque_descriptor_get_error(&r, uuid[0]) < 0);
 	EXPECT(!strstr(log_last(), "was freed"));
 	close(fd);
 	fake_cuda_free(p);
@@ -206,10 +195,10 @@ OPAQUE_TEST(ordinary, "-EOPNOTSUPP for cuMemAlloc's memory, which has no opaque 
 OPAQUE_TEST(by_vulkan, "But where Vulkan takes dma-bufs, that of such memory goes in.")
 {
 	uintptr_t p = fake_cuda_alloc(1, 2 * PAGE);
-	int fd = export(p, PAGE);
-	struct import_region r = region_of(fd, PAGE);
+	int fd = opaque_descriptor_export(p, PAGE);
+	struct import_region r = region_of_descriptor(fd, PAGE);
 	struct import_opaque out;
-	struct opaque *o = got(&r, uuid[1], &out);
+	struct opaque *o = opaque_descriptor_get(&r, uuid[1], &out);
 
 	EXPECT_EQ(out.maker, IMPORT_BY_VULKAN);
 	EXPECT_EQ(out.offset, 0);
@@ -226,7 +215,7 @@ OPAQUE_TEST(managed, "-EOPNOTSUPP for managed memory; Vulkan is not asked.")
 	struct import_region r = region_at(p, PAGE);
 	unsigned int imports = vk->imports;
 
-	EXPECT_EQ(refused(&r, uuid[0]), -EOPNOTSUPP);
+	EXPECT_EQ(opaque_descriptor_get_error(&r, uuid[0]), -EOPNOTSUPP);
 	EXPECT(strstr(log_last(), "managed"));
 	EXPECT_EQ(vk->imports, imports);
 	fake_cuda_free(p);
@@ -238,7 +227,8 @@ OPAQUE_TEST(pages, "Pages of the host go in by Vulkan: whole pages, each time an
 	struct import_region r = region_at((uintptr_t)p + 100, PAGE);
 	unsigned int imports = vk->imports;
 	struct import_opaque out, again;
-	struct opaque *a = got(&r, uuid[0], &out), *b = got(&r, uuid[0], &again);
+	struct opaque *a = opaque_descriptor_get(&r, uuid[0], &out),
+		      *b = opaque_descriptor_get(&r, uuid[0], &again);
 
 	EXPECT_EQ(out.offset, 100);
 	EXPECT_EQ(out.size, 2 * PAGE);
@@ -253,17 +243,18 @@ OPAQUE_TEST(pages, "Pages of the host go in by Vulkan: whole pages, each time an
 
 OPAQUE_TEST(shared, "Imports of parts of one allocation share a descriptor, while one lives.")
 {
-	uintptr_t p = segment(0);
+	uintptr_t p = segment_create(0);
 	struct import_region a = region_at(p, PAGE), b = region_at(p + G - PAGE, PAGE);
 	struct import_opaque first, second;
-	struct opaque *o = got(&a, uuid[0], &first), *q = got(&b, uuid[0], &second);
+	struct opaque *o = opaque_descriptor_get(&a, uuid[0], &first),
+		      *q = opaque_descriptor_get(&b, uuid[0], &second);
 
 	EXPECT_EQ(first.fd, second.fd);
 	EXPECT_EQ(second.offset, G - PAGE);
 	EXPECT_EQ(fake_cuda_calls("cuMemExportToShareableHandle"), 1);
 	opaque_put(o);
 	opaque_put(q);
-	q = got(&b, uuid[0], &second);
+	q = opaque_descriptor_get(&b, uuid[0], &second);
 	EXPECT_EQ(fake_cuda_calls("cuMemExportToShareableHandle"), 2);
 	opaque_put(q);
 	fake_cuda_vmm_free(p);
@@ -271,9 +262,9 @@ OPAQUE_TEST(shared, "Imports of parts of one allocation share a descriptor, whil
 
 OPAQUE_TEST(every_failure, "Whatever call of CUDA fails, the import fails and nothing is left.")
 {
-	uintptr_t p = segment(0);
-	int fd = export(p, PAGE);
-	struct import_region r = region_of(fd, PAGE);
+	uintptr_t p = segment_create(0);
+	int fd = opaque_descriptor_export(p, PAGE);
+	struct import_region r = region_of_descriptor(fd, PAGE);
 
 	for (int n = 1, failed = 1; failed; n++) {
 		struct import_opaque out;
@@ -311,7 +302,7 @@ static void *one_device(void *arg)
 
 OPAQUE_TEST(many_devices, "Two dozen devices take memory, from eight threads at once.")
 {
-	uintptr_t p = segment(FAKE_CUDA_HOST_NUMA);
+	uintptr_t p = segment_create(FAKE_CUDA_HOST_NUMA);
 	pthread_t thread[8];
 
 	for (int i = 0; i < 8; i++)

@@ -16,13 +16,14 @@
 #include <linux/perf_event.h>
 
 #include "harness.h"
+#include "process.h"
 #include "import/nvidia/vulkan/pinnable.h"
 #include "util/log.h"
 
 #define PAGE 4096
 #define BOTH (PROT_READ | PROT_WRITE)
 
-static char *map(int prot, int flags, int fd, size_t size)
+static char *pinnable_map(int prot, int flags, int fd, size_t size)
 {
 	char *p = mmap(NULL, size, prot, flags, fd, 0);
 
@@ -31,9 +32,9 @@ static char *map(int prot, int flags, int fd, size_t size)
 }
 
 /* The answer for a mapping of @fd, which is closed. */
-static int check_file(int fd, int flags)
+static int pinnable_check_mapping(int fd, int flags)
 {
-	char *p = map(BOTH, flags, fd, 2 * PAGE);
+	char *p = pinnable_map(BOTH, flags, fd, 2 * PAGE);
 	int ret = pinnable_check(p, 2 * PAGE);
 
 	munmap(p, 2 * PAGE);
@@ -41,7 +42,7 @@ static int check_file(int fd, int flags)
 	return ret;
 }
 
-static int sized(int fd)
+static int pinnable_resize(int fd)
 {
 	EXPECT(fd >= 0);
 	EXPECT_EQ(ftruncate(fd, 2 * PAGE), 0);
@@ -50,7 +51,7 @@ static int sized(int fd)
 
 TEST(anonymous, "Anonymous memory can be pinned, touched or not.")
 {
-	char *p = map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, 4 * PAGE);
+	char *p = pinnable_map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, 4 * PAGE);
 
 	EXPECT_EQ(pinnable_check(p, 4 * PAGE), 0);
 	memset(p, 1, 4 * PAGE);
@@ -70,7 +71,7 @@ TEST(heap_and_stack, "So can the heap and the stack.")
 
 TEST(named_anonymous, "A name given to anonymous memory changes nothing.")
 {
-	char *p = map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, PAGE);
+	char *p = pinnable_map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, PAGE);
 
 	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, p, PAGE, "/a file? no");
 	EXPECT_EQ(pinnable_check(p, PAGE), 0);
@@ -79,13 +80,13 @@ TEST(named_anonymous, "A name given to anonymous memory changes nothing.")
 
 TEST(shared_anonymous, "Shared anonymous memory can be pinned.")
 {
-	EXPECT_EQ(check_file(-1, MAP_SHARED | MAP_ANONYMOUS), 0);
+	EXPECT_EQ(pinnable_check_mapping(-1, MAP_SHARED | MAP_ANONYMOUS), 0);
 }
 
 TEST(memfd, "A memfd can, shared and private.")
 {
-	EXPECT_EQ(check_file(sized(memfd_create("m", 0)), MAP_SHARED), 0);
-	EXPECT_EQ(check_file(sized(memfd_create("m", 0)), MAP_PRIVATE), 0);
+	EXPECT_EQ(pinnable_check_mapping(pinnable_resize(memfd_create("m", 0)), MAP_SHARED), 0);
+	EXPECT_EQ(pinnable_check_mapping(pinnable_resize(memfd_create("m", 0)), MAP_PRIVATE), 0);
 }
 
 TEST(sysv, "SysV shared memory can.")
@@ -114,7 +115,7 @@ static int shm_file(void)
 	fd = mkstemp(path);
 	EXPECT(fd >= 0);
 	unlink(path);
-	return sized(fd);
+	return pinnable_resize(fd);
 }
 
 TEST(dev_shm, "POSIX shared memory can, removed or not.")
@@ -122,17 +123,17 @@ TEST(dev_shm, "POSIX shared memory can, removed or not.")
 	char path[] = "/dev/shm/climport-XXXXXX";
 	int fd, ret;
 
-	EXPECT_EQ(check_file(shm_file(), MAP_SHARED), 0);
-	fd = sized(mkstemp(path));
-	ret = check_file(fd, MAP_SHARED);
+	EXPECT_EQ(pinnable_check_mapping(shm_file(), MAP_SHARED), 0);
+	fd = pinnable_resize(mkstemp(path));
+	ret = pinnable_check_mapping(fd, MAP_SHARED);
 	unlink(path);
 	EXPECT_EQ(ret, 0);
 }
 
 TEST(dev_zero, "/dev/zero can, shared and private.")
 {
-	EXPECT_EQ(check_file(open("/dev/zero", O_RDWR), MAP_SHARED), 0);
-	EXPECT_EQ(check_file(open("/dev/zero", O_RDWR), MAP_PRIVATE), 0);
+	EXPECT_EQ(pinnable_check_mapping(open("/dev/zero", O_RDWR), MAP_SHARED), 0);
+	EXPECT_EQ(pinnable_check_mapping(open("/dev/zero", O_RDWR), MAP_PRIVATE), 0);
 }
 
 TEST(huge_pages, "Huge pages can.")
@@ -161,13 +162,13 @@ static int disk_file(char *path)
 		unlink(path);
 		test_skip("no disk here");
 	}
-	return sized(fd);
+	return pinnable_resize(fd);
 }
 
 static void refuse_disk_file(int flags)
 {
 	char path[32];
-	int fd = disk_file(path), ret = check_file(fd, flags);
+	int fd = disk_file(path), ret = pinnable_check_mapping(fd, flags);
 
 	unlink(path);
 	EXPECT_EQ(ret, -EOPNOTSUPP);
@@ -186,7 +187,7 @@ TEST(file_private, "Nor can a private mapping of it.")
 
 TEST(read_only, "Memory without write access cannot.")
 {
-	char *p = map(PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, PAGE);
+	char *p = pinnable_map(PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, PAGE);
 
 	EXPECT_EQ(pinnable_check(p, PAGE), -EOPNOTSUPP);
 	EXPECT(strstr(log_last(), "(anonymous) is mapped without write access"));
@@ -197,7 +198,8 @@ TEST(read_only, "Memory without write access cannot.")
 
 TEST(read_only_memfd, "What is mapped without write access is named.")
 {
-	char *p = map(PROT_READ, MAP_SHARED, sized(memfd_create("mine", 0)), PAGE);
+	char *p =
+		pinnable_map(PROT_READ, MAP_SHARED, pinnable_resize(memfd_create("mine", 0)), PAGE);
 
 	EXPECT_EQ(pinnable_check(p, PAGE), -EOPNOTSUPP);
 	EXPECT(strstr(log_last(), "/memfd:mine"));
@@ -216,7 +218,7 @@ TEST(kernel_mapping, "Pages that a device or the kernel maps cannot.")
 
 	if (fd < 0)
 		test_skip("no perf events: %s", strerror(errno));
-	EXPECT_EQ(check_file(fd, MAP_SHARED), -EOPNOTSUPP);
+	EXPECT_EQ(pinnable_check_mapping(fd, MAP_SHARED), -EOPNOTSUPP);
 	EXPECT(strstr(log_last(), "perf_event"));
 }
 
@@ -226,7 +228,7 @@ TEST(secret, "Secret memory cannot.")
 
 	if (fd < 0)
 		test_skip("no memfd_secret: %s", strerror(errno));
-	EXPECT_EQ(check_file(sized(fd), MAP_SHARED), -EOPNOTSUPP);
+	EXPECT_EQ(pinnable_check_mapping(pinnable_resize(fd), MAP_SHARED), -EOPNOTSUPP);
 }
 
 TEST(node_in_tmpfs, "A device node cannot, though a tmpfs holds it.")
@@ -242,14 +244,14 @@ TEST(node_in_tmpfs, "A device node cannot, though a tmpfs holds it.")
 		unlink(path);
 		test_skip("device nodes do not work in /dev/shm: %s", strerror(errno));
 	}
-	ret = check_file(fd, MAP_PRIVATE);
+	ret = pinnable_check_mapping(fd, MAP_PRIVATE);
 	unlink(path);
 	EXPECT_EQ(ret, -EOPNOTSUPP);
 }
 
 TEST(one_of_many, "One mapping that cannot be pinned spoils the range, wherever it is.")
 {
-	char *p = map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, 6 * PAGE), path[32];
+	char *p = pinnable_map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, 6 * PAGE), path[32];
 	int fd = disk_file(path);
 
 	unlink(path);
@@ -264,7 +266,7 @@ TEST(one_of_many, "One mapping that cannot be pinned spoils the range, wherever 
 
 TEST(hole, "A hole is -EFAULT.")
 {
-	char *p = map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, 3 * PAGE);
+	char *p = pinnable_map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, 3 * PAGE);
 
 	EXPECT_EQ(pinnable_check(p, 3 * PAGE), 0);
 	munmap(p + PAGE, PAGE);
@@ -277,22 +279,13 @@ TEST(wraps, "A range that leaves the address space is -ERANGE.")
 	EXPECT_EQ(pinnable_check((void *)(UINTPTR_MAX - 10), 100), -ERANGE);
 }
 
-static int open_fds(void)
-{
-	int n = 0;
-
-	for (int fd = 0; fd < 1024; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
-}
-
 TEST(descriptors, "No descriptor is left open.")
 {
 	int before;
 
-	check_file(shm_file(), MAP_SHARED);
-	before = open_fds();
-	check_file(shm_file(), MAP_SHARED);
-	check_file(open("/dev/zero", O_RDWR), MAP_PRIVATE);
-	EXPECT_EQ(open_fds(), before);
+	pinnable_check_mapping(shm_file(), MAP_SHARED);
+	before = process_count_descriptors();
+	pinnable_check_mapping(shm_file(), MAP_SHARED);
+	pinnable_check_mapping(open("/dev/zero", O_RDWR), MAP_PRIVATE);
+	EXPECT_EQ(process_count_descriptors(), before);
 }

@@ -14,13 +14,13 @@ static bool inside[COUNT];
 static struct range *set;
 static uint64_t state;
 
-static uint64_t random_below(uint64_t limit)
+static uint64_t ranges_random_below(uint64_t limit)
 {
 	state = state * 6364136223846793005 + 1442695040888963407;
 	return (state >> 33) % limit;
 }
 
-static bool meets(const struct range *r, uintptr_t first, uintptr_t last)
+static bool range_meets(const struct range *r, uintptr_t first, uintptr_t last)
 {
 	return r->first <= last && first <= r->last;
 }
@@ -28,24 +28,24 @@ static bool meets(const struct range *r, uintptr_t first, uintptr_t last)
 static bool naive_find(uintptr_t first, uintptr_t last)
 {
 	for (int i = 0; i < COUNT; i++)
-		if (inside[i] && meets(&ranges[i], first, last))
+		if (inside[i] && range_meets(&ranges[i], first, last))
 			return true;
 	return false;
 }
 
 /* Most ranges are short; some enclose many others. */
-static uintptr_t random_length(void)
+static uintptr_t ranges_random_length(void)
 {
-	return random_below(16) ? random_below(8) : random_below(SPACE / 4);
+	return ranges_random_below(16) ? ranges_random_below(8) : ranges_random_below(SPACE / 4);
 }
 
-static void toggle(int i)
+static void ranges_toggle(int i)
 {
 	if (inside[i]) {
 		ranges_remove(&set, &ranges[i]);
 	} else {
-		ranges[i].first = random_below(SPACE);
-		ranges[i].last = ranges[i].first + random_length();
+		ranges[i].first = ranges_random_below(SPACE);
+		ranges[i].last = ranges[i].first + ranges_random_length();
 		ranges_insert(&set, &ranges[i]);
 	}
 	inside[i] = !inside[i];
@@ -53,37 +53,37 @@ static void toggle(int i)
 
 static void expect_same_answer(void)
 {
-	const uintptr_t first = random_below(SPACE), last = first + random_length();
+	const uintptr_t first = ranges_random_below(SPACE), last = first + ranges_random_length();
 	const struct range *found = ranges_find(set, first, last);
 
 	EXPECT_EQ(found != NULL, naive_find(first, last));
 	if (!found)
 		return;
 	EXPECT(found >= ranges && found < ranges + COUNT && inside[found - ranges]);
-	EXPECT(meets(found, first, last));
+	EXPECT(range_meets(found, first, last));
 }
 
 /* Up to @alive of the ranges are in the set at a time. */
-static void walk(uint64_t seed, int alive)
+static void ranges_walk(uint64_t seed, int alive)
 {
 	memset(inside, 0, sizeof(inside));
 	set = NULL;
 	state = seed;
 	for (int step = 0; step < STEPS; step++) {
-		toggle((int)random_below(alive));
+		ranges_toggle((int)ranges_random_below(alive));
 		expect_same_answer();
 	}
 	for (int i = 0; i < COUNT; i++)
 		if (inside[i])
-			toggle(i);
+			ranges_toggle(i);
 	EXPECT(!set);
 }
 
 TEST(like_a_walk, "A set of ranges finds what a walk over all of them finds.")
 {
-	walk(1, 4);
-	walk(2, 40);
-	walk(3, COUNT);
+	ranges_walk(1, 4);
+	ranges_walk(2, 40);
+	ranges_walk(3, COUNT);
 }
 
 TEST(same_range, "A range can be there several times, and each is removed alone.")
@@ -102,14 +102,14 @@ TEST(same_range, "A range can be there several times, and each is removed alone.
 	EXPECT(!ranges_find(set, 9, 12));
 }
 
-static int depth(const struct range *r)
+static int tree_depth(const struct range *r)
 {
 	int left, right;
 
 	if (!r)
 		return 0;
-	left = depth(r->left);
-	right = depth(r->right);
+	left = tree_depth(r->left);
+	right = tree_depth(r->right);
 	return 1 + (left > right ? left : right);
 }
 
@@ -122,7 +122,7 @@ TEST(balanced, "Ranges that are inserted in order make no deep tree.")
 		many[i] = (struct range){ .first = 10 * i, .last = 10 * i + 5 };
 		ranges_insert(&set, &many[i]);
 	}
-	EXPECT(depth(set) < 80); /* 15 at best; 40000 for a list */
+	EXPECT(tree_depth(set) < 80); /* 15 at best; 40000 for a list */
 	EXPECT(!ranges_find(set, 99996, 99999));
 	EXPECT(ranges_find(set, 99996, 100000) == &many[10000]);
 }

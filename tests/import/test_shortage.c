@@ -5,13 +5,13 @@
  * works.
  */
 #include "harness.h"
+#include "process.h"
 
 #include "import/alloc/memory.h"
 #include "import/export/export.h"
 #include "import/opaque_fd/opaque.h"
 #include "util/log.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fake_cuda.h>
 #include <fake_vulkan.h>
@@ -27,7 +27,7 @@
 static int allocations_left; /* 0: all succeed */
 static bool was_refused;
 
-static bool is_refused(void)
+static bool shortage_refuses(void)
 {
 	if (!allocations_left || --allocations_left)
 		return false;
@@ -48,17 +48,17 @@ WRAPPED void *__wrap_aligned_alloc(size_t align, size_t size);
 
 void *__wrap_malloc(size_t size)
 {
-	return is_refused() ? NULL : __real_malloc(size);
+	return shortage_refuses() ? NULL : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-	return is_refused() ? NULL : __real_calloc(count, size);
+	return shortage_refuses() ? NULL : __real_calloc(count, size);
 }
 
 void *__wrap_aligned_alloc(size_t align, size_t size)
 {
-	return is_refused() ? NULL : __real_aligned_alloc(align, size);
+	return shortage_refuses() ? NULL : __real_aligned_alloc(align, size);
 }
 
 static struct fake_vulkan *vk;
@@ -68,7 +68,7 @@ static void *pages;
 
 /* What can be refused a part; each undoes what it did. */
 
-static int export(unsigned int options)
+static int shortage_export(unsigned int options)
 {
 	struct export_range range;
 	int ret = export_dmabuf(gpu, PAGE, options, &range);
@@ -79,17 +79,17 @@ static int export(unsigned int options)
 	return ret;
 }
 
-static int export_plain(void)
+static int shortage_export_plain(void)
 {
-	return export(0);
+	return shortage_export(0);
 }
 
-static int export_kept(void)
+static int shortage_export_kept(void)
 {
-	return export(EXPORT_KEEP);
+	return shortage_export(EXPORT_KEEP);
 }
 
-static int allocate(enum memory_kind kind, const unsigned char *of)
+static int shortage_allocate(enum memory_kind kind, const unsigned char *of)
 {
 	uintptr_t address;
 	int ret = memory_alloc(kind, PAGE, 0, of, &address);
@@ -101,20 +101,20 @@ static int allocate(enum memory_kind kind, const unsigned char *of)
 
 static int allocate_pages(void)
 {
-	return allocate(MEMORY_HOST, NULL);
+	return shortage_allocate(MEMORY_HOST, NULL);
 }
 
-static int allocate_host(void)
+static int shortage_allocate_host(void)
 {
-	return allocate(MEMORY_HOST, uuid);
+	return shortage_allocate(MEMORY_HOST, uuid);
 }
 
-static int allocate_device(void)
+static int shortage_allocate_device(void)
 {
-	return allocate(MEMORY_DEVICE, uuid);
+	return shortage_allocate(MEMORY_DEVICE, uuid);
 }
 
-static int opaque(const struct import_region *region)
+static int shortage_get_opaque(const struct import_region *region)
 {
 	struct import_opaque out;
 	struct opaque *o;
@@ -129,7 +129,7 @@ static int opaque_of_pages(void)
 {
 	const struct import_region region = { .addr = pages, .size = PAGE, .fd = -1 };
 
-	return opaque(&region);
+	return shortage_get_opaque(&region);
 }
 
 /* Memory that is there already: allocating it is another operation. */
@@ -139,34 +139,23 @@ static int opaque_of_allocated(void)
 {
 	const struct import_region region = { .addr = (void *)allocated, .size = PAGE, .fd = -1 };
 
-	return opaque(&region);
+	return shortage_get_opaque(&region);
 }
 
 static const struct {
 	const char *name;
 	int (*run)(void);
 } operations[] = {
-	{ "export", export_plain },
-	{ "kept export", export_kept },
+	{ "export", shortage_export_plain },
+	{ "kept export", shortage_export_kept },
 	{ "pages", allocate_pages },
-	{ "CUDA's host memory", allocate_host },
-	{ "device memory", allocate_device },
+	{ "CUDA's host memory", shortage_allocate_host },
+	{ "device memory", shortage_allocate_device },
 	{ "opaque descriptor of pages", opaque_of_pages },
 	{ "opaque descriptor of CUDA's memory", opaque_of_allocated },
 };
 
 #define OPERATIONS (sizeof(operations) / sizeof(*operations))
-
-static int count_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
 
 struct held {
 	struct fake_cuda_held cuda;
@@ -176,13 +165,13 @@ struct held {
 	struct cache_stats exports, opaque;
 };
 
-static struct held held(void)
+static struct held shortage_read_held(void)
 {
 	struct held h = {
 		.cuda = fake_cuda_held(),
 		.memories = vk->memories,
 		.devices = vk->devices,
-		.fds = count_fds(),
+		.fds = process_count_descriptors(),
 		.bytes = memory_bytes(),
 	};
 
@@ -203,7 +192,7 @@ static void expect_same(const struct held *a, const struct held *b)
 	EXPECT_EQ(a->opaque.entries, b->opaque.entries);
 }
 
-static void setup(void)
+static void shortage_test_begin(void)
 {
 	if (gpu)
 		return;
@@ -223,7 +212,7 @@ typedef bool (*refuse_fn)(int (*run)(void), int nth, int *ret);
 static void refuse_each(refuse_fn refuse, size_t operation, bool warm)
 {
 	int (*run)(void) = operations[operation].run;
-	struct held before = held(), after;
+	struct held before = shortage_read_held(), after;
 	bool refused = true;
 	int ret;
 
@@ -235,7 +224,7 @@ static void refuse_each(refuse_fn refuse, size_t operation, bool warm)
 		}
 		if (!warm)
 			continue;
-		after = held();
+		after = shortage_read_held();
 		if (after.fds != before.fds)
 			printf("# %s, %d: %d\n", operations[operation].name, n, ret);
 		expect_same(&before, &after);
@@ -246,7 +235,7 @@ static void refuse_each(refuse_fn refuse, size_t operation, bool warm)
 /* Twice: what is made once for the process is made in the first round. */
 static void refuse_all(refuse_fn refuse)
 {
-	setup();
+	shortage_test_begin();
 	if (!allocated)
 		EXPECT_EQ(memory_alloc(MEMORY_HOST, PAGE, 0, uuid, &allocated), 0);
 	for (int warm = 0; warm < 2; warm++)

@@ -17,6 +17,7 @@
 
 #include "fake_vulkan.h"
 #include "harness.h"
+#include "process.h"
 #include "import/nvidia/vulkan/vulkan.h"
 #include "opaque.h"
 #include "util/log.h"
@@ -29,8 +30,8 @@ extern char **environ;
 
 static const unsigned char uuid_1[16] = { 1 }, uuid_2[16] = { 2 }, uuid_unknown[16] = { 9 };
 
-/* Runs one test of this program in a new process, with @step for step(). */
-static int spawn(const char *name, int step)
+/* Runs one test of this program in a new process, with @step for step_number(). */
+static int step_spawn(const char *name, int step)
 {
 	char program[] = "/proc/self/exe", number[16], *argv[] = { program, strdup(name), NULL };
 	posix_spawn_file_actions_t actions;
@@ -49,20 +50,20 @@ static int spawn(const char *name, int step)
 	return status;
 }
 
-static int step(void)
+static int step_number(void)
 {
 	return atoi(getenv(STEP));
 }
 
 /* Exit status of a child that a test skipped is 77. */
-static void fresh(const char *name, int steps, void (*run)(void))
+static void step_run_fresh(const char *name, int steps, void (*run)(void))
 {
 	if (getenv(STEP)) {
 		run();
 		return;
 	}
 	for (int i = 1; i <= steps; i++) {
-		int status = spawn(name, i);
+		int status = step_spawn(name, i);
 
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
 			test_skip("see above");
@@ -70,17 +71,17 @@ static void fresh(const char *name, int steps, void (*run)(void))
 	}
 }
 
-#define FRESH_STEPS(name, steps, says)               \
-	static void fresh_##name(void);              \
-	TEST(name, says)                             \
-	{                                            \
-		fresh(#name, (steps), fresh_##name); \
-	}                                            \
+#define FRESH_STEPS(name, steps, says)                        \
+	static void fresh_##name(void);                       \
+	TEST(name, says)                                      \
+	{                                                     \
+		step_run_fresh(#name, (steps), fresh_##name); \
+	}                                                     \
 	static void fresh_##name(void)
 
 #define FRESH(name, says) FRESH_STEPS(name, 1, says)
 
-static char *host(size_t size)
+static char *vulkan_map_host(size_t size)
 {
 	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -88,26 +89,17 @@ static char *host(size_t size)
 	return p;
 }
 
-static unsigned int open_fds(void)
-{
-	unsigned int n = 0;
-
-	for (int fd = 0; fd < 1024; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
-}
-
 struct imported {
 	struct vulkan_memory *memory;
 	int fd;
 };
 
-static int import_on(const unsigned char *uuid, void *p, size_t size, struct imported *out)
+static int vulkan_import_on(const unsigned char *uuid, void *p, size_t size, struct imported *out)
 {
 	return vulkan_import_host(uuid, p, size, &out->memory, &out->fd);
 }
 
-static void drop(struct imported *imported)
+static void imported_drop(struct imported *imported)
 {
 	close(imported->fd);
 	vulkan_free(imported->memory);
@@ -116,24 +108,24 @@ static void drop(struct imported *imported)
 /* An import that has to work, and is given back. */
 static void import_works(void)
 {
-	char *p = host(SIZE);
+	char *p = vulkan_map_host(SIZE);
 	struct fake_opaque opaque;
 	struct imported in;
 
-	EXPECT_EQ(import_on(uuid_1, p, SIZE, &in), 0);
+	EXPECT_EQ(vulkan_import_on(uuid_1, p, SIZE, &in), 0);
 	EXPECT(fake_opaque_read(in.fd, &opaque));
 	EXPECT(opaque.memory == p);
-	drop(&in);
+	imported_drop(&in);
 	munmap(p, SIZE);
 }
 
 static int try_import(void *p, size_t size)
 {
 	struct imported in;
-	int ret = import_on(uuid_1, p, size, &in);
+	int ret = vulkan_import_on(uuid_1, p, size, &in);
 
 	if (!ret)
-		drop(&in);
+		imported_drop(&in);
 	return ret;
 }
 
@@ -160,7 +152,7 @@ FRESH(lazy, "Nothing of Vulkan is loaded before the first import, nor by ranges 
 
 	EXPECT(!is_loaded());
 	EXPECT_EQ(try_import(p, SIZE), -EOPNOTSUPP);
-	EXPECT_EQ(try_import(host(SIZE) + 1, SIZE), -EINVAL);
+	EXPECT_EQ(try_import(vulkan_map_host(SIZE) + 1, SIZE), -EINVAL);
 	EXPECT(!is_loaded());
 	import_works();
 	EXPECT(is_loaded());
@@ -168,32 +160,32 @@ FRESH(lazy, "Nothing of Vulkan is loaded before the first import, nor by ranges 
 
 FRESH(host_import, "The descriptor is of the same bytes, for the device with the UUID.")
 {
-	char *p = host(SIZE);
+	char *p = vulkan_map_host(SIZE);
 	struct fake_opaque opaque;
 	struct imported in;
 
-	EXPECT_EQ(import_on(uuid_1, p, SIZE, &in), 0);
+	EXPECT_EQ(vulkan_import_on(uuid_1, p, SIZE, &in), 0);
 	EXPECT(fake_opaque_read(in.fd, &opaque));
 	EXPECT(opaque.memory == p);
 	EXPECT_EQ(opaque.size, SIZE);
 	EXPECT(!memcmp(opaque.uuid, uuid_1, sizeof(uuid_1)));
 	EXPECT_EQ(fake_vulkan()->memories, 1);
-	drop(&in);
+	imported_drop(&in);
 	expect_clean(1);
 }
 
 FRESH(descriptor_is_callers, "The descriptor is the caller's, and outlives the import.")
 {
-	unsigned int before;
+	int before;
 	struct imported in;
 
 	import_works();
-	before = open_fds();
-	EXPECT_EQ(import_on(uuid_1, host(SIZE), SIZE, &in), 0);
+	before = process_count_descriptors();
+	EXPECT_EQ(vulkan_import_on(uuid_1, vulkan_map_host(SIZE), SIZE, &in), 0);
 	EXPECT(fcntl(in.fd, F_GETFD) & FD_CLOEXEC);
 	vulkan_free(in.memory);
 	EXPECT_EQ(close(in.fd), 0);
-	EXPECT_EQ(open_fds(), before);
+	EXPECT_EQ(process_count_descriptors(), before);
 }
 
 FRESH(cached_type, "Host memory is imported as a type that is host-visible, coherent and cached.")
@@ -217,15 +209,15 @@ FRESH(two_gpus, "Each GPU has a device of its own.")
 	struct fake_opaque opaque;
 
 	fake_vulkan()->gpu_count = 2;
-	EXPECT_EQ(import_on(uuid_2, host(SIZE), SIZE, &two), 0);
-	EXPECT_EQ(import_on(uuid_1, host(SIZE), SIZE, &one), 0);
+	EXPECT_EQ(vulkan_import_on(uuid_2, vulkan_map_host(SIZE), SIZE, &two), 0);
+	EXPECT_EQ(vulkan_import_on(uuid_1, vulkan_map_host(SIZE), SIZE, &one), 0);
 	EXPECT(fake_opaque_read(one.fd, &opaque));
 	EXPECT(!memcmp(opaque.uuid, uuid_1, sizeof(uuid_1)));
 	EXPECT(fake_opaque_read(two.fd, &opaque));
 	EXPECT(!memcmp(opaque.uuid, uuid_2, sizeof(uuid_2)));
 	EXPECT_EQ(fake_vulkan()->devices, 2);
-	drop(&one);
-	drop(&two);
+	imported_drop(&one);
+	imported_drop(&two);
 	import_works();
 	expect_clean(2);
 }
@@ -233,15 +225,15 @@ FRESH(two_gpus, "Each GPU has a device of its own.")
 FRESH(two_gpus_refusal, "A refusal on one GPU does not touch the device of another.")
 {
 	struct imported two;
-	char *bad = host(SIZE);
+	char *bad = vulkan_map_host(SIZE);
 
 	fake_vulkan()->gpu_count = 2;
-	EXPECT_EQ(import_on(uuid_2, host(SIZE), SIZE, &two), 0);
+	EXPECT_EQ(vulkan_import_on(uuid_2, vulkan_map_host(SIZE), SIZE, &two), 0);
 	fake_vulkan()->refused = bad;
 	EXPECT_EQ(try_import(bad, SIZE), -ENOMEM);
-	drop(&two);
-	EXPECT_EQ(import_on(uuid_2, host(SIZE), SIZE, &two), 0);
-	drop(&two);
+	imported_drop(&two);
+	EXPECT_EQ(vulkan_import_on(uuid_2, vulkan_map_host(SIZE), SIZE, &two), 0);
+	imported_drop(&two);
 	EXPECT_EQ(fake_vulkan()->devices_made, 3); /* two for the refusal */
 	expect_clean(1);
 }
@@ -250,7 +242,7 @@ FRESH(unknown_device, "-EOPNOTSUPP when no Vulkan device has the UUID.")
 {
 	struct imported in;
 
-	EXPECT_EQ(import_on(uuid_unknown, host(SIZE), SIZE, &in), -EOPNOTSUPP);
+	EXPECT_EQ(vulkan_import_on(uuid_unknown, vulkan_map_host(SIZE), SIZE, &in), -EOPNOTSUPP);
 	EXPECT(strstr(log_last(), "no Vulkan device"));
 	expect_clean(0);
 	import_works();
@@ -259,7 +251,7 @@ FRESH(unknown_device, "-EOPNOTSUPP when no Vulkan device has the UUID.")
 FRESH(no_memory_fd, "-EOPNOTSUPP when the device has no VK_KHR_external_memory_fd.")
 {
 	fake_vulkan()->gpu[0].no_fd = true;
-	EXPECT_EQ(try_import(host(SIZE), SIZE), -EOPNOTSUPP);
+	EXPECT_EQ(try_import(vulkan_map_host(SIZE), SIZE), -EOPNOTSUPP);
 	EXPECT(strstr(log_last(), "VK_KHR_external_memory_fd"));
 	expect_clean(0);
 }
@@ -267,7 +259,7 @@ FRESH(no_memory_fd, "-EOPNOTSUPP when the device has no VK_KHR_external_memory_f
 FRESH(no_memory_host, "-EOPNOTSUPP when it has no VK_EXT_external_memory_host.")
 {
 	fake_vulkan()->gpu[0].no_host = true;
-	EXPECT_EQ(try_import(host(SIZE), SIZE), -EOPNOTSUPP);
+	EXPECT_EQ(try_import(vulkan_map_host(SIZE), SIZE), -EOPNOTSUPP);
 	EXPECT(strstr(log_last(), "VK_EXT_external_memory_host"));
 	EXPECT_EQ(fake_vulkan()->imports, 0);
 	expect_clean(1);
@@ -275,7 +267,7 @@ FRESH(no_memory_host, "-EOPNOTSUPP when it has no VK_EXT_external_memory_host.")
 
 FRESH(whole_pages, "-EINVAL for what is not whole pages.")
 {
-	char *p = host(SIZE);
+	char *p = vulkan_map_host(SIZE);
 
 	EXPECT_EQ(try_import(p + 64, PAGE), -EINVAL);
 	EXPECT_EQ(try_import(p, 5000), -EINVAL);
@@ -286,7 +278,7 @@ FRESH(whole_pages, "-EINVAL for what is not whole pages.")
 FRESH(device_alignment,
       "-EINVAL for less than minImportedHostPointerAlignment, before Vulkan sees it.")
 {
-	char *p = host(4 * 65536);
+	char *p = vulkan_map_host(4 * 65536);
 
 	p += -(uintptr_t)p & 65535;
 	fake_vulkan()->gpu[0].alignment = 65536;
@@ -299,7 +291,7 @@ FRESH(device_alignment,
 
 FRESH(not_mapped, "-EFAULT when part is not mapped, -ERANGE when it leaves the address space.")
 {
-	char *p = host(SIZE);
+	char *p = vulkan_map_host(SIZE);
 
 	mprotect(p, PAGE, PROT_READ);
 	EXPECT_EQ(try_import(p, SIZE), -EOPNOTSUPP); /* maps what the check itself needs */
@@ -323,7 +315,7 @@ FRESH(not_pinnable, "-EOPNOTSUPP for memory that cannot be pinned, before Vulkan
 
 FRESH(refused, "-ENOMEM when the driver has no memory, and the next import works.")
 {
-	char *bad = host(SIZE);
+	char *bad = vulkan_map_host(SIZE);
 
 	fake_vulkan()->refused = bad;
 	for (int i = 0; i < 3; i++) {
@@ -338,22 +330,22 @@ FRESH(refused, "-ENOMEM when the driver has no memory, and the next import works
 
 FRESH(survivors, "Imports that are alive keep their device; the last of them destroys it.")
 {
-	char *bad = host(SIZE);
+	char *bad = vulkan_map_host(SIZE);
 	struct imported old[2], new;
 
 	for (int i = 0; i < 2; i++)
-		EXPECT_EQ(import_on(uuid_1, host(SIZE), SIZE, &old[i]), 0);
+		EXPECT_EQ(vulkan_import_on(uuid_1, vulkan_map_host(SIZE), SIZE, &old[i]), 0);
 	fake_vulkan()->refused = bad;
 	EXPECT_EQ(try_import(bad, SIZE), -ENOMEM);
 	EXPECT_EQ(fake_vulkan()->memories, 2);
 	EXPECT_EQ(fake_vulkan()->devices, 1);
-	EXPECT_EQ(import_on(uuid_1, host(SIZE), SIZE, &new), 0);
+	EXPECT_EQ(vulkan_import_on(uuid_1, vulkan_map_host(SIZE), SIZE, &new), 0);
 	EXPECT_EQ(fake_vulkan()->devices, 2);
-	drop(&old[0]);
+	imported_drop(&old[0]);
 	EXPECT_EQ(fake_vulkan()->devices, 2);
-	drop(&old[1]);
+	imported_drop(&old[1]);
 	EXPECT_EQ(fake_vulkan()->devices, 1);
-	drop(&new);
+	imported_drop(&new);
 	expect_clean(1);
 }
 
@@ -385,26 +377,26 @@ static void fail_step(VkResult result)
 {
 	struct fake_vulkan *fake = fake_vulkan();
 	struct imported in = { NULL, -7 };
-	unsigned int before = open_fds();
+	int before = process_count_descriptors();
 	int ret;
 
 	fake->fail_result = result;
-	fake->fail_call = step();
-	ret = import_on(uuid_1, host(SIZE), SIZE, &in);
+	fake->fail_call = step_number();
+	ret = vulkan_import_on(uuid_1, vulkan_map_host(SIZE), SIZE, &in);
 	fake->fail_call = 0;
-	if (step() <= SETUP_CALLS) {
+	if (step_number() <= SETUP_CALLS) {
 		EXPECT(ret == -ENOMEM || ret == -EIO || ret == -EOPNOTSUPP);
 		EXPECT(!in.memory);
 		EXPECT_EQ(in.fd, -7);
 		expect_clean(0);
 	} else {
 		EXPECT_EQ(ret, 0);
-		drop(&in);
+		imported_drop(&in);
 		expect_clean(1);
 	}
 	import_works();
 	expect_clean(1);
-	EXPECT(open_fds() <= before + 1); /* /proc/self/maps, which stays open */
+	EXPECT(process_count_descriptors() <= before + 1); /* /proc/self/maps, which stays open */
 }
 
 FRESH_STEPS(each_call_no_memory, IMPORT_CALLS,
@@ -431,25 +423,25 @@ FRESH_STEPS(both_attempts, 3,
 	    "An import that a new device refuses too fails, and leaves nothing behind.")
 {
 	struct fake_vulkan *fake = fake_vulkan();
-	unsigned int before;
+	int before;
 
 	import_works();
-	before = open_fds();
-	fake->fail_name = import_calls[step() - 1];
+	before = process_count_descriptors();
+	fake->fail_name = import_calls[step_number() - 1];
 	fake->fail_result = VK_ERROR_DEVICE_LOST;
 	fake->fail_call = 1;
 	fake->fail_times = 2;
-	EXPECT_EQ(try_import(host(SIZE), SIZE), -EIO);
+	EXPECT_EQ(try_import(vulkan_map_host(SIZE), SIZE), -EIO);
 	EXPECT_EQ(fake->matched, 2);
 	expect_clean(0);
-	EXPECT_EQ(open_fds(), before);
+	EXPECT_EQ(process_count_descriptors(), before);
 	import_works();
 }
 
 FRESH(no_second_device, "When no new device can be made the import fails; a later one makes it.")
 {
 	struct fake_vulkan *fake = fake_vulkan();
-	char *bad = host(SIZE);
+	char *bad = vulkan_map_host(SIZE);
 
 	import_works();
 	fake->refused = bad;
@@ -484,15 +476,15 @@ enum { INSTANCE_FUNCTIONS = 8 }; /* those at the start: without them there is no
 FRESH_STEPS(missing_function, sizeof(used_functions) / sizeof(used_functions[0]),
 	    "-EOPNOTSUPP when a function is not there.")
 {
-	const char *name = used_functions[step() - 1];
+	const char *name = used_functions[step_number() - 1];
 	bool cannot_undo = !strcmp(name, "vkDestroyInstance") || !strcmp(name, "vkDestroyDevice");
 
 	fake_vulkan()->missing = name;
-	EXPECT_EQ(try_import(host(SIZE), SIZE), -EOPNOTSUPP);
+	EXPECT_EQ(try_import(vulkan_map_host(SIZE), SIZE), -EOPNOTSUPP);
 	EXPECT_EQ(fake_vulkan()->memories, 0);
 	if (!cannot_undo) {
 		EXPECT_EQ(fake_vulkan()->devices, 0);
-		EXPECT_EQ(fake_vulkan()->instances, step() > INSTANCE_FUNCTIONS);
+		EXPECT_EQ(fake_vulkan()->instances, step_number() > INSTANCE_FUNCTIONS);
 	}
 	fake_vulkan()->missing = NULL;
 	import_works();
@@ -503,20 +495,20 @@ FRESH(no_descriptors, "A process without descriptors gets an error, and later it
 	struct rlimit limit, none;
 	struct imported alive;
 
-	EXPECT_EQ(import_on(uuid_1, host(SIZE), SIZE, &alive), 0);
+	EXPECT_EQ(vulkan_import_on(uuid_1, vulkan_map_host(SIZE), SIZE, &alive), 0);
 	getrlimit(RLIMIT_NOFILE, &limit);
 	none = limit;
 	none.rlim_cur = 0;
 	setrlimit(RLIMIT_NOFILE, &none);
-	EXPECT_EQ(try_import(host(SIZE), SIZE), -EMFILE);
+	EXPECT_EQ(try_import(vulkan_map_host(SIZE), SIZE), -EMFILE);
 	setrlimit(RLIMIT_NOFILE, &limit);
 	EXPECT_EQ(fake_vulkan()->memories, 1);
 	import_works();
-	drop(&alive);
+	imported_drop(&alive);
 	expect_clean(1);
 }
 
-static int dmabuf(void)
+static int vulkan_create_dmabuf(void)
 {
 	int fd = memfd_create("dma-buf", MFD_CLOEXEC);
 
@@ -528,8 +520,8 @@ FRESH(dmabuf_import, "A dma-buf becomes a descriptor of the same bytes, and stay
 {
 	struct fake_opaque opaque;
 	struct imported in;
-	int fd = dmabuf();
-	unsigned int before = open_fds();
+	int fd = vulkan_create_dmabuf();
+	int before = process_count_descriptors();
 	char byte;
 
 	EXPECT_EQ(vulkan_import_dmabuf(uuid_1, fd, SIZE, &in.memory, &in.fd), 0);
@@ -539,8 +531,8 @@ FRESH(dmabuf_import, "A dma-buf becomes a descriptor of the same bytes, and stay
 	EXPECT_EQ(pread(fd, &byte, 1, SIZE - 1), 1);
 	EXPECT_EQ(byte, 42);
 	EXPECT_EQ(fake_vulkan()->last_type, 1);
-	drop(&in);
-	EXPECT_EQ(open_fds(), before);
+	imported_drop(&in);
+	EXPECT_EQ(process_count_descriptors(), before);
 	expect_clean(1);
 }
 
@@ -550,7 +542,8 @@ FRESH(no_dmabuf,
 	struct imported in;
 
 	fake_vulkan()->gpu[0].no_dmabuf = true;
-	EXPECT_EQ(vulkan_import_dmabuf(uuid_1, dmabuf(), SIZE, &in.memory, &in.fd), -EOPNOTSUPP);
+	EXPECT_EQ(vulkan_import_dmabuf(uuid_1, vulkan_create_dmabuf(), SIZE, &in.memory, &in.fd),
+		  -EOPNOTSUPP);
 	EXPECT(strstr(log_last(), "VK_EXT_external_memory_dma_buf"));
 	EXPECT_EQ(fake_vulkan()->imports, 0);
 	import_works();
@@ -560,7 +553,7 @@ FRESH(no_dmabuf,
 FRESH(dmabuf_bounds, "-EBADF and -ERANGE for dma-bufs that cannot have the bytes, before Vulkan.")
 {
 	struct imported in;
-	int fd = dmabuf(), ends[2];
+	int fd = vulkan_create_dmabuf(), ends[2];
 
 	EXPECT_EQ(pipe(ends), 0);
 	EXPECT_EQ(vulkan_import_dmabuf(uuid_1, fd, SIZE + 1, &in.memory, &in.fd), -ERANGE);
@@ -577,20 +570,20 @@ FRESH_STEPS(dmabuf_refused, 3, "A dma-buf that is refused leaves no descriptor b
 {
 	struct fake_vulkan *fake = fake_vulkan();
 	struct imported in;
-	int fd = dmabuf();
-	unsigned int before;
+	int fd = vulkan_create_dmabuf();
+	int before;
 
 	import_works();
-	before = open_fds();
-	fake->fail_name = dmabuf_calls[step() - 1];
+	before = process_count_descriptors();
+	fake->fail_name = dmabuf_calls[step_number() - 1];
 	fake->fail_result = VK_ERROR_INVALID_EXTERNAL_HANDLE;
 	fake->fail_call = 1;
 	fake->fail_times = 2;
 	EXPECT_EQ(vulkan_import_dmabuf(uuid_1, fd, SIZE, &in.memory, &in.fd), -EOPNOTSUPP);
-	EXPECT_EQ(open_fds(), before);
+	EXPECT_EQ(process_count_descriptors(), before);
 	expect_clean(0);
 	EXPECT_EQ(vulkan_import_dmabuf(uuid_1, fd, SIZE, &in.memory, &in.fd), 0);
-	drop(&in);
+	imported_drop(&in);
 }
 
 TEST(no_library, "-EOPNOTSUPP without Vulkan; the fake in the path is what makes the difference.")
@@ -601,25 +594,25 @@ TEST(no_library, "-EOPNOTSUPP without Vulkan; the fake in the path is what makes
 	int status[3];
 
 	if (getenv(STEP)) {
-		int ret = try_import(host(SIZE), SIZE);
+		int ret = try_import(vulkan_map_host(SIZE), SIZE);
 
-		EXPECT_EQ(ret, step() == 2 ? 0 : -EOPNOTSUPP);
-		EXPECT(step() == 2 || strstr(log_last(), "no Vulkan"));
+		EXPECT_EQ(ret, step_number() == 2 ? 0 : -EOPNOTSUPP);
+		EXPECT(step_number() == 2 || strstr(log_last(), "no Vulkan"));
 		free(saved);
 		return;
 	}
 	/* Where the machine has a libvulkan it finds no driver. */
 	setenv("VK_ICD_FILENAMES", "/nonexistent", 1);
 	unsetenv("LD_LIBRARY_PATH");
-	status[0] = spawn("no_library", 1);
+	status[0] = step_spawn("no_library", 1);
 	setenv("LD_LIBRARY_PATH", saved, 1);
-	status[1] = spawn("no_library", 2);
+	status[1] = step_spawn("no_library", 2);
 	/* A library that cannot be loaded is the same to dlopen() as none. */
 	EXPECT(mkdtemp(folder));
 	snprintf(file, sizeof(file), "%s/libvulkan.so.1", folder);
 	close(open(file, O_CREAT | O_WRONLY, 0600));
 	setenv("LD_LIBRARY_PATH", folder, 1);
-	status[2] = spawn("no_library", 3);
+	status[2] = step_spawn("no_library", 3);
 	setenv("LD_LIBRARY_PATH", saved, 1);
 	unlink(file);
 	rmdir(folder);
@@ -635,17 +628,18 @@ FRESH(child, "A child of fork() gets -EOPNOTSUPP, and what it frees stays its pa
 	int status;
 	pid_t pid;
 
-	EXPECT_EQ(import_on(uuid_1, host(SIZE), SIZE, &in), 0);
+	EXPECT_EQ(vulkan_import_on(uuid_1, vulkan_map_host(SIZE), SIZE, &in), 0);
 	pid = fork();
 	if (!pid) {
-		bool bad = import_on(uuid_1, host(SIZE), SIZE, &its) != -EOPNOTSUPP;
+		bool bad = vulkan_import_on(uuid_1, vulkan_map_host(SIZE), SIZE, &its) !=
+			   -EOPNOTSUPP;
 
 		vulkan_free(in.memory);
 		_exit(bad || fake_vulkan()->memories != 1);
 	}
 	EXPECT_EQ(waitpid(pid, &status, 0), pid);
 	EXPECT_EQ(status, 0);
-	drop(&in);
+	imported_drop(&in);
 	import_works();
 }
 
@@ -677,7 +671,7 @@ static void *import_bad(void *arg)
 	return NULL;
 }
 
-static void run_threads(void *(*even)(void *), void *(*odd)(void *), void *arg)
+static void vulkan_run_threads(void *(*even)(void *), void *(*odd)(void *), void *arg)
 {
 	pthread_t threads[THREADS];
 
@@ -689,22 +683,22 @@ static void run_threads(void *(*even)(void *), void *(*odd)(void *), void *arg)
 
 FRESH(races, "No import fails for another's refusal, whenever that comes.")
 {
-	char *bad = host(SIZE);
-	unsigned int before;
+	char *bad = vulkan_map_host(SIZE);
+	int before;
 
 	import_works();
-	before = open_fds();
+	before = process_count_descriptors();
 	fake_vulkan()->refused = bad;
 	fake_vulkan()->slow_us = 100;
-	run_threads(import_good, import_bad, bad);
+	vulkan_run_threads(import_good, import_bad, bad);
 	EXPECT_EQ(wrong, 0);
-	EXPECT_EQ(open_fds(), before);
+	EXPECT_EQ(process_count_descriptors(), before);
 	EXPECT(fake_vulkan()->devices <= 1);
 	import_works();
 	expect_clean(1);
 }
 
-static void *import_once(void *arg)
+static void *vulkan_import_once(void *arg)
 {
 	wrong += try_import(arg, SIZE) != (fake_vulkan()->refused == arg ? -ENOMEM : 0);
 	return NULL;
@@ -712,14 +706,14 @@ static void *import_once(void *arg)
 
 FRESH(afresh_together, "Of new devices that threads make at the same time one is kept.")
 {
-	char *ranges[] = { host(SIZE), host(SIZE), host(SIZE) };
+	char *ranges[] = { vulkan_map_host(SIZE), vulkan_map_host(SIZE), vulkan_map_host(SIZE) };
 	pthread_t threads[3];
 
 	import_works();
 	fake_vulkan()->refused = ranges[0];
 	fake_vulkan()->slow_us = 50000;
 	for (int i = 0; i < 3; i++) { /* the others are under way when the first is refused */
-		EXPECT_EQ(pthread_create(&threads[i], NULL, import_once, ranges[i]), 0);
+		EXPECT_EQ(pthread_create(&threads[i], NULL, vulkan_import_once, ranges[i]), 0);
 		usleep(i ? 0 : 10000);
 	}
 	for (int i = 0; i < 3; i++)
@@ -732,7 +726,7 @@ FRESH(afresh_together, "Of new devices that threads make at the same time one is
 
 FRESH(first_together, "Of devices that threads make at the same time at first one is kept.")
 {
-	run_threads(import_good, import_good, NULL);
+	vulkan_run_threads(import_good, import_good, NULL);
 	EXPECT_EQ(wrong, 0);
 	EXPECT_EQ(fake_vulkan()->instances, 1);
 	EXPECT_EQ(fake_vulkan()->devices, 1);
@@ -753,7 +747,7 @@ FRESH(parallel, "Imports do not wait for each other.")
 {
 	import_works();
 	fake_vulkan()->slow_us = 2000;
-	run_threads(import_good, import_good, NULL);
+	vulkan_run_threads(import_good, import_good, NULL);
 	EXPECT_EQ(wrong, 0);
 	EXPECT(fake_vulkan()->concurrent >= 2);
 }

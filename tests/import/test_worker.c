@@ -20,7 +20,7 @@ struct result {
 	atomic_int error;
 };
 
-static void done(void *arg, int error)
+static void result_note(void *arg, int error)
 {
 	struct result *r = arg;
 
@@ -29,7 +29,7 @@ static void done(void *arg, int error)
 }
 
 /* True once @r was called; gives up after @ms milliseconds. */
-static int called(struct result *r, int ms)
+static int result_wait(struct result *r, int ms)
 {
 	const struct timespec tick = { 0, 1000000 };
 
@@ -38,12 +38,12 @@ static int called(struct result *r, int ms)
 	return r->calls;
 }
 
-static struct import_region *region(int *fd)
+static struct import_region *region_create(int *fd)
 {
 	struct import_region *r = NULL;
 	struct import_desc desc = { IMPORT_DMABUF, fd, PAGE, BOTH, false };
 
-	*fd = fake_dmabuf_create(PAGE, O_RDWR);
+	*fd = fake_dmabuf_open(PAGE, O_RDWR);
 	EXPECT_EQ(import_get(&desc, &r), 0);
 	return r;
 }
@@ -53,15 +53,17 @@ static const unsigned int access_both[2] = { BOTH, BOTH };
 TEST(begin_and_end, "Every region is begun, then done is called once; the same for the end.")
 {
 	int fds[2], starts = fake_dmabuf.starts, ends = fake_dmabuf.ends;
-	struct import_region *regions[2] = { region(&fds[0]), region(&fds[1]) };
+	struct import_region *regions[2] = { region_create(&fds[0]), region_create(&fds[1]) };
 	struct result begun = { 0 }, ended = { 0 };
 
-	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, regions, access_both, 2, done, &begun), 0);
-	EXPECT_EQ(called(&begun, 5000), 1);
+	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, regions, access_both, 2, result_note, &begun),
+		  0);
+	EXPECT_EQ(result_wait(&begun, 5000), 1);
 	EXPECT_EQ(begun.error, 0);
 	EXPECT_EQ(fake_dmabuf.starts, starts + 2);
-	EXPECT_EQ(import_bracket_async(IMPORT_END, regions, access_both, 2, done, &ended), 0);
-	EXPECT_EQ(called(&ended, 5000), 1);
+	EXPECT_EQ(import_bracket_async(IMPORT_END, regions, access_both, 2, result_note, &ended),
+		  0);
+	EXPECT_EQ(result_wait(&ended, 5000), 1);
 	EXPECT_EQ(fake_dmabuf.ends, ends + 2);
 	for (int i = 0; i < 2; i++) {
 		import_put(regions[i]);
@@ -73,12 +75,12 @@ TEST(closed_descriptor, "A file that has the number of a dma-buf's descriptor is
 {
 	struct result begun = { 0 };
 	int fd, pipe_fds[2];
-	struct import_region *r = region(&fd);
+	struct import_region *r = region_create(&fd);
 
 	EXPECT_EQ(pipe(pipe_fds), 0);
 	EXPECT_EQ(dup2(pipe_fds[0], r->fd), r->fd);
-	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, done, &begun), 0);
-	EXPECT_EQ(called(&begun, 5000), 1);
+	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, result_note, &begun), 0);
+	EXPECT_EQ(result_wait(&begun, 5000), 1);
 	EXPECT_EQ(begun.error, -EIO);
 	close(r->fd);
 	import_put(r);
@@ -90,16 +92,20 @@ TEST(closed_descriptor, "A file that has the number of a dma-buf's descriptor is
 TEST(slow_fence, "A buffer whose fence is not signalled delays no other, and is begun when it is.")
 {
 	int slow_fd, fast_fd;
-	struct import_region *slow = region(&slow_fd), *fast = region(&fast_fd);
+	struct import_region *slow = region_create(&slow_fd), *fast = region_create(&fast_fd);
 	struct result slow_done = { 0 }, fast_done = { 0 };
 
 	fake_dmabuf.fence_fd = slow_fd;
-	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &slow, access_both, 1, done, &slow_done), 0);
-	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &fast, access_both, 1, done, &fast_done), 0);
-	EXPECT_EQ(called(&fast_done, 5000), 1);
-	EXPECT_EQ(called(&slow_done, 50), 0);
+	EXPECT_EQ(
+		import_bracket_async(IMPORT_BEGIN, &slow, access_both, 1, result_note, &slow_done),
+		0);
+	EXPECT_EQ(
+		import_bracket_async(IMPORT_BEGIN, &fast, access_both, 1, result_note, &fast_done),
+		0);
+	EXPECT_EQ(result_wait(&fast_done, 5000), 1);
+	EXPECT_EQ(result_wait(&slow_done, 50), 0);
 	fake_dmabuf.fence_fd = -1;
-	EXPECT_EQ(called(&slow_done, 5000), 1);
+	EXPECT_EQ(result_wait(&slow_done, 5000), 1);
 	import_put(slow);
 	import_put(fast);
 	close(slow_fd);
@@ -114,12 +120,12 @@ static int wait_for_fence(void)
 	int fd;
 
 	alarm(20);
-	r = region(&fd);
+	r = region_create(&fd);
 	fake_dmabuf.fence_fd = fd;
-	if (import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, done, &result))
+	if (import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, result_note, &result))
 		return 1;
 	fake_dmabuf.fence_fd = -1;
-	if (!called(&result, 10000))
+	if (!result_wait(&result, 10000))
 		return 1;
 	import_put(r);
 	close(fd);
@@ -174,12 +180,12 @@ TEST(closed,
 TEST(failed_begin, "A begin that fails reports its error, and ends what it had begun.")
 {
 	int fd, starts = fake_dmabuf.starts;
-	struct import_region *r = region(&fd);
+	struct import_region *r = region_create(&fd);
 	struct result failed = { 0 };
 
 	fake_dmabuf.error = EIO;
-	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, done, &failed), 0);
-	EXPECT_EQ(called(&failed, 5000), 1);
+	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &r, access_both, 1, result_note, &failed), 0);
+	EXPECT_EQ(result_wait(&failed, 5000), 1);
 	EXPECT_EQ(failed.error, -EIO);
 	fake_dmabuf.error = 0;
 	EXPECT_EQ(fake_dmabuf.starts, starts);
@@ -190,13 +196,14 @@ TEST(failed_begin, "A begin that fails reports its error, and ends what it had b
 TEST(half_begun, "What was begun before an error is ended again.")
 {
 	int fds[2], starts = fake_dmabuf.starts, ends = fake_dmabuf.ends;
-	struct import_region *regions[2] = { region(&fds[0]), region(&fds[1]) };
+	struct import_region *regions[2] = { region_create(&fds[0]), region_create(&fds[1]) };
 	struct result failed = { 0 };
 
 	fake_dmabuf.successes = 1;
 	fake_dmabuf.error = EIO;
-	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, regions, access_both, 2, done, &failed), 0);
-	EXPECT_EQ(called(&failed, 5000), 1);
+	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, regions, access_both, 2, result_note, &failed),
+		  0);
+	EXPECT_EQ(result_wait(&failed, 5000), 1);
 	EXPECT_EQ(failed.error, -EIO);
 	EXPECT_EQ(fake_dmabuf.starts, starts + 1);
 	EXPECT_EQ(fake_dmabuf.ends, ends + 1);
@@ -209,28 +216,28 @@ TEST(half_begun, "What was begun before an error is ended again.")
 TEST(failed_end, "An end that fails reports its error.")
 {
 	int fd;
-	struct import_region *r = region(&fd);
+	struct import_region *r = region_create(&fd);
 	struct result failed = { 0 };
 
 	fake_dmabuf.error = EIO;
-	EXPECT_EQ(import_bracket_async(IMPORT_END, &r, access_both, 1, done, &failed), 0);
+	EXPECT_EQ(import_bracket_async(IMPORT_END, &r, access_both, 1, result_note, &failed), 0);
 	fake_dmabuf.error = 0;
-	EXPECT_EQ(called(&failed, 5000), 1);
+	EXPECT_EQ(result_wait(&failed, 5000), 1);
 	EXPECT_EQ(failed.error, -EIO);
 	import_put(r);
 	close(fd);
 }
 
-static void *hammer(void *arg)
+static void *worker_hammer(void *arg)
 {
 	struct import_region *r = arg;
 	struct result results[50] = { 0 };
 
 	for (int i = 0; i < 50; i++)
-		import_bracket_async(i & 1 ? IMPORT_END : IMPORT_BEGIN, &r, access_both, 1, done,
-				     &results[i]);
+		import_bracket_async(i & 1 ? IMPORT_END : IMPORT_BEGIN, &r, access_both, 1,
+				     result_note, &results[i]);
 	for (int i = 0; i < 50; i++)
-		if (called(&results[i], 5000) != 1 || results[i].error)
+		if (result_wait(&results[i], 5000) != 1 || results[i].error)
 			return (void *)1;
 	return NULL;
 }
@@ -240,10 +247,10 @@ TEST(many_threads, "Eight threads get every answer once.")
 	pthread_t threads[8];
 	void *failed, *any = NULL;
 	int fd;
-	struct import_region *r = region(&fd);
+	struct import_region *r = region_create(&fd);
 
 	for (int i = 0; i < 8; i++)
-		EXPECT_EQ(pthread_create(&threads[i], NULL, hammer, r), 0);
+		EXPECT_EQ(pthread_create(&threads[i], NULL, worker_hammer, r), 0);
 	for (int i = 0; i < 8; i++) {
 		pthread_join(threads[i], &failed);
 		any = failed ? failed : any;
@@ -256,7 +263,7 @@ TEST(many_threads, "Eight threads get every answer once.")
 static pthread_t handled_by;
 static atomic_int handled;
 
-static void handle(int number)
+static void signal_handle(int number)
 {
 	(void)number;
 	handled_by = pthread_self();
@@ -266,21 +273,23 @@ static void handle(int number)
 /* The only thread that could take the signal while this one blocks it is the worker. */
 TEST(signals, "A signal to the process is never handled on the worker thread.")
 {
-	const struct sigaction action = { .sa_handler = handle };
+	const struct sigaction action = { .sa_handler = signal_handle };
 	struct result slow_done = { 0 };
 	int fd;
-	struct import_region *slow = region(&fd);
+	struct import_region *slow = region_create(&fd);
 	sigset_t usr1;
 
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
 	EXPECT_EQ(sigaction(SIGUSR1, &action, NULL), 0);
 	fake_dmabuf.fence_fd = fd;
-	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, &slow, access_both, 1, done, &slow_done), 0);
+	EXPECT_EQ(
+		import_bracket_async(IMPORT_BEGIN, &slow, access_both, 1, result_note, &slow_done),
+		0);
 	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
 	kill(getpid(), SIGUSR1);
 	fake_dmabuf.fence_fd = -1;
-	EXPECT_EQ(called(&slow_done, 5000), 1);
+	EXPECT_EQ(result_wait(&slow_done, 5000), 1);
 	EXPECT(!handled);
 	pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
 	EXPECT(handled && pthread_equal(handled_by, pthread_self()));
@@ -300,7 +309,7 @@ static void *bracket_cancelled(void *arg)
 	struct cancelled *c = arg;
 
 	pthread_cancel(pthread_self());
-	import_bracket_async(IMPORT_BEGIN, &c->region, access_both, 1, done, &c->begun);
+	import_bracket_async(IMPORT_BEGIN, &c->region, access_both, 1, result_note, &c->begun);
 	atomic_store(&c->returned, true);
 	return NULL;
 }
@@ -311,13 +320,13 @@ TEST(cancelled, "A thread that is cancelled is not cancelled in a bracket.")
 	pthread_t thread;
 	int fd;
 
-	c.region = region(&fd);
+	c.region = region_create(&fd);
 	fake_dmabuf.fence_fd = fd;
 	EXPECT_EQ(pthread_create(&thread, NULL, bracket_cancelled, &c), 0);
 	pthread_join(thread, NULL);
 	EXPECT(c.returned);
 	fake_dmabuf.fence_fd = -1;
-	EXPECT_EQ(called(&c.begun, 5000), 1);
+	EXPECT_EQ(result_wait(&c.begun, 5000), 1);
 	import_put(c.region);
 	close(fd);
 }

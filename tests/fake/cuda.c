@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_cuda.h"
+#include "fork.h"
 #include "import/nvidia/cuda/cuda_driver.h"
 #include "opaque.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #define API __attribute__((visibility("default")))
 
@@ -80,17 +80,17 @@ static _Thread_local int depth;
 /* As the real one, it does not work in a child of a process that initialized it. */
 static bool is_child;
 
-static void before_fork(void)
+static void fork_prepare(void)
 {
 	pthread_mutex_lock(&mutex);
 }
 
-static void in_parent(void)
+static void fork_in_parent(void)
 {
 	pthread_mutex_unlock(&mutex);
 }
 
-static void in_child(void)
+static void fork_in_child(void)
 {
 	is_child = initialized;
 	initialized = 0;
@@ -99,15 +99,15 @@ static void in_child(void)
 
 __attribute__((constructor)) static void register_fork(void)
 {
-	pthread_atfork(before_fork, in_parent, in_child);
+	pthread_atfork(fork_prepare, fork_in_parent, fork_in_child);
 }
 
-static bool matches(const char *name, const char *function)
+static bool failure_matches(const char *name, const char *function)
 {
 	return !name || !strcmp(name, function);
 }
 
-static void count(const char *function)
+static void calls_count(const char *function)
 {
 	size_t i = 0;
 
@@ -128,7 +128,7 @@ static bool gives_back(const char *function)
 	return false;
 }
 
-static bool fails(const char *function)
+static bool failure_hits(const char *function)
 {
 	if (!failure.countdown)
 		return false;
@@ -138,26 +138,17 @@ static bool fails(const char *function)
 	return failure.hit;
 }
 
-static void fork_once(void)
-{
-	pid_t child = fork();
-
-	if (!child)
-		_exit(0);
-	waitpid(child, NULL, 0);
-}
-
 /* Begins each function of the driver: 0 with the lock held, or what it shall return. */
-static int enter(const char *function)
+static int driver_enter(const char *function)
 {
 	void (*run)(void *arg) = NULL;
 	void *arg;
 	int result = CUDA_SUCCESS;
 
 	if (forks)
-		fork_once();
+		fake_fork();
 	pthread_mutex_lock(&mutex);
-	if (hook.run && matches(hook.name, function) && !--hook.countdown) {
+	if (hook.run && failure_matches(hook.name, function) && !--hook.countdown) {
 		run = hook.run;
 		arg = hook.arg;
 		hook.run = NULL;
@@ -165,8 +156,8 @@ static int enter(const char *function)
 		run(arg);
 		pthread_mutex_lock(&mutex);
 	}
-	count(function);
-	if (fails(function))
+	calls_count(function);
+	if (failure_hits(function))
 		result = failure.result;
 	else if (!initialized && strcmp(function, "cuInit") && strcmp(function, "cuGetErrorName"))
 		result = CUDA_NOT_INITIALIZED;
@@ -175,7 +166,7 @@ static int enter(const char *function)
 	return result;
 }
 
-static int leave(int result)
+static int driver_leave(int result)
 {
 	pthread_mutex_unlock(&mutex);
 	return result;
@@ -188,7 +179,7 @@ static size_t page_up(size_t size)
 	return (size + mask) & ~mask;
 }
 
-static uintptr_t pages(uintptr_t addr, size_t size, int prot)
+static uintptr_t pages_reserve(uintptr_t addr, size_t size, int prot)
 {
 	void *p =
 		mmap((void *)addr, size, prot,
@@ -198,7 +189,7 @@ static uintptr_t pages(uintptr_t addr, size_t size, int prot)
 	return p == MAP_FAILED ? 0 : (uintptr_t)p;
 }
 
-static struct range *find(uintptr_t addr)
+static struct range *range_find(uintptr_t addr)
 {
 	struct range *r = ranges;
 
@@ -207,7 +198,7 @@ static struct range *find(uintptr_t addr)
 	return r;
 }
 
-static struct reservation *find_reservation(uintptr_t addr)
+static struct reservation *reservation_find(uintptr_t addr)
 {
 	struct reservation *r = reservations;
 
@@ -247,36 +238,36 @@ static struct context *current(void)
 API int cuInit(unsigned int flags);
 API int cuInit(unsigned int flags)
 {
-	int result = enter("cuInit");
+	int result = driver_enter("cuInit");
 
 	if (result)
 		return result;
 	if (is_child)
-		return leave(CUDA_NOT_INITIALIZED);
+		return driver_leave(CUDA_NOT_INITIALIZED);
 	initialized = 1;
-	return leave(flags ? CUDA_INVALID_VALUE : CUDA_SUCCESS);
+	return driver_leave(flags ? CUDA_INVALID_VALUE : CUDA_SUCCESS);
 }
 
 API int cuGetErrorName(int error, const char **name);
 API int cuGetErrorName(int error, const char **name)
 {
-	int result = enter("cuGetErrorName");
+	int result = driver_enter("cuGetErrorName");
 
 	if (result)
 		return result;
 	*name = error == CUDA_INVALID_VALUE ? "CUDA_ERROR_INVALID_VALUE" : "CUDA_ERROR_FAKE";
-	return leave(CUDA_SUCCESS);
+	return driver_leave(CUDA_SUCCESS);
 }
 
 API int cuDeviceGetCount(int *out);
 API int cuDeviceGetCount(int *out)
 {
-	int result = enter("cuDeviceGetCount");
+	int result = driver_enter("cuDeviceGetCount");
 
 	if (result)
 		return result;
 	*out = devices;
-	return leave(CUDA_SUCCESS);
+	return driver_leave(CUDA_SUCCESS);
 }
 
 static bool is_device(int device)
@@ -287,25 +278,25 @@ static bool is_device(int device)
 API int cuDeviceGet(int *device, int ordinal);
 API int cuDeviceGet(int *device, int ordinal)
 {
-	int result = enter("cuDeviceGet");
+	int result = driver_enter("cuDeviceGet");
 
 	if (result)
 		return result;
 	*device = ordinal;
-	return leave(is_device(ordinal) ? CUDA_SUCCESS : CUDA_INVALID_DEVICE);
+	return driver_leave(is_device(ordinal) ? CUDA_SUCCESS : CUDA_INVALID_DEVICE);
 }
 
 API int cuDeviceGetAttribute(int *value, int attribute, int device);
 API int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-	int result = enter("cuDeviceGetAttribute");
+	int result = driver_enter("cuDeviceGetAttribute");
 
 	if (result)
 		return result;
 	if (!is_device(device) || attribute >= ATTRIBUTES)
-		return leave(CUDA_INVALID_VALUE);
+		return driver_leave(CUDA_INVALID_VALUE);
 	*value = attributes[device][attribute];
-	return leave(CUDA_SUCCESS);
+	return driver_leave(CUDA_SUCCESS);
 }
 
 API void fake_cuda_uuid(int device, unsigned char uuid[16])
@@ -315,14 +306,14 @@ API void fake_cuda_uuid(int device, unsigned char uuid[16])
 
 static int device_uuid(const char *function, void *uuid, int device)
 {
-	int result = enter(function);
+	int result = driver_enter(function);
 
 	if (result)
 		return result;
 	if (!is_device(device))
-		return leave(CUDA_INVALID_DEVICE);
+		return driver_leave(CUDA_INVALID_DEVICE);
 	fake_cuda_uuid(device, uuid);
-	return leave(CUDA_SUCCESS);
+	return driver_leave(CUDA_SUCCESS);
 }
 
 API int cuDeviceGetUuid_v2(void *uuid, int device);
@@ -340,72 +331,72 @@ API int cuDeviceGetUuid(void *uuid, int device)
 API int cuDevicePrimaryCtxRetain(void **context, int device);
 API int cuDevicePrimaryCtxRetain(void **context, int device)
 {
-	int result = enter("cuDevicePrimaryCtxRetain");
+	int result = driver_enter("cuDevicePrimaryCtxRetain");
 
 	if (result)
 		return result;
 	if (!is_device(device))
-		return leave(CUDA_INVALID_DEVICE);
+		return driver_leave(CUDA_INVALID_DEVICE);
 	primary[device].device = device;
 	primary[device].refs++;
 	retains[device]++;
 	*context = &primary[device];
-	return leave(CUDA_SUCCESS);
+	return driver_leave(CUDA_SUCCESS);
 }
 
 API int cuDevicePrimaryCtxRelease_v2(int device);
 API int cuDevicePrimaryCtxRelease_v2(int device)
 {
-	int result = enter("cuDevicePrimaryCtxRelease_v2");
+	int result = driver_enter("cuDevicePrimaryCtxRelease_v2");
 
 	if (result)
 		return result;
 	if (!is_device(device) || !primary[device].refs)
-		return leave(CUDA_INVALID_CONTEXT);
+		return driver_leave(CUDA_INVALID_CONTEXT);
 	primary[device].refs--;
-	return leave(CUDA_SUCCESS);
+	return driver_leave(CUDA_SUCCESS);
 }
 
 API int cuCtxPushCurrent_v2(void *context);
 API int cuCtxPushCurrent_v2(void *context)
 {
 	struct context *c = context;
-	int result = enter("cuCtxPushCurrent_v2");
+	int result = driver_enter("cuCtxPushCurrent_v2");
 
 	if (result)
 		return result;
 	if (!c || c->refs < 1 || depth == STACK)
-		return leave(CUDA_INVALID_CONTEXT);
+		return driver_leave(CUDA_INVALID_CONTEXT);
 	stack[depth++] = c;
 	pushed++;
-	return leave(CUDA_SUCCESS);
+	return driver_leave(CUDA_SUCCESS);
 }
 
 API int cuCtxPopCurrent_v2(void **context);
 API int cuCtxPopCurrent_v2(void **context)
 {
-	int result = enter("cuCtxPopCurrent_v2");
+	int result = driver_enter("cuCtxPopCurrent_v2");
 
 	if (result)
 		return result;
 	if (!depth)
-		return leave(CUDA_INVALID_CONTEXT);
+		return driver_leave(CUDA_INVALID_CONTEXT);
 	*context = stack[--depth];
 	pushed--;
-	return leave(CUDA_SUCCESS);
+	return driver_leave(CUDA_SUCCESS);
 }
 
 API int cuCtxGetDevice(int *device);
 API int cuCtxGetDevice(int *device)
 {
-	int result = enter("cuCtxGetDevice");
+	int result = driver_enter("cuCtxGetDevice");
 
 	if (result)
 		return result;
 	if (!current())
-		return leave(CUDA_INVALID_CONTEXT);
+		return driver_leave(CUDA_INVALID_CONTEXT);
 	*device = current()->device;
-	return leave(CUDA_SUCCESS);
+	return driver_leave(CUDA_SUCCESS);
 }
 
 /* Pointers. */
@@ -413,7 +404,7 @@ API int cuCtxGetDevice(int *device)
 /* Of VMM memory: the reservation, and no context; of the host device 0 (driver 580). */
 static int attribute_of(const struct range *r, int attribute, void *data)
 {
-	const struct reservation *v = r && r->kind == KIND_VMM ? find_reservation(r->addr) : NULL;
+	const struct reservation *v = r && r->kind == KIND_VMM ? reservation_find(r->addr) : NULL;
 	bool host = r && (r->kind == KIND_HOST || r->kind == KIND_REGISTERED);
 
 	switch (attribute) {
@@ -458,62 +449,62 @@ static int attribute_of(const struct range *r, int attribute, void *data)
 API int cuPointerGetAttributes(unsigned int n, int *which, void **data, uintptr_t addr);
 API int cuPointerGetAttributes(unsigned int n, int *which, void **data, uintptr_t addr)
 {
-	int result = enter("cuPointerGetAttributes");
+	int result = driver_enter("cuPointerGetAttributes");
 
 	if (result)
 		return result;
 	for (unsigned int i = 0; i < n && !result; i++)
-		result = attribute_of(find(addr), which[i], data[i]);
-	return leave(result);
+		result = attribute_of(range_find(addr), which[i], data[i]);
+	return driver_leave(result);
 }
 
 API int cuPointerGetAttribute(void *data, int which, uintptr_t addr);
 API int cuPointerGetAttribute(void *data, int which, uintptr_t addr)
 {
 	struct range *r;
-	int result = enter("cuPointerGetAttribute");
+	int result = driver_enter("cuPointerGetAttribute");
 
 	if (result)
 		return result;
-	r = find(addr);
-	return leave(r ? attribute_of(r, which, data) : CUDA_INVALID_VALUE);
+	r = range_find(addr);
+	return driver_leave(r ? attribute_of(r, which, data) : CUDA_INVALID_VALUE);
 }
 
 API int cuPointerSetAttribute(const void *value, int which, uintptr_t addr);
 API int cuPointerSetAttribute(const void *value, int which, uintptr_t addr)
 {
 	struct range *r;
-	int result = enter("cuPointerSetAttribute");
+	int result = driver_enter("cuPointerSetAttribute");
 
 	if (result)
 		return result;
-	r = find(addr);
+	r = range_find(addr);
 	if (!r || which != CUDA_POINTER_SYNC_MEMOPS || r->kind == KIND_HOST)
-		return leave(CUDA_INVALID_VALUE);
+		return driver_leave(CUDA_INVALID_VALUE);
 	r->sync = *(const unsigned int *)value;
-	return leave(CUDA_SUCCESS);
+	return driver_leave(CUDA_SUCCESS);
 }
 
 API int cuMemGetAddressRange_v2(uintptr_t *base, size_t *size, uintptr_t addr);
 API int cuMemGetAddressRange_v2(uintptr_t *base, size_t *size, uintptr_t addr)
 {
 	struct range *r;
-	int result = enter("cuMemGetAddressRange_v2");
+	int result = driver_enter("cuMemGetAddressRange_v2");
 
 	if (result)
 		return result;
-	r = find(addr);
+	r = range_find(addr);
 	if (!current())
-		return leave(CUDA_INVALID_CONTEXT);
+		return driver_leave(CUDA_INVALID_CONTEXT);
 	if (!r || r->kind == KIND_REGISTERED)
-		return leave(CUDA_NOT_FOUND);
+		return driver_leave(CUDA_NOT_FOUND);
 	*base = r->kind == KIND_VMM && r->device < 0 ? 0 : r->addr;
 	*size = r->size;
-	return leave(CUDA_SUCCESS);
+	return driver_leave(CUDA_SUCCESS);
 }
 
 /* The pages of one device that hold @addr. */
-static struct range *find_pages(uintptr_t addr, int device)
+static struct range *range_find_pages(uintptr_t addr, int device)
 {
 	struct range *r = ranges;
 
@@ -534,7 +525,7 @@ static int copy_range(int *fd, uintptr_t addr, size_t size, int device)
 	if (copy < 0)
 		return CUDA_OPERATING_SYSTEM;
 	for (uintptr_t at = addr; at < end; at = r->block + r->block_size) {
-		r = find_pages(at, device);
+		r = range_find_pages(at, device);
 		if (!r) {
 			close(copy);
 			return CUDA_INVALID_VALUE;
@@ -554,21 +545,21 @@ API int cuMemGetHandleForAddressRange(void *handle, uintptr_t addr, size_t size,
 API int cuMemGetHandleForAddressRange(void *handle, uintptr_t addr, size_t size, int type,
 				      unsigned long long flags)
 {
-	int result = enter("cuMemGetHandleForAddressRange");
+	int result = driver_enter("cuMemGetHandleForAddressRange");
 
 	if (result)
 		return result;
 	if (!current())
-		return leave(CUDA_INVALID_CONTEXT);
+		return driver_leave(CUDA_INVALID_CONTEXT);
 	if (page_up(addr) != addr || page_up(size) != size || !size || flags > 1 ||
 	    type != CUDA_RANGE_DMA_BUF_FD)
-		return leave(CUDA_INVALID_VALUE);
+		return driver_leave(CUDA_INVALID_VALUE);
 	if (flags && !pcie)
-		return leave(CUDA_NOT_SUPPORTED);
+		return driver_leave(CUDA_NOT_SUPPORTED);
 	result = copy_range(handle, addr, size, current()->device);
 	if (!result)
 		last_flags = flags;
-	return leave(result);
+	return driver_leave(result);
 }
 
 /* VMM. */
@@ -633,7 +624,7 @@ static int handle_release(struct handle *h)
 }
 
 /* An address of @align: reserves more, and gives back what is around it. */
-static int reserve(uintptr_t *addr, size_t size, size_t align)
+static int reservation_create(uintptr_t *addr, size_t size, size_t align)
 {
 	struct reservation *v;
 	uintptr_t p;
@@ -641,7 +632,7 @@ static int reserve(uintptr_t *addr, size_t size, size_t align)
 	align = align > FAKE_CUDA_GRANULARITY ? align : FAKE_CUDA_GRANULARITY;
 	if (!is_granular(size) || (align & (align - 1)))
 		return CUDA_INVALID_VALUE;
-	p = pages(0, size + align, PROT_NONE);
+	p = pages_reserve(0, size + align, PROT_NONE);
 	if (!p)
 		return CUDA_OUT_OF_MEMORY;
 	*addr = (p + align - 1) & ~(align - 1);
@@ -653,7 +644,7 @@ static int reserve(uintptr_t *addr, size_t size, size_t align)
 	return CUDA_SUCCESS;
 }
 
-static bool overlaps(uintptr_t addr, size_t size)
+static bool range_overlaps(uintptr_t addr, size_t size)
 {
 	for (const struct range *r = ranges; r; r = r->next)
 		if (r->addr < addr + size && addr < r->addr + r->size)
@@ -661,14 +652,14 @@ static bool overlaps(uintptr_t addr, size_t size)
 	return false;
 }
 
-static int unreserve(uintptr_t addr, size_t size)
+static int reservation_destroy(uintptr_t addr, size_t size)
 {
 	struct reservation **at = &reservations, *v;
 
 	while (*at && (*at)->addr != addr)
 		at = &(*at)->next;
 	v = *at;
-	if (!v || v->size != size || overlaps(addr, size))
+	if (!v || v->size != size || range_overlaps(addr, size))
 		return CUDA_INVALID_VALUE;
 	*at = v->next;
 	free(v);
@@ -676,9 +667,9 @@ static int unreserve(uintptr_t addr, size_t size)
 	return CUDA_SUCCESS;
 }
 
-static int map(uintptr_t addr, size_t size, size_t offset, struct handle *h)
+static int handle_map(uintptr_t addr, size_t size, size_t offset, struct handle *h)
 {
-	const struct reservation *v = find_reservation(addr);
+	const struct reservation *v = reservation_find(addr);
 	struct range r = {
 		.kind = KIND_VMM,
 		.addr = addr,
@@ -689,7 +680,7 @@ static int map(uintptr_t addr, size_t size, size_t offset, struct handle *h)
 	};
 
 	if (!v || addr + size > v->addr + v->size || offset || !is_granular(size) ||
-	    size > h->size || overlaps(addr, size))
+	    size > h->size || range_overlaps(addr, size))
 		return CUDA_INVALID_VALUE;
 	r.device = is_host(&h->properties) ? -1 : h->properties.location.id;
 	r.memory = h->memory;
@@ -698,9 +689,9 @@ static int map(uintptr_t addr, size_t size, size_t offset, struct handle *h)
 	return CUDA_SUCCESS;
 }
 
-static int unmap(uintptr_t addr, size_t size)
+static int handle_unmap(uintptr_t addr, size_t size)
 {
-	struct range *r = find(addr);
+	struct range *r = range_find(addr);
 
 	if (!r || r->kind != KIND_VMM || r->addr != addr || r->size != size)
 		return CUDA_INVALID_VALUE;
@@ -713,9 +704,9 @@ static int unmap(uintptr_t addr, size_t size)
 }
 
 /* Memory of the host becomes accessible to the CPU at the same address. */
-static int set_access(uintptr_t addr, size_t size, const struct cuda_access *access, size_t n)
+static int range_set_access(uintptr_t addr, size_t size, const struct cuda_access *access, size_t n)
 {
-	struct range *r = find(addr);
+	struct range *r = range_find(addr);
 
 	if (!r || r->kind != KIND_VMM || r->addr != addr || r->size != size)
 		return CUDA_INVALID_VALUE;
@@ -737,12 +728,12 @@ static int set_access(uintptr_t addr, size_t size, const struct cuda_access *acc
 API int cuMemGetAllocationGranularity(size_t *out, const struct cuda_properties *p, int option);
 API int cuMemGetAllocationGranularity(size_t *out, const struct cuda_properties *p, int option)
 {
-	int result = enter("cuMemGetAllocationGranularity");
+	int result = driver_enter("cuMemGetAllocationGranularity");
 
 	if (result)
 		return result;
 	*out = FAKE_CUDA_GRANULARITY;
-	return leave(is_valid(p) && option >= 0 ? CUDA_SUCCESS : CUDA_INVALID_VALUE);
+	return driver_leave(is_valid(p) && option >= 0 ? CUDA_SUCCESS : CUDA_INVALID_VALUE);
 }
 
 API int cuMemCreate(struct handle **h, size_t size, const struct cuda_properties *p,
@@ -750,17 +741,18 @@ API int cuMemCreate(struct handle **h, size_t size, const struct cuda_properties
 API int cuMemCreate(struct handle **h, size_t size, const struct cuda_properties *p,
 		    unsigned long long flags)
 {
-	int result = enter("cuMemCreate");
+	int result = driver_enter("cuMemCreate");
 
-	return result ? result : leave(flags ? CUDA_INVALID_VALUE : handle_create(h, size, p));
+	return result ? result
+		      : driver_leave(flags ? CUDA_INVALID_VALUE : handle_create(h, size, p));
 }
 
 API int cuMemRelease(struct handle *h);
 API int cuMemRelease(struct handle *h)
 {
-	int result = enter("cuMemRelease");
+	int result = driver_enter("cuMemRelease");
 
-	return result ? result : leave(handle_release(h));
+	return result ? result : driver_leave(handle_release(h));
 }
 
 API int cuMemAddressReserve(uintptr_t *addr, size_t size, size_t align, uintptr_t hint,
@@ -768,19 +760,20 @@ API int cuMemAddressReserve(uintptr_t *addr, size_t size, size_t align, uintptr_
 API int cuMemAddressReserve(uintptr_t *addr, size_t size, size_t align, uintptr_t hint,
 			    unsigned long long flags)
 {
-	int result = enter("cuMemAddressReserve");
+	int result = driver_enter("cuMemAddressReserve");
 
 	if (result)
 		return result;
-	return leave(flags || hint ? CUDA_INVALID_VALUE : reserve(addr, size, align));
+	return driver_leave(flags || hint ? CUDA_INVALID_VALUE
+					  : reservation_create(addr, size, align));
 }
 
 API int cuMemAddressFree(uintptr_t addr, size_t size);
 API int cuMemAddressFree(uintptr_t addr, size_t size)
 {
-	int result = enter("cuMemAddressFree");
+	int result = driver_enter("cuMemAddressFree");
 
-	return result ? result : leave(unreserve(addr, size));
+	return result ? result : driver_leave(reservation_destroy(addr, size));
 }
 
 API int cuMemMap(uintptr_t addr, size_t size, size_t offset, struct handle *h,
@@ -788,70 +781,72 @@ API int cuMemMap(uintptr_t addr, size_t size, size_t offset, struct handle *h,
 API int cuMemMap(uintptr_t addr, size_t size, size_t offset, struct handle *h,
 		 unsigned long long flags)
 {
-	int result = enter("cuMemMap");
+	int result = driver_enter("cuMemMap");
 
-	return result ? result : leave(flags ? CUDA_INVALID_VALUE : map(addr, size, offset, h));
+	return result ? result
+		      : driver_leave(flags ? CUDA_INVALID_VALUE
+					   : handle_map(addr, size, offset, h));
 }
 
 API int cuMemUnmap(uintptr_t addr, size_t size);
 API int cuMemUnmap(uintptr_t addr, size_t size)
 {
-	int result = enter("cuMemUnmap");
+	int result = driver_enter("cuMemUnmap");
 
-	return result ? result : leave(unmap(addr, size));
+	return result ? result : driver_leave(handle_unmap(addr, size));
 }
 
 API int cuMemSetAccess(uintptr_t addr, size_t size, const struct cuda_access *access, size_t n);
 API int cuMemSetAccess(uintptr_t addr, size_t size, const struct cuda_access *access, size_t n)
 {
-	int result = enter("cuMemSetAccess");
+	int result = driver_enter("cuMemSetAccess");
 
-	return result ? result : leave(set_access(addr, size, access, n));
+	return result ? result : driver_leave(range_set_access(addr, size, access, n));
 }
 
 API int cuMemRetainAllocationHandle(struct handle **h, void *addr);
 API int cuMemRetainAllocationHandle(struct handle **h, void *addr)
 {
 	struct range *r;
-	int result = enter("cuMemRetainAllocationHandle");
+	int result = driver_enter("cuMemRetainAllocationHandle");
 
 	if (result)
 		return result;
-	r = find((uintptr_t)addr);
+	r = range_find((uintptr_t)addr);
 	if (!r || !r->handle)
-		return leave(CUDA_INVALID_VALUE);
+		return driver_leave(CUDA_INVALID_VALUE);
 	r->handle->refs++;
 	handles++;
 	*h = r->handle;
-	return leave(CUDA_SUCCESS);
+	return driver_leave(CUDA_SUCCESS);
 }
 
 API int cuMemGetAllocationPropertiesFromHandle(struct cuda_properties *p, struct handle *h);
 API int cuMemGetAllocationPropertiesFromHandle(struct cuda_properties *p, struct handle *h)
 {
-	int result = enter("cuMemGetAllocationPropertiesFromHandle");
+	int result = driver_enter("cuMemGetAllocationPropertiesFromHandle");
 
 	if (result)
 		return result;
 	*p = h->properties;
-	return leave(CUDA_SUCCESS);
+	return driver_leave(CUDA_SUCCESS);
 }
 
 API int cuMemExportToShareableHandle(int *fd, struct handle *h, int type, unsigned long long flags);
 API int cuMemExportToShareableHandle(int *fd, struct handle *h, int type, unsigned long long flags)
 {
 	struct fake_opaque opaque = { .magic = FAKE_OPAQUE_MAGIC };
-	int result = enter("cuMemExportToShareableHandle");
+	int result = driver_enter("cuMemExportToShareableHandle");
 
 	if (result)
 		return result;
 	if (type != CUDA_HANDLE_POSIX_FD || flags || !(h->properties.handle_types & type))
-		return leave(CUDA_INVALID_VALUE);
+		return driver_leave(CUDA_INVALID_VALUE);
 	opaque.memory = h->memory;
 	opaque.size = h->size;
 	fake_cuda_uuid(is_host(&h->properties) ? 0 : h->properties.location.id, opaque.uuid);
 	*fd = fake_opaque_create(&opaque);
-	return leave(*fd < 0 ? CUDA_OPERATING_SYSTEM : CUDA_SUCCESS);
+	return driver_leave(*fd < 0 ? CUDA_OPERATING_SYSTEM : CUDA_SUCCESS);
 }
 
 /* The test's side. */
@@ -928,7 +923,7 @@ API int fake_cuda_calls(const char *function)
 	int sum = 0;
 
 	for (size_t i = 0; i < FUNCTIONS && calls[i].name; i++)
-		sum += matches(function, calls[i].name) ? calls[i].count : 0;
+		sum += failure_matches(function, calls[i].name) ? calls[i].count : 0;
 	return sum;
 }
 
@@ -942,14 +937,15 @@ API unsigned long long fake_cuda_range_flags(void)
 	return last_flags;
 }
 
-static uintptr_t add(struct range *r, int device, int prot, uintptr_t at)
+static uintptr_t range_map(struct range *r, int device, int prot, uintptr_t at)
 {
 	pthread_mutex_lock(&mutex);
 	r->block_size = page_up(r->size);
-	r->block = pages(at & ~(uintptr_t)(sysconf(_SC_PAGESIZE) - 1), r->block_size, prot);
+	r->block = pages_reserve(at & ~(uintptr_t)(sysconf(_SC_PAGESIZE) - 1), r->block_size, prot);
 	r->addr = r->block + (prot == PROT_NONE && r->size < r->block_size - 512 ? 512 : 0);
-	r->memory = prot == PROT_NONE ? (char *)pages(0, r->block_size, PROT_READ | PROT_WRITE)
-				      : (char *)r->block;
+	r->memory = prot == PROT_NONE
+			    ? (char *)pages_reserve(0, r->block_size, PROT_READ | PROT_WRITE)
+			    : (char *)r->block;
 	r->device = device;
 	r->context = &primary[device];
 	if (!r->block)
@@ -963,7 +959,7 @@ API uintptr_t fake_cuda_alloc_at(int device, size_t size, uintptr_t addr)
 {
 	struct range r = { .kind = KIND_DEVICE, .size = size };
 
-	return add(&r, device, PROT_NONE, addr);
+	return range_map(&r, device, PROT_NONE, addr);
 }
 
 API uintptr_t fake_cuda_alloc(int device, size_t size)
@@ -975,14 +971,14 @@ API uintptr_t fake_cuda_managed(int device, size_t size)
 {
 	struct range r = { .kind = KIND_MANAGED, .size = size };
 
-	return add(&r, device, PROT_READ | PROT_WRITE, 0);
+	return range_map(&r, device, PROT_READ | PROT_WRITE, 0);
 }
 
 API uintptr_t fake_cuda_host(int device, size_t size)
 {
 	struct range r = { .kind = KIND_HOST, .size = size };
 
-	return add(&r, device, PROT_READ | PROT_WRITE, 0);
+	return range_map(&r, device, PROT_READ | PROT_WRITE, 0);
 }
 
 API void fake_cuda_host_register(int device, void *memory, size_t size)
@@ -1007,7 +1003,7 @@ API void fake_cuda_free(uintptr_t addr)
 	struct range *r;
 
 	pthread_mutex_lock(&mutex);
-	r = find(addr);
+	r = range_find(addr);
 	if (r->kind != KIND_REGISTERED)
 		munmap((void *)r->block, r->block_size);
 	if (r->kind == KIND_DEVICE)
@@ -1028,8 +1024,8 @@ static void segment_add(uintptr_t addr, const struct fake_cuda_segment *s)
 
 	if (s->device == FAKE_CUDA_HOST_NUMA)
 		access.location = p.location = (struct cuda_location){ CUDA_LOCATION_HOST_NUMA, 0 };
-	if (handle_create(&h, s->size, &p) || map(addr, s->size, 0, h) ||
-	    set_access(addr, s->size, &access, 1) || handle_release(h))
+	if (handle_create(&h, s->size, &p) || handle_map(addr, s->size, 0, h) ||
+	    range_set_access(addr, s->size, &access, 1) || handle_release(h))
 		abort();
 }
 
@@ -1041,7 +1037,7 @@ API uintptr_t fake_cuda_vmm(const struct fake_cuda_segment *segments, size_t n)
 	for (size_t i = 0; i < n; i++)
 		size += segments[i].size;
 	pthread_mutex_lock(&mutex);
-	if (reserve(&base, size, 0))
+	if (reservation_create(&base, size, 0))
 		abort();
 	at = base;
 	for (size_t i = 0; i < n; at += segments[i++].size)
@@ -1057,13 +1053,13 @@ API void fake_cuda_vmm_free(uintptr_t addr)
 	struct range *r, *next;
 
 	pthread_mutex_lock(&mutex);
-	v = find_reservation(addr);
+	v = reservation_find(addr);
 	for (r = ranges; r; r = next) {
 		next = r->next;
 		if (r->addr - v->addr < v->size)
-			unmap(r->addr, r->size);
+			handle_unmap(r->addr, r->size);
 	}
-	unreserve(v->addr, v->size);
+	reservation_destroy(v->addr, v->size);
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -1073,7 +1069,7 @@ API void *fake_cuda_memory(uintptr_t addr)
 	void *memory;
 
 	pthread_mutex_lock(&mutex);
-	r = find(addr);
+	r = range_find(addr);
 	memory = r ? r->memory + (addr - r->block) : NULL;
 	pthread_mutex_unlock(&mutex);
 	return memory;
@@ -1081,28 +1077,28 @@ API void *fake_cuda_memory(uintptr_t addr)
 
 API bool fake_cuda_syncs(uintptr_t addr)
 {
-	const struct range *r = find(addr);
+	const struct range *r = range_find(addr);
 
 	return r && r->sync;
 }
 
 API int fake_cuda_access(uintptr_t addr)
 {
-	const struct range *r = find(addr);
+	const struct range *r = range_find(addr);
 
 	return r ? r->access : 0;
 }
 
 API int fake_cuda_node(uintptr_t addr)
 {
-	const struct range *r = find(addr);
+	const struct range *r = range_find(addr);
 
 	return r && r->handle ? r->handle->properties.location.id : -1;
 }
 
 API int fake_cuda_rdma(uintptr_t addr)
 {
-	const struct range *r = find(addr);
+	const struct range *r = range_find(addr);
 
 	return r && r->handle ? r->handle->properties.rdma_capable : 0;
 }
@@ -1131,7 +1127,7 @@ API void *fake_cuda_current(void)
 	return current();
 }
 
-static int length(void)
+static int reservations_count(void)
 {
 	int n = 0;
 
@@ -1145,7 +1141,7 @@ API struct fake_cuda_held fake_cuda_held(void)
 	struct fake_cuda_held held = { .handles = handles, .pushed = pushed };
 
 	pthread_mutex_lock(&mutex);
-	held.reservations = length();
+	held.reservations = reservations_count();
 	for (const struct range *r = ranges; r; r = r->next)
 		(*(r->kind == KIND_VMM ? &held.mappings : &held.allocations))++;
 	for (int i = 0; i < FAKE_CUDA_DEVICES; i++)

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fake_vulkan.h"
+#include "fork.h"
 #include "opaque.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -55,29 +55,20 @@ __attribute__((constructor)) static void take_environment(void)
 		memset(fake->gpu[0].uuid, (int)strtoul(byte, NULL, 16), sizeof(fake->gpu[0].uuid));
 }
 
-static void misuse(const char *what)
+static void fake_note_misuse(const char *what)
 {
 	fprintf(stderr, "# fake Vulkan: %s\n", what);
 	fake->misuses++;
 }
 
-static void fork_once(void)
-{
-	pid_t child = fork();
-
-	if (!child)
-		_exit(0);
-	waitpid(child, NULL, 0);
-}
-
 /* What a call has to fail with, or VK_SUCCESS. */
-static VkResult injected(const char *name)
+static VkResult fake_take_error(const char *name)
 {
 	unsigned int n, last;
 
 	fake->calls++;
 	if (fake->forks)
-		fork_once();
+		fake_fork();
 	if (!fake->fail_call || (fake->fail_name && strcmp(fake->fail_name, name)))
 		return VK_SUCCESS;
 	n = atomic_fetch_add(&fake->matched, 1) + 1;
@@ -85,16 +76,16 @@ static VkResult injected(const char *name)
 	return n >= fake->fail_call && n <= last ? (VkResult)fake->fail_result : VK_SUCCESS;
 }
 
-static VkResult create_instance(const VkInstanceCreateInfo *info,
-				const VkAllocationCallbacks *callbacks, VkInstance *instance)
+static VkResult fake_create_instance(const VkInstanceCreateInfo *info,
+				     const VkAllocationCallbacks *callbacks, VkInstance *instance)
 {
-	VkResult result = injected("vkCreateInstance");
+	VkResult result = fake_take_error("vkCreateInstance");
 
 	(void)callbacks;
 	if (info->enabledLayerCount || info->enabledExtensionCount)
-		misuse("an instance with layers or extensions");
+		fake_note_misuse("an instance with layers or extensions");
 	if (!info->pApplicationInfo || info->pApplicationInfo->apiVersion < VK_API_VERSION_1_1)
-		misuse("an instance of Vulkan 1.0");
+		fake_note_misuse("an instance of Vulkan 1.0");
 	if (result != VK_SUCCESS)
 		return result;
 	*instance = (VkInstance)fake;
@@ -102,20 +93,20 @@ static VkResult create_instance(const VkInstanceCreateInfo *info,
 	return VK_SUCCESS;
 }
 
-static void destroy_instance(VkInstance instance, const VkAllocationCallbacks *callbacks)
+static void fake_destroy_instance(VkInstance instance, const VkAllocationCallbacks *callbacks)
 {
 	(void)callbacks;
 	if (fake->devices && fake->instances == 1) /* whose they are is not known of several */
-		misuse("an instance is destroyed before its devices");
+		fake_note_misuse("an instance is destroyed before its devices");
 	if (instance != (VkInstance)fake)
-		misuse("a foreign instance is destroyed");
+		fake_note_misuse("a foreign instance is destroyed");
 	fake->instances--;
 }
 
-static VkResult enumerate_physical_devices(VkInstance instance, uint32_t *count,
-					   VkPhysicalDevice *list)
+static VkResult fake_enumerate_physical_devices(VkInstance instance, uint32_t *count,
+						VkPhysicalDevice *list)
 {
-	VkResult result = injected("vkEnumeratePhysicalDevices");
+	VkResult result = fake_take_error("vkEnumeratePhysicalDevices");
 
 	(void)instance;
 	if (result != VK_SUCCESS)
@@ -127,7 +118,7 @@ static VkResult enumerate_physical_devices(VkInstance instance, uint32_t *count,
 	return *count < fake->gpu_count ? VK_INCOMPLETE : VK_SUCCESS;
 }
 
-static void get_properties(VkPhysicalDevice device, VkPhysicalDeviceProperties2 *properties)
+static void fake_get_properties(VkPhysicalDevice device, VkPhysicalDeviceProperties2 *properties)
 {
 	const struct fake_vulkan_gpu *gpu = (const struct fake_vulkan_gpu *)device;
 
@@ -142,11 +133,11 @@ static void get_properties(VkPhysicalDevice device, VkPhysicalDeviceProperties2 
 	}
 }
 
-static VkResult enumerate_extensions(VkPhysicalDevice device, const char *layer, uint32_t *count,
-				     VkExtensionProperties *list)
+static VkResult fake_enumerate_extensions(VkPhysicalDevice device, const char *layer,
+					  uint32_t *count, VkExtensionProperties *list)
 {
 	const struct fake_vulkan_gpu *gpu = (const struct fake_vulkan_gpu *)device;
-	VkResult result = injected("vkEnumerateDeviceExtensionProperties");
+	VkResult result = fake_take_error("vkEnumerateDeviceExtensionProperties");
 	const char *names[4] = { "VK_KHR_swapchain" };
 	uint32_t n = 1;
 
@@ -166,7 +157,8 @@ static VkResult enumerate_extensions(VkPhysicalDevice device, const char *layer,
 }
 
 /* As on an H200: types 2 and 3 are the host's, the latter cached. */
-static void get_memory_properties(VkPhysicalDevice device, VkPhysicalDeviceMemoryProperties *memory)
+static void fake_get_memory_properties(VkPhysicalDevice device,
+				       VkPhysicalDeviceMemoryProperties *memory)
 {
 	const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
 					   VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
@@ -179,7 +171,7 @@ static void get_memory_properties(VkPhysicalDevice device, VkPhysicalDeviceMemor
 	memory->memoryTypes[3].propertyFlags = host | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
 }
 
-static void enable(struct device *device, const char *name)
+static void device_enable(struct device *device, const char *name)
 {
 	const struct fake_vulkan_gpu *gpu = device->gpu;
 
@@ -190,18 +182,18 @@ static void enable(struct device *device, const char *name)
 	else if (!gpu->no_dmabuf && !strcmp(name, VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME))
 		device->dmabuf = true;
 	else
-		misuse("an extension is enabled that the device does not have");
+		fake_note_misuse("an extension is enabled that the device does not have");
 }
 
-static VkResult create_device(VkPhysicalDevice gpu, const VkDeviceCreateInfo *info,
-			      const VkAllocationCallbacks *callbacks, VkDevice *out)
+static VkResult fake_create_device(VkPhysicalDevice gpu, const VkDeviceCreateInfo *info,
+				   const VkAllocationCallbacks *callbacks, VkDevice *out)
 {
-	VkResult result = injected("vkCreateDevice");
+	VkResult result = fake_take_error("vkCreateDevice");
 	struct device *device;
 
 	(void)callbacks;
 	if (info->queueCreateInfoCount != 1 || info->pQueueCreateInfos->queueCount != 1)
-		misuse("a device without a queue");
+		fake_note_misuse("a device without a queue");
 	if (result != VK_SUCCESS)
 		return result;
 	device = calloc(1, sizeof(*device));
@@ -209,50 +201,50 @@ static VkResult create_device(VkPhysicalDevice gpu, const VkDeviceCreateInfo *in
 	if (!oldest)
 		oldest = device;
 	for (uint32_t i = 0; i < info->enabledExtensionCount; i++)
-		enable(device, info->ppEnabledExtensionNames[i]);
+		device_enable(device, info->ppEnabledExtensionNames[i]);
 	fake->devices++;
 	fake->devices_made++;
 	*out = (VkDevice)device;
 	return VK_SUCCESS;
 }
 
-static void destroy_device(VkDevice handle, const VkAllocationCallbacks *callbacks)
+static void fake_destroy_device(VkDevice handle, const VkAllocationCallbacks *callbacks)
 {
 	struct device *device = (struct device *)handle;
 
 	(void)callbacks;
 	if (device->memories)
-		misuse("a device is destroyed before its memory");
+		fake_note_misuse("a device is destroyed before its memory");
 	free(device);
 	fake->devices--;
 }
 
-static VkResult get_host_properties(VkDevice handle, VkExternalMemoryHandleTypeFlagBits type,
-				    const void *address,
-				    VkMemoryHostPointerPropertiesEXT *properties)
+static VkResult fake_get_host_properties(VkDevice handle, VkExternalMemoryHandleTypeFlagBits type,
+					 const void *address,
+					 VkMemoryHostPointerPropertiesEXT *properties)
 {
 	struct device *device = (struct device *)handle;
 
 	(void)address;
 	if (!device->host || type != VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT)
-		misuse("properties of a host pointer without the extension");
+		fake_note_misuse("properties of a host pointer without the extension");
 	properties->memoryTypeBits = 1u << 2 | 1u << 3;
-	return injected("vkGetMemoryHostPointerPropertiesEXT");
+	return fake_take_error("vkGetMemoryHostPointerPropertiesEXT");
 }
 
-static VkResult get_fd_properties(VkDevice handle, VkExternalMemoryHandleTypeFlagBits type, int fd,
-				  VkMemoryFdPropertiesKHR *properties)
+static VkResult fake_get_fd_properties(VkDevice handle, VkExternalMemoryHandleTypeFlagBits type,
+				       int fd, VkMemoryFdPropertiesKHR *properties)
 {
 	struct device *device = (struct device *)handle;
 
 	(void)fd;
 	if (!device->dmabuf || type != VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT)
-		misuse("properties of a dma-buf without the extension");
+		fake_note_misuse("properties of a dma-buf without the extension");
 	properties->memoryTypeBits = 1u << 1;
-	return injected("vkGetMemoryFdPropertiesKHR");
+	return fake_take_error("vkGetMemoryFdPropertiesKHR");
 }
 
-static const void *chained(const void *next, VkStructureType type)
+static const void *chain_find(const void *next, VkStructureType type)
 {
 	const VkBaseInStructure *s = next;
 
@@ -300,16 +292,16 @@ static void wait_a_while(void)
 }
 
 /* An opaque descriptor that succeeds in being taken is closed here. */
-static bool take(struct memory *memory, const VkMemoryAllocateInfo *info)
+static bool memory_take(struct memory *memory, const VkMemoryAllocateInfo *info)
 {
 	const VkImportMemoryHostPointerInfoEXT *host =
-		chained(info->pNext, VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT);
+		chain_find(info->pNext, VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT);
 	const VkImportMemoryFdInfoKHR *fd =
-		chained(info->pNext, VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR);
+		chain_find(info->pNext, VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR);
 
 	memory->size = info->allocationSize;
 	if (!host && !fd) {
-		misuse("memory that imports nothing");
+		fake_note_misuse("memory that imports nothing");
 		return false;
 	}
 	if (host) {
@@ -323,14 +315,14 @@ static bool take(struct memory *memory, const VkMemoryAllocateInfo *info)
 	return memory->mapped;
 }
 
-static VkResult allocate_memory(VkDevice handle, const VkMemoryAllocateInfo *info,
-				const VkAllocationCallbacks *callbacks, VkDeviceMemory *out)
+static VkResult fake_allocate_memory(VkDevice handle, const VkMemoryAllocateInfo *info,
+				     const VkAllocationCallbacks *callbacks, VkDeviceMemory *out)
 {
 	const VkExportMemoryAllocateInfo *export =
-		chained(info->pNext, VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO);
+		chain_find(info->pNext, VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO);
 	struct device *device = (struct device *)handle;
 	struct memory *memory = calloc(1, sizeof(*memory));
-	VkResult result = injected("vkAllocateMemory");
+	VkResult result = fake_take_error("vkAllocateMemory");
 
 	(void)callbacks;
 	fake->imports++;
@@ -342,7 +334,7 @@ static VkResult allocate_memory(VkDevice handle, const VkMemoryAllocateInfo *inf
 	memory->device = device;
 	memory->exportable = export &&
 			     export->handleTypes == VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-	if (result == VK_SUCCESS && (device->spoiled || !take(memory, info)))
+	if (result == VK_SUCCESS && (device->spoiled || !memory_take(memory, info)))
 		result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
 	if (result != VK_SUCCESS) {
 		device->spoiled = true;
@@ -356,14 +348,14 @@ static VkResult allocate_memory(VkDevice handle, const VkMemoryAllocateInfo *inf
 	return VK_SUCCESS;
 }
 
-static void free_memory(VkDevice handle, VkDeviceMemory object,
-			const VkAllocationCallbacks *callbacks)
+static void fake_free_memory(VkDevice handle, VkDeviceMemory object,
+			     const VkAllocationCallbacks *callbacks)
 {
 	struct memory *memory = (struct memory *)object;
 
 	(void)callbacks;
 	if (memory->device != (struct device *)handle)
-		misuse("memory is freed on a device that is not its own");
+		fake_note_misuse("memory is freed on a device that is not its own");
 	if (memory->mapped)
 		munmap(memory->bytes, memory->size);
 	memory->device->memories--;
@@ -371,7 +363,7 @@ static void free_memory(VkDevice handle, VkDeviceMemory object,
 	free(memory);
 }
 
-static VkResult get_memory_fd(VkDevice handle, const VkMemoryGetFdInfoKHR *info, int *fd)
+static VkResult fake_get_memory_fd(VkDevice handle, const VkMemoryGetFdInfoKHR *info, int *fd)
 {
 	const struct memory *memory = (const struct memory *)info->memory;
 	struct device *device = (struct device *)handle;
@@ -380,10 +372,10 @@ static VkResult get_memory_fd(VkDevice handle, const VkMemoryGetFdInfoKHR *info,
 		.memory = memory->bytes,
 		.size = memory->size,
 	};
-	VkResult result = injected("vkGetMemoryFdKHR");
+	VkResult result = fake_take_error("vkGetMemoryFdKHR");
 
 	if (!memory->exportable || !device->fd)
-		misuse("vkGetMemoryFdKHR of memory that was not made for it");
+		fake_note_misuse("vkGetMemoryFdKHR of memory that was not made for it");
 	opaque.cached = true;
 	memcpy(opaque.uuid, device->gpu->uuid, sizeof(opaque.uuid));
 	if (result != VK_SUCCESS)
@@ -392,29 +384,29 @@ static VkResult get_memory_fd(VkDevice handle, const VkMemoryGetFdInfoKHR *info,
 	return *fd < 0 ? VK_ERROR_TOO_MANY_OBJECTS : VK_SUCCESS;
 }
 
-static PFN_vkVoidFunction get_device_proc(VkDevice device, const char *name);
+static PFN_vkVoidFunction fake_get_device_proc(VkDevice device, const char *name);
 
 static const struct {
 	const char *name;
 	PFN_vkVoidFunction function;
 } functions[] = {
-	{ "vkCreateInstance", (PFN_vkVoidFunction)create_instance },
-	{ "vkDestroyInstance", (PFN_vkVoidFunction)destroy_instance },
-	{ "vkEnumeratePhysicalDevices", (PFN_vkVoidFunction)enumerate_physical_devices },
-	{ "vkGetPhysicalDeviceProperties2", (PFN_vkVoidFunction)get_properties },
-	{ "vkGetPhysicalDeviceMemoryProperties", (PFN_vkVoidFunction)get_memory_properties },
-	{ "vkEnumerateDeviceExtensionProperties", (PFN_vkVoidFunction)enumerate_extensions },
-	{ "vkCreateDevice", (PFN_vkVoidFunction)create_device },
-	{ "vkGetDeviceProcAddr", (PFN_vkVoidFunction)get_device_proc },
-	{ "vkDestroyDevice", (PFN_vkVoidFunction)destroy_device },
-	{ "vkAllocateMemory", (PFN_vkVoidFunction)allocate_memory },
-	{ "vkFreeMemory", (PFN_vkVoidFunction)free_memory },
-	{ "vkGetMemoryFdKHR", (PFN_vkVoidFunction)get_memory_fd },
-	{ "vkGetMemoryFdPropertiesKHR", (PFN_vkVoidFunction)get_fd_properties },
-	{ "vkGetMemoryHostPointerPropertiesEXT", (PFN_vkVoidFunction)get_host_properties },
+	{ "vkCreateInstance", (PFN_vkVoidFunction)fake_create_instance },
+	{ "vkDestroyInstance", (PFN_vkVoidFunction)fake_destroy_instance },
+	{ "vkEnumeratePhysicalDevices", (PFN_vkVoidFunction)fake_enumerate_physical_devices },
+	{ "vkGetPhysicalDeviceProperties2", (PFN_vkVoidFunction)fake_get_properties },
+	{ "vkGetPhysicalDeviceMemoryProperties", (PFN_vkVoidFunction)fake_get_memory_properties },
+	{ "vkEnumerateDeviceExtensionProperties", (PFN_vkVoidFunction)fake_enumerate_extensions },
+	{ "vkCreateDevice", (PFN_vkVoidFunction)fake_create_device },
+	{ "vkGetDeviceProcAddr", (PFN_vkVoidFunction)fake_get_device_proc },
+	{ "vkDestroyDevice", (PFN_vkVoidFunction)fake_destroy_device },
+	{ "vkAllocateMemory", (PFN_vkVoidFunction)fake_allocate_memory },
+	{ "vkFreeMemory", (PFN_vkVoidFunction)fake_free_memory },
+	{ "vkGetMemoryFdKHR", (PFN_vkVoidFunction)fake_get_memory_fd },
+	{ "vkGetMemoryFdPropertiesKHR", (PFN_vkVoidFunction)fake_get_fd_properties },
+	{ "vkGetMemoryHostPointerPropertiesEXT", (PFN_vkVoidFunction)fake_get_host_properties },
 };
 
-static PFN_vkVoidFunction lookup(const char *name)
+static PFN_vkVoidFunction fake_find_function(const char *name)
 {
 	if (fake->missing && !strcmp(name, fake->missing))
 		return NULL;
@@ -424,15 +416,15 @@ static PFN_vkVoidFunction lookup(const char *name)
 	return NULL;
 }
 
-static PFN_vkVoidFunction get_device_proc(VkDevice device, const char *name)
+static PFN_vkVoidFunction fake_get_device_proc(VkDevice device, const char *name)
 {
 	(void)device;
-	return lookup(name);
+	return fake_find_function(name);
 }
 
 PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const char *name)
 {
 	if (!instance && strcmp(name, "vkCreateInstance"))
-		misuse("a function is asked for without an instance");
-	return lookup(name);
+		fake_note_misuse("a function is asked for without an instance");
+	return fake_find_function(name);
 }

@@ -2,7 +2,7 @@
 /* The kernels that the stub can run: what the layer and the tests have in their sources. */
 #include "internal.h"
 
-static cl_uint number(const struct arg *arg)
+static cl_uint arg_read_uint(const struct arg *arg)
 {
 	cl_uint value;
 
@@ -10,7 +10,7 @@ static cl_uint number(const struct arg *arg)
 	return value;
 }
 
-static size_t offset(const struct arg *arg)
+static size_t arg_read_ulong(const struct arg *arg)
 {
 	cl_ulong value;
 
@@ -24,10 +24,10 @@ static void climport_selftest(const struct arg *arg, const size_t *id, const siz
 	(void)id;
 	(void)global;
 	for (int i = 2; i < 5; i++) {
-		volatile unsigned char *a = arg[0].data + offset(&arg[i]),
-				       *b = arg[1].data + offset(&arg[i]);
+		volatile unsigned char *a = arg[0].data + arg_read_ulong(&arg[i]),
+				       *b = arg[1].data + arg_read_ulong(&arg[i]);
 
-		a[0] = (unsigned char)number(&arg[5]);
+		a[0] = (unsigned char)arg_read_uint(&arg[5]);
 		a[1] = b[0];
 		a[2] = b[3];
 	}
@@ -39,8 +39,8 @@ static void climport_selftest_both(const struct arg *arg, const size_t *id, cons
 	(void)id;
 	(void)global;
 	for (int i = 2; i < 5; i++) {
-		arg[0].data[offset(&arg[i])] = (unsigned char)number(&arg[5]);
-		arg[1].data[offset(&arg[i]) + 1] = (unsigned char)number(&arg[5]);
+		arg[0].data[arg_read_ulong(&arg[i])] = (unsigned char)arg_read_uint(&arg[5]);
+		arg[1].data[arg_read_ulong(&arg[i]) + 1] = (unsigned char)arg_read_uint(&arg[5]);
 	}
 }
 
@@ -54,7 +54,7 @@ static void climport_selftest_address(const struct arg *arg, const size_t *id,
 }
 
 /* increment(uchar *a): a[i]++ */
-static void increment(const struct arg *arg, const size_t *id, const size_t *global)
+static void builtin_increment(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	(void)global;
 	arg[0].data[id[0]]++;
@@ -65,7 +65,7 @@ static void climport_selftest_write(const struct arg *arg, const size_t *id, con
 {
 	(void)id;
 	(void)global;
-	arg[0].data[0] = (unsigned char)number(&arg[1]);
+	arg[0].data[0] = (unsigned char)arg_read_uint(&arg[1]);
 }
 
 /* climport_selftest_read(uchar *b) */
@@ -78,7 +78,7 @@ static void climport_selftest_read(const struct arg *arg, const size_t *id, cons
 }
 
 /* vector_add(uint *out, const uint *a, const uint *b) */
-static void vector_add(const struct arg *arg, const size_t *id, const size_t *global)
+static void builtin_vector_add(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	cl_uint a, b;
 
@@ -90,27 +90,27 @@ static void vector_add(const struct arg *arg, const size_t *id, const size_t *gl
 }
 
 /* add(uchar *p, uint size, uint stride, uint value) */
-static void add(const struct arg *arg, const size_t *id, const size_t *global)
+static void builtin_add(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	(void)id;
 	(void)global;
-	for (size_t i = 0; i < number(&arg[1]); i += number(&arg[2]))
-		arg[0].data[i] = (unsigned char)(arg[0].data[i] + number(&arg[3]));
+	for (size_t i = 0; i < arg_read_uint(&arg[1]); i += arg_read_uint(&arg[2]))
+		arg[0].data[i] = (unsigned char)(arg[0].data[i] + arg_read_uint(&arg[3]));
 }
 
 /* copy(const uchar *from, uchar *to, uint size) */
-static void copy(const struct arg *arg, const size_t *id, const size_t *global)
+static void builtin_copy(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	(void)id;
 	(void)global;
-	memmove(arg[1].data, arg[0].data, number(&arg[2]));
+	memmove(arg[1].data, arg[0].data, arg_read_uint(&arg[2]));
 }
 
 /* watch(volatile uchar *flag, uint tries) */
-static void watch(const struct arg *arg, const size_t *id, const size_t *global)
+static void builtin_watch(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	volatile unsigned char *flag = arg[0].data;
-	cl_uint i = 0, tries = number(&arg[1]);
+	cl_uint i = 0, tries = arg_read_uint(&arg[1]);
 
 	(void)id;
 	(void)global;
@@ -119,51 +119,51 @@ static void watch(const struct arg *arg, const size_t *id, const size_t *global)
 	flag[1] = i < tries ? 1 : 2;
 }
 
-static unsigned char *pixel(const struct arg *arg, size_t x, size_t y)
+static unsigned char *arg_find_pixel(const struct arg *arg, size_t x, size_t y)
 {
 	return arg->data + y * arg->mem->row_pitch + x * arg->mem->element;
 }
 
 /* image_to_buffer(image2d_t from, uchar *to, uint w, uint h): four bytes a pixel */
-static void image_to_buffer(const struct arg *arg, const size_t *id, const size_t *global)
+static void builtin_image_to_buffer(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	(void)id;
 	(void)global;
-	for (size_t y = 0; y < number(&arg[3]); y++)
-		memcpy(arg[1].data + y * number(&arg[2]) * 4, pixel(&arg[0], 0, y),
-		       number(&arg[2]) * 4);
+	for (size_t y = 0; y < arg_read_uint(&arg[3]); y++)
+		memcpy(arg[1].data + y * arg_read_uint(&arg[2]) * 4, arg_find_pixel(&arg[0], 0, y),
+		       arg_read_uint(&arg[2]) * 4);
 }
 
 /* buffer_to_image(const uchar *from, image2d_t to, uint w, uint h) */
-static void buffer_to_image(const struct arg *arg, const size_t *id, const size_t *global)
+static void builtin_buffer_to_image(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	(void)id;
 	(void)global;
-	for (size_t y = 0; y < number(&arg[3]); y++)
-		memcpy(pixel(&arg[1], 0, y), arg[0].data + y * number(&arg[2]) * 4,
-		       number(&arg[2]) * 4);
+	for (size_t y = 0; y < arg_read_uint(&arg[3]); y++)
+		memcpy(arg_find_pixel(&arg[1], 0, y), arg[0].data + y * arg_read_uint(&arg[2]) * 4,
+		       arg_read_uint(&arg[2]) * 4);
 }
 
 /* image1d_to_buffer(image1d_buffer_t from, uchar *to, uint w) */
-static void image1d_to_buffer(const struct arg *arg, const size_t *id, const size_t *global)
+static void builtin_image1d_to_buffer(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	(void)id;
 	(void)global;
-	memcpy(arg[1].data, arg[0].data, number(&arg[2]) * 4);
+	memcpy(arg[1].data, arg[0].data, arg_read_uint(&arg[2]) * 4);
 }
 
 /* buffer_to_image1d(const uchar *from, image1d_buffer_t to, uint w) */
-static void buffer_to_image1d(const struct arg *arg, const size_t *id, const size_t *global)
+static void builtin_buffer_to_image1d(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	(void)id;
 	(void)global;
-	memcpy(arg[1].data, arg[0].data, number(&arg[2]) * 4);
+	memcpy(arg[1].data, arg[0].data, arg_read_uint(&arg[2]) * 4);
 }
 
 /* The pixel whose coordinates are two arguments from @x on. */
 static unsigned char *pixel_at(const struct arg *image, const struct arg *x)
 {
-	return pixel(image, number(x), number(x + 1));
+	return arg_find_pixel(image, arg_read_uint(x), arg_read_uint(x + 1));
 }
 
 /* climport_selftest_image(a, b, int x0, int y0, int x1, int y1, int x2, int y2, uint value) */
@@ -184,8 +184,8 @@ static void climport_selftest_images(const struct arg *arg, const size_t *id, co
 
 	(void)id;
 	(void)global;
-	memset(pixel_at(&arg[0], &arg[4]), (int)number(&arg[8]), bytes);
-	memset(pixel_at(&arg[1], &arg[6]), (int)number(&arg[8]), bytes);
+	memset(pixel_at(&arg[0], &arg[4]), (int)arg_read_uint(&arg[8]), bytes);
+	memset(pixel_at(&arg[1], &arg[6]), (int)arg_read_uint(&arg[8]), bytes);
 }
 
 static const struct {
@@ -199,15 +199,15 @@ static const struct {
 	{ "climport_selftest_images", climport_selftest_images },
 	{ "climport_selftest_write", climport_selftest_write },
 	{ "climport_selftest_read", climport_selftest_read },
-	{ "increment", increment },
-	{ "vector_add", vector_add },
-	{ "add", add },
-	{ "copy", copy },
-	{ "watch", watch },
-	{ "image_to_buffer", image_to_buffer },
-	{ "buffer_to_image", buffer_to_image },
-	{ "image1d_to_buffer", image1d_to_buffer },
-	{ "buffer_to_image1d", buffer_to_image1d },
+	{ "increment", builtin_increment },
+	{ "vector_add", builtin_vector_add },
+	{ "add", builtin_add },
+	{ "copy", builtin_copy },
+	{ "watch", builtin_watch },
+	{ "image_to_buffer", builtin_image_to_buffer },
+	{ "buffer_to_image", builtin_buffer_to_image },
+	{ "image1d_to_buffer", builtin_image1d_to_buffer },
+	{ "buffer_to_image1d", builtin_buffer_to_image1d },
 };
 
 kernel_fn *builtin_find(const char *name)

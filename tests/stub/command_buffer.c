@@ -48,7 +48,7 @@ void command_buffer_put(struct command_buffer *list)
 		op_drop(&list->op[i]);
 	free(list->op);
 	queue_put(list->queue);
-	context_put(list->context);
+	stub_context_put(list->context);
 	object_destroy(list);
 }
 
@@ -167,8 +167,8 @@ static cl_int record_check(cl_int err, cl_command_buffer_khr handle, cl_command_
 	return err;
 }
 
-static cl_int record(cl_int err, cl_command_buffer_khr handle, struct op *op,
-		     cl_sync_point_khr *sync_point)
+static cl_int command_buffer_record(cl_int err, cl_command_buffer_khr handle, struct op *op,
+				    cl_sync_point_khr *sync_point)
 {
 	struct command_buffer *list = (struct command_buffer *)handle;
 
@@ -189,7 +189,7 @@ cl_int CL_API_CALL stub_clCommandBarrierWithWaitListKHR(cl_command_buffer_khr ha
 	struct op op = { .kind = OP_NOTHING };
 
 	err = record_check(err, handle, queue, NULL, NULL);
-	return record(err, handle, &op, sync_point);
+	return command_buffer_record(err, handle, &op, sync_point);
 }
 
 cl_int CL_API_CALL stub_clCommandCopyBufferKHR(cl_command_buffer_khr handle, cl_command_queue queue,
@@ -202,7 +202,7 @@ cl_int CL_API_CALL stub_clCommandCopyBufferKHR(cl_command_buffer_khr handle, cl_
 	err = record_check(err, handle, queue, src, dst);
 	if (!err)
 		err = copy_buffer_op(&op, src, dst, src_offset, dst_offset, size);
-	return record(err, handle, &op, sync_point);
+	return command_buffer_record(err, handle, &op, sync_point);
 }
 
 cl_int CL_API_CALL stub_clCommandCopyBufferRectKHR(cl_command_buffer_khr handle,
@@ -219,7 +219,7 @@ cl_int CL_API_CALL stub_clCommandCopyBufferRectKHR(cl_command_buffer_khr handle,
 	err = record_check(err, handle, queue, src, dst);
 	if (!err)
 		err = copy_rect_op(&op, src, dst, src_origin, dst_origin, region, pitch);
-	return record(err, handle, &op, sync_point);
+	return command_buffer_record(err, handle, &op, sync_point);
 }
 
 cl_int CL_API_CALL stub_clCommandCopyBufferToImageKHR(cl_command_buffer_khr handle,
@@ -235,7 +235,7 @@ cl_int CL_API_CALL stub_clCommandCopyBufferToImageKHR(cl_command_buffer_khr hand
 	err = record_check(err, handle, queue, src, dst);
 	if (!err)
 		err = copy_image_buffer_op(&op, dst, src, origin, region, offset, false);
-	return record(err, handle, &op, sync_point);
+	return command_buffer_record(err, handle, &op, sync_point);
 }
 
 cl_int CL_API_CALL stub_clCommandCopyImageKHR(cl_command_buffer_khr handle, cl_command_queue queue,
@@ -248,7 +248,7 @@ cl_int CL_API_CALL stub_clCommandCopyImageKHR(cl_command_buffer_khr handle, cl_c
 	err = record_check(err, handle, queue, src, dst);
 	if (!err)
 		err = copy_image_op(&op, src, dst, src_origin, dst_origin, region);
-	return record(err, handle, &op, sync_point);
+	return command_buffer_record(err, handle, &op, sync_point);
 }
 
 cl_int CL_API_CALL stub_clCommandCopyImageToBufferKHR(cl_command_buffer_khr handle,
@@ -263,7 +263,7 @@ cl_int CL_API_CALL stub_clCommandCopyImageToBufferKHR(cl_command_buffer_khr hand
 	err = record_check(err, handle, queue, src, dst);
 	if (!err)
 		err = copy_image_buffer_op(&op, src, dst, origin, region, offset, true);
-	return record(err, handle, &op, sync_point);
+	return command_buffer_record(err, handle, &op, sync_point);
 }
 
 cl_int CL_API_CALL stub_clCommandFillBufferKHR(cl_command_buffer_khr handle, cl_command_queue queue,
@@ -276,7 +276,7 @@ cl_int CL_API_CALL stub_clCommandFillBufferKHR(cl_command_buffer_khr handle, cl_
 	err = record_check(err, handle, queue, mem, mem);
 	if (!err)
 		err = fill_buffer_op(&op, mem, pattern, pattern_size, offset, size);
-	return record(err, handle, &op, sync_point);
+	return command_buffer_record(err, handle, &op, sync_point);
 }
 
 cl_int CL_API_CALL stub_clCommandFillImageKHR(cl_command_buffer_khr handle, cl_command_queue queue,
@@ -289,7 +289,7 @@ cl_int CL_API_CALL stub_clCommandFillImageKHR(cl_command_buffer_khr handle, cl_c
 	err = record_check(err, handle, queue, image, image);
 	if (!err)
 		err = fill_image_op(&op, image, color, origin, region);
-	return record(err, handle, &op, sync_point);
+	return command_buffer_record(err, handle, &op, sync_point);
 }
 
 cl_int CL_API_CALL stub_clCommandNDRangeKernelKHR(
@@ -304,7 +304,7 @@ cl_int CL_API_CALL stub_clCommandNDRangeKernelKHR(
 	err = record_check(err, handle, queue, NULL, NULL);
 	if (!err)
 		op.launch = launch_create(kernel, dims, offset, global, &err);
-	err = record(err, handle, &op, sync_point);
+	err = command_buffer_record(err, handle, &op, sync_point);
 	if (!err && command)
 		*command = (cl_mutable_command_khr)(uintptr_t)((struct command_buffer *)handle)
 				   ->count; /* from 1 */

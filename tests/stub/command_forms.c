@@ -16,9 +16,9 @@ static bool is_empty(const cl_properties *properties, const cl_mutable_command_k
 	return (!properties || !*properties) && !command;
 }
 
-static cl_int copy_buffer(cl_command_buffer_khr handle, cl_command_queue queue,
-			  const cl_properties *properties, cl_mem src, cl_mem dst,
-			  size_t src_offset, size_t dst_offset, size_t size, SYNC)
+static cl_int form_copy_buffer(cl_command_buffer_khr handle, cl_command_queue queue,
+			       const cl_properties *properties, cl_mem src, cl_mem dst,
+			       size_t src_offset, size_t dst_offset, size_t size, SYNC)
 {
 	if (!is_empty(properties, command))
 		return CL_INVALID_VALUE;
@@ -26,10 +26,11 @@ static cl_int copy_buffer(cl_command_buffer_khr handle, cl_command_queue queue,
 					   PASS_SYNC);
 }
 
-static cl_int copy_rect(cl_command_buffer_khr handle, cl_command_queue queue,
-			const cl_properties *properties, cl_mem src, cl_mem dst,
-			const size_t *src_origin, const size_t *dst_origin, const size_t *region,
-			size_t src_row, size_t src_slice, size_t dst_row, size_t dst_slice, SYNC)
+static cl_int form_copy_rect(cl_command_buffer_khr handle, cl_command_queue queue,
+			     const cl_properties *properties, cl_mem src, cl_mem dst,
+			     const size_t *src_origin, const size_t *dst_origin,
+			     const size_t *region, size_t src_row, size_t src_slice, size_t dst_row,
+			     size_t dst_slice, SYNC)
 {
 	if (!is_empty(properties, command))
 		return CL_INVALID_VALUE;
@@ -38,9 +39,9 @@ static cl_int copy_rect(cl_command_buffer_khr handle, cl_command_queue queue,
 					       PASS_SYNC);
 }
 
-static cl_int copy_to_image(cl_command_buffer_khr handle, cl_command_queue queue,
-			    const cl_properties *properties, cl_mem src, cl_mem dst, size_t offset,
-			    const size_t *origin, const size_t *region, SYNC)
+static cl_int form_copy_to_image(cl_command_buffer_khr handle, cl_command_queue queue,
+				 const cl_properties *properties, cl_mem src, cl_mem dst,
+				 size_t offset, const size_t *origin, const size_t *region, SYNC)
 {
 	if (!is_empty(properties, command))
 		return CL_INVALID_VALUE;
@@ -48,10 +49,10 @@ static cl_int copy_to_image(cl_command_buffer_khr handle, cl_command_queue queue
 						  PASS_SYNC);
 }
 
-static cl_int copy_image(cl_command_buffer_khr handle, cl_command_queue queue,
-			 const cl_properties *properties, cl_mem src, cl_mem dst,
-			 const size_t *src_origin, const size_t *dst_origin, const size_t *region,
-			 SYNC)
+static cl_int form_copy_image(cl_command_buffer_khr handle, cl_command_queue queue,
+			      const cl_properties *properties, cl_mem src, cl_mem dst,
+			      const size_t *src_origin, const size_t *dst_origin,
+			      const size_t *region, SYNC)
 {
 	if (!is_empty(properties, command))
 		return CL_INVALID_VALUE;
@@ -59,9 +60,9 @@ static cl_int copy_image(cl_command_buffer_khr handle, cl_command_queue queue,
 					  PASS_SYNC);
 }
 
-static cl_int copy_from_image(cl_command_buffer_khr handle, cl_command_queue queue,
-			      const cl_properties *properties, cl_mem src, cl_mem dst,
-			      const size_t *origin, const size_t *region, size_t offset, SYNC)
+static cl_int form_copy_from_image(cl_command_buffer_khr handle, cl_command_queue queue,
+				   const cl_properties *properties, cl_mem src, cl_mem dst,
+				   const size_t *origin, const size_t *region, size_t offset, SYNC)
 {
 	if (!is_empty(properties, command))
 		return CL_INVALID_VALUE;
@@ -69,9 +70,9 @@ static cl_int copy_from_image(cl_command_buffer_khr handle, cl_command_queue que
 						  PASS_SYNC);
 }
 
-static cl_int fill_buffer(cl_command_buffer_khr handle, cl_command_queue queue,
-			  const cl_properties *properties, cl_mem mem, const void *pattern,
-			  size_t pattern_size, size_t offset, size_t size, SYNC)
+static cl_int form_fill_buffer(cl_command_buffer_khr handle, cl_command_queue queue,
+			       const cl_properties *properties, cl_mem mem, const void *pattern,
+			       size_t pattern_size, size_t offset, size_t size, SYNC)
 {
 	if (!is_empty(properties, command))
 		return CL_INVALID_VALUE;
@@ -79,9 +80,9 @@ static cl_int fill_buffer(cl_command_buffer_khr handle, cl_command_queue queue,
 					   PASS_SYNC);
 }
 
-static cl_int fill_image(cl_command_buffer_khr handle, cl_command_queue queue,
-			 const cl_properties *properties, cl_mem image, const void *color,
-			 const size_t *origin, const size_t *region, SYNC)
+static cl_int form_fill_image(cl_command_buffer_khr handle, cl_command_queue queue,
+			      const cl_properties *properties, cl_mem image, const void *color,
+			      const size_t *origin, const size_t *region, SYNC)
 {
 	if (!is_empty(properties, command))
 		return CL_INVALID_VALUE;
@@ -95,8 +96,8 @@ struct config {
 	const cl_mutable_dispatch_arg_khr *args;
 };
 
-static cl_int update_arrays(cl_command_buffer_khr handle, cl_uint num, const cl_uint *types,
-			    const void **configs)
+static cl_int form_update_arrays(cl_command_buffer_khr handle, cl_uint num, const cl_uint *types,
+				 const void **configs)
 {
 	cl_int err = CALL(clUpdateMutableCommandsKHR, U(handle), U(num), U(types), U(configs));
 
@@ -134,17 +135,17 @@ void *command_form(const char *name)
 		const char *name;
 		void *function;
 	} forms[] = {
-		{ "clCommandCopyBufferKHR", (void *)copy_buffer },
-		{ "clCommandCopyBufferRectKHR", (void *)copy_rect },
-		{ "clCommandCopyBufferToImageKHR", (void *)copy_to_image },
-		{ "clCommandCopyImageKHR", (void *)copy_image },
-		{ "clCommandCopyImageToBufferKHR", (void *)copy_from_image },
-		{ "clCommandFillBufferKHR", (void *)fill_buffer },
-		{ "clCommandFillImageKHR", (void *)fill_image },
+		{ "clCommandCopyBufferKHR", (void *)form_copy_buffer },
+		{ "clCommandCopyBufferRectKHR", (void *)form_copy_rect },
+		{ "clCommandCopyBufferToImageKHR", (void *)form_copy_to_image },
+		{ "clCommandCopyImageKHR", (void *)form_copy_image },
+		{ "clCommandCopyImageToBufferKHR", (void *)form_copy_from_image },
+		{ "clCommandFillBufferKHR", (void *)form_fill_buffer },
+		{ "clCommandFillImageKHR", (void *)form_fill_image },
 	};
 
 	if (stub_get(STUB_COMMAND_ARRAYS) && !strcmp(name, "clUpdateMutableCommandsKHR"))
-		return (void *)update_arrays;
+		return (void *)form_update_arrays;
 	for (size_t i = 0; stub_get(STUB_COMMAND_PROPERTIES) && i < sizeof(forms) / sizeof(*forms);
 	     i++)
 		if (!strcmp(forms[i].name, name))

@@ -87,7 +87,7 @@ stub_clCreateContextFromType(const cl_context_properties *properties, cl_device_
 	return stub_clCreateContext(properties, num, devices, notify, data, errcode_ret);
 }
 
-static void context_destroy(struct context *context)
+static void stub_context_destroy(struct context *context)
 {
 	struct callback *c;
 
@@ -101,10 +101,10 @@ static void context_destroy(struct context *context)
 	object_destroy(context);
 }
 
-void context_put(struct context *context)
+void stub_context_put(struct context *context)
 {
 	if (object_release(context))
-		context_destroy(context);
+		stub_context_destroy(context);
 }
 
 bool context_has(const struct context *context, const struct device *device)
@@ -143,7 +143,7 @@ cl_int CL_API_CALL stub_clReleaseContext(cl_context handle)
 	if (!context)
 		return CL_INVALID_CONTEXT;
 	context->handles--;
-	context_put(context);
+	stub_context_put(context);
 	return CL_SUCCESS;
 }
 

@@ -2,10 +2,10 @@
 /* Options, injected faults, what was called, and the trace of what happened. */
 #include "internal.h"
 
+#include "fake/fork.h"
+
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define MAX_ARGS 14
 #define MAX_TRACE 4096
@@ -142,7 +142,7 @@ static bool can_fail(enum function f)
 	       strncmp(name, "clUnload", 8) && f != F_clSetUserEventStatus;
 }
 
-static cl_int fault(enum function f)
+static cl_int control_take_fault(enum function f)
 {
 	unsigned long left = atomic_load(&fault_left);
 
@@ -161,19 +161,10 @@ static cl_int fault(enum function f)
 	return atomic_load(&fault_code);
 }
 
-static void fork_once(void)
-{
-	pid_t child = fork();
-
-	if (!child)
-		_exit(0);
-	waitpid(child, NULL, 0);
-}
-
 cl_int call_begin(enum function f, const uintptr_t *args, size_t count)
 {
 	if (stub_get(STUB_FORKS))
-		fork_once();
+		fake_fork();
 	atomic_fetch_add(&calls[f], 1);
 	if (can_fail(f))
 		atomic_fetch_add(&calls_all, 1);
@@ -181,7 +172,7 @@ cl_int call_begin(enum function f, const uintptr_t *args, size_t count)
 	memset(last_args[f], 0, sizeof(last_args[f]));
 	memcpy(last_args[f], args, count * sizeof(*args));
 	pthread_mutex_unlock(&lock);
-	return fault(f);
+	return control_take_fault(f);
 }
 
 unsigned long stub_calls(const char *function)

@@ -2,7 +2,7 @@
 /* Copies and fills as boxes: for clEnqueue* and for clCommand*KHR alike. */
 #include "internal.h"
 
-static bool fits(size_t offset, size_t bytes, size_t size)
+static bool copy_fits(size_t offset, size_t bytes, size_t size)
 {
 	return offset <= size && bytes <= size - offset;
 }
@@ -37,7 +37,7 @@ cl_int box_of_image(struct box *box, const struct mem *mem, const size_t *origin
 	if (!origin || !region)
 		return CL_INVALID_VALUE;
 	for (int i = 0; i < 3; i++)
-		if (!region[i] || !fits(origin[i], region[i], size[i]))
+		if (!region[i] || !copy_fits(origin[i], region[i], size[i]))
 			return CL_INVALID_VALUE;
 	box->row_pitch = mem->row_pitch;
 	box->slice_pitch = mem->slice_pitch;
@@ -46,7 +46,7 @@ cl_int box_of_image(struct box *box, const struct mem *mem, const size_t *origin
 	return CL_SUCCESS;
 }
 
-static void extent(struct op *op, size_t bytes, size_t rows, size_t slices)
+static void op_set_extent(struct op *op, size_t bytes, size_t rows, size_t slices)
 {
 	op->bytes = bytes;
 	op->rows = rows;
@@ -62,7 +62,8 @@ cl_int copy_buffer_op(struct op *op, cl_mem src_handle, cl_mem dst_handle, size_
 	op->type = CL_COMMAND_COPY_BUFFER;
 	if (mem_is_image(src) || mem_is_image(dst))
 		return CL_INVALID_MEM_OBJECT;
-	if (!size || !fits(src_offset, size, src->size) || !fits(dst_offset, size, dst->size))
+	if (!size || !copy_fits(src_offset, size, src->size) ||
+	    !copy_fits(dst_offset, size, dst->size))
 		return CL_INVALID_VALUE;
 	if (src == dst && src_offset < dst_offset + size && dst_offset < src_offset + size)
 		return CL_MEM_COPY_OVERLAP;
@@ -70,7 +71,7 @@ cl_int copy_buffer_op(struct op *op, cl_mem src_handle, cl_mem dst_handle, size_
 	op->mem[1] = dst;
 	op->src.at = src->data + src_offset;
 	op->dst.at = dst->data + dst_offset;
-	extent(op, size, 1, 1);
+	op_set_extent(op, size, 1, 1);
 	return CL_SUCCESS;
 }
 
@@ -94,7 +95,7 @@ cl_int copy_rect_op(struct op *op, cl_mem src_handle, cl_mem dst_handle, const s
 		return err;
 	op->mem[0] = src;
 	op->mem[1] = dst;
-	extent(op, region[0], region[1], region[2]);
+	op_set_extent(op, region[0], region[1], region[2]);
 	return CL_SUCCESS;
 }
 
@@ -114,7 +115,7 @@ cl_int copy_image_op(struct op *op, cl_mem src_handle, cl_mem dst_handle, const 
 		return err;
 	op->mem[0] = src;
 	op->mem[1] = dst;
-	extent(op, region[0] * src->element, region[1], region[2]);
+	op_set_extent(op, region[0] * src->element, region[1], region[2]);
 	return CL_SUCCESS;
 }
 
@@ -135,12 +136,12 @@ cl_int copy_image_buffer_op(struct op *op, cl_mem image_handle, cl_mem buffer_ha
 	row = region[0] * image->element;
 	if (mem_is_image(buffer))
 		return CL_INVALID_MEM_OBJECT;
-	if (!fits(offset, row * region[1] * region[2], buffer->size))
+	if (!copy_fits(offset, row * region[1] * region[2], buffer->size))
 		return CL_INVALID_VALUE;
 	*of_buffer = (struct box){ buffer->data + offset, row, row * region[1] };
 	op->mem[0] = image;
 	op->mem[1] = buffer;
-	extent(op, row, region[1], region[2]);
+	op_set_extent(op, row, region[1], region[2]);
 	return CL_SUCCESS;
 }
 
@@ -156,13 +157,13 @@ cl_int fill_buffer_op(struct op *op, cl_mem handle, const void *pattern, size_t 
 	if (!pattern || !pattern_size || pattern_size > sizeof(op->pattern) ||
 	    pattern_size & (pattern_size - 1))
 		return CL_INVALID_VALUE;
-	if (offset % pattern_size || size % pattern_size || !fits(offset, size, buffer->size))
+	if (offset % pattern_size || size % pattern_size || !copy_fits(offset, size, buffer->size))
 		return CL_INVALID_VALUE;
 	op->mem[0] = buffer;
 	op->dst.at = buffer->data + offset;
 	op->pattern_size = pattern_size;
 	memcpy(op->pattern, pattern, pattern_size);
-	extent(op, size, 1, 1);
+	op_set_extent(op, size, 1, 1);
 	return CL_SUCCESS;
 }
 
@@ -199,6 +200,6 @@ cl_int fill_image_op(struct op *op, cl_mem handle, const void *color, const size
 	op->mem[0] = image;
 	op->pattern_size = image->element;
 	color_bytes(op->pattern, image, color);
-	extent(op, region[0] * image->element, region[1], region[2]);
+	op_set_extent(op, region[0] * image->element, region[1], region[2]);
 	return CL_SUCCESS;
 }

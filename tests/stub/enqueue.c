@@ -3,8 +3,9 @@
 #include "internal.h"
 
 /* A read or write of one row. */
-static cl_int transfer(cl_int err, cl_command_queue handle, cl_mem mem_handle, bool blocking,
-		       size_t offset, size_t size, void *memory, bool write, WAIT)
+static cl_int enqueue_transfer(cl_int err, cl_command_queue handle, cl_mem mem_handle,
+			       bool blocking, size_t offset, size_t size, void *memory, bool write,
+			       WAIT)
 {
 	struct op op = { .kind = OP_COPY, .bytes = size, .rows = 1, .slices = 1 };
 	struct mem *mem = (struct mem *)mem_handle;
@@ -29,7 +30,8 @@ cl_int CL_API_CALL stub_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, 
 	cl_int err = CALL(clEnqueueReadBuffer, U(queue), U(mem), U(blocking), U(offset), U(size),
 			  U(out), UWAIT);
 
-	return transfer(err, queue, mem, blocking, offset, size, out, false, num, list, event);
+	return enqueue_transfer(err, queue, mem, blocking, offset, size, out, false, num, list,
+				event);
 }
 
 cl_int CL_API_CALL stub_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking,
@@ -38,8 +40,8 @@ cl_int CL_API_CALL stub_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem,
 	cl_int err = CALL(clEnqueueWriteBuffer, U(queue), U(mem), U(blocking), U(offset), U(size),
 			  U(in), UWAIT);
 
-	return transfer(err, queue, mem, blocking, offset, size, (void *)(uintptr_t)in, true, num,
-			list, event);
+	return enqueue_transfer(err, queue, mem, blocking, offset, size, (void *)(uintptr_t)in,
+				true, num, list, event);
 }
 
 /* @origin: of the buffer, then of the host; @pitch the same. */
@@ -255,8 +257,8 @@ cl_int CL_API_CALL stub_clEnqueueNativeKernel(cl_command_queue queue,
 	return queue_submit(queue, &op, num, list, event, false);
 }
 
-static cl_int synchronize(cl_int err, cl_command_queue queue, cl_command_type type, bool barrier,
-			  WAIT)
+static cl_int enqueue_sync(cl_int err, cl_command_queue queue, cl_command_type type, bool barrier,
+			   WAIT)
 {
 	struct op op = { .type = type, .barrier = barrier, .waits_all = !num };
 
@@ -269,14 +271,14 @@ cl_int CL_API_CALL stub_clEnqueueMarkerWithWaitList(cl_command_queue queue, WAIT
 {
 	cl_int err = CALL(clEnqueueMarkerWithWaitList, U(queue), UWAIT);
 
-	return synchronize(err, queue, CL_COMMAND_MARKER, false, num, list, event);
+	return enqueue_sync(err, queue, CL_COMMAND_MARKER, false, num, list, event);
 }
 
 cl_int CL_API_CALL stub_clEnqueueBarrierWithWaitList(cl_command_queue queue, WAIT)
 {
 	cl_int err = CALL(clEnqueueBarrierWithWaitList, U(queue), UWAIT);
 
-	return synchronize(err, queue, CL_COMMAND_BARRIER, true, num, list, event);
+	return enqueue_sync(err, queue, CL_COMMAND_BARRIER, true, num, list, event);
 }
 
 cl_int CL_API_CALL stub_clEnqueueMarker(cl_command_queue queue, cl_event *event)
@@ -285,14 +287,14 @@ cl_int CL_API_CALL stub_clEnqueueMarker(cl_command_queue queue, cl_event *event)
 
 	if (!err && !event)
 		err = CL_INVALID_VALUE;
-	return synchronize(err, queue, CL_COMMAND_MARKER, false, 0, NULL, event);
+	return enqueue_sync(err, queue, CL_COMMAND_MARKER, false, 0, NULL, event);
 }
 
 cl_int CL_API_CALL stub_clEnqueueBarrier(cl_command_queue queue)
 {
 	cl_int err = CALL(clEnqueueBarrier, U(queue));
 
-	return synchronize(err, queue, CL_COMMAND_BARRIER, true, 0, NULL, NULL);
+	return enqueue_sync(err, queue, CL_COMMAND_BARRIER, true, 0, NULL, NULL);
 }
 
 cl_int CL_API_CALL stub_clEnqueueWaitForEvents(cl_command_queue queue, cl_uint num,
@@ -302,5 +304,5 @@ cl_int CL_API_CALL stub_clEnqueueWaitForEvents(cl_command_queue queue, cl_uint n
 
 	if (!err && (!num || !list))
 		err = CL_INVALID_VALUE;
-	return synchronize(err, queue, CL_COMMAND_BARRIER, true, num, list, NULL);
+	return enqueue_sync(err, queue, CL_COMMAND_BARRIER, true, num, list, NULL);
 }

@@ -2,9 +2,10 @@
 /* clEnqueue*Image. */
 #include "internal.h"
 
-static cl_int transfer(cl_int err, cl_command_queue queue, cl_mem handle, bool blocking,
-		       const size_t *origin, const size_t *region, size_t row_pitch,
-		       size_t slice_pitch, void *memory, bool write, WAIT)
+static cl_int enqueue_image_transfer(cl_int err, cl_command_queue queue, cl_mem handle,
+				     bool blocking, const size_t *origin, const size_t *region,
+				     size_t row_pitch, size_t slice_pitch, void *memory, bool write,
+				     WAIT)
 {
 	struct op op = { .kind = OP_COPY };
 	struct mem *image = (struct mem *)handle;
@@ -36,8 +37,8 @@ cl_int CL_API_CALL stub_clEnqueueReadImage(cl_command_queue queue, cl_mem image,
 	cl_int err = CALL(clEnqueueReadImage, U(queue), U(image), U(blocking), U(origin), U(region),
 			  U(row_pitch), U(slice_pitch), U(out), UWAIT);
 
-	return transfer(err, queue, image, blocking, origin, region, row_pitch, slice_pitch, out,
-			false, num, list, event);
+	return enqueue_image_transfer(err, queue, image, blocking, origin, region, row_pitch,
+				      slice_pitch, out, false, num, list, event);
 }
 
 cl_int CL_API_CALL stub_clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
@@ -48,8 +49,8 @@ cl_int CL_API_CALL stub_clEnqueueWriteImage(cl_command_queue queue, cl_mem image
 	cl_int err = CALL(clEnqueueWriteImage, U(queue), U(image), U(blocking), U(origin),
 			  U(region), U(row_pitch), U(slice_pitch), U(in), UWAIT);
 
-	return transfer(err, queue, image, blocking, origin, region, row_pitch, slice_pitch,
-			(void *)(uintptr_t)in, true, num, list, event);
+	return enqueue_image_transfer(err, queue, image, blocking, origin, region, row_pitch,
+				      slice_pitch, (void *)(uintptr_t)in, true, num, list, event);
 }
 
 cl_int CL_API_CALL stub_clEnqueueCopyImage(cl_command_queue queue, cl_mem src, cl_mem dst,

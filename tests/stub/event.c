@@ -21,7 +21,7 @@ __attribute__((constructor)) static void sched_forget_atfork(void)
 	pthread_atfork(NULL, NULL, sched_forget);
 }
 
-static cl_ulong now(void)
+static cl_ulong event_read_clock(void)
 {
 	struct timespec t;
 
@@ -40,11 +40,11 @@ struct event *event_create(struct context *context, struct queue *queue, cl_comm
 	event->queue = queue;
 	event->type = type;
 	event->status = queue ? CL_QUEUED : CL_SUBMITTED;
-	event->time[0] = now();
+	event->time[0] = event_read_clock();
 	return event;
 }
 
-void event_put(struct event *event)
+void stub_event_put(struct event *event)
 {
 	struct context *context = event->context;
 	struct queue *queue = event->queue;
@@ -59,7 +59,7 @@ void event_put(struct event *event)
 	object_destroy(event);
 	if (queue)
 		queue_put(queue);
-	context_put(context);
+	stub_context_put(context);
 }
 
 /* Takes the callbacks that are due out of the event's list; with the lock.  A failure is
@@ -105,7 +105,7 @@ struct callback *event_change(struct event *event, cl_int status)
 	struct callback *due;
 
 	event->status = status;
-	event->time[status < 0 ? 3 : CL_QUEUED - status] = now();
+	event->time[status < 0 ? 3 : CL_QUEUED - status] = event_read_clock();
 	due = callbacks_due(event);
 	pthread_cond_broadcast(&sched_changed);
 	return due;
@@ -120,7 +120,7 @@ void event_set_status(struct event *event, cl_int status)
 	due = event_change(event, status);
 	pthread_mutex_unlock(&sched_lock);
 	callbacks_run(event, due);
-	event_put(event);
+	stub_event_put(event);
 }
 
 cl_int event_wait(struct event *event)
@@ -277,7 +277,7 @@ cl_int CL_API_CALL stub_clReleaseEvent(cl_event handle)
 	CALL(clReleaseEvent, U(handle));
 	if (!event)
 		return CL_INVALID_EVENT;
-	event_put(event);
+	stub_event_put(event);
 	return CL_SUCCESS;
 }
 

@@ -35,7 +35,8 @@ static size_t format_size(const cl_image_format *f)
 }
 
 /* Fills the geometry in, tightly packed where no pitch is given. */
-static cl_int geometry(struct mem *image, const cl_image_format *format, const cl_image_desc *desc)
+static cl_int image_set_geometry(struct mem *image, const cl_image_format *format,
+				 const cl_image_desc *desc)
 {
 	size_t rows = 1, least;
 
@@ -122,7 +123,7 @@ static cl_int parent_flags_check(cl_mem_flags image, cl_mem_flags parent)
 	return image & HOST_PTR ? CL_INVALID_VALUE : CL_SUCCESS;
 }
 
-static cl_mem_flags flags_inherit(cl_mem_flags image, cl_mem_flags parent)
+static cl_mem_flags image_inherit_flags(cl_mem_flags image, cl_mem_flags parent)
 {
 	if (!(image & ACCESS))
 		image |= parent & ACCESS;
@@ -153,7 +154,7 @@ static cl_int image_from_parent(struct mem *image, struct context *context, cl_m
 	image->parent = parent;
 	image->data = parent->data;
 	image->host_ptr = parent->host_ptr;
-	image->flags = flags_inherit(image->flags, parent->flags);
+	image->flags = image_inherit_flags(image->flags, parent->flags);
 	return CL_SUCCESS;
 }
 
@@ -169,7 +170,7 @@ static bool is_copied_image(const struct mem *image, const void *host_ptr)
 static cl_int image_fill(struct mem *image, struct context *context, cl_mem_flags flags,
 			 const cl_image_format *format, const cl_image_desc *desc, void *host_ptr)
 {
-	cl_int err = geometry(image, format, desc);
+	cl_int err = image_set_geometry(image, format, desc);
 	bool copying;
 
 	if (!err && stub_get(STUB_NO_IMAGES))
@@ -190,9 +191,10 @@ static cl_int image_fill(struct mem *image, struct context *context, cl_mem_flag
 	return CL_SUCCESS;
 }
 
-static cl_mem image_create(cl_context handle, cl_mem_flags flags, const cl_image_format *format,
-			   const cl_image_desc *desc, void *host_ptr,
-			   const cl_mem_properties *properties, cl_int *errcode_ret)
+static cl_mem stub_image_create(cl_context handle, cl_mem_flags flags,
+				const cl_image_format *format, const cl_image_desc *desc,
+				void *host_ptr, const cl_mem_properties *properties,
+				cl_int *errcode_ret)
 {
 	struct context *context = object_get(handle, STUB_CONTEXT);
 	struct mem *image;
@@ -221,7 +223,7 @@ cl_mem CL_API_CALL stub_clCreateImage(cl_context handle, cl_mem_flags flags,
 
 	if (err)
 		return creation_failed(errcode_ret, err);
-	return image_create(handle, flags, format, desc, host_ptr, NULL, errcode_ret);
+	return stub_image_create(handle, flags, format, desc, host_ptr, NULL, errcode_ret);
 }
 
 cl_mem CL_API_CALL stub_clCreateImageWithProperties(cl_context handle,
@@ -238,7 +240,7 @@ cl_mem CL_API_CALL stub_clCreateImageWithProperties(cl_context handle,
 		err = CL_INVALID_PROPERTY;
 	if (err)
 		return creation_failed(errcode_ret, err);
-	return image_create(handle, flags, format, desc, host_ptr, properties, errcode_ret);
+	return stub_image_create(handle, flags, format, desc, host_ptr, properties, errcode_ret);
 }
 
 cl_mem CL_API_CALL stub_clCreateImage2D(cl_context handle, cl_mem_flags flags,
@@ -254,7 +256,7 @@ cl_mem CL_API_CALL stub_clCreateImage2D(cl_context handle, cl_mem_flags flags,
 
 	if (err)
 		return creation_failed(errcode_ret, err);
-	return image_create(handle, flags, format, &desc, host_ptr, NULL, errcode_ret);
+	return stub_image_create(handle, flags, format, &desc, host_ptr, NULL, errcode_ret);
 }
 
 cl_mem CL_API_CALL stub_clCreateImage3D(cl_context handle, cl_mem_flags flags,
@@ -273,7 +275,7 @@ cl_mem CL_API_CALL stub_clCreateImage3D(cl_context handle, cl_mem_flags flags,
 
 	if (err)
 		return creation_failed(errcode_ret, err);
-	return image_create(handle, flags, format, &desc, host_ptr, NULL, errcode_ret);
+	return stub_image_create(handle, flags, format, &desc, host_ptr, NULL, errcode_ret);
 }
 
 cl_int CL_API_CALL stub_clGetSupportedImageFormats(cl_context handle, cl_mem_flags flags,

@@ -112,7 +112,7 @@ struct context {
 	atomic_uint handles;	    /* the application's references */
 };
 
-void context_put(struct context *context);
+void stub_context_put(struct context *context);
 bool context_has(const struct context *context, const struct device *device);
 bool context_option(const struct context *context, enum stub_option option);
 
@@ -178,7 +178,7 @@ extern pthread_mutex_t sched_lock;
 extern pthread_cond_t sched_changed;
 
 struct event *event_create(struct context *context, struct queue *queue, cl_command_type type);
-void event_put(struct event *event);
+void stub_event_put(struct event *event);
 /* With the lock: sets the status and wakes waiters; callbacks_run() does the rest without it. */
 struct callback *event_change(struct event *event, cl_int status);
 void callbacks_run(struct event *event, struct callback *due);

@@ -2,8 +2,8 @@
 /* Objects of GL, EGL and pipes: plain memory, enough to see what a layer does with the handle. */
 #include "internal.h"
 
-static cl_mem foreign(cl_int err, cl_context handle, cl_mem_object_type type, cl_mem_flags flags,
-		      cl_int *errcode_ret)
+static cl_mem interop_create(cl_int err, cl_context handle, cl_mem_object_type type,
+			     cl_mem_flags flags, cl_int *errcode_ret)
 {
 	struct context *context = object_get(handle, STUB_CONTEXT);
 
@@ -21,7 +21,7 @@ cl_mem CL_API_CALL stub_clCreateFromGLBuffer(cl_context handle, cl_mem_flags fla
 {
 	cl_int err = CALL(clCreateFromGLBuffer, U(handle), U(flags), U(object));
 
-	return foreign(err, handle, CL_MEM_OBJECT_BUFFER, flags, errcode_ret);
+	return interop_create(err, handle, CL_MEM_OBJECT_BUFFER, flags, errcode_ret);
 }
 
 cl_mem CL_API_CALL stub_clCreateFromGLTexture2D(cl_context handle, cl_mem_flags flags,
@@ -31,7 +31,7 @@ cl_mem CL_API_CALL stub_clCreateFromGLTexture2D(cl_context handle, cl_mem_flags 
 	cl_int err =
 		CALL(clCreateFromGLTexture2D, U(handle), U(flags), U(target), U(level), U(object));
 
-	return foreign(err, handle, CL_MEM_OBJECT_IMAGE2D, flags, errcode_ret);
+	return interop_create(err, handle, CL_MEM_OBJECT_IMAGE2D, flags, errcode_ret);
 }
 
 cl_mem CL_API_CALL stub_clCreateFromGLTexture3D(cl_context handle, cl_mem_flags flags,
@@ -41,7 +41,7 @@ cl_mem CL_API_CALL stub_clCreateFromGLTexture3D(cl_context handle, cl_mem_flags 
 	cl_int err =
 		CALL(clCreateFromGLTexture3D, U(handle), U(flags), U(target), U(level), U(object));
 
-	return foreign(err, handle, CL_MEM_OBJECT_IMAGE3D, flags, errcode_ret);
+	return interop_create(err, handle, CL_MEM_OBJECT_IMAGE3D, flags, errcode_ret);
 }
 
 cl_mem CL_API_CALL stub_clCreateFromGLTexture(cl_context handle, cl_mem_flags flags,
@@ -51,7 +51,7 @@ cl_mem CL_API_CALL stub_clCreateFromGLTexture(cl_context handle, cl_mem_flags fl
 	cl_int err =
 		CALL(clCreateFromGLTexture, U(handle), U(flags), U(target), U(level), U(object));
 
-	return foreign(err, handle, CL_MEM_OBJECT_IMAGE2D, flags, errcode_ret);
+	return interop_create(err, handle, CL_MEM_OBJECT_IMAGE2D, flags, errcode_ret);
 }
 
 cl_mem CL_API_CALL stub_clCreateFromGLRenderbuffer(cl_context handle, cl_mem_flags flags,
@@ -59,7 +59,7 @@ cl_mem CL_API_CALL stub_clCreateFromGLRenderbuffer(cl_context handle, cl_mem_fla
 {
 	cl_int err = CALL(clCreateFromGLRenderbuffer, U(handle), U(flags), U(object));
 
-	return foreign(err, handle, CL_MEM_OBJECT_IMAGE2D, flags, errcode_ret);
+	return interop_create(err, handle, CL_MEM_OBJECT_IMAGE2D, flags, errcode_ret);
 }
 
 cl_mem CL_API_CALL stub_clCreateFromEGLImageKHR(cl_context handle, CLeglDisplayKHR display,
@@ -70,7 +70,7 @@ cl_mem CL_API_CALL stub_clCreateFromEGLImageKHR(cl_context handle, CLeglDisplayK
 	cl_int err = CALL(clCreateFromEGLImageKHR, U(handle), U(display), U(image), U(flags),
 			  U(properties));
 
-	return foreign(err, handle, CL_MEM_OBJECT_IMAGE2D, flags, errcode_ret);
+	return interop_create(err, handle, CL_MEM_OBJECT_IMAGE2D, flags, errcode_ret);
 }
 
 cl_mem CL_API_CALL stub_clCreatePipe(cl_context handle, cl_mem_flags flags, cl_uint packet_size,
@@ -80,7 +80,7 @@ cl_mem CL_API_CALL stub_clCreatePipe(cl_context handle, cl_mem_flags flags, cl_u
 	cl_int err = CALL(clCreatePipe, U(handle), U(flags), U(packet_size), U(max_packets),
 			  U(properties));
 
-	return foreign(err, handle, CL_MEM_OBJECT_PIPE, flags, errcode_ret);
+	return interop_create(err, handle, CL_MEM_OBJECT_PIPE, flags, errcode_ret);
 }
 
 /* The driver's own import: host memory only, and what it was called with is recorded. */
@@ -145,7 +145,7 @@ cl_int CL_API_CALL stub_clReleaseSampler(cl_sampler handle)
 		return CL_INVALID_SAMPLER;
 	if (!object_release(sampler))
 		return CL_SUCCESS;
-	context_put(sampler->context);
+	stub_context_put(sampler->context);
 	object_destroy(sampler);
 	return CL_SUCCESS;
 }

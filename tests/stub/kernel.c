@@ -11,7 +11,7 @@ struct kernel {
 	struct arg *arg;
 };
 
-static struct kernel *kernel_create(struct program *program, const struct signature *signature)
+static struct kernel *stub_kernel_create(struct program *program, const struct signature *signature)
 {
 	struct kernel *kernel = object_create(STUB_KERNEL);
 
@@ -40,7 +40,7 @@ cl_kernel CL_API_CALL stub_clCreateKernel(cl_program handle, const char *name, c
 		return creation_failed(errcode_ret, err);
 	if (errcode_ret)
 		*errcode_ret = CL_SUCCESS;
-	return (cl_kernel)kernel_create(program, &program->kernel[i]);
+	return (cl_kernel)stub_kernel_create(program, &program->kernel[i]);
 }
 
 cl_int CL_API_CALL stub_clCreateKernelsInProgram(cl_program handle, cl_uint num, cl_kernel *out,
@@ -58,7 +58,7 @@ cl_int CL_API_CALL stub_clCreateKernelsInProgram(cl_program handle, cl_uint num,
 	if (out && num < program->num_kernels)
 		return CL_INVALID_VALUE;
 	for (unsigned i = 0; out && i < program->num_kernels; i++)
-		out[i] = (cl_kernel)kernel_create(program, &program->kernel[i]);
+		out[i] = (cl_kernel)stub_kernel_create(program, &program->kernel[i]);
 	if (num_ret)
 		*num_ret = program->num_kernels;
 	return CL_SUCCESS;
@@ -73,7 +73,7 @@ cl_kernel CL_API_CALL stub_clCloneKernel(cl_kernel handle, cl_int *errcode_ret)
 		err = CL_INVALID_KERNEL;
 	if (err)
 		return creation_failed(errcode_ret, err);
-	kernel = kernel_create(from->program, from->signature);
+	kernel = stub_kernel_create(from->program, from->signature);
 	memcpy(kernel->arg, from->arg, 16 * sizeof(*kernel->arg));
 	if (errcode_ret)
 		*errcode_ret = CL_SUCCESS;
@@ -303,8 +303,9 @@ void launch_destroy(struct launch *launch)
 	free(launch);
 }
 
-static cl_int enqueue(cl_int err, cl_command_queue queue, cl_kernel kernel, cl_command_type type,
-		      cl_uint dims, const size_t *offset, const size_t *global, WAIT)
+static cl_int kernel_enqueue(cl_int err, cl_command_queue queue, cl_kernel kernel,
+			     cl_command_type type, cl_uint dims, const size_t *offset,
+			     const size_t *global, WAIT)
 {
 	struct op op = { .kind = OP_LAUNCH, .type = type };
 
@@ -323,8 +324,8 @@ cl_int CL_API_CALL stub_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel
 	cl_int err = CALL(clEnqueueNDRangeKernel, U(queue), U(kernel), U(dims), U(offset),
 			  U(global), U(local), UWAIT);
 
-	return enqueue(err, queue, kernel, CL_COMMAND_NDRANGE_KERNEL, dims, offset, global, num,
-		       list, event);
+	return kernel_enqueue(err, queue, kernel, CL_COMMAND_NDRANGE_KERNEL, dims, offset, global,
+			      num, list, event);
 }
 
 /* @count: work-groups instead of work-items. */
@@ -338,8 +339,8 @@ cl_int CL_API_CALL stub_clEnqueueNDCountKernelINTEL(cl_command_queue queue, cl_k
 
 	for (cl_uint i = 0; count && i < dims && i < 3; i++)
 		global[i] = count[i] * (local ? local[i] : 1);
-	return enqueue(err, queue, kernel, CL_COMMAND_NDRANGE_KERNEL, dims, offset,
-		       count ? global : NULL, num, list, event);
+	return kernel_enqueue(err, queue, kernel, CL_COMMAND_NDRANGE_KERNEL, dims, offset,
+			      count ? global : NULL, num, list, event);
 }
 
 cl_int CL_API_CALL stub_clEnqueueTask(cl_command_queue queue, cl_kernel kernel, WAIT)
@@ -347,5 +348,5 @@ cl_int CL_API_CALL stub_clEnqueueTask(cl_command_queue queue, cl_kernel kernel, 
 	cl_int err = CALL(clEnqueueTask, U(queue), U(kernel), UWAIT);
 	const size_t one = 1;
 
-	return enqueue(err, queue, kernel, CL_COMMAND_TASK, 1, NULL, &one, num, list, event);
+	return kernel_enqueue(err, queue, kernel, CL_COMMAND_TASK, 1, NULL, &one, num, list, event);
 }

@@ -83,26 +83,26 @@ static void copy_out(struct launch *launch, const struct copying *how)
 	}
 }
 
-static bool is_cached(const struct copying *how, struct mem *mem)
+static bool launch_caches(const struct copying *how, struct mem *mem)
 {
 	return mem && how->cached && mem_root(mem)->cached;
 }
 
-static unsigned char *data_of(const struct copying *how, struct mem *mem)
+static unsigned char *launch_find_data(const struct copying *how, struct mem *mem)
 {
 	if (!mem)
 		return NULL;
-	return is_cached(how, mem) ? opaque_seen(mem) : mem->data;
+	return launch_caches(how, mem) ? opaque_seen(mem) : mem->data;
 }
 
 static void write_back_cached(const struct launch *launch, const struct copying *how)
 {
 	for (unsigned i = 0; i < launch->num_args; i++)
-		if (is_cached(how, launch->arg[i].mem))
+		if (launch_caches(how, launch->arg[i].mem))
 			opaque_write_back(launch->arg[i].mem);
 }
 
-static void run_native(struct launch *launch)
+static void launch_run_native(struct launch *launch)
 {
 	for (unsigned i = 0; i < launch->num_args; i++)
 		memcpy(launch->native_args + launch->native_at[i], &launch->arg[i].data,
@@ -110,7 +110,7 @@ static void run_native(struct launch *launch)
 	launch->native(launch->native_args);
 }
 
-static void run_items(const struct launch *launch)
+static void launch_run_items(const struct launch *launch)
 {
 	const size_t *begin = launch->offset, *n = launch->global;
 	size_t id[3];
@@ -144,13 +144,14 @@ cl_int launch_run(struct launch *launch, struct device *device)
 	if (!launch->native)
 		stub_trace("kernel %s begin", launch->name);
 	for (unsigned i = 0; i < launch->num_args; i++)
-		launch->arg[i].data = launch->arg[i].mem ? data_of(&how, launch->arg[i].mem)
-							 : launch->arg[i].svm;
+		launch->arg[i].data = launch->arg[i].mem
+					      ? launch_find_data(&how, launch->arg[i].mem)
+					      : launch->arg[i].svm;
 	copy_in(launch, &how);
 	if (launch->native)
-		run_native(launch);
+		launch_run_native(launch);
 	else
-		run_items(launch);
+		launch_run_items(launch);
 	copy_out(launch, &how);
 	write_back_cached(launch, &how);
 	if (!launch->native)

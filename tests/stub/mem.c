@@ -265,7 +265,7 @@ static void mem_destroy(struct mem *mem)
 	object_destroy(mem);
 	if (parent)
 		mem_put(parent);
-	context_put(context);
+	stub_context_put(context);
 }
 
 static void *destroy_late(void *mem)

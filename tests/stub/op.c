@@ -27,7 +27,7 @@ static unsigned char *row_at(const struct box *box, size_t row, size_t slice)
 	return box->at + row * box->row_pitch + slice * box->slice_pitch;
 }
 
-static void copy(const struct op *op)
+static void op_copy(const struct op *op)
 {
 	for (size_t slice = 0; slice < op->slices; slice++)
 		for (size_t row = 0; row < op->rows; row++)
@@ -35,7 +35,7 @@ static void copy(const struct op *op)
 				op->bytes);
 }
 
-static void fill(const struct op *op)
+static void op_fill(const struct op *op)
 {
 	for (size_t slice = 0; slice < op->slices; slice++)
 		for (size_t row = 0; row < op->rows; row++)
@@ -60,10 +60,10 @@ cl_int op_run(struct op *op, struct device *device)
 	case OP_NOTHING:
 		return (cl_int)stub_get(STUB_NOTHING_FAIL);
 	case OP_COPY:
-		copy(op);
+		op_copy(op);
 		break;
 	case OP_FILL:
-		fill(op);
+		op_fill(op);
 		break;
 	case OP_LAUNCH:
 		return launch_run(op->launch, device);

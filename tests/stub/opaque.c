@@ -38,7 +38,8 @@ static bool is_for(const struct context *context, const struct fake_opaque *opaq
 	return !memcmp(uuid, opaque->uuid, sizeof(uuid));
 }
 
-static struct mem *dud(struct context *context, cl_mem_flags flags, cl_int *err, cl_int code)
+static struct mem *opaque_create_dud(struct context *context, cl_mem_flags flags, cl_int *err,
+				     cl_int code)
 {
 	*err = code;
 	return mem_create(context, CL_MEM_OBJECT_BUFFER, flags, 1, NULL);
@@ -90,9 +91,9 @@ struct mem *opaque_create(struct context *context, cl_mem_flags flags, size_t si
 	if (*err)
 		return NULL;
 	if (!fake_opaque_read(fd, &opaque) || !is_for(context, &opaque))
-		return dud(context, flags, err, 999);
+		return opaque_create_dud(context, flags, err, 999);
 	if (size > opaque.size)
-		return dud(context, flags, err, 1);
+		return opaque_create_dud(context, flags, err, 1);
 	mem = object_create(STUB_MEM);
 	object_retain(context);
 	mem->context = context;
@@ -123,7 +124,7 @@ void opaque_destroy(struct mem *mem)
 }
 
 /* Whole pages: what else lies there, redzones and others' stacks, is not the sanitizers' concern. */
-__attribute__((no_sanitize("address", "thread"))) static void fetch(struct cached *c)
+__attribute__((no_sanitize("address", "thread"))) static void cached_fetch(struct cached *c)
 {
 	const volatile unsigned char *memory = c->memory;
 
@@ -138,7 +139,7 @@ unsigned char *opaque_seen(struct mem *mem)
 
 	pthread_mutex_lock(&lock);
 	if (c->filled != evictions)
-		fetch(c);
+		cached_fetch(c);
 	c->filled = evictions;
 	pthread_mutex_unlock(&lock);
 	return c->seen + mem->origin;

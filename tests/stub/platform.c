@@ -10,8 +10,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 const char arm_extensions[] =
 	" cl_arm_import_memory cl_arm_import_memory_host cl_arm_import_memory_dma_buf";
 
-static struct device *device_create(struct platform *platform, struct device *parent,
-				    unsigned index)
+static struct device *stub_device_create(struct platform *platform, struct device *parent,
+					 unsigned index)
 {
 	struct device *device = object_create(STUB_DEVICE);
 
@@ -27,12 +27,12 @@ static void platforms_create(void)
 		platforms[i] = object_create(STUB_PLATFORM);
 		platforms[i]->index = i;
 		for (unsigned d = 0; d < MAX_DEVICES; d++)
-			platforms[i]->device[d] = device_create(platforms[i], NULL, d);
+			platforms[i]->device[d] = stub_device_create(platforms[i], NULL, d);
 	}
 }
 
 /* NULL means the first platform, as the specification lets a driver choose. */
-static struct platform *platform_of(cl_platform_id handle)
+static struct platform *stub_platform_of(cl_platform_id handle)
 {
 	pthread_once(&once, platforms_create);
 	return handle ? object_get(handle, STUB_PLATFORM) : platforms[0];
@@ -107,7 +107,7 @@ static cl_int extensions_info(enum reporter by, unsigned platform, size_t room, 
 			size_ret);
 }
 
-static cl_version version_of(const char *name)
+static cl_version extension_version_of(const char *name)
 {
 	if (!strcmp(name, "cl_khr_command_buffer"))
 		return CL_MAKE_VERSION(0, 9, stub_get(STUB_COMMAND_PROPERTIES) ? 5 : 0);
@@ -127,7 +127,7 @@ static cl_int versions_info(enum reporter by, unsigned platform, size_t room, vo
 	memset(list, 0, sizeof(list));
 	extensions_of(by, platform, text, sizeof(text));
 	for (name = strtok_r(text, " ", &save); name; name = strtok_r(NULL, " ", &save), n++) {
-		list[n].version = version_of(name);
+		list[n].version = extension_version_of(name);
 		strncpy(list[n].name, name, sizeof(list[n].name) - 1);
 	}
 	return info_put(list, n * sizeof(*list), room, out, size_ret);
@@ -149,7 +149,7 @@ static cl_int text_info(const char *text, size_t room, void *out, size_t *size_r
 cl_int CL_API_CALL stub_clGetPlatformInfo(cl_platform_id handle, cl_platform_info name, size_t room,
 					  void *out, size_t *size_ret)
 {
-	struct platform *platform = platform_of(handle);
+	struct platform *platform = stub_platform_of(handle);
 	cl_int err = CALL(clGetPlatformInfo, U(handle), U(name), U(room), U(out), U(size_ret));
 	cl_version version = stub_get(STUB_CL12) ? CL_MAKE_VERSION(1, 2, 0)
 						 : CL_MAKE_VERSION(3, 0, 0);
@@ -185,7 +185,7 @@ cl_int CL_API_CALL stub_clGetPlatformInfo(cl_platform_id handle, cl_platform_inf
 cl_int CL_API_CALL stub_clGetDeviceIDs(cl_platform_id handle, cl_device_type type, cl_uint num,
 				       cl_device_id *out, cl_uint *num_ret)
 {
-	struct platform *platform = platform_of(handle);
+	struct platform *platform = stub_platform_of(handle);
 	cl_uint have = (cl_uint)stub_get(STUB_DEVICES);
 	cl_int err = CALL(clGetDeviceIDs, U(handle), U(type), U(num), U(out), U(num_ret));
 
@@ -236,7 +236,7 @@ cl_int CL_API_CALL stub_clCreateSubDevices(cl_device_id handle,
 	if (!properties || (out && num < 2))
 		return CL_INVALID_VALUE;
 	for (unsigned i = 0; out && i < 2; i++) {
-		out[i] = (cl_device_id)device_create(device->platform, device, i);
+		out[i] = (cl_device_id)stub_device_create(device->platform, device, i);
 		stub_clRetainDevice(handle);
 	}
 	if (num_ret)

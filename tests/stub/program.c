@@ -20,7 +20,7 @@ static bool word_at(const char *source, const char *at, const char *word)
 	       at[length] != '_' && (at == source || !isalnum((unsigned char)at[-1]));
 }
 
-static bool contains(const char *text, size_t length, const char *word)
+static bool source_contains(const char *text, size_t length, const char *word)
 {
 	return memmem(text, length, word, strlen(word)) != NULL;
 }
@@ -55,12 +55,12 @@ static void argument_parse(struct signature *s, const char *text, size_t length)
 	unsigned n = s->num_args++;
 
 	s->arg[n].size = sizeof(void *);
-	if (contains(text, length, "sampler_t"))
+	if (source_contains(text, length, "sampler_t"))
 		s->arg[n].kind = ARG_SAMPLER;
-	else if (contains(text, length, "image"))
+	else if (source_contains(text, length, "image"))
 		s->arg[n].kind = ARG_MEM;
-	else if (contains(text, length, "*"))
-		s->arg[n].kind = contains(text, length, "local") ? ARG_LOCAL : ARG_MEM;
+	else if (source_contains(text, length, "*"))
+		s->arg[n].kind = source_contains(text, length, "local") ? ARG_LOCAL : ARG_MEM;
 	else
 		s->arg[n].size = value_size(text);
 }
@@ -141,7 +141,7 @@ void program_put(struct program *program)
 {
 	if (!object_release(program))
 		return;
-	context_put(program->context);
+	stub_context_put(program->context);
 	free(program->source);
 	free(program->kernel);
 	object_destroy(program);

@@ -12,7 +12,7 @@ struct command {
 	struct event *deps[];
 };
 
-static bool out_of_order(const struct queue *queue)
+static bool queue_is_out_of_order(const struct queue *queue)
 {
 	return queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
 }
@@ -45,7 +45,7 @@ static struct command *next_ready(const struct queue *queue)
 			return NULL;
 		if (deps_done(c) && (c == queue->first || !c->op.waits_all))
 			return c;
-		if (!out_of_order(queue) || c->op.barrier)
+		if (!queue_is_out_of_order(queue) || c->op.barrier)
 			return NULL;
 	}
 	return NULL;
@@ -55,8 +55,8 @@ static void command_free(struct command *c)
 {
 	op_drop(&c->op);
 	for (cl_uint i = 0; i < c->num_deps; i++)
-		event_put(c->deps[i]);
-	event_put(c->event);
+		stub_event_put(c->deps[i]);
+	stub_event_put(c->event);
 	free(c);
 }
 
@@ -75,7 +75,7 @@ static void *callbacks_run_late(void *arg)
 		pthread_cond_wait(&sched_changed, &sched_lock);
 	pthread_mutex_unlock(&sched_lock);
 	callbacks_run(late->event, late->due);
-	event_put(late->event);
+	stub_event_put(late->event);
 	queue_put(late->queue);
 	free(late);
 	return NULL;
@@ -159,7 +159,7 @@ void queue_put(struct queue *queue)
 	queue->detached = self;
 	pthread_cond_broadcast(&sched_changed);
 	pthread_mutex_unlock(&sched_lock);
-	context_put(context);
+	stub_context_put(context);
 	if (self) {
 		pthread_detach(thread);
 		return;
@@ -168,8 +168,9 @@ void queue_put(struct queue *queue)
 	object_destroy(queue);
 }
 
-static cl_command_queue queue_create(cl_context handle, cl_device_id device_handle,
-				     cl_command_queue_properties properties, cl_int *errcode_ret)
+static cl_command_queue stub_queue_create(cl_context handle, cl_device_id device_handle,
+					  cl_command_queue_properties properties,
+					  cl_int *errcode_ret)
 {
 	struct context *context = object_get(handle, STUB_CONTEXT);
 	struct device *device = object_get(device_handle, STUB_DEVICE);
@@ -198,7 +199,7 @@ cl_command_queue CL_API_CALL stub_clCreateCommandQueue(cl_context context, cl_de
 
 	if (err)
 		return creation_failed(errcode_ret, err);
-	return queue_create(context, device, properties, errcode_ret);
+	return stub_queue_create(context, device, properties, errcode_ret);
 }
 
 cl_command_queue CL_API_CALL
@@ -213,7 +214,7 @@ stub_clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
 			bits = properties[1];
 	if (err)
 		return creation_failed(errcode_ret, err);
-	return queue_create(context, device, bits, errcode_ret);
+	return stub_queue_create(context, device, bits, errcode_ret);
 }
 
 cl_int CL_API_CALL stub_clRetainCommandQueue(cl_command_queue handle)
@@ -358,7 +359,7 @@ cl_int queue_submit(cl_command_queue handle, struct op *op, cl_uint num, const c
 	if (event && !err)
 		*event = (cl_event)done;
 	else
-		event_put(done);
+		stub_event_put(done);
 	return err;
 }
 

@@ -21,7 +21,7 @@ int nvmlDeviceGetBAR1MemoryInfo(void *device, struct bar *bar);
 static int ready;
 static char gpu;
 
-static int result_of(const char *name)
+static int nvml_read_result(const char *name)
 {
 	const char *text = getenv(name);
 
@@ -30,7 +30,7 @@ static int result_of(const char *name)
 
 int nvmlInit_v2(void)
 {
-	int result = result_of("FAKE_NVML_INIT");
+	int result = nvml_read_result("FAKE_NVML_INIT");
 
 	ready += !result;
 	return result;
@@ -70,11 +70,11 @@ int nvmlDeviceGetBAR1MemoryInfo(void *device, struct bar *bar)
 	if (!ready || device != &gpu)
 		return UNINITIALIZED;
 	*bar = (struct bar){ .total = 32ull << 30, .free = 32756ull << 20, .used = 12ull << 20 };
-	return result_of("FAKE_NVML_BAR");
+	return nvml_read_result("FAKE_NVML_BAR");
 }
 
 /* Whoever closes the library has shut it down. */
-__attribute__((destructor)) static void check(void)
+__attribute__((destructor)) static void nvml_check_shutdown(void)
 {
 	if (ready)
 		abort();

@@ -41,7 +41,7 @@ void test_skip(const char *why, ...)
 	longjmp(done, SKIP);
 }
 
-static int run_body(void (*body)(void))
+static int test_run_body(void (*body)(void))
 {
 	int result = setjmp(done);
 
@@ -61,7 +61,7 @@ void test_in_child(void (*body)(void))
 	fflush(stdout);
 	child = fork();
 	if (!child)
-		_exit(run_body(body));
+		_exit(test_run_body(body));
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		test_fail(__FILE__, __LINE__, "waitpid()", -1, child);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIP)
@@ -70,7 +70,7 @@ void test_in_child(void (*body)(void))
 		test_fail(__FILE__, __LINE__, "the child's status", status, 0);
 }
 
-static int run(const struct test *t, int n)
+static int test_run(const struct test *t, int n)
 {
 	int result = setjmp(done);
 
@@ -85,7 +85,7 @@ static int run(const struct test *t, int n)
 }
 
 /* What the process of a test alone ended with; the child has printed all but a death. */
-static int result_of(int status, const struct test *t, int n)
+static int test_result_of(int status, const struct test *t, int n)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) <= SKIP)
 		return WEXITSTATUS(status);
@@ -97,7 +97,7 @@ static int result_of(int status, const struct test *t, int n)
 	return FAIL;
 }
 
-static int run_alone(const struct test *t, int n)
+static int test_run_alone(const struct test *t, int n)
 {
 	int status;
 	pid_t child;
@@ -105,12 +105,12 @@ static int run_alone(const struct test *t, int n)
 	fflush(stdout);
 	child = fork();
 	if (!child)
-		exit(run(t, n));
+		exit(test_run(t, n));
 	if (child < 0 || waitpid(child, &status, 0) != child) {
 		perror("# a process for the test");
 		return FAIL;
 	}
-	return result_of(status, t, n);
+	return test_result_of(status, t, n);
 }
 
 struct options {
@@ -146,7 +146,7 @@ static bool options_parse(struct options *o, int argc, char **argv)
 	return true;
 }
 
-static bool is_wanted(const struct test *t, const struct options *o)
+static bool test_is_wanted(const struct test *t, const struct options *o)
 {
 	for (int i = 0; i < o->count; i++)
 		if (!strcmp(o->names[i], t->name))
@@ -160,13 +160,13 @@ static size_t tests_choose(const struct options *o, struct test ***chosen)
 	size_t count = 0;
 
 	for (struct test *t = tests; t; t = t->next)
-		count += is_wanted(t, o);
+		count += test_is_wanted(t, o);
 	*chosen = calloc(count + 1, sizeof(**chosen));
 	if (!*chosen)
 		abort();
 	count = 0;
 	for (struct test *t = tests; t; t = t->next)
-		if (is_wanted(t, o))
+		if (test_is_wanted(t, o))
 			(*chosen)[count++] = t;
 	return count;
 }
@@ -210,7 +210,7 @@ int test_main(int argc, char **argv)
 	if (o.shuffle)
 		tests_shuffle(chosen, count, o.seed);
 	for (size_t i = 0; i < count; i++)
-		results[(o.alone ? run_alone : run)(chosen[i], ++n)]++;
+		results[(o.alone ? test_run_alone : test_run)(chosen[i], ++n)]++;
 	printf("1..%d\n", n);
 	if (results[FAIL] || !n)
 		return 1;

@@ -36,7 +36,7 @@ static const cl_import_properties_arm numbers[] = {
 	((cl_import_properties_arm)1 << 32) | CL_IMPORT_TYPE_ARM,
 };
 
-static size_t decode(cl_import_properties_arm *list, const uint8_t *data, size_t size)
+static size_t model_decode(cl_import_properties_arm *list, const uint8_t *data, size_t size)
 {
 	size_t n = 0;
 
@@ -97,19 +97,19 @@ static struct model model_of(const cl_import_properties_arm *list, size_t n)
 	return m;
 }
 
-static void expect(bool right)
+static void fuzz_expect(bool right)
 {
 	if (!right)
 		abort();
 }
 
-static void expect_like(const struct model *m, const struct properties *p)
+static void fuzz_expect_like(const struct model *m, const struct properties *p)
 {
 	static const enum consistency of[] = { CONSISTENCY_DEFAULT, CONSISTENCY_APPLICATION,
 					       CONSISTENCY_RUNTIME };
 
-	expect(p->type == (m->dma_buf ? IMPORT_DMABUF : IMPORT_HOST));
-	expect(p->consistency == of[m->consistency + 1]);
+	fuzz_expect(p->type == (m->dma_buf ? IMPORT_DMABUF : IMPORT_HOST));
+	fuzz_expect(p->consistency == of[m->consistency + 1]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -117,7 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cl_import_properties_arm all[MAX_NUMBERS + 1] = { 0 }, *exact;
 	struct properties out, before;
 	struct model m;
-	size_t n = decode(all, data, size);
+	size_t n = model_decode(all, data, size);
 	cl_int err;
 
 	all[n] = 0;
@@ -127,11 +127,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&out, 0x5a, sizeof(out));
 	memcpy(&before, &out, sizeof(out));
 	err = properties_parse(exact, &out);
-	expect(err == m.err);
+	fuzz_expect(err == m.err);
 	if (err)
-		expect(!memcmp(&before, &out, sizeof(out)));
+		fuzz_expect(!memcmp(&before, &out, sizeof(out)));
 	else
-		expect_like(&m, &out);
+		fuzz_expect_like(&m, &out);
 	free(exact);
 	return 0;
 }

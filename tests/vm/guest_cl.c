@@ -41,7 +41,7 @@ static struct {
 	import_memory_fn import;
 } cl;
 
-static void session_open(void)
+static void guest_cl_open_session(void)
 {
 	cl_int err;
 
@@ -62,10 +62,10 @@ static void session_open(void)
 	EXPECT(cl.import);
 }
 
-static void session(void)
+static void guest_cl_need_session(void)
 {
 	if (!cl.import)
-		session_open();
+		guest_cl_open_session();
 }
 
 static const cl_import_properties_arm consistent[] = {
@@ -81,17 +81,17 @@ static const cl_import_properties_arm inconsistent[] = {
 	0,
 };
 
-static cl_mem import(int fd, size_t size, cl_mem_flags flags,
-		     const cl_import_properties_arm *properties, cl_int *err)
+static cl_mem guest_cl_import_with(int fd, size_t size, cl_mem_flags flags,
+				   const cl_import_properties_arm *properties, cl_int *err)
 {
-	session();
+	guest_cl_need_session();
 	return cl.import(cl.context, flags, properties, &fd, size, err);
 }
 
 cl_mem guest_cl_import(int fd, size_t size, cl_mem_flags flags)
 {
 	cl_int err;
-	cl_mem mem = import(fd, size, flags, consistent, &err);
+	cl_mem mem = guest_cl_import_with(fd, size, flags, consistent, &err);
 
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT(mem);
@@ -101,7 +101,7 @@ cl_mem guest_cl_import(int fd, size_t size, cl_mem_flags flags)
 cl_mem guest_cl_import_inconsistent(int fd, size_t size, cl_mem_flags flags)
 {
 	cl_int err;
-	cl_mem mem = import(fd, size, flags, inconsistent, &err);
+	cl_mem mem = guest_cl_import_with(fd, size, flags, inconsistent, &err);
 
 	EXPECT_EQ(err, CL_SUCCESS);
 	return mem;
@@ -111,7 +111,7 @@ cl_int guest_cl_import_error(int fd, size_t size, cl_mem_flags flags)
 {
 	cl_int err;
 
-	EXPECT(!import(fd, size, flags, consistent, &err));
+	EXPECT(!guest_cl_import_with(fd, size, flags, consistent, &err));
 	return err;
 }
 
@@ -120,7 +120,7 @@ cl_mem guest_cl_native(size_t size, const void *bytes)
 	cl_int err;
 	cl_mem mem;
 
-	session();
+	guest_cl_need_session();
 	mem = clCreateBuffer(cl.context, bytes ? CL_MEM_COPY_HOST_PTR : 0, size,
 			     (void *)(uintptr_t)bytes, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
@@ -133,8 +133,8 @@ void guest_cl_native_read(cl_mem native, void *bytes, size_t size)
 		  CL_SUCCESS);
 }
 
-static cl_event start(const char *name, cl_mem from, cl_mem to, cl_uint dimensions,
-		      const size_t *global, const size_t *local)
+static cl_event guest_cl_start(const char *name, cl_mem from, cl_mem to, cl_uint dimensions,
+			       const size_t *global, const size_t *local)
 {
 	cl_event event;
 	cl_int err;
@@ -151,10 +151,10 @@ static cl_event start(const char *name, cl_mem from, cl_mem to, cl_uint dimensio
 	return event;
 }
 
-static void run(const char *name, cl_mem from, cl_mem to, cl_uint dimensions, const size_t *global,
-		const size_t *local)
+static void guest_cl_run(const char *name, cl_mem from, cl_mem to, cl_uint dimensions,
+			 const size_t *global, const size_t *local)
 {
-	guest_cl_transform_end(start(name, from, to, dimensions, global, local));
+	guest_cl_transform_end(guest_cl_start(name, from, to, dimensions, global, local));
 }
 
 void guest_cl_transform(cl_mem from, cl_mem to, size_t size)
@@ -166,7 +166,7 @@ cl_event guest_cl_transform_begin(cl_mem from, cl_mem to, size_t size)
 {
 	const size_t local = LOCAL_1D;
 
-	return start("transform", from, to, 1, &size, &local);
+	return guest_cl_start("transform", from, to, 1, &size, &local);
 }
 
 int guest_cl_is_complete(cl_event event)
@@ -186,21 +186,21 @@ void guest_cl_transform_end(cl_event event)
 	EXPECT_EQ(clFinish(cl.queue), CL_SUCCESS);
 }
 
-static void run_2d(const char *name, cl_mem from, cl_mem to, size_t width, size_t height)
+static void guest_cl_run_2d(const char *name, cl_mem from, cl_mem to, size_t width, size_t height)
 {
 	const size_t global[] = { width, height }, local[] = { LOCAL_2D, 1 };
 
-	run(name, from, to, 2, global, local);
+	guest_cl_run(name, from, to, 2, global, local);
 }
 
 void guest_cl_transform_from_image(cl_mem image, cl_mem to, size_t width, size_t height)
 {
-	run_2d("from_image", image, to, width, height);
+	guest_cl_run_2d("from_image", image, to, width, height);
 }
 
 void guest_cl_transform_to_image(cl_mem from, cl_mem image, size_t width, size_t height)
 {
-	run_2d("to_image", from, image, width, height);
+	guest_cl_run_2d("to_image", from, image, width, height);
 }
 
 cl_mem guest_cl_image(cl_mem buffer, cl_mem_flags flags, size_t width, size_t height, size_t pitch)

@@ -32,24 +32,24 @@ struct capture {
 	cl_mem mem[BUFFERS];
 };
 
-static void ok(struct capture *c, int error)
+static void capture_expect_success(struct capture *c, int error)
 {
 	if (error)
 		printf("# %s\n", c->cam.message);
 	EXPECT_EQ(error, 0);
 }
 
-static void open_camera(struct capture *c, const char *path)
+static void capture_open_camera(struct capture *c, const char *path)
 {
 	*c = (struct capture){ .access = O_RDWR };
 	if (camera_open(&c->cam, path))
 		test_skip("%s", c->cam.message);
-	ok(c, camera_set_format(&c->cam, WIDTH, HEIGHT, V4L2_PIX_FMT_RGB32));
+	capture_expect_success(c, camera_set_format(&c->cam, WIDTH, HEIGHT, V4L2_PIX_FMT_RGB32));
 	EXPECT_EQ(c->cam.width, WIDTH);
 	EXPECT_EQ(c->cam.height, HEIGHT);
 }
 
-static void import_buffers(struct capture *c)
+static void capture_import_buffers(struct capture *c)
 {
 	for (int i = 0; i < BUFFERS; i++) {
 		c->view[i] = view_open(c->fd[i], c->cam.buffer_size, c->access);
@@ -57,32 +57,32 @@ static void import_buffers(struct capture *c)
 	}
 }
 
-static void open_exported(struct capture *c, const char *path, int access)
+static void capture_open_exported(struct capture *c, const char *path, int access)
 {
-	open_camera(c, path);
+	capture_open_camera(c, path);
 	c->access = access;
-	ok(c, camera_export(&c->cam, BUFFERS, access, c->fd));
-	import_buffers(c);
+	capture_expect_success(c, camera_export(&c->cam, BUFFERS, access, c->fd));
+	capture_import_buffers(c);
 }
 
-static void open_imported(struct capture *c, const char *path, const char *name, int access)
+static void capture_open_imported(struct capture *c, const char *path, const char *name, int access)
 {
 	const struct producer *p = producer_find(name);
 	char why[160];
 
 	if (producer_check(p, access, why, sizeof(why)))
 		test_skip("%s", why);
-	open_camera(c, path);
+	capture_open_camera(c, path);
 	c->access = access;
 	for (int i = 0; i < BUFFERS; i++) {
 		c->fd[i] = producer_create(p, c->cam.buffer_size, access);
 		EXPECT(c->fd[i] >= 0);
 	}
-	ok(c, camera_import(&c->cam, BUFFERS, c->fd));
-	import_buffers(c);
+	capture_expect_success(c, camera_import(&c->cam, BUFFERS, c->fd));
+	capture_import_buffers(c);
 }
 
-static void close_capture(struct capture *c)
+static void capture_close(struct capture *c)
 {
 	for (int i = 0; i < BUFFERS; i++) {
 		EXPECT_EQ(clReleaseMemObject(c->mem[i]), CL_SUCCESS);
@@ -93,7 +93,7 @@ static void close_capture(struct capture *c)
 }
 
 /* So that a frame which did not arrive is not taken for one. */
-static void blank(struct capture *c, unsigned int index)
+static void capture_blank(struct capture *c, unsigned int index)
 {
 	unsigned char *bytes;
 
@@ -105,7 +105,7 @@ static void blank(struct capture *c, unsigned int index)
 	free(bytes);
 }
 
-static void expect_frame(const unsigned char *bytes, size_t size)
+static void capture_expect_frame(const unsigned char *bytes, size_t size)
 {
 	size_t changed = 0, other = 0;
 
@@ -118,7 +118,7 @@ static void expect_frame(const unsigned char *bytes, size_t size)
 }
 
 /* Either a kernel reads the import itself, or an image on it. */
-static void kernel_copies(struct capture *c, unsigned int index, cl_mem out, int as_image)
+static void capture_copy_by_kernel(struct capture *c, unsigned int index, cl_mem out, int as_image)
 {
 	cl_mem image;
 
@@ -131,65 +131,65 @@ static void kernel_copies(struct capture *c, unsigned int index, cl_mem out, int
 	EXPECT_EQ(clReleaseMemObject(image), CL_SUCCESS);
 }
 
-static void check_frame(struct capture *c, unsigned int index, int as_image)
+static void capture_check_frame(struct capture *c, unsigned int index, int as_image)
 {
 	size_t size = c->cam.frame_size;
 	unsigned char *cpu = bytes_zero(size), *gpu = bytes_zero(size);
 	cl_mem out = guest_cl_native(size, NULL);
 
-	kernel_copies(c, index, out, as_image);
+	capture_copy_by_kernel(c, index, out, as_image);
 	guest_cl_native_read(out, gpu, size);
 	view_read(&c->view[index], cpu, size);
-	expect_frame(cpu, size);
+	capture_expect_frame(cpu, size);
 	EXPECT_EQ(bytes_not_transformed(cpu, gpu, size), 0);
 	EXPECT_EQ(clReleaseMemObject(out), CL_SUCCESS);
 	free(cpu);
 	free(gpu);
 }
 
-static void check_frames(struct capture *c, int as_image)
+static void capture_check_frames(struct capture *c, int as_image)
 {
 	unsigned int index;
 
 	for (unsigned int i = 0; i < BUFFERS; i++)
-		blank(c, i);
-	ok(c, camera_start(&c->cam));
+		capture_blank(c, i);
+	capture_expect_success(c, camera_start(&c->cam));
 	for (int i = 0; i < FRAMES; i++) {
-		ok(c, camera_dequeue(&c->cam, TIMEOUT_MS, &index, NULL));
-		check_frame(c, index, as_image);
-		blank(c, index);
-		ok(c, camera_queue(&c->cam, index));
+		capture_expect_success(c, camera_dequeue(&c->cam, TIMEOUT_MS, &index, NULL));
+		capture_check_frame(c, index, as_image);
+		capture_blank(c, index);
+		capture_expect_success(c, camera_queue(&c->cam, index));
 	}
-	ok(c, camera_stop(&c->cam));
+	capture_expect_success(c, camera_stop(&c->cam));
 }
 
-static void exported(const char *path, int access)
+static void capture_run_exported(const char *path, int access)
 {
 	struct capture c;
 
-	open_exported(&c, path, access);
-	check_frames(&c, 0);
-	close_capture(&c);
+	capture_open_exported(&c, path, access);
+	capture_check_frames(&c, 0);
+	capture_close(&c);
 }
 
-static void captured_into(const char *name, int access)
+static void capture_run_imported(const char *name, int access)
 {
 	struct capture c;
 
-	open_imported(&c, "/dev/video0", name, access);
-	check_frames(&c, 0);
-	close_capture(&c);
+	capture_open_imported(&c, "/dev/video0", name, access);
+	capture_check_frames(&c, 0);
+	capture_close(&c);
 }
 
 TEST(vivid_exported, "A kernel reads the frames in exported buffers of virtual memory.")
 {
-	exported("/dev/video0", O_RDWR);
+	capture_run_exported("/dev/video0", O_RDWR);
 }
 
 TEST(vivid_exported_contiguous,
      "A kernel reads the frames in exported buffers of contiguous memory.")
 {
-	exported("/dev/video1", O_RDWR);
+	capture_run_exported("/dev/video1", O_RDWR);
 }
 
 TEST(vivid_exported_read_only, "A kernel reads the frames in buffers exported read-only, "
@@ -197,28 +197,28 @@ TEST(vivid_exported_read_only, "A kernel reads the frames in buffers exported re
 {
 	struct capture c;
 
-	open_exported(&c, "/dev/video0", O_RDONLY);
+	capture_open_exported(&c, "/dev/video0", O_RDONLY);
 	EXPECT_EQ(guest_cl_flags(c.mem[0]), CL_MEM_READ_ONLY);
-	check_frames(&c, 0);
-	close_capture(&c);
+	capture_check_frames(&c, 0);
+	capture_close(&c);
 }
 
 TEST(vivid_exported_image, "A kernel reads the frames as images on the imports.")
 {
 	struct capture c;
 
-	open_exported(&c, "/dev/video0", O_RDWR);
-	check_frames(&c, 1);
-	close_capture(&c);
+	capture_open_exported(&c, "/dev/video0", O_RDWR);
+	capture_check_frames(&c, 1);
+	capture_close(&c);
 }
 
-static void kernel_writes(const char *path)
+static void capture_write_by_kernel(const char *path)
 {
 	struct capture c;
 	unsigned char *want, *got;
 	cl_mem in;
 
-	open_exported(&c, path, O_RDWR);
+	capture_open_exported(&c, path, O_RDWR);
 	want = bytes_random(c.cam.frame_size);
 	got = bytes_zero(c.cam.frame_size);
 	in = guest_cl_native(c.cam.frame_size, want);
@@ -226,54 +226,54 @@ static void kernel_writes(const char *path)
 	view_read(&c.view[0], got, c.cam.frame_size);
 	EXPECT_EQ(bytes_not_transformed(want, got, c.cam.frame_size), 0);
 	EXPECT_EQ(clReleaseMemObject(in), CL_SUCCESS);
-	close_capture(&c);
+	capture_close(&c);
 	free(want);
 	free(got);
 }
 
 TEST(vivid_exported_written, "The CPU reads what a kernel wrote to an exported buffer.")
 {
-	kernel_writes("/dev/video0");
+	capture_write_by_kernel("/dev/video0");
 }
 
 TEST(vivid_exported_contiguous_written, "The CPU reads what a kernel wrote to a contiguous one.")
 {
-	kernel_writes("/dev/video1");
+	capture_write_by_kernel("/dev/video1");
 }
 
 TEST(vivid_into_udmabuf, "A kernel reads the frames captured into udmabuf's dma-bufs.")
 {
-	captured_into("udmabuf", O_RDWR);
+	capture_run_imported("udmabuf", O_RDWR);
 }
 
 TEST(vivid_into_heap, "A kernel reads the frames captured into dma-bufs of the system heap.")
 {
-	captured_into("dma-heap", O_RDWR);
+	capture_run_imported("dma-heap", O_RDWR);
 }
 
 TEST(vivid_into_heap_read_only, "A kernel reads frames through a read-only descriptor of the heap.")
 {
-	captured_into("dma-heap", O_RDONLY);
+	capture_run_imported("dma-heap", O_RDONLY);
 }
 
 TEST(vivid_into_gdmabuf, "A kernel reads the frames captured into the process's own pages.")
 {
-	captured_into("gdmabuf", O_RDWR);
+	capture_run_imported("gdmabuf", O_RDWR);
 }
 
 TEST(vivid_into_vgem, "A kernel reads the frames captured into vgem's dma-bufs.")
 {
-	captured_into("vgem", O_RDWR);
+	capture_run_imported("vgem", O_RDWR);
 }
 
 TEST(vivid_into_vgem_read_only, "A kernel reads frames through a read-only descriptor of vgem.")
 {
-	captured_into("vgem", O_RDONLY);
+	capture_run_imported("vgem", O_RDONLY);
 }
 
 TEST(vivid_into_virtio_gpu, "A kernel reads the frames captured into virtio-gpu's dma-bufs.")
 {
-	captured_into("virtio-gpu", O_RDWR);
+	capture_run_imported("virtio-gpu", O_RDWR);
 }
 
 TEST(vivid_leaves_nothing,
@@ -281,12 +281,12 @@ TEST(vivid_leaves_nothing,
 {
 	struct held before, after;
 
-	exported("/dev/video0", O_RDWR);
-	captured_into("vgem", O_RDWR);
+	capture_run_exported("/dev/video0", O_RDWR);
+	capture_run_imported("vgem", O_RDWR);
 	before = held_settled();
 	for (int i = 0; i < 3; i++) {
-		exported("/dev/video0", O_RDWR);
-		captured_into("vgem", O_RDWR);
+		capture_run_exported("/dev/video0", O_RDWR);
+		capture_run_imported("vgem", O_RDWR);
 	}
 	after = held_since(&before);
 	EXPECT_EQ(after.descriptors, before.descriptors);

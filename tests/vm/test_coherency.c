@@ -92,7 +92,7 @@ static void pause_ms(long ms)
 	nanosleep(&pause, NULL);
 }
 
-static long now_ms(void)
+static long coherency_clock_ms(void)
 {
 	struct timespec now;
 
@@ -103,10 +103,10 @@ static long now_ms(void)
 /* vgem's fences give up after ten seconds: what takes less did not wait for that. */
 static cl_event begin_at_once(cl_mem from, cl_mem to)
 {
-	long start = now_ms();
+	long start = coherency_clock_ms();
 	cl_event event = guest_cl_transform_begin(from, to, SIZE);
 
-	EXPECT(now_ms() - start < 2000);
+	EXPECT(coherency_clock_ms() - start < 2000);
 	return event;
 }
 
@@ -159,10 +159,10 @@ TEST(readers_share, "A kernel that reads does not wait for a device that reads."
 	struct device d = device_start(READS);
 	cl_mem in = guest_cl_import(d.fd, SIZE, CL_MEM_READ_ONLY),
 	       out = guest_cl_native(SIZE, NULL);
-	long start = now_ms();
+	long start = coherency_clock_ms();
 
 	guest_cl_transform(in, out, SIZE);
-	EXPECT(now_ms() - start < 5000);
+	EXPECT(coherency_clock_ms() - start < 5000);
 	device_done(&d);
 	clReleaseMemObject(in);
 	clReleaseMemObject(out);
@@ -174,10 +174,10 @@ TEST(others_do_not_wait, "A kernel without the import among its arguments does n
 	struct device d = device_start(WRITES);
 	cl_mem waiting = guest_cl_import(d.fd, SIZE, 0);
 	cl_mem in = guest_cl_native(SIZE, NULL), out = guest_cl_native(SIZE, NULL);
-	long start = now_ms();
+	long start = coherency_clock_ms();
 
 	guest_cl_transform(in, out, SIZE);
-	EXPECT(now_ms() - start < 5000);
+	EXPECT(coherency_clock_ms() - start < 5000);
 	device_done(&d);
 	clReleaseMemObject(waiting);
 	clReleaseMemObject(in);

@@ -14,29 +14,29 @@
 
 enum { SIZE = 256 * 1024 };
 
-#define FOR_EACH_PRODUCER(what, says)                \
-	TEST(udmabuf_##what, "udmabuf: " says)       \
-	{                                            \
-		what(need("udmabuf"));               \
-	}                                            \
-	TEST(heap_##what, "dma-heap: " says)         \
-	{                                            \
-		what(need("dma-heap"));              \
-	}                                            \
-	TEST(gdmabuf_##what, "gdmabuf: " says)       \
-	{                                            \
-		what(need("gdmabuf"));               \
-	}                                            \
-	TEST(vgem_##what, "vgem: " says)             \
-	{                                            \
-		what(need("vgem"));                  \
-	}                                            \
-	TEST(virtio_gpu_##what, "virtio-gpu: " says) \
-	{                                            \
-		what(need("virtio-gpu"));            \
+#define FOR_EACH_PRODUCER(what, says)                     \
+	TEST(udmabuf_##what, "udmabuf: " says)            \
+	{                                                 \
+		what(dmabuf_need_producer("udmabuf"));    \
+	}                                                 \
+	TEST(heap_##what, "dma-heap: " says)              \
+	{                                                 \
+		what(dmabuf_need_producer("dma-heap"));   \
+	}                                                 \
+	TEST(gdmabuf_##what, "gdmabuf: " says)            \
+	{                                                 \
+		what(dmabuf_need_producer("gdmabuf"));    \
+	}                                                 \
+	TEST(vgem_##what, "vgem: " says)                  \
+	{                                                 \
+		what(dmabuf_need_producer("vgem"));       \
+	}                                                 \
+	TEST(virtio_gpu_##what, "virtio-gpu: " says)      \
+	{                                                 \
+		what(dmabuf_need_producer("virtio-gpu")); \
 	}
 
-static const struct producer *need(const char *name)
+static const struct producer *dmabuf_need_producer(const char *name)
 {
 	const struct producer *p = producer_find(name);
 	char why[160];
@@ -47,7 +47,7 @@ static const struct producer *need(const char *name)
 	return p;
 }
 
-static int create(const struct producer *p)
+static int dmabuf_create_of(const struct producer *p)
 {
 	int fd = producer_create(p, SIZE, O_RDWR);
 
@@ -58,10 +58,10 @@ static int create(const struct producer *p)
 	return fd;
 }
 
-static void kernel_reads(const struct producer *p)
+static void dmabuf_kernel_reads(const struct producer *p)
 {
 	unsigned char *want = bytes_random(SIZE), *got = bytes_zero(SIZE);
-	int fd = create(p);
+	int fd = dmabuf_create_of(p);
 	struct view view = view_open(fd, SIZE, O_RDWR);
 	cl_mem in = guest_cl_import(fd, SIZE, CL_MEM_READ_ONLY), out = guest_cl_native(SIZE, NULL);
 
@@ -76,12 +76,13 @@ static void kernel_reads(const struct producer *p)
 	free(want);
 	free(got);
 }
-FOR_EACH_PRODUCER(kernel_reads, "A kernel reads every byte that the CPU wrote after the import.")
+FOR_EACH_PRODUCER(dmabuf_kernel_reads,
+		  "A kernel reads every byte that the CPU wrote after the import.")
 
-static void kernel_writes(const struct producer *p)
+static void dmabuf_kernel_writes(const struct producer *p)
 {
 	unsigned char *want = bytes_random(SIZE), *got = bytes_zero(SIZE);
-	int fd = create(p);
+	int fd = dmabuf_create_of(p);
 	struct view view = view_open(fd, SIZE, O_RDWR);
 	cl_mem in = guest_cl_native(SIZE, want), out = guest_cl_import(fd, SIZE, CL_MEM_WRITE_ONLY);
 
@@ -95,12 +96,12 @@ static void kernel_writes(const struct producer *p)
 	free(want);
 	free(got);
 }
-FOR_EACH_PRODUCER(kernel_writes, "The CPU reads every byte that a kernel wrote.")
+FOR_EACH_PRODUCER(dmabuf_kernel_writes, "The CPU reads every byte that a kernel wrote.")
 
-static void turns(const struct producer *p)
+static void dmabuf_turns(const struct producer *p)
 {
 	unsigned char *got = bytes_zero(SIZE);
-	int from = create(p), to = create(p);
+	int from = dmabuf_create_of(p), to = dmabuf_create_of(p);
 	struct view from_view = view_open(from, SIZE, O_RDWR),
 		    to_view = view_open(to, SIZE, O_RDWR);
 	cl_mem in = guest_cl_import(from, SIZE, 0), out = guest_cl_import(to, SIZE, 0);
@@ -122,11 +123,11 @@ static void turns(const struct producer *p)
 	close(to);
 	free(got);
 }
-FOR_EACH_PRODUCER(turns, "CPU and kernels take turns on the same two imports, eight times.")
+FOR_EACH_PRODUCER(dmabuf_turns, "CPU and kernels take turns on the same two imports, eight times.")
 
-static void too_big(const struct producer *p)
+static void dmabuf_too_big(const struct producer *p)
 {
-	int fd = create(p);
+	int fd = dmabuf_create_of(p);
 	size_t size = (size_t)producer_size(fd);
 
 	EXPECT_EQ(guest_cl_import_error(fd, size + 1, 0), CL_INVALID_BUFFER_SIZE);
@@ -135,12 +136,12 @@ static void too_big(const struct producer *p)
 	EXPECT_EQ(clReleaseMemObject(guest_cl_import(fd, 64, 0)), CL_SUCCESS);
 	close(fd);
 }
-FOR_EACH_PRODUCER(too_big, "CL_INVALID_BUFFER_SIZE when size is larger than the dma-buf.")
+FOR_EACH_PRODUCER(dmabuf_too_big, "CL_INVALID_BUFFER_SIZE when size is larger than the dma-buf.")
 
-static void outlives_descriptor(const struct producer *p)
+static void dmabuf_outlives_descriptor(const struct producer *p)
 {
 	unsigned char *want = bytes_random(SIZE), *got = bytes_zero(SIZE);
-	int fd = create(p), copy = dup(fd);
+	int fd = dmabuf_create_of(p), copy = dup(fd);
 	struct view view = view_open(copy, SIZE, O_RDWR);
 	cl_mem in = guest_cl_native(SIZE, want), out = guest_cl_import(fd, SIZE, 0);
 
@@ -155,13 +156,14 @@ static void outlives_descriptor(const struct producer *p)
 	free(want);
 	free(got);
 }
-FOR_EACH_PRODUCER(outlives_descriptor, "An import goes on working when its descriptor is closed.")
+FOR_EACH_PRODUCER(dmabuf_outlives_descriptor,
+		  "An import goes on working when its descriptor is closed.")
 
-static void sub_buffer(const struct producer *p)
+static void dmabuf_sub_buffer(const struct producer *p)
 {
 	enum { ORIGIN = SIZE / 4, PART = SIZE / 2 };
 	unsigned char *want = bytes_random(PART), *got = bytes_zero(SIZE), *zero = bytes_zero(SIZE);
-	int fd = create(p);
+	int fd = dmabuf_create_of(p);
 	struct view view = view_open(fd, SIZE, O_RDWR);
 	cl_mem in = guest_cl_native(PART, want), whole = guest_cl_import(fd, SIZE, 0);
 	cl_mem part = guest_cl_sub_buffer(whole, 0, ORIGIN, PART);
@@ -180,15 +182,16 @@ static void sub_buffer(const struct producer *p)
 	free(got);
 	free(zero);
 }
-FOR_EACH_PRODUCER(sub_buffer, "A kernel writes a sub-buffer in place, and nothing around it.")
+FOR_EACH_PRODUCER(dmabuf_sub_buffer,
+		  "A kernel writes a sub-buffer in place, and nothing around it.")
 
 enum { WIDTH = 48, HEIGHT = 100, ROW = WIDTH * 4, PITCH = 1024, IMAGE = PITCH * HEIGHT };
 
-static void image_reads(const struct producer *p)
+static void dmabuf_image_reads(const struct producer *p)
 {
 	enum { ORIGIN = SIZE / 2 };
 	unsigned char *want = bytes_random(SIZE), *got = bytes_zero(ROW * HEIGHT);
-	int fd = create(p);
+	int fd = dmabuf_create_of(p);
 	struct view view = view_open(fd, SIZE, O_RDWR);
 	cl_mem buffer = guest_cl_import(fd, SIZE, 0), out = guest_cl_native(ROW * HEIGHT, NULL);
 	cl_mem part = guest_cl_sub_buffer(buffer, 0, ORIGIN, SIZE - ORIGIN);
@@ -208,13 +211,14 @@ static void image_reads(const struct producer *p)
 	free(want);
 	free(got);
 }
-FOR_EACH_PRODUCER(image_reads, "A kernel reads part of the import as a 2D image with a pitch.")
+FOR_EACH_PRODUCER(dmabuf_image_reads,
+		  "A kernel reads part of the import as a 2D image with a pitch.")
 
-static void image_writes(const struct producer *p)
+static void dmabuf_image_writes(const struct producer *p)
 {
 	unsigned char *want = bytes_random(ROW * HEIGHT), *got = bytes_zero(SIZE),
 		      *zero = bytes_zero(PITCH);
-	int fd = create(p);
+	int fd = dmabuf_create_of(p);
 	struct view view = view_open(fd, SIZE, O_RDWR);
 	cl_mem buffer = guest_cl_import(fd, SIZE, 0), in = guest_cl_native(ROW * HEIGHT, want);
 	cl_mem image = guest_cl_image(buffer, CL_MEM_WRITE_ONLY, WIDTH, HEIGHT, PITCH);
@@ -234,12 +238,12 @@ static void image_writes(const struct producer *p)
 	free(got);
 	free(zero);
 }
-FOR_EACH_PRODUCER(image_writes,
+FOR_EACH_PRODUCER(dmabuf_image_writes,
 		  "A kernel writes the import as a 2D image, and nothing between the rows.")
 
-static void import_all_kinds(const struct producer *p)
+static void dmabuf_import_all_kinds(const struct producer *p)
 {
-	int fd = create(p);
+	int fd = dmabuf_create_of(p);
 	cl_mem buffer = guest_cl_import(fd, SIZE, 0), out = guest_cl_native(SIZE, NULL);
 	cl_mem part = guest_cl_sub_buffer(buffer, 0, SIZE / 2, SIZE / 2);
 	cl_mem image = guest_cl_image(buffer, 0, WIDTH, HEIGHT, PITCH);
@@ -254,19 +258,19 @@ static void import_all_kinds(const struct producer *p)
 	clReleaseMemObject(out);
 }
 
-static void leaves_nothing(const struct producer *p)
+static void dmabuf_leaves_nothing(const struct producer *p)
 {
 	struct held before, after;
 
 	for (int i = 0; i < 4; i++)
-		import_all_kinds(p);
+		dmabuf_import_all_kinds(p);
 	before = held_settled();
 	for (int i = 0; i < 16; i++)
-		import_all_kinds(p);
+		dmabuf_import_all_kinds(p);
 	after = held_since(&before);
 	EXPECT_EQ(after.descriptors, before.descriptors);
 	EXPECT_EQ(after.mappings, before.mappings);
 	EXPECT_EQ(after.dmabufs, before.dmabufs);
 }
-FOR_EACH_PRODUCER(leaves_nothing,
+FOR_EACH_PRODUCER(dmabuf_leaves_nothing,
 		  "What is released leaves no descriptor, mapping or dma-buf behind.")

@@ -15,22 +15,22 @@ enum { SIZE = 64 * 1024, WIDTH = 64, HEIGHT = 64, PITCH = 1024 };
 #define FOR_EACH_PRODUCER(what, says)                \
 	TEST(heap_##what, "dma-heap: " says)         \
 	{                                            \
-		what(need("dma-heap"));              \
+		what(read_only_need("dma-heap"));    \
 	}                                            \
 	TEST(gdmabuf_##what, "gdmabuf: " says)       \
 	{                                            \
-		what(need("gdmabuf"));               \
+		what(read_only_need("gdmabuf"));     \
 	}                                            \
 	TEST(vgem_##what, "vgem: " says)             \
 	{                                            \
-		what(need("vgem"));                  \
+		what(read_only_need("vgem"));        \
 	}                                            \
 	TEST(virtio_gpu_##what, "virtio-gpu: " says) \
 	{                                            \
-		what(need("virtio-gpu"));            \
+		what(read_only_need("virtio-gpu"));  \
 	}
 
-static int need(const char *name)
+static int read_only_need(const char *name)
 {
 	const struct producer *p = producer_find(name);
 	char why[160];

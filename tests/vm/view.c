@@ -3,9 +3,9 @@
 
 #include "guest_cl.h"
 #include "harness.h"
+#include "process.h"
 #include "producer.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -70,31 +70,7 @@ size_t bytes_not_transformed(const unsigned char *a, const unsigned char *b, siz
 	return wrong;
 }
 
-static int count_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	EXPECT(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
-static int count_mappings(void)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	int count = 0, c;
-
-	EXPECT(maps);
-	while ((c = getc(maps)) != EOF)
-		count += c == '\n';
-	fclose(maps);
-	return count;
-}
-
-static int count_dmabufs(void)
+static int held_count_dmabufs(void)
 {
 	FILE *info = fopen("/sys/kernel/debug/dma_buf/bufinfo", "re");
 	char line[256];
@@ -110,7 +86,8 @@ static int count_dmabufs(void)
 
 static struct held held_now(void)
 {
-	return (struct held){ count_descriptors(), count_mappings(), count_dmabufs() };
+	return (struct held){ process_count_descriptors(), process_count_mappings(""),
+			      held_count_dmabufs() };
 }
 
 /* A command's last hold on a dma-buf may go a moment after its event. */

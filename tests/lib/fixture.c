@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fixture.h"
 
-#include <dirent.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,18 +10,7 @@ unsigned char uuid[2][CLIMPORT_UUID_SIZE];
 static struct fake_cuda_held held_before;
 static int fds_before;
 
-int count_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
-struct climport_stats stats(void)
+struct climport_stats fixture_read_stats(void)
 {
 	struct climport_stats s;
 
@@ -31,7 +19,7 @@ struct climport_stats stats(void)
 }
 
 /* What the library opens once and keeps. */
-static void open_once(void)
+static void fixture_open_once(void)
 {
 	struct climport_dmabuf d;
 
@@ -44,21 +32,21 @@ void fixture_begin(void)
 	fake_cuda_set_current(NULL);
 	fake_cuda_uuid(0, uuid[0]);
 	fake_cuda_uuid(1, uuid[1]);
-	open_once();
+	fixture_open_once();
 	fake_cuda_reset(2);
 	held_before = fake_cuda_held();
-	fds_before = count_fds();
+	fds_before = process_count_descriptors();
 }
 
-void fds_changed(void)
+void fixture_recount_descriptors(void)
 {
-	fds_before = count_fds();
+	fds_before = process_count_descriptors();
 }
 
 void fixture_end(void)
 {
 	struct fake_cuda_held now = fake_cuda_held();
-	struct climport_stats s = stats();
+	struct climport_stats s = fixture_read_stats();
 
 	EXPECT_EQ(now.allocations, held_before.allocations);
 	EXPECT_EQ(now.mappings, held_before.mappings);
@@ -66,13 +54,13 @@ void fixture_end(void)
 	EXPECT_EQ(now.reservations, held_before.reservations);
 	EXPECT_EQ(now.primaries, held_before.primaries);
 	EXPECT_EQ(now.pushed, held_before.pushed);
-	EXPECT_EQ(count_fds(), fds_before);
+	EXPECT_EQ(process_count_descriptors(), fds_before);
 	EXPECT_EQ(s.bytes_pinned, 0);
 	EXPECT_EQ(s.bytes_idle, 0);
 	EXPECT_EQ(s.bytes_allocated, 0);
 }
 
-int in_child(void (*run)(void *arg), void *arg, char *text, size_t size)
+int fixture_run_child(void (*run)(void *arg), void *arg, char *text, size_t size)
 {
 	const struct rlimit no_core = { 0, 0 };
 	size_t n = 0;

@@ -4,6 +4,7 @@
 #define TESTS_LIB_FIXTURE_H
 
 #include "harness.h"
+#include "process.h"
 
 #include <CL/climport.h>
 #include <fake_cuda.h>
@@ -13,8 +14,7 @@
 
 extern unsigned char uuid[2][CLIMPORT_UUID_SIZE];
 
-int count_fds(void);
-struct climport_stats stats(void);
+struct climport_stats fixture_read_stats(void);
 
 /* Two devices, and what is held now. */
 void fixture_begin(void);
@@ -33,9 +33,9 @@ void fixture_end(void);
 	static void in_##id(void)
 
 /* For tests that close what the library opened once. */
-void fds_changed(void);
+void fixture_recount_descriptors(void);
 
 /* The status of a child that calls @run: what waitpid(2) gives; its standard error in @text. */
-int in_child(void (*run)(void *arg), void *arg, char *text, size_t size);
+int fixture_run_child(void (*run)(void *arg), void *arg, char *text, size_t size);
 
 #endif

@@ -13,7 +13,7 @@
 
 static const struct climport_dmabuf untouched = { -7, 77, 777 };
 
-static void *pointer(uintptr_t address)
+static void *address_to_pointer(uintptr_t address)
 {
 	return (void *)address;
 }
@@ -24,27 +24,28 @@ static bool is_untouched(const struct climport_dmabuf *d)
 }
 
 /* An export that fails, and changes nothing. */
-static int refused(uintptr_t address, size_t size, unsigned int flags)
+static int climport_export_error(uintptr_t address, size_t size, unsigned int flags)
 {
 	struct climport_dmabuf d = untouched;
-	int fds = count_fds(), ret = climport_export_dmabuf(pointer(address), size, flags, &d);
+	int fds = process_count_descriptors(),
+	    ret = climport_export_dmabuf(address_to_pointer(address), size, flags, &d);
 
-	EXPECT_EQ(count_fds(), fds);
+	EXPECT_EQ(process_count_descriptors(), fds);
 	EXPECT(is_untouched(&d));
 	return ret;
 }
 
-static struct climport_dmabuf exported(uintptr_t address, size_t size, unsigned int flags)
+static struct climport_dmabuf climport_export(uintptr_t address, size_t size, unsigned int flags)
 {
 	struct climport_dmabuf d = untouched;
 
-	EXPECT_EQ(climport_export_dmabuf(pointer(address), size, flags, &d), 0);
+	EXPECT_EQ(climport_export_dmabuf(address_to_pointer(address), size, flags, &d), 0);
 	EXPECT_EQ(d.size, size);
 	return d;
 }
 
 /* The byte of a dma-buf that is the range's @i-th. */
-static int byte_of(const struct climport_dmabuf *d, size_t i)
+static int dmabuf_read_byte(const struct climport_dmabuf *d, size_t i)
 {
 	unsigned char byte = 0;
 
@@ -52,7 +53,7 @@ static int byte_of(const struct climport_dmabuf *d, size_t i)
 	return byte;
 }
 
-static void set(uintptr_t address, unsigned char byte)
+static void memory_set(uintptr_t address, unsigned char byte)
 {
 	*(unsigned char *)fake_cuda_memory(address) = byte;
 }
@@ -68,12 +69,12 @@ LIB_TEST(device_memory, "CUDA's memory is a dma-buf; where the range is in it sa
 	uintptr_t p = fake_cuda_alloc(0, 3 * PAGE);
 	struct climport_dmabuf d;
 
-	set(p + 5000, 33);
-	d = exported(p + 5000, 100, 0);
+	memory_set(p + 5000, 33);
+	d = climport_export(p + 5000, 100, 0);
 	EXPECT_EQ(d.offset, 5000 % PAGE);
-	EXPECT_EQ(byte_of(&d, 0), 33);
+	EXPECT_EQ(dmabuf_read_byte(&d, 0), 33);
 	EXPECT(fcntl(d.fd, F_GETFD) & FD_CLOEXEC);
-	EXPECT_EQ(stats().bytes_pinned, 0);
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
 	close(d.fd);
 	fake_cuda_free(p);
 }
@@ -84,14 +85,14 @@ LIB_TEST(within_page, "Memory that begins within a page is exported with the pag
 	struct climport_dmabuf d;
 
 	EXPECT(p % PAGE);
-	set(p, 44);
+	memory_set(p, 44);
 	for (unsigned int flags = 0; flags <= CLIMPORT_KEEP; flags += CLIMPORT_KEEP) {
-		d = exported(p, 1000, flags);
+		d = climport_export(p, 1000, flags);
 		EXPECT_EQ(d.offset, p % PAGE);
-		EXPECT_EQ(byte_of(&d, 0), 44);
+		EXPECT_EQ(dmabuf_read_byte(&d, 0), 44);
 		close(d.fd);
 	}
-	climport_invalidate(pointer(p), 1000);
+	climport_invalidate(address_to_pointer(p), 1000);
 	fake_cuda_free(p);
 }
 
@@ -109,7 +110,7 @@ static void expect_retains(uintptr_t p, int first, int second)
 {
 	int before[] = { fake_cuda_retains(0), fake_cuda_retains(1) };
 
-	close(exported(p, PAGE, 0).fd);
+	close(climport_export(p, PAGE, 0).fd);
 	EXPECT_EQ(fake_cuda_retains(0) - before[0], first);
 	EXPECT_EQ(fake_cuda_retains(1) - before[1], second);
 }
@@ -139,17 +140,17 @@ LIB_TEST(limit, "With a limit of 0, or one that is too small, nothing stays regi
 
 	EXPECT_EQ(climport_set_keep_limit(2, 0), -EINVAL);
 	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_HOST, 0), 0);
-	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
-	EXPECT_EQ(stats().bytes_idle, 4 * PAGE);
+	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
+	EXPECT_EQ(fixture_read_stats().bytes_idle, 4 * PAGE);
 	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_DEVICE, 4 * PAGE - 1), 0);
-	EXPECT_EQ(stats().bytes_pinned, 0);
-	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
-	EXPECT_EQ(stats().bytes_pinned, 0);
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
+	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
 	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_DEVICE, UINT64_MAX), 0);
 	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_HOST, UINT64_MAX), 0);
-	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
-	EXPECT_EQ(stats().bytes_idle, 4 * PAGE);
-	climport_invalidate(pointer(p), 1);
+	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
+	EXPECT_EQ(fixture_read_stats().bytes_idle, 4 * PAGE);
+	climport_invalidate(address_to_pointer(p), 1);
 	fake_cuda_free(p);
 }
 
@@ -158,7 +159,7 @@ LIB_TEST(not_kept, "Without CLIMPORT_KEEP each export is the driver's work again
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 
 	for (int i = 1; i < 4; i++) {
-		struct climport_dmabuf d = exported(p, PAGE, 0);
+		struct climport_dmabuf d = climport_export(p, PAGE, 0);
 
 		EXPECT_EQ(fake_cuda_calls(EXPORT), i);
 		close(d.fd);
@@ -169,25 +170,25 @@ LIB_TEST(not_kept, "Without CLIMPORT_KEEP each export is the driver's work again
 LIB_TEST(kept, "With CLIMPORT_KEEP the next export of a part costs no export by the driver.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 4 * PAGE);
-	struct climport_stats before = stats();
-	struct climport_dmabuf a = exported(p, PAGE, CLIMPORT_KEEP), b;
+	struct climport_stats before = fixture_read_stats();
+	struct climport_dmabuf a = climport_export(p, PAGE, CLIMPORT_KEEP), b;
 	int calls;
 
-	set(p, 1);
+	memory_set(p, 1);
 	close(a.fd);
 	calls = fake_cuda_calls(NULL);
-	b = exported(p + 2 * PAGE + 8, 16, CLIMPORT_KEEP);
+	b = climport_export(p + 2 * PAGE + 8, 16, CLIMPORT_KEEP);
 	EXPECT_EQ(fake_cuda_calls(NULL) - calls, 1); /* the buffer id */
 	EXPECT_EQ(b.offset, 2 * PAGE + 8);
 	EXPECT(fcntl(b.fd, F_GETFD) & FD_CLOEXEC);
 	close(b.fd);
 	EXPECT_EQ(fake_cuda_calls(EXPORT), 1);
-	EXPECT_EQ(stats().hits - before.hits, 1);
-	EXPECT_EQ(stats().misses - before.misses, 1);
-	EXPECT_EQ(stats().bytes_pinned, 4 * PAGE);
-	EXPECT_EQ(stats().bytes_idle, 4 * PAGE);
-	climport_invalidate(pointer(p), 4 * PAGE);
-	EXPECT_EQ(stats().bytes_pinned, 0);
+	EXPECT_EQ(fixture_read_stats().hits - before.hits, 1);
+	EXPECT_EQ(fixture_read_stats().misses - before.misses, 1);
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, 4 * PAGE);
+	EXPECT_EQ(fixture_read_stats().bytes_idle, 4 * PAGE);
+	climport_invalidate(address_to_pointer(p), 4 * PAGE);
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
 	fake_cuda_free(p);
 }
 
@@ -195,10 +196,10 @@ LIB_TEST(kept_within_page, "Kept memory that begins within a page is found again
 {
 	uintptr_t p = fake_cuda_alloc(0, 1000);
 
-	close(exported(p, 1000, CLIMPORT_KEEP).fd);
-	close(exported(p + 10, 500, CLIMPORT_KEEP).fd);
+	close(climport_export(p, 1000, CLIMPORT_KEEP).fd);
+	close(climport_export(p + 10, 500, CLIMPORT_KEEP).fd);
 	EXPECT_EQ(fake_cuda_calls(EXPORT), 1);
-	climport_invalidate(pointer(p), 1);
+	climport_invalidate(address_to_pointer(p), 1);
 	fake_cuda_free(p);
 }
 
@@ -207,18 +208,18 @@ LIB_TEST(invalidated, "climport_invalidate() of any part ends it; of other range
 	uintptr_t p = fake_cuda_alloc(0, 4 * PAGE), q = fake_cuda_alloc(0, PAGE);
 	int fds;
 
-	climport_invalidate(pointer(p), 4 * PAGE);
+	climport_invalidate(address_to_pointer(p), 4 * PAGE);
 	climport_invalidate(NULL, 0);
-	fds = count_fds();
-	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
-	close(exported(q, PAGE, CLIMPORT_KEEP).fd);
-	EXPECT_EQ(count_fds(), fds + 2);
-	climport_invalidate(pointer(p + PAGE), 1);
-	EXPECT_EQ(count_fds(), fds + 1);
-	climport_invalidate(pointer(p), 4 * PAGE);
-	climport_invalidate(pointer(p), 0);
-	EXPECT_EQ(count_fds(), fds + 1);
-	climport_invalidate(pointer(q), PAGE);
+	fds = process_count_descriptors();
+	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
+	close(climport_export(q, PAGE, CLIMPORT_KEEP).fd);
+	EXPECT_EQ(process_count_descriptors(), fds + 2);
+	climport_invalidate(address_to_pointer(p + PAGE), 1);
+	EXPECT_EQ(process_count_descriptors(), fds + 1);
+	climport_invalidate(address_to_pointer(p), 4 * PAGE);
+	climport_invalidate(address_to_pointer(p), 0);
+	EXPECT_EQ(process_count_descriptors(), fds + 1);
+	climport_invalidate(address_to_pointer(q), PAGE);
 	fake_cuda_free(p);
 	fake_cuda_free(q);
 }
@@ -226,19 +227,19 @@ LIB_TEST(invalidated, "climport_invalidate() of any part ends it; of other range
 LIB_TEST(reused, "The next export of an address finds out that the memory was freed.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
-	uint64_t stale = stats().stale;
+	uint64_t stale = fixture_read_stats().stale;
 	struct climport_dmabuf d;
 
-	set(p, 1);
-	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
+	memory_set(p, 1);
+	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
 	fake_cuda_free(p);
 	EXPECT_EQ(fake_cuda_alloc_at(0, 2 * PAGE, p), p);
-	set(p, 2);
-	d = exported(p, PAGE, CLIMPORT_KEEP);
-	EXPECT_EQ(byte_of(&d, 0), 2);
-	EXPECT_EQ(stats().stale - stale, 1);
+	memory_set(p, 2);
+	d = climport_export(p, PAGE, CLIMPORT_KEEP);
+	EXPECT_EQ(dmabuf_read_byte(&d, 0), 2);
+	EXPECT_EQ(fixture_read_stats().stale - stale, 1);
 	close(d.fd);
-	climport_invalidate(pointer(p), PAGE);
+	climport_invalidate(address_to_pointer(p), PAGE);
 	fake_cuda_free(p);
 }
 
@@ -248,14 +249,15 @@ LIB_TEST(freed, "-EFAULT for memory that was freed; what was kept of it is given
 	struct climport_dmabuf d = untouched;
 	int error;
 
-	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
+	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
 	fake_cuda_free(p);
 	no_module();
-	error = climport_export_dmabuf(pointer(p), PAGE, CLIMPORT_KEEP, &d);
+	error = climport_export_dmabuf(address_to_pointer(p), PAGE, CLIMPORT_KEEP, &d);
 	/* A sanitizer may have mapped something of its own there. */
-	EXPECT(error == -EFAULT || (error == -ENXIO && !msync(pointer(p), PAGE, MS_ASYNC)));
+	EXPECT(error == -EFAULT ||
+	       (error == -ENXIO && !msync(address_to_pointer(p), PAGE, MS_ASYNC)));
 	EXPECT(is_untouched(&d));
-	EXPECT_EQ(stats().bytes_pinned, 0);
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
 }
 
 static void free_and_reuse(void *address)
@@ -270,7 +272,7 @@ LIB_TEST(freed_meanwhile, "-ENODEV if the memory is freed meanwhile, and its add
 		uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
 
 		fake_cuda_at(EXPORT, 1, free_and_reuse, &p);
-		EXPECT_EQ(refused(p, PAGE, flags), -ENODEV);
+		EXPECT_EQ(climport_export_error(p, PAGE, flags), -ENODEV);
 		fake_cuda_free(p);
 	}
 }
@@ -280,10 +282,10 @@ LIB_TEST(outlives, "A dma-buf has what was there, even if the memory is freed be
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 	struct climport_dmabuf d;
 
-	set(p, 9);
-	d = exported(p, PAGE, 0);
+	memory_set(p, 9);
+	d = climport_export(p, PAGE, 0);
 	fake_cuda_free(p);
-	EXPECT_EQ(byte_of(&d, 0), 9);
+	EXPECT_EQ(dmabuf_read_byte(&d, 0), 9);
 	close(d.fd);
 }
 
@@ -293,14 +295,14 @@ LIB_TEST(segments, "A range of several allocations is exported whole, and never 
 	uintptr_t p = fake_cuda_vmm(two, 2);
 	struct climport_dmabuf d;
 
-	set(p + G, 6);
+	memory_set(p + G, 6);
 	for (int i = 1; i < 3; i++) {
-		d = exported(p + G - PAGE, 2 * PAGE, CLIMPORT_KEEP);
-		EXPECT_EQ(byte_of(&d, PAGE), 6);
+		d = climport_export(p + G - PAGE, 2 * PAGE, CLIMPORT_KEEP);
+		EXPECT_EQ(dmabuf_read_byte(&d, PAGE), 6);
 		close(d.fd);
 		EXPECT_EQ(fake_cuda_calls(EXPORT), i);
 	}
-	EXPECT_EQ(stats().bytes_pinned, 0);
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
 	fake_cuda_vmm_free(p);
 }
 
@@ -309,11 +311,11 @@ LIB_TEST(half_owned, "-EFAULT for a range of which only a part is memory.")
 	const struct fake_cuda_segment one = { 0, G, 1 }, other[] = { { 0, G, 1 }, { 1, G, 1 } };
 	uintptr_t p = fake_cuda_vmm(&one, 1);
 
-	EXPECT_EQ(refused(p, G + 1, 0), -EFAULT);
-	EXPECT_EQ(refused(p + G - 1, 2, CLIMPORT_KEEP), -EFAULT);
+	EXPECT_EQ(climport_export_error(p, G + 1, 0), -EFAULT);
+	EXPECT_EQ(climport_export_error(p + G - 1, 2, CLIMPORT_KEEP), -EFAULT);
 	fake_cuda_vmm_free(p);
 	p = fake_cuda_vmm(other, 2);
-	EXPECT_EQ(refused(p, 2 * G, 0), -EFAULT);
+	EXPECT_EQ(climport_export_error(p, 2 * G, 0), -EFAULT);
 	fake_cuda_vmm_free(p);
 }
 
@@ -322,13 +324,13 @@ LIB_TEST(no_range, "-EINVAL: size is 0, the range wraps around, or a flag is unk
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 
 	for (unsigned int flags = 0; flags <= CLIMPORT_KEEP; flags += CLIMPORT_KEEP) {
-		EXPECT_EQ(refused(p, 0, flags), -EINVAL);
-		EXPECT_EQ(refused(p, SIZE_MAX, flags), -EINVAL);
-		EXPECT_EQ(refused(p, 0 - p + 1, flags), -EINVAL);
+		EXPECT_EQ(climport_export_error(p, 0, flags), -EINVAL);
+		EXPECT_EQ(climport_export_error(p, SIZE_MAX, flags), -EINVAL);
+		EXPECT_EQ(climport_export_error(p, 0 - p + 1, flags), -EINVAL);
 	}
-	EXPECT_EQ(refused(p, PAGE, 16), -EINVAL);
-	EXPECT_EQ(refused(p, PAGE, ~0u), -EINVAL);
-	EXPECT(refused(p, 0 - p - 1, CLIMPORT_KEEP) < 0);
+	EXPECT_EQ(climport_export_error(p, PAGE, 16), -EINVAL);
+	EXPECT_EQ(climport_export_error(p, PAGE, ~0u), -EINVAL);
+	EXPECT(climport_export_error(p, 0 - p - 1, CLIMPORT_KEEP) < 0);
 	EXPECT_EQ(fake_cuda_calls(EXPORT), 0);
 	fake_cuda_free(p);
 }
@@ -338,7 +340,7 @@ LIB_TEST(managed, "-EOPNOTSUPP for managed memory, which moves, whatever the fla
 	uintptr_t p = fake_cuda_managed(0, PAGE);
 
 	for (unsigned int flags = 0; flags < 8; flags++)
-		EXPECT_EQ(refused(p, PAGE, flags), -EOPNOTSUPP);
+		EXPECT_EQ(climport_export_error(p, PAGE, flags), -EOPNOTSUPP);
 	fake_cuda_free(p);
 }
 
@@ -346,8 +348,9 @@ LIB_TEST(read_only, "-EOPNOTSUPP for a read-only dma-buf of CUDA's memory.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 
-	EXPECT_EQ(refused(p, PAGE, CLIMPORT_READ_ONLY), -EOPNOTSUPP);
-	EXPECT_EQ(refused(p, PAGE, CLIMPORT_READ_ONLY | CLIMPORT_MAPPABLE), -EOPNOTSUPP);
+	EXPECT_EQ(climport_export_error(p, PAGE, CLIMPORT_READ_ONLY), -EOPNOTSUPP);
+	EXPECT_EQ(climport_export_error(p, PAGE, CLIMPORT_READ_ONLY | CLIMPORT_MAPPABLE),
+		  -EOPNOTSUPP);
 	EXPECT_EQ(fake_cuda_calls(EXPORT), 0);
 	fake_cuda_free(p);
 }
@@ -359,14 +362,15 @@ LIB_TEST(no_module,
 	static char local[100];
 
 	no_module();
-	EXPECT_EQ(refused(p, PAGE, CLIMPORT_MAPPABLE), -ENXIO);
+	EXPECT_EQ(climport_export_error(p, PAGE, CLIMPORT_MAPPABLE), -ENXIO);
 	EXPECT_EQ(fake_cuda_calls(EXPORT), 0);
-	EXPECT_EQ(refused((uintptr_t)local, sizeof(local), 0), -ENXIO);
-	EXPECT_EQ(refused((uintptr_t)local, sizeof(local), CLIMPORT_READ_ONLY), -ENXIO);
-	EXPECT_EQ(refused(host, PAGE, CLIMPORT_KEEP), -ENXIO);
+	EXPECT_EQ(climport_export_error((uintptr_t)local, sizeof(local), 0), -ENXIO);
+	EXPECT_EQ(climport_export_error((uintptr_t)local, sizeof(local), CLIMPORT_READ_ONLY),
+		  -ENXIO);
+	EXPECT_EQ(climport_export_error(host, PAGE, CLIMPORT_KEEP), -ENXIO);
 	fake_cuda_set_attribute(0, 124, 0); /* CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED */
-	EXPECT_EQ(refused(p, PAGE, 0), -ENXIO);
-	EXPECT_EQ(refused(p, PAGE, CLIMPORT_KEEP), -ENXIO);
+	EXPECT_EQ(climport_export_error(p, PAGE, 0), -ENXIO);
+	EXPECT_EQ(climport_export_error(p, PAGE, CLIMPORT_KEEP), -ENXIO);
 	fake_cuda_free(p);
 	fake_cuda_free(host);
 }
@@ -374,18 +378,8 @@ LIB_TEST(no_module,
 LIB_TEST(nothing_there, "-EFAULT for what is no memory at all.")
 {
 	no_module();
-	EXPECT_EQ(refused(0, PAGE, 0), -EFAULT);
-	EXPECT_EQ(refused(PAGE, PAGE, CLIMPORT_READ_ONLY), -EFAULT);
-}
-
-static void limit_descriptors(rlim_t count, struct rlimit *before)
-{
-	struct rlimit limit;
-
-	getrlimit(RLIMIT_NOFILE, before);
-	limit = *before;
-	limit.rlim_cur = count < limit.rlim_max ? count : limit.rlim_max;
-	EXPECT(!setrlimit(RLIMIT_NOFILE, &limit));
+	EXPECT_EQ(climport_export_error(0, PAGE, 0), -EFAULT);
+	EXPECT_EQ(climport_export_error(PAGE, PAGE, CLIMPORT_READ_ONLY), -EFAULT);
 }
 
 /* How much is kept depends on the limit when the first is: @test in a process of its own. */
@@ -398,7 +392,7 @@ static void run_limited(const char *test, rlim_t descriptors)
 	fflush(stdout);
 	child = fork();
 	if (!child) {
-		limit_descriptors(descriptors, &before);
+		process_limit_descriptors(descriptors, &before);
 		setenv("LIMITED", "1", 1);
 		execl("/proc/self/exe", "test_climport", test, (char *)NULL);
 		_exit(126);
@@ -410,18 +404,18 @@ static void run_limited(const char *test, rlim_t descriptors)
 static void keep_allocations(int count, int most)
 {
 	uintptr_t p[600];
-	int fds = count_fds();
-	uint64_t evictions = stats().evictions;
+	int fds = process_count_descriptors();
+	uint64_t evictions = fixture_read_stats().evictions;
 
 	for (int i = 0; i < count; i++) {
 		p[i] = fake_cuda_alloc(0, PAGE);
-		close(exported(p[i], PAGE, CLIMPORT_KEEP).fd);
+		close(climport_export(p[i], PAGE, CLIMPORT_KEEP).fd);
 	}
-	EXPECT(count_fds() - fds <= most);
-	EXPECT(count_fds() - fds > most / 2);
-	EXPECT(stats().evictions - evictions >= (uint64_t)(count - most));
+	EXPECT(process_count_descriptors() - fds <= most);
+	EXPECT(process_count_descriptors() - fds > most / 2);
+	EXPECT(fixture_read_stats().evictions - evictions >= (uint64_t)(count - most));
 	for (int i = 0; i < count; i++) {
-		climport_invalidate(pointer(p[i]), PAGE);
+		climport_invalidate(address_to_pointer(p[i]), PAGE);
 		fake_cuda_free(p[i]);
 	}
 }
@@ -446,17 +440,17 @@ LIB_TEST(grown, "An export drops what was kept of freed memory that it only over
 {
 	for (unsigned int flags = 0; flags <= CLIMPORT_KEEP; flags += CLIMPORT_KEEP) {
 		uintptr_t p = fake_cuda_alloc(0, 6 * PAGE);
-		uint64_t stale = stats().stale;
+		uint64_t stale = fixture_read_stats().stale;
 
 		fake_cuda_free(p);
 		EXPECT_EQ(fake_cuda_alloc_at(0, 2 * PAGE, p), p);
-		close(exported(p, PAGE, CLIMPORT_KEEP).fd);
+		close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
 		fake_cuda_free(p);
 		EXPECT_EQ(fake_cuda_alloc_at(0, 6 * PAGE, p), p);
-		close(exported(p, 6 * PAGE, flags).fd);
-		EXPECT_EQ(stats().stale - stale, 1);
-		EXPECT_EQ(stats().bytes_pinned, flags ? 6 * PAGE : 0);
-		climport_invalidate(pointer(p), PAGE);
+		close(climport_export(p, 6 * PAGE, flags).fd);
+		EXPECT_EQ(fixture_read_stats().stale - stale, 1);
+		EXPECT_EQ(fixture_read_stats().bytes_pinned, flags ? 6 * PAGE : 0);
+		climport_invalidate(address_to_pointer(p), PAGE);
 		fake_cuda_free(p);
 	}
 }
@@ -469,15 +463,16 @@ LIB_TEST(grown_around, "So it is with memory that begins before it, and several 
 	fake_cuda_free(p);
 	for (size_t at = 0; at < whole; at += 4 * PAGE) {
 		EXPECT_EQ(fake_cuda_alloc_at(0, 2 * PAGE, p + at), p + at);
-		close(exported(p + at, PAGE, CLIMPORT_KEEP).fd);
+		close(climport_export(p + at, PAGE, CLIMPORT_KEEP).fd);
 		fake_cuda_free(p + at);
 	}
-	close(exported(other, PAGE, CLIMPORT_KEEP).fd);
+	close(climport_export(other, PAGE, CLIMPORT_KEEP).fd);
 	EXPECT_EQ(fake_cuda_alloc_at(0, whole, p), p);
-	close(exported(p + PAGE, PAGE, CLIMPORT_KEEP).fd);
-	EXPECT_EQ(stats().bytes_pinned, whole + PAGE); /* and that of the other memory */
-	climport_invalidate(pointer(p), whole);
-	climport_invalidate(pointer(other), PAGE);
+	close(climport_export(p + PAGE, PAGE, CLIMPORT_KEEP).fd);
+	EXPECT_EQ(fixture_read_stats().bytes_pinned,
+		  whole + PAGE); /* and that of the other memory */
+	climport_invalidate(address_to_pointer(p), whole);
+	climport_invalidate(address_to_pointer(other), PAGE);
 	fake_cuda_free(p);
 	fake_cuda_free(other);
 }
@@ -487,12 +482,12 @@ LIB_TEST(driver_forks, "CUDA's driver may fork when it is asked whether kept mem
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 
 	alarm(60);
-	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
+	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
 	fake_cuda_free(p);
 	EXPECT_EQ(fake_cuda_alloc_at(0, PAGE, p), p);
 	fake_cuda_set_forks(true);
-	close(exported(p, PAGE, CLIMPORT_KEEP).fd);
-	climport_invalidate(pointer(p), PAGE);
+	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
+	climport_invalidate(address_to_pointer(p), PAGE);
 	fake_cuda_set_forks(false);
 	fake_cuda_free(p);
 	alarm(0);
@@ -518,22 +513,22 @@ LIB_TEST(no_descriptors, "What is kept is given up when the process has no descr
 	struct rlimit before;
 	int fds[LIMIT], count;
 
-	limit_descriptors(LIMIT, &before);
+	process_limit_descriptors(LIMIT, &before);
 	for (unsigned int flags = 0; flags <= CLIMPORT_KEEP; flags += CLIMPORT_KEEP) {
 		for (int i = 0; i < KEPT; i++) {
 			p[i] = fake_cuda_alloc(0, PAGE);
-			close(exported(p[i], PAGE, CLIMPORT_KEEP).fd);
+			close(climport_export(p[i], PAGE, CLIMPORT_KEEP).fd);
 		}
 		count = use_up(fds, LIMIT, 0);
-		close(exported(q, PAGE, flags).fd);
-		close(exported(p[KEPT - 1], PAGE, CLIMPORT_KEEP).fd);
+		close(climport_export(q, PAGE, flags).fd);
+		close(climport_export(p[KEPT - 1], PAGE, CLIMPORT_KEEP).fd);
 		while (count)
 			close(fds[--count]);
 		for (int i = 0; i < KEPT; i++) {
-			climport_invalidate(pointer(p[i]), PAGE);
+			climport_invalidate(address_to_pointer(p[i]), PAGE);
 			fake_cuda_free(p[i]);
 		}
-		climport_invalidate(pointer(q), PAGE);
+		climport_invalidate(address_to_pointer(q), PAGE);
 	}
 	fake_cuda_free(q);
 	setrlimit(RLIMIT_NOFILE, &before);
@@ -547,20 +542,20 @@ LIB_TEST(no_descriptors_at_all, "-EMFILE if there is nothing that could be given
 	struct rlimit before;
 	int fds[LIMIT], count, ret[3];
 
-	limit_descriptors(LIMIT, &before);
+	process_limit_descriptors(LIMIT, &before);
 	for (int left = 0; left < 2; left++) {
 		count = use_up(fds, LIMIT, left);
-		ret[left] = climport_export_dmabuf(pointer(p), PAGE, CLIMPORT_KEEP, &d);
+		ret[left] = climport_export_dmabuf(address_to_pointer(p), PAGE, CLIMPORT_KEEP, &d);
 		while (count)
 			close(fds[--count]);
 	}
-	ret[2] = climport_export_dmabuf(pointer(p), PAGE, CLIMPORT_KEEP, &d);
+	ret[2] = climport_export_dmabuf(address_to_pointer(p), PAGE, CLIMPORT_KEEP, &d);
 	setrlimit(RLIMIT_NOFILE, &before);
 	EXPECT_EQ(ret[0], -EMFILE);
 	EXPECT_EQ(ret[1], -EMFILE); /* one for the dma-buf, none for the caller */
 	EXPECT_EQ(ret[2], 0);
 	close(d.fd);
-	climport_invalidate(pointer(p), PAGE);
+	climport_invalidate(address_to_pointer(p), PAGE);
 	fake_cuda_free(p);
 }
 
@@ -579,22 +574,22 @@ LIB_TEST(closed, "A program may close all descriptors, and use their numbers: no
 	int others[LAST];
 
 	for (int again = 0; again < 2; again++) {
-		set(p, 5);
-		close(exported(p, PAGE, CLIMPORT_KEEP).fd);
-		close(exported(q, PAGE, CLIMPORT_KEEP).fd);
+		memory_set(p, 5);
+		close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
+		close(climport_export(q, PAGE, CLIMPORT_KEEP).fd);
 		take_numbers(others, FIRST, LAST);
 		if (again)
 			for (int fd = FIRST; fd < LAST; fd++)
 				close(others[fd]);
-		d = exported(p, PAGE, CLIMPORT_KEEP);
-		EXPECT_EQ(byte_of(&d, 0), 5);
+		d = climport_export(p, PAGE, CLIMPORT_KEEP);
+		EXPECT_EQ(dmabuf_read_byte(&d, 0), 5);
 		close(d.fd);
-		climport_invalidate(pointer(p), PAGE);
-		climport_invalidate(pointer(q), PAGE);
+		climport_invalidate(address_to_pointer(p), PAGE);
+		climport_invalidate(address_to_pointer(q), PAGE);
 		for (int fd = FIRST; fd < LAST && !again; fd++)
 			EXPECT(others[fd] < 0 || !close(others[fd]));
 	}
-	fds_changed();
+	fixture_recount_descriptors();
 	fake_cuda_free(p);
 	fake_cuda_free(q);
 }
@@ -609,7 +604,7 @@ LIB_TEST(every_failure, "Whatever call of CUDA fails, the export fails and nothi
 			int ret;
 
 			fake_cuda_fail(NULL, n, 999);
-			ret = climport_export_dmabuf(pointer(p), PAGE, flags, &d);
+			ret = climport_export_dmabuf(address_to_pointer(p), PAGE, flags, &d);
 			failed = fake_cuda_has_failed();
 			fake_cuda_fail(NULL, 0, 0);
 			EXPECT(!ret == (d.fd >= 0));
@@ -617,8 +612,8 @@ LIB_TEST(every_failure, "Whatever call of CUDA fails, the export fails and nothi
 				EXPECT(is_untouched(&d));
 			else
 				close(d.fd);
-			climport_invalidate(pointer(p), PAGE);
-			EXPECT_EQ(stats().bytes_pinned, 0);
+			climport_invalidate(address_to_pointer(p), PAGE);
+			EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
 		}
 	fake_cuda_free(p);
 }

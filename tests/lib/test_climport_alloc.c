@@ -11,7 +11,7 @@
 
 #define MB ((size_t)1 << 20)
 
-static void *allocated(unsigned int kind, size_t size, size_t alignment, const unsigned char *of)
+static void *alloc_memory(unsigned int kind, size_t size, size_t alignment, const unsigned char *of)
 {
 	void *p = NULL;
 
@@ -20,7 +20,8 @@ static void *allocated(unsigned int kind, size_t size, size_t alignment, const u
 	return p;
 }
 
-static int refused(unsigned int kind, size_t size, size_t alignment, const unsigned char *of)
+static int alloc_memory_error(unsigned int kind, size_t size, size_t alignment,
+			      const unsigned char *of)
 {
 	void *p = &p;
 	int ret = climport_alloc(kind, size, alignment, of, &p);
@@ -34,7 +35,7 @@ LIB_TEST(pages_of_host, "Without a UUID it is memory of the host, and CUDA has n
 	size_t size[] = { 1, 512, 4096, MB, MB + 1, 5 * MB };
 
 	for (size_t i = 0; i < sizeof(size) / sizeof(*size); i++) {
-		char *p = allocated(CLIMPORT_HOST, size[i], 0, NULL);
+		char *p = alloc_memory(CLIMPORT_HOST, size[i], 0, NULL);
 
 		memset(p, 1, size[i]);
 		climport_free(p);
@@ -44,23 +45,23 @@ LIB_TEST(pages_of_host, "Without a UUID it is memory of the host, and CUDA has n
 
 LIB_TEST(host_of_device, "With one it is VMM memory of the host, which the CPU uses as well.")
 {
-	char *p = allocated(CLIMPORT_HOST, 3 * MB, 0, uuid[1]);
+	char *p = alloc_memory(CLIMPORT_HOST, 3 * MB, 0, uuid[1]);
 
 	memset(p, 1, 3 * MB);
 	EXPECT(fake_cuda_node((uintptr_t)p) >= 0);
 	EXPECT_EQ(fake_cuda_held().mappings, 1);
-	EXPECT_EQ(stats().bytes_allocated, 4 * MB);
+	EXPECT_EQ(fixture_read_stats().bytes_allocated, 4 * MB);
 	climport_free(p);
 }
 
 LIB_TEST(device_memory,
 	 "A device's memory is of the device with the UUID, and exports as a dma-buf.")
 {
-	char *p = allocated(CLIMPORT_DEVICE, 1000, 0, uuid[1]), *q;
+	char *p = alloc_memory(CLIMPORT_DEVICE, 1000, 0, uuid[1]), *q;
 	struct climport_dmabuf d;
 	unsigned char byte = 0;
 
-	q = allocated(CLIMPORT_DEVICE, 1000, 0, uuid[1]);
+	q = alloc_memory(CLIMPORT_DEVICE, 1000, 0, uuid[1]);
 	*(unsigned char *)fake_cuda_memory((uintptr_t)q) = 17;
 	EXPECT_EQ(climport_export_dmabuf(q, 1000, 0, &d), 0);
 	EXPECT_EQ(pread(d.fd, &byte, 1, (off_t)d.offset), 1);
@@ -72,43 +73,43 @@ LIB_TEST(device_memory,
 
 LIB_TEST(registered, "climport_free() ends what CLIMPORT_KEEP registered.")
 {
-	void *p = allocated(CLIMPORT_DEVICE, MB, 0, uuid[0]);
+	void *p = alloc_memory(CLIMPORT_DEVICE, MB, 0, uuid[0]);
 	struct climport_dmabuf d;
 
 	EXPECT_EQ(climport_export_dmabuf(p, MB, CLIMPORT_KEEP, &d), 0);
 	close(d.fd);
-	EXPECT(stats().bytes_idle);
+	EXPECT(fixture_read_stats().bytes_idle);
 	climport_free(p);
-	EXPECT_EQ(stats().bytes_idle, 0);
+	EXPECT_EQ(fixture_read_stats().bytes_idle, 0);
 }
 
 LIB_TEST(bad_requests, "-EINVAL: no such kind, a size of 0, or an alignment that is none.")
 {
-	EXPECT_EQ(refused(2, 1, 0, uuid[0]), -EINVAL);
-	EXPECT_EQ(refused(CLIMPORT_HOST, 0, 0, NULL), -EINVAL);
-	EXPECT_EQ(refused(CLIMPORT_DEVICE, 0, 0, uuid[0]), -EINVAL);
-	EXPECT_EQ(refused(CLIMPORT_HOST, 1, 3, NULL), -EINVAL);
-	EXPECT_EQ(refused(CLIMPORT_HOST, 1, 4 * MB, NULL), -EINVAL);
-	EXPECT_EQ(refused(CLIMPORT_HOST, 1, SIZE_MAX, NULL), -EINVAL);
+	EXPECT_EQ(alloc_memory_error(2, 1, 0, uuid[0]), -EINVAL);
+	EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, 0, 0, NULL), -EINVAL);
+	EXPECT_EQ(alloc_memory_error(CLIMPORT_DEVICE, 0, 0, uuid[0]), -EINVAL);
+	EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, 1, 3, NULL), -EINVAL);
+	EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, 1, 4 * MB, NULL), -EINVAL);
+	EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, 1, SIZE_MAX, NULL), -EINVAL);
 }
 
 LIB_TEST(no_device, "-ENODEV: no device with this UUID, or a device's memory without one.")
 {
 	static const unsigned char unknown[CLIMPORT_UUID_SIZE];
 
-	EXPECT_EQ(refused(CLIMPORT_DEVICE, 1, 0, NULL), -ENODEV);
-	EXPECT_EQ(refused(CLIMPORT_DEVICE, 1, 0, unknown), -ENODEV);
-	EXPECT_EQ(refused(CLIMPORT_HOST, 1, 0, unknown), -ENODEV);
+	EXPECT_EQ(alloc_memory_error(CLIMPORT_DEVICE, 1, 0, NULL), -ENODEV);
+	EXPECT_EQ(alloc_memory_error(CLIMPORT_DEVICE, 1, 0, unknown), -ENODEV);
+	EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, 1, 0, unknown), -ENODEV);
 	fake_cuda_fail("cuInit", 1, 999);
-	EXPECT_EQ(refused(CLIMPORT_HOST, 1, 0, uuid[0]), -ENODEV);
+	EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, 1, 0, uuid[0]), -ENODEV);
 }
 
 LIB_TEST(no_vmm, "-EOPNOTSUPP: the device has no virtual memory management, or none of the host's.")
 {
 	fake_cuda_fail("cuMemCreate", 1, 801); /* CUDA_ERROR_NOT_SUPPORTED */
-	EXPECT_EQ(refused(CLIMPORT_HOST, 1, 0, uuid[0]), -EOPNOTSUPP);
+	EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, 1, 0, uuid[0]), -EOPNOTSUPP);
 	fake_cuda_set_attribute(0, 102, 0); /* ..._VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED */
-	EXPECT_EQ(refused(CLIMPORT_DEVICE, 1, 0, uuid[0]), -EOPNOTSUPP);
+	EXPECT_EQ(alloc_memory_error(CLIMPORT_DEVICE, 1, 0, uuid[0]), -EOPNOTSUPP);
 }
 
 LIB_TEST(too_large, "-ENOMEM for sizes that nobody has, up to the largest.")
@@ -117,9 +118,9 @@ LIB_TEST(too_large, "-ENOMEM for sizes that nobody has, up to the largest.")
 			  SIZE_MAX / 2, (size_t)1 << 60, (size_t)1 << 50 };
 
 	for (size_t i = 0; i < sizeof(size) / sizeof(*size); i++) {
-		EXPECT_EQ(refused(CLIMPORT_HOST, size[i], 0, NULL), -ENOMEM);
-		EXPECT_EQ(refused(CLIMPORT_HOST, size[i], 0, uuid[0]), -ENOMEM);
-		EXPECT_EQ(refused(CLIMPORT_DEVICE, size[i], 2 * MB, uuid[0]), -ENOMEM);
+		EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, size[i], 0, NULL), -ENOMEM);
+		EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, size[i], 0, uuid[0]), -ENOMEM);
+		EXPECT_EQ(alloc_memory_error(CLIMPORT_DEVICE, size[i], 2 * MB, uuid[0]), -ENOMEM);
 	}
 }
 
@@ -130,7 +131,7 @@ static struct {
 	size_t size;
 } part[COUNT];
 
-static unsigned int random_below(unsigned int n)
+static unsigned int alloc_random_below(unsigned int n)
 {
 	static unsigned int state = 1;
 
@@ -142,11 +143,11 @@ LIB_TEST(slabs, "Allocations of all sizes and alignments lie side by side; freed
 {
 	for (int round = 0; round < 3; round++) {
 		for (int i = round ? COUNT / 2 : 0; i < COUNT; i++) {
-			size_t alignment = (size_t)1 << random_below(i % 50 ? 13 : 22);
+			size_t alignment = (size_t)1 << alloc_random_below(i % 50 ? 13 : 22);
 
-			part[i].size = 1 + random_below(i % 20 ? 9000 : 1200000);
-			part[i].at = allocated(CLIMPORT_HOST, part[i].size, alignment,
-					       i % 3 ? uuid[i % 2] : NULL);
+			part[i].size = 1 + alloc_random_below(i % 20 ? 9000 : 1200000);
+			part[i].at = alloc_memory(CLIMPORT_HOST, part[i].size, alignment,
+						  i % 3 ? uuid[i % 2] : NULL);
 			memset(part[i].at, i % 251, part[i].size);
 		}
 		for (int i = COUNT - 1; i >= (round < 2 ? COUNT / 2 : 0); i--) {
@@ -162,12 +163,12 @@ LIB_TEST(one_slab, "Small allocations share a slab of one descriptor, by device 
 	void *p[6];
 
 	for (int i = 0; i < 4; i++)
-		p[i] = allocated(CLIMPORT_DEVICE, 300, 0, uuid[0]);
+		p[i] = alloc_memory(CLIMPORT_DEVICE, 300, 0, uuid[0]);
 	EXPECT_EQ(fake_cuda_calls("cuMemExportToShareableHandle"), 1);
-	EXPECT_EQ(stats().bytes_allocated, 2 * MB);
-	p[4] = allocated(CLIMPORT_DEVICE, 300, 0, uuid[1]);
-	p[5] = allocated(CLIMPORT_HOST, 300, 0, uuid[0]);
-	EXPECT_EQ(stats().bytes_allocated, 6 * MB);
+	EXPECT_EQ(fixture_read_stats().bytes_allocated, 2 * MB);
+	p[4] = alloc_memory(CLIMPORT_DEVICE, 300, 0, uuid[1]);
+	p[5] = alloc_memory(CLIMPORT_HOST, 300, 0, uuid[0]);
+	EXPECT_EQ(fixture_read_stats().bytes_allocated, 6 * MB);
 	for (int i = 0; i < 6; i++)
 		climport_free(p[i]);
 }
@@ -177,8 +178,8 @@ LIB_TEST(full_slab, "A slab has 4096 parts of 512 bytes; the next one is in anot
 	static void *p[4097];
 
 	for (int i = 0; i < 4097; i++) {
-		p[i] = allocated(CLIMPORT_DEVICE, 512, 0, uuid[0]);
-		EXPECT_EQ(stats().bytes_allocated, i < 4096 ? 2 * MB : 4 * MB);
+		p[i] = alloc_memory(CLIMPORT_DEVICE, 512, 0, uuid[0]);
+		EXPECT_EQ(fixture_read_stats().bytes_allocated, i < 4096 ? 2 * MB : 4 * MB);
 	}
 	for (int i = 0; i < 4097; i++)
 		climport_free(p[i]);
@@ -197,8 +198,8 @@ LIB_TEST(every_failure, "Whatever call of CUDA fails, the allocation fails and n
 			fake_cuda_fail(NULL, 0, 0);
 			EXPECT(!ret == !!p);
 			climport_free(p);
-			EXPECT_EQ(stats().bytes_allocated, 0);
-			EXPECT_EQ(stats().bytes_pinned, 0);
+			EXPECT_EQ(fixture_read_stats().bytes_allocated, 0);
+			EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
 			EXPECT_EQ(fake_cuda_held().mappings, 0);
 			EXPECT_EQ(fake_cuda_held().handles, 0);
 		}
@@ -218,7 +219,7 @@ static void free_twice(void *address)
 static void expect_abort(void (*run)(void *arg), void *address)
 {
 	char text[4096];
-	int status = in_child(run, address, text, sizeof(text));
+	int status = fixture_run_child(run, address, text, sizeof(text));
 
 	EXPECT(WIFSIGNALED(status));
 	EXPECT_EQ(WTERMSIG(status), SIGABRT);
@@ -228,8 +229,8 @@ static void expect_abort(void (*run)(void *arg), void *address)
 LIB_TEST(wrong_free,
 	 "climport_free() aborts, with a sentence, of what it did not give or has back.")
 {
-	char *slab = allocated(CLIMPORT_HOST, 1000, 0, NULL), local;
-	char *large = allocated(CLIMPORT_HOST, 5 * MB, 0, NULL);
+	char *slab = alloc_memory(CLIMPORT_HOST, 1000, 0, NULL), local;
+	char *large = alloc_memory(CLIMPORT_HOST, 5 * MB, 0, NULL);
 
 	climport_free(NULL);
 	expect_abort(wrong_free, &local);
@@ -250,7 +251,7 @@ static void use_in_child(void *memory)
 	void *p;
 
 	fake_cuda_uninitialize();
-	if (stats().bytes_allocated)
+	if (fixture_read_stats().bytes_allocated)
 		_exit(1);
 	fake_cuda_fail("cuInit", 1, 3);
 	if (climport_alloc(CLIMPORT_HOST, 1000, 0, uuid[0], &p) != -ENODEV)
@@ -261,16 +262,16 @@ static void use_in_child(void *memory)
 	climport_free(p);
 	calls = fake_cuda_calls(NULL);
 	climport_free(memory);
-	if (fake_cuda_calls(NULL) != calls || stats().bytes_allocated)
+	if (fake_cuda_calls(NULL) != calls || fixture_read_stats().bytes_allocated)
 		_exit(4);
 }
 
 LIB_TEST(forked, "A child has CUDA's memory no more, and may free it; pages of the host it has.")
 {
 	char text[1000];
-	void *p = allocated(CLIMPORT_HOST, 1000, 0, uuid[0]);
+	void *p = alloc_memory(CLIMPORT_HOST, 1000, 0, uuid[0]);
 
-	EXPECT_EQ(in_child(use_in_child, p, text, sizeof(text)), 0);
+	EXPECT_EQ(fixture_run_child(use_in_child, p, text, sizeof(text)), 0);
 	EXPECT_EQ(fake_cuda_held().mappings, 1);
 	memset(p, 1, 1000);
 	climport_free(p);
@@ -278,11 +279,11 @@ LIB_TEST(forked, "A child has CUDA's memory no more, and may free it; pages of t
 
 static atomic_bool stop;
 
-static void *churn(void *arg)
+static void *memory_churn(void *arg)
 {
 	(void)arg;
 	while (!atomic_load(&stop))
-		climport_free(allocated(CLIMPORT_HOST, 1000, 0, NULL));
+		climport_free(alloc_memory(CLIMPORT_HOST, 1000, 0, NULL));
 	return NULL;
 }
 
@@ -294,7 +295,7 @@ static void use_host(void *arg)
 	if (climport_alloc(CLIMPORT_HOST, 1000, 0, NULL, &p))
 		_exit(1);
 	climport_free(p);
-	(void)stats();
+	(void)fixture_read_stats();
 }
 
 LIB_TEST(fork_among_threads, "A child of a process whose threads allocate can allocate.")
@@ -302,25 +303,25 @@ LIB_TEST(fork_among_threads, "A child of a process whose threads allocate can al
 	char text[1000];
 	pthread_t thread[2];
 
-	climport_free(allocated(CLIMPORT_HOST, 1000, 0, uuid[0])); /* caches are there */
+	climport_free(alloc_memory(CLIMPORT_HOST, 1000, 0, uuid[0])); /* caches are there */
 	atomic_store(&stop, false);
 	for (int i = 0; i < 2; i++)
-		EXPECT(!pthread_create(&thread[i], NULL, churn, NULL));
+		EXPECT(!pthread_create(&thread[i], NULL, memory_churn, NULL));
 	for (int i = 0; i < 50; i++)
-		EXPECT_EQ(in_child(use_host, NULL, text, sizeof(text)), 0);
+		EXPECT_EQ(fixture_run_child(use_host, NULL, text, sizeof(text)), 0);
 	atomic_store(&stop, true);
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
 }
 
-static void *work(void *arg)
+static void *memory_work(void *arg)
 {
 	unsigned int n = *(unsigned int *)arg;
 	struct climport_dmabuf d;
 
 	for (unsigned int i = 0; i < 60; i++) {
 		size_t size = 100 + 700 * n + (i % 7 ? 0 : 2 * MB);
-		void *p = allocated(i % 2, size, 0, uuid[(n + i) % 2]);
+		void *p = alloc_memory(i % 2, size, 0, uuid[(n + i) % 2]);
 
 		if (i % 2) {
 			EXPECT_EQ(climport_export_dmabuf(p, size, n % 2 ? CLIMPORT_KEEP : 0, &d),
@@ -330,7 +331,7 @@ static void *work(void *arg)
 			memset(p, (int)n, size);
 			EXPECT_EQ(((unsigned char *)p)[size - 1], n);
 		}
-		(void)stats();
+		(void)fixture_read_stats();
 		climport_free(p);
 	}
 	return NULL;
@@ -343,7 +344,7 @@ LIB_TEST(threads, "Eight threads allocate, export and free, and nothing is left.
 
 	for (unsigned int i = 0; i < 8; i++) {
 		n[i] = i;
-		EXPECT(!pthread_create(&thread[i], NULL, work, &n[i]));
+		EXPECT(!pthread_create(&thread[i], NULL, memory_work, &n[i]));
 	}
 	for (int i = 0; i < 8; i++)
 		pthread_join(thread[i], NULL);

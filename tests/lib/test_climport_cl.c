@@ -4,9 +4,9 @@
  * the stub as an ICD; each test a process.  The program is not linked to the loader.
  */
 #include "harness.h"
+#include "process.h"
 
 #include <CL/climport.h>
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fake_dmabuf.h>
@@ -27,28 +27,17 @@ static void *loader;
 	(void)((condition) || (printf("# %s:%d: %s\n", __FILE__, __LINE__, #condition), \
 			       fflush(stdout), _exit(1), 0))
 
-static int count_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
 /* The layer gives back what threads of its own used, a moment later. */
 static bool is_given_back(int fds)
 {
-	for (int i = 0; i < 10000 && count_fds() > fds; i++)
+	for (int i = 0; i < 10000 && process_count_descriptors() > fds; i++)
 		usleep(1000);
-	return count_fds() <= fds;
+	return process_count_descriptors() <= fds;
 }
 
 static cl_device_id device;
 
-static cl_context context_create(void)
+static cl_context program_create_context(void)
 {
 	cl_platform_id platform;
 	cl_context context;
@@ -63,7 +52,7 @@ static cl_context context_create(void)
 	return context;
 }
 
-static size_t info(cl_mem mem, cl_mem_info name)
+static size_t program_query_size(cl_mem mem, cl_mem_info name)
 {
 	size_t value = 0;
 
@@ -72,7 +61,7 @@ static size_t info(cl_mem mem, cl_mem_info name)
 }
 
 /* A kernel adds 1 to the first byte. */
-static void increment(cl_context context, cl_mem mem)
+static void program_increment(cl_context context, cl_mem mem)
 {
 	const char *source = "kernel void increment(global uchar *a) { a[0]++; }";
 	const size_t one = 1;
@@ -93,7 +82,7 @@ static void increment(cl_context context, cl_mem mem)
 }
 
 /* @layer: whether it is loaded. */
-static void expect_works(void (*program)(void), bool layer)
+static void program_expect_works(void (*program)(void), bool layer)
 {
 	int status = -1;
 	pid_t child;
@@ -114,17 +103,17 @@ static void expect_works(void (*program)(void), bool layer)
 	EXPECT_EQ(status, 0);
 }
 
-static void import_host(void)
+static void program_import_host(void)
 {
 	static unsigned char memory[SIZE] __attribute__((aligned(4096)));
-	cl_context context = context_create();
+	cl_context context = program_create_context();
 	cl_int err = -1;
 	cl_mem mem = clImportMemoryARM(context, CL_MEM_READ_WRITE, NULL, memory, SIZE, &err);
 
 	CHECK(mem && !err);
-	CHECK(info(mem, CL_MEM_SIZE) == SIZE);
+	CHECK(program_query_size(mem, CL_MEM_SIZE) == SIZE);
 	memory[0] = 4;
-	increment(context, mem);
+	program_increment(context, mem);
 	CHECK(memory[0] == 5);
 	CHECK(!CL(clReleaseMemObject)(mem));
 	mem = clImportMemoryARM(context, 0, NULL, memory, SIZE, NULL);
@@ -137,14 +126,14 @@ static void import_host(void)
 
 TEST(import, "clImportMemoryARM() is that of the context's platform, errors too.")
 {
-	expect_works(import_host, true);
+	program_expect_works(program_import_host, true);
 }
 
-static void no_layer(void)
+static void program_without_layer(void)
 {
 	static unsigned char memory[SIZE] __attribute__((aligned(4096)));
 	const struct climport_dmabuf d = { 1, 0, SIZE };
-	cl_context context = context_create();
+	cl_context context = program_create_context();
 	cl_int err = 1;
 
 	CHECK(!clImportMemoryARM(context, 0, NULL, memory, SIZE, &err));
@@ -159,10 +148,10 @@ static void no_layer(void)
 
 TEST(no_layer, "CL_INVALID_OPERATION if the context's platform has no clImportMemoryARM().")
 {
-	expect_works(no_layer, false);
+	program_expect_works(program_without_layer, false);
 }
 
-static void no_context(void)
+static void program_without_context(void)
 {
 	const struct climport_dmabuf d = { 1, 0, SIZE };
 	char memory;
@@ -177,12 +166,12 @@ static void no_context(void)
 
 TEST(no_context, "CL_INVALID_CONTEXT if the context is NULL.")
 {
-	expect_works(no_context, true);
+	program_expect_works(program_without_context, true);
 }
 
-static void buffers(void)
+static void program_create_buffers(void)
 {
-	cl_context context = context_create();
+	cl_context context = program_create_context();
 	int fd = fake_dmabuf_create("b", SIZE), fds;
 	unsigned char *bytes = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -194,15 +183,15 @@ static void buffers(void)
 
 		CHECK(mem && err == CL_SUCCESS);
 		close(d.fd);
-		CHECK(info(mem, CL_MEM_SIZE) == 1000);
-		CHECK(info(mem, CL_MEM_OFFSET) == offset);
-		CHECK(!info(mem, CL_MEM_ASSOCIATED_MEMOBJECT) == !offset);
+		CHECK(program_query_size(mem, CL_MEM_SIZE) == 1000);
+		CHECK(program_query_size(mem, CL_MEM_OFFSET) == offset);
+		CHECK(!program_query_size(mem, CL_MEM_ASSOCIATED_MEMOBJECT) == !offset);
 		bytes[offset] = 70;
-		increment(context, mem);
+		program_increment(context, mem);
 		CHECK(bytes[offset] == 71);
 		CHECK(!CL(clReleaseMemObject)(mem));
 	}
-	fds = count_fds();
+	fds = process_count_descriptors();
 	for (int i = 0; i < 50; i++) {
 		struct climport_dmabuf d = { fd, (size_t)(i % 2 * ALIGN), 1000 };
 		cl_mem mem = climport_create_buffer(context, 0, &d, NULL);
@@ -217,12 +206,12 @@ static void buffers(void)
 TEST(buffer,
      "The buffer is the range, at any offset that is aligned; the descriptor may be closed.")
 {
-	expect_works(buffers, true);
+	program_expect_works(program_create_buffers, true);
 }
 
-static void buffer_errors(void)
+static void program_fail_buffers(void)
 {
-	cl_context context = context_create();
+	cl_context context = program_create_context();
 	int fd = fake_dmabuf_create("b", SIZE), fds;
 	const struct {
 		struct climport_dmabuf dmabuf;
@@ -238,7 +227,7 @@ static void buffer_errors(void)
 
 	CHECK(CL(clReleaseMemObject)(climport_create_buffer(
 		      context, 0, &(struct climport_dmabuf){ fd, 0, 1 }, NULL)) == CL_SUCCESS);
-	fds = count_fds();
+	fds = process_count_descriptors();
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		cl_int err = 1;
 
@@ -262,10 +251,10 @@ static void buffer_errors(void)
 
 TEST(buffer_errors, "A misaligned offset, no size, or more than there is: an error, nothing held.")
 {
-	expect_works(buffer_errors, true);
+	program_expect_works(program_fail_buffers, true);
 }
 
-static void no_cuda(void)
+static void program_without_cuda(void)
 {
 	static const unsigned char uuid[CLIMPORT_UUID_SIZE];
 	struct climport_dmabuf d;
@@ -284,5 +273,5 @@ static void no_cuda(void)
 
 TEST(no_cuda, "Without libcuda there is memory of the host; -ENODEV for a device's.")
 {
-	expect_works(no_cuda, false);
+	program_expect_works(program_without_cuda, false);
 }

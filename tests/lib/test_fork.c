@@ -46,7 +46,7 @@ struct caller {
 	void *gpu[2]; /* memory of the fake libcuda */
 };
 
-static void open_loader(void)
+static void fork_open_loader(void)
 {
 	cl_platform_id platform;
 
@@ -58,7 +58,7 @@ static void open_loader(void)
 	CHECK(!CL(clGetDeviceIDs)(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
 }
 
-static void open_context(void)
+static void fork_open_context(void)
 {
 	cl_int err;
 
@@ -195,8 +195,8 @@ static void call_a_driver_that_forks(void)
 
 	alarm(120);
 	setenv("STUB_FORKS", "1", 1);
-	open_loader();
-	open_context();
+	fork_open_loader();
+	fork_open_context();
 #ifdef WITH_CUDA
 	fake_cuda_reset(1);
 	fake_cuda_set_forks(true);
@@ -221,21 +221,21 @@ static void *call_on(void *arg)
 }
 
 /* The child has one thread, and so no queue that works: it makes its own. */
-static void child(void)
+static void fork_child_run(void)
 {
 	const struct rlimit no_core = { 0, 0 };
 	struct caller c = { 0 };
 
 	setrlimit(RLIMIT_CORE, &no_core);
 	alarm(20);
-	open_context();
+	fork_open_context();
 	caller_init(&c);
 	use_everything(&c);
 	use_everything(&c);
 	_exit(0);
 }
 
-static int forks(void)
+static int fork_count(void)
 {
 	const char *value = getenv("CLIMPORT_FORKS");
 
@@ -249,8 +249,8 @@ TEST(loop, "A child of fork() uses every function, whatever eight threads were d
 	int status = -1;
 	pid_t pid;
 
-	open_loader();
-	open_context();
+	fork_open_loader();
+	fork_open_context();
 #ifdef WITH_CUDA
 	fake_cuda_reset(1);
 #endif
@@ -258,10 +258,10 @@ TEST(loop, "A child of fork() uses every function, whatever eight threads were d
 		caller_init(&callers[i]);
 		EXPECT_EQ(pthread_create(&threads[i], NULL, call_on, &callers[i]), 0);
 	}
-	for (int i = 0; i < forks(); i++) {
+	for (int i = 0; i < fork_count(); i++) {
 		pid = fork();
 		if (!pid)
-			child();
+			fork_child_run();
 		EXPECT_EQ(waitpid(pid, &status, 0), pid);
 		EXPECT_EQ(status, 0);
 	}

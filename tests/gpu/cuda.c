@@ -40,7 +40,7 @@ static const struct {
 	{ "cuMemExportToShareableHandle", AT(share) },
 };
 
-static const char *load(void)
+static const char *cuda_load(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *found;
 	static char why[128];
@@ -58,7 +58,7 @@ static const char *load(void)
 	return NULL;
 }
 
-static bool find_device(const unsigned char uuid[16])
+static bool cuda_find_device(const unsigned char uuid[16])
 {
 	unsigned char have[16];
 	int count = 0;
@@ -71,16 +71,16 @@ static bool find_device(const unsigned char uuid[16])
 	return false;
 }
 
-static const char *open_device(const unsigned char uuid[16])
+static const char *cuda_open_device(const unsigned char uuid[16])
 {
-	const char *why = load();
+	const char *why = cuda_load();
 	void *context;
 
 	if (why)
 		return why;
 	if (cuda.init(0))
 		return "cuInit fails";
-	if (!find_device(uuid))
+	if (!cuda_find_device(uuid))
 		return "CUDA does not know this device";
 	if (cuda.primary_retain(&context, cuda.device) || cuda.push(context))
 		return "CUDA gives no context";
@@ -93,7 +93,7 @@ const char *cuda_open(const unsigned char uuid[16])
 	static bool tried;
 
 	if (!tried)
-		why = open_device(uuid);
+		why = cuda_open_device(uuid);
 	tried = true;
 	return why;
 }

@@ -44,37 +44,38 @@ struct session {
 
 /* At most one is open with @s NULL: the tests' usual one, below. */
 extern struct session ours;
-void session_open(struct session *s);
-void session_close(struct session *s);
-cl_command_queue session_queue(const struct session *s, cl_command_queue_properties properties);
+void gpu_session_open(struct session *s);
+void gpu_session_close(struct session *s);
+cl_command_queue gpu_session_queue(const struct session *s, cl_command_queue_properties properties);
 
 /* Fail the test unless they succeed, with the reason that the layer gave. */
-cl_mem import_host(struct session *s, void *memory, size_t size);
-cl_mem import_dmabuf(struct session *s, const struct climport_dmabuf *dmabuf);
-cl_mem native(const struct session *s, size_t size);
-cl_mem part(cl_mem mem, size_t origin, size_t size);
+cl_mem gpu_import_host(struct session *s, void *memory, size_t size);
+cl_mem gpu_import_dmabuf(struct session *s, const struct climport_dmabuf *dmabuf);
+cl_mem gpu_create_native(const struct session *s, size_t size);
+cl_mem gpu_create_part(cl_mem mem, size_t origin, size_t size);
 
 /* The error of an import into @ours that must fail; its reason is printed. */
-cl_int refused(cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory,
-	       size_t size);
-bool because(const char *text); /* of that reason */
+cl_int gpu_import_error(cl_mem_flags flags, const cl_import_properties_arm *properties,
+			void *memory, size_t size);
+bool gpu_notice_has(const char *text); /* of that reason */
 
 /* An import of a fresh page works: data both ways. */
-void good_import(void);
+void gpu_import_good(void);
 
 /* Kernels: out[i] = a[i] + b[i] on 32 bits; a[i]++ on bytes.  Errors fail the test. */
 struct after {
 	cl_uint count;
 	const cl_event *events;
 };
-void add(const struct session *s, cl_command_queue queue, const cl_mem mem[3], size_t count,
-	 struct after after, cl_event *event);
-void increment(const struct session *s, cl_command_queue queue, cl_mem mem, size_t count,
-	       struct after after, cl_event *event);
+void gpu_add(const struct session *s, cl_command_queue queue, const cl_mem mem[3], size_t count,
+	     struct after after, cl_event *event);
+void gpu_increment(const struct session *s, cl_command_queue queue, cl_mem mem, size_t count,
+		   struct after after, cl_event *event);
 #define AT_ONCE ((struct after){ 0, NULL })
 
-/* As increment(), and waits; CL_SUCCESS or the first error.  For threads, which cannot EXPECT. */
-cl_int increment_quietly(const struct session *s, cl_command_queue queue, cl_mem mem, size_t count);
+/* As gpu_increment(), and waits; CL_SUCCESS or the first error.  For threads, which cannot EXPECT. */
+cl_int gpu_increment_quietly(const struct session *s, cl_command_queue queue, cl_mem mem,
+			     size_t count);
 
 /* Fresh data.  The seed is printed; SEED in the environment sets it. */
 void random_fill(void *memory, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu.h"
 
-static int usage(void)
+static int gpu_print_usage(void)
 {
 	fputs("Usage: test_gpu [--platform NAME] [--describe | --list | TEST...]\n"
 	      "Tests the layer and libclimport on NVIDIA's OpenCL, or on the first platform with\n"
@@ -23,7 +23,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "--list"))
 		return test_main(argc, argv);
 	if (argc > 1 && argv[1][0] == '-' && strcmp(argv[1], "--describe") != 0)
-		return usage();
+		return gpu_print_usage();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (!gpu_choose(platform))
 		return 1;

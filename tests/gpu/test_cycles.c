@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Thousands of imports, by one thread and by eight, and fork(): nothing is left. */
-#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -10,6 +9,7 @@
 
 #include "cuda.h"
 #include "gpu.h"
+#include "process.h"
 
 #define CYCLES 10000
 #define WARM 500
@@ -20,19 +20,7 @@ struct usage {
 	size_t fds, resident, device;
 };
 
-static size_t count_fds(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	size_t count = 0;
-
-	while (directory && readdir(directory))
-		count++;
-	if (directory)
-		closedir(directory);
-	return count;
-}
-
-static size_t resident(void)
+static size_t usage_read_resident(void)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
 	size_t pages = 0;
@@ -44,7 +32,7 @@ static size_t resident(void)
 	return pages * PAGE;
 }
 
-static struct usage usage(void)
+static struct usage usage_read(void)
 {
 	struct usage u = { 0 };
 	size_t room = 0, total = 0;
@@ -52,40 +40,40 @@ static struct usage usage(void)
 	/* First, as the first time takes descriptors and memory. */
 	if (gpu.has_uuid && !cuda_open(gpu.uuid) && !cuda.info(&room, &total))
 		u.device = total - room;
-	u.fds = count_fds();
-	u.resident = resident();
+	u.fds = (size_t)process_count_descriptors();
+	u.resident = usage_read_resident();
 	return u;
 }
 
-static bool is_back(const struct usage *before, const struct usage *now)
+static bool usage_is_back(const struct usage *before, const struct usage *now)
 {
 	return now->fds <= before->fds && now->resident <= before->resident + (16 << 20) &&
 	       now->device <= before->device + (32 << 20);
 }
 
 /* Drivers may free late: up to ten seconds. */
-static bool back_to(const struct usage *before)
+static bool usage_settles(const struct usage *before)
 {
 	const struct timespec tick = { 0, 50000000 };
-	struct usage now = usage();
+	struct usage now = usage_read();
 
-	for (int i = 0; i < 200 && !is_back(before, &now); i++) {
+	for (int i = 0; i < 200 && !usage_is_back(before, &now); i++) {
 		nanosleep(&tick, NULL);
-		now = usage();
+		now = usage_read();
 	}
 	printf("# before: %zu descriptors, %zu KiB resident, %zu MiB of the device in use\n",
 	       before->fds, before->resident >> 10, before->device >> 20);
 	printf("# after:  %zu descriptors, %zu KiB resident, %zu MiB of the device in use\n",
 	       now.fds, now.resident >> 10, now.device >> 20);
-	return is_back(before, &now);
+	return usage_is_back(before, &now);
 }
 
 /* Every hundredth is used. */
-static void use(cl_mem mem, int cycle)
+static void cycle_use(cl_mem mem, int cycle)
 {
 	if (cycle % 100)
 		return;
-	increment(&ours, ours.queue, mem, 64 << 10, AT_ONCE, NULL);
+	gpu_increment(&ours, ours.queue, mem, 64 << 10, AT_ONCE, NULL);
 	EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
 }
 
@@ -94,9 +82,9 @@ static void host_cycles(unsigned char *p, int count)
 	for (int i = 0; i < count; i++) {
 		size_t size = (64 << 10) + random_number() % (RANGE - (64 << 10) + 1);
 		unsigned char before = p[4096];
-		cl_mem mem = import_host(&ours, p, size);
+		cl_mem mem = gpu_import_host(&ours, p, size);
 
-		use(mem, i);
+		cycle_use(mem, i);
 		clReleaseMemObject(mem);
 		EXPECT_EQ(p[4096], (unsigned char)(before + (i % 100 == 0)));
 	}
@@ -107,17 +95,17 @@ TEST(cycles_host, "10,000 imports of host memory of 64 KiB to 1 MiB: all is back
 	struct usage before;
 	struct host h;
 
-	session_open(&ours);
+	gpu_session_open(&ours);
 	host_alloc(&h, HOST_MMAP, RANGE);
 	random_fill(h.seen, RANGE);
 	host_cycles(h.memory, WARM);
 	EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
-	before = usage();
+	before = usage_read();
 	host_cycles(h.memory, CYCLES);
 	EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
-	EXPECT(back_to(&before));
+	EXPECT(usage_settles(&before));
 	host_free(&h);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 /* Export, import, release. */
@@ -128,9 +116,9 @@ static void device_cycles(void *address, int count)
 
 	for (int i = 0; i < count; i++) {
 		EXPECT_EQ(climport_export_dmabuf(address, RANGE, i % 2 ? CLIMPORT_KEEP : 0, &d), 0);
-		mem = import_dmabuf(&ours, &d);
+		mem = gpu_import_dmabuf(&ours, &d);
 		close(d.fd);
-		use(mem, i);
+		cycle_use(mem, i);
 		clReleaseMemObject(mem);
 	}
 }
@@ -141,16 +129,16 @@ TEST(cycles_device, "10,000 exports and imports of a device's memory: the same."
 	void *address;
 
 	cuda_need();
-	session_open(&ours);
+	gpu_session_open(&ours);
 	EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, RANGE, 0, gpu.uuid, &address), 0);
 	device_cycles(address, WARM);
 	EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
-	before = usage();
+	before = usage_read();
 	device_cycles(address, CYCLES);
 	EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
-	EXPECT(back_to(&before));
+	EXPECT(usage_settles(&before));
 	climport_free(address);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 static void alloc_cycles(int count)
@@ -173,14 +161,14 @@ TEST(cycles_alloc, "1000 times allocated, exported, imported, used, released and
 	struct climport_stats stats;
 
 	cuda_need();
-	session_open(&ours);
+	gpu_session_open(&ours);
 	alloc_cycles(50);
-	before = usage();
+	before = usage_read();
 	alloc_cycles(1000);
-	EXPECT(back_to(&before));
+	EXPECT(usage_settles(&before));
 	climport_get_stats(&stats);
 	EXPECT_EQ(stats.bytes_allocated, 0);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 static void refused_cycles(void *memory, int count)
@@ -200,17 +188,17 @@ TEST(cycles_refused, "1000 refused imports, and a good one behind them: the same
 	struct usage before;
 	struct host h;
 
-	session_open(&ours);
+	gpu_session_open(&ours);
 	host_alloc(&h, HOST_MMAP, RANGE);
 	EXPECT_EQ(mprotect((char *)h.memory + RANGE - PAGE, PAGE, PROT_NONE), 0);
-	good_import();
+	gpu_import_good();
 	refused_cycles(h.memory, 10);
-	before = usage();
+	before = usage_read();
 	refused_cycles(h.memory, 1000);
-	good_import();
-	EXPECT(back_to(&before));
+	gpu_import_good();
+	EXPECT(usage_settles(&before));
 	host_free(&h);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 #define THREADS 8
@@ -225,7 +213,7 @@ struct worker {
 	int used;
 };
 
-static void *work(void *arg)
+static void *cycle_work(void *arg)
 {
 	struct worker *w = arg;
 
@@ -238,7 +226,7 @@ static void *work(void *arg)
 			break;
 		}
 		if (i % 10 == 0) {
-			w->err = increment_quietly(&ours, w->queue, mem, sizeof(w->before));
+			w->err = gpu_increment_quietly(&ours, w->queue, mem, sizeof(w->before));
 			w->used++;
 			if (w->err)
 				w->fault = "a kernel";
@@ -256,14 +244,14 @@ static void workers_open(struct worker *workers)
 		host_alloc(&w->host, i % 2 ? HOST_MEMFD : HOST_MMAP, RANGE);
 		random_fill(w->host.seen, RANGE);
 		memcpy(w->before, w->host.seen, sizeof(w->before));
-		w->queue = session_queue(&ours, 0);
+		w->queue = gpu_session_queue(&ours, 0);
 	}
 }
 
 static void workers_run(struct worker *workers)
 {
 	for (int i = 0; i < THREADS; i++)
-		EXPECT_EQ(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+		EXPECT_EQ(pthread_create(&workers[i].thread, NULL, cycle_work, &workers[i]), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(workers[i].thread, NULL);
 	for (int i = 0; i < THREADS; i++) {
@@ -290,14 +278,14 @@ TEST(threads, "Eight threads import, use and release their memory at once: nothi
 	static struct worker workers[THREADS];
 	struct usage before;
 
-	session_open(&ours);
+	gpu_session_open(&ours);
 	workers_open(workers);
 	workers_run(workers); /* every thread's heap has its size after that */
-	before = usage();
+	before = usage_read();
 	workers_run(workers);
-	EXPECT(back_to(&before));
+	EXPECT(usage_settles(&before));
 	workers_close(workers);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 /* How a child ends that does nothing but wait and exit; -1: it does not end. */
@@ -324,11 +312,11 @@ TEST(forked, "While a child lives and when it has exited, the parent's imports w
 	cl_mem mem;
 	pid_t child;
 
-	session_open(&ours);
+	gpu_session_open(&ours);
 	host_alloc(&h, HOST_MMAP, PAGE);
 	random_fill(h.seen, PAGE);
-	mem = import_host(&ours, h.memory, PAGE);
-	increment(&ours, ours.queue, mem, PAGE, AT_ONCE, NULL);
+	mem = gpu_import_host(&ours, h.memory, PAGE);
+	gpu_increment(&ours, ours.queue, mem, PAGE, AT_ONCE, NULL);
 	EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
 	EXPECT_EQ(pipe(gate), 0);
 	fflush(NULL);
@@ -346,11 +334,11 @@ TEST(forked, "While a child lives and when it has exited, the parent's imports w
 		}
 		random_fill(h.seen, PAGE);
 		memcpy(before, h.seen, PAGE);
-		increment(&ours, ours.queue, mem, PAGE, AT_ONCE, NULL);
+		gpu_increment(&ours, ours.queue, mem, PAGE, AT_ONCE, NULL);
 		EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
 		EXPECT(is_added(h.seen, before, PAGE, 1));
 	}
 	clReleaseMemObject(mem);
 	host_free(&h);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }

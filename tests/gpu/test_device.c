@@ -6,7 +6,7 @@
 #include "cuda.h"
 #include "gpu.h"
 
-static struct climport_dmabuf export(uint64_t address, size_t size)
+static struct climport_dmabuf device_export(uint64_t address, size_t size)
 {
 	struct climport_dmabuf d = { .fd = -1 };
 
@@ -19,8 +19,8 @@ static struct climport_dmabuf export(uint64_t address, size_t size)
 /* As a buffer of OpenCL; the dma-buf is closed. */
 static cl_mem buffer_of(struct session *s, uint64_t address, size_t size)
 {
-	struct climport_dmabuf d = export(address, size);
-	cl_mem mem = import_dmabuf(s, &d);
+	struct climport_dmabuf d = device_export(address, size);
+	cl_mem mem = gpu_import_dmabuf(s, &d);
 
 	close(d.fd);
 	return mem;
@@ -31,7 +31,7 @@ static void round_trip(uint64_t address, size_t size)
 {
 	const size_t count = size / sizeof(uint32_t);
 	uint32_t *a = malloc(size), *b = malloc(size), *out = malloc(size);
-	cl_mem mem = buffer_of(&ours, address, size), addend = native(&ours, size);
+	cl_mem mem = buffer_of(&ours, address, size), addend = gpu_create_native(&ours, size);
 	const cl_mem args[3] = { mem, mem, addend };
 
 	EXPECT(a && b && out);
@@ -43,7 +43,7 @@ static void round_trip(uint64_t address, size_t size)
 		EXPECT_EQ(clEnqueueWriteBuffer(ours.queue, addend, CL_TRUE, 0, size, b, 0, NULL,
 					       NULL),
 			  CL_SUCCESS);
-		add(&ours, ours.queue, args, count, AT_ONCE, NULL);
+		gpu_add(&ours, ours.queue, args, count, AT_ONCE, NULL);
 		EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
 		cuda_read(out, address, size);
 		EXPECT(is_sum(out, a, b, count));
@@ -62,7 +62,7 @@ TEST(device_climport,
 	void *address, *before;
 
 	cuda_need();
-	session_open(&ours);
+	gpu_session_open(&ours);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		/* Another first, so that a small one begins within a page. */
 		EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, 512, 0, gpu.uuid, &before), 0);
@@ -72,7 +72,7 @@ TEST(device_climport,
 		climport_free(address);
 		climport_free(before);
 	}
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 TEST(device_vmm, "Memory that the application makes by cuMemCreate() with a POSIX descriptor.")
@@ -80,12 +80,12 @@ TEST(device_vmm, "Memory that the application makes by cuMemCreate() with a POSI
 	struct vmm vmm;
 
 	cuda_need();
-	session_open(&ours);
+	gpu_session_open(&ours);
 	vmm_create(&vmm, LOCATION_DEVICE, 1);
 	round_trip(vmm.address, vmm.size);
 	round_trip(vmm.address + 3 * 4096, 65536);
 	vmm_destroy(&vmm);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 TEST(host_vmm, "The same of the host's memory, imported as such.")
@@ -95,24 +95,24 @@ TEST(host_vmm, "The same of the host's memory, imported as such.")
 	cl_mem mem;
 
 	cuda_need();
-	session_open(&ours);
+	gpu_session_open(&ours);
 	vmm_create(&vmm, LOCATION_HOST_NUMA, 1);
-	mem = import_host(&ours, (void *)vmm.address, VMM_SIZE);
+	mem = gpu_import_host(&ours, (void *)vmm.address, VMM_SIZE);
 	for (int round = 0; round < 20; round++) {
 		random_fill((void *)vmm.address, VMM_SIZE);
 		memcpy(before, (void *)vmm.address, VMM_SIZE);
-		increment(&ours, ours.queue, mem, VMM_SIZE, AT_ONCE, NULL);
+		gpu_increment(&ours, ours.queue, mem, VMM_SIZE, AT_ONCE, NULL);
 		EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
 		EXPECT(is_added((void *)vmm.address, before, VMM_SIZE, 1));
 	}
 	clReleaseMemObject(mem);
 	vmm_destroy(&vmm);
 	free(before);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 /* The error of OpenCL for what could be exported. */
-static cl_int refused_export(const struct climport_dmabuf *d)
+static cl_int device_export_error(const struct climport_dmabuf *d)
 {
 	cl_int err = CL_SUCCESS;
 	cl_mem mem;
@@ -128,8 +128,8 @@ static cl_int refused_export(const struct climport_dmabuf *d)
 /* Only Vulkan can import it, where the driver takes dma-bufs: then in place, else for this reason. */
 static void by_vulkan_or_refused(uint64_t address, size_t size, const char *why)
 {
-	struct climport_dmabuf d = export(address, size);
-	cl_int err = refused_export(&d);
+	struct climport_dmabuf d = device_export(address, size);
+	cl_int err = device_export_error(&d);
 
 	close(d.fd);
 	if (!err) {
@@ -138,8 +138,8 @@ static void by_vulkan_or_refused(uint64_t address, size_t size, const char *why)
 		return;
 	}
 	EXPECT_EQ(err, CL_INVALID_OPERATION);
-	EXPECT(because(why));
-	good_import();
+	EXPECT(gpu_notice_has(why));
+	gpu_import_good();
 }
 
 TEST(device_alloc, "cuMemAlloc() memory is exported; NVIDIA's OpenCL has no way in, which is said.")
@@ -147,11 +147,11 @@ TEST(device_alloc, "cuMemAlloc() memory is exported; NVIDIA's OpenCL has no way 
 	uint64_t address;
 
 	cuda_need();
-	session_open(&ours);
+	gpu_session_open(&ours);
 	EXPECT_EQ(cuda.alloc(&address, 1 << 20), 0);
 	by_vulkan_or_refused(address, 1 << 20, "is no VMM memory");
 	cuda.free(address);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 TEST(device_no_descriptor, "Nor for cuMemCreate() memory that was made without a POSIX descriptor.")
@@ -159,11 +159,11 @@ TEST(device_no_descriptor, "Nor for cuMemCreate() memory that was made without a
 	struct vmm vmm;
 
 	cuda_need();
-	session_open(&ours);
+	gpu_session_open(&ours);
 	vmm_create(&vmm, LOCATION_DEVICE, 0);
 	by_vulkan_or_refused(vmm.address, vmm.size, "without a POSIX descriptor");
 	vmm_destroy(&vmm);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 TEST(device_managed, "Managed memory is not exported and not imported: it moves.")
@@ -172,15 +172,15 @@ TEST(device_managed, "Managed memory is not exported and not imported: it moves.
 	uint64_t address;
 
 	cuda_need();
-	session_open(&ours);
+	gpu_session_open(&ours);
 	EXPECT_EQ(cuda.alloc_managed(&address, 1 << 20, 1), 0);
 	EXPECT_EQ(climport_export_dmabuf((void *)address, 1 << 20, 0, &d), -EOPNOTSUPP);
 	EXPECT_EQ(d.fd, -7);
-	EXPECT_EQ(refused(0, NULL, (void *)address, 1 << 20), CL_INVALID_OPERATION);
-	EXPECT(!gpu.is_nvidia || because("managed memory"));
+	EXPECT_EQ(gpu_import_error(0, NULL, (void *)address, 1 << 20), CL_INVALID_OPERATION);
+	EXPECT(!gpu.is_nvidia || gpu_notice_has("managed memory"));
 	cuda.free(address);
-	good_import();
-	session_close(&ours);
+	gpu_import_good();
+	gpu_session_close(&ours);
 }
 
 TEST(device_pointer_as_host, "A pointer to a device's memory is no host memory.")
@@ -189,16 +189,16 @@ TEST(device_pointer_as_host, "A pointer to a device's memory is no host memory."
 	struct vmm vmm;
 
 	cuda_need();
-	session_open(&ours);
+	gpu_session_open(&ours);
 	EXPECT_EQ(cuda.alloc(&address, 1 << 20), 0);
-	EXPECT_EQ(refused(0, NULL, (void *)address, 1 << 20), CL_INVALID_OPERATION);
+	EXPECT_EQ(gpu_import_error(0, NULL, (void *)address, 1 << 20), CL_INVALID_OPERATION);
 	cuda.free(address);
-	good_import();
+	gpu_import_good();
 	vmm_create(&vmm, LOCATION_DEVICE, 1);
-	EXPECT_EQ(refused(0, NULL, (void *)vmm.address, vmm.size), CL_INVALID_OPERATION);
+	EXPECT_EQ(gpu_import_error(0, NULL, (void *)vmm.address, vmm.size), CL_INVALID_OPERATION);
 	vmm_destroy(&vmm);
-	good_import();
-	session_close(&ours);
+	gpu_import_good();
+	gpu_session_close(&ours);
 }
 
 TEST(device_freed, "Memory that was freed between export and import: an error, nothing is left.")
@@ -209,22 +209,22 @@ TEST(device_freed, "Memory that was freed between export and import: an error, n
 	int ret;
 
 	cuda_need();
-	session_open(&ours);
+	gpu_session_open(&ours);
 	vmm_create(&vmm, LOCATION_DEVICE, 1);
-	d = export(vmm.address, vmm.size);
+	d = device_export(vmm.address, vmm.size);
 	vmm_destroy(&vmm);
-	EXPECT_EQ(refused_export(&d), CL_OUT_OF_RESOURCES);
-	EXPECT(because("freed since it was exported"));
+	EXPECT_EQ(device_export_error(&d), CL_OUT_OF_RESOURCES);
+	EXPECT(gpu_notice_has("freed since it was exported"));
 	close(d.fd);
 	EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, 4 << 20, 0, gpu.uuid, &address), 0);
-	d = export((uintptr_t)address, 4 << 20);
+	d = device_export((uintptr_t)address, 4 << 20);
 	climport_free(address);
-	EXPECT_EQ(refused_export(&d), CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(device_export_error(&d), CL_OUT_OF_RESOURCES);
 	ret = climport_export_dmabuf(address, 4 << 20, 0, &d);
 	EXPECT(ret == -EFAULT || ret == -ENXIO); /* with the kernel module, and without */
 	close(d.fd);
-	good_import();
-	session_close(&ours);
+	gpu_import_good();
+	gpu_session_close(&ours);
 }
 
 TEST(device_outlives, "A buffer keeps the memory that it was made of, if that is freed first.")
@@ -237,18 +237,18 @@ TEST(device_outlives, "A buffer keeps the memory that it was made of, if that is
 	if (!gpu.is_nvidia)
 		test_skip("a fake's descriptor keeps no memory");
 	cuda_need();
-	session_open(&ours);
+	gpu_session_open(&ours);
 	vmm_create(&vmm, LOCATION_DEVICE, 1);
 	random_fill(before, VMM_SIZE);
 	cuda_write(vmm.address, before, VMM_SIZE);
-	mem[0] = native(&ours, VMM_SIZE);
+	mem[0] = gpu_create_native(&ours, VMM_SIZE);
 	mem[1] = buffer_of(&ours, vmm.address, VMM_SIZE);
-	mem[2] = native(&ours, VMM_SIZE);
+	mem[2] = gpu_create_native(&ours, VMM_SIZE);
 	vmm_destroy(&vmm);
 	EXPECT_EQ(
 		clEnqueueWriteBuffer(ours.queue, mem[2], CL_TRUE, 0, VMM_SIZE, zero, 0, NULL, NULL),
 		CL_SUCCESS);
-	add(&ours, ours.queue, mem, VMM_SIZE / 4, AT_ONCE, NULL);
+	gpu_add(&ours, ours.queue, mem, VMM_SIZE / 4, AT_ONCE, NULL);
 	EXPECT_EQ(clEnqueueReadBuffer(ours.queue, mem[0], CL_TRUE, 0, VMM_SIZE, now, 0, NULL, NULL),
 		  CL_SUCCESS);
 	EXPECT(is_sum(now, before, zero, VMM_SIZE / 4));
@@ -257,7 +257,7 @@ TEST(device_outlives, "A buffer keeps the memory that it was made of, if that is
 	free(before);
 	free(zero);
 	free(now);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 /* Three parts at once: a kernel of each context, and CUDA; twenty times. */
@@ -270,7 +270,7 @@ static void at_once(struct session *const s[2], const cl_mem quarter[2], uint64_
 		random_fill(before, 4 * size);
 		cuda_write(address, before, 4 * size);
 		for (int i = 0; i < 2; i++) {
-			increment(s[i], s[i]->queue, quarter[i], size, AT_ONCE, NULL);
+			gpu_increment(s[i], s[i]->queue, quarter[i], size, AT_ONCE, NULL);
 			EXPECT_EQ(clFlush(s[i]->queue), CL_SUCCESS);
 		}
 		cuda_write(address + 2 * size, before, size);
@@ -297,14 +297,14 @@ TEST(two_contexts, "Two OpenCL contexts and CUDA have the same memory at the sam
 	cuda_need();
 	vmm_create(&vmm, LOCATION_DEVICE, 1);
 	for (int i = 0; i < 2; i++) {
-		session_open(s[i]);
+		gpu_session_open(s[i]);
 		mem[i] = buffer_of(s[i], vmm.address, 4 * size);
-		quarter[i] = part(mem[i], (size_t)i * size, size);
+		quarter[i] = gpu_create_part(mem[i], (size_t)i * size, size);
 	}
 	random_fill(before, 4 * size);
 	cuda_write(vmm.address, before, 4 * size);
 	for (int i = 0; i < 40; i++) {
-		increment(s[i % 2], s[i % 2]->queue, mem[i % 2], 4 * size, AT_ONCE, NULL);
+		gpu_increment(s[i % 2], s[i % 2]->queue, mem[i % 2], 4 * size, AT_ONCE, NULL);
 		EXPECT_EQ(clFinish(s[i % 2]->queue), CL_SUCCESS);
 	}
 	cuda_read(now, vmm.address, 4 * size);
@@ -316,7 +316,7 @@ TEST(two_contexts, "Two OpenCL contexts and CUDA have the same memory at the sam
 	}
 	vmm_destroy(&vmm);
 	for (int i = 0; i < 2; i++)
-		session_close(s[i]);
+		gpu_session_close(s[i]);
 	free(before);
 	free(now);
 }

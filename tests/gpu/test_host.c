@@ -8,7 +8,7 @@
 #define LARGE (((size_t)64 << 20) + PAGE)
 
 /* Three imports: the host writes two, a kernel the third; then all anew, without new imports. */
-static void data_of(enum host_kind kind, size_t size)
+static void host_data_round(enum host_kind kind, size_t size)
 {
 	const size_t count = size / sizeof(uint32_t);
 	struct host host[3]; /* out, a, b */
@@ -16,13 +16,13 @@ static void data_of(enum host_kind kind, size_t size)
 
 	for (int i = 0; i < 3; i++) {
 		host_alloc(&host[i], kind, size);
-		mem[i] = import_host(&ours, host[i].memory, size);
+		mem[i] = gpu_import_host(&ours, host[i].memory, size);
 	}
 	for (int round = 0; round < 3; round++) {
 		random_fill(host[1].seen, size);
 		random_fill(host[2].seen, size);
 		memset(host[0].seen, 0xa5 + round, size);
-		add(&ours, ours.queue, mem, count, AT_ONCE, NULL);
+		gpu_add(&ours, ours.queue, mem, count, AT_ONCE, NULL);
 		EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
 		EXPECT(is_sum(host[0].seen, host[1].seen, host[2].seen, count));
 	}
@@ -32,38 +32,38 @@ static void data_of(enum host_kind kind, size_t size)
 	}
 }
 
-static void data_of_sizes(enum host_kind kind)
+static void host_data_rounds(enum host_kind kind)
 {
-	session_open(&ours);
-	data_of(kind, PAGE);
-	data_of(kind, (size_t)1 << 20);
-	data_of(kind, LARGE);
-	session_close(&ours);
+	gpu_session_open(&ours);
+	host_data_round(kind, PAGE);
+	host_data_round(kind, (size_t)1 << 20);
+	host_data_round(kind, LARGE);
+	gpu_session_close(&ours);
 }
 
 TEST(data_mmap, "Anonymous memory of 4 KiB, 1 MiB and 64 MiB + 4 KiB: data both ways, no copies.")
 {
-	data_of_sizes(HOST_MMAP);
+	host_data_rounds(HOST_MMAP);
 }
 
 TEST(data_heap, "The same for memory of the heap.")
 {
-	data_of_sizes(HOST_HEAP);
+	host_data_rounds(HOST_HEAP);
 }
 
 TEST(data_memfd, "The same for a memfd, which the host sees by another mapping.")
 {
-	data_of_sizes(HOST_MEMFD);
+	host_data_rounds(HOST_MEMFD);
 }
 
 TEST(data_climport, "The same for climport_alloc(CLIMPORT_HOST).")
 {
-	data_of_sizes(HOST_CLIMPORT);
+	host_data_rounds(HOST_CLIMPORT);
 }
 
 TEST(data_cuda_host, "The same for cuMemHostAlloc().")
 {
-	data_of_sizes(HOST_CUDA);
+	host_data_rounds(HOST_CUDA);
 }
 
 TEST(data_mixed, "Kernels take imports of several kinds and native buffers together.")
@@ -73,17 +73,17 @@ TEST(data_mixed, "Kernels take imports of several kinds and native buffers toget
 	cl_mem mem[3];
 
 	EXPECT(out);
-	session_open(&ours);
+	gpu_session_open(&ours);
 	host_alloc(&a, HOST_MEMFD, LARGE);
 	host_alloc(&b, HOST_CLIMPORT, LARGE);
-	mem[0] = native(&ours, LARGE);
-	mem[1] = import_host(&ours, a.memory, LARGE);
-	mem[2] = import_host(&ours, b.memory, LARGE);
+	mem[0] = gpu_create_native(&ours, LARGE);
+	mem[1] = gpu_import_host(&ours, a.memory, LARGE);
+	mem[2] = gpu_import_host(&ours, b.memory, LARGE);
 	for (int round = 0; round < 5; round++) {
 		random_fill(a.seen, LARGE);
 		random_fill(b.seen, LARGE);
 		memset(out, 0xa5, LARGE);
-		add(&ours, ours.queue, mem, LARGE / 4, AT_ONCE, NULL);
+		gpu_add(&ours, ours.queue, mem, LARGE / 4, AT_ONCE, NULL);
 		EXPECT_EQ(clEnqueueReadBuffer(ours.queue, mem[0], CL_TRUE, 0, LARGE, out, 0, NULL,
 					      NULL),
 			  CL_SUCCESS);
@@ -94,7 +94,7 @@ TEST(data_mixed, "Kernels take imports of several kinds and native buffers toget
 	host_free(&a);
 	host_free(&b);
 	free(out);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 TEST(data_twice, "One range, imported twice: kernels on either see what the other wrote.")
@@ -103,27 +103,27 @@ TEST(data_twice, "One range, imported twice: kernels on either see what the othe
 	unsigned char before[PAGE];
 	cl_mem mem[2];
 
-	session_open(&ours);
+	gpu_session_open(&ours);
 	host_alloc(&h, HOST_MMAP, PAGE);
 	random_fill(h.seen, PAGE);
 	memcpy(before, h.seen, PAGE);
 	for (int i = 0; i < 2; i++)
-		mem[i] = import_host(&ours, h.memory, PAGE);
+		mem[i] = gpu_import_host(&ours, h.memory, PAGE);
 	for (int i = 0; i < 50; i++)
-		increment(&ours, ours.queue, mem[i % 2], PAGE, AT_ONCE, NULL);
+		gpu_increment(&ours, ours.queue, mem[i % 2], PAGE, AT_ONCE, NULL);
 	EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
 	EXPECT(is_added(h.seen, before, PAGE, 50));
 	clReleaseMemObject(mem[0]);
-	increment(&ours, ours.queue, mem[1], PAGE, AT_ONCE, NULL);
+	gpu_increment(&ours, ours.queue, mem[1], PAGE, AT_ONCE, NULL);
 	EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
 	EXPECT(is_added(h.seen, before, PAGE, 51));
 	clReleaseMemObject(mem[1]);
 	host_free(&h);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 /* The limit of a container, if there is one. */
-static size_t read_number(const char *path)
+static size_t host_read_number(const char *path)
 {
 	FILE *file = fopen(path, "re");
 	size_t number = SIZE_MAX;
@@ -135,10 +135,10 @@ static size_t read_number(const char *path)
 	return number;
 }
 
-static size_t largest(void)
+static size_t host_largest_size(void)
 {
 	size_t room = (size_t)sysconf(_SC_AVPHYS_PAGES) * PAGE,
-	       limit = read_number("/sys/fs/cgroup/memory.max");
+	       limit = host_read_number("/sys/fs/cgroup/memory.max");
 	cl_ulong most = 0;
 
 	clGetDeviceInfo(gpu.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most), &most, NULL);
@@ -161,10 +161,10 @@ static void check_ends(size_t size)
 	random_fill(p + size - PAGE, PAGE);
 	memcpy(before[0], p, PAGE);
 	memcpy(before[1], p + size - PAGE, PAGE);
-	mem = import_host(&ours, p, size);
-	increment(&ours, ours.queue, mem, PAGE, AT_ONCE, NULL);
-	end = part(mem, size - PAGE, PAGE);
-	increment(&ours, ours.queue, end, PAGE, AT_ONCE, NULL);
+	mem = gpu_import_host(&ours, p, size);
+	gpu_increment(&ours, ours.queue, mem, PAGE, AT_ONCE, NULL);
+	end = gpu_create_part(mem, size - PAGE, PAGE);
+	gpu_increment(&ours, ours.queue, end, PAGE, AT_ONCE, NULL);
 	EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
 	EXPECT(is_added(p, before[0], PAGE, size == PAGE ? 2 : 1));
 	EXPECT(is_added(p + size - PAGE, before[1], PAGE, size == PAGE ? 2 : 1));
@@ -175,13 +175,13 @@ static void check_ends(size_t size)
 
 TEST(sizes, "Imports of 4 KiB to 16 GiB, as far as there is memory.")
 {
-	const size_t most = largest();
+	const size_t most = host_largest_size();
 	size_t size = PAGE;
 
-	session_open(&ours);
+	gpu_session_open(&ours);
 	for (; size <= (size_t)16 << 30 && size <= most; size *= 4)
 		check_ends(size);
 	printf("# the largest import was of %zu bytes\n", size / 4);
-	session_close(&ours);
+	gpu_session_close(&ours);
 	EXPECT(size > (size_t)16 << 20);
 }

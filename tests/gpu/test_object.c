@@ -5,7 +5,7 @@
 #include "cuda.h"
 #include "gpu.h"
 
-static size_t info(cl_mem mem, cl_mem_info name)
+static size_t object_query_size(cl_mem mem, cl_mem_info name)
 {
 	size_t value = 0;
 
@@ -17,12 +17,12 @@ static void looks_like_a_root(cl_mem mem, size_t size)
 {
 	size_t properties = 1;
 
-	EXPECT_EQ(info(mem, CL_MEM_OFFSET), 0);
-	EXPECT_EQ(info(mem, CL_MEM_ASSOCIATED_MEMOBJECT), 0);
-	EXPECT_EQ(info(mem, CL_MEM_SIZE), size);
-	EXPECT_EQ(info(mem, CL_MEM_FLAGS), CL_MEM_READ_WRITE);
-	EXPECT_EQ(info(mem, CL_MEM_HOST_PTR), 0);
-	EXPECT_EQ(info(mem, CL_MEM_REFERENCE_COUNT) & 0xffffffff, 1);
+	EXPECT_EQ(object_query_size(mem, CL_MEM_OFFSET), 0);
+	EXPECT_EQ(object_query_size(mem, CL_MEM_ASSOCIATED_MEMOBJECT), 0);
+	EXPECT_EQ(object_query_size(mem, CL_MEM_SIZE), size);
+	EXPECT_EQ(object_query_size(mem, CL_MEM_FLAGS), CL_MEM_READ_WRITE);
+	EXPECT_EQ(object_query_size(mem, CL_MEM_HOST_PTR), 0);
+	EXPECT_EQ(object_query_size(mem, CL_MEM_REFERENCE_COUNT) & 0xffffffff, 1);
 	EXPECT_EQ(clGetMemObjectInfo(mem, CL_MEM_PROPERTIES, 0, NULL, &properties), CL_SUCCESS);
 	EXPECT_EQ(properties, 0);
 }
@@ -34,7 +34,7 @@ static void changes_only(const struct host *h, cl_mem mem, size_t origin, size_t
 
 	random_fill(h->seen, h->size);
 	memcpy(before, h->seen, h->size);
-	increment(&ours, ours.queue, mem, size, AT_ONCE, NULL);
+	gpu_increment(&ours, ours.queue, mem, size, AT_ONCE, NULL);
 	EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
 	EXPECT(is_added(now, before, origin, 0));
 	EXPECT(is_added(now + origin, before + origin, size, 1));
@@ -48,18 +48,18 @@ TEST(within_a_page, "An aligned address within a page gives a buffer that looks 
 	struct host h;
 	cl_mem mem;
 
-	session_open(&ours);
+	gpu_session_open(&ours);
 	host_alloc(&h, HOST_MMAP, 4 * PAGE);
 	for (size_t i = 0; i < 3; i++) {
 		size_t start = starts[i] * gpu.align;
 
-		mem = import_host(&ours, (char *)h.memory + start, size);
+		mem = gpu_import_host(&ours, (char *)h.memory + start, size);
 		looks_like_a_root(mem, size);
 		changes_only(&h, mem, start, size);
 		clReleaseMemObject(mem);
 	}
 	host_free(&h);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 /* A sub-buffer of an import that begins at @start, with what it says of itself. */
@@ -70,12 +70,12 @@ static void check_part(size_t start)
 	cl_mem mem, sub;
 
 	host_alloc(&h, HOST_MMAP, 4 * PAGE);
-	mem = import_host(&ours, (char *)h.memory + start, 2 * PAGE);
-	sub = part(mem, origin, size);
-	EXPECT_EQ(info(sub, CL_MEM_OFFSET), origin);
-	EXPECT_EQ(info(sub, CL_MEM_ASSOCIATED_MEMOBJECT), (size_t)mem);
-	EXPECT_EQ(info(sub, CL_MEM_SIZE), size);
-	EXPECT_EQ(info(sub, CL_MEM_FLAGS), CL_MEM_READ_WRITE);
+	mem = gpu_import_host(&ours, (char *)h.memory + start, 2 * PAGE);
+	sub = gpu_create_part(mem, origin, size);
+	EXPECT_EQ(object_query_size(sub, CL_MEM_OFFSET), origin);
+	EXPECT_EQ(object_query_size(sub, CL_MEM_ASSOCIATED_MEMOBJECT), (size_t)mem);
+	EXPECT_EQ(object_query_size(sub, CL_MEM_SIZE), size);
+	EXPECT_EQ(object_query_size(sub, CL_MEM_FLAGS), CL_MEM_READ_WRITE);
 	for (int round = 0; round < 20; round++)
 		changes_only(&h, sub, start + origin, size);
 	clReleaseMemObject(mem); /* the part keeps it */
@@ -86,17 +86,17 @@ static void check_part(size_t start)
 
 TEST(sub_buffers, "Sub-buffers of imports work in place and say whose part they are.")
 {
-	session_open(&ours);
+	gpu_session_open(&ours);
 	check_part(0);
 	check_part(3 * gpu.align);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 /* @size bytes of @h, and a sub-buffer that begins later and is as long. */
 static void goes_too_far(const struct host *h, size_t start, size_t size)
 {
 	const cl_buffer_region outside = { gpu.align, size };
-	cl_mem mem = import_host(&ours, (char *)h->memory + start, size);
+	cl_mem mem = gpu_import_host(&ours, (char *)h->memory + start, size);
 	cl_int err;
 
 	EXPECT(!clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &outside, &err));
@@ -110,20 +110,20 @@ TEST(sub_buffer_errors, "A sub-buffer ends where its import ends, whatever the m
 	const enum host_kind kinds[] = { HOST_MMAP, HOST_CLIMPORT };
 	struct host h;
 
-	session_open(&ours);
+	gpu_session_open(&ours);
 	for (int i = 0; i < 2; i++) {
 		host_alloc(&h, kinds[i], 4 * PAGE);
 		goes_too_far(&h, 0, 2 * PAGE);
 		goes_too_far(&h, gpu.align, PAGE);
 		host_free(&h);
 	}
-	good_import();
-	session_close(&ours);
+	gpu_import_good();
+	gpu_session_close(&ours);
 }
 
 static const cl_image_format rgba = { CL_RGBA, CL_UNSIGNED_INT32 };
 
-static cl_mem image_1d(cl_mem buffer, cl_int *err)
+static cl_mem object_create_image_1d(cl_mem buffer, cl_int *err)
 {
 	const cl_image_desc desc = {
 		.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
@@ -134,7 +134,7 @@ static cl_mem image_1d(cl_mem buffer, cl_int *err)
 	return clCreateImage(ours.context, CL_MEM_READ_ONLY, &rgba, &desc, NULL, err);
 }
 
-static cl_mem image_2d(cl_mem buffer, cl_int *err)
+static cl_mem object_create_image_2d(cl_mem buffer, cl_int *err)
 {
 	const cl_image_desc desc = {
 		.image_type = CL_MEM_OBJECT_IMAGE2D,
@@ -154,18 +154,18 @@ TEST(images, "Images on imports are refused, with the reason.")
 
 	if (!gpu.is_opaque)
 		test_skip("imports on this device can have images");
-	session_open(&ours);
+	gpu_session_open(&ours);
 	host_alloc(&h, HOST_MMAP, PAGE);
-	mem = import_host(&ours, h.memory, PAGE);
-	EXPECT(!image_1d(mem, &err));
+	mem = gpu_import_host(&ours, h.memory, PAGE);
+	EXPECT(!object_create_image_1d(mem, &err));
 	EXPECT_EQ(err, CL_INVALID_OPERATION);
-	EXPECT(because("images on imported memory"));
-	EXPECT(!image_2d(mem, &err));
+	EXPECT(gpu_notice_has("images on imported memory"));
+	EXPECT(!object_create_image_2d(mem, &err));
 	EXPECT_EQ(err, CL_INVALID_OPERATION);
 	changes_only(&h, mem, 0, PAGE);
 	clReleaseMemObject(mem);
 	host_free(&h);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 /* A buffer of the driver's own extension, of which the layer knows nothing. */
@@ -184,7 +184,7 @@ static cl_mem raw_import(const struct vmm *vmm)
 	return mem;
 }
 
-static cl_kernel image_kernel(cl_program *program)
+static cl_kernel object_create_image_kernel(cl_program *program)
 {
 	const char *source =
 		"kernel void image1d_to_buffer(read_only image1d_buffer_t from, global uchar *to,\n"
@@ -203,16 +203,16 @@ static cl_kernel image_kernel(cl_program *program)
 }
 
 /* What the driver says to a kernel that reads an image on @buffer. */
-static cl_int run_image_kernel(cl_mem buffer)
+static cl_int object_run_image_kernel(cl_mem buffer)
 {
 	const cl_uint width = 64;
 	const size_t one = 1;
-	cl_mem image, to = native(&ours, 4 * width);
+	cl_mem image, to = gpu_create_native(&ours, 4 * width);
 	cl_program program;
-	cl_kernel kernel = image_kernel(&program);
+	cl_kernel kernel = object_create_image_kernel(&program);
 	cl_int err;
 
-	image = image_1d(buffer, &err);
+	image = object_create_image_1d(buffer, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(image), &image), CL_SUCCESS);
 	EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(to), &to), CL_SUCCESS);
@@ -238,13 +238,13 @@ TEST(images_of_the_driver,
 	if (!gpu.is_nvidia)
 		test_skip("this is not NVIDIA's driver");
 	cuda_need();
-	session_open(&ours);
-	buffer = native(&ours, PAGE);
-	EXPECT_EQ(run_image_kernel(buffer), CL_SUCCESS);
+	gpu_session_open(&ours);
+	buffer = gpu_create_native(&ours, PAGE);
+	EXPECT_EQ(object_run_image_kernel(buffer), CL_SUCCESS);
 	clReleaseMemObject(buffer);
 	vmm_create(&vmm, LOCATION_HOST_NUMA, 1);
 	raw = raw_import(&vmm);
-	err = run_image_kernel(raw);
+	err = object_run_image_kernel(raw);
 	printf("# a kernel that reads an image on a raw opaque import: error %d\n", err);
 	EXPECT_EQ(err, CL_INVALID_KERNEL_ARGS);
 	/* The context is left as it is: it may be spoiled. */

@@ -19,7 +19,7 @@ static void three_open(struct three *t)
 {
 	for (int i = 0; i < 3; i++) {
 		host_alloc(&t->host[i], HOST_MMAP, SIZE);
-		t->mem[i] = import_host(&ours, t->host[i].memory, SIZE);
+		t->mem[i] = gpu_import_host(&ours, t->host[i].memory, SIZE);
 	}
 }
 
@@ -31,7 +31,7 @@ static void three_close(const struct three *t)
 	}
 }
 
-static void rewrite(const struct three *t)
+static void three_rewrite(const struct three *t)
 {
 	random_fill(t->host[1].seen, SIZE);
 	random_fill(t->host[2].seen, SIZE);
@@ -47,16 +47,16 @@ TEST(rewrites, "A kernel sees what the host wrote before it, in three imports, 2
 {
 	struct three t;
 
-	session_open(&ours);
+	gpu_session_open(&ours);
 	three_open(&t);
 	for (int round = 0; round < ROUNDS; round++) {
-		rewrite(&t);
-		add(&ours, ours.queue, t.mem, COUNT, AT_ONCE, NULL);
+		three_rewrite(&t);
+		gpu_add(&ours, ours.queue, t.mem, COUNT, AT_ONCE, NULL);
 		EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
 		EXPECT(is_right(&t));
 	}
 	three_close(&t);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 TEST(rewrites_two_queues, "The same with two queues in turns.")
@@ -64,29 +64,29 @@ TEST(rewrites_two_queues, "The same with two queues in turns.")
 	cl_command_queue queue[2];
 	struct three t;
 
-	session_open(&ours);
+	gpu_session_open(&ours);
 	queue[0] = ours.queue;
-	queue[1] = session_queue(&ours, 0);
+	queue[1] = gpu_session_queue(&ours, 0);
 	three_open(&t);
 	for (int round = 0; round < ROUNDS; round++) {
-		rewrite(&t);
-		add(&ours, queue[round % 2], t.mem, COUNT, AT_ONCE, NULL);
+		three_rewrite(&t);
+		gpu_add(&ours, queue[round % 2], t.mem, COUNT, AT_ONCE, NULL);
 		EXPECT_EQ(clFinish(queue[round % 2]), CL_SUCCESS);
 		EXPECT(is_right(&t));
 	}
 	three_close(&t);
 	clReleaseCommandQueue(queue[1]);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
-static cl_command_queue out_of_order(void)
+static cl_command_queue order_create_queue(void)
 {
 	cl_command_queue_properties can = 0;
 
 	clGetDeviceInfo(gpu.device, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, sizeof(can), &can, NULL);
 	if (!(can & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE))
 		test_skip("the device has no queues that run out of order");
-	return session_queue(&ours, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	return gpu_session_queue(&ours, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
 TEST(rewrites_out_of_order, "The same on a queue out of order, where events are waited for.")
@@ -95,17 +95,17 @@ TEST(rewrites_out_of_order, "The same on a queue out of order, where events are 
 	struct three t;
 	cl_event first, second;
 
-	session_open(&ours);
-	queue = out_of_order();
+	gpu_session_open(&ours);
+	queue = order_create_queue();
 	three_open(&t);
 	for (int round = 0; round < ROUNDS; round++) {
 		const cl_mem again[3] = { t.mem[2], t.mem[0], t.mem[1] }; /* b = out + a */
 		uint32_t b[COUNT];
 
-		rewrite(&t);
+		three_rewrite(&t);
 		memcpy(b, t.host[2].seen, SIZE);
-		add(&ours, queue, t.mem, COUNT, AT_ONCE, &first);
-		add(&ours, queue, again, COUNT, (struct after){ 1, &first }, &second);
+		gpu_add(&ours, queue, t.mem, COUNT, AT_ONCE, &first);
+		gpu_add(&ours, queue, again, COUNT, (struct after){ 1, &first }, &second);
 		EXPECT_EQ(clWaitForEvents(1, &second), CL_SUCCESS);
 		EXPECT(is_sum(t.host[0].seen, t.host[1].seen, b, COUNT));
 		EXPECT(is_sum(t.host[2].seen, t.host[0].seen, t.host[1].seen, COUNT));
@@ -114,7 +114,7 @@ TEST(rewrites_out_of_order, "The same on a queue out of order, where events are 
 	}
 	three_close(&t);
 	clReleaseCommandQueue(queue);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 TEST(rewrites_late, "A kernel sees what the host wrote before the user event that it waits for.")
@@ -122,23 +122,23 @@ TEST(rewrites_late, "A kernel sees what the host wrote before the user event tha
 	struct three t;
 	cl_int err;
 
-	session_open(&ours);
+	gpu_session_open(&ours);
 	three_open(&t);
 	for (int round = 0; round < ROUNDS; round++) {
 		cl_event gate = clCreateUserEvent(ours.context, &err);
 
 		EXPECT_EQ(err, CL_SUCCESS);
-		add(&ours, ours.queue, t.mem, COUNT, AT_ONCE, NULL); /* reads what was there */
-		add(&ours, ours.queue, t.mem, COUNT, (struct after){ 1, &gate }, NULL);
+		gpu_add(&ours, ours.queue, t.mem, COUNT, AT_ONCE, NULL); /* reads what was there */
+		gpu_add(&ours, ours.queue, t.mem, COUNT, (struct after){ 1, &gate }, NULL);
 		EXPECT_EQ(clFlush(ours.queue), CL_SUCCESS);
-		rewrite(&t);
+		three_rewrite(&t);
 		EXPECT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
 		EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
 		EXPECT(is_right(&t));
 		clReleaseEvent(gate);
 	}
 	three_close(&t);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 /* What the last command on each queue writes is there when all are done. */
@@ -151,7 +151,7 @@ static void finish_all(const cl_command_queue *queue, int queues)
 }
 
 /* 200 increments, each after the one before, by the queue or by an event if @by_events. */
-static void chain(const cl_command_queue *queue, int queues, bool by_events)
+static void order_run_chain(const cl_command_queue *queue, int queues, bool by_events)
 {
 	unsigned char before[SIZE];
 	cl_event last = NULL, next = NULL;
@@ -161,11 +161,11 @@ static void chain(const cl_command_queue *queue, int queues, bool by_events)
 	host_alloc(&h, HOST_MMAP, SIZE);
 	random_fill(h.seen, SIZE);
 	memcpy(before, h.seen, SIZE);
-	mem = import_host(&ours, h.memory, SIZE);
+	mem = gpu_import_host(&ours, h.memory, SIZE);
 	for (int i = 0; i < ROUNDS; i++) {
 		struct after after = { last ? 1 : 0, &last };
 
-		increment(&ours, queue[i % queues], mem, SIZE, after, by_events ? &next : NULL);
+		gpu_increment(&ours, queue[i % queues], mem, SIZE, after, by_events ? &next : NULL);
 		EXPECT_EQ(clFlush(queue[i % queues]), CL_SUCCESS);
 		if (last)
 			clReleaseEvent(last);
@@ -181,30 +181,30 @@ static void chain(const cl_command_queue *queue, int queues, bool by_events)
 
 TEST(chained, "Kernels one after the other lose no update, without waiting in between.")
 {
-	session_open(&ours);
-	chain(&ours.queue, 1, false);
-	session_close(&ours);
+	gpu_session_open(&ours);
+	order_run_chain(&ours.queue, 1, false);
+	gpu_session_close(&ours);
 }
 
 TEST(chained_two_queues, "The same on two queues, by events.")
 {
 	cl_command_queue queue[2];
 
-	session_open(&ours);
+	gpu_session_open(&ours);
 	queue[0] = ours.queue;
-	queue[1] = session_queue(&ours, 0);
-	chain(queue, 2, true);
+	queue[1] = gpu_session_queue(&ours, 0);
+	order_run_chain(queue, 2, true);
 	clReleaseCommandQueue(queue[1]);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 TEST(chained_out_of_order, "The same on a queue out of order, by events.")
 {
 	cl_command_queue queue;
 
-	session_open(&ours);
-	queue = out_of_order();
-	chain(&queue, 1, true);
+	gpu_session_open(&ours);
+	queue = order_create_queue();
+	order_run_chain(&queue, 1, true);
 	clReleaseCommandQueue(queue);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }

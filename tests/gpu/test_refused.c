@@ -27,16 +27,16 @@ TEST(refused_not_mapped, "Memory that is not mapped, all of it or a part.")
 {
 	char *p;
 
-	session_open(&ours);
+	gpu_session_open(&ours);
 	p = half_mapped();
-	EXPECT_EQ(refused(0, NULL, p, 2 * PAGE), CL_INVALID_OPERATION);
-	EXPECT(because("is not mapped"));
-	good_import();
+	EXPECT_EQ(gpu_import_error(0, NULL, p, 2 * PAGE), CL_INVALID_OPERATION);
+	EXPECT(gpu_notice_has("is not mapped"));
+	gpu_import_good();
 	munmap(p, PAGE);
-	EXPECT_EQ(refused(0, NULL, p, PAGE), CL_INVALID_OPERATION);
-	EXPECT(because("is not mapped"));
-	good_import();
-	session_close(&ours);
+	EXPECT_EQ(gpu_import_error(0, NULL, p, PAGE), CL_INVALID_OPERATION);
+	EXPECT(gpu_notice_has("is not mapped"));
+	gpu_import_good();
+	gpu_session_close(&ours);
 }
 
 TEST(refused_file, "A mapping of a file, shared or private.")
@@ -48,7 +48,7 @@ TEST(refused_file, "A mapping of a file, shared or private.")
 
 	if (!gpu.is_opaque)
 		test_skip("this device can use mappings of files");
-	session_open(&ours);
+	gpu_session_open(&ours);
 	EXPECT(asprintf(&name, "%s/climport-test-XXXXXX", getenv("DISK") ? getenv("DISK") : ".") >
 	       0);
 	fd = mkstemp(name);
@@ -63,13 +63,13 @@ TEST(refused_file, "A mapping of a file, shared or private.")
 		p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, flags[i], fd, 0);
 		EXPECT(p != MAP_FAILED);
 		p[0] = 1;
-		EXPECT_EQ(refused(0, NULL, p, PAGE), CL_INVALID_OPERATION);
-		EXPECT(because("cannot pin"));
-		good_import();
+		EXPECT_EQ(gpu_import_error(0, NULL, p, PAGE), CL_INVALID_OPERATION);
+		EXPECT(gpu_notice_has("cannot pin"));
+		gpu_import_good();
 		munmap(p, PAGE);
 	}
 	close(fd);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 TEST(refused_read_only, "A mapping that is read-only.")
@@ -77,31 +77,31 @@ TEST(refused_read_only, "A mapping that is read-only.")
 	void *p = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	EXPECT(p != MAP_FAILED);
-	session_open(&ours);
-	EXPECT_EQ(refused(0, NULL, p, PAGE), CL_INVALID_OPERATION);
-	EXPECT(because("without write access"));
-	good_import();
+	gpu_session_open(&ours);
+	EXPECT_EQ(gpu_import_error(0, NULL, p, PAGE), CL_INVALID_OPERATION);
+	EXPECT(gpu_notice_has("without write access"));
+	gpu_import_good();
 	if (gpu.is_opaque) {
-		EXPECT_EQ(refused(CL_MEM_READ_ONLY, NULL, p, PAGE), CL_INVALID_OPERATION);
-		EXPECT(because("without write access"));
-		good_import();
+		EXPECT_EQ(gpu_import_error(CL_MEM_READ_ONLY, NULL, p, PAGE), CL_INVALID_OPERATION);
+		EXPECT(gpu_notice_has("without write access"));
+		gpu_import_good();
 	}
 	munmap(p, PAGE);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 TEST(refused_no_memory, "NULL, no bytes, more bytes than there are addresses.")
 {
 	char *p = half_mapped();
 
-	session_open(&ours);
-	EXPECT_EQ(refused(0, NULL, NULL, PAGE), CL_INVALID_VALUE);
-	EXPECT_EQ(refused(0, NULL, p, 0), CL_INVALID_BUFFER_SIZE);
-	EXPECT_EQ(refused(0, NULL, p, SIZE_MAX), CL_INVALID_BUFFER_SIZE);
-	EXPECT_EQ(refused(0, NULL, p, SIZE_MAX / 4), CL_INVALID_OPERATION);
-	good_import();
+	gpu_session_open(&ours);
+	EXPECT_EQ(gpu_import_error(0, NULL, NULL, PAGE), CL_INVALID_VALUE);
+	EXPECT_EQ(gpu_import_error(0, NULL, p, 0), CL_INVALID_BUFFER_SIZE);
+	EXPECT_EQ(gpu_import_error(0, NULL, p, SIZE_MAX), CL_INVALID_BUFFER_SIZE);
+	EXPECT_EQ(gpu_import_error(0, NULL, p, SIZE_MAX / 4), CL_INVALID_OPERATION);
+	gpu_import_good();
 	munmap(p, PAGE);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 TEST(refused_unaligned, "An address of finer alignment than the device's.")
@@ -111,16 +111,17 @@ TEST(refused_unaligned, "An address of finer alignment than the device's.")
 
 	if (!gpu.is_opaque)
 		test_skip("this device takes any alignment");
-	session_open(&ours);
+	gpu_session_open(&ours);
 	host_alloc(&h, HOST_MMAP, PAGE);
 	snprintf(want, sizeof(want), "multiples of %zu bytes", gpu.align);
-	EXPECT_EQ(refused(0, NULL, (char *)h.memory + 1, 100), CL_INVALID_OPERATION);
-	EXPECT(because(want));
-	EXPECT_EQ(refused(0, NULL, (char *)h.memory + gpu.align / 2, 100), CL_INVALID_OPERATION);
-	EXPECT(because(want));
-	good_import();
+	EXPECT_EQ(gpu_import_error(0, NULL, (char *)h.memory + 1, 100), CL_INVALID_OPERATION);
+	EXPECT(gpu_notice_has(want));
+	EXPECT_EQ(gpu_import_error(0, NULL, (char *)h.memory + gpu.align / 2, 100),
+		  CL_INVALID_OPERATION);
+	EXPECT(gpu_notice_has(want));
+	gpu_import_good();
 	host_free(&h);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }
 
 TEST(refused_descriptors, "Descriptors that are no dma-bufs: none, a memfd, a pipe.")
@@ -129,13 +130,13 @@ TEST(refused_descriptors, "Descriptors that are no dma-bufs: none, a memfd, a pi
 						     0 };
 	int fds[4] = { -1, memfd_create("climport-test", MFD_CLOEXEC), -1, -1 };
 
-	session_open(&ours);
+	gpu_session_open(&ours);
 	EXPECT_EQ(pipe2(fds + 2, O_CLOEXEC), 0);
 	for (int i = 0; i < 4; i++) {
-		EXPECT_EQ(refused(0, dma_buf, &fds[i], PAGE), CL_INVALID_VALUE);
-		good_import();
+		EXPECT_EQ(gpu_import_error(0, dma_buf, &fds[i], PAGE), CL_INVALID_VALUE);
+		gpu_import_good();
 	}
 	for (int i = 1; i < 4; i++)
 		close(fds[i]);
-	session_close(&ours);
+	gpu_session_close(&ours);
 }

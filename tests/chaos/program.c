@@ -57,7 +57,7 @@ static cl_kernel kernels[OBJECTS];
 static cl_mem mems[OBJECTS];
 static int num_events, num_kernels, num_mems;
 
-__attribute__((format(printf, 1, 2), noreturn)) static void wrong(const char *format, ...)
+__attribute__((format(printf, 1, 2), noreturn)) static void step_fail(const char *format, ...)
 {
 	va_list args;
 
@@ -78,10 +78,10 @@ static void *now_doing(const char *call)
 }
 
 /* Whether a call worked; an error is negative, and the step ends. */
-static bool did(const char *call, cl_int err)
+static bool step_check(const char *call, cl_int err)
 {
 	if (err > 0)
-		wrong("%s returns %d", call, err);
+		step_fail("%s returns %d", call, err);
 	if (err) {
 		printf("%s: %.60s: error %d\n", step, call, err);
 		failed = true;
@@ -90,35 +90,35 @@ static bool did(const char *call, cl_int err)
 	return !err;
 }
 
-#define TRY(call)                      \
-	do {                           \
-		now_doing(#call);      \
-		if (!did(#call, call)) \
-			return;        \
+#define TRY(call)                             \
+	do {                                  \
+		now_doing(#call);             \
+		if (!step_check(#call, call)) \
+			return;               \
 	} while (0)
 
 /* An @object that a call has made, with the error of the same. */
-#define TRY_MAKE(object, call)                                      \
-	do {                                                        \
-		cl_int err = 1;                                     \
-                                                                    \
-		now_doing(#call);                                   \
-		(object) = call;                                    \
-		if (!did(#call, err)) {                             \
-			(object) = NULL;                            \
-			return;                                     \
-		}                                                   \
-		if (!(object))                                      \
-			wrong("%s: success, and no object", #call); \
+#define TRY_MAKE(object, call)                                          \
+	do {                                                            \
+		cl_int err = 1;                                         \
+                                                                        \
+		now_doing(#call);                                       \
+		(object) = call;                                        \
+		if (!step_check(#call, err)) {                          \
+			(object) = NULL;                                \
+			return;                                         \
+		}                                                       \
+		if (!(object))                                          \
+			step_fail("%s: success, and no object", #call); \
 	} while (0)
 
-static void begin(const char *name)
+static void step_begin(const char *name)
 {
 	step = name;
 	failed = false;
 }
 
-static void finish(void)
+static void step_finish(void)
 {
 	while (num_events)
 		clReleaseEvent(events[--num_events]);
@@ -140,7 +140,7 @@ static void try_gpu(cl_platform_id platform)
 		clReleaseContext(gpu);
 }
 
-static void open_device(void)
+static void program_open_device(void)
 {
 	cl_platform_id platform;
 
@@ -149,12 +149,12 @@ static void open_device(void)
 	import_memory = (__typeof__(import_memory))clGetExtensionFunctionAddressForPlatform(
 		platform, "clImportMemoryARM");
 	if (!native && !import_memory)
-		wrong("no clImportMemoryARM: is OPENCL_LAYERS set?");
+		step_fail("no clImportMemoryARM: is OPENCL_LAYERS set?");
 	try_gpu(platform);
 	TRY_MAKE(context, clCreateContext(NULL, 1, &device, NULL, NULL, &err));
 }
 
-static void open_queues(void)
+static void program_open_queues(void)
 {
 	const cl_queue_properties properties[] = { CL_QUEUE_PROPERTIES,
 						   CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE |
@@ -166,7 +166,7 @@ static void open_queues(void)
 		 clCreateCommandQueueWithProperties(context, device, properties, &err));
 }
 
-static void open_program(void)
+static void program_build_kernels(void)
 {
 	const char *text = source;
 
@@ -174,13 +174,13 @@ static void open_program(void)
 	TRY(clBuildProgram(program, 1, &device, NULL, NULL, NULL));
 }
 
-static cl_mem import_host(void *at, size_t size, cl_int *err)
+static cl_mem program_import_memory(void *at, size_t size, cl_int *err)
 {
 	return native ? clCreateBuffer(context, CL_MEM_USE_HOST_PTR, size, at, err)
 		      : import_memory(context, CL_MEM_READ_WRITE, NULL, at, size, err);
 }
 
-static cl_mem import_dmabuf(int fd, void *at, size_t size, cl_int *err)
+static cl_mem program_import_dmabuf(int fd, void *at, size_t size, cl_int *err)
 {
 	static const cl_import_properties_arm consistent[] = {
 		CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
@@ -191,14 +191,14 @@ static cl_mem import_dmabuf(int fd, void *at, size_t size, cl_int *err)
 		      : import_memory(context, CL_MEM_READ_WRITE, consistent, &fd, size, err);
 }
 
-static void open_memory(void)
+static void program_open_memory(void)
 {
-	TRY_MAKE(of_host, import_host(host, SIZE, &err));
-	TRY_MAKE(of_frame, import_dmabuf(frame_fd, frame, SIZE, &err));
-	TRY_MAKE(of_other, import_dmabuf(other_fd, other, SIZE, &err));
+	TRY_MAKE(of_host, program_import_memory(host, SIZE, &err));
+	TRY_MAKE(of_frame, program_import_dmabuf(frame_fd, frame, SIZE, &err));
+	TRY_MAKE(of_other, program_import_dmabuf(other_fd, other, SIZE, &err));
 }
 
-static void close_memory(void)
+static void program_close_memory(void)
 {
 	if (of_other)
 		clReleaseMemObject(of_other);
@@ -209,7 +209,7 @@ static void close_memory(void)
 	of_host = of_frame = of_other = NULL;
 }
 
-static void close_rest(void)
+static void program_close_rest(void)
 {
 	if (program)
 		clReleaseProgram(program);
@@ -234,13 +234,13 @@ static void expect_all(const char *what, const unsigned char *memory, size_t siz
 {
 	for (size_t i = 0; i < size; i++)
 		if (memory[i] != value)
-			wrong("%s: byte %zu is %d, expected %d, and all calls succeeded", what, i,
-			      memory[i], value);
+			step_fail("%s: byte %zu is %d, expected %d, and all calls succeeded", what,
+				  i, memory[i], value);
 }
 
 /* A kernel of up to two arguments, enqueued; its event is the last of @events. */
-static void enqueue(cl_command_queue queue, const char *name, cl_mem a, cl_mem b, size_t size,
-		    cl_uint num_wait, const cl_event *wait)
+static void program_enqueue(cl_command_queue queue, const char *name, cl_mem a, cl_mem b,
+			    size_t size, cl_uint num_wait, const cl_event *wait)
 {
 	cl_kernel kernel;
 	cl_event event = NULL;
@@ -252,7 +252,7 @@ static void enqueue(cl_command_queue queue, const char *name, cl_mem a, cl_mem b
 		TRY(clSetKernelArg(kernel, 1, sizeof(b), &b));
 	TRY(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &size, NULL, num_wait, wait, &event));
 	if (!event)
-		wrong("%s is enqueued without an event", name);
+		step_fail("%s is enqueued without an event", name);
 	events[num_events++] = event;
 }
 
@@ -268,8 +268,8 @@ static void check_event(cl_event event)
 	TRY(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
 			   NULL));
 	if (status > CL_COMPLETE)
-		wrong("an event that was waited for has status %d", status);
-	did("the event", status);
+		step_fail("an event that was waited for has status %d", status);
+	step_check("the event", status);
 }
 
 /* Waits for the last event.  Success means that it is complete, and all before it. */
@@ -285,17 +285,17 @@ static void wait_last(void)
 /* Two kernels in a row, on every kind of memory. */
 static void step_in_order(const char *name, cl_mem mem, unsigned char *memory)
 {
-	begin(name);
+	step_begin(name);
 	memset(memory, 7, SIZE);
-	enqueue(in_order, "increment", mem, NULL, SIZE, 0, NULL);
+	program_enqueue(in_order, "increment", mem, NULL, SIZE, 0, NULL);
 	if (!failed)
-		enqueue(in_order, "increment", mem, NULL, SIZE, 0, NULL);
+		program_enqueue(in_order, "increment", mem, NULL, SIZE, 0, NULL);
 	if (!failed)
 		wait_last();
-	did("clFinish", clFinish(in_order));
+	step_check("clFinish", clFinish(in_order));
 	if (!failed)
 		expect_all(name, memory, SIZE, 9);
-	finish();
+	step_finish();
 }
 
 static void make_user_event(void)
@@ -309,26 +309,26 @@ static void step_out_of_order(void)
 {
 	cl_event user = NULL;
 
-	begin("out of order");
+	step_begin("out of order");
 	memset(host, 21, SIZE);
 	memset(frame, 0, SIZE);
 	memset(other, 0, SIZE);
 	make_user_event();
 	if (failed)
-		return finish();
+		return step_finish();
 	user = last_event();
-	enqueue(out_of_order, "copy", of_host, of_frame, SIZE, 1, &user);
+	program_enqueue(out_of_order, "copy", of_host, of_frame, SIZE, 1, &user);
 	if (!failed)
-		enqueue(out_of_order, "copy", of_frame, of_other, SIZE, 1, &events[1]);
+		program_enqueue(out_of_order, "copy", of_frame, of_other, SIZE, 1, &events[1]);
 	if (!failed)
 		clFlush(out_of_order);
-	did("clSetUserEventStatus", clSetUserEventStatus(user, CL_COMPLETE));
+	step_check("clSetUserEventStatus", clSetUserEventStatus(user, CL_COMPLETE));
 	if (num_events > 2)
 		wait_last();
-	did("clFinish", clFinish(out_of_order));
+	step_check("clFinish", clFinish(out_of_order));
 	if (!failed)
 		expect_all("the second copy", other, SIZE, 21);
-	finish();
+	step_finish();
 }
 
 /* What waits for a command that fails does not run, and who waits for it goes on. */
@@ -336,28 +336,28 @@ static void step_failing_list(const char *name, cl_command_queue queue)
 {
 	cl_event user = NULL;
 
-	begin(name);
+	step_begin(name);
 	memset(frame, 33, SIZE);
 	make_user_event();
 	if (failed)
-		return finish();
+		return step_finish();
 	user = last_event();
-	enqueue(queue, "increment", of_frame, NULL, SIZE, 1, &user);
+	program_enqueue(queue, "increment", of_frame, NULL, SIZE, 1, &user);
 	if (!failed)
-		enqueue(queue, "increment", of_frame, NULL, SIZE, 1, &events[1]);
-	did("clSetUserEventStatus", clSetUserEventStatus(user, -77));
+		program_enqueue(queue, "increment", of_frame, NULL, SIZE, 1, &events[1]);
+	step_check("clSetUserEventStatus", clSetUserEventStatus(user, -77));
 	if (num_events > 1) {
 		cl_event event = last_event();
 		cl_int err = clWaitForEvents(1, &event);
 
 		if (!err)
-			wrong("clWaitForEvents succeeds for a command whose wait list failed");
+			step_fail("clWaitForEvents succeeds for a command whose wait list failed");
 	}
 	clFinish(queue);
 	if (!all_are(frame, SIZE, 33))
-		wrong("a command ran although its wait list failed");
+		step_fail("a command ran although its wait list failed");
 	failed = false;
-	finish();
+	step_finish();
 }
 
 /* A picture on a part of the dma-buf; the part's own handle goes at once, as FFmpeg does. */
@@ -386,7 +386,7 @@ static void make_picture(void)
 	mems[num_mems - 1] = mems[num_mems];
 }
 
-static void enqueue_picture(void)
+static void program_enqueue_picture(void)
 {
 	const size_t size[] = { WIDTH, HEIGHT };
 	cl_kernel kernel;
@@ -402,18 +402,18 @@ static void enqueue_picture(void)
 
 static void step_picture(void)
 {
-	begin("picture");
+	step_begin("picture");
 	memset(frame, 55, SIZE);
 	memset(host, 0, SIZE);
 	make_picture();
 	if (!failed)
-		enqueue_picture();
+		program_enqueue_picture();
 	if (!failed)
 		wait_last();
-	did("clFinish", clFinish(in_order));
+	step_check("clFinish", clFinish(in_order));
 	if (!failed)
 		expect_all("the picture", host, WIDTH * HEIGHT * 4, 55);
-	finish();
+	step_finish();
 }
 
 static atomic_int called;
@@ -431,20 +431,20 @@ static void step_callback(void)
 	const char *chaos = getenv("CHAOS");
 	const struct timespec ms = { 0, 1000000 };
 
-	begin("callback");
+	step_begin("callback");
 	atomic_store(&called, 0);
-	enqueue(in_order, "increment", of_frame, NULL, SIZE, 0, NULL);
+	program_enqueue(in_order, "increment", of_frame, NULL, SIZE, 0, NULL);
 	if (!failed)
-		did("clSetEventCallback",
-		    clSetEventCallback(last_event(), CL_COMPLETE, on_complete, NULL));
+		step_check("clSetEventCallback",
+			   clSetEventCallback(last_event(), CL_COMPLETE, on_complete, NULL));
 	if (!failed)
 		wait_last();
-	did("clFinish", clFinish(in_order));
+	step_check("clFinish", clFinish(in_order));
 	for (int i = 0; !failed && !called && i < 10000; i++)
 		nanosleep(&ms, NULL);
 	if (!failed && !called && !(chaos && !strncmp(chaos, "drop", 4)))
-		wrong("the callback of a command that is complete never came");
-	finish();
+		step_fail("the callback of a command that is complete never came");
+	step_finish();
 }
 
 /* Imports that go while commands use them. */
@@ -452,24 +452,24 @@ static void step_released(void)
 {
 	cl_mem mem = NULL;
 
-	begin("released");
+	step_begin("released");
 	memset(other, 3, SIZE);
 	now_doing("import");
-	mems[0] = import_dmabuf(other_fd, other, SIZE, &(cl_int){ 1 });
+	mems[0] = program_import_dmabuf(other_fd, other, SIZE, &(cl_int){ 1 });
 	if (!mems[0])
-		return finish();
+		return step_finish();
 	mem = mems[0];
 	for (int i = 0; i < 4 && !failed; i++)
-		enqueue(in_order, "increment", mem, NULL, SIZE, 0, NULL);
+		program_enqueue(in_order, "increment", mem, NULL, SIZE, 0, NULL);
 	clReleaseMemObject(mem);
 	while (num_kernels)
 		clReleaseKernel(kernels[--num_kernels]);
 	if (!failed)
 		wait_last();
-	did("clFinish", clFinish(in_order));
+	step_check("clFinish", clFinish(in_order));
 	if (!failed)
 		expect_all("an import that was released", other, SIZE, 7);
-	finish();
+	step_finish();
 }
 
 static void write_and_read(void)
@@ -480,7 +480,7 @@ static void write_and_read(void)
 	memset(seen, 0, SIZE);
 	TRY(clEnqueueWriteBuffer(in_order, of_frame, CL_TRUE, 0, SIZE, sent, 0, NULL, NULL));
 	expect_all("a blocking write", frame, SIZE, 99);
-	enqueue(in_order, "increment", of_frame, NULL, SIZE, 0, NULL);
+	program_enqueue(in_order, "increment", of_frame, NULL, SIZE, 0, NULL);
 	if (failed)
 		return;
 	TRY(clEnqueueReadBuffer(in_order, of_frame, CL_TRUE, 0, SIZE, seen, 1, events, NULL));
@@ -515,14 +515,14 @@ static void step_host_access(void)
 {
 	if (!may_read())
 		return;
-	begin("host access");
+	step_begin("host access");
 	write_and_read();
-	did("clFinish", clFinish(in_order));
-	finish();
-	begin("map");
+	step_check("clFinish", clFinish(in_order));
+	step_finish();
+	step_begin("map");
 	map_and_unmap();
-	did("clFinish", clFinish(in_order));
-	finish();
+	step_check("clFinish", clFinish(in_order));
+	step_finish();
 }
 
 static void step_failing_read(void)
@@ -531,18 +531,18 @@ static void step_failing_read(void)
 	cl_event read = NULL;
 	cl_int err;
 
-	begin("failing read");
+	step_begin("failing read");
 	make_user_event();
 	if (failed || !may_read())
-		return finish();
+		return step_finish();
 	err = clEnqueueReadBuffer(out_of_order, of_frame, CL_FALSE, 0, sizeof(to), to, 1, events,
 				  &read);
 	clSetUserEventStatus(events[0], -5);
 	if (!err && !clWaitForEvents(1, &read))
-		wrong("clWaitForEvents succeeds for a read whose wait list failed");
+		step_fail("clWaitForEvents succeeds for a read whose wait list failed");
 	if (!err)
 		clReleaseEvent(read);
-	finish();
+	step_finish();
 }
 
 static void run_steps(void)
@@ -564,7 +564,7 @@ static void run_failing_steps(void)
 }
 
 /* Descriptors of dma-bufs, this program's two among them. */
-static int count_dmabufs(void)
+static int program_count_dmabufs(void)
 {
 	char path[300], target[300];
 	DIR *dir = opendir("/proc/self/fd");
@@ -589,14 +589,14 @@ static void check_descriptors(void)
 	const struct timespec ms = { 0, 1000000 };
 	int left = 0;
 
-	begin("descriptors");
+	step_begin("descriptors");
 	for (int i = 0; i < 10000; i++) {
-		left = count_dmabufs();
+		left = program_count_dmabufs();
 		if (left <= 2)
 			return;
 		nanosleep(&ms, NULL);
 	}
-	wrong("%d descriptors of dma-bufs are left", left - 2);
+	step_fail("%d descriptors of dma-bufs are left", left - 2);
 }
 
 static void *map_dmabuf(const char *name, int *fd)
@@ -620,26 +620,26 @@ int main(int argc, char **argv)
 	host = aligned_alloc(PAGE, SIZE);
 	frame = map_dmabuf("frame", &frame_fd);
 	other = map_dmabuf("other", &other_fd);
-	begin("open");
-	open_device();
+	step_begin("open");
+	program_open_device();
 	if (!failed)
-		open_queues();
+		program_open_queues();
 	if (!failed)
-		open_program();
+		program_build_kernels();
 	if (sync)
 		fake_dmabuf_fail_nth(argv[2], EIO, (unsigned int)atoi(argv[3]));
 	for (int i = 0; i < 2 && !failed; i++) {
-		open_memory();
+		program_open_memory();
 		if (!failed && i == 0)
 			run_steps();
 		else if (!failed)
 			run_failing_steps();
-		close_memory();
+		program_close_memory();
 		if (!leaves && i == 0)
 			check_descriptors();
 	}
-	begin("end");
-	close_rest();
+	step_begin("end");
+	program_close_rest();
 	printf("%d errors\n", errors);
 	return sync && !fake_dmabuf_failed() ? 3 : 0;
 }

@@ -27,7 +27,7 @@ static cl_context context;
 static cl_command_queue queue;
 static cl_program program;
 
-static cl_platform_id query(void)
+static cl_platform_id session_query(void)
 {
 	cl_platform_id platform;
 	char extensions[4096];
@@ -39,22 +39,23 @@ static cl_platform_id query(void)
 	return platform;
 }
 
-static cl_device_id query_device(void)
+static cl_device_id session_query_device(void)
 {
 	cl_device_id device;
 	char extensions[4096];
 
-	EXPECT_EQ(clGetDeviceIDs(query(), CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
+	EXPECT_EQ(clGetDeviceIDs(session_query(), CL_DEVICE_TYPE_ALL, 1, &device, NULL),
+		  CL_SUCCESS);
 	EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions,
 				  NULL),
 		  CL_SUCCESS);
 	return device;
 }
 
-static void open_session(void)
+static void session_create(void)
 {
 	const char *text = source;
-	cl_platform_id platform = query();
+	cl_platform_id platform = session_query();
 	cl_device_id device;
 	cl_int err;
 
@@ -71,13 +72,13 @@ static void open_session(void)
 	EXPECT_EQ(clBuildProgram(program, 0, NULL, NULL, NULL, NULL), CL_SUCCESS);
 }
 
-static cl_mem buffer(void *at, cl_int *err)
+static cl_mem session_create_buffer(void *at, cl_int *err)
 {
 	return import_memory ? import_memory(context, CL_MEM_READ_WRITE, NULL, at, SIZE, err)
 			     : clCreateBuffer(context, CL_MEM_USE_HOST_PTR, SIZE, at, err);
 }
 
-static void increment(cl_mem mem)
+static void session_increment(cl_mem mem)
 {
 	const size_t size = SIZE;
 	cl_int err;
@@ -99,9 +100,9 @@ static void use_opencl(void)
 	cl_mem mem;
 
 	memset(at, 5, SIZE);
-	mem = buffer(at, &err);
+	mem = session_create_buffer(at, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
-	increment(mem);
+	session_increment(mem);
 	for (int i = 0; i < SIZE; i++)
 		EXPECT_EQ(at[i], 6);
 	clReleaseMemObject(mem);
@@ -126,14 +127,14 @@ static int status_of_child(void (*run)(void))
 	return status;
 }
 
-static void in_child(void (*run)(void))
+static void session_expect_child(void (*run)(void))
 {
 	EXPECT_EQ(status_of_child(run), 0);
 }
 
 static void session_in_child(void)
 {
-	open_session();
+	session_create();
 	use_opencl();
 	_exit(0);
 }
@@ -141,10 +142,10 @@ static void session_in_child(void)
 TEST(fork_after_platform_query, "A child uses OpenCL although its parent has asked the platform.")
 {
 	alarm(2 * SECONDS);
-	query();
-	in_child(session_in_child);
-	in_child(session_in_child);
-	open_session();
+	session_query();
+	session_expect_child(session_in_child);
+	session_expect_child(session_in_child);
+	session_create();
 	use_opencl();
 }
 
@@ -157,10 +158,10 @@ static void exec_in_child(void)
 TEST(exec_after_use, "A program that uses OpenCL starts others.")
 {
 	alarm(2 * SECONDS);
-	open_session();
+	session_create();
 	use_opencl();
 	for (int i = 0; i < 10; i++)
-		in_child(exec_in_child);
+		session_expect_child(exec_in_child);
 	use_opencl();
 }
 
@@ -172,8 +173,8 @@ static void spin_and_exit(void)
 	cl_kernel kernel;
 	cl_mem mem;
 
-	open_session();
-	mem = buffer(at, NULL);
+	session_create();
+	mem = session_create_buffer(at, NULL);
 	EXPECT(mem);
 	kernel = clCreateKernel(program, "spin", NULL);
 	clSetKernelArg(kernel, 0, sizeof(mem), &mem);
@@ -198,7 +199,7 @@ TEST(exit_while_a_kernel_runs, "A program that exits while a kernel runs does no
 TEST(descriptors_closed, "A program closes every descriptor above 2 and goes on.")
 {
 	alarm(SECONDS);
-	open_session();
+	session_create();
 	use_opencl();
 	closefrom(3);
 	use_opencl();
@@ -208,9 +209,9 @@ TEST(descriptors_closed, "A program closes every descriptor above 2 and goes on.
 TEST(closed_before_use, "A daemon closes every descriptor after its first query.")
 {
 	alarm(SECONDS);
-	query_device();
+	session_query_device();
 	closefrom(3);
-	open_session();
+	session_create();
 	use_opencl();
 }
 
@@ -245,8 +246,8 @@ TEST(child_handler, "A program whose handler waits for every child uses OpenCL."
 	alarm(SECONDS);
 	forget_verdicts();
 	EXPECT_EQ(sigaction(SIGCHLD, &action, NULL), 0);
-	query_device();
-	open_session();
+	session_query_device();
+	session_create();
 	use_opencl();
 }
 
@@ -257,7 +258,7 @@ TEST(child_signal, "A query sends a program no SIGCHLD, for it has started no ch
 	alarm(SECONDS);
 	forget_verdicts();
 	EXPECT_EQ(sigaction(SIGCHLD, &action, NULL), 0);
-	query_device();
+	session_query_device();
 	EXPECT_EQ(children, 0);
 }
 
@@ -266,8 +267,8 @@ TEST(children_ignored, "A program that ignores its children uses OpenCL.")
 	alarm(SECONDS);
 	forget_verdicts();
 	signal(SIGCHLD, SIG_IGN);
-	query_device();
-	open_session();
+	session_query_device();
+	session_create();
 	use_opencl();
 }
 
@@ -282,7 +283,7 @@ TEST(waits_for_any_child, "waitpid(-1) waits for the program's own child, and fi
 	if (!child)
 		_exit(7);
 	EXPECT(child > 0);
-	query_device();
+	session_query_device();
 	EXPECT_EQ(waitpid(-1, &status, 0), child);
 	EXPECT_EQ(WEXITSTATUS(status), 7);
 	EXPECT_EQ(waitpid(-1, &status, 0), -1);
@@ -299,7 +300,7 @@ static rlim_t lowest_free(void)
 	return (rlim_t)fd;
 }
 
-static void limit_descriptors(rlim_t limit, rlim_t max)
+static void session_limit_descriptors(rlim_t limit, rlim_t max)
 {
 	const struct rlimit limits = { limit, max };
 
@@ -314,19 +315,19 @@ TEST(no_descriptors_left, "An import without a free descriptor works or is an er
 
 	alarm(SECONDS);
 	EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limits), 0);
-	open_session();
+	session_create();
 	for (rlim_t room = 0; room < 6; room++) {
 		cl_int err = 1;
 		cl_mem mem;
 
-		limit_descriptors(lowest_free() + room, limits.rlim_max);
-		mem = buffer(at, &err);
+		session_limit_descriptors(lowest_free() + room, limits.rlim_max);
+		mem = session_create_buffer(at, &err);
 		EXPECT_EQ(mem != NULL, err == CL_SUCCESS);
 		EXPECT(err <= 0);
 		/* To run a kernel PoCL opens files, and aborts if it cannot. */
-		limit_descriptors(limits.rlim_cur, limits.rlim_max);
+		session_limit_descriptors(limits.rlim_cur, limits.rlim_max);
 		if (mem) {
-			increment(mem);
+			session_increment(mem);
 			clReleaseMemObject(mem);
 		}
 	}
@@ -346,15 +347,15 @@ static void query_with_room(void)
 	getrlimit(RLIMIT_NOFILE, &limits);
 	EXPECT_EQ(clGetPlatformIDs(1, &platform, NULL), CL_SUCCESS);
 	EXPECT_EQ(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
-	limit_descriptors(lowest_free() + query_room, limits.rlim_max);
+	session_limit_descriptors(lowest_free() + query_room, limits.rlim_max);
 	EXPECT_EQ(clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS, sizeof(extensions),
 				    extensions, NULL),
 		  CL_SUCCESS);
 	EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions,
 				  NULL),
 		  CL_SUCCESS);
-	limit_descriptors(limits.rlim_cur, limits.rlim_max);
-	open_session();
+	session_limit_descriptors(limits.rlim_cur, limits.rlim_max);
+	session_create();
 	use_opencl();
 	_exit(0);
 }
@@ -364,5 +365,5 @@ TEST(query_without_descriptors, "A query without a free descriptor is answered, 
 	alarm(5 * SECONDS);
 	forget_verdicts();
 	for (query_room = 0; query_room < 4; query_room++)
-		in_child(query_with_room);
+		session_expect_child(query_with_room);
 }

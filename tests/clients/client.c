@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -12,6 +11,8 @@
 #include <unistd.h>
 
 #include "fake_dmabuf.h"
+#include "process.h"
+#include "text.h"
 
 static const char source[] = "kernel void increment(global uchar *a) { a[get_global_id(0)]++; }\n"
 			     "kernel void plane(read_only image2d_t from, global uchar *to)\n"
@@ -21,20 +22,8 @@ static const char source[] = "kernel void increment(global uchar *a) { a[get_glo
 
 struct client client;
 
-static int count_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	EXPECT(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
 /* The first import of a process opens what the layer keeps. */
-static void first_import(void)
+static void client_import_first(void)
 {
 	void *at = aligned_alloc(PAGE, PAGE);
 	cl_int err;
@@ -46,7 +35,7 @@ static void first_import(void)
 }
 
 /* Descriptors of a driver's kernels are open afterwards as well. */
-static void warm_up(void)
+static void client_warm_up(void)
 {
 	static unsigned char bytes[2 * PAGE];
 	cl_mem mem = clCreateBuffer(client.context, 0, PAGE, NULL, NULL);
@@ -82,18 +71,18 @@ void client_open(void)
 	client.import = (__typeof__(client.import))clGetExtensionFunctionAddressForPlatform(
 		client.platform, "clImportMemoryARM");
 	EXPECT(client.import);
-	first_import();
-	warm_up();
-	client.descriptors = count_descriptors();
+	client_import_first();
+	client_warm_up();
+	client.descriptors = process_count_descriptors();
 }
 
 /* The driver lets go of an import's memory on a thread of its own. */
-static bool descriptors_settle(void)
+static bool client_descriptors_settle(void)
 {
 	const struct timespec ms = { 0, 1000000 };
 
 	for (int i = 0; i < 10000; i++) {
-		if (count_descriptors() <= client.descriptors)
+		if (process_count_descriptors() <= client.descriptors)
 			return true;
 		nanosleep(&ms, NULL);
 	}
@@ -102,20 +91,10 @@ static bool descriptors_settle(void)
 
 void client_close(void)
 {
-	EXPECT(descriptors_settle());
+	EXPECT(client_descriptors_settle());
 	clReleaseProgram(client.program);
 	clReleaseCommandQueue(client.queue);
 	clReleaseContext(client.context);
-}
-
-static bool has_word(const char *list, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (const char *at = list; (at = strstr(at, word)); at += length)
-		if ((at == list || at[-1] == ' ') && (!at[length] || at[length] == ' '))
-			return true;
-	return false;
 }
 
 bool client_platform_has(const char *extension)
@@ -125,7 +104,7 @@ bool client_platform_has(const char *extension)
 	EXPECT_EQ(clGetPlatformInfo(client.platform, CL_PLATFORM_EXTENSIONS, sizeof(list), list,
 				    NULL),
 		  CL_SUCCESS);
-	return has_word(list, extension);
+	return text_count_word(list, extension);
 }
 
 bool client_device_has(const char *extension)
@@ -134,10 +113,10 @@ bool client_device_has(const char *extension)
 
 	EXPECT_EQ(clGetDeviceInfo(client.device, CL_DEVICE_EXTENSIONS, sizeof(list), list, NULL),
 		  CL_SUCCESS);
-	return has_word(list, extension);
+	return text_count_word(list, extension);
 }
 
-static int udmabuf_create(size_t size)
+static int client_udmabuf_create(size_t size)
 {
 	int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), memory, fd;
 	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = size };
@@ -155,14 +134,14 @@ static int udmabuf_create(size_t size)
 	return fd;
 }
 
-void dmabuf_create(struct dmabuf *dmabuf, size_t size)
+void client_dmabuf_create(struct dmabuf *dmabuf, size_t size)
 {
 	static int number;
 	char name[32];
 
 	snprintf(name, sizeof(name), "client%d", number++);
 	dmabuf->size = (size + PAGE - 1) / PAGE * PAGE;
-	dmabuf->fd = udmabuf_create(dmabuf->size);
+	dmabuf->fd = client_udmabuf_create(dmabuf->size);
 	if (dmabuf->fd < 0)
 		dmabuf->fd = fake_dmabuf_create(name, dmabuf->size);
 	EXPECT(dmabuf->fd >= 0);
@@ -170,13 +149,13 @@ void dmabuf_create(struct dmabuf *dmabuf, size_t size)
 	EXPECT(dmabuf->at != MAP_FAILED);
 }
 
-void dmabuf_destroy(struct dmabuf *dmabuf)
+void client_dmabuf_destroy(struct dmabuf *dmabuf)
 {
 	munmap(dmabuf->at, dmabuf->size);
 	close(dmabuf->fd);
 }
 
-int dmabuf_read_only(const struct dmabuf *dmabuf)
+int client_dmabuf_read_only(const struct dmabuf *dmabuf)
 {
 	int fd = fake_dmabuf_reopen(dmabuf->fd, O_RDONLY);
 
@@ -186,7 +165,7 @@ int dmabuf_read_only(const struct dmabuf *dmabuf)
 	return fd;
 }
 
-static void dmabuf_sync(const struct dmabuf *dmabuf, uint64_t edge)
+static void client_dmabuf_sync(const struct dmabuf *dmabuf, uint64_t edge)
 {
 	const struct dma_buf_sync sync = { DMA_BUF_SYNC_RW | edge };
 	int ret;
@@ -197,17 +176,17 @@ static void dmabuf_sync(const struct dmabuf *dmabuf, uint64_t edge)
 	EXPECT_EQ(ret, 0);
 }
 
-void dmabuf_begin(const struct dmabuf *dmabuf)
+void client_dmabuf_begin(const struct dmabuf *dmabuf)
 {
-	dmabuf_sync(dmabuf, DMA_BUF_SYNC_START);
+	client_dmabuf_sync(dmabuf, DMA_BUF_SYNC_START);
 }
 
-void dmabuf_end(const struct dmabuf *dmabuf)
+void client_dmabuf_end(const struct dmabuf *dmabuf)
 {
-	dmabuf_sync(dmabuf, DMA_BUF_SYNC_END);
+	client_dmabuf_sync(dmabuf, DMA_BUF_SYNC_END);
 }
 
-static cl_kernel kernel_of(const char *name, cl_mem argument)
+static cl_kernel client_create_kernel(const char *name, cl_mem argument)
 {
 	cl_int err;
 	cl_kernel kernel = clCreateKernel(client.program, name, &err);
@@ -219,7 +198,7 @@ static cl_kernel kernel_of(const char *name, cl_mem argument)
 
 void client_increment(cl_mem mem, size_t size)
 {
-	cl_kernel kernel = kernel_of("increment", mem);
+	cl_kernel kernel = client_create_kernel("increment", mem);
 
 	EXPECT_EQ(clEnqueueNDRangeKernel(client.queue, kernel, 1, NULL, &size, NULL, 0, NULL, NULL),
 		  CL_SUCCESS);
@@ -230,7 +209,7 @@ void client_increment(cl_mem mem, size_t size)
 void client_read_plane(cl_mem image, unsigned char *to, size_t width, size_t height)
 {
 	const size_t size[] = { width, height };
-	cl_kernel kernel = kernel_of("plane", image);
+	cl_kernel kernel = client_create_kernel("plane", image);
 	cl_int err;
 	cl_mem out = clCreateBuffer(client.context, CL_MEM_WRITE_ONLY, width * height, NULL, &err);
 

@@ -41,13 +41,13 @@ struct dmabuf {
 	unsigned char *at;
 };
 
-void dmabuf_create(struct dmabuf *dmabuf, size_t size);
-void dmabuf_destroy(struct dmabuf *dmabuf);
-int dmabuf_read_only(const struct dmabuf *dmabuf); /* another descriptor of it, O_RDONLY */
+void client_dmabuf_create(struct dmabuf *dmabuf, size_t size);
+void client_dmabuf_destroy(struct dmabuf *dmabuf);
+int client_dmabuf_read_only(const struct dmabuf *dmabuf); /* another descriptor of it, O_RDONLY */
 
 /* What a CPU does around its own accesses. */
-void dmabuf_begin(const struct dmabuf *dmabuf);
-void dmabuf_end(const struct dmabuf *dmabuf);
+void client_dmabuf_begin(const struct dmabuf *dmabuf);
+void client_dmabuf_end(const struct dmabuf *dmabuf);
 
 /* Adds one to each byte, and waits. */
 void client_increment(cl_mem mem, size_t size);

@@ -66,7 +66,7 @@ TEST(armnn_dmabuf, "Arm NN imports a dma-buf that the host does not access.")
 
 	client_open();
 	size = rounded_up(TENSOR);
-	dmabuf_create(&tensor, size);
+	client_dmabuf_create(&tensor, size);
 	memset(tensor.at, 1, tensor.size);
 	for (int i = 0; i < 50; i++) {
 		EXPECT(can_be_imported(consistent, flags, &tensor.fd, size));
@@ -77,7 +77,7 @@ TEST(armnn_dmabuf, "Arm NN imports a dma-buf that the host does not access.")
 	}
 	EXPECT_EQ(tensor.at[TENSOR - 1], 51);
 	EXPECT_EQ(tensor.at[TENSOR], 1);
-	dmabuf_destroy(&tensor);
+	client_dmabuf_destroy(&tensor);
 	client_close();
 }
 
@@ -91,13 +91,13 @@ TEST(armnn_protected, "Arm NN finds out that protected memory cannot be imported
 	struct dmabuf tensor;
 
 	client_open();
-	dmabuf_create(&tensor, PAGE);
+	client_dmabuf_create(&tensor, PAGE);
 	EXPECT(!can_be_imported(protected, CL_MEM_READ_WRITE, &tensor.fd, PAGE));
 	EXPECT(!can_be_imported(consistent, CL_MEM_READ_WRITE, &no_dmabuf, PAGE));
 	EXPECT(!can_be_imported(consistent, CL_MEM_READ_WRITE, &closed, PAGE));
 	EXPECT(!can_be_imported(consistent, CL_MEM_READ_WRITE, &tensor.fd, 2 * PAGE));
 	EXPECT(can_be_imported(consistent, CL_MEM_READ_WRITE, &tensor.fd, PAGE));
-	dmabuf_destroy(&tensor);
+	client_dmabuf_destroy(&tensor);
 	close(no_dmabuf);
 	client_close();
 }

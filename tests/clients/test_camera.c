@@ -30,7 +30,7 @@ struct slot {
 static struct slot slots[BUFFERS];
 static int imports;
 
-static struct slot *slot_find(const struct stat *st)
+static struct slot *camera_find_slot(const struct stat *st)
 {
 	for (int i = 0; i < imports; i++)
 		if (slots[i].dev == st->st_dev && slots[i].ino == st->st_ino)
@@ -38,7 +38,7 @@ static struct slot *slot_find(const struct stat *st)
 	return NULL;
 }
 
-static struct slot *slot_create(int fd, const struct stat *st)
+static struct slot *camera_create_slot(int fd, const struct stat *st)
 {
 	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
 							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
@@ -60,16 +60,16 @@ static struct slot *slot_create(int fd, const struct stat *st)
 }
 
 /* The camera writes; padding is other than the picture. */
-static void expose(struct dmabuf *buffer, int frame)
+static void camera_expose(struct dmabuf *buffer, int frame)
 {
-	dmabuf_begin(buffer);
+	client_dmabuf_begin(buffer);
 	memset(buffer->at, 255, buffer->size);
 	for (int y = 0; y < HEIGHT * 3 / 2; y++)
 		memset(buffer->at + y * STRIDE, (y * 3 + frame) % 251, WIDTH);
-	dmabuf_end(buffer);
+	client_dmabuf_end(buffer);
 }
 
-static void check(cl_mem image, int first_row, int rows, int frame)
+static void camera_check_rows(cl_mem image, int first_row, int rows, int frame)
 {
 	static unsigned char seen[WIDTH * HEIGHT];
 
@@ -80,17 +80,17 @@ static void check(cl_mem image, int first_row, int rows, int frame)
 	}
 }
 
-static void process(int fd, int frame)
+static void camera_process_frame(int fd, int frame)
 {
 	struct stat st;
 	struct slot *slot;
 
 	EXPECT_EQ(fstat(fd, &st), 0);
-	slot = slot_find(&st);
+	slot = camera_find_slot(&st);
 	if (!slot)
-		slot = slot_create(fd, &st);
-	check(slot->luma, 0, HEIGHT, frame);
-	check(slot->chroma, HEIGHT, HEIGHT / 2, frame);
+		slot = camera_create_slot(fd, &st);
+	camera_check_rows(slot->luma, 0, HEIGHT, frame);
+	camera_check_rows(slot->chroma, HEIGHT, HEIGHT / 2, frame);
 }
 
 TEST(camera_ring, "A camera's thousand frames take an import for each of its four buffers.")
@@ -99,13 +99,13 @@ TEST(camera_ring, "A camera's thousand frames take an import for each of its fou
 
 	client_open();
 	for (int i = 0; i < BUFFERS; i++)
-		dmabuf_create(&ring[i], SIZE);
+		client_dmabuf_create(&ring[i], SIZE);
 	for (int frame = 0; frame < FRAMES; frame++) {
 		struct dmabuf *buffer = &ring[frame % BUFFERS];
 		int fd = fcntl(buffer->fd, F_DUPFD_CLOEXEC, 0);
 
-		expose(buffer, frame);
-		process(fd, frame);
+		camera_expose(buffer, frame);
+		camera_process_frame(fd, frame);
 		close(fd);
 	}
 	EXPECT_EQ(imports, BUFFERS);
@@ -114,7 +114,7 @@ TEST(camera_ring, "A camera's thousand frames take an import for each of its fou
 		clReleaseMemObject(slots[i].chroma);
 		clReleaseMemObject(slots[i].part);
 		clReleaseMemObject(slots[i].root);
-		dmabuf_destroy(&ring[i]);
+		client_dmabuf_destroy(&ring[i]);
 	}
 	client_close();
 }

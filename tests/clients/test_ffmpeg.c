@@ -21,16 +21,16 @@ static const struct {
 static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
 						    0 };
 
-static void fill(struct dmabuf *frame, unsigned int number)
+static void frame_fill(struct dmabuf *frame, unsigned int number)
 {
-	dmabuf_begin(frame);
+	client_dmabuf_begin(frame);
 	for (size_t i = 0; i < frame->size; i++)
 		frame->at[i] = (unsigned char)(i * 7 + i / 251 + number);
-	dmabuf_end(frame);
+	client_dmabuf_end(frame);
 }
 
 /* opencl_map_from_drm_arm(): the sub-buffer goes as soon as the image is there. */
-static cl_mem map_plane(cl_mem frame, cl_mem_flags flags, int p)
+static cl_mem frame_map_plane(cl_mem frame, cl_mem_flags flags, int p)
 {
 	const cl_buffer_region region = { planes[p].offset, planes[p].width * planes[p].height };
 	cl_int err;
@@ -43,7 +43,7 @@ static cl_mem map_plane(cl_mem frame, cl_mem_flags flags, int p)
 	return image;
 }
 
-static void check_plane(cl_mem image, const struct dmabuf *frame, int p)
+static void frame_check_plane(cl_mem image, const struct dmabuf *frame, int p)
 {
 	static unsigned char seen[WIDTH * HEIGHT];
 	size_t size = planes[p].width * planes[p].height;
@@ -52,7 +52,7 @@ static void check_plane(cl_mem image, const struct dmabuf *frame, int p)
 	EXPECT(!memcmp(seen, frame->at + planes[p].offset, size));
 }
 
-static void map_frame(struct dmabuf *frame, int fd, cl_mem_flags flags)
+static void frame_map(struct dmabuf *frame, int fd, cl_mem_flags flags)
 {
 	cl_mem images[PLANES], object;
 	cl_int err;
@@ -60,9 +60,9 @@ static void map_frame(struct dmabuf *frame, int fd, cl_mem_flags flags)
 	object = client.import(client.context, flags, dma_buf, &fd, FRAME, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	for (int p = 0; p < PLANES; p++)
-		images[p] = map_plane(object, flags, p);
+		images[p] = frame_map_plane(object, flags, p);
 	for (int p = 0; p < PLANES; p++)
-		check_plane(images[p], frame, p);
+		frame_check_plane(images[p], frame, p);
 	for (int p = 0; p < PLANES; p++)
 		EXPECT_EQ(clReleaseMemObject(images[p]), CL_SUCCESS);
 	EXPECT_EQ(clReleaseMemObject(object), CL_SUCCESS);
@@ -82,12 +82,12 @@ TEST(ffmpeg_maps_frames, "FFmpeg maps frame after frame, plane by plane.")
 	struct dmabuf frame;
 
 	client_open();
-	dmabuf_create(&frame, FRAME);
+	client_dmabuf_create(&frame, FRAME);
 	for (unsigned int i = 0; i < 20; i++) {
-		fill(&frame, i);
-		map_frame(&frame, frame.fd, CL_MEM_READ_WRITE);
+		frame_fill(&frame, i);
+		frame_map(&frame, frame.fd, CL_MEM_READ_WRITE);
 	}
-	dmabuf_destroy(&frame);
+	client_dmabuf_destroy(&frame);
 	client_close();
 }
 
@@ -97,13 +97,13 @@ TEST(ffmpeg_maps_read_only, "FFmpeg asks for reading and writing of a descriptor
 	int fd;
 
 	client_open();
-	dmabuf_create(&frame, FRAME);
-	fd = dmabuf_read_only(&frame);
-	fill(&frame, 3);
-	map_frame(&frame, fd, CL_MEM_READ_WRITE);
-	map_frame(&frame, fd, CL_MEM_WRITE_ONLY);
-	map_frame(&frame, fd, CL_MEM_READ_ONLY);
+	client_dmabuf_create(&frame, FRAME);
+	fd = client_dmabuf_read_only(&frame);
+	frame_fill(&frame, 3);
+	frame_map(&frame, fd, CL_MEM_READ_WRITE);
+	frame_map(&frame, fd, CL_MEM_WRITE_ONLY);
+	frame_map(&frame, fd, CL_MEM_READ_ONLY);
 	close(fd);
-	dmabuf_destroy(&frame);
+	client_dmabuf_destroy(&frame);
 	client_close();
 }

@@ -13,7 +13,7 @@ static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPOR
 						    0 };
 
 /* The import, or a buffer of the driver's own. */
-static cl_mem allocate(int fd, size_t size)
+static cl_mem opencv_allocate(int fd, size_t size)
 {
 	cl_int err;
 	cl_mem mem = client.import(client.context, CL_MEM_READ_WRITE, dma_buf, &fd, size, &err);
@@ -30,20 +30,20 @@ TEST(opencv_host_and_device, "OpenCV uses a matrix on the host and on the device
 	cl_mem mem;
 
 	client_open();
-	dmabuf_create(&matrix, SIZE);
-	mem = allocate(matrix.fd, SIZE);
+	client_dmabuf_create(&matrix, SIZE);
+	mem = opencv_allocate(matrix.fd, SIZE);
 	for (unsigned char turn = 0; turn < 20; turn++) {
-		dmabuf_begin(&matrix);
+		client_dmabuf_begin(&matrix);
 		memset(matrix.at, turn, SIZE);
-		dmabuf_end(&matrix);
+		client_dmabuf_end(&matrix);
 		client_increment(mem, SIZE);
-		dmabuf_begin(&matrix);
+		client_dmabuf_begin(&matrix);
 		EXPECT_EQ(matrix.at[0], turn + 1);
 		EXPECT_EQ(matrix.at[SIZE - 1], turn + 1);
-		dmabuf_end(&matrix);
+		client_dmabuf_end(&matrix);
 	}
 	clReleaseMemObject(mem);
-	dmabuf_destroy(&matrix);
+	client_dmabuf_destroy(&matrix);
 	client_close();
 }
 
@@ -54,7 +54,7 @@ TEST(opencv_falls_back, "OpenCV takes a buffer of the driver's own for what is n
 
 	client_open();
 	EXPECT_EQ(pipe(ends), 0);
-	mem = allocate(ends[0], SIZE);
+	mem = opencv_allocate(ends[0], SIZE);
 	client_increment(mem, SIZE);
 	clReleaseMemObject(mem);
 	close(ends[0]);

@@ -7,7 +7,7 @@ enum { N = 96 };
 
 static float a[N * N], b[N * N], c[N * N];
 
-static float expected(int row, int column)
+static float gemm_expected_cell(int row, int column)
 {
 	float sum = 0;
 
@@ -16,7 +16,7 @@ static float expected(int row, int column)
 	return sum;
 }
 
-static cl_mem buffer(cl_context context, float *from)
+static cl_mem gemm_create_buffer(cl_context context, float *from)
 {
 	return clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, sizeof(a), from, NULL);
 }
@@ -39,15 +39,15 @@ int main(void)
 		return puts("no device"), 1;
 	context = clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
 	queue = clCreateCommandQueueWithProperties(context, device, NULL, NULL);
-	on_device[0] = buffer(context, a);
-	on_device[1] = buffer(context, b);
-	on_device[2] = buffer(context, c);
+	on_device[0] = gemm_create_buffer(context, a);
+	on_device[1] = gemm_create_buffer(context, b);
+	on_device[2] = gemm_create_buffer(context, c);
 	status = (int)CLBlastSgemm(CLBlastLayoutRowMajor, CLBlastTransposeNo, CLBlastTransposeNo, N,
 				   N, N, 1, on_device[0], 0, N, on_device[1], 0, N, 0, on_device[2],
 				   0, N, &queue, NULL);
 	clEnqueueReadBuffer(queue, on_device[2], CL_TRUE, 0, sizeof(c), c, 0, NULL, NULL);
 	for (int i = 0; i < N * N; i++)
-		bad += c[i] != expected(i / N, i % N);
+		bad += c[i] != gemm_expected_cell(i / N, i % N);
 	printf("status %d, %d wrong of %d, %g\n", status, bad, N * N, (double)c[N * N - 1]);
 	CLBlastClearCache();
 	for (int i = 0; i < 3; i++)

@@ -15,19 +15,19 @@ static cl_int use_mapped(struct call *c, unsigned char *mapped, size_t pitch)
 	for (size_t i = 0; i < BYTES; i++) {
 		unsigned char *byte = mapped + i / o->columns * pitch + i % o->columns;
 
-		if (*byte != pattern(i, OBJECT_SEED))
+		if (*byte != spec_pattern_byte(i, OBJECT_SEED))
 			return 1;
 		*byte = c->host[i];
 	}
 	return CL_SUCCESS;
 }
 
-static cl_int unmap(struct call *c, cl_event *event)
+static cl_int call_unmap_object(struct call *c, cl_event *event)
 {
 	return clEnqueueUnmapMemObject(spec.queue, c->object->mem, c->mapped, 0, NULL, event);
 }
 
-static cl_int map_buffer(struct call *c, cl_event *event)
+static cl_int call_map_by_buffer(struct call *c, cl_event *event)
 {
 	cl_int error = 1;
 
@@ -37,7 +37,7 @@ static cl_int map_buffer(struct call *c, cl_event *event)
 	return error ? error : use_mapped(c, c->mapped, c->object->pitch);
 }
 
-static cl_int map_image(struct call *c, cl_event *event)
+static cl_int call_map_by_image(struct call *c, cl_event *event)
 {
 	cl_int error = 1;
 
@@ -49,16 +49,16 @@ static cl_int map_image(struct call *c, cl_event *event)
 
 cl_int call_clEnqueueMapBuffer(struct call *c)
 {
-	cl_int error = map_buffer(c, &c->event);
+	cl_int error = call_map_by_buffer(c, &c->event);
 
-	return error ? error : unmap(c, NULL);
+	return error ? error : call_unmap_object(c, NULL);
 }
 
 cl_int call_clEnqueueMapImage(struct call *c)
 {
-	cl_int error = map_image(c, &c->event);
+	cl_int error = call_map_by_image(c, &c->event);
 
-	return error ? error : unmap(c, NULL);
+	return error ? error : call_unmap_object(c, NULL);
 }
 
 cl_int call_clEnqueueUnmapMemObject(struct call *c)
@@ -69,8 +69,8 @@ cl_int call_clEnqueueUnmapMemObject(struct call *c)
 	if (spec.version < VERSION_1_1_0)
 		return clEnqueueUnmapMemObject(spec.queue, o->mem, o->memory + o->origin, 0, NULL,
 					       &c->event);
-	error = o->region[0] ? map_image(c, NULL) : map_buffer(c, NULL);
-	return error ? error : unmap(c, &c->event);
+	error = o->region[0] ? call_map_by_image(c, NULL) : call_map_by_buffer(c, NULL);
+	return error ? error : call_unmap_object(c, &c->event);
 }
 
 cl_int call_clEnqueueReadImage(struct call *c)
@@ -109,44 +109,44 @@ cl_int call_clEnqueueWriteBufferRect(struct call *c)
 					rect[0], 0, rect[0], 0, c->host, 0, NULL, &c->event);
 }
 
-static cl_mem source(const struct call *c)
+static cl_mem call_source(const struct call *c)
 {
 	return c->role == SOURCE ? c->object->mem : c->partner;
 }
 
-static cl_mem destination(const struct call *c)
+static cl_mem call_destination(const struct call *c)
 {
 	return c->role == SOURCE ? c->partner : c->object->mem;
 }
 
 cl_int call_clEnqueueCopyBuffer(struct call *c)
 {
-	return clEnqueueCopyBuffer(spec.queue, source(c), destination(c), 0, 0, BYTES, 0, NULL,
-				   &c->event);
+	return clEnqueueCopyBuffer(spec.queue, call_source(c), call_destination(c), 0, 0, BYTES, 0,
+				   NULL, &c->event);
 }
 
 cl_int call_clEnqueueCopyBufferRect(struct call *c)
 {
-	return clEnqueueCopyBufferRect(spec.queue, source(c), destination(c), zero, zero, rect,
-				       rect[0], 0, rect[0], 0, 0, NULL, &c->event);
+	return clEnqueueCopyBufferRect(spec.queue, call_source(c), call_destination(c), zero, zero,
+				       rect, rect[0], 0, rect[0], 0, 0, NULL, &c->event);
 }
 
 cl_int call_clEnqueueCopyBufferToImage(struct call *c)
 {
-	return clEnqueueCopyBufferToImage(spec.queue, source(c), destination(c), 0, zero, c->region,
-					  0, NULL, &c->event);
+	return clEnqueueCopyBufferToImage(spec.queue, call_source(c), call_destination(c), 0, zero,
+					  c->region, 0, NULL, &c->event);
 }
 
 cl_int call_clEnqueueCopyImageToBuffer(struct call *c)
 {
-	return clEnqueueCopyImageToBuffer(spec.queue, source(c), destination(c), zero, c->region, 0,
-					  0, NULL, &c->event);
+	return clEnqueueCopyImageToBuffer(spec.queue, call_source(c), call_destination(c), zero,
+					  c->region, 0, 0, NULL, &c->event);
 }
 
 cl_int call_clEnqueueCopyImage(struct call *c)
 {
-	return clEnqueueCopyImage(spec.queue, source(c), destination(c), zero, zero, c->region, 0,
-				  NULL, &c->event);
+	return clEnqueueCopyImage(spec.queue, call_source(c), call_destination(c), zero, zero,
+				  c->region, 0, NULL, &c->event);
 }
 
 /* The pattern is what the destination has to hold then. */
@@ -212,7 +212,7 @@ void call_prepare(struct call *c, const struct call_row *row, const struct objec
 		c->partner = plain_buffer(BYTES);
 	if (row->partner == PLAIN_IMAGE)
 		c->partner = plain_image();
-	memory_fill(c->host, BYTES, OTHER_SEED);
+	spec_fill_memory(c->host, BYTES, OTHER_SEED);
 	write_partner(c, row->partner);
 	object_fill(o, OBJECT_SEED);
 }
@@ -224,5 +224,5 @@ bool call_other_is(struct call *c, const struct call_row *row, unsigned int seed
 	if (row->partner == PLAIN_IMAGE)
 		EXPECT_EQ(clEnqueueReadImage(spec.queue, c->partner, CL_TRUE, zero, c->region, 0, 0,
 					     c->host, 0, NULL, NULL), CL_SUCCESS);
-	return memory_is(c->host, BYTES, seed);
+	return spec_memory_is(c->host, BYTES, seed);
 }

@@ -15,14 +15,14 @@ __attribute__((visibility("default"))) const char *__lsan_default_suppressions(v
 }
 
 /*
- * harness.c calls run_next() for each test that it was given.  One that fails or
+ * harness.c calls child_run_next() for each test that it was given.  One that fails or
  * is skipped does not come back to it.
  */
 static void (**bodies)(void);
 static unsigned int next_body;
 static const char *nothing_to_test;
 
-static void run_next(void)
+static void child_run_next(void)
 {
 	void (*body)(void) = bodies[next_body++];
 
@@ -34,7 +34,7 @@ static void run_next(void)
 	undo_all();
 }
 
-static void describe(void)
+static void child_describe(void)
 {
 	printf("# platform %s, device %s, version %u.%u.%u, %s\n",
 	       *spec.platform_name ? spec.platform_name : "none",
@@ -43,8 +43,8 @@ static void describe(void)
 	       nothing_to_test ? nothing_to_test : spec_implementation());
 }
 
-/* Gives harness.c the names of the tests, and its place in them to run_next(). */
-static char **prepare(struct test *const *tests, unsigned int count)
+/* Gives harness.c the names of the tests, and its place in them to child_run_next(). */
+static char **child_prepare(struct test *const *tests, unsigned int count)
 {
 	char **argv = calloc(count + 2, sizeof(*argv));
 
@@ -52,21 +52,21 @@ static char **prepare(struct test *const *tests, unsigned int count)
 	for (unsigned int i = 0; i < count; i++) {
 		argv[i + 1] = (char *)(uintptr_t)tests[i]->name;
 		bodies[i] = tests[i]->run;
-		tests[i]->run = run_next;
+		tests[i]->run = child_run_next;
 	}
 	return argv;
 }
 
 int child_run(const struct target *target, struct test *const *tests, unsigned int count)
 {
-	char **argv = prepare(tests, count);
+	char **argv = child_prepare(tests, count);
 	int status;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (target->plain)
 		unsetenv("OPENCL_LAYERS");
 	nothing_to_test = spec_open(target->platform, target->device, target->plain);
-	describe();
+	child_describe();
 	status = test_main(count + 1, argv);
 	alarm(TEST_SECONDS);
 	undo_all();

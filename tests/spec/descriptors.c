@@ -14,41 +14,37 @@
 
 #define BY_TYPE "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties."
 
-static void close_fd(void *fd)
+static void descriptors_expect_refused(int fd)
 {
-	close((int)(intptr_t)fd);
+	EXPECT_EXACT(spec_import_error(CL_MEM_READ_WRITE, type_dma_buf, &fd, 4096),
+		     CL_INVALID_VALUE);
 }
 
-static void expect_refused(int fd)
-{
-	EXPECT_EXACT(refused(CL_MEM_READ_WRITE, type_dma_buf, &fd, 4096), CL_INVALID_VALUE);
-}
-
-static void expect_refused_and_close(int fd)
+static void descriptors_expect_refused_and_close(int fd)
 {
 	EXPECT(fd >= 0);
-	later(close_fd, (void *)(intptr_t)fd);
+	spec_undo_later(spec_close_descriptor, (void *)(intptr_t)fd);
 	need_dma_buf();
-	expect_refused(fd);
+	descriptors_expect_refused(fd);
 	EXPECT(fcntl(fd, F_GETFD) >= 0);
 }
 
 TEST(descriptor_minus_one, BY_TYPE)
 {
 	need_dma_buf();
-	expect_refused(-1);
+	descriptors_expect_refused(-1);
 }
 
 TEST(descriptor_int_min, BY_TYPE)
 {
 	need_dma_buf();
-	expect_refused(INT32_MIN);
+	descriptors_expect_refused(INT32_MIN);
 }
 
 TEST(descriptor_int_max, BY_TYPE)
 {
 	need_dma_buf();
-	expect_refused(INT32_MAX);
+	descriptors_expect_refused(INT32_MAX);
 }
 
 TEST(descriptors_that_are_closed, BY_TYPE)
@@ -60,7 +56,8 @@ TEST(descriptors_that_are_closed, BY_TYPE)
 		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
 			continue;
 		tried++;
-		EXPECT_EXACT(refused_once(spec.context, CL_MEM_READ_WRITE, type_dma_buf, &fd, 4096),
+		EXPECT_EXACT(spec_import_error_once(spec.context, CL_MEM_READ_WRITE, type_dma_buf,
+						    &fd, 4096),
 			     CL_INVALID_VALUE);
 	}
 	EXPECT(tried > 9000);
@@ -71,9 +68,9 @@ TEST(both_ends_of_a_pipe, BY_TYPE)
 	int ends[2];
 
 	EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
-	later(close_fd, (void *)(intptr_t)ends[1]);
-	expect_refused_and_close(ends[0]);
-	expect_refused(ends[1]);
+	spec_undo_later(spec_close_descriptor, (void *)(intptr_t)ends[1]);
+	descriptors_expect_refused_and_close(ends[0]);
+	descriptors_expect_refused(ends[1]);
 }
 
 TEST(regular_file, BY_TYPE)
@@ -83,7 +80,7 @@ TEST(regular_file, BY_TYPE)
 
 	unlink(name);
 	EXPECT_EQ(ftruncate(fd, 65536), 0);
-	expect_refused_and_close(fd);
+	descriptors_expect_refused_and_close(fd);
 }
 
 TEST(file_in_memory, BY_TYPE)
@@ -91,37 +88,37 @@ TEST(file_in_memory, BY_TYPE)
 	int fd = memfd_create("climport-conform", MFD_CLOEXEC);
 
 	EXPECT_EQ(ftruncate(fd, 65536), 0);
-	expect_refused_and_close(fd);
+	descriptors_expect_refused_and_close(fd);
 }
 
 TEST(dev_null, BY_TYPE)
 {
-	expect_refused_and_close(open("/dev/null", O_RDWR | O_CLOEXEC));
+	descriptors_expect_refused_and_close(open("/dev/null", O_RDWR | O_CLOEXEC));
 }
 
 TEST(dev_zero, BY_TYPE)
 {
-	expect_refused_and_close(open("/dev/zero", O_RDWR | O_CLOEXEC));
+	descriptors_expect_refused_and_close(open("/dev/zero", O_RDWR | O_CLOEXEC));
 }
 
 TEST(directory, BY_TYPE)
 {
-	expect_refused_and_close(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	descriptors_expect_refused_and_close(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 TEST(path_descriptor, BY_TYPE)
 {
-	expect_refused_and_close(open("/", O_PATH | O_CLOEXEC));
+	descriptors_expect_refused_and_close(open("/", O_PATH | O_CLOEXEC));
 }
 
 TEST(event_descriptor, BY_TYPE)
 {
-	expect_refused_and_close(eventfd(0, EFD_CLOEXEC));
+	descriptors_expect_refused_and_close(eventfd(0, EFD_CLOEXEC));
 }
 
 TEST(socket_descriptor, BY_TYPE)
 {
-	expect_refused_and_close(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+	descriptors_expect_refused_and_close(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
 /* Clients have passed the descriptor itself.  Natively this may crash. */
@@ -131,32 +128,33 @@ TEST(descriptor_by_value, BY_TYPE)
 		test_skip("undefined but for CLIMPORT_CONFORM_EXACT");
 	need_dma_buf();
 	for (intptr_t fd = 1; fd < 10; fd++)
-		EXPECT_EQ(refused(CL_MEM_READ_WRITE, type_dma_buf, (void *)fd, 4096),
+		EXPECT_EQ(spec_import_error(CL_MEM_READ_WRITE, type_dma_buf, (void *)fd, 4096),
 			  CL_INVALID_VALUE);
 }
 
 TEST(descriptor_in_a_hole, BY_TYPE)
 {
-	unsigned char *memory = pages_with_hole(2, 1);
+	unsigned char *memory = spec_map_pages_with_hole(2, 1);
 
 	if (!spec.exact)
 		test_skip("undefined but for CLIMPORT_CONFORM_EXACT");
 	need_dma_buf();
 	memset(memory, 0xff, spec.page);
-	EXPECT_EQ(refused(CL_MEM_READ_WRITE, type_dma_buf, memory + spec.page, 4096),
+	EXPECT_EQ(spec_import_error(CL_MEM_READ_WRITE, type_dma_buf, memory + spec.page, 4096),
 		  CL_INVALID_VALUE);
-	EXPECT_EQ(refused(CL_MEM_READ_WRITE, type_dma_buf, memory + spec.page - 2, 4096),
+	EXPECT_EQ(spec_import_error(CL_MEM_READ_WRITE, type_dma_buf, memory + spec.page - 2, 4096),
 		  CL_INVALID_VALUE);
 }
 
 /* With a misaligned address the int is read as it lies there. */
 TEST(descriptor_at_an_odd_address, BY_TYPE)
 {
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 
 	if (!spec.exact)
 		test_skip("undefined but for CLIMPORT_CONFORM_EXACT");
 	need_dma_buf();
 	memset(memory, 0xff, spec.page);
-	EXPECT_EQ(refused(CL_MEM_READ_WRITE, type_dma_buf, memory + 1, 4096), CL_INVALID_VALUE);
+	EXPECT_EQ(spec_import_error(CL_MEM_READ_WRITE, type_dma_buf, memory + 1, 4096),
+		  CL_INVALID_VALUE);
 }

@@ -5,22 +5,13 @@
 #include <unistd.h>
 
 #include "spec.h"
+#include "text.h"
 
 #define EXTENSION "cl_arm_import_memory"
 
 struct spec spec;
 
-bool list_has(const char *list, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
-		if ((at == list || at[-1] == ' ') && (at[len] == ' ' || !at[len]))
-			return true;
-	return false;
-}
-
-static char *device_string(cl_device_info what)
+static char *spec_device_string(cl_device_info what)
 {
 	size_t size = 0;
 	char *text;
@@ -32,7 +23,7 @@ static char *device_string(cl_device_info what)
 	return text;
 }
 
-static char *platform_string(cl_platform_info what)
+static char *spec_platform_string(cl_platform_info what)
 {
 	size_t size = 0;
 	char *text;
@@ -46,18 +37,18 @@ static char *platform_string(cl_platform_info what)
 
 char *device_extensions(void)
 {
-	return device_string(CL_DEVICE_EXTENSIONS);
+	return spec_device_string(CL_DEVICE_EXTENSIONS);
 }
 
 char *platform_extensions(void)
 {
-	return platform_string(CL_PLATFORM_EXTENSIONS);
+	return spec_platform_string(CL_PLATFORM_EXTENSIONS);
 }
 
-bool device_reports(const char *extension)
+bool spec_device_reports(const char *extension)
 {
 	char *list = device_extensions();
-	bool found = list_has(list, extension);
+	bool found = text_count_word(list, extension);
 
 	free(list);
 	return found;
@@ -75,7 +66,7 @@ cl_ulong device_number(cl_device_info what)
 }
 
 /* Platforms before OpenCL 3.0 have no such query: their extension is 1.0.0. */
-static cl_version extension_version(void)
+static cl_version spec_extension_version(void)
 {
 	cl_version version = CL_MAKE_VERSION(1, 0, 0);
 	cl_name_version *list;
@@ -93,9 +84,9 @@ static cl_version extension_version(void)
 	return version;
 }
 
-static cl_version opencl_version(void)
+static cl_version spec_opencl_version(void)
 {
-	char *text = device_string(CL_DEVICE_VERSION);
+	char *text = spec_device_string(CL_DEVICE_VERSION);
 	unsigned int major = 1, minor = 0;
 
 	sscanf(text, "OpenCL %u.%u", &major, &minor);
@@ -103,29 +94,31 @@ static cl_version opencl_version(void)
 	return CL_MAKE_VERSION(major, minor, 0);
 }
 
-static void name(char *to, size_t room, char *from)
+static void spec_set_name(char *to, size_t room, char *from)
 {
 	snprintf(to, room, "%s", from);
 	free(from);
 }
 
-static void describe(void)
+static void spec_describe_device(void)
 {
-	name(spec.platform_name, sizeof(spec.platform_name), platform_string(CL_PLATFORM_NAME));
-	name(spec.device_name, sizeof(spec.device_name), device_string(CL_DEVICE_NAME));
-	spec.device_version = opencl_version();
-	spec.version = extension_version();
-	spec.has_host = device_reports(EXTENSION "_host");
-	spec.has_dma_buf = device_reports(EXTENSION "_dma_buf");
-	spec.has_protected = device_reports(EXTENSION "_protected");
-	spec.has_android = device_reports(EXTENSION "_android_hardware_buffer");
+	spec_set_name(spec.platform_name, sizeof(spec.platform_name),
+		      spec_platform_string(CL_PLATFORM_NAME));
+	spec_set_name(spec.device_name, sizeof(spec.device_name),
+		      spec_device_string(CL_DEVICE_NAME));
+	spec.device_version = spec_opencl_version();
+	spec.version = spec_extension_version();
+	spec.has_host = spec_device_reports(EXTENSION "_host");
+	spec.has_dma_buf = spec_device_reports(EXTENSION "_dma_buf");
+	spec.has_protected = spec_device_reports(EXTENSION "_protected");
+	spec.has_android = spec_device_reports(EXTENSION "_android_hardware_buffer");
 	spec.cache_line = device_number(CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE);
 	if (!spec.cache_line)
 		spec.cache_line = 64;
 }
 
 /* Takes spec.platform's device with this index; false if there is none. */
-static bool take_device(unsigned int index)
+static bool spec_take_device(unsigned int index)
 {
 	cl_device_id devices[64];
 	cl_uint count = 0;
@@ -134,11 +127,11 @@ static bool take_device(unsigned int index)
 	    index >= count)
 		return false;
 	spec.device = devices[index];
-	describe();
+	spec_describe_device();
 	return true;
 }
 
-static const char *take_platform(const char *wanted, unsigned int device, bool plain)
+static const char *spec_take_platform(const char *wanted, unsigned int device, bool plain)
 {
 	cl_platform_id platforms[64];
 	cl_uint count = 0;
@@ -148,11 +141,11 @@ static const char *take_platform(const char *wanted, unsigned int device, bool p
 		return "there is no OpenCL platform";
 	for (cl_uint i = 0; i < count && i < 64; i++) {
 		spec.platform = platforms[i];
-		name(spec.platform_name, sizeof(spec.platform_name),
-		     platform_string(CL_PLATFORM_NAME));
-		if (!strstr(spec.platform_name, wanted) || !take_device(device))
+		spec_set_name(spec.platform_name, sizeof(spec.platform_name),
+			      spec_platform_string(CL_PLATFORM_NAME));
+		if (!strstr(spec.platform_name, wanted) || !spec_take_device(device))
 			continue;
-		if (plain || device_reports(EXTENSION))
+		if (plain || spec_device_reports(EXTENSION))
 			return NULL;
 		found = true;
 	}
@@ -168,7 +161,8 @@ import_function as_import_function(void *address)
 	return function;
 }
 
-static void CL_CALLBACK notified(const char *text, const void *info, size_t size, void *user)
+static void CL_CALLBACK spec_count_notice(const char *text, const void *info, size_t size,
+					  void *user)
 {
 	(void)info;
 	(void)size;
@@ -177,14 +171,15 @@ static void CL_CALLBACK notified(const char *text, const void *info, size_t size
 		atomic_fetch_add(&spec.notices, 1);
 }
 
-static const char *open_context(void)
+static const char *spec_open_context(void)
 {
 	const cl_context_properties properties[] = {
 		CL_CONTEXT_PLATFORM, (cl_context_properties)spec.platform, 0
 	};
 	cl_int error;
 
-	spec.context = clCreateContext(properties, 1, &spec.device, notified, NULL, &error);
+	spec.context =
+		clCreateContext(properties, 1, &spec.device, spec_count_notice, NULL, &error);
 	if (!spec.context)
 		return "clCreateContext fails";
 #pragma GCC diagnostic push
@@ -220,12 +215,13 @@ bool spec_lacks(const char *platform, unsigned int device)
 {
 	cl_uint count = 0;
 
-	return !clGetPlatformIDs(0, NULL, &count) && count && take_platform(platform, device, true);
+	return !clGetPlatformIDs(0, NULL, &count) && count &&
+	       spec_take_platform(platform, device, true);
 }
 
 const char *spec_open(const char *platform, unsigned int device, bool plain)
 {
-	const char *why = take_platform(platform, device, plain);
+	const char *why = spec_take_platform(platform, device, plain);
 	const char *exact = getenv("CLIMPORT_CONFORM_EXACT");
 
 	spec.exact = exact && !strcmp(exact, "1");
@@ -235,7 +231,7 @@ const char *spec_open(const char *platform, unsigned int device, bool plain)
 		return why;
 	}
 	find_function(plain);
-	return open_context();
+	return spec_open_context();
 }
 
 void spec_close(void)

@@ -15,7 +15,8 @@ TEST(each_exporter, SUPPORTED)
 	struct dma_buf *buf;
 
 	for (size_t i = 0; (buf = dma_buf_next(&i, 4 * spec.page));) {
-		cl_mem mem = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size);
+		cl_mem mem =
+			spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size);
 
 		printf("# %s\n", buf->exporter);
 		expect_shared(mem, buf->memory, buf->size);
@@ -25,7 +26,7 @@ TEST(each_exporter, SUPPORTED)
 static void expect_size(size_t size)
 {
 	struct dma_buf *buf = dma_buf_get(4 * spec.page);
-	cl_mem mem = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, size);
+	cl_mem mem = spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, size);
 
 	expect_shared(mem, buf->memory, size);
 }
@@ -45,7 +46,7 @@ TEST(descriptor_closed_after_the_import, SUPPORTED)
 {
 	struct dma_buf *buf = dma_buf_get(spec.page);
 	int copy = dup(buf->fd);
-	cl_mem mem = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &copy, spec.page);
+	cl_mem mem = spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &copy, spec.page);
 
 	EXPECT_EQ(close(copy), 0);
 	expect_shared(mem, buf->memory, spec.page);
@@ -69,7 +70,7 @@ TEST(descriptor_variable_is_read_once, SUPPORTED)
 {
 	struct dma_buf *buf = dma_buf_get(spec.page);
 	int variable = buf->fd;
-	cl_mem mem = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &variable, spec.page);
+	cl_mem mem = spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &variable, spec.page);
 
 	EXPECT_EQ(variable, buf->fd);
 	variable = -1;
@@ -89,27 +90,27 @@ TEST(descriptor_zero, SUPPORTED)
 
 	if (saved < 0)
 		test_skip("descriptor 0 is closed");
-	later(restore_stdin, (void *)(intptr_t)saved);
+	spec_undo_later(restore_stdin, (void *)(intptr_t)saved);
 	EXPECT_EQ(dup2(buf->fd, 0), 0);
-	expect_shared(import(CL_MEM_READ_WRITE, coherent_dma_buf(), &zero, spec.page), buf->memory,
-		      spec.page);
+	expect_shared(spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &zero, spec.page),
+		      buf->memory, spec.page);
 }
 
 TEST(one_dma_buf_twice, SUPPORTED)
 {
 	struct dma_buf *buf = dma_buf_get(2 * spec.page);
-	cl_mem one = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size);
-	cl_mem two = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, spec.page);
+	cl_mem one = spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size);
+	cl_mem two = spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, spec.page);
 
 	expect_shared(one, buf->memory, buf->size);
 	expect_shared(two, buf->memory, spec.page);
-	memory_fill(buf->memory, spec.page, 1);
-	device_add(one, spec.page, 1, 2);
-	device_add(two, spec.page, 1, 3);
-	EXPECT(memory_is(buf->memory, spec.page, 6));
+	spec_fill_memory(buf->memory, spec.page, 1);
+	kernels_add(one, spec.page, 1, 2);
+	kernels_add(two, spec.page, 1, 3);
+	EXPECT(spec_memory_is(buf->memory, spec.page, 6));
 }
 
-static void import_and_release(void *arg)
+static void dma_buf_import_and_release(void *arg)
 {
 	struct dma_buf *buf = arg;
 	cl_int error;
@@ -122,7 +123,7 @@ static void import_and_release(void *arg)
 
 TEST(released_dma_buf_leaves_nothing, SUPPORTED)
 {
-	expect_no_leak(import_and_release, dma_buf_get(4 * spec.page));
+	expect_no_leak(dma_buf_import_and_release, dma_buf_get(4 * spec.page));
 }
 
 TEST(type_dma_buf_is_valid, "R6-19 Valid values for CL_IMPORT_TYPE_ARM are: "
@@ -130,7 +131,7 @@ TEST(type_dma_buf_is_valid, "R6-19 Valid values for CL_IMPORT_TYPE_ARM are: "
 {
 	struct dma_buf *buf = dma_buf_get(spec.page);
 
-	import(CL_MEM_READ_WRITE, type_dma_buf, &buf->fd, spec.page);
+	spec_import(CL_MEM_READ_WRITE, type_dma_buf, &buf->fd, spec.page);
 }
 
 /* Without the property, and without a bracket around the host's accesses. */
@@ -140,7 +141,7 @@ static void expect_managed(void)
 	cl_mem mem;
 
 	need_prior_to_1_1();
-	mem = import(CL_MEM_READ_WRITE, type_dma_buf, &buf->fd, buf->size);
+	mem = spec_import(CL_MEM_READ_WRITE, type_dma_buf, &buf->fd, buf->size);
 	expect_shared(mem, buf->memory, buf->size);
 }
 
@@ -162,7 +163,7 @@ static void expect_managed_by_property(void)
 	struct dma_buf *buf = dma_buf_get(4 * spec.page);
 
 	need_1_1();
-	expect_shared(import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size),
+	expect_shared(spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size),
 		      buf->memory, buf->size);
 }
 
@@ -186,14 +187,14 @@ static void expect_managed_by_us(const cl_import_properties_arm *list)
 	cl_mem mem;
 
 	need_1_1();
-	mem = import(CL_MEM_READ_WRITE, list, &buf->fd, buf->size);
+	mem = spec_import(CL_MEM_READ_WRITE, list, &buf->fd, buf->size);
 	for (unsigned int turn = 1; turn < 4; turn++) {
 		dma_buf_begin(buf);
-		memory_fill(buf->memory, buf->size, turn);
+		spec_fill_memory(buf->memory, buf->size, turn);
 		dma_buf_end(buf);
-		device_add(mem, buf->size, 1, 10);
+		kernels_add(mem, buf->size, 1, 10);
 		dma_buf_begin(buf);
-		EXPECT(memory_is(buf->memory, buf->size, turn + 10));
+		EXPECT(spec_memory_is(buf->memory, buf->size, turn + 10));
 		dma_buf_end(buf);
 	}
 }
@@ -227,13 +228,13 @@ static void expect_gated(unsigned char *memory, cl_mem mem)
 	cl_event gate = clCreateUserEvent(spec.context, &error), done;
 
 	EXPECT_EQ(error, CL_SUCCESS);
-	memory_fill(memory, spec.page, 1);
-	device_add_after(mem, spec.page, 10, gate, &done);
+	spec_fill_memory(memory, spec.page, 1);
+	kernels_add_after(mem, spec.page, 10, gate, &done);
 	EXPECT_EQ(clFlush(spec.queue), CL_SUCCESS);
-	memory_fill(memory, spec.page, 100);
+	spec_fill_memory(memory, spec.page, 100);
 	EXPECT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
 	EXPECT_EQ(clWaitForEvents(1, &done), CL_SUCCESS);
-	EXPECT(memory_is(memory, spec.page, 110));
+	EXPECT(spec_memory_is(memory, spec.page, 110));
 	clReleaseEvent(done);
 	clReleaseEvent(gate);
 }
@@ -243,27 +244,27 @@ TEST(user_event_before_a_dma_buf_is_used, UNTIL_VISIBLE)
 	struct dma_buf *buf = dma_buf_get(spec.page);
 
 	expect_gated(buf->memory,
-		     import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size));
+		     spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size));
 }
 
 TEST(user_event_before_host_memory_is_used, UNTIL_VISIBLE)
 {
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 
-	expect_gated(memory, import_host(CL_MEM_READ_WRITE, memory, spec.page));
+	expect_gated(memory, spec_import_host(CL_MEM_READ_WRITE, memory, spec.page));
 }
 
 TEST(read_only_descriptor, "R6-36 Flags attached to a dma_buf file handle take precedence over "
      "memory flags supplied to clImportMemoryARM.")
 {
 	struct dma_buf *buf = dma_buf_get_read_only(2 * spec.page);
-	unsigned char *seen = pages(2);
-	cl_mem mem = import(CL_MEM_READ_ONLY, coherent_dma_buf(), &buf->fd, 2 * spec.page);
+	unsigned char *seen = spec_map_pages(2);
+	cl_mem mem = spec_import(CL_MEM_READ_ONLY, coherent_dma_buf(), &buf->fd, 2 * spec.page);
 	cl_mem out = plain_buffer(2 * spec.page);
 
 	memset(seen, 0xee, 2 * spec.page);
 	plain_write(out, seen, 2 * spec.page);
-	device_copy(mem, out, 2 * spec.page);
+	kernels_copy(mem, out, 2 * spec.page);
 	plain_read(out, seen, 2 * spec.page);
 	EXPECT(!memcmp(seen, buf->memory, 2 * spec.page));
 }
@@ -276,20 +277,20 @@ TEST(read_only_descriptor, "R6-36 Flags attached to a dma_buf file handle take p
 TEST(read_only_descriptor_beats_read_write, READ_ONLY_WINS)
 {
 	struct dma_buf *buf = dma_buf_get_read_only(2 * spec.page);
-	cl_mem mem = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, 2 * spec.page);
+	cl_mem mem = spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, 2 * spec.page);
 	cl_mem_flags flags = 0;
 	cl_mem out = plain_buffer(2 * spec.page);
 
 	EXPECT_EQ(clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof(flags), &flags, NULL), CL_SUCCESS);
 	EXPECT_EXACT(flags, CL_MEM_READ_ONLY);
-	device_copy(mem, out, 2 * spec.page);
+	kernels_copy(mem, out, 2 * spec.page);
 }
 
 /* Clients ask for READ_WRITE in what they make from the import, too. */
 TEST(sub_buffer_of_a_read_only_descriptor, READ_ONLY_WINS)
 {
 	struct dma_buf *buf = dma_buf_get_read_only(2 * spec.page);
-	cl_mem mem = import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, 2 * spec.page);
+	cl_mem mem = spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, 2 * spec.page);
 	const cl_buffer_region region = { spec.page, spec.page };
 	cl_int error = 1;
 
@@ -306,7 +307,7 @@ TEST(sub_buffer_of_a_read_only_descriptor, READ_ONLY_WINS)
 static void expect_size_error(size_t size)
 {
 	struct dma_buf *buf = dma_buf_get(2 * spec.page);
-	cl_int error = refused(CL_MEM_READ_WRITE, type_dma_buf, &buf->fd, size);
+	cl_int error = spec_import_error(CL_MEM_READ_WRITE, type_dma_buf, &buf->fd, size);
 
 	EXPECT_EXACT(error, CL_INVALID_BUFFER_SIZE);
 	if (spec.version >= VERSION_1_1_0)
@@ -345,5 +346,5 @@ TEST(all_of_the_dma_buf, SIZE_OF_DMA_BUF)
 {
 	struct dma_buf *buf = dma_buf_get(2 * spec.page);
 
-	import(CL_MEM_READ_WRITE, type_dma_buf, &buf->fd, buf->size);
+	spec_import(CL_MEM_READ_WRITE, type_dma_buf, &buf->fd, buf->size);
 }

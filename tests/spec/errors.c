@@ -6,8 +6,9 @@
 
 TEST(null_context, "R6-22 CL_INVALID_CONTEXT on invalid context.")
 {
-	EXPECT_EQ(refused_once(NULL, CL_MEM_READ_WRITE, NULL, pages(1), spec.page),
-		  CL_INVALID_CONTEXT);
+	EXPECT_EQ(
+		spec_import_error_once(NULL, CL_MEM_READ_WRITE, NULL, spec_map_pages(1), spec.page),
+		CL_INVALID_CONTEXT);
 }
 
 /* A driver may crash on a handle that it has freed; climport does not. */
@@ -21,7 +22,8 @@ TEST(freed_context, "R6-22 CL_INVALID_CONTEXT on invalid context.")
 	context = clCreateContext(NULL, 1, &spec.device, NULL, NULL, &error);
 	EXPECT_EQ(error, CL_SUCCESS);
 	EXPECT_EQ(clReleaseContext(context), CL_SUCCESS);
-	EXPECT_EQ(refused_once(context, CL_MEM_READ_WRITE, NULL, pages(1), spec.page),
+	EXPECT_EQ(spec_import_error_once(context, CL_MEM_READ_WRITE, NULL, spec_map_pages(1),
+					 spec.page),
 		  CL_INVALID_CONTEXT);
 }
 
@@ -31,7 +33,8 @@ TEST(context_of_nobody, "R6-22 CL_INVALID_CONTEXT on invalid context.")
 
 	if (!spec.exact)
 		test_skip("undefined but for CLIMPORT_CONFORM_EXACT");
-	EXPECT_EQ(refused_once((cl_context)nothing, CL_MEM_READ_WRITE, NULL, pages(1), spec.page),
+	EXPECT_EQ(spec_import_error_once((cl_context)nothing, CL_MEM_READ_WRITE, NULL,
+					 spec_map_pages(1), spec.page),
 		  CL_INVALID_CONTEXT);
 }
 
@@ -39,7 +42,7 @@ TEST(context_of_nobody, "R6-22 CL_INVALID_CONTEXT on invalid context.")
 
 TEST(null_memory, NULL_MEMORY)
 {
-	EXPECT_EQ(refused_host(CL_MEM_READ_WRITE, NULL, spec.page), CL_INVALID_VALUE);
+	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE, NULL, spec.page), CL_INVALID_VALUE);
 }
 
 TEST(null_memory_of_dma_buf, NULL_MEMORY)
@@ -48,7 +51,7 @@ TEST(null_memory_of_dma_buf, NULL_MEMORY)
 						  0 };
 
 	need_dma_buf();
-	EXPECT_EQ(refused(CL_MEM_READ_WRITE, list, NULL, spec.page), CL_INVALID_VALUE);
+	EXPECT_EQ(spec_import_error(CL_MEM_READ_WRITE, list, NULL, spec.page), CL_INVALID_VALUE);
 }
 
 #define NOT_MAPPED "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> " \
@@ -56,92 +59,100 @@ TEST(null_memory_of_dma_buf, NULL_MEMORY)
 
 TEST(hole_at_the_start, NOT_MAPPED)
 {
-	EXPECT_EQ(refused_host(CL_MEM_READ_WRITE, pages_with_hole(4, 0), 4 * spec.page),
+	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE, spec_map_pages_with_hole(4, 0),
+					 4 * spec.page),
 		  CL_INVALID_OPERATION);
 }
 
 TEST(hole_in_the_middle, NOT_MAPPED)
 {
-	EXPECT_EQ(refused_host(CL_MEM_READ_WRITE, pages_with_hole(64, 40), 64 * spec.page),
+	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE, spec_map_pages_with_hole(64, 40),
+					 64 * spec.page),
 		  CL_INVALID_OPERATION);
 }
 
 /* Only the last byte of the range is in the hole. */
 TEST(hole_at_the_last_byte, NOT_MAPPED)
 {
-	unsigned char *memory = pages_with_hole(4, 3);
+	unsigned char *memory = spec_map_pages_with_hole(4, 3);
 
-	EXPECT_EQ(refused_host(CL_MEM_READ_WRITE, memory + 100, 3 * spec.page - 99),
+	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE, memory + 100, 3 * spec.page - 99),
 		  CL_INVALID_OPERATION);
 }
 
 TEST(hole_behind_the_last_byte, NOT_MAPPED)
 {
-	unsigned char *memory = pages_with_hole(4, 3);
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, 3 * spec.page);
+	unsigned char *memory = spec_map_pages_with_hole(4, 3);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, 3 * spec.page);
 
 	expect_shared(mem, memory, 3 * spec.page);
 }
 
 TEST(hole_for_readers, NOT_MAPPED)
 {
-	EXPECT_EQ(refused_host(CL_MEM_READ_ONLY, pages_with_hole(4, 1), 4 * spec.page),
+	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_ONLY, spec_map_pages_with_hole(4, 1),
+					 4 * spec.page),
 		  CL_INVALID_OPERATION);
 }
 
 TEST(wild_pointer, NOT_MAPPED)
 {
-	unsigned char *memory = pages_with_hole(1, 0);
+	unsigned char *memory = spec_map_pages_with_hole(1, 0);
 
-	EXPECT_EQ(refused_host(CL_MEM_READ_WRITE, memory, spec.page), CL_INVALID_OPERATION);
+	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE, memory, spec.page),
+		  CL_INVALID_OPERATION);
 }
 
 TEST(first_page_of_the_address_space, NOT_MAPPED)
 {
-	EXPECT_EQ(refused_host(CL_MEM_READ_WRITE, (void *)(uintptr_t)16, 64), CL_INVALID_OPERATION);
+	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE, (void *)(uintptr_t)16, 64),
+		  CL_INVALID_OPERATION);
 }
 
 TEST(address_of_no_process, NOT_MAPPED)
 {
-	EXPECT_EQ(refused_host(CL_MEM_READ_WRITE, (void *)(uintptr_t)0xdead00000000, spec.page),
+	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE, (void *)(uintptr_t)0xdead00000000,
+					 spec.page),
 		  CL_INVALID_OPERATION);
 }
 
 TEST(address_of_the_kernel, NOT_MAPPED)
 {
-	EXPECT_EQ(refused_host(CL_MEM_READ_WRITE, (void *)(UINTPTR_MAX - 64 * spec.page + 1),
-			       spec.page), CL_INVALID_OPERATION);
+	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE,
+					 (void *)(UINTPTR_MAX - 64 * spec.page + 1), spec.page),
+		  CL_INVALID_OPERATION);
 }
 
 /* From revision 8 on these sizes exceed the allocation, too: either error says what is wrong. */
 static void expect_too_much(void *memory, size_t size)
 {
-	cl_int error = refused_host(CL_MEM_READ_WRITE, memory, size);
+	cl_int error = spec_import_host_error(CL_MEM_READ_WRITE, memory, size);
 
 	EXPECT(error == CL_INVALID_OPERATION || error == CL_INVALID_BUFFER_SIZE);
 }
 
 TEST(size_beyond_the_mapping, NOT_MAPPED)
 {
-	expect_too_much(pages_with_hole(5, 4), 5 * spec.page);
+	expect_too_much(spec_map_pages_with_hole(5, 4), 5 * spec.page);
 }
 
 TEST(size_beyond_the_address_space, NOT_MAPPED)
 {
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 
 	expect_too_much(memory, SIZE_MAX - 64);
 	expect_too_much(memory, SIZE_MAX - (uintptr_t)memory + 1);
-	EXPECT_EXACT(refused_host(CL_MEM_READ_WRITE, memory, SIZE_MAX - 64),
+	EXPECT_EXACT(spec_import_host_error(CL_MEM_READ_WRITE, memory, SIZE_MAX - 64),
 		     CL_INVALID_BUFFER_SIZE);
 }
 
 TEST(size_max, NOT_MAPPED)
 {
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 
 	expect_too_much(memory, SIZE_MAX);
-	EXPECT_EXACT(refused_host(CL_MEM_READ_WRITE, memory, SIZE_MAX), CL_INVALID_BUFFER_SIZE);
+	EXPECT_EXACT(spec_import_host_error(CL_MEM_READ_WRITE, memory, SIZE_MAX),
+		     CL_INVALID_BUFFER_SIZE);
 }
 
 /* A native implementation might commit all of it. */
@@ -156,7 +167,7 @@ TEST(size_beyond_the_device, NOT_MAPPED)
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		test_skip("no address space for more than CL_DEVICE_MAX_MEM_ALLOC_SIZE");
-	EXPECT_EQ(refused_host(CL_MEM_READ_WRITE, memory, size), CL_INVALID_BUFFER_SIZE);
+	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE, memory, size), CL_INVALID_BUFFER_SIZE);
 	munmap(memory, size);
 }
 
@@ -164,17 +175,17 @@ TEST(size_beyond_the_device, NOT_MAPPED)
 TEST(untouched_memory,
      "R6-27 This does _not_ include cases where physical pages are not allocated.")
 {
-	unsigned char *memory = pages(16);
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, 16 * spec.page);
+	unsigned char *memory = spec_map_pages(16);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, 16 * spec.page);
 
-	device_add(mem, 16 * spec.page, spec.page, 3);
+	kernels_add(mem, 16 * spec.page, spec.page, 3);
 	for (size_t i = 0; i < 16; i++)
 		EXPECT_EQ(memory[i * spec.page], 3);
 }
 
 TEST(size_zero, "R12-16 CL_INVALID_BUFFER_SIZE when size is 0.")
 {
-	cl_int error = refused_host(CL_MEM_READ_WRITE, pages(1), 0);
+	cl_int error = spec_import_host_error(CL_MEM_READ_WRITE, spec_map_pages(1), 0);
 
 	EXPECT_EXACT(error, CL_INVALID_BUFFER_SIZE);
 	if (spec.version >= VERSION_1_1_0)
@@ -185,33 +196,29 @@ TEST(size_of_the_object, "R12-15 <size> must be greater than 0 and represents th
      "memory object to be created.")
 {
 	static const size_t sizes[] = { 1, 3, 64, 100, 4095, 4096, 4097 };
-	unsigned char *memory = pages(2);
+	unsigned char *memory = spec_map_pages(2);
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, sizes[i]);
+		cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, sizes[i]);
 		size_t size = 0;
 
 		EXPECT_EQ(clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof(size), &size, NULL),
 			  CL_SUCCESS);
 		EXPECT_EQ(size, sizes[i]);
 		undo_all();
-		memory = pages(2);
+		memory = spec_map_pages(2);
 	}
 }
 
 static atomic_uint notices_of_other;
 
-static void CL_CALLBACK notified(const char *text, const void *info, size_t size, void *user)
+static void CL_CALLBACK errors_count_notice(const char *text, const void *info, size_t size,
+					    void *user)
 {
 	(void)info;
 	(void)size;
 	if (user == &notices_of_other && text && *text)
 		atomic_fetch_add(&notices_of_other, 1);
-}
-
-static void release_context(void *context)
-{
-	clReleaseContext(context);
 }
 
 /* "may": how often it was called is recorded, and only climport is held to it. */
@@ -222,9 +229,10 @@ TEST(callback_of_the_context, "R6-31 Futher error information may be reported vi
 	cl_context context;
 	cl_int error;
 
-	context = clCreateContext(NULL, 1, &spec.device, notified, &notices_of_other, &error);
+	context = clCreateContext(NULL, 1, &spec.device, errors_count_notice, &notices_of_other,
+				  &error);
 	EXPECT_EQ(error, CL_SUCCESS);
-	later(release_context, context);
+	spec_undo_later(spec_release_context, context);
 	atomic_store(&notices_of_other, 0);
 	spec.import(context, CL_MEM_READ_WRITE, NULL, NULL, spec.page, &error);
 	printf("# the callback was called %u times\n", atomic_load(&notices_of_other));

@@ -21,7 +21,7 @@ const cl_import_properties_arm *coherent_dma_buf(void)
 	return spec.version >= VERSION_1_1_0 ? with_property : type_dma_buf;
 }
 
-static void destroy(void *arg)
+static void dma_buf_destroy(void *arg)
 {
 	struct dma_buf *buf = arg;
 
@@ -31,7 +31,7 @@ static void destroy(void *arg)
 }
 
 /* NULL where the exporter does not work here. */
-static struct dma_buf *create(const struct producer *p, size_t size, int access)
+static struct dma_buf *dma_buf_create(const struct producer *p, size_t size, int access)
 {
 	struct dma_buf *buf;
 	char why[200];
@@ -53,7 +53,7 @@ static struct dma_buf *create(const struct producer *p, size_t size, int access)
 		free(buf);
 		return NULL;
 	}
-	later(destroy, buf);
+	spec_undo_later(dma_buf_destroy, buf);
 	return buf;
 }
 
@@ -64,7 +64,7 @@ static struct dma_buf *first_of(size_t size, int access)
 
 	need_dma_buf();
 	for (size_t i = 0; (p = producer_at(i)); i++) {
-		buf = create(p, size, access);
+		buf = dma_buf_create(p, size, access);
 		if (buf)
 			return buf;
 	}
@@ -90,7 +90,7 @@ struct dma_buf *dma_buf_next(size_t *i, size_t size)
 	if (!*i)
 		first_of(size, O_RDWR);
 	while ((p = producer_at((*i)++))) {
-		buf = create(p, size, O_RDWR);
+		buf = dma_buf_create(p, size, O_RDWR);
 		if (buf)
 			return buf;
 	}

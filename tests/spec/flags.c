@@ -6,8 +6,8 @@
 
 static cl_mem import_page(cl_mem_flags flags, unsigned char **memory)
 {
-	*memory = pages(1);
-	return import_host(flags, *memory, spec.page);
+	*memory = spec_map_pages(1);
+	return spec_import_host(flags, *memory, spec.page);
 }
 
 TEST(no_flags_is_read_write, STANDARD_FLAGS)
@@ -149,10 +149,11 @@ TEST(use_host_ptr_does_not_show, USE_HOST_PTR)
 
 #define INVALID_FLAGS "R6-23 CL_INVALID_VALUE on invalid flag input."
 
-#define REFUSED(name, flags)                                                   \
-	TEST(name, INVALID_FLAGS)                                              \
-	{                                                                      \
-		EXPECT_EQ(refused_host(flags, pages(1), spec.page), CL_INVALID_VALUE); \
+#define REFUSED(name, flags)                                                           \
+	TEST(name, INVALID_FLAGS)                                                      \
+	{                                                                              \
+		EXPECT_EQ(spec_import_host_error(flags, spec_map_pages(1), spec.page), \
+			  CL_INVALID_VALUE);                                           \
 	}
 
 REFUSED(read_write_and_write_only, CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY)

@@ -16,7 +16,7 @@ static void expect_untouched(const struct call *c, cl_event event, size_t pitch)
 	EXPECT_EXACT(c->slice_pitch, pitch);
 }
 
-static void expect_forbidden(const struct call_row *row, enum memory_type type)
+static void forbidden_expect(const struct call_row *row, enum memory_type type)
 {
 	cl_event nobody = (cl_event)(uintptr_t)0x5a5a5a5a;
 	struct object o;
@@ -36,39 +36,39 @@ static void expect_forbidden(const struct call_row *row, enum memory_type type)
 		EXPECT(call_other_is(&c, row, OTHER_SEED));
 }
 
-#define FORBIDDEN(name, api, shape, role, partner)                             \
-	TEST(forbidden_##name, "R6-29:" #api " " LIST #api)                    \
-	{                                                                      \
+#define FORBIDDEN(name, api, shape, role, partner)                                      \
+	TEST(forbidden_##name, "R6-29:" #api " " LIST #api)                             \
+	{                                                                               \
 		static const struct call_row row = CALL_ROW(api, shape, role, partner); \
-		expect_forbidden(&row, HOST_MEMORY);                           \
+		forbidden_expect(&row, HOST_MEMORY);                                    \
 	}
 
 CALLS(FORBIDDEN)
 
 #define CANNOT "R6-30 (they can't be used with imported memory objects)"
 
-#define FORBIDDEN_DMA_BUF(name, api, shape, role, partner)                     \
-	TEST(forbidden_dma_buf_##name, CANNOT)                                 \
-	{                                                                      \
+#define FORBIDDEN_DMA_BUF(name, api, shape, role, partner)                              \
+	TEST(forbidden_dma_buf_##name, CANNOT)                                          \
+	{                                                                               \
 		static const struct call_row row = CALL_ROW(api, shape, role, partner); \
-		expect_forbidden(&row, DMA_BUF_MEMORY);                        \
+		forbidden_expect(&row, DMA_BUF_MEMORY);                                 \
 	}
 
 CALLS(FORBIDDEN_DMA_BUF)
 
 TEST(forbidden_between_two_imports, CANNOT)
 {
-	unsigned char *memory = pages(2);
+	unsigned char *memory = spec_map_pages(2);
 	cl_mem one, two;
 
 	need_prior_to_1_1();
-	one = import_host(CL_MEM_READ_WRITE, memory, spec.page);
-	two = import_host(CL_MEM_READ_WRITE, memory + spec.page, spec.page);
-	memory_fill(memory, 2 * spec.page, 1);
+	one = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	two = spec_import_host(CL_MEM_READ_WRITE, memory + spec.page, spec.page);
+	spec_fill_memory(memory, 2 * spec.page, 1);
 	EXPECT_EQ(clEnqueueCopyBuffer(spec.queue, one, two, 0, 0, 64, 0, NULL, NULL),
 		  CL_INVALID_OPERATION);
 	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
-	EXPECT(memory_is(memory, 2 * spec.page, 1));
+	EXPECT(spec_memory_is(memory, 2 * spec.page, 1));
 }
 
 TEST(forbidden_for_every_flag, CANNOT)
@@ -81,7 +81,7 @@ TEST(forbidden_for_every_flag, CANNOT)
 	need_prior_to_1_1();
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		unsigned char byte;
-		cl_mem mem = import_host(flags[i], pages(1), spec.page);
+		cl_mem mem = spec_import_host(flags[i], spec_map_pages(1), spec.page);
 
 		EXPECT_EQ(clEnqueueReadBuffer(spec.queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),
 			  CL_INVALID_OPERATION);
@@ -94,7 +94,7 @@ TEST(forbidden_after_retain_and_release, CANNOT)
 	cl_mem mem;
 
 	need_prior_to_1_1();
-	mem = import_host(CL_MEM_READ_WRITE, pages(1), spec.page);
+	mem = spec_import_host(CL_MEM_READ_WRITE, spec_map_pages(1), spec.page);
 	EXPECT_EQ(clRetainMemObject(mem), CL_SUCCESS);
 	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
 	EXPECT_EQ(clEnqueueWriteBuffer(spec.queue, mem, CL_TRUE, 0, 1, &byte, 0, NULL, NULL),
@@ -104,7 +104,7 @@ TEST(forbidden_after_retain_and_release, CANNOT)
 /* The import's own reference is gone; what was made from it is still made from an import. */
 TEST(forbidden_when_the_import_is_released, CANNOT)
 {
-	unsigned char *memory = pages(2), byte = 0;
+	unsigned char *memory = spec_map_pages(2), byte = 0;
 	const cl_buffer_region region = { 0, spec.page };
 	cl_int error;
 	cl_mem mem, sub;
@@ -123,11 +123,11 @@ TEST(forbidden_when_the_import_is_released, CANNOT)
 }
 
 /* Only imports are meant: everything else works beside them. */
-static void expect_plain(cl_mem mem)
+static void forbidden_expect_plain(cl_mem mem)
 {
 	unsigned char sent[BYTES], seen[BYTES] = { 0 };
 
-	memory_fill(sent, BYTES, 5);
+	spec_fill_memory(sent, BYTES, 5);
 	plain_write(mem, sent, BYTES);
 	plain_read(mem, seen, BYTES);
 	EXPECT(!memcmp(sent, seen, BYTES));
@@ -135,21 +135,21 @@ static void expect_plain(cl_mem mem)
 
 TEST(plain_buffers_stay_allowed, CANNOT)
 {
-	import_host(CL_MEM_READ_WRITE, pages(1), spec.page);
-	expect_plain(plain_buffer(BYTES));
+	spec_import_host(CL_MEM_READ_WRITE, spec_map_pages(1), spec.page);
+	forbidden_expect_plain(plain_buffer(BYTES));
 }
 
 TEST(plain_buffers_over_imported_memory_stay_allowed, CANNOT)
 {
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 	cl_int error = 1;
 	cl_mem mem;
 
-	import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
 	mem = released_later(clCreateBuffer(spec.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
 					    spec.page, memory, &error));
 	EXPECT_EQ(error, CL_SUCCESS);
-	expect_plain(mem);
+	forbidden_expect_plain(mem);
 }
 
 /* A new object often has the address of the last one that was freed. */
@@ -160,7 +160,7 @@ static void expect_forgotten(enum shape shape)
 
 		object_make(&o, shape, HOST_MEMORY, CL_MEM_READ_WRITE);
 		undo_all();
-		expect_plain(plain_buffer(BYTES));
+		forbidden_expect_plain(plain_buffer(BYTES));
 		undo_all();
 	}
 }

@@ -13,12 +13,12 @@
 
 static void expect_import(unsigned char *memory, size_t size)
 {
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, size);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, size);
 
 	expect_shared(mem, memory, size);
 }
 
-static unsigned char *align(unsigned char *memory)
+static unsigned char *host_align(unsigned char *memory)
 {
 	size_t over = (uintptr_t)memory % host_alignment();
 
@@ -33,8 +33,8 @@ TEST(malloced_tensors, ALLOCATIONS)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		unsigned char *memory = malloc(sizes[i] + host_alignment());
 
-		later(free, memory);
-		expect_import(align(memory), sizes[i]);
+		spec_undo_later(free, memory);
+		expect_import(host_align(memory), sizes[i]);
 		undo_all();
 	}
 }
@@ -44,7 +44,7 @@ TEST(malloced_pages, ALLOCATIONS)
 	void *memory = NULL;
 
 	EXPECT_EQ(posix_memalign(&memory, spec.page, 8 * spec.page), 0);
-	later(free, memory);
+	spec_undo_later(free, memory);
 	expect_import(memory, 8 * spec.page);
 }
 
@@ -53,11 +53,11 @@ TEST(array_on_the_stack, ALLOCATIONS)
 	unsigned char memory[8192];
 
 	need_alignment(4096);
-	expect_import(align(memory), 4096);
+	expect_import(host_align(memory), 4096);
 	undo_all();	/* the array ends before the import would */
 }
 
-static void close_file(void *file)
+static void host_close_file(void *file)
 {
 	fclose(file);
 }
@@ -75,16 +75,16 @@ TEST(mapped_file, ALLOCATIONS)
 	unsigned char *memory, byte;
 
 	EXPECT(file != NULL);
-	later(close_file, file);
+	spec_undo_later(host_close_file, file);
 	EXPECT_EQ(ftruncate(fileno(file), size), 0);
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
 	EXPECT(memory != MAP_FAILED);
-	later(unmap_two_pages, memory);
+	spec_undo_later(unmap_two_pages, memory);
 	expect_shared(import_host_kind("a mapped file", CL_MEM_READ_WRITE, memory, size), memory,
 		      size);
-	memory_fill(memory, size, 1);
+	spec_fill_memory(memory, size, 1);
 	EXPECT_EQ(pread(fileno(file), &byte, 1, spec.page + 999), 1);
-	EXPECT_EQ(byte, pattern(spec.page + 999, 1));
+	EXPECT_EQ(byte, spec_pattern_byte(spec.page + 999, 1));
 }
 
 TEST(mapped_file_for_readers, ALLOCATIONS)
@@ -98,11 +98,11 @@ TEST(mapped_file_for_readers, ALLOCATIONS)
 	memory = mmap(NULL, 2 * spec.page, PROT_READ, MAP_PRIVATE, fd, 0);
 	close(fd);
 	EXPECT(memory != MAP_FAILED);
-	later(unmap_two_pages, memory);
+	spec_undo_later(unmap_two_pages, memory);
 	mem = import_host_kind("a file that is mapped without write access", CL_MEM_READ_ONLY,
 			       memory, 2 * spec.page);
 	out = plain_buffer(sizeof(seen));
-	device_copy(mem, out, sizeof(seen));
+	kernels_copy(mem, out, sizeof(seen));
 	plain_read(out, seen, sizeof(seen));
 	EXPECT(!memcmp(seen, "\177ELF", 4));
 	EXPECT(!memcmp(seen, memory, sizeof(seen)));
@@ -117,15 +117,15 @@ TEST(sparse_range, "R6-42 If the host OS is linux and overcommit of VA is allowe
      "function will commit and pin physical pages for the VA range.")
 {
 	size_t count = 256;
-	unsigned char *memory = pages(count), there[256];
+	unsigned char *memory = spec_map_pages(count), there[256];
 	size_t committed = 0;
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, count * spec.page);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, count * spec.page);
 
 	EXPECT_EQ(mincore(memory, count * spec.page, there), 0);
 	for (size_t i = 0; i < count; i++)
 		committed += there[i] & 1;
 	printf("# %zu of %zu pages are committed after the import\n", committed, count);
-	device_add(mem, count * spec.page, spec.page, 9);
+	kernels_add(mem, count * spec.page, spec.page, 9);
 	for (size_t i = 0; i < count; i++)
 		EXPECT_EQ(memory[i * spec.page], 9);
 }
@@ -133,9 +133,9 @@ TEST(sparse_range, "R6-42 If the host OS is linux and overcommit of VA is allowe
 TEST(ranges_of_one_allocation, "R6-44 In this case sub-ranges of the host allocation should be "
      "passed to the import function individually.")
 {
-	unsigned char *memory = pages(8);
-	cl_mem first = import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
-	cl_mem last = import_host(CL_MEM_READ_WRITE, memory + 6 * spec.page, 2 * spec.page);
+	unsigned char *memory = spec_map_pages(8);
+	cl_mem first = spec_import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
+	cl_mem last = spec_import_host(CL_MEM_READ_WRITE, memory + 6 * spec.page, 2 * spec.page);
 
 	expect_shared(first, memory, 2 * spec.page);
 	expect_shared(last, memory + 6 * spec.page, 2 * spec.page);
@@ -151,7 +151,7 @@ TEST(ranges_of_one_allocation, "R6-44 In this case sub-ranges of the host alloca
 
 TEST(aligned_to_a_cache_line, ALIGNMENT)
 {
-	unsigned char *memory = pages(2);
+	unsigned char *memory = spec_map_pages(2);
 
 	need_alignment(spec.cache_line);
 	expect_import(memory + spec.cache_line, spec.page);
@@ -160,7 +160,7 @@ TEST(aligned_to_a_cache_line, ALIGNMENT)
 /* No query tells whether the system is coherent: if it is imported, it has to work. */
 static void expect_offset(size_t offset, size_t size)
 {
-	unsigned char *memory = pages(3);
+	unsigned char *memory = spec_map_pages(3);
 	cl_int error = 1;
 	cl_mem mem;
 
@@ -200,7 +200,7 @@ TEST(at_byte_4, ALIGNMENT)
 TEST(less_than_a_page, "R6-47 When alignment is less than a page size then whole pages touched by "
      "addresses in the range of <memory> to <memory>+<size> will be mapped into the device.")
 {
-	unsigned char *memory = pages(3);
+	unsigned char *memory = spec_map_pages(3);
 	size_t part = host_alignment();
 
 	need_alignment(spec.page / 2);
@@ -216,13 +216,13 @@ TEST(less_than_a_page, "R6-47 When alignment is less than a page size then whole
 static void expect_coherent(size_t stride)
 {
 	size_t size = 16 * spec.page;
-	unsigned char *memory = pages(16);
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, size);
+	unsigned char *memory = spec_map_pages(16);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, size);
 
 	for (unsigned int turn = 1; turn < 8; turn++) {
 		for (size_t i = 0; i < size; i += stride)
 			memory[i]++;
-		device_add(mem, size, stride, 1);
+		kernels_add(mem, size, stride, 1);
 	}
 	for (size_t i = 0; i < size; i++)
 		EXPECT_EQ(memory[i], i % stride ? 0 : 14);

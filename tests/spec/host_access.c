@@ -49,18 +49,18 @@ CALLS(ALLOWED)
 /* What the host writes by one call it reads by another, and sees in its memory. */
 TEST(allowed_on_host_memory, ALL_TYPES)
 {
-	unsigned char *memory = pages(2), *seen = pages(2);
+	unsigned char *memory = spec_map_pages(2), *seen = spec_map_pages(2);
 	size_t size = 2 * spec.page;
 	cl_mem mem;
 
 	need_1_1();
-	mem = import_host(CL_MEM_READ_WRITE, memory, size);
-	memory_fill(seen, size, 4);
+	mem = spec_import_host(CL_MEM_READ_WRITE, memory, size);
+	spec_fill_memory(seen, size, 4);
 	plain_write(mem, seen, size);
-	EXPECT(memory_is(memory, size, 4));
-	memory_fill(memory, size, 9);
+	EXPECT(spec_memory_is(memory, size, 4));
+	spec_fill_memory(memory, size, 9);
 	plain_read(mem, seen, size);
-	EXPECT(memory_is(seen, size, 9));
+	EXPECT(spec_memory_is(seen, size, 9));
 }
 
 #define ALLOWED_DMA_BUF(name, api, shape, role, partner)                       \

@@ -20,9 +20,9 @@ static size_t part_of_a_page(void)
 TEST(page_of_another_unaligned_import, "R6-48 If the page is already mapped by another unaligned "
      "import, an error will occur.")
 {
-	unsigned char *memory = pages_of_its_own();
+	unsigned char *memory = spec_map_own_pages();
 	size_t size = part_of_a_page();
-	cl_mem first = import_host(CL_MEM_READ_WRITE, memory + size, size), second;
+	cl_mem first = spec_import_host(CL_MEM_READ_WRITE, memory + size, size), second;
 	cl_int error = 1;
 
 	second = released_later(spec.import(spec.context, CL_MEM_READ_WRITE, NULL,
@@ -46,11 +46,11 @@ TEST(page_of_another_unaligned_import, "R6-48 If the page is already mapped by a
 /* Two allocations on one page: the flags decide how the page is mapped. */
 static void expect_conflict(cl_mem_flags first, cl_mem_flags second)
 {
-	unsigned char *memory = pages_of_its_own();
+	unsigned char *memory = spec_map_own_pages();
 	size_t size = part_of_a_page();
 
-	import_host(first, memory + size, size);
-	EXPECT_EXACT(refused_host(second, memory + 4 * size, size), CL_INVALID_OPERATION);
+	spec_import_host(first, memory + size, size);
+	EXPECT_EXACT(spec_import_host_error(second, memory + 4 * size, size), CL_INVALID_OPERATION);
 }
 
 TEST(reader_on_a_writers_page, DIFFERENT_FLAGS)
@@ -70,22 +70,24 @@ TEST(write_only_on_a_readers_page, DIFFERENT_FLAGS)
 
 TEST(same_bytes_with_other_flags, DIFFERENT_FLAGS)
 {
-	unsigned char *memory = pages_of_its_own();
+	unsigned char *memory = spec_map_own_pages();
 	size_t size = part_of_a_page();
 
-	import_host(CL_MEM_READ_WRITE, memory + size, size);
-	EXPECT_EXACT(refused_host(CL_MEM_READ_ONLY, memory + size, size), CL_INVALID_OPERATION);
+	spec_import_host(CL_MEM_READ_WRITE, memory + size, size);
+	EXPECT_EXACT(spec_import_host_error(CL_MEM_READ_ONLY, memory + size, size),
+		     CL_INVALID_OPERATION);
 }
 
 /* The last page of one is the first of the other. */
 TEST(other_flags_on_the_last_page, DIFFERENT_FLAGS)
 {
-	unsigned char *memory = pages_of_its_own();
+	unsigned char *memory = spec_map_own_pages();
 	size_t half = spec.page / 2, part = part_of_a_page();
 
-	import_host(CL_MEM_READ_WRITE, memory + half, 2 * spec.page);
-	EXPECT_EXACT(refused_host(CL_MEM_READ_ONLY, memory + 2 * spec.page + half + part,
-				  spec.page), CL_INVALID_OPERATION);
+	spec_import_host(CL_MEM_READ_WRITE, memory + half, 2 * spec.page);
+	EXPECT_EXACT(spec_import_host_error(CL_MEM_READ_ONLY, memory + 2 * spec.page + half + part,
+					    spec.page),
+		     CL_INVALID_OPERATION);
 }
 
 /* A driver may destroy what was released on another thread, a little later. */
@@ -98,7 +100,7 @@ static void wait_until_taken(cl_mem_flags flags, unsigned char *memory, size_t s
 /* The conflict ends with the first import, and page-aligned imports have none. */
 TEST(no_conflict_after_the_release, DIFFERENT_FLAGS)
 {
-	unsigned char *memory = pages_of_its_own();
+	unsigned char *memory = spec_map_own_pages();
 	size_t size = part_of_a_page();
 	cl_int error;
 	cl_mem mem;
@@ -108,15 +110,15 @@ TEST(no_conflict_after_the_release, DIFFERENT_FLAGS)
 	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
 	if (!spec.exact)
 		wait_until_taken(CL_MEM_READ_ONLY, memory + size, size);
-	mem = import_host(CL_MEM_READ_ONLY, memory + size, size);
+	mem = spec_import_host(CL_MEM_READ_ONLY, memory + size, size);
 	expect_read_by_device(mem, memory + size, size);
 }
 
 TEST(aligned_imports_with_different_flags, DIFFERENT_FLAGS)
 {
-	unsigned char *memory = pages(2);
-	cl_mem writer = import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
-	cl_mem reader = import_host(CL_MEM_READ_ONLY, memory, 2 * spec.page);
+	unsigned char *memory = spec_map_pages(2);
+	cl_mem writer = spec_import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
+	cl_mem reader = spec_import_host(CL_MEM_READ_ONLY, memory, 2 * spec.page);
 
 	expect_shared(writer, memory, 2 * spec.page);
 	expect_read_by_device(reader, memory, 2 * spec.page);

@@ -16,20 +16,20 @@
 	"other uses of cl_mem in the standard API, including creating images from the " \
 	"resulting cl_mem and subject to the restrictions listed in this document."
 
-static void image_to_buffer(const struct object *o, cl_mem buffer)
+static void image_copy_to_buffer(const struct object *o, cl_mem buffer)
 {
 	if (o->shape == IMAGE_1D)
-		device_image1d_to_buffer(o->mem, buffer, o->region[0]);
+		kernels_image1d_to_buffer(o->mem, buffer, o->region[0]);
 	else
-		device_image_to_buffer(o->mem, buffer, o->region[0], o->region[1]);
+		kernels_image_to_buffer(o->mem, buffer, o->region[0], o->region[1]);
 }
 
-static void buffer_to_image(const struct object *o, cl_mem buffer)
+static void image_fill_from_buffer(const struct object *o, cl_mem buffer)
 {
 	if (o->shape == IMAGE_1D)
-		device_buffer_to_image1d(buffer, o->mem, o->region[0]);
+		kernels_buffer_to_image1d(buffer, o->mem, o->region[0]);
 	else
-		device_buffer_to_image(buffer, o->mem, o->region[0], o->region[1]);
+		kernels_buffer_to_image(buffer, o->mem, o->region[0], o->region[1]);
 }
 
 /* A kernel reads what the host wrote, and the host what a kernel wrote, in turns. */
@@ -40,12 +40,12 @@ static void expect_shared_image(const struct object *o)
 
 	for (unsigned int turn = 1; turn < 4; turn++) {
 		object_fill(o, turn);
-		image_to_buffer(o, buffer);
+		image_copy_to_buffer(o, buffer);
 		plain_read(buffer, seen, BYTES);
-		EXPECT(memory_is(seen, BYTES, turn));
-		memory_fill(sent, BYTES, turn + 100);
+		EXPECT(spec_memory_is(seen, BYTES, turn));
+		spec_fill_memory(sent, BYTES, turn + 100);
 		plain_write(buffer, sent, BYTES);
-		buffer_to_image(o, buffer);
+		image_fill_from_buffer(o, buffer);
 		EXPECT(object_is(o, turn + 100));
 	}
 	EXPECT(object_padding_is_intact(o));
@@ -98,10 +98,10 @@ TEST(image_and_buffer_see_each_other, IMAGES)
 	object_make(&o, IMAGE, HOST_MEMORY, CL_MEM_READ_WRITE);
 	buffer = plain_buffer(BYTES);
 	object_fill(&o, 1);
-	device_add(o.import, o.rows * o.pitch, 1, 4);
-	image_to_buffer(&o, buffer);
+	kernels_add(o.import, o.rows * o.pitch, 1, 4);
+	image_copy_to_buffer(&o, buffer);
 	plain_read(buffer, seen, BYTES);
-	EXPECT(memory_is(seen, BYTES, 5));
+	EXPECT(spec_memory_is(seen, BYTES, 5));
 }
 
 /* Clients release the sub-buffer, and the import, as soon as they have the image. */
@@ -161,7 +161,7 @@ TEST(image_larger_than_the_import, IMAGES)
 	cl_mem mem;
 
 	need_shape(IMAGE);
-	mem = import_host(CL_MEM_READ_WRITE, pages(1), spec.page);
+	mem = spec_import_host(CL_MEM_READ_WRITE, spec_map_pages(1), spec.page);
 	EXPECT_EQ(image_error(mem, 64, spec.page / 256, 256), CL_SUCCESS);
 	EXPECT(image_error(mem, 64, spec.page / 256 + 1, 256) < 0);
 }
@@ -171,14 +171,14 @@ TEST(image_with_rows_shorter_than_its_width, IMAGES)
 	cl_mem mem;
 
 	need_shape(IMAGE);
-	mem = import_host(CL_MEM_READ_WRITE, pages(1), spec.page);
+	mem = spec_import_host(CL_MEM_READ_WRITE, spec_map_pages(1), spec.page);
 	EXPECT_EQ(image_error(mem, 64, 4, 128), CL_INVALID_IMAGE_DESCRIPTOR);
 }
 
 /* Row pitch 0 stands for rows without padding. */
 TEST(image_without_a_pitch, IMAGES)
 {
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 	cl_image_desc desc = {
 		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 64, .image_height = 2,
 	};
@@ -186,16 +186,16 @@ TEST(image_without_a_pitch, IMAGES)
 	cl_mem image, buffer;
 
 	need_shape(IMAGE);
-	desc.buffer = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	desc.buffer = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
 	image = released_later(clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL,
 					     &error));
 	EXPECT_EQ(error, CL_SUCCESS);
 	buffer = plain_buffer(512);
-	memory_fill(memory, 512, 6);
-	device_image_to_buffer(image, buffer, 64, 2);
+	spec_fill_memory(memory, 512, 6);
+	kernels_image_to_buffer(image, buffer, 64, 2);
 	memset(memory, 0, 512);
-	device_buffer_to_image(buffer, image, 64, 2);
-	EXPECT(memory_is(memory, 512, 6));
+	kernels_buffer_to_image(buffer, image, 64, 2);
+	EXPECT(spec_memory_is(memory, 512, 6));
 }
 
 static cl_image_desc desc_1d(cl_mem buffer)
@@ -212,14 +212,14 @@ static void expect_same_memory(const struct object *o, cl_mem image_1d)
 	unsigned char seen[BYTES];
 	cl_mem buffer = plain_buffer(BYTES);
 
-	memory_fill(seen, BYTES, 9);
+	spec_fill_memory(seen, BYTES, 9);
 	plain_write(buffer, seen, BYTES);
-	buffer_to_image(o, buffer);
+	image_fill_from_buffer(o, buffer);
 	memset(seen, 0, BYTES);
 	plain_write(buffer, seen, BYTES);
-	device_image1d_to_buffer(image_1d, buffer, BYTES / PIXEL);
+	kernels_image1d_to_buffer(image_1d, buffer, BYTES / PIXEL);
 	plain_read(buffer, seen, BYTES);
-	EXPECT(memory_is(seen, BYTES, 9));
+	EXPECT(spec_memory_is(seen, BYTES, 9));
 }
 
 TEST(two_images_of_one_import, IMAGES)
@@ -271,12 +271,12 @@ TEST(image_1d_of_a_sub_buffer, IMAGES)
 	EXPECT_EQ(error, CL_SUCCESS);
 	buffer = plain_buffer(BYTES);
 	object_fill(&sub, 4);
-	device_image1d_to_buffer(image, buffer, BYTES / PIXEL);
+	kernels_image1d_to_buffer(image, buffer, BYTES / PIXEL);
 	plain_read(buffer, seen, BYTES);
-	EXPECT(memory_is(seen, BYTES, 4));
-	memory_fill(seen, BYTES, 8);
+	EXPECT(spec_memory_is(seen, BYTES, 4));
+	spec_fill_memory(seen, BYTES, 8);
 	plain_write(buffer, seen, BYTES);
-	device_buffer_to_image1d(buffer, image, BYTES / PIXEL);
+	kernels_buffer_to_image1d(buffer, image, BYTES / PIXEL);
 	EXPECT(object_is(&sub, 8));
 	EXPECT(object_padding_is_intact(&sub));
 }

@@ -20,7 +20,7 @@
 
 TEST(queries, ALL_USES)
 {
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, pages(2), spec.page + 5);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, spec_map_pages(2), spec.page + 5);
 
 	QUERY(mem, CL_MEM_TYPE, cl_mem_object_type, CL_MEM_OBJECT_BUFFER);
 	QUERY(mem, CL_MEM_SIZE, size_t, spec.page + 5);
@@ -34,7 +34,8 @@ TEST(queries, ALL_USES)
 /* How it was made does not show. */
 TEST(queries_hide_the_host_pointer, ALL_USES)
 {
-	cl_mem mem = import_host(CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, pages(1), spec.page);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, spec_map_pages(1),
+				      spec.page);
 	size_t size = 1;
 
 	if (!spec.exact)
@@ -50,8 +51,8 @@ TEST(queries_hide_the_host_pointer, ALL_USES)
 
 TEST(references, ALL_USES)
 {
-	unsigned char *memory = pages(1);
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	unsigned char *memory = spec_map_pages(1);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
 
 	EXPECT_EQ(clRetainMemObject(mem), CL_SUCCESS);
 	QUERY(mem, CL_MEM_REFERENCE_COUNT, cl_uint, 2);
@@ -67,7 +68,7 @@ static void CL_CALLBACK count_destroyed(cl_mem mem, void *count)
 }
 
 /* Drivers may call it on another thread, a little later. */
-static void wait_for(atomic_uint *count)
+static void interactions_wait_for(atomic_uint *count)
 {
 	for (int i = 0; i < 2000 && !atomic_load(count); i++)
 		nanosleep(&(struct timespec){ 0, 1000 * 1000 }, NULL);
@@ -76,7 +77,7 @@ static void wait_for(atomic_uint *count)
 TEST(destructor_callback, ALL_USES)
 {
 	static atomic_uint destroyed;
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 	cl_int error;
 	cl_mem mem;
 
@@ -86,7 +87,7 @@ TEST(destructor_callback, ALL_USES)
 	EXPECT_EQ(clSetMemObjectDestructorCallback(mem, count_destroyed, &destroyed), CL_SUCCESS);
 	EXPECT_EQ(atomic_load(&destroyed), 0);
 	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
-	wait_for(&destroyed);
+	interactions_wait_for(&destroyed);
 	EXPECT_EQ(atomic_load(&destroyed), 1);
 }
 
@@ -119,7 +120,7 @@ static void expect_late_callback(size_t origin)
 {
 	static atomic_uint destroyed;
 	const size_t size = 2 * spec.page;
-	unsigned char *memory = pages(2), pixel[PIXEL];
+	unsigned char *memory = spec_map_pages(2), pixel[PIXEL];
 	cl_mem buffer = plain_buffer(PIXEL), mem, image;
 	cl_event go;
 	cl_int error;
@@ -132,7 +133,7 @@ static void expect_late_callback(size_t origin)
 	image = image_of_part(mem, origin);
 	go = clCreateUserEvent(spec.context, &error);
 	EXPECT_EQ(error, CL_SUCCESS);
-	device_pixel_after(image, buffer, go);
+	kernels_pixel_after(image, buffer, go);
 	clReleaseMemObject(image);
 	clReleaseMemObject(mem);
 	EXPECT_EQ(atomic_load(&destroyed), 0);
@@ -141,7 +142,7 @@ static void expect_late_callback(size_t origin)
 	EXPECT_EQ(pixel[0], 42);
 	clReleaseEvent(go);
 	undo_all(); /* a kernel keeps its arguments in some drivers */
-	wait_for(&destroyed);
+	interactions_wait_for(&destroyed);
 	EXPECT_EQ(atomic_load(&destroyed), 1);
 }
 
@@ -152,7 +153,7 @@ TEST(destructor_callback_after_image, ALL_USES)
 	expect_late_callback(object_origin());
 }
 
-static void import_and_release(void *memory)
+static void host_import_and_release(void *memory)
 {
 	cl_int error;
 	cl_mem mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, spec.page, &error);
@@ -164,50 +165,50 @@ static void import_and_release(void *memory)
 TEST(released_import_leaves_nothing, ALL_USES)
 {
 	need_host();
-	expect_no_leak(import_and_release, pages(1));
+	expect_no_leak(host_import_and_release, spec_map_pages(1));
 }
 
 /* The memory is the application's and stays as it is. */
 TEST(memory_outlives_the_import, ALL_USES)
 {
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 	cl_mem mem;
 	cl_int error;
 
 	need_host();
 	mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, spec.page, &error);
 	EXPECT_EQ(error, CL_SUCCESS);
-	memory_fill(memory, spec.page, 1);
-	device_add(mem, spec.page, 1, 1);
+	spec_fill_memory(memory, spec.page, 1);
+	kernels_add(mem, spec.page, 1, 1);
 	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
-	EXPECT(memory_is(memory, spec.page, 2));
-	memory_fill(memory, spec.page, 9);
-	mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
-	device_add(mem, spec.page, 1, 1);
-	EXPECT(memory_is(memory, spec.page, 10));
+	EXPECT(spec_memory_is(memory, spec.page, 2));
+	spec_fill_memory(memory, spec.page, 9);
+	mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	kernels_add(mem, spec.page, 1, 1);
+	EXPECT(spec_memory_is(memory, spec.page, 10));
 }
 
 TEST(input_and_output, ALL_USES)
 {
-	unsigned char *from = pages(2), *to = pages(2);
-	cl_mem in = import_host(CL_MEM_READ_ONLY, from, 2 * spec.page);
-	cl_mem out = import_host(CL_MEM_WRITE_ONLY, to, 2 * spec.page);
+	unsigned char *from = spec_map_pages(2), *to = spec_map_pages(2);
+	cl_mem in = spec_import_host(CL_MEM_READ_ONLY, from, 2 * spec.page);
+	cl_mem out = spec_import_host(CL_MEM_WRITE_ONLY, to, 2 * spec.page);
 
-	memory_fill(from, 2 * spec.page, 7);
-	device_copy(in, out, 2 * spec.page);
-	EXPECT(memory_is(to, 2 * spec.page, 7));
+	spec_fill_memory(from, 2 * spec.page, 7);
+	kernels_copy(in, out, 2 * spec.page);
+	EXPECT(spec_memory_is(to, 2 * spec.page, 7));
 }
 
 TEST(thousand_imports_at_once, ALL_USES)
 {
 	enum { COUNT = 1000 };
-	unsigned char *memory = pages(COUNT);
+	unsigned char *memory = spec_map_pages(COUNT);
 	static cl_mem mems[COUNT];
 
 	for (size_t i = 0; i < COUNT; i++)
-		mems[i] = import_host(CL_MEM_READ_WRITE, memory + i * spec.page, spec.page);
+		mems[i] = spec_import_host(CL_MEM_READ_WRITE, memory + i * spec.page, spec.page);
 	for (size_t i = 0; i < COUNT; i += 37) {
-		device_add(mems[i], spec.page, spec.page, 1 + i % 200);
+		kernels_add(mems[i], spec.page, spec.page, 1 + i % 200);
 		EXPECT_EQ(memory[i * spec.page], 1 + i % 200);
 	}
 	for (size_t i = 0; i < COUNT; i++)
@@ -216,15 +217,15 @@ TEST(thousand_imports_at_once, ALL_USES)
 
 TEST(migration, ALL_USES)
 {
-	unsigned char *memory = pages(1);
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	unsigned char *memory = spec_map_pages(1);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
 
 	if (spec.device_version < CL_MAKE_VERSION(1, 2, 0))
 		test_skip("device is older than OpenCL 1.2");
-	memory_fill(memory, spec.page, 4);
+	spec_fill_memory(memory, spec.page, 4);
 	EXPECT_EQ(clEnqueueMigrateMemObjects(spec.queue, 1, &mem, 0, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
-	EXPECT(memory_is(memory, spec.page, 4));
+	EXPECT(spec_memory_is(memory, spec.page, 4));
 	EXPECT_EQ(clEnqueueMigrateMemObjects(spec.queue, 1, &mem, CL_MIGRATE_MEM_OBJECT_HOST, 0,
 					     NULL, NULL),
 		  CL_SUCCESS);
@@ -237,7 +238,7 @@ struct native_args {
 	size_t size;
 };
 
-static void CL_CALLBACK native(void *arg)
+static void CL_CALLBACK interactions_run_native(void *arg)
 {
 	struct native_args *args = arg;
 	unsigned char *bytes = args->mem;
@@ -248,28 +249,24 @@ static void CL_CALLBACK native(void *arg)
 
 TEST(native_kernel, ALL_USES)
 {
-	unsigned char *memory = pages(1);
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	unsigned char *memory = spec_map_pages(1);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
 	struct native_args args = { NULL, spec.page };
 	const void *where = &args.mem;
 
 	if (!(device_number(CL_DEVICE_EXECUTION_CAPABILITIES) & CL_EXEC_NATIVE_KERNEL))
 		test_skip("device has no native kernels");
-	memory_fill(memory, spec.page, 1);
-	EXPECT_EQ(clEnqueueNativeKernel(spec.queue, native, &args, sizeof(args), 1, &mem, &where, 0,
-					NULL, NULL), CL_SUCCESS);
+	spec_fill_memory(memory, spec.page, 1);
+	EXPECT_EQ(clEnqueueNativeKernel(spec.queue, interactions_run_native, &args, sizeof(args), 1,
+					&mem, &where, 0, NULL, NULL),
+		  CL_SUCCESS);
 	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
-	EXPECT(memory_is(memory, spec.page, 3));
+	EXPECT(spec_memory_is(memory, spec.page, 3));
 }
 
 static void release_queue(void *queue)
 {
 	clReleaseCommandQueue(queue);
-}
-
-static void release_context(void *context)
-{
-	clReleaseContext(context);
 }
 
 static cl_command_queue new_queue(cl_context context, cl_command_queue_properties properties)
@@ -281,7 +278,7 @@ static cl_command_queue new_queue(cl_context context, cl_command_queue_propertie
 #pragma GCC diagnostic pop
 
 	EXPECT_EQ(error, CL_SUCCESS);
-	later(release_queue, queue);
+	spec_undo_later(release_queue, queue);
 	return queue;
 }
 
@@ -291,17 +288,17 @@ static void expect_shared_on(cl_command_queue queue, cl_mem mem, unsigned char *
 	cl_command_queue own = spec.queue;
 
 	spec.queue = queue;
-	device_add(mem, spec.page, 1, 1);
+	kernels_add(mem, spec.page, 1, 1);
 	spec.queue = own;
-	EXPECT(memory_is(memory, spec.page, 2));
+	EXPECT(spec_memory_is(memory, spec.page, 2));
 }
 
 static void expect_works_on(cl_command_queue_properties properties)
 {
-	unsigned char *memory = pages(1);
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	unsigned char *memory = spec_map_pages(1);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
 
-	memory_fill(memory, spec.page, 1);
+	spec_fill_memory(memory, spec.page, 1);
 	expect_shared_on(new_queue(spec.context, properties), mem, memory);
 }
 
@@ -325,13 +322,13 @@ TEST(queue_out_of_order, ALL_USES)
 /* Each context has its own import; the memory is one. */
 TEST(two_contexts, ALL_USES)
 {
-	unsigned char *memory = pages(1);
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, spec.page), second;
+	unsigned char *memory = spec_map_pages(1);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page), second;
 	cl_int error = 1;
 	cl_context context = clCreateContext(NULL, 1, &spec.device, NULL, NULL, &error);
 
 	EXPECT_EQ(error, CL_SUCCESS);
-	later(release_context, context);
+	spec_undo_later(spec_release_context, context);
 	second = released_later(spec.import(context, CL_MEM_READ_WRITE, NULL, memory, spec.page,
 					    &error));
 	EXPECT_EQ(error, CL_SUCCESS);
@@ -344,14 +341,14 @@ static void expect_shared_by(cl_context context, const cl_device_id *devices, cl
 			     cl_mem mem, unsigned char *memory)
 {
 	cl_device_id own = spec.device;
-	cl_kernel add = kernel_in(context, "add");
+	cl_kernel add = kernels_create_in(context, "add");
 
-	memory_fill(memory, spec.page, 1);
+	spec_fill_memory(memory, spec.page, 1);
 	for (cl_uint i = 0; i < count; i++) {
 		spec.device = devices[i];
-		device_add_with(add, new_queue(context, 0), mem, spec.page, 1);
+		kernels_add_with(add, new_queue(context, 0), mem, spec.page, 1);
 		spec.device = own;
-		EXPECT(memory_is(memory, spec.page, 2 + i));
+		EXPECT(spec_memory_is(memory, spec.page, 2 + i));
 	}
 }
 
@@ -359,7 +356,7 @@ static void expect_shared_by(cl_context context, const cl_device_id *devices, cl
 TEST(context_of_all_devices, ALL_USES)
 {
 	cl_device_id devices[64];
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 	cl_uint count = 0;
 	cl_int error = 1;
 	cl_context context;
@@ -373,7 +370,7 @@ TEST(context_of_all_devices, ALL_USES)
 	context = clCreateContext(NULL, count, devices, NULL, NULL, &error);
 	if (error)
 		test_skip("no context has all devices of the platform");
-	later(release_context, context);
+	spec_undo_later(spec_release_context, context);
 	mem = released_later(
 		spec.import(context, CL_MEM_READ_WRITE, NULL, memory, spec.page, &error));
 	EXPECT(mem ? error == CL_SUCCESS : error < 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One work item for everything: the tests are about memory, and compile once. */
 #include "kernels.h"
+#include "text.h"
 
 static const char *const buffer_source =
 	"kernel void add(global uchar *p, uint size, uint stride, uint value)"
@@ -42,11 +43,11 @@ static struct program {
 
 static struct program *program_of(const char *name)
 {
-	return list_has(programs[0].kernels, name) ? &programs[0] : &programs[1];
+	return text_count_word(programs[0].kernels, name) ? &programs[0] : &programs[1];
 }
 
 /* For all devices of the context; the caller releases it. */
-static cl_program build(cl_context context, const char *source)
+static cl_program program_build_source(cl_context context, const char *source)
 {
 	char log[2048] = "";
 	cl_int error;
@@ -67,7 +68,7 @@ static cl_program build(cl_context context, const char *source)
 	return NULL;
 }
 
-cl_kernel kernel_new(const char *name)
+cl_kernel kernels_create_plain(const char *name)
 {
 	return clCreateKernel(program_of(name)->program, name, NULL);
 }
@@ -80,17 +81,17 @@ static void release_kernel(void *arg)
 static cl_kernel released_kernel(cl_kernel k)
 {
 	EXPECT(k != NULL);
-	later(release_kernel, k);
+	spec_undo_later(release_kernel, k);
 	return k;
 }
 
-cl_kernel kernel(const char *name)
+cl_kernel kernels_create(const char *name)
 {
 	struct program *p = program_of(name);
 
 	if (!p->program)
-		p->program = build(spec.context, *p->source);
-	return released_kernel(kernel_new(name));
+		p->program = program_build_source(spec.context, *p->source);
+	return released_kernel(kernels_create_plain(name));
 }
 
 static void release_program(void *arg)
@@ -98,11 +99,11 @@ static void release_program(void *arg)
 	clReleaseProgram(arg);
 }
 
-cl_kernel kernel_in(cl_context context, const char *name)
+cl_kernel kernels_create_in(cl_context context, const char *name)
 {
-	cl_program program = build(context, *program_of(name)->source);
+	cl_program program = program_build_source(context, *program_of(name)->source);
 
-	later(release_program, program);
+	spec_undo_later(release_program, program);
 	return released_kernel(clCreateKernel(program, name, NULL));
 }
 
@@ -125,7 +126,7 @@ static void set_number(cl_kernel k, cl_uint i, size_t number)
 	EXPECT_EQ(clSetKernelArg(k, i, sizeof(value), &value), CL_SUCCESS);
 }
 
-static void enqueue(cl_command_queue queue, cl_kernel k, cl_event wait, cl_event *done)
+static void kernels_enqueue(cl_command_queue queue, cl_kernel k, cl_event wait, cl_event *done)
 {
 	const size_t one = 1;
 
@@ -133,9 +134,9 @@ static void enqueue(cl_command_queue queue, cl_kernel k, cl_event wait, cl_event
 					 wait ? &wait : NULL, done), CL_SUCCESS);
 }
 
-static void run(cl_kernel k)
+static void kernels_run(cl_kernel k)
 {
-	enqueue(spec.queue, k, NULL, NULL);
+	kernels_enqueue(spec.queue, k, NULL, NULL);
 	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
 }
 
@@ -148,36 +149,37 @@ static cl_kernel set_add(cl_kernel k, cl_mem mem, size_t size, size_t stride, cl
 	return k;
 }
 
-void device_add(cl_mem mem, size_t size, size_t stride, cl_uint value)
+void kernels_add(cl_mem mem, size_t size, size_t stride, cl_uint value)
 {
-	run(set_add(kernel("add"), mem, size, stride, value));
+	kernels_run(set_add(kernels_create("add"), mem, size, stride, value));
 }
 
-void device_add_after(cl_mem mem, size_t size, cl_uint value, cl_event wait, cl_event *done)
+void kernels_add_after(cl_mem mem, size_t size, cl_uint value, cl_event wait, cl_event *done)
 {
-	enqueue(spec.queue, set_add(kernel("add"), mem, size, 1, value), wait, done);
+	kernels_enqueue(spec.queue, set_add(kernels_create("add"), mem, size, 1, value), wait,
+			done);
 }
 
-void device_add_with(cl_kernel add, cl_command_queue queue, cl_mem mem, size_t size, cl_uint value)
+void kernels_add_with(cl_kernel add, cl_command_queue queue, cl_mem mem, size_t size, cl_uint value)
 {
-	enqueue(queue, set_add(add, mem, size, 1, value), NULL, NULL);
+	kernels_enqueue(queue, set_add(add, mem, size, 1, value), NULL, NULL);
 	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
 }
 
-void device_copy(cl_mem from, cl_mem to, size_t size)
+void kernels_copy(cl_mem from, cl_mem to, size_t size)
 {
-	cl_kernel k = kernel("copy");
+	cl_kernel k = kernels_create("copy");
 
 	set_mem(k, 0, from);
 	set_mem(k, 1, to);
 	set_number(k, 2, size);
-	run(k);
+	kernels_run(k);
 }
 
-static cl_kernel image_kernel(const char *name, cl_mem from, cl_mem to, size_t width,
-			      size_t height)
+static cl_kernel kernels_create_for_image(const char *name, cl_mem from, cl_mem to, size_t width,
+					  size_t height)
 {
-	cl_kernel k = kernel(name);
+	cl_kernel k = kernels_create(name);
 
 	set_mem(k, 0, from);
 	set_mem(k, 1, to);
@@ -187,34 +189,36 @@ static cl_kernel image_kernel(const char *name, cl_mem from, cl_mem to, size_t w
 	return k;
 }
 
-static void run_image(const char *name, cl_mem from, cl_mem to, size_t width, size_t height)
+static void kernels_run_image(const char *name, cl_mem from, cl_mem to, size_t width, size_t height)
 {
-	run(image_kernel(name, from, to, width, height));
+	kernels_run(kernels_create_for_image(name, from, to, width, height));
 }
 
-void device_pixel_after(cl_mem image, cl_mem buffer, cl_event wait)
+void kernels_pixel_after(cl_mem image, cl_mem buffer, cl_event wait)
 {
-	enqueue(spec.queue, image_kernel("image_to_buffer", image, buffer, 1, 1), wait, NULL);
+	kernels_enqueue(spec.queue,
+			kernels_create_for_image("image_to_buffer", image, buffer, 1, 1), wait,
+			NULL);
 }
 
-void device_image_to_buffer(cl_mem image, cl_mem buffer, size_t width, size_t height)
+void kernels_image_to_buffer(cl_mem image, cl_mem buffer, size_t width, size_t height)
 {
-	run_image("image_to_buffer", image, buffer, width, height);
+	kernels_run_image("image_to_buffer", image, buffer, width, height);
 }
 
-void device_buffer_to_image(cl_mem buffer, cl_mem image, size_t width, size_t height)
+void kernels_buffer_to_image(cl_mem buffer, cl_mem image, size_t width, size_t height)
 {
-	run_image("buffer_to_image", buffer, image, width, height);
+	kernels_run_image("buffer_to_image", buffer, image, width, height);
 }
 
-void device_image1d_to_buffer(cl_mem image, cl_mem buffer, size_t width)
+void kernels_image1d_to_buffer(cl_mem image, cl_mem buffer, size_t width)
 {
-	run_image("image1d_to_buffer", image, buffer, width, 0);
+	kernels_run_image("image1d_to_buffer", image, buffer, width, 0);
 }
 
-void device_buffer_to_image1d(cl_mem buffer, cl_mem image, size_t width)
+void kernels_buffer_to_image1d(cl_mem buffer, cl_mem image, size_t width)
 {
-	run_image("buffer_to_image1d", buffer, image, width, 0);
+	kernels_run_image("buffer_to_image1d", buffer, image, width, 0);
 }
 
 cl_mem plain_buffer(size_t size)
@@ -241,11 +245,11 @@ void plain_read(cl_mem buffer, void *to, size_t size)
 void expect_shared(cl_mem mem, unsigned char *memory, size_t size)
 {
 	for (unsigned int turn = 1; turn < 4; turn++) {
-		memory_fill(memory, size, turn);
-		device_add(mem, size, 1, 10);
-		EXPECT(memory_is(memory, size, turn + 10));
-		device_add(mem, size, 1, 5);
-		EXPECT(memory_is(memory, size, turn + 15));
+		spec_fill_memory(memory, size, turn);
+		kernels_add(mem, size, 1, 10);
+		EXPECT(spec_memory_is(memory, size, turn + 10));
+		kernels_add(mem, size, 1, 5);
+		EXPECT(spec_memory_is(memory, size, turn + 15));
 	}
 }
 
@@ -254,12 +258,12 @@ void expect_read_by_device(cl_mem mem, unsigned char *memory, size_t size)
 	unsigned char *seen = malloc(size);
 	cl_mem out = plain_buffer(size);
 
-	later(free, seen);
+	spec_undo_later(free, seen);
 	for (unsigned int turn = 1; turn < 4; turn++) {
-		memory_fill(memory, size, turn);
-		device_copy(mem, out, size);
+		spec_fill_memory(memory, size, turn);
+		kernels_copy(mem, out, size);
 		plain_read(out, seen, size);
-		EXPECT(memory_is(seen, size, turn));
+		EXPECT(spec_memory_is(seen, size, turn));
 	}
 }
 
@@ -268,11 +272,11 @@ void expect_written_by_device(cl_mem mem, const unsigned char *memory, size_t si
 	unsigned char *sent = malloc(size);
 	cl_mem in = plain_buffer(size);
 
-	later(free, sent);
+	spec_undo_later(free, sent);
 	for (unsigned int turn = 1; turn < 4; turn++) {
-		memory_fill(sent, size, turn);
+		spec_fill_memory(sent, size, turn);
 		plain_write(in, sent, size);
-		device_copy(in, mem, size);
-		EXPECT(memory_is(memory, size, turn));
+		kernels_copy(in, mem, size);
+		EXPECT(spec_memory_is(memory, size, turn));
 	}
 }

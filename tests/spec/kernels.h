@@ -10,22 +10,22 @@
 #include "spec.h"
 
 /* mem[i] += value for i in 0, stride, 2 * stride .. size - 1 */
-void device_add(cl_mem mem, size_t size, size_t stride, cl_uint value);
+void kernels_add(cl_mem mem, size_t size, size_t stride, cl_uint value);
 
-/* device_add() that waits for @wait; returns without waiting, with its event in *done. */
-void device_add_after(cl_mem mem, size_t size, cl_uint value, cl_event wait, cl_event *done);
+/* kernels_add() that waits for @wait; returns without waiting, with its event in *done. */
+void kernels_add_after(cl_mem mem, size_t size, cl_uint value, cl_event wait, cl_event *done);
 
 /* to[i] = from[i] for i < size */
-void device_copy(cl_mem from, cl_mem to, size_t size);
+void kernels_copy(cl_mem from, cl_mem to, size_t size);
 
 /* Images of CL_RGBA, CL_UNSIGNED_INT8; the buffer holds their pixels without padding. */
-void device_image_to_buffer(cl_mem image, cl_mem buffer, size_t width, size_t height);
-void device_buffer_to_image(cl_mem buffer, cl_mem image, size_t width, size_t height);
-void device_image1d_to_buffer(cl_mem image, cl_mem buffer, size_t width);
-void device_buffer_to_image1d(cl_mem buffer, cl_mem image, size_t width);
+void kernels_image_to_buffer(cl_mem image, cl_mem buffer, size_t width, size_t height);
+void kernels_buffer_to_image(cl_mem buffer, cl_mem image, size_t width, size_t height);
+void kernels_image1d_to_buffer(cl_mem image, cl_mem buffer, size_t width);
+void kernels_buffer_to_image1d(cl_mem buffer, cl_mem image, size_t width);
 
-/* device_image_to_buffer() of the first pixel, that waits for @wait; returns without waiting. */
-void device_pixel_after(cl_mem image, cl_mem buffer, cl_event wait);
+/* kernels_image_to_buffer() of the first pixel, that waits for @wait; returns without waiting. */
+void kernels_pixel_after(cl_mem image, cl_mem buffer, cl_event wait);
 
 /*
  * That @memory is what the device uses as @mem: kernel and host change it in
@@ -38,16 +38,17 @@ void expect_read_by_device(cl_mem mem, unsigned char *memory, size_t size);
 void expect_written_by_device(cl_mem mem, const unsigned char *memory, size_t size);
 
 /* A kernel of the suite's program, released after the test; skips without a compiler. */
-cl_kernel kernel(const char *name);
+cl_kernel kernels_create(const char *name);
 
 /* The same, of a program for all devices of another context. */
-cl_kernel kernel_in(cl_context context, const char *name);
+cl_kernel kernels_create_in(cl_context context, const char *name);
 
-/* device_add() with such a kernel and a queue of its context, stride 1. */
-void device_add_with(cl_kernel add, cl_command_queue queue, cl_mem mem, size_t size, cl_uint value);
+/* kernels_add() with such a kernel and a queue of its context, stride 1. */
+void kernels_add_with(cl_kernel add, cl_command_queue queue, cl_mem mem, size_t size,
+		      cl_uint value);
 
 /* The calling thread's own; the caller releases it.  NULL on failure, never ends the test. */
-cl_kernel kernel_new(const char *name);
+cl_kernel kernels_create_plain(const char *name);
 
 /* Plain buffers of spec.context, released after the test. */
 cl_mem plain_buffer(size_t size);

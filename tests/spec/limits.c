@@ -29,7 +29,7 @@ static size_t find_alignment(void)
 
 	if (documented <= bytes || spec.exact)
 		return bytes;
-	memory = pages(2 + documented / spec.page);
+	memory = spec_map_pages(2 + documented / spec.page);
 	while (bytes < documented && !takes_host(CL_MEM_READ_WRITE, memory + bytes, spec.page))
 		bytes *= 2;
 	return bytes < documented ? bytes : documented;
@@ -62,7 +62,7 @@ cl_mem import_host_kind(const char *kind, cl_mem_flags flags, void *memory, size
 	EXPECT(spec.import != NULL);
 	mem = released_later(spec.import(spec.context, flags, NULL, memory, size, &error));
 	if (error == CL_INVALID_OPERATION && !mem && !spec.exact &&
-	    takes_host(flags, pages((size + spec.page - 1) / spec.page), size))
+	    takes_host(flags, spec_map_pages((size + spec.page - 1) / spec.page), size))
 		test_skip("%s: refused with %d", kind, error);
 	EXPECT_EQ(error, CL_SUCCESS);
 	EXPECT(mem != NULL);

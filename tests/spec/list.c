@@ -16,14 +16,14 @@ struct row {
 static struct row rows[SENTENCES_MAX];
 static size_t row_count;
 
-static void add(struct row row)
+static void list_add_row(struct row row)
 {
 	if (row_count < SENTENCES_MAX)
 		rows[row_count++] = row;
 }
 
 /* By revision, number, and for the sixteen calls by name; tests stay in their order. */
-static int compare(const void *a, const void *b)
+static int list_compare_rows(const void *a, const void *b)
 {
 	const struct row *left = a, *right = b;
 	int revision[2] = { 0 }, number[2] = { 0 }, names;
@@ -40,13 +40,13 @@ static int compare(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static void collect(void)
+static void list_collect(void)
 {
 	for (const struct test *t = test_first(); t; t = t->next)
-		add((struct row){ t->says, t, NULL });
+		list_add_row((struct row){ t->says, t, NULL });
 	for (const struct untested *u = untested; u->says; u++)
-		add((struct row){ u->says, NULL, u->why });
-	qsort(rows, row_count, sizeof(rows[0]), compare);
+		list_add_row((struct row){ u->says, NULL, u->why });
+	qsort(rows, row_count, sizeof(rows[0]), list_compare_rows);
 }
 
 static int same_id(const char *a, const char *b)
@@ -57,7 +57,7 @@ static int same_id(const char *a, const char *b)
 }
 
 /* Whether the row at @i contradicts the one before it. */
-static int contradicts(size_t i)
+static int list_row_contradicts(size_t i)
 {
 	if (!i || !same_id(rows[i].says, rows[i - 1].says))
 		return 0;
@@ -69,7 +69,7 @@ int print_list(void)
 	size_t sentences = 0, untestable = 0, tests = 0;
 	int status = 0;
 
-	collect();
+	list_collect();
 	for (size_t i = 0; i < row_count; i++) {
 		if (!i || strcmp(rows[i].says, rows[i - 1].says)) {
 			printf("%s\n", rows[i].says);
@@ -81,7 +81,7 @@ int print_list(void)
 			printf("\tnot tested: %s\n", rows[i].why);
 		tests += !!rows[i].test;
 		untestable += !rows[i].test;
-		if (contradicts(i)) {
+		if (list_row_contradicts(i)) {
 			printf("\tcontradicts the sentence before\n");
 			status = 1;
 		}

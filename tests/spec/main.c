@@ -24,7 +24,7 @@ static bool all_known(int argc, char **argv)
 	return true;
 }
 
-static void print_help(void)
+static void conform_print_help(void)
 {
 	puts("Usage: climport-conform [OPTION]... [TEST]...\n"
 	     "Tests an implementation of the OpenCL extension cl_arm_import_memory against the\n"
@@ -57,7 +57,7 @@ static bool parse_number(const char *text, unsigned int *number)
 	return *text >= '0' && *text <= '9' && !*end && value < 64;
 }
 
-static bool parse(int argc, char **argv, struct options *o)
+static bool options_read(int argc, char **argv, struct options *o)
 {
 	static const struct option known[] = {
 		{ "platform", required_argument, NULL, 'p' },
@@ -102,12 +102,12 @@ int main(int argc, char **argv)
 {
 	struct options options = { .target = { .platform = "" } };
 
-	if (!parse(argc, argv, &options)) {
+	if (!options_read(argc, argv, &options)) {
 		fprintf(stderr, "climport-conform: wrong arguments (see --help)\n");
 		return 2;
 	}
 	if (options.help) {
-		print_help();
+		conform_print_help();
 		return 0;
 	}
 	if (options.list)

@@ -5,7 +5,7 @@
 
 const cl_image_format rgba = { CL_RGBA, CL_UNSIGNED_INT8 };
 
-static size_t round_up(size_t value, size_t to)
+static size_t object_round_up(size_t value, size_t to)
 {
 	return (value + to - 1) / to * to;
 }
@@ -27,21 +27,21 @@ static size_t row_pitch(void)
 {
 	size_t pixels = device_number(CL_DEVICE_IMAGE_PITCH_ALIGNMENT);
 
-	return round_up(SIDE + 1, pixels ? pixels : 1) * PIXEL;
+	return object_round_up(SIDE + 1, pixels ? pixels : 1) * PIXEL;
 }
 
 static void make_import(struct object *o, enum memory_type type, cl_mem_flags flags)
 {
 	struct dma_buf *buf;
 
-	o->memory_size = round_up(object_origin() + SIDE * row_pitch() + BYTES, spec.page);
+	o->memory_size = object_round_up(object_origin() + SIDE * row_pitch() + BYTES, spec.page);
 	if (type == HOST_MEMORY) {
-		o->memory = pages(o->memory_size / spec.page);
-		o->import = import_host(flags, o->memory, o->memory_size);
+		o->memory = spec_map_pages(o->memory_size / spec.page);
+		o->import = spec_import_host(flags, o->memory, o->memory_size);
 	} else {
 		buf = dma_buf_get(o->memory_size);
 		o->memory = buf->memory;
-		o->import = import(flags, coherent_dma_buf(), &buf->fd, o->memory_size);
+		o->import = spec_import(flags, coherent_dma_buf(), &buf->fd, o->memory_size);
 	}
 	memset(o->memory, 0xee, o->memory_size);
 }
@@ -118,15 +118,19 @@ static cl_mem make_shape(struct object *o, cl_mem_flags flags)
  */
 static bool has_image2d(void)
 {
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = SIDE, .image_height = SIDE,
-		.image_row_pitch = row_pitch(), .buffer = import_host(0, memory, spec.page),
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = SIDE,
+		.image_height = SIDE,
+		.image_row_pitch = row_pitch(),
+		.buffer = spec_import_host(0, memory, spec.page),
 	};
 	cl_int error = 1;
 
 	released_later(clCreateImage(spec.context, 0, &rgba, &desc, NULL, &error));
-	return error == CL_SUCCESS || spec.exact || device_reports("cl_khr_image2d_from_buffer") ||
+	return error == CL_SUCCESS || spec.exact ||
+	       spec_device_reports("cl_khr_image2d_from_buffer") ||
 	       (spec.device_version >= CL_MAKE_VERSION(2, 0, 0) &&
 		spec.device_version < CL_MAKE_VERSION(3, 0, 0));
 }
@@ -139,7 +143,7 @@ static bool refuses_image1d(void)
 	};
 	cl_int error = 1;
 
-	desc.buffer = import_host(CL_MEM_READ_WRITE, pages(1), spec.page);
+	desc.buffer = spec_import_host(CL_MEM_READ_WRITE, spec_map_pages(1), spec.page);
 	released_later(clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL, &error));
 	return error == CL_INVALID_OPERATION;
 }
@@ -177,7 +181,7 @@ static const char *why_no_shape(enum shape shape)
 	return has_image2d() ? NULL : "device makes no 2D images from buffers";
 }
 
-static void need(const char *why)
+static void object_need(const char *why)
 {
 	if (why)
 		test_skip("%s", why);
@@ -185,7 +189,7 @@ static void need(const char *why)
 
 void need_images(void)
 {
-	need(why_no_images());
+	object_need(why_no_images());
 }
 
 bool shape_works(enum shape shape)
@@ -195,7 +199,7 @@ bool shape_works(enum shape shape)
 
 void need_shape(enum shape shape)
 {
-	need(why_no_shape(shape));
+	object_need(why_no_shape(shape));
 }
 
 void object_make(struct object *o, enum shape shape, enum memory_type type, cl_mem_flags flags)
@@ -207,7 +211,7 @@ void object_make(struct object *o, enum shape shape, enum memory_type type, cl_m
 	EXPECT(o->mem != NULL);
 }
 
-static unsigned char *byte_of(const struct object *o, size_t i)
+static unsigned char *object_find_byte(const struct object *o, size_t i)
 {
 	return o->memory + o->origin + i / o->columns * o->pitch + i % o->columns;
 }
@@ -215,15 +219,15 @@ static unsigned char *byte_of(const struct object *o, size_t i)
 void object_fill(const struct object *o, unsigned int seed)
 {
 	for (size_t i = 0; i < BYTES; i++)
-		*byte_of(o, i) = pattern(i, seed);
+		*object_find_byte(o, i) = spec_pattern_byte(i, seed);
 }
 
 bool object_holds(const struct object *o, const unsigned char bytes[BYTES])
 {
 	for (size_t i = 0; i < BYTES; i++)
-		if (*byte_of(o, i) != bytes[i]) {
-			printf("# byte %zu of the object is %u, expected %u\n", i, *byte_of(o, i),
-			       bytes[i]);
+		if (*object_find_byte(o, i) != bytes[i]) {
+			printf("# byte %zu of the object is %u, expected %u\n", i,
+			       *object_find_byte(o, i), bytes[i]);
 			return false;
 		}
 	return true;
@@ -233,7 +237,7 @@ bool object_is(const struct object *o, unsigned int seed)
 {
 	unsigned char bytes[BYTES];
 
-	memory_fill(bytes, BYTES, seed);
+	spec_fill_memory(bytes, BYTES, seed);
 	return object_holds(o, bytes);
 }
 

@@ -6,16 +6,16 @@ typedef cl_import_properties_arm property;
 
 static cl_int refused_with(const property *properties)
 {
-	return refused(CL_MEM_READ_WRITE, properties, pages(1), spec.page);
+	return spec_import_error(CL_MEM_READ_WRITE, properties, spec_map_pages(1), spec.page);
 }
 
 static void expect_default(const property *properties)
 {
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 	cl_mem mem;
 
 	need_host();
-	mem = import(CL_MEM_READ_WRITE, properties, memory, spec.page);
+	mem = spec_import(CL_MEM_READ_WRITE, properties, memory, spec.page);
 	expect_shared(mem, memory, spec.page);
 }
 
@@ -62,10 +62,10 @@ TEST(type_host, TYPE_HOST)
 /* The address of an int that is no descriptor is fine as host memory. */
 TEST(default_is_not_dma_buf, TYPE_HOST)
 {
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 
 	memset(memory, 0xff, spec.page);
-	import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
 }
 
 TEST(null_list_takes_defaults, "R6-20 If <properties> is NULL, default values are taken.")
@@ -76,14 +76,14 @@ TEST(null_list_takes_defaults, "R6-20 If <properties> is NULL, default values ar
 /* The same pointer, once as memory and once as the address of a descriptor. */
 TEST(memory_by_type, "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 
 	need_dma_buf();
 	memset(memory, 0xff, spec.page);
-	import_host(CL_MEM_READ_WRITE, memory, spec.page);
-	refused(CL_MEM_READ_WRITE,
-		(property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0 }, memory,
-		spec.page);
+	spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	spec_import_error(CL_MEM_READ_WRITE,
+			  (property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0 }, memory,
+			  spec.page);
 }
 
 #define INVALID_PROPERTY "R6-24 CL_INVALID_PROPERTY when invalid properties are passed."
@@ -115,8 +115,8 @@ static void expect_no_duplicate(const property *list)
 
 	if (spec.exact)
 		EXPECT_EQ(refused_with(list), CL_INVALID_PROPERTY);
-	released_later(spec.import(spec.context, CL_MEM_READ_WRITE, list, pages(1), spec.page,
-				   &error));
+	released_later(spec.import(spec.context, CL_MEM_READ_WRITE, list, spec_map_pages(1),
+				   spec.page, &error));
 	EXPECT(error == CL_SUCCESS || error == CL_INVALID_PROPERTY);
 }
 

@@ -59,7 +59,8 @@ TEST(consistency_is_known, IS_PROPERTY)
 	int none = -1;
 
 	need_dma_buf();
-	EXPECT_EXACT(refused(CL_MEM_READ_WRITE, list, &none, spec.page), CL_INVALID_VALUE);
+	EXPECT_EXACT(spec_import_error(CL_MEM_READ_WRITE, list, &none, spec.page),
+		     CL_INVALID_VALUE);
 }
 
 static void expect_bad_consistency(property value)
@@ -70,7 +71,8 @@ static void expect_bad_consistency(property value)
 	int none = -1;
 
 	need_dma_buf();
-	EXPECT_EXACT(refused(CL_MEM_READ_WRITE, list, &none, spec.page), CL_INVALID_PROPERTY);
+	EXPECT_EXACT(spec_import_error(CL_MEM_READ_WRITE, list, &none, spec.page),
+		     CL_INVALID_PROPERTY);
 }
 
 #define INVALID_COMBINATION \
@@ -94,9 +96,9 @@ static void expect_combination(const property *list)
 
 	need_host();
 	if (spec.exact)
-		EXPECT_EQ(refused(CL_MEM_READ_WRITE, list, pages(1), spec.page),
+		EXPECT_EQ(spec_import_error(CL_MEM_READ_WRITE, list, spec_map_pages(1), spec.page),
 			  CL_INVALID_PROPERTY);
-	error = import_error(list, pages(1));
+	error = import_error(list, spec_map_pages(1));
 	EXPECT(error == CL_SUCCESS || error == CL_INVALID_PROPERTY);
 }
 
@@ -138,7 +140,8 @@ TEST(protected_needs_its_string, PROTECTED_ALLOWED)
 
 	if (spec.has_protected)
 		test_skip("device reports cl_arm_import_memory_protected");
-	EXPECT_EXACT(refused(CL_MEM_READ_WRITE, list, pages(1), spec.page), CL_INVALID_PROPERTY);
+	EXPECT_EXACT(spec_import_error(CL_MEM_READ_WRITE, list, spec_map_pages(1), spec.page),
+		     CL_INVALID_PROPERTY);
 }
 
 TEST(unprotected_needs_the_string_too, PROTECTED_ALLOWED)
@@ -151,11 +154,11 @@ TEST(unprotected_needs_the_string_too, PROTECTED_ALLOWED)
 static void expect_unprotected(void)
 {
 	const property list[] = { CL_IMPORT_TYPE_PROTECTED_ARM, CL_FALSE, 0 };
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 
 	need_protected();
 	need_host();
-	expect_shared(import(CL_MEM_READ_WRITE, list, memory, spec.page), memory, spec.page);
+	expect_shared(spec_import(CL_MEM_READ_WRITE, list, memory, spec.page), memory, spec.page);
 }
 
 TEST(protected_is_a_property, "R12-02 Valid <properties> are: CL_IMPORT_TYPE_PROTECTED_ARM")
@@ -179,7 +182,7 @@ static cl_int refused_protected(cl_mem_flags host_flag)
 
 	need_protected();
 	buf = dma_buf_get(spec.page);
-	return refused(CL_MEM_READ_WRITE | host_flag, list, &buf->fd, spec.page);
+	return spec_import_error(CL_MEM_READ_WRITE | host_flag, list, &buf->fd, spec.page);
 }
 
 TEST(protected_with_host_write, "R12-09 When CL_IMPORT_TYPE_PROTECTED_ARM is set to CL_TRUE, the "
@@ -203,5 +206,6 @@ TEST(protected_host_memory, "R12-11 When CL_IMPORT_TYPE_PROTECTED_ARM is set to 
 				  CL_IMPORT_TYPE_PROTECTED_ARM, CL_TRUE, 0 };
 
 	need_protected();
-	EXPECT_EQ(refused(CL_MEM_HOST_NO_ACCESS, list, pages(1), spec.page), CL_INVALID_PROPERTY);
+	EXPECT_EQ(spec_import_error(CL_MEM_HOST_NO_ACCESS, list, spec_map_pages(1), spec.page),
+		  CL_INVALID_PROPERTY);
 }

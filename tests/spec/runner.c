@@ -26,7 +26,7 @@ static bool is_named(const char *name, int count, char **names)
 	return !count;
 }
 
-static void choose(int count, char **names)
+static void runner_choose(int count, char **names)
 {
 	unsigned int all = 0;
 
@@ -38,16 +38,16 @@ static void choose(int count, char **names)
 			chosen[chosen_count++] = t;
 }
 
-static int run_child(struct output *out, unsigned int first, unsigned int count);
+static int runner_run_child(struct output *out, unsigned int first, unsigned int count);
 
 /* By a signal, or by the sanitizer that caught it. */
-static bool died(const struct output *out, int status, unsigned int count)
+static bool child_died(const struct output *out, int status, unsigned int count)
 {
 	return WIFSIGNALED(status) || out->results < count;
 }
 
 /* The name between "platform " and ", device ". */
-static void platform_of(const struct output *out, char *name, size_t room)
+static void child_platform_name(const struct output *out, char *name, size_t room)
 {
 	const char *start = out->about + strlen("platform ");
 	const char *end = strstr(start, ", device ");
@@ -80,16 +80,16 @@ static bool plain_does_the_same(const struct output *out, unsigned int i, enum e
 
 	if (end == FAULT && !may_be_the_drivers(out->fault))
 		return false;
-	platform_of(out, name, sizeof(name));
-	status = run_child(&plain, i, 1);
-	if (status == -1 || died(&plain, status, 1) != (end == DEATH))
+	child_platform_name(out, name, sizeof(name));
+	status = runner_run_child(&plain, i, 1);
+	if (status == -1 || child_died(&plain, status, 1) != (end == DEATH))
 		return false;
 	return end == DEATH || !strcmp(plain.fault, out->fault);
 }
 
 enum result { PASSED, FAILED, SKIPPED };
 
-static void print_result(enum result result, const char *name, const char *why)
+static void runner_print_result(enum result result, const char *name, const char *why)
 {
 	passed += result == PASSED;
 	failed += result == FAILED;
@@ -103,11 +103,11 @@ static void report_failure(const struct output *out, enum end end)
 	unsigned int i = passed + failed + skipped;
 	bool same = plain_does_the_same(out, i, end);
 
-	print_result(same ? SKIPPED : FAILED, chosen[i]->name,
-		     same ? "the driver does the same with its own buffers" : "");
+	runner_print_result(same ? SKIPPED : FAILED, chosen[i]->name,
+			    same ? "the driver does the same with its own buffers" : "");
 }
 
-static void relay_result(struct output *out, bool is_good, char *name)
+static void runner_relay_result(struct output *out, bool is_good, char *name)
 {
 	char *why = strstr(name, " # SKIP ");
 
@@ -117,21 +117,21 @@ static void relay_result(struct output *out, bool is_good, char *name)
 	if (why)
 		*why = 0;
 	if (is_good)
-		print_result(why ? SKIPPED : PASSED, name, why ? why + 8 : "");
+		runner_print_result(why ? SKIPPED : PASSED, name, why ? why + 8 : "");
 	else
 		report_failure(out, FAULT);
 	out->fault[0] = 0;
 }
 
 /* One line of the child's TAP. */
-static void relay_line(struct output *out, char *line)
+static void runner_relay_line(struct output *out, char *line)
 {
 	bool is_good = !strncmp(line, "ok ", 3), is_bad = !strncmp(line, "not ok ", 7);
 	char *name = strstr(line, " - ");
 
 	line[strcspn(line, "\n")] = 0;
 	if (name && (is_good || is_bad)) {
-		relay_result(out, is_good, name + 3);
+		runner_relay_result(out, is_good, name + 3);
 	} else if (!strncmp(line, "# platform ", 11)) {
 		snprintf(out->about, sizeof(out->about), "%s", line + 2);
 	} else if (strncmp(line, "1..", 3)) {
@@ -142,14 +142,14 @@ static void relay_line(struct output *out, char *line)
 	}
 }
 
-static void relay(struct output *out, int fd)
+static void runner_relay(struct output *out, int fd)
 {
 	FILE *from = fdopen(fd, "r");
 	char *line = NULL;
 	size_t room = 0;
 
 	while (from && getline(&line, &room, from) > 0) {
-		relay_line(out, line);
+		runner_relay_line(out, line);
 		fflush(stdout);
 	}
 	free(line);
@@ -158,7 +158,7 @@ static void relay(struct output *out, int fd)
 }
 
 /* Returns the child's status as of waitpid(), or -1. */
-static int run_child(struct output *out, unsigned int first, unsigned int count)
+static int runner_run_child(struct output *out, unsigned int first, unsigned int count)
 {
 	int ends[2], status = -1;
 	pid_t pid;
@@ -175,7 +175,7 @@ static int run_child(struct output *out, unsigned int first, unsigned int count)
 		exit(child_run(out->target, chosen + first, count));
 	}
 	close(ends[1]);
-	relay(out, ends[0]);
+	runner_relay(out, ends[0]);
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		return -1;
 	return status;
@@ -188,11 +188,11 @@ static void report_death(const struct output *out, int status)
 	if (passed + failed + skipped < chosen_count)
 		report_failure(out, DEATH);
 	else
-		print_result(FAILED, "end_of_the_tests", "");
+		runner_print_result(FAILED, "end_of_the_tests", "");
 }
 
 /* A child says 1 for a failed test, which may be the driver's. */
-static int exit_status(int child)
+static int runner_exit_status(int child)
 {
 	if (failed)
 		return 1;
@@ -202,16 +202,16 @@ static int exit_status(int child)
 }
 
 /* Returns the last child's exit status. */
-static int run_children(struct output *out)
+static int runner_run_children(struct output *out)
 {
 	unsigned int left = chosen_count;
 	int status = 0;
 
 	while (left) {
-		status = run_child(out, chosen_count - left, left);
+		status = runner_run_child(out, chosen_count - left, left);
 		if (status == -1)
 			return 1;
-		if (!died(out, status, left))
+		if (!child_died(out, status, left))
 			return WEXITSTATUS(status);
 		report_death(out, status);
 		left = chosen_count > passed + failed + skipped ?
@@ -225,10 +225,10 @@ int run_tests(const struct target *target, int count, char **names)
 	struct output out = { .target = target };
 	int status;
 
-	choose(count, names);
-	status = run_children(&out);
+	runner_choose(count, names);
+	status = runner_run_children(&out);
 	free(chosen);
 	printf("1..%u\n# %u passed, %u failed, %u skipped, %s\n", passed + failed + skipped, passed,
 	       failed, skipped, out.about);
-	return exit_status(status);
+	return runner_exit_status(status);
 }

@@ -14,7 +14,7 @@ TEST(sample_for_host_memory, AS_ANY_BUFFER)
 	cl_mem mem;
 
 	need_host();
-	later(free, buffer);
+	spec_undo_later(free, buffer);
 	mem = released_later(spec.import(spec.context, CL_MEM_READ_WRITE, NULL, buffer,
 					 WIDTH * HEIGHT * 2, &error));
 	/* Where the system is not coherent, malloc has to give aligned memory. */
@@ -29,12 +29,12 @@ TEST(sample_for_host_memory_with_the_type, "R6-60 // The type CL_IMPORT_TYPE_HOS
      "omitted as it is the default")
 {
 	const cl_import_properties_arm list[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 };
-	unsigned char *memory = pages(WIDTH * HEIGHT * 2 / spec.page);
+	unsigned char *memory = spec_map_pages(WIDTH * HEIGHT * 2 / spec.page);
 
 	need_host();
-	expect_shared(import(CL_MEM_READ_WRITE, list, memory, WIDTH * HEIGHT * 2), memory,
+	expect_shared(spec_import(CL_MEM_READ_WRITE, list, memory, WIDTH * HEIGHT * 2), memory,
 		      WIDTH * HEIGHT * 2);
-	expect_shared(import(CL_MEM_READ_WRITE, NULL, memory, WIDTH * HEIGHT * 2), memory,
+	expect_shared(spec_import(CL_MEM_READ_WRITE, NULL, memory, WIDTH * HEIGHT * 2), memory,
 		      WIDTH * HEIGHT * 2);
 }
 
@@ -43,6 +43,7 @@ TEST(sample_for_dma_buf, "R6-59 // Create buffer to be used as a hardware textur
 {
 	struct dma_buf *buf = dma_buf_get(WIDTH * HEIGHT * 2);
 
-	expect_shared(import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, WIDTH * HEIGHT * 2),
-		      buf->memory, WIDTH * HEIGHT * 2);
+	expect_shared(
+		spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, WIDTH * HEIGHT * 2),
+		buf->memory, WIDTH * HEIGHT * 2);
 }

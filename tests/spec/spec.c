@@ -2,9 +2,11 @@
 /* What a test has at hand: reasons to skip, memory, and imports, good and bad. */
 #include "spec.h"
 
-#include <dirent.h>
+#include "process.h"
+
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { UNDO_MAX = 4096 };
 
@@ -14,7 +16,17 @@ static struct {
 } undos[UNDO_MAX];
 static size_t undo_count;
 
-void later(void (*undo)(void *), void *arg)
+void spec_close_descriptor(void *fd)
+{
+	close((int)(intptr_t)fd);
+}
+
+void spec_release_context(void *context)
+{
+	clReleaseContext(context);
+}
+
+void spec_undo_later(void (*undo)(void *), void *arg)
 {
 	EXPECT(undo_count < UNDO_MAX);
 	undos[undo_count].undo = undo;
@@ -66,19 +78,19 @@ static void unmap_pages(void *arg)
 	free(p);
 }
 
-unsigned char *pages(size_t count)
+unsigned char *spec_map_pages(size_t count)
 {
 	struct pages *p = malloc(sizeof(*p));
 
 	p->size = count * spec.page;
 	p->memory = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	EXPECT(p->memory != MAP_FAILED);
-	later(unmap_pages, p);
+	spec_undo_later(unmap_pages, p);
 	return p->memory;
 }
 
 /* Of the program: what mmap() gives may be where another test's pages were. */
-unsigned char *pages_of_its_own(void)
+unsigned char *spec_map_own_pages(void)
 {
 	enum { TESTS = 8, PAGE = 65536 };
 	static unsigned char room[TESTS][4 * PAGE] __attribute__((aligned(PAGE)));
@@ -88,22 +100,23 @@ unsigned char *pages_of_its_own(void)
 	return room[used++];
 }
 
-unsigned char pattern(size_t i, unsigned int seed)
+unsigned char spec_pattern_byte(size_t i, unsigned int seed)
 {
 	return i * 7 + seed + (i >> 8) * 13;
 }
 
-void memory_fill(unsigned char *memory, size_t size, unsigned int seed)
+void spec_fill_memory(unsigned char *memory, size_t size, unsigned int seed)
 {
 	for (size_t i = 0; i < size; i++)
-		memory[i] = pattern(i, seed);
+		memory[i] = spec_pattern_byte(i, seed);
 }
 
-bool memory_is(const unsigned char *memory, size_t size, unsigned int seed)
+bool spec_memory_is(const unsigned char *memory, size_t size, unsigned int seed)
 {
 	for (size_t i = 0; i < size; i++)
-		if (memory[i] != pattern(i, seed)) {
-			printf("# byte %zu is %u, expected %u\n", i, memory[i], pattern(i, seed));
+		if (memory[i] != spec_pattern_byte(i, seed)) {
+			printf("# byte %zu is %u, expected %u\n", i, memory[i],
+			       spec_pattern_byte(i, seed));
 			return false;
 		}
 	return true;
@@ -117,12 +130,12 @@ static void release_mem(void *mem)
 cl_mem released_later(cl_mem mem)
 {
 	if (mem)
-		later(release_mem, mem);
+		spec_undo_later(release_mem, mem);
 	return mem;
 }
 
-cl_mem import(cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory,
-	      size_t size)
+cl_mem spec_import(cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory,
+		   size_t size)
 {
 	cl_int error = 1;
 	cl_mem mem;
@@ -134,14 +147,14 @@ cl_mem import(cl_mem_flags flags, const cl_import_properties_arm *properties, vo
 	return mem;
 }
 
-cl_mem import_host(cl_mem_flags flags, void *memory, size_t size)
+cl_mem spec_import_host(cl_mem_flags flags, void *memory, size_t size)
 {
 	need_host();
-	return import(flags, NULL, memory, size);
+	return spec_import(flags, NULL, memory, size);
 }
 
-cl_int refused_once(cl_context context, cl_mem_flags flags,
-		    const cl_import_properties_arm *properties, void *memory, size_t size)
+cl_int spec_import_error_once(cl_context context, cl_mem_flags flags,
+			      const cl_import_properties_arm *properties, void *memory, size_t size)
 {
 	unsigned int notices = atomic_load(&spec.notices);
 	cl_int error = 1;
@@ -158,39 +171,14 @@ cl_int refused_once(cl_context context, cl_mem_flags flags,
 	return error;
 }
 
-static long count_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	long count = 0;
-
-	EXPECT(dir != NULL);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
-static long count_mappings(void)
-{
-	FILE *maps = fopen("/proc/self/maps", "r");
-	long count = 0;
-	int c;
-
-	EXPECT(maps != NULL);
-	while ((c = getc(maps)) != EOF)
-		count += c == '\n';
-	fclose(maps);
-	return count;
-}
-
 /* Drivers destroy objects later than they are released: waits for that, a second at most. */
-static bool is_back(long fds_before, long maps_before, long *fds, long *maps)
+static bool spec_is_back(long fds_before, long maps_before, long *fds, long *maps)
 {
 	const struct timespec pause = { 0, 10000000 };
 
 	for (int i = 0; i < 100; i++) {
-		*fds = count_descriptors() - fds_before;
-		*maps = count_mappings() - maps_before;
+		*fds = process_count_descriptors() - fds_before;
+		*maps = process_count_mappings("") - maps_before;
 		if (*fds <= 0 && *maps <= 0)
 			return true;
 		nanosleep(&pause, NULL);
@@ -205,11 +193,12 @@ void expect_no_leak(void (*attempt)(void *), void *arg)
 
 	attempt(arg);
 	for (int round = 0; round < 4; round++) {
-		long fds_before = count_descriptors(), maps_before = count_mappings();
+		long fds_before = process_count_descriptors(),
+		     maps_before = process_count_mappings("");
 
 		for (int i = 0; i < 8; i++)
 			attempt(arg);
-		if (is_back(fds_before, maps_before, &fds, &maps))
+		if (spec_is_back(fds_before, maps_before, &fds, &maps))
 			return;
 	}
 	printf("# after 8 calls more: %ld descriptors, %ld mappings\n", fds, maps);
@@ -224,26 +213,27 @@ struct request {
 	cl_int error;
 };
 
-static void attempt(void *arg)
+static void request_run(void *arg)
 {
 	struct request *r = arg;
 
-	r->error = refused_once(spec.context, r->flags, r->properties, r->memory, r->size);
+	r->error =
+		spec_import_error_once(spec.context, r->flags, r->properties, r->memory, r->size);
 }
 
-cl_int refused(cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory,
-	       size_t size)
+cl_int spec_import_error(cl_mem_flags flags, const cl_import_properties_arm *properties,
+			 void *memory, size_t size)
 {
 	struct request r = { flags, properties, memory, size, 0 };
 
-	expect_no_leak(attempt, &r);
+	expect_no_leak(request_run, &r);
 	return r.error;
 }
 
-cl_int refused_host(cl_mem_flags flags, void *memory, size_t size)
+cl_int spec_import_host_error(cl_mem_flags flags, void *memory, size_t size)
 {
 	need_host();
-	return refused(flags, NULL, memory, size);
+	return spec_import_error(flags, NULL, memory, size);
 }
 
 /* Mapped pages, and one between them that is not. */
@@ -264,7 +254,7 @@ static void unmap_around_hole(void *arg)
 	free(h);
 }
 
-unsigned char *pages_with_hole(size_t count, size_t hole)
+unsigned char *spec_map_pages_with_hole(size_t count, size_t hole)
 {
 	struct holed *h = malloc(sizeof(*h));
 
@@ -273,8 +263,8 @@ unsigned char *pages_with_hole(size_t count, size_t hole)
 	h->memory = mmap(NULL, count * spec.page, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	EXPECT(h->memory != MAP_FAILED);
-	memory_fill(h->memory, count * spec.page, 1);
+	spec_fill_memory(h->memory, count * spec.page, 1);
 	EXPECT_EQ(munmap(h->memory + h->before, spec.page), 0);
-	later(unmap_around_hole, h);
+	spec_undo_later(unmap_around_hole, h);
 	return h->memory;
 }

@@ -67,19 +67,20 @@ import_function as_import_function(void *address);
 /* "layer" or "native", by the file that the function is in. */
 const char *spec_implementation(void);
 
-/* A word in a space separated list of extensions. */
-bool list_has(const char *list, const char *word);
-
 /* An extension string of the device, or of the platform; the caller frees it. */
 char *device_extensions(void);
 char *platform_extensions(void);
-bool device_reports(const char *extension);
+bool spec_device_reports(const char *extension);
 
 cl_ulong device_number(cl_device_info what);	/* any integer; 0 where it is not known */
 
 /* Calls @undo after this test, last registered first, however it ends. */
-void later(void (*undo)(void *), void *arg);
+void spec_undo_later(void (*undo)(void *), void *arg);
 void undo_all(void);
+
+/* For spec_undo_later(). */
+void spec_close_descriptor(void *fd);
+void spec_release_context(void *context);
 
 /* Skip the test unless... */
 void need_host(void);
@@ -96,29 +97,29 @@ size_t host_alignment(void);
 void need_alignment(size_t bytes); /* skips where that is more */
 
 /* Fresh pages of this process, all zero, unmapped after the test. */
-unsigned char *pages(size_t count);
+unsigned char *spec_map_pages(size_t count);
 
 /*
  * Four pages at addresses that no other test has: drivers may destroy an import on another
  * thread, after its release.
  */
-unsigned char *pages_of_its_own(void);
+unsigned char *spec_map_own_pages(void);
 
 /* @count pages of a pattern, of which number @hole is not mapped. */
-unsigned char *pages_with_hole(size_t count, size_t hole);
+unsigned char *spec_map_pages_with_hole(size_t count, size_t hole);
 
-/* memory[i] = a byte that depends on i and @seed; memory_is() compares. */
-void memory_fill(unsigned char *memory, size_t size, unsigned int seed);
-bool memory_is(const unsigned char *memory, size_t size, unsigned int seed);
-unsigned char pattern(size_t i, unsigned int seed);
+/* memory[i] = a byte that depends on i and @seed; spec_memory_is() compares. */
+void spec_fill_memory(unsigned char *memory, size_t size, unsigned int seed);
+bool spec_memory_is(const unsigned char *memory, size_t size, unsigned int seed);
+unsigned char spec_pattern_byte(size_t i, unsigned int seed);
 
 /*
  * An import of spec.context that must succeed; released after the test.
  * @properties as in clImportMemoryARM().
  */
-cl_mem import(cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory,
-	      size_t size);
-cl_mem import_host(cl_mem_flags flags, void *memory, size_t size);
+cl_mem spec_import(cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory,
+		   size_t size);
+cl_mem spec_import_host(cl_mem_flags flags, void *memory, size_t size);
 
 /*
  * An import of host memory of a kind that devices which pin pages may refuse, with
@@ -134,13 +135,14 @@ bool takes_host(cl_mem_flags flags, void *memory, size_t size);
  * An import that must not succeed, also with errcode_ret NULL, and must leave
  * no descriptor and no mapping behind.  Returns the error code.
  */
-cl_int refused(cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory,
-	       size_t size);
-cl_int refused_host(cl_mem_flags flags, void *memory, size_t size);
+cl_int spec_import_error(cl_mem_flags flags, const cl_import_properties_arm *properties,
+			 void *memory, size_t size);
+cl_int spec_import_host_error(cl_mem_flags flags, void *memory, size_t size);
 
 /* The same without the count of what was left behind, for @context. */
-cl_int refused_once(cl_context context, cl_mem_flags flags,
-		    const cl_import_properties_arm *properties, void *memory, size_t size);
+cl_int spec_import_error_once(cl_context context, cl_mem_flags flags,
+			      const cl_import_properties_arm *properties, void *memory,
+			      size_t size);
 
 /* Calls @attempt until it is sure whether that leaves descriptors or mappings behind. */
 void expect_no_leak(void (*attempt)(void *), void *arg);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Name strings, the extension's type, and how the function is found. */
 #include "kernels.h"
+#include "text.h"
 
 static const char *const type_strings[] = {
 	"cl_arm_import_memory_host",
@@ -12,7 +13,7 @@ static const char *const type_strings[] = {
 static bool names_a_type(const char *list)
 {
 	for (size_t i = 0; i < sizeof(type_strings) / sizeof(type_strings[0]); i++)
-		if (list_has(list, type_strings[i]))
+		if (text_count_word(list, type_strings[i]))
 			return true;
 	return false;
 }
@@ -33,7 +34,7 @@ TEST(base_name_of_devices, BASE_NAME)
 
 		spec.device = devices[i];
 		list = device_extensions();
-		right &= !names_a_type(list) || list_has(list, "cl_arm_import_memory");
+		right &= !names_a_type(list) || text_count_word(list, "cl_arm_import_memory");
 		free(list);
 	}
 	spec.device = tested;
@@ -44,8 +45,8 @@ TEST(base_name_of_platform, BASE_NAME)
 {
 	char *list = platform_extensions();
 
-	later(free, list);
-	EXPECT(!names_a_type(list) || list_has(list, "cl_arm_import_memory"));
+	spec_undo_later(free, list);
+	EXPECT(!names_a_type(list) || text_count_word(list, "cl_arm_import_memory"));
 }
 
 #define DEVICE_EXTENSION "R6-02 OpenCL device extension"
@@ -55,8 +56,8 @@ TEST(device_string_has_its_size, DEVICE_EXTENSION)
 	char *list = device_extensions();
 	size_t size = 0;
 
-	later(free, list);
-	EXPECT(list_has(list, "cl_arm_import_memory"));
+	spec_undo_later(free, list);
+	EXPECT(text_count_word(list, "cl_arm_import_memory"));
 	EXPECT_EQ(clGetDeviceInfo(spec.device, CL_DEVICE_EXTENSIONS, 0, NULL, &size), CL_SUCCESS);
 	EXPECT_EQ(size, strlen(list) + 1);
 	EXPECT_EQ(clGetDeviceInfo(spec.device, CL_DEVICE_EXTENSIONS, size - 1, list, NULL),
@@ -79,7 +80,7 @@ TEST(device_list_with_versions_agrees, DEVICE_EXTENSION)
 	EXPECT_EQ(clGetDeviceInfo(spec.device, CL_DEVICE_EXTENSIONS_WITH_VERSION, 0, NULL, &size),
 		  CL_SUCCESS);
 	list = calloc(1, size);
-	later(free, list);
+	spec_undo_later(free, list);
 	EXPECT_EQ(clGetDeviceInfo(spec.device, CL_DEVICE_EXTENSIONS_WITH_VERSION, size, list, NULL),
 		  CL_SUCCESS);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -87,7 +88,7 @@ TEST(device_list_with_versions_agrees, DEVICE_EXTENSION)
 
 		for (size_t j = 0; j < size / sizeof(*list); j++)
 			found += !strcmp(list[j].name, all[i]);
-		EXPECT_EQ(found, device_reports(all[i]));
+		EXPECT_EQ(found, spec_device_reports(all[i]));
 	}
 }
 
@@ -99,9 +100,9 @@ TEST(version_is_known, DEVICE_EXTENSION)
 #define NEW_FUNCTION "R6-05 This extension adds a new function that allows for direct memory " \
 		     "import into OpenCL via the clImportMemoryARM function."
 
-static void expect_works(import_function function)
+static void strings_expect_works(import_function function)
 {
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 	cl_int error = 1;
 	cl_mem mem;
 
@@ -118,7 +119,7 @@ TEST(function_by_platform, NEW_FUNCTION)
 		clGetExtensionFunctionAddressForPlatform(spec.platform, "clImportMemoryARM");
 
 	EXPECT(address != NULL);
-	expect_works(as_import_function(address));
+	strings_expect_works(as_import_function(address));
 }
 
 /* A loader finds it for platforms whose suffix of extension functions is ARM. */
@@ -132,7 +133,7 @@ TEST(function_without_platform, NEW_FUNCTION)
 	EXPECT_EXACT(address != NULL, 1);
 	if (!address)
 		test_skip("the loader does not find the function without the platform");
-	expect_works(as_import_function(address));
+	strings_expect_works(as_import_function(address));
 }
 
 #define AS_STRINGS "R6-08 Types of memory supported for import are specified as additional " \
@@ -142,7 +143,7 @@ TEST(one_type_at_least, AS_STRINGS)
 {
 	char *list = device_extensions();
 
-	later(free, list);
+	spec_undo_later(free, list);
 	EXPECT(names_a_type(list));
 }
 
@@ -150,7 +151,7 @@ static void expect_no_type(cl_import_properties_arm type, void *memory)
 {
 	const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM, type, 0 };
 
-	EXPECT_EXACT(refused(CL_MEM_READ_WRITE, properties, memory, spec.page),
+	EXPECT_EXACT(spec_import_error(CL_MEM_READ_WRITE, properties, memory, spec.page),
 		     CL_INVALID_PROPERTY);
 }
 
@@ -158,7 +159,7 @@ TEST(no_string_no_host_import, AS_STRINGS)
 {
 	if (spec.has_host)
 		test_skip("device reports cl_arm_import_memory_host");
-	expect_no_type(CL_IMPORT_TYPE_HOST_ARM, pages(1));
+	expect_no_type(CL_IMPORT_TYPE_HOST_ARM, spec_map_pages(1));
 }
 
 TEST(no_string_no_dma_buf_import, AS_STRINGS)
@@ -174,7 +175,7 @@ TEST(no_string_no_android_import, AS_STRINGS)
 {
 	if (spec.has_android)
 		test_skip("device reports cl_arm_import_memory_android_hardware_buffer");
-	expect_no_type(CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM, pages(1));
+	expect_no_type(CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM, spec_map_pages(1));
 }
 
 /* What the program holds in its hand is a prototype: it is called as the text declares it. */
@@ -185,7 +186,7 @@ TEST(error_code_is_optional, "R6-09 cl_mem clImportMemoryARM( cl_context context
 	cl_mem mem;
 
 	need_host();
-	mem = released_later(spec.import(spec.context, CL_MEM_READ_WRITE, NULL, pages(1), spec.page,
-					 NULL));
+	mem = released_later(spec.import(spec.context, CL_MEM_READ_WRITE, NULL, spec_map_pages(1),
+					 spec.page, NULL));
 	EXPECT(mem != NULL);
 }

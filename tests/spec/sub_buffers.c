@@ -19,7 +19,7 @@ static void expect_shared_object(enum shape shape, enum memory_type type)
 	object_make(&o, shape, type, CL_MEM_READ_WRITE);
 	for (unsigned int turn = 1; turn < 4; turn++) {
 		object_fill(&o, turn);
-		device_add(o.mem, BYTES, 1, 10);
+		kernels_add(o.mem, BYTES, 1, 10);
 		EXPECT(object_is(&o, turn + 10));
 	}
 	EXPECT(object_padding_is_intact(&o));
@@ -41,10 +41,10 @@ TEST(sub_buffer_and_parent_see_each_other, SUB_BUFFERS)
 
 	object_make(&o, SUB_BUFFER, HOST_MEMORY, CL_MEM_READ_WRITE);
 	object_fill(&o, 1);
-	device_add(o.import, o.origin + BYTES, 1, 1);
+	kernels_add(o.import, o.origin + BYTES, 1, 1);
 	EXPECT(object_is(&o, 2));
-	device_add(o.mem, BYTES, 1, 5);
-	device_add(o.import, o.origin + BYTES, 1, 1);
+	kernels_add(o.mem, BYTES, 1, 5);
+	kernels_add(o.import, o.origin + BYTES, 1, 1);
 	EXPECT(object_is(&o, 8));
 	for (size_t i = 0; i < o.origin; i++)
 		EXPECT_EQ(o.memory[i], 0xf0);
@@ -65,7 +65,8 @@ TEST(sub_buffer_queries, SUB_BUFFERS)
 	}
 }
 
-static cl_mem sub_buffer(cl_mem mem, cl_mem_flags flags, size_t origin, size_t size, cl_int *error)
+static cl_mem sub_buffers_create(cl_mem mem, cl_mem_flags flags, size_t origin, size_t size,
+				 cl_int *error)
 {
 	const cl_buffer_region region = { origin, size };
 
@@ -75,10 +76,10 @@ static cl_mem sub_buffer(cl_mem mem, cl_mem_flags flags, size_t origin, size_t s
 
 TEST(read_only_sub_buffer, SUB_BUFFERS)
 {
-	unsigned char *memory = pages(2);
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
+	unsigned char *memory = spec_map_pages(2);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
 	cl_int error = 1;
-	cl_mem sub = sub_buffer(mem, CL_MEM_READ_ONLY, 0, spec.page, &error);
+	cl_mem sub = sub_buffers_create(mem, CL_MEM_READ_ONLY, 0, spec.page, &error);
 
 	EXPECT_EQ(error, CL_SUCCESS);
 	expect_read_by_device(sub, memory, spec.page);
@@ -87,32 +88,32 @@ TEST(read_only_sub_buffer, SUB_BUFFERS)
 /* The standard's rule, as for the sub-buffer of any buffer. */
 TEST(sub_buffer_with_more_access, SUB_BUFFERS)
 {
-	cl_mem mem = import_host(CL_MEM_READ_ONLY, pages(2), 2 * spec.page);
+	cl_mem mem = spec_import_host(CL_MEM_READ_ONLY, spec_map_pages(2), 2 * spec.page);
 	cl_int error = 1;
 
-	sub_buffer(mem, CL_MEM_READ_WRITE, 0, spec.page, &error);
+	sub_buffers_create(mem, CL_MEM_READ_WRITE, 0, spec.page, &error);
 	EXPECT_EQ(error, CL_INVALID_VALUE);
 }
 
 TEST(sub_buffer_beyond_the_import, SUB_BUFFERS)
 {
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, pages(2), 2 * spec.page);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, spec_map_pages(2), 2 * spec.page);
 	cl_int error = 1;
 
-	sub_buffer(mem, 0, 0, 2 * spec.page + 1, &error);
+	sub_buffers_create(mem, 0, 0, 2 * spec.page + 1, &error);
 	EXPECT_EQ(error, CL_INVALID_VALUE);
 }
 
 TEST(sub_buffer_outlives_the_import, SUB_BUFFERS)
 {
-	unsigned char *memory = pages(2);
+	unsigned char *memory = spec_map_pages(2);
 	cl_int error = 1;
 	cl_mem mem, sub;
 
 	need_host();
 	mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, 2 * spec.page, &error);
 	EXPECT_EQ(error, CL_SUCCESS);
-	sub = sub_buffer(mem, 0, object_origin(), BYTES, &error);
+	sub = sub_buffers_create(mem, 0, object_origin(), BYTES, &error);
 	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
 	EXPECT_EQ(error, CL_SUCCESS);
 	expect_shared(sub, memory + object_origin(), BYTES);
@@ -121,15 +122,15 @@ TEST(sub_buffer_outlives_the_import, SUB_BUFFERS)
 TEST(many_sub_buffers, SUB_BUFFERS)
 {
 	size_t step = object_origin(), count = 16;
-	unsigned char *memory = pages((count * step + spec.page - 1) / spec.page);
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, count * step);
+	unsigned char *memory = spec_map_pages((count * step + spec.page - 1) / spec.page);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, count * step);
 
 	for (size_t i = 0; i < count; i++) {
 		cl_int error = 1;
-		cl_mem sub = sub_buffer(mem, 0, i * step, step, &error);
+		cl_mem sub = sub_buffers_create(mem, 0, i * step, step, &error);
 
 		EXPECT_EQ(error, CL_SUCCESS);
-		device_add(sub, step, 1, i + 1);
+		kernels_add(sub, step, 1, i + 1);
 	}
 	for (size_t i = 0; i < count * step; i++)
 		EXPECT_EQ(memory[i], i / step + 1);

@@ -15,12 +15,12 @@ struct worker {
 	const char *fault;
 };
 
-static const char *use(struct worker *w, cl_mem mem)
+static const char *worker_use_import(struct worker *w, cl_mem mem)
 {
 	const size_t one = 1;
 	const cl_uint args[] = { 256, 1, 3 };
 
-	memory_fill(w->memory, 256, 1);
+	spec_fill_memory(w->memory, 256, 1);
 	if (clSetKernelArg(w->add, 0, sizeof(mem), &mem))
 		return "clSetKernelArg";
 	for (cl_uint i = 0; i < 3; i++)
@@ -29,10 +29,10 @@ static const char *use(struct worker *w, cl_mem mem)
 	if (clEnqueueNDRangeKernel(w->queue, w->add, 1, NULL, &one, &one, 0, NULL, NULL) ||
 	    clFinish(w->queue))
 		return "clEnqueueNDRangeKernel";
-	return memory_is(w->memory, 256, 4) ? NULL : "the memory";
+	return spec_memory_is(w->memory, 256, 4) ? NULL : "the memory";
 }
 
-static void *work(void *arg)
+static void *worker_import_in_turns(void *arg)
 {
 	struct worker *w = arg;
 
@@ -46,7 +46,7 @@ static void *work(void *arg)
 			break;
 		}
 		if (!w->only_import)
-			w->fault = use(w, mem);
+			w->fault = worker_use_import(w, mem);
 		if (spec.import(spec.context, CL_MEM_READ_WRITE, NULL, NULL, 1, NULL))
 			w->fault = "an import of NULL";
 		if (clReleaseMemObject(mem))
@@ -55,7 +55,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static void release_worker(void *arg)
+static void worker_release(void *arg)
 {
 	struct worker *w = arg;
 
@@ -63,7 +63,7 @@ static void release_worker(void *arg)
 	clReleaseCommandQueue(w->queue);
 }
 
-static void prepare(struct worker *w, unsigned char *memory, bool only_import)
+static void worker_prepare(struct worker *w, unsigned char *memory, bool only_import)
 {
 	cl_int error;
 
@@ -73,15 +73,17 @@ static void prepare(struct worker *w, unsigned char *memory, bool only_import)
 	w->queue = clCreateCommandQueue(spec.context, spec.device, 0, &error);
 #pragma GCC diagnostic pop
 	EXPECT_EQ(error, CL_SUCCESS);
-	w->add = kernel_new("add");
+	w->add = kernels_create_plain("add");
 	EXPECT(w->add != NULL);
-	later(release_worker, w);
+	spec_undo_later(worker_release, w);
 }
 
-static void run_threads(struct worker workers[THREADS])
+static void threads_run_workers(struct worker workers[THREADS])
 {
 	for (int i = 0; i < THREADS; i++)
-		EXPECT_EQ(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+		EXPECT_EQ(pthread_create(&workers[i].thread, NULL, worker_import_in_turns,
+					 &workers[i]),
+			  0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(workers[i].thread, NULL);
 	for (int i = 0; i < THREADS; i++)
@@ -99,23 +101,23 @@ static void run_threads(struct worker workers[THREADS])
 TEST(threads_with_their_own_memory, ALL_USES)
 {
 	static struct worker workers[THREADS];
-	unsigned char *memory = pages(THREADS);
+	unsigned char *memory = spec_map_pages(THREADS);
 
 	need_host();
-	kernel("add");
+	kernels_create("add");
 	for (size_t i = 0; i < THREADS; i++)
-		prepare(&workers[i], memory + i * spec.page, false);
-	run_threads(workers);
+		worker_prepare(&workers[i], memory + i * spec.page, false);
+	threads_run_workers(workers);
 }
 
 TEST(threads_with_the_same_memory, ALL_USES)
 {
 	static struct worker workers[THREADS];
-	unsigned char *memory = pages(1);
+	unsigned char *memory = spec_map_pages(1);
 
 	need_host();
-	kernel("add");
+	kernels_create("add");
 	for (size_t i = 0; i < THREADS; i++)
-		prepare(&workers[i], memory, true);
-	run_threads(workers);
+		worker_prepare(&workers[i], memory, true);
+	threads_run_workers(workers);
 }

@@ -17,11 +17,6 @@
 	"R6-07 It will never fall back to copy operations and aliased buffers, instead " \
 	"producing an error when mapping is not possible."
 
-static void close_fd(void *fd)
-{
-	close((int)(intptr_t)fd);
-}
-
 struct view {
 	unsigned char *memory;
 	size_t size;
@@ -42,7 +37,7 @@ static unsigned char *map_view(int fd, size_t size, int prot)
 	view->size = size;
 	view->memory = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
 	EXPECT(view->memory != MAP_FAILED);
-	later(unmap_view, view);
+	spec_undo_later(unmap_view, view);
 	return view->memory;
 }
 
@@ -51,7 +46,7 @@ static int shared_file(size_t size)
 	int fd = memfd_create("climport-conform", MFD_CLOEXEC);
 
 	EXPECT(fd >= 0);
-	later(close_fd, (void *)(intptr_t)fd);
+	spec_undo_later(spec_close_descriptor, (void *)(intptr_t)fd);
 	EXPECT_EQ(ftruncate(fd, size), 0);
 	return fd;
 }
@@ -59,8 +54,8 @@ static int shared_file(size_t size)
 TEST(host_and_kernel_in_turns, ZERO_COPY)
 {
 	size_t size = 4 * spec.page;
-	unsigned char *memory = pages(4);
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, size);
+	unsigned char *memory = spec_map_pages(4);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, size);
 
 	expect_shared(mem, memory, size);
 }
@@ -72,7 +67,7 @@ TEST(two_mappings_of_the_same_memory, ZERO_COPY)
 	int fd = shared_file(size);
 	unsigned char *imported = map_view(fd, size, PROT_READ | PROT_WRITE);
 	unsigned char *other = map_view(fd, size, PROT_READ | PROT_WRITE);
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, imported, size);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, imported, size);
 
 	EXPECT(imported != other);
 	expect_shared(mem, other, size);
@@ -85,7 +80,7 @@ TEST(two_mappings_at_odd_offsets, ZERO_COPY)
 	unsigned char *imported = map_view(fd, size, PROT_READ | PROT_WRITE);
 	unsigned char *other = map_view(fd, size, PROT_READ | PROT_WRITE);
 	size_t at = host_alignment();
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, imported + at, size - 2 * at - 3);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, imported + at, size - 2 * at - 3);
 
 	expect_shared(mem, other + at, size - 2 * at - 3);
 }
@@ -94,7 +89,7 @@ TEST(suitable_pointer, "R6-10 Given a suitable pointer to an external memory all
      "this function will map the memory into the device page tables.")
 {
 	static unsigned char of_the_program[65536] __attribute__((aligned(65536)));
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, of_the_program, sizeof(of_the_program));
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, of_the_program, sizeof(of_the_program));
 
 	expect_shared(mem, of_the_program, sizeof(of_the_program));
 }
@@ -102,56 +97,56 @@ TEST(suitable_pointer, "R6-10 Given a suitable pointer to an external memory all
 /* A copy made when the command was enqueued would hold what was there before. */
 TEST(written_after_the_enqueue, NEVER_COPY)
 {
-	unsigned char *memory = pages(1);
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	unsigned char *memory = spec_map_pages(1);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
 	cl_int error;
 	cl_event gate = clCreateUserEvent(spec.context, &error), done;
 
 	EXPECT_EQ(error, CL_SUCCESS);
-	memory_fill(memory, spec.page, 1);
-	device_add_after(mem, spec.page, 10, gate, &done);
+	spec_fill_memory(memory, spec.page, 1);
+	kernels_add_after(mem, spec.page, 10, gate, &done);
 	EXPECT_EQ(clFlush(spec.queue), CL_SUCCESS);
-	memory_fill(memory, spec.page, 50);
+	spec_fill_memory(memory, spec.page, 50);
 	EXPECT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
 	EXPECT_EQ(clWaitForEvents(1, &done), CL_SUCCESS);
 	clReleaseEvent(done);
 	clReleaseEvent(gate);
-	EXPECT(memory_is(memory, spec.page, 60));
+	EXPECT(spec_memory_is(memory, spec.page, 60));
 }
 
 /* Without clFinish: what the kernel wrote is there when its event says so. */
 TEST(seen_when_the_event_completes, NEVER_COPY)
 {
-	unsigned char *memory = pages(1);
-	cl_mem mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	unsigned char *memory = spec_map_pages(1);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
 	cl_int status = CL_QUEUED;
 	cl_event done;
 
-	memory_fill(memory, spec.page, 1);
-	device_add_after(mem, spec.page, 10, NULL, &done);
+	spec_fill_memory(memory, spec.page, 1);
+	kernels_add_after(mem, spec.page, 10, NULL, &done);
 	EXPECT_EQ(clFlush(spec.queue), CL_SUCCESS);
 	while (status > CL_COMPLETE)
 		EXPECT_EQ(clGetEventInfo(done, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
 					 &status, NULL),
 			  CL_SUCCESS);
 	EXPECT_EQ(status, CL_COMPLETE);
-	EXPECT(memory_is(memory, spec.page, 11));
+	EXPECT(spec_memory_is(memory, spec.page, 11));
 	clReleaseEvent(done);
 }
 
 /* One kernel's writes through one import are another's input through a second. */
 TEST(two_imports_of_the_same_memory, NEVER_COPY)
 {
-	unsigned char *memory = pages(2);
-	cl_mem one = import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
-	cl_mem two = import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
+	unsigned char *memory = spec_map_pages(2);
+	cl_mem one = spec_import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
+	cl_mem two = spec_import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
 
 	for (unsigned int turn = 1; turn < 4; turn++) {
-		memory_fill(memory, 2 * spec.page, turn);
-		device_add(one, 2 * spec.page, 1, 3);
-		device_add(two, 2 * spec.page, 1, 4);
-		device_add(one, 2 * spec.page, 1, 5);
-		EXPECT(memory_is(memory, 2 * spec.page, turn + 12));
+		spec_fill_memory(memory, 2 * spec.page, turn);
+		kernels_add(one, 2 * spec.page, 1, 3);
+		kernels_add(two, 2 * spec.page, 1, 4);
+		kernels_add(one, 2 * spec.page, 1, 5);
+		EXPECT(spec_memory_is(memory, 2 * spec.page, turn + 12));
 	}
 }
 
@@ -183,19 +178,19 @@ static size_t large_size(void)
 TEST(no_memory_for_a_copy, NEVER_COPY)
 {
 	size_t size = large_size(), before;
-	unsigned char *memory = pages(size / spec.page);
+	unsigned char *memory = spec_map_pages(size / spec.page);
 	cl_mem mem;
 
 	memset(memory, 1, size);
-	device_add(plain_buffer(spec.page), spec.page, spec.page, 1);	/* compiles */
+	kernels_add(plain_buffer(spec.page), spec.page, spec.page, 1); /* compiles */
 	before = resident_bytes();
-	mem = import_host(CL_MEM_READ_WRITE, memory, size);
-	device_add(mem, size, spec.page, 1);
+	mem = spec_import_host(CL_MEM_READ_WRITE, memory, size);
+	kernels_add(mem, size, spec.page, 1);
 	EXPECT(resident_bytes() < before + size / 2);
 	EXPECT_EQ(memory[size - spec.page], 2);
 }
 
-static double now(void)
+static double zero_copy_clock(void)
 {
 	struct timespec t;
 
@@ -209,16 +204,16 @@ static double time_of_import(unsigned char *memory, size_t size)
 	double best = 1e9;
 
 	for (int i = 0; i < 7; i++) {
-		double start = now();
+		double start = zero_copy_clock();
 		cl_int error;
 		cl_mem mem =
 			spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, size, &error);
 
 		EXPECT_EQ(error, CL_SUCCESS);
-		device_add(mem, 1, 1, 1);
+		kernels_add(mem, 1, 1, 1);
 		EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
-		if (now() - start < best)
-			best = now() - start;
+		if (zero_copy_clock() - start < best)
+			best = zero_copy_clock() - start;
 	}
 	return best;
 }
@@ -228,11 +223,11 @@ static double time_of_copy(unsigned char *to, const unsigned char *from, size_t 
 	double best = 1e9;
 
 	for (int i = 0; i < 5; i++) {
-		double start = now();
+		double start = zero_copy_clock();
 
 		memcpy(to, from, size);
-		if (now() - start < best)
-			best = now() - start;
+		if (zero_copy_clock() - start < best)
+			best = zero_copy_clock() - start;
 	}
 	return best;
 }
@@ -244,7 +239,8 @@ static double time_of_copy(unsigned char *to, const unsigned char *from, size_t 
 TEST(time_does_not_grow_with_size, NEVER_COPY)
 {
 	size_t size = large_size();
-	unsigned char *memory = pages(size / spec.page), *copy = pages(size / spec.page);
+	unsigned char *memory = spec_map_pages(size / spec.page),
+		      *copy = spec_map_pages(size / spec.page);
 	double copying, small, large;
 
 	need_host();
@@ -260,7 +256,7 @@ TEST(time_does_not_grow_with_size, NEVER_COPY)
 }
 
 /* A race, and meant to be one. */
-__attribute__((no_sanitize("thread"))) static void *poke(void *byte)
+__attribute__((no_sanitize("thread"))) static void *zero_copy_poke_later(void *byte)
 {
 	nanosleep(&(struct timespec){ 0, 20 * 1000 * 1000 }, NULL);
 	*(volatile unsigned char *)byte = 1;
@@ -282,12 +278,12 @@ TEST(kernel_sees_writes_while_it_runs, NEVER_COPY)
 
 	if (!spec.exact)
 		test_skip("only for CLIMPORT_CONFORM_EXACT");
-	memory = pages(1);
-	mem = import_host(CL_MEM_READ_WRITE, memory, spec.page);
-	k = kernel("watch");
+	memory = spec_map_pages(1);
+	mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	k = kernels_create("watch");
 	EXPECT_EQ(clSetKernelArg(k, 0, sizeof(mem), &mem), CL_SUCCESS);
 	EXPECT_EQ(clSetKernelArg(k, 1, sizeof(tries), &tries), CL_SUCCESS);
-	EXPECT_EQ(pthread_create(&writer, NULL, poke, memory), 0);
+	EXPECT_EQ(pthread_create(&writer, NULL, zero_copy_poke_later, memory), 0);
 	clEnqueueNDRangeKernel(spec.queue, k, 1, NULL, &one, &one, 0, NULL, NULL);
 	clFinish(spec.queue);
 	pthread_join(writer, NULL);
@@ -306,9 +302,9 @@ TEST(read_only_mapping, ZERO_COPY)
 	expect_read_by_device(mem, other, size);
 }
 
-static unsigned char *without(int prot)
+static unsigned char *zero_copy_map_without(int prot)
 {
-	unsigned char *memory = pages(2);
+	unsigned char *memory = spec_map_pages(2);
 
 	EXPECT_EQ(mprotect(memory, 2 * spec.page, prot), 0);
 	return memory;
@@ -316,25 +312,30 @@ static unsigned char *without(int prot)
 
 TEST(read_only_mapping_for_writers, NEVER_COPY)
 {
-	unsigned char *memory = without(PROT_READ);
+	unsigned char *memory = zero_copy_map_without(PROT_READ);
 
-	EXPECT_EXACT(refused_host(CL_MEM_READ_WRITE, memory, 2 * spec.page), CL_INVALID_OPERATION);
-	EXPECT_EXACT(refused_host(CL_MEM_WRITE_ONLY, memory, 2 * spec.page), CL_INVALID_OPERATION);
-	EXPECT_EXACT(refused_host(0, memory, 2 * spec.page), CL_INVALID_OPERATION);
+	EXPECT_EXACT(spec_import_host_error(CL_MEM_READ_WRITE, memory, 2 * spec.page),
+		     CL_INVALID_OPERATION);
+	EXPECT_EXACT(spec_import_host_error(CL_MEM_WRITE_ONLY, memory, 2 * spec.page),
+		     CL_INVALID_OPERATION);
+	EXPECT_EXACT(spec_import_host_error(0, memory, 2 * spec.page), CL_INVALID_OPERATION);
 }
 
 TEST(mapping_without_access, NEVER_COPY)
 {
-	unsigned char *memory = without(PROT_NONE);
+	unsigned char *memory = zero_copy_map_without(PROT_NONE);
 
-	EXPECT_EXACT(refused_host(CL_MEM_READ_WRITE, memory, 2 * spec.page), CL_INVALID_OPERATION);
-	EXPECT_EXACT(refused_host(CL_MEM_READ_ONLY, memory, 2 * spec.page), CL_INVALID_OPERATION);
+	EXPECT_EXACT(spec_import_host_error(CL_MEM_READ_WRITE, memory, 2 * spec.page),
+		     CL_INVALID_OPERATION);
+	EXPECT_EXACT(spec_import_host_error(CL_MEM_READ_ONLY, memory, 2 * spec.page),
+		     CL_INVALID_OPERATION);
 }
 
 TEST(read_only_page_among_others, NEVER_COPY)
 {
-	unsigned char *memory = pages(8);
+	unsigned char *memory = spec_map_pages(8);
 
 	EXPECT_EQ(mprotect(memory + 5 * spec.page, spec.page, PROT_READ), 0);
-	EXPECT_EXACT(refused_host(CL_MEM_READ_WRITE, memory, 8 * spec.page), CL_INVALID_OPERATION);
+	EXPECT_EXACT(spec_import_host_error(CL_MEM_READ_WRITE, memory, 8 * spec.page),
+		     CL_INVALID_OPERATION);
 }

@@ -80,17 +80,17 @@ static _Thread_local int depth;
 /* As the real one, it does not work in a child of a process that initialized it. */
 static bool is_child;
 
-static void fork_prepare(void)
+static void driver_atfork_prepare(void)
 {
 	pthread_mutex_lock(&mutex);
 }
 
-static void fork_in_parent(void)
+static void driver_atfork_parent(void)
 {
 	pthread_mutex_unlock(&mutex);
 }
 
-static void fork_in_child(void)
+static void driver_atfork_child(void)
 {
 	is_child = initialized;
 	initialized = 0;
@@ -99,7 +99,7 @@ static void fork_in_child(void)
 
 __attribute__((constructor)) static void register_fork(void)
 {
-	pthread_atfork(fork_prepare, fork_in_parent, fork_in_child);
+	pthread_atfork(driver_atfork_prepare, driver_atfork_parent, driver_atfork_child);
 }
 
 static bool failure_matches(const char *name, const char *function)
@@ -230,7 +230,7 @@ static void range_remove(struct range *r)
 
 /* Contexts. */
 
-static struct context *current(void)
+static struct context *context_current(void)
 {
 	return depth ? stack[depth - 1] : NULL;
 }
@@ -393,9 +393,9 @@ API int cuCtxGetDevice(int *device)
 
 	if (result)
 		return result;
-	if (!current())
+	if (!context_current())
 		return driver_leave(CUDA_INVALID_CONTEXT);
-	*device = current()->device;
+	*device = context_current()->device;
 	return driver_leave(CUDA_SUCCESS);
 }
 
@@ -494,7 +494,7 @@ API int cuMemGetAddressRange_v2(uintptr_t *base, size_t *size, uintptr_t addr)
 	if (result)
 		return result;
 	r = range_find(addr);
-	if (!current())
+	if (!context_current())
 		return driver_leave(CUDA_INVALID_CONTEXT);
 	if (!r || r->kind == KIND_REGISTERED)
 		return driver_leave(CUDA_NOT_FOUND);
@@ -549,14 +549,14 @@ API int cuMemGetHandleForAddressRange(void *handle, uintptr_t addr, size_t size,
 
 	if (result)
 		return result;
-	if (!current())
+	if (!context_current())
 		return driver_leave(CUDA_INVALID_CONTEXT);
 	if (page_up(addr) != addr || page_up(size) != size || !size || flags > 1 ||
 	    type != CUDA_RANGE_DMA_BUF_FD)
 		return driver_leave(CUDA_INVALID_VALUE);
 	if (flags && !pcie)
 		return driver_leave(CUDA_NOT_SUPPORTED);
-	result = copy_range(handle, addr, size, current()->device);
+	result = copy_range(handle, addr, size, context_current()->device);
 	if (!result)
 		last_flags = flags;
 	return driver_leave(result);
@@ -1124,7 +1124,7 @@ API void fake_cuda_set_current(void *context)
 
 API void *fake_cuda_current(void)
 {
-	return current();
+	return context_current();
 }
 
 static int reservations_count(void)

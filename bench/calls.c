@@ -69,7 +69,7 @@ static cl_mem import_many(struct bench *b, int count)
 	cl_int err;
 
 	for (int i = 0; i < count; i++)
-		mem = b->import(b->context, CL_MEM_READ_WRITE, NULL, memory + 64 * i, 64, &err);
+		mem = b->import(b->context, CL_MEM_READ_WRITE, NULL, memory + 64L * i, 64, &err);
 	return mem;
 }
 

@@ -14,7 +14,7 @@
 #define KERNELS 1000
 #define ROUNDS 15
 #define ITEMS 64
-#define SIZE (ITEMS * 16)
+#define SIZE (ITEMS * 16L)
 #define KINDS 4
 
 static const struct kind {

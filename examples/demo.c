@@ -273,7 +273,7 @@ int main(int argc, char **argv)
 	if (!times)
 		session_fail("no memory for %u frames", d.frames);
 	d.zero_copy = (struct way){ times, times + d.frames };
-	d.copying = (struct way){ times + 2 * d.frames, times + 3 * d.frames };
+	d.copying = (struct way){ times + 2L * d.frames, times + 3L * d.frames };
 	session_open(&d.cl, NULL);
 	session_print(&d.cl);
 	d.kernel = session_kernel(&d.cl, edge_source, "edge");

@@ -73,7 +73,7 @@ void picture_from_yuyv(unsigned char *rgba, const unsigned char *yuyv, size_t pi
 	for (unsigned int y = 0; y < height; y++) {
 		const unsigned char *row = yuyv + y * pitch;
 
-		for (unsigned int x = 0; x < width; x++, rgba += 4)
+		for (size_t x = 0; x < width; x++, rgba += 4)
 			yuv_to_rgba(rgba, row[2 * x], row[x / 2 * 4 + 1], row[x / 2 * 4 + 3]);
 	}
 }

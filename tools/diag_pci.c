@@ -59,10 +59,10 @@ struct pci_device *pci_read_devices(const char *root, size_t *count)
 	devices = calloc(n > 0 ? (size_t)n : 1, sizeof(*devices));
 	*count = 0;
 	for (int i = 0; i < n; i++) {
-		struct pci_device *d = devices + *count;
+		struct pci_device *d = devices ? &devices[*count] : NULL;
 
 		snprintf(path, sizeof(path), "%s/%s", dir, names[i]->d_name);
-		if (devices && pci_parse_address(names[i]->d_name, &address) &&
+		if (d && pci_parse_address(names[i]->d_name, &address) &&
 		    (d->path = realpath(path, NULL))) {
 			snprintf(d->address, sizeof(d->address), "%.15s", names[i]->d_name);
 			read_device(d);

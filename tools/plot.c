@@ -195,8 +195,9 @@ static void plot_draw_line(const struct frame *f, const struct plot_line *line, 
 
 static void plot_legend(const struct frame *f, const char *name, size_t which)
 {
-	double x = LEFT + (double)(which % 2) * WIDTH / 2;
-	double y = LEGEND + (double)(which / 2) * LEGEND_ROW;
+	size_t row = which / 2, column = which % 2;
+	double x = LEFT + (double)column * WIDTH / 2;
+	double y = LEGEND + (double)row * LEGEND_ROW;
 	char style[64];
 
 	snprintf(style, sizeof(style), "stroke=\"%s\" stroke-width=\"2\"", colours[which]);
@@ -258,7 +259,7 @@ static void plot_panel(FILE *file, const struct plot *plot, size_t number)
 void plot_write(FILE *file, const char *title, const char *subtitle, const struct plot *plots,
 		size_t count)
 {
-	size_t shown = 0, rows, width = COLUMNS * PANEL_WIDTH, height;
+	size_t shown = 0, rows, width = (size_t)COLUMNS * PANEL_WIDTH, height;
 
 	for (size_t i = 0; i < count; i++)
 		shown += !!plots[i].count;

@@ -96,7 +96,7 @@ static void gate_close(void)
 /* @tries are left, of all mutexes together. */
 static bool mutex_try(pthread_mutex_t *mutex, int *tries)
 {
-	const struct timespec pause = { 0, TRY_US * 1000 };
+	const struct timespec pause = { 0, TRY_US * 1000L };
 
 	while (pthread_mutex_trylock(mutex)) {
 		if (--*tries <= 0)

@@ -59,12 +59,12 @@ void lock_unregister(struct lock *lock);
 #define LOCK_DEFINE_IN_CHILD(name, lock_rank, child)                   \
 	static struct lock name = {                                    \
 		.mutex = PTHREAD_MUTEX_INITIALIZER,                    \
-		.rank = lock_rank,                                     \
-		.in_child = child,                                     \
+		.rank = (lock_rank),                                   \
+		.in_child = (child),                                   \
 	};                                                             \
 	__attribute__((constructor)) static void name##_register(void) \
 	{                                                              \
-		lock_register(&name);                                  \
+		lock_register(&(name));                                \
 	}                                                              \
 	static struct lock name
 

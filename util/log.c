@@ -48,7 +48,7 @@ static enum level level_read(atomic_int *known)
 {
 	const char *value = secure_getenv("CLIMPORT_LOG");
 	enum level level = value ? level_parse(value) : LEVEL_NONE;
-	int unread = LEVEL_UNREAD, use = level == LEVEL_UNREAD ? LEVEL_ERROR : level;
+	int unread = LEVEL_UNREAD, use = level == LEVEL_UNREAD ? LEVEL_ERROR : (int)level;
 	char message[MESSAGE_SIZE];
 
 	if (!atomic_compare_exchange_strong(known, &unread, use) || level != LEVEL_UNREAD)

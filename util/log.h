@@ -11,6 +11,11 @@
 
 #include "import/shared.h"
 
+#include <string.h>
+
+/* strerror() for threads: the text of an unknown error is in the caller's frame. */
+#define log_strerror(error) strerror_r(error, (char[48]){ 0 }, 48)
+
 /* Logs a fault and returns -@error.  errno is not changed. */
 int log_errno(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

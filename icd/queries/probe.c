@@ -261,7 +261,7 @@ static enum probe_end probe_judge(const struct probe *p, char *why)
 
 	if (p->error || !p->pid || status < 0) {
 		snprintf(why, PROBE_LINE_SIZE, "climport-probe cannot be run: %s",
-			 strerror(p->error ? p->error : ECHILD));
+			 log_strerror(p->error ? p->error : ECHILD));
 		return PROBE_NOT_MADE;
 	}
 	if (signal)

@@ -307,7 +307,7 @@ static int pin_and_publish(struct cache *cache, uint64_t invalidated, uintptr_t 
 		cache->source->unpin(cache->context, &new);
 	if (err)
 		log_error("%u entries of the registration cache are in use: %s", cache->limit,
-			  strerror(-err));
+			  log_strerror(-err));
 	return err;
 }
 

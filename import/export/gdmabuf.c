@@ -24,11 +24,11 @@ static int open_failed(void)
 	int error = errno;
 
 	if (error == EACCES || error == EPERM)
-		return log_errno(EACCES, "/dev/gdmabuf: %s", strerror(error));
+		return log_errno(EACCES, "/dev/gdmabuf: %s", log_strerror(error));
 	if (error == EMFILE || error == ENFILE || error == ENOMEM)
-		return log_errno(error, "/dev/gdmabuf: %s", strerror(error));
+		return log_errno(error, "/dev/gdmabuf: %s", log_strerror(error));
 	return log_errno(ENXIO, "/dev/gdmabuf: %s: is the kernel module gdmabuf loaded?",
-			 strerror(error));
+			 log_strerror(error));
 }
 
 static int gdmabuf_fill(struct gdmabuf_context *ctx)
@@ -37,7 +37,7 @@ static int gdmabuf_fill(struct gdmabuf_context *ctx)
 	void *status;
 
 	if (ioctl(ctx->fd, GDMABUF_CAPS, &caps))
-		return log_errno(errno, "capabilities of /dev/gdmabuf: %s", strerror(errno));
+		return log_errno(errno, "capabilities of /dev/gdmabuf: %s", log_strerror(errno));
 	if (descriptor_identify(ctx->fd, &ctx->id))
 		return -EBADF;
 	ctx->kept = gdmabuf_kept_create(caps.out_slots);
@@ -46,7 +46,7 @@ static int gdmabuf_fill(struct gdmabuf_context *ctx)
 	status = mmap(NULL, caps.out_slots * sizeof(*ctx->status), PROT_READ, MAP_SHARED, ctx->fd,
 		      0);
 	if (status == MAP_FAILED)
-		return log_errno(errno, "status page of /dev/gdmabuf: %s", strerror(errno));
+		return log_errno(errno, "status page of /dev/gdmabuf: %s", log_strerror(errno));
 	ctx->process = process_generation();
 	ctx->slots = caps.out_slots;
 	ctx->status = status;
@@ -141,7 +141,7 @@ static int export_failed(enum gdmabuf_memory memory, uintptr_t address, size_t s
 
 	return log_errno(error, "export of %zu bytes of %s memory at %#zx: %s", size,
 			 memory == GDMABUF_MEMORY_GPU ? "GPU" : "host", (size_t)address,
-			 strerror(error));
+			 log_strerror(error));
 }
 
 /* Whole pages that have the range.  False: there are none. */

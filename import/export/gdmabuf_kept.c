@@ -75,7 +75,7 @@ static void kept_drop(const struct gdmabuf_context *ctx, uint32_t slot) REQUIRES
 
 	if (ioctl(ctx->fd, GDMABUF_DROP, &id) && errno != EBUSY && errno != ENOENT)
 		log_error("memory at %#zx stays registered: %s", (size_t)ctx->kept[slot].address,
-			  strerror(errno));
+			  log_strerror(errno));
 	ctx->kept[slot].generation = 0;
 }
 

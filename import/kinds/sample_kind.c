@@ -78,12 +78,13 @@ static int file_allocate(int fd, const struct import_sample_want *want)
 {
 	static const char zeros[IMPORT_SAMPLE_TOUCHED];
 
-	if (ftruncate(fd, sample_bytes(want)))
+	if (ftruncate(fd, (off_t)sample_bytes(want)))
 		return -errno;
 	if (!want->is_sparse)
-		return -posix_fallocate(fd, 0, sample_bytes(want));
+		return -posix_fallocate(fd, 0, (off_t)sample_bytes(want));
 	for (size_t i = 0; i < IMPORT_SAMPLE_PLACES; i++)
-		if (pwrite(fd, zeros, sizeof(zeros), want->offset + want->at[i]) != sizeof(zeros))
+		if (pwrite(fd, zeros, sizeof(zeros), (off_t)(want->offset + want->at[i])) !=
+		    sizeof(zeros))
 			return errno ? -errno : -ENOSPC;
 	return 0;
 }
@@ -119,7 +120,7 @@ static int sample_udmabuf_create(size_t size)
 		return -1;
 	memory = memfd_create("climport", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	create.memfd = memory;
-	if (memory >= 0 && !ftruncate(memory, size) && !fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK))
+	if (memory >= 0 && !ftruncate(memory, (off_t)size) && !fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK))
 		fd = ioctl(device, UDMABUF_CREATE, &create);
 	if (memory >= 0)
 		close(memory);
@@ -143,7 +144,7 @@ static int shmem_create(size_t size)
 {
 	int fd = memfd_create("climport", MFD_CLOEXEC);
 
-	if (fd >= 0 && ftruncate(fd, size)) {
+	if (fd >= 0 && ftruncate(fd, (off_t)size)) {
 		close(fd);
 		return -ENOMEM;
 	}

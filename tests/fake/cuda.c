@@ -695,8 +695,9 @@ static int handle_unmap(uintptr_t addr, size_t size)
 
 	if (!r || r->kind != KIND_VMM || r->addr != addr || r->size != size)
 		return CUDA_INVALID_VALUE;
-	mmap((void *)addr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-	     -1, 0);
+	if (mmap((void *)addr, size, PROT_NONE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+		return CUDA_OUT_OF_MEMORY;
 	r->handle->maps--;
 	handle_put(r->handle);
 	range_remove(r);

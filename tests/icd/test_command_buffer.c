@@ -41,7 +41,7 @@ typedef cl_int fill_image_fn(BEHIND_PROPERTIES, const void *, const size_t *, co
 			     BEFORE_SYNC);
 #define WITH_PROPERTIES(form, f) ((form *)(void *)khr.f)
 
-#define ADDRESS(f) ((__typeof__(&f))cl.clGetExtensionFunctionAddressForPlatform(fix.platform, #f))
+#define ADDRESS(f) ((__typeof__(&(f)))cl.clGetExtensionFunctionAddressForPlatform(fix.platform, #f))
 
 static void khr_get_functions(void)
 {

@@ -180,8 +180,8 @@ static void remap(void)
 		break;
 	case 1:
 	case 2:
-		mmap(at, length, PROT_READ | PROT_WRITE,
-		     MAP_FIXED | MAP_ANONYMOUS | (any(4) ? MAP_PRIVATE : MAP_SHARED), -1, 0);
+		(void)mmap(at, length, PROT_READ | PROT_WRITE,
+			   MAP_FIXED | MAP_ANONYMOUS | (any(4) ? MAP_PRIVATE : MAP_SHARED), -1, 0);
 		break;
 	case 3:
 		mprotect(at, length, (int)any(4));
@@ -193,8 +193,8 @@ static void remap(void)
 	case 5:
 		fd = memfd_create("fuzz", MFD_CLOEXEC);
 		if (fd >= 0 && !ftruncate(fd, (off_t)length / (1 + any(2))))
-			mmap(at, length, PROT_READ | PROT_WRITE,
-			     MAP_FIXED | (any(2) ? MAP_PRIVATE : MAP_SHARED), fd, 0);
+			(void)mmap(at, length, PROT_READ | PROT_WRITE,
+				   MAP_FIXED | (any(2) ? MAP_PRIVATE : MAP_SHARED), fd, 0);
 		close(fd);
 		break;
 	case 6:

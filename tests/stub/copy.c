@@ -177,10 +177,12 @@ static void color_bytes(unsigned char *out, const struct mem *image, const void 
 				  ? image->element
 				  : 0;
 
+	/* No channel of a colour is negative. NOLINTBEGIN(bugprone-incorrect-roundings) */
 	for (size_t i = 0; i < channels; i++)
 		out[i] = image->format.image_channel_data_type == CL_UNORM_INT8
 				 ? (unsigned char)(real[i] * 255.0f + 0.5f)
 				 : (unsigned char)number[i];
+	/* NOLINTEND(bugprone-incorrect-roundings) */
 	if (!channels)
 		memcpy(out, color, image->element);
 }

@@ -9,11 +9,11 @@
 #define FORK_SAFE(mutex, order)                                              \
 	static void mutex##_take(void)                                       \
 	{                                                                    \
-		pthread_mutex_lock(&mutex);                                  \
+		pthread_mutex_lock(&(mutex));                                \
 	}                                                                    \
 	static void mutex##_give(void)                                       \
 	{                                                                    \
-		pthread_mutex_unlock(&mutex);                                \
+		pthread_mutex_unlock(&(mutex));                              \
 	}                                                                    \
 	__attribute__((constructor(order))) static void mutex##_atfork(void) \
 	{                                                                    \

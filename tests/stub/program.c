@@ -102,11 +102,14 @@ unsigned source_parse(const char *source, struct signature *out, unsigned room)
 static char *source_join(cl_uint count, const char **strings, const size_t *lengths)
 {
 	size_t total = 0, n;
-	char *all = NULL;
+	char *all = NULL, *grown;
 
 	for (cl_uint i = 0; i < count; i++) {
 		n = lengths && lengths[i] ? lengths[i] : strlen(strings[i]);
-		all = realloc(all, total + n + 1);
+		grown = realloc(all, total + n + 1);
+		if (!grown)
+			abort();
+		all = grown;
 		memcpy(all + total, strings[i], n);
 		total += n;
 		all[total] = 0;

@@ -7,10 +7,11 @@
 #             every call, loops of 1,000 on one processor and under load, every test alone and in
 #             12 orders, kmod/ on the debug kernel; installs 300 MB of programs, and pyopencl
 #             from PyPI under build/
+# make lint   the linters alone, which make check runs too: a minute
 # make bench  speed, as ratios
 JOBS := $(shell nproc)
 
-.PHONY: all demo check check-long check-debug check-debug-kernel bench deps clean FORCE
+.PHONY: all demo check check-long check-debug check-debug-kernel lint bench deps clean FORCE
 
 all: build/release
 
@@ -57,6 +58,11 @@ check-long: build/dev
 	cmake --build build/dev -j $(JOBS)
 	ctest --test-dir build/dev -C long -L long --output-on-failure --no-tests=error
 	$(MAKE) check-debug-kernel
+
+# Linters read compile_commands.json, and nothing that is built.
+lint: deps
+	cmake --preset dev >/dev/null
+	ctest --test-dir build/dev -L lint --output-on-failure --no-tests=error -j $(JOBS)
 
 # Build trees are no intermediate files.
 .SECONDARY:

@@ -51,6 +51,7 @@ find_driver() {
 		die "several drivers of NVIDIA's are installed for $1: remove all but one"
 	[ "$(wc -l <<<"$all")" = 1 ] || die "nvidia.ko is installed twice for $1: remove one"
 	DRIVER=${all#* }
+	# shellcheck disable=SC2034 # build-nvidia's
 	DRIVER_VERSION=$(modinfo -F version "$DRIVER")
 }
 

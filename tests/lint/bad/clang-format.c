@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+int indented_by_four(void)
+{
+    return 0;
+}

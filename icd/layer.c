@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "icd/calls/info_answer.h"
-#include "icd/queries/place.h"
+#include "icd/place.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "icd/error.h"
+#include "icd/image_format.h"
 #include "icd/layer.h"
 #include "util/log.h"
 
@@ -168,70 +169,6 @@ cl_int image_check_request(const struct image_request *r, const struct image_par
 	return err ? err : check_flags(r, parent);
 }
 
-/* Bytes of a pixel of packed channels, or of one channel; 0 if the type is not known. */
-static size_t type_size(cl_channel_type type, bool *is_packed)
-{
-	*is_packed = false;
-	switch (type) {
-	case CL_SNORM_INT8:
-	case CL_UNORM_INT8:
-	case CL_SIGNED_INT8:
-	case CL_UNSIGNED_INT8:
-		return 1;
-	case CL_SNORM_INT16:
-	case CL_UNORM_INT16:
-	case CL_SIGNED_INT16:
-	case CL_UNSIGNED_INT16:
-	case CL_HALF_FLOAT:
-		return 2;
-	case CL_SIGNED_INT32:
-	case CL_UNSIGNED_INT32:
-	case CL_FLOAT:
-		return 4;
-	case CL_UNORM_SHORT_565:
-	case CL_UNORM_SHORT_555:
-		*is_packed = true;
-		return 2;
-	case CL_UNORM_INT_101010:
-	case CL_UNORM_INT_101010_2:
-		*is_packed = true;
-		return 4;
-	}
-	return 0;
-}
-
-/* Orders with padding (CL_RGx) are left out: drivers do not agree on their size. */
-static size_t order_channels(cl_channel_order order)
-{
-	switch (order) {
-	case CL_R:
-	case CL_A:
-	case CL_INTENSITY:
-	case CL_LUMINANCE:
-	case CL_DEPTH:
-		return 1;
-	case CL_RG:
-	case CL_RA:
-		return 2;
-	case CL_RGBA:
-	case CL_BGRA:
-	case CL_ARGB:
-	case CL_ABGR:
-	case CL_sRGBA:
-	case CL_sBGRA:
-		return 4;
-	}
-	return 0;
-}
-
-size_t image_element(const cl_image_format *format)
-{
-	bool is_packed;
-	size_t size = type_size(format->image_channel_data_type, &is_packed);
-
-	return is_packed ? size : size * order_channels(format->image_channel_order);
-}
-
 static cl_int check_address(const void *addr, size_t element)
 {
 	if (!((uintptr_t)addr % element))
@@ -243,7 +180,7 @@ static cl_int check_address(const void *addr, size_t element)
 
 cl_int image_check_address(const cl_image_format *format, const void *addr)
 {
-	size_t element = format ? image_element(format) : 0;
+	size_t element = format ? image_format_element(format) : 0;
 
 	return element ? check_address(addr, element) : CL_SUCCESS;
 }
@@ -274,7 +211,7 @@ static cl_int check_extent(const cl_image_desc *desc, size_t element, size_t pit
 cl_int image_check_extent(const cl_image_format *format, const cl_image_desc *desc,
 			  const struct image_parent *parent)
 {
-	size_t element = image_element(format);
+	size_t element = image_format_element(format);
 
 	if (!element)
 		return CL_SUCCESS;

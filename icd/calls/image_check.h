@@ -32,9 +32,6 @@ struct image_parent {
 	cl_image_format format;		 /* the same */
 };
 
-/* Bytes of a pixel, a power of two; 0 if the format is not known here. */
-size_t image_element(const cl_image_format *format);
-
 /* Asks the driver for what @parent has.  CL_SUCCESS, or the driver's error, logged. */
 cl_int image_parent_get(cl_mem mem, struct image_parent *parent);
 

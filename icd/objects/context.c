@@ -7,11 +7,9 @@
 
 #include "icd/intercept.h"
 #include "icd/layer.h"
-#include "icd/methods/host_ptr/zero_copy.h"
 #include "icd/methods/method.h"
 #include "icd/objects/table.h"
 #include "icd/selftest/job.h"
-#include "icd/selftest/selftest.h"
 #include "util/lock.h"
 #include "util/log.h"
 
@@ -19,10 +17,9 @@ struct context {
 	cl_context handle;
 	atomic_uint refs;     /* 1 for the table, and callers of context_get() */
 	atomic_bool imported; /* an import was asked for */
-	bool watched; /* the driver tells when it is gone; written before it is handed out */
-	unsigned int forks;   /* of the process that made it */
-	struct zero_copy *_Atomic zero_copy;
-	struct selftest_kept selftest;
+	bool watched;	    /* the driver tells when it is gone; written before it is handed out */
+	unsigned int forks; /* of the process that made it */
+	struct context_data *_Atomic data; /* grows at its head only */
 	context_notify_fn notify;
 	void *user_data;
 	size_t num_devices;
@@ -42,17 +39,30 @@ static void contexts_in_child(struct lock *lock)
 	forks++;
 }
 
+/* The driver's objects that methods keep for a context. */
+static void context_data_release(struct context *context)
+{
+	for (struct context_data *data = atomic_load(&context->data); data; data = data->next)
+		data->ops->release(data);
+}
+
+static void context_free(struct context *context)
+{
+	struct context_data *data = context->data;
+
+	while (data) {
+		struct context_data *gone = data;
+
+		data = data->next;
+		gone->ops->free(gone);
+	}
+	free(context);
+}
+
 void context_put(struct context *context)
 {
-	struct zero_copy *zero_copy;
-
-	if (!context || atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) != 1)
-		return;
-	selftest_drop(&context->selftest);
-	zero_copy = context->zero_copy;
-	if (zero_copy && zero_copy_is_of_several(zero_copy))
-		zero_copy_destroy(zero_copy);
-	free(context);
+	if (context && atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) == 1)
+		context_free(context);
 }
 
 struct context *context_get(cl_context handle)
@@ -80,7 +90,7 @@ static void context_remove(cl_context handle, const struct context *only)
 		context = NULL;
 	lock_release(&context_lock);
 	if (context)
-		selftest_drop(&context->selftest);
+		context_data_release(context);
 	context_put(context);
 }
 
@@ -185,7 +195,7 @@ static void context_release_last(cl_context handle)
 	struct context *context = context_get(handle);
 
 	if (context && context->watched)
-		selftest_drop(&context->selftest);
+		context_data_release(context);
 	else if (context)
 		context_remove(handle, context);
 	context_put(context);
@@ -249,53 +259,28 @@ const struct method_ops *context_method(const struct context *context, enum impo
 	return ops;
 }
 
-/* The records of all devices, for several root devices; NULL without memory. */
-static struct zero_copy *zero_copy_of_several(const struct context *context)
+struct context_data *context_data_get(struct context *context, const struct context_data_ops *ops)
 {
-	const struct device **records = calloc(context->num_devices, sizeof(*records));
-	struct zero_copy *own = NULL;
-	bool complete = records;
+	struct context_data *data = atomic_load_explicit(&context->data, memory_order_acquire);
 
-	for (size_t i = 0; i < context->num_devices && complete; i++) {
-		records[i] = context_device(context, i);
-		complete = records[i];
-	}
-	if (complete)
-		own = zero_copy_create(records, context->num_devices);
-	free(records);
-	return own;
+	while (data && data->ops != ops)
+		data = data->next;
+	return data;
 }
 
-static bool has_one_root(const struct context *context, const struct device *first)
+struct context_data *context_data_add(struct context *context, struct context_data *data)
 {
-	for (size_t i = 1; i < context->num_devices; i++) {
-		const struct device *device = context_device(context, i);
+	struct context_data *found;
 
-		if (!device || device->id != first->id)
-			return false;
-	}
-	return true;
-}
-
-struct zero_copy *context_zero_copy(struct context *context)
-{
-	struct zero_copy *known = atomic_load_explicit(&context->zero_copy, memory_order_acquire);
-	const struct device *first;
-	struct zero_copy *found;
-	bool is_own;
-
-	if (known)
-		return known;
-	first = context->num_devices ? context_device(context, 0) : NULL;
-	if (!first)
-		return NULL;
-	is_own = !has_one_root(context, first);
-	found = is_own ? zero_copy_of_several(context) : first->zero_copy;
-	if (!found || atomic_compare_exchange_strong(&context->zero_copy, &known, found))
-		return found;
-	if (is_own)
-		zero_copy_destroy(found);
-	return known;
+	data->next = atomic_load(&context->data);
+	do {
+		found = context_data_get(context, data->ops);
+		if (found) {
+			data->ops->free(data);
+			return found;
+		}
+	} while (!atomic_compare_exchange_weak(&context->data, &data->next, data));
+	return data;
 }
 
 void context_tests_begin(const struct context *context)
@@ -311,11 +296,6 @@ cl_int context_tests_end(const struct context *context, cl_int err)
 	log_error("this process was forked from the one that made the context, so the driver "
 		  "cannot be tested; the process that made it had imported no such memory");
 	return CL_INVALID_OPERATION;
-}
-
-struct selftest_kept *context_selftest(struct context *context)
-{
-	return &context->selftest;
 }
 
 bool context_is_first_import(struct context *context)

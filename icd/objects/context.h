@@ -13,8 +13,6 @@ typedef void(CL_CALLBACK *context_notify_fn)(const char *errinfo, const void *pr
 					     size_t cb, void *user_data);
 
 struct context;
-struct selftest_kept;
-struct zero_copy;
 
 /**
  * context_get - take a reference to the record of a context
@@ -37,11 +35,31 @@ bool context_is_native(const struct context *context, enum import_type type);
 const struct method_ops *context_method(const struct context *context, enum import_type type,
 					size_t *align);
 
+/* What a method keeps for a context: the beginning of the method's own structure. */
+struct context_data {
+	const struct context_data_ops *ops;
+	struct context_data *next;
+};
+
+struct context_data_ops {
+	/*
+	 * Gives up the driver's objects in the data: the application releases its last reference
+	 * to the context.  The data stays usable.
+	 */
+	void (*release)(struct context_data *data);
+
+	/* The context is gone. */
+	void (*free)(struct context_data *data);
+};
+
+/* The data with these @ops, or NULL.  Takes no lock. */
+struct context_data *context_data_get(struct context *context, const struct context_data_ops *ops);
+
 /*
- * What is proved for contexts of these devices: the device's, or the context's own where it has
- * several root devices.  NULL without memory.
+ * Gives @data to the context.  If a thread was faster, frees @data and returns the data of that
+ * thread.
  */
-struct zero_copy *context_zero_copy(struct context *context);
+struct context_data *context_data_add(struct context *context, struct context_data *data);
 
 /*
  * A child of the process that made the context has none of the driver's threads: a self-test would
@@ -50,9 +68,6 @@ struct zero_copy *context_zero_copy(struct context *context);
  */
 void context_tests_begin(const struct context *context);
 cl_int context_tests_end(const struct context *context, cl_int err);
-
-/* Tests for the context's devices, kept as long as the context is. */
-struct selftest_kept *context_selftest(struct context *context);
 
 /* True once for each context. */
 bool context_is_first_import(struct context *context);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "icd/layer.h"
-#include "icd/methods/host_ptr/zero_copy.h"
 #include "icd/methods/method.h"
 #include "icd/objects/table.h"
 #include "icd/selftest/job.h"
@@ -79,12 +78,6 @@ cl_device_id device_root(cl_device_id id)
 	return id;
 }
 
-static void device_destroy(struct device *device)
-{
-	zero_copy_destroy(device->zero_copy);
-	free(device);
-}
-
 static struct device *device_probe(cl_device_id id, bool may_compile)
 {
 	struct device *device = calloc(1, sizeof(*device));
@@ -94,12 +87,11 @@ static struct device *device_probe(cl_device_id id, bool may_compile)
 		return NULL;
 	device->id = id;
 	device->may_compile = may_compile;
-	device->zero_copy = zero_copy_create((const struct device *const[]){ device }, 1);
-	if (!extensions || !device->zero_copy ||
+	if (!extensions ||
 	    next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
 				 &device->platform, NULL)) {
 		free(extensions);
-		device_destroy(device);
+		free(device);
 		return NULL;
 	}
 	device->image2d_from_buffer = has_word(extensions, "cl_khr_image2d_from_buffer");
@@ -138,7 +130,7 @@ static const struct device *device_publish(struct device *device)
 	}
 	lock_release(&device_lock);
 	if (published != device)
-		device_destroy(device);
+		free(device);
 	return published;
 }
 

@@ -9,7 +9,6 @@
 #include "import/import.h"
 
 struct method_ops;
-struct zero_copy;
 
 /* How a device takes a type of memory. */
 struct method {
@@ -30,8 +29,7 @@ struct device {
 	bool may_compile;      /* what its self-tests may do */
 	unsigned int attempts; /* at a record that may compile, this one included */
 	struct method method[IMPORT_TYPES];
-	struct zero_copy *zero_copy; /* zero_copy.h */
-	bool image2d_from_buffer;    /* the driver's own, on any buffer */
+	bool image2d_from_buffer; /* the driver's own, on any buffer */
 };
 
 /**

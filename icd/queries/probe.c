@@ -34,14 +34,14 @@
 #include <unistd.h>
 
 #include "icd/queries/describe.h"
-#include "icd/queries/place.h"
+#include "icd/place.h"
 #include "icd/selftest/job.h"
 #include "util/log.h"
 
 #define PATIENCE_MS 2000
 #define STACK_SIZE 65536
 #define MAX_DESCRIPTORS 65536 /* that are closed one by one, where there is no close_range() */
-#define PIPE_WRITE 1 /* the second descriptor of a process that has none */
+#define PIPE_WRITE 1	      /* the second descriptor of a process that has none */
 
 #define NOT_SANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
 
@@ -94,8 +94,7 @@ static bool probe_find_by_link(struct probe *p)
 /* What is run has the caller's rights: it is nothing that others could have put there. */
 static bool probe_find(struct probe *p)
 {
-	if (!place_is_same() ||
-	    (!probe_find_beside(p, place_of_layer()) && !probe_find_by_link(p)))
+	if (!place_is_same() || (!probe_find_beside(p, place_of_layer()) && !probe_find_by_link(p)))
 		p->error = ENOENT;
 	else if (!place_is_as_safe(p->program))
 		p->error = EPERM;

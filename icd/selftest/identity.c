@@ -14,7 +14,7 @@
 
 #include "icd/layer.h"
 #include "icd/objects/device.h"
-#include "icd/queries/place.h"
+#include "icd/place.h"
 #include "icd/text.h"
 
 #define LONGEST 1100 /* of longer names the hash is used */

@@ -23,7 +23,7 @@
 #define FOLDER "/climport/results"
 #define FILE_FORMAT "/%016llx"
 #define FILE_LENGTH 17 /* of the above */
-#define RECENT 3600 /* seconds */
+#define RECENT 3600    /* seconds */
 
 /* The file of a key: the caller frees it.  NULL: the user has no cache. */
 static char *file_of(const char *key)

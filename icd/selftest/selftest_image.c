@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icd/calls/image_check.h"
+#include "icd/image_format.h"
 #include "icd/layer.h"
 #include "icd/selftest/job.h"
 #include "icd/selftest/selftest.h"
@@ -274,7 +274,7 @@ static cl_int image_run_on(struct image_job *j, struct import_region *region)
 	struct image_test t = {
 		.image = &j->image,
 		.region = region,
-		.pixel = image_element(&j->image.format),
+		.pixel = image_format_element(&j->image.format),
 	};
 	cl_int result;
 
@@ -308,9 +308,9 @@ static void image_run(struct job *job)
 		.is_sparse = j->image.is_sparse,
 		.at = { 0,
 			(j->image.height - 1) / 2 * j->image.pitch +
-				(j->image.width - 1) / 2 * image_element(&j->image.format),
+				(j->image.width - 1) / 2 * image_format_element(&j->image.format),
 			size - j->image.pitch +
-				(j->image.width - 1) * image_element(&j->image.format) },
+				(j->image.width - 1) * image_format_element(&j->image.format) },
 	};
 	struct import_region *region;
 	int ret = -ENOMEM;
@@ -327,7 +327,7 @@ static void image_run(struct job *job)
 /* Room for three pixels. */
 static void image_widen(struct selftest_image *image)
 {
-	const size_t pixel = image_element(&image->format);
+	const size_t pixel = image_format_element(&image->format);
 
 	if (image->width < PIXELS)
 		image->width = PIXELS;
@@ -342,7 +342,7 @@ enum tested selftest_image(const cl_device_id *devices, cl_uint num_devices,
 	struct image_job *j;
 	enum tested found = UNTESTED;
 
-	if (!image_element(&image->format))
+	if (!image_format_element(&image->format))
 		return BROKEN; /* a format that is not known */
 	j = calloc(1, sizeof(*j) + bytes);
 	if (!j)

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "icd/layer.h"
+#include "icd/methods/host_ptr/buffer_class.h"
+#include "icd/methods/host_ptr/image_class.h"
 #include "icd/methods/host_ptr/zero_copy.h"
 #include "icd/methods/method.h"
 #include "icd/selftest/job.h"
@@ -175,7 +177,7 @@ static cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct imp
 		return CL_INVALID_OPERATION;
 	}
 	buffer->handle = next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, region->size,
-					    region->addr, &err);
+					     region->addr, &err);
 	if (is_created(buffer->handle, err))
 		return CL_SUCCESS;
 	log_error("the driver makes no buffer of %zu bytes: error %d", region->size, err);
@@ -185,17 +187,26 @@ static cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct imp
 static cl_int host_ptr_prove(struct context *context, const struct import_region *region,
 			     cl_mem_flags flags, const void *addr, size_t size, bool *each)
 {
+	struct zero_copy_context *c;
+
 	*each = false;
 	if (!region->addr)
 		return CL_SUCCESS; /* host_ptr_create() refuses the region */
-	return zero_copy_prove(context, region->kinds, flags, addr, size, each);
+	c = zero_copy_get(context);
+	if (!c)
+		return CL_OUT_OF_HOST_MEMORY;
+	return buffer_class_prove(c->proofs, &c->kept, region->kinds, flags, addr, size, each);
 }
 
 static cl_int host_ptr_prove_image(struct context *context, const struct import_region *region,
 				   cl_mem_flags flags, const cl_image_format *format,
 				   const cl_image_desc *desc, const void *addr)
 {
-	return zero_copy_prove_image(context, region->kinds, flags, format, desc, addr);
+	struct zero_copy_context *c = zero_copy_get(context);
+
+	if (!c)
+		return CL_OUT_OF_HOST_MEMORY;
+	return image_class_prove(c->proofs, region->kinds, flags, format, desc, addr);
 }
 
 const struct method_ops method_host_ptr_ops = {
@@ -203,6 +214,6 @@ const struct method_ops method_host_ptr_ops = {
 	.probe = host_ptr_probe,
 	.create = host_ptr_create,
 	.prove = host_ptr_prove,
-	.prove_buffer = zero_copy_prove_buffer,
+	.prove_buffer = buffer_class_prove_buffer,
 	.prove_image = host_ptr_prove_image,
 };

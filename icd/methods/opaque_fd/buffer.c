@@ -50,8 +50,8 @@ static cl_mem backing_part(cl_mem backing, cl_mem_flags flags, size_t offset, si
 	return next.clCreateSubBuffer(backing, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, err);
 }
 
-cl_mem opaque_fd_create_sub_buffer(void *hidden, cl_mem_flags flags,
-				   const cl_buffer_region *region, cl_int *err)
+cl_mem opaque_fd_create_sub_buffer(void *hidden, cl_mem_flags flags, const cl_buffer_region *region,
+				   cl_int *err)
 {
 	const struct hidden *h = hidden;
 

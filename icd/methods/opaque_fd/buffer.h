@@ -29,8 +29,8 @@ cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct impo
 		       size_t size, struct method_buffer *buffer);
 
 /* See struct method_ops. */
-cl_mem opaque_fd_create_sub_buffer(void *hidden, cl_mem_flags flags,
-				   const cl_buffer_region *region, cl_int *err);
+cl_mem opaque_fd_create_sub_buffer(void *hidden, cl_mem_flags flags, const cl_buffer_region *region,
+				   cl_int *err);
 void opaque_fd_release_hidden(void *hidden);
 
 #endif /* ICD_METHODS_OPAQUE_FD_BUFFER_H */

@@ -4,8 +4,8 @@
  * loaded, so that a later chdir() of the application changes neither.  An absolute name is noted
  * as it is: filters of system calls that a program begins with may kill for readlink().
  */
-#ifndef ICD_QUERIES_PLACE_H
-#define ICD_QUERIES_PLACE_H
+#ifndef ICD_PLACE_H
+#define ICD_PLACE_H
 
 #include <stdbool.h>
 
@@ -30,4 +30,4 @@ bool place_is_as_safe(const char *path);
 /* For clInitLayer(): next is known. */
 void place_note_below(void);
 
-#endif /* ICD_QUERIES_PLACE_H */
+#endif /* ICD_PLACE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/queries/place.h"
+#include "icd/place.h"
 
 #include <dlfcn.h>
 #include <limits.h>

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/methods/host_ptr/image_class.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "icd/image_format.h"
+#include "icd/selftest/job.h"
+#include "icd/selftest/result.h"
+#include "icd/selftest/selftest.h"
+#include "util/log.h"
+
+/* What is known of a class of images.  A record never changes, and stays in its list. */
+struct image_proof {
+	struct image_proof *next;
+	struct selftest_image image;
+	enum class_verdict verdict;
+	unsigned int late; /* job_late() at the time of the test */
+};
+
+/*
+ * If climport can make no memory of the image's kind, a CPU device is tested with an image on
+ * anonymous memory instead.  A buffer over the application's memory is proved at that point.
+ */
+static enum tested image_class_test(const struct zero_copy *proofs,
+				    const struct selftest_image *image)
+{
+	struct selftest_image anonymous = *image;
+	enum tested found = selftest_image(proofs->devices, proofs->num_devices, image);
+
+	anonymous.kind = IMPORT_ANONYMOUS;
+	if (found == NO_SAMPLE && proofs->is_cpu)
+		return selftest_image(proofs->devices, proofs->num_devices, &anonymous);
+	return found;
+}
+
+static void image_class_name(const struct selftest_image *image, char *name, size_t size)
+{
+	snprintf(name, size, "image %d %u %u %#x %#x %zu %zu %zu %zu", image->kind,
+		 class_access(image->flags), class_host_access(image->flags),
+		 image->format.image_channel_order, image->format.image_channel_data_type,
+		 image->width, image->height, image->pitch, image->offset);
+}
+
+static enum class_verdict image_class_verdict(enum tested found)
+{
+	switch (found) {
+	case PASSED:
+		return CLASS_ZERO_COPY;
+	case FAILED:
+		return CLASS_COPIES;
+	case UNTESTED:
+		return CLASS_UNKNOWN;
+	default:
+		return CLASS_STUCK;
+	}
+}
+
+static enum class_verdict image_class_find_out(const struct zero_copy *proofs,
+					       const struct selftest_image *image)
+{
+	enum tested found;
+	char name[160];
+	long kept;
+
+	image_class_name(image, name, sizeof(name));
+	if (proofs->device && result_get(proofs->device, name, &kept))
+		return kept > 0		      ? CLASS_ZERO_COPY
+		       : kept == RESULT_HANGS ? CLASS_STUCK
+					      : CLASS_COPIES;
+	found = image_class_test(proofs, image);
+	if (proofs->device && (found == PASSED || found == FAILED))
+		result_set(proofs->device, name, found == PASSED);
+	if (proofs->device && found == HUNG)
+		result_set(proofs->device, name, RESULT_HANGS);
+	return image_class_verdict(found);
+}
+
+static bool image_class_is_same(const struct selftest_image *a, const struct selftest_image *b)
+{
+	return a->kind == b->kind && a->flags == b->flags && a->offset == b->offset &&
+	       a->format.image_channel_order == b->format.image_channel_order &&
+	       a->format.image_channel_data_type == b->format.image_channel_data_type &&
+	       class_magnitude(a->width) == class_magnitude(b->width) &&
+	       class_magnitude(a->height) == class_magnitude(b->height) &&
+	       class_magnitude(a->pitch) == class_magnitude(b->pitch);
+}
+
+static bool image_class_is_within(const struct selftest_image *a, const struct selftest_image *b)
+{
+	return a->width <= b->width && a->height <= b->height && a->pitch <= b->pitch;
+}
+
+/* A zero-copy image decides for smaller images of its class, a copied image for larger images. */
+static bool image_proof_tells(const struct image_proof *proof, const struct selftest_image *image)
+{
+	if (!image_class_is_same(&proof->image, image))
+		return false;
+	if (proof->verdict == CLASS_ZERO_COPY)
+		return image_class_is_within(image, &proof->image);
+	return image_class_is_within(&proof->image, image) &&
+	       (proof->verdict == CLASS_COPIES || proof->late == job_late());
+}
+
+static void image_class_learn(struct zero_copy *proofs, const struct selftest_image *image,
+			      enum class_verdict verdict)
+{
+	struct image_proof *proof = malloc(sizeof(*proof));
+
+	if (!proof)
+		return; /* the next image of the class is tested again */
+	proof->image = *image;
+	proof->verdict = verdict;
+	proof->late = job_late();
+	proof->next = atomic_load(&proofs->images);
+	while (!atomic_compare_exchange_weak(&proofs->images, &proof->next, proof))
+		;
+}
+
+static cl_int image_class_check(struct zero_copy *proofs, const struct selftest_image *image)
+{
+	const struct image_proof *proof =
+		atomic_load_explicit(&proofs->images, memory_order_acquire);
+	enum class_verdict verdict;
+
+	while (proof && !image_proof_tells(proof, image))
+		proof = proof->next;
+	if (proof) {
+		verdict = proof->verdict;
+	} else {
+		verdict = image_class_find_out(proofs, image);
+		if (verdict != CLASS_UNKNOWN)
+			image_class_learn(proofs, image, verdict);
+	}
+	if (verdict == CLASS_ZERO_COPY)
+		return CL_SUCCESS;
+	log_error("2D images of %zux%zu, %s%s, over %s %s zero copy on this device", image->width,
+		  image->height, class_access_name(image->flags),
+		  class_host_access_name(image->flags), class_kind_name(image->kind),
+		  verdict == CLASS_COPIES ? "are not" : "could not be proved to be");
+	return verdict == CLASS_UNKNOWN ? CL_OUT_OF_RESOURCES : CL_INVALID_OPERATION;
+}
+
+/* An offset from a page with the alignment of an address, and no more alignment. */
+static size_t image_class_offset(const void *addr)
+{
+	const size_t within = (uintptr_t)addr & (class_page_size() - 1);
+
+	return within & -within;
+}
+
+cl_int image_class_prove(struct zero_copy *proofs, unsigned int kinds, cl_mem_flags flags,
+			 const cl_image_format *format, const cl_image_desc *desc, const void *addr)
+{
+	struct selftest_image image = {
+		.flags = flags,
+		.format = *format,
+		.width = desc->image_width,
+		.height = desc->image_height,
+		.pitch = desc->image_row_pitch,
+		.offset = image_class_offset(addr),
+	};
+	cl_int err = CL_SUCCESS;
+
+	if (!image.pitch)
+		image.pitch = image.width * image_format_element(format);
+	image.is_sparse = proofs->is_cpu;
+	for (unsigned int kind = 0; kind < IMPORT_KINDS && !err; kind++) {
+		image.kind = (enum import_kind)kind;
+		if (kinds & 1u << kind)
+			err = image_class_check(proofs, &image);
+	}
+	return err;
+}
+
+void image_class_free(struct image_proof *proofs)
+{
+	while (proofs) {
+		struct image_proof *gone = proofs;
+
+		proofs = proofs->next;
+		free(gone);
+	}
+}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A kernel that reads and writes every byte: of a buffer of the driver, and of
- * imported memory.  Like with like: whether memory gets huge pages depends on
- * where it happens to lie, so neither gets any; both are touched before.
+ * A kernel that reads and writes every byte of a buffer of the driver, and of imported memory.
+ * For a fair comparison neither memory has huge pages, which depend on the address, and both
+ * memories are touched before.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static double bandwidth_run(struct bench *b, cl_mem mem, size_t size)
 	return now_ns() - start;
 }
 
-/* PoCL's own memory is malloc'ed and not touched before it is mapped. */
+/* PoCL's own memory is malloc'ed, and not touched before the map. */
 static cl_mem create_native(struct bench *b, size_t size)
 {
 	cl_int err;

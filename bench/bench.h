@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Speed of the layer, as ratios within one run.  Every figure is the best of
- * several repetitions that alternate between what is compared.
+ * Speed of the layer, as ratios within one run.  Every figure is the best of several
+ * repetitions, in which the compared cases alternate.
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
@@ -21,14 +21,14 @@ struct bench {
 	__typeof__(&clImportMemoryARM) import; /* NULL without the layer */
 };
 
-/* Opens the first device of the platform whose name has @platform in it; exits with a message. */
+/* Opens the first device of the platform whose name contains @platform, or exits with a message. */
 void bench_device_open(struct bench *b, const char *platform);
 void bench_device_close(struct bench *b);
 
-/* That platform. */
+/* The platform that bench_open() chose. */
 cl_platform_id bench_platform(const char *name);
 
-/* Reports one figure: a line of the table, and one of the JSON file. */
+/* Reports a figure: a line of the table, and a line of the JSON file. */
 void bench_figure(const char *group, const char *name, double value, const char *unit,
 		  const char *goal);
 
@@ -40,7 +40,7 @@ static inline double now_ns(void)
 	return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
-/* The groups; each is a file. */
+/* The groups: a file for each. */
 void bench_calls(const char *self, const char *layer, const char *platform);
 void bench_query(const char *self, const char *layer, const char *platform);
 int bench_query_child(const char *platform, int query);

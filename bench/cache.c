@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The registration cache beside UCX's ucs_rcache: the same ranges and the same order, in one
- * program.  One figure is a get and a put, CPU time of a thread, with the loop around it; the best
- * of several rounds that alternate between the two.
+ * program.  A figure is a thread's CPU time for a get and a put, with the loop around both: the
+ * best of several rounds that alternate between the two caches.
  *
- * ucs_rcache runs as fast as it can: no memory events, no check of page frames, no limits.  It
- * then knows nothing of freed memory; the cache reads a status word at each hit.
+ * ucs_rcache is set for speed: no memory events, no check of page frames, no limits.  With these
+ * settings ucs_rcache does not learn of freed memory; the registration cache reads a status word at
+ * each hit.
  */
 #include "import/cache/cache.h"
 
@@ -38,7 +39,7 @@ struct worker {
 static struct cache *cache;
 static ucs_rcache_t *rcache;
 static uintptr_t memory;
-static _Atomic uint32_t status[MAX_RANGES * 16]; /* a line each, as the kernel module has them */
+static _Atomic uint32_t status[MAX_RANGES * 16]; /* a cache line each, as in the kernel module */
 static pthread_barrier_t start;
 
 static void cache_report(const char *name, double value, const char *unit, const char *goal)
@@ -167,7 +168,7 @@ static void *cache_work(void *arg)
 	return NULL;
 }
 
-/* All threads at once; the mean of them. */
+/* The mean of all threads, which run at the same time. */
 static double cache_run(enum kind kind, int threads, size_t ranges, long count)
 {
 	static struct worker workers[MAX_THREADS];
@@ -199,7 +200,7 @@ static double cache_best(double a, double b)
 	return a < b ? a : b;
 }
 
-/* Every range is there. */
+/* All gets are hits: every range is registered. */
 static void cache_fill(size_t ranges)
 {
 	for (size_t i = 0; i < ranges; i++) {
@@ -223,7 +224,7 @@ static void measure_hits(int threads, size_t ranges, const char *goal)
 	cache_report("  ratio", ucx / ours, "x as fast", "at least 2");
 }
 
-/* A source that costs nothing, and nothing stays: each get pins, each put unpins. */
+/* All gets are misses: the source's pins are free, and each put unpins. */
 static void measure_miss(void)
 {
 	struct cache *filled = cache;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a call costs with the layer in front of the driver, over the call
- * without it: in processes of their own, alternating.
+ * The time of a call with the layer in front of the driver, over the time without the layer.
+ * Processes with and without the layer alternate.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static const char *const kinds[KINDS] = {
 	"clEnqueueReadBuffer, import refused",
 };
 
-/* One call of a kind; @import is NULL where there is none. */
+/* A call of a kind; @import may be NULL. */
 static void calls_once(int kind, struct bench *b, cl_mem plain, cl_mem import)
 {
 	cl_uint info;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloaded: every memfd is a dma-buf whose fences are signalled.  DMA_BUF_IOCTL_SYNC costs a
- * system call and does nothing, as that of most exporters where the CPU's caches are coherent.
+ * A preloaded library: every memfd is a dma-buf whose fences are signalled.  DMA_BUF_IOCTL_SYNC
+ * costs a system call and does no work, as with most exporters if the CPU's caches are coherent.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>

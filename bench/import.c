@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Import and release of populated host memory, against clCreateBuffer with
- * CL_MEM_USE_HOST_PTR and release; and what the kernel takes to say whether a
+ * CL_MEM_USE_HOST_PTR and release; and the kernel's time to answer whether a
  * range is mapped, which is the difference.
  */
 #include <fcntl.h>

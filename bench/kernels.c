@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small kernels on a dma-buf over the same kernels on a buffer of the driver: what brackets cost.
- * In a process of its own, because the dma-buf is a memfd that a preloaded library makes look like
- * one; its SYNC costs a system call, as a real one's does.
+ * What brackets cost: small kernels on a dma-buf, over equal kernels on a buffer of the driver.
+ * The kernels run in a separate process, in which a preloaded library makes a memfd look like a
+ * dma-buf.  A SYNC of the memfd costs a system call, as with a real dma-buf.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@
 static const struct kind {
 	const char *name, *goal;
 	cl_command_queue_properties properties;
-	int event;  /* one for each kernel */
-	int finish; /* after each kernel */
+	int event;  /* an event for each kernel */
+	int finish; /* a clFinish after each kernel */
 } kinds[KINDS] = {
 	{ "1,000 kernels, in order", "at most 1.3", 0, 0, 0 },
 	{ "1,000 kernels, in order, an event each", NULL, 0, 1, 0 },

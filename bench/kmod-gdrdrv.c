@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gdmabuf against gdrcopy's gdrdrv, in the guest: the same GPU memory, pinned by the same
- * driver, which is the mock, and mapped for the CPU.  Ratios only: the guest is emulated.
+ * driver (the mock) and mapped for the CPU.  Ratios only: the guest is emulated.
  * See run-kmod-gdrdrv.
  *
  * kmod-gdrdrv [FILE]: figures for bench/run go to the file.
@@ -29,7 +29,7 @@ struct mapping {
 	unsigned char *bytes;
 };
 
-/* Who pins and maps. */
+/* The module that pins and maps. */
 struct side {
 	const char *name;
 	void (*pin)(struct mapping *m, uint64_t va);
@@ -137,8 +137,8 @@ static void their_unpin(struct mapping *m)
 }
 
 /*
- * gdrdrv as it is by default takes mappings away when the memory is freed, as revocable
- * dma-bufs do; held ones are two pins.
+ * gdrdrv in its default configuration takes mappings away when the memory is freed, as revocable
+ * dma-bufs do.  A held dma-buf is two pins.
  */
 enum { THEIRS, HELD, UNWATCHED, REVOCABLE, SIDES };
 
@@ -155,7 +155,7 @@ static void gdrdrv_touch(unsigned char *bytes, size_t size)
 		((volatile unsigned char *)bytes)[i] = 2;
 }
 
-/* Microseconds of one round, and what comes of some of them together. */
+/* Microseconds of one round, and sums of some steps. */
 enum { PIN, MAP, TOUCH, UNMAP, UNPIN, PIN_MAP, PIN_MAP_TOUCH, UNMAP_UNPIN, TIMES };
 
 static const char *const time_names[TIMES] = {
@@ -211,7 +211,7 @@ static void write_figures(const char *what, const struct side *side, const doubl
 	}
 }
 
-/* Whoever is first in a round finds other caches than who is second: they take turns. */
+/* The first in a round finds other caches than the second, so both take turns. */
 static void gdrdrv_compare(size_t size, uint32_t flags, unsigned int delay_us)
 {
 	static double v[SIDES][TIMES][ROUNDS];
@@ -278,7 +278,7 @@ static void gdrdrv_bandwidth(void)
 	for (int i = 0; i < ROUNDS; i++) {
 		int first = i % 2;
 
-		/* What a first copy leaves in the caches counts for neither. */
+		/* A copy first, so that both find warm caches. */
 		for (int k = 0; k < 2; k++)
 			v[first ^ k][i] =
 				gdrdrv_copy(first ^ k ? b.bytes : a.bytes, memory, WRITTEN);

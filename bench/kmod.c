@@ -96,7 +96,7 @@ static void udmabuf_measure(const struct memory *m, int (*export)(const struct m
 	t[CLOSE][i] = kmod_now() - start;
 }
 
-/* Whoever is first in a round finds other caches than who is second: they take turns. */
+/* The first in a round finds other caches than the second, so both take turns. */
 static void udmabuf_compare(size_t size, unsigned int huge, const char *pages)
 {
 	static const char *const names[TIMES] = { "export", "map and touch", "close" };

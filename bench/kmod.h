@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kmod.c and kmod-gdrdrv.c share. */
+/* Shared by kmod.c and kmod-gdrdrv.c. */
 #ifndef BENCH_KMOD_H
 #define BENCH_KMOD_H
 
@@ -26,7 +26,7 @@ static inline double kmod_now(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-/* As in the other benches: what else the machine does is in all others. */
+/* The best, as in the other benchmarks: other programs slow the rest of the rounds. */
 static inline double kmod_best(const double *v)
 {
 	double least = v[0];
@@ -37,7 +37,7 @@ static inline double kmod_best(const double *v)
 	return least;
 }
 
-/* A line of what bench/run makes its JSON file of. */
+/* A line for the JSON file of bench/run. */
 static inline void kmod_figure(FILE *json, const char *group, const char *name, double value,
 			       const char *unit)
 {

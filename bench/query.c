@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program pays that asks for extensions and imports nothing: processor time, user and
- * system, of whole processes with the layer over those without.  A probe process counts: it is
- * waited for by a process that its asker waits for.
+ * The cost of extension queries for a program that imports no memory: the processor time, user and
+ * system, of whole processes with the layer, over the time without the layer.  The time of a probe
+ * process counts, because the process between waits for the probe, and the program for the process
+ * between.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -16,14 +17,14 @@
 
 #define ROUNDS 21
 
-/* What a process asks for. */
+/* The query of a process. */
 enum query { PLATFORM, DEVICES, BOTH, QUERIES };
 
-/* How it runs. */
+/* The conditions of a process. */
 enum setting {
 	BARE,  /* without the layer */
 	KEPT,  /* with results of an earlier process */
-	FIRST, /* without */
+	FIRST, /* without results */
 	SETTINGS,
 };
 
@@ -70,7 +71,7 @@ static void query_forget(const char *cache)
 	remove_all(path);
 }
 
-/* A process; of its cache only the layer's results are its own. */
+/* Runs a process, with a private folder for the layer's results and all other caches shared. */
 static void query_start(const char *self, const char *layer, const char *platform, int query,
 			enum setting setting)
 {
@@ -115,7 +116,7 @@ static double query_median(double *values)
 	return values[ROUNDS / 2];
 }
 
-/* With results before each, whoever made them away. */
+/* Makes results before each process, because the process before may have removed the results. */
 static void query_measure(const char *self, const char *layer, const char *platform, int query,
 			  double *times)
 {
@@ -139,7 +140,7 @@ static void report_query(int query, double value, const char *how, const char *g
 	bench_figure("query", name, value, "x without the layer", goal);
 }
 
-/* A query for devices starts no probe where there are native kernels. */
+/* With native kernels a query for devices starts no probe. */
 void bench_query(const char *self, const char *layer, const char *platform)
 {
 	const char *user = getenv("XDG_CACHE_HOME");

@@ -97,7 +97,7 @@ int camera_set_format(struct camera *cam, unsigned int width, unsigned int heigh
 	return 0;
 }
 
-/* The driver may need more buffers than asked for, or grant fewer; only @count will do. */
+/* The driver may need more buffers than @count, or grant fewer: both are errors here. */
 static int request_buffers(struct camera *cam, unsigned int count, uint32_t memory)
 {
 	struct v4l2_requestbuffers request = { .count = count, .type = CAPTURE, .memory = memory };

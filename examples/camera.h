@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captures frames from a V4L2 device into dma-bufs: its own, which it exports
- * (VIDIOC_EXPBUF), or given ones (V4L2_MEMORY_DMABUF).
+ * Captures frames from a V4L2 device into dma-bufs: the device's own, which the device exports
+ * (VIDIOC_EXPBUF), or dma-bufs of the caller (V4L2_MEMORY_DMABUF).
  *
  *	camera_open, camera_set_format, camera_export or camera_import, camera_start,
  *	{ camera_dequeue, camera_queue }..., camera_stop, camera_close
  *
- * Knows no OpenCL, and no pixel format: single-planar capture devices, packed formats.
+ * The module knows no OpenCL and no pixel format: single-planar capture devices, packed formats.
  * Functions return 0 or -errno and leave a sentence in camera->message.  One thread at a
- * time; all may sleep.
+ * time.  All functions may sleep.
  */
 #ifndef EXAMPLES_CAMERA_H
 #define EXAMPLES_CAMERA_H
@@ -26,20 +26,20 @@ struct camera {
 	size_t buffer_size;	    /* bytes of a buffer: whole pages */
 	unsigned int count;	    /* buffers in use */
 	uint32_t memory;	    /* enum v4l2_memory */
-	int dmabuf[CAMERA_BUFFERS]; /* with given buffers: theirs; else -1 */
-	char message[160];	    /* what went wrong last */
+	int dmabuf[CAMERA_BUFFERS]; /* the caller's or exported descriptors; else -1 */
+	char message[160];	    /* the last error */
 };
 
 /*
- * Opens @path, or with NULL the first /dev/video* that can capture.  On an error
- * nothing is open, and camera_close() need not be called, but may be.
+ * Opens @path, or with NULL the first /dev/video* that can capture.  After an error no device is
+ * open: camera_close() is allowed and not needed.
  */
 int camera_open(struct camera *cam, const char *path);
 void camera_close(struct camera *cam);
 
 /*
- * Sets size and format (V4L2_PIX_FMT_*).  The driver may choose another size: what it chose
- * is in @cam.  -EINVAL if it has no such format.
+ * Sets size and format (V4L2_PIX_FMT_*).  The driver may choose a different size, which is set in
+ * @cam.  -EINVAL if the driver has no such format.
  */
 int camera_set_format(struct camera *cam, unsigned int width, unsigned int height, uint32_t fourcc);
 
@@ -50,8 +50,8 @@ int camera_set_format(struct camera *cam, unsigned int width, unsigned int heigh
 int camera_export(struct camera *cam, unsigned int count, int access, int *fds);
 
 /*
- * Captures into the dma-bufs @fds, each of cam->buffer_size bytes or more.  They stay the
- * caller's, and open until camera_close().
+ * Captures into the dma-bufs @fds, each of cam->buffer_size bytes or more.  The descriptors stay
+ * the caller's, who keeps them open until camera_close().
  */
 int camera_import(struct camera *cam, unsigned int count, const int *fds);
 
@@ -63,7 +63,7 @@ int camera_stop(struct camera *cam);
 
 /*
  * The next frame is in buffer *@index, the caller's until camera_queue(). *@sequence counts
- * frames, also lost ones; NULL if of no interest.  -ETIMEDOUT after @timeout_ms; -EIO if
+ * frames, also lost frames; NULL if of no interest.  -ETIMEDOUT after @timeout_ms; -EIO if
  * the frame is bad, and its buffer was queued again.
  */
 int camera_dequeue(struct camera *cam, int timeout_ms, unsigned int *index, unsigned int *sequence);

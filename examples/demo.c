@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A camera's frames in an OpenCL kernel, without a copy: the V4L2 driver writes
- * them into dma-bufs, which are imported once, and the kernel writes its result
- * into imported memory of malloc(), from which the PNG file is written.
+ * A camera's frames in an OpenCL kernel, without a copy.  The V4L2 driver writes the frames into
+ * dma-bufs, which are imported once.  The kernel writes its result into imported memory of
+ * malloc(), from which the PNG file is written.
  *
- * The same frames go through the same kernel by copying, in turns.
+ * For comparison the frames also go through the kernel by copying, in turns.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ enum { BUFFERS = 4, CHECK_EVERY = 10, TIMEOUT_MS = 10000 };
 
 struct way {
 	double *frame;	  /* seconds for each frame */
-	double *transfer; /* of which in copies */
+	double *transfer; /* the part of @frame in copies */
 };
 
 struct demo {
@@ -123,7 +123,7 @@ static double run_zero_copy(struct demo *d, unsigned int buffer)
 	return 0;
 }
 
-/* Straight from the camera's mapping: one copy in, one out. */
+/* A copy in, straight from the camera's mapping, and a copy out. */
 static double run_copying(struct demo *d, unsigned int buffer)
 {
 	double start = timing_now(), in, out;
@@ -183,7 +183,7 @@ static void write_pictures(struct demo *d, unsigned int buffer)
 
 static void demo_process(struct demo *d, unsigned int frame, unsigned int buffer)
 {
-	if (frame & 1) { /* neither way always finds the frame in the CPU's caches */
+	if (frame & 1) { /* in turns, as the second finds the frame in the CPU's caches */
 		time_way(d, &d->copying, run_copying, frame, buffer);
 		time_way(d, &d->zero_copy, run_zero_copy, frame, buffer);
 	} else {
@@ -279,7 +279,7 @@ int main(int argc, char **argv)
 	d.kernel = session_kernel(&d.cl, edge_source, "edge");
 	open_camera(&d);
 	import_all(&d);
-	demo_filter(&d, d.frame[0], d.out_import); /* warms up both ways, compiles */
+	demo_filter(&d, d.frame[0], d.out_import); /* warms up both, compiles */
 	run_copying(&d, 0);
 	demo_capture(&d);
 	print_result(&d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An edge filter on YUYV frames: how steep the brightness is (Sobel), drawn in
- * the frame's own colour on black.  RGBA comes out, rows without gaps.
+ * An edge filter on YUYV frames: the brightness's gradient (Sobel), drawn in the frame's own
+ * colour on black.  The result is RGBA, rows without gaps.
  */
 #ifndef EXAMPLES_EDGE_H
 #define EXAMPLES_EDGE_H
@@ -14,11 +14,11 @@
  */
 extern const char edge_source[];
 
-/* The same on the CPU, written on its own; every byte is the same. */
+/* An independent implementation on the CPU: every byte equals the kernel's. */
 void edge_reference(unsigned char *rgba, const unsigned char *frame, size_t pitch, unsigned int width,
 		    unsigned int height);
 
-/* A local size for a picture so wide: PoCL compiles for each one. */
+/* A local size for a picture of this width: PoCL compiles the kernel for each local size. */
 void edge_local_size(unsigned int width, size_t local[2]);
 
 #endif

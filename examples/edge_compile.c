@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiles what the demonstration runs, for a picture of its size: PoCL keeps
- * the result, and the guest, which would take many times as long, finds it.
+ * Compiles the demonstration's kernel, for a picture of the demonstration's size.  PoCL keeps the
+ * result for the guest, where the compiler would take many times as long.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of malloc(), used by a kernel where it is: the kernel turns a picture into its
- * negative, and the program finds that in its own memory.  Nothing is written, read or mapped.
+ * Memory of malloc(), used in place by a kernel: the kernel turns a picture into its negative, and
+ * the program finds the negative in its own memory.  The program calls no write, read or map.
  *
- * The same is done by copying, for comparison: with a buffer made for each picture, and
- * with one that is kept.
+ * For comparison the program also copies: with a new buffer for each picture, and with a buffer
+ * that is kept.
  */
 #include "session.h"
 #include "timing.h"
@@ -105,7 +105,7 @@ enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 /* An even number of negatives: the picture comes back. */
 static void example_measure(struct demo *d, double times[WAYS][ROUNDS])
 {
-	for (int round = -1; round < ROUNDS; round++) {	/* the first one warms up */
+	for (int round = -1; round < ROUNDS; round++) { /* the first round warms up */
 		for (int way = 0; way < WAYS; way++) {
 			double start = timing_now();
 
@@ -141,7 +141,7 @@ static void example_compare(struct demo *d)
 	       timing_median(times[1], ROUNDS) / timing_median(times[0], ROUNDS));
 }
 
-/* What the kernel wrote is here, without a call that would bring it. */
+/* The kernel's result is in the program's memory, and no call copied the result. */
 static void show_zero_copy(struct demo *d)
 {
 	cl_mem mem = session_import_host(&d->cl, CL_MEM_READ_WRITE, d->picture, SIZE);

@@ -50,7 +50,7 @@ static int udmabuf_check(const struct producer *p, int access, char *why, size_t
 	return producer_check_device(p, why, why_size);
 }
 
-/* A memfd that cannot shrink, which is what udmabuf takes. */
+/* A memfd that cannot shrink: udmabuf takes no other memfd. */
 static int sealed_memfd(size_t size)
 {
 	int fd = memfd_create("producer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -117,7 +117,7 @@ static int producer_heap_create(const struct producer *p, size_t size, int acces
 static bool card_usable(int card, const char *driver)
 {
 	drmVersionPtr version = drmGetVersion(card);
-	uint64_t dumb = 1, prime = 0; /* drivers without modes, like vgem, do not say */
+	uint64_t dumb = 1, prime = 0; /* drivers without modes, like vgem, give no answer */
 	bool wanted = version && (!driver || !strcmp(version->name, driver));
 
 	drmFreeVersion(version);
@@ -183,7 +183,7 @@ close_card:
 	return error ? error : fd;
 }
 
-/* gdmabuf: pages of this process, which the dma-buf keeps when they are unmapped here. */
+/* gdmabuf: pages of this process, which the dma-buf keeps after the process unmaps the pages. */
 
 static int gdmabuf_check(const struct producer *p, int access, char *why, size_t why_size)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes real dma-bufs, by every way an ordinary Linux system has for it: udmabuf, the
- * system dma-heap, and DRM "dumb" buffers through PRIME.  A way is a row of one table.
+ * Makes real dma-bufs, by every producer of an ordinary Linux system: udmabuf, the system
+ * dma-heap, DRM "dumb" buffers through PRIME, and gdmabuf.  A producer is a row of one table.
  *
- * Knows no OpenCL.  Functions return 0 or a descriptor, or -errno; all may sleep, and may
- * be called from any thread.
+ * The module knows no OpenCL.  Functions return 0 or a descriptor, or -errno.  All functions may
+ * sleep, and may be called from any thread.
  */
 #ifndef EXAMPLES_PRODUCER_H
 #define EXAMPLES_PRODUCER_H
@@ -13,7 +13,7 @@
 
 struct producer {
 	const char *name;
-	const char *memory; /* what its dma-bufs consist of, in words */
+	const char *memory; /* the memory of the dma-bufs, in words */
 	const char *device; /* the file, or for DRM the driver's name; NULL is any driver */
 	int (*check)(const struct producer *p, int access, char *why, size_t why_size);
 	int (*create)(const struct producer *p, size_t size, int access);
@@ -22,7 +22,7 @@ struct producer {
 /* The table's row @i, or NULL after the last one. */
 const struct producer *producer_at(size_t i);
 
-/* NULL if no row is called @name. */
+/* The row called @name, or NULL. */
 const struct producer *producer_find(const char *name);
 
 /*
@@ -34,7 +34,7 @@ int producer_check(const struct producer *p, int access, char *why, size_t why_s
 /*
  * A new dma-buf of at least @size bytes (in whole pages), filled with zeros.  The
  * descriptor is the caller's, with O_CLOEXEC; closing its last copy frees the memory.
- * -EOPNOTSUPP if @p cannot give this @access.
+ * -EOPNOTSUPP if @p has no such @access.
  */
 int producer_create(const struct producer *p, size_t size, int access);
 
@@ -43,7 +43,7 @@ long long producer_size(int fd);
 
 /*
  * Brackets the CPU's use of a mapping of the dma-buf, as linux/dma-buf.h asks for.
- * @access is O_RDONLY, O_WRONLY or O_RDWR, the same in both.
+ * @access is O_RDONLY, O_WRONLY or O_RDWR, equal in begin and end.
  */
 int producer_cpu_begin(int fd, int access);
 int producer_cpu_end(int fd, int access);

@@ -71,7 +71,7 @@ static void session_choose_platform(struct session *s, const char *wanted)
 		     wanted ? wanted : "any platform");
 }
 
-/* Asked of the queue that does the work, not of what was meant to do it. */
+/* The queue's own answers, because the queue does the work. */
 static void read_names(struct session *s)
 {
 	cl_device_id device = NULL;
@@ -130,7 +130,7 @@ cl_kernel session_kernel(const struct session *s, const char *source, const char
 	session_check(clBuildProgram(program, 1, &s->device, "-cl-std=CL1.2", NULL, NULL), "clBuildProgram");
 	kernel = clCreateKernel(program, name, &err);
 	session_check(err, "clCreateKernel");
-	clReleaseProgram(program);	/* the kernel keeps it */
+	clReleaseProgram(program); /* the kernel keeps the program */
 	return kernel;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OpenCL for the examples and benchmarks: one device that imports memory, one queue.
+ * OpenCL for the examples and benchmarks: a device that imports memory, and a queue.
  *
  * A call that fails ends the program, with "NAME: FAILED: reason" as its last line and
- * exit status 1; so nothing here returns an error.  One thread.
+ * exit status 1, so no function returns an error.  For a single thread.
  */
 #ifndef EXAMPLES_SESSION_H
 #define EXAMPLES_SESSION_H
@@ -21,18 +21,18 @@ struct session {
 	char platform_name[128], platform_version[256], device_name[128];
 };
 
-/* What the last line begins with. */
+/* The program's name, for the last line. */
 extern const char *session_program;
 
 __attribute__((format(printf, 1, 2)))
 _Noreturn void session_fail(const char *format, ...);
 
-/* Fails unless @err is CL_SUCCESS; @what is what was called. */
+/* Fails unless @err is CL_SUCCESS.  @what names the called function. */
 void session_check(cl_int err, const char *what);
 
 /*
- * The first device that reports cl_arm_import_memory, of platforms whose name contains
- * @platform, or any with NULL.  The names are those that the queue itself answers with.
+ * Opens the first device that reports cl_arm_import_memory, of platforms whose name contains
+ * @platform; NULL: of any platform.  The queue is asked for the names.
  */
 void session_open(struct session *s, const char *platform);
 void session_close(struct session *s);

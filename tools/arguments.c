@@ -75,7 +75,7 @@ size_t parse_size(const char *text)
 
 	if (*text < '0' || *text > '9' || (*end && (!unit || end[1])))
 		return 0;
-	if (size == ULLONG_MAX || size > SIZE_MAX >> shift) /* ULLONG_MAX: or more */
+	if (size == ULLONG_MAX || size > SIZE_MAX >> shift) /* ULLONG_MAX: too large */
 		return 0;
 	return size << shift;
 }

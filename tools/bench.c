@@ -7,7 +7,7 @@
 #define DEFAULT_SIZE ((size_t)1 << 30)
 #define QUICK_SIZE ((size_t)64 << 20)
 
-/* At most six buffers of the largest size are there at once, in either memory. */
+/* Host and device memory each hold at most six buffers of the largest size at a time. */
 static size_t bench_affordable(const struct bench *b)
 {
 	cl_ulong one = 0, all = 0;

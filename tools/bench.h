@@ -2,8 +2,8 @@
 /*
  * climport bench: what importing is worth on this machine.
  *
- * What is compared runs in turns within one race, and is reported as medians.  Data is random,
- * results are poisoned before each run and checked after it: wrong data ends the program.
+ * A race compares several cases, which run in turns, and reports medians.  Data is random.
+ * Results are poisoned before each run and checked after the run: wrong data ends the program.
  */
 #ifndef TOOLS_BENCH_H
 #define TOOLS_BENCH_H
@@ -17,7 +17,7 @@
 
 #include "plot.h"
 
-#define BENCH_SMALLEST ((size_t)4096) /* sizes are this times a power of 4 */
+#define BENCH_SMALLEST ((size_t)4096) /* sizes are a power of 4 times BENCH_SMALLEST */
 
 enum bench_plot { PLOT_ONCE, PLOT_REUSE, PLOT_LATENCY, PLOT_BANDWIDTH, BENCH_PLOTS };
 
@@ -46,14 +46,14 @@ struct bench {
 	cl_mem partial;	     /* the sums of the groups */
 	__typeof__(&clImportMemoryARM) import;
 
-	const char *way, *way_dmabuf; /* of host memory and dma-bufs */
+	const char *way, *way_dmabuf; /* the method for host memory and for dma-bufs */
 	unsigned char uuid[CLIMPORT_UUID_SIZE];
 	bool is_cuda; /* climport_alloc() needs the uuid */
 	struct bench_cuda *cuda;
 	const char *no_cuda; /* why cuda is NULL */
 
 	uint32_t *random;	  /* of the largest size */
-	bool lacks[MEMORY_KINDS]; /* was refused once, and is not tried again */
+	bool lacks[MEMORY_KINDS]; /* refused once, so not tried again */
 	size_t largest;
 	double seconds; /* for all races */
 	unsigned int rounds;
@@ -63,22 +63,22 @@ struct bench {
 	struct plot plots[BENCH_PLOTS];
 };
 
-/* Measures all.  The layer has to be in OPENCL_LAYERS.  Exit status. */
+/* Runs all groups.  The layer has to be in OPENCL_LAYERS.  Returns an exit status. */
 int bench_command(const struct bench_options *options);
 
-/* bench_cl.c: the device.  All exit with a message when the driver fails. */
+/* bench_cl.c: the device.  If the driver fails, each function exits with a message. */
 void bench_choose(struct bench *b, const struct bench_options *options);
 void bench_open(struct bench *b);
 void bench_close(struct bench *b);
 void bench_check(cl_int err, const char *what);
 void bench_fatal(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-/* The sum of @size bytes, on the device.  The first enqueues, the second waits for the result. */
+/* The sum of @size bytes, on the device: _start() enqueues, _result() waits. */
 void bench_sum_start(struct bench *b, cl_mem mem, size_t size, cl_command_queue queue,
 		     cl_event *event);
 uint32_t bench_sum_result(struct bench *b, size_t size);
 void bench_poison(struct bench *b);
-size_t bench_items(const struct bench *b, size_t size); /* work-items for that many bytes */
+size_t bench_items(const struct bench *b, size_t size); /* work-items for @size bytes */
 
 /* bench_report.c: the table, the JSON file and the progress on a terminal. */
 void bench_report_begin(struct bench *b, const struct bench_options *options);
@@ -96,15 +96,15 @@ void bench_size_text(char text[32], size_t size);
 
 struct racer {
 	const char *name;
-	/* Seconds of each phase; a negative errno or OpenCL error takes it out of the race. */
+	/* Sets the seconds of each phase.  A negative errno or OpenCL error takes the racer out. */
 	int (*run)(struct bench *b, void *arg, double seconds[BENCH_PHASES]);
 	void *arg;
-	double median[BENCH_PHASES]; /* set by bench_race(); NAN if it failed */
+	double median[BENCH_PHASES]; /* set by bench_race(); NAN if run() failed */
 };
 
 /*
- * @share of b->seconds, and up to three times that if it is not enough for 3 rounds.  One comes
- * before, to warm up.
+ * Takes @share of b->seconds, or up to three times as long if 3 rounds need the time.  A round to
+ * warm up comes before.
  */
 void bench_race(struct bench *b, struct racer *racers, size_t count, double share);
 double bench_now(void); /* seconds */
@@ -112,8 +112,8 @@ double bench_now(void); /* seconds */
 /* bench_memory.c */
 struct memory {
 	enum memory_kind kind;
-	size_t size;	 /* that is used; at most that of bench_memory_create() */
-	size_t capacity; /* 0: there is none */
+	size_t size;	 /* bytes in use; at most @capacity */
+	size_t capacity; /* 0: no memory */
 	void *address;
 	struct climport_dmabuf dmabuf;
 	uint32_t sum; /* of the first @size bytes, once filled */
@@ -122,27 +122,27 @@ struct memory {
 
 extern const char *const memory_names[MEMORY_KINDS];
 
-/* 0, or what the failing call returned, after a line that says so in the table. */
+/* 0, or the error of the call that failed, after a line in the table that names the call. */
 int bench_memory_create(struct bench *b, struct memory *m, enum memory_kind kind, size_t size);
 void bench_memory_destroy(struct memory *m);
 bool memory_is_host(const struct memory *m);
 
-/* The cl_mem, which may be part of what is timed. */
+/* Creates and releases the cl_mem, which may be inside the timed part. */
 int memory_create(struct bench *b, struct memory *m);
 void memory_release(struct memory *m);
 
-/* Random data in the first m->size bytes; needs the cl_mem unless it is the host's. */
+/* Random data in the first m->size bytes.  Device memory needs the cl_mem. */
 void memory_fill(struct bench *b, struct memory *m);
 /*
- * Another word at a random place, which a result of before does not know.  Its index.  Nothing
- * but for host memory.
+ * Stores another word at a random place, so that an old result is wrong.  Returns the word's
+ * index.  Does nothing to device memory.
  */
 size_t memory_change(struct memory *m);
 uint32_t memory_word(struct bench *b, const struct memory *m, size_t index);
 void memory_expect(const struct memory *m, uint32_t sum);
 uint32_t bench_random(void);
 
-/* bench_cuda.c: libcuda, for what imports are compared with. */
+/* bench_cuda.c: libcuda's copies and export, for comparison with imports. */
 struct bench_cuda *bench_cuda_open(const unsigned char uuid[CLIMPORT_UUID_SIZE], const char **why);
 int bench_cuda_pinned(struct bench_cuda *cuda, size_t size, void **host, uint64_t *device);
 void bench_cuda_unpin(struct bench_cuda *cuda, void *host, uint64_t device);
@@ -151,7 +151,7 @@ int bench_cuda_read(struct bench_cuda *cuda, void *host, uint64_t device, size_t
 /* CUDA's own export: a descriptor, or a negative number. */
 int bench_cuda_export(struct bench_cuda *cuda, uint64_t device, size_t size);
 
-/* The groups; each is a file. */
+/* The groups: a file for each. */
 void bench_bandwidth(struct bench *b);
 void bench_once(struct bench *b);
 void bench_reuse(struct bench *b);

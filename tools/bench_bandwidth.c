@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels that read or write all of a buffer, in the device's own time, beside the copies that
+ * Kernels that read or write all of a buffer, in the device's own time, beside the copies which
  * importing saves.
  */
 #include "bench.h"
@@ -11,14 +11,14 @@
 #define SMALLEST (BENCH_SMALLEST << 8)
 #define SHARE 0.25
 
-/* What a pinned copy goes from and to. */
+/* The two ends of a pinned copy. */
 struct pinned {
 	void *host;
 	uint64_t device;
-	size_t size; /* 0: there is none */
+	size_t size; /* 0: no buffer */
 };
 
-/* All that runs at one size. */
+/* The buffers and racers of one size. */
 struct field {
 	struct memory memory[MEMORY_KINDS];
 	cl_mem target; /* of clEnqueueWriteBuffer from plain memory */
@@ -66,7 +66,7 @@ static void check_written(struct bench *b, const struct memory *m, uint32_t seed
 	}
 }
 
-/* Another seed each time: what is left of the run before is wrong. */
+/* Another seed for each run, so that data of the run before is wrong. */
 static int write_all(struct bench *b, void *arg, double *seconds)
 {
 	const struct memory *m = arg;
@@ -170,7 +170,7 @@ static void close_field(struct bench *b, struct field *f)
 		bench_cuda_unpin(b->cuda, f->pinned.host, f->pinned.device);
 }
 
-/* A racer for each memory that there is; their number. */
+/* Adds a racer for each memory.  Returns the number of racers. */
 static size_t bandwidth_enter(struct field *f, struct racer *racers,
 			      int (*run)(struct bench *, void *, double *))
 {

@@ -15,8 +15,8 @@
 #define POISON 0xdeadbeefu
 
 /*
- * Neighbours of a GPU read neighbours; those of a CPU are run one after the other, and so read
- * a block each.  Sums are modulo 2^32: their order does not matter.
+ * On a GPU neighbouring work-items read neighbouring words.  On a CPU work-items run one after the
+ * other, so each work-item reads a block.  Sums are modulo 2^32, so the order does not matter.
  */
 static const char source[] =
 	"#ifdef BLOCKS\n"
@@ -99,7 +99,7 @@ static const char *way_of(cl_platform_id platform, cl_device_id device, cl_uint 
 	return way;
 }
 
-/* GPUs first, then what can import, then the order of the loader. */
+/* GPUs first, then devices that can import, then the loader's order. */
 static int bench_cl_rank(cl_platform_id platform, cl_device_id device)
 {
 	cl_device_type type = 0;

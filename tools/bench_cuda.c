@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The few functions of libcuda.so.1 that are compared with.  The context stays current. */
+/* The functions of libcuda.so.1 for comparison with imports.  The context stays current. */
 #include "bench.h"
 
 #include <dlfcn.h>

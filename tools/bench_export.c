@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA memory as a dma-buf: the library's call, beside the bare one of CUDA. */
+/* CUDA memory as a dma-buf: libclimport's call beside CUDA's own call. */
 #include "bench.h"
 
 #include <unistd.h>
@@ -48,7 +48,7 @@ static void bench_export_race(struct bench *b, struct entry *once, struct entry 
 			       { "climport_export_dmabuf", export_own, once, { 0 } } };
 	struct racer hit = { "climport_export_dmabuf, kept", export_own, kept, { 0 } };
 
-	/* Apart, as the first finds what is kept as well. */
+	/* A race of its own: a plain export would find the kept export as well. */
 	bench_race(b, own, 2, SHARE / 4);
 	bench_race(b, &hit, 1, SHARE / 4);
 	climport_invalidate(kept->address, kept->size);

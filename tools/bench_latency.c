@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What it costs to make a buffer.  A driver may put work off until the first kernel
- * (NVIDIA's clCreateBuffer does), so that is reported as well.
+ * The time to create a buffer.  A driver may put work off until the first kernel, as NVIDIA's
+ * clCreateBuffer does, so creation with a first kernel is reported as well.
  */
 #include "bench.h"
 
@@ -14,7 +14,7 @@ struct entry {
 	struct memory memory;
 	struct bench *bench;
 	cl_mem result; /* of the kernel: a word */
-	int times;     /* that a short call is repeated */
+	int times;     /* repetitions of a short call */
 };
 
 static const char *const plot_names[MEMORY_KINDS] = {
@@ -121,7 +121,7 @@ static void report_used(struct bench *b, const double medians[][BENCH_PHASES], s
 		     medians[MEMORY_HOST][1] / medians[MEMORY_NATIVE][1], "x", "<= 1.5");
 }
 
-/* All memories side by side; one that is missing is NAN. */
+/* All memories side by side.  A missing memory is NAN. */
 static void latency_race(struct bench *b, struct entry *entries,
 			 int (*run)(struct bench *, void *, double *), double share,
 			 double medians[][BENCH_PHASES])

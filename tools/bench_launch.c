@@ -6,7 +6,7 @@
 #define SHARE 0.03
 #define TIMES 16
 
-/* Set the argument and enqueue; the same and wait. */
+/* Phases: set the argument and enqueue; set the argument, enqueue and wait. */
 static int bench_launch_one(struct bench *b, void *arg, double *seconds)
 {
 	const struct memory *m = arg;

@@ -74,7 +74,7 @@ int bench_memory_create(struct bench *b, struct memory *m, enum memory_kind kind
 
 	*m = (struct memory){ .kind = kind, .size = size, .dmabuf.fd = -1 };
 	if (b->lacks[kind])
-		return -EOPNOTSUPP; /* as was said */
+		return -EOPNOTSUPP; /* reported before */
 	ret = bench_memory_alloc(b, m, size);
 	if (!ret) {
 		m->capacity = size;
@@ -119,7 +119,7 @@ void memory_release(struct memory *m)
 	m->mem = NULL;
 }
 
-/* Imports refuse the driver's own copies until version 1.1.0: a kernel does it. */
+/* Imports refuse the driver's own copies before version 1.1.0, so a kernel copies. */
 static void fill_device(struct bench *b, struct memory *m)
 {
 	const cl_ulong n = m->size / sizeof(cl_uint4);
@@ -161,7 +161,7 @@ size_t memory_change(struct memory *m)
 	return i;
 }
 
-/* A word as its owner sees it: the host, CUDA or the driver. */
+/* A word, read by the memory's owner: the host, CUDA or the driver. */
 uint32_t memory_word(struct bench *b, const struct memory *m, size_t index)
 {
 	const size_t offset = index * sizeof(uint32_t);

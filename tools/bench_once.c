@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The host's data that a kernel reads: from the data in host memory to the sum in host memory.
- * Importing it in place, against writing it to a buffer that is there already.
+ * Import of the data in place against a write to a buffer that exists already.
  */
 #include "bench.h"
 
@@ -18,14 +18,14 @@ struct entry {
 	struct memory *memory;
 	cl_mem target;	   /* of writes; NULL: import */
 	unsigned int uses; /* of the data */
-	bool fresh;	   /* the host changes it before each use */
+	bool fresh;	   /* the host changes the data before each use */
 };
 
 static const char write_line[] = "clEnqueueWriteBuffer, kernel";
 static const char import_line[] = "import, kernel, release";
 static const char alloc_line[] = "the same of climport_alloc memory";
 
-/* Changes the data, which takes no time of anybody, and uses it. */
+/* Changes the data, outside the timed part, and uses the data. */
 static void bench_once_use(struct bench *b, const struct entry *e, bool write, double *seconds)
 {
 	struct memory *m = e->memory;
@@ -86,7 +86,7 @@ static void report_once(struct bench *b, const struct racer *racers, size_t coun
 		     "x", NULL);
 }
 
-/* One size; how many times faster importing is. */
+/* Measures one size.  Returns how many times faster importing is. */
 static double measure_once(struct bench *b, size_t size, double share)
 {
 	struct memory plain, host;
@@ -115,7 +115,7 @@ static double measure_once(struct bench *b, size_t size, double share)
 	return racers[0].median[0] / racers[1].median[0];
 }
 
-/* @wins: 0, or from which size on. */
+/* @wins: the size from which importing wins, or 0. */
 static void report_crossing(struct bench *b, size_t wins)
 {
 	struct plot *plot = &b->plots[PLOT_ONCE];

@@ -40,7 +40,7 @@ static void bench_race_drop(struct racer *racer, int err)
 		racer->median[phase] = NAN;
 }
 
-/* One of each, in turns, so that all meet the same disturbances. */
+/* Runs each racer once, in turns, so that all racers meet the same disturbances. */
 static void bench_race_run_round(struct bench *b, struct racer *racers, size_t count,
 				 unsigned int round)
 {

@@ -135,7 +135,7 @@ static void begin_json(struct bench *b, const char *platform, const char *device
 	fputs("\t\"figures\": [", b->json);
 }
 
-/* Before anything is measured, so that a wrong name costs no minute. */
+/* Before the first measurement, so that a wrong name costs no minute. */
 static FILE *open_file(const char *path)
 {
 	FILE *file = path ? fopen(path, "w") : NULL;

@@ -58,7 +58,7 @@ static int climport_run(int argc, char **argv)
 	return enable_layer() ? climport_start(argv + a.next) : 1;
 }
 
-/* The other options are those of the program that has the tests. */
+/* The program climport-conform parses the other options. */
 static int climport_conform(int argc, char **argv)
 {
 	const char *program = path_conform();
@@ -156,7 +156,7 @@ static int run_info(int argc, char **argv)
 	return argc == 1 ? info_command() : fail_usage("info takes no argument %s", argv[1]);
 }
 
-/* The loader reads OPENCL_LAYERS once, so the program starts itself anew with the layer in it. */
+/* The loader reads OPENCL_LAYERS once, so the program starts again with the layer enabled. */
 static int with_layer(int argc, char **argv, int (*command)(int, char **))
 {
 	static char self[] = "/proc/self/exe";
@@ -198,7 +198,7 @@ static int start_diag(int argc, char **argv)
 
 static const struct command {
 	const char *name, *arguments;
-	const char *help; /* lines; the first one continues that of the name if there is room */
+	const char *help; /* lines; the first line continues the name's line if it has room */
 	int (*start)(int argc, char **argv);
 	bool has_help; /* answers --help itself */
 } commands[] = {
@@ -266,7 +266,7 @@ static bool is_help(const char *word)
 	return !strcmp(word, "--help") || !strcmp(word, "-h");
 }
 
-/* Of climport's own options: what follows a word that is none, or "--", is a program's. */
+/* The words after "--", or after a word that is no option, are a program's. */
 static bool asks_for_help(char **argv)
 {
 	for (; *argv && **argv == '-' && strcmp(*argv, "--"); argv++)

@@ -48,7 +48,7 @@ static int diag_report(struct machine *m, const struct pci_device *named)
 	return 1;
 }
 
-/* 0 if there is no @peer to find, or it is found. */
+/* 0 if @peer is NULL or a device of the machine. */
 static int find_named(const struct machine *m, const char *peer, const struct pci_device **named)
 {
 	unsigned int wanted, address;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is so for one GPU, whatever would reach it: its driver and its BAR. */
+/* Facts of one GPU, for all peers: the GPU's driver and BAR. */
 #include "diag_report.h"
 
 #include <string.h>
@@ -61,7 +61,7 @@ static void report_driver(const struct machine *m, const struct pci_device *gpu,
 	}
 }
 
-/* The driver tells NVML alone, and NVML asks it by way of that device node. */
+/* The driver answers NVML alone, and NVML asks through the device node. */
 static void report_bar_use(const struct machine *m, const struct pci_device *gpu)
 {
 	const char *why = "there is no /dev/nvidiactl, which nvidia-modprobe makes";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is so for the machine as a whole: the kernel, gdmabuf, NVIDIA's driver, host memory. */
+/* Facts of the whole machine: the kernel, gdmabuf, NVIDIA's driver, host memory. */
 #include "diag_report.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include <linux/gdmabuf.h>
 
-#define FIRST_DRIVER 535 /* with nvidia_p2p_get_pages_persistent() that does not race */
+#define FIRST_DRIVER 535 /* its nvidia_p2p_get_pages_persistent() does not race */
 #define ENOUGH_MEMLOCK (64 * MIB)
 
 static enum answer kernel_option(const struct machine *m, const char *release, const char *option)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is so for a GPU and a device that would reach its memory. */
+/* Facts of a GPU and a device that would reach the GPU's memory. */
 #include "diag_report.h"
 
 #include <limits.h>
@@ -10,8 +10,8 @@
 #include <linux/gdmabuf.h>
 
 /*
- * As pci_p2pdma_distance() does it: from the device up, the common bridge once.  Adds the
- * addresses to @found.  Returns NO, YES or UNKNOWN.
+ * Like pci_p2pdma_distance(): from the device up, the common bridge once.  Adds the addresses to
+ * @found.  Returns NO, YES or UNKNOWN.
  */
 static enum answer redirects_up(const char *from, size_t end, struct reasons *found)
 {
@@ -31,8 +31,8 @@ static enum answer redirects_up(const char *from, size_t end, struct reasons *fo
 
 struct pair {
 	const struct pci_device *gpu, *peer;
-	size_t common; /* of their paths */
-	int asked;     /* the kernel, which filled in: */
+	size_t common; /* bytes that both paths begin with */
+	int asked;     /* the kernel was asked, and set the fields below */
 	struct gdmabuf_diag kernel;
 	struct reasons stops, doubts;
 };

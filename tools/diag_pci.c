@@ -167,7 +167,7 @@ enum answer pci_redirects(const char *path)
 	ssize_t size = read_bytes(path, "config", text, sizeof(text));
 	unsigned int at = 0x100;
 
-	if (size < 256) /* only root gets more than 64 */
+	if (size < 256) /* only root reads more than 64 bytes */
 		return UNKNOWN;
 	for (int i = 0; i < 1024 && at >= 0x100 && at + 8 <= (size_t)size; i++) {
 		unsigned int head = bytes[at] | bytes[at + 1] << 8;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PCI devices as sysfs shows them: their BARs, and the bridges above them. */
+/* PCI devices as sysfs shows them, with BARs, and with the bridges above. */
 #ifndef TOOLS_DIAG_PCI_H
 #define TOOLS_DIAG_PCI_H
 
@@ -11,36 +11,36 @@
 
 struct pci_device {
 	char address[16];
-	char *path;	 /* of its folder, without links: names all bridges above it */
-	char driver[64]; /* "" if none is bound */
+	char *path;	 /* of the device's folder, without links: names all bridges above */
+	char driver[64]; /* "" if no driver is bound */
 	unsigned int vendor, id, class;
 	int node; /* -1 unknown */
 };
 
-/* Of one machine, in the order of their addresses.  The caller frees it, and each path. */
+/* All devices, in the order of addresses.  The caller frees the array and each path. */
 struct pci_device *pci_read_devices(const char *root, size_t *count);
 
 /* 0 if @text is no address.  The domain may be left out. */
 int pci_parse_address(const char *text, unsigned int *address);
 
-/* The largest prefetchable memory BAR that has an address; 0 if none has. */
+/* The size of the largest prefetchable memory BAR that has an address; 0 without such a BAR. */
 unsigned long long pci_bar_size(const struct pci_device *d, int *bar);
 
-/* How large the BAR could be, for all of the memory; 0 if unknown. */
+/* The largest size that the BAR can have, to cover all memory; 0 if unknown. */
 unsigned long long pci_memory_size(const struct pci_device *d, int bar);
 
-/* A display without such a BAR, as servers have one for their console, shares nothing. */
+/* A display without such a BAR, like a server's console, is no GPU: no memory to share. */
 int pci_is_gpu(const struct pci_device *d);
-/* Could use a GPU's memory. */
+/* Whether the device could use a GPU's memory. */
 int pci_is_peer(const struct pci_device *d);
 const char *pci_kind(const struct pci_device *d);
-/* Functions of one device. */
+/* Whether both are functions of one device. */
 int pci_same_slot(const struct pci_device *a, const struct pci_device *b);
 
-/* Whether the folder is a PCI device's: what is above the bridges is not. */
+/* Whether the folder is a PCI device's.  Folders above the bridges are not. */
 int pci_is_device(const char *path);
 
-/* How much of both paths is the same: whole names, without the last slash. */
+/* The length of the common start of both paths: whole names, without the last slash. */
 size_t pci_common_length(const char *a, const char *b);
 
 /* Whether the bridge sends requests or completions to the root (ACS). */

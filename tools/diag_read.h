@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small files of sysfs and procfs, as they are below a folder. */
+/* Small files of sysfs and procfs, below a folder. */
 #ifndef TOOLS_DIAG_READ_H
 #define TOOLS_DIAG_READ_H
 
@@ -7,16 +7,16 @@
 
 enum answer { UNKNOWN, NO, YES };
 
-/* At most @size - 1 bytes, and ends them.  Returns how many, -1 if there is no such file. */
+/* Reads at most @size - 1 bytes and adds a zero.  Returns the number of bytes; -1: no file. */
 ssize_t read_bytes(const char *dir, const char *name, char *text, size_t size);
 
-/* The first line, without its end; "" if there is none. */
+/* The first line, without the newline; "" if the file has no line. */
 const char *diag_read_line(const char *dir, const char *name, char *text, size_t size);
 
-/* Hexadecimal; 0 if there is none. */
+/* A hexadecimal number; 0 if the file has no number. */
 unsigned int read_number(const char *dir, const char *name);
 
-/* The first word after @name in the same line, which it ends; "" if there is none. */
+/* The first word after @name in the line, ended with a zero; "" if the line has no such word. */
 const char *read_word_after(char *text, const char *name);
 
 int read_exists(const char *root, const char *name);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sentences of climport diag: facts, one a line, each marked ok, note or stop, with what to do
- * about it.
+ * The sentences of climport diag: a line for each fact, marked ok, note or stop, with the remedy.
  */
 #ifndef TOOLS_DIAG_REPORT_H
 #define TOOLS_DIAG_REPORT_H
@@ -24,7 +23,7 @@ struct machine {
 	size_t count;
 	int gdmabuf; /* descriptor or -1 */
 	enum answer p2pdma;
-	struct reasons nvidia; /* what stops all NVIDIA GPUs */
+	struct reasons nvidia; /* reasons that stop all NVIDIA GPUs */
 };
 
 void add_reason(struct reasons *reasons, const char *reason);
@@ -36,10 +35,10 @@ const char *size_text(unsigned long long bytes, char *text, size_t size);
 /* diag_machine.c: opens gdmabuf, and fills in @p2pdma and @nvidia. */
 void report_machine(struct machine *m);
 
-/* diag_gpu.c: adds to @stops what stops all that would reach this GPU. */
+/* diag_gpu.c: adds to @stops the reasons that stop all peers of the GPU. */
 void report_gpu_alone(const struct machine *m, const struct pci_device *gpu, struct reasons *stops);
 
-/* diag_pair.c: with a verdict.  1 if something stops it. */
+/* diag_pair.c: facts and verdict.  1 if a reason stops the pair. */
 int report_pair(const struct machine *m, const struct pci_device *gpu,
 		const struct pci_device *peer, const struct reasons *gpu_stops);
 

@@ -35,7 +35,7 @@ static void print_type(describe_device_fn describe, cl_device_id device, size_t 
 		printf("    %-12s zero copy by way %s: %s\n", types[i].name, way, why);
 }
 
-/* The version that the device reports, "" without the extension. */
+/* The version that the device reports, or "" without the extension. */
 static const char *version_of(cl_device_id device)
 {
 	static char text[32];

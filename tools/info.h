@@ -2,7 +2,10 @@
 #ifndef TOOLS_INFO_H
 #define TOOLS_INFO_H
 
-/* Prints what every device can import and how; the layer has to be in OPENCL_LAYERS.  Exit status. */
+/*
+ * Prints for every device which memory the device can import, and how.  The layer has to be in
+ * OPENCL_LAYERS.  Returns an exit status.
+ */
 int info_command(void);
 
 #endif /* TOOLS_INFO_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions and types are those of the NVML API reference. */
+/* Functions and types as in the NVML API reference. */
 #include "nvml.h"
 
 #include <dlfcn.h>
@@ -22,7 +22,7 @@ static const char *nvml_because(const char *what)
 	return reason;
 }
 
-/* 0 if one is missing. */
+/* 0 if a function is missing. */
 static int nvml_find_functions(void *library, struct nvml *nvml)
 {
 	*(void **)&nvml->init = dlsym(library, "nvmlInit_v2");

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The folder of this program, or NULL. */
+/* The program's folder, or NULL. */
 static const char *program_dir(void)
 {
 	static char dir[PATH_MAX];
@@ -23,7 +23,7 @@ static const char *program_dir(void)
 	return dir;
 }
 
-/* The first of two places, relative to this program, that has the file. */
+/* The file in the first of two places, relative to the program's folder. */
 static const char *paths_find(char *path, const char *built, const char *installed)
 {
 	const char *const places[] = { built, installed }, *dir = program_dir();
@@ -63,7 +63,7 @@ static int paths_is_same_file(const char *a, const char *b)
 	       (!stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
-/* Whether an element of the list is the layer: a path that only contains the layer's is another's. */
+/* Whether an element of the list is the layer.  A longer path with the layer's in it is not. */
 static int list_has(const char *list, const char *layer)
 {
 	char element[PATH_MAX];
@@ -87,7 +87,7 @@ int is_layer_enabled(void)
 	return layer && list_has(getenv("OPENCL_LAYERS"), layer);
 }
 
-/* What would stop every loader, said before anything is started. */
+/* Reports a path that would stop every loader, before a program is started. */
 static int can_be_loaded(const char *layer)
 {
 	void *loaded;
@@ -124,7 +124,7 @@ int enable_layer(void)
 	return done;
 }
 
-/* The list is right and the layer can be loaded: enable_layer() has seen to that. */
+/* The list is right and the layer can be loaded: enable_layer() has checked both. */
 const char *why_no_layer(void)
 {
 	static char text[2 * PATH_MAX];

@@ -3,20 +3,20 @@
 #ifndef TOOLS_PATHS_H
 #define TOOLS_PATHS_H
 
-/* The layer, or the conformance program.  NULL, with a message printed, if it is not there. */
+/* The layer, and the conformance program.  NULL, with a message, if the file does not exist. */
 const char *path_layer(void);
 const char *path_conform(void);
 
 /*
- * Puts the layer into OPENCL_LAYERS, innermost.  False, with a message printed, if that fails, or
- * if no loader could load it from there.
+ * Puts the layer into OPENCL_LAYERS, innermost.  False, with a message, if setenv() fails, or if no
+ * loader could load the layer from the list.
  */
 int enable_layer(void);
 
-/* Whether it is in OPENCL_LAYERS. */
+/* Whether the layer is in OPENCL_LAYERS. */
 int is_layer_enabled(void);
 
-/* Why the layer is not in this process though it is enabled: a sentence. */
+/* A sentence: why the layer is enabled and yet not loaded. */
 const char *why_no_layer(void);
 
 #endif /* TOOLS_PATHS_H */

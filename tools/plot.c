@@ -19,7 +19,7 @@
 
 struct axis {
 	double low, high; /* logarithms, base 2 */
-	double from, to;  /* where these are on the page */
+	double from, to;  /* places of low and high on the page */
 };
 
 struct frame {
@@ -27,7 +27,7 @@ struct frame {
 	struct axis x, y;
 };
 
-/* Told apart by those who see no red or no green as well (Okabe, Ito 2008). */
+/* Readers who see no red or no green can distinguish these colours (Okabe, Ito 2008). */
 static const char *const colours[PLOT_LINES] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
 						 "#000000", "#e69f00", "#56b4e9", "#777777" };
 
@@ -92,7 +92,7 @@ static void plot_number(char string[32], double value, bool bytes)
 		snprintf(string, 32, "%g", value);
 }
 
-/* A range with some room around the points, and of one decade at least. */
+/* A range with some room around the points, at least a decade. */
 static void plot_fit(struct axis *axis, double low, double high, double at_least)
 {
 	double middle = (log2(low) + log2(high)) / 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plots with two logarithmic axes, several in one SVG file.  Knows nothing of what is plotted. */
+/* Plots with two logarithmic axes, several in one SVG file, of any data. */
 #ifndef TOOLS_PLOT_H
 #define TOOLS_PLOT_H
 
@@ -18,20 +18,20 @@ struct plot_line {
 
 struct plot {
 	const char *title, *x_label, *y_label;
-	bool bytes;  /* x is a size; it is a number otherwise */
-	double mark; /* x of a vertical line; 0: none */
+	bool bytes;  /* x is a size, otherwise a number */
+	double mark; /* x of a vertical line; 0: no line */
 	char mark_text[64];
 	size_t count;
 	struct plot_line lines[PLOT_LINES];
 };
 
 /*
- * A point of the line with this name, which is new if there is none; x in rising order.  The
- * name stays the caller's.  Left out: values that have no logarithm, and what exceeds the limits.
+ * Adds a point to the line @line, and the line if the name is new; x in rising order.  The name
+ * stays the caller's.  Left out: values without a logarithm, and points beyond the limits.
  */
 void plot_add(struct plot *plot, const char *line, double x, double y);
 
-/* Writes an SVG document; plots without points are left out.  Who owns @file sees its errors. */
+/* Writes an SVG document without plots that have no points.  The caller checks @file for errors. */
 void plot_write(FILE *file, const char *title, const char *subtitle, const struct plot *plots,
 		size_t count);
 

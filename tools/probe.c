@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * climport-probe KEY: tests the devices of the platform that has this key, for a process that
- * must not (icd/queries/probe.h).  Its answer, a line, goes to a pipe.  It ends
- * within ten seconds, or within a minute where tests are compiled.
+ * climport-probe KEY: tests the devices of the platform with the key KEY, for a process that
+ * must not (icd/queries/probe.h).  The answer, a line, goes to a pipe.  The probe ends
+ * within ten seconds, or within a minute if tests are compiled.
  */
 #include <stdio.h>
 #include <string.h>

@@ -61,7 +61,7 @@ static void check_written(struct bench *b, const struct memory *m, uint32_t seed
 			return;
 		word = memory_word(b, m, index);
 		if (word != (seed ^ (uint32_t)(index / 4)))
-			bench_fatal("%s, %zu bytes: word %zu is not as the kernel wrote it",
+			bench_fatal("%s, %zu bytes: word %zu is not the word that the kernel wrote",
 				    memory_names[m->kind], m->size, index);
 	}
 }

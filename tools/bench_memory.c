@@ -81,7 +81,7 @@ int bench_memory_create(struct bench *b, struct memory *m, enum memory_kind kind
 		return 0;
 	}
 	b->lacks[kind] = ret == -EOPNOTSUPP || ret == -ENODEV;
-	snprintf(why, sizeof(why), "it cannot be had: %s", strerror(-ret));
+	snprintf(why, sizeof(why), "cannot be allocated: %s", strerror(-ret));
 	bench_skip("", memory_names[kind], why);
 	return ret;
 }

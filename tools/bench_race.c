@@ -34,7 +34,7 @@ static void bench_race_drop(struct racer *racer, int err)
 {
 	char why[64];
 
-	snprintf(why, sizeof(why), "it failed with %d", err);
+	snprintf(why, sizeof(why), "failed with %d", err);
 	bench_skip("", racer->name, why);
 	for (size_t phase = 0; phase < BENCH_PHASES; phase++)
 		racer->median[phase] = NAN;

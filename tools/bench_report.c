@@ -107,7 +107,7 @@ static void print_header(const char *platform, const char *version, const char *
 	printf("platform  %s, %s\n"
 	       "device    %s\n"
 	       "driver    %s\n"
-	       "way       host memory: %s; dma-bufs: %s\n"
+	       "method    host memory: %s; dma-bufs: %s\n"
 	       "medians of up to %u runs, up to %s\n\n"
 	       "%-9s %-47s %8s %10s %-6s %s\n",
 	       platform, version, device, driver, b->way, b->way_dmabuf, b->rounds, most, "group",
@@ -172,7 +172,7 @@ static void write_plots(const struct bench *b)
 
 	clGetDeviceInfo(b->device, CL_DEVICE_NAME, sizeof(device), device, NULL);
 	clGetDeviceInfo(b->device, CL_DRIVER_VERSION, sizeof(driver), driver, NULL);
-	snprintf(text, sizeof(text), "%s, driver %s, way %s, medians", device, driver, b->way);
+	snprintf(text, sizeof(text), "%s, driver %s, method %s, medians", device, driver, b->way);
 	plot_write(b->svg, "climport bench: what importing is worth", text, b->plots, BENCH_PLOTS);
 }
 

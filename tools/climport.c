@@ -202,31 +202,33 @@ static const struct command {
 	int (*start)(int argc, char **argv);
 	bool has_help; /* answers --help itself */
 } commands[] = {
-	{ "info", "", "what every OpenCL device can import, how, or why not\n", start_info, false },
+	{ "info", "", "print what each OpenCL device can import, and by which method\n", start_info,
+	  false },
 	{ "run", "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
 	  "start a program with clImportMemoryARM on every driver\n"
-	  "      --version 1.1.0      let the host access imports as well (default 1.0.0)\n"
+	  "      --version 1.1.0      allow host access to imports (default 1.0.0)\n"
 	  "      --image2d            report cl_khr_image2d_from_buffer (FFmpeg asks for it)\n"
 	  "      --quiet              do not print why an import fails\n",
 	  start_run, false },
 	{ "conform", "[OPTIONS] [TEST ...]",
 	  "test a driver against the extension's text\n"
-	  "      --native             the driver's own implementation, without the layer\n"
-	  "      --platform NAME      the first platform with NAME in its name and the extension\n"
-	  "      --device N           its device with this index (default 0)\n"
-	  "      --list               the sentences of the text, and their tests\n",
+	  "      --native             test the driver's own implementation, without the layer\n"
+	  "      --platform NAME      test the first platform with NAME in its name and the "
+	  "extension\n"
+	  "      --device N           test the platform's device with this index (default 0)\n"
+	  "      --list               print the sentences of the text, and their tests\n",
 	  start_conform, true },
 	{ "bench", "[OPTIONS]",
-	  "measure what importing is worth here, about a minute\n"
+	  "measure what importing is worth on this machine (about a minute)\n"
 	  "      --platform NAME, --device N: the default is a GPU, if there is one\n"
 	  "      --size MAX           the largest memory (default 1G)\n"
 	  "      --quick              about 10 seconds, up to 64M\n"
-	  "      --json FILE, --svg FILE: the figures, and plots of them\n",
+	  "      --json FILE, --svg FILE: write the figures, and plots of the figures\n",
 	  start_bench, false },
 	{ "diag", "[--sysfs DIR] [PEER]",
-	  "what would stop PCI devices from reaching GPU memory\n"
-	  "      PEER                 the device at this PCI address alone\n"
-	  "      --sysfs DIR          of another machine's files below this folder\n",
+	  "print what would stop PCI devices from reaching GPU memory\n"
+	  "      PEER                 judge only the device at this PCI address\n"
+	  "      --sysfs DIR          read another machine's files below this folder\n",
 	  start_diag, false },
 };
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -26,8 +26,11 @@ static int report_gpu(const struct machine *m, const struct pci_device *gpu,
 		pairs++;
 	}
 	if (!pairs)
-		fprintf(m->out, "  verdict: no other device is here that could reach %s%s%s.\n",
-			gpu->address, *stops.text ? ", and none could: " : "", stops.text);
+		fprintf(m->out,
+			"  verdict: no other device is present that could reach the memory of "
+			"%s%s%s.\n",
+			gpu->address, *stops.text ? ", and no device could reach it: " : "",
+			stops.text);
 	return status || (!pairs && *stops.text);
 }
 

@@ -20,9 +20,10 @@ static void report_bar(const struct machine *m, const struct pci_device *gpu, st
 			 advice);
 		add_reason(stops, "the GPU's memory has no BAR");
 	} else if (memory > size) {
-		diag_say(m, "note",
-			 "The BAR is small: devices reach %s at a time, and it would need %s. %s",
-			 have, want, advice);
+		diag_say(
+			m, "note",
+			"The BAR is small: devices reach %s at a time, and all memory needs %s. %s",
+			have, want, advice);
 	} else if (memory) {
 		diag_say(m, "ok", "The BAR is %s, which is all of the GPU's memory.", have);
 	} else if (size <= 256 * MIB) {
@@ -45,17 +46,17 @@ static void report_driver(const struct machine *m, const struct pci_device *gpu,
 
 	if (gpu->vendor == PCI_NVIDIA && read_exists(m->root, "sys/module/nvidia") &&
 	    strcmp(driver, "nvidia")) {
-		diag_say(m, "stop", "The GPU's driver is %s. Bind it to nvidia.", driver);
+		diag_say(m, "stop", "The GPU's driver is %s. Bind the GPU to nvidia.", driver);
 		add_reason(stops, "the GPU's driver is not nvidia");
 	}
 	if (gpu->vendor == PCI_NVIDIA)
 		return;
 	if (!shares_memory(driver)) {
 		diag_say(m, "stop",
-			 "The GPU's driver is %s: of drivers other than NVIDIA's, amdgpu, xe and "
+			 "The GPU's driver is %s. Besides NVIDIA's driver only amdgpu, xe and "
 			 "habanalabs let other devices reach the memory.",
 			 driver);
-		add_reason(stops, "the GPU's driver does not share its memory");
+		add_reason(stops, "the GPU's driver does not share GPU memory");
 	} else if (m->p2pdma == NO) {
 		add_reason(stops, "the kernel is built without PCI_P2PDMA");
 	}
@@ -71,7 +72,7 @@ static void report_bar_use(const struct machine *m, const struct pci_device *gpu
 	if (read_exists(m->root, "dev/nvidiactl"))
 		why = nvml_read_bar(gpu->address, &bar);
 	if (why) {
-		diag_say(m, "note", "How much of the BAR is in use is unknown: %s.", why);
+		diag_say(m, "note", "The used part of the BAR is unknown: %s.", why);
 		return;
 	}
 	diag_say(m, "ok", "Of the BAR's %s the driver uses %s, and %s are free.",

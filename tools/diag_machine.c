@@ -46,7 +46,7 @@ static void report_kernel(struct machine *m, const struct gdmabuf_caps *caps)
 		m->p2pdma = caps->out_caps & GDMABUF_CAP_P2PDMA ? YES : NO;
 	if (m->p2pdma == UNKNOWN) {
 		diag_say(m, "note",
-			 "What the kernel was built with is unknown: neither /boot/config-%s nor "
+			 "The kernel's configuration is unknown: neither /boot/config-%s nor "
 			 "/lib/modules/%s/config can be read.",
 			 release, release);
 		return;
@@ -55,10 +55,9 @@ static void report_kernel(struct machine *m, const struct gdmabuf_caps *caps)
 		diag_say(m, "ok", "The kernel is built with PCI_P2PDMA.");
 	else
 		diag_say(m, "note",
-			 "The kernel is built without PCI_P2PDMA: it cannot tell which devices "
-			 "reach "
-			 "each other, and amdgpu and xe then share host memory only. "
-			 "Use one with CONFIG_PCI_P2PDMA=y.");
+			 "The kernel is built without PCI_P2PDMA. Such a kernel cannot tell which "
+			 "devices reach each other, and amdgpu and xe share host memory only. "
+			 "Use a kernel with CONFIG_PCI_P2PDMA=y.");
 }
 
 /* Fills in @caps and returns 1 if gdmabuf answers. */
@@ -80,8 +79,7 @@ static void report_gdmabuf(struct machine *m, const struct gdmabuf_caps *caps, i
 	} else if (!read_exists(m->root, "sys/module/gdmabuf")) {
 		diag_say(m, "stop",
 			 "gdmabuf is not loaded: NVIDIA GPU memory becomes a dma-buf only if the "
-			 "program "
-			 "asks CUDA for one. Run modprobe gdmabuf_nvidia.");
+			 "program asks CUDA for a dma-buf. Run modprobe gdmabuf_nvidia.");
 		add_reason(&m->nvidia, "gdmabuf is not loaded");
 	} else if (caps || !read_exists(m->root, "sys/module/gdmabuf_nvidia")) {
 		diag_say(m, "stop",
@@ -90,7 +88,7 @@ static void report_gdmabuf(struct machine *m, const struct gdmabuf_caps *caps, i
 	} else {
 		diag_say(m, "stop",
 			 "gdmabuf is loaded, but /dev/gdmabuf cannot be used: %s. "
-			 "Ask for access to it, or run this as root.",
+			 "Ask for access to the file, or run climport as root.",
 			 strerror(error));
 		add_reason(&m->nvidia, "/dev/gdmabuf cannot be used");
 	}
@@ -103,8 +101,8 @@ static void report_nvidia(struct machine *m)
 
 	if (!read_exists(m->root, "sys/module/nvidia")) {
 		diag_say(m, "stop",
-			 "The NVIDIA driver is not loaded. Install its open kernel modules, %d or "
-			 "newer.",
+			 "The NVIDIA driver is not loaded. Install NVIDIA's open kernel modules, "
+			 "%d or newer.",
 			 FIRST_DRIVER);
 		add_reason(&m->nvidia, "the NVIDIA driver is not loaded");
 		return;
@@ -114,23 +112,22 @@ static void report_nvidia(struct machine *m)
 	diag_read_line(m->root, "proc/driver/nvidia/version", proc, sizeof(proc));
 	closed = *proc ? !strstr(proc, "Open Kernel Module") : !!strchr(taint, 'P');
 	if (closed) {
-		diag_say(m, "stop",
-			 "The NVIDIA driver %s is the closed one, whose memory no dma-buf may lead "
-			 "to. "
-			 "Install the open kernel modules of the same release; they need Turing or "
-			 "newer, "
-			 "older GPUs can share host memory only.",
-			 version);
+		diag_say(
+			m, "stop",
+			"The NVIDIA driver %s is the closed one: no other module may make dma-bufs "
+			"of its memory. Install the open kernel modules of the same release, for "
+			"GPUs from Turing on. Older GPUs can share host memory only.",
+			version);
 		add_reason(&m->nvidia, "the NVIDIA driver is closed");
 	}
 	if (!*version) {
 		diag_say(m, "note",
-			 "The NVIDIA driver does not say its version: %d is the first to do.",
+			 "The NVIDIA driver's version is unknown: gdmabuf needs %d or newer.",
 			 FIRST_DRIVER);
 	} else if (atoi(version) < FIRST_DRIVER) {
 		diag_say(m, "stop",
-			 "The NVIDIA driver %s is too old: gdmabuf needs what %d brought. Upgrade "
-			 "it.",
+			 "The NVIDIA driver %s is too old: gdmabuf needs %d or newer. Upgrade the "
+			 "driver.",
 			 version, FIRST_DRIVER);
 		add_reason(&m->nvidia, "the NVIDIA driver is too old");
 	} else if (!closed) {
@@ -161,11 +158,11 @@ static void report_host_memory(const struct machine *m)
 {
 	if (!read_exists(m->root, "dev/udmabuf"))
 		diag_say(m, "note",
-			 "udmabuf is not there, which makes dma-bufs of memfds. Run modprobe "
-			 "udmabuf.");
+			 "/dev/udmabuf, which makes dma-bufs of memfds, does not exist. Run "
+			 "modprobe udmabuf.");
 	if (!read_exists(m->root, "dev/dma_heap"))
 		diag_say(m, "note",
-			 "No dma-heap is there, from which programs get dma-bufs in host memory. "
+			 "No dma-heap exists, which gives programs dma-bufs in host memory. "
 			 "Use a kernel with CONFIG_DMABUF_HEAPS_SYSTEM=y.");
 	report_memlock(m);
 }

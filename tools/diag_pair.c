@@ -46,19 +46,18 @@ static void report_acs(const struct machine *m, struct pair *p)
 	if (a == YES || b == YES || (p->asked && p->kernel.out_flags & GDMABUF_DIAG_ACS)) {
 		diag_say(m, "note",
 			 "Access Control Services send the transactions up to the root complex, "
-			 "in: %s. "
-			 "Boot with pci=disable_acs_redir= and these addresses, or turn ACS off in "
-			 "the "
-			 "firmware.",
+			 "in: %s. Boot with pci=disable_acs_redir= and these addresses, or turn "
+			 "ACS off in the firmware.",
 			 *found.text ? found.text : "a bridge, which root can see");
-		add_reason(&p->doubts, "ACS sends it through the root complex");
+		add_reason(&p->doubts, "ACS sends the DMA through the root complex");
 	} else if (p->asked) {
-		diag_say(m, "ok", "The kernel finds no ACS redirection between them.");
+		diag_say(m, "ok", "The kernel finds no ACS redirection between the two.");
 	} else if (a == UNKNOWN || b == UNKNOWN) {
-		diag_say(m, "note", "Only root can read whether ACS redirects. Run this as root.");
+		diag_say(m, "note",
+			 "Only root can read whether ACS redirects. Run climport as root.");
 		add_reason(&p->doubts, "ACS is unknown");
 	} else {
-		diag_say(m, "ok", "No bridge between them redirects (ACS).");
+		diag_say(m, "ok", "No bridge between the two redirects (ACS).");
 	}
 }
 
@@ -74,17 +73,17 @@ static void report_topology(const struct machine *m, struct pair *p)
 		report_acs(m, p);
 	} else {
 		diag_say(m, "note",
-			 "No bridge is common to them%s: the way leads through the root complex, "
-			 "which "
-			 "not every CPU forwards. Put both below one PCIe switch.",
+			 "No bridge is common to both%s: the path leads through the root complex, "
+			 "and not every CPU forwards the DMA. Put both below one PCIe switch.",
 			 strncmp(name, "pci", 3) ? ", nor the host bridge" : "");
-		add_reason(&p->doubts, "the way leads through the root complex");
+		add_reason(&p->doubts, "the path leads through the root complex");
 	}
 	if (p->gpu->node >= 0 && p->peer->node >= 0 && p->gpu->node != p->peer->node)
-		diag_say(m, "note",
-			 "They are on different NUMA nodes, %d and %d: slow. Use slots of one "
-			 "socket.",
-			 p->gpu->node, p->peer->node);
+		diag_say(
+			m, "note",
+			"GPU and device are on different NUMA nodes, %d and %d, which is slow. Use "
+			"slots of one socket.",
+			p->gpu->node, p->peer->node);
 }
 
 static void report_iommu(const struct machine *m, struct pair *p)
@@ -94,22 +93,21 @@ static void report_iommu(const struct machine *m, struct pair *p)
 	diag_read_line(p->peer->path, "iommu_group/type", type, sizeof(type));
 	if (!strncmp(type, "DMA", 3) ||
 	    (!*type && p->asked && p->kernel.out_flags & GDMABUF_DIAG_IOMMU)) {
-		diag_say(m, "note",
-			 "An IOMMU translates the device's DMA (%s), so all of it goes up to the "
-			 "root "
-			 "complex, and dma-bufs of NVIDIA's own driver fail. Boot with iommu=pt.",
-			 *type ? type : "says gdmabuf");
-		add_reason(&p->doubts, "an IOMMU translates it");
+		diag_say(
+			m, "note",
+			"An IOMMU translates the device's DMA (%s), so all DMA goes up to the root "
+			"complex, and dma-bufs of NVIDIA's own driver fail. Boot with iommu=pt.",
+			*type ? type : "says gdmabuf");
+		add_reason(&p->doubts, "an IOMMU translates the DMA");
 	} else if (!*type) {
 		diag_say(m, "ok", "No IOMMU translates the device's DMA.");
 	} else if (!strcmp(type, "identity")) {
 		diag_say(m, "ok", "The IOMMU passes the device's DMA through (identity).");
 	} else {
-		diag_say(
-			m, "stop",
-			"The device's IOMMU group is %s: another program or nobody has the device. "
-			"Give it back to its driver.",
-			type);
+		diag_say(m, "stop",
+			 "The device's IOMMU group is %s: another program has the device, or no "
+			 "driver. Bind the device to its driver.",
+			 type);
 		add_reason(&p->stops, "the device's IOMMU group is not its driver's");
 	}
 }
@@ -129,9 +127,9 @@ static void report_distance(const struct machine *m, struct pair *p)
 		return;
 	if (p->kernel.out_distance < 0) {
 		diag_say(m, "stop",
-			 "The kernel knows no way between them that works. "
+			 "The kernel knows no working path between the two. "
 			 "Put both below one PCIe switch, without ACS.");
-		add_reason(&p->stops, "the kernel knows no way that works");
+		add_reason(&p->stops, "the kernel knows no working path");
 		return;
 	}
 	diag_say(m, "ok", "The kernel's own distance is %d.", p->kernel.out_distance);
@@ -148,7 +146,8 @@ int report_pair(const struct machine *m, const struct pci_device *gpu,
 	p.common = pci_common_length(gpu->path, peer->path);
 	ask_kernel(m, &p);
 	if (!*peer->driver) {
-		diag_say(m, "stop", "The device has no driver to import a dma-buf. Load it.");
+		diag_say(m, "stop",
+			 "The device has no driver to import a dma-buf. Load the driver.");
 		add_reason(&p.stops, "the device has no driver");
 	}
 	report_topology(m, &p);

@@ -32,7 +32,7 @@ static void print_type(describe_device_fn describe, cl_device_id device, size_t 
 	else if (!strcmp(way, "refused"))
 		printf("    %-12s refused: %s\n", types[i].name, why);
 	else
-		printf("    %-12s zero copy by way %s: %s\n", types[i].name, way, why);
+		printf("    %-12s zero copy by method %s: %s\n", types[i].name, way, why);
 }
 
 /* The version that the device reports, or "" without the extension. */

@@ -34,7 +34,7 @@ static const char *paths_find(char *path, const char *built, const char *install
 		if (realpath(unresolved, path))
 			return path;
 	}
-	fprintf(stderr, "climport: neither %s nor %s is there, seen from %s\n", built, installed,
+	fprintf(stderr, "climport: neither %s nor %s exists, relative to %s\n", built, installed,
 		dir ? dir : "/proc/self/exe");
 	return NULL;
 }
@@ -94,9 +94,8 @@ static int can_be_loaded(const char *layer)
 
 	if (strchr(layer, ':')) {
 		fprintf(stderr,
-			"climport: the layer is at %s: loaders take that for several paths, as "
-			"colons separate the list OPENCL_LAYERS; install or build climport in a "
-			"folder without one\n",
+			"climport: the layer is at %s, and a colon separates two paths in "
+			"OPENCL_LAYERS; install or build climport in a folder without a colon\n",
 			layer);
 		return 0;
 	}
@@ -134,7 +133,8 @@ const char *why_no_layer(void)
 	if (layer && dlopen(layer, RTLD_LAZY | RTLD_NOLOAD))
 		return "the OpenCL loader loaded the layer, and does not use it";
 	snprintf(text, sizeof(text),
-		 "the OpenCL loader (%s) did not load the layer; it needs ocl-icd 2.3 or Khronos' "
+		 "the OpenCL loader (%s) did not load the layer, which needs ocl-icd 2.3 or "
+		 "Khronos' "
 		 "loader 2020.12 or newer",
 		 dladdr((void *)clGetPlatformIDs, &loader) ? loader.dli_fname : "libOpenCL.so.1");
 	return text;

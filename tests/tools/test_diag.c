@@ -303,7 +303,7 @@ TEST(other_driver, "A GPU that another driver has stops it.")
 {
 	tree_put_machine();
 	tree_put_driver(GPU, "vfio-pci");
-	expect_says(1, "stop  The GPU's driver is vfio-pci. Bind it to nvidia.");
+	expect_says(1, "stop  The GPU's driver is vfio-pci. Bind the GPU to nvidia.");
 }
 
 TEST(other_vendor, "Neither gdmabuf nor NVIDIA's driver is asked for if the GPU is AMD's.")
@@ -328,7 +328,7 @@ TEST(other_vendor_driver, "Drivers that do not share GPU memory stop it.")
 {
 	tree_put_machine();
 	tree_put_gpu("0x8086\n", "i915");
-	expect_says(1, "stop  The GPU's driver is i915:");
+	expect_says(1, "stop  The GPU's driver is i915.");
 }
 
 TEST(small_bar, "A BAR that could be larger is a note, with both sizes.")
@@ -336,8 +336,8 @@ TEST(small_bar, "A BAR that could be larger is a note, with both sizes.")
 	tree_put_machine();
 	tree_put_bar(GPU, BAR_256M);
 	expect_says(0,
-		    "note  The BAR is small: devices reach 256 MiB at a time, and it would need 32 "
-		    "GiB.");
+		    "note  The BAR is small: devices reach 256 MiB at a time, and all memory needs "
+		    "32 GiB.");
 }
 
 TEST(small_bar_vram, "A BAR smaller than the memory that the driver states is a note.")
@@ -345,7 +345,7 @@ TEST(small_bar_vram, "A BAR smaller than the memory that the driver states is a 
 	tree_put_machine();
 	tree_put_bar(GPU, BAR_256M);
 	tree_put_in(GPU, "mem_info_vram_total", "17163091968\n");
-	expect_says(0, "devices reach 256 MiB at a time, and it would need 16368 MiB.");
+	expect_says(0, "devices reach 256 MiB at a time, and all memory needs 16368 MiB.");
 }
 
 TEST(small_bar_unknown, "A BAR of 256 MiB is a note if the memory's size is unknown.")
@@ -372,10 +372,10 @@ TEST(bar_use_fails, "What NVML says instead is why the BAR's use is unknown, whi
 {
 	tree_put_machine();
 	setenv("FAKE_NVML_BAR", "3", 1);
-	expect_says(0, "note  How much of the BAR is in use is unknown: Not Supported.\n");
+	expect_says(0, "note  The used part of the BAR is unknown: Not Supported.\n");
 	unsetenv("FAKE_NVML_BAR");
 	setenv("FAKE_NVML_INIT", "9", 1);
-	expect_says(0, "note  How much of the BAR is in use is unknown: Driver Not Loaded.\n");
+	expect_says(0, "note  The used part of the BAR is unknown: Driver Not Loaded.\n");
 	unsetenv("FAKE_NVML_INIT");
 }
 
@@ -386,15 +386,14 @@ TEST(bar_use_other_gpu, "NVML is asked for that GPU by its address.")
 	tree_put_in(NIC, "class", "0x030000\n");
 	tree_put_bar(NIC, BAR_32G);
 	diag_of(NULL);
-	EXPECT(diag_says("note  How much of the BAR is in use is unknown: Not Found.\n"));
+	EXPECT(diag_says("note  The used part of the BAR is unknown: Not Found.\n"));
 }
 
 TEST(bar_use_no_node, "NVML is not asked without the driver's device node.")
 {
 	tree_put_machine();
 	tree_remove_file("dev/nvidiactl");
-	expect_says(0,
-		    "note  How much of the BAR is in use is unknown: there is no /dev/nvidiactl");
+	expect_says(0, "note  The used part of the BAR is unknown: there is no /dev/nvidiactl");
 }
 
 TEST(bar_use_other_vendor, "Nothing is said of the BAR's use of a GPU that is not NVIDIA's.")
@@ -402,7 +401,7 @@ TEST(bar_use_other_vendor, "Nothing is said of the BAR's use of a GPU that is no
 	tree_put_machine();
 	tree_put_gpu("0x1002\n", "amdgpu");
 	EXPECT_EQ(diag_of(NULL), 0);
-	EXPECT(!strstr(output, "in use"));
+	EXPECT(!strstr(output, "used part"));
 	EXPECT(!strstr(output, "Of the BAR's"));
 }
 
@@ -418,7 +417,7 @@ TEST(iommu, "A translating IOMMU makes it a `may`.")
 	tree_put_machine();
 	tree_put_in(NIC, "iommu_group/type", "DMA-FQ\n");
 	expect_says(0, "note  An IOMMU translates the device's DMA (DMA-FQ)");
-	EXPECT(diag_says("nothing known stops it, but an IOMMU translates it.\n"));
+	EXPECT(diag_says("nothing known stops it, but an IOMMU translates the DMA.\n"));
 }
 
 TEST(no_iommu, "A device without an IOMMU group is not translated.")
@@ -440,7 +439,8 @@ TEST(acs, "ACS redirection on the way makes it a `may`, with the bridge's addres
 	tree_put_machine();
 	tree_put_config(BRIDGES "/0000:02:01.0", 0x1d);
 	expect_says(0, "up to the root complex, in: 0000:02:01.0.");
-	EXPECT(diag_says("nothing known stops it, but ACS sends it through the root complex.\n"));
+	EXPECT(diag_says(
+		"nothing known stops it, but ACS sends the DMA through the root complex.\n"));
 }
 
 TEST(acs_both, "Every bridge that redirects is named once.")
@@ -456,14 +456,14 @@ TEST(acs_above, "ACS above the common bridge is of no matter.")
 {
 	tree_put_machine();
 	tree_put_config("sys/devices/pci0000:00/0000:00:01.0", 0x1d);
-	expect_says(0, "ok    No bridge between them redirects (ACS).");
+	expect_says(0, "ok    No bridge between the two redirects (ACS).");
 }
 
 TEST(acs_other_bits, "Source validation and upstream forwarding redirect nothing by themselves.")
 {
 	tree_put_machine();
 	tree_put_config(BRIDGES "/0000:02:01.0", 0x11);
-	expect_says(0, "ok    No bridge between them redirects (ACS).");
+	expect_says(0, "ok    No bridge between the two redirects (ACS).");
 }
 
 TEST(acs_unknown, "ACS is unknown if only 64 bytes of a bridge can be read.")
@@ -497,8 +497,8 @@ TEST(other_root, "Different root ports make it a `may`.")
 	tree_put_device("sys/devices/pci0000:00/0000:00:02.0/0000:05:00.0", "0x144d\n",
 			"0x010802\n", "nvme");
 	EXPECT_EQ(diag_of("0000:05:00.0"), 0);
-	EXPECT(diag_says("note  No bridge is common to them: the way leads through the root"));
-	EXPECT(diag_says("nothing known stops it, but the way leads through the root complex.\n"));
+	EXPECT(diag_says("note  No bridge is common to both: the path leads through the root"));
+	EXPECT(diag_says("nothing known stops it, but the path leads through the root complex.\n"));
 }
 
 TEST(other_host_bridge, "Different host bridges are named so.")
@@ -507,14 +507,14 @@ TEST(other_host_bridge, "Different host bridges are named so.")
 	tree_put_device("sys/devices/pci0000:80/0000:80:01.0/0000:81:00.0", "0x144d\n",
 			"0x010802\n", "nvme");
 	EXPECT_EQ(diag_of("81:00.0"), 0);
-	EXPECT(diag_says("note  No bridge is common to them, nor the host bridge:"));
+	EXPECT(diag_says("note  No bridge is common to both, nor the host bridge:"));
 }
 
 TEST(numa, "Different NUMA nodes are a note.")
 {
 	tree_put_machine();
 	tree_put_in(NIC, "numa_node", "1\n");
-	expect_says(0, "note  They are on different NUMA nodes, 0 and 1");
+	expect_says(0, "note  GPU and device are on different NUMA nodes, 0 and 1");
 }
 
 TEST(no_p2pdma, "A kernel without PCI_P2PDMA is a note, NVIDIA's memory needs none.")
@@ -541,13 +541,12 @@ TEST(config_modules, "The kernel's options may be in /lib/modules.")
 	expect_says(1, "ok    The kernel is built with PCI_P2PDMA.");
 }
 
-TEST(no_config, "What the kernel was built with can be unknown.")
+TEST(no_config, "The kernel's configuration can be unknown.")
 {
 	tree_put_machine();
 	caps_error = ENOTTY;
 	tree_remove_file("boot");
-	expect_says(1,
-		    "note  What the kernel was built with is unknown: neither /boot/config-6.12.0");
+	expect_says(1, "note  The kernel's configuration is unknown: neither /boot/config-6.12.0");
 }
 
 TEST(no_gdmabuf, "gdmabuf that is not loaded stops it.")
@@ -587,7 +586,7 @@ TEST(kernel_no_way, "No way that the kernel knows stops it.")
 {
 	tree_put_machine();
 	gdmabuf_answer(GDMABUF_DIAG_DISTANCE, -1);
-	expect_says(1, "stop  The kernel knows no way between them that works.");
+	expect_says(1, "stop  The kernel knows no working path between the two.");
 }
 
 TEST(kernel_acs, "gdmabuf sees ACS where only root could read it.")
@@ -595,7 +594,7 @@ TEST(kernel_acs, "gdmabuf sees ACS where only root could read it.")
 	tree_put_machine();
 	tree_remove_file(BRIDGES "/0000:02:01.0/config");
 	gdmabuf_answer(GDMABUF_DIAG_ACS, 0);
-	expect_says(0, "but ACS sends it through the root complex.\n");
+	expect_says(0, "but ACS sends the DMA through the root complex.\n");
 }
 
 TEST(kernel_iommu, "gdmabuf sees an IOMMU whose group says nothing.")
@@ -603,7 +602,7 @@ TEST(kernel_iommu, "gdmabuf sees an IOMMU whose group says nothing.")
 	tree_put_machine();
 	tree_remove_file(NIC "/iommu_group");
 	gdmabuf_answer(GDMABUF_DIAG_IOMMU, 0);
-	expect_says(0, "but an IOMMU translates it.\n");
+	expect_says(0, "but an IOMMU translates the DMA.\n");
 }
 
 TEST(peer_driver, "A device without a driver stops it.")
@@ -618,7 +617,8 @@ TEST(sound, "Neither sound nor another function of the GPU is a peer.")
 	tree_put_machine();
 	tree_put_device(BRIDGES "/0000:02:00.0/0000:03:00.1", "0x10de\n", "0x048000\n", "x");
 	tree_put_in(NIC, "class", "0x040300\n");
-	expect_says(0, "verdict: no other device is here that could reach 0000:03:00.0.\n");
+	expect_says(0, "verdict: no other device is present that could reach the memory of "
+		       "0000:03:00.0.\n");
 }
 
 TEST(capture, "A capture card is a peer.")
@@ -651,14 +651,14 @@ TEST(udmabuf, "Missing udmabuf is a note.")
 {
 	tree_put_machine();
 	tree_remove_file("dev/udmabuf");
-	expect_says(0, "note  udmabuf is not there");
+	expect_says(0, "note  /dev/udmabuf, which makes dma-bufs of memfds, does not exist.");
 }
 
 TEST(dma_heap, "A missing dma-heap is a note.")
 {
 	tree_put_machine();
 	tree_remove_file("dev/dma_heap");
-	expect_says(0, "note  No dma-heap is there");
+	expect_says(0, "note  No dma-heap exists");
 }
 
 TEST(memlock, "A small RLIMIT_MEMLOCK is a note, with its size.")
@@ -728,7 +728,7 @@ TEST(program_no_nvml, "climport diag: works without NVML, and says so.")
 {
 	tree_put_machine();
 	EXPECT_EQ(diag_run("--sysfs " TREE), 1);
-	EXPECT(diag_says("note  How much of the BAR is in use is unknown: "));
+	EXPECT(diag_says("note  The used part of the BAR is unknown: "));
 }
 
 __attribute__((destructor)) static void tree_remove(void)

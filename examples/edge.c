@@ -76,8 +76,8 @@ static void edge_pixel(unsigned char *rgba, int edge, int u, int v)
 	rgba[3] = 255;
 }
 
-void edge_reference(unsigned char *rgba, const unsigned char *frame, size_t pitch, unsigned int width,
-		    unsigned int height)
+void edge_reference(unsigned char *rgba, const unsigned char *frame, size_t pitch,
+		    unsigned int width, unsigned int height)
 {
 	const struct source s = { frame, pitch, (int)width, (int)height };
 

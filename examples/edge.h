@@ -15,8 +15,8 @@
 extern const char edge_source[];
 
 /* An independent implementation on the CPU: every byte equals the kernel's. */
-void edge_reference(unsigned char *rgba, const unsigned char *frame, size_t pitch, unsigned int width,
-		    unsigned int height);
+void edge_reference(unsigned char *rgba, const unsigned char *frame, size_t pitch,
+		    unsigned int width, unsigned int height);
 
 /* A local size for a picture of this width: PoCL compiles the kernel for each local size. */
 void edge_local_size(unsigned int width, size_t local[2]);

@@ -15,18 +15,17 @@
 
 enum { SIDE = 4096, SIZE = SIDE * SIDE, ROUNDS = 11, LOCAL = 64 };
 
-static const char source[] =
-	"__kernel void negative(__global uchar16 *picture)\n"
-	"{\n"
-	"	size_t i = get_global_id(0);\n"
-	"	picture[i] = (uchar)255 - picture[i];\n"
-	"}\n";
+static const char source[] = "__kernel void negative(__global uchar16 *picture)\n"
+			     "{\n"
+			     "	size_t i = get_global_id(0);\n"
+			     "	picture[i] = (uchar)255 - picture[i];\n"
+			     "}\n";
 
 struct demo {
 	struct session cl;
 	cl_kernel kernel;
 	cl_mem kept;
-	unsigned char *picture;		/* of malloc() */
+	unsigned char *picture; /* of malloc() */
 };
 
 /* Rings; @inverted is 0, or 255 for the negative. */
@@ -56,7 +55,8 @@ static void example_negate(struct demo *d, cl_mem mem)
 	const size_t global = SIZE / 16, local = LOCAL;
 
 	session_check(clSetKernelArg(d->kernel, 0, sizeof(mem), &mem), "clSetKernelArg");
-	session_check(clEnqueueNDRangeKernel(d->cl.queue, d->kernel, 1, NULL, &global, &local, 0, NULL, NULL),
+	session_check(clEnqueueNDRangeKernel(d->cl.queue, d->kernel, 1, NULL, &global, &local, 0,
+					     NULL, NULL),
 		      "clEnqueueNDRangeKernel");
 	session_check(clFinish(d->cl.queue), "clFinish");
 }
@@ -71,11 +71,13 @@ static void example_run_imported(struct demo *d)
 
 static void example_run_copied(struct demo *d, cl_mem mem)
 {
-	session_check(clEnqueueWriteBuffer(d->cl.queue, mem, CL_FALSE, 0, SIZE, d->picture, 0, NULL, NULL),
+	session_check(clEnqueueWriteBuffer(d->cl.queue, mem, CL_FALSE, 0, SIZE, d->picture, 0, NULL,
+					   NULL),
 		      "clEnqueueWriteBuffer");
 	example_negate(d, mem);
-	session_check(clEnqueueReadBuffer(d->cl.queue, mem, CL_TRUE, 0, SIZE, d->picture, 0, NULL, NULL),
-		      "clEnqueueReadBuffer");
+	session_check(
+		clEnqueueReadBuffer(d->cl.queue, mem, CL_TRUE, 0, SIZE, d->picture, 0, NULL, NULL),
+		"clEnqueueReadBuffer");
 }
 
 static void copied_kept(struct demo *d)
@@ -137,8 +139,8 @@ static void example_compare(struct demo *d)
 	example_measure(d, times);
 	session_release(d->kept);
 	example_print_times(times);
-	printf("host import: ok, %d MiB of malloc(), zero copy %.1f times as fast as copying\n", SIZE >> 20,
-	       timing_median(times[1], ROUNDS) / timing_median(times[0], ROUNDS));
+	printf("host import: ok, %d MiB of malloc(), zero copy %.1f times as fast as copying\n",
+	       SIZE >> 20, timing_median(times[1], ROUNDS) / timing_median(times[0], ROUNDS));
 }
 
 /* The kernel's result is in the program's memory, and no call copied the result. */

@@ -13,7 +13,7 @@ static void write_rows(png_structp png, png_infop info, FILE *file, const unsign
 	png_init_io(png, file);
 	png_set_IHDR(png, info, width, height, 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
 		     PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-	png_set_compression_level(png, 3);	/* the larger part of the time in an emulated machine */
+	png_set_compression_level(png, 3); /* the larger part of the time in an emulated machine */
 	png_write_info(png, info);
 	png_set_filler(png, 0, PNG_FILLER_AFTER);
 	for (unsigned int y = 0; y < height; y++)
@@ -36,7 +36,8 @@ static int write_png(FILE *file, const unsigned char *rgba, unsigned int width, 
 	return 0;
 }
 
-int picture_write(const char *path, const unsigned char *rgba, unsigned int width, unsigned int height)
+int picture_write(const char *path, const unsigned char *rgba, unsigned int width,
+		  unsigned int height)
 {
 	FILE *file = fopen(path, "we");
 	int error;
@@ -67,8 +68,8 @@ static void yuv_to_rgba(unsigned char *rgba, int y, int u, int v)
 	rgba[3] = 255;
 }
 
-void picture_from_yuyv(unsigned char *rgba, const unsigned char *yuyv, size_t pitch, unsigned int width,
-		       unsigned int height)
+void picture_from_yuyv(unsigned char *rgba, const unsigned char *yuyv, size_t pitch,
+		       unsigned int width, unsigned int height)
 {
 	for (unsigned int y = 0; y < height; y++) {
 		const unsigned char *row = yuyv + y * pitch;

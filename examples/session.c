@@ -33,7 +33,8 @@ static int session_can_import(cl_device_id device)
 {
 	char extensions[16384] = "";
 
-	return !clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions, NULL) &&
+	return !clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions,
+				NULL) &&
 	       strstr(extensions, "cl_arm_import_memory");
 }
 
@@ -62,8 +63,9 @@ static void session_choose_platform(struct session *s, const char *wanted)
 
 	session_check(clGetPlatformIDs(PLATFORMS, platforms, &count), "clGetPlatformIDs");
 	for (cl_uint i = 0; i < count && i < PLATFORMS; i++) {
-		session_check(clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(name), name, NULL),
-			      "CL_PLATFORM_NAME");
+		session_check(
+			clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(name), name, NULL),
+			"CL_PLATFORM_NAME");
 		if ((!wanted || strstr(name, wanted)) && session_choose_device(s, platforms[i]))
 			return;
 	}
@@ -77,23 +79,29 @@ static void read_names(struct session *s)
 	cl_device_id device = NULL;
 	cl_platform_id platform = NULL;
 
-	session_check(clGetCommandQueueInfo(s->queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL),
-		      "CL_QUEUE_DEVICE");
-	session_check(clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof(s->device_name), s->device_name, NULL),
+	session_check(
+		clGetCommandQueueInfo(s->queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL),
+		"CL_QUEUE_DEVICE");
+	session_check(clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof(s->device_name),
+				      s->device_name, NULL),
 		      "CL_DEVICE_NAME");
-	session_check(clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL),
-		      "CL_DEVICE_PLATFORM");
+	session_check(
+		clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL),
+		"CL_DEVICE_PLATFORM");
 	session_check(clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(s->platform_name),
-					s->platform_name, NULL), "CL_PLATFORM_NAME");
+					s->platform_name, NULL),
+		      "CL_PLATFORM_NAME");
 	session_check(clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof(s->platform_version),
-					s->platform_version, NULL), "CL_PLATFORM_VERSION");
+					s->platform_version, NULL),
+		      "CL_PLATFORM_VERSION");
 	if (device != s->device || platform != s->platform)
 		session_fail("the queue is one of %s, %s", s->platform_name, s->device_name);
 }
 
 void session_open(struct session *s, const char *platform)
 {
-	const cl_queue_properties profiling[] = { CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0 };
+	const cl_queue_properties profiling[] = { CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE,
+						  0 };
 	cl_int err;
 
 	memset(s, 0, sizeof(*s));
@@ -102,8 +110,8 @@ void session_open(struct session *s, const char *platform)
 	session_check(err, "clCreateContext");
 	s->queue = clCreateCommandQueueWithProperties(s->context, s->device, profiling, &err);
 	session_check(err, "clCreateCommandQueueWithProperties");
-	s->import = (__typeof__(s->import))
-		clGetExtensionFunctionAddressForPlatform(s->platform, "clImportMemoryARM");
+	s->import = (__typeof__(s->import))clGetExtensionFunctionAddressForPlatform(
+		s->platform, "clImportMemoryARM");
 	if (!s->import)
 		session_fail("the platform has no clImportMemoryARM");
 	read_names(s);
@@ -117,7 +125,8 @@ void session_close(struct session *s)
 
 void session_print(const struct session *s)
 {
-	printf("platform: %s, %s\ndevice:   %s\n", s->platform_name, s->platform_version, s->device_name);
+	printf("platform: %s, %s\ndevice:   %s\n", s->platform_name, s->platform_version,
+	       s->device_name);
 }
 
 cl_kernel session_kernel(const struct session *s, const char *source, const char *name)
@@ -127,7 +136,8 @@ cl_kernel session_kernel(const struct session *s, const char *source, const char
 	cl_program program = clCreateProgramWithSource(s->context, 1, &source, NULL, &err);
 
 	session_check(err, "clCreateProgramWithSource");
-	session_check(clBuildProgram(program, 1, &s->device, "-cl-std=CL1.2", NULL, NULL), "clBuildProgram");
+	session_check(clBuildProgram(program, 1, &s->device, "-cl-std=CL1.2", NULL, NULL),
+		      "clBuildProgram");
 	kernel = clCreateKernel(program, name, &err);
 	session_check(err, "clCreateKernel");
 	clReleaseProgram(program); /* the kernel keeps the program */

@@ -16,7 +16,7 @@ struct session {
 	cl_platform_id platform;
 	cl_device_id device;
 	cl_context context;
-	cl_command_queue queue;		/* in order, with profiling */
+	cl_command_queue queue; /* in order, with profiling */
 	__typeof__(&clImportMemoryARM) import;
 	char platform_name[128], platform_version[256], device_name[128];
 };
@@ -24,8 +24,7 @@ struct session {
 /* The program's name, for the last line. */
 extern const char *session_program;
 
-__attribute__((format(printf, 1, 2)))
-_Noreturn void session_fail(const char *format, ...);
+__attribute__((format(printf, 1, 2))) _Noreturn void session_fail(const char *format, ...);
 
 /* Fails unless @err is CL_SUCCESS.  @what names the called function. */
 void session_check(cl_int err, const char *what);

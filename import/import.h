@@ -81,9 +81,9 @@ struct import_region {
 	unsigned int kinds;    /* a bit for each enum import_kind that is in it */
 	struct opaque *opaque; /* set by import_opaque(), once */
 	struct import_invalidate *invalidate; /* set by its user before others see the region */
-	bool unsynced;			/* the same: no DMA_BUF_IOCTL_SYNC, its owner does that */
-	struct range pages;		/* import/kinds/host.c: of an unaligned range */
-	bool listed;			/* there */
+	bool unsynced;	    /* the same: no DMA_BUF_IOCTL_SYNC, its owner does that */
+	struct range pages; /* import/kinds/host.c: of an unaligned range */
+	bool listed;	    /* there */
 };
 
 /**

@@ -31,7 +31,8 @@ struct test *test_first(void);
 /* Runs what argv names; a program with a main() of its own calls this. */
 int test_main(int argc, char **argv);
 
-_Noreturn void test_fail(const char *file, int line, const char *expr, long long got, long long want);
+_Noreturn void test_fail(const char *file, int line, const char *expr, long long got,
+			 long long want);
 
 /* @why is printed as the TAP skip reason. */
 _Noreturn void test_skip(const char *why, ...) __attribute__((format(printf, 1, 2)));
@@ -39,20 +40,20 @@ _Noreturn void test_skip(const char *why, ...) __attribute__((format(printf, 1, 
 /* The rest of a test that changes its process: its limits, what is mounted. */
 void test_in_child(void (*body)(void));
 
-#define TEST(id, sentence)                                                     \
-	static void test_##id(void);                                           \
-	__attribute__((constructor)) static void register_##id(void)          \
-	{                                                                      \
-		static struct test t = { #id, sentence, test_##id, NULL };     \
-		test_register(&t);                                             \
-	}                                                                      \
+#define TEST(id, sentence)                                                 \
+	static void test_##id(void);                                       \
+	__attribute__((constructor)) static void register_##id(void)       \
+	{                                                                  \
+		static struct test t = { #id, sentence, test_##id, NULL }; \
+		test_register(&t);                                         \
+	}                                                                  \
 	static void test_##id(void)
 
-#define EXPECT_EQ(got, want)                                                   \
-	do {                                                                   \
-		long long got_ = (long long)(got), want_ = (long long)(want);  \
-		if (got_ != want_)                                             \
-			test_fail(__FILE__, __LINE__, #got, got_, want_);      \
+#define EXPECT_EQ(got, want)                                                  \
+	do {                                                                  \
+		long long got_ = (long long)(got), want_ = (long long)(want); \
+		if (got_ != want_)                                            \
+			test_fail(__FILE__, __LINE__, #got, got_, want_);     \
 	} while (0)
 
 #define EXPECT(condition) EXPECT_EQ(!!(condition), 1)

@@ -137,8 +137,9 @@ cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *con
 	if (edges & ACCESS_BEGIN && !a->num_wait && !user_events_pending() &&
 	    invalidate_is_enough(objs, count))
 		return invalidate_now(a, objs, count);
+	/* PoCL 3.1 takes a list of no events for kernels, not for markers. */
 	if (edges & ACCESS_JOIN && !a->num_wait)
-		a->wait = NULL; /* PoCL 3.1 takes a list of no events for kernels, not for markers */
+		a->wait = NULL;
 	return access_open(a, queue, objs, count, edges);
 }
 

@@ -33,8 +33,8 @@ struct access {
 	const cl_event *wait;
 	cl_event *event;
 
-	struct bracket *bracket;	 /* NULL: nothing to do */
-	struct queue_bracket *queue;	 /* entered: @bracket is its open one; or NULL */
+	struct bracket *bracket;	   /* NULL: nothing to do */
+	struct queue_bracket *queue;	   /* entered: @bracket is its open one; or NULL */
 	struct import_region *invalidated; /* at the enqueue, held; or NULL */
 	cl_event *app_event;
 	cl_event command;

@@ -403,9 +403,8 @@ void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer
 					   cl_int *errcode_ret)
 {
 	struct access a;
-	cl_int err =
-		begin_map(&a, "clEnqueueMapBuffer", queue, buffer, flags, num_wait, wait, event,
-			  blocking);
+	cl_int err = begin_map(&a, "clEnqueueMapBuffer", queue, buffer, flags, num_wait, wait,
+			       event, blocking);
 	void *ptr;
 
 	if (err)
@@ -423,8 +422,8 @@ void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image, 
 					  cl_int *errcode_ret)
 {
 	struct access a;
-	cl_int err = begin_map(&a, "clEnqueueMapImage", queue, image, flags,
-			   num_wait, wait, event, blocking);
+	cl_int err = begin_map(&a, "clEnqueueMapImage", queue, image, flags, num_wait, wait, event,
+			       blocking);
 	void *ptr;
 
 	if (err)

@@ -62,9 +62,8 @@ static cl_int check_alignment(const struct import_region *region, size_t align)
 	return CL_INVALID_OPERATION;
 }
 
-static cl_int import_memory_record(const struct method_ops *ops,
-				   const struct method_buffer *buffer, cl_context context,
-				   struct import_region *region)
+static cl_int import_memory_record(const struct method_ops *ops, const struct method_buffer *buffer,
+				   cl_context context, struct import_region *region)
 {
 	const struct memobj like = {
 		.handle = buffer->handle,

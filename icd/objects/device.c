@@ -87,9 +87,8 @@ static struct device *device_probe(cl_device_id id, bool may_compile)
 		return NULL;
 	device->id = id;
 	device->may_compile = may_compile;
-	if (!extensions ||
-	    next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
-				 &device->platform, NULL)) {
+	if (!extensions || next.clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof(device->platform),
+						&device->platform, NULL)) {
 		free(extensions);
 		free(device);
 		return NULL;

@@ -25,8 +25,8 @@ struct memobj {
 	struct import_region *region; /* held */
 	size_t origin;		      /* bytes from region->addr */
 	bool bracket; /* use has to be bracketed: dma-buf, consistency kept by the runtime */
-	struct memobj *parent; /* held; NULL for an import */
-	bool hides_parent;     /* the driver does not know the parent: answered here */
+	struct memobj *parent;		 /* held; NULL for an import */
+	bool hides_parent;		 /* the driver does not know the parent: answered here */
 	const struct method_ops *method; /* by which the driver took the import */
 	void *hidden; /* of an import: struct method_buffer's, released with the record; or NULL */
 	atomic_uint refs;     /* holders of the record */

@@ -11,9 +11,10 @@ _Thread_local struct cells *cells_own;
 static void cache_cells_disown(struct lock *lock);
 
 LOCK_DEFINE_IN_CHILD(cells_lock, LOCK_LAST, cache_cells_disown); /* owners */
-static struct cells *_Atomic all;	   /* grows only */
-static pthread_key_t key;		   /* gives the block back at a thread's exit */
-static bool has_key;			   /* written before there is a cache */
+
+static struct cells *_Atomic all; /* grows only */
+static pthread_key_t key;	  /* gives the block back at a thread's exit */
+static bool has_key;		  /* written before there is a cache */
 
 static void give_back(void *block)
 {

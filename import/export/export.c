@@ -135,7 +135,8 @@ static int kept_get(struct cache **cache)
 		return 0;
 	ret = cache_create(&source, NULL, &config, &mine);
 	if (ret)
-		return log_errno(ENOMEM, "no registration cache for exports: %s", log_strerror(-ret));
+		return log_errno(ENOMEM, "no registration cache for exports: %s",
+				 log_strerror(-ret));
 	if (atomic_compare_exchange_strong(&kept, cache, mine))
 		*cache = mine;
 	else

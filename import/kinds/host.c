@@ -103,8 +103,8 @@ static void unaligned_remove(struct import_region *region)
 
 static int host_pin(const struct import_desc *desc, struct import_region *region)
 {
-	int ret = maps_check(desc->memory, desc->size, desc->access, &region->access,
-			     &region->kinds);
+	int ret =
+		maps_check(desc->memory, desc->size, desc->access, &region->access, &region->kinds);
 
 	if (ret)
 		return ret;

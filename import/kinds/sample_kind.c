@@ -120,7 +120,8 @@ static int sample_udmabuf_create(size_t size)
 		return -1;
 	memory = memfd_create("climport", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	create.memfd = memory;
-	if (memory >= 0 && !ftruncate(memory, (off_t)size) && !fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK))
+	if (memory >= 0 && !ftruncate(memory, (off_t)size) &&
+	    !fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK))
 		fd = ioctl(device, UDMABUF_CREATE, &create);
 	if (memory >= 0)
 		close(memory);

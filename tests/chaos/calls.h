@@ -101,8 +101,8 @@ ENQUEUE(clEnqueueNativeKernel,
 	 cl_uint num_mems, const cl_mem *mems, const void **slots, WAITS),
 	(queue, function, args, size, num_mems, mems, slots, num_events, events, event))
 ENQUEUE(clEnqueueReadBuffer,
-	(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size,
-	 void *to, WAITS),
+	(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size, void *to,
+	 WAITS),
 	(queue, mem, blocking, offset, size, to, num_events, events, event))
 ENQUEUE(clEnqueueWriteBuffer,
 	(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size,

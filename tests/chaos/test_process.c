@@ -16,10 +16,9 @@
 
 enum { PAGE = 4096, SIZE = 16 * PAGE, SECONDS = 60 };
 
-static const char source[] =
-	"kernel void increment(global uchar *a) { a[get_global_id(0)]++; }\n"
-	"kernel void spin(global uchar *a, ulong rounds)\n"
-	"{ for (volatile ulong i = 0; i < rounds; i++) a[0] = i; }\n";
+static const char source[] = "kernel void increment(global uchar *a) { a[get_global_id(0)]++; }\n"
+			     "kernel void spin(global uchar *a, ulong rounds)\n"
+			     "{ for (volatile ulong i = 0; i < rounds; i++) a[0] = i; }\n";
 
 /* NULL without the layer. */
 static __typeof__(&clImportMemoryARM) import_memory;
@@ -46,9 +45,9 @@ static cl_device_id session_query_device(void)
 
 	EXPECT_EQ(clGetDeviceIDs(session_query(), CL_DEVICE_TYPE_ALL, 1, &device, NULL),
 		  CL_SUCCESS);
-	EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions,
-				  NULL),
-		  CL_SUCCESS);
+	EXPECT_EQ(
+		clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions, NULL),
+		CL_SUCCESS);
 	return device;
 }
 
@@ -351,9 +350,9 @@ static void query_with_room(void)
 	EXPECT_EQ(clGetPlatformInfo(platform, CL_PLATFORM_EXTENSIONS, sizeof(extensions),
 				    extensions, NULL),
 		  CL_SUCCESS);
-	EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions,
-				  NULL),
-		  CL_SUCCESS);
+	EXPECT_EQ(
+		clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions, NULL),
+		CL_SUCCESS);
 	session_limit_descriptors(limits.rlim_cur, limits.rlim_max);
 	session_create();
 	use_opencl();

@@ -21,9 +21,9 @@ void fake_cuda_reset(int devices);
 void fake_cuda_uninitialize(void); /* as before cuInit(), or after fork() */
 void fake_cuda_uuid(int device, unsigned char uuid[16]);
 void fake_cuda_set_attribute(int device, int attribute, int value);
-void fake_cuda_set_pcie(bool supported); /* the PCIe flag of a dma-buf; else NOT_SUPPORTED */
+void fake_cuda_set_pcie(bool supported);     /* the PCIe flag of a dma-buf; else NOT_SUPPORTED */
 void fake_cuda_set_no_mappings(bool hidden); /* their attributes, which older drivers lack */
-void fake_cuda_set_forks(bool each_call); /* as cuInit() does, to load kernel modules */
+void fake_cuda_set_forks(bool each_call);    /* as cuInit() does, to load kernel modules */
 
 /*
  * The @nth call (from 1) of @function returns @result and does nothing.  NULL: of any function,

@@ -102,7 +102,7 @@ void fixture_reset(void)
 	fake_dmabuf_reset();
 	unsetenv("CLIMPORT_VERSION");
 	unsetenv("CLIMPORT_IMAGE2D_FROM_BUFFER");
-	setenv("CLIMPORT_PROBE", "here", 1); /* another process has another stub */
+	setenv("CLIMPORT_PROBE", "here", 1);	      /* another process has another stub */
 	setenv("XDG_CACHE_HOME", "/proc/nothing", 1); /* the options change with each test */
 	memset(&fix, 0, sizeof(fix));
 	pages_free();

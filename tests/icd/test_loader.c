@@ -216,8 +216,8 @@ TEST(fork_handlers_lock,
      "The application's fork handlers take a lock whose owner is in a call of OpenCL.")
 {
 	if (*SANITIZER)
-		test_skip(
-			"PoCL does not run with sanitizers, and the stub has fork handlers of its own");
+		test_skip("PoCL does not run with sanitizers, and the stub has fork handlers of "
+			  "its own");
 	expect_runs(program_with_mutex,
 		    (const char *const[]){ "OCL_ICD_VENDORS", "/etc/OpenCL/vendors", NULL });
 }

@@ -303,7 +303,7 @@ TEST(fork, "A child that is forked after a platform query can use the driver.")
 {
 	for (int round = 0; round < 10; round++) {
 		probe_create_cache();
-		EXPECT_EQ(run_answered(fork_and_use), 0); /* asked of a probe */
+		EXPECT_EQ(run_answered(fork_and_use), 0);      /* asked of a probe */
 		EXPECT_EQ(probe_run_program(fork_and_use), 0); /* kept */
 	}
 }

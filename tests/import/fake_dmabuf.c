@@ -97,7 +97,8 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout)
 	int ready = 0, others;
 
 	for (nfds_t i = 0; i < count; i++)
-		if (is_fake(fds[i].fd) && fake_dmabuf.fence_fd >= 0 && same_file(fds[i].fd, fake_dmabuf.fence_fd))
+		if (is_fake(fds[i].fd) && fake_dmabuf.fence_fd >= 0 &&
+		    same_file(fds[i].fd, fake_dmabuf.fence_fd))
 			fds[i].fd = -1 - fds[i].fd;
 	others = __real_poll(fds, count, timeout < 0 || timeout > 10 ? 10 : timeout);
 	for (nfds_t i = 0; i < count; i++) {

@@ -12,13 +12,13 @@
 #include <stdint.h>
 
 struct fake_dmabuf_state {
-	atomic_int starts, ends;	/* DMA_BUF_IOCTL_SYNC calls that succeeded */
+	atomic_int starts, ends; /* DMA_BUF_IOCTL_SYNC calls that succeeded */
 	atomic_ullong last_flags;
-	atomic_int interrupts;		/* so many calls fail with EINTR first */
-	atomic_int error;		/* errno for one call, or 0 */
-	atomic_int successes;		/* calls that succeed before it */
-	atomic_int fence_fd;		/* not signalled for this inode's descriptors while >= 0 */
-	atomic_int mmap_error;		/* errno for mmap of a fake, or 0 */
+	atomic_int interrupts; /* so many calls fail with EINTR first */
+	atomic_int error;      /* errno for one call, or 0 */
+	atomic_int successes;  /* calls that succeed before it */
+	atomic_int fence_fd;   /* not signalled for this inode's descriptors while >= 0 */
+	atomic_int mmap_error; /* errno for mmap of a fake, or 0 */
 };
 
 extern struct fake_dmabuf_state fake_dmabuf;

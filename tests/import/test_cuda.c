@@ -191,7 +191,8 @@ CUDA_TEST(reuse, "An address that is allocated again has another buffer id.")
 	fake_cuda_free(p);
 }
 
-CUDA_TEST(older_driver, "Where the attributes know no mappings, the range of the address is asked for.")
+CUDA_TEST(older_driver,
+	  "Where the attributes know no mappings, the range of the address is asked for.")
 {
 	uintptr_t p = one_segment(1, 1), host = one_segment(FAKE_CUDA_HOST_NUMA, 1);
 

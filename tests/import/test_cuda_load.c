@@ -134,7 +134,8 @@ static void cuda_ask_times(int times)
 	}
 }
 
-ALONE_TEST(one_search, "The disk is searched for libcuda once, and again when a library was loaded.")
+ALONE_TEST(one_search,
+	   "The disk is searched for libcuda once, and again when a library was loaded.")
 {
 	void *library;
 

@@ -159,8 +159,8 @@ TEST(watched, "The module watches what it keeps, and what may be revoked.")
 	fake_cuda_free(p);
 }
 
-TEST(several_allocations,
-     "Of several allocations the module keeps none, and no export shares them: it watches the first.")
+TEST(several_allocations, "Of several allocations the module keeps none, and no export shares "
+			  "them: it watches the first.")
 {
 	struct fake_cuda_segment segments[] = { { 0, FAKE_CUDA_GRANULARITY, 1 },
 						{ 0, FAKE_CUDA_GRANULARITY, 1 } };

@@ -819,8 +819,7 @@ static void nudge_until_ended(const pthread_t *threads)
 
 static void begin(void)
 {
-	struct sigaction action = { .sa_sigaction = on_fault,
-				    .sa_flags = SA_SIGINFO | SA_NODEFER };
+	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
 	unsigned char *space;
 
 	sigaction(SIGBUS, &action, NULL);

@@ -344,7 +344,8 @@ TEST(gpu_hit, "A range within a pin costs no pin of the driver's.")
 	done(&s);
 }
 
-TEST(gpu_unwatched, "An unwatched export is one pin, stale from the beginning, which no other takes.")
+TEST(gpu_unwatched,
+     "An unwatched export is one pin, stale from the beginning, which no other takes.")
 {
 	struct setup s = setup();
 	uint32_t gets = gpu_stats(s.gpu).gets;
@@ -1683,8 +1684,8 @@ TEST(gpu_put_fails_of_refused, "So is memory whose page table could not be read.
 	done(&s);
 }
 
-TEST(gpu_put_fails_of_watch,
-     "The provider cannot be unloaded while the driver has its callback, after a failed export too.")
+TEST(gpu_put_fails_of_watch, "The provider cannot be unloaded while the driver has its callback, "
+			     "after a failed export too.")
 {
 	struct mock_config c = { .fail_puts = 1, .page_size = 2 };
 	struct setup s = setup();

@@ -351,8 +351,9 @@ TEST(host_read_only_writable_file,
 	export_file(PROT_READ | PROT_WRITE);
 }
 
-TEST(host_writable_file, "EFAULT for a shared mapping of a file that is written back, unless read-only: its "
-			 "file system would not hear of the writes.")
+TEST(host_writable_file,
+     "EFAULT for a shared mapping of a file that is written back, unless read-only: its "
+     "file system would not hear of the writes.")
 {
 	char path[] = "gdmabuf-XXXXXX";
 	unsigned char *p = file_map(PROT_READ | PROT_WRITE, path);

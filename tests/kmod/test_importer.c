@@ -322,8 +322,9 @@ TEST(attach_bare,
 	done(&host);
 }
 
-TEST(attach_revocable, "EOPNOTSUPP for every kind of importer of revocable memory, before and after "
-		       "it is freed.")
+TEST(attach_revocable,
+     "EOPNOTSUPP for every kind of importer of revocable memory, before and after "
+     "it is freed.")
 {
 	struct setup s = setup(0, GDMABUF_REVOCABLE);
 
@@ -401,8 +402,7 @@ static long free_of_many_takes(int fence)
 	return took;
 }
 
-TEST(revoke_fenced,
-     "cudaFree of memory with 400 fenced dma-bufs waits for none of the fences.")
+TEST(revoke_fenced, "cudaFree of memory with 400 fenced dma-bufs waits for none of the fences.")
 {
 	struct setup s = setup_host(pages_new(LENGTH, 1), 0);
 	int importer, fence = unsignalled_fence(&s, &importer);

@@ -361,8 +361,7 @@ static void import(const struct view *v)
 	for (int i = 1 + (int)any(3); i; i--) {
 		err = importer_map(importer, &map);
 		if (err) {
-			CHECK(err == -EACCES ||
-			      (printf("# importer_map: %d\n", err), 0));
+			CHECK(err == -EACCES || (printf("# importer_map: %d\n", err), 0));
 			break;
 		}
 		CHECK_EQ(map.out_length, v->length);

@@ -115,7 +115,8 @@ static void expect_retains(uintptr_t p, int first, int second)
 	EXPECT_EQ(fake_cuda_retains(1) - before[1], second);
 }
 
-LIB_TEST(no_context, "An export makes no context: that of the memory is used, or one that is current.")
+LIB_TEST(no_context,
+	 "An export makes no context: that of the memory is used, or one that is current.")
 {
 	const struct fake_cuda_segment segment = { 1, G, 1 };
 	uintptr_t p = fake_cuda_alloc(1, PAGE), vmm = fake_cuda_vmm(&segment, 1);
@@ -477,7 +478,8 @@ LIB_TEST(grown_around, "So it is with memory that begins before it, and several 
 	fake_cuda_free(other);
 }
 
-LIB_TEST(driver_forks, "CUDA's driver may fork when it is asked whether kept memory is there still.")
+LIB_TEST(driver_forks,
+	 "CUDA's driver may fork when it is asked whether kept memory is there still.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 

@@ -29,12 +29,12 @@ static cl_context context;
 #define CL(name) ((__typeof__(&(name)))dlsym(loader, #name))
 
 /* In any thread, and in children. */
-#define CHECK(condition)                                                                          \
-	do {                                                                                      \
-		if (!(condition)) {                                                               \
-			fprintf(stderr, "# %s:%d: %s\n", __FILE__, __LINE__, #condition);         \
-			_exit(1);                                                                 \
-		}                                                                                 \
+#define CHECK(condition)                                                                  \
+	do {                                                                              \
+		if (!(condition)) {                                                       \
+			fprintf(stderr, "# %s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			_exit(1);                                                         \
+		}                                                                         \
 	} while (0)
 
 /* What one thread has of its own. */

@@ -4,7 +4,7 @@
 #include "kernels.h"
 
 static const size_t zero[3];
-static const size_t rect[3] = { SIDE * PIXEL, SIDE, 1 };	/* 64 bytes as 4 rows of 16 */
+static const size_t rect[3] = { SIDE * PIXEL, SIDE, 1 }; /* 64 bytes as 4 rows of 16 */
 static const size_t square[3] = { SIDE, SIDE, 1 };
 
 /* The object's bytes are as prepared; writes c->host over them. */
@@ -31,9 +31,9 @@ static cl_int call_map_by_buffer(struct call *c, cl_event *event)
 {
 	cl_int error = 1;
 
-	c->mapped =
-		clEnqueueMapBuffer(spec.queue, c->object->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
-				   0, BYTES, 0, NULL, event, &error);
+	c->mapped = clEnqueueMapBuffer(spec.queue, c->object->mem, CL_TRUE,
+				       CL_MAP_READ | CL_MAP_WRITE, 0, BYTES, 0, NULL, event,
+				       &error);
 	return error ? error : use_mapped(c, c->mapped, c->object->pitch);
 }
 
@@ -223,6 +223,7 @@ bool call_other_is(struct call *c, const struct call_row *row, unsigned int seed
 		plain_read(c->partner, c->host, BYTES);
 	if (row->partner == PLAIN_IMAGE)
 		EXPECT_EQ(clEnqueueReadImage(spec.queue, c->partner, CL_TRUE, zero, c->region, 0, 0,
-					     c->host, 0, NULL, NULL), CL_SUCCESS);
+					     c->host, 0, NULL, NULL),
+			  CL_SUCCESS);
 	return spec_memory_is(c->host, BYTES, seed);
 }

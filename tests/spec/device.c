@@ -56,7 +56,7 @@ bool spec_device_reports(const char *extension)
 
 cl_ulong device_number(cl_device_info what)
 {
-	cl_ulong value = 0;	/* little-endian machines only, as all that run OpenCL are */
+	cl_ulong value = 0; /* little-endian machines only, as all that run OpenCL are */
 	size_t size = 0;
 
 	if (clGetDeviceInfo(spec.device, what, 0, NULL, &size) || size > sizeof(value) ||
@@ -149,13 +149,13 @@ static const char *spec_take_platform(const char *wanted, unsigned int device, b
 			return NULL;
 		found = true;
 	}
-	return found ? "platform does not report " EXTENSION :
-		       "no OpenCL platform has this name and device";
+	return found ? "platform does not report " EXTENSION
+		     : "no OpenCL platform has this name and device";
 }
 
 import_function as_import_function(void *address)
 {
-	import_function function;	/* ISO C has no cast for this */
+	import_function function; /* ISO C has no cast for this */
 
 	memcpy(&function, &address, sizeof(function));
 	return function;
@@ -173,9 +173,8 @@ static void CL_CALLBACK spec_count_notice(const char *text, const void *info, si
 
 static const char *spec_open_context(void)
 {
-	const cl_context_properties properties[] = {
-		CL_CONTEXT_PLATFORM, (cl_context_properties)spec.platform, 0
-	};
+	const cl_context_properties properties[] = { CL_CONTEXT_PLATFORM,
+						     (cl_context_properties)spec.platform, 0 };
 	cl_int error;
 
 	spec.context =

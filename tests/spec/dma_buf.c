@@ -7,8 +7,9 @@
 
 #include "kernels.h"
 
-#define SUPPORTED "R6-32 If the extension string cl_arm_import_memory_dma_buf is exposed then " \
-		  "importing from dma_buf file handles is supported."
+#define SUPPORTED                                                                     \
+	"R6-32 If the extension string cl_arm_import_memory_dma_buf is exposed then " \
+	"importing from dma_buf file handles is supported."
 
 TEST(each_exporter, SUPPORTED)
 {
@@ -127,7 +128,7 @@ TEST(released_dma_buf_leaves_nothing, SUPPORTED)
 }
 
 TEST(type_dma_buf_is_valid, "R6-19 Valid values for CL_IMPORT_TYPE_ARM are: "
-     "CL_IMPORT_TYPE_DMA_BUF_ARM")
+			    "CL_IMPORT_TYPE_DMA_BUF_ARM")
 {
 	struct dma_buf *buf = dma_buf_get(spec.page);
 
@@ -146,12 +147,13 @@ static void expect_managed(void)
 }
 
 TEST(runtime_manages_coherency, "R6-33 The CL runtime manages dma_buf memory coherency between the "
-     "host CPU and GPU.")
+				"host CPU and GPU.")
 {
 	expect_managed();
 }
 
-TEST(managed_without_the_property, "R12-25 Prior to the introduction of "
+TEST(managed_without_the_property,
+     "R12-25 Prior to the introduction of "
      "CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM drivers always managed data consistency "
      "between the host CPU and memory.")
 {
@@ -167,14 +169,16 @@ static void expect_managed_by_property(void)
 		      buf->memory, buf->size);
 }
 
-TEST(consistency_by_the_runtime, "R12-13 Valid values for "
+TEST(consistency_by_the_runtime,
+     "R12-13 Valid values for "
      "CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM are: CL_TRUE - data consistency between "
      "memory and the host's view is managed by the OpenCL runtime.")
 {
 	expect_managed_by_property();
 }
 
-TEST(runtime_manages_consistency, "R12-23 When CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM is "
+TEST(runtime_manages_consistency,
+     "R12-23 When CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM is "
      "set to CL_TRUE, the OpenCL runtime manages data consistency between the host CPU and the "
      "memory backing the dma_buf allocation.")
 {
@@ -199,17 +203,16 @@ static void expect_managed_by_us(const cl_import_properties_arm *list)
 	}
 }
 
-#define BY_APPLICATION \
+#define BY_APPLICATION                                                              \
 	"R12-12 Valid values for CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM " \
-	"are: CL_FALSE - maintaining data consistency between memory and the " \
+	"are: CL_FALSE - maintaining data consistency between memory and the "      \
 	"host's view of it is the application's responsibility (default)."
 
 TEST(consistency_by_the_application, BY_APPLICATION)
 {
 	expect_managed_by_us((cl_import_properties_arm[]){
 		CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
-		CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, CL_FALSE, 0
-	});
+		CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, CL_FALSE, 0 });
 }
 
 TEST(consistency_by_the_application_is_default, BY_APPLICATION)
@@ -217,8 +220,8 @@ TEST(consistency_by_the_application_is_default, BY_APPLICATION)
 	expect_managed_by_us(type_dma_buf);
 }
 
-#define UNTIL_VISIBLE \
-	"R6-35 This can be achieved either by not enqueueing the workload until the " \
+#define UNTIL_VISIBLE                                                                  \
+	"R6-35 This can be achieved either by not enqueueing the workload until the "  \
 	"data is visible, or by using a user event to prevent the command from being " \
 	"executed until the expected data has reached memory."
 
@@ -255,7 +258,7 @@ TEST(user_event_before_host_memory_is_used, UNTIL_VISIBLE)
 }
 
 TEST(read_only_descriptor, "R6-36 Flags attached to a dma_buf file handle take precedence over "
-     "memory flags supplied to clImportMemoryARM.")
+			   "memory flags supplied to clImportMemoryARM.")
 {
 	struct dma_buf *buf = dma_buf_get_read_only(2 * spec.page);
 	unsigned char *seen = spec_map_pages(2);
@@ -269,8 +272,8 @@ TEST(read_only_descriptor, "R6-36 Flags attached to a dma_buf file handle take p
 	EXPECT(!memcmp(seen, buf->memory, 2 * spec.page));
 }
 
-#define READ_ONLY_WINS \
-	"R6-37 For example, if a dma_buf allocation originally created with a " \
+#define READ_ONLY_WINS                                                             \
+	"R6-37 For example, if a dma_buf allocation originally created with a "    \
 	"read-only flag is passed to clImportMemoryARM with the READ_WRITE flag, " \
 	"the more restrictive READ_ONLY will take precedence."
 
@@ -315,15 +318,16 @@ static void expect_size_error(size_t size)
 }
 
 TEST(one_byte_more_than_the_dma_buf, "R12-17 CL_INVALID_BUFFER_SIZE when size is greater than the "
-     "size of the allocation being imported.")
+				     "size of the allocation being imported.")
 {
 	struct dma_buf *buf = dma_buf_get(2 * spec.page);
 
 	expect_size_error(buf->size + 1);
 }
 
-#define SIZE_OF_DMA_BUF "R12-26 <size> must be less than or equal to the size of the imported " \
-			"dma_buf allocation."
+#define SIZE_OF_DMA_BUF                                                         \
+	"R12-26 <size> must be less than or equal to the size of the imported " \
+	"dma_buf allocation."
 
 TEST(twice_the_dma_buf, SIZE_OF_DMA_BUF)
 {

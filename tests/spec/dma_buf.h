@@ -7,8 +7,8 @@
 
 struct dma_buf {
 	int fd;
-	size_t size;		/* of the allocation */
-	unsigned char *memory;	/* the test's own mapping */
+	size_t size;	       /* of the allocation */
+	unsigned char *memory; /* the test's own mapping */
 	const char *exporter;
 };
 

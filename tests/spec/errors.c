@@ -54,8 +54,9 @@ TEST(null_memory_of_dma_buf, NULL_MEMORY)
 	EXPECT_EQ(spec_import_error(CL_MEM_READ_WRITE, list, NULL, spec.page), CL_INVALID_VALUE);
 }
 
-#define NOT_MAPPED "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> " \
-		   "to <memory>+<size> are not mapped in the userspace address space."
+#define NOT_MAPPED                                                                     \
+	"R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> " \
+	"to <memory>+<size> are not mapped in the userspace address space."
 
 TEST(hole_at_the_start, NOT_MAPPED)
 {
@@ -193,7 +194,7 @@ TEST(size_zero, "R12-16 CL_INVALID_BUFFER_SIZE when size is 0.")
 }
 
 TEST(size_of_the_object, "R12-15 <size> must be greater than 0 and represents the size of the "
-     "memory object to be created.")
+			 "memory object to be created.")
 {
 	static const size_t sizes[] = { 1, 3, 64, 100, 4095, 4096, 4097 };
 	unsigned char *memory = spec_map_pages(2);
@@ -223,7 +224,7 @@ static void CL_CALLBACK errors_count_notice(const char *text, const void *info, 
 
 /* "may": how often it was called is recorded, and only climport is held to it. */
 TEST(callback_of_the_context, "R6-31 Futher error information may be reported via the cl_context "
-     "callback function.")
+			      "callback function.")
 {
 	unsigned int others = atomic_load(&spec.notices);
 	cl_context context;

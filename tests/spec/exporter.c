@@ -8,15 +8,14 @@
 
 #define CONSISTENCY CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM
 
-const cl_import_properties_arm type_dma_buf[] = {
-	CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0
-};
+const cl_import_properties_arm type_dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+						  0 };
 
 const cl_import_properties_arm *coherent_dma_buf(void)
 {
-	static const cl_import_properties_arm with_property[] = {
-		CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, CONSISTENCY, CL_TRUE, 0
-	};
+	static const cl_import_properties_arm with_property[] = { CL_IMPORT_TYPE_ARM,
+								  CL_IMPORT_TYPE_DMA_BUF_ARM,
+								  CONSISTENCY, CL_TRUE, 0 };
 
 	return spec.version >= VERSION_1_1_0 ? with_property : type_dma_buf;
 }

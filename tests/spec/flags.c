@@ -49,8 +49,9 @@ TEST(no_flags_are_queried_as_read_write, STANDARD_FLAGS)
 	EXPECT_EXACT(flags_of(mem), CL_MEM_READ_WRITE);
 }
 
-#define ACCESS_FLAGS "R6-12 Valid <flags> are: CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY, " \
-		     "CL_MEM_READ_ONLY"
+#define ACCESS_FLAGS                                                      \
+	"R6-12 Valid <flags> are: CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY, " \
+	"CL_MEM_READ_ONLY"
 
 TEST(read_write, ACCESS_FLAGS)
 {
@@ -76,9 +77,10 @@ TEST(read_only, ACCESS_FLAGS)
 	expect_read_by_device(mem, memory, spec.page);
 }
 
-#define HOST_FLAGS "R6-13 Valid <flags> are: CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY, " \
-		   "CL_MEM_HOST_NO_ACCESS - where the host flags are only hints and only apply " \
-		   "from OpenCL 1.2 onwards."
+#define HOST_FLAGS                                                                    \
+	"R6-13 Valid <flags> are: CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY, "    \
+	"CL_MEM_HOST_NO_ACCESS - where the host flags are only hints and only apply " \
+	"from OpenCL 1.2 onwards."
 
 /* Hints: the host still sees and changes its own memory. */
 static void expect_hint(cl_mem_flags flag)
@@ -108,7 +110,7 @@ TEST(host_no_access, HOST_FLAGS)
 }
 
 TEST(host_flag_alone, "R6-04 Requires OpenCL 1.2 for host access cl_mem_flags use when importing, "
-     "as these were introduced in OpenCL 1.2.")
+		      "as these were introduced in OpenCL 1.2.")
 {
 	unsigned char *memory;
 	cl_mem mem;
@@ -119,8 +121,9 @@ TEST(host_flag_alone, "R6-04 Requires OpenCL 1.2 for host access cl_mem_flags us
 	expect_shared(mem, memory, spec.page);
 }
 
-#define USE_HOST_PTR "R6-14 Valid <flags> are: CL_MEM_USE_HOST_PTR - this flag has no effect, " \
-		     "it is ignored."
+#define USE_HOST_PTR                                                               \
+	"R6-14 Valid <flags> are: CL_MEM_USE_HOST_PTR - this flag has no effect, " \
+	"it is ignored."
 
 TEST(use_host_ptr, USE_HOST_PTR)
 {

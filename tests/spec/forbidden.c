@@ -3,8 +3,9 @@
 #include "calls.h"
 #include "kernels.h"
 
-#define LIST "CL_INVALID_OPERATION when an imported memory object has been passed to one of the " \
-	     "following API functions: "
+#define LIST                                                                                 \
+	"CL_INVALID_OPERATION when an imported memory object has been passed to one of the " \
+	"following API functions: "
 
 /* climport does not touch the outputs; a driver may clear what it has not set. */
 static void expect_untouched(const struct call *c, cl_event event, size_t pitch)
@@ -74,8 +75,13 @@ TEST(forbidden_between_two_imports, CANNOT)
 TEST(forbidden_for_every_flag, CANNOT)
 {
 	static const cl_mem_flags flags[] = {
-		0, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY, CL_MEM_HOST_READ_ONLY,
-		CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_NO_ACCESS, CL_MEM_USE_HOST_PTR,
+		0,
+		CL_MEM_READ_ONLY,
+		CL_MEM_WRITE_ONLY,
+		CL_MEM_HOST_READ_ONLY,
+		CL_MEM_HOST_WRITE_ONLY,
+		CL_MEM_HOST_NO_ACCESS,
+		CL_MEM_USE_HOST_PTR,
 	};
 
 	need_prior_to_1_1();

@@ -6,9 +6,9 @@
 
 #include "kernels.h"
 
-#define ALLOCATIONS \
+#define ALLOCATIONS                                                                \
 	"R6-41 If the extension string cl_arm_import_memory_host is exposed then " \
-	"importing from normal userspace allocations (such as those created via " \
+	"importing from normal userspace allocations (such as those created via "  \
 	"malloc) is supported."
 
 static void expect_import(unsigned char *memory, size_t size)
@@ -54,7 +54,7 @@ TEST(array_on_the_stack, ALLOCATIONS)
 
 	need_alignment(4096);
 	expect_import(host_align(memory), 4096);
-	undo_all();	/* the array ends before the import would */
+	undo_all(); /* the array ends before the import would */
 }
 
 static void host_close_file(void *file)
@@ -114,7 +114,7 @@ TEST(mapped_file_for_readers, ALLOCATIONS)
  * kernels may use all of a range of which the program has touched nothing.
  */
 TEST(sparse_range, "R6-42 If the host OS is linux and overcommit of VA is allowed, then this "
-     "function will commit and pin physical pages for the VA range.")
+		   "function will commit and pin physical pages for the VA range.")
 {
 	size_t count = 256;
 	unsigned char *memory = spec_map_pages(count), there[256];
@@ -131,7 +131,7 @@ TEST(sparse_range, "R6-42 If the host OS is linux and overcommit of VA is allowe
 }
 
 TEST(ranges_of_one_allocation, "R6-44 In this case sub-ranges of the host allocation should be "
-     "passed to the import function individually.")
+			       "passed to the import function individually.")
 {
 	unsigned char *memory = spec_map_pages(8);
 	cl_mem first = spec_import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
@@ -143,10 +143,10 @@ TEST(ranges_of_one_allocation, "R6-44 In this case sub-ranges of the host alloca
 		EXPECT_EQ(memory[i], 0);
 }
 
-#define ALIGNMENT \
-	"R6-46 Though the application is free to provide allocations without any " \
+#define ALIGNMENT                                                                    \
+	"R6-46 Though the application is free to provide allocations without any "   \
 	"specific alignment on coherent systems, there is a requirement to provide " \
-	"pointers aligned to a cache line on systems where there is no HW-managed " \
+	"pointers aligned to a cache line on systems where there is no HW-managed "  \
 	"coherency between CPU and GPU."
 
 TEST(aligned_to_a_cache_line, ALIGNMENT)
@@ -197,7 +197,8 @@ TEST(at_byte_4, ALIGNMENT)
 	expect_offset(4, 1000);
 }
 
-TEST(less_than_a_page, "R6-47 When alignment is less than a page size then whole pages touched by "
+TEST(less_than_a_page,
+     "R6-47 When alignment is less than a page size then whole pages touched by "
      "addresses in the range of <memory> to <memory>+<size> will be mapped into the device.")
 {
 	unsigned char *memory = spec_map_pages(3);
@@ -208,7 +209,7 @@ TEST(less_than_a_page, "R6-47 When alignment is less than a page size then whole
 }
 
 #define COHERENCY "R6-49 Cache coherency will be HW-managed on systems where it is supported."
-#define MAINTENANCE \
+#define MAINTENANCE                                                                      \
 	"R6-50 Otherwise, cache maintenance operations will be added by the CL runtime " \
 	"where needed."
 

@@ -3,7 +3,7 @@
 #include "calls.h"
 #include "kernels.h"
 
-#define LIST \
+#define LIST                                                                                    \
 	"Prior to version 1.1.0, CL_INVALID_OPERATION when an imported memory object has been " \
 	"passed to one of the following API functions: "
 
@@ -34,17 +34,18 @@ static void expect_allowed(const struct call_row *row, enum memory_type type)
 	EXPECT(object_padding_is_intact(&o));
 }
 
-#define ALLOWED(name, api, shape, role, partner)                               \
-	TEST(allowed_##name, "R12-20:" #api " " LIST #api)                     \
-	{                                                                      \
+#define ALLOWED(name, api, shape, role, partner)                                        \
+	TEST(allowed_##name, "R12-20:" #api " " LIST #api)                              \
+	{                                                                               \
 		static const struct call_row row = CALL_ROW(api, shape, role, partner); \
-		expect_allowed(&row, HOST_MEMORY);                             \
+		expect_allowed(&row, HOST_MEMORY);                                      \
 	}
 
 CALLS(ALLOWED)
 
-#define ALL_TYPES "R12-35 Version 1.1.0 of cl_arm_import_memory adds support for host access to " \
-		  "imported memory for all memory types."
+#define ALL_TYPES                                                                       \
+	"R12-35 Version 1.1.0 of cl_arm_import_memory adds support for host access to " \
+	"imported memory for all memory types."
 
 /* What the host writes by one call it reads by another, and sees in its memory. */
 TEST(allowed_on_host_memory, ALL_TYPES)
@@ -63,11 +64,11 @@ TEST(allowed_on_host_memory, ALL_TYPES)
 	EXPECT(spec_memory_is(seen, size, 9));
 }
 
-#define ALLOWED_DMA_BUF(name, api, shape, role, partner)                       \
-	TEST(allowed_dma_buf_##name, ALL_TYPES)                                \
-	{                                                                      \
+#define ALLOWED_DMA_BUF(name, api, shape, role, partner)                                \
+	TEST(allowed_dma_buf_##name, ALL_TYPES)                                         \
+	{                                                                               \
 		static const struct call_row row = CALL_ROW(api, shape, role, partner); \
-		expect_allowed(&row, DMA_BUF_MEMORY);                          \
+		expect_allowed(&row, DMA_BUF_MEMORY);                                   \
 	}
 
 CALLS(ALLOWED_DMA_BUF)

@@ -18,7 +18,7 @@ static size_t part_of_a_page(void)
  * by no import: it may take the second import, and both have to work.
  */
 TEST(page_of_another_unaligned_import, "R6-48 If the page is already mapped by another unaligned "
-     "import, an error will occur.")
+				       "import, an error will occur.")
 {
 	unsigned char *memory = spec_map_own_pages();
 	size_t size = part_of_a_page();
@@ -39,7 +39,7 @@ TEST(page_of_another_unaligned_import, "R6-48 If the page is already mapped by a
 	expect_shared(first, memory + size, size);
 }
 
-#define DIFFERENT_FLAGS \
+#define DIFFERENT_FLAGS                                                              \
 	"R6-53 Importing two allocations that aren't page-aligned and that request " \
 	"different memory flags is unsupported; an error will be returned."
 

@@ -4,16 +4,16 @@
 #include "kernels.h"
 #include "object.h"
 
-#define QUERY(function, mem, what, type, want)                                 \
-	do {                                                                   \
-		type value_ = 0;                                               \
+#define QUERY(function, mem, what, type, want)                                             \
+	do {                                                                               \
+		type value_ = 0;                                                           \
 		EXPECT_EQ(function(mem, what, sizeof(value_), &value_, NULL), CL_SUCCESS); \
-		EXPECT(value_ == (want));                                      \
+		EXPECT(value_ == (want));                                                  \
 	} while (0)
 
-#define IMAGES \
+#define IMAGES                                                                               \
 	"R6-55 This extension produces cl_mem memory objects which are compatible with all " \
-	"other uses of cl_mem in the standard API, including creating images from the " \
+	"other uses of cl_mem in the standard API, including creating images from the "      \
 	"resulting cl_mem and subject to the restrictions listed in this document."
 
 static void image_copy_to_buffer(const struct object *o, cl_mem buffer)
@@ -146,8 +146,11 @@ TEST(image_queries, IMAGES)
 static cl_int image_error(cl_mem mem, size_t width, size_t height, size_t pitch)
 {
 	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = width, .image_height = height,
-		.image_row_pitch = pitch, .buffer = mem,
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = width,
+		.image_height = height,
+		.image_row_pitch = pitch,
+		.buffer = mem,
 	};
 	cl_int error = 1;
 
@@ -180,15 +183,17 @@ TEST(image_without_a_pitch, IMAGES)
 {
 	unsigned char *memory = spec_map_pages(1);
 	cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 64, .image_height = 2,
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = 64,
+		.image_height = 2,
 	};
 	cl_int error = 1;
 	cl_mem image, buffer;
 
 	need_shape(IMAGE);
 	desc.buffer = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
-	image = released_later(clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL,
-					     &error));
+	image = released_later(
+		clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL, &error));
 	EXPECT_EQ(error, CL_SUCCESS);
 	buffer = plain_buffer(512);
 	spec_fill_memory(memory, 512, 6);
@@ -201,7 +206,8 @@ TEST(image_without_a_pitch, IMAGES)
 static cl_image_desc desc_1d(cl_mem buffer)
 {
 	return (cl_image_desc){
-		.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = BYTES / PIXEL,
+		.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
+		.image_width = BYTES / PIXEL,
 		.buffer = buffer,
 	};
 }
@@ -231,8 +237,8 @@ TEST(two_images_of_one_import, IMAGES)
 
 	object_make(&o, IMAGE_1D, HOST_MEMORY, CL_MEM_READ_WRITE);
 	desc = desc_1d(o.import);
-	image = released_later(clCreateImage(spec.context, CL_MEM_READ_ONLY, &rgba, &desc, NULL,
-					     &error));
+	image = released_later(
+		clCreateImage(spec.context, CL_MEM_READ_ONLY, &rgba, &desc, NULL, &error));
 	EXPECT_EQ(error, CL_SUCCESS);
 	expect_same_memory(&o, image);
 }
@@ -266,8 +272,8 @@ TEST(image_1d_of_a_sub_buffer, IMAGES)
 	need_shape(IMAGE_1D);
 	object_make(&sub, SUB_BUFFER, HOST_MEMORY, CL_MEM_READ_WRITE);
 	desc = desc_1d(sub.mem);
-	image = released_later(clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL,
-					     &error));
+	image = released_later(
+		clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL, &error));
 	EXPECT_EQ(error, CL_SUCCESS);
 	buffer = plain_buffer(BYTES);
 	object_fill(&sub, 4);

@@ -5,17 +5,17 @@
 #include "kernels.h"
 #include "object.h"
 
-#define ALL_USES \
+#define ALL_USES                                                                             \
 	"R6-55 This extension produces cl_mem memory objects which are compatible with all " \
-	"other uses of cl_mem in the standard API, including creating images from the " \
+	"other uses of cl_mem in the standard API, including creating images from the "      \
 	"resulting cl_mem and subject to the restrictions listed in this document."
 
-#define QUERY(mem, what, type, want) \
-	do { \
-		type value_ = 0; \
+#define QUERY(mem, what, type, want)                                                    \
+	do {                                                                            \
+		type value_ = 0;                                                        \
 		EXPECT_EQ(clGetMemObjectInfo(mem, what, sizeof(value_), &value_, NULL), \
-			  CL_SUCCESS); \
-		EXPECT(value_ == (want)); \
+			  CL_SUCCESS);                                                  \
+		EXPECT(value_ == (want));                                               \
 	} while (0)
 
 TEST(queries, ALL_USES)
@@ -95,7 +95,8 @@ TEST(destructor_callback, ALL_USES)
 static cl_mem image_of_part(cl_mem import, size_t origin)
 {
 	const cl_buffer_region region = { origin, BYTES };
-	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 1,
+	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+			       .image_width = 1,
 			       .image_height = 1 };
 	cl_mem image;
 	cl_int error;
@@ -329,8 +330,8 @@ TEST(two_contexts, ALL_USES)
 
 	EXPECT_EQ(error, CL_SUCCESS);
 	spec_undo_later(spec_release_context, context);
-	second = released_later(spec.import(context, CL_MEM_READ_WRITE, NULL, memory, spec.page,
-					    &error));
+	second = released_later(
+		spec.import(context, CL_MEM_READ_WRITE, NULL, memory, spec.page, &error));
 	EXPECT_EQ(error, CL_SUCCESS);
 	QUERY(second, CL_MEM_CONTEXT, cl_context, context);
 	expect_shared(mem, memory, spec.page);

@@ -34,7 +34,7 @@ static const char *const image_source =
 static struct program {
 	const char *const *source;
 	const char *kernels;
-	cl_program program;	/* of spec.context, NULL until it is needed */
+	cl_program program; /* of spec.context, NULL until it is needed */
 } programs[] = {
 	{ &buffer_source, "add copy watch", NULL },
 	{ &image_source, "image_to_buffer buffer_to_image image1d_to_buffer buffer_to_image1d",
@@ -131,7 +131,8 @@ static void kernels_enqueue(cl_command_queue queue, cl_kernel k, cl_event wait, 
 	const size_t one = 1;
 
 	EXPECT_EQ(clEnqueueNDRangeKernel(queue, k, 1, NULL, &one, &one, wait ? 1 : 0,
-					 wait ? &wait : NULL, done), CL_SUCCESS);
+					 wait ? &wait : NULL, done),
+		  CL_SUCCESS);
 }
 
 static void kernels_run(cl_kernel k)

@@ -50,8 +50,8 @@ static cl_mem make_sub_buffer(struct object *o, cl_mem_flags flags)
 {
 	const cl_buffer_region region = { object_origin(), o->memory_size - object_origin() };
 	cl_int error = 1;
-	cl_mem mem = clCreateSubBuffer(o->import, flags, CL_BUFFER_CREATE_TYPE_REGION, &region,
-				       &error);
+	cl_mem mem =
+		clCreateSubBuffer(o->import, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
 
 	EXPECT_EQ(error, CL_SUCCESS);
 	o->origin = region.origin;
@@ -74,8 +74,11 @@ static cl_mem make_image(struct object *o, cl_mem_flags flags, const cl_image_de
 static cl_mem make_image_2d(struct object *o, cl_mem_flags flags, cl_mem buffer)
 {
 	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = SIDE, .image_height = SIDE,
-		.image_row_pitch = row_pitch(), .buffer = buffer,
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = SIDE,
+		.image_height = SIDE,
+		.image_row_pitch = row_pitch(),
+		.buffer = buffer,
 	};
 
 	o->columns = SIDE * PIXEL;
@@ -87,7 +90,8 @@ static cl_mem make_image_2d(struct object *o, cl_mem_flags flags, cl_mem buffer)
 static cl_mem make_image_1d(struct object *o, cl_mem_flags flags)
 {
 	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = BYTES / PIXEL,
+		.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
+		.image_width = BYTES / PIXEL,
 		.buffer = o->import,
 	};
 
@@ -139,7 +143,8 @@ static bool has_image2d(void)
 static bool refuses_image1d(void)
 {
 	cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = BYTES / PIXEL,
+		.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
+		.image_width = BYTES / PIXEL,
 	};
 	cl_int error = 1;
 
@@ -177,7 +182,8 @@ static const char *why_no_shape(enum shape shape)
 	if (why_no_images())
 		return why_no_images();
 	if (shape == IMAGE_1D)
-		return has_image1d() ? NULL : "device makes no 1D images of imports: refused with -59";
+		return has_image1d() ? NULL
+				     : "device makes no 1D images of imports: refused with -59";
 	return has_image2d() ? NULL : "device makes no 2D images from buffers";
 }
 

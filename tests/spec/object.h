@@ -9,14 +9,14 @@
 
 #include "spec.h"
 
-enum { BYTES = 64, PIXEL = 4, SIDE = 4 };	/* SIDE x SIDE pixels */
+enum { BYTES = 64, PIXEL = 4, SIDE = 4 }; /* SIDE x SIDE pixels */
 
 enum shape {
-	BUFFER,			/* the import */
-	SUB_BUFFER,		/* at the lowest origin that the device takes but 0 */
-	IMAGE,			/* 2D, on the import, rows longer than the picture */
-	IMAGE_OF_SUB_BUFFER,	/* the same on a sub-buffer */
-	IMAGE_1D,		/* of 16 pixels, on the import */
+	BUFFER,		     /* the import */
+	SUB_BUFFER,	     /* at the lowest origin that the device takes but 0 */
+	IMAGE,		     /* 2D, on the import, rows longer than the picture */
+	IMAGE_OF_SUB_BUFFER, /* the same on a sub-buffer */
+	IMAGE_1D,	     /* of 16 pixels, on the import */
 };
 
 enum memory_type { HOST_MEMORY, DMA_BUF_MEMORY };
@@ -25,22 +25,22 @@ struct object {
 	enum shape shape;
 	cl_mem mem;
 	cl_mem import;
-	cl_mem parent;		/* what mem was made from, or NULL */
-	unsigned char *memory;	/* all of the import */
+	cl_mem parent;	       /* what mem was made from, or NULL */
+	unsigned char *memory; /* all of the import */
 	size_t memory_size;
-	size_t origin;		/* of the object in the memory */
-	size_t columns, rows;	/* bytes in a row, and rows */
-	size_t pitch;		/* bytes from row to row */
-	size_t region[3];	/* of an image, in pixels */
+	size_t origin;	      /* of the object in the memory */
+	size_t columns, rows; /* bytes in a row, and rows */
+	size_t pitch;	      /* bytes from row to row */
+	size_t region[3];     /* of an image, in pixels */
 };
 
-extern const cl_image_format rgba;	/* of all images: CL_RGBA, CL_UNSIGNED_INT8 */
+extern const cl_image_format rgba; /* of all images: CL_RGBA, CL_UNSIGNED_INT8 */
 
 /* Whether the device has such objects; need_shape() skips the test if not. */
 bool shape_works(enum shape shape);
 void need_shape(enum shape shape);
 
-void need_images(void);	/* of any kind, made of whatever */
+void need_images(void); /* of any kind, made of whatever */
 
 /*
  * Makes one on fresh memory, all released after the test; skips it where the

@@ -21,13 +21,13 @@ static void expect_default(const property *properties)
 
 /* What stands behind the terminator is no part of the list. */
 TEST(list_ends_at_zero, "R6-15 The properties argument provides a list of key value pairs, with a "
-     "zero terminator.")
+			"zero terminator.")
 {
 	expect_default(
 		(property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0, 0x7fff, 0x7fff });
 }
 
-#define DEFAULT_LIST \
+#define DEFAULT_LIST                                                                   \
 	"R6-16 properties can be NULL or point to a single zero value if the default " \
 	"behaviour is desired."
 
@@ -51,8 +51,9 @@ TEST(type_property, "R6-17 Valid <properties> are: CL_IMPORT_TYPE_ARM")
 	expect_default((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 });
 }
 
-#define TYPE_HOST "R6-18 Valid values for CL_IMPORT_TYPE_ARM are: CL_IMPORT_TYPE_HOST_ARM - this " \
-		  "is the default"
+#define TYPE_HOST                                                                        \
+	"R6-18 Valid values for CL_IMPORT_TYPE_ARM are: CL_IMPORT_TYPE_HOST_ARM - this " \
+	"is the default"
 
 TEST(type_host, TYPE_HOST)
 {
@@ -88,11 +89,11 @@ TEST(memory_by_type, "R6-21 Valid <memory> pointer is dependent on the TYPE pass
 
 #define INVALID_PROPERTY "R6-24 CL_INVALID_PROPERTY when invalid properties are passed."
 
-#define INVALID(name, ...)                                                     \
-	TEST(name, INVALID_PROPERTY)                                           \
-	{                                                                      \
-		const property list[] = { __VA_ARGS__ };                       \
-		EXPECT_EQ(refused_with(list), CL_INVALID_PROPERTY);            \
+#define INVALID(name, ...)                                          \
+	TEST(name, INVALID_PROPERTY)                                \
+	{                                                           \
+		const property list[] = { __VA_ARGS__ };            \
+		EXPECT_EQ(refused_with(list), CL_INVALID_PROPERTY); \
 	}
 
 INVALID(unknown_property, 0x7ead, 1, 0)

@@ -26,9 +26,8 @@ static cl_int import_error(const property *properties, void *memory)
 static void expect_consistency(cl_bool value)
 {
 	struct dma_buf *buf = dma_buf_get(spec.page);
-	const property list[] = {
-		CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, CONSISTENCY, value, 0
-	};
+	const property list[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, CONSISTENCY,
+				  value, 0 };
 	cl_int error = import_error(list, &buf->fd);
 
 	if (spec.version < VERSION_1_1_0 && !spec.exact)
@@ -37,8 +36,9 @@ static void expect_consistency(cl_bool value)
 		EXPECT_EQ(error, CL_SUCCESS);
 }
 
-#define IS_PROPERTY "R12-03 Valid <properties> are: " \
-		    "CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM"
+#define IS_PROPERTY                       \
+	"R12-03 Valid <properties> are: " \
+	"CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM"
 
 TEST(consistency_false, IS_PROPERTY)
 {
@@ -53,9 +53,8 @@ TEST(consistency_true, IS_PROPERTY)
 /* Needs no dma-buf: the list is right, the descriptor is not. */
 TEST(consistency_is_known, IS_PROPERTY)
 {
-	const property list[] = {
-		CONSISTENCY, CL_TRUE, CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0
-	};
+	const property list[] = { CONSISTENCY, CL_TRUE, CL_IMPORT_TYPE_ARM,
+				  CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
 	int none = -1;
 
 	need_dma_buf();
@@ -65,9 +64,8 @@ TEST(consistency_is_known, IS_PROPERTY)
 
 static void expect_bad_consistency(property value)
 {
-	const property list[] = {
-		CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, CONSISTENCY, value, 0
-	};
+	const property list[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, CONSISTENCY,
+				  value, 0 };
 	int none = -1;
 
 	need_dma_buf();
@@ -75,7 +73,7 @@ static void expect_bad_consistency(property value)
 		     CL_INVALID_PROPERTY);
 }
 
-#define INVALID_COMBINATION \
+#define INVALID_COMBINATION                                                     \
 	"R12-18 CL_INVALID_PROPERTY when invalid properties or combination of " \
 	"properties are passed."
 
@@ -104,8 +102,8 @@ static void expect_combination(const property *list)
 
 TEST(consistency_of_host_memory, INVALID_COMBINATION)
 {
-	expect_combination((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM,
-					 CONSISTENCY, CL_TRUE, 0 });
+	expect_combination((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, CONSISTENCY,
+					 CL_TRUE, 0 });
 }
 
 TEST(consistency_of_the_default_type, INVALID_COMBINATION)
@@ -115,23 +113,19 @@ TEST(consistency_of_the_default_type, INVALID_COMBINATION)
 
 TEST(plane_of_host_memory, INVALID_COMBINATION)
 {
-	expect_combination((property[]){
-		CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM,
-		CL_IMPORT_ANDROID_HARDWARE_BUFFER_PLANE_INDEX_ARM, 0, 0
-	});
+	expect_combination((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM,
+					 CL_IMPORT_ANDROID_HARDWARE_BUFFER_PLANE_INDEX_ARM, 0, 0 });
 }
 
 TEST(layer_of_host_memory, INVALID_COMBINATION)
 {
-	expect_combination((property[]){
-		CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM,
-		CL_IMPORT_ANDROID_HARDWARE_BUFFER_LAYER_INDEX_ARM, 0, 0
-	});
+	expect_combination((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM,
+					 CL_IMPORT_ANDROID_HARDWARE_BUFFER_LAYER_INDEX_ARM, 0, 0 });
 }
 
-#define PROTECTED_ALLOWED \
+#define PROTECTED_ALLOWED                                                   \
 	"R12-27 If the extension string cl_arm_import_memory_protected is " \
-	"exposed then using CL_IMPORT_TYPE_PROTECTED_ARM in the list of " \
+	"exposed then using CL_IMPORT_TYPE_PROTECTED_ARM in the list of "   \
 	"<properties> is allowed."
 
 TEST(protected_needs_its_string, PROTECTED_ALLOWED)
@@ -166,7 +160,8 @@ TEST(protected_is_a_property, "R12-02 Valid <properties> are: CL_IMPORT_TYPE_PRO
 	expect_unprotected();
 }
 
-TEST(unprotected_is_the_default, "R12-07 Valid values for CL_IMPORT_TYPE_PROTECTED_ARM are: "
+TEST(unprotected_is_the_default,
+     "R12-07 Valid values for CL_IMPORT_TYPE_PROTECTED_ARM are: "
      "CL_FALSE - the memory is imported with no special behaviour, this is the default.")
 {
 	expect_unprotected();
@@ -174,10 +169,8 @@ TEST(unprotected_is_the_default, "R12-07 Valid values for CL_IMPORT_TYPE_PROTECT
 
 static cl_int refused_protected(cl_mem_flags host_flag)
 {
-	const property list[] = {
-		CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
-		CL_IMPORT_TYPE_PROTECTED_ARM, CL_TRUE, 0
-	};
+	const property list[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+				  CL_IMPORT_TYPE_PROTECTED_ARM, CL_TRUE, 0 };
 	struct dma_buf *buf;
 
 	need_protected();
@@ -185,20 +178,23 @@ static cl_int refused_protected(cl_mem_flags host_flag)
 	return spec_import_error(CL_MEM_READ_WRITE | host_flag, list, &buf->fd, spec.page);
 }
 
-TEST(protected_with_host_write, "R12-09 When CL_IMPORT_TYPE_PROTECTED_ARM is set to CL_TRUE, the "
+TEST(protected_with_host_write,
+     "R12-09 When CL_IMPORT_TYPE_PROTECTED_ARM is set to CL_TRUE, the "
      "following restrictions apply: CL_MEM_HOST_NO_ACCESS is the only accepted host access flag, "
      "all others are rejected.")
 {
 	refused_protected(CL_MEM_HOST_WRITE_ONLY);
 }
 
-TEST(protected_with_host_read, "R12-21 CL_INVALID_OPERATION if a host memory flag other than "
+TEST(protected_with_host_read,
+     "R12-21 CL_INVALID_OPERATION if a host memory flag other than "
      "CL_MEM_HOST_NO_ACCESS is used when CL_IMPORT_TYPE_PROTECTED_ARM is set to CL_TRUE.")
 {
 	EXPECT_EQ(refused_protected(CL_MEM_HOST_READ_ONLY), CL_INVALID_OPERATION);
 }
 
-TEST(protected_host_memory, "R12-11 When CL_IMPORT_TYPE_PROTECTED_ARM is set to CL_TRUE, the "
+TEST(protected_host_memory,
+     "R12-11 When CL_IMPORT_TYPE_PROTECTED_ARM is set to CL_TRUE, the "
      "following restrictions apply: CL_IMPORT_TYPE_DMA_BUF_ARM is the only valid value for "
      "CL_IMPORT_TYPE_ARM.")
 {

@@ -12,10 +12,10 @@ static unsigned int passed, failed, skipped;
 /* What a child printed, but for the results. */
 struct output {
 	const struct target *target;
-	bool quiet;		/* nothing is printed */
+	bool quiet; /* nothing is printed */
 	unsigned int results;
-	char about[400];	/* what was tested */
-	char fault[300];	/* of the test that runs, "" if there was none yet */
+	char about[400]; /* what was tested */
+	char fault[300]; /* of the test that runs, "" if there was none yet */
 };
 
 static bool is_named(const char *name, int count, char **names)
@@ -214,8 +214,9 @@ static int runner_run_children(struct output *out)
 		if (!child_died(out, status, left))
 			return WEXITSTATUS(status);
 		report_death(out, status);
-		left = chosen_count > passed + failed + skipped ?
-		       chosen_count - passed - failed - skipped : 0;
+		left = chosen_count > passed + failed + skipped
+			       ? chosen_count - passed - failed - skipped
+			       : 0;
 	}
 	return 0;
 }

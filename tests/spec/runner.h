@@ -14,9 +14,9 @@
 #include "spec.h"
 
 struct target {
-	const char *platform;	/* as in spec_open() */
+	const char *platform; /* as in spec_open() */
 	unsigned int device;
-	bool plain;		/* clCreateBuffer() stands in for clImportMemoryARM() */
+	bool plain; /* clCreateBuffer() stands in for clImportMemoryARM() */
 };
 
 /*

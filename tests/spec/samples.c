@@ -26,7 +26,7 @@ TEST(sample_for_host_memory, AS_ANY_BUFFER)
 }
 
 TEST(sample_for_host_memory_with_the_type, "R6-60 // The type CL_IMPORT_TYPE_HOST_ARM can be "
-     "omitted as it is the default")
+					   "omitted as it is the default")
 {
 	const cl_import_properties_arm list[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 };
 	unsigned char *memory = spec_map_pages(WIDTH * HEIGHT * 2 / spec.page);
@@ -39,7 +39,7 @@ TEST(sample_for_host_memory_with_the_type, "R6-60 // The type CL_IMPORT_TYPE_HOS
 }
 
 TEST(sample_for_dma_buf, "R6-59 // Create buffer to be used as a hardware texture with graphics "
-     "APIs (can also include video/camera use flags here)")
+			 "APIs (can also include video/camera use flags here)")
 {
 	struct dma_buf *buf = dma_buf_get(WIDTH * HEIGHT * 2);
 

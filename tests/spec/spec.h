@@ -36,13 +36,13 @@ struct spec {
 	import_function import;
 	char platform_name[128];
 	char device_name[128];
-	cl_version device_version;	/* OpenCL's */
-	cl_version version;		/* the extension's */
+	cl_version device_version; /* OpenCL's */
+	cl_version version;	   /* the extension's */
 	bool has_host, has_dma_buf, has_protected, has_android;
-	bool exact;			/* CLIMPORT_CONFORM_EXACT */
+	bool exact; /* CLIMPORT_CONFORM_EXACT */
 	size_t page;
-	size_t cache_line;		/* bytes, 64 where the device does not say */
-	atomic_uint notices;		/* calls of the context's callback */
+	size_t cache_line;   /* bytes, 64 where the device does not say */
+	atomic_uint notices; /* calls of the context's callback */
 };
 
 extern struct spec spec;
@@ -72,7 +72,7 @@ char *device_extensions(void);
 char *platform_extensions(void);
 bool spec_device_reports(const char *extension);
 
-cl_ulong device_number(cl_device_info what);	/* any integer; 0 where it is not known */
+cl_ulong device_number(cl_device_info what); /* any integer; 0 where it is not known */
 
 /* Calls @undo after this test, last registered first, however it ends. */
 void spec_undo_later(void (*undo)(void *), void *arg);
@@ -151,11 +151,11 @@ void expect_no_leak(void (*attempt)(void *), void *arg);
 cl_mem released_later(cl_mem mem);
 
 /* Evaluates @error always, compares it only under CLIMPORT_CONFORM_EXACT. */
-#define EXPECT_EXACT(error, code)                                              \
-	do {                                                                   \
+#define EXPECT_EXACT(error, code)                                                 \
+	do {                                                                      \
 		long long exact_ = (long long)(error), code_ = (long long)(code); \
-		if (spec.exact && exact_ != code_)                             \
-			test_fail(__FILE__, __LINE__, #error, exact_, code_);  \
+		if (spec.exact && exact_ != code_)                                \
+			test_fail(__FILE__, __LINE__, #error, exact_, code_);     \
 	} while (0)
 
 #endif /* TESTS_SPEC_SPEC_H */

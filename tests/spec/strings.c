@@ -18,8 +18,9 @@ static bool names_a_type(const char *list)
 	return false;
 }
 
-#define BASE_NAME "R6-01 cl_arm_import_memory will be reported if at least one of the other "  \
-		  "extension strings is also reported."
+#define BASE_NAME                                                                   \
+	"R6-01 cl_arm_import_memory will be reported if at least one of the other " \
+	"extension strings is also reported."
 
 TEST(base_name_of_devices, BASE_NAME)
 {
@@ -68,8 +69,11 @@ TEST(device_string_has_its_size, DEVICE_EXTENSION)
 TEST(device_list_with_versions_agrees, DEVICE_EXTENSION)
 {
 	static const char *const all[] = {
-		"cl_arm_import_memory", "cl_arm_import_memory_host", "cl_arm_import_memory_dma_buf",
-		"cl_arm_import_memory_protected", "cl_arm_import_memory_android_hardware_buffer",
+		"cl_arm_import_memory",
+		"cl_arm_import_memory_host",
+		"cl_arm_import_memory_dma_buf",
+		"cl_arm_import_memory_protected",
+		"cl_arm_import_memory_android_hardware_buffer",
 	};
 	cl_name_version *list;
 	size_t size = 0;
@@ -97,8 +101,9 @@ TEST(version_is_known, DEVICE_EXTENSION)
 	EXPECT(spec.version == CL_MAKE_VERSION(1, 0, 0) || spec.version == VERSION_1_1_0);
 }
 
-#define NEW_FUNCTION "R6-05 This extension adds a new function that allows for direct memory " \
-		     "import into OpenCL via the clImportMemoryARM function."
+#define NEW_FUNCTION                                                              \
+	"R6-05 This extension adds a new function that allows for direct memory " \
+	"import into OpenCL via the clImportMemoryARM function."
 
 static void strings_expect_works(import_function function)
 {
@@ -107,8 +112,8 @@ static void strings_expect_works(import_function function)
 	cl_mem mem;
 
 	need_host();
-	mem = released_later(function(spec.context, CL_MEM_READ_WRITE, NULL, memory, spec.page,
-				      &error));
+	mem = released_later(
+		function(spec.context, CL_MEM_READ_WRITE, NULL, memory, spec.page, &error));
 	EXPECT_EQ(error, CL_SUCCESS);
 	expect_shared(mem, memory, spec.page);
 }
@@ -136,8 +141,9 @@ TEST(function_without_platform, NEW_FUNCTION)
 	strings_expect_works(as_import_function(address));
 }
 
-#define AS_STRINGS "R6-08 Types of memory supported for import are specified as additional " \
-		   "extension strings."
+#define AS_STRINGS                                                                \
+	"R6-08 Types of memory supported for import are specified as additional " \
+	"extension strings."
 
 TEST(one_type_at_least, AS_STRINGS)
 {
@@ -179,7 +185,8 @@ TEST(no_string_no_android_import, AS_STRINGS)
 }
 
 /* What the program holds in its hand is a prototype: it is called as the text declares it. */
-TEST(error_code_is_optional, "R6-09 cl_mem clImportMemoryARM( cl_context context, "
+TEST(error_code_is_optional,
+     "R6-09 cl_mem clImportMemoryARM( cl_context context, "
      "cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory, size_t size, "
      "cl_int *errorcode_ret );")
 {

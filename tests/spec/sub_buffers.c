@@ -5,11 +5,11 @@
 
 #define SUB_BUFFERS "R6-62 Support creating a sub-buffer from an imported buffer."
 
-#define QUERY(function, mem, what, type, want)                                 \
-	do {                                                                   \
-		type value_ = 0;                                               \
+#define QUERY(function, mem, what, type, want)                                             \
+	do {                                                                               \
+		type value_ = 0;                                                           \
 		EXPECT_EQ(function(mem, what, sizeof(value_), &value_, NULL), CL_SUCCESS); \
-		EXPECT(value_ == (want));                                      \
+		EXPECT(value_ == (want));                                                  \
 	} while (0)
 
 static void expect_shared_object(enum shape shape, enum memory_type type)
@@ -70,8 +70,8 @@ static cl_mem sub_buffers_create(cl_mem mem, cl_mem_flags flags, size_t origin, 
 {
 	const cl_buffer_region region = { origin, size };
 
-	return released_later(clCreateSubBuffer(mem, flags, CL_BUFFER_CREATE_TYPE_REGION, &region,
-						error));
+	return released_later(
+		clCreateSubBuffer(mem, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, error));
 }
 
 TEST(read_only_sub_buffer, SUB_BUFFERS)

@@ -93,9 +93,9 @@ static void threads_run_workers(struct worker workers[THREADS])
 		}
 }
 
-#define ALL_USES \
+#define ALL_USES                                                                             \
 	"R6-55 This extension produces cl_mem memory objects which are compatible with all " \
-	"other uses of cl_mem in the standard API, including creating images from the " \
+	"other uses of cl_mem in the standard API, including creating images from the "      \
 	"resulting cl_mem and subject to the restrictions listed in this document."
 
 TEST(threads_with_their_own_memory, ALL_USES)

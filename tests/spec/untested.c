@@ -10,8 +10,7 @@
 #define OUTSIDE "needs a device outside of the coherency domain of CPU and GPU"
 
 const struct untested untested[] = {
-	{ "R6-03 Requires OpenCL version 1.0 or later.",
-	  "there is no earlier version" },
+	{ "R6-03 Requires OpenCL version 1.0 or later.", "there is no earlier version" },
 	{ "R6-28 For specific behaviour see documentation for those memory types.",
 	  "points to another section" },
 	{ "R6-34 It is the application's responsibility to ensure visibility in memory of "
@@ -24,8 +23,7 @@ const struct untested untested[] = {
 	{ "R6-39 If an application only requires communication between the host CPU and the "
 	  "GPU, it should favour using host imports as described further.",
 	  ADVICE },
-	{ "R6-40 See also, the code example below.",
-	  "points to another section" },
+	{ "R6-40 See also, the code example below.", "points to another section" },
 	{ "R6-43 This may cause larger physical allocations than the application typically "
 	  "provokes if memory is sparsely used.",
 	  "permits, and requires nothing" },
@@ -36,8 +34,7 @@ const struct untested untested[] = {
 	  "CPU/GPU coherency domain isn't guaranteed to work and the GPU caches may contain "
 	  "stale data.",
 	  OUTSIDE },
-	{ "R6-52 Importing dma_buf pages through a CPU mapping is undefined.",
-	  "undefined" },
+	{ "R6-52 Importing dma_buf pages through a CPU mapping is undefined.", "undefined" },
 	{ "R6-54 This method is recommended to be used when interoperating with an existing "
 	  "host library which performs its own allocation and cannot be passed handles to "
 	  "mapped OpenCL buffers.",
@@ -67,8 +64,7 @@ const struct untested untested[] = {
 	{ "R12-08 Valid values for CL_IMPORT_TYPE_PROTECTED_ARM are: CL_TRUE - the memory is "
 	  "imported as protected memory.",
 	  TRUSTZONE },
-	{ "R12-10 If host access flags are omitted, then this is assumed.",
-	  TRUSTZONE },
+	{ "R12-10 If host access flags are omitted, then this is assumed.", TRUSTZONE },
 	{ "R12-14 Valid values for CL_IMPORT_ANDROID_HARDWARE_BUFFER_PLANE_INDEX_ARM and "
 	  "CL_IMPORT_ANDROID_HARDWARE_BUFFER_LAYER_INDEX_ARM are integers in the range [0; "
 	  "num_{planes,layers}).",
@@ -88,8 +84,7 @@ const struct untested untested[] = {
 	{ "R12-28 If the property's value is set to CL_TRUE, then the memory is imported as "
 	  "protected memory.",
 	  TRUSTZONE },
-	{ "R12-29 This allows to directly import a AHardwareBuffer.",
-	  ANDROID },
+	{ "R12-29 This allows to directly import a AHardwareBuffer.", ANDROID },
 	{ "R12-30 This will acquire a reference on the AHardwareBuffer object that will not be "
 	  "released until the cl_mem is destroyed.",
 	  ANDROID },

@@ -4,10 +4,10 @@
 #define TESTS_SPEC_UNTESTED_H
 
 struct untested {
-	const char *says;	/* as TEST's second argument */
+	const char *says; /* as TEST's second argument */
 	const char *why;
 };
 
-extern const struct untested untested[];	/* ends with a row of NULLs */
+extern const struct untested untested[]; /* ends with a row of NULLs */
 
 #endif /* TESTS_SPEC_UNTESTED_H */

@@ -11,9 +11,10 @@
 
 #include "kernels.h"
 
-#define ZERO_COPY "R6-06 Memory imported through this interface will be mapped into the device's " \
-		  "page tables directly, providing zero copy access."
-#define NEVER_COPY \
+#define ZERO_COPY                                                                        \
+	"R6-06 Memory imported through this interface will be mapped into the device's " \
+	"page tables directly, providing zero copy access."
+#define NEVER_COPY                                                                       \
 	"R6-07 It will never fall back to copy operations and aliased buffers, instead " \
 	"producing an error when mapping is not possible."
 
@@ -86,7 +87,7 @@ TEST(two_mappings_at_odd_offsets, ZERO_COPY)
 }
 
 TEST(suitable_pointer, "R6-10 Given a suitable pointer to an external memory allocation <memory> "
-     "this function will map the memory into the device page tables.")
+		       "this function will map the memory into the device page tables.")
 {
 	static unsigned char of_the_program[65536] __attribute__((aligned(65536)));
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, of_the_program, sizeof(of_the_program));

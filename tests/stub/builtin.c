@@ -45,8 +45,7 @@ static void climport_selftest_both(const struct arg *arg, const size_t *id, cons
 }
 
 /* climport_selftest_address(ulong *out, uchar *a) */
-static void climport_selftest_address(const struct arg *arg, const size_t *id,
-				      const size_t *global)
+static void climport_selftest_address(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	(void)id;
 	(void)global;

@@ -166,8 +166,7 @@ cl_int CL_API_CALL stub_clGetContextInfo(cl_context handle, cl_context_info name
 	case CL_CONTEXT_NUM_DEVICES:
 		return info_put(&num_devices, sizeof(cl_uint), room, out, size_ret);
 	case CL_CONTEXT_DEVICES:
-		return info_put(context->device, num_devices * sizeof(void *), room, out,
-				size_ret);
+		return info_put(context->device, num_devices * sizeof(void *), room, out, size_ret);
 	case CL_CONTEXT_PROPERTIES:
 		return info_put(context->properties,
 				context->num_properties * sizeof(*context->properties), room, out,

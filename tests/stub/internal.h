@@ -22,7 +22,8 @@
 #define F(name) __typeof__(name) stub_##name;
 #define N F
 #define X F
-cl_int CL_API_CALL clSetKernelArgDevicePointerEXT(cl_kernel kernel, cl_uint index, cl_ulong address);
+cl_int CL_API_CALL clSetKernelArgDevicePointerEXT(cl_kernel kernel, cl_uint index,
+						  cl_ulong address);
 cl_int CL_API_CALL clEnqueueNDCountKernelINTEL(cl_command_queue queue, cl_kernel kernel,
 					       cl_uint dims, const size_t *offset,
 					       const size_t *count, const size_t *local,
@@ -194,15 +195,7 @@ struct box {
 };
 
 struct op {
-	enum {
-		OP_NOTHING,
-		OP_COPY,
-		OP_FILL,
-		OP_LAUNCH,
-		OP_SYNC_OUT,
-		OP_SYNC_IN,
-		OP_LIST
-	} kind;
+	enum { OP_NOTHING, OP_COPY, OP_FILL, OP_LAUNCH, OP_SYNC_OUT, OP_SYNC_IN, OP_LIST } kind;
 	cl_command_type type;
 	bool barrier;	    /* what comes later waits for it */
 	bool waits_all;	    /* it waits for all that came before */

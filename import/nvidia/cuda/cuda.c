@@ -303,7 +303,8 @@ static int dmabuf_refused(const struct request *r, int result)
 
 	if (!is_same(r))
 		return cuda_is_freed(r);
-	err = cuda_descriptor_failed(r->cu, result, "dma-buf of CUDA memory at %#zx", (size_t)r->addr);
+	err = cuda_descriptor_failed(r->cu, result, "dma-buf of CUDA memory at %#zx",
+				     (size_t)r->addr);
 	return err == -EINVAL ? -EOPNOTSUPP : err;
 }
 

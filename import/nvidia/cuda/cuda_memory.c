@@ -60,9 +60,9 @@ static void properties_init(struct allocation *a, enum cuda_kind kind)
 
 static int cuda_memory_failed(const struct allocation *a, int result, const char *call)
 {
-	int err = cuda_descriptor_failed(a->cu, result, "%s of %zu bytes of %s memory", call, a->memory.size,
-			      a->properties.location.type == CUDA_LOCATION_DEVICE ? "CUDA device"
-										  : "CUDA host");
+	int err = cuda_descriptor_failed(
+		a->cu, result, "%s of %zu bytes of %s memory", call, a->memory.size,
+		a->properties.location.type == CUDA_LOCATION_DEVICE ? "CUDA device" : "CUDA host");
 
 	return err == -EINVAL ? -EOPNOTSUPP
 			      : err; /* what is asked for is valid where it is known */

@@ -11,9 +11,9 @@
 #include "icd/calls/kernel_pointer.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
+#include "icd/objects/user_event.h"
 #include "icd/queries/describe.h"
 #include "icd/queries/support.h"
-#include "icd/selftest/user_event.h"
 
 struct named {
 	const char *name;
@@ -39,7 +39,7 @@ static void *address_wrap(const char *name, void *function)
 	void *ours = function ? address_intercepted(name) : NULL;
 
 	if (function && !strncmp(name, "clEnqueueWaitSemaphores", 23))
-		user_events_assume_pending();
+		user_event_add(); /* for ever: the application has another way to hold commands back */
 	if (!ours && function)
 		ours = command_buffer_function(name);
 	if (!ours && function)

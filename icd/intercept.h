@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every function this layer intercepts, by the file that has it. */
+/* Every function this layer intercepts, by the file of icd/calls/ that has it. */
 #ifndef ICD_INTERCEPT_H
 #define ICD_INTERCEPT_H
 
@@ -10,14 +10,14 @@
 	F(clGetPlatformIDs)                         \
 	F(clGetPlatformInfo)                        \
 	F(clGetDeviceInfo)                          \
-	/* address.c */                             \
+	/* icd/address.c */                         \
 	F(clGetExtensionFunctionAddress)            \
 	F(clGetExtensionFunctionAddressForPlatform) \
 	/* context.c */                             \
 	F(clCreateContext)                          \
 	F(clCreateContextFromType)                  \
 	F(clReleaseContext)                         \
-	/* memobj.c */                              \
+	/* mem_object.c */                          \
 	F(clRetainMemObject)                        \
 	F(clReleaseMemObject)                       \
 	F(clGetMemObjectInfo)                       \
@@ -60,7 +60,7 @@
 	F(clGetEventInfo)                           \
 	F(clGetEventProfilingInfo)                  \
 	F(clSetEventCallback)                       \
-	/* access/observe.c */                      \
+	/* observe.c */                             \
 	F(clFinish)                                 \
 	F(clEnqueueMarker)                          \
 	F(clEnqueueBarrier)                         \

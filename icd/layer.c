@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "icd/calls/info_answer.h"
+#include "icd/info_answer.h"
 #include "icd/place.h"
 
 #define EXPORT __attribute__((visibility("default")))

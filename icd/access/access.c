@@ -4,8 +4,8 @@
 #include "icd/error.h"
 #include "icd/layer.h"
 #include "icd/objects/context.h"
-#include "icd/objects/event.h"
-#include "icd/selftest/user_event.h"
+#include "icd/objects/proxy_event.h"
+#include "icd/objects/user_event.h"
 
 static bool any_needs_bracket(struct memobj *const *objs, size_t count)
 {
@@ -134,7 +134,7 @@ cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *con
 	    access_join(a, queue, objs, count))
 		return CL_SUCCESS;
 	queue_bracket_close(queue);
-	if (edges & ACCESS_BEGIN && !a->num_wait && !user_events_pending() &&
+	if (edges & ACCESS_BEGIN && !a->num_wait && !user_event_is_pending() &&
 	    invalidate_is_enough(objs, count))
 		return invalidate_now(a, objs, count);
 	/* PoCL 3.1 takes a list of no events for kernels, not for markers. */
@@ -156,7 +156,7 @@ static cl_int access_leave(struct access *a, cl_int err)
 		queue_bracket_end(a->queue, &marker);
 	queue_bracket_leave(a->queue);
 	if (!err && a->app_event)
-		event_give(marker, command, a->app_event);
+		proxy_event_give(marker, command, a->app_event);
 	return err;
 }
 
@@ -180,7 +180,7 @@ static cl_int access_watch(struct access *a, cl_bool blocking)
 	bracket_end(a->bracket, &marker);
 	if (blocking)
 		err = wait_for(marker ? marker : a->command);
-	event_give(marker, a->command, err ? NULL : a->app_event);
+	proxy_event_give(marker, a->command, err ? NULL : a->app_event);
 	return err;
 }
 

@@ -11,7 +11,7 @@
 #include "icd/layer.h"
 #include "icd/methods/method.h"
 #include "icd/objects/context.h"
-#include "icd/objects/event.h"
+#include "icd/objects/proxy_event.h"
 #include "util/lock.h"
 #include "util/log.h"
 
@@ -143,13 +143,13 @@ static bool bracket_is_pending(const struct bracket *b)
 
 static bool last_is_held_by_driver(const struct bracket *b)
 {
-	return is_held_by_driver(b->last, event_is_given(b->marker) ? 2 : 1);
+	return is_held_by_driver(b->last, proxy_event_is_given(b->marker) ? 2 : 1);
 }
 
 static bool bracket_is_in_use(const struct bracket *b)
 {
 	const cl_event own[] = { b->ready, b->gate.event, b->ended.event,
-				 event_is_given(b->marker) ? NULL : b->marker };
+				 proxy_event_is_given(b->marker) ? NULL : b->marker };
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		if (own[i] && is_held_by_driver(own[i], 1))

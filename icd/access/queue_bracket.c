@@ -6,13 +6,10 @@
 
 #include "icd/access/idle.h"
 #include "icd/layer.h"
-#include "icd/objects/table.h"
-#include "util/lock.h"
+#include "icd/objects/handle_table.h"
 
 struct queue_bracket {
-	struct queue_bracket *next; /* queues_lock */
-	bool listed;		    /* the same */
-	atomic_uint refs;	    /* 1 for the table, and users */
+	struct handle_record record;
 	cl_command_queue queue;
 	atomic_bool in_order;  /* as far as is known: each row asks anew */
 	pthread_mutex_t mutex; /* all below; taken first */
@@ -22,11 +19,10 @@ struct queue_bracket {
 	bool close_left; /* to be closed when it has left */
 };
 
-static void queues_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
+static void queue_bracket_in_child(struct lock *lock);
 
-LOCK_DEFINE_IN_CHILD(queues_lock, LOCK_LAST, queues_in_child); /* the table and the list */
-static struct table queues = TABLE_INIT; /* cl_command_queue -> struct queue_bracket */
-static struct queue_bracket *queue_list GUARDED_BY(queues_lock);
+/* cl_command_queue -> struct queue_bracket */
+static HANDLE_TABLE_DEFINE(queue_bracket_table, queue_bracket_in_child);
 static atomic_bool forbidden;
 atomic_uint queue_bracket_count;
 
@@ -34,11 +30,10 @@ atomic_uint queue_bracket_count;
  * The queues are the parent's, where the thread that idles closes them; a child cannot use them,
  * and their locks may be held by threads that it does not have.
  */
-static void queues_in_child(struct lock *lock)
+static void queue_bracket_in_child(struct lock *lock)
 {
 	(void)lock;
-	queues = (struct table)TABLE_INIT;
-	queue_list = NULL;
+	handle_table_forget(&queue_bracket_table);
 	atomic_store(&queue_bracket_count, 0);
 }
 
@@ -67,7 +62,6 @@ static struct queue_bracket *queue_bracket_create(cl_command_queue queue)
 		return NULL;
 	q->queue = queue;
 	q->in_order = in_order;
-	q->refs = 1;
 	pthread_mutexattr_init(&recursive);
 	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&q->mutex, &recursive);
@@ -75,53 +69,33 @@ static struct queue_bracket *queue_bracket_create(cl_command_queue queue)
 	return q;
 }
 
-static void queue_bracket_put(struct queue_bracket *q)
+static void queue_bracket_destroy(struct queue_bracket *q)
 {
-	if (atomic_fetch_sub_explicit(&q->refs, 1, memory_order_acq_rel) != 1)
-		return;
 	pthread_mutex_destroy(&q->mutex);
 	free(q);
 }
 
-static struct queue_bracket *queue_bracket_find(cl_command_queue queue) REQUIRES(queues_lock)
+static void queue_bracket_put(struct queue_bracket *q)
 {
-	struct queue_bracket *q = table_get(&queues, queue);
-
-	if (q)
-		atomic_fetch_add_explicit(&q->refs, 1, memory_order_relaxed);
-	return q;
+	if (q && handle_record_put(&q->record))
+		queue_bracket_destroy(q);
 }
 
 static struct queue_bracket *queue_bracket_get(cl_command_queue queue)
 {
-	struct queue_bracket *q;
-
-	if (!table_get(&queues, queue))
-		return NULL;
-	lock_acquire(&queues_lock);
-	q = queue_bracket_find(queue);
-	lock_release(&queues_lock);
-	return q;
+	return handle_table_get(&queue_bracket_table, queue);
 }
 
-/* The record of @queue, which may be another thread's by now; NULL: no memory, or no queue. */
+/* The record of @queue, which another thread may have added; NULL: no memory, or no queue. */
 static struct queue_bracket *queue_bracket_add(cl_command_queue queue)
 {
 	struct queue_bracket *made = queue_bracket_create(queue), *q;
 
 	if (!made)
 		return NULL;
-	lock_acquire(&queues_lock);
-	q = queue_bracket_find(queue);
-	if (!q && table_set(&queues, queue, made)) {
-		made->next = queue_list;
-		made->listed = true;
-		queue_list = made;
-		q = queue_bracket_find(queue);
-	}
-	lock_release(&queues_lock);
+	q = handle_table_publish(&queue_bracket_table, queue, made);
 	if (q != made)
-		queue_bracket_put(made);
+		queue_bracket_destroy(made);
 	return q;
 }
 
@@ -268,24 +242,6 @@ void queue_bracket_close_slowly(cl_command_queue queue)
 }
 
 /*
- * The queue behind @q, or the first one for NULL; held, @q no more.  The list may change in between:
- * a queue can be seen twice then, but none is left out.
- */
-static struct queue_bracket *queue_bracket_next(struct queue_bracket *q)
-{
-	struct queue_bracket *found;
-
-	lock_acquire(&queues_lock);
-	found = q && q->listed ? q->next : queue_list;
-	if (found)
-		atomic_fetch_add_explicit(&found->refs, 1, memory_order_relaxed);
-	lock_release(&queues_lock);
-	if (q)
-		queue_bracket_put(q);
-	return found;
-}
-
-/*
  * The driver may block in a flush, which the application's commands are not to wait for.  The
  * reference keeps the queue alive without the mutex.
  */
@@ -300,36 +256,48 @@ static void queue_bracket_flush(struct queue_bracket *q)
 }
 
 /*
- * Closes those without a kernel since the last tick.  Who enqueues just now is not idle, and is
- * not waited for.  The driver is told to go on, because an application that has flushed the queue
- * does not do so again.
+ * Closes the bracket if no kernel came since the last tick.  The driver is told to go on, because
+ * an application that has flushed the queue does not do so again.
  */
+static void queue_bracket_close_idle(struct queue_bracket *q)
+{
+	bool idles = q->open && !q->fresh;
+
+	q->fresh = false;
+	if (!idles)
+		return;
+	queue_bracket_close_locked(q);
+	queue_bracket_flush(q);
+}
+
+/* A thread that enqueues just now keeps the mutex, is not idle, and is not waited for. */
 static bool queue_bracket_tick(void)
 {
-	bool idles;
+	struct handle_cursor cursor = { 0 };
+	struct queue_bracket *q;
 
-	for (struct queue_bracket *q = queue_bracket_next(NULL); q; q = queue_bracket_next(q)) {
-		if (pthread_mutex_trylock(&q->mutex))
-			continue;
-		idles = q->open && !q->fresh;
-		q->fresh = false;
-		if (idles) {
-			queue_bracket_close_locked(q);
-			queue_bracket_flush(q);
+	while ((q = handle_table_next(&queue_bracket_table, &cursor))) {
+		if (!pthread_mutex_trylock(&q->mutex)) {
+			queue_bracket_close_idle(q);
+			pthread_mutex_unlock(&q->mutex);
 		}
-		pthread_mutex_unlock(&q->mutex);
+		queue_bracket_put(q);
 	}
 	return queue_bracket_any();
 }
 
-/* Closes those that use @region; all for NULL. */
+/* Closes the brackets that use @region; NULL: all. */
 static void queue_bracket_close_using(const struct import_region *region)
 {
-	for (struct queue_bracket *q = queue_bracket_next(NULL); q; q = queue_bracket_next(q)) {
+	struct handle_cursor cursor = { 0 };
+	struct queue_bracket *q;
+
+	while ((q = handle_table_next(&queue_bracket_table, &cursor))) {
 		pthread_mutex_lock(&q->mutex);
 		if (q->open && (!region || bracket_uses(q->open, region)))
 			queue_bracket_close_or_defer(q);
 		pthread_mutex_unlock(&q->mutex);
+		queue_bracket_put(q);
 	}
 }
 
@@ -347,19 +315,12 @@ void queue_bracket_close_region(const struct import_region *region)
 
 static void queue_bracket_remove(cl_command_queue queue)
 {
-	struct queue_bracket **link = &queue_list, *q;
+	struct queue_bracket *gone;
 
-	lock_acquire(&queues_lock);
-	q = table_remove(&queues, queue);
-	while (*link && *link != q)
-		link = &(*link)->next;
-	if (q) {
-		*link = q->next;
-		q->listed = false;
-	}
-	lock_release(&queues_lock);
-	if (q)
-		queue_bracket_put(q);
+	lock_acquire(&queue_bracket_table.lock);
+	gone = handle_table_remove(&queue_bracket_table, queue);
+	lock_release(&queue_bracket_table.lock);
+	queue_bracket_put(gone);
 }
 
 /*

@@ -158,9 +158,9 @@ static cl_int CL_API_CALL command_update(WORDS_4)
 		command_uses_free(uses);
 		return err;
 	}
-	u.stamp = command_buffer_add(handle, uses);
+	u.stamp = command_buffer_use(handle, uses);
 	err = driver(PASS_4);
-	command_buffer_remove(handle, err ? is_refused : is_replaced, &u);
+	command_buffer_unuse(handle, err ? is_refused : is_replaced, &u);
 	return err;
 }
 

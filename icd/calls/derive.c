@@ -17,7 +17,7 @@
 #include "icd/layer.h"
 #include "icd/methods/method.h"
 #include "icd/objects/context.h"
-#include "icd/objects/memobj.h"
+#include "icd/objects/memobj_watch.h"
 #include "util/log.h"
 
 /* Records @mem as made from @parent, or releases it. */

@@ -2,6 +2,7 @@
 /* clImportMemoryARM. */
 #include <stdint.h>
 
+#include "icd/access/mapping.h"
 #include "icd/calls/properties.h"
 #include "icd/config.h"
 #include "icd/error.h"
@@ -9,7 +10,7 @@
 #include "icd/layer.h"
 #include "icd/methods/method.h"
 #include "icd/objects/context.h"
-#include "icd/objects/memobj.h"
+#include "icd/objects/memobj_watch.h"
 #include "util/log.h"
 #include "util/thread.h"
 
@@ -77,12 +78,19 @@ static cl_int import_memory_record(const struct method_ops *ops, const struct me
 	return memobj_add(&like);
 }
 
+/* Driver: no unmap of the import is in a queue any more. */
+static void CL_CALLBACK import_memory_destroyed(cl_mem mem, void *region)
+{
+	mapping_forget(region);
+	memobj_destroyed(mem, region);
+}
+
 /* The region is held until the driver has destroyed the buffer, whatever comes next. */
 static cl_int import_memory_finish(const struct context *context, cl_context handle,
 				   const struct method_ops *ops, struct import_region *region,
 				   const struct method_buffer *buffer, bool each)
 {
-	cl_int err = memobj_watch(buffer->handle, region);
+	cl_int err = memobj_watch(buffer->handle, region, import_memory_destroyed);
 
 	if (!err && each)
 		err = ops->prove_buffer(context, buffer->handle, region->addr);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icd/calls/info_answer.h"
+#include "icd/info_answer.h"
 #include "icd/config.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"

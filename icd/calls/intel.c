@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "icd/access/access.h"
+#include "icd/calls/kernel.h"
 #include "icd/layer.h"
-#include "icd/objects/kernel.h"
 
 static const char count_kernel_name[] = "clEnqueueNDCountKernelINTEL";
 static const char blocking_free_name[] = "clMemBlockingFreeINTEL";

@@ -14,7 +14,7 @@
 
 #include "icd/intercept.h"
 #include "icd/layer.h"
-#include "icd/objects/kernel.h"
+#include "icd/objects/kernel_args.h"
 
 cl_int CL_API_CALL layer_clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint index,
 						  const void *value)
@@ -22,7 +22,7 @@ cl_int CL_API_CALL layer_clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint inde
 	cl_int err = next.clSetKernelArgSVMPointer(kernel, index, value);
 
 	if (!err)
-		kernel_arg_forget(kernel, index);
+		kernel_args_unset(kernel, index);
 	return err;
 }
 
@@ -35,7 +35,7 @@ cl_int CL_API_CALL layer_clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint inde
 		cl_int err = driver(kernel, index, value);                              \
                                                                                         \
 		if (!err)                                                               \
-			kernel_arg_forget(kernel, index);                               \
+			kernel_args_unset(kernel, index);                               \
 		return err;                                                             \
 	}
 

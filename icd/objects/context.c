@@ -5,20 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "icd/intercept.h"
 #include "icd/layer.h"
 #include "icd/methods/method.h"
-#include "icd/objects/table.h"
+#include "icd/objects/handle_table.h"
 #include "icd/selftest/job.h"
 #include "util/lock.h"
 #include "util/log.h"
 
 struct context {
+	struct handle_record record;
 	cl_context handle;
-	atomic_uint refs;     /* 1 for the table, and callers of context_get() */
 	atomic_bool imported; /* an import was asked for */
-	bool watched;	    /* the driver tells when it is gone; written before it is handed out */
-	unsigned int forks; /* of the process that made it */
+	bool watched;	    /* the driver says when the context is gone; set before others see it */
+	unsigned int forks; /* context_forks when the context was created */
 	struct context_data *_Atomic data; /* grows at its head only */
 	context_notify_fn notify;
 	void *user_data;
@@ -26,17 +25,17 @@ struct context {
 	cl_device_id devices[];
 };
 
-static void contexts_in_child(struct lock *lock);
+static void context_in_child(struct lock *lock);
 
-LOCK_DEFINE_IN_CHILD(context_lock, LOCK_LAST, contexts_in_child); /* the two below */
-static struct table contexts = TABLE_INIT;			  /* cl_context -> struct context */
-static unsigned int
-	forks; /* between this process and the first; written while one thread is there */
+static HANDLE_TABLE_DEFINE(context_table, context_in_child); /* cl_context -> struct context */
 
-static void contexts_in_child(struct lock *lock)
+/* Forks between this process and the first one.  Written while the process has one thread. */
+static unsigned int context_forks;
+
+static void context_in_child(struct lock *lock)
 {
 	(void)lock;
-	forks++;
+	context_forks++;
 }
 
 /* The driver's objects that methods keep for a context. */
@@ -61,34 +60,27 @@ static void context_free(struct context *context)
 
 void context_put(struct context *context)
 {
-	if (context && atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) == 1)
+	if (context && handle_record_put(&context->record))
 		context_free(context);
 }
 
 struct context *context_get(cl_context handle)
 {
-	struct context *context;
-
-	lock_acquire(&context_lock);
-	context = table_get(&contexts, handle);
-	if (context)
-		atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
-	lock_release(&context_lock);
-	return context;
+	return handle_table_get(&context_table, handle);
 }
 
-/* @only: remove this record alone, NULL for any: the address may be another context's by now. */
+/* @only: NULL, or the record to remove: the driver may have created another context at @handle. */
 static void context_remove(cl_context handle, const struct context *only)
 {
 	struct context *context;
 
-	lock_acquire(&context_lock);
-	context = table_get(&contexts, handle);
+	lock_acquire(&context_table.lock);
+	context = handle_table_find(&context_table, handle);
 	if (context && (!only || context == only))
-		table_remove(&contexts, handle);
+		handle_table_remove(&context_table, handle);
 	else
 		context = NULL;
-	lock_release(&context_lock);
+	lock_release(&context_table.lock);
 	if (context)
 		context_data_release(context);
 	context_put(context);
@@ -100,13 +92,13 @@ static void CL_CALLBACK context_destroyed(cl_context handle, void *record)
 	context_put(record);
 }
 
-/* OpenCL 3.0 tells when a context is gone; before, the last release is watched. */
+/* OpenCL 3.0 calls back when a context is gone.  Before 3.0 the last release ends the record. */
 static void context_watch(struct context *context)
 {
 	if (!next.clSetContextDestructorCallback || !context->num_devices ||
 	    device_version(context->devices[0]) < CL_MAKE_VERSION(3, 0, 0))
 		return;
-	atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
+	handle_record_hold(&context->record);
 	context->watched =
 		!next.clSetContextDestructorCallback(context->handle, context_destroyed, context);
 	if (!context->watched)
@@ -128,67 +120,30 @@ static struct context *context_create(cl_context handle, context_notify_fn notif
 		return NULL;
 	}
 	context->handle = handle;
-	context->refs = 1;
-	context->forks = forks;
+	context->forks = context_forks;
 	context->notify = notify;
 	context->user_data = user_data;
 	context->num_devices = size / sizeof(context->devices[0]);
 	return context;
 }
 
-/* A context that cannot be recorded works as ever; imports into it are refused. */
-static void context_add(cl_context handle, context_notify_fn notify, void *user_data)
+void context_add(cl_context handle, context_notify_fn notify, void *user_data)
 {
 	struct context *context = context_create(handle, notify, user_data);
-	bool added;
 
 	context_remove(handle, NULL);
 	if (!context)
 		return;
-	lock_acquire(&context_lock);
-	added = table_set(&contexts, handle, context);
-	lock_release(&context_lock);
-	if (added)
+	if (handle_table_add(&context_table, handle, context))
 		context_watch(context);
 	else
-		context_put(context);
-}
-
-cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties *properties,
-					     cl_uint num_devices, const cl_device_id *devices,
-					     context_notify_fn notify, void *user_data,
-					     cl_int *errcode_ret)
-{
-	cl_int err = CL_SUCCESS;
-	cl_context context =
-		next.clCreateContext(properties, num_devices, devices, notify, user_data, &err);
-
-	if (is_created(context, err))
-		context_add(context, notify, user_data);
-	if (errcode_ret)
-		*errcode_ret = err;
-	return context;
-}
-
-cl_context CL_API_CALL layer_clCreateContextFromType(const cl_context_properties *properties,
-						     cl_device_type type, context_notify_fn notify,
-						     void *user_data, cl_int *errcode_ret)
-{
-	cl_int err = CL_SUCCESS;
-	cl_context context =
-		next.clCreateContextFromType(properties, type, notify, user_data, &err);
-
-	if (is_created(context, err))
-		context_add(context, notify, user_data);
-	if (errcode_ret)
-		*errcode_ret = err;
-	return context;
+		free(context);
 }
 
 /*
- * With one reference left its only owner is giving it up: no other thread may retain it any more.
- * Queues and other objects may keep the context alive in the driver, and give its handle out.  The
- * record of a context that is watched stays until then; others end here.
+ * With one reference left, its only owner gives the context up: no other thread may retain it any
+ * more.  Queues and other objects may keep the context alive in the driver, and give its handle
+ * out.  So the record of a watched context stays until the driver calls back.
  */
 static void context_release_last(cl_context handle)
 {
@@ -201,17 +156,14 @@ static void context_release_last(cl_context handle)
 	context_put(context);
 }
 
-cl_int CL_API_CALL layer_clReleaseContext(cl_context context)
+void context_release(cl_context handle)
 {
 	cl_uint refs = 0;
 
-	method_context_release(context);
-	if (table_get(&contexts, context) &&
-	    !next.clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, sizeof(refs), &refs,
-				   NULL) &&
+	if (handle_table_has(&context_table, handle) &&
+	    !next.clGetContextInfo(handle, CL_CONTEXT_REFERENCE_COUNT, sizeof(refs), &refs, NULL) &&
 	    refs == 1)
-		context_release_last(context);
-	return next.clReleaseContext(context);
+		context_release_last(handle);
 }
 
 static const struct device *context_device(const struct context *context, size_t i)
@@ -285,13 +237,13 @@ struct context_data *context_data_add(struct context *context, struct context_da
 
 void context_tests_begin(const struct context *context)
 {
-	if (context->forks != forks)
+	if (context->forks != context_forks)
 		job_forbid();
 }
 
 cl_int context_tests_end(const struct context *context, cl_int err)
 {
-	if (context->forks == forks || !job_allow() || !err)
+	if (context->forks == context_forks || !job_allow() || !err)
 		return err;
 	log_error("this process was forked from the one that made the context, so the driver "
 		  "cannot be tested; the process that made it had imported no such memory");

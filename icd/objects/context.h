@@ -23,6 +23,15 @@ struct context;
 struct context *context_get(cl_context handle);
 void context_put(struct context *context);
 
+/*
+ * Records a context that the application is about to get.  A context that cannot be recorded for
+ * want of memory works without the layer; imports into it are refused.
+ */
+void context_add(cl_context handle, context_notify_fn notify, void *user_data);
+
+/* The application is about to release a context, perhaps for the last time. */
+void context_release(cl_context handle);
+
 /* Whether the driver's own function serves this type on every device. */
 bool context_is_native(const struct context *context, enum import_type type);
 

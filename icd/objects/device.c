@@ -7,16 +7,13 @@
 
 #include "icd/layer.h"
 #include "icd/methods/method.h"
-#include "icd/objects/table.h"
 #include "icd/selftest/job.h"
 #include "util/lock.h"
 #include "util/log.h"
 
 #define MAX_ATTEMPTS 3
 
-LOCK_DEFINE(device_lock, LOCK_LAST);	  /* writes to devices */
-static struct table devices = TABLE_INIT; /* root device -> struct device, never removed */
-static _Atomic(struct device *) newest;	  /* of all records */
+static HANDLE_TABLE_DEFINE(device_table, NULL); /* root device -> struct device, never removed */
 
 bool has_word(const char *list, const char *name)
 {
@@ -99,8 +96,8 @@ static struct device *device_probe(cl_device_id id, bool may_compile)
 	return device;
 }
 
-/* What cannot be tested is asked again some times, not at every call. */
-static bool is_conclusive(const struct device *device)
+/* A device that cannot be tested now is asked again some times, not at every call. */
+static bool device_is_conclusive(const struct device *device)
 {
 	if (device->attempts >= MAX_ATTEMPTS)
 		return true;
@@ -111,50 +108,50 @@ static bool is_conclusive(const struct device *device)
 	return true;
 }
 
-/* Two threads may probe the same device at once; the first that is conclusive stays. */
+/* Two threads may probe a device at once; the first record that is conclusive stays. */
 static const struct device *device_publish(struct device *device)
 {
 	struct device *published;
 
-	lock_acquire(&device_lock);
-	published = table_get(&devices, device->id);
-	if (!published || !is_conclusive(published)) {
+	lock_acquire(&device_table.lock);
+	published = handle_table_find(&device_table, device->id);
+	if (!published || !device_is_conclusive(published)) {
 		device->older = published;
 		device->attempts = (published ? published->attempts : 0) + device->may_compile;
-		device->next = atomic_load_explicit(&newest, memory_order_relaxed);
-		if (table_set(&devices, device->id, device))
+		if (handle_table_set(&device_table, device->id, device))
 			published = device;
-		if (published == device)
-			atomic_store_explicit(&newest, device, memory_order_release);
 	}
-	lock_release(&device_lock);
+	lock_release(&device_table.lock);
 	if (published != device)
 		free(device);
 	return published;
 }
 
-/* A conclusive record, or the one that a test of this kind makes now. */
-static const struct device *device_find(cl_device_id id, bool may_compile)
+const struct device *device_known(cl_device_id id)
 {
-	struct device *device = table_get(&devices, id);
-	cl_device_id root;
-
-	if (!id || (device && is_conclusive(device)))
-		return device;
-	root = device_root(id);
-	device = table_get(&devices, root);
-	if (device && (is_conclusive(device) || (!may_compile && !device->may_compile)))
-		return device;
-	device = device_probe(root, may_compile);
-	return device ? device_publish(device) : NULL;
+	return handle_table_peek(&device_table, id);
 }
 
-const struct device *device_next(const struct device *device)
+const struct device *device_next(struct handle_cursor *cursor)
 {
-	device = device ? device->next : atomic_load_explicit(&newest, memory_order_acquire);
-	while (device && table_get(&devices, device->id) != device) /* there is a better one */
-		device = device->next;
-	return device;
+	return handle_table_next(&device_table, cursor);
+}
+
+/* A conclusive record, or the record that a test of this kind makes now. */
+static const struct device *device_find(cl_device_id id, bool may_compile)
+{
+	const struct device *known = device_known(id);
+	struct device *device;
+	cl_device_id root;
+
+	if (!id || (known && device_is_conclusive(known)))
+		return known;
+	root = device_root(id);
+	known = device_known(root);
+	if (known && (device_is_conclusive(known) || (!may_compile && !known->may_compile)))
+		return known;
+	device = device_probe(root, may_compile);
+	return device ? device_publish(device) : NULL;
 }
 
 const struct device *device_get(cl_device_id id)
@@ -166,5 +163,5 @@ const struct device *device_get_quick(cl_device_id id)
 {
 	const struct device *device = device_find(id, false);
 
-	return device && is_conclusive(device) ? device : NULL;
+	return device && device_is_conclusive(device) ? device : NULL;
 }

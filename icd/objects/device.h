@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "icd/cl_compat.h"
+#include "icd/objects/handle_table.h"
 #include "import/import.h"
 
 struct method_ops;
@@ -22,10 +23,10 @@ struct method {
 
 /* Never changed or freed once device_get() returned it. */
 struct device {
+	struct handle_record record;
 	cl_device_id id; /* a root device */
 	cl_platform_id platform;
-	struct device *older;  /* records that were not conclusive; others may hold them */
-	struct device *next;   /* device_next() */
+	struct device *older;  /* a record that was not conclusive, and that others may still use */
 	bool may_compile;      /* what its self-tests may do */
 	unsigned int attempts; /* at a record that may compile, this one included */
 	struct method method[IMPORT_TYPES];
@@ -47,8 +48,11 @@ const struct device *device_get(cl_device_id id);
  */
 const struct device *device_get_quick(cl_device_id id);
 
-/* The records that there are already, one after the other.  NULL: the first, or no more. */
-const struct device *device_next(const struct device *device);
+/* The record of a root device, conclusive or not; NULL if no thread has asked for the device. */
+const struct device *device_known(cl_device_id id);
+
+/* The next record of all that are known, or NULL at the end.  @cursor: zero at first. */
+const struct device *device_next(struct handle_cursor *cursor);
 
 /* The device that @id is a part of, or itself. */
 cl_device_id device_root(cl_device_id id);

@@ -1,73 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cl_mem objects that are imports, and those made from them.
+ * Memory objects that are imports, and memory objects that are made from imports.
  *
- * A record lives in the table as long as the application can name the object:
- * it counts the application's references itself, from 1 at creation, and takes
- * the record out before the driver's object can go.  So an address that the
- * driver uses again never finds an old record, whatever the driver does with
- * destructor callbacks.  Those decide only when the memory may go.
+ * An import's record is in the table while the application can name the object.  Destructor
+ * callbacks of the driver decide only when the memory may go (memobj_watch.h).
  */
 #ifndef ICD_OBJECTS_MEMOBJ_H
 #define ICD_OBJECTS_MEMOBJ_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "icd/cl_compat.h"
+#include "icd/objects/handle_table.h"
 #include "import/import.h"
 
 struct method_ops;
 
 struct memobj {
+	struct handle_record record; /* handles: the application's references, and children */
 	cl_mem handle;
-	cl_context context;	      /* of the import; its record may be gone */
+	cl_context context;	      /* of the import; the context's record may be gone */
 	struct import_region *region; /* held */
 	size_t origin;		      /* bytes from region->addr */
-	bool bracket; /* use has to be bracketed: dma-buf, consistency kept by the runtime */
-	struct memobj *parent;		 /* held; NULL for an import */
-	bool hides_parent;		 /* the driver does not know the parent: answered here */
+	bool bracket; /* a dma-buf that the runtime keeps coherent: commands are bracketed */
+	struct memobj *parent; /* held; NULL for an import */
+	bool hides_parent;     /* the driver does not know the parent: the layer answers */
 	const struct method_ops *method; /* by which the driver took the import */
 	void *hidden; /* of an import: struct method_buffer's, released with the record; or NULL */
-	atomic_uint refs;     /* holders of the record */
-	unsigned int handles; /* application's references, and children; memobj_lock */
 };
 
-/* Records in the table.  While there are none, every call goes straight on. */
-extern atomic_uint memobj_count;
+extern struct handle_table memobj_table;
 
+/* Whether any import is alive.  If none is, every call goes straight on. */
 static inline bool memobj_live(void)
 {
-	return atomic_load_explicit(&memobj_count, memory_order_relaxed) != 0;
+	return handle_table_any(&memobj_table);
 }
 
 /* No lock; nanoseconds. */
-bool memobj_is_import(cl_mem mem);
+static inline bool memobj_is_import(cl_mem mem)
+{
+	return handle_table_has(&memobj_table, mem);
+}
 
-/* A reference to the record of @mem, or NULL.  Drop with memobj_put(). */
+/* A reference to the record of @mem, or NULL.  Ends with memobj_put(). */
 struct memobj *memobj_get(cl_mem mem);
-/* The import that an object is made from, itself perhaps; borrowed. */
-const struct memobj *memobj_import(const struct memobj *obj);
 struct memobj *memobj_hold(struct memobj *obj);
 void memobj_put(struct memobj *obj);
 
-/**
- * memobj_watch - hold a region until the driver has destroyed @mem
- *
- * Returns CL_SUCCESS or the driver's error; then nothing is held.
- */
-cl_int memobj_watch(cl_mem mem, struct import_region *region);
-
-/**
- * memobj_watch_part - hold an object's memory and its parent's object until the driver has
- * destroyed @mem, which does not know its parent
- *
- * So the parent's destructor callbacks, the application's among them, come when no command uses
- * @mem any more.
- *
- * Returns CL_SUCCESS, or an error; then nothing is held.
- */
-cl_int memobj_watch_part(cl_mem mem, const struct memobj *parent);
+/* The import that @obj is made from, or @obj if that is an import; borrowed. */
+const struct memobj *memobj_import(const struct memobj *obj);
 
 /**
  * memobj_add - record an object that the application is about to get
@@ -78,5 +60,21 @@ cl_int memobj_watch_part(cl_mem mem, const struct memobj *parent);
  * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY.
  */
 cl_int memobj_add(const struct memobj *like);
+
+/* The application retains a handle that may be an import's. */
+static inline void memobj_retain(cl_mem mem)
+{
+	handle_table_retain(&memobj_table, mem);
+}
+
+/**
+ * memobj_release - the application releases a handle that may be an import's
+ * @import: set to the record of the import if the import leaves the table, @mem or a parent of
+ *	@mem; else NULL.  Valid as long as the returned record.
+ *
+ * Returns a reference if that was the last handle, to be put when the driver's object is released;
+ * else NULL.
+ */
+struct memobj *memobj_release(cl_mem mem, const struct memobj **import);
 
 #endif /* ICD_OBJECTS_MEMOBJ_H */

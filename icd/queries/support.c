@@ -442,9 +442,11 @@ void support_prepare(cl_platform_id platform)
 /* What this process has found out itself, by a device query or an import. */
 static unsigned int support_found(cl_platform_id platform)
 {
+	struct handle_cursor cursor = { 0 };
+	const struct device *d;
 	unsigned int takes = 0;
 
-	for (const struct device *d = device_next(NULL); d; d = device_next(d))
+	while ((d = device_next(&cursor)))
 		if (d->platform == platform)
 			takes |= support_of_record(d);
 	return takes;
@@ -496,15 +498,6 @@ static unsigned int support_of_number(cl_device_id id)
 			takes = t.device[i];
 	free(devices);
 	return takes;
-}
-
-static const struct device *device_known(cl_device_id id)
-{
-	const struct device *device = device_next(NULL);
-
-	while (device && device->id != id)
-		device = device_next(device);
-	return device;
 }
 
 unsigned int support_of_device(cl_device_id id)

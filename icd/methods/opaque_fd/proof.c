@@ -9,7 +9,7 @@
 #include "icd/methods/opaque_fd/buffer.h"
 #include "icd/methods/opaque_fd/invalidate.h"
 #include "icd/objects/device.h"
-#include "icd/objects/memobj.h"
+#include "icd/objects/memobj_watch.h"
 #include "icd/selftest/job.h"
 #include "icd/selftest/result_cache.h"
 #include "icd/selftest/selftest.h"
@@ -51,7 +51,7 @@ static cl_mem sample_buffer(cl_context context, bool reader, void *arg, cl_int *
 	(void)reader;
 	if (!mem)
 		return NULL;
-	*err = memobj_watch(mem, s->region);
+	*err = memobj_watch(mem, s->region, memobj_destroyed);
 	if (!*err)
 		return mem;
 	next.clReleaseMemObject(mem);

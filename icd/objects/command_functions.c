@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/calls/command_functions.h"
+#include "icd/objects/command_functions.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "icd/layer.h"
-#include "icd/objects/table.h"
-#include "util/lock.h"
+#include "icd/objects/handle_table.h"
 
-LOCK_DEFINE(functions_lock, LOCK_LAST);
-static struct table platforms = TABLE_INIT; /* cl_platform_id -> struct command_functions */
+/* cl_platform_id -> struct command_functions, never removed */
+static HANDLE_TABLE_DEFINE(command_functions_table, NULL);
 
-static struct command_functions *functions_create(cl_platform_id platform)
+static struct command_functions *command_functions_create(cl_platform_id platform)
 {
 	struct command_functions *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
-	f->platform = platform;
 	const struct {
 		const char *name;
 		void **function;
@@ -43,32 +41,23 @@ static struct command_functions *functions_create(cl_platform_id platform)
 	return f;
 }
 
-/* Two threads may ask a platform at once; the first to get here wins. */
-static const struct command_functions *functions_publish(struct command_functions *f)
-{
-	struct command_functions *published;
-
-	lock_acquire(&functions_lock);
-	published = table_get(&platforms, f->platform);
-	if (!published && table_set(&platforms, f->platform, f))
-		published = f;
-	lock_release(&functions_lock);
-	if (published != f)
-		free(f);
-	return published;
-}
-
-static const struct command_functions *functions_get(cl_platform_id platform)
+static const struct command_functions *command_functions_get(cl_platform_id platform)
 {
 	static const struct command_functions none;
-	struct command_functions *f = table_get(&platforms, platform);
+	struct command_functions *f = handle_table_peek(&command_functions_table, platform);
+	struct command_functions *created;
 
 	if (f)
 		return f;
 	if (!next.clGetExtensionFunctionAddressForPlatform)
 		return &none;
-	f = functions_create(platform);
-	return f ? functions_publish(f) : NULL;
+	created = command_functions_create(platform);
+	if (!created)
+		return NULL;
+	f = handle_table_publish(&command_functions_table, platform, created);
+	if (f != created)
+		free(created);
+	return f;
 }
 
 /* The version that a list of @size bytes has for @name, or 0. */
@@ -127,7 +116,7 @@ cl_int command_target_find(cl_command_queue queue, struct command_target *target
 	    next.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL) ||
 	    next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL))
 		return CL_INVALID_COMMAND_QUEUE;
-	target->functions = functions_get(platform);
+	target->functions = command_functions_get(platform);
 	if (!target->functions)
 		return CL_OUT_OF_HOST_MEMORY;
 	target->properties = extension_version(device, platform, "cl_khr_command_buffer") >=

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/calls/command_uses.h"
+#include "icd/objects/command_uses.h"
 
 #include <stdlib.h>
 

@@ -12,16 +12,17 @@
  * A driver may report the extension for the device alone (PoCL 7), so the device is asked, and
  * the platform where the device does not tell.
  */
-#ifndef ICD_CALLS_COMMAND_FUNCTIONS_H
-#define ICD_CALLS_COMMAND_FUNCTIONS_H
+#ifndef ICD_OBJECTS_COMMAND_FUNCTIONS_H
+#define ICD_OBJECTS_COMMAND_FUNCTIONS_H
 
 #include <stdbool.h>
 
 #include "icd/cl_compat.h"
+#include "icd/objects/handle_table.h"
 
 /* What a driver has.  Filled once for each platform, never freed. */
 struct command_functions {
-	cl_platform_id platform;
+	struct handle_record record;
 	void *create, *retain, *release, *enqueue, *remap, *ndrange_kernel, *update;
 	void *copy_buffer, *copy_buffer_rect, *copy_buffer_to_image, *copy_image,
 		*copy_image_to_buffer;
@@ -44,4 +45,4 @@ struct command_target {
  */
 cl_int command_target_find(cl_command_queue queue, struct command_target *target);
 
-#endif /* ICD_CALLS_COMMAND_FUNCTIONS_H */
+#endif /* ICD_OBJECTS_COMMAND_FUNCTIONS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ICD_CALLS_INFO_ANSWER_H
-#define ICD_CALLS_INFO_ANSWER_H
+#ifndef ICD_INFO_ANSWER_H
+#define ICD_INFO_ANSWER_H
 
 #include "icd/cl_compat.h"
 
@@ -14,4 +14,4 @@
  */
 cl_int info_answer(const void *from, size_t length, size_t size, void *value, size_t *size_ret);
 
-#endif /* ICD_CALLS_INFO_ANSWER_H */
+#endif /* ICD_INFO_ANSWER_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/calls/info_answer.h"
+#include "icd/info_answer.h"
 
 #include <string.h>
 

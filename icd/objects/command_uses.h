@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which dma-bufs recorded commands use, argument by argument. */
-#ifndef ICD_CALLS_COMMAND_USES_H
-#define ICD_CALLS_COMMAND_USES_H
+#ifndef ICD_OBJECTS_COMMAND_USES_H
+#define ICD_OBJECTS_COMMAND_USES_H
 
 #include "icd/objects/memobj.h"
 
@@ -44,4 +44,4 @@ cl_int command_uses_copy(const struct command_use *uses, const struct command_re
 /* Drops the imports.  No lock held. */
 void command_uses_free(struct command_use *uses);
 
-#endif /* ICD_CALLS_COMMAND_USES_H */
+#endif /* ICD_OBJECTS_COMMAND_USES_H */

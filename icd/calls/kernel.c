@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels: their dma-buf arguments, and the brackets of their commands. */
+#include "icd/calls/kernel.h"
+
+#include "icd/intercept.h"
+#include "icd/layer.h"
+#include "icd/objects/kernel_args.h"
+
+cl_kernel CL_API_CALL layer_clCreateKernel(cl_program program, const char *name,
+					   cl_int *errcode_ret)
+{
+	cl_int err = CL_SUCCESS;
+	cl_kernel kernel = next.clCreateKernel(program, name, &err);
+
+	if (is_created(kernel, err))
+		kernel_args_forget(kernel);
+	if (errcode_ret)
+		*errcode_ret = err;
+	return kernel;
+}
+
+cl_int CL_API_CALL layer_clCreateKernelsInProgram(cl_program program, cl_uint num_kernels,
+						  cl_kernel *out, cl_uint *num_kernels_ret)
+{
+	cl_uint count = 0;
+	cl_int err = next.clCreateKernelsInProgram(program, num_kernels, out, &count);
+
+	for (cl_uint i = 0; !err && out && i < count; i++)
+		kernel_args_forget(out[i]);
+	if (!err && num_kernels_ret)
+		*num_kernels_ret = count;
+	return err;
+}
+
+/* "The arguments of the clone are those of the source." */
+cl_kernel CL_API_CALL layer_clCloneKernel(cl_kernel source, cl_int *errcode_ret)
+{
+	cl_int err = CL_SUCCESS;
+	cl_kernel kernel = next.clCloneKernel(source, &err);
+
+	if (errcode_ret)
+		*errcode_ret = err;
+	if (!is_created(kernel, err))
+		return kernel;
+	kernel_args_forget(kernel);
+	if (!kernel_args_any())
+		return kernel;
+	if (kernel_args_copy(source, kernel))
+		return kernel;
+	kernel_args_forget(kernel);
+	next.clReleaseKernel(kernel);
+	if (errcode_ret)
+		*errcode_ret = CL_OUT_OF_HOST_MEMORY;
+	return NULL;
+}
+
+cl_int CL_API_CALL layer_clReleaseKernel(cl_kernel kernel)
+{
+	kernel_args_release(kernel);
+	return next.clReleaseKernel(kernel);
+}
+
+cl_int CL_API_CALL layer_clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size,
+					const void *value)
+{
+	cl_int err;
+
+	if (!memobj_live() && !kernel_args_any())
+		return next.clSetKernelArg(kernel, index, size, value);
+	err = next.clSetKernelArg(kernel, index, size, value);
+	return err ? err : kernel_args_set(kernel, index, size, value);
+}
+
+cl_int kernel_begin(struct access *a, cl_command_queue queue, cl_kernel kernel, cl_uint num_wait,
+		    const cl_event *wait, cl_event *event)
+{
+	struct memobj_list imports;
+	cl_int err = kernel_args_imports(kernel, &imports);
+
+	if (!imports.count && (num_wait || event))
+		queue_bracket_close(queue);
+	access_none(a, num_wait, wait, event);
+	if (!err && imports.count)
+		err = access_begin(a, queue, imports.objs, imports.count,
+				   ACCESS_BOTH | ACCESS_JOIN);
+	memobj_list_put(&imports);
+	return err;
+}
+
+cl_int CL_API_CALL layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
+						cl_uint work_dim, const size_t *offset,
+						const size_t *global, const size_t *local,
+						cl_uint num_wait, const cl_event *wait,
+						cl_event *event)
+{
+	struct access a;
+	cl_int err;
+
+	if (!kernel_args_any() && !queue_bracket_any())
+		return next.clEnqueueNDRangeKernel(queue, kernel, work_dim, offset, global, local,
+						   num_wait, wait, event);
+	err = kernel_begin(&a, queue, kernel, num_wait, wait, event);
+	if (err)
+		return err;
+	err = next.clEnqueueNDRangeKernel(queue, kernel, work_dim, offset, global, local,
+					  a.num_wait, a.wait, a.event);
+	return access_end(&a, err, CL_FALSE);
+}
+
+cl_int CL_API_CALL layer_clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint num_wait,
+				       const cl_event *wait, cl_event *event)
+{
+	struct access a;
+	cl_int err;
+
+	if (!kernel_args_any() && !queue_bracket_any())
+		return next.clEnqueueTask(queue, kernel, num_wait, wait, event);
+	err = kernel_begin(&a, queue, kernel, num_wait, wait, event);
+	if (err)
+		return err;
+	err = next.clEnqueueTask(queue, kernel, a.num_wait, a.wait, a.event);
+	return access_end(&a, err, CL_FALSE);
+}
+
+/* The imports in the list of a native kernel. */
+static cl_int kernel_list_imports(const cl_mem *mems, cl_uint count, struct memobj_list *imports)
+{
+	count = mems && memobj_live() ? count : 0;
+	if (!memobj_list_reserve(imports, count))
+		return memobj_list_error("native kernel");
+	for (cl_uint i = 0; i < count; i++)
+		memobj_list_add(imports, mems[i], i);
+	return CL_SUCCESS;
+}
+
+cl_int CL_API_CALL layer_clEnqueueNativeKernel(cl_command_queue queue,
+					       void(CL_CALLBACK *function)(void *), void *args,
+					       size_t size, cl_uint num_mems, const cl_mem *mems,
+					       const void **mem_locations, cl_uint num_wait,
+					       const cl_event *wait, cl_event *event)
+{
+	struct memobj_list imports;
+	cl_int err = kernel_list_imports(mems, num_mems, &imports);
+	struct access a;
+
+	queue_bracket_close(queue); /* it is the host that runs then */
+	access_none(&a, num_wait, wait, event);
+	if (!err)
+		err = access_begin(&a, queue, imports.objs, imports.count, ACCESS_BOTH);
+	memobj_list_put(&imports);
+	if (err)
+		return err;
+	err = next.clEnqueueNativeKernel(queue, function, args, size, num_mems, mems, mem_locations,
+					 a.num_wait, a.wait, a.event);
+	return access_end(&a, err, CL_FALSE);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* References to memory objects, and questions about them. */
+#include "icd/access/mapping.h"
+#include "icd/access/queue_bracket.h"
+#include "icd/info_answer.h"
+#include "icd/intercept.h"
+#include "icd/layer.h"
+#include "icd/objects/memobj.h"
+
+cl_int CL_API_CALL layer_clRetainMemObject(cl_mem mem)
+{
+	memobj_retain(mem);
+	return next.clRetainMemObject(mem);
+}
+
+/*
+ * The application's destructor callback may import the memory again: the end of the import comes
+ * before the driver's release.
+ */
+cl_int CL_API_CALL layer_clReleaseMemObject(cl_mem mem)
+{
+	const struct memobj *import;
+	struct memobj *gone = memobj_release(mem, &import);
+	cl_int err;
+
+	if (gone && gone->bracket)
+		queue_bracket_close_region(gone->region);
+	if (import) {
+		mapping_release(import->region);
+		import_released(import->region);
+	}
+	err = next.clReleaseMemObject(mem);
+	memobj_put(gone);
+	return err;
+}
+
+static const cl_mem *mem_object_parent(const struct memobj *obj)
+{
+	static const cl_mem none;
+
+	return obj->parent ? &obj->parent->handle : &none;
+}
+
+/* An answer does not show how the import was built: no CL_MEM_USE_HOST_PTR, no host pointer. */
+static cl_int mem_object_info(const struct memobj *obj, cl_mem_info name, size_t size, void *value,
+			      size_t *size_ret)
+{
+	const cl_bool no = CL_FALSE;
+	void *const no_pointer = NULL;
+	cl_mem_flags flags;
+	cl_int err;
+
+	switch (name) {
+	case CL_MEM_FLAGS:
+		err = next.clGetMemObjectInfo(obj->handle, name, sizeof(flags), &flags, NULL);
+		flags &= ~(cl_mem_flags)CL_MEM_USE_HOST_PTR;
+		return err ? err : info_answer(&flags, sizeof(flags), size, value, size_ret);
+	case CL_MEM_HOST_PTR:
+		return info_answer(&no_pointer, sizeof(no_pointer), size, value, size_ret);
+	case CL_MEM_USES_SVM_POINTER:
+		return info_answer(&no, sizeof(no), size, value, size_ret);
+	case CL_MEM_PROPERTIES:
+		return info_answer(NULL, 0, size, NULL, size_ret);
+	case CL_MEM_ASSOCIATED_MEMOBJECT:
+		if (obj->hides_parent || obj->hidden)
+			return info_answer(mem_object_parent(obj), sizeof(cl_mem), size, value,
+					   size_ret);
+		break;
+	case CL_MEM_OFFSET:
+		if (memobj_import(obj)->hidden)
+			return info_answer(&obj->origin, sizeof(obj->origin), size, value,
+					   size_ret);
+		break;
+	}
+	return next.clGetMemObjectInfo(obj->handle, name, size, value, size_ret);
+}
+
+cl_int CL_API_CALL layer_clGetMemObjectInfo(cl_mem mem, cl_mem_info name, size_t size, void *value,
+					    size_t *size_ret)
+{
+	struct memobj *obj = memobj_live() ? memobj_get(mem) : NULL;
+	cl_int err;
+
+	if (!obj)
+		return next.clGetMemObjectInfo(mem, name, size, value, size_ret);
+	err = mem_object_info(obj, name, size, value, size_ret);
+	memobj_put(obj);
+	return err;
+}
+
+cl_int CL_API_CALL layer_clGetImageInfo(cl_mem image, cl_image_info name, size_t size, void *value,
+					size_t *size_ret)
+{
+	struct memobj *obj = name == CL_IMAGE_BUFFER && memobj_live() ? memobj_get(image) : NULL;
+	cl_int err;
+
+	if (!obj || !obj->hides_parent)
+		err = next.clGetImageInfo(image, name, size, value, size_ret);
+	else
+		err = info_answer(&obj->parent->handle, sizeof(cl_mem), size, value, size_ret);
+	memobj_put(obj);
+	return err;
+}

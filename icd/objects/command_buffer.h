@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Command buffers of the application: how they record, and the imports that their commands use. */
+#ifndef ICD_OBJECTS_COMMAND_BUFFER_H
+#define ICD_OBJECTS_COMMAND_BUFFER_H
+
+#include <stdbool.h>
+
+#include "icd/cl_compat.h"
+#include "icd/objects/command_functions.h"
+#include "icd/objects/command_uses.h"
+#include "icd/objects/memobj_list.h"
+
+struct command_buffer;
+
+/* Records a command buffer that the application is about to get.  False: no memory. */
+bool command_buffer_add(cl_command_buffer_khr handle, const struct command_target *target,
+			cl_command_queue queue);
+
+/* The driver that made @handle; without functions if @handle is no command buffer. */
+struct command_target command_target_of(cl_command_buffer_khr handle);
+
+/* The application retains @handle. */
+void command_buffer_retain(cl_command_buffer_khr handle);
+
+/*
+ * The application releases @handle.  Returns a reference if that was the last handle, to be put
+ * when the driver's object is released; else NULL.
+ */
+struct command_buffer *command_buffer_release(cl_command_buffer_khr handle);
+
+/* @b may be NULL. */
+void command_buffer_put(struct command_buffer *b);
+
+/* Commands of @handle use @uses from now on.  Takes @uses over; returns the stamp that they got. */
+unsigned long command_buffer_use(cl_command_buffer_khr handle, struct command_use *uses);
+
+/* Takes out the uses for which @is_gone is true.  @is_gone is called with a lock held. */
+void command_buffer_unuse(cl_command_buffer_khr handle,
+			  bool (*is_gone)(const struct command_use *use, const void *data),
+			  const void *data);
+
+/* The end of a recording function: adds @uses, or drops them if the driver's answer is an error. */
+cl_int command_buffer_recorded(cl_command_buffer_khr handle, struct command_use *uses, cl_int err);
+
+/*
+ * Gives the uses of @from to its copy @to, which no other thread knows yet.  CL_SUCCESS or
+ * CL_OUT_OF_HOST_MEMORY.
+ */
+cl_int command_buffer_copy_uses(cl_command_buffer_khr from, cl_command_buffer_khr to,
+				const struct command_renames *renames);
+
+/**
+ * command_buffer_imports - the imports that the commands of @handle use
+ * @list: set also on failure; undone by memobj_list_put()
+ * @queue: if NULL, set to the first queue that the command buffer was made for
+ *
+ * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY.
+ */
+cl_int command_buffer_imports(cl_command_buffer_khr handle, struct memobj_list *list,
+			      cl_command_queue *queue);
+
+#endif /* ICD_OBJECTS_COMMAND_BUFFER_H */

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Open addressing, linear probing, at most half full.
+ *
+ * A slot goes from empty to a key, from a key to GONE, and from GONE to a key, or to empty if the
+ * next slot is empty, where probing would end in any case.  So a reader that meets a change sees
+ * the table before or after the change.  A reader may still search an array of slots that was
+ * outgrown: such arrays are kept.
+ */
+#include "icd/objects/handle_table.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#define FIRST_SIZE 64
+#define GONE ((void *)1)
+
+struct handle_slot {
+	_Atomic(void *) key;
+	_Atomic(void *) record;
+};
+
+struct handle_slots {
+	struct handle_slots *outgrown; /* reachable for leak checkers */
+	size_t mask;
+	size_t used; /* keys and GONE */
+	struct handle_slot slot[];
+};
+
+static struct handle_slots *handle_table_slots(const struct handle_table *table)
+{
+	return atomic_load_explicit(&table->slots, memory_order_acquire);
+}
+
+static void *slot_key(const struct handle_slot *slot)
+{
+	return atomic_load_explicit(&slot->key, memory_order_acquire);
+}
+
+static void *slot_record(const struct handle_slot *slot)
+{
+	return atomic_load_explicit(&slot->record, memory_order_acquire);
+}
+
+static bool slot_is_taken(const struct handle_slot *slot)
+{
+	const void *key = slot_key(slot);
+
+	return key && key != GONE;
+}
+
+/* Handles are heap addresses: the low bits say little, and 1/phi spreads the rest. */
+static size_t handle_hash(const void *handle)
+{
+	return ((uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+}
+
+/* The slot of @handle.  NULL: the table has no record, as for a NULL handle. */
+static struct handle_slot *slots_find(struct handle_slots *slots, const void *handle)
+{
+	if (!slots || !handle)
+		return NULL;
+	for (size_t i = handle_hash(handle) & slots->mask;; i = (i + 1) & slots->mask) {
+		const void *key = slot_key(&slots->slot[i]);
+
+		if (key == handle)
+			return &slots->slot[i];
+		if (!key)
+			return NULL;
+	}
+}
+
+/* A new key takes the first slot that is GONE or empty. */
+static void slots_fill(struct handle_slots *slots, const void *handle, void *record)
+{
+	size_t i = handle_hash(handle) & slots->mask;
+	struct handle_slot *slot;
+
+	while (slot_is_taken(&slots->slot[i]))
+		i = (i + 1) & slots->mask;
+	slot = &slots->slot[i];
+	if (!slot_key(slot))
+		slots->used++;
+	atomic_store_explicit(&slot->record, record, memory_order_release);
+	atomic_store_explicit(&slot->key, (void *)handle, memory_order_release);
+}
+
+/* Slots that are GONE in front of an empty one are as good as empty. */
+static void slots_sweep(struct handle_slots *slots, size_t i)
+{
+	if (slot_key(&slots->slot[(i + 1) & slots->mask]))
+		return;
+	for (; slot_key(&slots->slot[i]) == GONE; i = (i - 1) & slots->mask) {
+		atomic_store_explicit(&slots->slot[i].key, NULL, memory_order_release);
+		slots->used--;
+	}
+}
+
+static struct handle_slots *slots_create(size_t size, struct handle_slots *old)
+{
+	struct handle_slots *slots = calloc(1, sizeof(*slots) + size * sizeof(slots->slot[0]));
+
+	if (!slots)
+		return NULL;
+	slots->mask = size - 1;
+	slots->outgrown = old;
+	for (size_t i = 0; old && i <= old->mask; i++)
+		if (slot_is_taken(&old->slot[i]))
+			slots_fill(slots, slot_key(&old->slot[i]), slot_record(&old->slot[i]));
+	return slots;
+}
+
+/* Makes room for a new key.  False: no memory. */
+static bool handle_table_reserve(struct handle_table *table)
+{
+	struct handle_slots *slots = handle_table_slots(table);
+
+	if (slots && slots->used <= slots->mask / 2)
+		return true;
+	slots = slots_create(slots ? 2 * (slots->mask + 1) : FIRST_SIZE, slots);
+	if (slots)
+		atomic_store_explicit(&table->slots, slots, memory_order_release);
+	return slots;
+}
+
+void *handle_table_peek(const struct handle_table *table, const void *handle)
+{
+	const struct handle_slot *slot = slots_find(handle_table_slots(table), handle);
+
+	return slot ? slot_record(slot) : NULL;
+}
+
+void *handle_table_find(struct handle_table *table, const void *handle)
+{
+	return handle_table_peek(table, handle);
+}
+
+void *handle_table_get(struct handle_table *table, const void *handle)
+{
+	struct handle_record *record;
+
+	if (!handle_table_has(table, handle))
+		return NULL;
+	lock_acquire(&table->lock);
+	record = handle_table_find(table, handle);
+	if (record)
+		handle_record_hold(record);
+	lock_release(&table->lock);
+	return record;
+}
+
+bool handle_table_set(struct handle_table *table, const void *handle, void *added)
+{
+	struct handle_slot *slot = slots_find(handle_table_slots(table), handle);
+	struct handle_record *record = added;
+
+	if (!handle || (!slot && !handle_table_reserve(table)))
+		return false;
+	record->refs = record->handles = 1;
+	if (slot) {
+		atomic_store_explicit(&slot->record, record, memory_order_release);
+		return true;
+	}
+	slots_fill(handle_table_slots(table), handle, record);
+	atomic_fetch_add_explicit(&table->count, 1, memory_order_relaxed);
+	return true;
+}
+
+bool handle_table_add(struct handle_table *table, const void *handle, void *record)
+{
+	bool added;
+
+	lock_acquire(&table->lock);
+	added = handle_table_set(table, handle, record);
+	lock_release(&table->lock);
+	return added;
+}
+
+void *handle_table_publish(struct handle_table *table, const void *handle, void *record)
+{
+	struct handle_record *published;
+
+	lock_acquire(&table->lock);
+	published = handle_table_find(table, handle);
+	if (!published && handle_table_set(table, handle, record))
+		published = record;
+	if (published)
+		handle_record_hold(published);
+	lock_release(&table->lock);
+	return published;
+}
+
+void handle_table_retain(struct handle_table *table, const void *handle)
+{
+	struct handle_record *record;
+
+	if (!handle_table_has(table, handle))
+		return;
+	lock_acquire(&table->lock);
+	record = handle_table_find(table, handle);
+	if (record)
+		record->handles++;
+	lock_release(&table->lock);
+}
+
+void *handle_table_drop(struct handle_table *table, const void *handle)
+{
+	struct handle_record *record = handle_table_find(table, handle);
+
+	return record && !--record->handles ? handle_table_remove(table, handle) : NULL;
+}
+
+void *handle_table_release(struct handle_table *table, const void *handle)
+{
+	void *record;
+
+	if (!handle_table_has(table, handle))
+		return NULL;
+	lock_acquire(&table->lock);
+	record = handle_table_drop(table, handle);
+	lock_release(&table->lock);
+	return record;
+}
+
+void *handle_table_remove(struct handle_table *table, const void *handle)
+{
+	struct handle_slots *slots = handle_table_slots(table);
+	struct handle_slot *slot = slots_find(slots, handle);
+
+	if (!slot)
+		return NULL;
+	atomic_fetch_sub_explicit(&table->count, 1, memory_order_relaxed);
+	atomic_store_explicit(&slot->key, GONE, memory_order_release);
+	slots_sweep(slots, slot - slots->slot);
+	return slot_record(slot);
+}
+
+/* A table that has grown is walked from the start. */
+void *handle_table_next(struct handle_table *table, struct handle_cursor *cursor)
+{
+	struct handle_record *record = NULL;
+	struct handle_slots *slots;
+
+	lock_acquire(&table->lock);
+	slots = handle_table_slots(table);
+	if (cursor->slots != slots)
+		*cursor = (struct handle_cursor){ slots, 0 };
+	while (slots && !record && cursor->next <= slots->mask) {
+		const struct handle_slot *slot = &slots->slot[cursor->next++];
+
+		if (slot_is_taken(slot))
+			record = slot_record(slot);
+	}
+	if (record)
+		handle_record_hold(record);
+	lock_release(&table->lock);
+	return record;
+}
+
+void handle_table_forget(struct handle_table *table)
+{
+	atomic_store(&table->slots, NULL);
+	atomic_store(&table->count, 0);
+}

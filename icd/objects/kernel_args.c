@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/objects/kernel_args.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "icd/layer.h"
+#include "util/log.h"
+
+struct kernel_arg {
+	cl_uint index;
+	cl_mem mem;
+};
+
+/* Never changed once it is in the table: another set of arguments is another record. */
+struct kernel_args {
+	struct handle_record record;
+	size_t count;
+	struct kernel_arg args[];
+};
+
+HANDLE_TABLE_DEFINE(kernel_args_table, NULL); /* cl_kernel -> struct kernel_args */
+
+static void kernel_args_put(struct kernel_args *k)
+{
+	if (k && handle_record_put(&k->record))
+		free(k);
+}
+
+/* A copy of @old without argument @index, and with room for one more.  NULL: no memory. */
+static struct kernel_args *kernel_args_without(const struct kernel_args *old, cl_uint index)
+{
+	size_t count = old ? old->count : 0;
+	struct kernel_args *k = malloc(sizeof(*k) + (count + 1) * sizeof(k->args[0]));
+
+	if (!k)
+		return NULL;
+	k->count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (old->args[i].index != index)
+			k->args[k->count++] = old->args[i];
+	return k;
+}
+
+/* With the lock: @k is the kernel's record now, unless it is empty.  False: no memory. */
+static bool kernel_args_publish(cl_kernel kernel, struct kernel_args *k)
+	REQUIRES(kernel_args_table.lock)
+{
+	if (k->count)
+		return handle_table_set(&kernel_args_table, kernel, k);
+	handle_table_remove(&kernel_args_table, kernel);
+	k->record.refs = 1;
+	kernel_args_put(k);
+	return true;
+}
+
+/* Argument @index is now @mem; NULL: no bracketed import.  False: no memory. */
+static bool kernel_args_replace(cl_kernel kernel, cl_uint index, cl_mem mem)
+{
+	struct kernel_args *old, *k;
+	bool published;
+
+	lock_acquire(&kernel_args_table.lock);
+	old = handle_table_find(&kernel_args_table, kernel);
+	k = kernel_args_without(old, index);
+	if (k && mem)
+		k->args[k->count++] = (struct kernel_arg){ index, mem };
+	published = k && kernel_args_publish(kernel, k);
+	lock_release(&kernel_args_table.lock);
+	if (published)
+		kernel_args_put(old);
+	else
+		free(k);
+	return published;
+}
+
+static bool kernel_args_is_bracketed(cl_mem mem)
+{
+	struct memobj *obj = memobj_get(mem);
+	bool bracket = obj && obj->bracket;
+
+	memobj_put(obj);
+	return bracket;
+}
+
+cl_int kernel_args_set(cl_kernel kernel, cl_uint index, size_t size, const void *value)
+{
+	cl_mem mem = NULL;
+
+	if (size == sizeof(mem) && value)
+		memcpy(&mem, value, sizeof(mem));
+	if (!kernel_args_is_bracketed(mem))
+		mem = NULL;
+	if (!mem && !handle_table_has(&kernel_args_table, kernel))
+		return CL_SUCCESS;
+	if (kernel_args_replace(kernel, index, mem))
+		return CL_SUCCESS;
+	log_error("no memory to remember a kernel's dma-buf argument");
+	return CL_OUT_OF_HOST_MEMORY;
+}
+
+void kernel_args_unset(cl_kernel kernel, cl_uint index)
+{
+	if (kernel_args_any())
+		kernel_args_set(kernel, index, 0, NULL);
+}
+
+void kernel_args_forget(cl_kernel kernel)
+{
+	struct kernel_args *gone;
+
+	if (!handle_table_has(&kernel_args_table, kernel))
+		return;
+	lock_acquire(&kernel_args_table.lock);
+	gone = handle_table_remove(&kernel_args_table, kernel);
+	lock_release(&kernel_args_table.lock);
+	kernel_args_put(gone);
+}
+
+bool kernel_args_copy(cl_kernel from, cl_kernel to)
+{
+	struct kernel_args *k = handle_table_get(&kernel_args_table, from);
+	bool copied = true;
+
+	for (size_t i = 0; k && copied && i < k->count; i++)
+		copied = kernel_args_replace(to, k->args[i].index, k->args[i].mem);
+	kernel_args_put(k);
+	if (!copied)
+		log_error("no memory to remember a kernel's dma-buf arguments");
+	return copied;
+}
+
+/*
+ * With one reference left, its only owner gives the kernel up.  Two threads that release the last
+ * two references at once may leave a record behind, which goes when the driver creates another
+ * kernel at that address.
+ */
+void kernel_args_release(cl_kernel kernel)
+{
+	cl_uint refs = 0;
+
+	if (handle_table_has(&kernel_args_table, kernel) &&
+	    !next.clGetKernelInfo(kernel, CL_KERNEL_REFERENCE_COUNT, sizeof(refs), &refs, NULL) &&
+	    refs == 1)
+		kernel_args_forget(kernel);
+}
+
+cl_int kernel_args_imports(cl_kernel kernel, struct memobj_list *list)
+{
+	struct kernel_args *k = handle_table_get(&kernel_args_table, kernel);
+	bool reserved = memobj_list_reserve(list, k ? k->count : 0);
+
+	for (size_t i = 0; k && reserved && i < k->count; i++)
+		memobj_list_add(list, k->args[i].mem, k->args[i].index);
+	kernel_args_put(k);
+	return reserved ? CL_SUCCESS : memobj_list_error("kernel");
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/objects/proxy_event.h"
+
+#include <stdlib.h>
+
+#include "icd/layer.h"
+
+struct proxy_event {
+	struct handle_record record; /* handles: the application's, and callbacks */
+	cl_event command;	     /* one reference */
+	unsigned int callbacks;
+};
+
+HANDLE_TABLE_DEFINE(proxy_event_table, NULL); /* marker -> struct proxy_event */
+
+static void proxy_event_put(struct proxy_event *p)
+{
+	if (p && handle_record_put(&p->record))
+		free(p);
+}
+
+static bool proxy_event_add(cl_event marker, cl_event command)
+{
+	struct proxy_event *p = malloc(sizeof(*p));
+
+	if (!p)
+		return false;
+	*p = (struct proxy_event){ .command = command };
+	if (handle_table_add(&proxy_event_table, marker, p))
+		return true;
+	free(p);
+	return false;
+}
+
+void proxy_event_give(cl_event marker, cl_event command, cl_event *out)
+{
+	if (!marker) {
+		next.clRetainEvent(command);
+		marker = command;
+	}
+	if (!out)
+		next.clReleaseEvent(marker);
+	else
+		*out = marker;
+	if (!out || !proxy_event_add(marker, command))
+		next.clReleaseEvent(command);
+}
+
+cl_event proxy_event_command(cl_event event)
+{
+	struct proxy_event *p = handle_table_get(&proxy_event_table, event);
+	cl_event command = p ? p->command : event;
+
+	proxy_event_put(p);
+	return command;
+}
+
+cl_uint proxy_event_references(cl_event event)
+{
+	const struct proxy_event *p;
+	cl_uint references = 0;
+
+	lock_acquire(&proxy_event_table.lock);
+	p = handle_table_find(&proxy_event_table, event);
+	if (p)
+		references = p->record.handles - p->callbacks;
+	lock_release(&proxy_event_table.lock);
+	return references;
+}
+
+/* One handle less; the command if that was the last one. */
+static cl_event proxy_event_drop(cl_event event) REQUIRES(proxy_event_table.lock)
+{
+	struct proxy_event *gone = handle_table_drop(&proxy_event_table, event);
+	cl_event command = gone ? gone->command : NULL;
+
+	proxy_event_put(gone);
+	return command;
+}
+
+cl_event proxy_event_release(cl_event event)
+{
+	const struct proxy_event *p;
+	cl_event command = NULL;
+
+	if (!proxy_event_is_given(event))
+		return NULL;
+	lock_acquire(&proxy_event_table.lock);
+	p = handle_table_find(&proxy_event_table, event);
+	if (p && p->record.handles > p->callbacks)
+		command = proxy_event_drop(event);
+	lock_release(&proxy_event_table.lock);
+	return command;
+}
+
+cl_event proxy_event_hold_callback(cl_event event)
+{
+	cl_event command = NULL;
+	struct proxy_event *p;
+
+	if (!proxy_event_is_given(event))
+		return NULL;
+	lock_acquire(&proxy_event_table.lock);
+	p = handle_table_find(&proxy_event_table, event);
+	if (p) {
+		p->record.handles++;
+		p->callbacks++;
+		command = p->command;
+	}
+	lock_release(&proxy_event_table.lock);
+	return command;
+}
+
+void proxy_event_put_callback(cl_event event)
+{
+	cl_event command = NULL;
+	struct proxy_event *p;
+
+	lock_acquire(&proxy_event_table.lock);
+	p = handle_table_find(&proxy_event_table, event);
+	if (p) {
+		p->callbacks--;
+		command = proxy_event_drop(event);
+	}
+	lock_release(&proxy_event_table.lock);
+	if (command)
+		next.clReleaseEvent(command);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Proxy events: events that stand for a command.
+ *
+ * The application's event of a bracketed command is the marker behind the bracket, which completes
+ * when access has ended.  The record says which command the marker stands for: type and times are
+ * the command's.  Until access has ended the status is the command's, at most CL_RUNNING, and so
+ * are callbacks for such a status.
+ */
+#ifndef ICD_OBJECTS_PROXY_EVENT_H
+#define ICD_OBJECTS_PROXY_EVENT_H
+
+#include <stdbool.h>
+
+#include "icd/cl_compat.h"
+#include "icd/objects/handle_table.h"
+
+extern struct handle_table proxy_event_table;
+
+/* Whether the application has @event as a proxy, which then holds a reference to its command. */
+static inline bool proxy_event_is_given(cl_event event)
+{
+	return handle_table_has(&proxy_event_table, event);
+}
+
+/**
+ * proxy_event_give - give an application the event of its command
+ * @marker: completes for the application; NULL: @command itself does
+ * @command: the command that the marker stands for
+ * @out: set to the application's event; NULL if the application wants no event
+ *
+ * Takes over one reference to each event.
+ */
+void proxy_event_give(cl_event marker, cl_event command, cl_event *out);
+
+/* The command of an event that the caller holds; @event itself if that is no proxy. */
+cl_event proxy_event_command(cl_event event);
+
+/* The application's references: the layer's are not counted. */
+cl_uint proxy_event_references(cl_event event);
+
+/* The application retains an event that may be a proxy. */
+static inline void proxy_event_retain(cl_event event)
+{
+	if (proxy_event_is_given(event))
+		handle_table_retain(&proxy_event_table, event);
+}
+
+/*
+ * The application releases an event that may be a proxy.  Returns the command if the record is
+ * gone: the caller releases the command behind the event.  NULL: nothing.
+ */
+cl_event proxy_event_release(cl_event event);
+
+/*
+ * A callback that is to come holds the record.  The command, or NULL for an event that is no
+ * proxy.
+ */
+cl_event proxy_event_hold_callback(cl_event event);
+void proxy_event_put_callback(cl_event event);
+
+#endif /* ICD_OBJECTS_PROXY_EVENT_H */

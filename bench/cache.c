@@ -54,11 +54,12 @@ static _Noreturn void cache_die(const char *what)
 	exit(1);
 }
 
-static int cache_pin_nothing(void *context, uintptr_t address, size_t size, struct cache_pin *out)
+static int cache_pin_nothing(void *context, const void *wanted, uintptr_t address, size_t size,
+			     struct cache_pin *out)
 {
 	size_t i = (address - memory) / RANGE;
 
-	(void)context, (void)size;
+	(void)context, (void)wanted, (void)size;
 	*out = (struct cache_pin){
 		.base = memory + i * RANGE,
 		.size = RANGE,

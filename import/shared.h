@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The functions of import/ that the layer calls are in libclimport.so, so that a process has one
- * registration cache, whoever uses it.  There they have names that meet no program's own.  They
- * are private: the layer and the library are installed together.
+ * registration cache.  In the library the functions have names that meet no program's own names.
+ * The names are private: the layer and the library are installed together.
  */
 #ifndef IMPORT_SHARED_H
 #define IMPORT_SHARED_H
@@ -24,17 +24,5 @@
 #define import_check_access climport_private_import_check_access
 #define import_end_access climport_private_import_end_access
 #define import_bracket_async climport_private_import_bracket_async
-#define lock_thread climport_private_lock_thread
-#define lock_gate climport_private_lock_gate
-#define lock_acquire_in_fork climport_private_lock_acquire_in_fork
-#define lock_wait climport_private_lock_wait
-#define lock_register climport_private_lock_register
-#define lock_unregister climport_private_lock_unregister
-#define descriptor_duplicate climport_private_descriptor_duplicate
-#define log_errno climport_private_log_errno
-#define log_error climport_private_log_error
-#define log_debug climport_private_log_debug
-#define log_clear climport_private_log_clear
-#define log_last climport_private_log_last
 
 #endif

@@ -3,14 +3,28 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "import/export/export.h"
 #include "util/log.h"
 
-static bool is_no_descriptor(int error)
+static _Atomic(descriptor_give_up_fn) descriptor_giver;
+
+void descriptor_on_shortage(descriptor_give_up_fn give_up)
+{
+	atomic_store(&descriptor_giver, give_up);
+}
+
+static bool descriptor_give_up(uint32_t count)
+{
+	descriptor_give_up_fn give_up = atomic_load(&descriptor_giver);
+
+	return give_up && give_up(count);
+}
+
+static bool descriptor_is_shortage(int error)
 {
 	return error == EMFILE || error == ENFILE;
 }
@@ -20,17 +34,17 @@ int descriptor_errno(void)
 	int fd = eventfd(0, EFD_CLOEXEC), error = errno;
 
 	if (fd < 0)
-		return is_no_descriptor(error) ? error : 0;
+		return descriptor_is_shortage(error) ? error : 0;
 	close(fd);
 	return 0;
 }
 
-/* Twice as many at each try: the last one gives up all. */
+/* Gives up twice as many at each try: the last try gives up all. */
 bool descriptor_retry(struct descriptor_retry *retry, int err)
 {
 	uint32_t count = retry->closed ? 2 * retry->closed : 1;
 
-	if (!is_no_descriptor(-err) || !export_give_up(count))
+	if (!descriptor_is_shortage(-err) || !descriptor_give_up(count))
 		return false;
 	retry->closed = count;
 	return true;

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <time.h>
 
-#include "import/shared.h"
+#include "util/shared.h"
 
 #ifdef __clang__
 #define TSA(x) __attribute__((x))

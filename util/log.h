@@ -9,7 +9,7 @@
 #ifndef UTIL_LOG_H
 #define UTIL_LOG_H
 
-#include "import/shared.h"
+#include "util/shared.h"
 
 #include <string.h>
 

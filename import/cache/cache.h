@@ -1,34 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The registration cache: memory that is expensive to pin stays pinned after its last use.
+ * A registration cache: memory that is expensive to pin stays pinned after its last use.
  *
- * Knows no CUDA, no OpenCL and no ioctl: a source pins and unpins, and says how to tell that a
- * pin still means the memory at its address.  Sizes are bytes.  Functions return 0 or a negative
- * errno, and are called from any thread.  A hit takes no lock and does not sleep; everything
- * else may sleep.  pin() and unpin() are called without locks; the source may not call the same
- * cache.
+ * Nouns.  A *pin* is memory that a *source* keeps in place, with the descriptor of the memory.  An
+ * *entry* is a pin in the cache.  A *user* holds a reference to an entry; an entry without users
+ * is *idle*.  An entry is *stale* when the program has freed the memory: the address may then mean
+ * other memory.
  *
- * Freed memory.  An address that was freed and handed out again must not find the old pin.
- * NVIDIA's GPUDirect document offers two ways to know.  This cache uses neither by default:
+ * The cache knows no CUDA, no OpenCL and no ioctl.  A source pins, unpins, and says whether a pin
+ * is stale.  Sizes are bytes.  Functions return 0 or a negative errno, and are called from any
+ * thread.  A hit takes no lock and does not sleep; everything else may sleep.  pin() and unpin()
+ * are called without locks; a source may not call its own cache.
  *
- * - "Buffer ID tag check": a call into CUDA at each use, which the document itself does not
- *   recommend where latency matters.  Here the tag check is is_current(), asked only for pins
- *   that have nothing better.
- * - Interception of all functions that free: it misses statically linked runtimes, memory that
- *   other libraries free, and whatever function the next release adds, and it slows programs
- *   that import nothing.  Here nobody's functions are replaced.
+ * Freed memory.  NVIDIA's GPUDirect RDMA document ("Registration Cache") knows two checks:
  *
- * Instead the kernel module, which is told of every free, writes a word that this process maps
- * (gdmabuf's status page): a hit is checked by one load from it.  Allocators of our own call
- * cache_invalidate() before they free.
+ * - Tag check: a call into CUDA for the buffer id at each use.  The document does not recommend
+ *   the tag check where latency matters.  Here is_current() is the tag check, for pins without a
+ *   status word.
+ * - Interception of all functions that free.  Interception misses statically linked runtimes, other
+ *   libraries, and every function of the next release, and slows programs that import nothing.
+ *   climport replaces nobody's functions.
  *
- * No check helps a program that frees memory while it is being used.  Who holds a reference
- * holds the pin: the pages stay until cache_put(), whatever the address means by then.
+ * The kernel module is told of every free, and writes a *status word* that the process maps: a hit
+ * on a pin of the module checks one load.  climport's allocators call cache_invalidate() before
+ * they free.
  *
- * fork(): a child's lookups miss.  What the parent pinned is never unpinned by the child; its
- * descriptors stay open there until exec or exit.  References that the parent had are put as
- * usual, or never.  The child may pin anew in the same cache.  Threads that did not live on in
- * the child keep their share of entries there.
+ * No check helps a program that frees memory during a use.  A reference keeps the pin: the pages
+ * stay until cache_put(), whatever the address means by then.
+ *
+ * fork().  A child's look-ups miss.  The child never unpins the parent's pins, whose descriptors
+ * stay open in the child until exec or exit.  The child puts the parent's references as usual, or
+ * never, and may pin anew in the same cache.  Threads that the child does not have keep their share
+ * of entries.
  */
 #ifndef IMPORT_CACHE_CACHE_H
 #define IMPORT_CACHE_CACHE_H
@@ -43,41 +46,42 @@
 
 struct cache;
 
-/* One pinned range, as its source fills it.  Immutable until unpin(). */
+/* A pinned range, filled by the source.  Immutable until unpin(). */
 struct cache_pin {
-	uintptr_t base; /* contains what was asked for: the whole allocation, if the source can */
+	uintptr_t base; /* contains the requested range: the whole allocation, if the source can */
 	size_t size;
-	int fd;				/* -1 if there is none */
-	uint32_t valid;			/* what *@status reads while the pin is current */
+	int fd;				/* -1: none */
+	uint32_t valid;			/* value of *@status while the pin is current */
 	size_t offset;			/* of @base in @fd */
 	void *data;			/* the source's */
-	const _Atomic uint32_t *status; /* NULL if there is none; readable until unpin() */
+	const _Atomic uint32_t *status; /* NULL: is_current() instead; readable until unpin() */
+	uint64_t number;		/* the source's: a name for the pin */
 };
 
 struct cache_source {
 	/*
-	 * Pins a range that contains [@address, @address + @size).  Whole pages at least: the
-	 * cache is slow with many entries in 4 KiB.  -ENOSPC, -ENOMEM, -EMFILE and -ENFILE make
-	 * the cache unpin idle entries and ask again.  After an error nothing is held.  Tells
-	 * what went wrong to the log itself.  Two threads may pin one range at once.
+	 * Pins a range that contains [@address, @address + @size).  Whole pages at least: with many
+	 * entries in 4 KiB the cache is slow.  On -ENOSPC, -ENOMEM, -EMFILE and -ENFILE the cache
+	 * unpins idle entries and calls again.  After an error nothing is held.  Logs the fault.
+	 * Two threads may pin one range at once.  @wanted: from cache_get_wanted().
 	 */
-	int (*pin)(void *context, uintptr_t address, size_t size, struct cache_pin *pin);
+	int (*pin)(void *context, const void *wanted, uintptr_t address, size_t size,
+		   struct cache_pin *pin);
 
-	/* Gives back what pin() got; its memory may have been freed since. */
+	/* Gives back pin()'s resources; the program may have freed the memory since. */
 	void (*unpin)(void *context, const struct cache_pin *pin);
 
 	/*
-	 * Whether the address still means the memory that was pinned; asked at each hit of a
-	 * pin without @status.  NULL: pins without @status are current until
-	 * cache_invalidate().  Does not sleep.
+	 * Whether the address still means the pinned memory: at each hit on a pin without @status.
+	 * NULL: such pins are current until cache_invalidate().  Does not sleep.
 	 */
 	bool (*is_current)(void *context, const struct cache_pin *pin);
 };
 
 struct cache_config {
 	/*
-	 * Idle entries are unpinned while more than this is pinned.  0: nothing stays idle.
-	 * While what is in use is more by itself, each put takes the lock.
+	 * While more bytes are pinned, idle entries are unpinned.  0: nothing stays idle.  While the
+	 * entries in use exceed the budget, each put takes the lock.
 	 */
 	size_t bytes;
 	/* Entries at once, in use or not; 0: 65536. */
@@ -86,18 +90,18 @@ struct cache_config {
 
 struct cache_ref {
 	const struct cache_pin *pin; /* valid until cache_put() */
-	size_t offset;		     /* of the address asked for, in the pin's descriptor */
-	void *cell;		     /* the cache's */
+	size_t offset;		     /* of the requested address in the pin's descriptor */
+	void *slot;		     /* the cache's */
 };
 
 struct cache_stats {
 	uint64_t hits;
-	uint64_t misses; /* every pin that was tried */
+	uint64_t misses; /* every call of pin() but repeated calls for room */
 	uint64_t evictions;
-	uint64_t stale;		/* entries found to be of freed memory */
+	uint64_t stale;		/* stale entries that a look-up found */
 	uint64_t invalidations; /* entries that cache_invalidate() took out */
 	size_t bytes_pinned;
-	size_t bytes_idle; /* part of it: pinned, and used by nobody */
+	size_t bytes_idle; /* part of @bytes_pinned: without users */
 	uint32_t entries;
 };
 
@@ -113,37 +117,41 @@ int cache_destroy(struct cache *cache);
 
 /*
  * A current pin that contains [@address, @address + @size), found or made.  @ref is the
- * caller's until cache_put(), and may be put by another thread.
+ * caller's until cache_put(); any thread may put @ref.
  *
- * -EINVAL: the range is empty or wraps, or the source pinned something else.  -ENOSPC: all
- * entries are in use.  -ENOMEM.  What pin() returned, after all idle entries were unpinned if
- * that was -ENOSPC, -ENOMEM, -EMFILE or -ENFILE.
+ * -EINVAL: the range is empty or wraps, or the source pinned another range.  -ENOSPC: all
+ * entries are in use.  -ENOMEM.  Or the error of pin(), with all idle entries unpinned if the
+ * error is -ENOSPC, -ENOMEM, -EMFILE or -ENFILE.
  *
- * A new pin takes out all entries that touch it and are not current any more, unless the cache
- * keeps nothing idle.  That takes time by the number of entries.
+ * A new pin takes out all stale entries that touch the pin, unless the cache keeps nothing idle.
+ * Takes time by the number of entries.
  */
 int cache_get(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref);
 
-/* As cache_get(), of what is cached alone.  Whether it is: nothing is pinned, nor counted as a miss. */
+/* The same; pin() gets @wanted, the caller's knowledge of the range. */
+int cache_get_wanted(struct cache *cache, uintptr_t address, size_t size, const void *wanted,
+		     struct cache_ref *ref);
+
+/* Whether the range is cached.  A look-up alone: nothing is pinned, nor counted as a miss. */
 bool cache_get_cached(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref);
 
-/* The pin stays, idle, unless it is over the budget or was invalidated: then it is unpinned. */
+/* The pin stays, idle.  A pin over the budget, or an invalidated pin, is unpinned. */
 void cache_put(struct cache *cache, struct cache_ref *ref);
 
 /*
  * To be called before [@address, @address + @size) is freed: no later cache_get() finds a pin
- * that touches it.  Idle ones are unpinned now, those in use at their last cache_put().  Takes
- * time by the number of entries.
+ * that touches the range.  Idle pins are unpinned now, pins in use at their last cache_put().
+ * Takes time by the number of entries.
  */
 void cache_invalidate(struct cache *cache, uintptr_t address, size_t size);
 
-/* Takes out the entries that touch the range and are not current: their memory was freed. */
+/* Takes out the stale entries that touch the range. */
 void cache_drop_stale(struct cache *cache, uintptr_t address, size_t size);
 
-/* Instead of what the cache was created with: what is idle and too much is unpinned now. */
+/* A new budget: idle entries over the budget are unpinned now. */
 void cache_set_bytes(struct cache *cache, size_t bytes);
 
-/* Unpins @count idle entries, for what they use up; false if there are none. */
+/* Unpins @count idle entries, for their resources; false if there are none. */
 bool cache_make_room(struct cache *cache, uint32_t count);
 
 /* A snapshot.  Takes time by the number of entries. */

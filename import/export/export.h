@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct cache_stats;
+struct registration;
 
 enum export_option {
 	EXPORT_READ_ONLY = 1 << 0,
@@ -24,16 +25,16 @@ struct export_range {
 /* Returns 0 or a negative errno, logged, as climport_export_dmabuf() has them. */
 int export_dmabuf(uintptr_t address, size_t size, unsigned int options, struct export_range *out);
 
-/* Closes @count descriptors that are kept and in no use; false if there are none. */
-bool export_give_up(uint32_t count);
+/* The registration that covers the range, as climport_register() has the errors.  A miss. */
+int export_register(uintptr_t address, size_t size, struct registration *registration);
 
-/* The memory is about to be freed: its registrations go. */
+/* Before the memory is freed: ends the registrations of the range. */
 void export_invalidate(uintptr_t address, size_t size);
 
-/* How much EXPORT_KEEP keeps that nobody uses: of the host's memory, or of GPUs'. */
+/* The most bytes that EXPORT_KEEP keeps without users: of the host's memory, or of GPUs'. */
 void export_set_limit(bool gpu, uint64_t bytes);
 
-/* Of what EXPORT_KEEP keeps, and of the kernel module's exports; zeros if there were none. */
+/* Counts registrations and the kernel module's exports; zeros before the first. */
 void export_stats(struct cache_stats *stats);
 
 #endif

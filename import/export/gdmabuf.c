@@ -191,6 +191,7 @@ int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, u
 		.context = ctx->number,
 		.slot = e.out_slot,
 		.generation = e.out_generation,
+		.status = &ctx->status[e.out_slot],
 	};
 	return 0;
 }

@@ -9,6 +9,7 @@
 #ifndef IMPORT_EXPORT_GDMABUF_H
 #define IMPORT_EXPORT_GDMABUF_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@ struct gdmabuf_range {
 	size_t offset; /* of the range in it */
 	/* For gdmabuf_is_current(). */
 	uint32_t context, slot, generation;
+	const _Atomic uint32_t *status; /* reads @generation while current; never unmapped */
 };
 
 /*

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a region becomes an opaque descriptor: see import_opaque() in import.h. */
+/* Regions as opaque descriptors: see import_opaque() in import.h. */
 #ifndef IMPORT_OPAQUE_FD_OPAQUE_H
 #define IMPORT_OPAQUE_FD_OPAQUE_H
 
-#include "import/cache/cache.h"
 #include "import/import.h"
+#include "import/opaque_fd/opaque_cuda.h"
 
 struct opaque;
 
@@ -16,14 +16,9 @@ int opaque_get(const struct import_region *region, const unsigned char uuid[IMPO
 void opaque_put(struct opaque *opaque);
 
 /*
- * CUDA memory that stays registered until opaque_release(), which comes before it is freed:
- * imports of a part of it find it.
+ * Keeps CUDA memory registered until opaque_release(), which comes before the memory is freed:
+ * imports of a part of the memory find the descriptor.
  */
-struct opaque_hold {
-	struct cache *cache;
-	struct cache_ref ref;
-};
-
 int opaque_hold(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t address, size_t size,
 		struct opaque_hold *hold);
 void opaque_release(struct opaque_hold *hold);

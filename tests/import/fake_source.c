@@ -68,7 +68,8 @@ static struct fake_held *fake_new_held(struct fake *fake)
 	return held;
 }
 
-static int fake_pin(void *context, uintptr_t address, size_t size, struct cache_pin *out)
+static int fake_pin(void *context, const void *wanted, uintptr_t address, size_t size,
+		    struct cache_pin *out)
 {
 	struct fake *fake = context;
 	size_t first = fake_block_of(fake, address), last = fake_block_of(fake, address + size - 1);
@@ -76,6 +77,7 @@ static int fake_pin(void *context, uintptr_t address, size_t size, struct cache_
 	struct fake_held *held = NULL;
 	int err;
 
+	(void)wanted;
 	pthread_mutex_lock(&fake->lock);
 	err = fake_hold(fake, bytes);
 	if (!err)

@@ -3,7 +3,7 @@
 #include "fake_source.h"
 #include "harness.h"
 #include "process.h"
-#include "import/cache/cache_cells.h"
+#include "import/cache/hazard.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -116,25 +116,26 @@ static void *use_once(void *arg)
 	return NULL;
 }
 
-static int blocks_of_cells(void)
+static int hazard_record_count(void)
 {
 	int count = 0;
 
-	for (struct cells *cells = cells_first(); cells; cells = cells->next)
+	for (struct hazard_record *r = hazard_first(); r; r = r->next)
 		count++;
 	return count;
 }
 
-TEST(cells_given_back, "Two hundred threads, one after the other, share the cells of one.")
+TEST(records_given_back,
+     "Two hundred threads, one after the other, share the hazard pointers of one thread.")
 {
 	int before;
 
 	threads_cache_open(FAKE_STATUS, SIZE_MAX, 0);
 	process_run_threads(1, use_once);
-	before = blocks_of_cells();
+	before = hazard_record_count();
 	for (int i = 0; i < 200; i++)
 		process_run_threads(1, use_once);
-	EXPECT_EQ(blocks_of_cells(), before);
+	EXPECT_EQ(hazard_record_count(), before);
 	threads_cache_close();
 }
 

@@ -116,9 +116,9 @@ CUDA_TEST(managed, "Managed memory is recognised, and never exported.")
 	struct cuda_export out;
 
 	EXPECT_EQ(cuda_identify_range(p).kind, CUDA_MANAGED);
-	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), -EOPNOTSUPP);
+	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), -EOPNOTSUPP);
 	fixture_expect_log("managed");
-	EXPECT_EQ(cuda_export_opaque(p, MB, uuid0, &out), -EOPNOTSUPP);
+	EXPECT_EQ(fixture_export_opaque(p, MB, uuid0, &out), -EOPNOTSUPP);
 	fixture_expect_log("managed");
 	EXPECT_EQ(fake_cuda_calls("cuMemGetHandleForAddressRange"), 0);
 	fake_cuda_free(p);
@@ -246,7 +246,7 @@ CUDA_TEST(dmabuf, "A dma-buf of device memory has its bytes at the offset, and i
 	struct cuda_export out;
 
 	cuda_fill_memory(p, MB, 1);
-	EXPECT_EQ(cuda_export_dmabuf(p + 5000, 3000, &out), 0);
+	EXPECT_EQ(fixture_export_dmabuf(p + 5000, 3000, &out), 0);
 	EXPECT_EQ(out.offset, 5000 - 4096);
 	EXPECT_EQ(out.size, 4096);
 	expect_data(&out, p + 5000, 3000);
@@ -262,7 +262,7 @@ CUDA_TEST(dmabuf_small, "An allocation inside a page: its pages, and the offset 
 
 	EXPECT(p % 4096);
 	cuda_fill_memory(p, 100, 2);
-	EXPECT_EQ(cuda_export_dmabuf(p, 100, &out), 0);
+	EXPECT_EQ(fixture_export_dmabuf(p, 100, &out), 0);
 	EXPECT_EQ(out.offset, p % 4096);
 	EXPECT_EQ(out.size, 4096);
 	expect_data(&out, p, 100);
@@ -278,7 +278,7 @@ CUDA_TEST(dmabuf_segments, "A range of several segments is one dma-buf.")
 
 	for (int i = 0; i < 3; i++)
 		cuda_fill_memory(p + i * G, G, 3 + i);
-	EXPECT_EQ(cuda_export_dmabuf(p + 8, 3 * G, &out), 0);
+	EXPECT_EQ(fixture_export_dmabuf(p + 8, 3 * G, &out), 0);
 	EXPECT_EQ(out.size, 3 * G + 4096);
 	EXPECT_EQ(out.offset, 8);
 	for (int i = 1; i < 3; i++) {
@@ -301,11 +301,11 @@ CUDA_TEST(dmabuf_part, "-EFAULT if only part of the range is device memory of on
 		  o = fake_cuda_vmm(other, 2), h = fake_cuda_vmm(host, 2);
 	struct cuda_export out = { .fd = -7 };
 
-	EXPECT_EQ(cuda_export_dmabuf(p + 1, MB, &out), -EFAULT);
-	EXPECT_EQ(cuda_export_dmabuf(q, 3 * G, &out), -EFAULT);
-	EXPECT_EQ(cuda_export_dmabuf(q + 2 * G, G + 1, &out), -EFAULT);
-	EXPECT_EQ(cuda_export_dmabuf(o, 2 * G, &out), -EFAULT);
-	EXPECT_EQ(cuda_export_dmabuf(h, 2 * G, &out), -EFAULT);
+	EXPECT_EQ(fixture_export_dmabuf(p + 1, MB, &out), -EFAULT);
+	EXPECT_EQ(fixture_export_dmabuf(q, 3 * G, &out), -EFAULT);
+	EXPECT_EQ(fixture_export_dmabuf(q + 2 * G, G + 1, &out), -EFAULT);
+	EXPECT_EQ(fixture_export_dmabuf(o, 2 * G, &out), -EFAULT);
+	EXPECT_EQ(fixture_export_dmabuf(h, 2 * G, &out), -EFAULT);
 	EXPECT_EQ(fake_cuda_calls("cuMemGetHandleForAddressRange"), 0);
 	EXPECT_EQ(out.fd, -7);
 	fake_cuda_free(p);
@@ -320,9 +320,9 @@ CUDA_TEST(dmabuf_not_device, "-EFAULT for memory of the host, CUDA's or not.")
 	struct cuda_export out;
 	int local;
 
-	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), -EFAULT);
-	EXPECT_EQ(cuda_export_dmabuf(q, G, &out), -EFAULT);
-	EXPECT_EQ(cuda_export_dmabuf((uintptr_t)&local, 4, &out), -EFAULT);
+	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), -EFAULT);
+	EXPECT_EQ(fixture_export_dmabuf(q, G, &out), -EFAULT);
+	EXPECT_EQ(fixture_export_dmabuf((uintptr_t)&local, 4, &out), -EFAULT);
 	fixture_expect_log("no CUDA device memory");
 	fake_cuda_free(p);
 	fake_cuda_vmm_free(q);
@@ -333,10 +333,10 @@ CUDA_TEST(no_range, "-EINVAL for no bytes, and for a range that wraps.")
 	uintptr_t p = one_segment(0, 1);
 	struct cuda_export out;
 
-	EXPECT_EQ(cuda_export_dmabuf(p, 0, &out), -EINVAL);
-	EXPECT_EQ(cuda_export_dmabuf(p, SIZE_MAX, &out), -EINVAL);
-	EXPECT_EQ(cuda_export_opaque(p, 0, uuid0, &out), -EINVAL);
-	EXPECT_EQ(cuda_export_opaque(p, SIZE_MAX, uuid0, &out), -EINVAL);
+	EXPECT_EQ(fixture_export_dmabuf(p, 0, &out), -EINVAL);
+	EXPECT_EQ(fixture_export_dmabuf(p, SIZE_MAX, &out), -EINVAL);
+	EXPECT_EQ(fixture_export_opaque(p, 0, uuid0, &out), -EINVAL);
+	EXPECT_EQ(fixture_export_opaque(p, SIZE_MAX, uuid0, &out), -EINVAL);
 	fake_cuda_vmm_free(p);
 }
 
@@ -346,14 +346,14 @@ CUDA_TEST(sync_memops, "SYNC_MEMOPS is set once an allocation: the second export
 	struct cuda_export out;
 
 	for (int i = 0; i < 3; i++) {
-		EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), 0);
+		EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), 0);
 		close(out.fd);
 		EXPECT(fake_cuda_syncs(p));
 	}
 	EXPECT_EQ(fake_cuda_calls("cuPointerSetAttribute"), 1);
 	fake_cuda_free(p);
 	fake_cuda_alloc_at(0, MB, p);
-	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), 0);
+	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), 0);
 	close(out.fd);
 	EXPECT_EQ(fake_cuda_calls("cuPointerSetAttribute"), 2);
 	fake_cuda_free(p);
@@ -365,7 +365,7 @@ CUDA_TEST(sync_memops_refused, "An export succeeds where the driver cannot set S
 	struct cuda_export out;
 
 	fake_cuda_fail("cuPointerSetAttribute", 1, CUDA_INVALID_VALUE);
-	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), 0);
+	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), 0);
 	close(out.fd);
 	fake_cuda_free(p);
 }
@@ -376,7 +376,7 @@ CUDA_TEST(pcie_discrete, "The PCIe flag is not tried where no coherent link is."
 	struct cuda_export out;
 
 	fake_cuda_set_pcie(true);
-	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), 0);
+	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), 0);
 	EXPECT_EQ(fake_cuda_range_flags(), 0);
 	close(out.fd);
 	fake_cuda_free(p);
@@ -391,17 +391,17 @@ CUDA_TEST(pcie_coherent,
 
 	fake_cuda_set_attribute(1, CUDA_DEVICE_HOST_NATIVE_ATOMIC, 1);
 	fake_cuda_set_pcie(true);
-	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), 0);
+	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), 0);
 	EXPECT_EQ(fake_cuda_range_flags(), CUDA_RANGE_FLAG_PCIE);
 	close(out.fd);
 	for (int i = 0; i < 2; i++) {
 		fake_cuda_fail("cuMemGetHandleForAddressRange", 1, refusals[i]);
-		EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), 0);
+		EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), 0);
 		EXPECT_EQ(fake_cuda_range_flags(), 0);
 		close(out.fd);
 	}
 	fake_cuda_fail("cuMemGetHandleForAddressRange", 1, CUDA_OUT_OF_MEMORY);
-	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), -ENOMEM);
+	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), -ENOMEM);
 	fake_cuda_free(p);
 }
 
@@ -411,13 +411,13 @@ CUDA_TEST(dmabuf_unsupported, "-EOPNOTSUPP, with its name, if the driver exports
 	struct cuda_export out;
 
 	fake_cuda_set_attribute(0, CUDA_DEVICE_DMA_BUF, 0);
-	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), -EOPNOTSUPP);
+	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), -EOPNOTSUPP);
 	fixture_expect_log("no dma-bufs");
 	fake_cuda_set_attribute(0, CUDA_DEVICE_DMA_BUF, 1);
 	fake_cuda_fail("cuMemGetHandleForAddressRange", 1, CUDA_NOT_SUPPORTED);
-	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), -EOPNOTSUPP);
+	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), -EOPNOTSUPP);
 	fake_cuda_fail("cuMemGetHandleForAddressRange", 1, CUDA_INVALID_VALUE);
-	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), -EOPNOTSUPP);
+	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), -EOPNOTSUPP);
 	fixture_expect_log("CUDA_ERROR_INVALID_VALUE");
 	fake_cuda_free(p);
 }
@@ -440,10 +440,10 @@ CUDA_TEST(dmabuf_freed,
 	struct cuda_export out;
 
 	fake_cuda_at("cuMemGetHandleForAddressRange", 1, free_it, (void *)p);
-	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), -ENODEV);
+	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), -ENODEV);
 	p = fake_cuda_alloc(0, MB);
 	fake_cuda_at("cuMemGetHandleForAddressRange", 1, free_and_allocate, (void *)p);
-	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), -ENODEV);
+	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), -ENODEV);
 	fixture_expect_log("freed meanwhile");
 	fake_cuda_free(p);
 }
@@ -467,7 +467,7 @@ CUDA_TEST(opaque, "VMM memory as an opaque descriptor: the segment, and the offs
 	uintptr_t p = fake_cuda_vmm(s, 2);
 	struct cuda_export out;
 
-	EXPECT_EQ(cuda_export_opaque(p + G + 123, 2 * G - 123, uuid1, &out), 0);
+	EXPECT_EQ(fixture_export_opaque(p + G + 123, 2 * G - 123, uuid1, &out), 0);
 	EXPECT_EQ(out.offset, 123);
 	EXPECT_EQ(out.size, 2 * G);
 	expect_opaque(&out, p + G + 123);
@@ -479,9 +479,9 @@ CUDA_TEST(opaque_host, "VMM memory of the host goes to any device.")
 	uintptr_t p = one_segment(FAKE_CUDA_HOST_NUMA, 1);
 	struct cuda_export out;
 
-	EXPECT_EQ(cuda_export_opaque(p, G, uuid0, &out), 0);
+	EXPECT_EQ(fixture_export_opaque(p, G, uuid0, &out), 0);
 	expect_opaque(&out, p);
-	EXPECT_EQ(cuda_export_opaque(p, G, uuid1, &out), 0);
+	EXPECT_EQ(fixture_export_opaque(p, G, uuid1, &out), 0);
 	expect_opaque(&out, p);
 	fake_cuda_vmm_free(p);
 }
@@ -491,7 +491,7 @@ CUDA_TEST(opaque_other_device, "-EXDEV for memory of another device.")
 	uintptr_t p = one_segment(1, 1);
 	struct cuda_export out;
 
-	EXPECT_EQ(cuda_export_opaque(p, G, uuid0, &out), -EXDEV);
+	EXPECT_EQ(fixture_export_opaque(p, G, uuid0, &out), -EXDEV);
 	fake_cuda_vmm_free(p);
 }
 
@@ -501,11 +501,11 @@ CUDA_TEST(opaque_not_vmm, "-EOPNOTSUPP for memory that is not VMM memory.")
 	struct cuda_export out;
 	int local;
 
-	EXPECT_EQ(cuda_export_opaque(p, MB, uuid0, &out), -EOPNOTSUPP);
+	EXPECT_EQ(fixture_export_opaque(p, MB, uuid0, &out), -EOPNOTSUPP);
 	fixture_expect_log("no VMM memory");
-	EXPECT_EQ(cuda_export_opaque(q, MB, uuid0, &out), -EOPNOTSUPP);
+	EXPECT_EQ(fixture_export_opaque(q, MB, uuid0, &out), -EOPNOTSUPP);
 	fixture_expect_log("no VMM memory");
-	EXPECT_EQ(cuda_export_opaque((uintptr_t)&local, 4, uuid0, &out), -EOPNOTSUPP);
+	EXPECT_EQ(fixture_export_opaque((uintptr_t)&local, 4, uuid0, &out), -EOPNOTSUPP);
 	fixture_expect_log("no CUDA memory");
 	fake_cuda_free(p);
 	fake_cuda_free(q);
@@ -516,7 +516,7 @@ CUDA_TEST(opaque_no_posix, "-EOPNOTSUPP for memory that was made without a POSIX
 	uintptr_t p = one_segment(0, 0);
 	struct cuda_export out;
 
-	EXPECT_EQ(cuda_export_opaque(p, G, uuid0, &out), -EOPNOTSUPP);
+	EXPECT_EQ(fixture_export_opaque(p, G, uuid0, &out), -EOPNOTSUPP);
 	fixture_expect_log("without a POSIX");
 	fake_cuda_vmm_free(p);
 }
@@ -527,9 +527,9 @@ CUDA_TEST(opaque_segments, "-EOPNOTSUPP for several segments, -EFAULT where the 
 	uintptr_t p = fake_cuda_vmm(s, 2);
 	struct cuda_export out;
 
-	EXPECT_EQ(cuda_export_opaque(p + 1, G, uuid0, &out), -EOPNOTSUPP);
+	EXPECT_EQ(fixture_export_opaque(p + 1, G, uuid0, &out), -EOPNOTSUPP);
 	fixture_expect_log("several segments");
-	EXPECT_EQ(cuda_export_opaque(p + G, G + 1, uuid0, &out), -EFAULT);
+	EXPECT_EQ(fixture_export_opaque(p + G, G + 1, uuid0, &out), -EFAULT);
 	fake_cuda_vmm_free(p);
 }
 
@@ -555,10 +555,10 @@ CUDA_TEST(opaque_freed, "-ENODEV if VMM memory is freed meanwhile, also if it is
 
 	/* The first retain belongs to the question what the memory is. */
 	fake_cuda_at("cuMemRetainAllocationHandle", 2, free_only, (void *)p);
-	EXPECT_EQ(cuda_export_opaque(p, G, uuid0, &out), -ENODEV);
+	EXPECT_EQ(fixture_export_opaque(p, G, uuid0, &out), -ENODEV);
 	p = one_segment(0, 1);
 	fake_cuda_at("cuMemExportToShareableHandle", 1, free_segment, (void *)p);
-	EXPECT_EQ(cuda_export_opaque(p, G, uuid0, &out), -ENODEV);
+	EXPECT_EQ(fixture_export_opaque(p, G, uuid0, &out), -ENODEV);
 	fixture_expect_log("freed meanwhile");
 	fake_cuda_vmm_free(other);
 }
@@ -579,9 +579,9 @@ CUDA_TEST(alloc_device, "cuda_alloc: device memory that can be had by both descr
 	EXPECT_EQ(range.device, 1);
 	EXPECT_EQ(fake_cuda_access(m.addr), 1);
 	EXPECT_EQ(fake_cuda_rdma(m.addr), 1);
-	EXPECT_EQ(cuda_export_opaque(m.addr, m.size, uuid1, &out), 0);
+	EXPECT_EQ(fixture_export_opaque(m.addr, m.size, uuid1, &out), 0);
 	expect_opaque(&out, m.addr);
-	EXPECT_EQ(cuda_export_dmabuf(m.addr, m.size, &out), 0);
+	EXPECT_EQ(fixture_export_dmabuf(m.addr, m.size, &out), 0);
 	close(out.fd);
 	cuda_free(&m);
 	cuda_free(&m);
@@ -611,7 +611,7 @@ CUDA_TEST(alloc_host,
 	cpu = (int *)m.addr;
 	cpu[1000] = 42;
 	EXPECT_EQ(((int *)fake_cuda_memory(m.addr))[1000], 42);
-	EXPECT_EQ(cuda_export_opaque(m.addr, m.size, uuid0, &out), 0);
+	EXPECT_EQ(fixture_export_opaque(m.addr, m.size, uuid0, &out), 0);
 	expect_opaque(&out, m.addr);
 	cuda_free(&m);
 }
@@ -670,11 +670,11 @@ static void cuda_use_all(uintptr_t p, uintptr_t v)
 	struct cuda_memory m;
 
 	EXPECT_EQ(cuda_identify_range(p).kind, CUDA_DEVICE);
-	EXPECT_EQ(cuda_export_dmabuf(p, MB, &out), 0);
+	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), 0);
 	close(out.fd);
-	EXPECT_EQ(cuda_export_dmabuf(v, G, &out), 0);
+	EXPECT_EQ(fixture_export_dmabuf(v, G, &out), 0);
 	close(out.fd);
-	EXPECT_EQ(cuda_export_opaque(v, G, uuid1, &out), 0);
+	EXPECT_EQ(fixture_export_opaque(v, G, uuid1, &out), 0);
 	close(out.fd);
 	EXPECT_EQ(cuda_alloc(CUDA_HOST, uuid1, G, 0, &m), 0);
 	EXPECT_EQ(cuda_identify_range(m.addr).kind, CUDA_HOST);
@@ -713,13 +713,13 @@ static int operation_run(enum operation o, uintptr_t p, uintptr_t v)
 	case IDENTIFY:
 		return cuda_identify(v, &range);
 	case DMABUF:
-		err = cuda_export_dmabuf(p, MB, &out);
+		err = fixture_export_dmabuf(p, MB, &out);
 		break;
 	case DMABUF_VMM:
-		err = cuda_export_dmabuf(v, 2 * G, &out);
+		err = fixture_export_dmabuf(v, 2 * G, &out);
 		break;
 	case OPAQUE:
-		err = cuda_export_opaque(v + G, G, uuid0, &out);
+		err = fixture_export_opaque(v + G, G, uuid0, &out);
 		break;
 	case ALLOC_DEVICE:
 		err = cuda_alloc(CUDA_DEVICE, uuid0, G, 0, &m);

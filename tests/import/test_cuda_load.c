@@ -108,8 +108,8 @@ ALONE_TEST(questions, "A question loads no libcuda: nothing is CUDA's.")
 	EXPECT_EQ(range.kind, CUDA_NONE);
 	EXPECT_EQ(range.device, -1);
 	EXPECT_EQ(cuda_buffer_id((uintptr_t)&local), 0);
-	EXPECT_EQ(cuda_export_dmabuf((uintptr_t)&local, 4, &out), -EFAULT);
-	EXPECT_EQ(cuda_export_opaque((uintptr_t)&local, 4, uuid0, &out), -EOPNOTSUPP);
+	EXPECT_EQ(fixture_export_dmabuf((uintptr_t)&local, 4, &out), -EFAULT);
+	EXPECT_EQ(fixture_export_opaque((uintptr_t)&local, 4, uuid0, &out), -EOPNOTSUPP);
 	EXPECT(!libcuda_handle());
 }
 
@@ -226,7 +226,7 @@ ALONE_TEST(lacks_dmabuf, "Before CUDA 11.7 only dma-bufs are -EOPNOTSUPP, named.
 	p = control_allocate();
 	EXPECT_EQ(cuda_identify(p, &range), 0);
 	EXPECT_EQ(range.kind, CUDA_DEVICE);
-	EXPECT_EQ(cuda_export_dmabuf(p, 1 << 20, &out), -EOPNOTSUPP);
+	EXPECT_EQ(fixture_export_dmabuf(p, 1 << 20, &out), -EOPNOTSUPP);
 	fixture_expect_log("no cuMemGetHandleForAddressRange");
 }
 
@@ -238,11 +238,11 @@ ALONE_TEST(lacks_vmm, "Before CUDA 11.0 only VMM memory is -EOPNOTSUPP, named.")
 
 	hidden = "cuMemRetainAllocationHandle";
 	p = control_allocate();
-	EXPECT_EQ(cuda_export_opaque(p, 1 << 20, uuid0, &out), -EOPNOTSUPP);
+	EXPECT_EQ(fixture_export_opaque(p, 1 << 20, uuid0, &out), -EOPNOTSUPP);
 	fixture_expect_log("no cuMemRetainAllocationHandle");
 	EXPECT_EQ(cuda_alloc(CUDA_DEVICE, uuid0, 1, 0, &m), -EOPNOTSUPP);
 	fixture_expect_log("no cuMemRetainAllocationHandle");
-	EXPECT_EQ(cuda_export_dmabuf(p, 1 << 20, &out), 0);
+	EXPECT_EQ(fixture_export_dmabuf(p, 1 << 20, &out), 0);
 	close(out.fd);
 }
 

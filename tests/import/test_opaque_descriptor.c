@@ -165,13 +165,22 @@ static void segment_remap(void *address)
 
 OPAQUE_TEST(freed_meanwhile, "-ENODEV if it is freed, and its address used again, meanwhile.")
 {
-	for (int n = 1; n < 3; n++) {
+	/* Before the memory is identified, after, and between descriptor and check. */
+	static const struct {
+		const char *function;
+		int nth;
+	} when[] = {
+		{ "cuPointerGetAttributes", 1 },
+		{ "cuMemRetainAllocationHandle", 2 },
+		{ "cuMemExportToShareableHandle", 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(when) / sizeof(*when); i++) {
 		uintptr_t p = segment_create(0);
 		int fd = opaque_descriptor_export(p, PAGE);
 		struct import_region r = region_of_descriptor(fd, PAGE);
 
-		/* 1: before the memory is identified, and after the check of the export */
-		fake_cuda_at("cuPointerGetAttributes", n, segment_remap, &p);
+		fake_cuda_at(when[i].function, when[i].nth, segment_remap, &p);
 		EXPECT_EQ(opaque_descriptor_get_error(&r, uuid[0]), -ENODEV);
 		close(fd);
 		fake_cuda_vmm_free(p);

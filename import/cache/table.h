@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which entry an address is in: open addressing, linear probing, at most half full, keyed by
- * granules of 2 MiB, and for entries up to 64 KiB by granules of 64 KiB.  An entry is in one
- * slot for each granule that it touches.
+ * The table of a cache: address -> entry.  Open addressing, linear probing, at most half full.  The
+ * key is a granule of 2 MiB, or of 64 KiB for entries up to 64 KiB.  An entry has a slot for each
+ * granule that the entry touches.
  *
- * Writers hold the cache's lock.  A reader without it may miss an entry that is just being
- * moved, and may find one that is just being taken out: the entry's state is the truth, and a
- * miss is asked again under the lock.  A table that was outgrown is kept, a reader may be in it:
- * all of these together are smaller than the one in use.
+ * Writers hold the cache's lock.  A reader without the lock may miss an entry that a writer moves,
+ * and may find an entry that a writer takes out: the entry's state is the truth, and a miss is
+ * repeated under the lock.  An outgrown table is kept, as readers may be in the table: all outgrown
+ * tables together are smaller than the current table.
  */
-#ifndef IMPORT_CACHE_CACHE_TABLE_H
-#define IMPORT_CACHE_CACHE_TABLE_H
+#ifndef IMPORT_CACHE_TABLE_H
+#define IMPORT_CACHE_TABLE_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 struct cache_entry;
 
 struct cache_slot {
-	_Atomic uintptr_t base; /* hints: the entry's own are the truth */
+	_Atomic uintptr_t base; /* hints: the truth is in the entry */
 	_Atomic size_t size;
 	struct cache_entry *_Atomic entry; /* NULL: empty */
 	uint64_t key;			   /* writers only */
@@ -37,16 +37,16 @@ struct cache_table {
 	_Atomic uint32_t small; /* slots of small entries */
 };
 
-/* Longer searches are done under the lock. */
+/* A reader without the lock probes no further. */
 #define CACHE_TABLE_PROBES 24
 
 int cache_table_create(struct cache_table *table);
 void cache_table_destroy(struct cache_table *table);
 
-/* Forgets all entries; no reader may be about. */
+/* Forgets all entries; there may be no reader. */
 void cache_table_clear(struct cache_table *table);
 
-/* Room for one more entry of that range, or -ENOMEM. */
+/* Makes room for one more entry of the range, or -ENOMEM. */
 int cache_table_reserve(struct cache_table *table, uintptr_t base, size_t size);
 void cache_table_add(struct cache_table *table, struct cache_entry *entry, uintptr_t base,
 		     size_t size);
@@ -67,7 +67,7 @@ static inline size_t cache_table_home(const struct cache_slots *slots, uint64_t 
 }
 
 /* Whether [@base, @base + @bytes) contains [@address, @address + @size), which may wrap. */
-static inline int range_contains(uintptr_t base, size_t bytes, uintptr_t address, size_t size)
+static inline int cache_range_contains(uintptr_t base, size_t bytes, uintptr_t address, size_t size)
 {
 	return address - base < bytes && size - 1 < bytes - (address - base);
 }
@@ -83,9 +83,9 @@ static inline struct cache_entry *cache_table_probe(struct cache_slots *slots, u
 			atomic_load_explicit(&slot->entry, memory_order_acquire);
 
 		if (!entry ||
-		    range_contains(atomic_load_explicit(&slot->base, memory_order_relaxed),
-				   atomic_load_explicit(&slot->size, memory_order_relaxed), address,
-				   size))
+		    cache_range_contains(atomic_load_explicit(&slot->base, memory_order_relaxed),
+					 atomic_load_explicit(&slot->size, memory_order_relaxed),
+					 address, size))
 			return entry;
 	}
 	return NULL;
@@ -105,4 +105,4 @@ static inline struct cache_entry *cache_table_peek(struct cache_table *table, ui
 				 CACHE_TABLE_PROBES);
 }
 
-#endif /* IMPORT_CACHE_CACHE_TABLE_H */
+#endif /* IMPORT_CACHE_TABLE_H */

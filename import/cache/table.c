@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "import/cache/cache_table.h"
+#include "import/cache/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define FIRST_SLOTS 256
-#define SMALL (64 << 10)
+#define CACHE_TABLE_FIRST_SLOTS 256
+#define CACHE_TABLE_SMALL (64 << 10)
 
-/* The keys of an entry are first, first + 2, ..., last. */
-struct keys {
+/* The keys of an entry: first, first + 2, ..., last. */
+struct cache_table_keys {
 	uint64_t first, last;
 };
 
-static struct keys keys_of(uintptr_t base, size_t size)
+static struct cache_table_keys cache_table_keys_of(uintptr_t base, size_t size)
 {
-	int small = size <= SMALL;
+	int small = size <= CACHE_TABLE_SMALL;
 
-	return (struct keys){
+	return (struct cache_table_keys){
 		cache_table_key(base, small),
 		cache_table_key(base + (size - 1), small),
 	};
 }
 
-static size_t cache_table_count(struct keys keys)
+static size_t cache_table_count(struct cache_table_keys keys)
 {
 	return (keys.last - keys.first) / 2 + 1;
 }
 
-/* Writers have the lock: what they wrote themselves they read relaxed. */
+/* Writers have the lock, and read their own writes relaxed. */
 static struct cache_slots *cache_table_own(struct cache_table *table)
 {
 	return atomic_load_explicit(&table->slots, memory_order_relaxed);
@@ -52,7 +52,7 @@ static struct cache_slots *cache_table_slots_create(size_t count)
 
 int cache_table_create(struct cache_table *table)
 {
-	struct cache_slots *slots = cache_table_slots_create(FIRST_SLOTS);
+	struct cache_slots *slots = cache_table_slots_create(CACHE_TABLE_FIRST_SLOTS);
 
 	atomic_store_explicit(&table->slots, slots, memory_order_relaxed);
 	return slots ? 0 : -ENOMEM;
@@ -68,7 +68,7 @@ void cache_table_destroy(struct cache_table *table)
 	}
 }
 
-/* The entry last: a reader that sees it sees the hints. */
+/* The entry last: a reader that sees the entry sees the hints. */
 static void cache_table_fill(struct cache_slot *slot, struct cache_entry *entry, uintptr_t base,
 			     size_t size, uint64_t key)
 {
@@ -78,7 +78,7 @@ static void cache_table_fill(struct cache_slot *slot, struct cache_entry *entry,
 	atomic_store_explicit(&slot->entry, entry, memory_order_release);
 }
 
-static void cache_table_is_empty(struct cache_slot *slot)
+static void cache_table_empty(struct cache_slot *slot)
 {
 	cache_table_fill(slot, NULL, 0, 0, 0);
 }
@@ -90,7 +90,7 @@ static void cache_table_copy(struct cache_slot *to, struct cache_slot *from)
 			 atomic_load_explicit(&from->size, memory_order_relaxed), from->key);
 }
 
-static struct cache_slot *free_slot(struct cache_slots *slots, uint64_t key)
+static struct cache_slot *cache_table_free_slot(struct cache_slots *slots, uint64_t key)
 {
 	size_t i = cache_table_home(slots, key);
 
@@ -105,7 +105,7 @@ void cache_table_clear(struct cache_table *table)
 	struct cache_slots *slots = cache_table_own(table);
 
 	for (size_t i = 0; i <= slots->mask; i++)
-		cache_table_is_empty(&slots->slot[i]);
+		cache_table_empty(&slots->slot[i]);
 	slots->used = 0;
 	atomic_store_explicit(&table->small, 0, memory_order_relaxed);
 }
@@ -113,7 +113,7 @@ void cache_table_clear(struct cache_table *table)
 int cache_table_reserve(struct cache_table *table, uintptr_t base, size_t size)
 {
 	struct cache_slots *old = cache_table_own(table), *slots;
-	size_t need = old->used + cache_table_count(keys_of(base, size)),
+	size_t need = old->used + cache_table_count(cache_table_keys_of(base, size)),
 	       slots_count = old->mask + 1;
 
 	if (need <= slots_count / 2)
@@ -125,13 +125,14 @@ int cache_table_reserve(struct cache_table *table, uintptr_t base, size_t size)
 		return -ENOMEM;
 	for (size_t i = 0; i <= old->mask; i++)
 		if (cache_table_entry_of(&old->slot[i]))
-			cache_table_copy(free_slot(slots, old->slot[i].key), &old->slot[i]);
+			cache_table_copy(cache_table_free_slot(slots, old->slot[i].key),
+					 &old->slot[i]);
 	slots->outgrown = old;
 	atomic_store_explicit(&table->slots, slots, memory_order_release);
 	return 0;
 }
 
-static void count_small(struct cache_table *table, uint64_t key, uint32_t by)
+static void cache_table_count_small(struct cache_table *table, uint64_t key, uint32_t by)
 {
 	if (key & 1)
 		atomic_fetch_add_explicit(&table->small, by, memory_order_relaxed);
@@ -140,11 +141,12 @@ static void count_small(struct cache_table *table, uint64_t key, uint32_t by)
 void cache_table_add(struct cache_table *table, struct cache_entry *entry, uintptr_t base,
 		     size_t size)
 {
-	struct keys keys = keys_of(base, size);
+	struct cache_table_keys keys = cache_table_keys_of(base, size);
 
 	for (uint64_t key = keys.first; key <= keys.last; key += 2) {
-		cache_table_fill(free_slot(cache_table_own(table), key), entry, base, size, key);
-		count_small(table, key, 1);
+		cache_table_fill(cache_table_free_slot(cache_table_own(table), key), entry, base,
+				 size, key);
+		cache_table_count_small(table, key, 1);
 	}
 }
 
@@ -154,8 +156,8 @@ static int cache_table_passes(size_t home, size_t hole, size_t at, size_t mask)
 	return ((at - home) & mask) >= ((at - hole) & mask);
 }
 
-/* Moves later ones of the run into the hole, so that no search ends early. */
-static void close_hole(struct cache_slots *slots, size_t hole)
+/* Moves later slots of the run into the hole, so that no search ends early. */
+static void cache_table_close_hole(struct cache_slots *slots, size_t hole)
 {
 	for (size_t i = (hole + 1) & slots->mask; cache_table_entry_of(&slots->slot[i]);
 	     i = (i + 1) & slots->mask) {
@@ -165,7 +167,7 @@ static void close_hole(struct cache_slots *slots, size_t hole)
 		cache_table_copy(&slots->slot[hole], &slots->slot[i]);
 		hole = i;
 	}
-	cache_table_is_empty(&slots->slot[hole]);
+	cache_table_empty(&slots->slot[hole]);
 	slots->used--;
 }
 
@@ -173,15 +175,15 @@ void cache_table_remove(struct cache_table *table, struct cache_entry *entry, ui
 			size_t size)
 {
 	struct cache_slots *slots = cache_table_own(table);
-	struct keys keys = keys_of(base, size);
+	struct cache_table_keys keys = cache_table_keys_of(base, size);
 
 	for (uint64_t key = keys.first; key <= keys.last; key += 2) {
 		size_t i = cache_table_home(slots, key);
 
 		while (cache_table_entry_of(&slots->slot[i]) != entry || slots->slot[i].key != key)
 			i = (i + 1) & slots->mask;
-		close_hole(slots, i);
-		count_small(table, key, -1U);
+		cache_table_close_hole(slots, i);
+		cache_table_count_small(table, key, -1U);
 	}
 }
 

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of a cache: for cache.c, miss.c and evict.c.
+ *
+ * An entry is FREE, LIVE (in the table), or DYING (closed to new users).  Entries are an array that
+ * lives as long as the cache: a thread may read the state of an entry that was freed.  The fields
+ * that are not atomic change only while the entry is FREE and out of the table.
+ */
+#ifndef IMPORT_CACHE_ENTRY_H
+#define IMPORT_CACHE_ENTRY_H
+
+#include "import/cache/cache.h"
+#include "import/cache/hazard.h"
+#include "import/cache/table.h"
+#include "util/lock.h"
+
+enum entry_state { ENTRY_FREE, ENTRY_LIVE, ENTRY_DYING };
+
+struct cache_entry {
+	alignas(64) _Atomic uint32_t state; /* written under the lock */
+	_Atomic uint32_t referenced;	    /* used since the clock's hand passed */
+	_Atomic uint32_t refs;		    /* users without a slot */
+	uint32_t sweep;			    /* the last sweep that found the entry in a slot */
+	struct cache_pin pin;
+	struct cache_entry *next; /* in a list: free, dying, or to unpin */
+	bool inherited;		  /* from the parent process: never unpinned */
+};
+
+struct cache {
+	/* Constant, or read at each hit and seldom written. */
+	alignas(64) struct cache_table table; /* written under the lock */
+	_Atomic bool over;		      /* more is pinned than the budget */
+	uint32_t id;
+	uint32_t limit;
+	_Atomic size_t budget; /* written under the lock */
+	struct cache_entry *entries;
+	const struct cache_source *source;
+	void *context;
+	void *memory; /* of the entries, unaligned */
+
+	/* Taken before the lock of hazard records.  Never held across a call to the source. */
+	alignas(64) struct lock lock;
+	/* Under the lock; clang's analysis has no word for this in C. */
+	uint32_t used; /* entries that were ever in use */
+	uint32_t hand;
+	uint32_t sweep;
+	struct cache_entry *free;
+	struct cache_entry *dying;
+	uint64_t invalidated; /* calls of cache_invalidate() */
+	uint64_t hits_before; /* of an earlier cache with the id */
+	struct cache_stats stats;
+};
+
+/* evict.c.  A list that is given out has entries without users, out of the table. */
+
+/* Takes a live entry out of the table.  The entry is unpinned after its last user. */
+void entry_retire(struct cache *cache, struct cache_entry *entry) REQUIRES(cache->lock);
+
+/* The dying entries without users. */
+struct cache_entry *cache_collect(struct cache *cache) REQUIRES(cache->lock);
+
+/* At least @entries idle entries and @bytes idle bytes, or all. */
+struct cache_entry *cache_evict(struct cache *cache, uint32_t entries, size_t bytes)
+	REQUIRES(cache->lock);
+
+/* The idle entries over the budget, and cache_collect()'s. */
+struct cache_entry *cache_trim(struct cache *cache) REQUIRES(cache->lock);
+
+/* Unpins a list and frees the entries. */
+void cache_unpin(struct cache *cache, struct cache_entry *list) EXCLUDES(cache->lock);
+
+/* Whether the entry has no users, after cache_sweep(). */
+bool entry_is_idle(struct cache *cache, struct cache_entry *entry) REQUIRES(cache->lock);
+void cache_sweep(struct cache *cache) REQUIRES(cache->lock);
+
+/* Takes out an entry of freed memory, unless another thread did, and drops @ref. */
+void cache_drop_stale_ref(struct cache *cache, struct cache_ref *ref) EXCLUDES(cache->lock);
+
+/* miss.c: pins what no entry contains. */
+int cache_miss(struct cache *cache, uintptr_t address, size_t size, const void *wanted,
+	       struct cache_ref *ref) EXCLUDES(cache->lock);
+
+/* cache.c: uses an entry that the lock keeps. */
+void entry_hold_locked(struct cache_entry *entry, uintptr_t address, struct cache_ref *ref);
+
+static inline struct cache_entry *cache_entry_of(const struct cache_ref *ref)
+{
+	return (struct cache_entry *)((char *)ref->pin - offsetof(struct cache_entry, pin));
+}
+
+static inline bool entry_touches(const struct cache_entry *entry, uintptr_t address, size_t size)
+{
+	return entry->pin.base - address < size || address - entry->pin.base < entry->pin.size;
+}
+
+/* Marks the entry for the clock.  A line that is marked already stays unwritten. */
+static inline void entry_mark_used(struct cache_entry *entry)
+{
+	if (!atomic_load_explicit(&entry->referenced, memory_order_relaxed))
+		atomic_store_explicit(&entry->referenced, 1, memory_order_relaxed);
+}
+
+/* Whether the address still means the pinned memory. */
+static inline bool entry_is_current(struct cache *cache, const struct cache_entry *entry)
+{
+	const struct cache_pin *pin = &entry->pin;
+
+	if (pin->status)
+		return atomic_load_explicit(pin->status, memory_order_acquire) == pin->valid;
+	return !cache->source->is_current || cache->source->is_current(cache->context, pin);
+}
+
+#endif /* IMPORT_CACHE_ENTRY_H */

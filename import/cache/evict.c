@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How entries go: by eviction, by invalidation, and stale.  The order of a taker is always: the
+ * state, the slots, the counted users (hazard.h, obligations 1 and 4).
+ */
+#include "import/cache/entry.h"
+
+static uint32_t entry_state_of(struct cache_entry *entry)
+{
+	return atomic_load_explicit(&entry->state, memory_order_relaxed);
+}
+
+/* Marks the entries of the cache that are in slots. */
+void cache_sweep(struct cache *cache)
+{
+	uintptr_t first = (uintptr_t)cache->entries;
+	uintptr_t size = cache->used * sizeof(struct cache_entry);
+
+	cache->sweep++;
+	for (struct hazard_record *r = hazard_first(); r; r = r->next) {
+		for (int i = 0; i < HAZARD_SLOTS; i++) {
+			struct cache_entry *entry = atomic_load(&r->slot[i]);
+
+			if ((uintptr_t)entry - first < size)
+				entry->sweep = cache->sweep;
+		}
+	}
+}
+
+bool entry_is_idle(struct cache *cache, struct cache_entry *entry)
+{
+	return entry->sweep != cache->sweep && !atomic_load(&entry->refs);
+}
+
+static void entry_unpublish(struct cache *cache, struct cache_entry *entry) REQUIRES(cache->lock)
+{
+	cache_table_remove(&cache->table, entry, entry->pin.base, entry->pin.size);
+}
+
+void entry_retire(struct cache *cache, struct cache_entry *entry)
+{
+	atomic_store(&entry->state, ENTRY_DYING);
+	entry_unpublish(cache, entry);
+	entry->next = cache->dying;
+	cache->dying = entry;
+}
+
+/* The entry leaves the counts under the lock; the pin goes without the lock. */
+static void entry_give_out(struct cache *cache, struct cache_entry *entry,
+			   struct cache_entry **list) REQUIRES(cache->lock)
+{
+	if (!entry->inherited) {
+		cache->stats.bytes_pinned -= entry->pin.size;
+		cache->stats.entries--;
+	}
+	entry->next = *list;
+	*list = entry;
+}
+
+struct cache_entry *cache_collect(struct cache *cache)
+{
+	struct cache_entry *list = NULL, **link = &cache->dying, *entry;
+
+	if (!cache->dying)
+		return NULL;
+	cache_sweep(cache);
+	while ((entry = *link)) {
+		if (!entry_is_idle(cache, entry)) {
+			link = &entry->next;
+			continue;
+		}
+		*link = entry->next;
+		entry_give_out(cache, entry, &list);
+	}
+	return list;
+}
+
+/* The clock: an entry that was used since the hand passed gets a second chance. */
+static bool entry_is_victim(struct cache *cache, struct cache_entry *entry) REQUIRES(cache->lock)
+{
+	if (entry_state_of(entry) != ENTRY_LIVE || !entry_is_idle(cache, entry))
+		return false;
+	return !atomic_exchange_explicit(&entry->referenced, 0, memory_order_relaxed);
+}
+
+/* Marks entries that seem idle as dying.  The entries stay in the table for now. */
+static struct cache_entry *cache_evict_choose(struct cache *cache, uint32_t entries, size_t bytes)
+	REQUIRES(cache->lock)
+{
+	struct cache_entry *list = NULL;
+	uint32_t chosen = 0;
+	size_t size = 0;
+
+	for (uint64_t i = 0; i < 2 * (uint64_t)cache->used; i++) {
+		struct cache_entry *entry = &cache->entries[cache->hand];
+
+		if (chosen >= entries && size >= bytes)
+			break;
+		cache->hand = (cache->hand + 1) % cache->used;
+		if (!entry_is_victim(cache, entry))
+			continue;
+		atomic_store(&entry->state, ENTRY_DYING);
+		entry->next = list;
+		list = entry;
+		chosen++;
+		size += entry->pin.size;
+	}
+	return list;
+}
+
+struct cache_entry *cache_evict(struct cache *cache, uint32_t entries, size_t bytes)
+{
+	struct cache_entry *chosen, *list = NULL, *next;
+
+	cache_sweep(cache);
+	chosen = cache_evict_choose(cache, entries, bytes);
+	if (!chosen)
+		return NULL;
+	cache_sweep(cache);
+	for (struct cache_entry *entry = chosen; entry; entry = next) {
+		next = entry->next;
+		if (!entry_is_idle(cache, entry)) {
+			atomic_store(&entry->state, ENTRY_LIVE);
+			continue;
+		}
+		entry_unpublish(cache, entry);
+		entry_give_out(cache, entry, &list);
+		cache->stats.evictions++;
+	}
+	return list;
+}
+
+static struct cache_entry *cache_list_join(struct cache_entry *a, struct cache_entry *b)
+{
+	struct cache_entry **end = &a;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = b;
+	return a;
+}
+
+/* On a line that each hit reads. */
+static void cache_set_over(struct cache *cache, bool over) REQUIRES(cache->lock)
+{
+	if (atomic_load(&cache->over) != over)
+		atomic_store(&cache->over, over);
+}
+
+/* Sets @over before the look for idle entries: a user that puts an entry later sees @over. */
+struct cache_entry *cache_trim(struct cache *cache)
+{
+	struct cache_entry *list = cache_collect(cache);
+	size_t budget = atomic_load(&cache->budget);
+
+	if (cache->stats.bytes_pinned > budget) {
+		cache_set_over(cache, true);
+		list = cache_list_join(list,
+				       cache_evict(cache, 0, cache->stats.bytes_pinned - budget));
+	}
+	cache_set_over(cache, cache->stats.bytes_pinned > budget);
+	return list;
+}
+
+void cache_unpin(struct cache *cache, struct cache_entry *list)
+{
+	struct cache_entry *next;
+
+	for (struct cache_entry *entry = list; entry; entry = entry->next)
+		if (!entry->inherited)
+			cache->source->unpin(cache->context, &entry->pin);
+	if (!list)
+		return;
+	lock_acquire(&cache->lock);
+	for (struct cache_entry *entry = list; entry; entry = next) {
+		next = entry->next;
+		atomic_store(&entry->state, ENTRY_FREE);
+		entry->next = cache->free;
+		cache->free = entry;
+	}
+	lock_release(&cache->lock);
+}
+
+bool cache_make_room(struct cache *cache, uint32_t count)
+{
+	struct cache_entry *list;
+
+	lock_acquire(&cache->lock);
+	list = cache_evict(cache, count, 0);
+	lock_release(&cache->lock);
+	cache_unpin(cache, list);
+	return list;
+}
+
+void cache_invalidate(struct cache *cache, uintptr_t address, size_t size)
+{
+	struct cache_entry *list;
+
+	lock_acquire(&cache->lock);
+	cache->invalidated++;
+	for (uint32_t i = 0; size && i < cache->used; i++) {
+		struct cache_entry *entry = &cache->entries[i];
+
+		if (entry_state_of(entry) != ENTRY_LIVE || !entry_touches(entry, address, size))
+			continue;
+		entry_retire(cache, entry);
+		cache->stats.invalidations++;
+	}
+	list = cache_collect(cache);
+	lock_release(&cache->lock);
+	cache_unpin(cache, list);
+}
+
+void cache_drop_stale_ref(struct cache *cache, struct cache_ref *ref)
+{
+	struct cache_entry *entry = cache_entry_of(ref);
+
+	lock_acquire(&cache->lock);
+	if (atomic_load(&entry->state) == ENTRY_LIVE) {
+		entry_retire(cache, entry);
+		cache->stats.stale++;
+	}
+	lock_release(&cache->lock);
+	cache_put(cache, ref);
+}
+
+/* Uses the next live entry from @at on that touches the range. */
+static bool cache_hold_next(struct cache *cache, uint32_t *at, uintptr_t address, size_t size,
+			    struct cache_ref *ref)
+{
+	bool held = false;
+
+	lock_acquire(&cache->lock);
+	while (!held && *at < cache->used) {
+		struct cache_entry *entry = &cache->entries[(*at)++];
+
+		held = entry_state_of(entry) == ENTRY_LIVE && entry_touches(entry, address, size);
+		if (held)
+			entry_hold_locked(entry, entry->pin.base, ref);
+	}
+	lock_release(&cache->lock);
+	return held;
+}
+
+/* The source is asked without the lock. */
+void cache_drop_stale(struct cache *cache, uintptr_t address, size_t size)
+{
+	struct cache_ref ref;
+	uint32_t at = 0;
+
+	while (cache_hold_next(cache, &at, address, size, &ref)) {
+		if (entry_is_current(cache, cache_entry_of(&ref)))
+			cache_put(cache, &ref);
+		else
+			cache_drop_stale_ref(cache, &ref);
+	}
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which memory of CUDA's an address is in.
+ *
+ * An allocation (cuMemAlloc, cuMemHostAlloc) belongs to a context.  VMM memory (cuMemCreate) and
+ * memory of a pool (cuMemAllocAsync) belong to no context: the pointer's range is the reservation
+ * or the part of the pool, the mapping is the VMM segment or the chunk of the pool, and the memory
+ * is the intersection of range and mapping (driver 580).
+ */
+#include "import/nvidia/cuda/cuda.h"
+#include "import/nvidia/cuda/cuda_driver.h"
+
+#include <errno.h>
+
+/* The answer of cuPointerGetAttributes(): all zero for an address outside of CUDA's memory. */
+struct cuda_pointer {
+	uintptr_t addr;
+	void *context; /* NULL: VMM and pools */
+	int memory_type;
+	int device;
+	bool managed;
+	uintptr_t start;
+	size_t size;
+	unsigned long long buffer_id;
+};
+
+static int cuda_pointer_get(const struct cuda_driver *cu, uintptr_t addr, struct cuda_pointer *p)
+{
+	int attributes[] = {
+		CUDA_POINTER_CONTEXT,	     CUDA_POINTER_MEMORY_TYPE, CUDA_POINTER_IS_MANAGED,
+		CUDA_POINTER_DEVICE_ORDINAL, CUDA_POINTER_RANGE_START, CUDA_POINTER_RANGE_SIZE,
+		CUDA_POINTER_BUFFER_ID,
+	};
+	/* For a boolean, older drivers write four bytes and newer drivers one byte. */
+	unsigned int managed = 0;
+	void *data[] = { &p->context, &p->memory_type, &managed,     &p->device,
+			 &p->start,   &p->size,	       &p->buffer_id };
+	int result;
+
+	*p = (struct cuda_pointer){ .addr = addr, .device = -1 };
+	result = cu->pointer_attributes(sizeof(attributes) / sizeof(*attributes), attributes, data,
+					addr);
+	p->managed = managed;
+	return result;
+}
+
+/* A driver before cuInit(), and a driver at the end of the process, have no memory. */
+static bool cuda_result_means_none(int result)
+{
+	return result == CUDA_NOT_INITIALIZED || result == CUDA_DEINITIALIZED ||
+	       result == CUDA_INVALID_CONTEXT || result == CUDA_INVALID_VALUE ||
+	       result == CUDA_NOT_FOUND;
+}
+
+/* The attributes call VMM memory of the host the device's: the handle alone tells. */
+static bool cuda_is_host_vmm(const struct cuda_driver *cu, uintptr_t addr)
+{
+	struct cuda_properties properties = { 0 };
+	uint64_t handle;
+	int result;
+
+	if (cu->no_vmm || cu->retain(&handle, (void *)addr))
+		return false;
+	result = cu->properties(&properties, handle);
+	cu->release(handle);
+	return !result && properties.location.type >= CUDA_LOCATION_HOST &&
+	       properties.location.type <= CUDA_LOCATION_HOST_NUMA_CURRENT;
+}
+
+static enum cuda_kind cuda_pointer_kind(const struct cuda_driver *cu, const struct cuda_pointer *p)
+{
+	if (p->managed)
+		return CUDA_MANAGED;
+	if (p->memory_type == CUDA_TYPE_HOST)
+		return CUDA_HOST;
+	if (p->memory_type != CUDA_TYPE_DEVICE)
+		return CUDA_NONE;
+	return cuda_is_host_vmm(cu, p->addr) ? CUDA_HOST : CUDA_DEVICE;
+}
+
+static int cuda_mapping_get(const struct cuda_driver *cu, uintptr_t addr, uintptr_t *base,
+			    size_t *size)
+{
+	int result = cu->pointer_attribute(base, CUDA_POINTER_MAPPING_BASE, addr);
+
+	return result ? result : cu->pointer_attribute(size, CUDA_POINTER_MAPPING_SIZE, addr);
+}
+
+/* For drivers without the attributes of mappings, where host VMM memory has a base of 0. */
+static int cuda_segment_get(const struct cuda_driver *cu, uintptr_t addr, int device,
+			    uintptr_t *base, size_t *size)
+{
+	struct cuda_scope scope;
+	int result = cuda_scope_enter(&scope, cu, NULL, device);
+
+	if (result)
+		return result;
+	result = cu->address_range(base, size, addr);
+	cuda_scope_leave(&scope);
+	return !result && addr - *base >= *size ? CUDA_NOT_FOUND : result;
+}
+
+static void cuda_range_intersect(struct cuda_range *range, uintptr_t base, size_t size)
+{
+	uintptr_t end = base + size, range_end = range->base + range->size;
+
+	range->base = base > range->base ? base : range->base;
+	range->size = (end < range_end ? end : range_end) - range->base;
+}
+
+/* The attributes need no current context, cuMemGetAddressRange() needs a context. */
+static int cuda_range_narrow(const struct cuda_driver *cu, uintptr_t addr, struct cuda_range *range)
+{
+	uintptr_t base;
+	size_t size;
+	int result;
+
+	if (range->context)
+		return CUDA_SUCCESS;
+	result = cuda_mapping_get(cu, addr, &base, &size);
+	if (result)
+		result = cuda_segment_get(cu, addr, range->device, &base, &size);
+	if (!result)
+		cuda_range_intersect(range, base, size);
+	else if (range->kind == CUDA_HOST && cuda_result_means_none(result))
+		result = CUDA_SUCCESS;
+	return result;
+}
+
+static int cuda_range_fill(const struct cuda_driver *cu, const struct cuda_pointer *p,
+			   struct cuda_range *range)
+{
+	int result;
+
+	range->kind = cuda_pointer_kind(cu, p);
+	if (range->kind == CUDA_NONE)
+		return CUDA_SUCCESS;
+	/* The driver says device 0 of host VMM memory. */
+	range->device = range->kind == CUDA_HOST && !p->context ? -1 : p->device;
+	range->base = p->start;
+	range->size = p->size;
+	range->buffer_id = p->buffer_id;
+	range->context = p->context;
+	result = cuda_range_narrow(cu, p->addr, range);
+	if (result || range->device < 0) /* host memory may be of no device */
+		return result;
+	return cu->device_uuid(range->uuid, range->device);
+}
+
+int cuda_identify(uintptr_t addr, struct cuda_range *range)
+{
+	const struct cuda_range none = { .kind = CUDA_NONE, .device = -1 };
+	const struct cuda_driver *cu = cuda_driver_loaded();
+	struct cuda_pointer p;
+	int result;
+
+	*range = none;
+	if (!cu)
+		return 0;
+	result = cuda_pointer_get(cu, addr, &p);
+	if (!result)
+		result = cuda_range_fill(cu, &p, range);
+	if (!result)
+		return 0;
+	*range = none;
+	return cuda_result_means_none(result)
+		       ? 0
+		       : cuda_failed(cu, result, "CUDA pointer %#zx", (size_t)addr);
+}
+
+bool cuda_range_contains(const struct cuda_range *range, uintptr_t addr, size_t size)
+{
+	return addr - range->base < range->size && size <= range->size - (addr - range->base);
+}
+
+bool cuda_is_vmm(uintptr_t addr)
+{
+	const struct cuda_driver *cu = cuda_driver_loaded();
+	uint64_t handle;
+
+	if (!cu || cu->no_vmm || cu->retain(&handle, (void *)addr))
+		return false;
+	cu->release(handle);
+	return true;
+}
+
+uint64_t cuda_buffer_id(uintptr_t addr)
+{
+	const struct cuda_driver *cu = cuda_driver_loaded();
+	unsigned long long id;
+
+	return !cu || cu->pointer_attribute(&id, CUDA_POINTER_BUFFER_ID, addr) ? 0 : id;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of util/ that the layer calls are in libclimport.so: see import/shared.h.  A process
+ * so has one list of locks for fork(), and one log.
+ */
+#ifndef UTIL_SHARED_H
+#define UTIL_SHARED_H
+
+#define lock_thread climport_private_lock_thread
+#define lock_gate climport_private_lock_gate
+#define lock_acquire_in_fork climport_private_lock_acquire_in_fork
+#define lock_wait climport_private_lock_wait
+#define lock_register climport_private_lock_register
+#define lock_unregister climport_private_lock_unregister
+#define descriptor_duplicate climport_private_descriptor_duplicate
+#define log_errno climport_private_log_errno
+#define log_error climport_private_log_error
+#define log_debug climport_private_log_debug
+#define log_clear climport_private_log_clear
+#define log_last climport_private_log_last
+
+#endif

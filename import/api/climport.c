@@ -12,6 +12,7 @@
 #include "import/api/public.h"
 #include "import/cache/cache.h"
 #include "import/export/export.h"
+#include "import/export/registration.h"
 #include "import/opaque_fd/opaque.h"
 #include "util/log.h"
 #include "util/thread.h"
@@ -46,6 +47,45 @@ PUBLIC void climport_invalidate(const void *address, size_t size)
 	THREAD_NO_CANCEL();
 
 	export_invalidate((uintptr_t)address, size);
+}
+
+static void climport_registration_fill(const struct registration *registration,
+				       struct climport_registration *out)
+{
+	const struct cache_pin *pin = registration->ref.pin;
+
+	*out = (struct climport_registration){
+		.base = (const void *)pin->base,
+		.length = pin->size,
+		.fd = pin->fd,
+		.offset = pin->offset,
+		.id = pin->number,
+		.reserved = { (void *)pin, registration->ref.slot },
+	};
+}
+
+PUBLIC int climport_register(const void *address, size_t size, struct climport_registration *out)
+{
+	struct registration registration;
+	int ret = 0;
+
+	if (!registration_find((uintptr_t)address, size, &registration)) {
+		THREAD_NO_CANCEL();
+
+		ret = export_register((uintptr_t)address, size, &registration);
+	}
+	if (!ret)
+		climport_registration_fill(&registration, out);
+	return ret;
+}
+
+PUBLIC void climport_unregister(struct climport_registration *out)
+{
+	struct registration registration = {
+		.ref = { .pin = out->reserved[0], .slot = out->reserved[1] },
+	};
+
+	registration_put(&registration);
 }
 
 PUBLIC int climport_set_keep_limit(unsigned int kind, uint64_t bytes)

@@ -96,6 +96,91 @@ int climport_export_dmabuf(const void *address, size_t size, unsigned int flags,
  */
 void climport_invalidate(const void *address, size_t size);
 
+/*
+ * A registration: an allocation of a GPU's memory as a dma-buf.  climport_register() fills all
+ * fields; the caller reads @base to @id, and may copy the struct.
+ */
+struct climport_registration {
+	const void *base; /* first byte of the allocation */
+	size_t length;	  /* bytes of the allocation, all of which @fd has */
+	int fd;		  /* climport's: not to be closed; a dma-buf until climport_unregister() */
+	size_t offset;	  /* of @base in @fd */
+	uint64_t id;	  /* of the registration; no other registration of the process has the id */
+	void *reserved[2];
+};
+
+/**
+ * climport_register - the registration that covers a range of GPU memory
+ * @address: a CUDA device pointer
+ * @size: bytes
+ * @out: set on success; the caller's until climport_unregister()
+ *
+ * For stacks that ask for each message (RDMA, NVMe, NCCL).  NVIDIA's GPUDirect RDMA document asks
+ * for a cache of pinned memory: "Lazy Unpinning Optimization" and "Registration Cache".  The first
+ * call for an allocation makes a dma-buf of the whole allocation.  Later calls for any range of the
+ * allocation find the registration, take no lock and make no system call, until the program frees
+ * the memory or the cache needs the room.
+ *
+ * At each call climport checks that the program has not freed the allocation: by a word that the
+ * kernel module gdmabuf_nvidia writes, if the module made the dma-buf; else by the buffer id of the
+ * pointer, which takes a call of CUDA's.  CUDA makes the dma-buf where CUDA can, else the module.
+ * An allocation at an address that was used before has another @id.  So a stack keeps an @id and a
+ * memory region (MR) of its own for each allocation:
+ *
+ *	struct climport_registration now;
+ *	uint64_t at;
+ *
+ *	if (climport_register(address, size, &now))
+ *		return -1;
+ *	if (now.id == mr->registration.id) {		// each message but the first
+ *		climport_unregister(&now);
+ *	} else {					// the first, or the memory is new
+ *		if (mr->verbs) {
+ *			ibv_dereg_mr(mr->verbs);
+ *			climport_unregister(&mr->registration);
+ *		}
+ *		at = (uintptr_t)now.base;
+ *		mr->verbs = ibv_reg_dmabuf_mr(pd, now.offset, now.length, at, now.fd, access);
+ *		mr->registration = now;			// kept as long as the MR
+ *	}
+ *	// the address of the message in the MR is @address
+ *
+ * A registration keeps the memory's pages, also after cuMemFree(), until the last
+ * climport_unregister() and then until climport_invalidate(), until a call for the address finds
+ * the memory freed, or until the cache needs the room.  The limits of CLIMPORT_KEEP hold:
+ * 512 registrations at once (an eighth of RLIMIT_NOFILE, if less), of which 64 GiB without users
+ * (climport_set_keep_limit(CLIMPORT_DEVICE, ...)).  climport_export_dmabuf() with CLIMPORT_KEEP and
+ * climport_register() share registrations.
+ *
+ * Any thread may call; any thread may unregister.  A child after fork() has no registrations: the
+ * child may unregister the parent's, which does nothing to the parent.  A program that closes
+ * descriptors that it did not open calls climport_invalidate(NULL, SIZE_MAX) before the next
+ * climport_register(): @fd would be another file.
+ *
+ * Returns 0, or
+ *   -EINVAL  size is 0, or the range wraps around
+ *   -EFAULT  no memory of this process
+ *   -EOPNOTSUPP  memory of the host, CUDA's among it, or CUDA's managed memory: use
+ *	      climport_export_dmabuf() for memory of the host; or memory that CUDA gives no buffer id
+ *   -ERANGE  the range reaches beyond one allocation (cuMemMap() puts allocations side by side):
+ *	      register each part; with a size of 1, @base and @length say where the first part ends
+ *   -ENXIO   CUDA makes no dma-buf of the memory, and /dev/gdmabuf is not there
+ *   -EACCES  the same, and /dev/gdmabuf may not be opened
+ *   -ENODEV  the memory was freed meanwhile
+ *   -ENOSPC  all registrations are in use; or no room is left in the GPU's BAR
+ *   -EDQUOT  the user's quota of GPU memory is used up
+ *   -ENOMEM
+ *   -EMFILE  the process has no descriptor left; -ENFILE: the system has none
+ *   -EIO     another error of CUDA's
+ */
+int climport_register(const void *address, size_t size, struct climport_registration *out);
+
+/*
+ * Gives a registration back, once for each climport_register().  The registration stays for later
+ * calls, but after climport_invalidate().
+ */
+void climport_unregister(struct climport_registration *registration);
+
 /* Kinds of memory. */
 #define CLIMPORT_HOST 0u   /* in the host's memory; devices read it in place */
 #define CLIMPORT_DEVICE 1u /* in the memory of one device */

@@ -34,6 +34,7 @@ static struct pin pins[SLOTS];
 static uint64_t exports, hits, evictions;
 static uint32_t last; /* the last export's slot */
 static uint64_t last_address;
+static int last_device = -1;
 static uint32_t process = 1; /* as fake_gdmabuf_child() counts */
 
 void fake_gdmabuf_child(void)
@@ -158,11 +159,18 @@ static int fake_gdmabuf_answer_export(int device, int kind, struct gdmabuf_expor
 	fake_gdmabuf.flags = e->flags;
 	last = e->out_slot;
 	last_address = e->address;
+	last_device = device;
 	exports++;
 	fake_gdmabuf_put_word(device, e->flags & GDMABUF_UNWATCHED ? 0 : e->out_generation,
 			      e->out_slot * 4);
 	fake_pins_trim(kind);
 	return 0;
+}
+
+void fake_gdmabuf_free_last(void)
+{
+	pins[last].generation++;
+	fake_gdmabuf_put_word(last_device, pins[last].generation, last * 4);
 }
 
 /* The last export is asked about, always. */

@@ -25,6 +25,9 @@ bool fake_gdmabuf_is_device(int fd);
 bool fake_gdmabuf_is_own(int fd);
 void fake_gdmabuf_set_own(int fd);
 
+/* The memory of the last export is freed: the status word says so. */
+void fake_gdmabuf_free_last(void);
+
 /* To be called first in a child. */
 void fake_gdmabuf_child(void);
 

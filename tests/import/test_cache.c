@@ -284,7 +284,8 @@ TEST(many_references, "A hundred references of one thread count, in any order.")
 	fake_cache_close(&fake, cache);
 }
 
-TEST(many_references_evict, "An entry that is in use by a reference without a hazard pointer is not evicted.")
+TEST(many_references_evict,
+     "An entry that is in use by a reference without a hazard pointer is not evicted.")
 {
 	struct cache_ref ref[20];
 

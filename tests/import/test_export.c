@@ -6,6 +6,7 @@
 #include "import/cache/cache.h"
 #include "import/export/export.h"
 #include "import/export/exports.h"
+#include "import/export/registration.h"
 #include "util/log.h"
 
 #include <errno.h>
@@ -200,5 +201,148 @@ TEST(freed_meanwhile, "-ENODEV, and no descriptor, if the memory was freed while
 	EXPECT_EQ(export_dmabuf(p, PAGE, EXPORT_MAPPABLE, &range), -ENODEV);
 	EXPECT(strstr(log_last(), "freed meanwhile"));
 	EXPECT_EQ(range.fd, -7);
+	fake_cuda_free(p);
+}
+
+/* Calls of libcuda that an export makes of its memory, before and after the driver's export. */
+static int export_count_calls(uintptr_t p, unsigned int options)
+{
+	int before = fake_cuda_calls(NULL);
+
+	close(export_range_of(p, PAGE, options).fd);
+	return fake_cuda_calls(NULL) - before;
+}
+
+TEST(identified_once, "An export identifies its memory once: eleven calls of libcuda.")
+{
+	uintptr_t p;
+
+	export_test_begin();
+	p = fake_cuda_alloc(0, GPU_PAGE);
+	close(export_range_of(p, PAGE, 0).fd); /* sets SYNC_MEMOPS */
+	EXPECT_EQ(export_count_calls(p, 0), 11);
+	EXPECT_EQ(export_count_calls(p, EXPORT_KEEP), 11);
+	EXPECT_EQ(export_count_calls(p, EXPORT_KEEP), 1); /* the buffer id */
+	export_invalidate(p, PAGE);
+	fake_cuda_free(p);
+}
+
+TEST(vmm_identified_once, "An export of VMM memory identifies its memory once.")
+{
+	const struct fake_cuda_segment segment = { 0, FAKE_CUDA_GRANULARITY, 1 };
+	uintptr_t p;
+
+	export_test_begin();
+	p = fake_cuda_vmm(&segment, 1);
+	EXPECT_EQ(export_count_calls(p, 0), 19); /* seven identify, five for a context */
+	fake_cuda_vmm_free(p);
+}
+
+/* Makes the module the only exporter of the memory. */
+static void export_without_cuda(bool without)
+{
+	fake_cuda_set_attribute(0, 124, !without); /* CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED */
+}
+
+TEST(registered_by_module,
+     "A registration that the module made is found by its status word, without a call of libcuda.")
+{
+	struct registration first, again;
+	uintptr_t p;
+	int calls;
+
+	export_test_begin();
+	export_without_cuda(true);
+	p = fake_cuda_alloc(0, 2 * GPU_PAGE);
+	EXPECT_EQ(export_register(p, PAGE, &first), 0);
+	EXPECT_EQ(fake_gdmabuf.flags, 0); /* watched, and not kept: the descriptor keeps */
+	EXPECT_EQ(first.ref.pin->base, p);
+	EXPECT_EQ(first.ref.pin->size, 2 * GPU_PAGE);
+	calls = fake_cuda_calls(NULL);
+	EXPECT(registration_find(p + GPU_PAGE, PAGE, &again));
+	EXPECT_EQ(again.ref.pin->number, first.ref.pin->number);
+	EXPECT_EQ(fake_cuda_calls(NULL), calls);
+	registration_put(&again);
+	registration_put(&first);
+	export_invalidate(p, PAGE);
+	export_without_cuda(false);
+	fake_cuda_free(p);
+}
+
+TEST(registered_by_module_stale, "A registration whose status word has changed is not found.")
+{
+	struct registration first, again;
+	uintptr_t p;
+
+	export_test_begin();
+	export_without_cuda(true);
+	p = fake_cuda_alloc(0, 2 * GPU_PAGE);
+	EXPECT_EQ(export_register(p, PAGE, &first), 0);
+	fake_gdmabuf_free_last();
+	EXPECT(!registration_find(p, PAGE, &again));
+	EXPECT_EQ(export_register(p, PAGE, &again), 0);
+	EXPECT(again.ref.pin->number != first.ref.pin->number);
+	registration_put(&again);
+	registration_put(&first);
+	export_invalidate(p, PAGE);
+	export_without_cuda(false);
+	fake_cuda_free(p);
+}
+
+TEST(registered_by_module_kept, "A kept export finds the registration that the module made.")
+{
+	struct registration registration;
+	struct export_range range;
+	uintptr_t p, address = 0;
+
+	export_test_begin();
+	export_without_cuda(true);
+	p = fake_cuda_alloc(0, 2 * GPU_PAGE);
+	EXPECT_EQ(export_register(p, PAGE, &registration), 0);
+	fake_gdmabuf.error = EIO;
+	range = export_range_of(p + PAGE, PAGE, EXPORT_KEEP);
+	fake_gdmabuf.error = 0;
+	EXPECT_EQ(range.offset, registration.ref.pin->offset + PAGE);
+	EXPECT_EQ(exports_find(range.fd, &address), 0);
+	EXPECT_EQ(address, p - registration.ref.pin->offset);
+	close(range.fd);
+	registration_put(&registration);
+	export_invalidate(p, PAGE);
+	export_without_cuda(false);
+	fake_cuda_free(p);
+}
+
+TEST(register_refused, "A registration passes the module's error on.")
+{
+	static const int errors[] = { EACCES, EDQUOT, ENOSPC, ENOMEM, EMFILE };
+	struct registration registration;
+	uintptr_t p;
+
+	export_test_begin();
+	export_without_cuda(true);
+	p = fake_cuda_alloc(0, GPU_PAGE);
+	for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
+		fake_gdmabuf.error = errors[i];
+		EXPECT_EQ(export_register(p, PAGE, &registration), -errors[i]);
+	}
+	fake_gdmabuf.error = 0;
+	EXPECT_EQ(export_count_pinned(), 0);
+	export_without_cuda(false);
+	fake_cuda_free(p);
+}
+
+TEST(register_freed_meanwhile,
+     "A registration by the module is -ENODEV if the memory was freed before the module pinned.")
+{
+	struct registration registration;
+	uintptr_t p;
+
+	export_test_begin();
+	export_without_cuda(true);
+	p = fake_cuda_alloc(0, GPU_PAGE);
+	to_be_freed = p;
+	fake_gdmabuf.exporting = free_now;
+	EXPECT_EQ(export_register(p, PAGE, &registration), -ENODEV);
+	export_without_cuda(false);
 	fake_cuda_free(p);
 }

@@ -54,8 +54,8 @@ static enum level level_read(atomic_int *known)
 	if (!atomic_compare_exchange_strong(known, &unread, use) || level != LEVEL_UNREAD)
 		return use;
 	snprintf(message, sizeof(message),
-		 "CLIMPORT_LOG=%.64s is taken for error: it may be error, debug or off "
-		 "(none and 0 are the same as off)",
+		 "CLIMPORT_LOG=%.64s is taken for error: the values are error, debug or off "
+		 "(also none, 0)",
 		 value);
 	log_print(message);
 	return use;

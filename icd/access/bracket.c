@@ -547,7 +547,8 @@ cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait)
 			atomic_fetch_or(&b->state, FAILED); /* its event stays */
 	}
 	if (err)
-		log_error("the driver does not say when the wait list is complete: error %d", err);
+		log_error("the driver refuses a callback for the command's wait list: error %d",
+			  err);
 	return err;
 }
 
@@ -660,9 +661,9 @@ static void bracket_mark_end(struct bracket *b)
 		err = enqueue_nothing(b, 2, (cl_event[]){ b->ended.event, b->last }, &b->marker);
 	}
 	if (err)
-		log_error("the end of the command's dma-buf access is not part of its event: error "
-			  "%d",
-			  err);
+		log_error(
+			"the command's event may complete before its dma-buf access ends: error %d",
+			err);
 }
 
 void bracket_end(struct bracket *b, cl_event *marker)

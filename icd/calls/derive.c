@@ -93,7 +93,7 @@ static cl_int sub_buffer_check(const struct memobj *parent, cl_buffer_create_typ
 		return CL_INVALID_VALUE;
 	}
 	if (!derive_is_within(parent, info)) {
-		log_error("a sub-buffer that ends beyond the %zu bytes of its import",
+		log_error("the sub-buffer ends beyond the %zu bytes of its import",
 			  parent->region->size);
 		return CL_INVALID_VALUE;
 	}

@@ -77,7 +77,7 @@ static cl_int check_context(const struct image_request *r, const struct image_pa
 {
 	if (parent->context == r->context)
 		return CL_SUCCESS;
-	log_error("the image's context is not that of the memory object that it is made from");
+	log_error("the image's context differs from the context of the image's memory object");
 	return CL_INVALID_CONTEXT;
 }
 
@@ -90,7 +90,7 @@ static cl_int check_flags(const struct image_request *r, const struct image_pare
 	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); i++) {
 		if (!(parent->flags & exclusions[i].parent) || !(r->flags & exclusions[i].image))
 			continue;
-		log_error("an image with flags %#llx of a memory object with flags %#llx",
+		log_error("flags %#llx of an image do not fit flags %#llx of its memory object",
 			  (unsigned long long)r->flags, (unsigned long long)parent->flags);
 		return CL_INVALID_VALUE;
 	}

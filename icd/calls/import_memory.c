@@ -226,7 +226,7 @@ static cl_mem import_unless_native(cl_context handle, cl_mem_flags flags,
 	if (context)
 		err = request_parse(flags, properties, memory, size, &r);
 	else
-		log_error("the context is none that was created through this layer, or it is gone");
+		log_error("the context was not created through this layer, or is gone");
 	if (!err)
 		err = hole;
 	if (!err)

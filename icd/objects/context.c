@@ -194,14 +194,14 @@ const struct method_ops *context_method(const struct context *context, enum impo
 		const struct device *device = context_device(context, i);
 
 		if (!device || !device->method[type].ops) {
-			log_error("device %zu of the context takes no %s: %s", i,
+			log_error("device %zu of the context does not support %s: %s", i,
 				  type_extension(type),
 				  device ? device->method[type].why
 					 : "its properties cannot be read");
 			return NULL;
 		}
 		if (ops && ops != device->method[type].ops) {
-			log_error("the devices of the context take %s in different ways",
+			log_error("the devices of the context take %s by different methods",
 				  type_extension(type));
 			return NULL;
 		}
@@ -245,8 +245,8 @@ cl_int context_tests_end(const struct context *context, cl_int err)
 {
 	if (context->forks == context_forks || !job_allow() || !err)
 		return err;
-	log_error("this process was forked from the one that made the context, so the driver "
-		  "cannot be tested; the process that made it had imported no such memory");
+	log_error("a child of fork() cannot test the driver, and the process that created the "
+		  "context had imported no such memory");
 	return CL_INVALID_OPERATION;
 }
 

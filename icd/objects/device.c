@@ -59,7 +59,7 @@ cl_version device_version(cl_device_id id)
 	if (!text)
 		return 0;
 	if (sscanf(text, "OpenCL %u.%u", &major, &minor) != 2)
-		log_debug("device version \"%s\" is taken for 1.0", text);
+		log_debug("device version \"%s\" is unknown and taken for 1.0", text);
 	free(text);
 	return CL_MAKE_VERSION(major, minor, 0);
 }

@@ -220,7 +220,7 @@ static bool support_unanswered(const char *key)
 	free(limited);
 	if (!known || !is_recent || strncmp(line, NO_ANSWER, strlen(NO_ANSWER)))
 		return false;
-	log_debug("the platform's names are not reported for an hour: %s",
+	log_debug("the platform's extension names are not reported for an hour: %s",
 		  line + strlen(NO_ANSWER));
 	return true;
 }
@@ -296,14 +296,15 @@ static bool support_ask(const char *key, bool lasting, struct takes *t)
 
 	name_of_key(key, name);
 	if (!lasting)
-		log_debug("the driver's library cannot be told: each process asks anew");
+		log_debug("the driver's library is unknown: each process tests the platform again");
 	end = probe_run(name, line);
 	if (end == PROBE_ANSWERED && support_parse(line, t))
 		return true;
 	if (lasting && support_kept(key, t)) /* at the last moment */
 		return true;
-	log_debug("no probe process tells what the platform takes; its names are not reported: %s",
-		  line);
+	log_debug(
+		"no probe process answers, so the platform's extension names are not reported: %s",
+		line);
 	if (lasting && end == PROBE_FAILED)
 		support_keep_unanswered(key, line);
 	return false;

@@ -179,6 +179,6 @@ enum job_end job_run(struct job *job, unsigned int limit_ms)
 		return JOB_ENDED;
 	}
 	pthread_detach(thread);
-	log_error("a self-test did not end in %u seconds; it is left alone", limit_ms / 1000);
+	log_error("a self-test did not end in %u seconds and is given up", limit_ms / 1000);
 	return JOB_ABANDONED;
 }

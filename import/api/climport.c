@@ -106,7 +106,7 @@ static int check_request(unsigned int kind, size_t size, size_t alignment,
 	if (alignment & (alignment - 1) || alignment > LARGEST_ALIGNMENT)
 		return log_errno(EINVAL, "alignment %zu is no power of two up to 2 MiB", alignment);
 	if (kind == CLIMPORT_DEVICE && !uuid)
-		return log_errno(ENODEV, "memory of a device, but no UUID says of which");
+		return log_errno(ENODEV, "CLIMPORT_DEVICE memory needs the UUID of a device");
 	return 0;
 }
 

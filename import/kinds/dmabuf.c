@@ -50,7 +50,7 @@ static int dmabuf_check_descriptor(int fd, size_t size)
 	if (bytes < 0)
 		return log_errno(EIO, "size of dma-buf %d: %m", fd);
 	if (size > (size_t)bytes)
-		return log_errno(ERANGE, "%zu bytes of dma-buf %d, which has %lld", size, fd,
+		return log_errno(ERANGE, "%zu bytes exceed dma-buf %d, which has %lld", size, fd,
 				 (long long)bytes);
 	return 0;
 }
@@ -93,7 +93,7 @@ static int dmabuf_map_whole(struct import_region *region, bool optional)
 	region->addr = NULL;
 	if (optional)
 		return 0;
-	return log_errno(EOPNOTSUPP, "the exporter of the dma-buf gives it no CPU mapping: %m");
+	return log_errno(EOPNOTSUPP, "the exporter of the dma-buf supports no CPU mapping: %m");
 }
 
 static int dmabuf_pin(const struct import_desc *desc, struct import_region *region)

@@ -75,7 +75,7 @@ static bool host_ptr_test(const struct device *device, struct method *method)
 
 	if (!host_memory_is_checked()) {
 		snprintf(method->why, sizeof(method->why),
-			 "what is mapped cannot be known: /proc/self/maps cannot be read");
+			 "host memory cannot be checked: /proc/self/maps cannot be read");
 		method->untested = true;
 		return false;
 	}
@@ -86,7 +86,7 @@ static bool host_ptr_test(const struct device *device, struct method *method)
 	}
 	if (version < CL_MAKE_VERSION(1, 1, 0)) {
 		snprintf(method->why, sizeof(method->why),
-			 "OpenCL 1.0 does not tell when a buffer's memory may go");
+			 "OpenCL 1.0 does not tell when a buffer's memory is no more used");
 		return false;
 	}
 	if (host_ptr_kept(device, method))
@@ -94,8 +94,8 @@ static bool host_ptr_test(const struct device *device, struct method *method)
 	if (!device->may_compile && selftest_needs_compiler(device->id)) {
 		method->untested = true;
 		snprintf(method->why, sizeof(method->why),
-			 "the self-test of CL_MEM_USE_HOST_PTR has to be compiled; the first "
-			 "import does that");
+			 "the self-test of CL_MEM_USE_HOST_PTR has to be compiled, and the first "
+			 "import compiles it");
 		return false;
 	}
 	found = selftest_host_ptr(device->id, &method->align, method->why, sizeof(method->why));

@@ -95,7 +95,8 @@ static cl_int buffer_hide(cl_mem backing, cl_mem_flags flags, size_t offset, siz
 	}
 	buffer->handle = backing_part(backing, flags, offset, size, &err);
 	if (err) {
-		log_error("the driver makes no part of a buffer: error %d", err);
+		log_error("the driver makes no sub-buffer of an import's backing buffer: error %d",
+			  err);
 		free(h);
 		return err;
 	}

@@ -43,7 +43,7 @@ static int invalidate_run(struct import_invalidate *base)
 	if (!mem)
 		mem = invalidate_make(r);
 	if (!mem)
-		return log_errno(EIO, "the device cannot be made to read host memory anew");
+		return log_errno(EIO, "the device's cache of host memory cannot be invalidated");
 	next.clReleaseMemObject(mem);
 	return 0;
 }

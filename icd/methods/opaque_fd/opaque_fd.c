@@ -84,7 +84,7 @@ static cl_int attach_invalidate(cl_context context, const struct opaque_proof *p
 		return CL_SUCCESS;
 	if (proof->by[maker] == PROOF_INVALIDATED)
 		return error_to_cl(invalidate_get(context, proof->uuid, &region->invalidate));
-	log_error("memory that %s made a descriptor of is not zero copy on this device: %s",
+	log_error("memory with a descriptor of %s is not zero copy on this device: %s",
 		  maker == IMPORT_BY_CUDA ? "CUDA" : "Vulkan", proof->why[IMPORT_HOST]);
 	return CL_INVALID_OPERATION;
 }

@@ -97,7 +97,7 @@ static int prove_events(cl_device_id device)
 		return NOT_NOW;
 	default:
 		log_error("commands that wait for user events do not work on this device, so its "
-			  "caches cannot be refreshed before kernels");
+			  "caches cannot be invalidated before kernels");
 		return PROOF_COPIES;
 	}
 }
@@ -223,7 +223,7 @@ static const char *opaque_proof_describe(enum proof proof)
 	case PROOF_COHERENT:
 		return "zero copy by self-test";
 	case PROOF_INVALIDATED:
-		return "zero copy by self-test, caches refreshed before kernels";
+		return "zero copy by self-test, caches invalidated before kernels";
 	case PROOF_COPIES:
 		return "copied";
 	default:

@@ -30,7 +30,7 @@ static int device_of(const struct cuda_driver *cu, const unsigned char uuid[CUDA
 		if (!memcmp(have, uuid, sizeof(have)))
 			return device;
 	}
-	return log_errno(ENODEV, "none of %d CUDA devices is the one that was asked for", count);
+	return log_errno(ENODEV, "none of %d CUDA devices has the UUID that was asked for", count);
 }
 
 /* HOST_NUMA, not HOST: the driver gives memory of HOST no descriptor. */

@@ -277,8 +277,8 @@ int vulkan_import_dmabuf(const unsigned char uuid[VULKAN_UUID_SIZE], int dmabuf,
 	if (has < 0)
 		return log_errno(EBADF, "descriptor %d is not a dma-buf", dmabuf);
 	if (!size || size > (size_t)has)
-		return log_errno(ERANGE, "%zu bytes of dma-buf %d, which has %lld", size, dmabuf,
-				 (long long)has);
+		return log_errno(ERANGE, "%zu bytes exceed dma-buf %d, which has %lld", size,
+				 dmabuf, (long long)has);
 	return import_memory(uuid, &source, memory, fd);
 }
 

@@ -95,6 +95,8 @@ check 'a guest that stops without a status is a failure' 125 'without a status' 
 	"$RUN" busybox reboot -f
 check 'a guest that hangs is a failure with its log' 124 'climport-vm: start' \
 	"$RUN" --timeout 40 sleep 1000
+check 'a guest that is to be debugged waits for the debugger' 124 '' \
+	"$RUN" --gdb "$WORK/gdb" --timeout 5 true
 check 'a kernel that cannot be had is an error in words' 125 'usage: .*6\.12' \
 	"$RUN" --kernel 5.0 true
 check 'a guest whose kernel died while it booted is booted again' 0 'died while it booted, attempt 1' \

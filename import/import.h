@@ -149,7 +149,17 @@ size_t import_memory_available(void);
 #define IMPORT_UUID_SIZE 16
 
 /* Who made an opaque descriptor: devices treat their memory differently. */
-enum import_maker { IMPORT_BY_CUDA, IMPORT_BY_VULKAN };
+enum import_maker { IMPORT_BY_CUDA, IMPORT_BY_VULKAN, IMPORT_EXPORTERS };
+
+/* What users of a descriptor have to know of the code that made the descriptor. */
+struct import_exporter {
+	const char *name;
+	const char *memory;	/* part of a sentence: the memory that the exporter serves */
+	bool may_be_coherent;	/* devices may map the exporter's host memory past their caches */
+	bool has_device_memory; /* memory without a CPU address is the device's own */
+};
+
+const struct import_exporter *import_exporter_get(enum import_maker maker);
 
 /* A descriptor for cl_khr_external_memory_opaque_fd.  It is the region's. */
 struct import_opaque {

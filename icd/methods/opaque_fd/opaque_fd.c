@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cl_khr_external_memory_opaque_fd, for devices with memory of their own (NVIDIA's).  The
- * descriptor comes from CUDA or, for any host memory, from Vulkan (import/opaque_fd/opaque.c).  Nothing
- * promises that this is zero copy: only the self-test decides, for each maker of descriptors.
+ * The method opaque_fd: cl_khr_external_memory_opaque_fd, for devices with memory of their own.
  *
- * The import is a buffer from the descriptor's first byte on.  Memory that begins later is a
- * sub-buffer of that; the application does not see the difference.
+ * An exporter, CUDA or Vulkan, makes a descriptor of the memory (import/opaque_fd/opaque.c).
+ * Vulkan makes a descriptor of any host memory.  No document promises that the driver's buffer is
+ * zero copy, so a self-test decides, for each exporter (coherency.h).
+ *
+ * A device may cache what kernels read of the host's memory.  If the self-test finds such a cache,
+ * an invalidation precedes each kernel (invalidate.h).
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,14 +17,14 @@
 #include "icd/methods/method.h"
 #include "icd/methods/opaque_fd/backing.h"
 #include "icd/methods/opaque_fd/buffer.h"
+#include "icd/methods/opaque_fd/coherency.h"
 #include "icd/methods/opaque_fd/invalidate.h"
-#include "icd/methods/opaque_fd/proof.h"
 #include "util/log.h"
 
 #define EXTENSION "cl_khr_external_memory_opaque_fd"
 
-/* Devices that share the host's memory are better served by its address. */
-static bool is_discrete(cl_device_id id)
+/* A device that shares the host's memory is served better by the memory's address. */
+static bool opaque_fd_is_discrete(cl_device_id id)
 {
 	cl_bool unified = CL_TRUE;
 
@@ -30,26 +32,33 @@ static bool is_discrete(cl_device_id id)
 	return !unified;
 }
 
+static bool opaque_fd_is_zero_copy(const struct opaque_coherency *coherency)
+{
+	for (int i = 0; i < IMPORT_EXPORTERS; i++)
+		if (coherency->of[i] >= NEEDS_INVALIDATE)
+			return true;
+	return false;
+}
+
 static bool opaque_fd_probe(const struct device *device, const char *extensions,
 			    enum import_type type, struct method *method)
 {
-	struct opaque_proof proof;
+	struct opaque_coherency coherency;
 
-	if (!has_word(extensions, EXTENSION) || !is_discrete(device->id) ||
+	if (!has_word(extensions, EXTENSION) || !opaque_fd_is_discrete(device->id) ||
 	    !next.clCreateBufferWithProperties) {
 		snprintf(method->why, sizeof(method->why), "a discrete device with %s is needed",
 			 EXTENSION);
 		return false;
 	}
-	method->align = 1; /* known when the descriptor is: opaque_fd_create() */
-	method->untested = !opaque_proof_get(device->id, device->may_compile, &proof);
-	snprintf(method->why, sizeof(method->why), "%s", proof.why[type]);
-	return proof.by[IMPORT_BY_VULKAN] >= PROOF_INVALIDATED ||
-	       proof.by[IMPORT_BY_CUDA] >= PROOF_INVALIDATED;
+	method->align = 1; /* opaque_fd_create() checks the alignment, in the descriptor */
+	method->untested = !coherency_get(device->id, device->may_compile, &coherency);
+	snprintf(method->why, sizeof(method->why), "%s", coherency.why[type]);
+	return opaque_fd_is_zero_copy(&coherency);
 }
 
-/* The context's device, root of sub-devices; NULL if there are several. */
-static const struct device *only_device(cl_context context)
+/* The context's only device, the root of sub-devices; NULL if there are several devices. */
+static const struct device *opaque_fd_only_device(cl_context context)
 {
 	cl_device_id ids[64];
 	const struct device *device = NULL;
@@ -70,26 +79,34 @@ static const struct device *only_device(cl_context context)
 	return device;
 }
 
-/* CUDA's dma-bufs of a device's memory have no CPU mapping. */
-static bool is_on_device(const struct import_region *region, enum import_maker maker)
+/* A device's own memory needs no invalidation: the device does not read the host's memory. */
+static bool opaque_fd_is_on_device(const struct import_region *region,
+				   const struct import_exporter *exporter)
 {
-	return maker == IMPORT_BY_CUDA && !region->addr;
+	return exporter->has_device_memory && !region->addr;
 }
 
-/* Whether the device was proved to take what this maker made; attaches the refresh it needs. */
-static cl_int attach_invalidate(cl_context context, const struct opaque_proof *proof,
-				enum import_maker maker, struct import_region *region)
+/*
+ * Whether the device is proved to take what an exporter made.  Gives the region the invalidation
+ * that the device needs.
+ */
+static cl_int opaque_fd_attach_invalidate(cl_context context,
+					  const struct opaque_coherency *coherency,
+					  enum import_maker maker, struct import_region *region)
 {
-	if (proof->by[maker] == PROOF_COHERENT || is_on_device(region, maker))
+	const struct import_exporter *exporter = import_exporter_get(maker);
+
+	if (coherency->of[maker] == COHERENT || opaque_fd_is_on_device(region, exporter))
 		return CL_SUCCESS;
-	if (proof->by[maker] == PROOF_INVALIDATED)
-		return error_to_cl(invalidate_get(context, proof->uuid, &region->invalidate));
+	if (coherency->of[maker] == NEEDS_INVALIDATE)
+		return error_to_cl(invalidate_get(context, coherency->uuid, &region->invalidate));
 	log_error("memory with a descriptor of %s is not zero copy on this device: %s",
-		  maker == IMPORT_BY_CUDA ? "CUDA" : "Vulkan", proof->why[IMPORT_HOST]);
+		  exporter->name, coherency->why[IMPORT_HOST]);
 	return CL_INVALID_OPERATION;
 }
 
-static cl_int check_offset(const struct import_region *region, size_t offset, size_t align)
+static cl_int opaque_fd_check_offset(const struct import_region *region, size_t offset,
+				     size_t align)
 {
 	if (!(offset % align))
 		return CL_SUCCESS;
@@ -101,20 +118,20 @@ static cl_int check_offset(const struct import_region *region, size_t offset, si
 static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct import_region *region,
 			       struct method_buffer *buffer)
 {
-	const struct device *device = only_device(context);
+	const struct device *device = opaque_fd_only_device(context);
 	struct import_opaque opaque;
-	struct opaque_proof proof;
+	struct opaque_coherency coherency;
 	cl_int err;
 
 	if (!device)
 		return CL_INVALID_OPERATION;
-	if (!opaque_proof_get(device->id, true, &proof))
+	if (!coherency_get(device->id, true, &coherency))
 		return CL_OUT_OF_RESOURCES;
-	err = error_to_cl(import_opaque(region, proof.uuid, &opaque));
+	err = error_to_cl(import_opaque(region, coherency.uuid, &opaque));
 	if (!err)
-		err = check_offset(region, opaque.offset, proof.align);
+		err = opaque_fd_check_offset(region, opaque.offset, coherency.align);
 	if (!err)
-		err = attach_invalidate(context, &proof, opaque.maker, region);
+		err = opaque_fd_attach_invalidate(context, &coherency, opaque.maker, region);
 	return err ? err : opaque_fd_build(context, flags, &opaque, region->size, buffer);
 }
 

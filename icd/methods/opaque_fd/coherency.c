@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/methods/opaque_fd/coherency.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "icd/layer.h"
+#include "icd/methods/opaque_fd/coherency_test.h"
+#include "icd/objects/device.h"
+#include "icd/selftest/result_cache.h"
+#include "icd/text.h"
+#include "util/lock.h"
+
+#define REVISION 2 /* of the self-test: results of other revisions are not read */
+
+struct coherency_record {
+	struct coherency_record *next;
+	cl_device_id device;
+	struct opaque_coherency coherency;
+};
+
+LOCK_DEFINE(coherency_lock, LOCK_LAST); /* the list */
+static struct coherency_record *coherency_records GUARDED_BY(coherency_lock);
+
+/* NULL: no memory. */
+static char *coherency_key(cl_device_id device, const unsigned char *uuid,
+			   enum import_maker exporter)
+{
+	char *name = device_string(device, CL_DEVICE_NAME),
+	     *driver = device_string(device, CL_DRIVER_VERSION),
+	     *version = device_string(device, CL_DEVICE_VERSION);
+	char text[2 * IMPORT_UUID_SIZE + 1], *key;
+
+	for (size_t i = 0; i < IMPORT_UUID_SIZE; i++)
+		snprintf(text + 2 * i, 3, "%02x", uuid[i]);
+	key = text_create("opaque_fd %d by %s on %s, driver %s, %s, %s", REVISION,
+			  import_exporter_get(exporter)->name, name ? name : "?",
+			  driver ? driver : "?", version ? version : "?", text);
+	free(name);
+	free(driver);
+	free(version);
+	return key;
+}
+
+static void coherency_keep(const char *key, enum coherency found)
+{
+	char line[16];
+
+	snprintf(line, sizeof(line), "%d", found);
+	result_cache_set(key, line);
+}
+
+/*
+ * Kept, or tested now.  A negative result is not kept: with another library, or less load, the
+ * self-test may pass tomorrow.
+ */
+static bool coherency_find(cl_device_id device, const unsigned char *uuid,
+			   enum import_maker exporter, bool may_compile, enum coherency *found)
+{
+	char *key = coherency_key(device, uuid, exporter), line[16];
+	bool is_known = key && result_cache_get(key, line, sizeof(line));
+
+	if (is_known) {
+		*found = (enum coherency)atoi(line);
+	} else if (may_compile) {
+		is_known = coherency_test(device, uuid, exporter, found);
+		if (key && is_known && *found > COPIES)
+			coherency_keep(key, *found);
+	}
+	free(key);
+	return is_known;
+}
+
+static const char *coherency_describe(enum coherency coherency)
+{
+	switch (coherency) {
+	case COHERENT:
+		return "zero copy by self-test";
+	case NEEDS_INVALIDATE:
+		return "zero copy by self-test, caches invalidated before kernels";
+	case COPIES:
+		return "copied";
+	default:
+		return "none";
+	}
+}
+
+static void coherency_append(char why[COHERENCY_WHY_SIZE], const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void coherency_append(char why[COHERENCY_WHY_SIZE], const char *format, ...)
+{
+	size_t used = strlen(why);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why + used, COHERENCY_WHY_SIZE - used, format, args);
+	va_end(args);
+}
+
+/* The exporter that serves any pages is the last of the enum, and comes first in a sentence. */
+static void coherency_explain(struct opaque_coherency *c)
+{
+	char *host = c->why[IMPORT_HOST], *dmabuf = c->why[IMPORT_DMABUF];
+	const char *semicolon = "", * or = "";
+
+	coherency_append(dmabuf, "made of this process's memory, or mapped by the CPU: as host "
+				 "memory by ");
+	for (int i = IMPORT_EXPORTERS - 1; i >= 0; i--) {
+		const struct import_exporter *exporter = import_exporter_get((enum import_maker)i);
+		const char *result = coherency_describe(c->of[i]);
+
+		coherency_append(host, "%s%s: %s", semicolon, exporter->memory, result);
+		coherency_append(dmabuf, "%s%s (%s)", or, exporter->name, result);
+		semicolon = "; ";
+		or = " or ";
+	}
+}
+
+static size_t coherency_base_alignment(cl_device_id device)
+{
+	cl_uint bits = 0;
+
+	next.clGetDeviceInfo(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof(bits), &bits, NULL);
+	return bits > 8 ? bits / 8 : 1;
+}
+
+static bool coherency_find_all(cl_device_id device, bool may_compile, struct opaque_coherency *c)
+{
+	bool is_conclusive = true;
+
+	memset(c, 0, sizeof(*c));
+	c->align = coherency_base_alignment(device);
+	if (next.clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof(c->uuid), c->uuid, NULL)) {
+		for (int type = 0; type < IMPORT_TYPES; type++)
+			snprintf(c->why[type], sizeof(c->why[type]),
+				 "the device has no CL_DEVICE_UUID_KHR");
+		return true;
+	}
+	for (int i = 0; i < IMPORT_EXPORTERS; i++)
+		if (!coherency_find(device, c->uuid, (enum import_maker)i, may_compile,
+				    &c->of[i])) {
+			is_conclusive = false;
+			c->of[i] = EXPORTS_NOTHING;
+		}
+	coherency_explain(c);
+	return is_conclusive;
+}
+
+static bool coherency_recall(cl_device_id device, struct opaque_coherency *coherency)
+{
+	const struct coherency_record *record;
+
+	lock_acquire(&coherency_lock);
+	record = coherency_records;
+	while (record && record->device != device)
+		record = record->next;
+	if (record)
+		*coherency = record->coherency;
+	lock_release(&coherency_lock);
+	return record;
+}
+
+/* Two threads may test the same device at once; both records say the same. */
+bool coherency_get(cl_device_id device, bool may_compile, struct opaque_coherency *coherency)
+{
+	struct coherency_record *record;
+
+	if (coherency_recall(device, coherency))
+		return true;
+	if (!coherency_find_all(device, may_compile, coherency))
+		return false;
+	record = malloc(sizeof(*record));
+	if (!record)
+		return true;
+	record->device = device;
+	record->coherency = *coherency;
+	lock_acquire(&coherency_lock);
+	record->next = coherency_records;
+	coherency_records = record;
+	lock_release(&coherency_lock);
+	return true;
+}

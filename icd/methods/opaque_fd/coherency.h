@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How coherent a device is with memory from opaque descriptors: the result of a self-test, for
+ * each exporter of descriptors.  The self-test takes about a second on a GPU and loads the
+ * exporters' libraries.  A positive result is kept in the result cache for the device and driver,
+ * so that later programs do not run the self-test.
+ */
+#ifndef ICD_METHODS_OPAQUE_FD_COHERENCY_H
+#define ICD_METHODS_OPAQUE_FD_COHERENCY_H
+
+#include <stdbool.h>
+
+#include "icd/cl_compat.h"
+#include "import/import.h"
+
+/* The numbers are kept in the result cache. */
+enum coherency {
+	EXPORTS_NOTHING = 0,  /* no exporter there, or no descriptor of host memory */
+	COPIES = 1,	      /* the device does not see the host's memory */
+	NEEDS_INVALIDATE = 2, /* zero copy, if an invalidation precedes kernels (invalidate.h) */
+	COHERENT = 3,	      /* zero copy */
+};
+
+#define COHERENCY_WHY_SIZE 192 /* bytes, as in struct method */
+
+struct opaque_coherency {
+	enum coherency of[IMPORT_EXPORTERS]; /* by enum import_maker */
+	unsigned char uuid[IMPORT_UUID_SIZE];
+	size_t align;				    /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN */
+	char why[IMPORT_TYPES][COHERENCY_WHY_SIZE]; /* sentences */
+};
+
+/*
+ * False if this time no result could be had: for want of memory perhaps, or because no result is
+ * kept and @may_compile is false.  Any thread.
+ */
+bool coherency_get(cl_device_id device, bool may_compile, struct opaque_coherency *coherency);
+
+#endif /* ICD_METHODS_OPAQUE_FD_COHERENCY_H */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The self-test that finds the coherency of a device and an exporter. */
+#ifndef ICD_METHODS_OPAQUE_FD_COHERENCY_TEST_H
+#define ICD_METHODS_OPAQUE_FD_COHERENCY_TEST_H
+
+#include <stdbool.h>
+
+#include "icd/methods/opaque_fd/coherency.h"
+
+/* Sets @found.  False: the test could not run this time. */
+bool coherency_test(cl_device_id device, const unsigned char uuid[IMPORT_UUID_SIZE],
+		    enum import_maker exporter, enum coherency *found);
+
+#endif /* ICD_METHODS_OPAQUE_FD_COHERENCY_TEST_H */

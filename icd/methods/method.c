@@ -5,10 +5,10 @@
 
 #include "util/log.h"
 
+/* The first that takes a type of memory is the method of the device for that type. */
 static const struct method_ops *const rows[] = {
-	&method_native_ops,
-	&method_opaque_fd_ops,
-	&method_host_ptr_ops,
+	&method_native_ops, &method_opaque_fd_ops, &method_host_ptr_ops,
+	&method_khr_ops, /* takes no memory yet */
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -25,7 +25,7 @@ void method_probe(struct device *device, const char *extensions)
 	for (int type = 0; type < IMPORT_TYPES; type++) {
 		struct method *method = &device->method[type];
 
-		/* What cannot be tested here may be better than what comes after it. */
+		/* A method that cannot be tested here may be better than those below. */
 		for (size_t i = 0;
 		     i < ROWS && !method->ops && (device->may_compile || !method->untested); i++)
 			if (rows[i]->probe(device, extensions, type, method))

@@ -79,6 +79,7 @@ struct method_ops {
 extern const struct method_ops method_native_ops;
 extern const struct method_ops method_opaque_fd_ops;
 extern const struct method_ops method_host_ptr_ops;
+extern const struct method_ops method_khr_ops;
 
 /* Fills device->method.  Runs self-tests. */
 void method_probe(struct device *device, const char *extensions);

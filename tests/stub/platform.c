@@ -84,17 +84,20 @@ static const char command_extensions[] =
 static const char opaque_extensions[] =
 	" cl_khr_device_uuid cl_khr_external_memory cl_khr_external_memory_opaque_fd";
 
+static const char khr_extensions[] = " cl_khr_external_memory cl_khr_external_memory_dma_buf";
+
 /* Who reports: bits of STUB_COMMAND_NAMED. */
 enum reporter { BY_DEVICE = 1, BY_PLATFORM = 2 };
 
 static size_t extensions_of(enum reporter by, unsigned platform, char *text, size_t room)
 {
-	return (size_t)snprintf(text, room, "cl_khr_icd%s%s%s%s%s",
+	return (size_t)snprintf(text, room, "cl_khr_icd%s%s%s%s%s%s",
 				stub_get(STUB_COMMAND_NAMED) & by ? command_extensions : "",
 				stub_get(STUB_IMAGE2D_FROM_BUFFER) ? " cl_khr_image2d_from_buffer"
 								   : "",
 				stub_get(STUB_NATIVE) >> platform & 1 ? arm_extensions : "",
 				stub_get(STUB_OPAQUE) ? opaque_extensions : "",
+				stub_get(STUB_KHR_DMABUF) ? khr_extensions : "",
 				stub_get(STUB_TRAILING_SPACE) ? " " : "");
 }
 

@@ -59,6 +59,7 @@ enum stub_option {
 	STUB_CALLBACK_LATE,	    /* event callbacks are called when the queue is empty */
 	STUB_NO_FAILURE_CALLBACK,   /* a failure fails at once what waits, and calls no callback */
 	STUB_OPAQUE,		    /* * discrete devices with cl_khr_external_memory_opaque_fd */
+	STUB_KHR_DMABUF,	    /* the extension cl_khr_external_memory_dma_buf, by name alone */
 	STUB_OPAQUE_COPIES,	    /* a bit for each device: it works on a copy of such memory */
 	STUB_OPAQUE_CACHED,	    /* a bit for each device: it keeps what it has read of it */
 	STUB_MAX_ALLOC,		    /* CL_DEVICE_MAX_MEM_ALLOC_SIZE */

@@ -7,58 +7,20 @@
 #include "icd/objects/proxy_event.h"
 #include "icd/objects/user_event.h"
 
-static bool any_needs_bracket(struct memobj *const *objs, size_t count)
+/*
+ * Nothing can come between the enqueue and the command: the memory is invalidated at once.  A
+ * region is held to prepare the next time.
+ */
+static cl_int access_invalidate(struct access *a, const struct region_set *set)
 {
-	for (size_t i = 0; i < count; i++)
-		if (objs[i] && objs[i]->bracket)
-			return true;
-	return false;
-}
+	for (size_t i = 0; i < set->count; i++) {
+		int error = import_begin_access(set->regions[i], 0);
 
-static bool invalidate_is_enough(struct memobj *const *objs, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (objs[i] && objs[i]->bracket && import_needs_end(objs[i]->region))
-			return false;
-	return true;
-}
-
-/* A refresh has no end, so nobody would say when the host writes again. */
-static bool any_is_invalidated(struct memobj *const *objs, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (objs[i] && objs[i]->bracket && objs[i]->region->invalidate)
-			return true;
-	return false;
-}
-
-/* Whether a refresh among the first @i does for object @i. */
-static bool is_invalidated(struct memobj *const *objs, size_t i)
-{
-	for (size_t j = 0; j < i; j++)
-		if (objs[j] && objs[j]->bracket &&
-		    import_same_bracket(objs[j]->region, objs[i]->region))
-			return true;
-	return false;
-}
-
-static cl_int invalidate_now(struct access *a, struct memobj *const *objs, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		int error;
-
-		if (!objs[i] || !objs[i]->bracket || is_invalidated(objs, i))
-			continue;
-		error = import_begin_access(objs[i]->region, 0);
-		if (error) {
-			import_put(a->invalidated);
+		if (error)
 			return error_to_cl(error);
-		}
-		if (a->invalidated)
-			continue;
-		a->invalidated = objs[i]->region;
-		import_hold(a->invalidated);
 	}
+	a->invalidated = set->regions[0];
+	import_hold(a->invalidated);
 	return CL_SUCCESS;
 }
 
@@ -76,11 +38,10 @@ static void access_take_event(struct access *a)
 	a->command = NULL;
 }
 
-/* A kernel of the queue's open bracket.  False: it has to have one of its own. */
-static bool access_join(struct access *a, cl_command_queue queue, struct memobj *const *objs,
-			size_t count)
+/* A kernel joins the queue's open bracket.  False: the kernel needs a bracket of its own. */
+static bool access_join(struct access *a, cl_command_queue queue, const struct region_set *set)
 {
-	a->queue = queue_bracket_enter(queue, objs, count, !a->event);
+	a->queue = queue_bracket_enter(queue, set, !a->event);
 	if (!a->queue)
 		return false;
 	a->bracket = queue_bracket_of(a->queue);
@@ -102,11 +63,11 @@ static void access_notify(cl_command_queue queue, cl_int err)
 	context_put(context);
 }
 
-static cl_int access_open(struct access *a, cl_command_queue queue, struct memobj *const *objs,
-			  size_t count, unsigned int edges)
+static cl_int access_open(struct access *a, cl_command_queue queue, const struct region_set *set,
+			  unsigned int edges)
 {
 	struct bracket *b;
-	cl_int err = bracket_create(queue, objs, count, edges, &b);
+	cl_int err = bracket_create(queue, set, edges, &b);
 
 	if (err) {
 		access_notify(queue, err);
@@ -125,22 +86,34 @@ static cl_int access_open(struct access *a, cl_command_queue queue, struct memob
 	return CL_SUCCESS;
 }
 
-cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs,
-		    size_t count, unsigned int edges)
+static cl_int access_begin_set(struct access *a, cl_command_queue queue,
+			       const struct region_set *set, unsigned int edges)
 {
-	if (!any_needs_bracket(objs, count))
-		return CL_SUCCESS;
-	if (edges & ACCESS_JOIN && !a->num_wait && !any_is_invalidated(objs, count) &&
-	    access_join(a, queue, objs, count))
+	const bool may_join = edges & ACCESS_JOIN && !a->num_wait;
+
+	if (may_join && !region_set_needs_invalidate(set) && access_join(a, queue, set))
 		return CL_SUCCESS;
 	queue_bracket_close(queue);
 	if (edges & ACCESS_BEGIN && !a->num_wait && !user_event_is_pending() &&
-	    invalidate_is_enough(objs, count))
-		return invalidate_now(a, objs, count);
+	    !region_set_needs_end(set))
+		return access_invalidate(a, set);
 	/* PoCL 3.1 takes a list of no events for kernels, not for markers. */
-	if (edges & ACCESS_JOIN && !a->num_wait)
+	if (may_join)
 		a->wait = NULL;
-	return access_open(a, queue, objs, count, edges);
+	return access_open(a, queue, set, edges);
+}
+
+cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs,
+		    size_t count, unsigned int edges)
+{
+	struct region_set set;
+	cl_int err;
+
+	if (!region_set_add_all(&set, objs, count, edges & ACCESS_BY_HOST))
+		return CL_OUT_OF_HOST_MEMORY;
+	err = set.count ? access_begin_set(a, queue, &set, edges) : CL_SUCCESS;
+	region_set_free(&set);
+	return err;
 }
 
 /* The command is in the queue's open bracket, which an event of the application closes. */

@@ -13,7 +13,7 @@
 #ifndef ICD_ACCESS_BRACKET_H
 #define ICD_ACCESS_BRACKET_H
 
-#include "icd/objects/memobj.h"
+#include "icd/access/region_set.h"
 
 enum access_edges {
 	ACCESS_BEGIN = 1 << 0,
@@ -28,13 +28,13 @@ struct bracket;
 
 /**
  * bracket_create - a bracket that has not begun
- * @objs: @count records, at least one of which needs a bracket; borrowed
- * @edges: enum access_edges; ACCESS_END is left out where no region has to be ended
+ * @set: what it is for: region_set_add_all(), not empty
+ * @edges: enum access_edges; ACCESS_END is left out if no region has to be ended
  *
  * Returns CL_SUCCESS or an error, logged.  Undone by bracket_cancel() or bracket_end().
  */
-cl_int bracket_create(cl_command_queue queue, struct memobj *const *objs, size_t count,
-		      unsigned int edges, struct bracket **bracket);
+cl_int bracket_create(cl_command_queue queue, const struct region_set *set, unsigned int edges,
+		      struct bracket **bracket);
 
 /* Schedules START, for when a command with this wait list could run. */
 cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait);
@@ -48,8 +48,8 @@ bool bracket_is_started(const struct bracket *b);
 /* What a command of the bracket has to wait for until START has succeeded. */
 const cl_event *bracket_wait_list(const struct bracket *b, cl_uint *count);
 
-/* Whether kernels with these arguments are inside. */
-bool bracket_admits(const struct bracket *b, struct memobj *const *objs, size_t count);
+/* Whether the bracket serves a kernel that uses @set. */
+bool bracket_admits(const struct bracket *b, const struct region_set *set);
 
 bool bracket_needs_end(const struct bracket *b);
 bool bracket_uses(const struct bracket *b, const struct import_region *region);

@@ -13,23 +13,31 @@ static void idle_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(idle_lock, LOCK_LAST, idle_in_child); /* all below */
 static pthread_cond_t idle_changed = PTHREAD_COND_INITIALIZER;
-static struct idle_watcher *watchers GUARDED_BY(idle_lock);
+static struct list watchers GUARDED_BY(idle_lock) = LIST_INIT(watchers);
 static bool started GUARDED_BY(idle_lock), ticking GUARDED_BY(idle_lock);
 static bool stopped GUARDED_BY(idle_lock); /* the process exits, and its drivers with it */
+
+/* The watcher behind @w, the first for NULL; NULL: no more. */
+static struct idle_watcher *idle_next(const struct idle_watcher *w) REQUIRES(idle_lock)
+{
+	struct list *link = w ? w->link.next : watchers.next;
+
+	return link == &watchers ? NULL : container_of(link, struct idle_watcher, link);
+}
 
 /* The thread is the parent's, and so is what it looked for. */
 static void idle_in_child(struct lock *lock)
 {
 	(void)lock;
 	pthread_cond_init(&idle_changed, NULL);
-	for (struct idle_watcher *w = watchers; w; w = w->next)
+	for (struct idle_watcher *w = idle_next(NULL); w; w = idle_next(w))
 		w->watching = false;
 	started = ticking = false;
 }
 
 static bool idle_any(void) REQUIRES(idle_lock)
 {
-	for (const struct idle_watcher *w = watchers; w; w = w->next)
+	for (struct idle_watcher *w = idle_next(NULL); w; w = idle_next(w))
 		if (w->watching)
 			return !stopped;
 	return false;
@@ -62,7 +70,7 @@ static long long idle_next_due(void) REQUIRES(idle_lock)
 {
 	long long due = LLONG_MAX;
 
-	for (const struct idle_watcher *w = watchers; w; w = w->next)
+	for (struct idle_watcher *w = idle_next(NULL); w; w = idle_next(w))
 		if (w->watching && w->due < due)
 			due = w->due;
 	return due;
@@ -92,7 +100,7 @@ static _Noreturn void *idle_run(void *unused)
 		while (!idle_any())
 			lock_wait(&idle_lock, &idle_changed, NULL);
 		idle_sleep();
-		for (struct idle_watcher *w = watchers; w; w = w->next)
+		for (struct idle_watcher *w = idle_next(NULL); w; w = idle_next(w))
 			if (w->watching && !stopped && w->due <= idle_now())
 				idle_tick(w);
 	}
@@ -133,25 +141,14 @@ static bool idle_start(void) REQUIRES(idle_lock)
 	return true;
 }
 
-static bool idle_is_listed(const struct idle_watcher *watcher) REQUIRES(idle_lock)
-{
-	const struct idle_watcher *w = watchers;
-
-	while (w && w != watcher)
-		w = w->next;
-	return w;
-}
-
 bool idle_watch(struct idle_watcher *watcher)
 {
 	bool ok;
 
 	lock_acquire(&idle_lock);
 	ok = idle_start();
-	if (ok && !idle_is_listed(watcher)) {
-		watcher->next = watchers;
-		watchers = watcher;
-	}
+	if (ok && !watcher->link.next)
+		list_add(&watchers, &watcher->link);
 	if (ok && !watcher->watching) {
 		watcher->watching = true;
 		watcher->due = idle_now() + watcher->period_ms;

@@ -11,13 +11,15 @@
 
 #include <stdbool.h>
 
+#include "util/list.h"
+
 /* What is to be looked for: static storage. */
 struct idle_watcher {
 	bool (*tick)(void); /* returns whether it is to be called again */
 	unsigned int period_ms;
-	bool watching; /* idle.c's, as the next */
-	long long due; /* milliseconds */
-	struct idle_watcher *next;
+	bool watching;	  /* idle.c's, as the next */
+	long long due;	  /* milliseconds */
+	struct list link; /* next is NULL before the first idle_watch() */
 };
 
 /**

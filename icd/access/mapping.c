@@ -3,27 +3,29 @@
 
 #include <stdlib.h>
 
+#include "util/list.h"
 #include "util/lock.h"
 #include "util/log.h"
 
 struct mapping {
-	const struct import_region *region; /* held by the map's bracket; else a name alone */
+	struct list link;
+	const struct import_region
+		*region; /* held by the map's bracket; of an unmap, only a name */
 	const void *ptr;
 	struct bracket *bracket; /* held */
 	bool unmapped;		 /* the bracket is an unmap's */
-	struct mapping *next;
 };
 
 static void mapping_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(mapping_lock, LOCK_LAST, mapping_in_child); /* the list */
-static struct mapping *mappings GUARDED_BY(mapping_lock);
+static struct list mappings GUARDED_BY(mapping_lock) = LIST_INIT(mappings);
 
-/* They are the parent's: their driver is not asked in a child. */
+/* The mappings are the parent's: a child does not ask the parent's driver. */
 static void mapping_in_child(struct lock *lock)
 {
 	(void)lock;
-	mappings = NULL;
+	list_init(&mappings);
 }
 
 static void mapping_destroy(struct mapping *m)
@@ -37,21 +39,20 @@ static bool mapping_is_over(const struct mapping *m)
 	return m->unmapped ? bracket_is_done(m->bracket) : bracket_is_void(m->bracket);
 }
 
-/* Moves the mappings of a region, NULL: those that are over, to a list of the caller's. */
-static struct mapping *mapping_take(const struct import_region *region) REQUIRES(mapping_lock)
+/* Moves the mappings of a region, NULL: mappings that are over, to a list of the caller's. */
+static void mapping_take(const struct import_region *region, struct list *taken)
+	REQUIRES(mapping_lock)
 {
-	struct mapping **at = &mappings, *taken = NULL, *m;
+	struct list all;
 
-	while ((m = *at)) {
-		if (region ? m->region != region : !mapping_is_over(m)) {
-			at = &m->next;
-			continue;
-		}
-		*at = m->next;
-		m->next = taken;
-		taken = m;
+	list_init(taken);
+	list_move_all(&all, &mappings);
+	for (struct list *link; (link = list_take(&all));) {
+		const struct mapping *m = container_of(link, struct mapping, link);
+		bool is_taken = region ? m->region == region : mapping_is_over(m);
+
+		list_add(is_taken ? taken : &mappings, link);
 	}
-	return taken;
 }
 
 struct mapping *mapping_create(struct bracket *map, const void *ptr)
@@ -62,24 +63,21 @@ struct mapping *mapping_create(struct bracket *map, const void *ptr)
 		log_error("no memory for the record of a map");
 		return NULL;
 	}
-	*m = (struct mapping){ bracket_region(map), ptr, map, false, NULL };
+	*m = (struct mapping){ .region = bracket_region(map), .ptr = ptr, .bracket = map };
 	bracket_hold(map);
 	return m;
 }
 
 void mapping_add(struct mapping *mapping)
 {
-	struct mapping *over, *m;
+	struct list over;
 
 	lock_acquire(&mapping_lock);
-	over = mapping_take(NULL);
-	mapping->next = mappings;
-	mappings = mapping;
+	mapping_take(NULL, &over);
+	list_add(&mappings, &mapping->link);
 	lock_release(&mapping_lock);
-	while ((m = over)) {
-		over = m->next;
-		mapping_destroy(m);
-	}
+	for (struct list *link; (link = list_take(&over));)
+		mapping_destroy(container_of(link, struct mapping, link));
 }
 
 void mapping_cancel(struct mapping *mapping)
@@ -88,13 +86,15 @@ void mapping_cancel(struct mapping *mapping)
 	mapping_destroy(mapping);
 }
 
-/* A map that has begun, else one that may begin yet. */
+/* The last map that has begun; if no map has, a map that may still begin. */
 static struct mapping *mapping_find(const struct import_region *region, const void *ptr)
 	REQUIRES(mapping_lock)
 {
 	struct mapping *found = NULL;
 
-	for (struct mapping *m = mappings; m; m = m->next) {
+	for (struct list *link = mappings.prev; link != &mappings; link = link->prev) {
+		struct mapping *m = container_of(link, struct mapping, link);
+
 		if (m->region != region || m->ptr != ptr || m->unmapped)
 			continue;
 		if (bracket_has_begun(m->bracket))
@@ -123,38 +123,32 @@ void mapping_unmap(const void *ptr, struct bracket *unmap)
 		bracket_end_of(unmap, map);
 }
 
-void mapping_release(const struct import_region *region)
+/* @is_last: no unmap is in a queue any more. */
+static void mapping_end(const struct import_region *region, bool is_last)
 {
-	struct mapping *all, *m;
+	struct list all;
 
 	lock_acquire(&mapping_lock);
-	all = mapping_take(region);
+	mapping_take(region, &all);
 	lock_release(&mapping_lock);
-	while ((m = all)) {
-		all = m->next;
+	for (struct list *link; (link = list_take(&all));) {
+		struct mapping *m = container_of(link, struct mapping, link);
+
 		if (!m->unmapped)
 			mapping_cancel(m);
-		else if (bracket_poll(m->bracket))
+		else if (bracket_poll(m->bracket) || is_last)
 			mapping_destroy(m);
 		else
 			mapping_add(m);
 	}
 }
 
+void mapping_release(const struct import_region *region)
+{
+	mapping_end(region, false);
+}
+
 void mapping_forget(const struct import_region *region)
 {
-	struct mapping *all, *m;
-
-	lock_acquire(&mapping_lock);
-	all = mapping_take(region);
-	lock_release(&mapping_lock);
-	while ((m = all)) {
-		all = m->next;
-		if (!m->unmapped) {
-			mapping_cancel(m);
-			continue;
-		}
-		bracket_poll(m->bracket);
-		mapping_destroy(m);
-	}
+	mapping_end(region, true);
 }

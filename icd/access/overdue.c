@@ -14,47 +14,40 @@ static void overdue_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(overdue_lock, LOCK_LAST, overdue_in_child); /* the list */
 /* The object that was born or asked longest ago comes first. */
-static struct overdue *overdue_list GUARDED_BY(overdue_lock);
-static struct overdue **overdue_tail GUARDED_BY(overdue_lock) = &overdue_list;
+static struct list overdue_list GUARDED_BY(overdue_lock) = LIST_INIT(overdue_list);
 static unsigned int overdue_round GUARDED_BY(overdue_lock);
 
 /* They are the parent's: their driver is not asked in a child. */
 static void overdue_in_child(struct lock *lock)
 {
 	(void)lock;
-	for (struct overdue *o = overdue_list; o; o = o->next)
-		o->listed = false;
-	overdue_list = NULL;
-	overdue_tail = &overdue_list;
+	for (struct list *link; (link = list_take(&overdue_list));)
+		container_of(link, struct overdue, link)->listed = false;
 }
 
 static void overdue_append(struct overdue *o) REQUIRES(overdue_lock)
 {
 	o->round = overdue_round;
-	o->next = NULL;
-	o->link = overdue_tail;
-	*overdue_tail = o;
-	overdue_tail = &o->next;
+	list_add(&overdue_list, &o->link);
 }
 
-static void overdue_unlink(struct overdue *o) REQUIRES(overdue_lock)
+/* The first object, if it is of the round before the last or of an earlier round; or NULL. */
+static struct overdue *overdue_first(void) REQUIRES(overdue_lock)
 {
-	*o->link = o->next;
-	if (o->next)
-		o->next->link = o->link;
-	else
-		overdue_tail = o->link;
+	struct overdue *o = container_of(overdue_list.next, struct overdue, link);
+
+	return !list_is_empty(&overdue_list) && overdue_round - o->round >= 2 ? o : NULL;
 }
 
-/* Those of the round before the last, and of earlier ones.  How many. */
+/* Objects that are due.  How many. */
 static size_t overdue_take(struct overdue *taken[BATCH])
 {
 	struct overdue *o;
 	size_t count = 0;
 
 	lock_acquire(&overdue_lock);
-	while (count < BATCH && (o = overdue_list) && overdue_round - o->round >= 2) {
-		overdue_unlink(o);
+	while (count < BATCH && (o = overdue_first())) {
+		list_remove(&o->link);
 		overdue_append(o);
 		if (o->ops->hold(o))
 			taken[count++] = o;
@@ -68,7 +61,7 @@ static bool overdue_next_round(void)
 	bool any;
 
 	lock_acquire(&overdue_lock);
-	any = overdue_list;
+	any = !list_is_empty(&overdue_list);
 	overdue_round++;
 	lock_release(&overdue_lock);
 	return any;
@@ -96,7 +89,7 @@ bool overdue_add(struct overdue *o, const struct overdue_ops *ops)
 
 	o->ops = ops;
 	lock_acquire(&overdue_lock);
-	is_first = !overdue_list;
+	is_first = list_is_empty(&overdue_list);
 	overdue_append(o);
 	o->listed = true;
 	lock_release(&overdue_lock);
@@ -110,7 +103,7 @@ void overdue_remove(struct overdue *o)
 	if (!o->listed)
 		return;
 	lock_acquire(&overdue_lock);
-	overdue_unlink(o);
+	list_remove(&o->link);
 	o->listed = false;
 	lock_release(&overdue_lock);
 }

@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+#include "util/list.h"
+
 struct overdue;
 
 struct overdue_ops {
@@ -19,7 +21,7 @@ struct overdue_ops {
 /* A member of the object. */
 struct overdue {
 	const struct overdue_ops *ops;
-	struct overdue *next, **link; /* overdue.c's, as the next */
+	struct list link; /* overdue.c's, as the next */
 	bool listed;
 	unsigned int round; /* when it was born, or asked */
 };

@@ -164,11 +164,11 @@ static bool queue_bracket_tick(void);
 static struct idle_watcher queue_watcher = { .tick = queue_bracket_tick, .period_ms = 1 };
 
 /* Opens a bracket for a kernel, with the queue's mutex; none where a kernel needs one of its own. */
-static void queue_bracket_open(struct queue_bracket *q, struct memobj *const *objs, size_t count)
+static void queue_bracket_open(struct queue_bracket *q, const struct region_set *set)
 {
 	struct bracket *b;
 
-	if (!queue_bracket_is_in_order(q) || bracket_create(q->queue, objs, count, ACCESS_BOTH, &b))
+	if (!queue_bracket_is_in_order(q) || bracket_create(q->queue, set, ACCESS_BOTH, &b))
 		return;
 	/* First it must be sure that the bracket is closed some day: who watches stops at none. */
 	atomic_fetch_add(&queue_bracket_count, 1);
@@ -181,31 +181,30 @@ static void queue_bracket_open(struct queue_bracket *q, struct memobj *const *ob
 	q->open = b;
 }
 
-static bool queue_bracket_is_usable(const struct queue_bracket *q, struct memobj *const *objs,
-				    size_t count)
+static bool queue_bracket_is_usable(const struct queue_bracket *q, const struct region_set *set)
 {
-	return bracket_admits(q->open, objs, count) && !bracket_is_started(q->open) &&
+	return bracket_admits(q->open, set) && !bracket_is_started(q->open) &&
 	       bracket_reserve(q->open);
 }
 
 /* With the queue's mutex.  A driver may call the application in any of its functions. */
-static bool queue_bracket_prepare(struct queue_bracket *q, struct memobj *const *objs, size_t count,
+static bool queue_bracket_prepare(struct queue_bracket *q, const struct region_set *set,
 				  bool may_open)
 {
 	if (q->entered)
 		return false;
 	q->entered = true;
-	if (q->open && !queue_bracket_is_usable(q, objs, count))
+	if (q->open && !queue_bracket_is_usable(q, set))
 		queue_bracket_close_locked(q);
 	if (!q->open && may_open)
-		queue_bracket_open(q, objs, count);
+		queue_bracket_open(q, set);
 	q->fresh = true;
 	q->entered = q->open;
 	return q->open;
 }
 
-struct queue_bracket *queue_bracket_enter(cl_command_queue queue, struct memobj *const *objs,
-					  size_t count, bool may_open)
+struct queue_bracket *queue_bracket_enter(cl_command_queue queue, const struct region_set *set,
+					  bool may_open)
 {
 	struct queue_bracket *q;
 
@@ -222,7 +221,7 @@ struct queue_bracket *queue_bracket_enter(cl_command_queue queue, struct memobj 
 		return NULL;
 	}
 	pthread_mutex_lock(&q->mutex);
-	if (queue_bracket_prepare(q, objs, count, may_open))
+	if (queue_bracket_prepare(q, set, may_open))
 		return q;
 	pthread_mutex_unlock(&q->mutex);
 	queue_bracket_put(q);

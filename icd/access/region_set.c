@@ -5,13 +5,35 @@
 
 #include "util/log.h"
 
-static unsigned int region_set_access_of(const struct import_region *region, bool by_host)
+static bool region_set_alloc(struct region_set *set, size_t count)
 {
-	return by_host ? region->access : region->wanted & region->access;
+	set->count = 0;
+	set->import = NULL;
+	set->regions = set->few_regions;
+	set->access = set->few_access;
+	if (count <= REGION_SET_FEW)
+		return true;
+	set->regions = calloc(count, sizeof(*set->regions));
+	set->access = calloc(count, sizeof(*set->access));
+	if (set->regions && set->access)
+		return true;
+	log_error("no memory for a dma-buf bracket");
+	region_set_free(set);
+	return false;
 }
 
-/* An import and its sub-buffers are one region. */
-static bool region_set_covers(const struct region_set *set, const struct import_region *region,
+void region_set_free(struct region_set *set)
+{
+	if (set->regions != set->few_regions)
+		free(set->regions);
+	if (set->access != set->few_access)
+		free(set->access);
+	set->regions = NULL;
+	set->access = NULL;
+}
+
+/* Whether a bracket of the set serves a region, too: an import and its sub-buffers are one region. */
+static bool region_set_serves(const struct region_set *set, const struct import_region *region,
 			      unsigned int access)
 {
 	for (size_t i = 0; i < set->count; i++)
@@ -20,39 +42,48 @@ static bool region_set_covers(const struct region_set *set, const struct import_
 	return false;
 }
 
-static void region_set_add(struct region_set *set, struct import_region *region,
-			   unsigned int access)
+static void region_set_add(struct region_set *set, const struct memobj *obj, bool by_host)
 {
-	set->access[set->count] = access;
+	struct import_region *region = obj->region;
+
+	if (region_set_serves(set, region, 0))
+		return;
+	if (!set->import)
+		set->import = memobj_import(obj);
+	set->access[set->count] = by_host ? region->access : region->wanted & region->access;
 	set->regions[set->count++] = region;
-	import_hold(region);
 }
 
-static bool region_set_alloc(struct region_set *set, size_t count)
+static bool region_set_is_member(const struct memobj *obj)
 {
-	set->regions = set->few_regions;
-	set->access = set->few_access;
-	if (count <= REGION_SET_FEW)
-		return true;
-	set->regions = calloc(count, sizeof(*set->regions));
-	set->access = calloc(count, sizeof(*set->access));
-	return set->regions && set->access;
+	return obj && obj->bracket;
 }
 
-bool region_set_init(struct region_set *set, struct memobj *const *objs, size_t count, bool by_host)
+bool region_set_add_all(struct region_set *set, struct memobj *const *objs, size_t count,
+			bool by_host)
 {
-	set->count = 0;
-	if (!region_set_alloc(set, count)) {
-		region_set_put(set);
-		log_error("no memory for a dma-buf bracket");
+	size_t members = 0;
+
+	for (size_t i = 0; i < count; i++)
+		members += region_set_is_member(objs[i]);
+	if (!region_set_alloc(set, members))
 		return false;
-	}
-	for (size_t i = 0; i < count; i++) {
-		struct import_region *region = objs[i] ? objs[i]->region : NULL;
+	for (size_t i = 0; i < count && members; i++)
+		if (region_set_is_member(objs[i]))
+			region_set_add(set, objs[i], by_host);
+	return true;
+}
 
-		if (region && objs[i]->bracket && !region_set_covers(set, region, 0))
-			region_set_add(set, region, region_set_access_of(region, by_host));
+bool region_set_hold(struct region_set *held, const struct region_set *set)
+{
+	if (!region_set_alloc(held, set->count))
+		return false;
+	for (size_t i = 0; i < set->count; i++) {
+		held->access[i] = set->access[i];
+		held->regions[i] = set->regions[i];
+		import_hold(held->regions[i]);
 	}
+	held->count = set->count;
 	return true;
 }
 
@@ -60,12 +91,7 @@ void region_set_put(struct region_set *set)
 {
 	while (set->count)
 		import_put(set->regions[--set->count]);
-	if (set->regions != set->few_regions)
-		free(set->regions);
-	if (set->access != set->few_access)
-		free(set->access);
-	set->regions = NULL;
-	set->access = NULL;
+	region_set_free(set);
 }
 
 bool region_set_needs_end(const struct region_set *set)
@@ -76,12 +102,26 @@ bool region_set_needs_end(const struct region_set *set)
 	return false;
 }
 
-bool region_set_has(const struct region_set *set, struct memobj *const *objs, size_t count)
+bool region_set_needs_invalidate(const struct region_set *set)
 {
-	for (size_t i = 0; i < count; i++)
-		if (objs[i] && objs[i]->bracket &&
-		    !region_set_covers(set, objs[i]->region,
-				       region_set_access_of(objs[i]->region, false)))
+	for (size_t i = 0; i < set->count; i++)
+		if (set->regions[i]->invalidate)
+			return true;
+	return false;
+}
+
+bool region_set_has(const struct region_set *set, const struct import_region *region)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (set->regions[i] == region)
+			return true;
+	return false;
+}
+
+bool region_set_covers(const struct region_set *set, const struct region_set *part)
+{
+	for (size_t i = 0; i < part->count; i++)
+		if (!region_set_serves(set, part->regions[i], part->access[i]))
 			return false;
 	return true;
 }

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* START and END of a bracket, in callbacks of the driver and of import/'s worker. */
+#include <stdlib.h>
+
+#include "icd/access/bracket_state.h"
+#include "icd/error.h"
+#include "icd/layer.h"
+#include "icd/objects/context.h"
+
+void bracket_hold(struct bracket *b)
+{
+	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+}
+
+static void bracket_drop_map(struct bracket *b)
+{
+	if (b->map)
+		bracket_put(b->map);
+	b->map = NULL;
+}
+
+static void bracket_destroy(struct grave *grave)
+{
+	struct bracket *b = container_of(grave, struct bracket, grave);
+
+	bracket_drop_map(b);
+	region_set_put(&b->set);
+	bracket_events_put(&b->events);
+	free(b);
+}
+
+void bracket_put(struct bracket *b)
+{
+	if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	overdue_remove(&b->overdue);
+	b->grave.events = &b->events;
+	b->grave.destroy = bracket_destroy;
+	if (atomic_load(&b->state) & FAILED)
+		grave_add(&b->grave);
+	else
+		bracket_destroy(&b->grave);
+}
+
+/* Tells this thread's last fault to the application: no event may be there to show it. */
+static void bracket_notify(const struct bracket *b, int error)
+{
+	struct context *context = context_get(b->context);
+
+	context_notify(context, "access to a dma-buf", error_to_cl(error));
+	context_put(context);
+}
+
+static void bracket_end_now(struct bracket *b)
+{
+	int error = region_set_end(&b->set);
+
+	if (error)
+		bracket_notify(b, error);
+}
+
+/* A driver may say CL_COMPLETE to the callback of a command that failed (PoCL 7). */
+static cl_int bracket_real_status(cl_event event, cl_int status)
+{
+	cl_int found = bracket_event_status(event);
+
+	return found < 0 ? found : status;
+}
+
+/* Access has ended. */
+static void bracket_on_ended(void *arg, int error)
+{
+	struct bracket *b = arg;
+	cl_int status = b->status < 0 ? b->status : CL_COMPLETE;
+
+	if (error)
+		bracket_notify(b, error);
+	bracket_drop_map(b);
+	if (!b->begins_late)
+		region_set_put(&b->set); /* a driver that does not call back keeps the bracket */
+	if (error || status < 0)
+		atomic_fetch_or(&b->state, FAILED);
+	outcome_set(&b->events.ended, error ? error_to_cl(error) : status);
+	bracket_put(b);
+}
+
+/* Whether access has begun, and whoever asks is to end it: nobody else will. */
+static bool bracket_take_access(struct bracket *b)
+{
+	return (atomic_fetch_or(&b->state, CANCELLED | DONE) & (BEGUN | CANCELLED)) == BEGUN;
+}
+
+static bool bracket_has_access(const struct bracket *b, unsigned int state)
+{
+	if (b->edges & ACCESS_BEGIN)
+		return state & BEGUN;
+	return b->map && bracket_take_access(b->map);
+}
+
+/* The last command is done, or will never run.  Counts once.  A START that comes now ends itself. */
+void bracket_done(struct bracket *b, cl_int status)
+{
+	unsigned int state;
+	int error;
+
+	if (!(b->edges & ACCESS_END))
+		return;
+	state = atomic_fetch_or(&b->state, DONE | CANCELLED);
+	if (state & DONE)
+		return;
+	b->status = status;
+	b->begins_late = (state & (STARTED | BEGUN)) == STARTED;
+	bracket_hold(b);
+	if (!bracket_has_access(b, state)) {
+		bracket_on_ended(b, 0);
+		return;
+	}
+	error = import_bracket_async(IMPORT_END, b->set.regions, b->set.access, b->set.count,
+				     bracket_on_ended, b);
+	if (error)
+		bracket_on_ended(b, error);
+}
+
+/* Fails the commands.  No driver has to say that they are done then: some do not (PoCL 3.1). */
+void bracket_fail(struct bracket *b, cl_int status)
+{
+	atomic_fetch_or(&b->state, FAILED);
+	if (outcome_set(&b->events.gate, status))
+		bracket_done(b, status);
+}
+
+/* The commands may run; but not those that were enqueued, and whose end nobody will tell of. */
+static void bracket_open(struct bracket *b, bool cancelled)
+{
+	if (cancelled && b->refused)
+		bracket_fail(b, b->refused);
+	else
+		outcome_set(&b->events.gate, CL_COMPLETE);
+}
+
+/* Access has begun, or could not. */
+static void bracket_on_begun(void *arg, int error)
+{
+	struct bracket *b = arg;
+
+	if (error) {
+		bracket_notify(b, error);
+		bracket_fail(b, error_to_cl(error));
+	} else {
+		bool cancelled = atomic_fetch_or(&b->state, BEGUN) & CANCELLED;
+
+		if (cancelled)
+			bracket_end_now(b);
+		bracket_open(b, cancelled);
+	}
+	bracket_put(b);
+}
+
+/* Whether a callback has not come: its work and its reference are the caller's then. */
+static bool bracket_take_due(struct bracket *b, unsigned int due)
+{
+	return atomic_fetch_and(&b->state, ~due) & due;
+}
+
+/* The driver is to call back, with a reference. */
+cl_int bracket_call_back(struct bracket *b, cl_event event, unsigned int due,
+			 void(CL_CALLBACK *notify)(cl_event, cl_int, void *))
+{
+	cl_int err;
+
+	bracket_hold(b);
+	atomic_fetch_or(&b->state, due);
+	err = next.clSetEventCallback(event, CL_COMPLETE, notify, b);
+	if (err && bracket_take_due(b, due))
+		bracket_put(b);
+	return err;
+}
+
+/* Driver: the first command could run now, or a command of its wait list failed. */
+void CL_CALLBACK bracket_on_ready(cl_event event, cl_int status, void *arg)
+{
+	struct bracket *b = arg;
+	bool cancelled;
+	int error;
+
+	if (!bracket_take_due(b, READY_DUE))
+		return;
+	cancelled = atomic_fetch_or(&b->state, STARTED) & CANCELLED;
+	status = bracket_real_status(event, status);
+	if (status < 0 || cancelled) {
+		if (status < 0)
+			bracket_fail(b, status);
+		else
+			bracket_open(b, cancelled);
+		bracket_put(b);
+		return;
+	}
+	error = import_bracket_async(IMPORT_BEGIN, b->set.regions, b->set.access, b->set.count,
+				     bracket_on_begun, b);
+	if (error)
+		bracket_on_begun(b, error);
+}
+
+/* Driver: the last command is done, or was given up. */
+void CL_CALLBACK bracket_on_done(cl_event event, cl_int status, void *arg)
+{
+	struct bracket *b = arg;
+
+	if (!bracket_take_due(b, DONE_DUE))
+		return;
+	bracket_done(b, bracket_real_status(event, status));
+	bracket_put(b);
+}
+
+void bracket_abandon(struct bracket *b)
+{
+	if (bracket_take_access(b))
+		bracket_end_now(b);
+	if (b->map)
+		bracket_abandon(b->map);
+}

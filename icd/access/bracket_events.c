@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/access/bracket_events.h"
+
+#include <stdlib.h>
+
+#include "icd/layer.h"
+#include "icd/objects/proxy_event.h"
+
+bool bracket_events_reserve(struct bracket_events *e)
+{
+	size_t room = e->room ? 2 * e->room : 16;
+	cl_event *held;
+
+	if (e->num_held < e->room)
+		return true;
+	held = realloc(e->held, room * sizeof(*held));
+	if (!held)
+		return false;
+	e->held = held;
+	e->room = room;
+	return true;
+}
+
+void bracket_events_add(struct bracket_events *e, cl_event command)
+{
+	if (e->last)
+		e->held[e->num_held++] = e->last;
+	e->last = command;
+}
+
+cl_int bracket_event_status(cl_event event)
+{
+	cl_int status = CL_QUEUED;
+
+	next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+			    NULL);
+	return status;
+}
+
+bool bracket_events_are_pending(const struct bracket_events *e)
+{
+	return e->ready && bracket_event_status(e->ready) > CL_COMPLETE;
+}
+
+/* @ours: references that are not the driver's */
+static bool bracket_event_is_in_use(cl_event event, cl_uint ours)
+{
+	cl_uint refs = 0;
+
+	next.clGetEventInfo(event, CL_EVENT_REFERENCE_COUNT, sizeof(refs), &refs, NULL);
+	return refs > ours;
+}
+
+bool bracket_events_ready_is_in_use(const struct bracket_events *e)
+{
+	return bracket_event_is_in_use(e->ready, 1);
+}
+
+/* A marker that the application has holds the command, too. */
+bool bracket_events_last_is_in_use(const struct bracket_events *e)
+{
+	return bracket_event_is_in_use(e->last, proxy_event_is_given(e->marker) ? 2 : 1);
+}
+
+bool bracket_events_are_in_use(const struct bracket_events *e)
+{
+	const cl_event own[] = { e->ready, e->gate.event, e->ended.event,
+				 proxy_event_is_given(e->marker) ? NULL : e->marker };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (own[i] && bracket_event_is_in_use(own[i], 1))
+			return true;
+	for (size_t i = 0; i < e->num_held; i++)
+		if (bracket_event_is_in_use(e->held[i], 1))
+			return true;
+	return e->last && bracket_events_last_is_in_use(e);
+}
+
+static void bracket_event_put(cl_event event)
+{
+	if (event)
+		next.clReleaseEvent(event);
+}
+
+void bracket_events_put(struct bracket_events *e)
+{
+	for (size_t i = 0; i < e->num_held; i++)
+		bracket_event_put(e->held[i]);
+	bracket_event_put(e->ready);
+	bracket_event_put(e->last);
+	bracket_event_put(e->marker);
+	bracket_event_put(e->gate.event);
+	bracket_event_put(e->ended.event);
+	free(e->held);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The events of a bracket.
+ *
+ * Events are kept until the end of the bracket, also those of commands that the gate may still
+ * fail: PoCL 3.1 aborts when a command fails whose event nobody holds.
+ */
+#ifndef ICD_ACCESS_BRACKET_EVENTS_H
+#define ICD_ACCESS_BRACKET_EVENTS_H
+
+#include <stdbool.h>
+
+#include "icd/access/outcome.h"
+
+struct bracket_events {
+	struct outcome gate, ended; /* user events, for the edges that the bracket has */
+	cl_event ready;		    /* the marker in front of the gate */
+	cl_event marker;	    /* the marker behind "ended" */
+	cl_event last;		    /* of the last command */
+	cl_event *held;		    /* of the commands before the last */
+	size_t num_held, room;
+};
+
+/* Room for one more command.  False: no memory. */
+bool bracket_events_reserve(struct bracket_events *e);
+
+/* A command is the last one now; takes over the reference to @command. */
+void bracket_events_add(struct bracket_events *e, cl_event command);
+
+/* The driver still runs the marker in front: commands of its wait list may fail. */
+bool bracket_events_are_pending(const struct bracket_events *e);
+
+/* The driver has references to events. */
+bool bracket_events_are_in_use(const struct bracket_events *e);
+bool bracket_events_ready_is_in_use(const struct bracket_events *e);
+bool bracket_events_last_is_in_use(const struct bracket_events *e);
+
+void bracket_events_put(struct bracket_events *e);
+
+/* CL_QUEUED if the driver does not tell. */
+cl_int bracket_event_status(cl_event event);
+
+#endif /* ICD_ACCESS_BRACKET_EVENTS_H */

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of a bracket share: bracket.c enqueues, bracket_edges.c runs START and END, and
+ * bracket_overdue.c asks drivers that do not call back.
+ */
+#ifndef ICD_ACCESS_BRACKET_STATE_H
+#define ICD_ACCESS_BRACKET_STATE_H
+
+#include <stdatomic.h>
+
+#include "icd/access/bracket.h"
+#include "icd/access/bracket_events.h"
+#include "icd/access/grave.h"
+#include "icd/access/overdue.h"
+
+enum bracket_state {
+	BEGUN = 1 << 0,	    /* START has succeeded */
+	CANCELLED = 1 << 1, /* the bracket has no commands */
+	DONE = 1 << 2,	    /* END is on its way, or not needed */
+	FAILED = 1 << 3,    /* START or END, or a command */
+	STARTED = 1 << 4,   /* START is on its way, and does not cover later commands */
+	READY_DUE = 1 << 5, /* the driver is to call bracket_on_ready(), which has a reference */
+	DONE_DUE = 1 << 6,  /* the driver is to call bracket_on_done(), which has a reference */
+};
+
+/*
+ * References: of the thread that enqueues, of the side that begins until the gate is open, and of
+ * the side that ends.
+ */
+struct bracket {
+	struct overdue overdue;
+	struct grave grave;
+	atomic_uint refs;
+	atomic_uint state; /* enum bracket_state */
+	unsigned int edges;
+	bool in_order;
+	bool by_marker; /* the driver's markers wait for their list on any queue */
+	cl_command_queue queue;
+	cl_context context;
+	cl_mem mem;	     /* an import */
+	struct bracket *map; /* of an unmap: the map's bracket, held until access has ended */
+	struct bracket_events events;
+	cl_event wait[2]; /* of the commands: the gate, and the marker in front */
+	cl_uint num_wait;
+	cl_int status;	  /* of the last command, once that is done */
+	bool begins_late; /* START may be on its way when the last command is done */
+	cl_int refused;	  /* why the driver does not tell when the last command is done */
+	struct region_set set;
+};
+
+/* The driver is to call @notify, with a reference.  Returns the driver's error. */
+cl_int bracket_call_back(struct bracket *b, cl_event event, unsigned int due,
+			 void(CL_CALLBACK *notify)(cl_event, cl_int, void *));
+
+/* Driver: the first command could run now, or a command of its wait list failed. */
+void CL_CALLBACK bracket_on_ready(cl_event event, cl_int status, void *arg);
+
+/* Driver: the last command is done, or was given up. */
+void CL_CALLBACK bracket_on_done(cl_event event, cl_int status, void *arg);
+
+/* The last command is done, or will never run.  Counts once.  A START that comes now ends itself. */
+void bracket_done(struct bracket *b, cl_int status);
+
+/* Fails the commands.  A driver need not say that they are done then: PoCL 3.1 does not. */
+void bracket_fail(struct bracket *b, cl_int status);
+
+/*
+ * A driver that does not call back for commands that fail (PoCL 3.1) is asked: now for commands
+ * that may have failed before, and later by a thread, for all.  False: the thread cannot ask.
+ */
+bool bracket_watch_overdue(struct bracket *b);
+void bracket_ask_now(struct bracket *b);
+
+#endif /* ICD_ACCESS_BRACKET_STATE_H */

@@ -22,11 +22,11 @@
 	F(clReleaseMemObject)                       \
 	F(clGetMemObjectInfo)                       \
 	F(clGetImageInfo)                           \
-	/* derive.c */                              \
+	/* sub_buffer.c image.c */                  \
 	F(clCreateSubBuffer)                        \
 	F(clCreateImage)                            \
 	F(clCreateImageWithProperties)              \
-	/* host_access.c */                         \
+	/* host_buffer.c host_image.c host_map.c */ \
 	F(clEnqueueReadBuffer)                      \
 	F(clEnqueueWriteBuffer)                     \
 	F(clEnqueueReadBufferRect)                  \

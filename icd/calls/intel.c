@@ -2,8 +2,8 @@
 /*
  * Functions of Intel's extensions that use memory objects, or wait for commands.
  *
- * The functions are found by address alone, and one address is handed out for all drivers.  So the
- * driver's function is looked up in each call, for the platform of the queue or of the context.
+ * An application finds such a function by address alone, and the layer hands one address out for
+ * all drivers.  So each call asks for the functions of the platform of its queue or context.
  */
 #include "icd/calls/intel.h"
 
@@ -12,17 +12,16 @@
 
 #include "icd/calls/kernel.h"
 #include "icd/layer.h"
+#include "icd/objects/command_functions.h"
 
-static const char count_kernel_name[] = "clEnqueueNDCountKernelINTEL";
-static const char blocking_free_name[] = "clMemBlockingFreeINTEL";
-
-static void *intel_driver_function(cl_device_id device, const char *name)
+/* The functions of a device's platform; NULL: an unknown device, or no memory. */
+static const struct command_functions *intel_functions(cl_device_id device)
 {
 	cl_platform_id platform;
 
 	if (next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL))
 		return NULL;
-	return next.clGetExtensionFunctionAddressForPlatform(platform, name);
+	return command_functions_get(platform);
 }
 
 /* cl_intel_concurrent_dispatch: clEnqueueNDRangeKernel() with a number of work-groups. */
@@ -32,6 +31,7 @@ static cl_int CL_API_CALL intel_enqueue_count_kernel(cl_command_queue queue, cl_
 						     cl_uint num_wait, const cl_event *wait,
 						     cl_event *event)
 {
+	const struct command_functions *functions;
 	__typeof__(&intel_enqueue_count_kernel) driver;
 	cl_device_id device;
 	struct access a;
@@ -40,7 +40,8 @@ static cl_int CL_API_CALL intel_enqueue_count_kernel(cl_command_queue queue, cl_
 	if (!queue ||
 	    next.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL))
 		return CL_INVALID_COMMAND_QUEUE;
-	driver = intel_driver_function(device, count_kernel_name);
+	functions = intel_functions(device);
+	driver = functions ? functions->count_kernel : NULL;
 	if (!driver)
 		return CL_INVALID_OPERATION;
 	err = kernel_begin(&a, queue, kernel, num_wait, wait, event);
@@ -72,13 +73,15 @@ static cl_int intel_context_device(cl_context context, cl_device_id *device)
 /* cl_intel_unified_shared_memory: waits for the commands that may use @memory, of any queue. */
 static cl_int CL_API_CALL intel_blocking_free(cl_context context, void *memory)
 {
+	const struct command_functions *functions;
 	__typeof__(&intel_blocking_free) driver;
 	cl_device_id device;
 	cl_int err = intel_context_device(context, &device);
 
 	if (err)
 		return err;
-	driver = intel_driver_function(device, blocking_free_name);
+	functions = intel_functions(device);
+	driver = functions ? functions->blocking_free : NULL;
 	if (!driver)
 		return CL_INVALID_OPERATION;
 	queue_bracket_close_all();
@@ -89,9 +92,9 @@ void *intel_function(const char *name)
 {
 	if (!next.clGetExtensionFunctionAddressForPlatform)
 		return NULL;
-	if (!strcmp(name, count_kernel_name))
+	if (!strcmp(name, "clEnqueueNDCountKernelINTEL"))
 		return (void *)intel_enqueue_count_kernel;
-	if (!strcmp(name, blocking_free_name))
+	if (!strcmp(name, "clMemBlockingFreeINTEL"))
 		return (void *)intel_blocking_free;
 	return NULL;
 }

@@ -34,6 +34,8 @@ static struct command_functions *command_functions_create(cl_platform_id platfor
 		{ "clCommandCopyImageToBufferKHR", &f->copy_image_to_buffer },
 		{ "clCommandFillBufferKHR", &f->fill_buffer },
 		{ "clCommandFillImageKHR", &f->fill_image },
+		{ "clEnqueueNDCountKernelINTEL", &f->count_kernel },
+		{ "clMemBlockingFreeINTEL", &f->blocking_free },
 	};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		*names[i].function =
@@ -41,7 +43,7 @@ static struct command_functions *command_functions_create(cl_platform_id platfor
 	return f;
 }
 
-static const struct command_functions *command_functions_get(cl_platform_id platform)
+const struct command_functions *command_functions_get(cl_platform_id platform)
 {
 	static const struct command_functions none;
 	struct command_functions *f = handle_table_peek(&command_functions_table, platform);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver's functions of cl_khr_command_buffer, and how they take their parameters.
+ * A driver's functions of extensions that the layer calls, and how the functions of
+ * cl_khr_command_buffer take their parameters.
  *
  * The functions are found by address alone, so the types of the driver's headers count:
  *
@@ -27,6 +28,7 @@ struct command_functions {
 	void *copy_buffer, *copy_buffer_rect, *copy_buffer_to_image, *copy_image,
 		*copy_image_to_buffer;
 	void *fill_buffer, *fill_image;
+	void *count_kernel, *blocking_free; /* of Intel's extensions */
 };
 
 /* How the commands of a command buffer are recorded. */
@@ -35,6 +37,9 @@ struct command_target {
 	bool properties; /* recording functions have a list of properties */
 	bool arrays;	 /* clUpdateMutableCommandsKHR has arrays */
 };
+
+/* The functions of a platform; each may be NULL.  NULL: no memory. */
+const struct command_functions *command_functions_get(cl_platform_id platform);
 
 /**
  * command_target_find - for command buffers of a queue

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sub-buffers of imports: derive.h. */
+#include "icd/calls/derive.h"
+#include "icd/error.h"
+#include "icd/intercept.h"
+#include "icd/layer.h"
+#include "icd/methods/method.h"
+#include "icd/objects/context.h"
+#include "util/log.h"
+
+/* Not every driver looks. */
+static bool sub_buffer_is_within(const struct memobj *import, const cl_buffer_region *part)
+{
+	return part->origin <= import->region->size &&
+	       part->size <= import->region->size - part->origin;
+}
+
+static cl_int sub_buffer_check(const struct memobj *parent, cl_buffer_create_type type,
+			       const void *info)
+{
+	if (type != CL_BUFFER_CREATE_TYPE_REGION) {
+		log_error("buffer_create_type %#x is not CL_BUFFER_CREATE_TYPE_REGION", type);
+		return CL_INVALID_VALUE;
+	}
+	if (!info) {
+		log_error("buffer_create_info is NULL: a sub-buffer has no region");
+		return CL_INVALID_VALUE;
+	}
+	if (!sub_buffer_is_within(parent, info)) {
+		log_error("the sub-buffer ends beyond the %zu bytes of its import",
+			  parent->region->size);
+		return CL_INVALID_VALUE;
+	}
+	return CL_SUCCESS;
+}
+
+/* Where the import is a part of a buffer that the application does not know, so is the new one. */
+static cl_mem sub_buffer_of_hidden(struct memobj *parent, cl_mem_flags flags,
+				   const cl_buffer_region *region, cl_int *err)
+{
+	cl_mem mem = parent->method->create_sub_buffer(parent->hidden, flags, region, err);
+
+	mem = derive_own("clCreateSubBuffer", mem, err);
+	return mem ? derive_hidden(mem, parent, region->origin, err) : NULL;
+}
+
+static cl_mem sub_buffer_create(struct memobj *parent, cl_mem_flags flags,
+				cl_buffer_create_type type, const void *info, cl_int *err)
+{
+	cl_mem mem;
+
+	*err = parent->parent ? CL_SUCCESS : sub_buffer_check(parent, type, info);
+	if (*err)
+		return NULL;
+	if (parent->hidden)
+		return sub_buffer_of_hidden(parent, flags, info, err);
+	mem = next.clCreateSubBuffer(parent->handle, flags, type, info, err);
+	if (is_created(mem, *err))
+		return derive_record(mem, parent, ((const cl_buffer_region *)info)->origin, false,
+				     err);
+	error_of_driver("clCreateSubBuffer", *err);
+	return mem;
+}
+
+cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
+					   cl_buffer_create_type type, const void *info,
+					   cl_int *errcode_ret)
+{
+	struct memobj *parent = memobj_live() ? memobj_get(buffer) : NULL;
+	cl_int err = CL_SUCCESS;
+	cl_mem mem;
+
+	if (!parent)
+		return next.clCreateSubBuffer(buffer, flags, type, info, errcode_ret);
+	log_clear();
+	mem = sub_buffer_create(parent, derive_flags(parent->region, flags), type, info, &err);
+	derive_notify(parent, "clCreateSubBuffer", err);
+	memobj_put(parent);
+	if (errcode_ret)
+		*errcode_ret = err;
+	return mem;
+}

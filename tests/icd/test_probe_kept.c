@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers of probes are kept: which, for how long, and for which environment. */
+#include "probe.h"
+
+#include <dlfcn.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+TEST(kept_answer, "A later process is answered by what was kept.")
+{
+	probe_create_cache();
+	EXPECT_EQ(probe_run_program(probe_query_kept), 1);
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+	EXPECT_EQ(probe_run_program(probe_query_kept), 0);
+}
+
+static int query_twice(void)
+{
+	return probe_platform_reports() && probe_device_reports() ? probe_query_platform() : 1;
+}
+
+TEST(not_kept, "Where nothing can be kept, the probe's answer comes all the same.")
+{
+	probe_create_cache();
+	chmod(probe_cache, 0500);
+	strcpy(probe_cache, "/proc/nothing");
+	EXPECT_EQ(probe_run_answered(query_twice), 0);
+	*probe_cache = '\0';
+}
+
+/* @files are kept.  A probe that this machine does not end in two seconds is one that hangs. */
+static void expect_silent(const char *script, int files)
+{
+	double start;
+
+	probe_create_cache();
+	probe_install_layer(script);
+	start = probe_clock();
+	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
+	if (files || probe_clock() - start < 2)
+		EXPECT_EQ(probe_count_kept(), files ? files + 2 : 0);
+	EXPECT(probe_count_runs() <= 1);
+}
+
+TEST(broken_probe, "A probe that is missing, crashes, hangs or answers nonsense costs the name "
+		   "this time, no more.")
+{
+	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; kill -KILL $$", 0);
+	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; head -c 9000 /dev/zero >&3; exit 127", 0);
+	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; echo takes 3 4000000000 3 end >&3", 0);
+	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; echo takes 3 1 3 >&3", 0);
+	expect_silent("rm $0; exit 127", 0);
+	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0); /* it is gone now */
+}
+
+/* Each kept file after @command, which has it as $f. */
+static void kept_damage(const char *command)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "for f in %s/climport/results/*; do %s; done", probe_cache,
+		 command);
+	EXPECT_EQ(system(text), 0);
+}
+
+/* The probe may write its line when its asker has given it up. */
+static void expect_probes(int count)
+{
+	for (int i = 0; i < 6000 && probe_count_runs() < count; i++)
+		usleep(10000);
+	EXPECT_EQ(probe_count_runs(), count);
+}
+
+static const char *const unanswering[] = {
+	"echo ran >> $XDG_CACHE_HOME/ran; exit 1",
+	"echo ran >> $XDG_CACHE_HOME/ran; kill -SEGV $$",
+	"echo ran >> $XDG_CACHE_HOME/ran; exec sleep 4",
+	"echo ran >> $XDG_CACHE_HOME/ran; printf 'takes 3 1 3' >&3",
+};
+
+#define UNANSWERING (sizeof(unanswering) / sizeof(unanswering[0]))
+
+/* One that hangs is asked by the first process alone. */
+TEST(unanswered, "A probe that crashes, hangs or answers nothing is not tried again for a while.")
+{
+	for (size_t i = 0; i < UNANSWERING; i++) {
+		expect_silent(unanswering[i], 1);
+		expect_probes(1);
+		EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
+		EXPECT_EQ(probe_count_runs(), 1);
+		kept_damage("touch -d '2 hours ago' $f");
+		EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
+		expect_probes(2);
+	}
+}
+
+static __typeof__(posix_spawn) *real_posix_spawn;
+static bool spawns_slowly;
+
+/* The layer's, too, which calls this in a process that shares its memory. */
+__attribute__((visibility("default"), no_sanitize("address", "thread", "undefined"))) int
+posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+	    const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+	const struct timespec pause = { 3, 0 };
+
+	if (spawns_slowly)
+		syscall(SYS_nanosleep, &pause, NULL);
+	return real_posix_spawn(pid, path, actions, attributes, argv, envp);
+}
+
+__attribute__((constructor)) static void find_posix_spawn(void)
+{
+	real_posix_spawn = (__typeof__(posix_spawn) *)dlsym(RTLD_NEXT, "posix_spawn");
+}
+
+static int silent_and_slow(void)
+{
+	spawns_slowly = true;
+	return probe_is_silent();
+}
+
+TEST(not_started, "A probe that a busy machine does not start in two seconds is asked by the next "
+		  "process.")
+{
+	probe_create_cache();
+	EXPECT_EQ(probe_run_program(silent_and_slow), 0);
+	/* Nothing is kept, or by now what the late probe says: no refusal in either case. */
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+}
+
+TEST(clock_set_back, "A failed probe is not tried again when the clock was set back a bit, and is "
+		     "when it was set back by hours.")
+{
+	expect_silent(unanswering[0], 1);
+	expect_probes(1);
+	kept_damage("touch -d 'now 10 minutes' $f");
+	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
+	EXPECT_EQ(probe_count_runs(), 1);
+	kept_damage("touch -d 'now 2 hours' $f");
+	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
+	expect_probes(2);
+}
+
+static int device_is_silent(void)
+{
+	return probe_device_reports() ? 1 : 0;
+}
+
+/* What is kept says that the driver takes nothing: one that was mended since, let us say. */
+static void expect_aged(int (*silent)(void), int (*reported)(void))
+{
+	probe_create_cache();
+	EXPECT_EQ(probe_run_answered(reported), 0);
+	kept_damage("sed -i '2s/^takes.*/takes 0 1 0 end/; 2s/^[0-9]*$/0/' $f");
+	EXPECT_EQ(probe_run_program(silent), 0);
+	kept_damage("touch -d '50 minutes ago' $f");
+	EXPECT_EQ(probe_run_program(silent), 0);
+	kept_damage("touch -d '2 hours ago' $f");
+	EXPECT_EQ(probe_run_answered(reported), 0);
+}
+
+TEST(negative_age, "That a driver takes nothing is believed for an hour, of a platform and of a "
+		   "device.")
+{
+	expect_aged(probe_is_silent, probe_query_platform);
+	expect_aged(device_is_silent, probe_query_device);
+}
+
+static int probe_keep_with_installed(void)
+{
+	probe_use_installed_layer();
+	setenv("CLIMPORT_PROBE", "off", 1);
+	return probe_query_platform();
+}
+
+TEST(late_answer, "An answer that comes too late for its asker is kept for the next process.")
+{
+	char script[1024];
+	int status = 1;
+
+	probe_create_cache();
+	snprintf(script, sizeof(script), "sleep 3; exec %s \"$@\"", PROBE_PATH);
+	probe_install_layer(script);
+	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
+	for (int i = 0; i < 200 && status; i++) {
+		status = probe_run_program(probe_keep_with_installed);
+		usleep(50000);
+	}
+	EXPECT_EQ(status, 0);
+}
+
+static int query_after_device(void)
+{
+	probe_use_installed_layer();
+	return probe_device_reports() && probe_platform_reports() ? 0 : 1;
+}
+
+TEST(known_devices, "Where no probe answers, a platform reports what this process knows of its "
+		    "devices.")
+{
+	probe_create_cache();
+	probe_install_layer("exec sleep 4");
+	EXPECT_EQ(probe_run_program(query_after_device), 0);
+	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
+}
+
+static int silent_with_ignored(void)
+{
+	signal(SIGCHLD, SIG_IGN);
+	return probe_silent_with_installed();
+}
+
+TEST(crash_ignored, "A driver that crashes its probe is left alone also by programs that ignore "
+		    "SIGCHLD.")
+{
+	probe_create_cache();
+	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; kill -SEGV $$");
+	EXPECT_EQ(probe_run_program(silent_with_ignored), 0);
+	EXPECT_EQ(probe_run_program(silent_with_ignored), 0);
+	EXPECT_EQ(probe_count_runs(), 1);
+}
+
+static void expect_probed_each_time(void)
+{
+	char ran[128];
+
+	snprintf(ran, sizeof(ran), "%s/ran", probe_cache);
+	for (int time = 0; time < 2; time++) {
+		unlink(ran);
+		EXPECT_EQ(probe_run_answered(probe_query_with_installed), 0);
+		EXPECT_EQ(probe_count_runs(), 1);
+	}
+}
+
+/* The test in the caller would refuse. */
+TEST(no_library, "A driver whose library cannot be told is tested by a probe, too.")
+{
+	probe_create_cache();
+	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; echo takes 7 1 7 end >&3");
+	setenv("STUB_COPYING", "1", 1);
+	setenv("STUB_UNNAMED", "2", 1);
+	expect_probed_each_time();
+	EXPECT_EQ(probe_count_kept(), 0);
+	unsetenv("STUB_COPYING");
+	probe_create_cache();
+	EXPECT_EQ(probe_run_answered(probe_query_platform),
+		  0); /* the probe itself finds the platform */
+	EXPECT_EQ(probe_run_program(probe_query_kept), 1);
+	unsetenv("STUB_UNNAMED");
+}
+
+TEST(other_function, "A driver that does not name clIcdGetPlatformIDsKHR is known by another "
+		     "function, and its answer is kept.")
+{
+	probe_create_cache();
+	setenv("STUB_UNNAMED", "1", 1);
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+	EXPECT_EQ(probe_run_program(probe_query_kept), 0);
+	unsetenv("STUB_UNNAMED");
+}
+
+TEST(damaged_answers,
+     "A kept file that is cut off, damaged, a FIFO or writable by others is not believed.")
+{
+	static const char *const commands[] = {
+		"truncate -s -3 $f",
+		"sed -i '2s/.*/takes nonsense/' $f",
+		"sed -i '2s/.*/takes 4294967295 99/' $f",
+		": > $f",
+		"rm $f; mkfifo $f",
+		"rm $f; mkdir $f",
+		"chmod 0666 $f",
+		"mv $f $f.x; ln -s $f.x $f",
+	};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		probe_create_cache();
+		EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+		EXPECT_EQ(probe_run_program(probe_query_kept), 0);
+		kept_damage(commands[i]);
+		EXPECT_EQ(probe_run_program(probe_query_kept), 1);
+	}
+}
+
+TEST(foreign_answers, "A kept file of another user is not believed.")
+{
+	if (getuid())
+		test_skip("only root can give files away");
+	probe_create_cache();
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+	kept_damage("chown 12345 $f");
+	EXPECT_EQ(probe_run_program(probe_query_kept), 1);
+}
+
+TEST(another_choice, "Another choice of devices by the environment is asked anew.")
+{
+	static const char *const choices[] = {
+		"POCL_DEVICES",		 "HSA_ENABLE_SDMA", "AMD_DEBUG",
+		"INTEL_DEBUG",		 "IGC_EnableX",	    "NEOReadDebugKeys",
+		"LIBGL_ALWAYS_SOFTWARE", "RADEON_THREAD",   "NV_X",
+	};
+
+	probe_create_cache();
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+		setenv(choices[i], "1", 1);
+		EXPECT_EQ(probe_run_program(probe_query_kept), 1);
+		unsetenv(choices[i]);
+	}
+	setenv("CLIMPORT_LOG", "off", 1);
+	EXPECT_EQ(probe_run_program(probe_query_kept), 0);
+	unsetenv("CLIMPORT_LOG");
+}
+
+TEST(another_choice_of_two,
+     "Two variables that change together to the same value are another choice.")
+{
+	static const char *const pairs[][2] = {
+		{ "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES" },
+		{ "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL" },
+		{ "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES" },
+		{ "POCL_AFFINITY", "CL_NO_ZERO_COPY" },
+	};
+	static const char *const values[] = { "0", "1", "2", "4", "8" };
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		probe_create_cache();
+		for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
+			setenv(pairs[i][0], values[v], 1);
+			setenv(pairs[i][1], values[v], 1);
+			EXPECT_EQ(probe_run_program(probe_query_kept), 1);
+			EXPECT_EQ(probe_run_program(probe_query_platform), 0);
+			EXPECT_EQ(probe_run_program(probe_query_kept), 0);
+		}
+		unsetenv(pairs[i][0]);
+		unsetenv(pairs[i][1]);
+	}
+}
+
+TEST(another_key, "Intel's debug keys, whose names have nothing in common, are part of the choice "
+		  "where they are read.")
+{
+	probe_create_cache();
+	setenv("NEOReadDebugKeys", "1", 1);
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+	EXPECT_EQ(probe_run_program(probe_query_kept), 0);
+	setenv("DisableZeroCopyForUseHostPtr", "1", 1);
+	EXPECT_EQ(probe_run_program(probe_query_kept), 1);
+	unsetenv("NEOReadDebugKeys");
+	unsetenv("DisableZeroCopyForUseHostPtr");
+}
+
+/* Of a device: the driver has native kernels, so that there is no probe. */
+TEST(another_device_choice, "A device's results hold for the environment that they were found in.")
+{
+	int before;
+
+	probe_create_cache();
+	EXPECT_EQ(probe_run_program(probe_query_device), 0);
+	before = probe_count_kept();
+	EXPECT_EQ(probe_run_program(probe_query_device), 0);
+	EXPECT_EQ(probe_count_kept(), before);
+	setenv("HSA_ENABLE_SDMA", "1", 1);
+	EXPECT_EQ(probe_run_program(probe_query_device), 0);
+	unsetenv("HSA_ENABLE_SDMA");
+	EXPECT(probe_count_kept() > before);
+}
+
+static int with_layer_below(void)
+{
+	setenv("OPENCL_LAYERS", OTHER_LAYER_PATH ":" LAYER_PATH, 1);
+	return probe_query_kept();
+}
+
+static int probe_with_layer_below(void)
+{
+	setenv("OPENCL_LAYERS", OTHER_LAYER_PATH ":" LAYER_PATH, 1);
+	return probe_query_platform();
+}
+
+static int with_layer_above(void)
+{
+	setenv("OPENCL_LAYERS", LAYER_PATH ":" OTHER_LAYER_PATH, 1);
+	return probe_query_kept();
+}
+
+TEST(another_layer, "A layer below is part of the driver that a kept answer holds for; one above "
+		    "is not.")
+{
+	probe_create_cache();
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+	EXPECT_EQ(probe_run_program(with_layer_above), 0);
+	EXPECT_EQ(probe_run_program(with_layer_below), 1);
+	EXPECT_EQ(probe_run_answered(probe_with_layer_below), 0);
+	EXPECT_EQ(probe_run_program(with_layer_below), 0);
+}

@@ -20,6 +20,18 @@ void test_register(struct test *test)
 	tail = &test->next;
 }
 
+void test_register_row(struct test *test, const char *id, const char *row_name)
+{
+	size_t size = strlen(id) + 1 + strlen(row_name) + 1;
+	char *name = malloc(size);
+
+	if (!name)
+		abort();
+	snprintf(name, size, "%s_%s", id, row_name);
+	test->name = name;
+	test_register(test);
+}
+
 struct test *test_first(void)
 {
 	return tests;
@@ -74,7 +86,9 @@ static int test_run(const struct test *t, int n)
 {
 	int result = setjmp(done);
 
-	if (!result)
+	if (!result && t->run_row)
+		t->run_row(t->row);
+	else if (!result)
 		t->run();
 	printf("%s %d - %s", result == FAIL ? "not ok" : "ok", n, t->name);
 	if (result == SKIP)

@@ -2,6 +2,11 @@
 /*
  * TEST(name, "sentence of the specification") { ... }
  *
+ * TEST_EACH(name, struct row, rows, "sentence") { ... row ... }
+ *
+ * A test for each row of the array @rows, which is called name_ROW: the first member of a row is
+ * its name.
+ *
  * Runs all tests, or those named on the command line, and prints TAP; --list
  * prints the table of sentences.  A test ends at its first failed check.  Exit
  * status: 0, 1, or 77 when everything was skipped.
@@ -21,11 +26,14 @@ struct test {
 	const char *name;
 	const char *says;
 	void (*run)(void);
+	void (*run_row)(const void *row); /* instead of run */
+	const void *row;
 	struct test *next;
 };
 
 /* test_first() is the first that was registered. */
 void test_register(struct test *test);
+void test_register_row(struct test *test, const char *id, const char *row_name);
 struct test *test_first(void);
 
 /* Runs what argv names; a program with a main() of its own calls this. */
@@ -40,14 +48,32 @@ _Noreturn void test_skip(const char *why, ...) __attribute__((format(printf, 1, 
 /* The rest of a test that changes its process: its limits, what is mounted. */
 void test_in_child(void (*body)(void));
 
-#define TEST(id, sentence)                                                 \
-	static void test_##id(void);                                       \
-	__attribute__((constructor)) static void register_##id(void)       \
-	{                                                                  \
-		static struct test t = { #id, sentence, test_##id, NULL }; \
-		test_register(&t);                                         \
-	}                                                                  \
+#define TEST(id, sentence)                                                                  \
+	static void test_##id(void);                                                        \
+	__attribute__((constructor)) static void register_##id(void)                        \
+	{                                                                                   \
+		static struct test t = { .name = #id, .says = sentence, .run = test_##id }; \
+		test_register(&t);                                                          \
+	}                                                                                   \
 	static void test_##id(void)
+
+#define TEST_EACH(id, type, rows, sentence)                            \
+	static void test_##id(const type *row);                        \
+	static void run_##id(const void *row)                          \
+	{                                                              \
+		test_##id(row);                                        \
+	}                                                              \
+	__attribute__((constructor)) static void register_##id(void)   \
+	{                                                              \
+		static struct test t[sizeof(rows) / sizeof(*(rows))];  \
+		for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {  \
+			t[i] = (struct test){ .says = sentence,        \
+					      .run_row = run_##id,     \
+					      .row = &(rows)[i] };     \
+			test_register_row(&t[i], #id, (rows)[i].name); \
+		}                                                      \
+	}                                                              \
+	static void test_##id(const type *row)
 
 #define EXPECT_EQ(got, want)                                                  \
 	do {                                                                  \

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of kernels where calls fail, drivers are slow, and queues, imports and threads end. */
+#include "row.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+
+TEST(null_queue, "A kernel without a queue is refused by the driver, and leaves nothing.")
+{
+	struct run r = run_open(0);
+
+	for (int i = 0; i < ROW; i++)
+		EXPECT_EQ(fixture_enqueue(NULL, r.kernel, 0, NULL, NULL), CL_INVALID_COMMAND_QUEUE);
+	row_enqueue(&r, ROW);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	row_expect_all_inside(ROW);
+	run_close(&r);
+}
+
+TEST(refused_is_not_begun,
+     "A kernel that the driver refuses has no START, however late that would be.")
+{
+	struct run r = run_open(0);
+	cl_event go = user_event_create();
+
+	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r.queue, 1, &go, NULL), CL_SUCCESS);
+	stub_fail("clEnqueueNDRangeKernel", 1, CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_OUT_OF_RESOURCES);
+	user_event_complete(go, CL_COMPLETE);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	let_others_run();
+	expect_no_sync("a");
+	cl.clReleaseEvent(go);
+	run_close(&r);
+}
+
+TEST(start_fails, "When START fails no kernel of the row runs, and the next row begins anew.")
+{
+	for (int i = 0; i < 2; i++) {
+		struct run r = run_open(0);
+
+		alarm(60);
+		stub_set(STUB_NO_FAILURE_BEHIND, 1);
+		if (i)
+			fake_dmabuf_busy("a"); /* START comes when they are enqueued */
+		fake_dmabuf_fail("START", EIO, 1000);
+		row_enqueue(&r, ROW);
+		fake_dmabuf_busy(NULL);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		expect_count("kernel increment", 0);
+		fake_dmabuf_reset();
+		row_enqueue(&r, ROW);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		row_expect_all_inside(ROW);
+		alarm(0);
+		run_close(&r);
+	}
+}
+
+TEST(enqueue_fails, "A kernel of the row that the driver refuses leaves the others as they are.")
+{
+	for (unsigned long nth = 1; nth < 4; nth++) {
+		struct run r = run_open(0);
+
+		stub_fail("clEnqueueNDRangeKernel", nth, CL_OUT_OF_RESOURCES);
+		for (unsigned long i = 1; i < 4; i++)
+			EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL),
+				  i == nth ? CL_OUT_OF_RESOURCES : CL_SUCCESS);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		row_expect_all_inside(2);
+		run_close(&r);
+	}
+}
+
+TEST(lazy_driver, "A row that idles is ended where the driver starts nothing before a flush.")
+{
+	struct run r = run_open(0);
+
+	stub_set(STUB_LAZY, 1);
+	row_enqueue(&r, ROW);
+	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
+	EXPECT(process_settles(row_has_ended, NULL));
+	row_expect_all_inside(ROW);
+	run_close(&r);
+}
+
+TEST(slow_driver, "A queue that idles ends its row also when the driver is slow to begin it.")
+{
+	struct run r = run_open(0);
+
+	stub_set(STUB_ENQUEUE_DELAY, 20); /* the thread that idles looks meanwhile */
+	row_enqueue(&r, 3);
+	stub_set(STUB_ENQUEUE_DELAY, 0);
+	EXPECT(process_settles(row_has_ended, NULL));
+	row_expect_all_inside(3);
+	run_close(&r);
+}
+
+static bool queue_is_gone(void *queue)
+{
+	return !stub_is_live(queue, STUB_QUEUE);
+}
+
+static bool has_flushed(void *unused)
+{
+	(void)unused;
+	return stub_calls("clFlush") > 0;
+}
+
+TEST(flush_blocks, "A driver that blocks in the flush of a queue that idles blocks no enqueue.")
+{
+	struct run r = run_open(0);
+
+	alarm(60);
+	stub_set(STUB_HANG_FLUSH, 1);
+	row_enqueue(&r, 3);
+	EXPECT(process_settles(has_flushed, NULL));
+	row_enqueue(&r, 3);
+	stub_set(STUB_HANG_FLUSH, 0);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	row_expect_all_inside(6);
+	run_close(&r);
+	alarm(0);
+}
+
+TEST(released_in_flush, "A queue that is released while a flush blocks goes when that is over.")
+{
+	struct run r = run_open(0);
+
+	alarm(60);
+	stub_set(STUB_HANG_FLUSH, 1);
+	row_enqueue(&r, 3);
+	EXPECT(process_settles(has_flushed, NULL));
+	EXPECT(process_settles(row_has_ended, NULL));
+	EXPECT_EQ(cl.clReleaseCommandQueue(r.queue), CL_SUCCESS);
+	EXPECT(stub_is_live(r.queue, STUB_QUEUE));
+	stub_set(STUB_HANG_FLUSH, 0);
+	EXPECT(process_settles(queue_is_gone, r.queue));
+	r.queue = fixture_create_queue(0);
+	run_close(&r);
+	alarm(0);
+}
+
+/* A queue at the address that @freed had. */
+static cl_command_queue queue_create_at(cl_command_queue freed,
+					cl_command_queue_properties properties)
+{
+	cl_command_queue found, others[64];
+	int count = 0;
+
+	stub_set(STUB_ADDRESS_REUSE, 1);
+	while ((found = fixture_create_queue(properties)) != freed && count < 64)
+		others[count++] = found;
+	stub_set(STUB_ADDRESS_REUSE, 0);
+	EXPECT(found == freed); /* else the test tests nothing */
+	while (count)
+		cl.clReleaseCommandQueue(others[--count]);
+	return found;
+}
+
+/* The queue of @properties, released while it is busy, and another one at its address. */
+static struct run run_at_address(cl_command_queue_properties properties,
+				 cl_command_queue_properties next)
+{
+	struct run r = run_open(properties);
+	cl_event go = row_hold_back(&r);
+
+	row_enqueue(&r, 3);
+	EXPECT_EQ(cl.clReleaseCommandQueue(r.queue), CL_SUCCESS);
+	row_let_go(go);
+	EXPECT(process_settles(queue_is_gone, r.queue));
+	r.queue = queue_create_at(r.queue, next);
+	stub_trace_clear();
+	return r;
+}
+
+TEST(address_out_of_order, "An out-of-order queue at the address of an in-order one has no rows.")
+{
+	struct run r = run_at_address(0, OUT_OF_ORDER);
+
+	row_enqueue(&r, ROW);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_count("sync START a", ROW);
+	run_close(&r);
+}
+
+TEST(address_in_order, "An in-order queue at the address of an out-of-order one has rows.")
+{
+	int starts = 0;
+
+	for (int i = 0; i < 100 && starts != 1; i++) {
+		struct run r = run_at_address(OUT_OF_ORDER, 0);
+		cl_event go = row_hold_back(&r);
+
+		row_enqueue(&r, ROW);
+		row_let_go(go);
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		starts = stub_trace_count("sync START a");
+		row_expect_all_inside(ROW);
+		run_close(&r);
+	}
+	EXPECT_EQ(starts, 1);
+}
+
+TEST(released_import, "The last release of the import ends the row, and unmaps its memory.")
+{
+	struct run r = run_open(0);
+
+	row_enqueue(&r, ROW);
+	cl.clReleaseKernel(r.kernel);
+	buffer_close(&r.a);
+	EXPECT(process_settles(row_has_ended, NULL));
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	EXPECT(process_settles(fixture_is_unmapped, NULL));
+	row_expect_all_inside(ROW);
+	cl.clReleaseCommandQueue(r.queue);
+	fixture_close();
+}
+
+TEST(unknown_function, "A program that has an enqueue function of its own gets no rows any more.")
+{
+	struct run r = run_open(0);
+
+	row_enqueue(&r, 3);
+	EXPECT(cl.clGetExtensionFunctionAddressForPlatform(fix.platform, "clEnqueueSomethingSTUB"));
+	EXPECT(process_settles(row_has_ended, NULL));
+	stub_trace_clear();
+	row_enqueue(&r, ROW);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_count("sync START a", ROW);
+	run_close(&r);
+}
+
+static void CL_CALLBACK notice_destruction(cl_mem mem, void *unused)
+{
+	(void)mem;
+	(void)unused;
+}
+
+TEST(destructor_callback, "A program that has a memory object's end told gets no rows any more.")
+{
+	struct run r = run_open(0);
+	cl_event go;
+
+	row_plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
+	row_enqueue(&r, 3);
+	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(row_plain, notice_destruction, NULL),
+		  CL_SUCCESS);
+	EXPECT(process_settles(row_has_ended, NULL));
+	stub_trace_clear();
+	go = row_hold_back(&r);
+	row_enqueue(&r, ROW);
+	row_let_go(go);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_count("sync START a", ROW);
+	cl.clReleaseMemObject(row_plain);
+	run_close(&r);
+}
+
+/* Another thread is in the driver, and asks it for the call that is to end the row. */
+static bool is_closing(void *calls)
+{
+	return stub_calls("clSetEventCallback") >= *(unsigned long *)calls;
+}
+
+TEST(finish_while_closing,
+     "clFinish waits for the END of a row that idles and is just being ended.")
+{
+	struct run r = run_open(0);
+	unsigned long calls = stub_calls("clSetEventCallback") + 2; /* one for START */
+
+	stub_set(STUB_CALLBACK_DELAY, 100);
+	stub_set(STUB_ENQUEUE_DELAY, 300);
+	row_enqueue(&r, 1);
+	EXPECT(process_settles(is_closing, &calls));
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_count("sync END a", 1);
+	run_close(&r);
+}
+
+struct work {
+	struct run *r;
+	bool finishes;
+};
+
+static void *enqueue_many(void *arg)
+{
+	struct work *work = arg;
+	struct run mine = *work->r;
+
+	mine.kernel = fixture_create_increment(mine.a.mem);
+	for (int i = 0; i < 100; i++) {
+		cl_event event = NULL;
+
+		if (fixture_enqueue(mine.queue, mine.kernel, 0, NULL, i % 17 == 3 ? &event : NULL))
+			return (void *)1;
+		if (event && (cl.clWaitForEvents(1, &event) || cl.clReleaseEvent(event)))
+			return (void *)1;
+		if (work->finishes && i % 10 == 5 && cl.clFinish(mine.queue))
+			return (void *)1;
+	}
+	cl.clReleaseKernel(mine.kernel);
+	return NULL;
+}
+
+TEST(threads, "Four threads that enqueue on one queue have every kernel inside of a bracket.")
+{
+	for (int i = 0; i < 5; i++) {
+		struct run r = run_open(0);
+		pthread_t thread[4];
+		struct work work[4];
+		void *failed;
+
+		for (int t = 0; t < 4; t++) {
+			work[t] = (struct work){ &r, t & 1 };
+			pthread_create(&thread[t], NULL, enqueue_many, &work[t]);
+		}
+		for (int t = 0; t < 4; t++) {
+			pthread_join(thread[t], &failed);
+			EXPECT(!failed);
+		}
+		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+		row_expect_all_inside(400);
+		run_close(&r);
+	}
+}

@@ -36,8 +36,6 @@ void buffer_close(struct buffer *buffer)
 	close(buffer->fd);
 }
 
-const cl_command_queue_properties kinds_of_queue[2] = { 0, OUT_OF_ORDER };
-
 struct run run_open(cl_command_queue_properties properties)
 {
 	struct run r;

@@ -28,7 +28,23 @@ struct run {
 
 #define OUT_OF_ORDER CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
 
-extern const cl_command_queue_properties kinds_of_queue[2]; /* in order and out of order */
+/* For TEST_EACH(): in order and out of order. */
+static const struct queue_kind {
+	const char *name;
+	cl_command_queue_properties properties;
+} queue_kinds[] = { { "in_order", 0 }, { "out_of_order", OUT_OF_ORDER } };
+
+/* Each with and without a quirk of drivers that the test names. */
+static const struct driver_kind {
+	const char *name;
+	cl_command_queue_properties properties;
+	bool quirk;
+} driver_kinds[] = {
+	{ "in_order", 0, false },
+	{ "out_of_order", OUT_OF_ORDER, false },
+	{ "in_order_quirk", 0, true },
+	{ "out_of_order_quirk", OUT_OF_ORDER, true },
+};
 
 struct run run_open(cl_command_queue_properties properties);
 void run_close(struct run *r);

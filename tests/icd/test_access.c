@@ -4,51 +4,48 @@
 
 #include <pthread.h>
 
-TEST(finish, "START before the kernel, END after it, and clFinish returns after END.")
+TEST_EACH(finish, struct queue_kind, queue_kinds,
+	  "START before the kernel, END after it, and clFinish returns after END.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(kinds_of_queue[i]);
+	struct run r = run_open(row->properties);
 
-		fake_dmabuf_delay(10);
-		r.a.seen[0] = 41;
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
-		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		expect_bracket("a", "increment");
-		expect_count("sync START a rw", 1);
-		expect_count("sync END a rw", 1);
-		EXPECT_EQ(r.a.seen[0], 42);
-		run_close(&r);
-	}
+	fake_dmabuf_delay(10);
+	r.a.seen[0] = 41;
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_bracket("a", "increment");
+	expect_count("sync START a rw", 1);
+	expect_count("sync END a rw", 1);
+	EXPECT_EQ(r.a.seen[0], 42);
+	run_close(&r);
 }
 
-TEST(finish_late_callbacks, "The same where the driver's event callbacks come late.")
+TEST_EACH(finish_late_callbacks, struct queue_kind, queue_kinds,
+	  "The same where the driver's event callbacks come late.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(kinds_of_queue[i]);
+	struct run r = run_open(row->properties);
 
-		stub_set(STUB_CALLBACK_DELAY, 20);
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
-		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		expect_bracket("a", "increment");
-		run_close(&r);
-	}
+	stub_set(STUB_CALLBACK_DELAY, 20);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_bracket("a", "increment");
+	run_close(&r);
 }
 
-TEST(wait_for_event, "When the event is complete, END has been done.")
+TEST_EACH(wait_for_event, struct queue_kind, queue_kinds,
+	  "When the event is complete, END has been done.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(kinds_of_queue[i]);
-		cl_event done;
+	struct run r = run_open(row->properties);
+	cl_event done;
 
-		stub_set(STUB_CALLBACK_DELAY, 10);
-		fake_dmabuf_delay(10);
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
-		EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
-		expect_bracket("a", "increment");
-		EXPECT_EQ(fixture_event_status(done), CL_COMPLETE);
-		cl.clReleaseEvent(done);
-		run_close(&r);
-	}
+	stub_set(STUB_CALLBACK_DELAY, 10);
+	fake_dmabuf_delay(10);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	expect_bracket("a", "increment");
+	EXPECT_EQ(fixture_event_status(done), CL_COMPLETE);
+	cl.clReleaseEvent(done);
+	run_close(&r);
 }
 
 static bool is_over(void *event)
@@ -56,39 +53,37 @@ static bool is_over(void *event)
 	return fixture_event_status(*(cl_event *)event) <= CL_COMPLETE;
 }
 
-TEST(poll_event, "A program that polls the event's status sees COMPLETE only after END.")
+TEST_EACH(poll_event, struct queue_kind, queue_kinds,
+	  "A program that polls the event's status sees COMPLETE only after END.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(kinds_of_queue[i]);
-		cl_event done;
+	struct run r = run_open(row->properties);
+	cl_event done;
 
-		fake_dmabuf_delay(10);
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
-		EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
-		EXPECT(process_settles(is_over, &done));
-		expect_bracket("a", "increment");
-		cl.clReleaseEvent(done);
-		run_close(&r);
-	}
+	fake_dmabuf_delay(10);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
+	EXPECT(process_settles(is_over, &done));
+	expect_bracket("a", "increment");
+	cl.clReleaseEvent(done);
+	run_close(&r);
 }
 
-TEST(lazy_driver, "clFlush is enough where the driver starts nothing before.")
+TEST_EACH(lazy_driver, struct queue_kind, queue_kinds,
+	  "clFlush is enough where the driver starts nothing before.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(kinds_of_queue[i]);
-		cl_event done;
+	struct run r = run_open(row->properties);
+	cl_event done;
 
-		stub_set(STUB_LAZY, 1);
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
-		EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
-		EXPECT(process_settles(is_over, &done));
-		expect_bracket("a", "increment");
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
-		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		expect_count("sync END a", 2);
-		cl.clReleaseEvent(done);
-		run_close(&r);
-	}
+	stub_set(STUB_LAZY, 1);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
+	EXPECT(process_settles(is_over, &done));
+	expect_bracket("a", "increment");
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_count("sync END a", 2);
+	cl.clReleaseEvent(done);
+	run_close(&r);
 }
 
 static void CL_CALLBACK trace_event(cl_event event, cl_int status, void *user_data)
@@ -104,44 +99,42 @@ static bool has_callback(void *arg)
 	return stub_trace_find("callback", 0) >= 0;
 }
 
-TEST(event_callback, "The application's callback on its event is called after END.")
+TEST_EACH(event_callback, struct queue_kind, queue_kinds,
+	  "The application's callback on its event is called after END.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event_create(), done;
+	struct run r = run_open(row->properties);
+	cl_event go = user_event_create(), done;
 
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
-		EXPECT_EQ(cl.clSetEventCallback(done, CL_COMPLETE, trace_event, NULL), CL_SUCCESS);
-		user_event_complete(go, CL_COMPLETE);
-		EXPECT(process_settles(has_callback, NULL));
-		expect_order("sync END a", "callback 0");
-		cl.clReleaseEvent(done);
-		cl.clReleaseEvent(go);
-		run_close(&r);
-	}
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clSetEventCallback(done, CL_COMPLETE, trace_event, NULL), CL_SUCCESS);
+	user_event_complete(go, CL_COMPLETE);
+	EXPECT(process_settles(has_callback, NULL));
+	expect_order("sync END a", "callback 0");
+	cl.clReleaseEvent(done);
+	cl.clReleaseEvent(go);
+	run_close(&r);
 }
 
-TEST(wait_list, "START waits for the wait list, also for a user event that is completed later.")
+TEST_EACH(wait_list, struct queue_kind, queue_kinds,
+	  "START waits for the wait list, also for a user event that is completed later.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event_create(), done;
+	struct run r = run_open(row->properties);
+	cl_event go = user_event_create(), done;
 
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
-		EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
-		let_others_run();
-		expect_no_sync("a");
-		EXPECT(fixture_event_status(done) > CL_COMPLETE);
-		r.a.seen[0] = 7;
-		user_event_complete(go, CL_COMPLETE);
-		EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
-		expect_order("completed by the application", "sync START a");
-		expect_bracket("a", "increment");
-		EXPECT_EQ(r.a.seen[0], 8);
-		cl.clReleaseEvent(go);
-		cl.clReleaseEvent(done);
-		run_close(&r);
-	}
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
+	let_others_run();
+	expect_no_sync("a");
+	EXPECT(fixture_event_status(done) > CL_COMPLETE);
+	r.a.seen[0] = 7;
+	user_event_complete(go, CL_COMPLETE);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	expect_order("completed by the application", "sync START a");
+	expect_bracket("a", "increment");
+	EXPECT_EQ(r.a.seen[0], 8);
+	cl.clReleaseEvent(go);
+	cl.clReleaseEvent(done);
+	run_close(&r);
 }
 
 TEST(behind_others, "In an in-order queue START waits for the commands before it.")
@@ -200,25 +193,24 @@ TEST(overtakes, "In an out-of-order queue a kernel is not held back by others th
 	run_close(&r);
 }
 
-TEST(barrier_after, "What comes after a later barrier or marker comes after END.")
+TEST_EACH(barrier_after, struct queue_kind, queue_kinds,
+	  "What comes after a later barrier or marker comes after END.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(kinds_of_queue[i]);
-		cl_event done[2];
+	struct run r = run_open(row->properties);
+	cl_event done[2];
 
-		fake_dmabuf_delay(10);
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
-		EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r.queue, 0, NULL, &done[0]), CL_SUCCESS);
-		EXPECT_EQ(cl.clWaitForEvents(1, &done[0]), CL_SUCCESS);
-		expect_count("sync END a", 1);
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
-		EXPECT_EQ(cl.clEnqueueBarrierWithWaitList(r.queue, 0, NULL, &done[1]), CL_SUCCESS);
-		EXPECT_EQ(cl.clWaitForEvents(1, &done[1]), CL_SUCCESS);
-		expect_count("sync END a", 2);
-		cl.clReleaseEvent(done[0]);
-		cl.clReleaseEvent(done[1]);
-		run_close(&r);
-	}
+	fake_dmabuf_delay(10);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r.queue, 0, NULL, &done[0]), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done[0]), CL_SUCCESS);
+	expect_count("sync END a", 1);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueBarrierWithWaitList(r.queue, 0, NULL, &done[1]), CL_SUCCESS);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done[1]), CL_SUCCESS);
+	expect_count("sync END a", 2);
+	cl.clReleaseEvent(done[0]);
+	cl.clReleaseEvent(done[1]);
+	run_close(&r);
 }
 
 TEST(event_in_wait_list, "A command that waits for the event starts after END of the first.")
@@ -249,22 +241,21 @@ static void *complete_later(void *event)
 	return NULL;
 }
 
-TEST(finish_before_user_event, "clFinish waits for a user event that another thread completes.")
+TEST_EACH(finish_before_user_event, struct queue_kind, queue_kinds,
+	  "clFinish waits for a user event that another thread completes.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event_create();
-		pthread_t thread;
+	struct run r = run_open(row->properties);
+	cl_event go = user_event_create();
+	pthread_t thread;
 
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, NULL), CL_SUCCESS);
-		pthread_create(&thread, NULL, complete_later, &go);
-		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		expect_bracket("a", "increment");
-		expect_order("completed by", "sync START");
-		pthread_join(thread, NULL);
-		cl.clReleaseEvent(go);
-		run_close(&r);
-	}
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, NULL), CL_SUCCESS);
+	pthread_create(&thread, NULL, complete_later, &go);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_bracket("a", "increment");
+	expect_order("completed by", "sync START");
+	pthread_join(thread, NULL);
+	cl.clReleaseEvent(go);
+	run_close(&r);
 }
 
 static void CL_CALLBACK complete_other(cl_event event, cl_int status, void *other)
@@ -274,22 +265,20 @@ static void CL_CALLBACK complete_other(cl_event event, cl_int status, void *othe
 	cl.clSetUserEventStatus(other, CL_COMPLETE);
 }
 
-TEST(completed_in_callback, "The user event may be completed by a callback of the driver's thread.")
+TEST_EACH(completed_in_callback, struct queue_kind, queue_kinds,
+	  "The user event may be completed by a callback of the driver's thread.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event_create(), marker;
+	struct run r = run_open(row->properties);
+	cl_event go = user_event_create(), marker;
 
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, NULL), CL_SUCCESS);
-		EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(fix.queue, 0, NULL, &marker), CL_SUCCESS);
-		EXPECT_EQ(cl.clSetEventCallback(marker, CL_COMPLETE, complete_other, go),
-			  CL_SUCCESS);
-		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		expect_bracket("a", "increment");
-		cl.clReleaseEvent(go);
-		cl.clReleaseEvent(marker);
-		run_close(&r);
-	}
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(fix.queue, 0, NULL, &marker), CL_SUCCESS);
+	EXPECT_EQ(cl.clSetEventCallback(marker, CL_COMPLETE, complete_other, go), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_bracket("a", "increment");
+	cl.clReleaseEvent(go);
+	cl.clReleaseEvent(marker);
+	run_close(&r);
 }
 
 TEST(busy_buffer, "A buffer whose fences are not signalled delays no other.")

@@ -43,24 +43,23 @@ TEST(event_info, "The event is the kernel's: command type, queue, context, and o
 	run_close(&r);
 }
 
-TEST(references, "The reference count is the application's own.")
+TEST_EACH(references, struct queue_kind, queue_kinds,
+	  "The reference count is the application's own.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event_create(), done;
+	struct run r = run_open(row->properties);
+	cl_event go = user_event_create(), done;
 
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
-		expect_uint(done, CL_EVENT_REFERENCE_COUNT, 1);
-		EXPECT_EQ(cl.clRetainEvent(done), CL_SUCCESS);
-		expect_uint(done, CL_EVENT_REFERENCE_COUNT, 2);
-		EXPECT_EQ(cl.clReleaseEvent(done), CL_SUCCESS);
-		user_event_complete(go, CL_COMPLETE);
-		EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
-		expect_uint(done, CL_EVENT_REFERENCE_COUNT, 1);
-		cl.clReleaseEvent(done);
-		cl.clReleaseEvent(go);
-		run_close(&r);
-	}
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+	expect_uint(done, CL_EVENT_REFERENCE_COUNT, 1);
+	EXPECT_EQ(cl.clRetainEvent(done), CL_SUCCESS);
+	expect_uint(done, CL_EVENT_REFERENCE_COUNT, 2);
+	EXPECT_EQ(cl.clReleaseEvent(done), CL_SUCCESS);
+	user_event_complete(go, CL_COMPLETE);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
+	expect_uint(done, CL_EVENT_REFERENCE_COUNT, 1);
+	cl.clReleaseEvent(done);
+	cl.clReleaseEvent(go);
+	run_close(&r);
 }
 
 static atomic_int native_begun, native_may_end;
@@ -147,56 +146,53 @@ static bool is_complete(void *event)
 	return fixture_event_status(event) == CL_COMPLETE;
 }
 
-TEST(status, "The status is the command's, CL_RUNNING until END, and complete only then.")
+TEST_EACH(status, struct queue_kind, queue_kinds,
+	  "The status is the command's, CL_RUNNING until END, and complete only then.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event_create(), done = enqueue_native(&r, go);
+	struct run r = run_open(row->properties);
+	cl_event go = user_event_create(), done = enqueue_native(&r, go);
 
-		EXPECT_EQ(fixture_event_status(done), CL_QUEUED);
-		user_event_complete(go, CL_COMPLETE);
-		EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
-		EXPECT(process_settles(has_begun, NULL));
+	EXPECT_EQ(fixture_event_status(done), CL_QUEUED);
+	user_event_complete(go, CL_COMPLETE);
+	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
+	EXPECT(process_settles(has_begun, NULL));
+	EXPECT_EQ(fixture_event_status(done), CL_RUNNING);
+	fake_dmabuf_delay(30);
+	atomic_store(&native_may_end, 1);
+	while (!stub_trace_count("kernel native end"))
 		EXPECT_EQ(fixture_event_status(done), CL_RUNNING);
-		fake_dmabuf_delay(30);
-		atomic_store(&native_may_end, 1);
-		while (!stub_trace_count("kernel native end"))
-			EXPECT_EQ(fixture_event_status(done), CL_RUNNING);
-		while (!stub_trace_count("sync END a"))
-			EXPECT(fixture_event_status(done) == CL_RUNNING ||
-			       stub_trace_count("sync END a"));
-		EXPECT(process_settles(is_complete, done));
-		cl.clReleaseEvent(done);
-		cl.clReleaseEvent(go);
-		run_close(&r);
-	}
+	while (!stub_trace_count("sync END a"))
+		EXPECT(fixture_event_status(done) == CL_RUNNING || stub_trace_count("sync END a"));
+	EXPECT(process_settles(is_complete, done));
+	cl.clReleaseEvent(done);
+	cl.clReleaseEvent(go);
+	run_close(&r);
 }
 
-TEST(callbacks, "Each callback is called once, with the application's event, when it is due.")
+TEST_EACH(callbacks, struct queue_kind, queue_kinds,
+	  "Each callback is called once, with the application's event, when it is due.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event_create(), done = enqueue_native(&r, go);
+	struct run r = run_open(row->properties);
+	cl_event go = user_event_create(), done = enqueue_native(&r, go);
 
-		register_all(done);
-		user_event_complete(go, CL_COMPLETE);
-		EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
-		EXPECT(process_settles(is_told, (void *)CL_SUBMITTED));
-		EXPECT(process_settles(is_told, (void *)CL_RUNNING));
-		EXPECT_EQ(told_count_calls(CL_COMPLETE), 0);
-		atomic_store(&native_may_end, 1);
-		EXPECT(process_settles(is_told, (void *)CL_COMPLETE));
-		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		for (int type = CL_COMPLETE; type <= CL_SUBMITTED; type++) {
-			EXPECT(told.event[type] == done);
-			EXPECT_EQ(told_count_calls(type), 1);
-		}
-		EXPECT_EQ(told.seen[CL_COMPLETE], CL_COMPLETE);
-		EXPECT(told.seen[CL_RUNNING] >= CL_RUNNING);
-		cl.clReleaseEvent(done);
-		cl.clReleaseEvent(go);
-		run_close(&r);
+	register_all(done);
+	user_event_complete(go, CL_COMPLETE);
+	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
+	EXPECT(process_settles(is_told, (void *)CL_SUBMITTED));
+	EXPECT(process_settles(is_told, (void *)CL_RUNNING));
+	EXPECT_EQ(told_count_calls(CL_COMPLETE), 0);
+	atomic_store(&native_may_end, 1);
+	EXPECT(process_settles(is_told, (void *)CL_COMPLETE));
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	for (int type = CL_COMPLETE; type <= CL_SUBMITTED; type++) {
+		EXPECT(told.event[type] == done);
+		EXPECT_EQ(told_count_calls(type), 1);
 	}
+	EXPECT_EQ(told.seen[CL_COMPLETE], CL_COMPLETE);
+	EXPECT(told.seen[CL_RUNNING] >= CL_RUNNING);
+	cl.clReleaseEvent(done);
+	cl.clReleaseEvent(go);
+	run_close(&r);
 }
 
 TEST(callback_of_released,
@@ -217,26 +213,25 @@ TEST(callback_of_released,
 	run_close(&r);
 }
 
-TEST(callbacks_of_failure, "The callbacks of a kernel that fails come when its event has failed.")
+TEST_EACH(callbacks_of_failure, struct queue_kind, queue_kinds,
+	  "The callbacks of a kernel that fails come when its event has failed.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(kinds_of_queue[i]);
-		cl_event go = user_event_create(), done;
+	struct run r = run_open(row->properties);
+	cl_event go = user_event_create(), done;
 
-		fake_dmabuf_delay(20);
-		stub_set(STUB_KERNEL_FAIL, -5);
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
-		memset(told.calls, 0, sizeof(told.calls));
-		EXPECT_EQ(cl.clSetEventCallback(done, CL_COMPLETE, told_add, (void *)CL_COMPLETE),
-			  CL_SUCCESS);
-		user_event_complete(go, CL_COMPLETE);
-		EXPECT(process_settles(is_told, (void *)CL_COMPLETE));
-		EXPECT(told.seen[CL_COMPLETE] < 0);
-		EXPECT_EQ(told_count_calls(CL_COMPLETE), 1);
-		cl.clReleaseEvent(go);
-		cl.clReleaseEvent(done);
-		run_close(&r);
-	}
+	fake_dmabuf_delay(20);
+	stub_set(STUB_KERNEL_FAIL, -5);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
+	memset(told.calls, 0, sizeof(told.calls));
+	EXPECT_EQ(cl.clSetEventCallback(done, CL_COMPLETE, told_add, (void *)CL_COMPLETE),
+		  CL_SUCCESS);
+	user_event_complete(go, CL_COMPLETE);
+	EXPECT(process_settles(is_told, (void *)CL_COMPLETE));
+	EXPECT(told.seen[CL_COMPLETE] < 0);
+	EXPECT_EQ(told_count_calls(CL_COMPLETE), 1);
+	cl.clReleaseEvent(go);
+	cl.clReleaseEvent(done);
+	run_close(&r);
 }
 
 TEST(wrong_callback, "A callback that is none, or for no status, is the driver's error.")

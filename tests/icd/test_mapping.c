@@ -79,39 +79,37 @@ TEST(list_of_none, "A map whose wait list has no events is refused, as the drive
 	run_close(&r);
 }
 
-TEST(start_fails, "The unmap of a map whose START failed is no END.")
+TEST_EACH(start_fails, struct queue_kind, queue_kinds,
+	  "The unmap of a map whose START failed is no END.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = map_open(kinds_of_queue[i]);
-		cl_event done;
-		void *mapped;
+	struct run r = map_open(row->properties);
+	cl_event done;
+	void *mapped;
 
-		fake_dmabuf_fail("START", EIO, 1);
-		mapped = mapping_enqueue_map(&r, CL_FALSE, NULL, &done);
-		expect_failure(done);
-		unmap_and_wait(&r, mapped);
-		expect_no_sync("a");
-		run_close(&r);
-	}
+	fake_dmabuf_fail("START", EIO, 1);
+	mapped = mapping_enqueue_map(&r, CL_FALSE, NULL, &done);
+	expect_failure(done);
+	unmap_and_wait(&r, mapped);
+	expect_no_sync("a");
+	run_close(&r);
 }
 
-TEST(wait_list_fails, "The unmap of a map whose wait list failed is no END.")
+TEST_EACH(wait_list_fails, struct driver_kind, driver_kinds,
+	  "The unmap of a map whose wait list failed is no END.")
 {
-	for (int i = 0; i < 4; i++) {
-		struct run r = map_open(kinds_of_queue[i & 1]);
-		cl_event go = user_event_create(), done;
-		void *mapped;
+	struct run r = map_open(row->properties);
+	cl_event go = user_event_create(), done;
+	void *mapped;
 
-		stub_set(STUB_NO_FAILURE_CALLBACK, i & 2); /* PoCL 3.1 */
-		mapped = mapping_enqueue_map(&r, CL_FALSE, &go, &done);
-		user_event_complete(go, -5);
-		expect_failure(done);
-		unmap_and_wait(&r, mapped);
-		expect_no_sync("a");
-		cl.clReleaseEvent(go);
-		run_release(&r);
-		i & 2 ? fixture_release() : fixture_close();
-	}
+	stub_set(STUB_NO_FAILURE_CALLBACK, row->quirk); /* PoCL 3.1 */
+	mapped = mapping_enqueue_map(&r, CL_FALSE, &go, &done);
+	user_event_complete(go, -5);
+	expect_failure(done);
+	unmap_and_wait(&r, mapped);
+	expect_no_sync("a");
+	cl.clReleaseEvent(go);
+	run_release(&r);
+	row->quirk ? fixture_release() : fixture_close();
 }
 
 TEST(unmap_refused, "An unmap that the driver refuses leaves the END to the next one.")
@@ -128,46 +126,43 @@ TEST(unmap_refused, "An unmap that the driver refuses leaves the END to the next
 	run_close(&r);
 }
 
-TEST(unmap_fails, "The failure of an unmap's wait list ends access.")
+TEST_EACH(unmap_fails, struct queue_kind, queue_kinds,
+	  "The failure of an unmap's wait list ends access.")
 {
-	for (int i = 0; i < 2; i++) {
-		struct run r = map_open(kinds_of_queue[i]);
-		void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
-		cl_event go = user_event_create(), done;
+	struct run r = map_open(row->properties);
+	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
+	cl_event go = user_event_create(), done;
 
-		EXPECT_EQ(mapping_enqueue_unmap(&r, mapped, &go, &done), CL_SUCCESS);
-		user_event_complete(go, -5);
-		expect_failure(done);
-		EXPECT(process_settles(mapping_has_ended, NULL));
-		expect_count("sync END a", 1);
-		cl.clReleaseEvent(go);
-		run_close(&r);
-	}
+	EXPECT_EQ(mapping_enqueue_unmap(&r, mapped, &go, &done), CL_SUCCESS);
+	user_event_complete(go, -5);
+	expect_failure(done);
+	EXPECT(process_settles(mapping_has_ended, NULL));
+	expect_count("sync END a", 1);
+	cl.clReleaseEvent(go);
+	run_close(&r);
 }
 
-TEST(unmap_fails_silently,
-     "Where the driver does not call back, access ends with the release of the import.")
+TEST_EACH(unmap_fails_silently, struct driver_kind, driver_kinds,
+	  "Where the driver does not call back, access ends with the release of the import.")
 {
-	for (int i = 0; i < 4; i++) {
-		struct run r = map_open(kinds_of_queue[i & 1]);
-		void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
-		cl_event go = user_event_create(), done;
+	struct run r = map_open(row->properties);
+	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
+	cl_event go = user_event_create(), done;
 
-		stub_set(STUB_NO_FAILURE_CALLBACK, 1); /* PoCL 3.1 */
-		EXPECT_EQ(mapping_enqueue_unmap(&r, mapped, &go, &done), CL_SUCCESS);
-		if (i & 2)
-			run_release(&r); /* the unmap is in the queue */
-		user_event_complete(go, -5);
-		expect_failure(done);
-		if (!(i & 2))
-			run_release(&r);
-		EXPECT(process_settles(mapping_has_ended, NULL));
-		expect_count("sync START a", 1);
-		expect_count("sync END a", 1);
-		EXPECT(process_settles(mapping_is_unmapped, NULL));
-		cl.clReleaseEvent(go);
-		fixture_release(); /* the driver keeps its callback */
-	}
+	stub_set(STUB_NO_FAILURE_CALLBACK, 1); /* PoCL 3.1 */
+	EXPECT_EQ(mapping_enqueue_unmap(&r, mapped, &go, &done), CL_SUCCESS);
+	if (row->quirk)
+		run_release(&r); /* the unmap is in the queue */
+	user_event_complete(go, -5);
+	expect_failure(done);
+	if (!row->quirk)
+		run_release(&r);
+	EXPECT(process_settles(mapping_has_ended, NULL));
+	expect_count("sync START a", 1);
+	expect_count("sync END a", 1);
+	EXPECT(process_settles(mapping_is_unmapped, NULL));
+	cl.clReleaseEvent(go);
+	fixture_release(); /* the driver keeps its callback */
 }
 
 TEST(never_unmapped, "The release of an import ends access for a map that was not unmapped.")

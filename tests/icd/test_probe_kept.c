@@ -45,13 +45,23 @@ static void expect_silent(const char *script, int files)
 	EXPECT(probe_count_runs() <= 1);
 }
 
-TEST(broken_probe, "A probe that is missing, crashes, hangs or answers nonsense costs the name "
-		   "this time, no more.")
+static const struct broken {
+	const char *name, *script;
+} broken[] = {
+	{ "crashes", "echo ran >> $XDG_CACHE_HOME/ran; kill -KILL $$" },
+	{ "floods", "echo ran >> $XDG_CACHE_HOME/ran; head -c 9000 /dev/zero >&3; exit 127" },
+	{ "lies", "echo ran >> $XDG_CACHE_HOME/ran; echo takes 3 4000000000 3 end >&3" },
+	{ "stops", "echo ran >> $XDG_CACHE_HOME/ran; echo takes 3 1 3 >&3" },
+};
+
+TEST_EACH(broken_probe, struct broken, broken,
+	  "A probe that crashes or answers nonsense costs the name this time, no more.")
 {
-	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; kill -KILL $$", 0);
-	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; head -c 9000 /dev/zero >&3; exit 127", 0);
-	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; echo takes 3 4000000000 3 end >&3", 0);
-	expect_silent("echo ran >> $XDG_CACHE_HOME/ran; echo takes 3 1 3 >&3", 0);
+	expect_silent(row->script, 0);
+}
+
+TEST(missing_probe, "A probe that is missing costs the name.")
+{
 	expect_silent("rm $0; exit 127", 0);
 	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0); /* it is gone now */
 }
@@ -74,27 +84,26 @@ static void expect_probes(int count)
 	EXPECT_EQ(probe_count_runs(), count);
 }
 
-static const char *const unanswering[] = {
-	"echo ran >> $XDG_CACHE_HOME/ran; exit 1",
-	"echo ran >> $XDG_CACHE_HOME/ran; kill -SEGV $$",
-	"echo ran >> $XDG_CACHE_HOME/ran; exec sleep 4",
-	"echo ran >> $XDG_CACHE_HOME/ran; printf 'takes 3 1 3' >&3",
+static const struct unanswering {
+	const char *name, *script;
+} unanswering[] = {
+	{ "exits", "echo ran >> $XDG_CACHE_HOME/ran; exit 1" },
+	{ "crashes", "echo ran >> $XDG_CACHE_HOME/ran; kill -SEGV $$" },
+	{ "hangs", "echo ran >> $XDG_CACHE_HOME/ran; exec sleep 4" },
+	{ "says_half", "echo ran >> $XDG_CACHE_HOME/ran; printf 'takes 3 1 3' >&3" },
 };
 
-#define UNANSWERING (sizeof(unanswering) / sizeof(unanswering[0]))
-
-/* One that hangs is asked by the first process alone. */
-TEST(unanswered, "A probe that crashes, hangs or answers nothing is not tried again for a while.")
+/* A probe that hangs is asked by the first process alone. */
+TEST_EACH(unanswered, struct unanswering, unanswering,
+	  "A probe that crashes, hangs or answers nothing is not tried again for a while.")
 {
-	for (size_t i = 0; i < UNANSWERING; i++) {
-		expect_silent(unanswering[i], 1);
-		expect_probes(1);
-		EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
-		EXPECT_EQ(probe_count_runs(), 1);
-		kept_damage("touch -d '2 hours ago' $f");
-		EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
-		expect_probes(2);
-	}
+	expect_silent(row->script, 1);
+	expect_probes(1);
+	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
+	EXPECT_EQ(probe_count_runs(), 1);
+	kept_damage("touch -d '2 hours ago' $f");
+	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
+	expect_probes(2);
 }
 
 static __typeof__(posix_spawn) *real_posix_spawn;
@@ -135,7 +144,7 @@ TEST(not_started, "A probe that a busy machine does not start in two seconds is 
 TEST(clock_set_back, "A failed probe is not tried again when the clock was set back a bit, and is "
 		     "when it was set back by hours.")
 {
-	expect_silent(unanswering[0], 1);
+	expect_silent(unanswering[0].script, 1);
 	expect_probes(1);
 	kept_damage("touch -d 'now 10 minutes' $f");
 	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
@@ -263,27 +272,27 @@ TEST(other_function, "A driver that does not name clIcdGetPlatformIDsKHR is know
 	unsetenv("STUB_UNNAMED");
 }
 
-TEST(damaged_answers,
-     "A kept file that is cut off, damaged, a FIFO or writable by others is not believed.")
-{
-	static const char *const commands[] = {
-		"truncate -s -3 $f",
-		"sed -i '2s/.*/takes nonsense/' $f",
-		"sed -i '2s/.*/takes 4294967295 99/' $f",
-		": > $f",
-		"rm $f; mkfifo $f",
-		"rm $f; mkdir $f",
-		"chmod 0666 $f",
-		"mv $f $f.x; ln -s $f.x $f",
-	};
+static const struct damage {
+	const char *name, *command; /* the file is $f */
+} damages[] = {
+	{ "cut", "truncate -s -3 $f" },
+	{ "nonsense", "sed -i '2s/.*/takes nonsense/' $f" },
+	{ "number", "sed -i '2s/.*/takes 4294967295 99/' $f" },
+	{ "empty", ": > $f" },
+	{ "fifo", "rm $f; mkfifo $f" },
+	{ "folder", "rm $f; mkdir $f" },
+	{ "writable", "chmod 0666 $f" },
+	{ "link", "mv $f $f.x; ln -s $f.x $f" },
+};
 
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		probe_create_cache();
-		EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
-		EXPECT_EQ(probe_run_program(probe_query_kept), 0);
-		kept_damage(commands[i]);
-		EXPECT_EQ(probe_run_program(probe_query_kept), 1);
-	}
+TEST_EACH(damaged, struct damage, damages,
+	  "A kept file is not believed if it is cut off, damaged, no file, or writable by others.")
+{
+	probe_create_cache();
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
+	EXPECT_EQ(probe_run_program(probe_query_kept), 0);
+	kept_damage(row->command);
+	EXPECT_EQ(probe_run_program(probe_query_kept), 1);
 }
 
 TEST(foreign_answers, "A kept file of another user is not believed.")
@@ -296,21 +305,28 @@ TEST(foreign_answers, "A kept file of another user is not believed.")
 	EXPECT_EQ(probe_run_program(probe_query_kept), 1);
 }
 
-TEST(another_choice, "Another choice of devices by the environment is asked anew.")
-{
-	static const char *const choices[] = {
-		"POCL_DEVICES",		 "HSA_ENABLE_SDMA", "AMD_DEBUG",
-		"INTEL_DEBUG",		 "IGC_EnableX",	    "NEOReadDebugKeys",
-		"LIBGL_ALWAYS_SOFTWARE", "RADEON_THREAD",   "NV_X",
-	};
+static const struct choice {
+	const char *name; /* of a variable of the environment */
+} choices[] = {
+	{ "POCL_DEVICES" },	     { "HSA_ENABLE_SDMA" }, { "AMD_DEBUG" },
+	{ "INTEL_DEBUG" },	     { "IGC_EnableX" },	    { "NEOReadDebugKeys" },
+	{ "LIBGL_ALWAYS_SOFTWARE" }, { "RADEON_THREAD" },   { "NV_X" },
+};
 
+TEST_EACH(another_choice, struct choice, choices,
+	  "Another choice of devices by the environment is asked anew.")
+{
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
-	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
-		setenv(choices[i], "1", 1);
-		EXPECT_EQ(probe_run_program(probe_query_kept), 1);
-		unsetenv(choices[i]);
-	}
+	setenv(row->name, "1", 1);
+	EXPECT_EQ(probe_run_program(probe_query_kept), 1);
+	unsetenv(row->name);
+}
+
+TEST(log_is_no_choice, "A variable of the log is no choice of devices: the kept answer holds.")
+{
+	probe_create_cache();
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
 	setenv("CLIMPORT_LOG", "off", 1);
 	EXPECT_EQ(probe_run_program(probe_query_kept), 0);
 	unsetenv("CLIMPORT_LOG");

@@ -48,13 +48,13 @@ _Noreturn void test_skip(const char *why, ...) __attribute__((format(printf, 1, 
 /* The rest of a test that changes its process: its limits, what is mounted. */
 void test_in_child(void (*body)(void));
 
-#define TEST(id, sentence)                                                                  \
-	static void test_##id(void);                                                        \
-	__attribute__((constructor)) static void register_##id(void)                        \
-	{                                                                                   \
-		static struct test t = { .name = #id, .says = sentence, .run = test_##id }; \
-		test_register(&t);                                                          \
-	}                                                                                   \
+#define TEST(id, sentence)                                                                    \
+	static void test_##id(void);                                                          \
+	__attribute__((constructor)) static void register_##id(void)                          \
+	{                                                                                     \
+		static struct test t = { .name = #id, .says = (sentence), .run = test_##id }; \
+		test_register(&t);                                                            \
+	}                                                                                     \
 	static void test_##id(void)
 
 #define TEST_EACH(id, type, rows, sentence)                            \
@@ -67,7 +67,7 @@ void test_in_child(void (*body)(void));
 	{                                                              \
 		static struct test t[sizeof(rows) / sizeof(*(rows))];  \
 		for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {  \
-			t[i] = (struct test){ .says = sentence,        \
+			t[i] = (struct test){ .says = (sentence),      \
 					      .run_row = run_##id,     \
 					      .row = &(rows)[i] };     \
 			test_register_row(&t[i], #id, (rows)[i].name); \

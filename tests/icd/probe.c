@@ -196,14 +196,6 @@ int probe_has_platform(void)
 	return probe_get_platform() ? 0 : 1;
 }
 
-atomic_int signals_seen;
-
-void signals_note(int signal)
-{
-	(void)signal;
-	signals_seen++;
-}
-
 static int probe_count_lines(const char *path)
 {
 	FILE *file = fopen(path, "re");

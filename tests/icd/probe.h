@@ -11,8 +11,6 @@
 
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 
 extern char probe_cache[64];
@@ -53,10 +51,6 @@ int probe_query_kept(void);
 int probe_query_device(void);
 
 int probe_has_platform(void);
-
-extern atomic_int signals_seen;
-
-void signals_note(int signal);
 
 /* Copies the layer to a folder of the cache's, with @script for climport-probe. */
 void probe_install_layer(const char *script);

@@ -3,6 +3,7 @@
 #include "probe.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -8,6 +8,8 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -496,6 +498,14 @@ static void *wait_for_ever(void *unused)
 	return unused;
 }
 
+static atomic_int abort_signals;
+
+static void abort_note(int signal)
+{
+	(void)signal;
+	abort_signals++;
+}
+
 /* 0: the program, of several threads, queried, and ended itself by abort(). */
 static int abort_after_query(void)
 {
@@ -510,11 +520,11 @@ static int abort_after_query(void)
 	if (!pid) {
 		alarm(20);
 		pthread_create(&thread, NULL, wait_for_ever, NULL);
-		signal(SIGABRT, signals_note); /* as compilers in drivers do */
+		signal(SIGABRT, abort_note); /* as compilers in drivers do */
 		filter_call(SYS_close_range, SECCOMP_RET_ERRNO | EPERM);
 		probe_platform_reports();
 		signal(SIGABRT, SIG_DFL);
-		if (signals_seen)
+		if (abort_signals)
 			_exit(1);
 		abort();
 	}

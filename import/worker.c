@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Begins and ends access for callbacks, which may not block: at once where no
- * fence has to be waited for, which is almost always, else on a thread.  The
- * thread polls the fences, so that one buffer whose producer is slow delays no
- * other.
+ * Begins and ends access for callbacks, which may not block.  Access begins at once where no fence
+ * has to be waited for: almost always.  Else a thread, the worker, polls the fences, so that a
+ * buffer with a slow producer delays no other buffer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,37 +29,35 @@ struct job {
 };
 
 /*
- * The pipe that wakes the worker.  A program may close it, as daemons close all descriptors: then
- * there is another worker for jobs to come.  Not an eventfd, all of which have one inode.
+ * The pipe that wakes the worker.  A program may close the pipe, as daemons close all descriptors:
+ * another worker then takes the jobs to come.  A pipe, as all eventfds have one inode.
  */
-struct wake {
-	int read_fd, write_fd;
-	struct descriptor_id id; /* of both */
+struct worker_pipe {
+	struct descriptor_own read, write;
 };
 
 static void worker_forget(struct lock *lock) TSA(no_thread_safety_analysis);
 
-LOCK_DEFINE_IN_CHILD(worker_lock, LOCK_LAST, worker_forget); /* the three below */
+LOCK_DEFINE_IN_CHILD(worker_lock, LOCK_LAST, worker_forget); /* queue and pipe */
 static struct job *queued GUARDED_BY(worker_lock), **queued_tail GUARDED_BY(worker_lock) = &queued;
-static struct wake wake GUARDED_BY(worker_lock) = { -1, -1, { 0 } };
+static struct worker_pipe worker_pipe GUARDED_BY(worker_lock) = { { .fd = -1 }, { .fd = -1 } };
 
-/* The worker is the parent's, and so are its jobs. */
+/* The worker is the parent's, and so are the jobs. */
 static void worker_forget(struct lock *lock)
 {
 	(void)lock;
 	queued = NULL;
 	queued_tail = &queued;
-	wake = (struct wake){ .read_fd = -1, .write_fd = -1 };
 }
 
-static int bracket_one(struct job *job, size_t i)
+static int worker_bracket(struct job *job, size_t i)
 {
 	if (job->edge == IMPORT_BEGIN)
 		return import_begin_access(job->regions[i], job->access[i]);
 	return import_end_access(job->regions[i], job->access[i]);
 }
 
-static bool is_ready(const struct job *job)
+static bool worker_is_ready(const struct job *job)
 {
 	struct import_region *region = job->regions[job->begun];
 	struct pollfd fd = { .fd = region->fd };
@@ -82,8 +79,8 @@ static bool worker_advance(struct job *job)
 {
 	int first_error = 0;
 
-	while (job->begun < job->count && is_ready(job)) {
-		int ret = bracket_one(job, job->begun);
+	while (job->begun < job->count && worker_is_ready(job)) {
+		int ret = worker_bracket(job, job->begun);
 
 		if (ret && !first_error)
 			first_error = ret;
@@ -100,8 +97,8 @@ static bool worker_advance(struct job *job)
 	return true;
 }
 
-/* Runs what can run; what has to wait for fences stays in the list. */
-static void run_ready(struct job **waiting)
+/* Runs the jobs that can run; jobs that wait for fences stay in the list. */
+static void worker_run_ready(struct job **waiting)
 {
 	for (struct job **link = waiting; *link;) {
 		struct job *job = *link;
@@ -115,7 +112,7 @@ static void run_ready(struct job **waiting)
 	}
 }
 
-static size_t count_jobs(const struct job *job)
+static size_t worker_count_jobs(const struct job *job)
 {
 	size_t n = 0;
 
@@ -125,43 +122,61 @@ static size_t count_jobs(const struct job *job)
 }
 
 /* False: the pipe is the worker's no more. */
-static bool wake_drain(const struct wake *w, const struct pollfd *fd)
+static bool worker_drain(const struct worker_pipe *pipe, const struct pollfd *fd)
 {
 	char ignored[64];
 
-	if (fd->revents & (POLLHUP | POLLERR | POLLNVAL) || !descriptor_is(w->read_fd, &w->id))
+	if (fd->revents & (POLLHUP | POLLERR | POLLNVAL) || !descriptor_is_own(&pipe->read))
 		return false;
-	if (fd->revents & POLLIN && read(w->read_fd, ignored, sizeof(ignored)) < 0)
+	if (fd->revents & POLLIN && read(pipe->read.fd, ignored, sizeof(ignored)) < 0)
 		log_debug("read of the worker's pipe: %m");
 	return true;
 }
 
-/*
- * Sleeps until new work comes or a fence that a job waits for is signalled.  False: no new work
- * comes by this pipe.
- */
-static bool wait_for_work(const struct wake *w, bool is_open, const struct job *waiting)
+/* The fences that jobs wait for, into @fds. */
+static void worker_fill_fences(const struct job *waiting, struct pollfd *fds)
 {
-	size_t count = count_jobs(waiting), n = 1;
-	struct pollfd *fds = malloc((count + 1) * sizeof(*fds)), only_wake;
-
-	if (!fds) /* poll the fences in turns instead */
-		fds = &only_wake;
-	fds[0] = (struct pollfd){ .fd = is_open ? w->read_fd : -1, .events = POLLIN };
-	for (const struct job *job = waiting; job && fds != &only_wake; job = job->next) {
+	for (const struct job *job = waiting; job; job = job->next) {
 		struct import_region *region = job->regions[job->begun];
 
-		fds[n++] = (struct pollfd){ region->fd,
-					    region->ops->ready_events(job->access[job->begun]), 0 };
+		*fds++ = (struct pollfd){ region->fd,
+					  region->ops->ready_events(job->access[job->begun]), 0 };
 	}
-	poll(fds, n, fds == &only_wake && waiting ? 1 : -1);
-	is_open = is_open && wake_drain(w, &fds[0]);
-	if (fds != &only_wake)
-		free(fds);
-	return is_open;
 }
 
-static struct job *take_queued(void)
+/* Without memory for the fences: poll(2) of the pipe alone, and a look at the fences each ms. */
+static void worker_poll_pipe(struct pollfd *pipe, bool is_waiting)
+{
+	poll(pipe, 1, is_waiting ? 1 : -1);
+}
+
+/* Until new work comes, or a fence is signalled.  @pipe: the pipe's read end, and its events. */
+static void worker_poll(struct pollfd *pipe, const struct job *waiting)
+{
+	size_t count = worker_count_jobs(waiting);
+	struct pollfd *fds = malloc((count + 1) * sizeof(*fds));
+
+	if (!fds) {
+		worker_poll_pipe(pipe, waiting);
+		return;
+	}
+	fds[0] = *pipe;
+	worker_fill_fences(waiting, fds + 1);
+	poll(fds, count + 1, -1);
+	*pipe = fds[0];
+	free(fds);
+}
+
+/* False: no new work comes by this pipe. */
+static bool worker_wait(const struct worker_pipe *pipe, bool is_open, const struct job *waiting)
+{
+	struct pollfd fd = { .fd = is_open ? pipe->read.fd : -1, .events = POLLIN };
+
+	worker_poll(&fd, waiting);
+	return is_open && worker_drain(pipe, &fd);
+}
+
+static struct job *worker_take_queued(void)
 {
 	struct job *jobs;
 
@@ -175,7 +190,7 @@ static struct job *take_queued(void)
 
 static void *worker_main(void *arg)
 {
-	struct wake *mine = arg;
+	struct worker_pipe *mine = arg;
 	struct job *waiting = NULL;
 	bool is_open = true;
 
@@ -184,41 +199,37 @@ static void *worker_main(void *arg)
 
 		while (*tail)
 			tail = &(*tail)->next;
-		*tail = take_queued();
-		run_ready(&waiting);
+		*tail = worker_take_queued();
+		worker_run_ready(&waiting);
 		if (!is_open && !waiting)
 			break;
-		is_open = wait_for_work(mine, is_open, waiting);
+		is_open = worker_wait(mine, is_open, waiting);
 	}
-	descriptor_close(mine->read_fd, &mine->id);
-	descriptor_close(mine->write_fd, &mine->id);
+	descriptor_own_close(&mine->read);
+	descriptor_own_close(&mine->write);
 	free(mine);
 	return NULL;
 }
 
-static int wake_create(struct wake *w)
+static int worker_pipe_create(struct worker_pipe *p)
 {
 	int fds[2];
+	int ret;
 
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK))
 		return log_errno(errno, "pipe: %m");
-	*w = (struct wake){ .read_fd = fds[0], .write_fd = fds[1] };
-	return descriptor_identify(fds[0], &w->id);
+	ret = descriptor_own(&p->read, fds[0]);
+	return ret ? ret : descriptor_own(&p->write, fds[1]);
 }
 
-static bool wake_is_open(const struct wake *w)
+static int worker_create(const struct worker_pipe *p)
 {
-	return descriptor_is(w->read_fd, &w->id) && descriptor_is(w->write_fd, &w->id);
-}
-
-static int worker_create(const struct wake *w)
-{
-	struct wake *theirs = malloc(sizeof(*theirs));
+	struct worker_pipe *theirs = malloc(sizeof(*theirs));
 	int ret;
 
 	if (!theirs)
 		return log_errno(ENOMEM, "no memory for a worker thread");
-	*theirs = *w;
+	*theirs = *p;
 	ret = thread_start(worker_main, theirs);
 	if (!ret)
 		return 0;
@@ -228,21 +239,21 @@ static int worker_create(const struct wake *w)
 
 static int worker_start(void) REQUIRES(worker_lock)
 {
-	struct wake new;
+	struct worker_pipe new;
 	int ret;
 
-	if (wake_is_open(&wake))
+	if (descriptor_is_own(&worker_pipe.read) && descriptor_is_own(&worker_pipe.write))
 		return 0;
-	ret = wake_create(&new);
+	ret = worker_pipe_create(&new);
 	if (ret)
 		return ret;
 	ret = worker_create(&new);
 	if (ret) {
-		close(new.read_fd);
-		close(new.write_fd);
+		close(new.read.fd);
+		close(new.write.fd);
 		return ret;
 	}
-	wake = new;
+	worker_pipe = new;
 	return 0;
 }
 
@@ -256,7 +267,7 @@ static int worker_enqueue(struct job *job)
 	if (!ret) {
 		*queued_tail = job;
 		queued_tail = &job->next;
-		if (write(wake.write_fd, "", 1) < 0 && errno != EAGAIN) /* full: it is awake */
+		if (write(worker_pipe.write.fd, "", 1) < 0 && errno != EAGAIN) /* full: awake */
 			log_debug("write to the worker's pipe: %m");
 	}
 	lock_release(&worker_lock);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/fork.h"
 #include "util/log.h"
 
 static _Atomic(descriptor_give_up_fn) descriptor_giver;
@@ -72,6 +73,24 @@ void descriptor_close(int fd, const struct descriptor_id *id)
 {
 	if (descriptor_is(fd, id))
 		close(fd);
+}
+
+int descriptor_own(struct descriptor_own *own, int fd)
+{
+	own->fd = fd;
+	own->process = fork_generation();
+	return descriptor_identify(fd, &own->id);
+}
+
+bool descriptor_is_own(const struct descriptor_own *own)
+{
+	return own->fd >= 0 && own->process == fork_generation() &&
+	       descriptor_is(own->fd, &own->id);
+}
+
+void descriptor_own_close(const struct descriptor_own *own)
+{
+	descriptor_close(own->fd, &own->id);
 }
 
 static int descriptor_duplicate_once(int fd)

@@ -2,11 +2,10 @@
 /*
  * Descriptors that climport keeps.
  *
- * A program may close descriptors that the program does not know (daemons close all), and open
- * another file at the number.  climport identifies the file of each kept descriptor, and looks
+ * A program may close descriptors of climport's (daemons close all), and open a new file at the
+ * number.  climport identifies the file of each kept descriptor, and looks
  * again before each use and before close().  A process may also have no descriptor left:
- * descriptors that are kept for exports to come are then given up for the descriptors that are
- * needed now.
+ * descriptors kept for later exports are then given up.
  */
 #ifndef UTIL_DESCRIPTOR_H
 #define UTIL_DESCRIPTOR_H
@@ -21,7 +20,8 @@
 int descriptor_duplicate(int fd);
 
 /*
- * The file of a descriptor.  A file that was opened twice, and all eventfds, have one identity.
+ * The file of a descriptor.  A file has one identity, however often opened; all eventfds
+ * have one identity, too.
  */
 struct descriptor_id {
 	dev_t device;
@@ -34,13 +34,35 @@ int descriptor_identify(int fd, struct descriptor_id *id);
 
 bool descriptor_is(int fd, const struct descriptor_id *id);
 
-/* Closes @fd, unless the number is another file's by now. */
+/* Closes @fd, unless the number is a new file's by now. */
 void descriptor_close(int fd, const struct descriptor_id *id);
+
+/*
+ * A descriptor of the process: neither a child uses the number, nor any thread after the program's
+ * close().
+ */
+struct descriptor_own {
+	int fd; /* -1: no descriptor */
+	uint32_t process;
+	struct descriptor_id id;
+};
+
+/* Takes @fd over.  0, or -EBADF, logged. */
+int descriptor_own(struct descriptor_own *own, int fd);
+
+/* Whether the process itself made the descriptor, and the program has not closed the descriptor. */
+bool descriptor_is_own(const struct descriptor_own *own);
+
+/* Closes the descriptor, unless the number is a new file's by now. */
+void descriptor_own_close(const struct descriptor_own *own);
 
 /* EMFILE or ENFILE if no descriptor can be made, else 0.  For drivers with other error codes. */
 int descriptor_errno(void);
 
-/* @give_up closes @count kept descriptors; false: there are none.  One function for the process. */
+/*
+ * @give_up closes @count kept descriptors; false: no kept descriptors.  One function for the
+ * process.
+ */
 typedef bool (*descriptor_give_up_fn)(uint32_t count);
 void descriptor_on_shortage(descriptor_give_up_fn give_up);
 
@@ -51,7 +73,7 @@ void descriptor_on_shortage(descriptor_give_up_fn give_up);
  *		ret = make_descriptor();
  *	while (descriptor_retry(&retry, ret));
  *
- * True if @err says that there was no descriptor, and kept descriptors have been closed.
+ * True if @err means a lack of descriptors, and kept descriptors have been closed.
  */
 struct descriptor_retry {
 	uint32_t closed; /* by the last try */

@@ -1,49 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All locks of the process, those of libclimport and of the layer.
+ * All locks of the process: the locks of libclimport and of the layer.
  *
- * What a child of fork() may rely on: every lock is free, and what locks protect is whole.  The
- * thread that forks closes a gate, so that no other takes a lock until the fork is over, and waits
- * for those that have one.  In two cases the child may find a list half written instead:
+ * A child finds every lock free, and the data that a lock protects whole.  A thread that forks
+ * closes a gate: no other thread takes a lock until the fork is over.  Then the thread waits for
+ * the owners of locks.  In two cases the child may find a list half written instead:
  *
- * - One side has waited PATIENCE_MS.  Threads at the gate go on then, as a fork handler of the
- *   application may wait for them; so does the fork, as the owner of a lock may wait for its
- *   thread.  A program that stands still would be worse than a child of it, which mostly execs.
- * - A signal handler forks in the middle of a call of ours.  That fork waits for nobody, for its
- *   own thread has the lock.  The child may go on with the call; nothing else is put right there.
+ * - A side has waited for FORK_PATIENCE_MS.  Threads at the gate then go on, as a fork handler of
+ *   the application may wait for a thread at the gate; the fork goes on, too, as the owner of a
+ *   lock may wait for the thread that forks.  A program that stands still would be worse than a
+ *   broken child, as most children call exec.
+ * - A signal handler forks in the middle of a call of climport.  The fork waits for no thread, as
+ *   its own thread has the lock.  The child may go on with the call; no data is put right.
  *
  * Handlers of the application that are older than ours run inside of ours, and may call OpenCL or
- * fork.  No lock is held while they run.  They take locks as ever: in a child after it was put
- * right, in the fork of a signal handler none at all.
- *
- * vfork() and posix_spawn() run no handlers, and their children call nothing of ours.
+ * fork.  No lock is held while application handlers run.  Application handlers take locks as
+ * ever: in a child after the data was put right; in the fork of a signal handler no locks at all.
  */
+#include "util/fork.h"
 #include "util/lock.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "util/process.h"
 #include "util/thread.h"
 
-#define PATIENCE_MS 100
-#define SLICE_MS 10 /* a time in which the whole process is stopped counts as one */
-#define TRY_US 100
+#define FORK_PATIENCE_MS 100
+#define FORK_SLICE_MS 10 /* a time in which the whole process is stopped counts as one slice */
+#define FORK_TRY_US 100
 
-static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct lock *list;
+static _Atomic uint32_t fork_last;		    /* generation of this process, or less */
+static _Atomic uint32_t fork_unwiped;		    /* the generation, without a wiped page */
+static _Atomic uint32_t *fork_mark = &fork_unwiped; /* 0 in a process without a generation */
+
+void *fork_create_wiped_page(void)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return NULL;
+	if (!madvise(page, size, MADV_WIPEONFORK))
+		return page;
+	munmap(page, size);
+	return NULL;
+}
+
+__attribute__((constructor)) static void fork_prepare(void)
+{
+	void *page = fork_create_wiped_page();
+
+	if (page)
+		fork_mark = page;
+}
+
+/* @fork_last grows first: a child of this moment gets a larger number than the parent has. */
+static uint32_t fork_begin_generation(void)
+{
+	uint32_t none = 0, next = atomic_fetch_add(&fork_last, 1) + 1;
+
+	return atomic_compare_exchange_strong(fork_mark, &none, next) ? next : none;
+}
+
+uint32_t fork_generation(void)
+{
+	uint32_t mine = atomic_load_explicit(fork_mark, memory_order_relaxed);
+
+	return mine ? mine : fork_begin_generation();
+}
+
+static pthread_mutex_t lock_list_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct lock *lock_list; /* outer locks first */
 
 _Thread_local struct lock_thread lock_thread;
 atomic_int lock_gate;
 
-static atomic_uint fork_parent, fork_child; /* generations of processes */
+static atomic_uint fork_parent, fork_child; /* generations */
 
 /*
- * The gate is no mutex and no condition, whose insides a signal handler that forks could find in
- * use.  This is what it holds: its owner, and how many ranks are behind it, from the lowest.
+ * The gate is neither a mutex nor a condition: a signal handler that forks could find the inside of
+ * a mutex in use.  The gate holds its owner, and how many ranks are behind the gate, from the
+ * lowest.
  */
 static int gate_value(int ranks)
 {
@@ -61,11 +102,11 @@ static void gate_open(int value)
 		syscall(SYS_futex, &lock_gate, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* While the gate is half closed, it is the owners of locks that the fork waits for. */
+/* While the gate is half closed, the fork waits for the owners of locks. */
 static void gate_wait(enum lock_rank rank)
 {
-	struct timespec until = thread_time_in(SLICE_MS);
-	int patience = 10 * PATIENCE_MS / SLICE_MS, saved = errno;
+	struct timespec until = thread_time_in(FORK_SLICE_MS);
+	int patience = 10 * FORK_PATIENCE_MS / FORK_SLICE_MS, saved = errno;
 
 	while (!gate_is_open(rank)) {
 		int value = atomic_load(&lock_gate);
@@ -74,7 +115,7 @@ static void gate_wait(enum lock_rank rank)
 			     FUTEX_BITSET_MATCH_ANY) ||
 		    errno != ETIMEDOUT)
 			continue;
-		until = thread_time_in(SLICE_MS);
+		until = thread_time_in(FORK_SLICE_MS);
 		patience -= (value & 3) == LOCK_RANKS ? 10 : 1;
 		if (patience <= 0)
 			gate_open(value);
@@ -82,7 +123,7 @@ static void gate_wait(enum lock_rank rank)
 	errno = saved;
 }
 
-/* One thread forks at a time, if the other ends in time. */
+/* Two threads fork in turn, if the first ends in time. */
 static void gate_close(void)
 {
 	int open = 0;
@@ -93,10 +134,10 @@ static void gate_close(void)
 	}
 }
 
-/* @tries are left, of all mutexes together. */
-static bool mutex_try(pthread_mutex_t *mutex, int *tries)
+/* @tries are left, for all mutexes together. */
+static bool fork_try_mutex(pthread_mutex_t *mutex, int *tries)
 {
-	const struct timespec pause = { 0, TRY_US * 1000L };
+	const struct timespec pause = { 0, FORK_TRY_US * 1000L };
 
 	while (pthread_mutex_trylock(mutex)) {
 		if (--*tries <= 0)
@@ -106,24 +147,24 @@ static bool mutex_try(pthread_mutex_t *mutex, int *tries)
 	return true;
 }
 
-/* Owners of locks call nobody, so it is a moment. */
-static void owners_wait(void)
+/* Owners of locks call no other code, so the wait is a moment. */
+static void fork_wait_for_owners(void)
 {
-	int tries = PATIENCE_MS * 1000 / TRY_US;
-	bool listed = mutex_try(&list_mutex, &tries);
+	int tries = FORK_PATIENCE_MS * 1000 / FORK_TRY_US;
+	bool listed = fork_try_mutex(&lock_list_mutex, &tries);
 
 	for (int rank = LOCK_OUTER; rank < LOCK_RANKS; rank++) {
 		atomic_store(&lock_gate, gate_value(rank + 1));
-		for (struct lock *l = listed ? list : NULL; l; l = l->next)
-			if ((int)l->rank == rank && mutex_try(&l->mutex, &tries))
+		for (struct lock *l = listed ? lock_list : NULL; l; l = l->next)
+			if ((int)l->rank == rank && fork_try_mutex(&l->mutex, &tries))
 				pthread_mutex_unlock(&l->mutex);
 	}
 	if (listed)
-		pthread_mutex_unlock(&list_mutex);
+		pthread_mutex_unlock(&lock_list_mutex);
 }
 
-/* Another thread, which is not here, may have it after all, if only for a moment at the gate. */
-static void mutex_free(pthread_mutex_t *mutex)
+/* A thread of the parent may have the mutex after all, if only for a moment at the gate. */
+static void fork_free_mutex(pthread_mutex_t *mutex)
 {
 	if (pthread_mutex_trylock(mutex))
 		pthread_mutex_init(mutex, NULL);
@@ -131,25 +172,26 @@ static void mutex_free(pthread_mutex_t *mutex)
 		pthread_mutex_unlock(mutex);
 }
 
+/* Without a wiped page, the child's generation begins here. */
 static void fork_in_child(void)
 {
-	process_forked();
-	if (atomic_exchange(&fork_child, process_generation()) == process_generation())
+	atomic_store(&fork_unwiped, 0);
+	if (atomic_exchange(&fork_child, fork_generation()) == fork_generation())
 		return;
-	mutex_free(&list_mutex);
-	for (struct lock *l = list; l; l = l->next)
-		mutex_free(&l->mutex);
+	fork_free_mutex(&lock_list_mutex);
+	for (struct lock *l = lock_list; l; l = l->next)
+		fork_free_mutex(&l->mutex);
 	atomic_store(&lock_gate, 0);
 	lock_thread.forks = lock_thread.blind = 0;
-	for (struct lock *l = list; l && !lock_thread.held; l = l->next)
+	for (struct lock *l = lock_list; l && !lock_thread.held; l = l->next)
 		if (l->in_child)
 			l->in_child(l);
 }
 
-/* A handler that is older than ours comes first in a child. */
-static void child_notice(void)
+/* In a child, a handler that is older than ours runs first. */
+static void fork_notice_child(void)
 {
-	if (lock_thread.forks && process_generation() != atomic_load(&fork_parent))
+	if (lock_thread.forks && fork_generation() != atomic_load(&fork_parent))
 		fork_in_child();
 }
 
@@ -158,18 +200,21 @@ static void fork_before(void)
 	struct lock_thread *self = &lock_thread;
 	THREAD_NO_CANCEL();
 
-	child_notice();
-	atomic_store(&fork_parent, process_generation());
+	fork_notice_child();
+	atomic_store(&fork_parent, fork_generation());
 	self->forks++;
 	if (self->held && !self->blind)
 		self->blind = self->forks;
 	if (self->forks > 1 || self->blind)
 		return;
 	gate_close();
-	owners_wait();
+	fork_wait_for_owners();
 }
 
-/* A child of a fork in a signal handler may go on with the fork that the signal came in: with 0. */
+/*
+ * A signal may come inside fork(), and its handler fork again.  The inner fork's child may go on
+ * with the outer fork: @forks is 0 then.
+ */
 static void fork_in_parent(void)
 {
 	struct lock_thread *self = &lock_thread;
@@ -185,7 +230,7 @@ static void fork_in_parent(void)
 void lock_acquire_in_fork(pthread_mutex_t *mutex, enum lock_rank rank)
 {
 	lock_thread.held--;
-	child_notice();
+	fork_notice_child();
 	lock_thread.held++;
 	if (lock_thread.blind)
 		return;
@@ -199,6 +244,7 @@ void lock_acquire_in_fork(pthread_mutex_t *mutex, enum lock_rank rank)
 	}
 }
 
+/* pthread_cond_wait() takes the mutex without a look at the gate: so the lock is taken again. */
 int lock_wait(struct lock *l, pthread_cond_t *changed, const struct timespec *until)
 {
 	THREAD_NO_CANCEL();
@@ -208,7 +254,7 @@ int lock_wait(struct lock *l, pthread_cond_t *changed, const struct timespec *un
 		return EDEADLK;
 	ret = until ? pthread_cond_clockwait(changed, &l->mutex, CLOCK_MONOTONIC, until)
 		    : pthread_cond_wait(changed, &l->mutex);
-	if (!gate_is_open(l->rank)) { /* the mutex was taken without a look at it */
+	if (!gate_is_open(l->rank)) {
 		lock_release(l);
 		lock_acquire(l);
 	}
@@ -223,24 +269,24 @@ static void fork_init(void)
 void lock_register(struct lock *lock)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct lock **link = &list;
+	struct lock **link = &lock_list;
 
 	pthread_once(&once, fork_init);
-	lock_mutex_acquire(&list_mutex, LOCK_LAST);
+	lock_mutex_acquire(&lock_list_mutex, LOCK_LAST);
 	while (*link && (*link)->rank < lock->rank)
 		link = &(*link)->next;
 	lock->next = *link;
 	*link = lock;
-	lock_mutex_release(&list_mutex);
+	lock_mutex_release(&lock_list_mutex);
 }
 
 void lock_unregister(struct lock *lock)
 {
-	struct lock **link = &list;
+	struct lock **link = &lock_list;
 
-	lock_mutex_acquire(&list_mutex, LOCK_LAST);
+	lock_mutex_acquire(&lock_list_mutex, LOCK_LAST);
 	while (*link != lock)
 		link = &(*link)->next;
 	*link = lock->next;
-	lock_mutex_release(&list_mutex);
+	lock_mutex_release(&lock_list_mutex);
 }

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A mutex that clang's -Wthread-safety understands, and that fork() knows.
+ * A mutex for clang's -Wthread-safety, and for fork() (util/fork.h).
  *
- * fork() copies a process with one thread.  A lock that another thread held at that moment
- * stays locked in the child for ever, over data that is half written.  So a thread that forks
- * keeps the others from taking locks, and waits for those who have one (fork.c).  A lock can only
- * be made by the macros and functions below, which register it.
+ * fork() copies a process with one thread.  If a second thread holds a mutex at the moment of
+ * fork(), the mutex stays locked in the child for ever, over data that is half written.  So a
+ * thread that forks keeps other threads from taking locks, and waits for the owners of locks
+ * (fork.c).  The macros and functions below, which register each lock, are the only ways to make a
+ * lock.
  *
  * Rules that keep fork() and the program from a deadlock:
  *
- * - A lock may be taken while locks of a lower rank are held, never while one of the same rank is.
+ * - A thread may take a lock while holding locks of a lower rank, never of an equal rank.
  * - No lock is held across a call into a driver, the dynamic loader or the application: each may
- *   fork (cuInit() does), or have its own lock that its own fork handler holds already.
- * - No cancellation point is reached with a lock: THREAD_NO_CANCEL() comes before it.
- * - A condition that belongs to a lock is waited for by lock_wait() alone.
+ *   fork (cuInit() does), or have a lock that the fork handler of the callee holds already.
+ * - No cancellation point is reached with a lock: THREAD_NO_CANCEL() comes before the lock.
+ * - lock_wait() alone waits for a condition of a lock.
  */
 #ifndef UTIL_LOCK_H
 #define UTIL_LOCK_H
@@ -45,12 +46,12 @@ enum lock_rank {
 struct TSA(capability("mutex")) lock {
 	pthread_mutex_t mutex;
 	enum lock_rank rank;
-	/* Called in a child, which has one thread: what the parent's threads left is put right. */
+	/* Called in a child, which has one thread: puts right the data of the parent's threads. */
 	void (*in_child)(struct lock *lock);
 	struct lock *next; /* fork.c's */
 };
 
-/* Makes fork() know an initialized lock.  Holds no lock of a rank. */
+/* Makes an initialized lock known to fork().  Holds no lock of a rank. */
 void lock_register(struct lock *lock);
 void lock_unregister(struct lock *lock);
 
@@ -89,22 +90,22 @@ static inline void lock_release(struct lock *l) TSA(release_capability(*l))
 	TSA(no_thread_safety_analysis);
 
 /**
- * lock_wait - wait for a change of what a lock protects, as pthread_cond_clockwait() does
+ * lock_wait - wait for a change of the data of a lock, as pthread_cond_clockwait() does
  * @until: on CLOCK_MONOTONIC; NULL: without a limit
  *
- * Returns 0, ETIMEDOUT, or EDEADLK at once for a thread that forks: the thread that would wake it
- * may wait for the end of the fork, and a child does not have it.  No cancellation point.
+ * Returns 0, ETIMEDOUT, or EDEADLK at once for a thread that forks: the waking thread may wait for
+ * the end of the fork, and a child has no waking thread.  No cancellation point.
  */
 int lock_wait(struct lock *l, pthread_cond_t *changed, const struct timespec *until) REQUIRES(*l);
 
 /*
- * What a thread has to do with fork().  Initial-exec: a signal handler that forks must not be the
- * first to allocate it.
+ * A thread's state for fork().  Initial-exec: a signal handler that forks must not be the first to
+ * allocate the state.
  */
 struct lock_thread {
-	unsigned int held;  /* locks that the thread has, or is about to take */
-	unsigned int forks; /* that it is in: a handler of one may call the next */
-	unsigned int blind; /* the one of these since which it takes no locks, or 0 */
+	unsigned int held; /* locks of the thread, with the lock that the thread is about to take */
+	unsigned int forks; /* calls of fork() in progress: a handler of a fork may fork */
+	unsigned int blind; /* the first of @forks in which the thread takes no locks, or 0 */
 };
 
 extern _Thread_local struct lock_thread lock_thread __attribute__((tls_model("initial-exec")));
@@ -122,13 +123,13 @@ static inline bool lock_is_fork(void)
 				0);
 }
 
-/* The count comes first: a signal handler that forks in between does not wait for its own thread. */
+/* The count comes first: a signal handler that forks in between then waits for no thread. */
 static inline void lock_mutex_acquire(pthread_mutex_t *mutex, enum lock_rank rank)
 {
 	lock_thread.held++;
 	if (!lock_is_fork()) {
 		pthread_mutex_lock(mutex);
-		if (!lock_is_fork()) /* as fork.c set it before it waited for this mutex */
+		if (!lock_is_fork()) /* fork.c closes the gate before waiting for mutexes */
 			return;
 		pthread_mutex_unlock(mutex);
 	}

@@ -25,7 +25,7 @@ static const struct {
 	{ "", LEVEL_NONE },    { "error", LEVEL_ERROR }, { "debug", LEVEL_DEBUG },
 };
 
-/* LEVEL_UNREAD: @value is none of the above. */
+/* LEVEL_UNREAD: an unknown @value. */
 static enum level level_parse(const char *value)
 {
 	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
@@ -43,7 +43,7 @@ static void log_print(const char *message)
 	fputs(line, stderr);
 }
 
-/* Who sets the variable wants to know something: what it cannot mean is taken for "error". */
+/* A user who sets the variable wants to see faults: an unknown value is taken for "error". */
 static enum level level_read(atomic_int *known)
 {
 	const char *value = secure_getenv("CLIMPORT_LOG");

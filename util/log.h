@@ -2,9 +2,8 @@
 /*
  * One sentence for each fault, from the function that found it.
  *
- * CLIMPORT_LOG=error prints them to standard error, =debug also what was
- * decided; =off, or unset, prints nothing.  The last sentence of each thread is kept, so
- * that the OpenCL side can hand it to the context's callback.
+ * CLIMPORT_LOG=error prints faults to standard error, =debug also decisions; =off, or unset, prints
+ * nothing.  Each thread keeps its last sentence, for the context's callback.
  */
 #ifndef UTIL_LOG_H
 #define UTIL_LOG_H
@@ -22,13 +21,13 @@ int log_errno(int error, const char *format, ...) __attribute__((format(printf, 
 /* Logs a fault. */
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Says what was decided, under CLIMPORT_LOG=debug; not kept. */
+/* Prints a decision under CLIMPORT_LOG=debug; not kept. */
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Forgets this thread's last fault: what log_last() gives is then of what follows. */
+/* Forgets the thread's last fault: log_last() then gives later faults alone. */
 void log_clear(void);
 
-/* This thread's last fault since log_clear(), "" if there was none; valid until its next one. */
+/* The thread's last fault since log_clear(), or ""; valid until the next fault. */
 const char *log_last(void);
 
 #endif /* UTIL_LOG_H */

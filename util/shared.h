@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of util/ that the layer calls are in libclimport.so: see import/shared.h.  A process
+ * The functions of util/ called by the layer are in libclimport.so: see import/shared.h.  A process
  * so has one list of locks for fork(), and one log.
  */
 #ifndef UTIL_SHARED_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads of the process that are not the application's, and what is not done to those that are.
+ * Threads of climport, and the application's threads inside of climport.
  *
- * A thread of climport's own blocks all signals: a handler of the application runs on a thread that
- * the application knows, and a signal that it waits for by sigwait() is not taken away.
+ * A thread of climport blocks all signals: the application's handlers run on the application's
+ * threads, and signals for sigwait() stay the application's.
  *
- * A thread of the application's that is cancelled is cancelled where it would be without climport:
- * what calls a cancellation point of the C library on such a thread (files, output, waiting) has
- * THREAD_NO_CANCEL() before it.
+ * A cancelled thread of the application ends where the thread would end without climport: a
+ * function that calls a cancellation point of the C library (files, output, waiting) has
+ * THREAD_NO_CANCEL() before the call.
  */
 #ifndef UTIL_THREAD_H
 #define UTIL_THREAD_H

@@ -3,7 +3,7 @@
 #include "import/export/gdmabuf_context.h"
 #include "util/lock.h"
 #include "util/log.h"
-#include "util/process.h"
+#include "util/fork.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +16,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-LOCK_DEFINE(context_lock, LOCK_LAST); /* the making of it */
-static struct gdmabuf_context *_Atomic current;
+LOCK_DEFINE(gdmabuf_context_lock, LOCK_LAST); /* creation */
+static struct gdmabuf_context *_Atomic gdmabuf_current;
 
-static int open_failed(void)
+static int gdmabuf_open_failed(void)
 {
 	int error = errno;
 
@@ -36,18 +36,17 @@ static int gdmabuf_fill(struct gdmabuf_context *ctx)
 	struct gdmabuf_caps caps = { .size = sizeof(caps) };
 	void *status;
 
-	if (ioctl(ctx->fd, GDMABUF_CAPS, &caps))
+	if (ioctl(ctx->device.fd, GDMABUF_CAPS, &caps))
 		return log_errno(errno, "capabilities of /dev/gdmabuf: %s", log_strerror(errno));
-	if (descriptor_identify(ctx->fd, &ctx->id))
+	if (descriptor_own(&ctx->device, ctx->device.fd))
 		return -EBADF;
 	ctx->kept = gdmabuf_kept_create(caps.out_slots);
 	if (!ctx->kept)
 		return log_errno(ENOMEM, "no memory for %u slots", caps.out_slots);
-	status = mmap(NULL, caps.out_slots * sizeof(*ctx->status), PROT_READ, MAP_SHARED, ctx->fd,
-		      0);
+	status = mmap(NULL, caps.out_slots * sizeof(*ctx->status), PROT_READ, MAP_SHARED,
+		      ctx->device.fd, 0);
 	if (status == MAP_FAILED)
 		return log_errno(errno, "status page of /dev/gdmabuf: %s", log_strerror(errno));
-	ctx->process = process_generation();
 	ctx->slots = caps.out_slots;
 	ctx->status = status;
 	ctx->page_size[GDMABUF_MEMORY_HOST] = caps.out_host_page_size;
@@ -62,56 +61,57 @@ static int gdmabuf_open_context(struct gdmabuf_context **out)
 
 	if (!ctx)
 		return -ENOMEM;
-	ctx->fd = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);
-	err = ctx->fd < 0 ? open_failed() : gdmabuf_fill(ctx);
+	ctx->device.fd = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);
+	err = ctx->device.fd < 0 ? gdmabuf_open_failed() : gdmabuf_fill(ctx);
 	if (!err) {
 		*out = ctx;
 		return 0;
 	}
-	if (ctx->fd >= 0)
-		close(ctx->fd);
+	if (ctx->device.fd >= 0)
+		close(ctx->device.fd);
 	free(ctx->kept);
 	free(ctx);
 	return err;
 }
 
-static struct gdmabuf_context *gdmabuf_own(void)
+/* The process's context, even if the program has closed the descriptor. */
+static struct gdmabuf_context *gdmabuf_context_own(void)
 {
-	struct gdmabuf_context *ctx = atomic_load_explicit(&current, memory_order_acquire);
+	struct gdmabuf_context *ctx = atomic_load_explicit(&gdmabuf_current, memory_order_acquire);
 
-	return ctx && ctx->process == process_generation() ? ctx : NULL;
+	return ctx && ctx->device.process == fork_generation() ? ctx : NULL;
 }
 
-/* Its own, with a descriptor that the program has not closed. */
 struct gdmabuf_context *gdmabuf_context_usable(void)
 {
-	struct gdmabuf_context *ctx = gdmabuf_own();
+	struct gdmabuf_context *ctx = gdmabuf_context_own();
 
-	return ctx && descriptor_is(ctx->fd, &ctx->id) ? ctx : NULL;
+	return ctx && descriptor_is_own(&ctx->device) ? ctx : NULL;
 }
 
 /*
  * Whether the descriptor is still the parent's context.  The program may have opened the same node
- * since, but that answers.
+ * since, but a context of the program's own answers.
  */
-static bool is_inherited(const struct gdmabuf_context *ctx)
+static bool gdmabuf_is_inherited(const struct gdmabuf_context *ctx)
 {
 	struct gdmabuf_caps caps = { .size = sizeof(caps) };
 
-	return ctx->process != process_generation() && descriptor_is(ctx->fd, &ctx->id) &&
-	       ioctl(ctx->fd, GDMABUF_CAPS, &caps) && errno == EACCES;
+	return ctx->device.process != fork_generation() &&
+	       descriptor_is(ctx->device.fd, &ctx->device.id) &&
+	       ioctl(ctx->device.fd, GDMABUF_CAPS, &caps) && errno == EACCES;
 }
 
-/* A parent's context keeps what it has pinned as long as the child has its descriptor. */
-static void gdmabuf_replace(struct gdmabuf_context *ctx) REQUIRES(context_lock)
+/* A parent's context keeps its pins as long as the child has the descriptor. */
+static void gdmabuf_replace(struct gdmabuf_context *ctx) REQUIRES(gdmabuf_context_lock)
 {
-	struct gdmabuf_context *old = atomic_load_explicit(&current, memory_order_relaxed);
+	struct gdmabuf_context *old = atomic_load_explicit(&gdmabuf_current, memory_order_relaxed);
 
 	ctx->replaced = old;
 	ctx->number = old ? old->number + 1 : 1;
-	atomic_store_explicit(&current, ctx, memory_order_release);
-	if (old && is_inherited(old))
-		close(old->fd);
+	atomic_store_explicit(&gdmabuf_current, ctx, memory_order_release);
+	if (old && gdmabuf_is_inherited(old))
+		close(old->device.fd);
 }
 
 static int gdmabuf_context_get(struct gdmabuf_context **out)
@@ -120,14 +120,14 @@ static int gdmabuf_context_get(struct gdmabuf_context **out)
 	int err = 0;
 
 	if (!ctx) {
-		lock_acquire(&context_lock);
+		lock_acquire(&gdmabuf_context_lock);
 		ctx = gdmabuf_context_usable();
 		if (!ctx) {
 			err = gdmabuf_open_context(&ctx);
 			if (!err)
 				gdmabuf_replace(ctx);
 		}
-		lock_release(&context_lock);
+		lock_release(&gdmabuf_context_lock);
 		if (!err)
 			gdmabuf_kept_limit(ctx);
 	}
@@ -135,7 +135,7 @@ static int gdmabuf_context_get(struct gdmabuf_context **out)
 	return err;
 }
 
-static int export_failed(enum gdmabuf_memory memory, uintptr_t address, size_t size)
+static int gdmabuf_export_failed(enum gdmabuf_memory memory, uintptr_t address, size_t size)
 {
 	int error = errno;
 
@@ -144,7 +144,7 @@ static int export_failed(enum gdmabuf_memory memory, uintptr_t address, size_t s
 			 log_strerror(error));
 }
 
-/* Whole pages that have the range.  False: there are none. */
+/* The whole pages around the range.  False: no such pages. */
 static bool gdmabuf_whole_pages(uintptr_t address, size_t size, size_t page,
 				struct gdmabuf_export *e)
 {
@@ -158,7 +158,7 @@ static bool gdmabuf_whole_pages(uintptr_t address, size_t size, size_t page,
 	return true;
 }
 
-static uint32_t export_flags(unsigned int options)
+static uint32_t gdmabuf_flags_of(unsigned int options)
 {
 	return (options & GDMABUF_OPTION_READ_ONLY ? GDMABUF_READ_ONLY : 0) |
 	       (options & GDMABUF_OPTION_KEEP ? GDMABUF_KEEP : 0) |
@@ -169,7 +169,7 @@ static uint32_t export_flags(unsigned int options)
 int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, unsigned int options,
 		   struct gdmabuf_range *range)
 {
-	struct gdmabuf_export e = { .size = sizeof(e), .flags = export_flags(options) };
+	struct gdmabuf_export e = { .size = sizeof(e), .flags = gdmabuf_flags_of(options) };
 	bool gpu = memory == GDMABUF_MEMORY_GPU;
 	struct gdmabuf_context *ctx;
 	int err = gdmabuf_context_get(&ctx);
@@ -181,8 +181,8 @@ int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, u
 				 "no provider of GPU memory: is gdmabuf_nvidia loaded?");
 	if (!gdmabuf_whole_pages(address, size, ctx->page_size[memory], &e))
 		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
-	if (ioctl(ctx->fd, gpu ? GDMABUF_EXPORT_GPU : GDMABUF_EXPORT_HOST, &e))
-		return export_failed(memory, address, size);
+	if (ioctl(ctx->device.fd, gpu ? GDMABUF_EXPORT_GPU : GDMABUF_EXPORT_HOST, &e))
+		return gdmabuf_export_failed(memory, address, size);
 	if (options & GDMABUF_OPTION_KEEP)
 		gdmabuf_kept_add(ctx, &e);
 	*range = (struct gdmabuf_range){
@@ -198,7 +198,7 @@ int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, u
 
 int gdmabuf_is_current(const struct gdmabuf_range *range)
 {
-	const struct gdmabuf_context *ctx = gdmabuf_own();
+	const struct gdmabuf_context *ctx = gdmabuf_context_own();
 
 	return ctx && range->context == ctx->number && range->slot < ctx->slots &&
 	       atomic_load_explicit(&ctx->status[range->slot], memory_order_acquire) ==

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What gdmabuf.c and gdmabuf_kept.c share: the process's context of /dev/gdmabuf. */
+/* The process's context of /dev/gdmabuf, which gdmabuf.c and gdmabuf_kept.c share. */
 #ifndef IMPORT_EXPORT_GDMABUF_CONTEXT_H
 #define IMPORT_EXPORT_GDMABUF_CONTEXT_H
 
@@ -10,27 +10,25 @@
 struct gdmabuf_export;
 struct gdmabuf_kept;
 
-/* Published whole; one that was replaced stays: other threads may read it still. */
+/* Published whole.  A replaced context stays, as other threads may still read the context. */
 struct gdmabuf_context {
 	struct gdmabuf_context *replaced;
-	int fd;
-	struct descriptor_id id;
-	uint32_t process;    /* process_generation() */
-	uint32_t number;     /* no two in a process or its ancestors have one */
-	size_t page_size[2]; /* by enum gdmabuf_memory; 0: nobody provides it */
+	struct descriptor_own device;
+	uint32_t number;     /* unique among a process and its ancestors */
+	size_t page_size[2]; /* by enum gdmabuf_memory; 0: no provider */
 	uint32_t slots;
 	const _Atomic uint32_t *status;
-	struct gdmabuf_kept *kept; /* by slot; gdmabuf_kept.c's, as the next */
-	uint32_t kept_slots;	   /* that were ever used */
+	struct gdmabuf_kept *kept; /* by slot; gdmabuf_kept.c's, as is @kept_slots */
+	uint32_t kept_slots;	   /* ever used */
 };
 
-/* The process's own, with a descriptor that the program has not closed; or NULL. */
+/* The context, or NULL: none, the parent's, or closed by the program. */
 struct gdmabuf_context *gdmabuf_context_usable(void);
 
-/* gdmabuf_kept.c: the table for a new context; NULL if there is no memory. */
+/* gdmabuf_kept.c: a table for a new context; NULL: no memory. */
 struct gdmabuf_kept *gdmabuf_kept_create(uint32_t slots);
 
-/* Tells a context what gdmabuf_set_limit() was told. */
+/* Tells the module the limit of gdmabuf_set_limit(). */
 void gdmabuf_kept_limit(struct gdmabuf_context *ctx);
 
 /* Remembers an export with GDMABUF_KEEP. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel module keeps for exports to come: which memory, how much, and its end.
+ * The pins that the kernel module keeps for later exports: memory, limit and end.
  *
- * The module knows pins by their slots, the program by addresses.  A pin that an export shares may
- * be of more memory than was asked for, so the module is asked what the pin is of.
+ * The module knows pins by slots, the program by addresses.  An export may share a pin of more
+ * memory, so the module is asked for the memory of the pin.
  */
 #include <errno.h>
 #include <linux/gdmabuf.h>
@@ -17,14 +17,15 @@
 #include "util/lock.h"
 #include "util/log.h"
 
-/* A slot's pin, as far as is known; generation 0: none. */
+/* The pin of a slot, as far as known; generation 0: no pin. */
 struct gdmabuf_kept {
 	uint32_t generation;
 	uintptr_t address;
 	size_t size;
 };
 
-LOCK_DEFINE(kept_lock, LOCK_LAST); /* every context's table; the limit, until the module has it */
+LOCK_DEFINE(kept_lock,
+	    LOCK_LAST); /* every context's table; the limit, until the module has the limit */
 static uint64_t limit[2] GUARDED_BY(kept_lock) = { UINT64_MAX, UINT64_MAX };
 
 struct gdmabuf_kept *gdmabuf_kept_create(uint32_t slots)
@@ -37,7 +38,7 @@ static struct gdmabuf_kept kept_pin(const struct gdmabuf_context *ctx,
 {
 	struct gdmabuf_query query = { .size = sizeof(query), .fd = export->out_fd };
 
-	if (ioctl(ctx->fd, GDMABUF_QUERY, &query))
+	if (ioctl(ctx->device.fd, GDMABUF_QUERY, &query))
 		return (struct gdmabuf_kept){ export->out_generation, export->address,
 					      export->length };
 	return (struct gdmabuf_kept){ query.out_generation, query.out_address - query.out_offset,
@@ -73,7 +74,7 @@ static void kept_drop(const struct gdmabuf_context *ctx, uint32_t slot) REQUIRES
 		.generation = ctx->kept[slot].generation,
 	};
 
-	if (ioctl(ctx->fd, GDMABUF_DROP, &id) && errno != EBUSY && errno != ENOENT)
+	if (ioctl(ctx->device.fd, GDMABUF_DROP, &id) && errno != EBUSY && errno != ENOENT)
 		log_error("memory at %#zx stays registered: %s", (size_t)ctx->kept[slot].address,
 			  log_strerror(errno));
 	ctx->kept[slot].generation = 0;
@@ -97,7 +98,7 @@ static const uint32_t kind_of[] = {
 	[GDMABUF_MEMORY_GPU] = GDMABUF_KIND_GPU,
 };
 
-/* Returns what is kept and idle then. */
+/* Returns the idle bytes afterwards. */
 static uint64_t kept_set_budget(const struct gdmabuf_context *ctx, enum gdmabuf_memory memory)
 	REQUIRES(kept_lock)
 {
@@ -107,7 +108,7 @@ static uint64_t kept_set_budget(const struct gdmabuf_context *ctx, enum gdmabuf_
 		.bytes = limit[memory],
 	};
 
-	return ioctl(ctx->fd, GDMABUF_BUDGET, &budget) ? 0 : budget.out_used;
+	return ioctl(ctx->device.fd, GDMABUF_BUDGET, &budget) ? 0 : budget.out_used;
 }
 
 void gdmabuf_kept_limit(struct gdmabuf_context *ctx)
@@ -125,14 +126,14 @@ void gdmabuf_set_limit(enum gdmabuf_memory memory, uint64_t bytes)
 
 	lock_acquire(&kept_lock);
 	limit[memory] = bytes;
-	/* One that another thread makes meanwhile is not seen here, and asks for the limit then. */
+	/* A context that a thread opens meanwhile is not seen here, and is told the limit then. */
 	ctx = gdmabuf_context_usable();
 	if (ctx)
 		kept_set_budget(ctx, memory);
 	lock_release(&kept_lock);
 }
 
-/* The module tells what is idle when the budget is set: to what it is. */
+/* The module tells the idle bytes when the budget is set: the budget is set to its old value. */
 static uint64_t kept_idle_bytes(const struct gdmabuf_context *ctx)
 {
 	uint64_t bytes;
@@ -150,7 +151,7 @@ void gdmabuf_counts(struct gdmabuf_counts *counts)
 	struct gdmabuf_stats stats = { .size = sizeof(stats) };
 
 	*counts = (struct gdmabuf_counts){ 0 };
-	if (!ctx || ioctl(ctx->fd, GDMABUF_STATS, &stats))
+	if (!ctx || ioctl(ctx->device.fd, GDMABUF_STATS, &stats))
 		return;
 	*counts = (struct gdmabuf_counts){
 		.exports = stats.out_exports,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PROCMAP_QUERY (Linux 6.11) answers for one mapping in one ioctl; older
+ * PROCMAP_QUERY (Linux 6.11) answers for a mapping in an ioctl; older
  * kernels print /proc/self/maps, which costs by the number of mappings.
  *
- * The other ways know less or cost more: msync(MS_ASYNC) sees holes but not
+ * Further ways know less or cost more: msync(MS_ASYNC) sees holes but not
  * protection, mincore() and MADV_POPULATE_* cost by the page
  * (docs/architecture.md has the figures).
  */
@@ -26,7 +26,7 @@
 
 #include "import/import.h"
 #include "util/log.h"
-#include "util/process.h"
+#include "util/fork.h"
 
 /* linux/fs.h of 6.11; Debian 12's is older. */
 struct procmap_query_v1 {
@@ -53,28 +53,30 @@ struct procmap_query_v1 {
 #define VMA_SHARED 0x08
 #define VMA_COVERING_OR_NEXT 0x10
 
-#define NAME_ROOM PATH_MAX /* what the kernel gives at most */
+#define NAME_ROOM PATH_MAX /* the kernel's limit */
 
 /*
- * The descriptor of /proc/self/maps stays with the process that opened it, so
- * it lives in a page that the kernel wipes in a child.  0 is "not open".
+ * The descriptor of /proc/self/maps belongs to the process that opened the file, so the number
+ * lives in a page that the kernel wipes in a child.  0 is "not open".
  *
- * The page is mapped when the library is loaded: a check that mapped it could
- * fill the very hole that it is asked about.
+ * The page is mapped when the library is loaded: a check that mapped the page could fill the very
+ * hole that the check is about.
  */
 struct query_file {
 	atomic_int fd; /* 0: not open */
-	/* Of @fd.  Wrong for a moment while two threads open the file: then it is opened again. */
+	/*
+	 * Of @fd.  Wrong for a moment while two threads open the file, which is then opened again.
+	 */
 	_Atomic dev_t device;
 	_Atomic ino_t inode;
 };
 
-static struct query_file *query_file; /* NULL: /proc/self/maps is read instead */
+static struct query_file *query_file; /* NULL: /proc/self/maps is read as text */
 static atomic_bool query_missing;
 
 __attribute__((constructor)) static void query_fd_prepare(void)
 {
-	query_file = process_create_page();
+	query_file = fork_create_wiped_page();
 }
 
 /* 0 is no descriptor here. */
@@ -89,7 +91,7 @@ static int query_fd_open(void)
 	return other;
 }
 
-/* Opens the maps anew unless another thread already replaced @stale. */
+/* Opens the maps anew unless a thread already replaced @stale. */
 static int query_file_open(struct query_file *file, int stale)
 {
 	int fd = query_fd_open();
@@ -107,7 +109,7 @@ static int query_file_open(struct query_file *file, int stale)
 	return stale;
 }
 
-/* The number may be another file's by now, even another process's maps. */
+/* The number may be a new file's by now, even the maps of a parent or child. */
 static bool query_file_is_open(struct query_file *file, int fd)
 {
 	struct stat st;
@@ -147,16 +149,15 @@ static bool is_answer(int ret)
 	return !ret || ret == -ENOENT || ret == -ENAMETOOLONG;
 }
 
-/* What a kernel without the query says; a want of descriptors or memory says nothing of it. */
+/* The answers of kernels without the query; a lack of descriptors or memory is no answer. */
 static bool is_missing(int ret)
 {
 	return ret == -ENOTTY || ret == -EINVAL;
 }
 
 /*
- * A descriptor of the maps, or -1.  A program may close descriptors that it does not know, and the
- * number may since be another file's: then the maps are opened once more, and the number is left
- * alone.
+ * A descriptor of the maps, or -1.  A program may close the descriptor, and open a new file at the
+ * number.  The maps are then opened once more, and the number is left alone.
  */
 static int query_descriptor(void)
 {
@@ -169,7 +170,7 @@ static int query_descriptor(void)
 	return query_file_is_open(file, fd) ? fd : query_file_open(file, fd);
 }
 
-/* The first mapping that ends after @at: 0, -ENOENT if there is none, or -EOPNOTSUPP. */
+/* The first mapping with an end after @at: 0, -ENOENT without such a mapping, or -EOPNOTSUPP. */
 static int query_mapping(int fd, uintptr_t at, struct maps_mapping *found, char *name)
 {
 	int ret = fd < 0 ? -EOPNOTSUPP : query_once(fd, at, found, name);
@@ -198,7 +199,7 @@ static bool line_parse(const char *line, struct maps_mapping *found, int *name_a
 
 /* The state of a walk over the mappings of a range. */
 struct walk {
-	uintptr_t at, end; /* what is left to be found */
+	uintptr_t at, end; /* the rest of the range */
 	int (*visit)(const struct maps_mapping *mapping, void *arg);
 	void *arg;
 };

@@ -8,20 +8,20 @@
 
 #include "util/lock.h"
 #include "util/log.h"
-#include "util/process.h"
+#include "util/fork.h"
 
-LOCK_DEFINE(devices_lock, LOCK_LAST); /* what follows, and every device's count and link */
+LOCK_DEFINE(devices_lock, LOCK_LAST); /* driver, list, and every device's count and link */
 static struct vulkan_driver driver GUARDED_BY(devices_lock); /* once loaded, read without */
 static bool loaded GUARDED_BY(devices_lock);
 static struct vulkan_device *shared GUARDED_BY(devices_lock); /* each with a reference */
 
-static _Atomic uint32_t owner; /* the process that set Vulkan up, or tried to; 0: none */
+static _Atomic uint32_t owner; /* the process that set Vulkan up, or tried; 0: nobody */
 
 bool vulkan_is_foreign(void)
 {
 	uint32_t process = atomic_load_explicit(&owner, memory_order_relaxed);
 
-	return process && process != process_generation();
+	return process && process != fork_generation();
 }
 
 static bool driver_is_loaded(void)
@@ -34,7 +34,7 @@ static bool driver_is_loaded(void)
 	return is_loaded;
 }
 
-/* Two threads may load one at once: the first is for all. */
+/* Two threads may load a driver each: the first is for both. */
 static int driver_load(void)
 {
 	struct vulkan_driver mine;
@@ -59,7 +59,7 @@ static int driver_get(const struct vulkan_driver **out)
 	uint32_t nobody = 0;
 	int ret = 0;
 
-	if (!atomic_compare_exchange_strong(&owner, &nobody, process_generation()) &&
+	if (!atomic_compare_exchange_strong(&owner, &nobody, fork_generation()) &&
 	    vulkan_is_foreign())
 		return log_errno(EOPNOTSUPP, "Vulkan does not work in a child of the process "
 					     "that used it first");
@@ -69,7 +69,7 @@ static int driver_get(const struct vulkan_driver **out)
 	return ret;
 }
 
-/* The extensions, as bits of a set and as Vulkan wants to have them. */
+/* The extensions, as bits of a set and as names for Vulkan. */
 enum { MEMORY_FD = 1 << 0, MEMORY_HOST = 1 << 1, MEMORY_DMABUF = 1 << 2, EXTENSIONS = 3 };
 
 static const char *const extension_names[EXTENSIONS] = {
@@ -242,7 +242,9 @@ static void shared_add(struct vulkan_device *device) REQUIRES(devices_lock)
 	shared = device;
 }
 
-/* With a reference.  If there is none, @mine is shared from now on; it may be NULL. */
+/*
+ * Returns a reference.  Without a shared device, @mine, which may be NULL, is shared from now on.
+ */
 static struct vulkan_device *shared_get(const unsigned char *uuid, struct vulkan_device *mine)
 {
 	struct vulkan_device *device;
@@ -263,7 +265,7 @@ static void vulkan_device_destroy(struct vulkan_device *device)
 	free(device);
 }
 
-/* Two threads may make one at once: the first is for all. */
+/* Two threads may make a device each: the first is for both. */
 int vulkan_device_get(const unsigned char uuid[VK_UUID_SIZE], struct vulkan_device **out)
 {
 	struct vulkan_device *device, *mine;
@@ -293,7 +295,7 @@ void vulkan_device_share(struct vulkan_device *device)
 	lock_release(&devices_lock);
 }
 
-/* True if that was the last one. */
+/* True: the last reference. */
 static bool vulkan_device_drop(struct vulkan_device *device) REQUIRES(devices_lock)
 {
 	return !--device->refs;
@@ -308,7 +310,7 @@ void vulkan_device_spoil(struct vulkan_device *device)
 		link = &(*link)->next;
 	if (*link) {
 		*link = device->next;
-		vulkan_device_drop(device); /* the caller has another */
+		vulkan_device_drop(device); /* the caller has a second reference */
 	}
 	lock_release(&devices_lock);
 }

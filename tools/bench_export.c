@@ -6,6 +6,7 @@
 
 #define GROUP "export"
 #define SHARE 0.03
+#define HITS 1000 /* in a sample: a hit is too short for the clock */
 #define SMALLEST ((size_t)2 << 20)
 
 struct entry {
@@ -42,19 +43,40 @@ static int export_own(struct bench *b, void *arg, double *seconds)
 	return 0;
 }
 
+static int export_register(struct bench *b, void *arg, double *seconds)
+{
+	const struct entry *e = arg;
+	const double start = bench_now();
+	struct climport_registration registration;
+
+	(void)b;
+	for (int i = 0; i < HITS; i++) {
+		int ret = climport_register(e->address, e->size, &registration);
+
+		if (ret)
+			return ret;
+		climport_unregister(&registration);
+	}
+	seconds[0] = (bench_now() - start) / HITS;
+	return 0;
+}
+
 static void bench_export_race(struct bench *b, struct entry *once, struct entry *kept)
 {
 	struct racer own[] = { { "cuMemGetHandleForAddressRange", export_bare, once, { 0 } },
 			       { "climport_export_dmabuf", export_own, once, { 0 } } };
 	struct racer hit = { "climport_export_dmabuf, kept", export_own, kept, { 0 } };
+	struct racer message = { "climport_register and unregister", export_register, kept, { 0 } };
 
 	/* A race of its own: a plain export would find the kept export as well. */
 	bench_race(b, own, 2, SHARE / 4);
 	bench_race(b, &hit, 1, SHARE / 4);
+	bench_race(b, &message, 1, SHARE / 4);
 	climport_invalidate(kept->address, kept->size);
 	for (size_t i = 0; i < 2; i++)
 		bench_report(b, GROUP, own[i].name, once->size, own[i].median[0] * 1e6, "us", NULL);
 	bench_report(b, GROUP, hit.name, once->size, hit.median[0] * 1e6, "us", NULL);
+	bench_report(b, GROUP, message.name, once->size, message.median[0] * 1e6, "us", NULL);
 	bench_report(b, GROUP, "  climport_export_dmabuf / CUDA's", once->size,
 		     own[1].median[0] / own[0].median[0], "x", "<= 1.2");
 	bench_report(b, GROUP, "  kept / CUDA's", once->size, hit.median[0] / own[0].median[0], "x",

@@ -15,7 +15,7 @@ static const struct import_ops *const kinds[IMPORT_TYPES] = {
 	[IMPORT_DMABUF] = &import_dmabuf_ops,
 };
 
-/* A descriptor's mode takes precedence over what was asked for, all of it if need be. */
+/* A descriptor's mode takes precedence over the request, over all of the request if need be. */
 static void access_settle(struct import_region *r)
 {
 	r->reduced = r->wanted & ~r->access;

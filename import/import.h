@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Imported memory: host pages and dma-bufs, checked and mapped once, held by
- * every OpenCL object made from them.
+ * Imported memory: host pages and dma-bufs.  A *region* is memory that was checked and mapped once,
+ * and is held by every OpenCL object made from the memory.
  *
- * No OpenCL type appears here.  Functions return 0 or a negative errno; the one
- * that finds a fault logs it with its exact cause (util/log.h).  icd/error.c
- * says what each errno becomes.  All functions may be called from any thread.
+ * No OpenCL type appears here.  Functions return 0 or a negative errno; the function that finds a
+ * fault logs the exact cause (util/log.h).  icd/error.c translates each errno.  All functions may
+ * be called from any thread.
  */
 #ifndef IMPORT_IMPORT_H
 #define IMPORT_IMPORT_H
@@ -33,57 +33,56 @@ enum import_access {
 	IMPORT_WRITE = 1 << 1,
 };
 
-/* How host memory is mapped: drivers treat each kind in their own way. */
+/* Kinds of mappings of host memory: drivers treat each kind in a different way. */
 enum import_kind {
 	IMPORT_ANONYMOUS,     /* private, of no file: malloc(), the stack */
 	IMPORT_FILE_PRIVATE,  /* a private mapping of a file; a program's data */
 	IMPORT_FILE_SHARED,   /* a shared mapping of a file on a disk */
 	IMPORT_SHMEM,	      /* shared memory: memfd_create(), shm_open(), MAP_SHARED of no file */
-	IMPORT_SHMEM_PRIVATE, /* a private mapping of the same, or of a file on tmpfs */
+	IMPORT_SHMEM_PRIVATE, /* a private mapping of shared memory, or of a file on tmpfs */
 	IMPORT_HUGE,	      /* MAP_HUGETLB, private */
-	IMPORT_HUGE_SHARED,   /* the same, shared */
+	IMPORT_HUGE_SHARED,   /* MAP_HUGETLB, shared */
 	IMPORT_OF_DMABUF,     /* a dma-buf's */
-	IMPORT_OTHER,	      /* a device's, what is not known */
-	IMPORT_UNWRITABLE,    /* besides its kind: mapped without write permission */
-	IMPORT_SEVERAL,	      /* besides their kinds: more than one mapping */
+	IMPORT_OTHER,	      /* a device's, or unknown */
+	IMPORT_UNWRITABLE,    /* an additional bit: mapped without write permission */
+	IMPORT_SEVERAL,	      /* an additional bit: more than one mapping */
 	IMPORT_KINDS,
 };
 
-/* What the application asks for.  Borrowed for the duration of import_get(). */
+/* A request of the application.  Borrowed for the duration of import_get(). */
 struct import_desc {
 	enum import_type type;
-	void *memory;	     /* the memory, or the address of an int: its dma-buf descriptor */
+	void *memory;	     /* the memory, or the address of an int: the dma-buf descriptor */
 	size_t size;	     /* bytes, not 0 */
-	unsigned int access; /* what devices will do: enum import_access */
-	bool cpu_optional;   /* a dma-buf that the CPU cannot map is taken, too */
+	unsigned int access; /* of devices: enum import_access */
+	bool cpu_optional;   /* a dma-buf without a CPU mapping is taken, too */
 };
 
-/* What has to be done before a device uses memory that the host has changed. */
+/* The work to do before a device uses memory that the host has changed. */
 struct import_invalidate {
 	int (*invalidate)(struct import_invalidate *invalidate); /* 0 or a negative errno */
-	void (*prepare)(
-		struct import_invalidate *invalidate); /* the next: takes time, not needed */
+	/* Optional work ahead of the next invalidate(); takes time. */
+	void (*prepare)(struct import_invalidate *invalidate);
 	void (*put)(struct import_invalidate *invalidate);
 };
 
-/* Memory that is held.  Set by pin() and, but for the count, not changed afterwards. */
+/* Set by pin() and, but for the count, not changed afterwards. */
 struct import_region {
 	const struct import_ops *ops;
 	atomic_uint refs;
 	void *addr;  /* CPU address of the first byte; NULL: a dma-buf without a CPU mapping */
-	size_t size; /* bytes that were asked for */
+	size_t size; /* requested bytes */
 	int fd;	     /* own dma-buf descriptor, or -1 */
-	struct descriptor_id id; /* its */
-	unsigned int
-		access; /* what the memory permits; for a dma-buf it may be less than asked for */
-	unsigned int wanted;   /* what devices do: what was asked for, as far as it is permitted */
-	bool reduced;	       /* more was asked for */
-	unsigned int kinds;    /* a bit for each enum import_kind that is in it */
-	struct opaque *opaque; /* set by import_opaque(), once */
+	struct descriptor_id id; /* of @fd */
+	unsigned int access; /* permitted by the memory; for a dma-buf maybe less than requested */
+	unsigned int wanted; /* of devices: the request, as far as permitted */
+	bool reduced;	     /* the request was for more */
+	unsigned int kinds;  /* a bit for each enum import_kind in the region */
+	struct opaque *opaque;		      /* set by import_opaque(), once */
 	struct import_invalidate *invalidate; /* set by its user before others see the region */
-	bool unsynced;	    /* the same: no DMA_BUF_IOCTL_SYNC, its owner does that */
+	bool unsynced;	    /* set as @invalidate: DMA_BUF_IOCTL_SYNC is the owner's work */
 	struct range pages; /* import/kinds/host.c: of an unaligned range */
-	bool listed;	    /* there */
+	bool listed;	    /* in import/kinds/host.c's list */
 };
 
 /**
@@ -91,7 +90,7 @@ struct import_region {
  * @desc: the memory
  * @region: set on success; the caller drops it with import_put()
  *
- * May sleep.  A descriptor stays the caller's: it may be closed at once.
+ * May sleep.  A descriptor stays the caller's, who may close the descriptor at once.
  * Host memory stays the caller's too and must outlive the region.
  *
  * Returns 0, or
@@ -105,12 +104,12 @@ struct import_region {
  */
 int import_get(const struct import_desc *desc, struct import_region **region);
 
-/* One more reference to a region that the caller holds. */
+/* Takes a further reference to a region of the caller's. */
 void import_hold(struct import_region *region);
 
 /*
- * The application has released it; the driver may hold it for some time.  The memory counts no
- * more among the live imports that others may conflict with.
+ * The application has released the import; the driver may hold the memory for some time.  The
+ * memory conflicts with no later import from here on.
  */
 void import_released(struct import_region *region);
 
@@ -124,77 +123,78 @@ struct import_sample_want {
 	enum import_kind kind;
 	size_t offset;	/* of the first byte from a page of an odd number */
 	size_t size;	/* bytes */
-	bool is_sparse; /* nothing but the places is touched */
+	bool is_sparse; /* only the places are touched */
 	size_t at[IMPORT_SAMPLE_PLACES];
 };
 
 /**
  * import_sample_kind - memory of climport's own, of a kind
  *
- * For self-tests.  Zero, readable and writable, and not populated: what is not touched costs
- * nothing, but on a disk, where memory that is shared with a file is allocated before it is
- * stored to.  The memory lives as long as the region.
+ * For self-tests.  Zero, readable and writable, and not populated: untouched memory costs nothing,
+ * except on a disk, where the blocks of a shared mapping are allocated before stores.  The memory
+ * lives as long as the region.
  *
- * Returns 0, -EOPNOTSUPP if no memory of that kind and size can be made here, or what is wrong at
- * the moment: -ENOMEM, -EMFILE, -EIO, -ENOSPC, -EDQUOT, -EFBIG.
+ * Returns 0; -EOPNOTSUPP if no memory of the kind and size can be made here; or a lack of the
+ * moment: -ENOMEM, -EMFILE, -EIO, -ENOSPC, -EDQUOT, -EFBIG.
  */
 int import_sample_kind(const struct import_sample_want *want, struct import_region **region);
 
 /*
- * Bytes that the process may still take without harm: what the machine has left, or its control
- * groups where that is less.
+ * Bytes that the process may still take without harm: the rest of the machine, or the rest of the
+ * control groups if less.
  */
 size_t import_memory_available(void);
 
 #define IMPORT_UUID_SIZE 16
 
-/* Who made an opaque descriptor: devices treat their memory differently. */
+/* The maker of an opaque descriptor: devices treat memory of each maker differently. */
 enum import_maker { IMPORT_BY_CUDA, IMPORT_BY_VULKAN, IMPORT_EXPORTERS };
 
-/* What users of a descriptor have to know of the code that made the descriptor. */
+/* The facts about a maker that users of a descriptor need. */
 struct import_exporter {
 	const char *name;
-	const char *memory;	/* part of a sentence: the memory that the exporter serves */
-	bool may_be_coherent;	/* devices may map the exporter's host memory past their caches */
+	const char *memory; /* part of a sentence: the memory that the exporter serves */
+	bool may_be_coherent; /* devices may map the exporter's host memory past the device's caches */
 	bool has_device_memory; /* memory without a CPU address is the device's own */
 };
 
 const struct import_exporter *import_exporter_get(enum import_maker maker);
 
-/* A descriptor for cl_khr_external_memory_opaque_fd.  It is the region's. */
+/* A descriptor for cl_khr_external_memory_opaque_fd, which stays the region's. */
 struct import_opaque {
 	int fd;
-	size_t offset; /* of the region's first byte in it */
+	size_t offset; /* of the region's first byte */
 	size_t size;   /* of the whole */
 	enum import_maker maker;
-	uint64_t kept; /* not 0: names memory of climport_alloc(), until it is forgotten */
+	uint64_t kept; /* not 0: names memory of climport_alloc(), until the forget call */
 };
 
 /*
- * @forget is called before kept memory is freed, on the thread that frees it.  One for the
- * process, of the layer.
+ * @forget is called before kept memory is freed, on the thread that frees.  The process has one
+ * @forget, the layer's.
  */
 void import_on_forget(void (*forget)(uint64_t kept));
 
 /**
- * import_opaque - the region by a descriptor that drivers of one device understand
- * @region: one that no other thread knows yet
+ * import_opaque - the region as a descriptor for the drivers of one device
+ * @region: unknown to other threads
  * @uuid: CL_DEVICE_UUID_KHR
  *
- * CUDA's allocations say it themselves (import/nvidia/cuda/cuda.h); for other memory Vulkan makes it
- * (import/nvidia/vulkan/vulkan.h), which takes 0.2 to 0.4 s the first time.  Lives as long as the region.
+ * CUDA makes descriptors of CUDA's allocations (import/nvidia/cuda/cuda.h), Vulkan of other memory
+ * (import/nvidia/vulkan/vulkan.h), which takes 0.2 to 0.4 s the first time.  The descriptor lives
+ * as long as the region.
  *
  * Returns 0, or
- *   -EOPNOTSUPP  no way leads there; logged with the reason
- *   -EXDEV	  memory of another device
- *   -ENODEV	  the memory was freed since it was exported
+ *   -EOPNOTSUPP  nobody makes a descriptor; logged with the reason
+ *   -EXDEV	  memory of a different device
+ *   -ENODEV	  the memory was freed since the export
  *   -EFAULT, -ENOMEM, -EMFILE
  */
 int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
 		  struct import_opaque *out);
 
 /**
- * import_sample - a page of host memory that @maker makes an opaque descriptor of
+ * import_sample - a page of host memory for opaque descriptors of @maker
  *
  * For self-tests.  The memory lives as long as the region.  Loads Vulkan or CUDA.
  *
@@ -204,43 +204,42 @@ int import_sample(enum import_maker maker, const unsigned char uuid[IMPORT_UUID_
 		  struct import_region **region);
 
 /*
- * Whether use has to be bracketed at all: dma-bufs that the CPU has mapped, and memory that
- * has to be refreshed.  The latter needs the beginning alone.
+ * Whether use needs a bracket: dma-bufs with a CPU mapping, and memory with an invalidation.  An
+ * invalidation needs the beginning alone.
  */
 bool import_needs_bracket(const struct import_region *region);
 bool import_needs_end(const struct import_region *region);
 
-/* Whether beginning access to one of them does for the other as well. */
+/* Whether beginning access to @a begins access to @b as well. */
 bool import_same_bracket(const struct import_region *a, const struct import_region *b);
 
 /*
  * Brackets CPU access to a region that the kernel must keep coherent
- * (DMA_BUF_IOCTL_SYNC; Documentation/driver-api/dma-buf.rst).  begin waits for
- * the fences of the buffer, and then refreshes what the device has of it.  Regions that
- * need neither return 0.
+ * (DMA_BUF_IOCTL_SYNC; Documentation/driver-api/dma-buf.rst).  begin waits for the fences of the
+ * buffer, and then invalidates the device's caches.  Regions that need neither return 0.
  *
- * -EIO if the program has closed the region's descriptor: there is no way to another one.
- * import_check_access() says so without a bracket, logged.
+ * -EIO if the program has closed the region's descriptor, which cannot be replaced.
+ * import_check_access() returns the error without a bracket, logged.
  */
 int import_check_access(const struct import_region *region);
 int import_begin_access(struct import_region *region, unsigned int access);
 int import_end_access(struct import_region *region, unsigned int access);
 
-/* Lets the next begin take less time.  To be called when the command is on its way. */
+/* Makes the next begin faster.  To be called when the command is on its way. */
 void import_prepare(struct import_region *region);
 
 enum import_edge { IMPORT_BEGIN, IMPORT_END };
 
 /**
  * import_bracket_async - begin or end access to several regions, without blocking
- * @regions: @count regions, each with its access in @access; both are borrowed
- *	until @done was called, the caller keeps its references that long
+ * @regions: @count regions, each with an access in @access; both are borrowed
+ *	until @done was called, and the caller keeps references until then
  * @done: called once, before this returns or later on the worker thread, with 0
- *	or the first negative errno; regions that were begun before the error have
+ *	or the first negative errno; regions begun before the error have
  *	been ended again
  *
- * For callbacks of drivers, which may not make calls that block.  A buffer
- * whose fences are not signalled delays no other call.
+ * For callbacks of drivers, which may not block.  A buffer with unsignalled fences delays no other
+ * call.
  *
  * Returns 0, or -ENOMEM, -EAGAIN, -EMFILE if no worker could be started; @done is then not called.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a kind of memory provides.  A new one is a file that defines such a
- * table and a row for it in import.c.
+ * The operations of a kind of memory.  A new kind is a file with a table of operations, and a row
+ * in import.c.
  */
 #ifndef IMPORT_OPS_H
 #define IMPORT_OPS_H
@@ -16,16 +16,19 @@ struct import_ops {
 	int (*pin)(const struct import_desc *desc, struct import_region *region);
 	void (*unpin)(struct import_region *region);
 
-	/* Optional: the application has released its import; before unpin, or not at all. */
+	/* Optional: the application has released the import; before unpin, or not at all. */
 	void (*released)(struct import_region *region);
 
 	/* Optional, both or none: CPU access needs a bracket. */
 	int (*begin_access)(struct import_region *region, unsigned int access);
 	int (*end_access)(struct import_region *region, unsigned int access);
-	/* With them: 0, or a negative errno, logged, if both could only fail by now. */
+	/*
+	 * With begin and end: 0, or a negative errno, logged, if begin and end can only fail by
+	 * now.
+	 */
 	int (*check_access)(const struct import_region *region);
 
-	/* Optional: the poll(2) events of region->fd that say begin_access will not wait. */
+	/* Optional: poll(2) events of region->fd after which begin_access does not wait. */
 	short (*ready_events)(unsigned int access);
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of import/ that the layer calls are in libclimport.so, so that a process has one
- * registration cache.  In the library the functions have names that meet no program's own names.
- * The names are private: the layer and the library are installed together.
+ * The functions of import/ called by the layer are in libclimport.so: a process has one
+ * registration cache.  In the library the functions have names apart from every program's own
+ * names. The names are private: the layer and the library are installed together.
  */
 #ifndef IMPORT_SHARED_H
 #define IMPORT_SHARED_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks of 2 MiB, which is what CUDA's VMM gives at least, begin at multiples of that.  One is
- * a slab of equal parts, or a single allocation of any size.  Each is registered with its
- * device's cache (opaque.h), so that an import of a part of it is a hit.
+ * A *block* has 2 MiB or more (CUDA's VMM gives 2 MiB at least), and begins at a multiple of 2 MiB.
+ * A block is a *slab* of 2 MiB in equal *parts*, or a single allocation of any size.  Each block is
+ * registered with the device's cache (opaque.h), so an import of a part is a hit.
  */
 #include "import/alloc/memory.h"
 
@@ -24,7 +24,7 @@
 #define BUCKETS 256
 
 struct block {
-	struct block *next; /* of its bucket */
+	struct block *next; /* in the bucket */
 	uintptr_t base;
 	size_t size, part, parts; /* one part: a single allocation */
 	enum memory_kind kind;
@@ -48,7 +48,7 @@ static struct block **memory_bucket_of(uintptr_t base) REQUIRES(memory_lock)
 	return &buckets[base / BLOCK % BUCKETS];
 }
 
-/* CUDA does not live on in a child, and its memory is not mapped there. */
+/* CUDA does not work in a child, and CUDA's memory is not mapped in a child. */
 static void memory_disinherit(struct lock *lock)
 {
 	(void)lock;
@@ -61,7 +61,7 @@ static void memory_disinherit(struct lock *lock)
 		}
 }
 
-/* Pages that begin at a multiple of BLOCK. */
+/* Maps pages from a multiple of BLOCK on. */
 static int map_aligned(size_t size, uintptr_t *base)
 {
 	char *all = mmap(NULL, size + BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -101,7 +101,7 @@ static void block_unmap(struct block *b)
 		munmap((void *)b->base, b->size);
 }
 
-/* Other host memory is registered when it is imported. */
+/* Host memory outside of CUDA is registered at each import. */
 static int block_register(struct block *b)
 {
 	return b->cuda ? opaque_hold(b->uuid, b->base, b->size, &b->hold) : 0;
@@ -209,7 +209,7 @@ static size_t power_of_two(size_t size)
 	return power;
 }
 
-/* A part for small allocations, 0 for one of its own. */
+/* The size of a part for small allocations; 0: a single allocation. */
 static size_t part_for(size_t size, size_t alignment)
 {
 	size_t larger = size > alignment ? size : alignment;
@@ -217,7 +217,7 @@ static size_t part_for(size_t size, size_t alignment)
 	return larger <= BLOCK / 2 ? power_of_two(larger) : 0;
 }
 
-/* A part of a slab that is there. */
+/* A part of an existing slab. */
 static bool take_from_slab(enum memory_kind kind, const unsigned char *uuid, size_t part,
 			   uintptr_t *address)
 {
@@ -265,7 +265,7 @@ static struct block *block_of(uintptr_t address) REQUIRES(memory_lock)
 	return b;
 }
 
-/* The block that is to go, if its last part was freed. */
+/* @unused: the block, if its last part was freed. */
 static bool part_free(uintptr_t address, struct block **unused) REQUIRES(memory_lock)
 {
 	struct block *b = block_of(address);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libclimport's functions, but for those of OpenCL: see <CL/climport.h>. */
+/* libclimport's functions without OpenCL: see <CL/climport.h>. */
 #include <CL/climport.h>
 
 #include <errno.h>

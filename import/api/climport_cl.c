@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libclimport's functions that call OpenCL.  The loader is found when they are: the layer,
- * which the loader loads, uses this library as well.
+ * libclimport's functions that call OpenCL.  The functions look for the loader: the layer,
+ * which the loader loads, links to the library as well.
  */
 #include <CL/climport.h>
 
@@ -13,7 +13,7 @@
 
 typedef __typeof__(&clImportMemoryARM) import_fn;
 
-/* The program's own loader, if it has one; else the system's. */
+/* The program's own loader, or the system's. */
 static void *climport_cl_symbol(const char *name)
 {
 	void *found = dlsym(RTLD_DEFAULT, name), *loader;
@@ -29,7 +29,7 @@ static void *climport_cl_symbol(const char *name)
 
 #define LOADER(name) ((__typeof__(&(name)))climport_cl_symbol(#name))
 
-/* Contexts have one platform, but as many devices as they like. */
+/* A context has one platform, but any number of devices. */
 static cl_int platform_of(cl_context context, cl_platform_id *platform)
 {
 	__typeof__(&clGetContextInfo) context_info = LOADER(clGetContextInfo);
@@ -94,7 +94,7 @@ PUBLIC cl_mem CL_API_CALL clImportMemoryARM(cl_context context, cl_mem_flags fla
 	return function(context, flags, properties, memory, size, errcode_ret);
 }
 
-/* The part of an import that is the range; the part keeps the whole. */
+/* The range as a part of an import; the part keeps the whole. */
 static cl_mem climport_cl_part_of(cl_mem whole, const struct climport_dmabuf *dmabuf, cl_int *err)
 {
 	const cl_buffer_region region = { dmabuf->offset, dmabuf->size };

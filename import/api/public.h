@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libclimport.so exports. */
+/* The exports of libclimport.so. */
 #ifndef IMPORT_API_PUBLIC_H
 #define IMPORT_API_PUBLIC_H
 

@@ -80,8 +80,8 @@ struct cache_source {
 
 struct cache_config {
 	/*
-	 * While more bytes are pinned, idle entries are unpinned.  0: nothing stays idle.  While the
-	 * entries in use exceed the budget, each put takes the lock.
+	 * While more bytes are pinned, idle entries are unpinned.  0: nothing stays idle.  While
+	 * the entries in use exceed the budget, each put takes the lock.
 	 */
 	size_t bytes;
 	/* Entries at once, in use or not; 0: 65536. */

@@ -5,8 +5,8 @@
  *
  * A *user* is a thread that reads an entry of a cache without the cache's lock.  A *record* belongs
  * to a thread and has a few *slots*.  The user stores the entry in a slot, then checks that the
- * entry is still live.  A *taker*, which has the lock, marks the entry dying, then scans the slots of
- * all records:
+ * entry is still live.  A *taker*, which has the lock, marks the entry dying, then scans the slots
+ * of all records:
  *
  *	user				taker
  *	U1 slot = entry			T1 state = dying
@@ -17,7 +17,8 @@
  *
  * Proof obligations.  All these accesses are seq_cst, so they have one order for all threads.
  *
- * 1. No entry is taken from a user.  If U2 reads live, U2 comes before T1, so U1 comes before T2: the
+ * 1. No entry is taken from a user.  If U2 reads live, U2 comes before T1, so U1 comes before T2:
+ * the
  *    taker sees the slot.
  * 2. No entry is forgotten.  If T2 sees the slot, T2 comes before U3, so T1 comes before U4: the
  *    user sees dying, and collects the entry.

@@ -167,7 +167,9 @@ static int cache_publish(struct cache *cache, struct cache_new *new, uintptr_t a
 	return err;
 }
 
-/* Where entries stay pinned without users, entries that overlap the new pin may be of freed memory. */
+/*
+ * Where entries stay pinned without users, entries that overlap the new pin may be of freed memory.
+ */
 static int cache_pin_and_publish(struct cache *cache, struct cache_new *new, uintptr_t address,
 				 size_t size, const void *wanted, struct cache_ref *ref)
 {

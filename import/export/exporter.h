@@ -23,7 +23,7 @@ struct export_request {
 
 enum export_outcome {
 	EXPORT_DONE,	 /* the exporter took the memory: the error, if any, is the export's */
-	EXPORT_DECLINED, /* the memory is for a later exporter; the error is for the last in the row */
+	EXPORT_DECLINED, /* for a later exporter; the last exporter's error is the export's */
 };
 
 struct exporter {

@@ -14,7 +14,7 @@
 
 struct export
 {
-	struct export *next; /* of its bucket */
+	struct export *next; /* in the bucket */
 	ino_t inode;
 	struct exported made_of;
 	bool used;
@@ -30,7 +30,7 @@ static struct export **exports_bucket_of(ino_t inode) REQUIRES(exports_lock)
 	return &buckets[inode % BUCKETS];
 }
 
-/* Whether the address still means what was exported. */
+/* Whether the address still means the exported memory. */
 static bool exports_is_current(const struct exported *made_of)
 {
 	const struct gdmabuf_range range = {
@@ -53,7 +53,7 @@ static struct export *exports_find_inode(ino_t inode) REQUIRES(exports_lock)
 	return e;
 }
 
-/* The oldest one is forgotten for a new one. */
+/* A new dma-buf replaces the oldest. */
 static struct export *exports_take(ino_t inode) REQUIRES(exports_lock)
 {
 	struct export *e = &ring[oldest++ % EXPORTS];

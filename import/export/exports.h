@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dma-bufs that this process has made of its own memory: a driver that takes no dma-bufs
- * may take what they were made of.
+ * The *origin* of each dma-buf that this process has made: a driver that takes no dma-bufs may take
+ * the origin.
  *
- * The last EXPORTS of them are remembered: nobody tells when a dma-buf is gone, and to hold one
- * would hold its memory.  An older one is as another process's.
+ * The table has the last EXPORTS dma-bufs: nobody tells when a dma-buf is gone, and a reference to
+ * a dma-buf would hold the memory.  Older dma-bufs count as dma-bufs of other processes.
  */
 #ifndef IMPORT_EXPORT_EXPORTS_H
 #define IMPORT_EXPORT_EXPORTS_H
@@ -16,7 +16,7 @@
 
 #define EXPORTS 16384
 
-/* What a dma-buf was made of, and how to tell that it is there still. */
+/* The origin of a dma-buf, with the means to check whether the memory has been freed. */
 struct exported {
 	uintptr_t address; /* of the dma-buf's first byte */
 
@@ -24,12 +24,12 @@ struct exported {
 	uint64_t buffer_id;
 	uintptr_t inside;
 
-	uint32_t context, slot, generation; /* gdmabuf's; generation 0: none */
+	uint32_t context, slot, generation; /* gdmabuf's; generation 0: not gdmabuf's */
 };
 
 /*
- * Remembers a dma-buf, by its inode: it may be closed, passed on and come back.  What cannot be
- * told from other memory later is not remembered.  0 or -EBADF; -ESTALE, not logged: it is another
+ * Remembers a dma-buf by inode: programs close dma-bufs, pass dma-bufs on and get dma-bufs back.
+ * An origin without a check is not remembered.  0 or -EBADF; -ESTALE, not logged: @fd is of another
  * file than @expected, which may be NULL.
  */
 int exports_add(int fd, const struct exported *exported, const struct descriptor_id *expected);

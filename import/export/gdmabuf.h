@@ -2,8 +2,8 @@
 /*
  * The kernel module gdmabuf: ranges of this process as dma-bufs, pinned anew or kept (kmod/).
  *
- * One context a process, opened at the first export; a child after fork() opens its own, and so
- * does a process that has closed it.
+ * A process has one context, opened at the first export.  A child after fork() opens a context, and
+ * so does a process that has closed the context's descriptor.
  * Functions return 0 or a negative errno, may sleep, and be called from any thread.
  */
 #ifndef IMPORT_EXPORT_GDMABUF_H
@@ -25,7 +25,7 @@ enum gdmabuf_export_option {
 
 struct gdmabuf_range {
 	int fd;	       /* the caller's */
-	size_t offset; /* of the range in it */
+	size_t offset; /* of the range in @fd */
 	/* For gdmabuf_is_current(). */
 	uint32_t context, slot, generation;
 	const _Atomic uint32_t *status; /* reads @generation while current; never unmapped */
@@ -39,25 +39,25 @@ int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, u
 		   struct gdmabuf_range *range);
 
 /*
- * Whether the address that was exported still means these pages: one load.  No if it was
- * exported before a fork(), or before the program closed the context's descriptor.
+ * Whether the exported address still means the exported pages: one load.  No, if the export came
+ * before a fork(), or before the program closed the context's descriptor.
  */
 int gdmabuf_is_current(const struct gdmabuf_range *range);
 
-/* The module keeps nothing any more that touches the range; what is used goes with its last use. */
+/* Ends the module's pins that touch the range; a pin in use ends with the last use. */
 void gdmabuf_drop(uintptr_t address, size_t size);
 
-/* How much that nobody uses the module keeps for this process: UINT64_MAX, at first, is all. */
+/* The most bytes of idle pins that the module keeps for the process; at first UINT64_MAX: all. */
 void gdmabuf_set_limit(enum gdmabuf_memory memory, uint64_t bytes);
 
 struct gdmabuf_counts {
 	uint64_t exports, hits; /* hits are of @exports */
 	uint64_t evictions, stale;
 	uint64_t bytes_pinned;
-	uint64_t bytes_idle; /* part of it: kept, and used by nobody */
+	uint64_t bytes_idle; /* part of @bytes_pinned: kept, without users */
 };
 
-/* Of this process's context; zeros if it has none. */
+/* Counts of the process's context; zeros without a context. */
 void gdmabuf_counts(struct gdmabuf_counts *counts);
 
 #endif

@@ -95,7 +95,9 @@ static int registration_make(const struct registration_wanted *wanted, struct ca
 	return ret;
 }
 
-/* Registers the whole allocation for its parts, and no neighbour: other memory may share the pages. */
+/*
+ * Registers the whole allocation for its parts, and no neighbour: other memory may share the pages.
+ */
 static int registration_fill(const struct registration_wanted *wanted, struct cache_pin *pin,
 			     struct registered *registered)
 {

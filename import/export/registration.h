@@ -35,7 +35,9 @@ enum registration_by {
  */
 bool registration_can_keep(const struct export_request *request);
 
-/* Finds the registration that covers the range.  No error, and no call of a driver but the check. */
+/*
+ * Finds the registration that covers the range.  No error, and no call of a driver but the check.
+ */
 bool registration_find(uintptr_t address, size_t size, struct registration *registration);
 
 /* Finds or makes the registration.  Errors as climport_register() has them, logged. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much memory is left for this process.  A control group is full only when its pages of files
- * are gone as well, which the kernel gives back first.
+ * The memory that is left for the process.  A control group is full only after the group's pages of
+ * files are gone: the kernel gives back pages of files first.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static const struct group_files versions[] = {
 	  "total_inactive_file" },
 };
 
-/* The number that follows @word at the beginning of a line; "": of the first line. */
+/* The number after @word at the beginning of a line; "": of the first line. */
 static bool file_number(const char *path, const char *word, size_t *number)
 {
 	const size_t length = strlen(word);
@@ -63,7 +63,7 @@ static size_t group_available(const struct group_files *files, const char *group
 	return usage < limit ? limit - usage : 0;
 }
 
-/* The group, and all that it is in. */
+/* The group, and all groups around the group. */
 static size_t groups_available(const struct group_files *files, char *group)
 {
 	size_t least = SIZE_MAX;

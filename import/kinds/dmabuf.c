@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CL_IMPORT_TYPE_DMA_BUF_ARM, for devices that read memory through the CPU's
- * page tables: the buffer is mapped here, and DMA_BUF_IOCTL_SYNC brackets its
+ * page tables: the buffer is mapped here, and DMA_BUF_IOCTL_SYNC brackets each
  * use.  Source: Linux, Documentation/driver-api/dma-buf.rst.
  */
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define DMA_BUF_MAGIC 0x444d4142
 #endif
 
-/* Programs pass the descriptor instead of its address: an error, not a crash. */
+/* Some programs pass the descriptor instead of the descriptor's address: an error, no crash. */
 static int read_descriptor(const void *memory, int *fd)
 {
 	unsigned int have;
@@ -68,7 +68,7 @@ static unsigned int descriptor_access(int fd)
 	}
 }
 
-/* Linux maps no descriptor that cannot be read. */
+/* Linux maps no unreadable descriptor. */
 static int refuse_write_only(int fd, bool optional)
 {
 	if (optional)
@@ -124,7 +124,7 @@ static void dmabuf_unpin(struct import_region *region)
 	descriptor_close(region->fd, &region->id);
 }
 
-/* The kernel gives no other descriptor of a buffer that is mapped: its file cannot be opened. */
+/* The kernel gives no second descriptor of a mapped buffer, whose file cannot be opened. */
 static int dmabuf_check_access(const struct import_region *region)
 {
 	if (descriptor_is(region->fd, &region->id))
@@ -135,7 +135,7 @@ static int dmabuf_check_access(const struct import_region *region)
 			 region->fd);
 }
 
-/* What a descriptor does not permit is not said: exporters may refuse it, gdmabuf does. */
+/* Linux does not check a descriptor's mode here.  An exporter may refuse, and gdmabuf does. */
 static unsigned int sync_flags(const struct import_region *region, unsigned int access)
 {
 	if (!(access & region->access & IMPORT_WRITE))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CL_IMPORT_TYPE_HOST_ARM: memory of this process.  Nothing is mapped or kept:
+ * CL_IMPORT_TYPE_HOST_ARM: memory of the process.  Nothing is mapped or kept:
  * the range is checked, and stays the application's.
  */
 #include <errno.h>
@@ -20,14 +20,14 @@
  * "Importing two allocations that aren't page-aligned and that request
  * different memory flags is unsupported; an error will be returned."
  *
- * The pages of live unaligned ranges, by the access that was asked for.
+ * The pages of live unaligned ranges, by requested access.
  */
 LOCK_DEFINE(unaligned_lock, LOCK_LAST); /* the sets below */
 static struct range *unaligned[ACCESS_KINDS] GUARDED_BY(unaligned_lock);
 
 static uintptr_t host_page_mask(void)
 {
-	static uintptr_t mask; /* the same value from every thread */
+	static uintptr_t mask; /* every thread writes one value */
 	uintptr_t known = __atomic_load_n(&mask, __ATOMIC_RELAXED);
 
 	if (!known) {

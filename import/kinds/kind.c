@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kind of memory a mapping is: by the file system that its file is on, and by its name where
- * that does not say it.  Asked once for each file, as far as there is room to remember it.
+ * The kind of memory of a mapping: by the file system of the mapped file, else by the name of the
+ * mapping.  The kernel is asked once for each file, as far as the table has room.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "import/import.h"
 #include "import/kinds/maps.h"
 
-#define REMEMBERED_BITS 8 /* of the number of files */
+#define REMEMBERED_BITS 8 /* of the number of files in the table */
 
 enum store {
 	NOT_KNOWN,
@@ -23,12 +23,12 @@ enum store {
 	ON_TMPFS,
 	ON_HUGETLBFS,
 	IN_DMABUF,
-	ZEROS, /* /dev/zero: a private mapping of it is of no file */
+	ZEROS, /* /dev/zero: a private mapping is of no file */
 	ELSEWHERE,
 	STORE_BITS = 3,
 };
 
-/* The device of the kernel's own tmpfs or hugetlbfs, which is mounted nowhere; 0: none. */
+/* The device of the kernel's own tmpfs or hugetlbfs, which is mounted nowhere; 0: unknown. */
 static dev_t own_device(unsigned int flags, _Atomic(dev_t) *known)
 {
 	dev_t device = atomic_load_explicit(known, memory_order_relaxed);
@@ -86,7 +86,7 @@ static enum store store_of_type(const char *type)
 
 /*
  * "36 35 98:0 /root /at options fields - type source options": proc_pid_mountinfo(5).  A file of
- * an overlay is on a device that need not be mounted here.
+ * an overlay is on a device that may be mounted nowhere.
  */
 static enum store store_of_device(dev_t device)
 {
@@ -112,7 +112,7 @@ static enum store store_of_device(dev_t device)
 	return found;
 }
 
-/* Whether a name leads to something that is no plain file; one that is gone is taken for one. */
+/* Whether a name leads to something that is no plain file; a missing file counts as plain. */
 static bool is_special(const char *name)
 {
 	struct stat st;
@@ -130,7 +130,7 @@ static enum store store_of_name(const char *name, dev_t device)
 		return ELSEWHERE;
 	if (kind_begins_with(name, "/dev/") && !kind_begins_with(name, "/dev/shm/") &&
 	    access(name, F_OK))
-		return ELSEWHERE; /* perhaps a device whose node is gone */
+		return ELSEWHERE; /* perhaps a device without its node */
 	return store_of_device(device);
 }
 
@@ -157,7 +157,7 @@ static uint64_t file_hash(const struct maps_mapping *m)
 	return h ^ h >> 29;
 }
 
-/* One word for each file: where it is, and all of its hash that there is room for. */
+/* A word for each file: the place, and as much of the hash as fits. */
 static enum store store_of(const struct maps_mapping *m)
 {
 	static _Atomic(uint64_t) remembered[1 << REMEMBERED_BITS];

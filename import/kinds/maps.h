@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this process has mapped, asked of the kernel. */
+/* The mappings of the process, from the kernel. */
 #ifndef IMPORT_KINDS_MAPS_H
 #define IMPORT_KINDS_MAPS_H
 
@@ -10,7 +10,7 @@
 
 #include "import/import.h"
 
-/* One mapping.  Nothing is kept of it: another thread may change it at any time. */
+/* A mapping.  No answer is kept: a thread may change mappings at any time. */
 struct maps_mapping {
 	uintptr_t start, end;
 	unsigned int access; /* enum import_access */
@@ -23,34 +23,34 @@ struct maps_mapping {
  * maps_for_each - the mappings of a range, in order
  * @addr: first byte
  * @size: bytes, not 0
- * @visit: called for each with @arg; returns 0, or a negative errno, logged, that ends the walk
+ * @visit: called for each with @arg; returns 0, or a negative errno, logged, to end the walk
  *
- * Costs a system call for each mapping in the range, whatever their size.
+ * Costs a system call for each mapping in the range, of any size.
  *
- * Returns 0, what @visit returned, or -ERANGE if the range leaves the address
- * space, -EFAULT if part of it is not mapped, -EMFILE or -ENFILE without a descriptor, -EIO
+ * Returns 0, the errno of @visit, or -ERANGE if the range leaves the address
+ * space, -EFAULT if part of the range is not mapped, -EMFILE or -ENFILE without a descriptor, -EIO
  * without /proc.
  */
 int maps_for_each(const void *addr, size_t size,
 		  int (*visit)(const struct maps_mapping *mapping, void *arg), void *arg);
 
 /**
- * maps_name - what a mapping is of, as /proc/self/maps says it
- * @addr: an address in it
+ * maps_name - the name of a mapping in /proc/self/maps
+ * @addr: an address in the mapping
  *
- * The caller frees it.  "": it has none, or is gone.  NULL: there is no memory.
+ * The caller frees the name.  "": no name, or no mapping.  NULL: no memory.
  */
 char *maps_name(uintptr_t addr);
 
 /**
- * maps_check - is every page of a range mapped, and for what?
+ * maps_check - whether every page of a range is mapped, and for which access
  * @addr: first byte
  * @size: bytes, not 0
- * @need: enum import_access that every mapping must permit
- * @have: set on success: what all of them permit
- * @kinds: the same, unless it is NULL: a bit for each enum import_kind of them
+ * @need: enum import_access, required of every mapping
+ * @have: set on success: the access that all mappings permit
+ * @kinds: NULL, or set on success: a bit for each enum import_kind of the mappings
  *
- * Returns and costs what maps_for_each() does, and -EACCES if a mapping lacks @need.
+ * Returns and costs as maps_for_each(), and -EACCES if a mapping lacks @need.
  */
 int maps_check(const void *addr, size_t size, unsigned int need, unsigned int *have,
 	       unsigned int *kinds);

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Ranges with the same first address are told apart by their own. */
+/* Ranges with equal first addresses are ordered by the addresses of the structs. */
 static bool range_is_before(const struct range *a, const struct range *b)
 {
 	return a->first != b->first ? a->first < b->first : (uintptr_t)a < (uintptr_t)b;

@@ -17,7 +17,7 @@
 #include "util/log.h"
 
 #define DMABUF_LARGEST (64 << 20) /* bytes: all of a dma-buf's memory is allocated */
-#define FILE_LARGEST (64 << 20)	  /* the same, on a disk */
+#define FILE_LARGEST (64 << 20)	  /* of a file on a disk */
 
 struct kind_sample {
 	struct import_region region; /* first */
@@ -58,7 +58,7 @@ static int named_file_in(const char *directory)
 	return fd;
 }
 
-/* A file without a name, on a disk: memory of tmpfs is another kind. */
+/* A file without a name, on a disk.  tmpfs is a kind apart. */
 static int file_in(const char *directory)
 {
 	struct statfs fs;
@@ -71,8 +71,8 @@ static int file_in(const char *directory)
 }
 
 /*
- * A store into a hole of a shared mapping ends the program where its disk is full: what is stored
- * to is allocated before.  A negative errno if it cannot be.
+ * On a full disk, a store into a hole of a shared mapping ends the program: blocks are allocated
+ * before the stores.  A negative errno if the disk has no room.
  */
 static int file_allocate(int fd, const struct import_sample_want *want)
 {
@@ -89,7 +89,7 @@ static int file_allocate(int fd, const struct import_sample_want *want)
 	return 0;
 }
 
-/* In the first directory that has room. */
+/* In the first directory with room. */
 static int file_create(const struct import_sample_want *want)
 {
 	const char *const directories[] = { secure_getenv("XDG_CACHE_HOME"), "/tmp", "/var/tmp",
@@ -221,8 +221,8 @@ static int huge_create(const struct import_sample_want *want, struct kind_sample
 }
 
 /*
- * At an odd page, to be no more aligned than that.  What is in the way there is a reservation of
- * the same size and a page.
+ * Maps at an odd page, so that the memory is aligned to a page and no more.  A reservation, larger
+ * by a page, provides the address.
  */
 static int kind_map(enum import_kind kind, int fd, struct kind_sample *s)
 {

@@ -106,7 +106,7 @@ struct climport_registration {
 	size_t length;	  /* bytes of the allocation, all of which @fd has */
 	int fd;		  /* climport's: not to be closed; a dma-buf until climport_unregister() */
 	size_t offset;	  /* of @base in @fd */
-	uint64_t id;	  /* of the registration; no other registration of the process has the id */
+	uint64_t id;	  /* unique among the registrations of the process, and never 0 */
 	void *reserved[2];
 };
 

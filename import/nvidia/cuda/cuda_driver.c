@@ -16,7 +16,7 @@ enum group { NEEDED, DMABUF, VMM };
 
 struct symbol {
 	const char *name;
-	const char *older; /* the same function in older drivers, or NULL */
+	const char *older; /* the function's name in older drivers, or NULL */
 	size_t offset;	   /* of the pointer in struct cuda_driver */
 	enum group group;
 };
@@ -57,7 +57,7 @@ static const struct symbol symbols[] = {
 static void loader_distrust(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(load_lock, LOCK_LAST, loader_distrust); /* the three below */
-static struct cuda_driver driver;			     /* constant once it is published */
+static struct cuda_driver driver;			     /* constant once published */
 static unsigned long long
 	searched GUARDED_BY(load_lock); /* libraries loaded when libcuda was not */
 static bool is_child GUARDED_BY(load_lock);
@@ -70,7 +70,7 @@ static void *cuda_driver_find(void *library, const struct symbol *s)
 	return function || !s->older ? function : dlsym(library, s->older);
 }
 
-/* Returns the first function that is missing and cannot be done without, or NULL. */
+/* Returns the first needed function that libcuda lacks, or NULL. */
 static const char *cuda_driver_fill(struct cuda_driver *cu, void *library)
 {
 	const char *missing[] = { [NEEDED] = NULL, [DMABUF] = NULL, [VMM] = NULL };
@@ -89,12 +89,12 @@ static const char *cuda_driver_fill(struct cuda_driver *cu, void *library)
 }
 
 /*
- * How many libraries the process has loaded so far.  dlopen(RTLD_NOLOAD) of a library that is not
- * loaded searches all folders of libraries on the disk; this takes a hundredth of the time.
+ * The number of libraries that the process has loaded so far.  dlopen(RTLD_NOLOAD) of an unloaded
+ * library searches all library folders on the disk; the number takes a hundredth of the time.
  *
- * glibc takes a lock for it that it does not initialize in a child of fork() (2.36).  Our calls
- * are made with load_lock held, which fork() waits for.  But a thread of the program may have held
- * glibc's lock, so a child never asks: 0.
+ * glibc (2.36) takes a lock for the number, and does not initialize the lock in a child of fork().
+ * Calls from here hold load_lock, and fork() waits for load_lock.  But a thread of the program may
+ * have held glibc's lock, so a child never asks: 0.
  */
 static int loads_read(struct dl_phdr_info *info, size_t size, void *loads)
 {
@@ -138,7 +138,7 @@ static void search_failed(unsigned long long then)
 	lock_release(&load_lock);
 }
 
-/* The library stays loaded: its functions are kept.  Threads may do this at once. */
+/* The library stays loaded, as its functions are kept.  Several threads may publish at once. */
 static const struct cuda_driver *cuda_driver_publish(void *library)
 {
 	struct cuda_driver mine;

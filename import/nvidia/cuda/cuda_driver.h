@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of libcuda.so.1 that import/cuda*.c call, in our own declarations.
+ * The functions of libcuda.so.1 for import/nvidia/cuda/, in our own declarations.
  *
- * Found by dlsym() in the version that is named at each; the numbers are those of the driver
- * API and never change.  Types: a result, a device and an enum are int, a context is void *, a
+ * dlsym() finds each function in the named version; the numbers are the driver API's and never
+ * change.  Types: a result, a device and an enum are int, a context is void *, a
  * device pointer and a size are 64 bits.
  */
 #ifndef IMPORT_NVIDIA_CUDA_CUDA_DRIVER_H
@@ -36,7 +36,7 @@ enum cuda_pointer_attribute {
 	CUDA_POINTER_BUFFER_ID = 7,
 	CUDA_POINTER_IS_MANAGED = 8,
 	CUDA_POINTER_DEVICE_ORDINAL = 9,
-	CUDA_POINTER_RANGE_START = 11, /* of VMM: the reservation, not what is mapped */
+	CUDA_POINTER_RANGE_START = 11, /* of VMM: the reservation, not the mapping */
 	CUDA_POINTER_RANGE_SIZE = 12,
 	CUDA_POINTER_MAPPING_SIZE = 18,
 	CUDA_POINTER_MAPPING_BASE = 19,
@@ -131,7 +131,7 @@ struct cuda_driver {
 	int (*properties)(struct cuda_properties *properties, uint64_t handle);
 	int (*share)(void *shareable, uint64_t handle, int type, unsigned long long flags);
 
-	/* The first function that this libcuda lacks, or NULL. */
+	/* The first function missing from libcuda, or NULL. */
 	const char *no_dmabuf;
 	const char *no_vmm;
 };
@@ -139,7 +139,7 @@ struct cuda_driver {
 /* libcuda where the process has loaded it, else NULL.  Initializes nothing. */
 const struct cuda_driver *cuda_driver_loaded(void);
 
-/* Loads and initializes libcuda.  NULL if that cannot be, logged. */
+/* Loads and initializes libcuda.  NULL on failure, logged. */
 const struct cuda_driver *cuda_driver_load(void);
 
 /* Logs a failed call and returns its negative errno. */
@@ -147,8 +147,8 @@ int cuda_failed(const struct cuda_driver *cu, int result, const char *format, ..
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * The same for a call that makes a descriptor: -EMFILE or -ENFILE if none is left.  No result of
- * CUDA's says so.
+ * cuda_failed() for calls that make a descriptor: -EMFILE or -ENFILE without a descriptor left,
+ * which no result of CUDA's says.
  */
 int cuda_descriptor_failed(const struct cuda_driver *cu, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -158,7 +158,7 @@ int cuda_missing(const char *function);
 
 int cuda_device_attribute(const struct cuda_driver *cu, int attribute, int device); /* 0: unknown */
 
-/* A context that is current between enter and leave, on this thread. */
+/* A context, current on the calling thread between enter and leave. */
 struct cuda_scope {
 	const struct cuda_driver *cu;
 	bool pushed;
@@ -166,9 +166,10 @@ struct cuda_scope {
 };
 
 /*
- * @context, or if it is NULL the one that is current if it is of @device, or the primary one of
- * @device, which is made if the program has none.  @device: -1 if any that is current will do;
- * CUDA_INVALID_CONTEXT if none is.  Returns a result of CUDA; leave only after success.
+ * Makes a context current: @context; if NULL, the current context if of @device; else the primary
+ * context of @device, created if the program has no primary context.  @device: -1 for any current
+ * context, CUDA_INVALID_CONTEXT if no context is current.  Returns a result of CUDA; leave only
+ * after success.
  */
 int cuda_scope_enter(struct cuda_scope *scope, const struct cuda_driver *cu, void *context,
 		     int device);

@@ -4,7 +4,8 @@
  *
  * The caller has identified the memory (cuda_identify()).  The program may free the memory before
  * the descriptor exists, and CUDA may give the address to other memory.  A descriptor keeps its
- * memory allocated, so a buffer id that is equal before and after proves whose descriptor CUDA made.
+ * memory allocated, so a buffer id that is equal before and after proves whose descriptor CUDA
+ * made.
  */
 #include "import/nvidia/cuda/cuda.h"
 #include "import/nvidia/cuda/cuda_driver.h"

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* What is to be made, and how far it is. */
+/* An allocation in the making. */
 struct allocation {
 	const struct cuda_driver *cu;
 	int device;
@@ -52,7 +52,7 @@ static void properties_init(struct allocation *a, enum cuda_kind kind)
 		.handle_types = CUDA_HANDLE_POSIX_FD,
 		.location = location_of(a->cu, kind, a->device),
 	};
-	/* What gdmabuf and other peers pin by. */
+	/* gdmabuf and other peers can pin memory with the flag alone. */
 	if (kind == CUDA_DEVICE)
 		a->properties.rdma_capable =
 			cuda_device_attribute(a->cu, CUDA_DEVICE_RDMA_WITH_VMM, a->device) != 0;
@@ -65,7 +65,7 @@ static int cuda_memory_failed(const struct allocation *a, int result, const char
 		a->properties.location.type == CUDA_LOCATION_DEVICE ? "CUDA device" : "CUDA host");
 
 	return err == -EINVAL ? -EOPNOTSUPP
-			      : err; /* what is asked for is valid where it is known */
+			      : err; /* the request is valid: the driver does not know the kind */
 }
 
 static int round_up(struct allocation *a, size_t size)

@@ -24,7 +24,7 @@ static bool starts_with(const char *text, const char *start)
 /* Where memfds, SysV segments and shared anonymous memory live; 0: unknown. */
 static dev_t pinnable_shmem_device(void)
 {
-	static _Atomic(dev_t) known; /* the same value from every thread */
+	static _Atomic(dev_t) known; /* every thread writes one value */
 	dev_t device = atomic_load_explicit(&known, memory_order_relaxed);
 	struct stat st;
 	int fd;

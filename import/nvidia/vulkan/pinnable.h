@@ -6,20 +6,20 @@
 #include <stddef.h>
 
 /**
- * pinnable_check - can a driver pin this range for writing?
+ * pinnable_check - whether a driver can pin a range for writing
  * @addr: first byte
  * @size: bytes, not 0
  *
  * Anonymous and shared memory, heap, stacks, memfds, tmpfs and huge pages can be pinned.
- * Files on disks cannot, even mapped privately (drivers refuse them), nor can device
- * mappings, or memory mapped without write access.
+ * Drivers pin no files on disks, even mapped privately, no device mappings, and no memory mapped
+ * without write access.
  *
  * Costs a system call for each mapping in the range; shared memory from a tmpfs also
  * a read of /proc/self/mountinfo.  The answer may be old when it comes: the driver has
  * the last word.
  *
- * Returns 0, or a negative errno, logged with the mapping's name: -EOPNOTSUPP if it
- * cannot be pinned, -ERANGE, -EFAULT, -EIO as maps_for_each().
+ * Returns 0, or a negative errno, logged with the mapping's name: -EOPNOTSUPP if no
+ * driver can pin the range, -ERANGE, -EFAULT, -EIO as maps_for_each().
  */
 int pinnable_check(const void *addr, size_t size);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One path for both kinds of memory: ask which memory types can hold it, allocate memory
- * that is an import of it, export that.
+ * Host memory and dma-bufs take one path: ask for the memory types, allocate memory as an import,
+ * export the memory.
  *
- * None of the calls needs a lock: the specification asks for external synchronization of
- * the VkDeviceMemory when it is freed and of the VkDevice when it is destroyed, of nothing else.
+ * The calls need no lock: the specification asks for external synchronization only when a
+ * VkDeviceMemory is freed and when a VkDevice is destroyed.
  */
 #include "import/nvidia/vulkan/vulkan.h"
 
@@ -25,18 +25,18 @@ struct vulkan_memory {
 	VkDeviceMemory handle;
 };
 
-/* What is imported: host memory, or a dma-buf if @host is NULL. */
+/* The memory to import: host memory, or a dma-buf if @host is NULL. */
 struct source {
 	void *host;
 	int dmabuf;
 	size_t size;
 };
 
-/* How far an import came. */
+/* An import in the making. */
 struct attempt {
 	VkDeviceMemory memory;
 	int fd;
-	const char *call; /* the last one */
+	const char *call; /* the last call */
 };
 
 static VkResult allowed_types(const struct vulkan_device *device, const struct source *source,
@@ -60,7 +60,7 @@ static VkResult allowed_types(const struct vulkan_device *device, const struct s
 	return result == VK_SUCCESS && !*types ? VK_ERROR_INVALID_EXTERNAL_HANDLE : result;
 }
 
-/* Cached and coherent memory is what host memory is; what else a driver names will do too. */
+/* Host memory is cached and coherent; further types that a driver names work, too. */
 static uint32_t choose_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t types)
 {
 	const VkMemoryPropertyFlags wishes[] = {
@@ -79,7 +79,7 @@ static uint32_t choose_type(const VkPhysicalDeviceMemoryProperties *memory, uint
 }
 
 /*
- * The export is asked for when the memory is made, as vkGetMemoryFdKHR demands
+ * The export is announced at the allocation, as vkGetMemoryFdKHR demands
  * (VUID-VkMemoryGetFdInfoKHR-handleType-00671).
  */
 static VkResult vulkan_allocate(const struct vulkan_device *device, const void *import, size_t size,
@@ -112,7 +112,7 @@ static VkResult allocate_host(const struct vulkan_device *device, const struct s
 	return vulkan_allocate(device, &import, source->size, type, memory);
 }
 
-/* An import that succeeds takes the descriptor over. */
+/* A successful import takes the descriptor over. */
 static VkResult allocate_dmabuf(const struct vulkan_device *device, const struct source *source,
 				uint32_t type, VkDeviceMemory *memory)
 {
@@ -142,7 +142,7 @@ static VkResult export_memory(const struct vulkan_device *device, VkDeviceMemory
 	return device->get_memory_fd(device->handle, &info, fd);
 }
 
-/* Leaves nothing behind unless it succeeds. */
+/* A failure leaves nothing behind. */
 static VkResult import_on(const struct vulkan_device *device, const struct source *source,
 			  struct attempt *attempt)
 {
@@ -165,7 +165,7 @@ static VkResult import_on(const struct vulkan_device *device, const struct sourc
 	return result;
 }
 
-/* Whether a device can be asked at all, so that it is not spoiled for nothing. */
+/* Checks before the device is asked, so that no device is spoiled for nothing. */
 static int vulkan_check_device(const struct vulkan_device *device, const struct source *source)
 {
 	if (!source->host && !device->takes_dmabuf)
@@ -184,8 +184,7 @@ static int vulkan_check_device(const struct vulkan_device *device, const struct 
 }
 
 /*
- * A device that refuses may have been spoiled by another thread, so a refusal counts only
- * from a device that nobody else has had.
+ * A second thread may have spoiled a shared device, so a refusal counts only from a fresh device.
  */
 static int import_afresh(const unsigned char *uuid, const struct source *source,
 			 struct vulkan_device **device, struct attempt *attempt)

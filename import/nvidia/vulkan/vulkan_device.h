@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Vulkan devices that memory is imported on: one a GPU, shared by all imports until its
- * driver refuses one.  Then it is spoiled: nobody gets it any more, and it is destroyed
- * when the last import on it is freed.
+ * Vulkan devices for imports.  All imports on a GPU share a device until the driver refuses an
+ * import.  The device is then *spoiled*: no later import gets the device, and the last import on
+ * the device destroys the device.
  *
  * Functions return 0 or a negative errno, logged; any thread.
  */
@@ -13,9 +13,9 @@
 
 #include "import/nvidia/vulkan/vulkan_driver.h"
 
-/* But for the count and the list, not changed once it is made. */
+/* Constant, but for the count and the list. */
 struct vulkan_device {
-	struct vulkan_device *next; /* of the shared ones */
+	struct vulkan_device *next; /* in the list of shared devices */
 	unsigned int refs;	    /* under the lock of vulkan_device.c */
 	unsigned char uuid[VK_UUID_SIZE];
 	VkDevice handle;
@@ -32,24 +32,24 @@ struct vulkan_device {
 };
 
 /*
- * The shared device of a GPU, made if there is none; the first loads Vulkan.
- * -EOPNOTSUPP, -ENOMEM or -EIO.  The caller puts it.
+ * The shared device of a GPU, found or made; the first call loads Vulkan.
+ * -EOPNOTSUPP, -ENOMEM or -EIO.  The caller puts the device.
  */
 int vulkan_device_get(const unsigned char uuid[VK_UUID_SIZE], struct vulkan_device **device);
 
-/* A new device that nobody else has. */
+/* A new device for the caller alone. */
 int vulkan_device_make(const unsigned char uuid[VK_UUID_SIZE], struct vulkan_device **device);
 
-/* Shares a device that was made, unless its GPU has a shared one already. */
+/* Shares a new device, unless the GPU has a shared device already. */
 void vulkan_device_share(struct vulkan_device *device);
 
-/* Nobody gets @device any more. */
+/* No later import gets @device. */
 void vulkan_device_spoil(struct vulkan_device *device);
 
-/* Drops a reference; the last one destroys. */
+/* Drops a reference; the last reference destroys. */
 void vulkan_device_put(struct vulkan_device *device);
 
-/* Whether this is a child of the process that set Vulkan up: then nothing of it may be used. */
+/* Whether a parent process set Vulkan up: Vulkan is then unusable. */
 bool vulkan_is_foreign(void);
 
 #endif

@@ -129,7 +129,7 @@ close_library:
 	return ret;
 }
 
-/* All of them, to be freed by the caller. */
+/* All, to be freed by the caller. */
 static int physical_devices(const struct vulkan_driver *driver, VkPhysicalDevice **list,
 			    uint32_t *count)
 {

@@ -19,11 +19,11 @@ struct vulkan_driver {
 
 /*
  * Fills @driver; there is no unload.  -EOPNOTSUPP, logged, without a Vulkan 1.1 driver;
- * another call may then succeed.  Any thread.
+ * a later call may succeed.  Any thread.
  */
 int vulkan_driver_load(struct vulkan_driver *driver);
 
-/* The device with @uuid, and what its driver says of it; -EOPNOTSUPP, logged. Any thread. */
+/* The device with @uuid, and the driver's description; -EOPNOTSUPP, logged.  Any thread. */
 int vulkan_driver_find(const struct vulkan_driver *driver, const unsigned char uuid[VK_UUID_SIZE],
 		       VkPhysicalDevice *found);
 

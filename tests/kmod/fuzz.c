@@ -47,7 +47,7 @@ static time_t end;
 
 static _Thread_local uint64_t state;
 
-static uint64_t any64(void)
+static uint64_t fuzz_any64(void)
 {
 	state ^= state << 13;
 	state ^= state >> 7;
@@ -55,12 +55,12 @@ static uint64_t any64(void)
 	return state;
 }
 
-static uint32_t any(uint32_t n)
+static uint32_t fuzz_any(uint32_t n)
 {
-	return (uint32_t)(any64() >> 20) % n;
+	return (uint32_t)(fuzz_any64() >> 20) % n;
 }
 
-static uint64_t edge(void)
+static uint64_t fuzz_any_edge(void)
 {
 	static const uint64_t edges[] = {
 		0,
@@ -85,21 +85,21 @@ static uint64_t edge(void)
 		-0x1000ULL,
 		UINT64_MAX,
 	};
-	uint64_t value = edges[any(sizeof(edges) / sizeof(edges[0]))];
+	uint64_t value = edges[fuzz_any(sizeof(edges) / sizeof(edges[0]))];
 
-	switch (any(8)) {
+	switch (fuzz_any(8)) {
 	case 0:
-		return any64();
+		return fuzz_any64();
 	case 1:
-		return value + any(3) - 1;
+		return value + fuzz_any(3) - 1;
 	case 2:
-		return any64() >> any(64);
+		return fuzz_any64() >> fuzz_any(64);
 	}
 	return value;
 }
 
-#define ANY_OF(table) atomic_load(&(table)[any(sizeof(table) / sizeof((table)[0]))])
-#define PLACE_IN(table) (&(table)[any(sizeof(table) / sizeof((table)[0]))])
+#define ANY_OF(table) atomic_load(&(table)[fuzz_any(sizeof(table) / sizeof((table)[0]))])
+#define PLACE_IN(table) (&(table)[fuzz_any(sizeof(table) / sizeof((table)[0]))])
 
 static void set_fd(atomic_int *place, int fd)
 {
@@ -109,15 +109,15 @@ static void set_fd(atomic_int *place, int fd)
 		close(old);
 }
 
-static int any_fd(void)
+static int fuzz_any_fd(void)
 {
-	switch (any(12)) {
+	switch (fuzz_any(12)) {
 	case 0:
 		return ANY_OF(contexts);
 	case 1:
 		return ANY_OF(importers);
 	case 2:
-		return (int)edge();
+		return (int)fuzz_any_edge();
 	case 3:
 		return ANY_OF(fences);
 	}
@@ -129,7 +129,7 @@ static int any_fd(void)
 static _Thread_local sigjmp_buf jump;
 static _Thread_local volatile sig_atomic_t may_fault;
 
-static void on_fault(int number, siginfo_t *info, void *context)
+static void fuzz_on_fault(int number, siginfo_t *info, void *context)
 {
 	(void)context;
 	if (!may_fault) {
@@ -142,7 +142,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
 	siglongjmp(jump, 1);
 }
 
-static void touch(volatile unsigned char *p, int write)
+static void fuzz_touch(volatile unsigned char *p, int write)
 {
 	if (!sigsetjmp(jump, 0)) {
 		may_fault = 1;
@@ -157,7 +157,7 @@ static void touch(volatile unsigned char *p, int write)
 /* In the arena, of which some ranges are not mapped, or read-only. */
 static unsigned char *arena_at(size_t *length)
 {
-	uint32_t from = any(ARENA_PAGES), pages = 1 + any(any(8) ? 32 : ARENA_PAGES);
+	uint32_t from = fuzz_any(ARENA_PAGES), pages = 1 + fuzz_any(fuzz_any(8) ? 32 : ARENA_PAGES);
 
 	if (pages > ARENA_PAGES - from)
 		pages = ARENA_PAGES - from;
@@ -165,7 +165,7 @@ static unsigned char *arena_at(size_t *length)
 	return arena + (size_t)from * PAGE;
 }
 
-static void remap(void)
+static void fuzz_remap(void)
 {
 	static const int advice[] = { MADV_DONTNEED,  MADV_FREE,     MADV_HUGEPAGE, MADV_NOHUGEPAGE,
 				      MADV_DONTFORK,  MADV_DOFORK,   MADV_COLD,	    MADV_PAGEOUT,
@@ -174,74 +174,75 @@ static void remap(void)
 	unsigned char *at = arena_at(&length), *to;
 	int fd;
 
-	switch (any(8)) {
+	switch (fuzz_any(8)) {
 	case 0:
 		munmap(at, length);
 		break;
 	case 1:
 	case 2:
 		(void)mmap(at, length, PROT_READ | PROT_WRITE,
-			   MAP_FIXED | MAP_ANONYMOUS | (any(4) ? MAP_PRIVATE : MAP_SHARED), -1, 0);
+			   MAP_FIXED | MAP_ANONYMOUS | (fuzz_any(4) ? MAP_PRIVATE : MAP_SHARED), -1,
+			   0);
 		break;
 	case 3:
-		mprotect(at, length, (int)any(4));
+		mprotect(at, length, (int)fuzz_any(4));
 		break;
 	case 4:
-		to = arena + (size_t)any(ARENA_PAGES - length / PAGE + 1) * PAGE;
+		to = arena + (size_t)fuzz_any(ARENA_PAGES - length / PAGE + 1) * PAGE;
 		mremap(at, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, to);
 		break;
 	case 5:
 		fd = memfd_create("fuzz", MFD_CLOEXEC);
-		if (fd >= 0 && !ftruncate(fd, (off_t)length / (1 + any(2))))
+		if (fd >= 0 && !ftruncate(fd, (off_t)length / (1 + fuzz_any(2))))
 			(void)mmap(at, length, PROT_READ | PROT_WRITE,
-				   MAP_FIXED | (any(2) ? MAP_PRIVATE : MAP_SHARED), fd, 0);
+				   MAP_FIXED | (fuzz_any(2) ? MAP_PRIVATE : MAP_SHARED), fd, 0);
 		close(fd);
 		break;
 	case 6:
-		madvise(at, length, advice[any(sizeof(advice) / sizeof(advice[0]))]);
+		madvise(at, length, advice[fuzz_any(sizeof(advice) / sizeof(advice[0]))]);
 		break;
 	default:
 		for (size_t i = 0; i < length; i += PAGE)
-			touch(at + i, (int)any(2));
+			fuzz_touch(at + i, (int)fuzz_any(2));
 	}
 }
 
 /* ---- gdmabuf ---- */
 
 /* A pointer to @size bytes of @command; sometimes none. */
-static void *argument(void *command)
+static void *fuzz_pick_argument(void *command)
 {
-	switch (any(60)) {
+	switch (fuzz_any(60)) {
 	case 0:
 		return NULL;
 	case 1:
-		return (void *)(uintptr_t)edge();
+		return (void *)(uintptr_t)fuzz_any_edge();
 	}
 	return command;
 }
 
 static uint32_t size_of(uint32_t size)
 {
-	return any(20) ? size : (uint32_t)edge() % 200;
+	return fuzz_any(20) ? size : (uint32_t)fuzz_any_edge() % 200;
 }
 
-static uint32_t any_flags(uint32_t known)
+static uint32_t fuzz_any_flags(uint32_t known)
 {
-	return any(30) ? (uint32_t)any64() & known : (uint32_t)edge();
+	return fuzz_any(30) ? (uint32_t)fuzz_any64() & known : (uint32_t)fuzz_any_edge();
 }
 
 static void random_ioctl(void)
 {
 	uint64_t words[40];
-	uint32_t size = any(2) ? (uint32_t)edge() : any(sizeof(words));
-	uint32_t command = _IO('G', 0x80 + any(11));
+	uint32_t size = fuzz_any(2) ? (uint32_t)fuzz_any_edge() : fuzz_any(sizeof(words));
+	uint32_t command = _IO('G', 0x80 + fuzz_any(11));
 
 	for (int i = 0; i < 40; i++)
-		words[i] = any(2) ? edge() : 0;
+		words[i] = fuzz_any(2) ? fuzz_any_edge() : 0;
 	memcpy(words, &size, sizeof(size));
-	if (!any(10))
-		command = (uint32_t)any64();
-	ioctl(any(5) ? ANY_OF(contexts) : any_fd(), command, argument(words));
+	if (!fuzz_any(10))
+		command = (uint32_t)fuzz_any64();
+	ioctl(fuzz_any(5) ? ANY_OF(contexts) : fuzz_any_fd(), command, fuzz_pick_argument(words));
 }
 
 static void export_any(int is_gpu)
@@ -252,26 +253,26 @@ static void export_any(int is_gpu)
 	} c = { .e.size = size_of(sizeof(struct gdmabuf_export)) };
 	size_t length;
 	unsigned char *at = arena_at(&length);
-	int wild = !any(6);
+	int wild = !fuzz_any(6);
 
-	c.e.address = is_gpu ? ANY_OF(allocations) + 0x10000ULL * any(any(3) ? 1 : 16)
+	c.e.address = is_gpu ? ANY_OF(allocations) + 0x10000ULL * fuzz_any(fuzz_any(3) ? 1 : 16)
 			     : (uintptr_t)at;
-	c.e.length = is_gpu ? 0x10000ULL * any(18) : length;
-	c.e.flags = any_flags(is_gpu ? GDMABUF_KEEP | GDMABUF_REVOCABLE |
-					       (any(4) ? 0 : GDMABUF_UNWATCHED)
-				     : GDMABUF_KEEP | GDMABUF_READ_ONLY);
+	c.e.length = is_gpu ? 0x10000ULL * fuzz_any(18) : length;
+	c.e.flags = fuzz_any_flags(is_gpu ? GDMABUF_KEEP | GDMABUF_REVOCABLE |
+						    (fuzz_any(4) ? 0 : GDMABUF_UNWATCHED)
+					  : GDMABUF_KEEP | GDMABUF_READ_ONLY);
 	if (wild) {
 		/* Memory of ours that is not the arena's is not written to. */
 		c.e.flags |= GDMABUF_READ_ONLY;
-		c.e.address = any(2) ? edge() : (uintptr_t)&c & -(uintptr_t)PAGE;
-		c.e.length = any(2) ? edge() : (uint64_t)PAGE * any(4);
+		c.e.address = fuzz_any(2) ? fuzz_any_edge() : (uintptr_t)&c & -(uintptr_t)PAGE;
+		c.e.length = fuzz_any(2) ? fuzz_any_edge() : (uint64_t)PAGE * fuzz_any(4);
 		if (is_gpu)
 			c.e.flags &= ~GDMABUF_READ_ONLY;
 	}
-	if (!any(30))
-		c.e.reserved = (uint32_t)edge();
+	if (!fuzz_any(30))
+		c.e.reserved = (uint32_t)fuzz_any_edge();
 	if (ioctl(ANY_OF(contexts), is_gpu ? GDMABUF_EXPORT_GPU : GDMABUF_EXPORT_HOST,
-		  argument(&c.e)))
+		  fuzz_pick_argument(&c.e)))
 		return;
 	atomic_store(PLACE_IN(pins), (uint64_t)c.e.out_slot << 32 | c.e.out_generation);
 	set_fd(PLACE_IN(buffers), c.e.out_fd);
@@ -279,15 +280,15 @@ static void export_any(int is_gpu)
 
 static void use_pin(void)
 {
-	uint64_t id = any(10) ? ANY_OF(pins) : edge();
+	uint64_t id = fuzz_any(10) ? ANY_OF(pins) : fuzz_any_edge();
 	struct gdmabuf_pin_id c = {
 		.size = size_of(sizeof(c)),
-		.flags = any(30) ? 0 : (uint32_t)edge(),
+		.flags = fuzz_any(30) ? 0 : (uint32_t)fuzz_any_edge(),
 		.slot = (uint32_t)(id >> 32),
 		.generation = (uint32_t)id,
 	};
 
-	ioctl(ANY_OF(contexts), GDMABUF_DROP, argument(&c));
+	ioctl(ANY_OF(contexts), GDMABUF_DROP, fuzz_pick_argument(&c));
 }
 
 static void use_context(void)
@@ -302,31 +303,31 @@ static void use_context(void)
 	} c = { 0 };
 	int ctx = ANY_OF(contexts);
 
-	switch (any(5)) {
+	switch (fuzz_any(5)) {
 	case 0:
 		c.caps.size = size_of(sizeof(c.caps));
-		ioctl(ctx, GDMABUF_CAPS, argument(&c));
+		ioctl(ctx, GDMABUF_CAPS, fuzz_pick_argument(&c));
 		break;
 	case 1:
 		c.query.size = size_of(sizeof(c.query));
-		c.query.fd = any_fd();
-		ioctl(ctx, GDMABUF_QUERY, argument(&c));
+		c.query.fd = fuzz_any_fd();
+		ioctl(ctx, GDMABUF_QUERY, fuzz_pick_argument(&c));
 		break;
 	case 2:
 		c.budget.size = size_of(sizeof(c.budget));
-		c.budget.kind = any(10) ? 1 + any(2) : (uint32_t)edge();
-		c.budget.bytes = edge();
-		ioctl(ctx, GDMABUF_BUDGET, argument(&c));
+		c.budget.kind = fuzz_any(10) ? 1 + fuzz_any(2) : (uint32_t)fuzz_any_edge();
+		c.budget.bytes = fuzz_any_edge();
+		ioctl(ctx, GDMABUF_BUDGET, fuzz_pick_argument(&c));
 		break;
 	case 3:
 		c.stats.size = size_of(sizeof(c.stats));
-		ioctl(ctx, GDMABUF_STATS, argument(&c));
+		ioctl(ctx, GDMABUF_STATS, fuzz_pick_argument(&c));
 		break;
 	default:
 		c.diag.size = size_of(sizeof(c.diag));
-		c.diag.gpu = any(2) ? any(8) << 3 : (uint32_t)edge();
-		c.diag.peer = any(2) ? any(8) << 3 : (uint32_t)edge();
-		ioctl(ctx, GDMABUF_DIAG, argument(&c));
+		c.diag.gpu = fuzz_any(2) ? fuzz_any(8) << 3 : (uint32_t)fuzz_any_edge();
+		c.diag.peer = fuzz_any(2) ? fuzz_any(8) << 3 : (uint32_t)fuzz_any_edge();
+		ioctl(ctx, GDMABUF_DIAG, fuzz_pick_argument(&c));
 	}
 }
 
@@ -334,7 +335,7 @@ static void open_close(void)
 {
 	int fd;
 
-	switch (any(8)) {
+	switch (fuzz_any(8)) {
 	case 0:
 		set_fd(PLACE_IN(contexts), open("/dev/gdmabuf", O_RDWR | O_CLOEXEC));
 		break;
@@ -342,7 +343,7 @@ static void open_close(void)
 		set_fd(PLACE_IN(importers), open("/dev/gdmabuf_importer", O_RDWR | O_CLOEXEC));
 		break;
 	case 2:
-		if (!any(20))
+		if (!fuzz_any(20))
 			set_fd(PLACE_IN(gpus), open("/dev/gdmabuf_mock", O_RDWR | O_CLOEXEC));
 		break;
 	case 3:
@@ -365,20 +366,23 @@ static void view_set(uint64_t view)
 }
 
 /* Only those that nobody else can unmap while it is used: others may have mapped there since. */
-static void view_map(void)
+static void fuzz_view_map(void)
 {
-	uint32_t pages = 1 + any(any(2) ? 16 : 64);
-	off_t offset = any(3) ? 0 : any(10) ? (off_t)any(64) * PAGE : (off_t)(edge() & ~4095ULL);
-	void *p = mmap(NULL, (size_t)pages * PAGE, (int)any(4), any(8) ? MAP_SHARED : MAP_PRIVATE,
-		       any(4)	? ANY_OF(buffers)
-		       : any(3) ? ANY_OF(importers)
-				: ANY_OF(contexts),
+	uint32_t pages = 1 + fuzz_any(fuzz_any(2) ? 16 : 64);
+	off_t offset = fuzz_any(3)    ? 0
+		       : fuzz_any(10) ? (off_t)fuzz_any(64) * PAGE
+				      : (off_t)(fuzz_any_edge() & ~4095ULL);
+	void *p = mmap(NULL, (size_t)pages * PAGE, (int)fuzz_any(4),
+		       fuzz_any(8) ? MAP_SHARED : MAP_PRIVATE,
+		       fuzz_any(4)   ? ANY_OF(buffers)
+		       : fuzz_any(3) ? ANY_OF(importers)
+				     : ANY_OF(contexts),
 		       offset);
 
 	if (p == MAP_FAILED)
 		return;
-	for (uint32_t i = any(4); i < pages; i += 1 + any(8))
-		touch((unsigned char *)p + (size_t)i * PAGE, (int)any(2));
+	for (uint32_t i = fuzz_any(4); i < pages; i += 1 + fuzz_any(8))
+		fuzz_touch((unsigned char *)p + (size_t)i * PAGE, (int)fuzz_any(2));
 	view_set((uintptr_t)p | pages);
 }
 
@@ -391,9 +395,9 @@ static void view_use(void)
 
 	if (!view)
 		return;
-	for (size_t i = any(4); i < pages; i += 1 + any(8))
-		touch(p + i * PAGE, (int)any(2));
-	switch (any(8)) {
+	for (size_t i = fuzz_any(4); i < pages; i += 1 + fuzz_any(8))
+		fuzz_touch(p + i * PAGE, (int)fuzz_any(2));
+	switch (fuzz_any(8)) {
 	case 0:
 		if (half) {
 			munmap(p + half, pages * PAGE - half);
@@ -401,13 +405,13 @@ static void view_use(void)
 		}
 		break;
 	case 1:
-		mprotect(p, pages * PAGE, (int)any(4));
+		mprotect(p, pages * PAGE, (int)fuzz_any(4));
 		break;
 	case 2:
-		madvise(p, pages * PAGE, (int)any(26));
+		madvise(p, pages * PAGE, (int)fuzz_any(26));
 		break;
 	case 3: {
-		void *moved = mremap(p, pages * PAGE, (pages + any(2)) * PAGE, MREMAP_MAYMOVE);
+		void *moved = mremap(p, pages * PAGE, (pages + fuzz_any(2)) * PAGE, MREMAP_MAYMOVE);
 
 		if (moved != MAP_FAILED)
 			p = moved;
@@ -418,7 +422,7 @@ static void view_use(void)
 		void *twin = mremap(p, 0, pages * PAGE, MREMAP_MAYMOVE);
 
 		if (twin != MAP_FAILED) {
-			touch(twin, 0);
+			fuzz_touch(twin, 0);
 			munmap(twin, pages * PAGE);
 		}
 		break;
@@ -433,18 +437,19 @@ static void view_use(void)
 static void use_gpu(void)
 {
 	int gpu = ANY_OF(gpus);
-	struct mock_alloc alloc = { .length = 0x10000ULL * (1 + any(16)), .flags = any(2) };
-	struct mock_free release = { .flags = any(4) };
+	struct mock_alloc alloc = { .length = 0x10000ULL * (1 + fuzz_any(16)),
+				    .flags = fuzz_any(2) };
+	struct mock_free release = { .flags = fuzz_any(4) };
 	struct mock_config config = { 0 };
 	struct mock_copy copy = {
 		.va = ANY_OF(allocations),
-		.user = (uintptr_t)arena + any(ARENA_PAGES * PAGE),
-		.length = any(COPY_MAX),
-		.to_gpu = any(2),
+		.user = (uintptr_t)arena + fuzz_any(ARENA_PAGES * PAGE),
+		.length = fuzz_any(COPY_MAX),
+		.to_gpu = fuzz_any(2),
 	};
 	uint64_t old;
 
-	switch (any(8)) {
+	switch (fuzz_any(8)) {
 	case 0:
 	case 1:
 	case 2:
@@ -463,14 +468,14 @@ static void use_gpu(void)
 		ioctl(gpu, MOCK_COPY, &copy);
 		break;
 	case 5:
-		config.delay_us = any(4) ? 0 : any(200);
-		config.fail_after = any(2) ? ~0U : any(20);
-		config.fail_errno = any(2) ? 0 : any(2) ? -ENOMEM : -EINVAL;
-		config.callback_in_get = !any(10);
-		config.page_size = any(10) ? 0 : any(3);
-		config.version = any(10) ? 0 : (uint32_t)edge();
-		config.ram = !any(20);
-		config.budget_pages = any(3) ? 0 : 1 + any(64);
+		config.delay_us = fuzz_any(4) ? 0 : fuzz_any(200);
+		config.fail_after = fuzz_any(2) ? ~0U : fuzz_any(20);
+		config.fail_errno = fuzz_any(2) ? 0 : fuzz_any(2) ? -ENOMEM : -EINVAL;
+		config.callback_in_get = !fuzz_any(10);
+		config.page_size = fuzz_any(10) ? 0 : fuzz_any(3);
+		config.version = fuzz_any(10) ? 0 : (uint32_t)fuzz_any_edge();
+		config.ram = !fuzz_any(20);
+		config.budget_pages = fuzz_any(3) ? 0 : 1 + fuzz_any(64);
 		ioctl(gpu, MOCK_CONFIG, &config);
 		break;
 	default:
@@ -484,30 +489,30 @@ static void use_importer(void)
 	int importer = ANY_OF(importers);
 	uint64_t bytes[64];
 	struct gdmabuf_importer_attach attach = {
-		.fd = any_fd(),
-		.mode = any(30) ? any(3) : (uint32_t)edge(),
-		.flags = any_flags(3) | GDMABUF_IMPORTER_PLATFORM_DEVICE,
-		.direction = any(4),
-		.max_segment = any(2)	? 0
-			       : any(4) ? 4096U << any(8)
-					: (uint32_t)edge(),
+		.fd = fuzz_any_fd(),
+		.mode = fuzz_any(30) ? fuzz_any(3) : (uint32_t)fuzz_any_edge(),
+		.flags = fuzz_any_flags(3) | GDMABUF_IMPORTER_PLATFORM_DEVICE,
+		.direction = fuzz_any(4),
+		.max_segment = fuzz_any(2)   ? 0
+			       : fuzz_any(4) ? 4096U << fuzz_any(8)
+					     : (uint32_t)fuzz_any_edge(),
 	};
 	struct gdmabuf_importer_map map = { 0 };
 	struct gdmabuf_importer_access access = {
-		.offset = any(2) ? any(0x100000) : edge(),
-		.data = (uintptr_t)(any(20) ? bytes : NULL),
-		.length = any(20) ? any(sizeof(bytes)) : 0,
+		.offset = fuzz_any(2) ? fuzz_any(0x100000) : fuzz_any_edge(),
+		.data = (uintptr_t)(fuzz_any(20) ? bytes : NULL),
+		.length = fuzz_any(20) ? fuzz_any(sizeof(bytes)) : 0,
 	};
-	struct gdmabuf_importer_cpu cpu = { any(4) };
-	struct gdmabuf_importer_switch on = { any(4) };
+	struct gdmabuf_importer_cpu cpu = { fuzz_any(4) };
+	struct gdmabuf_importer_switch on = { fuzz_any(4) };
 
 	memset(bytes, 0, sizeof(bytes));
-	switch (any(14)) {
+	switch (fuzz_any(14)) {
 	case 0:
 	case 1:
 	case 2:
 	case 3:
-		ioctl(importer, GDMABUF_IMPORTER_ATTACH, argument(&attach));
+		ioctl(importer, GDMABUF_IMPORTER_ATTACH, fuzz_pick_argument(&attach));
 		break;
 	case 4:
 		ioctl(importer, GDMABUF_IMPORTER_DETACH);
@@ -515,17 +520,17 @@ static void use_importer(void)
 	case 5:
 	case 6:
 	case 7:
-		ioctl(importer, GDMABUF_IMPORTER_MAP, argument(&map));
+		ioctl(importer, GDMABUF_IMPORTER_MAP, fuzz_pick_argument(&map));
 		break;
 	case 8:
 		ioctl(importer, GDMABUF_IMPORTER_UNMAP);
 		break;
 	case 9:
-		ioctl(importer, any(2) ? GDMABUF_IMPORTER_VMAP : GDMABUF_IMPORTER_VUNMAP);
+		ioctl(importer, fuzz_any(2) ? GDMABUF_IMPORTER_VMAP : GDMABUF_IMPORTER_VUNMAP);
 		break;
 	case 10:
-		ioctl(importer, any(2) ? GDMABUF_IMPORTER_VREAD : GDMABUF_IMPORTER_VWRITE,
-		      argument(&access));
+		ioctl(importer, fuzz_any(2) ? GDMABUF_IMPORTER_VREAD : GDMABUF_IMPORTER_VWRITE,
+		      fuzz_pick_argument(&access));
 		break;
 	case 11:
 		ioctl(importer, GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, &cpu);
@@ -543,13 +548,13 @@ static void use_importer(void)
 /* What others wait for: signalled when an importer says so, or is closed. */
 static void use_fence(void)
 {
-	struct dma_buf_export_sync_file out = { .flags = DMA_BUF_SYNC_READ << any(2) };
-	struct dma_buf_import_sync_file in = { .flags = DMA_BUF_SYNC_READ << any(2) };
-	struct gdmabuf_importer_switch on = { any(3) };
-	struct dma_buf_sync sync = { any(8) };
+	struct dma_buf_export_sync_file out = { .flags = DMA_BUF_SYNC_READ << fuzz_any(2) };
+	struct dma_buf_import_sync_file in = { .flags = DMA_BUF_SYNC_READ << fuzz_any(2) };
+	struct gdmabuf_importer_switch on = { fuzz_any(3) };
+	struct dma_buf_sync sync = { fuzz_any(8) };
 	struct pollfd poll_fd = { .fd = ANY_OF(buffers), .events = (short)(POLLIN | POLLOUT) };
 
-	switch (any(8)) {
+	switch (fuzz_any(8)) {
 	case 0:
 		ioctl(ANY_OF(importers), GDMABUF_IMPORTER_FENCE, &on);
 		break;
@@ -590,7 +595,7 @@ static void fd_send(void)
 		.msg_control = &control,
 		.msg_controllen = sizeof(control),
 	};
-	int fd = any_fd();
+	int fd = fuzz_any_fd();
 
 	control.header.cmsg_level = SOL_SOCKET;
 	control.header.cmsg_type = SCM_RIGHTS;
@@ -616,12 +621,15 @@ static void fd_receive(void)
 	    control.header.cmsg_len != CMSG_LEN(sizeof(int)))
 		return;
 	memcpy(&fd, CMSG_DATA(&control.header), sizeof(fd));
-	set_fd(any(4) ? PLACE_IN(buffers) : any(2) ? PLACE_IN(contexts) : PLACE_IN(importers), fd);
+	set_fd(fuzz_any(4)   ? PLACE_IN(buffers)
+	       : fuzz_any(2) ? PLACE_IN(contexts)
+			     : PLACE_IN(importers),
+	       fd);
 }
 
 static void pass_on(void)
 {
-	if (any(2))
+	if (fuzz_any(2))
 		fd_send();
 	else
 		fd_receive();
@@ -629,14 +637,14 @@ static void pass_on(void)
 
 /* ---- threads and children ---- */
 
-static void spawn(void);
+static void fuzz_spawn(void);
 static void thread_once(void);
 static _Thread_local int is_child;
 
 static void call_any(void)
 {
 	atomic_fetch_add(&calls, 1);
-	switch (any(34)) {
+	switch (fuzz_any(34)) {
 	case 0:
 	case 1:
 		random_ioctl();
@@ -668,7 +676,7 @@ static void call_any(void)
 	case 16:
 	case 17:
 	case 18:
-		view_map();
+		fuzz_view_map();
 		break;
 	case 19:
 	case 20:
@@ -680,7 +688,7 @@ static void call_any(void)
 	case 22:
 	case 23:
 	case 24:
-		remap();
+		fuzz_remap();
 		break;
 	case 25:
 	case 26:
@@ -699,9 +707,9 @@ static void call_any(void)
 		pass_on();
 		break;
 	default:
-		if (!is_child && !any(16))
-			spawn();
-		else if (!is_child && !any(16))
+		if (!is_child && !fuzz_any(16))
+			fuzz_spawn();
+		else if (!is_child && !fuzz_any(16))
 			thread_once();
 	}
 }
@@ -720,7 +728,7 @@ static void thread_once(void)
 {
 	pthread_t thread;
 
-	if (!pthread_create(&thread, NULL, short_thread, (void *)(uintptr_t)any64()))
+	if (!pthread_create(&thread, NULL, short_thread, (void *)(uintptr_t)fuzz_any64()))
 		pthread_join(thread, NULL);
 }
 
@@ -730,29 +738,29 @@ static void outlive_leader(void)
 	pthread_t thread;
 
 	for (int i = 0; i < 2; i++)
-		if (!pthread_create(&thread, NULL, short_thread, (void *)(uintptr_t)any64()))
+		if (!pthread_create(&thread, NULL, short_thread, (void *)(uintptr_t)fuzz_any64()))
 			pthread_detach(thread);
 	syscall(SYS_exit, 0);
 }
 
-/* This program again, with all descriptors: see after_exec(). */
+/* This program again, with all descriptors: see fuzz_after_exec(). */
 static void exec_again(void)
 {
 	char seed[24];
 
-	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)any64());
+	snprintf(seed, sizeof(seed), "%llu", (unsigned long long)fuzz_any64());
 	close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
 	for (int fd = 3; fd < 200; fd++)
-		if (any(4))
+		if (fuzz_any(4))
 			fcntl(fd, F_SETFD, 0);
 	execl("/proc/self/exe", "fuzz", "after-exec", seed, NULL);
 	_exit(1);
 }
 
 /* Uses what it inherits, and leaves closing it to its end. */
-static void spawn(void)
+static void fuzz_spawn(void)
 {
-	uint64_t seed = any64();
+	uint64_t seed = fuzz_any64();
 	pid_t pid = fork();
 
 	if (pid < 0)
@@ -767,7 +775,7 @@ static void spawn(void)
 	for (int i = 0; i < TABLE; i++)
 		atomic_store(&views[i], 0);
 	alarm(20);
-	switch (any(6)) {
+	switch (fuzz_any(6)) {
 	case 0:
 		exec_again();
 		break;
@@ -780,7 +788,7 @@ static void spawn(void)
 	_exit(0);
 }
 
-static void *fuzz(void *arg)
+static void *fuzz_in_thread(void *arg)
 {
 	state = (uintptr_t)arg;
 	while (time(NULL) < end)
@@ -817,9 +825,10 @@ static void nudge_until_ended(const pthread_t *threads)
 		}
 }
 
-static void begin(void)
+static void fuzz_begin(void)
 {
-	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
+	struct sigaction action = { .sa_sigaction = fuzz_on_fault,
+				    .sa_flags = SA_SIGINFO | SA_NODEFER };
 	unsigned char *space;
 
 	sigaction(SIGBUS, &action, NULL);
@@ -846,7 +855,7 @@ static void begin(void)
 		atomic_store(&fences[i], -1);
 }
 
-static void close_all(void)
+static void fuzz_close_all(void)
 {
 	for (int i = 0; i < TABLE; i++) {
 		set_fd(&buffers[i], -1);
@@ -869,16 +878,16 @@ static void close_all(void)
 }
 
 /* With descriptors of another life, whatever they are: they are this process's, the contexts are not. */
-static int after_exec(const char *seed)
+static int fuzz_after_exec(const char *seed)
 {
-	begin();
+	fuzz_begin();
 	is_child = 1;
 	state = strtoull(seed, NULL, 0) | 1;
 	for (int fd = 3; fd < 200; fd++)
 		if (fcntl(fd, F_GETFD) >= 0)
-			atomic_store(any(2)   ? PLACE_IN(buffers)
-				     : any(2) ? PLACE_IN(contexts)
-					      : PLACE_IN(importers),
+			atomic_store(fuzz_any(2)   ? PLACE_IN(buffers)
+				     : fuzz_any(2) ? PLACE_IN(contexts)
+						   : PLACE_IN(importers),
 				     dup(fd));
 	alarm(20);
 	for (int i = 0; i < CHILD_CALLS; i++)
@@ -887,18 +896,18 @@ static int after_exec(const char *seed)
 }
 
 /* All of it, in a process of its own: what it forgets to close is closed at its end. */
-static void run(uint64_t seed)
+static void fuzz_run(uint64_t seed)
 {
 	pthread_t threads[THREADS];
 
-	begin();
+	fuzz_begin();
 	for (uintptr_t i = 0; i < THREADS; i++)
 		if (pthread_create(
-			    &threads[i], NULL, fuzz,
+			    &threads[i], NULL, fuzz_in_thread,
 			    (void *)((uintptr_t)(seed * 0x9e3779b97f4a7c15ULL + i * 977) | 1)))
 			_exit(2);
 	nudge_until_ended(threads);
-	close_all();
+	fuzz_close_all();
 	printf("%ld calls\n", atomic_load(&calls));
 	fflush(NULL);
 	_exit(0);
@@ -907,7 +916,7 @@ static void run(uint64_t seed)
 /* ---- what is left ---- */
 
 /* Of the first section, which is the total.  -1: not known. */
-static long long counter(const char *name)
+static long long fuzz_read_counter(const char *name)
 {
 	char line[128], format[64];
 	long long value = -1;
@@ -930,7 +939,7 @@ static int is_clean(int say)
 	int gpu = open("/dev/gdmabuf_mock", O_RDWR | O_CLOEXEC), clean = 1;
 
 	for (int i = 0; i < 4; i++) {
-		long long value = counter(names[i]);
+		long long value = fuzz_read_counter(names[i]);
 
 		clean &= !value;
 		if (say && value)
@@ -956,7 +965,7 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	if (argc == 3 && !strcmp(argv[1], "after-exec"))
-		return after_exec(argv[2]);
+		return fuzz_after_exec(argv[2]);
 	if (argc < 2) {
 		fprintf(stderr, "usage: fuzz SECONDS [SEED]\n");
 		return 2;
@@ -970,7 +979,7 @@ int main(int argc, char **argv)
 	end = time(NULL) + atoi(argv[1]);
 	pid = fork();
 	if (!pid)
-		run(seed);
+		fuzz_run(seed);
 	waitpid(pid, &status, 0);
 	if (status)
 		printf("the process that called ended with status %#x\n", (unsigned int)status);
@@ -979,7 +988,8 @@ int main(int argc, char **argv)
 		sleep(1);
 	is_clean(1);
 	printf("exports %lld, hits %lld, evictions %lld, stale %lld, revoked %lld\n",
-	       counter("exports"), counter("hits"), counter("evictions"), counter("stale"),
-	       counter("revoked"));
+	       fuzz_read_counter("exports"), fuzz_read_counter("hits"),
+	       fuzz_read_counter("evictions"), fuzz_read_counter("stale"),
+	       fuzz_read_counter("revoked"));
 	return status || !clean;
 }

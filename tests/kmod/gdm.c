@@ -27,8 +27,8 @@ int gdm_call(int ctx, unsigned long request, void *arg)
 	return ioctl(ctx, request, arg) ? -errno : 0;
 }
 
-static int export(int ctx, unsigned long request, uint64_t address, size_t length, uint32_t flags,
-		  struct gdm_export *out)
+static int gdm_export_range(int ctx, unsigned long request, uint64_t address, size_t length,
+			    uint32_t flags, struct gdm_export *out)
 {
 	struct gdmabuf_export e = {
 		.size = sizeof(e),
@@ -50,12 +50,12 @@ static int export(int ctx, unsigned long request, uint64_t address, size_t lengt
 int gdm_export_host(int ctx, const void *address, size_t length, uint32_t flags,
 		    struct gdm_export *out)
 {
-	return export(ctx, GDMABUF_EXPORT_HOST, (uintptr_t)address, length, flags, out);
+	return gdm_export_range(ctx, GDMABUF_EXPORT_HOST, (uintptr_t)address, length, flags, out);
 }
 
 int gdm_export_gpu(int ctx, uint64_t address, size_t length, uint32_t flags, struct gdm_export *out)
 {
-	return export(ctx, GDMABUF_EXPORT_GPU, address, length, flags, out);
+	return gdm_export_range(ctx, GDMABUF_EXPORT_GPU, address, length, flags, out);
 }
 
 static int pin_call(int ctx, unsigned long request, const struct gdm_export *e)
@@ -242,4 +242,21 @@ int receive_fd(int socket)
 	EXPECT_EQ(recvmsg(socket, &msg, 0), 1);
 	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
 	return fd;
+}
+
+long long gdm_read_total(const char *counter)
+{
+	FILE *f = fopen("/sys/kernel/debug/gdmabuf/contexts", "r");
+	char line[128], name[64];
+	long long value = -1;
+
+	if (!f)
+		close(gdm_open());
+	EXPECT(f);
+	while (value < 0 && fgets(line, sizeof(line), f))
+		if (sscanf(line, "gdmabuf-%63[^:]:\t%lld", name, &value) != 2 ||
+		    strcmp(name, counter))
+			value = -1;
+	fclose(f);
+	return value;
 }

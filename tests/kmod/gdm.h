@@ -67,4 +67,7 @@ void become_user(size_t memlock);
 void send_fd(int socket, int fd);
 int receive_fd(int socket);
 
+/* A counter of the module, of all contexts together, from debugfs: "host-pins". */
+long long gdm_read_total(const char *counter);
+
 #endif

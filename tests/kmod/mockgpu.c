@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static int open_device(const char *path)
+static int mockgpu_open_device(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 
@@ -16,16 +16,16 @@ static int open_device(const char *path)
 	return fd;
 }
 
-int gpu_open(void)
+int mockgpu_open(void)
 {
 	static const struct mock_config works;
-	int gpu = open_device("/dev/gdmabuf_mock");
+	int gpu = mockgpu_open_device("/dev/gdmabuf_mock");
 
-	gpu_config(gpu, &works);
+	mockgpu_config(gpu, &works);
 	return gpu;
 }
 
-uint64_t gpu_alloc(int gpu, size_t length, uint32_t flags)
+uint64_t mockgpu_alloc(int gpu, size_t length, uint32_t flags)
 {
 	struct mock_alloc alloc = { .length = length, .flags = flags };
 
@@ -33,41 +33,41 @@ uint64_t gpu_alloc(int gpu, size_t length, uint32_t flags)
 	return alloc.va;
 }
 
-int gpu_try_free(int gpu, uint64_t va, uint32_t flags)
+int mockgpu_try_free(int gpu, uint64_t va, uint32_t flags)
 {
 	struct mock_free arg = { .va = va, .flags = flags };
 
 	return ioctl(gpu, MOCK_FREE, &arg) ? -errno : 0;
 }
 
-void gpu_free(int gpu, uint64_t va)
+void mockgpu_free(int gpu, uint64_t va)
 {
-	EXPECT_EQ(gpu_try_free(gpu, va, 0), 0);
+	EXPECT_EQ(mockgpu_try_free(gpu, va, 0), 0);
 }
 
-static void copy(int gpu, uint64_t va, uintptr_t user, size_t length, uint32_t to_gpu)
+static void mockgpu_copy(int gpu, uint64_t va, uintptr_t user, size_t length, uint32_t to_gpu)
 {
 	struct mock_copy arg = { .va = va, .user = user, .length = length, .to_gpu = to_gpu };
 
 	EXPECT_EQ(ioctl(gpu, MOCK_COPY, &arg), 0);
 }
 
-void gpu_write(int gpu, uint64_t va, const void *bytes, size_t length)
+void mockgpu_write(int gpu, uint64_t va, const void *bytes, size_t length)
 {
-	copy(gpu, va, (uintptr_t)bytes, length, 1);
+	mockgpu_copy(gpu, va, (uintptr_t)bytes, length, 1);
 }
 
-void gpu_read(int gpu, uint64_t va, void *bytes, size_t length)
+void mockgpu_read(int gpu, uint64_t va, void *bytes, size_t length)
 {
-	copy(gpu, va, (uintptr_t)bytes, length, 0);
+	mockgpu_copy(gpu, va, (uintptr_t)bytes, length, 0);
 }
 
-void gpu_config(int gpu, const struct mock_config *config)
+void mockgpu_config(int gpu, const struct mock_config *config)
 {
 	EXPECT_EQ(ioctl(gpu, MOCK_CONFIG, config), 0);
 }
 
-struct mock_stats gpu_stats(int gpu)
+struct mock_stats mockgpu_stats(int gpu)
 {
 	struct mock_stats stats;
 
@@ -75,12 +75,12 @@ struct mock_stats gpu_stats(int gpu)
 	return stats;
 }
 
-int importer_open(void)
+int test_importer_open(void)
 {
-	return open_device("/dev/gdmabuf_importer");
+	return mockgpu_open_device("/dev/gdmabuf_importer");
 }
 
-int importer_attach(int importer, int fd, uint32_t mode, uint32_t flags, uint32_t direction)
+int test_importer_attach(int importer, int fd, uint32_t mode, uint32_t flags, uint32_t direction)
 {
 	struct gdmabuf_importer_attach arg = {
 		.fd = fd,
@@ -109,7 +109,7 @@ int importer_access(int importer, unsigned long request, uint64_t offset, void *
 	return ioctl(importer, request, &arg) ? -errno : 0;
 }
 
-int importer_map(int importer, struct gdmabuf_importer_map *map)
+int test_importer_map(int importer, struct gdmabuf_importer_map *map)
 {
 	memset(map, 0, sizeof(*map));
 	return ioctl(importer, GDMABUF_IMPORTER_MAP, map) ? -errno : 0;

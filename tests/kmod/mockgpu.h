@@ -13,23 +13,23 @@
 #include <stdint.h>
 
 /* Opens CUDA with all settings 0. */
-int gpu_open(void);
-uint64_t gpu_alloc(int gpu, size_t length, uint32_t flags);
+int mockgpu_open(void);
+uint64_t mockgpu_alloc(int gpu, size_t length, uint32_t flags);
 /* -errno */
-int gpu_try_free(int gpu, uint64_t va, uint32_t flags);
-void gpu_free(int gpu, uint64_t va);
-void gpu_write(int gpu, uint64_t va, const void *bytes, size_t length);
-void gpu_read(int gpu, uint64_t va, void *bytes, size_t length);
-void gpu_config(int gpu, const struct mock_config *config);
-struct mock_stats gpu_stats(int gpu);
+int mockgpu_try_free(int gpu, uint64_t va, uint32_t flags);
+void mockgpu_free(int gpu, uint64_t va);
+void mockgpu_write(int gpu, uint64_t va, const void *bytes, size_t length);
+void mockgpu_read(int gpu, uint64_t va, void *bytes, size_t length);
+void mockgpu_config(int gpu, const struct mock_config *config);
+struct mock_stats mockgpu_stats(int gpu);
 
-int importer_open(void);
+int test_importer_open(void);
 /* 0 or -errno. */
-int importer_attach(int importer, int fd, uint32_t mode, uint32_t flags, uint32_t direction);
+int test_importer_attach(int importer, int fd, uint32_t mode, uint32_t flags, uint32_t direction);
 int importer_call(int importer, unsigned long request, uint32_t value);
 int importer_access(int importer, unsigned long request, uint64_t offset, void *data,
 		    uint32_t length);
-int importer_map(int importer, struct gdmabuf_importer_map *map);
+int test_importer_map(int importer, struct gdmabuf_importer_map *map);
 
 /* A module parameter; returns what it was, which is valid until the next call. */
 const char *parameter_set(const char *module, const char *name, const char *value);

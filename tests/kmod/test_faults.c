@@ -47,14 +47,14 @@ static int was_injected(void)
 	return !atoi(text);
 }
 
-static void start(void)
+static void fault_test_begin(void)
 {
 	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
 	if (fail_nth < 0)
 		test_skip("/proc/thread-self/fail-nth: %s", strerror(errno));
-	gpu = gpu_open();
+	gpu = mockgpu_open();
 	ctx = gdm_open();
-	va = gpu_alloc(gpu, LENGTH_GPU, MOCK_SCATTER);
+	va = mockgpu_alloc(gpu, LENGTH_GPU, MOCK_SCATTER);
 	memory = pages_new(LENGTH_HOST, 1);
 	/* No failures of what is made only once. */
 	EXPECT_EQ(gdm_export_gpu(ctx, va, LENGTH_GPU, 0, NULL), 0);
@@ -67,8 +67,8 @@ static void nothing_is_pinned(void)
 	EVENTUALLY(!gdm_stats(ctx).out_gpu_pins && !gdm_stats(ctx).out_host_pins);
 	EXPECT_EQ(gdm_stats(ctx).out_gpu_bytes, 0);
 	EXPECT_EQ(gdm_stats(ctx).out_host_bytes, 0);
-	EVENTUALLY(!gpu_stats(gpu).pins && !gpu_stats(gpu).persistent);
-	EXPECT_EQ(gpu_stats(gpu).pages_pinned, 0);
+	EVENTUALLY(!mockgpu_stats(gpu).pins && !mockgpu_stats(gpu).persistent);
+	EXPECT_EQ(mockgpu_stats(gpu).pages_pinned, 0);
 }
 
 static int lowest_fd(void)
@@ -79,11 +79,11 @@ static int lowest_fd(void)
 	return fd;
 }
 
-static void end(void)
+static void fault_test_end(void)
 {
 	nothing_is_pinned();
-	gpu_free(gpu, va);
-	EXPECT_EQ(gpu_stats(gpu).pages_used, 0);
+	mockgpu_free(gpu, va);
+	EXPECT_EQ(mockgpu_stats(gpu).pages_used, 0);
 	munmap(memory, LENGTH_HOST);
 	close(ctx);
 	close(gpu);
@@ -177,9 +177,9 @@ static void fail_exports(int (*run)(void), uint32_t with)
 	struct operation op = { .run = run, .undo = undo_export, .pins = 1 };
 
 	flags = with;
-	start();
+	fault_test_begin();
 	fail_all(&op);
-	end();
+	fault_test_end();
 }
 
 TEST(faults_export_gpu, "GDMABUF_EXPORT_GPU fails without memory, and leaves nothing.")
@@ -228,9 +228,9 @@ TEST(faults_export_host_new, "The same of memory that has no pages yet.")
 	};
 
 	flags = 0;
-	start();
+	fault_test_begin();
 	fail_all(&op);
-	end();
+	fault_test_end();
 }
 
 /* Once there is no memory idle pins are given up, and it is tried again. */
@@ -250,18 +250,18 @@ TEST(faults_export_evicts, "The same when there is an idle pin to give up.")
 	};
 
 	flags = 0;
-	start();
+	fault_test_begin();
 	other = pages_new(PAGE, 1);
 	fail_all(&op);
 	munmap(other, PAGE);
-	end();
+	fault_test_end();
 }
 
 /* ---- open, and what is done with contexts ---- */
 
 static int opened = -1;
 
-static int run_open(void)
+static int fault_run_open(void)
 {
 	opened = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);
 	return opened < 0 ? -errno : 0;
@@ -276,11 +276,11 @@ static void undo_open(void)
 
 TEST(faults_open, "open() fails without memory.")
 {
-	struct operation op = { .run = run_open, .undo = undo_open };
+	struct operation op = { .run = fault_run_open, .undo = undo_open };
 
-	start();
+	fault_test_begin();
 	fail_all(&op);
-	end();
+	fault_test_end();
 }
 
 static void *status_page = MAP_FAILED;
@@ -302,9 +302,9 @@ TEST(faults_status, "mmap() of the status page fails without memory.")
 {
 	struct operation op = { .run = run_status, .undo = undo_status };
 
-	start();
+	fault_test_begin();
 	fail_all(&op);
-	end();
+	fault_test_end();
 }
 
 static void prepare_gpu(void)
@@ -341,14 +341,14 @@ static int run_drop(void)
 static int run_free(void)
 {
 	/* gpu_free() of what is tested: the module has to let go without memory. */
-	return gpu_try_free(gpu, va, 0);
+	return mockgpu_try_free(gpu, va, 0);
 }
 
 static void undo_free(void)
 {
 	close_made();
-	gpu_try_free(gpu, va, 0);
-	va = gpu_alloc(gpu, LENGTH_GPU, MOCK_SCATTER);
+	mockgpu_try_free(gpu, va, 0);
+	va = mockgpu_alloc(gpu, LENGTH_GPU, MOCK_SCATTER);
 }
 
 /* No failure may come of it, or there is none to inject. */
@@ -379,7 +379,7 @@ TEST(faults_need_none, "Queries, statistics, dropping and freeing need no memory
 	struct operation drop = { .run = run_drop, .prepare = prepare_gpu, .undo = undo_export };
 	struct operation release = { .run = run_free, .prepare = prepare_gpu, .undo = undo_free };
 
-	start();
+	fault_test_begin();
 	flags = 0;
 	never_fails(&query);
 	never_fails(&stats);
@@ -389,7 +389,7 @@ TEST(faults_need_none, "Queries, statistics, dropping and freeing need no memory
 	never_fails(&release);
 	flags = GDMABUF_REVOCABLE;
 	never_fails(&release);
-	end();
+	fault_test_end();
 }
 
 /* ---- mappings ---- */
@@ -426,9 +426,9 @@ static void fail_maps(int (*run)(void), void (*prepare)(void), size_t length, ui
 
 	flags = with;
 	view_length = length;
-	start();
+	fault_test_begin();
 	fail_all(&op);
-	end();
+	fault_test_end();
 }
 
 TEST(faults_map_gpu, "mmap() of a dma-buf of GPU memory fails without memory.")
@@ -450,13 +450,13 @@ TEST(faults_map_revocable, "mmap() of a revocable dma-buf, and faults there.")
 
 static uint32_t mode, attach_flags;
 
-static int run_import(void)
+static int fault_run_import(void)
 {
 	struct gdmabuf_importer_map map;
-	int err = importer_attach(importer, made.fd, mode, attach_flags,
-				  GDMABUF_IMPORTER_BIDIRECTIONAL);
+	int err = test_importer_attach(importer, made.fd, mode, attach_flags,
+				       GDMABUF_IMPORTER_BIDIRECTIONAL);
 
-	return err ? err : importer_map(importer, &map);
+	return err ? err : test_importer_map(importer, &map);
 }
 
 static void undo_import(void)
@@ -468,15 +468,15 @@ static void undo_import(void)
 
 static void fail_imports(void (*prepare)(void), uint32_t with_mode, uint32_t with_flags)
 {
-	struct operation op = { .run = run_import, .prepare = prepare, .undo = undo_import };
+	struct operation op = { .run = fault_run_import, .prepare = prepare, .undo = undo_import };
 
 	flags = 0;
 	mode = with_mode;
 	attach_flags = with_flags;
-	importer = importer_open();
-	start();
+	importer = test_importer_open();
+	fault_test_begin();
 	fail_all(&op);
-	end();
+	fault_test_end();
 	close(importer);
 }
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 /* The value of @key in the fdinfo of @fd; empty if there is none. */
-static const char *fdinfo(int fd, const char *key)
+static const char *fdinfo_read(int fd, const char *key)
 {
 	static char value[64];
 	char path[64], line[256], format[32];
@@ -30,21 +30,21 @@ TEST(fdinfo_host, "The fdinfo of a dma-buf of host memory says its bytes, and gd
 	struct gdm_export e;
 
 	EXPECT_EQ(gdm_export_host(ctx, pages_new(3 * PAGE, 0), 3 * PAGE, 0, &e), 0);
-	EXPECT_EQ(strcmp(fdinfo(e.fd, "exp_name"), "gdmabuf-host"), 0);
-	EXPECT_EQ(atoll(fdinfo(e.fd, "size")), 3 * PAGE);
+	EXPECT_EQ(strcmp(fdinfo_read(e.fd, "exp_name"), "gdmabuf-host"), 0);
+	EXPECT_EQ(atoll(fdinfo_read(e.fd, "size")), 3 * PAGE);
 	close(e.fd);
 	close(ctx);
 }
 
 static void expect_gpu(uint32_t flags, const char *name)
 {
-	int ctx = gdm_open(), gpu = gpu_open();
-	uint64_t va = gpu_alloc(gpu, 2 * GPU_PAGE, 0);
+	int ctx = gdm_open(), gpu = mockgpu_open();
+	uint64_t va = mockgpu_alloc(gpu, 2 * GPU_PAGE, 0);
 	struct gdm_export e;
 
 	EXPECT_EQ(gdm_export_gpu(ctx, va, 2 * GPU_PAGE, flags, &e), 0);
-	EXPECT_EQ(strcmp(fdinfo(e.fd, "exp_name"), name), 0);
-	EXPECT_EQ(atoll(fdinfo(e.fd, "size")), 2 * GPU_PAGE);
+	EXPECT_EQ(strcmp(fdinfo_read(e.fd, "exp_name"), name), 0);
+	EXPECT_EQ(atoll(fdinfo_read(e.fd, "size")), 2 * GPU_PAGE);
 	close(e.fd);
 	close(gpu);
 	close(ctx);

@@ -30,23 +30,23 @@ struct setup {
 	struct mock_stats before;
 };
 
-static struct setup setup_flags(uint32_t flags)
+static struct setup gpu_test_begin_flags(uint32_t flags)
 {
-	struct setup s = { .gpu = gpu_open() };
+	struct setup s = { .gpu = mockgpu_open() };
 
 	s.ctx = gdm_open();
 	s.status = gdm_status(s.ctx);
-	EVENTUALLY(gpu_stats(s.gpu).pins == 0 && gpu_stats(s.gpu).persistent == 0);
-	s.before = gpu_stats(s.gpu);
-	s.va = gpu_alloc(s.gpu, LENGTH, flags);
+	EVENTUALLY(mockgpu_stats(s.gpu).pins == 0 && mockgpu_stats(s.gpu).persistent == 0);
+	s.before = mockgpu_stats(s.gpu);
+	s.va = mockgpu_alloc(s.gpu, LENGTH, flags);
 	pattern_fill(bytes, LENGTH);
-	gpu_write(s.gpu, s.va, bytes, LENGTH);
+	mockgpu_write(s.gpu, s.va, bytes, LENGTH);
 	return s;
 }
 
-static struct setup setup(void)
+static struct setup gpu_test_begin(void)
 {
-	return setup_flags(0);
+	return gpu_test_begin_flags(0);
 }
 
 /* How many things need the provider. */
@@ -62,22 +62,22 @@ static int provider_users(void)
 }
 
 /* Nothing is left of it: no pin, no memory, no BAR space, nobody that needs the provider. */
-static void done(struct setup *s)
+static void gpu_test_end(struct setup *s)
 {
 	static const struct mock_config works;
 
 	munmap((void *)(uintptr_t)s->status, 4 * PAGE);
 	close(s->ctx);
-	gpu_config(s->gpu, &works);
-	gpu_try_free(s->gpu, s->va, 0);
-	EVENTUALLY(gpu_stats(s->gpu).pins == 0 && gpu_stats(s->gpu).persistent == 0);
-	EXPECT_EQ(gpu_stats(s->gpu).pages_pinned, 0);
-	EXPECT_EQ(gpu_stats(s->gpu).pages_used, s->before.pages_used);
+	mockgpu_config(s->gpu, &works);
+	mockgpu_try_free(s->gpu, s->va, 0);
+	EVENTUALLY(mockgpu_stats(s->gpu).pins == 0 && mockgpu_stats(s->gpu).persistent == 0);
+	EXPECT_EQ(mockgpu_stats(s->gpu).pages_pinned, 0);
+	EXPECT_EQ(mockgpu_stats(s->gpu).pages_used, s->before.pages_used);
 	EVENTUALLY(provider_users() == 0);
 	close(s->gpu);
 }
 
-static struct gdm_export export(const struct setup *s, uint32_t flags)
+static struct gdm_export gpu_export(const struct setup *s, uint32_t flags)
 {
 	struct gdm_export e;
 
@@ -88,7 +88,7 @@ static struct gdm_export export(const struct setup *s, uint32_t flags)
 /* SIGSEGV or SIGBUS when a child of the same memory touches it; or 0. */
 static volatile unsigned char *touched;
 
-static void touch(void *arg)
+static void gpu_touch(void *arg)
 {
 	(void)arg;
 	(void)*touched;
@@ -96,7 +96,7 @@ static void touch(void *arg)
 
 static sigjmp_buf *fault_jump;
 
-static void on_fault(int signal)
+static void gpu_on_fault(int signal)
 {
 	siglongjmp(*fault_jump, signal);
 }
@@ -104,7 +104,7 @@ static void on_fault(int signal)
 /* The signal that reading @p gives in this process, or 0. */
 static int fault_of(const volatile unsigned char *p)
 {
-	struct sigaction action = { .sa_handler = on_fault }, old_bus, old_segv;
+	struct sigaction action = { .sa_handler = gpu_on_fault }, old_bus, old_segv;
 	sigjmp_buf jump;
 	int signal;
 
@@ -122,7 +122,7 @@ static int fault_of(const volatile unsigned char *p)
 TEST(gpu_caps, "With a provider the capabilities name it, and its page size.")
 {
 	struct gdmabuf_caps caps = { .size = sizeof(caps) };
-	int gpu = gpu_open(), ctx = gdm_open();
+	int gpu = mockgpu_open(), ctx = gdm_open();
 
 	EXPECT_EQ(gdm_call(ctx, GDMABUF_CAPS, &caps), 0);
 	EXPECT(caps.out_caps & GDMABUF_CAP_GPU);
@@ -135,27 +135,27 @@ TEST(gpu_caps, "With a provider the capabilities name it, and its page size.")
 TEST(gpu_basic,
      "What the CPU reads through the dma-buf is the GPU's memory, and what it writes gets there.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, 0);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0);
 	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ | PROT_WRITE);
 
 	EXPECT(view);
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
 	for (size_t i = 0; i < LENGTH; i++)
 		view[i] = (unsigned char)~pattern_at(i);
-	gpu_read(s.gpu, s.va, bytes, LENGTH);
+	mockgpu_read(s.gpu, s.va, bytes, LENGTH);
 	for (size_t i = 0; i < LENGTH; i++)
 		bytes[i] = (unsigned char)~bytes[i];
 	EXPECT_EQ(pattern_mismatches(bytes, LENGTH), 0);
 	munmap(view, LENGTH);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_scattered, "Memory that is scattered in the BAR is one range of the dma-buf.")
 {
-	struct setup s = setup_flags(MOCK_SCATTER);
-	struct gdm_export e = export(&s, 0);
+	struct setup s = gpu_test_begin_flags(MOCK_SCATTER);
+	struct gdm_export e = gpu_export(&s, 0);
 	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
 
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
@@ -165,12 +165,12 @@ TEST(gpu_scattered, "Memory that is scattered in the BAR is one range of the dma
 	EXPECT_EQ(memcmp(view, bytes + GPU_PAGE + PAGE, 3 * GPU_PAGE), 0);
 	munmap(view, 3 * GPU_PAGE);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_small, "A part of an allocation is exported, of one GPU page or more.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	struct gdm_export e;
 	unsigned char *view;
 
@@ -179,41 +179,41 @@ TEST(gpu_small, "A part of an allocation is exported, of one GPU page or more.")
 	EXPECT_EQ(memcmp(view, bytes + 2 * GPU_PAGE, GPU_PAGE), 0);
 	munmap(view, GPU_PAGE);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_unaligned, "EINVAL for a range that is not of whole GPU pages.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + PAGE, GPU_PAGE, 0, NULL), -EINVAL);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, GPU_PAGE + PAGE, 0, NULL), -EINVAL);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 0, 0, NULL), -EINVAL);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, -(uint64_t)GPU_PAGE, 2 * GPU_PAGE, 0, NULL), -EINVAL);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_beyond, "EFAULT for a range that ends beyond the allocation.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH + GPU_PAGE, 0, NULL), -EFAULT);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_freed, "EFAULT for memory that was freed.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 
-	gpu_free(s.gpu, s.va);
+	mockgpu_free(s.gpu, s.va);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), -EFAULT);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_two_mappings, "Two mappings of one dma-buf show the same memory.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, 0);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0);
 	unsigned char *a = dmabuf_map(e.fd, LENGTH, PROT_READ | PROT_WRITE);
 	unsigned char *b = dmabuf_map(e.fd, LENGTH, PROT_READ);
 
@@ -223,14 +223,14 @@ TEST(gpu_two_mappings, "Two mappings of one dma-buf show the same memory.")
 	EXPECT_EQ(b[GPU_PAGE + 3], 200);
 	munmap(b, LENGTH);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_mapping_outlives_descriptor,
      "A mapping stays after the descriptor and the context are closed.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, 0);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0);
 	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
 
 	close(e.fd);
@@ -238,89 +238,89 @@ TEST(gpu_mapping_outlives_descriptor,
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
 	munmap(view, LENGTH);
 	s.ctx = gdm_open();
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_hold_after_free,
      "HOLD: after cudaFree the dma-buf keeps the memory, which nobody else gets.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, 0);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0);
 	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
 	uint64_t other;
 
-	gpu_free(s.gpu, s.va);
-	other = gpu_alloc(s.gpu, LENGTH, 0);
+	mockgpu_free(s.gpu, s.va);
+	other = mockgpu_alloc(s.gpu, LENGTH, 0);
 	EXPECT_EQ(other, s.va);
 	memset(bytes, 0xee, LENGTH);
-	gpu_write(s.gpu, other, bytes, LENGTH);
+	mockgpu_write(s.gpu, other, bytes, LENGTH);
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
 	munmap(view, LENGTH);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_free_is_seen, "HOLD: cudaFree changes the status word before it returns.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, 0);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0);
 
 	EXPECT(gdm_is_valid(s.status, &e));
-	gpu_free(s.gpu, s.va);
+	mockgpu_free(s.gpu, s.va);
 	EXPECT(!gdm_is_valid(s.status, &e));
 	EXPECT_EQ(gdm_query(s.ctx, e.fd).out_state, GDMABUF_STALE);
 	EXPECT_EQ(gdm_stats(s.ctx).out_stale, 1);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_free_by_thread, "HOLD: the same when another thread of the driver calls back.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, 0);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0);
 
-	EXPECT_EQ(gpu_try_free(s.gpu, s.va, MOCK_FREE_BY_THREAD), 0);
+	EXPECT_EQ(mockgpu_try_free(s.gpu, s.va, MOCK_FREE_BY_THREAD), 0);
 	EXPECT(!gdm_is_valid(s.status, &e));
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_sub_free,
      "Freeing a part of a block of CUDA's is not seen, as the pages stay the block's.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, 0);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0);
 
-	EXPECT_EQ(gpu_try_free(s.gpu, s.va, MOCK_FREE_SUB), 0);
+	EXPECT_EQ(mockgpu_try_free(s.gpu, s.va, MOCK_FREE_SUB), 0);
 	EXPECT(gdm_is_valid(s.status, &e));
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_free_kept, "A pin that is kept and idle goes when its memory is freed.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, GDMABUF_KEEP);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_KEEP);
 
 	close(e.fd);
 	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 1);
-	gpu_free(s.gpu, s.va);
+	mockgpu_free(s.gpu, s.va);
 	EVENTUALLY(gdm_stats(s.ctx).out_gpu_pins == 0);
-	EVENTUALLY(gpu_stats(s.gpu).pages_used == s.before.pages_used);
-	done(&s);
+	EVENTUALLY(mockgpu_stats(s.gpu).pages_used == s.before.pages_used);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_va_reuse, "After free and alloc at the same address an export is of the new memory.")
 {
-	struct setup s = setup();
-	struct gdm_export old = export(&s, GDMABUF_KEEP), new;
+	struct setup s = gpu_test_begin();
+	struct gdm_export old = gpu_export(&s, GDMABUF_KEEP), new;
 	unsigned char *view;
 
-	gpu_free(s.gpu, s.va);
-	EXPECT_EQ(gpu_alloc(s.gpu, LENGTH, 0), s.va);
+	mockgpu_free(s.gpu, s.va);
+	EXPECT_EQ(mockgpu_alloc(s.gpu, LENGTH, 0), s.va);
 	memset(bytes, 0x77, LENGTH);
-	gpu_write(s.gpu, s.va, bytes, LENGTH);
-	new = export(&s, 0);
+	mockgpu_write(s.gpu, s.va, bytes, LENGTH);
+	new = gpu_export(&s, 0);
 	view = dmabuf_map(new.fd, LENGTH, PROT_READ);
 	EXPECT_EQ(memcmp(view, bytes, LENGTH), 0);
 	munmap(view, LENGTH);
@@ -328,74 +328,74 @@ TEST(gpu_va_reuse, "After free and alloc at the same address an export is of the
 	EXPECT(!gdm_is_valid(s.status, &old));
 	close(old.fd);
 	close(new.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_hit, "A range within a pin costs no pin of the driver's.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, 0), part;
-	uint32_t gets = gpu_stats(s.gpu).gets;
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0), part;
+	uint32_t gets = mockgpu_stats(s.gpu).gets;
 
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + GPU_PAGE, GPU_PAGE, 0, &part), 0);
-	EXPECT_EQ(gpu_stats(s.gpu).gets, gets);
+	EXPECT_EQ(mockgpu_stats(s.gpu).gets, gets);
 	close(e.fd);
 	close(part.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_unwatched,
      "An unwatched export is one pin, stale from the beginning, which no other takes.")
 {
-	struct setup s = setup();
-	uint32_t gets = gpu_stats(s.gpu).gets;
-	struct gdm_export e = export(&s, GDMABUF_UNWATCHED), other;
+	struct setup s = gpu_test_begin();
+	uint32_t gets = mockgpu_stats(s.gpu).gets;
+	struct gdm_export e = gpu_export(&s, GDMABUF_UNWATCHED), other;
 
-	EXPECT_EQ(gpu_stats(s.gpu).gets, gets + 1);
+	EXPECT_EQ(mockgpu_stats(s.gpu).gets, gets + 1);
 	EXPECT(!gdm_is_valid(s.status, &e));
 	EXPECT_EQ(gdm_query(s.ctx, e.fd).out_state, GDMABUF_STALE);
-	other = export(&s, GDMABUF_UNWATCHED);
+	other = gpu_export(&s, GDMABUF_UNWATCHED);
 	EXPECT(other.slot != e.slot);
-	EXPECT_EQ(gpu_stats(s.gpu).persistent, 2);
+	EXPECT_EQ(mockgpu_stats(s.gpu).persistent, 2);
 	close(e.fd);
 	close(other.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_unwatched_after_free, "The pages of an unwatched export stay when the memory is freed.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, GDMABUF_UNWATCHED);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_UNWATCHED);
 
-	gpu_free(s.gpu, s.va);
-	EXPECT_EQ(gpu_stats(s.gpu).persistent, 1);
+	mockgpu_free(s.gpu, s.va);
+	EXPECT_EQ(mockgpu_stats(s.gpu).persistent, 1);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_unwatched_refused, "EOPNOTSUPP for an unwatched export that is revocable.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	struct gdm_export e;
 
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, GPU_PAGE, GDMABUF_UNWATCHED | GDMABUF_REVOCABLE, &e),
 		  -EOPNOTSUPP);
-	EXPECT_EQ(gpu_stats(s.gpu).pages_pinned, 0);
-	done(&s);
+	EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_drop, "GDMABUF_DROP gives a kept pin back to the driver, with its watch.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, GDMABUF_KEEP);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_KEEP);
 
 	close(e.fd);
-	EXPECT_EQ(gpu_stats(s.gpu).pins, 1);
-	EXPECT_EQ(gpu_stats(s.gpu).persistent, 1);
+	EXPECT_EQ(mockgpu_stats(s.gpu).pins, 1);
+	EXPECT_EQ(mockgpu_stats(s.gpu).persistent, 1);
 	EXPECT_EQ(gdm_drop(s.ctx, &e), 0);
-	EXPECT_EQ(gpu_stats(s.gpu).pins, 0);
-	EXPECT_EQ(gpu_stats(s.gpu).persistent, 0);
-	done(&s);
+	EXPECT_EQ(mockgpu_stats(s.gpu).pins, 0);
+	EXPECT_EQ(mockgpu_stats(s.gpu).persistent, 0);
+	gpu_test_end(&s);
 }
 
 /* ---- REVOCABLE ---- */
@@ -403,47 +403,47 @@ TEST(gpu_drop, "GDMABUF_DROP gives a kept pin back to the driver, with its watch
 TEST(gpu_revocable_free,
      "REVOCABLE: after cudaFree a mapping gives SIGBUS, and there is no new one.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
 	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
 
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
-	gpu_free(s.gpu, s.va);
+	mockgpu_free(s.gpu, s.va);
 	EXPECT_EQ(fault_of(view), SIGBUS);
 	EXPECT_EQ(fault_of(view + LENGTH - 1), SIGBUS);
 	EXPECT(!dmabuf_map(e.fd, LENGTH, PROT_READ));
 	EXPECT_EQ(errno, ENODEV);
 	EXPECT_EQ(gdm_query(s.ctx, e.fd).out_state, GDMABUF_STALE | GDMABUF_REVOKED);
-	EXPECT_EQ(gpu_stats(s.gpu).pages_used, s.before.pages_used);
+	EXPECT_EQ(mockgpu_stats(s.gpu).pages_used, s.before.pages_used);
 	munmap(view, LENGTH);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_revocable_canary,
      "REVOCABLE: what other memory holds in the same place of the BAR is not seen.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
 	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
 
 	EXPECT_EQ(view[0], pattern_at(0));
-	EXPECT_EQ(gpu_try_free(s.gpu, s.va, MOCK_FREE_BY_THREAD), 0);
-	EXPECT_EQ(gpu_alloc(s.gpu, LENGTH, 0), s.va);
+	EXPECT_EQ(mockgpu_try_free(s.gpu, s.va, MOCK_FREE_BY_THREAD), 0);
+	EXPECT_EQ(mockgpu_alloc(s.gpu, LENGTH, 0), s.va);
 	memset(bytes, 0x42, LENGTH);
-	gpu_write(s.gpu, s.va, bytes, LENGTH);
+	mockgpu_write(s.gpu, s.va, bytes, LENGTH);
 	for (size_t i = 0; i < LENGTH; i += PAGE)
 		EXPECT_EQ(fault_of(view + i), SIGBUS);
 	munmap(view, LENGTH);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_revocable_split,
      "REVOCABLE: parts of a mapping that was split and moved give SIGBUS as well.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
 	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ), *moved;
 
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
@@ -452,21 +452,21 @@ TEST(gpu_revocable_split,
 		       pages_new(GPU_PAGE, 0));
 	EXPECT(moved != MAP_FAILED);
 	EXPECT_EQ(moved[5], pattern_at(4 * GPU_PAGE + 5));
-	gpu_free(s.gpu, s.va);
+	mockgpu_free(s.gpu, s.va);
 	EXPECT_EQ(fault_of(view), SIGBUS);
 	EXPECT_EQ(fault_of(moved), SIGBUS);
 	EXPECT_EQ(fault_of(view + 6 * GPU_PAGE), SIGBUS);
 	munmap(view, LENGTH);
 	munmap(moved, GPU_PAGE);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_revocable_part,
      "REVOCABLE: a part of a pin, and a part of its mapping, are the right pages.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, GDMABUF_REVOCABLE), part;
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE), part;
 	unsigned char *view;
 
 	EXPECT_EQ(
@@ -479,7 +479,7 @@ TEST(gpu_revocable_part,
 	munmap(view, GPU_PAGE);
 	close(e.fd);
 	close(part.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 static unsigned char *map_part(const struct gdm_export *e)
@@ -514,8 +514,8 @@ TEST(gpu_revocable_mappings,
      "ENOMEM for mapping more revocable memory than revocable_map_mb, and for splitting a mapping "
      "then; what is unmapped, in parts as well, does not count.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
 	unsigned char *views[MAPPINGS + 1];
 	char old[16];
 
@@ -523,20 +523,20 @@ TEST(gpu_revocable_mappings,
 	for (int round = 0; round < 3; round++)
 		fill_and_empty(&e);
 	close(e.fd);
-	e = export(&s, 0);
+	e = gpu_export(&s, 0);
 	for (int i = 0; i <= MAPPINGS; i++)
 		EXPECT((views[i] = map_part(&e)));
 	for (int i = 0; i <= MAPPINGS; i++)
 		munmap(views[i], 2 * GPU_PAGE);
 	parameter_set("gdmabuf", "revocable_map_mb", old);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_revocable_mappings_contexts,
      "The limit is for all contexts of a user together: their pins are taken by the same free.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	struct gdm_export e;
 	unsigned char *views[MAPPINGS];
 	int contexts[MAPPINGS + 1];
@@ -557,7 +557,7 @@ TEST(gpu_revocable_mappings_contexts,
 		munmap(views[i], 2 * GPU_PAGE);
 	for (int i = 0; i <= MAPPINGS; i++)
 		close(contexts[i]);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 static unsigned char *mapped[2 * MAPPINGS];
@@ -594,8 +594,8 @@ TEST(gpu_revocable_mappings_others, "What another user has mapped of a user's re
 				    "takes away nothing of what the user "
 				    "itself may map.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
 	int sockets[2], status, mine;
 	char old[16], theirs;
 	pid_t pid;
@@ -617,27 +617,27 @@ TEST(gpu_revocable_mappings_others, "What another user has mapped of a user's re
 	close(sockets[0]);
 	close(sockets[1]);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_revocable_mappings_freed, "Mappings of revocable memory that was freed do not count.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
 	unsigned char *freed[MAPPINGS];
 	char old[16];
 
 	snprintf(old, sizeof(old), "%d", atoi(parameter_set("gdmabuf", "revocable_map_mb", "16")));
 	for (int i = 0; i < MAPPINGS; i++)
 		EXPECT((freed[i] = map_part(&e)));
-	gpu_free(s.gpu, s.va);
+	mockgpu_free(s.gpu, s.va);
 	close(e.fd);
 	/* A part of one, too. */
 	EXPECT_EQ(munmap(freed[0] + PAGE, PAGE), 0);
-	EXPECT_EQ(gpu_alloc(s.gpu, LENGTH, 0), s.va);
+	EXPECT_EQ(mockgpu_alloc(s.gpu, LENGTH, 0), s.va);
 	pattern_fill(bytes, LENGTH);
-	gpu_write(s.gpu, s.va, bytes, LENGTH);
-	e = export(&s, GDMABUF_REVOCABLE);
+	mockgpu_write(s.gpu, s.va, bytes, LENGTH);
+	e = gpu_export(&s, GDMABUF_REVOCABLE);
 	EXPECT_EQ(map_all(&e), MAPPINGS);
 	unmap_all(MAPPINGS);
 	for (int i = 0; i < MAPPINGS; i++)
@@ -646,27 +646,27 @@ TEST(gpu_revocable_mappings_freed, "Mappings of revocable memory that was freed 
 	unmap_all(MAPPINGS);
 	parameter_set("gdmabuf", "revocable_map_mb", old);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_revoked_is_not_pinned, "Memory that was taken away does not count as pinned any more.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
 
 	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 1);
-	gpu_free(s.gpu, s.va);
+	mockgpu_free(s.gpu, s.va);
 	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 0);
 	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_bytes, 0);
 	close(e.fd);
 	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 0);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_failed_is_no_hit, "An export that fails at its end, on a pin that was there, is no hit.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, 0);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0);
 	struct gdmabuf_export *arg = (void *)pages_new(PAGE, 0);
 
 	*arg = (struct gdmabuf_export){ .size = sizeof(*arg), .address = s.va, .length = LENGTH };
@@ -676,18 +676,18 @@ TEST(gpu_failed_is_no_hit, "An export that fails at its end, on a pin that was t
 	EXPECT_EQ(gdm_stats(s.ctx).out_hits, 0);
 	munmap(arg, PAGE);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_revocable_is_apart, "Revocable exports and others never share a pin.")
 {
-	struct setup s = setup();
-	struct gdm_export a = export(&s, 0), b = export(&s, GDMABUF_REVOCABLE);
+	struct setup s = gpu_test_begin();
+	struct gdm_export a = gpu_export(&s, 0), b = gpu_export(&s, GDMABUF_REVOCABLE);
 
 	EXPECT(a.slot != b.slot);
 	close(a.fd);
 	close(b.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 /* ---- processes ---- */
@@ -706,24 +706,24 @@ static void export_parents(void *arg)
 TEST(gpu_child_of_owner,
      "A child exports nothing by its parent's context (EACCES), nor its parent's memory (EFAULT).")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 
 	EXPECT_EQ(in_child(export_parents, &s), 0);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_child_has_no_mapping, "A child does not inherit mappings: SIGSEGV.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, 0);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0);
 	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
 
 	touched = view;
-	EXPECT_EQ(in_child(touch, NULL), 128 + SIGSEGV);
+	EXPECT_EQ(in_child(gpu_touch, NULL), 128 + SIGSEGV);
 	EXPECT_EQ(view[0], pattern_at(0));
 	munmap(view, LENGTH);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 static void map_and_check(void *arg)
@@ -737,14 +737,14 @@ static void map_and_check(void *arg)
 TEST(gpu_child_maps,
      "A child maps the dma-buf it inherited, also after its parent freed the memory.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, 0);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0);
 
 	EXPECT_EQ(in_child(map_and_check, &e.fd), 0);
-	gpu_free(s.gpu, s.va);
+	mockgpu_free(s.gpu, s.va);
 	EXPECT_EQ(in_child(map_and_check, &e.fd), 0);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 static void receive_and_map(void *arg)
@@ -756,8 +756,8 @@ static void receive_and_map(void *arg)
 
 TEST(gpu_passed, "A dma-buf passed by SCM_RIGHTS is mapped there.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, 0);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0);
 	int sockets[2];
 
 	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
@@ -766,7 +766,7 @@ TEST(gpu_passed, "A dma-buf passed by SCM_RIGHTS is mapped there.")
 	close(sockets[0]);
 	close(sockets[1]);
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 static void receive_context(void *arg)
@@ -779,7 +779,7 @@ static void receive_context(void *arg)
 
 TEST(gpu_context_passed, "EACCES for a context that was passed by SCM_RIGHTS.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	int sockets[2];
 
 	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
@@ -787,11 +787,11 @@ TEST(gpu_context_passed, "EACCES for a context that was passed by SCM_RIGHTS.")
 	EXPECT_EQ(in_child(receive_context, sockets), 0);
 	close(sockets[0]);
 	close(sockets[1]);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 /* The second life of this program: see gpu_exec. */
-__attribute__((constructor)) static void after_exec(void)
+__attribute__((constructor)) static void gpu_after_exec(void)
 {
 	const char *ctx = getenv("GDM_CONTEXT");
 
@@ -815,10 +815,10 @@ static void exec_self(void *arg)
 
 TEST(gpu_exec, "EACCES for a context that was kept over execve().")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 
 	EXPECT_EQ(in_child(exec_self, NULL), 0);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 static void *export_in_thread(void *arg)
@@ -830,14 +830,14 @@ static void *export_in_thread(void *arg)
 
 TEST(gpu_thread, "Any thread of the owner exports.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	pthread_t thread;
 	void *err;
 
 	EXPECT_EQ(pthread_create(&thread, NULL, export_in_thread, &s), 0);
 	pthread_join(thread, &err);
 	EXPECT(!err);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 /* A process that closes what it is sent, once the sender has closed its own. */
@@ -846,7 +846,7 @@ struct consumer {
 	int socket;
 };
 
-static void consume(int socket)
+static void consumer_run(int socket)
 {
 	char byte;
 
@@ -875,7 +875,7 @@ static struct consumer consumer_start(void)
 	c.pid = fork();
 	if (!c.pid) {
 		close(sockets[0]);
-		consume(sockets[1]);
+		consumer_run(sockets[1]);
 	}
 	close(sockets[1]);
 	c.socket = sockets[0];
@@ -905,19 +905,19 @@ TEST(gpu_last_close_elsewhere,
      "while the memory lives on.")
 {
 	static const uint32_t flags[] = { 0, GDMABUF_REVOCABLE, GDMABUF_UNWATCHED };
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	struct consumer c = consumer_start();
 
 	for (unsigned int i = 0; i < 30; i++) {
-		struct gdm_export e = export(&s, flags[i % 3]);
+		struct gdm_export e = gpu_export(&s, flags[i % 3]);
 
 		EXPECT_EQ(consumer_closes_last(&c, e.fd), 0);
-		EVENTUALLY(gpu_stats(s.gpu).pins == 0 && gpu_stats(s.gpu).persistent == 0);
-		EXPECT_EQ(gpu_stats(s.gpu).pages_pinned, 0);
+		EVENTUALLY(mockgpu_stats(s.gpu).pins == 0 && mockgpu_stats(s.gpu).persistent == 0);
+		EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
 	}
-	EXPECT_EQ(gpu_stats(s.gpu).foreign_puts, s.before.foreign_puts);
+	EXPECT_EQ(mockgpu_stats(s.gpu).foreign_puts, s.before.foreign_puts);
 	consumer_stop(&c);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 static void *wake_often(void *arg)
@@ -930,8 +930,8 @@ static void *wake_often(void *arg)
 /* Sends dma-bufs, of which it keeps none.  One thread sleeps for good, another one wakes up often. */
 static void sleeping_owner(int socket, int dmabufs)
 {
-	int gpu = gpu_open(), ctx = gdm_open();
-	uint64_t va = gpu_alloc(gpu, (size_t)dmabufs * GPU_PAGE, 0);
+	int gpu = mockgpu_open(), ctx = gdm_open();
+	uint64_t va = mockgpu_alloc(gpu, (size_t)dmabufs * GPU_PAGE, 0);
 	struct gdm_export e;
 	pthread_t thread;
 
@@ -965,16 +965,16 @@ static int main_thread_sleeps(pid_t pid)
 /* However slow the machine is. */
 static int pins_go(int gpu)
 {
-	for (int i = 0; gpu_stats(gpu).pins + gpu_stats(gpu).persistent && i < 6000; i++)
+	for (int i = 0; mockgpu_stats(gpu).pins + mockgpu_stats(gpu).persistent && i < 6000; i++)
 		usleep(5000);
-	return !gpu_stats(gpu).pins && !gpu_stats(gpu).persistent;
+	return !mockgpu_stats(gpu).pins && !mockgpu_stats(gpu).persistent;
 }
 
 TEST(gpu_last_close_sleeping_thread,
      "The same of an owner whose main thread sleeps for good, while another thread runs.")
 {
 	enum { DMABUFS = 8 };
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	int sockets[2], fds[DMABUFS];
 	char byte;
 	pid_t pid;
@@ -994,7 +994,7 @@ TEST(gpu_last_close_sleeping_thread,
 	waitpid(pid, NULL, 0);
 	close(sockets[0]);
 	close(sockets[1]);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 /* That threads of process @pid have, as the list of contexts says. */
@@ -1018,7 +1018,7 @@ TEST(gpu_calls_listed, "The list of contexts names a process in which a call wai
 		       "that sleeps; stopping "
 		       "and continuing the process ends the call.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	int sockets[2], fd, status;
 	char byte;
 	pid_t pid;
@@ -1042,65 +1042,65 @@ TEST(gpu_calls_listed, "The list of contexts names a process in which a call wai
 	waitpid(pid, NULL, 0);
 	close(sockets[0]);
 	close(sockets[1]);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_last_close_after_context, "The same after the owner has closed its context.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, GDMABUF_REVOCABLE);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
 	struct consumer c = consumer_start();
 
 	close(s.ctx);
 	EXPECT_EQ(consumer_closes_last(&c, e.fd), 0);
-	EVENTUALLY(gpu_stats(s.gpu).pins == 0);
+	EVENTUALLY(mockgpu_stats(s.gpu).pins == 0);
 	s.ctx = gdm_open();
 	consumer_stop(&c);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_last_close_after_free, "The same after the memory was freed: nobody keeps a watch.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, 0);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0);
 	struct consumer c = consumer_start();
 
-	gpu_free(s.gpu, s.va);
+	mockgpu_free(s.gpu, s.va);
 	EXPECT_EQ(consumer_closes_last(&c, e.fd), 0);
 	EVENTUALLY(provider_users() == 0);
 	consumer_stop(&c);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_cycles, "Cycles of export, pass on, close leave no pin, no reference and no BAR space.")
 {
 	const char *wanted = getenv("GDM_CYCLES");
 	long cycles = wanted ? atol(wanted) : 2000;
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	struct consumer c = consumer_start();
 	uint32_t most = 0;
 
 	for (long i = 0; i < cycles; i++) {
-		struct gdm_export e = export(&s, i % 2 ? GDMABUF_REVOCABLE : 0);
+		struct gdm_export e = gpu_export(&s, i % 2 ? GDMABUF_REVOCABLE : 0);
 
 		EXPECT_EQ(consumer_closes_last(&c, e.fd), 0);
-		if (gpu_stats(s.gpu).pages_pinned > most)
-			most = gpu_stats(s.gpu).pages_pinned;
+		if (mockgpu_stats(s.gpu).pages_pinned > most)
+			most = mockgpu_stats(s.gpu).pages_pinned;
 	}
-	EVENTUALLY(gpu_stats(s.gpu).pages_pinned == 0 && provider_users() == 0);
+	EVENTUALLY(mockgpu_stats(s.gpu).pages_pinned == 0 && provider_users() == 0);
 	printf("# %ld cycles of export, pass on, close: left %u pins, %u persistent ones, %u pages "
 	       "of the "
 	       "BAR, %d references to the driver's module; at most %u pages in between\n",
-	       cycles, gpu_stats(s.gpu).pins, gpu_stats(s.gpu).persistent,
-	       gpu_stats(s.gpu).pages_pinned, provider_users(), most);
+	       cycles, mockgpu_stats(s.gpu).pins, mockgpu_stats(s.gpu).persistent,
+	       mockgpu_stats(s.gpu).pages_pinned, provider_users(), most);
 	consumer_stop(&c);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 static void pass_on_as_user(void *arg)
 {
-	int gpu = gpu_open(), ctx = gdm_open();
-	uint64_t va = gpu_alloc(gpu, 40 * LENGTH, 0);
+	int gpu = mockgpu_open(), ctx = gdm_open();
+	uint64_t va = mockgpu_alloc(gpu, 40 * LENGTH, 0);
 	struct consumer c = consumer_start();
 
 	(void)arg;
@@ -1112,7 +1112,7 @@ static void pass_on_as_user(void *arg)
 			_exit(1);
 		if (consumer_closes_last(&c, e.fd))
 			_exit(2);
-		if (gpu_stats(gpu).pages_pinned > (1 << 20) / GPU_PAGE)
+		if (mockgpu_stats(gpu).pages_pinned > (1 << 20) / GPU_PAGE)
 			_exit(3);
 	}
 	consumer_stop(&c);
@@ -1120,24 +1120,24 @@ static void pass_on_as_user(void *arg)
 
 TEST(gpu_quota_passed_on, "No more than the quota stays pinned of what others close last.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	int user;
 
 	parameter_set("gdmabuf", "gpu_quota_mb", "1");
 	user = in_child(pass_on_as_user, NULL);
 	parameter_set("gdmabuf", "gpu_quota_mb", "0");
 	EXPECT_EQ(user, 0);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 static void export_and_send(void *arg)
 {
-	int gpu = gpu_open(), ctx = gdm_open();
-	uint64_t va = gpu_alloc(gpu, LENGTH, 0);
+	int gpu = mockgpu_open(), ctx = gdm_open();
+	uint64_t va = mockgpu_alloc(gpu, LENGTH, 0);
 	struct gdm_export e;
 
 	pattern_fill(bytes, LENGTH);
-	gpu_write(gpu, va, bytes, LENGTH);
+	mockgpu_write(gpu, va, bytes, LENGTH);
 	if (gdm_export_gpu(ctx, va, LENGTH, 0, &e))
 		_exit(1);
 	send_fd(((int *)arg)[0], e.fd);
@@ -1146,8 +1146,8 @@ static void export_and_send(void *arg)
 TEST(gpu_owner_exits,
      "The owner's end leaves the dma-buf as it is; the memory goes with the last close.")
 {
-	struct setup s = setup();
-	uint32_t used = gpu_stats(s.gpu).pages_used;
+	struct setup s = gpu_test_begin();
+	uint32_t used = mockgpu_stats(s.gpu).pages_used;
 	int sockets[2], fd;
 	unsigned char *view;
 
@@ -1159,42 +1159,42 @@ TEST(gpu_owner_exits,
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
 	munmap(view, LENGTH);
 	close(fd);
-	EVENTUALLY(gpu_stats(s.gpu).pages_used == used);
+	EVENTUALLY(mockgpu_stats(s.gpu).pages_used == used);
 	close(sockets[0]);
 	close(sockets[1]);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 /* ---- limits and faults ---- */
 
-static void budget(const struct setup *s, uint32_t pages)
+static void gpu_set_budget(const struct setup *s, uint32_t pages)
 {
 	struct mock_config config = { .budget_pages = pages };
 
-	gpu_config(s->gpu, &config);
+	mockgpu_config(s->gpu, &config);
 }
 
 TEST(gpu_bar_exhausted, "ENOSPC when the BAR has no room; nothing stays pinned.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 
-	budget(&s, 4);
+	gpu_set_budget(&s, 4);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), -ENOSPC);
-	EXPECT_EQ(gpu_stats(s.gpu).pages_pinned, 0);
+	EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
 	/* Five fit, but not the watch. */
-	budget(&s, 5);
+	gpu_set_budget(&s, 5);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 5 * GPU_PAGE, 0, NULL), -ENOSPC);
-	EXPECT_EQ(gpu_stats(s.gpu).pages_pinned, 0);
+	EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 4 * GPU_PAGE, 0, NULL), 0);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_evicts, "Idle pins that are kept make room, least recently exported first.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	struct gdm_export a, b;
 
-	budget(&s, 8);
+	gpu_set_budget(&s, 8);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 2 * GPU_PAGE, GDMABUF_KEEP, &a), 0);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + 2 * GPU_PAGE, 2 * GPU_PAGE, GDMABUF_KEEP, &b), 0);
 	close(a.fd);
@@ -1204,15 +1204,15 @@ TEST(gpu_evicts, "Idle pins that are kept make room, least recently exported fir
 	EXPECT(gdm_is_valid(s.status, &b));
 	EXPECT_EQ(gdm_stats(s.ctx).out_evictions, 1);
 	EXPECT_EQ(gdm_stats(s.ctx).out_retries, 1);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_evicts_not_used, "What a dma-buf needs is not given up: ENOSPC.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	struct gdm_export a;
 
-	budget(&s, 8);
+	gpu_set_budget(&s, 8);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 4 * GPU_PAGE, GDMABUF_KEEP, &a), 0);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + 4 * GPU_PAGE, 4 * GPU_PAGE, 0, NULL), -ENOSPC);
 	EXPECT(gdm_is_valid(s.status, &a));
@@ -1220,29 +1220,29 @@ TEST(gpu_evicts_not_used, "What a dma-buf needs is not given up: ENOSPC.")
 	close(a.fd);
 	/* It is still kept. */
 	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 1);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_evicts_gpu_only, "Room in the BAR is not made of idle host memory.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	unsigned char *p = pages_new(PAGE, 1);
 	struct gdm_export host;
 
 	EXPECT_EQ(gdm_export_host(s.ctx, p, PAGE, GDMABUF_KEEP, &host), 0);
 	close(host.fd);
-	budget(&s, 4);
+	gpu_set_budget(&s, 4);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), -ENOSPC);
 	EXPECT(gdm_is_valid(s.status, &host));
 	munmap(p, PAGE);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_kinds_apart, "Host memory at an address that GPU memory has, too, is its own pin.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	void *at = (void *)(uintptr_t)s.va;
-	struct gdm_export gpu = export(&s, 0), host;
+	struct gdm_export gpu = gpu_export(&s, 0), host;
 	unsigned char *view;
 
 	EXPECT_EQ(mmap(at, PAGE, PROT_READ | PROT_WRITE,
@@ -1258,7 +1258,7 @@ TEST(gpu_kinds_apart, "Host memory at an address that GPU memory has, too, is it
 	munmap(at, PAGE);
 	close(host.fd);
 	close(gpu.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_evicts_for_slot, "Idle GPU memory makes room for a slot.")
@@ -1266,9 +1266,9 @@ TEST(gpu_evicts_for_slot, "Idle GPU memory makes room for a slot.")
 	enum { SLOTS = 4096 };
 	static int fds[SLOTS];
 	struct rlimit limit = { SLOTS + 100, SLOTS + 100 };
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	unsigned char *p = pages_new((size_t)SLOTS * PAGE, 0);
-	struct gdm_export gpu = export(&s, GDMABUF_KEEP), host;
+	struct gdm_export gpu = gpu_export(&s, GDMABUF_KEEP), host;
 
 	close(gpu.fd);
 	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -1281,23 +1281,23 @@ TEST(gpu_evicts_for_slot, "Idle GPU memory makes room for a slot.")
 	for (size_t i = 0; i < SLOTS; i++)
 		close(fds[i]);
 	munmap(p, (size_t)SLOTS * PAGE);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 static void export_beside(void *arg)
 {
-	int gpu = gpu_open(), ctx = gdm_open();
+	int gpu = mockgpu_open(), ctx = gdm_open();
 	struct mock_config config = { .budget_pages = *(uint32_t *)arg };
-	uint64_t va = gpu_alloc(gpu, LENGTH, 0);
+	uint64_t va = mockgpu_alloc(gpu, LENGTH, 0);
 
-	gpu_config(gpu, &config);
+	mockgpu_config(gpu, &config);
 	if (gdm_export_gpu(ctx, va, 6 * GPU_PAGE, 0, NULL))
 		_exit(1);
 }
 
 TEST(gpu_evicts_others, "Idle pins of other processes make room, too.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	uint32_t pages = 10;
 	struct gdm_export e;
 
@@ -1306,18 +1306,18 @@ TEST(gpu_evicts_others, "Idle pins of other processes make room, too.")
 	EXPECT_EQ(in_child(export_beside, &pages), 0);
 	EXPECT(!gdm_is_valid(s.status, &e));
 	/* The page that was watched as well. */
-	EVENTUALLY(gpu_stats(s.gpu).pages_pinned == 0);
-	done(&s);
+	EVENTUALLY(mockgpu_stats(s.gpu).pages_pinned == 0);
+	gpu_test_end(&s);
 }
 
 static void export_beside_revocable(void *arg)
 {
-	int gpu = gpu_open(), ctx = gdm_open();
+	int gpu = mockgpu_open(), ctx = gdm_open();
 	struct mock_config config = { .budget_pages = 10 };
-	uint64_t va = gpu_alloc(gpu, LENGTH, 0);
+	uint64_t va = mockgpu_alloc(gpu, LENGTH, 0);
 
 	(void)arg;
-	gpu_config(gpu, &config);
+	mockgpu_config(gpu, &config);
 	if (gdm_export_gpu(ctx, va, 4 * GPU_PAGE, 0, NULL) != -ENOSPC)
 		_exit(1);
 }
@@ -1325,14 +1325,14 @@ static void export_beside_revocable(void *arg)
 TEST(gpu_evicts_what_frees,
      "Another process's idle pin stays if giving it up would free nothing now.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, GDMABUF_REVOCABLE | GDMABUF_KEEP);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE | GDMABUF_KEEP);
 
 	close(e.fd);
 	EXPECT_EQ(in_child(export_beside_revocable, NULL), 0);
 	EXPECT(gdm_is_valid(s.status, &e));
 	EXPECT_EQ(gdm_stats(s.ctx).out_evictions, 0);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 struct request {
@@ -1344,10 +1344,10 @@ static void export_as_other_user(void *arg)
 {
 	const struct request *r = arg;
 	struct mock_config config = { .budget_pages = 10 };
-	int gpu = gpu_open(), ctx;
-	uint64_t va = gpu_alloc(gpu, LENGTH, 0);
+	int gpu = mockgpu_open(), ctx;
+	uint64_t va = mockgpu_alloc(gpu, LENGTH, 0);
 
-	gpu_config(gpu, &config);
+	mockgpu_config(gpu, &config);
 	become_user(0);
 	ctx = gdm_open();
 	if (gdm_export_gpu(ctx, va, r->pages * GPU_PAGE, 0, NULL) != r->err)
@@ -1369,7 +1369,7 @@ TEST(gpu_evicts_fairly,
      "Another user's idle pins make room only as far as that user has more than the "
      "one that asks.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	struct gdm_export a, b;
 
 	/* With its watch each is five pages, and the other's six would be seven. */
@@ -1382,18 +1382,18 @@ TEST(gpu_evicts_fairly,
 	EXPECT(other_user_gets((struct request){ 2, 0 }));
 	EXPECT(!gdm_is_valid(s.status, &a));
 	EXPECT(gdm_is_valid(s.status, &b));
-	done(&s);
+	gpu_test_end(&s);
 }
 
 static void export_twice_as_other_user(void *arg)
 {
 	struct mock_config config = { .budget_pages = 11 };
-	int gpu = gpu_open(), ctx;
-	uint64_t va = gpu_alloc(gpu, LENGTH, 0);
+	int gpu = mockgpu_open(), ctx;
+	uint64_t va = mockgpu_alloc(gpu, LENGTH, 0);
 	struct gdm_export e;
 
 	(void)arg;
-	gpu_config(gpu, &config);
+	mockgpu_config(gpu, &config);
 	become_user(0);
 	ctx = gdm_open();
 	if (gdm_export_gpu(ctx, va, 2 * GPU_PAGE, 0, &e))
@@ -1405,7 +1405,7 @@ static void export_twice_as_other_user(void *arg)
 TEST(gpu_evicts_no_more_than_owed, "Another user's idle pin that is longer than what that user has "
 				   "more stays; a shorter one goes.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	struct gdm_export a, b;
 
 	/* With its watch a is five pages, b three; the other's are three, and one more. */
@@ -1418,7 +1418,7 @@ TEST(gpu_evicts_no_more_than_owed, "Another user's idle pin that is longer than 
 	EXPECT_EQ(chmod("/dev/gdmabuf", 0660), 0);
 	EXPECT(gdm_is_valid(s.status, &a));
 	EXPECT(!gdm_is_valid(s.status, &b));
-	done(&s);
+	gpu_test_end(&s);
 }
 
 enum { MB = 1 << 20 };
@@ -1426,8 +1426,8 @@ enum { MB = 1 << 20 };
 static void export_as_user(void *arg)
 {
 	static const struct mock_config fails = { .fail_errno = -EIO }, works;
-	int gpu = gpu_open(), ctx = gdm_open();
-	uint64_t va = gpu_alloc(gpu, 2 * MB, 0);
+	int gpu = mockgpu_open(), ctx = gdm_open();
+	uint64_t va = mockgpu_alloc(gpu, 2 * MB, 0);
 
 	(void)arg;
 	become_user(0);
@@ -1439,10 +1439,10 @@ static void export_as_user(void *arg)
 	if (gdm_export_gpu(ctx, va, MB - GPU_PAGE, 0, NULL))
 		_exit(2);
 	/* It is given back: by the last close, and when the driver fails. */
-	gpu_config(gpu, &fails);
+	mockgpu_config(gpu, &fails);
 	if (gdm_export_gpu(ctx, va, MB - GPU_PAGE, 0, NULL) != -EIO)
 		_exit(3);
-	gpu_config(gpu, &works);
+	mockgpu_config(gpu, &works);
 	if (gdm_export_gpu(ctx, va, MB - GPU_PAGE, GDMABUF_KEEP, NULL))
 		_exit(4);
 	/* What is kept and idle makes room. */
@@ -1456,8 +1456,8 @@ TEST(gpu_quota,
      "EDQUOT beyond the user's quota, which what is idle or gone does not count against; "
      "CAP_SYS_RESOURCE lifts it.")
 {
-	struct setup s = setup();
-	uint64_t va = gpu_alloc(s.gpu, 2 * MB, 0);
+	struct setup s = gpu_test_begin();
+	uint64_t va = mockgpu_alloc(s.gpu, 2 * MB, 0);
 	int user, root;
 
 	parameter_set("gdmabuf", "gpu_quota_mb", "1");
@@ -1466,14 +1466,14 @@ TEST(gpu_quota,
 	parameter_set("gdmabuf", "gpu_quota_mb", "0");
 	EXPECT_EQ(user, 0);
 	EXPECT_EQ(root, 0);
-	gpu_free(s.gpu, va);
-	done(&s);
+	mockgpu_free(s.gpu, va);
+	gpu_test_end(&s);
 }
 
 static void exceed_quota(void *arg)
 {
-	int gpu = gpu_open(), ctx = gdm_open(), other = gdm_open();
-	uint64_t va = gpu_alloc(gpu, 2 * MB, 0);
+	int gpu = mockgpu_open(), ctx = gdm_open(), other = gdm_open();
+	uint64_t va = mockgpu_alloc(gpu, 2 * MB, 0);
 
 	(void)arg;
 	become_user(0);
@@ -1505,7 +1505,7 @@ TEST(gpu_quota_not_in_vain, "An export beyond the user's quota drops nothing tha
 static void exceed_quota_beside(void *arg)
 {
 	int gpu = *(int *)arg, ctx = gdm_open();
-	uint64_t va = gpu_alloc(gpu, MB, 0);
+	uint64_t va = mockgpu_alloc(gpu, MB, 0);
 
 	if (gdm_export_gpu(ctx, va, MB - GPU_PAGE, 0, NULL) != -EDQUOT)
 		_exit(1);
@@ -1514,8 +1514,8 @@ static void exceed_quota_beside(void *arg)
 /* Of 1 MiB it keeps 448 KiB, and 64 KiB are watched for it, which it alone gives back. */
 static void keep_beside(void *arg)
 {
-	int gpu = gpu_open(), others = gpu_open(), ctx;
-	uint64_t va = gpu_alloc(gpu, LENGTH, 0);
+	int gpu = mockgpu_open(), others = mockgpu_open(), ctx;
+	uint64_t va = mockgpu_alloc(gpu, LENGTH, 0);
 
 	(void)arg;
 	become_user(0);
@@ -1543,46 +1543,46 @@ TEST(gpu_quota_not_in_vain_beside, "What another process of the user keeps is no
 	EXPECT_EQ(user, 0);
 }
 
-static void refused(struct mock_config config, int error)
+static void gpu_expect_refused(struct mock_config config, int error)
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 
-	gpu_config(s.gpu, &config);
+	mockgpu_config(s.gpu, &config);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), error);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, GDMABUF_REVOCABLE, NULL), error);
-	EXPECT_EQ(gpu_stats(s.gpu).pages_pinned, 0);
+	EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
 	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 0);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_other_version, "EINVAL for a page table of another major version.")
 {
-	int gpu = gpu_open();
-	uint32_t major = gpu_stats(gpu).version >> 16;
+	int gpu = mockgpu_open();
+	uint32_t major = mockgpu_stats(gpu).version >> 16;
 
 	close(gpu);
-	refused((struct mock_config){ .version = 0x00030000 }, -EINVAL);
-	refused((struct mock_config){ .version = (3 - major) << 16 }, -EINVAL);
+	gpu_expect_refused((struct mock_config){ .version = 0x00030000 }, -EINVAL);
+	gpu_expect_refused((struct mock_config){ .version = (3 - major) << 16 }, -EINVAL);
 }
 
 TEST(gpu_newer_minor, "A page table of a newer minor version of the driver's own major is read.")
 {
-	struct setup s = setup();
-	struct mock_config config = { .version = gpu_stats(s.gpu).version + 1 };
+	struct setup s = gpu_test_begin();
+	struct mock_config config = { .version = mockgpu_stats(s.gpu).version + 1 };
 
-	gpu_config(s.gpu, &config);
+	mockgpu_config(s.gpu, &config);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), 0);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_other_page_size, "EINVAL for a page table of other pages than of 64 KiB.")
 {
-	refused((struct mock_config){ .page_size = 2 }, -EINVAL);
+	gpu_expect_refused((struct mock_config){ .page_size = 2 }, -EINVAL);
 }
 
 TEST(gpu_coherent, "EOPNOTSUPP for GPU memory that is RAM to the kernel.")
 {
-	refused((struct mock_config){ .ram = 1 }, -EOPNOTSUPP);
+	gpu_expect_refused((struct mock_config){ .ram = 1 }, -EOPNOTSUPP);
 }
 
 TEST(gpu_driver_fails, "Errors of the driver, at either of its pins, leave nothing pinned.")
@@ -1596,25 +1596,25 @@ TEST(gpu_driver_fails, "Errors of the driver, at either of its pins, leave nothi
 		for (uint32_t after = 0; after < 2; after++) {
 			struct mock_config c = { .fail_errno = errors[i].theirs,
 						 .fail_after = after };
-			struct setup s = setup();
+			struct setup s = gpu_test_begin();
 
-			gpu_config(s.gpu, &c);
+			mockgpu_config(s.gpu, &c);
 			EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), errors[i].ours);
-			EXPECT_EQ(gpu_stats(s.gpu).pages_pinned, 0);
-			done(&s);
+			EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
+			gpu_test_end(&s);
 		}
 }
 
 TEST(gpu_put_fails, "Memory that the driver fails to give back is given back later.")
 {
 	struct mock_config c = { .fail_puts = 2 };
-	struct setup s = setup();
-	struct gdm_export e = export(&s, GDMABUF_UNWATCHED);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_UNWATCHED);
 
-	gpu_config(s.gpu, &c);
+	mockgpu_config(s.gpu, &c);
 	close(e.fd);
 	EXPECT(pins_go(s.gpu));
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_put_fails_while_owned, "A watch that the driver fails to give back is given back later, "
@@ -1623,18 +1623,18 @@ TEST(gpu_put_fails_while_owned, "A watch that the driver fails to give back is g
 {
 	static const uint32_t flags[] = { 0, GDMABUF_REVOCABLE };
 	struct mock_config c = { .fail_puts = 2 };
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 
 	for (int i = 0; i < 2; i++) {
-		struct gdm_export e = export(&s, flags[i]);
+		struct gdm_export e = gpu_export(&s, flags[i]);
 
-		gpu_config(s.gpu, &c);
+		mockgpu_config(s.gpu, &c);
 		close(e.fd);
 		EXPECT(pins_go(s.gpu));
-		EXPECT_EQ(gpu_stats(s.gpu).pages_pinned, 0);
+		EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
 	}
 	EXPECT_EQ(provider_users(), 0);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 static void close_unwatched(int gpu, int ctx, uint64_t va, struct mock_config c)
@@ -1642,14 +1642,14 @@ static void close_unwatched(int gpu, int ctx, uint64_t va, struct mock_config c)
 	struct gdm_export e;
 
 	EXPECT_EQ(gdm_export_gpu(ctx, va, GPU_PAGE, GDMABUF_UNWATCHED, &e), 0);
-	gpu_config(gpu, &c);
+	mockgpu_config(gpu, &c);
 	close(e.fd);
 }
 
 /* As another user, since the page is charged for good. */
 static void lose_page(void *arg)
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	uint32_t failed = s.before.failed_puts;
 	int ctx;
 
@@ -1661,7 +1661,7 @@ static void lose_page(void *arg)
 	close_unwatched(s.gpu, ctx, s.va, (struct mock_config){ .fail_puts = 1 });
 	/* The second is put again, after the first would have been. */
 	EXPECT(pins_go(s.gpu));
-	EXPECT_EQ(gpu_stats(s.gpu).failed_puts, failed + 2);
+	EXPECT_EQ(mockgpu_stats(s.gpu).failed_puts, failed + 2);
 	EXPECT_EQ(provider_users(), 0);
 }
 
@@ -1676,27 +1676,27 @@ TEST(gpu_put_fails_for_good, "Memory that the driver will not give back is asked
 TEST(gpu_put_fails_of_refused, "So is memory whose page table could not be read.")
 {
 	struct mock_config c = { .fail_puts = 2, .page_size = 2 };
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 
-	gpu_config(s.gpu, &c);
+	mockgpu_config(s.gpu, &c);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, GDMABUF_UNWATCHED, NULL), -EINVAL);
 	EXPECT(pins_go(s.gpu));
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_put_fails_of_watch, "The provider cannot be unloaded while the driver has its callback, "
 			     "after a failed export too.")
 {
 	struct mock_config c = { .fail_puts = 1, .page_size = 2 };
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 
-	gpu_config(s.gpu, &c);
+	mockgpu_config(s.gpu, &c);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, GDMABUF_REVOCABLE, NULL), -EINVAL);
-	EXPECT_EQ(gpu_stats(s.gpu).pins, 1);
+	EXPECT_EQ(mockgpu_stats(s.gpu).pins, 1);
 	EXPECT_EQ(provider_users(), 1);
-	gpu_free(s.gpu, s.va);
+	mockgpu_free(s.gpu, s.va);
 	EVENTUALLY(provider_users() == 0);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 enum { IDLE_PINS = 300 };
@@ -1705,8 +1705,8 @@ enum { IDLE_PINS = 300 };
 static void evict_for_long(int socket)
 {
 	struct mock_config c = { .delay_us = 200000, .budget_pages = 1 };
-	int gpu = gpu_open(), ctx = gdm_open();
-	uint64_t va = gpu_alloc(gpu, (IDLE_PINS + 1) * (size_t)GPU_PAGE, 0);
+	int gpu = mockgpu_open(), ctx = gdm_open();
+	uint64_t va = mockgpu_alloc(gpu, (IDLE_PINS + 1) * (size_t)GPU_PAGE, 0);
 	struct gdm_export e;
 
 	for (int i = 0; i < IDLE_PINS; i++) {
@@ -1714,7 +1714,7 @@ static void evict_for_long(int socket)
 			_exit(1);
 		close(e.fd);
 	}
-	gpu_config(gpu, &c);
+	mockgpu_config(gpu, &c);
 	if (write(socket, "", 1) != 1)
 		_exit(1);
 	gdm_export_gpu(ctx, va + IDLE_PINS * (uint64_t)GPU_PAGE, GPU_PAGE, 0, NULL);
@@ -1723,7 +1723,7 @@ static void evict_for_long(int socket)
 
 TEST(gpu_killed_in_eviction, "SIGKILL ends an export that gives up one idle pin after the other.")
 {
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	int sockets[2], status = -1, waited;
 	char byte;
 	pid_t pid;
@@ -1733,7 +1733,7 @@ TEST(gpu_killed_in_eviction, "SIGKILL ends an export that gives up one idle pin 
 	if (!pid)
 		evict_for_long(sockets[1]);
 	EXPECT_EQ(read(sockets[0], &byte, 1), 1);
-	while (gpu_stats(s.gpu).persistent == IDLE_PINS)
+	while (mockgpu_stats(s.gpu).persistent == IDLE_PINS)
 		usleep(5000);
 	kill(pid, SIGKILL);
 	/* It would take a minute. */
@@ -1743,12 +1743,12 @@ TEST(gpu_killed_in_eviction, "SIGKILL ends an export that gives up one idle pin 
 	EXPECT_EQ(WTERMSIG(status), SIGKILL);
 	close(sockets[0]);
 	close(sockets[1]);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_freed_while_pinned, "EFAULT when the memory is freed while it is being pinned.")
 {
-	refused((struct mock_config){ .callback_in_get = 1 }, -EFAULT);
+	gpu_expect_refused((struct mock_config){ .callback_in_get = 1 }, -EFAULT);
 }
 
 static uint64_t to_free;
@@ -1761,7 +1761,7 @@ static void *free_always(void *arg)
 		uint64_t va = __atomic_load_n(&to_free, __ATOMIC_ACQUIRE);
 
 		if (va)
-			gpu_try_free(freeing_gpu, va, 0);
+			mockgpu_try_free(freeing_gpu, va, 0);
 	}
 	return NULL;
 }
@@ -1770,31 +1770,31 @@ TEST(gpu_freed_by_another_thread,
      "Memory that another thread frees while it is being exported: exported, or EFAULT.")
 {
 	enum { BIG = 16 << 20, ROUNDS = 300 };
-	struct setup s = setup();
+	struct setup s = gpu_test_begin();
 	pthread_t thread;
 
 	freeing_gpu = s.gpu;
 	stop_freeing = 0;
 	EXPECT_EQ(pthread_create(&thread, NULL, free_always, NULL), 0);
 	for (int i = 0; i < ROUNDS; i++) {
-		uint64_t va = gpu_alloc(s.gpu, BIG, 0);
+		uint64_t va = mockgpu_alloc(s.gpu, BIG, 0);
 		int err;
 
 		__atomic_store_n(&to_free, va, __ATOMIC_RELEASE);
 		err = gdm_export_gpu(s.ctx, va, BIG, i % 2 ? GDMABUF_REVOCABLE : 0, NULL);
 		EXPECT(!err || err == -EFAULT);
 		__atomic_store_n(&to_free, 0, __ATOMIC_RELEASE);
-		gpu_try_free(s.gpu, va, 0);
+		mockgpu_try_free(s.gpu, va, 0);
 	}
 	__atomic_store_n(&stop_freeing, 1, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 TEST(gpu_rmmod_busy, "Neither module can be unloaded while there is a dma-buf.")
 {
-	struct setup s = setup();
-	struct gdm_export e = export(&s, 0);
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0);
 
 	close(s.ctx);
 	EXPECT_EQ(syscall(SYS_delete_module, "gdmabuf_nvidia", O_NONBLOCK), -1);
@@ -1803,30 +1803,30 @@ TEST(gpu_rmmod_busy, "Neither module can be unloaded while there is a dma-buf.")
 	EXPECT(errno == EAGAIN || errno == EBUSY);
 	s.ctx = gdm_open();
 	close(e.fd);
-	done(&s);
+	gpu_test_end(&s);
 }
 
 /* The last: the pages stay. */
 TEST(gpu_p2pdma_pages,
      "A BAR for which a driver made struct pages is exported, mapped and read as any.")
 {
-	struct setup s = setup_flags(MOCK_SCATTER);
+	struct setup s = gpu_test_begin_flags(MOCK_SCATTER);
 	struct gdm_export e;
 	unsigned char *view;
 
 	if (ioctl(s.gpu, MOCK_ADD_PAGES)) {
 		int err = errno;
 
-		done(&s);
+		gpu_test_end(&s);
 		test_skip("no struct pages for the BAR: %s", strerror(err));
 	}
 	for (int i = 0; i < 2; i++) {
-		e = export(&s, i ? GDMABUF_REVOCABLE : 0);
+		e = gpu_export(&s, i ? GDMABUF_REVOCABLE : 0);
 		view = dmabuf_map(e.fd, LENGTH, PROT_READ | PROT_WRITE);
 		EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
 		view[0] = (unsigned char)pattern_at(0);
 		munmap(view, LENGTH);
 		close(e.fd);
 	}
-	done(&s);
+	gpu_test_end(&s);
 }

@@ -22,33 +22,15 @@
 
 enum { LENGTH = 64 * PAGE };
 
-/* Of all contexts together, from debugfs. */
-static long long total(const char *counter)
-{
-	FILE *f = fopen("/sys/kernel/debug/gdmabuf/contexts", "r");
-	char line[128], name[64];
-	long long value = -1;
-
-	if (!f)
-		close(gdm_open());
-	EXPECT(f);
-	while (value < 0 && fgets(line, sizeof(line), f))
-		if (sscanf(line, "gdmabuf-%63[^:]:\t%lld", name, &value) != 2 ||
-		    strcmp(name, counter))
-			value = -1;
-	fclose(f);
-	return value;
-}
-
 /* Stale pins of tests before go by and by. */
-static long long settled(const char *counter)
+static long long total_settled(const char *counter)
 {
-	long long now = total(counter), before;
+	long long now = gdm_read_total(counter), before;
 
 	do {
 		before = now;
 		usleep(100000);
-		now = total(counter);
+		now = gdm_read_total(counter);
 	} while (now != before);
 	return now;
 }
@@ -60,7 +42,7 @@ struct setup {
 	struct gdm_export e;
 };
 
-static struct setup setup(int fill, uint32_t flags)
+static struct setup host_test_begin(int fill, uint32_t flags)
 {
 	struct setup s = { .ctx = gdm_open(), .p = pages_new(LENGTH, fill) };
 
@@ -68,7 +50,7 @@ static struct setup setup(int fill, uint32_t flags)
 	return s;
 }
 
-static void done(struct setup *s)
+static void host_test_end(struct setup *s)
 {
 	close(s->e.fd);
 	close(s->ctx);
@@ -78,7 +60,7 @@ static void done(struct setup *s)
 TEST(host_private_pages,
      "A private range is exported: what the dma-buf shows is what the range holds.")
 {
-	struct setup s = setup(1, 0);
+	struct setup s = host_test_begin(1, 0);
 	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE);
 
 	EXPECT(view);
@@ -89,7 +71,7 @@ TEST(host_private_pages,
 	EXPECT_EQ(view[PAGE], 78);
 	EXPECT_EQ(lseek(s.e.fd, 0, SEEK_END), LENGTH);
 	munmap(view, LENGTH);
-	done(&s);
+	host_test_end(&s);
 }
 
 TEST(host_untouched_pages,
@@ -233,11 +215,11 @@ TEST(host_no_rights, "EFAULT for a mapping that cannot be read.")
 
 TEST(host_device_memory, "EFAULT for the mapping of another dma-buf: its pages cannot be pinned.")
 {
-	struct setup s = setup(1, 0);
+	struct setup s = host_test_begin(1, 0);
 	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE);
 
 	EXPECT_EQ(gdm_export_host(s.ctx, view, LENGTH, 0, NULL), -EFAULT);
-	done(&s);
+	host_test_end(&s);
 }
 
 TEST(host_read_only_mapping, "EACCES for a read-only mapping without GDMABUF_READ_ONLY.")
@@ -254,7 +236,7 @@ TEST(host_read_only_mapping, "EACCES for a read-only mapping without GDMABUF_REA
 
 TEST(host_read_only_cpu, "A read-only export cannot be mapped for writing.")
 {
-	struct setup s = setup(1, GDMABUF_READ_ONLY);
+	struct setup s = host_test_begin(1, GDMABUF_READ_ONLY);
 	unsigned char *view;
 
 	EXPECT(!dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE));
@@ -263,7 +245,7 @@ TEST(host_read_only_cpu, "A read-only export cannot be mapped for writing.")
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
 	EXPECT_EQ(mprotect(view, LENGTH, PROT_READ | PROT_WRITE), -1);
 	EXPECT_EQ(errno, EACCES);
-	done(&s);
+	host_test_end(&s);
 }
 
 static int sync_cpu(int fd, uint64_t flags)
@@ -276,26 +258,26 @@ static int sync_cpu(int fd, uint64_t flags)
 TEST(host_read_only_sync,
      "EACCES for a bracket of writes on a read-only export; a bracket of reads works.")
 {
-	struct setup s = setup(1, GDMABUF_READ_ONLY);
+	struct setup s = host_test_begin(1, GDMABUF_READ_ONLY);
 
 	EXPECT_EQ(sync_cpu(s.e.fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), -EACCES);
 	EXPECT_EQ(sync_cpu(s.e.fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE), -EACCES);
 	EXPECT_EQ(sync_cpu(s.e.fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), -EACCES);
 	EXPECT_EQ(sync_cpu(s.e.fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), 0);
 	EXPECT_EQ(sync_cpu(s.e.fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
-	done(&s);
+	host_test_end(&s);
 }
 
 TEST(host_read_only_reopened, "A read-only export cannot be opened again for writing.")
 {
-	struct setup s = setup(1, GDMABUF_READ_ONLY);
+	struct setup s = host_test_begin(1, GDMABUF_READ_ONLY);
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", s.e.fd);
 	EXPECT_EQ(open(path, O_RDWR | O_CLOEXEC), -1);
 	EXPECT_EQ(fcntl(s.e.fd, F_SETFL, O_RDWR), 0);
 	EXPECT(!dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE));
-	done(&s);
+	host_test_end(&s);
 }
 
 /* A file that is written back, mapped by @prot and shared.  tmpfs would not do: its pages are pinned. */
@@ -388,13 +370,13 @@ TEST(host_write_only_mapping,
 
 TEST(host_read_only_follows, "A read-only export of writable memory shows what is written later.")
 {
-	struct setup s = setup(0, GDMABUF_READ_ONLY);
+	struct setup s = host_test_begin(0, GDMABUF_READ_ONLY);
 	unsigned char *view;
 
 	pattern_fill(s.p, LENGTH);
 	view = dmabuf_map(s.e.fd, LENGTH, PROT_READ);
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
-	done(&s);
+	host_test_end(&s);
 }
 
 TEST(host_hit, "A range within a pin takes it: nothing is pinned again, and both show the same.")
@@ -449,16 +431,16 @@ TEST(host_beyond_pin,
 TEST(host_hit_no_rights,
      "A pin is not shared with an export that the mapping does not permit any more.")
 {
-	struct setup s = setup(1, 0);
+	struct setup s = host_test_begin(1, 0);
 
 	mprotect(s.p, LENGTH, PROT_READ);
 	EXPECT_EQ(gdm_export_host(s.ctx, s.p, LENGTH, 0, NULL), -EACCES);
 	/* The pages are the same. */
 	EXPECT(gdm_is_valid(gdm_status(s.ctx), &s.e));
-	done(&s);
+	host_test_end(&s);
 }
 
-static void remapped(void (*change)(unsigned char *p))
+static void host_expect_stale(void (*change)(unsigned char *p))
 {
 	int ctx = gdm_open();
 	const volatile uint32_t *status = gdm_status(ctx);
@@ -503,23 +485,23 @@ static void change_map_over(unsigned char *p)
 
 TEST(host_stale_munmap, "munmap makes the pin stale at once; the dma-buf keeps the pages.")
 {
-	remapped(change_munmap);
+	host_expect_stale(change_munmap);
 }
 
 TEST(host_stale_dontneed, "MADV_DONTNEED makes the pin stale; the dma-buf keeps the pages.")
 {
-	remapped(change_dontneed);
+	host_expect_stale(change_dontneed);
 }
 
 TEST(host_stale_mremap, "mremap makes the pin stale; the dma-buf keeps the pages.")
 {
-	remapped(change_mremap);
+	host_expect_stale(change_mremap);
 }
 
 TEST(host_stale_map_over,
      "Another mapping in the place makes the pin stale; the dma-buf keeps the pages.")
 {
-	remapped(change_map_over);
+	host_expect_stale(change_map_over);
 }
 
 TEST(host_stale_not_shared, "An export of an address that was remapped pins the new pages.")
@@ -549,7 +531,7 @@ static void child_writes(void *arg)
 TEST(host_fork,
      "fork() and the child's writes change nothing for the parent, and do not make it stale.")
 {
-	struct setup s = setup(1, 0);
+	struct setup s = host_test_begin(1, 0);
 	const volatile uint32_t *status = gdm_status(s.ctx);
 	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE);
 
@@ -559,7 +541,7 @@ TEST(host_fork,
 	EXPECT_EQ(view[0], pattern_at(0));
 	EXPECT(gdm_is_valid(status, &s.e));
 	munmap(view, LENGTH);
-	done(&s);
+	host_test_end(&s);
 }
 
 static void child_uses_view(void *arg)
@@ -574,7 +556,7 @@ static void child_uses_view(void *arg)
 TEST(host_fork_mapping,
      "A child has its parent's mapping of a dma-buf of host memory: both write the same pages.")
 {
-	struct setup s = setup(1, 0);
+	struct setup s = host_test_begin(1, 0);
 	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE);
 	/* One run, which the kernel treats apart. */
 	unsigned char *page = dmabuf_map(s.e.fd, PAGE, PROT_READ | PROT_WRITE);
@@ -588,7 +570,7 @@ TEST(host_fork_mapping,
 	EXPECT_EQ(s.p[PAGE], 99);
 	munmap(page, PAGE);
 	munmap(view, LENGTH);
-	done(&s);
+	host_test_end(&s);
 }
 
 TEST(host_keep, "With GDMABUF_KEEP the pin outlives its dma-bufs, until it is dropped.")
@@ -638,7 +620,7 @@ TEST(host_budget,
 	munmap(p, 4 * PAGE);
 }
 
-static void reclaim(void)
+static void host_reclaim(void)
 {
 	int fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
 
@@ -658,7 +640,7 @@ TEST(host_keep_reclaimed,
 	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_KEEP, &idle), 0);
 	EXPECT_EQ(gdm_export_host(ctx, p + LENGTH, LENGTH, GDMABUF_KEEP, &used), 0);
 	close(idle.fd);
-	reclaim();
+	host_reclaim();
 	EVENTUALLY(gdm_stats(ctx).out_host_pins == 1);
 	EXPECT_EQ(gdm_stats(ctx).out_evictions, 1);
 	EXPECT(!gdm_is_valid(status, &idle));
@@ -666,7 +648,7 @@ TEST(host_keep_reclaimed,
 	/* It is kept still. */
 	close(used.fd);
 	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 1);
-	reclaim();
+	host_reclaim();
 	EVENTUALLY(gdm_stats(ctx).out_host_pins == 0);
 	close(ctx);
 	munmap(p, 2 * LENGTH);
@@ -747,20 +729,20 @@ TEST(host_outlives_process,
 
 TEST(host_outlives_context, "The dma-buf outlives the context, and the owner's mapping.")
 {
-	long long before = settled("host-bytes");
+	long long before = total_settled("host-bytes");
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1), *view;
 	struct gdm_export e;
 
 	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, GDMABUF_KEEP, &e), 0);
-	EXPECT_EQ(total("host-bytes"), before + LENGTH);
+	EXPECT_EQ(gdm_read_total("host-bytes"), before + LENGTH);
 	close(ctx);
 	munmap(p, LENGTH);
 	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
 	munmap(view, LENGTH);
 	close(e.fd);
-	EVENTUALLY(total("host-bytes") == before);
+	EVENTUALLY(gdm_read_total("host-bytes") == before);
 }
 
 static void export_beyond_limit(void *arg)
@@ -908,7 +890,7 @@ TEST(host_memlock_exec, "RLIMIT_MEMLOCK counts what a process exported before it
 }
 
 /* Without capabilities, but able to get them back. */
-static int be(uid_t uid)
+static int host_become(uid_t uid)
 {
 	return setresuid((uid_t)-1, 0, (uid_t)-1) || setresuid(uid, uid, 0);
 }
@@ -921,16 +903,17 @@ static void pin_as_two_users(void *arg)
 	int ctx = gdm_open();
 
 	(void)arg;
-	if (setrlimit(RLIMIT_MEMLOCK, &limit) || be(1000) || gdm_export_host(ctx, p, LENGTH, 0, &a))
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || host_become(1000) ||
+	    gdm_export_host(ctx, p, LENGTH, 0, &a))
 		_exit(1);
 	if (gdm_export_host(ctx, p + LENGTH, LENGTH, 0, NULL) != -ENOMEM)
 		_exit(2);
-	if (be(1001) || gdm_export_host(ctx, p + LENGTH, LENGTH, 0, &b))
+	if (host_become(1001) || gdm_export_host(ctx, p + LENGTH, LENGTH, 0, &b))
 		_exit(3);
 	close(a.fd);
 	if (gdm_export_host(ctx, p + 2 * LENGTH, LENGTH, 0, NULL) != -ENOMEM)
 		_exit(4);
-	if (be(1000) || gdm_export_host(ctx, p + 2 * LENGTH, LENGTH, 0, &c))
+	if (host_become(1000) || gdm_export_host(ctx, p + 2 * LENGTH, LENGTH, 0, &c))
 		_exit(5);
 }
 
@@ -957,15 +940,15 @@ struct remapper {
 };
 
 /* Busy threads share two processors with who waits. */
-#define WITHIN_A_MINUTE(condition)                       \
-	({                                               \
-		time_t end_ = seconds() + 60;            \
-		while (!(condition) && seconds() < end_) \
-			usleep(10000);                   \
-		condition;                               \
+#define WITHIN_A_MINUTE(condition)                          \
+	({                                                  \
+		time_t end_ = host_clock() + 60;            \
+		while (!(condition) && host_clock() < end_) \
+			usleep(10000);                      \
+		condition;                                  \
 	})
 
-static time_t seconds(void)
+static time_t host_clock(void)
 {
 	struct timespec now;
 
@@ -1453,32 +1436,32 @@ TEST(host_other_process,
 
 TEST(host_mmap_private, "A private mapping of a dma-buf is refused.")
 {
-	struct setup s = setup(1, 0);
+	struct setup s = host_test_begin(1, 0);
 
 	EXPECT(mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE, s.e.fd, 0) == MAP_FAILED);
 	EXPECT_EQ(errno, EINVAL);
 	/* The kernel itself refuses some of what is not contiguous. */
 	EXPECT(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, s.e.fd, 0) == MAP_FAILED);
 	EXPECT_EQ(errno, EINVAL);
-	done(&s);
+	host_test_end(&s);
 }
 
 TEST(host_mmap_part, "A part of a dma-buf is mapped by its offset; beyond the end it is refused.")
 {
-	struct setup s = setup(1, 0);
+	struct setup s = host_test_begin(1, 0);
 	unsigned char *view = mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, s.e.fd, 9 * PAGE);
 
 	EXPECT(view != MAP_FAILED);
 	EXPECT_EQ(memcmp(view, s.p + 9 * PAGE, 2 * PAGE), 0);
 	EXPECT(mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, s.e.fd, LENGTH - PAGE) == MAP_FAILED);
 	EXPECT(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, s.e.fd, LONG_MAX & ~0xfffL) == MAP_FAILED);
-	done(&s);
+	host_test_end(&s);
 }
 
 TEST(host_mapping_split,
      "A mapping that is split, moved and partly unmapped shows the right pages.")
 {
-	struct setup s = setup(1, 0);
+	struct setup s = host_test_begin(1, 0);
 	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ), *moved;
 
 	munmap(view + 4 * PAGE, PAGE);
@@ -1488,7 +1471,7 @@ TEST(host_mapping_split,
 	EXPECT_EQ(memcmp(moved, s.p + 8 * PAGE, 8 * PAGE), 0);
 	EXPECT_EQ(memcmp(view, s.p, 4 * PAGE), 0);
 	EXPECT(mremap(moved, 8 * PAGE, 16 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
-	done(&s);
+	host_test_end(&s);
 }
 
 TEST(host_status_read_only, "The status page cannot be mapped or made writable.")
@@ -1574,7 +1557,7 @@ TEST(host_failed_context, "A context of which an export failed goes when it is c
 {
 	int ctx = gdm_open(), before;
 
-	settled("host-pins");
+	total_settled("host-pins");
 	before = count_contexts();
 	EXPECT_EQ(gdm_export_host(ctx, NULL, PAGE, 0, NULL), -EFAULT);
 	close(ctx);
@@ -1596,7 +1579,7 @@ static void export_for_ever(void *arg)
 
 TEST(host_killed, "A process that is killed while it pins leaves nothing pinned.")
 {
-	long long before = settled("host-bytes");
+	long long before = total_settled("host-bytes");
 
 	for (int i = 0; i < 8; i++) {
 		int pipes[2], status;
@@ -1615,7 +1598,7 @@ TEST(host_killed, "A process that is killed while it pins leaves nothing pinned.
 		close(pipes[0]);
 		close(pipes[1]);
 	}
-	EVENTUALLY(total("host-bytes") == before);
+	EVENTUALLY(gdm_read_total("host-bytes") == before);
 }
 
 static int module_users(void)

@@ -24,38 +24,43 @@ struct setup {
 	struct gdm_export e;
 };
 
-static struct setup setup(uint32_t alloc_flags, uint32_t export_flags)
+static struct setup import_test_begin(uint32_t alloc_flags, uint32_t export_flags)
 {
-	struct setup s = { .gpu = gpu_open(), .ctx = gdm_open(), .importer = importer_open() };
+	struct setup s = { .gpu = mockgpu_open(),
+			   .ctx = gdm_open(),
+			   .importer = test_importer_open() };
 
-	s.va = gpu_alloc(s.gpu, LENGTH, alloc_flags);
+	s.va = mockgpu_alloc(s.gpu, LENGTH, alloc_flags);
 	pattern_fill(bytes, LENGTH);
-	gpu_write(s.gpu, s.va, bytes, LENGTH);
+	mockgpu_write(s.gpu, s.va, bytes, LENGTH);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, export_flags, &s.e), 0);
 	return s;
 }
 
-static void done(struct setup *s)
+static void import_test_end(struct setup *s)
 {
 	close(s->importer);
 	close(s->e.fd);
 	close(s->ctx);
-	gpu_try_free(s->gpu, s->va, 0);
-	EVENTUALLY(gpu_stats(s->gpu).pins == 0 && gpu_stats(s->gpu).persistent == 0);
+	mockgpu_try_free(s->gpu, s->va, 0);
+	EVENTUALLY(mockgpu_stats(s->gpu).pins == 0 && mockgpu_stats(s->gpu).persistent == 0);
 	close(s->gpu);
 }
 
 static struct setup setup_host(unsigned char *p, uint32_t flags)
 {
-	struct setup s = { .gpu = gpu_open(), .ctx = gdm_open(), .importer = importer_open() };
+	struct setup s = { .gpu = mockgpu_open(),
+			   .ctx = gdm_open(),
+			   .importer = test_importer_open() };
 
 	EXPECT_EQ(gdm_export_host(s.ctx, p, LENGTH, flags, &s.e), 0);
 	return s;
 }
 
-static int attach(const struct setup *s, uint32_t mode, uint32_t flags)
+static int import_attach(const struct setup *s, uint32_t mode, uint32_t flags)
 {
-	return importer_attach(s->importer, s->e.fd, mode, flags, GDMABUF_IMPORTER_BIDIRECTIONAL);
+	return test_importer_attach(s->importer, s->e.fd, mode, flags,
+				    GDMABUF_IMPORTER_BIDIRECTIONAL);
 }
 
 static int has_edu(const struct setup *s)
@@ -70,20 +75,20 @@ static int has_edu(const struct setup *s)
 static void need_edu(struct setup *s)
 {
 	if (!has_edu(s)) {
-		done(s);
+		import_test_end(s);
 		test_skip("no edu device: run with --edu");
 	}
 }
 
 TEST(dma_gpu, "A PCI device reads and writes the GPU's memory by DMA, byte for byte.")
 {
-	struct setup s = setup(0, 0);
+	struct setup s = import_test_begin(0, 0);
 	struct gdmabuf_importer_map map;
 	unsigned char got[PIECE];
 
 	need_edu(&s);
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER), 0);
-	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER), 0);
+	EXPECT_EQ(test_importer_map(s.importer, &map), 0);
 	EXPECT_EQ(
 		importer_access(s.importer, GDMABUF_IMPORTER_READ, 3 * GPU_PAGE - 1024, got, PIECE),
 		0);
@@ -91,28 +96,28 @@ TEST(dma_gpu, "A PCI device reads and writes the GPU's memory by DMA, byte for b
 	memset(got, 0x3c, PIECE);
 	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_WRITE, LENGTH - PIECE, got, PIECE),
 		  0);
-	gpu_read(s.gpu, s.va, bytes, LENGTH);
+	mockgpu_read(s.gpu, s.va, bytes, LENGTH);
 	EXPECT_EQ(memcmp(bytes + LENGTH - PIECE, got, PIECE), 0);
 	EXPECT_EQ(pattern_mismatches(bytes, LENGTH - PIECE), 0);
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(dma_scattered, "DMA across runs that are apart in the BAR gets the right bytes.")
 {
-	struct setup s = setup(MOCK_SCATTER, 0);
+	struct setup s = import_test_begin(MOCK_SCATTER, 0);
 	struct gdmabuf_importer_map map;
 	unsigned char got[PIECE];
 
 	need_edu(&s);
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER), 0);
-	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER), 0);
+	EXPECT_EQ(test_importer_map(s.importer, &map), 0);
 	for (int i = 1; i < 4; i++) {
 		EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_READ,
 					  i * GPU_PAGE - PIECE / 2, got, PIECE),
 			  0);
 		EXPECT_EQ(memcmp(got, bytes + i * GPU_PAGE - PIECE / 2, PIECE), 0);
 	}
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(dma_host, "A PCI device reads and writes the process's memory by DMA.")
@@ -122,66 +127,66 @@ TEST(dma_host, "A PCI device reads and writes the process's memory by DMA.")
 	struct gdmabuf_importer_map map;
 
 	need_edu(&s);
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
-	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(test_importer_map(s.importer, &map), 0);
 	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_READ, PAGE - 1000, got, PIECE), 0);
 	EXPECT_EQ(memcmp(got, p + PAGE - 1000, PIECE), 0);
 	memset(got, 0x77, PIECE);
 	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_WRITE, 0, got, PIECE), 0);
 	EXPECT_EQ(memcmp(got, p, PIECE), 0);
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(dma_after_free,
      "HOLD: DMA after cudaFree reads and writes what the dma-buf holds, nobody else's memory.")
 {
-	struct setup s = setup(0, 0);
+	struct setup s = import_test_begin(0, 0);
 	struct gdmabuf_importer_map map;
 	unsigned char got[PIECE];
 	uint64_t other;
 
 	need_edu(&s);
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
-	EXPECT_EQ(importer_map(s.importer, &map), 0);
-	gpu_free(s.gpu, s.va);
-	other = gpu_alloc(s.gpu, LENGTH, 0);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(test_importer_map(s.importer, &map), 0);
+	mockgpu_free(s.gpu, s.va);
+	other = mockgpu_alloc(s.gpu, LENGTH, 0);
 	memset(got, 0x99, PIECE);
 	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_WRITE, 0, got, PIECE), 0);
-	gpu_read(s.gpu, other, bytes, LENGTH);
+	mockgpu_read(s.gpu, other, bytes, LENGTH);
 	EXPECT(memcmp(bytes, got, PIECE));
 	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_READ, PIECE, got, PIECE), 0);
 	for (size_t i = 0; i < PIECE; i++)
 		EXPECT_EQ(got[i], pattern_at(PIECE + i));
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(sg_no_pages, "The scatterlist of GPU memory has no struct pages, and DMA addresses of it all.")
 {
-	struct setup s = setup(0, 0);
+	struct setup s = import_test_begin(0, 0);
 	struct gdmabuf_importer_map map;
 
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
-	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(test_importer_map(s.importer, &map), 0);
 	EXPECT_EQ(map.out_orig_nents, 0);
 	EXPECT_EQ(map.out_length, LENGTH);
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(sg_one_range,
      "What is contiguous in the BAR is one range for the device, in segments of whole pages that "
      "it can take.")
 {
-	struct setup s = setup(0, 0);
+	struct setup s = import_test_begin(0, 0);
 	struct gdmabuf_importer_attach arg = { .fd = s.e.fd, .max_segment = 3 * PAGE + 100 };
 	struct gdmabuf_importer_map map;
 
 	EXPECT_EQ(ioctl(s.importer, GDMABUF_IMPORTER_ATTACH, &arg), 0);
-	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	EXPECT_EQ(test_importer_map(s.importer, &map), 0);
 	EXPECT_EQ(map.out_ranges, 1);
 	EXPECT_EQ(map.out_largest, 3 * PAGE);
 	EXPECT_EQ(map.out_length, LENGTH);
 	EXPECT_EQ(map.out_nents, (LENGTH + 3 * PAGE - 1) / (3 * PAGE));
-	done(&s);
+	import_test_end(&s);
 }
 
 /* Some kernels map for some importers as soon as they attach. */
@@ -193,7 +198,7 @@ static int attach_and_map(const struct setup *s, struct gdmabuf_importer_attach 
 	arg.fd = s->e.fd;
 	err = ioctl(s->importer, GDMABUF_IMPORTER_ATTACH, &arg) ? -errno : 0;
 	if (!err)
-		err = importer_map(s->importer, &map);
+		err = test_importer_map(s->importer, &map);
 	importer_call(s->importer, GDMABUF_IMPORTER_DETACH, 0);
 	return err;
 }
@@ -203,13 +208,13 @@ static void map_tiny_segments(struct setup *s)
 	const struct gdmabuf_importer_attach arg = { .max_segment = PAGE - 1 };
 
 	EXPECT_EQ(attach_and_map(s, arg), -EINVAL);
-	done(s);
+	import_test_end(s);
 }
 
 TEST(sg_tiny_segments, "A device whose segments are smaller than a page gets EINVAL, of both kinds "
 		       "of memory.")
 {
-	struct setup s = setup(0, 0), host = setup_host(pages_new(LENGTH, 1), 0);
+	struct setup s = import_test_begin(0, 0), host = setup_host(pages_new(LENGTH, 1), 0);
 
 	map_tiny_segments(&s);
 	map_tiny_segments(&host);
@@ -221,11 +226,11 @@ TEST(sg_host, "The scatterlist of host memory has struct pages, and DMA addresse
 	struct setup s = setup_host(p, 0);
 	struct gdmabuf_importer_map map;
 
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_PLATFORM_DEVICE), 0);
-	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_PLATFORM_DEVICE), 0);
+	EXPECT_EQ(test_importer_map(s.importer, &map), 0);
 	EXPECT(map.out_orig_nents > 0);
 	EXPECT_EQ(map.out_length, LENGTH);
-	done(&s);
+	import_test_end(&s);
 }
 
 /* Whether @word is a parameter that the kernel was started with. */
@@ -242,7 +247,9 @@ static int booted_with(const char *word)
 TEST(sg_bounced, "A device whose DMA goes through bounce buffers maps more memory in a row than a "
 		 "bounce buffer holds.")
 {
-	struct setup s = { .gpu = gpu_open(), .ctx = gdm_open(), .importer = importer_open() };
+	struct setup s = { .gpu = mockgpu_open(),
+			   .ctx = gdm_open(),
+			   .importer = test_importer_open() };
 	struct gdmabuf_importer_attach arg = { .max_segment = UINT32_MAX };
 	struct gdmabuf_importer_map map;
 	unsigned char *p = huge_pages_new(1, 1);
@@ -254,90 +261,91 @@ TEST(sg_bounced, "A device whose DMA goes through bounce buffers maps more memor
 	EXPECT_EQ(gdm_export_host(s.ctx, p, HUGE_PAGE, 0, &s.e), 0);
 	arg.fd = s.e.fd;
 	EXPECT_EQ(ioctl(s.importer, GDMABUF_IMPORTER_ATTACH, &arg), 0);
-	EXPECT_EQ(importer_map(s.importer, &map), 0);
+	EXPECT_EQ(test_importer_map(s.importer, &map), 0);
 	EXPECT_EQ(map.out_length, HUGE_PAGE);
 	EXPECT(map.out_largest < HUGE_PAGE);
 	EXPECT_EQ(map.out_largest % PAGE, 0);
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(attach_not_pci, "A device that is not on a PCI bus imports GPU memory.")
 {
-	struct setup s = setup(0, 0);
+	struct setup s = import_test_begin(0, 0);
 	struct gdmabuf_importer_map map;
 
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_PLATFORM_DEVICE), 0);
-	EXPECT_EQ(importer_map(s.importer, &map), 0);
-	done(&s);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_PLATFORM_DEVICE), 0);
+	EXPECT_EQ(test_importer_map(s.importer, &map), 0);
+	import_test_end(&s);
 }
 
 TEST(attach_needs_pages, "EOPNOTSUPP for a dynamic importer of GPU memory that needs struct pages; "
 			 "host memory it gets.")
 {
-	struct setup s = setup(0, 0);
+	struct setup s = import_test_begin(0, 0);
 	struct gdm_export host;
 
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_DYNAMIC, 0), -EOPNOTSUPP);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_DYNAMIC, 0), -EOPNOTSUPP);
 	EXPECT_EQ(gdm_export_host(s.ctx, pages_new(LENGTH, 1), LENGTH, 0, &host), 0);
-	EXPECT_EQ(importer_attach(s.importer, host.fd, GDMABUF_IMPORTER_DYNAMIC, 0,
-				  GDMABUF_IMPORTER_BIDIRECTIONAL),
+	EXPECT_EQ(test_importer_attach(s.importer, host.fd, GDMABUF_IMPORTER_DYNAMIC, 0,
+				       GDMABUF_IMPORTER_BIDIRECTIONAL),
 		  0);
 	close(host.fd);
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(attach_not_listed,
      "EOPNOTSUPP for a static importer of GPU memory whose driver is not in static_importers.")
 {
-	struct setup s = setup(0, 0);
+	struct setup s = import_test_begin(0, 0);
 	char old[256];
 
 	snprintf(old, sizeof(old), "%s",
 		 parameter_set("gdmabuf", "static_importers",
 			       "vivid gdmabuf_importer2 xgdmabuf_importer"));
 	old[strcspn(old, "\n")] = '\0';
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), -EOPNOTSUPP);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), -EOPNOTSUPP);
 	parameter_set("gdmabuf", "static_importers", "vivid gdmabuf_importer\n");
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
 	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_DETACH, 0), 0);
 	parameter_set("gdmabuf", "static_importers", "*\n");
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
 	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_DETACH, 0), 0);
 	parameter_set("gdmabuf", "static_importers", old);
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
-	done(&s);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	import_test_end(&s);
 }
 
 TEST(attach_bare,
      "A static importer without driver, bus and class gets host memory, and EOPNOTSUPP "
      "for GPU memory.")
 {
-	struct setup s = setup(0, 0), host = setup_host(pages_new(LENGTH, 1), 0);
+	struct setup s = import_test_begin(0, 0), host = setup_host(pages_new(LENGTH, 1), 0);
 	struct gdmabuf_importer_map map;
 
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_BARE_DEVICE), -EOPNOTSUPP);
-	EXPECT_EQ(attach(&host, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_BARE_DEVICE), 0);
-	EXPECT_EQ(importer_map(host.importer, &map), 0);
-	done(&s);
-	done(&host);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_BARE_DEVICE),
+		  -EOPNOTSUPP);
+	EXPECT_EQ(import_attach(&host, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_BARE_DEVICE), 0);
+	EXPECT_EQ(test_importer_map(host.importer, &map), 0);
+	import_test_end(&s);
+	import_test_end(&host);
 }
 
 TEST(attach_revocable,
      "EOPNOTSUPP for every kind of importer of revocable memory, before and after "
      "it is freed.")
 {
-	struct setup s = setup(0, GDMABUF_REVOCABLE);
+	struct setup s = import_test_begin(0, GDMABUF_REVOCABLE);
 
 	for (int freed = 0; freed <= 1; freed++) {
-		EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), -EOPNOTSUPP);
-		EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER),
+		EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), -EOPNOTSUPP);
+		EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER),
 			  -EOPNOTSUPP);
-		EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_DYNAMIC, GDMABUF_IMPORTER_PEER2PEER),
+		EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_DYNAMIC, GDMABUF_IMPORTER_PEER2PEER),
 			  -EOPNOTSUPP);
 		if (!freed)
-			gpu_free(s.gpu, s.va);
+			mockgpu_free(s.gpu, s.va);
 	}
-	done(&s);
+	import_test_end(&s);
 }
 
 /* ---- many dma-bufs on one pin ---- */
@@ -350,10 +358,10 @@ static int unsignalled_fence(const struct setup *s, int *importer)
 	struct dma_buf_export_sync_file arg = { .flags = DMA_BUF_SYNC_RW };
 	struct gdm_export host;
 
-	*importer = importer_open();
+	*importer = test_importer_open();
 	EXPECT_EQ(gdm_export_host(s->ctx, pages_new(PAGE, 1), PAGE, 0, &host), 0);
-	EXPECT_EQ(importer_attach(*importer, host.fd, GDMABUF_IMPORTER_STATIC, 0,
-				  GDMABUF_IMPORTER_BIDIRECTIONAL),
+	EXPECT_EQ(test_importer_attach(*importer, host.fd, GDMABUF_IMPORTER_STATIC, 0,
+				       GDMABUF_IMPORTER_BIDIRECTIONAL),
 		  0);
 	EXPECT_EQ(importer_call(*importer, GDMABUF_IMPORTER_FENCE, GDMABUF_IMPORTER_FENCE_WRITE),
 		  0);
@@ -370,7 +378,7 @@ static void attach_fence(int dmabuf, int fence)
 	EXPECT_EQ(ioctl(dmabuf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &arg), 0);
 }
 
-static long microseconds(void)
+static long import_clock_us(void)
 {
 	struct timespec t;
 
@@ -382,7 +390,7 @@ static long microseconds(void)
 static long free_of_many_takes(int fence)
 {
 	static int fds[MANY];
-	struct setup s = setup(0, GDMABUF_REVOCABLE);
+	struct setup s = import_test_begin(0, GDMABUF_REVOCABLE);
 	struct gdm_export e;
 	long begin, took;
 
@@ -392,13 +400,13 @@ static long free_of_many_takes(int fence)
 			attach_fence(e.fd, fence);
 		fds[i] = e.fd;
 	}
-	begin = microseconds();
-	gpu_free(s.gpu, s.va);
-	took = microseconds() - begin;
+	begin = import_clock_us();
+	mockgpu_free(s.gpu, s.va);
+	took = import_clock_us() - begin;
 	EXPECT_EQ(gdm_query(s.ctx, fds[0]).out_state, GDMABUF_STALE | GDMABUF_REVOKED);
 	for (int i = 0; i < MANY; i++)
 		close(fds[i]);
-	done(&s);
+	import_test_end(&s);
 	return took;
 }
 
@@ -415,7 +423,7 @@ TEST(revoke_fenced, "cudaFree of memory with 400 fenced dma-bufs waits for none 
 	       MANY, unfenced, fenced);
 	close(fence);
 	close(importer);
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(read_only_device,
@@ -425,16 +433,16 @@ TEST(read_only_device,
 	struct setup s = setup_host(p, GDMABUF_READ_ONLY);
 	struct gdmabuf_importer_map map;
 
-	EXPECT_EQ(importer_attach(s.importer, s.e.fd, GDMABUF_IMPORTER_STATIC, 0,
-				  GDMABUF_IMPORTER_FROM_DEVICE),
+	EXPECT_EQ(test_importer_attach(s.importer, s.e.fd, GDMABUF_IMPORTER_STATIC, 0,
+				       GDMABUF_IMPORTER_FROM_DEVICE),
 		  0);
-	EXPECT_EQ(importer_map(s.importer, &map), -EACCES);
+	EXPECT_EQ(test_importer_map(s.importer, &map), -EACCES);
 	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_DETACH, 0), 0);
-	EXPECT_EQ(importer_attach(s.importer, s.e.fd, GDMABUF_IMPORTER_STATIC, 0,
-				  GDMABUF_IMPORTER_TO_DEVICE),
+	EXPECT_EQ(test_importer_attach(s.importer, s.e.fd, GDMABUF_IMPORTER_STATIC, 0,
+				       GDMABUF_IMPORTER_TO_DEVICE),
 		  0);
-	EXPECT_EQ(importer_map(s.importer, &map), 0);
-	done(&s);
+	EXPECT_EQ(test_importer_map(s.importer, &map), 0);
+	import_test_end(&s);
 }
 
 TEST(read_only_bidirectional,
@@ -445,7 +453,7 @@ TEST(read_only_bidirectional,
 	for (uint32_t mode = GDMABUF_IMPORTER_STATIC; mode <= GDMABUF_IMPORTER_DYNAMIC; mode++)
 		EXPECT_EQ(attach_and_map(&s, (struct gdmabuf_importer_attach){ .mode = mode }),
 			  -EACCES);
-	done(&s);
+	import_test_end(&s);
 }
 
 /*
@@ -470,7 +478,7 @@ TEST(read_only_with_operations, "An importer with operations that only reads get
 						 .direction = GDMABUF_IMPORTER_TO_DEVICE,
 					 }),
 			  expected);
-	done(&s);
+	import_test_end(&s);
 }
 
 /* An attachment to a read-only export of a file that the process may only read. */
@@ -498,10 +506,10 @@ static void file_is_as_it_was(int file)
 	close(file);
 }
 
-static unsigned char *importer_mmap(const struct setup *s, int prot, int flags)
+static unsigned char *import_mmap(const struct setup *s, int prot, int flags)
 {
-	EXPECT_EQ(importer_attach(s->importer, s->e.fd, GDMABUF_IMPORTER_STATIC, 0,
-				  GDMABUF_IMPORTER_TO_DEVICE),
+	EXPECT_EQ(test_importer_attach(s->importer, s->e.fd, GDMABUF_IMPORTER_STATIC, 0,
+				       GDMABUF_IMPORTER_TO_DEVICE),
 		  0);
 	return mmap(NULL, LENGTH, prot, flags, s->importer, 0);
 }
@@ -513,13 +521,13 @@ TEST(importer_mmap,
 	unsigned char *p = pages_new(LENGTH, 1), *view;
 	struct setup s = setup_host(p, 0);
 
-	view = importer_mmap(&s, PROT_READ | PROT_WRITE, MAP_SHARED);
+	view = import_mmap(&s, PROT_READ | PROT_WRITE, MAP_SHARED);
 	EXPECT(view != MAP_FAILED);
 	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
 	view[PAGE] = 0x5a;
 	EXPECT_EQ(p[PAGE], 0x5a);
 	munmap(view, LENGTH);
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(read_only_importer_mmap,
@@ -527,14 +535,14 @@ TEST(read_only_importer_mmap,
 {
 	int file;
 	struct setup s = setup_read_only_file(&file);
-	unsigned char *view = importer_mmap(&s, PROT_READ | PROT_WRITE, MAP_SHARED);
+	unsigned char *view = import_mmap(&s, PROT_READ | PROT_WRITE, MAP_SHARED);
 
 	if (view != MAP_FAILED)
 		view[0] = 0x66;
 	file_is_as_it_was(file);
 	EXPECT(view == MAP_FAILED);
 	EXPECT_EQ(errno, EACCES);
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(read_only_importer_private,
@@ -543,10 +551,10 @@ TEST(read_only_importer_private,
 	int file;
 	struct setup s = setup_read_only_file(&file);
 
-	EXPECT(importer_mmap(&s, PROT_READ, MAP_PRIVATE) == MAP_FAILED);
+	EXPECT(import_mmap(&s, PROT_READ, MAP_PRIVATE) == MAP_FAILED);
 	EXPECT_EQ(errno, EINVAL);
 	file_is_as_it_was(file);
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(read_only_importer_mprotect,
@@ -555,7 +563,7 @@ TEST(read_only_importer_mprotect,
 {
 	int file;
 	struct setup s = setup_read_only_file(&file);
-	unsigned char *view = importer_mmap(&s, PROT_READ, MAP_SHARED);
+	unsigned char *view = import_mmap(&s, PROT_READ, MAP_SHARED);
 	int err;
 
 	EXPECT(view != MAP_FAILED);
@@ -566,7 +574,7 @@ TEST(read_only_importer_mprotect,
 	file_is_as_it_was(file);
 	EXPECT_EQ(err, EACCES);
 	munmap(view, LENGTH);
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(read_only_ptrace,
@@ -574,7 +582,7 @@ TEST(read_only_ptrace,
 {
 	int file, mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 	struct setup s = setup_read_only_file(&file);
-	unsigned char *views[] = { importer_mmap(&s, PROT_READ, MAP_SHARED),
+	unsigned char *views[] = { import_mmap(&s, PROT_READ, MAP_SHARED),
 				   dmabuf_map(s.e.fd, LENGTH, PROT_READ) };
 
 	for (int i = 0; i < 2; i++) {
@@ -584,7 +592,7 @@ TEST(read_only_ptrace,
 	}
 	file_is_as_it_was(file);
 	close(mem);
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(read_only_moved,
@@ -592,7 +600,7 @@ TEST(read_only_moved,
 {
 	int file;
 	struct setup s = setup_read_only_file(&file);
-	unsigned char *view = importer_mmap(&s, PROT_READ, MAP_SHARED), *moved;
+	unsigned char *view = import_mmap(&s, PROT_READ, MAP_SHARED), *moved;
 
 	moved = mremap(view, LENGTH, LENGTH, MREMAP_MAYMOVE | MREMAP_FIXED, pages_new(LENGTH, 0));
 	EXPECT(moved != MAP_FAILED);
@@ -603,7 +611,7 @@ TEST(read_only_moved,
 	EXPECT_EQ(mprotect(moved, PAGE, PROT_READ | PROT_WRITE), -1);
 	file_is_as_it_was(file);
 	munmap(moved, LENGTH);
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(read_only_cpu_access,
@@ -615,8 +623,8 @@ TEST(read_only_cpu_access,
 	const uint32_t begin = GDMABUF_IMPORTER_BEGIN_CPU_ACCESS,
 		       end = GDMABUF_IMPORTER_END_CPU_ACCESS;
 
-	EXPECT_EQ(importer_attach(s.importer, s.e.fd, GDMABUF_IMPORTER_STATIC, 0,
-				  GDMABUF_IMPORTER_TO_DEVICE),
+	EXPECT_EQ(test_importer_attach(s.importer, s.e.fd, GDMABUF_IMPORTER_STATIC, 0,
+				       GDMABUF_IMPORTER_TO_DEVICE),
 		  0);
 	for (int i = 0; i < 2; i++) {
 		EXPECT_EQ(importer_call(s.importer, begin, writes[i]), -EACCES);
@@ -624,7 +632,7 @@ TEST(read_only_cpu_access,
 	}
 	EXPECT_EQ(importer_call(s.importer, begin, GDMABUF_IMPORTER_FROM_DEVICE), 0);
 	EXPECT_EQ(importer_call(s.importer, end, GDMABUF_IMPORTER_FROM_DEVICE), 0);
-	done(&s);
+	import_test_end(&s);
 }
 
 /* The first device of a DRM driver. */
@@ -672,7 +680,7 @@ static void drm_cannot_write(const char *driver)
 	file_is_as_it_was(file);
 	EXPECT(view == MAP_FAILED);
 	close(drm);
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(read_only_vgem, "A read-only export that vgem imports cannot be written by way of vgem.")
@@ -690,7 +698,7 @@ static void kernel_mapping(struct setup *s)
 {
 	static unsigned char got[LENGTH];
 
-	EXPECT_EQ(attach(s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(import_attach(s, GDMABUF_IMPORTER_STATIC, 0), 0);
 	EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_VMAP, 0), 0);
 	EXPECT_EQ(importer_access(s->importer, GDMABUF_IMPORTER_VREAD, 0, got, LENGTH), 0);
 	EXPECT_EQ(pattern_mismatches(got, LENGTH), 0);
@@ -703,29 +711,29 @@ static void kernel_mapping(struct setup *s)
 TEST(vmap_gpu,
      "The kernel's own mapping of GPU memory is an address, by which it is read and written.")
 {
-	struct setup s = setup(0, 0);
+	struct setup s = import_test_begin(0, 0);
 
 	kernel_mapping(&s);
-	gpu_read(s.gpu, s.va, bytes, LENGTH);
+	mockgpu_read(s.gpu, s.va, bytes, LENGTH);
 	EXPECT_EQ(bytes[2 * GPU_PAGE], 0x1f);
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(vmap_gpu_scattered,
      "So it is of memory that is scattered in the BAR, where the kernel has vmap_pfn().")
 {
-	struct setup s = setup(MOCK_SCATTER, 0);
+	struct setup s = import_test_begin(MOCK_SCATTER, 0);
 	int err;
 
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
 	err = importer_call(s.importer, GDMABUF_IMPORTER_VMAP, 0);
 	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_DETACH, 0), 0);
 	if (err == -EINVAL) {
-		done(&s);
+		import_test_end(&s);
 		test_skip("this kernel has no CONFIG_VMAP_PFN");
 	}
 	kernel_mapping(&s);
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(vmap_host, "The kernel's own mapping of host memory is read and written.")
@@ -735,14 +743,14 @@ TEST(vmap_host, "The kernel's own mapping of host memory is read and written.")
 
 	kernel_mapping(&s);
 	EXPECT_EQ(p[2 * GPU_PAGE], 0x1f);
-	done(&s);
+	import_test_end(&s);
 }
 
 static void vmap_refused(struct setup *s, uint32_t mode, uint32_t flags)
 {
-	EXPECT_EQ(attach(s, mode, flags), 0);
+	EXPECT_EQ(import_attach(s, mode, flags), 0);
 	EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_VMAP, 0), -EINVAL);
-	done(s);
+	import_test_end(s);
 }
 
 TEST(vmap_read_only, "EINVAL, and no warning, for the kernel's mapping of what is read-only.")
@@ -755,7 +763,9 @@ TEST(vmap_read_only, "EINVAL, and no warning, for the kernel's mapping of what i
 TEST(vmap_huge, "EINVAL, and no warning, for the kernel's mapping of more than 256 MiB.")
 {
 	enum { HUGE = 257 << 20 };
-	struct setup s = { .gpu = gpu_open(), .ctx = gdm_open(), .importer = importer_open() };
+	struct setup s = { .gpu = mockgpu_open(),
+			   .ctx = gdm_open(),
+			   .importer = test_importer_open() };
 	unsigned char *p = pages_new(HUGE, 0);
 
 	EXPECT_EQ(gdm_export_host(s.ctx, p, HUGE, 0, &s.e), 0);
@@ -770,34 +780,34 @@ TEST(importer_keeps,
 	struct setup s = setup_host(p, 0);
 	static unsigned char got[LENGTH];
 
-	EXPECT_EQ(attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), 0);
 	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_VMAP, 0), 0);
 	close(s.e.fd);
 	munmap(p, LENGTH);
 	EXPECT_EQ(importer_access(s.importer, GDMABUF_IMPORTER_VREAD, 0, got, LENGTH), 0);
 	EXPECT_EQ(pattern_mismatches(got, LENGTH), 0);
 	s.e.fd = -1;
-	done(&s);
+	import_test_end(&s);
 }
 
 TEST(cpu_access, "Brackets of the CPU's access work with a device mapped, in both kinds.")
 {
 	unsigned char *p = pages_new(LENGTH, 1);
-	struct setup a = setup(0, 0), b = setup_host(p, 0);
+	struct setup a = import_test_begin(0, 0), b = setup_host(p, 0);
 	struct gdmabuf_importer_map map;
 
 	for (int i = 0; i < 2; i++) {
 		struct setup *s = i ? &a : &b;
 
-		EXPECT_EQ(attach(s, GDMABUF_IMPORTER_STATIC, 0), 0);
-		EXPECT_EQ(importer_map(s->importer, &map), 0);
+		EXPECT_EQ(import_attach(s, GDMABUF_IMPORTER_STATIC, 0), 0);
+		EXPECT_EQ(test_importer_map(s->importer, &map), 0);
 		EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, 0), 0);
 		EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_END_CPU_ACCESS, 0), 0);
 		close(s->importer);
 		s->importer = -1;
 	}
-	done(&a);
-	done(&b);
+	import_test_end(&a);
+	import_test_end(&b);
 }
 
 /* Of the first such device, as GDMABUF_DIAG wants it; ends the test if there is none. */

@@ -16,7 +16,7 @@
 
 enum { LENGTH = 4 * GPU_PAGE, LAST_FD = 64 };
 
-static struct climport_dmabuf export(const void *address, size_t size, unsigned int flags)
+static struct climport_dmabuf library_export(const void *address, size_t size, unsigned int flags)
 {
 	struct climport_dmabuf d;
 
@@ -24,12 +24,12 @@ static struct climport_dmabuf export(const void *address, size_t size, unsigned 
 	return d;
 }
 
-static void keep(const void *address, size_t size)
+static void library_keep(const void *address, size_t size)
 {
-	close(export(address, size, CLIMPORT_KEEP).fd);
+	close(library_export(address, size, CLIMPORT_KEEP).fd);
 }
 
-static struct climport_stats stats(void)
+static struct climport_stats library_read_stats(void)
 {
 	struct climport_stats s;
 
@@ -38,12 +38,12 @@ static struct climport_stats stats(void)
 }
 
 /* Once there is a context. */
-static unsigned char *host(size_t size)
+static unsigned char *library_map_host(size_t size)
 {
 	unsigned char *p = pages_new(size, 1);
 
 	close(gdm_open());
-	close(export(p, PAGE, 0).fd);
+	close(library_export(p, PAGE, 0).fd);
 	return p;
 }
 
@@ -67,20 +67,20 @@ static void export_as_daemon(void *memory)
 	int own[LAST_FD];
 
 	take_descriptors(own);
-	close(export(memory, PAGE, 0).fd);
-	keep(memory, PAGE);
+	close(library_export(memory, PAGE, 0).fd);
+	library_keep(memory, PAGE);
 	climport_invalidate(memory, PAGE);
-	EXPECT_EQ(stats().bytes_pinned, 0);
+	EXPECT_EQ(library_read_stats().bytes_pinned, 0);
 	expect_descriptors(own);
 	for (int i = 3; i < LAST_FD; i++)
 		close(own[i]);
-	close(export(memory, PAGE, 0).fd);
+	close(library_export(memory, PAGE, 0).fd);
 }
 
 TEST(library_daemon,
      "A daemon that has closed all descriptors exports, and keeps those that it opened since.")
 {
-	EXPECT_EQ(in_child(export_as_daemon, host(LENGTH)), 0);
+	EXPECT_EQ(in_child(export_as_daemon, library_map_host(LENGTH)), 0);
 }
 
 static void export_first(void *memory)
@@ -90,7 +90,7 @@ static void export_first(void *memory)
 
 	if (getpid() != 1 || unshare(CLONE_NEWPID))
 		_exit(2);
-	close(export(memory, PAGE, 0).fd);
+	close(library_export(memory, PAGE, 0).fd);
 	child = fork();
 	if (!child) {
 		struct climport_dmabuf d;
@@ -112,91 +112,76 @@ static void export_in_namespace(void *memory)
 
 TEST(library_same_pid, "A child that has its parent's number, in a PID namespace, exports.")
 {
-	int status = in_child(export_in_namespace, host(LENGTH));
+	int status = in_child(export_in_namespace, library_map_host(LENGTH));
 
 	if (status == NO_NAMESPACES)
 		test_skip("the kernel has no PID namespaces");
 	EXPECT_EQ(status, 0);
 }
 
-/* A line of the module's counters, of all processes. */
-static long total(const char *name)
-{
-	FILE *file = fopen("/sys/kernel/debug/gdmabuf/contexts", "re");
-	char line[128], found[64] = "";
-	long value = -1;
-
-	EXPECT(file);
-	while (value < 0 && fgets(line, sizeof(line), file))
-		if (sscanf(line, "%63s %ld", found, &value) != 2 || strcmp(found, name))
-			value = -1;
-	fclose(file);
-	return value;
-}
-
 TEST(library_kept,
      "Memory of the host that is kept is counted, and unpinned when it is invalidated.")
 {
-	unsigned char *p = host(LENGTH);
-	struct climport_stats before = stats(), after;
+	unsigned char *p = library_map_host(LENGTH);
+	struct climport_stats before = library_read_stats(), after;
 
 	EXPECT_EQ(before.bytes_pinned, 0);
-	keep(p, LENGTH);
-	keep(p + PAGE, PAGE);
-	after = stats();
+	library_keep(p, LENGTH);
+	library_keep(p + PAGE, PAGE);
+	after = library_read_stats();
 	EXPECT_EQ(after.bytes_pinned, LENGTH);
 	EXPECT_EQ(after.bytes_idle, LENGTH);
 	EXPECT_EQ(after.misses - before.misses, 1);
 	EXPECT_EQ(after.hits - before.hits, 1);
-	EXPECT_EQ(total("gdmabuf-host-bytes:"), LENGTH);
+	EXPECT_EQ(gdm_read_total("host-bytes"), LENGTH);
 	climport_invalidate(p + 2 * PAGE, 1);
-	EXPECT_EQ(stats().bytes_pinned, 0);
-	EVENTUALLY(!total("gdmabuf-host-bytes:"));
+	EXPECT_EQ(library_read_stats().bytes_pinned, 0);
+	EVENTUALLY(!gdm_read_total("host-bytes"));
 }
 
 TEST(library_kept_part,
      "A part that is kept keeps the pin of its whole, which is invalidated by any of it.")
 {
-	unsigned char *p = host(LENGTH);
-	struct climport_dmabuf whole = export(p, LENGTH, 0);
+	unsigned char *p = library_map_host(LENGTH);
+	struct climport_dmabuf whole = library_export(p, LENGTH, 0);
 
-	keep(p + PAGE, PAGE);
+	library_keep(p + PAGE, PAGE);
 	close(whole.fd);
-	EXPECT_EQ(stats().bytes_idle, LENGTH);
+	EXPECT_EQ(library_read_stats().bytes_idle, LENGTH);
 	climport_invalidate(p + LENGTH - PAGE, PAGE);
-	EXPECT_EQ(stats().bytes_pinned, 0);
+	EXPECT_EQ(library_read_stats().bytes_pinned, 0);
 }
 
 TEST(library_invalidated_in_use, "What is in use when it is invalidated goes with its last use.")
 {
-	unsigned char *p = host(LENGTH);
-	struct climport_dmabuf d = export(p, LENGTH, CLIMPORT_KEEP);
+	unsigned char *p = library_map_host(LENGTH);
+	struct climport_dmabuf d = library_export(p, LENGTH, CLIMPORT_KEEP);
 
 	climport_invalidate(p, LENGTH);
-	EXPECT_EQ(stats().bytes_pinned, LENGTH);
-	EXPECT_EQ(stats().bytes_idle, 0);
+	EXPECT_EQ(library_read_stats().bytes_pinned, LENGTH);
+	EXPECT_EQ(library_read_stats().bytes_idle, 0);
 	close(d.fd);
-	EVENTUALLY(!stats().bytes_pinned);
+	EVENTUALLY(!library_read_stats().bytes_pinned);
 }
 
 TEST(library_limit, "No more stays pinned that nobody uses than climport_set_keep_limit() permits.")
 {
-	unsigned char *p = host(LENGTH);
+	unsigned char *p = library_map_host(LENGTH);
 
 	for (int i = 0; i < 4; i++)
-		keep(p + i * GPU_PAGE, PAGE);
-	EXPECT_EQ(stats().bytes_idle, 4 * PAGE);
+		library_keep(p + i * GPU_PAGE, PAGE);
+	EXPECT_EQ(library_read_stats().bytes_idle, 4 * PAGE);
 	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_HOST, 3 * PAGE), 0);
-	EXPECT_EQ(stats().bytes_idle, 3 * PAGE);
+	EXPECT_EQ(library_read_stats().bytes_idle, 3 * PAGE);
 	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_HOST, 0), 0);
-	keep(p, PAGE);
-	EVENTUALLY(!stats().bytes_pinned);
+	library_keep(p, PAGE);
+	EVENTUALLY(!library_read_stats().bytes_pinned);
 	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_HOST, UINT64_MAX), 0);
 }
 
-static void *cuda_alloc(int gpu)
+static void *library_cuda_alloc(int gpu)
 {
-	uintptr_t va = gpu_alloc(gpu, LENGTH, 0);
+	uintptr_t va = mockgpu_alloc(gpu, LENGTH, 0);
 
 	EXPECT_EQ(fake_cuda_alloc_at(0, LENGTH, va), va);
 	return (void *)va;
@@ -204,24 +189,24 @@ static void *cuda_alloc(int gpu)
 
 TEST(library_unwatched, "The driver pins CUDA memory once for an export, and twice if it is kept.")
 {
-	int gpu = gpu_open();
+	int gpu = mockgpu_open();
 	struct climport_dmabuf d;
 	void *p;
 
 	close(gdm_open());
 	fake_cuda_reset(1);
-	p = cuda_alloc(gpu);
-	d = export(p, LENGTH, CLIMPORT_MAPPABLE);
-	EXPECT_EQ(gpu_stats(gpu).persistent, 1);
-	EXPECT_EQ(gpu_stats(gpu).pins, 0);
+	p = library_cuda_alloc(gpu);
+	d = library_export(p, LENGTH, CLIMPORT_MAPPABLE);
+	EXPECT_EQ(mockgpu_stats(gpu).persistent, 1);
+	EXPECT_EQ(mockgpu_stats(gpu).pins, 0);
 	close(d.fd);
-	EVENTUALLY(!gpu_stats(gpu).persistent);
-	d = export(p, LENGTH, CLIMPORT_MAPPABLE | CLIMPORT_KEEP);
-	EXPECT_EQ(gpu_stats(gpu).persistent, 1);
-	EXPECT_EQ(gpu_stats(gpu).pins, 1);
+	EVENTUALLY(!mockgpu_stats(gpu).persistent);
+	d = library_export(p, LENGTH, CLIMPORT_MAPPABLE | CLIMPORT_KEEP);
+	EXPECT_EQ(mockgpu_stats(gpu).persistent, 1);
+	EXPECT_EQ(mockgpu_stats(gpu).pins, 1);
 	close(d.fd);
 	climport_invalidate(p, LENGTH);
-	EVENTUALLY(!gpu_stats(gpu).persistent && !gpu_stats(gpu).pins);
+	EVENTUALLY(!mockgpu_stats(gpu).persistent && !mockgpu_stats(gpu).pins);
 	close(gpu);
 }
 
@@ -240,18 +225,18 @@ static int can_be_read(const void *memory)
 
 TEST(library_revocable, "Freeing takes revocable memory away from who has it mapped.")
 {
-	int gpu = gpu_open();
-	uint64_t va = gpu_alloc(gpu, LENGTH, 0);
+	int gpu = mockgpu_open();
+	uint64_t va = mockgpu_alloc(gpu, LENGTH, 0);
 	struct climport_dmabuf d;
 	unsigned char *view;
 
 	close(gdm_open());
 	fake_cuda_reset(1);
-	gpu_write(gpu, va, "x", 1);
-	d = export((void *)(uintptr_t)va, LENGTH, CLIMPORT_REVOCABLE);
+	mockgpu_write(gpu, va, "x", 1);
+	d = library_export((void *)(uintptr_t)va, LENGTH, CLIMPORT_REVOCABLE);
 	view = dmabuf_map(d.fd, LENGTH, PROT_READ);
 	EXPECT_EQ(can_be_read(view), 1);
-	gpu_free(gpu, va);
+	mockgpu_free(gpu, va);
 	EXPECT_EQ(can_be_read(view), 0);
 	munmap(view, LENGTH);
 	close(d.fd);
@@ -262,6 +247,7 @@ TEST(library_revocable_host, "EFAULT for memory of the host that is to be revoca
 {
 	struct climport_dmabuf d = { .fd = -7 };
 
-	EXPECT_EQ(climport_export_dmabuf(host(PAGE), PAGE, CLIMPORT_REVOCABLE, &d), -EFAULT);
+	EXPECT_EQ(climport_export_dmabuf(library_map_host(PAGE), PAGE, CLIMPORT_REVOCABLE, &d),
+		  -EFAULT);
 	EXPECT_EQ(d.fd, -7);
 }

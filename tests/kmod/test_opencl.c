@@ -28,7 +28,7 @@ static void need_module(void)
 	close(gdm_open());
 }
 
-static struct climport_dmabuf export(const void *address, size_t size, unsigned int flags)
+static struct climport_dmabuf opencl_export(const void *address, size_t size, unsigned int flags)
 {
 	struct climport_dmabuf d;
 
@@ -56,20 +56,20 @@ TEST(kernels, "The kernels compile.")
 static void gpu_through_kernel(uint32_t flags)
 {
 	unsigned char *want = bytes_random(LENGTH), *got = bytes_zero(LENGTH);
-	int gpu = gpu_open();
-	uint64_t from = gpu_alloc(gpu, LENGTH, flags), to = gpu_alloc(gpu, LENGTH, flags);
+	int gpu = mockgpu_open();
+	uint64_t from = mockgpu_alloc(gpu, LENGTH, flags), to = mockgpu_alloc(gpu, LENGTH, flags);
 	struct climport_dmabuf a, b;
 	cl_mem in, out;
 
 	need_module();
-	gpu_write(gpu, from, want, LENGTH);
-	gpu_write(gpu, to, got, LENGTH);
-	a = export(device_pointer(from), LENGTH, 0);
-	b = export(device_pointer(to), LENGTH, 0);
+	mockgpu_write(gpu, from, want, LENGTH);
+	mockgpu_write(gpu, to, got, LENGTH);
+	a = opencl_export(device_pointer(from), LENGTH, 0);
+	b = opencl_export(device_pointer(to), LENGTH, 0);
 	in = guest_cl_import(a.fd, LENGTH, CL_MEM_READ_ONLY);
 	out = guest_cl_import(b.fd, LENGTH, CL_MEM_WRITE_ONLY);
 	guest_cl_transform(in, out, LENGTH);
-	gpu_read(gpu, to, got, LENGTH);
+	mockgpu_read(gpu, to, got, LENGTH);
 	EXPECT_EQ(bytes_not_transformed(want, got, LENGTH), 0);
 	clReleaseMemObject(in);
 	clReleaseMemObject(out);
@@ -97,7 +97,7 @@ TEST(opencl_malloc, "A kernel reads and writes malloc'ed memory by its dma-buf."
 	need_module();
 	EXPECT_EQ(posix_memalign((void **)&memory, PAGE, LENGTH), 0);
 	memset(memory, 0, LENGTH);
-	d = export(memory, LENGTH, 0);
+	d = opencl_export(memory, LENGTH, 0);
 	EXPECT_EQ(d.offset, 0);
 	mem = guest_cl_import(d.fd, LENGTH, CL_MEM_READ_WRITE);
 	in = guest_cl_native(LENGTH, want);
@@ -124,7 +124,7 @@ static void receive_and_run(int socket, const unsigned char *want)
 }
 
 /* The child is made before OpenCL is used here: its threads do not survive fork(). */
-static void passed(const void *(*fill)(const unsigned char *want))
+static void opencl_pass_descriptor(const void *(*fill)(const unsigned char *want))
 {
 	unsigned char *want = bytes_random(LENGTH);
 	struct climport_dmabuf d;
@@ -146,7 +146,7 @@ static void passed(const void *(*fill)(const unsigned char *want))
 		_exit(99);
 	}
 	EXPECT_EQ(write(sockets[0], want, LENGTH), LENGTH);
-	d = export(fill(want), LENGTH, 0);
+	d = opencl_export(fill(want), LENGTH, 0);
 	send_fd(sockets[0], d.fd);
 	close(d.fd);
 	EXPECT_EQ(waitpid(child, &status, 0), child);
@@ -156,7 +156,7 @@ static void passed(const void *(*fill)(const unsigned char *want))
 	free(want);
 }
 
-__attribute__((constructor)) static void receiver(void)
+__attribute__((constructor)) static void opencl_receive_descriptor(void)
 {
 	const char *number = getenv("GDM_SOCKET");
 	static unsigned char want[LENGTH];
@@ -180,9 +180,9 @@ static const void *fill_gpu(const unsigned char *want)
 {
 	uint64_t va;
 
-	cuda = gpu_open();
-	va = gpu_alloc(cuda, LENGTH, 0);
-	gpu_write(cuda, va, want, LENGTH);
+	cuda = mockgpu_open();
+	va = mockgpu_alloc(cuda, LENGTH, 0);
+	mockgpu_write(cuda, va, want, LENGTH);
 	return device_pointer(va);
 }
 
@@ -193,14 +193,14 @@ static const void *fill_host(const unsigned char *want)
 
 TEST(opencl_passed_gpu, "GPU memory is read by a kernel in another process, after SCM_RIGHTS.")
 {
-	passed(fill_gpu);
+	opencl_pass_descriptor(fill_gpu);
 	close(cuda);
 }
 
 TEST(opencl_passed_host,
      "This process's memory is read by a kernel in another process, after SCM_RIGHTS.")
 {
-	passed(fill_host);
+	opencl_pass_descriptor(fill_host);
 }
 
 /* ---- a camera writes into it ---- */
@@ -220,7 +220,7 @@ static void check_frame(int gpu, uint64_t va, cl_mem in, size_t size)
 
 	guest_cl_transform(in, out, size);
 	guest_cl_native_read(out, got, size);
-	gpu_read(gpu, va, frame, size);
+	mockgpu_read(gpu, va, frame, size);
 	EXPECT_EQ(bytes_not_transformed(frame, got, size), 0);
 	for (size_t i = 0; i < size; i++)
 		changed += frame[i] != 0xa5;
@@ -232,7 +232,7 @@ static void check_frame(int gpu, uint64_t va, cl_mem in, size_t size)
 
 static void capture_into_gpu(const char *path)
 {
-	int gpu = gpu_open(), fds[2];
+	int gpu = mockgpu_open(), fds[2];
 	cl_mem mem[2];
 	uint64_t va[2];
 	struct camera cam;
@@ -245,11 +245,11 @@ static void capture_into_gpu(const char *path)
 		size_t size = (cam.buffer_size + GPU_PAGE - 1) / GPU_PAGE * GPU_PAGE;
 		unsigned char *blank = bytes_zero(size);
 
-		va[i] = gpu_alloc(gpu, size, 0);
+		va[i] = mockgpu_alloc(gpu, size, 0);
 		memset(blank, 0xa5, size);
-		gpu_write(gpu, va[i], blank, size);
+		mockgpu_write(gpu, va[i], blank, size);
 		free(blank);
-		fds[i] = export(device_pointer(va[i]), size, 0).fd;
+		fds[i] = opencl_export(device_pointer(va[i]), size, 0).fd;
 		mem[i] = guest_cl_import(fds[i], cam.frame_size, CL_MEM_READ_ONLY);
 	}
 	camera_ok(&cam, camera_import(&cam, 2, fds));
@@ -289,7 +289,7 @@ TEST(library_unaligned, "A range that is not of whole pages is in the dma-buf at
 	struct view view;
 
 	need_module();
-	d = export(p + 100, PAGE, 0);
+	d = opencl_export(p + 100, PAGE, 0);
 	EXPECT_EQ(d.offset, 100);
 	EXPECT_EQ(lseek(d.fd, 0, SEEK_END), 2 * PAGE);
 	view = view_open(d.fd, 2 * PAGE, O_RDWR);
@@ -300,12 +300,12 @@ TEST(library_unaligned, "A range that is not of whole pages is in the dma-buf at
 
 TEST(library_unaligned_gpu, "So is a range that is not of whole GPU pages.")
 {
-	int gpu = gpu_open();
-	uint64_t va = gpu_alloc(gpu, LENGTH, 0);
+	int gpu = mockgpu_open();
+	uint64_t va = mockgpu_alloc(gpu, LENGTH, 0);
 	struct climport_dmabuf d;
 
 	need_module();
-	d = export(device_pointer(va + GPU_PAGE + 12), 100, 0);
+	d = opencl_export(device_pointer(va + GPU_PAGE + 12), 100, 0);
 	EXPECT_EQ(d.offset, 12);
 	EXPECT_EQ(lseek(d.fd, 0, SEEK_END), GPU_PAGE);
 	close(d.fd);
@@ -341,7 +341,7 @@ TEST(library_fork, "A child exports its own memory.")
 	unsigned char *p = pages_new(LENGTH, 1);
 
 	need_module();
-	close(export(p, PAGE, 0).fd);
+	close(opencl_export(p, PAGE, 0).fd);
 	EXPECT_EQ(in_child(export_in_child, p), 0);
 }
 

@@ -20,7 +20,7 @@
 enum { SLOTS = 6, VIEWS = 4, RECENT = 16, PAGES_GPU = 2 * GPU_PAGE, PAGES_HOST = 16 * PAGE };
 
 /*
- * Memory that comes and goes.  @turn is odd while it does; what every page begins with is word() of
+ * Memory that comes and goes.  @turn is odd while it does; what every page begins with is race_word() of
  * the even turn.  Who finds one even turn before and after an export has exported just that memory.
  */
 struct slot {
@@ -50,7 +50,7 @@ static struct {
 	_Atomic long long got, want;
 } failure;
 
-static void fail(int line, const char *what, long long got, long long want)
+static void race_fail(int line, const char *what, long long got, long long want)
 {
 	int none = 0;
 
@@ -66,7 +66,7 @@ static void fail(int line, const char *what, long long got, long long want)
 	do {                                                                   \
 		long long v_ = (long long)(value), x_ = (long long)(expected); \
 		if (v_ != x_)                                                  \
-			fail(__LINE__, #value, v_, x_);                        \
+			race_fail(__LINE__, #value, v_, x_);                   \
 	} while (0)
 #define CHECK(condition) CHECK_EQ(!!(condition), 1)
 
@@ -84,13 +84,13 @@ static long wanted_rounds(void)
 
 static _Thread_local uint64_t seed;
 
-static uint32_t any(uint32_t n)
+static uint32_t race_any(uint32_t n)
 {
 	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
 	return (uint32_t)(seed >> 33) % n;
 }
 
-static uint64_t word(const struct slot *slot, uint64_t turn)
+static uint64_t race_word(const struct slot *slot, uint64_t turn)
 {
 	return 0xca00000000000000ULL | (uint64_t)(slot - slots) << 48 | turn;
 }
@@ -100,7 +100,7 @@ static uint64_t word(const struct slot *slot, uint64_t turn)
 static _Thread_local sigjmp_buf jump;
 static _Thread_local volatile sig_atomic_t may_fault;
 
-static void on_fault(int number)
+static void race_on_fault(int number)
 {
 	if (!may_fault) {
 		signal(number, SIG_DFL);
@@ -111,7 +111,7 @@ static void on_fault(int number)
 
 static void catch_faults(void)
 {
-	struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
+	struct sigaction action = { .sa_handler = race_on_fault, .sa_flags = SA_NODEFER };
 
 	sigaction(SIGBUS, &action, NULL);
 	sigaction(SIGSEGV, &action, NULL);
@@ -144,19 +144,19 @@ static int write_word(volatile void *p, uint64_t value)
 
 /* ---- what threads do with dma-bufs ---- */
 
-static void remember(const struct gdm_export *e)
+static void race_remember(const struct gdm_export *e)
 {
-	atomic_store(&recent[any(RECENT)], (uint64_t)e->slot << 32 | e->generation);
+	atomic_store(&recent[race_any(RECENT)], (uint64_t)e->slot << 32 | e->generation);
 }
 
-static struct gdm_export remembered(void)
+static struct gdm_export race_recall(void)
 {
-	uint64_t id = atomic_load(&recent[any(RECENT)]);
+	uint64_t id = atomic_load(&recent[race_any(RECENT)]);
 
 	return (struct gdm_export){ -1, (uint32_t)(id >> 32), (uint32_t)id };
 }
 
-static void view_close(struct view *v)
+static void race_view_close(struct view *v)
 {
 	if (v->map)
 		CHECK_EQ(munmap(v->map, v->length), 0);
@@ -171,19 +171,19 @@ static int may_go(const struct view *v)
 }
 
 /* It is the memory that was exported, or it is gone: never anything else. */
-static void view_read(const struct view *v)
+static void race_view_read(const struct view *v)
 {
 	uint64_t value = 0;
 	int number;
 
 	if (!v->map)
 		return;
-	number = read_word(v->map + (size_t)any(v->length / PAGE) * PAGE, &value);
+	number = read_word(v->map + (size_t)race_any(v->length / PAGE) * PAGE, &value);
 	if (number) {
 		CHECK_EQ(number, SIGBUS);
 		CHECK(may_go(v));
 	} else if (v->turn) {
-		CHECK_EQ(value, word(v->slot, v->turn));
+		CHECK_EQ(value, race_word(v->slot, v->turn));
 	}
 }
 
@@ -196,7 +196,7 @@ static void view_query(const struct view *v)
 	CHECK_EQ(q.out_length, v->length);
 }
 
-static void view_map(struct view *v)
+static void race_view_map(struct view *v)
 {
 	int prot = v->flags & GDMABUF_READ_ONLY ? PROT_READ : PROT_READ | PROT_WRITE;
 
@@ -211,8 +211,8 @@ static void view_is(struct view *v, struct slot *slot, uint64_t turn)
 	v->slot = slot;
 	if (!(turn & 1) && turn == atomic_load(&slot->turn))
 		v->turn = turn;
-	remember(&v->e);
-	view_map(v);
+	race_remember(&v->e);
+	race_view_map(v);
 }
 
 /* ---- GPU memory ---- */
@@ -223,8 +223,8 @@ static void gpu_slot_new(struct slot *slot)
 	uint64_t turn = atomic_load(&slot->turn) + 1, va;
 
 	for (size_t i = 0; i < PAGES_GPU / sizeof(uint64_t); i += PAGE / sizeof(uint64_t))
-		bytes[i] = word(slot, turn);
-	struct mock_alloc alloc = { .length = PAGES_GPU, .flags = any(4) ? 0 : MOCK_SCATTER };
+		bytes[i] = race_word(slot, turn);
+	struct mock_alloc alloc = { .length = PAGES_GPU, .flags = race_any(4) ? 0 : MOCK_SCATTER };
 
 	CHECK_EQ(ioctl(gpu, MOCK_ALLOC, &alloc), 0);
 	va = alloc.va;
@@ -243,7 +243,8 @@ static void gpu_slot_new(struct slot *slot)
 static void gpu_slot_free(struct slot *slot)
 {
 	atomic_fetch_add(&slot->turn, 1);
-	CHECK_EQ(gpu_try_free(gpu, atomic_load(&slot->address), any(2) ? MOCK_FREE_BY_THREAD : 0),
+	CHECK_EQ(mockgpu_try_free(gpu, atomic_load(&slot->address),
+				  race_any(2) ? MOCK_FREE_BY_THREAD : 0),
 		 0);
 }
 
@@ -257,11 +258,11 @@ static void gpu_view_open(struct view *v)
 {
 	static const uint32_t flags[] = { 0, GDMABUF_KEEP, GDMABUF_REVOCABLE, GDMABUF_REVOCABLE,
 					  GDMABUF_REVOCABLE | GDMABUF_KEEP };
-	struct slot *slot = &slots[any(SLOTS)];
+	struct slot *slot = &slots[race_any(SLOTS)];
 	uint64_t turn = atomic_load(&slot->turn);
-	int err, part = !any(4);
+	int err, part = !race_any(4);
 
-	v->flags = flags[any(sizeof(flags) / sizeof(flags[0]))];
+	v->flags = flags[race_any(sizeof(flags) / sizeof(flags[0]))];
 	v->length = part ? GPU_PAGE : PAGES_GPU;
 	v->address = atomic_load(&slot->address) + (part ? GPU_PAGE : 0);
 	err = gdm_export_gpu(ctx, v->address, v->length, v->flags, &v->e);
@@ -276,14 +277,14 @@ static void *gpu_allocator(void *arg)
 {
 	seed = (uintptr_t)arg * 7919;
 	while (next_round()) {
-		struct slot *slot = &slots[(uintptr_t)arg % 2 + 2 * any(SLOTS / 2)];
+		struct slot *slot = &slots[(uintptr_t)arg % 2 + 2 * race_any(SLOTS / 2)];
 
 		gpu_slot_free(slot);
-		if (any(2))
-			usleep(any(300));
+		if (race_any(2))
+			usleep(race_any(300));
 		gpu_slot_new(slot);
-		if (any(2))
-			usleep(any(2000));
+		if (race_any(2))
+			usleep(race_any(2000));
 	}
 	return NULL;
 }
@@ -294,40 +295,40 @@ static void *gpu_exporter(void *arg)
 
 	seed = (uintptr_t)arg * 7919;
 	while (next_round()) {
-		struct view *v = &views[any(VIEWS)];
+		struct view *v = &views[race_any(VIEWS)];
 
 		if (!v->slot) {
 			gpu_view_open(v);
-			view_read(v);
+			race_view_read(v);
 			continue;
 		}
-		switch (any(7)) {
+		switch (race_any(7)) {
 		case 0:
 		case 1:
-			view_close(v);
+			race_view_close(v);
 			break;
 		case 2:
 			view_query(v);
 			break;
 		default:
-			view_read(v);
+			race_view_read(v);
 		}
 	}
 	for (int i = 0; i < VIEWS; i++)
-		view_close(&views[i]);
+		race_view_close(&views[i]);
 	return NULL;
 }
 
 /* Drops and evicts what others use. */
-static void *evictor(void *arg)
+static void *race_evictor(void *arg)
 {
 	seed = (uintptr_t)arg * 7919;
 	while (next_round()) {
-		struct gdm_export e = remembered();
-		uint32_t kind = any(2) ? GDMABUF_KIND_GPU : GDMABUF_KIND_HOST;
+		struct gdm_export e = race_recall();
+		uint32_t kind = race_any(2) ? GDMABUF_KIND_GPU : GDMABUF_KIND_HOST;
 		int err;
 
-		switch (any(3)) {
+		switch (race_any(3)) {
 		case 0:
 			err = gdm_drop(ctx, &e);
 			CHECK(err == 0 || err == -EBUSY || err == -ENOENT);
@@ -337,7 +338,7 @@ static void *evictor(void *arg)
 			break;
 		default:
 			CHECK_EQ(gdm_budget(ctx, kind, UINT64_MAX, NULL), 0);
-			usleep(any(1000));
+			usleep(race_any(1000));
 		}
 	}
 	return NULL;
@@ -345,12 +346,12 @@ static void *evictor(void *arg)
 
 static int importer = -1, importer_imports_host;
 
-static void import(const struct view *v)
+static void race_import(const struct view *v)
 {
 	struct gdmabuf_importer_map map;
-	int dynamic = any(2), err;
+	int dynamic = race_any(2), err;
 
-	err = importer_attach(
+	err = test_importer_attach(
 		importer, v->e.fd, dynamic ? GDMABUF_IMPORTER_DYNAMIC : GDMABUF_IMPORTER_STATIC,
 		GDMABUF_IMPORTER_PLATFORM_DEVICE | (dynamic ? GDMABUF_IMPORTER_PEER2PEER : 0),
 		GDMABUF_IMPORTER_BIDIRECTIONAL);
@@ -358,15 +359,15 @@ static void import(const struct view *v)
 		CHECK(err == -EOPNOTSUPP || err == -EACCES);
 		return;
 	}
-	for (int i = 1 + (int)any(3); i; i--) {
-		err = importer_map(importer, &map);
+	for (int i = 1 + (int)race_any(3); i; i--) {
+		err = test_importer_map(importer, &map);
 		if (err) {
 			CHECK(err == -EACCES || (printf("# importer_map: %d\n", err), 0));
 			break;
 		}
 		CHECK_EQ(map.out_length, v->length);
-		if (any(2))
-			usleep(any(500));
+		if (race_any(2))
+			usleep(race_any(500));
 		CHECK_EQ(importer_call(importer, GDMABUF_IMPORTER_UNMAP, 0), 0);
 	}
 	CHECK_EQ(importer_call(importer, GDMABUF_IMPORTER_DETACH, 0), 0);
@@ -385,8 +386,8 @@ static void *import_thread(void *arg)
 		else
 			gpu_view_open(&v);
 		if (v.slot)
-			import(&v);
-		view_close(&v);
+			race_import(&v);
+		race_view_close(&v);
 	}
 	return NULL;
 }
@@ -396,7 +397,7 @@ static void *import_thread(void *arg)
 static void host_fill(unsigned char *at, const struct slot *slot, uint64_t turn)
 {
 	for (size_t i = 0; i < PAGES_HOST; i += PAGE)
-		*(volatile uint64_t *)(at + i) = word(slot, turn);
+		*(volatile uint64_t *)(at + i) = race_word(slot, turn);
 }
 
 /* Slots are private memory, but for the last two, which are a file's. */
@@ -424,7 +425,7 @@ static unsigned char *host_change(const struct slot *slot, unsigned char *at)
 {
 	void *other;
 
-	switch (any(4)) {
+	switch (race_any(4)) {
 	case 0:
 		return host_map(slot, at);
 	case 1:
@@ -449,27 +450,27 @@ static void *host_remapper(void *arg)
 {
 	seed = (uintptr_t)arg * 7919;
 	while (next_round()) {
-		struct slot *slot = &slots[(uintptr_t)arg % 2 + 2 * any(SLOTS / 2)];
+		struct slot *slot = &slots[(uintptr_t)arg % 2 + 2 * race_any(SLOTS / 2)];
 		uint64_t turn = atomic_fetch_add(&slot->turn, 1) + 2;
 		unsigned char *at = host_change(slot, (unsigned char *)atomic_load(&slot->address));
 
 		host_fill(at, slot, turn);
 		atomic_store(&slot->address, (uintptr_t)at);
 		atomic_store(&slot->turn, turn);
-		if (any(2))
-			usleep(any(3000));
+		if (race_any(2))
+			usleep(race_any(3000));
 	}
 	return NULL;
 }
 
 static void host_view_open(struct view *v)
 {
-	struct slot *slot = &slots[any(SLOTS)];
+	struct slot *slot = &slots[race_any(SLOTS)];
 	uint64_t turn = atomic_load(&slot->turn);
-	size_t skip = (size_t)any(4) * PAGE;
+	size_t skip = (size_t)race_any(4) * PAGE;
 	int err;
 
-	v->flags = (any(2) ? GDMABUF_KEEP : 0) | (any(3) ? 0 : GDMABUF_READ_ONLY);
+	v->flags = (race_any(2) ? GDMABUF_KEEP : 0) | (race_any(3) ? 0 : GDMABUF_READ_ONLY);
 	v->length = PAGES_HOST - skip;
 	v->address = atomic_load(&slot->address) + skip;
 	err = gdm_export_host(ctx, (void *)(uintptr_t)v->address, v->length, v->flags, &v->e);
@@ -484,7 +485,7 @@ static void host_view_open(struct view *v)
 /* What is written by way of the dma-buf is at the address, as long as that is the same memory. */
 static void host_write(const struct view *v, unsigned int thread)
 {
-	size_t at = (size_t)any(v->length / PAGE) * PAGE + 64 + 8 * thread;
+	size_t at = (size_t)race_any(v->length / PAGE) * PAGE + 64 + 8 * thread;
 	uint64_t value = seed, seen = 0;
 
 	if (!v->turn || v->flags & GDMABUF_READ_ONLY)
@@ -501,26 +502,26 @@ static void *host_exporter(void *arg)
 
 	seed = (uintptr_t)arg * 7919;
 	while (next_round()) {
-		struct view *v = &views[any(VIEWS)];
+		struct view *v = &views[race_any(VIEWS)];
 
 		if (!v->slot)
 			host_view_open(v);
-		else if (!any(4))
-			view_close(v);
-		else if (!any(4))
+		else if (!race_any(4))
+			race_view_close(v);
+		else if (!race_any(4))
 			view_query(v);
-		else if (any(2))
+		else if (race_any(2))
 			host_write(v, (unsigned int)(uintptr_t)arg);
 		else
-			view_read(v);
+			race_view_read(v);
 	}
 	for (int i = 0; i < VIEWS; i++)
-		view_close(&views[i]);
+		race_view_close(&views[i]);
 	return NULL;
 }
 
 /* A child writes to all that it finds; its parent's pages stay the parent's. */
-static void child(void)
+static void race_child(void)
 {
 	struct gdmabuf_stats s = { .size = sizeof(s) };
 
@@ -533,7 +534,7 @@ static void child(void)
 	_exit(0);
 }
 
-static void *forker(void *arg)
+static void *race_forker(void *arg)
 {
 	seed = (uintptr_t)arg * 7919;
 	while (next_round()) {
@@ -541,11 +542,11 @@ static void *forker(void *arg)
 		pid_t pid = fork();
 
 		if (!pid)
-			child();
+			race_child();
 		CHECK(pid > 0);
 		CHECK_EQ(waitpid(pid, &status, 0), pid);
 		CHECK_EQ(status, 0);
-		usleep(any(5000));
+		usleep(race_any(5000));
 	}
 	return NULL;
 }
@@ -569,7 +570,7 @@ static void run_threads(void *(*const bodies[])(void *))
 		test_fail(__FILE__, failure.line, failure.what, failure.got, failure.want);
 }
 
-static void start(void)
+static void race_start(void)
 {
 	ctx = gdm_open();
 	memset(slots, 0, sizeof(slots));
@@ -593,8 +594,8 @@ static void nothing_is_left(void)
 
 static void gpu_start(void)
 {
-	gpu = gpu_open();
-	start();
+	gpu = mockgpu_open();
+	race_start();
 	for (int i = 0; i < SLOTS; i++) {
 		atomic_store(&slots[i].turn, 1);
 		gpu_slot_new(&slots[i]);
@@ -604,11 +605,11 @@ static void gpu_start(void)
 static void gpu_end(void)
 {
 	nothing_is_left();
-	EVENTUALLY(!gpu_stats(gpu).pins && !gpu_stats(gpu).persistent);
-	EXPECT_EQ(gpu_stats(gpu).pages_pinned, 0);
+	EVENTUALLY(!mockgpu_stats(gpu).pins && !mockgpu_stats(gpu).persistent);
+	EXPECT_EQ(mockgpu_stats(gpu).pages_pinned, 0);
 	for (int i = 0; i < SLOTS; i++)
-		gpu_free(gpu, slots[i].address);
-	EXPECT_EQ(gpu_stats(gpu).pages_used, 0);
+		mockgpu_free(gpu, slots[i].address);
+	EXPECT_EQ(mockgpu_stats(gpu).pages_used, 0);
 	close(ctx);
 	close(gpu);
 }
@@ -623,7 +624,7 @@ static void gpu_race(void *(*const bodies[])(void *))
 TEST(race_gpu, "Whatever threads do at once: a mapping shows the memory it was made of, or none.")
 {
 	static void *(*const bodies[])(void *) = { gpu_allocator, gpu_allocator, gpu_exporter,
-						   gpu_exporter,  gpu_exporter,	 evictor,
+						   gpu_exporter,  gpu_exporter,	 race_evictor,
 						   NULL };
 
 	gpu_race(bodies);
@@ -632,17 +633,17 @@ TEST(race_gpu, "Whatever threads do at once: a mapping shows the memory it was m
 TEST(race_gpu_import, "The same with a device that imports.")
 {
 	static void *(*const bodies[])(void *) = { gpu_allocator, gpu_exporter, import_thread,
-						   evictor, NULL };
+						   race_evictor, NULL };
 
 	importer_imports_host = 0;
-	importer = importer_open();
+	importer = test_importer_open();
 	gpu_race(bodies);
 	close(importer);
 }
 
 static void host_start(void)
 {
-	start();
+	race_start();
 	for (int i = 0; i < SLOTS; i++) {
 		unsigned char *at = host_map(&slots[i], NULL);
 
@@ -670,8 +671,8 @@ static void host_race(void *(*const bodies[])(void *))
 TEST(race_host, "Whatever is remapped: what is exported is what the address was, or is not valid.")
 {
 	static void *(*const bodies[])(void *) = { host_remapper, host_remapper, host_exporter,
-						   host_exporter, host_exporter, evictor,
-						   forker,	  NULL };
+						   host_exporter, host_exporter, race_evictor,
+						   race_forker,	  NULL };
 
 	host_race(bodies);
 }
@@ -679,10 +680,10 @@ TEST(race_host, "Whatever is remapped: what is exported is what the address was,
 TEST(race_host_import, "The same with a device that imports.")
 {
 	static void *(*const bodies[])(void *) = { host_remapper, host_exporter, import_thread,
-						   evictor, NULL };
+						   race_evictor, NULL };
 
 	importer_imports_host = 1;
-	importer = importer_open();
+	importer = test_importer_open();
 	host_race(bodies);
 	close(importer);
 }

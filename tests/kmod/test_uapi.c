@@ -31,7 +31,7 @@ static union {
 	struct gdmabuf_caps caps;
 } arg;
 
-static int call(int ctx, unsigned int i, uint32_t size)
+static int uapi_call(int ctx, unsigned int i, uint32_t size)
 {
 	arg.words[0] = size;
 	return gdm_call(ctx, calls[i].request, &arg);
@@ -54,8 +54,8 @@ TEST(uapi_too_small, "EINVAL for a size that is too small.")
 
 	for (unsigned int i = 0; i < CALLS; i++) {
 		memset(&arg, 0, sizeof(arg));
-		EXPECT_EQ(call(ctx, i, calls[i].size - 1), -EINVAL);
-		EXPECT_EQ(call(ctx, i, 0), -EINVAL);
+		EXPECT_EQ(uapi_call(ctx, i, calls[i].size - 1), -EINVAL);
+		EXPECT_EQ(uapi_call(ctx, i, 0), -EINVAL);
 	}
 	close(ctx);
 }
@@ -67,7 +67,7 @@ TEST(uapi_too_big, "E2BIG for bytes beyond what is known that are not zero.")
 	for (unsigned int i = 0; i < CALLS; i++) {
 		memset(&arg, 0, sizeof(arg));
 		arg.words[calls[i].size / 4] = 1;
-		EXPECT_EQ(call(ctx, i, calls[i].size + 8), -E2BIG);
+		EXPECT_EQ(uapi_call(ctx, i, calls[i].size + 8), -E2BIG);
 	}
 	close(ctx);
 }
@@ -77,7 +77,7 @@ TEST(uapi_extended, "A larger size is taken when the bytes beyond are zero, and 
 	int ctx = gdm_open();
 
 	memset(&arg, 0, sizeof(arg));
-	EXPECT_EQ(call(ctx, 0, sizeof(arg.caps) + 64), 0);
+	EXPECT_EQ(uapi_call(ctx, 0, sizeof(arg.caps) + 64), 0);
 	EXPECT(arg.caps.out_caps & GDMABUF_CAP_HOST);
 	EXPECT_EQ(arg.caps.out_host_page_size, PAGE);
 	EXPECT_EQ(arg.words[sizeof(arg.caps) / 4], 0);
@@ -102,9 +102,9 @@ TEST(uapi_huge_size, "E2BIG for a size beyond a page; a page is taken.")
 	int ctx = gdm_open();
 
 	memset(&arg, 0, sizeof(arg));
-	EXPECT_EQ(call(ctx, 0, PAGE), 0);
-	EXPECT_EQ(call(ctx, 0, PAGE + 1), -E2BIG);
-	EXPECT_EQ(call(ctx, 0, 0xffffffff), -E2BIG);
+	EXPECT_EQ(uapi_call(ctx, 0, PAGE), 0);
+	EXPECT_EQ(uapi_call(ctx, 0, PAGE + 1), -E2BIG);
+	EXPECT_EQ(uapi_call(ctx, 0, 0xffffffff), -E2BIG);
 	close(ctx);
 }
 
@@ -212,7 +212,7 @@ TEST(uapi_flags, "EOPNOTSUPP for unknown flags, and for those of the other kind.
 	for (unsigned int i = 0; i < CALLS; i++) {
 		memset(&arg, 0, sizeof(arg));
 		arg.words[1] = 1U << 31;
-		EXPECT_EQ(call(ctx, i, calls[i].size), -EOPNOTSUPP);
+		EXPECT_EQ(uapi_call(ctx, i, calls[i].size), -EOPNOTSUPP);
 	}
 	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, GDMABUF_REVOCABLE, NULL), -EOPNOTSUPP);
 	EXPECT_EQ(gdm_export_gpu(ctx, 0x7f4000000000, GPU_PAGE, GDMABUF_READ_ONLY, NULL),

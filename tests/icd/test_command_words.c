@@ -17,14 +17,14 @@ static cl_mem used[2];
 static uintptr_t seen[16];
 static int num_seen;
 
-/* What the file needs of the layer. */
-struct command_target command_target_of(cl_command_buffer_khr buffer)
+/* The file is compiled with these names for what it needs of the layer. */
+struct command_target words_command_target_of(cl_command_buffer_khr buffer)
 {
 	(void)buffer;
 	return (struct command_target){ &functions, properties, false };
 }
 
-bool host_access_refuses(const char *function, cl_mem first, cl_mem second)
+bool words_host_access_refuses(const char *function, cl_mem first, cl_mem second)
 {
 	(void)function;
 	used[0] = first;
@@ -32,14 +32,15 @@ bool host_access_refuses(const char *function, cl_mem first, cl_mem second)
 	return false;
 }
 
-cl_int command_uses_add_mem(struct command_use **uses, cl_mem mem, cl_mutable_command_khr command,
-			    cl_uint index)
+cl_int words_command_uses_add_mem(struct command_use **uses, cl_mem mem,
+				  cl_mutable_command_khr command, cl_uint index)
 {
 	EXPECT(!*uses && !command && mem == used[index]);
 	return CL_SUCCESS;
 }
 
-cl_int command_buffer_recorded(cl_command_buffer_khr buffer, struct command_use *uses, cl_int err)
+cl_int words_command_buffer_recorded(cl_command_buffer_khr buffer, struct command_use *uses,
+				     cl_int err)
 {
 	EXPECT(buffer == (cl_command_buffer_khr)seen[0] && !uses);
 	return err;

@@ -48,15 +48,6 @@ CALLS(FORBIDDEN)
 
 #define CANNOT "R6-30 (they can't be used with imported memory objects)"
 
-#define FORBIDDEN_DMA_BUF(name, api, shape, role, partner)                              \
-	TEST(forbidden_dma_buf_##name, CANNOT)                                          \
-	{                                                                               \
-		static const struct call_row row = CALL_ROW(api, shape, role, partner); \
-		forbidden_expect(&row, DMA_BUF_MEMORY);                                 \
-	}
-
-CALLS(FORBIDDEN_DMA_BUF)
-
 TEST(forbidden_between_two_imports, CANNOT)
 {
 	unsigned char *memory = spec_map_pages(2);
@@ -190,3 +181,12 @@ TEST(released_1d_images_are_forgotten, CANNOT)
 {
 	expect_forgotten(IMAGE_1D);
 }
+
+#define FORBIDDEN_DMA_BUF(name, api, shape, role, partner)                              \
+	TEST(forbidden_dma_buf_##name, CANNOT)                                          \
+	{                                                                               \
+		static const struct call_row row = CALL_ROW(api, shape, role, partner); \
+		forbidden_expect(&row, DMA_BUF_MEMORY);                                 \
+	}
+
+CALLS(FORBIDDEN_DMA_BUF)

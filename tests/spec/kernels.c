@@ -126,7 +126,7 @@ static void set_number(cl_kernel k, cl_uint i, size_t number)
 	EXPECT_EQ(clSetKernelArg(k, i, sizeof(value), &value), CL_SUCCESS);
 }
 
-static void kernels_enqueue(cl_command_queue queue, cl_kernel k, cl_event wait, cl_event *done)
+static void kernels_enqueue_one(cl_command_queue queue, cl_kernel k, cl_event wait, cl_event *done)
 {
 	const size_t one = 1;
 
@@ -137,7 +137,7 @@ static void kernels_enqueue(cl_command_queue queue, cl_kernel k, cl_event wait, 
 
 static void kernels_run(cl_kernel k)
 {
-	kernels_enqueue(spec.queue, k, NULL, NULL);
+	kernels_enqueue_one(spec.queue, k, NULL, NULL);
 	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
 }
 
@@ -157,13 +157,13 @@ void kernels_add(cl_mem mem, size_t size, size_t stride, cl_uint value)
 
 void kernels_add_after(cl_mem mem, size_t size, cl_uint value, cl_event wait, cl_event *done)
 {
-	kernels_enqueue(spec.queue, set_add(kernels_create("add"), mem, size, 1, value), wait,
-			done);
+	kernels_enqueue_one(spec.queue, set_add(kernels_create("add"), mem, size, 1, value), wait,
+			    done);
 }
 
 void kernels_add_with(cl_kernel add, cl_command_queue queue, cl_mem mem, size_t size, cl_uint value)
 {
-	kernels_enqueue(queue, set_add(add, mem, size, 1, value), NULL, NULL);
+	kernels_enqueue_one(queue, set_add(add, mem, size, 1, value), NULL, NULL);
 	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
 }
 
@@ -197,9 +197,9 @@ static void kernels_run_image(const char *name, cl_mem from, cl_mem to, size_t w
 
 void kernels_pixel_after(cl_mem image, cl_mem buffer, cl_event wait)
 {
-	kernels_enqueue(spec.queue,
-			kernels_create_for_image("image_to_buffer", image, buffer, 1, 1), wait,
-			NULL);
+	kernels_enqueue_one(spec.queue,
+			    kernels_create_for_image("image_to_buffer", image, buffer, 1, 1), wait,
+			    NULL);
 }
 
 void kernels_image_to_buffer(cl_mem image, cl_mem buffer, size_t width, size_t height)

@@ -40,7 +40,7 @@ cl_command_buffer_khr CL_API_CALL stub_clCreateCommandBufferKHR(
 	return (cl_command_buffer_khr)list;
 }
 
-void command_buffer_put(struct command_buffer *list)
+void stub_command_buffer_put(struct command_buffer *list)
 {
 	if (!object_release(list))
 		return;
@@ -81,7 +81,7 @@ cl_int CL_API_CALL stub_clReleaseCommandBufferKHR(cl_command_buffer_khr handle)
 	CALL(clReleaseCommandBufferKHR, U(handle));
 	if (!object_get(handle, STUB_COMMAND_BUFFER))
 		return CL_INVALID_COMMAND_BUFFER_KHR;
-	command_buffer_put((struct command_buffer *)handle);
+	stub_command_buffer_put((struct command_buffer *)handle);
 	return CL_SUCCESS;
 }
 

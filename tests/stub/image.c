@@ -123,7 +123,7 @@ static cl_int parent_flags_check(cl_mem_flags image, cl_mem_flags parent)
 	return image & HOST_PTR ? CL_INVALID_VALUE : CL_SUCCESS;
 }
 
-static cl_mem_flags image_inherit_flags(cl_mem_flags image, cl_mem_flags parent)
+static cl_mem_flags stub_image_inherit_flags(cl_mem_flags image, cl_mem_flags parent)
 {
 	if (!(image & ACCESS))
 		image |= parent & ACCESS;
@@ -154,7 +154,7 @@ static cl_int image_from_parent(struct mem *image, struct context *context, cl_m
 	image->parent = parent;
 	image->data = parent->data;
 	image->host_ptr = parent->host_ptr;
-	image->flags = image_inherit_flags(image->flags, parent->flags);
+	image->flags = stub_image_inherit_flags(image->flags, parent->flags);
 	return CL_SUCCESS;
 }
 

@@ -309,7 +309,7 @@ cl_int launch_run(struct launch *launch, struct device *device);
 
 /* command_buffer.c */
 cl_int command_buffer_run(struct command_buffer *list, struct device *device);
-void command_buffer_put(struct command_buffer *list);
+void stub_command_buffer_put(struct command_buffer *list);
 cl_int command_buffer_update(cl_command_buffer_khr handle, cl_mutable_command_khr command,
 			     cl_uint num_args, const cl_mutable_dispatch_arg_khr *args);
 

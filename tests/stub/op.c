@@ -19,7 +19,7 @@ void op_drop(struct op *op)
 	if (op->launch)
 		launch_destroy(op->launch);
 	if (op->list)
-		command_buffer_put(op->list);
+		stub_command_buffer_put(op->list);
 }
 
 static unsigned char *row_at(const struct box *box, size_t row, size_t slice)

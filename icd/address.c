@@ -23,17 +23,18 @@ struct named {
 
 #define NAMED(f) { #f, (void *)layer_##f, LAYER_ENTRY(f) },
 
+/* NULL also if the driver lacks the function, which the layer would call. */
 static void *address_intercepted(const char *name)
 {
 	static const struct named list[] = { INTERCEPTED(NAMED) };
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		if (!strcmp(list[i].name, name)) /* without a next one ours must not be called */
+		if (!strcmp(list[i].name, name))
 			return ((void *const *)&next)[list[i].slot] ? list[i].function : NULL;
 	return NULL;
 }
 
-/* What the application gets for a function that the driver has at @function. */
+/* The function for the application in place of the driver's @function. */
 static void *address_wrap(const char *name, void *function)
 {
 	void *ours = function ? address_intercepted(name) : NULL;
@@ -51,13 +52,13 @@ static void *address_wrap(const char *name, void *function)
 	return ours ? ours : function;
 }
 
-/* A program that asks for a function must not pay for a test: it is refused where that is known. */
+/* A program that asks for a function must not pay for a test: only kept answers refuse. */
 static bool platform_takes_imports(cl_platform_id platform)
 {
 	return platform && !support_nothing(platform);
 }
 
-/* One function for all platforms: it looks at the context when it is called. */
+/* A function for all platforms, which looks at the context of each call. */
 void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 {
 	if (name && !strcmp(name, "clImportMemoryARM"))

@@ -15,7 +15,7 @@
 
 struct _cl_icd_dispatch next;
 
-/* What the loader gets: layer_dispatch less the functions that the next layer lacks. */
+/* The loader gets layer_dispatch without the functions that the next layer lacks. */
 static struct _cl_icd_dispatch offered;
 
 EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value,
@@ -42,7 +42,7 @@ static void layer_offer(size_t entries)
 	}
 }
 
-/* A loader that lists the library twice would make it call itself for ever. */
+/* If a loader lists the library twice, the layer would call itself for ever. */
 static bool is_ours(const struct _cl_icd_dispatch *target)
 {
 	return target->clGetExtensionFunctionAddress ==

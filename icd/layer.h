@@ -9,10 +9,10 @@
 
 #include "icd/cl_compat.h"
 
-/* The functions below this layer.  Entries that the loader lacks are NULL. */
+/* The functions below the layer.  Entries that the loader lacks are NULL. */
 extern struct _cl_icd_dispatch next;
 
-/* The functions of this layer.  Entries that are NULL fall through to the next. */
+/* The functions of the layer.  A NULL entry falls through to the next layer. */
 extern const struct _cl_icd_dispatch layer_dispatch;
 
 #define LAYER_ENTRIES (sizeof(struct _cl_icd_dispatch) / sizeof(void *))
@@ -25,10 +25,7 @@ static inline void *layer_slot(const struct _cl_icd_dispatch *table, size_t entr
 	return function;
 }
 
-/*
- * What an import cannot do without must be there: the table has to reach
- * OpenCL 1.2's clCreateImage.  Later entries are used where they are offered.
- */
+/* Imports need the table up to OpenCL 1.2's clCreateImage.  Later entries are optional. */
 #define LAYER_ENTRY(f) (offsetof(struct _cl_icd_dispatch, f) / sizeof(void *))
 #define LAYER_MIN_ENTRIES (LAYER_ENTRY(clCreateImage) + 1)
 
@@ -42,7 +39,7 @@ static inline bool is_created(const void *handle, cl_int err)
 	return handle && !err;
 }
 
-/* The handle for who only needs to know whether there is one: NULL goes with an error. */
+/* The handle, or NULL with an error. */
 static inline void *created_or_null(void *handle, cl_int *err)
 {
 	if (is_created(handle, *err))

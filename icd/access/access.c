@@ -30,7 +30,7 @@ void access_prepare(struct access *a)
 	import_put(a->invalidated);
 }
 
-/* The event of the command, which the layer needs. */
+/* The layer needs the event of the command. */
 static void access_take_event(struct access *a)
 {
 	a->app_event = a->event;
@@ -50,7 +50,7 @@ static bool access_join(struct access *a, cl_command_queue queue, const struct r
 	return true;
 }
 
-/* The sentence of a command that is not enqueued. */
+/* Tells the context's callback why a command is not enqueued. */
 static void access_notify(cl_command_queue queue, cl_int err)
 {
 	struct context *context;
@@ -142,7 +142,7 @@ static cl_int wait_for(cl_event event)
 	return err || status < 0 ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS;
 }
 
-/* Somebody wants to know when access has ended. */
+/* The application wants an event, or waits, for the end of access. */
 static cl_int access_watch(struct access *a, cl_bool blocking)
 {
 	cl_int err = CL_SUCCESS;

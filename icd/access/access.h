@@ -11,13 +11,13 @@
  *	err = next.clEnqueueX(queue, ..., a.num_wait, a.wait, a.event);
  *	return access_end(&a, err, blocking);
  *
- * The command gets a bracket (access/bracket.h), so that access begins when the command is free to
- * run, not when it is enqueued, and has ended when the application's event completes: that is the
- * marker behind the bracket.  Everything happens in callbacks: no call waits, whoever completes
- * the wait list.  Kernels in a row share one (access/queue_bracket.h).
+ * The command gets a bracket (access/bracket.h).  Access begins when the command is free to run,
+ * not when the command is enqueued.  Access has ended when the application's event completes, which
+ * is the marker behind the bracket.  All work is done in callbacks: no call waits, no matter which
+ * thread completes the wait list.  Kernels in a row share a bracket (access/queue_bracket.h).
  *
- * Memory that is refreshed and not synchronized has no end; where nothing can come between the
- * enqueue and the command, it is refreshed at once, without events.
+ * Access to memory that is invalidated and not synchronized has no end.  If nothing can come
+ * between the enqueue and the command, such memory is invalidated at once, without events.
  */
 #ifndef ICD_ACCESS_ACCESS_H
 #define ICD_ACCESS_ACCESS_H
@@ -28,19 +28,20 @@
 #include "icd/objects/memobj.h"
 
 struct access {
-	/* What the command is to be enqueued with. */
+	/* The arguments for the driver's enqueue function. */
 	cl_uint num_wait;
 	const cl_event *wait;
 	cl_event *event;
 
-	struct bracket *bracket;	   /* NULL: nothing to do */
-	struct queue_bracket *queue;	   /* entered: @bracket is its open one; or NULL */
-	struct import_region *invalidated; /* at the enqueue, held; or NULL */
+	struct bracket *bracket;     /* NULL: no bracket */
+	struct queue_bracket *queue; /* entered: @bracket is the queue's open bracket; or NULL */
+	struct import_region
+		*invalidated; /* a region that was invalidated at the enqueue, held; or NULL */
 	cl_event *app_event;
 	cl_event command;
 };
 
-/* A command that uses no such import. */
+/* A command that needs no bracket. */
 static inline void access_none(struct access *a, cl_uint num_wait, const cl_event *wait,
 			       cl_event *event)
 {
@@ -53,8 +54,8 @@ static inline void access_none(struct access *a, cl_uint num_wait, const cl_even
 }
 
 /**
- * access_begin - prepare a command that uses imports
- * @a: filled by access_none(); changed if one of @objs needs a bracket
+ * access_begin - prepare a command on imports
+ * @a: filled by access_none(); changed if an object needs a bracket
  * @objs: @count records, borrowed; NULL entries are skipped
  * @edges: enum access_edges
  *
@@ -64,18 +65,18 @@ cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *con
 		    size_t count, unsigned int edges);
 
 /*
- * What a command that may block is to be enqueued with: a bracketed one does not block in the
- * driver, which might never wake up if the bracket fails; access_end() waits.
+ * The "blocking" argument for the driver.  A bracketed command does not block in the driver, which
+ * might never wake up if the bracket fails; access_end() waits.
  */
 static inline cl_bool access_blocking(const struct access *a, cl_bool blocking)
 {
 	return a->bracket ? CL_FALSE : blocking;
 }
 
-/* Gets ready for the next refresh, now that the command is on its way. */
+/* Prepares the next invalidation, after the enqueue of the command. */
 void access_prepare(struct access *a);
 
-/* The part of access_end() that is not inline. */
+/* access_end() of a bracketed command. */
 cl_int access_finish(struct access *a, cl_int err, cl_bool blocking);
 
 /**

@@ -10,10 +10,10 @@
 #include "util/log.h"
 
 /*
- * A command that only waits.  Out of order that is a migration to the device
- * where the memory is: it moves nothing, and keeps behind barriers.  PoCL takes
- * a marker there for one without a wait list, and can lose it.  Drivers of a
- * method with METHOD_MARKERS_WAIT get the marker.
+ * A command that only waits: a marker, or on an out-of-order queue a migration to the device where
+ * the memory is, which moves nothing and stays behind barriers.  On such a queue PoCL ignores the
+ * wait list of a marker, and can lose the marker.  Drivers of a method with METHOD_MARKERS_WAIT get
+ * the marker.
  */
 static cl_int bracket_enqueue_wait(const struct bracket *b, cl_uint num_wait, const cl_event *wait,
 				   cl_event *event)
@@ -88,8 +88,8 @@ cl_int bracket_create(cl_command_queue queue, const struct region_set *set, unsi
 }
 
 /*
- * With a wait list the commands do not wait for the gate alone: a driver that does not call back for
- * commands that fail (PoCL 3.1) fails by itself what waits for the marker behind the list.
+ * With a wait list, the commands also wait for the marker behind the list.  So a driver that does
+ * not call back for commands that fail (PoCL 3.1) fails the commands when the list fails.
  */
 cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait)
 {
@@ -101,7 +101,7 @@ cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait)
 	if (!err) {
 		err = bracket_call_back(b, b->events.ready, READY_DUE, bracket_on_ready);
 		if (err)
-			atomic_fetch_or(&b->state, FAILED); /* its event stays */
+			atomic_fetch_or(&b->state, FAILED); /* keeps the events */
 	}
 	if (err)
 		log_error("the driver refuses a callback for the command's wait list: error %d",
@@ -202,7 +202,7 @@ static void bracket_mark_end(struct bracket *b)
 			err);
 }
 
-/* Everything is enqueued: failures may come. */
+/* All commands are enqueued: the gate and "ended" may fail now. */
 static void bracket_arm(struct bracket *b)
 {
 	outcome_arm(&b->events.ended);

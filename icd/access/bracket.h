@@ -6,8 +6,8 @@
  *	commands (gate, ready); the last -> END -> user event "ended"
  *	marker (ended)
  *
- * Callbacks of the driver and of import/'s worker do the work, on any thread.  Nothing waits.
- * A failure of either user event comes when everything behind it is enqueued: access/outcome.h.
+ * Callbacks of the driver and of import/'s worker do the work, on any thread.  No call waits.
+ * A user event fails only when all commands behind the event are enqueued: access/outcome.h.
  * A SYNC that fails is also told to the context's error callback.
  */
 #ifndef ICD_ACCESS_BRACKET_H
@@ -20,15 +20,15 @@ enum access_edges {
 	ACCESS_END = 1 << 1,
 	ACCESS_BOTH = ACCESS_BEGIN | ACCESS_END,
 	ACCESS_BY_HOST =
-		1 << 2,	      /* whatever the memory permits, not what its flags say of kernels */
-	ACCESS_JOIN = 1 << 3, /* a kernel: it may share a bracket with those before it */
+		1 << 2, /* all access of the memory, not only the access of kernels by its flags */
+	ACCESS_JOIN = 1 << 3, /* a kernel, which may share a bracket with kernels before */
 };
 
 struct bracket;
 
 /**
- * bracket_create - a bracket that has not begun
- * @set: what it is for: region_set_add_all(), not empty
+ * bracket_create - a bracket without START
+ * @set: from region_set_add_all(), not empty
  * @edges: enum access_edges; ACCESS_END is left out if no region has to be ended
  *
  * Returns CL_SUCCESS or an error, logged.  Undone by bracket_cancel() or bracket_end().
@@ -36,16 +36,16 @@ struct bracket;
 cl_int bracket_create(cl_command_queue queue, const struct region_set *set, unsigned int edges,
 		      struct bracket **bracket);
 
-/* Schedules START, for when a command with this wait list could run. */
+/* Schedules START for the time when a command with @wait could run. */
 cl_int bracket_begin(struct bracket *b, cl_uint num_wait, const cl_event *wait);
 
 /*
- * Whether START is on its way, or done.  What another device wrote since then, and the application
- * knows of, a command that is enqueued now would not see.
+ * Whether START is on its way, or done.  A command that is enqueued now would not see later writes
+ * of a device, of which the application may know.
  */
 bool bracket_is_started(const struct bracket *b);
 
-/* What a command of the bracket has to wait for until START has succeeded. */
+/* The wait list of a command of the bracket, for the end of START. */
 const cl_event *bracket_wait_list(const struct bracket *b, cl_uint *count);
 
 /* Whether the bracket serves a kernel that uses @set. */
@@ -58,43 +58,42 @@ bool bracket_uses(const struct bracket *b, const struct import_region *region);
 bool bracket_reserve(struct bracket *b);
 
 /*
- * A command is in the bracket, the last until now; bracket_reserve() was asked.  Takes over the
- * reference to its event.
+ * Adds a command as the bracket's last; bracket_reserve() made room.  Takes over the reference to
+ * @command.
  */
 void bracket_add(struct bracket *b, cl_event command);
 bool bracket_is_empty(const struct bracket *b);
 
 /**
  * bracket_end - the last command was added: schedules END
- * @marker: set to the marker behind END, a reference; NULL if nobody wants one.  Set to NULL if
- *	nothing has to be ended, or the driver makes no marker: the commands are enqueued all the
- *	same.
+ * @marker: NULL, or set to a reference to the marker behind END.  Set to NULL if nothing has to be
+ *	ended, or if the driver creates no marker: the commands are enqueued all the same.
  *
  * Gives the bracket up.
  */
 void bracket_end(struct bracket *b, cl_event *marker);
 
-/* Gives up a bracket that has no commands: what was begun ends at once. */
+/* Gives up a bracket without commands: if access has begun, access ends at once. */
 void bracket_cancel(struct bracket *b);
 
 /*
- * The bracket of a map begins access alone, and that of an unmap ends it (access/mapping.h).  The
- * unmap's bracket ends nothing unless this has told it whose START to end.  To be called before
- * bracket_end().  Takes over the reference to @map.
+ * The bracket of a map begins access, and the bracket of an unmap ends access (access/mapping.h).
+ * Without a call, the bracket of an unmap ends nothing.  To be called before bracket_end().  Takes
+ * over the reference to @map.
  */
 void bracket_end_of(struct bracket *unmap, struct bracket *map);
 
-/* Ends what has begun, now or once it has begun, unless something else does. */
+/* Ends access, now or once access has begun, unless an END is on its way. */
 void bracket_abandon(struct bracket *b);
 
 bool bracket_has_begun(const struct bracket *b); /* START has succeeded */
 bool bracket_is_void(const struct bracket *b);	 /* START, or the wait list, has failed */
 bool bracket_is_done(const struct bracket *b);	 /* END is on its way, or not needed */
 
-/* Asks the driver, which may not call back, for the last command.  Whether it is done. */
+/* Asks the driver, which may not call back, whether the last command is done. */
 bool bracket_poll(struct bracket *b);
 
-/* The first, before access has ended: borrowed. */
+/* The first region, borrowed; valid until access has ended. */
 const struct import_region *bracket_region(const struct bracket *b);
 
 void bracket_hold(struct bracket *b);

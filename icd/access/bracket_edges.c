@@ -42,7 +42,7 @@ void bracket_put(struct bracket *b)
 		bracket_destroy(&b->grave);
 }
 
-/* Tells this thread's last fault to the application: no event may be there to show it. */
+/* Tells the thread's last fault to the application, which may have no event to see it. */
 static void bracket_notify(const struct bracket *b, int error)
 {
 	struct context *context = context_get(b->context);
@@ -84,7 +84,7 @@ static void bracket_on_ended(void *arg, int error)
 	bracket_put(b);
 }
 
-/* Whether access has begun, and whoever asks is to end it: nobody else will. */
+/* Whether access has begun, and the caller has to end access: no other thread will. */
 static bool bracket_take_access(struct bracket *b)
 {
 	return (atomic_fetch_or(&b->state, CANCELLED | DONE) & (BEGUN | CANCELLED)) == BEGUN;
@@ -97,7 +97,6 @@ static bool bracket_has_access(const struct bracket *b, unsigned int state)
 	return b->map && bracket_take_access(b->map);
 }
 
-/* The last command is done, or will never run.  Counts once.  A START that comes now ends itself. */
 void bracket_done(struct bracket *b, cl_int status)
 {
 	unsigned int state;
@@ -121,7 +120,6 @@ void bracket_done(struct bracket *b, cl_int status)
 		bracket_on_ended(b, error);
 }
 
-/* Fails the commands.  No driver has to say that they are done then: some do not (PoCL 3.1). */
 void bracket_fail(struct bracket *b, cl_int status)
 {
 	atomic_fetch_or(&b->state, FAILED);
@@ -129,7 +127,7 @@ void bracket_fail(struct bracket *b, cl_int status)
 		bracket_done(b, status);
 }
 
-/* The commands may run; but not those that were enqueued, and whose end nobody will tell of. */
+/* The commands may run, unless the driver does not tell when they are done. */
 static void bracket_open(struct bracket *b, bool cancelled)
 {
 	if (cancelled && b->refused)
@@ -156,13 +154,12 @@ static void bracket_on_begun(void *arg, int error)
 	bracket_put(b);
 }
 
-/* Whether a callback has not come: its work and its reference are the caller's then. */
+/* Whether a callback has not come.  The caller then does the work, with the reference. */
 static bool bracket_take_due(struct bracket *b, unsigned int due)
 {
 	return atomic_fetch_and(&b->state, ~due) & due;
 }
 
-/* The driver is to call back, with a reference. */
 cl_int bracket_call_back(struct bracket *b, cl_event event, unsigned int due,
 			 void(CL_CALLBACK *notify)(cl_event, cl_int, void *))
 {
@@ -176,7 +173,6 @@ cl_int bracket_call_back(struct bracket *b, cl_event event, unsigned int due,
 	return err;
 }
 
-/* Driver: the first command could run now, or a command of its wait list failed. */
 void CL_CALLBACK bracket_on_ready(cl_event event, cl_int status, void *arg)
 {
 	struct bracket *b = arg;
@@ -201,7 +197,6 @@ void CL_CALLBACK bracket_on_ready(cl_event event, cl_int status, void *arg)
 		bracket_on_begun(b, error);
 }
 
-/* Driver: the last command is done, or was given up. */
 void CL_CALLBACK bracket_on_done(cl_event event, cl_int status, void *arg)
 {
 	struct bracket *b = arg;

@@ -2,8 +2,8 @@
 /*
  * The events of a bracket.
  *
- * Events are kept until the end of the bracket, also those of commands that the gate may still
- * fail: PoCL 3.1 aborts when a command fails whose event nobody holds.
+ * Events are kept until the end of the bracket, also events of commands that the gate may still
+ * fail: PoCL 3.1 aborts when a command fails whose event has no owner.
  */
 #ifndef ICD_ACCESS_BRACKET_EVENTS_H
 #define ICD_ACCESS_BRACKET_EVENTS_H

@@ -28,8 +28,8 @@ static bool bracket_overdue_hold(struct overdue *o)
 }
 
 /*
- * A failed command is told to what waits for it, whether the driver calls back or not.  An event
- * that is over, and that the driver has let go of, calls nobody back any more.
+ * The bracket learns of a failed command, whether the driver calls back or not.  If an event is
+ * complete or failed, and the driver has no reference to the event, no callback will come.
  */
 static void bracket_overdue_ask(struct overdue *o)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of a bracket share: bracket.c enqueues, bracket_edges.c runs START and END, and
- * bracket_overdue.c asks drivers that do not call back.
+ * The state of a bracket, for its files: bracket.c enqueues, bracket_edges.c runs START and END,
+ * and bracket_overdue.c asks drivers that do not call back.
  */
 #ifndef ICD_ACCESS_BRACKET_STATE_H
 #define ICD_ACCESS_BRACKET_STATE_H
@@ -15,7 +15,7 @@
 
 enum bracket_state {
 	BEGUN = 1 << 0,	    /* START has succeeded */
-	CANCELLED = 1 << 1, /* the bracket has no commands */
+	CANCELLED = 1 << 1, /* the bracket has no commands, or the commands are done */
 	DONE = 1 << 2,	    /* END is on its way, or not needed */
 	FAILED = 1 << 3,    /* START or END, or a command */
 	STARTED = 1 << 4,   /* START is on its way, and does not cover later commands */
@@ -23,10 +23,7 @@ enum bracket_state {
 	DONE_DUE = 1 << 6,  /* the driver is to call bracket_on_done(), which has a reference */
 };
 
-/*
- * References: of the thread that enqueues, of the side that begins until the gate is open, and of
- * the side that ends.
- */
+/* References: the thread that enqueues, START until the gate is open, and END. */
 struct bracket {
 	struct overdue overdue;
 	struct grave grave;
@@ -34,7 +31,7 @@ struct bracket {
 	atomic_uint state; /* enum bracket_state */
 	unsigned int edges;
 	bool in_order;
-	bool by_marker; /* the driver's markers wait for their list on any queue */
+	bool by_marker; /* the driver's markers wait for their wait list on any queue */
 	cl_command_queue queue;
 	cl_context context;
 	cl_mem mem;	     /* an import */
@@ -42,7 +39,7 @@ struct bracket {
 	struct bracket_events events;
 	cl_event wait[2]; /* of the commands: the gate, and the marker in front */
 	cl_uint num_wait;
-	cl_int status;	  /* of the last command, once that is done */
+	cl_int status;	  /* of the last command, if the last command is done */
 	bool begins_late; /* START may be on its way when the last command is done */
 	cl_int refused;	  /* why the driver does not tell when the last command is done */
 	struct region_set set;
@@ -58,10 +55,10 @@ void CL_CALLBACK bracket_on_ready(cl_event event, cl_int status, void *arg);
 /* Driver: the last command is done, or was given up. */
 void CL_CALLBACK bracket_on_done(cl_event event, cl_int status, void *arg);
 
-/* The last command is done, or will never run.  Counts once.  A START that comes now ends itself. */
+/* The last command is done, or will never run.  Counts once.  A later START ends at once. */
 void bracket_done(struct bracket *b, cl_int status);
 
-/* Fails the commands.  A driver need not say that they are done then: PoCL 3.1 does not. */
+/* Fails the commands.  PoCL 3.1 does not say that failed commands are done. */
 void bracket_fail(struct bracket *b, cl_int status);
 
 /*

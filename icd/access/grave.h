@@ -3,9 +3,10 @@
  * Failed brackets that the driver still uses.
  *
  * PoCL 3.1 calls back for a command before it tells the command's successors, which a failure in
- * the callback has ended already.  If nobody holds their events, PoCL uses the events after they
- * are gone.  So a failed bracket stays until the driver has no reference to the events that the
- * callbacks were for, which PoCL drops last, or for a second after the marker in front is done.
+ * the callback has ended already.  If nobody holds the events of the successors, PoCL uses the
+ * events after their end.  So a failed bracket stays until the driver has no reference to the
+ * events that the callbacks were for, which PoCL drops last, or for a second after the marker in
+ * front is done.
  */
 #ifndef ICD_ACCESS_GRAVE_H
 #define ICD_ACCESS_GRAVE_H

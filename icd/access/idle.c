@@ -25,7 +25,7 @@ static struct idle_watcher *idle_next(const struct idle_watcher *w) REQUIRES(idl
 	return link == &watchers ? NULL : container_of(link, struct idle_watcher, link);
 }
 
-/* The thread is the parent's, and so is what it looked for. */
+/* The thread is the parent's, and so is the work of the watchers. */
 static void idle_in_child(struct lock *lock)
 {
 	(void)lock;
@@ -76,7 +76,7 @@ static long long idle_next_due(void) REQUIRES(idle_lock)
 	return due;
 }
 
-/* A millisecond without being woken up, or until another watcher may be due earlier. */
+/* Sleeps for a millisecond, or until a watcher is due or a new watcher may be due earlier. */
 static void idle_sleep(void) REQUIRES(idle_lock)
 {
 	const struct timespec millisecond = { 0, 1000000 };
@@ -107,8 +107,8 @@ static _Noreturn void *idle_run(void *unused)
 }
 
 /*
- * Drivers go down in exit handlers that are older than this one.  A driver that holds the thread
- * does not hold the exit for more than a second.
+ * Drivers end in exit handlers that are older than idle_stop().  A driver that blocks the idle
+ * thread delays the exit by a second at most.
  */
 static void idle_stop(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that looks every millisecond, or less often, for what idles, while there is something
- * to look for.
+ * The idle thread calls the ticks of watchers, each millisecond or less often, while a watcher
+ * watches.
  *
- * It calls drivers, which may block in an enqueue until commands before are done; those may wait
- * for import/'s worker, so it is another thread.
+ * A tick calls drivers, which may block in an enqueue until earlier commands are done.  Such
+ * commands may wait for import/'s worker, so the worker cannot be the idle thread.
  */
 #ifndef ICD_ACCESS_IDLE_H
 #define ICD_ACCESS_IDLE_H
@@ -13,11 +13,11 @@
 
 #include "util/list.h"
 
-/* What is to be looked for: static storage. */
+/* Static storage. */
 struct idle_watcher {
-	bool (*tick)(void); /* returns whether it is to be called again */
+	bool (*tick)(void); /* returns whether a next tick is needed */
 	unsigned int period_ms;
-	bool watching;	  /* idle.c's, as the next */
+	bool watching;	  /* idle.c's, as all below */
 	long long due;	  /* milliseconds */
 	struct list link; /* next is NULL before the first idle_watch() */
 };
@@ -25,9 +25,9 @@ struct idle_watcher {
 /**
  * idle_watch - have a watcher's tick called on the idle thread
  *
- * The first call comes within its period, and none any more once the process exits.
+ * The first call comes within the period, and no call after the process has begun to exit.
  *
- * Returns false, logged once, if there is no such thread.
+ * Returns false, logged once, if the thread cannot be started.
  */
 bool idle_watch(struct idle_watcher *watcher);
 

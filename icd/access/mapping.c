@@ -55,7 +55,7 @@ static void mapping_take(const struct import_region *region, struct list *taken)
 	}
 }
 
-struct mapping *mapping_create(struct bracket *map, const void *ptr)
+struct mapping *mapping_record(struct bracket *map, const void *ptr)
 {
 	struct mapping *m = malloc(sizeof(*m));
 

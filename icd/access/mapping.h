@@ -2,9 +2,10 @@
 /*
  * Mapped pointers whose access has to be ended: START comes with a map, END with its unmap.
  *
- * A mapping is a pointer into a region and a bracket: the map's, which knows whether START has
- * succeeded, until the driver has taken an unmap; then the unmap's, which ends what the map's
- * began.  An application may map one pointer several times: each map has a mapping.
+ * A mapping is a pointer into a region, and a bracket.  Until the driver has taken an unmap, the
+ * bracket is the map's, which knows whether START has succeeded; then the bracket is the unmap's,
+ * which ends the map's access.  If an application maps a pointer several times, each map has a
+ * mapping.
  */
 #ifndef ICD_ACCESS_MAPPING_H
 #define ICD_ACCESS_MAPPING_H
@@ -17,17 +18,17 @@ struct mapping;
  * A mapping of @ptr, not yet known to mapping_unmap().  @map: a bracket that begins access.
  * NULL: no memory.
  */
-struct mapping *mapping_create(struct bracket *map, const void *ptr);
+struct mapping *mapping_record(struct bracket *map, const void *ptr);
 
 /* The application is about to get the pointer.  Gives @mapping up. */
 void mapping_add(struct mapping *mapping);
 
-/* The application does not get the pointer: what was begun ends at once.  Gives @mapping up. */
+/* The application does not get the pointer: access ends at once.  Gives @mapping up. */
 void mapping_cancel(struct mapping *mapping);
 
 /*
- * The driver has taken an unmap of @ptr.  @unmap: its bracket, before bracket_end(); it will end
- * what one of the pointer's maps began, and nothing if none has.
+ * The driver has taken an unmap of @ptr.  @unmap: the bracket, before bracket_end().  The bracket
+ * will end the access of a map of @ptr, if a map has begun.
  */
 void mapping_unmap(const void *ptr, struct bracket *unmap);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A user event whose failure waits until everything behind it is enqueued.
+ * An outcome is a user event whose failure waits until all commands behind the event are enqueued.
  *
- * A command that is enqueued behind an event that has failed already never runs and never fails
- * with some drivers (PoCL 3.1): it hangs, and clFinish() with it.  So a failure is kept until the
- * outcome is armed: whoever comes second, who arms or who fails it, sets the event's status.
+ * With some drivers (PoCL 3.1) a command that is enqueued behind a failed event never runs and
+ * never fails: the command hangs, and so does clFinish().  So a failure is kept until the outcome
+ * is armed.  The second thread, whether that arms or fails the outcome, sets the event's status.
  * Success is never kept.  Only the first status counts.
  */
 #ifndef ICD_ACCESS_OUTCOME_H
@@ -16,16 +16,16 @@
 #include "icd/cl_compat.h"
 
 struct outcome {
-	cl_event event;	  /* NULL: nobody waits for it */
-	atomic_int state; /* enum outcome_state, or the failure that is kept */
+	cl_event event;	  /* NULL: no command waits for the outcome */
+	atomic_int state; /* enum outcome_state, or the kept failure */
 };
 
 cl_int outcome_create(struct outcome *outcome, cl_context context);
 
-/* Succeeds, or fails with a negative @status.  Whether the event has failed now. */
+/* Sets success, or the failure @status < 0.  Whether the event has failed by the call. */
 bool outcome_set(struct outcome *outcome, cl_int status);
 
-/* Everything behind the event is enqueued.  Whether the event has failed now. */
+/* All commands behind the event are enqueued.  Whether the event has failed by the call. */
 bool outcome_arm(struct outcome *outcome);
 
 #endif /* ICD_ACCESS_OUTCOME_H */

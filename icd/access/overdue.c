@@ -13,11 +13,11 @@
 static void overdue_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(overdue_lock, LOCK_LAST, overdue_in_child); /* the list */
-/* The object that was born or asked longest ago comes first. */
+/* The object that was added or asked longest ago comes first. */
 static struct list overdue_list GUARDED_BY(overdue_lock) = LIST_INIT(overdue_list);
 static unsigned int overdue_round GUARDED_BY(overdue_lock);
 
-/* They are the parent's: their driver is not asked in a child. */
+/* The objects are the parent's: a child does not ask the parent's driver. */
 static void overdue_in_child(struct lock *lock)
 {
 	(void)lock;

@@ -11,12 +11,12 @@
 struct queue_bracket {
 	struct handle_record record;
 	cl_command_queue queue;
-	atomic_bool in_order;  /* as far as is known: each row asks anew */
-	pthread_mutex_t mutex; /* all below; taken first */
+	atomic_bool in_order;  /* as the driver said last: each row asks again */
+	pthread_mutex_t mutex; /* all below; taken before other locks */
 	struct bracket *open;
-	bool fresh;	 /* a kernel came since the last tick */
-	bool entered;	 /* this thread is in the driver, with the bracket or a kernel that joins */
-	bool close_left; /* to be closed when it has left */
+	bool fresh; /* a kernel came since the last tick */
+	bool entered; /* the mutex's owner is in the driver, with the bracket or a kernel that joins */
+	bool close_left; /* the bracket is to be closed when the owner leaves the driver */
 };
 
 static void queue_bracket_in_child(struct lock *lock);
@@ -27,8 +27,8 @@ static atomic_bool forbidden;
 atomic_uint queue_bracket_count;
 
 /*
- * The queues are the parent's, where the thread that idles closes them; a child cannot use them,
- * and their locks may be held by threads that it does not have.
+ * The queues are the parent's, where the idle thread closes their brackets.  A child cannot use the
+ * queues, and threads of the parent may hold the queues' locks.
  */
 static void queue_bracket_in_child(struct lock *lock)
 {
@@ -37,7 +37,7 @@ static void queue_bracket_in_child(struct lock *lock)
 	atomic_store(&queue_bracket_count, 0);
 }
 
-/* False: there is no such queue. */
+/* False: the driver does not know the queue. */
 static bool queue_is_in_order(cl_command_queue queue, bool *in_order)
 {
 	cl_command_queue_properties properties = 0;
@@ -86,7 +86,7 @@ static struct queue_bracket *queue_bracket_get(cl_command_queue queue)
 	return handle_table_get(&queue_bracket_table, queue);
 }
 
-/* The record of @queue, which another thread may have added; NULL: no memory, or no queue. */
+/* The record of @queue, added if needed; NULL: no memory, or no queue. */
 static struct queue_bracket *queue_bracket_add(cl_command_queue queue)
 {
 	struct queue_bracket *made = queue_bracket_create(queue), *q;
@@ -105,8 +105,8 @@ struct bracket *queue_bracket_of(const struct queue_bracket *q)
 }
 
 /*
- * With the queue's mutex.  The count comes last: a thread that finds no open bracket goes straight
- * to the driver, and the marker has to be in the queue by then.
+ * With the queue's mutex.  The count is lowered last: a thread that finds no open bracket goes
+ * straight to the driver, and the marker has to be in the queue by then.
  */
 void queue_bracket_end(struct queue_bracket *q, cl_event *marker)
 {
@@ -126,7 +126,7 @@ static void queue_bracket_close_locked(struct queue_bracket *q)
 		queue_bracket_end(q, NULL);
 }
 
-/* The driver may have called the application in the middle of an enqueue: then a bit later. */
+/* A driver may call the application in the middle of an enqueue: the bracket is closed later. */
 static void queue_bracket_close_or_defer(struct queue_bracket *q)
 {
 	if (q->entered)
@@ -138,17 +138,14 @@ static void queue_bracket_close_or_defer(struct queue_bracket *q)
 void queue_bracket_leave(struct queue_bracket *q)
 {
 	q->entered = false;
-	if (q->open && (q->close_left || bracket_is_empty(q->open))) /* its command was refused */
+	if (q->open && (q->close_left || bracket_is_empty(q->open))) /* the command was refused */
 		queue_bracket_close_locked(q);
 	q->close_left = false;
 	pthread_mutex_unlock(&q->mutex);
 	queue_bracket_put(q);
 }
 
-/*
- * The driver is asked again: the record may be that of another queue, which was at the address
- * before.
- */
+/* The driver is asked again: an older queue at the same address may have left the record. */
 static bool queue_bracket_is_in_order(struct queue_bracket *q)
 {
 	bool in_order;
@@ -163,14 +160,14 @@ static bool queue_bracket_tick(void);
 
 static struct idle_watcher queue_watcher = { .tick = queue_bracket_tick, .period_ms = 1 };
 
-/* Opens a bracket for a kernel, with the queue's mutex; none where a kernel needs one of its own. */
+/* With the mutex: opens a bracket for a kernel, unless the kernel needs a bracket of its own. */
 static void queue_bracket_open(struct queue_bracket *q, const struct region_set *set)
 {
 	struct bracket *b;
 
 	if (!queue_bracket_is_in_order(q) || bracket_create(q->queue, set, ACCESS_BOTH, &b))
 		return;
-	/* First it must be sure that the bracket is closed some day: who watches stops at none. */
+	/* Counted before idle_watch(): the idle thread stops when the count is 0. */
 	atomic_fetch_add(&queue_bracket_count, 1);
 	if (atomic_load(&forbidden) || !bracket_needs_end(b) || !idle_watch(&queue_watcher) ||
 	    bracket_begin(b, 0, NULL)) {
@@ -241,8 +238,8 @@ void queue_bracket_close_slowly(cl_command_queue queue)
 }
 
 /*
- * The driver may block in a flush, which the application's commands are not to wait for.  The
- * reference keeps the queue alive without the mutex.
+ * A driver may block in a flush, and the application's commands must not wait for the flush.  So
+ * the mutex is released; a reference keeps the queue alive.
  */
 static void queue_bracket_flush(struct queue_bracket *q)
 {
@@ -255,8 +252,8 @@ static void queue_bracket_flush(struct queue_bracket *q)
 }
 
 /*
- * Closes the bracket if no kernel came since the last tick.  The driver is told to go on, because
- * an application that has flushed the queue does not do so again.
+ * Closes the bracket if no kernel came since the last tick.  Then flushes the queue, because an
+ * application that has flushed the queue does not flush again.
  */
 static void queue_bracket_close_idle(struct queue_bracket *q)
 {
@@ -269,7 +266,7 @@ static void queue_bracket_close_idle(struct queue_bracket *q)
 	queue_bracket_flush(q);
 }
 
-/* A thread that enqueues just now keeps the mutex, is not idle, and is not waited for. */
+/* A queue whose mutex is taken is not idle: a thread enqueues just now. */
 static bool queue_bracket_tick(void)
 {
 	struct handle_cursor cursor = { 0 };
@@ -285,7 +282,7 @@ static bool queue_bracket_tick(void)
 	return queue_bracket_any();
 }
 
-/* Closes the brackets that use @region; NULL: all. */
+/* Closes the brackets that use @region; NULL: all brackets. */
 static void queue_bracket_close_using(const struct import_region *region)
 {
 	struct handle_cursor cursor = { 0 };
@@ -323,10 +320,10 @@ static void queue_bracket_remove(cl_command_queue queue)
 }
 
 /*
- * With one reference left its only owner gives it up.  Where commands (PoCL) or the thread that
- * idles hold the queue, and where two threads release the last two at once, the record stays
- * behind.  It has no open bracket, and serves the next queue at that address, which is asked for
- * its order.
+ * The last reference has a single owner, who gives the queue up.  The record stays behind if
+ * commands (PoCL) or the idle thread hold the queue, or if two threads release the last two
+ * references at once.  Such a record has no open bracket, and serves the next queue at the address,
+ * after the driver was asked for the order of the queue.
  */
 void queue_bracket_forget(cl_command_queue queue)
 {
@@ -357,7 +354,7 @@ void queue_bracket_reorder(cl_command_queue queue)
 void queue_bracket_forbid(void)
 {
 	atomic_store(&forbidden, true);
-	/* queue_bracket_open() counts first, and looks then: one of the two sees the other. */
+	/* queue_bracket_open() counts first, then looks: at least one side sees the other side. */
 	atomic_thread_fence(memory_order_seq_cst);
 	queue_bracket_close_all();
 }

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The open bracket of a queue: consecutive kernels of an in-order queue that use the same dma-bufs
- * share one START and one END.
+ * share a START and an END.
  *
- * A kernel may join while START has not begun: then START comes after all that the application
- * knew when it enqueued the kernel, of a camera's frame in another part of the buffer, say, and
- * waits for all fences that were there.  Later kernels open a bracket of their own, whose START
- * waits in the queue for the kernels before; those that come meanwhile join it.  So the faster
- * kernels are enqueued the more of them share a bracket.
+ * A kernel may join while START has not begun.  START then comes after everything that the
+ * application knew when the application enqueued the kernel, for example a camera's frame in
+ * another part of the buffer, and waits for all fences that existed then.  A later kernel opens a
+ * new bracket, whose START waits in the queue for the kernels before; kernels that are enqueued
+ * meanwhile join the new bracket.  So the faster kernels are enqueued, the more kernels share a
+ * bracket.
  *
- * A consumer of the memory, in another process too, may rely on no more than the application has
- * observed.  So END may wait until just before the application can observe that one of the kernels
- * is complete: until a command of that queue has a wait list, gives an event or blocks, and until
- * all that is intercepted in observe.c.
- * A queue that idles is closed by a thread, within two milliseconds.
+ * A consumer of the memory, in any process, may rely on no more than the application has observed.
+ * So END may wait until just before the application can observe that a kernel of the bracket is
+ * complete: until a command of the queue has a wait list, gives an event or blocks, and until the
+ * application makes a call of calls/observe.c.  If a queue idles, a thread closes the bracket
+ * within two milliseconds.
  *
- * A bracket stays open behind kernels alone, without a wait list and without an event, on in-order
- * queues, and for memory that has to be ended: what is only refreshed has nobody to say when the
- * host writes again.
+ * A bracket stays open only behind kernels without a wait list and without an event, on in-order
+ * queues, and for memory whose access has to be ended.  For memory without an end of access,
+ * nothing says when the host writes again.
  *
- * The lock of a queue's bracket is held across the driver's enqueue functions, so that no kernel
- * that joins can come behind the END.  It is recursive: a driver may call the application back.
+ * The lock of a queue's bracket is held across the driver's enqueue functions, so that no joining
+ * kernel can come behind the END.  The lock is recursive: a driver may call the application
+ * back.
  */
 #ifndef ICD_ACCESS_QUEUE_BRACKET_H
 #define ICD_ACCESS_QUEUE_BRACKET_H
@@ -31,7 +33,7 @@
 
 struct queue_bracket;
 
-/* Open brackets of all queues.  While there are none, every call goes straight on. */
+/* Open brackets of all queues.  While the count is 0, every call goes straight on. */
 extern atomic_uint queue_bracket_count;
 
 static inline bool queue_bracket_any(void)
@@ -45,7 +47,7 @@ static inline bool queue_bracket_any(void)
  * @may_open: open a bracket if no open bracket admits @set
  *
  * An open bracket that does not admit @set is closed.  Returns NULL, or the queue's record, locked:
- * the kernel has to be enqueued at once, and then queue_bracket_leave().
+ * the caller enqueues the kernel at once, and then calls queue_bracket_leave().
  */
 struct queue_bracket *queue_bracket_enter(cl_command_queue queue, const struct region_set *set,
 					  bool may_open);
@@ -66,7 +68,7 @@ static inline void queue_bracket_close(cl_command_queue queue)
 		queue_bracket_close_slowly(queue);
 }
 
-/* The same where it may be any queue. */
+/* Closes the brackets of all queues. */
 void queue_bracket_close_all(void);
 
 /* Before the application gives its last handle of memory away. */
@@ -78,7 +80,7 @@ void queue_bracket_forget(cl_command_queue queue);
 /* A queue may be out of order now, or in order again. */
 void queue_bracket_reorder(cl_command_queue queue);
 
-/* From now on, none: the application can observe completion where the layer does not see it. */
+/* No bracket stays open from now on: the application can observe completion unseen. */
 void queue_bracket_forbid(void);
 
 #endif /* ICD_ACCESS_QUEUE_BRACKET_H */

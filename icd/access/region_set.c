@@ -32,7 +32,7 @@ void region_set_free(struct region_set *set)
 	set->access = NULL;
 }
 
-/* Whether a bracket of the set serves a region, too: an import and its sub-buffers are one region. */
+/* Whether the set serves a region, too.  An import and its sub-buffers are one region. */
 static bool region_set_serves(const struct region_set *set, const struct import_region *region,
 			      unsigned int access)
 {

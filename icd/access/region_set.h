@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The regions that a command uses and that need a bracket, each once, with the access that is
- * announced to the kernel.
+ * The regions of a command that need a bracket, each once, with the access for the kernel.
  */
 #ifndef ICD_ACCESS_REGION_SET_H
 #define ICD_ACCESS_REGION_SET_H
@@ -47,7 +46,7 @@ bool region_set_has(const struct region_set *set, const struct import_region *re
 /* Whether @set has all regions of @part, with their access. */
 bool region_set_covers(const struct region_set *set, const struct region_set *part);
 
-/* 0, or a negative errno, logged, if a region cannot be bracketed any more. */
+/* 0; or a negative errno, logged: a region can no longer be bracketed. */
 int region_set_check(const struct region_set *set);
 
 /* Ends access to all regions; 0 or the first negative errno, logged. */

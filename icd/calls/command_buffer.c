@@ -19,7 +19,7 @@ static cl_command_buffer_khr command_buffer_refuse(cl_int err, cl_int *errcode_r
 	return NULL;
 }
 
-/* What a driver's creating call gave, an object that is not yet one of the application. */
+/* Records an object that the driver created, before the application gets the handle. */
 static cl_command_buffer_khr command_buffer_keep(cl_command_buffer_khr handle, cl_int err,
 						 const struct command_target *target,
 						 cl_command_queue queue, cl_int *errcode_ret)
@@ -81,7 +81,7 @@ static cl_command_buffer_khr CL_API_CALL layer_remap_command_buffer(
 	handle = driver(buffer, automatic, num_queues, queues, num_handles, handles, handles_ret,
 			&err);
 	if (first && is_created(handle, err))
-		command_target_find(first, &target); /* the other device's */
+		command_target_find(first, &target); /* of the device of the copy */
 	handle = command_buffer_keep(handle, err, &target, first, errcode_ret);
 	if (!is_created(handle, err) || !command_buffer_copy_uses(buffer, handle, &renames))
 		return handle;
@@ -111,7 +111,7 @@ static cl_int CL_API_CALL layer_release_command_buffer(cl_command_buffer_khr han
 		return CL_INVALID_COMMAND_BUFFER_KHR;
 	gone = command_buffer_release(handle);
 	err = driver(handle);
-	command_buffer_put(gone);
+	command_buffer_drop(gone);
 	return err;
 }
 
@@ -164,7 +164,7 @@ static cl_int CL_API_CALL layer_enqueue_command_buffer(cl_uint num_queues, cl_co
 
 	if (!driver)
 		return CL_INVALID_COMMAND_BUFFER_KHR;
-	queue_bracket_close_all(); /* it may use several queues */
+	queue_bracket_close_all(); /* the command buffer may use several queues */
 	access_none(&a, num_wait, wait, event);
 	err = command_buffer_imports(buffer, &imports, &queue);
 	if (!err)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recorded copies and fills move the data that the sixteen forbidden calls
- * move: version 1.0.0 refuses them when they are recorded.
+ * Recorded copies and fills access memory as the sixteen forbidden calls do: version 1.0.0 of the
+ * extension refuses to record them.
  *
  * Their memory objects follow the queue, or from version 0.9.5 of cl_khr_command_buffer on the
- * list of properties behind it.  The command buffer's device decides, when they are called.
+ * list of properties behind it.  The device of the command buffer decides, at each call.
  */
 #include <string.h>
 
@@ -43,7 +43,7 @@ static const struct {
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-/* @words: the first five parameters; @driver: set to the driver's function, unless it is refused. */
+/* @words: the first five parameters; @driver: set to the driver's function on success. */
 static cl_int command_check(enum command command, const word words[5], void **driver,
 			    struct command_use **uses)
 {
@@ -84,7 +84,7 @@ RECORDER(COPY_BUFFER_TO_IMAGE, 12)
 RECORDER(COPY_IMAGE, 12)
 RECORDER(COPY_IMAGE_TO_BUFFER, 12)
 RECORDER(FILL_BUFFER, 12)
-RECORDER(FILL_IMAGE, 12) /* has one less */
+RECORDER(FILL_IMAGE, 12) /* has a parameter less */
 
 void *command_copy_function(const char *name)
 {

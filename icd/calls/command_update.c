@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clUpdateMutableCommandsKHR gives recorded kernels other arguments: dma-bufs among them are
- * bracketed from then on, and those that they replace are not.  During the driver's call both are,
- * as another thread may run the command buffer with the ones or the others.
+ * clUpdateMutableCommandsKHR gives recorded kernels new arguments.  New dma-bufs are bracketed from
+ * then on, and dma-bufs that were replaced are not.  During the driver's call both are bracketed,
+ * as a second thread may run the command buffer with old or new arguments.
  *
- * Before version 0.9.2 of cl_khr_command_buffer_mutable_dispatch its parameter is a structure,
- * then arrays of structures.  Both are declared here: headers have the one or the other.
+ * Before version 0.9.2 of cl_khr_command_buffer_mutable_dispatch the parameter is a structure, then
+ * arrays of structures.  Headers have either form, so both are declared below.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct dispatch_arg {
 	const void *value;
 };
 
-/* What both versions have of a kernel's new configuration, as far as it is read. */
+/* The part of a kernel's new configuration that both versions have and the layer reads. */
 struct dispatch {
 	cl_mutable_command_khr command;
 	cl_uint num_args, num_svm_args, num_exec_infos, work_dim;
@@ -69,7 +69,7 @@ static struct update update_arrays(cl_uint count, const cl_uint *types, const vo
 	return u;
 }
 
-/* Configuration @i, or NULL if it is none of a kernel. */
+/* Configuration @i, or NULL if the configuration is not a kernel's. */
 static const struct dispatch *update_dispatch(const struct update *u, cl_uint i)
 {
 	if (u->chained)

@@ -2,12 +2,12 @@
 /*
  * Parameters that pass through in their places.
  *
- * Two versions of an extension may have functions of one name with other parameters, and an
- * application has one address for both.  Each parameter is a pointer or an integer of at most a
- * word, and takes a register or a slot of the stack of its own on every ABI of Linux that OpenCL
- * runs on.  So a function that takes words and hands them on in the same places is right for both
- * versions.  It takes as many as the longer version has; where the application passed one less,
- * the last is not read by the driver.
+ * A function may have different parameters in two versions of an extension, and an application has
+ * a single address for both.  Each parameter is a pointer or an integer of at most a word, and
+ * takes a register or a stack slot of its own on every ABI of Linux that OpenCL runs on.  So a
+ * function that takes words and hands the words on in their places is right for both versions.  The
+ * function takes as many words as the longer version has; if the application passed a word less,
+ * the driver does not read the last word.
  */
 #ifndef ICD_CALLS_COMMAND_WORDS_H
 #define ICD_CALLS_COMMAND_WORDS_H

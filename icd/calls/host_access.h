@@ -4,22 +4,22 @@
  * 1.1.0, CL_INVALID_OPERATION when an imported memory object has been passed to one of the
  * following API functions".
  *
- * A NULL queue goes to the driver, which has the error for it.
+ * A NULL queue goes to the driver, which has the error.
  */
 #ifndef ICD_CALLS_HOST_ACCESS_H
 #define ICD_CALLS_HOST_ACCESS_H
 
 #include "icd/access/access.h"
 
-/* host_access_begin() for memory objects of which at least one is an import. */
+/* host_access_begin() for an import, and perhaps a second memory object. */
 cl_int host_access_begin_import(struct access *a, const char *function, cl_command_queue queue,
 				cl_mem read, cl_mem written, unsigned int edges, cl_bool blocking);
 
 /**
- * host_access_begin - before a command that moves data by the host or a copy
+ * host_access_begin - prepare a command that moves data by the host or a copy
  * @a: filled by access_none()
- * @read: what the command reads, or NULL
- * @written: what the command writes, or NULL
+ * @read: the source of the data, or NULL
+ * @written: the destination, or NULL
  * @edges: enum access_edges
  *
  * Version 1.0.0 of the extension: CL_INVALID_OPERATION, reported to the context's callback, if

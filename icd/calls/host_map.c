@@ -31,7 +31,7 @@ static cl_int host_map_record(const struct access *a, const void *ptr, struct ma
 	*mapping = NULL;
 	if (!a->bracket || !import_needs_end(bracket_region(a->bracket)))
 		return CL_SUCCESS;
-	*mapping = mapping_create(a->bracket, ptr);
+	*mapping = mapping_record(a->bracket, ptr);
 	return *mapping ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
 }
 

@@ -16,7 +16,7 @@
 #include "icd/objects/context.h"
 #include "util/log.h"
 
-/* The driver's own call, with @desc and @host_ptr in place of the application's. */
+/* The driver's call, with @desc and @host_ptr in place of the application's. */
 static cl_mem image_create_by_driver(const struct image_request *r, cl_mem_flags flags,
 				     const cl_image_desc *desc, void *host_ptr, cl_int *err)
 {
@@ -32,7 +32,7 @@ static unsigned char *image_memory(const struct memobj *obj)
 }
 
 /* "If the flags ... are not specified, they are inherited from the buffer." */
-static cl_mem_flags image_inherit_flags(cl_mem_flags flags, cl_mem_flags inherited)
+static cl_mem_flags image_flags_inherited(cl_mem_flags flags, cl_mem_flags inherited)
 {
 	const cl_mem_flags access = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY;
 	const cl_mem_flags host = CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY |
@@ -45,7 +45,7 @@ static cl_mem_flags image_inherit_flags(cl_mem_flags flags, cl_mem_flags inherit
 	return flags;
 }
 
-/* The request of an image that the layer makes: checked, with all flags, and the parent's pitch. */
+/* Completes the request of an image that the layer creates: checks, flags, the parent's pitch. */
 static cl_int image_request_complete(const struct image_request *asked, const struct memobj *parent,
 				     struct image_request *own, struct image_parent *from)
 {
@@ -54,11 +54,11 @@ static cl_int image_request_complete(const struct image_request *asked, const st
 	if (!err)
 		err = image_check_request(asked, from);
 	*own = *asked;
-	own->flags = image_inherit_flags(asked->flags, from->flags);
+	own->flags = image_flags_inherited(asked->flags, from->flags);
 	return err;
 }
 
-/* By an image like it, which the driver has made: what it refuses it says first. */
+/* After the driver has created the image, so that refusals of the driver come first. */
 static cl_int image_prove(const struct image_request *r, const struct memobj *parent,
 			  const cl_image_desc *desc)
 {
@@ -80,7 +80,7 @@ static cl_mem image_create_over_memory(const struct image_request *r, struct mem
 
 	desc.mem_object = NULL;
 	if (!desc.image_row_pitch)
-		desc.image_row_pitch = from->row_pitch; /* 0 of a buffer */
+		desc.image_row_pitch = from->row_pitch; /* 0 if the parent is a buffer */
 	*err = image_check_extent(r->format, &desc, from);
 	if (*err)
 		return NULL;
@@ -98,7 +98,7 @@ static cl_mem image_create_over_memory(const struct image_request *r, struct mem
 	return NULL;
 }
 
-/* A buffer over a part of the memory is of another class than the import. */
+/* A buffer over a part of the memory has a class of its own. */
 static cl_int image_prove_part(const struct image_request *r, struct memobj *parent, size_t size,
 			       struct context **each)
 {
@@ -126,8 +126,9 @@ static cl_mem image_create_2d(const struct image_request *r, struct memobj *pare
 }
 
 /*
- * A buffer over the same memory as a sub-buffer.  It keeps the sub-buffer, and the driver's image
- * keeps it: not every driver tells when a 1D image is gone (PoCL 3.1).
+ * A backing buffer over the memory of a sub-buffer.  The backing buffer holds the sub-buffer, and
+ * the driver's image holds the backing buffer: not every driver says when a 1D image is gone (PoCL
+ * 3.1).
  */
 static cl_mem image_create_backing(const struct image_request *r, struct memobj *parent,
 				   size_t size, cl_int *err)
@@ -151,7 +152,7 @@ static cl_mem image_create_backing(const struct image_request *r, struct memobj 
 	return *err ? NULL : buffer;
 }
 
-/* A 1D image on a sub-buffer, for a driver that takes only root buffers: on a hidden one. */
+/* A 1D image on a sub-buffer, for a driver that takes only root buffers: on a backing buffer. */
 static cl_mem image_create_1d(const struct image_request *r, struct memobj *parent, cl_int *err)
 {
 	cl_image_desc desc = *r->desc;

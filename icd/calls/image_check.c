@@ -11,7 +11,7 @@
 
 #define HOST_PTR_FLAGS (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)
 
-/* Flags that an image may not ask for if its parent has others. */
+/* Flags of an image that the flags of its parent exclude. */
 static const struct {
 	cl_mem_flags parent, image;
 } exclusions[] = {
@@ -22,7 +22,7 @@ static const struct {
 	{ CL_MEM_HOST_NO_ACCESS, CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY },
 };
 
-/* Channel orders that show the same memory: of an image, and of the image that it is made from. */
+/* Channel orders that show the same memory: of an image, and of its parent image. */
 static const struct {
 	cl_channel_order image, parent;
 } views[] = {
@@ -192,7 +192,7 @@ static cl_int refuse_pitch(size_t pitch, size_t width, size_t element)
 	return CL_INVALID_IMAGE_DESCRIPTOR;
 }
 
-/* @pitch: of the image if @desc gives none. */
+/* @pitch: of the image, if @desc has no pitch. */
 static cl_int check_extent(const cl_image_desc *desc, size_t element, size_t pitch,
 			   const struct image_parent *parent)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What clCreateImage's specification asks of an image that is made from another object, for
- * images that the layer makes itself: the driver does not see the other object, so it cannot check.
+ * The rules of clCreateImage for an image that is made from another object.  The layer checks these
+ * rules for images that the layer creates: the driver does not see the other object.
  */
 #ifndef ICD_CALLS_IMAGE_CHECK_H
 #define ICD_CALLS_IMAGE_CHECK_H
@@ -10,10 +10,10 @@
 
 #include "icd/cl_compat.h"
 
-/* The arguments of one of the two functions that create images; desc is not NULL. */
+/* The arguments of a function that creates images; desc is not NULL. */
 struct image_request {
-	const char *function; /* its name */
-	bool with_properties; /* it is clCreateImageWithProperties */
+	const char *function; /* the name */
+	bool with_properties; /* the function is clCreateImageWithProperties */
 	cl_context context;
 	const cl_mem_properties *properties;
 	cl_mem_flags flags;
@@ -29,10 +29,10 @@ struct image_parent {
 	cl_mem_flags flags;
 	size_t size;
 	size_t width, height, row_pitch; /* of a 2D image */
-	cl_image_format format;		 /* the same */
+	cl_image_format format;		 /* of a 2D image */
 };
 
-/* Asks the driver for what @parent has.  CL_SUCCESS, or the driver's error, logged. */
+/* Asks the driver for the properties of @mem.  CL_SUCCESS, or the driver's error, logged. */
 cl_int image_parent_get(cl_mem mem, struct image_parent *parent);
 
 /**
@@ -45,18 +45,18 @@ cl_int image_check_request(const struct image_request *r, const struct image_par
 /**
  * image_check_address - does an image on a buffer begin at a whole pixel of memory?
  *
- * A driver takes the address of a buffer to be aligned, an import's may be any.  Formats that are
- * not in the specification's tables pass: image_check_made() knows them.
+ * A driver expects a buffer at an aligned address; the address of an import may be any.  Formats
+ * outside the specification's tables pass: image_check_made() knows their size.
  *
  * Returns CL_SUCCESS or CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, logged.
  */
 cl_int image_check_address(const cl_image_format *format, const void *addr);
 
 /**
- * image_check_extent - does a 2D image that is about to be made fit its parent's memory?
- * @desc: what it is to be made with
+ * image_check_extent - does a new 2D image fit the memory of its parent?
+ * @desc: the descriptor for the driver
  *
- * Formats that are not in the specification's tables pass, as above.
+ * Formats outside the specification's tables pass, as above.
  *
  * Returns CL_SUCCESS or CL_INVALID_IMAGE_DESCRIPTOR, logged.
  */
@@ -64,11 +64,12 @@ cl_int image_check_extent(const cl_image_format *format, const cl_image_desc *de
 			  const struct image_parent *parent);
 
 /**
- * image_check_made - the same two for an image that was made, as the driver sees its size
- * @image: made over that memory; it knows its element's size and, if none was given, its pitch
- * @desc: what it was made with
+ * image_check_made - image_check_address() and image_check_extent() with the driver's sizes
+ * @image: created over the memory at @addr; the driver knows its element size, and its pitch if
+ *	@desc has no pitch
+ * @desc: the descriptor that the driver got
  *
- * Returns their errors, or CL_OUT_OF_RESOURCES.
+ * Returns CL_SUCCESS, the error of a check, or CL_OUT_OF_RESOURCES.
  */
 cl_int image_check_made(cl_mem image, const cl_image_desc *desc, const void *addr,
 			const struct image_parent *parent);

@@ -85,7 +85,7 @@ static void CL_CALLBACK import_memory_destroyed(cl_mem mem, void *region)
 	memobj_destroyed(mem, region);
 }
 
-/* The region is held until the driver has destroyed the buffer, whatever comes next. */
+/* The region is held until the driver has destroyed the buffer, also on failure. */
 static cl_int import_memory_finish(const struct context *context, cl_context handle,
 				   const struct method_ops *ops, struct import_region *region,
 				   const struct method_buffer *buffer, bool each)
@@ -141,11 +141,11 @@ static cl_mem import_memory_import(cl_context handle, struct context *context, s
 	*err = check_alignment(region, align);
 	if (!*err)
 		mem = import_memory_create(handle, context, ops, r, region, err);
-	import_put(region); /* the object holds it now, or nobody */
+	import_put(region); /* on success the object holds the region */
 	return mem;
 }
 
-/* The type that a list asks for; IMPORT_TYPES for one that only a driver can know. */
+/* The type that a list asks for; IMPORT_TYPES for a type that only a driver can know. */
 static enum import_type peek_type(const cl_import_properties_arm *list)
 {
 	for (; list && *list; list += 2) {
@@ -160,7 +160,7 @@ static enum import_type peek_type(const cl_import_properties_arm *list)
 
 typedef __typeof__(&clImportMemoryARM) import_memory_fn;
 
-/* The driver's own function, where it serves this type. */
+/* The driver's own function, if the function serves the type. */
 static import_memory_fn native_function(const struct context *context,
 					const cl_import_properties_arm *properties)
 {
@@ -177,8 +177,8 @@ static import_memory_fn native_function(const struct context *context,
 }
 
 /*
- * The first import asks the devices how they take memory, which runs their tests.  Drivers map
- * memory for these, perhaps where the application has a hole: host memory is checked before.
+ * The first import runs the self-tests of the devices.  Drivers map memory for self-tests, perhaps
+ * where the application has a hole, so host memory is checked before.
  */
 static cl_int check_before_tests(struct context *context, cl_mem_flags flags,
 				 const cl_import_properties_arm *properties, void *memory,
@@ -198,8 +198,8 @@ static cl_int check_before_tests(struct context *context, cl_mem_flags flags,
 }
 
 /*
- * By this layer; @native is set where the driver's own function is to be called instead.  A thread
- * that is cancelled in a call which the layer makes in the driver would leave the import half made.
+ * The layer's import.  @native: set if the driver's own function is to be called instead.  A thread
+ * that is cancelled in a call of the layer to the driver would leave the import half made.
  */
 static cl_mem import_unless_native(cl_context handle, cl_mem_flags flags,
 				   const cl_import_properties_arm *properties, void *memory,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Extension names.  A device has those of the types that work on it, a platform
- * those of any of its devices: some programs look only at one of the two.
+ * Extension names.  A device has the names of the types that work on the device.  A platform
+ * has the names of all its devices: some programs look only at the device, or only at the platform.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,13 +30,13 @@ static void names_add(struct names *names, const char *name, cl_version version)
 	names->version[names->count++] = version;
 }
 
-/* Images on imports, where the driver makes none itself. */
+/* 2D images on imports, if the driver creates no 2D images from buffers. */
 static bool adds_image2d(unsigned int takes)
 {
 	return config_image2d_from_buffer() && takes & TAKES_IMAGE2D;
 }
 
-/* The driver names what it has itself. */
+/* Names of the layer; the driver reports its own names. */
 static void names_of(struct names *names, unsigned int takes)
 {
 	for (int type = 0; type < IMPORT_TYPES; type++) {
@@ -49,10 +49,10 @@ static void names_of(struct names *names, unsigned int takes)
 		names_add(names, "cl_khr_image2d_from_buffer", CL_MAKE_VERSION(1, 0, 0));
 }
 
-/* One information query of the driver, whatever object it is of. */
+/* An information query of a platform or a device. */
 struct query {
 	cl_platform_id platform;
-	cl_device_id device; /* NULL: of the platform */
+	cl_device_id device; /* NULL: the query is of the platform */
 	cl_uint name;
 };
 
@@ -63,7 +63,7 @@ static cl_int query_driver(const struct query *q, size_t size, void *value, size
 	return next.clGetPlatformInfo(q->platform, q->name, size, value, size_ret);
 }
 
-/* The driver's answer in @extra bytes more than it needs; the caller frees it. */
+/* The driver's answer, with @extra bytes behind; the caller frees *@bytes. */
 static cl_int query_alloc(const struct query *q, size_t extra, char **bytes, size_t *length)
 {
 	cl_int err = query_driver(q, 0, NULL, length);
@@ -159,7 +159,7 @@ cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_
 	return answer_versions(&q, &names, size, value, size_ret);
 }
 
-/* Pixels; a CPU address and any pitch will do. */
+/* In pixels: 1, as any address and pitch will do. */
 static cl_int answer_image_alignment(const struct query *q, size_t size, void *value,
 				     size_t *size_ret)
 {

@@ -3,7 +3,7 @@
 #ifndef ICD_CALLS_INTEL_H
 #define ICD_CALLS_INTEL_H
 
-/* This layer's function of that name, in front of the drivers' functions; or NULL. */
+/* The layer's function @name, in front of the drivers' functions; or NULL. */
 void *intel_function(const char *name);
 
 #endif /* ICD_CALLS_INTEL_H */

@@ -143,7 +143,7 @@ cl_int CL_API_CALL layer_clEnqueueNativeKernel(cl_command_queue queue,
 	cl_int err = kernel_list_imports(mems, num_mems, &imports);
 	struct access a;
 
-	queue_bracket_close(queue); /* it is the host that runs then */
+	queue_bracket_close(queue); /* the host runs the kernel */
 	access_none(&a, num_wait, wait, event);
 	if (!err)
 		err = access_begin(&a, queue, imports.objs, imports.count, ACCESS_BOTH);

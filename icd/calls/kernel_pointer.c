@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arguments that are set by address: a dma-buf that the kernel had at that index is its argument
- * no longer.
+ * Arguments that are set by address: the kernel no longer has a dma-buf at the index.
  *
- * The extensions' functions are found by address alone, and each of them calls the function of
- * the first driver that was asked for it.  Another driver's is handed out as it is: its kernels
- * are bracketed for a dma-buf that they do not use any more, which does no harm.
+ * An application finds a function of an extension by address alone.  The layer's function calls the
+ * function of the first driver that was asked.  A function of a second driver is handed out
+ * unchanged: the kernels of this driver may be bracketed for a dma-buf that the kernels do not use
+ * any more, which does no harm.
  */
 #include "icd/calls/kernel_pointer.h"
 

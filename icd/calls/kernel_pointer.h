@@ -3,7 +3,7 @@
 #ifndef ICD_CALLS_KERNEL_POINTER_H
 #define ICD_CALLS_KERNEL_POINTER_H
 
-/* This layer's function of that name, in front of a driver's @function; or NULL. */
+/* The layer's function @name, in front of a driver's @function; or NULL. */
 void *kernel_pointer_function(const char *name, void *function);
 
 #endif /* ICD_CALLS_KERNEL_POINTER_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that are the driver's, and by which an application can observe that commands of a queue
- * are complete, or let others have their memory: the queue's open bracket is closed first.
+ * Calls by which an application can observe that commands of a queue are complete, or can give
+ * memory to other users: the queue's open bracket is closed first, then the driver is called.
  */
 #include "icd/access/queue_bracket.h"
 #include "icd/intercept.h"
@@ -159,8 +159,8 @@ cl_int CL_API_CALL layer_clReleaseCommandQueue(cl_command_queue queue)
 }
 
 /*
- * Callbacks that come when the commands that use an object are complete.  The driver decides when:
- * there is no call of the application to come before.
+ * Callbacks that come when the commands that use an object are complete.  The driver decides when,
+ * and the application makes no call before which a bracket could be closed.
  */
 cl_int CL_API_CALL layer_clSetMemObjectDestructorCallback(cl_mem mem,
 							  void(CL_CALLBACK *notify)(cl_mem, void *),

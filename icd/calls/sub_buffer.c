@@ -8,7 +8,7 @@
 #include "icd/objects/context.h"
 #include "util/log.h"
 
-/* Not every driver looks. */
+/* Not every driver checks the range. */
 static bool sub_buffer_is_within(const struct memobj *import, const cl_buffer_region *part)
 {
 	return part->origin <= import->region->size &&
@@ -34,7 +34,7 @@ static cl_int sub_buffer_check(const struct memobj *parent, cl_buffer_create_typ
 	return CL_SUCCESS;
 }
 
-/* Where the import is a part of a buffer that the application does not know, so is the new one. */
+/* If the import is a part of a backing buffer, so is the sub-buffer. */
 static cl_mem sub_buffer_of_hidden(struct memobj *parent, cl_mem_flags flags,
 				   const cl_buffer_region *region, cl_int *err)
 {

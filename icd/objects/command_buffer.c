@@ -8,7 +8,7 @@
 struct command_buffer {
 	struct handle_record record;
 	struct command_target target;
-	cl_command_queue queue; /* the first queue that it was made for */
+	cl_command_queue queue; /* the first queue of its creation */
 	size_t count;
 	struct command_use *uses; /* of recorded commands */
 	unsigned long stamp;	  /* of the uses that were added last */
@@ -31,7 +31,7 @@ bool command_buffer_add(cl_command_buffer_khr handle, const struct command_targe
 	return false;
 }
 
-void command_buffer_put(struct command_buffer *b)
+void command_buffer_drop(struct command_buffer *b)
 {
 	if (!b || !handle_record_put(&b->record))
 		return;
@@ -46,7 +46,7 @@ struct command_target command_target_of(cl_command_buffer_khr handle)
 
 	if (b)
 		target = b->target;
-	command_buffer_put(b);
+	command_buffer_drop(b);
 	return target;
 }
 

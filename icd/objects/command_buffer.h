@@ -23,15 +23,15 @@ struct command_target command_target_of(cl_command_buffer_khr handle);
 void command_buffer_retain(cl_command_buffer_khr handle);
 
 /*
- * The application releases @handle.  Returns a reference if that was the last handle, to be put
+ * The application releases @handle.  Returns a reference if the handle was the last, to be put
  * when the driver's object is released; else NULL.
  */
 struct command_buffer *command_buffer_release(cl_command_buffer_khr handle);
 
 /* @b may be NULL. */
-void command_buffer_put(struct command_buffer *b);
+void command_buffer_drop(struct command_buffer *b);
 
-/* Commands of @handle use @uses from now on.  Takes @uses over; returns the stamp that they got. */
+/* Commands of @handle use @uses from now on.  Takes @uses over; returns the new stamp. */
 unsigned long command_buffer_use(cl_command_buffer_khr handle, struct command_use *uses);
 
 /* Takes out the uses for which @is_gone is true.  @is_gone is called with a lock held. */

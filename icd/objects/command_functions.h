@@ -21,7 +21,7 @@
 #include "icd/cl_compat.h"
 #include "icd/objects/handle_table.h"
 
-/* What a driver has.  Filled once for each platform, never freed. */
+/* A driver's functions.  Filled once for each platform, never freed. */
 struct command_functions {
 	struct handle_record record;
 	void *create, *retain, *release, *enqueue, *remap, *ndrange_kernel, *update;
@@ -33,7 +33,7 @@ struct command_functions {
 
 /* How the commands of a command buffer are recorded. */
 struct command_target {
-	const struct command_functions *functions; /* NULL: none */
+	const struct command_functions *functions; /* NULL: no command buffer */
 	bool properties; /* recording functions have a list of properties */
 	bool arrays;	 /* clUpdateMutableCommandsKHR has arrays */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which dma-bufs recorded commands use, argument by argument. */
+/* The dma-bufs that recorded commands use, argument by argument. */
 #ifndef ICD_OBJECTS_COMMAND_USES_H
 #define ICD_OBJECTS_COMMAND_USES_H
 
@@ -8,35 +8,35 @@
 struct command_use {
 	struct command_use *next;
 	struct memobj *import;		/* held */
-	cl_mutable_command_khr command; /* NULL: its arguments stay */
+	cl_mutable_command_khr command; /* NULL: an update cannot change the arguments */
 	cl_uint index;			/* of the argument */
-	unsigned long stamp;		/* higher than those that were there when it was added */
+	unsigned long stamp;		/* higher than the stamps of earlier uses */
 };
 
 /**
  * command_uses_add - argument @index of @command is @obj
- * @uses: a list, which NULL and objects without a bracket are not added to
+ * @uses: the list; NULL and objects without a bracket are left out
  *
  * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY.
  */
 cl_int command_uses_add(struct command_use **uses, struct memobj *obj,
 			cl_mutable_command_khr command, cl_uint index);
 
-/* The same for what may be an import. */
+/* command_uses_add() for a memory object that may be an import. */
 cl_int command_uses_add_mem(struct command_use **uses, cl_mem mem, cl_mutable_command_khr command,
 			    cl_uint index);
 
-/* Where the commands of a copy of a command buffer are other ones. */
+/* The commands of a command buffer, and the commands of the copy that correspond to them. */
 struct command_renames {
 	cl_uint count;
 	const cl_mutable_command_khr *from, *to;
 };
 
 /**
- * command_uses_copy - the same uses by the commands of a copy
- * @copy: an empty list; set in the same order, and to what there was memory for
+ * command_uses_copy - the uses of a command buffer for its copy
+ * @copy: an empty list; filled in the order of @uses, as far as memory lasts
  *
- * A command without another name has none that the application knows.
+ * The application has no handle for a command of the copy that @renames does not list.
  */
 cl_int command_uses_copy(const struct command_use *uses, const struct command_renames *renames,
 			 struct command_use **copy);

@@ -18,7 +18,7 @@ struct context {
 	atomic_bool imported; /* an import was asked for */
 	bool watched;	    /* the driver says when the context is gone; set before others see it */
 	unsigned int forks; /* context_forks when the context was created */
-	struct context_data *_Atomic data; /* grows at its head only */
+	struct context_data *_Atomic data; /* grows at the head only */
 	context_notify_fn notify;
 	void *user_data;
 	size_t num_devices;
@@ -29,7 +29,7 @@ static void context_in_child(struct lock *lock);
 
 static HANDLE_TABLE_DEFINE(context_table, context_in_child); /* cl_context -> struct context */
 
-/* Forks between this process and the first one.  Written while the process has one thread. */
+/* Forks between the first process and this process.  Written while the process has one thread. */
 static unsigned int context_forks;
 
 static void context_in_child(struct lock *lock)
@@ -45,7 +45,7 @@ static void context_data_release(struct context *context)
 		data->ops->release(data);
 }
 
-static void context_free(struct context *context)
+static void context_delete(struct context *context)
 {
 	struct context_data *data = context->data;
 
@@ -61,7 +61,7 @@ static void context_free(struct context *context)
 void context_put(struct context *context)
 {
 	if (context && handle_record_put(&context->record))
-		context_free(context);
+		context_delete(context);
 }
 
 struct context *context_get(cl_context handle)
@@ -141,8 +141,8 @@ void context_add(cl_context handle, context_notify_fn notify, void *user_data)
 }
 
 /*
- * With one reference left, its only owner gives the context up: no other thread may retain it any
- * more.  Queues and other objects may keep the context alive in the driver, and give its handle
+ * The last reference has a single owner, who gives the context up: no thread may retain the context
+ * any more.  Queues and other objects may keep the context alive in the driver, and give the handle
  * out.  So the record of a watched context stays until the driver calls back.
  */
 static void context_release_last(cl_context handle)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The contexts that are alive, with what the layer has to know of them: their
- * devices, and the callback that error messages go to.
- */
+/* Contexts that are alive: their devices, and the callback that error messages go to. */
 #ifndef ICD_OBJECTS_CONTEXT_H
 #define ICD_OBJECTS_CONTEXT_H
 
@@ -17,34 +14,34 @@ struct context;
 /**
  * context_get - take a reference to the record of a context
  *
- * NULL for a handle that is no context, or no longer one; it is not
- * dereferenced.  Any thread.  Drop with context_put().
+ * NULL for a handle that is no live context; the handle is not dereferenced.  Any thread.  Drop
+ * with context_put().
  */
 struct context *context_get(cl_context handle);
 void context_put(struct context *context);
 
 /*
- * Records a context that the application is about to get.  A context that cannot be recorded for
- * want of memory works without the layer; imports into it are refused.
+ * Records a context that the application is about to get.  Without memory for the record, the
+ * context works and imports into the context are refused.
  */
 void context_add(cl_context handle, context_notify_fn notify, void *user_data);
 
 /* The application is about to release a context, perhaps for the last time. */
 void context_release(cl_context handle);
 
-/* Whether the driver's own function serves this type on every device. */
+/* Whether the driver's own function serves @type on every device. */
 bool context_is_native(const struct context *context, enum import_type type);
 
 /**
  * context_method - how all devices of a context take a type of memory
- * @align: set to the alignment that all of them need
+ * @align: set to the alignment that suffices for all devices
  *
- * Returns the way, or NULL, logged with the device and the reason.
+ * Returns the method, or NULL, logged with the device and the reason.
  */
 const struct method_ops *context_method(const struct context *context, enum import_type type,
 					size_t *align);
 
-/* What a method keeps for a context: the beginning of the method's own structure. */
+/* Data of a method for a context: the beginning of the method's own structure. */
 struct context_data {
 	const struct context_data_ops *ops;
 	struct context_data *next;
@@ -52,7 +49,7 @@ struct context_data {
 
 struct context_data_ops {
 	/*
-	 * Gives up the driver's objects in the data: the application releases its last reference
+	 * Gives up the driver's objects in the data: the application releases the last reference
 	 * to the context.  The data stays usable.
 	 */
 	void (*release)(struct context_data *data);
@@ -71,9 +68,10 @@ struct context_data *context_data_get(struct context *context, const struct cont
 struct context_data *context_data_add(struct context *context, struct context_data *data);
 
 /*
- * A child of the process that made the context has none of the driver's threads: a self-test would
- * hang there.  Between the two, on one thread, none is run for such a context.  The second returns
- * @err, the call's, or CL_INVALID_OPERATION, logged, if it was for want of a test.
+ * A child of the process that created the context has no thread of the driver: a self-test would
+ * hang in the child.  From context_tests_begin() to context_tests_end(), the calling thread runs no
+ * self-test for such a context.  context_tests_end() returns @err, the error of the call, or
+ * CL_INVALID_OPERATION, logged, if the call failed for want of a test.
  */
 void context_tests_begin(const struct context *context);
 cl_int context_tests_end(const struct context *context, cl_int err);
@@ -84,15 +82,15 @@ bool context_is_first_import(struct context *context);
 /* The platform of a context. */
 cl_platform_id context_platform(const struct context *context);
 
-/* Whether the driver makes 2D images from buffers on every device itself. */
+/* Whether the driver creates 2D images from buffers on every device. */
 bool context_image2d_from_buffer(const struct context *context);
 
-/* The devices of a context, as the application named them; returns how many. */
+/* The devices of a context, as the application named the devices; returns their number. */
 size_t context_devices(const struct context *context, const cl_device_id **devices);
 
 /*
- * Tells the context's callback that @function fails with @err, with the sentence that this thread
- * logged since the call's log_clear(); the error's number stands for a sentence that is missing.
+ * Tells the context's callback that @function fails with @err.  The message has the sentence that
+ * the thread logged since log_clear(), or the number of the error if no sentence was logged.
  */
 void context_notify(const struct context *context, const char *function, cl_int err);
 

@@ -137,7 +137,7 @@ const struct device *device_next(struct handle_cursor *cursor)
 	return handle_table_next(&device_table, cursor);
 }
 
-/* A conclusive record, or the record that a test of this kind makes now. */
+/* A conclusive record, or a new record, whose self-tests may compile if @may_compile. */
 static const struct device *device_find(cl_device_id id, bool may_compile)
 {
 	const struct device *known = device_known(id);

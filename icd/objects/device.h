@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each device can do, found out once, on first use. */
+/* The abilities of each device, found out on first use. */
 #ifndef ICD_OBJECTS_DEVICE_H
 #define ICD_OBJECTS_DEVICE_H
 
@@ -13,12 +13,12 @@ struct method_ops;
 
 /* How a device takes a type of memory. */
 struct method {
-	const struct method_ops *ops; /* NULL: not at all */
+	const struct method_ops *ops; /* NULL: the device takes no such memory */
 	size_t align;		      /* bytes; pointers and sizes that are proved zero copy */
-	bool untested;		      /* for want of memory, or of a compiler: to be asked again */
-	bool hangs;		      /* the test does: to be asked again ... */
-	unsigned int late;	      /* ... when job_late() is no longer this */
-	char why[192];		      /* a sentence: by what proof, or why not */
+	bool untested;	   /* for want of memory, or of a compiler: a later call tests again */
+	bool hangs;	   /* the test hangs: a call tests again ... */
+	unsigned int late; /* ... when job_late() returns another number */
+	char why[192];	   /* a sentence: the proof, or the reason for a refusal */
 };
 
 /* Never changed or freed once device_get() returned it. */
@@ -26,47 +26,47 @@ struct device {
 	struct handle_record record;
 	cl_device_id id; /* a root device */
 	cl_platform_id platform;
-	struct device *older;  /* a record that was not conclusive, and that others may still use */
-	bool may_compile;      /* what its self-tests may do */
-	unsigned int attempts; /* at a record that may compile, this one included */
+	struct device *older;  /* an inconclusive record, which threads may still use */
+	bool may_compile;      /* whether the self-tests may compile */
+	unsigned int attempts; /* at records with may_compile, this record included */
 	struct method method[IMPORT_TYPES];
-	bool image2d_from_buffer; /* the driver's own, on any buffer */
+	bool image2d_from_buffer; /* the driver has cl_khr_image2d_from_buffer */
 };
 
 /**
- * device_get - the record of a device; a sub-device has its root device's
+ * device_get - the record of a device, or of the root device of a sub-device
  *
- * The first call for a device runs its self-test, on a context of its own.
- * Any thread; holds no lock meanwhile.  NULL if @id is none or memory is out.
+ * The first call for a device runs the self-test, in a context of climport's own.
+ * Any thread; no lock is held meanwhile.  NULL if @id is no device, or without memory.
  */
 const struct device *device_get(cl_device_id id);
 
 /**
- * device_get_quick - the same for a program that only asks what a device can do
+ * device_get_quick - device_get() for a program that only queries a device
  *
- * Compiles nothing: native kernels and kept results alone decide.  NULL also if they do not.
+ * Compiles nothing: native kernels and kept results alone decide.  NULL if they do not decide.
  */
 const struct device *device_get_quick(cl_device_id id);
 
 /* The record of a root device, conclusive or not; NULL if no thread has asked for the device. */
 const struct device *device_known(cl_device_id id);
 
-/* The next record of all that are known, or NULL at the end.  @cursor: zero at first. */
+/* The next known record, or NULL at the end.  @cursor: zero at first. */
 const struct device *device_next(struct handle_cursor *cursor);
 
-/* The device that @id is a part of, or itself. */
+/* The root device of a sub-device; @id if @id is a root device. */
 cl_device_id device_root(cl_device_id id);
 
 /**
- * device_string - an information string of the driver, not this layer's
+ * device_string - an information string of the driver, without the layer's additions
  *
  * Returns a string that the caller frees, or NULL.
  */
 char *device_string(cl_device_id id, cl_device_info name);
 
 /*
- * The OpenCL version of a device; what is newer than that must not be called for it.  0: it cannot
- * be read this time.
+ * The OpenCL version of a device: functions of newer versions must not be called for the device.
+ * 0: the version cannot be read now.
  */
 cl_version device_version(cl_device_id id);
 

@@ -85,7 +85,7 @@ static void slots_fill(struct handle_slots *slots, const void *handle, void *rec
 	atomic_store_explicit(&slot->key, (void *)handle, memory_order_release);
 }
 
-/* Slots that are GONE in front of an empty one are as good as empty. */
+/* Slots that are GONE in front of an empty slot are as good as empty. */
 static void slots_sweep(struct handle_slots *slots, size_t i)
 {
 	if (slot_key(&slots->slot[(i + 1) & slots->mask]))

@@ -2,13 +2,13 @@
 /*
  * Records of the driver's objects, found by handle.
  *
- * A handle table is a hash map that readers search without a lock, a lock for writers, and the
+ * A handle table is a hash map, which readers search without a lock, a lock for writers, and the
  * number of records.  A record begins with struct handle_record.  Two counts decide when a record
  * ends: while the application has handles, the record is in the table; while a thread has a
  * reference, the record's memory stays.
  *
  * The layer counts the handles itself, and takes a record out before the driver's object can go.
- * So a driver that uses an address again never meets the record of an older object.
+ * So a lookup never finds the record of an older object at the address.
  *
  * A reader without the lock may use only the fact that a record exists.  To follow a record, a
  * reader takes a reference or the lock.
@@ -35,7 +35,7 @@ struct handle_record {
 	unsigned int handles; /* of the application; under the table's lock */
 };
 
-/* Defines an empty table whose lock fork() knows.  @child: what struct lock calls in a child. */
+/* Defines an empty table whose lock fork() knows.  @child: lock.in_child. */
 #define HANDLE_TABLE_DEFINE(name, child)                               \
 	struct handle_table name = {                                   \
 		.lock = { .mutex = PTHREAD_MUTEX_INITIALIZER,          \
@@ -54,7 +54,7 @@ static inline bool handle_table_any(const struct handle_table *table)
 	return atomic_load_explicit(&table->count, memory_order_relaxed) != 0;
 }
 
-/* The record of @handle, or NULL, without a reference.  For records that are never removed. */
+/* The record of @handle, or NULL, without a reference.  For tables whose records stay. */
 void *handle_table_peek(const struct handle_table *table, const void *handle);
 
 /* Whether @handle has a record.  No lock; nanoseconds. */
@@ -71,7 +71,7 @@ static inline void handle_record_hold(struct handle_record *record)
 	atomic_fetch_add_explicit(&record->refs, 1, memory_order_relaxed);
 }
 
-/* Gives a reference up.  True: the caller had the last one, and frees the record. */
+/* Gives a reference up.  True: the reference was the last, and the caller frees the record. */
 static inline bool handle_record_put(struct handle_record *record)
 {
 	return atomic_fetch_sub_explicit(&record->refs, 1, memory_order_acq_rel) == 1;
@@ -81,7 +81,7 @@ static inline bool handle_record_put(struct handle_record *record)
 bool handle_table_add(struct handle_table *table, const void *handle, void *record);
 
 /**
- * handle_table_publish - add a record unless @handle has one: the first of several threads wins
+ * handle_table_publish - add a record unless @handle has a record: the first thread wins
  *
  * Returns a reference to the record that the table has now, or NULL without memory.  The caller
  * frees @record if the answer is another record.
@@ -91,12 +91,12 @@ void *handle_table_publish(struct handle_table *table, const void *handle, void 
 /* The application retains, or releases, a handle that may have a record. */
 void handle_table_retain(struct handle_table *table, const void *handle);
 
-/* Returns the record if this was the last handle: out of the table, with the table's reference. */
+/* With the last handle, takes the record out and returns the table's reference; else NULL. */
 void *handle_table_release(struct handle_table *table, const void *handle);
 
 /*
  * A walk through all records.  The table may change in between: a walk may meet a record twice,
- * and misses no record that is in the table all the time.
+ * and misses no record that stays in the table.
  */
 struct handle_cursor {
 	const struct handle_slots *slots;
@@ -119,7 +119,7 @@ void *handle_table_remove(struct handle_table *table, const void *handle) REQUIR
 /* With the lock: as handle_table_release(). */
 void *handle_table_drop(struct handle_table *table, const void *handle) REQUIRES(table->lock);
 
-/* In a child of fork(), which has one thread: empties the table, and leaks what was in it. */
+/* In a child of fork(), which has a single thread: empties the table, and leaks the records. */
 void handle_table_forget(struct handle_table *table);
 
 #endif /* ICD_OBJECTS_HANDLE_TABLE_H */

@@ -12,7 +12,7 @@ struct kernel_arg {
 	cl_mem mem;
 };
 
-/* Never changed once it is in the table: another set of arguments is another record. */
+/* A record in the table never changes: a new set of arguments is a new record. */
 struct kernel_args {
 	struct handle_record record;
 	size_t count;
@@ -27,7 +27,7 @@ static void kernel_args_put(struct kernel_args *k)
 		free(k);
 }
 
-/* A copy of @old without argument @index, and with room for one more.  NULL: no memory. */
+/* A copy of @old without argument @index, and with room for a new argument.  NULL: no memory. */
 static struct kernel_args *kernel_args_without(const struct kernel_args *old, cl_uint index)
 {
 	size_t count = old ? old->count : 0;
@@ -42,7 +42,7 @@ static struct kernel_args *kernel_args_without(const struct kernel_args *old, cl
 	return k;
 }
 
-/* With the lock: @k is the kernel's record now, unless it is empty.  False: no memory. */
+/* With the lock: makes @k the kernel's record; an empty @k is freed.  False: no memory. */
 static bool kernel_args_publish(cl_kernel kernel, struct kernel_args *k)
 	REQUIRES(kernel_args_table.lock)
 {
@@ -132,8 +132,8 @@ bool kernel_args_copy(cl_kernel from, cl_kernel to)
 
 /*
  * With one reference left, its only owner gives the kernel up.  Two threads that release the last
- * two references at once may leave a record behind, which goes when the driver creates another
- * kernel at that address.
+ * two references at once may leave a record behind, which goes when the driver creates a new
+ * kernel at the address.
  */
 void kernel_args_release(cl_kernel kernel)
 {

@@ -31,7 +31,7 @@ struct memobj {
 
 extern struct handle_table memobj_table;
 
-/* Whether any import is alive.  If none is, every call goes straight on. */
+/* Whether any import is alive.  If not, every call goes straight on. */
 static inline bool memobj_live(void)
 {
 	return handle_table_any(&memobj_table);
@@ -48,7 +48,7 @@ struct memobj *memobj_get(cl_mem mem);
 struct memobj *memobj_hold(struct memobj *obj);
 void memobj_put(struct memobj *obj);
 
-/* The import that @obj is made from, or @obj if that is an import; borrowed. */
+/* The import that @obj is made from, or @obj if @obj is an import; borrowed. */
 const struct memobj *memobj_import(const struct memobj *obj);
 
 /**
@@ -61,18 +61,18 @@ const struct memobj *memobj_import(const struct memobj *obj);
  */
 cl_int memobj_add(const struct memobj *like);
 
-/* The application retains a handle that may be an import's. */
+/* The application retains @mem, perhaps an import. */
 static inline void memobj_retain(cl_mem mem)
 {
 	handle_table_retain(&memobj_table, mem);
 }
 
 /**
- * memobj_release - the application releases a handle that may be an import's
- * @import: set to the record of the import if the import leaves the table, @mem or a parent of
- *	@mem; else NULL.  Valid as long as the returned record.
+ * memobj_release - the application releases @mem, perhaps an import
+ * @import: set to the record of the import, @mem or a parent of @mem, if the import leaves the
+ *	table; else NULL.  Valid as long as the returned record.
  *
- * Returns a reference if that was the last handle, to be put when the driver's object is released;
+ * Returns a reference if the handle was the last, to be put when the driver's object is released;
  * else NULL.
  */
 struct memobj *memobj_release(cl_mem mem, const struct memobj **import);

@@ -5,7 +5,7 @@
 
 #include "icd/objects/memobj.h"
 
-/* A list of so many imports needs no memory. */
+/* A list of so few imports needs no memory. */
 #define MEMOBJ_LIST_FEW 8
 
 struct memobj_list {
@@ -25,7 +25,7 @@ void memobj_list_add(struct memobj_list *list, cl_mem mem, cl_uint index);
 /* Drops the imports. */
 void memobj_list_put(struct memobj_list *list);
 
-/* Logs that there is no memory to list the imports of a "kernel", ...: CL_OUT_OF_HOST_MEMORY. */
+/* Logs that memory lacks for the list of a "kernel", ...: CL_OUT_OF_HOST_MEMORY. */
 cl_int memobj_list_error(const char *whose);
 
 #endif /* ICD_OBJECTS_MEMOBJ_LIST_H */

@@ -27,7 +27,7 @@ cl_int memobj_watch(cl_mem mem, struct import_region *region,
 	return err;
 }
 
-/* What a driver's object holds of its hidden parent. */
+/* A driver's object holds memory and parent, which the driver does not know. */
 struct memobj_part {
 	struct import_region *region;
 	cl_mem parent; /* a reference of the driver */

@@ -12,8 +12,8 @@
 
 /**
  * memobj_watch - hold a region until the driver has destroyed @mem
- * @destroyed: called with the region, whose reference it gives up: memobj_destroyed(), or a
- *	function that ends with it
+ * @destroyed: called with the region, and gives up a reference to it: memobj_destroyed(),
+ *	or a function that calls memobj_destroyed() last
  *
  * Returns CL_SUCCESS or the driver's error; then nothing is held.
  */
@@ -26,8 +26,8 @@ void CL_CALLBACK memobj_destroyed(cl_mem mem, void *region);
  * memobj_watch_part - hold the memory and the driver's object of @parent until the driver has
  * destroyed @mem, whose parent the driver does not know
  *
- * So the parent's destructor callbacks, the application's among them, come when no command uses
- * @mem any more.
+ * So the parent's destructor callbacks, the application's included, come when no command uses @mem
+ * any more.
  *
  * Returns CL_SUCCESS, or an error; then nothing is held.
  */

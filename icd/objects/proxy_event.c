@@ -68,7 +68,7 @@ cl_uint proxy_event_references(cl_event event)
 	return references;
 }
 
-/* One handle less; the command if that was the last one. */
+/* Drops a handle.  The command if the handle was the last; else NULL. */
 static cl_event proxy_event_drop(cl_event event) REQUIRES(proxy_event_table.lock)
 {
 	struct proxy_event *gone = handle_table_drop(&proxy_event_table, event);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Proxy events: events that stand for a command.
+ * A proxy event stands for a command.
  *
  * The application's event of a bracketed command is the marker behind the bracket, which completes
- * when access has ended.  The record says which command the marker stands for: type and times are
- * the command's.  Until access has ended the status is the command's, at most CL_RUNNING, and so
- * are callbacks for such a status.
+ * when access has ended.  The record has the command of the marker: type and times are the
+ * command's.  Until access has ended the status is the command's, at most CL_RUNNING, and so are
+ * callbacks for such a status.
  */
 #ifndef ICD_OBJECTS_PROXY_EVENT_H
 #define ICD_OBJECTS_PROXY_EVENT_H
@@ -17,7 +17,7 @@
 
 extern struct handle_table proxy_event_table;
 
-/* Whether the application has @event as a proxy, which then holds a reference to its command. */
+/* Whether @event is a proxy.  A proxy holds a reference to its command. */
 static inline bool proxy_event_is_given(cl_event event)
 {
 	return handle_table_has(&proxy_event_table, event);
@@ -33,13 +33,13 @@ static inline bool proxy_event_is_given(cl_event event)
  */
 void proxy_event_give(cl_event marker, cl_event command, cl_event *out);
 
-/* The command of an event that the caller holds; @event itself if that is no proxy. */
+/* The command of an event that the caller holds; @event if @event is no proxy. */
 cl_event proxy_event_command(cl_event event);
 
-/* The application's references: the layer's are not counted. */
+/* The application's references, without the layer's. */
 cl_uint proxy_event_references(cl_event event);
 
-/* The application retains an event that may be a proxy. */
+/* The application retains @event, perhaps a proxy. */
 static inline void proxy_event_retain(cl_event event)
 {
 	if (proxy_event_is_given(event))
@@ -52,10 +52,7 @@ static inline void proxy_event_retain(cl_event event)
  */
 cl_event proxy_event_release(cl_event event);
 
-/*
- * A callback that is to come holds the record.  The command, or NULL for an event that is no
- * proxy.
- */
+/* A pending callback holds the record.  The command, or NULL if @event is no proxy. */
 cl_event proxy_event_hold_callback(cl_event event);
 void proxy_event_put_callback(cl_event event);
 

@@ -86,10 +86,10 @@ struct selftest_part {
  * A context with a queue and a program, which takes long to make where that is compiled.  One
  * test uses it at a time.  NULL: none is kept.
  */
-struct selftest;
+struct session;
 
 struct selftest_kept {
-	struct selftest *_Atomic test;
+	struct session *_Atomic session;
 };
 
 /* Releases what is kept. */

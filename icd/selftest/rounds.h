@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rounds of a self-test: what a kernel and the host do with two buffers over the same memory. */
+#ifndef ICD_SELFTEST_ROUNDS_H
+#define ICD_SELFTEST_ROUNDS_H
+
+#include "icd/selftest/session.h"
+
+#define ROUNDS_DEFAULT 3 /* the first use is special in drivers with lazy copies */
+
+/* A part of a region, and the buffers over the part. */
+struct rounds_part {
+	struct import_region *region;
+	size_t offset, size;
+	cl_mem_flags flags; /* of the application's buffer */
+};
+
+/* Both return 1: zero copy, 0: copied, or an error of OpenCL. */
+cl_int rounds_run(struct session *s, const struct selftest_memory *memory);
+cl_int rounds_run_part(struct session *s, struct rounds_part *part);
+
+/* The places in memory of @size bytes that the rounds touch, four bytes from each. */
+void rounds_places(size_t size, size_t at[SELFTEST_PLACES]);
+
+#endif /* ICD_SELFTEST_ROUNDS_H */

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a self-test of buffers runs in: a context with a queue, and the compiled kernels unless
+ * native kernels do the test.
+ */
+#ifndef ICD_SELFTEST_SESSION_H
+#define ICD_SELFTEST_SESSION_H
+
+#include <stdbool.h>
+
+#include "icd/selftest/selftest.h"
+
+struct session {
+	const cl_device_id *devices; /* of the context */
+	cl_uint num_devices;
+	bool native; /* native kernels do the test, and nothing is compiled */
+	cl_context context;
+	cl_command_queue queue; /* of the device under test */
+	cl_program program;
+};
+
+struct session_arg {
+	size_t size;
+	const void *value;
+};
+
+/* @devices are the caller's, for as long as the session lasts.  After an error, too, end follows. */
+cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num_devices,
+		     bool native);
+
+/* May run on the application's thread: a driver may wait for a queue's thread. */
+void session_end(struct session *s);
+
+/* The rounds that follow run on @device, which is one of the session's. */
+cl_int session_use_device(struct session *s, cl_device_id device);
+
+/* The kernels, for a session that is not made by session_begin(). */
+cl_int session_build(struct session *s);
+
+/* Enqueues one work-item of the compiled kernel @name. */
+cl_int session_enqueue(struct session *s, const char *name, const struct session_arg *args,
+		       cl_uint count);
+
+/* Milliseconds for a job with such a session. */
+unsigned int session_limit(cl_device_id device);
+
+/* @result: 1 for zero copy, 0 for copied, or an error of OpenCL. */
+enum tested session_judge(cl_int result);
+
+#endif /* ICD_SELFTEST_SESSION_H */

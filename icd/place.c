@@ -76,13 +76,13 @@ static bool place_has_next(const struct dl_phdr_info *info)
 	return false;
 }
 
-/* Paths of libraries; their order is that in which they were loaded, as in OPENCL_LAYERS. */
+/* Paths of libraries in the order of loading, as in OPENCL_LAYERS. */
 struct paths {
 	char *path[16];
 	size_t count;
 };
 
-/* The caller frees it. */
+/* The caller frees the path. */
 static char *path_absolute(const char *name)
 {
 	return name[0] == '/' ? strdup(name) : realpath(name, NULL);
@@ -101,7 +101,7 @@ static int place_note_library(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * From the functions below: a loader that reads OPENCL_LAYERS cuts the names apart in place.
+ * The functions below tell the layers: a loader cuts the names in OPENCL_LAYERS apart in place.
  * dlopen() would deadlock within dl_iterate_phdr().
  */
 void place_note_below(void)

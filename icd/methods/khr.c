@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The method khr: dma-bufs by cl_khr_external_memory_dma_buf.  The method takes no memory yet.  It
- * is the last row of the table, so that a refusal names the extension that the device has.
+ * The method khr: dma-bufs by cl_khr_external_memory_dma_buf.  The method takes no memory yet.  The
+ * row is the last of the table: a refusal then names the extension of the device.
  */
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 
 #define EXTENSION "cl_khr_external_memory_dma_buf"
 
-/* A self-test that could not run, or hangs, is the better reason for a refusal. */
+/* A self-test that hangs, or could not run, is the better reason for a refusal. */
 static bool khr_probe(const struct device *device, const char *extensions, enum import_type type,
 		      struct method *method)
 {

@@ -5,7 +5,7 @@
 
 #include "util/log.h"
 
-/* The first that takes a type of memory is the method of the device for that type. */
+/* A device uses, for each type of memory, the first method of the table with a positive probe. */
 static const struct method_ops *const rows[] = {
 	&method_native_ops, &method_opaque_fd_ops, &method_host_ptr_ops,
 	&method_khr_ops, /* takes no memory yet */
@@ -25,7 +25,7 @@ void method_probe(struct device *device, const char *extensions)
 	for (int type = 0; type < IMPORT_TYPES; type++) {
 		struct method *method = &device->method[type];
 
-		/* A method that cannot be tested here may be better than those below. */
+		/* A method without a test result may be better than the methods below. */
 		for (size_t i = 0;
 		     i < ROWS && !method->ops && (device->may_compile || !method->untested); i++)
 			if (rows[i]->probe(device, extensions, type, method))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Methods: the ways in which a driver takes memory.  A method is a file or a folder that defines
- * a struct method_ops, and a row in method.c; docs/architecture.md has the recipe.
+ * Methods: the ways in which a driver takes memory.  A method is a file or a folder with a
+ * struct method_ops, and a row in method.c; docs/architecture.md has the recipe.
  *
- * Shared code calls a method through its ops alone and never asks which method it is.  What one
- * method needs for its devices, contexts and imports is kept by that method.
+ * Shared code calls a method through the ops alone, and never compares methods.  A method keeps its
+ * own state of devices, contexts and imports.
  *
  * No method copies: where no row of the table takes a type of memory, the import is an error.
  */
@@ -14,10 +14,10 @@
 #include "icd/objects/context.h"
 #include "icd/objects/device.h"
 
-/* A buffer as a method built it. */
+/* A buffer from a method. */
 struct method_buffer {
 	cl_mem handle; /* for the application */
-	void *hidden;  /* NULL, or the method's record of a backing buffer that holds the handle */
+	void *hidden;  /* NULL, or the method's record of a backing buffer around the handle */
 };
 
 enum method_quirk {
@@ -29,23 +29,23 @@ struct method_ops {
 	const char *name;
 
 	/*
-	 * Whether a device takes memory of a type by this method.  Sets method->align and
-	 * method->why if the device does, method->why if it does not.
+	 * Whether a device takes memory of a type by the method.  A positive answer sets
+	 * method->align and method->why, a negative answer method->why.
 	 * @extensions: the driver's own extension string; may be NULL
 	 */
 	bool (*probe)(const struct device *device, const char *extensions, enum import_type type,
 		      struct method *method);
 
 	/*
-	 * A buffer over a region that no other thread knows yet.  @flags are valid and hold
-	 * no CL_MEM_USE_HOST_PTR.  NULL: the driver's own clImportMemoryARM creates the buffer.
+	 * A buffer over a region, which is unknown to other threads.  @flags are valid and
+	 * hold no CL_MEM_USE_HOST_PTR.  NULL: the driver's own clImportMemoryARM creates the buffer.
 	 */
 	cl_int (*create)(cl_context context, cl_mem_flags flags, struct import_region *region,
 			 struct method_buffer *buffer);
 
 	/*
 	 * NULL, or whether all devices of a context are proved to take memory like the region's,
-	 * for a buffer of these @flags at @addr.  Called before the buffer is created.
+	 * for a buffer of @flags at @addr.  Called before the buffer is created.
 	 * @each: set if the buffer itself has to be proved, by prove_buffer
 	 */
 	cl_int (*prove)(struct context *context, const struct import_region *region,
@@ -58,17 +58,17 @@ struct method_ops {
 			      const cl_image_desc *desc, const void *addr);
 
 	/*
-	 * A sub-buffer of an import that has a hidden record, and the end of that record.  Not
-	 * called for imports without one, whose sub-buffers the driver creates from the handle.
+	 * A sub-buffer of an import with a hidden record, and the end of the record.  If an import
+	 * has no such record, the driver creates sub-buffers from the handle.
 	 */
 	cl_mem (*create_sub_buffer)(void *hidden, cl_mem_flags flags,
 				    const cl_buffer_region *region, cl_int *err);
 	void (*release_hidden)(void *hidden);
 
 	/*
-	 * NULL, or gives up the driver's objects that the method keeps for a context.  Called
-	 * before every clReleaseContext: a driver may count these objects as users of the context.
-	 * If the context lives on, the method makes them again when they are needed.
+	 * NULL, or gives up driver objects of the method for a context.  Called before every
+	 * clReleaseContext: a driver may count such objects as users of the context.  If the
+	 * context lives on, the method makes the objects again when an import needs them.
 	 */
 	void (*context_release)(cl_context context);
 

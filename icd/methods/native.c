@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver has the extension for this type itself: it is simply called. */
+/* The method native: the driver has the extension, and the layer calls the driver's function. */
 #include <stdio.h>
 
 #include "icd/methods/method.h"

@@ -18,22 +18,21 @@ enum obstacle {
 	OBSTACLE_BITS = 2,
 };
 
-/* A class, and what a test of the class needs. */
+/* A class, and the needs of a test of the class. */
 struct buffer_class {
 	struct zero_copy *proofs;
 	struct selftest_kept *kept;
 	struct buffer_slot *slot; /* of the class, in proofs */
 	enum import_kind kind;
-	cl_mem_flags flags; /* what kernels do, and what the host may do */
-	unsigned int align; /* index of aligns */
-	unsigned int
-		bucket; /* sizes from 1 << (CLASS_SMALLEST + bucket) on, up to twice that size */
+	cl_mem_flags flags;  /* the access of kernels and of the host */
+	unsigned int align;  /* index of aligns */
+	unsigned int bucket; /* sizes from 1 << (CLASS_SMALLEST + bucket) up to twice as much */
 };
 
 static const struct {
 	const char *name;
-	size_t bytes;  /* addresses and sizes are multiples of this */
-	size_t offset; /* from a page: a sample there is aligned to these bytes and no more */
+	size_t bytes;  /* divides addresses and sizes */
+	size_t offset; /* of a sample from a page: aligned to the bytes above, and no more */
 } aligns[CLASS_ALIGNS] = {
 	{ "whole pages", 0, 0 }, /* 0 bytes: a page */
 	{ "multiples of 64 bytes", 64, 64 },
@@ -99,7 +98,7 @@ static void buffer_slot_hangs(struct buffer_slot *slot)
 	atomic_store(&slot->obstacle, OBSTACLE_HANGS | job_late() << OBSTACLE_BITS);
 }
 
-/* What is known of a size. */
+/* The bounds of the class decide for a size, or leave the size unknown. */
 static enum class_verdict buffer_class_verdict(const struct buffer_class *c, size_t size)
 {
 	const size_t proved = atomic_load_explicit(&c->slot->proved, memory_order_relaxed),
@@ -125,7 +124,7 @@ static void buffer_class_name(const struct buffer_class *c, char *name, size_t s
 		 class_host_access(c->flags), c->align, c->bucket);
 }
 
-/* A result is the largest size that was proved, or the least copied size as a negative number. */
+/* A result is the largest proved size, or the least copied size as a negative number. */
 static void buffer_class_load(const struct buffer_class *c)
 {
 	char name[64];
@@ -188,13 +187,13 @@ static enum class_verdict buffer_class_test(const struct buffer_class *c, size_t
 	};
 
 	if (size > c->proofs->largest)
-		return CLASS_EACH; /* the driver makes no buffer of this size */
+		return CLASS_EACH; /* the driver makes no such buffer */
 	buffer_class_learn(
 		c, size, selftest_part(c->proofs->devices, c->proofs->num_devices, &part, c->kept));
 	return buffer_class_verdict(c, size);
 }
 
-/* At the first import of the class, and at each import that is larger than those before. */
+/* At the first import of the class, and at each import above the largest size so far. */
 static enum class_verdict buffer_class_find_out(const struct buffer_class *c, size_t size)
 {
 	const size_t least = buffer_class_least(c);

@@ -3,12 +3,12 @@
  * Classes of buffers: by kind of memory, flags, alignment, and size to a power of two.
  *
  * The first import of a class tests two sizes, the least of the class and the import's own, on
- * memory that is no more aligned than the class.  A larger import of the class is tested again, at
- * the size of that import.  So no test takes more memory than the application imports.
+ * memory no more aligned than the class.  A larger import of the class is tested again, at the
+ * size of the import.  So no test takes more memory than the application imports.
  *
  * If climport can make no memory of a class, or if the driver copies some sizes of the class, then
- * each import is proved by itself.  That is possible on CPU devices alone, where a kernel sees the
- * host's address or does not.  Other devices take no memory of such a class.
+ * each import is proved by itself, on CPU devices alone: a kernel there sees the host's address or
+ * does not.  Other devices take no memory of such a class.
  */
 #ifndef ICD_METHODS_HOST_PTR_BUFFER_CLASS_H
 #define ICD_METHODS_HOST_PTR_BUFFER_CLASS_H
@@ -19,8 +19,8 @@
 struct selftest_kept;
 
 /**
- * buffer_class_prove - is memory like this zero copy on every device?
- * @kinds: a bit for each enum import_kind that is in the memory
+ * buffer_class_prove - is such memory zero copy on every device?
+ * @kinds: a bit for each enum import_kind of the memory
  * @flags: of the buffer, CL_MEM_USE_HOST_PTR apart
  * @kept: of the context
  * @each: set if only the buffer itself can be proved: buffer_class_prove_buffer()
@@ -31,8 +31,8 @@ cl_int buffer_class_prove(struct zero_copy *proofs, struct selftest_kept *kept, 
 			  cl_mem_flags flags, const void *addr, size_t size, bool *each);
 
 /*
- * Whether each device of a context works on the memory at @addr through a buffer that nobody uses
- * yet.  Changes none of the memory.
+ * Whether each device of a context works on the memory at @addr through a new
+ * buffer.  Does not change the memory.
  */
 cl_int buffer_class_prove_buffer(const struct context *context, cl_mem buffer, const void *addr);
 

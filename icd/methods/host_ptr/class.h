@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Classes of memory, and the proofs that CL_MEM_USE_HOST_PTR is zero copy for a class.
+ * Classes of memory, and proofs of zero copy by CL_MEM_USE_HOST_PTR for a class.
  *
- * A driver that is zero copy for some memory may copy other memory.  A driver may decide by the
- * kind of the mapping, by what kernels and the host do with the memory, by alignment, by size, and
- * by the devices of the context.  A class is a combination of these; buffers (buffer_class.h) and
- * images (image_class.h) have classes of their own.
+ * A driver may be zero copy for some memory and copy other memory.  A driver may decide by the
+ * kind of the mapping, by the access of kernels and of the host, by alignment, by size, and by the
+ * devices of the context.  A class is a combination of such properties; buffers (buffer_class.h)
+ * and images (image_class.h) have classes of their own.
  *
- * A class is proved by a self-test on memory of climport's own, at the first import of that class.
+ * A class is proved by a self-test on memory of climport's own, at the first import of the class.
  */
 #ifndef ICD_METHODS_HOST_PTR_CLASS_H
 #define ICD_METHODS_HOST_PTR_CLASS_H
@@ -19,14 +19,14 @@
 #include "icd/cl_compat.h"
 #include "import/import.h"
 
-#define CLASS_ACCESSES 3      /* what kernels do: read, write, both */
-#define CLASS_HOST_ACCESSES 4 /* what the host does: CL_MEM_HOST_* */
+#define CLASS_ACCESSES 3      /* of kernels: read, write, both */
+#define CLASS_HOST_ACCESSES 4 /* of the host: CL_MEM_HOST_* */
 #define CLASS_ALIGNS 3
-#define CLASS_SMALLEST 11 /* the logarithm: all sizes below a page are one bucket */
+#define CLASS_SMALLEST 11 /* the logarithm: all sizes below a page share a bucket */
 #define CLASS_BUCKETS (64 - CLASS_SMALLEST)
 
 enum class_verdict {
-	CLASS_UNKNOWN, /* the test could not run this time */
+	CLASS_UNKNOWN, /* the test could not run */
 	CLASS_ZERO_COPY,
 	CLASS_COPIES,
 	CLASS_EACH,  /* only the application's own buffer can be proved */
@@ -34,22 +34,21 @@ enum class_verdict {
 	CLASS_VERDICTS,
 };
 
-/* What is known of a class of buffers.  The two bounds only ever move apart. */
+/* The bounds of a class of buffers.  The two bounds only ever move apart. */
 struct buffer_slot {
-	atomic_size_t proved; /* sizes up to this are zero copy; 0: no size is */
-	atomic_size_t copied; /* the least size that is known to be copied; 0: no size is */
-	atomic_uint obstacle; /* enum obstacle; OBSTACLE_HANGS with job_late() above it */
+	atomic_size_t proved; /* the largest size known to be zero copy; 0: no size is */
+	atomic_size_t copied; /* the least size known to be copied; 0: no size is */
+	atomic_uint obstacle; /* enum obstacle; above OBSTACLE_HANGS job_late() */
 };
 
 struct image_proof;
 
-/* What is proved for contexts of some root devices. */
+/* The proofs for contexts of some root devices. */
 struct zero_copy {
 	struct zero_copy *next;
-	const struct device
-		*device; /* the record that results are kept for; NULL: several devices */
-	bool is_cpu;	 /* all devices are */
-	size_t largest;	 /* bytes of a buffer, on every device */
+	const struct device *device; /* for the result cache; NULL: several devices */
+	bool is_cpu;		     /* all devices are */
+	size_t largest;		     /* bytes of a buffer, on every device */
 	cl_uint num_devices;
 	cl_device_id *devices; /* root devices, each once */
 	struct buffer_slot buffers[IMPORT_KINDS][CLASS_ACCESSES][CLASS_HOST_ACCESSES][CLASS_ALIGNS]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CL_MEM_USE_HOST_PTR, where it is proved to be zero copy.  The specification
- * lets a driver cache the memory, so only the self-test decides.
+ * The method host_ptr: CL_MEM_USE_HOST_PTR, on a device with a proof of zero copy.  The
+ * specification lets a driver cache the memory, so only a self-test decides.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -18,20 +18,20 @@
 #include "icd/selftest/selftest.h"
 #include "util/log.h"
 
-/* 1, 64, a page, or 0 for a device that copies. */
-static bool is_alignment(long align)
+/* 1, 64, a page, or 0 for a copying device. */
+static bool host_ptr_is_alignment(long align)
 {
 	return align >= 0 && align <= sysconf(_SC_PAGESIZE) && !(align & (align - 1));
 }
 
-/* Until a test ends after all. */
-static void method_hangs(struct method *method)
+/* The device is refused until an abandoned test ends. */
+static void host_ptr_set_hangs(struct method *method)
 {
 	method->hangs = true;
 	method->late = job_late();
 }
 
-static bool host_ptr_kept(const struct device *device, struct method *method)
+static bool host_ptr_recall(const struct device *device, struct method *method)
 {
 	long align;
 
@@ -40,10 +40,10 @@ static bool host_ptr_kept(const struct device *device, struct method *method)
 	if (align == RESULT_HANGS) {
 		snprintf(method->why, sizeof(method->why),
 			 "the self-test of CL_MEM_USE_HOST_PTR did not end, less than an hour ago");
-		method_hangs(method);
+		host_ptr_set_hangs(method);
 		return true;
 	}
-	if (!is_alignment(align))
+	if (!host_ptr_is_alignment(align))
 		return false;
 	method->align = (size_t)align;
 	if (align)
@@ -55,8 +55,8 @@ static bool host_ptr_kept(const struct device *device, struct method *method)
 	return true;
 }
 
-/* Without /proc no import could be checked. */
-static bool host_memory_is_checked(void)
+/* Without /proc the layer could check no import. */
+static bool host_ptr_can_check_memory(void)
 {
 	char own = 0;
 	const struct import_desc desc = { IMPORT_HOST, &own, sizeof(own), IMPORT_READ, false };
@@ -68,48 +68,60 @@ static bool host_memory_is_checked(void)
 	return ret != -EIO;
 }
 
-static bool host_ptr_test(const struct device *device, struct method *method)
+static bool host_ptr_refuse(struct method *method, bool untested, const char *why)
+{
+	method->untested = untested;
+	snprintf(method->why, sizeof(method->why), "%s", why);
+	return false;
+}
+
+/* False: no test would help, or no test can run at the moment. */
+static bool host_ptr_is_testable(const struct device *device, struct method *method)
 {
 	const cl_version version = device_version(device->id);
-	enum tested found;
 
-	if (!host_memory_is_checked()) {
-		snprintf(method->why, sizeof(method->why),
-			 "host memory cannot be checked: /proc/self/maps cannot be read");
-		method->untested = true;
-		return false;
-	}
-	if (!version) {
-		method->untested = true;
-		snprintf(method->why, sizeof(method->why), "the device's version cannot be read");
-		return false;
-	}
-	if (version < CL_MAKE_VERSION(1, 1, 0)) {
-		snprintf(method->why, sizeof(method->why),
-			 "OpenCL 1.0 does not tell when a buffer's memory is no more used");
-		return false;
-	}
-	if (host_ptr_kept(device, method))
-		return method->align;
-	if (!device->may_compile && selftest_needs_compiler(device->id)) {
-		method->untested = true;
-		snprintf(method->why, sizeof(method->why),
-			 "the self-test of CL_MEM_USE_HOST_PTR has to be compiled, and the first "
-			 "import compiles it");
-		return false;
-	}
-	found = selftest_host_ptr(device->id, &method->align, method->why, sizeof(method->why));
+	if (!host_ptr_can_check_memory())
+		return host_ptr_refuse(
+			method, true,
+			"host memory cannot be checked: /proc/self/maps cannot be read");
+	if (!version)
+		return host_ptr_refuse(method, true, "the device's version cannot be read");
+	if (version < CL_MAKE_VERSION(1, 1, 0))
+		return host_ptr_refuse(
+			method, method->untested,
+			"OpenCL 1.0 does not tell when a buffer's memory is no more used");
+	return true;
+}
+
+static bool host_ptr_run_test(const struct device *device, struct method *method)
+{
+	enum tested found =
+		selftest_host_ptr(device->id, &method->align, method->why, sizeof(method->why));
+
 	method->untested = found == UNTESTED;
 	if (found == PASSED || found == FAILED)
 		result_set(device, "host_ptr", (long)method->align);
 	if (found == HUNG) {
 		result_set(device, "host_ptr", RESULT_HANGS);
-		method_hangs(method);
+		host_ptr_set_hangs(method);
 	}
 	return found == PASSED;
 }
 
-static enum tested user_event_test(const struct device *device)
+static bool host_ptr_test(const struct device *device, struct method *method)
+{
+	if (!host_ptr_is_testable(device, method))
+		return false;
+	if (host_ptr_recall(device, method))
+		return method->align;
+	if (!device->may_compile && selftest_needs_compiler(device->id))
+		return host_ptr_refuse(method, true,
+				       "the self-test of CL_MEM_USE_HOST_PTR has to be compiled, "
+				       "and the first import compiles it");
+	return host_ptr_run_test(device, method);
+}
+
+static enum tested host_ptr_test_user_events(const struct device *device)
 {
 	enum tested found;
 	long passed;
@@ -124,8 +136,8 @@ static enum tested user_event_test(const struct device *device)
 	return found;
 }
 
-/* To be kept consistent, dma-bufs need commands that wait for user events (access.h). */
-static bool host_ptr_bracket_test(const struct device *device, struct method *method)
+/* In the bracket of a dma-buf commands wait for user events (access.h). */
+static bool host_ptr_test_bracket(const struct device *device, struct method *method)
 {
 	static const char *const says[] = {
 		[UNTESTED] = "could not be tested",
@@ -133,11 +145,11 @@ static bool host_ptr_bracket_test(const struct device *device, struct method *me
 		[BROKEN] = "do not work",
 		[HUNG] = "did not end in time",
 	};
-	enum tested found = user_event_test(device);
+	enum tested found = host_ptr_test_user_events(device);
 
 	method->untested = found == UNTESTED;
 	if (found == HUNG)
-		method_hangs(method);
+		host_ptr_set_hangs(method);
 	if (found != PASSED)
 		snprintf(method->why, sizeof(method->why),
 			 "commands that wait for user events, or their callbacks, %s on this "
@@ -147,24 +159,28 @@ static bool host_ptr_bracket_test(const struct device *device, struct method *me
 	return found == PASSED;
 }
 
-/* A mapped dma-buf is taken as the memory that it is mapped to: one test serves both. */
+/*
+ * A mapped dma-buf is taken as the mapped memory, so the answer for host memory holds.  If
+ * another method takes host memory, the test has not run yet.
+ */
+static bool host_ptr_test_mapping(const struct device *device, struct method *method)
+{
+	const struct method *host = &device->method[IMPORT_HOST];
+
+	if (host->ops && host->ops != &method_host_ptr_ops)
+		return host_ptr_test(device, method);
+	*method = *host;
+	method->ops = NULL;
+	return host->ops;
+}
+
 static bool host_ptr_probe(const struct device *device, const char *extensions,
 			   enum import_type type, struct method *method)
 {
 	(void)extensions;
 	if (type == IMPORT_HOST)
 		return host_ptr_test(device, method);
-	if (device->method[IMPORT_HOST].ops &&
-	    device->method[IMPORT_HOST].ops != &method_host_ptr_ops) {
-		if (!host_ptr_test(device, method))
-			return false;
-	} else {
-		*method = device->method[IMPORT_HOST];
-		method->ops = NULL;
-		if (!device->method[IMPORT_HOST].ops)
-			return false;
-	}
-	return host_ptr_bracket_test(device, method);
+	return host_ptr_test_mapping(device, method) && host_ptr_test_bracket(device, method);
 }
 
 static cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_region *region,

@@ -11,7 +11,7 @@
 #include "icd/selftest/selftest.h"
 #include "util/log.h"
 
-/* What is known of a class of images.  A record never changes, and stays in its list. */
+/* The result for an image.  A record never changes and stays in the list. */
 struct image_proof {
 	struct image_proof *next;
 	struct selftest_image image;
@@ -21,7 +21,7 @@ struct image_proof {
 
 /*
  * If climport can make no memory of the image's kind, a CPU device is tested with an image on
- * anonymous memory instead.  A buffer over the application's memory is proved at that point.
+ * anonymous memory instead.  A buffer over the application's memory is proved before.
  */
 static enum tested image_class_test(const struct zero_copy *proofs,
 				    const struct selftest_image *image)
@@ -92,7 +92,7 @@ static bool image_class_is_within(const struct selftest_image *a, const struct s
 	return a->width <= b->width && a->height <= b->height && a->pitch <= b->pitch;
 }
 
-/* A zero-copy image decides for smaller images of its class, a copied image for larger images. */
+/* A zero-copy image decides for smaller images of the class, a copied image for larger images. */
 static bool image_proof_tells(const struct image_proof *proof, const struct selftest_image *image)
 {
 	if (!image_class_is_same(&proof->image, image))

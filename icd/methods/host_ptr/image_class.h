@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Classes of 2D images: by kind of memory, flags, format, the magnitudes of width, height and
- * pitch, and the alignment of the address.  What is proved for an image holds for smaller images of
- * the class; what is copied for an image is copied for larger images.
+ * pitch, and the alignment of the address.  A proof for an image holds for smaller images of the
+ * class; if an image is copied, larger images of the class are taken to be copied.
  */
 #ifndef ICD_METHODS_HOST_PTR_IMAGE_CLASS_H
 #define ICD_METHODS_HOST_PTR_IMAGE_CLASS_H

@@ -7,7 +7,7 @@
 #include "icd/layer.h"
 #include "icd/methods/host_ptr/image_class.h"
 
-static struct zero_copy *_Atomic of_devices; /* grows at its head only */
+static struct zero_copy *_Atomic of_devices; /* grows at the head only */
 
 static bool zero_copy_is_cpu(cl_device_id device)
 {
@@ -37,7 +37,7 @@ static void zero_copy_add_device(struct zero_copy *proofs, cl_device_id root)
 	proofs->largest = largest < proofs->largest ? largest : proofs->largest;
 }
 
-/* @devices: records, of which several may be the same. */
+/* @devices: records; a record may appear several times. */
 static struct zero_copy *zero_copy_create(const struct device *const *devices, size_t count)
 {
 	struct zero_copy *proofs = calloc(1, sizeof(*proofs));
@@ -73,7 +73,7 @@ static struct zero_copy *zero_copy_find(const struct device *device)
 	return proofs;
 }
 
-/* The proofs of one device.  If two threads create them at once, the first wins. */
+/* The proofs of a device.  If two threads create proofs at once, the first wins. */
 static struct zero_copy *zero_copy_of_device(const struct device *device)
 {
 	struct zero_copy *proofs = zero_copy_find(device), *found;

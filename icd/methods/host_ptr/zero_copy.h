@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who keeps proofs.  Contexts of one root device share the proofs of that device, which stay until
- * the process ends.  A context of several root devices has proofs of its own, made in contexts of
- * the same devices.
+ * The owners of proofs.  Contexts of one root device share the proofs of the device, until the
+ * process ends.  A context of several root devices has proofs of its own, made in contexts of all
+ * these devices.
  */
 #ifndef ICD_METHODS_HOST_PTR_ZERO_COPY_H
 #define ICD_METHODS_HOST_PTR_ZERO_COPY_H
@@ -11,7 +11,7 @@
 #include "icd/objects/context.h"
 #include "icd/selftest/selftest.h"
 
-/* What the method host_ptr keeps for a context. */
+/* The method's data of a context. */
 struct zero_copy_context {
 	struct context_data base; /* first */
 	struct zero_copy *proofs;

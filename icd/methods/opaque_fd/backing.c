@@ -6,55 +6,56 @@
 #include "icd/layer.h"
 #include "util/lock.h"
 
-#define ROOTS 64
+#define MAX_BACKINGS 64
 
-struct root {
+struct backing {
 	cl_mem mem; /* NULL: free */
 	cl_context context;
 	uint64_t memory;
 	cl_mem_flags flags;
-	uint64_t used;	      /* the clock at its last use */
-	unsigned int finders; /* threads that take a reference just now; the last one drops it */
-	bool dropped;	      /* as soon as there are none; nobody finds it any more */
+	uint64_t used; /* the clock at the last use */
+	unsigned int
+		users; /* threads about to take a reference; the last thread drops the buffer */
+	bool dropped;  /* not found any more, and released by the last user */
 };
 
 LOCK_DEFINE(backing_lock, LOCK_LAST); /* the two below */
-static struct root roots[ROOTS] GUARDED_BY(backing_lock);
-static uint64_t used_last GUARDED_BY(backing_lock);
+static struct backing backings[MAX_BACKINGS] GUARDED_BY(backing_lock);
+static uint64_t backing_clock GUARDED_BY(backing_lock);
 
-static struct root *backing_find_locked(cl_context context, uint64_t memory, cl_mem_flags flags)
+static struct backing *backing_find_locked(cl_context context, uint64_t memory, cl_mem_flags flags)
 	REQUIRES(backing_lock)
 {
-	for (size_t i = 0; i < ROOTS; i++)
-		if (roots[i].mem && !roots[i].dropped && roots[i].context == context &&
-		    roots[i].memory == memory && roots[i].flags == flags)
-			return &roots[i];
+	for (size_t i = 0; i < MAX_BACKINGS; i++)
+		if (backings[i].mem && !backings[i].dropped && backings[i].context == context &&
+		    backings[i].memory == memory && backings[i].flags == flags)
+			return &backings[i];
 	return NULL;
 }
 
-/* Nobody drops it until finder_end(). */
-static struct root *finder_begin(cl_context context, uint64_t memory, cl_mem_flags flags)
+/* The record stays until backing_end_use(). */
+static struct backing *backing_begin_use(cl_context context, uint64_t memory, cl_mem_flags flags)
 {
-	struct root *root;
+	struct backing *backing;
 
 	lock_acquire(&backing_lock);
-	root = backing_find_locked(context, memory, flags);
-	if (root) {
-		root->used = ++used_last;
-		root->finders++;
+	backing = backing_find_locked(context, memory, flags);
+	if (backing) {
+		backing->used = ++backing_clock;
+		backing->users++;
 	}
 	lock_release(&backing_lock);
-	return root;
+	return backing;
 }
 
-static void finder_end(struct root *root)
+static void backing_end_use(struct backing *backing)
 {
 	cl_mem gone = NULL;
 
 	lock_acquire(&backing_lock);
-	if (!--root->finders && root->dropped) {
-		gone = root->mem;
-		root->mem = NULL;
+	if (!--backing->users && backing->dropped) {
+		gone = backing->mem;
+		backing->mem = NULL;
 	}
 	lock_release(&backing_lock);
 	if (gone)
@@ -63,48 +64,48 @@ static void finder_end(struct root *root)
 
 cl_mem backing_find(cl_context context, uint64_t memory, cl_mem_flags flags)
 {
-	struct root *root = finder_begin(context, memory, flags);
+	struct backing *backing = backing_begin_use(context, memory, flags);
 	cl_mem mem;
 
-	if (!root)
+	if (!backing)
 		return NULL;
-	mem = next.clRetainMemObject(root->mem) ? NULL : root->mem;
-	finder_end(root);
+	mem = next.clRetainMemObject(backing->mem) ? NULL : backing->mem;
+	backing_end_use(backing);
 	return mem;
 }
 
-/* A free place, or that of the least recently used; NULL if all are in use just now. */
-static struct root *backing_place(void) REQUIRES(backing_lock)
+/* A free place, or the place of the least recently used buffer; NULL if all have users. */
+static struct backing *backing_place(void) REQUIRES(backing_lock)
 {
-	struct root *oldest = NULL;
+	struct backing *oldest = NULL;
 
-	for (size_t i = 0; i < ROOTS; i++) {
-		if (!roots[i].mem)
-			return &roots[i];
-		if (!roots[i].finders && (!oldest || roots[i].used < oldest->used))
-			oldest = &roots[i];
+	for (size_t i = 0; i < MAX_BACKINGS; i++) {
+		if (!backings[i].mem)
+			return &backings[i];
+		if (!backings[i].users && (!oldest || backings[i].used < oldest->used))
+			oldest = &backings[i];
 	}
 	return oldest;
 }
 
-void backing_keep(cl_context context, uint64_t memory, cl_mem_flags flags, cl_mem root)
+void backing_keep(cl_context context, uint64_t memory, cl_mem_flags flags, cl_mem backing)
 {
-	cl_mem gone = root;
-	struct root *at = NULL;
+	cl_mem gone = backing;
+	struct backing *at = NULL;
 
-	if (next.clRetainMemObject(root))
+	if (next.clRetainMemObject(backing))
 		return;
 	lock_acquire(&backing_lock);
 	if (!backing_find_locked(context, memory, flags))
 		at = backing_place();
 	if (at) {
 		gone = at->mem;
-		*at = (struct root){
-			.mem = root,
+		*at = (struct backing){
+			.mem = backing,
 			.context = context,
 			.memory = memory,
 			.flags = flags,
-			.used = ++used_last,
+			.used = ++backing_clock,
 		};
 	}
 	lock_release(&backing_lock);
@@ -112,21 +113,22 @@ void backing_keep(cl_context context, uint64_t memory, cl_mem_flags flags, cl_me
 		next.clReleaseMemObject(gone);
 }
 
-/* Takes one out that is of @context, or of @memory. */
+/* Removes a buffer of @context, or of @memory. */
 static cl_mem backing_take(cl_context context, uint64_t memory)
 {
 	cl_mem mem = NULL;
 
 	lock_acquire(&backing_lock);
-	for (size_t i = 0; i < ROOTS && !mem; i++) {
-		if (!roots[i].mem || (roots[i].context != context && roots[i].memory != memory))
+	for (size_t i = 0; i < MAX_BACKINGS && !mem; i++) {
+		if (!backings[i].mem ||
+		    (backings[i].context != context && backings[i].memory != memory))
 			continue;
-		if (roots[i].finders) {
-			roots[i].dropped = true;
+		if (backings[i].users) {
+			backings[i].dropped = true;
 			continue;
 		}
-		mem = roots[i].mem;
-		roots[i].mem = NULL;
+		mem = backings[i].mem;
+		backings[i].mem = NULL;
 	}
 	lock_release(&backing_lock);
 	return mem;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's buffers over memory of climport_alloc(), kept for the next import of a part of
- * it: making one takes NVIDIA's driver 40 us and more, a part of one less than a microsecond.
- * Kept until the memory is freed, the context is released, or others need the room.
+ * Backing buffers over memory of climport_alloc(), kept for the next import of a part of the
+ * memory: NVIDIA's driver makes a buffer in 40 us and more, a sub-buffer in less than a
+ * microsecond.  A backing buffer is kept until the memory is freed, the context is released, or
+ * other backing buffers need the room.
  */
 #ifndef ICD_METHODS_OPAQUE_FD_BACKING_H
 #define ICD_METHODS_OPAQUE_FD_BACKING_H
@@ -14,10 +15,10 @@
 /* A reference for the caller to the buffer of @memory in @context with @flags, or NULL. */
 cl_mem backing_find(cl_context context, uint64_t memory, cl_mem_flags flags);
 
-/* Keeps @root, with a reference of its own. */
-void backing_keep(cl_context context, uint64_t memory, cl_mem_flags flags, cl_mem root);
+/* Keeps @backing, with an additional reference. */
+void backing_keep(cl_context context, uint64_t memory, cl_mem_flags flags, cl_mem backing);
 
-/* The context is about to be released for the last time. */
+/* Drops the buffers of a context, which the application releases. */
 void backing_drop_context(cl_context context);
 
 /* The memory is about to be freed. */

@@ -31,8 +31,8 @@ cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t s
 	}
 	mem = next.clCreateBufferWithProperties(context, properties, flags, size, NULL, err);
 	if (!*err)
-		return mem; /* the buffer owns the descriptor: the driver closes it (NVIDIA 580) */
-	/* NVIDIA's driver may return an object together with an error of CUDA's, a positive one. */
+		return mem; /* the driver closes the descriptor with the buffer (NVIDIA 580) */
+	/* NVIDIA's driver may return an object and, with it, a positive error number of CUDA's. */
 	if (mem)
 		next.clReleaseMemObject(mem);
 	close(own);

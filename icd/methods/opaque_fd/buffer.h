@@ -2,8 +2,8 @@
 /*
  * Driver buffers from opaque descriptors (cl_khr_external_memory_opaque_fd).
  *
- * A descriptor covers whole pages, or a whole allocation.  If an import starts inside of that,
- * the driver gets a hidden backing buffer over the descriptor, and the application gets a
+ * A descriptor covers whole pages, or a whole allocation.  If an import starts further inside, the
+ * driver gets a hidden backing buffer over the descriptor, and the application gets a
  * sub-buffer of the backing buffer.
  */
 #ifndef ICD_METHODS_OPAQUE_FD_BUFFER_H

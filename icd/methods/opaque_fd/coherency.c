@@ -53,7 +53,7 @@ static void coherency_keep(const char *key, enum coherency found)
 }
 
 /*
- * Kept, or tested now.  A negative result is not kept: with another library, or less load, the
+ * Kept, or tested now.  A negative result is not kept: with a new library, or less load, the
  * self-test may pass tomorrow.
  */
 static bool coherency_find(cl_device_id device, const unsigned char *uuid,
@@ -100,7 +100,7 @@ static void coherency_append(char why[COHERENCY_WHY_SIZE], const char *format, .
 	va_end(args);
 }
 
-/* The exporter that serves any pages is the last of the enum, and comes first in a sentence. */
+/* The exporter of any pages, the last of the enum, comes first in a sentence. */
 static void coherency_explain(struct opaque_coherency *c)
 {
 	char *host = c->why[IMPORT_HOST], *dmabuf = c->why[IMPORT_DMABUF];
@@ -163,7 +163,7 @@ static bool coherency_recall(cl_device_id device, struct opaque_coherency *coher
 	return record;
 }
 
-/* Two threads may test the same device at once; both records say the same. */
+/* If two threads test a device at once, both records are equal. */
 bool coherency_get(cl_device_id device, bool may_compile, struct opaque_coherency *coherency)
 {
 	struct coherency_record *record;

@@ -3,7 +3,7 @@
  * How coherent a device is with memory from opaque descriptors: the result of a self-test, for
  * each exporter of descriptors.  The self-test takes about a second on a GPU and loads the
  * exporters' libraries.  A positive result is kept in the result cache for the device and driver,
- * so that later programs do not run the self-test.
+ * so later programs do not run the self-test.
  */
 #ifndef ICD_METHODS_OPAQUE_FD_COHERENCY_H
 #define ICD_METHODS_OPAQUE_FD_COHERENCY_H
@@ -15,7 +15,7 @@
 
 /* The numbers are kept in the result cache. */
 enum coherency {
-	EXPORTS_NOTHING = 0,  /* no exporter there, or no descriptor of host memory */
+	EXPORTS_NOTHING = 0,  /* no exporter, or no descriptor of host memory */
 	COPIES = 1,	      /* the device does not see the host's memory */
 	NEEDS_INVALIDATE = 2, /* zero copy, if an invalidation precedes kernels (invalidate.h) */
 	COHERENT = 3,	      /* zero copy */
@@ -31,7 +31,7 @@ struct opaque_coherency {
 };
 
 /*
- * False if this time no result could be had: for want of memory perhaps, or because no result is
+ * False if the result is unknown: for want of memory perhaps, or because no result is
  * kept and @may_compile is false.  Any thread.
  */
 bool coherency_get(cl_device_id device, bool may_compile, struct opaque_coherency *coherency);

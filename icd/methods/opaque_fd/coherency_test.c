@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The self-test takes a page of host memory that the exporter makes a descriptor of, and creates
- * two buffers over that page.  A result is one of three: the device sees the host's memory at
+ * The self-test takes a page of host memory with a descriptor of the exporter, and creates two
+ * buffers over the page.  Three results are possible: the device sees the host's memory at
  * once, sees the memory after an invalidation, or does not see the memory.
  */
 #include "icd/methods/opaque_fd/coherency_test.h"
@@ -17,7 +17,7 @@
 #include "icd/selftest/selftest.h"
 #include "util/log.h"
 
-#define ROUNDS 256 /* by chance, other programs may evict what the device has cached */
+#define ROUNDS 256 /* by chance, other programs may evict the device's cache */
 
 struct coherency_job {
 	struct job job;
@@ -81,7 +81,7 @@ static cl_int coherency_run_rounds(cl_device_id device, struct coherency_sample 
 	return selftest_memory(device, &memory);
 }
 
-/* An invalidation precedes its kernel by a user event (access.h). */
+/* An invalidation precedes a kernel by a user event (access.h). */
 static void coherency_check_events(struct coherency_job *j)
 {
 	switch (selftest_user_event(j->device)) {
@@ -99,8 +99,8 @@ static void coherency_check_events(struct coherency_job *j)
 }
 
 /*
- * An exporter whose memory a device may cache is never believed to be coherent: a cache that other
- * programs keep full today would pass the test.
+ * An exporter whose memory a device may cache is never believed to be coherent: a cache kept
+ * full by other programs would pass the test.
  */
 static void coherency_test_sample(struct coherency_job *j, struct coherency_sample *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The self-test that finds the coherency of a device and an exporter. */
+/* The self-test for the coherency of a device and an exporter. */
 #ifndef ICD_METHODS_OPAQUE_FD_COHERENCY_TEST_H
 #define ICD_METHODS_OPAQUE_FD_COHERENCY_TEST_H
 
@@ -7,7 +7,7 @@
 
 #include "icd/methods/opaque_fd/coherency.h"
 
-/* Sets @found.  False: the test could not run this time. */
+/* Sets @found.  False: the test could not run. */
 bool coherency_test(cl_device_id device, const unsigned char uuid[IMPORT_UUID_SIZE],
 		    enum import_maker exporter, enum coherency *found);
 

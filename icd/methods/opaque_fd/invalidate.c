@@ -56,7 +56,7 @@ static void invalidate_set_unready(struct invalidate *r)
 		next.clReleaseMemObject(mem);
 }
 
-/* Only on behalf of a command that is being enqueued: its queue keeps the context. */
+/* Called for a command during the enqueue: the queue keeps the context. */
 static void invalidate_prepare(struct import_invalidate *base)
 {
 	struct invalidate *r = (struct invalidate *)base;
@@ -142,7 +142,7 @@ static struct invalidate *invalidate_find(cl_context context) REQUIRES(invalidat
 	return r;
 }
 
-/* The one that the context has by now, or this. */
+/* Returns @made, or the record of a faster thread for the context. */
 static struct invalidate *invalidate_publish(struct invalidate *made)
 {
 	struct invalidate *r;

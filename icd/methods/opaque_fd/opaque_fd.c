@@ -3,8 +3,8 @@
  * The method opaque_fd: cl_khr_external_memory_opaque_fd, for devices with memory of their own.
  *
  * An exporter, CUDA or Vulkan, makes a descriptor of the memory (import/opaque_fd/opaque.c).
- * Vulkan makes a descriptor of any host memory.  No document promises that the driver's buffer is
- * zero copy, so a self-test decides, for each exporter (coherency.h).
+ * Vulkan makes a descriptor of any host memory.  No document promises zero copy, so a
+ * self-test decides, for each exporter (coherency.h).
  *
  * A device may cache what kernels read of the host's memory.  If the self-test finds such a cache,
  * an invalidation precedes each kernel (invalidate.h).
@@ -23,7 +23,7 @@
 
 #define EXTENSION "cl_khr_external_memory_opaque_fd"
 
-/* A device that shares the host's memory is served better by the memory's address. */
+/* A device in the host's memory is served better by the memory's address. */
 static bool opaque_fd_is_discrete(cl_device_id id)
 {
 	cl_bool unified = CL_TRUE;
@@ -57,7 +57,7 @@ static bool opaque_fd_probe(const struct device *device, const char *extensions,
 	return opaque_fd_is_zero_copy(&coherency);
 }
 
-/* The context's only device, the root of sub-devices; NULL if there are several devices. */
+/* The context's only device, the root of sub-devices; NULL for several devices. */
 static const struct device *opaque_fd_only_device(cl_context context)
 {
 	cl_device_id ids[64];
@@ -87,8 +87,8 @@ static bool opaque_fd_is_on_device(const struct import_region *region,
 }
 
 /*
- * Whether the device is proved to take what an exporter made.  Gives the region the invalidation
- * that the device needs.
+ * Whether the device is proved to take descriptors of an exporter.  Gives the region the
+ * invalidation for the device.
  */
 static cl_int opaque_fd_attach_invalidate(cl_context context,
 					  const struct opaque_coherency *coherency,
@@ -142,8 +142,8 @@ static void opaque_fd_context_release(cl_context context)
 }
 
 /*
- * NVIDIA's driver (580) makes 1D images on such imports and refuses every kernel that uses them,
- * so there are no images.  The driver crashes in many migrations of such a buffer, and the driver's
+ * NVIDIA's driver (580) makes 1D images on such imports and refuses every kernel with such an image,
+ * so imports have no images.  The driver crashes in many migrations of such a buffer, and the driver's
  * markers wait for their list on queues of any order.
  */
 const struct method_ops method_opaque_fd_ops = {

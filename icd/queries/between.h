@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process between the application and a probe process.
+ *
+ * posix_spawn() would give the application a child: a SIGCHLD at the child's end, and a child for
+ * the application's wait() to find.  An orphaned probe would be given to init, or to a
+ * subreaper, which need not expect orphans: PID 1 of most containers reaps its own children alone.
+ *
+ * So clone() makes a process between, without a signal for its end; wait() does not see such a
+ * process.  The process between spawns the probe, reads the answer, and waits for the probe's end.
+ * The process between shares the caller's memory, as after vfork(): a copy, as after fork(), would
+ * part pinned memory from its device at the caller's next write.  Instead of the caller, a thread
+ * of the caller's job is stopped meanwhile.
+ *
+ *	caller -- job's thread -- process between -- climport-probe
+ *
+ * The process between has no descriptor but the pipe.  If the application ends, the process between
+ * is killed, because it would keep the application's memory.
+ */
+#ifndef ICD_QUERIES_BETWEEN_H
+#define ICD_QUERIES_BETWEEN_H
+
+#include <spawn.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "icd/queries/probe.h"
+
+#define BETWEEN_STACK_SIZE 65536
+#define BETWEEN_PIPE 1 /* the pipe's second descriptor, in a process without other descriptors */
+
+struct between {
+	/* Set by the caller. */
+	const char *program;
+	char *argv[3], **env;
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+
+	/* Set by the process between. */
+	char line[PROBE_LINE_SIZE];
+	atomic_bool answered; /* the line is whole */
+	atomic_bool started;  /* the probe runs: from here on its time is the driver's doing */
+	int error;
+	pid_t pid;  /* of the probe */
+	int status; /* of the probe's end; -1: unknown */
+	_Alignas(16) char stack[BETWEEN_STACK_SIZE];
+};
+
+/* Returns when the process between has ended. */
+void between_run(struct between *b);
+
+#endif /* ICD_QUERIES_BETWEEN_H */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/queries/takes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "icd/queries/probe.h"
+#include "icd/queries/sandbox.h"
+#include "icd/selftest/identity.h"
+#include "icd/selftest/result_cache.h"
+#include "icd/text.h"
+#include "util/log.h"
+
+#define REVISION 4 /* of the answers */
+#define LIMITS_SIZE 160
+#define NO_ANSWER "no answer: " /* then the reason: the line that is kept for a probe that failed */
+
+/* "takes PLATFORM COUNT DEVICE ... end" */
+bool takes_format(const struct takes *t, char *line, size_t size)
+{
+	size_t used = (size_t)snprintf(line, size, "takes %u %u", t->platform, t->count);
+
+	for (cl_uint i = 0; i < t->count && used < size; i++)
+		used += (size_t)snprintf(line + used, size - used, " %u", t->device[i]);
+	if (used < size)
+		used += (size_t)snprintf(line + used, size - used, " end");
+	return used < size;
+}
+
+bool takes_parse(const char *line, struct takes *t)
+{
+	int n = 0;
+
+	if (sscanf(line, "takes %u %u%n", &t->platform, &t->count, &n) != 2 ||
+	    t->count > TAKES_MAX_DEVICES)
+		return false;
+	for (cl_uint i = 0; i < t->count; i++) {
+		unsigned int takes;
+		int length = 0;
+
+		line += n;
+		if (sscanf(line, " %u%n", &takes, &length) != 1 || takes > 255)
+			return false;
+		t->device[i] = (unsigned char)takes;
+		n = length;
+	}
+	return !strcmp(line + n, " end");
+}
+
+/* The caller frees it; NULL: the platform is not known.  @lasting: the answer may be kept. */
+char *takes_key(cl_platform_id platform, bool *lasting)
+{
+	char *identity = identity_platform(platform, lasting);
+	char *key = identity ? text_create("takes %d, %s", REVISION, identity) : NULL;
+
+	free(identity);
+	*lasting &= key != NULL;
+	return key;
+}
+
+bool takes_get_kept(const char *key, struct takes *t)
+{
+	char line[PROBE_LINE_SIZE];
+	bool is_recent;
+
+	return result_cache_get_recent(key, line, sizeof(line), &is_recent) &&
+	       takes_parse(line, t) && (t->platform || is_recent);
+}
+
+void takes_keep(const char *key, const struct takes *t)
+{
+	char line[PROBE_LINE_SIZE];
+
+	if (takes_format(t, line, sizeof(line)))
+		result_cache_set(key, line);
+}
+
+/* A kept answer; nothing is asked. */
+bool takes_recall(cl_platform_id platform, struct takes *t)
+{
+	bool lasting;
+	char *key = takes_key(platform, &lasting);
+	bool known = lasting && takes_get_kept(key, t);
+
+	free(key);
+	return known;
+}
+
+/*
+ * A probe has its parent's limits and filters of system calls, and may fail for them: that is for
+ * processes with the same limits, and as many filters.
+ */
+static char *takes_key_of_limits(const char *key)
+{
+	static const int kinds[] = { RLIMIT_AS,	   RLIMIT_DATA,	   RLIMIT_STACK, RLIMIT_NOFILE,
+				     RLIMIT_NPROC, RLIMIT_MEMLOCK, RLIMIT_CPU,	 RLIMIT_FSIZE };
+	char text[LIMITS_SIZE] = "";
+	struct rlimit limit;
+	int used = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!getrlimit(kinds[i], &limit))
+			used += snprintf(text + used, sizeof(text) - (size_t)used, "%llx ",
+					 (unsigned long long)limit.rlim_cur);
+	return text_create("%slimits, %ld filters, %s", text, sandbox_filters(), key);
+}
+
+/* A driver that a probe hangs or crashes with is left alone for a while. */
+bool takes_is_unanswered(const char *key)
+{
+	char *limited = takes_key_of_limits(key), line[PROBE_LINE_SIZE];
+	bool is_recent, known;
+
+	known = limited && result_cache_get_recent(limited, line, sizeof(line), &is_recent);
+	free(limited);
+	if (!known || !is_recent || strncmp(line, NO_ANSWER, strlen(NO_ANSWER)))
+		return false;
+	log_debug("the platform's extension names are not reported for an hour: %s",
+		  line + strlen(NO_ANSWER));
+	return true;
+}
+
+void takes_keep_unanswered(const char *key, const char *why)
+{
+	char *line = text_create(NO_ANSWER "%s", why), *limited = takes_key_of_limits(key);
+
+	if (line && limited)
+		result_cache_set(limited, line);
+	free(limited);
+	free(line);
+}

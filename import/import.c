@@ -16,7 +16,7 @@ static const struct import_ops *const kinds[IMPORT_TYPES] = {
 };
 
 /* A descriptor's mode takes precedence over the request, over all of the request if need be. */
-static void access_settle(struct import_region *r)
+static void import_settle_access(struct import_region *r)
 {
 	r->reduced = r->wanted & ~r->access;
 	r->wanted &= r->access;
@@ -47,7 +47,7 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 		free(r);
 		return ret;
 	}
-	access_settle(r);
+	import_settle_access(r);
 	*region = r;
 	return 0;
 }

@@ -26,7 +26,7 @@ static const struct {
 };
 
 /* LEVEL_UNREAD: an unknown @value. */
-static enum level level_parse(const char *value)
+static enum level log_level_parse(const char *value)
 {
 	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
 		if (!strcmp(value, levels[i].value))
@@ -44,10 +44,10 @@ static void log_print(const char *message)
 }
 
 /* A user who sets the variable wants to see faults: an unknown value is taken for "error". */
-static enum level level_read(atomic_int *known)
+static enum level log_level_read(atomic_int *known)
 {
 	const char *value = secure_getenv("CLIMPORT_LOG");
-	enum level level = value ? level_parse(value) : LEVEL_NONE;
+	enum level level = value ? log_level_parse(value) : LEVEL_NONE;
 	int unread = LEVEL_UNREAD, use = level == LEVEL_UNREAD ? LEVEL_ERROR : (int)level;
 	char message[MESSAGE_SIZE];
 
@@ -66,7 +66,7 @@ static enum level log_level(void)
 	static atomic_int known = LEVEL_UNREAD;
 	int value = atomic_load_explicit(&known, memory_order_relaxed);
 
-	return value == LEVEL_UNREAD ? level_read(&known) : (enum level)value;
+	return value == LEVEL_UNREAD ? log_level_read(&known) : (enum level)value;
 }
 
 static void log_keep(const char *format, va_list args)

@@ -62,7 +62,7 @@ static void memory_disinherit(struct lock *lock)
 }
 
 /* Maps pages from a multiple of BLOCK on. */
-static int map_aligned(size_t size, uintptr_t *base)
+static int memory_map_aligned(size_t size, uintptr_t *base)
 {
 	char *all = mmap(NULL, size + BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			 -1, 0);
@@ -78,13 +78,13 @@ static int map_aligned(size_t size, uintptr_t *base)
 	return 0;
 }
 
-static int block_map(struct block *b, size_t size)
+static int memory_block_map(struct block *b, size_t size)
 {
 	int ret;
 
 	if (!b->cuda) {
 		b->size = size;
-		return map_aligned(size, &b->base);
+		return memory_map_aligned(size, &b->base);
 	}
 	ret = cuda_alloc(b->kind == MEMORY_HOST ? CUDA_HOST : CUDA_DEVICE, b->uuid, size, BLOCK,
 			 &b->memory);
@@ -93,7 +93,7 @@ static int block_map(struct block *b, size_t size)
 	return ret;
 }
 
-static void block_unmap(struct block *b)
+static void memory_block_unmap(struct block *b)
 {
 	if (b->cuda)
 		cuda_free(&b->memory);
@@ -102,12 +102,12 @@ static void block_unmap(struct block *b)
 }
 
 /* Host memory outside of CUDA is registered at each import. */
-static int block_register(struct block *b)
+static int memory_block_register(struct block *b)
 {
 	return b->cuda ? opaque_hold(b->uuid, b->base, b->size, &b->hold) : 0;
 }
 
-static void block_unregister(struct block *b)
+static void memory_block_unregister(struct block *b)
 {
 	export_invalidate(b->base, b->size);
 	if (b->cuda)
@@ -115,8 +115,8 @@ static void block_unregister(struct block *b)
 }
 
 /* @part 0: a single allocation. */
-static int block_create(enum memory_kind kind, const unsigned char *uuid, size_t size, size_t part,
-			struct block **out)
+static int memory_block_create(enum memory_kind kind, const unsigned char *uuid, size_t size,
+			       size_t part, struct block **out)
 {
 	struct block *b = calloc(1, sizeof(*b));
 	int ret;
@@ -127,10 +127,10 @@ static int block_create(enum memory_kind kind, const unsigned char *uuid, size_t
 	b->cuda = uuid;
 	if (uuid)
 		memcpy(b->uuid, uuid, sizeof(b->uuid));
-	ret = block_map(b, size);
+	ret = memory_block_map(b, size);
 	if (ret)
 		goto err_free;
-	ret = block_register(b);
+	ret = memory_block_register(b);
 	if (ret)
 		goto err_unmap;
 	b->part = part ? part : b->size;
@@ -139,29 +139,29 @@ static int block_create(enum memory_kind kind, const unsigned char *uuid, size_t
 	return 0;
 
 err_unmap:
-	block_unmap(b);
+	memory_block_unmap(b);
 err_free:
 	free(b);
 	return ret;
 }
 
-static void block_destroy(struct block *b)
+static void memory_block_destroy(struct block *b)
 {
 	if (!b->inherited) {
-		block_unregister(b);
-		block_unmap(b);
+		memory_block_unregister(b);
+		memory_block_unmap(b);
 	}
 	free(b);
 }
 
-static void block_add(struct block *b) REQUIRES(memory_lock)
+static void memory_block_add(struct block *b) REQUIRES(memory_lock)
 {
 	b->next = *memory_bucket_of(b->base);
 	*memory_bucket_of(b->base) = b;
 	total += b->size;
 }
 
-static void block_remove(struct block *b) REQUIRES(memory_lock)
+static void memory_block_remove(struct block *b) REQUIRES(memory_lock)
 {
 	struct block **link = memory_bucket_of(b->base);
 
@@ -179,7 +179,7 @@ static bool memory_block_suits(const struct block *b, enum memory_kind kind,
 	       b->cuda == !!uuid && (!uuid || !memcmp(b->uuid, uuid, sizeof(b->uuid)));
 }
 
-static struct block *slab_find(enum memory_kind kind, const unsigned char *uuid, size_t part)
+static struct block *memory_slab_find(enum memory_kind kind, const unsigned char *uuid, size_t part)
 	REQUIRES(memory_lock)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
@@ -189,7 +189,7 @@ static struct block *slab_find(enum memory_kind kind, const unsigned char *uuid,
 	return NULL;
 }
 
-static uintptr_t take_part(struct block *b)
+static uintptr_t memory_take_part(struct block *b)
 {
 	size_t i = 0;
 
@@ -200,7 +200,7 @@ static uintptr_t take_part(struct block *b)
 	return b->base + i * b->part;
 }
 
-static size_t power_of_two(size_t size)
+static size_t memory_part_size(size_t size)
 {
 	size_t power = SMALLEST;
 
@@ -210,23 +210,23 @@ static size_t power_of_two(size_t size)
 }
 
 /* The size of a part for small allocations; 0: a single allocation. */
-static size_t part_for(size_t size, size_t alignment)
+static size_t memory_part_for(size_t size, size_t alignment)
 {
 	size_t larger = size > alignment ? size : alignment;
 
-	return larger <= BLOCK / 2 ? power_of_two(larger) : 0;
+	return larger <= BLOCK / 2 ? memory_part_size(larger) : 0;
 }
 
 /* A part of an existing slab. */
-static bool take_from_slab(enum memory_kind kind, const unsigned char *uuid, size_t part,
-			   uintptr_t *address)
+static bool memory_take_from_slab(enum memory_kind kind, const unsigned char *uuid, size_t part,
+				  uintptr_t *address)
 {
 	struct block *b;
 
 	lock_acquire(&memory_lock);
-	b = slab_find(kind, uuid, part);
+	b = memory_slab_find(kind, uuid, part);
 	if (b)
-		*address = take_part(b);
+		*address = memory_take_part(b);
 	lock_release(&memory_lock);
 	return b;
 }
@@ -234,28 +234,28 @@ static bool take_from_slab(enum memory_kind kind, const unsigned char *uuid, siz
 int memory_alloc(enum memory_kind kind, size_t size, size_t alignment, const unsigned char *uuid,
 		 uintptr_t *address)
 {
-	size_t part = part_for(size, alignment), whole = (size + BLOCK - 1) / BLOCK * BLOCK;
+	size_t part = memory_part_for(size, alignment), whole = (size + BLOCK - 1) / BLOCK * BLOCK;
 	struct descriptor_retry retry = { 0 };
 	struct block *b = NULL;
 	int ret;
 
 	if (whole < size)
 		return log_errno(ENOMEM, "%zu bytes exceed the address space", size);
-	if (part && take_from_slab(kind, uuid, part, address))
+	if (part && memory_take_from_slab(kind, uuid, part, address))
 		return 0;
 	do
-		ret = block_create(kind, uuid, part ? BLOCK : whole, part, &b);
+		ret = memory_block_create(kind, uuid, part ? BLOCK : whole, part, &b);
 	while (descriptor_retry(&retry, ret));
 	if (ret)
 		return ret;
 	lock_acquire(&memory_lock);
-	block_add(b);
-	*address = take_part(b);
+	memory_block_add(b);
+	*address = memory_take_part(b);
 	lock_release(&memory_lock);
 	return 0;
 }
 
-static struct block *block_of(uintptr_t address) REQUIRES(memory_lock)
+static struct block *memory_block_of(uintptr_t address) REQUIRES(memory_lock)
 {
 	uintptr_t base = address / BLOCK * BLOCK;
 	struct block *b = *memory_bucket_of(base);
@@ -266,9 +266,9 @@ static struct block *block_of(uintptr_t address) REQUIRES(memory_lock)
 }
 
 /* @unused: the block, if its last part was freed. */
-static bool part_free(uintptr_t address, struct block **unused) REQUIRES(memory_lock)
+static bool memory_part_free(uintptr_t address, struct block **unused) REQUIRES(memory_lock)
 {
-	struct block *b = block_of(address);
+	struct block *b = memory_block_of(address);
 	size_t i = b ? (address - b->base) / b->part : 0;
 
 	if (!b || b->base + i * b->part != address || !b->is_used[i])
@@ -276,7 +276,7 @@ static bool part_free(uintptr_t address, struct block **unused) REQUIRES(memory_
 	b->is_used[i] = 0;
 	if (--b->used)
 		return true;
-	block_remove(b);
+	memory_block_remove(b);
 	*unused = b;
 	return true;
 }
@@ -287,10 +287,10 @@ bool memory_free(uintptr_t address)
 	bool live;
 
 	lock_acquire(&memory_lock);
-	live = part_free(address, &unused);
+	live = memory_part_free(address, &unused);
 	lock_release(&memory_lock);
 	if (unused)
-		block_destroy(unused);
+		memory_block_destroy(unused);
 	return live;
 }
 

@@ -96,8 +96,8 @@ PUBLIC int climport_set_keep_limit(unsigned int kind, uint64_t bytes)
 	return 0;
 }
 
-static int check_request(unsigned int kind, size_t size, size_t alignment,
-			 const unsigned char *uuid)
+static int climport_check_request(unsigned int kind, size_t size, size_t alignment,
+				  const unsigned char *uuid)
 {
 	if (kind != CLIMPORT_HOST && kind != CLIMPORT_DEVICE)
 		return log_errno(EINVAL, "there is no kind of memory %u", kind);
@@ -115,7 +115,7 @@ PUBLIC int climport_alloc(unsigned int kind, size_t size, size_t alignment,
 {
 	uintptr_t at;
 	THREAD_NO_CANCEL();
-	int ret = check_request(kind, size, alignment, uuid);
+	int ret = climport_check_request(kind, size, alignment, uuid);
 
 	if (!ret)
 		ret = memory_alloc(kind == CLIMPORT_HOST ? MEMORY_HOST : MEMORY_DEVICE, size,

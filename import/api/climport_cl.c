@@ -30,7 +30,7 @@ static void *climport_cl_symbol(const char *name)
 #define LOADER(name) ((__typeof__(&(name)))climport_cl_symbol(#name))
 
 /* A context has one platform, but any number of devices. */
-static cl_int platform_of(cl_context context, cl_platform_id *platform)
+static cl_int climport_cl_platform(cl_context context, cl_platform_id *platform)
 {
 	__typeof__(&clGetContextInfo) context_info = LOADER(clGetContextInfo);
 	__typeof__(&clGetDeviceInfo) device_info = LOADER(clGetDeviceInfo);
@@ -53,7 +53,7 @@ static cl_int platform_of(cl_context context, cl_platform_id *platform)
 	return err;
 }
 
-static import_fn function_of(cl_context context, cl_int *err)
+static import_fn climport_cl_import_function(cl_context context, cl_int *err)
 {
 	__typeof__(&clGetExtensionFunctionAddressForPlatform) address =
 		LOADER(clGetExtensionFunctionAddressForPlatform);
@@ -63,7 +63,7 @@ static import_fn function_of(cl_context context, cl_int *err)
 	*err = CL_INVALID_OPERATION;
 	if (!address)
 		return NULL;
-	*err = context ? platform_of(context, &platform) : CL_INVALID_CONTEXT;
+	*err = context ? climport_cl_platform(context, &platform) : CL_INVALID_CONTEXT;
 	if (*err)
 		return NULL;
 	function = (import_fn)address(platform, "clImportMemoryARM");
@@ -87,7 +87,7 @@ PUBLIC cl_mem CL_API_CALL clImportMemoryARM(cl_context context, cl_mem_flags fla
 					    void *memory, size_t size, cl_int *errcode_ret)
 {
 	cl_int err;
-	import_fn function = function_of(context, &err);
+	import_fn function = climport_cl_import_function(context, &err);
 
 	if (!function)
 		return climport_cl_failed(err, errcode_ret);

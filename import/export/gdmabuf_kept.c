@@ -33,8 +33,8 @@ struct gdmabuf_kept *gdmabuf_kept_create(uint32_t slots)
 	return calloc(slots, sizeof(struct gdmabuf_kept));
 }
 
-static struct gdmabuf_kept kept_pin(const struct gdmabuf_context *ctx,
-				    const struct gdmabuf_export *export)
+static struct gdmabuf_kept gdmabuf_kept_pin(const struct gdmabuf_context *ctx,
+					    const struct gdmabuf_export *export)
 {
 	struct gdmabuf_query query = { .size = sizeof(query), .fd = export->out_fd };
 
@@ -53,20 +53,20 @@ void gdmabuf_kept_add(struct gdmabuf_context *ctx, const struct gdmabuf_export *
 		return;
 	lock_acquire(&kept_lock);
 	if (kept->generation != export->out_generation)
-		*kept = kept_pin(ctx, export);
+		*kept = gdmabuf_kept_pin(ctx, export);
 	if (ctx->kept_slots <= export->out_slot)
 		ctx->kept_slots = export->out_slot + 1;
 	lock_release(&kept_lock);
 }
 
-static bool kept_touches(const struct gdmabuf_kept *kept, uintptr_t address, size_t size)
+static bool gdmabuf_kept_touches(const struct gdmabuf_kept *kept, uintptr_t address, size_t size)
 {
 	return kept->generation &&
 	       (kept->address - address < size || address - kept->address < kept->size);
 }
 
 /* EBUSY: not kept any more, and in use.  ENOENT: given up for room. */
-static void kept_drop(const struct gdmabuf_context *ctx, uint32_t slot) REQUIRES(kept_lock)
+static void gdmabuf_kept_drop(const struct gdmabuf_context *ctx, uint32_t slot) REQUIRES(kept_lock)
 {
 	struct gdmabuf_pin_id id = {
 		.size = sizeof(id),
@@ -88,8 +88,8 @@ void gdmabuf_drop(uintptr_t address, size_t size)
 		return;
 	lock_acquire(&kept_lock);
 	for (uint32_t slot = 0; slot < ctx->kept_slots; slot++)
-		if (kept_touches(&ctx->kept[slot], address, size))
-			kept_drop(ctx, slot);
+		if (gdmabuf_kept_touches(&ctx->kept[slot], address, size))
+			gdmabuf_kept_drop(ctx, slot);
 	lock_release(&kept_lock);
 }
 
@@ -99,8 +99,8 @@ static const uint32_t kind_of[] = {
 };
 
 /* Returns the idle bytes afterwards. */
-static uint64_t kept_set_budget(const struct gdmabuf_context *ctx, enum gdmabuf_memory memory)
-	REQUIRES(kept_lock)
+static uint64_t gdmabuf_kept_set_budget(const struct gdmabuf_context *ctx,
+					enum gdmabuf_memory memory) REQUIRES(kept_lock)
 {
 	struct gdmabuf_budget budget = {
 		.size = sizeof(budget),
@@ -116,7 +116,7 @@ void gdmabuf_kept_limit(struct gdmabuf_context *ctx)
 	lock_acquire(&kept_lock);
 	for (int memory = GDMABUF_MEMORY_HOST; memory <= GDMABUF_MEMORY_GPU; memory++)
 		if (limit[memory] != UINT64_MAX)
-			kept_set_budget(ctx, memory);
+			gdmabuf_kept_set_budget(ctx, memory);
 	lock_release(&kept_lock);
 }
 
@@ -129,18 +129,18 @@ void gdmabuf_set_limit(enum gdmabuf_memory memory, uint64_t bytes)
 	/* A context that a thread opens meanwhile is not seen here, and is told the limit then. */
 	ctx = gdmabuf_context_usable();
 	if (ctx)
-		kept_set_budget(ctx, memory);
+		gdmabuf_kept_set_budget(ctx, memory);
 	lock_release(&kept_lock);
 }
 
 /* The module tells the idle bytes when the budget is set: the budget is set to its old value. */
-static uint64_t kept_idle_bytes(const struct gdmabuf_context *ctx)
+static uint64_t gdmabuf_kept_idle_bytes(const struct gdmabuf_context *ctx)
 {
 	uint64_t bytes;
 
 	lock_acquire(&kept_lock);
-	bytes = kept_set_budget(ctx, GDMABUF_MEMORY_HOST) +
-		kept_set_budget(ctx, GDMABUF_MEMORY_GPU);
+	bytes = gdmabuf_kept_set_budget(ctx, GDMABUF_MEMORY_HOST) +
+		gdmabuf_kept_set_budget(ctx, GDMABUF_MEMORY_GPU);
 	lock_release(&kept_lock);
 	return bytes;
 }
@@ -159,6 +159,6 @@ void gdmabuf_counts(struct gdmabuf_counts *counts)
 		.evictions = stats.out_evictions,
 		.stale = stats.out_stale,
 		.bytes_pinned = stats.out_host_bytes + stats.out_gpu_bytes,
-		.bytes_idle = kept_idle_bytes(ctx),
+		.bytes_idle = gdmabuf_kept_idle_bytes(ctx),
 	};
 }

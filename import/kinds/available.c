@@ -23,7 +23,7 @@ static const struct group_files versions[] = {
 };
 
 /* The number after @word at the beginning of a line; "": of the first line. */
-static bool file_number(const char *path, const char *word, size_t *number)
+static bool available_file_number(const char *path, const char *word, size_t *number)
 {
 	const size_t length = strlen(word);
 	FILE *file = fopen(path, "re");
@@ -38,38 +38,38 @@ static bool file_number(const char *path, const char *word, size_t *number)
 	return found;
 }
 
-static bool group_number(const struct group_files *files, const char *group, const char *name,
-			 const char *word, size_t *number)
+static bool available_group_number(const struct group_files *files, const char *group,
+				   const char *name, const char *word, size_t *number)
 {
 	char *path;
 	bool found;
 
 	if (asprintf(&path, "%s%s/%s", files->root, group, name) < 0)
 		return false;
-	found = file_number(path, word, number);
+	found = available_file_number(path, word, number);
 	free(path);
 	return found;
 }
 
-static size_t group_available(const struct group_files *files, const char *group)
+static size_t available_in_group(const struct group_files *files, const char *group)
 {
 	size_t limit, usage, cached = 0;
 
-	if (!group_number(files, group, files->limit, "", &limit) ||
-	    !group_number(files, group, files->usage, "", &usage))
+	if (!available_group_number(files, group, files->limit, "", &limit) ||
+	    !available_group_number(files, group, files->usage, "", &usage))
 		return SIZE_MAX; /* "max", or not seen from here */
-	group_number(files, group, "memory.stat", files->cached, &cached);
+	available_group_number(files, group, "memory.stat", files->cached, &cached);
 	usage -= cached < usage ? cached : usage;
 	return usage < limit ? limit - usage : 0;
 }
 
 /* The group, and all groups around the group. */
-static size_t groups_available(const struct group_files *files, char *group)
+static size_t available_in_groups(const struct group_files *files, char *group)
 {
 	size_t least = SIZE_MAX;
 
 	for (;;) {
-		size_t available = group_available(files, strcmp(group, "/") ? group : "");
+		size_t available = available_in_group(files, strcmp(group, "/") ? group : "");
 		char *end = strrchr(group, '/');
 
 		least = available < least ? available : least;
@@ -80,7 +80,7 @@ static size_t groups_available(const struct group_files *files, char *group)
 }
 
 /* "hierarchy-ID:controller-list:cgroup-path" */
-static size_t line_available(char *line)
+static size_t available_in_line(char *line)
 {
 	char *controllers = strchr(line, ':'), *group = NULL;
 
@@ -92,7 +92,7 @@ static size_t line_available(char *line)
 	group[strcspn(group, "\n")] = '\0';
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
 		if (!strcmp(controllers, versions[i].controllers))
-			return groups_available(&versions[i], group);
+			return available_in_groups(&versions[i], group);
 	return SIZE_MAX;
 }
 
@@ -102,10 +102,10 @@ size_t import_memory_available(void)
 	size_t least = SIZE_MAX, room = 0, kib;
 	char *line = NULL;
 
-	if (file_number("/proc/meminfo", "MemAvailable", &kib))
+	if (available_file_number("/proc/meminfo", "MemAvailable", &kib))
 		least = kib * 1024;
 	while (groups && getline(&line, &room, groups) > 0) {
-		size_t available = line_available(line);
+		size_t available = available_in_line(line);
 
 		least = available < least ? available : least;
 	}

@@ -24,7 +24,7 @@
 #endif
 
 /* Some programs pass the descriptor instead of the descriptor's address: an error, no crash. */
-static int read_descriptor(const void *memory, int *fd)
+static int dmabuf_read_descriptor(const void *memory, int *fd)
 {
 	unsigned int have;
 
@@ -56,7 +56,7 @@ static int dmabuf_check_descriptor(int fd, size_t size)
 }
 
 /* The descriptor's mode takes precedence over the flags: read-only stays read-only. */
-static unsigned int descriptor_access(int fd)
+static unsigned int dmabuf_descriptor_access(int fd)
 {
 	switch (fcntl(fd, F_GETFL) & O_ACCMODE) {
 	case O_RDONLY:
@@ -69,7 +69,7 @@ static unsigned int descriptor_access(int fd)
 }
 
 /* Linux maps no unreadable descriptor. */
-static int refuse_write_only(int fd, bool optional)
+static int dmabuf_refuse_write_only(int fd, bool optional)
 {
 	if (optional)
 		return 0;
@@ -84,7 +84,7 @@ static int dmabuf_map_whole(struct import_region *region, bool optional)
 		   (region->access & IMPORT_WRITE ? PROT_WRITE : 0);
 
 	if (!(region->access & IMPORT_READ))
-		return refuse_write_only(region->fd, optional);
+		return dmabuf_refuse_write_only(region->fd, optional);
 	region->addr = mmap(NULL, region->size, prot, MAP_SHARED, region->fd, 0);
 	if (region->addr != MAP_FAILED)
 		return 0;
@@ -98,7 +98,7 @@ static int dmabuf_map_whole(struct import_region *region, bool optional)
 
 static int dmabuf_pin(const struct import_desc *desc, struct import_region *region)
 {
-	int fd = -1, ret = read_descriptor(desc->memory, &fd);
+	int fd = -1, ret = dmabuf_read_descriptor(desc->memory, &fd);
 
 	if (!ret)
 		ret = dmabuf_check_descriptor(fd, desc->size);
@@ -108,7 +108,7 @@ static int dmabuf_pin(const struct import_desc *desc, struct import_region *regi
 	if (region->fd < 0)
 		return log_errno(errno, "duplicate of descriptor %d: %m", fd);
 	descriptor_identify(region->fd, &region->id);
-	region->access = descriptor_access(region->fd);
+	region->access = dmabuf_descriptor_access(region->fd);
 	region->kinds = 1u << IMPORT_OF_DMABUF |
 			(region->access & IMPORT_WRITE ? 0u : 1u << IMPORT_UNWRITABLE);
 	ret = dmabuf_map_whole(region, desc->cpu_optional);
@@ -136,16 +136,16 @@ static int dmabuf_check_access(const struct import_region *region)
 }
 
 /* Linux does not check a descriptor's mode here.  An exporter may refuse, and gdmabuf does. */
-static unsigned int sync_flags(const struct import_region *region, unsigned int access)
+static unsigned int dmabuf_sync_flags(const struct import_region *region, unsigned int access)
 {
 	if (!(access & region->access & IMPORT_WRITE))
 		return DMA_BUF_SYNC_READ;
 	return access & IMPORT_READ ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_WRITE;
 }
 
-static int sync_access(struct import_region *region, unsigned int access, unsigned int edge)
+static int dmabuf_sync_access(struct import_region *region, unsigned int access, unsigned int edge)
 {
-	struct dma_buf_sync sync = { .flags = edge | sync_flags(region, access) };
+	struct dma_buf_sync sync = { .flags = edge | dmabuf_sync_flags(region, access) };
 	int ret = dmabuf_check_access(region);
 
 	if (ret)
@@ -159,12 +159,12 @@ static int sync_access(struct import_region *region, unsigned int access, unsign
 
 static int dmabuf_begin_access(struct import_region *region, unsigned int access)
 {
-	return sync_access(region, access, DMA_BUF_SYNC_START);
+	return dmabuf_sync_access(region, access, DMA_BUF_SYNC_START);
 }
 
 static int dmabuf_end_access(struct import_region *region, unsigned int access)
 {
-	return sync_access(region, access, DMA_BUF_SYNC_END);
+	return dmabuf_sync_access(region, access, DMA_BUF_SYNC_END);
 }
 
 /* POLLIN: the last writer is done; POLLOUT: readers are done as well. */

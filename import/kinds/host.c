@@ -37,12 +37,12 @@ static uintptr_t host_page_mask(void)
 	return known;
 }
 
-static bool is_aligned(const struct import_region *r)
+static bool host_is_aligned(const struct import_region *r)
 {
 	return !(((uintptr_t)r->addr | r->size) & ~host_page_mask());
 }
 
-static struct range pages_of(const struct import_region *r)
+static struct range host_pages_of(const struct import_region *r)
 {
 	uintptr_t first = (uintptr_t)r->addr, last = first + r->size - 1;
 
@@ -50,12 +50,12 @@ static struct range pages_of(const struct import_region *r)
 			       .last = last | ~host_page_mask() };
 }
 
-static const struct import_region *region_of(const struct range *range)
+static const struct import_region *host_region_of(const struct range *range)
 {
 	return (const void *)((const char *)range - offsetof(struct import_region, pages));
 }
 
-static const struct import_region *unaligned_conflict(const struct import_region *region)
+static const struct import_region *host_unaligned_conflict(const struct import_region *region)
 	REQUIRES(unaligned_lock)
 {
 	struct range *found = NULL;
@@ -64,35 +64,35 @@ static const struct import_region *unaligned_conflict(const struct import_region
 		if (kind != region->wanted)
 			found = ranges_find(unaligned[kind], region->pages.first,
 					    region->pages.last);
-	return found ? region_of(found) : NULL;
+	return found ? host_region_of(found) : NULL;
 }
 
-static void unaligned_insert(struct import_region *region) REQUIRES(unaligned_lock)
+static void host_unaligned_insert(struct import_region *region) REQUIRES(unaligned_lock)
 {
 	region->listed = true;
 	ranges_insert(&unaligned[region->wanted], &region->pages);
 }
 
-static int unaligned_add(struct import_region *region)
+static int host_unaligned_add(struct import_region *region)
 {
 	const struct import_region *other;
 	int ret = 0;
 
-	region->pages = pages_of(region);
+	region->pages = host_pages_of(region);
 	lock_acquire(&unaligned_lock);
-	other = unaligned_conflict(region);
+	other = host_unaligned_conflict(region);
 	if (other)
 		ret = log_errno(EBUSY,
 				"%zu bytes at %p share a page with an unaligned import at %p "
 				"that has other access flags",
 				region->size, region->addr, other->addr);
 	else
-		unaligned_insert(region);
+		host_unaligned_insert(region);
 	lock_release(&unaligned_lock);
 	return ret;
 }
 
-static void unaligned_remove(struct import_region *region)
+static void host_unaligned_remove(struct import_region *region)
 {
 	lock_acquire(&unaligned_lock);
 	if (region->listed)
@@ -109,13 +109,13 @@ static int host_pin(const struct import_desc *desc, struct import_region *region
 	if (ret)
 		return ret;
 	region->addr = desc->memory;
-	return is_aligned(region) ? 0 : unaligned_add(region);
+	return host_is_aligned(region) ? 0 : host_unaligned_add(region);
 }
 
 static void host_unpin(struct import_region *region)
 {
-	if (!is_aligned(region))
-		unaligned_remove(region);
+	if (!host_is_aligned(region))
+		host_unaligned_remove(region);
 }
 
 const struct import_ops import_host_ops = {

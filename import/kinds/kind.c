@@ -29,7 +29,7 @@ enum store {
 };
 
 /* The device of the kernel's own tmpfs or hugetlbfs, which is mounted nowhere; 0: unknown. */
-static dev_t own_device(unsigned int flags, _Atomic(dev_t) *known)
+static dev_t kind_own_device(unsigned int flags, _Atomic(dev_t) *known)
 {
 	dev_t device = atomic_load_explicit(known, memory_order_relaxed);
 	struct stat st;
@@ -53,14 +53,14 @@ static dev_t kind_shmem_device(void)
 {
 	static _Atomic(dev_t) known;
 
-	return own_device(0, &known);
+	return kind_own_device(0, &known);
 }
 
-static dev_t huge_device(void)
+static dev_t kind_huge_device(void)
 {
 	static _Atomic(dev_t) known;
 
-	return own_device(MFD_HUGETLB, &known);
+	return kind_own_device(MFD_HUGETLB, &known);
 }
 
 static bool kind_begins_with(const char *name, const char *with)
@@ -69,7 +69,7 @@ static bool kind_begins_with(const char *name, const char *with)
 }
 
 /* By the name of a file system type. */
-static enum store store_of_type(const char *type)
+static enum store kind_store_of_type(const char *type)
 {
 	static const char *const elsewhere[] = { "sysfs",   "proc",	  "debugfs",
 						 "tracefs", "securityfs", "configfs" };
@@ -88,7 +88,7 @@ static enum store store_of_type(const char *type)
  * "36 35 98:0 /root /at options fields - type source options": proc_pid_mountinfo(5).  A file of
  * an overlay is on a device that may be mounted nowhere.
  */
-static enum store store_of_device(dev_t device)
+static enum store kind_store_of_device(dev_t device)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
 	enum store found = major(device) ? ON_DISK : ELSEWHERE;
@@ -103,7 +103,7 @@ static enum store store_of_device(dev_t device)
 		    makedev(device_major, device_minor) != device ||
 		    sscanf(after, " - %63s", type) != 1)
 			continue;
-		found = store_of_type(type);
+		found = kind_store_of_type(type);
 		break;
 	}
 	free(line);
@@ -113,43 +113,43 @@ static enum store store_of_device(dev_t device)
 }
 
 /* Whether a name leads to something that is no plain file; a missing file counts as plain. */
-static bool is_special(const char *name)
+static bool kind_is_special(const char *name)
 {
 	struct stat st;
 
 	return !stat(name, &st) && !S_ISREG(st.st_mode);
 }
 
-static enum store store_of_name(const char *name, dev_t device)
+static enum store kind_store_of_name(const char *name, dev_t device)
 {
 	if (kind_begins_with(name, "/dmabuf"))
 		return IN_DMABUF;
 	if (!strcmp(name, "/dev/zero"))
 		return ZEROS;
-	if (name[0] != '/' || is_special(name))
+	if (name[0] != '/' || kind_is_special(name))
 		return ELSEWHERE;
 	if (kind_begins_with(name, "/dev/") && !kind_begins_with(name, "/dev/shm/") &&
 	    access(name, F_OK))
 		return ELSEWHERE; /* perhaps a device without its node */
-	return store_of_device(device);
+	return kind_store_of_device(device);
 }
 
-static enum store store_find(const struct maps_mapping *m)
+static enum store kind_store_find(const struct maps_mapping *m)
 {
 	enum store store;
 	char *name;
 
 	if (m->device == kind_shmem_device())
 		return ON_TMPFS;
-	if (m->device == huge_device())
+	if (m->device == kind_huge_device())
 		return ON_HUGETLBFS;
 	name = maps_name(m->start);
-	store = name ? store_of_name(name, m->device) : NOT_KNOWN;
+	store = name ? kind_store_of_name(name, m->device) : NOT_KNOWN;
 	free(name);
 	return store;
 }
 
-static uint64_t file_hash(const struct maps_mapping *m)
+static uint64_t kind_file_hash(const struct maps_mapping *m)
 {
 	uint64_t h = (uint64_t)m->device * 0x9e3779b97f4a7c15 ^ m->inode;
 
@@ -158,17 +158,17 @@ static uint64_t file_hash(const struct maps_mapping *m)
 }
 
 /* A word for each file: the place, and as much of the hash as fits. */
-static enum store store_of(const struct maps_mapping *m)
+static enum store kind_store_of(const struct maps_mapping *m)
 {
 	static _Atomic(uint64_t) remembered[1 << REMEMBERED_BITS];
-	const uint64_t hash = file_hash(m);
+	const uint64_t hash = kind_file_hash(m);
 	_Atomic(uint64_t) *slot = &remembered[hash >> (64 - REMEMBERED_BITS)];
 	const uint64_t word = atomic_load_explicit(slot, memory_order_relaxed);
 	enum store store;
 
 	if (word && word >> STORE_BITS == hash << STORE_BITS >> STORE_BITS)
 		return (enum store)(word & ((1 << STORE_BITS) - 1));
-	store = store_find(m);
+	store = kind_store_find(m);
 	if (store != NOT_KNOWN)
 		atomic_store_explicit(slot, hash << STORE_BITS | store, memory_order_relaxed);
 	return store;
@@ -178,7 +178,7 @@ enum import_kind maps_kind(const struct maps_mapping *m)
 {
 	if (!m->inode)
 		return m->shared ? IMPORT_OTHER : IMPORT_ANONYMOUS;
-	switch (store_of(m)) {
+	switch (kind_store_of(m)) {
 	case ON_DISK:
 		return m->shared ? IMPORT_FILE_SHARED : IMPORT_FILE_PRIVATE;
 	case ON_TMPFS:

@@ -80,7 +80,7 @@ __attribute__((constructor)) static void query_fd_prepare(void)
 }
 
 /* 0 is no descriptor here. */
-static int query_fd_open(void)
+static int maps_query_fd_open(void)
 {
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), other;
 
@@ -92,9 +92,9 @@ static int query_fd_open(void)
 }
 
 /* Opens the maps anew unless a thread already replaced @stale. */
-static int query_file_open(struct query_file *file, int stale)
+static int maps_query_file_open(struct query_file *file, int stale)
 {
-	int fd = query_fd_open();
+	int fd = maps_query_fd_open();
 	struct stat st;
 
 	if (fd < 0)
@@ -110,7 +110,7 @@ static int query_file_open(struct query_file *file, int stale)
 }
 
 /* The number may be a new file's by now, even the maps of a parent or child. */
-static bool query_file_is_open(struct query_file *file, int fd)
+static bool maps_query_file_is_open(struct query_file *file, int fd)
 {
 	struct stat st;
 
@@ -120,7 +120,7 @@ static bool query_file_is_open(struct query_file *file, int fd)
 }
 
 /* @name: of NAME_ROOM bytes, or NULL */
-static int query_once(int fd, uintptr_t at, struct maps_mapping *found, char *name)
+static int maps_query_once(int fd, uintptr_t at, struct maps_mapping *found, char *name)
 {
 	struct procmap_query_v1 query = {
 		.size = sizeof(query),
@@ -144,13 +144,13 @@ static int query_once(int fd, uintptr_t at, struct maps_mapping *found, char *na
 	return 0;
 }
 
-static bool is_answer(int ret)
+static bool maps_is_answer(int ret)
 {
 	return !ret || ret == -ENOENT || ret == -ENAMETOOLONG;
 }
 
 /* The answers of kernels without the query; a lack of descriptors or memory is no answer. */
-static bool is_missing(int ret)
+static bool maps_is_missing(int ret)
 {
 	return ret == -ENOTTY || ret == -EINVAL;
 }
@@ -159,7 +159,7 @@ static bool is_missing(int ret)
  * A descriptor of the maps, or -1.  A program may close the descriptor, and open a new file at the
  * number.  The maps are then opened once more, and the number is left alone.
  */
-static int query_descriptor(void)
+static int maps_query_descriptor(void)
 {
 	struct query_file *file = query_file;
 	int fd;
@@ -167,23 +167,23 @@ static int query_descriptor(void)
 	if (!file || atomic_load_explicit(&query_missing, memory_order_relaxed))
 		return -1;
 	fd = atomic_load_explicit(&file->fd, memory_order_acquire);
-	return query_file_is_open(file, fd) ? fd : query_file_open(file, fd);
+	return maps_query_file_is_open(file, fd) ? fd : maps_query_file_open(file, fd);
 }
 
 /* The first mapping with an end after @at: 0, -ENOENT without such a mapping, or -EOPNOTSUPP. */
-static int query_mapping(int fd, uintptr_t at, struct maps_mapping *found, char *name)
+static int maps_query_mapping(int fd, uintptr_t at, struct maps_mapping *found, char *name)
 {
-	int ret = fd < 0 ? -EOPNOTSUPP : query_once(fd, at, found, name);
+	int ret = fd < 0 ? -EOPNOTSUPP : maps_query_once(fd, at, found, name);
 
-	if (is_answer(ret))
+	if (maps_is_answer(ret))
 		return ret;
-	if (is_missing(ret))
+	if (maps_is_missing(ret))
 		atomic_store_explicit(&query_missing, true, memory_order_relaxed);
 	return -EOPNOTSUPP;
 }
 
 /* One line of the maps: "start-end rwxp offset major:minor inode   name" */
-static bool line_parse(const char *line, struct maps_mapping *found, int *name_at)
+static bool maps_line_parse(const char *line, struct maps_mapping *found, int *name_at)
 {
 	unsigned int major, minor;
 	char read, write, shared;
@@ -205,7 +205,7 @@ struct walk {
 };
 
 /* 1: go on, 0: the range is covered, or a negative errno. */
-static int walk_step(struct walk *walk, const struct maps_mapping *m)
+static int maps_walk_step(struct walk *walk, const struct maps_mapping *m)
 {
 	int ret;
 
@@ -216,7 +216,7 @@ static int walk_step(struct walk *walk, const struct maps_mapping *m)
 	return ret ? ret : walk->at < walk->end;
 }
 
-static int walk_file(struct walk *walk)
+static int maps_walk_file(struct walk *walk)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	struct maps_mapping m = { 0 };
@@ -228,25 +228,25 @@ static int walk_file(struct walk *walk)
 		return log_errno(errno == EMFILE || errno == ENFILE ? errno : EIO,
 				 "cannot read /proc/self/maps: %m");
 	while (ret > 0 && getline(&line, &room, maps) > 0)
-		if (line_parse(line, &m, &name) && m.end > walk->at)
-			ret = walk_step(walk, &m);
+		if (maps_line_parse(line, &m, &name) && m.end > walk->at)
+			ret = maps_walk_step(walk, &m);
 	free(line);
 	fclose(maps);
 	return ret > 0 ? log_errno(EFAULT, "host memory at %#lx is not mapped", walk->at) : ret;
 }
 
-static int walk_queries(struct walk *walk)
+static int maps_walk_queries(struct walk *walk)
 {
 	struct maps_mapping m = { 0 };
-	int fd = query_descriptor(), ret;
+	int fd = maps_query_descriptor(), ret;
 
 	do {
-		ret = query_mapping(fd, walk->at, &m, NULL);
+		ret = maps_query_mapping(fd, walk->at, &m, NULL);
 		if (ret == -EOPNOTSUPP)
-			return walk_file(walk);
+			return maps_walk_file(walk);
 		if (ret)
 			return log_errno(EFAULT, "host memory at %#lx is not mapped", walk->at);
-		ret = walk_step(walk, &m);
+		ret = maps_walk_step(walk, &m);
 	} while (ret > 0);
 	return ret;
 }
@@ -259,7 +259,7 @@ int maps_for_each(const void *addr, size_t size,
 
 	if (walk.end < start)
 		return log_errno(ERANGE, "%zu bytes at %p exceed the address space", size, addr);
-	return walk_queries(&walk);
+	return maps_walk_queries(&walk);
 }
 
 struct wish {
@@ -302,7 +302,7 @@ int maps_check(const void *addr, size_t size, unsigned int need, unsigned int *h
 	return 0;
 }
 
-static void name_from_file(uintptr_t addr, char *name)
+static void maps_name_from_file(uintptr_t addr, char *name)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	struct maps_mapping m;
@@ -312,7 +312,7 @@ static void name_from_file(uintptr_t addr, char *name)
 	int at;
 
 	while (maps && (length = getline(&line, &room, maps)) > 0) {
-		if (!line_parse(line, &m, &at) || m.end <= addr)
+		if (!maps_line_parse(line, &m, &at) || m.end <= addr)
 			continue;
 		line[length - 1] = '\0';
 		if (m.start <= addr)
@@ -332,9 +332,9 @@ char *maps_name(uintptr_t addr)
 
 	if (!name)
 		return NULL;
-	ret = query_mapping(query_descriptor(), addr, &m, name);
+	ret = maps_query_mapping(maps_query_descriptor(), addr, &m, name);
 	if (ret == -EOPNOTSUPP || ret == -ENAMETOOLONG)
-		name_from_file(addr, name);
+		maps_name_from_file(addr, name);
 	else if (ret || m.start > addr)
 		name[0] = '\0';
 	return name;

@@ -5,13 +5,13 @@
 #include <stddef.h>
 
 /* Ranges with equal first addresses are ordered by the addresses of the structs. */
-static bool range_is_before(const struct range *a, const struct range *b)
+static bool ranges_is_before(const struct range *a, const struct range *b)
 {
 	return a->first != b->first ? a->first < b->first : (uintptr_t)a < (uintptr_t)b;
 }
 
 /* As random as is needed: the finalizer of splitmix64. */
-static uint64_t range_priority(const struct range *range)
+static uint64_t ranges_priority(const struct range *range)
 {
 	uint64_t x = (uintptr_t)range;
 
@@ -20,7 +20,7 @@ static uint64_t range_priority(const struct range *range)
 	return x ^ (x >> 31);
 }
 
-static void range_update(struct range *range)
+static void ranges_update(struct range *range)
 {
 	range->reach = range->last;
 	if (range->left && range->left->reach > range->reach)
@@ -36,14 +36,14 @@ static void ranges_split(struct range *set, const struct range *at, struct range
 		*before = *after = NULL;
 		return;
 	}
-	if (range_is_before(set, at)) {
+	if (ranges_is_before(set, at)) {
 		*before = set;
 		ranges_split(set->right, at, &set->right, after);
 	} else {
 		*after = set;
 		ranges_split(set->left, at, before, &set->left);
 	}
-	range_update(set);
+	ranges_update(set);
 }
 
 /* All of @before come before all of @after. */
@@ -59,7 +59,7 @@ static struct range *ranges_join(struct range *before, struct range *after)
 		after->left = ranges_join(before, after->left);
 		top = after;
 	}
-	range_update(top);
+	ranges_update(top);
 	return top;
 }
 
@@ -68,18 +68,18 @@ static void ranges_place(struct range **set, struct range *range)
 	struct range *top = *set;
 
 	if (top && top->priority >= range->priority) {
-		ranges_place(range_is_before(top, range) ? &top->right : &top->left, range);
-		range_update(top);
+		ranges_place(ranges_is_before(top, range) ? &top->right : &top->left, range);
+		ranges_update(top);
 		return;
 	}
 	ranges_split(top, range, &range->left, &range->right);
-	range_update(range);
+	ranges_update(range);
 	*set = range;
 }
 
 void ranges_insert(struct range **set, struct range *range)
 {
-	range->priority = range_priority(range);
+	range->priority = ranges_priority(range);
 	ranges_place(set, range);
 }
 
@@ -91,8 +91,8 @@ void ranges_remove(struct range **set, struct range *range)
 		*set = ranges_join(range->left, range->right);
 		return;
 	}
-	ranges_remove(range_is_before(top, range) ? &top->right : &top->left, range);
-	range_update(top);
+	ranges_remove(ranges_is_before(top, range) ? &top->right : &top->left, range);
+	ranges_update(top);
 }
 
 struct range *ranges_find(struct range *set, uintptr_t first, uintptr_t last)

@@ -26,14 +26,15 @@ struct kind_sample {
 	void *first;   /* page of the sample */
 };
 
-static void kind_sample_unpin(struct import_region *region)
+static void sample_kind_sample_unpin(struct import_region *region)
 {
 	struct kind_sample *s = (struct kind_sample *)region;
 
 	munmap(s->mapping, s->mapped);
 }
 
-static const struct import_ops kind_sample_ops = { .name = "sample", .unpin = kind_sample_unpin };
+static const struct import_ops kind_sample_ops = { .name = "sample",
+						   .unpin = sample_kind_sample_unpin };
 
 /* Whole pages. */
 static size_t sample_bytes(const struct import_sample_want *want)
@@ -44,7 +45,7 @@ static size_t sample_bytes(const struct import_sample_want *want)
 }
 
 /* For file systems without O_TMPFILE. */
-static int named_file_in(const char *directory)
+static int sample_named_file_in(const char *directory)
 {
 	char *name;
 	int fd;
@@ -59,7 +60,7 @@ static int named_file_in(const char *directory)
 }
 
 /* A file without a name, on a disk.  tmpfs is a kind apart. */
-static int file_in(const char *directory)
+static int sample_file_in(const char *directory)
 {
 	struct statfs fs;
 	int fd;
@@ -67,14 +68,14 @@ static int file_in(const char *directory)
 	if (!directory || directory[0] != '/' || statfs(directory, &fs) || fs.f_type == TMPFS_MAGIC)
 		return -1;
 	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	return fd < 0 ? named_file_in(directory) : fd;
+	return fd < 0 ? sample_named_file_in(directory) : fd;
 }
 
 /*
  * On a full disk, a store into a hole of a shared mapping ends the program: blocks are allocated
  * before the stores.  A negative errno if the disk has no room.
  */
-static int file_allocate(int fd, const struct import_sample_want *want)
+static int sample_file_allocate(int fd, const struct import_sample_want *want)
 {
 	static const char zeros[IMPORT_SAMPLE_TOUCHED];
 
@@ -90,7 +91,7 @@ static int file_allocate(int fd, const struct import_sample_want *want)
 }
 
 /* In the first directory with room. */
-static int file_create(const struct import_sample_want *want)
+static int sample_file_create(const struct import_sample_want *want)
 {
 	const char *const directories[] = { secure_getenv("XDG_CACHE_HOME"), "/tmp", "/var/tmp",
 					    secure_getenv("HOME") };
@@ -99,11 +100,11 @@ static int file_create(const struct import_sample_want *want)
 	if (!want->is_sparse && want->kind == IMPORT_FILE_SHARED && want->size > FILE_LARGEST)
 		return -EOPNOTSUPP;
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
-		int fd = file_in(directories[i]);
+		int fd = sample_file_in(directories[i]);
 
 		if (fd < 0)
 			continue;
-		ret = file_allocate(fd, want);
+		ret = sample_file_allocate(fd, want);
 		if (!ret)
 			return fd;
 		close(fd);
@@ -129,7 +130,7 @@ static int sample_udmabuf_create(size_t size)
 	return fd;
 }
 
-static int heap_create(size_t size)
+static int sample_heap_create(size_t size)
 {
 	struct dma_heap_allocation_data data = { .len = size, .fd_flags = O_RDWR | O_CLOEXEC };
 	int heap = open("/dev/dma_heap/system", O_RDONLY | O_CLOEXEC), ret;
@@ -141,7 +142,7 @@ static int heap_create(size_t size)
 	return ret ? -1 : (int)data.fd;
 }
 
-static int shmem_create(size_t size)
+static int sample_shmem_create(size_t size)
 {
 	int fd = memfd_create("climport", MFD_CLOEXEC);
 
@@ -152,7 +153,7 @@ static int shmem_create(size_t size)
 	return fd < 0 ? -errno : fd;
 }
 
-static int dmabuf_create(size_t size)
+static int sample_dmabuf_create(size_t size)
 {
 	int fd;
 
@@ -160,34 +161,34 @@ static int dmabuf_create(size_t size)
 		return -EOPNOTSUPP;
 	fd = sample_udmabuf_create(size);
 	if (fd < 0)
-		fd = heap_create(size);
+		fd = sample_heap_create(size);
 	return fd < 0 ? -EOPNOTSUPP : fd;
 }
 
 /* The kind's descriptor, or a negative errno. */
-static int kind_descriptor(const struct import_sample_want *want)
+static int sample_kind_descriptor(const struct import_sample_want *want)
 {
 	switch (want->kind) {
 	case IMPORT_FILE_PRIVATE:
 	case IMPORT_FILE_SHARED:
-		return file_create(want);
+		return sample_file_create(want);
 	case IMPORT_SHMEM:
 	case IMPORT_SHMEM_PRIVATE:
-		return shmem_create(sample_bytes(want));
+		return sample_shmem_create(sample_bytes(want));
 	case IMPORT_OF_DMABUF:
-		return dmabuf_create(sample_bytes(want));
+		return sample_dmabuf_create(sample_bytes(want));
 	default:
 		return -EOPNOTSUPP;
 	}
 }
 
-static bool is_private(enum import_kind kind)
+static bool sample_is_private(enum import_kind kind)
 {
 	return kind == IMPORT_ANONYMOUS || kind == IMPORT_FILE_PRIVATE ||
 	       kind == IMPORT_SHMEM_PRIVATE || kind == IMPORT_HUGE;
 }
 
-static size_t huge_page_size(void)
+static size_t sample_huge_page_size(void)
 {
 	FILE *file = fopen("/proc/meminfo", "re");
 	size_t kib = 0;
@@ -202,10 +203,10 @@ static size_t huge_page_size(void)
 }
 
 /* Reserved: a store never finds the pool empty. */
-static int huge_create(const struct import_sample_want *want, struct kind_sample *s)
+static int sample_huge_create(const struct import_sample_want *want, struct kind_sample *s)
 {
-	const size_t page = sysconf(_SC_PAGESIZE), huge = huge_page_size();
-	int flags = is_private(want->kind) ? MAP_PRIVATE : MAP_SHARED;
+	const size_t page = sysconf(_SC_PAGESIZE), huge = sample_huge_page_size();
+	int flags = sample_is_private(want->kind) ? MAP_PRIVATE : MAP_SHARED;
 	char *mapping;
 
 	if (!huge)
@@ -224,10 +225,10 @@ static int huge_create(const struct import_sample_want *want, struct kind_sample
  * Maps at an odd page, so that the memory is aligned to a page and no more.  A reservation, larger
  * by a page, provides the address.
  */
-static int kind_map(enum import_kind kind, int fd, struct kind_sample *s)
+static int sample_kind_map(enum import_kind kind, int fd, struct kind_sample *s)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
-	int flags = (is_private(kind) ? MAP_PRIVATE : MAP_SHARED) | MAP_NORESERVE;
+	int flags = (sample_is_private(kind) ? MAP_PRIVATE : MAP_SHARED) | MAP_NORESERVE;
 	char *room = mmap(NULL, s->mapped + page, PROT_NONE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	char *at = room;
@@ -250,18 +251,18 @@ static int kind_map(enum import_kind kind, int fd, struct kind_sample *s)
 	return -ENOMEM;
 }
 
-static int kind_create(const struct import_sample_want *want, struct kind_sample *s)
+static int sample_kind_create(const struct import_sample_want *want, struct kind_sample *s)
 {
 	int fd = -1, ret;
 
 	if (want->kind == IMPORT_HUGE || want->kind == IMPORT_HUGE_SHARED)
-		return huge_create(want, s);
+		return sample_huge_create(want, s);
 	if (want->kind != IMPORT_ANONYMOUS) {
-		fd = kind_descriptor(want);
+		fd = sample_kind_descriptor(want);
 		if (fd < 0)
 			return fd;
 	}
-	ret = kind_map(want->kind, fd, s);
+	ret = sample_kind_map(want->kind, fd, s);
 	if (fd >= 0)
 		close(fd);
 	return ret;
@@ -275,7 +276,7 @@ int import_sample_kind(const struct import_sample_want *want, struct import_regi
 	if (!s)
 		return log_errno(ENOMEM, "no memory for a sample");
 	s->mapped = sample_bytes(want);
-	ret = kind_create(want, s);
+	ret = sample_kind_create(want, s);
 	if (ret) {
 		free(s);
 		return ret;

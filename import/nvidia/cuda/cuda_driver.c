@@ -54,10 +54,10 @@ static const struct symbol symbols[] = {
 	{ "cuMemExportToShareableHandle", NULL, AT(share), VMM },
 };
 
-static void loader_distrust(struct lock *lock) TSA(no_thread_safety_analysis);
+static void cuda_driver_loader_distrust(struct lock *lock) TSA(no_thread_safety_analysis);
 
-LOCK_DEFINE_IN_CHILD(load_lock, LOCK_LAST, loader_distrust); /* the three below */
-static struct cuda_driver driver;			     /* constant once published */
+LOCK_DEFINE_IN_CHILD(load_lock, LOCK_LAST, cuda_driver_loader_distrust); /* the three below */
+static struct cuda_driver driver; /* constant once published */
 static unsigned long long
 	searched GUARDED_BY(load_lock); /* libraries loaded when libcuda was not */
 static bool is_child GUARDED_BY(load_lock);
@@ -96,7 +96,7 @@ static const char *cuda_driver_fill(struct cuda_driver *cu, void *library)
  * Calls from here hold load_lock, and fork() waits for load_lock.  But a thread of the program may
  * have held glibc's lock, so a child never asks: 0.
  */
-static int loads_read(struct dl_phdr_info *info, size_t size, void *loads)
+static int cuda_driver_loads_read(struct dl_phdr_info *info, size_t size, void *loads)
 {
 	(void)size;
 	*(unsigned long long *)loads = info->dlpi_adds;
@@ -108,19 +108,19 @@ static unsigned long long cuda_driver_loads(void) REQUIRES(load_lock)
 	unsigned long long loads = 0;
 
 	if (!is_child)
-		dl_iterate_phdr(loads_read, &loads);
+		dl_iterate_phdr(cuda_driver_loads_read, &loads);
 	return loads;
 }
 
-static void loader_distrust(struct lock *lock)
+static void cuda_driver_loader_distrust(struct lock *lock)
 {
 	(void)lock;
 	is_child = true;
 	searched = 0;
 }
 
-/* Whether something was loaded since libcuda was not found.  @now: for search_failed() */
-static bool search_is_due(unsigned long long *now)
+/* Whether something was loaded since libcuda was not found.  @now: for cuda_driver_search_failed() */
+static bool cuda_driver_search_is_due(unsigned long long *now)
 {
 	bool due;
 
@@ -131,7 +131,7 @@ static bool search_is_due(unsigned long long *now)
 	return due;
 }
 
-static void search_failed(unsigned long long then)
+static void cuda_driver_search_failed(unsigned long long then)
 {
 	lock_acquire(&load_lock);
 	searched = then;
@@ -164,7 +164,7 @@ static const struct cuda_driver *cuda_driver_get(int flags)
 	unsigned long long now = 0;
 	void *library;
 
-	if (cu || (flags & RTLD_NOLOAD && !search_is_due(&now)))
+	if (cu || (flags & RTLD_NOLOAD && !cuda_driver_search_is_due(&now)))
 		return cu;
 	library = dlopen("libcuda.so.1", RTLD_NOW | flags);
 	if (library)
@@ -172,7 +172,7 @@ static const struct cuda_driver *cuda_driver_get(int flags)
 	else if (!(flags & RTLD_NOLOAD))
 		log_error("%s", dlerror());
 	if (!cu && flags & RTLD_NOLOAD)
-		search_failed(now);
+		cuda_driver_search_failed(now);
 	return cu;
 }
 
@@ -195,7 +195,7 @@ const struct cuda_driver *cuda_driver_load(void)
 	return NULL;
 }
 
-static int errno_of(int result)
+static int cuda_driver_errno_of(int result)
 {
 	switch (result) {
 	case CUDA_INVALID_VALUE:
@@ -236,7 +236,7 @@ int cuda_failed(const struct cuda_driver *cu, int result, const char *format, ..
 	int err;
 
 	va_start(args, format);
-	err = cuda_driver_failed(cu, errno_of(result), result, format, args);
+	err = cuda_driver_failed(cu, cuda_driver_errno_of(result), result, format, args);
 	va_end(args);
 	return err;
 }
@@ -247,7 +247,8 @@ int cuda_descriptor_failed(const struct cuda_driver *cu, int result, const char 
 	va_list args;
 
 	va_start(args, format);
-	err = cuda_driver_failed(cu, error ? error : errno_of(result), result, format, args);
+	err = cuda_driver_failed(cu, error ? error : cuda_driver_errno_of(result), result, format,
+				 args);
 	va_end(args);
 	return err;
 }

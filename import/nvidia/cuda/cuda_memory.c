@@ -16,7 +16,8 @@ struct allocation {
 	struct cuda_memory memory;
 };
 
-static int device_of(const struct cuda_driver *cu, const unsigned char uuid[CUDA_UUID_SIZE])
+static int cuda_memory_device_of(const struct cuda_driver *cu,
+				 const unsigned char uuid[CUDA_UUID_SIZE])
 {
 	unsigned char have[CUDA_UUID_SIZE];
 	int device, count;
@@ -34,8 +35,8 @@ static int device_of(const struct cuda_driver *cu, const unsigned char uuid[CUDA
 }
 
 /* HOST_NUMA, not HOST: the driver gives memory of HOST no descriptor. */
-static struct cuda_location location_of(const struct cuda_driver *cu, enum cuda_kind kind,
-					int device)
+static struct cuda_location cuda_memory_location_of(const struct cuda_driver *cu,
+						    enum cuda_kind kind, int device)
 {
 	int node;
 
@@ -45,12 +46,12 @@ static struct cuda_location location_of(const struct cuda_driver *cu, enum cuda_
 	return (struct cuda_location){ CUDA_LOCATION_HOST_NUMA, node < 0 ? 0 : node };
 }
 
-static void properties_init(struct allocation *a, enum cuda_kind kind)
+static void cuda_memory_properties_init(struct allocation *a, enum cuda_kind kind)
 {
 	a->properties = (struct cuda_properties){
 		.type = CUDA_ALLOCATION_PINNED,
 		.handle_types = CUDA_HANDLE_POSIX_FD,
-		.location = location_of(a->cu, kind, a->device),
+		.location = cuda_memory_location_of(a->cu, kind, a->device),
 	};
 	/* gdmabuf and other peers can pin memory with the flag alone. */
 	if (kind == CUDA_DEVICE)
@@ -68,7 +69,7 @@ static int cuda_memory_failed(const struct allocation *a, int result, const char
 			      : err; /* the request is valid: the driver does not know the kind */
 }
 
-static int round_up(struct allocation *a, size_t size)
+static int cuda_memory_round_up(struct allocation *a, size_t size)
 {
 	int result = a->cu->granularity(&a->granularity, &a->properties, CUDA_GRANULARITY_MINIMUM);
 
@@ -80,7 +81,7 @@ static int round_up(struct allocation *a, size_t size)
 	return 0;
 }
 
-static int set_access(const struct allocation *a)
+static int cuda_memory_set_access(const struct allocation *a)
 {
 	const struct cuda_access access[] = {
 		{ { CUDA_LOCATION_DEVICE, a->device }, CUDA_ACCESS_READ_WRITE },
@@ -100,7 +101,7 @@ static int cuda_memory_map(const struct allocation *a)
 
 	if (result)
 		return cuda_memory_failed(a, result, "cuMemMap");
-	err = set_access(a);
+	err = cuda_memory_set_access(a);
 	if (err)
 		a->cu->unmap(m->addr, m->size);
 	return err;
@@ -123,7 +124,7 @@ static int cuda_memory_reserve(struct allocation *a)
 static int cuda_memory_create(struct allocation *a, size_t size)
 {
 	struct cuda_memory *m = &a->memory;
-	int err = round_up(a, size);
+	int err = cuda_memory_round_up(a, size);
 	int result;
 
 	if (err)
@@ -137,7 +138,7 @@ static int cuda_memory_create(struct allocation *a, size_t size)
 	return err;
 }
 
-static int create_in_context(struct allocation *a, size_t size, void *context)
+static int cuda_memory_create_in_context(struct allocation *a, size_t size, void *context)
 {
 	struct cuda_scope scope;
 	int result = cuda_scope_enter(&scope, a->cu, context, a->device);
@@ -151,7 +152,7 @@ static int create_in_context(struct allocation *a, size_t size, void *context)
 }
 
 /* The device's primary context lives as long as the memory. */
-static int create_on_device(struct allocation *a, size_t size)
+static int cuda_memory_create_on_device(struct allocation *a, size_t size)
 {
 	void *context;
 	int result = a->cu->primary_retain(&context, a->device);
@@ -159,7 +160,7 @@ static int create_on_device(struct allocation *a, size_t size)
 
 	if (result)
 		return cuda_failed(a->cu, result, "context of CUDA device %d", a->device);
-	err = create_in_context(a, size, context);
+	err = cuda_memory_create_in_context(a, size, context);
 	if (err)
 		a->cu->primary_release(a->device);
 	return err;
@@ -178,15 +179,15 @@ int cuda_alloc(enum cuda_kind kind, const unsigned char uuid[CUDA_UUID_SIZE], si
 		return -ENODEV;
 	if (a.cu->no_vmm)
 		return cuda_missing(a.cu->no_vmm);
-	a.device = device_of(a.cu, uuid);
+	a.device = cuda_memory_device_of(a.cu, uuid);
 	if (a.device < 0)
 		return a.device;
 	if (!cuda_device_attribute(a.cu, CUDA_DEVICE_VMM, a.device))
 		return log_errno(EOPNOTSUPP, "CUDA device %d has no virtual memory management",
 				 a.device);
 	a.memory.device = a.device;
-	properties_init(&a, kind);
-	err = create_on_device(&a, size);
+	cuda_memory_properties_init(&a, kind);
+	err = cuda_memory_create_on_device(&a, size);
 	if (!err)
 		*memory = a.memory;
 	return err;

@@ -16,7 +16,7 @@
 #include "import/kinds/maps.h"
 #include "util/log.h"
 
-static bool starts_with(const char *text, const char *start)
+static bool pinnable_starts_with(const char *text, const char *start)
 {
 	return !strncmp(text, start, strlen(start));
 }
@@ -43,17 +43,18 @@ static dev_t pinnable_shmem_device(void)
 }
 
 /* One line of mountinfo: "36 35 major:minor root place options [fields] - type ..." */
-static bool is_memory_mount(const char *line, dev_t device)
+static bool pinnable_is_memory_mount(const char *line, dev_t device)
 {
 	const char *type = strstr(line, " - ");
 	unsigned int major, minor;
 
 	return type && sscanf(line, "%*d %*d %u:%u", &major, &minor) == 2 &&
 	       makedev(major, minor) == device &&
-	       (starts_with(type, " - tmpfs ") || starts_with(type, " - hugetlbfs "));
+	       (pinnable_starts_with(type, " - tmpfs ") ||
+		pinnable_starts_with(type, " - hugetlbfs "));
 }
 
-static bool is_memory_filesystem(dev_t device)
+static bool pinnable_is_memory_filesystem(dev_t device)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
 	char *line = NULL;
@@ -63,14 +64,14 @@ static bool is_memory_filesystem(dev_t device)
 	if (!mounts)
 		return false;
 	while (!found && getline(&line, &room, mounts) > 0)
-		found = is_memory_mount(line, device);
+		found = pinnable_is_memory_mount(line, device);
 	free(line);
 	fclose(mounts);
 	return found;
 }
 
 /* Containers keep the nodes of devices in a tmpfs. */
-static bool is_node(const char *name)
+static bool pinnable_is_node(const char *name)
 {
 	struct stat st;
 
@@ -78,13 +79,14 @@ static bool is_node(const char *name)
 }
 
 /* The kernel's own mounts of hugetlbfs are in no list; a private /dev/zero is anonymous. */
-static bool is_memory_name(const char *name)
+static bool pinnable_is_memory_name(const char *name)
 {
-	return starts_with(name, "/anon_hugepage") || starts_with(name, "/memfd:") ||
-	       starts_with(name, "/SYSV") || !strcmp(name, "/dev/zero");
+	return pinnable_starts_with(name, "/anon_hugepage") ||
+	       pinnable_starts_with(name, "/memfd:") || pinnable_starts_with(name, "/SYSV") ||
+	       !strcmp(name, "/dev/zero");
 }
 
-static int check_file(const struct maps_mapping *m)
+static int pinnable_check_file(const struct maps_mapping *m)
 {
 	char *name;
 	int ret = 0;
@@ -94,7 +96,8 @@ static int check_file(const struct maps_mapping *m)
 	name = maps_name(m->start);
 	if (!name)
 		return log_errno(ENOMEM, "there is no memory to name a mapping");
-	if (!is_memory_name(name) && (!is_memory_filesystem(m->device) || is_node(name)))
+	if (!pinnable_is_memory_name(name) &&
+	    (!pinnable_is_memory_filesystem(m->device) || pinnable_is_node(name)))
 		ret = log_errno(
 			EOPNOTSUPP,
 			"host memory at %#lx is a mapping of %s, which this device cannot pin",
@@ -110,7 +113,7 @@ static int pinnable_check_one(const struct maps_mapping *m, void *arg)
 
 	(void)arg;
 	if (m->access & IMPORT_WRITE)
-		return m->inode ? check_file(m) : 0;
+		return m->inode ? pinnable_check_file(m) : 0;
 	name = maps_name(m->start);
 	ret = log_errno(EOPNOTSUPP,
 			"host memory at %#lx (%s) is mapped without write access, which "

@@ -39,8 +39,8 @@ struct attempt {
 	const char *call; /* the last call */
 };
 
-static VkResult allowed_types(const struct vulkan_device *device, const struct source *source,
-			      uint32_t *types)
+static VkResult vulkan_allowed_types(const struct vulkan_device *device,
+				     const struct source *source, uint32_t *types)
 {
 	VkMemoryHostPointerPropertiesEXT host = {
 		.sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT,
@@ -61,7 +61,7 @@ static VkResult allowed_types(const struct vulkan_device *device, const struct s
 }
 
 /* Host memory is cached and coherent; further types that a driver names work, too. */
-static uint32_t choose_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t types)
+static uint32_t vulkan_choose_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t types)
 {
 	const VkMemoryPropertyFlags wishes[] = {
 		VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
@@ -100,8 +100,9 @@ static VkResult vulkan_allocate(const struct vulkan_device *device, const void *
 	return device->allocate_memory(device->handle, &info, NULL, memory);
 }
 
-static VkResult allocate_host(const struct vulkan_device *device, const struct source *source,
-			      uint32_t type, VkDeviceMemory *memory)
+static VkResult vulkan_allocate_host(const struct vulkan_device *device,
+				     const struct source *source, uint32_t type,
+				     VkDeviceMemory *memory)
 {
 	const VkImportMemoryHostPointerInfoEXT import = {
 		.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
@@ -113,8 +114,9 @@ static VkResult allocate_host(const struct vulkan_device *device, const struct s
 }
 
 /* A successful import takes the descriptor over. */
-static VkResult allocate_dmabuf(const struct vulkan_device *device, const struct source *source,
-				uint32_t type, VkDeviceMemory *memory)
+static VkResult vulkan_allocate_dmabuf(const struct vulkan_device *device,
+				       const struct source *source, uint32_t type,
+				       VkDeviceMemory *memory)
 {
 	const VkImportMemoryFdInfoKHR import = {
 		.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
@@ -131,7 +133,8 @@ static VkResult allocate_dmabuf(const struct vulkan_device *device, const struct
 	return result;
 }
 
-static VkResult export_memory(const struct vulkan_device *device, VkDeviceMemory memory, int *fd)
+static VkResult vulkan_export_memory(const struct vulkan_device *device, VkDeviceMemory memory,
+				     int *fd)
 {
 	const VkMemoryGetFdInfoKHR info = {
 		.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
@@ -143,23 +146,23 @@ static VkResult export_memory(const struct vulkan_device *device, VkDeviceMemory
 }
 
 /* A failure leaves nothing behind. */
-static VkResult import_on(const struct vulkan_device *device, const struct source *source,
-			  struct attempt *attempt)
+static VkResult vulkan_import_on(const struct vulkan_device *device, const struct source *source,
+				 struct attempt *attempt)
 {
 	uint32_t types;
 	VkResult result;
 
 	attempt->call = "the memory types of an import";
-	result = allowed_types(device, source, &types);
+	result = vulkan_allowed_types(device, source, &types);
 	if (result != VK_SUCCESS)
 		return result;
 	attempt->call = "vkAllocateMemory";
-	result = (source->host ? allocate_host : allocate_dmabuf)(
-		device, source, choose_type(&device->memory, types), &attempt->memory);
+	result = (source->host ? vulkan_allocate_host : vulkan_allocate_dmabuf)(
+		device, source, vulkan_choose_type(&device->memory, types), &attempt->memory);
 	if (result != VK_SUCCESS)
 		return result;
 	attempt->call = "vkGetMemoryFdKHR";
-	result = export_memory(device, attempt->memory, &attempt->fd);
+	result = vulkan_export_memory(device, attempt->memory, &attempt->fd);
 	if (result != VK_SUCCESS)
 		device->free_memory(device->handle, attempt->memory, NULL);
 	return result;
@@ -186,15 +189,15 @@ static int vulkan_check_device(const struct vulkan_device *device, const struct 
 /*
  * A second thread may have spoiled a shared device, so a refusal counts only from a fresh device.
  */
-static int import_afresh(const unsigned char *uuid, const struct source *source,
-			 struct vulkan_device **device, struct attempt *attempt)
+static int vulkan_import_afresh(const unsigned char *uuid, const struct source *source,
+				struct vulkan_device **device, struct attempt *attempt)
 {
 	int no_descriptor, ret = vulkan_device_make(uuid, device);
 	VkResult result;
 
 	if (ret)
 		return ret;
-	result = import_on(*device, source, attempt);
+	result = vulkan_import_on(*device, source, attempt);
 	if (result == VK_SUCCESS) {
 		vulkan_device_share(*device);
 		return 0;
@@ -207,8 +210,8 @@ static int import_afresh(const unsigned char *uuid, const struct source *source,
 			 vulkan_result_name(result), result);
 }
 
-static int import_source(const unsigned char *uuid, const struct source *source,
-			 struct vulkan_device **device, struct attempt *attempt)
+static int vulkan_import_source(const unsigned char *uuid, const struct source *source,
+				struct vulkan_device **device, struct attempt *attempt)
 {
 	int ret = vulkan_device_get(uuid, device);
 	VkResult result;
@@ -218,22 +221,22 @@ static int import_source(const unsigned char *uuid, const struct source *source,
 	ret = vulkan_check_device(*device, source);
 	if (ret)
 		goto put_device;
-	result = import_on(*device, source, attempt);
+	result = vulkan_import_on(*device, source, attempt);
 	if (result == VK_SUCCESS)
 		return 0;
 	log_debug("%s: %s (%d), trying a new device", attempt->call, vulkan_result_name(result),
 		  result);
 	vulkan_device_spoil(*device);
 	vulkan_device_put(*device);
-	return import_afresh(uuid, source, device, attempt);
+	return vulkan_import_afresh(uuid, source, device, attempt);
 
 put_device:
 	vulkan_device_put(*device);
 	return ret;
 }
 
-static int import_memory(const unsigned char *uuid, const struct source *source,
-			 struct vulkan_memory **out, int *fd)
+static int vulkan_import_memory(const unsigned char *uuid, const struct source *source,
+				struct vulkan_memory **out, int *fd)
 {
 	struct vulkan_memory *memory = malloc(sizeof(*memory));
 	struct attempt attempt;
@@ -241,7 +244,7 @@ static int import_memory(const unsigned char *uuid, const struct source *source,
 
 	if (!memory)
 		return log_errno(ENOMEM, "no memory for an import");
-	ret = import_source(uuid, source, &memory->device, &attempt);
+	ret = vulkan_import_source(uuid, source, &memory->device, &attempt);
 	if (ret) {
 		free(memory);
 		return ret;
@@ -264,7 +267,7 @@ int vulkan_import_host(const unsigned char uuid[VULKAN_UUID_SIZE], void *addr, s
 	if (!addr)
 		return log_errno(EFAULT, "host memory at 0 is not mapped");
 	ret = pinnable_check(addr, size);
-	return ret ? ret : import_memory(uuid, &source, memory, fd);
+	return ret ? ret : vulkan_import_memory(uuid, &source, memory, fd);
 }
 
 int vulkan_import_dmabuf(const unsigned char uuid[VULKAN_UUID_SIZE], int dmabuf, size_t size,
@@ -278,7 +281,7 @@ int vulkan_import_dmabuf(const unsigned char uuid[VULKAN_UUID_SIZE], int dmabuf,
 	if (!size || size > (size_t)has)
 		return log_errno(ERANGE, "%zu bytes exceed dma-buf %d, which has %lld", size,
 				 dmabuf, (long long)has);
-	return import_memory(uuid, &source, memory, fd);
+	return vulkan_import_memory(uuid, &source, memory, fd);
 }
 
 bool vulkan_takes_dmabufs(const unsigned char uuid[VULKAN_UUID_SIZE])

@@ -24,7 +24,7 @@ bool vulkan_is_foreign(void)
 	return process && process != fork_generation();
 }
 
-static bool driver_is_loaded(void)
+static bool vulkan_device_driver_is_loaded(void)
 {
 	bool is_loaded;
 
@@ -35,7 +35,7 @@ static bool driver_is_loaded(void)
 }
 
 /* Two threads may load a driver each: the first is for both. */
-static int driver_load(void)
+static int vulkan_device_driver_load(void)
 {
 	struct vulkan_driver mine;
 	int ret = vulkan_driver_load(&mine);
@@ -54,7 +54,7 @@ static int driver_load(void)
 	return 0;
 }
 
-static int driver_get(const struct vulkan_driver **out)
+static int vulkan_device_driver_get(const struct vulkan_driver **out)
 {
 	uint32_t nobody = 0;
 	int ret = 0;
@@ -63,8 +63,8 @@ static int driver_get(const struct vulkan_driver **out)
 	    vulkan_is_foreign())
 		return log_errno(EOPNOTSUPP, "Vulkan does not work in a child of the process "
 					     "that used it first");
-	if (!driver_is_loaded())
-		ret = driver_load();
+	if (!vulkan_device_driver_is_loaded())
+		ret = vulkan_device_driver_load();
 	*out = &driver;
 	return ret;
 }
@@ -78,7 +78,7 @@ static const char *const extension_names[EXTENSIONS] = {
 	VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME,
 };
 
-static unsigned int extension_bit(const char *name)
+static unsigned int vulkan_device_extension_bit(const char *name)
 {
 	for (unsigned int i = 0; i < EXTENSIONS; i++)
 		if (!strcmp(name, extension_names[i]))
@@ -86,7 +86,8 @@ static unsigned int extension_bit(const char *name)
 	return 0;
 }
 
-static int read_extensions(const struct vulkan_driver *vk, VkPhysicalDevice gpu, unsigned int *set)
+static int vulkan_device_read_extensions(const struct vulkan_driver *vk, VkPhysicalDevice gpu,
+					 unsigned int *set)
 {
 	VkExtensionProperties *list = NULL;
 	uint32_t count;
@@ -101,7 +102,7 @@ static int read_extensions(const struct vulkan_driver *vk, VkPhysicalDevice gpu,
 	}
 	*set = 0;
 	for (uint32_t i = 0; result >= VK_SUCCESS && i < count; i++)
-		*set |= extension_bit(list[i].extensionName);
+		*set |= vulkan_device_extension_bit(list[i].extensionName);
 	free(list);
 	if (result < VK_SUCCESS)
 		return log_errno(-vulkan_result_errno(result),
@@ -112,8 +113,8 @@ static int read_extensions(const struct vulkan_driver *vk, VkPhysicalDevice gpu,
 	return 0;
 }
 
-static int create_device(const struct vulkan_driver *vk, VkPhysicalDevice gpu, unsigned int set,
-			 VkDevice *device)
+static int vulkan_device_create_device(const struct vulkan_driver *vk, VkPhysicalDevice gpu,
+				       unsigned int set, VkDevice *device)
 {
 	const char *names[EXTENSIONS];
 	const float priority = 1;
@@ -140,7 +141,8 @@ static int create_device(const struct vulkan_driver *vk, VkPhysicalDevice gpu, u
 			 vulkan_result_name(result), result);
 }
 
-static VkDeviceSize read_host_alignment(const struct vulkan_driver *vk, VkPhysicalDevice gpu)
+static VkDeviceSize vulkan_device_read_host_alignment(const struct vulkan_driver *vk,
+						      VkPhysicalDevice gpu)
 {
 	VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {
 		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT,
@@ -174,7 +176,7 @@ static int vulkan_device_find_functions(const struct vulkan_driver *vk, struct v
 }
 
 /* Fills @device, which is zero. */
-static int device_init(const struct vulkan_driver *vk, struct vulkan_device *device)
+static int vulkan_device_init(const struct vulkan_driver *vk, struct vulkan_device *device)
 {
 	VkPhysicalDevice gpu;
 	unsigned int set = 0;
@@ -182,15 +184,15 @@ static int device_init(const struct vulkan_driver *vk, struct vulkan_device *dev
 
 	if (ret)
 		return ret;
-	ret = read_extensions(vk, gpu, &set);
+	ret = vulkan_device_read_extensions(vk, gpu, &set);
 	if (ret)
 		return ret;
 	device->takes_host = set & MEMORY_HOST;
 	device->takes_dmabuf = set & MEMORY_DMABUF;
 	if (device->takes_host)
-		device->host_alignment = read_host_alignment(vk, gpu);
+		device->host_alignment = vulkan_device_read_host_alignment(vk, gpu);
 	vk->get_memory_properties(gpu, &device->memory);
-	ret = create_device(vk, gpu, set, &device->handle);
+	ret = vulkan_device_create_device(vk, gpu, set, &device->handle);
 	if (ret)
 		return ret;
 	ret = vulkan_device_find_functions(vk, device);
@@ -199,8 +201,8 @@ static int device_init(const struct vulkan_driver *vk, struct vulkan_device *dev
 	return ret;
 }
 
-static int device_new(const struct vulkan_driver *vk, const unsigned char *uuid,
-		      struct vulkan_device **out)
+static int vulkan_device_new(const struct vulkan_driver *vk, const unsigned char *uuid,
+			     struct vulkan_device **out)
 {
 	struct vulkan_device *device = calloc(1, sizeof(*device));
 	int ret;
@@ -209,7 +211,7 @@ static int device_new(const struct vulkan_driver *vk, const unsigned char *uuid,
 		return log_errno(ENOMEM, "no memory for a Vulkan device");
 	device->refs = 1;
 	memcpy(device->uuid, uuid, VK_UUID_SIZE);
-	ret = device_init(vk, device);
+	ret = vulkan_device_init(vk, device);
 	if (ret) {
 		free(device);
 		return ret;
@@ -221,12 +223,13 @@ static int device_new(const struct vulkan_driver *vk, const unsigned char *uuid,
 int vulkan_device_make(const unsigned char uuid[VK_UUID_SIZE], struct vulkan_device **device)
 {
 	const struct vulkan_driver *vk;
-	int ret = driver_get(&vk);
+	int ret = vulkan_device_driver_get(&vk);
 
-	return ret ? ret : device_new(vk, uuid, device);
+	return ret ? ret : vulkan_device_new(vk, uuid, device);
 }
 
-static struct vulkan_device *shared_find(const unsigned char *uuid) REQUIRES(devices_lock)
+static struct vulkan_device *vulkan_device_shared_find(const unsigned char *uuid)
+	REQUIRES(devices_lock)
 {
 	struct vulkan_device *device = shared;
 
@@ -235,7 +238,7 @@ static struct vulkan_device *shared_find(const unsigned char *uuid) REQUIRES(dev
 	return device;
 }
 
-static void shared_add(struct vulkan_device *device) REQUIRES(devices_lock)
+static void vulkan_device_shared_add(struct vulkan_device *device) REQUIRES(devices_lock)
 {
 	device->refs++;
 	device->next = shared;
@@ -245,16 +248,17 @@ static void shared_add(struct vulkan_device *device) REQUIRES(devices_lock)
 /*
  * Returns a reference.  Without a shared device, @mine, which may be NULL, is shared from now on.
  */
-static struct vulkan_device *shared_get(const unsigned char *uuid, struct vulkan_device *mine)
+static struct vulkan_device *vulkan_device_shared_get(const unsigned char *uuid,
+						      struct vulkan_device *mine)
 {
 	struct vulkan_device *device;
 
 	lock_acquire(&devices_lock);
-	device = shared_find(uuid);
+	device = vulkan_device_shared_find(uuid);
 	if (device)
 		device->refs++;
 	else if (mine)
-		shared_add(mine);
+		vulkan_device_shared_add(mine);
 	lock_release(&devices_lock);
 	return device ? device : mine;
 }
@@ -270,16 +274,16 @@ int vulkan_device_get(const unsigned char uuid[VK_UUID_SIZE], struct vulkan_devi
 {
 	struct vulkan_device *device, *mine;
 	const struct vulkan_driver *vk;
-	int ret = driver_get(&vk);
+	int ret = vulkan_device_driver_get(&vk);
 
 	if (ret)
 		return ret;
-	device = shared_get(uuid, NULL);
+	device = vulkan_device_shared_get(uuid, NULL);
 	if (!device) {
-		ret = device_new(vk, uuid, &mine);
+		ret = vulkan_device_new(vk, uuid, &mine);
 		if (ret)
 			return ret;
-		device = shared_get(uuid, mine);
+		device = vulkan_device_shared_get(uuid, mine);
 		if (device != mine)
 			vulkan_device_destroy(mine);
 	}
@@ -290,8 +294,8 @@ int vulkan_device_get(const unsigned char uuid[VK_UUID_SIZE], struct vulkan_devi
 void vulkan_device_share(struct vulkan_device *device)
 {
 	lock_acquire(&devices_lock);
-	if (!shared_find(device->uuid))
-		shared_add(device);
+	if (!vulkan_device_shared_find(device->uuid))
+		vulkan_device_shared_add(device);
 	lock_release(&devices_lock);
 }
 

@@ -45,7 +45,7 @@ int vulkan_result_errno(VkResult result)
 	}
 }
 
-static int create_instance(PFN_vkGetInstanceProcAddr get_proc, VkInstance *instance)
+static int vulkan_driver_create_instance(PFN_vkGetInstanceProcAddr get_proc, VkInstance *instance)
 {
 	PFN_vkCreateInstance create = (PFN_vkCreateInstance)get_proc(NULL, "vkCreateInstance");
 	const VkApplicationInfo application = {
@@ -115,7 +115,7 @@ int vulkan_driver_load(struct vulkan_driver *driver)
 	if (!library)
 		return log_errno(EOPNOTSUPP, "no Vulkan: %s", dlerror());
 	*(void **)&get_proc = dlsym(library, "vkGetInstanceProcAddr");
-	ret = get_proc ? create_instance(get_proc, &driver->instance)
+	ret = get_proc ? vulkan_driver_create_instance(get_proc, &driver->instance)
 		       : log_errno(EOPNOTSUPP, "no Vulkan: %s", dlerror());
 	if (ret)
 		goto close_library;
@@ -130,8 +130,8 @@ close_library:
 }
 
 /* All, to be freed by the caller. */
-static int physical_devices(const struct vulkan_driver *driver, VkPhysicalDevice **list,
-			    uint32_t *count)
+static int vulkan_driver_physical_devices(const struct vulkan_driver *driver,
+					  VkPhysicalDevice **list, uint32_t *count)
 {
 	VkResult result;
 
@@ -151,8 +151,8 @@ static int physical_devices(const struct vulkan_driver *driver, VkPhysicalDevice
 			 vulkan_result_name(result), result);
 }
 
-static bool has_uuid(const struct vulkan_driver *driver, VkPhysicalDevice device,
-		     const unsigned char *uuid)
+static bool vulkan_driver_has_uuid(const struct vulkan_driver *driver, VkPhysicalDevice device,
+				   const unsigned char *uuid)
 {
 	VkPhysicalDeviceIDProperties id = {
 		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES,
@@ -172,13 +172,13 @@ int vulkan_driver_find(const struct vulkan_driver *driver, const unsigned char u
 {
 	VkPhysicalDevice *list;
 	uint32_t count;
-	int ret = physical_devices(driver, &list, &count);
+	int ret = vulkan_driver_physical_devices(driver, &list, &count);
 
 	if (ret)
 		return ret;
 	ret = -EOPNOTSUPP;
 	for (uint32_t i = 0; i < count && ret; i++) {
-		if (!has_uuid(driver, list[i], uuid))
+		if (!vulkan_driver_has_uuid(driver, list[i], uuid))
 			continue;
 		*found = list[i];
 		ret = 0;

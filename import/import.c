@@ -10,7 +10,7 @@
 #include "util/log.h"
 #include "util/thread.h"
 
-static const struct import_ops *const kinds[IMPORT_TYPES] = {
+static const struct import_ops *const import_kinds[IMPORT_TYPES] = {
 	[IMPORT_HOST] = &import_host_ops,
 	[IMPORT_DMABUF] = &import_dmabuf_ops,
 };
@@ -34,7 +34,7 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 	if (!r)
 		return log_errno(ENOMEM, "no memory for an import");
 	*r = (struct import_region){
-		.ops = kinds[desc->type],
+		.ops = import_kinds[desc->type],
 		.refs = 1,
 		.size = desc->size,
 		.fd = -1,

@@ -39,15 +39,16 @@ struct worker_pipe {
 static void worker_forget(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(worker_lock, LOCK_LAST, worker_forget); /* queue and pipe */
-static struct job *queued GUARDED_BY(worker_lock), **queued_tail GUARDED_BY(worker_lock) = &queued;
+static struct job *worker_queued GUARDED_BY(worker_lock),
+	**worker_queued_tail GUARDED_BY(worker_lock) = &worker_queued;
 static struct worker_pipe worker_pipe GUARDED_BY(worker_lock) = { { .fd = -1 }, { .fd = -1 } };
 
 /* The worker is the parent's, and so are the jobs. */
 static void worker_forget(struct lock *lock)
 {
 	(void)lock;
-	queued = NULL;
-	queued_tail = &queued;
+	worker_queued = NULL;
+	worker_queued_tail = &worker_queued;
 }
 
 static int worker_bracket(struct job *job, size_t i)
@@ -181,9 +182,9 @@ static struct job *worker_take_queued(void)
 	struct job *jobs;
 
 	lock_acquire(&worker_lock);
-	jobs = queued;
-	queued = NULL;
-	queued_tail = &queued;
+	jobs = worker_queued;
+	worker_queued = NULL;
+	worker_queued_tail = &worker_queued;
 	lock_release(&worker_lock);
 	return jobs;
 }
@@ -265,8 +266,8 @@ static int worker_enqueue(struct job *job)
 	lock_acquire(&worker_lock);
 	ret = worker_start();
 	if (!ret) {
-		*queued_tail = job;
-		queued_tail = &job->next;
+		*worker_queued_tail = job;
+		worker_queued_tail = &job->next;
 		if (write(worker_pipe.write.fd, "", 1) < 0 && errno != EAGAIN) /* full: awake */
 			log_debug("write to the worker's pipe: %m");
 	}

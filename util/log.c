@@ -15,7 +15,7 @@ enum level { LEVEL_UNREAD, LEVEL_NONE, LEVEL_ERROR, LEVEL_DEBUG };
 #define PREFIX "climport: "
 #define MESSAGE_SIZE 256
 
-static _Thread_local char last[MESSAGE_SIZE];
+static _Thread_local char log_last_message[MESSAGE_SIZE];
 
 static const struct {
 	const char *value;
@@ -74,9 +74,9 @@ static void log_keep(const char *format, va_list args)
 	int saved = errno;
 	THREAD_NO_CANCEL();
 
-	vsnprintf(last, sizeof(last), format, args);
+	vsnprintf(log_last_message, sizeof(log_last_message), format, args);
 	if (log_level() >= LEVEL_ERROR)
-		log_print(last);
+		log_print(log_last_message);
 	errno = saved;
 }
 
@@ -117,10 +117,10 @@ void log_debug(const char *format, ...)
 
 void log_clear(void)
 {
-	last[0] = '\0';
+	log_last_message[0] = '\0';
 }
 
 const char *log_last(void)
 {
-	return last;
+	return log_last_message;
 }

@@ -40,12 +40,12 @@ struct block {
 static void memory_disinherit(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(memory_lock, LOCK_LAST, memory_disinherit); /* all below */
-static struct block *buckets[BUCKETS] GUARDED_BY(memory_lock);
-static size_t total GUARDED_BY(memory_lock);
+static struct block *memory_buckets[BUCKETS] GUARDED_BY(memory_lock);
+static size_t memory_total GUARDED_BY(memory_lock);
 
 static struct block **memory_bucket_of(uintptr_t base) REQUIRES(memory_lock)
 {
-	return &buckets[base / BLOCK % BUCKETS];
+	return &memory_buckets[base / BLOCK % BUCKETS];
 }
 
 /* CUDA does not work in a child, and CUDA's memory is not mapped in a child. */
@@ -53,11 +53,11 @@ static void memory_disinherit(struct lock *lock)
 {
 	(void)lock;
 	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct block *b = buckets[i]; b; b = b->next) {
+		for (struct block *b = memory_buckets[i]; b; b = b->next) {
 			if (!b->cuda || b->inherited)
 				continue;
 			b->inherited = true;
-			total -= b->size;
+			memory_total -= b->size;
 		}
 }
 
@@ -158,7 +158,7 @@ static void memory_block_add(struct block *b) REQUIRES(memory_lock)
 {
 	b->next = *memory_bucket_of(b->base);
 	*memory_bucket_of(b->base) = b;
-	total += b->size;
+	memory_total += b->size;
 }
 
 static void memory_block_remove(struct block *b) REQUIRES(memory_lock)
@@ -169,7 +169,7 @@ static void memory_block_remove(struct block *b) REQUIRES(memory_lock)
 		link = &(*link)->next;
 	*link = b->next;
 	if (!b->inherited)
-		total -= b->size;
+		memory_total -= b->size;
 }
 
 static bool memory_block_suits(const struct block *b, enum memory_kind kind,
@@ -183,7 +183,7 @@ static struct block *memory_slab_find(enum memory_kind kind, const unsigned char
 	REQUIRES(memory_lock)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct block *b = buckets[i]; b; b = b->next)
+		for (struct block *b = memory_buckets[i]; b; b = b->next)
 			if (memory_block_suits(b, kind, uuid, part))
 				return b;
 	return NULL;
@@ -299,7 +299,7 @@ size_t memory_bytes(void)
 	size_t bytes;
 
 	lock_acquire(&memory_lock);
-	bytes = total;
+	bytes = memory_total;
 	lock_release(&memory_lock);
 	return bytes;
 }

@@ -21,13 +21,13 @@ struct export
 };
 
 LOCK_DEFINE(exports_lock, LOCK_LAST); /* the three below */
-static struct export ring[EXPORTS] GUARDED_BY(exports_lock);
-static struct export *buckets[BUCKETS] GUARDED_BY(exports_lock);
-static unsigned int oldest GUARDED_BY(exports_lock);
+static struct export exports_ring[EXPORTS] GUARDED_BY(exports_lock);
+static struct export *exports_buckets[BUCKETS] GUARDED_BY(exports_lock);
+static unsigned int exports_oldest GUARDED_BY(exports_lock);
 
 static struct export **exports_bucket_of(ino_t inode) REQUIRES(exports_lock)
 {
-	return &buckets[inode % BUCKETS];
+	return &exports_buckets[inode % BUCKETS];
 }
 
 /* Whether the address still means the exported memory. */
@@ -56,7 +56,7 @@ static struct export *exports_find_inode(ino_t inode) REQUIRES(exports_lock)
 /* A new dma-buf replaces the oldest. */
 static struct export *exports_take(ino_t inode) REQUIRES(exports_lock)
 {
-	struct export *e = &ring[oldest++ % EXPORTS];
+	struct export *e = &exports_ring[exports_oldest++ % EXPORTS];
 	struct export **link = exports_bucket_of(e->inode);
 
 	while (e->used && *link != e)

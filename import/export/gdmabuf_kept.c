@@ -24,9 +24,9 @@ struct gdmabuf_kept {
 	size_t size;
 };
 
-LOCK_DEFINE(kept_lock,
-	    LOCK_LAST); /* every context's table; the limit, until the module has the limit */
-static uint64_t limit[2] GUARDED_BY(kept_lock) = { UINT64_MAX, UINT64_MAX };
+/* Over every context's table, and over the limit until the module has the limit. */
+LOCK_DEFINE(gdmabuf_kept_lock, LOCK_LAST);
+static uint64_t gdmabuf_limit[2] GUARDED_BY(gdmabuf_kept_lock) = { UINT64_MAX, UINT64_MAX };
 
 struct gdmabuf_kept *gdmabuf_kept_create(uint32_t slots)
 {
@@ -51,12 +51,12 @@ void gdmabuf_kept_add(struct gdmabuf_context *ctx, const struct gdmabuf_export *
 
 	if (export->out_slot >= ctx->slots)
 		return;
-	lock_acquire(&kept_lock);
+	lock_acquire(&gdmabuf_kept_lock);
 	if (kept->generation != export->out_generation)
 		*kept = gdmabuf_kept_pin(ctx, export);
 	if (ctx->kept_slots <= export->out_slot)
 		ctx->kept_slots = export->out_slot + 1;
-	lock_release(&kept_lock);
+	lock_release(&gdmabuf_kept_lock);
 }
 
 static bool gdmabuf_kept_touches(const struct gdmabuf_kept *kept, uintptr_t address, size_t size)
@@ -66,7 +66,8 @@ static bool gdmabuf_kept_touches(const struct gdmabuf_kept *kept, uintptr_t addr
 }
 
 /* EBUSY: not kept any more, and in use.  ENOENT: given up for room. */
-static void gdmabuf_kept_drop(const struct gdmabuf_context *ctx, uint32_t slot) REQUIRES(kept_lock)
+static void gdmabuf_kept_drop(const struct gdmabuf_context *ctx, uint32_t slot)
+	REQUIRES(gdmabuf_kept_lock)
 {
 	struct gdmabuf_pin_id id = {
 		.size = sizeof(id),
@@ -86,26 +87,26 @@ void gdmabuf_drop(uintptr_t address, size_t size)
 
 	if (!ctx)
 		return;
-	lock_acquire(&kept_lock);
+	lock_acquire(&gdmabuf_kept_lock);
 	for (uint32_t slot = 0; slot < ctx->kept_slots; slot++)
 		if (gdmabuf_kept_touches(&ctx->kept[slot], address, size))
 			gdmabuf_kept_drop(ctx, slot);
-	lock_release(&kept_lock);
+	lock_release(&gdmabuf_kept_lock);
 }
 
-static const uint32_t kind_of[] = {
+static const uint32_t gdmabuf_kind_of[] = {
 	[GDMABUF_MEMORY_HOST] = GDMABUF_KIND_HOST,
 	[GDMABUF_MEMORY_GPU] = GDMABUF_KIND_GPU,
 };
 
 /* Returns the idle bytes afterwards. */
 static uint64_t gdmabuf_kept_set_budget(const struct gdmabuf_context *ctx,
-					enum gdmabuf_memory memory) REQUIRES(kept_lock)
+					enum gdmabuf_memory memory) REQUIRES(gdmabuf_kept_lock)
 {
 	struct gdmabuf_budget budget = {
 		.size = sizeof(budget),
-		.kind = kind_of[memory],
-		.bytes = limit[memory],
+		.kind = gdmabuf_kind_of[memory],
+		.bytes = gdmabuf_limit[memory],
 	};
 
 	return ioctl(ctx->device.fd, GDMABUF_BUDGET, &budget) ? 0 : budget.out_used;
@@ -113,24 +114,24 @@ static uint64_t gdmabuf_kept_set_budget(const struct gdmabuf_context *ctx,
 
 void gdmabuf_kept_limit(struct gdmabuf_context *ctx)
 {
-	lock_acquire(&kept_lock);
+	lock_acquire(&gdmabuf_kept_lock);
 	for (int memory = GDMABUF_MEMORY_HOST; memory <= GDMABUF_MEMORY_GPU; memory++)
-		if (limit[memory] != UINT64_MAX)
+		if (gdmabuf_limit[memory] != UINT64_MAX)
 			gdmabuf_kept_set_budget(ctx, memory);
-	lock_release(&kept_lock);
+	lock_release(&gdmabuf_kept_lock);
 }
 
 void gdmabuf_set_limit(enum gdmabuf_memory memory, uint64_t bytes)
 {
 	const struct gdmabuf_context *ctx;
 
-	lock_acquire(&kept_lock);
-	limit[memory] = bytes;
+	lock_acquire(&gdmabuf_kept_lock);
+	gdmabuf_limit[memory] = bytes;
 	/* A context that a thread opens meanwhile is not seen here, and is told the limit then. */
 	ctx = gdmabuf_context_usable();
 	if (ctx)
 		gdmabuf_kept_set_budget(ctx, memory);
-	lock_release(&kept_lock);
+	lock_release(&gdmabuf_kept_lock);
 }
 
 /* The module tells the idle bytes when the budget is set: the budget is set to its old value. */
@@ -138,10 +139,10 @@ static uint64_t gdmabuf_kept_idle_bytes(const struct gdmabuf_context *ctx)
 {
 	uint64_t bytes;
 
-	lock_acquire(&kept_lock);
+	lock_acquire(&gdmabuf_kept_lock);
 	bytes = gdmabuf_kept_set_budget(ctx, GDMABUF_MEMORY_HOST) +
 		gdmabuf_kept_set_budget(ctx, GDMABUF_MEMORY_GPU);
-	lock_release(&kept_lock);
+	lock_release(&gdmabuf_kept_lock);
 	return bytes;
 }
 

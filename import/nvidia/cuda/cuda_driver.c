@@ -56,12 +56,12 @@ static const struct symbol symbols[] = {
 
 static void cuda_driver_loader_distrust(struct lock *lock) TSA(no_thread_safety_analysis);
 
-LOCK_DEFINE_IN_CHILD(load_lock, LOCK_LAST, cuda_driver_loader_distrust); /* the three below */
+LOCK_DEFINE_IN_CHILD(cuda_driver_lock, LOCK_LAST, cuda_driver_loader_distrust);
 static struct cuda_driver driver; /* constant once published */
-static unsigned long long
-	searched GUARDED_BY(load_lock); /* libraries loaded when libcuda was not */
-static bool is_child GUARDED_BY(load_lock);
-static const struct cuda_driver *_Atomic published;
+/* The number of loaded libraries at the last search, which found no libcuda. */
+static unsigned long long cuda_driver_searched GUARDED_BY(cuda_driver_lock);
+static bool cuda_driver_is_child GUARDED_BY(cuda_driver_lock);
+static const struct cuda_driver *_Atomic cuda_driver_published;
 
 static void *cuda_driver_find(void *library, const struct symbol *s)
 {
@@ -93,7 +93,7 @@ static const char *cuda_driver_fill(struct cuda_driver *cu, void *library)
  * library searches all library folders on the disk; the number takes a hundredth of the time.
  *
  * glibc (2.36) takes a lock for the number, and does not initialize the lock in a child of fork().
- * Calls from here hold load_lock, and fork() waits for load_lock.  But a thread of the program may
+ * Calls from here hold cuda_driver_lock, and fork() waits for the lock.  But a thread of the program may
  * have held glibc's lock, so a child never asks: 0.
  */
 static int cuda_driver_loads_read(struct dl_phdr_info *info, size_t size, void *loads)
@@ -103,11 +103,11 @@ static int cuda_driver_loads_read(struct dl_phdr_info *info, size_t size, void *
 	return 1;
 }
 
-static unsigned long long cuda_driver_loads(void) REQUIRES(load_lock)
+static unsigned long long cuda_driver_loads(void) REQUIRES(cuda_driver_lock)
 {
 	unsigned long long loads = 0;
 
-	if (!is_child)
+	if (!cuda_driver_is_child)
 		dl_iterate_phdr(cuda_driver_loads_read, &loads);
 	return loads;
 }
@@ -115,8 +115,8 @@ static unsigned long long cuda_driver_loads(void) REQUIRES(load_lock)
 static void cuda_driver_loader_distrust(struct lock *lock)
 {
 	(void)lock;
-	is_child = true;
-	searched = 0;
+	cuda_driver_is_child = true;
+	cuda_driver_searched = 0;
 }
 
 /* Whether something was loaded since libcuda was not found.  @now: for cuda_driver_search_failed() */
@@ -124,18 +124,18 @@ static bool cuda_driver_search_is_due(unsigned long long *now)
 {
 	bool due;
 
-	lock_acquire(&load_lock);
+	lock_acquire(&cuda_driver_lock);
 	*now = cuda_driver_loads();
-	due = !*now || *now != searched;
-	lock_release(&load_lock);
+	due = !*now || *now != cuda_driver_searched;
+	lock_release(&cuda_driver_lock);
 	return due;
 }
 
 static void cuda_driver_search_failed(unsigned long long then)
 {
-	lock_acquire(&load_lock);
-	searched = then;
-	lock_release(&load_lock);
+	lock_acquire(&cuda_driver_lock);
+	cuda_driver_searched = then;
+	lock_release(&cuda_driver_lock);
 }
 
 /* The library stays loaded, as its functions are kept.  Several threads may publish at once. */
@@ -149,18 +149,19 @@ static const struct cuda_driver *cuda_driver_publish(void *library)
 		dlclose(library);
 		return NULL;
 	}
-	lock_acquire(&load_lock);
-	if (!atomic_load_explicit(&published, memory_order_relaxed)) {
+	lock_acquire(&cuda_driver_lock);
+	if (!atomic_load_explicit(&cuda_driver_published, memory_order_relaxed)) {
 		driver = mine;
-		atomic_store_explicit(&published, &driver, memory_order_release);
+		atomic_store_explicit(&cuda_driver_published, &driver, memory_order_release);
 	}
-	lock_release(&load_lock);
+	lock_release(&cuda_driver_lock);
 	return &driver;
 }
 
 static const struct cuda_driver *cuda_driver_get(int flags)
 {
-	const struct cuda_driver *cu = atomic_load_explicit(&published, memory_order_acquire);
+	const struct cuda_driver *cu =
+		atomic_load_explicit(&cuda_driver_published, memory_order_acquire);
 	unsigned long long now = 0;
 	void *library;
 

@@ -10,16 +10,18 @@
 #include "util/log.h"
 #include "util/fork.h"
 
-LOCK_DEFINE(devices_lock, LOCK_LAST); /* driver, list, and every device's count and link */
-static struct vulkan_driver driver GUARDED_BY(devices_lock); /* once loaded, read without */
-static bool loaded GUARDED_BY(devices_lock);
-static struct vulkan_device *shared GUARDED_BY(devices_lock); /* each with a reference */
+/* Over driver, list, and every device's count and link. */
+LOCK_DEFINE(vulkan_devices_lock, LOCK_LAST);
+static struct vulkan_driver driver GUARDED_BY(vulkan_devices_lock); /* once loaded, read without */
+static bool vulkan_is_loaded GUARDED_BY(vulkan_devices_lock);
+/* The shared devices, each with a reference. */
+static struct vulkan_device *vulkan_shared GUARDED_BY(vulkan_devices_lock);
 
-static _Atomic uint32_t owner; /* the process that set Vulkan up, or tried; 0: nobody */
+static _Atomic uint32_t vulkan_owner; /* the process that set Vulkan up, or tried; 0: nobody */
 
 bool vulkan_is_foreign(void)
 {
-	uint32_t process = atomic_load_explicit(&owner, memory_order_relaxed);
+	uint32_t process = atomic_load_explicit(&vulkan_owner, memory_order_relaxed);
 
 	return process && process != fork_generation();
 }
@@ -28,9 +30,9 @@ static bool vulkan_device_driver_is_loaded(void)
 {
 	bool is_loaded;
 
-	lock_acquire(&devices_lock);
-	is_loaded = loaded;
-	lock_release(&devices_lock);
+	lock_acquire(&vulkan_devices_lock);
+	is_loaded = vulkan_is_loaded;
+	lock_release(&vulkan_devices_lock);
 	return is_loaded;
 }
 
@@ -43,12 +45,12 @@ static int vulkan_device_driver_load(void)
 
 	if (ret)
 		return ret;
-	lock_acquire(&devices_lock);
-	first = !loaded;
+	lock_acquire(&vulkan_devices_lock);
+	first = !vulkan_is_loaded;
 	if (first)
 		driver = mine;
-	loaded = true;
-	lock_release(&devices_lock);
+	vulkan_is_loaded = true;
+	lock_release(&vulkan_devices_lock);
 	if (!first)
 		mine.destroy_instance(mine.instance, NULL);
 	return 0;
@@ -59,7 +61,7 @@ static int vulkan_device_driver_get(const struct vulkan_driver **out)
 	uint32_t nobody = 0;
 	int ret = 0;
 
-	if (!atomic_compare_exchange_strong(&owner, &nobody, fork_generation()) &&
+	if (!atomic_compare_exchange_strong(&vulkan_owner, &nobody, fork_generation()) &&
 	    vulkan_is_foreign())
 		return log_errno(EOPNOTSUPP, "Vulkan does not work in a child of the process "
 					     "that used it first");
@@ -229,20 +231,20 @@ int vulkan_device_make(const unsigned char uuid[VK_UUID_SIZE], struct vulkan_dev
 }
 
 static struct vulkan_device *vulkan_device_shared_find(const unsigned char *uuid)
-	REQUIRES(devices_lock)
+	REQUIRES(vulkan_devices_lock)
 {
-	struct vulkan_device *device = shared;
+	struct vulkan_device *device = vulkan_shared;
 
 	while (device && memcmp(device->uuid, uuid, VK_UUID_SIZE))
 		device = device->next;
 	return device;
 }
 
-static void vulkan_device_shared_add(struct vulkan_device *device) REQUIRES(devices_lock)
+static void vulkan_device_shared_add(struct vulkan_device *device) REQUIRES(vulkan_devices_lock)
 {
 	device->refs++;
-	device->next = shared;
-	shared = device;
+	device->next = vulkan_shared;
+	vulkan_shared = device;
 }
 
 /*
@@ -253,13 +255,13 @@ static struct vulkan_device *vulkan_device_shared_get(const unsigned char *uuid,
 {
 	struct vulkan_device *device;
 
-	lock_acquire(&devices_lock);
+	lock_acquire(&vulkan_devices_lock);
 	device = vulkan_device_shared_find(uuid);
 	if (device)
 		device->refs++;
 	else if (mine)
 		vulkan_device_shared_add(mine);
-	lock_release(&devices_lock);
+	lock_release(&vulkan_devices_lock);
 	return device ? device : mine;
 }
 
@@ -293,39 +295,39 @@ int vulkan_device_get(const unsigned char uuid[VK_UUID_SIZE], struct vulkan_devi
 
 void vulkan_device_share(struct vulkan_device *device)
 {
-	lock_acquire(&devices_lock);
+	lock_acquire(&vulkan_devices_lock);
 	if (!vulkan_device_shared_find(device->uuid))
 		vulkan_device_shared_add(device);
-	lock_release(&devices_lock);
+	lock_release(&vulkan_devices_lock);
 }
 
 /* True: the last reference. */
-static bool vulkan_device_drop(struct vulkan_device *device) REQUIRES(devices_lock)
+static bool vulkan_device_drop(struct vulkan_device *device) REQUIRES(vulkan_devices_lock)
 {
 	return !--device->refs;
 }
 
 void vulkan_device_spoil(struct vulkan_device *device)
 {
-	struct vulkan_device **link = &shared;
+	struct vulkan_device **link = &vulkan_shared;
 
-	lock_acquire(&devices_lock);
+	lock_acquire(&vulkan_devices_lock);
 	while (*link && *link != device)
 		link = &(*link)->next;
 	if (*link) {
 		*link = device->next;
 		vulkan_device_drop(device); /* the caller has a second reference */
 	}
-	lock_release(&devices_lock);
+	lock_release(&vulkan_devices_lock);
 }
 
 void vulkan_device_put(struct vulkan_device *device)
 {
 	bool last;
 
-	lock_acquire(&devices_lock);
+	lock_acquire(&vulkan_devices_lock);
 	last = vulkan_device_drop(device);
-	lock_release(&devices_lock);
+	lock_release(&vulkan_devices_lock);
 	if (last)
 		vulkan_device_destroy(device);
 }

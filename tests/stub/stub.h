@@ -59,16 +59,16 @@ enum stub_option {
 	STUB_CALLBACK_LATE,	    /* event callbacks are called when the queue is empty */
 	STUB_NO_FAILURE_CALLBACK,   /* a failure fails at once what waits, and calls no callback */
 	STUB_OPAQUE,		    /* * discrete devices with cl_khr_external_memory_opaque_fd */
-	STUB_KHR_DMABUF,	    /* the extension cl_khr_external_memory_dma_buf, by name alone */
-	STUB_OPAQUE_COPIES,	    /* a bit for each device: it works on a copy of such memory */
-	STUB_OPAQUE_CACHED,	    /* a bit for each device: it keeps what it has read of it */
-	STUB_MAX_ALLOC,		    /* CL_DEVICE_MAX_MEM_ALLOC_SIZE */
-	STUB_TRAILING_SPACE,	    /* extension strings end with a space */
-	STUB_NO_IMAGES,		    /* CL_DEVICE_IMAGE_SUPPORT is CL_FALSE */
-	STUB_NO_FAILURE_BEHIND,	    /* what is enqueued behind a failed event hangs for ever */
-	STUB_ENQUEUE_DELAY,	    /* milliseconds until a command is in its queue */
-	STUB_KERNEL_FAIL,	    /* kernels end with this (negative) status */
-	STUB_FAULT_DELAY,	    /* milliseconds that an injected fault takes */
+	STUB_KHR_DMABUF,	/* the extension cl_khr_external_memory_dma_buf, by name alone */
+	STUB_OPAQUE_COPIES,	/* a bit for each device: it works on a copy of such memory */
+	STUB_OPAQUE_CACHED,	/* a bit for each device: it keeps what it has read of it */
+	STUB_MAX_ALLOC,		/* CL_DEVICE_MAX_MEM_ALLOC_SIZE */
+	STUB_TRAILING_SPACE,	/* extension strings end with a space */
+	STUB_NO_IMAGES,		/* CL_DEVICE_IMAGE_SUPPORT is CL_FALSE */
+	STUB_NO_FAILURE_BEHIND, /* what is enqueued behind a failed event hangs for ever */
+	STUB_ENQUEUE_DELAY,	/* milliseconds until a command is in its queue */
+	STUB_KERNEL_FAIL,	/* kernels end with this (negative) status */
+	STUB_FAULT_DELAY,	/* milliseconds that an injected fault takes */
 	STUB_FAILED_HANDLE, /* a creating call that fails gives a handle, too; none may use it */
 	STUB_NO_CONTEXT_DEVICES,       /* contexts say that they have no devices */
 	STUB_FAULT_STAYS,	       /* an injected fault happens at each further call, too */

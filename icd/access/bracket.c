@@ -6,14 +6,12 @@
 #include "icd/access/bracket_state.h"
 #include "icd/error.h"
 #include "icd/layer.h"
-#include "icd/methods/method.h"
 #include "util/log.h"
 
 /*
  * A command that only waits: a marker, or on an out-of-order queue a migration to the device where
  * the memory is, which moves nothing and stays behind barriers.  On such a queue PoCL ignores the
- * wait list of a marker, and can lose the marker.  Drivers of a method with METHOD_MARKERS_WAIT get
- * the marker.
+ * wait list of a marker, and can lose the marker.  A driver whose markers do wait gets a marker.
  */
 static cl_int bracket_enqueue_wait(const struct bracket *b, cl_uint num_wait, const cl_event *wait,
 				   cl_event *event)
@@ -76,7 +74,7 @@ cl_int bracket_create(cl_command_queue queue, const struct region_set *set, unsi
 		b->edges &= ~(unsigned int)ACCESS_END;
 	b->queue = queue;
 	b->mem = set->import->handle;
-	b->by_marker = set->import->method->quirks & METHOD_MARKERS_WAIT;
+	b->by_marker = memobj_markers_wait(set->import);
 	err = error_to_cl(region_set_check(set));
 	if (!err)
 		err = bracket_create_events(b);

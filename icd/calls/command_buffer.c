@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "icd/access/access.h"
+#include "icd/calls/command_copy.h"
+#include "icd/calls/command_update.h"
 #include "icd/layer.h"
+#include "icd/objects/command_buffer.h"
 #include "icd/objects/kernel_args.h"
 
 static const struct command_functions *command_functions_of(cl_command_buffer_khr handle)

@@ -8,13 +8,7 @@
 #ifndef ICD_CALLS_COMMAND_BUFFER_H
 #define ICD_CALLS_COMMAND_BUFFER_H
 
-#include "icd/objects/command_buffer.h"
-
 /* The layer's function @name, or NULL. */
 void *command_buffer_function(const char *name);
-
-/* The functions of command_copy.c and command_update.c, or NULL. */
-void *command_copy_function(const char *name);
-void *command_update_function(const char *name);
 
 #endif /* ICD_CALLS_COMMAND_BUFFER_H */

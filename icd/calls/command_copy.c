@@ -6,11 +6,13 @@
  * Their memory objects follow the queue, or from version 0.9.5 of cl_khr_command_buffer on the
  * list of properties behind it.  The device of the command buffer decides, at each call.
  */
+#include "icd/calls/command_copy.h"
+
 #include <string.h>
 
-#include "icd/calls/command_buffer.h"
 #include "icd/calls/command_words.h"
 #include "icd/calls/host_access.h"
+#include "icd/objects/command_buffer.h"
 
 #define FUNCTION(name) offsetof(struct command_functions, name)
 

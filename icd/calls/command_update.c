@@ -7,10 +7,12 @@
  * Before version 0.9.2 of cl_khr_command_buffer_mutable_dispatch the parameter is a structure, then
  * arrays of structures.  Headers have either form, so both are declared below.
  */
+#include "icd/calls/command_update.h"
+
 #include <string.h>
 
-#include "icd/calls/command_buffer.h"
 #include "icd/calls/command_words.h"
+#include "icd/objects/command_buffer.h"
 
 struct dispatch_arg {
 	cl_uint index;

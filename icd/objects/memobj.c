@@ -85,6 +85,11 @@ struct memobj *memobj_release(cl_mem mem, const struct memobj **import)
 	return gone;
 }
 
+bool memobj_markers_wait(const struct memobj *import)
+{
+	return import->method->quirks & METHOD_MARKERS_WAIT;
+}
+
 const struct memobj *memobj_import(const struct memobj *obj)
 {
 	while (obj->parent)

@@ -51,6 +51,9 @@ void memobj_put(struct memobj *obj);
 /* The import that @obj is made from, or @obj if @obj is an import; borrowed. */
 const struct memobj *memobj_import(const struct memobj *obj);
 
+/* Whether markers of the driver wait for their wait list on out-of-order queues, too. */
+bool memobj_markers_wait(const struct memobj *import);
+
 /**
  * memobj_add - record an object that the application is about to get
  * @like: its fields; @like->parent is held by the caller

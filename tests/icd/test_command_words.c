@@ -8,8 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "icd/calls/command_buffer.h"
+#include "icd/calls/command_copy.h"
 #include "icd/calls/host_access.h"
+#include "icd/objects/command_buffer.h"
 
 static struct command_functions functions;
 static bool properties;

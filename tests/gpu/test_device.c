@@ -88,7 +88,7 @@ TEST(device_vmm, "Memory that the application makes by cuMemCreate() with a POSI
 	gpu_session_close(&ours);
 }
 
-TEST(host_vmm, "The same of the host's memory, imported as such.")
+TEST(host_vmm, "Kernels work in place on VMM memory of the host that is imported as host memory.")
 {
 	unsigned char *before = malloc(VMM_SIZE);
 	struct vmm vmm;

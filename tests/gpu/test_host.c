@@ -46,22 +46,23 @@ TEST(data_mmap, "Anonymous memory of 4 KiB, 1 MiB and 64 MiB + 4 KiB: data both 
 	host_data_rounds(HOST_MMAP);
 }
 
-TEST(data_heap, "The same for memory of the heap.")
+TEST(data_heap, "Memory of the heap takes data both ways, without copies.")
 {
 	host_data_rounds(HOST_HEAP);
 }
 
-TEST(data_memfd, "The same for a memfd, which the host sees by another mapping.")
+TEST(data_memfd,
+     "A memfd, which the host sees by another mapping, takes data both ways, without copies.")
 {
 	host_data_rounds(HOST_MEMFD);
 }
 
-TEST(data_climport, "The same for climport_alloc(CLIMPORT_HOST).")
+TEST(data_climport, "Memory of climport_alloc(CLIMPORT_HOST) takes data both ways, without copies.")
 {
 	host_data_rounds(HOST_CLIMPORT);
 }
 
-TEST(data_cuda_host, "The same for cuMemHostAlloc().")
+TEST(data_cuda_host, "Memory of cuMemHostAlloc() takes data both ways, without copies.")
 {
 	host_data_rounds(HOST_CUDA);
 }
@@ -97,7 +98,7 @@ TEST(data_mixed, "Kernels take imports of several kinds and native buffers toget
 	gpu_session_close(&ours);
 }
 
-TEST(data_twice, "One range, imported twice: kernels on either see what the other wrote.")
+TEST(data_twice, "Kernels on either of two imports of one range see what the other wrote.")
 {
 	struct host h;
 	unsigned char before[PAGE];

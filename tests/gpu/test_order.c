@@ -59,7 +59,7 @@ TEST(rewrites, "A kernel sees what the host wrote before it, in three imports, 2
 	gpu_session_close(&ours);
 }
 
-TEST(rewrites_two_queues, "The same with two queues in turns.")
+TEST(rewrites_two_queues, "A kernel sees what the host wrote before it, with two queues in turns.")
 {
 	cl_command_queue queue[2];
 	struct three t;
@@ -89,7 +89,8 @@ static cl_command_queue order_create_queue(void)
 	return gpu_session_queue(&ours, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
-TEST(rewrites_out_of_order, "The same on a queue out of order, where events are waited for.")
+TEST(rewrites_out_of_order, "A kernel on a queue out of order sees what the host wrote before it, "
+			    "where events are waited for.")
 {
 	cl_command_queue queue;
 	struct three t;
@@ -186,7 +187,7 @@ TEST(chained, "Kernels one after the other lose no update, without waiting in be
 	gpu_session_close(&ours);
 }
 
-TEST(chained_two_queues, "The same on two queues, by events.")
+TEST(chained_two_queues, "Kernels on two queues that are chained by events lose no update.")
 {
 	cl_command_queue queue[2];
 
@@ -198,7 +199,8 @@ TEST(chained_two_queues, "The same on two queues, by events.")
 	gpu_session_close(&ours);
 }
 
-TEST(chained_out_of_order, "The same on a queue out of order, by events.")
+TEST(chained_out_of_order,
+     "Kernels on a queue out of order that are chained by events lose no update.")
 {
 	cl_command_queue queue;
 

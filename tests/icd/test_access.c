@@ -21,7 +21,7 @@ TEST_EACH(finish, struct queue_kind, queue_kinds,
 }
 
 TEST_EACH(finish_late_callbacks, struct queue_kind, queue_kinds,
-	  "The same where the driver's event callbacks come late.")
+	  "clFinish waits for END where the driver's event callbacks come late.")
 {
 	struct run r = run_open(row->properties);
 
@@ -194,7 +194,7 @@ TEST(overtakes, "In an out-of-order queue a kernel is not held back by others th
 }
 
 TEST_EACH(barrier_after, struct queue_kind, queue_kinds,
-	  "What comes after a later barrier or marker comes after END.")
+	  "Commands after a later barrier or marker come after END.")
 {
 	struct run r = run_open(row->properties);
 	cl_event done[2];

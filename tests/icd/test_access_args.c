@@ -274,7 +274,7 @@ static void CL_CALLBACK access_args_run_native(void *args)
 	stub_trace("kernel native end");
 }
 
-TEST(native_kernel, "And clEnqueueNativeKernel, for its list of objects.")
+TEST(native_kernel, "clEnqueueNativeKernel brackets each import in its list of objects.")
 {
 	struct two t = access_args_open(NULL, NULL);
 	void *args = NULL;
@@ -290,7 +290,7 @@ TEST(native_kernel, "And clEnqueueNativeKernel, for its list of objects.")
 	access_args_close(&t);
 }
 
-TEST(application_keeps, "None when the application keeps the data consistent.")
+TEST(application_keeps, "Imports whose data the application keeps consistent have no bracket.")
 {
 	struct two t = access_args_open(NULL, application_keeps);
 

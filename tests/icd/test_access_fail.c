@@ -30,8 +30,8 @@ TEST_EACH(wait_list_fails, struct driver_kind, driver_kinds,
 }
 
 TEST_EACH(no_callback_for_failures, struct queue_kind, queue_kinds,
-	  "Where the driver does not call back for failed commands, the same, "
-	  "and nothing of them stays.")
+	  "A driver that does not call back for failed commands fails the event, too, and nothing "
+	  "of the command stays.")
 {
 	struct run r = run_open(row->properties);
 	cl_event go = user_event_create(), done;

@@ -181,7 +181,7 @@ TEST(blocking_map, "A blocking map whose START fails gives no pointer.")
 	}
 }
 
-TEST(works, "What fails nothing leaves no bracket open, and loses no kernel.")
+TEST(works, "A run without failures leaves no bracket open, and loses no kernel.")
 {
 	volatile int *value;
 	int before;

@@ -2,7 +2,7 @@
 /* Functions by name. */
 #include "fixture.h"
 
-TEST(function_address, "Both address queries give the function, and it is the same.")
+TEST(function_address, "Both address queries give the same function.")
 {
 	void *function;
 

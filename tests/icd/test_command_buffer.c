@@ -237,7 +237,8 @@ TEST(recording_in_1_1, "From version 1.1.0 on they are recorded.")
 	expect_recording_in("1.1.0", CL_SUCCESS);
 }
 
-TEST(wrong_lists, "What is no command buffer is the error that the extension has for it.")
+TEST(wrong_lists,
+     "An object that is no command buffer gets the error that the extension has for it.")
 {
 	struct pair imported = { NULL, NULL }, plain;
 	cl_sync_point_khr point = 0x5a5a;
@@ -314,7 +315,8 @@ TEST(recorded, "A command buffer is bracketed each time it runs, by the argument
 	recorded_close(&r);
 }
 
-TEST(recorded_and_released, "Also when the import was released since: the command buffer holds it.")
+TEST(recorded_and_released,
+     "A command buffer holds an import that was released since it was recorded.")
 {
 	struct recorded r = recorded_open();
 

@@ -80,12 +80,14 @@ TEST(freed_context, "A freed context is CL_INVALID_CONTEXT.")
 	expect_freed_is_unknown(false);
 }
 
-TEST(freed_context_1_2, "Also where the driver has no context destructor callbacks.")
+TEST(freed_context_1_2,
+     "A freed context is unknown where the driver has no context destructor callbacks.")
 {
 	expect_freed_is_unknown(true);
 }
 
-TEST(refused_callback, "Also where the driver refuses one.")
+TEST(refused_callback,
+     "A freed context is unknown where the driver refuses a context destructor callback.")
 {
 	cl_context context;
 

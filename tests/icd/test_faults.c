@@ -225,7 +225,8 @@ static bool first_use_with_fault(unsigned long nth, bool of_dmabuf)
 	return happened;
 }
 
-TEST(first_use, "The same for the first import of a process, when the devices are tested.")
+TEST(first_use,
+     "The first import of a process, when the devices are tested: each driver call fails once.")
 {
 	unsigned long nth = 1;
 

@@ -339,7 +339,7 @@ TEST(queue_null, "A NULL queue gets the driver's CL_INVALID_COMMAND_QUEUE.")
 	forbid_close();
 }
 
-TEST(queue_unknown, "So does what is no queue.")
+TEST(queue_unknown, "An object that is no queue gets the driver's CL_INVALID_COMMAND_QUEUE.")
 {
 	cl_command_queue freed;
 

@@ -117,7 +117,7 @@ TEST(native, "Where the driver has the extension its own function gets the argum
 	fixture_close();
 }
 
-TEST(two_platforms, "One function for all platforms: it looks at the context.")
+TEST(two_platforms, "One function serves all platforms: the context tells which.")
 {
 	cl_platform_id platforms[2];
 	cl_device_id device;

@@ -197,7 +197,7 @@ TEST(native_driver, "The names of a driver that has the extension are not repeat
 	fixture_close();
 }
 
-TEST(errors_pass, "What the driver answers to a wrong query reaches the application.")
+TEST(errors_pass, "The driver's answer to a wrong query reaches the application.")
 {
 	char text[64];
 	size_t size;

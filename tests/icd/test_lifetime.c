@@ -48,7 +48,8 @@ TEST(sub_buffer_outlives_parent,
 	fixture_close();
 }
 
-TEST(image_outlives_parents, "The same for an image on a sub-buffer, both released at once.")
+TEST(image_outlives_parents,
+     "An image on a sub-buffer outlives the sub-buffer and the import, which are released at once.")
 {
 	unsigned char *memory;
 	cl_mem mem, sub, made, out;
@@ -342,7 +343,8 @@ TEST(released_in_flight, "A released import stays mapped until the kernel that u
 	expect_held_in_flight(false);
 }
 
-TEST(image_released_in_flight, "The same for an image on an import.")
+TEST(image_released_in_flight,
+     "An image on an import that is released while a kernel uses it is held until the kernel ends.")
 {
 	expect_held_in_flight(true);
 }

@@ -97,7 +97,7 @@ TEST(loader, "The layer works in this system's loader.")
 	loader_expect_works((const char *const[]){ NULL });
 }
 
-TEST(old_driver, "Also over an OpenCL 1.2 driver, whose table ends early.")
+TEST(old_driver, "The layer works over an OpenCL 1.2 driver, whose table ends early.")
 {
 	loader_expect_works((const char *const[]){ "STUB_CL12", "1", NULL });
 }

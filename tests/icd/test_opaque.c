@@ -184,7 +184,8 @@ static void expect_late_write_is_seen(bool by_marker)
 	opaque_close();
 }
 
-TEST(refreshed_late, "Also what it wrote before a user event that the kernel waits for.")
+TEST(refreshed_late,
+     "A device that caches sees what the host wrote before a user event that the kernel waits for.")
 {
 	expect_late_write_is_seen(false);
 }
@@ -532,7 +533,7 @@ TEST(sub_buffer_errors, "Sub-buffers of such an import end where it ends.")
 }
 
 TEST(sub_buffer_beyond,
-     "Also where the import is the driver's own buffer, whatever the driver checks.")
+     "A sub-buffer ends where the import ends also if the import is the driver's own buffer.")
 {
 	const cl_buffer_region beyond = { PAGE, 1 };
 	unsigned long before;
@@ -600,7 +601,7 @@ TEST(vulkan_refuses,
 	opaque_close();
 }
 
-TEST(images, "There are no images on such imports: the driver would refuse the kernels.")
+TEST(images, "Images on opaque imports are refused: the driver would refuse the kernels.")
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
 	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = 16 };

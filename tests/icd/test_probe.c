@@ -79,8 +79,7 @@ TEST(fork, "A child that is forked after a platform query can use the driver.")
 	}
 }
 
-TEST(fork_pocl,
-     "The same with a driver that starts threads when it is asked for its devices: PoCL.")
+TEST(fork_pocl, "A child can use a driver that starts threads when its devices are queried (PoCL).")
 {
 	probe_create_cache_for_pocl();
 	if (probe_run_program(probe_has_platform))

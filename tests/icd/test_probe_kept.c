@@ -173,8 +173,8 @@ static void expect_aged(int (*silent)(void), int (*reported)(void))
 	EXPECT_EQ(probe_run_answered(reported), 0);
 }
 
-TEST(negative_age, "That a driver takes nothing is believed for an hour, of a platform and of a "
-		   "device.")
+TEST(negative_age, "A kept answer that a driver takes nothing is believed for an hour, of a "
+		   "platform and of a device.")
 {
 	expect_aged(probe_is_silent, probe_query_platform);
 	expect_aged(device_is_silent, probe_query_device);
@@ -315,7 +315,7 @@ static const struct choice {
 };
 
 TEST_EACH(another_choice, struct choice, choices,
-	  "Another choice of devices by the environment is asked anew.")
+	  "A choice of devices by another variable of the environment is asked anew.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);

@@ -370,7 +370,8 @@ TEST(small_stack, "A query and an import need no more stack than the smallest th
 	expect_small(small_import);
 }
 
-TEST(small_stack_log, "The same where each step is logged.")
+TEST(small_stack_log, "A query and an import that log each step need no more stack than the "
+		      "smallest that a thread has.")
 {
 	if (*SANITIZER)
 		test_skip("the sanitizers' frames are larger");

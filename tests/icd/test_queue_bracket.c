@@ -141,7 +141,7 @@ TEST(subset, "A kernel that uses fewer of the dma-bufs joins the row.")
 	EXPECT_EQ(starts, 1);
 }
 
-TEST(host_writes, "What the host writes after clFinish is between an END and a START.")
+TEST(host_writes, "Host writes after clFinish are between an END and a START.")
 {
 	struct run r = run_open(0);
 

@@ -183,12 +183,14 @@ TEST(eight_threads, "Eight threads import, enqueue and release.")
 	worker_run_all(STUB_ADDRESS_REUSE, 0);
 }
 
-TEST(reused_addresses, "The same with addresses used again at once.")
+TEST(reused_addresses,
+     "Eight threads import, enqueue and release while addresses are used again at once.")
 {
 	worker_run_all(STUB_ADDRESS_REUSE, 1);
 }
 
-TEST(late_destructors, "The same with destructor callbacks on other threads.")
+TEST(late_destructors,
+     "Eight threads import, enqueue and release while destructor callbacks come on other threads.")
 {
 	worker_run_all(STUB_ASYNC_DESTRUCTOR, 1);
 }

@@ -601,7 +601,7 @@ static unsigned long kernels_of_an_import(void)
 	return before;
 }
 
-TEST(kept, "What was proved of a class is kept for other processes.")
+TEST(kept, "A proof for a class of imports is kept for other processes.")
 {
 	char cache[] = "/tmp/climport-XXXXXX", command[64];
 

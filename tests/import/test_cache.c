@@ -299,7 +299,7 @@ TEST(many_references_evict,
 	fake_cache_close(&fake, cache);
 }
 
-TEST(lazy, "What nobody uses stays pinned, and is counted as idle.")
+TEST(lazy, "A pin without users stays pinned, and is counted as idle.")
 {
 	struct cache_ref ref;
 
@@ -373,7 +373,7 @@ TEST(budget_none, "With a budget of 0 each put unpins.")
 	fake_cache_close(&fake, cache);
 }
 
-TEST(second_chance, "What was used again is evicted after what was used once.")
+TEST(second_chance, "A pin that was used again is evicted after a pin that was used once.")
 {
 	block_cache_open(FAKE_STATUS, MIB, 4 * MIB, 0);
 	for (size_t i = 0; i < 4; i++)
@@ -388,7 +388,7 @@ TEST(second_chance, "What was used again is evicted after what was used once.")
 	fake_cache_close(&fake, cache);
 }
 
-TEST(second_chance_is_one, "What was used again long ago is evicted in its turn.")
+TEST(second_chance_is_one, "A pin that was used again long ago is evicted in its turn.")
 {
 	block_cache_open(FAKE_STATUS, MIB, 2 * MIB, 0);
 	block_use(0);
@@ -400,7 +400,7 @@ TEST(second_chance_is_one, "What was used again long ago is evicted in its turn.
 }
 
 TEST(in_use_stays,
-     "What is in use is not evicted, and goes at its put while it is over the budget.")
+     "A pin in use is not evicted, and goes at its put while the cache is over the budget.")
 {
 	struct cache_ref a, b, c;
 
@@ -457,7 +457,7 @@ TEST(exhausted, "-ENOSPC from pin() evicts idle entries, and the pin is tried ag
 }
 
 TEST(exhausted_for_ever,
-     "It evicts 1, 2, 4, ... and the last; then the error of pin() is the answer.")
+     "The cache evicts 1, 2, 4, ... and the last pin; then the error of pin() is the answer.")
 {
 	struct cache_ref ref, used;
 
@@ -478,7 +478,8 @@ TEST(exhausted_for_ever,
 	fake_cache_close(&fake, cache);
 }
 
-TEST(other_error, "Another error of pin() is the answer at once; nothing is evicted or held.")
+TEST(other_error, "An error of pin() other than a shortage is the answer at once, and nothing is "
+		  "evicted or held.")
 {
 	struct cache_ref ref;
 

@@ -82,7 +82,8 @@ CUDA_TEST(none, "Memory that is not CUDA's is CUDA_NONE, without an error.")
 	EXPECT_EQ(cuda_identify_range(0).kind, CUDA_NONE);
 }
 
-CUDA_TEST(uninitialized, "Where nobody has initialized CUDA no pointer is its, and nobody does.")
+CUDA_TEST(uninitialized, "A process that has not initialized CUDA has no CUDA pointer, and the "
+			 "question does not initialize CUDA.")
 {
 	uintptr_t p = fake_cuda_alloc(0, MB);
 
@@ -206,7 +207,7 @@ CUDA_TEST(older_driver,
 	fake_cuda_vmm_free(host);
 }
 
-CUDA_TEST(asks_no_context, "What a pointer is needs no context, whatever memory it is.")
+CUDA_TEST(asks_no_context, "The kind of any pointer is found without a context.")
 {
 	uintptr_t p[] = { fake_cuda_alloc(1, MB), fake_cuda_managed(1, MB), fake_cuda_host(1, MB),
 			  one_segment(1, 1), one_segment(FAKE_CUDA_HOST_NUMA, 1) };

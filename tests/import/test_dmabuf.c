@@ -164,7 +164,7 @@ TEST(sync_interrupted, "DMA_BUF_IOCTL_SYNC is repeated when a signal interrupts 
 	close(fd);
 }
 
-TEST(closed, "What has the number of a descriptor that the program closed stays open.")
+TEST(closed, "A file that took the number of a descriptor which the program closed stays open.")
 {
 	int fd = fake_dmabuf_open(4096, O_RDWR), own, other;
 	struct import_desc desc = { IMPORT_DMABUF, &fd, 4096, IMPORT_READ, false };

@@ -54,7 +54,7 @@ static void export_test_begin(void)
 	fake_cuda_reset(1);
 }
 
-TEST(kept_host, "What the module keeps of the host's memory is counted, until it is invalidated.")
+TEST(kept_host, "Host memory that the module keeps is counted, until it is invalidated.")
 {
 	uintptr_t p = export_map_host(4 * PAGE);
 	struct cache_stats before, after;

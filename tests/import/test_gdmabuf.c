@@ -82,7 +82,7 @@ static int first_export(struct gdmabuf_range *unused)
 	return 0;
 }
 
-TEST(parents, "What a parent exported is none of a child's exports, though it has the same slot.")
+TEST(parents, "A parent's export is none of a child's exports, though it has the same slot.")
 {
 	expect_child(first_export, NULL);
 }
@@ -184,7 +184,8 @@ static int child_unshare(struct gdmabuf_range *unused)
 	return 0;
 }
 
-TEST(same_pid, "What a parent exported is none of a child's with the same number in its namespace.")
+TEST(same_pid, "A parent's export is none of a child's exports if the child has the same number in "
+	       "its namespace.")
 {
 	int status = -1;
 	pid_t child;
@@ -215,8 +216,8 @@ static int clone_within(struct gdmabuf_range *unused)
 	return waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 6;
 }
 
-TEST(raw_clone,
-     "What a parent exported is none of a child's for which no handler of fork() was called.")
+TEST(raw_clone, "A parent's export is none of a child's exports if no handler of fork() was called "
+		"for the child.")
 {
 	expect_child(clone_within, NULL);
 }
@@ -269,7 +270,7 @@ static void export_kept_range(uintptr_t address, size_t size)
 	close(range.fd);
 }
 
-TEST(dropped, "What is dropped is every pin that touches the range, and no other.")
+TEST(dropped, "Dropping a range drops every pin that touches the range, and no other pin.")
 {
 	export_kept_range(16 * PAGE, 4 * PAGE);
 	export_kept_range(24 * PAGE, 4 * PAGE);
@@ -380,7 +381,7 @@ static int parents_kept(struct gdmabuf_range *unused)
 	return counts.bytes_pinned || counts.exports ? 1 : 0;
 }
 
-TEST(parents_kept, "What a parent keeps is none of its child's to drop or to count.")
+TEST(parents_kept, "A child neither drops nor counts what its parent keeps.")
 {
 	export_kept_range(16 * PAGE, 4 * PAGE);
 	expect_child(parents_kept, NULL);

@@ -70,7 +70,8 @@ TEST(unaligned_other_flags, "Two unaligned ranges of other access that share a p
 	import_put(b);
 }
 
-TEST(unaligned_among_others, "They may also while a range of other access is alive elsewhere.")
+TEST(unaligned_among_others,
+     "Ranges may share a page also while a range of other access is alive elsewhere.")
 {
 	struct import_region *a, *b, *elsewhere;
 

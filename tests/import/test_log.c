@@ -51,7 +51,7 @@ static const char *log_print_with(const char *value)
 
 #define FAULTS "climport: fault 0\nclimport: fault 1\n"
 
-TEST(unset, "Nothing is printed where CLIMPORT_LOG is not set.")
+TEST(unset, "Log lines are not printed where CLIMPORT_LOG is not set.")
 {
 	EXPECT(!strcmp(log_print_with(NULL), ""));
 }

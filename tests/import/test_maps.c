@@ -64,7 +64,7 @@ TEST(odd_bytes, "A range need not start or end with a page.")
 	munmap(p, 2 * PAGE);
 }
 
-TEST(one_byte_too_many, "One byte behind the last mapping is a hole.")
+TEST(one_byte_too_many, "A byte behind the last mapping is a hole.")
 {
 	char *p = maps_map_pages(3, PROT_READ | PROT_WRITE);
 

@@ -201,7 +201,7 @@ OPAQUE_TEST(ordinary, "-EOPNOTSUPP for cuMemAlloc's memory, which has no opaque 
 	fake_cuda_free(p);
 }
 
-OPAQUE_TEST(by_vulkan, "But where Vulkan takes dma-bufs, that of such memory goes in.")
+OPAQUE_TEST(by_vulkan, "A dma-buf of cuMemAlloc's memory goes in where Vulkan takes dma-bufs.")
 {
 	uintptr_t p = fake_cuda_alloc(1, 2 * PAGE);
 	int fd = opaque_descriptor_export(p, PAGE);

@@ -59,7 +59,7 @@ TEST(anonymous, "Anonymous memory can be pinned, touched or not.")
 	munmap(p, 4 * PAGE);
 }
 
-TEST(heap_and_stack, "So can the heap and the stack.")
+TEST(heap_and_stack, "Memory of the heap and of the stack can be pinned.")
 {
 	char *brk = sbrk(2 * PAGE), *heap = malloc(100), local[100];
 
@@ -196,7 +196,7 @@ TEST(read_only, "Memory without write access cannot.")
 	munmap(p, PAGE);
 }
 
-TEST(read_only_memfd, "What is mapped without write access is named.")
+TEST(read_only_memfd, "A mapping without write access is named.")
 {
 	char *p =
 		pinnable_map(PROT_READ, MAP_SHARED, pinnable_resize(memfd_create("mine", 0)), PAGE);
@@ -249,7 +249,8 @@ TEST(node_in_tmpfs, "A device node cannot, though a tmpfs holds it.")
 	EXPECT_EQ(ret, -EOPNOTSUPP);
 }
 
-TEST(one_of_many, "One mapping that cannot be pinned spoils the range, wherever it is.")
+TEST(one_of_many,
+     "A single mapping that cannot be pinned spoils the range, wherever in the range it is.")
 {
 	char *p = pinnable_map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, 6 * PAGE), path[32];
 	int fd = disk_file(path);

@@ -266,7 +266,8 @@ static bool refuse_cuda(int (*run)(void), int nth, int *ret)
 	return fake_cuda_has_failed() || *ret;
 }
 
-TEST(cuda, "So it is with whatever call of CUDA.")
+TEST(cuda,
+     "A call of CUDA that has no memory, whichever it is, leaves nothing, and the next try works.")
 {
 	refuse_all(refuse_cuda);
 }
@@ -282,7 +283,8 @@ static bool refuse_vulkan(int (*run)(void), int nth, int *ret)
 	return vk->matched >= (unsigned int)nth;
 }
 
-TEST(vulkan, "So it is with whatever call of Vulkan.")
+TEST(vulkan, "A call of Vulkan that has no memory, whichever it is, leaves nothing, and the next "
+	     "try works.")
 {
 	refuse_all(refuse_vulkan);
 }
@@ -308,7 +310,8 @@ static bool refuse_descriptors(int (*run)(void), int nth, int *ret)
 	return *ret || nth < 4; /* some operations need none at first */
 }
 
-TEST(descriptors, "So it is with any number of descriptors that are left.")
+TEST(descriptors,
+     "A want of descriptors, however many are left, leaves nothing, and the next try works.")
 {
 	refuse_all(refuse_descriptors);
 }

@@ -146,7 +146,7 @@ static bool is_loaded(void)
 	return library;
 }
 
-FRESH(lazy, "Nothing of Vulkan is loaded before the first import, nor by ranges that cannot work.")
+FRESH(lazy, "Vulkan is loaded by the first import, and not by ranges that cannot work.")
 {
 	char *p = mmap(NULL, SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -194,7 +194,7 @@ FRESH(cached_type, "Host memory is imported as a type that is host-visible, cohe
 	EXPECT_EQ(fake_vulkan()->last_type, 3);
 }
 
-FRESH(one_device, "One instance and one device serve all imports.")
+FRESH(one_device, "An instance and a device serve all imports.")
 {
 	for (int i = 0; i < 5; i++)
 		import_works();
@@ -405,12 +405,13 @@ FRESH_STEPS(each_call_no_memory, IMPORT_CALLS,
 	fail_step(VK_ERROR_OUT_OF_HOST_MEMORY);
 }
 
-FRESH_STEPS(each_call_lost, IMPORT_CALLS, "So it is when a call loses the device.")
+FRESH_STEPS(each_call_lost, IMPORT_CALLS,
+	    "An import that loses the device in any of its calls is an error, and leaves nothing.")
 {
 	fail_step(VK_ERROR_DEVICE_LOST);
 }
 
-FRESH(step_count, "These are all calls of an import that can fail.")
+FRESH(step_count, "The tests of failing calls know all calls of an import that can fail.")
 {
 	import_works();
 	EXPECT_EQ(fake_vulkan()->calls, IMPORT_CALLS);

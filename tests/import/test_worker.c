@@ -193,7 +193,7 @@ TEST(failed_begin, "A begin that fails reports its error, and ends what it had b
 	close(fd);
 }
 
-TEST(half_begun, "What was begun before an error is ended again.")
+TEST(half_begun, "Regions that were begun before an error are ended again.")
 {
 	int fds[2], starts = fake_dmabuf.starts, ends = fake_dmabuf.ends;
 	struct import_region *regions[2] = { region_create(&fds[0]), region_create(&fds[1]) };

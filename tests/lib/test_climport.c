@@ -456,7 +456,8 @@ LIB_TEST(grown, "An export drops what was kept of freed memory that it only over
 	}
 }
 
-LIB_TEST(grown_around, "So it is with memory that begins before it, and several at once.")
+LIB_TEST(grown_around, "An export drops kept ranges of freed memory that begin behind its start, "
+		       "and several at once.")
 {
 	const size_t whole = 16 * PAGE;
 	uintptr_t p = fake_cuda_alloc(0, whole), other = fake_cuda_alloc(0, PAGE);
@@ -508,7 +509,7 @@ static int use_up(int *fds, int room, int left)
 	return count;
 }
 
-LIB_TEST(no_descriptors, "What is kept is given up when the process has no descriptor left.")
+LIB_TEST(no_descriptors, "Kept exports are given up when the process has no descriptor left.")
 {
 	enum { KEPT = 20, LIMIT = 256 };
 	uintptr_t p[KEPT], q = fake_cuda_alloc(0, PAGE);

@@ -306,7 +306,7 @@ TEST(other_driver, "A GPU that another driver has stops it.")
 	expect_says(1, "stop  The GPU's driver is vfio-pci. Bind the GPU to nvidia.");
 }
 
-TEST(other_vendor, "Neither gdmabuf nor NVIDIA's driver is asked for if the GPU is AMD's.")
+TEST(other_vendor, "An AMD GPU is judged without gdmabuf and NVIDIA's driver.")
 {
 	tree_put_machine();
 	tree_put_gpu("0x1002\n", "amdgpu");
@@ -368,7 +368,8 @@ TEST(bar_use, "NVML says how much of the BAR is in use.")
 	expect_says(0, "ok    Of the BAR's 32 GiB the driver uses 12 MiB, and 32756 MiB are free.");
 }
 
-TEST(bar_use_fails, "What NVML says instead is why the BAR's use is unknown, which stops nothing.")
+TEST(bar_use_fails,
+     "An error of NVML is the reason why the BAR's use is unknown, which stops nothing.")
 {
 	tree_put_machine();
 	setenv("FAKE_NVML_BAR", "3", 1);
@@ -396,7 +397,7 @@ TEST(bar_use_no_node, "NVML is not asked without the driver's device node.")
 	expect_says(0, "note  The used part of the BAR is unknown: there is no /dev/nvidiactl");
 }
 
-TEST(bar_use_other_vendor, "Nothing is said of the BAR's use of a GPU that is not NVIDIA's.")
+TEST(bar_use_other_vendor, "The BAR's use of a GPU that is not NVIDIA's is not printed.")
 {
 	tree_put_machine();
 	tree_put_gpu("0x1002\n", "amdgpu");
@@ -541,7 +542,7 @@ TEST(config_modules, "The kernel's options may be in /lib/modules.")
 	expect_says(1, "ok    The kernel is built with PCI_P2PDMA.");
 }
 
-TEST(no_config, "The kernel's configuration can be unknown.")
+TEST(no_config, "The options that the kernel was built with can be unknown.")
 {
 	tree_put_machine();
 	caps_error = ENOTTY;
@@ -612,7 +613,7 @@ TEST(peer_driver, "A device without a driver stops it.")
 	expect_says(1, "stop  The device has no driver to import a dma-buf.");
 }
 
-TEST(sound, "Neither sound nor another function of the GPU is a peer.")
+TEST(sound, "Sound devices and other functions of the GPU are no peers.")
 {
 	tree_put_machine();
 	tree_put_device(BRIDGES "/0000:02:00.0/0000:03:00.1", "0x10de\n", "0x048000\n", "x");

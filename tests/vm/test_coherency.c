@@ -262,7 +262,7 @@ TEST(arguments_bracketed, "Begin and end are called once for each import that is
 }
 
 TEST(inconsistent_not_bracketed,
-     "Neither is called where the application asked for no consistency.")
+     "An import for which the application asked for no consistency is not bracketed.")
 {
 	struct device d = device_start(READS);
 	cl_mem in = guest_cl_import_inconsistent(d.fd, SIZE, 0), out = guest_cl_native(SIZE, NULL);

@@ -14,27 +14,12 @@
 
 enum { SIZE = 256 * 1024 };
 
-#define FOR_EACH_PRODUCER(what, says)                     \
-	TEST(udmabuf_##what, "udmabuf: " says)            \
-	{                                                 \
-		what(dmabuf_need_producer("udmabuf"));    \
-	}                                                 \
-	TEST(heap_##what, "dma-heap: " says)              \
-	{                                                 \
-		what(dmabuf_need_producer("dma-heap"));   \
-	}                                                 \
-	TEST(gdmabuf_##what, "gdmabuf: " says)            \
-	{                                                 \
-		what(dmabuf_need_producer("gdmabuf"));    \
-	}                                                 \
-	TEST(vgem_##what, "vgem: " says)                  \
-	{                                                 \
-		what(dmabuf_need_producer("vgem"));       \
-	}                                                 \
-	TEST(virtio_gpu_##what, "virtio-gpu: " says)      \
-	{                                                 \
-		what(dmabuf_need_producer("virtio-gpu")); \
-	}
+static const struct producer_row {
+	const char *name, *producer;
+} producers[] = {
+	{ "udmabuf", "udmabuf" }, { "heap", "dma-heap" },	  { "gdmabuf", "gdmabuf" },
+	{ "vgem", "vgem" },	  { "virtio_gpu", "virtio-gpu" },
+};
 
 static const struct producer *dmabuf_need_producer(const char *name)
 {
@@ -76,8 +61,11 @@ static void dmabuf_kernel_reads(const struct producer *p)
 	free(want);
 	free(got);
 }
-FOR_EACH_PRODUCER(dmabuf_kernel_reads,
-		  "A kernel reads every byte that the CPU wrote after the import.")
+TEST_EACH(kernel_reads, struct producer_row, producers,
+	  "A kernel reads every byte that the CPU wrote after the import.")
+{
+	dmabuf_kernel_reads(dmabuf_need_producer(row->producer));
+}
 
 static void dmabuf_kernel_writes(const struct producer *p)
 {
@@ -96,7 +84,11 @@ static void dmabuf_kernel_writes(const struct producer *p)
 	free(want);
 	free(got);
 }
-FOR_EACH_PRODUCER(dmabuf_kernel_writes, "The CPU reads every byte that a kernel wrote.")
+TEST_EACH(kernel_writes, struct producer_row, producers,
+	  "The CPU reads every byte that a kernel wrote.")
+{
+	dmabuf_kernel_writes(dmabuf_need_producer(row->producer));
+}
 
 static void dmabuf_turns(const struct producer *p)
 {
@@ -123,7 +115,11 @@ static void dmabuf_turns(const struct producer *p)
 	close(to);
 	free(got);
 }
-FOR_EACH_PRODUCER(dmabuf_turns, "CPU and kernels take turns on the same two imports, eight times.")
+TEST_EACH(turns, struct producer_row, producers,
+	  "CPU and kernels take turns on the same two imports, eight times.")
+{
+	dmabuf_turns(dmabuf_need_producer(row->producer));
+}
 
 static void dmabuf_too_big(const struct producer *p)
 {
@@ -136,7 +132,11 @@ static void dmabuf_too_big(const struct producer *p)
 	EXPECT_EQ(clReleaseMemObject(guest_cl_import(fd, 64, 0)), CL_SUCCESS);
 	close(fd);
 }
-FOR_EACH_PRODUCER(dmabuf_too_big, "CL_INVALID_BUFFER_SIZE when size is larger than the dma-buf.")
+TEST_EACH(too_big, struct producer_row, producers,
+	  "CL_INVALID_BUFFER_SIZE when size is larger than the dma-buf.")
+{
+	dmabuf_too_big(dmabuf_need_producer(row->producer));
+}
 
 static void dmabuf_outlives_descriptor(const struct producer *p)
 {
@@ -156,8 +156,11 @@ static void dmabuf_outlives_descriptor(const struct producer *p)
 	free(want);
 	free(got);
 }
-FOR_EACH_PRODUCER(dmabuf_outlives_descriptor,
-		  "An import goes on working when its descriptor is closed.")
+TEST_EACH(outlives_descriptor, struct producer_row, producers,
+	  "An import goes on working when its descriptor is closed.")
+{
+	dmabuf_outlives_descriptor(dmabuf_need_producer(row->producer));
+}
 
 static void dmabuf_sub_buffer(const struct producer *p)
 {
@@ -182,8 +185,11 @@ static void dmabuf_sub_buffer(const struct producer *p)
 	free(got);
 	free(zero);
 }
-FOR_EACH_PRODUCER(dmabuf_sub_buffer,
-		  "A kernel writes a sub-buffer in place, and nothing around it.")
+TEST_EACH(sub_buffer, struct producer_row, producers,
+	  "A kernel writes a sub-buffer in place, and nothing around it.")
+{
+	dmabuf_sub_buffer(dmabuf_need_producer(row->producer));
+}
 
 enum { WIDTH = 48, HEIGHT = 100, ROW = WIDTH * 4, PITCH = 1024, IMAGE = PITCH * HEIGHT };
 
@@ -211,8 +217,11 @@ static void dmabuf_image_reads(const struct producer *p)
 	free(want);
 	free(got);
 }
-FOR_EACH_PRODUCER(dmabuf_image_reads,
-		  "A kernel reads part of the import as a 2D image with a pitch.")
+TEST_EACH(image_reads, struct producer_row, producers,
+	  "A kernel reads part of the import as a 2D image with a pitch.")
+{
+	dmabuf_image_reads(dmabuf_need_producer(row->producer));
+}
 
 static void dmabuf_image_writes(const struct producer *p)
 {
@@ -238,8 +247,11 @@ static void dmabuf_image_writes(const struct producer *p)
 	free(got);
 	free(zero);
 }
-FOR_EACH_PRODUCER(dmabuf_image_writes,
-		  "A kernel writes the import as a 2D image, and nothing between the rows.")
+TEST_EACH(image_writes, struct producer_row, producers,
+	  "A kernel writes the import as a 2D image, and nothing between the rows.")
+{
+	dmabuf_image_writes(dmabuf_need_producer(row->producer));
+}
 
 static void dmabuf_import_all_kinds(const struct producer *p)
 {
@@ -272,5 +284,8 @@ static void dmabuf_leaves_nothing(const struct producer *p)
 	EXPECT_EQ(after.mappings, before.mappings);
 	EXPECT_EQ(after.dmabufs, before.dmabufs);
 }
-FOR_EACH_PRODUCER(dmabuf_leaves_nothing,
-		  "What is released leaves no descriptor, mapping or dma-buf behind.")
+TEST_EACH(leaves_nothing, struct producer_row, producers,
+	  "A released import leaves no descriptor, mapping or dma-buf behind.")
+{
+	dmabuf_leaves_nothing(dmabuf_need_producer(row->producer));
+}

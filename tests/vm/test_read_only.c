@@ -12,23 +12,14 @@
 
 enum { SIZE = 64 * 1024, WIDTH = 64, HEIGHT = 64, PITCH = 1024 };
 
-#define FOR_EACH_PRODUCER(what, says)                \
-	TEST(heap_##what, "dma-heap: " says)         \
-	{                                            \
-		what(read_only_need("dma-heap"));    \
-	}                                            \
-	TEST(gdmabuf_##what, "gdmabuf: " says)       \
-	{                                            \
-		what(read_only_need("gdmabuf"));     \
-	}                                            \
-	TEST(vgem_##what, "vgem: " says)             \
-	{                                            \
-		what(read_only_need("vgem"));        \
-	}                                            \
-	TEST(virtio_gpu_##what, "virtio-gpu: " says) \
-	{                                            \
-		what(read_only_need("virtio-gpu"));  \
-	}
+static const struct producer_row {
+	const char *name, *producer;
+} producers[] = {
+	{ "heap", "dma-heap" },
+	{ "gdmabuf", "gdmabuf" },
+	{ "vgem", "vgem" },
+	{ "virtio_gpu", "virtio-gpu" },
+};
 
 static int read_only_need(const char *name)
 {
@@ -62,7 +53,11 @@ static void read_only_flags(int fd)
 	}
 	close(fd);
 }
-FOR_EACH_PRODUCER(read_only_flags, "The import of a read-only descriptor is CL_MEM_READ_ONLY.")
+TEST_EACH(read_only_flags, struct producer_row, producers,
+	  "The import of a read-only descriptor is CL_MEM_READ_ONLY.")
+{
+	read_only_flags(read_only_need(row->producer));
+}
 
 static void read_only_derived(int fd)
 {
@@ -81,7 +76,11 @@ static void read_only_derived(int fd)
 	clReleaseMemObject(buffer);
 	close(fd);
 }
-FOR_EACH_PRODUCER(read_only_derived, "Sub-buffers and images on a read-only import are read-only.")
+TEST_EACH(read_only_derived, struct producer_row, producers,
+	  "Sub-buffers and images on a read-only import are read-only.")
+{
+	read_only_derived(read_only_need(row->producer));
+}
 
 /* Filled with zeros by the kernel; frames are in test_camera.c. */
 static void read_only_reads(int fd)
@@ -98,4 +97,8 @@ static void read_only_reads(int fd)
 	clReleaseMemObject(out);
 	close(fd);
 }
-FOR_EACH_PRODUCER(read_only_reads, "A kernel reads through a read-only descriptor.")
+TEST_EACH(read_only_reads, struct producer_row, producers,
+	  "A kernel reads through a read-only descriptor.")
+{
+	read_only_reads(read_only_need(row->producer));
+}

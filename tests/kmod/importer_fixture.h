@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of importers begin and end with. */
+#ifndef TESTS_KMOD_IMPORTER_FIXTURE_H
+#define TESTS_KMOD_IMPORTER_FIXTURE_H
+
+#include "gdm.h"
+#include "harness.h"
+#include "mockgpu.h"
+
+enum { LENGTH = 8 * GPU_PAGE, PIECE = 2048 };
+
+extern unsigned char bytes[LENGTH];
+
+struct setup {
+	int gpu, ctx, importer;
+	uint64_t va;
+	struct gdm_export e;
+};
+
+struct setup import_test_begin(uint32_t alloc_flags, uint32_t export_flags);
+
+void import_test_end(struct setup *s);
+
+struct setup setup_host(unsigned char *p, uint32_t flags);
+
+int import_attach(const struct setup *s, uint32_t mode, uint32_t flags);
+
+/* Some kernels map for some importers as soon as they attach. */
+int attach_and_map(const struct setup *s, struct gdmabuf_importer_attach arg);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Page tables and errors of NVIDIA's driver, and frees while memory is pinned. */
+#include "gpu_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void gpu_expect_refused(struct mock_config config, int error)
+{
+	struct setup s = gpu_test_begin();
+
+	mockgpu_config(s.gpu, &config);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), error);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, GDMABUF_REVOCABLE, NULL), error);
+	EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
+	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 0);
+	gpu_test_end(&s);
+}
+
+TEST(gpu_other_version, "EINVAL for a page table of another major version.")
+{
+	int gpu = mockgpu_open();
+	uint32_t major = mockgpu_stats(gpu).version >> 16;
+
+	close(gpu);
+	gpu_expect_refused((struct mock_config){ .version = 0x00030000 }, -EINVAL);
+	gpu_expect_refused((struct mock_config){ .version = (3 - major) << 16 }, -EINVAL);
+}
+
+TEST(gpu_newer_minor, "A page table of a newer minor version of the driver's own major is read.")
+{
+	struct setup s = gpu_test_begin();
+	struct mock_config config = { .version = mockgpu_stats(s.gpu).version + 1 };
+
+	mockgpu_config(s.gpu, &config);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), 0);
+	gpu_test_end(&s);
+}
+
+TEST(gpu_other_page_size, "EINVAL for a page table of other pages than of 64 KiB.")
+{
+	gpu_expect_refused((struct mock_config){ .page_size = 2 }, -EINVAL);
+}
+
+TEST(gpu_coherent, "EOPNOTSUPP for GPU memory that is RAM to the kernel.")
+{
+	gpu_expect_refused((struct mock_config){ .ram = 1 }, -EOPNOTSUPP);
+}
+
+TEST(gpu_driver_fails, "Errors of the driver, at either of its pins, leave nothing pinned.")
+{
+	static const struct {
+		int theirs, ours;
+	} errors[] = { { -EINVAL, -EFAULT }, { -524, -EOPNOTSUPP }, { -ENOMEM, -ENOSPC },
+		       { -EIO, -EIO },	     { -EBUSY, -EBUSY },    { -ENODEV, -ENODEV } };
+
+	for (unsigned int i = 0; i < 6; i++)
+		for (uint32_t after = 0; after < 2; after++) {
+			struct mock_config c = { .fail_errno = errors[i].theirs,
+						 .fail_after = after };
+			struct setup s = gpu_test_begin();
+
+			mockgpu_config(s.gpu, &c);
+			EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), errors[i].ours);
+			EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
+			gpu_test_end(&s);
+		}
+}
+
+TEST(gpu_put_fails, "Memory that the driver fails to give back is given back later.")
+{
+	struct mock_config c = { .fail_puts = 2 };
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_UNWATCHED);
+
+	mockgpu_config(s.gpu, &c);
+	close(e.fd);
+	EXPECT(pins_go(s.gpu));
+	gpu_test_end(&s);
+}
+
+TEST(gpu_put_fails_while_owned, "A watch that the driver fails to give back is given back later, "
+				"while its owner lives and the "
+				"memory stays.")
+{
+	static const uint32_t flags[] = { 0, GDMABUF_REVOCABLE };
+	struct mock_config c = { .fail_puts = 2 };
+	struct setup s = gpu_test_begin();
+
+	for (int i = 0; i < 2; i++) {
+		struct gdm_export e = gpu_export(&s, flags[i]);
+
+		mockgpu_config(s.gpu, &c);
+		close(e.fd);
+		EXPECT(pins_go(s.gpu));
+		EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
+	}
+	EXPECT_EQ(provider_users(), 0);
+	gpu_test_end(&s);
+}
+
+static void close_unwatched(int gpu, int ctx, uint64_t va, struct mock_config c)
+{
+	struct gdm_export e;
+
+	EXPECT_EQ(gdm_export_gpu(ctx, va, GPU_PAGE, GDMABUF_UNWATCHED, &e), 0);
+	mockgpu_config(gpu, &c);
+	close(e.fd);
+}
+
+/* As another user, since the page is charged for good. */
+static void lose_page(void *arg)
+{
+	struct setup s = gpu_test_begin();
+	uint32_t failed = s.before.failed_puts;
+	int ctx;
+
+	(void)arg;
+	become_user(0);
+	ctx = gdm_open();
+	close_unwatched(s.gpu, ctx, s.va,
+			(struct mock_config){ .fail_puts = ~0U, .fail_put_errno = -EIO });
+	close_unwatched(s.gpu, ctx, s.va, (struct mock_config){ .fail_puts = 1 });
+	/* The second is put again, after the first would have been. */
+	EXPECT(pins_go(s.gpu));
+	EXPECT_EQ(mockgpu_stats(s.gpu).failed_puts, failed + 2);
+	EXPECT_EQ(provider_users(), 0);
+}
+
+TEST(gpu_put_fails_for_good, "Memory that the driver will not give back is asked for once, and the "
+			     "provider can be unloaded.")
+{
+	EXPECT_EQ(chmod("/dev/gdmabuf", 0666), 0);
+	EXPECT_EQ(in_child(lose_page, NULL), 0);
+	EXPECT_EQ(chmod("/dev/gdmabuf", 0660), 0);
+}
+
+TEST(gpu_put_fails_of_refused, "So is memory whose page table could not be read.")
+{
+	struct mock_config c = { .fail_puts = 2, .page_size = 2 };
+	struct setup s = gpu_test_begin();
+
+	mockgpu_config(s.gpu, &c);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, GDMABUF_UNWATCHED, NULL), -EINVAL);
+	EXPECT(pins_go(s.gpu));
+	gpu_test_end(&s);
+}
+
+TEST(gpu_put_fails_of_watch, "The provider cannot be unloaded while the driver has its callback, "
+			     "after a failed export too.")
+{
+	struct mock_config c = { .fail_puts = 1, .page_size = 2 };
+	struct setup s = gpu_test_begin();
+
+	mockgpu_config(s.gpu, &c);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, GDMABUF_REVOCABLE, NULL), -EINVAL);
+	EXPECT_EQ(mockgpu_stats(s.gpu).pins, 1);
+	EXPECT_EQ(provider_users(), 1);
+	mockgpu_free(s.gpu, s.va);
+	EVENTUALLY(provider_users() == 0);
+	gpu_test_end(&s);
+}
+
+enum { IDLE_PINS = 300 };
+
+/* Idle pins are given up one by one, a fifth of a second each, and are never enough. */
+static void evict_for_long(int socket)
+{
+	struct mock_config c = { .delay_us = 200000, .budget_pages = 1 };
+	int gpu = mockgpu_open(), ctx = gdm_open();
+	uint64_t va = mockgpu_alloc(gpu, (IDLE_PINS + 1) * (size_t)GPU_PAGE, 0);
+	struct gdm_export e;
+
+	for (int i = 0; i < IDLE_PINS; i++) {
+		if (gdm_export_gpu(ctx, va + (uint64_t)i * GPU_PAGE, GPU_PAGE, GDMABUF_KEEP, &e))
+			_exit(1);
+		close(e.fd);
+	}
+	mockgpu_config(gpu, &c);
+	if (write(socket, "", 1) != 1)
+		_exit(1);
+	gdm_export_gpu(ctx, va + IDLE_PINS * (uint64_t)GPU_PAGE, GPU_PAGE, 0, NULL);
+	_exit(0);
+}
+
+TEST(gpu_killed_in_eviction, "SIGKILL ends an export that gives up one idle pin after the other.")
+{
+	struct setup s = gpu_test_begin();
+	int sockets[2], status = -1, waited;
+	char byte;
+	pid_t pid;
+
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+	pid = fork();
+	if (!pid)
+		evict_for_long(sockets[1]);
+	EXPECT_EQ(read(sockets[0], &byte, 1), 1);
+	while (mockgpu_stats(s.gpu).persistent == IDLE_PINS)
+		usleep(5000);
+	kill(pid, SIGKILL);
+	/* It would take a minute. */
+	for (waited = 0; !waitpid(pid, &status, WNOHANG) && waited < 3000; waited++)
+		usleep(10000);
+	EXPECT(waited < 3000);
+	EXPECT_EQ(WTERMSIG(status), SIGKILL);
+	close(sockets[0]);
+	close(sockets[1]);
+	gpu_test_end(&s);
+}
+
+TEST(gpu_freed_while_pinned, "EFAULT when the memory is freed while it is being pinned.")
+{
+	gpu_expect_refused((struct mock_config){ .callback_in_get = 1 }, -EFAULT);
+}
+
+static uint64_t to_free;
+static int stop_freeing, freeing_gpu;
+
+static void *free_always(void *arg)
+{
+	(void)arg;
+	while (!__atomic_load_n(&stop_freeing, __ATOMIC_ACQUIRE)) {
+		uint64_t va = __atomic_load_n(&to_free, __ATOMIC_ACQUIRE);
+
+		if (va)
+			mockgpu_try_free(freeing_gpu, va, 0);
+	}
+	return NULL;
+}
+
+TEST(gpu_freed_by_another_thread,
+     "Memory that another thread frees while it is being exported: exported, or EFAULT.")
+{
+	enum { BIG = 16 << 20, ROUNDS = 300 };
+	struct setup s = gpu_test_begin();
+	pthread_t thread;
+
+	freeing_gpu = s.gpu;
+	stop_freeing = 0;
+	EXPECT_EQ(pthread_create(&thread, NULL, free_always, NULL), 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t va = mockgpu_alloc(s.gpu, BIG, 0);
+		int err;
+
+		__atomic_store_n(&to_free, va, __ATOMIC_RELEASE);
+		err = gdm_export_gpu(s.ctx, va, BIG, i % 2 ? GDMABUF_REVOCABLE : 0, NULL);
+		EXPECT(!err || err == -EFAULT);
+		__atomic_store_n(&to_free, 0, __ATOMIC_RELEASE);
+		mockgpu_try_free(s.gpu, va, 0);
+	}
+	__atomic_store_n(&stop_freeing, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	gpu_test_end(&s);
+}
+
+TEST(gpu_rmmod_busy, "Neither module can be unloaded while there is a dma-buf.")
+{
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0);
+
+	close(s.ctx);
+	EXPECT_EQ(syscall(SYS_delete_module, "gdmabuf_nvidia", O_NONBLOCK), -1);
+	EXPECT(errno == EAGAIN || errno == EBUSY);
+	EXPECT_EQ(syscall(SYS_delete_module, "gdmabuf", O_NONBLOCK), -1);
+	EXPECT(errno == EAGAIN || errno == EBUSY);
+	s.ctx = gdm_open();
+	close(e.fd);
+	gpu_test_end(&s);
+}
+
+/* The last: the pages stay. */
+TEST(gpu_p2pdma_pages,
+     "A BAR for which a driver made struct pages is exported, mapped and read as any.")
+{
+	struct setup s = gpu_test_begin_flags(MOCK_SCATTER);
+	struct gdm_export e;
+	unsigned char *view;
+
+	if (ioctl(s.gpu, MOCK_ADD_PAGES)) {
+		int err = errno;
+
+		gpu_test_end(&s);
+		test_skip("no struct pages for the BAR: %s", strerror(err));
+	}
+	for (int i = 0; i < 2; i++) {
+		e = gpu_export(&s, i ? GDMABUF_REVOCABLE : 0);
+		view = dmabuf_map(e.fd, LENGTH, PROT_READ | PROT_WRITE);
+		EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+		view[0] = (unsigned char)pattern_at(0);
+		munmap(view, LENGTH);
+		close(e.fd);
+	}
+	gpu_test_end(&s);
+}

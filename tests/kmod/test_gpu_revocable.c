@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Revocable exports of GPU memory: what cudaFree() takes away. */
+#include "gpu_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static sigjmp_buf *fault_jump;
+
+static void gpu_on_fault(int signal)
+{
+	siglongjmp(*fault_jump, signal);
+}
+
+/* The signal that reading @p gives in this process, or 0. */
+static int fault_of(const volatile unsigned char *p)
+{
+	struct sigaction action = { .sa_handler = gpu_on_fault }, old_bus, old_segv;
+	sigjmp_buf jump;
+	int signal;
+
+	sigaction(SIGBUS, &action, &old_bus);
+	sigaction(SIGSEGV, &action, &old_segv);
+	fault_jump = &jump;
+	signal = sigsetjmp(jump, 1);
+	if (!signal)
+		(void)*p;
+	sigaction(SIGBUS, &old_bus, NULL);
+	sigaction(SIGSEGV, &old_segv, NULL);
+	return signal;
+}
+
+TEST(gpu_revocable_free,
+     "REVOCABLE: after cudaFree a mapping gives SIGBUS, and there is no new one.")
+{
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
+	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	mockgpu_free(s.gpu, s.va);
+	EXPECT_EQ(fault_of(view), SIGBUS);
+	EXPECT_EQ(fault_of(view + LENGTH - 1), SIGBUS);
+	EXPECT(!dmabuf_map(e.fd, LENGTH, PROT_READ));
+	EXPECT_EQ(errno, ENODEV);
+	EXPECT_EQ(gdm_query(s.ctx, e.fd).out_state, GDMABUF_STALE | GDMABUF_REVOKED);
+	EXPECT_EQ(mockgpu_stats(s.gpu).pages_used, s.before.pages_used);
+	munmap(view, LENGTH);
+	close(e.fd);
+	gpu_test_end(&s);
+}
+
+TEST(gpu_revocable_canary,
+     "REVOCABLE: what other memory holds in the same place of the BAR is not seen.")
+{
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
+	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ);
+
+	EXPECT_EQ(view[0], pattern_at(0));
+	EXPECT_EQ(mockgpu_try_free(s.gpu, s.va, MOCK_FREE_BY_THREAD), 0);
+	EXPECT_EQ(mockgpu_alloc(s.gpu, LENGTH, 0), s.va);
+	memset(bytes, 0x42, LENGTH);
+	mockgpu_write(s.gpu, s.va, bytes, LENGTH);
+	for (size_t i = 0; i < LENGTH; i += PAGE)
+		EXPECT_EQ(fault_of(view + i), SIGBUS);
+	munmap(view, LENGTH);
+	close(e.fd);
+	gpu_test_end(&s);
+}
+
+TEST(gpu_revocable_split,
+     "REVOCABLE: parts of a mapping that was split and moved give SIGBUS as well.")
+{
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
+	unsigned char *view = dmabuf_map(e.fd, LENGTH, PROT_READ), *moved;
+
+	EXPECT_EQ(pattern_mismatches(view, LENGTH), 0);
+	munmap(view + GPU_PAGE, GPU_PAGE);
+	moved = mremap(view + 4 * GPU_PAGE, GPU_PAGE, GPU_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		       pages_new(GPU_PAGE, 0));
+	EXPECT(moved != MAP_FAILED);
+	EXPECT_EQ(moved[5], pattern_at(4 * GPU_PAGE + 5));
+	mockgpu_free(s.gpu, s.va);
+	EXPECT_EQ(fault_of(view), SIGBUS);
+	EXPECT_EQ(fault_of(moved), SIGBUS);
+	EXPECT_EQ(fault_of(view + 6 * GPU_PAGE), SIGBUS);
+	munmap(view, LENGTH);
+	munmap(moved, GPU_PAGE);
+	close(e.fd);
+	gpu_test_end(&s);
+}
+
+TEST(gpu_revocable_part,
+     "REVOCABLE: a part of a pin, and a part of its mapping, are the right pages.")
+{
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE), part;
+	unsigned char *view;
+
+	EXPECT_EQ(
+		gdm_export_gpu(s.ctx, s.va + 2 * GPU_PAGE, 4 * GPU_PAGE, GDMABUF_REVOCABLE, &part),
+		0);
+	EXPECT_EQ(part.slot, e.slot);
+	view = mmap(NULL, GPU_PAGE, PROT_READ, MAP_SHARED, part.fd, GPU_PAGE + PAGE);
+	EXPECT(view != MAP_FAILED);
+	EXPECT_EQ(memcmp(view, bytes + 3 * GPU_PAGE + PAGE, GPU_PAGE), 0);
+	munmap(view, GPU_PAGE);
+	close(e.fd);
+	close(part.fd);
+	gpu_test_end(&s);
+}
+
+static unsigned char *map_part(const struct gdm_export *e)
+{
+	unsigned char *view = dmabuf_map(e->fd, 2 * GPU_PAGE, PROT_READ);
+
+	return view && view[0] == pattern_at(0) ? view : NULL;
+}
+
+/* Each counts with 2 MiB, of those that revocable_map_mb allows. */
+enum { MAPPINGS = 8 };
+
+static void fill_and_empty(const struct gdm_export *e)
+{
+	unsigned char *views[MAPPINGS];
+
+	for (int i = 0; i < MAPPINGS; i++)
+		EXPECT((views[i] = map_part(e)));
+	EXPECT(!map_part(e));
+	EXPECT_EQ(errno, ENOMEM);
+	EXPECT_EQ(munmap(views[0] + PAGE, PAGE), -1);
+	EXPECT_EQ(errno, ENOMEM);
+	/* Room for another one's second part. */
+	munmap(views[0], 2 * GPU_PAGE);
+	EXPECT_EQ(mprotect(views[1], PAGE, PROT_NONE), 0);
+	EXPECT(!map_part(e));
+	for (int i = 1; i < MAPPINGS; i++)
+		munmap(views[i], 2 * GPU_PAGE);
+}
+
+TEST(gpu_revocable_mappings,
+     "ENOMEM for mapping more revocable memory than revocable_map_mb, and for splitting a mapping "
+     "then; what is unmapped, in parts as well, does not count.")
+{
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
+	unsigned char *views[MAPPINGS + 1];
+	char old[16];
+
+	snprintf(old, sizeof(old), "%d", atoi(parameter_set("gdmabuf", "revocable_map_mb", "16")));
+	for (int round = 0; round < 3; round++)
+		fill_and_empty(&e);
+	close(e.fd);
+	e = gpu_export(&s, 0);
+	for (int i = 0; i <= MAPPINGS; i++)
+		EXPECT((views[i] = map_part(&e)));
+	for (int i = 0; i <= MAPPINGS; i++)
+		munmap(views[i], 2 * GPU_PAGE);
+	parameter_set("gdmabuf", "revocable_map_mb", old);
+	close(e.fd);
+	gpu_test_end(&s);
+}
+
+TEST(gpu_revocable_mappings_contexts,
+     "The limit is for all contexts of a user together: their pins are taken by the same free.")
+{
+	struct setup s = gpu_test_begin();
+	struct gdm_export e;
+	unsigned char *views[MAPPINGS];
+	int contexts[MAPPINGS + 1];
+	char old[16];
+
+	snprintf(old, sizeof(old), "%d", atoi(parameter_set("gdmabuf", "revocable_map_mb", "16")));
+	for (int i = 0; i <= MAPPINGS; i++) {
+		contexts[i] = gdm_open();
+		EXPECT_EQ(gdm_export_gpu(contexts[i], s.va, LENGTH, GDMABUF_REVOCABLE, &e), 0);
+		if (i < MAPPINGS)
+			EXPECT((views[i] = map_part(&e)));
+		else
+			EXPECT(!map_part(&e));
+		close(e.fd);
+	}
+	parameter_set("gdmabuf", "revocable_map_mb", old);
+	for (int i = 0; i < MAPPINGS; i++)
+		munmap(views[i], 2 * GPU_PAGE);
+	for (int i = 0; i <= MAPPINGS; i++)
+		close(contexts[i]);
+	gpu_test_end(&s);
+}
+
+static unsigned char *mapped[2 * MAPPINGS];
+
+/* Maps what there is room for.  How many there were. */
+static int map_all(const struct gdm_export *e)
+{
+	int n = 0;
+
+	while (n < 2 * MAPPINGS && (mapped[n] = map_part(e)))
+		n++;
+	return n;
+}
+
+static void unmap_all(int n)
+{
+	while (n--)
+		munmap(mapped[n], 2 * GPU_PAGE);
+}
+
+/* Says so when nothing more can be mapped; ends when it is told to, or with its parent. */
+static void map_all_as_user(const struct gdm_export *e, int socket)
+{
+	char n;
+
+	become_user(0);
+	n = (char)map_all(e);
+	if (write(socket, &n, 1) == 1 && read(socket, &n, 1) == 1)
+		_exit(0);
+	_exit(1);
+}
+
+TEST(gpu_revocable_mappings_others, "What another user has mapped of a user's revocable memory "
+				    "takes away nothing of what the user "
+				    "itself may map.")
+{
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
+	int sockets[2], status, mine;
+	char old[16], theirs;
+	pid_t pid;
+
+	snprintf(old, sizeof(old), "%d", atoi(parameter_set("gdmabuf", "revocable_map_mb", "16")));
+	EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+	pid = fork();
+	if (!pid)
+		map_all_as_user(&e, sockets[1]);
+	EXPECT_EQ(read(sockets[0], &theirs, 1), 1);
+	mine = map_all(&e);
+	parameter_set("gdmabuf", "revocable_map_mb", old);
+	EXPECT_EQ(theirs, MAPPINGS);
+	EXPECT_EQ(mine, MAPPINGS);
+	EXPECT_EQ(write(sockets[0], &theirs, 1), 1);
+	EXPECT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
+	unmap_all(mine);
+	close(sockets[0]);
+	close(sockets[1]);
+	close(e.fd);
+	gpu_test_end(&s);
+}
+
+TEST(gpu_revocable_mappings_freed, "Mappings of revocable memory that was freed do not count.")
+{
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
+	unsigned char *freed[MAPPINGS];
+	char old[16];
+
+	snprintf(old, sizeof(old), "%d", atoi(parameter_set("gdmabuf", "revocable_map_mb", "16")));
+	for (int i = 0; i < MAPPINGS; i++)
+		EXPECT((freed[i] = map_part(&e)));
+	mockgpu_free(s.gpu, s.va);
+	close(e.fd);
+	/* A part of one, too. */
+	EXPECT_EQ(munmap(freed[0] + PAGE, PAGE), 0);
+	EXPECT_EQ(mockgpu_alloc(s.gpu, LENGTH, 0), s.va);
+	pattern_fill(bytes, LENGTH);
+	mockgpu_write(s.gpu, s.va, bytes, LENGTH);
+	e = gpu_export(&s, GDMABUF_REVOCABLE);
+	EXPECT_EQ(map_all(&e), MAPPINGS);
+	unmap_all(MAPPINGS);
+	for (int i = 0; i < MAPPINGS; i++)
+		munmap(freed[i], 2 * GPU_PAGE);
+	EXPECT_EQ(map_all(&e), MAPPINGS);
+	unmap_all(MAPPINGS);
+	parameter_set("gdmabuf", "revocable_map_mb", old);
+	close(e.fd);
+	gpu_test_end(&s);
+}
+
+TEST(gpu_revoked_is_not_pinned, "Memory that was taken away does not count as pinned any more.")
+{
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
+
+	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 1);
+	mockgpu_free(s.gpu, s.va);
+	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 0);
+	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_bytes, 0);
+	close(e.fd);
+	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 0);
+	gpu_test_end(&s);
+}
+
+TEST(gpu_failed_is_no_hit, "An export that fails at its end, on a pin that was there, is no hit.")
+{
+	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, 0);
+	struct gdmabuf_export *arg = (void *)pages_new(PAGE, 0);
+
+	*arg = (struct gdmabuf_export){ .size = sizeof(*arg), .address = s.va, .length = LENGTH };
+	mprotect(arg, PAGE, PROT_READ);
+	EXPECT_EQ(gdm_call(s.ctx, GDMABUF_EXPORT_GPU, arg), -EFAULT);
+	EXPECT_EQ(gdm_stats(s.ctx).out_exports, 1);
+	EXPECT_EQ(gdm_stats(s.ctx).out_hits, 0);
+	munmap(arg, PAGE);
+	close(e.fd);
+	gpu_test_end(&s);
+}
+
+TEST(gpu_revocable_is_apart, "Revocable exports and others never share a pin.")
+{
+	struct setup s = gpu_test_begin();
+	struct gdm_export a = gpu_export(&s, 0), b = gpu_export(&s, GDMABUF_REVOCABLE);
+
+	EXPECT(a.slot != b.slot);
+	close(a.fd);
+	close(b.fd);
+	gpu_test_end(&s);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "opaque_fixture.h"
+
+#include <string.h>
+#include <unistd.h>
+
+unsigned char uuid[16];
+char cache_directory[32];
+
+static void remove_cache(void)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "rm -rf %s", cache_directory);
+	if (*cache_directory && system(command))
+		printf("# %s is left\n", cache_directory);
+	*cache_directory = '\0';
+}
+
+struct fake_vulkan *opaque_reset(void)
+{
+	struct fake_vulkan *vk = fake_vulkan();
+
+	EXPECT(vk);
+	fixture_reset();
+	remove_cache();
+	strcpy(cache_directory, "/tmp/climport-XXXXXX");
+	EXPECT(mkdtemp(cache_directory));
+	setenv("XDG_CACHE_HOME", cache_directory, 1);
+	fake_cuda_reset(1);
+	stub_set(STUB_OPAQUE, 1);
+	stub_uuid(0, uuid);
+	vk->fail_call = 0;
+	memcpy(vk->gpu[0].uuid, uuid, sizeof(uuid));
+	return vk;
+}
+
+const char *opaque_read_method(cl_uint type)
+{
+	describe_fn describe = (describe_fn)cl.clGetExtensionFunctionAddress(DESCRIBE_FUNCTION);
+	const char *name = "?", *why = "?";
+
+	EXPECT_EQ(describe(fix.device[0], type, &name, &why), CL_SUCCESS);
+	if (strcmp(name, "opaque_fd"))
+		printf("# %s: %s\n", name, why);
+	return name;
+}
+
+struct fake_vulkan *open_caching(void)
+{
+	struct fake_vulkan *vk = opaque_reset();
+
+	stub_set(STUB_OPAQUE_CACHED, 1);
+	fixture_open();
+	EXPECT(!strcmp(opaque_read_method(CL_IMPORT_TYPE_HOST_ARM), "opaque_fd"));
+	return vk;
+}
+
+void opaque_close(void)
+{
+	fixture_close();
+	remove_cache();
+}
+
+bool opaque_device_reports(const char *name)
+{
+	char text[512] = "";
+
+	EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0], CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL),
+		  CL_SUCCESS);
+	return strstr(text, name);
+}
+
+size_t opaque_query_size(cl_mem mem, cl_mem_info name)
+{
+	size_t value = 0;
+
+	EXPECT_EQ(cl.clGetMemObjectInfo(mem, name, sizeof(value), &value, NULL), CL_SUCCESS);
+	return value;
+}

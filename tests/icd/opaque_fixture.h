@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The method opaque_fd on fakes of Vulkan and CUDA.  Self-tests are kept in a
+ * directory of each test's own.
+ */
+#ifndef TESTS_ICD_OPAQUE_FIXTURE_H
+#define TESTS_ICD_OPAQUE_FIXTURE_H
+
+#include "fixture.h"
+#include "icd/queries/describe.h"
+#include "fake_cuda.h"
+#include "fake_vulkan.h"
+
+#define PAGE 4096
+#define ALIGN 128 /* CL_DEVICE_MEM_BASE_ADDR_ALIGN of the stub, in bytes */
+
+extern unsigned char uuid[16];
+extern char cache_directory[32];
+
+struct fake_vulkan *opaque_reset(void);
+
+typedef cl_int(CL_API_CALL *describe_fn)(cl_device_id device, cl_uint type, const char **way,
+					 const char **why);
+
+/* The way that the layer takes. */
+const char *opaque_read_method(cl_uint type);
+
+/* As NVIDIA's devices: they keep what kernels have read of the host's memory. */
+struct fake_vulkan *open_caching(void);
+
+void opaque_close(void);
+
+bool opaque_device_reports(const char *name);
+
+size_t opaque_query_size(cl_mem mem, cl_mem_info name);
+
+#endif

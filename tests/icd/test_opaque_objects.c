@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects on imports of the method opaque_fd, and refusals of the method. */
+#include "opaque_fixture.h"
+
+#include <CL/climport.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool one_memory(void *vk)
+{
+	return ((struct fake_vulkan *)vk)->memories == 1;
+}
+
+TEST(not_at_page, "An aligned address within a page looks like the root buffer that it is not.")
+{
+	unsigned char *p;
+	cl_mem mem, sub;
+
+	open_caching();
+	p = pages_map(2);
+	mem = fixture_import_host(CL_MEM_READ_WRITE, p + 3 * ALIGN, 1000);
+	p[3 * ALIGN] = 1;
+	fixture_increment(mem);
+	EXPECT_EQ(p[3 * ALIGN], 2);
+	EXPECT_EQ(p[3 * ALIGN - 1], 0);
+	EXPECT_EQ(opaque_query_size(mem, CL_MEM_OFFSET), 0);
+	EXPECT_EQ(opaque_query_size(mem, CL_MEM_SIZE), 1000);
+	EXPECT_EQ(opaque_query_size(mem, CL_MEM_ASSOCIATED_MEMOBJECT), 0);
+	EXPECT_EQ(opaque_query_size(mem, CL_MEM_FLAGS), CL_MEM_READ_WRITE);
+	EXPECT_EQ(opaque_query_size(mem, CL_MEM_HOST_PTR), 0);
+	sub = fixture_create_sub_buffer(mem, 2 * ALIGN, 100);
+	EXPECT_EQ(opaque_query_size(sub, CL_MEM_OFFSET), 2 * ALIGN);
+	EXPECT_EQ(opaque_query_size(sub, CL_MEM_ASSOCIATED_MEMOBJECT), (size_t)mem);
+	p[5 * ALIGN] = 50;
+	fixture_increment(sub);
+	EXPECT_EQ(p[5 * ALIGN], 51);
+	EXPECT(fixture_is_import(sub) && fixture_is_import(mem));
+	cl.clReleaseMemObject(mem);
+	fixture_increment(sub);
+	EXPECT_EQ(p[5 * ALIGN], 52);
+	cl.clReleaseMemObject(sub);
+	opaque_close();
+}
+
+static void CL_CALLBACK opaque_trace_destroyed(cl_mem mem, void *unused)
+{
+	(void)mem;
+	(void)unused;
+	stub_trace("destroyed import");
+}
+
+TEST(destructor_of_part,
+     "The import's destructor callback comes when no kernel uses a part of it any more.")
+{
+	cl_kernel kernel;
+	cl_mem mem, sub;
+	cl_event go;
+
+	open_caching();
+	mem = fixture_import_host(CL_MEM_READ_WRITE, pages_map(2) + 3 * ALIGN, 1000);
+	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, opaque_trace_destroyed, NULL),
+		  CL_SUCCESS);
+	sub = fixture_create_sub_buffer(mem, 2 * ALIGN, 100);
+	kernel = fixture_create_increment(sub);
+	go = cl.clCreateUserEvent(fix.context, NULL);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 1, &go, NULL), CL_SUCCESS);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(sub);
+	cl.clReleaseMemObject(mem);
+	EXPECT_EQ(stub_trace_count("destroyed import"), 0);
+	EXPECT_EQ(cl.clSetUserEventStatus(go, CL_COMPLETE), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	cl.clReleaseEvent(go);
+	opaque_close();
+	EXPECT_EQ(stub_trace_count("destroyed import"), 1);
+}
+
+TEST(sub_buffer_errors, "Sub-buffers of such an import end where it ends.")
+{
+	const cl_buffer_region outside = { ALIGN, 1000 }, before = { (size_t)-ALIGN, ALIGN },
+			       crooked = { 1, 10 };
+	unsigned char *p;
+	cl_int err;
+	cl_mem mem;
+
+	opaque_reset();
+	fixture_open();
+	p = pages_map(2);
+	mem = fixture_import_host(0, p + ALIGN, 1000);
+	cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &outside, &err);
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+	cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &before, &err);
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+	cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &crooked, &err);
+	EXPECT_EQ(err, CL_MISALIGNED_SUB_BUFFER_OFFSET);
+	cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, NULL, &err);
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+	cl.clReleaseMemObject(mem);
+	opaque_close();
+}
+
+TEST(sub_buffer_beyond,
+     "A sub-buffer ends where the import ends also if the import is the driver's own buffer.")
+{
+	const cl_buffer_region beyond = { PAGE, 1 };
+	unsigned long before;
+	cl_int err;
+	cl_mem mem;
+
+	opaque_reset();
+	fixture_open();
+	mem = fixture_import_host(0, pages_map(1), PAGE);
+	before = stub_calls("clCreateSubBuffer");
+	EXPECT(!cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &beyond, &err));
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+	EXPECT_EQ(stub_calls("clCreateSubBuffer"), before);
+	EXPECT(strstr(fix.notice, "beyond"));
+	cl.clReleaseMemObject(mem);
+	opaque_close();
+}
+
+TEST(unaligned, "Finer alignment is refused, with the alignment in the message.")
+{
+	unsigned char *p;
+
+	opaque_reset();
+	fixture_open();
+	p = pages_map(1);
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, p + 1, 100), CL_INVALID_OPERATION);
+	EXPECT(strstr(fix.notice, "multiples of 128 bytes"));
+	opaque_close();
+}
+
+TEST(copying_driver, "Where the driver copies, nothing is reported and imports are refused.")
+{
+	opaque_reset();
+	stub_set(STUB_OPAQUE_COPIES, 1);
+	stub_set(STUB_COPYING, 1);
+	fixture_open();
+	EXPECT(!opaque_device_reports("cl_arm_import_memory"));
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_PROPERTY);
+	opaque_close();
+}
+
+TEST(vulkan_refuses,
+     "Where Vulkan refuses, only CUDA's memory goes in; other memory is refused with the reason.")
+{
+	struct fake_vulkan *vk = opaque_reset();
+	void *address;
+	cl_mem mem;
+
+	vk->fail_name = "vkAllocateMemory";
+	vk->fail_result = -1000072003; /* VK_ERROR_INVALID_EXTERNAL_HANDLE */
+	vk->fail_times = 1u << 30;
+	vk->matched = 0;
+	vk->fail_call = 1;
+	fixture_open();
+	EXPECT(opaque_device_reports("cl_arm_import_memory_host"));
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_OPERATION);
+	EXPECT(strstr(fix.notice, "Vulkan refuses"));
+	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, PAGE, 0, uuid, &address), 0);
+	mem = fixture_import_host(0, address, PAGE);
+	fixture_increment(mem);
+	cl.clReleaseMemObject(mem);
+	climport_free(address);
+	opaque_close();
+}
+
+TEST(images, "Images on opaque imports are refused: the driver would refuse the kernels.")
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = 16 };
+	cl_int err;
+
+	opaque_reset();
+	fixture_open();
+	desc.mem_object = fixture_import_host(0, pages_map(1), PAGE);
+	EXPECT(!cl.clCreateImage(fix.context, CL_MEM_READ_WRITE, &format, &desc, NULL, &err));
+	EXPECT_EQ(err, CL_INVALID_OPERATION);
+	cl.clReleaseMemObject(desc.mem_object);
+	opaque_close();
+}
+
+TEST(several_devices, "A context of several devices takes none: a descriptor is for one.")
+{
+	struct fake_vulkan *vk = opaque_reset();
+
+	stub_set(STUB_DEVICES, 2);
+	vk->gpu_count = 2;
+	stub_uuid(1, vk->gpu[1].uuid);
+	fixture_open();
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_OPERATION);
+	vk->gpu_count = 1;
+	opaque_close();
+}
+
+TEST(remembered, "The self-test runs once for a device and driver, not in each program.")
+{
+	struct fake_vulkan *vk = opaque_reset();
+	unsigned int imports;
+
+	fixture_open();
+	EXPECT(opaque_device_reports("cl_arm_import_memory_host"));
+	EXPECT(vk->imports);
+	fixture_close();
+	imports = vk->imports;
+	fixture_open(); /* another copy of the layer: as another program */
+	EXPECT(opaque_device_reports("cl_arm_import_memory_host"));
+	EXPECT_EQ(vk->imports, imports);
+	opaque_close();
+}
+
+TEST(not_remembered, "Where the cache cannot be written, the self-test runs and all works.")
+{
+	cl_mem mem;
+
+	opaque_reset();
+	setenv("XDG_CACHE_HOME", "/proc/nothing", 1);
+	fixture_open();
+	mem = fixture_import_host(0, pages_map(1), PAGE);
+	fixture_increment(mem);
+	cl.clReleaseMemObject(mem);
+	opaque_close();
+}
+
+static bool are_as_many(void *fds)
+{
+	return process_count_descriptors() <= *(int *)fds;
+}
+
+TEST(nothing_left, "A thousand imports leave no descriptor and no memory.")
+{
+	struct fake_vulkan *vk = open_caching();
+	unsigned char *p = pages_map(4);
+	cl_mem mem;
+	int fds;
+
+	mem = fixture_import_host(0, p, PAGE);
+	fixture_increment(mem);
+	cl.clReleaseMemObject(mem);
+	EXPECT(process_settles(one_memory, vk)); /* what refreshes this context */
+	fds = process_count_descriptors();
+	for (int i = 0; i < 1000; i++) {
+		mem = fixture_import_host(0, p + i % 3 * PAGE + i % 2 * ALIGN, PAGE);
+		if (i % 50 == 0)
+			fixture_increment(mem);
+		cl.clReleaseMemObject(mem);
+	}
+	EXPECT(process_settles(are_as_many, &fds));
+	EXPECT(process_settles(one_memory, vk));
+	opaque_close();
+	EXPECT_EQ(vk->memories, 0);
+}
+
+TEST(every_failure, "Whatever call of the driver fails, the import fails and nothing is left.")
+{
+	for (unsigned long n = 1;; n++) {
+		struct fake_vulkan *vk = open_caching();
+		unsigned char *p = pages_map(1);
+		cl_int err;
+		cl_mem mem;
+		int fds, failed;
+
+		cl.clReleaseMemObject(fixture_import_host(0, p, PAGE));
+		fds = process_count_descriptors();
+		stub_fail(NULL, n, CL_OUT_OF_RESOURCES);
+		mem = fix.import(fix.context, 0, NULL, p + ALIGN, PAGE - ALIGN, &err);
+		failed = stub_failed();
+		stub_fail(NULL, 0, 0);
+		EXPECT(!mem == !!err);
+		if (mem)
+			cl.clReleaseMemObject(mem);
+		EXPECT(process_settles(are_as_many, &fds));
+		opaque_close();
+		EXPECT_EQ(vk->memories, 0);
+		if (!failed)
+			break;
+	}
+}
+
+TEST(bad_descriptor,
+     "A refusal by the driver, with an object and an error of its own, is an error.")
+{
+	struct fake_vulkan *vk = opaque_reset();
+	cl_mem mem;
+	int fds;
+
+	fixture_open();
+	mem = fixture_import_host(0, pages_map(1), PAGE);
+	cl.clReleaseMemObject(mem);
+	fds = process_count_descriptors();
+	memset(vk->gpu[0].uuid, 1, 16); /* what it makes is for another device from now on */
+	vk->gpu_count = 1;
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_OPERATION);
+	EXPECT(process_settles(are_as_many, &fds));
+	opaque_close();
+}

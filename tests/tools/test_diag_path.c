@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* climport diag: what is between a GPU and a peer, and the kernel's part. */
+#include "diag_fixture.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <linux/gdmabuf.h>
+
+/* gdmabuf answers about pairs. */
+static void gdmabuf_answer(unsigned int flags, int distance)
+{
+	diag_error = 0;
+	kernel_diag = (struct gdmabuf_diag){ .out_flags = flags, .out_distance = distance };
+}
+
+TEST(iommu, "A translating IOMMU makes it a `may`.")
+{
+	tree_put_machine();
+	tree_put_in(NIC, "iommu_group/type", "DMA-FQ\n");
+	expect_says(0, "note  An IOMMU translates the device's DMA (DMA-FQ)");
+	EXPECT(diag_says("nothing known stops it, but an IOMMU translates the DMA.\n"));
+}
+
+TEST(no_iommu, "A device without an IOMMU group is not translated.")
+{
+	tree_put_machine();
+	tree_remove_file(NIC "/iommu_group");
+	expect_says(0, "ok    No IOMMU translates the device's DMA.");
+}
+
+TEST(iommu_unmanaged, "A device that a program has by way of VFIO cannot import.")
+{
+	tree_put_machine();
+	tree_put_in(NIC, "iommu_group/type", "unmanaged\n");
+	expect_says(1, "stop  The device's IOMMU group is unmanaged");
+}
+
+TEST(acs, "ACS redirection on the way makes it a `may`, with the bridge's address.")
+{
+	tree_put_machine();
+	tree_put_config(BRIDGES "/0000:02:01.0", 0x1d);
+	expect_says(0, "up to the root complex, in: 0000:02:01.0.");
+	EXPECT(diag_says(
+		"nothing known stops it, but ACS sends the DMA through the root complex.\n"));
+}
+
+TEST(acs_both, "Every bridge that redirects is named once.")
+{
+	tree_put_machine();
+	tree_put_config(BRIDGES, 0x04);
+	tree_put_config(BRIDGES "/0000:02:00.0", 0x08);
+	tree_put_config(BRIDGES "/0000:02:01.0", 0x20);
+	expect_says(0, "in: 0000:02:00.0; 0000:01:00.0; 0000:02:01.0.");
+}
+
+TEST(acs_above, "ACS above the common bridge is of no matter.")
+{
+	tree_put_machine();
+	tree_put_config("sys/devices/pci0000:00/0000:00:01.0", 0x1d);
+	expect_says(0, "ok    No bridge between the two redirects (ACS).");
+}
+
+TEST(acs_other_bits, "Source validation and upstream forwarding redirect nothing by themselves.")
+{
+	tree_put_machine();
+	tree_put_config(BRIDGES "/0000:02:01.0", 0x11);
+	expect_says(0, "ok    No bridge between the two redirects (ACS).");
+}
+
+TEST(acs_unknown, "ACS is unknown if only 64 bytes of a bridge can be read.")
+{
+	char head[64] = "";
+
+	tree_put_machine();
+	tree_put_bytes(BRIDGES "/0000:02:01.0/config", head, sizeof(head));
+	expect_says(0, "note  Only root can read whether ACS redirects.");
+	EXPECT(diag_says("nothing known stops it, but ACS is unknown.\n"));
+}
+
+TEST(acs_loop, "A list of capabilities that leads back to its start ends.")
+{
+	unsigned char bytes[4096] = { [0x100] = 0x01, [0x103] = 0x10 };
+
+	tree_put_machine();
+	tree_put_bytes(BRIDGES "/0000:02:01.0/config", bytes, sizeof(bytes));
+	EXPECT_EQ(diag_of(NULL), 0);
+}
+
+TEST(same_switch, "The deepest common bridge is named.")
+{
+	tree_put_machine();
+	expect_says(0, "ok    Both are below the bridge 0000:01:00.0.");
+}
+
+TEST(other_root, "Different root ports make it a `may`.")
+{
+	tree_put_machine();
+	tree_put_device("sys/devices/pci0000:00/0000:00:02.0/0000:05:00.0", "0x144d\n",
+			"0x010802\n", "nvme");
+	EXPECT_EQ(diag_of("0000:05:00.0"), 0);
+	EXPECT(diag_says("note  No bridge is common to both: the path leads through the root"));
+	EXPECT(diag_says("nothing known stops it, but the path leads through the root complex.\n"));
+}
+
+TEST(other_host_bridge, "Different host bridges are named so.")
+{
+	tree_put_machine();
+	tree_put_device("sys/devices/pci0000:80/0000:80:01.0/0000:81:00.0", "0x144d\n",
+			"0x010802\n", "nvme");
+	EXPECT_EQ(diag_of("81:00.0"), 0);
+	EXPECT(diag_says("note  No bridge is common to both, nor the host bridge:"));
+}
+
+TEST(numa, "Different NUMA nodes are a note.")
+{
+	tree_put_machine();
+	tree_put_in(NIC, "numa_node", "1\n");
+	expect_says(0, "note  GPU and device are on different NUMA nodes, 0 and 1");
+}
+
+TEST(no_p2pdma, "A kernel without PCI_P2PDMA is a note, NVIDIA's memory needs none.")
+{
+	tree_put_machine();
+	caps_error = ENOTTY;
+	tree_put("boot/config-6.12.0", "# CONFIG_PCI_P2PDMA is not set\n");
+	expect_says(1, "note  The kernel is built without PCI_P2PDMA");
+}
+
+TEST(p2pdma_gdmabuf, "gdmabuf knows PCI_P2PDMA better than the file does.")
+{
+	tree_put_machine();
+	kernel_caps.out_caps &= ~(unsigned int)GDMABUF_CAP_P2PDMA;
+	expect_says(0, "note  The kernel is built without PCI_P2PDMA");
+}
+
+TEST(config_modules, "The kernel's options may be in /lib/modules.")
+{
+	tree_put_machine();
+	caps_error = ENOTTY;
+	tree_remove_file("boot");
+	tree_put("lib/modules/6.12.0/config", "CONFIG_PCI_P2PDMA=y\n");
+	expect_says(1, "ok    The kernel is built with PCI_P2PDMA.");
+}
+
+TEST(no_config, "The options that the kernel was built with can be unknown.")
+{
+	tree_put_machine();
+	caps_error = ENOTTY;
+	tree_remove_file("boot");
+	expect_says(1, "note  The kernel's configuration is unknown: neither /boot/config-6.12.0");
+}
+
+TEST(no_gdmabuf, "gdmabuf that is not loaded stops it.")
+{
+	tree_put_machine();
+	tree_remove_file("sys/module/gdmabuf");
+	tree_remove_file("dev/gdmabuf");
+	expect_says(1, "stop  gdmabuf is not loaded");
+	EXPECT(diag_says("cannot reach the memory of 0000:03:00.0: gdmabuf is not loaded.\n"));
+}
+
+TEST(no_provider, "gdmabuf without a provider stops it.")
+{
+	tree_put_machine();
+	kernel_caps.out_caps &= ~(unsigned int)GDMABUF_CAP_GPU;
+	expect_says(1, "stop  gdmabuf has no provider of GPU memory.");
+}
+
+TEST(gdmabuf_refuses, "/dev/gdmabuf that cannot be used stops it, with the error.")
+{
+	tree_put_machine();
+	caps_error = EACCES;
+	expect_says(1,
+		    "stop  gdmabuf is loaded, but /dev/gdmabuf cannot be used: Permission denied.");
+}
+
+TEST(kernel_distance, "The kernel's distance settles every `may`.")
+{
+	tree_put_machine();
+	tree_put_config(BRIDGES "/0000:02:01.0", 0x1d);
+	gdmabuf_answer(GDMABUF_DIAG_DISTANCE, 4);
+	expect_says(0, "ok    The kernel's own distance is 4.");
+	EXPECT(diag_says("nothing stops it.\n"));
+}
+
+TEST(kernel_no_way, "No way that the kernel knows stops it.")
+{
+	tree_put_machine();
+	gdmabuf_answer(GDMABUF_DIAG_DISTANCE, -1);
+	expect_says(1, "stop  The kernel knows no working path between the two.");
+}
+
+TEST(kernel_acs, "gdmabuf sees ACS where only root could read it.")
+{
+	tree_put_machine();
+	tree_remove_file(BRIDGES "/0000:02:01.0/config");
+	gdmabuf_answer(GDMABUF_DIAG_ACS, 0);
+	expect_says(0, "but ACS sends the DMA through the root complex.\n");
+}
+
+TEST(kernel_iommu, "gdmabuf sees an IOMMU whose group says nothing.")
+{
+	tree_put_machine();
+	tree_remove_file(NIC "/iommu_group");
+	gdmabuf_answer(GDMABUF_DIAG_IOMMU, 0);
+	expect_says(0, "but an IOMMU translates the DMA.\n");
+}
+
+TEST(peer_driver, "A device without a driver stops it.")
+{
+	tree_put_machine();
+	tree_put_driver(NIC, "");
+	expect_says(1, "stop  The device has no driver to import a dma-buf.");
+}
+
+TEST(sound, "Sound devices and other functions of the GPU are no peers.")
+{
+	tree_put_machine();
+	tree_put_device(BRIDGES "/0000:02:00.0/0000:03:00.1", "0x10de\n", "0x048000\n", "x");
+	tree_put_in(NIC, "class", "0x040300\n");
+	expect_says(0, "verdict: no other device is present that could reach the memory of "
+		       "0000:03:00.0.\n");
+}
+
+TEST(capture, "A capture card is a peer.")
+{
+	tree_put_machine();
+	tree_put_in(NIC, "class", "0x040000\n");
+	expect_says(0, "GPU 0000:03:00.0 and multimedia 0000:04:00.0 (15b3:1017)\n");
+}
+
+TEST(two_gpus, "GPUs are each other's peers.")
+{
+	tree_put_machine();
+	tree_put_in(NIC, "vendor", "0x10de\n");
+	tree_put_in(NIC, "class", "0x030000\n");
+	tree_put_driver(NIC, "nvidia");
+	tree_put_bar(NIC, BAR_32G);
+	expect_says(0, "verdict: 0000:04:00.0 can reach the memory of 0000:03:00.0");
+	EXPECT(diag_says("verdict: 0000:03:00.0 can reach the memory of 0000:04:00.0"));
+}
+
+TEST(named_peer, "A device that is named is judged, whatever it is.")
+{
+	tree_put_machine();
+	tree_put_in(NIC, "class", "0x0c0330\n");
+	EXPECT_EQ(diag_of("04:00.0"), 0);
+	EXPECT(diag_says("verdict: 0000:04:00.0 can reach the memory of 0000:03:00.0"));
+}
+
+TEST(udmabuf, "Missing udmabuf is a note.")
+{
+	tree_put_machine();
+	tree_remove_file("dev/udmabuf");
+	expect_says(0, "note  /dev/udmabuf, which makes dma-bufs of memfds, does not exist.");
+}
+
+TEST(dma_heap, "A missing dma-heap is a note.")
+{
+	tree_put_machine();
+	tree_remove_file("dev/dma_heap");
+	expect_says(0, "note  No dma-heap exists");
+}
+
+TEST(memlock, "A small RLIMIT_MEMLOCK is a note, with its size.")
+{
+	tree_put_machine();
+	tree_put_memlock("8388608");
+	expect_says(0, "note  RLIMIT_MEMLOCK is too small: 8 MiB of host memory can be pinned.");
+}
+
+TEST(memlock_capable, "CAP_IPC_LOCK lifts RLIMIT_MEMLOCK.")
+{
+	tree_put_machine();
+	tree_put_memlock("8388608");
+	tree_put("proc/self/status", "CapEff:\t0000000000004000\n");
+	EXPECT_EQ(diag_of(NULL), 0);
+	EXPECT(!strstr(output, "RLIMIT_MEMLOCK"));
+}

@@ -43,7 +43,7 @@ static int export_own(struct bench *b, void *arg, double *seconds)
 	return 0;
 }
 
-static int export_register(struct bench *b, void *arg, double *seconds)
+static int bench_export_register(struct bench *b, void *arg, double *seconds)
 {
 	const struct entry *e = arg;
 	const double start = bench_now();
@@ -66,7 +66,9 @@ static void bench_export_race(struct bench *b, struct entry *once, struct entry 
 	struct racer own[] = { { "cuMemGetHandleForAddressRange", export_bare, once, { 0 } },
 			       { "climport_export_dmabuf", export_own, once, { 0 } } };
 	struct racer hit = { "climport_export_dmabuf, kept", export_own, kept, { 0 } };
-	struct racer message = { "climport_register and unregister", export_register, kept, { 0 } };
+	struct racer message = {
+		"climport_register and unregister", bench_export_register, kept, { 0 }
+	};
 
 	/* A race of its own: a plain export would find the kept export as well. */
 	bench_race(b, own, 2, SHARE / 4);

@@ -41,16 +41,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Caches that may live at once: one a device, and one of exports.  At most 32. */
+/* Caches that may live at once: a cache for each device, and the registrations.  At most 32. */
 #define CACHE_MAX 32
 
 struct cache;
 
 /* A pinned range, filled by the source.  Immutable until unpin(). */
 struct cache_pin {
-	uintptr_t base; /* contains the requested range: the whole allocation, if the source can */
+	uintptr_t
+		base; /* contains the requested range; of the whole allocation, if the source can */
 	size_t size;
-	int fd;				/* -1: none */
+	int fd;				/* -1: no descriptor */
 	uint32_t valid;			/* value of *@status while the pin is current */
 	size_t offset;			/* of @base in @fd */
 	void *data;			/* the source's */
@@ -151,7 +152,7 @@ void cache_drop_stale(struct cache *cache, uintptr_t address, size_t size);
 /* A new budget: idle entries over the budget are unpinned now. */
 void cache_set_bytes(struct cache *cache, size_t bytes);
 
-/* Unpins @count idle entries, for their resources; false if there are none. */
+/* Unpins @count idle entries, for their resources; false: no entry is idle. */
 bool cache_make_room(struct cache *cache, uint32_t count);
 
 /* A snapshot.  Takes time by the number of entries. */

@@ -146,8 +146,8 @@ static VkResult vulkan_export_memory(const struct vulkan_device *device, VkDevic
 }
 
 /* A failure leaves nothing behind. */
-static VkResult vulkan_import_on(const struct vulkan_device *device, const struct source *source,
-				 struct attempt *attempt)
+static VkResult vulkan_import_on_device(const struct vulkan_device *device,
+					const struct source *source, struct attempt *attempt)
 {
 	uint32_t types;
 	VkResult result;
@@ -197,7 +197,7 @@ static int vulkan_import_afresh(const unsigned char *uuid, const struct source *
 
 	if (ret)
 		return ret;
-	result = vulkan_import_on(*device, source, attempt);
+	result = vulkan_import_on_device(*device, source, attempt);
 	if (result == VK_SUCCESS) {
 		vulkan_device_share(*device);
 		return 0;
@@ -221,7 +221,7 @@ static int vulkan_import_source(const unsigned char *uuid, const struct source *
 	ret = vulkan_check_device(*device, source);
 	if (ret)
 		goto put_device;
-	result = vulkan_import_on(*device, source, attempt);
+	result = vulkan_import_on_device(*device, source, attempt);
 	if (result == VK_SUCCESS)
 		return 0;
 	log_debug("%s: %s (%d), trying a new device", attempt->call, vulkan_result_name(result),

@@ -83,7 +83,7 @@ struct paths {
 };
 
 /* The caller frees the path. */
-static char *path_absolute(const char *name)
+static char *place_absolute_path(const char *name)
 {
 	return name[0] == '/' ? strdup(name) : realpath(name, NULL);
 }
@@ -94,7 +94,7 @@ static int place_note_library(struct dl_phdr_info *info, size_t size, void *arg)
 
 	(void)size;
 	if (*info->dlpi_name && libraries->count < 16 && place_has_next(info)) {
-		libraries->path[libraries->count] = path_absolute(info->dlpi_name);
+		libraries->path[libraries->count] = place_absolute_path(info->dlpi_name);
 		libraries->count += libraries->path[libraries->count] != NULL;
 	}
 	return 0;
@@ -124,7 +124,7 @@ __attribute__((constructor)) static void place_note(void)
 {
 	Dl_info info;
 	char *path = dladdr((void *)place_of_layer, &info) && info.dli_fname
-			     ? path_absolute(info.dli_fname)
+			     ? place_absolute_path(info.dli_fname)
 			     : NULL;
 
 	if (path && strlen(path) < sizeof(layer))

@@ -24,7 +24,7 @@ LOCK_DEFINE_IN_CHILD(asked_lock, LOCK_LAST, asked_in_child); /* the list, and al
 static struct asked *asked GUARDED_BY(asked_lock);
 static pthread_cond_t asked_changed = PTHREAD_COND_INITIALIZER;
 
-/* The child does not have the thread that finds an answer. */
+/* The thread at work on an answer is not in the child. */
 static void asked_in_child(struct lock *lock) TSA(no_thread_safety_analysis)
 {
 	struct asked **link = &asked;

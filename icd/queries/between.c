@@ -12,14 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MAX_DESCRIPTORS 65536 /* to close one by one, if the kernel has no close_range() */
+#define MAX_DESCRIPTORS 65536 /* to close singly, if the kernel has no close_range() */
 
 #define NOT_SANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
 
-/* clone() by its name past the thread sanitizer, which takes that for fork(). */
+/* clone() by the name past the thread sanitizer, which takes clone() for fork(). */
 int __clone(int (*function)(void *), void *stack, int flags, void *arg, ...);
 
-/* A line, however many reads it takes. */
+/* Reads a line, in any number of pieces. */
 static NOT_SANITIZED void between_read(struct between *b)
 {
 	size_t used = 0;
@@ -36,9 +36,10 @@ static NOT_SANITIZED void between_read(struct between *b)
 }
 
 /*
- * The probe's end is not taken by a SIGCHLD that the application ignores, and its crash leaves no
- * core file where the application is.  In real time a driver that spins would keep the application
- * from its processor, and from its limit for the wait.
+ * SIGCHLD gets the default action: if the application ignores SIGCHLD, the status of the probe
+ * would be lost.  A crash of the probe leaves no core file in the application's folder.  The process
+ * between leaves real time: a spinning driver in real time would keep the application from the
+ * processor, and from the limit for the wait.
  */
 static NOT_SANITIZED void between_prepare(void)
 {
@@ -53,7 +54,7 @@ static NOT_SANITIZED void between_prepare(void)
 		syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &ordinary);
 }
 
-/* closefrom() may abort().  What is above the limit stays open here, not in the probe. */
+/* closefrom() may abort().  Descriptors above the limit stay open here, not in the probe. */
 static NOT_SANITIZED void between_close(void)
 {
 	struct rlimit limit = { MAX_DESCRIPTORS, MAX_DESCRIPTORS };
@@ -66,9 +67,9 @@ static NOT_SANITIZED void between_close(void)
 }
 
 /*
- * The memory and the C library's locks are the application's, and so are handlers of signals: no
- * function is called here that may take a lock, raise a signal or abort(); posix_spawn() does not.
- * System calls go past the sanitizers' tables, which are the application's as well.
+ * The memory, the C library's locks and the handlers of signals belong to the application.  So the
+ * process calls no function with a lock, a signal or abort(); posix_spawn() has none of the three.
+ * System calls go past the sanitizers' tables, which belong to the application as well.
  */
 static NOT_SANITIZED int between_main(void *arg)
 {

@@ -9,13 +9,13 @@
  * So clone() makes a process between, without a signal for its end; wait() does not see such a
  * process.  The process between spawns the probe, reads the answer, and waits for the probe's end.
  * The process between shares the caller's memory, as after vfork(): a copy, as after fork(), would
- * part pinned memory from its device at the caller's next write.  Instead of the caller, a thread
+ * part pinned memory from the device at the caller's next write.  Instead of the caller, a thread
  * of the caller's job is stopped meanwhile.
  *
  *	caller -- job's thread -- process between -- climport-probe
  *
  * The process between has no descriptor but the pipe.  If the application ends, the process between
- * is killed, because it would keep the application's memory.
+ * is killed, because the process would keep the application's memory.
  */
 #ifndef ICD_QUERIES_BETWEEN_H
 #define ICD_QUERIES_BETWEEN_H
@@ -39,7 +39,7 @@ struct between {
 	/* Set by the process between. */
 	char line[PROBE_LINE_SIZE];
 	atomic_bool answered; /* the line is whole */
-	atomic_bool started;  /* the probe runs: from here on its time is the driver's doing */
+	atomic_bool started;  /* the probe runs, and the driver takes the time */
 	int error;
 	pid_t pid;  /* of the probe */
 	int status; /* of the probe's end; -1: unknown */

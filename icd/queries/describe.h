@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs of tools/ ask of the layer.  Not an OpenCL interface. */
+/* The layer's interface for the programs of tools/.  Not an OpenCL interface. */
 #ifndef ICD_QUERIES_DESCRIBE_H
 #define ICD_QUERIES_DESCRIBE_H
 
@@ -12,7 +12,7 @@
 /**
  * describe_device - how a device takes a type of memory
  * @import_type: CL_IMPORT_TYPE_HOST_ARM or CL_IMPORT_TYPE_DMA_BUF_ARM
- * @method: set to the name of the way, or "refused"; static
+ * @method: set to the name of the method, or "refused"; static
  * @why: set to a sentence
  *
  * Returns CL_SUCCESS, CL_INVALID_DEVICE or CL_INVALID_VALUE.
@@ -22,7 +22,7 @@ cl_int CL_API_CALL describe_device(cl_device_id device, cl_uint import_type, con
 
 typedef __typeof__(&describe_device) describe_device_fn;
 
-/* support_probe() in support.h, and the descriptor that a probe process writes its answer to. */
+/* support_probe() in support.h, and the descriptor for the answer in a probe process. */
 #define PROBE_FUNCTION "climportProbePlatform"
 #define PROBE_FD 3
 

@@ -42,7 +42,7 @@ static bool probe_find_beside(struct probe *p, const char *layer)
 	return false;
 }
 
-/* The name of the layer may be that of a link. */
+/* The name of the layer may be a link. */
 static bool probe_find_by_link(struct probe *p)
 {
 	char *layer = realpath(place_of_layer(), NULL);
@@ -52,7 +52,7 @@ static bool probe_find_by_link(struct probe *p)
 	return found;
 }
 
-/* What is run has the caller's rights: it is nothing that others could have put there. */
+/* The program gets the caller's rights, so a file of a foreign user is not run. */
 static bool probe_find(struct probe *p)
 {
 	if (!place_is_same() || (!probe_find_beside(p, place_of_layer()) && !probe_find_by_link(p)))
@@ -68,7 +68,7 @@ static bool probe_drops_variable(const char *variable)
 	       !strncmp(variable, "CLIMPORT_PROBE=", 15) || !strncmp(variable, "LD_PRELOAD=", 11);
 }
 
-/* The caller's environment, with no layer above this one, which is to do the tests itself. */
+/* The caller's environment, without the layers above, and with the order to test in the process. */
 static bool probe_create_environment(struct probe *p)
 {
 	static char here[] = "CLIMPORT_PROBE=here";
@@ -132,8 +132,8 @@ static void probe_job(struct job *job)
 }
 
 /*
- * Why there is no answer.  A signal that somebody sent says nothing about the driver, nor does
- * SIGSYS, by which a filter of system calls kills: the filter is this process's.
+ * The reason for a missing answer.  A signal from outside says nothing about the driver, nor does
+ * SIGSYS: a filter of system calls killed the probe, and the filter is the application's.
  */
 static enum probe_end probe_judge(const struct probe *p, char *why)
 {

@@ -9,8 +9,8 @@ static struct {
 	long filters;
 } at_load;
 
-/* From Linux 5.9 on the kernel tells how many filters there are; 1 before. */
-static long filters_count(void)
+/* From Linux 5.9 on the kernel tells the number of filters; 1 before. */
+static long sandbox_count_filters(void)
 {
 	FILE *file = fopen("/proc/thread-self/status", "re");
 	char line[256];
@@ -24,34 +24,34 @@ static long filters_count(void)
 	return count;
 }
 
-static bool is_filtered(void)
+static bool sandbox_is_filtered(void)
 {
 	return prctl(PR_GET_SECCOMP) > 0;
 }
 
-static bool no_new_privs(void)
+static bool sandbox_has_no_new_privs(void)
 {
 	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) > 0;
 }
 
 long sandbox_filters(void)
 {
-	return is_filtered() ? filters_count() : 0;
+	return sandbox_is_filtered() ? sandbox_count_filters() : 0;
 }
 
 __attribute__((constructor)) static void sandbox_note(void)
 {
-	at_load.is_filtered = is_filtered();
-	at_load.no_new_privs = no_new_privs();
+	at_load.is_filtered = sandbox_is_filtered();
+	at_load.no_new_privs = sandbox_has_no_new_privs();
 	at_load.filters = sandbox_filters();
 }
 
-/* Filters that forbid prctl() are rare, those that forbid to open a file are not. */
+/* A filter without prctl() is rare; a filter without open() is not. */
 bool sandbox_is_entered(void)
 {
-	if (!is_filtered())
+	if (!sandbox_is_filtered())
 		return false;
-	if (!at_load.is_filtered || (no_new_privs() && !at_load.no_new_privs))
+	if (!at_load.is_filtered || (sandbox_has_no_new_privs() && !at_load.no_new_privs))
 		return true;
-	return filters_count() > at_load.filters;
+	return sandbox_count_filters() > at_load.filters;
 }

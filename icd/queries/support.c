@@ -50,7 +50,7 @@ static cl_device_id *support_devices(cl_platform_id platform, cl_uint *count)
 	return NULL;
 }
 
-/* In this process.  False: a result of the moment, not to be kept. */
+/* Tests in the calling process.  False: a result of the moment, not to be kept. */
 static bool support_test(cl_platform_id platform, struct takes *t)
 {
 	cl_device_id *devices = support_devices(platform, &t->count);
@@ -151,7 +151,7 @@ static bool support_is_restricted(void)
 	return config_probe() == PROBE_DEFAULT && sandbox_is_entered();
 }
 
-/* @key: NULL for a platform that is not known. */
+/* @key: NULL for an unknown platform. */
 static bool support_find_by_key(cl_platform_id platform, const char *key, bool lasting,
 				struct takes *t)
 {
@@ -184,8 +184,8 @@ static bool support_find(cl_platform_id platform, struct takes *t)
 }
 
 /*
- * A thread that finds another thread at work waits, for as long as that thread waits for a probe.
- * A handler of fork() does not wait, and has no answer this time.
+ * If a thread is at work on the answer, the caller waits, for as long as the thread waits for a
+ * probe.  A handler of fork() does not wait, and has no answer for now.
  */
 static bool support_get(cl_platform_id platform, struct takes *t)
 {
@@ -200,7 +200,7 @@ static bool support_get(cl_platform_id platform, struct takes *t)
 	return answered;
 }
 
-/* Threads that do this at once find the same. */
+/* Threads in the function at once find equal answers. */
 void support_prepare(cl_platform_id platform)
 {
 	struct takes t;
@@ -213,7 +213,7 @@ void support_prepare(cl_platform_id platform)
 	asked_note(platform, is_kept ? &t : NULL);
 }
 
-/* What this process has found out itself, by a device query or an import. */
+/* The results of the process itself, of a device query or an import. */
 static unsigned int support_found(cl_platform_id platform)
 {
 	struct handle_cursor cursor = { 0 };
@@ -248,7 +248,7 @@ bool support_nothing(cl_platform_id platform)
 	return known && !t.platform;
 }
 
-/* What a probe found out about a device, which it knows by its number. */
+/* A probe's result for a device.  The probe knows a device by the number. */
 static unsigned int support_of_number(cl_device_id id)
 {
 	cl_device_id root = device_root(id), *devices;

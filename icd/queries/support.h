@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What devices and platforms take, for programs that only ask.  An answer compiles nothing in
- * its caller, and that for a platform starts none of the driver's threads there: it is a kept
- * one, or a probe process makes and keeps it (probe.h).
+ * The types of memory for devices and platforms, for programs that only ask.  An answer
+ * compiles nothing in the caller.  An answer for a platform starts no thread of the driver in the
+ * caller: the answer is kept, or a probe process makes and keeps the answer (probe.h).
  */
 #ifndef ICD_QUERIES_SUPPORT_H
 #define ICD_QUERIES_SUPPORT_H
@@ -13,31 +13,31 @@
 #include "icd/cl_compat.h"
 #include "import/import.h"
 
-/* By a way of this layer: 1 << enum import_type.  Besides: */
+/* By a method of the layer: 1 << enum import_type.  Besides: */
 #define TAKES_IMAGE2D (1u << IMPORT_TYPES)	/* the layer makes 2D images on imports */
 #define TAKES_NATIVE (1u << (IMPORT_TYPES + 1)) /* the driver has a type itself */
 
-/* 0 for a device of which nothing is known this time. */
+/* 0 for an unknown device, also if unknown for the moment. */
 unsigned int support_of_device(cl_device_id device);
 
-/* The same of any device of a platform. */
+/* The bits of all devices of a platform together. */
 unsigned int support_of_platform(cl_platform_id platform);
 
 /*
- * Looks for the kept answer, so that a later query needs no system call, which a sandbox that the
- * program enters meanwhile may forbid.
+ * Looks for the kept answer, so a later query needs no system call.  The program may enter a
+ * sandbox meanwhile, and the sandbox may forbid system calls.
  */
 void support_prepare(cl_platform_id platform);
 
-/* Whether it is known that no device of the platform takes anything.  Asks no probe. */
+/* Whether every device of the platform is known to take no memory.  Asks no probe. */
 bool support_nothing(cl_platform_id platform);
 
 /**
- * support_probe - test all devices of a platform, and keep what is found: for the probe process
- * @key: of the platform that is asked for, in its parent
+ * support_probe - test all devices of a platform, and keep the result: for the probe process
+ * @key: of the platform in question, from the parent
  * @answer: set to a line for the parent
  *
- * Returns CL_SUCCESS, or CL_INVALID_PLATFORM if @platform is another one.
+ * Returns CL_SUCCESS, or CL_INVALID_PLATFORM if @platform is not the platform of @key.
  */
 cl_int CL_API_CALL support_probe(cl_platform_id platform, const char *key, char *answer,
 				 size_t size);

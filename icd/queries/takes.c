@@ -15,7 +15,7 @@
 
 #define REVISION 4 /* of the answers */
 #define LIMITS_SIZE 160
-#define NO_ANSWER "no answer: " /* then the reason: the line that is kept for a probe that failed */
+#define NO_ANSWER "no answer: " /* then the reason: the line for a failed probe */
 
 /* "takes PLATFORM COUNT DEVICE ... end" */
 bool takes_format(const struct takes *t, char *line, size_t size)
@@ -49,7 +49,6 @@ bool takes_parse(const char *line, struct takes *t)
 	return !strcmp(line + n, " end");
 }
 
-/* The caller frees it; NULL: the platform is not known.  @lasting: the answer may be kept. */
 char *takes_key(cl_platform_id platform, bool *lasting)
 {
 	char *identity = identity_platform(platform, lasting);
@@ -77,7 +76,6 @@ void takes_keep(const char *key, const struct takes *t)
 		result_cache_set(key, line);
 }
 
-/* A kept answer; nothing is asked. */
 bool takes_recall(cl_platform_id platform, struct takes *t)
 {
 	bool lasting;
@@ -89,8 +87,8 @@ bool takes_recall(cl_platform_id platform, struct takes *t)
 }
 
 /*
- * A probe has its parent's limits and filters of system calls, and may fail for them: that is for
- * processes with the same limits, and as many filters.
+ * A probe inherits the limits and filters of system calls, and may fail because of them.  So a
+ * failure holds for processes with equal limits and as many filters.
  */
 static char *takes_key_of_limits(const char *key)
 {
@@ -107,7 +105,6 @@ static char *takes_key_of_limits(const char *key)
 	return text_create("%slimits, %ld filters, %s", text, sandbox_filters(), key);
 }
 
-/* A driver that a probe hangs or crashes with is left alone for a while. */
 bool takes_is_unanswered(const char *key)
 {
 	char *limited = takes_key_of_limits(key), line[PROBE_LINE_SIZE];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers for a platform: the types of memory that each device takes.  An answer is a line of
+ * Answers for a platform: the types of memory for each device.  An answer is a line of
  * text, in the result cache and in the pipe of a probe process.
  */
 #ifndef ICD_QUERIES_TAKES_H
@@ -27,11 +27,11 @@ bool takes_parse(const char *line, struct takes *t);
 /* The caller frees the key.  NULL: the platform is unknown.  @lasting: the answer may be kept. */
 char *takes_key(cl_platform_id platform, bool *lasting);
 
-/* The answer that is kept for a key. */
+/* The kept answer for a key. */
 bool takes_get_kept(const char *key, struct takes *t);
 void takes_keep(const char *key, const struct takes *t);
 
-/* The answer that is kept for a platform. */
+/* The kept answer for a platform. */
 bool takes_recall(cl_platform_id platform, struct takes *t);
 
 /* Whether a probe hung or crashed less than an hour ago.  Such a driver is left alone for a while. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The address that a kernel sees for a buffer of the application. */
+/* The self-test of the address in a kernel of a buffer of the application. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ struct address_job {
 	struct job job;
 	cl_device_id device;
 	bool native;
-	cl_context context; /* the buffer's, which keeps it */
+	cl_context context; /* kept by the buffer */
 	cl_mem buffer;	    /* retained */
 	cl_int err;
 	uintptr_t seen;
@@ -45,7 +45,7 @@ static cl_int address_native(struct session *s, struct address_job *j)
 	if (!err) {
 		err = next.clFinish(s->queue);
 		if (err)
-			return err; /* it may still run */
+			return err; /* the kernel may still run */
 	}
 	if (!j->ran)
 		job_put(&j->job);

@@ -28,8 +28,8 @@ struct alignment_job {
 };
 
 /*
- * Runs the rounds at one alignment after the other, and stops where they fail: a driver may refuse
- * loose alignments.  j->align is the loosest that passed.
+ * Runs the rounds at each alignment, and stops where the rounds fail: a driver may refuse loose
+ * alignments.  j->align is the loosest alignment with success.
  */
 static cl_int alignment_run_all(struct alignment_job *j, struct session *s,
 				struct import_region *region)

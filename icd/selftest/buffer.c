@@ -48,7 +48,7 @@ static enum tested buffer_get_sample(const struct selftest_part *part,
 	}
 }
 
-/* A kept session was made by an earlier job for the same devices. */
+/* A kept session was made by an earlier job for equal devices. */
 static cl_int buffer_begin(struct buffer_job *j)
 {
 	cl_int err;
@@ -97,7 +97,7 @@ static void buffer_late(struct job *job)
 	buffer_session_free(((struct buffer_job *)job)->session);
 }
 
-/* After a test that ended: the compiled kernels serve the next test. */
+/* After the end of a test: the compiled kernels serve the next test. */
 static void buffer_keep(struct buffer_job *j, struct selftest_kept *kept)
 {
 	struct session *none = NULL;
@@ -119,7 +119,7 @@ static void buffer_run(struct job *job)
 	import_put(region);
 }
 
-/* More milliseconds for a driver that populates all memory of a buffer. */
+/* More milliseconds, as a driver may populate all memory of a buffer. */
 static unsigned int buffer_populate_limit(size_t size)
 {
 	return (unsigned int)(size >> 26) * 1000;

@@ -37,7 +37,7 @@ bool identity_is_privileged(void)
 struct library {
 	uintptr_t base;
 	const char *path;	   /* the dynamic loader's */
-	char build_id[2 * 64 + 1]; /* "": the linker wrote none */
+	char build_id[2 * 64 + 1]; /* "": the library has no build ID */
 };
 
 static size_t note_align(size_t size)
@@ -68,7 +68,7 @@ static void build_id_read(const char *notes, size_t size, struct library *librar
 	}
 }
 
-/* The program headers of a library whose first segment begins with the file, as linkers make them. */
+/* The program headers of a library.  By convention of linkers the first segment begins with the file. */
 static const ElfW(Phdr) * segments_of(const struct dl_find_object *object, size_t *count)
 {
 	const ElfW(Ehdr) *header = object->dlfo_map_start;
@@ -97,7 +97,7 @@ static bool library_find(void *function, struct library *library)
 	return *library->path;
 }
 
-/* A function below this layer is the loader's, or another layer's, which answer for a driver. */
+/* A function below climport's layer belongs to the loader or to a layer, which answer for a driver. */
 static bool is_below(const struct library *library)
 {
 	void *const below[] = {
@@ -116,8 +116,8 @@ static bool is_below(const struct library *library)
 
 /*
  * The library of a function of the driver's own.  A function pointer in an object's dispatch
- * table may be a loader's.  No loader gives a clIcdGetPlatformIDsKHR of its own; the others are
- * for drivers that name it to loaders alone.
+ * table may be a loader's.  No loader has a clIcdGetPlatformIDsKHR of its own.  Some drivers name
+ * clIcdGetPlatformIDsKHR to loaders alone; for such drivers the list below is tried.
  */
 static bool library_of_platform(cl_platform_id platform, struct library *library)
 {
@@ -149,7 +149,7 @@ static bool library_of_platform(cl_platform_id platform, struct library *library
 	return false;
 }
 
-/* By its build, which outlives its file; without one, by its file's size and time. */
+/* A library is known by the build ID, which outlives the file, or by the file's size and time. */
 static char *identity_library(cl_platform_id platform)
 {
 	struct library library;
@@ -183,7 +183,7 @@ static char *platform_string(cl_platform_id platform, cl_platform_info name)
 /* Set, Intel's driver reads dozens of variables whose names have nothing in common. */
 #define NEO_READS_ALL "NEOReadDebugKeys"
 
-/* What a probe process does not inherit, and what decides nothing. */
+/* Variables without influence, and variables without inheritance by a probe process. */
 static bool is_ignored(const char *variable)
 {
 	static const char *const ignored[] = {
@@ -199,7 +199,7 @@ static bool is_ignored(const char *variable)
 	return false;
 }
 
-/* What drivers, and this layer, read of the environment to choose devices and how they work. */
+/* Variables by which drivers, and the layer, choose devices and ways of work. */
 static bool chooses_devices(const char *variable)
 {
 	static const char *const prefixes[] = {
@@ -216,8 +216,8 @@ static bool chooses_devices(const char *variable)
 }
 
 /*
- * A hash that may be added to others.  Of a plain FNV hash the last character changes few bits: in a
- * sum two variables that change together cancel out.  The finalizer is splitmix64's.
+ * A hash for sums.  In a plain FNV hash the last character changes few bits, so changes of two
+ * variables may cancel out in a sum.  The finalizer is splitmix64's.
  */
 static unsigned long long identity_summand(const char *text)
 {
@@ -228,7 +228,7 @@ static unsigned long long identity_summand(const char *text)
 	return h ^ h >> 31;
 }
 
-/* The same in whatever order the variables are.  Layers below are a choice like a variable. */
+/* The order of the variables does not matter.  Layers below are a choice like a variable. */
 static unsigned long long environment_hash(void)
 {
 	unsigned long long sum = identity_summand(place_layers_below());
@@ -241,8 +241,8 @@ static unsigned long long environment_hash(void)
 }
 
 /*
- * @library, the machine and @parts, each freed, one after the other; NULL if a part is NULL.
- * Containers of one image have names of their own.
+ * @library, the machine and @parts in this order; NULL if a part is NULL.  Frees the parts.
+ * Containers of an image have machine names of their own.
  */
 static char *identity_join(const char *library, char **parts, size_t count)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which driver, device and machine a result holds for: keys of the result cache.  A driver is
- * known by its library as well, so that another build of the same version asks again.  The
- * kernel's version, the environment that drivers read and the layers below this one are part of
- * each key, as each may decide what a driver copies.
+ * Keys of the result cache: the driver, device and machine of a result.  The driver's library is
+ * part of the key, so a new build of an old version is tested again.  The kernel's version, the
+ * environment of drivers and the layers below are part of each key, as each of these may decide
+ * whether a driver copies.
  */
 #ifndef ICD_SELFTEST_IDENTITY_H
 #define ICD_SELFTEST_IDENTITY_H
@@ -15,7 +15,7 @@
 /* FNV-1a, of text. */
 unsigned long long identity_hash(const char *text);
 
-/* Whether the process has rights that its user lacks: then the environment is not believed. */
+/* Whether the process has more rights than the user: then the environment is not believed. */
 bool identity_is_privileged(void);
 
 /*
@@ -25,9 +25,9 @@ bool identity_is_privileged(void);
 char *identity_device(cl_device_id device, cl_platform_id platform);
 
 /*
- * The same for all devices that a platform may have.  Where the library cannot be told, the rest
- * is given, and @lasting is false: it tells this process's platforms apart, and is not to be kept.
- * NULL: nothing is known of the platform.
+ * A key for all devices of a platform.  If the library is unknown, the key has the other parts and
+ * @lasting is false: the key tells the platforms of the process apart, and no result is kept.
+ * NULL: the platform is unknown.
  */
 char *identity_platform(cl_platform_id platform, bool *lasting);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 2D images over host memory: a kernel uses two images over the same memory, so that a driver
- * which copies around each kernel loses what went through the other.  Always compiled.
+ * The self-test of 2D images over host memory.  A kernel uses two images over shared memory.  A
+ * driver with copies around each kernel loses the data of an image.  The kernel is always compiled.
  *
- * Three pixels are used: the host's, and two of the kernel's.  The kernel copies the host's pixel
- * to its first through one image, and reads that back through the other.
+ * The test uses three pixels: the host's pixel, and two of the kernel.  The kernel copies the
+ * host's pixel to the kernel's first pixel through image a, and through image b reads the first
+ * pixel back, for the second.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #include "icd/selftest/selftest.h"
 #include "util/log.h"
 
-#define ROUNDS 3 /* the first use is special in drivers that copy lazily */
+#define ROUNDS 3 /* the first use is special in drivers with lazy copies */
 #define PIXELS 3
 
 static const char source[] =
@@ -45,7 +46,7 @@ struct image_job {
 	cl_device_id devices[];
 };
 
-/* Objects of one test; the ones that could not be made are NULL. */
+/* Objects of a test; NULL for a missing object. */
 struct image_test {
 	const struct selftest_image *image;
 	struct import_region *region;
@@ -58,12 +59,12 @@ struct image_test {
 	cl_mem a, b;
 };
 
-static bool is_write_only(const struct image_test *t)
+static bool image_is_write_only(const struct image_test *t)
 {
 	return t->image->flags & CL_MEM_WRITE_ONLY;
 }
 
-static const char *options_of(const cl_image_format *format)
+static const char *image_build_options(const cl_image_format *format)
 {
 	switch (format->image_channel_data_type) {
 	case CL_SIGNED_INT8:
@@ -79,8 +80,8 @@ static const char *options_of(const cl_image_format *format)
 	}
 }
 
-/* Kernels write neither sRGB nor depths; the layout of these is the same. */
-static cl_image_format format_to_write(cl_image_format format)
+/* Kernels write neither sRGB nor depths.  The formats here have an equal layout. */
+static cl_image_format image_writable_format(cl_image_format format)
 {
 	switch (format.image_channel_order) {
 	case CL_sRGBA:
@@ -104,7 +105,7 @@ static void CL_CALLBACK image_unused(cl_mem mem, void *region)
 
 static cl_mem image_over(struct image_test *t, cl_mem_flags flags, cl_int *err)
 {
-	const cl_image_format format = format_to_write(t->image->format);
+	const cl_image_format format = image_writable_format(t->image->format);
 	const cl_image_desc desc = {
 		.image_type = CL_MEM_OBJECT_IMAGE2D,
 		.image_width = t->image->width,
@@ -128,8 +129,8 @@ static cl_mem image_over(struct image_test *t, cl_mem_flags flags, cl_int *err)
 
 static cl_int image_build(struct image_test *t, const struct image_job *j)
 {
-	const char *const name = is_write_only(t) ? "climport_selftest_images"
-						  : "climport_selftest_image";
+	const char *const name = image_is_write_only(t) ? "climport_selftest_images"
+							: "climport_selftest_image";
 	const char *text = source;
 	cl_int err;
 
@@ -137,13 +138,13 @@ static cl_int image_build(struct image_test *t, const struct image_job *j)
 		next.clCreateProgramWithSource(t->context, 1, &text, NULL, &err), &err);
 	if (!err)
 		err = next.clBuildProgram(t->program, j->num_devices, j->devices,
-					  options_of(&t->image->format), NULL, NULL);
+					  image_build_options(&t->image->format), NULL, NULL);
 	if (!err)
 		t->kernel = created_or_null(next.clCreateKernel(t->program, name, &err), &err);
 	return err;
 }
 
-static cl_int selftest_image_begin(struct image_test *t, const struct image_job *j)
+static cl_int image_begin(struct image_test *t, const struct image_job *j)
 {
 	cl_mem_flags a = t->image->flags, b = a;
 	cl_int err;
@@ -194,23 +195,23 @@ static cl_int image_launch(struct image_test *t, cl_uint value)
 	return err ? err : next.clFinish(t->queue);
 }
 
-static volatile unsigned char *pixel_of(const struct image_test *t, int i)
+static volatile unsigned char *image_pixel(const struct image_test *t, int i)
 {
 	return (unsigned char *)t->region->addr + (size_t)t->at[i][1] * t->image->pitch +
 	       (size_t)t->at[i][0] * t->pixel;
 }
 
-static void pixel_fill(const struct image_test *t, int i, unsigned char value)
+static void image_fill_pixel(const struct image_test *t, int i, unsigned char value)
 {
-	volatile unsigned char *p = pixel_of(t, i);
+	volatile unsigned char *p = image_pixel(t, i);
 
 	for (size_t byte = 0; byte < t->pixel; byte++)
 		p[byte] = value;
 }
 
-static bool pixel_is_filled(const struct image_test *t, int i, unsigned char value)
+static bool image_is_filled(const struct image_test *t, int i, unsigned char value)
 {
-	const volatile unsigned char *p = pixel_of(t, i);
+	const volatile unsigned char *p = image_pixel(t, i);
 
 	for (size_t byte = 0; byte < t->pixel; byte++)
 		if (p[byte] != value)
@@ -218,9 +219,9 @@ static bool pixel_is_filled(const struct image_test *t, int i, unsigned char val
 	return true;
 }
 
-static bool pixels_are_equal(const struct image_test *t, int i, int j)
+static bool image_has_equal_pixels(const struct image_test *t, int i, int j)
 {
-	const volatile unsigned char *p = pixel_of(t, i), *q = pixel_of(t, j);
+	const volatile unsigned char *p = image_pixel(t, i), *q = image_pixel(t, j);
 
 	for (size_t byte = 0; byte < t->pixel; byte++)
 		if (p[byte] != q[byte])
@@ -228,21 +229,21 @@ static bool pixels_are_equal(const struct image_test *t, int i, int j)
 	return true;
 }
 
-/* Bytes of a pixel are the same, so that they are no odd number in any format. */
+/* All bytes of a pixel are equal, so a pixel is a plain number in every format. */
 static cl_int image_round(struct image_test *t, unsigned char seed)
 {
 	cl_int err;
 
-	pixel_fill(t, 0, seed);
-	pixel_fill(t, 1, seed + 1);
-	pixel_fill(t, 2, seed + 2);
+	image_fill_pixel(t, 0, seed);
+	image_fill_pixel(t, 1, seed + 1);
+	image_fill_pixel(t, 2, seed + 2);
 	err = image_launch(t, seed + 3);
 	if (err)
 		return err;
-	if (is_write_only(t))
-		return pixels_are_equal(t, 1, 2) && !pixel_is_filled(t, 1, seed + 1) &&
-		       !pixel_is_filled(t, 2, seed + 2);
-	return pixel_is_filled(t, 1, seed) && pixel_is_filled(t, 2, seed);
+	if (image_is_write_only(t))
+		return image_has_equal_pixels(t, 1, 2) && !image_is_filled(t, 1, seed + 1) &&
+		       !image_is_filled(t, 2, seed + 2);
+	return image_is_filled(t, 1, seed) && image_is_filled(t, 2, seed);
 }
 
 static cl_int image_rounds(struct image_test *t, cl_device_id device)
@@ -260,8 +261,8 @@ static cl_int image_rounds(struct image_test *t, cl_device_id device)
 	return result;
 }
 
-/* Three that are not the same, from the first to the last. */
-static void pixels_choose(struct image_test *t)
+/* Three different pixels, from the first to the last. */
+static void image_choose_pixels(struct image_test *t)
 {
 	const cl_int right = (cl_int)t->image->width - 1, bottom = (cl_int)t->image->height - 1;
 	const cl_int at[PIXELS][2] = { { 0, 0 }, { right / 2, bottom / 2 }, { right, bottom } };
@@ -278,8 +279,8 @@ static cl_int image_run_on(struct image_job *j, struct import_region *region)
 	};
 	cl_int result;
 
-	pixels_choose(&t);
-	result = selftest_image_begin(&t, j);
+	image_choose_pixels(&t);
+	result = image_begin(&t, j);
 	if (!result)
 		result = 1;
 	for (cl_uint i = 0; i < j->num_devices && result == 1; i++)
@@ -343,7 +344,7 @@ enum tested selftest_image(const cl_device_id *devices, cl_uint num_devices,
 	enum tested found = UNTESTED;
 
 	if (!image_format_element(&image->format))
-		return BROKEN; /* a format that is not known */
+		return BROKEN; /* an unknown format */
 	j = calloc(1, sizeof(*j) + bytes);
 	if (!j)
 		return UNTESTED;

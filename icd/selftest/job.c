@@ -10,32 +10,32 @@
 #include "util/thread.h"
 
 #define SLICE_MS 100
-#define STACK_SIZE (8 << 20) /* bytes, of address space: compilers run there */
+#define STACK_SIZE (8 << 20) /* bytes of address space, enough for compilers */
 
-static atomic_uint late; /* abandoned jobs that ended after all */
+static atomic_uint late; /* abandoned jobs with a late end */
 
 /*
- * What this thread's jobs may do.  Not _Thread_local: where the layer is unloaded before its
- * threads end, the leak sanitizer looks for that memory, and crashes.  Where the application has
- * taken all keys, threads share one permission: then a child of fork() refuses some tests more.
+ * A permission for the jobs of a thread.  Not _Thread_local: if the layer is unloaded before the
+ * threads end, the leak sanitizer looks for thread-local memory and crashes.  If the application
+ * has taken all keys, threads share a permission, and a child of fork() refuses a few more tests.
  */
 enum { ALLOWED, FORBIDDEN, ASKED_FOR };
 static pthread_key_t permission_key; /* never deleted: a job may outlive exit()'s destructors */
 static bool has_key;
 static _Atomic(intptr_t) permission_shared;
 
-__attribute__((constructor)) static void permission_create(void)
+__attribute__((constructor)) static void job_permission_create(void)
 {
 	has_key = !pthread_key_create(&permission_key, NULL);
 }
 
-static intptr_t permission_get(void)
+static intptr_t job_permission_get(void)
 {
 	return has_key ? (intptr_t)pthread_getspecific(permission_key)
 		       : atomic_load_explicit(&permission_shared, memory_order_relaxed);
 }
 
-static void permission_set(intptr_t value)
+static void job_permission_set(intptr_t value)
 {
 	if (has_key)
 		pthread_setspecific(permission_key, (void *)value);
@@ -45,14 +45,14 @@ static void permission_set(intptr_t value)
 
 void job_forbid(void)
 {
-	permission_set(FORBIDDEN);
+	job_permission_set(FORBIDDEN);
 }
 
 bool job_allow(void)
 {
-	bool asked = permission_get() == ASKED_FOR;
+	bool asked = job_permission_get() == ASKED_FOR;
 
-	permission_set(ALLOWED);
+	job_permission_set(ALLOWED);
 	return asked;
 }
 
@@ -124,7 +124,7 @@ static void job_init(struct job *job)
 	atomic_init(&job->refs, 2); /* the caller's, and the thread's */
 }
 
-static struct timespec slice_end(void)
+static struct timespec job_slice_end(void)
 {
 	struct timespec until;
 
@@ -137,14 +137,14 @@ static struct timespec slice_end(void)
 	return until;
 }
 
-/* The clock goes on while the process is stopped: a stop costs no more than one slice. */
+/* The clock goes on while the process is stopped: a stop costs no more than a slice. */
 static bool job_wait(struct job *job, unsigned int limit_ms)
 {
 	bool ended;
 
 	pthread_mutex_lock(&job->lock);
 	for (unsigned int left = limit_ms / SLICE_MS; left && !job->has_ended; left--) {
-		const struct timespec until = slice_end();
+		const struct timespec until = job_slice_end();
 		int ret = 0;
 
 		while (!job->has_ended && !ret)
@@ -163,8 +163,8 @@ enum job_end job_run(struct job *job, unsigned int limit_ms)
 	THREAD_NO_CANCEL();
 
 	job_init(job);
-	if (permission_get() != ALLOWED) {
-		permission_set(ASKED_FOR);
+	if (job_permission_get() != ALLOWED) {
+		job_permission_set(ASKED_FOR);
 		job_put(job); /* the thread's */
 		return JOB_NOT_STARTED;
 	}

@@ -10,7 +10,7 @@
 #include "icd/selftest/result_cache.h"
 #include "icd/text.h"
 
-#define REVISION 7 /* of the self-tests: another asks again */
+#define REVISION 7 /* of the self-tests: with a new number every test runs again */
 
 /* NULL: nothing is kept. */
 static char *result_key_of(const struct device *device, const char *test)

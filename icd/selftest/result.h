@@ -11,7 +11,7 @@ struct device;
 #define RESULT_HANGS LONG_MIN /* the test did not end */
 
 /*
- * @test: a name, a number.  False: not known.  A result that is not positive is bad news, which is
+ * @test: a name, a number.  False: not known.  A result of 0 or less is bad news, and is
  * believed for an hour: the next driver, kernel or machine state may do better.
  */
 bool result_get(const struct device *device, const char *test, long *result);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file for each key, named by the key's hash: the key in its first line, the result in its
- * second.  A file that another user could have written, or that is cut off, is no result.
+ * Each key has a file, named by the key's hash.  The first line is the key, the second line the
+ * result.  A file is no result if a foreign user could have written the file, or if lines are cut
+ * off.
  */
 #include "icd/selftest/result_cache.h"
 
@@ -25,8 +26,8 @@
 #define FILE_LENGTH 17 /* of the above */
 #define RECENT 3600    /* seconds */
 
-/* The file of a key: the caller frees it.  NULL: the user has no cache. */
-static char *file_of(const char *key)
+/* The path of a key's file, which the caller frees.  NULL: the user has no cache. */
+static char *result_cache_path(const char *key)
 {
 	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
 	const unsigned long long hash = identity_hash(key);
@@ -39,8 +40,8 @@ static char *file_of(const char *key)
 	return NULL;
 }
 
-/* Root makes no folder in another user's, who could not write there. */
-static void folder_create(char *path)
+/* Root makes no folder in the folder of a user, as the user could not write into root's folder. */
+static void result_cache_create_folder(char *path)
 {
 	char *end = strrchr(path, '/');
 	struct stat parent;
@@ -53,14 +54,14 @@ static void folder_create(char *path)
 		mkdir(path, 0700);
 }
 
-/* The folder of a file, with those that FOLDER and the user's cache are. */
-static void directory_create(char *path)
+/* The folder of a file, and the folders above, from the user's cache on. */
+static void result_cache_create_folders(char *path)
 {
 	char *end = path + strlen(path) - strlen(FOLDER) - FILE_LENGTH;
 
 	for (; end; end = strchr(end + 1, '/')) {
 		*end = '\0';
-		folder_create(path);
+		result_cache_create_folder(path);
 		*end = '/';
 	}
 }
@@ -77,8 +78,8 @@ static bool result_cache_read_line(FILE *file, char *line, size_t size)
 	return end;
 }
 
-/* The user's own or root's, and nobody else may write it. */
-static bool is_trusted(int fd, time_t *written)
+/* A file of the user's own or of root, and nobody else may write the file. */
+static bool result_cache_is_trusted(int fd, time_t *written)
 {
 	struct stat st;
 
@@ -88,20 +89,20 @@ static bool is_trusted(int fd, time_t *written)
 	return (st.st_uid == geteuid() || !st.st_uid) && !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* A descriptor at a FIFO must not wait for its writer. */
-static FILE *open_trusted(const char *path, time_t *written)
+/* If the path is a FIFO, open() must not wait for a writer. */
+static FILE *result_cache_open(const char *path, time_t *written)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	FILE *file = NULL;
 
-	if (fd >= 0 && is_trusted(fd, written))
+	if (fd >= 0 && result_cache_is_trusted(fd, written))
 		file = fdopen(fd, "r");
 	if (fd >= 0 && !file)
 		close(fd);
 	return file;
 }
 
-static bool read_result(FILE *file, const char *key, char *line, size_t size)
+static bool result_cache_read(FILE *file, const char *key, char *line, size_t size)
 {
 	char *found = malloc(MAX_LINE);
 	bool known = found && result_cache_read_line(file, found, MAX_LINE) &&
@@ -113,17 +114,17 @@ static bool read_result(FILE *file, const char *key, char *line, size_t size)
 
 bool result_cache_get_recent(const char *key, char *line, size_t size, bool *is_recent)
 {
-	char *path = file_of(key);
+	char *path = result_cache_path(key);
 	time_t written;
 	FILE *file;
 	bool known;
 	THREAD_NO_CANCEL();
 
-	file = path ? open_trusted(path, &written) : NULL;
+	file = path ? result_cache_open(path, &written) : NULL;
 	free(path);
 	if (!file)
 		return false;
-	known = read_result(file, key, line, size);
+	known = result_cache_read(file, key, line, size);
 	fclose(file);
 	*is_recent = labs((long)(time(NULL) - written)) < RECENT;
 	return known;
@@ -136,8 +137,8 @@ bool result_cache_get(const char *key, char *line, size_t size)
 	return result_cache_get_recent(key, line, size, &is_recent);
 }
 
-/* Past RLIMIT_FSIZE a write raises SIGXFSZ, which ends a process that does not expect it. */
-static bool write_without_signal(FILE *file, const char *key, const char *line)
+/* Past RLIMIT_FSIZE a write raises SIGXFSZ, which ends an unprepared process. */
+static bool result_cache_print(FILE *file, const char *key, const char *line)
 {
 	const struct timespec now = { 0, 0 };
 	sigset_t limit, before, pending;
@@ -155,13 +156,13 @@ static bool write_without_signal(FILE *file, const char *key, const char *line)
 	return written;
 }
 
-/* Others see the whole file or none. */
-static void file_write(const char *path, const char *key, const char *line)
+/* Other processes see the whole file or no file. */
+static void result_cache_write(const char *path, const char *key, const char *line)
 {
 	char *new = text_create("%s.XXXXXX", path);
 	int fd = new ? mkostemp(new, O_CLOEXEC) : -1;
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-	bool written = file && write_without_signal(file, key, line);
+	bool written = file && result_cache_print(file, key, line);
 
 	if (fd < 0)
 		log_debug("%s: %m: the result of a self-test is not kept", path);
@@ -174,12 +175,12 @@ static void file_write(const char *path, const char *key, const char *line)
 
 void result_cache_set(const char *key, const char *line)
 {
-	char *path = strlen(key) < MAX_LINE - 1 ? file_of(key) : NULL;
+	char *path = strlen(key) < MAX_LINE - 1 ? result_cache_path(key) : NULL;
 	THREAD_NO_CANCEL();
 
 	if (path) {
-		directory_create(path);
-		file_write(path, key, line);
+		result_cache_create_folders(path);
+		result_cache_write(path, key, line);
 	}
 	free(path);
 }

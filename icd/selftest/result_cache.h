@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results of self-tests that outlive the process: in $XDG_CACHE_HOME/climport/results, or in
- * ~/.cache/climport/results.  Where that cannot be written nothing is kept.  Processes may write
- * at once.
+ * Results of self-tests outlive the process, in $XDG_CACHE_HOME/climport/results or in
+ * ~/.cache/climport/results.  If the folder cannot be written, no result is kept.  Several
+ * processes may write at once.
  */
 #ifndef ICD_SELFTEST_RESULT_CACHE_H
 #define ICD_SELFTEST_RESULT_CACHE_H
@@ -14,8 +14,9 @@
 bool result_cache_get(const char *key, char *line, size_t size);
 
 /*
- * The same.  @is_recent: it was written less than an hour ago, or in the hour to come by a clock
- * that was set back since.  Bad news is believed so long: a library may be installed meanwhile.
+ * As result_cache_get().  @is_recent: the result was written less than an hour ago, or in the hour
+ * to come if the clock was set back.  Bad news is believed for an hour: a library may be installed
+ * meanwhile.
  */
 bool result_cache_get_recent(const char *key, char *line, size_t size, bool *is_recent);
 

@@ -5,7 +5,7 @@
 
 #include "icd/layer.h"
 
-/* The driver holds the region until it has destroyed the buffer. */
+/* The region is held until the driver has destroyed the buffer. */
 static void CL_CALLBACK rounds_unused(cl_mem mem, void *region)
 {
 	(void)mem;
@@ -25,7 +25,7 @@ static cl_mem rounds_watch(struct import_region *region, cl_mem mem, cl_int *err
 	return NULL;
 }
 
-/* What a native kernel gets; the driver puts the buffers' addresses in. */
+/* Arguments of a native kernel; the driver fills in the buffers' addresses. */
 struct native_args {
 	volatile unsigned char *a, *b;
 	size_t at[SELFTEST_PLACES];
@@ -82,7 +82,7 @@ static cl_int rounds_run_compiled(struct session *s, const struct selftest_memor
 	return err ? err : next.clFinish(s->queue);
 }
 
-/* The same by two kernels, one after the other. */
+/* The work of the kernel above by two kernels in sequence. */
 static cl_int rounds_run_apart(struct session *s, cl_mem a, cl_mem b, cl_uint value)
 {
 	const struct session_arg write[] = { { sizeof(a), &a }, { sizeof(value), &value } };
@@ -103,7 +103,7 @@ static cl_int rounds_run_kernels(struct session *s, const struct selftest_memory
 			 : rounds_run_compiled(s, memory, a, b, value);
 }
 
-/* Whether the host sees at one place what the kernel did. */
+/* Whether the host sees the work of the kernel at a place. */
 static bool rounds_is_shared(const struct selftest_memory *memory, size_t at, unsigned char value,
 			     unsigned char host)
 {
@@ -114,7 +114,7 @@ static bool rounds_is_shared(const struct selftest_memory *memory, size_t at, un
 	return p[0] == value && p[1] == value && p[2] == host;
 }
 
-/* One round: 1 passed, 0 failed, or an error of OpenCL. */
+/* Returns 1: passed, 0: failed, or an error of OpenCL. */
 static cl_int rounds_run_one(struct session *s, const struct selftest_memory *memory, cl_mem a,
 			     cl_mem b, unsigned char seed)
 {

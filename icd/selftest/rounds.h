@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rounds of a self-test: what a kernel and the host do with two buffers over the same memory. */
+/* The rounds of a self-test: a kernel and the host work with two buffers over shared memory. */
 #ifndef ICD_SELFTEST_ROUNDS_H
 #define ICD_SELFTEST_ROUNDS_H
 
@@ -18,7 +18,7 @@ struct rounds_part {
 cl_int rounds_run(struct session *s, const struct selftest_memory *memory);
 cl_int rounds_run_part(struct session *s, struct rounds_part *part);
 
-/* The places in memory of @size bytes that the rounds touch, four bytes from each. */
+/* The rounds touch four bytes at each of the places, in memory of @size bytes. */
 void rounds_places(size_t size, size_t at[SELFTEST_PLACES]);
 
 #endif /* ICD_SELFTEST_ROUNDS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a self-test of buffers runs in: a context with a queue, and the compiled kernels unless
+ * A session of self-tests of buffers: a context with a queue, and the compiled kernels unless
  * native kernels do the test.
  */
 #ifndef ICD_SELFTEST_SESSION_H
@@ -31,13 +31,13 @@ cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num
 /* May run on the application's thread: a driver may wait for a queue's thread. */
 void session_end(struct session *s);
 
-/* The rounds that follow run on @device, which is one of the session's. */
+/* Later rounds run on @device, a device of the session. */
 cl_int session_use_device(struct session *s, cl_device_id device);
 
-/* The kernels, for a session that is not made by session_begin(). */
+/* Builds the kernels, for a session without session_begin(). */
 cl_int session_build(struct session *s);
 
-/* Enqueues one work-item of the compiled kernel @name. */
+/* Enqueues a work-item of the compiled kernel @name. */
 cl_int session_enqueue(struct session *s, const char *name, const struct session_arg *args,
 		       cl_uint count);
 

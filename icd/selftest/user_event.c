@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a bracket needs of a driver (access/bracket.h).
+ * The self-test of a bracket (access/bracket.h) asks two questions.
  *
- * Does clFinish wait for commands that wait for user events, and does the
- * driver call back when they are complete?  PoCL's device "basic" returns from
- * clFinish too early, and deadlocks when the event is completed meanwhile (3.1).  So the event is completed only when the thread in clFinish
- * is known to wait: it sleeps, or has used the CPU for longer than returning
- * takes.  A driver that fails may hang in anything that follows, so what was
- * made for it is then left alone.
+ * First: does clFinish wait for commands behind user events, and does the driver call back when
+ * such commands are complete?  PoCL's device "basic" (3.1) returns from clFinish too early, and
+ * deadlocks if the event is completed meanwhile.  So the event is completed only when the thread in
+ * clFinish is known to wait: the thread sleeps, or has used the CPU for longer than a return takes.
+ * A failing driver may hang in any later call, so the objects of the test are then left alone.
  *
- * Then: does a callback come while clFinish waits for what the callback is to complete?  oclgrind
- * (21.10) calls back behind its last command, and clFinish spins there for ever.
+ * Second: does a callback come while clFinish waits for the work of the callback?  oclgrind (21.10)
+ * calls back behind the last command, and clFinish spins for ever.
  *
  * OpenCL before 1.2 has no wait lists for markers.
  */
@@ -27,14 +26,14 @@
 #include "icd/selftest/job.h"
 #include "icd/selftest/selftest.h"
 
-#define LOOKS 3		/* at a thread that sleeps: a lock in clFinish is held for less */
-#define SPIN_TICKS 20	/* of CPU time, 0.2 s: a thread that spins */
+#define LOOKS 3		/* at a sleeping thread: a lock in clFinish is held for less */
+#define SPIN_TICKS 20	/* of CPU time, 0.2 s: a spinning thread */
 #define LOOK_LIMIT 3000 /* milliseconds, for clFinish */
 #define TEST_LIMIT (JOB_LIMIT_MS - 500)
 #define BRACKET_TICKS 100   /* 1 s */
 #define CALLBACK_LIMIT 1500 /* milliseconds, for a callback */
 
-/* A user event that a callback completes. */
+/* A user event, completed by a callback. */
 struct event_hook {
 	cl_event event;
 	atomic_bool called; /* and over */
@@ -45,7 +44,7 @@ struct event_test {
 	cl_context context;
 	cl_command_queue queue;
 	cl_event gate, marker;
-	atomic_int tid; /* of the thread, when it is about to call clFinish */
+	atomic_int tid; /* of the thread, set just before clFinish */
 	atomic_bool finished, called_back;
 	bool watched;	 /* called_back will be set */
 	long long until; /* milliseconds: the test's, before the job's */
@@ -61,7 +60,7 @@ struct event_job {
 	enum tested found;
 };
 
-static void *event_finish(void *arg)
+static void *user_event_finish(void *arg)
 {
 	struct event_test *t = arg;
 
@@ -71,7 +70,7 @@ static void *event_finish(void *arg)
 	return NULL;
 }
 
-static void CL_CALLBACK event_complete(cl_event event, cl_int status, void *arg)
+static void CL_CALLBACK user_event_complete(cl_event event, cl_int status, void *arg)
 {
 	struct event_test *t = arg;
 
@@ -80,7 +79,7 @@ static void CL_CALLBACK event_complete(cl_event event, cl_int status, void *arg)
 	atomic_store(&t->called_back, true);
 }
 
-static bool event_begin(struct event_test *t, cl_device_id device)
+static bool user_event_begin(struct event_test *t, cl_device_id device)
 {
 	cl_int err;
 
@@ -94,12 +93,12 @@ static bool event_begin(struct event_test *t, cl_device_id device)
 	if (!err)
 		err = next.clEnqueueMarkerWithWaitList(t->queue, 1, &t->gate, &t->marker);
 	if (!err)
-		err = next.clSetEventCallback(t->marker, CL_COMPLETE, event_complete, t);
+		err = next.clSetEventCallback(t->marker, CL_COMPLETE, user_event_complete, t);
 	t->watched = !err;
-	return !err && !job_thread_create(&t->thread, event_finish, t);
+	return !err && !job_thread_create(&t->thread, user_event_finish, t);
 }
 
-static void event_end(struct event_test *t)
+static void user_event_end(struct event_test *t)
 {
 	const cl_event events[] = { t->marker, t->gate,	       t->ready,    t->command,
 				    t->last,   t->begin.event, t->end.event };
@@ -115,7 +114,7 @@ static void event_end(struct event_test *t)
 }
 
 /* State and CPU time of a thread: fields 3, 14 and 15 of proc_pid_stat(5). */
-static bool thread_look(int tid, char *state, unsigned long *ticks)
+static bool user_event_look(int tid, char *state, unsigned long *ticks)
 {
 	unsigned long user = 0, system = 0;
 	char path[64], text[512];
@@ -138,16 +137,16 @@ static bool thread_look(int tid, char *state, unsigned long *ticks)
 	return true;
 }
 
-static bool threads_are_seen(void)
+static bool user_event_sees_threads(void)
 {
 	unsigned long ticks;
 	char state;
 
-	return thread_look(gettid(), &state, &ticks);
+	return user_event_look(gettid(), &state, &ticks);
 }
 
-/* Whether the thread waits in clFinish; false as well if it has returned. */
-static bool event_waits(struct event_test *t)
+/* Whether the thread waits in clFinish; false as well after clFinish. */
+static bool user_event_waits(struct event_test *t)
 {
 	const struct timespec tick = { 0, 1000000 };
 	unsigned long ticks = 0;
@@ -157,7 +156,7 @@ static bool event_waits(struct event_test *t)
 	for (int i = 0; i < LOOK_LIMIT && !atomic_load(&t->finished); i++) {
 		int tid = atomic_load(&t->tid);
 
-		if (tid && thread_look(tid, &state, &ticks)) {
+		if (tid && user_event_look(tid, &state, &ticks)) {
 			asleep = state == 'S' ? asleep + 1 : 0;
 			if (asleep == LOOKS || ticks >= SPIN_TICKS)
 				break;
@@ -167,7 +166,7 @@ static bool event_waits(struct event_test *t)
 	return !atomic_load(&t->finished);
 }
 
-static long long now_ms(void)
+static long long user_event_now_ms(void)
 {
 	struct timespec now;
 
@@ -176,25 +175,25 @@ static long long now_ms(void)
 }
 
 /* Until when something is waited for now. */
-static long long event_limit(const struct event_test *t)
+static long long user_event_limit(const struct event_test *t)
 {
-	long long end = now_ms() + CALLBACK_LIMIT;
+	long long end = user_event_now_ms() + CALLBACK_LIMIT;
 
 	return end < t->until ? end : t->until;
 }
 
 /* Callbacks may come late, on any thread. */
-static bool event_calls_back(struct event_test *t)
+static bool user_event_calls_back(struct event_test *t)
 {
 	const struct timespec tick = { 0, 1000000 };
-	const long long end = event_limit(t);
+	const long long end = user_event_limit(t);
 
-	while (now_ms() < end && !atomic_load(&t->called_back))
+	while (user_event_now_ms() < end && !atomic_load(&t->called_back))
 		nanosleep(&tick, NULL);
 	return atomic_load(&t->called_back);
 }
 
-static void CL_CALLBACK hook_run(cl_event event, cl_int status, void *arg)
+static void CL_CALLBACK user_event_hook_run(cl_event event, cl_int status, void *arg)
 {
 	struct event_hook *hook = arg;
 
@@ -204,63 +203,64 @@ static void CL_CALLBACK hook_run(cl_event event, cl_int status, void *arg)
 	atomic_store(&hook->called, true);
 }
 
-static cl_int hook_set(struct event_hook *hook, cl_context context, cl_event after)
+static cl_int user_event_hook_set(struct event_hook *hook, cl_context context, cl_event after)
 {
 	cl_int err;
 
 	hook->event = created_or_null(next.clCreateUserEvent(context, &err), &err);
 	if (!err)
-		err = next.clSetEventCallback(after, CL_COMPLETE, hook_run, hook);
+		err = next.clSetEventCallback(after, CL_COMPLETE, user_event_hook_run, hook);
 	hook->watched = !err;
 	return err;
 }
 
-static bool hook_is_over(const struct event_hook *hook)
+static bool user_event_hook_is_over(const struct event_hook *hook)
 {
 	return !hook->watched || atomic_load(&hook->called);
 }
 
 /* A bracket around a marker, and clFinish on a thread. */
-static bool selftest_bracket_begin(struct event_test *t)
+static bool user_event_bracket_begin(struct event_test *t)
 {
 	cl_int err = next.clEnqueueMarkerWithWaitList(t->queue, 0, NULL, &t->ready);
 
 	if (!err)
-		err = hook_set(&t->begin, t->context, t->ready);
+		err = user_event_hook_set(&t->begin, t->context, t->ready);
 	if (!err)
 		err = next.clEnqueueMarkerWithWaitList(t->queue, 1, &t->begin.event, &t->command);
 	if (!err)
-		err = hook_set(&t->end, t->context, t->command);
+		err = user_event_hook_set(&t->end, t->context, t->command);
 	if (!err)
 		err = next.clEnqueueMarkerWithWaitList(
 			t->queue, 2, (cl_event[]){ t->end.event, t->command }, &t->last);
 	atomic_store(&t->finished, false);
 	atomic_store(&t->tid, 0);
-	return !err && !job_thread_create(&t->thread, event_finish, t);
+	return !err && !job_thread_create(&t->thread, user_event_finish, t);
 }
 
 /* False: the thread in clFinish spins for longer than any driver needs, or until the limit. */
-static bool bracket_finishes(struct event_test *t)
+static bool user_event_bracket_finishes(struct event_test *t)
 {
 	const struct timespec tick = { 0, 1000000 };
-	const long long end = event_limit(t);
+	const long long end = user_event_limit(t);
 	unsigned long ticks = 0;
 	char state;
 
-	while (now_ms() < end && ticks < BRACKET_TICKS && !atomic_load(&t->finished)) {
+	while (user_event_now_ms() < end && ticks < BRACKET_TICKS && !atomic_load(&t->finished)) {
 		int tid = atomic_load(&t->tid);
 
 		nanosleep(&tick, NULL);
 		if (tid)
-			thread_look(tid, &state, &ticks);
+			user_event_look(tid, &state, &ticks);
 	}
 	return atomic_load(&t->finished);
 }
 
-/* Nothing is left that waits: what the callbacks did not complete is completed. */
-static bool selftest_bracket_test(struct event_test *t)
+/* Completes each event without a callback, so no command is left waiting. */
+static bool user_event_bracket_test(struct event_test *t)
 {
-	bool begun = selftest_bracket_begin(t), finishes = begun && bracket_finishes(t);
+	bool begun = user_event_bracket_begin(t),
+	     finishes = begun && user_event_bracket_finishes(t);
 
 	if (!finishes && t->begin.event)
 		next.clSetUserEventStatus(t->begin.event, CL_COMPLETE);
@@ -271,62 +271,63 @@ static bool selftest_bracket_test(struct event_test *t)
 	return finishes;
 }
 
-static bool hooks_are_over(struct event_test *t)
+static bool user_event_hooks_are_over(struct event_test *t)
 {
 	const struct timespec tick = { 0, 1000000 };
-	const long long end = event_limit(t);
+	const long long end = user_event_limit(t);
 
-	while (now_ms() < end && !(hook_is_over(&t->begin) && hook_is_over(&t->end)))
+	while (user_event_now_ms() < end &&
+	       !(user_event_hook_is_over(&t->begin) && user_event_hook_is_over(&t->end)))
 		nanosleep(&tick, NULL);
-	return hook_is_over(&t->begin) && hook_is_over(&t->end);
+	return user_event_hook_is_over(&t->begin) && user_event_hook_is_over(&t->end);
 }
 
-static enum tested event_test(struct event_test *t)
+static enum tested user_event_test(struct event_test *t)
 {
-	bool waits = event_waits(t), brackets;
+	bool waits = user_event_waits(t), brackets;
 
 	if (!waits && !t->result) {
 		pthread_detach(t->thread);
-		free(t); /* the thread needs it no more */
+		free(t); /* not needed by the thread any more */
 		return FAILED;
 	}
 	next.clSetUserEventStatus(t->gate, CL_COMPLETE);
 	pthread_join(t->thread, NULL);
-	if (!event_calls_back(t))
+	if (!user_event_calls_back(t))
 		return FAILED;
-	brackets = selftest_bracket_test(t);
-	if (hooks_are_over(t))
-		event_end(t);
+	brackets = user_event_bracket_test(t);
+	if (user_event_hooks_are_over(t))
+		user_event_end(t);
 	if (!brackets)
 		return FAILED;
 	return waits ? PASSED : UNTESTED;
 }
 
-/* What was begun, in part: nothing is left that waits for the gate. */
-static void event_abort(struct event_test *t)
+/* After a partial begin.  No command is left waiting for the gate. */
+static void user_event_abort(struct event_test *t)
 {
 	if (t->marker)
 		next.clSetUserEventStatus(t->gate, CL_COMPLETE);
-	if (!t->watched || event_calls_back(t))
-		event_end(t);
+	if (!t->watched || user_event_calls_back(t))
+		user_event_end(t);
 }
 
-static void event_run(struct job *job)
+static void user_event_run(struct job *job)
 {
 	struct event_job *j = (struct event_job *)job;
 	struct event_test *t;
 
 	j->found = UNTESTED;
-	if (!threads_are_seen())
+	if (!user_event_sees_threads())
 		return; /* without /proc */
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return;
-	t->until = now_ms() + TEST_LIMIT;
-	if (event_begin(t, j->device))
-		j->found = event_test(t);
+	t->until = user_event_now_ms() + TEST_LIMIT;
+	if (user_event_begin(t, j->device))
+		j->found = user_event_test(t);
 	else
-		event_abort(t);
+		user_event_abort(t);
 }
 
 enum tested selftest_user_event(cl_device_id device)
@@ -340,7 +341,7 @@ enum tested selftest_user_event(cl_device_id device)
 	j = calloc(1, sizeof(*j));
 	if (!j)
 		return UNTESTED;
-	j->job.run = event_run;
+	j->job.run = user_event_run;
 	j->device = device;
 	switch (job_run(&j->job, JOB_LIMIT_MS)) {
 	case JOB_ENDED:

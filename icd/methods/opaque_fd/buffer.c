@@ -42,8 +42,8 @@ cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t s
 	return NULL;
 }
 
-static cl_mem backing_part(cl_mem backing, cl_mem_flags flags, size_t offset, size_t size,
-			   cl_int *err)
+static cl_mem buffer_part(cl_mem backing, cl_mem_flags flags, size_t offset, size_t size,
+			  cl_int *err)
 {
 	const cl_buffer_region region = { offset, size };
 
@@ -55,7 +55,7 @@ cl_mem opaque_fd_create_sub_buffer(void *hidden, cl_mem_flags flags, const cl_bu
 {
 	const struct hidden *h = hidden;
 
-	return backing_part(h->backing, flags, region->origin + h->offset, region->size, err);
+	return buffer_part(h->backing, flags, region->origin + h->offset, region->size, err);
 }
 
 void opaque_fd_release_hidden(void *hidden)
@@ -67,8 +67,8 @@ void opaque_fd_release_hidden(void *hidden)
 }
 
 /* Memory of climport_alloc() is imported whole, and once. */
-static cl_mem backing_get_kept(cl_context context, cl_mem_flags flags,
-			       const struct import_opaque *opaque, cl_int *err)
+static cl_mem buffer_get_backing(cl_context context, cl_mem_flags flags,
+				 const struct import_opaque *opaque, cl_int *err)
 {
 	cl_mem backing = backing_find(context, opaque->kept, flags);
 
@@ -93,7 +93,7 @@ static cl_int buffer_hide(cl_mem backing, cl_mem_flags flags, size_t offset, siz
 		log_error("no memory for the record of an import");
 		return CL_OUT_OF_HOST_MEMORY;
 	}
-	buffer->handle = backing_part(backing, flags, offset, size, &err);
+	buffer->handle = buffer_part(backing, flags, offset, size, &err);
 	if (err) {
 		log_error("the driver makes no sub-buffer of an import's backing buffer: error %d",
 			  err);
@@ -112,7 +112,7 @@ cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct impo
 	cl_int err;
 
 	if (opaque->kept)
-		backing = backing_get_kept(context, flags, opaque, &err);
+		backing = buffer_get_backing(context, flags, opaque, &err);
 	else
 		backing = opaque_fd_buffer(context, flags, opaque->fd, opaque->offset + size, &err);
 	if (err)

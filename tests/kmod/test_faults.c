@@ -187,12 +187,14 @@ TEST(faults_export_gpu, "GDMABUF_EXPORT_GPU fails without memory, and leaves not
 	fail_exports(run_export_gpu, 0);
 }
 
-TEST(faults_export_gpu_keep, "The same with GDMABUF_KEEP.")
+TEST(faults_export_gpu_keep,
+     "GDMABUF_EXPORT_GPU with GDMABUF_KEEP fails without memory, and leaves nothing.")
 {
 	fail_exports(run_export_gpu, GDMABUF_KEEP);
 }
 
-TEST(faults_export_revocable, "The same with GDMABUF_REVOCABLE.")
+TEST(faults_export_revocable,
+     "GDMABUF_EXPORT_GPU with GDMABUF_REVOCABLE fails without memory, and leaves nothing.")
 {
 	fail_exports(run_export_gpu, GDMABUF_REVOCABLE);
 }
@@ -202,12 +204,14 @@ TEST(faults_export_host, "GDMABUF_EXPORT_HOST fails without memory, and leaves n
 	fail_exports(run_export_host, 0);
 }
 
-TEST(faults_export_host_read_only, "The same with GDMABUF_READ_ONLY.")
+TEST(faults_export_host_read_only,
+     "GDMABUF_EXPORT_HOST with GDMABUF_READ_ONLY fails without memory, and leaves nothing.")
 {
 	fail_exports(run_export_host, GDMABUF_READ_ONLY);
 }
 
-TEST(faults_export_host_keep, "The same with GDMABUF_KEEP.")
+TEST(faults_export_host_keep,
+     "GDMABUF_EXPORT_HOST with GDMABUF_KEEP fails without memory, and leaves nothing.")
 {
 	fail_exports(run_export_host, GDMABUF_READ_ONLY | GDMABUF_KEEP);
 }
@@ -218,7 +222,8 @@ static void forget_memory(void)
 	EXPECT_EQ(madvise(memory, LENGTH_HOST, MADV_DONTNEED), 0);
 }
 
-TEST(faults_export_host_new, "The same of memory that has no pages yet.")
+TEST(faults_export_host_new, "GDMABUF_EXPORT_HOST of a range that has no pages yet fails without "
+			     "memory, and leaves nothing.")
 {
 	struct operation op = {
 		.run = run_export_host,
@@ -241,7 +246,8 @@ static void keep_other(void)
 	EXPECT_EQ(gdm_export_host(ctx, other, PAGE, GDMABUF_KEEP, NULL), 0);
 }
 
-TEST(faults_export_evicts, "The same when there is an idle pin to give up.")
+TEST(faults_export_evicts, "GDMABUF_EXPORT_HOST fails without memory, and leaves nothing, when an "
+			   "idle pin is there to give up.")
 {
 	struct operation op = {
 		.run = run_export_host,
@@ -485,12 +491,13 @@ TEST(faults_import_gpu, "A device's import of GPU memory fails without memory.")
 	fail_imports(prepare_gpu, GDMABUF_IMPORTER_STATIC, 0);
 }
 
-TEST(faults_import_gpu_platform, "The same of a device that is not on the PCI bus.")
+TEST(faults_import_gpu_platform, "A platform device's import of GPU memory fails without memory.")
 {
 	fail_imports(prepare_gpu, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_PLATFORM_DEVICE);
 }
 
-TEST(faults_import_gpu_dynamic, "The same of an importer that is told of moves.")
+TEST(faults_import_gpu_dynamic,
+     "An import of GPU memory by an importer that is told of moves fails without memory.")
 {
 	fail_imports(prepare_gpu, GDMABUF_IMPORTER_DYNAMIC, GDMABUF_IMPORTER_PEER2PEER);
 }

@@ -21,8 +21,7 @@ TEST(gpu_caps, "With a provider the capabilities name it, and its page size.")
 	close(gpu);
 }
 
-TEST(gpu_basic,
-     "What the CPU reads through the dma-buf is the GPU's memory, and what it writes gets there.")
+TEST(gpu_basic, "The CPU reads and writes the GPU's memory through the dma-buf.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);
@@ -163,7 +162,8 @@ TEST(gpu_free_is_seen, "HOLD: cudaFree changes the status word before it returns
 	gpu_test_end(&s);
 }
 
-TEST(gpu_free_by_thread, "HOLD: the same when another thread of the driver calls back.")
+TEST(gpu_free_by_thread,
+     "HOLD: cudaFree changes the status word also when another thread of the driver calls back.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);

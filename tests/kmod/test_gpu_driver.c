@@ -144,7 +144,8 @@ TEST(gpu_put_fails_for_good, "Memory that the driver will not give back is asked
 	EXPECT_EQ(chmod("/dev/gdmabuf", 0660), 0);
 }
 
-TEST(gpu_put_fails_of_refused, "So is memory whose page table could not be read.")
+TEST(gpu_put_fails_of_refused, "Memory whose page table could not be read, and that the driver "
+			       "fails to give back, is given back later.")
 {
 	struct mock_config c = { .fail_puts = 2, .page_size = 2 };
 	struct setup s = gpu_test_begin();

@@ -51,7 +51,7 @@ TEST(gpu_evicts, "Idle pins that are kept make room, least recently exported fir
 	gpu_test_end(&s);
 }
 
-TEST(gpu_evicts_not_used, "What a dma-buf needs is not given up: ENOSPC.")
+TEST(gpu_evicts_not_used, "A pin that a dma-buf needs is not given up: ENOSPC.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export a;
@@ -373,9 +373,9 @@ static void keep_beside(void *arg)
 		_exit(3);
 }
 
-TEST(gpu_quota_not_in_vain_beside, "What another process of the user keeps is not given up for an "
-				   "export that needs the page that "
-				   "is watched for it as well.")
+TEST(gpu_quota_not_in_vain_beside,
+     "Memory that another process of the user keeps is not given up for an export that needs the "
+     "page that is watched for it as well.")
 {
 	int user;
 

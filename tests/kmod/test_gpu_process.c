@@ -291,8 +291,8 @@ static int main_thread_sleeps(pid_t pid)
 	return state == 'S';
 }
 
-TEST(gpu_last_close_sleeping_thread,
-     "The same of an owner whose main thread sleeps for good, while another thread runs.")
+TEST(gpu_last_close_sleeping_thread, "The last close elsewhere gives all pins back also if the "
+				     "owner's main thread sleeps for good.")
 {
 	enum { DMABUFS = 8 };
 	struct setup s = gpu_test_begin();
@@ -366,7 +366,8 @@ TEST(gpu_calls_listed, "The list of contexts names a process in which a call wai
 	gpu_test_end(&s);
 }
 
-TEST(gpu_last_close_after_context, "The same after the owner has closed its context.")
+TEST(gpu_last_close_after_context,
+     "The last close elsewhere gives all pins back after the owner has closed its context.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
@@ -380,7 +381,8 @@ TEST(gpu_last_close_after_context, "The same after the owner has closed its cont
 	gpu_test_end(&s);
 }
 
-TEST(gpu_last_close_after_free, "The same after the memory was freed: nobody keeps a watch.")
+TEST(gpu_last_close_after_free, "The last close elsewhere gives all pins back after the memory was "
+				"freed, and no watch is kept.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);

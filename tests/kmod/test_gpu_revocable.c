@@ -226,9 +226,8 @@ static void map_all_as_user(const struct gdm_export *e, int socket)
 	_exit(1);
 }
 
-TEST(gpu_revocable_mappings_others, "What another user has mapped of a user's revocable memory "
-				    "takes away nothing of what the user "
-				    "itself may map.")
+TEST(gpu_revocable_mappings_others, "Another user's mappings of a user's revocable memory take "
+				    "nothing from what the user itself may map.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);

@@ -165,7 +165,7 @@ TEST(host_keep, "With GDMABUF_KEEP the pin outlives its dma-bufs, until it is dr
 }
 
 TEST(host_budget,
-     "What is kept and idle is given up beyond the budget, least recently exported first.")
+     "Kept and idle memory is given up beyond the budget, least recently exported first.")
 {
 	int ctx = gdm_open();
 	const volatile uint32_t *status = gdm_status(ctx);

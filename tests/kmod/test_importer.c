@@ -118,9 +118,8 @@ TEST(sg_no_pages, "The scatterlist of GPU memory has no struct pages, and DMA ad
 	import_test_end(&s);
 }
 
-TEST(sg_one_range,
-     "What is contiguous in the BAR is one range for the device, in segments of whole pages that "
-     "it can take.")
+TEST(sg_one_range, "A run in the BAR is one range for the device, in segments of whole pages that "
+		   "the device can take.")
 {
 	struct setup s = import_test_begin(0, 0);
 	struct gdmabuf_importer_attach arg = { .fd = s.e.fd, .max_segment = 3 * PAGE + 100 };

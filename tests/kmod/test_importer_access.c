@@ -303,8 +303,8 @@ TEST(vmap_gpu,
 	import_test_end(&s);
 }
 
-TEST(vmap_gpu_scattered,
-     "So it is of memory that is scattered in the BAR, where the kernel has vmap_pfn().")
+TEST(vmap_gpu_scattered, "The kernel's own mapping of memory that is scattered in the BAR is read "
+			 "and written, where the kernel has vmap_pfn().")
 {
 	struct setup s = import_test_begin(MOCK_SCATTER, 0);
 	int err;

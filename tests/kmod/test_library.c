@@ -152,7 +152,8 @@ TEST(library_kept_part,
 	EXPECT_EQ(library_read_stats().bytes_pinned, 0);
 }
 
-TEST(library_invalidated_in_use, "What is in use when it is invalidated goes with its last use.")
+TEST(library_invalidated_in_use,
+     "A pin that is in use when it is invalidated goes with its last use.")
 {
 	unsigned char *p = library_map_host(LENGTH);
 	struct climport_dmabuf d = library_export(p, LENGTH, CLIMPORT_KEEP);

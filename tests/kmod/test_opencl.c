@@ -83,7 +83,7 @@ TEST(opencl_gpu, "A kernel reads and writes GPU memory in a PCI BAR.")
 	gpu_through_kernel(0);
 }
 
-TEST(opencl_gpu_scattered, "The same where the memory is scattered in the BAR.")
+TEST(opencl_gpu_scattered, "A kernel reads and writes memory that is scattered in the BAR.")
 {
 	gpu_through_kernel(MOCK_SCATTER);
 }
@@ -198,7 +198,7 @@ TEST(opencl_passed_gpu, "GPU memory is read by a kernel in another process, afte
 }
 
 TEST(opencl_passed_host,
-     "This process's memory is read by a kernel in another process, after SCM_RIGHTS.")
+     "A kernel in another process reads this process's memory, after SCM_RIGHTS.")
 {
 	opencl_pass_descriptor(fill_host);
 }
@@ -275,7 +275,8 @@ TEST(vivid_into_gpu, "A camera's frames go straight into the PCI BAR, where a ke
 	capture_into_gpu("/dev/video0");
 }
 
-TEST(vivid_into_gpu_contiguous, "The same with a camera that needs contiguous memory.")
+TEST(vivid_into_gpu_contiguous, "Frames of a camera that needs contiguous memory go straight into "
+				"the PCI BAR, where a kernel reads them.")
 {
 	capture_into_gpu("/dev/video1");
 }
@@ -298,7 +299,8 @@ TEST(library_unaligned, "A range that is not of whole pages is in the dma-buf at
 	close(d.fd);
 }
 
-TEST(library_unaligned_gpu, "So is a range that is not of whole GPU pages.")
+TEST(library_unaligned_gpu,
+     "A range that is not of whole GPU pages is in the dma-buf at the offset.")
 {
 	int gpu = mockgpu_open();
 	uint64_t va = mockgpu_alloc(gpu, LENGTH, 0);
@@ -345,7 +347,7 @@ TEST(library_fork, "A child exports its own memory.")
 	EXPECT_EQ(in_child(export_in_child, p), 0);
 }
 
-TEST(library_current, "What was exported is current until the address means something else.")
+TEST(library_current, "An export is current until the address means something else.")
 {
 	unsigned char *p = pages_new(LENGTH, 1);
 	struct gdmabuf_range range;

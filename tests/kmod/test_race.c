@@ -621,7 +621,7 @@ static void gpu_race(void *(*const bodies[])(void *))
 	gpu_end();
 }
 
-TEST(race_gpu, "Whatever threads do at once: a mapping shows the memory it was made of, or none.")
+TEST(race_gpu, "A mapping shows the memory it was made of, or none, whatever threads do at once.")
 {
 	static void *(*const bodies[])(void *) = { gpu_allocator, gpu_allocator, gpu_exporter,
 						   gpu_exporter,  gpu_exporter,	 race_evictor,
@@ -630,7 +630,8 @@ TEST(race_gpu, "Whatever threads do at once: a mapping shows the memory it was m
 	gpu_race(bodies);
 }
 
-TEST(race_gpu_import, "The same with a device that imports.")
+TEST(race_gpu_import, "A mapping shows the memory it was made of, or none, whatever threads and an "
+		      "importing device do at once.")
 {
 	static void *(*const bodies[])(void *) = { gpu_allocator, gpu_exporter, import_thread,
 						   race_evictor, NULL };
@@ -668,7 +669,7 @@ static void host_race(void *(*const bodies[])(void *))
 	host_end();
 }
 
-TEST(race_host, "Whatever is remapped: what is exported is what the address was, or is not valid.")
+TEST(race_host, "An export is what the address was, or is not valid, whatever is remapped.")
 {
 	static void *(*const bodies[])(void *) = { host_remapper, host_remapper, host_exporter,
 						   host_exporter, host_exporter, race_evictor,
@@ -677,7 +678,8 @@ TEST(race_host, "Whatever is remapped: what is exported is what the address was,
 	host_race(bodies);
 }
 
-TEST(race_host_import, "The same with a device that imports.")
+TEST(race_host_import, "An export that a device imports is what the address was, or is not valid, "
+		       "whatever is remapped.")
 {
 	static void *(*const bodies[])(void *) = { host_remapper, host_exporter, import_thread,
 						   race_evictor, NULL };

@@ -84,7 +84,7 @@ TEST(uapi_extended, "A larger size is taken when the bytes beyond are zero, and 
 	close(ctx);
 }
 
-TEST(uapi_answer_ends, "Nothing is written beyond what the kernel knows of a larger size.")
+TEST(uapi_answer_ends, "Bytes beyond what the kernel knows of a larger size are not written.")
 {
 	unsigned char *p = pages_new(2 * PAGE, 0);
 	struct gdmabuf_caps *caps = (void *)(p + PAGE - sizeof(*caps));

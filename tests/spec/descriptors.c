@@ -12,8 +12,6 @@
 
 #include "dma_buf.h"
 
-#define BY_TYPE "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties."
-
 static void descriptors_expect_refused(int fd)
 {
 	EXPECT_EXACT(spec_import_error(CL_MEM_READ_WRITE, type_dma_buf, &fd, 4096),
@@ -29,25 +27,29 @@ static void descriptors_expect_refused_and_close(int fd)
 	EXPECT(fcntl(fd, F_GETFD) >= 0);
 }
 
-TEST(descriptor_minus_one, BY_TYPE)
+TEST(descriptor_minus_one,
+     "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	need_dma_buf();
 	descriptors_expect_refused(-1);
 }
 
-TEST(descriptor_int_min, BY_TYPE)
+TEST(descriptor_int_min,
+     "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	need_dma_buf();
 	descriptors_expect_refused(INT32_MIN);
 }
 
-TEST(descriptor_int_max, BY_TYPE)
+TEST(descriptor_int_max,
+     "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	need_dma_buf();
 	descriptors_expect_refused(INT32_MAX);
 }
 
-TEST(descriptors_that_are_closed, BY_TYPE)
+TEST(descriptors_that_are_closed,
+     "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	int tried = 0;
 
@@ -63,7 +65,8 @@ TEST(descriptors_that_are_closed, BY_TYPE)
 	EXPECT(tried > 9000);
 }
 
-TEST(both_ends_of_a_pipe, BY_TYPE)
+TEST(both_ends_of_a_pipe,
+     "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	int ends[2];
 
@@ -73,7 +76,7 @@ TEST(both_ends_of_a_pipe, BY_TYPE)
 	descriptors_expect_refused(ends[1]);
 }
 
-TEST(regular_file, BY_TYPE)
+TEST(regular_file, "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	char name[] = "/tmp/climport-conform-XXXXXX";
 	int fd = mkostemp(name, O_CLOEXEC);
@@ -83,7 +86,7 @@ TEST(regular_file, BY_TYPE)
 	descriptors_expect_refused_and_close(fd);
 }
 
-TEST(file_in_memory, BY_TYPE)
+TEST(file_in_memory, "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	int fd = memfd_create("climport-conform", MFD_CLOEXEC);
 
@@ -91,38 +94,41 @@ TEST(file_in_memory, BY_TYPE)
 	descriptors_expect_refused_and_close(fd);
 }
 
-TEST(dev_null, BY_TYPE)
+TEST(dev_null, "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	descriptors_expect_refused_and_close(open("/dev/null", O_RDWR | O_CLOEXEC));
 }
 
-TEST(dev_zero, BY_TYPE)
+TEST(dev_zero, "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	descriptors_expect_refused_and_close(open("/dev/zero", O_RDWR | O_CLOEXEC));
 }
 
-TEST(directory, BY_TYPE)
+TEST(directory, "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	descriptors_expect_refused_and_close(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-TEST(path_descriptor, BY_TYPE)
+TEST(path_descriptor, "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	descriptors_expect_refused_and_close(open("/", O_PATH | O_CLOEXEC));
 }
 
-TEST(event_descriptor, BY_TYPE)
+TEST(event_descriptor,
+     "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	descriptors_expect_refused_and_close(eventfd(0, EFD_CLOEXEC));
 }
 
-TEST(socket_descriptor, BY_TYPE)
+TEST(socket_descriptor,
+     "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	descriptors_expect_refused_and_close(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
 /* Clients have passed the descriptor itself.  Natively this may crash. */
-TEST(descriptor_by_value, BY_TYPE)
+TEST(descriptor_by_value,
+     "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	if (!spec.exact)
 		test_skip("undefined but for CLIMPORT_CONFORM_EXACT");
@@ -132,7 +138,8 @@ TEST(descriptor_by_value, BY_TYPE)
 			  CL_INVALID_VALUE);
 }
 
-TEST(descriptor_in_a_hole, BY_TYPE)
+TEST(descriptor_in_a_hole,
+     "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	unsigned char *memory = spec_map_pages_with_hole(2, 1);
 
@@ -147,7 +154,8 @@ TEST(descriptor_in_a_hole, BY_TYPE)
 }
 
 /* With a misaligned address the int is read as it lies there. */
-TEST(descriptor_at_an_odd_address, BY_TYPE)
+TEST(descriptor_at_an_odd_address,
+     "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	unsigned char *memory = spec_map_pages(1);
 

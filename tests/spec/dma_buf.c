@@ -7,11 +7,8 @@
 
 #include "kernels.h"
 
-#define SUPPORTED                                                                     \
-	"R6-32 If the extension string cl_arm_import_memory_dma_buf is exposed then " \
-	"importing from dma_buf file handles is supported."
-
-TEST(each_exporter, SUPPORTED)
+TEST(each_exporter, "R6-32 If the extension string cl_arm_import_memory_dma_buf is exposed then "
+		    "importing from dma_buf file handles is supported.")
 {
 	struct dma_buf *buf;
 
@@ -32,18 +29,22 @@ static void expect_size(size_t size)
 	expect_shared(mem, buf->memory, size);
 }
 
-TEST(dma_buf_of_frame_size, SUPPORTED)
+TEST(dma_buf_of_frame_size, "R6-32 If the extension string cl_arm_import_memory_dma_buf is exposed "
+			    "then importing from dma_buf file handles is supported.")
 {
 	expect_size(3 * spec.page + 1234);
 }
 
-TEST(first_byte_of_a_dma_buf, SUPPORTED)
+TEST(first_byte_of_a_dma_buf, "R6-32 If the extension string cl_arm_import_memory_dma_buf is "
+			      "exposed then importing from dma_buf file handles is supported.")
 {
 	expect_size(1);
 }
 
 /* The descriptor stays the application's: it may close it, or keep it. */
-TEST(descriptor_closed_after_the_import, SUPPORTED)
+TEST(descriptor_closed_after_the_import,
+     "R6-32 If the extension string cl_arm_import_memory_dma_buf is exposed then importing from "
+     "dma_buf file handles is supported.")
 {
 	struct dma_buf *buf = dma_buf_get(spec.page);
 	int copy = dup(buf->fd);
@@ -53,7 +54,9 @@ TEST(descriptor_closed_after_the_import, SUPPORTED)
 	expect_shared(mem, buf->memory, spec.page);
 }
 
-TEST(descriptor_open_after_the_release, SUPPORTED)
+TEST(descriptor_open_after_the_release,
+     "R6-32 If the extension string cl_arm_import_memory_dma_buf is exposed then importing from "
+     "dma_buf file handles is supported.")
 {
 	struct dma_buf *buf = dma_buf_get(spec.page);
 	int copy = dup(buf->fd);
@@ -67,7 +70,9 @@ TEST(descriptor_open_after_the_release, SUPPORTED)
 	EXPECT_EQ(close(copy), 0);
 }
 
-TEST(descriptor_variable_is_read_once, SUPPORTED)
+TEST(descriptor_variable_is_read_once,
+     "R6-32 If the extension string cl_arm_import_memory_dma_buf is exposed then importing from "
+     "dma_buf file handles is supported.")
 {
 	struct dma_buf *buf = dma_buf_get(spec.page);
 	int variable = buf->fd;
@@ -84,7 +89,8 @@ static void restore_stdin(void *saved)
 	close((int)(intptr_t)saved);
 }
 
-TEST(descriptor_zero, SUPPORTED)
+TEST(descriptor_zero, "R6-32 If the extension string cl_arm_import_memory_dma_buf is exposed then "
+		      "importing from dma_buf file handles is supported.")
 {
 	struct dma_buf *buf = dma_buf_get(spec.page);
 	int saved = fcntl(0, F_DUPFD_CLOEXEC, 3), zero = 0;
@@ -97,7 +103,8 @@ TEST(descriptor_zero, SUPPORTED)
 		      buf->memory, spec.page);
 }
 
-TEST(one_dma_buf_twice, SUPPORTED)
+TEST(one_dma_buf_twice, "R6-32 If the extension string cl_arm_import_memory_dma_buf is exposed "
+			"then importing from dma_buf file handles is supported.")
 {
 	struct dma_buf *buf = dma_buf_get(2 * spec.page);
 	cl_mem one = spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size);
@@ -122,7 +129,9 @@ static void dma_buf_import_and_release(void *arg)
 	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
 }
 
-TEST(released_dma_buf_leaves_nothing, SUPPORTED)
+TEST(released_dma_buf_leaves_nothing,
+     "R6-32 If the extension string cl_arm_import_memory_dma_buf is exposed then importing from "
+     "dma_buf file handles is supported.")
 {
 	expect_no_leak(dma_buf_import_and_release, dma_buf_get(4 * spec.page));
 }
@@ -203,27 +212,23 @@ static void expect_managed_by_us(const cl_import_properties_arm *list)
 	}
 }
 
-#define BY_APPLICATION                                                              \
-	"R12-12 Valid values for CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM " \
-	"are: CL_FALSE - maintaining data consistency between memory and the "      \
-	"host's view of it is the application's responsibility (default)."
-
-TEST(consistency_by_the_application, BY_APPLICATION)
+TEST(consistency_by_the_application,
+     "R12-12 Valid values for CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM are: CL_FALSE - "
+     "maintaining data consistency between memory and the host's view of it is the application's "
+     "responsibility (default).")
 {
 	expect_managed_by_us((cl_import_properties_arm[]){
 		CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
 		CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, CL_FALSE, 0 });
 }
 
-TEST(consistency_by_the_application_is_default, BY_APPLICATION)
+TEST(consistency_by_the_application_is_default,
+     "R12-12 Valid values for CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM are: CL_FALSE - "
+     "maintaining data consistency between memory and the host's view of it is the application's "
+     "responsibility (default).")
 {
 	expect_managed_by_us(type_dma_buf);
 }
-
-#define UNTIL_VISIBLE                                                                  \
-	"R6-35 This can be achieved either by not enqueueing the workload until the "  \
-	"data is visible, or by using a user event to prevent the command from being " \
-	"executed until the expected data has reached memory."
 
 static void expect_gated(unsigned char *memory, cl_mem mem)
 {
@@ -242,7 +247,10 @@ static void expect_gated(unsigned char *memory, cl_mem mem)
 	clReleaseEvent(gate);
 }
 
-TEST(user_event_before_a_dma_buf_is_used, UNTIL_VISIBLE)
+TEST(user_event_before_a_dma_buf_is_used,
+     "R6-35 This can be achieved either by not enqueueing the workload until the data is visible, "
+     "or by using a user event to prevent the command from being executed until the expected data "
+     "has reached memory.")
 {
 	struct dma_buf *buf = dma_buf_get(spec.page);
 
@@ -250,7 +258,10 @@ TEST(user_event_before_a_dma_buf_is_used, UNTIL_VISIBLE)
 		     spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size));
 }
 
-TEST(user_event_before_host_memory_is_used, UNTIL_VISIBLE)
+TEST(user_event_before_host_memory_is_used,
+     "R6-35 This can be achieved either by not enqueueing the workload until the data is visible, "
+     "or by using a user event to prevent the command from being executed until the expected data "
+     "has reached memory.")
 {
 	unsigned char *memory = spec_map_pages(1);
 
@@ -272,12 +283,10 @@ TEST(read_only_descriptor, "R6-36 Flags attached to a dma_buf file handle take p
 	EXPECT(!memcmp(seen, buf->memory, 2 * spec.page));
 }
 
-#define READ_ONLY_WINS                                                             \
-	"R6-37 For example, if a dma_buf allocation originally created with a "    \
-	"read-only flag is passed to clImportMemoryARM with the READ_WRITE flag, " \
-	"the more restrictive READ_ONLY will take precedence."
-
-TEST(read_only_descriptor_beats_read_write, READ_ONLY_WINS)
+TEST(read_only_descriptor_beats_read_write,
+     "R6-37 For example, if a dma_buf allocation originally created with a read-only flag is "
+     "passed to clImportMemoryARM with the READ_WRITE flag, the more restrictive READ_ONLY will "
+     "take precedence.")
 {
 	struct dma_buf *buf = dma_buf_get_read_only(2 * spec.page);
 	cl_mem mem = spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, 2 * spec.page);
@@ -290,7 +299,10 @@ TEST(read_only_descriptor_beats_read_write, READ_ONLY_WINS)
 }
 
 /* Clients ask for READ_WRITE in what they make from the import, too. */
-TEST(sub_buffer_of_a_read_only_descriptor, READ_ONLY_WINS)
+TEST(sub_buffer_of_a_read_only_descriptor,
+     "R6-37 For example, if a dma_buf allocation originally created with a read-only flag is "
+     "passed to clImportMemoryARM with the READ_WRITE flag, the more restrictive READ_ONLY will "
+     "take precedence.")
 {
 	struct dma_buf *buf = dma_buf_get_read_only(2 * spec.page);
 	cl_mem mem = spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, 2 * spec.page);
@@ -325,18 +337,16 @@ TEST(one_byte_more_than_the_dma_buf, "R12-17 CL_INVALID_BUFFER_SIZE when size is
 	expect_size_error(buf->size + 1);
 }
 
-#define SIZE_OF_DMA_BUF                                                         \
-	"R12-26 <size> must be less than or equal to the size of the imported " \
-	"dma_buf allocation."
-
-TEST(twice_the_dma_buf, SIZE_OF_DMA_BUF)
+TEST(twice_the_dma_buf,
+     "R12-26 <size> must be less than or equal to the size of the imported dma_buf allocation.")
 {
 	struct dma_buf *buf = dma_buf_get(2 * spec.page);
 
 	expect_size_error(2 * buf->size);
 }
 
-TEST(size_max_of_a_dma_buf, SIZE_OF_DMA_BUF)
+TEST(size_max_of_a_dma_buf,
+     "R12-26 <size> must be less than or equal to the size of the imported dma_buf allocation.")
 {
 	expect_size_error(SIZE_MAX);
 }
@@ -346,7 +356,8 @@ TEST(zero_bytes_of_a_dma_buf, "R12-16 CL_INVALID_BUFFER_SIZE when size is 0.")
 	expect_size_error(0);
 }
 
-TEST(all_of_the_dma_buf, SIZE_OF_DMA_BUF)
+TEST(all_of_the_dma_buf,
+     "R12-26 <size> must be less than or equal to the size of the imported dma_buf allocation.")
 {
 	struct dma_buf *buf = dma_buf_get(2 * spec.page);
 

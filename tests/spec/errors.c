@@ -38,14 +38,12 @@ TEST(context_of_nobody, "R6-22 CL_INVALID_CONTEXT on invalid context.")
 		  CL_INVALID_CONTEXT);
 }
 
-#define NULL_MEMORY "R6-25 CL_INVALID_VALUE if memory is NULL."
-
-TEST(null_memory, NULL_MEMORY)
+TEST(null_memory, "R6-25 CL_INVALID_VALUE if memory is NULL.")
 {
 	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE, NULL, spec.page), CL_INVALID_VALUE);
 }
 
-TEST(null_memory_of_dma_buf, NULL_MEMORY)
+TEST(null_memory_of_dma_buf, "R6-25 CL_INVALID_VALUE if memory is NULL.")
 {
 	const cl_import_properties_arm list[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
 						  0 };
@@ -54,18 +52,18 @@ TEST(null_memory_of_dma_buf, NULL_MEMORY)
 	EXPECT_EQ(spec_import_error(CL_MEM_READ_WRITE, list, NULL, spec.page), CL_INVALID_VALUE);
 }
 
-#define NOT_MAPPED                                                                     \
-	"R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> " \
-	"to <memory>+<size> are not mapped in the userspace address space."
-
-TEST(hole_at_the_start, NOT_MAPPED)
+TEST(hole_at_the_start,
+     "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> to "
+     "<memory>+<size> are not mapped in the userspace address space.")
 {
 	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE, spec_map_pages_with_hole(4, 0),
 					 4 * spec.page),
 		  CL_INVALID_OPERATION);
 }
 
-TEST(hole_in_the_middle, NOT_MAPPED)
+TEST(hole_in_the_middle,
+     "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> to "
+     "<memory>+<size> are not mapped in the userspace address space.")
 {
 	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE, spec_map_pages_with_hole(64, 40),
 					 64 * spec.page),
@@ -73,7 +71,9 @@ TEST(hole_in_the_middle, NOT_MAPPED)
 }
 
 /* Only the last byte of the range is in the hole. */
-TEST(hole_at_the_last_byte, NOT_MAPPED)
+TEST(hole_at_the_last_byte,
+     "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> to "
+     "<memory>+<size> are not mapped in the userspace address space.")
 {
 	unsigned char *memory = spec_map_pages_with_hole(4, 3);
 
@@ -81,7 +81,9 @@ TEST(hole_at_the_last_byte, NOT_MAPPED)
 		  CL_INVALID_OPERATION);
 }
 
-TEST(hole_behind_the_last_byte, NOT_MAPPED)
+TEST(hole_behind_the_last_byte,
+     "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> to "
+     "<memory>+<size> are not mapped in the userspace address space.")
 {
 	unsigned char *memory = spec_map_pages_with_hole(4, 3);
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, 3 * spec.page);
@@ -89,14 +91,16 @@ TEST(hole_behind_the_last_byte, NOT_MAPPED)
 	expect_shared(mem, memory, 3 * spec.page);
 }
 
-TEST(hole_for_readers, NOT_MAPPED)
+TEST(hole_for_readers, "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of "
+		       "<memory> to <memory>+<size> are not mapped in the userspace address space.")
 {
 	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_ONLY, spec_map_pages_with_hole(4, 1),
 					 4 * spec.page),
 		  CL_INVALID_OPERATION);
 }
 
-TEST(wild_pointer, NOT_MAPPED)
+TEST(wild_pointer, "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> to "
+		   "<memory>+<size> are not mapped in the userspace address space.")
 {
 	unsigned char *memory = spec_map_pages_with_hole(1, 0);
 
@@ -104,20 +108,26 @@ TEST(wild_pointer, NOT_MAPPED)
 		  CL_INVALID_OPERATION);
 }
 
-TEST(first_page_of_the_address_space, NOT_MAPPED)
+TEST(first_page_of_the_address_space,
+     "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> to "
+     "<memory>+<size> are not mapped in the userspace address space.")
 {
 	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE, (void *)(uintptr_t)16, 64),
 		  CL_INVALID_OPERATION);
 }
 
-TEST(address_of_no_process, NOT_MAPPED)
+TEST(address_of_no_process,
+     "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> to "
+     "<memory>+<size> are not mapped in the userspace address space.")
 {
 	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE, (void *)(uintptr_t)0xdead00000000,
 					 spec.page),
 		  CL_INVALID_OPERATION);
 }
 
-TEST(address_of_the_kernel, NOT_MAPPED)
+TEST(address_of_the_kernel,
+     "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> to "
+     "<memory>+<size> are not mapped in the userspace address space.")
 {
 	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE,
 					 (void *)(UINTPTR_MAX - 64 * spec.page + 1), spec.page),
@@ -132,12 +142,16 @@ static void expect_too_much(void *memory, size_t size)
 	EXPECT(error == CL_INVALID_OPERATION || error == CL_INVALID_BUFFER_SIZE);
 }
 
-TEST(size_beyond_the_mapping, NOT_MAPPED)
+TEST(size_beyond_the_mapping,
+     "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> to "
+     "<memory>+<size> are not mapped in the userspace address space.")
 {
 	expect_too_much(spec_map_pages_with_hole(5, 4), 5 * spec.page);
 }
 
-TEST(size_beyond_the_address_space, NOT_MAPPED)
+TEST(size_beyond_the_address_space,
+     "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> to "
+     "<memory>+<size> are not mapped in the userspace address space.")
 {
 	unsigned char *memory = spec_map_pages(1);
 
@@ -147,7 +161,8 @@ TEST(size_beyond_the_address_space, NOT_MAPPED)
 		     CL_INVALID_BUFFER_SIZE);
 }
 
-TEST(size_max, NOT_MAPPED)
+TEST(size_max, "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> to "
+	       "<memory>+<size> are not mapped in the userspace address space.")
 {
 	unsigned char *memory = spec_map_pages(1);
 
@@ -157,7 +172,9 @@ TEST(size_max, NOT_MAPPED)
 }
 
 /* A native implementation might commit all of it. */
-TEST(size_beyond_the_device, NOT_MAPPED)
+TEST(size_beyond_the_device,
+     "R6-26 CL_INVALID_OPERATION when host virtual pages in the range of <memory> to "
+     "<memory>+<size> are not mapped in the userspace address space.")
 {
 	size_t size = device_number(CL_DEVICE_MAX_MEM_ALLOC_SIZE) + spec.page;
 	void *memory;

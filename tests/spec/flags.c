@@ -2,15 +2,14 @@
 /* The flags argument: what is valid works as it says, everything else is refused. */
 #include "kernels.h"
 
-#define STANDARD_FLAGS "R6-11 The flags argument provides standard OpenCL memory object flags."
-
 static cl_mem import_page(cl_mem_flags flags, unsigned char **memory)
 {
 	*memory = spec_map_pages(1);
 	return spec_import_host(flags, *memory, spec.page);
 }
 
-TEST(no_flags_is_read_write, STANDARD_FLAGS)
+TEST(no_flags_is_read_write,
+     "R6-11 The flags argument provides standard OpenCL memory object flags.")
 {
 	unsigned char *memory;
 	cl_mem mem = import_page(0, &memory);
@@ -26,7 +25,7 @@ static cl_mem_flags flags_of(cl_mem mem)
 	return flags;
 }
 
-TEST(flags_can_be_queried, STANDARD_FLAGS)
+TEST(flags_can_be_queried, "R6-11 The flags argument provides standard OpenCL memory object flags.")
 {
 	static const cl_mem_flags given[] = { CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY,
 					      CL_MEM_READ_ONLY };
@@ -40,7 +39,8 @@ TEST(flags_can_be_queried, STANDARD_FLAGS)
 	}
 }
 
-TEST(no_flags_are_queried_as_read_write, STANDARD_FLAGS)
+TEST(no_flags_are_queried_as_read_write,
+     "R6-11 The flags argument provides standard OpenCL memory object flags.")
 {
 	unsigned char *memory;
 	cl_mem mem = import_page(0, &memory);
@@ -49,11 +49,7 @@ TEST(no_flags_are_queried_as_read_write, STANDARD_FLAGS)
 	EXPECT_EXACT(flags_of(mem), CL_MEM_READ_WRITE);
 }
 
-#define ACCESS_FLAGS                                                      \
-	"R6-12 Valid <flags> are: CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY, " \
-	"CL_MEM_READ_ONLY"
-
-TEST(read_write, ACCESS_FLAGS)
+TEST(read_write, "R6-12 Valid <flags> are: CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY, CL_MEM_READ_ONLY")
 {
 	unsigned char *memory;
 	cl_mem mem = import_page(CL_MEM_READ_WRITE, &memory);
@@ -61,7 +57,7 @@ TEST(read_write, ACCESS_FLAGS)
 	expect_shared(mem, memory, spec.page);
 }
 
-TEST(write_only, ACCESS_FLAGS)
+TEST(write_only, "R6-12 Valid <flags> are: CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY, CL_MEM_READ_ONLY")
 {
 	unsigned char *memory;
 	cl_mem mem = import_page(CL_MEM_WRITE_ONLY, &memory);
@@ -69,18 +65,13 @@ TEST(write_only, ACCESS_FLAGS)
 	expect_written_by_device(mem, memory, spec.page);
 }
 
-TEST(read_only, ACCESS_FLAGS)
+TEST(read_only, "R6-12 Valid <flags> are: CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY, CL_MEM_READ_ONLY")
 {
 	unsigned char *memory;
 	cl_mem mem = import_page(CL_MEM_READ_ONLY, &memory);
 
 	expect_read_by_device(mem, memory, spec.page);
 }
-
-#define HOST_FLAGS                                                                    \
-	"R6-13 Valid <flags> are: CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY, "    \
-	"CL_MEM_HOST_NO_ACCESS - where the host flags are only hints and only apply " \
-	"from OpenCL 1.2 onwards."
 
 /* Hints: the host still sees and changes its own memory. */
 static void expect_hint(cl_mem_flags flag)
@@ -94,17 +85,23 @@ static void expect_hint(cl_mem_flags flag)
 	expect_shared(mem, memory, spec.page);
 }
 
-TEST(host_write_only, HOST_FLAGS)
+TEST(host_write_only, "R6-13 Valid <flags> are: CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY, "
+		      "CL_MEM_HOST_NO_ACCESS - where the host flags are only hints and only apply "
+		      "from OpenCL 1.2 onwards.")
 {
 	expect_hint(CL_MEM_HOST_WRITE_ONLY);
 }
 
-TEST(host_read_only, HOST_FLAGS)
+TEST(host_read_only, "R6-13 Valid <flags> are: CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY, "
+		     "CL_MEM_HOST_NO_ACCESS - where the host flags are only hints and only apply "
+		     "from OpenCL 1.2 onwards.")
 {
 	expect_hint(CL_MEM_HOST_READ_ONLY);
 }
 
-TEST(host_no_access, HOST_FLAGS)
+TEST(host_no_access, "R6-13 Valid <flags> are: CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY, "
+		     "CL_MEM_HOST_NO_ACCESS - where the host flags are only hints and only apply "
+		     "from OpenCL 1.2 onwards.")
 {
 	expect_hint(CL_MEM_HOST_NO_ACCESS);
 }
@@ -121,11 +118,8 @@ TEST(host_flag_alone, "R6-04 Requires OpenCL 1.2 for host access cl_mem_flags us
 	expect_shared(mem, memory, spec.page);
 }
 
-#define USE_HOST_PTR                                                               \
-	"R6-14 Valid <flags> are: CL_MEM_USE_HOST_PTR - this flag has no effect, " \
-	"it is ignored."
-
-TEST(use_host_ptr, USE_HOST_PTR)
+TEST(use_host_ptr,
+     "R6-14 Valid <flags> are: CL_MEM_USE_HOST_PTR - this flag has no effect, it is ignored.")
 {
 	unsigned char *memory;
 	cl_mem mem = import_page(CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, &memory);
@@ -133,7 +127,8 @@ TEST(use_host_ptr, USE_HOST_PTR)
 	expect_shared(mem, memory, spec.page);
 }
 
-TEST(use_host_ptr_alone, USE_HOST_PTR)
+TEST(use_host_ptr_alone,
+     "R6-14 Valid <flags> are: CL_MEM_USE_HOST_PTR - this flag has no effect, it is ignored.")
 {
 	unsigned char *memory;
 	cl_mem mem = import_page(CL_MEM_USE_HOST_PTR, &memory);
@@ -141,7 +136,8 @@ TEST(use_host_ptr_alone, USE_HOST_PTR)
 	expect_shared(mem, memory, spec.page);
 }
 
-TEST(use_host_ptr_does_not_show, USE_HOST_PTR)
+TEST(use_host_ptr_does_not_show,
+     "R6-14 Valid <flags> are: CL_MEM_USE_HOST_PTR - this flag has no effect, it is ignored.")
 {
 	unsigned char *memory;
 	cl_mem mem = import_page(CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, &memory);

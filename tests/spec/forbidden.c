@@ -48,7 +48,7 @@ CALLS(FORBIDDEN)
 
 #define CANNOT "R6-30 (they can't be used with imported memory objects)"
 
-TEST(forbidden_between_two_imports, CANNOT)
+TEST(forbidden_between_two_imports, "R6-30 (they can't be used with imported memory objects)")
 {
 	unsigned char *memory = spec_map_pages(2);
 	cl_mem one, two;
@@ -63,7 +63,7 @@ TEST(forbidden_between_two_imports, CANNOT)
 	EXPECT(spec_memory_is(memory, 2 * spec.page, 1));
 }
 
-TEST(forbidden_for_every_flag, CANNOT)
+TEST(forbidden_for_every_flag, "R6-30 (they can't be used with imported memory objects)")
 {
 	static const cl_mem_flags flags[] = {
 		0,
@@ -85,7 +85,7 @@ TEST(forbidden_for_every_flag, CANNOT)
 	}
 }
 
-TEST(forbidden_after_retain_and_release, CANNOT)
+TEST(forbidden_after_retain_and_release, "R6-30 (they can't be used with imported memory objects)")
 {
 	unsigned char byte = 0;
 	cl_mem mem;
@@ -99,7 +99,8 @@ TEST(forbidden_after_retain_and_release, CANNOT)
 }
 
 /* The import's own reference is gone; what was made from it is still made from an import. */
-TEST(forbidden_when_the_import_is_released, CANNOT)
+TEST(forbidden_when_the_import_is_released,
+     "R6-30 (they can't be used with imported memory objects)")
 {
 	unsigned char *memory = spec_map_pages(2), byte = 0;
 	const cl_buffer_region region = { 0, spec.page };
@@ -130,13 +131,14 @@ static void forbidden_expect_plain(cl_mem mem)
 	EXPECT(!memcmp(sent, seen, BYTES));
 }
 
-TEST(plain_buffers_stay_allowed, CANNOT)
+TEST(plain_buffers_stay_allowed, "R6-30 (they can't be used with imported memory objects)")
 {
 	spec_import_host(CL_MEM_READ_WRITE, spec_map_pages(1), spec.page);
 	forbidden_expect_plain(plain_buffer(BYTES));
 }
 
-TEST(plain_buffers_over_imported_memory_stay_allowed, CANNOT)
+TEST(plain_buffers_over_imported_memory_stay_allowed,
+     "R6-30 (they can't be used with imported memory objects)")
 {
 	unsigned char *memory = spec_map_pages(1);
 	cl_int error = 1;
@@ -162,22 +164,22 @@ static void expect_forgotten(enum shape shape)
 	}
 }
 
-TEST(released_imports_are_forgotten, CANNOT)
+TEST(released_imports_are_forgotten, "R6-30 (they can't be used with imported memory objects)")
 {
 	expect_forgotten(BUFFER);
 }
 
-TEST(released_sub_buffers_are_forgotten, CANNOT)
+TEST(released_sub_buffers_are_forgotten, "R6-30 (they can't be used with imported memory objects)")
 {
 	expect_forgotten(SUB_BUFFER);
 }
 
-TEST(released_images_are_forgotten, CANNOT)
+TEST(released_images_are_forgotten, "R6-30 (they can't be used with imported memory objects)")
 {
 	expect_forgotten(IMAGE);
 }
 
-TEST(released_1d_images_are_forgotten, CANNOT)
+TEST(released_1d_images_are_forgotten, "R6-30 (they can't be used with imported memory objects)")
 {
 	expect_forgotten(IMAGE_1D);
 }

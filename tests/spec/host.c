@@ -6,11 +6,6 @@
 
 #include "kernels.h"
 
-#define ALLOCATIONS                                                                \
-	"R6-41 If the extension string cl_arm_import_memory_host is exposed then " \
-	"importing from normal userspace allocations (such as those created via "  \
-	"malloc) is supported."
-
 static void expect_import(unsigned char *memory, size_t size)
 {
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, size);
@@ -26,7 +21,9 @@ static unsigned char *host_align(unsigned char *memory)
 }
 
 /* As clients do it: the pointer on a cache line, the size that of a tensor. */
-TEST(malloced_tensors, ALLOCATIONS)
+TEST(malloced_tensors,
+     "R6-41 If the extension string cl_arm_import_memory_host is exposed then importing from "
+     "normal userspace allocations (such as those created via malloc) is supported.")
 {
 	static const size_t sizes[] = { 4, 224 * 3, 1000 * 4, 7 * 7 * 512, 3 * 33 * 35 * 4 };
 
@@ -39,7 +36,9 @@ TEST(malloced_tensors, ALLOCATIONS)
 	}
 }
 
-TEST(malloced_pages, ALLOCATIONS)
+TEST(malloced_pages,
+     "R6-41 If the extension string cl_arm_import_memory_host is exposed then importing from "
+     "normal userspace allocations (such as those created via malloc) is supported.")
 {
 	void *memory = NULL;
 
@@ -48,7 +47,9 @@ TEST(malloced_pages, ALLOCATIONS)
 	expect_import(memory, 8 * spec.page);
 }
 
-TEST(array_on_the_stack, ALLOCATIONS)
+TEST(array_on_the_stack,
+     "R6-41 If the extension string cl_arm_import_memory_host is exposed then importing from "
+     "normal userspace allocations (such as those created via malloc) is supported.")
 {
 	unsigned char memory[8192];
 
@@ -68,7 +69,9 @@ static void unmap_two_pages(void *memory)
 }
 
 /* The size of the file is no whole number of pages; its pages are written back. */
-TEST(mapped_file, ALLOCATIONS)
+TEST(mapped_file,
+     "R6-41 If the extension string cl_arm_import_memory_host is exposed then importing from "
+     "normal userspace allocations (such as those created via malloc) is supported.")
 {
 	FILE *file = tmpfile();
 	size_t size = spec.page + 1000;
@@ -87,7 +90,9 @@ TEST(mapped_file, ALLOCATIONS)
 	EXPECT_EQ(byte, spec_pattern_byte(spec.page + 999, 1));
 }
 
-TEST(mapped_file_for_readers, ALLOCATIONS)
+TEST(mapped_file_for_readers,
+     "R6-41 If the extension string cl_arm_import_memory_host is exposed then importing from "
+     "normal userspace allocations (such as those created via malloc) is supported.")
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	unsigned char *memory, seen[256];
@@ -143,13 +148,10 @@ TEST(ranges_of_one_allocation, "R6-44 In this case sub-ranges of the host alloca
 		EXPECT_EQ(memory[i], 0);
 }
 
-#define ALIGNMENT                                                                    \
-	"R6-46 Though the application is free to provide allocations without any "   \
-	"specific alignment on coherent systems, there is a requirement to provide " \
-	"pointers aligned to a cache line on systems where there is no HW-managed "  \
-	"coherency between CPU and GPU."
-
-TEST(aligned_to_a_cache_line, ALIGNMENT)
+TEST(aligned_to_a_cache_line,
+     "R6-46 Though the application is free to provide allocations without any specific alignment "
+     "on coherent systems, there is a requirement to provide pointers aligned to a cache line on "
+     "systems where there is no HW-managed coherency between CPU and GPU.")
 {
 	unsigned char *memory = spec_map_pages(2);
 
@@ -177,22 +179,34 @@ static void expect_offset(size_t offset, size_t size)
 			EXPECT_EQ(memory[i], 0xee);
 }
 
-TEST(at_byte_1, ALIGNMENT)
+TEST(at_byte_1,
+     "R6-46 Though the application is free to provide allocations without any specific alignment "
+     "on coherent systems, there is a requirement to provide pointers aligned to a cache line on "
+     "systems where there is no HW-managed coherency between CPU and GPU.")
 {
 	expect_offset(1, 64);
 }
 
-TEST(at_byte_3_over_a_page, ALIGNMENT)
+TEST(at_byte_3_over_a_page,
+     "R6-46 Though the application is free to provide allocations without any specific alignment "
+     "on coherent systems, there is a requirement to provide pointers aligned to a cache line on "
+     "systems where there is no HW-managed coherency between CPU and GPU.")
 {
 	expect_offset(3, 4096);
 }
 
-TEST(at_the_last_bytes_of_a_page, ALIGNMENT)
+TEST(at_the_last_bytes_of_a_page,
+     "R6-46 Though the application is free to provide allocations without any specific alignment "
+     "on coherent systems, there is a requirement to provide pointers aligned to a cache line on "
+     "systems where there is no HW-managed coherency between CPU and GPU.")
 {
 	expect_offset(spec.page - 5, 11);
 }
 
-TEST(at_byte_4, ALIGNMENT)
+TEST(at_byte_4,
+     "R6-46 Though the application is free to provide allocations without any specific alignment "
+     "on coherent systems, there is a requirement to provide pointers aligned to a cache line on "
+     "systems where there is no HW-managed coherency between CPU and GPU.")
 {
 	expect_offset(4, 1000);
 }
@@ -207,11 +221,6 @@ TEST(less_than_a_page,
 	need_alignment(spec.page / 2);
 	expect_import(memory + spec.page - part, spec.page + 2 * part);
 }
-
-#define COHERENCY "R6-49 Cache coherency will be HW-managed on systems where it is supported."
-#define MAINTENANCE                                                                      \
-	"R6-50 Otherwise, cache maintenance operations will be added by the CL runtime " \
-	"where needed."
 
 /* Lines that the host holds dirty while the device changes their neighbours in time. */
 static void expect_coherent(size_t stride)
@@ -229,12 +238,14 @@ static void expect_coherent(size_t stride)
 		EXPECT_EQ(memory[i], i % stride ? 0 : 14);
 }
 
-TEST(coherent_by_the_byte, COHERENCY)
+TEST(coherent_by_the_byte,
+     "R6-49 Cache coherency will be HW-managed on systems where it is supported.")
 {
 	expect_coherent(1);
 }
 
-TEST(coherent_by_the_cache_line, MAINTENANCE)
+TEST(coherent_by_the_cache_line,
+     "R6-50 Otherwise, cache maintenance operations will be added by the CL runtime where needed.")
 {
 	expect_coherent(spec.cache_line);
 }

@@ -48,7 +48,8 @@ CALLS(ALLOWED)
 	"imported memory for all memory types."
 
 /* What the host writes by one call it reads by another, and sees in its memory. */
-TEST(allowed_on_host_memory, ALL_TYPES)
+TEST(allowed_on_host_memory, "R12-35 Version 1.1.0 of cl_arm_import_memory adds support for host "
+			     "access to imported memory for all memory types.")
 {
 	unsigned char *memory = spec_map_pages(2), *seen = spec_map_pages(2);
 	size_t size = 2 * spec.page;

@@ -39,10 +39,6 @@ TEST(page_of_another_unaligned_import, "R6-48 If the page is already mapped by a
 	expect_shared(first, memory + size, size);
 }
 
-#define DIFFERENT_FLAGS                                                              \
-	"R6-53 Importing two allocations that aren't page-aligned and that request " \
-	"different memory flags is unsupported; an error will be returned."
-
 /* Two allocations on one page: the flags decide how the page is mapped. */
 static void expect_conflict(cl_mem_flags first, cl_mem_flags second)
 {
@@ -53,22 +49,30 @@ static void expect_conflict(cl_mem_flags first, cl_mem_flags second)
 	EXPECT_EXACT(spec_import_host_error(second, memory + 4 * size, size), CL_INVALID_OPERATION);
 }
 
-TEST(reader_on_a_writers_page, DIFFERENT_FLAGS)
+TEST(reader_on_a_writers_page,
+     "R6-53 Importing two allocations that aren't page-aligned and that request different memory "
+     "flags is unsupported; an error will be returned.")
 {
 	expect_conflict(CL_MEM_READ_WRITE, CL_MEM_READ_ONLY);
 }
 
-TEST(writer_on_a_readers_page, DIFFERENT_FLAGS)
+TEST(writer_on_a_readers_page,
+     "R6-53 Importing two allocations that aren't page-aligned and that request different memory "
+     "flags is unsupported; an error will be returned.")
 {
 	expect_conflict(CL_MEM_READ_ONLY, CL_MEM_READ_WRITE);
 }
 
-TEST(write_only_on_a_readers_page, DIFFERENT_FLAGS)
+TEST(write_only_on_a_readers_page,
+     "R6-53 Importing two allocations that aren't page-aligned and that request different memory "
+     "flags is unsupported; an error will be returned.")
 {
 	expect_conflict(CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY);
 }
 
-TEST(same_bytes_with_other_flags, DIFFERENT_FLAGS)
+TEST(same_bytes_with_other_flags,
+     "R6-53 Importing two allocations that aren't page-aligned and that request different memory "
+     "flags is unsupported; an error will be returned.")
 {
 	unsigned char *memory = spec_map_own_pages();
 	size_t size = part_of_a_page();
@@ -79,7 +83,9 @@ TEST(same_bytes_with_other_flags, DIFFERENT_FLAGS)
 }
 
 /* The last page of one is the first of the other. */
-TEST(other_flags_on_the_last_page, DIFFERENT_FLAGS)
+TEST(other_flags_on_the_last_page,
+     "R6-53 Importing two allocations that aren't page-aligned and that request different memory "
+     "flags is unsupported; an error will be returned.")
 {
 	unsigned char *memory = spec_map_own_pages();
 	size_t half = spec.page / 2, part = part_of_a_page();
@@ -98,7 +104,9 @@ static void wait_until_taken(cl_mem_flags flags, unsigned char *memory, size_t s
 }
 
 /* The conflict ends with the first import, and page-aligned imports have none. */
-TEST(no_conflict_after_the_release, DIFFERENT_FLAGS)
+TEST(no_conflict_after_the_release,
+     "R6-53 Importing two allocations that aren't page-aligned and that request different memory "
+     "flags is unsupported; an error will be returned.")
 {
 	unsigned char *memory = spec_map_own_pages();
 	size_t size = part_of_a_page();
@@ -114,7 +122,9 @@ TEST(no_conflict_after_the_release, DIFFERENT_FLAGS)
 	expect_read_by_device(mem, memory + size, size);
 }
 
-TEST(aligned_imports_with_different_flags, DIFFERENT_FLAGS)
+TEST(aligned_imports_with_different_flags,
+     "R6-53 Importing two allocations that aren't page-aligned and that request different memory "
+     "flags is unsupported; an error will be returned.")
 {
 	unsigned char *memory = spec_map_pages(2);
 	cl_mem writer = spec_import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);

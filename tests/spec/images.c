@@ -11,11 +11,6 @@
 		EXPECT(value_ == (want));                                                  \
 	} while (0)
 
-#define IMAGES                                                                               \
-	"R6-55 This extension produces cl_mem memory objects which are compatible with all " \
-	"other uses of cl_mem in the standard API, including creating images from the "      \
-	"resulting cl_mem and subject to the restrictions listed in this document."
-
 static void image_copy_to_buffer(const struct object *o, cl_mem buffer)
 {
 	if (o->shape == IMAGE_1D)
@@ -59,17 +54,26 @@ static void expect_shared_shape(enum shape shape, enum memory_type type)
 	expect_shared_image(&o);
 }
 
-TEST(image_with_padded_rows, IMAGES)
+TEST(image_with_padded_rows,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	expect_shared_shape(IMAGE, HOST_MEMORY);
 }
 
-TEST(image_of_a_sub_buffer, IMAGES)
+TEST(image_of_a_sub_buffer,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	expect_shared_shape(IMAGE_OF_SUB_BUFFER, HOST_MEMORY);
 }
 
-TEST(image_1d_of_a_buffer, IMAGES)
+TEST(image_1d_of_a_buffer,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	expect_shared_shape(IMAGE_1D, HOST_MEMORY);
 }
@@ -80,7 +84,10 @@ static void need_some_image(void)
 		need_shape(IMAGE_1D);
 }
 
-TEST(images_of_dma_bufs, IMAGES)
+TEST(images_of_dma_bufs,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	dma_buf_get(spec.page);
 	need_some_image();
@@ -89,7 +96,10 @@ TEST(images_of_dma_bufs, IMAGES)
 			expect_shared_shape(shape, DMA_BUF_MEMORY);
 }
 
-TEST(image_and_buffer_see_each_other, IMAGES)
+TEST(image_and_buffer_see_each_other,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	struct object o;
 	unsigned char seen[BYTES];
@@ -105,7 +115,10 @@ TEST(image_and_buffer_see_each_other, IMAGES)
 }
 
 /* Clients release the sub-buffer, and the import, as soon as they have the image. */
-TEST(image_outlives_what_it_is_made_of, IMAGES)
+TEST(image_outlives_what_it_is_made_of,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	static const enum shape shapes[] = { IMAGE, IMAGE_OF_SUB_BUFFER, IMAGE_1D };
 
@@ -128,7 +141,9 @@ TEST(image_outlives_what_it_is_made_of, IMAGES)
 	}
 }
 
-TEST(image_queries, IMAGES)
+TEST(image_queries, "R6-55 This extension produces cl_mem memory objects which are compatible with "
+		    "all other uses of cl_mem in the standard API, including creating images from "
+		    "the resulting cl_mem and subject to the restrictions listed in this document.")
 {
 	struct object o;
 
@@ -159,7 +174,10 @@ static cl_int image_error(cl_mem mem, size_t width, size_t height, size_t pitch)
 }
 
 /* As of any buffer: the picture has to fit. */
-TEST(image_larger_than_the_import, IMAGES)
+TEST(image_larger_than_the_import,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	cl_mem mem;
 
@@ -169,7 +187,10 @@ TEST(image_larger_than_the_import, IMAGES)
 	EXPECT(image_error(mem, 64, spec.page / 256 + 1, 256) < 0);
 }
 
-TEST(image_with_rows_shorter_than_its_width, IMAGES)
+TEST(image_with_rows_shorter_than_its_width,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	cl_mem mem;
 
@@ -179,7 +200,10 @@ TEST(image_with_rows_shorter_than_its_width, IMAGES)
 }
 
 /* Row pitch 0 stands for rows without padding. */
-TEST(image_without_a_pitch, IMAGES)
+TEST(image_without_a_pitch,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	unsigned char *memory = spec_map_pages(1);
 	cl_image_desc desc = {
@@ -228,7 +252,10 @@ static void expect_same_memory(const struct object *o, cl_mem image_1d)
 	EXPECT(spec_memory_is(seen, BYTES, 9));
 }
 
-TEST(two_images_of_one_import, IMAGES)
+TEST(two_images_of_one_import,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	struct object o;
 	cl_image_desc desc;
@@ -243,7 +270,10 @@ TEST(two_images_of_one_import, IMAGES)
 	expect_same_memory(&o, image);
 }
 
-TEST(image_1d_with_properties, IMAGES)
+TEST(image_1d_with_properties,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	struct object o;
 	cl_image_desc desc;
@@ -261,7 +291,10 @@ TEST(image_1d_with_properties, IMAGES)
 }
 
 /* Some drivers make no such image from any sub-buffer. */
-TEST(image_1d_of_a_sub_buffer, IMAGES)
+TEST(image_1d_of_a_sub_buffer,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	struct object sub;
 	unsigned char seen[BYTES];

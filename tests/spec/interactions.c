@@ -5,11 +5,6 @@
 #include "kernels.h"
 #include "object.h"
 
-#define ALL_USES                                                                             \
-	"R6-55 This extension produces cl_mem memory objects which are compatible with all " \
-	"other uses of cl_mem in the standard API, including creating images from the "      \
-	"resulting cl_mem and subject to the restrictions listed in this document."
-
 #define QUERY(mem, what, type, want)                                                    \
 	do {                                                                            \
 		type value_ = 0;                                                        \
@@ -18,7 +13,9 @@
 		EXPECT(value_ == (want));                                               \
 	} while (0)
 
-TEST(queries, ALL_USES)
+TEST(queries, "R6-55 This extension produces cl_mem memory objects which are compatible with all "
+	      "other uses of cl_mem in the standard API, including creating images from the "
+	      "resulting cl_mem and subject to the restrictions listed in this document.")
 {
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, spec_map_pages(2), spec.page + 5);
 
@@ -32,7 +29,10 @@ TEST(queries, ALL_USES)
 }
 
 /* How it was made does not show. */
-TEST(queries_hide_the_host_pointer, ALL_USES)
+TEST(queries_hide_the_host_pointer,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, spec_map_pages(1),
 				      spec.page);
@@ -49,7 +49,9 @@ TEST(queries_hide_the_host_pointer, ALL_USES)
 	EXPECT_EQ(size, 0);
 }
 
-TEST(references, ALL_USES)
+TEST(references, "R6-55 This extension produces cl_mem memory objects which are compatible with "
+		 "all other uses of cl_mem in the standard API, including creating images from the "
+		 "resulting cl_mem and subject to the restrictions listed in this document.")
 {
 	unsigned char *memory = spec_map_pages(1);
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
@@ -74,7 +76,10 @@ static void interactions_wait_for(atomic_uint *count)
 		nanosleep(&(struct timespec){ 0, 1000 * 1000 }, NULL);
 }
 
-TEST(destructor_callback, ALL_USES)
+TEST(destructor_callback,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	static atomic_uint destroyed;
 	unsigned char *memory = spec_map_pages(1);
@@ -147,7 +152,10 @@ static void expect_late_callback(size_t origin)
 	EXPECT_EQ(atomic_load(&destroyed), 1);
 }
 
-TEST(destructor_callback_after_image, ALL_USES)
+TEST(destructor_callback_after_image,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	need_shape(IMAGE);
 	expect_late_callback(0);
@@ -163,14 +171,20 @@ static void host_import_and_release(void *memory)
 	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
 }
 
-TEST(released_import_leaves_nothing, ALL_USES)
+TEST(released_import_leaves_nothing,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	need_host();
 	expect_no_leak(host_import_and_release, spec_map_pages(1));
 }
 
 /* The memory is the application's and stays as it is. */
-TEST(memory_outlives_the_import, ALL_USES)
+TEST(memory_outlives_the_import,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	unsigned char *memory = spec_map_pages(1);
 	cl_mem mem;
@@ -189,7 +203,10 @@ TEST(memory_outlives_the_import, ALL_USES)
 	EXPECT(spec_memory_is(memory, spec.page, 10));
 }
 
-TEST(input_and_output, ALL_USES)
+TEST(input_and_output,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	unsigned char *from = spec_map_pages(2), *to = spec_map_pages(2);
 	cl_mem in = spec_import_host(CL_MEM_READ_ONLY, from, 2 * spec.page);
@@ -200,7 +217,10 @@ TEST(input_and_output, ALL_USES)
 	EXPECT(spec_memory_is(to, 2 * spec.page, 7));
 }
 
-TEST(thousand_imports_at_once, ALL_USES)
+TEST(thousand_imports_at_once,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	enum { COUNT = 1000 };
 	unsigned char *memory = spec_map_pages(COUNT);
@@ -216,7 +236,9 @@ TEST(thousand_imports_at_once, ALL_USES)
 		EXPECT_EQ(memory[i * spec.page], i % 37 ? 0 : 1 + i % 200);
 }
 
-TEST(migration, ALL_USES)
+TEST(migration, "R6-55 This extension produces cl_mem memory objects which are compatible with all "
+		"other uses of cl_mem in the standard API, including creating images from the "
+		"resulting cl_mem and subject to the restrictions listed in this document.")
 {
 	unsigned char *memory = spec_map_pages(1);
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
@@ -248,7 +270,9 @@ static void CL_CALLBACK interactions_run_native(void *arg)
 		bytes[i] += 2;
 }
 
-TEST(native_kernel, ALL_USES)
+TEST(native_kernel, "R6-55 This extension produces cl_mem memory objects which are compatible with "
+		    "all other uses of cl_mem in the standard API, including creating images from "
+		    "the resulting cl_mem and subject to the restrictions listed in this document.")
 {
 	unsigned char *memory = spec_map_pages(1);
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
@@ -303,17 +327,25 @@ static void expect_works_on(cl_command_queue_properties properties)
 	expect_shared_on(new_queue(spec.context, properties), mem, memory);
 }
 
-TEST(second_queue, ALL_USES)
+TEST(second_queue, "R6-55 This extension produces cl_mem memory objects which are compatible with "
+		   "all other uses of cl_mem in the standard API, including creating images from "
+		   "the resulting cl_mem and subject to the restrictions listed in this document.")
 {
 	expect_works_on(0);
 }
 
-TEST(queue_with_profiling, ALL_USES)
+TEST(queue_with_profiling,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	expect_works_on(CL_QUEUE_PROFILING_ENABLE);
 }
 
-TEST(queue_out_of_order, ALL_USES)
+TEST(queue_out_of_order,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	if (!(device_number(CL_DEVICE_QUEUE_PROPERTIES) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE))
 		test_skip("device has no such queues");
@@ -321,7 +353,9 @@ TEST(queue_out_of_order, ALL_USES)
 }
 
 /* Each context has its own import; the memory is one. */
-TEST(two_contexts, ALL_USES)
+TEST(two_contexts, "R6-55 This extension produces cl_mem memory objects which are compatible with "
+		   "all other uses of cl_mem in the standard API, including creating images from "
+		   "the resulting cl_mem and subject to the restrictions listed in this document.")
 {
 	unsigned char *memory = spec_map_pages(1);
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page), second;
@@ -354,7 +388,10 @@ static void expect_shared_by(cl_context context, const cl_device_id *devices, cl
 }
 
 /* A device that cannot import makes its contexts refuse; nothing in between. */
-TEST(context_of_all_devices, ALL_USES)
+TEST(context_of_all_devices,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	cl_device_id devices[64];
 	unsigned char *memory = spec_map_pages(1);

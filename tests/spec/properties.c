@@ -27,21 +27,20 @@ TEST(list_ends_at_zero, "R6-15 The properties argument provides a list of key va
 		(property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0, 0x7fff, 0x7fff });
 }
 
-#define DEFAULT_LIST                                                                   \
-	"R6-16 properties can be NULL or point to a single zero value if the default " \
-	"behaviour is desired."
-
-TEST(null_list, DEFAULT_LIST)
+TEST(null_list, "R6-16 properties can be NULL or point to a single zero value if the default "
+		"behaviour is desired.")
 {
 	expect_default(NULL);
 }
 
-TEST(empty_list, DEFAULT_LIST)
+TEST(empty_list, "R6-16 properties can be NULL or point to a single zero value if the default "
+		 "behaviour is desired.")
 {
 	expect_default((property[]){ 0 });
 }
 
-TEST(empty_list_ends_at_zero, DEFAULT_LIST)
+TEST(empty_list_ends_at_zero, "R6-16 properties can be NULL or point to a single zero value if the "
+			      "default behaviour is desired.")
 {
 	expect_default((property[]){ 0, 0x7fff, 0x7fff });
 }
@@ -51,17 +50,15 @@ TEST(type_property, "R6-17 Valid <properties> are: CL_IMPORT_TYPE_ARM")
 	expect_default((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 });
 }
 
-#define TYPE_HOST                                                                        \
-	"R6-18 Valid values for CL_IMPORT_TYPE_ARM are: CL_IMPORT_TYPE_HOST_ARM - this " \
-	"is the default"
-
-TEST(type_host, TYPE_HOST)
+TEST(type_host,
+     "R6-18 Valid values for CL_IMPORT_TYPE_ARM are: CL_IMPORT_TYPE_HOST_ARM - this is the default")
 {
 	expect_default((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 });
 }
 
 /* The address of an int that is no descriptor is fine as host memory. */
-TEST(default_is_not_dma_buf, TYPE_HOST)
+TEST(default_is_not_dma_buf,
+     "R6-18 Valid values for CL_IMPORT_TYPE_ARM are: CL_IMPORT_TYPE_HOST_ARM - this is the default")
 {
 	unsigned char *memory = spec_map_pages(1);
 
@@ -121,14 +118,15 @@ static void expect_no_duplicate(const property *list)
 	EXPECT(error == CL_SUCCESS || error == CL_INVALID_PROPERTY);
 }
 
-TEST(type_twice, INVALID_PROPERTY)
+TEST(type_twice, "R6-24 CL_INVALID_PROPERTY when invalid properties are passed.")
 {
 	need_host();
 	expect_no_duplicate((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM,
 					  CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 });
 }
 
-TEST(list_that_seems_to_have_no_end, INVALID_PROPERTY)
+TEST(list_that_seems_to_have_no_end,
+     "R6-24 CL_INVALID_PROPERTY when invalid properties are passed.")
 {
 	property list[2 * 4096 + 1] = { 0 };
 
@@ -138,7 +136,7 @@ TEST(list_that_seems_to_have_no_end, INVALID_PROPERTY)
 	expect_no_duplicate(list);
 }
 
-TEST(unknown_property_many_times, INVALID_PROPERTY)
+TEST(unknown_property_many_times, "R6-24 CL_INVALID_PROPERTY when invalid properties are passed.")
 {
 	property list[2 * 4096 + 1] = { 0 };
 

@@ -36,22 +36,21 @@ static void expect_consistency(cl_bool value)
 		EXPECT_EQ(error, CL_SUCCESS);
 }
 
-#define IS_PROPERTY                       \
-	"R12-03 Valid <properties> are: " \
-	"CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM"
-
-TEST(consistency_false, IS_PROPERTY)
+TEST(consistency_false,
+     "R12-03 Valid <properties> are: CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM")
 {
 	expect_consistency(CL_FALSE);
 }
 
-TEST(consistency_true, IS_PROPERTY)
+TEST(consistency_true,
+     "R12-03 Valid <properties> are: CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM")
 {
 	expect_consistency(CL_TRUE);
 }
 
 /* Needs no dma-buf: the list is right, the descriptor is not. */
-TEST(consistency_is_known, IS_PROPERTY)
+TEST(consistency_is_known,
+     "R12-03 Valid <properties> are: CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM")
 {
 	const property list[] = { CONSISTENCY, CL_TRUE, CL_IMPORT_TYPE_ARM,
 				  CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
@@ -73,16 +72,14 @@ static void expect_bad_consistency(property value)
 		     CL_INVALID_PROPERTY);
 }
 
-#define INVALID_COMBINATION                                                     \
-	"R12-18 CL_INVALID_PROPERTY when invalid properties or combination of " \
-	"properties are passed."
-
-TEST(consistency_of_two, INVALID_COMBINATION)
+TEST(consistency_of_two,
+     "R12-18 CL_INVALID_PROPERTY when invalid properties or combination of properties are passed.")
 {
 	expect_bad_consistency(2);
 }
 
-TEST(consistency_of_minus_one, INVALID_COMBINATION)
+TEST(consistency_of_minus_one,
+     "R12-18 CL_INVALID_PROPERTY when invalid properties or combination of properties are passed.")
 {
 	expect_bad_consistency(-1);
 }
@@ -100,35 +97,36 @@ static void expect_combination(const property *list)
 	EXPECT(error == CL_SUCCESS || error == CL_INVALID_PROPERTY);
 }
 
-TEST(consistency_of_host_memory, INVALID_COMBINATION)
+TEST(consistency_of_host_memory,
+     "R12-18 CL_INVALID_PROPERTY when invalid properties or combination of properties are passed.")
 {
 	expect_combination((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, CONSISTENCY,
 					 CL_TRUE, 0 });
 }
 
-TEST(consistency_of_the_default_type, INVALID_COMBINATION)
+TEST(consistency_of_the_default_type,
+     "R12-18 CL_INVALID_PROPERTY when invalid properties or combination of properties are passed.")
 {
 	expect_combination((property[]){ CONSISTENCY, CL_FALSE, 0 });
 }
 
-TEST(plane_of_host_memory, INVALID_COMBINATION)
+TEST(plane_of_host_memory,
+     "R12-18 CL_INVALID_PROPERTY when invalid properties or combination of properties are passed.")
 {
 	expect_combination((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM,
 					 CL_IMPORT_ANDROID_HARDWARE_BUFFER_PLANE_INDEX_ARM, 0, 0 });
 }
 
-TEST(layer_of_host_memory, INVALID_COMBINATION)
+TEST(layer_of_host_memory,
+     "R12-18 CL_INVALID_PROPERTY when invalid properties or combination of properties are passed.")
 {
 	expect_combination((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM,
 					 CL_IMPORT_ANDROID_HARDWARE_BUFFER_LAYER_INDEX_ARM, 0, 0 });
 }
 
-#define PROTECTED_ALLOWED                                                   \
-	"R12-27 If the extension string cl_arm_import_memory_protected is " \
-	"exposed then using CL_IMPORT_TYPE_PROTECTED_ARM in the list of "   \
-	"<properties> is allowed."
-
-TEST(protected_needs_its_string, PROTECTED_ALLOWED)
+TEST(protected_needs_its_string,
+     "R12-27 If the extension string cl_arm_import_memory_protected is exposed then using "
+     "CL_IMPORT_TYPE_PROTECTED_ARM in the list of <properties> is allowed.")
 {
 	const property list[] = { CL_IMPORT_TYPE_PROTECTED_ARM, CL_TRUE, 0 };
 
@@ -138,7 +136,9 @@ TEST(protected_needs_its_string, PROTECTED_ALLOWED)
 		     CL_INVALID_PROPERTY);
 }
 
-TEST(unprotected_needs_the_string_too, PROTECTED_ALLOWED)
+TEST(unprotected_needs_the_string_too,
+     "R12-27 If the extension string cl_arm_import_memory_protected is exposed then using "
+     "CL_IMPORT_TYPE_PROTECTED_ARM in the list of <properties> is allowed.")
 {
 	if (spec.has_protected)
 		test_skip("device reports cl_arm_import_memory_protected");

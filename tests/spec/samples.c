@@ -3,11 +3,9 @@
 #include "dma_buf.h"
 #include "kernels.h"
 
-#define AS_ANY_BUFFER "R6-61 // Use <buffer> as you would any other cl_mem buffer"
-
 enum { WIDTH = 1024, HEIGHT = 512 };
 
-TEST(sample_for_host_memory, AS_ANY_BUFFER)
+TEST(sample_for_host_memory, "R6-61 // Use <buffer> as you would any other cl_mem buffer")
 {
 	cl_int error = CL_SUCCESS;
 	char *buffer = malloc(WIDTH * HEIGHT * 2);

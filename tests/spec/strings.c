@@ -18,11 +18,8 @@ static bool names_a_type(const char *list)
 	return false;
 }
 
-#define BASE_NAME                                                                   \
-	"R6-01 cl_arm_import_memory will be reported if at least one of the other " \
-	"extension strings is also reported."
-
-TEST(base_name_of_devices, BASE_NAME)
+TEST(base_name_of_devices, "R6-01 cl_arm_import_memory will be reported if at least one of the "
+			   "other extension strings is also reported.")
 {
 	cl_device_id devices[64], tested = spec.device;
 	cl_uint count = 0;
@@ -42,7 +39,8 @@ TEST(base_name_of_devices, BASE_NAME)
 	EXPECT(right);
 }
 
-TEST(base_name_of_platform, BASE_NAME)
+TEST(base_name_of_platform, "R6-01 cl_arm_import_memory will be reported if at least one of the "
+			    "other extension strings is also reported.")
 {
 	char *list = platform_extensions();
 
@@ -50,9 +48,7 @@ TEST(base_name_of_platform, BASE_NAME)
 	EXPECT(!names_a_type(list) || text_count_word(list, "cl_arm_import_memory"));
 }
 
-#define DEVICE_EXTENSION "R6-02 OpenCL device extension"
-
-TEST(device_string_has_its_size, DEVICE_EXTENSION)
+TEST(device_string_has_its_size, "R6-02 OpenCL device extension")
 {
 	char *list = device_extensions();
 	size_t size = 0;
@@ -66,7 +62,7 @@ TEST(device_string_has_its_size, DEVICE_EXTENSION)
 }
 
 /* All names of the string, once each, are in the list with versions, and no others of ours. */
-TEST(device_list_with_versions_agrees, DEVICE_EXTENSION)
+TEST(device_list_with_versions_agrees, "R6-02 OpenCL device extension")
 {
 	static const char *const all[] = {
 		"cl_arm_import_memory",
@@ -96,14 +92,10 @@ TEST(device_list_with_versions_agrees, DEVICE_EXTENSION)
 	}
 }
 
-TEST(version_is_known, DEVICE_EXTENSION)
+TEST(version_is_known, "R6-02 OpenCL device extension")
 {
 	EXPECT(spec.version == CL_MAKE_VERSION(1, 0, 0) || spec.version == VERSION_1_1_0);
 }
-
-#define NEW_FUNCTION                                                              \
-	"R6-05 This extension adds a new function that allows for direct memory " \
-	"import into OpenCL via the clImportMemoryARM function."
 
 static void strings_expect_works(import_function function)
 {
@@ -118,7 +110,8 @@ static void strings_expect_works(import_function function)
 	expect_shared(mem, memory, spec.page);
 }
 
-TEST(function_by_platform, NEW_FUNCTION)
+TEST(function_by_platform, "R6-05 This extension adds a new function that allows for direct memory "
+			   "import into OpenCL via the clImportMemoryARM function.")
 {
 	void *address =
 		clGetExtensionFunctionAddressForPlatform(spec.platform, "clImportMemoryARM");
@@ -128,7 +121,8 @@ TEST(function_by_platform, NEW_FUNCTION)
 }
 
 /* A loader finds it for platforms whose suffix of extension functions is ARM. */
-TEST(function_without_platform, NEW_FUNCTION)
+TEST(function_without_platform, "R6-05 This extension adds a new function that allows for direct "
+				"memory import into OpenCL via the clImportMemoryARM function.")
 {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -141,11 +135,8 @@ TEST(function_without_platform, NEW_FUNCTION)
 	strings_expect_works(as_import_function(address));
 }
 
-#define AS_STRINGS                                                                \
-	"R6-08 Types of memory supported for import are specified as additional " \
-	"extension strings."
-
-TEST(one_type_at_least, AS_STRINGS)
+TEST(one_type_at_least,
+     "R6-08 Types of memory supported for import are specified as additional extension strings.")
 {
 	char *list = device_extensions();
 
@@ -161,14 +152,16 @@ static void expect_no_type(cl_import_properties_arm type, void *memory)
 		     CL_INVALID_PROPERTY);
 }
 
-TEST(no_string_no_host_import, AS_STRINGS)
+TEST(no_string_no_host_import,
+     "R6-08 Types of memory supported for import are specified as additional extension strings.")
 {
 	if (spec.has_host)
 		test_skip("device reports cl_arm_import_memory_host");
 	expect_no_type(CL_IMPORT_TYPE_HOST_ARM, spec_map_pages(1));
 }
 
-TEST(no_string_no_dma_buf_import, AS_STRINGS)
+TEST(no_string_no_dma_buf_import,
+     "R6-08 Types of memory supported for import are specified as additional extension strings.")
 {
 	int fd = -1;
 
@@ -177,7 +170,8 @@ TEST(no_string_no_dma_buf_import, AS_STRINGS)
 	expect_no_type(CL_IMPORT_TYPE_DMA_BUF_ARM, &fd);
 }
 
-TEST(no_string_no_android_import, AS_STRINGS)
+TEST(no_string_no_android_import,
+     "R6-08 Types of memory supported for import are specified as additional extension strings.")
 {
 	if (spec.has_android)
 		test_skip("device reports cl_arm_import_memory_android_hardware_buffer");

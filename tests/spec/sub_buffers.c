@@ -3,8 +3,6 @@
 #include "kernels.h"
 #include "object.h"
 
-#define SUB_BUFFERS "R6-62 Support creating a sub-buffer from an imported buffer."
-
 #define QUERY(function, mem, what, type, want)                                             \
 	do {                                                                               \
 		type value_ = 0;                                                           \
@@ -25,17 +23,19 @@ static void expect_shared_object(enum shape shape, enum memory_type type)
 	EXPECT(object_padding_is_intact(&o));
 }
 
-TEST(sub_buffer_is_the_imported_memory, SUB_BUFFERS)
+TEST(sub_buffer_is_the_imported_memory,
+     "R6-62 Support creating a sub-buffer from an imported buffer.")
 {
 	expect_shared_object(SUB_BUFFER, HOST_MEMORY);
 }
 
-TEST(sub_buffer_of_a_dma_buf, SUB_BUFFERS)
+TEST(sub_buffer_of_a_dma_buf, "R6-62 Support creating a sub-buffer from an imported buffer.")
 {
 	expect_shared_object(SUB_BUFFER, DMA_BUF_MEMORY);
 }
 
-TEST(sub_buffer_and_parent_see_each_other, SUB_BUFFERS)
+TEST(sub_buffer_and_parent_see_each_other,
+     "R6-62 Support creating a sub-buffer from an imported buffer.")
 {
 	struct object o;
 
@@ -50,7 +50,7 @@ TEST(sub_buffer_and_parent_see_each_other, SUB_BUFFERS)
 		EXPECT_EQ(o.memory[i], 0xf0);
 }
 
-TEST(sub_buffer_queries, SUB_BUFFERS)
+TEST(sub_buffer_queries, "R6-62 Support creating a sub-buffer from an imported buffer.")
 {
 	struct object o;
 
@@ -74,7 +74,7 @@ static cl_mem sub_buffers_create(cl_mem mem, cl_mem_flags flags, size_t origin, 
 		clCreateSubBuffer(mem, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, error));
 }
 
-TEST(read_only_sub_buffer, SUB_BUFFERS)
+TEST(read_only_sub_buffer, "R6-62 Support creating a sub-buffer from an imported buffer.")
 {
 	unsigned char *memory = spec_map_pages(2);
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
@@ -86,7 +86,7 @@ TEST(read_only_sub_buffer, SUB_BUFFERS)
 }
 
 /* The standard's rule, as for the sub-buffer of any buffer. */
-TEST(sub_buffer_with_more_access, SUB_BUFFERS)
+TEST(sub_buffer_with_more_access, "R6-62 Support creating a sub-buffer from an imported buffer.")
 {
 	cl_mem mem = spec_import_host(CL_MEM_READ_ONLY, spec_map_pages(2), 2 * spec.page);
 	cl_int error = 1;
@@ -95,7 +95,7 @@ TEST(sub_buffer_with_more_access, SUB_BUFFERS)
 	EXPECT_EQ(error, CL_INVALID_VALUE);
 }
 
-TEST(sub_buffer_beyond_the_import, SUB_BUFFERS)
+TEST(sub_buffer_beyond_the_import, "R6-62 Support creating a sub-buffer from an imported buffer.")
 {
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, spec_map_pages(2), 2 * spec.page);
 	cl_int error = 1;
@@ -104,7 +104,7 @@ TEST(sub_buffer_beyond_the_import, SUB_BUFFERS)
 	EXPECT_EQ(error, CL_INVALID_VALUE);
 }
 
-TEST(sub_buffer_outlives_the_import, SUB_BUFFERS)
+TEST(sub_buffer_outlives_the_import, "R6-62 Support creating a sub-buffer from an imported buffer.")
 {
 	unsigned char *memory = spec_map_pages(2);
 	cl_int error = 1;
@@ -119,7 +119,7 @@ TEST(sub_buffer_outlives_the_import, SUB_BUFFERS)
 	expect_shared(sub, memory + object_origin(), BYTES);
 }
 
-TEST(many_sub_buffers, SUB_BUFFERS)
+TEST(many_sub_buffers, "R6-62 Support creating a sub-buffer from an imported buffer.")
 {
 	size_t step = object_origin(), count = 16;
 	unsigned char *memory = spec_map_pages((count * step + spec.page - 1) / spec.page);

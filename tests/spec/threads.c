@@ -93,12 +93,10 @@ static void threads_run_workers(struct worker workers[THREADS])
 		}
 }
 
-#define ALL_USES                                                                             \
-	"R6-55 This extension produces cl_mem memory objects which are compatible with all " \
-	"other uses of cl_mem in the standard API, including creating images from the "      \
-	"resulting cl_mem and subject to the restrictions listed in this document."
-
-TEST(threads_with_their_own_memory, ALL_USES)
+TEST(threads_with_their_own_memory,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	static struct worker workers[THREADS];
 	unsigned char *memory = spec_map_pages(THREADS);
@@ -110,7 +108,10 @@ TEST(threads_with_their_own_memory, ALL_USES)
 	threads_run_workers(workers);
 }
 
-TEST(threads_with_the_same_memory, ALL_USES)
+TEST(threads_with_the_same_memory,
+     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
+     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
+     "subject to the restrictions listed in this document.")
 {
 	static struct worker workers[THREADS];
 	unsigned char *memory = spec_map_pages(1);

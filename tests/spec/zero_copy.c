@@ -11,13 +11,6 @@
 
 #include "kernels.h"
 
-#define ZERO_COPY                                                                        \
-	"R6-06 Memory imported through this interface will be mapped into the device's " \
-	"page tables directly, providing zero copy access."
-#define NEVER_COPY                                                                       \
-	"R6-07 It will never fall back to copy operations and aliased buffers, instead " \
-	"producing an error when mapping is not possible."
-
 struct view {
 	unsigned char *memory;
 	size_t size;
@@ -52,7 +45,8 @@ static int shared_file(size_t size)
 	return fd;
 }
 
-TEST(host_and_kernel_in_turns, ZERO_COPY)
+TEST(host_and_kernel_in_turns, "R6-06 Memory imported through this interface will be mapped into "
+			       "the device's page tables directly, providing zero copy access.")
 {
 	size_t size = 4 * spec.page;
 	unsigned char *memory = spec_map_pages(4);
@@ -62,7 +56,9 @@ TEST(host_and_kernel_in_turns, ZERO_COPY)
 }
 
 /* Pages that were copied or replaced behind the pointer would show in one view only. */
-TEST(two_mappings_of_the_same_memory, ZERO_COPY)
+TEST(two_mappings_of_the_same_memory,
+     "R6-06 Memory imported through this interface will be mapped into the device's page tables "
+     "directly, providing zero copy access.")
 {
 	size_t size = 2 * spec.page;
 	int fd = shared_file(size);
@@ -74,7 +70,9 @@ TEST(two_mappings_of_the_same_memory, ZERO_COPY)
 	expect_shared(mem, other, size);
 }
 
-TEST(two_mappings_at_odd_offsets, ZERO_COPY)
+TEST(two_mappings_at_odd_offsets,
+     "R6-06 Memory imported through this interface will be mapped into the device's page tables "
+     "directly, providing zero copy access.")
 {
 	size_t size = 2 * spec.page;
 	int fd = shared_file(size);
@@ -96,7 +94,8 @@ TEST(suitable_pointer, "R6-10 Given a suitable pointer to an external memory all
 }
 
 /* A copy made when the command was enqueued would hold what was there before. */
-TEST(written_after_the_enqueue, NEVER_COPY)
+TEST(written_after_the_enqueue, "R6-07 It will never fall back to copy operations and aliased "
+				"buffers, instead producing an error when mapping is not possible.")
 {
 	unsigned char *memory = spec_map_pages(1);
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
@@ -116,7 +115,9 @@ TEST(written_after_the_enqueue, NEVER_COPY)
 }
 
 /* Without clFinish: what the kernel wrote is there when its event says so. */
-TEST(seen_when_the_event_completes, NEVER_COPY)
+TEST(seen_when_the_event_completes,
+     "R6-07 It will never fall back to copy operations and aliased buffers, instead producing an "
+     "error when mapping is not possible.")
 {
 	unsigned char *memory = spec_map_pages(1);
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
@@ -136,7 +137,9 @@ TEST(seen_when_the_event_completes, NEVER_COPY)
 }
 
 /* One kernel's writes through one import are another's input through a second. */
-TEST(two_imports_of_the_same_memory, NEVER_COPY)
+TEST(two_imports_of_the_same_memory,
+     "R6-07 It will never fall back to copy operations and aliased buffers, instead producing an "
+     "error when mapping is not possible.")
 {
 	unsigned char *memory = spec_map_pages(2);
 	cl_mem one = spec_import_host(CL_MEM_READ_WRITE, memory, 2 * spec.page);
@@ -176,7 +179,8 @@ static size_t large_size(void)
 }
 
 /* Every page is there before; a copy in host memory would be there besides. */
-TEST(no_memory_for_a_copy, NEVER_COPY)
+TEST(no_memory_for_a_copy, "R6-07 It will never fall back to copy operations and aliased buffers, "
+			   "instead producing an error when mapping is not possible.")
 {
 	size_t size = large_size(), before;
 	unsigned char *memory = spec_map_pages(size / spec.page);
@@ -237,7 +241,9 @@ static double time_of_copy(unsigned char *to, const unsigned char *from, size_t 
  * Pinning pages and cleaning caches takes time that grows with the size, so
  * only climport, which does neither, is held to this.
  */
-TEST(time_does_not_grow_with_size, NEVER_COPY)
+TEST(time_does_not_grow_with_size,
+     "R6-07 It will never fall back to copy operations and aliased buffers, instead producing an "
+     "error when mapping is not possible.")
 {
 	size_t size = large_size();
 	unsigned char *memory = spec_map_pages(size / spec.page),
@@ -268,7 +274,9 @@ __attribute__((no_sanitize("thread"))) static void *zero_copy_poke_later(void *b
  * The strongest proof, and undefined by the text, which forbids accesses at the
  * same time: a kernel sees a byte that the host writes while it runs.
  */
-TEST(kernel_sees_writes_while_it_runs, NEVER_COPY)
+TEST(kernel_sees_writes_while_it_runs,
+     "R6-07 It will never fall back to copy operations and aliased buffers, instead producing an "
+     "error when mapping is not possible.")
 {
 	const cl_uint tries = 400 * 1000 * 1000;
 	const size_t one = 1;
@@ -291,7 +299,8 @@ TEST(kernel_sees_writes_while_it_runs, NEVER_COPY)
 	EXPECT_EQ(memory[1], 1);
 }
 
-TEST(read_only_mapping, ZERO_COPY)
+TEST(read_only_mapping, "R6-06 Memory imported through this interface will be mapped into the "
+			"device's page tables directly, providing zero copy access.")
 {
 	size_t size = 2 * spec.page;
 	int fd = shared_file(size);
@@ -311,7 +320,9 @@ static unsigned char *zero_copy_map_without(int prot)
 	return memory;
 }
 
-TEST(read_only_mapping_for_writers, NEVER_COPY)
+TEST(read_only_mapping_for_writers,
+     "R6-07 It will never fall back to copy operations and aliased buffers, instead producing an "
+     "error when mapping is not possible.")
 {
 	unsigned char *memory = zero_copy_map_without(PROT_READ);
 
@@ -322,7 +333,8 @@ TEST(read_only_mapping_for_writers, NEVER_COPY)
 	EXPECT_EXACT(spec_import_host_error(0, memory, 2 * spec.page), CL_INVALID_OPERATION);
 }
 
-TEST(mapping_without_access, NEVER_COPY)
+TEST(mapping_without_access, "R6-07 It will never fall back to copy operations and aliased "
+			     "buffers, instead producing an error when mapping is not possible.")
 {
 	unsigned char *memory = zero_copy_map_without(PROT_NONE);
 
@@ -332,7 +344,9 @@ TEST(mapping_without_access, NEVER_COPY)
 		     CL_INVALID_OPERATION);
 }
 
-TEST(read_only_page_among_others, NEVER_COPY)
+TEST(read_only_page_among_others,
+     "R6-07 It will never fall back to copy operations and aliased buffers, instead producing an "
+     "error when mapping is not possible.")
 {
 	unsigned char *memory = spec_map_pages(8);
 

@@ -584,43 +584,49 @@ union control {
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
 
+/* A message of one byte, with room for a descriptor. */
+struct fd_message {
+	union control control;
+	char byte;
+	struct iovec data;
+	struct msghdr header;
+};
+
+static void fd_message_init(struct fd_message *m)
+{
+	memset(m, 0, sizeof(*m));
+	m->data = (struct iovec){ &m->byte, 1 };
+	m->header = (struct msghdr){
+		.msg_iov = &m->data,
+		.msg_iovlen = 1,
+		.msg_control = &m->control,
+		.msg_controllen = sizeof(m->control),
+	};
+}
+
 static void fd_send(void)
 {
-	union control control = { 0 };
-	char byte = 0;
-	struct iovec data = { &byte, 1 };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
+	struct fd_message m;
 	int fd = fuzz_any_fd();
 
-	control.header.cmsg_level = SOL_SOCKET;
-	control.header.cmsg_type = SCM_RIGHTS;
-	control.header.cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	sendmsg(sockets[0], &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	fd_message_init(&m);
+	m.control.header.cmsg_level = SOL_SOCKET;
+	m.control.header.cmsg_type = SCM_RIGHTS;
+	m.control.header.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&m.control.header), &fd, sizeof(fd));
+	sendmsg(sockets[0], &m.header, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void fd_receive(void)
 {
-	union control control = { 0 };
-	char byte;
-	struct iovec data = { &byte, 1 };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
+	struct fd_message m;
 	int fd;
 
-	if (recvmsg(sockets[1], &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1 ||
-	    control.header.cmsg_len != CMSG_LEN(sizeof(int)))
+	fd_message_init(&m);
+	if (recvmsg(sockets[1], &m.header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1 ||
+	    m.control.header.cmsg_len != CMSG_LEN(sizeof(int)))
 		return;
-	memcpy(&fd, CMSG_DATA(&control.header), sizeof(fd));
+	memcpy(&fd, CMSG_DATA(&m.control.header), sizeof(fd));
 	set_fd(fuzz_any(4)   ? PLACE_IN(buffers)
 	       : fuzz_any(2) ? PLACE_IN(contexts)
 			     : PLACE_IN(importers),

@@ -15,7 +15,7 @@ struct invalidate {
 	struct import_invalidate base; /* first */
 	struct invalidate *next;
 	atomic_uint refs;      /* 1 for the list, and regions */
-	_Atomic(cl_mem) ready; /* to be released by the next refresh, or NULL */
+	_Atomic(cl_mem) ready; /* to be released by the next invalidation, or NULL */
 	atomic_bool dropped;   /* nothing is made ready any more */
 	cl_context context;
 	struct import_region *page;

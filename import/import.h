@@ -147,10 +147,10 @@ size_t import_memory_available(void);
 
 #define IMPORT_UUID_SIZE 16
 
-/* The maker of an opaque descriptor: devices treat memory of each maker differently. */
-enum import_maker { IMPORT_BY_CUDA, IMPORT_BY_VULKAN, IMPORT_EXPORTERS };
+/* The exporter of an opaque descriptor: devices treat memory of each exporter differently. */
+enum import_exporter_id { IMPORT_BY_CUDA, IMPORT_BY_VULKAN, IMPORT_EXPORTERS };
 
-/* The facts about a maker that users of a descriptor need. */
+/* The facts about an exporter that users of a descriptor need. */
 struct import_exporter {
 	const char *name;
 	const char *memory; /* part of a sentence: the memory that the exporter serves */
@@ -158,14 +158,14 @@ struct import_exporter {
 	bool has_device_memory; /* memory without a CPU address is the device's own */
 };
 
-const struct import_exporter *import_exporter_get(enum import_maker maker);
+const struct import_exporter *import_exporter_get(enum import_exporter_id id);
 
 /* A descriptor for cl_khr_external_memory_opaque_fd, which stays the region's. */
 struct import_opaque {
 	int fd;
 	size_t offset; /* of the region's first byte */
 	size_t size;   /* of the whole */
-	enum import_maker maker;
+	enum import_exporter_id exporter;
 	uint64_t kept; /* not 0: names memory of climport_alloc(), until the forget call */
 };
 
@@ -194,13 +194,13 @@ int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_
 		  struct import_opaque *out);
 
 /**
- * import_sample - a page of host memory for opaque descriptors of @maker
+ * import_sample - a page of host memory for opaque descriptors of @exporter
  *
  * For self-tests.  The memory lives as long as the region.  Loads Vulkan or CUDA.
  *
  * Returns 0, or -ENODEV, -EOPNOTSUPP, -ENOMEM, logged.
  */
-int import_sample(enum import_maker maker, const unsigned char uuid[IMPORT_UUID_SIZE],
+int import_sample(enum import_exporter_id exporter, const unsigned char uuid[IMPORT_UUID_SIZE],
 		  struct import_region **region);
 
 /*

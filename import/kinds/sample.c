@@ -13,7 +13,7 @@
 
 struct sample {
 	struct import_region region; /* first */
-	enum import_maker maker;
+	enum import_exporter_id exporter;
 	struct cuda_memory cuda;
 };
 
@@ -21,7 +21,7 @@ static void sample_unpin(struct import_region *region)
 {
 	struct sample *s = (struct sample *)region;
 
-	if (s->maker == IMPORT_BY_CUDA)
+	if (s->exporter == IMPORT_BY_CUDA)
 		cuda_free(&s->cuda);
 	else
 		munmap(region->addr, SIZE);
@@ -33,7 +33,7 @@ static int sample_allocate(struct sample *s, const unsigned char *uuid)
 {
 	int ret;
 
-	if (s->maker == IMPORT_BY_CUDA) {
+	if (s->exporter == IMPORT_BY_CUDA) {
 		ret = cuda_alloc(CUDA_HOST, uuid, SIZE, 0, &s->cuda);
 		s->region.addr = (void *)s->cuda.addr;
 		return ret;
@@ -43,7 +43,7 @@ static int sample_allocate(struct sample *s, const unsigned char *uuid)
 	return s->region.addr == MAP_FAILED ? log_errno(errno, "no page: %m") : 0;
 }
 
-int import_sample(enum import_maker maker, const unsigned char uuid[IMPORT_UUID_SIZE],
+int import_sample(enum import_exporter_id exporter, const unsigned char uuid[IMPORT_UUID_SIZE],
 		  struct import_region **region)
 {
 	struct sample *s = calloc(1, sizeof(*s));
@@ -51,7 +51,7 @@ int import_sample(enum import_maker maker, const unsigned char uuid[IMPORT_UUID_
 
 	if (!s)
 		return log_errno(ENOMEM, "no memory for a sample");
-	s->maker = maker;
+	s->exporter = exporter;
 	s->region.ops = &sample_ops;
 	s->region.refs = 1;
 	s->region.size = SIZE;

@@ -5,7 +5,7 @@
  * CUDA's host memory is mapped past a GPU's cache.  Vulkan maps host memory so that the GPU's cache
  * keeps what kernels have read.
  */
-const struct import_exporter *import_exporter_get(enum import_maker maker)
+const struct import_exporter *import_exporter_get(enum import_exporter_id id)
 {
 	static const struct import_exporter exporters[IMPORT_EXPORTERS] = {
 		[IMPORT_BY_CUDA] = {
@@ -20,5 +20,5 @@ const struct import_exporter *import_exporter_get(enum import_maker maker)
 		},
 	};
 
-	return &exporters[maker];
+	return &exporters[id];
 }

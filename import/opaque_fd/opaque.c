@@ -53,7 +53,7 @@ static int opaque_by_pages(const unsigned char *uuid, uintptr_t address, size_t 
 		.fd = opaque->fd,
 		.offset = address - base,
 		.size = whole,
-		.maker = IMPORT_BY_VULKAN,
+		.exporter = IMPORT_BY_VULKAN,
 	};
 	return 0;
 }
@@ -95,7 +95,7 @@ static int opaque_by_dmabuf(const struct import_region *region, const unsigned c
 	*out = (struct import_opaque){
 		.fd = opaque->fd,
 		.size = region->size,
-		.maker = IMPORT_BY_VULKAN,
+		.exporter = IMPORT_BY_VULKAN,
 	};
 	return 0;
 }

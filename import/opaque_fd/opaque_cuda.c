@@ -210,7 +210,7 @@ void opaque_cuda_describe(const struct opaque_hold *hold, struct import_opaque *
 		.fd = pin->fd,
 		.offset = hold->ref.offset,
 		.size = pin->size,
-		.maker = IMPORT_BY_CUDA,
+		.exporter = IMPORT_BY_CUDA,
 		.kept = atomic_load_explicit(&made->kept, memory_order_relaxed) ? made->buffer_id
 										: 0,
 	};

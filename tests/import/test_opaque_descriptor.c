@@ -134,7 +134,7 @@ OPAQUE_TEST(origin, "A dma-buf of this process's VMM memory goes in by what it w
 
 	EXPECT_EQ(out.offset, 3 * PAGE);
 	EXPECT_EQ(out.size, G);
-	EXPECT_EQ(out.maker, IMPORT_BY_CUDA);
+	EXPECT_EQ(out.exporter, IMPORT_BY_CUDA);
 	EXPECT(fake_opaque_read(out.fd, &seen));
 	EXPECT(seen.memory == fake_cuda_memory(p));
 	opaque_put(o);
@@ -209,7 +209,7 @@ OPAQUE_TEST(by_vulkan, "A dma-buf of cuMemAlloc's memory goes in where Vulkan ta
 	struct import_opaque out;
 	struct opaque *o = opaque_descriptor_get(&r, uuid[1], &out);
 
-	EXPECT_EQ(out.maker, IMPORT_BY_VULKAN);
+	EXPECT_EQ(out.exporter, IMPORT_BY_VULKAN);
 	EXPECT_EQ(out.offset, 0);
 	EXPECT_EQ(out.size, PAGE);
 	EXPECT_EQ(vk->memories, 1);
@@ -241,7 +241,7 @@ OPAQUE_TEST(pages, "Pages of the host go in by Vulkan: whole pages, each time an
 
 	EXPECT_EQ(out.offset, 100);
 	EXPECT_EQ(out.size, 2 * PAGE);
-	EXPECT_EQ(out.maker, IMPORT_BY_VULKAN);
+	EXPECT_EQ(out.exporter, IMPORT_BY_VULKAN);
 	EXPECT(out.fd != again.fd);
 	EXPECT_EQ(vk->imports - imports, 2);
 	opaque_put(a);

@@ -26,7 +26,7 @@ static struct coherency_record *coherency_records GUARDED_BY(coherency_lock);
 
 /* NULL: no memory. */
 static char *coherency_key(cl_device_id device, const unsigned char *uuid,
-			   enum import_maker exporter)
+			   enum import_exporter_id exporter)
 {
 	char *name = device_string(device, CL_DEVICE_NAME),
 	     *driver = device_string(device, CL_DRIVER_VERSION),
@@ -57,7 +57,8 @@ static void coherency_keep(const char *key, enum coherency found)
  * self-test may pass tomorrow.
  */
 static bool coherency_find(cl_device_id device, const unsigned char *uuid,
-			   enum import_maker exporter, bool may_compile, enum coherency *found)
+			   enum import_exporter_id exporter, bool may_compile,
+			   enum coherency *found)
 {
 	char *key = coherency_key(device, uuid, exporter), line[16];
 	bool is_known = key && result_cache_get(key, line, sizeof(line));
@@ -109,7 +110,8 @@ static void coherency_explain(struct opaque_coherency *c)
 	coherency_append(dmabuf, "made of this process's memory, or mapped by the CPU: as host "
 				 "memory by ");
 	for (int i = IMPORT_EXPORTERS - 1; i >= 0; i--) {
-		const struct import_exporter *exporter = import_exporter_get((enum import_maker)i);
+		const struct import_exporter *exporter =
+			import_exporter_get((enum import_exporter_id)i);
 		const char *result = coherency_describe(c->of[i]);
 
 		coherency_append(host, "%s%s: %s", semicolon, exporter->memory, result);
@@ -140,7 +142,7 @@ static bool coherency_find_all(cl_device_id device, bool may_compile, struct opa
 		return true;
 	}
 	for (int i = 0; i < IMPORT_EXPORTERS; i++)
-		if (!coherency_find(device, c->uuid, (enum import_maker)i, may_compile,
+		if (!coherency_find(device, c->uuid, (enum import_exporter_id)i, may_compile,
 				    &c->of[i])) {
 			is_conclusive = false;
 			c->of[i] = EXPORTS_NOTHING;

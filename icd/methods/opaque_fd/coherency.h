@@ -24,7 +24,7 @@ enum coherency {
 #define COHERENCY_WHY_SIZE 192 /* bytes, as in struct method */
 
 struct opaque_coherency {
-	enum coherency of[IMPORT_EXPORTERS]; /* by enum import_maker */
+	enum coherency of[IMPORT_EXPORTERS]; /* by enum import_exporter_id */
 	unsigned char uuid[IMPORT_UUID_SIZE];
 	size_t align;				    /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN */
 	char why[IMPORT_TYPES][COHERENCY_WHY_SIZE]; /* sentences */

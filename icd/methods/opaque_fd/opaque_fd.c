@@ -92,13 +92,13 @@ static bool opaque_fd_is_on_device(const struct import_region *region,
  */
 static cl_int opaque_fd_attach_invalidate(cl_context context,
 					  const struct opaque_coherency *coherency,
-					  enum import_maker maker, struct import_region *region)
+					  enum import_exporter_id id, struct import_region *region)
 {
-	const struct import_exporter *exporter = import_exporter_get(maker);
+	const struct import_exporter *exporter = import_exporter_get(id);
 
-	if (coherency->of[maker] == COHERENT || opaque_fd_is_on_device(region, exporter))
+	if (coherency->of[id] == COHERENT || opaque_fd_is_on_device(region, exporter))
 		return CL_SUCCESS;
-	if (coherency->of[maker] == NEEDS_INVALIDATE)
+	if (coherency->of[id] == NEEDS_INVALIDATE)
 		return error_to_cl(invalidate_get(context, coherency->uuid, &region->invalidate));
 	log_error("memory with a descriptor of %s is not zero copy on this device: %s",
 		  exporter->name, coherency->why[IMPORT_HOST]);
@@ -131,7 +131,7 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 	if (!err)
 		err = opaque_fd_check_offset(region, opaque.offset, coherency.align);
 	if (!err)
-		err = opaque_fd_attach_invalidate(context, &coherency, opaque.maker, region);
+		err = opaque_fd_attach_invalidate(context, &coherency, opaque.exporter, region);
 	return err ? err : opaque_fd_build(context, flags, &opaque, region->size, buffer);
 }
 

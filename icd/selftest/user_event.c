@@ -70,7 +70,7 @@ static void *user_event_finish(void *arg)
 	return NULL;
 }
 
-static void CL_CALLBACK user_event_complete(cl_event event, cl_int status, void *arg)
+static void CL_CALLBACK user_event_marker_complete(cl_event event, cl_int status, void *arg)
 {
 	struct event_test *t = arg;
 
@@ -93,7 +93,8 @@ static bool user_event_begin(struct event_test *t, cl_device_id device)
 	if (!err)
 		err = next.clEnqueueMarkerWithWaitList(t->queue, 1, &t->gate, &t->marker);
 	if (!err)
-		err = next.clSetEventCallback(t->marker, CL_COMPLETE, user_event_complete, t);
+		err = next.clSetEventCallback(t->marker, CL_COMPLETE, user_event_marker_complete,
+					      t);
 	t->watched = !err;
 	return !err && !job_thread_create(&t->thread, user_event_finish, t);
 }

@@ -586,10 +586,10 @@ union control {
 
 /* A message of one byte, with room for a descriptor. */
 struct fd_message {
-	union control control;
 	char byte;
 	struct iovec data;
 	struct msghdr header;
+	union control control;
 };
 
 static void fd_message_init(struct fd_message *m)

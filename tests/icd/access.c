@@ -112,7 +112,7 @@ cl_event user_event_create(void)
 	return event;
 }
 
-void user_event_complete(cl_event event, cl_int status)
+void fixture_complete_event(cl_event event, cl_int status)
 {
 	stub_trace("completed by the application");
 	EXPECT_EQ(cl.clSetUserEventStatus(event, status), CL_SUCCESS);

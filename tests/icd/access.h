@@ -65,7 +65,7 @@ void expect_bracket(const char *name, const char *kernel);
 void expect_no_sync(const char *name);
 
 cl_event user_event_create(void);
-void user_event_complete(cl_event event, cl_int status);
+void fixture_complete_event(cl_event event, cl_int status);
 
 /* Long enough for what wrongly does not wait to happen. */
 void let_others_run(void);

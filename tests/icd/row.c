@@ -17,7 +17,7 @@ cl_event row_hold_back(struct run *r)
 
 void row_let_go(cl_event go)
 {
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	cl.clReleaseEvent(go);
 }
 

@@ -107,7 +107,7 @@ TEST_EACH(event_callback, struct queue_kind, queue_kinds,
 
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
 	EXPECT_EQ(cl.clSetEventCallback(done, CL_COMPLETE, trace_event, NULL), CL_SUCCESS);
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT(process_settles(has_callback, NULL));
 	expect_order("sync END a", "callback 0");
 	cl.clReleaseEvent(done);
@@ -127,7 +127,7 @@ TEST_EACH(wait_list, struct queue_kind, queue_kinds,
 	expect_no_sync("a");
 	EXPECT(fixture_event_status(done) > CL_COMPLETE);
 	r.a.seen[0] = 7;
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
 	expect_order("completed by the application", "sync START a");
 	expect_bracket("a", "increment");
@@ -147,7 +147,7 @@ TEST(behind_others, "In an in-order queue START waits for the commands before it
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
 	let_others_run();
 	expect_no_sync("a");
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_order("completed by the application", "sync START a");
 	expect_bracket("a", "increment");
@@ -165,7 +165,7 @@ TEST(behind_barrier, "In an out-of-order queue START waits for a barrier before 
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
 	let_others_run();
 	expect_no_sync("a");
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_order("completed by the application", "sync START a");
 	cl.clReleaseEvent(go);
@@ -184,7 +184,7 @@ TEST(overtakes, "In an out-of-order queue a kernel is not held back by others th
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
 	EXPECT(process_settles(is_over, &done));
 	expect_bracket("a", "increment");
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	cl.clReleaseKernel(other);
 	cl.clReleaseMemObject(plain);
@@ -237,7 +237,7 @@ TEST(event_in_wait_list, "A command that waits for the event starts after END of
 static void *complete_later(void *event)
 {
 	let_others_run();
-	user_event_complete(*(cl_event *)event, CL_COMPLETE);
+	fixture_complete_event(*(cl_event *)event, CL_COMPLETE);
 	return NULL;
 }
 
@@ -318,7 +318,7 @@ TEST(queue_released, "A queue that is released before the kernel ran still ends 
 
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, NULL), CL_SUCCESS);
 	cl.clReleaseCommandQueue(r.queue);
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT(process_settles(has_end, NULL));
 	expect_bracket("a", "increment");
 	cl.clReleaseEvent(go);

@@ -15,7 +15,7 @@ TEST_EACH(wait_list_fails, struct driver_kind, driver_kinds,
 
 	stub_set(STUB_CALLBACK_COMPLETE, row->quirk); /* PoCL 7 */
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
-	user_event_complete(go, -5);
+	fixture_complete_event(go, -5);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
 	EXPECT(fixture_event_status(done) < 0);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
@@ -38,7 +38,7 @@ TEST_EACH(no_callback_for_failures, struct queue_kind, queue_kinds,
 
 	stub_set(STUB_NO_FAILURE_CALLBACK, 1); /* PoCL 3.1 */
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
-	user_event_complete(go, -5);
+	fixture_complete_event(go, -5);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
 	EXPECT(fixture_event_status(done) < 0);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
@@ -244,7 +244,7 @@ TEST_EACH(marker_fails, struct driver_kind, driver_kinds,
 		stub_set(STUB_NOTHING_FAIL, -5);
 		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, i ? 1 : 0, i ? &go : NULL, &done),
 			  CL_SUCCESS);
-		user_event_complete(go, CL_COMPLETE);
+		fixture_complete_event(go, CL_COMPLETE);
 		EXPECT_EQ(cl.clWaitForEvents(1, &done),
 			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
 		EXPECT(fixture_event_status(done) < 0);
@@ -269,7 +269,7 @@ TEST_EACH(callback_refused, struct driver_kind, driver_kinds,
 	stub_fail("clSetEventCallback", 1, CL_OUT_OF_HOST_MEMORY);
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, NULL), CL_OUT_OF_HOST_MEMORY);
 	let_others_run();
-	user_event_complete(go, -5);
+	fixture_complete_event(go, -5);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_count("an event fails that nobody holds", 0);
 	cl.clReleaseEvent(go);
@@ -295,7 +295,7 @@ TEST_EACH(end_callback_refused, struct driver_kind, driver_kinds,
 	stub_fail("clSetEventCallback", 2, CL_OUT_OF_HOST_MEMORY);
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
 	EXPECT(fixture_event_status(done) > CL_COMPLETE);
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_count("kernel increment", 0);
@@ -390,7 +390,7 @@ TEST_EACH(blocking_read_of_failed, struct driver_kind, driver_kinds,
 
 	alarm(60);
 	stub_set(STUB_NO_FAILURE_BEHIND, 1);
-	user_event_complete(go, -5);
+	fixture_complete_event(go, -5);
 	EXPECT_EQ(cl.clEnqueueReadBuffer(r.queue, r.a.mem, CL_TRUE, 0, 1, &byte, 1, &go, NULL),
 		  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
 	alarm(0);
@@ -447,7 +447,7 @@ TEST_EACH(blocking_wrong, struct driver_kind, driver_kinds,
 	cl_command_queue stranger = cl.clCreateCommandQueue(other, fix.device[0], 0, NULL);
 
 	access_fail_expect_refused(&r, stranger, &go);
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_no_sync("a");
 	cl.clReleaseCommandQueue(stranger);
@@ -541,7 +541,7 @@ TEST(closed_during_command,
 
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &event), CL_SUCCESS);
 	own = replace_own(r.a.fd);
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT(cl.clWaitForEvents(1, &event) != CL_SUCCESS);
 	EXPECT(fixture_event_status(event) < 0);
 	EXPECT_EQ(fix.notices, 1);

@@ -54,7 +54,7 @@ TEST_EACH(references, struct queue_kind, queue_kinds,
 	EXPECT_EQ(cl.clRetainEvent(done), CL_SUCCESS);
 	expect_uint(done, CL_EVENT_REFERENCE_COUNT, 2);
 	EXPECT_EQ(cl.clReleaseEvent(done), CL_SUCCESS);
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
 	expect_uint(done, CL_EVENT_REFERENCE_COUNT, 1);
 	cl.clReleaseEvent(done);
@@ -153,7 +153,7 @@ TEST_EACH(status, struct queue_kind, queue_kinds,
 	cl_event go = user_event_create(), done = enqueue_native(&r, go);
 
 	EXPECT_EQ(fixture_event_status(done), CL_QUEUED);
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
 	EXPECT(process_settles(has_begun, NULL));
 	EXPECT_EQ(fixture_event_status(done), CL_RUNNING);
@@ -176,7 +176,7 @@ TEST_EACH(callbacks, struct queue_kind, queue_kinds,
 	cl_event go = user_event_create(), done = enqueue_native(&r, go);
 
 	register_all(done);
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
 	EXPECT(process_settles(is_told, (void *)CL_SUBMITTED));
 	EXPECT(process_settles(is_told, (void *)CL_RUNNING));
@@ -204,7 +204,7 @@ TEST(callback_of_released,
 	register_all(done);
 	cl.clReleaseEvent(done);
 	atomic_store(&native_may_end, 1);
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT(process_settles(is_told, (void *)CL_COMPLETE));
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	EXPECT_EQ(told.seen[CL_COMPLETE], CL_COMPLETE);
@@ -225,7 +225,7 @@ TEST_EACH(callbacks_of_failure, struct queue_kind, queue_kinds,
 	memset(told.calls, 0, sizeof(told.calls));
 	EXPECT_EQ(cl.clSetEventCallback(done, CL_COMPLETE, told_add, (void *)CL_COMPLETE),
 		  CL_SUCCESS);
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT(process_settles(is_told, (void *)CL_COMPLETE));
 	EXPECT(told.seen[CL_COMPLETE] < 0);
 	EXPECT_EQ(told_count_calls(CL_COMPLETE), 1);
@@ -276,7 +276,7 @@ TEST(profiling,
 	EXPECT_EQ(cl.clGetEventProfilingInfo(done, CL_PROFILING_COMMAND_END, sizeof(time[0]), time,
 					     NULL),
 		  CL_PROFILING_INFO_NOT_AVAILABLE);
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT(process_settles(has_profile, done));
 	expect_count("sync END a", 1);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);

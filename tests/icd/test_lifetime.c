@@ -303,7 +303,7 @@ static void release_in_flight(struct buffer *a, cl_mem made, const char *name)
 		cl.clReleaseMemObject(a->mem);
 	EXPECT_EQ(process_count_mappings("fake-dmabuf"), 2);
 	a->seen[0] = 41;
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_SUCCESS);
 	cl.clReleaseEvent(done);
 	cl.clReleaseEvent(go);
@@ -392,7 +392,7 @@ static void expect_destroyed_after_kernel(bool of_line, bool of_part)
 		cl.clReleaseMemObject(parent);
 	cl.clReleaseMemObject(mem);
 	expect_count("destroyed import", 0);
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	cl.clReleaseEvent(go);
 	cl.clReleaseMemObject(out);

@@ -103,7 +103,7 @@ TEST_EACH(wait_list_fails, struct driver_kind, driver_kinds,
 
 	stub_set(STUB_NO_FAILURE_CALLBACK, row->quirk); /* PoCL 3.1 */
 	mapped = mapping_enqueue_map(&r, CL_FALSE, &go, &done);
-	user_event_complete(go, -5);
+	fixture_complete_event(go, -5);
 	expect_failure(done);
 	unmap_and_wait(&r, mapped);
 	expect_no_sync("a");
@@ -134,7 +134,7 @@ TEST_EACH(unmap_fails, struct queue_kind, queue_kinds,
 	cl_event go = user_event_create(), done;
 
 	EXPECT_EQ(mapping_enqueue_unmap(&r, mapped, &go, &done), CL_SUCCESS);
-	user_event_complete(go, -5);
+	fixture_complete_event(go, -5);
 	expect_failure(done);
 	EXPECT(process_settles(mapping_has_ended, NULL));
 	expect_count("sync END a", 1);
@@ -153,7 +153,7 @@ TEST_EACH(unmap_fails_silently, struct driver_kind, driver_kinds,
 	EXPECT_EQ(mapping_enqueue_unmap(&r, mapped, &go, &done), CL_SUCCESS);
 	if (row->quirk)
 		run_release(&r); /* the unmap is in the queue */
-	user_event_complete(go, -5);
+	fixture_complete_event(go, -5);
 	expect_failure(done);
 	if (!row->quirk)
 		run_release(&r);
@@ -187,7 +187,7 @@ TEST(released_before_unmap, "An unmap in the queue of a released import ends acc
 	cl.clFlush(r.queue);
 	run_release(&r);
 	expect_count("sync END a", 0);
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT(process_settles(mapping_has_ended, NULL));
 	expect_count("sync END a", 1);
 	EXPECT(process_settles(mapping_is_unmapped, NULL));

@@ -212,7 +212,7 @@ TEST(user_event_splits,
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
 	EXPECT(process_settles(row_has_ended, NULL));
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_order("sync END a", "completed by the application");
 	EXPECT(stub_trace_find("sync START a",
@@ -232,7 +232,7 @@ TEST(held_back, "A row that a user event holds back begins when that is complete
 	EXPECT_EQ(cl.clFlush(r.queue), CL_SUCCESS);
 	let_others_run();
 	expect_no_sync("a");
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_order("completed by the application", "sync START a");
 	row_expect_all_inside(100);

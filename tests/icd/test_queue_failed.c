@@ -27,7 +27,7 @@ TEST(refused_is_not_begun,
 	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(r.queue, 1, &go, NULL), CL_SUCCESS);
 	stub_fail("clEnqueueNDRangeKernel", 1, CL_OUT_OF_RESOURCES);
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_OUT_OF_RESOURCES);
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	let_others_run();
 	expect_no_sync("a");

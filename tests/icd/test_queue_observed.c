@@ -75,7 +75,7 @@ static void observe_by_wait_for_events(struct run *r)
 
 	EXPECT_EQ(cl.clEnqueueWaitForEvents(r->queue, 1, &go), CL_SUCCESS);
 	EXPECT(process_settles(row_has_ended, NULL));
-	user_event_complete(go, CL_COMPLETE);
+	fixture_complete_event(go, CL_COMPLETE);
 	cl.clReleaseEvent(go);
 }
 

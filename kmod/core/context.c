@@ -125,17 +125,17 @@ bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
 
 /*
  * What @other may lose for @bytes of @ctx: all between contexts of one user; of another user what
- * that has pinned beyond what @ctx's would have.
+ * that has pinned beyond what @ctx's would have, without what only waits to be given back.
  */
 static u64 context_may_lose(const struct gdmabuf_context *other, const struct gdmabuf_context *ctx,
 			    u64 bytes)
 {
-	u64 theirs = gdmabuf_quota_used(other->quota);
+	u64 theirs = gdmabuf_quota_used(other->quota) - gdmabuf_quota_leaving(other->quota);
 	u64 ours = gdmabuf_quota_used(ctx->quota) + bytes;
 
 	if (other->quota == ctx->quota)
 		return U64_MAX;
-	return theirs > ours ? theirs - ours : 0;
+	return (s64)theirs > (s64)ours ? theirs - ours : 0;
 }
 
 /* Of the first that has any: what it gives up changes what the next one owes. */
@@ -159,25 +159,32 @@ static u64 collect_others_locked(struct gdmabuf_context *ctx, u32 kind, u64 byte
 	return found;
 }
 
-bool gdmabuf_contexts_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
+static bool contexts_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes, bool same_user)
 {
 	LIST_HEAD(idle);
 	u64 found;
 
 	mutex_lock(&contexts.lock);
-	found = collect_others_locked(ctx, kind, bytes, true, &idle);
-	if (!found)
-		found = collect_others_locked(ctx, kind, bytes, false, &idle);
+	found = collect_others_locked(ctx, kind, bytes, same_user, &idle);
 	mutex_unlock(&contexts.lock);
 	put_all(&idle);
 	return found > 0;
 }
 
+bool gdmabuf_contexts_evict_own(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
+{
+	return contexts_evict(ctx, kind, bytes, true);
+}
+
+bool gdmabuf_contexts_evict_others(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
+{
+	return contexts_evict(ctx, kind, bytes, false);
+}
+
 /* Bytes that a limit lacks, and the idle pins that are to free them. */
 struct relief {
-	u32 kind;
+	const struct gdmabuf_pin *needed_for;
 	u64 bytes;
-	const struct gdmabuf_quota *quota;
 	struct gdmabuf_gain gain;
 	u64 counted, freed; /* by all idle pins, and by those in idle */
 	struct list_head idle;
@@ -185,7 +192,10 @@ struct relief {
 
 static bool relieves_locked(const struct gdmabuf_pin *pin, const struct relief *r)
 {
-	return pin->ops->kind == r->kind && pin->quota == r->quota &&
+	const struct gdmabuf_pin *needed_for = r->needed_for;
+
+	return pin->ops == needed_for->ops && pin->quota == needed_for->quota &&
+	       (pin->ctx == needed_for->ctx || pin->limit <= needed_for->limit) &&
 	       gdmabuf_pin_is_idle_locked(pin);
 }
 
@@ -234,21 +244,19 @@ static void relief_each_locked(struct gdmabuf_context *first, struct relief *r,
 	}
 }
 
-bool gdmabuf_contexts_evict_charged(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
-				    const struct gdmabuf_quota *quota)
+bool gdmabuf_contexts_evict_charged(const struct gdmabuf_pin *pin)
 {
 	struct relief r = {
-		.kind = kind,
-		.bytes = bytes,
-		.quota = quota,
+		.needed_for = pin,
+		.bytes = pin->lacking,
 		.idle = LIST_HEAD_INIT(r.idle),
 	};
 
 	xa_init(&r.gain.folios);
 	mutex_lock(&contexts.lock);
-	relief_each_locked(ctx, &r, relief_count_locked);
-	if (r.counted >= bytes)
-		relief_each_locked(ctx, &r, relief_take_locked);
+	relief_each_locked(pin->ctx, &r, relief_count_locked);
+	if (r.counted >= r.bytes)
+		relief_each_locked(pin->ctx, &r, relief_take_locked);
 	mutex_unlock(&contexts.lock);
 	xa_destroy(&r.gain.folios);
 	put_all(&r.idle);

@@ -169,14 +169,19 @@ static inline int gdmabuf_context_check(const struct gdmabuf_context *ctx)
 void gdmabuf_context_close(struct gdmabuf_context *ctx);
 /* Gives up idle pins until @bytes are free; false if there were none. */
 bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
-/* The same with what others keep, for @ctx: as far as that is fair. */
-bool gdmabuf_contexts_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
+/* The same with what the user keeps in other contexts than @ctx. */
+bool gdmabuf_contexts_evict_own(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
 /*
- * Gives up idle pins, of @ctx first, until @bytes less are charged to @quota: if they are as many,
- * else none.  False if none.
+ * The same with what other users keep, as far as that is fair.  The caller sees to it that nobody
+ * does so at the same time, before what was given up is pinned by @ctx and charged.
  */
-bool gdmabuf_contexts_evict_charged(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
-				    const struct gdmabuf_quota *quota);
+bool gdmabuf_contexts_evict_others(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
+/*
+ * Gives up idle pins, of @pin's context first, until the user has pin->lacking less charged: if they
+ * are as many, else none.  False if none.  A process whose limit is lower takes nothing from one
+ * that may keep more.
+ */
+bool gdmabuf_contexts_evict_charged(const struct gdmabuf_pin *pin);
 /* Keeps to the budget.  Returns what is kept and idle. */
 u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind);
 /*
@@ -256,11 +261,12 @@ struct gdmabuf_pin {
 	struct gdmabuf_run *runs;
 	unsigned int nr_runs;
 	bool cacheable;
-	struct work_struct forget;	/* takes a stale pin out of the context */
+	struct work_struct forget;	/* gdmabuf_pin_forget(), of GPU memory that was freed */
 
 	struct gdmabuf_quota *quota;	/* of whom it is charged to */
 	u64 charged;			/* bytes of GPU memory; of host memory, if any is charged */
 	u64 lacking;			/* bytes that the limit would have to be freed of */
+	u64 limit;			/* RLIMIT_MEMLOCK that it was charged under, or 0 */
 
 	struct rw_semaphore revoke_sem;	/* read: CPU mappings are made; write: PIN_REVOKED is set */
 	atomic_t buffers;
@@ -279,6 +285,7 @@ struct gdmabuf_pin {
 			/* notifier.lock: */
 			struct interval_tree_node node;
 			bool watched;	/* node is in the notifier */
+			struct list_head stale;
 
 			bool dirty;		/* may have been written to */
 		} host;
@@ -303,7 +310,7 @@ bool gdmabuf_pin_is_idle_locked(const struct gdmabuf_pin *pin);
 bool gdmabuf_pin_drop(struct gdmabuf_pin *pin);
 /* The address means something else now.  Any context.  True the first time. */
 bool gdmabuf_pin_set_stale(struct gdmabuf_pin *pin);
-/* Takes a reference, and the pin out of the context, soon. */
+/* Takes a stale pin out of the context.  Consumes a reference; sleeps. */
 void gdmabuf_pin_forget(struct gdmabuf_pin *pin);
 /* The pages go away: after it no CPU reaches them. */
 void gdmabuf_pin_revoke(struct gdmabuf_pin *pin);
@@ -323,7 +330,7 @@ void gdmabuf_notifier_put(struct gdmabuf_notifier *notifier);
 void gdmabuf_notifier_add(struct gdmabuf_pin *pin);
 /* @pin may be stale.  By any process; waits for nothing that the owner does. */
 void gdmabuf_notifier_remove(struct gdmabuf_pin *pin);
-/* No context is there any more. */
+/* No context is there any more, and no pin is watched.  Waits until the kernel calls none of them. */
 void gdmabuf_notifiers_exit(void);
 
 /* ---- buffer.c, attach.c, sg.c, mmap.c: the dma-buf ---- */
@@ -409,7 +416,9 @@ struct gdmabuf_quota {
 	struct list_head link; /* in quotas */
 	kuid_t uid;
 	atomic64_t bytes;
+	atomic64_t leaving;	/* of these, what watches of pins that are no more have */
 	struct gdmabuf_memlock memlock;
+	struct mutex evicting;	/* held by the user's export that makes room by eviction */
 	atomic64_t mapped[2];	/* of revocable memory, by CPUs: enum gdmabuf_mapper */
 };
 
@@ -430,6 +439,8 @@ int gdmabuf_quota_charge(struct gdmabuf_quota *quota, u64 bytes);
 /* Any context. */
 void gdmabuf_quota_uncharge(struct gdmabuf_quota *quota, u64 bytes);
 u64 gdmabuf_quota_used(const struct gdmabuf_quota *quota);
+/* What of it only waits for its owner to give it back. */
+u64 gdmabuf_quota_leaving(const struct gdmabuf_quota *quota);
 /* How much less would have to be used for @bytes more; 0 if that would not do. */
 u64 gdmabuf_quota_lacks(const struct gdmabuf_quota *quota, u64 bytes);
 /* Whose processes map the user's revocable memory.  Others do not use up what the user may map. */

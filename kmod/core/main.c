@@ -355,12 +355,12 @@ destroy_wq:
 static void __exit gdmabuf_exit(void)
 {
 	misc_deregister(&device);
+	/* What is to be given up is watched still.  After it no pin is. */
 	gdmabuf_shrinker_destroy();
-	/* An invalidation queues work, and work may let go of a notifier. */
+	/* An invalidation queues work. */
 	gdmabuf_notifiers_exit();
 	destroy_workqueue(gdmabuf_wq);
 	gdmabuf_stats_destroy();
-	gdmabuf_notifiers_exit();
 	gdmabuf_owners_exit();
 	gdmabuf_quotas_exit();
 	gdmabuf_memlocks_exit();

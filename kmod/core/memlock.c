@@ -159,6 +159,7 @@ int gdmabuf_memlock_charge(struct gdmabuf_memlock *memlock, struct gdmabuf_pin *
 		count_folios_locked(memlock, pin, tally.bytes, -1, &undone);
 	mutex_unlock(&memlock->lock);
 	pin->charged = pin->length;
+	pin->limit = rlimit(RLIMIT_MEMLOCK);
 	return err;
 }
 
@@ -204,10 +205,12 @@ u64 gdmabuf_memlock_count_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gai
 
 	if (!pin->charged)
 		return 0;
-	for (run_first(&it, pin->runs, 0, pin->length); it.length; run_next(&it))
+	for (run_first(&it, pin->runs, 0, pin->length); it.length; run_next(&it)) {
 		for (at = it.start; at < it.start + it.length; at = next)
 			freed += count_folio_gain(
 				memlock, folio_at(at, it.start + it.length, &next), &gain->folios);
+		cond_resched();
+	}
 	return freed;
 }
 
@@ -238,9 +241,11 @@ bool gdmabuf_memlock_take_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gai
 
 	if (!pin->charged)
 		return false;
-	for (run_first(&it, pin->runs, 0, pin->length); it.length; run_next(&it))
+	for (run_first(&it, pin->runs, 0, pin->length); it.length; run_next(&it)) {
 		for (at = it.start; at < it.start + it.length; at = next)
 			useful |= take_folio_gain(folio_at(at, it.start + it.length, &next),
 						  &gain->folios, freed);
+		cond_resched();
+	}
 	return useful;
 }

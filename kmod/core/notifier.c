@@ -16,8 +16,10 @@
  * off for ever, and it may be another process that closes the last dma-buf.
  */
 #include <linux/mm.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 
 #include "core.h"
 
@@ -28,10 +30,16 @@
  */
 struct gdmabuf_notifier {
 	struct mmu_notifier base;
-	struct kref kref;	    /* the kernel's, and contexts' until they are freed */
-	spinlock_t lock;	    /* protects pins, what pins have in it, contexts' watchers */
+	struct kref kref;	    /* the kernel's, contexts' until they are freed, and forget's */
+	spinlock_t lock;	    /* protects the rest, what pins have in it, contexts' watchers */
 	struct rb_root_cached pins; /* by address */
+	struct list_head stale;	    /* pins that were removed, referenced: for forget */
+	struct work_struct forget;
+	bool forgetting;	    /* forget will look at the list */
 };
+
+/* Notifiers that the kernel calls, or will call the last time: for gdmabuf_notifiers_exit(). */
+static atomic_t registered;
 
 static struct gdmabuf_notifier *notifier_of(struct mmu_notifier *base)
 {
@@ -58,21 +66,78 @@ static void notifier_remove_locked(struct gdmabuf_notifier *notifier, struct gdm
 	notifier_leave_locked(notifier, pin->ctx);
 }
 
-/* Any context. */
-static void notifier_set_stale(struct gdmabuf_notifier *notifier, unsigned long first,
-			       unsigned long last)
+static struct gdmabuf_pin *notifier_take_stale(struct gdmabuf_notifier *notifier)
 {
-	struct interval_tree_node *node;
+	struct gdmabuf_pin *pin;
 
 	spin_lock(&notifier->lock);
-	while ((node = interval_tree_iter_first(&notifier->pins, first, last))) {
-		struct gdmabuf_pin *pin = container_of(node, struct gdmabuf_pin, host.node);
+	pin = list_first_entry_or_null(&notifier->stale, struct gdmabuf_pin, host.stale);
+	if (pin)
+		list_del(&pin->host.stale);
+	else
+		notifier->forgetting = false;
+	spin_unlock(&notifier->lock);
+	return pin;
+}
 
+/* A work item for each notifier: a process with many pins delays nobody else's. */
+static void notifier_forget(struct work_struct *work)
+{
+	struct gdmabuf_notifier *notifier = container_of(work, struct gdmabuf_notifier, forget);
+	struct gdmabuf_pin *pin;
+
+	while ((pin = notifier_take_stale(notifier))) {
+		gdmabuf_pin_forget(pin);
+		cond_resched();
+	}
+	kref_put(&notifier->kref, notifier_free);
+}
+
+static void notifier_forget_locked(struct gdmabuf_notifier *notifier, struct gdmabuf_pin *pin)
+{
+	lockdep_assert_held(&notifier->lock);
+	if (!kref_get_unless_zero(&pin->kref))
+		return;
+	list_add_tail(&pin->host.stale, &notifier->stale);
+	if (notifier->forgetting)
+		return;
+	notifier->forgetting = true;
+	kref_get(&notifier->kref);
+	queue_work(gdmabuf_wq, &notifier->forget);
+}
+
+/* A process may have a million pins on a huge page: others get the processor in between. */
+#define STALE_AT_ONCE 32
+
+/* True if there may be more. */
+static bool notifier_set_some_stale(struct gdmabuf_notifier *notifier, unsigned long first,
+				    unsigned long last)
+{
+	struct interval_tree_node *node = NULL;
+	int i;
+
+	spin_lock(&notifier->lock);
+	for (i = 0; i < STALE_AT_ONCE; i++) {
+		struct gdmabuf_pin *pin;
+
+		node = interval_tree_iter_first(&notifier->pins, first, last);
+		if (!node)
+			break;
+		pin = container_of(node, struct gdmabuf_pin, host.node);
 		notifier_remove_locked(notifier, pin);
 		if (gdmabuf_pin_set_stale(pin) && !READ_ONCE(pin->creating))
-			gdmabuf_pin_forget(pin);
+			notifier_forget_locked(notifier, pin);
 	}
 	spin_unlock(&notifier->lock);
+	return node;
+}
+
+static void notifier_set_stale(struct gdmabuf_notifier *notifier, unsigned long first,
+			       unsigned long last, bool may_sleep)
+{
+	while (notifier_set_some_stale(notifier, first, last))
+		if (may_sleep)
+			cond_resched();
 }
 
 static void notifier_invalidate(struct mmu_notifier *base, const struct mmu_notifier_range *range)
@@ -81,7 +146,8 @@ static void notifier_invalidate(struct mmu_notifier *base, const struct mmu_noti
 	if (range->event == MMU_NOTIFY_PROTECTION_VMA ||
 	    range->event == MMU_NOTIFY_PROTECTION_PAGE || range->event == MMU_NOTIFY_SOFT_DIRTY)
 		return;
-	notifier_set_stale(notifier_of(base), range->start, range->end - 1);
+	notifier_set_stale(notifier_of(base), range->start, range->end - 1,
+			   mmu_notifier_range_blockable(range));
 }
 
 static int notifier_start(struct mmu_notifier *base, const struct mmu_notifier_range *range)
@@ -93,7 +159,7 @@ static int notifier_start(struct mmu_notifier *base, const struct mmu_notifier_r
 /* The process has ended, or executed another program. */
 static void notifier_release(struct mmu_notifier *base, struct mm_struct *mm)
 {
-	notifier_set_stale(notifier_of(base), 0, ULONG_MAX);
+	notifier_set_stale(notifier_of(base), 0, ULONG_MAX, true);
 }
 
 static struct mmu_notifier *notifier_alloc(struct mm_struct *mm)
@@ -105,12 +171,18 @@ static struct mmu_notifier *notifier_alloc(struct mm_struct *mm)
 	kref_init(&notifier->kref);
 	spin_lock_init(&notifier->lock);
 	notifier->pins = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&notifier->stale);
+	INIT_WORK(&notifier->forget, notifier_forget);
+	atomic_inc(&registered);
 	return &notifier->base;
 }
 
+/* The kernel calls it no more. */
 static void notifier_unregistered(struct mmu_notifier *base)
 {
 	kref_put(&notifier_of(base)->kref, notifier_free);
+	if (atomic_dec_and_test(&registered))
+		wake_up_var(&registered);
 }
 
 static const struct mmu_notifier_ops notifier_ops = {
@@ -181,7 +253,14 @@ void gdmabuf_notifier_remove(struct gdmabuf_pin *pin)
 	spin_unlock(&notifier->lock);
 }
 
+/*
+ * mmu_notifier_synchronize() waits for those who read the kernel's list of notifiers.  It does not
+ * wait for callbacks of mmu_notifier_put() that other CPUs have queued, which is what SRCU does on
+ * machines with many CPUs.  Such a callback runs with bottom halves disabled, so a grace period
+ * after the last one has woken us, it has left this module.
+ */
 void gdmabuf_notifiers_exit(void)
 {
-	mmu_notifier_synchronize();
+	wait_var_event(&registered, !atomic_read(&registered));
+	synchronize_rcu();
 }

@@ -104,9 +104,8 @@ bool gdmabuf_pin_drop(struct gdmabuf_pin *pin)
 	return atomic_read(&pin->buffers) > 0;
 }
 
-static void forget(struct work_struct *work)
+void gdmabuf_pin_forget(struct gdmabuf_pin *pin)
 {
-	struct gdmabuf_pin *pin = container_of(work, struct gdmabuf_pin, forget);
 	bool kept;
 
 	mutex_lock(&pin->ctx->lock);
@@ -117,10 +116,9 @@ static void forget(struct work_struct *work)
 	gdmabuf_pin_put(pin);
 }
 
-void gdmabuf_pin_forget(struct gdmabuf_pin *pin)
+static void forget_work(struct work_struct *work)
 {
-	if (kref_get_unless_zero(&pin->kref))
-		queue_work(gdmabuf_wq, &pin->forget);
+	gdmabuf_pin_forget(container_of(work, struct gdmabuf_pin, forget));
 }
 
 bool gdmabuf_pin_set_stale(struct gdmabuf_pin *pin)
@@ -221,18 +219,33 @@ static void list(struct gdmabuf_pin *pin)
 }
 
 /*
+ * Held by who gives up what other users keep, until the pin that this is for is made or refused:
+ * what another user may lose is known only while nobody else takes it.
+ */
+static DEFINE_MUTEX(others_lock);
+
+/* The first time only the lock is taken, and the driver asked again: others may have made room. */
+static bool evict_others(struct gdmabuf_pin *pin, bool *locked)
+{
+	if (*locked)
+		return gdmabuf_contexts_evict_others(pin->ctx, pin->ops->kind, pin->length);
+	*locked = !mutex_lock_killable(&others_lock);
+	return *locked;
+}
+
+/*
  * Makes room, if idle pins are what is in the way.  How much a limit lacks is known.  How much of
  * the BAR is free is not: something is given up, of others last, and the driver is asked again.
  */
-static bool evict_for(int error, struct gdmabuf_pin *pin)
+static bool evict_for(int error, struct gdmabuf_pin *pin, bool *locked)
 {
 	u32 kind = pin->ops->kind;
 
 	if (error == -ENOSPC)
 		return gdmabuf_context_evict(pin->ctx, kind, pin->length) ||
-		       gdmabuf_contexts_evict(pin->ctx, kind, pin->length);
-	return pin->lacking &&
-	       gdmabuf_contexts_evict_charged(pin->ctx, kind, pin->lacking, pin->quota);
+		       gdmabuf_contexts_evict_own(pin->ctx, kind, pin->length) ||
+		       evict_others(pin, locked);
+	return pin->lacking && gdmabuf_contexts_evict_charged(pin);
 }
 
 static int try_pin(struct gdmabuf_pin *pin)
@@ -255,19 +268,38 @@ static int get_slot(struct gdmabuf_pin *pin)
 	return err && fatal_signal_pending(current) ? -EINTR : err;
 }
 
+/* Others of the user may have made room since @pin was refused: so it is tried first. */
+static int pin_evicting_locked(struct gdmabuf_pin *pin)
+{
+	int err = try_pin(pin);
+	bool evicted = false, locked = false;
+
+	lockdep_assert_held(&pin->quota->evicting);
+	while (err && evict_for(err, pin, &locked)) {
+		evicted = true;
+		err = fatal_signal_pending(current) ? -EINTR : try_pin(pin);
+	}
+	if (locked)
+		mutex_unlock(&others_lock);
+	if (evicted && !err)
+		count(pin->ctx, retries);
+	return err;
+}
+
+/*
+ * One of a user's exports at a time makes room, until it has pinned: another would find no idle
+ * pin where one is just being given up, or give up one more than is needed.
+ */
 static int pin_with_eviction(struct gdmabuf_pin *pin)
 {
 	int err = try_pin(pin);
-	bool evicted = false;
 
-	while (err && evict_for(err, pin)) {
-		evicted = true;
-		if (fatal_signal_pending(current))
-			return -EINTR;
-		err = try_pin(pin);
-	}
-	if (evicted && !err)
-		count(pin->ctx, retries);
+	if (err != -ENOSPC && !pin->lacking)
+		return err;
+	if (mutex_lock_killable(&pin->quota->evicting))
+		return -EINTR;
+	err = pin_evicting_locked(pin);
+	mutex_unlock(&pin->quota->evicting);
 	return err;
 }
 
@@ -304,7 +336,7 @@ static struct gdmabuf_pin *alloc(struct gdmabuf_context *ctx, const struct gdmab
 	pin->flags = flags & ~GDMABUF_KEEP;
 	pin->creating = true;
 	INIT_LIST_HEAD(&pin->lru);
-	INIT_WORK(&pin->forget, forget);
+	INIT_WORK(&pin->forget, forget_work);
 	init_rwsem(&pin->revoke_sem);
 	mutex_init(&pin->lock);
 	INIT_LIST_HEAD(&pin->mapped);

@@ -30,6 +30,7 @@ static struct gdmabuf_quota *quota_create(void)
 	kref_init(&quota->kref);
 	quota->uid = current_uid();
 	gdmabuf_memlock_init(&quota->memlock);
+	mutex_init(&quota->evicting);
 	return quota;
 }
 
@@ -123,6 +124,11 @@ void gdmabuf_quota_uncharge(struct gdmabuf_quota *quota, u64 bytes)
 u64 gdmabuf_quota_used(const struct gdmabuf_quota *quota)
 {
 	return atomic64_read(&quota->bytes);
+}
+
+u64 gdmabuf_quota_leaving(const struct gdmabuf_quota *quota)
+{
+	return atomic64_read(&quota->leaving);
 }
 
 u64 gdmabuf_quota_lacks(const struct gdmabuf_quota *quota, u64 bytes)

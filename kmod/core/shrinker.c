@@ -4,9 +4,9 @@
  * the kernel looks for memory, the pins go that were exported longest ago, of one context after the
  * other.
  *
- * A pin's end waits for mmu notifiers, within which the kernel may be looking for memory.  So what
- * is found here is given up by a work item, and counted as freed before it is: the kernel would
- * look for as much again otherwise.
+ * A pin's end takes locks that are held by those who allocate, for whom the kernel may be looking.
+ * So the pins that are found here are given up by a work item.  They are counted as freed before
+ * they are: the kernel would look for as much again otherwise.
  */
 #include <linux/list.h>
 #include <linux/spinlock.h>
@@ -69,4 +69,5 @@ int gdmabuf_shrinker_create(void)
 void gdmabuf_shrinker_destroy(void)
 {
 	gdmabuf_shrinker_unregister(shrinker);
+	flush_work(&work);
 }

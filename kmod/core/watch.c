@@ -26,6 +26,8 @@ static void watch_uncharge(struct gdmabuf_watch *watch)
 	spin_lock(&watch->lock);
 	bytes = watch->bytes;
 	watch->bytes = 0;
+	if (!watch->pin)
+		atomic64_sub(bytes, &watch->quota->leaving);
 	spin_unlock(&watch->lock);
 	gdmabuf_quota_uncharge(watch->quota, bytes);
 }
@@ -120,6 +122,7 @@ void gdmabuf_watch_end(struct gdmabuf_watch *watch)
 {
 	spin_lock(&watch->lock);
 	watch->pin = NULL;
+	atomic64_add(watch->bytes, &watch->quota->leaving);
 	spin_unlock(&watch->lock);
 	if (!watch->started)
 		gdmabuf_watch_put(watch);

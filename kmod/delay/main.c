@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * For tests: each call of one function of the kernel, or of a module, takes longer.  A race of a few
+ * instructions is then met every time.
+ */
+#include <linux/delay.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+
+static char *symbol = "gdmabuf_slots_stale";
+module_param(symbol, charp, 0400);
+MODULE_PARM_DESC(symbol, "function that is delayed");
+
+static unsigned int delay_us = 2000;
+module_param(delay_us, uint, 0600);
+MODULE_PARM_DESC(delay_us, "of each call");
+
+/* Preemption is off: the caller may hold a spinlock. */
+static int gdmabuf_delay_call(struct kprobe *kprobe, struct pt_regs *regs)
+{
+	unsigned int us;
+
+	for (us = 0; us < delay_us; us += 100)
+		udelay(100);
+	return 0;
+}
+
+static struct kprobe gdmabuf_delay_kprobe = { .pre_handler = gdmabuf_delay_call };
+
+static int __init gdmabuf_delay_init(void)
+{
+	gdmabuf_delay_kprobe.symbol_name = symbol;
+	return register_kprobe(&gdmabuf_delay_kprobe);
+}
+
+static void __exit gdmabuf_delay_exit(void)
+{
+	unregister_kprobe(&gdmabuf_delay_kprobe);
+}
+
+module_init(gdmabuf_delay_init);
+module_exit(gdmabuf_delay_exit);
+MODULE_DESCRIPTION("Delays calls of a function, for tests");
+MODULE_LICENSE("Dual MIT/GPL");

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of the module gdmabuf while the kernel still works for it.  GDM_MODULE names the file to
+ * load it from again.
+ */
+#include "../harness.h"
+#include "gdm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Tries until nobody needs it. */
+static void unload_module(void)
+{
+	long ret;
+
+	do
+		ret = syscall(SYS_delete_module, "gdmabuf", O_NONBLOCK);
+	while (ret && (errno == EAGAIN || errno == EBUSY));
+	EXPECT_EQ(ret ? errno : 0, 0);
+}
+
+static void unload_load_again(void)
+{
+	const char *path = getenv("GDM_MODULE");
+	int fd;
+
+	if (!path)
+		test_skip("GDM_MODULE is not set");
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	EXPECT(fd >= 0);
+	EXPECT_EQ(syscall(SYS_finit_module, fd, "", 0), 0);
+	close(fd);
+}
+
+/* Pages that drivers have pinned now. */
+static long unload_pages_pinned(void)
+{
+	FILE *f = fopen("/proc/vmstat", "re");
+	long acquired = -1, released = 0;
+	char line[128];
+
+	EXPECT(f);
+	while (fgets(line, sizeof(line), f)) {
+		sscanf(line, "nr_foll_pin_acquired %ld", &acquired);
+		sscanf(line, "nr_foll_pin_released %ld", &released);
+	}
+	fclose(f);
+	return acquired - released;
+}
+
+static void unload_drop_caches(void)
+{
+	FILE *f = fopen("/proc/sys/vm/drop_caches", "we");
+
+	EXPECT(f);
+	fputs("2\n", f);
+	fclose(f);
+}
+
+enum { PINS = 1500, PIN_PAGES = 4 };
+
+static atomic_bool unload_remaps;
+
+static void *unload_remap(void *arg)
+{
+	unsigned char *p = arg;
+
+	while (!atomic_load(&unload_remaps))
+		sched_yield();
+	for (int i = PINS - 1; i >= 0; i--)
+		madvise(p + (size_t)i * PIN_PAGES * PAGE, PAGE, MADV_DONTNEED);
+	return NULL;
+}
+
+TEST(unload_while_shrinking,
+     "A process that remaps memory while the module ends leaves no pin that the "
+     "kernel's search for memory had found.")
+{
+	size_t length = (size_t)PINS * PIN_PAGES * PAGE;
+	unsigned char *p = pages_new(length, 0);
+	int ctx = gdm_open();
+	pthread_t thread;
+	long before;
+
+	memset(p, 1, length);
+	before = unload_pages_pinned();
+	for (int i = 0; i < PINS; i++) {
+		struct gdm_export e;
+
+		EXPECT_EQ(gdm_export_host(ctx, p + (size_t)i * PIN_PAGES * PAGE, PIN_PAGES * PAGE,
+					  GDMABUF_KEEP, &e),
+			  0);
+		close(e.fd);
+	}
+	EXPECT_EQ(pthread_create(&thread, NULL, unload_remap, p), 0);
+	unload_drop_caches();
+	close(ctx);
+	atomic_store(&unload_remaps, true);
+	unload_module();
+	pthread_join(thread, NULL);
+	EXPECT_EQ(unload_pages_pinned(), before);
+	munmap(p, length);
+	unload_load_again();
+}
+
+enum { ROUNDS = 12, PROCESSES = 8 };
+
+static void unload_run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	EXPECT_EQ(sched_setaffinity(0, sizeof(set), &set), 0);
+}
+
+/* Keeps kernel threads from CPU 1 for 50 ms at a time. */
+static pid_t unload_start_hog(void)
+{
+	struct sched_param priority = { 50 };
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	unload_run_on(1);
+	if (sched_setscheduler(0, SCHED_FIFO, &priority))
+		_exit(1);
+	for (;;) {
+		struct timespec now, end;
+
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		end.tv_nsec += 50000000;
+		do
+			clock_gettime(CLOCK_MONOTONIC, &now);
+		while ((now.tv_sec - end.tv_sec) * 1000000000LL + now.tv_nsec - end.tv_nsec < 0);
+		usleep(2000);
+	}
+}
+
+struct unload_pipes {
+	int ready[2], end[2];
+};
+
+/* A process with a notifier.  Its context is closed on CPU 1 when the pipe is. */
+static pid_t unload_start_process(const struct unload_pipes *pipes, bool exits)
+{
+	pid_t pid = fork();
+	unsigned char *p;
+	char byte = 0;
+	int ctx;
+
+	if (pid)
+		return pid;
+	unload_run_on(1);
+	p = pages_new(PAGE, 1);
+	ctx = gdm_open();
+	if (gdm_export_host(ctx, p, PAGE, 0, NULL) || write(pipes->ready[1], &byte, 1) != 1)
+		_exit(1);
+	close(pipes->end[1]);
+	(void)!read(pipes->end[0], &byte, 1);
+	close(ctx);
+	if (!exits)
+		pause();
+	_exit(0);
+}
+
+static void unload_round(void)
+{
+	struct unload_pipes pipes;
+	pid_t pids[PROCESSES];
+	char byte;
+
+	EXPECT_EQ(pipe(pipes.ready), 0);
+	EXPECT_EQ(pipe(pipes.end), 0);
+	for (int i = 0; i < PROCESSES; i++)
+		pids[i] = unload_start_process(&pipes, i % 2);
+	for (int i = 0; i < PROCESSES; i++)
+		EXPECT_EQ(read(pipes.ready[0], &byte, 1), 1);
+	close(pipes.end[0]);
+	close(pipes.end[1]);
+	unload_module();
+	usleep(100000);
+	for (int i = 0; i < PROCESSES; i++) {
+		kill(pids[i], SIGKILL);
+		EXPECT_EQ(waitpid(pids[i], NULL, 0), pids[i]);
+	}
+	close(pipes.ready[0]);
+	close(pipes.ready[1]);
+	unload_load_again();
+}
+
+TEST(unload_after_processes,
+     "The module's end waits until the kernel has called what the ends of processes "
+     "on another processor have queued.")
+{
+	pid_t hog;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		test_skip("one processor");
+	hog = unload_start_hog();
+	unload_run_on(0);
+	for (int round = 0; round < ROUNDS; round++)
+		unload_round();
+	kill(hog, SIGKILL);
+	waitpid(hog, NULL, 0);
+}

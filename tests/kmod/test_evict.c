@@ -64,16 +64,16 @@ static void evict_run(struct exporters *x)
 static int evict_gpu_open(void)
 {
 	static const struct mock_config slow = { .budget_pages = BUDGET, .delay_us = PIN_US };
-	int gpu = gpu_open();
+	int gpu = mockgpu_open();
 
-	gpu_config(gpu, &slow);
+	mockgpu_config(gpu, &slow);
 	return gpu;
 }
 
 /* @pins idle pins of @pages each, kept. */
 static void evict_keep(int ctx, int gpu, int pins, int pages)
 {
-	uint64_t va = gpu_alloc(gpu, (size_t)pins * pages * GPU_PAGE, 0);
+	uint64_t va = mockgpu_alloc(gpu, (size_t)pins * pages * GPU_PAGE, 0);
 
 	for (int i = 0; i < pins; i++) {
 		struct gdm_export e;
@@ -89,9 +89,9 @@ static void evict_gpu_close(int gpu)
 {
 	static const struct mock_config works;
 
-	gpu_config(gpu, &works);
+	mockgpu_config(gpu, &works);
 	close(gpu);
-	EVENTUALLY(gpu_stats(gpu_open()).pages_pinned == 0);
+	EVENTUALLY(mockgpu_stats(mockgpu_open()).pages_pinned == 0);
 }
 
 static void evict_as_other_user(void *arg)
@@ -100,7 +100,7 @@ static void evict_as_other_user(void *arg)
 	int gpu = evict_gpu_open();
 
 	(void)arg;
-	x.va = gpu_alloc(gpu, (size_t)EXPORTERS * x.each * GPU_PAGE, 0);
+	x.va = mockgpu_alloc(gpu, (size_t)EXPORTERS * x.each * GPU_PAGE, 0);
 	become_user(0);
 	x.ctx = gdm_open();
 	evict_run(&x);
@@ -131,7 +131,7 @@ TEST(evict_once_threads, "Threads that wait for the same room find it, and one e
 
 	evict_keep(x.ctx, gpu, 8, 15);
 	/* With watches 128 pages are pinned: two threads find room, the others need one eviction. */
-	x.va = gpu_alloc(gpu, (size_t)EXPORTERS * GPU_PAGE, 0);
+	x.va = mockgpu_alloc(gpu, (size_t)EXPORTERS * GPU_PAGE, 0);
 	evict_run(&x);
 	EXPECT_EQ(atomic_load(&x.refused), 0);
 	EXPECT_EQ(gdm_stats(x.ctx).out_evictions, 1);
@@ -145,7 +145,7 @@ TEST(evict_last_threads, "Threads find room while the only idle pin is being giv
 	struct exporters x = { .ctx = gdm_open(), .each = 1 };
 
 	evict_keep(x.ctx, gpu, 1, BUDGET - 1);
-	x.va = gpu_alloc(gpu, (size_t)EXPORTERS * GPU_PAGE, 0);
+	x.va = mockgpu_alloc(gpu, (size_t)EXPORTERS * GPU_PAGE, 0);
 	evict_run(&x);
 	EXPECT_EQ(atomic_load(&x.refused), 0);
 	EXPECT_EQ(gdm_stats(x.ctx).out_evictions, 1);

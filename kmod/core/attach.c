@@ -30,7 +30,7 @@ MODULE_PARM_DESC(p2pdma,
 		 "PCI device without known way from the GPU: 0 import, 1 import and warn, 2 refuse");
 
 /* Words, and maybe the newline with which echo writes a parameter. */
-static bool in_list(const char *name)
+static bool gdmabuf_attach_in_list(const char *name)
 {
 	size_t length = strlen(name), word;
 	const char *at = skip_spaces(static_importers);
@@ -44,13 +44,13 @@ static bool in_list(const char *name)
 }
 
 /* Not dev_driver_string(), which names the bus or the class of a device without driver. */
-static bool may_be_static(struct device *dev)
+static bool gdmabuf_attach_may_be_static(struct device *dev)
 {
 	const struct device_driver *driver = READ_ONCE(dev->driver);
 	bool allowed;
 
 	kernel_param_lock(THIS_MODULE);
-	allowed = in_list("*") || (driver && in_list(driver->name));
+	allowed = gdmabuf_attach_in_list("*") || (driver && gdmabuf_attach_in_list(driver->name));
 	kernel_param_unlock(THIS_MODULE);
 	if (!allowed)
 		pr_debug("%s: %s is not in static_importers\n", dev_name(dev),
@@ -59,7 +59,7 @@ static bool may_be_static(struct device *dev)
 }
 
 /* The importer's PCI device, or the one it sits below: a USB camera's controller. */
-static struct pci_dev *pci_parent(struct device *dev)
+static struct pci_dev *gdmabuf_attach_pci_parent(struct device *dev)
 {
 	for (; dev; dev = dev->parent)
 		if (dev_is_pci(dev))
@@ -67,7 +67,7 @@ static struct pci_dev *pci_parent(struct device *dev)
 	return NULL;
 }
 
-static struct pci_dev *owner_of(phys_addr_t address)
+static struct pci_dev *gdmabuf_attach_owner_of(phys_addr_t address)
 {
 	struct pci_dev *pdev = NULL;
 	int i;
@@ -80,14 +80,14 @@ static struct pci_dev *owner_of(phys_addr_t address)
 	return NULL;
 }
 
-static int check_distance(struct gdmabuf_pin *pin, struct device *dev)
+static int gdmabuf_attach_check_distance(struct gdmabuf_pin *pin, struct device *dev)
 {
-	struct pci_dev *gpu, *peer = pci_parent(dev);
+	struct pci_dev *gpu, *peer = gdmabuf_attach_pci_parent(dev);
 	int distance = 0;
 
 	if (p2pdma == P2PDMA_OFF || !IS_ENABLED(CONFIG_PCI_P2PDMA) || !peer)
 		return 0;
-	gpu = owner_of(pin->runs[0].start);
+	gpu = gdmabuf_attach_owner_of(pin->runs[0].start);
 	if (gpu)
 		distance = pci_p2pdma_distance(gpu, &peer->dev, false);
 	pci_dev_put(gpu);
@@ -113,9 +113,9 @@ int gdmabuf_attach_gpu(struct dma_buf *dmabuf, struct dma_buf_attachment *attach
 		return -EOPNOTSUPP;
 	if (dynamic && !attachment->peer2peer)
 		return -EOPNOTSUPP;
-	if (!dynamic && !may_be_static(attachment->dev))
+	if (!dynamic && !gdmabuf_attach_may_be_static(attachment->dev))
 		return -EOPNOTSUPP;
-	return check_distance(buffer->pin, attachment->dev);
+	return gdmabuf_attach_check_distance(buffer->pin, attachment->dev);
 }
 
 /*

@@ -18,26 +18,26 @@ void gdmabuf_buffer_release(struct dma_buf *dmabuf)
 	kfree(buffer);
 	kref_get(&ctx->kref);
 	gdmabuf_pin_put(pin);
-	if (READ_ONCE(ctx->budget[kind_index(kind)]) != U64_MAX)
+	if (READ_ONCE(ctx->budget[gdmabuf_kind_index(kind)]) != U64_MAX)
 		gdmabuf_context_trim(ctx, kind);
 	gdmabuf_context_put(ctx);
 }
 
 /* In the descriptor's fdinfo and debugfs.  Static, as the dma-buf outlives its buffer. */
-static const char *exporter_name(const struct gdmabuf_pin *pin)
+static const char *gdmabuf_exporter_name(const struct gdmabuf_pin *pin)
 {
 	if (pin->ops->kind == GDMABUF_KIND_HOST)
 		return "gdmabuf-host";
 	return pin->flags & GDMABUF_REVOCABLE ? "gdmabuf-gpu-revocable" : "gdmabuf-gpu";
 }
 
-static struct dma_buf *export(struct gdmabuf_buffer *buffer)
+static struct dma_buf *gdmabuf_buffer_export(struct gdmabuf_buffer *buffer)
 {
 	DEFINE_DMA_BUF_EXPORT_INFO(info);
 
 	info.ops = buffer->pin->ops->buffer_ops(buffer->pin, buffer->offset, buffer->length,
 						 buffer->flags);
-	info.exp_name = exporter_name(buffer->pin);
+	info.exp_name = gdmabuf_exporter_name(buffer->pin);
 	info.size = buffer->length;
 	info.flags = buffer->flags & GDMABUF_READ_ONLY ? O_RDONLY : O_RDWR;
 	info.priv = buffer;
@@ -59,7 +59,7 @@ struct dma_buf *gdmabuf_buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 l
 	buffer->flags = flags;
 	mutex_init(&buffer->maps_lock);
 	INIT_LIST_HEAD(&buffer->maps);
-	dmabuf = export(buffer);
+	dmabuf = gdmabuf_buffer_export(buffer);
 	if (IS_ERR(dmabuf)) {
 		kfree(buffer);
 		gdmabuf_pin_put(pin);

@@ -16,7 +16,7 @@ static struct {
 	.list = LIST_HEAD_INIT(contexts.list),
 };
 
-static void context_destroy(struct gdmabuf_context *ctx)
+static void gdmabuf_context_destroy(struct gdmabuf_context *ctx)
 {
 	if (ctx->owner)
 		gdmabuf_owner_put(ctx->owner);
@@ -39,7 +39,7 @@ struct gdmabuf_context *gdmabuf_context_create(void)
 	ctx->quota = gdmabuf_quota_get_current();
 	ctx->by_slot = kvcalloc(GDMABUF_SLOTS, sizeof(*ctx->by_slot), GFP_KERNEL_ACCOUNT);
 	if (!ctx->owner || !ctx->quota || !ctx->by_slot || gdmabuf_slots_create(&ctx->slots)) {
-		context_destroy(ctx);
+		gdmabuf_context_destroy(ctx);
 		return ERR_PTR(-ENOMEM);
 	}
 	kref_init(&ctx->kref);
@@ -59,29 +59,29 @@ struct gdmabuf_context *gdmabuf_context_create(void)
 	return ctx;
 }
 
-static void context_free(struct kref *kref)
+static void gdmabuf_context_free(struct kref *kref)
 {
 	struct gdmabuf_context *ctx = container_of(kref, struct gdmabuf_context, kref);
 
 	list_del(&ctx->link);
 	mutex_unlock(&contexts.lock);
-	context_destroy(ctx);
+	gdmabuf_context_destroy(ctx);
 }
 
 void gdmabuf_context_put(struct gdmabuf_context *ctx)
 {
-	kref_put_mutex(&ctx->kref, context_free, &contexts.lock);
+	kref_put_mutex(&ctx->kref, gdmabuf_context_free, &contexts.lock);
 }
 
 /* Only its owner gives a revocable pin back to the driver. */
-static bool frees_room(const struct gdmabuf_pin *pin)
+static bool gdmabuf_context_frees_room(const struct gdmabuf_pin *pin)
 {
 	return !(pin->flags & GDMABUF_REVOCABLE) || gdmabuf_owner_is_current(pin->ctx->owner);
 }
 
 /* Moves idle pins of @kind to @idle, until they are @bytes; for which @most are charged. */
-static u64 collect_idle_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes, u64 most,
-			       bool for_room, struct list_head *idle)
+static u64 gdmabuf_context_collect_idle_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
+					       u64 most, bool for_room, struct list_head *idle)
 {
 	struct gdmabuf_pin *pin, *next;
 	u64 found = 0;
@@ -90,7 +90,7 @@ static u64 collect_idle_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
 		if (found >= bytes)
 			break;
 		if (pin->ops->kind != kind || !gdmabuf_pin_is_idle_locked(pin) ||
-		    (for_room && !frees_room(pin)) || pin->charged > most)
+		    (for_room && !gdmabuf_context_frees_room(pin)) || pin->charged > most)
 			continue;
 		found += pin->length;
 		most -= pin->charged;
@@ -100,7 +100,7 @@ static u64 collect_idle_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
 	return found;
 }
 
-static void put_all(struct list_head *idle)
+static void gdmabuf_context_put_all(struct list_head *idle)
 {
 	struct gdmabuf_pin *pin, *next;
 
@@ -117,9 +117,9 @@ bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
 	u64 found;
 
 	mutex_lock(&ctx->lock);
-	found = collect_idle_locked(ctx, kind, bytes, U64_MAX, true, &idle);
+	found = gdmabuf_context_collect_idle_locked(ctx, kind, bytes, U64_MAX, true, &idle);
 	mutex_unlock(&ctx->lock);
-	put_all(&idle);
+	gdmabuf_context_put_all(&idle);
 	return found > 0;
 }
 
@@ -127,8 +127,8 @@ bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
  * What @other may lose for @bytes of @ctx: all between contexts of one user; of another user what
  * that has pinned beyond what @ctx's would have, without what only waits to be given back.
  */
-static u64 context_may_lose(const struct gdmabuf_context *other, const struct gdmabuf_context *ctx,
-			    u64 bytes)
+static u64 gdmabuf_context_may_lose(const struct gdmabuf_context *other,
+				    const struct gdmabuf_context *ctx, u64 bytes)
 {
 	u64 theirs = gdmabuf_quota_used(other->quota) - gdmabuf_quota_leaving(other->quota);
 	u64 ours = gdmabuf_quota_used(ctx->quota) + bytes;
@@ -139,8 +139,8 @@ static u64 context_may_lose(const struct gdmabuf_context *other, const struct gd
 }
 
 /* Of the first that has any: what it gives up changes what the next one owes. */
-static u64 collect_others_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes, bool same_user,
-				 struct list_head *idle)
+static u64 gdmabuf_context_collect_others_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
+						 bool same_user, struct list_head *idle)
 {
 	struct gdmabuf_context *other;
 	u64 found = 0;
@@ -150,8 +150,9 @@ static u64 collect_others_locked(struct gdmabuf_context *ctx, u32 kind, u64 byte
 		if (other == ctx || (other->quota == ctx->quota) != same_user)
 			continue;
 		mutex_lock(&other->lock);
-		found = collect_idle_locked(other, kind, bytes, context_may_lose(other, ctx, bytes),
-					    true, idle);
+		found = gdmabuf_context_collect_idle_locked(
+			other, kind, bytes, gdmabuf_context_may_lose(other, ctx, bytes), true,
+			idle);
 		mutex_unlock(&other->lock);
 		if (found)
 			break;
@@ -159,26 +160,27 @@ static u64 collect_others_locked(struct gdmabuf_context *ctx, u32 kind, u64 byte
 	return found;
 }
 
-static bool contexts_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes, bool same_user)
+static bool gdmabuf_context_contexts_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
+					   bool same_user)
 {
 	LIST_HEAD(idle);
 	u64 found;
 
 	mutex_lock(&contexts.lock);
-	found = collect_others_locked(ctx, kind, bytes, same_user, &idle);
+	found = gdmabuf_context_collect_others_locked(ctx, kind, bytes, same_user, &idle);
 	mutex_unlock(&contexts.lock);
-	put_all(&idle);
+	gdmabuf_context_put_all(&idle);
 	return found > 0;
 }
 
 bool gdmabuf_contexts_evict_own(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
 {
-	return contexts_evict(ctx, kind, bytes, true);
+	return gdmabuf_context_contexts_evict(ctx, kind, bytes, true);
 }
 
 bool gdmabuf_contexts_evict_others(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
 {
-	return contexts_evict(ctx, kind, bytes, false);
+	return gdmabuf_context_contexts_evict(ctx, kind, bytes, false);
 }
 
 /* Bytes that a limit lacks, and the idle pins that are to free them. */
@@ -190,7 +192,7 @@ struct relief {
 	struct list_head idle;
 };
 
-static bool relieves_locked(const struct gdmabuf_pin *pin, const struct relief *r)
+static bool gdmabuf_context_relieves_locked(const struct gdmabuf_pin *pin, const struct relief *r)
 {
 	const struct gdmabuf_pin *needed_for = r->needed_for;
 
@@ -199,26 +201,27 @@ static bool relieves_locked(const struct gdmabuf_pin *pin, const struct relief *
 	       gdmabuf_pin_is_idle_locked(pin);
 }
 
-static void relief_count_locked(struct gdmabuf_context *ctx, struct relief *r)
+static void gdmabuf_context_relief_count_locked(struct gdmabuf_context *ctx, struct relief *r)
 {
 	struct gdmabuf_pin *pin;
 
 	list_for_each_entry(pin, &ctx->lru, lru) {
 		if (r->counted >= r->bytes)
 			break;
-		if (relieves_locked(pin, r))
+		if (gdmabuf_context_relieves_locked(pin, r))
 			r->counted += pin->ops->count_gain(pin, &r->gain);
 	}
 }
 
-static void relief_take_locked(struct gdmabuf_context *ctx, struct relief *r)
+static void gdmabuf_context_relief_take_locked(struct gdmabuf_context *ctx, struct relief *r)
 {
 	struct gdmabuf_pin *pin, *next;
 
 	list_for_each_entry_safe(pin, next, &ctx->lru, lru) {
 		if (r->freed >= r->bytes)
 			break;
-		if (!relieves_locked(pin, r) || !pin->ops->take_gain(pin, &r->gain, &r->freed))
+		if (!gdmabuf_context_relieves_locked(pin, r) ||
+		    !pin->ops->take_gain(pin, &r->gain, &r->freed))
 			continue;
 		gdmabuf_pin_unlist_locked(pin);
 		list_add_tail(&pin->lru, &r->idle);
@@ -226,8 +229,9 @@ static void relief_take_locked(struct gdmabuf_context *ctx, struct relief *r)
 }
 
 /* Of contexts, @first first. */
-static void relief_each_locked(struct gdmabuf_context *first, struct relief *r,
-			       void (*step_locked)(struct gdmabuf_context *ctx, struct relief *r))
+static void gdmabuf_context_relief_each_locked(struct gdmabuf_context *first, struct relief *r,
+					       void (*step_locked)(struct gdmabuf_context *ctx,
+								   struct relief *r))
 {
 	struct gdmabuf_context *ctx;
 
@@ -254,12 +258,13 @@ bool gdmabuf_contexts_evict_charged(const struct gdmabuf_pin *pin)
 
 	xa_init(&r.gain.folios);
 	mutex_lock(&contexts.lock);
-	relief_each_locked(pin->ctx, &r, relief_count_locked);
+	gdmabuf_context_relief_each_locked(pin->ctx, &r, gdmabuf_context_relief_count_locked);
 	if (r.counted >= r.bytes)
-		relief_each_locked(pin->ctx, &r, relief_take_locked);
+		gdmabuf_context_relief_each_locked(pin->ctx, &r,
+						   gdmabuf_context_relief_take_locked);
 	mutex_unlock(&contexts.lock);
 	xa_destroy(&r.gain.folios);
-	put_all(&r.idle);
+	gdmabuf_context_put_all(&r.idle);
 	return r.freed > 0;
 }
 
@@ -275,7 +280,8 @@ u64 gdmabuf_contexts_take_idle(u32 kind, u64 bytes, struct list_head *idle)
 			break;
 		if (!mutex_trylock(&ctx->lock))
 			continue;
-		found += collect_idle_locked(ctx, kind, bytes - found, U64_MAX, true, idle);
+		found += gdmabuf_context_collect_idle_locked(ctx, kind, bytes - found, U64_MAX,
+							     true, idle);
 		mutex_unlock(&ctx->lock);
 	}
 	/* The next one begins with another context. */
@@ -286,7 +292,7 @@ u64 gdmabuf_contexts_take_idle(u32 kind, u64 bytes, struct list_head *idle)
 
 void gdmabuf_contexts_put_idle(struct list_head *idle)
 {
-	put_all(idle);
+	gdmabuf_context_put_all(idle);
 }
 
 u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind)
@@ -299,16 +305,17 @@ u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind)
 	list_for_each_entry(pin, &ctx->lru,
 			    lru) if (pin->ops->kind == kind && gdmabuf_pin_is_idle_locked(pin))
 		used += pin->length;
-	if (used > ctx->budget[kind_index(kind)])
-		over = collect_idle_locked(ctx, kind, used - ctx->budget[kind_index(kind)], U64_MAX,
-					   false, &idle);
+	if (used > ctx->budget[gdmabuf_kind_index(kind)])
+		over = gdmabuf_context_collect_idle_locked(
+			ctx, kind, used - ctx->budget[gdmabuf_kind_index(kind)], U64_MAX, false,
+			&idle);
 	mutex_unlock(&ctx->lock);
-	put_all(&idle);
+	gdmabuf_context_put_all(&idle);
 	return used - over;
 }
 
 /* What only calls need, and not dma-bufs that were passed on. */
-static void free_tables(struct gdmabuf_context *ctx)
+static void gdmabuf_context_free_tables(struct gdmabuf_context *ctx)
 {
 	struct gdmabuf_pin **by_slot;
 
@@ -339,7 +346,7 @@ void gdmabuf_context_close(struct gdmabuf_context *ctx)
 		gdmabuf_pin_put(pin);
 	}
 	gdmabuf_owner_collect(ctx->owner, UINT_MAX);
-	free_tables(ctx);
+	gdmabuf_context_free_tables(ctx);
 	gdmabuf_context_put(ctx);
 }
 

@@ -68,7 +68,7 @@ int gdmabuf_slots_mmap(struct gdmabuf_slots *slots, struct vm_area_struct *vma);
 /* ---- stats.c ---- */
 
 struct gdmabuf_counters {
-	atomic64_t pins[2], bytes[2];	/* by kind_index() */
+	atomic64_t pins[2], bytes[2]; /* by gdmabuf_kind_index() */
 	atomic64_t exports, hits, evictions, retries, stale, revoked;
 };
 
@@ -236,7 +236,7 @@ struct gdmabuf_pin_ops {
 
 extern const struct gdmabuf_pin_ops gdmabuf_gpu_pin_ops, gdmabuf_host_pin_ops;
 
-static inline unsigned int kind_index(u32 kind)
+static inline unsigned int gdmabuf_kind_index(u32 kind)
 {
 	return kind == GDMABUF_KIND_GPU;
 }

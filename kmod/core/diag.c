@@ -6,12 +6,12 @@
 
 #include "core.h"
 
-static struct pci_dev *find(u32 address)
+static struct pci_dev *gdmabuf_diag_find(u32 address)
 {
 	return pci_get_domain_bus_and_slot(address >> 16, address >> 8 & 0xff, address & 0xff);
 }
 
-static bool is_above(struct pci_dev *bridge, struct pci_dev *pdev)
+static bool gdmabuf_diag_is_above(struct pci_dev *bridge, struct pci_dev *pdev)
 {
 	for (; pdev; pdev = pci_upstream_bridge(pdev))
 		if (pdev == bridge)
@@ -19,16 +19,16 @@ static bool is_above(struct pci_dev *bridge, struct pci_dev *pdev)
 	return false;
 }
 
-static struct pci_dev *common_bridge(struct pci_dev *a, struct pci_dev *b)
+static struct pci_dev *gdmabuf_diag_common_bridge(struct pci_dev *a, struct pci_dev *b)
 {
 	for (a = pci_upstream_bridge(a); a; a = pci_upstream_bridge(a))
-		if (is_above(a, b))
+		if (gdmabuf_diag_is_above(a, b))
 			return a;
 	return NULL;
 }
 
 /* Whether a request or its completion is sent up instead of across. */
-static bool redirects(struct pci_dev *bridge)
+static bool gdmabuf_diag_redirects(struct pci_dev *bridge)
 {
 	int acs = pci_find_ext_capability(bridge, PCI_EXT_CAP_ID_ACS);
 	u16 control = 0;
@@ -38,10 +38,10 @@ static bool redirects(struct pci_dev *bridge)
 	return control & (PCI_ACS_RR | PCI_ACS_CR);
 }
 
-static bool is_redirected(struct pci_dev *pdev, struct pci_dev *end)
+static bool gdmabuf_diag_is_redirected(struct pci_dev *pdev, struct pci_dev *end)
 {
 	while ((pdev = pci_upstream_bridge(pdev)) && pdev != end)
-		if (redirects(pdev))
+		if (gdmabuf_diag_redirects(pdev))
 			return true;
 	return false;
 }
@@ -51,7 +51,7 @@ static bool is_redirected(struct pci_dev *pdev, struct pci_dev *end)
  * likes.  With any other the kernel keeps the default domain for as long as the driver is bound,
  * and that is as long as the device is locked.
  */
-static bool is_translated_locked(struct pci_dev *pdev)
+static bool gdmabuf_diag_is_translated_locked(struct pci_dev *pdev)
 {
 	struct iommu_domain *domain;
 
@@ -64,39 +64,39 @@ static bool is_translated_locked(struct pci_dev *pdev)
 	return domain && domain->type != IOMMU_DOMAIN_IDENTITY;
 }
 
-static int fill_iommu(struct gdmabuf_diag *cmd, struct pci_dev *peer)
+static int gdmabuf_diag_fill_iommu(struct gdmabuf_diag *cmd, struct pci_dev *peer)
 {
 	int err = device_lock_interruptible(&peer->dev);
 
 	if (err)
 		return err;
-	if (is_translated_locked(peer))
+	if (gdmabuf_diag_is_translated_locked(peer))
 		cmd->out_flags |= GDMABUF_DIAG_IOMMU;
 	device_unlock(&peer->dev);
 	return 0;
 }
 
-static int fill(struct gdmabuf_diag *cmd, struct pci_dev *gpu, struct pci_dev *peer)
+static int gdmabuf_diag_fill(struct gdmabuf_diag *cmd, struct pci_dev *gpu, struct pci_dev *peer)
 {
-	struct pci_dev *bridge = common_bridge(gpu, peer);
+	struct pci_dev *bridge = gdmabuf_diag_common_bridge(gpu, peer);
 
 	cmd->out_flags = 0;
 	cmd->out_distance = 0;
 	if (bridge)
 		cmd->out_flags |= GDMABUF_DIAG_SAME_BRIDGE;
-	if (is_redirected(gpu, bridge) || is_redirected(peer, bridge))
+	if (gdmabuf_diag_is_redirected(gpu, bridge) || gdmabuf_diag_is_redirected(peer, bridge))
 		cmd->out_flags |= GDMABUF_DIAG_ACS;
 	if (IS_ENABLED(CONFIG_PCI_P2PDMA)) {
 		cmd->out_flags |= GDMABUF_DIAG_DISTANCE;
 		cmd->out_distance = pci_p2pdma_distance(gpu, &peer->dev, false);
 	}
-	return fill_iommu(cmd, peer);
+	return gdmabuf_diag_fill_iommu(cmd, peer);
 }
 
 int gdmabuf_diag_pci(struct gdmabuf_diag *cmd)
 {
-	struct pci_dev *gpu = find(cmd->gpu), *peer = find(cmd->peer);
-	int err = gpu && peer ? fill(cmd, gpu, peer) : -ENODEV;
+	struct pci_dev *gpu = gdmabuf_diag_find(cmd->gpu), *peer = gdmabuf_diag_find(cmd->peer);
+	int err = gpu && peer ? gdmabuf_diag_fill(cmd, gpu, peer) : -ENODEV;
 
 	pci_dev_put(gpu);
 	pci_dev_put(peer);

@@ -15,7 +15,7 @@
 
 #include "core.h"
 
-static u64 gpu_page_size(void)
+static u64 gdmabuf_gpu_page_size(void)
 {
 	const struct gdmabuf_provider *provider = gdmabuf_provider_get();
 	u64 size;
@@ -28,13 +28,13 @@ static u64 gpu_page_size(void)
 }
 
 /* Of who opened the context. */
-static struct gdmabuf_quota *gpu_get_quota(struct gdmabuf_context *ctx)
+static struct gdmabuf_quota *gdmabuf_gpu_get_quota(struct gdmabuf_context *ctx)
 {
 	return gdmabuf_quota_get(ctx->quota);
 }
 
 /* BAR memory has struct pages where a driver made some for peer-to-peer DMA. */
-static bool is_ram(phys_addr_t address)
+static bool gdmabuf_gpu_is_ram(phys_addr_t address)
 {
 	unsigned long pfn = PHYS_PFN(address);
 
@@ -42,7 +42,7 @@ static bool is_ram(phys_addr_t address)
 }
 
 /* The memory of coherent GPUs is RAM to the kernel: without a reference on its pages, no. */
-static int check_pages(const struct gdmabuf_gpu_pages *pages, u64 length)
+static int gdmabuf_gpu_check_pages(const struct gdmabuf_gpu_pages *pages, u64 length)
 {
 	unsigned int i;
 	u64 sum = 0;
@@ -50,21 +50,22 @@ static int check_pages(const struct gdmabuf_gpu_pages *pages, u64 length)
 	for (i = 0; i < pages->nr_runs; i++) {
 		const struct gdmabuf_run *run = &pages->runs[i];
 
-		if (is_ram(run->start) || is_ram(run->start + run->length - 1))
+		if (gdmabuf_gpu_is_ram(run->start) ||
+		    gdmabuf_gpu_is_ram(run->start + run->length - 1))
 			return -EOPNOTSUPP;
 		sum += run->length;
 	}
 	return sum == length ? 0 : -EIO;
 }
 
-static void end_watch(struct gdmabuf_pin *pin)
+static void gdmabuf_gpu_end_watch(struct gdmabuf_pin *pin)
 {
 	if (pin->gpu.watch)
 		gdmabuf_watch_end(pin->gpu.watch);
 }
 
 /* The watch is first: it sees that the address means other memory before that is pinned. */
-static int start_watch(struct gdmabuf_pin *pin)
+static int gdmabuf_gpu_start_watch(struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_watch *watch = pin->gpu.watch;
 
@@ -76,7 +77,7 @@ static int start_watch(struct gdmabuf_pin *pin)
 }
 
 /* Without one the address is stale from the beginning. */
-static int create_watch(struct gdmabuf_pin *pin)
+static int gdmabuf_gpu_create_watch(struct gdmabuf_pin *pin)
 {
 	bool revocable = pin->flags & GDMABUF_REVOCABLE;
 	struct gdmabuf_watch *watch;
@@ -109,43 +110,43 @@ struct gdmabuf_hold {
 
 #define MAX_DELAY (60 * HZ)
 
-static void hold_uncharge(struct gdmabuf_hold *hold)
+static void gdmabuf_hold_uncharge(struct gdmabuf_hold *hold)
 {
 	gdmabuf_quota_uncharge(hold->quota, hold->bytes);
 	gdmabuf_quota_put(hold->quota);
 }
 
-static void hold_free(struct gdmabuf_hold *hold)
+static void gdmabuf_hold_free(struct gdmabuf_hold *hold)
 {
 	gdmabuf_provider_put(hold->provider);
 	kfree(hold);
 }
 
-static void hold_put_later(struct gdmabuf_hold *hold)
+static void gdmabuf_hold_put_later(struct gdmabuf_hold *hold)
 {
 	hold->delay = clamp(2 * hold->delay, (unsigned long)HZ, (unsigned long)MAX_DELAY);
 	queue_delayed_work(gdmabuf_wq, &hold->put, hold->delay);
 }
 
 /* The provider's module, which needs ours, is there as long as this is queued. */
-static void hold_put(struct work_struct *work)
+static void gdmabuf_hold_put(struct work_struct *work)
 {
 	struct gdmabuf_hold *hold = container_of(work, struct gdmabuf_hold, put.work);
 
 	int err = hold->handle ? hold->provider->unpin(hold->handle) : 0;
 
 	if (err == -ENOMEM) {
-		hold_put_later(hold);
+		gdmabuf_hold_put_later(hold);
 		return;
 	}
 	/* What the driver keeps for good is charged for good, to a user who is not forgotten. */
 	if (!err)
-		hold_uncharge(hold);
-	hold_free(hold);
+		gdmabuf_hold_uncharge(hold);
+	gdmabuf_hold_free(hold);
 }
 
 /* Charges for it; nothing is pinned yet. */
-static struct gdmabuf_hold *hold_create(struct gdmabuf_pin *pin)
+static struct gdmabuf_hold *gdmabuf_hold_create(struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_hold *hold = kzalloc(sizeof(*hold), GFP_KERNEL_ACCOUNT);
 	int err;
@@ -161,44 +162,44 @@ static struct gdmabuf_hold *hold_create(struct gdmabuf_pin *pin)
 	__module_get(hold->provider->owner);
 	hold->quota = gdmabuf_quota_get(pin->quota);
 	hold->bytes = pin->length;
-	INIT_DELAYED_WORK(&hold->put, hold_put);
+	INIT_DELAYED_WORK(&hold->put, gdmabuf_hold_put);
 	return hold;
 }
 
-static int get_persistent(struct gdmabuf_pin *pin)
+static int gdmabuf_gpu_get_persistent(struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_hold *hold;
 	int err;
 
 	if (pin->flags & GDMABUF_REVOCABLE)
 		return 0;
-	hold = hold_create(pin);
+	hold = gdmabuf_hold_create(pin);
 	if (IS_ERR(hold))
 		return PTR_ERR(hold);
 	err = hold->provider->pin(pin->address, pin->length, &pin->gpu.pages);
 	hold->handle = pin->gpu.pages.handle;
 	if (err)
-		hold_put(&hold->put.work);
+		gdmabuf_hold_put(&hold->put.work);
 	else
 		pin->gpu.hold = hold;
 	return err;
 }
 
-static void put_persistent(struct gdmabuf_pin *pin)
+static void gdmabuf_gpu_put_persistent(struct gdmabuf_pin *pin)
 {
 	if (pin->gpu.hold)
-		hold_put(&pin->gpu.hold->put.work);
+		gdmabuf_hold_put(&pin->gpu.hold->put.work);
 }
 
 /* With the page that is watched. */
-static u64 quota_needed(const struct gdmabuf_pin *pin)
+static u64 gdmabuf_gpu_quota_needed(const struct gdmabuf_pin *pin)
 {
 	if (pin->flags & (GDMABUF_REVOCABLE | GDMABUF_UNWATCHED))
 		return pin->length;
 	return pin->length + pin->gpu.provider->page_size;
 }
 
-static int gpu_pin(struct gdmabuf_pin *pin)
+static int gdmabuf_gpu_pin(struct gdmabuf_pin *pin)
 {
 	int err;
 
@@ -208,54 +209,55 @@ static int gpu_pin(struct gdmabuf_pin *pin)
 	pin->gpu.provider = gdmabuf_provider_get();
 	if (!pin->gpu.provider)
 		return -EOPNOTSUPP;
-	err = create_watch(pin);
+	err = gdmabuf_gpu_create_watch(pin);
 	if (err)
 		goto put_provider;
-	err = start_watch(pin);
+	err = gdmabuf_gpu_start_watch(pin);
 	if (err)
 		goto end_watch;
-	err = get_persistent(pin);
+	err = gdmabuf_gpu_get_persistent(pin);
 	if (err)
 		goto end_watch;
-	err = check_pages(&pin->gpu.pages, pin->length);
+	err = gdmabuf_gpu_check_pages(&pin->gpu.pages, pin->length);
 	if (err)
 		goto put_persistent;
 	pin->runs = pin->gpu.pages.runs;
 	pin->nr_runs = pin->gpu.pages.nr_runs;
 	pin->cacheable = pin->gpu.pages.cacheable;
-	pin->charged = quota_needed(pin);
+	pin->charged = gdmabuf_gpu_quota_needed(pin);
 	return 0;
 
 put_persistent:
-	put_persistent(pin);
+	gdmabuf_gpu_put_persistent(pin);
 	kvfree(pin->gpu.pages.runs);
 end_watch:
-	end_watch(pin);
+	gdmabuf_gpu_end_watch(pin);
 put_provider:
 	if (err == -EDQUOT)
-		pin->lacking = gdmabuf_quota_lacks(pin->quota, quota_needed(pin));
+		pin->lacking = gdmabuf_quota_lacks(pin->quota, gdmabuf_gpu_quota_needed(pin));
 	gdmabuf_provider_put(pin->gpu.provider);
 	return err;
 }
 
-static void gpu_unpin(struct gdmabuf_pin *pin)
+static void gdmabuf_gpu_unpin(struct gdmabuf_pin *pin)
 {
-	end_watch(pin);
-	put_persistent(pin);
+	gdmabuf_gpu_end_watch(pin);
+	gdmabuf_gpu_put_persistent(pin);
 	gdmabuf_provider_put(pin->gpu.provider);
 }
 
 /* What is watched, all of a revocable pin, its owner alone gives back. */
-static u64 gpu_count_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain)
+static u64 gdmabuf_gpu_count_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain)
 {
 	if (gdmabuf_owner_is_current(pin->ctx->owner))
 		return pin->charged;
 	return pin->flags & GDMABUF_REVOCABLE ? 0 : pin->length;
 }
 
-static bool gpu_take_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain, u64 *freed)
+static bool gdmabuf_gpu_take_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain,
+				  u64 *freed)
 {
-	u64 gained = gpu_count_gain(pin, gain);
+	u64 gained = gdmabuf_gpu_count_gain(pin, gain);
 
 	*freed += gained;
 	return gained;
@@ -275,8 +277,8 @@ static const struct dma_buf_ops gpu_vmap_ops = {
 	.vunmap = gdmabuf_vunmap_gpu,
 };
 
-static const struct dma_buf_ops *gpu_buffer_ops(const struct gdmabuf_pin *pin, u64 offset,
-						u64 length, u32 flags)
+static const struct dma_buf_ops *gdmabuf_gpu_buffer_ops(const struct gdmabuf_pin *pin, u64 offset,
+							u64 length, u32 flags)
 {
 	if (flags & GDMABUF_REVOCABLE || !gdmabuf_vmap_gpu_works(pin, offset, length))
 		return &gpu_ops;
@@ -286,11 +288,11 @@ static const struct dma_buf_ops *gpu_buffer_ops(const struct gdmabuf_pin *pin, u
 const struct gdmabuf_pin_ops gdmabuf_gpu_pin_ops = {
 	.kind = GDMABUF_KIND_GPU,
 	.flags = GDMABUF_KEEP | GDMABUF_REVOCABLE | GDMABUF_UNWATCHED,
-	.page_size = gpu_page_size,
-	.get_quota = gpu_get_quota,
-	.pin = gpu_pin,
-	.unpin = gpu_unpin,
-	.count_gain = gpu_count_gain,
-	.take_gain = gpu_take_gain,
-	.buffer_ops = gpu_buffer_ops,
+	.page_size = gdmabuf_gpu_page_size,
+	.get_quota = gdmabuf_gpu_get_quota,
+	.pin = gdmabuf_gpu_pin,
+	.unpin = gdmabuf_gpu_unpin,
+	.count_gain = gdmabuf_gpu_count_gain,
+	.take_gain = gdmabuf_gpu_take_gain,
+	.buffer_ops = gdmabuf_gpu_buffer_ops,
 };

@@ -22,13 +22,13 @@ enum {
 	ATTEMPTS = 4,
 };
 
-static u64 host_page_size(void)
+static u64 gdmabuf_host_page_size(void)
 {
 	return PAGE_SIZE;
 }
 
 /* Of whoever the caller is now, which need not be who opened the context. */
-static struct gdmabuf_quota *host_get_quota(struct gdmabuf_context *ctx)
+static struct gdmabuf_quota *gdmabuf_host_get_quota(struct gdmabuf_context *ctx)
 {
 	if (uid_eq(ctx->uid, current_uid()))
 		return gdmabuf_quota_get(ctx->quota);
@@ -42,14 +42,14 @@ struct mapping {
 	bool tracks_writes;	/* its file system wants to hear of them before they are made */
 };
 
-static bool tracks_writes(const struct vm_area_struct *vma)
+static bool gdmabuf_host_tracks_writes(const struct vm_area_struct *vma)
 {
 	const struct vm_operations_struct *ops = vma->vm_ops;
 
 	return vma->vm_flags & VM_SHARED && ops && (ops->page_mkwrite || ops->pfn_mkwrite);
 }
 
-static int look_up(u64 address, struct mapping *mapping)
+static int gdmabuf_host_look_up(u64 address, struct mapping *mapping)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
@@ -63,21 +63,21 @@ static int look_up(u64 address, struct mapping *mapping)
 	}
 	mapping->end = vma->vm_end;
 	mapping->vm_flags = vma->vm_flags;
-	mapping->tracks_writes = tracks_writes(vma);
+	mapping->tracks_writes = gdmabuf_host_tracks_writes(vma);
 	mmap_read_unlock(mm);
 	return 0;
 }
 
 /*
- * As look_up(); -EACCES if the mapping is read-only and @flags do not say GDMABUF_READ_ONLY.  What
+ * As gdmabuf_host_look_up(); -EACCES if the mapping is read-only and @flags do not say GDMABUF_READ_ONLY.  What
  * can be written may be read: mmap() wants files that are open for reading.
  *
  * -EFAULT if writes are not the owner's alone to make: a file system that is not told of them loses
  * them, or worse.  Linux refuses such pins itself since 6.5.
  */
-static int check_mapping(u64 address, u32 flags, struct mapping *mapping)
+static int gdmabuf_host_check_mapping(u64 address, u32 flags, struct mapping *mapping)
 {
-	int err = look_up(address, mapping);
+	int err = gdmabuf_host_look_up(address, mapping);
 
 	if (err)
 		return err;
@@ -90,19 +90,19 @@ static int check_mapping(u64 address, u32 flags, struct mapping *mapping)
 	return mapping->tracks_writes ? -EFAULT : 0;
 }
 
-static int check_access(struct gdmabuf_pin *pin, u64 address, u64 length, u32 flags)
+static int gdmabuf_host_check_access(struct gdmabuf_pin *pin, u64 address, u64 length, u32 flags)
 {
 	u64 end = address + length;
 	struct mapping mapping;
 	int err = 0;
 
 	for (; !err && address < end; address = mapping.end)
-		err = check_mapping(address, flags, &mapping);
+		err = gdmabuf_host_check_mapping(address, flags, &mapping);
 	return err;
 }
 
 /* How many of the first of @pages, of which there are some, are in a row. */
-static long host_count_in_row(struct page **pages, long nr)
+static long gdmabuf_host_count_in_row(struct page **pages, long nr)
 {
 	unsigned long first = page_to_pfn(pages[0]);
 	long n = 1;
@@ -113,7 +113,7 @@ static long host_count_in_row(struct page **pages, long nr)
 }
 
 /* Room for more than @room runs of @pin. */
-static int host_grow_runs(struct gdmabuf_pin *pin, unsigned int *room)
+static int gdmabuf_host_grow_runs(struct gdmabuf_pin *pin, unsigned int *room)
 {
 	unsigned int more = max(2 * *room, 16U);
 	/* There may be more than kvmalloc() gives, which warns of it. */
@@ -132,7 +132,8 @@ static int host_grow_runs(struct gdmabuf_pin *pin, unsigned int *room)
 }
 
 /* Appends @nr pages to the pin's runs, of which there is room for @room. */
-static int append(struct gdmabuf_pin *pin, unsigned int *room, struct page **pages, long nr)
+static int gdmabuf_host_append(struct gdmabuf_pin *pin, unsigned int *room, struct page **pages,
+			       long nr)
 {
 	struct gdmabuf_run *last = pin->nr_runs ? &pin->runs[pin->nr_runs - 1] : NULL;
 	long i, n;
@@ -140,10 +141,10 @@ static int append(struct gdmabuf_pin *pin, unsigned int *room, struct page **pag
 	for (i = 0; i < nr; i += n) {
 		phys_addr_t start = page_to_phys(pages[i]);
 
-		n = host_count_in_row(&pages[i], nr - i);
+		n = gdmabuf_host_count_in_row(&pages[i], nr - i);
 		if (last && run_extend(last, start, (u64)n << PAGE_SHIFT))
 			continue;
-		if (pin->nr_runs == *room && host_grow_runs(pin, room)) {
+		if (pin->nr_runs == *room && gdmabuf_host_grow_runs(pin, room)) {
 			unpin_user_pages(&pages[i], nr - i);
 			return -ENOMEM;
 		}
@@ -153,7 +154,7 @@ static int append(struct gdmabuf_pin *pin, unsigned int *room, struct page **pag
 	return 0;
 }
 
-static void unpin_runs(struct gdmabuf_pin *pin, bool dirty)
+static void gdmabuf_host_unpin_runs(struct gdmabuf_pin *pin, bool dirty)
 {
 	unsigned int i;
 
@@ -172,7 +173,8 @@ static void unpin_runs(struct gdmabuf_pin *pin, bool dirty)
  * private and can be written, where the owner would get others at its first write; or if it cannot
  * be read, as there is no other way.
  */
-static bool pins_for_writing(const struct gdmabuf_pin *pin, const struct mapping *mapping)
+static bool gdmabuf_host_pins_for_writing(const struct gdmabuf_pin *pin,
+					  const struct mapping *mapping)
 {
 	const unsigned long shared = VM_SHARED | VM_READ;
 
@@ -181,18 +183,19 @@ static bool pins_for_writing(const struct gdmabuf_pin *pin, const struct mapping
 	return mapping->vm_flags & VM_WRITE && (mapping->vm_flags & shared) != shared;
 }
 
-/* As pin_some(), up to the end of what maps @address: -EACCES and -EFAULT are check_mapping()'s. */
-static long host_pin_checked(struct gdmabuf_pin *pin, u64 address, u64 left, struct page **batch)
+/* As gdmabuf_host_pin_some(), up to the end of what maps @address: -EACCES and -EFAULT are gdmabuf_host_check_mapping()'s. */
+static long gdmabuf_host_pin_checked(struct gdmabuf_pin *pin, u64 address, u64 left,
+				     struct page **batch)
 {
 	unsigned int gup = FOLL_LONGTERM;
 	struct mapping mapping;
 	int err;
 
-	/* What is mapped instead meanwhile makes the pin stale, and pin_consistently() begin anew. */
-	err = check_mapping(address, pin->flags, &mapping);
+	/* What is mapped instead meanwhile makes the pin stale, and gdmabuf_host_pin_consistently() begin anew. */
+	err = gdmabuf_host_check_mapping(address, pin->flags, &mapping);
 	if (err)
 		return err;
-	if (pins_for_writing(pin, &mapping))
+	if (gdmabuf_host_pins_for_writing(pin, &mapping))
 		gup |= FOLL_WRITE;
 	left = min(left, mapping.end - address);
 	return pin_user_pages_fast(address, left >> PAGE_SHIFT, gup, batch);
@@ -201,10 +204,11 @@ static long host_pin_checked(struct gdmabuf_pin *pin, u64 address, u64 left, str
 /*
  * Pins [@address, @address + @left), or the first of it, at most @batch.
  *
- * Pages that can be pinned for writing pass check_mapping(), where Linux looks after files itself: so
+ * Pages that can be pinned for writing pass gdmabuf_host_check_mapping(), where Linux looks after files itself: so
  * the mapping is looked up only if that fails, for the reason.
  */
-static long pin_some(struct gdmabuf_pin *pin, u64 address, u64 left, struct page **batch)
+static long gdmabuf_host_pin_some(struct gdmabuf_pin *pin, u64 address, u64 left,
+				  struct page **batch)
 {
 	long n = 0;
 
@@ -216,22 +220,22 @@ static long pin_some(struct gdmabuf_pin *pin, u64 address, u64 left, struct page
 		n = pin_user_pages_fast(address, left >> PAGE_SHIFT, FOLL_LONGTERM | FOLL_WRITE,
 					batch);
 	if (n <= 0)
-		n = host_pin_checked(pin, address, left, batch);
+		n = gdmabuf_host_pin_checked(pin, address, left, batch);
 	return n ? n : -EFAULT;
 }
 
-static int pin_range(struct gdmabuf_pin *pin, struct page **batch)
+static int gdmabuf_host_pin_range(struct gdmabuf_pin *pin, struct page **batch)
 {
 	u64 done = 0;
 	unsigned int room = 0;
 	int err;
 
 	while (done < pin->length) {
-		long n = pin_some(pin, pin->address + done, pin->length - done, batch);
+		long n = gdmabuf_host_pin_some(pin, pin->address + done, pin->length - done, batch);
 
-		err = n < 0 ? n : append(pin, &room, batch, n);
+		err = n < 0 ? n : gdmabuf_host_append(pin, &room, batch, n);
 		if (err) {
-			unpin_runs(pin, false);
+			gdmabuf_host_unpin_runs(pin, false);
 			/* Some kernels say so of a range that cannot be pinned for long. */
 			return err == -EOPNOTSUPP || err == -EBUSY ? -EFAULT : err;
 		}
@@ -244,20 +248,20 @@ static int pin_range(struct gdmabuf_pin *pin, struct page **batch)
  * Pins until nothing was remapped meanwhile.  The first attempt may well remap itself: it gives
  * the owner pages of its own for those it has shared.
  */
-static int pin_consistently(struct gdmabuf_pin *pin, struct page **batch)
+static int gdmabuf_host_pin_consistently(struct gdmabuf_pin *pin, struct page **batch)
 {
 	int attempt, err;
 
 	for (attempt = 0; attempt < ATTEMPTS; attempt++) {
 		gdmabuf_notifier_add(pin);
-		err = pin_range(pin, batch);
+		err = gdmabuf_host_pin_range(pin, batch);
 		if (err) {
 			gdmabuf_notifier_remove(pin);
 			return err;
 		}
 		if (!test_bit(PIN_STALE, &pin->state))
 			return 0;
-		unpin_runs(pin, false);
+		gdmabuf_host_unpin_runs(pin, false);
 	}
 	/* An invalidation that made it stale may still be at it: not when this returns. */
 	gdmabuf_notifier_remove(pin);
@@ -265,15 +269,15 @@ static int pin_consistently(struct gdmabuf_pin *pin, struct page **batch)
 }
 
 /* Asked once for the file, as io_uring does, but again of whoever calls with other credentials. */
-static bool host_is_limited(const struct gdmabuf_context *ctx)
+static bool gdmabuf_host_is_limited(const struct gdmabuf_context *ctx)
 {
 	return current_cred() == ctx->cred ? ctx->limited : gdmabuf_memlock_limits_current();
 }
 
-static int host_pin(struct gdmabuf_pin *pin)
+static int gdmabuf_host_pin(struct gdmabuf_pin *pin)
 {
 	struct page *few[16], **batch = few;
-	bool limited = host_is_limited(pin->ctx);
+	bool limited = gdmabuf_host_is_limited(pin->ctx);
 	int err;
 
 	/* The caller is the owner, whose address it is: gdmabuf_context_check(). */
@@ -287,7 +291,7 @@ static int host_pin(struct gdmabuf_pin *pin)
 	err = gdmabuf_notifier_get(pin->ctx);
 	if (err)
 		goto free_batch;
-	err = pin_consistently(pin, batch);
+	err = gdmabuf_host_pin_consistently(pin, batch);
 	if (err)
 		goto free_batch;
 	/* What is charged is known now; that a range is longer than the limit was known before. */
@@ -302,20 +306,20 @@ static int host_pin(struct gdmabuf_pin *pin)
 
 unpin_runs:
 	gdmabuf_notifier_remove(pin);
-	unpin_runs(pin, false);
+	gdmabuf_host_unpin_runs(pin, false);
 free_batch:
 	if (batch != few)
 		kvfree(batch);
 	return err;
 }
 
-static void host_unpin(struct gdmabuf_pin *pin)
+static void gdmabuf_host_unpin(struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_memlock *memlock = &pin->quota->memlock;
 	unsigned long nr = pin->charged ? gdmabuf_memlock_forget(memlock, pin) : 0;
 
 	gdmabuf_notifier_remove(pin);
-	unpin_runs(pin, pin->host.dirty);
+	gdmabuf_host_unpin_runs(pin, pin->host.dirty);
 	if (nr)
 		gdmabuf_memlock_uncharge(memlock, nr);
 }
@@ -335,8 +339,8 @@ static const struct dma_buf_ops host_vmap_ops = {
 };
 
 /* The kernel's own mapping cannot be read-only. */
-static const struct dma_buf_ops *host_buffer_ops(const struct gdmabuf_pin *pin, u64 offset,
-						 u64 length, u32 flags)
+static const struct dma_buf_ops *gdmabuf_host_buffer_ops(const struct gdmabuf_pin *pin, u64 offset,
+							 u64 length, u32 flags)
 {
 	if (flags & GDMABUF_READ_ONLY || length > GDMABUF_VMAP_MAX)
 		return &host_ops;
@@ -346,12 +350,12 @@ static const struct dma_buf_ops *host_buffer_ops(const struct gdmabuf_pin *pin, 
 const struct gdmabuf_pin_ops gdmabuf_host_pin_ops = {
 	.kind = GDMABUF_KIND_HOST,
 	.flags = GDMABUF_KEEP | GDMABUF_READ_ONLY,
-	.page_size = host_page_size,
-	.get_quota = host_get_quota,
-	.pin = host_pin,
-	.unpin = host_unpin,
+	.page_size = gdmabuf_host_page_size,
+	.get_quota = gdmabuf_host_get_quota,
+	.pin = gdmabuf_host_pin,
+	.unpin = gdmabuf_host_unpin,
 	.count_gain = gdmabuf_memlock_count_gain,
 	.take_gain = gdmabuf_memlock_take_gain,
-	.check = check_access,
-	.buffer_ops = host_buffer_ops,
+	.check = gdmabuf_host_check_access,
+	.buffer_ops = gdmabuf_host_buffer_ops,
 };

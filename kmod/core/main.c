@@ -20,7 +20,7 @@ struct call {
 };
 
 /* Inline: a size that the compiler knows is not looked at again. */
-static __always_inline int respond(const struct call *call, size_t size)
+static __always_inline int gdmabuf_main_respond(const struct call *call, size_t size)
 {
 	unsigned long left;
 
@@ -31,7 +31,7 @@ static __always_inline int respond(const struct call *call, size_t size)
 	return left ? -EFAULT : 0;
 }
 
-static int do_caps(struct call *call)
+static int gdmabuf_do_caps(struct call *call)
 {
 	struct gdmabuf_caps *cmd = call->cmd;
 	const struct gdmabuf_provider *provider;
@@ -52,10 +52,11 @@ static int do_caps(struct call *call)
 		strscpy(cmd->out_provider, provider->name, sizeof(cmd->out_provider));
 		gdmabuf_provider_put(provider);
 	}
-	return respond(call, sizeof(*cmd));
+	return gdmabuf_main_respond(call, sizeof(*cmd));
 }
 
-static int check_export(const struct gdmabuf_export *cmd, const struct gdmabuf_pin_ops *ops)
+static int gdmabuf_main_check_export(const struct gdmabuf_export *cmd,
+				     const struct gdmabuf_pin_ops *ops)
 {
 	u64 page_size = ops->page_size();
 
@@ -68,7 +69,7 @@ static int check_export(const struct gdmabuf_export *cmd, const struct gdmabuf_p
 }
 
 /* What cannot be undone, keeping the pin and installing the descriptor, comes when all has worked. */
-static int export_as(int fd, struct call *call, const struct gdmabuf_pin_ops *ops)
+static int gdmabuf_main_export_as(int fd, struct call *call, const struct gdmabuf_pin_ops *ops)
 {
 	struct gdmabuf_export *cmd = call->cmd;
 	struct gdmabuf_pin *pin;
@@ -85,7 +86,7 @@ static int export_as(int fd, struct call *call, const struct gdmabuf_pin_ops *op
 	dmabuf = gdmabuf_buffer_create(pin, cmd->address - pin->address, cmd->length, cmd->flags);
 	if (IS_ERR(dmabuf))
 		return PTR_ERR(dmabuf);
-	err = respond(call, sizeof(*cmd));
+	err = gdmabuf_main_respond(call, sizeof(*cmd));
 	if (err) {
 		dma_buf_put(dmabuf);
 		return err;
@@ -95,32 +96,33 @@ static int export_as(int fd, struct call *call, const struct gdmabuf_pin_ops *op
 	return 0;
 }
 
-static int do_export(struct call *call, const struct gdmabuf_pin_ops *ops)
+static int gdmabuf_do_export(struct call *call, const struct gdmabuf_pin_ops *ops)
 {
-	int fd, err = check_export(call->cmd, ops);
+	int fd, err = gdmabuf_main_check_export(call->cmd, ops);
 
 	if (err)
 		return err;
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0)
 		return fd;
-	err = export_as(fd, call, ops);
+	err = gdmabuf_main_export_as(fd, call, ops);
 	if (err)
 		put_unused_fd(fd);
 	return err;
 }
 
-static int do_export_gpu(struct call *call)
+static int gdmabuf_do_export_gpu(struct call *call)
 {
-	return do_export(call, &gdmabuf_gpu_pin_ops);
+	return gdmabuf_do_export(call, &gdmabuf_gpu_pin_ops);
 }
 
-static int do_export_host(struct call *call)
+static int gdmabuf_do_export_host(struct call *call)
 {
-	return do_export(call, &gdmabuf_host_pin_ops);
+	return gdmabuf_do_export(call, &gdmabuf_host_pin_ops);
 }
 
-static void fill_query(struct gdmabuf_query *cmd, const struct gdmabuf_buffer *buffer, bool own)
+static void gdmabuf_main_fill_query(struct gdmabuf_query *cmd, const struct gdmabuf_buffer *buffer,
+				    bool own)
 {
 	const struct gdmabuf_pin *pin = buffer->pin;
 
@@ -136,7 +138,7 @@ static void fill_query(struct gdmabuf_query *cmd, const struct gdmabuf_buffer *b
 	cmd->out_pin_length = own ? pin->length : 0;
 }
 
-static int do_query(struct call *call)
+static int gdmabuf_do_query(struct call *call)
 {
 	struct gdmabuf_query *cmd = call->cmd;
 	struct gdmabuf_buffer *buffer;
@@ -149,12 +151,12 @@ static int do_query(struct call *call)
 		return -EBADF;
 	buffer = gdmabuf_buffer_of(dmabuf);
 	if (buffer)
-		fill_query(cmd, buffer, buffer->pin->ctx == call->ctx);
+		gdmabuf_main_fill_query(cmd, buffer, buffer->pin->ctx == call->ctx);
 	dma_buf_put(dmabuf);
-	return buffer ? respond(call, sizeof(*cmd)) : -EBADF;
+	return buffer ? gdmabuf_main_respond(call, sizeof(*cmd)) : -EBADF;
 }
 
-static int do_drop(struct call *call)
+static int gdmabuf_do_drop(struct call *call)
 {
 	struct gdmabuf_pin_id *cmd = call->cmd;
 	struct gdmabuf_pin *pin;
@@ -170,7 +172,7 @@ static int do_drop(struct call *call)
 	return used ? -EBUSY : 0;
 }
 
-static int do_budget(struct call *call)
+static int gdmabuf_do_budget(struct call *call)
 {
 	struct gdmabuf_budget *cmd = call->cmd;
 	struct gdmabuf_context *ctx = call->ctx;
@@ -180,14 +182,14 @@ static int do_budget(struct call *call)
 	if (cmd->kind != GDMABUF_KIND_HOST && cmd->kind != GDMABUF_KIND_GPU)
 		return -EOPNOTSUPP;
 	mutex_lock(&ctx->lock);
-	cmd->out_bytes = ctx->budget[kind_index(cmd->kind)];
-	ctx->budget[kind_index(cmd->kind)] = cmd->bytes;
+	cmd->out_bytes = ctx->budget[gdmabuf_kind_index(cmd->kind)];
+	ctx->budget[gdmabuf_kind_index(cmd->kind)] = cmd->bytes;
 	mutex_unlock(&ctx->lock);
 	cmd->out_used = gdmabuf_context_trim(ctx, cmd->kind);
-	return respond(call, sizeof(*cmd));
+	return gdmabuf_main_respond(call, sizeof(*cmd));
 }
 
-static int do_stats(struct call *call)
+static int gdmabuf_do_stats(struct call *call)
 {
 	const struct gdmabuf_counters *c = &call->ctx->counters;
 	struct gdmabuf_stats *cmd = call->cmd;
@@ -204,15 +206,15 @@ static int do_stats(struct call *call)
 	cmd->out_retries = atomic64_read(&c->retries);
 	cmd->out_stale = atomic64_read(&c->stale);
 	cmd->out_revoked = atomic64_read(&c->revoked);
-	return respond(call, sizeof(*cmd));
+	return gdmabuf_main_respond(call, sizeof(*cmd));
 }
 
-static int do_diag(struct call *call)
+static int gdmabuf_do_diag(struct call *call)
 {
 	struct gdmabuf_diag *cmd = call->cmd;
 	int err = cmd->flags ? -EOPNOTSUPP : gdmabuf_diag_pci(cmd);
 
-	return err ? err : respond(call, sizeof(*cmd));
+	return err ? err : gdmabuf_main_respond(call, sizeof(*cmd));
 }
 
 union command {
@@ -237,14 +239,14 @@ static const struct {
 	u32 size, min;
 	int (*execute)(struct call *call);
 } ops[] = {
-	OP(GDMABUF_CMD_CAPS, gdmabuf_caps, out_provider, do_caps),
-	OP(GDMABUF_CMD_EXPORT_GPU, gdmabuf_export, reserved, do_export_gpu),
-	OP(GDMABUF_CMD_EXPORT_HOST, gdmabuf_export, reserved, do_export_host),
-	OP(GDMABUF_CMD_QUERY, gdmabuf_query, out_pin_length, do_query),
-	OP(GDMABUF_CMD_DROP, gdmabuf_pin_id, generation, do_drop),
-	OP(GDMABUF_CMD_BUDGET, gdmabuf_budget, out_used, do_budget),
-	OP(GDMABUF_CMD_STATS, gdmabuf_stats, out_revoked, do_stats),
-	OP(GDMABUF_CMD_DIAG, gdmabuf_diag, out_distance, do_diag),
+	OP(GDMABUF_CMD_CAPS, gdmabuf_caps, out_provider, gdmabuf_do_caps),
+	OP(GDMABUF_CMD_EXPORT_GPU, gdmabuf_export, reserved, gdmabuf_do_export_gpu),
+	OP(GDMABUF_CMD_EXPORT_HOST, gdmabuf_export, reserved, gdmabuf_do_export_host),
+	OP(GDMABUF_CMD_QUERY, gdmabuf_query, out_pin_length, gdmabuf_do_query),
+	OP(GDMABUF_CMD_DROP, gdmabuf_pin_id, generation, gdmabuf_do_drop),
+	OP(GDMABUF_CMD_BUDGET, gdmabuf_budget, out_used, gdmabuf_do_budget),
+	OP(GDMABUF_CMD_STATS, gdmabuf_stats, out_revoked, gdmabuf_do_stats),
+	OP(GDMABUF_CMD_DIAG, gdmabuf_diag, out_distance, gdmabuf_do_diag),
 };
 
 static long gdmabuf_ioctl(struct file *file, unsigned int request, unsigned long arg)

@@ -77,8 +77,8 @@ struct tally {
 };
 
 /* @by: 1 or -1, which cannot fail.  -ENOMEM. */
-static int count_folio_locked(struct gdmabuf_memlock *memlock, struct folio *folio, int by,
-			      struct tally *tally)
+static int gdmabuf_memlock_count_folio_locked(struct gdmabuf_memlock *memlock, struct folio *folio,
+					      int by, struct tally *tally)
 {
 	unsigned long pfn = folio_pfn(folio), old, new;
 	int err;
@@ -99,7 +99,7 @@ static int count_folio_locked(struct gdmabuf_memlock *memlock, struct folio *fol
 }
 
 /* Of a pinned page at @at; @next: where the folio ends, or the run, at @end. */
-static struct folio *folio_at(u64 at, u64 end, u64 *next)
+static struct folio *gdmabuf_memlock_folio_at(u64 at, u64 end, u64 *next)
 {
 	struct folio *folio = page_folio(pfn_to_page(PHYS_PFN(at)));
 
@@ -107,9 +107,10 @@ static struct folio *folio_at(u64 at, u64 end, u64 *next)
 	return folio;
 }
 
-/* As count_folio_locked(), for the folios of the first @bytes of @pin, which is pinned. */
-static int count_folios_locked(struct gdmabuf_memlock *memlock, const struct gdmabuf_pin *pin,
-			       u64 bytes, int by, struct tally *tally)
+/* As gdmabuf_memlock_count_folio_locked(), for the folios of the first @bytes of @pin, which is pinned. */
+static int gdmabuf_memlock_count_folios_locked(struct gdmabuf_memlock *memlock,
+					       const struct gdmabuf_pin *pin, u64 bytes, int by,
+					       struct tally *tally)
 {
 	struct gdmabuf_run_iter it;
 	u64 at, next;
@@ -118,9 +119,10 @@ static int count_folios_locked(struct gdmabuf_memlock *memlock, const struct gdm
 	lockdep_assert_held(&memlock->lock);
 	for (run_first(&it, pin->runs, 0, bytes); it.length; run_next(&it)) {
 		for (at = it.start; at < it.start + it.length; at = next) {
-			struct folio *folio = folio_at(at, it.start + it.length, &next);
+			struct folio *folio =
+				gdmabuf_memlock_folio_at(at, it.start + it.length, &next);
 
-			err = count_folio_locked(memlock, folio, by, tally);
+			err = gdmabuf_memlock_count_folio_locked(memlock, folio, by, tally);
 			if (err)
 				return err;
 			tally->bytes += next - at;
@@ -131,7 +133,7 @@ static int count_folios_locked(struct gdmabuf_memlock *memlock, const struct gdm
 }
 
 /* -ENOMEM; then @lacking is what others would have to give back, or 0 if that is not enough. */
-static int charge_pages(atomic_long_t *locked_vm, unsigned long nr, u64 *lacking)
+static int gdmabuf_memlock_charge_pages(atomic_long_t *locked_vm, unsigned long nr, u64 *lacking)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 	unsigned long locked = atomic_long_read(locked_vm);
@@ -152,11 +154,12 @@ int gdmabuf_memlock_charge(struct gdmabuf_memlock *memlock, struct gdmabuf_pin *
 
 	/* Until the end, so that no other pin has a folio for nothing that is not charged then. */
 	mutex_lock(&memlock->lock);
-	err = count_folios_locked(memlock, pin, pin->length, 1, &tally);
+	err = gdmabuf_memlock_count_folios_locked(memlock, pin, pin->length, 1, &tally);
 	if (!err)
-		err = charge_pages(&memlock->user->locked_vm, tally.charge, &pin->lacking);
+		err = gdmabuf_memlock_charge_pages(&memlock->user->locked_vm, tally.charge,
+						   &pin->lacking);
 	if (err)
-		count_folios_locked(memlock, pin, tally.bytes, -1, &undone);
+		gdmabuf_memlock_count_folios_locked(memlock, pin, tally.bytes, -1, &undone);
 	mutex_unlock(&memlock->lock);
 	pin->charged = pin->length;
 	pin->limit = rlimit(RLIMIT_MEMLOCK);
@@ -168,7 +171,7 @@ unsigned long gdmabuf_memlock_forget(struct gdmabuf_memlock *memlock, const stru
 	struct tally tally = {};
 
 	mutex_lock(&memlock->lock);
-	count_folios_locked(memlock, pin, pin->length, -1, &tally);
+	gdmabuf_memlock_count_folios_locked(memlock, pin, pin->length, -1, &tally);
 	mutex_unlock(&memlock->lock);
 	return tally.charge;
 }
@@ -181,8 +184,8 @@ void gdmabuf_memlock_uncharge(struct gdmabuf_memlock *memlock, unsigned long nr)
 /* All places of the folio are idle pins': giving these up frees it. */
 #define GAIN_ALL XA_MARK_0
 
-static u64 count_folio_gain(struct gdmabuf_memlock *memlock, struct folio *folio,
-			    struct xarray *idle)
+static u64 gdmabuf_memlock_count_folio_gain(struct gdmabuf_memlock *memlock, struct folio *folio,
+					    struct xarray *idle)
 {
 	unsigned long pfn = folio_pfn(folio), places;
 
@@ -207,15 +210,16 @@ u64 gdmabuf_memlock_count_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gai
 		return 0;
 	for (run_first(&it, pin->runs, 0, pin->length); it.length; run_next(&it)) {
 		for (at = it.start; at < it.start + it.length; at = next)
-			freed += count_folio_gain(
-				memlock, folio_at(at, it.start + it.length, &next), &gain->folios);
+			freed += gdmabuf_memlock_count_folio_gain(
+				memlock, gdmabuf_memlock_folio_at(at, it.start + it.length, &next),
+				&gain->folios);
 		cond_resched();
 	}
 	return freed;
 }
 
 /* False if a pin in use has the folio, too. */
-static bool take_folio_gain(struct folio *folio, struct xarray *idle, u64 *freed)
+static bool gdmabuf_memlock_take_folio_gain(struct folio *folio, struct xarray *idle, u64 *freed)
 {
 	unsigned long pfn = folio_pfn(folio), places;
 
@@ -243,8 +247,9 @@ bool gdmabuf_memlock_take_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gai
 		return false;
 	for (run_first(&it, pin->runs, 0, pin->length); it.length; run_next(&it)) {
 		for (at = it.start; at < it.start + it.length; at = next)
-			useful |= take_folio_gain(folio_at(at, it.start + it.length, &next),
-						  &gain->folios, freed);
+			useful |= gdmabuf_memlock_take_folio_gain(
+				gdmabuf_memlock_folio_at(at, it.start + it.length, &next),
+				&gain->folios, freed);
 		cond_resched();
 	}
 	return useful;

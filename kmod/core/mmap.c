@@ -25,7 +25,7 @@ struct rest {
 	unsigned long pfn;
 };
 
-static int insert_next(pte_t *pte, unsigned long address, void *data)
+static int gdmabuf_mmap_insert_next(pte_t *pte, unsigned long address, void *data)
 {
 	struct rest *rest = data;
 	pte_t old = ptep_get(pte);
@@ -43,14 +43,14 @@ static int insert_next(pte_t *pte, unsigned long address, void *data)
  * 16 MiB, touched by the page.  Nothing that a module may call from a fault inserts more than one:
  * remap_pfn_range() changes the VMA.  i915 does as is done here, in remap_io_mapping().
  */
-static vm_fault_t insert_run(struct vm_area_struct *vma, unsigned long at, unsigned long pfn,
-			     u64 length)
+static vm_fault_t gdmabuf_mmap_insert_run(struct vm_area_struct *vma, unsigned long at,
+					  unsigned long pfn, u64 length)
 {
 	struct rest rest = { .mm = vma->vm_mm, .pfn = pfn };
 	vm_fault_t result = vmf_insert_pfn(vma, at, pfn);
 
 	if (result == VM_FAULT_NOPAGE && length > PAGE_SIZE &&
-	    apply_to_page_range(rest.mm, at, length, insert_next, &rest))
+	    apply_to_page_range(rest.mm, at, length, gdmabuf_mmap_insert_next, &rest))
 		return VM_FAULT_OOM;
 	return result;
 }
@@ -60,7 +60,8 @@ struct around {
 	unsigned long from, to;
 };
 
-static struct around fault_around(const struct gdmabuf_buffer *buffer, const struct vm_fault *vmf)
+static struct around gdmabuf_mmap_fault_around(const struct gdmabuf_buffer *buffer,
+					       const struct vm_fault *vmf)
 {
 	const struct vm_area_struct *vma = vmf->vma;
 	unsigned long base = vma->vm_start - ((u64)vma->vm_pgoff << PAGE_SHIFT);
@@ -72,13 +73,13 @@ static struct around fault_around(const struct gdmabuf_buffer *buffer, const str
 	};
 }
 
-static int insert_nothing(pte_t *pte, unsigned long address, void *data)
+static int gdmabuf_mmap_insert_nothing(pte_t *pte, unsigned long address, void *data)
 {
 	return 0;
 }
 
-static vm_fault_t insert_around(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma,
-				struct around around)
+static vm_fault_t gdmabuf_mmap_insert_around(struct gdmabuf_buffer *buffer,
+					     struct vm_area_struct *vma, struct around around)
 {
 	unsigned long base = vma->vm_start - ((u64)vma->vm_pgoff << PAGE_SHIFT);
 	unsigned long from = around.from, to = around.to;
@@ -87,40 +88,40 @@ static vm_fault_t insert_around(struct gdmabuf_buffer *buffer, struct vm_area_st
 
 	run_first(&it, buffer->pin->runs, buffer->offset + (from - base), to - from);
 	for (; it.length && result == VM_FAULT_NOPAGE; from += it.length, run_next(&it))
-		result = insert_run(vma, from, PHYS_PFN(it.start), it.length);
+		result = gdmabuf_mmap_insert_run(vma, from, PHYS_PFN(it.start), it.length);
 	return result;
 }
 
-static vm_fault_t buffer_fault(struct gdmabuf_buffer *buffer, struct vm_fault *vmf)
+static vm_fault_t gdmabuf_mmap_buffer_fault(struct gdmabuf_buffer *buffer, struct vm_fault *vmf)
 {
 	vm_fault_t result = VM_FAULT_SIGBUS;
 	struct around around;
 
 	if ((u64)vmf->pgoff << PAGE_SHIFT >= buffer->length)
 		return VM_FAULT_SIGBUS;
-	around = fault_around(buffer, vmf);
+	around = gdmabuf_mmap_fault_around(buffer, vmf);
 	/*
 	 * The page table first: memory for it may take as long as the process's memory cgroup
 	 * likes, and a revocation waits for the lock.
 	 */
 	if (apply_to_page_range(vmf->vma->vm_mm, around.from, around.to - around.from,
-				insert_nothing, NULL))
+				gdmabuf_mmap_insert_nothing, NULL))
 		return VM_FAULT_OOM;
 	down_read(&buffer->pin->revoke_sem);
 	if (!test_bit(PIN_REVOKED, &buffer->pin->state))
-		result = insert_around(buffer, vmf->vma, around);
+		result = gdmabuf_mmap_insert_around(buffer, vmf->vma, around);
 	up_read(&buffer->pin->revoke_sem);
 	return result;
 }
 
-static vm_fault_t held_fault(struct vm_fault *vmf)
+static vm_fault_t gdmabuf_mmap_held_fault(struct vm_fault *vmf)
 {
-	return buffer_fault(vmf->vma->vm_private_data, vmf);
+	return gdmabuf_mmap_buffer_fault(vmf->vma->vm_private_data, vmf);
 }
 
 /* The pages are the dma-buf's, whose file the mapping holds. */
 static const struct vm_operations_struct held_vm_ops = {
-	.fault = held_fault,
+	.fault = gdmabuf_mmap_held_fault,
 };
 
 /*
@@ -138,19 +139,19 @@ struct mapping {
 
 #define MAPPING_MIN FAULT_AROUND
 
-static bool is_revoked(const struct gdmabuf_pin *pin)
+static bool gdmabuf_mmap_is_revoked(const struct gdmabuf_pin *pin)
 {
 	return test_bit(PIN_REVOKED, &pin->state);
 }
 
 /* -ENOMEM. */
-static int mapping_charge(struct mapping *mapping)
+static int gdmabuf_mapping_charge(struct mapping *mapping)
 {
 	struct gdmabuf_pin *pin = mapping->buffer->pin;
 	int err = 0;
 
 	mutex_lock(&pin->lock);
-	if (is_revoked(pin))
+	if (gdmabuf_mmap_is_revoked(pin))
 		goto unlock;
 	err = gdmabuf_quota_charge_mapping(pin->quota, mapping->mapper, mapping->charged);
 	if (!err)
@@ -161,19 +162,19 @@ unlock:
 }
 
 /* More, whatever the limit is, or less. */
-static void mapping_recharge(struct mapping *mapping, s64 bytes)
+static void gdmabuf_mapping_recharge(struct mapping *mapping, s64 bytes)
 {
 	struct gdmabuf_pin *pin = mapping->buffer->pin;
 
 	mutex_lock(&pin->lock);
-	if (!is_revoked(pin)) {
+	if (!gdmabuf_mmap_is_revoked(pin)) {
 		gdmabuf_quota_add_mapping(pin->quota, mapping->mapper, bytes);
 		pin->mapped_bytes[mapping->mapper] += bytes;
 	}
 	mutex_unlock(&pin->lock);
 }
 
-static struct mapping *mapping_create(struct gdmabuf_buffer *buffer, u64 length)
+static struct mapping *gdmabuf_mapping_create(struct gdmabuf_buffer *buffer, u64 length)
 {
 	struct mapping *mapping = kzalloc(sizeof(*mapping), GFP_KERNEL_ACCOUNT);
 
@@ -183,7 +184,7 @@ static struct mapping *mapping_create(struct gdmabuf_buffer *buffer, u64 length)
 	mapping->mapper = gdmabuf_quota_mapper(buffer->pin->quota);
 	mapping->charged = ALIGN(length, MAPPING_MIN);
 	atomic_set(&mapping->vmas, 1);
-	if (mapping_charge(mapping)) {
+	if (gdmabuf_mapping_charge(mapping)) {
 		kfree(mapping);
 		return NULL;
 	}
@@ -192,54 +193,55 @@ static struct mapping *mapping_create(struct gdmabuf_buffer *buffer, u64 length)
 }
 
 /* A part that was split off, or the place where it is moved to: neither can be refused here. */
-static void mapping_open(struct vm_area_struct *vma)
+static void gdmabuf_mapping_open(struct vm_area_struct *vma)
 {
 	struct mapping *mapping = vma->vm_private_data;
 
 	atomic_inc(&mapping->vmas);
-	mapping_recharge(mapping, MAPPING_MIN);
+	gdmabuf_mapping_recharge(mapping, MAPPING_MIN);
 }
 
-static void mapping_close(struct vm_area_struct *vma)
+static void gdmabuf_mapping_close(struct vm_area_struct *vma)
 {
 	struct mapping *mapping = vma->vm_private_data;
 
 	if (!atomic_dec_and_test(&mapping->vmas)) {
-		mapping_recharge(mapping, -(s64)MAPPING_MIN);
+		gdmabuf_mapping_recharge(mapping, -(s64)MAPPING_MIN);
 		return;
 	}
 	gdmabuf_buffer_del_mapping(mapping->buffer);
-	mapping_recharge(mapping, -(s64)mapping->charged);
+	gdmabuf_mapping_recharge(mapping, -(s64)mapping->charged);
 	kfree(mapping);
 }
 
-static int mapping_may_split(struct vm_area_struct *vma, unsigned long address)
+static int gdmabuf_mapping_may_split(struct vm_area_struct *vma, unsigned long address)
 {
 	const struct mapping *mapping = vma->vm_private_data;
 	const struct gdmabuf_pin *pin = mapping->buffer->pin;
 
-	if (is_revoked(pin) || gdmabuf_quota_has_room(pin->quota, mapping->mapper, MAPPING_MIN))
+	if (gdmabuf_mmap_is_revoked(pin) ||
+	    gdmabuf_quota_has_room(pin->quota, mapping->mapper, MAPPING_MIN))
 		return 0;
 	return -ENOMEM;
 }
 
-static vm_fault_t mapping_fault(struct vm_fault *vmf)
+static vm_fault_t gdmabuf_mapping_fault(struct vm_fault *vmf)
 {
 	struct mapping *mapping = vmf->vma->vm_private_data;
 
-	return buffer_fault(mapping->buffer, vmf);
+	return gdmabuf_mmap_buffer_fault(mapping->buffer, vmf);
 }
 
 static const struct vm_operations_struct mapping_vm_ops = {
-	.open = mapping_open,
-	.close = mapping_close,
-	.may_split = mapping_may_split,
-	.fault = mapping_fault,
+	.open = gdmabuf_mapping_open,
+	.close = gdmabuf_mapping_close,
+	.may_split = gdmabuf_mapping_may_split,
+	.fault = gdmabuf_mapping_fault,
 };
 
-static int map_by_faults(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
+static int gdmabuf_mmap_map_by_faults(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
 {
-	struct mapping *mapping = mapping_create(buffer, vma->vm_end - vma->vm_start);
+	struct mapping *mapping = gdmabuf_mapping_create(buffer, vma->vm_end - vma->vm_start);
 
 	if (!mapping)
 		return -ENOMEM;
@@ -249,7 +251,7 @@ static int map_by_faults(struct gdmabuf_buffer *buffer, struct vm_area_struct *v
 }
 
 /* A run at once: of a part of the VMA, x86 looks the memory type up for every page. */
-static int map_now(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
+static int gdmabuf_mmap_map_now(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
 {
 	u64 offset = buffer->offset + ((u64)vma->vm_pgoff << PAGE_SHIFT);
 	unsigned long at = vma->vm_start;
@@ -271,7 +273,8 @@ static int map_now(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
 }
 
 /* The dma-buf core has checked that the range is within the buffer. */
-static int check_vma(const struct gdmabuf_buffer *buffer, const struct vm_area_struct *vma)
+static int gdmabuf_mmap_check_vma(const struct gdmabuf_buffer *buffer,
+				  const struct vm_area_struct *vma)
 {
 	/*
 	 * No copy on write: private mappings are those that are not shared but can be made
@@ -292,7 +295,7 @@ static int check_vma(const struct gdmabuf_buffer *buffer, const struct vm_area_s
  * A child of a process has its mappings of host memory, as of any memory that is shared; not those
  * of GPU memory, whose driver's own are not inherited either.
  */
-static void set_flags(const struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
+static void gdmabuf_mmap_set_flags(const struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
 {
 	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP);
 	if (buffer->pin->ops->kind == GDMABUF_KIND_GPU)
@@ -303,7 +306,7 @@ static void set_flags(const struct gdmabuf_buffer *buffer, struct vm_area_struct
 }
 
 /* A BAR is encrypted by no CPU. */
-static pgprot_t bar_prot(pgprot_t prot)
+static pgprot_t gdmabuf_mmap_bar_prot(pgprot_t prot)
 {
 	return pgprot_decrypted(pgprot_writecombine(prot));
 }
@@ -311,16 +314,16 @@ static pgprot_t bar_prot(pgprot_t prot)
 int gdmabuf_buffer_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
-	int err = check_vma(buffer, vma);
+	int err = gdmabuf_mmap_check_vma(buffer, vma);
 
 	if (err)
 		return err;
 	if (!buffer->pin->cacheable)
-		vma->vm_page_prot = bar_prot(vma->vm_page_prot);
-	set_flags(buffer, vma);
+		vma->vm_page_prot = gdmabuf_mmap_bar_prot(vma->vm_page_prot);
+	gdmabuf_mmap_set_flags(buffer, vma);
 	if (buffer->flags & GDMABUF_REVOCABLE)
-		return map_by_faults(buffer, vma);
-	return map_now(buffer, vma);
+		return gdmabuf_mmap_map_by_faults(buffer, vma);
+	return gdmabuf_mmap_map_now(buffer, vma);
 }
 
 /* Several runs in a row need a function that not all kernels have. */
@@ -330,7 +333,7 @@ bool gdmabuf_vmap_gpu_works(const struct gdmabuf_pin *pin, u64 offset, u64 lengt
 	       (IS_ENABLED(CONFIG_VMAP_PFN) || runs_count(pin->runs, offset, length, U64_MAX) == 1);
 }
 
-static void *vmap_runs(struct gdmabuf_buffer *buffer)
+static void *gdmabuf_mmap_vmap_runs(struct gdmabuf_buffer *buffer)
 {
 	unsigned int nr = buffer->length >> PAGE_SHIFT, i = 0;
 	unsigned long *pfns = kvmalloc_array(nr, sizeof(*pfns), GFP_KERNEL_ACCOUNT);
@@ -345,12 +348,12 @@ static void *vmap_runs(struct gdmabuf_buffer *buffer)
 		for (done = 0; done < it.length; done += PAGE_SIZE)
 			pfns[i++] = PHYS_PFN(it.start + done);
 	if (IS_ENABLED(CONFIG_VMAP_PFN))
-		address = vmap_pfn(pfns, nr, bar_prot(PAGE_KERNEL));
+		address = vmap_pfn(pfns, nr, gdmabuf_mmap_bar_prot(PAGE_KERNEL));
 	kvfree(pfns);
 	return address;
 }
 
-static bool is_one_run(const struct gdmabuf_buffer *buffer)
+static bool gdmabuf_mmap_is_one_run(const struct gdmabuf_buffer *buffer)
 {
 	return runs_count(buffer->pin->runs, buffer->offset, buffer->length, U64_MAX) == 1;
 }
@@ -366,10 +369,10 @@ int gdmabuf_vmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map)
 	void *address;
 
 	run_first(&it, buffer->pin->runs, buffer->offset, buffer->length);
-	if (is_one_run(buffer))
+	if (gdmabuf_mmap_is_one_run(buffer))
 		address = memremap(it.start, buffer->length, MEMREMAP_WC);
 	else
-		address = vmap_runs(buffer);
+		address = gdmabuf_mmap_vmap_runs(buffer);
 	if (!address)
 		return -ENOMEM;
 	iosys_map_set_vaddr(map, address);
@@ -378,7 +381,7 @@ int gdmabuf_vmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map)
 
 void gdmabuf_vunmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map)
 {
-	if (is_one_run(dmabuf->priv))
+	if (gdmabuf_mmap_is_one_run(dmabuf->priv))
 		memunmap(map->vaddr);
 	else
 		vunmap(map->vaddr);

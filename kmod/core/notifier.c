@@ -41,32 +41,34 @@ struct gdmabuf_notifier {
 /* Notifiers that the kernel calls, or will call the last time: for gdmabuf_notifiers_exit(). */
 static atomic_t registered;
 
-static struct gdmabuf_notifier *notifier_of(struct mmu_notifier *base)
+static struct gdmabuf_notifier *gdmabuf_notifier_of(struct mmu_notifier *base)
 {
 	return container_of(base, struct gdmabuf_notifier, base);
 }
 
-static void notifier_free(struct kref *kref)
+static void gdmabuf_notifier_free(struct kref *kref)
 {
 	kfree(container_of(kref, struct gdmabuf_notifier, kref));
 }
 
 /* The file is closed, or a pin is not watched any more. */
-static void notifier_leave_locked(struct gdmabuf_notifier *notifier, struct gdmabuf_context *ctx)
+static void gdmabuf_notifier_leave_locked(struct gdmabuf_notifier *notifier,
+					  struct gdmabuf_context *ctx)
 {
 	lockdep_assert_held(&notifier->lock);
 	if (!--ctx->watchers)
 		mmu_notifier_put(&notifier->base);
 }
 
-static void notifier_remove_locked(struct gdmabuf_notifier *notifier, struct gdmabuf_pin *pin)
+static void gdmabuf_notifier_remove_locked(struct gdmabuf_notifier *notifier,
+					   struct gdmabuf_pin *pin)
 {
 	interval_tree_remove(&pin->host.node, &notifier->pins);
 	pin->host.watched = false;
-	notifier_leave_locked(notifier, pin->ctx);
+	gdmabuf_notifier_leave_locked(notifier, pin->ctx);
 }
 
-static struct gdmabuf_pin *notifier_take_stale(struct gdmabuf_notifier *notifier)
+static struct gdmabuf_pin *gdmabuf_notifier_take_stale(struct gdmabuf_notifier *notifier)
 {
 	struct gdmabuf_pin *pin;
 
@@ -81,19 +83,20 @@ static struct gdmabuf_pin *notifier_take_stale(struct gdmabuf_notifier *notifier
 }
 
 /* A work item for each notifier: a process with many pins delays nobody else's. */
-static void notifier_forget(struct work_struct *work)
+static void gdmabuf_notifier_forget(struct work_struct *work)
 {
 	struct gdmabuf_notifier *notifier = container_of(work, struct gdmabuf_notifier, forget);
 	struct gdmabuf_pin *pin;
 
-	while ((pin = notifier_take_stale(notifier))) {
+	while ((pin = gdmabuf_notifier_take_stale(notifier))) {
 		gdmabuf_pin_forget(pin);
 		cond_resched();
 	}
-	kref_put(&notifier->kref, notifier_free);
+	kref_put(&notifier->kref, gdmabuf_notifier_free);
 }
 
-static void notifier_forget_locked(struct gdmabuf_notifier *notifier, struct gdmabuf_pin *pin)
+static void gdmabuf_notifier_forget_locked(struct gdmabuf_notifier *notifier,
+					   struct gdmabuf_pin *pin)
 {
 	lockdep_assert_held(&notifier->lock);
 	if (!kref_get_unless_zero(&pin->kref))
@@ -110,8 +113,8 @@ static void notifier_forget_locked(struct gdmabuf_notifier *notifier, struct gdm
 #define STALE_AT_ONCE 32
 
 /* True if there may be more. */
-static bool notifier_set_some_stale(struct gdmabuf_notifier *notifier, unsigned long first,
-				    unsigned long last)
+static bool gdmabuf_notifier_set_some_stale(struct gdmabuf_notifier *notifier, unsigned long first,
+					    unsigned long last)
 {
 	struct interval_tree_node *node = NULL;
 	int i;
@@ -124,45 +127,46 @@ static bool notifier_set_some_stale(struct gdmabuf_notifier *notifier, unsigned 
 		if (!node)
 			break;
 		pin = container_of(node, struct gdmabuf_pin, host.node);
-		notifier_remove_locked(notifier, pin);
+		gdmabuf_notifier_remove_locked(notifier, pin);
 		if (gdmabuf_pin_set_stale(pin) && !READ_ONCE(pin->creating))
-			notifier_forget_locked(notifier, pin);
+			gdmabuf_notifier_forget_locked(notifier, pin);
 	}
 	spin_unlock(&notifier->lock);
 	return node;
 }
 
-static void notifier_set_stale(struct gdmabuf_notifier *notifier, unsigned long first,
-			       unsigned long last, bool may_sleep)
+static void gdmabuf_notifier_set_stale(struct gdmabuf_notifier *notifier, unsigned long first,
+				       unsigned long last, bool may_sleep)
 {
-	while (notifier_set_some_stale(notifier, first, last))
+	while (gdmabuf_notifier_set_some_stale(notifier, first, last))
 		if (may_sleep)
 			cond_resched();
 }
 
-static void notifier_invalidate(struct mmu_notifier *base, const struct mmu_notifier_range *range)
+static void gdmabuf_notifier_invalidate(struct mmu_notifier *base,
+					const struct mmu_notifier_range *range)
 {
 	/* Rights may change, but not the pages: fork() copies pinned ones for the child. */
 	if (range->event == MMU_NOTIFY_PROTECTION_VMA ||
 	    range->event == MMU_NOTIFY_PROTECTION_PAGE || range->event == MMU_NOTIFY_SOFT_DIRTY)
 		return;
-	notifier_set_stale(notifier_of(base), range->start, range->end - 1,
-			   mmu_notifier_range_blockable(range));
+	gdmabuf_notifier_set_stale(gdmabuf_notifier_of(base), range->start, range->end - 1,
+				   mmu_notifier_range_blockable(range));
 }
 
-static int notifier_start(struct mmu_notifier *base, const struct mmu_notifier_range *range)
+static int gdmabuf_notifier_start(struct mmu_notifier *base, const struct mmu_notifier_range *range)
 {
-	notifier_invalidate(base, range);
+	gdmabuf_notifier_invalidate(base, range);
 	return 0;
 }
 
 /* The process has ended, or executed another program. */
-static void notifier_release(struct mmu_notifier *base, struct mm_struct *mm)
+static void gdmabuf_notifier_release(struct mmu_notifier *base, struct mm_struct *mm)
 {
-	notifier_set_stale(notifier_of(base), 0, ULONG_MAX, true);
+	gdmabuf_notifier_set_stale(gdmabuf_notifier_of(base), 0, ULONG_MAX, true);
 }
 
-static struct mmu_notifier *notifier_alloc(struct mm_struct *mm)
+static struct mmu_notifier *gdmabuf_notifier_alloc(struct mm_struct *mm)
 {
 	struct gdmabuf_notifier *notifier = kzalloc(sizeof(*notifier), GFP_KERNEL_ACCOUNT);
 
@@ -172,25 +176,25 @@ static struct mmu_notifier *notifier_alloc(struct mm_struct *mm)
 	spin_lock_init(&notifier->lock);
 	notifier->pins = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&notifier->stale);
-	INIT_WORK(&notifier->forget, notifier_forget);
+	INIT_WORK(&notifier->forget, gdmabuf_notifier_forget);
 	atomic_inc(&registered);
 	return &notifier->base;
 }
 
 /* The kernel calls it no more. */
-static void notifier_unregistered(struct mmu_notifier *base)
+static void gdmabuf_notifier_unregistered(struct mmu_notifier *base)
 {
-	kref_put(&notifier_of(base)->kref, notifier_free);
+	kref_put(&gdmabuf_notifier_of(base)->kref, gdmabuf_notifier_free);
 	if (atomic_dec_and_test(&registered))
 		wake_up_var(&registered);
 }
 
 static const struct mmu_notifier_ops notifier_ops = {
-	.release = notifier_release,
-	.invalidate_range_start = notifier_start,
-	.invalidate_range_end = notifier_invalidate,
-	.alloc_notifier = notifier_alloc,
-	.free_notifier = notifier_unregistered,
+	.release = gdmabuf_notifier_release,
+	.invalidate_range_start = gdmabuf_notifier_start,
+	.invalidate_range_end = gdmabuf_notifier_invalidate,
+	.alloc_notifier = gdmabuf_notifier_alloc,
+	.free_notifier = gdmabuf_notifier_unregistered,
 };
 
 int gdmabuf_notifier_get(struct gdmabuf_context *ctx)
@@ -203,12 +207,12 @@ int gdmabuf_notifier_get(struct gdmabuf_context *ctx)
 	/* A signal of any kind: the call is made again after its handler. */
 	if (IS_ERR(base))
 		return PTR_ERR(base) == -EINTR ? -ERESTARTNOINTR : PTR_ERR(base);
-	kref_get(&notifier_of(base)->kref);
-	if (!cmpxchg(&ctx->notifier, NULL, notifier_of(base)))
+	kref_get(&gdmabuf_notifier_of(base)->kref);
+	if (!cmpxchg(&ctx->notifier, NULL, gdmabuf_notifier_of(base)))
 		return 0;
 	/* Another thread was first, with the same one. */
 	mmu_notifier_put(base);
-	kref_put(&notifier_of(base)->kref, notifier_free);
+	kref_put(&gdmabuf_notifier_of(base)->kref, gdmabuf_notifier_free);
 	return 0;
 }
 
@@ -219,13 +223,13 @@ void gdmabuf_notifier_leave(struct gdmabuf_context *ctx)
 	if (!notifier)
 		return;
 	spin_lock(&notifier->lock);
-	notifier_leave_locked(notifier, ctx);
+	gdmabuf_notifier_leave_locked(notifier, ctx);
 	spin_unlock(&notifier->lock);
 }
 
 void gdmabuf_notifier_put(struct gdmabuf_notifier *notifier)
 {
-	kref_put(&notifier->kref, notifier_free);
+	kref_put(&notifier->kref, gdmabuf_notifier_free);
 }
 
 void gdmabuf_notifier_add(struct gdmabuf_pin *pin)
@@ -249,7 +253,7 @@ void gdmabuf_notifier_remove(struct gdmabuf_pin *pin)
 
 	spin_lock(&notifier->lock);
 	if (pin->host.watched)
-		notifier_remove_locked(notifier, pin);
+		gdmabuf_notifier_remove_locked(notifier, pin);
 	spin_unlock(&notifier->lock);
 }
 

@@ -22,9 +22,9 @@ static LIST_HEAD(owners);
 
 static typeof(&task_work_add) add_task_work;
 
-static void owner_call_again(struct work_struct *work);
+static void gdmabuf_owner_call_again(struct work_struct *work);
 
-static struct gdmabuf_owner *owner_create(void)
+static struct gdmabuf_owner *gdmabuf_owner_create(void)
 {
 	struct gdmabuf_owner *owner = kzalloc(sizeof(*owner), GFP_KERNEL_ACCOUNT);
 
@@ -35,11 +35,11 @@ static struct gdmabuf_owner *owner_create(void)
 	spin_lock_init(&owner->lock);
 	INIT_LIST_HEAD(&owner->orphans);
 	xa_init(&owner->calls);
-	INIT_DELAYED_WORK(&owner->call_again, owner_call_again);
+	INIT_DELAYED_WORK(&owner->call_again, gdmabuf_owner_call_again);
 	return owner;
 }
 
-static struct gdmabuf_owner *owner_find_locked(void)
+static struct gdmabuf_owner *gdmabuf_owner_find_locked(void)
 {
 	struct gdmabuf_owner *owner;
 
@@ -51,10 +51,10 @@ static struct gdmabuf_owner *owner_find_locked(void)
 
 struct gdmabuf_owner *gdmabuf_owner_get_current(void)
 {
-	struct gdmabuf_owner *fresh = owner_create(), *owner;
+	struct gdmabuf_owner *fresh = gdmabuf_owner_create(), *owner;
 
 	spin_lock(&owners_lock);
-	owner = owner_find_locked();
+	owner = gdmabuf_owner_find_locked();
 	if (!owner && fresh) {
 		get_pid(fresh->tgid);
 		list_add(&fresh->link, &owners);
@@ -71,7 +71,7 @@ struct gdmabuf_owner *gdmabuf_owner_get(struct gdmabuf_owner *owner)
 	return owner;
 }
 
-static void owner_free(struct kref *kref) __releases(&owners_lock)
+static void gdmabuf_owner_free(struct kref *kref) __releases(&owners_lock)
 {
 	struct gdmabuf_owner *owner = container_of(kref, struct gdmabuf_owner, kref);
 
@@ -85,10 +85,10 @@ static void owner_free(struct kref *kref) __releases(&owners_lock)
 
 void gdmabuf_owner_put(struct gdmabuf_owner *owner)
 {
-	kref_put_lock(&owner->kref, owner_free, &owners_lock);
+	kref_put_lock(&owner->kref, gdmabuf_owner_free, &owners_lock);
 }
 
-static struct gdmabuf_watch *owner_take_orphan(struct gdmabuf_owner *owner)
+static struct gdmabuf_watch *gdmabuf_owner_take_orphan(struct gdmabuf_owner *owner)
 {
 	struct gdmabuf_watch *watch;
 
@@ -100,13 +100,13 @@ static struct gdmabuf_watch *owner_take_orphan(struct gdmabuf_owner *owner)
 	return watch;
 }
 
-static void owner_call_later(struct gdmabuf_owner *owner, unsigned long delay);
+static void gdmabuf_owner_call_later(struct gdmabuf_owner *owner, unsigned long delay);
 
 void gdmabuf_owner_collect_orphans(struct gdmabuf_owner *owner, unsigned int most)
 {
 	struct gdmabuf_watch *watch;
 
-	while ((watch = owner_take_orphan(owner))) {
+	while ((watch = gdmabuf_owner_take_orphan(owner))) {
 		/* The driver has no memory for the others either. */
 		if (!gdmabuf_watch_give_back(watch))
 			return;
@@ -115,7 +115,7 @@ void gdmabuf_owner_collect_orphans(struct gdmabuf_owner *owner, unsigned int mos
 	}
 	/* The rest is another call's: this thread is on its way to user mode. */
 	if (!list_empty_careful(&owner->orphans))
-		owner_call_later(owner, 1);
+		gdmabuf_owner_call_later(owner, 1);
 }
 
 /* In a thread of the owner, which has one at most. */
@@ -129,7 +129,7 @@ struct call {
  * The work holds the module, and drops that last: gdmabuf_owners_exit() waits for what is then
  * still to run of this function.  An orphan that finds no call in owner->calls makes another.
  */
-static void owner_called(struct callback_head *work)
+static void gdmabuf_owner_called(struct callback_head *work)
 {
 	struct call *call = container_of(work, struct call, work);
 	struct gdmabuf_owner *owner = call->owner;
@@ -141,7 +141,7 @@ static void owner_called(struct callback_head *work)
 	module_put(THIS_MODULE);
 }
 
-static void call_drop(struct call *call)
+static void gdmabuf_owner_call_drop(struct call *call)
 {
 	gdmabuf_owner_put(call->owner);
 	module_put(THIS_MODULE);
@@ -149,7 +149,7 @@ static void call_drop(struct call *call)
 }
 
 /* -ENOMEM.  A thread that ends takes no call, and needs none. */
-static int owner_call_thread_rcu(struct gdmabuf_owner *owner, struct task_struct *thread)
+static int gdmabuf_owner_call_thread_rcu(struct gdmabuf_owner *owner, struct task_struct *thread)
 {
 	struct call *call = kmalloc(sizeof(*call), GFP_NOWAIT | __GFP_NOWARN);
 	int err;
@@ -159,15 +159,15 @@ static int owner_call_thread_rcu(struct gdmabuf_owner *owner, struct task_struct
 	call->owner = gdmabuf_owner_get(owner);
 	call->thread = task_pid_nr(thread);
 	__module_get(THIS_MODULE);
-	init_task_work(&call->work, owner_called);
+	init_task_work(&call->work, gdmabuf_owner_called);
 	err = xa_insert(&owner->calls, call->thread, call, GFP_NOWAIT | __GFP_NOWARN);
 	if (err) {
-		call_drop(call);
+		gdmabuf_owner_call_drop(call);
 		return err == -EBUSY ? 0 : err;
 	}
 	if (add_task_work(thread, &call->work, TWA_RESUME)) {
 		xa_erase(&owner->calls, call->thread);
-		call_drop(call);
+		gdmabuf_owner_call_drop(call);
 	}
 	return 0;
 }
@@ -176,7 +176,7 @@ static int owner_call_thread_rcu(struct gdmabuf_owner *owner, struct task_struct
  * All threads are called, and the first that returns to user mode collects: any one of them may
  * sleep for good.
  */
-static int owner_call_threads(struct gdmabuf_owner *owner)
+static int gdmabuf_owner_call_threads(struct gdmabuf_owner *owner)
 {
 	struct task_struct *leader, *thread;
 	int err = 0;
@@ -186,24 +186,24 @@ static int owner_call_threads(struct gdmabuf_owner *owner)
 	/* Without one the process has ended: that frees its memory, and ends its watches. */
 	if (leader)
 		for_each_thread(leader, thread)
-			err = owner_call_thread_rcu(owner, thread) ?: err;
+			err = gdmabuf_owner_call_thread_rcu(owner, thread) ?: err;
 	rcu_read_unlock();
 	return err;
 }
 
-static void owner_call(struct gdmabuf_owner *owner);
+static void gdmabuf_owner_call(struct gdmabuf_owner *owner);
 
-static void owner_call_again(struct work_struct *work)
+static void gdmabuf_owner_call_again(struct work_struct *work)
 {
 	struct gdmabuf_owner *owner = container_of(work, struct gdmabuf_owner, call_again.work);
 
 	if (!list_empty_careful(&owner->orphans))
-		owner_call(owner);
+		gdmabuf_owner_call(owner);
 	gdmabuf_owner_put(owner);
 	module_put(THIS_MODULE);
 }
 
-static void owner_call_later(struct gdmabuf_owner *owner, unsigned long delay)
+static void gdmabuf_owner_call_later(struct gdmabuf_owner *owner, unsigned long delay)
 {
 	if (!add_task_work)
 		return;
@@ -216,10 +216,10 @@ static void owner_call_later(struct gdmabuf_owner *owner, unsigned long delay)
 }
 
 /* Without memory for a call, again later. */
-static void owner_call(struct gdmabuf_owner *owner)
+static void gdmabuf_owner_call(struct gdmabuf_owner *owner)
 {
-	if (add_task_work && owner_call_threads(owner))
-		owner_call_later(owner, HZ);
+	if (add_task_work && gdmabuf_owner_call_threads(owner))
+		gdmabuf_owner_call_later(owner, HZ);
 }
 
 bool gdmabuf_owner_add_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch *watch,
@@ -235,9 +235,9 @@ bool gdmabuf_owner_add_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch 
 	if (freed)
 		return false;
 	if (delay)
-		owner_call_later(owner, delay);
+		gdmabuf_owner_call_later(owner, delay);
 	else
-		owner_call(owner);
+		gdmabuf_owner_call(owner);
 	return true;
 }
 
@@ -253,7 +253,7 @@ bool gdmabuf_owner_forget_orphan(struct gdmabuf_owner *owner, struct gdmabuf_wat
 	return orphan;
 }
 
-static unsigned int owner_calls(struct gdmabuf_owner *owner)
+static unsigned int gdmabuf_owner_calls(struct gdmabuf_owner *owner)
 {
 	unsigned long thread;
 	unsigned int nr = 0;
@@ -271,7 +271,7 @@ void gdmabuf_owners_show(struct seq_file *seq)
 
 	spin_lock(&owners_lock);
 	list_for_each_entry(owner, &owners, link) {
-		calls = owner_calls(owner);
+		calls = gdmabuf_owner_calls(owner);
 		if (calls)
 			seq_printf(seq, "process %d, calls in threads that sleep: %u\n",
 				   pid_nr(owner->tgid), calls);

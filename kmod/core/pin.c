@@ -16,7 +16,7 @@ bool gdmabuf_pin_is_idle_locked(const struct gdmabuf_pin *pin)
 }
 
 /* Whether it was. */
-static bool set_kept_locked(struct gdmabuf_pin *pin, bool kept)
+static bool gdmabuf_pin_set_kept_locked(struct gdmabuf_pin *pin, bool kept)
 {
 	bool was = pin->kept;
 
@@ -29,7 +29,7 @@ static bool set_kept_locked(struct gdmabuf_pin *pin, bool kept)
 
 bool gdmabuf_pin_unlist_locked(struct gdmabuf_pin *pin)
 {
-	bool kept = set_kept_locked(pin, false);
+	bool kept = gdmabuf_pin_set_kept_locked(pin, false);
 
 	if (pin->listed) {
 		interval_tree_remove(&pin->node, &pin->ctx->tree);
@@ -48,27 +48,27 @@ void gdmabuf_pin_exported(struct gdmabuf_pin *pin, bool keep, bool hit)
 	if (!keep)
 		return;
 	mutex_lock(&pin->ctx->lock);
-	if (pin->listed && !set_kept_locked(pin, true))
+	if (pin->listed && !gdmabuf_pin_set_kept_locked(pin, true))
 		kref_get(&pin->kref);
 	mutex_unlock(&pin->ctx->lock);
 }
 
 /* What is pinned now.  @n: 1 or -1 */
-static void count_pin(const struct gdmabuf_pin *pin, int n)
+static void gdmabuf_pin_count_pin(const struct gdmabuf_pin *pin, int n)
 {
-	unsigned int kind = kind_index(pin->ops->kind);
+	unsigned int kind = gdmabuf_kind_index(pin->ops->kind);
 
 	count_add(pin->ctx, pins[kind], n);
 	count_add(pin->ctx, bytes[kind], n * (s64)pin->length);
 }
 
-static void destroy(struct gdmabuf_pin *pin)
+static void gdmabuf_pin_destroy(struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_context *ctx = pin->ctx;
 
 	pin->ops->unpin(pin);
 	if (!test_bit(PIN_REVOKED, &pin->state))
-		count_pin(pin, -1);
+		gdmabuf_pin_count_pin(pin, -1);
 	gdmabuf_slots_put(&ctx->slots, pin->slot);
 	kvfree(pin->runs);
 	gdmabuf_quota_put(pin->quota);
@@ -76,7 +76,7 @@ static void destroy(struct gdmabuf_pin *pin)
 	gdmabuf_context_put(ctx);
 }
 
-static void last_put(struct kref *kref)
+static void gdmabuf_pin_last_put(struct kref *kref)
 {
 	struct gdmabuf_pin *pin = container_of(kref, struct gdmabuf_pin, kref);
 
@@ -84,12 +84,12 @@ static void last_put(struct kref *kref)
 	if (pin->ctx->by_slot)
 		pin->ctx->by_slot[pin->slot] = NULL;
 	mutex_unlock(&pin->ctx->lock);
-	destroy(pin);
+	gdmabuf_pin_destroy(pin);
 }
 
 void gdmabuf_pin_put(struct gdmabuf_pin *pin)
 {
-	kref_put_mutex(&pin->kref, last_put, &pin->ctx->lock);
+	kref_put_mutex(&pin->kref, gdmabuf_pin_last_put, &pin->ctx->lock);
 }
 
 bool gdmabuf_pin_drop(struct gdmabuf_pin *pin)
@@ -97,7 +97,7 @@ bool gdmabuf_pin_drop(struct gdmabuf_pin *pin)
 	bool kept;
 
 	mutex_lock(&pin->ctx->lock);
-	kept = set_kept_locked(pin, false);
+	kept = gdmabuf_pin_set_kept_locked(pin, false);
 	mutex_unlock(&pin->ctx->lock);
 	if (kept)
 		gdmabuf_pin_put(pin);
@@ -116,7 +116,7 @@ void gdmabuf_pin_forget(struct gdmabuf_pin *pin)
 	gdmabuf_pin_put(pin);
 }
 
-static void forget_work(struct work_struct *work)
+static void gdmabuf_pin_forget_work(struct work_struct *work)
 {
 	gdmabuf_pin_forget(container_of(work, struct gdmabuf_pin, forget));
 }
@@ -132,7 +132,7 @@ bool gdmabuf_pin_set_stale(struct gdmabuf_pin *pin)
 }
 
 /* What is mapped costs the free of the pages nothing any more. */
-static void uncharge_mappings_locked(struct gdmabuf_pin *pin)
+static void gdmabuf_pin_uncharge_mappings_locked(struct gdmabuf_pin *pin)
 {
 	enum gdmabuf_mapper mapper;
 
@@ -160,16 +160,16 @@ void gdmabuf_pin_revoke(struct gdmabuf_pin *pin)
 	up_write(&pin->revoke_sem);
 	if (first) {
 		count(pin->ctx, revoked);
-		count_pin(pin, -1);
+		gdmabuf_pin_count_pin(pin, -1);
 		list_for_each_entry(buffer, &pin->mapped, link)
 			gdmabuf_buffer_revoke_locked(buffer);
-		uncharge_mappings_locked(pin);
+		gdmabuf_pin_uncharge_mappings_locked(pin);
 	}
 	mutex_unlock(&pin->lock);
 }
 
-static struct gdmabuf_pin *find_locked(struct gdmabuf_context *ctx, u32 kind, u64 address,
-				       u64 length, u32 flags)
+static struct gdmabuf_pin *gdmabuf_pin_find_locked(struct gdmabuf_context *ctx, u32 kind,
+						   u64 address, u64 length, u32 flags)
 {
 	struct interval_tree_node *node;
 	u64 last = address + length - 1;
@@ -186,13 +186,14 @@ static struct gdmabuf_pin *find_locked(struct gdmabuf_context *ctx, u32 kind, u6
 	return NULL;
 }
 
-static struct gdmabuf_pin *find(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops,
-				u64 address, u64 length, u32 flags)
+static struct gdmabuf_pin *gdmabuf_pin_find(struct gdmabuf_context *ctx,
+					    const struct gdmabuf_pin_ops *ops, u64 address,
+					    u64 length, u32 flags)
 {
 	struct gdmabuf_pin *pin;
 
 	mutex_lock(&ctx->lock);
-	pin = find_locked(ctx, ops->kind, address, length, flags & ~GDMABUF_KEEP);
+	pin = gdmabuf_pin_find_locked(ctx, ops->kind, address, length, flags & ~GDMABUF_KEEP);
 	if (pin) {
 		kref_get(&pin->kref);
 		list_move_tail(&pin->lru, &ctx->lru);
@@ -202,7 +203,7 @@ static struct gdmabuf_pin *find(struct gdmabuf_context *ctx, const struct gdmabu
 }
 
 /* A stale one serves this export still, which began before, but no other. */
-static void list(struct gdmabuf_pin *pin)
+static void gdmabuf_pin_list(struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_context *ctx = pin->ctx;
 
@@ -225,7 +226,7 @@ static void list(struct gdmabuf_pin *pin)
 static DEFINE_MUTEX(others_lock);
 
 /* The first time only the lock is taken, and the driver asked again: others may have made room. */
-static bool evict_others(struct gdmabuf_pin *pin, bool *locked)
+static bool gdmabuf_evict_others(struct gdmabuf_pin *pin, bool *locked)
 {
 	if (*locked)
 		return gdmabuf_contexts_evict_others(pin->ctx, pin->ops->kind, pin->length);
@@ -237,25 +238,25 @@ static bool evict_others(struct gdmabuf_pin *pin, bool *locked)
  * Makes room, if idle pins are what is in the way.  How much a limit lacks is known.  How much of
  * the BAR is free is not: something is given up, of others last, and the driver is asked again.
  */
-static bool evict_for(int error, struct gdmabuf_pin *pin, bool *locked)
+static bool gdmabuf_evict_for(int error, struct gdmabuf_pin *pin, bool *locked)
 {
 	u32 kind = pin->ops->kind;
 
 	if (error == -ENOSPC)
 		return gdmabuf_context_evict(pin->ctx, kind, pin->length) ||
 		       gdmabuf_contexts_evict_own(pin->ctx, kind, pin->length) ||
-		       evict_others(pin, locked);
+		       gdmabuf_evict_others(pin, locked);
 	return pin->lacking && gdmabuf_contexts_evict_charged(pin);
 }
 
-static int try_pin(struct gdmabuf_pin *pin)
+static int gdmabuf_pin_try_pin(struct gdmabuf_pin *pin)
 {
 	pin->lacking = 0;
 	return pin->ops->pin(pin);
 }
 
 /* A slot, for which any idle pin can go. */
-static int get_slot(struct gdmabuf_pin *pin)
+static int gdmabuf_pin_get_slot(struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_context *ctx = pin->ctx;
 	int err;
@@ -269,15 +270,15 @@ static int get_slot(struct gdmabuf_pin *pin)
 }
 
 /* Others of the user may have made room since @pin was refused: so it is tried first. */
-static int pin_evicting_locked(struct gdmabuf_pin *pin)
+static int gdmabuf_pin_evicting_locked(struct gdmabuf_pin *pin)
 {
-	int err = try_pin(pin);
+	int err = gdmabuf_pin_try_pin(pin);
 	bool evicted = false, locked = false;
 
 	lockdep_assert_held(&pin->quota->evicting);
-	while (err && evict_for(err, pin, &locked)) {
+	while (err && gdmabuf_evict_for(err, pin, &locked)) {
 		evicted = true;
-		err = fatal_signal_pending(current) ? -EINTR : try_pin(pin);
+		err = fatal_signal_pending(current) ? -EINTR : gdmabuf_pin_try_pin(pin);
 	}
 	if (locked)
 		mutex_unlock(&others_lock);
@@ -290,15 +291,15 @@ static int pin_evicting_locked(struct gdmabuf_pin *pin)
  * One of a user's exports at a time makes room, until it has pinned: another would find no idle
  * pin where one is just being given up, or give up one more than is needed.
  */
-static int pin_with_eviction(struct gdmabuf_pin *pin)
+static int gdmabuf_pin_with_eviction(struct gdmabuf_pin *pin)
 {
-	int err = try_pin(pin);
+	int err = gdmabuf_pin_try_pin(pin);
 
 	if (err != -ENOSPC && !pin->lacking)
 		return err;
 	if (mutex_lock_killable(&pin->quota->evicting))
 		return -EINTR;
-	err = pin_evicting_locked(pin);
+	err = gdmabuf_pin_evicting_locked(pin);
 	mutex_unlock(&pin->quota->evicting);
 	return err;
 }
@@ -307,7 +308,7 @@ static int pin_with_eviction(struct gdmabuf_pin *pin)
  * What the GPU driver's callback takes is held by nobody who allocates: in a memory cgroup that is
  * over its limit that sleeps, and the driver with it.
  */
-static void teach_lockdep(struct gdmabuf_pin *pin)
+static void gdmabuf_pin_teach_lockdep(struct gdmabuf_pin *pin)
 {
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&pin->lock);
@@ -315,8 +316,9 @@ static void teach_lockdep(struct gdmabuf_pin *pin)
 	fs_reclaim_release(GFP_KERNEL);
 }
 
-static struct gdmabuf_pin *alloc(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops,
-				 u64 address, u64 length, u32 flags)
+static struct gdmabuf_pin *gdmabuf_pin_alloc(struct gdmabuf_context *ctx,
+					     const struct gdmabuf_pin_ops *ops, u64 address,
+					     u64 length, u32 flags)
 {
 	struct gdmabuf_pin *pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
 
@@ -336,29 +338,29 @@ static struct gdmabuf_pin *alloc(struct gdmabuf_context *ctx, const struct gdmab
 	pin->flags = flags & ~GDMABUF_KEEP;
 	pin->creating = true;
 	INIT_LIST_HEAD(&pin->lru);
-	INIT_WORK(&pin->forget, forget_work);
+	INIT_WORK(&pin->forget, gdmabuf_pin_forget_work);
 	init_rwsem(&pin->revoke_sem);
 	mutex_init(&pin->lock);
 	INIT_LIST_HEAD(&pin->mapped);
-	teach_lockdep(pin);
+	gdmabuf_pin_teach_lockdep(pin);
 	return pin;
 }
 
-static int create(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops, u64 address,
-		  u64 length, u32 flags, struct gdmabuf_pin **out)
+static int gdmabuf_pin_create(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops,
+			      u64 address, u64 length, u32 flags, struct gdmabuf_pin **out)
 {
-	struct gdmabuf_pin *pin = alloc(ctx, ops, address, length, flags);
+	struct gdmabuf_pin *pin = gdmabuf_pin_alloc(ctx, ops, address, length, flags);
 	int err;
 
 	if (!pin)
 		return -ENOMEM;
-	err = get_slot(pin);
+	err = gdmabuf_pin_get_slot(pin);
 	if (err)
 		goto free_pin;
-	err = pin_with_eviction(pin);
+	err = gdmabuf_pin_with_eviction(pin);
 	if (err)
 		goto put_slot;
-	count_pin(pin, 1);
+	gdmabuf_pin_count_pin(pin, 1);
 	WRITE_ONCE(pin->creating, false);
 	/* Pairs with who marks it stale first, and then looks whether it is there already. */
 	smp_mb();
@@ -367,7 +369,7 @@ static int create(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops
 		gdmabuf_pin_put(pin);
 		return -EFAULT;
 	}
-	list(pin);
+	gdmabuf_pin_list(pin);
 	*out = pin;
 	return 0;
 
@@ -383,12 +385,12 @@ free_pin:
 int gdmabuf_pin_get(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops, u64 address,
 		    u64 length, u32 flags, struct gdmabuf_pin **out, bool *hit)
 {
-	struct gdmabuf_pin *pin = find(ctx, ops, address, length, flags);
+	struct gdmabuf_pin *pin = gdmabuf_pin_find(ctx, ops, address, length, flags);
 	int err;
 
 	*hit = pin;
 	if (!pin)
-		return create(ctx, ops, address, length, flags, out);
+		return gdmabuf_pin_create(ctx, ops, address, length, flags, out);
 	err = ops->check ? ops->check(pin, address, length, flags) : 0;
 	if (err) {
 		gdmabuf_pin_put(pin);

@@ -21,7 +21,7 @@ MODULE_PARM_DESC(revocable_map_mb, "of each user's revocable GPU memory that CPU
 static DEFINE_SPINLOCK(quotas_lock); /* protects quotas */
 static LIST_HEAD(quotas);
 
-static struct gdmabuf_quota *quota_create(void)
+static struct gdmabuf_quota *gdmabuf_quota_create(void)
 {
 	struct gdmabuf_quota *quota = kzalloc(sizeof(*quota), GFP_KERNEL_ACCOUNT);
 
@@ -34,7 +34,7 @@ static struct gdmabuf_quota *quota_create(void)
 	return quota;
 }
 
-static struct gdmabuf_quota *quota_find_locked(kuid_t uid)
+static struct gdmabuf_quota *gdmabuf_quota_find_locked(kuid_t uid)
 {
 	struct gdmabuf_quota *quota;
 
@@ -43,7 +43,7 @@ static struct gdmabuf_quota *quota_find_locked(kuid_t uid)
 	return NULL;
 }
 
-static void quota_destroy(struct gdmabuf_quota *quota)
+static void gdmabuf_quota_destroy(struct gdmabuf_quota *quota)
 {
 	if (!quota)
 		return;
@@ -53,20 +53,20 @@ static void quota_destroy(struct gdmabuf_quota *quota)
 
 struct gdmabuf_quota *gdmabuf_quota_get_current(void)
 {
-	struct gdmabuf_quota *fresh = quota_create(), *quota;
+	struct gdmabuf_quota *fresh = gdmabuf_quota_create(), *quota;
 
 	spin_lock(&quotas_lock);
-	quota = quota_find_locked(current_uid());
+	quota = gdmabuf_quota_find_locked(current_uid());
 	if (!quota && fresh) {
 		list_add(&fresh->link, &quotas);
 		swap(quota, fresh);
 	}
 	spin_unlock(&quotas_lock);
-	quota_destroy(fresh);
+	gdmabuf_quota_destroy(fresh);
 	return quota;
 }
 
-static void quota_free(struct kref *kref) __releases(&quotas_lock)
+static void gdmabuf_quota_free(struct kref *kref) __releases(&quotas_lock)
 {
 	struct gdmabuf_quota *quota = container_of(kref, struct gdmabuf_quota, kref);
 
@@ -74,28 +74,29 @@ static void quota_free(struct kref *kref) __releases(&quotas_lock)
 	spin_unlock(&quotas_lock);
 	WARN_ON(atomic64_read(&quota->bytes) || atomic64_read(&quota->mapped[0]) ||
 		atomic64_read(&quota->mapped[1]));
-	quota_destroy(quota);
+	gdmabuf_quota_destroy(quota);
 }
 
 void gdmabuf_quota_put(struct gdmabuf_quota *quota)
 {
-	kref_put_lock(&quota->kref, quota_free, &quotas_lock);
+	kref_put_lock(&quota->kref, gdmabuf_quota_free, &quotas_lock);
 }
 
 void gdmabuf_quotas_exit(void)
 {
 	struct gdmabuf_quota *quota, *next;
 
-	list_for_each_entry_safe(quota, next, &quotas, link) quota_destroy(quota);
+	list_for_each_entry_safe (quota, next, &quotas, link)
+		gdmabuf_quota_destroy(quota);
 }
 
-static u64 quota_limit(void)
+static u64 gdmabuf_quota_limit(void)
 {
 	return (u64)READ_ONCE(gpu_quota_mb) << 20;
 }
 
 /* False where @sum would be more than @limit, 0 being none: others never see what is refused. */
-static bool quota_add_within(atomic64_t *sum, u64 bytes, u64 limit)
+static bool gdmabuf_quota_add_within(atomic64_t *sum, u64 bytes, u64 limit)
 {
 	s64 old = atomic64_read(sum);
 
@@ -108,7 +109,7 @@ static bool quota_add_within(atomic64_t *sum, u64 bytes, u64 limit)
 
 int gdmabuf_quota_charge(struct gdmabuf_quota *quota, u64 bytes)
 {
-	if (quota_add_within(&quota->bytes, bytes, quota_limit()))
+	if (gdmabuf_quota_add_within(&quota->bytes, bytes, gdmabuf_quota_limit()))
 		return 0;
 	if (!capable(CAP_SYS_RESOURCE))
 		return -EDQUOT;
@@ -133,14 +134,14 @@ u64 gdmabuf_quota_leaving(const struct gdmabuf_quota *quota)
 
 u64 gdmabuf_quota_lacks(const struct gdmabuf_quota *quota, u64 bytes)
 {
-	u64 limit = quota_limit(), used = gdmabuf_quota_used(quota);
+	u64 limit = gdmabuf_quota_limit(), used = gdmabuf_quota_used(quota);
 
 	if (bytes > limit || used <= limit - bytes)
 		return 0;
 	return used - (limit - bytes);
 }
 
-static u64 mapping_limit(void)
+static u64 gdmabuf_mapping_limit(void)
 {
 	return (u64)READ_ONCE(revocable_map_mb) << 20;
 }
@@ -152,13 +153,15 @@ enum gdmabuf_mapper gdmabuf_quota_mapper(const struct gdmabuf_quota *quota)
 
 int gdmabuf_quota_charge_mapping(struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper, u64 bytes)
 {
-	return quota_add_within(&quota->mapped[mapper], bytes, mapping_limit()) ? 0 : -ENOMEM;
+	return gdmabuf_quota_add_within(&quota->mapped[mapper], bytes, gdmabuf_mapping_limit())
+		       ? 0
+		       : -ENOMEM;
 }
 
 bool gdmabuf_quota_has_room(const struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper,
 			    u64 bytes)
 {
-	u64 limit = mapping_limit();
+	u64 limit = gdmabuf_mapping_limit();
 
 	return !limit || atomic64_read(&quota->mapped[mapper]) + bytes <= limit;
 }

@@ -19,25 +19,26 @@ struct gdmabuf_map {
 };
 
 /* Bytes of a segment: whole pages.  0 if the device takes none. */
-static u64 max_segment(struct device *dev)
+static u64 gdmabuf_sg_max_segment(struct device *dev)
 {
 	return ALIGN_DOWN(min_t(u64, dma_get_max_seg_size(dev), UINT_MAX), PAGE_SIZE);
 }
 
 /* Of host memory, which may go through bounce buffers: those have a largest size. */
-static u64 max_segment_host(struct device *dev)
+static u64 gdmabuf_sg_max_segment_host(struct device *dev)
 {
-	return ALIGN_DOWN(min_t(u64, max_segment(dev), dma_max_mapping_size(dev)), PAGE_SIZE);
+	return ALIGN_DOWN(min_t(u64, gdmabuf_sg_max_segment(dev), dma_max_mapping_size(dev)),
+			  PAGE_SIZE);
 }
 
-static unsigned int count_runs(const struct gdmabuf_buffer *buffer, u64 max)
+static unsigned int gdmabuf_sg_count_runs(const struct gdmabuf_buffer *buffer, u64 max)
 {
 	return runs_count(buffer->pin->runs, buffer->offset, buffer->length, max);
 }
 
 /* @runs: for how many there is to be room.  -EINVAL, -ENOMEM. */
-static struct gdmabuf_map *create(struct dma_buf_attachment *attachment, u64 max, unsigned int runs,
-				  enum dma_data_direction dir)
+static struct gdmabuf_map *gdmabuf_sg_create(struct dma_buf_attachment *attachment, u64 max,
+					     unsigned int runs, enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = attachment->dmabuf->priv;
 	struct gdmabuf_map *map;
@@ -47,7 +48,7 @@ static struct gdmabuf_map *create(struct dma_buf_attachment *attachment, u64 max
 	map = kvzalloc(struct_size(map, runs, runs), GFP_KERNEL_ACCOUNT);
 	if (!map)
 		return ERR_PTR(-ENOMEM);
-	if (sg_alloc_table(&map->sgt, count_runs(buffer, max), GFP_KERNEL_ACCOUNT)) {
+	if (sg_alloc_table(&map->sgt, gdmabuf_sg_count_runs(buffer, max), GFP_KERNEL_ACCOUNT)) {
 		kvfree(map);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -56,27 +57,27 @@ static struct gdmabuf_map *create(struct dma_buf_attachment *attachment, u64 max
 	return map;
 }
 
-static void destroy(struct gdmabuf_map *map)
+static void gdmabuf_sg_destroy(struct gdmabuf_map *map)
 {
 	sg_free_table(&map->sgt);
 	kvfree(map);
 }
 
-static void add(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map)
+static void gdmabuf_sg_add(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map)
 {
 	mutex_lock(&buffer->maps_lock);
 	list_add(&map->link, &buffer->maps);
 	mutex_unlock(&buffer->maps_lock);
 }
 
-static void del(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map)
+static void gdmabuf_sg_del(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map)
 {
 	mutex_lock(&buffer->maps_lock);
 	list_del(&map->link);
 	mutex_unlock(&buffer->maps_lock);
 }
 
-static void unmap_runs(struct gdmabuf_map *map)
+static void gdmabuf_sg_unmap_runs(struct gdmabuf_map *map)
 {
 	unsigned int i;
 
@@ -89,7 +90,7 @@ static void unmap_runs(struct gdmabuf_map *map)
  * One mapping a run, however many segments it takes: an IOMMU hands out addresses downwards, and
  * importers that need one contiguous range get it.
  */
-static int map_runs(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map, u64 max)
+static int gdmabuf_sg_map_runs(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map, u64 max)
 {
 	struct scatterlist *sg = map->sgt.sgl;
 	struct gdmabuf_run_iter it;
@@ -122,17 +123,17 @@ struct sg_table *gdmabuf_sg_map_gpu(struct dma_buf_attachment *attachment,
 				    enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = attachment->dmabuf->priv;
-	u64 max = max_segment(attachment->dev);
+	u64 max = gdmabuf_sg_max_segment(attachment->dev);
 	struct gdmabuf_map *map;
 	int err;
 
-	map = create(attachment, max, count_runs(buffer, U64_MAX), dir);
+	map = gdmabuf_sg_create(attachment, max, gdmabuf_sg_count_runs(buffer, U64_MAX), dir);
 	if (IS_ERR(map))
 		return ERR_CAST(map);
-	err = map_runs(buffer, map, max);
+	err = gdmabuf_sg_map_runs(buffer, map, max);
 	if (err) {
-		unmap_runs(map);
-		destroy(map);
+		gdmabuf_sg_unmap_runs(map);
+		gdmabuf_sg_destroy(map);
 		return ERR_PTR(err);
 	}
 	map->sgt.orig_nents = 0;
@@ -144,12 +145,12 @@ void gdmabuf_sg_unmap_gpu(struct dma_buf_attachment *attachment, struct sg_table
 {
 	struct gdmabuf_map *map = container_of(sgt, struct gdmabuf_map, sgt);
 
-	unmap_runs(map);
+	gdmabuf_sg_unmap_runs(map);
 	sgt->orig_nents = sgt->nents;
-	destroy(map);
+	gdmabuf_sg_destroy(map);
 }
 
-static void set_pages(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map, u64 max)
+static void gdmabuf_sg_set_pages(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map, u64 max)
 {
 	struct scatterlist *sg = map->sgt.sgl;
 	struct gdmabuf_run_iter it;
@@ -166,24 +167,24 @@ struct sg_table *gdmabuf_sg_map_host(struct dma_buf_attachment *attachment,
 				     enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = attachment->dmabuf->priv;
-	u64 max = max_segment_host(attachment->dev);
+	u64 max = gdmabuf_sg_max_segment_host(attachment->dev);
 	struct gdmabuf_map *map;
 	int err;
 
 	if (buffer->flags & GDMABUF_READ_ONLY && dir != DMA_TO_DEVICE)
 		return ERR_PTR(-EACCES);
-	map = create(attachment, max, 0, dir);
+	map = gdmabuf_sg_create(attachment, max, 0, dir);
 	if (IS_ERR(map))
 		return ERR_CAST(map);
-	set_pages(buffer, map, max);
+	gdmabuf_sg_set_pages(buffer, map, max);
 	/* Apart: a page that two map at once is an error to dma-debug if mapping synchronizes. */
 	err = dma_map_sgtable(attachment->dev, &map->sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
 	if (err) {
-		destroy(map);
+		gdmabuf_sg_destroy(map);
 		return ERR_PTR(err);
 	}
 	dma_sync_sgtable_for_device(attachment->dev, &map->sgt, dir);
-	add(buffer, map);
+	gdmabuf_sg_add(buffer, map);
 	return &map->sgt;
 }
 
@@ -192,15 +193,16 @@ void gdmabuf_sg_unmap_host(struct dma_buf_attachment *attachment, struct sg_tabl
 {
 	struct gdmabuf_map *map = container_of(sgt, struct gdmabuf_map, sgt);
 
-	del(attachment->dmabuf->priv, map);
+	gdmabuf_sg_del(attachment->dmabuf->priv, map);
 	/* As it was mapped, and not as the importer says now: a bounce buffer is copied back so. */
 	dma_sync_sgtable_for_cpu(map->dev, sgt, map->dir);
 	dma_unmap_sgtable(map->dev, sgt, map->dir, DMA_ATTR_SKIP_CPU_SYNC);
-	destroy(map);
+	gdmabuf_sg_destroy(map);
 }
 
 /* The CPU reads what came from the device; all else is written, or may be. */
-static int check_cpu_access(const struct gdmabuf_buffer *buffer, enum dma_data_direction dir)
+static int gdmabuf_sg_check_cpu_access(const struct gdmabuf_buffer *buffer,
+				       enum dma_data_direction dir)
 {
 	return buffer->flags & GDMABUF_READ_ONLY && dir != DMA_FROM_DEVICE ? -EACCES : 0;
 }
@@ -208,7 +210,7 @@ static int check_cpu_access(const struct gdmabuf_buffer *buffer, enum dma_data_d
 int gdmabuf_sg_begin_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
-	int err = check_cpu_access(buffer, dir);
+	int err = gdmabuf_sg_check_cpu_access(buffer, dir);
 	struct gdmabuf_map *map;
 
 	if (err)
@@ -230,7 +232,7 @@ int gdmabuf_sg_end_cpu_access_gpu(struct dma_buf *dmabuf, enum dma_data_directio
 int gdmabuf_sg_end_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
 	struct gdmabuf_buffer *buffer = dmabuf->priv;
-	int err = check_cpu_access(buffer, dir);
+	int err = gdmabuf_sg_check_cpu_access(buffer, dir);
 	struct gdmabuf_map *map;
 
 	if (err)

@@ -19,7 +19,7 @@ static atomic_long_t kept_pages;
 static DEFINE_SPINLOCK(lock);
 static LIST_HEAD(found);	/* lock; pins, by lru */
 
-static void give_up(struct work_struct *work)
+static void gdmabuf_shrinker_give_up(struct work_struct *work)
 {
 	LIST_HEAD(idle);
 
@@ -29,15 +29,17 @@ static void give_up(struct work_struct *work)
 	gdmabuf_contexts_put_idle(&idle);
 }
 
-static DECLARE_WORK(work, give_up);
+static DECLARE_WORK(work, gdmabuf_shrinker_give_up);
 
 /* More than there is to free: dma-bufs may be on them.  Then scanning finds nothing, and stops. */
-static unsigned long count_kept(struct shrinker *shrinker, struct shrink_control *control)
+static unsigned long gdmabuf_shrinker_count_kept(struct shrinker *shrinker,
+						 struct shrink_control *control)
 {
 	return atomic_long_read(&kept_pages);
 }
 
-static unsigned long scan_kept(struct shrinker *shrinker, struct shrink_control *control)
+static unsigned long gdmabuf_shrinker_scan_kept(struct shrinker *shrinker,
+						struct shrink_control *control)
 {
 	LIST_HEAD(idle);
 	u64 bytes = gdmabuf_contexts_take_idle(GDMABUF_KIND_HOST,
@@ -62,7 +64,8 @@ void gdmabuf_shrinker_account(const struct gdmabuf_pin *pin, bool kept)
 
 int gdmabuf_shrinker_create(void)
 {
-	shrinker = gdmabuf_shrinker_register(count_kept, scan_kept);
+	shrinker =
+		gdmabuf_shrinker_register(gdmabuf_shrinker_count_kept, gdmabuf_shrinker_scan_kept);
 	return shrinker ? 0 : -ENOMEM;
 }
 

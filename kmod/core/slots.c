@@ -79,7 +79,7 @@ unlock:
 	spin_unlock(&slots->lock);
 }
 
-static void write_status(struct gdmabuf_slots *slots, u32 slot, u32 word)
+static void gdmabuf_slots_write_status(struct gdmabuf_slots *slots, u32 slot, u32 word)
 {
 	spin_lock(&slots->lock);
 	/* After what was written for the pin; user space loads with acquire order. */
@@ -90,16 +90,16 @@ static void write_status(struct gdmabuf_slots *slots, u32 slot, u32 word)
 
 void gdmabuf_slots_live(struct gdmabuf_slots *slots, u32 slot, u32 generation)
 {
-	write_status(slots, slot, generation);
+	gdmabuf_slots_write_status(slots, slot, generation);
 }
 
 void gdmabuf_slots_stale(struct gdmabuf_slots *slots, u32 slot, u32 generation)
 {
-	write_status(slots, slot, generation | 1);
+	gdmabuf_slots_write_status(slots, slot, generation | 1);
 }
 
 /* Not vm_iomap_memory(): that maps what is a device's, and not encrypted where RAM is. */
-static int slots_map(struct gdmabuf_slots *slots, struct vm_area_struct *vma)
+static int gdmabuf_slots_map(struct gdmabuf_slots *slots, struct vm_area_struct *vma)
 {
 	unsigned long pages = STATUS_SIZE >> PAGE_SHIFT, first = vma->vm_pgoff;
 
@@ -117,5 +117,5 @@ int gdmabuf_slots_mmap(struct gdmabuf_slots *slots, struct vm_area_struct *vma)
 		return -EINVAL;
 	vm_flags_clear(vma, VM_MAYWRITE);
 	vm_flags_set(vma, VM_DONTCOPY);
-	return slots_map(slots, vma);
+	return gdmabuf_slots_map(slots, vma);
 }

@@ -19,7 +19,7 @@ s64 gdmabuf_watches_count(void)
 	return atomic64_read(&started);
 }
 
-static void watch_uncharge(struct gdmabuf_watch *watch)
+static void gdmabuf_watch_uncharge(struct gdmabuf_watch *watch)
 {
 	u64 bytes;
 
@@ -32,14 +32,14 @@ static void watch_uncharge(struct gdmabuf_watch *watch)
 	gdmabuf_quota_uncharge(watch->quota, bytes);
 }
 
-static void watch_free(struct kref *kref)
+static void gdmabuf_watch_free(struct kref *kref)
 {
 	struct gdmabuf_watch *watch = container_of(kref, struct gdmabuf_watch, kref);
 	struct module *provider = watch->provider->owner;
 
 	if (watch->started)
 		atomic64_dec(&started);
-	watch_uncharge(watch);
+	gdmabuf_watch_uncharge(watch);
 	gdmabuf_quota_put(watch->quota);
 	gdmabuf_owner_put(watch->owner);
 	kfree(watch);
@@ -49,32 +49,32 @@ static void watch_free(struct kref *kref)
 
 void gdmabuf_watch_put(struct gdmabuf_watch *watch)
 {
-	kref_put(&watch->kref, watch_free);
+	kref_put(&watch->kref, gdmabuf_watch_free);
 }
 EXPORT_SYMBOL_GPL(gdmabuf_watch_put);
 
-static int watch_unwatch(struct gdmabuf_watch *watch)
+static int gdmabuf_watch_unwatch(struct gdmabuf_watch *watch)
 {
 	int err = watch->provider->unwatch(watch);
 
 	if (err == -ENOMEM)
 		return err;
 	if (!err)
-		watch_uncharge(watch);
+		gdmabuf_watch_uncharge(watch);
 	gdmabuf_watch_put(watch);
 	return 0;
 }
 
 bool gdmabuf_watch_give_back(struct gdmabuf_watch *watch)
 {
-	while (watch_unwatch(watch))
+	while (gdmabuf_watch_unwatch(watch))
 		if (gdmabuf_owner_add_orphan(watch->owner, watch, HZ))
 			return false;
 	return true;
 }
 
 /* Of an orphan that was freed: then any process takes it back. */
-static void watch_give_back_work(struct work_struct *work)
+static void gdmabuf_watch_give_back_work(struct work_struct *work)
 {
 	gdmabuf_watch_give_back(container_of(work, struct gdmabuf_watch, work));
 }
@@ -97,7 +97,7 @@ struct gdmabuf_watch *gdmabuf_watch_create(const struct gdmabuf_provider *provid
 	kref_init(&watch->kref);
 	spin_lock_init(&watch->lock);
 	INIT_LIST_HEAD(&watch->orphan);
-	INIT_WORK(&watch->work, watch_give_back_work);
+	INIT_WORK(&watch->work, gdmabuf_watch_give_back_work);
 	watch->provider = provider;
 	watch->pin = pin;
 	watch->bytes = bytes;
@@ -132,7 +132,7 @@ void gdmabuf_watch_end(struct gdmabuf_watch *watch)
 }
 
 /* The pin, referenced, if there is more to do than to mark it stale. */
-static struct gdmabuf_pin *watch_get_pin(struct gdmabuf_watch *watch)
+static struct gdmabuf_pin *gdmabuf_watch_get_pin(struct gdmabuf_watch *watch)
 {
 	struct gdmabuf_pin *pin;
 
@@ -149,7 +149,7 @@ static struct gdmabuf_pin *watch_get_pin(struct gdmabuf_watch *watch)
 
 void gdmabuf_watch_freed(struct gdmabuf_watch *watch)
 {
-	struct gdmabuf_pin *pin = watch_get_pin(watch);
+	struct gdmabuf_pin *pin = gdmabuf_watch_get_pin(watch);
 
 	if (pin) {
 		if (pin->flags & GDMABUF_REVOCABLE)
@@ -160,7 +160,7 @@ void gdmabuf_watch_freed(struct gdmabuf_watch *watch)
 		 */
 		queue_work(gdmabuf_wq, &pin->forget);
 	}
-	watch_uncharge(watch);
+	gdmabuf_watch_uncharge(watch);
 	if (gdmabuf_owner_forget_orphan(watch->owner, watch))
 		queue_work(gdmabuf_wq, &watch->work);
 }

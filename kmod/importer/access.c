@@ -10,7 +10,7 @@
 #include "devices.h"
 #include "importer.h"
 
-static bool in_buffer(struct importer *imp, u64 offset, u32 length)
+static bool gdmabuf_importer_access_in_buffer(struct importer *imp, u64 offset, u32 length)
 {
 	u64 end;
 
@@ -18,32 +18,32 @@ static bool in_buffer(struct importer *imp, u64 offset, u32 length)
 }
 
 /* On success the caller has the locks of the dma-buf and of edu. */
-static int dma_begin(struct importer *imp)
+static int gdmabuf_importer_access_dma_begin(struct importer *imp)
 {
 	struct dma_resv *resv = imp->dmabuf->resv;
 	int err = dma_resv_lock_interruptible(resv, NULL);
 
 	if (err)
 		return err;
-	err = importer_edu_lock(imp->dev);
+	err = gdmabuf_importer_edu_lock(imp->dev);
 	if (err)
 		goto unlock_resv;
 	if (imp->sgt)
 		return 0;
 	err = -ENXIO;
-	importer_edu_unlock();
+	gdmabuf_importer_edu_unlock();
 unlock_resv:
 	dma_resv_unlock(resv);
 	return err;
 }
 
-static void dma_end(struct importer *imp)
+static void gdmabuf_importer_access_dma_end(struct importer *imp)
 {
-	importer_edu_unlock();
+	gdmabuf_importer_edu_unlock();
 	dma_resv_unlock(imp->dmabuf->resv);
 }
 
-int importer_copy(struct importer *imp, void *arg)
+int gdmabuf_importer_copy(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_copy *cmd = arg;
 	int err;
@@ -51,42 +51,45 @@ int importer_copy(struct importer *imp, void *arg)
 	if (!imp->attachment)
 		return -ENOTCONN;
 	if (cmd->reserved || cmd->length > GDMABUF_IMPORTER_DMA_MAX ||
-	    !in_buffer(imp, cmd->source, cmd->length) ||
-	    !in_buffer(imp, cmd->destination, cmd->length))
+	    !gdmabuf_importer_access_in_buffer(imp, cmd->source, cmd->length) ||
+	    !gdmabuf_importer_access_in_buffer(imp, cmd->destination, cmd->length))
 		return -EINVAL;
-	err = dma_begin(imp);
+	err = gdmabuf_importer_access_dma_begin(imp);
 	if (err)
 		return err;
-	err = importer_edu_copy_locked(imp->sgt, cmd->source, cmd->destination, cmd->length);
-	dma_end(imp);
+	err = gdmabuf_importer_edu_copy_locked(imp->sgt, cmd->source, cmd->destination,
+					       cmd->length);
+	gdmabuf_importer_access_dma_end(imp);
 	return err;
 }
 
-static int check_access(struct importer *imp, const struct gdmabuf_importer_access *cmd, u32 max)
+static int gdmabuf_importer_access_check_access(struct importer *imp,
+						const struct gdmabuf_importer_access *cmd, u32 max)
 {
 	if (!imp->attachment)
 		return -ENOTCONN;
-	if (cmd->reserved || cmd->length > max || !in_buffer(imp, cmd->offset, cmd->length))
+	if (cmd->reserved || cmd->length > max ||
+	    !gdmabuf_importer_access_in_buffer(imp, cmd->offset, cmd->length))
 		return -EINVAL;
 	return 0;
 }
 
 /* Not copied with the dma-buf locked: the pointer may be into a mapping of the same. */
-int importer_read(struct importer *imp, void *arg)
+int gdmabuf_importer_read(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_access *cmd = arg;
 	void *data;
-	int err = check_access(imp, cmd, GDMABUF_IMPORTER_DMA_MAX);
+	int err = gdmabuf_importer_access_check_access(imp, cmd, GDMABUF_IMPORTER_DMA_MAX);
 
 	if (err)
 		return err;
 	data = kmalloc(cmd->length, GFP_KERNEL);
 	if (!data)
 		return -ENOMEM;
-	err = dma_begin(imp);
+	err = gdmabuf_importer_access_dma_begin(imp);
 	if (!err) {
-		err = importer_edu_read_locked(imp->sgt, cmd->offset, cmd->length, data);
-		dma_end(imp);
+		err = gdmabuf_importer_edu_read_locked(imp->sgt, cmd->offset, cmd->length, data);
+		gdmabuf_importer_access_dma_end(imp);
 	}
 	if (!err && copy_to_user(u64_to_user_ptr(cmd->data), data, cmd->length))
 		err = -EFAULT;
@@ -94,33 +97,33 @@ int importer_read(struct importer *imp, void *arg)
 	return err;
 }
 
-int importer_write(struct importer *imp, void *arg)
+int gdmabuf_importer_write(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_access *cmd = arg;
 	void *data;
-	int err = check_access(imp, cmd, GDMABUF_IMPORTER_DMA_MAX);
+	int err = gdmabuf_importer_access_check_access(imp, cmd, GDMABUF_IMPORTER_DMA_MAX);
 
 	if (err)
 		return err;
 	data = memdup_user(u64_to_user_ptr(cmd->data), cmd->length);
 	if (IS_ERR(data))
 		return PTR_ERR(data);
-	err = dma_begin(imp);
+	err = gdmabuf_importer_access_dma_begin(imp);
 	if (!err) {
-		err = importer_edu_write_locked(imp->sgt, cmd->offset, cmd->length, data);
-		dma_end(imp);
+		err = gdmabuf_importer_edu_write_locked(imp->sgt, cmd->offset, cmd->length, data);
+		gdmabuf_importer_access_dma_end(imp);
 	}
 	kfree(data);
 	return err;
 }
 
-static void vunmap_dmabuf(struct importer *imp)
+static void gdmabuf_importer_access_vunmap_dmabuf(struct importer *imp)
 {
 	dma_buf_vunmap_unlocked(imp->dmabuf, &imp->vmap);
 	iosys_map_clear(&imp->vmap);
 }
 
-int importer_vmap(struct importer *imp, void *arg)
+int gdmabuf_importer_vmap(struct importer *imp, void *arg)
 {
 	int err;
 
@@ -135,31 +138,32 @@ int importer_vmap(struct importer *imp, void *arg)
 	}
 	if (!imp->vmap.is_iomem)
 		return 0;
-	vunmap_dmabuf(imp);
+	gdmabuf_importer_access_vunmap_dmabuf(imp);
 	return -EIO;
 }
 
-int importer_vunmap(struct importer *imp, void *arg)
+int gdmabuf_importer_vunmap(struct importer *imp, void *arg)
 {
 	if (!imp->attachment)
 		return -ENOTCONN;
 	if (iosys_map_is_null(&imp->vmap))
 		return -ENXIO;
-	vunmap_dmabuf(imp);
+	gdmabuf_importer_access_vunmap_dmabuf(imp);
 	return 0;
 }
 
-static int check_vaccess(struct importer *imp, const struct gdmabuf_importer_access *cmd)
+static int gdmabuf_importer_access_check_vaccess(struct importer *imp,
+						 const struct gdmabuf_importer_access *cmd)
 {
-	int err = check_access(imp, cmd, INT_MAX);
+	int err = gdmabuf_importer_access_check_access(imp, cmd, INT_MAX);
 
 	return !err && iosys_map_is_null(&imp->vmap) ? -ENXIO : err;
 }
 
-int importer_vread(struct importer *imp, void *arg)
+int gdmabuf_importer_vread(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_access *cmd = arg;
-	int err = check_vaccess(imp, cmd);
+	int err = gdmabuf_importer_access_check_vaccess(imp, cmd);
 
 	if (err)
 		return err;
@@ -167,10 +171,10 @@ int importer_vread(struct importer *imp, void *arg)
 			    cmd->length) ? -EFAULT : 0;
 }
 
-int importer_vwrite(struct importer *imp, void *arg)
+int gdmabuf_importer_vwrite(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_access *cmd = arg;
-	int err = check_vaccess(imp, cmd);
+	int err = gdmabuf_importer_access_check_vaccess(imp, cmd);
 
 	if (err)
 		return err;
@@ -178,24 +182,24 @@ int importer_vwrite(struct importer *imp, void *arg)
 			      cmd->length) ? -EFAULT : 0;
 }
 
-int importer_begin_cpu_access(struct importer *imp, void *arg)
+int gdmabuf_importer_begin_cpu_access(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_cpu *cmd = arg;
 
 	if (!imp->attachment)
 		return -ENOTCONN;
-	if (!importer_is_direction(cmd->direction))
+	if (!gdmabuf_importer_is_direction(cmd->direction))
 		return -EINVAL;
 	return dma_buf_begin_cpu_access(imp->dmabuf, cmd->direction);
 }
 
-int importer_end_cpu_access(struct importer *imp, void *arg)
+int gdmabuf_importer_end_cpu_access(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_cpu *cmd = arg;
 
 	if (!imp->attachment)
 		return -ENOTCONN;
-	if (!importer_is_direction(cmd->direction))
+	if (!gdmabuf_importer_is_direction(cmd->direction))
 		return -EINVAL;
 	return dma_buf_end_cpu_access(imp->dmabuf, cmd->direction);
 }

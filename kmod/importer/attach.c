@@ -11,7 +11,8 @@
 #include "fence.h"
 #include "importer.h"
 
-static void unmap_locked(struct importer *imp, struct dma_buf_attachment *attachment)
+static void gdmabuf_importer_attach_unmap_locked(struct importer *imp,
+						 struct dma_buf_attachment *attachment)
 {
 	struct sg_table *sgt = imp->sgt;
 
@@ -23,23 +24,23 @@ static void unmap_locked(struct importer *imp, struct dma_buf_attachment *attach
 }
 
 /* Devices have memory that does not move. */
-static void on_move(struct dma_buf_attachment *attachment)
+static void gdmabuf_importer_attach_on_move(struct dma_buf_attachment *attachment)
 {
 	WARN_ON_ONCE(1);
 }
 
-static const struct dma_buf_attach_ops dynamic_ops = { ON_MOVE(on_move) };
+static const struct dma_buf_attach_ops dynamic_ops = { ON_MOVE(gdmabuf_importer_attach_on_move) };
 static const struct dma_buf_attach_ops dynamic_p2p_ops = {
-	ON_MOVE(on_move)
-	.allow_peer2peer = true,
+	ON_MOVE(gdmabuf_importer_attach_on_move).allow_peer2peer = true,
 };
-static const struct dma_buf_attach_ops pinned_ops = { ON_MOVE_PINNED(on_move) };
+static const struct dma_buf_attach_ops pinned_ops = { ON_MOVE_PINNED(
+	gdmabuf_importer_attach_on_move) };
 static const struct dma_buf_attach_ops pinned_p2p_ops = {
-	ON_MOVE_PINNED(on_move)
-	.allow_peer2peer = true,
+	ON_MOVE_PINNED(gdmabuf_importer_attach_on_move).allow_peer2peer = true,
 };
 
-static const struct dma_buf_attach_ops *attach_ops(const struct gdmabuf_importer_attach *cmd)
+static const struct dma_buf_attach_ops *
+gdmabuf_importer_attach_ops(const struct gdmabuf_importer_attach *cmd)
 {
 	bool p2p = cmd->flags & GDMABUF_IMPORTER_PEER2PEER;
 
@@ -54,30 +55,30 @@ static const struct dma_buf_attach_ops *attach_ops(const struct gdmabuf_importer
 }
 
 /* The caller puts it. */
-static struct device *choose_device(struct gdmabuf_importer_attach *cmd)
+static struct device *gdmabuf_importer_attach_choose_device(struct gdmabuf_importer_attach *cmd)
 {
 	struct device *dev = NULL;
 
 	if (cmd->flags & GDMABUF_IMPORTER_BARE_DEVICE)
-		return importer_bare_get();
+		return gdmabuf_importer_bare_get();
 	if (!(cmd->flags & GDMABUF_IMPORTER_PLATFORM_DEVICE))
-		dev = importer_edu_get();
+		dev = gdmabuf_importer_edu_get();
 	cmd->out_edu = !!dev;
-	return dev ? dev : importer_platform_get();
+	return dev ? dev : gdmabuf_importer_platform_get();
 }
 
-static int check_attach(const struct gdmabuf_importer_attach *cmd)
+static int gdmabuf_importer_attach_check_attach(const struct gdmabuf_importer_attach *cmd)
 {
 	if (cmd->flags & ~(GDMABUF_IMPORTER_PEER2PEER | GDMABUF_IMPORTER_PLATFORM_DEVICE |
 			   GDMABUF_IMPORTER_BARE_DEVICE) ||
-	    cmd->mode > GDMABUF_IMPORTER_DYNAMIC || !importer_is_direction(cmd->direction))
+	    cmd->mode > GDMABUF_IMPORTER_DYNAMIC || !gdmabuf_importer_is_direction(cmd->direction))
 		return -EINVAL;
 	if (cmd->mode == GDMABUF_IMPORTER_STATIC && cmd->flags & GDMABUF_IMPORTER_PEER2PEER)
 		return -EINVAL;
 	return 0;
 }
 
-static int pin(struct dma_buf_attachment *attachment)
+static int gdmabuf_importer_attach_pin(struct dma_buf_attachment *attachment)
 {
 	struct dma_resv *resv = attachment->dmabuf->resv;
 	int err = dma_resv_lock_interruptible(resv, NULL);
@@ -90,7 +91,8 @@ static int pin(struct dma_buf_attachment *attachment)
 }
 
 /* Static importers call dma_buf_attach(), which is this without operations. */
-static int attach(struct importer *imp, const struct dma_buf_attach_ops *ops)
+static int gdmabuf_importer_attach_attach(struct importer *imp,
+					  const struct dma_buf_attach_ops *ops)
 {
 	struct dma_buf_attachment *attachment;
 	int err;
@@ -99,7 +101,7 @@ static int attach(struct importer *imp, const struct dma_buf_attach_ops *ops)
 	if (IS_ERR(attachment))
 		return PTR_ERR(attachment);
 	if (imp->mode == GDMABUF_IMPORTER_PINNED) {
-		err = pin(attachment);
+		err = gdmabuf_importer_attach_pin(attachment);
 		if (err) {
 			dma_buf_detach(imp->dmabuf, attachment);
 			return err;
@@ -109,21 +111,21 @@ static int attach(struct importer *imp, const struct dma_buf_attach_ops *ops)
 	return 0;
 }
 
-int importer_attach(struct importer *imp, void *arg)
+int gdmabuf_importer_attach(struct importer *imp, void *arg)
 {
 	struct gdmabuf_importer_attach *cmd = arg;
-	int err = imp->attachment ? -EBUSY : check_attach(cmd);
+	int err = imp->attachment ? -EBUSY : gdmabuf_importer_attach_check_attach(cmd);
 
 	if (err)
 		return err;
 	imp->dmabuf = dma_buf_get(cmd->fd);
 	if (IS_ERR(imp->dmabuf))
 		return -EBADF;
-	imp->dev = choose_device(cmd);
+	imp->dev = gdmabuf_importer_attach_choose_device(cmd);
 	dma_set_max_seg_size(imp->dev, cmd->max_segment ?: SZ_64K);
 	imp->mode = cmd->mode;
 	imp->direction = cmd->direction;
-	err = attach(imp, attach_ops(cmd));
+	err = gdmabuf_importer_attach_attach(imp, gdmabuf_importer_attach_ops(cmd));
 	if (err) {
 		put_device(imp->dev);
 		dma_buf_put(imp->dmabuf);
@@ -131,9 +133,9 @@ int importer_attach(struct importer *imp, void *arg)
 	return err;
 }
 
-static int add_fence(struct importer *imp, bool writes)
+static int gdmabuf_importer_attach_add_fence(struct importer *imp, bool writes)
 {
-	struct dma_fence *fence = importer_fence_add(imp->dmabuf->resv, writes);
+	struct dma_fence *fence = gdmabuf_importer_fence_add(imp->dmabuf->resv, writes);
 
 	if (IS_ERR(fence))
 		return PTR_ERR(fence);
@@ -141,22 +143,22 @@ static int add_fence(struct importer *imp, bool writes)
 	return 0;
 }
 
-static void remove_fence(struct importer *imp)
+static void gdmabuf_importer_attach_remove_fence(struct importer *imp)
 {
-	importer_fence_remove(imp->dmabuf->resv, imp->fence);
+	gdmabuf_importer_fence_remove(imp->dmabuf->resv, imp->fence);
 	imp->fence = NULL;
 }
 
-int importer_detach(struct importer *imp, void *arg)
+int gdmabuf_importer_detach(struct importer *imp, void *arg)
 {
 	if (!imp->attachment)
 		return -ENOTCONN;
 	if (imp->fence)
-		remove_fence(imp);
+		gdmabuf_importer_attach_remove_fence(imp);
 	if (iosys_map_is_set(&imp->vmap))
-		importer_vunmap(imp, NULL);
+		gdmabuf_importer_vunmap(imp, NULL);
 	dma_resv_lock(imp->dmabuf->resv, NULL);
-	unmap_locked(imp, imp->attachment);
+	gdmabuf_importer_attach_unmap_locked(imp, imp->attachment);
 	if (imp->mode == GDMABUF_IMPORTER_PINNED)
 		dma_buf_unpin(imp->attachment);
 	dma_resv_unlock(imp->dmabuf->resv);
@@ -167,7 +169,7 @@ int importer_detach(struct importer *imp, void *arg)
 	return 0;
 }
 
-static void describe(struct sg_table *sgt, struct gdmabuf_importer_map *cmd)
+static void gdmabuf_importer_attach_describe(struct sg_table *sgt, struct gdmabuf_importer_map *cmd)
 {
 	struct scatterlist *sg;
 	u64 end = 0;
@@ -184,7 +186,7 @@ static void describe(struct sg_table *sgt, struct gdmabuf_importer_map *cmd)
 	}
 }
 
-static int map_locked(struct importer *imp)
+static int gdmabuf_importer_attach_map_locked(struct importer *imp)
 {
 	struct sg_table *sgt;
 	long left;
@@ -203,7 +205,7 @@ static int map_locked(struct importer *imp)
 	return 0;
 }
 
-int importer_map(struct importer *imp, void *arg)
+int gdmabuf_importer_map(struct importer *imp, void *arg)
 {
 	int err;
 
@@ -212,19 +214,19 @@ int importer_map(struct importer *imp, void *arg)
 	err = dma_resv_lock_interruptible(imp->dmabuf->resv, NULL);
 	if (err)
 		return err;
-	err = map_locked(imp);
+	err = gdmabuf_importer_attach_map_locked(imp);
 	if (!err)
-		describe(imp->sgt, arg);
+		gdmabuf_importer_attach_describe(imp->sgt, arg);
 	dma_resv_unlock(imp->dmabuf->resv);
 	return err;
 }
 
-int importer_mmap(struct importer *imp, struct vm_area_struct *vma)
+int gdmabuf_importer_mmap(struct importer *imp, struct vm_area_struct *vma)
 {
 	return imp->attachment ? dma_buf_mmap(imp->dmabuf, vma, vma->vm_pgoff) : -ENOTCONN;
 }
 
-int importer_unmap(struct importer *imp, void *arg)
+int gdmabuf_importer_unmap(struct importer *imp, void *arg)
 {
 	int err;
 
@@ -234,12 +236,12 @@ int importer_unmap(struct importer *imp, void *arg)
 	if (err)
 		return err;
 	err = imp->sgt ? 0 : -ENXIO;
-	unmap_locked(imp, imp->attachment);
+	gdmabuf_importer_attach_unmap_locked(imp, imp->attachment);
 	dma_resv_unlock(imp->dmabuf->resv);
 	return err;
 }
 
-int importer_fence(struct importer *imp, void *arg)
+int gdmabuf_importer_fence(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_switch *cmd = arg;
 
@@ -249,9 +251,10 @@ int importer_fence(struct importer *imp, void *arg)
 		return -EINVAL;
 	if (cmd->on)
 		return imp->fence ? -EBUSY
-				  : add_fence(imp, cmd->on == GDMABUF_IMPORTER_FENCE_WRITE);
+				  : gdmabuf_importer_attach_add_fence(
+					    imp, cmd->on == GDMABUF_IMPORTER_FENCE_WRITE);
 	if (!imp->fence)
 		return -ENXIO;
-	remove_fence(imp);
+	gdmabuf_importer_attach_remove_fence(imp);
 	return 0;
 }

@@ -11,12 +11,12 @@ static struct device *device;
 static struct device_dma_parameters parameters;
 static u64 dma_mask = DMA_BIT_MASK(64);
 
-struct device *importer_bare_get(void)
+struct device *gdmabuf_importer_bare_get(void)
 {
 	return get_device(device);
 }
 
-int importer_bare_register(void)
+int gdmabuf_importer_bare_register(void)
 {
 	device = root_device_register(KBUILD_MODNAME "_bare");
 	if (IS_ERR(device))
@@ -27,7 +27,7 @@ int importer_bare_register(void)
 	return 0;
 }
 
-void importer_bare_unregister(void)
+void gdmabuf_importer_bare_unregister(void)
 {
 	root_device_unregister(device);
 }

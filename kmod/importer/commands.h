@@ -28,25 +28,25 @@ struct importer {
 };
 
 /* attach.c, imp->lock held */
-int importer_attach(struct importer *imp, void *arg);
-int importer_detach(struct importer *imp, void *arg);
-int importer_map(struct importer *imp, void *arg);
-int importer_unmap(struct importer *imp, void *arg);
-int importer_fence(struct importer *imp, void *arg);
-int importer_mmap(struct importer *imp, struct vm_area_struct *vma);
+int gdmabuf_importer_attach(struct importer *imp, void *arg);
+int gdmabuf_importer_detach(struct importer *imp, void *arg);
+int gdmabuf_importer_map(struct importer *imp, void *arg);
+int gdmabuf_importer_unmap(struct importer *imp, void *arg);
+int gdmabuf_importer_fence(struct importer *imp, void *arg);
+int gdmabuf_importer_mmap(struct importer *imp, struct vm_area_struct *vma);
 
 /* access.c, imp->lock held */
-int importer_copy(struct importer *imp, void *arg);
-int importer_read(struct importer *imp, void *arg);
-int importer_write(struct importer *imp, void *arg);
-int importer_vmap(struct importer *imp, void *arg);
-int importer_vunmap(struct importer *imp, void *arg);
-int importer_vread(struct importer *imp, void *arg);
-int importer_vwrite(struct importer *imp, void *arg);
-int importer_begin_cpu_access(struct importer *imp, void *arg);
-int importer_end_cpu_access(struct importer *imp, void *arg);
+int gdmabuf_importer_copy(struct importer *imp, void *arg);
+int gdmabuf_importer_read(struct importer *imp, void *arg);
+int gdmabuf_importer_write(struct importer *imp, void *arg);
+int gdmabuf_importer_vmap(struct importer *imp, void *arg);
+int gdmabuf_importer_vunmap(struct importer *imp, void *arg);
+int gdmabuf_importer_vread(struct importer *imp, void *arg);
+int gdmabuf_importer_vwrite(struct importer *imp, void *arg);
+int gdmabuf_importer_begin_cpu_access(struct importer *imp, void *arg);
+int gdmabuf_importer_end_cpu_access(struct importer *imp, void *arg);
 
-static inline bool importer_is_direction(u32 direction)
+static inline bool gdmabuf_importer_is_direction(u32 direction)
 {
 	return direction <= DMA_FROM_DEVICE;
 }

@@ -32,7 +32,7 @@ static struct {
 	dma_addr_t bounce_address;
 } edu = { .lock = __MUTEX_INITIALIZER(edu.lock) };
 
-struct device *importer_edu_get(void)
+struct device *gdmabuf_importer_edu_get(void)
 {
 	struct device *dev = NULL;
 
@@ -43,7 +43,7 @@ struct device *importer_edu_get(void)
 	return dev;
 }
 
-int importer_edu_lock(struct device *dev)
+int gdmabuf_importer_edu_lock(struct device *dev)
 {
 	mutex_lock(&edu.lock);
 	if (edu.pdev && dev == &edu.pdev->dev)
@@ -52,12 +52,12 @@ int importer_edu_lock(struct device *dev)
 	return -EOPNOTSUPP;
 }
 
-void importer_edu_unlock(void)
+void gdmabuf_importer_edu_unlock(void)
 {
 	mutex_unlock(&edu.lock);
 }
 
-static int edu_dma_locked(u64 source, u64 destination, u32 length, u64 command)
+static int gdmabuf_importer_edu_dma_locked(u64 source, u64 destination, u32 length, u64 command)
 {
 	u64 status;
 
@@ -70,25 +70,27 @@ static int edu_dma_locked(u64 source, u64 destination, u32 length, u64 command)
 				 EDU_TIMEOUT_US, false, edu.regs + EDU_COMMAND);
 }
 
-static int edu_load_locked(u32 length)
+static int gdmabuf_importer_edu_load_locked(u32 length)
 {
-	return edu_dma_locked(edu.bounce_address, EDU_MEMORY, length, 0);
+	return gdmabuf_importer_edu_dma_locked(edu.bounce_address, EDU_MEMORY, length, 0);
 }
 
-static int edu_store_locked(u32 length)
+static int gdmabuf_importer_edu_store_locked(u32 length)
 {
-	return edu_dma_locked(EDU_MEMORY, edu.bounce_address, length, EDU_FROM_EDU);
+	return gdmabuf_importer_edu_dma_locked(EDU_MEMORY, edu.bounce_address, length,
+					       EDU_FROM_EDU);
 }
 
 /* What is left in edu's memory looks like the data, when DMA from the dma-buf does nothing. */
-static int edu_poison_locked(u32 length)
+static int gdmabuf_importer_edu_poison_locked(u32 length)
 {
 	memset(edu.bounce, GDMABUF_IMPORTER_POISON, length);
-	return edu_load_locked(length);
+	return gdmabuf_importer_edu_load_locked(length);
 }
 
 /* The DMA address of @offset, and how many of @length bytes are in its segment. */
-static u32 locate(struct sg_table *sgt, u64 offset, u32 length, dma_addr_t *address)
+static u32 gdmabuf_importer_edu_locate(struct sg_table *sgt, u64 offset, u32 length,
+				       dma_addr_t *address)
 {
 	struct scatterlist *sg;
 	int i;
@@ -104,60 +106,64 @@ static u32 locate(struct sg_table *sgt, u64 offset, u32 length, dma_addr_t *addr
 }
 
 /* Between the dma-buf and edu's memory. */
-static int edu_transfer_locked(struct sg_table *sgt, u64 offset, u32 length, u64 command)
+static int gdmabuf_importer_edu_transfer_locked(struct sg_table *sgt, u64 offset, u32 length,
+						u64 command)
 {
 	u32 done, part;
 	dma_addr_t address;
 	int err;
 
 	for (done = 0; done < length; done += part) {
-		part = locate(sgt, offset + done, length - done, &address);
+		part = gdmabuf_importer_edu_locate(sgt, offset + done, length - done, &address);
 		if (!part)
 			return -EIO;
 		if (command & EDU_FROM_EDU)
-			err = edu_dma_locked(EDU_MEMORY + done, address, part, command);
+			err = gdmabuf_importer_edu_dma_locked(EDU_MEMORY + done, address, part,
+							      command);
 		else
-			err = edu_dma_locked(address, EDU_MEMORY + done, part, command);
+			err = gdmabuf_importer_edu_dma_locked(address, EDU_MEMORY + done, part,
+							      command);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-int importer_edu_copy_locked(struct sg_table *sgt, u64 source, u64 destination, u32 length)
+int gdmabuf_importer_edu_copy_locked(struct sg_table *sgt, u64 source, u64 destination, u32 length)
 {
-	int err = edu_poison_locked(length);
+	int err = gdmabuf_importer_edu_poison_locked(length);
 
 	if (!err)
-		err = edu_transfer_locked(sgt, source, length, 0);
+		err = gdmabuf_importer_edu_transfer_locked(sgt, source, length, 0);
 	if (!err)
-		err = edu_transfer_locked(sgt, destination, length, EDU_FROM_EDU);
+		err = gdmabuf_importer_edu_transfer_locked(sgt, destination, length, EDU_FROM_EDU);
 	return err;
 }
 
-int importer_edu_read_locked(struct sg_table *sgt, u64 offset, u32 length, void *data)
+int gdmabuf_importer_edu_read_locked(struct sg_table *sgt, u64 offset, u32 length, void *data)
 {
-	int err = edu_poison_locked(length);
+	int err = gdmabuf_importer_edu_poison_locked(length);
 
 	if (!err)
-		err = edu_transfer_locked(sgt, offset, length, 0);
+		err = gdmabuf_importer_edu_transfer_locked(sgt, offset, length, 0);
 	if (!err)
-		err = edu_store_locked(length);
+		err = gdmabuf_importer_edu_store_locked(length);
 	if (!err)
 		memcpy(data, edu.bounce, length);
 	return err;
 }
 
-int importer_edu_write_locked(struct sg_table *sgt, u64 offset, u32 length, const void *data)
+int gdmabuf_importer_edu_write_locked(struct sg_table *sgt, u64 offset, u32 length,
+				      const void *data)
 {
 	int err;
 
 	memcpy(edu.bounce, data, length);
-	err = edu_load_locked(length);
-	return err ? err : edu_transfer_locked(sgt, offset, length, EDU_FROM_EDU);
+	err = gdmabuf_importer_edu_load_locked(length);
+	return err ? err : gdmabuf_importer_edu_transfer_locked(sgt, offset, length, EDU_FROM_EDU);
 }
 
-static int edu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+static int gdmabuf_importer_edu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	void __iomem *regs;
 	int err;
@@ -186,7 +192,7 @@ static int edu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	return 0;
 }
 
-static void edu_remove(struct pci_dev *pdev)
+static void gdmabuf_importer_edu_remove(struct pci_dev *pdev)
 {
 	mutex_lock(&edu.lock);
 	edu.pdev = NULL;
@@ -203,17 +209,17 @@ static const struct pci_device_id edu_ids[] = {
 static struct pci_driver edu_driver = {
 	.name = KBUILD_MODNAME,
 	.id_table = edu_ids,
-	.probe = edu_probe,
-	.remove = edu_remove,
+	.probe = gdmabuf_importer_edu_probe,
+	.remove = gdmabuf_importer_edu_remove,
 	.driver.suppress_bind_attrs = true,
 };
 
-int importer_edu_register(void)
+int gdmabuf_importer_edu_register(void)
 {
 	return pci_register_driver(&edu_driver);
 }
 
-void importer_edu_unregister(void)
+void gdmabuf_importer_edu_unregister(void)
 {
 	pci_unregister_driver(&edu_driver);
 }

@@ -13,25 +13,25 @@ struct fence {
 	spinlock_t lock;
 };
 
-static const char *fence_name(struct dma_fence *fence)
+static const char *gdmabuf_importer_fence_name(struct dma_fence *fence)
 {
 	return KBUILD_MODNAME;
 }
 
-static void fence_release(struct dma_fence *fence)
+static void gdmabuf_importer_fence_release(struct dma_fence *fence)
 {
 	dma_fence_free(fence);
 	module_put(THIS_MODULE);
 }
 
 static const struct dma_fence_ops fence_ops = {
-	.get_driver_name = fence_name,
-	.get_timeline_name = fence_name,
-	.release = fence_release,
+	.get_driver_name = gdmabuf_importer_fence_name,
+	.get_timeline_name = gdmabuf_importer_fence_name,
+	.release = gdmabuf_importer_fence_release,
 };
 
 /* Others may keep the fence: it holds the module, which the caller's file does now. */
-static struct dma_fence *fence_create(void)
+static struct dma_fence *gdmabuf_importer_fence_create(void)
 {
 	struct fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
 
@@ -43,7 +43,8 @@ static struct dma_fence *fence_create(void)
 	return &fence->base;
 }
 
-static int add(struct dma_resv *resv, struct dma_fence *fence, enum dma_resv_usage usage)
+static int gdmabuf_importer_fence_add_to(struct dma_resv *resv, struct dma_fence *fence,
+					 enum dma_resv_usage usage)
 {
 	int err = dma_resv_lock_interruptible(resv, NULL);
 
@@ -56,14 +57,15 @@ static int add(struct dma_resv *resv, struct dma_fence *fence, enum dma_resv_usa
 	return err;
 }
 
-struct dma_fence *importer_fence_add(struct dma_resv *resv, bool writes)
+struct dma_fence *gdmabuf_importer_fence_add(struct dma_resv *resv, bool writes)
 {
-	struct dma_fence *fence = fence_create();
+	struct dma_fence *fence = gdmabuf_importer_fence_create();
 	int err;
 
 	if (!fence)
 		return ERR_PTR(-ENOMEM);
-	err = add(resv, fence, writes ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_BOOKKEEP);
+	err = gdmabuf_importer_fence_add_to(
+		resv, fence, writes ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_BOOKKEEP);
 	if (!err)
 		return fence;
 	dma_fence_signal(fence);
@@ -75,7 +77,7 @@ struct dma_fence *importer_fence_add(struct dma_resv *resv, bool writes)
  * Signals first: who waits for the fence may hold the lock.  Then another takes its place,
  * lest it hold the module as long as there is the dma-buf.
  */
-void importer_fence_remove(struct dma_resv *resv, struct dma_fence *fence)
+void gdmabuf_importer_fence_remove(struct dma_resv *resv, struct dma_fence *fence)
 {
 	struct dma_fence *stub = dma_fence_get_stub();
 

@@ -12,11 +12,11 @@ struct dma_resv;
  * @writes: of a write, for which others wait; else of the importer's own bookkeeping.
  * ERR_PTR(): -ENOMEM, -EINTR.
  */
-struct dma_fence *importer_fence_add(struct dma_resv *resv, bool writes);
+struct dma_fence *gdmabuf_importer_fence_add(struct dma_resv *resv, bool writes);
 /*
- * Consumes the reference that importer_fence_add() returned.  Signals before it waits for the
+ * Consumes the reference that gdmabuf_importer_fence_add() returned.  Signals before it waits for the
  * lock.
  */
-void importer_fence_remove(struct dma_resv *resv, struct dma_fence *fence);
+void gdmabuf_importer_fence_remove(struct dma_resv *resv, struct dma_fence *fence);
 
 #endif

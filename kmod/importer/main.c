@@ -30,23 +30,23 @@ static const struct {
 	unsigned int request;
 	int (*execute)(struct importer *imp, void *arg);
 } ops[] = {
-	OP(GDMABUF_IMPORTER_ATTACH, importer_attach),
-	OP(GDMABUF_IMPORTER_DETACH, importer_detach),
-	OP(GDMABUF_IMPORTER_MAP, importer_map),
-	OP(GDMABUF_IMPORTER_UNMAP, importer_unmap),
-	OP(GDMABUF_IMPORTER_COPY, importer_copy),
-	OP(GDMABUF_IMPORTER_READ, importer_read),
-	OP(GDMABUF_IMPORTER_WRITE, importer_write),
-	OP(GDMABUF_IMPORTER_VMAP, importer_vmap),
-	OP(GDMABUF_IMPORTER_VUNMAP, importer_vunmap),
-	OP(GDMABUF_IMPORTER_VREAD, importer_vread),
-	OP(GDMABUF_IMPORTER_VWRITE, importer_vwrite),
-	OP(GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, importer_begin_cpu_access),
-	OP(GDMABUF_IMPORTER_END_CPU_ACCESS, importer_end_cpu_access),
-	OP(GDMABUF_IMPORTER_FENCE, importer_fence),
+	OP(GDMABUF_IMPORTER_ATTACH, gdmabuf_importer_attach),
+	OP(GDMABUF_IMPORTER_DETACH, gdmabuf_importer_detach),
+	OP(GDMABUF_IMPORTER_MAP, gdmabuf_importer_map),
+	OP(GDMABUF_IMPORTER_UNMAP, gdmabuf_importer_unmap),
+	OP(GDMABUF_IMPORTER_COPY, gdmabuf_importer_copy),
+	OP(GDMABUF_IMPORTER_READ, gdmabuf_importer_read),
+	OP(GDMABUF_IMPORTER_WRITE, gdmabuf_importer_write),
+	OP(GDMABUF_IMPORTER_VMAP, gdmabuf_importer_vmap),
+	OP(GDMABUF_IMPORTER_VUNMAP, gdmabuf_importer_vunmap),
+	OP(GDMABUF_IMPORTER_VREAD, gdmabuf_importer_vread),
+	OP(GDMABUF_IMPORTER_VWRITE, gdmabuf_importer_vwrite),
+	OP(GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, gdmabuf_importer_begin_cpu_access),
+	OP(GDMABUF_IMPORTER_END_CPU_ACCESS, gdmabuf_importer_end_cpu_access),
+	OP(GDMABUF_IMPORTER_FENCE, gdmabuf_importer_fence),
 };
 
-static int execute(struct importer *imp, unsigned int nr, union command *cmd)
+static int gdmabuf_importer_execute(struct importer *imp, unsigned int nr, union command *cmd)
 {
 	int err;
 
@@ -57,7 +57,7 @@ static int execute(struct importer *imp, unsigned int nr, union command *cmd)
 	return err;
 }
 
-static long importer_ioctl(struct file *file, unsigned int request, unsigned long arg)
+static long gdmabuf_importer_ioctl(struct file *file, unsigned int request, unsigned long arg)
 {
 	unsigned int nr = _IOC_NR(request) - _IOC_NR(GDMABUF_IMPORTER_ATTACH);
 	void __user *user = (void __user *)arg;
@@ -71,13 +71,13 @@ static long importer_ioctl(struct file *file, unsigned int request, unsigned lon
 		return -ENOTTY;
 	if (_IOC_DIR(request) & _IOC_WRITE && copy_from_user(&cmd, user, _IOC_SIZE(request)))
 		return -EFAULT;
-	err = execute(file->private_data, nr, &cmd);
+	err = gdmabuf_importer_execute(file->private_data, nr, &cmd);
 	if (!err && _IOC_DIR(request) & _IOC_READ && copy_to_user(user, &cmd, _IOC_SIZE(request)))
 		err = -EFAULT;
 	return err;
 }
 
-static int importer_open(struct inode *inode, struct file *file)
+static int gdmabuf_importer_open(struct inode *inode, struct file *file)
 {
 	struct importer *imp = kzalloc(sizeof(*imp), GFP_KERNEL);
 
@@ -88,35 +88,35 @@ static int importer_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static int importer_release(struct inode *inode, struct file *file)
+static int gdmabuf_importer_release(struct inode *inode, struct file *file)
 {
 	struct importer *imp = file->private_data;
 
-	importer_detach(imp, NULL);
+	gdmabuf_importer_detach(imp, NULL);
 	kfree(imp);
 	return 0;
 }
 
 /* The calls copy to user space with the lock held, so here it is not waited for. */
-static int mmap_file(struct file *file, struct vm_area_struct *vma)
+static int gdmabuf_importer_mmap_file(struct file *file, struct vm_area_struct *vma)
 {
 	struct importer *imp = file->private_data;
 	int err;
 
 	if (!mutex_trylock(&imp->lock))
 		return -EBUSY;
-	err = importer_mmap(imp, vma);
+	err = gdmabuf_importer_mmap(imp, vma);
 	mutex_unlock(&imp->lock);
 	return err;
 }
 
 static const struct file_operations fops = {
 	.owner = THIS_MODULE,
-	.open = importer_open,
-	.release = importer_release,
-	.unlocked_ioctl = importer_ioctl,
+	.open = gdmabuf_importer_open,
+	.release = gdmabuf_importer_release,
+	.unlocked_ioctl = gdmabuf_importer_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
-	.mmap = mmap_file,
+	.mmap = gdmabuf_importer_mmap_file,
 };
 
 static struct miscdevice device = {
@@ -126,16 +126,16 @@ static struct miscdevice device = {
 	.mode = 0600,
 };
 
-static int __init importer_init(void)
+static int __init gdmabuf_importer_init(void)
 {
-	int err = importer_platform_register();
+	int err = gdmabuf_importer_platform_register();
 
 	if (err)
 		return err;
-	err = importer_edu_register();
+	err = gdmabuf_importer_edu_register();
 	if (err)
 		goto unregister_platform;
-	err = importer_bare_register();
+	err = gdmabuf_importer_bare_register();
 	if (err)
 		goto unregister_edu;
 	err = misc_register(&device);
@@ -144,24 +144,24 @@ static int __init importer_init(void)
 	return 0;
 
 unregister_bare:
-	importer_bare_unregister();
+	gdmabuf_importer_bare_unregister();
 unregister_edu:
-	importer_edu_unregister();
+	gdmabuf_importer_edu_unregister();
 unregister_platform:
-	importer_platform_unregister();
+	gdmabuf_importer_platform_unregister();
 	return err;
 }
 
-static void __exit importer_exit(void)
+static void __exit gdmabuf_importer_exit(void)
 {
 	misc_deregister(&device);
-	importer_bare_unregister();
-	importer_edu_unregister();
-	importer_platform_unregister();
+	gdmabuf_importer_bare_unregister();
+	gdmabuf_importer_edu_unregister();
+	gdmabuf_importer_platform_unregister();
 }
 
-module_init(importer_init);
-module_exit(importer_exit);
+module_init(gdmabuf_importer_init);
+module_exit(gdmabuf_importer_exit);
 MODULE_DESCRIPTION("a device that imports dma-bufs, for tests");
 MODULE_LICENSE("Dual MIT/GPL");
 GDMABUF_IMPORT_NS(DMA_BUF);

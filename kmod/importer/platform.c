@@ -20,12 +20,12 @@ static const struct platform_device_info info = {
 	.dma_mask = DMA_BIT_MASK(64),
 };
 
-struct device *importer_platform_get(void)
+struct device *gdmabuf_importer_platform_get(void)
 {
 	return get_device(&device->dev);
 }
 
-int importer_platform_register(void)
+int gdmabuf_importer_platform_register(void)
 {
 	int err = platform_driver_register(&driver);
 
@@ -38,7 +38,7 @@ int importer_platform_register(void)
 	return err;
 }
 
-void importer_platform_unregister(void)
+void gdmabuf_importer_platform_unregister(void)
 {
 	platform_device_unregister(device);
 	platform_driver_unregister(&driver);

@@ -10,10 +10,10 @@
 #include "../nvidia/nv-p2p.h"
 #include "gpu.h"
 
-static void free_locked(struct allocation *a)
+static void gdmabuf_mock_free_locked(struct allocation *a)
 {
-	mock_pins_end_locked(a);
-	mock_allocation_free_locked(a);
+	gdmabuf_mock_pins_end_locked(a);
+	gdmabuf_mock_allocation_free_locked(a);
 }
 
 struct free_work {
@@ -23,50 +23,50 @@ struct free_work {
 	int err;
 };
 
-static void free_worker(struct work_struct *work)
+static void gdmabuf_mock_free_worker(struct work_struct *work)
 {
 	struct free_work *w = container_of(work, struct free_work, work);
 	struct allocation *a;
 
 	mutex_lock(&mock_rm_lock);
-	a = mock_allocation_find_locked(w->tgid, w->va);
+	a = gdmabuf_mock_allocation_find_locked(w->tgid, w->va);
 	w->err = a && a->va == w->va ? 0 : -EINVAL;
 	if (!w->err)
-		free_locked(a);
+		gdmabuf_mock_free_locked(a);
 	mutex_unlock(&mock_rm_lock);
 }
 
-static int do_free(const struct mock_free *arg)
+static int gdmabuf_mock_do_free(const struct mock_free *arg)
 {
 	struct free_work w = { .tgid = task_tgid(current), .va = arg->va };
 
 	if (arg->flags & MOCK_FREE_SUB)
 		return 0;
-	INIT_WORK_ONSTACK(&w.work, free_worker);
+	INIT_WORK_ONSTACK(&w.work, gdmabuf_mock_free_worker);
 	if (arg->flags & MOCK_FREE_BY_THREAD) {
 		schedule_work(&w.work);
 		flush_work(&w.work);
 	} else {
-		free_worker(&w.work);
+		gdmabuf_mock_free_worker(&w.work);
 	}
 	destroy_work_on_stack(&w.work);
 	return w.err;
 }
 
-static int copy_granule_locked(u64 va, void __user *user, u64 length, bool to_gpu)
+static int gdmabuf_mock_copy_granule_locked(u64 va, void __user *user, u64 length, bool to_gpu)
 {
 	unsigned int granule;
 	void *at;
-	int err = mock_granule_find_locked(task_tgid(current), va, &granule);
+	int err = gdmabuf_mock_granule_find_locked(task_tgid(current), va, &granule);
 
 	if (err)
 		return err;
-	at = mock_granule_address(granule) + va % MOCK_PAGE;
+	at = gdmabuf_mock_granule_address(granule) + va % MOCK_PAGE;
 	err = to_gpu ? copy_from_user(at, user, length) : copy_to_user(user, at, length);
 	return err ? -EFAULT : 0;
 }
 
-static int do_copy(const struct mock_copy *arg)
+static int gdmabuf_mock_do_copy(const struct mock_copy *arg)
 {
 	u64 done, n;
 	int err = 0;
@@ -74,13 +74,14 @@ static int do_copy(const struct mock_copy *arg)
 	mutex_lock(&mock_rm_lock);
 	for (done = 0; !err && done < arg->length; done += n) {
 		n = min(arg->length - done, MOCK_PAGE - (arg->va + done) % MOCK_PAGE);
-		err = copy_granule_locked(arg->va + done, u64_to_user_ptr(arg->user) + done, n, arg->to_gpu);
+		err = gdmabuf_mock_copy_granule_locked(
+			arg->va + done, u64_to_user_ptr(arg->user) + done, n, arg->to_gpu);
 	}
 	mutex_unlock(&mock_rm_lock);
 	return err;
 }
 
-static long mock_ioctl(struct file *file, unsigned int request, unsigned long address)
+static long gdmabuf_mock_ioctl(struct file *file, unsigned int request, unsigned long address)
 {
 	void __user *user = (void __user *)address;
 	union {
@@ -96,20 +97,20 @@ static long mock_ioctl(struct file *file, unsigned int request, unsigned long ad
 		return -EFAULT;
 	switch (request) {
 	case MOCK_ALLOC:
-		err = mock_allocation_create(file, arg.alloc.length, arg.alloc.flags & MOCK_SCATTER,
-					     &arg.alloc.va);
+		err = gdmabuf_mock_allocation_create(file, arg.alloc.length,
+						     arg.alloc.flags & MOCK_SCATTER, &arg.alloc.va);
 		break;
 	case MOCK_FREE:
-		return do_free(&arg.free);
+		return gdmabuf_mock_do_free(&arg.free);
 	case MOCK_COPY:
-		return do_copy(&arg.copy);
+		return gdmabuf_mock_do_copy(&arg.copy);
 	case MOCK_CONFIG:
 		mutex_lock(&mock_rm_lock);
 		mock_config = arg.config;
 		mutex_unlock(&mock_rm_lock);
 		return 0;
 	case MOCK_ADD_PAGES:
-		return mock_memory_add_pages();
+		return gdmabuf_mock_memory_add_pages();
 	case MOCK_STATS:
 		mutex_lock(&mock_rm_lock);
 		arg.stats = mock_stats;
@@ -124,22 +125,22 @@ static long mock_ioctl(struct file *file, unsigned int request, unsigned long ad
 	return err;
 }
 
-static int mock_release(struct inode *inode, struct file *file)
+static int gdmabuf_mock_release(struct inode *inode, struct file *file)
 {
 	struct allocation *a, *next;
 
 	mutex_lock(&mock_rm_lock);
 	list_for_each_entry_safe(a, next, &mock_allocations, link) if (a->file == file)
-		free_locked(a);
+			gdmabuf_mock_free_locked(a);
 	mutex_unlock(&mock_rm_lock);
 	return 0;
 }
 
 static const struct file_operations fops = {
 	.owner = THIS_MODULE,
-	.unlocked_ioctl = mock_ioctl,
+	.unlocked_ioctl = gdmabuf_mock_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
-	.release = mock_release,
+	.release = gdmabuf_mock_release,
 };
 
 static struct miscdevice device = {
@@ -149,26 +150,26 @@ static struct miscdevice device = {
 	.mode = 0666,
 };
 
-static int __init mock_init(void)
+static int __init gdmabuf_mock_init(void)
 {
-	int err = mock_memory_init();
+	int err = gdmabuf_mock_memory_init();
 
 	if (err)
 		return err;
 	err = misc_register(&device);
 	if (err)
-		mock_memory_exit();
+		gdmabuf_mock_memory_exit();
 	return err;
 }
 
-static void __exit mock_exit(void)
+static void __exit gdmabuf_mock_exit(void)
 {
 	misc_deregister(&device);
-	WARN_ON(!list_empty(&mock_allocations) || !mock_pins_are_gone());
-	mock_memory_exit();
+	WARN_ON(!list_empty(&mock_allocations) || !gdmabuf_mock_pins_are_gone());
+	gdmabuf_mock_memory_exit();
 }
 
-module_init(mock_init);
-module_exit(mock_exit);
+module_init(gdmabuf_mock_init);
+module_exit(gdmabuf_mock_exit);
 MODULE_DESCRIPTION("NVIDIA's peer-to-peer interface without a GPU, for tests");
 MODULE_LICENSE("Dual MIT/GPL");

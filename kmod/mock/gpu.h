@@ -51,29 +51,29 @@ extern struct granule *mock_granules;
 extern unsigned int mock_nr_granules;
 
 /* -ENODEV, -ENOMEM. */
-int mock_memory_init(void);
-void mock_memory_exit(void);
+int gdmabuf_mock_memory_init(void);
+void gdmabuf_mock_memory_exit(void);
 /* Struct pages for the BAR, as for peer-to-peer DMA; for good.  -EOPNOTSUPP. */
-int mock_memory_add_pages(void);
+int gdmabuf_mock_memory_add_pages(void);
 
-/* Of the caller, until mock_allocation_free_locked().  -EINVAL, -ENOMEM. */
-int mock_allocation_create(struct file *file, u64 length, bool scatter, u64 *va);
-void mock_allocation_free_locked(struct allocation *a);
+/* Of the caller, until gdmabuf_mock_allocation_free_locked().  -EINVAL, -ENOMEM. */
+int gdmabuf_mock_allocation_create(struct file *file, u64 length, bool scatter, u64 *va);
+void gdmabuf_mock_allocation_free_locked(struct allocation *a);
 /* NULL if there is none. */
-struct allocation *mock_allocation_find_locked(struct pid *tgid, u64 va);
+struct allocation *gdmabuf_mock_allocation_find_locked(struct pid *tgid, u64 va);
 
 /* -EINVAL: not allocated. */
-int mock_granule_find_locked(struct pid *tgid, u64 va, unsigned int *granule);
-void mock_granule_put_locked(unsigned int i);
+int gdmabuf_mock_granule_find_locked(struct pid *tgid, u64 va, unsigned int *granule);
+void gdmabuf_mock_granule_put_locked(unsigned int i);
 /* In the BAR, or in RAM if config says so. */
-phys_addr_t mock_granule_phys_locked(unsigned int i);
+phys_addr_t gdmabuf_mock_granule_phys_locked(unsigned int i);
 /* In the BAR. */
-void *mock_granule_address(unsigned int i);
+void *gdmabuf_mock_granule_address(unsigned int i);
 
 /* ---- pins.c: and nvidia_p2p_*() ---- */
 
 /* Calls back for all pins that touch @a. */
-void mock_pins_end_locked(const struct allocation *a);
-bool mock_pins_are_gone(void);
+void gdmabuf_mock_pins_end_locked(const struct allocation *a);
+bool gdmabuf_mock_pins_are_gone(void);
 
 #endif

@@ -23,13 +23,13 @@ static struct pci_dev *gpu;
 static void *bar;
 static struct page *ram;
 
-void mock_granule_put_locked(unsigned int i)
+void gdmabuf_mock_granule_put_locked(unsigned int i)
 {
 	mock_granules[i].refs--;
 	mock_stats.pages_used -= !mock_granules[i].refs;
 }
 
-static int take_granules_locked(struct allocation *a, bool scatter)
+static int gdmabuf_mock_memory_take_granules_locked(struct allocation *a, bool scatter)
 {
 	unsigned int i, n = 0;
 
@@ -50,7 +50,7 @@ static int take_granules_locked(struct allocation *a, bool scatter)
 }
 
 /* In the lowest gap of this process's addresses. */
-static void place_locked(struct allocation *a)
+static void gdmabuf_mock_memory_place_locked(struct allocation *a)
 {
 	struct list_head *before = &mock_allocations;
 	struct allocation *other;
@@ -68,7 +68,7 @@ static void place_locked(struct allocation *a)
 	list_add(&a->link, before);
 }
 
-struct allocation *mock_allocation_find_locked(struct pid *tgid, u64 va)
+struct allocation *gdmabuf_mock_allocation_find_locked(struct pid *tgid, u64 va)
 {
 	struct allocation *a;
 
@@ -78,9 +78,9 @@ struct allocation *mock_allocation_find_locked(struct pid *tgid, u64 va)
 	return NULL;
 }
 
-int mock_granule_find_locked(struct pid *tgid, u64 va, unsigned int *granule)
+int gdmabuf_mock_granule_find_locked(struct pid *tgid, u64 va, unsigned int *granule)
 {
-	struct allocation *a = mock_allocation_find_locked(tgid, va);
+	struct allocation *a = gdmabuf_mock_allocation_find_locked(tgid, va);
 
 	if (!a)
 		return -EINVAL;
@@ -88,18 +88,18 @@ int mock_granule_find_locked(struct pid *tgid, u64 va, unsigned int *granule)
 	return 0;
 }
 
-void mock_allocation_free_locked(struct allocation *a)
+void gdmabuf_mock_allocation_free_locked(struct allocation *a)
 {
 	unsigned int i;
 
 	list_del(&a->link);
 	for (i = 0; i < a->nr; i++)
-		mock_granule_put_locked(a->granules[i]);
+		gdmabuf_mock_granule_put_locked(a->granules[i]);
 	put_pid(a->tgid);
 	kvfree(a);
 }
 
-static struct allocation *alloc(struct file *file, unsigned int nr)
+static struct allocation *gdmabuf_mock_memory_alloc(struct file *file, unsigned int nr)
 {
 	struct allocation *a = kvzalloc(struct_size(a, granules, nr), GFP_KERNEL);
 
@@ -111,7 +111,7 @@ static struct allocation *alloc(struct file *file, unsigned int nr)
 	return a;
 }
 
-int mock_allocation_create(struct file *file, u64 length, bool scatter, u64 *va)
+int gdmabuf_mock_allocation_create(struct file *file, u64 length, bool scatter, u64 *va)
 {
 	u64 nr = DIV_ROUND_UP_ULL(length, MOCK_PAGE);
 	struct allocation *a;
@@ -119,13 +119,13 @@ int mock_allocation_create(struct file *file, u64 length, bool scatter, u64 *va)
 
 	if (!nr || nr > mock_nr_granules)
 		return -EINVAL;
-	a = alloc(file, nr);
+	a = gdmabuf_mock_memory_alloc(file, nr);
 	if (!a)
 		return -ENOMEM;
 	mutex_lock(&mock_rm_lock);
-	err = take_granules_locked(a, scatter);
+	err = gdmabuf_mock_memory_take_granules_locked(a, scatter);
 	if (!err) {
-		place_locked(a);
+		gdmabuf_mock_memory_place_locked(a);
 		*va = a->va;
 	}
 	mutex_unlock(&mock_rm_lock);
@@ -136,19 +136,19 @@ int mock_allocation_create(struct file *file, u64 length, bool scatter, u64 *va)
 	return err;
 }
 
-phys_addr_t mock_granule_phys_locked(unsigned int i)
+phys_addr_t gdmabuf_mock_granule_phys_locked(unsigned int i)
 {
 	if (mock_config.ram)
 		return page_to_phys(ram);
 	return pci_resource_start(gpu, 2) + (phys_addr_t)i * MOCK_PAGE;
 }
 
-void *mock_granule_address(unsigned int i)
+void *gdmabuf_mock_granule_address(unsigned int i)
 {
 	return bar + (size_t)i * MOCK_PAGE;
 }
 
-static int map_bar(void)
+static int gdmabuf_mock_memory_map_bar(void)
 {
 	mock_nr_granules = pci_resource_len(gpu, 2) / MOCK_PAGE;
 	mock_granules = kvcalloc(mock_nr_granules, sizeof(*mock_granules), GFP_KERNEL);
@@ -157,7 +157,7 @@ static int map_bar(void)
 	return mock_granules && ram && bar ? 0 : -ENOMEM;
 }
 
-static void unmap_bar(void)
+static void gdmabuf_mock_memory_unmap_bar(void)
 {
 	if (bar)
 		memunmap(bar);
@@ -166,12 +166,12 @@ static void unmap_bar(void)
 	kvfree(mock_granules);
 }
 
-int mock_memory_add_pages(void)
+int gdmabuf_mock_memory_add_pages(void)
 {
 	return pci_p2pdma_add_resource(gpu, 2, 0, 0);
 }
 
-int mock_memory_init(void)
+int gdmabuf_mock_memory_init(void)
 {
 	int err;
 
@@ -181,22 +181,22 @@ int mock_memory_init(void)
 	err = pci_enable_device(gpu);
 	if (err)
 		goto put_device;
-	err = map_bar();
+	err = gdmabuf_mock_memory_map_bar();
 	if (err)
 		goto unmap;
 	return 0;
 
 unmap:
-	unmap_bar();
+	gdmabuf_mock_memory_unmap_bar();
 	pci_disable_device(gpu);
 put_device:
 	pci_dev_put(gpu);
 	return err;
 }
 
-void mock_memory_exit(void)
+void gdmabuf_mock_memory_exit(void)
 {
-	unmap_bar();
+	gdmabuf_mock_memory_unmap_bar();
 	pci_disable_device(gpu);
 	pci_dev_put(gpu);
 }

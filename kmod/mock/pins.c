@@ -25,19 +25,19 @@ struct pin {
 static LIST_HEAD(pins);
 static u8 uuid[NVIDIA_P2P_GPU_UUID_LEN] = "mock gpu";
 
-static unsigned int budget_locked(void)
+static unsigned int gdmabuf_mock_pins_budget_locked(void)
 {
 	return mock_config.budget_pages ? mock_config.budget_pages : mock_nr_granules;
 }
 
 /* BAR space: persistent pins have their own, others share it. */
-static int take_space_locked(struct pin *pin)
+static int gdmabuf_mock_pins_take_space_locked(struct pin *pin)
 {
 	unsigned int i, need = 0;
 
 	for (i = 0; i < pin->nr; i++)
 		need += pin->persistent || !mock_granules[pin->granules[i]].shared;
-	if (mock_stats.pages_pinned + need > budget_locked())
+	if (mock_stats.pages_pinned + need > gdmabuf_mock_pins_budget_locked())
 		return -ENOMEM;
 	mock_stats.pages_pinned += need;
 	for (i = 0; i < pin->nr; i++) {
@@ -49,7 +49,7 @@ static int take_space_locked(struct pin *pin)
 	return 0;
 }
 
-static void give_space_locked(struct pin *pin)
+static void gdmabuf_mock_pins_give_space_locked(struct pin *pin)
 {
 	unsigned int i;
 
@@ -57,7 +57,7 @@ static void give_space_locked(struct pin *pin)
 		struct granule *granule = &mock_granules[pin->granules[i]];
 
 		if (pin->persistent) {
-			mock_granule_put_locked(pin->granules[i]);
+			gdmabuf_mock_granule_put_locked(pin->granules[i]);
 			mock_stats.pages_pinned--;
 		} else {
 			granule->shared--;
@@ -66,7 +66,7 @@ static void give_space_locked(struct pin *pin)
 	}
 }
 
-static void free_pin(struct pin *pin)
+static void gdmabuf_mock_pins_free_pin(struct pin *pin)
 {
 	kvfree(pin->granules);
 	kvfree(pin->pages);
@@ -76,7 +76,7 @@ static void free_pin(struct pin *pin)
 	kfree(pin);
 }
 
-static struct pin *alloc_pin(u64 va, u64 length)
+static struct pin *gdmabuf_mock_pins_alloc_pin(u64 va, u64 length)
 {
 	struct pin *pin = kzalloc(sizeof(*pin), GFP_KERNEL);
 
@@ -90,11 +90,11 @@ static struct pin *alloc_pin(u64 va, u64 length)
 	pin->table.pages = kvcalloc(pin->nr, sizeof(*pin->table.pages), GFP_KERNEL);
 	if (pin->granules && pin->pages && pin->table.pages)
 		return pin;
-	free_pin(pin);
+	gdmabuf_mock_pins_free_pin(pin);
 	return NULL;
 }
 
-static void fill_table_locked(struct pin *pin)
+static void gdmabuf_mock_pins_fill_table_locked(struct pin *pin)
 {
 	struct nvidia_p2p_page_table *table = &pin->table;
 	unsigned int i;
@@ -105,29 +105,29 @@ static void fill_table_locked(struct pin *pin)
 	table->entries = pin->nr;
 	table->gpu_uuid = uuid;
 	for (i = 0; i < pin->nr; i++) {
-		pin->pages[i].physical_address = mock_granule_phys_locked(pin->granules[i]);
+		pin->pages[i].physical_address = gdmabuf_mock_granule_phys_locked(pin->granules[i]);
 		table->pages[i] = &pin->pages[i];
 	}
 }
 
-static int fill_pin_locked(struct pin *pin)
+static int gdmabuf_mock_pins_fill_pin_locked(struct pin *pin)
 {
 	unsigned int i;
 	int err;
 
 	for (i = 0; i < pin->nr; i++) {
-		err = mock_granule_find_locked(pin->tgid, pin->va + (u64)i * MOCK_PAGE,
-					       &pin->granules[i]);
+		err = gdmabuf_mock_granule_find_locked(pin->tgid, pin->va + (u64)i * MOCK_PAGE,
+						       &pin->granules[i]);
 		if (err)
 			return err;
 	}
-	err = take_space_locked(pin);
+	err = gdmabuf_mock_pins_take_space_locked(pin);
 	if (!err)
-		fill_table_locked(pin);
+		gdmabuf_mock_pins_fill_table_locked(pin);
 	return err;
 }
 
-static int injected_locked(void)
+static int gdmabuf_mock_pins_injected_locked(void)
 {
 	if (!mock_config.fail_errno || mock_config.fail_after == ~0U)
 		return 0;
@@ -137,24 +137,24 @@ static int injected_locked(void)
 }
 
 /* Takes the pin away and tells its owner; the table is gone when that returns. */
-static void call_back_locked(struct pin *pin)
+static void gdmabuf_mock_pins_call_back_locked(struct pin *pin)
 {
 	list_del(&pin->link);
 	mock_stats.pins--;
 	mock_stats.callbacks++;
-	give_space_locked(pin);
+	gdmabuf_mock_pins_give_space_locked(pin);
 	pin->callback(pin->data);
-	free_pin(pin);
+	gdmabuf_mock_pins_free_pin(pin);
 }
 
-static int get_locked(struct pin *pin, struct nvidia_p2p_page_table **table)
+static int gdmabuf_mock_pins_get_locked(struct pin *pin, struct nvidia_p2p_page_table **table)
 {
-	int err = injected_locked();
+	int err = gdmabuf_mock_pins_injected_locked();
 
 	if (!err)
-		err = fill_pin_locked(pin);
+		err = gdmabuf_mock_pins_fill_pin_locked(pin);
 	if (err) {
-		free_pin(pin);
+		gdmabuf_mock_pins_free_pin(pin);
 		return err;
 	}
 	mock_stats.gets++;
@@ -165,12 +165,12 @@ static int get_locked(struct pin *pin, struct nvidia_p2p_page_table **table)
 	list_add(&pin->link, &pins);
 	*table = &pin->table;
 	if (mock_config.callback_in_get && !pin->persistent)
-		call_back_locked(pin);
+		gdmabuf_mock_pins_call_back_locked(pin);
 	return 0;
 }
 
-static int get(u64 va, u64 length, struct nvidia_p2p_page_table **table, void (*callback)(void *),
-	       void *data)
+static int gdmabuf_mock_pins_get(u64 va, u64 length, struct nvidia_p2p_page_table **table,
+				 void (*callback)(void *), void *data)
 {
 	struct pin *pin;
 	int err;
@@ -178,7 +178,7 @@ static int get(u64 va, u64 length, struct nvidia_p2p_page_table **table, void (*
 	if (!length || va % MOCK_PAGE || length % MOCK_PAGE ||
 	    length / MOCK_PAGE > mock_nr_granules)
 		return -EINVAL;
-	pin = alloc_pin(va, length);
+	pin = gdmabuf_mock_pins_alloc_pin(va, length);
 	if (!pin)
 		return -ENOMEM;
 	pin->persistent = !callback;
@@ -187,13 +187,13 @@ static int get(u64 va, u64 length, struct nvidia_p2p_page_table **table, void (*
 	mutex_lock(&mock_rm_lock);
 	if (mock_config.delay_us)
 		usleep_range(mock_config.delay_us, mock_config.delay_us + 100);
-	err = get_locked(pin, table);
+	err = gdmabuf_mock_pins_get_locked(pin, table);
 	mutex_unlock(&mock_rm_lock);
 	return err;
 }
 
 /* By itself -ENOMEM: the driver has no memory for what it does first. */
-static int put_error_locked(void)
+static int gdmabuf_mock_pins_put_error_locked(void)
 {
 	if (!mock_config.fail_puts)
 		return 0;
@@ -202,7 +202,7 @@ static int put_error_locked(void)
 	return mock_config.fail_put_errno ? mock_config.fail_put_errno : -ENOMEM;
 }
 
-static struct pin *find_locked(struct nvidia_p2p_page_table *table)
+static struct pin *gdmabuf_mock_pins_find_locked(struct nvidia_p2p_page_table *table)
 {
 	struct pin *pin;
 
@@ -219,7 +219,7 @@ int nvidia_p2p_get_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual
 	/* A token is for the memory of another process, which none gave here. */
 	if (p2p_token || va_space || !free_callback)
 		return -EINVAL;
-	return get(virtual_address, length, page_table, free_callback, data);
+	return gdmabuf_mock_pins_get(virtual_address, length, page_table, free_callback, data);
 }
 EXPORT_SYMBOL_GPL(nvidia_p2p_get_pages);
 
@@ -230,19 +230,19 @@ int nvidia_p2p_put_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual
 	int err;
 
 	mutex_lock(&mock_rm_lock);
-	err = put_error_locked();
+	err = gdmabuf_mock_pins_put_error_locked();
 	if (err) {
 		mutex_unlock(&mock_rm_lock);
 		return err;
 	}
-	pin = find_locked(page_table);
+	pin = gdmabuf_mock_pins_find_locked(page_table);
 	if (pin && pin->tgid != task_tgid(current)) {
 		mock_stats.foreign_puts++;
 	} else if (pin) {
 		list_del(&pin->link);
 		mock_stats.pins--;
-		give_space_locked(pin);
-		free_pin(pin);
+		gdmabuf_mock_pins_give_space_locked(pin);
+		gdmabuf_mock_pins_free_pin(pin);
 	}
 	mutex_unlock(&mock_rm_lock);
 	return 0;
@@ -252,7 +252,8 @@ EXPORT_SYMBOL_GPL(nvidia_p2p_put_pages);
 int nvidia_p2p_get_pages_persistent(uint64_t virtual_address, uint64_t length,
 				    struct nvidia_p2p_page_table **page_table, uint32_t flags)
 {
-	return flags ? -EINVAL : get(virtual_address, length, page_table, NULL, NULL);
+	return flags ? -EINVAL
+		     : gdmabuf_mock_pins_get(virtual_address, length, page_table, NULL, NULL);
 }
 EXPORT_SYMBOL_GPL(nvidia_p2p_get_pages_persistent);
 
@@ -263,14 +264,14 @@ int nvidia_p2p_put_pages_persistent(uint64_t virtual_address, struct nvidia_p2p_
 	int err;
 
 	mutex_lock(&mock_rm_lock);
-	err = put_error_locked();
+	err = gdmabuf_mock_pins_put_error_locked();
 	/* Without its GPU the driver fails to put the pin, and has none any more. */
-	pin = err == -ENOMEM ? NULL : find_locked(page_table);
+	pin = err == -ENOMEM ? NULL : gdmabuf_mock_pins_find_locked(page_table);
 	if (pin) {
 		list_del(&pin->link);
 		mock_stats.persistent--;
-		give_space_locked(pin);
-		free_pin(pin);
+		gdmabuf_mock_pins_give_space_locked(pin);
+		gdmabuf_mock_pins_free_pin(pin);
 	}
 	mutex_unlock(&mock_rm_lock);
 	if (err)
@@ -285,7 +286,7 @@ int nvidia_p2p_free_page_table(struct nvidia_p2p_page_table *page_table)
 }
 EXPORT_SYMBOL_GPL(nvidia_p2p_free_page_table);
 
-void mock_pins_end_locked(const struct allocation *a)
+void gdmabuf_mock_pins_end_locked(const struct allocation *a)
 {
 	u64 end = a->va + (u64)a->nr * MOCK_PAGE;
 	struct pin *pin, *next;
@@ -293,10 +294,10 @@ void mock_pins_end_locked(const struct allocation *a)
 	list_for_each_entry_safe(pin, next, &pins, link)
 		if (!pin->persistent && pin->tgid == a->tgid && pin->va < end &&
 		    pin->va + (u64)pin->nr * MOCK_PAGE > a->va)
-			call_back_locked(pin);
+			gdmabuf_mock_pins_call_back_locked(pin);
 }
 
-bool mock_pins_are_gone(void)
+bool gdmabuf_mock_pins_are_gone(void)
 {
 	return list_empty(&pins) && !mock_stats.pages_pinned;
 }

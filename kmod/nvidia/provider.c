@@ -43,7 +43,7 @@ enum registration_state {
  * back or put the pages.
  * @lock: protects @state.  Held while the callback tells the core, so that who has it knows that
  *	the callback is over, or did not begin.  Taken under the driver's lock: nothing is
- *	allocated with it held, see registration_create().
+ *	allocated with it held, see gdmabuf_nvidia_registration_create().
  */
 struct registration {
 	struct kref kref;
@@ -67,7 +67,7 @@ struct registration {
 static DEFINE_MUTEX(table_lock);
 
 /* The driver says -EINVAL for an address that it does not know, -ENOMEM for a full BAR. */
-static int translate(int err)
+static int gdmabuf_nvidia_translate(int err)
 {
 	switch (err) {
 	case -ENOTSUPP:
@@ -81,7 +81,7 @@ static int translate(int err)
 	}
 }
 
-static int check_table(const struct nvidia_p2p_page_table *table)
+static int gdmabuf_nvidia_check_table(const struct nvidia_p2p_page_table *table)
 {
 	u32 major = NVIDIA_P2P_MAJOR_VERSION(table->version);
 
@@ -98,7 +98,7 @@ static int check_table(const struct nvidia_p2p_page_table *table)
 }
 
 /* The pages from @i on that follow each other. */
-static struct gdmabuf_run run_at(const struct nvidia_p2p_page_table *table, u32 i)
+static struct gdmabuf_run gdmabuf_nvidia_run_at(const struct nvidia_p2p_page_table *table, u32 i)
 {
 	struct gdmabuf_run run = { table->pages[i]->physical_address, GPU_PAGE_SIZE };
 
@@ -109,15 +109,15 @@ static struct gdmabuf_run run_at(const struct nvidia_p2p_page_table *table, u32 
 }
 
 /* As many as there is room for.  How many there are. */
-static unsigned int copy_runs(const struct nvidia_p2p_page_table *table, struct gdmabuf_run *runs,
-			      unsigned int room)
+static unsigned int gdmabuf_nvidia_copy_runs(const struct nvidia_p2p_page_table *table,
+					     struct gdmabuf_run *runs, unsigned int room)
 {
 	struct gdmabuf_run run;
 	unsigned int nr = 0;
 	u32 i;
 
 	for (i = 0; i < table->entries; i += run.length / GPU_PAGE_SIZE) {
-		run = run_at(table, i);
+		run = gdmabuf_nvidia_run_at(table, i);
 		if (nr < room)
 			runs[nr] = run;
 		nr++;
@@ -129,33 +129,34 @@ static unsigned int copy_runs(const struct nvidia_p2p_page_table *table, struct 
  * There is mostly one run alone.  -E2BIG: there are @pages->nr_runs, and no room for them: the
  * caller makes it with no lock held, and tries again.
  */
-static int read_table(const struct nvidia_p2p_page_table *table, struct gdmabuf_gpu_pages *pages,
-		      unsigned int room)
+static int gdmabuf_nvidia_read_table(const struct nvidia_p2p_page_table *table,
+				     struct gdmabuf_gpu_pages *pages, unsigned int room)
 {
-	int err = check_table(table);
+	int err = gdmabuf_nvidia_check_table(table);
 
 	if (err || !pages)
 		return err;
-	pages->nr_runs = copy_runs(table, pages->runs, room);
+	pages->nr_runs = gdmabuf_nvidia_copy_runs(table, pages->runs, room);
 	pages->cacheable = table_is_cacheable(table);
 	return pages->nr_runs <= room ? 0 : -E2BIG;
 }
 
-static int make_room(struct gdmabuf_gpu_pages *pages, unsigned int room)
+static int gdmabuf_nvidia_make_room(struct gdmabuf_gpu_pages *pages, unsigned int room)
 {
 	pages->runs = kvmalloc_array(room, sizeof(*pages->runs), GFP_KERNEL_ACCOUNT);
 	return pages->runs ? 0 : -ENOMEM;
 }
 
-static void drop_room(struct gdmabuf_gpu_pages *pages)
+static void gdmabuf_nvidia_drop_room(struct gdmabuf_gpu_pages *pages)
 {
 	kvfree(pages->runs);
 	pages->runs = NULL;
 }
 
-/* @read: read_table() of @from's table, -errno.  Fills in *@pages, if there is. */
-static int read_pages(int (*read)(void *from, struct gdmabuf_gpu_pages *pages, unsigned int room),
-		      void *from, struct gdmabuf_gpu_pages *pages)
+/* @read: gdmabuf_nvidia_read_table() of @from's table, -errno.  Fills in *@pages, if there is. */
+static int gdmabuf_nvidia_read_pages(int (*read)(void *from, struct gdmabuf_gpu_pages *pages,
+						 unsigned int room),
+				     void *from, struct gdmabuf_gpu_pages *pages)
 {
 	unsigned int room = 1;
 	int err;
@@ -163,27 +164,27 @@ static int read_pages(int (*read)(void *from, struct gdmabuf_gpu_pages *pages, u
 	if (!pages)
 		return read(from, NULL, 0);
 	for (;;) {
-		err = make_room(pages, room);
+		err = gdmabuf_nvidia_make_room(pages, room);
 		if (err)
 			return err;
 		err = read(from, pages, room);
 		if (!err)
 			return 0;
 		room = pages->nr_runs;
-		drop_room(pages);
+		gdmabuf_nvidia_drop_room(pages);
 		if (err != -E2BIG)
 			return err;
 	}
 }
 
-static int pin_read(void *from, struct gdmabuf_gpu_pages *pages, unsigned int room)
+static int gdmabuf_nvidia_pin_read(void *from, struct gdmabuf_gpu_pages *pages, unsigned int room)
 {
 	const struct pin *pin = from;
 
-	return read_table(pin->table, pages, room);
+	return gdmabuf_nvidia_read_table(pin->table, pages, room);
 }
 
-static int nvidia_pin(u64 address, u64 length, struct gdmabuf_gpu_pages *pages)
+static int gdmabuf_nvidia_pin(u64 address, u64 length, struct gdmabuf_gpu_pages *pages)
 {
 	struct pin *pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
 	int err;
@@ -192,35 +193,37 @@ static int nvidia_pin(u64 address, u64 length, struct gdmabuf_gpu_pages *pages)
 	if (!pin)
 		return -ENOMEM;
 	pin->address = address;
-	err = translate(nvidia_p2p_get_pages_persistent(address, length, &pin->table, 0));
+	err = gdmabuf_nvidia_translate(
+		nvidia_p2p_get_pages_persistent(address, length, &pin->table, 0));
 	if (err) {
 		kfree(pin);
 		return err;
 	}
 	pages->handle = pin;
-	return read_pages(pin_read, pin, pages);
+	return gdmabuf_nvidia_read_pages(gdmabuf_nvidia_pin_read, pin, pages);
 }
 
 /* Putting needs memory first.  What the driver refuses then, as for a lost GPU, it refuses again. */
-static const char *after_put(int err)
+static const char *gdmabuf_nvidia_after_put(int err)
 {
 	return err == -ENOMEM ? "tried again" : "pages stay pinned";
 }
 
-static int nvidia_unpin(void *handle)
+static int gdmabuf_nvidia_unpin(void *handle)
 {
 	struct pin *pin = handle;
 	int err = nvidia_p2p_put_pages_persistent(pin->address, pin->table, 0);
 
 	if (err)
 		pr_warn_ratelimited("nvidia_p2p_put_pages_persistent: %d, %s\n", err,
-				    after_put(err));
+				    gdmabuf_nvidia_after_put(err));
 	if (err != -ENOMEM)
 		kfree(pin);
 	return err;
 }
 
-static struct registration *registration_create(struct gdmabuf_watch *watch, u64 address)
+static struct registration *gdmabuf_nvidia_registration_create(struct gdmabuf_watch *watch,
+							       u64 address)
 {
 	struct registration *reg = kzalloc(sizeof(*reg), GFP_KERNEL_ACCOUNT);
 
@@ -237,18 +240,18 @@ static struct registration *registration_create(struct gdmabuf_watch *watch, u64
 	return reg;
 }
 
-static void registration_free(struct kref *kref)
+static void gdmabuf_nvidia_registration_free(struct kref *kref)
 {
 	kfree(container_of(kref, struct registration, kref));
 }
 
-static void registration_put(struct registration *reg)
+static void gdmabuf_nvidia_registration_put(struct registration *reg)
 {
-	kref_put(&reg->kref, registration_free);
+	kref_put(&reg->kref, gdmabuf_nvidia_registration_free);
 }
 
 /* Waits for the callback to tell the core, if it is about to. */
-static enum registration_state registration_state(struct registration *reg)
+static enum registration_state gdmabuf_nvidia_registration_state(struct registration *reg)
 {
 	enum registration_state state;
 
@@ -260,9 +263,9 @@ static enum registration_state registration_state(struct registration *reg)
 
 /*
  * The driver's callback.  Its lock is held: nothing here may call it but for the table.  When
- * the core's watch is put, nothing holds this module any more, see provider_exit().
+ * the core's watch is put, nothing holds this module any more, see gdmabuf_nvidia_provider_exit().
  */
-static void registration_freed(void *data)
+static void gdmabuf_nvidia_registration_freed(void *data)
 {
 	struct registration *reg = data;
 	struct gdmabuf_watch *watch = NULL;
@@ -277,35 +280,36 @@ static void registration_freed(void *data)
 	reg->state = DEAD;
 	mutex_unlock(&reg->lock);
 	nvidia_p2p_free_page_table(reg->table);
-	registration_put(reg);
+	gdmabuf_nvidia_registration_put(reg);
 	if (watch)
 		gdmabuf_watch_put(watch);
 	if (lost)
 		module_put(THIS_MODULE);
 }
 
-static int registration_get_pages(struct registration *reg, u64 length)
+static int gdmabuf_nvidia_registration_get_pages(struct registration *reg, u64 length)
 {
 	int err;
 
 	kref_get(&reg->kref);
 	mutex_lock(&table_lock);
-	err = translate(nvidia_p2p_get_pages(0, 0, reg->address, length, &reg->table,
-					     registration_freed, reg));
+	err = gdmabuf_nvidia_translate(nvidia_p2p_get_pages(
+		0, 0, reg->address, length, &reg->table, gdmabuf_nvidia_registration_freed, reg));
 	mutex_unlock(&table_lock);
 	if (err)
-		registration_put(reg);
+		gdmabuf_nvidia_registration_put(reg);
 	return err;
 }
 
-static int registration_read(void *from, struct gdmabuf_gpu_pages *pages, unsigned int room)
+static int gdmabuf_nvidia_registration_read(void *from, struct gdmabuf_gpu_pages *pages,
+					    unsigned int room)
 {
 	struct registration *reg = from;
 	int err = -EFAULT;
 
 	mutex_lock(&reg->lock);
 	if (reg->state == NEW)
-		err = read_table(reg->table, pages, room);
+		err = gdmabuf_nvidia_read_table(reg->table, pages, room);
 	if (!err) {
 		gdmabuf_watch_get(reg->watch);
 		reg->watch->handle = reg;
@@ -316,28 +320,30 @@ static int registration_read(void *from, struct gdmabuf_gpu_pages *pages, unsign
 }
 
 /* The callback waits while we read the table, or came before, and then there is none. */
-static int registration_start(struct registration *reg, struct gdmabuf_gpu_pages *pages)
+static int gdmabuf_nvidia_registration_start(struct registration *reg,
+					     struct gdmabuf_gpu_pages *pages)
 {
-	return read_pages(registration_read, reg, pages);
+	return gdmabuf_nvidia_read_pages(gdmabuf_nvidia_registration_read, reg, pages);
 }
 
 /*
  * @ended: false if the callback came, and is over; true if it is not to come.  Putting takes the
  * driver's lock, so a callback that has begun is over after it, too.
  */
-static int put_table_locked(struct registration *reg, bool *ended)
+static int gdmabuf_nvidia_put_table_locked(struct registration *reg, bool *ended)
 {
 	int err;
 
 	lockdep_assert_held(&table_lock);
 	*ended = false;
-	if (registration_state(reg) == DEAD)
+	if (gdmabuf_nvidia_registration_state(reg) == DEAD)
 		return 0;
 	err = nvidia_p2p_put_pages(0, 0, reg->address, reg->table);
 	if (err)
-		pr_warn_ratelimited("nvidia_p2p_put_pages: %d, %s\n", err, after_put(err));
+		pr_warn_ratelimited("nvidia_p2p_put_pages: %d, %s\n", err,
+				    gdmabuf_nvidia_after_put(err));
 	else
-		*ended = registration_state(reg) != DEAD;
+		*ended = gdmabuf_nvidia_registration_state(reg) != DEAD;
 	return err;
 }
 
@@ -345,24 +351,24 @@ static int put_table_locked(struct registration *reg, bool *ended)
  * By the owner, or once the callback has begun.  Drops the driver's reference, and the
  * registration's on the watch, if the callback did not.  On error it is to come still.
  */
-static int registration_end(struct registration *reg)
+static int gdmabuf_nvidia_registration_end(struct registration *reg)
 {
 	bool ended;
 	int err;
 
 	mutex_lock(&table_lock);
-	err = put_table_locked(reg, &ended);
+	err = gdmabuf_nvidia_put_table_locked(reg, &ended);
 	mutex_unlock(&table_lock);
 	if (err || !ended)
 		return err;
 	if (reg->state == LIVE)
 		gdmabuf_watch_put(reg->watch);
-	registration_put(reg);
+	gdmabuf_nvidia_registration_put(reg);
 	return 0;
 }
 
 /* The callback is to come still, when the core does not hold this module any more. */
-static void registration_lose(struct registration *reg)
+static void gdmabuf_nvidia_registration_lose(struct registration *reg)
 {
 	mutex_lock(&reg->lock);
 	if (reg->state == NEW) {
@@ -372,34 +378,34 @@ static void registration_lose(struct registration *reg)
 	mutex_unlock(&reg->lock);
 }
 
-static int nvidia_watch(struct gdmabuf_watch *watch, u64 address, u64 length,
-			struct gdmabuf_gpu_pages *pages)
+static int gdmabuf_nvidia_watch(struct gdmabuf_watch *watch, u64 address, u64 length,
+				struct gdmabuf_gpu_pages *pages)
 {
-	struct registration *reg = registration_create(watch, address);
+	struct registration *reg = gdmabuf_nvidia_registration_create(watch, address);
 	int err;
 
 	if (!reg)
 		return -ENOMEM;
-	err = registration_get_pages(reg, length);
+	err = gdmabuf_nvidia_registration_get_pages(reg, length);
 	if (err)
 		goto put;
-	err = registration_start(reg, pages);
+	err = gdmabuf_nvidia_registration_start(reg, pages);
 	if (!err)
 		return 0;
-	if (registration_end(reg))
-		registration_lose(reg);
+	if (gdmabuf_nvidia_registration_end(reg))
+		gdmabuf_nvidia_registration_lose(reg);
 put:
-	registration_put(reg);
+	gdmabuf_nvidia_registration_put(reg);
 	return err;
 }
 
-static int nvidia_unwatch(struct gdmabuf_watch *watch)
+static int gdmabuf_nvidia_unwatch(struct gdmabuf_watch *watch)
 {
 	struct registration *reg = watch->handle;
-	int err = registration_end(reg);
+	int err = gdmabuf_nvidia_registration_end(reg);
 
 	if (err != -ENOMEM)
-		registration_put(reg);
+		gdmabuf_nvidia_registration_put(reg);
 	return err;
 }
 
@@ -407,18 +413,18 @@ static const struct gdmabuf_provider provider = {
 	.owner = THIS_MODULE,
 	.name = "nvidia",
 	.page_size = GPU_PAGE_SIZE,
-	.pin = nvidia_pin,
-	.unpin = nvidia_unpin,
-	.watch = nvidia_watch,
-	.unwatch = nvidia_unwatch,
+	.pin = gdmabuf_nvidia_pin,
+	.unpin = gdmabuf_nvidia_unpin,
+	.watch = gdmabuf_nvidia_watch,
+	.unwatch = gdmabuf_nvidia_unwatch,
 };
 
-static int __init provider_init(void)
+static int __init gdmabuf_nvidia_provider_init(void)
 {
 	return gdmabuf_register_provider(&provider);
 }
 
-static void __exit provider_exit(void)
+static void __exit gdmabuf_nvidia_provider_exit(void)
 {
 	gdmabuf_unregister_provider(&provider);
 	/*
@@ -428,8 +434,8 @@ static void __exit provider_exit(void)
 	synchronize_rcu_tasks();
 }
 
-module_init(provider_init);
-module_exit(provider_exit);
+module_init(gdmabuf_nvidia_provider_init);
+module_exit(gdmabuf_nvidia_provider_exit);
 MODULE_DESCRIPTION("gdmabuf: GPU memory of NVIDIA's open driver");
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_SOFTDEP("pre: nvidia");

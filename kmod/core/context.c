@@ -100,6 +100,13 @@ static u64 gdmabuf_context_collect_idle_locked(struct gdmabuf_context *ctx, u32 
 	return found;
 }
 
+static atomic_long_t gdmabuf_context_evictions;
+
+long gdmabuf_contexts_evictions(void)
+{
+	return atomic_long_read(&gdmabuf_context_evictions);
+}
+
 static void gdmabuf_context_put_all(struct list_head *idle)
 {
 	struct gdmabuf_pin *pin, *next;
@@ -108,6 +115,7 @@ static void gdmabuf_context_put_all(struct list_head *idle)
 		count(pin->ctx, evictions);
 		list_del_init(&pin->lru);
 		gdmabuf_pin_put(pin);
+		atomic_long_inc(&gdmabuf_context_evictions);
 	}
 }
 

@@ -182,6 +182,8 @@ bool gdmabuf_contexts_evict_others(struct gdmabuf_context *ctx, u32 kind, u64 by
  * that may keep more.
  */
 bool gdmabuf_contexts_evict_charged(const struct gdmabuf_pin *pin);
+/* Idle pins that were given up, ever. */
+long gdmabuf_contexts_evictions(void);
 /* Keeps to the budget.  Returns what is kept and idle. */
 u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind);
 /*
@@ -266,6 +268,7 @@ struct gdmabuf_pin {
 	struct gdmabuf_quota *quota;	/* of whom it is charged to */
 	u64 charged;			/* bytes of GPU memory; of host memory, if any is charged */
 	u64 lacking;			/* bytes that the limit would have to be freed of */
+	long evictions;			/* gdmabuf_contexts_evictions() when it was tried */
 	u64 limit;			/* RLIMIT_MEMLOCK that it was charged under, or 0 */
 
 	struct rw_semaphore revoke_sem;	/* read: CPU mappings are made; write: PIN_REVOKED is set */

@@ -225,33 +225,43 @@ static void gdmabuf_pin_list(struct gdmabuf_pin *pin)
  */
 static DEFINE_MUTEX(others_lock);
 
-/* The first time only the lock is taken, and the driver asked again: others may have made room. */
-static bool gdmabuf_evict_others(struct gdmabuf_pin *pin, bool *locked)
+/* Whether idle pins were given up, by anybody, since the driver refused @pin. */
+static bool gdmabuf_pin_finds_room(const struct gdmabuf_pin *pin)
 {
-	if (*locked)
-		return gdmabuf_contexts_evict_others(pin->ctx, pin->ops->kind, pin->length);
-	*locked = !mutex_lock_killable(&others_lock);
-	return *locked;
+	return gdmabuf_contexts_evictions() != pin->evictions;
+}
+
+static bool gdmabuf_pin_evict_others(struct gdmabuf_pin *pin, bool *locked)
+{
+	if (!*locked) {
+		if (mutex_lock_killable(&others_lock))
+			return false;
+		*locked = true;
+		if (gdmabuf_pin_finds_room(pin))
+			return true;
+	}
+	return gdmabuf_contexts_evict_others(pin->ctx, pin->ops->kind, pin->length);
 }
 
 /*
  * Makes room, if idle pins are what is in the way.  How much a limit lacks is known.  How much of
  * the BAR is free is not: something is given up, of others last, and the driver is asked again.
  */
-static bool gdmabuf_evict_for(int error, struct gdmabuf_pin *pin, bool *locked)
+static bool gdmabuf_pin_evict_for(int error, struct gdmabuf_pin *pin, bool *locked)
 {
 	u32 kind = pin->ops->kind;
 
 	if (error == -ENOSPC)
 		return gdmabuf_context_evict(pin->ctx, kind, pin->length) ||
 		       gdmabuf_contexts_evict_own(pin->ctx, kind, pin->length) ||
-		       gdmabuf_evict_others(pin, locked);
+		       gdmabuf_pin_evict_others(pin, locked);
 	return pin->lacking && gdmabuf_contexts_evict_charged(pin);
 }
 
-static int gdmabuf_pin_try_pin(struct gdmabuf_pin *pin)
+static int gdmabuf_pin_try(struct gdmabuf_pin *pin)
 {
 	pin->lacking = 0;
+	pin->evictions = gdmabuf_contexts_evictions();
 	return pin->ops->pin(pin);
 }
 
@@ -269,16 +279,20 @@ static int gdmabuf_pin_get_slot(struct gdmabuf_pin *pin)
 	return err && fatal_signal_pending(current) ? -EINTR : err;
 }
 
-/* Others of the user may have made room since @pin was refused: so it is tried first. */
-static int gdmabuf_pin_evicting_locked(struct gdmabuf_pin *pin)
+static int gdmabuf_pin_evicting_locked(struct gdmabuf_pin *pin, int err)
 {
-	int err = gdmabuf_pin_try_pin(pin);
 	bool evicted = false, locked = false;
 
 	lockdep_assert_held(&pin->quota->evicting);
-	while (err && gdmabuf_evict_for(err, pin, &locked)) {
+	if (gdmabuf_pin_finds_room(pin))
+		err = gdmabuf_pin_try(pin);
+	while (err && gdmabuf_pin_evict_for(err, pin, &locked)) {
 		evicted = true;
-		err = fatal_signal_pending(current) ? -EINTR : gdmabuf_pin_try_pin(pin);
+		if (fatal_signal_pending(current)) {
+			err = -EINTR;
+			break;
+		}
+		err = gdmabuf_pin_try(pin);
 	}
 	if (locked)
 		mutex_unlock(&others_lock);
@@ -293,13 +307,13 @@ static int gdmabuf_pin_evicting_locked(struct gdmabuf_pin *pin)
  */
 static int gdmabuf_pin_with_eviction(struct gdmabuf_pin *pin)
 {
-	int err = gdmabuf_pin_try_pin(pin);
+	int err = gdmabuf_pin_try(pin);
 
 	if (err != -ENOSPC && !pin->lacking)
 		return err;
 	if (mutex_lock_killable(&pin->quota->evicting))
 		return -EINTR;
-	err = gdmabuf_pin_evicting_locked(pin);
+	err = gdmabuf_pin_evicting_locked(pin, err);
 	mutex_unlock(&pin->quota->evicting);
 	return err;
 }

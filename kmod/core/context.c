@@ -100,13 +100,6 @@ static u64 gdmabuf_context_collect_idle_locked(struct gdmabuf_context *ctx, u32 
 	return found;
 }
 
-static atomic_long_t gdmabuf_context_evictions;
-
-long gdmabuf_contexts_evictions(void)
-{
-	return atomic_long_read(&gdmabuf_context_evictions);
-}
-
 static void gdmabuf_context_put_all(struct list_head *idle)
 {
 	struct gdmabuf_pin *pin, *next;
@@ -115,7 +108,6 @@ static void gdmabuf_context_put_all(struct list_head *idle)
 		count(pin->ctx, evictions);
 		list_del_init(&pin->lru);
 		gdmabuf_pin_put(pin);
-		atomic_long_inc(&gdmabuf_context_evictions);
 	}
 }
 
@@ -138,7 +130,9 @@ bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
 static u64 gdmabuf_context_may_lose(const struct gdmabuf_context *other,
 				    const struct gdmabuf_context *ctx, u64 bytes)
 {
-	u64 theirs = gdmabuf_quota_used(other->quota) - gdmabuf_quota_leaving(other->quota);
+	/* In this order: what leaves is uncharged first. */
+	u64 leaving = gdmabuf_quota_leaving(other->quota);
+	u64 theirs = gdmabuf_quota_used(other->quota) - leaving;
 	u64 ours = gdmabuf_quota_used(ctx->quota) + bytes;
 
 	if (other->quota == ctx->quota)

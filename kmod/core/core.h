@@ -11,7 +11,8 @@
  * also held when the provider calls back; what the callback takes is marked (*), and no
  * provider is called with that held.
  *
- *	contexts.lock > context.lock
+ *	quota.evicting > others_lock > contexts.lock > context.lock
+ *	quota.evicting > others_lock > RM
  *	RM > (*) watch.lock > (*) slots.lock
  *	mmu notifiers > notifier.lock > slots.lock
  *	RM > mmap_lock > (*) pin.revoke_sem
@@ -173,7 +174,7 @@ bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
 bool gdmabuf_contexts_evict_own(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
 /*
  * The same with what other users keep, as far as that is fair.  The caller sees to it that nobody
- * does so at the same time, before what was given up is pinned by @ctx and charged.
+ * does so at the same time.
  */
 bool gdmabuf_contexts_evict_others(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
 /*
@@ -182,8 +183,6 @@ bool gdmabuf_contexts_evict_others(struct gdmabuf_context *ctx, u32 kind, u64 by
  * that may keep more.
  */
 bool gdmabuf_contexts_evict_charged(const struct gdmabuf_pin *pin);
-/* Idle pins that were given up, ever. */
-long gdmabuf_contexts_evictions(void);
 /* Keeps to the budget.  Returns what is kept and idle. */
 u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind);
 /*
@@ -268,7 +267,8 @@ struct gdmabuf_pin {
 	struct gdmabuf_quota *quota;	/* of whom it is charged to */
 	u64 charged;			/* bytes of GPU memory; of host memory, if any is charged */
 	u64 lacking;			/* bytes that the limit would have to be freed of */
-	long evictions;			/* gdmabuf_contexts_evictions() when it was tried */
+	long ended;			/* how many pins had ended when it was tried */
+	unsigned int finds;		/* how often others' end was hoped to have made room */
 	u64 limit;			/* RLIMIT_MEMLOCK that it was charged under, or 0 */
 
 	struct rw_semaphore revoke_sem;	/* read: CPU mappings are made; write: PIN_REVOKED is set */
@@ -421,7 +421,7 @@ struct gdmabuf_quota {
 	atomic64_t bytes;
 	atomic64_t leaving;	/* of these, what watches of pins that are no more have */
 	struct gdmabuf_memlock memlock;
-	struct mutex evicting;	/* held by the user's export that makes room by eviction */
+	struct mutex evicting;	/* held by the user's export that gives up idle pins */
 	atomic64_t mapped[2];	/* of revocable memory, by CPUs: enum gdmabuf_mapper */
 };
 

@@ -111,16 +111,18 @@ static void gdmabuf_notifier_forget_locked(struct gdmabuf_notifier *notifier,
 
 /* A process may have a million pins on a huge page: others get the processor in between. */
 #define STALE_AT_ONCE 32
+/* So often; then all at once: other threads may add pins as fast. */
+#define STALE_YIELDS 65536
 
 /* True if there may be more. */
 static bool gdmabuf_notifier_set_some_stale(struct gdmabuf_notifier *notifier, unsigned long first,
-					    unsigned long last)
+					    unsigned long last, int most)
 {
 	struct interval_tree_node *node = NULL;
 	int i;
 
 	spin_lock(&notifier->lock);
-	for (i = 0; i < STALE_AT_ONCE; i++) {
+	for (i = 0; i < most; i++) {
 		struct gdmabuf_pin *pin;
 
 		node = interval_tree_iter_first(&notifier->pins, first, last);
@@ -138,7 +140,11 @@ static bool gdmabuf_notifier_set_some_stale(struct gdmabuf_notifier *notifier, u
 static void gdmabuf_notifier_set_stale(struct gdmabuf_notifier *notifier, unsigned long first,
 				       unsigned long last, bool may_sleep)
 {
-	while (gdmabuf_notifier_set_some_stale(notifier, first, last))
+	int i;
+
+	for (i = 0; gdmabuf_notifier_set_some_stale(notifier, first, last,
+						    i < STALE_YIELDS ? STALE_AT_ONCE : INT_MAX);
+	     i++)
 		if (may_sleep)
 			cond_resched();
 }

@@ -9,6 +9,9 @@
 
 #include "core.h"
 
+/* Pins that have ended, of all users. */
+static atomic_long_t ended;
+
 /* References are taken under ctx->lock, so the last one is the buffer's or the context's. */
 bool gdmabuf_pin_is_idle_locked(const struct gdmabuf_pin *pin)
 {
@@ -67,6 +70,7 @@ static void gdmabuf_pin_destroy(struct gdmabuf_pin *pin)
 	struct gdmabuf_context *ctx = pin->ctx;
 
 	pin->ops->unpin(pin);
+	atomic_long_inc(&ended);
 	if (!test_bit(PIN_REVOKED, &pin->state))
 		gdmabuf_pin_count_pin(pin, -1);
 	gdmabuf_slots_put(&ctx->slots, pin->slot);
@@ -219,49 +223,49 @@ static void gdmabuf_pin_list(struct gdmabuf_pin *pin)
 	mutex_unlock(&ctx->lock);
 }
 
-/*
- * Held by who gives up what other users keep, until the pin that this is for is made or refused:
- * what another user may lose is known only while nobody else takes it.
- */
+/* Held by who gives up what other users keep: what they may lose depends on what they have. */
 static DEFINE_MUTEX(others_lock);
 
-/* Whether idle pins were given up, by anybody, since the driver refused @pin. */
-static bool gdmabuf_pin_finds_room(const struct gdmabuf_pin *pin)
+/* An export that others' pins come and go beside makes room in the end. */
+#define FINDS_MAX 16
+
+/* Whether pins have ended, anybody's, since @pin was tried. */
+static bool gdmabuf_pin_finds_room(struct gdmabuf_pin *pin)
 {
-	return gdmabuf_contexts_evictions() != pin->evictions;
+	return pin->finds++ < FINDS_MAX && atomic_long_read(&ended) != pin->ended;
 }
 
-static bool gdmabuf_pin_evict_others(struct gdmabuf_pin *pin, bool *locked)
+static bool gdmabuf_pin_evict_others(struct gdmabuf_pin *pin)
 {
-	if (!*locked) {
-		if (mutex_lock_killable(&others_lock))
-			return false;
-		*locked = true;
-		if (gdmabuf_pin_finds_room(pin))
-			return true;
-	}
-	return gdmabuf_contexts_evict_others(pin->ctx, pin->ops->kind, pin->length);
+	bool made;
+
+	if (mutex_lock_killable(&others_lock))
+		return false;
+	made = gdmabuf_pin_finds_room(pin) ||
+	       gdmabuf_contexts_evict_others(pin->ctx, pin->ops->kind, pin->length);
+	mutex_unlock(&others_lock);
+	return made;
 }
 
 /*
  * Makes room, if idle pins are what is in the way.  How much a limit lacks is known.  How much of
  * the BAR is free is not: something is given up, of others last, and the driver is asked again.
  */
-static bool gdmabuf_pin_evict_for(int error, struct gdmabuf_pin *pin, bool *locked)
+static bool gdmabuf_pin_evict_for(int error, struct gdmabuf_pin *pin)
 {
 	u32 kind = pin->ops->kind;
 
 	if (error == -ENOSPC)
 		return gdmabuf_context_evict(pin->ctx, kind, pin->length) ||
 		       gdmabuf_contexts_evict_own(pin->ctx, kind, pin->length) ||
-		       gdmabuf_pin_evict_others(pin, locked);
+		       gdmabuf_pin_evict_others(pin);
 	return pin->lacking && gdmabuf_contexts_evict_charged(pin);
 }
 
 static int gdmabuf_pin_try(struct gdmabuf_pin *pin)
 {
 	pin->lacking = 0;
-	pin->evictions = gdmabuf_contexts_evictions();
+	pin->ended = atomic_long_read(&ended);
 	return pin->ops->pin(pin);
 }
 
@@ -279,42 +283,37 @@ static int gdmabuf_pin_get_slot(struct gdmabuf_pin *pin)
 	return err && fatal_signal_pending(current) ? -EINTR : err;
 }
 
-static int gdmabuf_pin_evicting_locked(struct gdmabuf_pin *pin, int err)
+/*
+ * One of a user's exports at a time gives up idle pins, if none ended since it was refused: another
+ * would find no idle pin where one is just being given up, or give up one more than is needed.  The
+ * lock is not held while memory is pinned, which may wait for a file system's server.
+ */
+static bool gdmabuf_pin_make_room(int error, struct gdmabuf_pin *pin)
 {
-	bool evicted = false, locked = false;
+	bool made;
 
-	lockdep_assert_held(&pin->quota->evicting);
-	if (gdmabuf_pin_finds_room(pin))
-		err = gdmabuf_pin_try(pin);
-	while (err && gdmabuf_pin_evict_for(err, pin, &locked)) {
-		evicted = true;
-		if (fatal_signal_pending(current)) {
-			err = -EINTR;
-			break;
-		}
-		err = gdmabuf_pin_try(pin);
-	}
-	if (locked)
-		mutex_unlock(&others_lock);
-	if (evicted && !err)
-		count(pin->ctx, retries);
-	return err;
+	if (error != -ENOSPC && error != -EDQUOT && !pin->lacking)
+		return false;
+	if (mutex_lock_killable(&pin->quota->evicting))
+		return false;
+	made = gdmabuf_pin_finds_room(pin) || gdmabuf_pin_evict_for(error, pin);
+	mutex_unlock(&pin->quota->evicting);
+	return made;
 }
 
-/*
- * One of a user's exports at a time makes room, until it has pinned: another would find no idle
- * pin where one is just being given up, or give up one more than is needed.
- */
 static int gdmabuf_pin_with_eviction(struct gdmabuf_pin *pin)
 {
 	int err = gdmabuf_pin_try(pin);
+	bool made_room = false;
 
-	if (err != -ENOSPC && !pin->lacking)
-		return err;
-	if (mutex_lock_killable(&pin->quota->evicting))
-		return -EINTR;
-	err = gdmabuf_pin_evicting_locked(pin, err);
-	mutex_unlock(&pin->quota->evicting);
+	while (err && gdmabuf_pin_make_room(err, pin)) {
+		made_room = true;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		err = gdmabuf_pin_try(pin);
+	}
+	if (made_room && !err)
+		count(pin->ctx, retries);
 	return err;
 }
 

@@ -129,7 +129,11 @@ u64 gdmabuf_quota_used(const struct gdmabuf_quota *quota)
 
 u64 gdmabuf_quota_leaving(const struct gdmabuf_quota *quota)
 {
-	return atomic64_read(&quota->leaving);
+	u64 bytes = atomic64_read(&quota->leaving);
+
+	/* Pairs with gdmabuf_watch_uncharge(): what is charged is read after it. */
+	smp_rmb();
+	return bytes;
 }
 
 u64 gdmabuf_quota_lacks(const struct gdmabuf_quota *quota, u64 bytes)

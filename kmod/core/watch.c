@@ -21,15 +21,19 @@ s64 gdmabuf_watches_count(void)
 
 static void gdmabuf_watch_uncharge(struct gdmabuf_watch *watch)
 {
+	bool leaving;
 	u64 bytes;
 
 	spin_lock(&watch->lock);
 	bytes = watch->bytes;
 	watch->bytes = 0;
-	if (!watch->pin)
-		atomic64_sub(bytes, &watch->quota->leaving);
+	leaving = !watch->pin;
 	spin_unlock(&watch->lock);
 	gdmabuf_quota_uncharge(watch->quota, bytes);
+	/* Pairs with who reads what leaves before what is charged. */
+	smp_wmb();
+	if (leaving)
+		atomic64_sub(bytes, &watch->quota->leaving);
 }
 
 static void gdmabuf_watch_free(struct kref *kref)

@@ -3,9 +3,10 @@
  * For tests: each call of one function of the kernel, or of a module, takes longer.  A race of a few
  * instructions is then met every time.
  */
-#include <linux/delay.h>
 #include <linux/kprobes.h>
+#include <linux/ktime.h>
 #include <linux/module.h>
+#include <linux/processor.h>
 
 static char *symbol = "gdmabuf_slots_stale";
 module_param(symbol, charp, 0400);
@@ -18,10 +19,10 @@ MODULE_PARM_DESC(delay_us, "of each call");
 /* Preemption is off: the caller may hold a spinlock. */
 static int gdmabuf_delay_call(struct kprobe *kprobe, struct pt_regs *regs)
 {
-	unsigned int us;
+	ktime_t end = ktime_add_us(ktime_get(), delay_us);
 
-	for (us = 0; us < delay_us; us += 100)
-		udelay(100);
+	while (ktime_before(ktime_get(), end))
+		cpu_relax();
 	return 0;
 }
 

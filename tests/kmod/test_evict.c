@@ -215,14 +215,14 @@ TEST(evict_lower_limit, "A process with a low RLIMIT_MEMLOCK takes nothing from 
 		evict_keep_host(&t);
 		_exit(0);
 	}
+	close(t.kept[1]);
+	close(t.looked[0]);
 	evict_wait(t.kept[0]);
 	EXPECT_EQ(in_child(evict_with_low_limit, NULL), 0);
 	EXPECT_EQ(write(t.looked[1], "l", 1), 1);
 	EXPECT_EQ(waitpid(pid, &status, 0), pid);
 	EXPECT_EQ(chmod("/dev/gdmabuf", 0660), 0);
 	EXPECT_EQ(status, 0);
-	for (int i = 0; i < 2; i++) {
-		close(t.kept[i]);
-		close(t.looked[i]);
-	}
+	close(t.kept[0]);
+	close(t.looked[1]);
 }

@@ -13,6 +13,7 @@
 
 #include "import/ops.h"
 #include "util/descriptor.h"
+#include "util/fork.h"
 #include "util/lock.h"
 #include "util/log.h"
 #include "util/thread.h"
@@ -245,6 +246,9 @@ static int worker_start(void) REQUIRES(worker_lock)
 
 	if (descriptor_is_own(&worker_pipe.read) && descriptor_is_own(&worker_pipe.write))
 		return 0;
+	/* A child whose handlers did not run, in util/fork.c, has the parent's jobs still. */
+	if (worker_pipe.read.process != fork_generation())
+		worker_forget(&worker_lock);
 	ret = worker_pipe_create(&new);
 	if (ret)
 		return ret;

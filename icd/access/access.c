@@ -109,8 +109,10 @@ cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *con
 	struct region_set set;
 	cl_int err;
 
-	if (!region_set_add_all(&set, objs, count, edges & ACCESS_BY_HOST))
+	if (!region_set_add_all(&set, objs, count, edges & ACCESS_BY_HOST)) {
+		access_notify(queue, CL_OUT_OF_HOST_MEMORY);
 		return CL_OUT_OF_HOST_MEMORY;
+	}
 	err = set.count ? access_begin_set(a, queue, &set, edges) : CL_SUCCESS;
 	region_set_free(&set);
 	return err;

@@ -134,6 +134,11 @@ static cl_mem import_memory_import(cl_context handle, struct context *context, s
 		*err = CL_INVALID_PROPERTY;
 		return NULL;
 	}
+	if (!ops->create) {
+		log_error("the driver reports the extension, but has no clImportMemoryARM");
+		*err = CL_INVALID_OPERATION;
+		return NULL;
+	}
 	r->desc.cpu_optional = ops->cpu_optional;
 	*err = error_to_cl(import_get(&r->desc, &region));
 	if (*err)

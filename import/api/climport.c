@@ -85,7 +85,8 @@ PUBLIC void climport_unregister(struct climport_registration *out)
 		.ref = { .pin = out->reserved[0], .slot = out->reserved[1] },
 	};
 
-	registration_put(&registration);
+	if (registration.ref.pin)
+		registration_put(&registration);
 }
 
 PUBLIC int climport_set_keep_limit(unsigned int kind, uint64_t bytes)

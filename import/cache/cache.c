@@ -225,9 +225,26 @@ void entry_hold_locked(struct cache_entry *entry, uintptr_t address, struct cach
 	cache_ref_fill(ref, entry, address, slot);
 }
 
+static void cache_tidy(struct cache *cache)
+{
+	struct cache_entry *list;
+
+	lock_acquire(&cache->lock);
+	list = cache_trim(cache);
+	lock_release(&cache->lock);
+	cache_unpin(cache, list);
+}
+
+/* What a failed hit has held for a moment may be left for this caller to give up. */
 bool cache_get_cached(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
 {
-	return size && cache_hit(cache, address, size, ref);
+	if (!size)
+		return false;
+	if (cache_hit(cache, address, size, ref))
+		return true;
+	if (__builtin_expect(atomic_load(&cache->over), 0))
+		cache_tidy(cache);
+	return false;
 }
 
 int cache_get_wanted(struct cache *cache, uintptr_t address, size_t size, const void *wanted,
@@ -244,16 +261,6 @@ int cache_get_wanted(struct cache *cache, uintptr_t address, size_t size, const 
 int cache_get(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
 {
 	return cache_get_wanted(cache, address, size, NULL, ref);
-}
-
-static void cache_tidy(struct cache *cache)
-{
-	struct cache_entry *list;
-
-	lock_acquire(&cache->lock);
-	list = cache_trim(cache);
-	lock_release(&cache->lock);
-	cache_unpin(cache, list);
 }
 
 /* After the release the entry may have another pin: a wrong state only tidies up in vain. */

@@ -18,8 +18,7 @@
  * Proof obligations.  All these accesses are seq_cst, so they have one order for all threads.
  *
  * 1. No entry is taken from a user.  If U2 reads live, U2 comes before T1, so U1 comes before T2:
- * the
- *    taker sees the slot.
+ *    the taker sees the slot.
  * 2. No entry is forgotten.  If T2 sees the slot, T2 comes before U3, so T1 comes before U4: the
  *    user sees dying, and collects the entry.
  * 3. A user's accesses happen before reuse.  T2, which reads the empty slot, acquires what U3

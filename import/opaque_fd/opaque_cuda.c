@@ -182,14 +182,26 @@ bool opaque_cuda_find(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t addr
 	return true;
 }
 
+static int opaque_cuda_get_any(const unsigned char uuid[IMPORT_UUID_SIZE],
+			       const struct cuda_range *memory, uintptr_t address, size_t size,
+			       struct opaque_hold *got)
+{
+	int ret = opaque_cache_of(uuid, &got->cache);
+
+	return ret ? ret : cache_get_wanted(got->cache, address, size, memory, &got->ref);
+}
+
+/* The cache may have a descriptor that opaque_cuda_find() did not find, and the program closed. */
 int opaque_cuda_get(const unsigned char uuid[IMPORT_UUID_SIZE], const struct cuda_range *memory,
 		    uintptr_t address, size_t size, struct opaque_hold *hold)
 {
 	struct opaque_hold got;
-	int ret = opaque_cache_of(uuid, &got.cache);
+	int ret = opaque_cuda_get_any(uuid, memory, address, size, &got);
 
-	if (!ret)
-		ret = cache_get_wanted(got.cache, address, size, memory, &got.ref);
+	if (!ret && !opaque_cuda_is_open(&got)) {
+		opaque_cuda_discard(&got);
+		ret = opaque_cuda_get_any(uuid, memory, address, size, &got);
+	}
 	if (!ret)
 		*hold = got;
 	return ret;

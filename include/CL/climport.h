@@ -142,6 +142,11 @@ struct climport_registration {
  *		}
  *		at = (uintptr_t)now.base;
  *		mr->verbs = ibv_reg_dmabuf_mr(pd, now.offset, now.length, at, now.fd, access);
+ *		mr->registration = (struct climport_registration){ 0 };
+ *		if (!mr->verbs) {
+ *			climport_unregister(&now);
+ *			return -1;
+ *		}
  *		mr->registration = now;			// kept as long as the MR
  *	}
  *	// the address of the message in the MR is @address
@@ -162,7 +167,8 @@ struct climport_registration {
  *   -EINVAL  size is 0, or the range wraps around
  *   -EFAULT  the range is no memory of this process
  *   -EOPNOTSUPP  memory of the host, also of cuMemHostAlloc() (climport_export_dmabuf() exports
- *	      host memory); CUDA managed memory; memory without a buffer id
+ *	      host memory); CUDA managed memory; memory without a buffer id; memory that
+ *	      neither CUDA nor the kernel module can export
  *   -ERANGE  the range reaches beyond one allocation (cuMemMap() puts allocations side by side):
  *	      register each part; with a size of 1, @base and @length say where the first part ends
  *   -ENXIO   CUDA makes no dma-buf of the memory, and /dev/gdmabuf does not exist
@@ -178,7 +184,7 @@ int climport_register(const void *address, size_t size, struct climport_registra
 
 /*
  * Gives a registration back, once for each climport_register().  The registration stays for later
- * calls, unless climport_invalidate() has ended the registration.
+ * calls, unless climport_invalidate() has ended the registration.  A zeroed @registration is none.
  */
 void climport_unregister(struct climport_registration *registration);
 

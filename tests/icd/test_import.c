@@ -117,6 +117,20 @@ TEST(native, "Where the driver has the extension its own function gets the argum
 	fixture_close();
 }
 
+TEST(native_unnamed,
+     "A driver that reports the extension, and has no clImportMemoryARM, is refused.")
+{
+	cl_int err = 1;
+
+	fixture_reset();
+	stub_set(STUB_NATIVE, 1);
+	fixture_open();
+	stub_set(STUB_UNNAMED, 2);
+	EXPECT(!fix.import(fix.context, 0, NULL, pages_map(1), 4096, &err));
+	EXPECT_EQ(err, CL_INVALID_OPERATION);
+	fixture_close();
+}
+
 TEST(two_platforms, "One function serves all platforms: the context tells which.")
 {
 	cl_platform_id platforms[2];

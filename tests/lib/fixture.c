@@ -90,3 +90,21 @@ int fixture_run_child(void (*run)(void *arg), void *arg, char *text, size_t size
 		printf("# %s\n", text);
 	return status;
 }
+
+void fixture_run_limited(const char *test, rlim_t descriptors)
+{
+	struct rlimit before;
+	int status = -1;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		process_limit_descriptors(descriptors, &before);
+		setenv("LIMITED", "1", 1);
+		execl("/proc/self/exe", "limited", test, (char *)NULL);
+		_exit(126);
+	}
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
+}

@@ -8,6 +8,7 @@
 
 #include <CL/climport.h>
 #include <fake_cuda.h>
+#include <sys/resource.h>
 
 #define PAGE ((size_t)4096)
 #define G FAKE_CUDA_GRANULARITY
@@ -37,5 +38,11 @@ void fixture_recount_descriptors(void);
 
 /* The status of a child that calls @run: what waitpid(2) gives; its standard error in @text. */
 int fixture_run_child(void (*run)(void *arg), void *arg, char *text, size_t size);
+
+/*
+ * Runs the test @test of this program in a process of its own, with LIMITED in the environment: the
+ * first registration fixes limits by how many @descriptors the process may have.
+ */
+void fixture_run_limited(const char *test, rlim_t descriptors);
 
 #endif

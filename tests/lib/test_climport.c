@@ -383,25 +383,6 @@ LIB_TEST(nothing_there, "-EFAULT for what is no memory at all.")
 	EXPECT_EQ(climport_export_error(PAGE, PAGE, CLIMPORT_READ_ONLY), -EFAULT);
 }
 
-/* How much is kept depends on the limit when the first is: @test in a process of its own. */
-static void run_limited(const char *test, rlim_t descriptors)
-{
-	struct rlimit before;
-	int status = -1;
-	pid_t child;
-
-	fflush(stdout);
-	child = fork();
-	if (!child) {
-		process_limit_descriptors(descriptors, &before);
-		setenv("LIMITED", "1", 1);
-		execl("/proc/self/exe", "test_climport", test, (char *)NULL);
-		_exit(126);
-	}
-	EXPECT_EQ(waitpid(child, &status, 0), child);
-	EXPECT_EQ(status, 0);
-}
-
 static void keep_allocations(int count, int most)
 {
 	uintptr_t p[600];
@@ -426,7 +407,7 @@ LIB_TEST(many_kept, "Up to 512 allocations stay registered, each with a descript
 	if (getenv("LIMITED"))
 		keep_allocations(600, 512);
 	else
-		run_limited("many_kept", 4096);
+		fixture_run_limited("many_kept", 4096);
 }
 
 LIB_TEST(few_kept, "No more than an eighth of the descriptors that the process may have are kept.")
@@ -434,7 +415,7 @@ LIB_TEST(few_kept, "No more than an eighth of the descriptors that the process m
 	if (getenv("LIMITED"))
 		keep_allocations(200, 32);
 	else
-		run_limited("few_kept", 256);
+		fixture_run_limited("few_kept", 256);
 }
 
 LIB_TEST(grown, "An export drops what was kept of freed memory that it only overlaps.")

@@ -363,25 +363,6 @@ LIB_TEST(keep_limit, "climport_set_keep_limit() limits registrations without use
 	fake_cuda_free(p);
 }
 
-/* The number of registrations depends on the limit of descriptors at the first: a new process. */
-static void register_run_limited(const char *test, rlim_t descriptors)
-{
-	struct rlimit before;
-	int status = -1;
-	pid_t child;
-
-	fflush(stdout);
-	child = fork();
-	if (!child) {
-		process_limit_descriptors(descriptors, &before);
-		setenv("LIMITED", "1", 1);
-		execl("/proc/self/exe", "test_climport_register", test, (char *)NULL);
-		_exit(126);
-	}
-	EXPECT_EQ(waitpid(child, &status, 0), child);
-	EXPECT_EQ(status, 0);
-}
-
 static void register_use_all(void)
 {
 	enum { LIMIT = 8 };
@@ -408,7 +389,7 @@ LIB_TEST(all_in_use, "-ENOSPC: all registrations, an eighth of RLIMIT_NOFILE, ar
 	if (getenv("LIMITED"))
 		register_use_all();
 	else
-		register_run_limited("all_in_use", 64);
+		fixture_run_limited("all_in_use", 64);
 }
 
 LIB_TEST(no_descriptor, "-EMFILE: no descriptor is left; idle registrations are given up before.")

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of the fuzzer's process.
+ *
+ * The arena is the memory that is exported.  Threads remap the arena all the time, so a page of the
+ * arena may be absent or read-only when another thread touches the page: the fault is caught.
+ * A view is a mapping of a dma-buf.
+ */
+#ifndef TESTS_KMOD_FUZZ_MEMORY_H
+#define TESTS_KMOD_FUZZ_MEMORY_H
+
+#include <stddef.h>
+
+enum {
+	FUZZ_PAGE = 4096,
+	FUZZ_ARENA_PAGES = 2048,
+	/* The longest copy of the GPU; the arena has inaccessible margins of that size. */
+	FUZZ_COPY_MAX = 0x20000,
+};
+
+extern unsigned char *arena;
+
+/* Maps the arena and catches faults; exits with 2 on failure. */
+void fuzz_memory_begin(void);
+
+/* A random range of the arena, in whole pages. */
+unsigned char *fuzz_any_range(size_t *length);
+
+/* Call: unmaps, remaps, protects, advises or touches a range of the arena. */
+void fuzz_remap(void);
+
+/* Calls: map a dma-buf, an importer or a status page; use a view; unmap a view. */
+void fuzz_view_map(void);
+void fuzz_view_use(void);
+void fuzz_view_unmap(void);
+
+/* Unmaps every view. */
+void fuzz_views_unmap(void);
+
+/* In a child: the views are the parent's mappings, which the child does not have to unmap. */
+void fuzz_views_forget(void);
+
+#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of the module gdmabuf while the kernel still works for it.  GDM_MODULE names the file to
- * load it from again.
+ * The module gdmabuf is unloaded while the kernel still has work of the module to finish.  The tests
+ * load the module again, from the file that the environment's GDM_MODULE names.
  */
 #include "../harness.h"
 #include "gdm.h"
@@ -23,7 +23,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Tries until nobody needs it. */
+/*
+ * Opens the module's file.  The tests call this before they unload the module: without the file, all
+ * later tests in the guest would be without gdmabuf.
+ */
+static int unload_open_module(void)
+{
+	const char *path = getenv("GDM_MODULE");
+	int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+	if (!path)
+		printf("# GDM_MODULE is not set: set GDM_MODULE to the path of gdmabuf.ko\n");
+	else if (file < 0)
+		printf("# GDM_MODULE=%s: %s\n", path, strerror(errno));
+	EXPECT(file >= 0);
+	return file;
+}
+
+/* Tries again as long as the module is in use. */
 static void unload_module(void)
 {
 	long ret;
@@ -34,26 +51,19 @@ static void unload_module(void)
 	EXPECT_EQ(ret ? errno : 0, 0);
 }
 
-static void unload_load_again(void)
+static void unload_load_again(int file)
 {
-	const char *path = getenv("GDM_MODULE");
-	int fd;
-
-	EXPECT(path);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	EXPECT(fd >= 0);
-	EXPECT_EQ(syscall(SYS_finit_module, fd, "", 0), 0);
-	close(fd);
+	EXPECT_EQ(syscall(SYS_finit_module, file, "", 0), 0);
 }
 
-/* Pages that drivers have pinned now. */
+/* The number of pages that drivers have pinned. */
 static long unload_pages_pinned(void)
 {
 	FILE *f = fopen("/proc/sys/vm/stat_refresh", "we");
 	long acquired = -1, released = 0;
 	char line[128];
 
-	/* Each processor's counts are added to the sum. */
+	/* The write adds each processor's counts to the sum. */
 	EXPECT(f);
 	fputs("1\n", f);
 	fclose(f);
@@ -92,12 +102,12 @@ static void *unload_remap(void *arg)
 }
 
 TEST(unload_while_shrinking,
-     "A process that remaps memory while the module ends leaves no pin that the "
-     "kernel's search for memory had found.")
+     "No page stays pinned if the module is unloaded while the kernel reclaims kept pins and a "
+     "thread remaps their memory.")
 {
 	size_t length = (size_t)PINS * PIN_PAGES * PAGE;
 	unsigned char *p = pages_new(length, 0);
-	int ctx = gdm_open();
+	int file = unload_open_module(), ctx = gdm_open();
 	pthread_t thread;
 	long before;
 
@@ -117,7 +127,8 @@ TEST(unload_while_shrinking,
 	atomic_store(&unload_remaps, true);
 	unload_module();
 	pthread_join(thread, NULL);
-	unload_load_again();
+	unload_load_again(file);
+	close(file);
 	EXPECT_EQ(unload_pages_pinned(), before);
 	munmap(p, length);
 }
@@ -161,7 +172,7 @@ struct unload_pipes {
 	int ready[2], end[2];
 };
 
-/* A process with a notifier.  Its context is closed on CPU 1 when the pipe is. */
+/* Starts a process with an MMU notifier.  The process closes its context on CPU 1 when @pipes->end closes. */
 static pid_t unload_start_process(const struct unload_pipes *pipes, bool exits)
 {
 	pid_t pid = fork();
@@ -184,7 +195,7 @@ static pid_t unload_start_process(const struct unload_pipes *pipes, bool exits)
 	_exit(0);
 }
 
-static void unload_round(void)
+static void unload_round(int file)
 {
 	struct unload_pipes pipes;
 	pid_t pids[PROCESSES];
@@ -206,13 +217,13 @@ static void unload_round(void)
 		EXPECT_EQ(waitpid(pids[i], NULL, 0), pids[i]);
 	}
 	close(pipes.ready[0]);
-	unload_load_again();
+	unload_load_again(file);
 }
 
 TEST(unload_after_processes,
-     "The module's end waits until the kernel has called what the ends of processes "
-     "on another processor have queued.")
+     "Unloading waits for the kernel's callbacks after exits and closes on another processor.")
 {
+	int file = unload_open_module();
 	pid_t hog;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
@@ -220,7 +231,8 @@ TEST(unload_after_processes,
 	hog = unload_start_hog();
 	unload_run_on(0);
 	for (int round = 0; round < ROUNDS; round++)
-		unload_round();
+		unload_round(file);
 	kill(hog, SIGKILL);
 	waitpid(hog, NULL, 0);
+	close(file);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a test may ask of the libcuda of tests/fake/cuda.c, and do to it.
+ * Controls and counters of the fake libcuda of tests/fake/cuda, for tests.
  *
- * Device addresses are reserved and not accessible: a CPU that touches one faults.  Behind each
- * is memory elsewhere, see fake_cuda_memory().  The fake keeps the rules of the real driver:
- * whole pages, multiples of the granularity, a context that is current.
+ * Device addresses are reserved and not accessible: a CPU that touches a device address faults.
+ * The bytes behind each device address are elsewhere, see fake_cuda_memory().  The fake keeps the
+ * rules of the real driver: whole pages, multiples of the granularity, a current context.
  */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
@@ -16,61 +16,64 @@
 #define FAKE_CUDA_DEVICES 4
 #define FAKE_CUDA_GRANULARITY ((size_t)2 << 20)
 
-/* Devices of the system, initialized, every control below back to its default, counts to 0. */
+/* @devices devices, CUDA initialized, every control below at the default, all counts at 0. */
 void fake_cuda_reset(int devices);
-void fake_cuda_uninitialize(void); /* as before cuInit(), or after fork() */
+void fake_cuda_uninitialize(void); /* the state before cuInit(), or after fork() */
 void fake_cuda_uuid(int device, unsigned char uuid[16]);
 void fake_cuda_set_attribute(int device, int attribute, int value);
-void fake_cuda_set_pcie(bool supported);     /* the PCIe flag of a dma-buf; else NOT_SUPPORTED */
-void fake_cuda_set_no_mappings(bool hidden); /* their attributes, which older drivers lack */
-void fake_cuda_set_forks(bool each_call);    /* as cuInit() does, to load kernel modules */
+void fake_cuda_set_pcie(bool supported); /* false: a dma-buf with the PCIe flag is NOT_SUPPORTED */
+void fake_cuda_set_no_mappings(bool hidden); /* hides the attributes of mappings, as old drivers */
+void fake_cuda_set_forks(bool each_call);    /* each call forks, as cuInit() to load modules */
 
 /*
- * The @nth call (from 1) of @function returns @result and does nothing.  NULL: of any function,
- * but for those that give something back.
+ * The @nth call (from 1) of @function returns @result and does nothing.  NULL: of any function
+ * that releases nothing.
  */
 void fake_cuda_fail(const char *function, int nth, int result);
-bool fake_cuda_has_failed(void); /* since then */
+bool fake_cuda_has_failed(void); /* since fake_cuda_fail() */
 /* Calls @hook when the @nth call of @function begins. */
 void fake_cuda_at(const char *function, int nth, void (*hook)(void *arg), void *arg);
-int fake_cuda_calls(const char *function);	/* NULL: of any */
-int fake_cuda_retains(int device);		/* of its primary context */
-unsigned long long fake_cuda_range_flags(void); /* of the last dma-buf that was made */
+int fake_cuda_calls(const char *function);	/* NULL: of all functions */
+int fake_cuda_retains(int device);		/* of the device's primary context */
+unsigned long long fake_cuda_range_flags(void); /* of the newest dma-buf */
 
-/* As an application.  0 on failure. */
-uintptr_t fake_cuda_alloc(int device, size_t size); /* cuMemAlloc: under a page, inside of one */
-uintptr_t fake_cuda_alloc_at(int device, size_t size, uintptr_t addr); /* an address again */
+/* The application's memory.  0 on failure. */
+uintptr_t fake_cuda_alloc(int device, size_t size); /* cuMemAlloc: small ones inside a page */
+uintptr_t fake_cuda_alloc_at(int device, size_t size, uintptr_t addr); /* reuses an address */
 uintptr_t fake_cuda_managed(int device, size_t size);
 uintptr_t fake_cuda_host(int device, size_t size); /* cuMemHostAlloc */
 void fake_cuda_host_register(int device, void *memory, size_t size);
-void fake_cuda_free(uintptr_t addr); /* any of these */
+void fake_cuda_free(uintptr_t addr); /* the counterpart of all five */
 
 enum { FAKE_CUDA_HOST_NUMA = -1, FAKE_CUDA_HOLE = -2 };
 struct fake_cuda_segment {
-	int device; /* or one of the above */
+	int device; /* a device, FAKE_CUDA_HOST_NUMA or FAKE_CUDA_HOLE */
 	size_t size;
 	int handle_types; /* 1: POSIX descriptors */
 };
-/* Segments side by side in one reservation, which has a hole at its end. */
+/* Segments side by side in a reservation, which ends with a hole. */
 uintptr_t fake_cuda_vmm(const struct fake_cuda_segment *segments, size_t count);
 void fake_cuda_vmm_free(uintptr_t addr);
 
-void *fake_cuda_memory(uintptr_t addr); /* what the device sees there; NULL: nothing */
+void *fake_cuda_memory(uintptr_t addr); /* the device's bytes at @addr, or NULL */
 bool fake_cuda_syncs(uintptr_t addr);	/* SYNC_MEMOPS */
-int fake_cuda_access(uintptr_t addr);	/* locations that a VMM mapping is open to */
-int fake_cuda_node(uintptr_t addr);	/* NUMA, of VMM memory */
+int fake_cuda_access(uintptr_t addr);	/* how many locations may access a VMM mapping */
+int fake_cuda_node(uintptr_t addr);	/* NUMA node of VMM memory */
 int fake_cuda_rdma(uintptr_t addr);	/* gpuDirectRDMACapable of VMM memory */
 
-/* Contexts of this thread. */
+/* Contexts of the calling thread. */
 void *fake_cuda_context_create(int device); /* not current */
 void fake_cuda_context_destroy(void *context);
 void fake_cuda_set_current(void *context);
 void *fake_cuda_current(void);
 
-/* What was not given back. */
+/* Objects that the program has not released yet. */
 struct fake_cuda_held {
 	int allocations, handles, mappings, reservations, primaries, pushed;
 };
 struct fake_cuda_held fake_cuda_held(void);
+
+/* Whether the program holds exactly @expected; prints each difference. */
+bool fake_cuda_holds(const struct fake_cuda_held *expected);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A driver that forks: to run a compiler, or to ask a service. */
+/* The fork of a driver: real drivers run a compiler, or ask a service. */
 #ifndef FAKE_FORK_H
 #define FAKE_FORK_H
 

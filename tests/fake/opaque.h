@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the fakes of CUDA, Vulkan and OpenCL pass each other as an "opaque" descriptor: a
- * memfd that tells where the memory is in this process.
+ * The "opaque" descriptors of the fakes of CUDA, Vulkan and OpenCL: a memfd with the address of the
+ * memory in the importing process.
  */
 #ifndef FAKE_OPAQUE_H
 #define FAKE_OPAQUE_H
@@ -16,13 +16,13 @@
 
 struct fake_opaque {
 	uint64_t magic;
-	void *memory; /* what the device sees; the CPU can touch it */
+	void *memory; /* the device's bytes, accessible to the CPU */
 	size_t size;
-	unsigned char uuid[16]; /* of the device that can take it */
-	bool cached;		/* the device may keep what it has read of it */
+	unsigned char uuid[16]; /* of the device that can import the memory */
+	bool cached;		/* the device may cache bytes of the memory */
 };
 
-/* A new descriptor, the caller's; -1 and errno on failure. */
+/* A new descriptor, which the caller owns; -1 and errno on failure. */
 static inline int fake_opaque_create(const struct fake_opaque *opaque)
 {
 	int fd = memfd_create("opaque", MFD_CLOEXEC);

@@ -31,7 +31,7 @@ static struct fake_vulkan *const fake = &fake_vulkan_state;
 
 struct device {
 	struct fake_vulkan_gpu *gpu;
-	bool fd, host, dmabuf; /* enabled */
+	bool fd, host, dmabuf; /* enabled extensions */
 	atomic_bool spoiled;
 	atomic_uint memories;
 };
@@ -40,13 +40,13 @@ struct memory {
 	struct device *device;
 	void *bytes;
 	size_t size;
-	bool mapped; /* by this, from a dma-buf */
+	bool mapped; /* a dma-buf, which fake_free_memory() unmaps */
 	bool exportable;
 };
 
-static struct device *_Atomic oldest; /* not a leak if it cannot be destroyed */
+static struct device *_Atomic oldest; /* a device that cannot be destroyed is not a leak */
 
-/* For programs that do not know of this fake: the byte of which the first GPU's uuid is made. */
+/* Each byte of the first GPU's UUID, for programs that do not know of the fake. */
 __attribute__((constructor)) static void take_environment(void)
 {
 	const char *byte = getenv("FAKE_VULKAN_UUID");
@@ -61,7 +61,7 @@ static void fake_note_misuse(const char *what)
 	fake->misuses++;
 }
 
-/* What a call has to fail with, or VK_SUCCESS. */
+/* The error that the test set for the call of @name, or VK_SUCCESS. */
 static VkResult fake_take_error(const char *name)
 {
 	unsigned int n, last;
@@ -96,7 +96,8 @@ static VkResult fake_create_instance(const VkInstanceCreateInfo *info,
 static void fake_destroy_instance(VkInstance instance, const VkAllocationCallbacks *callbacks)
 {
 	(void)callbacks;
-	if (fake->devices && fake->instances == 1) /* whose they are is not known of several */
+	if (fake->devices &&
+	    fake->instances == 1) /* with two instances the owner of a device is unknown */
 		fake_note_misuse("an instance is destroyed before its devices");
 	if (instance != (VkInstance)fake)
 		fake_note_misuse("a foreign instance is destroyed");
@@ -156,7 +157,7 @@ static VkResult fake_enumerate_extensions(VkPhysicalDevice device, const char *l
 	return VK_SUCCESS;
 }
 
-/* As on an H200: types 2 and 3 are the host's, the latter cached. */
+/* As on an H200: types 2 and 3 are the host's, and type 3 is cached. */
 static void fake_get_memory_properties(VkPhysicalDevice device,
 				       VkPhysicalDeviceMemoryProperties *memory)
 {
@@ -256,7 +257,7 @@ static const void *chain_find(const void *next, VkStructureType type)
 static bool line_is_pinnable(const char *line)
 {
 	return strstr(line, " rw") &&
-	       strstr(line, " 00:"); /* memory and tmpfs; disks have other device numbers */
+	       strstr(line, " 00:"); /* memory and tmpfs; a disk has a major number */
 }
 
 static bool is_pinnable(const void *address, size_t size)
@@ -291,7 +292,7 @@ static void wait_a_while(void)
 	running--;
 }
 
-/* An opaque descriptor that succeeds in being taken is closed here. */
+/* A successful import of a dma-buf consumes the descriptor, as Vulkan does. */
 static bool memory_take(struct memory *memory, const VkMemoryAllocateInfo *info)
 {
 	const VkImportMemoryHostPointerInfoEXT *host =

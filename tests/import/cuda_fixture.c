@@ -22,14 +22,7 @@ void cuda_test_begin(void)
 
 void expect_all_back(void)
 {
-	struct fake_cuda_held now = fake_cuda_held();
-
-	EXPECT_EQ(now.allocations, held_before.allocations);
-	EXPECT_EQ(now.mappings, held_before.mappings);
-	EXPECT_EQ(now.handles, held_before.handles);
-	EXPECT_EQ(now.reservations, held_before.reservations);
-	EXPECT_EQ(now.primaries, held_before.primaries);
-	EXPECT_EQ(now.pushed, held_before.pushed);
+	EXPECT(fake_cuda_holds(&held_before));
 	EXPECT_EQ(process_count_descriptors(), fds_before);
 }
 

@@ -230,15 +230,14 @@ static int operation_run(enum operation o, uintptr_t p, uintptr_t v)
 
 static int fail_each(enum operation o, uintptr_t p, uintptr_t v, int result)
 {
-	struct fake_cuda_held before = fake_cuda_held(), now;
+	struct fake_cuda_held before = fake_cuda_held();
 	int failures = 0, n = 0, fds = process_count_descriptors(), err;
 
 	do {
 		fake_cuda_fail(NULL, ++n, result);
 		err = operation_run(o, p, v);
 		failures += err != 0;
-		now = fake_cuda_held();
-		EXPECT(!memcmp(&before, &now, sizeof(now)));
+		EXPECT(fake_cuda_holds(&before));
 		EXPECT_EQ(process_count_descriptors(), fds);
 		EXPECT(!fake_cuda_current());
 	} while (fake_cuda_has_failed());

@@ -27,7 +27,7 @@ static unsigned int evictions = 1;
 
 STUB_API void stub_uuid(unsigned device, unsigned char uuid[16])
 {
-	memset(uuid, 0xa0 + (int)device, 16); /* as tests/fake/cuda.c has it */
+	memset(uuid, 0xa0 + (int)device, 16); /* as in tests/fake/cuda/device.c */
 }
 
 static bool is_for(const struct context *context, const struct fake_opaque *opaque)

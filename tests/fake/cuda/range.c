@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "range.h"
+
+#include "device.h"
+#include "driver.h"
+#include "fake_cuda.h"
+#include "vmm.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static struct range *ranges;
+static unsigned long long last_id;
+
+size_t pages_round_up(size_t size)
+{
+	size_t mask = (size_t)sysconf(_SC_PAGESIZE) - 1;
+
+	return (size + mask) & ~mask;
+}
+
+uintptr_t pages_reserve(uintptr_t addr, size_t size, int prot)
+{
+	void *p =
+		mmap((void *)addr, size, prot,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (addr ? MAP_FIXED_NOREPLACE : 0),
+		     -1, 0);
+
+	return p == MAP_FAILED ? 0 : (uintptr_t)p;
+}
+
+struct range *range_first(void)
+{
+	return ranges;
+}
+
+struct range *range_find(uintptr_t addr)
+{
+	struct range *r = ranges;
+
+	while (r && addr - r->addr >= r->size)
+		r = r->next;
+	return r;
+}
+
+bool range_overlaps(uintptr_t addr, size_t size)
+{
+	for (const struct range *r = ranges; r; r = r->next)
+		if (r->addr < addr + size && addr < r->addr + r->size)
+			return true;
+	return false;
+}
+
+struct range *range_add(const struct range *with)
+{
+	struct range *r = malloc(sizeof(*r));
+
+	*r = *with;
+	r->id = ++last_id;
+	r->next = ranges;
+	ranges = r;
+	return r;
+}
+
+void range_remove(struct range *r)
+{
+	struct range **at = &ranges;
+
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+	free(r);
+}
+
+static uintptr_t range_map(struct range *r, int device, int prot, uintptr_t at)
+{
+	driver_lock();
+	r->block_size = pages_round_up(r->size);
+	r->block = pages_reserve(at & ~(uintptr_t)(sysconf(_SC_PAGESIZE) - 1), r->block_size, prot);
+	r->addr = r->block + (prot == PROT_NONE && r->size < r->block_size - 512 ? 512 : 0);
+	r->memory = prot == PROT_NONE
+			    ? (char *)pages_reserve(0, r->block_size, PROT_READ | PROT_WRITE)
+			    : (char *)r->block;
+	r->device = device;
+	r->context = device_get_primary(device);
+	if (!r->block)
+		abort();
+	range_add(r);
+	driver_unlock();
+	return r->addr;
+}
+
+API uintptr_t fake_cuda_alloc_at(int device, size_t size, uintptr_t addr)
+{
+	struct range r = { .kind = KIND_DEVICE, .size = size };
+
+	return range_map(&r, device, PROT_NONE, addr);
+}
+
+API uintptr_t fake_cuda_alloc(int device, size_t size)
+{
+	return fake_cuda_alloc_at(device, size, 0);
+}
+
+API uintptr_t fake_cuda_managed(int device, size_t size)
+{
+	struct range r = { .kind = KIND_MANAGED, .size = size };
+
+	return range_map(&r, device, PROT_READ | PROT_WRITE, 0);
+}
+
+API uintptr_t fake_cuda_host(int device, size_t size)
+{
+	struct range r = { .kind = KIND_HOST, .size = size };
+
+	return range_map(&r, device, PROT_READ | PROT_WRITE, 0);
+}
+
+API void fake_cuda_host_register(int device, void *memory, size_t size)
+{
+	struct range r = {
+		.kind = KIND_REGISTERED,
+		.addr = (uintptr_t)memory,
+		.size = size,
+		.device = device,
+		.context = device_get_primary(device),
+		.memory = memory,
+	};
+
+	driver_lock();
+	r.block = r.addr;
+	range_add(&r);
+	driver_unlock();
+}
+
+API void fake_cuda_free(uintptr_t addr)
+{
+	struct range *r;
+
+	driver_lock();
+	r = range_find(addr);
+	if (r->kind != KIND_REGISTERED)
+		munmap((void *)r->block, r->block_size);
+	if (r->kind == KIND_DEVICE)
+		munmap(r->memory, r->block_size);
+	range_remove(r);
+	driver_unlock();
+}
+
+API void *fake_cuda_memory(uintptr_t addr)
+{
+	struct range *r;
+	void *memory;
+
+	driver_lock();
+	r = range_find(addr);
+	memory = r ? r->memory + (addr - r->block) : NULL;
+	driver_unlock();
+	return memory;
+}
+
+API bool fake_cuda_syncs(uintptr_t addr)
+{
+	const struct range *r = range_find(addr);
+
+	return r && r->sync;
+}
+
+API int fake_cuda_access(uintptr_t addr)
+{
+	const struct range *r = range_find(addr);
+
+	return r ? r->access : 0;
+}
+
+API int fake_cuda_node(uintptr_t addr)
+{
+	const struct range *r = range_find(addr);
+
+	return r && r->handle ? r->handle->properties.location.id : -1;
+}
+
+API int fake_cuda_rdma(uintptr_t addr)
+{
+	const struct range *r = range_find(addr);
+
+	return r && r->handle ? r->handle->properties.rdma_capable : 0;
+}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of dma-buf coherency share: a fake dma-buf, and the order of what happened. */
+/*
+ * Shared by the tests of dma-buf coherency: a fake dma-buf, and expectations on the order of
+ * events.
+ */
 #ifndef TESTS_ICD_ACCESS_H
 #define TESTS_ICD_ACCESS_H
 
@@ -10,16 +13,19 @@
 struct buffer {
 	int fd;
 	cl_mem mem;
-	unsigned char *seen; /* another mapping of it */
+	unsigned char *seen; /* a second mapping of the dma-buf, for the host */
 };
 
-/* An import of a new fake dma-buf called @name; properties NULL are {TYPE, DMA_BUF}. */
+/*
+ * Imports a new fake dma-buf called @name.  If @properties is NULL, the properties are {TYPE,
+ * DMA_BUF}.
+ */
 struct buffer buffer_open(const char *name, const cl_import_properties_arm *properties);
 void buffer_close(struct buffer *buffer);
 
 extern const cl_import_properties_arm runtime_keeps[], application_keeps[];
 
-/* A queue with profiling, the buffer "a", and a kernel on it, on a fresh layer. */
+/* A queue with profiling, the buffer "a", and a kernel on the buffer, on a fresh layer. */
 struct run {
 	cl_command_queue queue;
 	struct buffer a;
@@ -28,13 +34,16 @@ struct run {
 
 #define OUT_OF_ORDER CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
 
-/* For TEST_EACH(): in order and out of order. */
+/* For TEST_EACH(): a row for each order of a queue. */
 static const struct queue_kind {
 	const char *name;
 	cl_command_queue_properties properties;
 } queue_kinds[] = { { "in_order", 0 }, { "out_of_order", OUT_OF_ORDER } };
 
-/* Each with and without a quirk of drivers that the test names. */
+/*
+ * For TEST_EACH(): each order of a queue with and without a quirk of drivers.  The test sets the
+ * quirk.
+ */
 static const struct driver_kind {
 	const char *name;
 	cl_command_queue_properties properties;
@@ -52,22 +61,26 @@ void run_close(struct run *r);
 /* run_close() without fixture_close(). */
 void run_release(struct run *r);
 
-/* How often @what is in the trace. */
+/* Fails the test unless @count entries of the trace begin with @what. */
 void expect_count(const char *what, int count);
 
-/* The first @before comes before the first @after, and both are there. */
+/*
+ * Fails the test unless the trace has both texts, and the first @before precedes the first @after.
+ */
 void expect_order(const char *before, const char *after);
 
-/* START name before the kernel, END after it, once each. */
+/*
+ * Fails the test unless START of @name precedes the kernel and END follows the kernel, once each.
+ */
 void expect_bracket(const char *name, const char *kernel);
 
-/* Nothing of the buffer @name. */
+/* Fails the test if the trace has a START or an END of the buffer @name. */
 void expect_no_sync(const char *name);
 
 cl_event user_event_create(void);
 void fixture_complete_event(cl_event event, cl_int status);
 
-/* Long enough for what wrongly does not wait to happen. */
+/* Sleeps long enough for a command to run if the command wrongly does not wait. */
 void let_others_run(void);
 
 #endif

@@ -13,7 +13,7 @@ struct fixture fix;
 
 static pthread_mutex_t notice_lock = PTHREAD_MUTEX_INITIALIZER; /* fix.notices and fix.notice */
 static long alive_before;
-static char last_copy[32]; /* its file stays, for the sanitizers' reports */
+static char last_copy[32]; /* the copy's file stays, for the sanitizers' reports */
 
 static const char source[] =
 	"kernel void increment(global uchar *a) { a[get_global_id(0)]++; }"
@@ -32,7 +32,10 @@ static void layer_remove_copy(void)
 	*last_copy = 0;
 }
 
-/* TEST_LAYER: another layer than the one built, to see the tests fail. */
+/*
+ * The environment variable TEST_LAYER names a layer to test instead of the layer just built.  A
+ * developer sets TEST_LAYER to a faulty layer to see the tests fail.
+ */
 static const char *fixture_layer_path(void)
 {
 	const char *path = getenv("TEST_LAYER");
@@ -40,7 +43,10 @@ static const char *fixture_layer_path(void)
 	return path ? path : LAYER_PATH;
 }
 
-/* A file of another inode is another library, with variables of its own. */
+/*
+ * Each copy of the library's file has a new inode, so dlopen() loads each copy as a separate
+ * library with separate variables.
+ */
 void *layer_copy(void)
 {
 	int from = open(fixture_layer_path(), O_RDONLY | O_CLOEXEC), to;
@@ -65,7 +71,7 @@ void *layer_copy(void)
 	return handle;
 }
 
-/* As the loaders do: slots that the layer leaves empty are the target's. */
+/* Merges the tables as the loaders do: an empty slot of the layer gets the target's function. */
 void layer_init(void *copy, const struct _cl_icd_dispatch *target, struct _cl_icd_dispatch *merged)
 {
 	pfn_clInitLayer init = (pfn_clInitLayer)dlsym(copy, "clInitLayer");
@@ -102,8 +108,9 @@ void fixture_reset(void)
 	fake_dmabuf_reset();
 	unsetenv("CLIMPORT_VERSION");
 	unsetenv("CLIMPORT_IMAGE2D_FROM_BUFFER");
-	setenv("CLIMPORT_PROBE", "here", 1);	      /* another process has another stub */
-	setenv("XDG_CACHE_HOME", "/proc/nothing", 1); /* the options change with each test */
+	/* A probe process would load a second stub, and kept results would ignore stub_set(). */
+	setenv("CLIMPORT_PROBE", "here", 1);
+	setenv("XDG_CACHE_HOME", "/proc/nothing", 1);
 	memset(&fix, 0, sizeof(fix));
 	pages_free();
 	alive_before = stub_live_all();

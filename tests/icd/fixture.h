@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layer on the stub, in this process.  Each test loads a copy of the layer
- * of its own, so that nothing is left from the one before:
+ * The layer on the stub, in the test's own process.  Each test loads a fresh copy of the layer, and
+ * does not depend on an earlier test:
  *
  *	fixture_reset();
  *	stub_set(...); setenv("CLIMPORT_...");
  *	fixture_open();
  *	...
- *	fixture_close();	fails the test if anything is left alive
+ *	fixture_close();	fails the test if an object is still alive
  */
 #ifndef TESTS_ICD_FIXTURE_H
 #define TESTS_ICD_FIXTURE_H
@@ -26,7 +26,7 @@
 
 typedef __typeof__(&clImportMemoryARM) import_function;
 
-/* What an application calls: the layer's functions, else the stub's. */
+/* The functions of an application: the layer's, and the stub's where the layer has no function. */
 extern struct _cl_icd_dispatch cl;
 
 struct fixture {
@@ -38,7 +38,7 @@ struct fixture {
 	cl_program program;
 	import_function import;
 	unsigned notices; /* calls of the context's callback */
-	char notice[256]; /* the last one's message */
+	char notice[256]; /* the message of the last call */
 };
 
 extern struct fixture fix;
@@ -47,50 +47,59 @@ void fixture_reset(void);
 void fixture_open(void);
 void fixture_close(void);
 
-/* fixture_close() without the check. */
+/* fixture_close() without the check for live objects. */
 void fixture_release(void);
 
-/* The parts of fixture_open(): a fresh copy of the layer, and it set up over @target. */
+/*
+ * The two halves of fixture_open(): load a fresh copy of the layer, and set the copy up over
+ * @target.
+ */
 void *layer_copy(void);
 void layer_init(void *copy, const struct _cl_icd_dispatch *target, struct _cl_icd_dispatch *merged);
 
-/* Fails the test unless this succeeds. */
+/* Import and return the buffer; a failed import fails the test. */
 cl_mem fixture_import_host(cl_mem_flags flags, void *memory, size_t size);
 cl_mem fixture_import_dmabuf(int fd, size_t size);
 
-/* The error of an import that must fail. */
+/* Expects an import to fail, and returns the error. */
 cl_int fixture_import_error(cl_context context, cl_mem_flags flags,
 			    const cl_import_properties_arm *properties, void *memory, size_t size);
 
 cl_mem fixture_create_sub_buffer(cl_mem parent, size_t origin, size_t size);
 
-/* An image of four-byte pixels on a buffer, or over nothing. */
+/* An image of four-byte pixels on @buffer; an image without a buffer if @buffer is NULL. */
 cl_mem fixture_create_image(cl_mem_object_type type, cl_mem buffer, size_t width, size_t height,
 			    size_t pitch);
 
-/* As the application sees it: a forbidden call, which is wrong for other objects, too. */
+/*
+ * Whether @mem is an import, as an application sees: a forbidden call fails.  @mem must be a
+ * buffer.
+ */
 bool fixture_is_import(cl_mem mem);
 
-/* A kernel of the stub's builtin.c; increment takes one object. */
+/*
+ * Creates a kernel of the stub's builtin.c.  The only argument of the kernel increment is a memory
+ * object.
+ */
 cl_kernel fixture_create_kernel(const char *name);
 cl_kernel fixture_create_increment(cl_mem mem);
 cl_int fixture_enqueue(cl_command_queue queue, cl_kernel kernel, cl_uint num, const cl_event *list,
 		       cl_event *event);
 
-/* Both, for one byte, and waits. */
+/* Creates the kernel increment on @mem, runs a single work-item and waits. */
 void fixture_increment(cl_mem mem);
 
 cl_command_queue fixture_create_queue(cl_command_queue_properties properties);
 cl_int fixture_event_status(cl_event event);
 
-/* Pages of this process, zero, until the next fixture_reset(). */
+/* Maps zeroed pages, until the next fixture_reset(). */
 unsigned char *pages_map(size_t count);
 void pages_free(void);
 
-/* The address of a page that is not mapped. */
+/* The address of an unmapped page. */
 unsigned char *pages_hole(void);
 
-/* For process_settles(): no fake dma-buf is mapped. */
+/* For process_settles(): whether no fake dma-buf is mapped. */
 bool fixture_is_unmapped(void *);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The method opaque_fd on fakes of Vulkan and CUDA.  Self-tests are kept in a
- * directory of each test's own.
+ * The method opaque_fd on fakes of Vulkan and CUDA.  Each test keeps results of self-tests in a new
+ * directory.
  */
 #ifndef TESTS_ICD_OPAQUE_FIXTURE_H
 #define TESTS_ICD_OPAQUE_FIXTURE_H
@@ -22,10 +22,13 @@ struct fake_vulkan *opaque_reset(void);
 typedef cl_int(CL_API_CALL *describe_fn)(cl_device_id device, cl_uint type, const char **way,
 					 const char **why);
 
-/* The way that the layer takes. */
+/* The name of the method by which the layer imports memory of @type. */
 const char *opaque_read_method(cl_uint type);
 
-/* As NVIDIA's devices: they keep what kernels have read of the host's memory. */
+/*
+ * Opens the fixture with devices like NVIDIA's, which cache host memory after a kernel has read the
+ * memory.
+ */
 struct fake_vulkan *open_caching(void);
 
 void opaque_close(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of this process that the tests import. */
+/* Memory of the test's process, for imports. */
 #include "fixture.h"
 
 #include <sys/mman.h>
@@ -29,7 +29,7 @@ void pages_free(void)
 	}
 }
 
-/* Far below where anything is mapped without being asked to be there. */
+/* The kernel places no mapping at so low an address unless asked to. */
 unsigned char *pages_hole(void)
 {
 	return (unsigned char *)(uintptr_t)0x100000;

@@ -125,7 +125,7 @@ bool probe_device_reports(void)
 	return strstr(text, "cl_arm_import_memory_host");
 }
 
-/* A thread that was joined is in /proc for a moment more. */
+/* A joined thread stays in /proc for a moment after pthread_join(). */
 static bool probe_threads_settle(int threads)
 {
 	for (int i = 0; i < 1000; i++) {
@@ -141,7 +141,7 @@ static void *do_nothing(void *arg)
 	return arg;
 }
 
-/* The thread sanitizer starts a thread of its own at a program's first. */
+/* The thread sanitizer starts a thread when a program starts the program's first thread. */
 static void probe_start_sanitizer(void)
 {
 	pthread_t thread;
@@ -236,7 +236,8 @@ int probe_silent_with_installed(void)
 
 	probe_use_installed_layer();
 	probe_get_platform();
-	for (int i = 0; i < 100 && !ret; i++) /* a process that waited each time had 60 seconds */
+	for (int i = 0; i < 100 && !ret;
+	     i++) /* 100 queries with a wait each would exceed the alarm's 60 seconds */
 		ret = probe_is_silent();
 	return ret;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that query and import nothing: real processes, under the loader, over the stub as an
- * ICD.  Each test has a cache of its own.  What a query starts is seen by the files that it leaves
- * there, and by the process's threads and children.
+ * Queries of extensions by programs without imports.  Each program is a real process, under the
+ * loader, over the stub as an ICD.  Each test has a new cache.  Tests see a probe by the files in
+ * the cache, and by the threads and children of the program's process.
  */
 #ifndef TESTS_ICD_PROBE_H
 #define TESTS_ICD_PROBE_H
@@ -18,17 +18,18 @@ extern bool probe_on_pocl;
 
 void probe_create_cache(void);
 
-/* For a real driver, PoCL. */
+/* Creates a cache for programs on PoCL, a real driver. */
 void probe_create_cache_for_pocl(void);
 
-/* Runs @program in a process that loads the layer and the driver anew. */
+/* Runs @program in a process with a newly loaded layer and driver. */
 int probe_run_program(int (*program)(void));
 
 double probe_clock(void);
 
 /*
- * Runs a program that returns 1 without the name, where nothing is kept.  A query waits two seconds
- * for its probe: a machine that needs more is given another try, a query that ends sooner is not.
+ * Runs @program, which returns 1 if the name of the extension is missing, without kept answers.  A
+ * query waits two seconds for a probe.  If @program returns 1 after two seconds or more, the
+ * machine may be slow, and @program is run again.
  */
 int probe_run_answered(int (*program)(void));
 
@@ -38,24 +39,27 @@ bool probe_platform_reports(void);
 
 bool probe_device_reports(void);
 
-/* 0: the name is reported, and this process has one thread, no child and no new descriptor. */
+/*
+ * Returns 0 if the platform reports the name, and the query leaves no thread, no child and no
+ * descriptor.
+ */
 int probe_query_platform(void);
 
 int probe_is_silent(void);
 
 int probe_count_kept(void);
 
-/* With no process to ask: what is kept answers. */
+/* probe_query_platform() without probe processes: only a kept answer can give the name. */
 int probe_query_kept(void);
 
 int probe_query_device(void);
 
 int probe_has_platform(void);
 
-/* Copies the layer to a folder of the cache's, with @script for climport-probe. */
+/* Copies the layer into a folder of the cache, with @script as climport-probe. */
 void probe_install_layer(const char *script);
 
-/* The program loads the layer that probe_install_layer() made. */
+/* Makes the program load the layer of probe_install_layer(). */
 void probe_use_installed_layer(void);
 
 int probe_silent_with_installed(void);

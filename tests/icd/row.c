@@ -58,5 +58,4 @@ bool row_has_ended(void *unused)
 	       stub_trace_count("sync START a") == ends;
 }
 
-/* Ways to observe that a kernel is complete; @row_plain is a buffer of the driver. */
 cl_mem row_plain;

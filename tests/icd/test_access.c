@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DMA_BUF_IOCTL_SYNC around kernels: when. */
+/*
+ * DMA_BUF_IOCTL_SYNC around kernels: the order of START, kernel, END and the application's events.
+ */
 #include "access.h"
 
 #include <pthread.h>
 
 TEST_EACH(finish, struct queue_kind, queue_kinds,
-	  "START before the kernel, END after it, and clFinish returns after END.")
+	  "START comes before the kernel, END after the kernel, and clFinish returns after END.")
 {
 	struct run r = run_open(row->properties);
 
@@ -21,7 +23,7 @@ TEST_EACH(finish, struct queue_kind, queue_kinds,
 }
 
 TEST_EACH(finish_late_callbacks, struct queue_kind, queue_kinds,
-	  "clFinish waits for END where the driver's event callbacks come late.")
+	  "If the driver's event callbacks come late, clFinish still waits for END.")
 {
 	struct run r = run_open(row->properties);
 
@@ -33,7 +35,7 @@ TEST_EACH(finish_late_callbacks, struct queue_kind, queue_kinds,
 }
 
 TEST_EACH(wait_for_event, struct queue_kind, queue_kinds,
-	  "When the event is complete, END has been done.")
+	  "When the kernel's event is complete, END has been done.")
 {
 	struct run r = run_open(row->properties);
 	cl_event done;
@@ -69,7 +71,7 @@ TEST_EACH(poll_event, struct queue_kind, queue_kinds,
 }
 
 TEST_EACH(lazy_driver, struct queue_kind, queue_kinds,
-	  "clFlush is enough where the driver starts nothing before.")
+	  "If the driver starts nothing before a flush, clFlush by the application is enough.")
 {
 	struct run r = run_open(row->properties);
 	cl_event done;
@@ -100,7 +102,7 @@ static bool has_callback(void *arg)
 }
 
 TEST_EACH(event_callback, struct queue_kind, queue_kinds,
-	  "The application's callback on its event is called after END.")
+	  "The application's callback on the kernel's event is called after END.")
 {
 	struct run r = run_open(row->properties);
 	cl_event go = user_event_create(), done;
@@ -116,7 +118,7 @@ TEST_EACH(event_callback, struct queue_kind, queue_kinds,
 }
 
 TEST_EACH(wait_list, struct queue_kind, queue_kinds,
-	  "START waits for the wait list, also for a user event that is completed later.")
+	  "START waits for the kernel's wait list, also for a user event that is completed later.")
 {
 	struct run r = run_open(row->properties);
 	cl_event go = user_event_create(), done;
@@ -137,7 +139,7 @@ TEST_EACH(wait_list, struct queue_kind, queue_kinds,
 	run_close(&r);
 }
 
-TEST(behind_others, "In an in-order queue START waits for the commands before it.")
+TEST(behind_others, "In an in-order queue START waits for the commands before the kernel.")
 {
 	struct run r = run_open(0);
 	cl_event go = user_event_create();
@@ -155,7 +157,7 @@ TEST(behind_others, "In an in-order queue START waits for the commands before it
 	run_close(&r);
 }
 
-TEST(behind_barrier, "In an out-of-order queue START waits for a barrier before it.")
+TEST(behind_barrier, "In an out-of-order queue START waits for a barrier before the kernel.")
 {
 	struct run r = run_open(OUT_OF_ORDER);
 	cl_event go = user_event_create();
@@ -172,7 +174,7 @@ TEST(behind_barrier, "In an out-of-order queue START waits for a barrier before 
 	run_close(&r);
 }
 
-TEST(overtakes, "In an out-of-order queue a kernel is not held back by others that wait.")
+TEST(overtakes, "In an out-of-order queue a waiting kernel does not hold back a later kernel.")
 {
 	struct run r = run_open(OUT_OF_ORDER);
 	cl_event go = user_event_create(), done;
@@ -194,7 +196,7 @@ TEST(overtakes, "In an out-of-order queue a kernel is not held back by others th
 }
 
 TEST_EACH(barrier_after, struct queue_kind, queue_kinds,
-	  "Commands after a later barrier or marker come after END.")
+	  "Commands after a later barrier or marker run after END.")
 {
 	struct run r = run_open(row->properties);
 	cl_event done[2];
@@ -213,7 +215,8 @@ TEST_EACH(barrier_after, struct queue_kind, queue_kinds,
 	run_close(&r);
 }
 
-TEST(event_in_wait_list, "A command that waits for the event starts after END of the first.")
+TEST(event_in_wait_list,
+     "A command that waits for the event of a kernel starts after the kernel's END.")
 {
 	struct run r = run_open(OUT_OF_ORDER);
 	struct buffer b = buffer_open("b", NULL);
@@ -266,7 +269,8 @@ static void CL_CALLBACK complete_other(cl_event event, cl_int status, void *othe
 }
 
 TEST_EACH(completed_in_callback, struct queue_kind, queue_kinds,
-	  "The user event may be completed by a callback of the driver's thread.")
+	  "The application may complete the kernel's user event in a callback on the driver's "
+	  "thread.")
 {
 	struct run r = run_open(row->properties);
 	cl_event go = user_event_create(), marker;
@@ -281,7 +285,7 @@ TEST_EACH(completed_in_callback, struct queue_kind, queue_kinds,
 	run_close(&r);
 }
 
-TEST(busy_buffer, "A buffer whose fences are not signalled delays no other.")
+TEST(busy_buffer, "A buffer with unsignalled fences does not delay commands on other buffers.")
 {
 	struct run r = run_open(0);
 	struct buffer b = buffer_open("b", NULL);
@@ -311,7 +315,8 @@ static bool has_end(void *arg)
 	return stub_trace_count("sync END a") == 1;
 }
 
-TEST(queue_released, "A queue that is released before the kernel ran still ends what was begun.")
+TEST(queue_released,
+     "If a queue is released before its kernel runs, the kernel's access is still ended.")
 {
 	struct run r = run_open(0);
 	cl_event go = user_event_create();

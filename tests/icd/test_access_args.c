@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DMA_BUF_IOCTL_SYNC around commands: of which buffers. */
+/* DMA_BUF_IOCTL_SYNC around commands: the set of bracketed buffers. */
 #include "access.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-/* The buffers "a" and "b" and a kernel; version NULL is the default. */
+/* The buffers "a" and "b" and a kernel. */
 struct two {
 	struct buffer a, b;
 	cl_kernel kernel;
@@ -44,7 +44,7 @@ static void set_arg(cl_kernel kernel, cl_uint index, cl_mem mem)
 	EXPECT_EQ(cl.clSetKernelArg(kernel, index, sizeof(mem), &mem), CL_SUCCESS);
 }
 
-TEST(only_arguments, "Only the imports that are arguments.")
+TEST(only_arguments, "Only the imports that are arguments of a kernel are bracketed.")
 {
 	struct two t = access_args_open(NULL, NULL);
 
@@ -54,7 +54,7 @@ TEST(only_arguments, "Only the imports that are arguments.")
 	access_args_close(&t);
 }
 
-TEST(several_arguments, "All of them, before the kernel and after it.")
+TEST(several_arguments, "All imports that are arguments of a kernel are bracketed.")
 {
 	struct two t = access_args_open(NULL, NULL);
 	cl_kernel kernel = fixture_create_kernel("vector_add");
@@ -74,7 +74,8 @@ TEST(several_arguments, "All of them, before the kernel and after it.")
 	access_args_close(&t);
 }
 
-TEST(overwritten, "An argument that was set to another object does not count any more.")
+TEST(overwritten,
+     "If an argument is replaced by another object, the former object is not bracketed any more.")
 {
 	struct two t = access_args_open(NULL, NULL);
 	cl_mem plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
@@ -94,7 +95,7 @@ TEST(overwritten, "An argument that was set to another object does not count any
 
 typedef cl_int(CL_API_CALL *set_pointer_fn)(cl_kernel kernel, cl_uint index, const void *value);
 
-/* By the dispatch table for NULL, else the extension's function. */
+/* The dispatch table's function if @name is NULL, else the extension function @name. */
 static set_pointer_fn pointer_setter(const char *name)
 {
 	set_pointer_fn set = cl.clSetKernelArgSVMPointer;
@@ -142,7 +143,9 @@ TEST(failed_set, "A clSetKernelArg that the driver refuses changes nothing.")
 	access_args_close(&t);
 }
 
-TEST(cloned, "A clone has the arguments of its source, and then its own.")
+TEST(cloned,
+     "A cloned kernel has the arguments of its source, and later changes of the source do not "
+     "reach the clone.")
 {
 	struct two t = access_args_open(NULL, NULL);
 	cl_int err;
@@ -161,7 +164,8 @@ TEST(cloned, "A clone has the arguments of its source, and then its own.")
 	access_args_close(&t);
 }
 
-TEST(reused_kernel_address, "A kernel at the address of a released one has none of its arguments.")
+TEST(reused_kernel_address,
+     "A kernel at the address of a released kernel has none of the released kernel's arguments.")
 {
 	struct two t = access_args_open(NULL, NULL);
 	cl_mem plain = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
@@ -173,7 +177,7 @@ TEST(reused_kernel_address, "A kernel at the address of a released one has none 
 	stub_set(STUB_ADDRESS_REUSE, 1);
 	cl.clReleaseKernel(freed);
 	t.kernel = fixture_create_kernel("increment");
-	EXPECT(t.kernel == freed); /* else the test tests nothing */
+	EXPECT(t.kernel == freed); /* the test's premise */
 	set_arg(t.kernel, 0, plain);
 	access_args_run(t.kernel);
 	expect_no_sync("a");
@@ -193,7 +197,7 @@ TEST(retained_kernel, "A kernel that is retained and released once keeps its arg
 	access_args_close(&t);
 }
 
-TEST(derived, "Sub-buffers and images of an import count as it.")
+TEST(derived, "Sub-buffers and images of an import are bracketed like the import.")
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
 	const cl_buffer_region region = { 4096, 4096 };
@@ -232,7 +236,7 @@ TEST(derived, "Sub-buffers and images of an import count as it.")
 	access_args_close(&t);
 }
 
-TEST(task, "clEnqueueTask, too.")
+TEST(task, "clEnqueueTask brackets the imports that its kernel uses.")
 {
 	struct two t = access_args_open(NULL, NULL);
 
@@ -247,7 +251,7 @@ typedef cl_int(CL_API_CALL *enqueue_count_fn)(cl_command_queue queue, cl_kernel 
 					      const size_t *count, const size_t *local, cl_uint num,
 					      const cl_event *list, cl_event *event);
 
-TEST(count_kernel, "clEnqueueNDCountKernelINTEL, too.")
+TEST(count_kernel, "clEnqueueNDCountKernelINTEL brackets the imports that its kernel uses.")
 {
 	struct two t = access_args_open(NULL, NULL);
 	enqueue_count_fn enqueue_count =
@@ -290,7 +294,7 @@ TEST(native_kernel, "clEnqueueNativeKernel brackets each import in its list of o
 	access_args_close(&t);
 }
 
-TEST(application_keeps, "Imports whose data the application keeps consistent have no bracket.")
+TEST(application_keeps, "Imports whose data the application keeps consistent are not bracketed.")
 {
 	struct two t = access_args_open(NULL, application_keeps);
 
@@ -312,7 +316,7 @@ TEST(version_1_1, "In version 1.1.0 only when asked for.")
 	access_args_close(&t);
 }
 
-TEST(host_imports, "Host memory needs none.")
+TEST(host_imports, "Imports of host memory are not bracketed.")
 {
 	unsigned char *memory;
 	int markers;
@@ -322,7 +326,7 @@ TEST(host_imports, "Host memory needs none.")
 	fixture_open();
 	memory = pages_map(1);
 	mem = fixture_import_host(0, memory, 4096);
-	markers = stub_calls("clEnqueueMarkerWithWaitList"); /* of the self-test */
+	markers = stub_calls("clEnqueueMarkerWithWaitList"); /* the calls of the self-test */
 	fixture_increment(mem);
 	EXPECT_EQ(memory[0], 1);
 	expect_count("sync", 0);

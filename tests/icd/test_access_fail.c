@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DMA_BUF_IOCTL_SYNC around kernels: when something fails. */
+/* DMA_BUF_IOCTL_SYNC around kernels: failures of START, END, kernels and wait lists. */
 #include "access.h"
 
 #include <errno.h>
@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 TEST_EACH(wait_list_fails, struct driver_kind, driver_kinds,
-	  "When the wait list fails there is no START, no kernel, and the event fails.")
+	  "If the wait list fails, there is no START and no kernel, and the event fails.")
 {
 	struct run r = run_open(row->properties);
 	cl_event go = user_event_create(), done;
 
-	stub_set(STUB_CALLBACK_COMPLETE, row->quirk); /* PoCL 7 */
+	stub_set(STUB_CALLBACK_COMPLETE, row->quirk); /* like PoCL 7 */
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
 	fixture_complete_event(go, -5);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
@@ -30,13 +30,13 @@ TEST_EACH(wait_list_fails, struct driver_kind, driver_kinds,
 }
 
 TEST_EACH(no_callback_for_failures, struct queue_kind, queue_kinds,
-	  "A driver that does not call back for failed commands fails the event, too, and nothing "
-	  "of the command stays.")
+	  "If the driver does not call back for failed commands, the event still fails and the "
+	  "layer frees all that the command used.")
 {
 	struct run r = run_open(row->properties);
 	cl_event go = user_event_create(), done;
 
-	stub_set(STUB_NO_FAILURE_CALLBACK, 1); /* PoCL 3.1 */
+	stub_set(STUB_NO_FAILURE_CALLBACK, 1); /* like PoCL 3.1 */
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 1, &go, &done), CL_SUCCESS);
 	fixture_complete_event(go, -5);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
@@ -52,7 +52,7 @@ TEST_EACH(no_callback_for_failures, struct queue_kind, queue_kinds,
 }
 
 TEST_EACH(kernel_fails, struct driver_kind, driver_kinds,
-	  "When the kernel fails there is an END, and the event fails.")
+	  "If the kernel fails, there is an END, and the event fails.")
 {
 	struct run r = run_open(row->properties);
 	cl_event done;
@@ -110,17 +110,18 @@ TEST(end_fails, "When END fails the event fails.")
 	EXPECT(fixture_event_status(done) < 0);
 	expect_count("kernel increment end", 1);
 	cl.clReleaseEvent(done);
-	fake_dmabuf_reset(); /* the bracket that was left open was the test's doing */
+	fake_dmabuf_reset(); /* the test's END left the bracket open on purpose */
 	run_close(&r);
 }
 
 TEST_EACH(enqueue_fails, struct driver_kind, driver_kinds,
-	  "When the driver refuses the kernel nothing stays begun, and the event is untouched.")
+	  "If the driver refuses the kernel, no access stays begun, and the event is untouched.")
 {
 	struct run r = run_open(row->properties);
 	cl_event done = (cl_event)(uintptr_t)0x5a5a;
 
-	stub_set(STUB_FAULT_DELAY, row->quirk ? 20 : 0); /* begun when it fails, or not yet */
+	/* With the quirk, the driver refuses after START. */
+	stub_set(STUB_FAULT_DELAY, row->quirk ? 20 : 0);
 	stub_fail("clEnqueueNDRangeKernel", 1, CL_OUT_OF_RESOURCES);
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_OUT_OF_RESOURCES);
 	EXPECT(done == (cl_event)(uintptr_t)0x5a5a);
@@ -130,7 +131,7 @@ TEST_EACH(enqueue_fails, struct driver_kind, driver_kinds,
 	EXPECT_EQ(stub_trace_count("sync START a"), stub_trace_count("sync END a"));
 }
 
-static int mapped_before; /* by tests before, where a driver does not call back */
+static int mapped_before; /* mappings of earlier tests, left by drivers without callbacks */
 
 static bool access_fail_is_unmapped(void *unused)
 {
@@ -138,7 +139,10 @@ static bool access_fail_is_unmapped(void *unused)
 	return process_count_mappings("fake-dmabuf") <= mapped_before;
 }
 
-/* PoCL 3.1, and a thread that is slow between its enqueues.  Whoever hangs is killed. */
+/*
+ * A driver like PoCL 3.1, and a thread with pauses between enqueues.  The alarm kills a hanging
+ * test.
+ */
 static struct run run_slowly(const struct driver_kind *row)
 {
 	struct run r;
@@ -152,7 +156,7 @@ static struct run run_slowly(const struct driver_kind *row)
 	return r;
 }
 
-/* Who is not called back for failures keeps its events. */
+/* A driver without callbacks for failures keeps the events, so the fixture's check is left out. */
 static void close_slowly(struct run *r, const struct driver_kind *row)
 {
 	run_release(r);
@@ -164,7 +168,10 @@ static void close_slowly(struct run *r, const struct driver_kind *row)
 	alarm(0);
 }
 
-/* Where this machine is slow the failure comes later, of which such a driver tells nobody. */
+/*
+ * On a slow machine the failure may come after the driver's enqueue, and a driver with the quirk
+ * then reports the failure to no callback.  Mappings may stay.
+ */
 static void close_untold(struct run *r, const struct driver_kind *row)
 {
 	if (!row->quirk) {
@@ -221,7 +228,7 @@ TEST_EACH(end_fails_early, struct driver_kind, driver_kinds,
 }
 
 TEST_EACH(kernel_fails_early, struct driver_kind, driver_kinds,
-	  "A kernel that fails before the marker is enqueued fails the event, too.")
+	  "A kernel that fails before the bracket's marker is enqueued fails the event.")
 {
 	struct run r = run_slowly(row);
 	cl_event done;
@@ -249,7 +256,7 @@ TEST_EACH(marker_fails, struct driver_kind, driver_kinds,
 			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
 		EXPECT(fixture_event_status(done) < 0);
 		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL),
-			  CL_SUCCESS); /* it may join */
+			  CL_SUCCESS); /* the kernel may join the row */
 		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 		expect_count("kernel increment", 0);
 		expect_no_sync("a");
@@ -260,7 +267,8 @@ TEST_EACH(marker_fails, struct driver_kind, driver_kinds,
 }
 
 TEST_EACH(callback_refused, struct driver_kind, driver_kinds,
-	  "The marker of a bracket that cannot begin has its event until it is done.")
+	  "If the driver refuses a bracket's callback, the bracket's marker keeps its event until "
+	  "the marker is done.")
 {
 	struct run r = run_open(row->properties);
 	cl_event go = user_event_create();
@@ -276,7 +284,7 @@ TEST_EACH(callback_refused, struct driver_kind, driver_kinds,
 	run_close(&r);
 }
 
-/* As soon as the command, not its marker, is on its way into the queue. */
+/* Fails the wait list once the command, but not the bracket's marker, is being enqueued. */
 static void *fail_in_between(void *event)
 {
 	while (!stub_calls("clEnqueueNDRangeKernel") && !stub_calls("clEnqueueReadBuffer"))
@@ -286,7 +294,8 @@ static void *fail_in_between(void *event)
 }
 
 TEST_EACH(end_callback_refused, struct driver_kind, driver_kinds,
-	  "A command whose end the driver will not tell fails when it could run, and does not run.")
+	  "If the driver refuses the callback for a command's end, the command fails once its wait "
+	  "list is complete, and does not run.")
 {
 	struct run r = run_open(row->properties);
 	cl_event go = user_event_create(), done;
@@ -329,8 +338,8 @@ TEST_EACH(wait_list_fails_early, struct driver_kind, driver_kinds,
 }
 
 /*
- * An import for version 1.1.0 whose consistency the runtime keeps, on a driver that needs @delay
- * milliseconds to enqueue.
+ * An import for version 1.1.0 whose consistency the runtime keeps, on a driver with a delay of
+ * @delay milliseconds in each enqueue.
  */
 static struct run run_host_access(const struct driver_kind *row, int delay)
 {
@@ -372,7 +381,7 @@ TEST_EACH(blocking_read_fails, struct driver_kind, driver_kinds,
 	}
 }
 
-/* As soon as somebody waits for it. */
+/* Fails the wait list once a thread waits for the list. */
 static void *fail_in_wait(void *event)
 {
 	while (!stub_calls("clWaitForEvents"))
@@ -382,7 +391,7 @@ static void *fail_in_wait(void *event)
 }
 
 TEST_EACH(blocking_read_of_failed, struct driver_kind, driver_kinds,
-	  "A blocking read whose wait list has failed already returns, with an error.")
+	  "A blocking read whose wait list has already failed returns, with an error.")
 {
 	struct run r = run_host_access(row, 10);
 	cl_event go = user_event_create();
@@ -416,7 +425,7 @@ TEST_EACH(blocking_read_wait_list, struct driver_kind, driver_kinds,
 	close_untold(&r, row);
 }
 
-/* The errors of blocking calls behind @go whose arguments are wrong. */
+/* Blocking calls with wrong arguments, behind @go, return their errors. */
 static void access_fail_expect_refused(const struct run *r, cl_command_queue stranger,
 				       const cl_event *go)
 {
@@ -498,7 +507,10 @@ TEST_EACH(told, struct queue_kind, queue_kinds,
 	}
 }
 
-/* The import's own descriptor, the other one of the buffer, is another file's. */
+/*
+ * Replaces the import's own descriptor of the buffer by a descriptor of a different file, as a
+ * program does after closing too many descriptors.
+ */
 static int replace_own(int fd)
 {
 	struct stat wanted, st;
@@ -533,7 +545,8 @@ TEST_EACH(closed_descriptor, struct queue_kind, queue_kinds,
 }
 
 TEST(closed_during_command,
-     "A command whose dma-buf's descriptor is closed before its end fails, with a sentence.")
+     "If the descriptor of a dma-buf is closed before a command ends, the command fails and a "
+     "sentence tells why.")
 {
 	struct run r = run_open(0);
 	cl_event go = user_event_create(), event;

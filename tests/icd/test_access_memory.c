@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DMA_BUF_IOCTL_SYNC around kernels: when memory is out. */
+/* DMA_BUF_IOCTL_SYNC around kernels: failing allocations of the layer. */
 #include "access.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_OWN_MALLOC 1 /* the sanitizer's, which cannot be replaced */
+#define HAS_OWN_MALLOC 1 /* the sanitizer's malloc, which a program cannot replace */
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define HAS_OWN_MALLOC 1
 #endif
 #endif
 
-static atomic_int until_failure; /* the layer's allocation that fails, from 1 */
+static atomic_int until_failure; /* counts the layer's allocations down to the failing allocation */
 
 #ifndef HAS_OWN_MALLOC
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *old, size_t size);
 
-/* Whether the allocation at @caller is of the layer and the one to fail. */
+/* Whether the allocation at @caller is the layer's and has to fail. */
 static bool allocation_fails(const void *caller)
 {
 	Dl_info info;
@@ -47,7 +47,10 @@ STUB_API void *realloc(void *old, size_t size)
 }
 #endif
 
-/* Enqueues with the layer's @nth allocation failing; whether there was one. */
+/*
+ * Enqueues a kernel while the layer's @nth allocation fails.  Returns false if the layer makes
+ * fewer allocations.
+ */
 static bool enqueue_without_memory(struct run *r, int nth, cl_event *event, cl_int *err)
 {
 	bool failed;
@@ -82,7 +85,7 @@ static void expect_all_or_nothing(bool with_event)
 	}
 }
 
-TEST(kernel, "Where memory is out a kernel is not enqueued, or it is bracketed.")
+TEST(kernel, "If an allocation fails, a kernel is not enqueued, or the kernel is bracketed.")
 {
 #ifdef HAS_OWN_MALLOC
 	test_skip("the sanitizer's malloc cannot be made to fail");
@@ -91,7 +94,7 @@ TEST(kernel, "Where memory is out a kernel is not enqueued, or it is bracketed."
 	expect_all_or_nothing(true);
 }
 
-TEST(clone, "Where memory is out a kernel is not cloned, or its clone is bracketed.")
+TEST(clone, "If an allocation fails, a kernel is not cloned, or the clone is bracketed.")
 {
 	bool failed = true;
 
@@ -118,7 +121,7 @@ TEST(clone, "Where memory is out a kernel is not cloned, or its clone is bracket
 	}
 }
 
-TEST(first_import, "An import works where memory was out in the one before, the first.")
+TEST(first_import, "If an allocation failed in the first import, the next import works.")
 {
 	bool failed = true;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DMA_BUF_IOCTL_SYNC around kernels of the real PoCL, by the loader, on fake dma-bufs: whose SYNC
- * fails, and in loops (TEST_LOOPS), because what is tested are races.
+ * DMA_BUF_IOCTL_SYNC around kernels of the real PoCL, under the loader, on fake dma-bufs whose SYNC
+ * fails.  Each test runs in a loop, since the faults to find are races; the environment variable
+ * TEST_LOOPS sets the number of rounds.
  */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
@@ -78,7 +79,7 @@ static cl_kernel kernel_build(cl_device_id device)
 	return kernel;
 }
 
-/* A fresh queue each time: what failed in one does not matter to the next. */
+/* Each round has a fresh queue: a failed queue does not reach the next round. */
 static void pocl_open(void)
 {
 	cl_platform_id platform;
@@ -206,7 +207,7 @@ TEST(works, "A run without failures leaves no bracket open, and loses no kernel.
 	pocl_close();
 }
 
-/* By itself it is one run of the test below: the process ends in the middle of the row. */
+/* The test below runs row_at_exit in child processes, which exit in the middle of the row. */
 TEST(row_at_exit, "A process may exit while a row of kernels is open.")
 {
 	pocl_open();
@@ -218,7 +219,7 @@ TEST(row_at_exit, "A process may exit while a row of kernels is open.")
 		pocl_close();
 }
 
-TEST(exits, "The exit does not crash, whatever the idle thread does.")
+TEST(exits, "A process that exits does not crash, whatever the layer's idle thread does.")
 {
 	char program[] = "test_access_pocl", name[] = "row_at_exit", value[32];
 	char *const argv[] = { program, name, NULL };

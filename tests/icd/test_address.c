@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions by name. */
+/* Addresses of functions by name. */
 #include "fixture.h"
 
 TEST(function_address, "Both address queries give the same function.")
@@ -20,7 +20,8 @@ TEST(function_address, "Both address queries give the same function.")
 	fixture_close();
 }
 
-TEST(no_function_without_device, "A platform none of whose devices takes imports has no function.")
+TEST(no_function_without_device,
+     "If no device of a platform takes imports, the platform has no clImportMemoryARM.")
 {
 	fixture_reset();
 	stub_set(STUB_COPYING, 1);
@@ -29,7 +30,10 @@ TEST(no_function_without_device, "A platform none of whose devices takes imports
 	fixture_close();
 }
 
-/* The address of @name must be @mine: the layer's where it has one, never a way around it. */
+/*
+ * Both address queries give @mine for @name.  Where the layer has a function, no address leads
+ * around the layer.
+ */
 static void expect_address(const char *name, void *mine)
 {
 	void *found[2] = { cl.clGetExtensionFunctionAddressForPlatform(fix.platform, name),
@@ -42,7 +46,8 @@ static void expect_address(const char *name, void *mine)
 	}
 }
 
-TEST(wrappers_by_address, "A core function asked for by name is the one in the table.")
+TEST(wrappers_by_address,
+     "The address of a core function by name is the function of the dispatch table.")
 {
 	fixture_reset();
 	fixture_open();
@@ -56,7 +61,8 @@ TEST(wrappers_by_address, "A core function asked for by name is the one in the t
 	fixture_close();
 }
 
-TEST(recording_by_address, "The recording functions of cl_khr_command_buffer are the layer's.")
+TEST(recording_by_address,
+     "The addresses of the recording functions of cl_khr_command_buffer are the layer's.")
 {
 	static const char *const wrapped[] = {
 		"clCommandCopyBufferKHR",	 "clCommandCopyBufferRectKHR",

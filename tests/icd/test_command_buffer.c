@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cl_khr_command_buffer: what may be recorded, and dma-bufs in what was recorded. */
+/*
+ * cl_khr_command_buffer: permitted copies and fills, and brackets around command buffers with
+ * dma-bufs.
+ */
 #include "access.h"
 
 static const size_t origin[3], pixel[3] = { 1, 1, 1 }, bytes[3] = { 4, 1, 1 };
 
-/* The extension's functions, as the application gets them. */
+/* The extension's functions, as an application gets their addresses. */
 static struct {
 	__typeof__(&clCreateCommandBufferKHR) create;
 	__typeof__(&clFinalizeCommandBufferKHR) finalize;
@@ -23,7 +26,10 @@ static struct {
 	__typeof__(&clUpdateMutableCommandsKHR) update;
 } khr;
 
-/* The same address, where recording has a list of properties. */
+/*
+ * The types of the recording functions if a driver's recording functions take a list of properties.
+ * The addresses do not differ.
+ */
 #define BEHIND_PROPERTIES cl_command_buffer_khr, cl_command_queue, const cl_properties *, cl_mem
 #define BEFORE_SYNC \
 	cl_uint, const cl_sync_point_khr *, cl_sync_point_khr *, cl_mutable_command_khr *
@@ -62,7 +68,7 @@ static void khr_get_functions(void)
 	khr.update = ADDRESS(clUpdateMutableCommandsKHR);
 }
 
-/* One of each kind, and what stands on the other side of copies. */
+/* A buffer and an image: imports, or the other side of copies. */
 struct pair {
 	cl_mem buffer, image;
 };
@@ -106,7 +112,7 @@ static cl_int record_with_properties(unsigned which, cl_command_buffer_khr list,
 							  pixel, NO_SYNC);
 }
 
-/* Form @which of a copy or fill of @m's objects. */
+/* Records form @which of a copy or fill of @m's objects. */
 static cl_int list_record(unsigned which, cl_command_buffer_khr list, struct pair m,
 			  struct pair other, cl_sync_point_khr *point)
 {
@@ -152,7 +158,10 @@ static cl_command_buffer_khr list_create(void)
 	return list;
 }
 
-/* Every form gives @wanted; a refusal is reported and writes no sync point. */
+/*
+ * Every form returns @wanted.  A refused form calls the context's callback and writes no sync
+ * point.
+ */
 static void expect_recording(cl_int wanted, struct pair m, struct pair other)
 {
 	cl_command_buffer_khr list = list_create();
@@ -182,7 +191,10 @@ static void pair_release(struct pair p)
 	EXPECT_EQ(cl.clReleaseMemObject(p.buffer), CL_SUCCESS);
 }
 
-/* Who reports which version of the extension. */
+/*
+ * A driver's version of the extension, and whether the platform, the device or both report the
+ * extension.
+ */
 static const struct reported {
 	long properties, named;
 } reported[] = { { 0, 3 }, { 0, 1 }, { 0, 2 }, { 1, 3 }, { 1, 1 }, { 1, 2 } };
@@ -226,19 +238,17 @@ static void expect_recording_in(const char *version, cl_int wanted)
 	}
 }
 
-TEST(recording,
-     "The command buffer forms of copies and fills are forbidden when they are recorded.")
+TEST(recording, "In version 1.0.0, recording a copy or fill of an import is forbidden.")
 {
 	expect_recording_in("1.0.0", CL_INVALID_OPERATION);
 }
 
-TEST(recording_in_1_1, "From version 1.1.0 on they are recorded.")
+TEST(recording_in_1_1, "From version 1.1.0 on, copies and fills of an import can be recorded.")
 {
 	expect_recording_in("1.1.0", CL_SUCCESS);
 }
 
-TEST(wrong_lists,
-     "An object that is no command buffer gets the error that the extension has for it.")
+TEST(wrong_lists, "An object that is not a command buffer gets CL_INVALID_COMMAND_BUFFER_KHR.")
 {
 	struct pair imported = { NULL, NULL }, plain;
 	cl_sync_point_khr point = 0x5a5a;
@@ -260,7 +270,7 @@ TEST(wrong_lists,
 	fixture_close();
 }
 
-/* Two buffers, a kernel on the first, and its command buffer. */
+/* The dma-bufs "a" and "b", a kernel on "a", and a command buffer with the kernel. */
 struct recorded {
 	struct buffer a, b;
 	cl_kernel kernel;
@@ -304,7 +314,8 @@ static void run_recorded(cl_command_buffer_khr list)
 	expect_no_sync("b");
 }
 
-TEST(recorded, "A command buffer is bracketed each time it runs, by the arguments at recording.")
+TEST(recorded,
+     "Each run of a command buffer is bracketed, by the arguments at the time of recording.")
 {
 	struct recorded r = recorded_open();
 
@@ -316,7 +327,7 @@ TEST(recorded, "A command buffer is bracketed each time it runs, by the argument
 }
 
 TEST(recorded_and_released,
-     "A command buffer holds an import that was released since it was recorded.")
+     "A command buffer keeps an import alive that is released after the recording.")
 {
 	struct recorded r = recorded_open();
 
@@ -337,7 +348,7 @@ TEST(retained_list, "A command buffer that is retained and released once keeps i
 	recorded_close(&r);
 }
 
-TEST(no_imports, "A program that imports nothing records and runs what it asks for.")
+TEST(no_imports, "A program without imports can record and run copies and fills.")
 {
 	for (size_t i = 0; i < sizeof(reported) / sizeof(reported[0]); i++) {
 		const struct pair none = { NULL, NULL };
@@ -375,7 +386,7 @@ TEST(no_imports, "A program that imports nothing records and runs what it asks f
 	}
 }
 
-TEST(wrong_queues, "A command buffer for queues that are none is the extension's error.")
+TEST(wrong_queues, "Creating a command buffer with wrong queues returns the extension's error.")
 {
 	static const cl_command_queue null;
 	cl_command_queue wild;
@@ -404,7 +415,7 @@ TEST(wrong_queues, "A command buffer for queues that are none is the extension's
 	fixture_close();
 }
 
-/* Gives the recorded command another argument, by the one form or the other. */
+/* Replaces the argument of the recorded kernel, by the driver's form of update. */
 static cl_int list_update(cl_command_buffer_khr list, cl_mutable_command_khr command,
 			  const cl_mem *mem)
 {
@@ -420,7 +431,7 @@ static cl_int list_update(cl_command_buffer_khr list, cl_mutable_command_khr com
 		.num_mutable_dispatch = 1,
 		.mutable_dispatch_list = &chained,
 	};
-	const void *config = &chained.command; /* the rest is the same from there on */
+	const void *config = &chained.command; /* from here on, both forms have an equal layout */
 	const cl_uint type = 0;
 	cl_int (*update_arrays)(cl_command_buffer_khr, cl_uint, const cl_uint *, const void **) =
 		(void *)khr.update;
@@ -430,7 +441,7 @@ static cl_int list_update(cl_command_buffer_khr list, cl_mutable_command_khr com
 	return khr.update(list, &base);
 }
 
-/* A kernel on "a" whose arguments can be replaced, by each form of the update. */
+/* A kernel on "a" whose arguments can be replaced, by each form of update. */
 #define NUM_UPDATE_FORMS 4
 
 struct changing {
@@ -440,7 +451,7 @@ struct changing {
 	cl_mutable_command_khr command;
 };
 
-/* @handle: NULL, or where the handle of the command goes. */
+/* The command's handle is stored in *@handle unless @handle is NULL. */
 static void record_kernel(const struct changing *c, cl_mutable_command_khr *handle)
 {
 	const size_t one = 1;
@@ -450,7 +461,7 @@ static void record_kernel(const struct changing *c, cl_mutable_command_khr *hand
 		  CL_SUCCESS);
 }
 
-/* Not finalized yet. */
+/* Leaves the command buffer open for more commands. */
 static struct changing changing_open(int form)
 {
 	struct changing c;
@@ -477,7 +488,7 @@ static void changing_close(struct changing *c)
 	fixture_close();
 }
 
-/* @a and @b: how often each is bracketed. */
+/* Runs the command buffer, which brackets "a" @a times and "b" @b times. */
 static void expect_run(cl_command_buffer_khr list, int a, int b)
 {
 	stub_trace_clear();
@@ -489,7 +500,7 @@ static void expect_run(cl_command_buffer_khr list, int a, int b)
 	expect_count("sync END b ", b);
 }
 
-TEST(updated, "A dma-buf that is made an argument of a recorded kernel is bracketed.")
+TEST(updated, "A dma-buf that becomes an argument of a recorded kernel is bracketed.")
 {
 	for (int form = 0; form < NUM_UPDATE_FORMS; form++) {
 		struct changing c = changing_open(form);
@@ -506,8 +517,7 @@ TEST(updated, "A dma-buf that is made an argument of a recorded kernel is bracke
 }
 
 TEST(remapped,
-     "A remapped command buffer is bracketed as the one that it is a copy of, and follows "
-     "its own updates.")
+     "A remapped command buffer is bracketed like its source, and follows its own updates.")
 {
 	for (int form = 0; form < NUM_UPDATE_FORMS; form++) {
 		struct changing c = changing_open(form);
@@ -528,7 +538,7 @@ TEST(remapped,
 	}
 }
 
-TEST(replaced, "A dma-buf that was replaced as an argument of a recorded kernel is left alone.")
+TEST(replaced, "A dma-buf that was replaced as argument of a recorded kernel is not bracketed.")
 {
 	for (int form = 0; form < NUM_UPDATE_FORMS; form++) {
 		struct changing c = changing_open(form);
@@ -548,7 +558,8 @@ TEST(replaced, "A dma-buf that was replaced as an argument of a recorded kernel 
 	}
 }
 
-TEST(replaced_by_pointer, "A dma-buf that a pointer to shared memory replaces is left alone, too.")
+TEST(replaced_by_pointer,
+     "A dma-buf that was replaced by a pointer to shared virtual memory is not bracketed.")
 {
 	struct changing c = changing_open(0);
 	const cl_mutable_dispatch_arg_khr arg = { 0, 0, &c };
@@ -566,11 +577,13 @@ TEST(replaced_by_pointer, "A dma-buf that a pointer to shared memory replaces is
 
 	EXPECT_EQ(khr.finalize(c.list), CL_SUCCESS);
 	EXPECT_EQ(khr.update(c.list, &base), CL_SUCCESS);
-	expect_run(c.list, 0, 0); /* the stub takes the pointer for granted */
+	expect_run(c.list, 0, 0); /* the stub does not check the pointer */
 	changing_close(&c);
 }
 
-TEST(replaced_in_one, "An argument that is replaced stays one of the other commands that use it.")
+TEST(replaced_in_one,
+     "A dma-buf that is replaced in one recorded command is still bracketed for the other "
+     "commands.")
 {
 	for (int fixed = 0; fixed < 2; fixed++) {
 		struct changing c = changing_open(0);
@@ -601,7 +614,8 @@ TEST(update_fails, "An update that the driver refuses changes nothing.")
 	}
 }
 
-TEST(recording_fails, "A kernel whose recording the driver refuses has no dma-bufs bracketed.")
+TEST(recording_fails,
+     "If the driver refuses to record a kernel, the kernel's dma-bufs are not bracketed.")
 {
 	struct changing c = changing_open(0);
 	const size_t one = 1;
@@ -616,7 +630,7 @@ TEST(recording_fails, "A kernel whose recording the driver refuses has no dma-bu
 	changing_close(&c);
 }
 
-/* For settles(): as many fake dma-bufs are mapped. */
+/* For process_settles(): whether *@count fake dma-bufs are mapped. */
 static bool is_mapped(void *count)
 {
 	return process_count_mappings("fake-dmabuf") == *(int *)count;
@@ -638,7 +652,8 @@ TEST(replaced_and_released, "An import that was replaced and released is unmappe
 	}
 }
 
-TEST(many_updates, "A thousand updates, each with an import of its own, keep the last one's.")
+TEST(many_updates,
+     "After a thousand updates, each with a new import, only the last import is kept.")
 {
 	struct changing c = changing_open(0);
 	int mapped = process_count_mappings("fake-dmabuf"), fds = process_count_descriptors();

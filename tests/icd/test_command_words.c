@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recording functions of icd/calls/command_copy.c alone, with and without optimization: every
- * parameter reaches the driver as it is, in both versions of cl_khr_command_buffer.
+ * The recording functions of icd/calls/command_copy.c alone, compiled with and without
+ * optimization.  Every parameter must reach the driver unchanged, in both versions of
+ * cl_khr_command_buffer.
  */
 #include "harness.h"
 
@@ -18,7 +19,7 @@ static cl_mem used[2];
 static uintptr_t seen[16];
 static int num_seen;
 
-/* The file is compiled with these names for what it needs of the layer. */
+/* command_copy.c is compiled with these names for the layer's functions. */
 struct command_target words_command_target_of(cl_command_buffer_khr buffer)
 {
 	(void)buffer;
@@ -49,7 +50,7 @@ cl_int words_command_buffer_recorded(cl_command_buffer_khr buffer, struct comman
 
 #define SEE(x) (seen[num_seen++] = (uintptr_t)(x))
 
-/* A driver's function that has @count parameters, and writes them down. */
+/* Functions of a driver with 10, 11 or 15 parameters. Each function notes all parameters. */
 #define P10 \
 	void *a, void *b, void *c, void *d, size_t e, size_t f, cl_uint g, void *h, void *i, void *j
 #define P11                                                                                   \
@@ -98,7 +99,7 @@ static cl_int CL_API_CALL driver_15_properties(void *a, void *b, void *propertie
 	return S11, SEE(l), SEE(m), SEE(n), SEE(o), 15;
 }
 
-/* Parameters with all bits in use; a cl_uint has 32. */
+/* Parameters use all their bits; a cl_uint has 32. */
 #define W(n) (UINT64_C(0x8badf00d00000000) + (n))
 #define V(n) ((void *)(uintptr_t)W(n))
 #define U(n) ((cl_uint)(0xf0000000 + (n)))
@@ -156,7 +157,8 @@ static void expect_with_properties(void)
 	expect_seen(fill(V(0), V(1), NULL, A10), 10, 6, false);
 }
 
-TEST(without_properties, "Parameters pass through where there is no list of properties.")
+TEST(without_properties,
+     "If recording functions take no list of properties, their parameters pass through.")
 {
 	properties = false;
 	functions = (struct command_functions){
@@ -171,7 +173,9 @@ TEST(without_properties, "Parameters pass through where there is no list of prop
 	command_words_expect_plain();
 }
 
-TEST(with_properties, "Parameters pass through behind a list of properties.")
+TEST(with_properties,
+     "If recording functions take a list of properties, the parameters behind the list pass "
+     "through.")
 {
 	properties = true;
 	functions = (struct command_functions){

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts: which are known, and their callbacks. */
+/* Contexts: handles known to the layer, and the contexts' callbacks. */
 #include "fixture.h"
 
 struct log {
@@ -29,7 +29,7 @@ static cl_context context_create_with_log(struct log *log)
 	return context;
 }
 
-/* Refused by the layer: drivers need not survive a handle that is none. */
+/* The layer itself refuses @context: a driver need not survive a wrong handle. */
 static void expect_unknown(cl_context context)
 {
 	unsigned long created = stub_calls("clCreateBuffer");
@@ -47,7 +47,7 @@ static void expect_imports(cl_context context)
 	EXPECT_EQ(cl.clReleaseMemObject(mem), CL_SUCCESS);
 }
 
-TEST(unknown_context, "NULL, wild and other handles are CL_INVALID_CONTEXT.")
+TEST(unknown_context, "NULL, wild pointers and handles of other objects are CL_INVALID_CONTEXT.")
 {
 	unsigned char *memory;
 
@@ -81,13 +81,15 @@ TEST(freed_context, "A freed context is CL_INVALID_CONTEXT.")
 }
 
 TEST(freed_context_1_2,
-     "A freed context is unknown where the driver has no context destructor callbacks.")
+     "If the driver has no context destructor callbacks, a freed context is still "
+     "CL_INVALID_CONTEXT.")
 {
 	expect_freed_is_unknown(true);
 }
 
 TEST(refused_callback,
-     "A freed context is unknown where the driver refuses a context destructor callback.")
+     "If the driver refuses a context destructor callback, a freed context is still "
+     "CL_INVALID_CONTEXT.")
 {
 	cl_context context;
 
@@ -116,7 +118,8 @@ TEST(retained_context, "A context that is retained and released once is still kn
 	fixture_close();
 }
 
-TEST(kept_context, "A context that its queue keeps alive is known after its last release.")
+TEST(kept_context,
+     "A context that a queue keeps alive is known after the application's last release.")
 {
 	cl_command_queue queue;
 	cl_context context, found = NULL;
@@ -136,7 +139,7 @@ TEST(kept_context, "A context that its queue keeps alive is known after its last
 	fixture_close();
 }
 
-TEST(from_type, "clCreateContextFromType makes contexts that are known.")
+TEST(from_type, "The layer knows contexts that clCreateContextFromType makes.")
 {
 	cl_context context;
 	struct log log = { 0 };
@@ -154,7 +157,8 @@ TEST(from_type, "clCreateContextFromType makes contexts that are known.")
 	fixture_close();
 }
 
-TEST(reused_address, "A context at the address of a freed one is itself: devices and callback.")
+TEST(reused_address,
+     "A context at the address of a freed context has its own devices and callback.")
 {
 	struct log first = { 0 }, second = { 0 };
 	cl_context freed, context;
@@ -174,7 +178,7 @@ TEST(reused_address, "A context at the address of a freed one is itself: devices
 		cl.clReleaseContext(freed);
 		context = cl.clCreateContext(NULL, 1, &fix.device[0], context_log_notice, &second,
 					     &err);
-		EXPECT(context == freed); /* else the test tests nothing */
+		EXPECT(context == freed); /* the test's premise */
 		first.count = second.count = 0;
 		expect_imports(context);
 		EXPECT_EQ(fixture_import_error(context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
@@ -210,7 +214,7 @@ TEST(imports_outlive_context, "An import works after the application has release
 	fixture_close();
 }
 
-TEST(failed_creation, "A failed creation is passed on, and leaves nothing.")
+TEST(failed_creation, "A failed creation of a context is passed on, and leaves no object.")
 {
 	cl_int err = 1;
 
@@ -223,7 +227,6 @@ TEST(failed_creation, "A failed creation is passed on, and leaves nothing.")
 	fixture_close();
 }
 
-/* Each error with its sentence. */
 TEST(messages, "Every error of an import sends one sentence to the callback of its context.")
 {
 	static const cl_import_properties_arm unknown[] = { 0x1234, 1, 0 };
@@ -287,7 +290,7 @@ static cl_mem image_or_not(cl_mem buffer, cl_mem_object_type type, size_t width)
 	return cl.clCreateImage(fix.context, 0, &format, &desc, NULL, NULL);
 }
 
-/* What fails on a 8192 bytes import and its 256 bytes sub-buffer. */
+/* Fails to make object @which from an 8192 byte import or its 256 byte sub-buffer. */
 static cl_mem fail_derived(int which, cl_mem mem, cl_mem sub)
 {
 	switch (which) {
@@ -307,7 +310,7 @@ static cl_mem fail_derived(int which, cl_mem mem, cl_mem sub)
 	return image_or_not(mem, CL_MEM_OBJECT_IMAGE1D_BUFFER, 4096);
 }
 
-/* The context's callback is called once, with a sentence that is not that of an import before. */
+/* Fails to make object @which from an 8192 byte import or from the 256 byte sub-buffer @sub. */
 static void expect_own_sentence(int which, cl_mem mem, cl_mem sub)
 {
 	unsigned notices;
@@ -323,7 +326,8 @@ static void expect_own_sentence(int which, cl_mem mem, cl_mem sub)
 	EXPECT(!strstr(fix.notice, "memory is NULL"));
 }
 
-TEST(own_sentence, "A message for what is not made from an import has a sentence of its own.")
+TEST(own_sentence,
+     "If an object cannot be made from an import, the callback gets a sentence about that object.")
 {
 	cl_mem mem, sub;
 
@@ -338,7 +342,7 @@ TEST(own_sentence, "A message for what is not made from an import has a sentence
 	fixture_close();
 }
 
-TEST(sentence_each_time, "A verdict that is remembered has its sentence each time.")
+TEST(sentence_each_time, "A remembered refusal sends its sentence each time.")
 {
 	cl_mem mem;
 

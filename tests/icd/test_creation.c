@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Creating calls are judged by their error.  A driver may give a handle together with an error,
- * which is no object, or success without a handle.
+ * The layer judges a creating call by the error code.  A driver may return a handle together with
+ * an error, and the handle then is no object.  A driver may also return success without a handle.
  */
 #include "access.h"
 
 #define UNTOUCHED 77
 
-/* What the calls below need, and one import. */
+/* The arguments of the creating calls below. */
 static struct {
 	cl_mem import;
 	cl_kernel kernel;
@@ -99,11 +99,12 @@ static void *create_import(cl_int *err)
 	return fix.import(fix.context, 0, NULL, set.memory, 4096, err);
 }
 
-/* The call, and the driver's function that fails in it. */
+/* A creating call, and the driver's failing function inside the call. */
 static const struct row {
 	void *(*create)(cl_int *err);
 	const char *function;
-	bool layers_own; /* the layer makes the object: a handle with an error is not passed on */
+	/* the layer makes the object, and does not pass on a handle with an error */
+	bool layers_own;
 } rows[] = {
 	{ create_context, "clCreateContext", false },
 	{ create_context_from_type, "clCreateContextFromType", false },
@@ -127,7 +128,7 @@ static void set_open(void)
 	set.memory = pages_map(2);
 	set.import = fixture_import_host(0, set.memory, SIZE);
 	set.kernel = fixture_create_increment(set.import);
-	/* With the self-tests that come first. */
+	/* The self-tests run here, before a test makes calls fail. */
 	cl.clReleaseMemObject(create_image_2d(NULL));
 	cl.clReleaseMemObject(fixture_import_host(0, set.memory, 4096));
 }
@@ -141,7 +142,7 @@ static void set_close(void)
 	fixture_close();
 }
 
-/* The @row's call with and without an error pointer; @handle and @code are what it gives. */
+/* Makes the call of @row with and without an error pointer; both calls return @handle and @code. */
 static void expect_result(const struct row *row, cl_int fault, const void *handle, cl_int code)
 {
 	cl_int err = UNTOUCHED;
@@ -156,7 +157,7 @@ static void expect_result(const struct row *row, cl_int fault, const void *handl
 	expect_count("dead handle", 0);
 }
 
-TEST(handle_and_error, "A handle that a driver gives with an error is passed on and never used.")
+TEST(handle_and_error, "A handle that a driver returns with an error is passed on and never used.")
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		set_open();
@@ -167,7 +168,7 @@ TEST(handle_and_error, "A handle that a driver gives with an error is passed on 
 	}
 }
 
-TEST(success_without_handle, "Success without a handle is passed on, and an error for an import.")
+TEST(success_without_handle, "Success without a handle is passed on; an import then fails.")
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		set_open();
@@ -177,7 +178,8 @@ TEST(success_without_handle, "Success without a handle is passed on, and an erro
 	}
 }
 
-TEST(hidden_buffer, "An image on a sub-buffer fails as the buffer does that it needs.")
+TEST(hidden_buffer,
+     "If the hidden buffer of an image on a sub-buffer fails, the image fails with the same error.")
 {
 	static const cl_int faults[] = { CL_OUT_OF_RESOURCES, STUB_NO_HANDLE };
 
@@ -199,7 +201,7 @@ TEST(hidden_buffer, "An image on a sub-buffer fails as the buffer does that it n
 	}
 }
 
-TEST(context_without_devices, "A context without devices can be made, and imports nothing.")
+TEST(context_without_devices, "A context without devices can be created, and imports nothing.")
 {
 	cl_context context;
 	cl_int err = UNTOUCHED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The event of a command that is bracketed looks like the command's own. */
+/* The event of a bracketed command looks like the command's own event. */
 #include "access.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ static bool is_dead(void *event)
 	return !stub_is_live(event, STUB_EVENT);
 }
 
-TEST(event_info, "The event is the kernel's: command type, queue, context, and one reference.")
+TEST(event_info, "The event has the kernel's command type, queue and context, and one reference.")
 {
 	struct run r = run_open(0);
 	cl_command_queue queue = NULL;
@@ -44,7 +44,7 @@ TEST(event_info, "The event is the kernel's: command type, queue, context, and o
 }
 
 TEST_EACH(references, struct queue_kind, queue_kinds,
-	  "The reference count is the application's own.")
+	  "The event's reference count is the application's own.")
 {
 	struct run r = run_open(row->properties);
 	cl_event go = user_event_create(), done;
@@ -81,7 +81,7 @@ static bool has_begun(void *unused)
 	return atomic_load(&native_begun);
 }
 
-/* A native kernel on the buffer that runs until it is told to end. */
+/* Enqueues a native kernel on the buffer; the kernel runs until native_may_end is set. */
 static cl_event enqueue_native(struct run *r, cl_event go)
 {
 	void *args = NULL;
@@ -101,7 +101,7 @@ static struct {
 	cl_event event[4]; /* by status */
 	int calls[4];
 	cl_int seen[4];		    /* the event's status in the callback */
-	cl_command_type command[4]; /* and its type */
+	cl_command_type command[4]; /* the event's command type in the callback */
 } told = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void CL_CALLBACK told_add(cl_event event, cl_int status, void *type)
@@ -147,7 +147,8 @@ static bool is_complete(void *event)
 }
 
 TEST_EACH(status, struct queue_kind, queue_kinds,
-	  "The status is the command's, CL_RUNNING until END, and complete only then.")
+	  "The event's status is the command's, stays CL_RUNNING until END, and is CL_COMPLETE "
+	  "only after END.")
 {
 	struct run r = run_open(row->properties);
 	cl_event go = user_event_create(), done = enqueue_native(&r, go);
@@ -170,7 +171,8 @@ TEST_EACH(status, struct queue_kind, queue_kinds,
 }
 
 TEST_EACH(callbacks, struct queue_kind, queue_kinds,
-	  "Each callback is called once, with the application's event, when it is due.")
+	  "Each callback on the event is called once, with the application's event, when its "
+	  "status is reached.")
 {
 	struct run r = run_open(row->properties);
 	cl_event go = user_event_create(), done = enqueue_native(&r, go);
@@ -196,7 +198,7 @@ TEST_EACH(callbacks, struct queue_kind, queue_kinds,
 }
 
 TEST(callback_of_released,
-     "A callback gets the event's type although the application let go of it.")
+     "If the application has released the event, a callback can still query the event's type.")
 {
 	struct run r = run_open(0);
 	cl_event go = user_event_create(), done = enqueue_native(&r, go);
@@ -214,7 +216,7 @@ TEST(callback_of_released,
 }
 
 TEST_EACH(callbacks_of_failure, struct queue_kind, queue_kinds,
-	  "The callbacks of a kernel that fails come when its event has failed.")
+	  "The callbacks of a failed kernel come after the kernel's event has failed.")
 {
 	struct run r = run_open(row->properties);
 	cl_event go = user_event_create(), done;
@@ -234,7 +236,7 @@ TEST_EACH(callbacks_of_failure, struct queue_kind, queue_kinds,
 	run_close(&r);
 }
 
-TEST(wrong_callback, "A callback that is none, or for no status, is the driver's error.")
+TEST(wrong_callback, "A NULL callback, or a callback for an unknown status, is the driver's error.")
 {
 	struct run r = run_open(0);
 	cl_event done;
@@ -264,7 +266,7 @@ static bool has_profile(void *event)
 }
 
 TEST(profiling,
-     "Profiling tells the kernel's own times, once the event is complete and not before.")
+     "Profiling gives the kernel's own times after the event is complete, and no times before.")
 {
 	struct run r = run_open(0);
 	cl_event go = user_event_create(), done;
@@ -286,7 +288,7 @@ TEST(profiling,
 			  CL_SUCCESS);
 		EXPECT(time[i] && (!i || time[i] >= time[i - 1]));
 	}
-	EXPECT(event_clock() - time[3] > 30000000); /* END came after it */
+	EXPECT(event_clock() - time[3] > 30000000); /* END came after the kernel's end */
 	cl.clReleaseEvent(go);
 	cl.clReleaseEvent(done);
 	run_close(&r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Nth call of the driver fails, for every N until a program's sequence of
- * calls succeeds.  Each call must either succeed or return an error and leave
- * its outputs alone; afterwards nothing may be left.
+ * The Nth call of the driver fails, for every N until a program's sequence of calls succeeds.  Each
+ * call must either succeed, or return an error and leave the outputs unchanged.  Afterwards no
+ * object, descriptor or mapping may be left.
  */
 #include "access.h"
 
@@ -13,7 +13,7 @@
 static int fd;
 static unsigned char *memory;
 
-/* The objects of one run, and whether a call failed. */
+/* The objects of a run, and whether a call failed. */
 struct attempt {
 	cl_mem mem, sub, image, line;
 	cl_kernel kernel;
@@ -77,7 +77,7 @@ static void do_derive(struct attempt *r)
 	attempt_add_object(r, r->line, err);
 }
 
-/* A kernel on the sub-buffer, waited for; and one behind it. */
+/* Runs a kernel on the sub-buffer, and a second kernel after the first. */
 static void do_enqueue(struct attempt *r)
 {
 	cl_int err = 1;
@@ -141,7 +141,10 @@ static void expect_nothing_left(long alive, int fds)
 	EXPECT(process_settles(brackets_closed, NULL));
 }
 
-/* One run with the @nth call failing (0: none); whether that happened. */
+/*
+ * Runs the sequence while the @nth call fails; 0 lets all calls succeed.  Returns whether a call
+ * failed.
+ */
 static bool run_with_fault(unsigned long nth, bool of_dmabuf)
 {
 	struct attempt r = { 0 };
@@ -161,7 +164,7 @@ static bool run_with_fault(unsigned long nth, bool of_dmabuf)
 	return happened;
 }
 
-/* What is open when the layer's thread has nothing left to close. */
+/* The number of open descriptors once the layer's thread has closed all released descriptors. */
 static int settled_fds(void)
 {
 	int fds;
@@ -185,7 +188,7 @@ static void every_call(bool of_dmabuf)
 	fd = fake_dmabuf_create("a", SIZE);
 	memory = pages_map(2);
 	alive = stub_live_all();
-	run_with_fault(0, of_dmabuf); /* threads and descriptors that stay */
+	run_with_fault(0, of_dmabuf); /* starts threads and opens descriptors for good */
 	EXPECT(stub_live_settles(alive));
 	fds = settled_fds();
 	while (run_with_fault(nth, of_dmabuf)) {
@@ -199,12 +202,12 @@ static void every_call(bool of_dmabuf)
 	fixture_close();
 }
 
-TEST(host, "A host import, what is made from it and a kernel: each driver call fails once.")
+TEST(host, "Each driver call of a host import, its derived objects and a kernel fails once.")
 {
 	every_call(false);
 }
 
-TEST(dma_buf, "A dma-buf import, what is made from it and kernels: each driver call fails once.")
+TEST(dma_buf, "Each driver call of a dma-buf import, its derived objects and kernels fails once.")
 {
 	every_call(true);
 }
@@ -226,7 +229,7 @@ static bool first_use_with_fault(unsigned long nth, bool of_dmabuf)
 }
 
 TEST(first_use,
-     "The first import of a process, when the devices are tested: each driver call fails once.")
+     "Each driver call of a process's first import, which tests the devices, fails once.")
 {
 	unsigned long nth = 1;
 
@@ -252,7 +255,7 @@ static bool first_use_with_failed_handle(unsigned long nth, bool of_dmabuf)
 	return happened;
 }
 
-TEST(failed_handles, "A handle that comes with an error is used by no part of the layer.")
+TEST(failed_handles, "The layer never uses a handle that the driver returned with an error.")
 {
 	for (int of_dmabuf = 0; of_dmabuf < 2; of_dmabuf++) {
 		unsigned long nth = 1;
@@ -263,8 +266,8 @@ TEST(failed_handles, "A handle that comes with an error is used by no part of th
 	}
 }
 
-/* A driver that runs short once is not a driver that copies. */
-TEST(fault_is_not_for_ever, "After a fault in the self-test a later import works.")
+/* A driver may run short of memory once, and still be zero copy. */
+TEST(fault_is_not_for_ever, "After a fault in the self-test, a later import works.")
 {
 	cl_mem mem;
 
@@ -273,7 +276,8 @@ TEST(fault_is_not_for_ever, "After a fault in the self-test a later import works
 	fixture_open();
 	memory = pages_map(2);
 	stub_fail("clCreateProgramWithSource", 1, CL_OUT_OF_HOST_MEMORY);
-	mem = fix.import(fix.context, 0, NULL, memory, SIZE, NULL); /* may have tried again */
+	/* the layer may have tried again */
+	mem = fix.import(fix.context, 0, NULL, memory, SIZE, NULL);
 	EXPECT(stub_failed());
 	if (mem)
 		cl.clReleaseMemObject(mem);
@@ -281,7 +285,7 @@ TEST(fault_is_not_for_ever, "After a fault in the self-test a later import works
 	fixture_close();
 }
 
-TEST(query_is_not_for_ever, "After a query of a device that failed once a later import works.")
+TEST(query_is_not_for_ever, "After a failed query of a device, a later import works.")
 {
 	bool happened = true;
 

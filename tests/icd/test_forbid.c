@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sixteen calls that may not be given imported memory before version 1.1.0. */
+/* The sixteen calls on imported memory, which are forbidden before version 1.1.0. */
 #include "fixture.h"
 
 #define SIZE 8192
@@ -8,7 +8,7 @@
 static const size_t origin[3], one_pixel[3] = { 1, 1, 1 }, four_bytes[3] = { 4, 1, 1 };
 static unsigned char scratch[256];
 static cl_mem plain, plain_image; /* the other side of copies */
-static void *mapped;		  /* what an unmap is given */
+static void *mapped;		  /* the pointer for an unmap */
 
 typedef cl_int call_fn(cl_command_queue queue, cl_mem mem, cl_event *event);
 
@@ -180,7 +180,7 @@ static cl_mem image_on(cl_mem_object_type type, cl_mem buffer)
 	return fixture_create_image(type, buffer, 16, 1, 0);
 }
 
-/* An import, a sub-buffer of it, and images on both. */
+/* An import, a sub-buffer of the import, and images on both. */
 static struct objects {
 	cl_mem buffer[2], image[3];
 } imports;
@@ -213,7 +213,10 @@ static void forbid_close(void)
 	fixture_close();
 }
 
-/* Refused by the layer itself, loudly, with nothing changed. */
+/*
+ * The layer refuses the call and calls the context's callback.  The driver is not called, and no
+ * memory changes.
+ */
 static void forbid_expect(const struct call *call, cl_mem mem)
 {
 	unsigned long reached = stub_calls(call->function);
@@ -265,7 +268,7 @@ static void expect_passes(const struct call *call, cl_mem mem)
 	EXPECT_EQ(cl.clReleaseEvent(event), CL_SUCCESS);
 }
 
-/* An unmap needs a map, whose pointer it has. */
+/* An unmap needs a map before, and gets the pointer of the map. */
 static void pass_after_map(const struct call *call, const struct call *map, cl_mem mem)
 {
 	if (call->run == call_unmap)
@@ -339,7 +342,7 @@ TEST(queue_null, "A NULL queue gets the driver's CL_INVALID_COMMAND_QUEUE.")
 	forbid_close();
 }
 
-TEST(queue_unknown, "An object that is no queue gets the driver's CL_INVALID_COMMAND_QUEUE.")
+TEST(queue_unknown, "A handle of another object gets the driver's CL_INVALID_COMMAND_QUEUE.")
 {
 	cl_command_queue freed;
 
@@ -351,7 +354,7 @@ TEST(queue_unknown, "An object that is no queue gets the driver's CL_INVALID_COM
 	forbid_close();
 }
 
-TEST(no_callback, "A context without a callback gets the error and nothing else.")
+TEST(no_callback, "In a context without a callback, a forbidden call only returns the error.")
 {
 	unsigned char *memory;
 	cl_command_queue queue;
@@ -373,7 +376,7 @@ TEST(no_callback, "A context without a callback gets the error and nothing else.
 	forbid_close();
 }
 
-TEST(not_in_the_list, "Kernels, markers and migration are not forbidden.")
+TEST(not_in_the_list, "Kernels, markers and migrations of an import are not forbidden.")
 {
 	forbid_open(NULL);
 	fixture_increment(imports.buffer[0]);

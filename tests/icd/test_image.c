@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Images that the layer makes itself are refused as a driver refuses them that has
- * cl_khr_image2d_from_buffer: each row is asked of both.
+ * The layer makes 2D images on imports for drivers without cl_khr_image2d_from_buffer.  The layer
+ * refuses an image exactly as a driver with the extension does: each row is tried on both.
  */
 #include "access.h"
 
@@ -13,10 +13,10 @@
 #define HEIGHT 8
 #define PITCH 80
 
-/* What an image is made from. */
+/* The parent of an image. */
 enum parent { IMPORT, PART, IMAGE_2D, IMAGE_1D };
 
-/* A call, with one thing that is wrong; what is 0 stands for the usual. */
+/* An image with a single mistake. A field of value 0 means the usual value. */
 struct row {
 	cl_int wanted;
 	enum parent parent;
@@ -25,7 +25,7 @@ struct row {
 	size_t width, height, row_pitch, slice_pitch;
 	cl_uint mips, samples;
 	cl_mem_object_type type;
-	size_t offset; /* of the import in its page */
+	size_t offset; /* of the import in the first page */
 	bool host_ptr, no_format, other_context, no_width, no_height;
 };
 
@@ -221,17 +221,19 @@ static void expect_rows(bool native)
 	}
 }
 
-TEST(driver_checks, "A driver that makes 2D images from buffers gives the specification's errors.")
+TEST(driver_checks,
+     "A driver that makes 2D images from buffers returns the specification's errors.")
 {
 	expect_rows(true);
 }
 
-TEST(layer_checks, "The layer gives the same errors for the images that it makes itself.")
+TEST(layer_checks,
+     "The layer returns the specification's errors for 2D images that the layer makes.")
 {
 	expect_rows(false);
 }
 
-TEST(view, "An image of an image shows its pixels.")
+TEST(view, "An image made from an image shows the pixels of the first image.")
 {
 	const struct row r = { .wanted = CL_SUCCESS,
 			       .parent = IMAGE_2D,
@@ -256,7 +258,7 @@ TEST(view, "An image of an image shows its pixels.")
 	cl.clSetKernelArg(kernel, 1, sizeof(out), &out);
 	cl.clSetKernelArg(kernel, 2, sizeof(width), &width);
 	cl.clSetKernelArg(kernel, 3, sizeof(height), &height);
-	memory[PITCH] = 42; /* of the second row */
+	memory[PITCH] = 42; /* the first pixel of the second row */
 	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clEnqueueReadBuffer(fix.queue, out, CL_TRUE, 0, 8, seen, 0, NULL, NULL),
 		  CL_SUCCESS);
@@ -269,7 +271,7 @@ TEST(view, "An image of an image shows its pixels.")
 	fixture_close();
 }
 
-TEST(too_large, "The driver is never asked for an image that exceeds its import.")
+TEST(too_large, "The layer refuses an image that exceeds its import, without asking the driver.")
 {
 	static const struct row large[] = {
 		{ .height = (size_t)1 << 20, .row_pitch = SIZE },
@@ -285,7 +287,7 @@ TEST(too_large, "The driver is never asked for an image that exceeds its import.
 	fixture_reset();
 	fixture_open();
 	import = fixture_import_host(0, pages_map(2), SIZE);
-	usual = usual_image(CL_MEM_OBJECT_IMAGE2D, import); /* the device's images are proved */
+	usual = usual_image(CL_MEM_OBJECT_IMAGE2D, import); /* runs the self-test for images */
 	part = row_create_parent(PART, import);
 	before = stub_calls("clCreateImage");
 	for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++) {
@@ -299,7 +301,7 @@ TEST(too_large, "The driver is never asked for an image that exceeds its import.
 	fixture_close();
 }
 
-TEST(failed_query, "A query of what an image is made from is, if it fails, the image's error.")
+TEST(failed_query, "If a query of the image's parent fails, the image fails with the same error.")
 {
 	static const struct row of_import = { .wanted = CL_SUCCESS, .parent = IMPORT };
 	static const struct row of_part = { .parent = PART, .type = CL_MEM_OBJECT_IMAGE1D_BUFFER };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clImportMemoryARM asks the driver for, and drivers that have the function themselves. */
+/*
+ * The driver calls of clImportMemoryARM, and drivers with a clImportMemoryARM of the driver's own.
+ */
 #include "fixture.h"
 
 #include <sys/mman.h>
@@ -10,7 +12,7 @@ static const cl_import_properties_arm host[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_T
 static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
 						    0 };
 
-TEST(host_buffer, "A host import is the driver's buffer over exactly this memory.")
+TEST(host_buffer, "A host import is the driver's buffer over exactly the imported memory.")
 {
 	unsigned char *memory;
 	cl_mem mem;
@@ -18,7 +20,7 @@ TEST(host_buffer, "A host import is the driver's buffer over exactly this memory
 	fixture_reset();
 	fixture_open();
 	memory = pages_map(2);
-	cl.clReleaseMemObject(fixture_import_host(0, memory, 4096)); /* after the self-test */
+	cl.clReleaseMemObject(fixture_import_host(0, memory, 4096)); /* the self-test runs here */
 	mem = fixture_import_host(CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS, memory + 64, 1000);
 	EXPECT_EQ(stub_arg("clCreateBuffer", 0), (uintptr_t)fix.context);
 	EXPECT_EQ(stub_arg("clCreateBuffer", 1),
@@ -48,7 +50,9 @@ static bool are_fds(void *count)
 	return process_count_descriptors() <= *(int *)count;
 }
 
-TEST(descriptor_stays, "The descriptor stays the application's and may be closed at once.")
+TEST(descriptor_stays,
+     "The descriptor stays the application's, and the application may close the descriptor at "
+     "once.")
 {
 	cl_mem mem;
 	int fd, fds;
@@ -57,7 +61,7 @@ TEST(descriptor_stays, "The descriptor stays the application's and may be closed
 	fixture_open();
 	fd = fake_dmabuf_create("a", 4096);
 	mem = fixture_import_dmabuf(fd, 4096);
-	fixture_increment(mem); /* what the layer opens once stays open */
+	fixture_increment(mem); /* opens the layer's permanent descriptors */
 	cl.clReleaseMemObject(mem);
 	EXPECT(process_settles(fixture_is_unmapped, NULL));
 	fds = process_count_descriptors();
@@ -87,7 +91,8 @@ TEST(descriptors_given_back, "A thousand imports and releases leave the descript
 	fixture_close();
 }
 
-TEST(native, "Where the driver has the extension its own function gets the arguments unchanged.")
+TEST(native,
+     "If the driver has the extension, the driver's own function gets the arguments unchanged.")
 {
 	unsigned char *memory;
 	cl_int err = 1;
@@ -111,14 +116,14 @@ TEST(native, "Where the driver has the extension its own function gets the argum
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(stub_calls("clImportMemoryARM"), 2);
 	cl.clReleaseMemObject(mem);
-	EXPECT_EQ(stub_calls("clBuildProgram"), 1); /* no self-test: the fixture's only */
+	EXPECT_EQ(stub_calls("clBuildProgram"), 1); /* by the fixture alone: no self-test has run */
 	EXPECT(!fix.import(fix.context, 0, NULL, NULL, 4096, &err));
 	EXPECT_EQ(err, CL_INVALID_VALUE);
 	fixture_close();
 }
 
 TEST(native_unnamed,
-     "A driver that reports the extension, and has no clImportMemoryARM, is refused.")
+     "If a driver reports the extension and has no clImportMemoryARM, imports are refused.")
 {
 	cl_int err = 1;
 
@@ -131,7 +136,7 @@ TEST(native_unnamed,
 	fixture_close();
 }
 
-TEST(two_platforms, "One function serves all platforms: the context tells which.")
+TEST(two_platforms, "One clImportMemoryARM serves all platforms; the context selects the platform.")
 {
 	cl_platform_id platforms[2];
 	cl_device_id device;
@@ -178,7 +183,7 @@ TEST(error_pointer, "errcode_ret may be NULL, on success and on failure.")
 static void *drivers_pages[16 * DRIVERS_PAGES];
 static size_t num_drivers_pages;
 
-/* A driver maps memory of its own, which stays. */
+/* A driver whose clCreateContext maps memory for good. */
 static cl_context CL_API_CALL create_context_and_map(
 	const cl_context_properties *properties, cl_uint num, const cl_device_id *devices,
 	void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data,
@@ -190,7 +195,9 @@ static cl_context CL_API_CALL create_context_and_map(
 	return stub_dispatch.clCreateContext(properties, num, devices, notify, data, errcode_ret);
 }
 
-TEST(hole_at_first, "A hole is refused by the first import, whatever a driver maps for its test.")
+TEST(hole_at_first,
+     "The first import refuses a hole in the address space, even if the driver maps memory "
+     "meanwhile.")
 {
 	struct _cl_icd_dispatch table = stub_dispatch;
 	import_function import;

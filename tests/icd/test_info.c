@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Extension names, in the four queries that have them. */
+/* Extension names, in the four queries for extension names. */
 #include "fixture.h"
 #include "text.h"
 
@@ -8,7 +8,7 @@
 static const char *const names[NAMES] = { "cl_arm_import_memory", "cl_arm_import_memory_host",
 					  "cl_arm_import_memory_dma_buf" };
 
-/* The four queries that carry names. */
+/* A query for extension names, of four. */
 struct query {
 	bool of_device, versions;
 	cl_device_id device;
@@ -36,7 +36,7 @@ static int count_name(const cl_name_version *list, size_t size, const char *name
 	return count;
 }
 
-/* How often the answer to @q has @name. */
+/* How often the answer to @q contains @name. */
 static int count_in(const struct query *q, const char *name)
 {
 	char answer[4096];
@@ -58,7 +58,8 @@ static void expect_names(cl_device_id device, int count)
 	}
 }
 
-TEST(names_once, "Platform and device, with and without versions, have the three names once.")
+TEST(names_once,
+     "Platform and device report each of the three names once, with and without versions.")
 {
 	fixture_reset();
 	fixture_open();
@@ -66,7 +67,8 @@ TEST(names_once, "Platform and device, with and without versions, have the three
 	fixture_close();
 }
 
-TEST(trailing_space, "A driver's string that ends with a space is continued without a second one.")
+TEST(trailing_space,
+     "If a driver's extension string ends with a space, the layer adds no second space.")
 {
 	char text[512];
 
@@ -80,7 +82,7 @@ TEST(trailing_space, "A driver's string that ends with a space is continued with
 	fixture_close();
 }
 
-/* The sizes of the two calls agree; less room is an error and nothing is written. */
+/* Both calls of a query agree on the size. A smaller buffer is an error, and is not written. */
 static void expect_two_calls(const struct query *q)
 {
 	unsigned char answer[4096], small[4096];
@@ -100,7 +102,7 @@ static void expect_two_calls(const struct query *q)
 	EXPECT_EQ(small[0], 0xa5);
 }
 
-TEST(two_calls, "In all four queries the size asked for is the size that is filled.")
+TEST(two_calls, "The size that a query reports is the size that the query fills.")
 {
 	fixture_reset();
 	fixture_open();
@@ -135,14 +137,15 @@ static void expect_version(const char *asked, cl_version version)
 	fixture_close();
 }
 
-TEST(versions, "The version is 1.0.0, or what CLIMPORT_VERSION asks for.")
+TEST(versions, "The extension's version is 1.0.0, or the version that CLIMPORT_VERSION asks for.")
 {
 	expect_version(NULL, CL_MAKE_VERSION(1, 0, 0));
 	expect_version("1.0.0", CL_MAKE_VERSION(1, 0, 0));
 	expect_version("1.1.0", CL_MAKE_VERSION(1, 1, 0));
 }
 
-TEST(sub_devices, "A sub-device has the names of its root, and its objects import.")
+TEST(sub_devices,
+     "A sub-device reports the names of its root device, and contexts of sub-devices import.")
 {
 	const cl_device_partition_property halves[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
 	cl_device_id sub[2];
@@ -166,7 +169,8 @@ TEST(sub_devices, "A sub-device has the names of its root, and its objects impor
 	fixture_close();
 }
 
-TEST(copying_device, "A device that copies does not report the names; nor does its platform.")
+TEST(copying_device,
+     "A device that copies does not report the names, and neither does its platform.")
 {
 	fixture_reset();
 	stub_set(STUB_COPYING, 1);
@@ -176,7 +180,7 @@ TEST(copying_device, "A device that copies does not report the names; nor does i
 }
 
 TEST(one_of_two_devices,
-     "Of two devices only the one that qualifies reports them, and the platform.")
+     "If one of two devices qualifies, that device and the platform report the names.")
 {
 	fixture_reset();
 	stub_set(STUB_DEVICES, 2);
@@ -188,7 +192,7 @@ TEST(one_of_two_devices,
 	fixture_close();
 }
 
-TEST(native_driver, "The names of a driver that has the extension are not repeated.")
+TEST(native_driver, "If a driver has the extension, the layer does not repeat the driver's names.")
 {
 	fixture_reset();
 	stub_set(STUB_NATIVE, 1);
@@ -197,7 +201,7 @@ TEST(native_driver, "The names of a driver that has the extension are not repeat
 	fixture_close();
 }
 
-TEST(errors_pass, "The driver's answer to a wrong query reaches the application.")
+TEST(errors_pass, "The driver's error for a wrong query reaches the application.")
 {
 	char text[64];
 	size_t size;
@@ -221,7 +225,7 @@ TEST(errors_pass, "The driver's answer to a wrong query reaches the application.
 }
 
 TEST(platform_null,
-     "Platform NULL is whichever the driver chooses, in strings and address queries.")
+     "Platform NULL is the platform that the driver chooses, in queries of extension names.")
 {
 	char text[512];
 
@@ -233,7 +237,8 @@ TEST(platform_null,
 	fixture_close();
 }
 
-TEST(no_with_version_in_1_2, "An OpenCL 1.2 driver's error for the WITH_VERSION queries stays.")
+TEST(no_with_version_in_1_2,
+     "An OpenCL 1.2 driver's error for the WITH_VERSION queries is passed on.")
 {
 	char answer[1024];
 
@@ -250,7 +255,9 @@ TEST(no_with_version_in_1_2, "An OpenCL 1.2 driver's error for the WITH_VERSION 
 	fixture_close();
 }
 
-/* Whether the fault has happened: false when there are fewer than @nth calls. */
+/*
+ * Returns whether the @nth driver call of the query failed; false if the query makes fewer calls.
+ */
 static bool query_with_fault(const struct query *like, unsigned long nth)
 {
 	struct query q = *like;
@@ -271,7 +278,7 @@ static bool query_with_fault(const struct query *like, unsigned long nth)
 }
 
 TEST(driver_fails_query,
-     "A driver that fails, at whichever call, fails the query or takes no imports.")
+     "If any driver call of a query fails, the query fails or the names are missing.")
 {
 	for (int i = 0; i < 4; i++)
 		for (unsigned long n = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The method khr, of which the layer has a row that takes no memory yet. */
+/* The method khr, whose row in the layer takes no memory yet. */
 #include "fixture.h"
 
 #include <unistd.h>
@@ -15,8 +15,9 @@ static void khr_open(enum stub_option option, long value)
 	fixture_open();
 }
 
-TEST(dma_buf_refused, "A device that copies host memory refuses a dma-buf, and the refusal names "
-		      "the extension by which the device takes dma-bufs.")
+TEST(dma_buf_refused,
+     "If a device copies host memory, a dma-buf is refused, and the message names the device's "
+     "extension for dma-bufs.")
 {
 	int fd;
 
@@ -30,7 +31,8 @@ TEST(dma_buf_refused, "A device that copies host memory refuses a dma-buf, and t
 	close(fd);
 }
 
-TEST(host_refused, "The refusal of host memory does not name an extension for dma-bufs.")
+TEST(host_refused,
+     "The message for refused host memory does not name the device's extension for dma-bufs.")
 {
 	khr_open(STUB_COPYING, 1);
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
@@ -39,8 +41,9 @@ TEST(host_refused, "The refusal of host memory does not name an extension for dm
 	fixture_close();
 }
 
-TEST(dma_buf_by_host_ptr, "A device that is zero copy for host memory takes a dma-buf by its "
-			  "mapping, also if the device has the extension.")
+TEST(dma_buf_by_host_ptr,
+     "If a device is zero copy for host memory, a dma-buf is imported by its mapping, with or "
+     "without the extension.")
 {
 	cl_mem mem;
 	int fd;
@@ -60,7 +63,8 @@ static bool khr_nothing_runs(void *threads)
 }
 
 TEST(hanging_driver,
-     "A device whose self-test hangs is refused for the hang, not by the extension.")
+     "If a device's self-test hangs, the message for a refused dma-buf names the hang and not the "
+     "extension.")
 {
 	int fd, threads;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entry points: which loaders the layer works in. */
+/* The entry points of the layer, under each kind of loader. */
 #include "fixture.h"
 #include "text.h"
 
@@ -12,7 +12,7 @@ typedef cl_int(CL_API_CALL *init_with_properties)(cl_uint, const struct _cl_icd_
 
 static const size_t sizes[] = { 100, 149, 150, 200 };
 
-/* The last byte of the table is the last one that can be read. */
+/* Places the table at the end of a page. A read behind the table faults. */
 static void **table_at_end_of_page(size_t entries)
 {
 	size_t size = entries * sizeof(void *);
@@ -20,7 +20,7 @@ static void **table_at_end_of_page(size_t entries)
 	void **table = (void **)(at + 4096 - size);
 
 	EXPECT_EQ(mprotect(at + 4096, 4096, PROT_NONE), 0);
-	memset(table, 0x5a, size); /* what a newer loader has behind: not to be called */
+	memset(table, 0x5a, size); /* entries of a newer loader, which must not be called */
 	memcpy(table, &stub_dispatch, size < sizeof(stub_dispatch) ? size : sizeof(stub_dispatch));
 	return table;
 }
@@ -50,14 +50,16 @@ static void expect_loads(size_t entries)
 }
 
 TEST(loads_in_every_loader,
-     "A table of 100, 149, 150 or 200 entries is taken; nothing behind it is read.")
+     "The layer accepts a table of 100, 149, 150 or 200 entries, and reads nothing behind the "
+     "table.")
 {
 	fixture_reset();
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		expect_loads(sizes[i]);
 }
 
-TEST(too_small, "A table without what an import needs is CL_INVALID_VALUE, not read.")
+TEST(too_small,
+     "A table without the functions that an import needs is CL_INVALID_VALUE, and is not read.")
 {
 	void *const *slots;
 	cl_uint count = 7;
@@ -70,7 +72,9 @@ TEST(too_small, "A table without what an import needs is CL_INVALID_VALUE, not r
 	EXPECT_EQ(count, 7);
 }
 
-TEST(init_calls_nothing, "The loader is initialising itself: the layer calls no OpenCL function.")
+TEST(init_calls_nothing,
+     "The layer's initialization calls no OpenCL function, since the loader is not initialized "
+     "yet.")
 {
 	void *const *slots;
 	cl_uint count;
@@ -83,7 +87,7 @@ TEST(init_calls_nothing, "The loader is initialising itself: the layer calls no 
 	EXPECT_EQ(stub_calls("clGetExtensionFunctionAddressForPlatform"), 0);
 }
 
-TEST(null_slots_stay_null, "No slot is filled whose target is NULL, whichever it is.")
+TEST(null_slots_stay_null, "If the target's slot is NULL, the layer leaves the slot NULL.")
 {
 	void *copy, **table, *const *slots;
 	cl_uint count;
@@ -102,7 +106,7 @@ TEST(null_slots_stay_null, "No slot is filled whose target is NULL, whichever it
 	}
 }
 
-TEST(works_on_1_2, "Imports work over a driver whose table ends with OpenCL 1.2.")
+TEST(works_on_1_2, "If the driver's table ends with OpenCL 1.2, imports work.")
 {
 	unsigned char *memory;
 	cl_mem mem;
@@ -151,7 +155,7 @@ TEST(init_with_properties,
 	EXPECT(function(149, &stub_dispatch, &count, &dispatch, unknown) < 0);
 }
 
-TEST(layer_info, "CL_LAYER_API_VERSION is 100; the two calls of the query agree.")
+TEST(layer_info, "CL_LAYER_API_VERSION is 100, and both calls of the query agree.")
 {
 	pfn_clGetLayerInfo info;
 	cl_layer_api_version version[2] = { 0, 77 };
@@ -169,7 +173,7 @@ TEST(layer_info, "CL_LAYER_API_VERSION is 100; the two calls of the query agree.
 	EXPECT_EQ(info(0, sizeof(version), version, &size), CL_INVALID_VALUE);
 }
 
-TEST(deinit, "clDeinitLayer succeeds and the layer can be set up again.")
+TEST(deinit, "clDeinitLayer succeeds, and the layer can be set up again.")
 {
 	cl_int(CL_API_CALL * deinit)(void);
 	void *copy;
@@ -183,7 +187,8 @@ TEST(deinit, "clDeinitLayer succeeds and the layer can be set up again.")
 	layer_init(copy, &stub_dispatch, &cl);
 }
 
-TEST(stays_loaded, "dlclose leaves the layer mapped: drivers may still call its callbacks.")
+TEST(stays_loaded,
+     "dlclose leaves the layer mapped, since drivers may still call the layer's callbacks.")
 {
 	void *copy, *function;
 	Dl_info info;
@@ -196,7 +201,8 @@ TEST(stays_loaded, "dlclose leaves the layer mapped: drivers may still call its 
 }
 
 TEST(listed_twice,
-     "A loader that lists the library twice gets an error the second time, and works.")
+     "If a loader lists the library twice, the second initialization fails and the first keeps "
+     "working.")
 {
 	char text[512];
 	void *copy, *const *slots;
@@ -215,7 +221,7 @@ TEST(listed_twice,
 	EXPECT_EQ(text_count_word(text, "cl_arm_import_memory"), 1);
 }
 
-TEST(stacked, "Two layers, one on the other: names once, imports work and are guarded.")
+TEST(stacked, "If two copies of the layer are stacked, names are reported once and imports work.")
 {
 	struct _cl_icd_dispatch lower;
 	unsigned char *memory, byte;
@@ -249,7 +255,7 @@ TEST(stacked, "Two layers, one on the other: names once, imports work and are gu
 	fixture_close();
 }
 
-TEST(exported_symbols, "The library exports the four entry points of a layer and nothing else.")
+TEST(exported_symbols, "The library exports the four entry points of a layer and no other symbol.")
 {
 	static const char *const wanted[] = { "clDeinitLayer", "clGetLayerInfo", "clInitLayer",
 					      "clInitLayerWithProperties" };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long an import is one, and its memory is held. */
+/* The lifetime of imports, and of their memory's mapping. */
 #include "access.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-TEST(retain_release, "An import stays one until its last reference is released.")
+TEST(retain_release, "An import stays an import until its last reference is released.")
 {
 	cl_mem mem;
 	int fd;
@@ -22,13 +22,14 @@ TEST(retain_release, "An import stays one until its last reference is released."
 		EXPECT_EQ(cl.clReleaseMemObject(mem), CL_SUCCESS);
 	}
 	EXPECT(process_settles(fixture_is_unmapped,
-			       NULL)); /* the stub's queue lets go of it a moment later */
+			       /* the stub's queue drops the import a moment after clFinish() */
+			       NULL));
 	close(fd);
 	fixture_close();
 }
 
 TEST(sub_buffer_outlives_parent,
-     "A sub-buffer is an import after its parent was released, and holds it.")
+     "A sub-buffer is still an import after its parent's release, and holds the parent.")
 {
 	cl_mem mem, sub;
 	int fd;
@@ -49,7 +50,7 @@ TEST(sub_buffer_outlives_parent,
 }
 
 TEST(image_outlives_parents,
-     "An image on a sub-buffer outlives the sub-buffer and the import, which are released at once.")
+     "An image on a sub-buffer keeps the released sub-buffer and the released import alive.")
 {
 	unsigned char *memory;
 	cl_mem mem, sub, made, out;
@@ -76,7 +77,7 @@ TEST(image_outlives_parents,
 	for (unsigned char turn = 1; turn < 4; turn++) {
 		unsigned char pixel[4];
 
-		memory[4096 + 64 * 2 + 4] = turn; /* (1, 2) */
+		memory[4096 + 64 * 2 + 4] = turn; /* the pixel at (1, 2) */
 		EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
 		EXPECT_EQ(cl.clEnqueueReadBuffer(fix.queue, out, CL_TRUE, (2 * 4 + 1) * 4, 4, pixel,
 						 0, NULL, NULL),
@@ -90,7 +91,7 @@ TEST(image_outlives_parents,
 	fixture_close();
 }
 
-/* Every way to make an object, all of which may get the address of a freed import. */
+/* Creates an object of class @way, which may get the address of a freed import. */
 static cl_mem create_other(int way)
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
@@ -128,14 +129,14 @@ static cl_mem create_other(int way)
 	return NULL;
 }
 
-/* After @freed was released, objects at its address are their own. */
+/* Objects at the address of the released import @freed are not imports. */
 static void expect_no_heirs(cl_mem freed)
 {
 	cl_mem mem = NULL;
 
 	for (int way = 0; way < 11; way++) {
 		mem = create_other(way);
-		EXPECT(mem == freed); /* else the test tests nothing */
+		EXPECT(mem == freed); /* the test's premise */
 		EXPECT(!fixture_is_import(mem));
 		cl.clReleaseMemObject(mem);
 	}
@@ -169,12 +170,14 @@ TEST(reused_addresses, "An object at the address of a freed import is not an imp
 	lifetime_reuse_address(STUB_ADDRESS_REUSE);
 }
 
-TEST(no_callback_for_images, "Nor where the driver calls no destructor callback for 1D images.")
+TEST(no_callback_for_images,
+     "If the driver calls no destructor callback for 1D images, an object at the address of a "
+     "freed image is not an import.")
 {
 	lifetime_reuse_address(STUB_NO_IMAGE1D_DESTRUCTOR);
 }
 
-/* The memory's proofs come with the first imports; they make objects, too. */
+/* Opens the fixture and makes the first imports, whose self-tests create objects too. */
 static void open_proved(void)
 {
 	fixture_open();
@@ -209,7 +212,8 @@ TEST(import_at_freed_address, "A new import at the address of a freed one is an 
 	fixture_close();
 }
 
-TEST(late_destructor, "Where callbacks come late, from a thread, memory stays mapped until then.")
+TEST(late_destructor,
+     "If destructor callbacks come late on a thread, memory stays mapped until the callbacks come.")
 {
 	cl_mem mem;
 	int fd;
@@ -247,7 +251,7 @@ TEST(own_destructor_callback, "The application's destructor callback on an impor
 	fixture_close();
 }
 
-/* The memory of an import that is gone is imported with other access, in its destructor callback. */
+/* A destructor callback: imports the memory of the destroyed import again, for other access. */
 static void CL_CALLBACK import_again(cl_mem mem, void *memory)
 {
 	(void)mem;
@@ -256,7 +260,8 @@ static void CL_CALLBACK import_again(cl_mem mem, void *memory)
 }
 
 TEST(reuse_in_destructor,
-     "A destructor callback may import the memory anew, whichever object was released last.")
+     "A destructor callback may import the memory again, whether the import or its sub-buffer was "
+     "released last.")
 {
 	for (int with_part = 0; with_part < 2; with_part++) {
 		unsigned char *memory;
@@ -278,7 +283,9 @@ TEST(reuse_in_destructor,
 	}
 }
 
-/* @made is the argument of a kernel that waits, and is released with the import before it runs. */
+/*
+ * Releases the import and @made while a kernel with the argument @made waits; then the kernel runs.
+ */
 static void release_in_flight(struct buffer *a, cl_mem made, const char *name)
 {
 	const bool reads = strcmp(name, "increment") != 0;
@@ -315,7 +322,7 @@ static void release_in_flight(struct buffer *a, cl_mem made, const char *name)
 	cl.clReleaseMemObject(out);
 }
 
-/* With the brackets of the runtime, which hold the memory, too, and without. */
+/* Once with the runtime's brackets, which hold the memory too, and once without brackets. */
 static void expect_held_in_flight(bool of_image)
 {
 	static const cl_import_properties_arm *const properties[] = { runtime_keeps,
@@ -344,12 +351,13 @@ TEST(released_in_flight, "A released import stays mapped until the kernel that u
 }
 
 TEST(image_released_in_flight,
-     "An image on an import that is released while a kernel uses it is held until the kernel ends.")
+     "If an image on an import is released while a kernel uses the image, the import is held until "
+     "the kernel ends.")
 {
 	expect_held_in_flight(true);
 }
 
-/* A kernel that reads the first pixels of @made once @go has completed. */
+/* Enqueues a kernel to read the first pixels of @made once @go is complete. */
 static void enqueue_reader(cl_mem made, cl_mem out, bool of_line, cl_event go)
 {
 	cl_kernel kernel = fixture_create_kernel(of_line ? "image1d_to_buffer" : "image_to_buffer");
@@ -370,7 +378,7 @@ static void CL_CALLBACK lifetime_trace_destroyed(cl_mem mem, void *name)
 	stub_trace("destroyed %s", (char *)name);
 }
 
-/* The application lets go of all while a kernel on an image is held back; then the kernel runs. */
+/* Releases all objects while a kernel on an image is held back, and then lets the kernel run. */
 static void expect_destroyed_after_kernel(bool of_line, bool of_part)
 {
 	static char name[] = "import";
@@ -403,7 +411,8 @@ static void expect_destroyed_after_kernel(bool of_line, bool of_part)
 }
 
 TEST(destructor_after_image,
-     "An import's destructor callback comes when no kernel uses an image on it any more.")
+     "An import's destructor callback comes after the last kernel that uses an image on the "
+     "import.")
 {
 	static const enum stub_option habits[] = { STUB_ADDRESS_REUSE, STUB_NO_IMAGE1D_DESTRUCTOR,
 						   STUB_ASYNC_DESTRUCTOR,

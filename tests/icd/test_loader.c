@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layer in the loader of this system, over the stub as an ICD; each test a process. */
+/* The layer in the system's loader, over the stub as an ICD. Each test runs in a new process. */
 #include "harness.h"
 #include "text.h"
 
@@ -60,7 +60,10 @@ static int loader_run_program(void)
 	return import_in(platform, device);
 }
 
-/* TEST_LAYER: another layer than the one built, to see the tests fail. */
+/*
+ * The environment variable TEST_LAYER names a layer to test instead of the layer just built.  A
+ * developer sets TEST_LAYER to a faulty layer to see the tests fail.
+ */
 static const char *loader_layer_path(void)
 {
 	const char *path = getenv("TEST_LAYER");
@@ -68,7 +71,10 @@ static const char *loader_layer_path(void)
 	return path ? path : LAYER_PATH;
 }
 
-/* @settings: pairs of names and values, NULL at the end. */
+/*
+ * Runs @run in a child; @settings has pairs of names and values for the environment, and ends with
+ * NULL.
+ */
 static void expect_runs(int (*run)(void), const char *const *settings)
 {
 	int status = -1;
@@ -97,12 +103,12 @@ TEST(loader, "The layer works in this system's loader.")
 	loader_expect_works((const char *const[]){ NULL });
 }
 
-TEST(old_driver, "The layer works over an OpenCL 1.2 driver, whose table ends early.")
+TEST(old_driver, "The layer works over an OpenCL 1.2 driver, whose dispatch table ends early.")
 {
 	loader_expect_works((const char *const[]){ "STUB_CL12", "1", NULL });
 }
 
-TEST(twice, "A layer that is listed twice is there once.")
+TEST(twice, "If OPENCL_LAYERS lists the layer twice, the layer takes part once.")
 {
 	char both[4096];
 
@@ -113,7 +119,7 @@ TEST(twice, "A layer that is listed twice is there once.")
 static cl_device_id handler_device; /* NULL: OpenCL is not in use yet */
 static int handler_calls;
 
-/* What a program does that gives its device up for a fork. */
+/* OpenCL calls in a program's fork handlers, for example to give up a device before a fork. */
 static void use_in_handler(void)
 {
 	cl_context context;
@@ -126,7 +132,9 @@ static void use_in_handler(void)
 		handler_calls++;
 }
 
-/* The handlers are there before the loader has loaded the layer and its own. */
+/*
+ * The program registers handlers before the loader loads the layer, which registers handlers too.
+ */
 static int program_with_handlers(void)
 {
 	cl_platform_id platform;
@@ -142,7 +150,7 @@ static int program_with_handlers(void)
 	if (!child) {
 		alarm(30);
 		use_in_handler();
-		_exit(handler_calls != 3); /* before, in the child, and here */
+		_exit(handler_calls != 3); /* before fork(), in the child's handler, and here */
 	}
 	if (waitpid(child, &status, 0) != child || status)
 		return loader_fail_at(__LINE__);
@@ -151,7 +159,7 @@ static int program_with_handlers(void)
 }
 
 TEST(fork_handlers,
-     "The application's fork handlers call OpenCL, though they are older than the layer's.")
+     "Fork handlers that an application registered before the layer was loaded can call OpenCL.")
 {
 	if (*SANITIZER)
 		test_skip("PoCL does not run with sanitizers, and the stub has fork handlers of "
@@ -188,7 +196,7 @@ static void *use_in_thread(void *unused)
 	return NULL;
 }
 
-/* As fork handlers are used most: around a lock of the application's. */
+/* The usual fork handlers, which take a lock of the application before a fork. */
 static int program_with_mutex(void)
 {
 	cl_platform_id platform;
@@ -213,7 +221,7 @@ static int program_with_mutex(void)
 }
 
 TEST(fork_handlers_lock,
-     "The application's fork handlers take a lock whose owner is in a call of OpenCL.")
+     "An application's fork handlers can take a lock while the lock's owner is in an OpenCL call.")
 {
 	if (*SANITIZER)
 		test_skip("PoCL does not run with sanitizers, and the stub has fork handlers of "

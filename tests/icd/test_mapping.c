@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DMA_BUF_IOCTL_SYNC of maps: START and END pair, whatever fails. */
+/* DMA_BUF_IOCTL_SYNC of maps: each START has an END, also after failures. */
 #include "access.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-static int mapped_before; /* by tests before, where a driver does not call back */
+static int mapped_before; /* mappings of earlier tests, left by drivers without callbacks */
 
 static bool mapping_is_unmapped(void *unused)
 {
@@ -66,7 +66,8 @@ static bool mapping_has_ended(void *unused)
 	return stub_trace_count("sync END a") && !fake_dmabuf_open_brackets();
 }
 
-TEST(list_of_none, "A map whose wait list has no events is refused, as the driver refuses it.")
+TEST(list_of_none,
+     "A map with an event list of length 0 gets the driver's CL_INVALID_EVENT_WAIT_LIST.")
 {
 	struct run r = map_open(0);
 	cl_event none = NULL;
@@ -80,7 +81,7 @@ TEST(list_of_none, "A map whose wait list has no events is refused, as the drive
 }
 
 TEST_EACH(start_fails, struct queue_kind, queue_kinds,
-	  "The unmap of a map whose START failed is no END.")
+	  "If START of a map failed, the unmap makes no END.")
 {
 	struct run r = map_open(row->properties);
 	cl_event done;
@@ -95,13 +96,13 @@ TEST_EACH(start_fails, struct queue_kind, queue_kinds,
 }
 
 TEST_EACH(wait_list_fails, struct driver_kind, driver_kinds,
-	  "The unmap of a map whose wait list failed is no END.")
+	  "If the wait list of a map failed, the unmap makes no END.")
 {
 	struct run r = map_open(row->properties);
 	cl_event go = user_event_create(), done;
 	void *mapped;
 
-	stub_set(STUB_NO_FAILURE_CALLBACK, row->quirk); /* PoCL 3.1 */
+	stub_set(STUB_NO_FAILURE_CALLBACK, row->quirk); /* like PoCL 3.1 */
 	mapped = mapping_enqueue_map(&r, CL_FALSE, &go, &done);
 	fixture_complete_event(go, -5);
 	expect_failure(done);
@@ -112,7 +113,7 @@ TEST_EACH(wait_list_fails, struct driver_kind, driver_kinds,
 	row->quirk ? fixture_release() : fixture_close();
 }
 
-TEST(unmap_refused, "An unmap that the driver refuses leaves the END to the next one.")
+TEST(unmap_refused, "If the driver refuses an unmap, the next unmap makes the END.")
 {
 	struct run r = map_open(0);
 	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
@@ -127,7 +128,7 @@ TEST(unmap_refused, "An unmap that the driver refuses leaves the END to the next
 }
 
 TEST_EACH(unmap_fails, struct queue_kind, queue_kinds,
-	  "The failure of an unmap's wait list ends access.")
+	  "If the wait list of an unmap fails, access is ended.")
 {
 	struct run r = map_open(row->properties);
 	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
@@ -143,16 +144,16 @@ TEST_EACH(unmap_fails, struct queue_kind, queue_kinds,
 }
 
 TEST_EACH(unmap_fails_silently, struct driver_kind, driver_kinds,
-	  "Where the driver does not call back, access ends with the release of the import.")
+	  "If the driver reports no failures, the release of the import ends access.")
 {
 	struct run r = map_open(row->properties);
 	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
 	cl_event go = user_event_create(), done;
 
-	stub_set(STUB_NO_FAILURE_CALLBACK, 1); /* PoCL 3.1 */
+	stub_set(STUB_NO_FAILURE_CALLBACK, 1); /* like PoCL 3.1 */
 	EXPECT_EQ(mapping_enqueue_unmap(&r, mapped, &go, &done), CL_SUCCESS);
 	if (row->quirk)
-		run_release(&r); /* the unmap is in the queue */
+		run_release(&r); /* while the unmap is in the queue */
 	fixture_complete_event(go, -5);
 	expect_failure(done);
 	if (!row->quirk)
@@ -162,10 +163,10 @@ TEST_EACH(unmap_fails_silently, struct driver_kind, driver_kinds,
 	expect_count("sync END a", 1);
 	EXPECT(process_settles(mapping_is_unmapped, NULL));
 	cl.clReleaseEvent(go);
-	fixture_release(); /* the driver keeps its callback */
+	fixture_release(); /* the driver still has the layer's callback */
 }
 
-TEST(never_unmapped, "The release of an import ends access for a map that was not unmapped.")
+TEST(never_unmapped, "If a map is never unmapped, the release of the import ends access.")
 {
 	struct run r = map_open(0);
 
@@ -177,7 +178,8 @@ TEST(never_unmapped, "The release of an import ends access for a map that was no
 	fixture_close();
 }
 
-TEST(released_before_unmap, "An unmap in the queue of a released import ends access by itself.")
+TEST(released_before_unmap,
+     "If an import is released while its unmap is in the queue, the unmap ends access.")
 {
 	struct run r = map_open(0);
 	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
@@ -195,7 +197,8 @@ TEST(released_before_unmap, "An unmap in the queue of a released import ends acc
 	fixture_close();
 }
 
-TEST(maps_of_one_pointer, "Of two maps of one pointer the one that began is ended, once.")
+TEST(maps_of_one_pointer,
+     "If one of two maps of a pointer failed, the first unmap ends access, once.")
 {
 	for (int i = 0; i < 2; i++) {
 		struct run r = map_open(0);
@@ -217,7 +220,7 @@ TEST(maps_of_one_pointer, "Of two maps of one pointer the one that began is ende
 	}
 }
 
-TEST(callback_refused, "An unmap whose end cannot be seen ends access at once.")
+TEST(callback_refused, "If the layer cannot observe the end of an unmap, access ends at once.")
 {
 	struct run r = map_open(0);
 	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of imports and of what is made from them. */
+/* The layer's records of imports and of objects made from imports. */
 #include "access.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The size that the query needs is @size, and it gives that and @value. */
+/* Query @name returns @value, and reports the size @size. */
 static void expect_info(cl_mem mem, cl_mem_info name, const void *value, size_t size)
 {
 	unsigned char answer[64];
@@ -29,7 +29,7 @@ static void expect_flags(cl_mem mem, cl_mem_flags flags)
 	expect_info(mem, CL_MEM_FLAGS, &flags, sizeof(flags));
 }
 
-/* What no import shows: how it was made. */
+/* Queries do not show how the layer made @mem. */
 static void expect_hidden(cl_mem mem)
 {
 	void *const none = NULL;
@@ -40,7 +40,9 @@ static void expect_hidden(cl_mem mem)
 	expect_info(mem, CL_MEM_PROPERTIES, "", 0);
 }
 
-TEST(info, "clGetMemObjectInfo shows an import as asked for, not how it was made.")
+TEST(info,
+     "clGetMemObjectInfo shows an import as the application asked for, not as the layer made the "
+     "object.")
 {
 	static const cl_mem_flags flags[][2] = {
 		{ 0, CL_MEM_READ_WRITE },
@@ -74,7 +76,8 @@ TEST(info, "clGetMemObjectInfo shows an import as asked for, not how it was made
 	fixture_close();
 }
 
-TEST(info_of_sub_buffer, "A sub-buffer shows its parent and offset, and not the host pointer.")
+TEST(info_of_sub_buffer,
+     "A sub-buffer of an import shows its parent and offset, and no host pointer.")
 {
 	const size_t size = 256, offset = 1024;
 	cl_mem mem, sub;
@@ -93,7 +96,9 @@ TEST(info_of_sub_buffer, "A sub-buffer shows its parent and offset, and not the 
 	fixture_close();
 }
 
-TEST(info_of_images, "Images on imports show the buffer as theirs, whoever made them.")
+TEST(info_of_images,
+     "An image on an import shows the import as its buffer, whether the driver or the layer made "
+     "the image.")
 {
 	cl_mem mem, made[2], from;
 
@@ -115,7 +120,7 @@ TEST(info_of_images, "Images on imports show the buffer as theirs, whoever made 
 	fixture_close();
 }
 
-TEST(info_of_others, "An ordinary buffer keeps its host pointer and flags while imports live.")
+TEST(info_of_others, "While imports live, an ordinary buffer keeps its host pointer and flags.")
 {
 	void *memory;
 	cl_mem mem, other;
@@ -135,7 +140,7 @@ TEST(info_of_others, "An ordinary buffer keeps its host pointer and flags while 
 	fixture_close();
 }
 
-TEST(unknown_handles, "NULL, wild and freed handles get the driver's error.")
+TEST(unknown_handles, "NULL, wild pointers and freed handles get the driver's error.")
 {
 	cl_mem mem, wild = (cl_mem)(uintptr_t)0x1000;
 	size_t size;
@@ -156,7 +161,8 @@ TEST(unknown_handles, "NULL, wild and freed handles get the driver's error.")
 }
 
 TEST(read_only_descriptor,
-     "A read-only descriptor makes the import READ_ONLY, and what is made from it.")
+     "An import by a read-only descriptor is CL_MEM_READ_ONLY, and so are its sub-buffers and "
+     "images.")
 {
 	static const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM,
 							       CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
@@ -186,7 +192,7 @@ TEST(read_only_descriptor,
 	fixture_close();
 }
 
-/* An import that asks for @flags by a descriptor of @mode, with the fake dma-buf "a" behind it. */
+/* Imports the fake dma-buf @fd for @flags, by a descriptor opened with @mode. */
 static cl_mem import_by_mode(int fd, int mode, cl_mem_flags flags, cl_int *err)
 {
 	static const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM,
@@ -198,7 +204,7 @@ static cl_mem import_by_mode(int fd, int mode, cl_mem_flags flags, cl_int *err)
 	return mem;
 }
 
-/* A kernel reads a byte of @mem, and succeeds. */
+/* A kernel can read a byte of @mem. */
 static void expect_read(cl_mem mem)
 {
 	cl_mem to = cl.clCreateBuffer(fix.context, 0, 64, NULL, NULL);
@@ -216,7 +222,8 @@ static void expect_read(cl_mem mem)
 	cl.clReleaseMemObject(to);
 }
 
-TEST(write_only_of_read_only, "A kernel works on a WRITE_ONLY import of a read-only descriptor.")
+TEST(write_only_of_read_only,
+     "A kernel can read a CL_MEM_WRITE_ONLY import whose descriptor is read-only.")
 {
 	const cl_buffer_region region = { 0, 256 };
 	cl_mem mem, sub, made;
@@ -247,7 +254,8 @@ TEST(write_only_of_read_only, "A kernel works on a WRITE_ONLY import of a read-o
 	fixture_close();
 }
 
-TEST(write_only_descriptor, "A write-only descriptor is refused: the CPU cannot map it.")
+TEST(write_only_descriptor,
+     "A write-only descriptor is refused, since the CPU cannot map the dma-buf.")
 {
 	static const cl_mem_flags flags[] = { CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY,
 					      CL_MEM_READ_ONLY };

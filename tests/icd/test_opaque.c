@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The method opaque_fd: a discrete device that takes opaque descriptors, of fakes of Vulkan and
- * CUDA.
+ * The method opaque_fd: a discrete device with support for opaque descriptors, over fakes of Vulkan
+ * and CUDA.
  */
 #include "opaque_fixture.h"
 
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The stub's queue lets go of what a command used a moment after clFinish(). */
+/* The stub's queue drops a command's references a moment after clFinish(). */
 static bool are_objects(void *count)
 {
 	return stub_live(STUB_MEM) == *(long *)count;
@@ -36,7 +36,7 @@ TEST(host_pages, "Kernels work in place on any pages of the host.")
 	opaque_close();
 }
 
-TEST(refreshed, "A device that caches sees what the host wrote before each kernel.")
+TEST(refreshed, "A device that caches sees the host's writes before each kernel.")
 {
 	unsigned char *p;
 	cl_mem mem;
@@ -54,8 +54,9 @@ TEST(refreshed, "A device that caches sees what the host wrote before each kerne
 }
 
 /*
- * A kernel that a user event holds back, by its own wait list or by a marker before it.  Another
- * reads the memory meanwhile, so that a refresh at the enqueue would be too early.
+ * A user event holds a kernel back, by the kernel's own wait list or by a marker before the kernel.
+ * Meanwhile a kernel on a second queue reads the memory, so the device has cached the memory again.
+ * A refresh at the enqueue would be too early.
  */
 static void expect_late_write_is_seen(bool by_marker)
 {
@@ -92,19 +93,21 @@ static void expect_late_write_is_seen(bool by_marker)
 }
 
 TEST(refreshed_late,
-     "A device that caches sees what the host wrote before a user event that the kernel waits for.")
+     "If a kernel waits for a user event, a device that caches sees the host's writes before the "
+     "event.")
 {
 	expect_late_write_is_seen(false);
 }
 
 TEST(refreshed_behind,
-     "A command behind one that a user event holds back sees what the host wrote in between.")
+     "If a user event holds back the command before a kernel, a device that caches sees the host's "
+     "writes before the event.")
 {
 	expect_late_write_is_seen(true);
 }
 
 TEST(refreshed_at_once,
-     "Without wait list and user events no marker and no event is made for a refresh.")
+     "Without wait list and user events, a refresh makes no marker and no event.")
 {
 	unsigned long markers, events;
 	unsigned char *p;
@@ -133,7 +136,7 @@ TEST(refreshed_at_once,
 	opaque_close();
 }
 
-TEST(refreshed_once, "One refresh serves all imports that are a kernel's arguments.")
+TEST(refreshed_once, "One refresh serves all imports among a kernel's arguments.")
 {
 	unsigned long before;
 	cl_mem mem[3];
@@ -168,8 +171,7 @@ TEST(allocated, "Memory of climport_alloc() needs no refresh, and no import by V
 	cl_mem mem;
 
 	fixture_open();
-	cl.clReleaseMemObject(
-		fixture_import_host(0, pages_map(1), PAGE)); /* the self-test has been */
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), PAGE)); /* runs the self-test */
 	imports = vk->imports;
 	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, 3000, 0, uuid, &address), 0);
 	mem = fixture_import_host(0, address, 3000);
@@ -185,7 +187,7 @@ TEST(allocated, "Memory of climport_alloc() needs no refresh, and no import by V
 }
 
 TEST(one_root,
-     "Imports of parts of an allocation share one buffer of the driver, until it is freed.")
+     "Imports of parts of an allocation share one hidden buffer, until the allocation is freed.")
 {
 	unsigned long before;
 	unsigned char *p;
@@ -195,8 +197,7 @@ TEST(one_root,
 
 	opaque_reset();
 	fixture_open();
-	cl.clReleaseMemObject(
-		fixture_import_host(0, pages_map(1), PAGE)); /* the self-test has been */
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), PAGE)); /* runs the self-test */
 	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, 16 * PAGE, 0, uuid, &address), 0);
 	live = stub_live(STUB_MEM);
 	before = stub_calls("clCreateBufferWithProperties");
@@ -221,7 +222,7 @@ TEST(one_root,
 	opaque_close();
 }
 
-TEST(flags_apart, "Imports with other flags have another buffer.")
+TEST(flags_apart, "Imports of an allocation with other flags have another hidden buffer.")
 {
 	void *address;
 	cl_mem a, b;
@@ -240,7 +241,8 @@ TEST(flags_apart, "Imports with other flags have another buffer.")
 }
 
 TEST(many_roots,
-     "Of many allocations the driver's buffers are given up, the least recently used first.")
+     "The layer keeps 64 hidden buffers of allocations, and gives up the least recently used "
+     "first.")
 {
 	enum { COUNT = 70, KEPT = 64 };
 	void *address[COUNT];
@@ -268,7 +270,7 @@ TEST(many_roots,
 	opaque_close();
 }
 
-TEST(context_retained, "A context that lives on after a release goes on as before.")
+TEST(context_retained, "A context that is retained and released once works as before.")
 {
 	unsigned char *p;
 	void *address;
@@ -293,7 +295,7 @@ TEST(context_retained, "A context that lives on after a release goes on as befor
 	opaque_close();
 }
 
-TEST(device_memory, "A device's memory goes in by the dma-buf that was made of it.")
+TEST(device_memory, "Device memory is imported by a dma-buf that was exported from the memory.")
 {
 	struct climport_dmabuf d;
 	unsigned char *memory;
@@ -318,7 +320,8 @@ TEST(device_memory, "A device's memory goes in by the dma-buf that was made of i
 }
 
 TEST(mapped_dma_buf,
-     "A dma-buf goes in by its CPU mapping, and is refreshed, whoever keeps it consistent.")
+     "A dma-buf is imported by its CPU mapping and refreshed, whether the runtime or the "
+     "application keeps the data consistent.")
 {
 	static const char *const versions[] = { "1.0.0", "1.1.0" };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects on imports of the method opaque_fd, and refusals of the method. */
+/* Sub-buffers and images of imports by the method opaque_fd, and the method's refusals. */
 #include "opaque_fixture.h"
 
 #include <CL/climport.h>
@@ -11,7 +11,7 @@ static bool one_memory(void *vk)
 	return ((struct fake_vulkan *)vk)->memories == 1;
 }
 
-TEST(not_at_page, "An aligned address within a page looks like the root buffer that it is not.")
+TEST(not_at_page, "An import at an aligned address within a page shows no parent and no offset.")
 {
 	unsigned char *p;
 	cl_mem mem, sub;
@@ -50,7 +50,8 @@ static void CL_CALLBACK opaque_trace_destroyed(cl_mem mem, void *unused)
 }
 
 TEST(destructor_of_part,
-     "The import's destructor callback comes when no kernel uses a part of it any more.")
+     "An import's destructor callback comes after the last kernel that uses a sub-buffer of the "
+     "import.")
 {
 	cl_kernel kernel;
 	cl_mem mem, sub;
@@ -75,7 +76,7 @@ TEST(destructor_of_part,
 	EXPECT_EQ(stub_trace_count("destroyed import"), 1);
 }
 
-TEST(sub_buffer_errors, "Sub-buffers of such an import end where it ends.")
+TEST(sub_buffer_errors, "A sub-buffer of an import within a page ends where the import ends.")
 {
 	const cl_buffer_region outside = { ALIGN, 1000 }, before = { (size_t)-ALIGN, ALIGN },
 			       crooked = { 1, 10 };
@@ -100,7 +101,7 @@ TEST(sub_buffer_errors, "Sub-buffers of such an import end where it ends.")
 }
 
 TEST(sub_buffer_beyond,
-     "A sub-buffer ends where the import ends also if the import is the driver's own buffer.")
+     "If the import is the driver's own buffer, a sub-buffer still ends where the import ends.")
 {
 	const cl_buffer_region beyond = { PAGE, 1 };
 	unsigned long before;
@@ -119,7 +120,9 @@ TEST(sub_buffer_beyond,
 	opaque_close();
 }
 
-TEST(unaligned, "Finer alignment is refused, with the alignment in the message.")
+TEST(unaligned,
+     "If the address of an import is not aligned, the import is refused and the message names the "
+     "alignment.")
 {
 	unsigned char *p;
 
@@ -131,7 +134,7 @@ TEST(unaligned, "Finer alignment is refused, with the alignment in the message."
 	opaque_close();
 }
 
-TEST(copying_driver, "Where the driver copies, nothing is reported and imports are refused.")
+TEST(copying_driver, "If the driver copies, no extension is reported and imports are refused.")
 {
 	opaque_reset();
 	stub_set(STUB_OPAQUE_COPIES, 1);
@@ -144,7 +147,8 @@ TEST(copying_driver, "Where the driver copies, nothing is reported and imports a
 }
 
 TEST(vulkan_refuses,
-     "Where Vulkan refuses, only CUDA's memory goes in; other memory is refused with the reason.")
+     "If Vulkan refuses, only CUDA's memory is imported, and the message for other memory names "
+     "Vulkan.")
 {
 	struct fake_vulkan *vk = opaque_reset();
 	void *address;
@@ -168,7 +172,7 @@ TEST(vulkan_refuses,
 	opaque_close();
 }
 
-TEST(images, "Images on opaque imports are refused: the driver would refuse the kernels.")
+TEST(images, "Images on opaque imports are refused, since the driver would refuse their kernels.")
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
 	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = 16 };
@@ -183,7 +187,8 @@ TEST(images, "Images on opaque imports are refused: the driver would refuse the 
 	opaque_close();
 }
 
-TEST(several_devices, "A context of several devices takes none: a descriptor is for one.")
+TEST(several_devices,
+     "A context of several devices refuses imports, since a descriptor is for one device.")
 {
 	struct fake_vulkan *vk = opaque_reset();
 
@@ -197,7 +202,8 @@ TEST(several_devices, "A context of several devices takes none: a descriptor is 
 	opaque_close();
 }
 
-TEST(remembered, "The self-test runs once for a device and driver, not in each program.")
+TEST(remembered,
+     "The self-test runs once for a device and driver, and its result is kept for later programs.")
 {
 	struct fake_vulkan *vk = opaque_reset();
 	unsigned int imports;
@@ -207,13 +213,14 @@ TEST(remembered, "The self-test runs once for a device and driver, not in each p
 	EXPECT(vk->imports);
 	fixture_close();
 	imports = vk->imports;
-	fixture_open(); /* another copy of the layer: as another program */
+	fixture_open(); /* a second copy of the layer, as in a second program */
 	EXPECT(opaque_device_reports("cl_arm_import_memory_host"));
 	EXPECT_EQ(vk->imports, imports);
 	opaque_close();
 }
 
-TEST(not_remembered, "Where the cache cannot be written, the self-test runs and all works.")
+TEST(not_remembered,
+     "If the cache directory cannot be written, the self-test runs and imports work.")
 {
 	cl_mem mem;
 
@@ -241,7 +248,7 @@ TEST(nothing_left, "A thousand imports leave no descriptor and no memory.")
 	mem = fixture_import_host(0, p, PAGE);
 	fixture_increment(mem);
 	cl.clReleaseMemObject(mem);
-	EXPECT(process_settles(one_memory, vk)); /* what refreshes this context */
+	EXPECT(process_settles(one_memory, vk)); /* the memory for refreshes of the context */
 	fds = process_count_descriptors();
 	for (int i = 0; i < 1000; i++) {
 		mem = fixture_import_host(0, p + i % 3 * PAGE + i % 2 * ALIGN, PAGE);
@@ -255,7 +262,8 @@ TEST(nothing_left, "A thousand imports leave no descriptor and no memory.")
 	EXPECT_EQ(vk->memories, 0);
 }
 
-TEST(every_failure, "Whatever call of the driver fails, the import fails and nothing is left.")
+TEST(every_failure,
+     "If any call of the driver fails, the import fails and leaves no descriptor and no memory.")
 {
 	for (unsigned long n = 1;; n++) {
 		struct fake_vulkan *vk = open_caching();
@@ -282,7 +290,7 @@ TEST(every_failure, "Whatever call of the driver fails, the import fails and not
 }
 
 TEST(bad_descriptor,
-     "A refusal by the driver, with an object and an error of its own, is an error.")
+     "If the driver returns an object together with an error, the import is an error.")
 {
 	struct fake_vulkan *vk = opaque_reset();
 	cl_mem mem;
@@ -292,7 +300,8 @@ TEST(bad_descriptor,
 	mem = fixture_import_host(0, pages_map(1), PAGE);
 	cl.clReleaseMemObject(mem);
 	fds = process_count_descriptors();
-	memset(vk->gpu[0].uuid, 1, 16); /* what it makes is for another device from now on */
+	/* from now on Vulkan makes descriptors for a different device */
+	memset(vk->gpu[0].uuid, 1, 16);
 	vk->gpu_count = 1;
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
 		  CL_INVALID_OPERATION);

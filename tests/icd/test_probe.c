@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Extension queries of programs that import nothing: a probe process answers them, and the program
- * does not notice.
+ * Extension queries by programs without imports.  A probe process answers the queries, and the
+ * program does not notice the probe.
  */
 #include "probe.h"
 
@@ -15,14 +15,16 @@
 
 #define THREADS 8
 
-TEST(first_query, "The first platform query is answered by a probe process; nothing of it stays.")
+TEST(first_query,
+     "A probe process answers the first platform query, and leaves no process, thread or "
+     "descriptor.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
 	EXPECT(probe_count_kept() > 2);
 }
 
-TEST(device_native, "A device query with native kernels needs no probe, and is kept.")
+TEST(device_native, "A device query with native kernels needs no probe, and its answer is kept.")
 {
 	probe_create_cache();
 	setenv("CLIMPORT_PROBE", "off", 1);
@@ -31,7 +33,7 @@ TEST(device_native, "A device query with native kernels needs no probe, and is k
 	EXPECT_EQ(probe_count_kept(), 4);
 }
 
-TEST(device_compiled, "A device query without native kernels is answered by a probe process.")
+TEST(device_compiled, "A probe process answers a device query without native kernels.")
 {
 	probe_create_cache();
 	setenv("STUB_NO_NATIVE_KERNEL", "1", 1);
@@ -42,7 +44,7 @@ TEST(device_compiled, "A device query without native kernels is answered by a pr
 	unsetenv("STUB_NO_NATIVE_KERNEL");
 }
 
-/* The driver works in a child that is forked after the query. */
+/* Uses the driver in a child, forked after a query. */
 static int fork_and_use(void)
 {
 	cl_device_id device;
@@ -74,12 +76,14 @@ TEST(fork, "A child that is forked after a platform query can use the driver.")
 {
 	for (int round = 0; round < 10; round++) {
 		probe_create_cache();
-		EXPECT_EQ(probe_run_answered(fork_and_use), 0); /* asked of a probe */
-		EXPECT_EQ(probe_run_program(fork_and_use), 0);	/* kept */
+		EXPECT_EQ(probe_run_answered(fork_and_use), 0); /* a probe answers */
+		EXPECT_EQ(probe_run_program(fork_and_use), 0);	/* a kept answer */
 	}
 }
 
-TEST(fork_pocl, "A child can use a driver that starts threads when its devices are queried (PoCL).")
+TEST(fork_pocl,
+     "If a driver starts threads in device queries, as PoCL does, a forked child can use the "
+     "driver.")
 {
 	probe_create_cache_for_pocl();
 	if (probe_run_program(probe_has_platform))
@@ -91,7 +95,7 @@ TEST(fork_pocl, "A child can use a driver that starts threads when its devices a
 	}
 }
 
-/* Host memory is taken, dma-bufs are not. */
+/* Returns 0 if the device reports imports of host memory, and no imports of dma-bufs. */
 static int device_basic(void)
 {
 	char text[8192] = "";
@@ -108,7 +112,8 @@ static int device_basic(void)
 }
 
 TEST(pocl_basic,
-     "PoCL's device basic, which deadlocks when a user event is completed too early, hangs nobody.")
+     "PoCL's device basic deadlocks if a user event is completed too early, and the self-test does "
+     "not hang on the device.")
 {
 	probe_create_cache_for_pocl();
 	if (probe_run_program(probe_has_platform))
@@ -185,13 +190,13 @@ static int as_subreaper(void)
 	return probe_query_platform();
 }
 
-TEST(subreaper, "A program that is given orphans is left no zombie.")
+TEST(subreaper, "A program that adopts orphans gets no zombie from a probe.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(as_subreaper), 0);
 }
 
-/* Runs @program below a process that is given orphans, and has the one child that it knows. */
+/* Runs @program as the only expected child of a process that adopts orphans. */
 static int below_init(int (*program)(void))
 {
 	int status;
@@ -211,7 +216,7 @@ static int query_below_init(void)
 	return below_init(probe_query_platform);
 }
 
-TEST(init, "An init that knows its own children alone is left no zombie of a probe.")
+TEST(init, "An init process that expects only its own children gets no zombie from a probe.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(query_below_init), 0);
@@ -239,7 +244,7 @@ static int from_threads(void)
 	return missing ? 1 : 0;
 }
 
-/* The answer of a fork handler does not matter: that there is one does. */
+/* The query in a fork handler must return; the answer does not matter. */
 static void query_in_handler(void)
 {
 	probe_platform_reports();
@@ -251,7 +256,7 @@ static void *query_forever(void *unused)
 	return unused;
 }
 
-/* The handlers are older than the layer's, and a thread is in its query. */
+/* The program's handlers are older than the layer's, and a thread is in a query at the fork. */
 static int fork_in_query(void)
 {
 	pthread_t thread;
@@ -274,7 +279,8 @@ static int fork_in_query(void)
 	return 0;
 }
 
-TEST(fork_in_query, "Handlers of fork() may query a platform while a thread is in its first query.")
+TEST(fork_in_query,
+     "Fork handlers can query a platform while a thread is in the program's first query.")
 {
 	if (*SANITIZER)
 		test_skip("PoCL does not run with sanitizers, and the stub has fork handlers of "
@@ -294,7 +300,7 @@ static int child_of_hang(void)
 	return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD ? 0 : 2;
 }
 
-TEST(init_hang, "A program that is given orphans is given none while a driver hangs.")
+TEST(init_hang, "If a driver hangs, a program that adopts orphans gets no orphan from the probe.")
 {
 	probe_create_cache();
 	probe_install_layer("exec sleep 4");
@@ -317,7 +323,8 @@ TEST(one_probe, "Eight threads that query at once start one probe.")
 	EXPECT_EQ(probe_count_runs(), 1);
 }
 
-TEST(clean_process, "A probe has no descriptor, no signal mask and no other layer of its parent's.")
+TEST(clean_process,
+     "A probe inherits no descriptor, no signal mask and no other layer from the program.")
 {
 	probe_create_cache();
 	probe_install_layer(
@@ -343,7 +350,8 @@ static int after_chdir(void)
 	return chdir("/") ? 9 : probe_query_platform();
 }
 
-TEST(relative_layer, "A program that loads the layer by a relative path may change its directory.")
+TEST(relative_layer,
+     "A program that loads the layer by a relative path may change its directory before a query.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(after_chdir), 0);
@@ -360,7 +368,7 @@ static int query_by_link(void)
 	return probe_query_platform();
 }
 
-TEST(linked_layer, "A program that loads the layer by a link is answered by a probe.")
+TEST(linked_layer, "A probe answers a program that loads the layer by a symbolic link.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(query_by_link), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers of probes are kept: which, for how long, and for which environment. */
+/* Kept answers of probes: which answers are kept, for how long, and for which environment. */
 #include "probe.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-TEST(kept_answer, "A later process is answered by what was kept.")
+TEST(kept_answer, "A kept answer serves later processes.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_program(probe_query_kept), 1);
@@ -23,7 +23,7 @@ static int query_twice(void)
 	return probe_platform_reports() && probe_device_reports() ? probe_query_platform() : 1;
 }
 
-TEST(not_kept, "Where nothing can be kept, the probe's answer comes all the same.")
+TEST(not_kept, "If no answer can be kept, a probe answers each program.")
 {
 	probe_create_cache();
 	chmod(probe_cache, 0500);
@@ -32,7 +32,10 @@ TEST(not_kept, "Where nothing can be kept, the probe's answer comes all the same
 	*probe_cache = '\0';
 }
 
-/* @files are kept.  A probe that this machine does not end in two seconds is one that hangs. */
+/*
+ * A probe with @script gives no name, and @files answers are kept.  On a slow machine a probe may
+ * need more than two seconds, and then counts as hanging.
+ */
 static void expect_silent(const char *script, int files)
 {
 	double start;
@@ -56,18 +59,19 @@ static const struct broken {
 };
 
 TEST_EACH(broken_probe, struct broken, broken,
-	  "A probe that crashes or answers nonsense costs the name this time, no more.")
+	  "If a probe crashes or answers nonsense, the name is missing in this program only.")
 {
 	expect_silent(row->script, 0);
 }
 
-TEST(missing_probe, "A probe that is missing costs the name.")
+TEST(missing_probe, "If the probe's file is missing, the name is missing.")
 {
 	expect_silent("rm $0; exit 127", 0);
-	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0); /* it is gone now */
+	/* the first run removed the probe */
+	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
 }
 
-/* Each kept file after @command, which has it as $f. */
+/* Runs @command for each kept file, whose path is $f. */
 static void kept_damage(const char *command)
 {
 	char text[512];
@@ -77,7 +81,7 @@ static void kept_damage(const char *command)
 	EXPECT_EQ(system(text), 0);
 }
 
-/* The probe may write its line when its asker has given it up. */
+/* A probe may note a run after the program has given the probe up. */
 static void expect_probes(int count)
 {
 	for (int i = 0; i < 6000 && probe_count_runs() < count; i++)
@@ -94,9 +98,9 @@ static const struct unanswering {
 	{ "says_half", "echo ran >> $XDG_CACHE_HOME/ran; printf 'takes 3 1 3' >&3" },
 };
 
-/* A probe that hangs is asked by the first process alone. */
+/* Only the first process waits for a hanging probe. */
 TEST_EACH(unanswered, struct unanswering, unanswering,
-	  "A probe that crashes, hangs or answers nothing is not tried again for a while.")
+	  "A probe that crashes, hangs or gives no answer is not tried again for an hour.")
 {
 	expect_silent(row->script, 1);
 	expect_probes(1);
@@ -110,7 +114,7 @@ TEST_EACH(unanswered, struct unanswering, unanswering,
 static __typeof__(posix_spawn) *real_posix_spawn;
 static bool spawns_slowly;
 
-/* The layer's, too, which calls this in a process that shares its memory. */
+/* The layer calls posix_spawn() too, in a process with shared memory. */
 __attribute__((visibility("default"), no_sanitize("address", "thread", "undefined"))) int
 posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 	    const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
@@ -133,17 +137,22 @@ static int silent_and_slow(void)
 	return probe_is_silent();
 }
 
-TEST(not_started, "A probe that a busy machine does not start in two seconds is asked by the next "
-		  "process.")
+TEST(not_started,
+     "If a busy machine does not start a probe within two seconds, the next process starts a "
+     "probe.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_program(silent_and_slow), 0);
-	/* Nothing is kept, or by now what the late probe says: no refusal in either case. */
+	/*
+	 * Either no answer is kept, or the answer of the late probe; a refusal is kept in neither
+	 * case.
+	 */
 	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
 }
 
-TEST(clock_set_back, "A failed probe is not tried again when the clock was set back a bit, and is "
-		     "when it was set back by hours.")
+TEST(clock_set_back,
+     "A failed probe is not tried again if the clock was set back by minutes, and is tried again "
+     "after hours.")
 {
 	expect_silent(unanswering[0].script, 1);
 	expect_probes(1);
@@ -160,7 +169,7 @@ static int device_is_silent(void)
 	return probe_device_reports() ? 1 : 0;
 }
 
-/* What is kept says that the driver takes nothing: one that was mended since, let us say. */
+/* Replaces the kept answers by refusals, as if the driver had been repaired since. */
 static void expect_aged(int (*silent)(void), int (*reported)(void))
 {
 	probe_create_cache();
@@ -187,7 +196,8 @@ static int probe_keep_with_installed(void)
 	return probe_query_platform();
 }
 
-TEST(late_answer, "An answer that comes too late for its asker is kept for the next process.")
+TEST(late_answer,
+     "If a probe answers too late for its program, the answer is kept for the next process.")
 {
 	char script[1024];
 	int status = 1;
@@ -209,8 +219,8 @@ static int query_after_device(void)
 	return probe_device_reports() && probe_platform_reports() ? 0 : 1;
 }
 
-TEST(known_devices, "Where no probe answers, a platform reports what this process knows of its "
-		    "devices.")
+TEST(known_devices,
+     "If no probe answers, a platform reports the devices that this process has tested.")
 {
 	probe_create_cache();
 	probe_install_layer("exec sleep 4");
@@ -224,8 +234,8 @@ static int silent_with_ignored(void)
 	return probe_silent_with_installed();
 }
 
-TEST(crash_ignored, "A driver that crashes its probe is left alone also by programs that ignore "
-		    "SIGCHLD.")
+TEST(crash_ignored,
+     "If a driver crashes its probe, programs that ignore SIGCHLD start no second probe.")
 {
 	probe_create_cache();
 	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; kill -SEGV $$");
@@ -246,8 +256,9 @@ static void expect_probed_each_time(void)
 	}
 }
 
-/* The test in the caller would refuse. */
-TEST(no_library, "A driver whose library cannot be told is tested by a probe, too.")
+/* STUB_COPYING makes a self-test inside the program refuse the driver. */
+TEST(no_library,
+     "If a driver's library cannot be found, a probe tests the driver, and the answer is not kept.")
 {
 	probe_create_cache();
 	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; echo takes 7 1 7 end >&3");
@@ -258,13 +269,14 @@ TEST(no_library, "A driver whose library cannot be told is tested by a probe, to
 	unsetenv("STUB_COPYING");
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(probe_query_platform),
-		  0); /* the probe itself finds the platform */
+		  0); /* the probe finds the platform by itself */
 	EXPECT_EQ(probe_run_program(probe_query_kept), 1);
 	unsetenv("STUB_UNNAMED");
 }
 
-TEST(other_function, "A driver that does not name clIcdGetPlatformIDsKHR is known by another "
-		     "function, and its answer is kept.")
+TEST(other_function,
+     "If a driver does not name clIcdGetPlatformIDsKHR, another function identifies the driver, "
+     "and the answer is kept.")
 {
 	probe_create_cache();
 	setenv("STUB_UNNAMED", "1", 1);
@@ -274,7 +286,7 @@ TEST(other_function, "A driver that does not name clIcdGetPlatformIDsKHR is know
 }
 
 static const struct damage {
-	const char *name, *command; /* the file is $f */
+	const char *name, *command; /* the kept file is $f */
 } damages[] = {
 	{ "cut", "truncate -s -3 $f" },
 	{ "nonsense", "sed -i '2s/.*/takes nonsense/' $f" },
@@ -287,7 +299,8 @@ static const struct damage {
 };
 
 TEST_EACH(damaged, struct damage, damages,
-	  "A kept file is not believed if it is cut off, damaged, no file, or writable by others.")
+	  "A kept file is ignored if the file is cut off, damaged, not a regular file, or writable "
+	  "by other users.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
@@ -296,7 +309,7 @@ TEST_EACH(damaged, struct damage, damages,
 	EXPECT_EQ(probe_run_program(probe_query_kept), 1);
 }
 
-TEST(foreign_answers, "A kept file of another user is not believed.")
+TEST(foreign_answers, "A kept file of another user is ignored.")
 {
 	if (getuid())
 		test_skip("only root can give files away");
@@ -307,7 +320,7 @@ TEST(foreign_answers, "A kept file of another user is not believed.")
 }
 
 static const struct choice {
-	const char *name; /* of a variable of the environment */
+	const char *name; /* of an environment variable */
 } choices[] = {
 	{ "POCL_DEVICES" },	     { "HSA_ENABLE_SDMA" }, { "AMD_DEBUG" },
 	{ "INTEL_DEBUG" },	     { "IGC_EnableX" },	    { "NEOReadDebugKeys" },
@@ -315,7 +328,8 @@ static const struct choice {
 };
 
 TEST_EACH(another_choice, struct choice, choices,
-	  "A choice of devices by another variable of the environment is asked anew.")
+	  "An answer is kept for the environment variables that choose devices; another choice is "
+	  "probed again.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
@@ -324,7 +338,8 @@ TEST_EACH(another_choice, struct choice, choices,
 	unsetenv(row->name);
 }
 
-TEST(log_is_no_choice, "A variable of the log is no choice of devices: the kept answer holds.")
+TEST(log_is_no_choice,
+     "A variable of the log is not part of the choice of devices, and the kept answer serves.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
@@ -358,8 +373,9 @@ TEST(another_choice_of_two,
 	}
 }
 
-TEST(another_key, "Intel's debug keys, whose names have nothing in common, are part of the choice "
-		  "where they are read.")
+TEST(another_key,
+     "Intel's debug keys have no common prefix, and are part of the choice if NEOReadDebugKeys is "
+     "set.")
 {
 	probe_create_cache();
 	setenv("NEOReadDebugKeys", "1", 1);
@@ -371,8 +387,8 @@ TEST(another_key, "Intel's debug keys, whose names have nothing in common, are p
 	unsetenv("DisableZeroCopyForUseHostPtr");
 }
 
-/* Of a device: the driver has native kernels, so that there is no probe. */
-TEST(another_device_choice, "A device's results hold for the environment that they were found in.")
+/* The driver has native kernels, so device queries start no probe. */
+TEST(another_device_choice, "A device's kept results hold for the environment of their test.")
 {
 	int before;
 
@@ -405,8 +421,8 @@ static int with_layer_above(void)
 	return probe_query_kept();
 }
 
-TEST(another_layer, "A layer below is part of the driver that a kept answer holds for; one above "
-		    "is not.")
+TEST(another_layer,
+     "A kept answer holds for a driver together with the layers below; layers above do not matter.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);

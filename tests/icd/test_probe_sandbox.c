@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Extension queries of programs that have forbidden themselves much, or have little left. */
+/* Extension queries by programs in a sandbox, or with few resources. */
 #include "probe.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* From now on a new process ends this one; a new thread does not. */
+/* From now on the creation of a process kills the program. New threads are allowed. */
 static int forbid_processes(void)
 {
 	struct sock_filter code[] = {
@@ -48,7 +48,7 @@ static int query_sandboxed_kept(void)
 	return forbid_processes() ? 77 : probe_query_platform();
 }
 
-/* A container's filter is there before the program. */
+/* A container installs a filter before the program starts. */
 static bool enter_container(void)
 {
 	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
@@ -68,8 +68,9 @@ static int query_contained(void)
 	return enter_container() ? probe_query_platform() : 77;
 }
 
-TEST(sandbox, "A program that has forbidden itself new processes is not killed by a query, and "
-	      "is answered by what is kept.")
+TEST(sandbox,
+     "If a program has forbidden itself new processes, a query does not kill the program, and a "
+     "kept answer serves.")
 {
 	int status;
 
@@ -79,7 +80,7 @@ TEST(sandbox, "A program that has forbidden itself new processes is not killed b
 		test_skip("there is no seccomp");
 	EXPECT_EQ(status, 0);
 	EXPECT_EQ(probe_run_program(query_sandboxed_twice), 0);
-	EXPECT_EQ(probe_run_answered(query_contained), 0); /* in a container a probe is asked */
+	EXPECT_EQ(probe_run_answered(query_contained), 0); /* in a container a probe answers */
 	EXPECT_EQ(probe_run_program(query_sandboxed_kept), 0);
 }
 
@@ -94,13 +95,13 @@ static int query_without_descriptors(void)
 	return probe_platform_reports() ? 0 : 1;
 }
 
-TEST(no_descriptors, "A program without a free descriptor is answered by a probe all the same.")
+TEST(no_descriptors, "A probe answers a program without a free descriptor.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(query_without_descriptors), 0);
 }
 
-/* Limits of processes do not hold for root. */
+/* The limit on processes does not apply to root. */
 static int without_processes(void)
 {
 	const struct rlimit none = { 0, 0 };
@@ -112,7 +113,7 @@ static int without_processes(void)
 	return probe_is_silent();
 }
 
-TEST(no_processes, "Where no process can be made the name is not reported, and the query works.")
+TEST(no_processes, "If no process can be created, the query works and the name is missing.")
 {
 	int status;
 
@@ -124,7 +125,7 @@ TEST(no_processes, "Where no process can be made the name is not reported, and t
 	EXPECT_EQ(status, 0);
 }
 
-/* From now on a call of @number is answered as @action says. */
+/* From now on the system call @number gets @action. */
 static void filter_call(unsigned int number, unsigned int action)
 {
 	struct sock_filter code[] = {
@@ -139,7 +140,7 @@ static void filter_call(unsigned int number, unsigned int action)
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* 0 with the name, 1 without. */
+/* Returns 0 if the names are reported, and 1 if the names are missing. */
 static int query_in_filter(void)
 {
 	char text[4096] = "", names[4096] = "";
@@ -170,8 +171,7 @@ static int query_off_in_strict_mode(void)
 	return query_in_strict_mode();
 }
 
-TEST(sandboxed_files,
-     "A query of a program that may open no files any more is answered by what was kept.")
+TEST(sandboxed_files, "If a program may not open files any more, a kept answer serves.")
 {
 	if (*SANITIZER)
 		test_skip("the sanitizers make system calls of their own");
@@ -211,7 +211,8 @@ static int silent_with_limit(void)
 }
 
 TEST(limits,
-     "A probe that fails in a process with a resource limit fails for those with that limit.")
+     "If a probe fails under a resource limit, the failure is kept for processes with the same "
+     "limit.")
 {
 	probe_create_cache();
 	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; exit 1");
@@ -222,7 +223,7 @@ TEST(limits,
 	EXPECT_EQ(probe_count_runs(), 2);
 }
 
-TEST(foreign_home, "A query as root makes no folder in another user's.")
+TEST(foreign_home, "A query by root creates no folder in another user's folder.")
 {
 	char path[128];
 
@@ -259,7 +260,7 @@ static int cancel_in_query(void)
 }
 
 TEST(cancelled,
-     "A thread that is cancelled before its first query ends it, and others have theirs.")
+     "If a thread is cancelled before the first query, the query ends, and later queries work.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(cancel_in_query), 0);
@@ -279,7 +280,7 @@ static void use_driver(void)
 		probe_get_platform(), "clImportMemoryARM");
 }
 
-/* 0: it is made, and gone. */
+/* Returns 0 if an import can be made and released. */
 static int import_bytes(cl_context context, size_t size)
 {
 	cl_int err;
@@ -317,7 +318,7 @@ static void *import_quietly(void *unused)
 	return import_in_new_context() ? NULL : unused;
 }
 
-/* A frame is no larger than the guard. */
+/* The guard page region is larger than any stack frame, so an overflow is a fault. */
 static int on_small_stack(void *(*call)(void *))
 {
 	pthread_attr_t attr;
@@ -348,7 +349,10 @@ static int small_import(void)
 	return on_small_stack(import_quietly);
 }
 
-/* With native kernels and compiled ones: a device query is answered here, and by a probe. */
+/*
+ * Runs @program with native kernels, where the program tests the device, and with compiled kernels,
+ * where a probe tests the device.
+ */
 static void expect_small(int (*program)(void))
 {
 	probe_create_cache();
@@ -405,7 +409,7 @@ static void *own_query(void *keys)
 	return NULL;
 }
 
-/* The first keys may be the sanitizer's, or the C library's. */
+/* The first keys may belong to the sanitizer or the C library. */
 static int without_keys(void)
 {
 	static pthread_key_t key[PTHREAD_KEYS_MAX];
@@ -421,7 +425,8 @@ static int without_keys(void)
 	return is_harmed;
 }
 
-TEST(no_keys, "A program that has all thread-specific keys keeps their values, and imports.")
+TEST(no_keys,
+     "If a program uses all thread-specific keys, the keys keep their values and imports work.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_program(without_keys), 0);
@@ -456,7 +461,7 @@ static int cancel_in_import(void)
 	return returned ? 0 : 1;
 }
 
-TEST(cancelled_import, "A thread that is cancelled before its imports of nine classes makes them.")
+TEST(cancelled_import, "If a thread is cancelled before imports of nine classes, the imports work.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_program(cancel_in_import), 0);
@@ -469,7 +474,7 @@ static int without_close_range(void)
 	return probe_query_platform();
 }
 
-TEST(no_close_range, "A program whose kernel or container has no close_range() is answered.")
+TEST(no_close_range, "If the kernel or a container refuses close_range(), a probe answers.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_answered(without_close_range), 0);
@@ -483,9 +488,9 @@ static int silent_with_descriptors(void)
 	return probe_silent_with_installed();
 }
 
-/* Its own are one, or two for a moment. */
+/* The waiting process opens a descriptor itself, and two for a moment. */
 TEST(no_descriptors_kept,
-     "The process that waits for a probe keeps none of that program's descriptors open.")
+     "The process that waits for a probe keeps none of the program's descriptors open.")
 {
 	probe_create_cache();
 	probe_install_layer("ls /proc/$PPID/fd > $XDG_CACHE_HOME/ran; exit 1");
@@ -507,7 +512,7 @@ static void abort_note(int signal)
 	abort_signals++;
 }
 
-/* 0: the program, of several threads, queried, and ended itself by abort(). */
+/* Returns 0 if a program with several threads queried, and then ended by abort(). */
 static int abort_after_query(void)
 {
 	pthread_t thread;
@@ -554,7 +559,7 @@ static int silent_in_real_time(void)
 	return sched_setscheduler(0, SCHED_FIFO, &priority) ? 77 : probe_silent_with_installed();
 }
 
-TEST(real_time, "A probe of a program in real time is not run in real time.")
+TEST(real_time, "The probe of a program with real-time priority runs without real-time priority.")
 {
 	int status;
 
@@ -569,14 +574,15 @@ TEST(real_time, "A probe of a program in real time is not run in real time.")
 	EXPECT_EQ(probe_count_runs(), 1);
 }
 
-/* Each process of the probe's begins a session. */
+/* A probe's processes each call setsid(). */
 static int filtered_probe(void)
 {
 	filter_call(SYS_setsid, SECCOMP_RET_KILL_PROCESS);
 	return probe_is_silent();
 }
 
-TEST(killed_probe, "A probe that a process's filter of system calls kills says nothing to others.")
+TEST(killed_probe,
+     "If a program's system call filter kills the probe, no answer is kept for other programs.")
 {
 	probe_create_cache();
 	EXPECT_EQ(probe_run_program(filtered_probe), 0);
@@ -590,8 +596,9 @@ static int silent_with_filter(void)
 	return probe_silent_with_installed();
 }
 
-TEST(filtered, "A probe that fails in a process with a filter of system calls fails for those with "
-	       "as many.")
+TEST(filtered,
+     "If a probe fails under a system call filter, the failure is kept for processes with as many "
+     "filters.")
 {
 	probe_create_cache();
 	probe_install_layer("echo ran >> $XDG_CACHE_HOME/ran; exit 1");
@@ -602,7 +609,7 @@ TEST(filtered, "A probe that fails in a process with a filter of system calls fa
 	EXPECT_EQ(probe_count_runs(), 2);
 }
 
-/* Another root, in which others may have put what the probe's path leads to. */
+/* Enters a new root, in which other users may have placed a file at the probe's path. */
 static bool enter_jail(void)
 {
 	char command[1024];
@@ -628,7 +635,7 @@ static int silent_in_jail(void)
 	return system("exit 3") == 3 << 8 ? probe_is_silent() : 78;
 }
 
-TEST(jail, "A program that has another root than when it loaded the layer runs no probe.")
+TEST(jail, "A program that changed its root after loading the layer runs no probe.")
 {
 	int status;
 
@@ -641,7 +648,8 @@ TEST(jail, "A program that has another root than when it loaded the layer runs n
 	EXPECT_EQ(probe_count_runs(), 0);
 }
 
-TEST(writable_probe, "A probe that others may write than the layer is not run.")
+TEST(writable_probe,
+     "If more users can write the probe's file than the layer's, the probe is not run.")
 {
 	char command[128];
 
@@ -664,8 +672,8 @@ static int query_without_links(void)
 	return probe_query_platform();
 }
 
-TEST(killed_readlink, "A program that is started under a filter that kills for readlink() is "
-		      "answered.")
+TEST(killed_readlink,
+     "A probe answers a program that starts under a filter that kills for readlink().")
 {
 	if (*SANITIZER)
 		test_skip("the sanitizers make system calls of their own");

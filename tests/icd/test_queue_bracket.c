@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels in a row share one DMA_BUF_IOCTL_SYNC START and END, which nobody can see: which kernels
- * are a row.
+ * Kernels in a row share a DMA_BUF_IOCTL_SYNC START and an END, unseen by the application.  The
+ * tests below tell which kernels form a row.
  */
 #include "row.h"
 
 TEST(in_order,
-     "Kernels that are enqueued before START have one, and one END after the last of them.")
+     "Kernels that are enqueued before START share one START, and one END after the last kernel.")
 {
 	int starts = 0;
 
@@ -49,7 +49,7 @@ TEST(counted, "A kernel of clEnqueueNDCountKernelINTEL joins the row.")
 	EXPECT_EQ(starts, 1);
 }
 
-TEST(out_of_order, "Kernels of an out-of-order queue have a START and an END each.")
+TEST(out_of_order, "Each kernel of an out-of-order queue has a START and an END.")
 {
 	struct run r = run_open(OUT_OF_ORDER);
 
@@ -60,7 +60,7 @@ TEST(out_of_order, "Kernels of an out-of-order queue have a START and an END eac
 	run_close(&r);
 }
 
-TEST(reordered, "A queue that is made out of order, or in order again, is from then on.")
+TEST(reordered, "If a queue is changed to out-of-order, each later kernel has a START and an END.")
 {
 	struct run r = run_open(0);
 
@@ -132,7 +132,7 @@ static int starts_with_subset(void)
 	return starts;
 }
 
-TEST(subset, "A kernel that uses fewer of the dma-bufs joins the row.")
+TEST(subset, "A kernel that uses a part of the row's dma-bufs joins the row.")
 {
 	int starts = 0;
 
@@ -164,8 +164,9 @@ static bool has_started(void *unused)
 	return stub_trace_find("sync START a", 0) >= 0;
 }
 
-TEST(producer_writes, "A kernel that is enqueued after START has a START of its own: another "
-		      "device may have written.")
+TEST(producer_writes,
+     "A kernel that is enqueued after START gets a START of its own, since another device may have "
+     "written.")
 {
 	for (int i = 0; i < 20; i++) {
 		struct run r = run_open(0);
@@ -183,7 +184,7 @@ TEST(producer_writes, "A kernel that is enqueued after START has a START of its 
 	}
 }
 
-TEST(fences, "A kernel that is enqueued after START waits for the fences that came after it.")
+TEST(fences, "A kernel that is enqueued after START waits for fences that were added after START.")
 {
 	for (int i = 0; i < 5; i++) {
 		struct run r = run_open(0);
@@ -203,7 +204,7 @@ TEST(fences, "A kernel that is enqueued after START waits for the fences that ca
 }
 
 TEST(user_event_splits,
-     "A kernel with a wait list has a START of its own, when the list is complete.")
+     "A kernel with a wait list gets a START of its own, after the wait list is complete.")
 {
 	struct run r = run_open(0);
 	cl_event go = user_event_create();
@@ -222,7 +223,7 @@ TEST(user_event_splits,
 	run_close(&r);
 }
 
-TEST(held_back, "A row that a user event holds back begins when that is complete.")
+TEST(held_back, "If a user event holds a row back, START comes after the event is complete.")
 {
 	struct run r = run_open(0);
 	cl_event go = user_event_create();
@@ -241,7 +242,7 @@ TEST(held_back, "A row that a user event holds back begins when that is complete
 }
 
 TEST_EACH(list_of_none, struct driver_kind, driver_kinds,
-	  "A kernel whose wait list has no events is enqueued, whatever it shares.")
+	  "A kernel with an event list of length 0 is enqueued like a kernel without a list.")
 {
 	cl_event none = NULL;
 	struct run r = run_open(row->properties);

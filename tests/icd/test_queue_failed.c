@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of kernels where calls fail, drivers are slow, and queues, imports and threads end. */
+/*
+ * Rows of kernels with failing calls and slow drivers, and the end of queues, imports and threads.
+ */
 #include "row.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
 
-TEST(null_queue, "A kernel without a queue is refused by the driver, and leaves nothing.")
+TEST(null_queue, "The driver refuses a kernel without a queue, and later kernels work.")
 {
 	struct run r = run_open(0);
 
@@ -19,7 +21,7 @@ TEST(null_queue, "A kernel without a queue is refused by the driver, and leaves 
 }
 
 TEST(refused_is_not_begun,
-     "A kernel that the driver refuses has no START, however late that would be.")
+     "A kernel that the driver refuses gets no START, even if START would come late.")
 {
 	struct run r = run_open(0);
 	cl_event go = user_event_create();
@@ -35,7 +37,7 @@ TEST(refused_is_not_begun,
 	run_close(&r);
 }
 
-TEST(start_fails, "When START fails no kernel of the row runs, and the next row begins anew.")
+TEST(start_fails, "If START fails, no kernel of the row runs, and the next row has a new START.")
 {
 	for (int i = 0; i < 2; i++) {
 		struct run r = run_open(0);
@@ -43,7 +45,7 @@ TEST(start_fails, "When START fails no kernel of the row runs, and the next row 
 		alarm(60);
 		stub_set(STUB_NO_FAILURE_BEHIND, 1);
 		if (i)
-			fake_dmabuf_busy("a"); /* START comes when they are enqueued */
+			fake_dmabuf_busy("a"); /* START comes after the kernels are enqueued */
 		fake_dmabuf_fail("START", EIO, 1000);
 		row_enqueue(&r, ROW);
 		fake_dmabuf_busy(NULL);
@@ -58,7 +60,7 @@ TEST(start_fails, "When START fails no kernel of the row runs, and the next row 
 	}
 }
 
-TEST(enqueue_fails, "A kernel of the row that the driver refuses leaves the others as they are.")
+TEST(enqueue_fails, "If the driver refuses a kernel of a row, the row's other kernels run.")
 {
 	for (unsigned long nth = 1; nth < 4; nth++) {
 		struct run r = run_open(0);
@@ -73,7 +75,7 @@ TEST(enqueue_fails, "A kernel of the row that the driver refuses leaves the othe
 	}
 }
 
-TEST(lazy_driver, "A row that idles is ended where the driver starts nothing before a flush.")
+TEST(lazy_driver, "If the driver starts nothing before a flush, an idle row is still ended.")
 {
 	struct run r = run_open(0);
 
@@ -85,11 +87,11 @@ TEST(lazy_driver, "A row that idles is ended where the driver starts nothing bef
 	run_close(&r);
 }
 
-TEST(slow_driver, "A queue that idles ends its row also when the driver is slow to begin it.")
+TEST(slow_driver, "If the driver is slow to enqueue, an idle row is still ended.")
 {
 	struct run r = run_open(0);
 
-	stub_set(STUB_ENQUEUE_DELAY, 20); /* the thread that idles looks meanwhile */
+	stub_set(STUB_ENQUEUE_DELAY, 20); /* meanwhile the idle thread looks at the queue */
 	row_enqueue(&r, 3);
 	stub_set(STUB_ENQUEUE_DELAY, 0);
 	EXPECT(process_settles(row_has_ended, NULL));
@@ -108,7 +110,8 @@ static bool has_flushed(void *unused)
 	return stub_calls("clFlush") > 0;
 }
 
-TEST(flush_blocks, "A driver that blocks in the flush of a queue that idles blocks no enqueue.")
+TEST(flush_blocks,
+     "If the driver blocks in the flush of an idle queue, enqueues on the queue do not block.")
 {
 	struct run r = run_open(0);
 
@@ -124,7 +127,8 @@ TEST(flush_blocks, "A driver that blocks in the flush of a queue that idles bloc
 	alarm(0);
 }
 
-TEST(released_in_flush, "A queue that is released while a flush blocks goes when that is over.")
+TEST(released_in_flush,
+     "A queue that is released while a flush blocks is destroyed when the flush returns.")
 {
 	struct run r = run_open(0);
 
@@ -142,7 +146,7 @@ TEST(released_in_flush, "A queue that is released while a flush blocks goes when
 	alarm(0);
 }
 
-/* A queue at the address that @freed had. */
+/* Creates a queue at the address of the released queue @freed. */
 static cl_command_queue queue_create_at(cl_command_queue freed,
 					cl_command_queue_properties properties)
 {
@@ -153,13 +157,13 @@ static cl_command_queue queue_create_at(cl_command_queue freed,
 	while ((found = fixture_create_queue(properties)) != freed && count < 64)
 		others[count++] = found;
 	stub_set(STUB_ADDRESS_REUSE, 0);
-	EXPECT(found == freed); /* else the test tests nothing */
+	EXPECT(found == freed); /* the test's premise */
 	while (count)
 		cl.clReleaseCommandQueue(others[--count]);
 	return found;
 }
 
-/* The queue of @properties, released while it is busy, and another one at its address. */
+/* Releases a busy queue of @properties, and creates a queue of @next at the freed address. */
 static struct run run_at_address(cl_command_queue_properties properties,
 				 cl_command_queue_properties next)
 {
@@ -175,7 +179,8 @@ static struct run run_at_address(cl_command_queue_properties properties,
 	return r;
 }
 
-TEST(address_out_of_order, "An out-of-order queue at the address of an in-order one has no rows.")
+TEST(address_out_of_order,
+     "An out-of-order queue at the address of a released in-order queue has no rows.")
 {
 	struct run r = run_at_address(0, OUT_OF_ORDER);
 
@@ -185,7 +190,8 @@ TEST(address_out_of_order, "An out-of-order queue at the address of an in-order 
 	run_close(&r);
 }
 
-TEST(address_in_order, "An in-order queue at the address of an out-of-order one has rows.")
+TEST(address_in_order,
+     "An in-order queue at the address of a released out-of-order queue has rows.")
 {
 	int starts = 0;
 
@@ -203,7 +209,8 @@ TEST(address_in_order, "An in-order queue at the address of an out-of-order one 
 	EXPECT_EQ(starts, 1);
 }
 
-TEST(released_import, "The last release of the import ends the row, and unmaps its memory.")
+TEST(released_import,
+     "The last release of the import ends the row, and unmaps the import's memory.")
 {
 	struct run r = run_open(0);
 
@@ -218,7 +225,9 @@ TEST(released_import, "The last release of the import ends the row, and unmaps i
 	fixture_close();
 }
 
-TEST(unknown_function, "A program that has an enqueue function of its own gets no rows any more.")
+TEST(unknown_function,
+     "After a program asks for an enqueue function that the layer does not know, there are no more "
+     "rows.")
 {
 	struct run r = run_open(0);
 
@@ -238,7 +247,8 @@ static void CL_CALLBACK notice_destruction(cl_mem mem, void *unused)
 	(void)unused;
 }
 
-TEST(destructor_callback, "A program that has a memory object's end told gets no rows any more.")
+TEST(destructor_callback,
+     "After a program registers a destructor callback on a memory object, there are no more rows.")
 {
 	struct run r = run_open(0);
 	cl_event go;
@@ -258,17 +268,16 @@ TEST(destructor_callback, "A program that has a memory object's end told gets no
 	run_close(&r);
 }
 
-/* Another thread is in the driver, and asks it for the call that is to end the row. */
+/* The idle thread is in the driver, in the call to observe the row's END. */
 static bool is_closing(void *calls)
 {
 	return stub_calls("clSetEventCallback") >= *(unsigned long *)calls;
 }
 
-TEST(finish_while_closing,
-     "clFinish waits for the END of a row that idles and is just being ended.")
+TEST(finish_while_closing, "clFinish waits for the END of an idle row that the layer is ending.")
 {
 	struct run r = run_open(0);
-	unsigned long calls = stub_calls("clSetEventCallback") + 2; /* one for START */
+	unsigned long calls = stub_calls("clSetEventCallback") + 2; /* the first is for START */
 
 	stub_set(STUB_CALLBACK_DELAY, 100);
 	stub_set(STUB_ENQUEUE_DELAY, 300);
@@ -304,7 +313,7 @@ static void *enqueue_many(void *arg)
 	return NULL;
 }
 
-TEST(threads, "Four threads that enqueue on one queue have every kernel inside of a bracket.")
+TEST(threads, "If four threads enqueue on one queue, every kernel runs inside a bracket.")
 {
 	for (int i = 0; i < 5; i++) {
 		struct run r = run_open(0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A row of kernels has its END before the application can see that one of them is complete. */
+/* The END of a row of kernels comes before the application can see a kernel's completion. */
 #include "row.h"
 
 static void observe_wait(cl_event event)
@@ -208,7 +208,7 @@ static void observe_by_other_buffer(struct run *r)
 	struct buffer b = buffer_open("b", NULL);
 	cl_kernel kernel = fixture_create_increment(b.mem);
 
-	stub_trace_clear(); /* which buffer_open() did as well */
+	stub_trace_clear(); /* buffer_open() cleared the trace as well */
 	row_enqueue(r, ROW);
 	EXPECT_EQ(fixture_enqueue(r->queue, kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(r->queue), CL_SUCCESS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Only memory that is proved to be shared is imported. */
+/* The self-test: an import must be memory provably shared by devices and the host. */
 #include "fixture.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ static bool selftest_device_reports(cl_device_id device)
 	return strstr(text, "cl_arm_import_memory_host") != NULL;
 }
 
-/* Neither type of import is to be had, and it is said why. */
+/* Imports of both types are refused, with a sentence. */
 static void selftest_expect_refused(cl_context context)
 {
 	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
@@ -43,7 +43,7 @@ static void expect_copying_refused(enum stub_option option, long value)
 	fixture_close();
 }
 
-TEST(copies_around_kernels, "A driver that copies in before and out after each kernel is refused.")
+TEST(copies_around_kernels, "A driver that copies before and after each kernel is refused.")
 {
 	expect_copying_refused(STUB_COPYING, 1);
 }
@@ -53,22 +53,23 @@ TEST(copies_at_map, "A driver that copies at map and unmap is refused.")
 	expect_copying_refused(STUB_COPYING_MAP, 1);
 }
 
-TEST(host_does_not_see_device, "A driver whose writes the host does not see is refused.")
+TEST(host_does_not_see_device, "If the host does not see a driver's writes, the driver is refused.")
 {
 	expect_copying_refused(STUB_LOST_WRITES, 1);
 }
 
-TEST(device_does_not_see_host, "A driver that does not see the host's later writes is refused.")
+TEST(device_does_not_see_host,
+     "If a driver does not see the host's later writes, the driver is refused.")
 {
 	expect_copying_refused(STUB_STALE_READS, 1);
 }
 
-TEST(kernel_does_not_run, "A driver whose kernels fail is refused.")
+TEST(kernel_does_not_run, "If a driver's kernels fail, the driver is refused.")
 {
 	expect_copying_refused(STUB_KERNEL_FAIL, -5);
 }
 
-TEST(lazy_driver, "A driver that starts nothing before a flush is not.")
+TEST(lazy_driver, "A driver that starts nothing before a flush is accepted.")
 {
 	fixture_reset();
 	stub_set(STUB_LAZY, 1);
@@ -89,7 +90,7 @@ TEST(per_device, "Each device of a platform has its own result.")
 	fixture_close();
 }
 
-TEST(every_device, "Every device of the context must qualify.")
+TEST(every_device, "Every device of a context must pass the self-test.")
 {
 	unsigned char *memory;
 	cl_context context;
@@ -116,7 +117,7 @@ TEST(every_device, "Every device of the context must qualify.")
 	fixture_close();
 }
 
-TEST(once, "The tests run once for a device and a class of memory, and nothing of them stays.")
+TEST(once, "The self-test runs once for a device and a class of memory, and leaves no object.")
 {
 	unsigned long builds;
 	cl_context given;
@@ -140,7 +141,8 @@ TEST(once, "The tests run once for a device and a class of memory, and nothing o
 	fixture_close();
 }
 
-TEST(compiled_once, "Tests are compiled once for a context, whatever it imports.")
+TEST(compiled_once,
+     "The self-test's kernels are compiled once for a context, whatever the context imports.")
 {
 	unsigned long builds;
 
@@ -155,7 +157,7 @@ TEST(compiled_once, "Tests are compiled once for a context, whatever it imports.
 	fixture_close();
 }
 
-TEST(no_compiler, "A device that runs native kernels is tested without its compiler.")
+TEST(no_compiler, "If a device runs native kernels, the self-test does not use the compiler.")
 {
 	fixture_reset();
 	fixture_open();
@@ -165,7 +167,7 @@ TEST(no_compiler, "A device that runs native kernels is tested without its compi
 	fixture_close();
 }
 
-TEST(compiled_copies, "A driver that copies is refused by compiled kernels as well.")
+TEST(compiled_copies, "If a driver copies, a self-test with compiled kernels refuses the driver.")
 {
 	fixture_reset();
 	stub_set(STUB_NO_NATIVE_KERNEL, 1);
@@ -181,7 +183,7 @@ static bool nothing_runs(void *threads)
 	return process_count_threads() <= *(int *)threads;
 }
 
-TEST(hanging_driver, "A driver that never answers does not keep its caller: the device is refused.")
+TEST(hanging_driver, "If a driver never answers, queries return and the device is refused.")
 {
 	int threads;
 
@@ -196,7 +198,7 @@ TEST(hanging_driver, "A driver that never answers does not keep its caller: the 
 	stub_set(STUB_HANG, 0);
 	EXPECT(process_settles(nothing_runs, &threads));
 	cl.clReleaseMemObject(
-		fixture_import_host(0, pages_map(1), 4096)); /* it answered after all */
+		fixture_import_host(0, pages_map(1), 4096)); /* the driver has answered at last */
 	fixture_close();
 }
 
@@ -211,7 +213,7 @@ static void *answer_when_continued(void *arg)
 	return arg;
 }
 
-/* Stops its parent for longer than a test may take. */
+/* Forks a child. The child stops the parent for longer than a self-test may take. */
 static pid_t stopper_create(void)
 {
 	const pid_t parent = getpid();
@@ -227,7 +229,7 @@ static pid_t stopper_create(void)
 	_exit(write(continued[1], "", 1) != 1);
 }
 
-TEST(stopped, "A program that is stopped during its first import has time to end it.")
+TEST(stopped, "If a program is stopped during its first import, the import still succeeds.")
 {
 	pthread_t thread;
 	pid_t child;
@@ -261,18 +263,20 @@ static void small_stacks_body(void)
 	fixture_close();
 }
 
-TEST(small_stacks, "Tests are compiled on a stack that does not depend on the program's default.")
+TEST(small_stacks,
+     "The self-test compiles on a stack that does not depend on the program's default stack size.")
 {
 	test_in_child(small_stacks_body);
 }
 
-TEST(not_available, "A device that is not available for a moment is asked again.")
+TEST(not_available, "If a device is unavailable for a moment, the self-test is tried again.")
 {
 	fixture_reset();
 	fixture_open();
 	EXPECT(selftest_device_reports(fix.device[0]));
 	stub_fail("clCreateContext", 1, CL_DEVICE_NOT_AVAILABLE);
-	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096)); /* proved by itself */
+	/* the import's own proof takes the device's place */
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	EXPECT(stub_failed());
 	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	fixture_close();
@@ -280,7 +284,8 @@ TEST(not_available, "A device that is not available for a moment is asked again.
 	setenv("CLIMPORT_PROBE", "off", 1);
 	fixture_open();
 	stub_fail("clCreateContext", 1, CL_DEVICE_NOT_AVAILABLE);
-	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096)); /* asked again at once */
+	/* the layer asks the device again at once */
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	EXPECT(stub_failed());
 	fixture_close();
 }
@@ -301,7 +306,7 @@ static void file_size_limit_body(void)
 	EXPECT_EQ(system(command), 0);
 }
 
-TEST(file_size_limit, "A program that may write no files lives through its first import.")
+TEST(file_size_limit, "A program that may not write files survives its first import.")
 {
 	test_in_child(file_size_limit_body);
 }
@@ -320,12 +325,12 @@ static void no_proc_body(void)
 	fixture_close();
 }
 
-TEST(no_proc, "Without /proc no extension is reported, and no import keeps its caller.")
+TEST(no_proc, "Without /proc no extension is reported, and imports return an error.")
 {
 	test_in_child(no_proc_body);
 }
 
-/* Host memory is taken, dma-bufs are not. */
+/* The device takes host memory, and refuses dma-bufs. */
 static void expect_no_dmabufs(enum stub_option option)
 {
 	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
@@ -334,7 +339,8 @@ static void expect_no_dmabufs(enum stub_option option)
 
 	fixture_reset();
 	stub_set(option, 1);
-	stub_set(STUB_LAZY, option == STUB_CALLBACK_LATE); /* oclgrind runs commands in clFinish */
+	/* like oclgrind, which runs commands in clFinish */
+	stub_set(STUB_LAZY, option == STUB_CALLBACK_LATE);
 	fixture_open();
 	EXPECT(selftest_device_reports(fix.device[0]));
 	fd = fake_dmabuf_create("a", 4096);
@@ -360,7 +366,8 @@ TEST(late_callbacks, "A device that calls back only when its queue is empty take
 	expect_no_dmabufs(STUB_CALLBACK_LATE);
 }
 
-TEST(never_tested, "A test that can never run is tried a few times, not at every query or import.")
+TEST(never_tested,
+     "A self-test that can never run is tried a few times, and not at every query or import.")
 {
 	unsigned long contexts;
 
@@ -381,7 +388,7 @@ TEST(never_tested, "A test that can never run is tried a few times, not at every
 	fixture_close();
 }
 
-TEST(not_before_it_is_needed, "A program that asks for nothing of the extension pays for no test.")
+TEST(not_before_it_is_needed, "A program that does not use the extension runs no self-test.")
 {
 	fixture_reset();
 	fixture_open();
@@ -389,7 +396,7 @@ TEST(not_before_it_is_needed, "A program that asks for nothing of the extension 
 	fixture_close();
 }
 
-TEST(alignment, "Where only aligned memory is shared, other memory is CL_INVALID_OPERATION.")
+TEST(alignment, "If only aligned memory is shared, other memory is CL_INVALID_OPERATION.")
 {
 	static const long aligns[] = { 64, 4096 };
 	unsigned char *memory;
@@ -427,7 +434,7 @@ static cl_mem selftest_create_image(cl_mem buffer, cl_int *err)
 	return cl.clCreateImage(fix.context, 0, &format, &desc, NULL, err);
 }
 
-TEST(copied_images, "Where images over host memory are copies there are no 2D images on imports.")
+TEST(copied_images, "If images over host memory are copies, 2D images on imports are refused.")
 {
 	cl_mem mem;
 	cl_int err;
@@ -443,7 +450,8 @@ TEST(copied_images, "Where images over host memory are copies there are no 2D im
 	fixture_close();
 }
 
-TEST(native_images, "A driver that makes images from buffers makes them itself.")
+TEST(native_images,
+     "If a driver can make images from buffers, the driver makes the 2D images on imports.")
 {
 	cl_mem mem, image, parent;
 	cl_int err;

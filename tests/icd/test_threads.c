@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Eight threads import, enqueue and release, on one context and one queue.  The
- * thread sanitizer is the judge; without it, the sums are.
+ * Eight threads import, enqueue and release, on a common context and queue.  The thread sanitizer
+ * finds races; without the sanitizer, the tests check the kernels' results.
  */
 #include "fixture.h"
 
@@ -15,7 +15,7 @@
 #define HELD 64
 #define SIZE 8192
 
-static atomic_int wrong; /* EXPECT is for the tests' own thread */
+static atomic_int wrong; /* EXPECT works only in the thread of the tests */
 
 #define CHECK(condition) worker_check(condition, __LINE__)
 
@@ -51,7 +51,7 @@ static void worker_run_kernel(struct worker *w, cl_command_queue queue, cl_mem m
 	CHECK(!cl.clReleaseKernel(kernel));
 }
 
-/* What an import may and may not be used for, while others come and go. */
+/* Allowed and forbidden uses of an import, while other threads create and release imports. */
 static void worker_use(struct worker *w, cl_mem mem, const unsigned char *byte)
 {
 	const cl_buffer_region region = { 4096, 1024 };
@@ -89,7 +89,7 @@ static void worker_import_and_use(struct worker *w, bool of_dmabuf)
 	CHECK(!cl.clReleaseMemObject(mem));
 }
 
-/* Ordinary objects get the addresses that imports had a moment ago. */
+/* Ordinary objects get the addresses of recently released imports. */
 static void worker_use_other(struct worker *w)
 {
 	unsigned char byte = 3;
@@ -114,7 +114,7 @@ static void worker_fail_and_ask(struct worker *w)
 	CHECK(strstr(text, "cl_arm_import_memory_host"));
 }
 
-/* Many at once, so that the layer's tables grow while others read them. */
+/* Holds many imports at once: the layer's tables grow while other threads read the tables. */
 static void worker_hold_many(struct worker *w)
 {
 	cl_mem held[HELD];
@@ -178,19 +178,20 @@ static void worker_run_all(enum stub_option option, long value)
 	fixture_close();
 }
 
-TEST(eight_threads, "Eight threads import, enqueue and release.")
+TEST(eight_threads, "Eight threads can import, enqueue and release at the same time.")
 {
 	worker_run_all(STUB_ADDRESS_REUSE, 0);
 }
 
 TEST(reused_addresses,
-     "Eight threads import, enqueue and release while addresses are used again at once.")
+     "Eight threads can import, enqueue and release while freed addresses are reused at once.")
 {
 	worker_run_all(STUB_ADDRESS_REUSE, 1);
 }
 
 TEST(late_destructors,
-     "Eight threads import, enqueue and release while destructor callbacks come on other threads.")
+     "Eight threads can import, enqueue and release while destructor callbacks run on other "
+     "threads.")
 {
 	worker_run_all(STUB_ASYNC_DESTRUCTOR, 1);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An import is zero copy or an error: drivers that copy some kinds of memory only, and pass every
- * test on others.
+ * An import is zero copy or an error.  The tests' drivers copy some classes of memory only, and
+ * pass the self-test for other classes.
  */
 #include "fixture.h"
 
@@ -50,7 +50,7 @@ static void zero_copy_unmap(void)
 	munmap(mapped, mapped_size);
 }
 
-/* The import is refused, or a kernel works on the memory itself. */
+/* Either the import is refused, or a kernel works on the memory itself. */
 static bool is_taken(cl_mem_flags flags, const cl_import_properties_arm *properties, void *memory,
 		     size_t size, unsigned char *bytes)
 {
@@ -89,7 +89,8 @@ static bool takes_dmabuf(void)
 	return taken;
 }
 
-TEST(read_only, "A driver that copies CL_MEM_READ_ONLY host pointers imports none.")
+TEST(read_only,
+     "If a driver copies CL_MEM_READ_ONLY host pointers, imports with the flag are refused.")
 {
 	zero_copy_open(STUB_COPYING_READ_ONLY, 1);
 	EXPECT(!zero_copy_takes(CL_MEM_READ_ONLY, pages_map(1), PAGE));
@@ -99,7 +100,8 @@ TEST(read_only, "A driver that copies CL_MEM_READ_ONLY host pointers imports non
 	fixture_close();
 }
 
-TEST(write_only, "A driver that copies CL_MEM_WRITE_ONLY host pointers imports none.")
+TEST(write_only,
+     "If a driver copies CL_MEM_WRITE_ONLY host pointers, imports with the flag are refused.")
 {
 	zero_copy_open(STUB_COPYING_WRITE_ONLY, 1);
 	EXPECT(!zero_copy_takes(CL_MEM_WRITE_ONLY, pages_map(1), PAGE));
@@ -109,7 +111,7 @@ TEST(write_only, "A driver that copies CL_MEM_WRITE_ONLY host pointers imports n
 	fixture_close();
 }
 
-TEST(large, "A driver that copies large host pointers imports small ones alone.")
+TEST(large, "If a driver copies large host pointers, only small imports succeed.")
 {
 	zero_copy_open(STUB_COPYING_ABOVE, 64 * 1024);
 	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
@@ -119,7 +121,8 @@ TEST(large, "A driver that copies large host pointers imports small ones alone."
 	fixture_close();
 }
 
-TEST(threshold, "A limit between two powers of two is found: each import there is proved.")
+TEST(threshold,
+     "If a driver copies above a size between two powers of two, each import in between is proved.")
 {
 	zero_copy_open(STUB_COPYING_ABOVE, 96 * 1024);
 	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(20), 20 * PAGE));
@@ -129,7 +132,8 @@ TEST(threshold, "A limit between two powers of two is found: each import there i
 	fixture_close();
 }
 
-TEST(threshold_gpu, "On a device that is no CPU what is larger than the proved sizes is proved.")
+TEST(threshold_gpu,
+     "On a device that is no CPU, each import larger than the proved sizes is proved.")
 {
 	fixture_reset();
 	stub_set(STUB_GPU, 1);
@@ -145,7 +149,7 @@ TEST(threshold_gpu, "On a device that is no CPU what is larger than the proved s
 	fixture_close();
 }
 
-TEST(smallest, "An import of a few bytes is proved with as many as a test needs.")
+TEST(smallest, "An import of a few bytes is proved by as many bytes as a self-test needs.")
 {
 	zero_copy_open(STUB_NUM_OPTIONS, 0);
 	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), 1));
@@ -154,7 +158,8 @@ TEST(smallest, "An import of a few bytes is proved with as many as a test needs.
 	fixture_close();
 }
 
-TEST(files, "A driver that copies mappings of files imports none, private or shared.")
+TEST(files,
+     "If a driver copies mappings of files, imports of private and shared mappings are refused.")
 {
 	for (int i = 0; i < 2; i++) {
 		zero_copy_open(STUB_COPYING_FILES, 1);
@@ -175,7 +180,7 @@ TEST(files, "A driver that copies mappings of files imports none, private or sha
 	}
 }
 
-TEST(shared, "A driver that copies shared memory imports none.")
+TEST(shared, "If a driver copies shared memory, imports of shared memory are refused.")
 {
 	zero_copy_open(STUB_COPYING_SHARED, 1);
 	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE,
@@ -186,7 +191,7 @@ TEST(shared, "A driver that copies shared memory imports none.")
 	fixture_close();
 }
 
-TEST(several_mappings, "Of a range with several kinds of mappings each kind has to be zero copy.")
+TEST(several_mappings, "If an import has several kinds of mappings, each kind has to be zero copy.")
 {
 	unsigned char *memory;
 	int fd;
@@ -202,7 +207,8 @@ TEST(several_mappings, "Of a range with several kinds of mappings each kind has 
 	fixture_close();
 }
 
-TEST(unwritable, "A driver that copies memory that is mapped read-only imports none.")
+TEST(unwritable,
+     "If a driver copies memory that is mapped read-only, imports of such memory are refused.")
 {
 	unsigned char *memory;
 
@@ -223,7 +229,8 @@ static void open_gpu(void)
 	fixture_open();
 }
 
-TEST(host_access, "A driver that copies buffers with CL_MEM_HOST_* flags imports none.")
+TEST(host_access,
+     "If a driver copies buffers with CL_MEM_HOST_* flags, imports with the flags are refused.")
 {
 	static const cl_mem_flags flags[] = { CL_MEM_HOST_NO_ACCESS, CL_MEM_HOST_READ_ONLY,
 					      CL_MEM_HOST_WRITE_ONLY };
@@ -240,7 +247,7 @@ TEST(host_access, "A driver that copies buffers with CL_MEM_HOST_* flags imports
 	fixture_close();
 }
 
-/* Two pages of anonymous memory that the kernel keeps apart. */
+/* Two pages of anonymous memory, in two mappings. */
 static unsigned char *two_mappings(void)
 {
 	unsigned char *memory = pages_map(2);
@@ -249,7 +256,8 @@ static unsigned char *two_mappings(void)
 	return memory;
 }
 
-TEST(split, "A driver that copies memory of more than one mapping imports none.")
+TEST(split,
+     "If a driver copies memory of several mappings, imports of several mappings are refused.")
 {
 	zero_copy_open(STUB_COPYING_SEVERAL, 1);
 	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, two_mappings(), 2 * PAGE));
@@ -260,7 +268,7 @@ TEST(split, "A driver that copies memory of more than one mapping imports none."
 	fixture_close();
 }
 
-TEST(split_gpu, "A device that is no CPU takes no memory of more than one mapping.")
+TEST(split_gpu, "A device that is no CPU refuses memory of several mappings.")
 {
 	open_gpu();
 	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, two_mappings(), 2 * PAGE));
@@ -268,7 +276,8 @@ TEST(split_gpu, "A device that is no CPU takes no memory of more than one mappin
 	fixture_close();
 }
 
-TEST(contexts, "A driver that copies in contexts of several devices imports into none of these.")
+TEST(contexts,
+     "If a driver copies in contexts of several devices, imports into such contexts are refused.")
 {
 	cl_context several;
 	cl_int err;
@@ -292,7 +301,7 @@ TEST(contexts, "A driver that copies in contexts of several devices imports into
 	}
 }
 
-TEST(own_size, "No test takes more of the driver than the import itself.")
+TEST(own_size, "A self-test pins no more memory than the import itself.")
 {
 	open_gpu();
 	stub_set(STUB_PIN_LIMIT, 5 * PAGE);
@@ -300,7 +309,8 @@ TEST(own_size, "No test takes more of the driver than the import itself.")
 	fixture_close();
 }
 
-TEST(limit_of_the_moment, "A driver that had no room once is asked again at the next import.")
+TEST(limit_of_the_moment,
+     "If a driver had no room for a self-test, the next import runs the test again.")
 {
 	open_gpu();
 	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
@@ -312,7 +322,9 @@ TEST(limit_of_the_moment, "A driver that had no room once is asked again at the 
 	fixture_close();
 }
 
-TEST(even_pages, "A driver that copies what is not at an even page imports no whole pages.")
+TEST(even_pages,
+     "If a driver copies memory that does not begin at an even page, imports of whole pages are "
+     "refused.")
 {
 	for (int i = 0; i < 8; i++) {
 		fixture_reset();
@@ -358,7 +370,7 @@ static void tmpfs_body(void)
 		}
 }
 
-TEST(tmpfs, "A file of a tmpfs is shared memory, wherever that is mounted.")
+TEST(tmpfs, "A file of a tmpfs is shared memory, wherever the tmpfs is mounted.")
 {
 	test_in_child(tmpfs_body);
 }
@@ -389,7 +401,7 @@ TEST(huge_pages, "Huge pages are proved with huge pages.")
 	munmap(memory, size);
 }
 
-/* A disk without room, and the name of a file of the application's own on another. */
+/* Creates a full disk, for the cache; the application's file lies on a different disk. */
 static void fill_disk(void)
 {
 	if (unshare(CLONE_NEWNS) ||
@@ -414,12 +426,12 @@ static void full_disk_body(void)
 	fixture_close();
 }
 
-TEST(full_disk, "A disk that is full does not end the program that imports a file.")
+TEST(full_disk, "If the cache's disk is full, a program can import a file.")
 {
 	test_in_child(full_disk_body);
 }
 
-TEST(dmabufs, "A driver that copies mappings of dma-bufs imports none.")
+TEST(dmabufs, "If a driver copies mappings of dma-bufs, imports of dma-bufs are refused.")
 {
 	zero_copy_open(STUB_COPYING_DMABUFS, 1);
 	EXPECT(!takes_dmabuf());
@@ -430,7 +442,7 @@ TEST(dmabufs, "A driver that copies mappings of dma-bufs imports none.")
 	fixture_close();
 }
 
-TEST(proof_by_compiler, "A CPU device without native kernels proves dma-bufs by compiled ones.")
+TEST(proof_by_compiler, "A CPU device without native kernels proves dma-bufs by compiled kernels.")
 {
 	for (int copies = 0; copies < 2; copies++) {
 		fixture_reset();
@@ -478,7 +490,7 @@ TEST(once_a_class, "A class of memory is proved once in a process.")
 	fixture_close();
 }
 
-TEST(gigabyte, "A class of a gigabyte is proved without touching more than its ends.")
+TEST(gigabyte, "The proof of a gigabyte of memory touches only the memory's ends.")
 {
 	const size_t size = (size_t)1 << 30;
 	unsigned char *memory;
@@ -507,7 +519,8 @@ static cl_mem zero_copy_create_image(cl_mem_flags flags, cl_mem buffer, cl_int *
 	return cl.clCreateImage(fix.context, flags, &format, &desc, NULL, err);
 }
 
-TEST(images_read_only, "A driver that copies images that are only read makes none on imports.")
+TEST(images_read_only,
+     "If a driver copies images that are only read, such images on imports are refused.")
 {
 	cl_mem mem, image;
 	cl_int err = 1;
@@ -524,7 +537,7 @@ TEST(images_read_only, "A driver that copies images that are only read makes non
 	fixture_close();
 }
 
-/* An image of four columns on an import that begins at @offset, and whether it is made. */
+/* Whether the layer makes an image of four columns on an import at @offset of a page. */
 static bool makes_image(size_t offset, size_t rows, cl_channel_type type)
 {
 	const cl_image_format format = { CL_RGBA, type };
@@ -547,7 +560,7 @@ static bool makes_image(size_t offset, size_t rows, cl_channel_type type)
 	return image;
 }
 
-TEST(high_images, "A driver that copies high images makes none on imports.")
+TEST(high_images, "If a driver copies high images, such images on imports are refused.")
 {
 	zero_copy_open(STUB_COPYING_IMAGES_ABOVE, 24);
 	EXPECT(makes_image(0, 16, CL_UNSIGNED_INT8));
@@ -559,7 +572,7 @@ TEST(high_images, "A driver that copies high images makes none on imports.")
 }
 
 TEST(unaligned_images,
-     "A driver that copies images that begin within a page makes none on imports.")
+     "If a driver copies images that begin within a page, such images on imports are refused.")
 {
 	zero_copy_open(STUB_COPYING_IMAGES_ALIGN, PAGE);
 	EXPECT(makes_image(0, 4, CL_UNSIGNED_INT8));
@@ -567,7 +580,7 @@ TEST(unaligned_images,
 	fixture_close();
 }
 
-TEST(image_formats, "A driver that copies images of a format makes none on imports.")
+TEST(image_formats, "If a driver copies images of a format, such images on imports are refused.")
 {
 	zero_copy_open(STUB_COPYING_FLOATS, 1);
 	EXPECT(makes_image(0, 4, CL_UNSIGNED_INT8));
@@ -614,7 +627,10 @@ TEST(kept, "A proof for a class of imports is kept for other processes.")
 	EXPECT_EQ(system(command), 0);
 }
 
-/* The driver's threads are the parent's: nothing that is enqueued in a child ends. */
+/*
+ * Runs @run in a child.  The driver's threads exist in the parent only, so the child's commands
+ * never end.
+ */
 static int zero_copy_run_child(int (*run)(void))
 {
 	int status = -1;
@@ -644,7 +660,7 @@ static bool is_refused_as_child(unsigned long calls)
 static unsigned char *child_memory;
 static cl_mem parents;
 
-/* The class is the one that the parent has proved. */
+/* The parent has proved the import's class. */
 static int import_proved(void)
 {
 	cl_int err = 1;
@@ -675,17 +691,20 @@ static int image_unproved(void)
 	return err != CL_INVALID_OPERATION || !is_refused_as_child(calls);
 }
 
-TEST(child, "A child of the process that made a context is refused at once what is not proved.")
+TEST(child,
+     "In a child of the process that made a context, imports of unproved classes are refused at "
+     "once.")
 {
 	zero_copy_open(STUB_NUM_OPTIONS, 0);
 	child_memory = pages_map(2);
-	EXPECT_EQ(zero_copy_run_child(import_unproved), 0); /* not even the device is */
+	/* no class is proved yet, nor the device */
+	EXPECT_EQ(zero_copy_run_child(import_unproved), 0);
 	parents = fixture_import_host(0, child_memory, PAGE);
 	EXPECT_EQ(zero_copy_run_child(import_proved), 0);
 	EXPECT_EQ(zero_copy_run_child(import_unproved), 0);
 	EXPECT_EQ(zero_copy_run_child(image_unproved), 0);
 	cl.clReleaseMemObject(
-		fixture_import_host(0, child_memory + 4096, 100)); /* the parent is not */
+		fixture_import_host(0, child_memory + 4096, 100)); /* the parent can still prove */
 	cl.clReleaseMemObject(parents);
 	fixture_close();
 }

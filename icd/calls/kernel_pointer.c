@@ -9,12 +9,12 @@
  */
 #include "icd/calls/kernel_pointer.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "icd/intercept.h"
 #include "icd/layer.h"
 #include "icd/objects/kernel_args.h"
+#include "util/publish.h"
 
 cl_int CL_API_CALL layer_clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint index,
 						  const void *value)
@@ -58,12 +58,9 @@ static const struct setter {
 void *kernel_pointer_function(const char *name, void *function)
 {
 	for (size_t i = 0; i < sizeof(setters) / sizeof(setters[0]); i++) {
-		void *first = NULL;
-
 		if (strcmp(setters[i].name, name))
 			continue;
-		if (atomic_compare_exchange_strong(setters[i].driver, &first, function) ||
-		    first == function)
+		if (publish_first(setters[i].driver, function) == function)
 			return setters[i].ours;
 	}
 	return NULL;

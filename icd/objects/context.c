@@ -18,7 +18,7 @@ struct context {
 	atomic_bool imported; /* an import was asked for */
 	bool watched;	    /* the driver says when the context is gone; set before others see it */
 	unsigned int forks; /* context_forks when the context was created */
-	struct context_data *_Atomic data; /* grows at the head only */
+	struct publish_list data; /* of methods: struct context_data */
 	context_notify_fn notify;
 	void *user_data;
 	size_t num_devices;
@@ -41,18 +41,20 @@ static void context_in_child(struct lock *lock)
 /* The driver's objects that methods keep for a context. */
 static void context_data_release(struct context *context)
 {
-	for (struct context_data *data = atomic_load(&context->data); data; data = data->next)
+	struct context_data *data = publish_list_head(&context->data);
+
+	for (; data; data = publish_next(data))
 		data->ops->release(data);
 }
 
 static void context_delete(struct context *context)
 {
-	struct context_data *data = context->data;
+	struct context_data *data = publish_list_head(&context->data);
 
 	while (data) {
 		struct context_data *gone = data;
 
-		data = data->next;
+		data = publish_next(data);
 		gone->ops->free(gone);
 	}
 	free(context);
@@ -211,28 +213,23 @@ const struct method_ops *context_method(const struct context *context, enum impo
 	return ops;
 }
 
-struct context_data *context_data_get(struct context *context, const struct context_data_ops *ops)
+static bool context_data_is(const void *data, const void *ops)
 {
-	struct context_data *data = atomic_load_explicit(&context->data, memory_order_acquire);
-
-	while (data && data->ops != ops)
-		data = data->next;
-	return data;
+	return ((const struct context_data *)data)->ops == ops;
 }
 
-struct context_data *context_data_add(struct context *context, struct context_data *data)
+struct context_data *context_data_get(struct context *context, const struct context_data_ops *ops)
 {
-	struct context_data *found;
+	return publish_find(&context->data, context_data_is, ops);
+}
 
-	data->next = atomic_load(&context->data);
-	do {
-		found = context_data_get(context, data->ops);
-		if (found) {
-			data->ops->free(data);
-			return found;
-		}
-	} while (!atomic_compare_exchange_weak(&context->data, &data->next, data));
-	return data;
+struct context_data *context_data_add(struct context *context, struct context_data *mine)
+{
+	struct context_data *winner = publish_add(&context->data, mine, context_data_is, mine->ops);
+
+	if (winner != mine)
+		mine->ops->free(mine);
+	return winner;
 }
 
 void context_tests_begin(const struct context *context)

@@ -5,6 +5,7 @@
 
 #include "icd/cl_compat.h"
 #include "icd/objects/device.h"
+#include "util/publish.h"
 
 typedef void(CL_CALLBACK *context_notify_fn)(const char *errinfo, const void *private_info,
 					     size_t cb, void *user_data);
@@ -43,8 +44,8 @@ const struct method_ops *context_method(const struct context *context, enum impo
 
 /* Data of a method for a context: the beginning of the method's own structure. */
 struct context_data {
+	struct published published; /* first */
 	const struct context_data_ops *ops;
-	struct context_data *next;
 };
 
 struct context_data_ops {

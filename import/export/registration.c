@@ -12,13 +12,14 @@
 #include "import/export/gdmabuf.h"
 #include "util/descriptor.h"
 #include "util/log.h"
+#include "util/publish.h"
 #include "util/thread.h"
 
 /* A descriptor costs nothing but the memory that it keeps, and is one of the process's. */
 #define REGISTRATION_BYTES ((size_t)64 << 30)
 #define REGISTRATION_ENTRIES 512
 
-static _Atomic(struct cache *) registration_cache; /* made once, never destroyed */
+static void *_Atomic registration_cache; /* struct cache, made once, never destroyed */
 static _Atomic size_t registration_bytes = REGISTRATION_BYTES;
 static _Atomic uint64_t registration_last; /* number that was given */
 
@@ -173,7 +174,6 @@ static bool registration_give_up(uint32_t count)
 	return cache && cache_make_room(cache, count);
 }
 
-/* Two threads may create a cache each: the first is for both. */
 static int registration_cache_create(struct cache **cache)
 {
 	const struct cache_config config = {
@@ -189,9 +189,8 @@ static int registration_cache_create(struct cache **cache)
 	ret = cache_create(&registration_source, NULL, &config, &mine);
 	if (ret)
 		return log_errno(ENOMEM, "no registration cache: %s", log_strerror(-ret));
-	if (atomic_compare_exchange_strong(&registration_cache, cache, mine))
-		*cache = mine;
-	else
+	*cache = publish_first(&registration_cache, mine);
+	if (*cache != mine)
 		cache_destroy(mine);
 	cache_set_bytes(*cache, atomic_load(&registration_bytes));
 	descriptor_on_shortage(registration_give_up);

@@ -11,15 +11,16 @@
 #include "import/opaque_fd/opaque.h"
 #include "util/descriptor.h"
 #include "util/log.h"
+#include "util/publish.h"
 
 /* The descriptors for one device.  Never removed. */
 struct opaque_device {
-	struct opaque_device *next;
+	struct published published; /* first */
 	unsigned char uuid[IMPORT_UUID_SIZE];
 	struct cache *cache;
 };
 
-static struct opaque_device *_Atomic opaque_devices; /* grows at its head only */
+static struct publish_list opaque_devices;
 
 /* The source's part of a pin. */
 struct opaque_made {
@@ -94,12 +95,14 @@ static const struct cache_source opaque_cuda_source = {
 	.is_current = opaque_cuda_is_current,
 };
 
-static struct opaque_device *opaque_device_find(struct opaque_device *first,
-						const unsigned char *uuid)
+static bool opaque_device_is(const void *device, const void *uuid)
 {
-	while (first && memcmp(first->uuid, uuid, IMPORT_UUID_SIZE))
-		first = first->next;
-	return first;
+	return !memcmp(((const struct opaque_device *)device)->uuid, uuid, IMPORT_UUID_SIZE);
+}
+
+static struct opaque_device *opaque_device_find(const unsigned char *uuid)
+{
+	return publish_find(&opaque_devices, opaque_device_is, uuid);
 }
 
 static struct opaque_device *opaque_device_create(const unsigned char *uuid)
@@ -122,31 +125,25 @@ static void opaque_device_destroy(struct opaque_device *device)
 	free(device);
 }
 
-/* Two threads may create a device each: the first is for both. */
-static struct opaque_device *opaque_device_add(struct opaque_device *device)
+static struct opaque_device *opaque_device_publish(struct opaque_device *mine)
 {
-	struct opaque_device *head = atomic_load(&opaque_devices), *other;
+	struct opaque_device *winner =
+		publish_add(&opaque_devices, mine, opaque_device_is, mine->uuid);
 
-	do {
-		other = opaque_device_find(head, device->uuid);
-		if (other) {
-			opaque_device_destroy(device);
-			return other;
-		}
-		device->next = head;
-	} while (!atomic_compare_exchange_weak(&opaque_devices, &head, device));
-	return device;
+	if (winner != mine)
+		opaque_device_destroy(mine);
+	return winner;
 }
 
 static int opaque_cache_of(const unsigned char *uuid, struct cache **cache)
 {
-	struct opaque_device *device = opaque_device_find(atomic_load(&opaque_devices), uuid);
+	struct opaque_device *device = opaque_device_find(uuid);
 
 	if (!device) {
 		device = opaque_device_create(uuid);
 		if (!device)
 			return log_errno(ENOMEM, "no registration cache for a device");
-		device = opaque_device_add(device);
+		device = opaque_device_publish(device);
 	}
 	*cache = device->cache;
 	return 0;
@@ -169,7 +166,7 @@ static void opaque_cuda_discard(struct opaque_hold *hold)
 bool opaque_cuda_find(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t address, size_t size,
 		      struct opaque_hold *hold)
 {
-	struct opaque_device *device = opaque_device_find(atomic_load(&opaque_devices), uuid);
+	struct opaque_device *device = opaque_device_find(uuid);
 	struct opaque_hold found = { .cache = device ? device->cache : NULL };
 
 	if (!device || !cache_get_cached(device->cache, address, size, &found.ref))
@@ -270,10 +267,11 @@ void opaque_release(struct opaque_hold *hold)
 
 void opaque_stats(struct cache_stats *sum)
 {
+	struct opaque_device *d = publish_list_head(&opaque_devices);
 	struct cache_stats one;
 
 	memset(sum, 0, sizeof(*sum));
-	for (struct opaque_device *d = atomic_load(&opaque_devices); d; d = d->next) {
+	for (; d; d = publish_next(d)) {
 		cache_stats(d->cache, &one);
 		sum->hits += one.hits;
 		sum->misses += one.misses;

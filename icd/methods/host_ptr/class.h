@@ -18,6 +18,7 @@
 
 #include "icd/cl_compat.h"
 #include "import/import.h"
+#include "util/publish.h"
 
 #define CLASS_ACCESSES 3      /* of kernels: read, write, both */
 #define CLASS_HOST_ACCESSES 4 /* of the host: CL_MEM_HOST_* */
@@ -41,11 +42,9 @@ struct buffer_slot {
 	atomic_uint obstacle; /* enum obstacle; above OBSTACLE_HANGS job_late() */
 };
 
-struct image_proof;
-
 /* The proofs for contexts of some root devices. */
 struct zero_copy {
-	struct zero_copy *next;
+	struct published published;  /* first; by device */
 	const struct device *device; /* for the result cache; NULL: several devices */
 	bool is_cpu;		     /* all devices are */
 	size_t largest;		     /* bytes of a buffer, on every device */
@@ -53,7 +52,7 @@ struct zero_copy {
 	cl_device_id *devices; /* root devices, each once */
 	struct buffer_slot buffers[IMPORT_KINDS][CLASS_ACCESSES][CLASS_HOST_ACCESSES][CLASS_ALIGNS]
 				  [CLASS_BUCKETS];
-	struct image_proof *_Atomic images;
+	struct publish_list images; /* struct image_proof */
 };
 
 /* Indices for the table above. */

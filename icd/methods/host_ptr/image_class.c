@@ -13,7 +13,7 @@
 
 /* The result for an image.  A record never changes and stays in the list. */
 struct image_proof {
-	struct image_proof *next;
+	struct published published; /* first */
 	struct selftest_image image;
 	enum class_verdict verdict;
 	unsigned int late; /* job_late() at the time of the test */
@@ -93,8 +93,11 @@ static bool image_class_is_within(const struct selftest_image *a, const struct s
 }
 
 /* A zero-copy image decides for smaller images of the class, a copied image for larger images. */
-static bool image_proof_tells(const struct image_proof *proof, const struct selftest_image *image)
+static bool image_proof_tells(const void *object, const void *key)
 {
+	const struct image_proof *proof = object;
+	const struct selftest_image *image = key;
+
 	if (!image_class_is_same(&proof->image, image))
 		return false;
 	if (proof->verdict == CLASS_ZERO_COPY)
@@ -113,19 +116,15 @@ static void image_class_learn(struct zero_copy *proofs, const struct selftest_im
 	proof->image = *image;
 	proof->verdict = verdict;
 	proof->late = job_late();
-	proof->next = atomic_load(&proofs->images);
-	while (!atomic_compare_exchange_weak(&proofs->images, &proof->next, proof))
-		;
+	if (publish_add(&proofs->images, proof, image_proof_tells, image) != proof)
+		free(proof);
 }
 
 static cl_int image_class_check(struct zero_copy *proofs, const struct selftest_image *image)
 {
-	const struct image_proof *proof =
-		atomic_load_explicit(&proofs->images, memory_order_acquire);
+	const struct image_proof *proof = publish_find(&proofs->images, image_proof_tells, image);
 	enum class_verdict verdict;
 
-	while (proof && !image_proof_tells(proof, image))
-		proof = proof->next;
 	if (proof) {
 		verdict = proof->verdict;
 	} else {
@@ -174,12 +173,14 @@ cl_int image_class_prove(struct zero_copy *proofs, unsigned int kinds, cl_mem_fl
 	return err;
 }
 
-void image_class_free(struct image_proof *proofs)
+void image_class_free(struct publish_list *images)
 {
-	while (proofs) {
-		struct image_proof *gone = proofs;
+	struct image_proof *proof = publish_list_head(images);
 
-		proofs = proofs->next;
+	while (proof) {
+		struct image_proof *gone = proof;
+
+		proof = publish_next(proof);
 		free(gone);
 	}
 }

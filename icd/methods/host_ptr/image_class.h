@@ -18,7 +18,7 @@ cl_int image_class_prove(struct zero_copy *proofs, unsigned int kinds, cl_mem_fl
 			 const cl_image_format *format, const cl_image_desc *desc,
 			 const void *addr);
 
-/* Frees the list zero_copy.images. */
-void image_class_free(struct image_proof *proofs);
+/* Frees zero_copy.images. */
+void image_class_free(struct publish_list *images);
 
 #endif /* ICD_METHODS_HOST_PTR_IMAGE_CLASS_H */

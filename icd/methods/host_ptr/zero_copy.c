@@ -7,7 +7,7 @@
 #include "icd/layer.h"
 #include "icd/methods/host_ptr/image_class.h"
 
-static struct zero_copy *_Atomic of_devices; /* grows at the head only */
+static struct publish_list zero_copy_of_devices; /* struct zero_copy */
 
 static bool zero_copy_is_cpu(cl_device_id device)
 {
@@ -59,39 +59,27 @@ static struct zero_copy *zero_copy_create(const struct device *const *devices, s
 
 static void zero_copy_destroy(struct zero_copy *proofs)
 {
-	image_class_free(proofs->images);
+	image_class_free(&proofs->images);
 	free(proofs->devices);
 	free(proofs);
 }
 
-static struct zero_copy *zero_copy_find(const struct device *device)
+static bool zero_copy_is_of(const void *proofs, const void *device)
 {
-	struct zero_copy *proofs = atomic_load_explicit(&of_devices, memory_order_acquire);
-
-	while (proofs && proofs->device != device)
-		proofs = proofs->next;
-	return proofs;
+	return ((const struct zero_copy *)proofs)->device == device;
 }
 
-/* The proofs of a device.  If two threads create proofs at once, the first wins. */
 static struct zero_copy *zero_copy_of_device(const struct device *device)
 {
-	struct zero_copy *proofs = zero_copy_find(device), *found;
+	struct zero_copy *found = publish_find(&zero_copy_of_devices, zero_copy_is_of, device);
+	struct zero_copy *mine = found ? NULL : zero_copy_create(&device, 1);
 
-	if (proofs)
-		return proofs;
-	proofs = zero_copy_create(&device, 1);
-	if (!proofs)
-		return NULL;
-	proofs->next = atomic_load(&of_devices);
-	do {
-		found = zero_copy_find(device);
-		if (found) {
-			zero_copy_destroy(proofs);
-			return found;
-		}
-	} while (!atomic_compare_exchange_weak(&of_devices, &proofs->next, proofs));
-	return proofs;
+	if (!mine)
+		return found;
+	found = publish_add(&zero_copy_of_devices, mine, zero_copy_is_of, device);
+	if (found != mine)
+		zero_copy_destroy(mine);
+	return found;
 }
 
 /* The records of a context's root devices: false if a record cannot be made. */

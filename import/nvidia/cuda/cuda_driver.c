@@ -3,6 +3,7 @@
 #include "util/descriptor.h"
 #include "util/lock.h"
 #include "util/log.h"
+#include "util/publish.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum group { NEEDED, DMABUF, VMM };
@@ -57,11 +59,10 @@ static const struct symbol symbols[] = {
 static void cuda_driver_loader_distrust(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(cuda_driver_lock, LOCK_LAST, cuda_driver_loader_distrust);
-static struct cuda_driver driver; /* constant once published */
 /* The number of loaded libraries at the last search, which found no libcuda. */
 static unsigned long long cuda_driver_searched GUARDED_BY(cuda_driver_lock);
 static bool cuda_driver_is_child GUARDED_BY(cuda_driver_lock);
-static const struct cuda_driver *_Atomic cuda_driver_published;
+static void *_Atomic cuda_driver_published; /* const struct cuda_driver */
 
 static void *cuda_driver_find(void *library, const struct symbol *s)
 {
@@ -138,24 +139,37 @@ static void cuda_driver_search_failed(unsigned long long then)
 	lock_release(&cuda_driver_lock);
 }
 
-/* The library stays loaded, as its functions are kept.  Several threads may publish at once. */
+/* NULL, logged: no memory, or the library lacks a function. */
+static struct cuda_driver *cuda_driver_create(void *library)
+{
+	struct cuda_driver *cu = malloc(sizeof(*cu));
+	const char *missing;
+
+	if (!cu) {
+		log_error("no memory for the functions of libcuda");
+		return NULL;
+	}
+	missing = cuda_driver_fill(cu, library);
+	if (!missing)
+		return cu;
+	log_error("libcuda.so.1 has no %s", missing);
+	free(cu);
+	return NULL;
+}
+
+/* The library stays loaded, as its functions are kept. */
 static const struct cuda_driver *cuda_driver_publish(void *library)
 {
-	struct cuda_driver mine;
-	const char *missing = cuda_driver_fill(&mine, library);
+	struct cuda_driver *mine = cuda_driver_create(library), *winner;
 
-	if (missing) {
-		log_error("libcuda.so.1 has no %s", missing);
+	if (!mine) {
 		dlclose(library);
 		return NULL;
 	}
-	lock_acquire(&cuda_driver_lock);
-	if (!atomic_load_explicit(&cuda_driver_published, memory_order_relaxed)) {
-		driver = mine;
-		atomic_store_explicit(&cuda_driver_published, &driver, memory_order_release);
-	}
-	lock_release(&cuda_driver_lock);
-	return &driver;
+	winner = publish_first(&cuda_driver_published, mine);
+	if (winner != mine)
+		free(mine);
+	return winner;
 }
 
 static const struct cuda_driver *cuda_driver_get(int flags)

@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "util/lock.h"
-#include "util/log.h"
 #include "util/fork.h"
+#include "util/log.h"
+#include "util/publish.h"
 
-/* Over driver, list, and every device's count and link. */
-LOCK_DEFINE(vulkan_devices_lock, LOCK_LAST);
-static struct vulkan_driver driver GUARDED_BY(vulkan_devices_lock); /* once loaded, read without */
-static bool vulkan_is_loaded GUARDED_BY(vulkan_devices_lock);
+static void *_Atomic vulkan_driver_published; /* const struct vulkan_driver */
+
+LOCK_DEFINE(vulkan_devices_lock, LOCK_LAST); /* the list, and every device's count and link */
 /* The shared devices, each with a reference. */
 static struct vulkan_device *vulkan_shared GUARDED_BY(vulkan_devices_lock);
 
@@ -26,49 +26,37 @@ bool vulkan_is_foreign(void)
 	return process && process != fork_generation();
 }
 
-static bool vulkan_device_driver_is_loaded(void)
+static int vulkan_device_driver_load(const struct vulkan_driver **out)
 {
-	bool is_loaded;
+	struct vulkan_driver *mine = calloc(1, sizeof(*mine)), *winner;
+	int ret;
 
-	lock_acquire(&vulkan_devices_lock);
-	is_loaded = vulkan_is_loaded;
-	lock_release(&vulkan_devices_lock);
-	return is_loaded;
-}
-
-/* Two threads may load a driver each: the first is for both. */
-static int vulkan_device_driver_load(void)
-{
-	struct vulkan_driver mine;
-	int ret = vulkan_driver_load(&mine);
-	bool first;
-
-	if (ret)
+	if (!mine)
+		return log_errno(ENOMEM, "no memory for the functions of Vulkan");
+	ret = vulkan_driver_load(mine);
+	if (ret) {
+		free(mine);
 		return ret;
-	lock_acquire(&vulkan_devices_lock);
-	first = !vulkan_is_loaded;
-	if (first)
-		driver = mine;
-	vulkan_is_loaded = true;
-	lock_release(&vulkan_devices_lock);
-	if (!first)
-		mine.destroy_instance(mine.instance, NULL);
+	}
+	winner = publish_first(&vulkan_driver_published, mine);
+	if (winner != mine) {
+		mine->destroy_instance(mine->instance, NULL);
+		free(mine);
+	}
+	*out = winner;
 	return 0;
 }
 
 static int vulkan_device_driver_get(const struct vulkan_driver **out)
 {
 	uint32_t nobody = 0;
-	int ret = 0;
 
 	if (!atomic_compare_exchange_strong(&vulkan_owner, &nobody, fork_generation()) &&
 	    vulkan_is_foreign())
 		return log_errno(EOPNOTSUPP, "Vulkan does not work in a child of the process "
 					     "that used it first");
-	if (!vulkan_device_driver_is_loaded())
-		ret = vulkan_device_driver_load();
-	*out = &driver;
-	return ret;
+	*out = atomic_load_explicit(&vulkan_driver_published, memory_order_acquire);
+	return *out ? 0 : vulkan_device_driver_load(out);
 }
 
 /* The extensions, as bits of a set and as names for Vulkan. */

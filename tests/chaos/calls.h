@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of the dispatch table that the chaos layer stands in front of.  Included several
- * times with other meanings of these:
+ * The functions of the dispatch table for which the chaos layer stands in.  Files include the list
+ * several times, each time with other meanings of:
  *
  *	STATUS(name, parameters, arguments)	returns the error
  *	CREATE(type, name, parameters, arguments)	returns an object, the error by errcode_ret
  *	ENQUEUE(name, parameters, arguments)	has queue, num_events, events and event
- *	MAP(name, parameters, arguments)	both of the last two
+ *	MAP(name, parameters, arguments)	is an ENQUEUE and a CREATE
  *
- * Retain and release are left alone, and clSetUserEventStatus: no caller can make up for those.
+ * Retain, release and clSetUserEventStatus are missing, since no caller could recover from a
+ * failure.
  */
 #define WAITS cl_uint num_events, const cl_event *events, cl_event *event
 #define INFO(object, name) object, name, size_t size, void *result, size_t *size_ret

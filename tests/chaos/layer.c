@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An OpenCL layer that makes the driver below it a bad one.  First in OPENCL_LAYERS, so that
- * ocl-icd has it below climport's.  The environment says what is bad:
+ * An OpenCL layer that makes the driver below misbehave.  The layer stands first in OPENCL_LAYERS,
+ * so ocl-icd puts climport's layer above.  An environment variable tells the fault:
  *
  *	CHAOS="ACTION FUNCTION N PARAMETER"
  *
- * FUNCTION is a name or "any", and N counts its calls; 0 is each of them.  ACTION:
+ * FUNCTION is a name or "any".  The fault happens in the Nth call of FUNCTION, or in every call if
+ * N is 0.  ACTION:
  *
- *	fail		the call returns error PARAMETER and does nothing
- *	handle		the call works, gives its object, and returns error PARAMETER
+ *	fail		the call returns error PARAMETER and has no effect
+ *	handle		the call works, returns its object, and returns error PARAMETER
  *	delay		the call takes PARAMETER milliseconds longer
- *	abort		the command is enqueued, and fails while it waits, with status PARAMETER
- *	late		the command starts PARAMETER milliseconds late, behind later ones out of order
+ *	abort		the command is enqueued, and fails while waiting, with status PARAMETER
+ *	late		the command starts PARAMETER milliseconds late, behind later commands
  *	drop		an event's callback never comes (FUNCTION is clSetEventCallback)
- *	postpone	it comes PARAMETER milliseconds late, on a thread of its own
+ *	postpone	an event's callback comes PARAMETER milliseconds late, on a new thread
  *
- * CHAOS_REPORT=FILE: a line "fault FUNCTION" when it happens, and at the end of the process a line
- * "calls FUNCTION COUNT" for each function that was called.
+ * With CHAOS_REPORT=FILE the layer appends lines to FILE: "fault FUNCTION" when the fault happens,
+ * and at the end of the process "calls FUNCTION COUNT" for each called function.
  */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl_layer.h>
@@ -65,7 +66,7 @@ static const char *const function_names[FUNCTIONS] = {
 
 static struct _cl_icd_dispatch next, offered;
 
-/* Read once from the environment. */
+/* Read from the environment, once. */
 static enum action action;
 static char function_wanted[64];
 static unsigned long nth;
@@ -90,7 +91,7 @@ static void chaos_report(const char *what, const char *function, unsigned long c
 		abort();
 }
 
-/* Whether an action that is one of @allowed happens to this call of @function. */
+/* The action for a call of @function.  Actions outside @allowed, a set of bits, do not happen. */
 static enum action chaos_now(enum function function, unsigned int allowed)
 {
 	unsigned long count;
@@ -108,7 +109,7 @@ static enum action chaos_now(enum function function, unsigned int allowed)
 	return action;
 }
 
-/* A command's gate: a user event in its wait list, which a thread settles. */
+/* A command's gate: a user event in the command's wait list, completed by a thread. */
 struct gate {
 	cl_event event;
 	cl_int status;
@@ -135,7 +136,7 @@ static void chaos_thread(void *(*run)(void *), void *arg)
 	pthread_detach(thread);
 }
 
-/* Copies the wait list, with the gate behind it; the thread begins when the command is enqueued. */
+/* Appends the gate to a copy of the wait list.  The gate's thread starts right away. */
 static struct gate *gate_create(cl_command_queue queue, enum action kind, cl_uint *num_events,
 				const cl_event **events)
 {
@@ -168,7 +169,7 @@ static struct gate *gate_create(cl_command_queue queue, enum action kind, cl_uin
 							      : next.name arguments; \
 	}
 
-/* What an application may pass for the error is NULL. */
+/* An application may pass NULL for errcode_ret. */
 #define CREATE(type, name, parameters, arguments)                       \
 	static type CL_API_CALL chaos_##name parameters                 \
 	{                                                               \
@@ -221,7 +222,7 @@ static struct gate *gate_create(cl_command_queue queue, enum action kind, cl_uin
 #undef ENQUEUE
 #undef MAP
 
-/* A callback that was put off. */
+/* A postponed callback. */
 struct callback {
 	void(CL_CALLBACK *notify)(cl_event, cl_int, void *);
 	void *data;
@@ -272,7 +273,9 @@ static cl_int CL_API_CALL chaos_clSetEventCallback(cl_event event, cl_int type,
 	return next.clSetEventCallback(event, type, callback_postpone, callback);
 }
 
-/* Nothing that is not understood passes for a driver without faults. */
+/*
+ * Aborts on text that cannot be parsed: a misspelt fault must not look like a fault without effect.
+ */
 static void chaos_read_environment(void)
 {
 	const char *text = getenv("CHAOS"), *path = getenv("CHAOS_REPORT");

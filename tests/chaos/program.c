@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that uses much of the extension, on a driver that may be bad (layer.c):
+ * A program that uses much of the extension, on a driver that may misbehave (layer.c):
  *
  *	program import|native [START|END N]
  *
- * Each call may fail.  None may hang, crash, report a success that is none, or leave descriptors
- * behind.  A step ends at the first error, and its data is checked if there was none.  "native"
- * does the same with buffers of the driver's own over the same memory: what that program suffers
- * is the driver's.  With an edge and a number, that DMA_BUF_IOCTL_SYNC fails.
+ * Each call may fail.  No call may hang, crash, report success without having succeeded, or leave
+ * descriptors behind.  A step ends at the first error.  If a step has no error, its data is
+ * checked.
  *
- * Exit status: 0, 1 after a line that says what was wrong, 3 if the SYNC was never called.
+ * "native" runs the steps on the driver's own buffers over the memory, so failures of "native" are
+ * the driver's.  With an edge and a number, the Nth DMA_BUF_IOCTL_SYNC of the edge fails.
+ *
+ * Exit status: 0, 1 after a line with the failure, 3 if the SYNC was never called.
  */
 #include <CL/cl_ext.h>
 #include <dirent.h>
@@ -48,10 +50,10 @@ static int frame_fd, other_fd;
 static cl_mem of_host, of_frame, of_other;
 
 static const char *step;
-static bool failed; /* a call of this step returned an error */
+static bool failed; /* a call of the step returned an error */
 static int errors;
 
-/* What the step made; released at its end. */
+/* The objects of the step, released at the step's end. */
 static cl_event events[OBJECTS];
 static cl_kernel kernels[OBJECTS];
 static cl_mem mems[OBJECTS];
@@ -77,7 +79,7 @@ static void *now_doing(const char *call)
 	return NULL;
 }
 
-/* Whether a call worked; an error is negative, and the step ends. */
+/* Whether the call @call succeeded.  After an error, the step ends. */
 static bool step_check(const char *call, cl_int err)
 {
 	if (err > 0)
@@ -97,7 +99,7 @@ static bool step_check(const char *call, cl_int err)
 			return;               \
 	} while (0)
 
-/* An @object that a call has made, with the error of the same. */
+/* Creates @object by a call with errcode_ret &err.  Success without an object fails the program. */
 #define TRY_MAKE(object, call)                                          \
 	do {                                                            \
 		cl_int err = 1;                                         \
@@ -128,7 +130,7 @@ static void step_finish(void)
 		clReleaseMemObject(mems[--num_mems]);
 }
 
-/* What programs try first; PoCL returns an object together with the error. */
+/* Many programs ask for a GPU first.  PoCL returns an object together with the error. */
 static void try_gpu(cl_platform_id platform)
 {
 	const cl_context_properties properties[] = { CL_CONTEXT_PLATFORM,
@@ -238,7 +240,7 @@ static void expect_all(const char *what, const unsigned char *memory, size_t siz
 				  i, memory[i], value);
 }
 
-/* A kernel of up to two arguments, enqueued; its event is the last of @events. */
+/* Enqueues a kernel with one or two arguments.  The kernel's event is the last of @events. */
 static void program_enqueue(cl_command_queue queue, const char *name, cl_mem a, cl_mem b,
 			    size_t size, cl_uint num_wait, const cl_event *wait)
 {
@@ -272,7 +274,7 @@ static void check_event(cl_event event)
 	step_check("the event", status);
 }
 
-/* Waits for the last event.  Success means that it is complete, and all before it. */
+/* Waits for the last event.  On success, all events so far must be complete. */
 static void wait_last(void)
 {
 	cl_event event = last_event();
@@ -282,7 +284,7 @@ static void wait_last(void)
 		check_event(events[i]);
 }
 
-/* Two kernels in a row, on every kind of memory. */
+/* Two kernels in a row on @mem. */
 static void step_in_order(const char *name, cl_mem mem, unsigned char *memory)
 {
 	step_begin(name);
@@ -304,7 +306,7 @@ static void make_user_event(void)
 	num_events++;
 }
 
-/* From host memory to one dma-buf to the other, behind an event of the application's. */
+/* Copies host memory to a dma-buf and then to the other dma-buf, behind a user event. */
 static void step_out_of_order(void)
 {
 	cl_event user = NULL;
@@ -331,7 +333,7 @@ static void step_out_of_order(void)
 	step_finish();
 }
 
-/* What waits for a command that fails does not run, and who waits for it goes on. */
+/* A command with a failed wait list does not run, and a wait for the command returns. */
 static void step_failing_list(const char *name, cl_command_queue queue)
 {
 	cl_event user = NULL;
@@ -360,7 +362,7 @@ static void step_failing_list(const char *name, cl_command_queue queue)
 	step_finish();
 }
 
-/* A picture on a part of the dma-buf; the part's own handle goes at once, as FFmpeg does. */
+/* Makes an image on a part of the dma-buf, and releases the part at once, as FFmpeg does. */
 static void make_picture(void)
 {
 	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
@@ -425,7 +427,7 @@ static void CL_CALLBACK on_complete(cl_event event, cl_int status, void *arg)
 	atomic_store(&called, status ? status : 1);
 }
 
-/* A driver that loses callbacks loses the application's, too. */
+/* If the driver drops callbacks, the application's callback is dropped too. */
 static void step_callback(void)
 {
 	const char *chaos = getenv("CHAOS");
@@ -447,7 +449,7 @@ static void step_callback(void)
 	step_finish();
 }
 
-/* Imports that go while commands use them. */
+/* Releases an import while commands use the import. */
 static void step_released(void)
 {
 	cl_mem mem = NULL;
@@ -503,7 +505,7 @@ static void map_and_unmap(void)
 		expect_all("an unmap", other, SIZE, 12);
 }
 
-/* Version 1.0.0 lets the host's commands on imports fail. */
+/* In version 1.0.0 the host's commands on imports fail. */
 static bool may_read(void)
 {
 	const char *version = getenv("CLIMPORT_VERSION");
@@ -563,7 +565,7 @@ static void run_failing_steps(void)
 	step_failing_list("failing list, out of order", out_of_order);
 }
 
-/* Descriptors of dma-bufs, this program's two among them. */
+/* Counts the descriptors of dma-bufs, with the program's own two. */
 static int program_count_dmabufs(void)
 {
 	char path[300], target[300];
@@ -581,8 +583,9 @@ static int program_count_dmabufs(void)
 }
 
 /*
- * All is given back, on a thread, soon.  PoCL calls back for no command that failed, and so keeps
- * its memory until the end: CHAOS_LEAVES is for faults that let commands fail.
+ * A thread of the layer closes all descriptors of released imports, soon.  PoCL calls back for no
+ * failed command, and keeps the command's memory until the end.  CHAOS_LEAVES is set for faults
+ * that let commands fail.
  */
 static void check_descriptors(void)
 {

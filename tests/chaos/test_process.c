@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What programs do to their own process.  Each test runs alone (--alone), on PoCL, with the layer
- * and without: what holds without it holds with it.
+ * Operations of programs on their own process.  Each test runs alone (--alone), on PoCL, with the
+ * layer and without the layer: a program must work with the layer if the program works without.
  */
 #include <CL/cl_ext.h>
 #include <errno.h>
@@ -20,7 +20,7 @@ static const char source[] = "kernel void increment(global uchar *a) { a[get_glo
 			     "kernel void spin(global uchar *a, ulong rounds)\n"
 			     "{ for (volatile ulong i = 0; i < rounds; i++) a[0] = i; }\n";
 
-/* NULL without the layer. */
+/* NULL if the layer is not loaded */
 static __typeof__(&clImportMemoryARM) import_memory;
 static cl_context context;
 static cl_command_queue queue;
@@ -91,7 +91,7 @@ static void session_increment(cl_mem mem)
 	clReleaseKernel(kernel);
 }
 
-/* A kernel adds one to each byte of new memory. */
+/* Runs a kernel that increments each byte of new memory. */
 static void use_opencl(void)
 {
 	unsigned char *at = aligned_alloc(PAGE, SIZE);
@@ -108,7 +108,7 @@ static void use_opencl(void)
 	free(at);
 }
 
-/* The status of a child that does @run; SIGALRM ends it if it hangs. */
+/* The wait status of a child that runs @run.  SIGALRM kills a hanging child. */
 static int status_of_child(void (*run)(void))
 {
 	int status;
@@ -138,7 +138,7 @@ static void session_in_child(void)
 	_exit(0);
 }
 
-TEST(fork_after_platform_query, "A child uses OpenCL although its parent has asked the platform.")
+TEST(fork_after_platform_query, "A child can use OpenCL after the parent has queried the platform.")
 {
 	alarm(2 * SECONDS);
 	session_query();
@@ -154,7 +154,7 @@ static void exec_in_child(void)
 	_exit(127);
 }
 
-TEST(exec_after_use, "A program that uses OpenCL starts others.")
+TEST(exec_after_use, "A program that uses OpenCL can start other programs.")
 {
 	alarm(2 * SECONDS);
 	session_create();
@@ -184,7 +184,9 @@ static void spin_and_exit(void)
 	exit(0);
 }
 
-/* PoCL 3.1 by itself crashes there in one of 30 cases: its threads use what exit() took down. */
+/*
+ * PoCL 3.1 itself crashes in one of 30 runs: PoCL's threads use objects that exit() has destroyed.
+ */
 TEST(exit_while_a_kernel_runs, "A program that exits while a kernel runs does not hang.")
 {
 	alarm(6 * SECONDS);
@@ -195,7 +197,7 @@ TEST(exit_while_a_kernel_runs, "A program that exits while a kernel runs does no
 	}
 }
 
-TEST(descriptors_closed, "A program closes every descriptor above 2 and goes on.")
+TEST(descriptors_closed, "A program can close every descriptor above 2 and still use OpenCL.")
 {
 	alarm(SECONDS);
 	session_create();
@@ -205,7 +207,7 @@ TEST(descriptors_closed, "A program closes every descriptor above 2 and goes on.
 	use_opencl();
 }
 
-TEST(closed_before_use, "A daemon closes every descriptor after its first query.")
+TEST(closed_before_use, "A daemon can close every descriptor after the first query.")
 {
 	alarm(SECONDS);
 	session_query_device();
@@ -227,7 +229,7 @@ static void on_child(int number)
 	errno = saved;
 }
 
-/* No verdict of an earlier process helps. */
+/* Sets an empty cache, so that earlier results do not help. */
 static void forget_verdicts(void)
 {
 	char folder[] = "/tmp/climport-cache-XXXXXX";
@@ -238,7 +240,7 @@ static void forget_verdicts(void)
 	setenv("XDG_CACHE_HOME", folder, 1);
 }
 
-TEST(child_handler, "A program whose handler waits for every child uses OpenCL.")
+TEST(child_handler, "A program whose SIGCHLD handler waits for every child can use OpenCL.")
 {
 	const struct sigaction action = { .sa_handler = on_child };
 
@@ -250,7 +252,7 @@ TEST(child_handler, "A program whose handler waits for every child uses OpenCL."
 	use_opencl();
 }
 
-TEST(child_signal, "A query sends a program no SIGCHLD, for it has started no child.")
+TEST(child_signal, "A query sends no SIGCHLD to the program.")
 {
 	const struct sigaction action = { .sa_handler = on_child };
 
@@ -261,7 +263,7 @@ TEST(child_signal, "A query sends a program no SIGCHLD, for it has started no ch
 	EXPECT_EQ(children, 0);
 }
 
-TEST(children_ignored, "A program that ignores its children uses OpenCL.")
+TEST(children_ignored, "A program that ignores SIGCHLD can use OpenCL.")
 {
 	alarm(SECONDS);
 	forget_verdicts();
@@ -271,7 +273,8 @@ TEST(children_ignored, "A program that ignores its children uses OpenCL.")
 	use_opencl();
 }
 
-TEST(waits_for_any_child, "waitpid(-1) waits for the program's own child, and finds no other.")
+TEST(waits_for_any_child,
+     "waitpid(-1) waits for the program's own child, and finds no other child.")
 {
 	int status;
 	pid_t child;
@@ -289,7 +292,7 @@ TEST(waits_for_any_child, "waitpid(-1) waits for the program's own child, and fi
 	EXPECT_EQ(errno, ECHILD);
 }
 
-/* The lowest descriptor that is free. */
+/* The lowest free descriptor. */
 static rlim_t lowest_free(void)
 {
 	int fd = dup(0);
@@ -306,8 +309,8 @@ static void session_limit_descriptors(rlim_t limit, rlim_t max)
 	EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limits), 0);
 }
 
-/* An import that fails for want of descriptors says so, and the next one works. */
-TEST(no_descriptors_left, "An import without a free descriptor works or is an error.")
+TEST(no_descriptors_left,
+     "An import without a free descriptor works or returns an error, and the next import works.")
 {
 	struct rlimit limits;
 	unsigned char *at = aligned_alloc(PAGE, SIZE);
@@ -323,7 +326,7 @@ TEST(no_descriptors_left, "An import without a free descriptor works or is an er
 		mem = session_create_buffer(at, &err);
 		EXPECT_EQ(mem != NULL, err == CL_SUCCESS);
 		EXPECT(err <= 0);
-		/* To run a kernel PoCL opens files, and aborts if it cannot. */
+		/* PoCL opens files to run a kernel, and aborts if no file can be opened. */
 		session_limit_descriptors(limits.rlim_cur, limits.rlim_max);
 		if (mem) {
 			session_increment(mem);
@@ -359,7 +362,8 @@ static void query_with_room(void)
 	_exit(0);
 }
 
-TEST(query_without_descriptors, "A query without a free descriptor is answered, and imports work.")
+TEST(query_without_descriptors,
+     "A query without a free descriptor succeeds, and imports work afterwards.")
 {
 	alarm(5 * SECONDS);
 	forget_verdicts();

@@ -22,7 +22,7 @@ static const char source[] = "kernel void increment(global uchar *a) { a[get_glo
 
 struct client client;
 
-/* The first import of a process opens what the layer keeps. */
+/* The first import of a process opens the layer's permanent descriptors. */
 static void client_import_first(void)
 {
 	void *at = aligned_alloc(PAGE, PAGE);
@@ -34,7 +34,7 @@ static void client_import_first(void)
 	free(at);
 }
 
-/* Descriptors of a driver's kernels are open afterwards as well. */
+/* The first kernels open the driver's permanent descriptors. */
 static void client_warm_up(void)
 {
 	static unsigned char bytes[2 * PAGE];
@@ -76,7 +76,7 @@ void client_open(void)
 	client.descriptors = process_count_descriptors();
 }
 
-/* The driver lets go of an import's memory on a thread of its own. */
+/* The driver releases an import's memory on a thread of its own. */
 static bool client_descriptors_settle(void)
 {
 	const struct timespec ms = { 0, 1000000 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls the extension as known programs do: a file a program.  They run on the loader, the layer
- * and a real driver; dma-bufs are udmabufs where /dev/udmabuf can be opened, else fakes
- * (tests/stub).  Each session is closed by its test, which checks that no descriptor is left.
+ * Calls of the extension as known programs make them, with a file for each program.  The tests run
+ * on the loader, the layer and a real driver.  dma-bufs are udmabufs if /dev/udmabuf can be opened,
+ * else fakes (tests/stub).  client_close() checks that no descriptor is left.
  */
 #ifndef TESTS_CLIENTS_CLIENT_H
 #define TESTS_CLIENTS_CLIENT_H
@@ -30,11 +30,11 @@ extern struct client client;
 void client_open(void);
 void client_close(void);
 
-/* Whether the platform's and the device's extension strings have this word. */
+/* Whether the extension string of the platform or the device has the word @extension. */
 bool client_platform_has(const char *extension);
 bool client_device_has(const char *extension);
 
-/* A dma-buf with this process's mapping of it. */
+/* A dma-buf, mapped by the program. */
 struct dmabuf {
 	int fd;
 	size_t size;
@@ -43,13 +43,13 @@ struct dmabuf {
 
 void client_dmabuf_create(struct dmabuf *dmabuf, size_t size);
 void client_dmabuf_destroy(struct dmabuf *dmabuf);
-int client_dmabuf_read_only(const struct dmabuf *dmabuf); /* another descriptor of it, O_RDONLY */
+int client_dmabuf_read_only(const struct dmabuf *dmabuf); /* a new descriptor with O_RDONLY */
 
-/* What a CPU does around its own accesses. */
+/* The SYNC calls around a CPU's own accesses. */
 void client_dmabuf_begin(const struct dmabuf *dmabuf);
 void client_dmabuf_end(const struct dmabuf *dmabuf);
 
-/* Adds one to each byte, and waits. */
+/* Increments each byte by a kernel, and waits. */
 void client_increment(cl_mem mem, size_t size);
 
 /* Reads an image of one channel into bytes, and waits. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arm NN, ClImportTensorHandle: sizes rounded up to the cache line, a trial import, no host access. */
+/*
+ * Arm NN, ClImportTensorHandle: sizes are rounded up to the cache line, a trial import comes first,
+ * and the host has no access.
+ */
 #include "client.h"
 
 #include <fcntl.h>
@@ -22,7 +25,7 @@ static size_t rounded_up(size_t size)
 	return size + (line - size % line);
 }
 
-/* ClImport(): an import, its error, and a release. */
+/* ClImport(): imports, checks the error, and releases. */
 static bool can_be_imported(const cl_import_properties_arm *properties, cl_mem_flags flags,
 			    void *memory, size_t size)
 {
@@ -81,8 +84,8 @@ TEST(armnn_dmabuf, "Arm NN imports a dma-buf that the host does not access.")
 	client_close();
 }
 
-/* It asks and goes another way; a process that crashed could not. */
-TEST(armnn_protected, "Arm NN finds out that protected memory cannot be imported.")
+/* Arm NN tries to import, and falls back after an error. */
+TEST(armnn_protected, "If protected memory cannot be imported, Arm NN gets an error.")
 {
 	const cl_import_properties_arm protected[] = { CL_IMPORT_TYPE_ARM,
 						       CL_IMPORT_TYPE_DMA_BUF_ARM,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A camera's stack on V4L2: four buffers in a ring, each frame with a descriptor of its own.  One
- * import for each buffer, found by the inode of the descriptor; the luma image is on the import,
- * the chroma image on a part of it.
+ * A camera stack on V4L2: four buffers in a ring, and a new descriptor for each frame.  The stack
+ * imports each buffer once, and finds the import by the descriptor's inode.  The luma image lies on
+ * the import, and the chroma image on a sub-buffer.
  */
 #include "client.h"
 
@@ -20,7 +20,7 @@ enum {
 	SIZE = CHROMA * 3 / 2
 };
 
-/* One buffer as the stack knows it. */
+/* A buffer of the ring. */
 struct slot {
 	dev_t dev;
 	ino_t ino;
@@ -59,7 +59,7 @@ static struct slot *camera_create_slot(int fd, const struct stat *st)
 	return slot;
 }
 
-/* The camera writes; padding is other than the picture. */
+/* The camera writes a frame.  The padding differs from the picture. */
 static void camera_expose(struct dmabuf *buffer, int frame)
 {
 	client_dmabuf_begin(buffer);
@@ -93,7 +93,7 @@ static void camera_process_frame(int fd, int frame)
 	camera_check_rows(slot->chroma, HEIGHT, HEIGHT / 2, frame);
 }
 
-TEST(camera_ring, "A camera's thousand frames take an import for each of its four buffers.")
+TEST(camera_ring, "A camera stack imports each of four buffers once for a thousand frames.")
 {
 	struct dmabuf ring[BUFFERS];
 

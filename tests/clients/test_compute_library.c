@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arm Compute Library, CLTensorAllocator::import_memory and its tests: the symbol by dlsym(), a
- * tensor of malloc'ed memory, and one of a mapped file.
+ * Arm Compute Library, CLTensorAllocator::import_memory and its tests: the function comes from
+ * dlsym(), and tensors lie in malloc'ed memory and in a mapped file.
  */
 #include "client.h"
 
@@ -11,7 +11,7 @@
 
 enum { TENSOR = 13 * 11 * 3 * 4 };
 
-/* CLSymbols::load(): the library says what it has. */
+/* CLSymbols::load(): looks the function up in the library. */
 static void load_symbols(void)
 {
 	void *library = dlopen(CLIMPORT_LIBRARY, RTLD_LAZY | RTLD_LOCAL);

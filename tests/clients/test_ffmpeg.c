@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * FFmpeg, libavutil/hwcontext_opencl.c: a frame of DRM as one image a plane.  kmsgrab's descriptors
- * are O_RDONLY, and hwmap asks for reading and writing all the same.
+ * FFmpeg, libavutil/hwcontext_opencl.c: a DRM frame is mapped as an image for each plane.
+ * kmsgrab's descriptors are O_RDONLY, and hwmap still asks for reading and writing.
  */
 #include "client.h"
 
@@ -9,7 +9,7 @@
 
 enum { WIDTH = 128, HEIGHT = 64, PLANES = 3, FRAME = WIDTH * HEIGHT * 3 / 2 };
 
-/* yuv420p. */
+/* the format yuv420p */
 static const struct {
 	size_t offset, width, height;
 } planes[PLANES] = {
@@ -29,7 +29,7 @@ static void frame_fill(struct dmabuf *frame, unsigned int number)
 	client_dmabuf_end(frame);
 }
 
-/* opencl_map_from_drm_arm(): the sub-buffer goes as soon as the image is there. */
+/* opencl_map_from_drm_arm(): the sub-buffer is released once the image exists. */
 static cl_mem frame_map_plane(cl_mem frame, cl_mem_flags flags, int p)
 {
 	const cl_buffer_region region = { planes[p].offset, planes[p].width * planes[p].height };
@@ -68,7 +68,7 @@ static void frame_map(struct dmabuf *frame, int fd, cl_mem_flags flags)
 	EXPECT_EQ(clReleaseMemObject(object), CL_SUCCESS);
 }
 
-TEST(ffmpeg_finds_the_device, "FFmpeg derives a device by the platform's extensions alone.")
+TEST(ffmpeg_finds_the_device, "FFmpeg finds a device by the platform's extensions alone.")
 {
 	client_open();
 	EXPECT(client_platform_has("cl_arm_import_memory"));
@@ -77,7 +77,7 @@ TEST(ffmpeg_finds_the_device, "FFmpeg derives a device by the platform's extensi
 	client_close();
 }
 
-TEST(ffmpeg_maps_frames, "FFmpeg maps frame after frame, plane by plane.")
+TEST(ffmpeg_maps_frames, "FFmpeg maps many frames in a row, plane by plane.")
 {
 	struct dmabuf frame;
 
@@ -91,7 +91,7 @@ TEST(ffmpeg_maps_frames, "FFmpeg maps frame after frame, plane by plane.")
 	client_close();
 }
 
-TEST(ffmpeg_maps_read_only, "FFmpeg asks for reading and writing of a descriptor that is O_RDONLY.")
+TEST(ffmpeg_maps_read_only, "FFmpeg can map an O_RDONLY descriptor for reading and writing.")
 {
 	struct dmabuf frame;
 	int fd;

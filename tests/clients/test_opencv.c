@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OpenCV's external allocator of UMats: a dma-buf is mapped by OpenCV itself for the host, and
- * imported for the device; what cannot be imported is an ordinary buffer.
+ * OpenCV's external allocator of UMats: OpenCV maps a dma-buf for the host, and imports the dma-buf
+ * for the device.  If the import fails, OpenCV creates an ordinary buffer.
  */
 #include "client.h"
 
@@ -12,7 +12,7 @@ enum { SIZE = 640 * 480 };
 static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
 						    0 };
 
-/* The import, or a buffer of the driver's own. */
+/* Imports, or creates a buffer of the driver. */
 static cl_mem opencv_allocate(int fd, size_t size)
 {
 	cl_int err;
@@ -47,7 +47,7 @@ TEST(opencv_host_and_device, "OpenCV uses a matrix on the host and on the device
 	client_close();
 }
 
-TEST(opencv_falls_back, "OpenCV takes a buffer of the driver's own for what is no dma-buf.")
+TEST(opencv_falls_back, "If memory is no dma-buf, OpenCV creates a buffer of the driver.")
 {
 	int ends[2];
 	cl_mem mem;

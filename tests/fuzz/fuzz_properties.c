@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The property parser against a model of it.  The list lies in a heap block that
- * ends with its terminator, or with the pair at fault: what is read behind that
- * is found by the address sanitizer.
+ * The property parser, compared with a model.  The list of properties is a heap block that ends
+ * with the terminator or with the wrong pair, so the address sanitizer finds a read behind the
+ * block.
  *
- * Input: a byte for each number, an index into numbers[]; 255 takes the next
- * eight bytes as they are.
+ * Input: each byte is an index into numbers[]; 255 means that the next eight bytes are a number.
  */
 #include "fuzz_properties.h"
 
@@ -53,7 +52,10 @@ static size_t model_decode(cl_import_properties_arm *list, const uint8_t *data, 
 	return n / 2 * 2;
 }
 
-/* Numbers that may be read: the pairs before the terminator, or up to the first fault. */
+/*
+ * The expected result.  @readable counts the numbers that the parser may read: the pairs before the
+ * terminator, or the pairs up to the first mistake.
+ */
 struct model {
 	cl_int err;
 	size_t readable;

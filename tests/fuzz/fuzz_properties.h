@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The function that libFuzzer and replay.c call; it aborts on a wrong result. */
+/* Called by libFuzzer and replay.c for each input.  Aborts on a wrong result. */
 #ifndef TESTS_FUZZ_PROPERTIES_H
 #define TESTS_FUZZ_PROPERTIES_H
 

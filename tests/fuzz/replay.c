@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Without libFuzzer: the seeds and random lists.  "replay --seeds DIR" writes the seeds. */
+/* Replaces libFuzzer: runs the seeds and random lists.  "replay --seeds DIR" writes the seeds. */
 #include "fuzz_properties.h"
 
 #include <stdio.h>
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
 	for (int round = 0; round < ROUNDS; round++) {
 		size_t size = random_next() % (MAX_SIZE + 1);
 
-		for (size_t i = 0; i < size; i++) /* mostly what the parser knows */
+		for (size_t i = 0; i < size; i++) /* mostly numbers known to the parser */
 			data[i] = (uint8_t)(random_next() % 8 ? random_next() % 6 : random_next());
 		LLVMFuzzerTestOneInput(data, size);
 	}

@@ -50,7 +50,7 @@ cl_int words_command_buffer_recorded(cl_command_buffer_khr buffer, struct comman
 
 #define SEE(x) (seen[num_seen++] = (uintptr_t)(x))
 
-/* Functions of a driver with 10, 11 or 15 parameters. Each function notes all parameters. */
+/* Functions of a driver with 10, 11 or 15 parameters.  Each function notes all parameters. */
 #define P10 \
 	void *a, void *b, void *c, void *d, size_t e, size_t f, cl_uint g, void *h, void *i, void *j
 #define P11                                                                                   \

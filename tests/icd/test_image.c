@@ -16,7 +16,7 @@
 /* The parent of an image. */
 enum parent { IMPORT, PART, IMAGE_2D, IMAGE_1D };
 
-/* An image with a single mistake. A field of value 0 means the usual value. */
+/* An image with a single mistake.  A field of value 0 means the usual value. */
 struct row {
 	cl_int wanted;
 	enum parent parent;

@@ -82,7 +82,7 @@ TEST(trailing_space,
 	fixture_close();
 }
 
-/* Both calls of a query agree on the size. A smaller buffer is an error, and is not written. */
+/* Both calls of a query agree on the size.  A smaller buffer is an error, and is not written. */
 static void expect_two_calls(const struct query *q)
 {
 	unsigned char answer[4096], small[4096];

@@ -12,7 +12,7 @@ typedef cl_int(CL_API_CALL *init_with_properties)(cl_uint, const struct _cl_icd_
 
 static const size_t sizes[] = { 100, 149, 150, 200 };
 
-/* Places the table at the end of a page. A read behind the table faults. */
+/* Places the table at the end of a page.  A read behind the table faults. */
 static void **table_at_end_of_page(size_t entries)
 {
 	size_t size = entries * sizeof(void *);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layer in the system's loader, over the stub as an ICD. Each test runs in a new process. */
+/* The layer in the system's loader, over the stub as an ICD.  Each test runs in a new process. */
 #include "harness.h"
 #include "text.h"
 

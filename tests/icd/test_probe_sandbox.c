@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* From now on the creation of a process kills the program. New threads are allowed. */
+/* From now on the creation of a process kills the program.  New threads are allowed. */
 static int forbid_processes(void)
 {
 	struct sock_filter code[] = {

@@ -213,7 +213,7 @@ static void *answer_when_continued(void *arg)
 	return arg;
 }
 
-/* Forks a child. The child stops the parent for longer than a self-test may take. */
+/* Forks a child.  The child stops the parent for longer than a self-test may take. */
 static pid_t stopper_create(void)
 {
 	const pid_t parent = getpid();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CLBlast multiplies two matrices of small whole numbers: the result is exact. */
+/* CLBlast multiplies two matrices of small whole numbers; the result must be exact. */
 #include <clblast_c.h>
 #include <stdio.h>
 

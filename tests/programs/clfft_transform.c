@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clFFT there and back: the numbers are the same again, but for rounding. */
+/* clFFT transforms and transforms back; the numbers must be equal but for rounding. */
 #include <clFFT.h>
 #include <math.h>
 #include <stdio.h>

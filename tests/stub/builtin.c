@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels that the stub can run: what the layer and the tests have in their sources. */
+/* The kernels that the stub can run: the kernels in the sources of the layer and of the tests. */
 #include "internal.h"
 
 static cl_uint arg_read_uint(const struct arg *arg)
@@ -18,7 +18,7 @@ static size_t arg_read_ulong(const struct arg *arg)
 	return (size_t)value;
 }
 
-/* The layer's self-test: is memory shared both ways, without a map? */
+/* The layer's self-test: checks whether memory is shared both ways, without a map. */
 static void climport_selftest(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	(void)id;
@@ -33,7 +33,7 @@ static void climport_selftest(const struct arg *arg, const size_t *id, const siz
 	}
 }
 
-/* The same through buffers that are only written. */
+/* climport_selftest() through buffers that are only written. */
 static void climport_selftest_both(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	(void)id;
@@ -159,7 +159,7 @@ static void builtin_buffer_to_image1d(const struct arg *arg, const size_t *id, c
 	memcpy(arg[1].data, arg[0].data, arg_read_uint(&arg[2]) * 4);
 }
 
-/* The pixel whose coordinates are two arguments from @x on. */
+/* The pixel whose coordinates are the argument @x and the next argument. */
 static unsigned char *pixel_at(const struct arg *image, const struct arg *x)
 {
 	return arg_find_pixel(image, arg_read_uint(x), arg_read_uint(x + 1));
@@ -176,7 +176,7 @@ static void climport_selftest_image(const struct arg *arg, const size_t *id, con
 	memcpy(pixel_at(&arg[0], &arg[6]), pixel_at(&arg[1], &arg[4]), bytes);
 }
 
-/* climport_selftest_images(the same) */
+/* climport_selftest_images(): the arguments of climport_selftest_image() */
 static void climport_selftest_images(const struct arg *arg, const size_t *id, const size_t *global)
 {
 	const size_t bytes = arg[0].mem->element;

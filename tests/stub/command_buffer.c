@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cl_khr_command_buffer 0.9.0 (command_forms.c has later forms): ops recorded and run in order. */
+/*
+ * cl_khr_command_buffer 0.9.0: ops are recorded, and run in order.  command_forms.c has later
+ * versions.
+ */
 #include "internal.h"
 
 struct command_buffer {
@@ -85,7 +88,7 @@ cl_int CL_API_CALL stub_clReleaseCommandBufferKHR(cl_command_buffer_khr handle)
 	return CL_SUCCESS;
 }
 
-/* Handles of commands are the same in the copy. */
+/* The copy's commands have the handles of the original commands. */
 cl_command_buffer_khr CL_API_CALL stub_clRemapCommandBufferKHR(
 	cl_command_buffer_khr handle, cl_bool automatic, cl_uint num,
 	const cl_command_queue *queues, cl_uint num_handles, const cl_mutable_command_khr *handles,
@@ -148,7 +151,7 @@ cl_int CL_API_CALL stub_clEnqueueCommandBufferKHR(cl_uint num_queues, cl_command
 	return queue_submit(queue, &op, num, list, event, false);
 }
 
-/* Whether a command may be recorded: err is what was wrong before. */
+/* Checks whether a command may be recorded.  @err is an error found earlier, or CL_SUCCESS. */
 static cl_int record_check(cl_int err, cl_command_buffer_khr handle, cl_command_queue queue,
 			   cl_mem a, cl_mem b)
 {
@@ -307,11 +310,11 @@ cl_int CL_API_CALL stub_clCommandNDRangeKernelKHR(
 	err = command_buffer_record(err, handle, &op, sync_point);
 	if (!err && command)
 		*command = (cl_mutable_command_khr)(uintptr_t)((struct command_buffer *)handle)
-				   ->count; /* from 1 */
+				   ->count; /* handles count from 1 */
 	return err;
 }
 
-/* Gives a recorded kernel other arguments of the kind that it has. */
+/* Replaces arguments of a recorded kernel by arguments of equal kind. */
 cl_int command_buffer_update(cl_command_buffer_khr handle, cl_mutable_command_khr command,
 			     cl_uint num_args, const cl_mutable_dispatch_arg_khr *args)
 {

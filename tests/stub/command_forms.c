@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cl_khr_command_buffer from version 0.9.5 on, where recording functions have a list of properties,
- * and both forms of clUpdateMutableCommandsKHR.
+ * cl_khr_command_buffer from version 0.9.5 on: recording functions take a list of properties.  Both
+ * forms of clUpdateMutableCommandsKHR.
  */
 #include "internal.h"
 
@@ -89,7 +89,7 @@ static cl_int form_fill_image(cl_command_buffer_khr handle, cl_command_queue que
 	return stub_clCommandFillImageKHR(handle, queue, image, color, origin, region, PASS_SYNC);
 }
 
-/* From cl_khr_command_buffer_mutable_dispatch 0.9.2 on; the beginning of each configuration. */
+/* The beginning of each configuration, from cl_khr_command_buffer_mutable_dispatch 0.9.2 on. */
 struct config {
 	cl_mutable_command_khr command;
 	cl_uint num_args, num_svm_args, num_exec_infos, work_dim;

@@ -2,7 +2,7 @@
 /* Contexts. */
 #include "internal.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all contexts' callbacks */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all contexts' callbacks */
 FORK_SAFE(lock, 104);
 
 /* Copies at most three pairs and the terminator. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options, injected faults, what was called, and the trace of what happened. */
+/* Options, injected faults, records of calls, and the trace. */
 #include "internal.h"
 
 #include "fake/fork.h"
@@ -92,13 +92,13 @@ static const char *const function_name[F_COUNT] = {
 static atomic_long options[STUB_NUM_OPTIONS];
 static atomic_ulong calls[F_COUNT], calls_all;
 
-/* The fault to come; fault_left counts down and is 0 when there is none. */
+/* The next fault. fault_left counts down to the fault, and is 0 if no fault is set. */
 static atomic_ulong fault_left;
 static atomic_int fault_function, fault_code, fault_happened;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_SAFE(lock, 101);
-static uintptr_t last_args[F_COUNT][MAX_ARGS]; /* under lock, as all below */
+static uintptr_t last_args[F_COUNT][MAX_ARGS]; /* guarded by lock, like all variables below */
 static char *trace[MAX_TRACE];
 static int num_trace;
 

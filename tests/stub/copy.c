@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies and fills as boxes: for clEnqueue* and for clCommand*KHR alike. */
+/* Copies and fills as boxes of memory, for clEnqueue* and clCommand*KHR alike. */
 #include "internal.h"
 
 static bool copy_fits(size_t offset, size_t bytes, size_t size)
@@ -177,7 +177,7 @@ static void color_bytes(unsigned char *out, const struct mem *image, const void 
 				  ? image->element
 				  : 0;
 
-	/* No channel of a colour is negative. NOLINTBEGIN(bugprone-incorrect-roundings) */
+	/* No channel of a colour is negative.  NOLINTBEGIN(bugprone-incorrect-roundings) */
 	for (size_t i = 0; i < channels; i++)
 		out[i] = image->format.image_channel_data_type == CL_UNORM_INT8
 				 ? (unsigned char)(real[i] * 255.0f + 0.5f)

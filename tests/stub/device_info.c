@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device says about itself: constants, and the few values that options change. */
+/* A device's answers to queries: constants, and the few values that options change. */
 #include "internal.h"
 
 static const struct {

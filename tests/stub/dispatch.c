@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables, the functions reached by address, and what an ICD exports. */
+/* The dispatch tables, the functions reached by address, and the exports of an ICD. */
 #include "internal.h"
 
 #define F(name) .name = stub_##name,
@@ -18,7 +18,7 @@ STUB_API const struct _cl_icd_dispatch stub_dispatch_12 = {
 #undef N
 #undef F
 
-/* Drivers answer for their core functions, too. */
+/* Like real drivers, the stub has addresses for its core functions too. */
 #define F(name) { #name, (void *)(uintptr_t)stub_##name },
 #define N F
 #define X F
@@ -40,7 +40,7 @@ static void *extension_address(const char *name, unsigned platforms_native)
 		return (void *)stub_clIcdGetPlatformIDsKHR;
 	if (command_form(name))
 		return command_form(name);
-	if (!strcmp(name, "clEnqueueSomethingSTUB")) /* an extension's that nobody knows */
+	if (!strcmp(name, "clEnqueueSomethingSTUB")) /* an extension function that no layer knows */
 		return (void *)(uintptr_t)stub_clFinish;
 	for (size_t i = 0; i < sizeof(by_address) / sizeof(*by_address); i++)
 		if (!strcmp(by_address[i].name, name))
@@ -69,7 +69,7 @@ void *CL_API_CALL stub_clGetExtensionFunctionAddressForPlatform(cl_platform_id h
 	return extension_address(name, stub_get(STUB_NATIVE) >> platform->index & 1);
 }
 
-/* What the loaders look up in an ICD. */
+/* The functions that loaders look up in an ICD. */
 STUB_API CL_API_ENTRY void *CL_API_CALL clGetExtensionFunctionAddress(const char *name)
 {
 	return stub_clGetExtensionFunctionAddress(name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clEnqueue*: buffers, markers, and what is not about images. */
+/* clEnqueue*: buffers, markers, and all other commands but those on images. */
 #include "internal.h"
 
-/* A read or write of one row. */
+/* Reads or writes a single row. */
 static cl_int enqueue_transfer(cl_int err, cl_command_queue handle, cl_mem mem_handle,
 			       bool blocking, size_t offset, size_t size, void *memory, bool write,
 			       WAIT)
@@ -44,7 +44,7 @@ cl_int CL_API_CALL stub_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem mem,
 				true, num, list, event);
 }
 
-/* @origin: of the buffer, then of the host; @pitch the same. */
+/* @origin and @pitch have the buffer's values first, then the host's. */
 static cl_int transfer_rect(cl_int err, cl_command_queue handle, cl_mem mem_handle, bool blocking,
 			    const size_t *const origin[2], const size_t *region,
 			    const size_t pitch[4], void *memory, bool write, WAIT)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events: status, callbacks, waiting.  Callbacks run last registered first, by whoever set
- * the status, after waiters were woken: the orders that the specification leaves open.
+/*
+ * Events: status, callbacks, waiting.  The thread that sets an event's status wakes the waiters
+ * first, and then runs the callbacks, the last registered first.  The specification leaves both
+ * orders open.
  */
 #include "internal.h"
 
@@ -10,7 +12,7 @@ pthread_mutex_t sched_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t sched_changed = PTHREAD_COND_INITIALIZER;
 FORK_SAFE(sched_lock, 105);
 
-/* Nobody in a child waits yet. */
+/* In a child of fork(), no thread waits yet. */
 static void sched_forget(void)
 {
 	pthread_cond_init(&sched_changed, NULL);
@@ -62,8 +64,9 @@ void stub_event_put(struct event *event)
 	stub_context_put(context);
 }
 
-/* Takes the callbacks that are due out of the event's list; with the lock.  A failure is
- * told to callbacks of every type, with its status.
+/*
+ * Removes the due callbacks from the event's list.  The caller holds the lock.  A failure goes to
+ * callbacks of every type, with the failure's status.
  */
 static struct callback *callbacks_due(struct event *event)
 {

@@ -29,17 +29,20 @@
 #define DMA_BUF_MAGIC 0x444d4142
 #endif
 
-/* Absent when preloaded into a program that has the stub as an ICD only. */
+/*
+ * stub_trace() is absent if the library is preloaded into a program that has the stub only as an
+ * ICD.
+ */
 #pragma weak stub_trace
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all variables below */
 FORK_SAFE(lock, 102);
 static const char *fail_edge = "";
 static int fail_error;
 static unsigned fail_times, fail_after;
 static long delay_ms;
 static char busy_name[64];
-static int idle_fd = -1; /* readable while nothing is busy */
+static int idle_fd = -1; /* readable while no buffer is busy */
 static int depth;
 
 static bool name_of(int fd, char *name, size_t room)
@@ -131,7 +134,7 @@ void fake_dmabuf_busy(const char *name)
 		idle_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 	snprintf(busy_name, sizeof(busy_name), "%s", name ? name : "");
 	if (name ? read(idle_fd, &count, sizeof(count)) : write(idle_fd, &count, sizeof(count)))
-		errno = 0; /* was so before */
+		errno = 0; /* the buffer was already busy or idle */
 	pthread_mutex_unlock(&lock);
 }
 
@@ -155,7 +158,7 @@ void fake_dmabuf_reset(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The error to inject now, or 0; counts what succeeds. */
+/* Returns the error to inject now, or 0.  Successful calls are counted. */
 static int sync_result(const char *edge, long *delay)
 {
 	int error = 0;
@@ -240,7 +243,7 @@ static bool is_busy(int fd)
 	return busy;
 }
 
-/* A busy buffer becomes ready when idle_fd does. */
+/* A busy buffer becomes ready when idle_fd becomes readable. */
 FAKE_API int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
 	struct pollfd mine[64];

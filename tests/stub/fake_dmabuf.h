@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes memfds whose names begin with "fake-dmabuf" look like dma-bufs: fstatfs()
- * says so, and DMA_BUF_IOCTL_SYNC works and is recorded with stub_trace() as
- * "sync START name rw" (or r, w) and "sync END name rw".
+ * Makes memfds whose names begin with "fake-dmabuf" look like dma-bufs.  fstatfs() reports the
+ * magic of dma-bufs.  DMA_BUF_IOCTL_SYNC works, and is recorded with stub_trace() as "sync START
+ * name rw" (or r, w) and "sync END name rw".
  *
- * libfakedmabuf.so stands in front of libc's functions: link to it, or preload it.
+ * libfakedmabuf.so stands in front of libc's functions: link to the library, or preload the
+ * library.
  */
 #ifndef TESTS_FAKE_DMABUF_H
 #define TESTS_FAKE_DMABUF_H
@@ -14,29 +15,29 @@
 
 #define FAKE_API __attribute__((visibility("default")))
 
-/* A descriptor, or -1. */
+/* Returns a descriptor, or -1. */
 FAKE_API int fake_dmabuf_create(const char *name, size_t size);
 
-/* Another descriptor of the same buffer with access mode @mode (O_RDONLY...). */
+/* Returns a new descriptor of the buffer, with access mode @mode (O_RDONLY...). */
 FAKE_API int fake_dmabuf_reopen(int fd, int mode);
 
 /* The next @times ioctls of @edge ("START" or "END") fail with @error. */
 FAKE_API void fake_dmabuf_fail(const char *edge, int error, unsigned times);
 
-/* The first of those is the @nth from now on that could fail. */
+/* The @nth ioctl of @edge that could fail from now on fails with @error. */
 FAKE_API void fake_dmabuf_fail_nth(const char *edge, int error, unsigned nth);
-FAKE_API bool fake_dmabuf_failed(void); /* it has happened */
+FAKE_API bool fake_dmabuf_failed(void); /* the fault has happened */
 
-/* Each ioctl takes so long. */
+/* Each ioctl takes @ms milliseconds. */
 FAKE_API void fake_dmabuf_delay(long ms);
 
-/* poll() says that buffer @name has fences to wait for, until it is called with NULL. */
+/* poll() reports unsignalled fences for the buffer @name, until fake_dmabuf_busy(NULL). */
 FAKE_API void fake_dmabuf_busy(const char *name);
 
-/* Successful STARTs less ENDs, of all buffers. */
+/* Counts successful STARTs minus successful ENDs, of all buffers. */
 FAKE_API int fake_dmabuf_open_brackets(void);
 
-/* All of the above as at start. */
+/* Resets faults, delay, busy buffer and count. */
 FAKE_API void fake_dmabuf_reset(void);
 
 #endif

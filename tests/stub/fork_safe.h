@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A driver whose locks are free in a child of fork(). */
+/* Keeps the locks of the fake driver usable in a child of fork(). */
 #ifndef TESTS_STUB_FORK_SAFE_H
 #define TESTS_STUB_FORK_SAFE_H
 
 #include <pthread.h>
 
-/* @order, 101 or more: locks of a higher one may be held when this is taken. */
+/*
+ * Takes the lock before each fork() and frees the lock afterwards.  @order, 101 or more, gives the
+ * order of locks: a lock of higher order is taken before a lock of lower order.
+ */
 #define FORK_SAFE(mutex, order)                                              \
 	static void mutex##_take(void)                                       \
 	{                                                                    \

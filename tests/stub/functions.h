@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every function of the stub: F(name) for OpenCL 1.2 and older, N(name) for newer
- * slots of the dispatch table, X(name) for functions reached by address.  Included
- * several times with other meanings of F, N and X.
+ * Every function of the stub: F(name) for OpenCL 1.2 and older, N(name) for newer slots of the
+ * dispatch table, X(name) for functions reached by address.  Files include the list several times,
+ * each time with other meanings of F, N and X.
  */
 F(clGetPlatformIDs)
 F(clGetPlatformInfo)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images, samplers, and objects of other interfaces, which are plain buffers here. */
+/* Images, samplers, and objects of other interfaces, which are plain buffers in the stub. */
 #include "internal.h"
 
 static const cl_image_format formats[] = {
@@ -11,7 +11,7 @@ static const cl_image_format formats[] = {
 };
 #define NUM_FORMATS (sizeof(formats) / sizeof(*formats))
 
-/* Bytes of a pixel; 0 for a format not in the list. */
+/* Bytes of a pixel, or 0 for an unlisted format. */
 static size_t format_size(const cl_image_format *f)
 {
 	size_t channels = f->image_channel_order == CL_R    ? 1
@@ -34,7 +34,7 @@ static size_t format_size(const cl_image_format *f)
 	return 4 * channels;
 }
 
-/* Fills the geometry in, tightly packed where no pitch is given. */
+/* Sets the image's geometry.  Rows and slices are tightly packed if no pitch is given. */
 static cl_int image_set_geometry(struct mem *image, const cl_image_format *format,
 				 const cl_image_desc *desc)
 {
@@ -73,7 +73,7 @@ static cl_int image_set_geometry(struct mem *image, const cl_image_format *forma
 	return CL_SUCCESS;
 }
 
-/* An image of an image has its geometry, and its format but for sRGB. */
+/* An image of an image must have the parent's geometry, and the parent's format but for sRGB. */
 static cl_int view_check(const struct mem *image, const struct mem *parent)
 {
 	const cl_channel_order order = image->format.image_channel_order,
@@ -90,7 +90,7 @@ static cl_int view_check(const struct mem *image, const struct mem *parent)
 	return CL_SUCCESS;
 }
 
-/* Which images a buffer may be seen as; PoCL's answers unless an option says otherwise. */
+/* Checks whether a buffer may be seen as the image: as PoCL does, unless an option is set. */
 static cl_int parent_check(const struct mem *image, const struct mem *parent)
 {
 	if (image->type == CL_MEM_OBJECT_IMAGE1D_BUFFER) {
@@ -107,7 +107,7 @@ static cl_int parent_check(const struct mem *image, const struct mem *parent)
 	return parent->type == CL_MEM_OBJECT_BUFFER ? CL_SUCCESS : CL_INVALID_IMAGE_DESCRIPTOR;
 }
 
-/* What the specification says of the flags of an image and its parent. */
+/* Checks an image's flags against its parent's, as the specification requires. */
 static cl_int parent_flags_check(cl_mem_flags image, cl_mem_flags parent)
 {
 	const cl_mem_flags reads = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the stub share.  Errors are cl_int, as in OpenCL. */
+/* Declarations shared by the files of the stub.  Errors are cl_int, as in OpenCL. */
 #ifndef TESTS_STUB_INTERNAL_H
 #define TESTS_STUB_INTERNAL_H
 
@@ -18,7 +18,7 @@
 #define MAX_DEVICES 4
 #define BASE_ALIGN 128 /* bytes; CL_DEVICE_MEM_BASE_ADDR_ALIGN as PoCL has it */
 
-/* Each function's prototype and its number. */
+/* Each function's prototype and number. */
 #define F(name) __typeof__(name) stub_##name;
 #define N F
 #define X F
@@ -42,7 +42,7 @@ enum function {
 #undef N
 #undef F
 
-/* object.c: handles are slots of one array, so any pointer can be checked. */
+/* object.c.  Handles are slots of one array, so the stub can check any pointer. */
 struct object {
 	const struct _cl_icd_dispatch *dispatch; /* first: the loaders read it */
 	atomic_uint kind;
@@ -51,10 +51,13 @@ struct object {
 
 void *object_create(enum stub_kind kind);
 void *object_get(const void *handle, enum stub_kind kind);
-/* The live object of @kind behind @object, or the first for NULL; NULL behind the last. */
+/*
+ * Returns the live object of @kind behind @object, or the first if @object is NULL.  Returns NULL
+ * behind the last.
+ */
 void *object_next(const void *object, enum stub_kind kind);
 void object_retain(void *object);
-bool object_release(void *object); /* true when that was the last reference */
+bool object_release(void *object); /* returns true if the last reference was released */
 void object_destroy(void *object);
 
 /* control.c.  CALL() counts and records, and returns the fault to inject. */
@@ -65,10 +68,10 @@ void object_destroy(void *object);
 cl_int call_begin(enum function f, const uintptr_t *args, size_t count);
 void sleep_ms(long ms);
 
-/* A two-call query's answer. */
+/* Writes the answer of a two-call query. */
 cl_int info_put(const void *value, size_t size, size_t room, void *out, size_t *size_ret);
 
-/* The end of a creating call that fails: NULL, unless an option has it otherwise. */
+/* Ends a failing creating call: returns NULL, or the dead handle with STUB_FAILED_HANDLE. */
 void *creation_failed(cl_int *errcode_ret, cl_int err);
 
 /* platform.c */
@@ -85,7 +88,7 @@ struct device {
 	unsigned index;
 };
 
-/* The option @option, a bit for each device, for the root of @device. */
+/* Whether the device bit of @option is set for the root device of @device. */
 bool device_option(const struct device *device, enum stub_option option);
 extern const char arm_extensions[];
 cl_int device_info(const struct device *device, cl_device_info name, size_t room, void *out,
@@ -128,8 +131,8 @@ struct mem {
 	cl_mem_object_type type;
 	cl_mem_flags flags;
 	size_t size;
-	unsigned char *data;	 /* where commands work */
-	unsigned char *host_ptr; /* the application's; differs from data in copying modes */
+	unsigned char *data;	 /* memory that commands work on */
+	unsigned char *host_ptr; /* the application's memory; differs from data in copying modes */
 	unsigned char *snapshot; /* for STUB_STALE_READS: the memory at creation */
 	bool own_data;
 	struct mem *parent;
@@ -140,9 +143,9 @@ struct mem {
 	size_t num_properties;
 	bool opaque; /* made from an opaque descriptor, which it owns */
 	int opaque_fd;
-	struct cached *cached; /* if the device may cache it */
+	struct cached *cached; /* NULL unless the device may cache the memory */
 	char mapping; /* of host_ptr: 'd'ma-buf, 's'hared, 't'mpfs, 'f'ile, 'r'ead-only, or 0 */
-	bool several; /* host_ptr is to more than one mapping */
+	bool several; /* host_ptr spans more than one mapping */
 	atomic_int maps;
 	struct callback *callbacks; /* last registered first */
 };
@@ -180,15 +183,18 @@ extern pthread_cond_t sched_changed;
 
 struct event *event_create(struct context *context, struct queue *queue, cl_command_type type);
 void stub_event_put(struct event *event);
-/* With the lock: sets the status and wakes waiters; callbacks_run() does the rest without it. */
+/*
+ * Sets the status and wakes waiters.  The caller holds the lock, and calls callbacks_run() after
+ * unlocking.
+ */
 struct callback *event_change(struct event *event, cl_int status);
 void callbacks_run(struct event *event, struct callback *due);
 cl_int event_wait(struct event *event);
-/* Both, for who does not hold the lock. */
+/* event_change() and callbacks_run(), for callers without the lock. */
 void event_set_status(struct event *event, cl_int status);
 cl_int wait_list_check(struct context *context, cl_uint num, const cl_event *list);
 
-/* op.c: what a command does. */
+/* op.c: the effects of commands on memory. */
 struct box {
 	unsigned char *at;
 	size_t row_pitch, slice_pitch;
@@ -197,9 +203,9 @@ struct box {
 struct op {
 	enum { OP_NOTHING, OP_COPY, OP_FILL, OP_LAUNCH, OP_SYNC_OUT, OP_SYNC_IN, OP_LIST } kind;
 	cl_command_type type;
-	bool barrier;	    /* what comes later waits for it */
-	bool waits_all;	    /* it waits for all that came before */
-	struct mem *mem[2]; /* held until it has run */
+	bool barrier;	    /* later commands wait for the barrier */
+	bool waits_all;	    /* the command waits for all earlier commands */
+	struct mem *mem[2]; /* held until the command has run */
 	struct box src, dst;
 	size_t bytes, rows, slices; /* of a copy or fill */
 	unsigned char pattern[128];
@@ -219,7 +225,8 @@ struct queue {
 	struct device *device;
 	cl_command_queue_properties properties;
 	pthread_t thread;
-	struct command *first; /* in the order of enqueueing; under sched_lock, as all below */
+	/* in the order of enqueueing; sched_lock guards first and all members below */
+	struct command *first;
 	unsigned long enqueued, flushed;
 	bool stop, detached;
 };
@@ -229,14 +236,17 @@ struct queue {
 #define UWAIT U(num), U(list), U(event)
 
 void queue_put(struct queue *queue);
-/* Hands @op to the queue, whose memory objects it takes over also on failure. */
+/* Hands @op to the queue.  The queue takes over the op's memory objects, also on failure. */
 cl_int queue_submit(cl_command_queue handle, struct op *op, cl_uint num, const cl_event *list,
 		    cl_event *event, bool blocking);
 void queue_flush_event(struct event *event);
-/* NULL and an error unless @handle is a queue, the @mem given are objects of its context. */
+/*
+ * Returns NULL and an error unless @handle is a queue and each given @mem is an object of the
+ * queue's context.
+ */
 struct queue *queue_check(cl_command_queue handle, cl_mem a, cl_mem b, cl_int *err);
 
-/* copy.c: the commands' arguments as an op, for enqueueing and for recording. */
+/* copy.c: a command's arguments as an op, for enqueueing and for recording. */
 cl_int copy_buffer_op(struct op *op, cl_mem src, cl_mem dst, size_t src_offset, size_t dst_offset,
 		      size_t size);
 cl_int copy_rect_op(struct op *op, cl_mem src, cl_mem dst, const size_t *src_origin,
@@ -296,8 +306,9 @@ struct launch {
 	unsigned num_args;
 	struct arg arg[16];
 	size_t offset[3], global[3];
-	void(CL_CALLBACK *native)(void *); /* a native kernel: its arguments, and where in them */
-	unsigned char *native_args;	   /* the address of each object is put */
+	/* a native kernel: the arguments, and the offsets in the arguments */
+	void(CL_CALLBACK *native)(void *);
+	unsigned char *native_args; /* where the address of each object goes */
 	size_t native_at[16];
 };
 
@@ -313,7 +324,7 @@ void stub_command_buffer_put(struct command_buffer *list);
 cl_int command_buffer_update(cl_command_buffer_khr handle, cl_mutable_command_khr command,
 			     cl_uint num_args, const cl_mutable_dispatch_arg_khr *args);
 
-/* command_forms.c: the function of that name that takes its parameters as an option says, or NULL. */
+/* command_forms.c: the function @name with the parameters that an option asks for, or NULL. */
 void *command_form(const char *name);
 
 #endif

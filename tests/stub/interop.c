@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects of GL, EGL and pipes: plain memory, enough to see what a layer does with the handle. */
+/*
+ * Objects of GL and EGL, and pipes.  Each object is plain memory, enough to see how a layer treats
+ * the handle.
+ */
 #include "internal.h"
 
 static cl_mem interop_create(cl_int err, cl_context handle, cl_mem_object_type type,
@@ -83,7 +86,7 @@ cl_mem CL_API_CALL stub_clCreatePipe(cl_context handle, cl_mem_flags flags, cl_u
 	return interop_create(err, handle, CL_MEM_OBJECT_PIPE, flags, errcode_ret);
 }
 
-/* The driver's own import: host memory only, and what it was called with is recorded. */
+/* A driver's own import.  Only host memory is imported, and the arguments are recorded. */
 cl_mem CL_API_CALL stub_clImportMemoryARM(cl_context handle, cl_mem_flags flags,
 					  const cl_import_properties_arm *properties, void *memory,
 					  size_t size, cl_int *errcode_ret)

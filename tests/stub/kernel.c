@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels: their arguments, and launches, which are copies of them. */
+/* Kernels with their arguments, and launches, which copy the arguments. */
 #include "internal.h"
 
 #include <stdio.h>
@@ -118,7 +118,7 @@ static cl_int mem_arg(struct arg *arg, size_t size, const void *value)
 	return CL_SUCCESS;
 }
 
-/* Arguments are not references: what they name must be alive when a launch is made. */
+/* Arguments hold no references: an argument's object must be alive when a launch is created. */
 cl_int CL_API_CALL stub_clSetKernelArg(cl_kernel handle, cl_uint index, size_t size,
 				       const void *value)
 {
@@ -267,7 +267,8 @@ struct launch *launch_create(cl_kernel handle, cl_uint dims, const size_t *offse
 		if (!arg->set)
 			*err = CL_INVALID_KERNEL_ARGS;
 		else if (arg->mem && !object_get(arg->mem, STUB_MEM))
-			*err = CL_INVALID_MEM_OBJECT; /* freed since it was set */
+			/* the object was freed after clSetKernelArg() */
+			*err = CL_INVALID_MEM_OBJECT;
 	}
 	if (*err)
 		return NULL;
@@ -328,7 +329,7 @@ cl_int CL_API_CALL stub_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel
 			      num, list, event);
 }
 
-/* @count: work-groups instead of work-items. */
+/* @count counts work-groups instead of work-items. */
 cl_int CL_API_CALL stub_clEnqueueNDCountKernelINTEL(cl_command_queue queue, cl_kernel kernel,
 						    cl_uint dims, const size_t *offset,
 						    const size_t *count, const size_t *local, WAIT)

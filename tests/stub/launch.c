@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a kernel.  A device that copies gives it other memory than the host's:
- * each object is copied in before and out after, the first argument last, which
- * is the order that hides most from a self-test.
+ * Runs a kernel.  A device that copies gives the kernel a copy of host memory: each object is
+ * copied in before and out after the kernel, the first argument last.  That order hides most from a
+ * self-test.
  */
 #include "internal.h"
 
-/* What of a device's behaviour towards host memory is not zero copy. */
+/* The ways in which a device is not zero copy for host memory. */
 struct copying {
 	bool all, in_only, out_only, cached;
 	size_t align, above;
-	cl_mem_flags access; /* of objects that are copied */
+	cl_mem_flags access; /* the access flags of objects to copy */
 };
 
-/* By how the memory is mapped. */
+/* Whether options ask for copies of memory in such a mapping. */
 static bool is_copied_mapping(char mapping)
 {
 	switch (mapping) {
@@ -58,7 +58,7 @@ static void copy_in(struct launch *launch, const struct copying *how)
 	}
 }
 
-/* A device that never reads the host's memory again writes back what it changed. */
+/* A device that never reads host memory again writes back only the bytes it changed. */
 static void write_back(const struct arg *arg)
 {
 	unsigned char *snapshot = arg->mem->snapshot;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffers, sub-buffers, and what all memory objects have in common. */
+/* Buffers, sub-buffers, and common parts of all memory objects. */
 #include "internal.h"
 
 #include <linux/magic.h>
@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all objects' callbacks */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all objects' callbacks */
 FORK_SAFE(lock, 103);
 
 static bool at_most_one_bit(cl_mem_flags flags)
@@ -46,7 +46,7 @@ static bool is_on_tmpfs(char *name)
 	return !statfs(name, &fs) && fs.f_type == TMPFS_MAGIC;
 }
 
-/* What kind of mapping an address is in: see struct mem. */
+/* The kind of mapping that an address is in: see struct mem. */
 static char mapping_of(const void *addr, size_t size, bool *several)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -73,7 +73,10 @@ static char mapping_of(const void *addr, size_t size, bool *several)
 	return found;
 }
 
-/* A root object's memory is the host's if that is asked for, else a copy or zeros. */
+/*
+ * Gives a root object its memory: the host's memory if @flags ask for host memory, else a copy or
+ * zeros.
+ */
 void mem_back(struct mem *mem, struct context *context, cl_mem_flags flags, void *host_ptr,
 	      bool copying)
 {
@@ -140,7 +143,7 @@ cl_mem mem_buffer(cl_context handle, cl_mem_flags flags, size_t size, void *host
 	    size > (size_t)stub_get(STUB_PIN_LIMIT))
 		err = CL_MEM_OBJECT_ALLOCATION_FAILURE;
 	if (!err && properties && properties[0] && !is_opaque(properties))
-		err = CL_INVALID_PROPERTY; /* none else is known */
+		err = CL_INVALID_PROPERTY; /* the stub knows no other properties */
 	if (err)
 		return creation_failed(errcode_ret, err);
 	if (properties && properties[0])
@@ -178,7 +181,7 @@ cl_mem CL_API_CALL stub_clCreateBufferWithProperties(cl_context handle,
 	return mem_buffer(handle, flags, size, host_ptr, properties, errcode_ret);
 }
 
-/* What the specification says of a sub-buffer's flags against its parent's. */
+/* Checks a sub-buffer's flags against its parent's, as the specification requires. */
 static cl_int sub_flags_check(const struct mem *parent, cl_mem_flags flags)
 {
 	cl_mem_flags have = parent->flags & ACCESS, want = flags & ACCESS;

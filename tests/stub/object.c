@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slots for objects.  A freed slot stays readable and is the last to be used
- * again, so that a use after free is seen; STUB_ADDRESS_REUSE turns that round.
+ * Slots for objects.  A freed slot stays readable, and is reused after all other free slots, so
+ * that the stub notices a use after free.  With STUB_ADDRESS_REUSE the last freed slot is reused
+ * first.
  */
 #include "internal.h"
 
@@ -19,7 +20,7 @@ static union slot slots[NUM_SLOTS];
 static struct object dead = { .dispatch = &stub_dispatch }; /* loaders read the table */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_SAFE(lock, 102);
-static unsigned fresh;			 /* slots never used begin here; under lock */
+static unsigned fresh;			 /* the first slot never used; under lock */
 static unsigned freed[NUM_SLOTS];	 /* a ring of slot numbers; under lock */
 static unsigned freed_head, freed_count; /* under lock */
 static atomic_long live[STUB_NUM_KINDS];

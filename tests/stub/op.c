@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What commands do to memory, without when. */
+/* The effects of commands on memory, without their order. */
 #include "internal.h"
 
 void op_hold(struct op *op)
@@ -44,7 +44,7 @@ static void op_fill(const struct op *op)
 				       op->pattern_size);
 }
 
-/* A map shows a copying driver's memory to the host; an unmap takes it back. */
+/* A map copies a copying driver's memory to the host, and an unmap copies the memory back. */
 static void sync_with_host(const struct op *op, bool out)
 {
 	const struct mem *mem = op->mem[0];

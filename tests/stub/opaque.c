@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cl_khr_external_memory_opaque_fd as NVIDIA's driver has it (580): it takes the descriptor
- * over and closes it with the object, answers a bad one with an object and an error that is
- * none of OpenCL's, and, with STUB_OPAQUE_CACHED, keeps what kernels have read until some
- * such object goes.
+ * cl_khr_external_memory_opaque_fd as in NVIDIA's driver 580.  The driver owns an imported
+ * descriptor, and closes the descriptor with the object.  A bad descriptor gets an object together
+ * with an error that OpenCL does not define.  With STUB_OPAQUE_CACHED the driver caches memory that
+ * kernels have read, until an opaque object is destroyed.
  */
 #include "internal.h"
 
@@ -11,9 +11,9 @@
 
 #include <unistd.h>
 
-enum { CACHE_SIZE = 32 << 20 }; /* larger memory is read anew each time */
+enum { CACHE_SIZE = 32 << 20 }; /* larger memory is read anew for each kernel */
 
-/* What a caching device has of one memory, whatever objects it is seen by. */
+/* A caching device's copy of a memory, shared by all objects on the memory. */
 struct cached {
 	struct cached *next;
 	unsigned char *memory, *seen, *clean;
@@ -21,13 +21,14 @@ struct cached {
 	unsigned int refs, filled;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the two below, and each record */
+static pthread_mutex_t lock =
+	PTHREAD_MUTEX_INITIALIZER; /* guards the two variables below, and each record */
 static struct cached *caches;
 static unsigned int evictions = 1;
 
 STUB_API void stub_uuid(unsigned device, unsigned char uuid[16])
 {
-	memset(uuid, 0xa0 + (int)device, 16); /* as in tests/fake/cuda/device.c */
+	memset(uuid, 0xa0 + (int)device, 16); /* the value in tests/fake/cuda.c */
 }
 
 static bool is_for(const struct context *context, const struct fake_opaque *opaque)
@@ -123,7 +124,10 @@ void opaque_destroy(struct mem *mem)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Whole pages: what else lies there, redzones and others' stacks, is not the sanitizers' concern. */
+/*
+ * Reads whole pages.  The pages may contain redzones and stacks of other threads, which sanitizers
+ * would report.
+ */
 __attribute__((no_sanitize("address", "thread"))) static void cached_fetch(struct cached *c)
 {
 	const volatile unsigned char *memory = c->memory;
@@ -132,7 +136,7 @@ __attribute__((no_sanitize("address", "thread"))) static void cached_fetch(struc
 		c->seen[i] = c->clean[i] = memory[i];
 }
 
-/* What a caching device sees: the memory as it was at its first use since the last eviction. */
+/* The memory as a caching device sees it: as of the first use after the last eviction. */
 unsigned char *opaque_seen(struct mem *mem)
 {
 	struct cached *c = mem_root(mem)->cached;
@@ -145,7 +149,7 @@ unsigned char *opaque_seen(struct mem *mem)
 	return c->seen + mem->origin;
 }
 
-/* What the device has written reaches the memory. */
+/* Writes the device's changes back to the memory. */
 void opaque_write_back(struct mem *mem)
 {
 	struct cached *c = mem_root(mem)->cached;

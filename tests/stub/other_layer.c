@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another OpenCL layer, which hands one query on. */
+/* A second OpenCL layer, which passes a single query on. */
 #include <string.h>
 
 #include <CL/cl_layer.h>

@@ -31,7 +31,7 @@ static void platforms_create(void)
 	}
 }
 
-/* NULL means the first platform, as the specification lets a driver choose. */
+/* NULL means the first platform; the specification leaves the choice to the driver. */
 static struct platform *stub_platform_of(cl_platform_id handle)
 {
 	pthread_once(&once, platforms_create);
@@ -86,7 +86,7 @@ static const char opaque_extensions[] =
 
 static const char khr_extensions[] = " cl_khr_external_memory cl_khr_external_memory_dma_buf";
 
-/* Who reports: bits of STUB_COMMAND_NAMED. */
+/* The reporters of extensions: bits of STUB_COMMAND_NAMED. */
 enum reporter { BY_DEVICE = 1, BY_PLATFORM = 2 };
 
 static size_t extensions_of(enum reporter by, unsigned platform, char *text, size_t room)
@@ -119,7 +119,7 @@ static cl_version extension_version_of(const char *name)
 	return CL_MAKE_VERSION(1, 0, 0);
 }
 
-/* The same list with a version for each name. */
+/* The list of extensions with a version for each name. */
 static cl_int versions_info(enum reporter by, unsigned platform, size_t room, void *out,
 			    size_t *size_ret)
 {
@@ -224,7 +224,7 @@ cl_int CL_API_CALL stub_clGetDeviceInfo(cl_device_id handle, cl_device_info name
 	return device_info(device, name, room, out, size_ret);
 }
 
-/* Any partition gives two halves. */
+/* Every partition has two halves. */
 cl_int CL_API_CALL stub_clCreateSubDevices(cl_device_id handle,
 					   const cl_device_partition_property *properties,
 					   cl_uint num, cl_device_id *out, cl_uint *num_ret)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs: the kernels' names and arguments are read from the source, the code is builtin.c's. */
+/*
+ * Programs.  The kernels' names and arguments come from the source, and the kernels' code from
+ * builtin.c.
+ */
 #include "internal.h"
 
 #include <ctype.h>
@@ -25,7 +28,7 @@ static bool source_contains(const char *text, size_t length, const char *word)
 	return memmem(text, length, word, strlen(word)) != NULL;
 }
 
-/* The size of the scalar or vector type that an argument begins with. */
+/* The size of the scalar or vector type at the beginning of an argument. */
 static size_t value_size(const char *text)
 {
 	static const struct {
@@ -65,7 +68,7 @@ static void argument_parse(struct signature *s, const char *text, size_t length)
 		s->arg[n].size = value_size(text);
 }
 
-/* "NAME(argument, argument)"; false when it is not that. */
+/* Parses "NAME(argument, argument)"; returns false for other text. */
 static bool signature_parse(struct signature *s, const char *at)
 {
 	size_t length = strcspn(at, " \t\n(");
@@ -168,7 +171,7 @@ cl_int CL_API_CALL stub_clReleaseProgram(cl_program handle)
 	return CL_SUCCESS;
 }
 
-/* A kernel that builtin.c does not have is a build error, not a silent nothing. */
+/* If builtin.c lacks a kernel, the build fails, so that no test silently runs an empty kernel. */
 static cl_int program_build(struct program *program)
 {
 	struct signature found[32];
@@ -187,7 +190,7 @@ static cl_int program_build(struct program *program)
 	return CL_SUCCESS;
 }
 
-/* As a compiler does. */
+/* Uses stack as a compiler does. */
 static void use_stack(size_t left)
 {
 	volatile char frame[4096];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command queues: a thread for each takes the first command that may run. */
+/* Command queues.  Each queue has a thread, which takes the first command that may run. */
 #include "internal.h"
 
 struct command {
@@ -8,7 +8,7 @@ struct command {
 	unsigned long number; /* in the order of enqueueing */
 	struct op op;
 	cl_uint num_deps;
-	cl_uint num_lost; /* that had failed before, and of which the driver hears no more */
+	cl_uint num_lost; /* events that had failed before, and that the driver never learns of */
 	struct event *deps[];
 };
 
@@ -37,7 +37,10 @@ static bool deps_done(const struct command *c)
 	return true;
 }
 
-/* With the lock; the queue's own thread removes commands, so those listed are incomplete. */
+/*
+ * The caller holds the lock.  Only the queue's own thread removes commands, so all listed commands
+ * are incomplete.
+ */
 static struct command *next_ready(const struct queue *queue)
 {
 	for (struct command *c = queue->first; c; c = c->next) {
@@ -81,7 +84,7 @@ static void *callbacks_run_late(void *arg)
 	return NULL;
 }
 
-/* oclgrind calls back when the queue is empty. */
+/* Like oclgrind, calls back once the queue is empty. */
 static void callbacks_later(struct queue *queue, struct event *event, struct callback *due)
 {
 	struct late *late = malloc(sizeof(*late));
@@ -105,7 +108,7 @@ static void command_run(struct queue *queue, struct command *c, bool failed)
 		event_set_status(c->event, CL_RUNNING);
 		status = op_run(&c->op, queue->device);
 	}
-	if (status < 0 && c->event->base.refs == 1) /* PoCL 3.1 aborts */
+	if (status < 0 && c->event->base.refs == 1) /* PoCL 3.1 aborts here */
 		stub_trace("an event fails that nobody holds");
 	pthread_mutex_lock(&sched_lock);
 	while (*at != c)
@@ -145,7 +148,7 @@ static void *queue_work(void *data)
 	return NULL;
 }
 
-/* Commands hold the queue through their events, so the last reference means: nothing to do. */
+/* Commands hold the queue through their events.  After the last reference, no command is left. */
 void queue_put(struct queue *queue)
 {
 	struct context *context = queue->context;
@@ -310,7 +313,7 @@ static struct command *command_create(struct queue *queue, const struct op *op, 
 	return c;
 }
 
-/* With the lock.  Those that have failed already come first. */
+/* Moves events that have already failed to the front.  The caller holds the lock. */
 static void deps_lose(struct command *c)
 {
 	for (cl_uint i = 0; stub_get(STUB_NO_FAILURE_BEHIND) && i < c->num_deps; i++) {
@@ -352,7 +355,7 @@ cl_int queue_submit(cl_command_queue handle, struct op *op, cl_uint num, const c
 	}
 	c = command_create(queue, op, num, list);
 	done = c->event;
-	object_retain(done); /* for the application, or for the wait below */
+	object_retain(done); /* the application's reference, or the reference for the wait below */
 	queue_append(queue, c);
 	if (blocking)
 		err = event_wait(done);
@@ -400,7 +403,7 @@ static bool commands_left(const struct queue *queue, unsigned long up_to)
 	return false;
 }
 
-/* Waits for the commands enqueued so far; their callbacks may run later. */
+/* Waits for all commands enqueued so far.  The commands' callbacks may run later. */
 static void queue_finish(struct queue *queue)
 {
 	unsigned long up_to;
@@ -428,7 +431,7 @@ cl_int CL_API_CALL stub_clFinish(cl_command_queue handle)
 	return CL_SUCCESS;
 }
 
-/* Waits for all that was enqueued in the context: any of it may use @memory. */
+/* Waits for all commands enqueued in the context, since any command may use @memory. */
 cl_int CL_API_CALL stub_clMemBlockingFreeINTEL(cl_context handle, void *memory)
 {
 	struct context *context = object_get(handle, STUB_CONTEXT);

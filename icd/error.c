@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "icd/layer.h"
 #include "util/log.h"
 
 static const struct {
@@ -35,4 +36,11 @@ void error_of_driver(const char *function, cl_int err)
 		log_error("the driver's %s failed with error %d", function, err);
 	else
 		log_error("the driver's %s gave no object and no error", function);
+}
+
+void *error_created_or_null(const char *function, void *handle, cl_int *err)
+{
+	if (!is_created(handle, *err))
+		error_of_driver(function, *err);
+	return created_or_null(handle, err);
 }

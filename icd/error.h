@@ -11,4 +11,7 @@ cl_int error_to_cl(int error);
 /* Logs that the driver's @function failed with @err, or made nothing. */
 void error_of_driver(const char *function, cl_int err);
 
+/* What the driver's @function made for the layer's own use: the handle, or NULL and an error, logged. */
+void *error_created_or_null(const char *function, void *handle, cl_int *err);
+
 #endif /* ICD_ERROR_H */

@@ -2,7 +2,6 @@
 #include "icd/calls/derive.h"
 
 #include "icd/calls/properties.h"
-#include "icd/error.h"
 #include "icd/layer.h"
 #include "icd/objects/context.h"
 
@@ -27,28 +26,12 @@ cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bool hide
 	return NULL;
 }
 
-cl_mem derive_hidden(cl_mem mem, struct memobj *parent, size_t origin, cl_int *err)
-{
-	*err = memobj_watch_part(mem, parent);
-	if (!*err)
-		return derive_record(mem, parent, origin, true, err);
-	next.clReleaseMemObject(mem);
-	return NULL;
-}
-
 void derive_notify(const struct memobj *parent, const char *function, cl_int err)
 {
 	struct context *context = err ? context_get(parent->context) : NULL;
 
 	context_notify(context, function, err);
 	context_put(context);
-}
-
-cl_mem derive_own(const char *function, cl_mem mem, cl_int *err)
-{
-	if (!is_created(mem, *err))
-		error_of_driver(function, *err);
-	return created_or_null(mem, err);
 }
 
 cl_mem_flags derive_flags(const struct import_region *region, cl_mem_flags flags)

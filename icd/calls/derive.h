@@ -8,23 +8,14 @@
 #ifndef ICD_CALLS_DERIVE_H
 #define ICD_CALLS_DERIVE_H
 
-#include "icd/objects/memobj_watch.h"
+#include "icd/objects/memobj.h"
 
 /* Records @mem as made from @parent.  On failure @mem is released and NULL returned. */
 cl_mem derive_record(cl_mem mem, struct memobj *parent, size_t origin, bool hides_parent,
 		     cl_int *err);
 
-/*
- * derive_record() for an object whose parent the driver does not know: the object holds the
- * region, and keeps the parent alive.
- */
-cl_mem derive_hidden(cl_mem mem, struct memobj *parent, size_t origin, cl_int *err);
-
 /* Tells the callback of the parent's context that @function fails with @err; 0: nothing. */
 void derive_notify(const struct memobj *parent, const char *function, cl_int err);
-
-/* The result of the driver's @function for the layer's own use: an object, or NULL and an error. */
-cl_mem derive_own(const char *function, cl_mem mem, cl_int *err);
 
 /* The mode of a dma-buf's descriptor takes precedence over the flags of derived objects. */
 cl_mem_flags derive_flags(const struct import_region *region, cl_mem_flags flags);

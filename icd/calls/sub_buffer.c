@@ -5,7 +5,7 @@
 #include "icd/intercept.h"
 #include "icd/layer.h"
 #include "icd/methods/method.h"
-#include "icd/objects/context.h"
+#include "icd/objects/memobj_watch.h"
 #include "util/log.h"
 
 /* Not every driver checks the range. */
@@ -34,14 +34,23 @@ static cl_int sub_buffer_check(const struct memobj *parent, cl_buffer_create_typ
 	return CL_SUCCESS;
 }
 
-/* If the import is a part of a backing buffer, so is the sub-buffer. */
+/*
+ * If the import is a part of a backing buffer, so is the sub-buffer.  The driver does not know the
+ * sub-buffer's parent, so the sub-buffer holds the parent.
+ */
 static cl_mem sub_buffer_of_hidden(struct memobj *parent, cl_mem_flags flags,
 				   const cl_buffer_region *region, cl_int *err)
 {
 	cl_mem mem = parent->method->create_sub_buffer(parent->hidden, flags, region, err);
 
-	mem = derive_own("clCreateSubBuffer", mem, err);
-	return mem ? derive_hidden(mem, parent, region->origin, err) : NULL;
+	mem = error_created_or_null("clCreateSubBuffer", mem, err);
+	if (!mem)
+		return NULL;
+	*err = memobj_watch_part(mem, parent);
+	if (!*err)
+		return derive_record(mem, parent, region->origin, true, err);
+	next.clReleaseMemObject(mem);
+	return NULL;
 }
 
 static cl_mem sub_buffer_create(struct memobj *parent, cl_mem_flags flags,

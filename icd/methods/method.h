@@ -13,11 +13,24 @@
 
 #include "icd/objects/context.h"
 #include "icd/objects/device.h"
+#include "icd/objects/memobj.h"
 
 /* A buffer from a method. */
 struct method_buffer {
 	cl_mem handle; /* for the application */
 	void *hidden;  /* NULL, or the method's record of a backing buffer around the handle */
+};
+
+/* The arguments of a function that creates images; desc is not NULL. */
+struct image_request {
+	const char *function; /* the name */
+	bool with_properties; /* the function is clCreateImageWithProperties */
+	cl_context context;
+	const cl_mem_properties *properties;
+	cl_mem_flags flags;
+	const cl_image_format *format;
+	const cl_image_desc *desc;
+	void *host_ptr;
 };
 
 enum method_quirk {
@@ -52,11 +65,6 @@ struct method_ops {
 			cl_mem_flags flags, const void *addr, size_t size, bool *each);
 	cl_int (*prove_buffer)(const struct context *context, cl_mem buffer, const void *addr);
 
-	/* Whether 2D images over memory of the region are proved.  NULL: imports have no images. */
-	cl_int (*prove_image)(struct context *context, const struct import_region *region,
-			      cl_mem_flags flags, const cl_image_format *format,
-			      const cl_image_desc *desc, const void *addr);
-
 	/*
 	 * A sub-buffer of an import with a hidden record, and the end of the record.  If an import
 	 * has no such record, the driver creates sub-buffers from the handle.
@@ -64,6 +72,17 @@ struct method_ops {
 	cl_mem (*create_sub_buffer)(void *hidden, cl_mem_flags flags,
 				    const cl_buffer_region *region, cl_int *err);
 	void (*release_hidden)(void *hidden);
+
+	/*
+	 * An image on @parent, an import or an object that is made from an import, or an error,
+	 * logged.  An error of the driver may come with a handle.  NULL: imports have no images.
+	 * @context: of the parent; NULL: the context has no record any more
+	 * @hides_parent: set if the driver does not know the parent.  The image then holds the
+	 *	parent until the driver has destroyed the image.
+	 */
+	cl_mem (*create_image)(struct context *context, const struct memobj *parent,
+			       const struct image_request *request, bool *hides_parent,
+			       cl_int *err);
 
 	/*
 	 * NULL, or gives up driver objects of the method for a context.  Called before every

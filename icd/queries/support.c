@@ -30,7 +30,7 @@ static unsigned int support_of_record(const struct device *device)
 	for (int type = 0; type < IMPORT_TYPES; type++)
 		if (device->method[type].ops)
 			takes |= device->method[type].ops->create ? 1u << type : TAKES_NATIVE;
-	if (device->method[IMPORT_HOST].ops && device->method[IMPORT_HOST].ops->prove_image &&
+	if (device->method[IMPORT_HOST].ops && device->method[IMPORT_HOST].ops->create_image &&
 	    !device->image2d_from_buffer)
 		takes |= TAKES_IMAGE2D;
 	return takes;

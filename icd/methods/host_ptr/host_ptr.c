@@ -10,7 +10,7 @@
 
 #include "icd/layer.h"
 #include "icd/methods/host_ptr/buffer_class.h"
-#include "icd/methods/host_ptr/image_class.h"
+#include "icd/methods/host_ptr/image_create.h"
 #include "icd/methods/host_ptr/zero_copy.h"
 #include "icd/methods/method.h"
 #include "icd/selftest/job.h"
@@ -214,22 +214,11 @@ static cl_int host_ptr_prove(struct context *context, const struct import_region
 	return buffer_class_prove(c->proofs, &c->kept, region->kinds, flags, addr, size, each);
 }
 
-static cl_int host_ptr_prove_image(struct context *context, const struct import_region *region,
-				   cl_mem_flags flags, const cl_image_format *format,
-				   const cl_image_desc *desc, const void *addr)
-{
-	struct zero_copy_context *c = zero_copy_get(context);
-
-	if (!c)
-		return CL_OUT_OF_HOST_MEMORY;
-	return image_class_prove(c->proofs, region->kinds, flags, format, desc, addr);
-}
-
 const struct method_ops method_host_ptr_ops = {
 	.name = "host_ptr",
 	.probe = host_ptr_probe,
 	.create = host_ptr_create,
 	.prove = host_ptr_prove,
 	.prove_buffer = buffer_class_prove_buffer,
-	.prove_image = host_ptr_prove_image,
+	.create_image = image_create,
 };

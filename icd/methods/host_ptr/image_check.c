@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/calls/image_check.h"
+#include "icd/methods/host_ptr/image_check.h"
 
 #include <stdbool.h>
 #include <stdint.h>

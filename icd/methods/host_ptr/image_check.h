@@ -3,24 +3,10 @@
  * The rules of clCreateImage for an image that is made from another object.  The layer checks these
  * rules for images that the layer creates: the driver does not see the other object.
  */
-#ifndef ICD_CALLS_IMAGE_CHECK_H
-#define ICD_CALLS_IMAGE_CHECK_H
+#ifndef ICD_METHODS_HOST_PTR_IMAGE_CHECK_H
+#define ICD_METHODS_HOST_PTR_IMAGE_CHECK_H
 
-#include <stdbool.h>
-
-#include "icd/cl_compat.h"
-
-/* The arguments of a function that creates images; desc is not NULL. */
-struct image_request {
-	const char *function; /* the name */
-	bool with_properties; /* the function is clCreateImageWithProperties */
-	cl_context context;
-	const cl_mem_properties *properties;
-	cl_mem_flags flags;
-	const cl_image_format *format;
-	const cl_image_desc *desc;
-	void *host_ptr;
-};
+#include "icd/methods/method.h"
 
 /* The buffer or image that an image is to be made from. */
 struct image_parent {
@@ -74,4 +60,4 @@ cl_int image_check_extent(const cl_image_format *format, const cl_image_desc *de
 cl_int image_check_made(cl_mem image, const cl_image_desc *desc, const void *addr,
 			const struct image_parent *parent);
 
-#endif /* ICD_CALLS_IMAGE_CHECK_H */
+#endif /* ICD_METHODS_HOST_PTR_IMAGE_CHECK_H */

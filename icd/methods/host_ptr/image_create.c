@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/methods/host_ptr/image_create.h"
+
+#include "icd/error.h"
+#include "icd/layer.h"
+#include "icd/methods/host_ptr/buffer_class.h"
+#include "icd/methods/host_ptr/image_check.h"
+#include "icd/methods/host_ptr/image_class.h"
+#include "icd/methods/host_ptr/zero_copy.h"
+#include "icd/objects/memobj_watch.h"
+
+/* The driver's call, with @desc and @host_ptr in place of the application's. */
+static cl_mem image_create_by_driver(const struct image_request *r, cl_mem_flags flags,
+				     const cl_image_desc *desc, void *host_ptr, cl_int *err)
+{
+	if (r->with_properties && next.clCreateImageWithProperties)
+		return next.clCreateImageWithProperties(r->context, r->properties, flags, r->format,
+							desc, host_ptr, err);
+	return next.clCreateImage(r->context, flags, r->format, desc, host_ptr, err);
+}
+
+static unsigned char *image_memory(const struct memobj *parent)
+{
+	return (unsigned char *)parent->region->addr + parent->origin;
+}
+
+/* "If the flags ... are not specified, they are inherited from the buffer." */
+static cl_mem_flags image_flags_inherited(cl_mem_flags flags, cl_mem_flags inherited)
+{
+	const cl_mem_flags access = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY;
+	const cl_mem_flags host = CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY |
+				  CL_MEM_HOST_NO_ACCESS;
+
+	if (!(flags & access))
+		flags |= inherited & access;
+	if (!(flags & host))
+		flags |= inherited & host;
+	return flags;
+}
+
+/* Completes the request of an image that the layer creates: checks, flags, the parent's pitch. */
+static cl_int image_request_complete(const struct image_request *asked, const struct memobj *parent,
+				     struct image_request *own, struct image_parent *from)
+{
+	cl_int err = image_parent_get(parent->handle, from);
+
+	if (!err)
+		err = image_check_request(asked, from);
+	*own = *asked;
+	own->flags = image_flags_inherited(asked->flags, from->flags);
+	return err;
+}
+
+static cl_int image_proofs_get(struct context *context, struct zero_copy_context **c)
+{
+	if (!context)
+		return CL_INVALID_CONTEXT;
+	*c = zero_copy_get(context);
+	return *c ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+}
+
+static cl_int image_prove(struct context *context, const struct image_request *r,
+			  const struct memobj *parent, const cl_image_desc *desc)
+{
+	struct zero_copy_context *c;
+	cl_int err = image_proofs_get(context, &c);
+
+	return err ? err
+		   : image_class_prove(c->proofs, parent->region->kinds, r->flags, r->format, desc,
+				       image_memory(parent));
+}
+
+/* The proof comes after the driver has created the image, so that refusals of the driver are first. */
+static cl_mem image_create_over_memory(struct context *context, const struct image_request *r,
+				       const struct memobj *parent, const struct image_parent *from,
+				       cl_int *err)
+{
+	cl_image_desc desc = *r->desc;
+	cl_mem image;
+
+	desc.mem_object = NULL;
+	if (!desc.image_row_pitch)
+		desc.image_row_pitch = from->row_pitch; /* 0 if the parent is a buffer */
+	*err = image_check_extent(r->format, &desc, from);
+	if (*err)
+		return NULL;
+	image = image_create_by_driver(r, r->flags | CL_MEM_USE_HOST_PTR, &desc,
+				       image_memory(parent), err);
+	image = error_created_or_null(r->function, image, err);
+	if (!image)
+		return NULL;
+	*err = image_check_made(image, &desc, image_memory(parent), from);
+	if (!*err)
+		*err = image_prove(context, r, parent, &desc);
+	if (!*err)
+		*err = memobj_watch_part(image, parent);
+	if (!*err)
+		return image;
+	next.clReleaseMemObject(image);
+	return NULL;
+}
+
+static cl_mem image_create_2d(struct context *context, const struct image_request *r,
+			      const struct memobj *parent, cl_int *err)
+{
+	struct image_request own;
+	struct image_parent from;
+
+	*err = image_request_complete(r, parent, &own, &from);
+	return *err ? NULL : image_create_over_memory(context, &own, parent, &from, err);
+}
+
+/* A buffer over a part of the memory has a class of its own. */
+static cl_int image_prove_part(struct context *context, const struct image_request *r,
+			       const struct memobj *parent, size_t size, bool *each)
+{
+	struct zero_copy_context *c;
+	cl_int err = image_proofs_get(context, &c);
+
+	return err ? err
+		   : buffer_class_prove(c->proofs, &c->kept, parent->region->kinds, r->flags,
+					image_memory(parent), size, each);
+}
+
+/*
+ * A backing buffer over the memory of a sub-buffer.  The backing buffer holds the sub-buffer, and
+ * the driver's image holds the backing buffer: not every driver says when a 1D image is gone (PoCL
+ * 3.1).
+ */
+static cl_mem image_create_backing(struct context *context, const struct image_request *r,
+				   const struct memobj *parent, size_t size, cl_int *err)
+{
+	bool each = false;
+	cl_mem buffer;
+
+	*err = image_prove_part(context, r, parent, size, &each);
+	if (*err)
+		return NULL;
+	buffer = next.clCreateBuffer(r->context, r->flags | CL_MEM_USE_HOST_PTR, size,
+				     image_memory(parent), err);
+	buffer = error_created_or_null("clCreateBuffer", buffer, err);
+	if (!buffer)
+		return NULL;
+	*err = memobj_watch_part(buffer, parent);
+	if (!*err && each)
+		*err = buffer_class_prove_buffer(context, buffer, image_memory(parent));
+	if (!*err)
+		return buffer;
+	next.clReleaseMemObject(buffer);
+	return NULL;
+}
+
+static cl_mem image_create_1d(struct context *context, const struct image_request *r,
+			      const struct memobj *parent, cl_int *err)
+{
+	cl_image_desc desc = *r->desc;
+	struct image_request own;
+	struct image_parent from;
+	cl_mem image;
+
+	*err = image_request_complete(r, parent, &own, &from);
+	if (*err)
+		return NULL;
+	desc.mem_object = image_create_backing(context, &own, parent, from.size, err);
+	if (!desc.mem_object)
+		return NULL;
+	image = image_create_by_driver(&own, own.flags, &desc, NULL, err);
+	next.clReleaseMemObject(desc.mem_object);
+	return error_created_or_null(r->function, image, err);
+}
+
+cl_mem image_create(struct context *context, const struct memobj *parent,
+		    const struct image_request *r, bool *hides_parent, cl_int *err)
+{
+	const cl_mem_object_type type = r->desc->image_type;
+	cl_mem image;
+
+	*err = image_check_address(r->format, image_memory(parent));
+	if (*err)
+		return NULL;
+	if (type == CL_MEM_OBJECT_IMAGE2D && context && !context_image2d_from_buffer(context)) {
+		*hides_parent = true;
+		return image_create_2d(context, r, parent, err);
+	}
+	image = image_create_by_driver(r, r->flags, r->desc, r->host_ptr, err);
+	if (*err && type == CL_MEM_OBJECT_IMAGE1D_BUFFER && parent->parent) {
+		*hides_parent = true;
+		return image_create_1d(context, r, parent, err);
+	}
+	if (!is_created(image, *err))
+		error_of_driver(r->function, *err);
+	return image;
+}

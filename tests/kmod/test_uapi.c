@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ioctl interface itself: sizes, flags, numbers, numbers that are none. */
+/* The ioctl interface: numbers, sizes, flags, pointers and descriptors. */
 #include "gdm.h"
 #include "harness.h"
 
@@ -11,33 +11,36 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static const struct {
+struct uapi_ioctl {
+	const char *name;
 	unsigned long request;
 	uint32_t size;
-} calls[] = {
-	{ GDMABUF_CAPS, sizeof(struct gdmabuf_caps) },
-	{ GDMABUF_EXPORT_GPU, sizeof(struct gdmabuf_export) },
-	{ GDMABUF_EXPORT_HOST, sizeof(struct gdmabuf_export) },
-	{ GDMABUF_QUERY, sizeof(struct gdmabuf_query) },
-	{ GDMABUF_DROP, sizeof(struct gdmabuf_pin_id) },
-	{ GDMABUF_BUDGET, sizeof(struct gdmabuf_budget) },
-	{ GDMABUF_STATS, sizeof(struct gdmabuf_stats) },
-	{ GDMABUF_DIAG, sizeof(struct gdmabuf_diag) },
 };
-enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 
+static const struct uapi_ioctl ioctls[] = {
+	{ "caps", GDMABUF_CAPS, sizeof(struct gdmabuf_caps) },
+	{ "export_gpu", GDMABUF_EXPORT_GPU, sizeof(struct gdmabuf_export) },
+	{ "export_host", GDMABUF_EXPORT_HOST, sizeof(struct gdmabuf_export) },
+	{ "query", GDMABUF_QUERY, sizeof(struct gdmabuf_query) },
+	{ "drop", GDMABUF_DROP, sizeof(struct gdmabuf_pin_id) },
+	{ "budget", GDMABUF_BUDGET, sizeof(struct gdmabuf_budget) },
+	{ "stats", GDMABUF_STATS, sizeof(struct gdmabuf_stats) },
+	{ "diag", GDMABUF_DIAG, sizeof(struct gdmabuf_diag) },
+};
+
+/* The argument of a call: a structure, or a structure of a later version. */
 static union {
 	uint32_t words[1024];
 	struct gdmabuf_caps caps;
 } arg;
 
-static int uapi_call(int ctx, unsigned int i, uint32_t size)
+static int uapi_call(int ctx, unsigned long request, uint32_t size)
 {
 	arg.words[0] = size;
-	return gdm_call(ctx, calls[i].request, &arg);
+	return gdm_call(ctx, request, &arg);
 }
 
-TEST(uapi_numbers, "ENOTTY for numbers that are no ioctl of gdmabuf.")
+TEST(uapi_numbers, "An ioctl number that gdmabuf does not define fails with ENOTTY.")
 {
 	int ctx = gdm_open();
 
@@ -48,43 +51,42 @@ TEST(uapi_numbers, "ENOTTY for numbers that are no ioctl of gdmabuf.")
 	close(ctx);
 }
 
-TEST(uapi_too_small, "EINVAL for a size that is too small.")
-{
-	int ctx = gdm_open();
-
-	for (unsigned int i = 0; i < CALLS; i++) {
-		memset(&arg, 0, sizeof(arg));
-		EXPECT_EQ(uapi_call(ctx, i, calls[i].size - 1), -EINVAL);
-		EXPECT_EQ(uapi_call(ctx, i, 0), -EINVAL);
-	}
-	close(ctx);
-}
-
-TEST(uapi_too_big, "E2BIG for bytes beyond what is known that are not zero.")
-{
-	int ctx = gdm_open();
-
-	for (unsigned int i = 0; i < CALLS; i++) {
-		memset(&arg, 0, sizeof(arg));
-		arg.words[calls[i].size / 4] = 1;
-		EXPECT_EQ(uapi_call(ctx, i, calls[i].size + 8), -E2BIG);
-	}
-	close(ctx);
-}
-
-TEST(uapi_extended, "A larger size is taken when the bytes beyond are zero, and these stay zero.")
+TEST_EACH(uapi_too_small, struct uapi_ioctl, ioctls,
+	  "A size smaller than the structure fails with EINVAL.")
 {
 	int ctx = gdm_open();
 
 	memset(&arg, 0, sizeof(arg));
-	EXPECT_EQ(uapi_call(ctx, 0, sizeof(arg.caps) + 64), 0);
+	EXPECT_EQ(uapi_call(ctx, row->request, row->size - 1), -EINVAL);
+	EXPECT_EQ(uapi_call(ctx, row->request, 0), -EINVAL);
+	close(ctx);
+}
+
+TEST_EACH(uapi_too_big, struct uapi_ioctl, ioctls,
+	  "A nonzero byte beyond the structure fails with E2BIG.")
+{
+	int ctx = gdm_open();
+
+	memset(&arg, 0, sizeof(arg));
+	arg.words[row->size / 4] = 1;
+	EXPECT_EQ(uapi_call(ctx, row->request, row->size + 8), -E2BIG);
+	close(ctx);
+}
+
+TEST(uapi_extended,
+     "A larger size is accepted if the extra bytes are zero, and the extra bytes stay zero.")
+{
+	int ctx = gdm_open();
+
+	memset(&arg, 0, sizeof(arg));
+	EXPECT_EQ(uapi_call(ctx, GDMABUF_CAPS, sizeof(arg.caps) + 64), 0);
 	EXPECT(arg.caps.out_caps & GDMABUF_CAP_HOST);
 	EXPECT_EQ(arg.caps.out_host_page_size, PAGE);
 	EXPECT_EQ(arg.words[sizeof(arg.caps) / 4], 0);
 	close(ctx);
 }
 
-TEST(uapi_answer_ends, "Bytes beyond what the kernel knows of a larger size are not written.")
+TEST(uapi_answer_ends, "The answer leaves bytes beyond the known structure unwritten.")
 {
 	unsigned char *p = pages_new(2 * PAGE, 0);
 	struct gdmabuf_caps *caps = (void *)(p + PAGE - sizeof(*caps));
@@ -97,31 +99,32 @@ TEST(uapi_answer_ends, "Bytes beyond what the kernel knows of a larger size are 
 	close(ctx);
 }
 
-TEST(uapi_huge_size, "E2BIG for a size beyond a page; a page is taken.")
+TEST(uapi_huge_size, "A size of a page is accepted, and a larger size fails with E2BIG.")
 {
 	int ctx = gdm_open();
 
 	memset(&arg, 0, sizeof(arg));
-	EXPECT_EQ(uapi_call(ctx, 0, PAGE), 0);
-	EXPECT_EQ(uapi_call(ctx, 0, PAGE + 1), -E2BIG);
-	EXPECT_EQ(uapi_call(ctx, 0, 0xffffffff), -E2BIG);
+	EXPECT_EQ(uapi_call(ctx, GDMABUF_CAPS, PAGE), 0);
+	EXPECT_EQ(uapi_call(ctx, GDMABUF_CAPS, PAGE + 1), -E2BIG);
+	EXPECT_EQ(uapi_call(ctx, GDMABUF_CAPS, 0xffffffff), -E2BIG);
 	close(ctx);
 }
 
-TEST(uapi_bad_pointer, "EFAULT for a bad pointer; no descriptor is left behind.")
+TEST_EACH(uapi_bad_pointer, struct uapi_ioctl, ioctls,
+	  "A bad pointer fails with EFAULT, and leaves no descriptor.")
 {
 	int ctx = gdm_open(), before = dup(0), after;
 
 	close(before);
-	for (unsigned int i = 0; i < CALLS; i++)
-		EXPECT_EQ(gdm_call(ctx, calls[i].request, (void *)8), -EFAULT);
+	EXPECT_EQ(gdm_call(ctx, row->request, (void *)8), -EFAULT);
 	after = dup(0);
 	close(after);
 	EXPECT_EQ(before, after);
 	close(ctx);
 }
 
-TEST(uapi_read_only_argument, "EFAULT when the answer cannot be written; nothing stays pinned.")
+TEST(uapi_read_only_argument,
+     "If the answer cannot be written, the export fails with EFAULT and nothing stays pinned.")
 {
 	struct gdmabuf_export *e = (void *)pages_new(PAGE, 0);
 	int ctx = gdm_open(), before = dup(0), after;
@@ -140,7 +143,7 @@ TEST(uapi_read_only_argument, "EFAULT when the answer cannot be written; nothing
 	close(ctx);
 }
 
-/* An export that fails when all of it is done, but the answer. */
+/* Makes an export that fails in the last step: the answer cannot be written. */
 static int export_no_answer(int ctx, struct gdmabuf_export *e, uint32_t flags)
 {
 	int err;
@@ -173,9 +176,7 @@ static int export_no_descriptor(int ctx, const void *address, uint32_t flags)
 
 enum { KEPT = GDMABUF_READ_ONLY | GDMABUF_KEEP };
 
-TEST(uapi_failed_keep,
-     "An export that fails with EFAULT or EMFILE at its end keeps nothing, and is not "
-     "counted.")
+TEST(uapi_failed_keep, "An export that fails in the last step keeps no pin and is not counted.")
 {
 	void *p = pages_new(PAGE, 0);
 	int ctx = gdm_open();
@@ -189,7 +190,7 @@ TEST(uapi_failed_keep,
 }
 
 TEST(uapi_failed_keep_hit,
-     "An export that fails at its end does not keep the pin of another that it found.")
+     "An export that fails in the last step does not keep a pin of an earlier export.")
 {
 	void *p = pages_new(PAGE, 0);
 	int ctx = gdm_open();
@@ -204,23 +205,37 @@ TEST(uapi_failed_keep_hit,
 	close(ctx);
 }
 
-TEST(uapi_flags, "EOPNOTSUPP for unknown flags, and for those of the other kind.")
+TEST_EACH(uapi_flags, struct uapi_ioctl, ioctls, "An unknown flag fails with EOPNOTSUPP.")
 {
-	unsigned char *p = pages_new(PAGE, 0);
 	int ctx = gdm_open();
 
-	for (unsigned int i = 0; i < CALLS; i++) {
-		memset(&arg, 0, sizeof(arg));
-		arg.words[1] = 1U << 31;
-		EXPECT_EQ(uapi_call(ctx, i, calls[i].size), -EOPNOTSUPP);
-	}
-	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, GDMABUF_REVOCABLE, NULL), -EOPNOTSUPP);
+	memset(&arg, 0, sizeof(arg));
+	arg.words[1] = 1U << 31;
+	EXPECT_EQ(uapi_call(ctx, row->request, row->size), -EOPNOTSUPP);
+	close(ctx);
+}
+
+TEST(uapi_flags_of_gpu,
+     "An export of host memory with a flag for GPU memory fails with EOPNOTSUPP.")
+{
+	int ctx = gdm_open();
+
+	EXPECT_EQ(gdm_export_host(ctx, pages_new(PAGE, 0), PAGE, GDMABUF_REVOCABLE, NULL),
+		  -EOPNOTSUPP);
+	close(ctx);
+}
+
+TEST(uapi_flags_of_host,
+     "An export of GPU memory with a flag for host memory fails with EOPNOTSUPP.")
+{
+	int ctx = gdm_open();
+
 	EXPECT_EQ(gdm_export_gpu(ctx, 0x7f4000000000, GPU_PAGE, GDMABUF_READ_ONLY, NULL),
 		  -EOPNOTSUPP);
 	close(ctx);
 }
 
-TEST(uapi_reserved, "EOPNOTSUPP for a reserved field that is not zero.")
+TEST(uapi_reserved, "A reserved field that is not zero fails with EOPNOTSUPP.")
 {
 	struct gdmabuf_export e = { .size = sizeof(e), .length = PAGE, .reserved = 1 };
 	struct gdmabuf_budget b = { .size = sizeof(b), .kind = GDMABUF_KIND_GPU, .reserved = 1 };
@@ -232,7 +247,7 @@ TEST(uapi_reserved, "EOPNOTSUPP for a reserved field that is not zero.")
 	close(ctx);
 }
 
-TEST(uapi_budget_kind, "EOPNOTSUPP for the budget of a kind there is not.")
+TEST(uapi_budget_kind, "A budget of an unknown kind of memory fails with EOPNOTSUPP.")
 {
 	int ctx = gdm_open();
 
@@ -241,24 +256,31 @@ TEST(uapi_budget_kind, "EOPNOTSUPP for the budget of a kind there is not.")
 	close(ctx);
 }
 
-TEST(uapi_slots, "ENOENT for slots that are not in use, or none.")
+struct free_slot {
+	const char *name;
+	uint32_t slot;
+};
+
+static const struct free_slot free_slots[] = {
+	{ "unused", 1 },	   { "last", 4095 },	       { "beyond", 4096 },
+	{ "int_max", 0x7fffffff }, { "all_bits", 0xffffffff },
+};
+
+TEST_EACH(uapi_slots, struct free_slot, free_slots,
+	  "A drop of a slot that is not in use fails with ENOENT.")
 {
-	static const uint32_t slots[] = { 1, 4095, 4096, 0x7fffffff, 0xffffffff };
 	int ctx = gdm_open();
-	struct gdm_export used;
+	struct gdm_export used, e;
 
 	EXPECT_EQ(gdm_export_host(ctx, pages_new(PAGE, 0), PAGE, 0, &used), 0);
 	EXPECT_EQ(used.slot, 0);
-	for (unsigned int i = 0; i < 5; i++) {
-		struct gdm_export e = { .slot = slots[i], .generation = used.generation };
-
-		EXPECT_EQ(gdm_drop(ctx, &e), -ENOENT);
-	}
+	e = (struct gdm_export){ .slot = row->slot, .generation = used.generation };
+	EXPECT_EQ(gdm_drop(ctx, &e), -ENOENT);
 	close(used.fd);
 	close(ctx);
 }
 
-TEST(uapi_wrong_generation, "ENOENT for another generation of a slot in use.")
+TEST(uapi_wrong_generation, "A drop with another generation of a used slot fails with ENOENT.")
 {
 	int ctx = gdm_open();
 	struct gdm_export e;
@@ -270,19 +292,37 @@ TEST(uapi_wrong_generation, "ENOENT for another generation of a slot in use.")
 	close(ctx);
 }
 
-TEST(uapi_query_descriptor, "EBADF for a query of what is no dma-buf of gdmabuf.")
-{
-	struct gdmabuf_query q = { .size = sizeof(q) };
-	int ctx = gdm_open(), fds[] = { -1, 0, ctx, 1 << 20 };
+struct not_a_dmabuf {
+	const char *name;
+	int fd;
+};
 
-	for (unsigned int i = 0; i < 4; i++) {
-		q.fd = fds[i];
-		EXPECT_EQ(gdm_call(ctx, GDMABUF_QUERY, &q), -EBADF);
-	}
+static const struct not_a_dmabuf not_dmabufs[] = {
+	{ "negative", -1 },
+	{ "file", 0 },
+	{ "closed", 1 << 20 },
+};
+
+TEST_EACH(uapi_query_descriptor, struct not_a_dmabuf, not_dmabufs,
+	  "A query of a descriptor that is no dma-buf fails with EBADF.")
+{
+	struct gdmabuf_query q = { .size = sizeof(q), .fd = row->fd };
+	int ctx = gdm_open();
+
+	EXPECT_EQ(gdm_call(ctx, GDMABUF_QUERY, &q), -EBADF);
 	close(ctx);
 }
 
-TEST(uapi_query_foreign, "EBADF for a query of another exporter's dma-buf.")
+TEST(uapi_query_context, "A query of a context fails with EBADF.")
+{
+	int ctx = gdm_open();
+	struct gdmabuf_query q = { .size = sizeof(q), .fd = ctx };
+
+	EXPECT_EQ(gdm_call(ctx, GDMABUF_QUERY, &q), -EBADF);
+	close(ctx);
+}
+
+TEST(uapi_query_foreign, "A query of another exporter's dma-buf fails with EBADF.")
 {
 	int udmabuf = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
 	struct udmabuf_create create = { .size = PAGE };
@@ -303,7 +343,8 @@ TEST(uapi_query_foreign, "EBADF for a query of another exporter's dma-buf.")
 	close(ctx);
 }
 
-TEST(uapi_no_descriptor, "EMFILE when the process has no descriptor left; nothing stays pinned.")
+TEST(uapi_no_descriptor,
+     "If the process has no free descriptor, an export fails with EMFILE and nothing stays pinned.")
 {
 	int ctx = gdm_open();
 
@@ -312,7 +353,7 @@ TEST(uapi_no_descriptor, "EMFILE when the process has no descriptor left; nothin
 	close(ctx);
 }
 
-TEST(uapi_diag_devices, "ENODEV for a diagnosis of PCI devices that are not there.")
+TEST(uapi_diag_devices, "A diagnosis of missing PCI devices fails with ENODEV.")
 {
 	struct gdmabuf_diag d = { .size = sizeof(d), .gpu = 0xffffffff, .peer = 0 };
 	int ctx = gdm_open();
@@ -334,7 +375,7 @@ TEST(uapi_cloexec, "A new dma-buf is close-on-exec.")
 	close(ctx);
 }
 
-TEST(uapi_fdinfo, "The context's fdinfo shows what it has pinned.")
+TEST(uapi_fdinfo, "The context's fdinfo shows the pins and the pinned bytes.")
 {
 	int ctx = gdm_open();
 	char path[64], text[4096];

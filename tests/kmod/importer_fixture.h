@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of importers begin and end with. */
+/* Begin and end of the tests of importers. */
 #ifndef TESTS_KMOD_IMPORTER_FIXTURE_H
 #define TESTS_KMOD_IMPORTER_FIXTURE_H
 
@@ -25,7 +25,9 @@ struct setup setup_host(unsigned char *p, uint32_t flags);
 
 int import_attach(const struct setup *s, uint32_t mode, uint32_t flags);
 
-/* Some kernels map for some importers as soon as they attach. */
+/*
+ * Attaches, maps and detaches.  Returns the first error, as some kernels map already in the attach.
+ */
 int attach_and_map(const struct setup *s, struct gdmabuf_importer_attach arg);
 
 #endif

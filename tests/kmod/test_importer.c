@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What devices may do with the dma-bufs, and what they see: DMA by QEMU's edu, a PCI device. */
+/*
+ * Devices as importers: DMA by QEMU's edu (a PCI device), scatterlists, and refused kinds of
+ * importers.
+ */
 #include "importer_fixture.h"
 
 #include <errno.h>
@@ -26,7 +29,7 @@ static void need_edu(struct setup *s)
 	}
 }
 
-TEST(dma_gpu, "A PCI device reads and writes the GPU's memory by DMA, byte for byte.")
+TEST(dma_gpu, "A PCI device reads and writes GPU memory by DMA, byte for byte.")
 {
 	struct setup s = import_test_begin(0, 0);
 	struct gdmabuf_importer_map map;
@@ -48,7 +51,7 @@ TEST(dma_gpu, "A PCI device reads and writes the GPU's memory by DMA, byte for b
 	import_test_end(&s);
 }
 
-TEST(dma_scattered, "DMA across runs that are apart in the BAR gets the right bytes.")
+TEST(dma_scattered, "DMA across runs that are apart in the BAR transfers the right bytes.")
 {
 	struct setup s = import_test_begin(MOCK_SCATTER, 0);
 	struct gdmabuf_importer_map map;
@@ -84,7 +87,7 @@ TEST(dma_host, "A PCI device reads and writes the process's memory by DMA.")
 }
 
 TEST(dma_after_free,
-     "HOLD: DMA after cudaFree reads and writes what the dma-buf holds, nobody else's memory.")
+     "HOLD: DMA after cudaFree reaches the old memory, and never a later allocation.")
 {
 	struct setup s = import_test_begin(0, 0);
 	struct gdmabuf_importer_map map;
@@ -106,7 +109,8 @@ TEST(dma_after_free,
 	import_test_end(&s);
 }
 
-TEST(sg_no_pages, "The scatterlist of GPU memory has no struct pages, and DMA addresses of it all.")
+TEST(sg_no_pages,
+     "The scatterlist of GPU memory covers all bytes with DMA addresses, and has no struct pages.")
 {
 	struct setup s = import_test_begin(0, 0);
 	struct gdmabuf_importer_map map;
@@ -118,8 +122,8 @@ TEST(sg_no_pages, "The scatterlist of GPU memory has no struct pages, and DMA ad
 	import_test_end(&s);
 }
 
-TEST(sg_one_range, "A run in the BAR is one range for the device, in segments of whole pages that "
-		   "the device can take.")
+TEST(sg_one_range,
+     "A run in the BAR is one DMA range, in segments of whole pages up to the device's limit.")
 {
 	struct setup s = import_test_begin(0, 0);
 	struct gdmabuf_importer_attach arg = { .fd = s.e.fd, .max_segment = 3 * PAGE + 100 };
@@ -142,16 +146,23 @@ static void map_tiny_segments(struct setup *s)
 	import_test_end(s);
 }
 
-TEST(sg_tiny_segments, "A device whose segments are smaller than a page gets EINVAL, of both kinds "
-		       "of memory.")
+TEST(sg_tiny_segments, "A device with segments smaller than a page cannot map GPU memory: EINVAL.")
 {
-	struct setup s = import_test_begin(0, 0), host = setup_host(pages_new(LENGTH, 1), 0);
+	struct setup s = import_test_begin(0, 0);
 
 	map_tiny_segments(&s);
-	map_tiny_segments(&host);
 }
 
-TEST(sg_host, "The scatterlist of host memory has struct pages, and DMA addresses of it all.")
+TEST(sg_tiny_segments_host,
+     "A device with segments smaller than a page cannot map host memory: EINVAL.")
+{
+	struct setup s = setup_host(pages_new(LENGTH, 1), 0);
+
+	map_tiny_segments(&s);
+}
+
+TEST(sg_host,
+     "The scatterlist of host memory covers all bytes with DMA addresses, and has struct pages.")
 {
 	unsigned char *p = pages_new(LENGTH, 1);
 	struct setup s = setup_host(p, 0);
@@ -164,7 +175,7 @@ TEST(sg_host, "The scatterlist of host memory has struct pages, and DMA addresse
 	import_test_end(&s);
 }
 
-/* Whether @word is a parameter that the kernel was started with. */
+/* Whether the kernel's command line has @word. */
 static int booted_with(const char *word)
 {
 	FILE *f = fopen("/proc/cmdline", "r");
@@ -175,8 +186,8 @@ static int booted_with(const char *word)
 	return !!strstr(line, word);
 }
 
-TEST(sg_bounced, "A device whose DMA goes through bounce buffers maps more memory in a row than a "
-		 "bounce buffer holds.")
+TEST(sg_bounced,
+     "A device with bounce buffers maps memory in a row that is longer than a bounce buffer.")
 {
 	struct setup s = { .gpu = mockgpu_open(),
 			   .ctx = gdm_open(),
@@ -199,7 +210,7 @@ TEST(sg_bounced, "A device whose DMA goes through bounce buffers maps more memor
 	import_test_end(&s);
 }
 
-TEST(attach_not_pci, "A device that is not on a PCI bus imports GPU memory.")
+TEST(attach_not_pci, "A device outside a PCI bus imports GPU memory.")
 {
 	struct setup s = import_test_begin(0, 0);
 	struct gdmabuf_importer_map map;
@@ -209,8 +220,8 @@ TEST(attach_not_pci, "A device that is not on a PCI bus imports GPU memory.")
 	import_test_end(&s);
 }
 
-TEST(attach_needs_pages, "EOPNOTSUPP for a dynamic importer of GPU memory that needs struct pages; "
-			 "host memory it gets.")
+TEST(attach_needs_pages,
+     "A dynamic importer that needs struct pages gets host memory, and EOPNOTSUPP for GPU memory.")
 {
 	struct setup s = import_test_begin(0, 0);
 	struct gdm_export host;
@@ -225,7 +236,7 @@ TEST(attach_needs_pages, "EOPNOTSUPP for a dynamic importer of GPU memory that n
 }
 
 TEST(attach_not_listed,
-     "EOPNOTSUPP for a static importer of GPU memory whose driver is not in static_importers.")
+     "A static importer whose driver is not in static_importers gets EOPNOTSUPP for GPU memory.")
 {
 	struct setup s = import_test_begin(0, 0);
 	char old[256];
@@ -247,8 +258,8 @@ TEST(attach_not_listed,
 }
 
 TEST(attach_bare,
-     "A static importer without driver, bus and class gets host memory, and EOPNOTSUPP "
-     "for GPU memory.")
+     "A static importer without driver, bus and class gets host memory, and EOPNOTSUPP for GPU "
+     "memory.")
 {
 	struct setup s = import_test_begin(0, 0), host = setup_host(pages_new(LENGTH, 1), 0);
 	struct gdmabuf_importer_map map;
@@ -261,27 +272,32 @@ TEST(attach_bare,
 	import_test_end(&host);
 }
 
-TEST(attach_revocable,
-     "EOPNOTSUPP for every kind of importer of revocable memory, before and after "
-     "it is freed.")
+struct revocable_importer {
+	const char *name;
+	uint32_t mode, flags;
+};
+
+static const struct revocable_importer revocable_importers[] = {
+	{ "static", GDMABUF_IMPORTER_STATIC, 0 },
+	{ "pinned", GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER },
+	{ "dynamic", GDMABUF_IMPORTER_DYNAMIC, GDMABUF_IMPORTER_PEER2PEER },
+};
+
+TEST_EACH(attach_revocable, struct revocable_importer, revocable_importers,
+	  "No importer attaches to a revocable export, before or after the memory is freed: "
+	  "EOPNOTSUPP.")
 {
 	struct setup s = import_test_begin(0, GDMABUF_REVOCABLE);
 
-	for (int freed = 0; freed <= 1; freed++) {
-		EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_STATIC, 0), -EOPNOTSUPP);
-		EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_PEER2PEER),
-			  -EOPNOTSUPP);
-		EXPECT_EQ(import_attach(&s, GDMABUF_IMPORTER_DYNAMIC, GDMABUF_IMPORTER_PEER2PEER),
-			  -EOPNOTSUPP);
-		if (!freed)
-			mockgpu_free(s.gpu, s.va);
-	}
+	EXPECT_EQ(import_attach(&s, row->mode, row->flags), -EOPNOTSUPP);
+	mockgpu_free(s.gpu, s.va);
+	EXPECT_EQ(import_attach(&s, row->mode, row->flags), -EOPNOTSUPP);
 	import_test_end(&s);
 }
 
 enum { MANY = 400 };
 
-/* A descriptor of a fence that is signalled when @importer is closed. */
+/* Returns the sync file of a fence.  Closing @importer signals the fence. */
 static int unsignalled_fence(const struct setup *s, int *importer)
 {
 	struct dma_buf_export_sync_file arg = { .flags = DMA_BUF_SYNC_RW };
@@ -315,7 +331,10 @@ static long import_clock_us(void)
 	return t.tv_sec * 1000000L + t.tv_nsec / 1000;
 }
 
-/* How long freeing memory takes that has MANY dma-bufs, of which each has @fence if that is not -1. */
+/*
+ * Returns the microseconds that cudaFree takes with MANY dma-bufs on the memory.  With a @fence,
+ * each dma-buf has the fence; -1 is no fence.
+ */
 static long free_of_many_takes(int fence)
 {
 	static int fds[MANY];
@@ -345,7 +364,9 @@ TEST(revoke_fenced, "cudaFree of memory with 400 fenced dma-bufs waits for none 
 	int importer, fence = unsignalled_fence(&s, &importer);
 	long fenced, unfenced;
 
-	/* The fence is signalled after that: who waited for it would be here for ever. */
+	/*
+	 * The fence is signalled only below: if cudaFree waited for the fence, the test would hang.
+	 */
 	unfenced = free_of_many_takes(-1);
 	fenced = free_of_many_takes(fence);
 	printf("# a free with %d dma-bufs on the memory took %ld us, with a fence on each %ld us\n",

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 TEST(read_only_device,
-     "EACCES for a device that would write to a read-only export; to read it is mapped.")
+     "A device that writes cannot map a read-only export (EACCES), and a device that reads can.")
 {
 	unsigned char *p = pages_new(LENGTH, 1);
 	struct setup s = setup_host(p, GDMABUF_READ_ONLY);
@@ -29,25 +29,40 @@ TEST(read_only_device,
 	import_test_end(&s);
 }
 
-TEST(read_only_bidirectional,
-     "EACCES for a device that would read and write a read-only export, whatever kind of importer.")
+struct importer_mode {
+	const char *name;
+	uint32_t mode;
+};
+
+static const struct importer_mode importer_modes[] = {
+	{ "static", GDMABUF_IMPORTER_STATIC },
+	{ "pinned", GDMABUF_IMPORTER_PINNED },
+	{ "dynamic", GDMABUF_IMPORTER_DYNAMIC },
+};
+
+TEST_EACH(read_only_bidirectional, struct importer_mode, importer_modes,
+	  "A device that reads and writes cannot map a read-only export: EACCES.")
 {
 	struct setup s = setup_host(pages_new(LENGTH, 1), GDMABUF_READ_ONLY);
 
-	for (uint32_t mode = GDMABUF_IMPORTER_STATIC; mode <= GDMABUF_IMPORTER_DYNAMIC; mode++)
-		EXPECT_EQ(attach_and_map(&s, (struct gdmabuf_importer_attach){ .mode = mode }),
-			  -EACCES);
+	EXPECT_EQ(attach_and_map(&s, (struct gdmabuf_importer_attach){ .mode = row->mode }),
+		  -EACCES);
 	import_test_end(&s);
 }
 
+static const struct importer_mode modes_with_operations[] = {
+	{ "pinned", GDMABUF_IMPORTER_PINNED },
+	{ "dynamic", GDMABUF_IMPORTER_DYNAMIC },
+};
+
 /*
- * Kernels before 6.16 map for importers with operations when they attach, and for both directions;
- * or, of an exporter that can pin, so for all others.
+ * Before 6.16 the kernel maps in the attach, for both directions, if the importer has operations
+ * and the exporter cannot pin, or the reverse.
  */
-TEST(read_only_with_operations, "An importer with operations that only reads gets a read-only "
-				"export, or EACCES before Linux 6.16.")
+TEST_EACH(read_only_with_operations, struct importer_mode, modes_with_operations,
+	  "An importer with operations that only reads maps a read-only export from Linux 6.16 on; "
+	  "before, the importer gets EACCES.")
 {
-	static const uint32_t modes[] = { GDMABUF_IMPORTER_PINNED, GDMABUF_IMPORTER_DYNAMIC };
 	struct setup s = setup_host(pages_new(LENGTH, 1), GDMABUF_READ_ONLY);
 	int major, minor, expected;
 	struct utsname name;
@@ -55,17 +70,16 @@ TEST(read_only_with_operations, "An importer with operations that only reads get
 	EXPECT_EQ(uname(&name), 0);
 	EXPECT_EQ(sscanf(name.release, "%d.%d", &major, &minor), 2);
 	expected = major < 6 || (major == 6 && minor < 16) ? -EACCES : 0;
-	for (int i = 0; i < 2; i++)
-		EXPECT_EQ(attach_and_map(&s,
-					 (struct gdmabuf_importer_attach){
-						 .mode = modes[i],
-						 .direction = GDMABUF_IMPORTER_TO_DEVICE,
-					 }),
-			  expected);
+	EXPECT_EQ(attach_and_map(&s,
+				 (struct gdmabuf_importer_attach){
+					 .mode = row->mode,
+					 .direction = GDMABUF_IMPORTER_TO_DEVICE,
+				 }),
+		  expected);
 	import_test_end(&s);
 }
 
-/* An attachment to a read-only export of a file that the process may only read. */
+/* A read-only export of a file's mapping that permits only reads. */
 static struct setup setup_read_only_file(int *file)
 {
 	unsigned char *p;
@@ -99,8 +113,7 @@ static unsigned char *import_mmap(const struct setup *s, int prot, int flags)
 }
 
 TEST(importer_mmap,
-     "A driver that maps what it imported into a process shows the memory, and writes "
-     "it.")
+     "An importing driver's mapping for a process shows the memory, and can be written.")
 {
 	unsigned char *p = pages_new(LENGTH, 1), *view;
 	struct setup s = setup_host(p, 0);
@@ -115,7 +128,7 @@ TEST(importer_mmap,
 }
 
 TEST(read_only_importer_mmap,
-     "EACCES when a driver that imported a read-only export maps it writable into a process.")
+     "An importing driver cannot map a read-only export writable into a process: EACCES.")
 {
 	int file;
 	struct setup s = setup_read_only_file(&file);
@@ -130,7 +143,7 @@ TEST(read_only_importer_mmap,
 }
 
 TEST(read_only_importer_private,
-     "EINVAL when a driver that imported a read-only export maps it privately into a process.")
+     "An importing driver cannot map a read-only export privately into a process: EINVAL.")
 {
 	int file;
 	struct setup s = setup_read_only_file(&file);
@@ -142,8 +155,7 @@ TEST(read_only_importer_private,
 }
 
 TEST(read_only_importer_mprotect,
-     "A mapping of a read-only export that a driver made for reading stays so: mprotect() gives "
-     "EACCES.")
+     "An importing driver's mapping of a read-only export cannot be made writable: EACCES.")
 {
 	int file;
 	struct setup s = setup_read_only_file(&file);
@@ -161,21 +173,34 @@ TEST(read_only_importer_mprotect,
 	import_test_end(&s);
 }
 
-TEST(read_only_ptrace,
-     "A mapping of a read-only export is not written by way of /proc/self/mem, whoever made it.")
+static void proc_mem_cannot_write(int file, unsigned char *view)
 {
-	int file, mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-	struct setup s = setup_read_only_file(&file);
-	unsigned char *views[] = { import_mmap(&s, PROT_READ, MAP_SHARED),
-				   dmabuf_map(s.e.fd, LENGTH, PROT_READ) };
+	int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 
-	for (int i = 0; i < 2; i++) {
-		EXPECT(views[i] && views[i] != MAP_FAILED);
-		EXPECT_EQ(pwrite(mem, "x", 1, (off_t)(uintptr_t)views[i]), -1);
-		munmap(views[i], LENGTH);
-	}
+	EXPECT(view && view != MAP_FAILED);
+	EXPECT_EQ(pwrite(mem, "x", 1, (off_t)(uintptr_t)view), -1);
+	munmap(view, LENGTH);
 	file_is_as_it_was(file);
 	close(mem);
+}
+
+TEST(read_only_ptrace,
+     "A driver's mapping of a read-only export cannot be written by /proc/self/mem.")
+{
+	int file;
+	struct setup s = setup_read_only_file(&file);
+
+	proc_mem_cannot_write(file, import_mmap(&s, PROT_READ, MAP_SHARED));
+	import_test_end(&s);
+}
+
+TEST(read_only_ptrace_own,
+     "The dma-buf's own mapping of a read-only export cannot be written by /proc/self/mem.")
+{
+	int file;
+	struct setup s = setup_read_only_file(&file);
+
+	proc_mem_cannot_write(file, dmabuf_map(s.e.fd, LENGTH, PROT_READ));
 	import_test_end(&s);
 }
 
@@ -198,28 +223,52 @@ TEST(read_only_moved,
 	import_test_end(&s);
 }
 
-TEST(read_only_cpu_access,
-     "EACCES for a bracket of writes by the CPU to a read-only export; a bracket of reads works.")
+struct write_direction {
+	const char *name;
+	uint32_t direction;
+};
+
+static const struct write_direction write_directions[] = {
+	{ "to_device", GDMABUF_IMPORTER_TO_DEVICE },
+	{ "bidirectional", GDMABUF_IMPORTER_BIDIRECTIONAL },
+};
+
+static struct setup setup_read_only_reader(void)
 {
-	static const uint32_t writes[] = { GDMABUF_IMPORTER_TO_DEVICE,
-					   GDMABUF_IMPORTER_BIDIRECTIONAL };
 	struct setup s = setup_host(pages_new(LENGTH, 1), GDMABUF_READ_ONLY);
-	const uint32_t begin = GDMABUF_IMPORTER_BEGIN_CPU_ACCESS,
-		       end = GDMABUF_IMPORTER_END_CPU_ACCESS;
 
 	EXPECT_EQ(test_importer_attach(s.importer, s.e.fd, GDMABUF_IMPORTER_STATIC, 0,
 				       GDMABUF_IMPORTER_TO_DEVICE),
 		  0);
-	for (int i = 0; i < 2; i++) {
-		EXPECT_EQ(importer_call(s.importer, begin, writes[i]), -EACCES);
-		EXPECT_EQ(importer_call(s.importer, end, writes[i]), -EACCES);
-	}
-	EXPECT_EQ(importer_call(s.importer, begin, GDMABUF_IMPORTER_FROM_DEVICE), 0);
-	EXPECT_EQ(importer_call(s.importer, end, GDMABUF_IMPORTER_FROM_DEVICE), 0);
+	return s;
+}
+
+TEST_EACH(read_only_cpu_access, struct write_direction, write_directions,
+	  "The kernel's begin and end of CPU writes fail with EACCES on a read-only export.")
+{
+	struct setup s = setup_read_only_reader();
+
+	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, row->direction),
+		  -EACCES);
+	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_END_CPU_ACCESS, row->direction),
+		  -EACCES);
 	import_test_end(&s);
 }
 
-/* The first device of a DRM driver. */
+TEST(read_only_cpu_reads, "The kernel's begin and end of CPU reads work on a read-only export.")
+{
+	struct setup s = setup_read_only_reader();
+
+	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_BEGIN_CPU_ACCESS,
+				GDMABUF_IMPORTER_FROM_DEVICE),
+		  0);
+	EXPECT_EQ(importer_call(s.importer, GDMABUF_IMPORTER_END_CPU_ACCESS,
+				GDMABUF_IMPORTER_FROM_DEVICE),
+		  0);
+	import_test_end(&s);
+}
+
+/* Opens the first device of a DRM driver. */
 static int drm_open(const char *driver)
 {
 	for (int i = 0; i < 16; i++) {
@@ -242,7 +291,10 @@ static unsigned char *drm_map(int drm, uint32_t handle)
 {
 	struct drm_mode_map_dumb map = { .handle = handle };
 
-	/* The offset of an imported object is not told, but this is what the first one has. */
+	/*
+	 * If the driver does not tell the offset of an imported object, try the offset of the first
+	 * object.
+	 */
 	if (ioctl(drm, DRM_IOCTL_MODE_MAP_DUMB, &map))
 		map.offset = 1ULL << 32;
 	return mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, drm, (off_t)map.offset);
@@ -267,13 +319,13 @@ static void drm_cannot_write(const char *driver)
 	import_test_end(&s);
 }
 
-TEST(read_only_vgem, "A read-only export that vgem imports cannot be written by way of vgem.")
+TEST(read_only_vgem, "A read-only export that vgem imports cannot be written through vgem.")
 {
 	drm_cannot_write("vgem");
 }
 
 TEST(read_only_virtio_gpu,
-     "A read-only export that virtio-gpu imports cannot be written by way of virtio-gpu.")
+     "A read-only export that virtio-gpu imports cannot be written through virtio-gpu.")
 {
 	drm_cannot_write("virtio_gpu");
 }
@@ -292,8 +344,7 @@ static void kernel_mapping(struct setup *s)
 	EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_VUNMAP, 0), 0);
 }
 
-TEST(vmap_gpu,
-     "The kernel's own mapping of GPU memory is an address, by which it is read and written.")
+TEST(vmap_gpu, "A driver reads and writes GPU memory through a kernel mapping.")
 {
 	struct setup s = import_test_begin(0, 0);
 
@@ -303,8 +354,9 @@ TEST(vmap_gpu,
 	import_test_end(&s);
 }
 
-TEST(vmap_gpu_scattered, "The kernel's own mapping of memory that is scattered in the BAR is read "
-			 "and written, where the kernel has vmap_pfn().")
+TEST(vmap_gpu_scattered,
+     "A driver reads and writes scattered GPU memory through a kernel mapping, if the kernel has "
+     "vmap_pfn().")
 {
 	struct setup s = import_test_begin(MOCK_SCATTER, 0);
 	int err;
@@ -320,7 +372,7 @@ TEST(vmap_gpu_scattered, "The kernel's own mapping of memory that is scattered i
 	import_test_end(&s);
 }
 
-TEST(vmap_host, "The kernel's own mapping of host memory is read and written.")
+TEST(vmap_host, "A driver reads and writes host memory through a kernel mapping.")
 {
 	unsigned char *p = pages_new(LENGTH, 1);
 	struct setup s = setup_host(p, 0);
@@ -337,14 +389,15 @@ static void vmap_refused(struct setup *s, uint32_t mode, uint32_t flags)
 	import_test_end(s);
 }
 
-TEST(vmap_read_only, "EINVAL, and no warning, for the kernel's mapping of what is read-only.")
+TEST(vmap_read_only,
+     "A kernel mapping of a read-only export fails with EINVAL, and without a warning.")
 {
 	struct setup s = setup_host(pages_new(LENGTH, 1), GDMABUF_READ_ONLY);
 
 	vmap_refused(&s, GDMABUF_IMPORTER_STATIC, 0);
 }
 
-TEST(vmap_huge, "EINVAL, and no warning, for the kernel's mapping of more than 256 MiB.")
+TEST(vmap_huge, "A kernel mapping of more than 256 MiB fails with EINVAL, and without a warning.")
 {
 	enum { HUGE = 257 << 20 };
 	struct setup s = { .gpu = mockgpu_open(),
@@ -358,7 +411,8 @@ TEST(vmap_huge, "EINVAL, and no warning, for the kernel's mapping of more than 2
 }
 
 TEST(importer_keeps,
-     "An importer keeps the pages when every descriptor is closed, and the owner's memory is gone.")
+     "An importer keeps the pages after every descriptor is closed and the owner's memory is "
+     "unmapped.")
 {
 	unsigned char *p = pages_new(LENGTH, 1);
 	struct setup s = setup_host(p, 0);
@@ -374,27 +428,35 @@ TEST(importer_keeps,
 	import_test_end(&s);
 }
 
-TEST(cpu_access, "Brackets of the CPU's access work with a device mapped, in both kinds.")
+static void cpu_access_works(struct setup *s)
 {
-	unsigned char *p = pages_new(LENGTH, 1);
-	struct setup a = import_test_begin(0, 0), b = setup_host(p, 0);
 	struct gdmabuf_importer_map map;
 
-	for (int i = 0; i < 2; i++) {
-		struct setup *s = i ? &a : &b;
-
-		EXPECT_EQ(import_attach(s, GDMABUF_IMPORTER_STATIC, 0), 0);
-		EXPECT_EQ(test_importer_map(s->importer, &map), 0);
-		EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, 0), 0);
-		EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_END_CPU_ACCESS, 0), 0);
-		close(s->importer);
-		s->importer = -1;
-	}
-	import_test_end(&a);
-	import_test_end(&b);
+	EXPECT_EQ(import_attach(s, GDMABUF_IMPORTER_STATIC, 0), 0);
+	EXPECT_EQ(test_importer_map(s->importer, &map), 0);
+	EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_BEGIN_CPU_ACCESS, 0), 0);
+	EXPECT_EQ(importer_call(s->importer, GDMABUF_IMPORTER_END_CPU_ACCESS, 0), 0);
+	import_test_end(s);
 }
 
-/* Of the first such device, as GDMABUF_DIAG wants it; ends the test if there is none. */
+TEST(cpu_access_gpu, "While a device has GPU memory mapped, begin and end of CPU access work.")
+{
+	struct setup s = import_test_begin(0, 0);
+
+	cpu_access_works(&s);
+}
+
+TEST(cpu_access_host, "While a device has host memory mapped, begin and end of CPU access work.")
+{
+	struct setup s = setup_host(pages_new(LENGTH, 1), 0);
+
+	cpu_access_works(&s);
+}
+
+/*
+ * Finds the first PCI device with the ids.  Returns the address in the form of GDMABUF_DIAG, and in
+ * @path the device's folder in sysfs.  Without such a device the test is skipped.
+ */
 static uint32_t pci_address(const char *vendor, const char *device, char *path, size_t size)
 {
 	unsigned int domain, bus, slot, function;
@@ -438,7 +500,8 @@ static int is_translated(const char *device)
 }
 
 TEST(diag_pair,
-     "GDMABUF_DIAG tells of an IOMMU where one translates, and of no bridge where none is.")
+     "GDMABUF_DIAG reports an IOMMU that translates, and reports no bridge if the devices share "
+     "none.")
 {
 	struct gdmabuf_diag d = { .size = sizeof(d) };
 	struct gdmabuf_caps caps = { .size = sizeof(caps) };
@@ -476,8 +539,8 @@ static int has_driver(const char *device)
 	return !access(path, F_OK);
 }
 
-TEST(diag_without_driver, "Of a device without driver the IOMMU is told, and its domain, which "
-			  "others may free, not read.")
+TEST(diag_without_driver,
+     "If a device has no driver, GDMABUF_DIAG reports the IOMMU without a look at the domain.")
 {
 	struct gdmabuf_diag d = { .size = sizeof(d) };
 	int ctx = gdm_open();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of GPU memory begin and end with. */
+/* Begin and end of the tests of GPU memory. */
 #ifndef TESTS_KMOD_GPU_FIXTURE_H
 #define TESTS_KMOD_GPU_FIXTURE_H
 
@@ -11,7 +11,7 @@ enum { LENGTH = 8 * GPU_PAGE };
 
 extern unsigned char bytes[LENGTH];
 
-/* What a test has to begin with. */
+/* The mock GPU with an allocation of LENGTH bytes, and a context with its status page. */
 struct setup {
 	int gpu, ctx;
 	uint64_t va;
@@ -23,15 +23,17 @@ struct setup gpu_test_begin_flags(uint32_t flags);
 
 struct setup gpu_test_begin(void);
 
-/* How many things need the provider. */
+/* The reference count of the provider's module. */
 int provider_users(void);
 
-/* Nothing is left of it: no pin, no memory, no BAR space, nobody that needs the provider. */
+/*
+ * Ends a test and checks that no pin, GPU memory, BAR space or reference to the provider is left.
+ */
 void gpu_test_end(struct setup *s);
 
 struct gdm_export gpu_export(const struct setup *s, uint32_t flags);
 
-/* However slow the machine is. */
+/* Waits for the last pin to go, half a minute at most.  Returns whether all pins are gone. */
 int pins_go(int gpu);
 
 #endif

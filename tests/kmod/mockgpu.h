@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process's CUDA, on gdmabuf_mock; and a device that imports, gdmabuf_importer.  Tests are skipped
- * where the modules are not loaded.  What fails otherwise ends the test.
+ * The mock GPU (gdmabuf_mock) stands for a process's CUDA.  The importer (gdmabuf_importer) is a
+ * driver of devices.
+ *
+ * If a module is not loaded, the test is skipped.  Functions without an error in their result end
+ * the test on failure.
  */
 #ifndef TESTS_KMOD_MOCKGPU_H
 #define TESTS_KMOD_MOCKGPU_H
@@ -12,10 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Opens CUDA with all settings 0. */
+/* Opens the mock GPU and sets all settings to 0. */
 int mockgpu_open(void);
 uint64_t mockgpu_alloc(int gpu, size_t length, uint32_t flags);
-/* -errno */
+/* 0 or -errno. */
 int mockgpu_try_free(int gpu, uint64_t va, uint32_t flags);
 void mockgpu_free(int gpu, uint64_t va);
 void mockgpu_write(int gpu, uint64_t va, const void *bytes, size_t length);
@@ -31,7 +34,7 @@ int importer_access(int importer, unsigned long request, uint64_t offset, void *
 		    uint32_t length);
 int test_importer_map(int importer, struct gdmabuf_importer_map *map);
 
-/* A module parameter; returns what it was, which is valid until the next call. */
+/* Sets a module parameter.  Returns the old value, which is valid until the next call. */
 const char *parameter_set(const char *module, const char *name, const char *value);
 
 #endif

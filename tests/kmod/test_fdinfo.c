@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /proc/PID/fdinfo says of a dma-buf, to whoever looks for who holds what. */
+/* /proc/PID/fdinfo of a dma-buf, for tools that search for the holders of memory. */
 #include "gdm.h"
 #include "harness.h"
 #include "mockgpu.h"
 
 #include <unistd.h>
 
-/* The value of @key in the fdinfo of @fd; empty if there is none. */
+/* The value of @key in the fdinfo of @fd; empty without such a line. */
 static const char *fdinfo_read(int fd, const char *key)
 {
 	static char value[64];
@@ -24,7 +24,8 @@ static const char *fdinfo_read(int fd, const char *key)
 	return value;
 }
 
-TEST(fdinfo_host, "The fdinfo of a dma-buf of host memory says its bytes, and gdmabuf-host.")
+TEST(fdinfo_host,
+     "The fdinfo of a dma-buf of host memory shows the size and the exporter gdmabuf-host.")
 {
 	int ctx = gdm_open();
 	struct gdm_export e;
@@ -50,12 +51,13 @@ static void expect_gpu(uint32_t flags, const char *name)
 	close(ctx);
 }
 
-TEST(fdinfo_gpu, "The fdinfo of a dma-buf that holds GPU memory says gdmabuf-gpu.")
+TEST(fdinfo_gpu, "The fdinfo of a dma-buf of GPU memory shows the exporter gdmabuf-gpu.")
 {
 	expect_gpu(0, "gdmabuf-gpu");
 }
 
-TEST(fdinfo_gpu_revocable, "The fdinfo of a revocable dma-buf says gdmabuf-gpu-revocable.")
+TEST(fdinfo_gpu_revocable,
+     "The fdinfo of a revocable dma-buf shows the exporter gdmabuf-gpu-revocable.")
 {
 	expect_gpu(GDMABUF_REVOCABLE, "gdmabuf-gpu-revocable");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPU memory as dma-bufs: the provider that is shipped, on the mock of NVIDIA's driver. */
+/* Exports of GPU memory by the shipped provider, on a mock of NVIDIA's driver. */
 #include "gpu_fixture.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-TEST(gpu_caps, "With a provider the capabilities name it, and its page size.")
+TEST(gpu_caps, "With a provider the capabilities give the provider's name and page size.")
 {
 	struct gdmabuf_caps caps = { .size = sizeof(caps) };
 	int gpu = mockgpu_open(), ctx = gdm_open();
@@ -21,7 +21,7 @@ TEST(gpu_caps, "With a provider the capabilities name it, and its page size.")
 	close(gpu);
 }
 
-TEST(gpu_basic, "The CPU reads and writes the GPU's memory through the dma-buf.")
+TEST(gpu_basic, "The CPU reads and writes GPU memory through the dma-buf.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);
@@ -40,7 +40,7 @@ TEST(gpu_basic, "The CPU reads and writes the GPU's memory through the dma-buf."
 	gpu_test_end(&s);
 }
 
-TEST(gpu_scattered, "Memory that is scattered in the BAR is one range of the dma-buf.")
+TEST(gpu_scattered, "A dma-buf shows memory that is scattered in the BAR as one range.")
 {
 	struct setup s = gpu_test_begin_flags(MOCK_SCATTER);
 	struct gdm_export e = gpu_export(&s, 0);
@@ -56,7 +56,7 @@ TEST(gpu_scattered, "Memory that is scattered in the BAR is one range of the dma
 	gpu_test_end(&s);
 }
 
-TEST(gpu_small, "A part of an allocation is exported, of one GPU page or more.")
+TEST(gpu_small, "An export may be a part of an allocation, of a single GPU page.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e;
@@ -70,7 +70,8 @@ TEST(gpu_small, "A part of an allocation is exported, of one GPU page or more.")
 	gpu_test_end(&s);
 }
 
-TEST(gpu_unaligned, "EINVAL for a range that is not of whole GPU pages.")
+TEST(gpu_unaligned,
+     "An export of a range that does not consist of whole GPU pages fails with EINVAL.")
 {
 	struct setup s = gpu_test_begin();
 
@@ -81,7 +82,7 @@ TEST(gpu_unaligned, "EINVAL for a range that is not of whole GPU pages.")
 	gpu_test_end(&s);
 }
 
-TEST(gpu_beyond, "EFAULT for a range that ends beyond the allocation.")
+TEST(gpu_beyond, "An export beyond the end of the allocation fails with EFAULT.")
 {
 	struct setup s = gpu_test_begin();
 
@@ -89,7 +90,7 @@ TEST(gpu_beyond, "EFAULT for a range that ends beyond the allocation.")
 	gpu_test_end(&s);
 }
 
-TEST(gpu_freed, "EFAULT for memory that was freed.")
+TEST(gpu_freed, "An export of freed memory fails with EFAULT.")
 {
 	struct setup s = gpu_test_begin();
 
@@ -98,7 +99,7 @@ TEST(gpu_freed, "EFAULT for memory that was freed.")
 	gpu_test_end(&s);
 }
 
-TEST(gpu_two_mappings, "Two mappings of one dma-buf show the same memory.")
+TEST(gpu_two_mappings, "Two mappings of one dma-buf show equal bytes.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);
@@ -114,8 +115,7 @@ TEST(gpu_two_mappings, "Two mappings of one dma-buf show the same memory.")
 	gpu_test_end(&s);
 }
 
-TEST(gpu_mapping_outlives_descriptor,
-     "A mapping stays after the descriptor and the context are closed.")
+TEST(gpu_mapping_outlives_descriptor, "A mapping outlives the descriptor and the context.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);
@@ -130,7 +130,7 @@ TEST(gpu_mapping_outlives_descriptor,
 }
 
 TEST(gpu_hold_after_free,
-     "HOLD: after cudaFree the dma-buf keeps the memory, which nobody else gets.")
+     "HOLD: after cudaFree the dma-buf keeps the memory, and no later allocation gets the memory.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);
@@ -148,7 +148,7 @@ TEST(gpu_hold_after_free,
 	gpu_test_end(&s);
 }
 
-TEST(gpu_free_is_seen, "HOLD: cudaFree changes the status word before it returns.")
+TEST(gpu_free_is_seen, "HOLD: cudaFree changes the status word before cudaFree returns.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);
@@ -163,7 +163,7 @@ TEST(gpu_free_is_seen, "HOLD: cudaFree changes the status word before it returns
 }
 
 TEST(gpu_free_by_thread,
-     "HOLD: cudaFree changes the status word also when another thread of the driver calls back.")
+     "HOLD: cudaFree changes the status word even if a thread of the driver calls back.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);
@@ -174,8 +174,7 @@ TEST(gpu_free_by_thread,
 	gpu_test_end(&s);
 }
 
-TEST(gpu_sub_free,
-     "Freeing a part of a block of CUDA's is not seen, as the pages stay the block's.")
+TEST(gpu_sub_free, "If CUDA keeps a freed allocation in its block, the export stays valid.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);
@@ -186,7 +185,7 @@ TEST(gpu_sub_free,
 	gpu_test_end(&s);
 }
 
-TEST(gpu_free_kept, "A pin that is kept and idle goes when its memory is freed.")
+TEST(gpu_free_kept, "A kept and idle pin goes when the memory is freed.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, GDMABUF_KEEP);
@@ -199,7 +198,7 @@ TEST(gpu_free_kept, "A pin that is kept and idle goes when its memory is freed."
 	gpu_test_end(&s);
 }
 
-TEST(gpu_va_reuse, "After free and alloc at the same address an export is of the new memory.")
+TEST(gpu_va_reuse, "After free and alloc at one address, an export shows the new memory.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export old = gpu_export(&s, GDMABUF_KEEP), new;
@@ -220,7 +219,7 @@ TEST(gpu_va_reuse, "After free and alloc at the same address an export is of the
 	gpu_test_end(&s);
 }
 
-TEST(gpu_hit, "A range within a pin costs no pin of the driver's.")
+TEST(gpu_hit, "An export within a pinned range needs no further pin of the driver.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0), part;
@@ -234,7 +233,7 @@ TEST(gpu_hit, "A range within a pin costs no pin of the driver's.")
 }
 
 TEST(gpu_unwatched,
-     "An unwatched export is one pin, stale from the beginning, which no other takes.")
+     "An unwatched export is stale from the start, and its single pin serves no other export.")
 {
 	struct setup s = gpu_test_begin();
 	uint32_t gets = mockgpu_stats(s.gpu).gets;
@@ -251,7 +250,7 @@ TEST(gpu_unwatched,
 	gpu_test_end(&s);
 }
 
-TEST(gpu_unwatched_after_free, "The pages of an unwatched export stay when the memory is freed.")
+TEST(gpu_unwatched_after_free, "The pages of an unwatched export stay after the memory is freed.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, GDMABUF_UNWATCHED);
@@ -262,7 +261,8 @@ TEST(gpu_unwatched_after_free, "The pages of an unwatched export stay when the m
 	gpu_test_end(&s);
 }
 
-TEST(gpu_unwatched_refused, "EOPNOTSUPP for an unwatched export that is revocable.")
+TEST(gpu_unwatched_refused,
+     "An export with GDMABUF_UNWATCHED and GDMABUF_REVOCABLE fails with EOPNOTSUPP.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e;
@@ -273,7 +273,7 @@ TEST(gpu_unwatched_refused, "EOPNOTSUPP for an unwatched export that is revocabl
 	gpu_test_end(&s);
 }
 
-TEST(gpu_drop, "GDMABUF_DROP gives a kept pin back to the driver, with its watch.")
+TEST(gpu_drop, "GDMABUF_DROP unpins a kept pin and the watch.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, GDMABUF_KEEP);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Page tables and errors of NVIDIA's driver, and frees while memory is pinned. */
+/* Page tables and errors of NVIDIA's driver, and memory freed during an export. */
 #include "gpu_fixture.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static void gpu_expect_refused(struct mock_config config, int error)
 	gpu_test_end(&s);
 }
 
-TEST(gpu_other_version, "EINVAL for a page table of another major version.")
+TEST(gpu_other_version, "A page table of another major version is refused with EINVAL.")
 {
 	int gpu = mockgpu_open();
 	uint32_t major = mockgpu_stats(gpu).version >> 16;
@@ -36,7 +36,8 @@ TEST(gpu_other_version, "EINVAL for a page table of another major version.")
 	gpu_expect_refused((struct mock_config){ .version = (3 - major) << 16 }, -EINVAL);
 }
 
-TEST(gpu_newer_minor, "A page table of a newer minor version of the driver's own major is read.")
+TEST(gpu_newer_minor,
+     "A page table with a newer minor version of the driver's own major version is accepted.")
 {
 	struct setup s = gpu_test_begin();
 	struct mock_config config = { .version = mockgpu_stats(s.gpu).version + 1 };
@@ -46,37 +47,51 @@ TEST(gpu_newer_minor, "A page table of a newer minor version of the driver's own
 	gpu_test_end(&s);
 }
 
-TEST(gpu_other_page_size, "EINVAL for a page table of other pages than of 64 KiB.")
+TEST(gpu_other_page_size, "A page table whose pages are not of 64 KiB is refused with EINVAL.")
 {
 	gpu_expect_refused((struct mock_config){ .page_size = 2 }, -EINVAL);
 }
 
-TEST(gpu_coherent, "EOPNOTSUPP for GPU memory that is RAM to the kernel.")
+TEST(gpu_coherent, "GPU memory that the kernel has as RAM is refused with EOPNOTSUPP.")
 {
 	gpu_expect_refused((struct mock_config){ .ram = 1 }, -EOPNOTSUPP);
 }
 
-TEST(gpu_driver_fails, "Errors of the driver, at either of its pins, leave nothing pinned.")
+/* The driver's error @theirs, at the pin number @pin, becomes @ours. */
+struct driver_error {
+	const char *name;
+	uint32_t pin;
+	int theirs, ours;
+};
+
+static const struct driver_error driver_errors[] = {
+	{ "einval_first", 0, -EINVAL, -EFAULT },
+	{ "einval_second", 1, -EINVAL, -EFAULT },
+	{ "enotsupp_first", 0, -524, -EOPNOTSUPP },
+	{ "enotsupp_second", 1, -524, -EOPNOTSUPP },
+	{ "enomem_first", 0, -ENOMEM, -ENOSPC },
+	{ "enomem_second", 1, -ENOMEM, -ENOSPC },
+	{ "eio_first", 0, -EIO, -EIO },
+	{ "eio_second", 1, -EIO, -EIO },
+	{ "ebusy_first", 0, -EBUSY, -EBUSY },
+	{ "ebusy_second", 1, -EBUSY, -EBUSY },
+	{ "enodev_first", 0, -ENODEV, -ENODEV },
+	{ "enodev_second", 1, -ENODEV, -ENODEV },
+};
+
+TEST_EACH(gpu_driver_fails, struct driver_error, driver_errors,
+	  "If the driver fails at a pin of an export, the export fails and nothing stays pinned.")
 {
-	static const struct {
-		int theirs, ours;
-	} errors[] = { { -EINVAL, -EFAULT }, { -524, -EOPNOTSUPP }, { -ENOMEM, -ENOSPC },
-		       { -EIO, -EIO },	     { -EBUSY, -EBUSY },    { -ENODEV, -ENODEV } };
+	struct mock_config c = { .fail_errno = row->theirs, .fail_after = row->pin };
+	struct setup s = gpu_test_begin();
 
-	for (unsigned int i = 0; i < 6; i++)
-		for (uint32_t after = 0; after < 2; after++) {
-			struct mock_config c = { .fail_errno = errors[i].theirs,
-						 .fail_after = after };
-			struct setup s = gpu_test_begin();
-
-			mockgpu_config(s.gpu, &c);
-			EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), errors[i].ours);
-			EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
-			gpu_test_end(&s);
-		}
+	mockgpu_config(s.gpu, &c);
+	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), row->ours);
+	EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
+	gpu_test_end(&s);
 }
 
-TEST(gpu_put_fails, "Memory that the driver fails to give back is given back later.")
+TEST(gpu_put_fails, "If the driver fails to unpin, the memory is unpinned later.")
 {
 	struct mock_config c = { .fail_puts = 2 };
 	struct setup s = gpu_test_begin();
@@ -88,22 +103,29 @@ TEST(gpu_put_fails, "Memory that the driver fails to give back is given back lat
 	gpu_test_end(&s);
 }
 
-TEST(gpu_put_fails_while_owned, "A watch that the driver fails to give back is given back later, "
-				"while its owner lives and the "
-				"memory stays.")
+/* Exports with a watch. */
+struct watched_export {
+	const char *name;
+	uint32_t flags;
+};
+
+static const struct watched_export watched_exports[] = {
+	{ "hold", 0 },
+	{ "revocable", GDMABUF_REVOCABLE },
+};
+
+TEST_EACH(gpu_put_fails_while_owned, struct watched_export, watched_exports,
+	  "If the driver fails to unpin a watch, the watch is unpinned later, while owner and "
+	  "memory live.")
 {
-	static const uint32_t flags[] = { 0, GDMABUF_REVOCABLE };
 	struct mock_config c = { .fail_puts = 2 };
 	struct setup s = gpu_test_begin();
+	struct gdm_export e = gpu_export(&s, row->flags);
 
-	for (int i = 0; i < 2; i++) {
-		struct gdm_export e = gpu_export(&s, flags[i]);
-
-		mockgpu_config(s.gpu, &c);
-		close(e.fd);
-		EXPECT(pins_go(s.gpu));
-		EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
-	}
+	mockgpu_config(s.gpu, &c);
+	close(e.fd);
+	EXPECT(pins_go(s.gpu));
+	EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
 	EXPECT_EQ(provider_users(), 0);
 	gpu_test_end(&s);
 }
@@ -117,7 +139,7 @@ static void close_unwatched(int gpu, int ctx, uint64_t va, struct mock_config c)
 	close(e.fd);
 }
 
-/* As another user, since the page is charged for good. */
+/* Runs as another user: the page of the first export stays charged to the user for ever. */
 static void lose_page(void *arg)
 {
 	struct setup s = gpu_test_begin();
@@ -130,22 +152,26 @@ static void lose_page(void *arg)
 	close_unwatched(s.gpu, ctx, s.va,
 			(struct mock_config){ .fail_puts = ~0U, .fail_put_errno = -EIO });
 	close_unwatched(s.gpu, ctx, s.va, (struct mock_config){ .fail_puts = 1 });
-	/* The second is put again, after the first would have been. */
+	/*
+	 * A second attempt to unpin the first export would come before the attempt for the second
+	 * export.
+	 */
 	EXPECT(pins_go(s.gpu));
 	EXPECT_EQ(mockgpu_stats(s.gpu).failed_puts, failed + 2);
 	EXPECT_EQ(provider_users(), 0);
 }
 
-TEST(gpu_put_fails_for_good, "Memory that the driver will not give back is asked for once, and the "
-			     "provider can be unloaded.")
+TEST(gpu_put_fails_for_good,
+     "If the driver refuses to unpin, gdmabuf asks once, and the provider can be unloaded.")
 {
 	EXPECT_EQ(chmod("/dev/gdmabuf", 0666), 0);
 	EXPECT_EQ(in_child(lose_page, NULL), 0);
 	EXPECT_EQ(chmod("/dev/gdmabuf", 0660), 0);
 }
 
-TEST(gpu_put_fails_of_refused, "Memory whose page table could not be read, and that the driver "
-			       "fails to give back, is given back later.")
+TEST(gpu_put_fails_of_refused,
+     "If the driver fails to unpin memory with an unreadable page table, the memory is unpinned "
+     "later.")
 {
 	struct mock_config c = { .fail_puts = 2, .page_size = 2 };
 	struct setup s = gpu_test_begin();
@@ -156,8 +182,8 @@ TEST(gpu_put_fails_of_refused, "Memory whose page table could not be read, and t
 	gpu_test_end(&s);
 }
 
-TEST(gpu_put_fails_of_watch, "The provider cannot be unloaded while the driver has its callback, "
-			     "after a failed export too.")
+TEST(gpu_put_fails_of_watch,
+     "A failed export keeps the provider loaded as long as the driver has the provider's callback.")
 {
 	struct mock_config c = { .fail_puts = 1, .page_size = 2 };
 	struct setup s = gpu_test_begin();
@@ -173,7 +199,7 @@ TEST(gpu_put_fails_of_watch, "The provider cannot be unloaded while the driver h
 
 enum { IDLE_PINS = 300 };
 
-/* Idle pins are given up one by one, a fifth of a second each, and are never enough. */
+/* The export evicts idle pins in turn, each in a fifth of a second, and never gets enough room. */
 static void evict_for_long(int socket)
 {
 	struct mock_config c = { .delay_us = 200000, .budget_pages = 1 };
@@ -193,7 +219,7 @@ static void evict_for_long(int socket)
 	_exit(0);
 }
 
-TEST(gpu_killed_in_eviction, "SIGKILL ends an export that gives up one idle pin after the other.")
+TEST(gpu_killed_in_eviction, "SIGKILL ends an export between two evictions.")
 {
 	struct setup s = gpu_test_begin();
 	int sockets[2], status = -1, waited;
@@ -208,7 +234,7 @@ TEST(gpu_killed_in_eviction, "SIGKILL ends an export that gives up one idle pin 
 	while (mockgpu_stats(s.gpu).persistent == IDLE_PINS)
 		usleep(5000);
 	kill(pid, SIGKILL);
-	/* It would take a minute. */
+	/* All evictions would take a minute. */
 	for (waited = 0; !waitpid(pid, &status, WNOHANG) && waited < 3000; waited++)
 		usleep(10000);
 	EXPECT(waited < 3000);
@@ -218,7 +244,7 @@ TEST(gpu_killed_in_eviction, "SIGKILL ends an export that gives up one idle pin 
 	gpu_test_end(&s);
 }
 
-TEST(gpu_freed_while_pinned, "EFAULT when the memory is freed while it is being pinned.")
+TEST(gpu_freed_while_pinned, "If the memory is freed during the pin, the export fails with EFAULT.")
 {
 	gpu_expect_refused((struct mock_config){ .callback_in_get = 1 }, -EFAULT);
 }
@@ -239,7 +265,8 @@ static void *free_always(void *arg)
 }
 
 TEST(gpu_freed_by_another_thread,
-     "Memory that another thread frees while it is being exported: exported, or EFAULT.")
+     "If another thread frees the memory during the export, the export succeeds or fails with "
+     "EFAULT.")
 {
 	enum { BIG = 16 << 20, ROUNDS = 300 };
 	struct setup s = gpu_test_begin();
@@ -263,7 +290,7 @@ TEST(gpu_freed_by_another_thread,
 	gpu_test_end(&s);
 }
 
-TEST(gpu_rmmod_busy, "Neither module can be unloaded while there is a dma-buf.")
+TEST(gpu_rmmod_busy, "A dma-buf of GPU memory keeps both modules loaded.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);
@@ -278,9 +305,8 @@ TEST(gpu_rmmod_busy, "Neither module can be unloaded while there is a dma-buf.")
 	gpu_test_end(&s);
 }
 
-/* The last: the pages stay. */
-TEST(gpu_p2pdma_pages,
-     "A BAR for which a driver made struct pages is exported, mapped and read as any.")
+/* This test is the last of the file: the struct pages cannot be removed again. */
+TEST(gpu_p2pdma_pages, "A BAR with struct pages of another driver is exported, mapped and read.")
 {
 	struct setup s = gpu_test_begin_flags(MOCK_SCATTER);
 	struct gdm_export e;

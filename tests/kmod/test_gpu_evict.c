@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Room for exports of GPU memory: eviction of idle pins, and quotas. */
+/* Room for exports of GPU memory: the BAR's size, eviction of idle pins, and quotas. */
 #include "gpu_fixture.h"
 
 #include <errno.h>
@@ -18,14 +18,15 @@ static void gpu_set_budget(const struct setup *s, uint32_t pages)
 	mockgpu_config(s->gpu, &config);
 }
 
-TEST(gpu_bar_exhausted, "ENOSPC when the BAR has no room; nothing stays pinned.")
+TEST(gpu_bar_exhausted,
+     "If the BAR has no room, the export fails with ENOSPC and nothing stays pinned.")
 {
 	struct setup s = gpu_test_begin();
 
 	gpu_set_budget(&s, 4);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, LENGTH, 0, NULL), -ENOSPC);
 	EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
-	/* Five fit, but not the watch. */
+	/* Five pages fit, but the watch needs a sixth. */
 	gpu_set_budget(&s, 5);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 5 * GPU_PAGE, 0, NULL), -ENOSPC);
 	EXPECT_EQ(mockgpu_stats(s.gpu).pages_pinned, 0);
@@ -33,7 +34,7 @@ TEST(gpu_bar_exhausted, "ENOSPC when the BAR has no room; nothing stays pinned."
 	gpu_test_end(&s);
 }
 
-TEST(gpu_evicts, "Idle pins that are kept make room, least recently exported first.")
+TEST(gpu_evicts, "If the BAR is full, idle pins are evicted, least recently exported first.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export a, b;
@@ -51,7 +52,7 @@ TEST(gpu_evicts, "Idle pins that are kept make room, least recently exported fir
 	gpu_test_end(&s);
 }
 
-TEST(gpu_evicts_not_used, "A pin that a dma-buf needs is not given up: ENOSPC.")
+TEST(gpu_evicts_not_used, "If a dma-buf uses the pin in the way, the export fails with ENOSPC.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export a;
@@ -62,12 +63,12 @@ TEST(gpu_evicts_not_used, "A pin that a dma-buf needs is not given up: ENOSPC.")
 	EXPECT(gdm_is_valid(s.status, &a));
 	EXPECT_EQ(gdm_stats(s.ctx).out_evictions, 0);
 	close(a.fd);
-	/* It is still kept. */
+	/* The pin is idle now, and still kept. */
 	EXPECT_EQ(gdm_stats(s.ctx).out_gpu_pins, 1);
 	gpu_test_end(&s);
 }
 
-TEST(gpu_evicts_gpu_only, "Room in the BAR is not made of idle host memory.")
+TEST(gpu_evicts_gpu_only, "An export of GPU memory evicts no idle host memory.")
 {
 	struct setup s = gpu_test_begin();
 	unsigned char *p = pages_new(PAGE, 1);
@@ -82,7 +83,7 @@ TEST(gpu_evicts_gpu_only, "Room in the BAR is not made of idle host memory.")
 	gpu_test_end(&s);
 }
 
-TEST(gpu_kinds_apart, "Host memory at an address that GPU memory has, too, is its own pin.")
+TEST(gpu_kinds_apart, "Host memory and GPU memory at equal addresses have separate pins.")
 {
 	struct setup s = gpu_test_begin();
 	void *at = (void *)(uintptr_t)s.va;
@@ -105,7 +106,8 @@ TEST(gpu_kinds_apart, "Host memory at an address that GPU memory has, too, is it
 	gpu_test_end(&s);
 }
 
-TEST(gpu_evicts_for_slot, "Idle GPU memory makes room for a slot.")
+TEST(gpu_evicts_for_slot,
+     "If every slot is in use, an export of host memory evicts idle GPU memory.")
 {
 	enum { SLOTS = 4096 };
 	static int fds[SLOTS];
@@ -139,7 +141,7 @@ static void export_beside(void *arg)
 		_exit(1);
 }
 
-TEST(gpu_evicts_others, "Idle pins of other processes make room, too.")
+TEST(gpu_evicts_others, "An export evicts idle pins of the user's other processes.")
 {
 	struct setup s = gpu_test_begin();
 	uint32_t pages = 10;
@@ -149,7 +151,7 @@ TEST(gpu_evicts_others, "Idle pins of other processes make room, too.")
 	close(e.fd);
 	EXPECT_EQ(in_child(export_beside, &pages), 0);
 	EXPECT(!gdm_is_valid(s.status, &e));
-	/* The page that was watched as well. */
+	/* The watched page is unpinned, too. */
 	EVENTUALLY(mockgpu_stats(s.gpu).pages_pinned == 0);
 	gpu_test_end(&s);
 }
@@ -167,7 +169,7 @@ static void export_beside_revocable(void *arg)
 }
 
 TEST(gpu_evicts_what_frees,
-     "Another process's idle pin stays if giving it up would free nothing now.")
+     "An idle pin of another process is kept if the eviction would free nothing at once.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE | GDMABUF_KEEP);
@@ -198,7 +200,7 @@ static void export_as_other_user(void *arg)
 		_exit(1);
 }
 
-/* Whether an export by another user, beside @kept pins of four pages, returns @err. */
+/* Whether an export of @r.pages pages by another user ends with @r.err. */
 static int other_user_gets(struct request r)
 {
 	int status;
@@ -210,13 +212,15 @@ static int other_user_gets(struct request r)
 }
 
 TEST(gpu_evicts_fairly,
-     "Another user's idle pins make room only as far as that user has more than the "
-     "one that asks.")
+     "An export evicts idle pins of another user only as far as that user has the larger share.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export a, b;
 
-	/* With its watch each is five pages, and the other's six would be seven. */
+	/*
+	 * With watches, each pin takes five pages.  Six pages would take seven, a larger share than
+	 * five.
+	 */
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 4 * GPU_PAGE, GDMABUF_KEEP, &a), 0);
 	close(a.fd);
 	EXPECT(other_user_gets((struct request){ 6, -ENOSPC }));
@@ -246,13 +250,13 @@ static void export_twice_as_other_user(void *arg)
 		_exit(2);
 }
 
-TEST(gpu_evicts_no_more_than_owed, "Another user's idle pin that is longer than what that user has "
-				   "more stays; a shorter one goes.")
+TEST(gpu_evicts_no_more_than_owed,
+     "An idle pin of another user larger than the excess of that user's share is kept.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export a, b;
 
-	/* With its watch a is five pages, b three; the other's are three, and one more. */
+	/* With watches, a takes five pages, b three, and the other user's exports three and two. */
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va, 4 * GPU_PAGE, GDMABUF_KEEP, &a), 0);
 	EXPECT_EQ(gdm_export_gpu(s.ctx, s.va + 4 * GPU_PAGE, 2 * GPU_PAGE, GDMABUF_KEEP, &b), 0);
 	close(a.fd);
@@ -277,28 +281,27 @@ static void export_as_user(void *arg)
 	become_user(0);
 	if (gdm_export_gpu(ctx, va, 2 * MB, 0, NULL) != -EDQUOT)
 		_exit(1);
-	/* The watch's page counts, too. */
+	/* The watch's page is charged as well. */
 	if (gdm_export_gpu(ctx, va, MB, 0, NULL) != -EDQUOT)
 		_exit(7);
 	if (gdm_export_gpu(ctx, va, MB - GPU_PAGE, 0, NULL))
 		_exit(2);
-	/* It is given back: by the last close, and when the driver fails. */
+	/* The last close ends the charge, and so does an error of the driver. */
 	mockgpu_config(gpu, &fails);
 	if (gdm_export_gpu(ctx, va, MB - GPU_PAGE, 0, NULL) != -EIO)
 		_exit(3);
 	mockgpu_config(gpu, &works);
 	if (gdm_export_gpu(ctx, va, MB - GPU_PAGE, GDMABUF_KEEP, NULL))
 		_exit(4);
-	/* What is kept and idle makes room. */
+	/* The idle pin of the export before is evicted. */
 	if (gdm_export_gpu(ctx, va + MB, MB - GPU_PAGE, 0, NULL))
 		_exit(5);
 	if (gdm_stats(ctx).out_evictions != 1)
 		_exit(6);
 }
 
-TEST(gpu_quota,
-     "EDQUOT beyond the user's quota, which what is idle or gone does not count against; "
-     "CAP_SYS_RESOURCE lifts it.")
+TEST(gpu_quota, "An export beyond the user's quota of pins in use fails with EDQUOT, except with "
+		"CAP_SYS_RESOURCE.")
 {
 	struct setup s = gpu_test_begin();
 	uint64_t va = mockgpu_alloc(s.gpu, 2 * MB, 0);
@@ -324,7 +327,7 @@ static void exceed_quota(void *arg)
 	for (int i = 0; i < 4; i++)
 		if (gdm_export_gpu(ctx, va + (size_t)i * GPU_PAGE, GPU_PAGE, GDMABUF_KEEP, NULL))
 			_exit(1);
-	/* With the watch's page it is one too much. */
+	/* The range fills the quota, so the watch's page exceeds the quota. */
 	if (gdm_export_gpu(ctx, va + MB, MB, 0, NULL) != -EDQUOT)
 		_exit(2);
 	if (gdm_stats(ctx).out_evictions)
@@ -335,8 +338,9 @@ static void exceed_quota(void *arg)
 		_exit(5);
 }
 
-TEST(gpu_quota_not_in_vain, "An export beyond the user's quota drops nothing that is kept; for one "
-			    "within it all contexts of the user make room.")
+TEST(gpu_quota_not_in_vain,
+     "An export larger than the quota evicts nothing; a smaller export evicts from all contexts "
+     "of the user.")
 {
 	int user;
 
@@ -355,7 +359,9 @@ static void exceed_quota_beside(void *arg)
 		_exit(1);
 }
 
-/* Of 1 MiB it keeps 448 KiB, and 64 KiB are watched for it, which it alone gives back. */
+/*
+ * Keeps 448 KiB of the quota of 1 MiB.  The watch takes 64 KiB, which only this process can unpin.
+ */
 static void keep_beside(void *arg)
 {
 	int gpu = mockgpu_open(), others = mockgpu_open(), ctx;
@@ -363,7 +369,7 @@ static void keep_beside(void *arg)
 
 	(void)arg;
 	become_user(0);
-	/* The context's quota is that of its opener. */
+	/* A context is charged to the user who opened the device. */
 	ctx = gdm_open();
 	if (gdm_export_gpu(ctx, va, 7 * GPU_PAGE, GDMABUF_KEEP, NULL))
 		_exit(1);
@@ -374,8 +380,8 @@ static void keep_beside(void *arg)
 }
 
 TEST(gpu_quota_not_in_vain_beside,
-     "Memory that another process of the user keeps is not given up for an export that needs the "
-     "page that is watched for it as well.")
+     "An export evicts nothing of another process if the watched page that stays pinned is "
+     "needed, too.")
 {
 	int user;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPU memory and processes: children, other users of a dma-buf, and the end of the owner. */
+/*
+ * GPU memory and processes: children, other users of a dma-buf, and the end of the owner.  The
+ * owner is the process that opened the context.
+ */
 #include "gpu_fixture.h"
 
 #include <errno.h>
@@ -12,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* SIGSEGV or SIGBUS when a child of the same memory touches it; or 0. */
+/* The byte that gpu_touch() reads, in a child. */
 static volatile unsigned char *touched;
 
 static void gpu_touch(void *arg)
@@ -33,7 +36,8 @@ static void export_parents(void *arg)
 }
 
 TEST(gpu_child_of_owner,
-     "A child exports nothing by its parent's context (EACCES), nor its parent's memory (EFAULT).")
+     "A child can neither use the parent's context (EACCES) nor export the parent's memory "
+     "(EFAULT).")
 {
 	struct setup s = gpu_test_begin();
 
@@ -41,7 +45,8 @@ TEST(gpu_child_of_owner,
 	gpu_test_end(&s);
 }
 
-TEST(gpu_child_has_no_mapping, "A child does not inherit mappings: SIGSEGV.")
+TEST(gpu_child_has_no_mapping,
+     "A child does not inherit a mapping of GPU memory: a read gives SIGSEGV.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);
@@ -63,8 +68,7 @@ static void map_and_check(void *arg)
 		_exit(1);
 }
 
-TEST(gpu_child_maps,
-     "A child maps the dma-buf it inherited, also after its parent freed the memory.")
+TEST(gpu_child_maps, "A child maps an inherited dma-buf, even after the parent freed the memory.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);
@@ -83,7 +87,7 @@ static void receive_and_map(void *arg)
 	map_and_check(&fd);
 }
 
-TEST(gpu_passed, "A dma-buf passed by SCM_RIGHTS is mapped there.")
+TEST(gpu_passed, "A process maps a dma-buf received by SCM_RIGHTS.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);
@@ -106,7 +110,7 @@ static void receive_context(void *arg)
 		_exit(1);
 }
 
-TEST(gpu_context_passed, "EACCES for a context that was passed by SCM_RIGHTS.")
+TEST(gpu_context_passed, "An export with a context received by SCM_RIGHTS fails with EACCES.")
 {
 	struct setup s = gpu_test_begin();
 	int sockets[2];
@@ -119,7 +123,7 @@ TEST(gpu_context_passed, "EACCES for a context that was passed by SCM_RIGHTS.")
 	gpu_test_end(&s);
 }
 
-/* The second life of this program: see gpu_exec. */
+/* Runs in the program that exec_self() executes. */
 __attribute__((constructor)) static void gpu_after_exec(void)
 {
 	const char *ctx = getenv("GDM_CONTEXT");
@@ -142,7 +146,7 @@ static void exec_self(void *arg)
 	_exit(2);
 }
 
-TEST(gpu_exec, "EACCES for a context that was kept over execve().")
+TEST(gpu_exec, "An export with a context kept over execve() fails with EACCES.")
 {
 	struct setup s = gpu_test_begin();
 
@@ -157,7 +161,7 @@ static void *export_in_thread(void *arg)
 	return (void *)(intptr_t)gdm_export_gpu(s->ctx, s->va, LENGTH, 0, NULL);
 }
 
-TEST(gpu_thread, "Any thread of the owner exports.")
+TEST(gpu_thread, "Any thread of the owner can export.")
 {
 	struct setup s = gpu_test_begin();
 	pthread_t thread;
@@ -169,7 +173,7 @@ TEST(gpu_thread, "Any thread of the owner exports.")
 	gpu_test_end(&s);
 }
 
-/* A process that closes what it is sent, once the sender has closed its own. */
+/* A receiver of dma-bufs.  The consumer closes a dma-buf after the sender's close. */
 struct consumer {
 	pid_t pid;
 	int socket;
@@ -179,7 +183,7 @@ static void consumer_run(int socket)
 {
 	char byte;
 
-	/* It has nothing but what it is sent. */
+	/* The consumer must hold no descriptor of the parent. */
 	close_range(3, (unsigned int)socket - 1, 0);
 	close_range((unsigned int)socket + 1, ~0U, 0);
 
@@ -211,7 +215,7 @@ static struct consumer consumer_start(void)
 	return c;
 }
 
-/* When it returns, the consumer has dropped the last reference to the dma-buf. */
+/* On return the consumer has dropped the last reference to the dma-buf. */
 static int consumer_closes_last(const struct consumer *c, int fd)
 {
 	char byte = 0;
@@ -229,16 +233,26 @@ static void consumer_stop(const struct consumer *c)
 	waitpid(c->pid, NULL, 0);
 }
 
-TEST(gpu_last_close_elsewhere,
-     "The last close in another process gives all pins back to the driver, "
-     "while the memory lives on.")
+struct export_flags {
+	const char *name;
+	uint32_t flags;
+};
+
+static const struct export_flags kinds_of_export[] = {
+	{ "hold", 0 },
+	{ "revocable", GDMABUF_REVOCABLE },
+	{ "unwatched", GDMABUF_UNWATCHED },
+};
+
+TEST_EACH(
+	gpu_last_close_elsewhere, struct export_flags, kinds_of_export,
+	"The last close in another process unpins everything while the owner and the memory live.")
 {
-	static const uint32_t flags[] = { 0, GDMABUF_REVOCABLE, GDMABUF_UNWATCHED };
 	struct setup s = gpu_test_begin();
 	struct consumer c = consumer_start();
 
-	for (unsigned int i = 0; i < 30; i++) {
-		struct gdm_export e = gpu_export(&s, flags[i % 3]);
+	for (int i = 0; i < 10; i++) {
+		struct gdm_export e = gpu_export(&s, row->flags);
 
 		EXPECT_EQ(consumer_closes_last(&c, e.fd), 0);
 		EVENTUALLY(mockgpu_stats(s.gpu).pins == 0 && mockgpu_stats(s.gpu).persistent == 0);
@@ -256,7 +270,10 @@ static void *wake_often(void *arg)
 	return arg;
 }
 
-/* Sends dma-bufs, of which it keeps none.  One thread sleeps for good, another one wakes up often. */
+/*
+ * Exports and sends @dmabufs dma-bufs.  Then the main thread sleeps for good, and
+ * another thread wakes up often.
+ */
 static void sleeping_owner(int socket, int dmabufs)
 {
 	int gpu = mockgpu_open(), ctx = gdm_open();
@@ -291,8 +308,9 @@ static int main_thread_sleeps(pid_t pid)
 	return state == 'S';
 }
 
-TEST(gpu_last_close_sleeping_thread, "The last close elsewhere gives all pins back also if the "
-				     "owner's main thread sleeps for good.")
+TEST(gpu_last_close_sleeping_thread,
+     "The last close in another process unpins everything even if the owner's main thread sleeps "
+     "for good.")
 {
 	enum { DMABUFS = 8 };
 	struct setup s = gpu_test_begin();
@@ -318,7 +336,7 @@ TEST(gpu_last_close_sleeping_thread, "The last close elsewhere gives all pins ba
 	gpu_test_end(&s);
 }
 
-/* That threads of process @pid have, as the list of contexts says. */
+/* The calls in sleeping threads of process @pid, as the list of contexts counts. */
 static int calls_of(pid_t pid)
 {
 	FILE *f = fopen("/sys/kernel/debug/gdmabuf/contexts", "r");
@@ -335,9 +353,9 @@ static int calls_of(pid_t pid)
 	return calls;
 }
 
-TEST(gpu_calls_listed, "The list of contexts names a process in which a call waits for a thread "
-		       "that sleeps; stopping "
-		       "and continuing the process ends the call.")
+TEST(gpu_calls_listed,
+     "The list of contexts shows a call that waits for a sleeping thread, until the process is "
+     "stopped and continued.")
 {
 	struct setup s = gpu_test_begin();
 	int sockets[2], fd, status;
@@ -367,7 +385,7 @@ TEST(gpu_calls_listed, "The list of contexts names a process in which a call wai
 }
 
 TEST(gpu_last_close_after_context,
-     "The last close elsewhere gives all pins back after the owner has closed its context.")
+     "The last close in another process unpins everything after the owner closed the context.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
@@ -381,8 +399,9 @@ TEST(gpu_last_close_after_context,
 	gpu_test_end(&s);
 }
 
-TEST(gpu_last_close_after_free, "The last close elsewhere gives all pins back after the memory was "
-				"freed, and no watch is kept.")
+TEST(gpu_last_close_after_free,
+     "The last close in another process unpins everything, and keeps no watch, after the memory "
+     "was freed.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);
@@ -395,7 +414,7 @@ TEST(gpu_last_close_after_free, "The last close elsewhere gives all pins back af
 	gpu_test_end(&s);
 }
 
-TEST(gpu_cycles, "Cycles of export, pass on, close leave no pin, no reference and no BAR space.")
+TEST(gpu_cycles, "Cycles of export, pass on and close leave no pin, no reference and no BAR space.")
 {
 	const char *wanted = getenv("GDM_CYCLES");
 	long cycles = wanted ? atol(wanted) : 2000;
@@ -441,7 +460,8 @@ static void pass_on_as_user(void *arg)
 	consumer_stop(&c);
 }
 
-TEST(gpu_quota_passed_on, "No more than the quota stays pinned of what others close last.")
+TEST(gpu_quota_passed_on,
+     "No more than the user's quota stays pinned for dma-bufs closed by other processes.")
 {
 	struct setup s = gpu_test_begin();
 	int user;
@@ -466,8 +486,7 @@ static void export_and_send(void *arg)
 	send_fd(((int *)arg)[0], e.fd);
 }
 
-TEST(gpu_owner_exits,
-     "The owner's end leaves the dma-buf as it is; the memory goes with the last close.")
+TEST(gpu_owner_exits, "A dma-buf outlives the owner, and the last close frees the memory.")
 {
 	struct setup s = gpu_test_begin();
 	uint32_t used = mockgpu_stats(s.gpu).pages_used;

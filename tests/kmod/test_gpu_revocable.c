@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Revocable exports of GPU memory: what cudaFree() takes away. */
+/* Revocable exports of GPU memory: cudaFree() revokes the memory from every mapping. */
 #include "gpu_fixture.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static void gpu_on_fault(int signal)
 	siglongjmp(*fault_jump, signal);
 }
 
-/* The signal that reading @p gives in this process, or 0. */
+/* The signal that a read of @p raises in this process, or 0. */
 static int fault_of(const volatile unsigned char *p)
 {
 	struct sigaction action = { .sa_handler = gpu_on_fault }, old_bus, old_segv;
@@ -37,7 +37,7 @@ static int fault_of(const volatile unsigned char *p)
 }
 
 TEST(gpu_revocable_free,
-     "REVOCABLE: after cudaFree a mapping gives SIGBUS, and there is no new one.")
+     "REVOCABLE: after cudaFree an old mapping gives SIGBUS, and a new mapping fails.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
@@ -57,7 +57,7 @@ TEST(gpu_revocable_free,
 }
 
 TEST(gpu_revocable_canary,
-     "REVOCABLE: what other memory holds in the same place of the BAR is not seen.")
+     "REVOCABLE: a mapping never shows a later allocation at the old place in the BAR.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
@@ -76,7 +76,7 @@ TEST(gpu_revocable_canary,
 }
 
 TEST(gpu_revocable_split,
-     "REVOCABLE: parts of a mapping that was split and moved give SIGBUS as well.")
+     "REVOCABLE: after cudaFree the parts of a split and moved mapping give SIGBUS.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
@@ -99,7 +99,7 @@ TEST(gpu_revocable_split,
 }
 
 TEST(gpu_revocable_part,
-     "REVOCABLE: a part of a pin, and a part of its mapping, are the right pages.")
+     "REVOCABLE: a part of a pin, and a part of a mapping, show the right pages.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE), part;
@@ -125,7 +125,7 @@ static unsigned char *map_part(const struct gdm_export *e)
 	return view && view[0] == pattern_at(0) ? view : NULL;
 }
 
-/* Each counts with 2 MiB, of those that revocable_map_mb allows. */
+/* The number of mappings under revocable_map_mb=16: each is charged 2 MiB. */
 enum { MAPPINGS = 8 };
 
 static void fill_and_empty(const struct gdm_export *e)
@@ -138,7 +138,7 @@ static void fill_and_empty(const struct gdm_export *e)
 	EXPECT_EQ(errno, ENOMEM);
 	EXPECT_EQ(munmap(views[0] + PAGE, PAGE), -1);
 	EXPECT_EQ(errno, ENOMEM);
-	/* Room for another one's second part. */
+	/* A split charges the second part of a mapping, so the free place is gone. */
 	munmap(views[0], 2 * GPU_PAGE);
 	EXPECT_EQ(mprotect(views[1], PAGE, PROT_NONE), 0);
 	EXPECT(!map_part(e));
@@ -147,8 +147,8 @@ static void fill_and_empty(const struct gdm_export *e)
 }
 
 TEST(gpu_revocable_mappings,
-     "ENOMEM for mapping more revocable memory than revocable_map_mb, and for splitting a mapping "
-     "then; what is unmapped, in parts as well, does not count.")
+     "A mapping of revocable memory beyond revocable_map_mb, or a split, fails with ENOMEM; "
+     "unmapped parts do not count.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
@@ -170,7 +170,7 @@ TEST(gpu_revocable_mappings,
 }
 
 TEST(gpu_revocable_mappings_contexts,
-     "The limit is for all contexts of a user together: their pins are taken by the same free.")
+     "The limit revocable_map_mb counts all contexts of a user together.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e;
@@ -198,7 +198,7 @@ TEST(gpu_revocable_mappings_contexts,
 
 static unsigned char *mapped[2 * MAPPINGS];
 
-/* Maps what there is room for.  How many there were. */
+/* Maps until a mapping fails.  Returns the number of mappings. */
 static int map_all(const struct gdm_export *e)
 {
 	int n = 0;
@@ -214,7 +214,10 @@ static void unmap_all(int n)
 		munmap(mapped[n], 2 * GPU_PAGE);
 }
 
-/* Says so when nothing more can be mapped; ends when it is told to, or with its parent. */
+/*
+ * Maps until a mapping fails and sends the number of mappings.  Ends on a message, or with the
+ * parent.
+ */
 static void map_all_as_user(const struct gdm_export *e, int socket)
 {
 	char n;
@@ -226,8 +229,8 @@ static void map_all_as_user(const struct gdm_export *e, int socket)
 	_exit(1);
 }
 
-TEST(gpu_revocable_mappings_others, "Another user's mappings of a user's revocable memory take "
-				    "nothing from what the user itself may map.")
+TEST(gpu_revocable_mappings_others,
+     "Another user's mappings of a user's revocable memory are not charged to the user.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
@@ -255,7 +258,7 @@ TEST(gpu_revocable_mappings_others, "Another user's mappings of a user's revocab
 	gpu_test_end(&s);
 }
 
-TEST(gpu_revocable_mappings_freed, "Mappings of revocable memory that was freed do not count.")
+TEST(gpu_revocable_mappings_freed, "Mappings of revoked memory are not charged.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
@@ -267,7 +270,7 @@ TEST(gpu_revocable_mappings_freed, "Mappings of revocable memory that was freed 
 		EXPECT((freed[i] = map_part(&e)));
 	mockgpu_free(s.gpu, s.va);
 	close(e.fd);
-	/* A part of one, too. */
+	/* A freed mapping can be split, too. */
 	EXPECT_EQ(munmap(freed[0] + PAGE, PAGE), 0);
 	EXPECT_EQ(mockgpu_alloc(s.gpu, LENGTH, 0), s.va);
 	pattern_fill(bytes, LENGTH);
@@ -284,7 +287,7 @@ TEST(gpu_revocable_mappings_freed, "Mappings of revocable memory that was freed 
 	gpu_test_end(&s);
 }
 
-TEST(gpu_revoked_is_not_pinned, "Memory that was taken away does not count as pinned any more.")
+TEST(gpu_revoked_is_not_pinned, "Revoked memory is not counted as pinned.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, GDMABUF_REVOCABLE);
@@ -298,7 +301,8 @@ TEST(gpu_revoked_is_not_pinned, "Memory that was taken away does not count as pi
 	gpu_test_end(&s);
 }
 
-TEST(gpu_failed_is_no_hit, "An export that fails at its end, on a pin that was there, is no hit.")
+TEST(gpu_failed_is_no_hit,
+     "An export that finds a pin and fails at the end is not counted as a hit.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export e = gpu_export(&s, 0);
@@ -314,7 +318,8 @@ TEST(gpu_failed_is_no_hit, "An export that fails at its end, on a pin that was t
 	gpu_test_end(&s);
 }
 
-TEST(gpu_revocable_is_apart, "Revocable exports and others never share a pin.")
+TEST(gpu_revocable_is_apart,
+     "A revocable export shares no pin with an export that is not revocable.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export a = gpu_export(&s, 0), b = gpu_export(&s, GDMABUF_REVOCABLE);

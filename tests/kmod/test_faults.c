@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every allocation fails once: the n-th one of a call, for n from 1 on until the call makes no more.
- * Needs a kernel with CONFIG_FAULT_INJECTION (/proc/thread-self/fail-nth), and there dma_debug=off:
- * that gives up, and says so, when one of its own allocations fails.
+ * Every allocation of a call fails once: the n-th allocation in the n-th attempt, until an attempt
+ * makes fewer than n allocations.
+ *
+ * The tests need a kernel with CONFIG_FAULT_INJECTION (/proc/thread-self/fail-nth), booted with
+ * dma_debug=off: if an allocation of dma-debug itself fails, dma-debug warns and gives up.
  */
 #include "gdm.h"
 #include "harness.h"
@@ -21,12 +23,12 @@ static int gpu = -1, ctx = -1, importer = -1, fail_nth = -1;
 static uint64_t va;
 static unsigned char *memory;
 
-/* What is tested: 0 or -errno.  Allocations of @prepare and @undo work. */
+/* A call under test.  @run returns 0 or -errno.  Allocations of @prepare and @undo do not fail. */
 struct operation {
 	int (*run)(void);
 	void (*prepare)(void);
-	void (*undo)(void); /* what @run did, whether it worked or not */
-	int pins;	    /* @run is what pins: if it fails, nothing is, even before @undo */
+	void (*undo)(void); /* reverts @run, after a failure as well */
+	int pins; /* @run itself pins: after a failure nothing is pinned, even before @undo */
 };
 
 static void set_fail_nth(int n)
@@ -38,7 +40,7 @@ static void set_fail_nth(int n)
 		test_skip("/proc/thread-self/fail-nth: %s", strerror(errno));
 }
 
-/* It counts down to 0, which is when something fails. */
+/* The kernel counts down to 0, and fails the allocation at 0. */
 static int was_injected(void)
 {
 	char text[16] = "";
@@ -56,12 +58,12 @@ static void fault_test_begin(void)
 	ctx = gdm_open();
 	va = mockgpu_alloc(gpu, LENGTH_GPU, MOCK_SCATTER);
 	memory = pages_new(LENGTH_HOST, 1);
-	/* No failures of what is made only once. */
+	/* The first exports make the allocations of a context's life, which happen only once. */
 	EXPECT_EQ(gdm_export_gpu(ctx, va, LENGTH_GPU, 0, NULL), 0);
 	EXPECT_EQ(gdm_export_host(ctx, memory, LENGTH_HOST, 0, NULL), 0);
 }
 
-/* Descriptors are closed in work items of the kernel's own at the latest. */
+/* The kernel closes descriptors in work items at the latest, so the wait is short. */
 static void nothing_is_pinned(void)
 {
 	EVENTUALLY(!gdm_stats(ctx).out_gpu_pins && !gdm_stats(ctx).out_host_pins);
@@ -90,14 +92,14 @@ static void fault_test_end(void)
 	close(fail_nth);
 }
 
-/* ENOMEM, but for failures that are given another meaning on their way. */
+/* A failed allocation gives ENOMEM, or an error into which a layer on the way translates ENOMEM. */
 static int is_expected(int err)
 {
 	switch (-err) {
 	case ENOMEM:
-	case EFAULT: /* copying from and to user space fails, too */
-	case EIO:    /* DMA addresses */
-	case ENOSPC: /* the GPU driver's, for lack of room in the BAR */
+	case EFAULT: /* copies from and to user space fail as well */
+	case EIO:    /* from the mapping of DMA addresses */
+	case ENOSPC: /* the GPU driver's error for lack of room in the BAR */
 	case EAGAIN:
 	case ENFILE:
 	case EMFILE:
@@ -182,48 +184,54 @@ static void fail_exports(int (*run)(void), uint32_t with)
 	fault_test_end();
 }
 
-TEST(faults_export_gpu, "GDMABUF_EXPORT_GPU fails without memory, and leaves nothing.")
+TEST(faults_export_gpu,
+     "If an allocation fails, GDMABUF_EXPORT_GPU fails and leaves nothing pinned.")
 {
 	fail_exports(run_export_gpu, 0);
 }
 
 TEST(faults_export_gpu_keep,
-     "GDMABUF_EXPORT_GPU with GDMABUF_KEEP fails without memory, and leaves nothing.")
+     "If an allocation fails, GDMABUF_EXPORT_GPU with GDMABUF_KEEP fails and leaves nothing "
+     "pinned.")
 {
 	fail_exports(run_export_gpu, GDMABUF_KEEP);
 }
 
 TEST(faults_export_revocable,
-     "GDMABUF_EXPORT_GPU with GDMABUF_REVOCABLE fails without memory, and leaves nothing.")
+     "If an allocation fails, GDMABUF_EXPORT_GPU with GDMABUF_REVOCABLE fails and leaves nothing "
+     "pinned.")
 {
 	fail_exports(run_export_gpu, GDMABUF_REVOCABLE);
 }
 
-TEST(faults_export_host, "GDMABUF_EXPORT_HOST fails without memory, and leaves nothing.")
+TEST(faults_export_host,
+     "If an allocation fails, GDMABUF_EXPORT_HOST fails and leaves nothing pinned.")
 {
 	fail_exports(run_export_host, 0);
 }
 
 TEST(faults_export_host_read_only,
-     "GDMABUF_EXPORT_HOST with GDMABUF_READ_ONLY fails without memory, and leaves nothing.")
+     "If an allocation fails, GDMABUF_EXPORT_HOST with GDMABUF_READ_ONLY fails and leaves "
+     "nothing pinned.")
 {
 	fail_exports(run_export_host, GDMABUF_READ_ONLY);
 }
 
 TEST(faults_export_host_keep,
-     "GDMABUF_EXPORT_HOST with GDMABUF_KEEP fails without memory, and leaves nothing.")
+     "If an allocation fails, GDMABUF_EXPORT_HOST with GDMABUF_KEEP fails and leaves nothing "
+     "pinned.")
 {
 	fail_exports(run_export_host, GDMABUF_READ_ONLY | GDMABUF_KEEP);
 }
 
-/* Pages that are not there yet, or shared with a child, are allocated by pinning them. */
+/* A pin allocates pages if the range has no pages yet. */
 static void forget_memory(void)
 {
 	EXPECT_EQ(madvise(memory, LENGTH_HOST, MADV_DONTNEED), 0);
 }
 
-TEST(faults_export_host_new, "GDMABUF_EXPORT_HOST of a range that has no pages yet fails without "
-			     "memory, and leaves nothing.")
+TEST(faults_export_host_new,
+     "If the allocation of a page fails, GDMABUF_EXPORT_HOST fails and leaves nothing pinned.")
 {
 	struct operation op = {
 		.run = run_export_host,
@@ -238,7 +246,7 @@ TEST(faults_export_host_new, "GDMABUF_EXPORT_HOST of a range that has no pages y
 	fault_test_end();
 }
 
-/* Once there is no memory idle pins are given up, and it is tried again. */
+/* If an allocation fails, gdmabuf evicts idle pins and tries again. */
 static unsigned char *other;
 
 static void keep_other(void)
@@ -246,8 +254,9 @@ static void keep_other(void)
 	EXPECT_EQ(gdm_export_host(ctx, other, PAGE, GDMABUF_KEEP, NULL), 0);
 }
 
-TEST(faults_export_evicts, "GDMABUF_EXPORT_HOST fails without memory, and leaves nothing, when an "
-			   "idle pin is there to give up.")
+TEST(faults_export_evicts,
+     "If an allocation fails even after an idle pin was evicted, GDMABUF_EXPORT_HOST fails and "
+     "leaves nothing pinned.")
 {
 	struct operation op = {
 		.run = run_export_host,
@@ -263,7 +272,7 @@ TEST(faults_export_evicts, "GDMABUF_EXPORT_HOST fails without memory, and leaves
 	fault_test_end();
 }
 
-/* ---- open, and what is done with contexts ---- */
+/* ---- contexts ---- */
 
 static int opened = -1;
 
@@ -280,7 +289,7 @@ static void undo_open(void)
 	opened = -1;
 }
 
-TEST(faults_open, "open() fails without memory.")
+TEST(faults_open, "If an allocation fails, open() fails.")
 {
 	struct operation op = { .run = fault_run_open, .undo = undo_open };
 
@@ -304,7 +313,7 @@ static void undo_status(void)
 	status_page = MAP_FAILED;
 }
 
-TEST(faults_status, "mmap() of the status page fails without memory.")
+TEST(faults_status, "If an allocation fails, mmap() of the status page fails.")
 {
 	struct operation op = { .run = run_status, .undo = undo_status };
 
@@ -346,7 +355,7 @@ static int run_drop(void)
 
 static int run_free(void)
 {
-	/* gpu_free() of what is tested: the module has to let go without memory. */
+	/* The driver calls back from the free, and gdmabuf has to let go without memory. */
 	return mockgpu_try_free(gpu, va, 0);
 }
 
@@ -357,7 +366,7 @@ static void undo_free(void)
 	va = mockgpu_alloc(gpu, LENGTH_GPU, MOCK_SCATTER);
 }
 
-/* No failure may come of it, or there is none to inject. */
+/* Expects that @op succeeds although allocations fail, or makes no allocation. */
 static void never_fails(const struct operation *op)
 {
 	int n, err, injected = 1;
@@ -370,7 +379,7 @@ static void never_fails(const struct operation *op)
 		err = op->run();
 		injected = was_injected();
 		set_fail_nth(0);
-		/* Copying what the call is given. */
+		/* A copy of the argument from user space may fail. */
 		EXPECT(!err || (err == -EFAULT && injected));
 		op->undo();
 		nothing_is_pinned();
@@ -378,23 +387,32 @@ static void never_fails(const struct operation *op)
 	printf("# %d failures injected\n", n - 2);
 }
 
-TEST(faults_need_none, "Queries, statistics, dropping and freeing need no memory.")
-{
-	struct operation query = { .run = run_query, .prepare = prepare_gpu, .undo = undo_export };
-	struct operation stats = { .run = run_stats, .undo = undo_export };
-	struct operation drop = { .run = run_drop, .prepare = prepare_gpu, .undo = undo_export };
-	struct operation release = { .run = run_free, .prepare = prepare_gpu, .undo = undo_free };
+/* Calls that free or report, and the flags of the earlier export. */
+struct memoryless_call {
+	const char *name;
+	uint32_t flags;
+	struct operation op;
+};
 
+static const struct memoryless_call memoryless_calls[] = {
+	{ "query", 0, { .run = run_query, .prepare = prepare_gpu, .undo = undo_export } },
+	{ "stats", 0, { .run = run_stats, .undo = undo_export } },
+	{ "drop", GDMABUF_KEEP, { .run = run_drop, .prepare = prepare_gpu, .undo = undo_export } },
+	{ "free", 0, { .run = run_free, .prepare = prepare_gpu, .undo = undo_free } },
+	{ "free_kept",
+	  GDMABUF_KEEP,
+	  { .run = run_free, .prepare = prepare_gpu, .undo = undo_free } },
+	{ "free_revocable",
+	  GDMABUF_REVOCABLE,
+	  { .run = run_free, .prepare = prepare_gpu, .undo = undo_free } },
+};
+
+TEST_EACH(faults_need_none, struct memoryless_call, memoryless_calls,
+	  "A call that reports or frees needs no memory.")
+{
+	flags = row->flags;
 	fault_test_begin();
-	flags = 0;
-	never_fails(&query);
-	never_fails(&stats);
-	never_fails(&release);
-	flags = GDMABUF_KEEP;
-	never_fails(&drop);
-	never_fails(&release);
-	flags = GDMABUF_REVOCABLE;
-	never_fails(&release);
+	never_fails(&row->op);
 	fault_test_end();
 }
 
@@ -437,22 +455,22 @@ static void fail_maps(int (*run)(void), void (*prepare)(void), size_t length, ui
 	fault_test_end();
 }
 
-TEST(faults_map_gpu, "mmap() of a dma-buf of GPU memory fails without memory.")
+TEST(faults_map_gpu, "If an allocation fails, mmap() of a dma-buf of GPU memory fails.")
 {
 	fail_maps(run_map, prepare_gpu, LENGTH_GPU, 0);
 }
 
-TEST(faults_map_host, "mmap() of a dma-buf of host memory fails without memory.")
+TEST(faults_map_host, "If an allocation fails, mmap() of a dma-buf of host memory fails.")
 {
 	fail_maps(run_map, prepare_host, LENGTH_HOST, 0);
 }
 
-TEST(faults_map_revocable, "mmap() of a revocable dma-buf, and faults there.")
+TEST(faults_map_revocable, "If an allocation fails, mmap() of a revocable dma-buf fails.")
 {
 	fail_maps(run_map_and_read, prepare_gpu, LENGTH_GPU, GDMABUF_REVOCABLE);
 }
 
-/* ---- devices; the dma-buf core warns of a vmap() that fails, so that is not tested ---- */
+/* ---- devices; vmap() is left out, as the dma-buf core warns when vmap() fails ---- */
 
 static uint32_t mode, attach_flags;
 
@@ -486,28 +504,29 @@ static void fail_imports(void (*prepare)(void), uint32_t with_mode, uint32_t wit
 	close(importer);
 }
 
-TEST(faults_import_gpu, "A device's import of GPU memory fails without memory.")
+TEST(faults_import_gpu, "If an allocation fails, a device's import of GPU memory fails.")
 {
 	fail_imports(prepare_gpu, GDMABUF_IMPORTER_STATIC, 0);
 }
 
-TEST(faults_import_gpu_platform, "A platform device's import of GPU memory fails without memory.")
+TEST(faults_import_gpu_platform,
+     "If an allocation fails, a platform device's import of GPU memory fails.")
 {
 	fail_imports(prepare_gpu, GDMABUF_IMPORTER_STATIC, GDMABUF_IMPORTER_PLATFORM_DEVICE);
 }
 
 TEST(faults_import_gpu_dynamic,
-     "An import of GPU memory by an importer that is told of moves fails without memory.")
+     "If an allocation fails, a dynamic importer's import of GPU memory fails.")
 {
 	fail_imports(prepare_gpu, GDMABUF_IMPORTER_DYNAMIC, GDMABUF_IMPORTER_PEER2PEER);
 }
 
-TEST(faults_import_host, "A device's import of host memory fails without memory.")
+TEST(faults_import_host, "If an allocation fails, a device's import of host memory fails.")
 {
 	fail_imports(prepare_host, GDMABUF_IMPORTER_STATIC, 0);
 }
 
-/* ---- the nodes of an xarray, of which an entry needs several ---- */
+/* ---- xarray entries of several nodes ---- */
 
 static void write_text(const char *path, const char *text)
 {
@@ -518,7 +537,7 @@ static void write_text(const char *path, const char *text)
 	close(fd);
 }
 
-/* Nodes of this process fail, after the first @space bytes of them. */
+/* Allocations of xarray nodes by this process fail after the first @space bytes. */
 static void fail_nodes_after(const char *space)
 {
 	static const char *const settings[][2] = {
@@ -537,7 +556,7 @@ static void fail_nodes_after(const char *space)
 	write_text("/sys/kernel/debug/failslab/probability", "100");
 }
 
-enum { NODE = 576, MOST_NODES = 5 };
+enum { NODE = 576 }; /* bytes of a node */
 
 static void export_without_nodes(void *arg)
 {
@@ -557,17 +576,26 @@ static void export_without_nodes(void *arg)
 	_exit(err && err != -ENOMEM);
 }
 
-TEST(faults_memlock_nodes, "An export of a part of a huge page without memory for a node of "
-			   "several leaves none to warn of.")
-{
-	close(gdm_open());
-	for (int nodes = 0; nodes < MOST_NODES; nodes++) {
-		int status = in_child(export_without_nodes, &nodes);
+struct node_count {
+	const char *name;
+	int nodes;
+};
 
-		write_text("/sys/kernel/debug/failslab/cache-filter", "N");
-		write_text("/sys/kernel/slab/radix_tree_node/failslab", "0");
-		if (status == 77)
-			test_skip("no huge pages, or no failures of one cache");
-		EXPECT_EQ(status, 0);
-	}
+static const struct node_count node_counts[] = {
+	{ "0", 0 }, { "1", 1 }, { "2", 2 }, { "3", 3 }, { "4", 4 },
+};
+
+TEST_EACH(faults_memlock_nodes, struct node_count, node_counts,
+	  "If an xarray entry of several nodes gets only some of the nodes, an export leaves no "
+	  "node behind.")
+{
+	int nodes = row->nodes, status;
+
+	close(gdm_open());
+	status = in_child(export_without_nodes, &nodes);
+	write_text("/sys/kernel/debug/failslab/cache-filter", "N");
+	write_text("/sys/kernel/slab/radix_tree_node/failslab", "0");
+	if (status == 77)
+		test_skip("no huge pages, or no failures of one cache");
+	EXPECT_EQ(status, 0);
 }

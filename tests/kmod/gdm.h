@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ioctls of /dev/gdmabuf for tests: each returns 0 or -errno, and changes nothing of what
- * it is given.  Without the module every test is skipped.
+ * The ioctls of /dev/gdmabuf for tests.  Unless a comment says otherwise, a function returns 0 or
+ * -errno and changes no argument.  Without the module every test is skipped.
  */
 #ifndef TESTS_KMOD_GDM_H
 #define TESTS_KMOD_GDM_H
@@ -13,7 +13,7 @@
 
 enum { PAGE = 4096, GPU_PAGE = 65536, HUGE_PAGE = 2 << 20 };
 
-/* A context; ends the test if there is none. */
+/* Opens a context.  If the device cannot be opened, the test is skipped. */
 int gdm_open(void);
 
 /* ioctl(@ctx, @request, @arg) as 0 or -errno. */
@@ -24,7 +24,7 @@ struct gdm_export {
 	uint32_t slot, generation;
 };
 
-/* 0 or -errno; @out may be NULL, then the descriptor is closed. */
+/* @out receives the dma-buf.  If @out is NULL, the descriptor is closed. */
 int gdm_export_host(int ctx, const void *address, size_t length, uint32_t flags,
 		    struct gdm_export *out);
 int gdm_export_gpu(int ctx, uint64_t address, size_t length, uint32_t flags,
@@ -34,11 +34,11 @@ struct gdmabuf_query gdm_query(int ctx, int fd);
 struct gdmabuf_stats gdm_stats(int ctx);
 int gdm_budget(int ctx, uint32_t kind, uint64_t bytes, uint64_t *used);
 
-/* The status page, read-only. */
+/* Maps the context's status page, read-only. */
 const volatile uint32_t *gdm_status(int ctx);
 int gdm_is_valid(const volatile uint32_t *status, const struct gdm_export *e);
 
-/* Waits up to a second for it to be true: the module forgets in a work item. */
+/* Waits up to a second for @condition: the module releases stale pins in a work item. */
 #define EVENTUALLY(condition)                                    \
 	do {                                                     \
 		for (int i_ = 0; !(condition) && i_ < 200; i_++) \
@@ -46,28 +46,30 @@ int gdm_is_valid(const volatile uint32_t *status, const struct gdm_export *e);
 		EXPECT(condition);                               \
 	} while (0)
 
-/* Zeroed private pages, or with @fill what pattern_at() says. */
+/* New private pages: zeros, or with @fill the bytes of pattern_at(). */
 unsigned char *pages_new(size_t length, int fill);
-/* @n transparent huge pages in a row; NULL where there are none. */
+/* New transparent huge pages, @n in a row; NULL if the kernel gives no huge pages. */
 unsigned char *huge_pages_new(size_t n, int fill);
 unsigned char pattern_at(size_t i);
 size_t pattern_mismatches(const void *bytes, size_t length);
 void pattern_fill(void *bytes, size_t length);
 
-/* mmap() of a dma-buf, or NULL with errno. */
+/* Maps a dma-buf; NULL with errno on failure. */
 unsigned char *dmabuf_map(int fd, size_t length, int prot);
 
-/* Runs @body in a child: its exit status, or 128 + signal. */
+/* Runs @body in a child.  Returns the child's exit status, or 128 + signal. */
 int in_child(void (*body)(void *arg), void *arg);
 
-/* Becomes uid 1000 without capabilities and with RLIMIT_MEMLOCK of @bytes.  For children. */
+/* For children: becomes uid 1000 without capabilities and with RLIMIT_MEMLOCK of @memlock bytes. */
 void become_user(size_t memlock);
 
-/* A descriptor by SCM_RIGHTS. */
+/* Send and receive a descriptor by SCM_RIGHTS. */
 void send_fd(int socket, int fd);
 int receive_fd(int socket);
 
-/* A counter of the module, of all contexts together, from debugfs: "host-pins". */
+/*
+ * Reads a counter of the module, for example "host-pins": the sum over all contexts, from debugfs.
+ */
 long long gdm_read_total(const char *counter);
 
 #endif

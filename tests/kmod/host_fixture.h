@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of host memory begin and end with. */
+/* Begin and end of the tests of host memory. */
 #ifndef TESTS_KMOD_HOST_FIXTURE_H
 #define TESTS_KMOD_HOST_FIXTURE_H
 
@@ -8,10 +8,10 @@
 
 enum { LENGTH = 64 * PAGE };
 
-/* Stale pins of tests before go by and by. */
+/* Reads a counter once the number has stopped changing: stale pins of earlier tests go later. */
 long long total_settled(const char *counter);
 
-/* A range that is exported. */
+/* A context, a range of LENGTH bytes, and an export of the range. */
 struct setup {
 	int ctx;
 	unsigned char *p;
@@ -22,7 +22,10 @@ struct setup host_test_begin(int fill, uint32_t flags);
 
 void host_test_end(struct setup *s);
 
-/* A child of user 1000, whose limit is @limit, exports @length and passes it on. */
+/*
+ * For in_child(): a process of uid 1000 with the RLIMIT_MEMLOCK @limit exports @length bytes and
+ * sends the dma-buf.  Exit status 1: ENOMEM.
+ */
 struct pinner {
 	int sockets[2];
 	size_t length, limit;

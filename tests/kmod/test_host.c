@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host memory as dma-bufs: ranges, rights, and pins that serve later exports. */
+/* Exports of host memory: ranges, access rights, and pins that serve later exports. */
 #include "host_fixture.h"
 
 #include <errno.h>
@@ -10,8 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-TEST(host_private_pages,
-     "A private range is exported: what the dma-buf shows is what the range holds.")
+TEST(host_private_pages, "The dma-buf of a private range shows the bytes of the range.")
 {
 	struct setup s = host_test_begin(1, 0);
 	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE);
@@ -28,13 +27,13 @@ TEST(host_private_pages,
 }
 
 TEST(host_untouched_pages,
-     "A range that was never touched is exported, and stays shared when it is written.")
+     "An export of untouched pages shows the bytes that are written to the pages later.")
 {
 	unsigned char *p = pages_new(LENGTH, 0), *view;
 	struct gdm_export e;
 	int ctx = gdm_open();
 
-	EXPECT_EQ(p[0], 0); /* the zero page, of all processes */
+	EXPECT_EQ(p[0], 0); /* a read of an untouched page maps the shared zero page */
 	EXPECT_EQ(gdm_export_host(ctx, p, LENGTH, 0, &e), 0);
 	pattern_fill(p, LENGTH);
 	view = dmabuf_map(e.fd, LENGTH, PROT_READ);
@@ -45,7 +44,8 @@ TEST(host_untouched_pages,
 	munmap(p, LENGTH);
 }
 
-TEST(host_many_mappings, "A range may consist of several mappings, of files and of none.")
+TEST(host_many_mappings,
+     "An exported range may span several mappings, of files and of anonymous memory.")
 {
 	unsigned char *p = pages_new(LENGTH, 0), *view;
 	int ctx = gdm_open(), file = memfd_create("test", 0);
@@ -63,7 +63,7 @@ TEST(host_many_mappings, "A range may consist of several mappings, of files and 
 	munmap(p, LENGTH);
 }
 
-TEST(host_empty, "EINVAL for a length of 0.")
+TEST(host_empty, "An export of length 0 fails with EINVAL.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1);
@@ -72,7 +72,7 @@ TEST(host_empty, "EINVAL for a length of 0.")
 	close(ctx);
 }
 
-TEST(host_unaligned, "EINVAL for a range that is not of whole pages.")
+TEST(host_unaligned, "An export of a range that does not consist of whole pages fails with EINVAL.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1);
@@ -83,7 +83,7 @@ TEST(host_unaligned, "EINVAL for a range that is not of whole pages.")
 	close(ctx);
 }
 
-TEST(host_overflow, "EINVAL for a range that wraps around.")
+TEST(host_overflow, "An export of a range that wraps around fails with EINVAL.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1);
@@ -93,7 +93,7 @@ TEST(host_overflow, "EINVAL for a range that wraps around.")
 	close(ctx);
 }
 
-TEST(host_too_long, "EINVAL for more pages than an int counts.")
+TEST(host_too_long, "An export of more pages than an int can count fails with EINVAL.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1);
@@ -103,7 +103,8 @@ TEST(host_too_long, "EINVAL for more pages than an int counts.")
 	munmap(p, LENGTH);
 }
 
-TEST(host_not_memory, "EFAULT for kernel addresses, non-canonical ones and page 0.")
+TEST(host_not_memory,
+     "An export of a kernel address, a non-canonical address or page 0 fails with EFAULT.")
 {
 	int ctx = gdm_open();
 
@@ -113,7 +114,7 @@ TEST(host_not_memory, "EFAULT for kernel addresses, non-canonical ones and page 
 	close(ctx);
 }
 
-/* As the kernel counts them, of all. */
+/* The number of pages that all drivers have pinned, from the kernel's counters. */
 static long long pinned_pages(void)
 {
 	FILE *f = fopen("/proc/sys/vm/stat_refresh", "w");
@@ -134,7 +135,9 @@ static long long pinned_pages(void)
 	return pinned;
 }
 
-TEST(host_hole, "EFAULT for a range with a hole; neither pages stay pinned nor its slot in use.")
+TEST(host_hole,
+     "An export of a range with a hole fails with EFAULT, and leaves neither pages pinned nor a "
+     "slot in use.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1);
@@ -155,7 +158,7 @@ TEST(host_hole, "EFAULT for a range with a hole; neither pages stay pinned nor i
 	munmap(p, LENGTH);
 }
 
-TEST(host_no_rights, "EFAULT for a mapping that cannot be read.")
+TEST(host_no_rights, "An export of a mapping without access rights fails with EFAULT.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1);
@@ -166,7 +169,8 @@ TEST(host_no_rights, "EFAULT for a mapping that cannot be read.")
 	munmap(p, LENGTH);
 }
 
-TEST(host_device_memory, "EFAULT for the mapping of another dma-buf: its pages cannot be pinned.")
+TEST(host_device_memory,
+     "An export of a mapping of a dma-buf fails with EFAULT, as the pages cannot be pinned.")
 {
 	struct setup s = host_test_begin(1, 0);
 	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE);
@@ -175,7 +179,8 @@ TEST(host_device_memory, "EFAULT for the mapping of another dma-buf: its pages c
 	host_test_end(&s);
 }
 
-TEST(host_read_only_mapping, "EACCES for a read-only mapping without GDMABUF_READ_ONLY.")
+TEST(host_read_only_mapping,
+     "An export of a read-only mapping needs GDMABUF_READ_ONLY, or fails with EACCES.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1);
@@ -209,7 +214,8 @@ static int sync_cpu(int fd, uint64_t flags)
 }
 
 TEST(host_read_only_sync,
-     "EACCES for a bracket of writes on a read-only export; a bracket of reads works.")
+     "DMA_BUF_IOCTL_SYNC for writing fails with EACCES on a read-only export, and works for "
+     "reading.")
 {
 	struct setup s = host_test_begin(1, GDMABUF_READ_ONLY);
 
@@ -233,7 +239,10 @@ TEST(host_read_only_reopened, "A read-only export cannot be opened again for wri
 	host_test_end(&s);
 }
 
-/* A file that is written back, mapped by @prot and shared.  tmpfs would not do: its pages are pinned. */
+/*
+ * Maps a file of LENGTH bytes, shared.  The file's file system writes pages back, so long-term
+ * writable pins are refused; tmpfs would permit such pins.
+ */
 static unsigned char *file_map(int prot, char *path)
 {
 	int file = mkstemp(path);
@@ -275,20 +284,20 @@ static void export_file(int prot)
 	munmap(p, LENGTH);
 }
 
-TEST(host_read_only_file, "A read-only export of a file's mapping shows the file.")
+TEST(host_read_only_file, "A read-only export of a file's mapping shows the bytes of the file.")
 {
 	export_file(PROT_READ);
 }
 
 TEST(host_read_only_writable_file,
-     "A read-only export of a shared mapping of a file that can be written shows what is written.")
+     "A read-only export of a writable shared mapping of a file shows later writes to the mapping.")
 {
 	export_file(PROT_READ | PROT_WRITE);
 }
 
 TEST(host_writable_file,
-     "EFAULT for a shared mapping of a file that is written back, unless read-only: its "
-     "file system would not hear of the writes.")
+     "A writable export of a shared file mapping fails with EFAULT: the file system would miss "
+     "the writes.")
 {
 	char path[] = "gdmabuf-XXXXXX";
 	unsigned char *p = file_map(PROT_READ | PROT_WRITE, path);
@@ -303,7 +312,7 @@ TEST(host_writable_file,
 }
 
 TEST(host_write_only_mapping,
-     "A mapping that can only be written is exported, and exported again from the same pin.")
+     "A write-only mapping is exported, and a second export uses the first pin.")
 {
 	unsigned char *p = pages_new(LENGTH, 1);
 	struct gdm_export a, b, c;
@@ -321,7 +330,7 @@ TEST(host_write_only_mapping,
 	munmap(p, LENGTH);
 }
 
-TEST(host_read_only_follows, "A read-only export of writable memory shows what is written later.")
+TEST(host_read_only_follows, "A read-only export of writable memory shows later writes.")
 {
 	struct setup s = host_test_begin(0, GDMABUF_READ_ONLY);
 	unsigned char *view;
@@ -332,7 +341,7 @@ TEST(host_read_only_follows, "A read-only export of writable memory shows what i
 	host_test_end(&s);
 }
 
-TEST(host_hit, "A range within a pin takes it: nothing is pinned again, and both show the same.")
+TEST(host_hit, "An export of a part of a pinned range uses the pin, and shows the right pages.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1), *view;
@@ -360,8 +369,7 @@ TEST(host_hit, "A range within a pin takes it: nothing is pinned again, and both
 	munmap(p, LENGTH);
 }
 
-TEST(host_beyond_pin,
-     "A range that begins in a pin or ends in it, but is not within it, is another.")
+TEST(host_beyond_pin, "An export of a range that only overlaps a pinned range makes a new pin.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1), *view;
@@ -382,13 +390,14 @@ TEST(host_beyond_pin,
 }
 
 TEST(host_hit_no_rights,
-     "A pin is not shared with an export that the mapping does not permit any more.")
+     "If the mapping has become read-only, a writable export fails with EACCES, although a pin "
+     "exists.")
 {
 	struct setup s = host_test_begin(1, 0);
 
 	mprotect(s.p, LENGTH, PROT_READ);
 	EXPECT_EQ(gdm_export_host(s.ctx, s.p, LENGTH, 0, NULL), -EACCES);
-	/* The pages are the same. */
+	/* mprotect() leaves the pages in place, so the pin stays valid. */
 	EXPECT(gdm_is_valid(gdm_status(s.ctx), &s.e));
 	host_test_end(&s);
 }

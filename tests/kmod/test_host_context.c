@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts, their mappings, and their slots. */
+/*
+ * Contexts of host memory: processes that may use a context, mappings of dma-bufs, slots and their
+ * generations.
+ */
 #include "host_fixture.h"
 
 #include <errno.h>
@@ -26,7 +29,7 @@ static void other_process(void *arg)
 		_exit(3);
 }
 
-TEST(host_context_inherited, "EACCES from every call on a context that was inherited by fork().")
+TEST(host_context_inherited, "Every call on a context inherited by fork() fails with EACCES.")
 {
 	int ctx = gdm_open();
 
@@ -34,7 +37,9 @@ TEST(host_context_inherited, "EACCES from every call on a context that was inher
 	close(ctx);
 }
 
-TEST(host_context_same_memory, "EACCES for another process that has the owner's memory: vfork().")
+TEST(host_context_same_memory,
+     "After vfork() a call of the child on the parent's context fails with EACCES, although the "
+     "memory is shared.")
 {
 	struct gdmabuf_caps caps = { .size = sizeof(caps) };
 	int ctx = gdm_open(), status;
@@ -65,7 +70,8 @@ static void receive_and_check(void *arg)
 }
 
 TEST(host_other_process,
-     "A dma-buf passed by SCM_RIGHTS works there, and its query tells no address.")
+     "A dma-buf works in the process that receives the descriptor, and a query from there shows "
+     "no address.")
 {
 	int ctx = gdm_open(), sockets[2];
 	unsigned char *p = pages_new(LENGTH, 1);
@@ -86,13 +92,14 @@ TEST(host_mmap_private, "A private mapping of a dma-buf is refused.")
 
 	EXPECT(mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE, s.e.fd, 0) == MAP_FAILED);
 	EXPECT_EQ(errno, EINVAL);
-	/* The kernel itself refuses some of what is not contiguous. */
+	/* A single page: the kernel itself may refuse a private mapping of several runs. */
 	EXPECT(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, s.e.fd, 0) == MAP_FAILED);
 	EXPECT_EQ(errno, EINVAL);
 	host_test_end(&s);
 }
 
-TEST(host_mmap_part, "A part of a dma-buf is mapped by its offset; beyond the end it is refused.")
+TEST(host_mmap_part,
+     "A mapping with an offset shows a part of the dma-buf; a mapping beyond the end is refused.")
 {
 	struct setup s = host_test_begin(1, 0);
 	unsigned char *view = mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, s.e.fd, 9 * PAGE);
@@ -120,7 +127,7 @@ TEST(host_mapping_split,
 	host_test_end(&s);
 }
 
-TEST(host_status_read_only, "The status page cannot be mapped or made writable.")
+TEST(host_status_read_only, "The status page can be neither mapped for writing nor made writable.")
 {
 	int ctx = gdm_open();
 	void *status = (void *)(uintptr_t)gdm_status(ctx);
@@ -134,7 +141,7 @@ TEST(host_status_read_only, "The status page cannot be mapped or made writable."
 	close(ctx);
 }
 
-TEST(host_generations, "A slot that is used again has another generation.")
+TEST(host_generations, "A new pin in a used slot has a new generation.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(PAGE, 1);
@@ -149,7 +156,7 @@ TEST(host_generations, "A slot that is used again has another generation.")
 	close(ctx);
 }
 
-TEST(host_slots_idle, "Idle pins make room when every slot is in use.")
+TEST(host_slots_idle, "If every slot is in use, an export evicts an idle pin.")
 {
 	int ctx = gdm_open(), n = 0, err = 0;
 	unsigned char *p = pages_new((size_t)4200 * PAGE, 0);
@@ -163,7 +170,7 @@ TEST(host_slots_idle, "Idle pins make room when every slot is in use.")
 	munmap(p, (size_t)4200 * PAGE);
 }
 
-TEST(host_slots_exhausted, "ENOSPC when every slot is in use by a dma-buf.")
+TEST(host_slots_exhausted, "If dma-bufs use every slot, an export fails with ENOSPC.")
 {
 	enum { SLOTS = 4096 };
 	static struct gdm_export e[SLOTS];
@@ -185,7 +192,7 @@ TEST(host_slots_exhausted, "ENOSPC when every slot is in use by a dma-buf.")
 	munmap(p, (size_t)(SLOTS + 1) * PAGE);
 }
 
-/* Of processes, in debugfs. */
+/* The number of contexts that debugfs lists. */
 static int count_contexts(void)
 {
 	FILE *f = fopen("/sys/kernel/debug/gdmabuf/contexts", "r");
@@ -199,7 +206,7 @@ static int count_contexts(void)
 	return n;
 }
 
-TEST(host_failed_context, "A context of which an export failed goes when it is closed.")
+TEST(host_failed_context, "A context whose only export failed is gone after the close.")
 {
 	int ctx = gdm_open(), before;
 
@@ -223,7 +230,7 @@ static void export_for_ever(void *arg)
 			_exit(1);
 }
 
-TEST(host_killed, "A process that is killed while it pins leaves nothing pinned.")
+TEST(host_killed, "A process killed while pinning leaves no page pinned.")
 {
 	long long before = total_settled("host-bytes");
 
@@ -258,8 +265,7 @@ static int module_users(void)
 	return n;
 }
 
-TEST(host_rmmod_busy,
-     "A context, a dma-buf and a mapping each keep the module from being unloaded.")
+TEST(host_rmmod_busy, "A context, a dma-buf and a mapping each keep the module loaded.")
 {
 	unsigned char *p = pages_new(PAGE, 1), *view;
 	int before = module_users(), ctx = gdm_open();
@@ -276,7 +282,7 @@ TEST(host_rmmod_busy,
 	EVENTUALLY(module_users() == before);
 }
 
-TEST(host_generations_run_out, "A slot whose generations are used up is not used again.")
+TEST(host_generations_run_out, "A slot without unused generations is never used again.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(PAGE, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host memory as dma-bufs: RLIMIT_MEMLOCK, and eviction for it. */
+/* Exports of host memory and RLIMIT_MEMLOCK: how pages are charged to the user. */
 #include "host_fixture.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static void export_beyond_limit(void *arg)
 	close(e.fd);
 	if (gdm_export_host(ctx, p + LENGTH / 2, LENGTH / 2, GDMABUF_KEEP, NULL))
 		_exit(4);
-	/* What is kept and idle makes room. */
+	/* The idle pin of the export before is evicted. */
 	if (gdm_export_host(ctx, p, LENGTH / 2, 0, NULL))
 		_exit(5);
 	if (gdm_stats(ctx).out_retries != 1)
@@ -41,12 +41,13 @@ static void export_beyond_limit(void *arg)
 }
 
 TEST(host_memlock,
-     "ENOMEM beyond RLIMIT_MEMLOCK, after idle pins made room; it is given back on close.")
+     "An export beyond RLIMIT_MEMLOCK evicts idle pins, and fails with ENOMEM if the room does "
+     "not suffice.")
 {
 	EXPECT_EQ(in_child(export_beyond_limit, NULL), 0);
 }
 
-/* As far as CAP_IPC_LOCK goes, which can be raised again. */
+/* Raises or lowers CAP_IPC_LOCK in the effective set; the permitted set keeps the capability. */
 static void raise_ipc_lock(int raised)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -78,14 +79,14 @@ static void lower_ipc_lock(void *arg)
 }
 
 TEST(host_memlock_capability,
-     "RLIMIT_MEMLOCK limits a process while it does not have CAP_IPC_LOCK, "
-     "which it had when it opened the device.")
+     "RLIMIT_MEMLOCK applies while the process lacks CAP_IPC_LOCK, even if the process opened "
+     "the device with the capability.")
 {
 	EXPECT_EQ(in_child(lower_ipc_lock, NULL), 0);
 }
 
 TEST(host_memlock_of_exited,
-     "RLIMIT_MEMLOCK counts what processes of the user exported, passed on and left behind.")
+     "RLIMIT_MEMLOCK counts dma-bufs that outlive the user's process that exported the memory.")
 {
 	struct pinner pinner = pinner_new(LENGTH, 2 * LENGTH);
 	int a, b;
@@ -102,8 +103,8 @@ TEST(host_memlock_of_exited,
 	pinner_free(&pinner);
 }
 
-TEST(host_memlock_mapped, "RLIMIT_MEMLOCK counts pages whose dma-buf is closed, but mapped, and "
-			  "gives them back after it.")
+TEST(host_memlock_mapped,
+     "RLIMIT_MEMLOCK counts the pages of a closed dma-buf until the last mapping is gone.")
 {
 	struct pinner pinner = pinner_new(LENGTH, LENGTH);
 	unsigned char *view;
@@ -121,7 +122,7 @@ TEST(host_memlock_mapped, "RLIMIT_MEMLOCK counts pages whose dma-buf is closed, 
 	pinner_free(&pinner);
 }
 
-/* Exports, and executes what keeps the dma-buf until the pipe is closed. */
+/* Exports, and executes cat, which inherits the dma-buf and ends when the socket is closed. */
 static void pin_and_exec(void *arg)
 {
 	const struct pinner *pinner = arg;
@@ -137,8 +138,8 @@ static void pin_and_exec(void *arg)
 	_exit(2);
 }
 
-TEST(host_memlock_exec, "RLIMIT_MEMLOCK counts what a process exported before it executed another "
-			"program, as long as that has it.")
+TEST(host_memlock_exec,
+     "RLIMIT_MEMLOCK counts an export across execve(), until the new program closes the dma-buf.")
 {
 	struct pinner pinner = pinner_new(LENGTH, LENGTH);
 	pid_t child = fork();
@@ -160,7 +161,7 @@ TEST(host_memlock_exec, "RLIMIT_MEMLOCK counts what a process exported before it
 	pinner_free(&pinner);
 }
 
-/* Without capabilities, but able to get them back. */
+/* Changes the user and loses all capabilities; the saved uid 0 permits the next change. */
 static int host_become(uid_t uid)
 {
 	return setresuid((uid_t)-1, 0, (uid_t)-1) || setresuid(uid, uid, 0);
@@ -189,16 +190,16 @@ static void pin_as_two_users(void *arg)
 }
 
 TEST(host_memlock_setuid,
-     "RLIMIT_MEMLOCK counts an export as the user's who made it, and gives it back "
-     "to that user.")
+     "An export is charged to the user of the caller, and the charge of that user ends with the "
+     "export.")
 {
 	EXPECT_EQ(in_child(pin_as_two_users, NULL), 0);
 }
 
 /*
- * A process of user 1000 with threads that remap a range of its own: for one of them or another the
- * kernel is in the midst of that, always.  Then more of its pins become stale than the kernel runs
- * works at once.
+ * A process of uid 1000 keeps the kernel's MMU notifiers busy: many threads remap a range, so the
+ * kernel is always inside some invalidation.  The process also makes more pins stale at once than
+ * the kernel runs work items at a time.
  */
 enum { REMAPPERS = 16, REMAPPED_PINS = 1200 };
 static const size_t REMAPPED = (size_t)16 << 30;
@@ -206,11 +207,11 @@ static const size_t REMAPPED = (size_t)16 << 30;
 struct remapper {
 	pid_t pid;
 	int sockets[2];
-	atomic_ulong *remapped; /* how often; shared */
+	atomic_ulong *remapped; /* the number of remappings, in shared memory */
 	unsigned char *range;
 };
 
-/* Busy threads share two processors with who waits. */
+/* The remapping threads take most of the two processors, so the wait is long. */
 #define WITHIN_A_MINUTE(condition)                          \
 	({                                                  \
 		time_t end_ = host_clock() + 60;            \
@@ -245,7 +246,10 @@ static int goes_on_remapping(const struct remapper *remapper, unsigned long time
 	return WITHIN_A_MINUTE(atomic_load(remapper->remapped) >= wanted);
 }
 
-/* Sparse, so that a remapping has many page tables to go through, and little memory. */
+/*
+ * A sparse range: one page in each huge page makes the kernel walk many page tables, and takes
+ * little memory.
+ */
 static unsigned char *sparse_pages_new(void)
 {
 	unsigned char *range = mmap(NULL, REMAPPED, PROT_READ | PROT_WRITE,
@@ -290,7 +294,7 @@ static void remapper_run(struct remapper *remapper)
 		pause();
 }
 
-/* Returns a dma-buf that it has passed on. */
+/* Starts the process.  Returns a dma-buf that the process exported, sent and closed. */
 static int remapper_start(struct remapper *remapper)
 {
 	remapper->remapped =
@@ -313,7 +317,7 @@ static void remapper_stop(struct remapper *remapper)
 	munmap(remapper->remapped, PAGE);
 }
 
-/* It stays to be waited for. */
+/* Whether the child has ended.  The child remains a zombie for a later waitpid(). */
 static int has_ended(pid_t child)
 {
 	siginfo_t info = { 0 };
@@ -323,7 +327,7 @@ static int has_ended(pid_t child)
 }
 
 TEST(host_close_while_owner_remaps,
-     "A close of a dma-buf ends, however its owner's threads remap memory of theirs.")
+     "The last close of a dma-buf ends while the owner's threads remap memory without pause.")
 {
 	struct remapper remapper;
 	int fd = remapper_start(&remapper), wake[2], ended, goes_on;
@@ -335,7 +339,7 @@ TEST(host_close_while_owner_remaps,
 	if (!closer)
 		_exit(read(wake[0], &byte, 1) != 1 || close(fd));
 	close(fd);
-	EXPECT_EQ(write(wake[1], "", 1), 1); /* the descriptor is the closer's alone */
+	EXPECT_EQ(write(wake[1], "", 1), 1); /* now the closer has the only descriptor */
 	ended = WITHIN_A_MINUTE(has_ended(closer));
 	goes_on = goes_on_remapping(&remapper, 1);
 	remapper_stop(&remapper);
@@ -347,7 +351,7 @@ TEST(host_close_while_owner_remaps,
 }
 
 TEST(host_forget_while_other_remaps,
-     "A kept pin goes when its range is unmapped, however another process's threads remap theirs.")
+     "A kept pin goes after munmap() while another process's threads remap memory without pause.")
 {
 	unsigned char *p = pages_new(PAGE, 1);
 	int ctx = gdm_open(), fd, gone, goes_on;
@@ -376,7 +380,7 @@ static void exceed_own_limit(void *arg)
 		_exit(1);
 }
 
-TEST(host_memlock_is_own, "Another process's limit takes nothing from what this one keeps.")
+TEST(host_memlock_is_own, "An export beyond the limit of one user evicts no pin of another user.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1);
@@ -402,7 +406,7 @@ static void in_child_with_huge_pages(void (*body)(void *arg))
 	EXPECT_EQ(status, 0);
 }
 
-/* A page of each of @n huge pages of the caller, in a row. */
+/* One page of each of @n huge pages of the caller, the pages in a row. */
 static unsigned char *pages_of_huge(size_t n)
 {
 	unsigned char *huge = huge_pages_new(n, 0), *p = pages_new(n * PAGE, 0);
@@ -426,7 +430,7 @@ static void export_of_huge(void *arg)
 	become_user(4 * HUGE_PAGE);
 	if (gdm_export_host(ctx, p, 5 * PAGE, 0, NULL) != -ENOMEM)
 		_exit(1);
-	/* The failure charged nothing. */
+	/* The failed export charged nothing. */
 	if (gdm_export_host(ctx, p, 4 * PAGE, 0, &e))
 		_exit(2);
 	if (gdm_export_host(ctx, p + 4 * PAGE, PAGE, 0, NULL) != -ENOMEM)
@@ -436,7 +440,8 @@ static void export_of_huge(void *arg)
 		_exit(4);
 }
 
-TEST(host_memlock_huge, "RLIMIT_MEMLOCK counts all of a huge page of which a part is exported.")
+TEST(host_memlock_huge,
+     "An export of a part of a huge page charges the whole huge page to RLIMIT_MEMLOCK.")
 {
 	in_child_with_huge_pages(export_of_huge);
 }
@@ -468,8 +473,8 @@ static void export_huge_often(void *arg)
 		_exit(5);
 }
 
-TEST(host_memlock_huge_once, "RLIMIT_MEMLOCK counts a huge page once, however many exports have "
-			     "parts of it, until the last is gone.")
+TEST(host_memlock_huge_once,
+     "A huge page is charged once to RLIMIT_MEMLOCK, until the last export of a part is gone.")
 {
 	in_child_with_huge_pages(export_huge_often);
 }
@@ -492,7 +497,7 @@ static void export_scattered(void *arg)
 }
 
 TEST(host_memlock_huge_scattered,
-     "RLIMIT_MEMLOCK counts a huge page once whose pages lie between others in the range.")
+     "A huge page is charged once to RLIMIT_MEMLOCK even if other pages lie between the parts.")
 {
 	in_child_with_huge_pages(export_scattered);
 }
@@ -526,7 +531,7 @@ static void exceed_limit(void *arg)
 		_exit(3);
 }
 
-TEST(host_evicts_not_in_vain, "An export beyond RLIMIT_MEMLOCK drops nothing that is kept.")
+TEST(host_evicts_not_in_vain, "An export larger than RLIMIT_MEMLOCK evicts nothing.")
 {
 	EXPECT_EQ(in_child(exceed_limit, NULL), 0);
 }
@@ -542,7 +547,7 @@ static void exceed_what_is_idle(void *arg)
 	if (gdm_export_host(ctx, q, PAGE, 0, &used))
 		_exit(1);
 	keep_pages(ctx, p);
-	/* With the page in use it is one too much. */
+	/* Together with the page in use, the range exceeds the limit by one page. */
 	if (gdm_export_host(ctx, q, LENGTH, 0, NULL) != -ENOMEM)
 		_exit(2);
 	if (gdm_stats(ctx).out_evictions)
@@ -554,7 +559,7 @@ static void exceed_what_is_idle(void *arg)
 }
 
 TEST(host_evicts_what_suffices,
-     "Idle pins are given up for RLIMIT_MEMLOCK only if they are enough for the export.")
+     "Idle pins are evicted for RLIMIT_MEMLOCK only if the room suffices for the export.")
 {
 	EXPECT_EQ(in_child(exceed_what_is_idle, NULL), 0);
 }
@@ -567,7 +572,7 @@ static void make_room_elsewhere(void *arg)
 	(void)arg;
 	become_user(LENGTH);
 	keep_pages(a, p);
-	/* The least recent go, and no more than are needed. */
+	/* The least recently exported pins go, and no more than needed. */
 	if (gdm_export_host(b, p, LENGTH - (IDLE - 3) * PAGE, 0, NULL))
 		_exit(1);
 	if (gdm_stats(a).out_evictions != 3 || gdm_stats(a).out_host_pins != IDLE - 3)
@@ -579,7 +584,7 @@ static void make_room_elsewhere(void *arg)
 }
 
 TEST(host_evicts_other_context,
-     "Idle pins of the user's other contexts make room where RLIMIT_MEMLOCK is reached.")
+     "If RLIMIT_MEMLOCK is reached, idle pins of the user's other contexts are evicted.")
 {
 	EXPECT_EQ(in_child(make_room_elsewhere, NULL), 0);
 }
@@ -601,12 +606,12 @@ static void evict_shared_huge(void *arg)
 }
 
 TEST(host_evicts_shared_huge,
-     "Idle pins that share a huge page are all given up if the huge page is what is in the way.")
+     "If a shared huge page is in the way, all idle pins with a part of the huge page are evicted.")
 {
 	in_child_with_huge_pages(evict_shared_huge);
 }
 
-/* What giving up the others' huge page frees is nothing, as long as a dma-buf has a page of it. */
+/* Eviction of the idle pins frees nothing as long as a dma-buf has a page of the huge page. */
 static void evict_beside_huge_in_use(void *arg)
 {
 	int ctx = gdm_open();
@@ -631,8 +636,8 @@ static void evict_beside_huge_in_use(void *arg)
 		_exit(5);
 }
 
-TEST(host_evicts_not_beside_huge_in_use, "Idle pins that share a huge page with one in use are not "
-					 "given up, as that would free nothing.")
+TEST(host_evicts_not_beside_huge_in_use,
+     "Idle pins that share a huge page with a pin in use are kept, as eviction would free nothing.")
 {
 	in_child_with_huge_pages(evict_beside_huge_in_use);
 }

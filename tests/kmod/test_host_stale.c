@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host memory as dma-bufs: when the mappings change, and when processes end. */
+/*
+ * Pins of host memory when mappings change, when the kernel reclaims memory, and when processes
+ * end.
+ */
 #include "host_fixture.h"
 
 #include <errno.h>
@@ -52,28 +55,28 @@ static void change_map_over(unsigned char *p)
 	       MAP_FAILED);
 }
 
-TEST(host_stale_munmap, "munmap makes the pin stale at once; the dma-buf keeps the pages.")
+TEST(host_stale_munmap, "After munmap() the pin is stale at once, and the dma-buf keeps the pages.")
 {
 	host_expect_stale(change_munmap);
 }
 
-TEST(host_stale_dontneed, "MADV_DONTNEED makes the pin stale; the dma-buf keeps the pages.")
+TEST(host_stale_dontneed, "After MADV_DONTNEED the pin is stale, and the dma-buf keeps the pages.")
 {
 	host_expect_stale(change_dontneed);
 }
 
-TEST(host_stale_mremap, "mremap makes the pin stale; the dma-buf keeps the pages.")
+TEST(host_stale_mremap, "After mremap() the pin is stale, and the dma-buf keeps the pages.")
 {
 	host_expect_stale(change_mremap);
 }
 
 TEST(host_stale_map_over,
-     "Another mapping in the place makes the pin stale; the dma-buf keeps the pages.")
+     "After a MAP_FIXED mapping over the range the pin is stale, and the dma-buf keeps the pages.")
 {
 	host_expect_stale(change_map_over);
 }
 
-TEST(host_stale_not_shared, "An export of an address that was remapped pins the new pages.")
+TEST(host_stale_not_shared, "An export of a remapped address pins the new pages.")
 {
 	int ctx = gdm_open();
 	unsigned char *p = pages_new(LENGTH, 1), *view;
@@ -98,7 +101,7 @@ static void child_writes(void *arg)
 }
 
 TEST(host_fork,
-     "fork() and the child's writes change nothing for the parent, and do not make it stale.")
+     "After fork() the parent's pin stays valid, and writes of the child do not reach the dma-buf.")
 {
 	struct setup s = host_test_begin(1, 0);
 	const volatile uint32_t *status = gdm_status(s.ctx);
@@ -123,11 +126,12 @@ static void child_uses_view(void *arg)
 }
 
 TEST(host_fork_mapping,
-     "A child has its parent's mapping of a dma-buf of host memory: both write the same pages.")
+     "A child inherits a mapping of a dma-buf of host memory, and shares the pages with the "
+     "parent.")
 {
 	struct setup s = host_test_begin(1, 0);
 	unsigned char *view = dmabuf_map(s.e.fd, LENGTH, PROT_READ | PROT_WRITE);
-	/* One run, which the kernel treats apart. */
+	/* A single run: the kernel maps such a dma-buf by another path. */
 	unsigned char *page = dmabuf_map(s.e.fd, PAGE, PROT_READ | PROT_WRITE);
 
 	EXPECT(view && page);
@@ -142,7 +146,7 @@ TEST(host_fork_mapping,
 	host_test_end(&s);
 }
 
-TEST(host_keep, "With GDMABUF_KEEP the pin outlives its dma-bufs, until it is dropped.")
+TEST(host_keep, "With GDMABUF_KEEP the pin outlives the dma-bufs until GDMABUF_DROP.")
 {
 	int ctx = gdm_open();
 	const volatile uint32_t *status = gdm_status(ctx);
@@ -164,8 +168,7 @@ TEST(host_keep, "With GDMABUF_KEEP the pin outlives its dma-bufs, until it is dr
 	munmap(p, LENGTH);
 }
 
-TEST(host_budget,
-     "Kept and idle memory is given up beyond the budget, least recently exported first.")
+TEST(host_budget, "A lower budget evicts idle pins, least recently exported first.")
 {
 	int ctx = gdm_open();
 	const volatile uint32_t *status = gdm_status(ctx);
@@ -177,7 +180,7 @@ TEST(host_budget,
 		EXPECT_EQ(gdm_export_host(ctx, p + i * PAGE, PAGE, GDMABUF_KEEP, &e[i]), 0);
 		close(e[i].fd);
 	}
-	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, 0, NULL), 0); /* the first is now the latest */
+	EXPECT_EQ(gdm_export_host(ctx, p, PAGE, 0, NULL), 0); /* now the first is the most recent */
 	EXPECT_EQ(gdm_budget(ctx, GDMABUF_KIND_HOST, 2 * PAGE, &used), 0);
 	EXPECT_EQ(used, 2 * PAGE);
 	EXPECT(gdm_is_valid(status, &e[0]) && gdm_is_valid(status, &e[3]));
@@ -199,7 +202,7 @@ static void host_reclaim(void)
 }
 
 TEST(host_keep_reclaimed,
-     "Pins that are kept and idle are given up when the kernel wants memory; those in use stay.")
+     "If the kernel reclaims memory, idle pins are evicted, and pins in use stay.")
 {
 	int ctx = gdm_open();
 	const volatile uint32_t *status = gdm_status(ctx);
@@ -214,7 +217,7 @@ TEST(host_keep_reclaimed,
 	EXPECT_EQ(gdm_stats(ctx).out_evictions, 1);
 	EXPECT(!gdm_is_valid(status, &idle));
 	EXPECT(gdm_is_valid(status, &used));
-	/* It is kept still. */
+	/* The pin is idle now, and still kept. */
 	close(used.fd);
 	EXPECT_EQ(gdm_stats(ctx).out_host_pins, 1);
 	host_reclaim();
@@ -223,7 +226,7 @@ TEST(host_keep_reclaimed,
 	munmap(p, 2 * LENGTH);
 }
 
-/* The number in the first line of a file that begins with @name. */
+/* The number after @name, in the first line of the file that begins with @name. */
 static long long number_in(const char *path, const char *name)
 {
 	FILE *f = fopen(path, "r");
@@ -241,7 +244,7 @@ static long long number_in(const char *path, const char *name)
 }
 
 TEST(host_outlives_process,
-     "A dma-buf that was passed on keeps nothing of the process that made it but the pages.")
+     "A dma-buf keeps the pages, and nothing else, of an exporting process that has ended.")
 {
 	enum { CHILDREN = 100 };
 	long long mms = number_in("/proc/slabinfo", "mm_struct ");
@@ -262,7 +265,7 @@ TEST(host_outlives_process,
 	pinner_free(&pinner);
 }
 
-TEST(host_outlives_context, "The dma-buf outlives the context, and the owner's mapping.")
+TEST(host_outlives_context, "The dma-buf outlives the context and the owner's mapping.")
 {
 	long long before = total_settled("host-bytes");
 	int ctx = gdm_open();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel module's arithmetic: ranges, and runs of contiguous memory.  Needs no kernel. */
+/* The module's arithmetic: ranges, and runs of contiguous memory.  The tests run in user space. */
 #include "core/range.h"
 #include "harness.h"
 
@@ -7,7 +7,7 @@ enum { PAGE = 4096 };
 #define MAX UINT64_MAX
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-TEST(range_valid, "A range is valid in whole pages, up to the last page but one.")
+TEST(range_valid, "A range of whole pages that ends before the last page is valid.")
 {
 	EXPECT(range_is_valid(0, PAGE, PAGE));
 	EXPECT(range_is_valid(PAGE, MAX - 2 * PAGE + 1, PAGE));
@@ -19,7 +19,7 @@ TEST(range_empty, "An empty range is not valid.")
 	EXPECT(!range_is_valid(PAGE, 0, PAGE));
 }
 
-TEST(range_unaligned, "A range that does not begin or end with a page is not valid.")
+TEST(range_unaligned, "A range that begins or ends inside a page is not valid.")
 {
 	EXPECT(!range_is_valid(PAGE + 1, PAGE, PAGE));
 	EXPECT(!range_is_valid(PAGE, PAGE + 1, PAGE));
@@ -27,21 +27,21 @@ TEST(range_unaligned, "A range that does not begin or end with a page is not val
 	EXPECT(!range_is_valid(PAGE, PAGE, 16 * PAGE));
 }
 
-TEST(range_wraps, "A range that ends with the address space, or beyond, is not valid.")
+TEST(range_wraps, "A range that reaches the end of the address space is not valid.")
 {
 	EXPECT(!range_is_valid(MAX - PAGE + 1, PAGE, PAGE));
 	EXPECT(!range_is_valid(MAX - PAGE + 1, 2 * PAGE, PAGE));
 	EXPECT(!range_is_valid(2 * PAGE, MAX - PAGE + 1, PAGE));
 }
 
-TEST(range_covers, "A range covers those within it, and itself.")
+TEST(range_covers, "A range covers its own parts, and a range of equal bounds.")
 {
 	EXPECT(range_covers(PAGE, 3 * PAGE, PAGE, 3 * PAGE));
 	EXPECT(range_covers(PAGE, 3 * PAGE, 2 * PAGE, PAGE));
 	EXPECT(range_covers(PAGE, 3 * PAGE, 3 * PAGE, PAGE));
 }
 
-TEST(range_covers_not, "A range does not cover those that begin before it or end after it.")
+TEST(range_covers_not, "A range does not cover a range that begins earlier or ends later.")
 {
 	EXPECT(!range_covers(PAGE, 3 * PAGE, 0, 2 * PAGE));
 	EXPECT(!range_covers(PAGE, 3 * PAGE, 3 * PAGE, 2 * PAGE));
@@ -49,7 +49,7 @@ TEST(range_covers_not, "A range does not cover those that begin before it or end
 	EXPECT(!range_covers(PAGE, 3 * PAGE, 4 * PAGE, PAGE));
 }
 
-TEST(run_extends, "A run takes in what follows it.")
+TEST(run_extends, "A run is extended by memory that begins where the run ends.")
 {
 	struct gdmabuf_run run = { 0x1000, PAGE };
 
@@ -58,7 +58,8 @@ TEST(run_extends, "A run takes in what follows it.")
 	EXPECT_EQ(run.length, 3 * PAGE);
 }
 
-TEST(run_extends_not, "A run takes in nothing that does not follow it, and an empty one nothing.")
+TEST(run_extends_not,
+     "A run is not extended by memory elsewhere, and an empty run is never extended.")
 {
 	struct gdmabuf_run run = { 0x3000, PAGE }, empty = { 0, 0 };
 
@@ -84,7 +85,7 @@ static u64 address_of_page(u64 page)
 	return page < 3 ? 0x10000 : 0x11000 + (page - 3) * PAGE;
 }
 
-TEST(run_iter_pages, "Whatever part is gone through, each of its pages comes once, in order.")
+TEST(run_iter_pages, "The iterator returns every page of a part once, in order.")
 {
 	for (u64 first = 0; first < PAGES; first++)
 		for (u64 end = first + 1; end <= PAGES; end++) {
@@ -99,7 +100,7 @@ TEST(run_iter_pages, "Whatever part is gone through, each of its pages comes onc
 		}
 }
 
-TEST(run_iter_bounds, "No run is gone to that the part has nothing of.")
+TEST(run_iter_bounds, "The iterator stops at the last run that the part touches.")
 {
 	struct gdmabuf_run_iter it;
 
@@ -112,7 +113,7 @@ TEST(run_iter_bounds, "No run is gone to that the part has nothing of.")
 	EXPECT(it.run == &runs[1]);
 }
 
-TEST(runs_counted, "The runs of a part are counted.")
+TEST(runs_counted, "runs_count() counts the runs that a part touches.")
 {
 	EXPECT_EQ(runs_count(runs, 0, PAGES * PAGE, MAX), COUNT(runs));
 	EXPECT_EQ(runs_count(runs, 0, PAGE, MAX), 1);
@@ -120,14 +121,14 @@ TEST(runs_counted, "The runs of a part are counted.")
 	EXPECT_EQ(runs_count(runs, 3 * PAGE, 5 * PAGE, MAX), 1);
 }
 
-TEST(runs_segments, "A run longer than a segment counts for as many as it takes, rounded up.")
+TEST(runs_segments, "A run longer than a segment counts as several segments, rounded up.")
 {
 	EXPECT_EQ(runs_count(runs, 0, PAGES * PAGE, PAGE), PAGES);
 	EXPECT_EQ(runs_count(runs, 0, PAGES * PAGE, 2 * PAGE), 1 + 1 + 3);
 	EXPECT_EQ(runs_count(runs, 3 * PAGE, 4 * PAGE, 2 * PAGE), 2);
 }
 
-TEST(runs_large, "Runs of more than 4 GiB are counted.")
+TEST(runs_large, "runs_count() counts runs longer than 4 GiB.")
 {
 	const struct gdmabuf_run large = { 1ULL << 40, 1ULL << 36 };
 

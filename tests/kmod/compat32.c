@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A 32-bit process at /dev/gdmabuf.  Freestanding, as a machine that builds this need not have a
- * 32-bit C library.  Prints TAP; exit status 0 or 1.
+ * A 32-bit user of /dev/gdmabuf.  The program is freestanding, as not every machine has a 32-bit C
+ * library.  Output is TAP; the exit status is 0 or 1.
  */
 #include <asm/unistd_32.h>
 #include <linux/errno.h>
@@ -10,7 +10,7 @@
 #include <linux/mman.h>
 #include <linux/types.h>
 
-/* As in a 64-bit process: __aligned_u64. */
+/* The sizes of a 64-bit process, by __aligned_u64. */
 _Static_assert(sizeof(void *) == 4, "32-bit");
 _Static_assert(sizeof(struct gdmabuf_caps) == 56, "caps");
 _Static_assert(sizeof(struct gdmabuf_export) == 40, "export");
@@ -50,7 +50,7 @@ __asm__(".globl _start\n"
 	"	pop %ebp\n"
 	"	ret\n");
 
-/* The compiler makes calls of it. */
+/* The compiler emits calls of memset(). */
 void *memset(void *to, int byte, unsigned int n)
 {
 	void *at = to;
@@ -83,13 +83,13 @@ static void expect(int condition, const char *sentence)
 		leave(1);
 }
 
-/* 0 or -errno, like every one here. */
+/* Returns 0 or -errno.  All functions here return errors as the kernel does. */
 static long gdm(int ctx, unsigned long request, void *arg)
 {
 	return call(__NR_ioctl, ctx, (long)request, (long)arg, 0, 0, 0);
 }
 
-/* The last is in pages.  Addresses of this process are all below -PAGE. */
+/* @page is the offset in pages.  Addresses of this process are all below -PAGE. */
 static volatile unsigned char *map(unsigned int length, int prot, int flags, int fd, int page)
 {
 	return (void *)call(__NR_mmap2, 0, length, prot, flags, fd, page);
@@ -100,7 +100,7 @@ static void unmap(volatile void *at, unsigned int length)
 	call(__NR_munmap, (long)at, length, 0, 0, 0, 0);
 }
 
-/* The module forgets what is stale in a work item. */
+/* The module releases stale pins in a work item. */
 static void wait_5_ms(void)
 {
 	const long time[] = { 0, 5000000 };

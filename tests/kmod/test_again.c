@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exports of memory that another thread remaps all the time, with invalidations that take long:
- * gdmabuf_delay holds each of them while it has the pin.
+ * Exports of memory that another thread remaps all the time.  The module gdmabuf_delay makes each
+ * invalidation hold the pin for long.
  */
 #include "../harness.h"
 #include "gdm.h"
@@ -22,7 +22,7 @@ struct range {
 	size_t length;
 };
 
-/* The last page gets other memory. */
+/* Replaces the last page, again and again. */
 static void *again_remap(void *arg)
 {
 	const struct range *r = arg;
@@ -56,12 +56,15 @@ static void again_export(size_t pages)
 		test_skip("no export met an invalidation");
 }
 
-TEST(again_page, "An export that gives up leaves its pin to no invalidation that is still at it.")
+TEST(again_page,
+     "An export that gives up frees its pin only after the last invalidation of the pin.")
 {
 	again_export(1);
 }
 
-TEST(again_pages, "An export of many pages that gives up leaves its pin to no invalidation.")
+TEST(again_pages,
+     "An export of many pages that gives up frees its pin only after the last invalidation of "
+     "the pin.")
 {
 	again_export(256);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exports that make room at the same time, on gdmabuf_mock; needs the modules gdmabuf and gdmabuf_nvidia. */
+/*
+ * Exports that evict concurrently, on gdmabuf_mock.  The tests need the modules gdmabuf and
+ * gdmabuf_nvidia.
+ */
 #include "../harness.h"
 #include "gdm.h"
 #include "mockgpu.h"
@@ -14,10 +17,10 @@
 enum {
 	EXPORTERS = 16,
 	BUDGET = 130, /* pages of the BAR */
-	PIN_US = 1000 /* of one pin, as NVIDIA's driver takes */
+	PIN_US = 1000 /* the time of a pin, as NVIDIA's driver takes */
 };
 
-/* Threads that export one page each after the other, UNWATCHED, and keep the dma-bufs. */
+/* Threads export page after page with GDMABUF_UNWATCHED, and hold the dma-bufs. */
 struct exporters {
 	int ctx;
 	uint64_t va;
@@ -70,7 +73,7 @@ static int evict_gpu_open(void)
 	return gpu;
 }
 
-/* @pins idle pins of @pages each, kept. */
+/* Makes @pins idle pins of @pages each. */
 static void evict_keep(int ctx, int gpu, int pins, int pages)
 {
 	uint64_t va = mockgpu_alloc(gpu, (size_t)pins * pages * GPU_PAGE, 0);
@@ -108,11 +111,14 @@ static void evict_as_other_user(void *arg)
 }
 
 TEST(evict_fairly_threads,
-     "Threads that export at the same time take no more from another user than one thread.")
+     "Several threads together evict no more of another user than a single thread.")
 {
 	int gpu = evict_gpu_open(), ctx = gdm_open(), status;
 
-	/* With their watches 49 pages each, so the other user's share leaves room for one. */
+	/*
+	 * With watches, each pin takes 49 pages, so the other user's share has room for a single
+	 * pin.
+	 */
 	evict_keep(ctx, gpu, 2, 48);
 	EXPECT_EQ(chmod("/dev/gdmabuf", 0666), 0);
 	status = in_child(evict_as_other_user, NULL);
@@ -124,13 +130,18 @@ TEST(evict_fairly_threads,
 	evict_gpu_close(gpu);
 }
 
-TEST(evict_once_threads, "Threads that wait for the same room find it, and one eviction makes it.")
+TEST(evict_once_threads,
+     "Several threads that wait for room cause a single eviction if the eviction makes enough "
+     "room.")
 {
 	int gpu = evict_gpu_open();
 	struct exporters x = { .ctx = gdm_open(), .each = 1 };
 
 	evict_keep(x.ctx, gpu, 8, 15);
-	/* With watches 128 pages are pinned: two threads find room, the others need one eviction. */
+	/*
+	 * With watches, 128 pages are pinned.  Two threads find room, the other threads need an
+	 * eviction.
+	 */
 	x.va = mockgpu_alloc(gpu, (size_t)EXPORTERS * GPU_PAGE, 0);
 	evict_run(&x);
 	EXPECT_EQ(atomic_load(&x.refused), 0);
@@ -139,7 +150,7 @@ TEST(evict_once_threads, "Threads that wait for the same room find it, and one e
 	evict_gpu_close(gpu);
 }
 
-TEST(evict_last_threads, "Threads find room while the only idle pin is being given up.")
+TEST(evict_last_threads, "Threads find room while the only idle pin is being evicted.")
 {
 	int gpu = evict_gpu_open();
 	struct exporters x = { .ctx = gdm_open(), .each = 1 };
@@ -189,7 +200,7 @@ static void evict_keep_host(void *arg)
 		_exit(3);
 }
 
-/* Its limit is lower than what the other keeps. */
+/* The limit here is lower than the memory that the other process keeps. */
 static void evict_with_low_limit(void *arg)
 {
 	unsigned char *p = pages_new(PAGE, 1);
@@ -200,8 +211,9 @@ static void evict_with_low_limit(void *arg)
 		_exit(1);
 }
 
-TEST(evict_lower_limit, "A process with a low RLIMIT_MEMLOCK takes nothing from what a process of "
-			"the same user keeps under a higher one.")
+TEST(evict_lower_limit,
+     "A process with a low RLIMIT_MEMLOCK evicts nothing that the user's other process keeps "
+     "under a higher limit.")
 {
 	struct turns t;
 	int status;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libclimport on the real module: whose descriptor is whose, and what is kept how long. */
+/*
+ * libclimport on the real module: descriptors of the library and of the program, and the life of
+ * kept pins.
+ */
 #include "gdm.h"
 #include "harness.h"
 #include "mockgpu.h"
@@ -37,7 +40,7 @@ static struct climport_stats library_read_stats(void)
 	return s;
 }
 
-/* Once there is a context. */
+/* New pages.  The export before makes the library open a context. */
 static unsigned char *library_map_host(size_t size)
 {
 	unsigned char *p = pages_new(size, 1);
@@ -47,7 +50,10 @@ static unsigned char *library_map_host(size_t size)
 	return p;
 }
 
-/* All numbers are the program's own afterwards, some of them of the same device. */
+/*
+ * Closes all descriptors, the library's included, and opens the numbers again: every second number
+ * is a context of the program.
+ */
 static void take_descriptors(int *own)
 {
 	for (int fd = 3; fd < LAST_FD; fd++)
@@ -78,7 +84,7 @@ static void export_as_daemon(void *memory)
 }
 
 TEST(library_daemon,
-     "A daemon that has closed all descriptors exports, and keeps those that it opened since.")
+     "A daemon that has closed all descriptors can export, and its new descriptors stay open.")
 {
 	EXPECT_EQ(in_child(export_as_daemon, library_map_host(LENGTH)), 0);
 }
@@ -110,7 +116,7 @@ static void export_in_namespace(void *memory)
 	_exit(in_child(export_first, memory));
 }
 
-TEST(library_same_pid, "A child that has its parent's number, in a PID namespace, exports.")
+TEST(library_same_pid, "A child with the pid of its parent, in a new PID namespace, can export.")
 {
 	int status = in_child(export_in_namespace, library_map_host(LENGTH));
 
@@ -119,8 +125,7 @@ TEST(library_same_pid, "A child that has its parent's number, in a PID namespace
 	EXPECT_EQ(status, 0);
 }
 
-TEST(library_kept,
-     "Memory of the host that is kept is counted, and unpinned when it is invalidated.")
+TEST(library_kept, "Kept host memory is counted, and climport_invalidate() unpins the memory.")
 {
 	unsigned char *p = library_map_host(LENGTH);
 	struct climport_stats before = library_read_stats(), after;
@@ -140,7 +145,8 @@ TEST(library_kept,
 }
 
 TEST(library_kept_part,
-     "A part that is kept keeps the pin of its whole, which is invalidated by any of it.")
+     "A kept part keeps the pin of the whole range, and climport_invalidate() of another part "
+     "unpins the range.")
 {
 	unsigned char *p = library_map_host(LENGTH);
 	struct climport_dmabuf whole = library_export(p, LENGTH, 0);
@@ -152,8 +158,7 @@ TEST(library_kept_part,
 	EXPECT_EQ(library_read_stats().bytes_pinned, 0);
 }
 
-TEST(library_invalidated_in_use,
-     "A pin that is in use when it is invalidated goes with its last use.")
+TEST(library_invalidated_in_use, "A pin invalidated during use is unpinned with the last use.")
 {
 	unsigned char *p = library_map_host(LENGTH);
 	struct climport_dmabuf d = library_export(p, LENGTH, CLIMPORT_KEEP);
@@ -165,7 +170,7 @@ TEST(library_invalidated_in_use,
 	EVENTUALLY(!library_read_stats().bytes_pinned);
 }
 
-TEST(library_limit, "No more stays pinned that nobody uses than climport_set_keep_limit() permits.")
+TEST(library_limit, "Idle pins never exceed the limit of climport_set_keep_limit().")
 {
 	unsigned char *p = library_map_host(LENGTH);
 
@@ -188,7 +193,8 @@ static void *library_cuda_alloc(int gpu)
 	return (void *)va;
 }
 
-TEST(library_unwatched, "The driver pins CUDA memory once for an export, and twice if it is kept.")
+TEST(library_unwatched,
+     "The driver pins CUDA memory once for an export, and twice for a kept export.")
 {
 	int gpu = mockgpu_open();
 	struct climport_dmabuf d;
@@ -211,7 +217,7 @@ TEST(library_unwatched, "The driver pins CUDA memory once for an export, and twi
 	close(gpu);
 }
 
-/* The kernel reads it for the process: a page that would be a SIGBUS is EFAULT. */
+/* Whether a page can be read.  The kernel reads the page for the process: SIGBUS becomes EFAULT. */
 static int can_be_read(const void *memory)
 {
 	int ends[2], ret;
@@ -224,7 +230,7 @@ static int can_be_read(const void *memory)
 	return ret;
 }
 
-TEST(library_revocable, "Freeing takes revocable memory away from who has it mapped.")
+TEST(library_revocable, "After a free, an old mapping of revocable memory cannot be read.")
 {
 	int gpu = mockgpu_open();
 	uint64_t va = mockgpu_alloc(gpu, LENGTH, 0);
@@ -244,7 +250,7 @@ TEST(library_revocable, "Freeing takes revocable memory away from who has it map
 	close(gpu);
 }
 
-TEST(library_revocable_host, "EFAULT for memory of the host that is to be revocable.")
+TEST(library_revocable_host, "A revocable export of host memory fails with EFAULT.")
 {
 	struct climport_dmabuf d = { .fd = -7 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * End to end: GPU memory in a real PCI BAR, and the process's own memory, exported by libclimport,
- * imported with clImportMemoryARM, read and written by kernels and by the V4L2 test driver.
+ * End to end: GPU memory in a real PCI BAR and the process's own memory are exported by
+ * libclimport, imported with clImportMemoryARM, and accessed by kernels and by the V4L2 test
+ * driver.
  */
 #include "camera.h"
 #include "gdm.h"
@@ -42,8 +43,8 @@ static const void *device_pointer(uint64_t va)
 	return (const void *)(uintptr_t)va;
 }
 
-/* Compiles the kernels, on the host, for the guest. */
-TEST(kernels, "The kernels compile.")
+/* Run on the host, this test compiles the kernels for the guest. */
+TEST(kernels, "The kernels of the tests compile.")
 {
 	unsigned char *zero = bytes_zero(LENGTH);
 	cl_mem a = guest_cl_native(LENGTH, zero), b = guest_cl_native(LENGTH, NULL);
@@ -83,12 +84,12 @@ TEST(opencl_gpu, "A kernel reads and writes GPU memory in a PCI BAR.")
 	gpu_through_kernel(0);
 }
 
-TEST(opencl_gpu_scattered, "A kernel reads and writes memory that is scattered in the BAR.")
+TEST(opencl_gpu_scattered, "A kernel reads and writes GPU memory that is scattered in the BAR.")
 {
 	gpu_through_kernel(MOCK_SCATTER);
 }
 
-TEST(opencl_malloc, "A kernel reads and writes malloc'ed memory by its dma-buf.")
+TEST(opencl_malloc, "A kernel reads and writes the memory of a malloc() through a dma-buf.")
 {
 	unsigned char *want = bytes_random(LENGTH), *memory = NULL;
 	struct climport_dmabuf d;
@@ -110,7 +111,7 @@ TEST(opencl_malloc, "A kernel reads and writes malloc'ed memory by its dma-buf."
 	free(want);
 }
 
-/* In another process: imports what came, and reads it by a kernel. */
+/* The receiving process: imports the descriptor and reads the memory by a kernel. */
 static void receive_and_run(int socket, const unsigned char *want)
 {
 	unsigned char *got = bytes_zero(LENGTH);
@@ -123,7 +124,10 @@ static void receive_and_run(int socket, const unsigned char *want)
 	_exit(bytes_not_transformed(want, got, LENGTH) ? 1 : 0);
 }
 
-/* The child is made before OpenCL is used here: its threads do not survive fork(). */
+/*
+ * The fork comes before the first use of OpenCL in the test: OpenCL's threads do not survive
+ * fork().
+ */
 static void opencl_pass_descriptor(const void *(*fill)(const unsigned char *want))
 {
 	unsigned char *want = bytes_random(LENGTH);
@@ -138,7 +142,7 @@ static void opencl_pass_descriptor(const void *(*fill)(const unsigned char *want
 	if (!child) {
 		char self[32], number[16];
 
-		/* A new program: this one may have used OpenCL already. */
+		/* A new program, because an earlier test may have used OpenCL. */
 		snprintf(number, sizeof(number), "%d", sockets[1]);
 		setenv("GDM_SOCKET", number, 1);
 		snprintf(self, sizeof(self), "/proc/self/exe");
@@ -191,19 +195,19 @@ static const void *fill_host(const unsigned char *want)
 	return memcpy(pages_new(LENGTH, 0), want, LENGTH);
 }
 
-TEST(opencl_passed_gpu, "GPU memory is read by a kernel in another process, after SCM_RIGHTS.")
+TEST(opencl_passed_gpu, "A kernel in another process reads GPU memory received by SCM_RIGHTS.")
 {
 	opencl_pass_descriptor(fill_gpu);
 	close(cuda);
 }
 
 TEST(opencl_passed_host,
-     "A kernel in another process reads this process's memory, after SCM_RIGHTS.")
+     "A kernel in another process reads this process's memory received by SCM_RIGHTS.")
 {
 	opencl_pass_descriptor(fill_host);
 }
 
-/* ---- a camera writes into it ---- */
+/* ---- a camera captures into GPU memory ---- */
 
 static void camera_ok(struct camera *cam, int error)
 {
@@ -270,20 +274,23 @@ static void capture_into_gpu(const char *path)
 	close(gpu);
 }
 
-TEST(vivid_into_gpu, "A camera's frames go straight into the PCI BAR, where a kernel reads them.")
+TEST(vivid_into_gpu,
+     "A camera writes frames straight into the PCI BAR, and a kernel reads the frames.")
 {
 	capture_into_gpu("/dev/video0");
 }
 
-TEST(vivid_into_gpu_contiguous, "Frames of a camera that needs contiguous memory go straight into "
-				"the PCI BAR, where a kernel reads them.")
+TEST(vivid_into_gpu_contiguous,
+     "A camera that needs contiguous memory writes frames straight into the PCI BAR, and a "
+     "kernel reads the frames.")
 {
 	capture_into_gpu("/dev/video1");
 }
 
 /* ---- libclimport ---- */
 
-TEST(library_unaligned, "A range that is not of whole pages is in the dma-buf at the offset.")
+TEST(library_unaligned,
+     "An export of a range inside pages gives whole pages, and the offset of the range.")
 {
 	unsigned char *p = pages_new(LENGTH, 1);
 	struct climport_dmabuf d;
@@ -300,7 +307,7 @@ TEST(library_unaligned, "A range that is not of whole pages is in the dma-buf at
 }
 
 TEST(library_unaligned_gpu,
-     "A range that is not of whole GPU pages is in the dma-buf at the offset.")
+     "An export of a range inside GPU pages gives whole GPU pages, and the offset of the range.")
 {
 	int gpu = mockgpu_open();
 	uint64_t va = mockgpu_alloc(gpu, LENGTH, 0);
@@ -314,7 +321,7 @@ TEST(library_unaligned_gpu,
 	close(gpu);
 }
 
-TEST(library_errors, "Bad ranges and flags: EINVAL and EFAULT; *out stays as it was.")
+TEST(library_errors, "Bad ranges and flags fail with EINVAL or EFAULT, and leave *out unchanged.")
 {
 	unsigned char *p = pages_new(LENGTH, 1);
 	struct climport_dmabuf d = { .fd = -7 };
@@ -333,12 +340,12 @@ static void export_in_child(void *arg)
 {
 	struct climport_dmabuf d;
 
-	/* Its own copy of the range, by a context of its own. */
+	/* The child exports a copy of the range, with a context of the child. */
 	if (climport_export_dmabuf(arg, PAGE, 0, &d))
 		_exit(1);
 }
 
-TEST(library_fork, "A child exports its own memory.")
+TEST(library_fork, "A child can export its own memory.")
 {
 	unsigned char *p = pages_new(LENGTH, 1);
 
@@ -347,7 +354,7 @@ TEST(library_fork, "A child exports its own memory.")
 	EXPECT_EQ(in_child(export_in_child, p), 0);
 }
 
-TEST(library_current, "An export is current until the address means something else.")
+TEST(library_current, "An export is current until the address gets other pages.")
 {
 	unsigned char *p = pages_new(LENGTH, 1);
 	struct gdmabuf_range range;

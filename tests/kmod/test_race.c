@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything at once: threads that free, allocate, export, map, read, close, revoke, drop, evict
- * and import the same ranges.  GDM_ROUNDS is how many times any of them goes round.
+ * Races: threads free, allocate, export, map, read, close, revoke, drop, evict and import, all on a
+ * few shared ranges.  GDM_ROUNDS is the number of rounds of all threads together.
  */
 #include "gdm.h"
 #include "harness.h"
@@ -20,30 +20,32 @@
 enum { SLOTS = 6, VIEWS = 4, RECENT = 16, PAGES_GPU = 2 * GPU_PAGE, PAGES_HOST = 16 * PAGE };
 
 /*
- * Memory that comes and goes.  @turn is odd while it does; what every page begins with is race_word() of
- * the even turn.  Who finds one even turn before and after an export has exported just that memory.
+ * A range of memory, replaced again and again.  @turn is odd during a replacement, and each
+ * replacement adds 2.  Every page begins with race_word() of the even turn.  If a thread reads
+ * equal, even turns before and after an export, the export is of the memory of the turn.
  */
 struct slot {
 	_Atomic uint64_t turn, address;
 };
 
-/* A dma-buf of a thread, and its mapping. */
+/* A dma-buf of a thread, and a mapping of the dma-buf. */
 struct view {
 	struct gdm_export e;
 	struct slot *slot;
 	uint32_t flags;
-	uint64_t turn; /* 0: not known which memory it is */
+	uint64_t turn; /* of the exported memory; 0 is unknown */
 	uint64_t address;
 	unsigned char *map;
 	size_t length;
 };
 
-static _Alignas(PAGE) struct slot slots[SLOTS]; /* one page, to be forked at one moment */
-static _Atomic uint64_t recent[RECENT];		/* slot << 32 | generation */
+static _Alignas(
+	PAGE) struct slot slots[SLOTS]; /* on a single page: fork() copies all slots at once */
+static _Atomic uint64_t recent[RECENT]; /* slot << 32 | generation */
 static atomic_long rounds;
 static int gpu, ctx;
 
-/* The first check that failed in a thread. */
+/* The first failed check of all threads. */
 static struct {
 	atomic_int line;
 	const char *what;
@@ -95,7 +97,7 @@ static uint64_t race_word(const struct slot *slot, uint64_t turn)
 	return 0xca00000000000000ULL | (uint64_t)(slot - slots) << 48 | turn;
 }
 
-/* ---- memory that may be gone ---- */
+/* ---- memory under revocation or unmapping ---- */
 
 static _Thread_local sigjmp_buf jump;
 static _Thread_local volatile sig_atomic_t may_fault;
@@ -117,7 +119,7 @@ static void catch_faults(void)
 	sigaction(SIGSEGV, &action, NULL);
 }
 
-/* The signal, or 0. */
+/* Returns the signal of the read, or 0. */
 static int read_word(const volatile void *p, uint64_t *value)
 {
 	int number = sigsetjmp(jump, 0);
@@ -142,7 +144,7 @@ static int write_word(volatile void *p, uint64_t value)
 	return number;
 }
 
-/* ---- what threads do with dma-bufs ---- */
+/* ---- calls on dma-bufs ---- */
 
 static void race_remember(const struct gdm_export *e)
 {
@@ -170,7 +172,7 @@ static int may_go(const struct view *v)
 	return v->flags & GDMABUF_REVOCABLE;
 }
 
-/* It is the memory that was exported, or it is gone: never anything else. */
+/* A mapping shows the exported memory or gives SIGBUS, and never shows other memory. */
 static void race_view_read(const struct view *v)
 {
 	uint64_t value = 0;
@@ -205,7 +207,7 @@ static void race_view_map(struct view *v)
 		CHECK(errno == ENODEV && may_go(v));
 }
 
-/* It was exported, of @slot, whose turn was @turn before. */
+/* Enters a new export of @slot.  @turn was the slot's turn before the export. */
 static void view_is(struct view *v, struct slot *slot, uint64_t turn)
 {
 	v->slot = slot;
@@ -250,7 +252,7 @@ static void gpu_slot_free(struct slot *slot)
 
 static int gpu_error_is_expected(int err)
 {
-	/* Freed, or being freed; or so much is held that there is no room. */
+	/* The memory is freed or being freed, or other pins leave no room. */
 	return err == -EFAULT || err == -ENOSPC || err == -ENOMEM;
 }
 
@@ -319,7 +321,7 @@ static void *gpu_exporter(void *arg)
 	return NULL;
 }
 
-/* Drops and evicts what others use. */
+/* Drops and evicts pins in use by other threads. */
 static void *race_evictor(void *arg)
 {
 	seed = (uintptr_t)arg * 7919;
@@ -400,7 +402,10 @@ static void host_fill(unsigned char *at, const struct slot *slot, uint64_t turn)
 		*(volatile uint64_t *)(at + i) = race_word(slot, turn);
 }
 
-/* Slots are private memory, but for the last two, which are a file's. */
+/*
+ * Maps the memory of a slot.  The last two slots are shared mappings of files, the other slots are
+ * private.
+ */
 static unsigned char *host_map(const struct slot *slot, void *at)
 {
 	int fd = -1, flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -420,7 +425,7 @@ static unsigned char *host_map(const struct slot *slot, void *at)
 	return p;
 }
 
-/* The address gets other pages, or the pages another address. */
+/* Gives the address other pages, or the pages a new address. */
 static unsigned char *host_change(const struct slot *slot, unsigned char *at)
 {
 	void *other;
@@ -441,7 +446,10 @@ static unsigned char *host_change(const struct slot *slot, unsigned char *at)
 		CHECK(other != MAP_FAILED);
 		CHECK(mremap(at, PAGES_HOST, PAGES_HOST, MREMAP_MAYMOVE | MREMAP_FIXED, other) ==
 		      other);
-		/* They are still those that were exported: not to be written to. */
+		/*
+		 * Moved pages are still the exported pages and must not be written, so the slot
+		 * gets new pages.
+		 */
 		return host_map(slot, other);
 	}
 }
@@ -482,7 +490,10 @@ static void host_view_open(struct view *v)
 	view_is(v, slot, turn);
 }
 
-/* What is written by way of the dma-buf is at the address, as long as that is the same memory. */
+/*
+ * As long as the slot's turn is the turn of the export, a write to the dma-buf arrives at the
+ * address.
+ */
 static void host_write(const struct view *v, unsigned int thread)
 {
 	size_t at = (size_t)race_any(v->length / PAGE) * PAGE + 64 + 8 * thread;
@@ -520,14 +531,17 @@ static void *host_exporter(void *arg)
 	return NULL;
 }
 
-/* A child writes to all that it finds; its parent's pages stay the parent's. */
+/* A child writes to all private slots: the parent's pages must stay unchanged. */
 static void race_child(void)
 {
 	struct gdmabuf_stats s = { .size = sizeof(s) };
 
 	if (gdm_call(ctx, GDMABUF_STATS, &s) != -EACCES)
 		_exit(1);
-	/* Where a slot is being remapped there may be memory that is shared. */
+	/*
+	 * A slot in the middle of a replacement may have shared memory, so the child skips the
+	 * slot.
+	 */
 	for (int i = 0; i < SLOTS - 2; i++)
 		for (size_t at = 0; !(slots[i].turn & 1) && at < PAGES_HOST; at += PAGE)
 			write_word((void *)(uintptr_t)(atomic_load(&slots[i].address) + at), 666);
@@ -553,7 +567,7 @@ static void *race_forker(void *arg)
 
 /* ---- the tests ---- */
 
-/* Up to a NULL. */
+/* Runs a thread for each body, up to a NULL, and waits. */
 static void run_threads(void *(*const bodies[])(void *))
 {
 	pthread_t threads[16];
@@ -577,7 +591,7 @@ static void race_start(void)
 	memset(recent, 0, sizeof(recent));
 }
 
-/* Kept pins as well, once the budget is 0. */
+/* Checks that no pin is left.  A budget of 0 evicts the kept pins. */
 static void nothing_is_left(void)
 {
 	struct gdmabuf_stats s = gdm_stats(ctx);
@@ -621,7 +635,9 @@ static void gpu_race(void *(*const bodies[])(void *))
 	gpu_end();
 }
 
-TEST(race_gpu, "A mapping shows the memory it was made of, or none, whatever threads do at once.")
+TEST(race_gpu,
+     "While threads free and export, a mapping of GPU memory shows the exported memory or gives "
+     "SIGBUS.")
 {
 	static void *(*const bodies[])(void *) = { gpu_allocator, gpu_allocator, gpu_exporter,
 						   gpu_exporter,  gpu_exporter,	 race_evictor,
@@ -630,8 +646,9 @@ TEST(race_gpu, "A mapping shows the memory it was made of, or none, whatever thr
 	gpu_race(bodies);
 }
 
-TEST(race_gpu_import, "A mapping shows the memory it was made of, or none, whatever threads and an "
-		      "importing device do at once.")
+TEST(race_gpu_import,
+     "While threads free, export and import, a mapping of GPU memory shows the exported memory "
+     "or gives SIGBUS.")
 {
 	static void *(*const bodies[])(void *) = { gpu_allocator, gpu_exporter, import_thread,
 						   race_evictor, NULL };
@@ -669,7 +686,8 @@ static void host_race(void *(*const bodies[])(void *))
 	host_end();
 }
 
-TEST(race_host, "An export is what the address was, or is not valid, whatever is remapped.")
+TEST(race_host,
+     "While threads remap, a valid export of host memory shows the bytes at the address.")
 {
 	static void *(*const bodies[])(void *) = { host_remapper, host_remapper, host_exporter,
 						   host_exporter, host_exporter, race_evictor,
@@ -678,8 +696,9 @@ TEST(race_host, "An export is what the address was, or is not valid, whatever is
 	host_race(bodies);
 }
 
-TEST(race_host_import, "An export that a device imports is what the address was, or is not valid, "
-		       "whatever is remapped.")
+TEST(race_host_import,
+     "While threads remap and a device imports, a valid export of host memory shows the bytes at "
+     "the address.")
 {
 	static void *(*const bodies[])(void *) = { host_remapper, host_exporter, import_thread,
 						   race_evictor, NULL };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The module gdmabuf is unloaded while the kernel still has work of the module to finish.  The tests
- * load the module again, from the file that the environment's GDM_MODULE names.
+ * The module gdmabuf is unloaded while the kernel still has work of the module to finish.  The
+ * tests load the module again, from the file that GDM_MODULE names in the environment.
  */
 #include "../harness.h"
 #include "gdm.h"
@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 /*
- * Opens the module's file.  The tests call this before they unload the module: without the file, all
- * later tests in the guest would be without gdmabuf.
+ * Opens the module's file, before a test unloads the module: without the file, all later tests in
+ * the guest would be without gdmabuf.
  */
 static int unload_open_module(void)
 {
@@ -144,7 +144,7 @@ static void unload_run_on(int cpu)
 	EXPECT_EQ(sched_setaffinity(0, sizeof(set), &set), 0);
 }
 
-/* Keeps kernel threads from CPU 1 for 50 ms at a time. */
+/* Keeps kernel threads off CPU 1 for 50 ms at a time. */
 static pid_t unload_start_hog(void)
 {
 	struct sched_param priority = { 50 };
@@ -172,7 +172,10 @@ struct unload_pipes {
 	int ready[2], end[2];
 };
 
-/* Starts a process with an MMU notifier.  The process closes its context on CPU 1 when @pipes->end closes. */
+/*
+ * Starts a process with an MMU notifier.  The process closes the context on CPU 1 when the pipe
+ * @end closes.
+ */
 static pid_t unload_start_process(const struct unload_pipes *pipes, bool exits)
 {
 	pid_t pid = fork();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls that the fuzzer makes of the modules, each with random arguments on random entries of
- * the shared tables.  More calls: shared.h (descriptors), memory.h (mappings).
+ * The fuzzer's calls of the modules, each with random arguments on random entries of the shared
+ * tables.  More calls: shared.h (descriptors), memory.h (mappings).
  */
 #ifndef TESTS_KMOD_FUZZ_CALLS_H
 #define TESTS_KMOD_FUZZ_CALLS_H

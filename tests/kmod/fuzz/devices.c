@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of the devices around gdmabuf: the mock of the GPU, the importer, and fences of dma-bufs. */
+/* Calls of the devices around gdmabuf: the mock GPU, the importer, and fences of dma-bufs. */
 #include "../../../kmod/importer/importer.h"
 #include "../../../kmod/mock/mock.h"
 #include "calls.h"

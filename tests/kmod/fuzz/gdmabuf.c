@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of /dev/gdmabuf: every ioctl, with arguments that are mostly right. */
+/* Calls of /dev/gdmabuf: every ioctl, mostly with right arguments. */
 #include "calls.h"
 #include "memory.h"
 #include "shared.h"
@@ -41,7 +41,7 @@ static void fuzz_export(int is_gpu)
 						    (fuzz_any(4) ? 0 : GDMABUF_UNWATCHED)
 					  : GDMABUF_KEEP | GDMABUF_READ_ONLY);
 	if (wild) {
-		/* Memory outside the arena is the fuzzer's own: nobody may write to it. */
+		/* Memory outside the arena is the fuzzer's own, and must not be written. */
 		c.e.flags |= GDMABUF_READ_ONLY;
 		c.e.address = fuzz_any(2) ? fuzz_any_edge() : (uintptr_t)&c & -(uintptr_t)FUZZ_PAGE;
 		c.e.length = fuzz_any(2) ? fuzz_any_edge() : (uint64_t)FUZZ_PAGE * fuzz_any(4);

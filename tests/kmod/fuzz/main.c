@@ -3,11 +3,11 @@
  * fuzz SECONDS [SEED]: a fuzzer of the kernel modules.
  *
  * Several threads and their children make random calls of gdmabuf for SECONDS, and of gdmabuf_mock
- * and gdmabuf_importer where these modules are loaded.  When all processes have ended, gdmabuf and
- * the GPU must hold nothing.  A fault of the kernel is found by the kernel's own checks, in the log.
+ * and gdmabuf_importer where both modules are loaded.  When all processes have ended, gdmabuf and
+ * the GPU must hold nothing.  A fault of the kernel is found by the kernel's own checks.
  *
  * random.h    numbers and edge values
- * shared.h    descriptors that all threads use at the same time
+ * shared.h    descriptors and memory in use by several threads
  * memory.h    memory to export, and mappings of dma-bufs
  * calls.h     the calls of each module
  * process.h   threads, children, and the program executed again

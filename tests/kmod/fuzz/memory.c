@@ -118,8 +118,8 @@ static void fuzz_replace_view(_Atomic uint64_t *place, uint64_t view)
 }
 
 /*
- * The view enters the table after the last touch here.  A view in the table may be unmapped by
- * another thread, and the address may belong to a new mapping by then.
+ * The view enters the table after the last touch here.  Other threads may unmap a view in the
+ * table, and a new mapping may have the address by then.
  */
 void fuzz_view_map(void)
 {

@@ -2,9 +2,9 @@
 /*
  * Memory of the fuzzer's process.
  *
- * The arena is the memory that is exported.  Threads remap the arena all the time, so a page of the
- * arena may be absent or read-only when another thread touches the page: the fault is caught.
- * A view is a mapping of a dma-buf.
+ * The arena is the memory to export.  Threads remap the arena all the time, so a page may be absent
+ * or read-only when a thread touches the page: the fault is caught.  A view is a mapping of a
+ * dma-buf.
  */
 #ifndef TESTS_KMOD_FUZZ_MEMORY_H
 #define TESTS_KMOD_FUZZ_MEMORY_H
@@ -14,7 +14,7 @@
 enum {
 	FUZZ_PAGE = 4096,
 	FUZZ_ARENA_PAGES = 2048,
-	/* The longest copy of the GPU; the arena has inaccessible margins of that size. */
+	/* The longest copy of the GPU, and the length of each inaccessible margin of the arena. */
 	FUZZ_COPY_MAX = 0x20000,
 };
 

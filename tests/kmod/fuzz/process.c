@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Descriptors below LAST_FD pass an exec.  A child that hangs is ended by SIGALRM. */
+/* Descriptors below LAST_FD pass an exec.  SIGALRM ends a child after CHILD_SECONDS. */
 enum { THREADS = 4, CHILD_CALLS = 60, CHILD_SECONDS = 20, LAST_FD = 200 };
 
 static atomic_long calls_made;
@@ -70,7 +70,7 @@ static void *fuzz_short_thread(void *arg)
 	return NULL;
 }
 
-/* A thread that comes and goes. */
+/* Starts a short thread and waits for the end. */
 static void fuzz_thread_once(void)
 {
 	pthread_t thread;
@@ -105,7 +105,7 @@ static _Noreturn void fuzz_exec_again(void)
 	_exit(1);
 }
 
-/* A child uses what the child inherits; the kernel closes everything when the child ends. */
+/* A child makes a few calls with inherited descriptors; the kernel closes everything at the end. */
 static _Noreturn void fuzz_child(uint64_t seed)
 {
 	is_child = 1;
@@ -147,8 +147,8 @@ static void fuzz_start_other(void)
 static void fuzz_begin(void);
 
 /*
- * The descriptors are of the process before the exec.  Their contexts belong to the memory of that
- * process, so calls on these contexts fail.
+ * The descriptors are of the process before the exec.  A context belongs to the memory of the old
+ * process, so calls on an inherited context fail.
  */
 int fuzz_after_exec(const char *seed)
 {
@@ -174,7 +174,7 @@ static void *fuzz_in_thread(void *arg)
 	return NULL;
 }
 
-/* Interrupts a thread that waits for a fence: at the end nobody may be left to signal the fence. */
+/* Interrupts a wait for a fence: at the end nobody may be left to signal the fence. */
 static void fuzz_on_nudge(int number)
 {
 	(void)number;
@@ -200,7 +200,7 @@ static void fuzz_nudge_all(void)
 		closedir(tasks);
 }
 
-/* A thread may join a short thread that waits for a fence, so every thread is nudged. */
+/* A thread may join a short thread, which may wait for a fence, so every thread is nudged. */
 static void fuzz_nudge_until_ended(const pthread_t *threads)
 {
 	for (int ended = 0; ended < THREADS;)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process that the fuzzer runs in: threads that make random calls until a given time, and
- * children and short threads that make a few calls and end.
+ * The process of the fuzzer: threads make random calls until a given time; children and short
+ * threads make a few calls and end.
  */
 #ifndef TESTS_KMOD_FUZZ_PROCESS_H
 #define TESTS_KMOD_FUZZ_PROCESS_H
@@ -15,7 +15,7 @@
  */
 _Noreturn void fuzz_run(uint64_t seed, time_t end);
 
-/* The first argument, and the body, of a child that has executed the program again. */
+/* The first argument, and the body, of a child that executes the program again. */
 #define FUZZ_AFTER_EXEC "after-exec"
 int fuzz_after_exec(const char *seed);
 

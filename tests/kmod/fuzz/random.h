@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random numbers for the fuzzer.  Each thread has a generator of its own: a thread that starts with
- * a known seed makes a known sequence of calls.
+ * Random numbers for the fuzzer.  Each thread has a generator, and makes a known sequence of calls
+ * from a known seed.
  */
 #ifndef TESTS_KMOD_FUZZ_RANDOM_H
 #define TESTS_KMOD_FUZZ_RANDOM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptors and memory that all threads of the fuzzer use at the same time: a thread closes,
- * frees and replaces whatever another thread is using.  Children inherit the tables.
+ * Descriptors and memory in use by all threads of the fuzzer: a thread closes, frees and replaces
+ * entries while other threads use the entries.  Children inherit the tables.
  *
  * An entry without a descriptor is -1, an entry without memory is 0.
  */
@@ -42,13 +42,13 @@ void fuzz_shared_close(void);
 /* Replaces and closes a descriptor. */
 void fuzz_replace_fd(atomic_int *place, int fd);
 
-/* Mostly a dma-buf, sometimes another descriptor, or a number that is none. */
+/* Mostly a dma-buf, sometimes a descriptor of another kind, or a bad number. */
 int fuzz_any_fd(void);
 
 /* Call: opens, duplicates or closes a descriptor. */
 void fuzz_open_close(void);
 
-/* Call: sends a descriptor to another thread or process, or receives one. */
+/* Call: sends a descriptor to other threads and processes, or receives a descriptor. */
 void fuzz_pass_on(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* As much of the kernel as its headers of arithmetic need in user space. */
+/* The part of the kernel's types that the modules' arithmetic needs in user space. */
 #ifndef TESTS_KMOD_SHIM_TYPES_H
 #define TESTS_KMOD_SHIM_TYPES_H
 

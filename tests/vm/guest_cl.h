@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OpenCL for the guest's tests: one context with one device, and kernels that read and
- * write every byte of what was imported.  A call that fails ends the test.
+ * OpenCL for the guest's tests: a context with a device, and kernels that read and write every byte
+ * of an import.  A failed call ends the test.
  */
 #ifndef TESTS_VM_GUEST_CL_H
 #define TESTS_VM_GUEST_CL_H
@@ -9,34 +9,40 @@
 #include <CL/cl.h>
 #include <stddef.h>
 
-/* What the kernels do to each byte, so that a byte not written does not pass. */
+/* Each kernel changes every byte by an XOR with KEY: a byte that the kernel left out shows. */
 enum { GUEST_CL_KEY = 0x5a };
 
-/* Imports the dma-buf with no property but its type. */
+/* Imports the dma-buf with the import type as only property. */
 cl_mem guest_cl_import(int fd, size_t size, cl_mem_flags flags);
 
-/* The same, where the application itself keeps the CPU's view consistent. */
+/* Imports the dma-buf without host consistency: the application keeps the CPU's view consistent. */
 cl_mem guest_cl_import_inconsistent(int fd, size_t size, cl_mem_flags flags);
 
-/* The error of an import that has to fail. */
+/* The error of an import that must fail. */
 cl_int guest_cl_import_error(int fd, size_t size, cl_mem_flags flags);
 
-/* An object of the driver's own, with nothing imported; @bytes may be NULL. */
+/* Creates a buffer of the driver's own, without an import.  @bytes may be NULL. */
 cl_mem guest_cl_native(size_t size, const void *bytes);
 void guest_cl_native_read(cl_mem native, void *bytes, size_t size);
 
-/* to[i] = from[i] ^ KEY, by a kernel, and waits; @size is a multiple of 64. */
+/* Runs a kernel, to[i] = from[i] ^ KEY, and waits.  @size is a multiple of 64. */
 void guest_cl_transform(cl_mem from, cl_mem to, size_t size);
 
-/* The same, and does not wait: begin never blocks, end waits for it. */
+/* Starts the kernel of guest_cl_transform() and never blocks; guest_cl_transform_end() waits. */
 cl_event guest_cl_transform_begin(cl_mem from, cl_mem to, size_t size);
 int guest_cl_is_complete(cl_event event);
 void guest_cl_transform_end(cl_event event);
 
-/* An image of RGBA, 8 bits unsigned, on a buffer; with NULL and no pitch, on its own. */
+/*
+ * Creates an image of RGBA, 8 bits unsigned, on a buffer.  Without a buffer (NULL, pitch 0) the
+ * driver allocates the memory.
+ */
 cl_mem guest_cl_image(cl_mem buffer, cl_mem_flags flags, size_t width, size_t height, size_t pitch);
 
-/* The same as above, from and to the pixels of an image; @width is a multiple of 16. */
+/*
+ * Runs a kernel as guest_cl_transform() does, from and to the pixels of an image.  @width is a
+ * multiple of 16.
+ */
 void guest_cl_transform_from_image(cl_mem image, cl_mem to, size_t width, size_t height);
 void guest_cl_transform_to_image(cl_mem from, cl_mem image, size_t width, size_t height);
 

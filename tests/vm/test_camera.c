@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames of the V4L2 test driver (vivid), read by kernels without a copy: from buffers of
- * the driver's own, exported with VIDIOC_EXPBUF, and from dma-bufs of other producers
- * that it captured into.
+ * Kernels read frames of the V4L2 test driver (vivid) without a copy.  The frames are in buffers of
+ * the driver, exported with VIDIOC_EXPBUF, or in dma-bufs of other producers, imported by the
+ * driver.
  */
 #include "camera.h"
 #include "guest_cl.h"
@@ -23,7 +23,7 @@ enum {
 	UNTOUCHED = 0xa5,
 };
 
-/* A camera, its buffers as dma-bufs, and each of these as an import. */
+/* A camera, the camera's buffers as dma-bufs, and an import of each dma-buf. */
 struct capture {
 	struct camera cam;
 	int access;
@@ -92,7 +92,7 @@ static void capture_close(struct capture *c)
 	camera_close(&c->cam);
 }
 
-/* So that a frame which did not arrive is not taken for one. */
+/* Overwrites a buffer: an old frame in the buffer would pass for a new frame. */
 static void capture_blank(struct capture *c, unsigned int index)
 {
 	unsigned char *bytes;
@@ -117,7 +117,7 @@ static void capture_expect_frame(const unsigned char *bytes, size_t size)
 	EXPECT(other > size / 8);
 }
 
-/* Either a kernel reads the import itself, or an image on it. */
+/* A kernel reads the import, or an image on the import. */
 static void capture_copy_by_kernel(struct capture *c, unsigned int index, cl_mem out, int as_image)
 {
 	cl_mem image;
@@ -192,8 +192,9 @@ TEST(vivid_exported_contiguous,
 	capture_run_exported("/dev/video1", O_RDWR);
 }
 
-TEST(vivid_exported_read_only, "A kernel reads the frames in buffers exported read-only, "
-			       "which are CL_MEM_READ_ONLY.")
+TEST(vivid_exported_read_only,
+     "A kernel reads the frames in buffers exported read-only, and the imports are "
+     "CL_MEM_READ_ONLY.")
 {
 	struct capture c;
 
@@ -203,7 +204,7 @@ TEST(vivid_exported_read_only, "A kernel reads the frames in buffers exported re
 	capture_close(&c);
 }
 
-TEST(vivid_exported_image, "A kernel reads the frames as images on the imports.")
+TEST(vivid_exported_image, "A kernel reads the frames through images on the imports.")
 {
 	struct capture c;
 
@@ -231,12 +232,13 @@ static void capture_write_by_kernel(const char *path)
 	free(got);
 }
 
-TEST(vivid_exported_written, "The CPU reads what a kernel wrote to an exported buffer.")
+TEST(vivid_exported_written, "The CPU reads the bytes that a kernel wrote to an exported buffer.")
 {
 	capture_write_by_kernel("/dev/video0");
 }
 
-TEST(vivid_exported_contiguous_written, "The CPU reads what a kernel wrote to a contiguous one.")
+TEST(vivid_exported_contiguous_written,
+     "The CPU reads the bytes that a kernel wrote to an exported contiguous buffer.")
 {
 	capture_write_by_kernel("/dev/video1");
 }
@@ -251,7 +253,8 @@ TEST(vivid_into_heap, "A kernel reads the frames captured into dma-bufs of the s
 	capture_run_imported("dma-heap", O_RDWR);
 }
 
-TEST(vivid_into_heap_read_only, "A kernel reads frames through a read-only descriptor of the heap.")
+TEST(vivid_into_heap_read_only,
+     "A kernel reads frames through a read-only descriptor of the system heap.")
 {
 	capture_run_imported("dma-heap", O_RDONLY);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DMA_BUF_IOCTL_SYNC around kernels, seen from the kernel's side: vgem's fences, which stand for
- * a device that is not done with the buffer, and a probe that counts the calls.
+ * DMA_BUF_IOCTL_SYNC around kernels, from the view of the Linux kernel. vgem's fences stand for a
+ * device that still uses the buffer, and a probe counts the calls.
  */
 #include "guest_cl.h"
 #include "harness.h"
@@ -17,7 +17,7 @@
 
 enum { SIZE = 64 * 1024, PAUSE_MS = 300 };
 
-/* Linux, include/uapi/drm/vgem_drm.h, which libdrm does not have. */
+/* From Linux, include/uapi/drm/vgem_drm.h; libdrm does not install the header. */
 struct vgem_fence_attach {
 	uint32_t handle, flags, out_fence, pad;
 };
@@ -28,7 +28,7 @@ struct vgem_fence_signal {
 #define VGEM_FENCE_SIGNAL DRM_IOW(DRM_COMMAND_BASE + 2, struct vgem_fence_signal)
 enum { READS = 0, WRITES = 1 };
 
-/* A device that is at work on a dma-buf. */
+/* A device at work on a dma-buf. */
 struct device {
 	int card, fd;
 	uint32_t fence;
@@ -100,7 +100,7 @@ static long coherency_clock_ms(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* vgem's fences give up after ten seconds: what takes less did not wait for that. */
+/* vgem's fences time out after ten seconds, so a shorter wait was ended by the fence's signal. */
 static cl_event begin_at_once(cl_mem from, cl_mem to)
 {
 	long start = coherency_clock_ms();
@@ -110,8 +110,9 @@ static cl_event begin_at_once(cl_mem from, cl_mem to)
 	return event;
 }
 
-TEST(reader_waits, "A kernel that reads does not begin before the device has written, "
-		   "and the enqueue does not block.")
+TEST(reader_waits,
+     "A kernel that reads begins only after the device has written, and the enqueue does not "
+     "block.")
 {
 	unsigned char *want = bytes_random(SIZE), *got = bytes_zero(SIZE);
 	struct device d = device_start(WRITES);
@@ -133,7 +134,7 @@ TEST(reader_waits, "A kernel that reads does not begin before the device has wri
 	free(got);
 }
 
-TEST(writer_waits, "A kernel that writes does not begin before the device has read.")
+TEST(writer_waits, "A kernel that writes begins only after the device has read.")
 {
 	unsigned char *want = bytes_random(SIZE), *zero = bytes_zero(SIZE);
 	struct device d = device_start(READS);
@@ -169,7 +170,8 @@ TEST(readers_share, "A kernel that reads does not wait for a device that reads."
 	device_close(&d);
 }
 
-TEST(others_do_not_wait, "A kernel without the import among its arguments does not wait for it.")
+TEST(others_do_not_wait,
+     "A kernel without the import among the arguments does not wait for the device.")
 {
 	struct device d = device_start(WRITES);
 	cl_mem waiting = guest_cl_import(d.fd, SIZE, 0);
@@ -185,7 +187,7 @@ TEST(others_do_not_wait, "A kernel without the import among its arguments does n
 	device_close(&d);
 }
 
-/* Calls of DMA_BUF_IOCTL_SYNC, as the kernel sees them. */
+/* The counts of DMA_BUF_IOCTL_SYNC calls, from a probe in the Linux kernel. */
 struct brackets {
 	int begun, ended;
 };
@@ -228,7 +230,7 @@ static struct brackets brackets_now(void)
 	return b;
 }
 
-/* Both counts have grown by @times. */
+/* Expects that both counts have grown by @times. */
 static void expect_brackets(struct brackets before, int times)
 {
 	struct brackets now = brackets_now();
@@ -237,7 +239,8 @@ static void expect_brackets(struct brackets before, int times)
 	EXPECT_EQ(now.ended - before.ended, times);
 }
 
-TEST(arguments_bracketed, "Begin and end are called once for each import that is an argument.")
+TEST(arguments_bracketed,
+     "Begin and end of CPU access are called once for each import among the arguments.")
 {
 	struct device d = device_start(READS), e = device_start(READS);
 	cl_mem in = guest_cl_import(d.fd, SIZE, 0), out = guest_cl_import(e.fd, SIZE, 0);
@@ -262,7 +265,7 @@ TEST(arguments_bracketed, "Begin and end are called once for each import that is
 }
 
 TEST(inconsistent_not_bracketed,
-     "An import for which the application asked for no consistency is not bracketed.")
+     "An import without requested host consistency gets no begin and no end of CPU access.")
 {
 	struct device d = device_start(READS);
 	cl_mem in = guest_cl_import_inconsistent(d.fd, SIZE, 0), out = guest_cl_native(SIZE, NULL);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Imports of real dma-bufs, one after the other from each producer that the kernel has.
- * Compared byte for byte with what the CPU sees through a mapping of its own; OpenCL
- * is never asked to map or read an import.
+ * Imports of real dma-bufs, from each producer that the kernel has.  The tests compare the bytes of
+ * a kernel with the bytes of the CPU's own mapping, and never ask OpenCL to map or read an import.
  */
 #include "guest_cl.h"
 #include "harness.h"
@@ -116,7 +115,7 @@ static void dmabuf_turns(const struct producer *p)
 	free(got);
 }
 TEST_EACH(turns, struct producer_row, producers,
-	  "CPU and kernels take turns on the same two imports, eight times.")
+	  "The CPU and kernels take turns on two imports, eight times.")
 {
 	dmabuf_turns(dmabuf_need_producer(row->producer));
 }
@@ -157,7 +156,7 @@ static void dmabuf_outlives_descriptor(const struct producer *p)
 	free(got);
 }
 TEST_EACH(outlives_descriptor, struct producer_row, producers,
-	  "An import goes on working when its descriptor is closed.")
+	  "An import works after the descriptor is closed.")
 {
 	dmabuf_outlives_descriptor(dmabuf_need_producer(row->producer));
 }
@@ -186,7 +185,7 @@ static void dmabuf_sub_buffer(const struct producer *p)
 	free(zero);
 }
 TEST_EACH(sub_buffer, struct producer_row, producers,
-	  "A kernel writes a sub-buffer in place, and nothing around it.")
+	  "A kernel writes every byte of a sub-buffer, and no byte outside.")
 {
 	dmabuf_sub_buffer(dmabuf_need_producer(row->producer));
 }
@@ -218,7 +217,7 @@ static void dmabuf_image_reads(const struct producer *p)
 	free(got);
 }
 TEST_EACH(image_reads, struct producer_row, producers,
-	  "A kernel reads part of the import as a 2D image with a pitch.")
+	  "A kernel reads a part of the import as a 2D image with a row pitch.")
 {
 	dmabuf_image_reads(dmabuf_need_producer(row->producer));
 }
@@ -248,7 +247,7 @@ static void dmabuf_image_writes(const struct producer *p)
 	free(zero);
 }
 TEST_EACH(image_writes, struct producer_row, producers,
-	  "A kernel writes the import as a 2D image, and nothing between the rows.")
+	  "A kernel writes the import as a 2D image, and no byte between the rows.")
 {
 	dmabuf_image_writes(dmabuf_need_producer(row->producer));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "Flags attached to a dma_buf file handle take precedence over memory flags supplied to
- * clImportMemoryARM": descriptors that are read-only.
+ * Imports of read-only descriptors: "Flags attached to a dma_buf file handle take precedence over
+ * memory flags supplied to clImportMemoryARM".
  */
 #include "guest_cl.h"
 #include "harness.h"
@@ -82,7 +82,7 @@ TEST_EACH(read_only_derived, struct producer_row, producers,
 	read_only_derived(read_only_need(row->producer));
 }
 
-/* Filled with zeros by the kernel; frames are in test_camera.c. */
+/* The dma-buf is full of zeros, by the Linux kernel.  Frames are read in test_camera.c. */
 static void read_only_reads(int fd)
 {
 	unsigned char got[SIZE], wrong = 0;

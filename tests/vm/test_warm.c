@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No dma-buf: for tests/vm/run --host, which leaves the compiled kernels in PoCL's cache. */
+/*
+ * Uses no dma-buf. tests/vm/run --host runs this program, to leave compiled kernels in PoCL's
+ * cache.
+ */
 #include "guest_cl.h"
 #include "harness.h"
 #include "view.h"
 
 enum { WIDTH = 64, HEIGHT = 64, SIZE = WIDTH * HEIGHT * 4 };
 
-TEST(kernels, "The kernels of these tests work on the driver's own buffers and images.")
+TEST(kernels, "The kernels of the tests work on buffers and images of the driver.")
 {
 	unsigned char *want = bytes_random(SIZE), *got = bytes_zero(SIZE);
 	cl_mem in = guest_cl_native(SIZE, want), out = guest_cl_native(SIZE, NULL);

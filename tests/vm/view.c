@@ -90,7 +90,7 @@ static struct held held_now(void)
 			      held_count_dmabufs() };
 }
 
-/* A command's last hold on a dma-buf may go a moment after its event. */
+/* A command may release a dma-buf a moment after the command's event is complete. */
 struct held held_settled(void)
 {
 	const struct timespec pause = { 0, 50 * 1000 * 1000 };

@@ -84,4 +84,41 @@ void test_in_child(void (*body)(void));
 
 #define EXPECT(condition) EXPECT_EQ(!!(condition), 1)
 
+/* A row and a column of TEST_EACH_PAIR(). */
+struct test_pair {
+	const void *row, *column;
+};
+
+/*
+ * TEST_EACH_PAIR(name, struct row, rows, struct column, columns, "sentence") { ... row, column ... }
+ *
+ * A test for each row of the array @rows with each row of the array @columns.  Both members name
+ * are the end of the test's name: name_ROW_COLUMN.
+ */
+#define TEST_EACH_PAIR(id, row_type, rows, column_type, columns, sentence)                    \
+	static void test_##id(const row_type *row, const column_type *column);                \
+	static void run_##id(const void *pair)                                                \
+	{                                                                                     \
+		const struct test_pair *of = pair;                                            \
+		test_##id(of->row, of->column);                                               \
+	}                                                                                     \
+	__attribute__((constructor)) static void register_##id(void)                          \
+	{                                                                                     \
+		enum { WIDTH_OF_##id = sizeof(columns) / sizeof(*(columns)) };                \
+		static struct test_pair p[sizeof(rows) / sizeof(*(rows)) * WIDTH_OF_##id];    \
+		static struct test t[sizeof(p) / sizeof(*p)];                                 \
+		for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {                         \
+			char name[128];                                                       \
+			p[i].row = &(rows)[i / WIDTH_OF_##id];                                \
+			p[i].column = &(columns)[i % WIDTH_OF_##id];                          \
+			snprintf(name, sizeof(name), "%s_%s", (rows)[i / WIDTH_OF_##id].name, \
+				 (columns)[i % WIDTH_OF_##id].name);                          \
+			t[i] = (struct test){ .says = (sentence),                             \
+					      .run_row = run_##id,                            \
+					      .row = &p[i] };                                 \
+			test_register_row(&t[i], #id, name);                                  \
+		}                                                                             \
+	}                                                                                     \
+	static void test_##id(const row_type *row, const column_type *column)
+
 #endif

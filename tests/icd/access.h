@@ -55,6 +55,17 @@ static const struct driver_kind {
 	{ "out_of_order_quirk", OUT_OF_ORDER, true },
 };
 
+/* For TEST_EACH(): the edges of a bracket. */
+static const struct sync_edge {
+	const char *name;
+} sync_edges[] = { { "START" }, { "END" } };
+
+/* For TEST_EACH(): whether the application asks for an event of the command. */
+static const struct event_kind {
+	const char *name;
+	bool wanted;
+} event_kinds[] = { { "without_event", false }, { "with_event", true } };
+
 struct run run_open(cl_command_queue_properties properties);
 void run_close(struct run *r);
 

@@ -95,39 +95,41 @@ TEST(overwritten,
 
 typedef cl_int(CL_API_CALL *set_pointer_fn)(cl_kernel kernel, cl_uint index, const void *value);
 
-/* The dispatch table's function if @name is NULL, else the extension function @name. */
-static set_pointer_fn pointer_setter(const char *name)
+/* Functions that set an argument by address; NULL is the dispatch table's function. */
+static const struct setter {
+	const char *name, *function;
+} setters[] = { { "core", NULL },
+		{ "arm", "clSetKernelArgSVMPointerARM" },
+		{ "intel", "clSetKernelArgMemPointerINTEL" },
+		{ "ext", "clSetKernelArgDevicePointerEXT" } };
+
+static set_pointer_fn setter_find(const struct setter *setter)
 {
 	set_pointer_fn set = cl.clSetKernelArgSVMPointer;
 
-	if (name)
+	if (setter->function)
 		set = (set_pointer_fn)cl.clGetExtensionFunctionAddressForPlatform(fix.platform,
-										  name);
+										  setter->function);
 	EXPECT(set);
 	return set;
 }
 
-TEST(set_by_address, "An argument that was set by address does not count any more.")
+TEST_EACH(set_by_address, struct setter, setters,
+	  "If an argument is set by address, the former object is not bracketed any more.")
 {
-	static const char *const names[] = { NULL, "clSetKernelArgSVMPointerARM",
-					     "clSetKernelArgMemPointerINTEL",
-					     "clSetKernelArgDevicePointerEXT" };
+	struct two t = access_args_open(NULL, NULL);
+	set_pointer_fn set = setter_find(row);
+	unsigned char byte = 4;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct two t = access_args_open(NULL, NULL);
-		set_pointer_fn set = pointer_setter(names[i]);
-		unsigned char byte = 4;
-
-		EXPECT_EQ(set(t.kernel, 7, &byte), CL_INVALID_ARG_INDEX);
-		access_args_run(t.kernel);
-		expect_bracket("a", "increment");
-		stub_trace_clear();
-		EXPECT_EQ(set(t.kernel, 0, &byte), CL_SUCCESS);
-		access_args_run(t.kernel);
-		expect_no_sync("a");
-		EXPECT_EQ(byte, 5);
-		access_args_close(&t);
-	}
+	EXPECT_EQ(set(t.kernel, 7, &byte), CL_INVALID_ARG_INDEX);
+	access_args_run(t.kernel);
+	expect_bracket("a", "increment");
+	stub_trace_clear();
+	EXPECT_EQ(set(t.kernel, 0, &byte), CL_SUCCESS);
+	access_args_run(t.kernel);
+	expect_no_sync("a");
+	EXPECT_EQ(byte, 5);
+	access_args_close(&t);
 }
 
 TEST(failed_set, "A clSetKernelArg that the driver refuses changes nothing.")
@@ -303,14 +305,20 @@ TEST(application_keeps, "Imports whose data the application keeps consistent are
 	access_args_close(&t);
 }
 
-TEST(version_1_1, "In version 1.1.0 only when asked for.")
+TEST(version_1_1, "From version 1.1.0 on, imports are not bracketed by default.")
 {
 	struct two t = access_args_open("1.1.0", NULL);
 
 	access_args_run(t.kernel);
 	expect_no_sync("a");
 	access_args_close(&t);
-	t = access_args_open("1.1.0", runtime_keeps);
+}
+
+TEST(version_1_1_runtime,
+     "From version 1.1.0 on, imports whose data the runtime keeps consistent are bracketed.")
+{
+	struct two t = access_args_open("1.1.0", runtime_keeps);
+
 	access_args_run(t.kernel);
 	expect_bracket("a", "increment");
 	access_args_close(&t);

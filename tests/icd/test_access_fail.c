@@ -68,49 +68,46 @@ TEST_EACH(kernel_fails, struct driver_kind, driver_kinds,
 	run_close(&r);
 }
 
-TEST(interrupted, "EINTR and EAGAIN are tried again.")
-{
-	static const char *const edges[] = { "START", "END" };
+/* Errors after which the ioctl is repeated. */
+static const struct transient {
+	const char *name;
+	int error;
+} transients[] = { { "EINTR", EINTR }, { "EAGAIN", EAGAIN } };
 
-	for (int i = 0; i < 4; i++) {
-		struct run r = run_open(0);
-
-		fake_dmabuf_fail(edges[i & 1], i & 2 ? EAGAIN : EINTR, 3);
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
-		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		expect_count("failed", 3);
-		expect_bracket("a", "increment");
-		run_close(&r);
-	}
-}
-
-TEST(start_fails, "When START fails the kernel does not run, and the event fails.")
+TEST_EACH_PAIR(interrupted, struct sync_edge, sync_edges, struct transient, transients,
+	       "After EINTR or EAGAIN a SYNC is tried again.")
 {
 	struct run r = run_open(0);
-	cl_event done;
 
-	fake_dmabuf_fail("START", EIO, 1);
-	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
-	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-	EXPECT(fixture_event_status(done) < 0);
-	expect_count("kernel increment", 0);
-	expect_no_sync("a");
-	cl.clReleaseEvent(done);
+	fake_dmabuf_fail(row->name, column->error, 3);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_count("failed", 3);
+	expect_bracket("a", "increment");
 	run_close(&r);
 }
 
-TEST(end_fails, "When END fails the event fails.")
+/* The SYNC that fails, and how many kernels run all the same. */
+static const struct failing_sync {
+	const char *name;
+	int kernels;
+} failing_syncs[] = { { "START", 0 }, { "END", 1 } };
+
+TEST_EACH(sync_fails, struct failing_sync, failing_syncs,
+	  "If START fails, the kernel does not run; if START or END fails, the event fails.")
 {
 	struct run r = run_open(0);
 	cl_event done;
 
-	fake_dmabuf_fail("END", EIO, 1);
+	fake_dmabuf_fail(row->name, EIO, 1);
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
 	EXPECT(fixture_event_status(done) < 0);
-	expect_count("kernel increment end", 1);
+	expect_count("sync START a ", row->kernels);
+	expect_count("kernel increment end", row->kernels);
+	expect_count("sync END a ", 0);
 	cl.clReleaseEvent(done);
-	fake_dmabuf_reset(); /* the test's END left the bracket open on purpose */
+	fake_dmabuf_reset(); /* a failed END has left the bracket open on purpose */
 	run_close(&r);
 }
 
@@ -183,20 +180,23 @@ static void close_untold(struct run *r, const struct driver_kind *row)
 	alarm(0);
 }
 
-TEST_EACH(start_fails_early, struct driver_kind, driver_kinds,
-	  "A START that fails before the kernel is enqueued fails the event, too.")
+TEST_EACH_PAIR(sync_fails_early, struct failing_sync, failing_syncs, struct driver_kind,
+	       driver_kinds,
+	       "A START that fails before the kernel is enqueued, or an END that fails before the "
+	       "bracket's marker is enqueued, fails the event.")
 {
-	struct run r = run_slowly(row);
+	struct run r = run_slowly(column);
 	cl_event done;
 
-	fake_dmabuf_fail("START", EIO, 1);
+	fake_dmabuf_fail(row->name, EIO, 1);
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
 	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
 	EXPECT(fixture_event_status(done) < 0);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-	expect_count("kernel increment", 0);
+	expect_count("kernel increment end", row->kernels);
 	cl.clReleaseEvent(done);
-	close_slowly(&r, row);
+	fake_dmabuf_reset();
+	close_slowly(&r, column);
 }
 
 TEST_EACH(start_fails_unseen, struct driver_kind, driver_kinds,
@@ -208,22 +208,6 @@ TEST_EACH(start_fails_unseen, struct driver_kind, driver_kinds,
 	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
 	expect_count("kernel increment", 0);
-	close_slowly(&r, row);
-}
-
-TEST_EACH(end_fails_early, struct driver_kind, driver_kinds,
-	  "An END that fails before its marker is enqueued fails the event, too.")
-{
-	struct run r = run_slowly(row);
-	cl_event done;
-
-	fake_dmabuf_fail("END", EIO, 1);
-	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, &done), CL_SUCCESS);
-	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-	EXPECT(fixture_event_status(done) < 0);
-	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-	cl.clReleaseEvent(done);
-	fake_dmabuf_reset();
 	close_slowly(&r, row);
 }
 
@@ -241,29 +225,33 @@ TEST_EACH(kernel_fails_early, struct driver_kind, driver_kinds,
 	close_untold(&r, row);
 }
 
-TEST_EACH(marker_fails, struct driver_kind, driver_kinds,
-	  "A command fails, and does not hang, when its bracket's marker fails.")
-{
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_slowly(row);
-		cl_event go = user_event_create(), done;
+/* Whether the command has a wait list. */
+static const struct list_kind {
+	const char *name;
+	cl_uint num_events;
+} list_kinds[] = { { "without_list", 0 }, { "with_list", 1 } };
 
-		stub_set(STUB_NOTHING_FAIL, -5);
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, i ? 1 : 0, i ? &go : NULL, &done),
-			  CL_SUCCESS);
-		fixture_complete_event(go, CL_COMPLETE);
-		EXPECT_EQ(cl.clWaitForEvents(1, &done),
-			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-		EXPECT(fixture_event_status(done) < 0);
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL),
-			  CL_SUCCESS); /* the kernel may join the row */
-		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		expect_count("kernel increment", 0);
-		expect_no_sync("a");
-		cl.clReleaseEvent(go);
-		cl.clReleaseEvent(done);
-		close_untold(&r, row);
-	}
+TEST_EACH_PAIR(marker_fails, struct driver_kind, driver_kinds, struct list_kind, list_kinds,
+	       "A command fails, and does not hang, if the marker of its bracket fails.")
+{
+	struct run r = run_slowly(row);
+	cl_event go = user_event_create(), done;
+
+	stub_set(STUB_NOTHING_FAIL, -5);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, column->num_events,
+				  column->num_events ? &go : NULL, &done),
+		  CL_SUCCESS);
+	fixture_complete_event(go, CL_COMPLETE);
+	EXPECT_EQ(cl.clWaitForEvents(1, &done), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	EXPECT(fixture_event_status(done) < 0);
+	/* The second kernel may join the row. */
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_count("kernel increment", 0);
+	expect_no_sync("a");
+	cl.clReleaseEvent(go);
+	cl.clReleaseEvent(done);
+	close_untold(&r, row);
 }
 
 TEST_EACH(callback_refused, struct driver_kind, driver_kinds,
@@ -360,25 +348,30 @@ static struct run run_host_access(const struct driver_kind *row, int delay)
 	return r;
 }
 
-TEST_EACH(blocking_read_fails, struct driver_kind, driver_kinds,
-	  "A blocking read whose START or END fails returns, with an error.")
+/* The SYNC that fails, on a driver that needs @delay milliseconds to enqueue. */
+static const struct delayed_sync {
+	const char *name, *edge;
+	int delay;
+} delayed_syncs[] = { { "START", "START", 0 },
+		      { "START_slow", "START", 10 },
+		      { "END", "END", 0 },
+		      { "END_slow", "END", 10 } };
+
+TEST_EACH_PAIR(blocking_read_fails, struct driver_kind, driver_kinds, struct delayed_sync,
+	       delayed_syncs,
+	       "If START or END of a blocking read fails, the read returns an error.")
 {
-	static const char *const edges[] = { "START", "END" };
+	struct run r = run_host_access(row, column->delay);
+	cl_event done = (cl_event)(uintptr_t)0x5a5a;
+	unsigned char byte;
 
-	for (int i = 0; i < 4; i++) {
-		struct run r = run_host_access(row, i & 1 ? 10 : 0);
-		cl_event done = (cl_event)(uintptr_t)0x5a5a;
-		unsigned char byte;
-
-		fake_dmabuf_fail(edges[i / 2], EIO, 1);
-		EXPECT_EQ(cl.clEnqueueReadBuffer(r.queue, r.a.mem, CL_TRUE, 0, 1, &byte, 0, NULL,
-						 &done),
-			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-		EXPECT(done == (cl_event)(uintptr_t)0x5a5a);
-		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		fake_dmabuf_reset();
-		close_slowly(&r, row);
-	}
+	fake_dmabuf_fail(column->edge, EIO, 1);
+	EXPECT_EQ(cl.clEnqueueReadBuffer(r.queue, r.a.mem, CL_TRUE, 0, 1, &byte, 0, NULL, &done),
+		  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	EXPECT(done == (cl_event)(uintptr_t)0x5a5a);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	fake_dmabuf_reset();
+	close_slowly(&r, row);
 }
 
 /* Fails the wait list once a thread waits for the list. */
@@ -465,21 +458,25 @@ TEST_EACH(blocking_wrong, struct driver_kind, driver_kinds,
 	close_slowly(&r, row);
 }
 
-TEST_EACH(blocking_map_fails, struct driver_kind, driver_kinds,
-	  "A blocking map whose START fails gives no pointer.")
-{
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_host_access(row, i ? 10 : 0);
-		cl_int err = 1;
+/* The milliseconds that a driver needs to enqueue. */
+static const struct speed {
+	const char *name;
+	int delay;
+} speeds[] = { { "fast", 0 }, { "slow", 10 } };
 
-		fake_dmabuf_fail("START", EIO, 1);
-		EXPECT(!cl.clEnqueueMapBuffer(r.queue, r.a.mem, CL_TRUE, CL_MAP_READ, 0, 64, 0,
-					      NULL, NULL, &err));
-		EXPECT_EQ(err, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-		expect_no_sync("a");
-		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		close_slowly(&r, row);
-	}
+TEST_EACH_PAIR(blocking_map_fails, struct driver_kind, driver_kinds, struct speed, speeds,
+	       "If START of a blocking map fails, the map returns an error and no pointer.")
+{
+	struct run r = run_host_access(row, column->delay);
+	cl_int err = 1;
+
+	fake_dmabuf_fail("START", EIO, 1);
+	EXPECT(!cl.clEnqueueMapBuffer(r.queue, r.a.mem, CL_TRUE, CL_MAP_READ, 0, 64, 0, NULL, NULL,
+				      &err));
+	EXPECT_EQ(err, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+	expect_no_sync("a");
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	close_slowly(&r, row);
 }
 
 static bool was_told(void *text)
@@ -487,24 +484,24 @@ static bool was_told(void *text)
 	return fix.notices && strstr(fix.notice, text);
 }
 
-TEST_EACH(told, struct queue_kind, queue_kinds,
-	  "A SYNC that fails is told to the context's callback, also where nobody has an event.")
+/* The SYNC that fails, and the call that the sentence names. */
+static const struct told_sync {
+	const char *name, *text;
+} told_syncs[] = { { "START", "DMA_BUF_IOCTL_SYNC start" }, { "END", "DMA_BUF_IOCTL_SYNC end" } };
+
+TEST_EACH_PAIR(told, struct told_sync, told_syncs, struct queue_kind, queue_kinds,
+	       "If a SYNC fails, the context's callback gets a sentence, even without an event.")
 {
-	static const char *const edges[] = { "START", "END" };
-	static const char *const texts[] = { "DMA_BUF_IOCTL_SYNC start", "DMA_BUF_IOCTL_SYNC end" };
+	struct run r = run_open(column->properties);
 
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(row->properties);
-
-		fake_dmabuf_fail(edges[i], EIO, 1);
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
-		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		EXPECT(process_settles(was_told, (void *)(uintptr_t)texts[i]));
-		EXPECT(strstr(fix.notice, "Input/output error"));
-		EXPECT_EQ(fix.notices, 1);
-		fake_dmabuf_reset();
-		run_close(&r);
-	}
+	fake_dmabuf_fail(row->name, EIO, 1);
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	EXPECT(process_settles(was_told, (void *)(uintptr_t)row->text));
+	EXPECT(strstr(fix.notice, "Input/output error"));
+	EXPECT_EQ(fix.notices, 1);
+	fake_dmabuf_reset();
+	run_close(&r);
 }
 
 /*
@@ -524,24 +521,24 @@ static int replace_own(int fd)
 	return own;
 }
 
-TEST_EACH(closed_descriptor, struct queue_kind, queue_kinds,
-	  "A kernel on a dma-buf whose descriptor the program closed is refused, with a sentence.")
+TEST_EACH_PAIR(
+	closed_descriptor, struct queue_kind, queue_kinds, struct event_kind, event_kinds,
+	"If the program has closed a dma-buf's descriptor, a kernel on the dma-buf is refused "
+	"and a sentence tells why.")
 {
-	for (int with_event = 0; with_event < 2; with_event++) {
-		struct run r = run_open(row->properties);
-		int own = replace_own(r.a.fd);
-		cl_event event = NULL;
+	struct run r = run_open(row->properties);
+	int own = replace_own(r.a.fd);
+	cl_event event = NULL;
 
-		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, with_event ? &event : NULL),
-			  CL_OUT_OF_RESOURCES);
-		EXPECT_EQ(fix.notices, 1);
-		EXPECT(strstr(fix.notice, "the program closed descriptor"));
-		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		expect_count("kernel increment", 0);
-		expect_count("sync", 0);
-		run_close(&r);
-		EXPECT_EQ(close(own), 0);
-	}
+	EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, column->wanted ? &event : NULL),
+		  CL_OUT_OF_RESOURCES);
+	EXPECT_EQ(fix.notices, 1);
+	EXPECT(strstr(fix.notice, "the program closed descriptor"));
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_count("kernel increment", 0);
+	expect_count("sync", 0);
+	run_close(&r);
+	EXPECT_EQ(close(own), 0);
 }
 
 TEST(closed_during_command,

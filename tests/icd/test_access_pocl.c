@@ -115,52 +115,46 @@ static cl_int pocl_enqueue(cl_event *event)
 	return clEnqueueNDRangeKernel(pocl.queue, pocl.kernel, 1, NULL, &one, NULL, 0, NULL, event);
 }
 
-static void pocl_expect_failure(const char *edge)
-{
-	cl_event done;
+/* The edges of a bracket. */
+static const struct pocl_edge {
+	const char *name;
+} pocl_edges[] = { { "START" }, { "END" } };
 
-	fake_dmabuf_fail(edge, EIO, 1);
-	EXPECT_EQ(pocl_enqueue(&done), CL_SUCCESS);
-	EXPECT(clWaitForEvents(1, &done) < 0);
-	clReleaseEvent(done);
-}
-
-TEST(start_fails, "A kernel whose START fails has an event that fails.")
+TEST_EACH(sync_fails, struct pocl_edge, pocl_edges,
+	  "If START or END of a kernel fails, the kernel's event fails.")
 {
 	for (int i = 0; i < pocl_count_loops(); i++) {
+		cl_event done;
+
 		pocl_open();
-		pocl_expect_failure("START");
+		fake_dmabuf_fail(row->name, EIO, 1);
+		EXPECT_EQ(pocl_enqueue(&done), CL_SUCCESS);
+		EXPECT(clWaitForEvents(1, &done) < 0);
+		clReleaseEvent(done);
 		pocl_close();
 	}
 }
 
-TEST(end_fails, "A kernel whose END fails has an event that fails.")
+TEST_EACH(fails_unseen, struct pocl_edge, pocl_edges,
+	  "A START or END that fails for a kernel without an event does not stop clFinish.")
 {
 	for (int i = 0; i < pocl_count_loops(); i++) {
 		pocl_open();
-		pocl_expect_failure("END");
-		pocl_close();
-	}
-}
-
-TEST(fails_unseen, "A SYNC that fails for a kernel without an event does not stop clFinish.")
-{
-	for (int i = 0; i < pocl_count_loops(); i++) {
-		pocl_open();
-		fake_dmabuf_fail(i & 1 ? "START" : "END", EIO, 1);
+		fake_dmabuf_fail(row->name, EIO, 1);
 		EXPECT_EQ(pocl_enqueue(NULL), CL_SUCCESS);
 		EXPECT_EQ(clFinish(pocl.queue), CL_SUCCESS);
 		pocl_close();
 	}
 }
 
-TEST(blocking_read, "A blocking read whose SYNC fails returns, with an error.")
+TEST_EACH(blocking_read, struct pocl_edge, pocl_edges,
+	  "If START or END of a blocking read fails, the read returns an error.")
 {
 	for (int i = 0; i < pocl_count_loops(); i++) {
 		int value;
 
 		pocl_open();
-		fake_dmabuf_fail(i & 1 ? "START" : "END", EIO, 1);
+		fake_dmabuf_fail(row->name, EIO, 1);
 		EXPECT_EQ(clEnqueueReadBuffer(pocl.queue, pocl.mem, CL_TRUE, 0, sizeof(value),
 					      &value, 0, NULL, NULL),
 			  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
@@ -168,7 +162,7 @@ TEST(blocking_read, "A blocking read whose SYNC fails returns, with an error.")
 	}
 }
 
-TEST(blocking_map, "A blocking map whose START fails gives no pointer.")
+TEST(blocking_map, "If START of a blocking map fails, the map returns an error and no pointer.")
 {
 	for (int i = 0; i < pocl_count_loops(); i++) {
 		cl_int err = 1;

@@ -61,25 +61,27 @@ TEST(wrappers_by_address,
 	fixture_close();
 }
 
-TEST(recording_by_address,
-     "The addresses of the recording functions of cl_khr_command_buffer are the layer's.")
+/* Recording functions of cl_khr_command_buffer. */
+static const struct recording {
+	const char *name;
+} recordings[] = {
+	{ "clCommandCopyBufferKHR" },	     { "clCommandCopyBufferRectKHR" },
+	{ "clCommandCopyBufferToImageKHR" }, { "clCommandCopyImageKHR" },
+	{ "clCommandCopyImageToBufferKHR" }, { "clCommandFillBufferKHR" },
+	{ "clCommandFillImageKHR" },
+};
+
+TEST_EACH(recording, struct recording, recordings,
+	  "The address of a recording function of cl_khr_command_buffer is the layer's.")
 {
-	static const char *const wrapped[] = {
-		"clCommandCopyBufferKHR",	 "clCommandCopyBufferRectKHR",
-		"clCommandCopyBufferToImageKHR", "clCommandCopyImageKHR",
-		"clCommandCopyImageToBufferKHR", "clCommandFillBufferKHR",
-		"clCommandFillImageKHR",
-	};
+	void *ours;
 
 	fixture_reset();
 	fixture_open();
-	for (size_t i = 0; i < sizeof(wrapped) / sizeof(*wrapped); i++) {
-		void *ours = cl.clGetExtensionFunctionAddressForPlatform(fix.platform, wrapped[i]);
-
-		EXPECT(ours);
-		EXPECT(ours != stub_dispatch.clGetExtensionFunctionAddressForPlatform(fix.platform,
-										      wrapped[i]));
-		EXPECT(ours == cl.clGetExtensionFunctionAddress(wrapped[i]));
-	}
+	ours = cl.clGetExtensionFunctionAddressForPlatform(fix.platform, row->name);
+	EXPECT(ours);
+	EXPECT(ours !=
+	       stub_dispatch.clGetExtensionFunctionAddressForPlatform(fix.platform, row->name));
+	EXPECT(ours == cl.clGetExtensionFunctionAddress(row->name));
 	fixture_close();
 }

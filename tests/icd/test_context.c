@@ -61,30 +61,25 @@ TEST(unknown_context, "NULL, wild pointers and handles of other objects are CL_I
 	fixture_close();
 }
 
-static void expect_freed_is_unknown(bool cl12)
+/* Drivers with and without context destructor callbacks. */
+static const struct driver_version {
+	const char *name;
+	bool cl12;
+} driver_versions[] = { { "3_0", false }, { "1_2", true } };
+
+TEST_EACH(freed_context, struct driver_version, driver_versions,
+	  "A freed context is CL_INVALID_CONTEXT, even without context destructor callbacks.")
 {
 	cl_context context;
 
 	fixture_reset();
-	stub_set(STUB_CL12, cl12);
+	stub_set(STUB_CL12, row->cl12);
 	fixture_open();
 	context = context_create_with_log(NULL);
 	expect_imports(context);
 	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
 	expect_unknown(context);
 	fixture_close();
-}
-
-TEST(freed_context, "A freed context is CL_INVALID_CONTEXT.")
-{
-	expect_freed_is_unknown(false);
-}
-
-TEST(freed_context_1_2,
-     "If the driver has no context destructor callbacks, a freed context is still "
-     "CL_INVALID_CONTEXT.")
-{
-	expect_freed_is_unknown(true);
 }
 
 TEST(refused_callback,
@@ -157,37 +152,32 @@ TEST(from_type, "The layer knows contexts that clCreateContextFromType makes.")
 	fixture_close();
 }
 
-TEST(reused_address,
-     "A context at the address of a freed context has its own devices and callback.")
+TEST_EACH(reused_address, struct driver_version, driver_versions,
+	  "A context at the address of a freed context has its own devices and callback.")
 {
 	struct log first = { 0 }, second = { 0 };
 	cl_context freed, context;
 	cl_int err;
 
-	for (int cl12 = 0; cl12 < 2; cl12++) {
-		fixture_reset();
-		stub_set(STUB_CL12, cl12);
-		stub_set(STUB_DEVICES, 2);
-		stub_set(STUB_COPYING, 2);
-		fixture_open();
-		freed = cl.clCreateContext(NULL, 1, &fix.device[1], context_log_notice, &first,
-					   &err);
-		EXPECT_EQ(fixture_import_error(freed, 0, NULL, pages_map(1), 4096),
-			  CL_INVALID_PROPERTY);
-		stub_set(STUB_ADDRESS_REUSE, 1);
-		cl.clReleaseContext(freed);
-		context = cl.clCreateContext(NULL, 1, &fix.device[0], context_log_notice, &second,
-					     &err);
-		EXPECT(context == freed); /* the test's premise */
-		first.count = second.count = 0;
-		expect_imports(context);
-		EXPECT_EQ(fixture_import_error(context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
-		EXPECT_EQ(first.count, 0);
-		EXPECT_EQ(second.count, 1);
-		stub_set(STUB_ADDRESS_REUSE, 0);
-		cl.clReleaseContext(context);
-		fixture_close();
-	}
+	fixture_reset();
+	stub_set(STUB_CL12, row->cl12);
+	stub_set(STUB_DEVICES, 2);
+	stub_set(STUB_COPYING, 2);
+	fixture_open();
+	freed = cl.clCreateContext(NULL, 1, &fix.device[1], context_log_notice, &first, &err);
+	EXPECT_EQ(fixture_import_error(freed, 0, NULL, pages_map(1), 4096), CL_INVALID_PROPERTY);
+	stub_set(STUB_ADDRESS_REUSE, 1);
+	cl.clReleaseContext(freed);
+	context = cl.clCreateContext(NULL, 1, &fix.device[0], context_log_notice, &second, &err);
+	EXPECT(context == freed); /* the test's premise */
+	first.count = second.count = 0;
+	expect_imports(context);
+	EXPECT_EQ(fixture_import_error(context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
+	EXPECT_EQ(first.count, 0);
+	EXPECT_EQ(second.count, 1);
+	stub_set(STUB_ADDRESS_REUSE, 0);
+	cl.clReleaseContext(context);
+	fixture_close();
 }
 
 TEST(imports_outlive_context, "An import works after the application has released its context.")
@@ -227,47 +217,67 @@ TEST(failed_creation, "A failed creation of a context is passed on, and leaves n
 	fixture_close();
 }
 
-TEST(messages, "Every error of an import sends one sentence to the callback of its context.")
+static const cl_import_properties_arm unknown_property[] = { 0x1234, 1, 0 };
+static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+						    0 };
+static int no_descriptor = -1;
+
+static void *page_of_memory(void)
 {
-	static const cl_import_properties_arm unknown[] = { 0x1234, 1, 0 };
-	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
-							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
-	unsigned char *memory;
+	return pages_map(1);
+}
+
+static void *no_memory(void)
+{
+	return NULL;
+}
+
+static void *unmapped_memory(void)
+{
+	return pages_hole();
+}
+
+static void *bad_descriptor(void)
+{
+	return &no_descriptor;
+}
+
+/* Arguments of an import with a single mistake. */
+static const struct mistake {
+	const char *name;
+	cl_int err;
+	cl_mem_flags flags;
+	const cl_import_properties_arm *properties;
+	void *(*memory)(void);
+	size_t size;
+} mistakes[] = {
+	{ "two_accesses", CL_INVALID_VALUE, CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY, NULL,
+	  page_of_memory, 4096 },
+	{ "copy_host_ptr", CL_INVALID_VALUE, CL_MEM_COPY_HOST_PTR, NULL, page_of_memory, 4096 },
+	{ "unknown_property", CL_INVALID_PROPERTY, 0, unknown_property, page_of_memory, 4096 },
+	{ "no_memory", CL_INVALID_VALUE, 0, NULL, no_memory, 4096 },
+	{ "size_zero", CL_INVALID_BUFFER_SIZE, 0, NULL, page_of_memory, 0 },
+	{ "size_max", CL_INVALID_BUFFER_SIZE, 0, NULL, page_of_memory, SIZE_MAX },
+	{ "unmapped", CL_INVALID_OPERATION, 0, NULL, unmapped_memory, 16 },
+	{ "bad_descriptor", CL_INVALID_VALUE, 0, dma_buf, bad_descriptor, 4096 },
+	{ "unmapped_descriptor", CL_INVALID_VALUE, 0, dma_buf, unmapped_memory, 4096 },
+};
+
+TEST_EACH(message, struct mistake, mistakes,
+	  "Every error of an import sends one sentence to the callback of its context.")
+{
 	struct log log = { 0 };
 	cl_context context;
-	int none = -1;
 
 	fixture_reset();
 	fixture_open();
-	memory = pages_map(1);
 	context = context_create_with_log(&log);
-	const struct {
-		cl_int err;
-		cl_mem_flags flags;
-		const cl_import_properties_arm *properties;
-		void *memory;
-		size_t size;
-	} wrong[] = {
-		{ CL_INVALID_VALUE, CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY, NULL, memory, 4096 },
-		{ CL_INVALID_VALUE, CL_MEM_COPY_HOST_PTR, NULL, memory, 4096 },
-		{ CL_INVALID_PROPERTY, 0, unknown, memory, 4096 },
-		{ CL_INVALID_VALUE, 0, NULL, NULL, 4096 },
-		{ CL_INVALID_BUFFER_SIZE, 0, NULL, memory, 0 },
-		{ CL_INVALID_BUFFER_SIZE, 0, NULL, memory, SIZE_MAX },
-		{ CL_INVALID_OPERATION, 0, NULL, pages_hole(), 16 },
-		{ CL_INVALID_VALUE, 0, dma_buf, &none, 4096 },
-		{ CL_INVALID_VALUE, 0, dma_buf, pages_hole(), 4096 },
-	};
-
-	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		*log.text = 0;
-		EXPECT_EQ(fixture_import_error(context, wrong[i].flags, wrong[i].properties,
-					       wrong[i].memory, wrong[i].size),
-			  wrong[i].err);
-		EXPECT_EQ(log.count, i + 1);
-		EXPECT(strstr(log.text, "clImportMemoryARM") && strlen(log.text) > 25);
-		EXPECT_EQ(log.extra, 0);
-	}
+	EXPECT_EQ(fixture_import_error(context, row->flags, row->properties, row->memory(),
+				       row->size),
+		  row->err);
+	EXPECT_EQ(log.count, 1);
+	EXPECT(strstr(log.text, "clImportMemoryARM") && strlen(log.text) > 25);
+	EXPECT_EQ(log.extra, 0);
 	EXPECT_EQ(fix.notices, 0);
 	cl.clReleaseContext(context);
 	fixture_close();
@@ -290,53 +300,49 @@ static cl_mem image_or_not(cl_mem buffer, cl_mem_object_type type, size_t width)
 	return cl.clCreateImage(fix.context, 0, &format, &desc, NULL, NULL);
 }
 
-/* Fails to make object @which from an 8192 byte import or its 256 byte sub-buffer. */
-static cl_mem fail_derived(int which, cl_mem mem, cl_mem sub)
+/* Objects that cannot be made from an 8192 byte import or a 256 byte sub-buffer; type 0: a sub-buffer. */
+static const struct underivable {
+	const char *name;
+	bool of_sub_buffer;
+	cl_mem_object_type type;
+	cl_mem_flags flags;
+	size_t origin, width;
+} underivables[] = {
+	{ "sub_buffer_of_sub_buffer", .of_sub_buffer = true },
+	{ "sub_buffer_beyond", .origin = 8192 },
+	{ "sub_buffer_flags", .flags = CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY },
+	{ "image_2d_large", .type = CL_MEM_OBJECT_IMAGE2D, .width = 4096 },
+	{ "image_3d", .type = CL_MEM_OBJECT_IMAGE3D, .width = 4 },
+	{ "image_1d_of_sub_buffer", true, CL_MEM_OBJECT_IMAGE1D_BUFFER, .width = 4096 },
+	{ "image_1d_large", .type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .width = 4096 },
+};
+
+static cl_mem underivable_create(const struct underivable *u, cl_mem parent)
 {
-	switch (which) {
-	case 0:
-		return sub_buffer_or_not(sub, 0, 0, 128);
-	case 1:
-		return sub_buffer_or_not(mem, 0, 8192, 128);
-	case 2:
-		return sub_buffer_or_not(mem, CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY, 0, 128);
-	case 3:
-		return image_or_not(mem, CL_MEM_OBJECT_IMAGE2D, 4096);
-	case 4:
-		return image_or_not(mem, CL_MEM_OBJECT_IMAGE3D, 4);
-	case 5:
-		return image_or_not(sub, CL_MEM_OBJECT_IMAGE1D_BUFFER, 4096);
-	}
-	return image_or_not(mem, CL_MEM_OBJECT_IMAGE1D_BUFFER, 4096);
+	return u->type ? image_or_not(parent, u->type, u->width)
+		       : sub_buffer_or_not(parent, u->flags, u->origin, 128);
 }
 
-/* Fails to make object @which from an 8192 byte import or from the 256 byte sub-buffer @sub. */
-static void expect_own_sentence(int which, cl_mem mem, cl_mem sub)
+TEST_EACH(own_sentence, struct underivable, underivables,
+	  "If an object cannot be made from an import, the callback gets a sentence about that "
+	  "object.")
 {
-	unsigned notices;
 	const char *sentence;
-
-	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
-	EXPECT(strstr(fix.notice, "memory is NULL"));
-	notices = fix.notices;
-	EXPECT(!fail_derived(which, mem, sub));
-	EXPECT_EQ(fix.notices, notices + 1);
-	sentence = strstr(fix.notice, ": ");
-	EXPECT(sentence && strlen(sentence) > 12);
-	EXPECT(!strstr(fix.notice, "memory is NULL"));
-}
-
-TEST(own_sentence,
-     "If an object cannot be made from an import, the callback gets a sentence about that object.")
-{
+	unsigned notices;
 	cl_mem mem, sub;
 
 	fixture_reset();
 	fixture_open();
 	mem = fixture_import_host(0, pages_map(2), 8192);
 	sub = fixture_create_sub_buffer(mem, 0, 256);
-	for (int which = 0; which < 7; which++)
-		expect_own_sentence(which, mem, sub);
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
+	EXPECT(strstr(fix.notice, "memory is NULL"));
+	notices = fix.notices;
+	EXPECT(!underivable_create(row, row->of_sub_buffer ? sub : mem));
+	EXPECT_EQ(fix.notices, notices + 1);
+	sentence = strstr(fix.notice, ": ");
+	EXPECT(sentence && strlen(sentence) > 12);
+	EXPECT(!strstr(fix.notice, "memory is NULL"));
 	cl.clReleaseMemObject(sub);
 	cl.clReleaseMemObject(mem);
 	fixture_close();

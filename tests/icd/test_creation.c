@@ -101,24 +101,24 @@ static void *create_import(cl_int *err)
 
 /* A creating call, and the driver's failing function inside the call. */
 static const struct row {
+	const char *name, *function;
 	void *(*create)(cl_int *err);
-	const char *function;
 	/* the layer makes the object, and does not pass on a handle with an error */
 	bool layers_own;
 } rows[] = {
-	{ create_context, "clCreateContext", false },
-	{ create_context_from_type, "clCreateContextFromType", false },
-	{ create_buffer, "clCreateBuffer", false },
-	{ create_sub_buffer, "clCreateSubBuffer", false },
-	{ create_plain_image, "clCreateImage", false },
-	{ create_image_1d, "clCreateImage", false },
-	{ create_image_1d_properties, "clCreateImageWithProperties", false },
-	{ create_image_2d, "clCreateImage", true },
-	{ create_kernel, "clCreateKernel", false },
-	{ clone_kernel, "clCloneKernel", false },
-	{ create_user_event, "clCreateUserEvent", false },
-	{ create_command_buffer, "clCreateCommandBufferKHR", false },
-	{ create_import, "clCreateBuffer", true },
+	{ "context", "clCreateContext", create_context, false },
+	{ "context_from_type", "clCreateContextFromType", create_context_from_type, false },
+	{ "buffer", "clCreateBuffer", create_buffer, false },
+	{ "sub_buffer", "clCreateSubBuffer", create_sub_buffer, false },
+	{ "image", "clCreateImage", create_plain_image, false },
+	{ "image_1d", "clCreateImage", create_image_1d, false },
+	{ "image_1d_properties", "clCreateImageWithProperties", create_image_1d_properties, false },
+	{ "image_2d", "clCreateImage", create_image_2d, true },
+	{ "kernel", "clCreateKernel", create_kernel, false },
+	{ "clone", "clCloneKernel", clone_kernel, false },
+	{ "user_event", "clCreateUserEvent", create_user_event, false },
+	{ "command_buffer", "clCreateCommandBufferKHR", create_command_buffer, false },
+	{ "import", "clCreateBuffer", create_import, true },
 };
 
 static void set_open(void)
@@ -157,48 +157,48 @@ static void expect_result(const struct row *row, cl_int fault, const void *handl
 	expect_count("dead handle", 0);
 }
 
-TEST(handle_and_error, "A handle that a driver returns with an error is passed on and never used.")
+TEST_EACH(handle_and_error, struct row, rows,
+	  "A handle that a driver returns with an error is passed on and never used.")
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		set_open();
-		stub_set(STUB_FAILED_HANDLE, 1);
-		expect_result(&rows[i], CL_OUT_OF_RESOURCES,
-			      rows[i].layers_own ? NULL : stub_dead_handle(), CL_OUT_OF_RESOURCES);
-		set_close();
-	}
+	set_open();
+	stub_set(STUB_FAILED_HANDLE, 1);
+	expect_result(row, CL_OUT_OF_RESOURCES, row->layers_own ? NULL : stub_dead_handle(),
+		      CL_OUT_OF_RESOURCES);
+	set_close();
 }
 
-TEST(success_without_handle, "Success without a handle is passed on; an import then fails.")
+TEST_EACH(success_without_handle, struct row, rows,
+	  "Success without a handle is passed on; an import then fails.")
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		set_open();
-		expect_result(&rows[i], STUB_NO_HANDLE, NULL,
-			      rows[i].layers_own ? CL_OUT_OF_RESOURCES : CL_SUCCESS);
-		set_close();
-	}
+	set_open();
+	expect_result(row, STUB_NO_HANDLE, NULL,
+		      row->layers_own ? CL_OUT_OF_RESOURCES : CL_SUCCESS);
+	set_close();
 }
 
-TEST(hidden_buffer,
-     "If the hidden buffer of an image on a sub-buffer fails, the image fails with the same error.")
+static const struct buffer_fault {
+	const char *name;
+	cl_int code;
+} buffer_faults[] = { { "error", CL_OUT_OF_RESOURCES }, { "no_handle", STUB_NO_HANDLE } };
+
+TEST_EACH(hidden_buffer, struct buffer_fault, buffer_faults,
+	  "If the hidden buffer of an image on a sub-buffer fails, the image fails with the same "
+	  "error.")
 {
-	static const cl_int faults[] = { CL_OUT_OF_RESOURCES, STUB_NO_HANDLE };
+	cl_int err = UNTOUCHED;
+	cl_mem sub;
 
-	for (int i = 0; i < 2; i++) {
-		cl_int err = UNTOUCHED;
-		cl_mem sub;
-
-		set_open();
-		sub = fixture_create_sub_buffer(set.import, 4096, 256);
-		cl.clReleaseMemObject(create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, sub, false, NULL));
-		stub_set(STUB_FAILED_HANDLE, 1);
-		stub_fail("clCreateBuffer", 1, faults[i]);
-		EXPECT(!create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, sub, false, &err));
-		EXPECT_EQ(err, CL_OUT_OF_RESOURCES);
-		EXPECT(strstr(fix.notice, "clCreateBuffer"));
-		expect_count("dead handle", 0);
-		cl.clReleaseMemObject(sub);
-		set_close();
-	}
+	set_open();
+	sub = fixture_create_sub_buffer(set.import, 4096, 256);
+	cl.clReleaseMemObject(create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, sub, false, NULL));
+	stub_set(STUB_FAILED_HANDLE, 1);
+	stub_fail("clCreateBuffer", 1, row->code);
+	EXPECT(!create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, sub, false, &err));
+	EXPECT_EQ(err, CL_OUT_OF_RESOURCES);
+	EXPECT(strstr(fix.notice, "clCreateBuffer"));
+	expect_count("dead handle", 0);
+	cl.clReleaseMemObject(sub);
+	set_close();
 }
 
 TEST(context_without_devices, "A context without devices can be created, and imports nothing.")

@@ -177,7 +177,14 @@ static int settled_fds(void)
 	return fds;
 }
 
-static void every_call(bool of_dmabuf)
+/* The memory of an import. */
+static const struct memory_kind {
+	const char *name;
+	bool is_dmabuf;
+} memory_kinds[] = { { "host", false }, { "dma_buf", true } };
+
+TEST_EACH(every_call, struct memory_kind, memory_kinds,
+	  "Each driver call of an import, its derived objects and its kernels fails once.")
 {
 	unsigned long nth = 1;
 	long alive;
@@ -188,10 +195,10 @@ static void every_call(bool of_dmabuf)
 	fd = fake_dmabuf_create("a", SIZE);
 	memory = pages_map(2);
 	alive = stub_live_all();
-	run_with_fault(0, of_dmabuf); /* starts threads and opens descriptors for good */
+	run_with_fault(0, row->is_dmabuf); /* starts threads and opens descriptors for good */
 	EXPECT(stub_live_settles(alive));
 	fds = settled_fds();
-	while (run_with_fault(nth, of_dmabuf)) {
+	while (run_with_fault(nth, row->is_dmabuf)) {
 		expect_nothing_left(alive, fds);
 		EXPECT(++nth < 1000);
 	}
@@ -200,16 +207,6 @@ static void every_call(bool of_dmabuf)
 	printf("# %lu calls that can fail\n", nth - 1);
 	close(fd);
 	fixture_close();
-}
-
-TEST(host, "Each driver call of a host import, its derived objects and a kernel fails once.")
-{
-	every_call(false);
-}
-
-TEST(dma_buf, "Each driver call of a dma-buf import, its derived objects and kernels fails once.")
-{
-	every_call(true);
 }
 
 /* The first use of a fresh layer, self-tests included. */
@@ -255,15 +252,14 @@ static bool first_use_with_failed_handle(unsigned long nth, bool of_dmabuf)
 	return happened;
 }
 
-TEST(failed_handles, "The layer never uses a handle that the driver returned with an error.")
+TEST_EACH(failed_handles, struct memory_kind, memory_kinds,
+	  "The layer never uses a handle that the driver returned with an error.")
 {
-	for (int of_dmabuf = 0; of_dmabuf < 2; of_dmabuf++) {
-		unsigned long nth = 1;
+	unsigned long nth = 1;
 
-		while (first_use_with_failed_handle(nth, of_dmabuf))
-			EXPECT(++nth < 1000);
-		EXPECT(nth > 40);
-	}
+	while (first_use_with_failed_handle(nth, row->is_dmabuf))
+		EXPECT(++nth < 1000);
+	EXPECT(nth > 40);
 }
 
 /* A driver may run short of memory once, and still be zero copy. */

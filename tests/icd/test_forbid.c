@@ -322,35 +322,52 @@ TEST_EACH(plain_image, struct call, on_images,
 	forbid_close();
 }
 
-static void expect_queue_error(cl_command_queue queue)
+static cl_command_queue no_queue(void)
+{
+	return NULL;
+}
+
+static cl_command_queue freed_queue(void)
+{
+	cl_command_queue freed = fixture_create_queue(0);
+
+	cl.clReleaseCommandQueue(freed);
+	return freed;
+}
+
+static cl_command_queue other_object(void)
+{
+	return (cl_command_queue)fix.context;
+}
+
+/* Handles that are no queue. */
+static const struct wrong_queue {
+	const char *name;
+	cl_command_queue (*get)(void);
+} wrong_queues[] = { { "null", no_queue }, { "freed", freed_queue }, { "context", other_object } };
+
+static void forbid_expect_queue_error(const struct call *call, const struct wrong_queue *queue,
+				      cl_mem mem)
 {
 	cl_event event = UNTOUCHED;
 
-	for (size_t i = 0; i < COUNT(on_buffers); i++)
-		EXPECT_EQ(on_buffers[i].run(queue, imports.buffer[0], &event),
-			  CL_INVALID_COMMAND_QUEUE);
-	for (size_t i = 0; i < COUNT(on_images); i++)
-		EXPECT_EQ(on_images[i].run(queue, imports.image[0], &event),
-			  CL_INVALID_COMMAND_QUEUE);
+	EXPECT_EQ(call->run(queue->get(), mem, &event), CL_INVALID_COMMAND_QUEUE);
 	EXPECT(event == UNTOUCHED);
 }
 
-TEST(queue_null, "A NULL queue gets the driver's CL_INVALID_COMMAND_QUEUE.")
+TEST_EACH_PAIR(queue_of_buffer, struct call, on_buffers, struct wrong_queue, wrong_queues,
+	       "A call on an import with a wrong queue gets CL_INVALID_COMMAND_QUEUE.")
 {
 	forbid_open(NULL);
-	expect_queue_error(NULL);
+	forbid_expect_queue_error(row, column, imports.buffer[0]);
 	forbid_close();
 }
 
-TEST(queue_unknown, "A handle of another object gets the driver's CL_INVALID_COMMAND_QUEUE.")
+TEST_EACH_PAIR(queue_of_image, struct call, on_images, struct wrong_queue, wrong_queues,
+	       "A call on an image on an import with a wrong queue gets CL_INVALID_COMMAND_QUEUE.")
 {
-	cl_command_queue freed;
-
 	forbid_open(NULL);
-	freed = fixture_create_queue(0);
-	cl.clReleaseCommandQueue(freed);
-	expect_queue_error(freed);
-	expect_queue_error((cl_command_queue)fix.context);
+	forbid_expect_queue_error(row, column, imports.image[0]);
 	forbid_close();
 }
 

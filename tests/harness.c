@@ -20,21 +20,29 @@ void test_register(struct test *test)
 	tail = &test->next;
 }
 
-void test_register_row(struct test *test, const char *id, const char *row_name)
+void test_register_row(struct test *test, const char *name, const char *row_name)
 {
-	size_t size = strlen(id) + 1 + strlen(row_name) + 1;
-	char *name = malloc(size);
+	size_t size = strlen(name) + 1 + strlen(row_name) + 1;
+	char *full_name = malloc(size);
 
-	if (!name)
+	if (!full_name)
 		abort();
-	snprintf(name, size, "%s_%s", id, row_name);
-	test->name = name;
+	snprintf(full_name, size, "%s_%s", name, row_name);
+	test->name = full_name;
 	test_register(test);
 }
 
 struct test *test_first(void)
 {
 	return tests;
+}
+
+void test_call(const struct test *test)
+{
+	if (test->run_row)
+		test->run_row(test->row);
+	else
+		test->run();
 }
 
 void test_fail(const char *file, int line, const char *expr, long long got, long long want)
@@ -86,10 +94,8 @@ static int test_run(const struct test *t, int n)
 {
 	int result = setjmp(done);
 
-	if (!result && t->run_row)
-		t->run_row(t->row);
-	else if (!result)
-		t->run();
+	if (!result)
+		test_call(t);
 	printf("%s %d - %s", result == FAIL ? "not ok" : "ok", n, t->name);
 	if (result == SKIP)
 		printf(" # SKIP %s", skip_reason);
@@ -98,7 +104,7 @@ static int test_run(const struct test *t, int n)
 	return result;
 }
 
-/* What the process of a test alone ended with; the child has printed all but a death. */
+/* The result of a test that ran alone.  The child has printed every result but its death. */
 static int test_result_of(int status, const struct test *t, int n)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) <= SKIP)
@@ -130,11 +136,11 @@ static int test_run_alone(const struct test *t, int n)
 struct options {
 	bool list, alone, shuffle;
 	unsigned long seed;
-	char **names; /* of @count tests; none: all */
+	char **names; /* of @count tests; 0: all tests */
 	int count;
 };
 
-/* False: the arguments are wrong. */
+/* False if the arguments are wrong. */
 static bool options_parse(struct options *o, int argc, char **argv)
 {
 	int i = 1;

@@ -4,16 +4,15 @@
  *
  * TEST_EACH(name, struct row, rows, "sentence") { ... row ... }
  *
- * A test for each row of the array @rows, which is called name_ROW: the first member of a row is
- * its name.
+ * A test for each row of the array @rows.  The member name of a row is the end of the test's name:
+ * name_ROW.  TEST_EACH_AS(id, "name", ...) is for tables with a common beginning of names.
  *
- * Runs all tests, or those named on the command line, and prints TAP; --list
- * prints the table of sentences.  A test ends at its first failed check.  Exit
- * status: 0, 1, or 77 when everything was skipped.
+ * The program runs all tests, or the tests named on the command line, and prints TAP; --list
+ * prints the table of sentences.  The first failed check ends a test.  Exit status: 0, 1, or 77
+ * when all tests were skipped.
  *
- * Tests run in the order of the file.  --shuffle SEED takes another order, the
- * same one for the same seed.  --alone gives each test a process of its own, so
- * that no test lives on what an earlier one left.
+ * Tests run in the order of the file.  --shuffle SEED takes an order that depends on the seed
+ * alone.  --alone runs each test in a new process, so no test depends on an earlier test.
  */
 #ifndef TESTS_HARNESS_H
 #define TESTS_HARNESS_H
@@ -31,12 +30,16 @@ struct test {
 	struct test *next;
 };
 
-/* test_first() is the first that was registered. */
 void test_register(struct test *test);
-void test_register_row(struct test *test, const char *id, const char *row_name);
+void test_register_row(struct test *test, const char *name, const char *row_name);
+
+/* The test that was registered first; test->next is the next test. */
 struct test *test_first(void);
 
-/* Runs what argv names; a program with a main() of its own calls this. */
+/* Calls the function of the test, with its row if the test has one. */
+void test_call(const struct test *test);
+
+/* Runs the tests in argv; for programs with their own main(). */
 int test_main(int argc, char **argv);
 
 _Noreturn void test_fail(const char *file, int line, const char *expr, long long got,
@@ -45,7 +48,7 @@ _Noreturn void test_fail(const char *file, int line, const char *expr, long long
 /* @why is printed as the TAP skip reason. */
 _Noreturn void test_skip(const char *why, ...) __attribute__((format(printf, 1, 2)));
 
-/* The rest of a test that changes its process: its limits, what is mounted. */
+/* Runs the rest of a test in a child, if the rest changes the process: limits, mounts. */
 void test_in_child(void (*body)(void));
 
 #define TEST(id, sentence)                                                                    \
@@ -57,22 +60,24 @@ void test_in_child(void (*body)(void));
 	}                                                                                     \
 	static void test_##id(void)
 
-#define TEST_EACH(id, type, rows, sentence)                            \
-	static void test_##id(const type *row);                        \
-	static void run_##id(const void *row)                          \
-	{                                                              \
-		test_##id(row);                                        \
-	}                                                              \
-	__attribute__((constructor)) static void register_##id(void)   \
-	{                                                              \
-		static struct test t[sizeof(rows) / sizeof(*(rows))];  \
-		for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {  \
-			t[i] = (struct test){ .says = (sentence),      \
-					      .run_row = run_##id,     \
-					      .row = &(rows)[i] };     \
-			test_register_row(&t[i], #id, (rows)[i].name); \
-		}                                                      \
-	}                                                              \
+#define TEST_EACH(id, type, rows, sentence) TEST_EACH_AS(id, #id, type, rows, sentence)
+
+#define TEST_EACH_AS(id, beginning, type, rows, sentence)                    \
+	static void test_##id(const type *row);                              \
+	static void run_##id(const void *row)                                \
+	{                                                                    \
+		test_##id(row);                                              \
+	}                                                                    \
+	__attribute__((constructor)) static void register_##id(void)         \
+	{                                                                    \
+		static struct test t[sizeof(rows) / sizeof(*(rows))];        \
+		for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {        \
+			t[i] = (struct test){ .says = (sentence),            \
+					      .run_row = run_##id,           \
+					      .row = &(rows)[i] };           \
+			test_register_row(&t[i], beginning, (rows)[i].name); \
+		}                                                            \
+	}                                                                    \
 	static void test_##id(const type *row)
 
 #define EXPECT_EQ(got, want)                                                  \

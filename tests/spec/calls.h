@@ -24,75 +24,39 @@ struct call {
 };
 
 struct call_row {
+	const char *name;
 	cl_int (*run)(struct call *);
 	enum shape shape;
 	enum role role;
 	enum partner partner;
 };
 
-/* name, function, object, what it is, the other side */
-#define CALLS(X)                                                                                   \
-	X(map_buffer, clEnqueueMapBuffer, BUFFER, DESTINATION, NONE)                               \
-	X(map_sub_buffer, clEnqueueMapBuffer, SUB_BUFFER, DESTINATION, NONE)                       \
-	X(map_image, clEnqueueMapImage, IMAGE, DESTINATION, NONE)                                  \
-	X(map_image_of_sub, clEnqueueMapImage, IMAGE_OF_SUB_BUFFER, DESTINATION, NONE)             \
-	X(map_image_1d, clEnqueueMapImage, IMAGE_1D, DESTINATION, NONE)                            \
-	X(unmap_buffer, clEnqueueUnmapMemObject, BUFFER, DESTINATION, NONE)                        \
-	X(unmap_sub_buffer, clEnqueueUnmapMemObject, SUB_BUFFER, DESTINATION, NONE)                \
-	X(unmap_image, clEnqueueUnmapMemObject, IMAGE, DESTINATION, NONE)                          \
-	X(unmap_image_of_sub, clEnqueueUnmapMemObject, IMAGE_OF_SUB_BUFFER, DESTINATION, NONE)     \
-	X(unmap_image_1d, clEnqueueUnmapMemObject, IMAGE_1D, DESTINATION, NONE)                    \
-	X(read_image, clEnqueueReadImage, IMAGE, SOURCE, NONE)                                     \
-	X(read_image_of_sub, clEnqueueReadImage, IMAGE_OF_SUB_BUFFER, SOURCE, NONE)                \
-	X(read_image_1d, clEnqueueReadImage, IMAGE_1D, SOURCE, NONE)                               \
-	X(write_image, clEnqueueWriteImage, IMAGE, DESTINATION, NONE)                              \
-	X(write_image_of_sub, clEnqueueWriteImage, IMAGE_OF_SUB_BUFFER, DESTINATION, NONE)         \
-	X(write_image_1d, clEnqueueWriteImage, IMAGE_1D, DESTINATION, NONE)                        \
-	X(read_buffer, clEnqueueReadBuffer, BUFFER, SOURCE, NONE)                                  \
-	X(read_sub_buffer, clEnqueueReadBuffer, SUB_BUFFER, SOURCE, NONE)                          \
-	X(read_buffer_rect, clEnqueueReadBufferRect, BUFFER, SOURCE, NONE)                         \
-	X(read_sub_buffer_rect, clEnqueueReadBufferRect, SUB_BUFFER, SOURCE, NONE)                 \
-	X(write_buffer, clEnqueueWriteBuffer, BUFFER, DESTINATION, NONE)                           \
-	X(write_sub_buffer, clEnqueueWriteBuffer, SUB_BUFFER, DESTINATION, NONE)                   \
-	X(write_buffer_rect, clEnqueueWriteBufferRect, BUFFER, DESTINATION, NONE)                  \
-	X(write_sub_buffer_rect, clEnqueueWriteBufferRect, SUB_BUFFER, DESTINATION, NONE)          \
-	X(copy_from_buffer, clEnqueueCopyBuffer, BUFFER, SOURCE, PLAIN_BUFFER)                     \
-	X(copy_from_sub_buffer, clEnqueueCopyBuffer, SUB_BUFFER, SOURCE, PLAIN_BUFFER)             \
-	X(copy_to_buffer, clEnqueueCopyBuffer, BUFFER, DESTINATION, PLAIN_BUFFER)                  \
-	X(copy_to_sub_buffer, clEnqueueCopyBuffer, SUB_BUFFER, DESTINATION, PLAIN_BUFFER)          \
-	X(copy_rect_from_buffer, clEnqueueCopyBufferRect, BUFFER, SOURCE, PLAIN_BUFFER)            \
-	X(copy_rect_from_sub_buffer, clEnqueueCopyBufferRect, SUB_BUFFER, SOURCE, PLAIN_BUFFER)    \
-	X(copy_rect_to_buffer, clEnqueueCopyBufferRect, BUFFER, DESTINATION, PLAIN_BUFFER)         \
-	X(copy_rect_to_sub_buffer, clEnqueueCopyBufferRect, SUB_BUFFER, DESTINATION, PLAIN_BUFFER) \
-	X(copy_buffer_to_plain_image, clEnqueueCopyBufferToImage, BUFFER, SOURCE, PLAIN_IMAGE)     \
-	X(copy_sub_buffer_to_plain_image, clEnqueueCopyBufferToImage, SUB_BUFFER, SOURCE,          \
-	  PLAIN_IMAGE)                                                                             \
-	X(copy_plain_buffer_to_image, clEnqueueCopyBufferToImage, IMAGE, DESTINATION,              \
-	  PLAIN_BUFFER)                                                                            \
-	X(copy_plain_buffer_to_image_of_sub, clEnqueueCopyBufferToImage, IMAGE_OF_SUB_BUFFER,      \
-	  DESTINATION, PLAIN_BUFFER)                                                               \
-	X(copy_plain_buffer_to_image_1d, clEnqueueCopyBufferToImage, IMAGE_1D, DESTINATION,        \
-	  PLAIN_BUFFER)                                                                            \
-	X(copy_image_to_plain_buffer, clEnqueueCopyImageToBuffer, IMAGE, SOURCE, PLAIN_BUFFER)     \
-	X(copy_image_of_sub_to_plain_buffer, clEnqueueCopyImageToBuffer, IMAGE_OF_SUB_BUFFER,      \
-	  SOURCE, PLAIN_BUFFER)                                                                    \
-	X(copy_image_1d_to_plain_buffer, clEnqueueCopyImageToBuffer, IMAGE_1D, SOURCE,             \
-	  PLAIN_BUFFER)                                                                            \
-	X(copy_plain_image_to_buffer, clEnqueueCopyImageToBuffer, BUFFER, DESTINATION,             \
-	  PLAIN_IMAGE)                                                                             \
-	X(copy_plain_image_to_sub_buffer, clEnqueueCopyImageToBuffer, SUB_BUFFER, DESTINATION,     \
-	  PLAIN_IMAGE)                                                                             \
-	X(copy_from_image, clEnqueueCopyImage, IMAGE, SOURCE, PLAIN_IMAGE)                         \
-	X(copy_from_image_of_sub, clEnqueueCopyImage, IMAGE_OF_SUB_BUFFER, SOURCE, PLAIN_IMAGE)    \
-	X(copy_from_image_1d, clEnqueueCopyImage, IMAGE_1D, SOURCE, PLAIN_IMAGE)                   \
-	X(copy_to_image, clEnqueueCopyImage, IMAGE, DESTINATION, PLAIN_IMAGE)                      \
-	X(copy_to_image_of_sub, clEnqueueCopyImage, IMAGE_OF_SUB_BUFFER, DESTINATION, PLAIN_IMAGE) \
-	X(copy_to_image_1d, clEnqueueCopyImage, IMAGE_1D, DESTINATION, PLAIN_IMAGE)                \
-	X(fill_buffer, clEnqueueFillBuffer, BUFFER, DESTINATION, NONE)                             \
-	X(fill_sub_buffer, clEnqueueFillBuffer, SUB_BUFFER, DESTINATION, NONE)                     \
-	X(fill_image, clEnqueueFillImage, IMAGE, DESTINATION, NONE)                                \
-	X(fill_image_of_sub, clEnqueueFillImage, IMAGE_OF_SUB_BUFFER, DESTINATION, NONE)           \
-	X(fill_image_1d, clEnqueueFillImage, IMAGE_1D, DESTINATION, NONE)
+/*
+ * A row for each function, object and side of the transfer: by function, and all in the order of
+ * the members.
+ */
+union call_rows {
+	struct {
+		struct call_row map_buffer[2];
+		struct call_row map_image[3];
+		struct call_row unmap_mem_object[5];
+		struct call_row read_image[3];
+		struct call_row write_image[3];
+		struct call_row read_buffer[2];
+		struct call_row read_buffer_rect[2];
+		struct call_row write_buffer[2];
+		struct call_row write_buffer_rect[2];
+		struct call_row copy_buffer[4];
+		struct call_row copy_buffer_rect[4];
+		struct call_row copy_buffer_to_image[5];
+		struct call_row copy_image_to_buffer[5];
+		struct call_row copy_image[6];
+		struct call_row fill_buffer[2];
+		struct call_row fill_image[3];
+	};
+	struct call_row all[53];
+};
+extern const union call_rows call_rows;
 
 /*
  * Each makes the call of its name.  The ones that map also compare what they
@@ -123,10 +87,5 @@ void call_prepare(struct call *c, const struct call_row *row, const struct objec
 
 /* What the other side holds. */
 bool call_other_is(struct call *c, const struct call_row *row, unsigned int seed);
-
-#define CALL_ROW(api, shape, role, partner)      \
-	{                                        \
-		call_##api, shape, role, partner \
-	}
 
 #endif /* TESTS_SPEC_CALLS_H */

@@ -15,22 +15,22 @@ __attribute__((visibility("default"))) const char *__lsan_default_suppressions(v
 }
 
 /*
- * harness.c calls child_run_next() for each test that it was given.  One that fails or
- * is skipped does not come back to it.
+ * Copies of the tests.  harness.c calls child_run_next() for each test, in order; a test that fails
+ * or is skipped does not return to child_run_next().
  */
-static void (**bodies)(void);
-static unsigned int next_body;
+static struct test *copies;
+static unsigned int next_copy;
 static const char *nothing_to_test;
 
 static void child_run_next(void)
 {
-	void (*body)(void) = bodies[next_body++];
+	const struct test *test = &copies[next_copy++];
 
 	undo_all();
 	alarm(TEST_SECONDS);
 	if (nothing_to_test)
 		test_skip("%s", nothing_to_test);
-	body();
+	test_call(test);
 	undo_all();
 }
 
@@ -43,16 +43,17 @@ static void child_describe(void)
 	       nothing_to_test ? nothing_to_test : spec_implementation());
 }
 
-/* Gives harness.c the names of the tests, and its place in them to child_run_next(). */
+/* Arguments for test_main() with the names of the tests, which now call child_run_next(). */
 static char **child_prepare(struct test *const *tests, unsigned int count)
 {
 	char **argv = calloc(count + 2, sizeof(*argv));
 
-	bodies = calloc(count, sizeof(*bodies));
+	copies = calloc(count, sizeof(*copies));
 	for (unsigned int i = 0; i < count; i++) {
 		argv[i + 1] = (char *)(uintptr_t)tests[i]->name;
-		bodies[i] = tests[i]->run;
+		copies[i] = *tests[i];
 		tests[i]->run = child_run_next;
+		tests[i]->run_row = NULL;
 	}
 	return argv;
 }
@@ -72,7 +73,7 @@ int child_run(const struct target *target, struct test *const *tests, unsigned i
 	undo_all();
 	kernels_close();
 	spec_close();
-	free(bodies);
+	free(copies);
 	free(argv);
 	return status;
 }

@@ -3,10 +3,6 @@
 #include "calls.h"
 #include "kernels.h"
 
-#define LIST                                                                                 \
-	"CL_INVALID_OPERATION when an imported memory object has been passed to one of the " \
-	"following API functions: "
-
 /* climport does not touch the outputs; a driver may clear what it has not set. */
 static void expect_untouched(const struct call *c, cl_event event, size_t pitch)
 {
@@ -37,16 +33,127 @@ static void forbidden_expect(const struct call_row *row, enum memory_type type)
 		EXPECT(call_other_is(&c, row, OTHER_SEED));
 }
 
-#define FORBIDDEN(name, api, shape, role, partner)                                      \
-	TEST(forbidden_##name, "R6-29:" #api " " LIST #api)                             \
-	{                                                                               \
-		static const struct call_row row = CALL_ROW(api, shape, role, partner); \
-		forbidden_expect(&row, HOST_MEMORY);                                    \
-	}
+TEST_EACH_AS(
+	forbidden_map_buffer_rows, "forbidden", struct call_row, call_rows.map_buffer,
+	"R6-29:clEnqueueMapBuffer CL_INVALID_OPERATION when an imported memory object has been "
+	"passed to one of the following API functions: clEnqueueMapBuffer")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
 
-CALLS(FORBIDDEN)
+TEST_EACH_AS(forbidden_map_image_rows, "forbidden", struct call_row, call_rows.map_image,
+	     "R6-29:clEnqueueMapImage CL_INVALID_OPERATION when an imported memory object has been "
+	     "passed to one of the following API functions: clEnqueueMapImage")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
 
-#define CANNOT "R6-30 (they can't be used with imported memory objects)"
+TEST_EACH_AS(
+	forbidden_unmap_mem_object_rows, "forbidden", struct call_row, call_rows.unmap_mem_object,
+	"R6-29:clEnqueueUnmapMemObject CL_INVALID_OPERATION when an imported memory object has "
+	"been passed to one of the following API functions: clEnqueueUnmapMemObject")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(
+	forbidden_read_image_rows, "forbidden", struct call_row, call_rows.read_image,
+	"R6-29:clEnqueueReadImage CL_INVALID_OPERATION when an imported memory object has been "
+	"passed to one of the following API functions: clEnqueueReadImage")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(forbidden_write_image_rows, "forbidden", struct call_row, call_rows.write_image,
+	     "R6-29:clEnqueueWriteImage CL_INVALID_OPERATION when an imported memory object has "
+	     "been passed to one of the following API functions: clEnqueueWriteImage")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(forbidden_read_buffer_rows, "forbidden", struct call_row, call_rows.read_buffer,
+	     "R6-29:clEnqueueReadBuffer CL_INVALID_OPERATION when an imported memory object has "
+	     "been passed to one of the following API functions: clEnqueueReadBuffer")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(
+	forbidden_read_buffer_rect_rows, "forbidden", struct call_row, call_rows.read_buffer_rect,
+	"R6-29:clEnqueueReadBufferRect CL_INVALID_OPERATION when an imported memory object has "
+	"been passed to one of the following API functions: clEnqueueReadBufferRect")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(forbidden_write_buffer_rows, "forbidden", struct call_row, call_rows.write_buffer,
+	     "R6-29:clEnqueueWriteBuffer CL_INVALID_OPERATION when an imported memory object has "
+	     "been passed to one of the following API functions: clEnqueueWriteBuffer")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(forbidden_write_buffer_rect_rows, "forbidden", struct call_row,
+	     call_rows.write_buffer_rect,
+	     "R6-29:clEnqueueWriteBufferRect CL_INVALID_OPERATION when an imported memory object "
+	     "has been passed to one of the following API functions: clEnqueueWriteBufferRect")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(forbidden_copy_buffer_rows, "forbidden", struct call_row, call_rows.copy_buffer,
+	     "R6-29:clEnqueueCopyBuffer CL_INVALID_OPERATION when an imported memory object has "
+	     "been passed to one of the following API functions: clEnqueueCopyBuffer")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(
+	forbidden_copy_buffer_rect_rows, "forbidden", struct call_row, call_rows.copy_buffer_rect,
+	"R6-29:clEnqueueCopyBufferRect CL_INVALID_OPERATION when an imported memory object has "
+	"been passed to one of the following API functions: clEnqueueCopyBufferRect")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(forbidden_copy_buffer_to_image_rows, "forbidden", struct call_row,
+	     call_rows.copy_buffer_to_image,
+	     "R6-29:clEnqueueCopyBufferToImage CL_INVALID_OPERATION when an imported memory object "
+	     "has been passed to one of the following API functions: clEnqueueCopyBufferToImage")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(forbidden_copy_image_to_buffer_rows, "forbidden", struct call_row,
+	     call_rows.copy_image_to_buffer,
+	     "R6-29:clEnqueueCopyImageToBuffer CL_INVALID_OPERATION when an imported memory object "
+	     "has been passed to one of the following API functions: clEnqueueCopyImageToBuffer")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(
+	forbidden_copy_image_rows, "forbidden", struct call_row, call_rows.copy_image,
+	"R6-29:clEnqueueCopyImage CL_INVALID_OPERATION when an imported memory object has been "
+	"passed to one of the following API functions: clEnqueueCopyImage")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(forbidden_fill_buffer_rows, "forbidden", struct call_row, call_rows.fill_buffer,
+	     "R6-29:clEnqueueFillBuffer CL_INVALID_OPERATION when an imported memory object has "
+	     "been passed to one of the following API functions: clEnqueueFillBuffer")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(
+	forbidden_fill_image_rows, "forbidden", struct call_row, call_rows.fill_image,
+	"R6-29:clEnqueueFillImage CL_INVALID_OPERATION when an imported memory object has been "
+	"passed to one of the following API functions: clEnqueueFillImage")
+{
+	forbidden_expect(row, HOST_MEMORY);
+}
 
 TEST(forbidden_between_two_imports, "R6-30 (they can't be used with imported memory objects)")
 {
@@ -184,11 +291,8 @@ TEST(released_1d_images_are_forgotten, "R6-30 (they can't be used with imported 
 	expect_forgotten(IMAGE_1D);
 }
 
-#define FORBIDDEN_DMA_BUF(name, api, shape, role, partner)                              \
-	TEST(forbidden_dma_buf_##name, CANNOT)                                          \
-	{                                                                               \
-		static const struct call_row row = CALL_ROW(api, shape, role, partner); \
-		forbidden_expect(&row, DMA_BUF_MEMORY);                                 \
-	}
-
-CALLS(FORBIDDEN_DMA_BUF)
+TEST_EACH(forbidden_dma_buf, struct call_row, call_rows.all,
+	  "R6-30 (they can't be used with imported memory objects)")
+{
+	forbidden_expect(row, DMA_BUF_MEMORY);
+}

@@ -3,10 +3,6 @@
 #include "calls.h"
 #include "kernels.h"
 
-#define LIST                                                                                    \
-	"Prior to version 1.1.0, CL_INVALID_OPERATION when an imported memory object has been " \
-	"passed to one of the following API functions: "
-
 static void expect_event(cl_event event)
 {
 	EXPECT(event != NULL);
@@ -34,18 +30,136 @@ static void expect_allowed(const struct call_row *row, enum memory_type type)
 	EXPECT(object_padding_is_intact(&o));
 }
 
-#define ALLOWED(name, api, shape, role, partner)                                        \
-	TEST(allowed_##name, "R12-20:" #api " " LIST #api)                              \
-	{                                                                               \
-		static const struct call_row row = CALL_ROW(api, shape, role, partner); \
-		expect_allowed(&row, HOST_MEMORY);                                      \
-	}
+TEST_EACH_AS(allowed_map_buffer_rows, "allowed", struct call_row, call_rows.map_buffer,
+	     "R12-20:clEnqueueMapBuffer Prior to version 1.1.0, CL_INVALID_OPERATION when an "
+	     "imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueMapBuffer")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
 
-CALLS(ALLOWED)
+TEST_EACH_AS(allowed_map_image_rows, "allowed", struct call_row, call_rows.map_image,
+	     "R12-20:clEnqueueMapImage Prior to version 1.1.0, CL_INVALID_OPERATION when an "
+	     "imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueMapImage")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
 
-#define ALL_TYPES                                                                       \
-	"R12-35 Version 1.1.0 of cl_arm_import_memory adds support for host access to " \
-	"imported memory for all memory types."
+TEST_EACH_AS(allowed_unmap_mem_object_rows, "allowed", struct call_row, call_rows.unmap_mem_object,
+	     "R12-20:clEnqueueUnmapMemObject Prior to version 1.1.0, CL_INVALID_OPERATION when an "
+	     "imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueUnmapMemObject")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(allowed_read_image_rows, "allowed", struct call_row, call_rows.read_image,
+	     "R12-20:clEnqueueReadImage Prior to version 1.1.0, CL_INVALID_OPERATION when an "
+	     "imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueReadImage")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(allowed_write_image_rows, "allowed", struct call_row, call_rows.write_image,
+	     "R12-20:clEnqueueWriteImage Prior to version 1.1.0, CL_INVALID_OPERATION when an "
+	     "imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueWriteImage")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(allowed_read_buffer_rows, "allowed", struct call_row, call_rows.read_buffer,
+	     "R12-20:clEnqueueReadBuffer Prior to version 1.1.0, CL_INVALID_OPERATION when an "
+	     "imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueReadBuffer")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(allowed_read_buffer_rect_rows, "allowed", struct call_row, call_rows.read_buffer_rect,
+	     "R12-20:clEnqueueReadBufferRect Prior to version 1.1.0, CL_INVALID_OPERATION when an "
+	     "imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueReadBufferRect")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(allowed_write_buffer_rows, "allowed", struct call_row, call_rows.write_buffer,
+	     "R12-20:clEnqueueWriteBuffer Prior to version 1.1.0, CL_INVALID_OPERATION when an "
+	     "imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueWriteBuffer")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(allowed_write_buffer_rect_rows, "allowed", struct call_row,
+	     call_rows.write_buffer_rect,
+	     "R12-20:clEnqueueWriteBufferRect Prior to version 1.1.0, CL_INVALID_OPERATION when an "
+	     "imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueWriteBufferRect")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(allowed_copy_buffer_rows, "allowed", struct call_row, call_rows.copy_buffer,
+	     "R12-20:clEnqueueCopyBuffer Prior to version 1.1.0, CL_INVALID_OPERATION when an "
+	     "imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueCopyBuffer")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(allowed_copy_buffer_rect_rows, "allowed", struct call_row, call_rows.copy_buffer_rect,
+	     "R12-20:clEnqueueCopyBufferRect Prior to version 1.1.0, CL_INVALID_OPERATION when an "
+	     "imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueCopyBufferRect")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(allowed_copy_buffer_to_image_rows, "allowed", struct call_row,
+	     call_rows.copy_buffer_to_image,
+	     "R12-20:clEnqueueCopyBufferToImage Prior to version 1.1.0, CL_INVALID_OPERATION when "
+	     "an imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueCopyBufferToImage")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(allowed_copy_image_to_buffer_rows, "allowed", struct call_row,
+	     call_rows.copy_image_to_buffer,
+	     "R12-20:clEnqueueCopyImageToBuffer Prior to version 1.1.0, CL_INVALID_OPERATION when "
+	     "an imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueCopyImageToBuffer")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(allowed_copy_image_rows, "allowed", struct call_row, call_rows.copy_image,
+	     "R12-20:clEnqueueCopyImage Prior to version 1.1.0, CL_INVALID_OPERATION when an "
+	     "imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueCopyImage")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(allowed_fill_buffer_rows, "allowed", struct call_row, call_rows.fill_buffer,
+	     "R12-20:clEnqueueFillBuffer Prior to version 1.1.0, CL_INVALID_OPERATION when an "
+	     "imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueFillBuffer")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
+
+TEST_EACH_AS(allowed_fill_image_rows, "allowed", struct call_row, call_rows.fill_image,
+	     "R12-20:clEnqueueFillImage Prior to version 1.1.0, CL_INVALID_OPERATION when an "
+	     "imported memory object has been passed to one of the following API functions: "
+	     "clEnqueueFillImage")
+{
+	expect_allowed(row, HOST_MEMORY);
+}
 
 /* What the host writes by one call it reads by another, and sees in its memory. */
 TEST(allowed_on_host_memory, "R12-35 Version 1.1.0 of cl_arm_import_memory adds support for host "
@@ -65,11 +179,9 @@ TEST(allowed_on_host_memory, "R12-35 Version 1.1.0 of cl_arm_import_memory adds 
 	EXPECT(spec_memory_is(seen, size, 9));
 }
 
-#define ALLOWED_DMA_BUF(name, api, shape, role, partner)                                \
-	TEST(allowed_dma_buf_##name, ALL_TYPES)                                         \
-	{                                                                               \
-		static const struct call_row row = CALL_ROW(api, shape, role, partner); \
-		expect_allowed(&row, DMA_BUF_MEMORY);                                   \
-	}
-
-CALLS(ALLOWED_DMA_BUF)
+TEST_EACH(allowed_dma_buf, struct call_row, call_rows.all,
+	  "R12-35 Version 1.1.0 of cl_arm_import_memory adds support for host access to imported "
+	  "memory for all memory types.")
+{
+	expect_allowed(row, DMA_BUF_MEMORY);
+}

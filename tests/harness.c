@@ -27,7 +27,7 @@ void test_register_row(struct test *test, const char *name, const char *row_name
 
 	if (!full_name)
 		abort();
-	snprintf(full_name, size, "%s_%s", name, row_name);
+	snprintf(full_name, size, "%s%s%s", name, *name ? "_" : "", row_name);
 	test->name = full_name;
 	test_register(test);
 }

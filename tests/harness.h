@@ -5,7 +5,7 @@
  * TEST_EACH(name, struct row, rows, "sentence") { ... row ... }
  *
  * A test for each row of the array @rows.  The member name of a row is the end of the test's name:
- * name_ROW.  TEST_EACH_AS(id, "name", ...) is for tables with a common beginning of names.
+ * name_ROW.  TEST_EACH_AS(id, "name", ...) names the tests likewise, or ROW if "name" is empty.
  *
  * The program runs all tests, or the tests named on the command line, and prints TAP; --list
  * prints the table of sentences.  The first failed check ends a test.  Exit status: 0, 1, or 77

@@ -20,20 +20,26 @@ static unsigned char *host_align(unsigned char *memory)
 	return memory + (over ? host_alignment() - over : 0);
 }
 
-/* As clients do it: the pointer on a cache line, the size that of a tensor. */
-TEST(malloced_tensors,
-     "R6-41 If the extension string cl_arm_import_memory_host is exposed then importing from "
-     "normal userspace allocations (such as those created via malloc) is supported.")
+static const struct tensor {
+	const char *name;
+	size_t size;
+} tensors[] = {
+	{ "scalar", 4 },
+	{ "row_of_an_image", 224 * 3 },
+	{ "classes", 1000 * 4 },
+	{ "features", 7 * 7 * 512 },
+	{ "odd_shape", 3 * 33 * 35 * 4 },
+};
+
+/* As clients do: the pointer on a cache line, and the size of a tensor. */
+TEST_EACH(malloced_tensors, struct tensor, tensors,
+	  "R6-41 If the extension string cl_arm_import_memory_host is exposed then importing from "
+	  "normal userspace allocations (such as those created via malloc) is supported.")
 {
-	static const size_t sizes[] = { 4, 224 * 3, 1000 * 4, 7 * 7 * 512, 3 * 33 * 35 * 4 };
+	unsigned char *memory = malloc(row->size + host_alignment());
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		unsigned char *memory = malloc(sizes[i] + host_alignment());
-
-		spec_undo_later(free, memory);
-		expect_import(host_align(memory), sizes[i]);
-		undo_all();
-	}
+	spec_undo_later(free, memory);
+	expect_import(host_align(memory), row->size);
 }
 
 TEST(malloced_pages,
@@ -68,7 +74,7 @@ static void unmap_two_pages(void *memory)
 	munmap(memory, 2 * spec.page);
 }
 
-/* The size of the file is no whole number of pages; its pages are written back. */
+/* The size of the file is no whole number of pages, and the kernel writes the pages back. */
 TEST(mapped_file,
      "R6-41 If the extension string cl_arm_import_memory_host is exposed then importing from "
      "normal userspace allocations (such as those created via malloc) is supported.")
@@ -114,9 +120,9 @@ TEST(mapped_file_for_readers,
 }
 
 /*
- * That pages are committed can't be told from pages that come when they are
- * touched, where the device uses the tables of the process.  What can be told:
- * kernels may use all of a range of which the program has touched nothing.
+ * If the device uses the page tables of the process, a test cannot tell a committed page from a
+ * page that appears at the first access.  A test can tell whether kernels may use every page of a
+ * range that the program has never touched.
  */
 TEST(sparse_range, "R6-42 If the host OS is linux and overcommit of VA is allowed, then this "
 		   "function will commit and pin physical pages for the VA range.")
@@ -159,7 +165,7 @@ TEST(aligned_to_a_cache_line,
 	expect_import(memory + spec.cache_line, spec.page);
 }
 
-/* No query tells whether the system is coherent: if it is imported, it has to work. */
+/* No query tells whether the system is coherent: a successful import has to work. */
 static void expect_offset(size_t offset, size_t size)
 {
 	unsigned char *memory = spec_map_pages(3);
@@ -222,7 +228,7 @@ TEST(less_than_a_page,
 	expect_import(memory + spec.page - part, spec.page + 2 * part);
 }
 
-/* Lines that the host holds dirty while the device changes their neighbours in time. */
+/* The host has dirty lines in the cache while the device changes the neighbouring lines. */
 static void expect_coherent(size_t stride)
 {
 	size_t size = 16 * spec.page;

@@ -27,7 +27,7 @@ static void image_fill_from_buffer(const struct object *o, cl_mem buffer)
 		kernels_buffer_to_image(buffer, o->mem, o->region[0], o->region[1]);
 }
 
-/* A kernel reads what the host wrote, and the host what a kernel wrote, in turns. */
+/* In turns, a kernel reads the host's bytes and the host reads the kernel's bytes. */
 static void expect_shared_image(const struct object *o)
 {
 	unsigned char seen[BYTES], sent[BYTES];
@@ -78,22 +78,22 @@ TEST(image_1d_of_a_buffer,
 	expect_shared_shape(IMAGE_1D, HOST_MEMORY);
 }
 
-static void need_some_image(void)
-{
-	if (!shape_works(IMAGE))
-		need_shape(IMAGE_1D);
-}
+static const struct image_row {
+	const char *name;
+	enum shape shape;
+} image_shapes[] = {
+	{ "2d", IMAGE },
+	{ "2d_of_a_sub_buffer", IMAGE_OF_SUB_BUFFER },
+	{ "1d", IMAGE_1D },
+};
 
-TEST(images_of_dma_bufs,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
+TEST_EACH(images_of_dma_bufs, struct image_row, image_shapes,
+	  "R6-55 This extension produces cl_mem memory objects which are compatible with all other "
+	  "uses of cl_mem in the standard API, including creating images from the resulting cl_mem "
+	  "and subject to the restrictions listed in this document.")
 {
 	dma_buf_get(spec.page);
-	need_some_image();
-	for (enum shape shape = IMAGE; shape <= IMAGE_1D; shape++)
-		if (shape_works(shape))
-			expect_shared_shape(shape, DMA_BUF_MEMORY);
+	expect_shared_shape(row->shape, DMA_BUF_MEMORY);
 }
 
 TEST(image_and_buffer_see_each_other,
@@ -115,30 +115,22 @@ TEST(image_and_buffer_see_each_other,
 }
 
 /* Clients release the sub-buffer, and the import, as soon as they have the image. */
-TEST(image_outlives_what_it_is_made_of,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
+TEST_EACH(image_outlives_what_it_is_made_of, struct image_row, image_shapes,
+	  "R6-55 This extension produces cl_mem memory objects which are compatible with all other "
+	  "uses of cl_mem in the standard API, including creating images from the resulting cl_mem "
+	  "and subject to the restrictions listed in this document.")
 {
-	static const enum shape shapes[] = { IMAGE, IMAGE_OF_SUB_BUFFER, IMAGE_1D };
+	struct object o;
 
-	need_some_image();
-	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-		struct object o;
-
-		if (!shape_works(shapes[i]))
-			continue;
-		object_make(&o, shapes[i], HOST_MEMORY, CL_MEM_READ_WRITE);
-		EXPECT_EQ(clReleaseMemObject(o.import), CL_SUCCESS);
-		if (o.parent != o.import)
-			EXPECT_EQ(clReleaseMemObject(o.parent), CL_SUCCESS);
-		expect_shared_image(&o);
-		/* What undoes this test releases all of them once. */
-		clRetainMemObject(o.import);
-		if (o.parent != o.import)
-			clRetainMemObject(o.parent);
-		undo_all();
-	}
+	object_make(&o, row->shape, HOST_MEMORY, CL_MEM_READ_WRITE);
+	EXPECT_EQ(clReleaseMemObject(o.import), CL_SUCCESS);
+	if (o.parent != o.import)
+		EXPECT_EQ(clReleaseMemObject(o.parent), CL_SUCCESS);
+	expect_shared_image(&o);
+	/* undo_all() releases each object once more. */
+	clRetainMemObject(o.import);
+	if (o.parent != o.import)
+		clRetainMemObject(o.parent);
 }
 
 TEST(image_queries, "R6-55 This extension produces cl_mem memory objects which are compatible with "
@@ -236,7 +228,7 @@ static cl_image_desc desc_1d(cl_mem buffer)
 	};
 }
 
-/* What one image's kernel wrote is what another's reads. */
+/* A kernel reads, through image_1d, the bytes that a kernel wrote through the object. */
 static void expect_same_memory(const struct object *o, cl_mem image_1d)
 {
 	unsigned char seen[BYTES];

@@ -19,7 +19,7 @@ static void expect_default(const property *properties)
 	expect_shared(mem, memory, spec.page);
 }
 
-/* What stands behind the terminator is no part of the list. */
+/* Values behind the terminator are no part of the list. */
 TEST(list_ends_at_zero, "R6-15 The properties argument provides a list of key value pairs, with a "
 			"zero terminator.")
 {
@@ -56,7 +56,7 @@ TEST(type_host,
 	expect_default((property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 });
 }
 
-/* The address of an int that is no descriptor is fine as host memory. */
+/* The address of any int is fine as host memory. */
 TEST(default_is_not_dma_buf,
      "R6-18 Valid values for CL_IMPORT_TYPE_ARM are: CL_IMPORT_TYPE_HOST_ARM - this is the default")
 {
@@ -71,7 +71,7 @@ TEST(null_list_takes_defaults, "R6-20 If <properties> is NULL, default values ar
 	expect_default(NULL);
 }
 
-/* The same pointer, once as memory and once as the address of a descriptor. */
+/* A pointer, first as memory and then as the address of a descriptor. */
 TEST(memory_by_type, "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
 	unsigned char *memory = spec_map_pages(1);
@@ -84,29 +84,33 @@ TEST(memory_by_type, "R6-21 Valid <memory> pointer is dependent on the TYPE pass
 			  spec.page);
 }
 
-#define INVALID_PROPERTY "R6-24 CL_INVALID_PROPERTY when invalid properties are passed."
+static const struct list_row {
+	const char *name;
+	property list[5];
+} invalid_lists[] = {
+	{ "unknown_property", { 0x7ead, 1, 0 } },
+	{ "unknown_property_of_zero", { 0x7ead, 0, 0 } },
+	{ "unknown_property_behind_type",
+	  { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0x7ead, 1, 0 } },
+	{ "unknown_property_before_type",
+	  { 0x7ead, 1, CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 } },
+	{ "negative_property", { -1, -1, 0 } },
+	{ "key_and_value_swapped", { CL_IMPORT_TYPE_HOST_ARM, CL_IMPORT_TYPE_ARM, 0 } },
+	{ "type_zero", { CL_IMPORT_TYPE_ARM, 0, 0 } },
+	{ "type_one", { CL_IMPORT_TYPE_ARM, 1, 0 } },
+	{ "type_negative", { CL_IMPORT_TYPE_ARM, -1, 0 } },
+	{ "type_is_its_key", { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_ARM, 0 } },
+	{ "type_with_high_bits", { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM | INTPTR_MIN, 0 } },
+	{ "property_of_contexts", { CL_CONTEXT_PLATFORM, 0, 0 } },
+};
 
-#define INVALID(name, ...)                                          \
-	TEST(name, INVALID_PROPERTY)                                \
-	{                                                           \
-		const property list[] = { __VA_ARGS__ };            \
-		EXPECT_EQ(refused_with(list), CL_INVALID_PROPERTY); \
-	}
+TEST_EACH_AS(invalid_lists, "", struct list_row, invalid_lists,
+	     "R6-24 CL_INVALID_PROPERTY when invalid properties are passed.")
+{
+	EXPECT_EQ(refused_with(row->list), CL_INVALID_PROPERTY);
+}
 
-INVALID(unknown_property, 0x7ead, 1, 0)
-INVALID(unknown_property_of_zero, 0x7ead, 0, 0)
-INVALID(unknown_property_behind_type, CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0x7ead, 1, 0)
-INVALID(unknown_property_before_type, 0x7ead, 1, CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0)
-INVALID(negative_property, -1, -1, 0)
-INVALID(key_and_value_swapped, CL_IMPORT_TYPE_HOST_ARM, CL_IMPORT_TYPE_ARM, 0)
-INVALID(type_zero, CL_IMPORT_TYPE_ARM, 0, 0)
-INVALID(type_one, CL_IMPORT_TYPE_ARM, 1, 0)
-INVALID(type_negative, CL_IMPORT_TYPE_ARM, -1, 0)
-INVALID(type_is_its_key, CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_ARM, 0)
-INVALID(type_with_high_bits, CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM | INTPTR_MIN, 0)
-INVALID(property_of_contexts, CL_CONTEXT_PLATFORM, 0, 0)
-
-/* The text does not say what a list means that has a property twice. */
+/* The text does not define lists with a property twice. */
 static void expect_no_duplicate(const property *list)
 {
 	cl_int error = CL_SUCCESS;

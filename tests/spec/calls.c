@@ -7,7 +7,7 @@ static const size_t zero[3];
 static const size_t rect[3] = { SIDE * PIXEL, SIDE, 1 }; /* 64 bytes as 4 rows of 16 */
 static const size_t square[3] = { SIDE, SIDE, 1 };
 
-/* The object's bytes are as prepared; writes c->host over them. */
+/* Expects the bytes of call_prepare() in the object, and writes c->host over the bytes. */
 static cl_int use_mapped(struct call *c, unsigned char *mapped, size_t pitch)
 {
 	const struct object *o = c->object;
@@ -149,7 +149,7 @@ cl_int call_clEnqueueCopyImage(struct call *c)
 				  c->region, 0, NULL, &c->event);
 }
 
-/* The pattern is what the destination has to hold then. */
+/* c->host becomes the bytes that a fill with @pixel leaves in the destination. */
 static void repeat_in_host(struct call *c, const unsigned char pixel[PIXEL])
 {
 	for (size_t i = 0; i < BYTES; i++)
@@ -238,14 +238,16 @@ const union call_rows call_rows = {
 	},
 	.map_image = {
 		{ "map_image", call_clEnqueueMapImage, IMAGE, DESTINATION, NONE },
-		{ "map_image_of_sub", call_clEnqueueMapImage, IMAGE_OF_SUB_BUFFER, DESTINATION, NONE },
+		{ "map_image_of_sub", call_clEnqueueMapImage,
+		  IMAGE_OF_SUB_BUFFER, DESTINATION, NONE },
 		{ "map_image_1d", call_clEnqueueMapImage, IMAGE_1D, DESTINATION, NONE },
 	},
 	.unmap_mem_object = {
 		{ "unmap_buffer", call_clEnqueueUnmapMemObject, BUFFER, DESTINATION, NONE },
 		{ "unmap_sub_buffer", call_clEnqueueUnmapMemObject, SUB_BUFFER, DESTINATION, NONE },
 		{ "unmap_image", call_clEnqueueUnmapMemObject, IMAGE, DESTINATION, NONE },
-		{ "unmap_image_of_sub", call_clEnqueueUnmapMemObject, IMAGE_OF_SUB_BUFFER, DESTINATION, NONE },
+		{ "unmap_image_of_sub", call_clEnqueueUnmapMemObject,
+		  IMAGE_OF_SUB_BUFFER, DESTINATION, NONE },
 		{ "unmap_image_1d", call_clEnqueueUnmapMemObject, IMAGE_1D, DESTINATION, NONE },
 	},
 	.read_image = {
@@ -255,7 +257,8 @@ const union call_rows call_rows = {
 	},
 	.write_image = {
 		{ "write_image", call_clEnqueueWriteImage, IMAGE, DESTINATION, NONE },
-		{ "write_image_of_sub", call_clEnqueueWriteImage, IMAGE_OF_SUB_BUFFER, DESTINATION, NONE },
+		{ "write_image_of_sub", call_clEnqueueWriteImage,
+		  IMAGE_OF_SUB_BUFFER, DESTINATION, NONE },
 		{ "write_image_1d", call_clEnqueueWriteImage, IMAGE_1D, DESTINATION, NONE },
 	},
 	.read_buffer = {
@@ -272,40 +275,59 @@ const union call_rows call_rows = {
 	},
 	.write_buffer_rect = {
 		{ "write_buffer_rect", call_clEnqueueWriteBufferRect, BUFFER, DESTINATION, NONE },
-		{ "write_sub_buffer_rect", call_clEnqueueWriteBufferRect, SUB_BUFFER, DESTINATION, NONE },
+		{ "write_sub_buffer_rect", call_clEnqueueWriteBufferRect,
+		  SUB_BUFFER, DESTINATION, NONE },
 	},
 	.copy_buffer = {
 		{ "copy_from_buffer", call_clEnqueueCopyBuffer, BUFFER, SOURCE, PLAIN_BUFFER },
-		{ "copy_from_sub_buffer", call_clEnqueueCopyBuffer, SUB_BUFFER, SOURCE, PLAIN_BUFFER },
+		{ "copy_from_sub_buffer", call_clEnqueueCopyBuffer,
+		  SUB_BUFFER, SOURCE, PLAIN_BUFFER },
 		{ "copy_to_buffer", call_clEnqueueCopyBuffer, BUFFER, DESTINATION, PLAIN_BUFFER },
-		{ "copy_to_sub_buffer", call_clEnqueueCopyBuffer, SUB_BUFFER, DESTINATION, PLAIN_BUFFER },
+		{ "copy_to_sub_buffer", call_clEnqueueCopyBuffer,
+		  SUB_BUFFER, DESTINATION, PLAIN_BUFFER },
 	},
 	.copy_buffer_rect = {
-		{ "copy_rect_from_buffer", call_clEnqueueCopyBufferRect, BUFFER, SOURCE, PLAIN_BUFFER },
-		{ "copy_rect_from_sub_buffer", call_clEnqueueCopyBufferRect, SUB_BUFFER, SOURCE, PLAIN_BUFFER },
-		{ "copy_rect_to_buffer", call_clEnqueueCopyBufferRect, BUFFER, DESTINATION, PLAIN_BUFFER },
-		{ "copy_rect_to_sub_buffer", call_clEnqueueCopyBufferRect, SUB_BUFFER, DESTINATION, PLAIN_BUFFER },
+		{ "copy_rect_from_buffer", call_clEnqueueCopyBufferRect,
+		  BUFFER, SOURCE, PLAIN_BUFFER },
+		{ "copy_rect_from_sub_buffer", call_clEnqueueCopyBufferRect,
+		  SUB_BUFFER, SOURCE, PLAIN_BUFFER },
+		{ "copy_rect_to_buffer", call_clEnqueueCopyBufferRect,
+		  BUFFER, DESTINATION, PLAIN_BUFFER },
+		{ "copy_rect_to_sub_buffer", call_clEnqueueCopyBufferRect,
+		  SUB_BUFFER, DESTINATION, PLAIN_BUFFER },
 	},
 	.copy_buffer_to_image = {
-		{ "copy_buffer_to_plain_image", call_clEnqueueCopyBufferToImage, BUFFER, SOURCE, PLAIN_IMAGE },
-		{ "copy_sub_buffer_to_plain_image", call_clEnqueueCopyBufferToImage, SUB_BUFFER, SOURCE, PLAIN_IMAGE },
-		{ "copy_plain_buffer_to_image", call_clEnqueueCopyBufferToImage, IMAGE, DESTINATION, PLAIN_BUFFER },
-		{ "copy_plain_buffer_to_image_of_sub", call_clEnqueueCopyBufferToImage, IMAGE_OF_SUB_BUFFER, DESTINATION, PLAIN_BUFFER },
-		{ "copy_plain_buffer_to_image_1d", call_clEnqueueCopyBufferToImage, IMAGE_1D, DESTINATION, PLAIN_BUFFER },
+		{ "copy_buffer_to_plain_image", call_clEnqueueCopyBufferToImage,
+		  BUFFER, SOURCE, PLAIN_IMAGE },
+		{ "copy_sub_buffer_to_plain_image", call_clEnqueueCopyBufferToImage,
+		  SUB_BUFFER, SOURCE, PLAIN_IMAGE },
+		{ "copy_plain_buffer_to_image", call_clEnqueueCopyBufferToImage,
+		  IMAGE, DESTINATION, PLAIN_BUFFER },
+		{ "copy_plain_buffer_to_image_of_sub", call_clEnqueueCopyBufferToImage,
+		  IMAGE_OF_SUB_BUFFER, DESTINATION, PLAIN_BUFFER },
+		{ "copy_plain_buffer_to_image_1d", call_clEnqueueCopyBufferToImage,
+		  IMAGE_1D, DESTINATION, PLAIN_BUFFER },
 	},
 	.copy_image_to_buffer = {
-		{ "copy_image_to_plain_buffer", call_clEnqueueCopyImageToBuffer, IMAGE, SOURCE, PLAIN_BUFFER },
-		{ "copy_image_of_sub_to_plain_buffer", call_clEnqueueCopyImageToBuffer, IMAGE_OF_SUB_BUFFER, SOURCE, PLAIN_BUFFER },
-		{ "copy_image_1d_to_plain_buffer", call_clEnqueueCopyImageToBuffer, IMAGE_1D, SOURCE, PLAIN_BUFFER },
-		{ "copy_plain_image_to_buffer", call_clEnqueueCopyImageToBuffer, BUFFER, DESTINATION, PLAIN_IMAGE },
-		{ "copy_plain_image_to_sub_buffer", call_clEnqueueCopyImageToBuffer, SUB_BUFFER, DESTINATION, PLAIN_IMAGE },
+		{ "copy_image_to_plain_buffer", call_clEnqueueCopyImageToBuffer,
+		  IMAGE, SOURCE, PLAIN_BUFFER },
+		{ "copy_image_of_sub_to_plain_buffer", call_clEnqueueCopyImageToBuffer,
+		  IMAGE_OF_SUB_BUFFER, SOURCE, PLAIN_BUFFER },
+		{ "copy_image_1d_to_plain_buffer", call_clEnqueueCopyImageToBuffer,
+		  IMAGE_1D, SOURCE, PLAIN_BUFFER },
+		{ "copy_plain_image_to_buffer", call_clEnqueueCopyImageToBuffer,
+		  BUFFER, DESTINATION, PLAIN_IMAGE },
+		{ "copy_plain_image_to_sub_buffer", call_clEnqueueCopyImageToBuffer,
+		  SUB_BUFFER, DESTINATION, PLAIN_IMAGE },
 	},
 	.copy_image = {
 		{ "copy_from_image", call_clEnqueueCopyImage, IMAGE, SOURCE, PLAIN_IMAGE },
-		{ "copy_from_image_of_sub", call_clEnqueueCopyImage, IMAGE_OF_SUB_BUFFER, SOURCE, PLAIN_IMAGE },
+		{ "copy_from_image_of_sub", call_clEnqueueCopyImage,
+		  IMAGE_OF_SUB_BUFFER, SOURCE, PLAIN_IMAGE },
 		{ "copy_from_image_1d", call_clEnqueueCopyImage, IMAGE_1D, SOURCE, PLAIN_IMAGE },
 		{ "copy_to_image", call_clEnqueueCopyImage, IMAGE, DESTINATION, PLAIN_IMAGE },
-		{ "copy_to_image_of_sub", call_clEnqueueCopyImage, IMAGE_OF_SUB_BUFFER, DESTINATION, PLAIN_IMAGE },
+		{ "copy_to_image_of_sub", call_clEnqueueCopyImage,
+		  IMAGE_OF_SUB_BUFFER, DESTINATION, PLAIN_IMAGE },
 		{ "copy_to_image_1d", call_clEnqueueCopyImage, IMAGE_1D, DESTINATION, PLAIN_IMAGE },
 	},
 	.fill_buffer = {
@@ -314,7 +336,8 @@ const union call_rows call_rows = {
 	},
 	.fill_image = {
 		{ "fill_image", call_clEnqueueFillImage, IMAGE, DESTINATION, NONE },
-		{ "fill_image_of_sub", call_clEnqueueFillImage, IMAGE_OF_SUB_BUFFER, DESTINATION, NONE },
+		{ "fill_image_of_sub", call_clEnqueueFillImage,
+		  IMAGE_OF_SUB_BUFFER, DESTINATION, NONE },
 		{ "fill_image_1d", call_clEnqueueFillImage, IMAGE_1D, DESTINATION, NONE },
 	},
 };

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sixteen functions of the list in the section Errors, on every object that
- * they take, as source and as destination: called the same way where they must
- * fail (forbidden.c) and where they must work (host_access.c).
+ * The sixteen functions of the list in the section Errors, with every kind of object as source and
+ * as destination.  forbidden.c expects each call to fail; host_access.c expects each call to work.
  */
 #ifndef TESTS_SPEC_CALLS_H
 #define TESTS_SPEC_CALLS_H
 
 #include "object.h"
 
-enum role { SOURCE, DESTINATION };		  /* what the object is in the transfer */
-enum partner { NONE, PLAIN_BUFFER, PLAIN_IMAGE }; /* the other side, if it is a cl_mem */
+enum role { SOURCE, DESTINATION };		  /* of the object in the transfer */
+enum partner { NONE, PLAIN_BUFFER, PLAIN_IMAGE }; /* the cl_mem on the other side */
 
 struct call {
 	const struct object *object;
 	enum role role;
 	cl_mem partner;
-	unsigned char host[BYTES]; /* the other side, or what it holds */
+	unsigned char host[BYTES]; /* the other side, or the bytes of the other side */
 	size_t region[3];	   /* in pixels */
 	cl_event event;
 	void *mapped; /* results of the map calls */
@@ -59,9 +58,9 @@ union call_rows {
 extern const union call_rows call_rows;
 
 /*
- * Each makes the call of its name.  The ones that map also compare what they
- * find, write c->host and unmap; the one that unmaps maps before, where that
- * is allowed.  Returns the first error, or 1 for a wrong byte.
+ * Each function makes the OpenCL call of the same name.  The map functions also compare the mapped
+ * bytes, write c->host and unmap.  The unmap function maps first, if mapping is allowed.  The
+ * result is the first error, or 1 for a wrong byte.
  */
 cl_int call_clEnqueueMapBuffer(struct call *c);
 cl_int call_clEnqueueMapImage(struct call *c);
@@ -85,7 +84,7 @@ enum { OBJECT_SEED = 3, OTHER_SEED = 77 };
 /* Fills the object and the other side with their seeds; @o lives as long as @c. */
 void call_prepare(struct call *c, const struct call_row *row, const struct object *o);
 
-/* What the other side holds. */
+/* Whether the other side holds the bytes of @seed. */
 bool call_other_is(struct call *c, const struct call_row *row, unsigned int seed);
 
 #endif /* TESTS_SPEC_CALLS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptors that are no dma-bufs.  The text gives no code for them, so any
- * error will do; climport documents CL_INVALID_VALUE.
+ * Descriptors of other files than dma-bufs.  The text defines no error code, so any error will do;
+ * climport documents CL_INVALID_VALUE.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -126,7 +126,7 @@ TEST(socket_descriptor,
 	descriptors_expect_refused_and_close(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
-/* Clients have passed the descriptor itself.  Natively this may crash. */
+/* Clients have passed the descriptor itself.  A native implementation may crash. */
 TEST(descriptor_by_value,
      "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {
@@ -153,7 +153,7 @@ TEST(descriptor_in_a_hole,
 		  CL_INVALID_VALUE);
 }
 
-/* With a misaligned address the int is read as it lies there. */
+/* A misaligned address is no error: the int at the address is the descriptor. */
 TEST(descriptor_at_an_odd_address,
      "R6-21 Valid <memory> pointer is dependent on the TYPE passed in properties.")
 {

@@ -56,7 +56,7 @@ bool spec_device_reports(const char *extension)
 
 cl_ulong device_number(cl_device_info what)
 {
-	cl_ulong value = 0; /* little-endian machines only, as all that run OpenCL are */
+	cl_ulong value = 0; /* all machines with OpenCL are little-endian */
 	size_t size = 0;
 
 	if (clGetDeviceInfo(spec.device, what, 0, NULL, &size) || size > sizeof(value) ||
@@ -117,7 +117,7 @@ static void spec_describe_device(void)
 		spec.cache_line = 64;
 }
 
-/* Takes spec.platform's device with this index; false if there is none. */
+/* Takes device @index of spec.platform; false if the platform has fewer devices. */
 static bool spec_take_device(unsigned int index)
 {
 	cl_device_id devices[64];
@@ -155,7 +155,7 @@ static const char *spec_take_platform(const char *wanted, unsigned int device, b
 
 import_function as_import_function(void *address)
 {
-	import_function function; /* ISO C has no cast for this */
+	import_function function; /* ISO C has no cast from void * to a function */
 
 	memcpy(&function, &address, sizeof(function));
 	return function;

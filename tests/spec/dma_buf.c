@@ -41,7 +41,7 @@ TEST(first_byte_of_a_dma_buf, "R6-32 If the extension string cl_arm_import_memor
 	expect_size(1);
 }
 
-/* The descriptor stays the application's: it may close it, or keep it. */
+/* The application owns the descriptor, and may close or keep the descriptor. */
 TEST(descriptor_closed_after_the_import,
      "R6-32 If the extension string cl_arm_import_memory_dma_buf is exposed then importing from "
      "dma_buf file handles is supported.")
@@ -298,7 +298,7 @@ TEST(read_only_descriptor_beats_read_write,
 	kernels_copy(mem, out, 2 * spec.page);
 }
 
-/* Clients ask for READ_WRITE in what they make from the import, too. */
+/* Clients ask for READ_WRITE in a sub-buffer of the import, too. */
 TEST(sub_buffer_of_a_read_only_descriptor,
      "R6-37 For example, if a dma_buf allocation originally created with a read-only flag is "
      "passed to clImportMemoryARM with the READ_WRITE flag, the more restrictive READ_ONLY will "

@@ -13,18 +13,18 @@ struct dma_buf {
 };
 
 /*
- * A dma-buf of at least @size bytes, freed after the test; skips the test where
- * the device imports none or nothing here exports one.
+ * A dma-buf of at least @size bytes, freed after the test.  If the device imports no dma-bufs, or
+ * the system has no exporter, the test is skipped.
  */
 struct dma_buf *dma_buf_get(size_t size);
 
-/* Its descriptor is read-only, so is the mapping; it holds zeros. */
+/* Likewise with a read-only descriptor and a read-only mapping; all bytes are 0. */
 struct dma_buf *dma_buf_get_read_only(size_t size);
 
-/* One of each exporter, called with *i == 0 first; NULL after the last. */
+/* A dma-buf of each exporter in turn, from *i == 0 on; NULL after the last exporter. */
 struct dma_buf *dma_buf_next(size_t *i, size_t size);
 
-/* The host's use of buf->memory where the application keeps it coherent. */
+/* Brackets the host's use of buf->memory if coherency is the application's duty. */
 void dma_buf_begin(struct dma_buf *buf);
 void dma_buf_end(struct dma_buf *buf);
 

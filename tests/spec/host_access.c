@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From version 1.1.0 on: the sixteen calls work, and what they move is compared. */
+/* From version 1.1.0 on, the sixteen calls work.  The tests compare the transferred bytes. */
 #include "calls.h"
 #include "kernels.h"
 
@@ -161,7 +161,7 @@ TEST_EACH_AS(allowed_fill_image_rows, "allowed", struct call_row, call_rows.fill
 	expect_allowed(row, HOST_MEMORY);
 }
 
-/* What the host writes by one call it reads by another, and sees in its memory. */
+/* Bytes written by a call are visible to other calls, and in the host's memory. */
 TEST(allowed_on_host_memory, "R12-35 Version 1.1.0 of cl_arm_import_memory adds support for host "
 			     "access to imported memory for all memory types.")
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The section Host process memory type: two imports on one page. */
+/* The section Host process memory type: two imports on the same page. */
 #include <time.h>
 
 #include "kernels.h"
 
-/* Two of these fit on a page, at the first and at the fourth multiple. */
+/* The size of a part: two parts fit on a page, at the first and at the fourth multiple. */
 static size_t part_of_a_page(void)
 {
 	size_t size = 4 * spec.cache_line;
@@ -14,8 +14,8 @@ static size_t part_of_a_page(void)
 }
 
 /*
- * A device that uses the tables of the process has every page mapped before,
- * by no import: it may take the second import, and both have to work.
+ * If the device uses the page tables of the process, every page is mapped before any import.  Such
+ * a device may accept the second import; then both imports have to work.
  */
 TEST(page_of_another_unaligned_import, "R6-48 If the page is already mapped by another unaligned "
 				       "import, an error will occur.")
@@ -39,7 +39,7 @@ TEST(page_of_another_unaligned_import, "R6-48 If the page is already mapped by a
 	expect_shared(first, memory + size, size);
 }
 
-/* Two allocations on one page: the flags decide how the page is mapped. */
+/* Two allocations on a page: the flags decide how the page is mapped. */
 static void expect_conflict(cl_mem_flags first, cl_mem_flags second)
 {
 	unsigned char *memory = spec_map_own_pages();
@@ -82,7 +82,7 @@ TEST(same_bytes_with_other_flags,
 		     CL_INVALID_OPERATION);
 }
 
-/* The last page of one is the first of the other. */
+/* The last page of the first import is the first page of the second import. */
 TEST(other_flags_on_the_last_page,
      "R6-53 Importing two allocations that aren't page-aligned and that request different memory "
      "flags is unsupported; an error will be returned.")
@@ -96,14 +96,14 @@ TEST(other_flags_on_the_last_page,
 		     CL_INVALID_OPERATION);
 }
 
-/* A driver may destroy what was released on another thread, a little later. */
+/* A driver may destroy a released object a little later, on a thread of the driver. */
 static void wait_until_taken(cl_mem_flags flags, unsigned char *memory, size_t size)
 {
 	for (int i = 0; i < 2000 && !takes_host(flags, memory, size); i++)
 		nanosleep(&(struct timespec){ 0, 1000 * 1000 }, NULL);
 }
 
-/* The conflict ends with the first import, and page-aligned imports have none. */
+/* The conflict ends with the first import, and page-aligned imports do not conflict. */
 TEST(no_conflict_after_the_release,
      "R6-53 Importing two allocations that aren't page-aligned and that request different memory "
      "flags is unsupported; an error will be returned.")

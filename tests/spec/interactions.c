@@ -28,7 +28,7 @@ TEST(queries, "R6-55 This extension produces cl_mem memory objects which are com
 	QUERY(mem, CL_MEM_ASSOCIATED_MEMOBJECT, cl_mem, NULL);
 }
 
-/* How it was made does not show. */
+/* No query tells how the import was made. */
 TEST(queries_hide_the_host_pointer,
      "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
      "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
@@ -69,7 +69,7 @@ static void CL_CALLBACK count_destroyed(cl_mem mem, void *count)
 	atomic_fetch_add((atomic_uint *)count, 1);
 }
 
-/* Drivers may call it on another thread, a little later. */
+/* Drivers may call the callback a little later, on a thread of the driver. */
 static void interactions_wait_for(atomic_uint *count)
 {
 	for (int i = 0; i < 2000 && !atomic_load(count); i++)
@@ -96,7 +96,7 @@ TEST(destructor_callback,
 	EXPECT_EQ(atomic_load(&destroyed), 1);
 }
 
-/* An image on the import or on a part of it that begins at @origin, which is then released. */
+/* An image on the import, or on a sub-buffer at @origin, which the function then releases. */
 static cl_mem image_of_part(cl_mem import, size_t origin)
 {
 	const cl_buffer_region region = { origin, BYTES };
@@ -119,8 +119,8 @@ static cl_mem image_of_part(cl_mem import, size_t origin)
 }
 
 /*
- * Everything is released while a kernel waits, whose image is over the import's memory.  Not for 1D
- * images: PoCL 3.1 reads its own after they were released.
+ * A kernel that uses an image on the import waits while the test releases every object.  The test
+ * leaves 1D images out: PoCL 3.1 reads a 1D image after its release, without any import too.
  */
 static void expect_late_callback(size_t origin)
 {
@@ -147,7 +147,7 @@ static void expect_late_callback(size_t origin)
 	plain_read(buffer, pixel, PIXEL);
 	EXPECT_EQ(pixel[0], 42);
 	clReleaseEvent(go);
-	undo_all(); /* a kernel keeps its arguments in some drivers */
+	undo_all(); /* in some drivers a kernel retains the arguments */
 	interactions_wait_for(&destroyed);
 	EXPECT_EQ(atomic_load(&destroyed), 1);
 }
@@ -180,7 +180,7 @@ TEST(released_import_leaves_nothing,
 	expect_no_leak(host_import_and_release, spec_map_pages(1));
 }
 
-/* The memory is the application's and stays as it is. */
+/* The application owns the memory; the release of the import changes no byte. */
 TEST(memory_outlives_the_import,
      "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
      "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
@@ -307,7 +307,7 @@ static cl_command_queue new_queue(cl_context context, cl_command_queue_propertie
 	return queue;
 }
 
-/* Runs a piece of the test on another queue. */
+/* Runs a part of the test on @queue. */
 static void expect_shared_on(cl_command_queue queue, cl_mem mem, unsigned char *memory)
 {
 	cl_command_queue own = spec.queue;
@@ -352,7 +352,7 @@ TEST(queue_out_of_order,
 	expect_works_on(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
-/* Each context has its own import; the memory is one. */
+/* Two contexts, an import in each, of the same memory. */
 TEST(two_contexts, "R6-55 This extension produces cl_mem memory objects which are compatible with "
 		   "all other uses of cl_mem in the standard API, including creating images from "
 		   "the resulting cl_mem and subject to the restrictions listed in this document.")
@@ -371,7 +371,7 @@ TEST(two_contexts, "R6-55 This extension produces cl_mem memory objects which ar
 	expect_shared(mem, memory, spec.page);
 }
 
-/* Each device of the context in turn adds one to what the one before it wrote. */
+/* Each device of the context in turn adds 1 to the bytes of the device before. */
 static void expect_shared_by(cl_context context, const cl_device_id *devices, cl_uint count,
 			     cl_mem mem, unsigned char *memory)
 {
@@ -387,7 +387,7 @@ static void expect_shared_by(cl_context context, const cl_device_id *devices, cl
 	}
 }
 
-/* A device that cannot import makes its contexts refuse; nothing in between. */
+/* If a device of the context cannot import, the whole context refuses. */
 TEST(context_of_all_devices,
      "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
      "of cl_mem in the standard API, including creating images from the resulting cl_mem and "

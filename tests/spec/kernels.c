@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One work item for everything: the tests are about memory, and compile once. */
+/* Every kernel has a single work item: the tests are about memory, and compile once. */
 #include "kernels.h"
 #include "text.h"
 
@@ -34,7 +34,7 @@ static const char *const image_source =
 static struct program {
 	const char *const *source;
 	const char *kernels;
-	cl_program program; /* of spec.context, NULL until it is needed */
+	cl_program program; /* of spec.context, NULL until the first use */
 } programs[] = {
 	{ &buffer_source, "add copy watch", NULL },
 	{ &image_source, "image_to_buffer buffer_to_image image1d_to_buffer buffer_to_image1d",
@@ -46,7 +46,7 @@ static struct program *program_of(const char *name)
 	return text_count_word(programs[0].kernels, name) ? &programs[0] : &programs[1];
 }
 
-/* For all devices of the context; the caller releases it. */
+/* A program for all devices of the context; the caller releases the program. */
 static cl_program program_build_source(cl_context context, const char *source)
 {
 	char log[2048] = "";

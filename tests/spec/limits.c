@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What devices may refuse: "importing ... is supported" of normal allocations, and an error is
- * produced "when mapping is not possible".  A limit counts only if the device documents it or
- * takes the same without what is unusual; then tests choose other memory, or are skipped.
+ * Limits of devices.  The text says "importing ... is supported" of normal allocations, and an
+ * error "when mapping is not possible".  A limit counts in two cases: the device documents the
+ * limit, or the device accepts an ordinary import of equal size.  Then a test chooses other memory,
+ * or is skipped.
  */
 #include "spec.h"
 
@@ -20,7 +21,7 @@ bool takes_host(cl_mem_flags flags, void *memory, size_t size)
 	return true;
 }
 
-/* The documented alignment is an excuse, not a rule: it is not tried here. */
+/* The documented alignment is the last resort: the function tries smaller alignments only. */
 static size_t find_alignment(void)
 {
 	size_t documented = device_number(CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;

@@ -6,7 +6,7 @@
 
 enum { SENTENCES_MAX = 1024 };
 
-/* One test, or one reason. */
+/* A test, or a reason. */
 struct row {
 	const char *says;
 	const struct test *test;
@@ -56,7 +56,7 @@ static int same_id(const char *a, const char *b)
 	return len == strcspn(b, " ") && !strncmp(a, b, len);
 }
 
-/* Whether the row at @i contradicts the one before it. */
+/* Whether the row at @i contradicts the row before. */
 static int list_row_contradicts(size_t i)
 {
 	if (!i || !same_id(rows[i].says, rows[i - 1].says))

@@ -3,9 +3,8 @@
 #define TESTS_SPEC_LIST_H
 
 /*
- * Prints each sentence as "ID sentence", and indented below it the names of its
- * tests or the reason why it has none.  Returns 0, or 1 if a sentence has both,
- * or one ID two sentences.
+ * Prints each sentence as "ID sentence", and indented below the names of the tests, or the reason
+ * why no test is possible.  Returns 0, or 1 if a sentence has both or an ID has two sentences.
  */
 int print_list(void);
 

@@ -8,7 +8,7 @@
 #include "list.h"
 #include "runner.h"
 
-/* harness.c would run nothing and say so with exit status 1, but not what was wrong. */
+/* Names the unknown test; harness.c would run no test and exit with status 1. */
 static bool all_known(int argc, char **argv)
 {
 	for (int i = 0; i < argc; i++) {
@@ -81,7 +81,7 @@ static bool options_read(int argc, char **argv, struct options *o)
 	return true;
 }
 
-/* In a process of its own, as tests are: a driver may crash.  One that does is there. */
+/* Asks in a child process, because a driver may crash.  A driver that crashes is present. */
 static bool is_there(const struct target *target)
 {
 	int status = 0;

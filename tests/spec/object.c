@@ -22,7 +22,7 @@ size_t object_origin(void)
 	return origin;
 }
 
-/* At least one pixel more than a row, in units that the device takes. */
+/* At least a pixel more than a row, in units of the device's pitch alignment. */
 static size_t row_pitch(void)
 {
 	size_t pixels = device_number(CL_DEVICE_IMAGE_PITCH_ALIGNMENT);
@@ -117,8 +117,8 @@ static cl_mem make_shape(struct object *o, cl_mem_flags flags)
 }
 
 /*
- * cl_khr_image2d_from_buffer, or 2.0 to 2.2, says that 2D images are made from
- * any buffer.  Where it is missing imports may still have them.
+ * A device with cl_khr_image2d_from_buffer, or with OpenCL 2.0 to 2.2, has 2D images on any buffer.
+ * Other devices may have 2D images on imports.
  */
 static bool has_image2d(void)
 {
@@ -139,7 +139,7 @@ static bool has_image2d(void)
 		spec.device_version < CL_MAKE_VERSION(3, 0, 0));
 }
 
-/* A refusal with another error than this shows in the test. */
+/* A refusal with any other error fails the test later. */
 static bool refuses_image1d(void)
 {
 	cl_image_desc desc = {
@@ -153,7 +153,7 @@ static bool refuses_image1d(void)
 	return error == CL_INVALID_OPERATION;
 }
 
-/* Images of imports are promised; a device may be unable to use them. */
+/* The text promises images on imports; a device may be without images. */
 static bool has_image1d(void)
 {
 	static enum { UNKNOWN, WORKS, REFUSED } known;
@@ -165,7 +165,7 @@ static bool has_image1d(void)
 	return known == WORKS;
 }
 
-/* NULL, or why the device has none. */
+/* NULL, or the reason why the device has no images of @shape. */
 static const char *why_no_images(void)
 {
 	if (!device_number(CL_DEVICE_IMAGE_SUPPORT))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Imports and what is made from them, all seen the same way: 64 bytes, in rows,
- * in memory that the test can look at.  The memory around them is filled with
- * 0xee, so that a stray write shows.
+ * An object is an import, or a sub-buffer or image on an import: 64 bytes, in rows, in memory that
+ * the test can read.  0xee fills the memory around the object, so a stray write shows.
  */
 #ifndef TESTS_SPEC_OBJECT_H
 #define TESTS_SPEC_OBJECT_H
@@ -13,9 +12,9 @@ enum { BYTES = 64, PIXEL = 4, SIDE = 4 }; /* SIDE x SIDE pixels */
 
 enum shape {
 	BUFFER,		     /* the import */
-	SUB_BUFFER,	     /* at the lowest origin that the device takes but 0 */
+	SUB_BUFFER,	     /* at the lowest origin above 0 that the device accepts */
 	IMAGE,		     /* 2D, on the import, rows longer than the picture */
-	IMAGE_OF_SUB_BUFFER, /* the same on a sub-buffer */
+	IMAGE_OF_SUB_BUFFER, /* like IMAGE, on a sub-buffer */
 	IMAGE_1D,	     /* of 16 pixels, on the import */
 };
 
@@ -25,7 +24,7 @@ struct object {
 	enum shape shape;
 	cl_mem mem;
 	cl_mem import;
-	cl_mem parent;	       /* what mem was made from, or NULL */
+	cl_mem parent;	       /* the object under mem, or NULL */
 	unsigned char *memory; /* all of the import */
 	size_t memory_size;
 	size_t origin;	      /* of the object in the memory */
@@ -43,8 +42,8 @@ void need_shape(enum shape shape);
 void need_images(void); /* of any kind, made of whatever */
 
 /*
- * Makes one on fresh memory, all released after the test; skips it where the
- * device has no such thing.  @flags of the import and of what is made from it.
+ * Makes an object on new memory, and releases all after the test.  If the device has no objects of
+ * @shape, the test is skipped.  @flags are for the import and for the objects on the import.
  */
 void object_make(struct object *o, enum shape shape, enum memory_type type, cl_mem_flags flags);
 

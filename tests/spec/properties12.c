@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The properties that came after revision 6. */
+/* The properties added after revision 6. */
 #include "dma_buf.h"
 #include "kernels.h"
 
@@ -22,7 +22,7 @@ static cl_int import_error(const property *properties, void *memory)
 	return error;
 }
 
-/* Revision 6 is 1.0.0 without the property, revisions 10 and 11 are 1.0.0 with it. */
+/* Version 1.0.0 is without the property in revision 6, and with the property in 10 and 11. */
 static void expect_consistency(cl_bool value)
 {
 	struct dma_buf *buf = dma_buf_get(spec.page);
@@ -84,7 +84,7 @@ TEST(consistency_of_minus_one,
 	expect_bad_consistency(-1);
 }
 
-/* The text names the property for dma-bufs and leaves open what it means for other types. */
+/* The text defines the property for dma-bufs, and leaves open its meaning for other types. */
 static void expect_combination(const property *list)
 {
 	cl_int error;

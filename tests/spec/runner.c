@@ -9,13 +9,13 @@ static unsigned int chosen_count;
 
 static unsigned int passed, failed, skipped;
 
-/* What a child printed, but for the results. */
+/* The output of a child, without the results. */
 struct output {
 	const struct target *target;
 	bool quiet; /* nothing is printed */
 	unsigned int results;
-	char about[400]; /* what was tested */
-	char fault[300]; /* of the test that runs, "" if there was none yet */
+	char about[400]; /* the line about the target */
+	char fault[300]; /* of the running test, "" before the first fault */
 };
 
 static bool is_named(const char *name, int count, char **names)
@@ -40,7 +40,7 @@ static void runner_choose(int count, char **names)
 
 static int runner_run_child(struct output *out, unsigned int first, unsigned int count);
 
-/* By a signal, or by the sanitizer that caught it. */
+/* By a signal, or by a sanitizer. */
 static bool child_died(const struct output *out, int status, unsigned int count)
 {
 	return WIFSIGNALED(status) || out->results < count;
@@ -56,8 +56,8 @@ static void child_platform_name(const struct output *out, char *name, size_t roo
 }
 
 /*
- * An OpenCL error where there should have been none.  climport works around what
- * drivers do not have, but for the sixteen calls, which it only lets pass.
+ * An OpenCL error instead of CL_SUCCESS.  climport passes the sixteen calls to the driver, so their
+ * errors may be the driver's.  For all other calls climport makes up for missing features.
  */
 static bool may_be_the_drivers(const char *fault)
 {
@@ -70,7 +70,7 @@ static bool may_be_the_drivers(const char *fault)
 
 enum end { FAULT, DEATH };
 
-/* Whether test @i ends as it did in @out with the driver's own buffers. */
+/* Whether test @i, with the driver's own buffers, ends as in @out. */
 static bool plain_does_the_same(const struct output *out, unsigned int i, enum end end)
 {
 	char name[128];
@@ -123,7 +123,7 @@ static void runner_relay_result(struct output *out, bool is_good, char *name)
 	out->fault[0] = 0;
 }
 
-/* One line of the child's TAP. */
+/* A line of the child's TAP. */
 static void runner_relay_line(struct output *out, char *line)
 {
 	bool is_good = !strncmp(line, "ok ", 3), is_bad = !strncmp(line, "not ok ", 7);
@@ -181,7 +181,7 @@ static int runner_run_child(struct output *out, unsigned int first, unsigned int
 	return status;
 }
 
-/* The child that died was in the test after the last one that it had a result of. */
+/* The child died in the test after the last result. */
 static void report_death(const struct output *out, int status)
 {
 	printf("# %s\n", WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "the program ended");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The section Sample Code, as it stands there. */
+/* The section Sample Code, word for word. */
 #include "dma_buf.h"
 #include "kernels.h"
 

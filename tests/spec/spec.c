@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a test has at hand: reasons to skip, memory, and imports, good and bad. */
+/* Tools of a test: reasons to skip, memory, and imports that succeed or fail. */
 #include "spec.h"
 
 #include "process.h"
@@ -89,7 +89,7 @@ unsigned char *spec_map_pages(size_t count)
 	return p->memory;
 }
 
-/* Of the program: what mmap() gives may be where another test's pages were. */
+/* Static memory: mmap() may return the address of an earlier test's pages. */
 unsigned char *spec_map_own_pages(void)
 {
 	enum { TESTS = 8, PAGE = 65536 };
@@ -171,7 +171,7 @@ cl_int spec_import_error_once(cl_context context, cl_mem_flags flags,
 	return error;
 }
 
-/* Drivers destroy objects later than they are released: waits for that, a second at most. */
+/* Drivers may destroy an object some time after its release: waits a second at most. */
 static bool spec_is_back(long fds_before, long maps_before, long *fds, long *maps)
 {
 	const struct timespec pause = { 0, 10000000 };
@@ -236,13 +236,13 @@ cl_int spec_import_host_error(cl_mem_flags flags, void *memory, size_t size)
 	return spec_import_error(flags, NULL, memory, size);
 }
 
-/* Mapped pages, and one between them that is not. */
+/* Mapped pages with an unmapped page between. */
 struct holed {
 	unsigned char *memory;
 	size_t before, after; /* bytes */
 };
 
-/* The hole is nobody's: a thread of the driver may have its stack there by now. */
+/* Leaves the hole alone: a thread of the driver may have mapped a stack in the hole. */
 static void unmap_around_hole(void *arg)
 {
 	struct holed *h = arg;

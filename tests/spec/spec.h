@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tests of the suite share: the device under test, the function, and
- * helpers that import, run kernels and look after what a test leaves behind.
+ * The tests share the device under test, the imported function, and helpers that import memory, run
+ * kernels and release every object after a test.
  *
- * Knows OpenCL and the text of the extension, and nothing of any
- * implementation.  Where the text allows several outcomes a test accepts all of
- * them, unless CLIMPORT_CONFORM_EXACT=1: then it wants what climport documents.
+ * The suite depends on OpenCL and on the text of the extension, and on no implementation.  If the
+ * text allows several outcomes, a test accepts each.  With CLIMPORT_CONFORM_EXACT=1 a test accepts
+ * only the outcome that climport documents.
  *
- * Helpers end the test (EXPECT, test_skip) where they cannot go on.  Unless a
- * function says otherwise it is for the thread that runs the tests.
+ * A helper that cannot continue ends the test (EXPECT, test_skip).  Only the thread of the tests
+ * may call a helper, unless the helper's comment says otherwise.
  */
 #ifndef TESTS_SPEC_SPEC_H
 #define TESTS_SPEC_SPEC_H
@@ -48,33 +48,33 @@ struct spec {
 extern struct spec spec;
 
 /*
- * Takes the first device, or the one with this index, of the first platform
- * whose name contains @platform and that reports the extension.  Returns NULL,
- * or why there is nothing to test.
+ * Takes device number @device of the first platform that reports the extension and has @platform in
+ * its name.  Returns NULL, or the reason why no device can be tested.
  *
- * @plain takes any platform and treats it as one with version 1.1.0, with buffers
- * of CL_MEM_USE_HOST_PTR for imports: what fails then is not the extension's.
+ * With @plain any platform is taken and treated as version 1.1.0, and buffers of
+ * CL_MEM_USE_HOST_PTR stand in for imports: a failure is then the driver's, and not the
+ * extension's.
  */
 const char *spec_open(const char *platform, unsigned int device, bool plain);
 
-/* Whether there are platforms, but none with @platform in its name and a device of that number. */
+/* True if OpenCL has platforms, and no platform named @platform has device number @device. */
 bool spec_lacks(const char *platform, unsigned int device);
 void spec_close(void);
 
-/* What an address query returned, NULL included. */
+/* Casts the result of an address query, which may be NULL. */
 import_function as_import_function(void *address);
 
-/* "layer" or "native", by the file that the function is in. */
+/* "layer" or "native", by the file of the function. */
 const char *spec_implementation(void);
 
-/* An extension string of the device, or of the platform; the caller frees it. */
+/* The extension string of the device, or of the platform; the caller frees the string. */
 char *device_extensions(void);
 char *platform_extensions(void);
 bool spec_device_reports(const char *extension);
 
-cl_ulong device_number(cl_device_info what); /* any integer; 0 where it is not known */
+cl_ulong device_number(cl_device_info what); /* an integer query; 0 if the query fails */
 
-/* Calls @undo after this test, last registered first, however it ends. */
+/* Calls @undo after the test, even if the test fails; the last registered @undo comes first. */
 void spec_undo_later(void (*undo)(void *), void *arg);
 void undo_all(void);
 
@@ -89,26 +89,25 @@ void need_prior_to_1_1(void);
 void need_1_1(void);
 
 /*
- * Addresses of host memory that the device takes are multiples of this: a cache line, or
- * more where it says so by CL_DEVICE_MEM_BASE_ADDR_ALIGN and refuses a cache line.  Under
- * CLIMPORT_CONFORM_EXACT a cache line.
+ * The alignment of importable host addresses: a cache line.  If the device refuses a cache line,
+ * the alignment may be up to CL_DEVICE_MEM_BASE_ADDR_ALIGN, except under CLIMPORT_CONFORM_EXACT.
  */
 size_t host_alignment(void);
-void need_alignment(size_t bytes); /* skips where that is more */
+void need_alignment(size_t bytes); /* skips if host_alignment() is more */
 
-/* Fresh pages of this process, all zero, unmapped after the test. */
+/* New pages, all zero, unmapped after the test. */
 unsigned char *spec_map_pages(size_t count);
 
 /*
- * Four pages at addresses that no other test has: drivers may destroy an import on another
- * thread, after its release.
+ * Four pages at addresses that no other test uses: drivers may destroy an import some time after
+ * the release.
  */
 unsigned char *spec_map_own_pages(void);
 
 /* @count pages of a pattern, of which number @hole is not mapped. */
 unsigned char *spec_map_pages_with_hole(size_t count, size_t hole);
 
-/* memory[i] = a byte that depends on i and @seed; spec_memory_is() compares. */
+/* Sets memory[i] to a byte computed from i and @seed; spec_memory_is() compares. */
 void spec_fill_memory(unsigned char *memory, size_t size, unsigned int seed);
 bool spec_memory_is(const unsigned char *memory, size_t size, unsigned int seed);
 unsigned char spec_pattern_byte(size_t i, unsigned int seed);
@@ -122,13 +121,13 @@ cl_mem spec_import(cl_mem_flags flags, const cl_import_properties_arm *propertie
 cl_mem spec_import_host(cl_mem_flags flags, void *memory, size_t size);
 
 /*
- * An import of host memory of a kind that devices which pin pages may refuse, with
- * CL_INVALID_OPERATION: then the test is skipped, as "@kind: refused".  Not under
- * CLIMPORT_CONFORM_EXACT, and not where the device refuses ordinary pages, too.
+ * An import of host memory of a special kind.  Devices that pin pages may refuse with
+ * CL_INVALID_OPERATION; then the test is skipped with the reason "@kind: refused".  Under
+ * CLIMPORT_CONFORM_EXACT, or if the device refuses ordinary pages too, the test fails.
  */
 cl_mem import_host_kind(const char *kind, cl_mem_flags flags, void *memory, size_t size);
 
-/* Whether the import is made; if not, with CL_INVALID_OPERATION. */
+/* Whether the import succeeds; the only error allowed is CL_INVALID_OPERATION. */
 bool takes_host(cl_mem_flags flags, void *memory, size_t size);
 
 /*
@@ -139,18 +138,18 @@ cl_int spec_import_error(cl_mem_flags flags, const cl_import_properties_arm *pro
 			 void *memory, size_t size);
 cl_int spec_import_host_error(cl_mem_flags flags, void *memory, size_t size);
 
-/* The same without the count of what was left behind, for @context. */
+/* Like spec_import_error(), for @context, and without the search for leaks. */
 cl_int spec_import_error_once(cl_context context, cl_mem_flags flags,
 			      const cl_import_properties_arm *properties, void *memory,
 			      size_t size);
 
-/* Calls @attempt until it is sure whether that leaves descriptors or mappings behind. */
+/* Calls @attempt again and again; expects no descriptor and no mapping to be left. */
 void expect_no_leak(void (*attempt)(void *), void *arg);
 
-/* Has the object released after the test; returns it. */
+/* Releases @mem after the test; returns @mem. */
 cl_mem released_later(cl_mem mem);
 
-/* Evaluates @error always, compares it only under CLIMPORT_CONFORM_EXACT. */
+/* Evaluates @error always, and compares only under CLIMPORT_CONFORM_EXACT. */
 #define EXPECT_EXACT(error, code)                                                 \
 	do {                                                                      \
 		long long exact_ = (long long)(error), code_ = (long long)(code); \

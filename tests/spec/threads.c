@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eight threads that import, use and release, each its own memory and then all the same. */
+/* Eight threads import, use and release memory: first memory of each thread, then common memory. */
 #include <pthread.h>
 
 #include "kernels.h"

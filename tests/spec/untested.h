@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sentences that no test checks, each with the reason. */
+/* The sentences without a test, each with the reason. */
 #ifndef TESTS_SPEC_UNTESTED_H
 #define TESTS_SPEC_UNTESTED_H
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "It will never fall back to copy operations": what a copy could not do.  A
- * driver may copy at import, at each command, or at a size that suits it; each
- * of these shows in one of the tests.
+ * "It will never fall back to copy operations": each test does something that fails with a copy.  A
+ * driver might copy at import, at each command, or above some size; a test exists for every case.
  */
 #include <pthread.h>
 #include <sys/mman.h>
@@ -55,7 +54,7 @@ TEST(host_and_kernel_in_turns, "R6-06 Memory imported through this interface wil
 	expect_shared(mem, memory, size);
 }
 
-/* Pages that were copied or replaced behind the pointer would show in one view only. */
+/* If the driver copied or replaced pages, the two mappings would differ. */
 TEST(two_mappings_of_the_same_memory,
      "R6-06 Memory imported through this interface will be mapped into the device's page tables "
      "directly, providing zero copy access.")
@@ -93,7 +92,7 @@ TEST(suitable_pointer, "R6-10 Given a suitable pointer to an external memory all
 	expect_shared(mem, of_the_program, sizeof(of_the_program));
 }
 
-/* A copy made when the command was enqueued would hold what was there before. */
+/* A copy made at the enqueue would hold the old bytes. */
 TEST(written_after_the_enqueue, "R6-07 It will never fall back to copy operations and aliased "
 				"buffers, instead producing an error when mapping is not possible.")
 {
@@ -114,7 +113,7 @@ TEST(written_after_the_enqueue, "R6-07 It will never fall back to copy operation
 	EXPECT(spec_memory_is(memory, spec.page, 60));
 }
 
-/* Without clFinish: what the kernel wrote is there when its event says so. */
+/* Without clFinish: the kernel's bytes are visible when the event is complete. */
 TEST(seen_when_the_event_completes,
      "R6-07 It will never fall back to copy operations and aliased buffers, instead producing an "
      "error when mapping is not possible.")
@@ -136,7 +135,7 @@ TEST(seen_when_the_event_completes,
 	clReleaseEvent(done);
 }
 
-/* One kernel's writes through one import are another's input through a second. */
+/* A kernel writes through the first import, and the next kernel reads through the second. */
 TEST(two_imports_of_the_same_memory,
      "R6-07 It will never fall back to copy operations and aliased buffers, instead producing an "
      "error when mapping is not possible.")
@@ -178,7 +177,7 @@ static size_t large_size(void)
 	return LARGE;
 }
 
-/* Every page is there before; a copy in host memory would be there besides. */
+/* Every page is resident before the import; a copy would make more pages resident. */
 TEST(no_memory_for_a_copy, "R6-07 It will never fall back to copy operations and aliased buffers, "
 			   "instead producing an error when mapping is not possible.")
 {
@@ -203,7 +202,7 @@ static double zero_copy_clock(void)
 	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
-/* The shortest of a few tries: import, one byte changed by a kernel, release. */
+/* The shortest of a few runs of import, a kernel that changes a byte, and release. */
 static double time_of_import(unsigned char *memory, size_t size)
 {
 	double best = 1e9;
@@ -238,8 +237,8 @@ static double time_of_copy(unsigned char *to, const unsigned char *from, size_t 
 }
 
 /*
- * Pinning pages and cleaning caches takes time that grows with the size, so
- * only climport, which does neither, is held to this.
+ * The time to pin pages and to clean caches grows with the size.  climport does neither, so only
+ * climport has to pass.
  */
 TEST(time_does_not_grow_with_size,
      "R6-07 It will never fall back to copy operations and aliased buffers, instead producing an "
@@ -262,7 +261,7 @@ TEST(time_does_not_grow_with_size,
 	EXPECT_EXACT(large - small < copying / 2, 1);
 }
 
-/* A race, and meant to be one. */
+/* The race with the kernel is intended. */
 __attribute__((no_sanitize("thread"))) static void *zero_copy_poke_later(void *byte)
 {
 	nanosleep(&(struct timespec){ 0, 20 * 1000 * 1000 }, NULL);
@@ -271,8 +270,8 @@ __attribute__((no_sanitize("thread"))) static void *zero_copy_poke_later(void *b
 }
 
 /*
- * The strongest proof, and undefined by the text, which forbids accesses at the
- * same time: a kernel sees a byte that the host writes while it runs.
+ * The strongest proof: a kernel sees a byte that the host writes during the run.  The text forbids
+ * simultaneous accesses, so the outcome is undefined for other implementations.
  */
 TEST(kernel_sees_writes_while_it_runs,
      "R6-07 It will never fall back to copy operations and aliased buffers, instead producing an "

@@ -87,7 +87,7 @@ TEST_EACH_PAIR(interrupted, struct sync_edge, sync_edges, struct transient, tran
 	run_close(&r);
 }
 
-/* The SYNC that fails, and how many kernels run all the same. */
+/* The failing SYNC, and the number of kernels that still run. */
 static const struct failing_sync {
 	const char *name;
 	int kernels;
@@ -348,7 +348,7 @@ static struct run run_host_access(const struct driver_kind *row, int delay)
 	return r;
 }
 
-/* The SYNC that fails, on a driver that needs @delay milliseconds to enqueue. */
+/* The failing SYNC, on a driver with a delay of @delay milliseconds in each enqueue. */
 static const struct delayed_sync {
 	const char *name, *edge;
 	int delay;
@@ -458,7 +458,7 @@ TEST_EACH(blocking_wrong, struct driver_kind, driver_kinds,
 	close_slowly(&r, row);
 }
 
-/* The milliseconds that a driver needs to enqueue. */
+/* The milliseconds of delay in each enqueue of the driver. */
 static const struct speed {
 	const char *name;
 	int delay;
@@ -484,7 +484,7 @@ static bool was_told(void *text)
 	return fix.notices && strstr(fix.notice, text);
 }
 
-/* The SYNC that fails, and the call that the sentence names. */
+/* The failing SYNC, and the call named in the sentence. */
 static const struct told_sync {
 	const char *name, *text;
 } told_syncs[] = { { "START", "DMA_BUF_IOCTL_SYNC start" }, { "END", "DMA_BUF_IOCTL_SYNC end" } };

@@ -300,7 +300,7 @@ static cl_mem image_or_not(cl_mem buffer, cl_mem_object_type type, size_t width)
 	return cl.clCreateImage(fix.context, 0, &format, &desc, NULL, NULL);
 }
 
-/* Objects that cannot be made from an 8192 byte import or a 256 byte sub-buffer; type 0: a sub-buffer. */
+/* Requests that fail on an 8192 byte import or its 256 byte sub-buffer.  Type 0: a sub-buffer. */
 static const struct underivable {
 	const char *name;
 	bool of_sub_buffer;

@@ -8,16 +8,22 @@
 static const char *const names[NAMES] = { "cl_arm_import_memory", "cl_arm_import_memory_host",
 					  "cl_arm_import_memory_dma_buf" };
 
-/* A query for extension names, of four. */
-struct query {
+/* The four queries for extension names. */
+static const struct query {
+	const char *name;
 	bool of_device, versions;
-	cl_device_id device;
+} queries[] = {
+	{ "platform", false, false },
+	{ "device", true, false },
+	{ "platform_versions", false, true },
+	{ "device_versions", true, true },
 };
 
-static cl_int query_ask(const struct query *q, size_t size, void *value, size_t *size_ret)
+static cl_int query_ask(const struct query *q, cl_device_id device, size_t size, void *value,
+			size_t *size_ret)
 {
 	if (q->of_device)
-		return cl.clGetDeviceInfo(q->device,
+		return cl.clGetDeviceInfo(device,
 					  q->versions ? CL_DEVICE_EXTENSIONS_WITH_VERSION
 						      : CL_DEVICE_EXTENSIONS,
 					  size, value, size_ret);
@@ -37,77 +43,68 @@ static int count_name(const cl_name_version *list, size_t size, const char *name
 }
 
 /* How often the answer to @q contains @name. */
-static int count_in(const struct query *q, const char *name)
+static int count_in(const struct query *q, cl_device_id device, const char *name)
 {
 	char answer[4096];
 	size_t size = 0;
 
-	EXPECT_EQ(query_ask(q, sizeof(answer), answer, &size), CL_SUCCESS);
+	EXPECT_EQ(query_ask(q, device, sizeof(answer), answer, &size), CL_SUCCESS);
 	return q->versions ? count_name((cl_name_version *)answer, size, name)
 			   : text_count_word(answer, name);
 }
 
-static void expect_names(cl_device_id device, int count)
+static void query_expect_names(const struct query *q, cl_device_id device, int count)
 {
-	for (int i = 0; i < 4; i++) {
-		const struct query q = { i & 1, i & 2, device };
-
-		for (int n = 0; n < NAMES; n++)
-			EXPECT_EQ(count_in(&q, names[n]), count);
-		EXPECT_EQ(count_in(&q, "cl_khr_icd"), 1);
-	}
+	for (int n = 0; n < NAMES; n++)
+		EXPECT_EQ(count_in(q, device, names[n]), count);
+	EXPECT_EQ(count_in(q, device, "cl_khr_icd"), 1);
 }
 
-TEST(names_once,
-     "Platform and device report each of the three names once, with and without versions.")
+TEST_EACH(names_once, struct query, queries,
+	  "Platform and device report each of the three names once, with and without versions.")
 {
 	fixture_reset();
 	fixture_open();
-	expect_names(fix.device[0], 1);
+	query_expect_names(row, fix.device[0], 1);
 	fixture_close();
 }
 
-TEST(trailing_space,
-     "If a driver's extension string ends with a space, the layer adds no second space.")
+TEST_EACH(trailing_space, struct query, queries,
+	  "If a driver's extension string ends with a space, the layer adds no second space.")
 {
-	char text[512];
+	char text[4096];
 
 	fixture_reset();
 	stub_set(STUB_TRAILING_SPACE, 1);
 	fixture_open();
-	expect_names(fix.device[0], 1);
-	EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0], CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL),
-		  CL_SUCCESS);
-	EXPECT(!strstr(text, "  "));
+	query_expect_names(row, fix.device[0], 1);
+	EXPECT_EQ(query_ask(row, fix.device[0], sizeof(text), text, NULL), CL_SUCCESS);
+	EXPECT(row->versions || !strstr(text, "  "));
 	fixture_close();
 }
 
-/* Both calls of a query agree on the size.  A smaller buffer is an error, and is not written. */
-static void expect_two_calls(const struct query *q)
+TEST_EACH(two_calls, struct query, queries,
+	  "The size that a query reports is the size that the query fills; less room is an error.")
 {
 	unsigned char answer[4096], small[4096];
 	size_t size = 0, again = 0;
+	cl_device_id device;
 
-	EXPECT_EQ(query_ask(q, 0, NULL, &size), CL_SUCCESS);
-	EXPECT(size > 0 && size < sizeof(answer));
-	memset(answer, 0xa5, sizeof(answer));
-	EXPECT_EQ(query_ask(q, size, answer, &again), CL_SUCCESS);
-	EXPECT_EQ(again, size);
-	EXPECT_EQ(answer[size], 0xa5);
-	EXPECT(q->versions ? size % sizeof(cl_name_version) == 0
-			   : strlen((char *)answer) + 1 == size);
-	EXPECT_EQ(query_ask(q, sizeof(answer), answer, NULL), CL_SUCCESS);
-	memset(small, 0xa5, sizeof(small));
-	EXPECT_EQ(query_ask(q, size - 1, small, NULL), CL_INVALID_VALUE);
-	EXPECT_EQ(small[0], 0xa5);
-}
-
-TEST(two_calls, "The size that a query reports is the size that the query fills.")
-{
 	fixture_reset();
 	fixture_open();
-	for (int i = 0; i < 4; i++)
-		expect_two_calls(&(struct query){ i & 1, i & 2, fix.device[0] });
+	device = fix.device[0];
+	EXPECT_EQ(query_ask(row, device, 0, NULL, &size), CL_SUCCESS);
+	EXPECT(size > 0 && size < sizeof(answer));
+	memset(answer, 0xa5, sizeof(answer));
+	EXPECT_EQ(query_ask(row, device, size, answer, &again), CL_SUCCESS);
+	EXPECT_EQ(again, size);
+	EXPECT_EQ(answer[size], 0xa5);
+	EXPECT(row->versions ? size % sizeof(cl_name_version) == 0
+			     : strlen((char *)answer) + 1 == size);
+	EXPECT_EQ(query_ask(row, device, sizeof(answer), answer, NULL), CL_SUCCESS);
+	memset(small, 0xa5, sizeof(small));
+	EXPECT_EQ(query_ask(row, device, size - 1, small, NULL), CL_INVALID_VALUE);
+	EXPECT_EQ(small[0], 0xa5);
 	fixture_close();
 }
 
@@ -116,32 +113,35 @@ static cl_version query_version(const struct query *q, const char *name)
 	cl_name_version list[32];
 	size_t size;
 
-	EXPECT_EQ(query_ask(q, sizeof(list), list, &size), CL_SUCCESS);
+	EXPECT_EQ(query_ask(q, fix.device[0], sizeof(list), list, &size), CL_SUCCESS);
 	for (size_t i = 0; i < size / sizeof(*list); i++)
 		if (!strcmp(list[i].name, name))
 			return list[i].version;
 	return 0;
 }
 
-static void expect_version(const char *asked, cl_version version)
+/* A value of CLIMPORT_VERSION, and the version that the layer reports. */
+static const struct version {
+	const char *name, *asked;
+	cl_version reported;
+} versions[] = {
+	{ "default", NULL, CL_MAKE_VERSION(1, 0, 0) },
+	{ "1_0_0", "1.0.0", CL_MAKE_VERSION(1, 0, 0) },
+	{ "1_1_0", "1.1.0", CL_MAKE_VERSION(1, 1, 0) },
+};
+
+TEST_EACH(version, struct version, versions,
+	  "The extension's version is 1.0.0, or the version that CLIMPORT_VERSION asks for.")
 {
 	fixture_reset();
-	if (asked)
-		setenv("CLIMPORT_VERSION", asked, 1);
+	if (row->asked)
+		setenv("CLIMPORT_VERSION", row->asked, 1);
 	fixture_open();
-	for (int n = 0; n < NAMES; n++)
-		for (int i = 0; i < 2; i++)
-			EXPECT_EQ(
-				query_version(&(struct query){ i, true, fix.device[0] }, names[n]),
-				version);
+	for (int n = 0; n < NAMES; n++) {
+		EXPECT_EQ(query_version(&queries[2], names[n]), row->reported);
+		EXPECT_EQ(query_version(&queries[3], names[n]), row->reported);
+	}
 	fixture_close();
-}
-
-TEST(versions, "The extension's version is 1.0.0, or the version that CLIMPORT_VERSION asks for.")
-{
-	expect_version(NULL, CL_MAKE_VERSION(1, 0, 0));
-	expect_version("1.0.0", CL_MAKE_VERSION(1, 0, 0));
-	expect_version("1.1.0", CL_MAKE_VERSION(1, 1, 0));
 }
 
 TEST(sub_devices,
@@ -157,7 +157,8 @@ TEST(sub_devices,
 	fixture_reset();
 	fixture_open();
 	EXPECT_EQ(cl.clCreateSubDevices(fix.device[0], halves, 2, sub, NULL), CL_SUCCESS);
-	expect_names(sub[1], 1);
+	for (size_t i = 0; i < sizeof(queries) / sizeof(*queries); i++)
+		query_expect_names(&queries[i], sub[1], 1);
 	context = cl.clCreateContext(NULL, 2, sub, NULL, NULL, &err);
 	memory = pages_map(1);
 	mem = fix.import(context, 0, NULL, memory, 4096, &err);
@@ -169,35 +170,36 @@ TEST(sub_devices,
 	fixture_close();
 }
 
-TEST(copying_device,
-     "A device that copies does not report the names, and neither does its platform.")
+TEST_EACH(copying_device, struct query, queries,
+	  "A device that copies does not report the names, and neither does its platform.")
 {
 	fixture_reset();
 	stub_set(STUB_COPYING, 1);
 	fixture_open();
-	expect_names(fix.device[0], 0);
+	query_expect_names(row, fix.device[0], 0);
 	fixture_close();
 }
 
-TEST(one_of_two_devices,
-     "If one of two devices qualifies, that device and the platform report the names.")
+TEST_EACH(one_of_two_devices, struct query, queries,
+	  "If one of two devices qualifies, that device and the platform report the names.")
 {
 	fixture_reset();
 	stub_set(STUB_DEVICES, 2);
 	stub_set(STUB_COPYING, 2);
 	fixture_open();
-	expect_names(fix.device[0], 1);
-	for (int n = 0; n < NAMES; n++)
-		EXPECT_EQ(count_in(&(struct query){ true, false, fix.device[1] }, names[n]), 0);
+	query_expect_names(row, fix.device[0], 1);
+	if (row->of_device)
+		query_expect_names(row, fix.device[1], 0);
 	fixture_close();
 }
 
-TEST(native_driver, "If a driver has the extension, the layer does not repeat the driver's names.")
+TEST_EACH(native_driver, struct query, queries,
+	  "If a driver has the extension, the layer does not repeat the driver's names.")
 {
 	fixture_reset();
 	stub_set(STUB_NATIVE, 1);
 	fixture_open();
-	expect_names(fix.device[0], 1);
+	query_expect_names(row, fix.device[0], 1);
 	fixture_close();
 }
 
@@ -237,39 +239,34 @@ TEST(platform_null,
 	fixture_close();
 }
 
-TEST(no_with_version_in_1_2,
-     "An OpenCL 1.2 driver's error for the WITH_VERSION queries is passed on.")
+TEST_EACH(no_with_version_in_1_2, struct query, queries,
+	  "An OpenCL 1.2 driver's error for the WITH_VERSION queries is passed on.")
 {
 	char answer[1024];
 
 	fixture_reset();
 	stub_set(STUB_CL12, 1);
 	fixture_open();
-	EXPECT_EQ(query_ask(&(struct query){ true, true, fix.device[0] }, sizeof(answer), answer,
-			    NULL),
-		  CL_INVALID_VALUE);
-	EXPECT_EQ(query_ask(&(struct query){ false, true, NULL }, sizeof(answer), answer, NULL),
-		  CL_INVALID_VALUE);
-	EXPECT_EQ(count_in(&(struct query){ true, false, fix.device[0] }, names[1]), 1);
-	EXPECT_EQ(count_in(&(struct query){ false, false, NULL }, names[1]), 1);
+	EXPECT_EQ(query_ask(row, fix.device[0], sizeof(answer), answer, NULL),
+		  row->versions ? CL_INVALID_VALUE : CL_SUCCESS);
+	if (!row->versions)
+		EXPECT_EQ(count_in(row, fix.device[0], names[1]), 1);
 	fixture_close();
 }
 
 /*
  * Returns whether the @nth driver call of the query failed; false if the query makes fewer calls.
  */
-static bool query_with_fault(const struct query *like, unsigned long nth)
+static bool query_with_fault(const struct query *q, unsigned long nth)
 {
-	struct query q = *like;
 	char answer[4096];
 	bool happened;
 	cl_int err;
 
 	fixture_reset();
 	fixture_open();
-	q.device = fix.device[0];
 	stub_fail(NULL, nth, CL_OUT_OF_HOST_MEMORY);
-	err = query_ask(&q, sizeof(answer), answer, NULL);
+	err = query_ask(q, fix.device[0], sizeof(answer), answer, NULL);
 	happened = stub_failed();
 	stub_fail(NULL, 0, CL_SUCCESS);
 	EXPECT(!err || (happened && err == CL_OUT_OF_HOST_MEMORY));
@@ -277,33 +274,32 @@ static bool query_with_fault(const struct query *like, unsigned long nth)
 	return happened;
 }
 
-TEST(driver_fails_query,
-     "If any driver call of a query fails, the query fails or the names are missing.")
+TEST_EACH(driver_fails_query, struct query, queries,
+	  "If any driver call of a query fails, the query fails or the names are missing.")
 {
-	for (int i = 0; i < 4; i++)
-		for (unsigned long n = 1;
-		     query_with_fault(&(struct query){ i & 1, i & 2, NULL }, n); n++)
-			EXPECT(n < 1000);
+	for (unsigned long n = 1; query_with_fault(row, n); n++)
+		EXPECT(n < 1000);
 }
 
-TEST(image2d_name,
-     "cl_khr_image2d_from_buffer is reported only on request, with pitch alignment 1.")
+/* Whether CLIMPORT_IMAGE2D_FROM_BUFFER asks for the extension. */
+static const struct request {
+	const char *name;
+	bool asked;
+} requests[] = { { "default", false }, { "asked", true } };
+
+TEST_EACH_PAIR(image2d_name, struct query, queries, struct request, requests,
+	       "cl_khr_image2d_from_buffer is reported only on request, with pitch alignment 1.")
 {
 	cl_uint align = 77;
 
-	for (int asked = 0; asked < 2; asked++) {
-		fixture_reset();
-		if (asked)
-			setenv("CLIMPORT_IMAGE2D_FROM_BUFFER", "1", 1);
-		fixture_open();
-		for (int i = 0; i < 4; i++)
-			EXPECT_EQ(count_in(&(struct query){ i & 1, i & 2, fix.device[0] },
-					   "cl_khr_image2d_from_buffer"),
-				  asked);
-		EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0], CL_DEVICE_IMAGE_PITCH_ALIGNMENT,
-					     sizeof(align), &align, NULL),
-			  CL_SUCCESS);
-		EXPECT_EQ(align, asked);
-		fixture_close();
-	}
+	fixture_reset();
+	if (column->asked)
+		setenv("CLIMPORT_IMAGE2D_FROM_BUFFER", "1", 1);
+	fixture_open();
+	EXPECT_EQ(count_in(row, fix.device[0], "cl_khr_image2d_from_buffer"), column->asked);
+	EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0], CL_DEVICE_IMAGE_PITCH_ALIGNMENT, sizeof(align),
+				     &align, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(align, column->asked);
+	fixture_close();
 }

@@ -10,7 +10,11 @@ typedef cl_int(CL_API_CALL *init_with_properties)(cl_uint, const struct _cl_icd_
 						  cl_uint *, const struct _cl_icd_dispatch **,
 						  const cl_ulong *properties);
 
-static const size_t sizes[] = { 100, 149, 150, 200 };
+/* Numbers of entries in loaders' tables. */
+static const struct table_size {
+	const char *name;
+	size_t entries;
+} table_sizes[] = { { "100", 100 }, { "149", 149 }, { "150", 150 }, { "200", 200 } };
 
 /* Places the table at the end of a page.  A read behind the table faults. */
 static void **table_at_end_of_page(size_t entries)
@@ -37,25 +41,21 @@ static cl_int layer_init_entries(void *copy, size_t entries, void **table, cl_ui
 	return err;
 }
 
-static void expect_loads(size_t entries)
+TEST_EACH(loads, struct table_size, table_sizes,
+	  "The layer accepts a table of 100, 149, 150 or 200 entries, and reads nothing behind the "
+	  "table.")
 {
-	void **table = table_at_end_of_page(entries);
 	void *const *slots;
+	void **table;
 	cl_uint count = 0;
 
-	EXPECT_EQ(layer_init_entries(layer_copy(), entries, table, &count, &slots), CL_SUCCESS);
-	EXPECT_EQ(count, entries < TABLE_ENTRIES ? entries : TABLE_ENTRIES);
+	fixture_reset();
+	table = table_at_end_of_page(row->entries);
+	EXPECT_EQ(layer_init_entries(layer_copy(), row->entries, table, &count, &slots),
+		  CL_SUCCESS);
+	EXPECT_EQ(count, row->entries < TABLE_ENTRIES ? row->entries : TABLE_ENTRIES);
 	for (cl_uint i = 0; i < count; i++)
 		EXPECT(table[i] || !slots[i]);
-}
-
-TEST(loads_in_every_loader,
-     "The layer accepts a table of 100, 149, 150 or 200 entries, and reads nothing behind the "
-     "table.")
-{
-	fixture_reset();
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-		expect_loads(sizes[i]);
 }
 
 TEST(too_small,

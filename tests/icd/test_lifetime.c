@@ -92,57 +92,107 @@ TEST(image_outlives_parents,
 }
 
 /* Creates an object of class @way, which may get the address of a freed import. */
-static cl_mem create_other(int way)
+static cl_mem heir_create_buffer(void)
 {
-	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
-	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D,
-		.image_width = 4,
-		.image_height = 4,
-	};
-
-	switch (way) {
-	case 0:
-		return cl.clCreateBuffer(fix.context, 0, 64, NULL, NULL);
-	case 1:
-		return cl.clCreateBufferWithProperties(fix.context, NULL, 0, 64, NULL, NULL);
-	case 2:
-		return cl.clCreateImage(fix.context, 0, &format, &desc, NULL, NULL);
-	case 3:
-		return cl.clCreateImageWithProperties(fix.context, NULL, 0, &format, &desc, NULL,
-						      NULL);
-	case 4:
-		return cl.clCreateImage2D(fix.context, 0, &format, 4, 4, 0, NULL, NULL);
-	case 5:
-		return cl.clCreateImage3D(fix.context, 0, &format, 4, 4, 4, 0, 0, NULL, NULL);
-	case 6:
-		return cl.clCreateFromGLBuffer(fix.context, 0, 1, NULL);
-	case 7:
-		return cl.clCreateFromGLTexture(fix.context, 0, 1, 0, 1, NULL);
-	case 8:
-		return cl.clCreateFromGLRenderbuffer(fix.context, 0, 1, NULL);
-	case 9:
-		return cl.clCreateFromEGLImageKHR(fix.context, NULL, NULL, 0, NULL, NULL);
-	case 10:
-		return cl.clCreatePipe(fix.context, 0, 4, 4, NULL, NULL);
-	}
-	return NULL;
+	return cl.clCreateBuffer(fix.context, 0, 64, NULL, NULL);
 }
 
-/* Objects at the address of the released import @freed are not imports. */
-static void expect_no_heirs(cl_mem freed)
+static cl_mem heir_create_buffer_with_properties(void)
 {
-	cl_mem mem = NULL;
-
-	for (int way = 0; way < 11; way++) {
-		mem = create_other(way);
-		EXPECT(mem == freed); /* the test's premise */
-		EXPECT(!fixture_is_import(mem));
-		cl.clReleaseMemObject(mem);
-	}
+	return cl.clCreateBufferWithProperties(fix.context, NULL, 0, 64, NULL, NULL);
 }
 
-static void lifetime_reuse_address(enum stub_option option)
+static const cl_image_format rgba = { CL_RGBA, CL_UNSIGNED_INT8 };
+static const cl_image_desc small_image = {
+	.image_type = CL_MEM_OBJECT_IMAGE2D,
+	.image_width = 4,
+	.image_height = 4,
+};
+
+static cl_mem heir_create_image(void)
+{
+	return cl.clCreateImage(fix.context, 0, &rgba, &small_image, NULL, NULL);
+}
+
+static cl_mem heir_create_image_with_properties(void)
+{
+	return cl.clCreateImageWithProperties(fix.context, NULL, 0, &rgba, &small_image, NULL,
+					      NULL);
+}
+
+static cl_mem heir_create_image_2d(void)
+{
+	return cl.clCreateImage2D(fix.context, 0, &rgba, 4, 4, 0, NULL, NULL);
+}
+
+static cl_mem heir_create_image_3d(void)
+{
+	return cl.clCreateImage3D(fix.context, 0, &rgba, 4, 4, 4, 0, 0, NULL, NULL);
+}
+
+static cl_mem heir_create_gl_buffer(void)
+{
+	return cl.clCreateFromGLBuffer(fix.context, 0, 1, NULL);
+}
+
+static cl_mem heir_create_gl_texture(void)
+{
+	return cl.clCreateFromGLTexture(fix.context, 0, 1, 0, 1, NULL);
+}
+
+static cl_mem heir_create_gl_renderbuffer(void)
+{
+	return cl.clCreateFromGLRenderbuffer(fix.context, 0, 1, NULL);
+}
+
+static cl_mem heir_create_egl_image(void)
+{
+	return cl.clCreateFromEGLImageKHR(fix.context, NULL, NULL, 0, NULL, NULL);
+}
+
+static cl_mem heir_create_pipe(void)
+{
+	return cl.clCreatePipe(fix.context, 0, 4, 4, NULL, NULL);
+}
+
+/* Calls to create an object, which may get the address of a freed import. */
+static const struct creation {
+	const char *name;
+	cl_mem (*create)(void);
+} creations[] = {
+	{ "buffer", heir_create_buffer },
+	{ "buffer_with_properties", heir_create_buffer_with_properties },
+	{ "image", heir_create_image },
+	{ "image_with_properties", heir_create_image_with_properties },
+	{ "image_2d", heir_create_image_2d },
+	{ "image_3d", heir_create_image_3d },
+	{ "gl_buffer", heir_create_gl_buffer },
+	{ "gl_texture", heir_create_gl_texture },
+	{ "gl_renderbuffer", heir_create_gl_renderbuffer },
+	{ "egl_image", heir_create_egl_image },
+	{ "pipe", heir_create_pipe },
+};
+
+/* Releases @mem, and creates an object at the address of @mem.  The object is not an import. */
+static void creation_expect_no_import(const struct creation *creation, cl_mem mem)
+{
+	cl_mem heir;
+
+	cl.clReleaseMemObject(mem);
+	heir = creation->create();
+	EXPECT(heir == mem); /* the test's premise */
+	EXPECT(!fixture_is_import(heir));
+	cl.clReleaseMemObject(heir);
+}
+
+/* Drivers with and without destructor callbacks for 1D images. */
+static const struct callback_habit {
+	const char *name;
+	long no_image1d_destructor;
+} callback_habits[] = { { "callbacks", 0 }, { "no_image1d_callbacks", 1 } };
+
+TEST_EACH_PAIR(reused_address, struct creation, creations, struct callback_habit, callback_habits,
+	       "An object at the address of a freed import, sub-buffer or image is not an import.")
 {
 	cl_mem keep, mem;
 
@@ -151,30 +201,14 @@ static void lifetime_reuse_address(enum stub_option option)
 	keep = fixture_import_host(0, pages_map(2), SIZE);
 	mem = fixture_import_host(0, pages_map(2), SIZE);
 	stub_set(STUB_ADDRESS_REUSE, 1);
-	stub_set(option, 1);
-	cl.clReleaseMemObject(mem);
-	expect_no_heirs(mem);
-	mem = fixture_create_sub_buffer(keep, 0, 256);
-	cl.clReleaseMemObject(mem);
-	expect_no_heirs(mem);
-	mem = fixture_create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, keep, 16, 0, 0);
-	cl.clReleaseMemObject(mem);
-	expect_no_heirs(mem);
+	stub_set(STUB_NO_IMAGE1D_DESTRUCTOR, column->no_image1d_destructor);
+	creation_expect_no_import(row, mem);
+	creation_expect_no_import(row, fixture_create_sub_buffer(keep, 0, 256));
+	creation_expect_no_import(
+		row, fixture_create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, keep, 16, 0, 0));
 	stub_set(STUB_ADDRESS_REUSE, 0);
 	cl.clReleaseMemObject(keep);
 	fixture_close();
-}
-
-TEST(reused_addresses, "An object at the address of a freed import is not an import.")
-{
-	lifetime_reuse_address(STUB_ADDRESS_REUSE);
-}
-
-TEST(no_callback_for_images,
-     "If the driver calls no destructor callback for 1D images, an object at the address of a "
-     "freed image is not an import.")
-{
-	lifetime_reuse_address(STUB_NO_IMAGE1D_DESTRUCTOR);
 }
 
 /* Opens the fixture and makes the first imports, whose self-tests create objects too. */
@@ -259,28 +293,31 @@ static void CL_CALLBACK import_again(cl_mem mem, void *memory)
 	stub_trace("imported again");
 }
 
-TEST(reuse_in_destructor,
-     "A destructor callback may import the memory again, whether the import or its sub-buffer was "
-     "released last.")
-{
-	for (int with_part = 0; with_part < 2; with_part++) {
-		unsigned char *memory;
-		cl_mem mem, sub = NULL;
+/* Whether the import's sub-buffer is released last. */
+static const struct last_object {
+	const char *name;
+	bool is_sub_buffer;
+} last_objects[] = { { "import", false }, { "sub_buffer", true } };
 
-		fixture_reset();
-		fixture_open();
-		memory = pages_map(2) + 8;
-		mem = fixture_import_host(0, memory, 4096);
-		EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, import_again, memory + 256),
-			  CL_SUCCESS);
-		if (with_part)
-			sub = fixture_create_sub_buffer(mem, 0, 256);
-		cl.clReleaseMemObject(mem);
-		if (with_part)
-			cl.clReleaseMemObject(sub);
-		expect_count("imported again", 1);
-		fixture_close();
-	}
+TEST_EACH(reuse_in_destructor, struct last_object, last_objects,
+	  "A destructor callback may import the memory again, whether the import or its sub-buffer "
+	  "was released last.")
+{
+	unsigned char *memory;
+	cl_mem mem, sub = NULL;
+
+	fixture_reset();
+	fixture_open();
+	memory = pages_map(2) + 8;
+	mem = fixture_import_host(0, memory, 4096);
+	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(mem, import_again, memory + 256), CL_SUCCESS);
+	if (row->is_sub_buffer)
+		sub = fixture_create_sub_buffer(mem, 0, 256);
+	cl.clReleaseMemObject(mem);
+	if (row->is_sub_buffer)
+		cl.clReleaseMemObject(sub);
+	expect_count("imported again", 1);
+	fixture_close();
 }
 
 /*
@@ -322,39 +359,39 @@ static void release_in_flight(struct buffer *a, cl_mem made, const char *name)
 	cl.clReleaseMemObject(out);
 }
 
-/* Once with the runtime's brackets, which hold the memory too, and once without brackets. */
-static void expect_held_in_flight(bool of_image)
+/* The keeper of the data's consistency.  The runtime's brackets hold the memory too. */
+static const struct keeper {
+	const char *name;
+	const cl_import_properties_arm *properties;
+} keepers[] = { { "runtime", runtime_keeps }, { "application", application_keeps } };
+
+static void keeper_expect_held(const struct keeper *keeper, bool of_image)
 {
-	static const cl_import_properties_arm *const properties[] = { runtime_keeps,
-								      application_keeps };
+	struct buffer a;
+	cl_mem made;
 
-	for (int i = 0; i < 2; i++) {
-		struct buffer a;
-		cl_mem made;
-
-		fixture_reset();
-		fixture_open();
-		a = buffer_open("a", properties[i]);
-		made = of_image ? fixture_create_image(CL_MEM_OBJECT_IMAGE2D, a.mem, 4, 4, 64)
-				: a.mem;
-		release_in_flight(&a, made, of_image ? "image_to_buffer" : "increment");
-		munmap(a.seen, SIZE);
-		EXPECT(process_settles(fixture_is_unmapped, NULL));
-		close(a.fd);
-		fixture_close();
-	}
+	fixture_reset();
+	fixture_open();
+	a = buffer_open("a", keeper->properties);
+	made = of_image ? fixture_create_image(CL_MEM_OBJECT_IMAGE2D, a.mem, 4, 4, 64) : a.mem;
+	release_in_flight(&a, made, of_image ? "image_to_buffer" : "increment");
+	munmap(a.seen, SIZE);
+	EXPECT(process_settles(fixture_is_unmapped, NULL));
+	close(a.fd);
+	fixture_close();
 }
 
-TEST(released_in_flight, "A released import stays mapped until the kernel that uses it has run.")
+TEST_EACH(released_in_flight, struct keeper, keepers,
+	  "A released import stays mapped until the kernel that uses it has run.")
 {
-	expect_held_in_flight(false);
+	keeper_expect_held(row, false);
 }
 
-TEST(image_released_in_flight,
-     "If an image on an import is released while a kernel uses the image, the import is held until "
-     "the kernel ends.")
+TEST_EACH(image_released_in_flight, struct keeper, keepers,
+	  "If an image on an import is released while a kernel uses the image, the import is held "
+	  "until the kernel ends.")
 {
-	expect_held_in_flight(true);
+	keeper_expect_held(row, true);
 }
 
 /* Enqueues a kernel to read the first pixels of @made once @go is complete. */
@@ -410,19 +447,34 @@ static void expect_destroyed_after_kernel(bool of_line, bool of_part)
 	expect_count("destroyed import", 1);
 }
 
-TEST(destructor_after_image,
-     "An import's destructor callback comes after the last kernel that uses an image on the "
-     "import.")
-{
-	static const enum stub_option habits[] = { STUB_ADDRESS_REUSE, STUB_NO_IMAGE1D_DESTRUCTOR,
-						   STUB_ASYNC_DESTRUCTOR,
-						   STUB_IMAGE2D_FROM_BUFFER };
+/* Drivers' habits in the destruction of objects. */
+static const struct habit {
+	const char *name;
+	enum stub_option option;
+} habits[] = {
+	{ "address_reuse", STUB_ADDRESS_REUSE },
+	{ "no_image1d_callbacks", STUB_NO_IMAGE1D_DESTRUCTOR },
+	{ "late_callbacks", STUB_ASYNC_DESTRUCTOR },
+	{ "image2d_from_buffer", STUB_IMAGE2D_FROM_BUFFER },
+};
 
-	for (size_t habit = 0; habit < sizeof(habits) / sizeof(habits[0]); habit++) {
-		for (int shape = 0; shape < 4; shape++) {
-			fixture_reset();
-			stub_set(habits[habit], 1);
-			expect_destroyed_after_kernel(shape & 1, shape & 2);
-		}
-	}
+/* An image on an import, or on a sub-buffer of an import. */
+static const struct image_kind {
+	const char *name;
+	bool is_1d, is_on_sub_buffer;
+} image_kinds[] = {
+	{ "2d", false, false },
+	{ "1d", true, false },
+	{ "2d_on_sub_buffer", false, true },
+	{ "1d_on_sub_buffer", true, true },
+};
+
+TEST_EACH_PAIR(
+	destructor_after_image, struct habit, habits, struct image_kind, image_kinds,
+	"An import's destructor callback comes after the last kernel that uses an image on the "
+	"import.")
+{
+	fixture_reset();
+	stub_set(row->option, 1);
+	expect_destroyed_after_kernel(column->is_1d, column->is_on_sub_buffer);
 }

@@ -197,27 +197,33 @@ TEST(released_before_unmap,
 	fixture_close();
 }
 
-TEST(maps_of_one_pointer,
-     "If one of two maps of a pointer failed, the first unmap ends access, once.")
-{
-	for (int i = 0; i < 2; i++) {
-		struct run r = map_open(0);
-		void *first, *second;
-		cl_event done;
+/* Which of two maps failed. */
+static const struct failed_map {
+	const char *name;
+	bool is_second;
+} failed_maps[] = { { "first", false }, { "second", true } };
 
-		first = i ? mapping_enqueue_map(&r, CL_TRUE, NULL, NULL) : NULL;
-		fake_dmabuf_fail("START", EIO, 1);
-		second = mapping_enqueue_map(&r, CL_FALSE, NULL, &done);
-		expect_failure(done);
-		first = first ? first : mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
-		EXPECT(first == second);
-		unmap_and_wait(&r, first);
-		expect_count("sync START a", 1);
-		expect_count("sync END a", 1);
-		unmap_and_wait(&r, second);
-		expect_count("sync END a", 1);
-		run_close(&r);
-	}
+TEST_EACH(maps_of_one_pointer, struct failed_map, failed_maps,
+	  "If one of two maps of a pointer failed, the first unmap ends access, once.")
+{
+	struct run r = map_open(0);
+	void *first = NULL, *second;
+	cl_event done;
+
+	if (row->is_second)
+		first = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
+	fake_dmabuf_fail("START", EIO, 1);
+	second = mapping_enqueue_map(&r, CL_FALSE, NULL, &done);
+	expect_failure(done);
+	if (!row->is_second)
+		first = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
+	EXPECT(first == second);
+	unmap_and_wait(&r, first);
+	expect_count("sync START a", 1);
+	expect_count("sync END a", 1);
+	unmap_and_wait(&r, second);
+	expect_count("sync END a", 1);
+	run_close(&r);
 }
 
 TEST(callback_refused, "If the layer cannot observe the end of an unmap, access ends at once.")

@@ -40,39 +40,43 @@ static void expect_hidden(cl_mem mem)
 	expect_info(mem, CL_MEM_PROPERTIES, "", 0);
 }
 
-TEST(info,
-     "clGetMemObjectInfo shows an import as the application asked for, not as the layer made the "
-     "object.")
+/* The flags of an import, and the flags that a query shows. */
+static const struct shown_flags {
+	const char *name;
+	cl_mem_flags asked, shown;
+} shown_flags[] = {
+	{ "default", 0, CL_MEM_READ_WRITE },
+	{ "use_host_ptr", CL_MEM_USE_HOST_PTR, CL_MEM_READ_WRITE },
+	{ "read_only_use_host_ptr", CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, CL_MEM_READ_ONLY },
+	{ "write_only", CL_MEM_WRITE_ONLY, CL_MEM_WRITE_ONLY },
+	{ "host_no_access", CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS,
+	  CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS },
+};
+
+TEST_EACH(info, struct shown_flags, shown_flags,
+	  "clGetMemObjectInfo shows an import as the application asked for, not as the layer made "
+	  "the "
+	  "object.")
 {
-	static const cl_mem_flags flags[][2] = {
-		{ 0, CL_MEM_READ_WRITE },
-		{ CL_MEM_USE_HOST_PTR, CL_MEM_READ_WRITE },
-		{ CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, CL_MEM_READ_ONLY },
-		{ CL_MEM_WRITE_ONLY, CL_MEM_WRITE_ONLY },
-		{ CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS,
-		  CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS },
-	};
 	const cl_mem_object_type type = CL_MEM_OBJECT_BUFFER;
 	const size_t size = SIZE, zero = 0;
 	const cl_uint one = 1, none = 0;
 	void *const no_parent = NULL;
+	cl_mem mem;
 
 	fixture_reset();
 	fixture_open();
-	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
-		cl_mem mem = fixture_import_host(flags[i][0], pages_map(2), SIZE);
-
-		expect_flags(mem, flags[i][1]);
-		expect_hidden(mem);
-		expect_info(mem, CL_MEM_TYPE, &type, sizeof(type));
-		expect_info(mem, CL_MEM_SIZE, &size, sizeof(size));
-		expect_info(mem, CL_MEM_OFFSET, &zero, sizeof(zero));
-		expect_info(mem, CL_MEM_CONTEXT, &fix.context, sizeof(fix.context));
-		expect_info(mem, CL_MEM_REFERENCE_COUNT, &one, sizeof(one));
-		expect_info(mem, CL_MEM_MAP_COUNT, &none, sizeof(none));
-		expect_info(mem, CL_MEM_ASSOCIATED_MEMOBJECT, &no_parent, sizeof(no_parent));
-		cl.clReleaseMemObject(mem);
-	}
+	mem = fixture_import_host(row->asked, pages_map(2), SIZE);
+	expect_flags(mem, row->shown);
+	expect_hidden(mem);
+	expect_info(mem, CL_MEM_TYPE, &type, sizeof(type));
+	expect_info(mem, CL_MEM_SIZE, &size, sizeof(size));
+	expect_info(mem, CL_MEM_OFFSET, &zero, sizeof(zero));
+	expect_info(mem, CL_MEM_CONTEXT, &fix.context, sizeof(fix.context));
+	expect_info(mem, CL_MEM_REFERENCE_COUNT, &one, sizeof(one));
+	expect_info(mem, CL_MEM_MAP_COUNT, &none, sizeof(none));
+	expect_info(mem, CL_MEM_ASSOCIATED_MEMOBJECT, &no_parent, sizeof(no_parent));
+	cl.clReleaseMemObject(mem);
 	fixture_close();
 }
 
@@ -96,26 +100,33 @@ TEST(info_of_sub_buffer,
 	fixture_close();
 }
 
-TEST(info_of_images,
-     "An image on an import shows the import as its buffer, whether the driver or the layer made "
-     "the image.")
+/* The layer makes 2D images, and the driver makes 1D images. */
+static const struct image_shape {
+	const char *name;
+	cl_mem_object_type type;
+	size_t width, height, pitch;
+} image_shapes[] = {
+	{ "2d", CL_MEM_OBJECT_IMAGE2D, 16, 16, 80 },
+	{ "1d", CL_MEM_OBJECT_IMAGE1D_BUFFER, 64, 0, 0 },
+};
+
+TEST_EACH(info_of_image, struct image_shape, image_shapes,
+	  "An image on an import shows the import as its buffer, whether the driver or the layer "
+	  "made "
+	  "the image.")
 {
-	cl_mem mem, made[2], from;
+	cl_mem mem, made, from;
 
 	fixture_reset();
 	fixture_open();
 	mem = fixture_import_host(0, pages_map(2), SIZE);
-	made[0] = fixture_create_image(CL_MEM_OBJECT_IMAGE2D, mem, 16, 16, 80);
-	made[1] = fixture_create_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, mem, 64, 0, 0);
-	for (int i = 0; i < 2; i++) {
-		expect_hidden(made[i]);
-		expect_flags(made[i], CL_MEM_READ_WRITE);
-		expect_info(made[i], CL_MEM_ASSOCIATED_MEMOBJECT, &mem, sizeof(mem));
-		EXPECT_EQ(cl.clGetImageInfo(made[i], CL_IMAGE_BUFFER, sizeof(from), &from, NULL),
-			  CL_SUCCESS);
-		EXPECT(from == mem);
-		cl.clReleaseMemObject(made[i]);
-	}
+	made = fixture_create_image(row->type, mem, row->width, row->height, row->pitch);
+	expect_hidden(made);
+	expect_flags(made, CL_MEM_READ_WRITE);
+	expect_info(made, CL_MEM_ASSOCIATED_MEMOBJECT, &mem, sizeof(mem));
+	EXPECT_EQ(cl.clGetImageInfo(made, CL_IMAGE_BUFFER, sizeof(from), &from, NULL), CL_SUCCESS);
+	EXPECT(from == mem);
+	cl.clReleaseMemObject(made);
 	cl.clReleaseMemObject(mem);
 	fixture_close();
 }
@@ -254,23 +265,25 @@ TEST(write_only_of_read_only,
 	fixture_close();
 }
 
-TEST(write_only_descriptor,
-     "A write-only descriptor is refused, since the CPU cannot map the dma-buf.")
+static const struct access_flags {
+	const char *name;
+	cl_mem_flags flags;
+} access_flags[] = { { "read_write", CL_MEM_READ_WRITE },
+		     { "write_only", CL_MEM_WRITE_ONLY },
+		     { "read_only", CL_MEM_READ_ONLY } };
+
+TEST_EACH(write_only_descriptor, struct access_flags, access_flags,
+	  "A write-only descriptor is refused, since the CPU cannot map the dma-buf.")
 {
-	static const cl_mem_flags flags[] = { CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY,
-					      CL_MEM_READ_ONLY };
+	cl_int err = 1;
 	int fd;
 
 	fixture_reset();
 	fixture_open();
 	fd = fake_dmabuf_create("a", SIZE);
-	for (int i = 0; i < 3; i++) {
-		cl_int err = 1;
-
-		EXPECT(!import_by_mode(fd, O_WRONLY, flags[i], &err));
-		EXPECT_EQ(err, CL_INVALID_OPERATION);
-		EXPECT(strstr(fix.notice, "writing only"));
-	}
+	EXPECT(!import_by_mode(fd, O_WRONLY, row->flags, &err));
+	EXPECT_EQ(err, CL_INVALID_OPERATION);
+	EXPECT(strstr(fix.notice, "writing only"));
 	close(fd);
 	fixture_close();
 }

@@ -169,24 +169,24 @@ static int device_is_silent(void)
 	return probe_device_reports() ? 1 : 0;
 }
 
-/* Replaces the kept answers by refusals, as if the driver had been repaired since. */
-static void expect_aged(int (*silent)(void), int (*reported)(void))
+/* Programs for an answer that is kept for a platform or for a device. */
+static const struct aged {
+	const char *name;
+	int (*silent)(void), (*reported)(void);
+} aged[] = { { "platform", probe_is_silent, probe_query_platform },
+	     { "device", device_is_silent, probe_query_device } };
+
+/* The kept answers are replaced by refusals, as if the driver had been repaired since. */
+TEST_EACH(negative_age, struct aged, aged, "A kept refusal is believed for an hour.")
 {
 	probe_create_cache();
-	EXPECT_EQ(probe_run_answered(reported), 0);
+	EXPECT_EQ(probe_run_answered(row->reported), 0);
 	kept_damage("sed -i '2s/^takes.*/takes 0 1 0 end/; 2s/^[0-9]*$/0/' $f");
-	EXPECT_EQ(probe_run_program(silent), 0);
+	EXPECT_EQ(probe_run_program(row->silent), 0);
 	kept_damage("touch -d '50 minutes ago' $f");
-	EXPECT_EQ(probe_run_program(silent), 0);
+	EXPECT_EQ(probe_run_program(row->silent), 0);
 	kept_damage("touch -d '2 hours ago' $f");
-	EXPECT_EQ(probe_run_answered(reported), 0);
-}
-
-TEST(negative_age, "A kept answer that a driver takes nothing is believed for an hour, of a "
-		   "platform and of a device.")
-{
-	expect_aged(probe_is_silent, probe_query_platform);
-	expect_aged(device_is_silent, probe_query_device);
+	EXPECT_EQ(probe_run_answered(row->reported), 0);
 }
 
 static int probe_keep_with_installed(void)
@@ -348,29 +348,30 @@ TEST(log_is_no_choice,
 	unsetenv("CLIMPORT_LOG");
 }
 
-TEST(another_choice_of_two,
-     "Two variables that change together to the same value are another choice.")
+static const struct choice_pair {
+	const char *name, *first, *second;
+} choice_pairs[] = {
+	{ "amd", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES" },
+	{ "cuda_and_ordinal", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL" },
+	{ "cuda_and_nvidia", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES" },
+	{ "pocl_and_copies", "POCL_AFFINITY", "CL_NO_ZERO_COPY" },
+};
+
+TEST_EACH(another_choice_of_two, struct choice_pair, choice_pairs,
+	  "If two variables change to the same value together, the choice of devices is another.")
 {
-	static const char *const pairs[][2] = {
-		{ "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES" },
-		{ "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL" },
-		{ "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES" },
-		{ "POCL_AFFINITY", "CL_NO_ZERO_COPY" },
-	};
 	static const char *const values[] = { "0", "1", "2", "4", "8" };
 
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-		probe_create_cache();
-		for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
-			setenv(pairs[i][0], values[v], 1);
-			setenv(pairs[i][1], values[v], 1);
-			EXPECT_EQ(probe_run_program(probe_query_kept), 1);
-			EXPECT_EQ(probe_run_program(probe_query_platform), 0);
-			EXPECT_EQ(probe_run_program(probe_query_kept), 0);
-		}
-		unsetenv(pairs[i][0]);
-		unsetenv(pairs[i][1]);
+	probe_create_cache();
+	for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
+		setenv(row->first, values[v], 1);
+		setenv(row->second, values[v], 1);
+		EXPECT_EQ(probe_run_program(probe_query_kept), 1);
+		EXPECT_EQ(probe_run_program(probe_query_platform), 0);
+		EXPECT_EQ(probe_run_program(probe_query_kept), 0);
 	}
+	unsetenv(row->first);
+	unsetenv(row->second);
 }
 
 TEST(another_key,

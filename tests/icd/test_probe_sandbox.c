@@ -349,40 +349,41 @@ static int small_import(void)
 	return on_small_stack(import_quietly);
 }
 
+/* Calls on the smallest stack of a thread. */
+static const struct small_call {
+	const char *name;
+	int (*program)(void);
+} small_calls[] = { { "platform", small_platform_query },
+		    { "device", small_device_query },
+		    { "import", small_import } };
+
 /*
- * Runs @program with native kernels, where the program tests the device, and with compiled kernels,
- * where a probe tests the device.
+ * With native kernels the program tests the device, and with compiled kernels a probe tests the
+ * device.  The log needs stack of its own.
  */
-static void expect_small(int (*program)(void))
+static const struct small_setting {
+	const char *name;
+	bool is_compiled, is_logged;
+} small_settings[] = {
+	{ "native", false, false },
+	{ "compiled", true, false },
+	{ "native_log", false, true },
+	{ "compiled_log", true, true },
+};
+
+TEST_EACH_PAIR(small_stack, struct small_call, small_calls, struct small_setting, small_settings,
+	       "A query and an import need no more stack than the smallest that a thread has.")
 {
+	if (*SANITIZER)
+		test_skip("the sanitizers' frames are larger");
 	probe_create_cache();
+	if (column->is_compiled)
+		setenv("STUB_NO_NATIVE_KERNEL", "1", 1);
+	if (column->is_logged)
+		setenv("CLIMPORT_LOG", "debug", 1);
 	for (int time = 0; time < 2; time++)
-		EXPECT_EQ(probe_run_program(program), 0);
-	probe_create_cache();
-	setenv("STUB_NO_NATIVE_KERNEL", "1", 1);
-	for (int time = 0; time < 2; time++)
-		EXPECT_EQ(probe_run_program(program), 0);
+		EXPECT_EQ(probe_run_program(row->program), 0);
 	unsetenv("STUB_NO_NATIVE_KERNEL");
-}
-
-TEST(small_stack, "A query and an import need no more stack than the smallest that a thread has.")
-{
-	if (*SANITIZER)
-		test_skip("the sanitizers' frames are larger");
-	expect_small(small_platform_query);
-	expect_small(small_device_query);
-	expect_small(small_import);
-}
-
-TEST(small_stack_log, "A query and an import that log each step need no more stack than the "
-		      "smallest that a thread has.")
-{
-	if (*SANITIZER)
-		test_skip("the sanitizers' frames are larger");
-	setenv("CLIMPORT_LOG", "debug", 1);
-	expect_small(small_platform_query);
-	expect_small(small_device_query);
-	expect_small(small_import);
 	unsetenv("CLIMPORT_LOG");
 }
 

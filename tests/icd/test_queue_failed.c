@@ -37,42 +37,50 @@ TEST(refused_is_not_begun,
 	run_close(&r);
 }
 
-TEST(start_fails, "If START fails, no kernel of the row runs, and the next row has a new START.")
-{
-	for (int i = 0; i < 2; i++) {
-		struct run r = run_open(0);
+/* When START fails: while kernels are being enqueued, or after all kernels are enqueued. */
+static const struct failure_time {
+	const char *name;
+	const char *busy;
+} failure_times[] = { { "early", NULL }, { "late", "a" } };
 
-		alarm(60);
-		stub_set(STUB_NO_FAILURE_BEHIND, 1);
-		if (i)
-			fake_dmabuf_busy("a"); /* START comes after the kernels are enqueued */
-		fake_dmabuf_fail("START", EIO, 1000);
-		row_enqueue(&r, ROW);
-		fake_dmabuf_busy(NULL);
-		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		expect_count("kernel increment", 0);
-		fake_dmabuf_reset();
-		row_enqueue(&r, ROW);
-		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		row_expect_all_inside(ROW);
-		alarm(0);
-		run_close(&r);
-	}
+TEST_EACH(start_fails, struct failure_time, failure_times,
+	  "If START fails, no kernel of the row runs, and the next row has a new START.")
+{
+	struct run r = run_open(0);
+
+	alarm(60);
+	stub_set(STUB_NO_FAILURE_BEHIND, 1);
+	fake_dmabuf_busy(row->busy);
+	fake_dmabuf_fail("START", EIO, 1000);
+	row_enqueue(&r, ROW);
+	fake_dmabuf_busy(NULL);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	expect_count("kernel increment", 0);
+	fake_dmabuf_reset();
+	row_enqueue(&r, ROW);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	row_expect_all_inside(ROW);
+	alarm(0);
+	run_close(&r);
 }
 
-TEST(enqueue_fails, "If the driver refuses a kernel of a row, the row's other kernels run.")
-{
-	for (unsigned long nth = 1; nth < 4; nth++) {
-		struct run r = run_open(0);
+static const struct refused_kernel {
+	const char *name;
+	unsigned long nth;
+} refused_kernels[] = { { "first", 1 }, { "second", 2 }, { "third", 3 } };
 
-		stub_fail("clEnqueueNDRangeKernel", nth, CL_OUT_OF_RESOURCES);
-		for (unsigned long i = 1; i < 4; i++)
-			EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL),
-				  i == nth ? CL_OUT_OF_RESOURCES : CL_SUCCESS);
-		EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
-		row_expect_all_inside(2);
-		run_close(&r);
-	}
+TEST_EACH(enqueue_fails, struct refused_kernel, refused_kernels,
+	  "If the driver refuses a kernel of a row, the row's other kernels run.")
+{
+	struct run r = run_open(0);
+
+	stub_fail("clEnqueueNDRangeKernel", row->nth, CL_OUT_OF_RESOURCES);
+	for (unsigned long i = 1; i < 4; i++)
+		EXPECT_EQ(fixture_enqueue(r.queue, r.kernel, 0, NULL, NULL),
+			  i == row->nth ? CL_OUT_OF_RESOURCES : CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(r.queue), CL_SUCCESS);
+	row_expect_all_inside(2);
+	run_close(&r);
 }
 
 TEST(lazy_driver, "If the driver starts nothing before a flush, an idle row is still ended.")

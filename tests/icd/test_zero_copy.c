@@ -89,25 +89,27 @@ static bool takes_dmabuf(void)
 	return taken;
 }
 
-TEST(read_only,
-     "If a driver copies CL_MEM_READ_ONLY host pointers, imports with the flag are refused.")
-{
-	zero_copy_open(STUB_COPYING_READ_ONLY, 1);
-	EXPECT(!zero_copy_takes(CL_MEM_READ_ONLY, pages_map(1), PAGE));
-	EXPECT(strstr(fix.notice, "CL_MEM_READ_ONLY") && strstr(fix.notice, "copied"));
-	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
-	EXPECT(zero_copy_takes(CL_MEM_WRITE_ONLY, pages_map(1), PAGE));
-	fixture_close();
-}
+/* Drivers that copy host pointers of one kind of access. */
+static const struct access {
+	const char *name, *flag_name;
+	enum stub_option copying;
+	cl_mem_flags copied, shared;
+} accesses[] = {
+	{ "read_only", "CL_MEM_READ_ONLY", STUB_COPYING_READ_ONLY, CL_MEM_READ_ONLY,
+	  CL_MEM_WRITE_ONLY },
+	{ "write_only", "CL_MEM_WRITE_ONLY", STUB_COPYING_WRITE_ONLY, CL_MEM_WRITE_ONLY,
+	  CL_MEM_READ_ONLY },
+};
 
-TEST(write_only,
-     "If a driver copies CL_MEM_WRITE_ONLY host pointers, imports with the flag are refused.")
+TEST_EACH(
+	access, struct access, accesses,
+	"If a driver copies host pointers with an access flag, imports with the flag are refused.")
 {
-	zero_copy_open(STUB_COPYING_WRITE_ONLY, 1);
-	EXPECT(!zero_copy_takes(CL_MEM_WRITE_ONLY, pages_map(1), PAGE));
-	EXPECT(strstr(fix.notice, "CL_MEM_WRITE_ONLY") && strstr(fix.notice, "copied"));
+	zero_copy_open(row->copying, 1);
+	EXPECT(!zero_copy_takes(row->copied, pages_map(1), PAGE));
+	EXPECT(strstr(fix.notice, row->flag_name) && strstr(fix.notice, "copied"));
 	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
-	EXPECT(zero_copy_takes(CL_MEM_READ_ONLY, pages_map(1), PAGE));
+	EXPECT(zero_copy_takes(row->shared, pages_map(1), PAGE));
 	fixture_close();
 }
 
@@ -158,26 +160,28 @@ TEST(smallest, "An import of a few bytes is proved by as many bytes as a self-te
 	fixture_close();
 }
 
-TEST(files,
-     "If a driver copies mappings of files, imports of private and shared mappings are refused.")
+/* Whether the driver copies the class of memory under test. */
+static const struct habit {
+	const char *name;
+	bool copies;
+} habits[] = { { "shares", false }, { "copies", true } };
+
+static const struct mapping {
+	const char *name;
+	int flags;
+} mappings[] = { { "private", MAP_PRIVATE }, { "shared", MAP_SHARED } };
+
+TEST_EACH_PAIR(file, struct mapping, mappings, struct habit, habits,
+	       "If a driver copies mappings of files, imports of private and shared mappings are "
+	       "refused.")
 {
-	for (int i = 0; i < 2; i++) {
-		zero_copy_open(STUB_COPYING_FILES, 1);
-		EXPECT(!zero_copy_takes(
-			CL_MEM_READ_WRITE,
-			map_file(zero_copy_create_file(), PAGE, i ? MAP_SHARED : MAP_PRIVATE),
-			PAGE));
-		EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
-		zero_copy_unmap();
-		fixture_close();
-		zero_copy_open(STUB_NUM_OPTIONS, 0);
-		EXPECT(zero_copy_takes(
-			CL_MEM_READ_WRITE,
-			map_file(zero_copy_create_file(), PAGE, i ? MAP_SHARED : MAP_PRIVATE),
-			PAGE));
-		zero_copy_unmap();
-		fixture_close();
-	}
+	zero_copy_open(STUB_COPYING_FILES, column->copies);
+	EXPECT_EQ(zero_copy_takes(CL_MEM_READ_WRITE,
+				  map_file(zero_copy_create_file(), PAGE, row->flags), PAGE),
+		  !column->copies);
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
+	zero_copy_unmap();
+	fixture_close();
 }
 
 TEST(shared, "If a driver copies shared memory, imports of shared memory are refused.")
@@ -207,18 +211,16 @@ TEST(several_mappings, "If an import has several kinds of mappings, each kind ha
 	fixture_close();
 }
 
-TEST(unwritable,
-     "If a driver copies memory that is mapped read-only, imports of such memory are refused.")
+TEST_EACH(unwritable, struct habit, habits,
+	  "If a driver copies memory that is mapped read-only, imports of such memory are refused.")
 {
 	unsigned char *memory;
 
-	for (int copies = 0; copies < 2; copies++) {
-		zero_copy_open(STUB_COPYING_UNWRITABLE, copies);
-		memory = pages_map(1);
-		EXPECT_EQ(mprotect(memory, PAGE, PROT_READ), 0);
-		EXPECT_EQ(zero_copy_takes(CL_MEM_READ_ONLY, memory, PAGE), !copies);
-		fixture_close();
-	}
+	zero_copy_open(STUB_COPYING_UNWRITABLE, row->copies);
+	memory = pages_map(1);
+	EXPECT_EQ(mprotect(memory, PAGE, PROT_READ), 0);
+	EXPECT_EQ(zero_copy_takes(CL_MEM_READ_ONLY, memory, PAGE), !row->copies);
+	fixture_close();
 }
 
 static void open_gpu(void)
@@ -229,21 +231,27 @@ static void open_gpu(void)
 	fixture_open();
 }
 
-TEST(host_access,
-     "If a driver copies buffers with CL_MEM_HOST_* flags, imports with the flags are refused.")
-{
-	static const cl_mem_flags flags[] = { CL_MEM_HOST_NO_ACCESS, CL_MEM_HOST_READ_ONLY,
-					      CL_MEM_HOST_WRITE_ONLY };
+static const struct host_access {
+	const char *name;
+	cl_mem_flags flag;
+} host_accesses[] = {
+	{ "CL_MEM_HOST_NO_ACCESS", CL_MEM_HOST_NO_ACCESS },
+	{ "CL_MEM_HOST_READ_ONLY", CL_MEM_HOST_READ_ONLY },
+	{ "CL_MEM_HOST_WRITE_ONLY", CL_MEM_HOST_WRITE_ONLY },
+};
 
+TEST_EACH(
+	host_access, struct host_access, host_accesses,
+	"If a driver copies buffers with CL_MEM_HOST_* flags, imports with the flags are refused.")
+{
 	open_gpu();
 	stub_set(STUB_COPYING_HOST_ACCESS, 1);
-	for (int i = 0; i < 3; i++)
-		EXPECT(!zero_copy_takes(CL_MEM_READ_ONLY | flags[i], pages_map(1), PAGE));
-	EXPECT(strstr(fix.notice, "CL_MEM_HOST_WRITE_ONLY"));
+	EXPECT(!zero_copy_takes(CL_MEM_READ_ONLY | row->flag, pages_map(1), PAGE));
+	EXPECT(strstr(fix.notice, row->name));
 	EXPECT(zero_copy_takes(CL_MEM_READ_ONLY, pages_map(1), PAGE));
 	stub_set(STUB_COPYING_HOST_ACCESS, 0);
-	EXPECT(!zero_copy_takes(CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS, pages_map(1), PAGE));
-	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS, pages_map(1), PAGE));
+	EXPECT(!zero_copy_takes(CL_MEM_READ_ONLY | row->flag, pages_map(1), PAGE));
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE | row->flag, pages_map(1), PAGE));
 	fixture_close();
 }
 
@@ -256,15 +264,12 @@ static unsigned char *two_mappings(void)
 	return memory;
 }
 
-TEST(split,
-     "If a driver copies memory of several mappings, imports of several mappings are refused.")
+TEST_EACH(split, struct habit, habits,
+	  "If a driver copies memory of several mappings, imports of several mappings are refused.")
 {
-	zero_copy_open(STUB_COPYING_SEVERAL, 1);
-	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, two_mappings(), 2 * PAGE));
+	zero_copy_open(STUB_COPYING_SEVERAL, row->copies);
+	EXPECT_EQ(zero_copy_takes(CL_MEM_READ_WRITE, two_mappings(), 2 * PAGE), !row->copies);
 	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(2), 2 * PAGE));
-	fixture_close();
-	zero_copy_open(STUB_NUM_OPTIONS, 0);
-	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, two_mappings(), 2 * PAGE));
 	fixture_close();
 }
 
@@ -276,29 +281,32 @@ TEST(split_gpu, "A device that is no CPU refuses memory of several mappings.")
 	fixture_close();
 }
 
-TEST(contexts,
-     "If a driver copies in contexts of several devices, imports into such contexts are refused.")
+static const struct device_kind {
+	const char *name;
+	bool is_gpu;
+} device_kinds[] = { { "cpu", false }, { "gpu", true } };
+
+TEST_EACH(context, struct device_kind, device_kinds,
+	  "If a driver copies in contexts of several devices, imports into such contexts are "
+	  "refused.")
 {
 	cl_context several;
 	cl_int err;
 
-	for (int gpu = 0; gpu < 2; gpu++) {
-		fixture_reset();
-		stub_set(STUB_GPU, gpu);
-		stub_set(STUB_NO_NATIVE_KERNEL, gpu);
-		stub_set(STUB_DEVICES, 2);
-		stub_set(STUB_COPYING_CONTEXTS, 1);
-		fixture_open();
-		several = fix.context;
-		EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
-		fix.context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
-		EXPECT_EQ(fixture_import_error(several, 0, NULL, pages_map(1), PAGE),
-			  CL_INVALID_OPERATION);
-		cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), PAGE));
-		cl.clReleaseContext(fix.context);
-		fix.context = several;
-		fixture_close();
-	}
+	fixture_reset();
+	stub_set(STUB_GPU, row->is_gpu);
+	stub_set(STUB_NO_NATIVE_KERNEL, row->is_gpu);
+	stub_set(STUB_DEVICES, 2);
+	stub_set(STUB_COPYING_CONTEXTS, 1);
+	fixture_open();
+	several = fix.context;
+	EXPECT(!zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
+	fix.context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
+	EXPECT_EQ(fixture_import_error(several, 0, NULL, pages_map(1), PAGE), CL_INVALID_OPERATION);
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), PAGE));
+	cl.clReleaseContext(fix.context);
+	fix.context = several;
+	fixture_close();
 }
 
 TEST(own_size, "A self-test pins no more memory than the import itself.")
@@ -346,28 +354,34 @@ static int tmpfs_file(void)
 	return mkostemp(name, O_CLOEXEC);
 }
 
-static void tmpfs_body(void)
+static void tmpfs_mount(void)
 {
 	if (unshare(CLONE_NEWNS) ||
 	    system("mkdir -p /tmp/climport-tm && mount --make-rprivate / && "
 		   "mount -t tmpfs tmpfs /tmp/climport-tm"))
 		test_skip("no file system can be mounted");
-	for (int copies = 0; copies < 2; copies++)
-		for (int i = 0; i < 2; i++) {
-			open_gpu();
-			stub_set(STUB_COPYING_TMPFS, copies);
-			EXPECT_EQ(zero_copy_takes(CL_MEM_READ_WRITE,
-						  map_file(tmpfs_file(), PAGE,
-							   i ? MAP_SHARED : MAP_PRIVATE),
-						  PAGE),
-				  !copies);
-			zero_copy_unmap();
-			EXPECT(zero_copy_takes(CL_MEM_READ_WRITE,
-					       map_file(zero_copy_create_file(), PAGE, MAP_SHARED),
-					       PAGE));
-			zero_copy_unmap();
-			fixture_close();
-		}
+}
+
+static void tmpfs_expect(const struct mapping *mapping, const struct habit *habit)
+{
+	open_gpu();
+	stub_set(STUB_COPYING_TMPFS, habit->copies);
+	EXPECT_EQ(zero_copy_takes(CL_MEM_READ_WRITE, map_file(tmpfs_file(), PAGE, mapping->flags),
+				  PAGE),
+		  !habit->copies);
+	zero_copy_unmap();
+	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE,
+			       map_file(zero_copy_create_file(), PAGE, MAP_SHARED), PAGE));
+	zero_copy_unmap();
+	fixture_close();
+}
+
+static void tmpfs_body(void)
+{
+	tmpfs_mount();
+	for (size_t m = 0; m < sizeof(mappings) / sizeof(*mappings); m++)
+		for (size_t h = 0; h < sizeof(habits) / sizeof(*habits); h++)
+			tmpfs_expect(&mappings[m], &habits[h]);
 }
 
 TEST(tmpfs, "A file of a tmpfs is shared memory, wherever the tmpfs is mounted.")
@@ -431,35 +445,37 @@ TEST(full_disk, "If the cache's disk is full, a program can import a file.")
 	test_in_child(full_disk_body);
 }
 
-TEST(dmabufs, "If a driver copies mappings of dma-bufs, imports of dma-bufs are refused.")
+TEST_EACH(dmabuf, struct habit, habits,
+	  "If a driver copies mappings of dma-bufs, imports of dma-bufs are refused.")
 {
-	zero_copy_open(STUB_COPYING_DMABUFS, 1);
-	EXPECT(!takes_dmabuf());
+	zero_copy_open(STUB_COPYING_DMABUFS, row->copies);
+	EXPECT_EQ(takes_dmabuf(), !row->copies);
 	EXPECT(zero_copy_takes(CL_MEM_READ_WRITE, pages_map(1), PAGE));
 	fixture_close();
-	zero_copy_open(STUB_NUM_OPTIONS, 0);
-	EXPECT(takes_dmabuf());
+}
+
+TEST_EACH(proof_by_compiler, struct habit, habits,
+	  "A CPU device without native kernels proves dma-bufs by compiled kernels.")
+{
+	fixture_reset();
+	stub_set(STUB_NO_NATIVE_KERNEL, 1);
+	stub_set(STUB_COPYING_DMABUFS, row->copies);
+	fixture_open();
+	EXPECT_EQ(takes_dmabuf(), !row->copies);
 	fixture_close();
 }
 
-TEST(proof_by_compiler, "A CPU device without native kernels proves dma-bufs by compiled kernels.")
-{
-	for (int copies = 0; copies < 2; copies++) {
-		fixture_reset();
-		stub_set(STUB_NO_NATIVE_KERNEL, 1);
-		stub_set(STUB_COPYING_DMABUFS, copies);
-		fixture_open();
-		EXPECT_EQ(takes_dmabuf(), !copies);
-		fixture_close();
-	}
-}
+static const struct proof {
+	const char *name;
+	bool is_compiled;
+} proofs[] = { { "native", false }, { "compiled", true } };
 
-static void expect_memory_untouched(bool compiled)
+TEST_EACH(untouched, struct proof, proofs, "No proof changes the application's memory.")
 {
 	unsigned char *memory;
 
 	fixture_reset();
-	stub_set(STUB_NO_NATIVE_KERNEL, compiled);
+	stub_set(STUB_NO_NATIVE_KERNEL, row->is_compiled);
 	fixture_open();
 	memory = pages_map(2);
 	memset(memory, 0xa5, 2 * PAGE);
@@ -467,12 +483,6 @@ static void expect_memory_untouched(bool compiled)
 	for (int i = 0; i < 2 * PAGE; i++)
 		EXPECT_EQ(memory[i], 0xa5);
 	fixture_close();
-}
-
-TEST(untouched, "No proof changes the application's memory.")
-{
-	expect_memory_untouched(false);
-	expect_memory_untouched(true);
 }
 
 TEST(once_a_class, "A class of memory is proved once in a process.")

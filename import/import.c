@@ -125,7 +125,7 @@ void import_on_forget(void (*forget)(uint64_t kept))
 }
 
 int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-		  struct import_opaque *out)
+		  unsigned int exporters, struct import_opaque *out)
 {
-	return opaque_get(region, uuid, &region->opaque, out);
+	return opaque_get(region, uuid, exporters, &region->opaque, out);
 }

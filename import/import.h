@@ -148,17 +148,21 @@ size_t import_memory_available(void);
 #define IMPORT_UUID_SIZE 16
 
 /* The exporter of an opaque descriptor: devices treat memory of each exporter differently. */
-enum import_exporter_id { IMPORT_BY_CUDA, IMPORT_BY_VULKAN, IMPORT_EXPORTERS };
+enum import_exporter_id { IMPORT_BY_CUDA, IMPORT_BY_RM, IMPORT_BY_VULKAN, IMPORT_EXPORTERS };
 
 /* The facts about an exporter that users of a descriptor need. */
 struct import_exporter {
 	const char *name;
 	const char *memory; /* part of a sentence: the memory that the exporter serves */
-	bool may_be_coherent; /* devices may map the exporter's host memory past the device's caches */
-	bool has_device_memory; /* memory without a CPU address is the device's own */
+	bool is_cached; /* devices keep in their caches what kernels read of the exporter's host memory */
+	bool has_device_memory;		/* memory without a CPU address is the device's own */
+	enum import_exporter_id unless; /* not needed where @unless is zero copy; itself: needed */
 };
 
 const struct import_exporter *import_exporter_get(enum import_exporter_id id);
+
+/* False if the environment forbids the exporter: CLIMPORT_NVIDIA_BY=rm or vulkan names another. */
+bool import_exporter_is_allowed(enum import_exporter_id id);
 
 /* A descriptor for cl_khr_external_memory_opaque_fd, which stays the region's. */
 struct import_opaque {
@@ -179,8 +183,10 @@ void import_on_forget(void (*forget)(uint64_t kept));
  * import_opaque - the region as a descriptor for the drivers of one device
  * @region: unknown to other threads
  * @uuid: CL_DEVICE_UUID_KHR
+ * @exporters: a bit for each enum import_exporter_id that may make the descriptor
  *
- * CUDA makes descriptors of CUDA's allocations (import/nvidia/cuda/cuda.h), Vulkan of other memory
+ * CUDA makes descriptors of CUDA's allocations (import/nvidia/cuda/cuda.h).  Of other memory the
+ * first of these that @exporters allows: NVIDIA's resource manager (import/nvidia/rm/rm.h), Vulkan
  * (import/nvidia/vulkan/vulkan.h), which takes 0.2 to 0.4 s the first time.  The descriptor lives
  * as long as the region.
  *
@@ -191,12 +197,12 @@ void import_on_forget(void (*forget)(uint64_t kept));
  *   -EFAULT, -ENOMEM, -EMFILE
  */
 int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-		  struct import_opaque *out);
+		  unsigned int exporters, struct import_opaque *out);
 
 /**
  * import_sample - a page of host memory for opaque descriptors of @exporter
  *
- * For self-tests.  The memory lives as long as the region.  Loads Vulkan or CUDA.
+ * For self-tests.  The memory lives as long as the region.  Loads CUDA, if CUDA is the exporter.
  *
  * Returns 0, or -ENODEV, -EOPNOTSUPP, -ENOMEM, logged.
  */

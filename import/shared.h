@@ -13,6 +13,7 @@
 #define import_released climport_private_import_released
 #define import_opaque climport_private_import_opaque
 #define import_exporter_get climport_private_import_exporter_get
+#define import_exporter_is_allowed climport_private_import_exporter_is_allowed
 #define import_on_forget climport_private_import_on_forget
 #define import_prepare climport_private_import_prepare
 #define import_sample climport_private_import_sample

@@ -8,22 +8,83 @@
 
 #include "import/export/exports.h"
 #include "import/nvidia/cuda/cuda.h"
+#include "import/nvidia/rm/rm.h"
 #include "import/nvidia/vulkan/vulkan.h"
 #include "util/descriptor.h"
 #include "util/log.h"
 
 struct opaque {
-	struct opaque_hold cuda; /* CUDA's descriptor; without a cache, Vulkan's below */
+	struct opaque_hold cuda; /* CUDA's descriptor; without a cache, the descriptor below */
 	int fd;
-	struct descriptor_id id; /* of fd */
-	struct vulkan_memory *vulkan;
+	struct descriptor_id id;      /* of fd */
+	struct vulkan_memory *vulkan; /* NULL: the descriptor alone keeps the memory */
 };
 
-static int opaque_by_cuda(const struct cuda_range *memory, const unsigned char *uuid,
+/* A request, which goes down the ways. */
+struct opaque_want {
+	const unsigned char *uuid;
+	unsigned int exporters; /* bits by enum import_exporter_id */
+};
+
+/* An exporter of host pages and of dma-bufs.  Both set @opaque's descriptor. */
+struct opaque_exporter {
+	enum import_exporter_id id;
+	int (*import_host)(const unsigned char *uuid, void *addr, size_t size,
+			   struct opaque *opaque);
+	int (*import_dmabuf)(const unsigned char *uuid, int dmabuf, size_t size,
+			     struct opaque *opaque);
+	/* NULL, or whether a device takes dma-bufs of any memory, of devices too. */
+	bool (*takes_all_dmabufs)(const unsigned char *uuid);
+};
+
+static int opaque_rm_host(const unsigned char *uuid, void *addr, size_t size, struct opaque *opaque)
+{
+	return rm_import_host(uuid, addr, size, &opaque->fd);
+}
+
+static int opaque_rm_dmabuf(const unsigned char *uuid, int dmabuf, size_t size,
+			    struct opaque *opaque)
+{
+	return rm_import_dmabuf(uuid, dmabuf, size, &opaque->fd);
+}
+
+static int opaque_vulkan_host(const unsigned char *uuid, void *addr, size_t size,
+			      struct opaque *opaque)
+{
+	return vulkan_import_host(uuid, addr, size, &opaque->vulkan, &opaque->fd);
+}
+
+static int opaque_vulkan_dmabuf(const unsigned char *uuid, int dmabuf, size_t size,
+				struct opaque *opaque)
+{
+	return vulkan_import_dmabuf(uuid, dmabuf, size, &opaque->vulkan, &opaque->fd);
+}
+
+static const struct opaque_exporter opaque_exporters[] = {
+	{ IMPORT_BY_RM, opaque_rm_host, opaque_rm_dmabuf, NULL },
+	{ IMPORT_BY_VULKAN, opaque_vulkan_host, opaque_vulkan_dmabuf, vulkan_takes_dmabufs },
+};
+
+/*
+ * The first exporter that a request allows, and no other: exporters refuse the same memory.  A
+ * request that allows none gets the last, whose refusal is the reason for the user.
+ */
+static const struct opaque_exporter *opaque_exporter(const struct opaque_want *want)
+{
+	const struct opaque_exporter *last =
+		&opaque_exporters[sizeof(opaque_exporters) / sizeof(*opaque_exporters) - 1];
+
+	for (const struct opaque_exporter *e = opaque_exporters; e < last; e++)
+		if (want->exporters & 1u << e->id)
+			return e;
+	return last;
+}
+
+static int opaque_by_cuda(const struct opaque_want *want, const struct cuda_range *memory,
 			  uintptr_t address, size_t size, struct opaque *opaque,
 			  struct import_opaque *out)
 {
-	int ret = opaque_cuda_get(uuid, memory, address, size, &opaque->cuda);
+	int ret = opaque_cuda_get(want->uuid, memory, address, size, &opaque->cuda);
 
 	if (!ret)
 		opaque_cuda_describe(&opaque->cuda, out);
@@ -39,12 +100,13 @@ static uintptr_t opaque_page_mask(void)
  * Never shared by imports: a program may unmap the memory after the release of its buffer, and map
  * other memory there, before the driver has destroyed the buffer.
  */
-static int opaque_by_pages(const unsigned char *uuid, uintptr_t address, size_t size,
+static int opaque_by_pages(const struct opaque_want *want, uintptr_t address, size_t size,
 			   struct opaque *opaque, struct import_opaque *out)
 {
+	const struct opaque_exporter *exporter = opaque_exporter(want);
 	uintptr_t mask = opaque_page_mask(), base = address & ~mask;
 	size_t whole = ((address + size + mask) & ~mask) - base;
-	int ret = vulkan_import_host(uuid, (void *)base, whole, &opaque->vulkan, &opaque->fd);
+	int ret = exporter->import_host(want->uuid, (void *)base, whole, opaque);
 
 	if (ret)
 		return ret;
@@ -53,19 +115,19 @@ static int opaque_by_pages(const unsigned char *uuid, uintptr_t address, size_t 
 		.fd = opaque->fd,
 		.offset = address - base,
 		.size = whole,
-		.exporter = IMPORT_BY_VULKAN,
+		.exporter = exporter->id,
 	};
 	return 0;
 }
 
-/* CUDA's memory by CUDA, other pages by Vulkan. */
-static int opaque_by_address(const unsigned char *uuid, uintptr_t address, size_t size,
+/* CUDA's memory by CUDA, other pages by another exporter. */
+static int opaque_by_address(const struct opaque_want *want, uintptr_t address, size_t size,
 			     struct opaque *opaque, struct import_opaque *out)
 {
 	struct cuda_range memory;
 	int ret;
 
-	if (opaque_cuda_find(uuid, address, size, &opaque->cuda)) {
+	if (opaque_cuda_find(want->uuid, address, size, &opaque->cuda)) {
 		opaque_cuda_describe(&opaque->cuda, out);
 		return 0;
 	}
@@ -78,16 +140,29 @@ static int opaque_by_address(const unsigned char *uuid, uintptr_t address, size_
 				 "nothing can hold it in place",
 				 size, (size_t)address);
 	if (opaque_cuda_takes(&memory, address))
-		return opaque_by_cuda(&memory, uuid, address, size, opaque, out);
-	return opaque_by_pages(uuid, address, size, opaque, out);
+		return opaque_by_cuda(want, &memory, address, size, opaque, out);
+	return opaque_by_pages(want, address, size, opaque, out);
 }
 
-/* A dma-buf that Vulkan imports, where the driver can. */
-static int opaque_by_dmabuf(const struct import_region *region, const unsigned char *uuid,
+/* Whether the device takes the dma-buf of memory that has no other descriptor. */
+static bool opaque_takes_all_dmabufs(const struct opaque_want *want)
+{
+	const struct opaque_exporter *exporter = opaque_exporter(want);
+
+	return exporter->takes_all_dmabufs && exporter->takes_all_dmabufs(want->uuid);
+}
+
+static bool opaque_takes_dmabufs(const struct opaque_want *want)
+{
+	return !opaque_exporter(want)->takes_all_dmabufs || opaque_takes_all_dmabufs(want);
+}
+
+/* A dma-buf as a dma-buf, where the exporter can. */
+static int opaque_by_dmabuf(const struct opaque_want *want, const struct import_region *region,
 			    struct opaque *opaque, struct import_opaque *out)
 {
-	int ret =
-		vulkan_import_dmabuf(uuid, region->fd, region->size, &opaque->vulkan, &opaque->fd);
+	const struct opaque_exporter *exporter = opaque_exporter(want);
+	int ret = exporter->import_dmabuf(want->uuid, region->fd, region->size, opaque);
 
 	if (ret)
 		return ret;
@@ -95,7 +170,7 @@ static int opaque_by_dmabuf(const struct import_region *region, const unsigned c
 	*out = (struct import_opaque){
 		.fd = opaque->fd,
 		.size = region->size,
-		.exporter = IMPORT_BY_VULKAN,
+		.exporter = exporter->id,
 	};
 	return 0;
 }
@@ -115,14 +190,14 @@ static void opaque_put_resources(struct opaque *opaque)
  * address meant the same memory before and after the descriptor was made, the descriptor is of the
  * dma-buf's memory.  -ENOENT, not logged: the process did not make the dma-buf.
  */
-static int opaque_by_origin(const struct import_region *region, const unsigned char *uuid,
+static int opaque_by_origin(const struct opaque_want *want, const struct import_region *region,
 			    struct opaque *opaque, struct import_opaque *out)
 {
 	uintptr_t address;
 	int ret = exports_find(region->fd, &address);
 
 	if (!ret)
-		ret = opaque_by_address(uuid, address, region->size, opaque, out);
+		ret = opaque_by_address(want, address, region->size, opaque, out);
 	if (ret)
 		return ret;
 	ret = exports_find(region->fd, &address);
@@ -132,40 +207,53 @@ static int opaque_by_origin(const struct import_region *region, const unsigned c
 	return ret == -ENOENT ? -ENODEV : ret;
 }
 
-static int opaque_by_mapping(const struct import_region *region, const unsigned char *uuid,
+/*
+ * A dma-buf that the process did not make: as a dma-buf, or by the CPU's mapping.  Few mappings of
+ * dma-bufs can be pinned: udmabuf, dma-heaps and V4L2 map pages as VM_PFNMAP or VM_IO, which
+ * get_user_pages() refuses.
+ */
+static int opaque_of_foreign(const struct opaque_want *want, const struct import_region *region,
 			     struct opaque *opaque, struct import_opaque *out)
 {
+	int ret;
+
+	if (opaque_takes_dmabufs(want)) {
+		ret = opaque_by_dmabuf(want, region, opaque, out);
+		if (ret != -EOPNOTSUPP || !region->addr)
+			return ret;
+	}
 	if (region->addr)
-		return opaque_by_address(uuid, (uintptr_t)region->addr, region->size, opaque, out);
+		return opaque_by_address(want, (uintptr_t)region->addr, region->size, opaque, out);
 	return log_errno(EOPNOTSUPP,
 			 "the dma-buf has no CPU mapping, Vulkan takes none on this device, and "
 			 "it was not made by climport_export_dmabuf() in this process");
 }
 
-/* By the origin, which keeps its address; by Vulkan; or by the CPU's mapping. */
-static int opaque_of_dmabuf(const struct import_region *region, const unsigned char *uuid,
+/* The origin comes first, since its address stays. */
+static int opaque_of_dmabuf(const struct opaque_want *want, const struct import_region *region,
 			    struct opaque *opaque, struct import_opaque *out)
 {
-	int ret = opaque_by_origin(region, uuid, opaque, out);
-	bool is_foreign = ret == -ENOENT;
+	int ret = opaque_by_origin(want, region, opaque, out);
 
-	if (!is_foreign && ret != -EOPNOTSUPP)
-		return ret;
-	if (vulkan_takes_dmabufs(uuid))
-		return opaque_by_dmabuf(region, uuid, opaque, out);
-	return is_foreign ? opaque_by_mapping(region, uuid, opaque, out) : ret;
+	if (ret == -ENOENT)
+		return opaque_of_foreign(want, region, opaque, out);
+	if (ret == -EOPNOTSUPP && opaque_takes_all_dmabufs(want))
+		return opaque_by_dmabuf(want, region, opaque, out);
+	return ret;
 }
 
-static int opaque_of_region(const struct import_region *region, const unsigned char *uuid,
+static int opaque_of_region(const struct opaque_want *want, const struct import_region *region,
 			    struct opaque *opaque, struct import_opaque *out)
 {
-	return region->fd < 0 ? opaque_by_mapping(region, uuid, opaque, out)
-			      : opaque_of_dmabuf(region, uuid, opaque, out);
+	if (region->fd >= 0)
+		return opaque_of_dmabuf(want, region, opaque, out);
+	return opaque_by_address(want, (uintptr_t)region->addr, region->size, opaque, out);
 }
 
 int opaque_get(const struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-	       struct opaque **opaque, struct import_opaque *out)
+	       unsigned int exporters, struct opaque **opaque, struct import_opaque *out)
 {
+	const struct opaque_want want = { uuid, exporters };
 	struct opaque *o = calloc(1, sizeof(*o));
 	struct descriptor_retry retry = { 0 };
 	struct import_opaque made = { 0 };
@@ -175,7 +263,7 @@ int opaque_get(const struct import_region *region, const unsigned char uuid[IMPO
 		return log_errno(ENOMEM, "no memory for an opaque descriptor");
 	o->fd = -1;
 	do
-		ret = opaque_of_region(region, uuid, o, &made);
+		ret = opaque_of_region(&want, region, o, &made);
 	while (descriptor_retry(&retry, ret));
 	if (ret) {
 		free(o);

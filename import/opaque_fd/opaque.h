@@ -10,7 +10,7 @@ struct opaque;
 
 /* @opaque is set on success; drop it with opaque_put(). */
 int opaque_get(const struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-	       struct opaque **opaque, struct import_opaque *out);
+	       unsigned int exporters, struct opaque **opaque, struct import_opaque *out);
 
 /* @opaque may be NULL. */
 void opaque_put(struct opaque *opaque);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define PAGE ((size_t)4096)
+#define EVERY (1u << IMPORT_BY_CUDA | 1u << IMPORT_BY_VULKAN)
 #define G FAKE_CUDA_GRANULARITY
 
 static unsigned char uuid[2][IMPORT_UUID_SIZE];
@@ -41,9 +42,9 @@ static void opaque_descriptor_begin(void)
 		memcpy(vk->gpu[i].uuid, uuid[i], sizeof(uuid[i]));
 		vk->gpu[i].no_dmabuf = i == 0;
 	}
-	EXPECT_EQ(opaque_get(&r, uuid[0], &o, &out), 0); /* what is made once is there */
+	EXPECT_EQ(opaque_get(&r, uuid[0], EVERY, &o, &out), 0); /* what is made once is there */
 	opaque_put(o);
-	EXPECT_EQ(opaque_get(&r, uuid[1], &o, &out), 0);
+	EXPECT_EQ(opaque_get(&r, uuid[1], EVERY, &o, &out), 0);
 	opaque_put(o);
 	munmap(p, PAGE);
 	fake_cuda_reset(2);
@@ -88,7 +89,7 @@ static int opaque_descriptor_get_error(const struct import_region *region, const
 {
 	struct import_opaque out = { .fd = -7 };
 	struct opaque *o = NULL;
-	int fds = process_count_descriptors(), ret = opaque_get(region, of, &o, &out);
+	int fds = process_count_descriptors(), ret = opaque_get(region, of, EVERY, &o, &out);
 
 	EXPECT(!o);
 	EXPECT_EQ(out.fd, -7);
@@ -101,7 +102,7 @@ static struct opaque *opaque_descriptor_get(const struct import_region *region,
 {
 	struct opaque *o = NULL;
 
-	EXPECT_EQ(opaque_get(region, of, &o, out), 0);
+	EXPECT_EQ(opaque_get(region, of, EVERY, &o, out), 0);
 	return o;
 }
 
@@ -278,7 +279,7 @@ OPAQUE_TEST(every_failure, "Whatever call of CUDA fails, the import fails and no
 		int ret;
 
 		fake_cuda_fail(NULL, n, 999);
-		ret = opaque_get(&r, uuid[0], &o, &out);
+		ret = opaque_get(&r, uuid[0], EVERY, &o, &out);
 		failed = fake_cuda_has_failed();
 		fake_cuda_fail(NULL, 0, 0);
 		EXPECT(!ret == !!o);
@@ -300,7 +301,7 @@ static void *one_device(void *arg)
 	/* Memory of the host is for every device. */
 	for (int i = 0; i < DEVICES; i++) {
 		memset(id, i + 1, sizeof(id));
-		EXPECT_EQ(opaque_get(&r, id, &o, &out), 0);
+		EXPECT_EQ(opaque_get(&r, id, EVERY, &o, &out), 0);
 		opaque_put(o);
 	}
 	return NULL;

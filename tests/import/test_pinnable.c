@@ -17,7 +17,7 @@
 
 #include "harness.h"
 #include "process.h"
-#include "import/nvidia/vulkan/pinnable.h"
+#include "import/nvidia/pinnable.h"
 #include "util/log.h"
 
 #define PAGE 4096
@@ -35,7 +35,7 @@ static char *pinnable_map(int prot, int flags, int fd, size_t size)
 static int pinnable_check_mapping(int fd, int flags)
 {
 	char *p = pinnable_map(BOTH, flags, fd, 2 * PAGE);
-	int ret = pinnable_check(p, 2 * PAGE);
+	int ret = pinnable_check(p, 2 * PAGE, PINNABLE_MEMORY);
 
 	munmap(p, 2 * PAGE);
 	close(fd);
@@ -53,9 +53,9 @@ TEST(anonymous, "Anonymous memory can be pinned, touched or not.")
 {
 	char *p = pinnable_map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, 4 * PAGE);
 
-	EXPECT_EQ(pinnable_check(p, 4 * PAGE), 0);
+	EXPECT_EQ(pinnable_check(p, 4 * PAGE, PINNABLE_MEMORY), 0);
 	memset(p, 1, 4 * PAGE);
-	EXPECT_EQ(pinnable_check(p, 4 * PAGE), 0);
+	EXPECT_EQ(pinnable_check(p, 4 * PAGE, PINNABLE_MEMORY), 0);
 	munmap(p, 4 * PAGE);
 }
 
@@ -63,9 +63,9 @@ TEST(heap_and_stack, "Memory of the heap and of the stack can be pinned.")
 {
 	char *brk = sbrk(2 * PAGE), *heap = malloc(100), local[100];
 
-	EXPECT_EQ(pinnable_check(brk, 2 * PAGE), 0);
-	EXPECT_EQ(pinnable_check(heap, 100), 0);
-	EXPECT_EQ(pinnable_check(local, sizeof(local)), 0);
+	EXPECT_EQ(pinnable_check(brk, 2 * PAGE, PINNABLE_MEMORY), 0);
+	EXPECT_EQ(pinnable_check(heap, 100, PINNABLE_MEMORY), 0);
+	EXPECT_EQ(pinnable_check(local, sizeof(local), PINNABLE_MEMORY), 0);
 	free(heap);
 }
 
@@ -74,7 +74,7 @@ TEST(named_anonymous, "A name given to anonymous memory changes nothing.")
 	char *p = pinnable_map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, PAGE);
 
 	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, p, PAGE, "/a file? no");
-	EXPECT_EQ(pinnable_check(p, PAGE), 0);
+	EXPECT_EQ(pinnable_check(p, PAGE, PINNABLE_MEMORY), 0);
 	munmap(p, PAGE);
 }
 
@@ -99,7 +99,7 @@ TEST(sysv, "SysV shared memory can.")
 	p = shmat(id, NULL, 0);
 	shmctl(id, IPC_RMID, NULL);
 	EXPECT(p != (void *)-1);
-	ret = pinnable_check(p, 2 * PAGE);
+	ret = pinnable_check(p, 2 * PAGE, PINNABLE_MEMORY);
 	shmdt(p);
 	EXPECT_EQ(ret, 0);
 }
@@ -144,7 +144,7 @@ TEST(huge_pages, "Huge pages can.")
 
 	if (p == MAP_FAILED)
 		test_skip("no huge pages: %s", strerror(errno));
-	EXPECT_EQ(pinnable_check(p, size), 0);
+	EXPECT_EQ(pinnable_check(p, size, PINNABLE_MEMORY), 0);
 	munmap(p, size);
 }
 
@@ -189,10 +189,10 @@ TEST(read_only, "Memory without write access cannot.")
 {
 	char *p = pinnable_map(PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, PAGE);
 
-	EXPECT_EQ(pinnable_check(p, PAGE), -EOPNOTSUPP);
+	EXPECT_EQ(pinnable_check(p, PAGE, PINNABLE_MEMORY), -EOPNOTSUPP);
 	EXPECT(strstr(log_last(), "(anonymous) is mapped without write access"));
 	mprotect(p, PAGE, PROT_NONE);
-	EXPECT_EQ(pinnable_check(p, PAGE), -EOPNOTSUPP);
+	EXPECT_EQ(pinnable_check(p, PAGE, PINNABLE_MEMORY), -EOPNOTSUPP);
 	munmap(p, PAGE);
 }
 
@@ -201,7 +201,7 @@ TEST(read_only_memfd, "A mapping without write access is named.")
 	char *p =
 		pinnable_map(PROT_READ, MAP_SHARED, pinnable_resize(memfd_create("mine", 0)), PAGE);
 
-	EXPECT_EQ(pinnable_check(p, PAGE), -EOPNOTSUPP);
+	EXPECT_EQ(pinnable_check(p, PAGE, PINNABLE_MEMORY), -EOPNOTSUPP);
 	EXPECT(strstr(log_last(), "/memfd:mine"));
 	munmap(p, PAGE);
 }
@@ -258,10 +258,10 @@ TEST(one_of_many,
 	unlink(path);
 	EXPECT(mmap(p + 3 * PAGE, PAGE, BOTH, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED);
 	close(fd);
-	EXPECT_EQ(pinnable_check(p, 3 * PAGE), 0);
-	EXPECT_EQ(pinnable_check(p + 4 * PAGE, 2 * PAGE), 0);
-	EXPECT_EQ(pinnable_check(p, 6 * PAGE), -EOPNOTSUPP);
-	EXPECT_EQ(pinnable_check(p, 3 * PAGE + 1), -EOPNOTSUPP);
+	EXPECT_EQ(pinnable_check(p, 3 * PAGE, PINNABLE_MEMORY), 0);
+	EXPECT_EQ(pinnable_check(p + 4 * PAGE, 2 * PAGE, PINNABLE_MEMORY), 0);
+	EXPECT_EQ(pinnable_check(p, 6 * PAGE, PINNABLE_MEMORY), -EOPNOTSUPP);
+	EXPECT_EQ(pinnable_check(p, 3 * PAGE + 1, PINNABLE_MEMORY), -EOPNOTSUPP);
 	munmap(p, 6 * PAGE);
 }
 
@@ -269,15 +269,15 @@ TEST(hole, "A hole is -EFAULT.")
 {
 	char *p = pinnable_map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, 3 * PAGE);
 
-	EXPECT_EQ(pinnable_check(p, 3 * PAGE), 0);
+	EXPECT_EQ(pinnable_check(p, 3 * PAGE, PINNABLE_MEMORY), 0);
 	munmap(p + PAGE, PAGE);
-	EXPECT_EQ(pinnable_check(p, 3 * PAGE), -EFAULT);
+	EXPECT_EQ(pinnable_check(p, 3 * PAGE, PINNABLE_MEMORY), -EFAULT);
 	munmap(p, 3 * PAGE);
 }
 
 TEST(wraps, "A range that leaves the address space is -ERANGE.")
 {
-	EXPECT_EQ(pinnable_check((void *)(UINTPTR_MAX - 10), 100), -ERANGE);
+	EXPECT_EQ(pinnable_check((void *)(UINTPTR_MAX - 10), 100, PINNABLE_MEMORY), -ERANGE);
 }
 
 TEST(descriptors, "No descriptor is left open.")

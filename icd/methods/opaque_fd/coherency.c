@@ -13,7 +13,7 @@
 #include "icd/text.h"
 #include "util/lock.h"
 
-#define REVISION 2 /* of the self-test: results of other revisions are not read */
+#define REVISION 3 /* of the self-test: results of other revisions are not read */
 
 struct coherency_record {
 	struct coherency_record *next;
@@ -101,7 +101,7 @@ static void coherency_append(char why[COHERENCY_WHY_SIZE], const char *format, .
 	va_end(args);
 }
 
-/* The exporter of any pages, the last of the enum, comes first in a sentence. */
+/* Exporters of any pages come first in a sentence. */
 static void coherency_explain(struct opaque_coherency *c)
 {
 	char *host = c->why[IMPORT_HOST], *dmabuf = c->why[IMPORT_DMABUF];
@@ -114,6 +114,8 @@ static void coherency_explain(struct opaque_coherency *c)
 			import_exporter_get((enum import_exporter_id)i);
 		const char *result = coherency_describe(c->of[i]);
 
+		if (!c->is_asked[i])
+			continue;
 		coherency_append(host, "%s%s: %s", semicolon, exporter->memory, result);
 		coherency_append(dmabuf, "%s%s (%s)", or, exporter->name, result);
 		semicolon = "; ";
@@ -129,6 +131,14 @@ static size_t coherency_base_alignment(cl_device_id device)
 	return bits > 8 ? bits / 8 : 1;
 }
 
+/* An exporter that stands behind another is asked where the other does not work. */
+static bool coherency_is_needed(const struct opaque_coherency *c, enum import_exporter_id id)
+{
+	const enum import_exporter_id unless = import_exporter_get(id)->unless;
+
+	return import_exporter_is_allowed(id) && (unless == id || c->of[unless] != COHERENT);
+}
+
 static bool coherency_find_all(cl_device_id device, bool may_compile, struct opaque_coherency *c)
 {
 	bool is_conclusive = true;
@@ -141,12 +151,14 @@ static bool coherency_find_all(cl_device_id device, bool may_compile, struct opa
 				 "the device has no CL_DEVICE_UUID_KHR");
 		return true;
 	}
-	for (int i = 0; i < IMPORT_EXPORTERS; i++)
-		if (!coherency_find(device, c->uuid, (enum import_exporter_id)i, may_compile,
-				    &c->of[i])) {
-			is_conclusive = false;
-			c->of[i] = EXPORTS_NOTHING;
-		}
+	for (int i = 0; i < IMPORT_EXPORTERS; i++) {
+		c->is_asked[i] = coherency_is_needed(c, (enum import_exporter_id)i);
+		if (!c->is_asked[i] || coherency_find(device, c->uuid, (enum import_exporter_id)i,
+						      may_compile, &c->of[i]))
+			continue;
+		is_conclusive = false;
+		c->of[i] = EXPORTS_NOTHING;
+	}
 	coherency_explain(c);
 	return is_conclusive;
 }
@@ -163,6 +175,16 @@ static bool coherency_recall(cl_device_id device, struct opaque_coherency *coher
 		*coherency = record->coherency;
 	lock_release(&coherency_lock);
 	return record;
+}
+
+unsigned int coherency_exporters(const struct opaque_coherency *coherency)
+{
+	unsigned int exporters = 0;
+
+	for (int i = 0; i < IMPORT_EXPORTERS; i++)
+		if (coherency->of[i] >= NEEDS_INVALIDATE)
+			exporters |= 1u << i;
+	return exporters;
 }
 
 /* If two threads test a device at once, both records are equal. */

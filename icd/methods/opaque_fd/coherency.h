@@ -25,6 +25,7 @@ enum coherency {
 
 struct opaque_coherency {
 	enum coherency of[IMPORT_EXPORTERS]; /* by enum import_exporter_id */
+	bool is_asked[IMPORT_EXPORTERS];     /* false: not needed, or forbidden */
 	unsigned char uuid[IMPORT_UUID_SIZE];
 	size_t align;				    /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN */
 	char why[IMPORT_TYPES][COHERENCY_WHY_SIZE]; /* sentences */
@@ -35,5 +36,8 @@ struct opaque_coherency {
  * kept and @may_compile is false.  Any thread.
  */
 bool coherency_get(cl_device_id device, bool may_compile, struct opaque_coherency *coherency);
+
+/* The exporters whose memory the device takes without a copy: a bit for each. */
+unsigned int coherency_exporters(const struct opaque_coherency *coherency);
 
 #endif /* ICD_METHODS_OPAQUE_FD_COHERENCY_H */

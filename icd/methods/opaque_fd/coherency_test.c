@@ -99,26 +99,22 @@ static void coherency_check_events(struct coherency_job *j)
 }
 
 /*
- * An exporter whose memory a device may cache is never believed to be coherent: a cache kept
- * full by other programs would pass the test.
+ * Memory that a device may cache is never believed to be coherent: a cache kept full by other
+ * programs would pass the test.
  */
 static void coherency_test_sample(struct coherency_job *j, struct coherency_sample *s)
 {
-	cl_int result = 0;
+	const bool is_cached = import_exporter_get(j->exporter)->is_cached;
+	const cl_int result = coherency_run_rounds(j->device, s, is_cached);
 
-	j->found = COHERENT;
-	if (import_exporter_get(j->exporter)->may_be_coherent)
-		result = coherency_run_rounds(j->device, s, false);
-	if (result == 1)
-		return;
-	if (!selftest_is_transient(result))
-		result = coherency_run_rounds(j->device, s, true);
 	if (selftest_is_transient(result))
 		j->is_conclusive = false;
-	else if (result == 1)
+	else if (result != 1)
+		j->found = COPIES;
+	else if (is_cached)
 		coherency_check_events(j);
 	else
-		j->found = COPIES;
+		j->found = COHERENT;
 }
 
 static void coherency_run(struct job *job)
@@ -130,7 +126,7 @@ static void coherency_run(struct job *job)
 	j->found = EXPORTS_NOTHING;
 	if (import_sample(j->exporter, s.uuid, &s.region))
 		return;
-	if (!import_opaque(s.region, s.uuid, &s.opaque))
+	if (!import_opaque(s.region, s.uuid, 1u << j->exporter, &s.opaque))
 		coherency_test_sample(j, &s);
 	import_put(s.region);
 }

@@ -115,7 +115,7 @@ static int invalidate_create(cl_context context, const unsigned char *uuid,
 	ret = import_sample(IMPORT_BY_VULKAN, uuid, &r->page);
 	if (ret)
 		goto err_free;
-	ret = import_opaque(r->page, uuid, &r->opaque);
+	ret = import_opaque(r->page, uuid, 1u << IMPORT_BY_VULKAN, &r->opaque);
 	if (ret)
 		goto err_put;
 	r->base = (struct import_invalidate){ invalidate_run, invalidate_prepare, invalidate_put };

@@ -2,9 +2,8 @@
 /*
  * The method opaque_fd: cl_khr_external_memory_opaque_fd, for devices with memory of their own.
  *
- * An exporter, CUDA or Vulkan, makes a descriptor of the memory (import/opaque_fd/opaque.c).
- * Vulkan makes a descriptor of any host memory.  No document promises zero copy, so a
- * self-test decides, for each exporter (coherency.h).
+ * An exporter makes a descriptor of the memory (import/opaque_fd/opaque.c).  No document promises
+ * zero copy, so a self-test decides, for each exporter (coherency.h).
  *
  * A device may cache what kernels read of the host's memory.  If the self-test finds such a cache,
  * an invalidation precedes each kernel (invalidate.h).
@@ -32,14 +31,6 @@ static bool opaque_fd_is_discrete(cl_device_id id)
 	return !unified;
 }
 
-static bool opaque_fd_is_zero_copy(const struct opaque_coherency *coherency)
-{
-	for (int i = 0; i < IMPORT_EXPORTERS; i++)
-		if (coherency->of[i] >= NEEDS_INVALIDATE)
-			return true;
-	return false;
-}
-
 static bool opaque_fd_probe(const struct device *device, const char *extensions,
 			    enum import_type type, struct method *method)
 {
@@ -54,7 +45,7 @@ static bool opaque_fd_probe(const struct device *device, const char *extensions,
 	method->align = 1; /* opaque_fd_create() checks the alignment, in the descriptor */
 	method->untested = !coherency_get(device->id, device->may_compile, &coherency);
 	snprintf(method->why, sizeof(method->why), "%s", coherency.why[type]);
-	return opaque_fd_is_zero_copy(&coherency);
+	return coherency_exporters(&coherency);
 }
 
 /* The context's only device, the root of sub-devices; NULL for several devices. */
@@ -127,7 +118,8 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 		return CL_INVALID_OPERATION;
 	if (!coherency_get(device->id, true, &coherency))
 		return CL_OUT_OF_RESOURCES;
-	err = error_to_cl(import_opaque(region, coherency.uuid, &opaque));
+	err = error_to_cl(
+		import_opaque(region, coherency.uuid, coherency_exporters(&coherency), &opaque));
 	if (!err)
 		err = opaque_fd_check_offset(region, opaque.offset, coherency.align);
 	if (!err)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "import/nvidia/vulkan/pinnable.h"
+#include "import/nvidia/pinnable.h"
 #include "import/nvidia/vulkan/vulkan_device.h"
 #include "util/descriptor.h"
 #include "util/log.h"
@@ -266,7 +266,7 @@ int vulkan_import_host(const unsigned char uuid[VULKAN_UUID_SIZE], void *addr, s
 		return log_errno(EINVAL, "%zu bytes at %p are not whole pages", size, addr);
 	if (!addr)
 		return log_errno(EFAULT, "host memory at 0 is not mapped");
-	ret = pinnable_check(addr, size);
+	ret = pinnable_check(addr, size, PINNABLE_MEMORY);
 	return ret ? ret : vulkan_import_memory(uuid, &source, memory, fd);
 }
 

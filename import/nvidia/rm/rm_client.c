@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "import/nvidia/rm/rm_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "util/log.h"
+
+static struct rm_client *_Atomic rm_client_current;
+
+static const struct {
+	uint32_t status;
+	int error;
+	const char *text;
+} rm_statuses[] = {
+	{ RM_GPU_IS_LOST, EIO, "the GPU is lost" },
+	{ RM_INSUFFICIENT_RESOURCES, ENOMEM, "not enough resources" },
+	{ RM_INSUFFICIENT_PERMISSIONS, EOPNOTSUPP, "no permission" },
+	{ RM_INVALID_ADDRESS, EOPNOTSUPP, "the memory cannot be pinned" },
+	{ RM_INVALID_ARGUMENT, EOPNOTSUPP, "invalid argument" },
+	{ RM_INVALID_LIMIT, EOPNOTSUPP, "invalid size" },
+	{ RM_NO_MEMORY, ENOMEM, "out of memory" },
+	{ RM_NOT_SUPPORTED, EOPNOTSUPP, "not supported" },
+	{ RM_OBJECT_NOT_FOUND, EOPNOTSUPP, "object not found" },
+};
+
+int rm_result(uint32_t status, const char *what)
+{
+	if (status == RM_OK)
+		return 0;
+	for (size_t i = 0; i < sizeof(rm_statuses) / sizeof(*rm_statuses); i++)
+		if (rm_statuses[i].status == status)
+			return log_errno(rm_statuses[i].error,
+					 "NVIDIA's resource manager refuses %s: %s (status %#x)",
+					 what, rm_statuses[i].text, status);
+	return log_errno(EIO, "NVIDIA's resource manager refuses %s: status %#x", what, status);
+}
+
+int rm_ioctl(int fd, unsigned long request, void *parameters)
+{
+	int ret;
+
+	do
+		ret = ioctl(fd, request, parameters) ? -errno : 0;
+	while (ret == -EINTR);
+	return ret;
+}
+
+/* Another layout of the ABI shows as an error of the ioctl, since the number holds the size. */
+static int rm_client_ioctl(const struct rm_client *client, unsigned long request, void *parameters,
+			   const char *what)
+{
+	int ret = rm_ioctl(client->control.fd, request, parameters);
+
+	return ret ? log_errno(ret == -ENOMEM ? ENOMEM : EOPNOTSUPP,
+			       "%s: ioctl of NVIDIA's resource manager: %s", what,
+			       log_strerror(-ret))
+		   : 0;
+}
+
+static int rm_client_allocate_any(const struct rm_client *client, struct rm_allocation *allocation,
+				  const char *what)
+{
+	int ret = rm_client_ioctl(client, RM_ALLOCATE, allocation, what);
+
+	return ret ? ret
+		   : rm_result(allocation->status ? allocation->status : allocation->size, what);
+}
+
+int rm_client_allocate(const struct rm_client *client, uint32_t parent, uint32_t class,
+		       const void *parameters, const char *what, uint32_t *object)
+{
+	struct rm_allocation allocation = {
+		.client = client->handle,
+		.parent = parent,
+		.class = class,
+		.parameters = (uintptr_t)parameters,
+	};
+	int ret = rm_client_allocate_any(client, &allocation, what);
+
+	if (!ret)
+		*object = allocation.object;
+	return ret;
+}
+
+int rm_client_allocate_as(const struct rm_client *client, uint32_t parent, uint32_t object,
+			  uint32_t class, const void *parameters, const char *what)
+{
+	struct rm_allocation allocation = {
+		.client = client->handle,
+		.parent = parent,
+		.object = object,
+		.class = class,
+		.parameters = (uintptr_t)parameters,
+	};
+
+	return rm_client_allocate_any(client, &allocation, what);
+}
+
+int rm_client_control(const struct rm_client *client, uint32_t command, void *parameters,
+		      uint32_t size, const char *what)
+{
+	struct rm_control control = {
+		.client = client->handle,
+		.object = client->handle,
+		.command = command,
+		.parameters = (uintptr_t)parameters,
+		.size = size,
+	};
+	int ret = rm_client_ioctl(client, RM_CONTROL, &control, what);
+
+	return ret ? ret : rm_result(control.status, what);
+}
+
+void rm_client_free(const struct rm_client *client, uint32_t parent, uint32_t object)
+{
+	struct rm_release release = {
+		.client = client->handle,
+		.parent = parent,
+		.object = object,
+	};
+
+	if (!rm_client_ioctl(client, RM_FREE, &release, "the end of an object"))
+		rm_result(release.status, "the end of an object");
+}
+
+uint32_t rm_client_new_handle(struct rm_client *client)
+{
+	return atomic_fetch_add_explicit(&client->last, 1, memory_order_relaxed) + 1;
+}
+
+int rm_client_open(const char *node)
+{
+	int fd = open(node, O_RDWR | O_CLOEXEC), error = errno;
+
+	if (fd >= 0)
+		return fd;
+	if (error == EMFILE || error == ENFILE || error == ENOMEM)
+		return log_errno(error, "%s: %s", node, log_strerror(error));
+	return log_errno(EOPNOTSUPP, "%s: %s", node, log_strerror(error));
+}
+
+static void rm_client_destroy(struct rm_client *client)
+{
+	descriptor_own_close(&client->control);
+	free(client);
+}
+
+static int rm_client_create(struct rm_client **out)
+{
+	struct rm_client *client = calloc(1, sizeof(*client));
+	int fd, ret;
+
+	if (!client)
+		return log_errno(ENOMEM, "no memory for a client of NVIDIA's resource manager");
+	fd = rm_client_open(RM_CONTROL_NODE);
+	if (fd < 0) {
+		free(client);
+		return fd;
+	}
+	ret = descriptor_own(&client->control, fd);
+	if (!ret)
+		ret = rm_client_allocate(client, 0, RM_CLASS_CLIENT, NULL, "a client",
+					 &client->handle);
+	if (ret) {
+		rm_client_destroy(client);
+		return ret;
+	}
+	*out = client;
+	return 0;
+}
+
+/* Two threads may make a client each: the first is for both. */
+int rm_client_get(struct rm_client **out)
+{
+	struct rm_client *client = atomic_load(&rm_client_current), *mine = NULL;
+	int ret;
+
+	while (!client || !descriptor_is_own(&client->control)) {
+		ret = rm_client_create(&mine);
+		if (ret)
+			return ret;
+		mine->before = client;
+		if (atomic_compare_exchange_strong(&rm_client_current, &client, mine))
+			client = mine;
+		else
+			rm_client_destroy(mine);
+	}
+	*out = client;
+	return 0;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A dma-buf may be memory of the host, or of a device behind PCI.  RM attaches to both.  Where the
+ * GPU cannot reach the device, nothing fails before a kernel touches the memory, and then the
+ * context of the program is lost (two H100 of one virtual machine: Xid 94).  No interface tells one
+ * from the other, so the name of the exporter decides (/proc/self/fdinfo, exp_name).
+ */
+#include "import/nvidia/rm/rm_dmabuf.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/log.h"
+
+/* Exporters of Linux whose memory is always the host's.  The name is that of the module or heap. */
+static const char *const rm_dmabuf_host_exporters[] = {
+	"udmabuf", /* memfds */
+	"system",  /* dma-heaps */
+	"system_heap",
+	"default_cma_region",
+	"linux,cma",
+	"reserved",
+	"cma_heap",
+	"videobuf2_common", /* V4L2 */
+	"videobuf2_vmalloc",
+	"videobuf2_dma_contig",
+	"videobuf2_dma_sg",
+	"gdmabuf-host", /* climport's module: ranges of a process */
+};
+
+static bool rm_dmabuf_is_host(const char *exporter)
+{
+	size_t count = sizeof(rm_dmabuf_host_exporters) / sizeof(*rm_dmabuf_host_exporters);
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(exporter, rm_dmabuf_host_exporters[i]))
+			return true;
+	return false;
+}
+
+/* False: the file is no dma-buf, or there is no /proc. */
+static bool rm_dmabuf_exporter(int dmabuf, char name[32])
+{
+	char path[48], line[128];
+	FILE *info;
+	bool found = false;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", dmabuf);
+	info = fopen(path, "re");
+	if (!info)
+		return false;
+	while (!found && fgets(line, sizeof(line), info))
+		found = sscanf(line, "exp_name: %31[^\n]", name) == 1;
+	fclose(info);
+	return found;
+}
+
+int rm_dmabuf_check(int dmabuf, size_t size)
+{
+	off_t has = lseek(dmabuf, 0, SEEK_END);
+	char exporter[32];
+
+	if (has < 0 || !rm_dmabuf_exporter(dmabuf, exporter))
+		return log_errno(EBADF, "descriptor %d is not a dma-buf", dmabuf);
+	if (!size || size > (size_t)has)
+		return log_errno(ERANGE, "%zu bytes exceed dma-buf %d, which has %lld", size,
+				 dmabuf, (long long)has);
+	if (rm_dmabuf_is_host(exporter))
+		return 0;
+	return log_errno(EOPNOTSUPP,
+			 "dma-buf %d is of the exporter %s: a GPU of NVIDIA's takes dma-bufs of "
+			 "host memory, and %s is not known to give host memory alone",
+			 dmabuf, exporter, exporter);
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why the answer "current" is right.  A thread A changes watched memory; a thread B asks later, in
+ * the order of the program: after A's call, or after B's own mmap() got the address that A gave up.
+ *
+ *	A's system call			reader				B
+ *	A1 count the change					B1 the count is 0
+ *	A2 change the mappings		R1 turn = odd			B2 the turn is even, or changes
+ *	A3 queue the event		R2 take the event		B3 the watch is live
+ *	A4 wait for R2			R3 mark the watches
+ *	A5 uncount the change		R4 turn = even
+ *
+ * The kernel does A1 and A2 under the lock of the mappings, so B, which depends on A2, comes after
+ * A1.  If B1 reads 0, B1 comes after A5, and so after R2 and R1.  So B2 sees the odd turn of R1, or
+ * a later turn; B waits for the next, and R3 comes before B3.
+ *
+ * B1 is needed as munmap() changes the mappings before the event: another thread can map the same
+ * address while the event is still to come.  madvise() is the other way round: the pages go after
+ * R2.  A watch that begins in between is refused (watches_removed_lately()).
+ */
+#include "import/monitor/monitor.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "import/kinds/maps.h"
+#include "import/monitor/reader.h"
+#include "import/monitor/uffd.h"
+#include "import/monitor/watches.h"
+#include "util/descriptor.h"
+#include "util/fork.h"
+#include "util/lock.h"
+#include "util/log.h"
+#include "util/restricted.h"
+#include "util/thread.h"
+
+#define MONITOR_YIELDS 64
+#define MONITOR_NAPS 200
+#define MONITOR_NAP_NS 50000
+
+enum monitor_state { MONITOR_UNTRIED, MONITOR_POSSIBLE, MONITOR_RUNS, MONITOR_REFUSED };
+
+static void monitor_forget(struct lock *lock) TSA(no_thread_safety_analysis);
+
+/* The state, and who adds and removes watches. */
+LOCK_DEFINE_IN_CHILD(monitor_lock, LOCK_LAST, monitor_forget);
+static enum monitor_state monitor_state GUARDED_BY(monitor_lock);
+static const char *monitor_why GUARDED_BY(monitor_lock);
+static uint32_t monitor_process GUARDED_BY(monitor_lock); /* of the state */
+
+/* Written before the process's first watch. */
+static struct descriptor_own monitor_uffd = { .fd = -1 };
+static atomic_bool monitor_is_stuck; /* changes take longer than a caller waits */
+
+/*
+ * In a child.  The parent's reader does not need the child's copy of the descriptor, and in the
+ * child the descriptor is good for nothing.
+ */
+static void monitor_forget(struct lock *lock)
+{
+	(void)lock;
+	if (monitor_uffd.fd >= 0)
+		descriptor_own_close(&monitor_uffd);
+	monitor_uffd.fd = -1;
+	monitor_state = MONITOR_UNTRIED;
+	monitor_process = fork_generation();
+	atomic_store(&monitor_is_stuck, false);
+	watches_forget();
+}
+
+static bool monitor_is_wanted(void)
+{
+	const char *value = secure_getenv("CLIMPORT_KEEP_HOST");
+
+	return !value || (strcmp(value, "0") != 0 && strcmp(value, "off") != 0);
+}
+
+static void monitor_refuse(const char *why) REQUIRES(monitor_lock)
+{
+	monitor_state = MONITOR_REFUSED;
+	monitor_why = why;
+	log_debug("host registrations are not kept: %s", why);
+}
+
+static const char *monitor_refusal(int error)
+{
+	switch (error) {
+	case EPERM:
+		return "the system refuses userfaultfd(2) (EPERM)";
+	case EACCES:
+		return "the system refuses userfaultfd(2) (EACCES)";
+	case ENOSYS:
+		return "there is no userfaultfd(2) (ENOSYS)";
+	case EINVAL:
+		return "userfaultfd(2) is older than Linux 5.18, or has no write protection";
+	default:
+		return "userfaultfd(2) or its thread does not start";
+	}
+}
+
+/* A lack of descriptors or memory passes. */
+static bool monitor_is_final(int error)
+{
+	return error != EMFILE && error != ENFILE && error != ENOMEM && error != EAGAIN;
+}
+
+/* 0 and a descriptor, or a negative errno. */
+static int monitor_open(int *fd) REQUIRES(monitor_lock)
+{
+	if (!monitor_is_wanted()) {
+		monitor_refuse("CLIMPORT_KEEP_HOST");
+		return -EOPNOTSUPP;
+	}
+	if (restricted_is_entered()) {
+		monitor_refuse("the process has restricted its system calls");
+		return -EOPNOTSUPP;
+	}
+	*fd = uffd_open();
+	if (*fd >= 0)
+		return 0;
+	if (!monitor_is_final(-*fd))
+		return *fd;
+	monitor_refuse(monitor_refusal(-*fd));
+	return -EOPNOTSUPP;
+}
+
+/* No state is the process's own in a child whose handlers of fork() did not run. */
+static void monitor_look(void) REQUIRES(monitor_lock)
+{
+	if (monitor_process != fork_generation())
+		monitor_forget(&monitor_lock);
+	if (monitor_state == MONITOR_RUNS && !descriptor_is_own(&monitor_uffd))
+		monitor_refuse("the program has closed the descriptor");
+}
+
+/* 0, or the errno of the first watch. */
+static int monitor_run(int fd) REQUIRES(monitor_lock)
+{
+	struct descriptor_own own;
+	int ret = descriptor_own(&own, fd);
+
+	if (!ret)
+		ret = reader_start(fd);
+	if (ret) {
+		close(fd);
+		monitor_refuse(monitor_refusal(-ret));
+		return -EOPNOTSUPP;
+	}
+	monitor_uffd = own;
+	monitor_state = MONITOR_RUNS;
+	return 0;
+}
+
+static int monitor_start(void) REQUIRES(monitor_lock)
+{
+	int fd, ret;
+
+	monitor_look();
+	if (monitor_state == MONITOR_RUNS)
+		return 0;
+	if (monitor_state == MONITOR_REFUSED)
+		return -EOPNOTSUPP;
+	ret = monitor_open(&fd);
+	return ret ? ret : monitor_run(fd);
+}
+
+static void monitor_try(void) REQUIRES(monitor_lock)
+{
+	int fd;
+
+	monitor_look();
+	if (monitor_state != MONITOR_UNTRIED || monitor_open(&fd))
+		return;
+	close(fd);
+	monitor_state = MONITOR_POSSIBLE;
+}
+
+bool monitor_is_available(void)
+{
+	bool is_available;
+	THREAD_NO_CANCEL();
+
+	lock_acquire(&monitor_lock);
+	monitor_try();
+	is_available = monitor_state == MONITOR_POSSIBLE || monitor_state == MONITOR_RUNS;
+	lock_release(&monitor_lock);
+	return is_available;
+}
+
+const char *monitor_describe(void)
+{
+	const char *why;
+
+	if (monitor_is_available())
+		return "userfaultfd(2) tells of changes";
+	lock_acquire(&monitor_lock);
+	why = monitor_state == MONITOR_REFUSED ? monitor_why : "no descriptor, or no memory";
+	lock_release(&monitor_lock);
+	return why;
+}
+
+/* Raw: no cancellation point. */
+static void monitor_nap(int turn)
+{
+	const struct timespec nap = { 0, MONITOR_NAP_NS };
+
+	if (turn < MONITOR_YIELDS)
+		sched_yield();
+	else
+		syscall(SYS_nanosleep, &nap, NULL);
+}
+
+/* B1: 0, -EBADF without the descriptor, or -EBUSY.  A thread with a change may be slow to run. */
+static int monitor_wait_for_changes(void)
+{
+	int ret = 1;
+
+	for (int i = 0; i < MONITOR_YIELDS + MONITOR_NAPS && ret > 0; i++) {
+		ret = uffd_is_changing(monitor_uffd.fd);
+		if (ret > 0 && atomic_load(&monitor_is_stuck))
+			return -EBUSY;
+		if (ret > 0)
+			monitor_nap(i);
+	}
+	atomic_store(&monitor_is_stuck, ret > 0);
+	return ret > 0 ? -EBUSY : ret;
+}
+
+/* B2 */
+static int monitor_wait_for_reader(void)
+{
+	uint32_t turn = reader_turn();
+
+	for (int i = 0; turn % 2 && reader_turn() == turn; i++) {
+		if (i >= MONITOR_YIELDS + MONITOR_NAPS)
+			return -EBUSY;
+		monitor_nap(i);
+	}
+	return 0;
+}
+
+/* The reader reads on, so that no thread of the program waits for ever; nobody else asks. */
+static void monitor_lose(void)
+{
+	watches_mark_all();
+	reader_tell();
+}
+
+/* 0: every change that came before this call has been marked. */
+static int monitor_settle(void)
+{
+	int ret = descriptor_is_own(&monitor_uffd) ? monitor_wait_for_changes() : -EBADF;
+
+	if (ret == -EBADF)
+		monitor_lose();
+	return ret ? ret : monitor_wait_for_reader();
+}
+
+bool watch_is_current(const struct watch *watch)
+{
+	return watch->process == fork_generation() && watches_is_live(watch) && !monitor_settle() &&
+	       watches_is_live(watch);
+}
+
+static int monitor_take_anonymous(const struct maps_mapping *m, void *arg)
+{
+	uintptr_t on_stack = getauxval(AT_RANDOM);
+
+	(void)arg;
+	if (m->inode || m->shared || m->access != (IMPORT_READ | IMPORT_WRITE))
+		return -EOPNOTSUPP;
+	return m->start <= on_stack && on_stack < m->end ? -EOPNOTSUPP : 0;
+}
+
+static int monitor_check(uintptr_t start, uintptr_t end)
+{
+	return maps_for_each((const void *)start, end - start, monitor_take_anonymous, NULL);
+}
+
+/* Parts of the range may be the program's userfaultfd's, unless the kernel was out of memory. */
+static void monitor_undo(const struct watch *watch, int error)
+{
+	watches_remove(watch, uffd_unregister, error == -ENOMEM ? monitor_uffd.fd : -1);
+}
+
+/* The watch is live before the kernel tells of changes. */
+static int monitor_add(uintptr_t start, uintptr_t end, struct watch *watch) REQUIRES(monitor_lock)
+{
+	int ret = monitor_start();
+
+	if (!ret)
+		ret = watches_add(start, end, watch);
+	if (ret)
+		return ret;
+	ret = uffd_register(monitor_uffd.fd, start, end);
+	if (ret)
+		monitor_undo(watch, ret);
+	return ret == -EINVAL ? -EOPNOTSUPP : ret;
+}
+
+static int monitor_begin(uintptr_t start, uintptr_t end, struct watch *watch)
+{
+	int ret;
+
+	lock_acquire(&monitor_lock);
+	ret = monitor_add(start, end, watch);
+	lock_release(&monitor_lock);
+	return ret;
+}
+
+/* What was found out before the watch began may have changed. */
+static int monitor_confirm(const struct watch *watch, uintptr_t start, uintptr_t end)
+{
+	int ret = monitor_check(start, end);
+
+	if (ret)
+		return ret;
+	if (monitor_settle() || watches_removed_lately(start, end) || !watches_is_live(watch))
+		return -EAGAIN;
+	return 0;
+}
+
+int monitor_watch(uintptr_t address, size_t size, struct watch *watch)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = address & ~(page - 1),
+		  end = (address + size + page - 1) & ~(page - 1);
+	struct watch new;
+	int ret;
+	THREAD_NO_CANCEL();
+
+	if (!size)
+		return -EINVAL;
+	if (end <= start || end - start < size)
+		return -ERANGE;
+	if (size < MONITOR_MIN_SIZE)
+		return -EOPNOTSUPP;
+	ret = monitor_check(start, end);
+	if (!ret)
+		ret = monitor_begin(start, end, &new);
+	if (ret)
+		return ret;
+	ret = monitor_confirm(&new, start, end);
+	if (ret)
+		watch_put(&new);
+	else
+		*watch = new;
+	return ret;
+}
+
+void watch_put(struct watch *watch)
+{
+	THREAD_NO_CANCEL();
+
+	if (watch->number && watch->process == fork_generation()) {
+		lock_acquire(&monitor_lock);
+		watches_remove(watch, uffd_unregister,
+			       descriptor_is_own(&monitor_uffd) ? monitor_uffd.fd : -1);
+		lock_release(&monitor_lock);
+	}
+	*watch = (struct watch){ 0 };
+}
+
+void monitor_on_stale(monitor_told_fn told)
+{
+	reader_on_stale(told);
+}

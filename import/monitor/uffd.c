@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "import/monitor/uffd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define UFFD_BATCH 16
+
+/*
+ * The last two cause nothing.  The first of these asks for write protection.  The second is of
+ * Linux 5.18; from 5.15 on the kernel counts changes, where it had a flag that the end of one change
+ * cleared for all.
+ */
+#define UFFD_FEATURES                                                                      \
+	(UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP | \
+	 UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EXACT_ADDRESS)
+
+/* For faults in user mode alone an ordinary user needs no privilege. */
+static int uffd_create(void)
+{
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY), own;
+
+	if (fd < 0)
+		return -errno;
+	if (fd > STDERR_FILENO)
+		return fd;
+	own = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (own < 0)
+		own = -errno;
+	close(fd);
+	return own;
+}
+
+int uffd_open(void)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURES };
+	int fd = uffd_create(), ret;
+
+	if (fd < 0 || !ioctl(fd, UFFDIO_API, &api))
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+int uffd_register(int fd, uintptr_t start, uintptr_t end)
+{
+	struct uffdio_register range = {
+		.range = { start, end - start },
+		.mode = UFFDIO_REGISTER_MODE_WP,
+	};
+
+	return ioctl(fd, UFFDIO_REGISTER, &range) ? -errno : 0;
+}
+
+void uffd_unregister(int fd, uintptr_t start, uintptr_t end)
+{
+	struct uffdio_range range = { start, end - start };
+
+	ioctl(fd, UFFDIO_UNREGISTER, &range);
+}
+
+/* The kernel looks at its count first, and then at the range, which is wrong. */
+int uffd_is_changing(int fd)
+{
+	struct uffdio_writeprotect nothing = { .range = { 0, 0 } };
+
+	if (!ioctl(fd, UFFDIO_WRITEPROTECT, &nothing))
+		return -EBADF;
+	if (errno == EAGAIN)
+		return 1;
+	return errno == EINVAL ? 0 : -EBADF;
+}
+
+static struct uffd_change uffd_change_of(const struct uffd_msg *msg)
+{
+	switch (msg->event) {
+	case UFFD_EVENT_UNMAP:
+		return (struct uffd_change){ UFFD_UNMAPPED, msg->arg.remove.start,
+					     msg->arg.remove.end };
+	case UFFD_EVENT_REMOVE:
+		return (struct uffd_change){ UFFD_REMOVED, msg->arg.remove.start,
+					     msg->arg.remove.end };
+	case UFFD_EVENT_REMAP:
+		return (struct uffd_change){ UFFD_MOVED, msg->arg.remap.from,
+					     msg->arg.remap.from + msg->arg.remap.len };
+	default:
+		return (struct uffd_change){ UFFD_OTHER, 0, 0 };
+	}
+}
+
+int uffd_read(int fd, struct uffd_change *changes, int count)
+{
+	struct uffd_msg messages[UFFD_BATCH];
+	size_t most = count < UFFD_BATCH ? (size_t)count : UFFD_BATCH;
+	ssize_t got = read(fd, messages, most * sizeof(*messages));
+	int n;
+
+	if (got < 0)
+		return -errno;
+	for (n = 0; n < (int)((size_t)got / sizeof(*messages)); n++)
+		changes[n] = uffd_change_of(&messages[n]);
+	return n;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of watches.  The reader's thread marks watches, and takes no lock: the program's thread
+ * that changes memory waits for the reader, perhaps with a lock of climport's.
+ *
+ * A *slot* holds a watch.  The slot's word has the watch's number and state, so that one comparison
+ * tells whether a watch is current.  Slots are never freed; a mark that comes late for a slot's new
+ * watch makes that watch stale for no reason, which is safe.
+ */
+#ifndef IMPORT_MONITOR_WATCHES_H
+#define IMPORT_MONITOR_WATCHES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "import/monitor/monitor.h"
+#include "import/monitor/uffd.h"
+
+/* Callers of the first three hold the monitor's lock. */
+
+/* A live watch on [@start, @end), of whole pages.  0 or -ENOSPC. */
+int watches_add(uintptr_t start, uintptr_t end, struct watch *watch);
+
+/*
+ * Removes the watch.  Calls @unregister with @arg for each part of its range that is registered for
+ * no other live watch, and has not been unmapped.
+ */
+void watches_remove(const struct watch *watch,
+		    void (*unregister)(int arg, uintptr_t start, uintptr_t end), int arg);
+
+/* In a child. */
+void watches_forget(void);
+
+bool watches_is_live(const struct watch *watch);
+
+/* The reader's: watches that the change touches become stale; true: there was such a watch. */
+bool watches_mark(const struct uffd_change *change);
+
+/* All watches become stale. */
+void watches_mark_all(void);
+
+/*
+ * Whether madvise() emptied pages of the range in the last second.  The event comes before the
+ * pages go: a new watch of the range, and its pin, might come in between.
+ */
+bool watches_removed_lately(uintptr_t start, uintptr_t end);
+
+/* A stale watch whose owner has not been told: its range, once; false: no such watch. */
+bool watches_next_untold(uintptr_t *start, uintptr_t *end);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of the memory monitor share. */
+#ifndef TESTS_IMPORT_MONITOR_FIXTURE_H
+#define TESTS_IMPORT_MONITOR_FIXTURE_H
+
+#include <stddef.h>
+
+#include "import/monitor/monitor.h"
+
+#define PAGE 4096
+
+/* Skips the test on a system without the monitor. */
+void monitor_fixture_needed(void);
+
+/* Written memory between two pages without access: a mapping of its own. */
+char *monitor_fixture_map(size_t size);
+void monitor_fixture_unmap(char *p, size_t size);
+
+/* A current watch.  Waits if an earlier test emptied pages at the address a moment ago. */
+struct watch monitor_fixture_watch(const char *p, size_t size);
+
+/* Bytes of the range that are registered with a userfaultfd. */
+size_t monitor_fixture_registered(const char *p, size_t size);
+
+#endif

@@ -145,16 +145,15 @@ static u64 gdmabuf_context_collect_others_locked(struct gdmabuf_context *ctx, u3
 						 bool same_user, struct list_head *idle)
 {
 	struct gdmabuf_context *other;
-	u64 found = 0;
+	u64 most, found = 0;
 
 	lockdep_assert_held(&contexts.lock);
 	list_for_each_entry(other, &contexts.list, link) {
 		if (other == ctx || (other->quota == ctx->quota) != same_user)
 			continue;
 		mutex_lock(&other->lock);
-		found = gdmabuf_context_collect_idle_locked(
-			other, kind, bytes, gdmabuf_context_may_lose(other, ctx, bytes), true,
-			idle);
+		most = gdmabuf_context_may_lose(other, ctx, bytes);
+		found = gdmabuf_context_collect_idle_locked(other, kind, bytes, most, true, idle);
 		mutex_unlock(&other->lock);
 		if (found)
 			break;
@@ -300,17 +299,17 @@ void gdmabuf_contexts_put_idle(struct list_head *idle)
 u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind)
 {
 	struct gdmabuf_pin *pin;
-	u64 used = 0, over = 0;
+	u64 budget, used = 0, over = 0;
 	LIST_HEAD(idle);
 
 	mutex_lock(&ctx->lock);
-	list_for_each_entry(pin, &ctx->lru,
-			    lru) if (pin->ops->kind == kind && gdmabuf_pin_is_idle_locked(pin))
-		used += pin->length;
-	if (used > ctx->budget[gdmabuf_kind_index(kind)])
-		over = gdmabuf_context_collect_idle_locked(
-			ctx, kind, used - ctx->budget[gdmabuf_kind_index(kind)], U64_MAX, false,
-			&idle);
+	budget = ctx->budget[gdmabuf_kind_index(kind)];
+	list_for_each_entry(pin, &ctx->lru, lru)
+		if (pin->ops->kind == kind && gdmabuf_pin_is_idle_locked(pin))
+			used += pin->length;
+	if (used > budget)
+		over = gdmabuf_context_collect_idle_locked(ctx, kind, used - budget, U64_MAX,
+							   false, &idle);
 	mutex_unlock(&ctx->lock);
 	gdmabuf_context_put_all(&idle);
 	return used - over;
@@ -340,8 +339,9 @@ void gdmabuf_context_close(struct gdmabuf_context *ctx)
 	LIST_HEAD(kept);
 
 	mutex_lock(&ctx->lock);
-	list_for_each_entry_safe(pin, next, &ctx->lru, lru) if (gdmabuf_pin_unlist_locked(pin))
-		list_add_tail(&pin->lru, &kept);
+	list_for_each_entry_safe(pin, next, &ctx->lru, lru)
+		if (gdmabuf_pin_unlist_locked(pin))
+			list_add_tail(&pin->lru, &kept);
 	mutex_unlock(&ctx->lock);
 	list_for_each_entry_safe(pin, next, &kept, lru) {
 		list_del_init(&pin->lru);

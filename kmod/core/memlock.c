@@ -23,7 +23,7 @@
  * Not every 6.1 exports it, so it is looked up.  Without it a user is held by the credentials of the
  * first that opened a context, and with them a user namespace and keyrings.
  */
-static typeof(&free_uid) release_user;
+static void (*release_user)(struct user_struct *user);
 
 /* Without audit: it is no fault not to have it. */
 bool gdmabuf_memlock_limits_current(void)
@@ -204,15 +204,16 @@ u64 gdmabuf_memlock_count_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gai
 {
 	struct gdmabuf_memlock *memlock = &pin->quota->memlock;
 	struct gdmabuf_run_iter it;
+	struct folio *folio;
 	u64 at, next, freed = 0;
 
 	if (!pin->charged)
 		return 0;
 	for (run_first(&it, pin->runs, 0, pin->length); it.length; run_next(&it)) {
-		for (at = it.start; at < it.start + it.length; at = next)
-			freed += gdmabuf_memlock_count_folio_gain(
-				memlock, gdmabuf_memlock_folio_at(at, it.start + it.length, &next),
-				&gain->folios);
+		for (at = it.start; at < it.start + it.length; at = next) {
+			folio = gdmabuf_memlock_folio_at(at, it.start + it.length, &next);
+			freed += gdmabuf_memlock_count_folio_gain(memlock, folio, &gain->folios);
+		}
 		cond_resched();
 	}
 	return freed;
@@ -240,16 +241,17 @@ static bool gdmabuf_memlock_take_folio_gain(struct folio *folio, struct xarray *
 bool gdmabuf_memlock_take_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain, u64 *freed)
 {
 	struct gdmabuf_run_iter it;
+	struct folio *folio;
 	bool useful = false;
 	u64 at, next;
 
 	if (!pin->charged)
 		return false;
 	for (run_first(&it, pin->runs, 0, pin->length); it.length; run_next(&it)) {
-		for (at = it.start; at < it.start + it.length; at = next)
-			useful |= gdmabuf_memlock_take_folio_gain(
-				gdmabuf_memlock_folio_at(at, it.start + it.length, &next),
-				&gain->folios, freed);
+		for (at = it.start; at < it.start + it.length; at = next) {
+			folio = gdmabuf_memlock_folio_at(at, it.start + it.length, &next);
+			useful |= gdmabuf_memlock_take_folio_gain(folio, &gain->folios, freed);
+		}
 		cond_resched();
 	}
 	return useful;

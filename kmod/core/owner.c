@@ -20,7 +20,8 @@
 static DEFINE_SPINLOCK(owners_lock); /* protects owners */
 static LIST_HEAD(owners);
 
-static typeof(&task_work_add) add_task_work;
+static int (*add_task_work)(struct task_struct *task, struct callback_head *work,
+			    enum task_work_notify_mode notify);
 
 static void gdmabuf_owner_call_again(struct work_struct *work);
 
@@ -283,8 +284,7 @@ void gdmabuf_owners_init(void)
 {
 	add_task_work = symbol_get(task_work_add);
 	if (!add_task_work)
-		pr_info("without task_work_add(), GPU memory whose last user is another process "
-			"stays pinned until its owner's next call\n");
+		pr_info("without task_work_add(), GPU memory whose last user is another process stays pinned until its owner's next call\n");
 }
 
 void gdmabuf_owners_exit(void)

@@ -15,8 +15,8 @@ MODULE_PARM_DESC(gpu_quota_mb,
 
 static unsigned long revocable_map_mb = 4096;
 module_param(revocable_map_mb, ulong, 0600);
-MODULE_PARM_DESC(revocable_map_mb, "of each user's revocable GPU memory that CPUs may have mapped, "
-				   "for the user itself and again for all others; 0: no limit");
+MODULE_PARM_DESC(revocable_map_mb,
+		 "of each user's revocable GPU memory that CPUs may have mapped, for the user itself and again for all others; 0: no limit");
 
 static DEFINE_SPINLOCK(quotas_lock); /* protects quotas */
 static LIST_HEAD(quotas);
@@ -38,8 +38,9 @@ static struct gdmabuf_quota *gdmabuf_quota_find_locked(kuid_t uid)
 {
 	struct gdmabuf_quota *quota;
 
-	list_for_each_entry(quota, &quotas,
-			    link) if (uid_eq(quota->uid, uid)) return gdmabuf_quota_get(quota);
+	list_for_each_entry(quota, &quotas, link)
+		if (uid_eq(quota->uid, uid))
+			return gdmabuf_quota_get(quota);
 	return NULL;
 }
 
@@ -86,7 +87,7 @@ void gdmabuf_quotas_exit(void)
 {
 	struct gdmabuf_quota *quota, *next;
 
-	list_for_each_entry_safe (quota, next, &quotas, link)
+	list_for_each_entry_safe(quota, next, &quotas, link)
 		gdmabuf_quota_destroy(quota);
 }
 

@@ -82,9 +82,10 @@ unlock:
 static void gdmabuf_slots_write_status(struct gdmabuf_slots *slots, u32 slot, u32 word)
 {
 	spin_lock(&slots->lock);
-	/* After what was written for the pin; user space loads with acquire order. */
-	if (slots->status)
+	if (slots->status) {
+		/* Pairs with the load of user space, which has acquire order. */
 		smp_store_release(&slots->status[slot], word);
+	}
 	spin_unlock(&slots->lock);
 }
 

@@ -29,14 +29,22 @@ static void gdmabuf_importer_attach_on_move(struct dma_buf_attachment *attachmen
 	WARN_ON_ONCE(1);
 }
 
-static const struct dma_buf_attach_ops dynamic_ops = { ON_MOVE(gdmabuf_importer_attach_on_move) };
-static const struct dma_buf_attach_ops dynamic_p2p_ops = {
-	ON_MOVE(gdmabuf_importer_attach_on_move).allow_peer2peer = true,
+static const struct dma_buf_attach_ops dynamic_ops = {
+	ON_MOVE(gdmabuf_importer_attach_on_move)
 };
-static const struct dma_buf_attach_ops pinned_ops = { ON_MOVE_PINNED(
-	gdmabuf_importer_attach_on_move) };
+
+static const struct dma_buf_attach_ops dynamic_p2p_ops = {
+	ON_MOVE(gdmabuf_importer_attach_on_move)
+	.allow_peer2peer = true,
+};
+
+static const struct dma_buf_attach_ops pinned_ops = {
+	ON_MOVE_PINNED(gdmabuf_importer_attach_on_move)
+};
+
 static const struct dma_buf_attach_ops pinned_p2p_ops = {
-	ON_MOVE_PINNED(gdmabuf_importer_attach_on_move).allow_peer2peer = true,
+	ON_MOVE_PINNED(gdmabuf_importer_attach_on_move)
+	.allow_peer2peer = true,
 };
 
 static const struct dma_buf_attach_ops *
@@ -244,15 +252,14 @@ int gdmabuf_importer_unmap(struct importer *imp, void *arg)
 int gdmabuf_importer_fence(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_switch *cmd = arg;
+	bool writes = cmd->on == GDMABUF_IMPORTER_FENCE_WRITE;
 
 	if (!imp->attachment)
 		return -ENOTCONN;
 	if (cmd->on > GDMABUF_IMPORTER_FENCE_WRITE)
 		return -EINVAL;
 	if (cmd->on)
-		return imp->fence ? -EBUSY
-				  : gdmabuf_importer_attach_add_fence(
-					    imp, cmd->on == GDMABUF_IMPORTER_FENCE_WRITE);
+		return imp->fence ? -EBUSY : gdmabuf_importer_attach_add_fence(imp, writes);
 	if (!imp->fence)
 		return -ENXIO;
 	gdmabuf_importer_attach_remove_fence(imp);

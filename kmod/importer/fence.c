@@ -59,13 +59,13 @@ static int gdmabuf_importer_fence_add_to(struct dma_resv *resv, struct dma_fence
 
 struct dma_fence *gdmabuf_importer_fence_add(struct dma_resv *resv, bool writes)
 {
+	enum dma_resv_usage usage = writes ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_BOOKKEEP;
 	struct dma_fence *fence = gdmabuf_importer_fence_create();
 	int err;
 
 	if (!fence)
 		return ERR_PTR(-ENOMEM);
-	err = gdmabuf_importer_fence_add_to(
-		resv, fence, writes ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_BOOKKEEP);
+	err = gdmabuf_importer_fence_add_to(resv, fence, usage);
 	if (!err)
 		return fence;
 	dma_fence_signal(fence);

@@ -68,14 +68,15 @@ static int gdmabuf_mock_copy_granule_locked(u64 va, void __user *user, u64 lengt
 
 static int gdmabuf_mock_do_copy(const struct mock_copy *arg)
 {
+	void __user *user = u64_to_user_ptr(arg->user);
 	u64 done, n;
 	int err = 0;
 
 	mutex_lock(&mock_rm_lock);
 	for (done = 0; !err && done < arg->length; done += n) {
 		n = min(arg->length - done, MOCK_PAGE - (arg->va + done) % MOCK_PAGE);
-		err = gdmabuf_mock_copy_granule_locked(
-			arg->va + done, u64_to_user_ptr(arg->user) + done, n, arg->to_gpu);
+		err = gdmabuf_mock_copy_granule_locked(arg->va + done, user + done, n,
+						       arg->to_gpu);
 	}
 	mutex_unlock(&mock_rm_lock);
 	return err;
@@ -130,7 +131,8 @@ static int gdmabuf_mock_release(struct inode *inode, struct file *file)
 	struct allocation *a, *next;
 
 	mutex_lock(&mock_rm_lock);
-	list_for_each_entry_safe(a, next, &mock_allocations, link) if (a->file == file)
+	list_for_each_entry_safe(a, next, &mock_allocations, link)
+		if (a->file == file)
 			gdmabuf_mock_free_locked(a);
 	mutex_unlock(&mock_rm_lock);
 	return 0;

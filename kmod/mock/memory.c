@@ -56,8 +56,7 @@ static void gdmabuf_mock_memory_place_locked(struct allocation *a)
 	struct allocation *other;
 
 	a->va = VA_BASE;
-	list_for_each_entry(other, &mock_allocations, link)
-	{
+	list_for_each_entry(other, &mock_allocations, link) {
 		if (other->tgid == a->tgid) {
 			if (other->va - a->va >= (u64)a->nr * MOCK_PAGE)
 				break;
@@ -72,9 +71,9 @@ struct allocation *gdmabuf_mock_allocation_find_locked(struct pid *tgid, u64 va)
 {
 	struct allocation *a;
 
-	list_for_each_entry(a, &mock_allocations,
-			    link) if (a->tgid == tgid && va >= a->va &&
-				      va - a->va < (u64)a->nr * MOCK_PAGE) return a;
+	list_for_each_entry(a, &mock_allocations, link)
+		if (a->tgid == tgid && va >= a->va && va - a->va < (u64)a->nr * MOCK_PAGE)
+			return a;
 	return NULL;
 }
 

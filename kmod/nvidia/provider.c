@@ -193,11 +193,10 @@ static int gdmabuf_nvidia_pin(u64 address, u64 length, struct gdmabuf_gpu_pages 
 	if (!pin)
 		return -ENOMEM;
 	pin->address = address;
-	err = gdmabuf_nvidia_translate(
-		nvidia_p2p_get_pages_persistent(address, length, &pin->table, 0));
+	err = nvidia_p2p_get_pages_persistent(address, length, &pin->table, 0);
 	if (err) {
 		kfree(pin);
-		return err;
+		return gdmabuf_nvidia_translate(err);
 	}
 	pages->handle = pin;
 	return gdmabuf_nvidia_read_pages(gdmabuf_nvidia_pin_read, pin, pages);
@@ -293,12 +292,12 @@ static int gdmabuf_nvidia_registration_get_pages(struct registration *reg, u64 l
 
 	kref_get(&reg->kref);
 	mutex_lock(&table_lock);
-	err = gdmabuf_nvidia_translate(nvidia_p2p_get_pages(
-		0, 0, reg->address, length, &reg->table, gdmabuf_nvidia_registration_freed, reg));
+	err = nvidia_p2p_get_pages(0, 0, reg->address, length, &reg->table,
+				   gdmabuf_nvidia_registration_freed, reg);
 	mutex_unlock(&table_lock);
 	if (err)
 		gdmabuf_nvidia_registration_put(reg);
-	return err;
+	return gdmabuf_nvidia_translate(err);
 }
 
 static int gdmabuf_nvidia_registration_read(void *from, struct gdmabuf_gpu_pages *pages,

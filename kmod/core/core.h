@@ -267,8 +267,8 @@ struct gdmabuf_pin {
 	struct gdmabuf_quota *quota;	/* of whom it is charged to */
 	u64 charged;			/* bytes of GPU memory; of host memory, if any is charged */
 	u64 lacking;			/* bytes that the limit would have to be freed of */
-	long ended;			/* how many pins had ended when it was tried */
-	unsigned int finds;		/* how often others' end was hoped to have made room */
+	unsigned int tries;		/* calls of ops->pin() */
+	long ended;			/* pins, of all users, that had ended before the last try */
 	u64 limit;			/* RLIMIT_MEMLOCK that it was charged under, or 0 */
 
 	struct rw_semaphore revoke_sem;	/* read: CPU mappings are made; write: PIN_REVOKED is set */

@@ -226,13 +226,13 @@ static void gdmabuf_pin_list(struct gdmabuf_pin *pin)
 /* Held by who gives up what other users keep: what they may lose depends on what they have. */
 static DEFINE_MUTEX(others_lock);
 
-/* An export that others' pins come and go beside makes room in the end. */
-#define FINDS_MAX 16
+/* Pins may end all the time, and leave no room.  After so many tries idle pins go in any case. */
+#define TRIES_WITHOUT_EVICTION 16
 
-/* Whether pins have ended, anybody's, since @pin was tried. */
-static bool gdmabuf_pin_finds_room(struct gdmabuf_pin *pin)
+/* Whether @pin is to be tried again as things are: pins have ended since the last try. */
+static bool gdmabuf_pin_may_fit(const struct gdmabuf_pin *pin)
 {
-	return pin->finds++ < FINDS_MAX && atomic_long_read(&ended) != pin->ended;
+	return pin->tries <= TRIES_WITHOUT_EVICTION && atomic_long_read(&ended) != pin->ended;
 }
 
 static bool gdmabuf_pin_evict_others(struct gdmabuf_pin *pin)
@@ -241,7 +241,7 @@ static bool gdmabuf_pin_evict_others(struct gdmabuf_pin *pin)
 
 	if (mutex_lock_killable(&others_lock))
 		return false;
-	made = gdmabuf_pin_finds_room(pin) ||
+	made = gdmabuf_pin_may_fit(pin) ||
 	       gdmabuf_contexts_evict_others(pin->ctx, pin->ops->kind, pin->length);
 	mutex_unlock(&others_lock);
 	return made;
@@ -264,6 +264,7 @@ static bool gdmabuf_pin_evict_for(int error, struct gdmabuf_pin *pin)
 
 static int gdmabuf_pin_try(struct gdmabuf_pin *pin)
 {
+	pin->tries++;
 	pin->lacking = 0;
 	pin->ended = atomic_long_read(&ended);
 	return pin->ops->pin(pin);
@@ -296,7 +297,7 @@ static bool gdmabuf_pin_make_room(int error, struct gdmabuf_pin *pin)
 		return false;
 	if (mutex_lock_killable(&pin->quota->evicting))
 		return false;
-	made = gdmabuf_pin_finds_room(pin) || gdmabuf_pin_evict_for(error, pin);
+	made = gdmabuf_pin_may_fit(pin) || gdmabuf_pin_evict_for(error, pin);
 	mutex_unlock(&pin->quota->evicting);
 	return made;
 }

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * gdmabuf, inside.  A context belongs to a process; a pin is memory of it that stays where it
- * is, of one of two kinds; a buffer is a dma-buf on (a part of) a pin.
+ * The objects of gdmabuf, and the functions between its files.
+ *
+ * A context is an open file of /dev/gdmabuf.  The owner is the process that opened the file.  A pin
+ * is a range of the owner's memory, of one kind (host or GPU), with pages that stay where they are.
+ * A buffer is a dma-buf on a pin or on a part of a pin.  A slot is a word of the context's status
+ * page, by which user space sees whether the address of a pin still means the pages.
  *
  *	file ----> context <---- pin <---- buffer <---- dma_buf
  *
- * Arrows are references.  A context knows its pins without one, but for those it keeps.
+ * Arrows are references.  A context lists all its pins, and has a reference to a pin only if the
+ * pin is kept (GDMABUF_KEEP).  A kept pin without a buffer is idle; room is made by giving up idle
+ * pins.
  *
- * Locks, outer first.  A provider's functions take the GPU driver's lock ("RM"), which is
- * also held when the provider calls back; what the callback takes is marked (*), and no
- * provider is called with that held.
+ * A provider is a module to pin GPU memory.  Its functions take the lock of the GPU driver ("RM").
+ * The driver holds RM also when the provider calls back, and the locks of the callback are marked
+ * (*).  The core calls no provider with a marked lock held.
+ *
+ * Locks, outer first:
  *
  *	quota.evicting > others_lock > contexts.lock > context.lock
  *	quota.evicting > others_lock > RM
@@ -49,16 +57,16 @@
 #define GDMABUF_SLOTS 4096
 
 struct gdmabuf_slots {
-	spinlock_t lock;		/* protects the rest */
+	spinlock_t lock;		/* protects the other members */
 	u32 *status;			/* mapped by user space; never read; NULL: destroyed */
 	u32 *generations;
 	DECLARE_BITMAP(used, GDMABUF_SLOTS);
 };
 
 int gdmabuf_slots_create(struct gdmabuf_slots *slots);
-/* Nobody has the status page mapped.  Pins may put their slots afterwards. */
+/* No process has the status page mapped.  Pins may still put their slots afterwards. */
 void gdmabuf_slots_destroy(struct gdmabuf_slots *slots);
-/* The slot's word is its generation from now on.  -ENOSPC. */
+/* Writes the generation to the word of the slot.  -ENOSPC: no slot is free. */
 int gdmabuf_slots_get(struct gdmabuf_slots *slots, u32 *slot, u32 *generation);
 void gdmabuf_slots_put(struct gdmabuf_slots *slots, u32 slot);
 /* Any context. */
@@ -75,7 +83,7 @@ struct gdmabuf_counters {
 
 extern struct gdmabuf_counters gdmabuf_total;
 
-/* In the context's counters, and the total. */
+/* Adds to the context's counter and to the total. */
 #define count_add(ctx, counter, n)                         \
 	do {                                               \
 		atomic64_add(n, &(ctx)->counters.counter); \
@@ -89,14 +97,14 @@ void gdmabuf_stats_destroy(void);
 
 /* ---- owner.c ---- */
 
-/* A process that has contexts.  What is in it lives as long as anything refers to it. */
+/* A process with contexts.  Contexts, watches and calls refer to the owner. */
 struct gdmabuf_owner {
 	struct kref kref;
 	struct list_head link; /* in owners */
 	struct pid *tgid;
-	spinlock_t lock;	  /* protects orphans, watches' orphan and freed */
-	struct list_head orphans; /* watches that only the owner can take back */
-	struct xarray calls;	  /* that threads have, by their number */
+	spinlock_t lock;	  /* protects orphans, and orphan and freed of watches */
+	struct list_head orphans; /* watches for the owner to give back */
+	struct xarray calls;	  /* pending calls to threads, by thread number */
 	struct delayed_work call_again;
 };
 
@@ -111,24 +119,26 @@ static inline bool gdmabuf_owner_is_current(const struct gdmabuf_owner *owner)
 	return owner->tgid == task_tgid(current);
 }
 
-/* Takes @most orphans back, if the owner is who calls.  Sleeps, and calls the provider. */
+/* Gives back up to @most orphans, if the caller is the owner.  Sleeps, and calls the provider. */
 static inline void gdmabuf_owner_collect(struct gdmabuf_owner *owner, unsigned int most)
 {
 	if (!list_empty_careful(&owner->orphans) && gdmabuf_owner_is_current(owner))
 		gdmabuf_owner_collect_orphans(owner, most);
 }
 
-/* In a call that is made for something else: with NVIDIA's driver each takes a millisecond. */
+/*
+ * The limit inside calls with a different purpose: NVIDIA's driver takes a millisecond per watch.
+ */
 #define GDMABUF_COLLECT_SOME 16
 /*
- * The core's reference to @watch is the owner's now, who is called after @delay; false if @watch was
- * freed already.
+ * Hands the core's reference to @watch over to the owner, and calls the owner after @delay.  False
+ * if @watch is freed already: the caller keeps the reference.
  */
 bool gdmabuf_owner_add_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch *watch,
 			      unsigned long delay);
-/* @watch is freed.  True if it was an orphan: its reference is the caller's again. */
+/* Marks @watch freed.  True if @watch was an orphan: the caller has the reference again. */
 bool gdmabuf_owner_forget_orphan(struct gdmabuf_owner *owner, struct gdmabuf_watch *watch);
-/* The processes whose threads have calls. */
+/* Lists the processes with pending calls. */
 void gdmabuf_owners_show(struct seq_file *seq);
 void gdmabuf_owners_init(void);
 void gdmabuf_owners_exit(void);
@@ -139,97 +149,94 @@ struct gdmabuf_context {
 	struct kref kref;
 	struct list_head link;		/* in contexts.list */
 	struct gdmabuf_owner *owner;
-	struct mm_struct *mm;		/* of the owner, mmgrab()ed; until the file is closed */
-	const struct cred *cred;	/* of who opened the file; until it is closed */
-	bool limited;			/* by RLIMIT_MEMLOCK: who has these credentials */
+	struct mm_struct *mm;		/* of the owner, mmgrab()ed; NULL once the file is closed */
+	const struct cred *cred;	/* of the opener; NULL once the file is closed */
+	bool limited;			/* RLIMIT_MEMLOCK applies to the opener */
 	kuid_t uid;
 	struct gdmabuf_quota *quota;	/* of uid */
-	struct mutex lock;		/* protects the rest but slots' and counters' own */
-	struct rb_root_cached tree;	/* pins that exports can share, by address */
-	struct list_head lru;		/* the same, least recently exported first */
-	struct gdmabuf_pin **by_slot;	/* all pins; until the file is closed */
+	struct mutex lock;		/* protects all members below but slots and counters */
+	struct rb_root_cached tree;	/* pins that exports may share, by address */
+	struct list_head lru;		/* the pins of tree, least recently exported first */
+	struct gdmabuf_pin **by_slot;	/* all pins; NULL once the file is closed */
 	u64 budget[2];
 	struct gdmabuf_slots slots;
 	struct gdmabuf_counters counters;
 	struct gdmabuf_notifier *notifier; /* NULL until host memory is pinned */
-	unsigned int watchers;	/* notifier.lock: pins that are watched, and the file if it is open */
+	unsigned int watchers;	/* notifier.lock: watched pins, plus 1 while the file is open */
 };
 
 struct gdmabuf_pin;
 
 struct gdmabuf_context *gdmabuf_context_create(void);
 void gdmabuf_context_put(struct gdmabuf_context *ctx);
-/* -EACCES for all but the owner. */
+/* -EACCES if the caller is not the owner. */
 static inline int gdmabuf_context_check(const struct gdmabuf_context *ctx)
 {
-	/* After execve() the process is the same, but its memory is not. */
+	/* execve() keeps the process, and replaces its memory. */
 	return gdmabuf_owner_is_current(ctx->owner) && current->mm == ctx->mm ? 0 : -EACCES;
 }
 
-/* The file is closed: keeps nothing any more, but what pins that live on need. */
+/* The file is closed: drops the kept pins, and the tables for ioctls. */
 void gdmabuf_context_close(struct gdmabuf_context *ctx);
-/* Gives up idle pins until @bytes are free; false if there were none. */
+/* Gives up idle pins of @bytes together; false if no pin was idle. */
 bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
-/* The same with what the user keeps in other contexts than @ctx. */
+/* As gdmabuf_context_evict(), in the user's contexts other than @ctx. */
 bool gdmabuf_contexts_evict_own(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
-/*
- * The same with what other users keep, as far as that is fair.  The caller sees to it that nobody
- * does so at the same time.
- */
+/* As gdmabuf_context_evict(), in contexts of other users, as far as is fair.  Callers serialize. */
 bool gdmabuf_contexts_evict_others(struct gdmabuf_context *ctx, u32 kind, u64 bytes);
 /*
- * Gives up idle pins, of @pin's context first, until the user has pin->lacking less charged: if they
- * are as many, else none.  False if none.  A process whose limit is lower takes nothing from one
- * that may keep more.
+ * Gives up idle pins until @pin's user is charged pin->lacking less; nothing at all if the idle
+ * pins are too few.  Takes from @pin's context first, and from no process with a higher
+ * RLIMIT_MEMLOCK than @pin's.  False if no pin was given up.
  */
 bool gdmabuf_contexts_evict_charged(const struct gdmabuf_pin *pin);
-/* Keeps to the budget.  Returns what is kept and idle. */
+/* Gives up idle pins beyond the budget.  Returns the bytes of idle pins left. */
 u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind);
 /*
- * Takes idle pins out of contexts, until they are @bytes, and links them by lru: their references are
- * the caller's.  Waits for no lock, so it may find nothing though there is something.
+ * Moves idle pins of @bytes to @idle, linked by lru; the caller gets their references.  Only tries
+ * locks, so idle pins may be missed.
  */
 u64 gdmabuf_contexts_take_idle(u32 kind, u64 bytes, struct list_head *idle);
 void gdmabuf_contexts_put_idle(struct list_head *idle);
 int gdmabuf_contexts_show(struct seq_file *seq, void *unused);
 
-/* ---- shrinker.c: what is kept, and idle, is given up when the kernel wants memory ---- */
+/* ---- shrinker.c: idle pins are given up when the kernel needs memory ---- */
 
 int gdmabuf_shrinker_create(void);
 void gdmabuf_shrinker_destroy(void);
-/* A pin is kept from now on, or not any more. */
+/* @pin has become kept, or has ceased to be. */
 void gdmabuf_shrinker_account(const struct gdmabuf_pin *pin, bool kept);
 
 /* ---- pin.c ---- */
 
-/* What giving up idle pins frees of a limit, where pins share what is charged: memlock.c. */
+/* Counts the gain of a limit if idle pins are given up, for pins with shared folios: memlock.c. */
 struct gdmabuf_gain {
-	struct xarray folios; /* by frame number: in how many places of these pins */
+	struct xarray folios; /* by frame number: how often the idle pins contain the folio */
 };
 
 struct gdmabuf_pin_ops {
 	u32 kind;
-	u32 flags;			/* that exports of the kind know */
-	u64 (*page_size)(void);		/* 0: not now */
-	/* Whose limit counts pins that the caller makes in @ctx.  NULL: no memory. */
+	u32 flags;			/* of exports; supported by the kind */
+	u64 (*page_size)(void);		/* 0: no provider */
+	/* The quota for pins made by the caller in @ctx.  NULL: no memory. */
 	struct gdmabuf_quota *(*get_quota)(struct gdmabuf_context *ctx);
 	/*
-	 * Sets runs, nr_runs, cacheable, charged.  -ENOSPC, and -EDQUOT or -ENOMEM with lacking set:
-	 * tried again after eviction.
+	 * Sets runs, nr_runs, cacheable and charged.  The caller evicts and tries again after
+	 * -ENOSPC, and after -EDQUOT or -ENOMEM with lacking set.
 	 */
 	int (*pin)(struct gdmabuf_pin *pin);
 	void (*unpin)(struct gdmabuf_pin *pin);
 	/*
-	 * Of idle pins that are charged to one user.  What giving up @pin frees of the limit
-	 * together with those counted before.
+	 * Called for each idle pin of a user: the bytes that the limit gains from giving up @pin
+	 * together with all pins counted before.
 	 */
 	u64 (*count_gain)(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain);
 	/*
-	 * Of one that was counted, whether giving it up is of use; then adds to @freed what it
-	 * frees with those taken before.
+	 * Called for counted pins: whether giving up @pin is of use.  If so, adds the bytes gained
+	 * together with all pins taken before to @freed.
 	 */
 	bool (*take_gain)(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain, u64 *freed);
-	/* Whether the owner may still export it so, beside being not stale; may be NULL. */
+	/* Whether the owner may export the range of a pin, if not stale; may be NULL. */
 	int (*check)(struct gdmabuf_pin *pin, u64 address, u64 length, u32 flags);
 	const struct dma_buf_ops *(*buffer_ops)(const struct gdmabuf_pin *pin, u64 offset,
 						u64 length, u32 flags);
@@ -249,12 +256,12 @@ struct gdmabuf_pin {
 	const struct gdmabuf_pin_ops *ops;
 	struct gdmabuf_context *ctx;
 	u64 address, length;
-	u32 flags;			/* those that divide pins: not GDMABUF_KEEP */
+	u32 flags;			/* of all its exports, without GDMABUF_KEEP */
 	u32 slot, generation;
 	unsigned long state;		/* PIN_* bits */
 	bool creating;
 
-	/* ctx->lock: */
+	/* Protected by ctx->lock: */
 	struct interval_tree_node node;
 	struct list_head lru;
 	bool listed, kept;		/* kept: the context has a reference */
@@ -262,20 +269,20 @@ struct gdmabuf_pin {
 	struct gdmabuf_run *runs;
 	unsigned int nr_runs;
 	bool cacheable;
-	struct work_struct forget;	/* gdmabuf_pin_forget(), of GPU memory that was freed */
+	struct work_struct forget;	/* gdmabuf_pin_forget(), once GPU memory was freed */
 
-	struct gdmabuf_quota *quota;	/* of whom it is charged to */
-	u64 charged;			/* bytes of GPU memory; of host memory, if any is charged */
-	u64 lacking;			/* bytes that the limit would have to be freed of */
+	struct gdmabuf_quota *quota;	/* of the user charged for the pin */
+	u64 charged;			/* bytes; of host memory: 0 if no limit applies */
+	u64 lacking;			/* bytes to uncharge before the pin fits */
 	unsigned int tries;		/* calls of ops->pin() */
-	long ended;			/* pins, of all users, that had ended before the last try */
-	u64 limit;			/* RLIMIT_MEMLOCK that it was charged under, or 0 */
+	long ended;			/* ended pins, of all users, before the last try */
+	u64 limit;			/* RLIMIT_MEMLOCK at the charge, or 0 */
 
-	struct rw_semaphore revoke_sem;	/* read: CPU mappings are made; write: PIN_REVOKED is set */
+	struct rw_semaphore revoke_sem;	/* read: a CPU mapping is made; write: PIN_REVOKED is set */
 	atomic_t buffers;
 	struct mutex lock;		/* protects mapped, mapped_bytes */
 	struct list_head mapped;	/* revocable buffers that CPUs have mapped */
-	u64 mapped_bytes[2];		/* charged for that, by enum gdmabuf_mapper */
+	u64 mapped_bytes[2];		/* charged for the mappings, by enum gdmabuf_mapper */
 
 	union {
 		struct {
@@ -285,78 +292,81 @@ struct gdmabuf_pin {
 			struct gdmabuf_hold *hold; /* NULL: revocable */
 		} gpu;
 		struct {
-			/* notifier.lock: */
+			/* Protected by notifier.lock: */
 			struct interval_tree_node node;
 			bool watched;	/* node is in the notifier */
 			struct list_head stale;
 
-			bool dirty;		/* may have been written to */
+			bool dirty;		/* devices or CPUs may have written */
 		} host;
 	};
 };
 
-/* For an export: one that is there (@hit), or a new one.  The caller's reference. */
+/* Finds a pin for an export (@hit), or makes a new pin.  The caller gets a reference. */
 int gdmabuf_pin_get(struct gdmabuf_context *ctx, const struct gdmabuf_pin_ops *ops, u64 address,
 		    u64 length, u32 flags, struct gdmabuf_pin **out, bool *hit);
-/* The export is done.  @keep: the context keeps the pin, as long as it serves exports. */
+/* The export is done.  @keep: the context keeps the pin, unless the pin is stale. */
 void gdmabuf_pin_exported(struct gdmabuf_pin *pin, bool keep, bool hit);
 /* Sleeps, and may call the provider. */
 void gdmabuf_pin_put(struct gdmabuf_pin *pin);
 struct gdmabuf_pin *gdmabuf_pin_find_slot(struct gdmabuf_context *ctx, u32 slot, u32 generation);
 /*
- * No export finds it any more.  True if the context kept it: its reference is now the caller's, to
- * be put with the lock dropped.
+ * Hides @pin from exports.  True if the context kept @pin: the caller gets the context's reference,
+ * and puts @pin with the lock dropped.
  */
 bool gdmabuf_pin_unlist_locked(struct gdmabuf_pin *pin);
 bool gdmabuf_pin_is_idle_locked(const struct gdmabuf_pin *pin);
-/* The context keeps it no more; the caller has a reference.  Whether dma-bufs are on it still. */
+/*
+ * The context stops keeping @pin, to which the caller has a reference.  True if @pin has buffers.
+ */
 bool gdmabuf_pin_drop(struct gdmabuf_pin *pin);
-/* The address means something else now.  Any context.  True the first time. */
+/* The address means other pages now.  Any context.  True the first time. */
 bool gdmabuf_pin_set_stale(struct gdmabuf_pin *pin);
 /* Takes a stale pin out of the context.  Consumes a reference; sleeps. */
 void gdmabuf_pin_forget(struct gdmabuf_pin *pin);
-/* The pages go away: after it no CPU reaches them. */
+/* The pages are going away: on return they are out of reach of CPUs. */
 void gdmabuf_pin_revoke(struct gdmabuf_pin *pin);
 
-/* ---- notifier.c: when addresses of host memory get other pages ---- */
+/* ---- notifier.c: new pages at an address of host memory ---- */
 
 /*
- * Makes the context's notifier, if it has none: by the owner, before it adds pins.  -ENOMEM;
- * -ERESTARTNOINTR: a signal came.
+ * Makes the context's notifier, if ctx->notifier is NULL.  Called by the owner, before pins are
+ * added.  -ENOMEM; -ERESTARTNOINTR: a signal came.
  */
 int gdmabuf_notifier_get(struct gdmabuf_context *ctx);
-/* The file is closed: only pins that are watched hold the mm_struct any more. */
+/* The file is closed: from now on only watched pins hold the mm_struct. */
 void gdmabuf_notifier_leave(struct gdmabuf_context *ctx);
 /* The context is freed. */
 void gdmabuf_notifier_put(struct gdmabuf_notifier *notifier);
-/* @pin is not stale, and is watched until it is, or is removed.  Before its pages are looked up. */
+/* Watches @pin until @pin becomes stale or is removed.  Called before the pages are looked up. */
 void gdmabuf_notifier_add(struct gdmabuf_pin *pin);
-/* @pin may be stale.  By any process; waits for nothing that the owner does. */
+/* @pin, stale or not, is watched no more.  Any process; never waits for the owner. */
 void gdmabuf_notifier_remove(struct gdmabuf_pin *pin);
-/* No context is there any more, and no pin is watched.  Waits until the kernel calls none of them. */
+/* No context and no watched pin is left.  Waits until the kernel calls no notifier any more. */
 void gdmabuf_notifiers_exit(void);
 
 /* ---- buffer.c, attach.c, sg.c, mmap.c: the dma-buf ---- */
 
 struct gdmabuf_buffer {
 	struct gdmabuf_pin *pin;
-	u64 offset, length;		/* of it */
+	u64 offset, length;		/* the part of the pin */
 	u32 flags;
 	struct dma_buf *dmabuf;
 	struct list_head link;		/* pin->lock: in pin->mapped while there are mappings */
-	unsigned int mappings;		/* pin->lock: of CPUs, which hold dmabuf's file; if revocable */
+	/* CPU mappings of revocable memory; each holds dmabuf's file.  Protected by pin->lock. */
+	unsigned int mappings;
 	struct mutex maps_lock;		/* protects maps */
-	struct list_head maps;		/* of host memory: for devices, as they are now */
+	struct list_head maps;		/* current mappings of host memory for devices */
 };
 
-/* Consumes the reference to @pin in any case. */
+/* Consumes the reference to @pin, also on error. */
 struct dma_buf *gdmabuf_buffer_create(struct gdmabuf_pin *pin, u64 offset, u64 length, u32 flags);
-/* The buffer of a dma-buf, if it is one of ours. */
+/* NULL if the dma-buf is not gdmabuf's. */
 struct gdmabuf_buffer *gdmabuf_buffer_of(struct dma_buf *dmabuf);
-/* Of revocable memory. */
+/* For revocable memory only. */
 void gdmabuf_buffer_add_mapping(struct gdmabuf_buffer *buffer);
 void gdmabuf_buffer_del_mapping(struct gdmabuf_buffer *buffer);
-/* Takes the CPU's mappings, of which there are some; the pin is PIN_REVOKED already. */
+/* Takes down the CPU mappings, at least one.  The pin is PIN_REVOKED already. */
 void gdmabuf_buffer_revoke_locked(struct gdmabuf_buffer *buffer);
 void gdmabuf_buffer_release(struct dma_buf *dmabuf);
 
@@ -382,50 +392,50 @@ int gdmabuf_vmap_host(struct dma_buf *dmabuf, struct iosys_map *map);
 void gdmabuf_vunmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map);
 void gdmabuf_vunmap_host(struct dma_buf *dmabuf, struct iosys_map *map);
 bool gdmabuf_vmap_gpu_works(const struct gdmabuf_pin *pin, u64 offset, u64 length);
-#define GDMABUF_VMAP_MAX SZ_256M	/* of the kernel's address space for one buffer */
+#define GDMABUF_VMAP_MAX SZ_256M	/* of kernel address space, for a buffer */
 
 /* ---- memlock.c: RLIMIT_MEMLOCK ---- */
 
 struct gdmabuf_memlock {
-	struct user_struct *user; /* referenced, or by cred */
+	struct user_struct *user; /* referenced here, or by cred */
 	const struct cred *cred;
 	struct mutex lock;	/* protects folios */
-	struct xarray folios;	/* by frame number, the large ones: in how many places of pins they are */
+	struct xarray folios;	/* large folios, by frame number: how often pins contain one */
 };
 
 void gdmabuf_memlocks_init(void);
 void gdmabuf_memlocks_exit(void);
-/* Whether the caller is limited, who may have the capability not to be. */
+/* False if the caller has CAP_IPC_LOCK. */
 bool gdmabuf_memlock_limits_current(void);
-/* Of the caller. */
+/* For the user of the caller. */
 void gdmabuf_memlock_init(struct gdmabuf_memlock *memlock);
 void gdmabuf_memlock_destroy(struct gdmabuf_memlock *memlock);
-/* Of a pin of host memory, which is pinned.  -ENOMEM: no memory, or, with pin->lacking, no room. */
+/* Charges pinned pages.  -ENOMEM: no memory; or, with pin->lacking set, no room. */
 int gdmabuf_memlock_charge(struct gdmabuf_memlock *memlock, struct gdmabuf_pin *pin);
-/* The pages to uncharge when @pin, which is pinned still, is no more. */
+/* Removes the folios of @pin, still pinned.  Returns the pages to uncharge after the unpin. */
 unsigned long gdmabuf_memlock_forget(struct gdmabuf_memlock *memlock,
 				     const struct gdmabuf_pin *pin);
 void gdmabuf_memlock_uncharge(struct gdmabuf_memlock *memlock, unsigned long nr);
-/* Pin operations. */
+/* Pin operations of host memory. */
 u64 gdmabuf_memlock_count_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain);
 bool gdmabuf_memlock_take_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain,
 			       u64 *freed);
 
 /* ---- quota.c ---- */
 
-/* A user.  Referenced by contexts and by what is charged. */
+/* A user.  Contexts refer to their quota, and so do charged watches, holds and pins. */
 struct gdmabuf_quota {
 	struct kref kref;
 	struct list_head link; /* in quotas */
 	kuid_t uid;
 	atomic64_t bytes;
-	atomic64_t leaving;	/* of these, what watches of pins that are no more have */
+	atomic64_t leaving;	/* the part of bytes of watches without a pin */
 	struct gdmabuf_memlock memlock;
-	struct mutex evicting;	/* held by the user's export that gives up idle pins */
-	atomic64_t mapped[2];	/* of revocable memory, by CPUs: enum gdmabuf_mapper */
+	struct mutex evicting;	/* held by the user's export while giving up idle pins */
+	atomic64_t mapped[2];	/* revocable memory mapped by CPUs: enum gdmabuf_mapper */
 };
 
-/* The caller's.  NULL: no memory. */
+/* For the user of the caller.  NULL: no memory. */
 struct gdmabuf_quota *gdmabuf_quota_get_current(void);
 
 static inline struct gdmabuf_quota *gdmabuf_quota_get(struct gdmabuf_quota *quota)
@@ -435,22 +445,25 @@ static inline struct gdmabuf_quota *gdmabuf_quota_get(struct gdmabuf_quota *quot
 }
 
 void gdmabuf_quota_put(struct gdmabuf_quota *quota);
-/* Forgets the users to whom something is charged for good. */
+/* Forgets the users with permanent charges. */
 void gdmabuf_quotas_exit(void);
-/* -EDQUOT. */
+/* -EDQUOT: the limit is reached. */
 int gdmabuf_quota_charge(struct gdmabuf_quota *quota, u64 bytes);
 /* Any context. */
 void gdmabuf_quota_uncharge(struct gdmabuf_quota *quota, u64 bytes);
 u64 gdmabuf_quota_used(const struct gdmabuf_quota *quota);
-/* What of it only waits for its owner to give it back. */
+/* The part of gdmabuf_quota_used() that owners of watches have yet to give back. */
 u64 gdmabuf_quota_leaving(const struct gdmabuf_quota *quota);
-/* How much less would have to be used for @bytes more; 0 if that would not do. */
+/* The bytes to uncharge before @bytes fit; 0 if @bytes are more than the limit. */
 u64 gdmabuf_quota_lacks(const struct gdmabuf_quota *quota, u64 bytes);
-/* Whose processes map the user's revocable memory.  Others do not use up what the user may map. */
+/*
+ * Whose processes map the user's revocable memory.  Each mapper has a separate limit: other users
+ * cannot use up the user's.
+ */
 enum gdmabuf_mapper { GDMABUF_MAPPER_USER, GDMABUF_MAPPER_OTHER };
-/* What the caller is. */
+/* The caller's role. */
 enum gdmabuf_mapper gdmabuf_quota_mapper(const struct gdmabuf_quota *quota);
-/* Bytes that CPUs have mapped of the user's revocable memory.  -ENOMEM. */
+/* Charges @bytes of the user's revocable memory, mapped by CPUs.  -ENOMEM: the limit is reached. */
 int gdmabuf_quota_charge_mapping(struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper,
 				 u64 bytes);
 bool gdmabuf_quota_has_room(const struct gdmabuf_quota *quota, enum gdmabuf_mapper mapper,
@@ -460,27 +473,30 @@ void gdmabuf_quota_add_mapping(struct gdmabuf_quota *quota, enum gdmabuf_mapper 
 
 /* ---- provider.c, watch.c, diag.c ---- */
 
-/* With a reference on its module; NULL if there is none. */
+/* Takes a reference to the provider's module.  NULL without a provider. */
 const struct gdmabuf_provider *gdmabuf_provider_get(void);
 void gdmabuf_provider_put(const struct gdmabuf_provider *provider);
 
-/* Charges @bytes, which the watch will pin: -EDQUOT, -ENOMEM. */
+/* Charges @bytes, which the watch will pin.  -EDQUOT, -ENOMEM. */
 struct gdmabuf_watch *gdmabuf_watch_create(const struct gdmabuf_provider *provider,
 					   struct gdmabuf_pin *pin, u64 bytes);
-/* By the owner. */
+/* Called by the owner. */
 int gdmabuf_watch_start(struct gdmabuf_watch *watch, u64 address, u64 length,
 			struct gdmabuf_gpu_pages *pages);
 /*
- * Started or not.  From now on the pin is not touched any more by gdmabuf_watch_freed().  In
- * another process than the owner the driver's pin stays until the owner takes it back.
+ * Ends a watch, started or not: gdmabuf_watch_freed() touches the pin no more.  If the caller is
+ * not the owner, the driver's pin stays until given back by the owner.
  */
 void gdmabuf_watch_end(struct gdmabuf_watch *watch);
 /*
- * By the owner, or when it was freed: the driver's pin is given back, and the core's reference.
- * False if the driver has no memory for that: @watch is an orphan of its owner.
+ * Gives the driver's pin back, and drops the core's reference.  Called by the owner; by any process
+ * once the memory was freed.  False if the driver has no memory for the call: @watch becomes an
+ * orphan.
  */
 bool gdmabuf_watch_give_back(struct gdmabuf_watch *watch);
-/* Those that providers have now, of all contexts, and those that the driver failed to give back. */
+/*
+ * Watches held by providers now, of all contexts, including watches the driver failed to give back.
+ */
 s64 gdmabuf_watches_count(void);
 
 int gdmabuf_diag_pci(struct gdmabuf_diag *cmd);

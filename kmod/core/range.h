@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Ranges, and the runs of contiguous memory behind a part of one.  Arithmetic alone:
- * tests/kmod/test_units.c compiles it, too.
+ * Ranges, and iteration over the runs behind a part of a range.  Arithmetic only, also compiled in
+ * user space by tests/kmod/test_units.c.
  */
 #ifndef GDMABUF_CORE_RANGE_H
 #define GDMABUF_CORE_RANGE_H
@@ -11,13 +11,13 @@
 #include <linux/types.h>
 #include "gdmabuf_run.h"
 
-/* Whether there is anything in it, in whole pages, and its end is an address, too. */
+/* Whether the range is at least a page, has whole pages only, and does not wrap around. */
 static inline bool range_is_valid(u64 address, u64 length, u64 page_size)
 {
 	return address + length > address && !((address | length) & (page_size - 1));
 }
 
-/* Of two valid ranges. */
+/* For valid ranges. */
 static inline bool range_covers(u64 address, u64 length, u64 part, u64 part_length)
 {
 	return address <= part && part + part_length <= address + length;
@@ -55,7 +55,7 @@ static inline void run_next(struct gdmabuf_run_iter *it)
 	run_clip(it, 0);
 }
 
-/* How many they are if none may be longer than @max. */
+/* Counts the runs after each is cut into pieces of at most @max. */
 static inline unsigned int runs_count(const struct gdmabuf_run *runs, u64 offset, u64 length,
 				      u64 max)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Between gdmabuf, which makes dma-bufs, and the module that pins GPU memory.
+ * The interface between gdmabuf ("the core"), which makes dma-bufs, and a provider, a module to pin
+ * GPU memory.
  *
- * The core knows no GPU driver, the provider no dma-buf.  Errors are 0 or -errno, those of
- * <linux/gdmabuf.h>: -EFAULT not GPU memory of the process, -ENOSPC BAR exhausted.
+ * The core knows no GPU driver, and a provider knows no dma-buf.  Functions return 0 or the -errno
+ * of <linux/gdmabuf.h>: -EFAULT if a range is not GPU memory of the process, -ENOSPC if the BAR is
+ * exhausted.
  *
- * All functions sleep, and take the GPU driver's own lock ("the RM lock").  That is held, too,
- * when gdmabuf_watch_freed() is called.  So the core calls a provider with no lock held that
- * gdmabuf_watch_freed() or anything under it takes.
+ * All functions sleep, and take the lock of the GPU driver ("the RM lock").  The driver holds the
+ * RM lock also when gdmabuf_watch_freed() is called.  So the core holds none of the locks of
+ * gdmabuf_watch_freed() when calling a provider.
  */
 #ifndef GDMABUF_PROVIDER_H
 #define GDMABUF_PROVIDER_H
@@ -21,9 +23,9 @@
 
 struct module;
 
-/* What a provider pinned.  Runs touch nowhere; their lengths add up to the range's. */
+/* Pinned GPU memory.  No run continues the run before; the lengths add up to the range's. */
 struct gdmabuf_gpu_pages {
-	struct gdmabuf_run *runs;	/* kvmalloc()ed; the core's after success */
+	struct gdmabuf_run *runs;	/* kvmalloc()ed; freed by the core after success */
 	unsigned int nr_runs;
 	bool cacheable;			/* memory of a coherent GPU, not a BAR */
 	void *handle;			/* the provider's, for unpin() */
@@ -33,20 +35,19 @@ struct gdmabuf_owner;
 struct gdmabuf_quota;
 
 /*
- * Told when the GPU memory is freed.  Reference counted: the provider has one reference
- * from watch() on until unwatch() or until it called gdmabuf_watch_freed(), whichever
- * comes.
+ * Notices when GPU memory is freed.  The provider has a reference from watch() on, until unwatch()
+ * or until gdmabuf_watch_freed() has returned.
  */
 struct gdmabuf_watch {
 	struct kref kref;
 	void *handle;			/* the provider's */
 	const struct gdmabuf_provider *provider;
-	/* private to the core: */
+	/* Private to the core: */
 	bool started;
 	struct gdmabuf_quota *quota;
 	struct gdmabuf_owner *owner;
 	spinlock_t lock;		/* protects pin, bytes */
-	struct gdmabuf_pin *pin;	/* NULL once it is released */
+	struct gdmabuf_pin *pin;	/* NULL once the pin is released */
 	u64 bytes;			/* charged */
 	bool freed;			/* this and orphan: owner->lock */
 	struct list_head orphan;	/* in owner->orphans */
@@ -54,23 +55,25 @@ struct gdmabuf_watch {
 };
 
 /**
- * struct gdmabuf_provider - who pins GPU memory
- * @owner: module; has a reference from the core for each pin and watch
+ * struct gdmabuf_provider - pins GPU memory
+ * @owner: module; the core has a reference for each pin and watch
  * @name: for GDMABUF_CAPS
- * @page_size: bytes; what ranges are aligned to.  A power of two, at least PAGE_SIZE.
- * @pin: pins [@address, @address + @length) of the calling process until @unpin, whether it is
- *	freed or not.  Fills *@pages.  On error, too, @pages->handle is to be unpinned if there is
- *	one; there are no runs then.
- * @unpin: of @pages->handle that @pin filled in.  By any process.  -ENOMEM: all is as it was, and
- *	the core tries again.  Any other error: the driver keeps the pages for good, and the handle
- *	is gone.
- * @watch: has gdmabuf_watch_freed() called when any of the range is freed: maybe before
- *	@watch returns, maybe by another thread, at most once.  With @pages, fills it: pages
- *	that are good until then.  On error there is no reference left, and no call to come.
- * @unwatch: takes what @watch pinned back, and drops the provider's reference.  By the process
- *	that called @watch, or by any once gdmabuf_watch_freed() was called, which does not run any
- *	more when this returns, and will not.  -ENOMEM: all is as it was, and the core tries again;
- *	never once it was freed.  Any other error: the driver keeps the pin until it is freed.
+ * @page_size: bytes; alignment of ranges.  A power of two, at least PAGE_SIZE.
+ * @pin: pins [@address, @address + @length) of the calling process until @unpin, even if the memory
+ *	is freed.  Fills *@pages.  On error no runs are left, and the core unpins @pages->handle if
+ *	set.
+ * @unpin: ends the pin whose @pages->handle @pin filled in.  Called by any process.  -ENOMEM:
+ *	nothing has changed, and the core tries again.  Any other error: the driver keeps the pages
+ *	for good, and the handle is gone.
+ * @watch: has gdmabuf_watch_freed() called, at most once, when any part of the range is freed:
+ *	possibly before @watch returns, possibly by another thread.  Unless @pages is NULL, fills
+ *	*@pages with pages that stay pinned until the call.  On error the provider has no reference,
+ *	and makes no call.
+ * @unwatch: ends the watch, and drops the provider's reference.  Called by the process that called
+ *	@watch, or by any process once gdmabuf_watch_freed() was called.  On return
+ *	gdmabuf_watch_freed() has returned, or will not be called.  -ENOMEM, which is not possible
+ *	after a free: nothing has changed, and the core tries again.  Any other error: the driver
+ *	keeps its pin until the memory is freed.
  */
 struct gdmabuf_provider {
 	struct module *owner;
@@ -84,8 +87,8 @@ struct gdmabuf_provider {
 };
 
 /*
- * One provider at a time: -EBUSY.  Unregistering waits for nobody: the core has references on
- * @owner as long as it needs it.
+ * -EBUSY if a provider is registered already.  Unregistering waits for nothing: the core has
+ * references to @owner as long as pins or watches need the provider.
  */
 int gdmabuf_register_provider(const struct gdmabuf_provider *provider);
 void gdmabuf_unregister_provider(const struct gdmabuf_provider *provider);
@@ -95,12 +98,12 @@ static inline void gdmabuf_watch_get(struct gdmabuf_watch *watch)
 	kref_get(&watch->kref);
 }
 
-/* Frees @watch with the last reference, and drops the one on the provider's module later. */
+/* The last put frees @watch, and then drops the reference to the provider's module. */
 void gdmabuf_watch_put(struct gdmabuf_watch *watch);
 
 /*
- * The memory was, or is being freed.  May be called with the RM lock held.  Revocable pages have
- * no CPU mapping any more when it returns, and no device had them.  Drops no reference.
+ * The memory is being freed, or was freed.  May be called with the RM lock held.  On return no CPU
+ * mapping of revocable pages is left; devices never map them.  Drops no reference.
  */
 void gdmabuf_watch_freed(struct gdmabuf_watch *watch);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Physically contiguous memory.  Arithmetic alone: tests/kmod/test_units.c compiles it, too. */
+/*
+ * Runs of physically contiguous memory.  Arithmetic only, also compiled in user space by
+ * tests/kmod/test_units.c.
+ */
 #ifndef GDMABUF_RUN_H
 #define GDMABUF_RUN_H
 
@@ -10,7 +13,7 @@ struct gdmabuf_run {
 	u64 length;
 };
 
-/* Makes @run longer, if the memory at @start follows it.  An empty one is followed by nothing. */
+/* Appends the memory at @start to @run, if @run is not empty and ends at @start. */
 static inline bool run_extend(struct gdmabuf_run *run, phys_addr_t start, u64 length)
 {
 	if (!run->length || run->start + run->length != start)

@@ -2,55 +2,58 @@
 /*
  * gdmabuf - GPU memory and host memory of a process as dma-bufs
  *
- * open("/dev/gdmabuf", O_RDWR | O_CLOEXEC) makes a context, which belongs to the process
- * that opened it, and to what it executes then: other processes, a child among them, and
- * the same one after execve() get EACCES from every call on it.
+ * open("/dev/gdmabuf", O_RDWR | O_CLOEXEC) makes a context.  The owner of the context is the
+ * process that called open(), until the process calls execve().  Calls by other processes, such as
+ * a child, and by the owner after execve(), fail with EACCES.
  *
- * A range that is exported becomes a pin: pages that stay where they are.  It has a slot in
- * the context, and a generation there.  Each export makes a dma-buf on a pin, of all of
- * it or of a part; the dma-buf may be given to any process, and outlives the context.
+ * A pin is a range of the owner's memory whose pages stay where they are.  The pin has a slot in
+ * the context, and a generation in the slot.  An export pins a range, or finds a pin of the range,
+ * and makes a dma-buf on all of the pin or on a part.  The dma-buf may be given to any process, and
+ * outlives the context.
  *
- * Every ioctl takes a struct whose first word is its size.  A larger one than the kernel
- * knows is taken if what is beyond is zero, a smaller one if it has all that was there at
- * first.  Lengths and addresses are bytes.  The same layout serves 32-bit processes.
+ * Every ioctl takes a struct whose first member is the size of the struct.  A struct larger than
+ * the kernel's is accepted if the bytes beyond are zero.  A smaller struct is accepted if all
+ * members of the first version are present.  Lengths and addresses are in bytes.  The layout is
+ * valid for 32-bit processes, too.
  *
  * errno, of every ioctl:
  *   ENOTTY      no such ioctl
- *   E2BIG       bytes that this kernel does not know are not zero; more than a page
- *   EOPNOTSUPP  a flag, mode or reserved field that this kernel does not support, or no
- *               provider of GPU memory is loaded
- *   EINVAL      a range that is empty, wraps around or is not of whole pages; a size that
- *               is too small
- *   EFAULT      a bad pointer; or the range is not, or not all, memory of this process
- *               that can be pinned
- *   EACCES      the context is another process's; or the range is mapped read-only and
+ *   E2BIG       bytes unknown to the kernel are not zero; or a struct of more than a page
+ *   EOPNOTSUPP  a flag, mode or reserved field not supported by the kernel, or no provider of
+ *               GPU memory is loaded
+ *   EINVAL      a range that is empty, wraps around, or is not of whole pages; a size too small
+ *   EFAULT      a bad pointer; or a part of the range is not memory of the process, or cannot be
+ *               pinned
+ *   EACCES      the caller is not the owner of the context; or the range is mapped read-only and
  *               GDMABUF_READ_ONLY is not set
- *   EDQUOT      the user has no quota of GPU memory left: all counts that the driver has pinned,
- *               the page that is watched and what others close last among it
- *   ENOSPC      no room left in the GPU's BAR, or in the context's table of slots, with
- *               all idle pins given up
- *   ENOMEM      no memory; or RLIMIT_MEMLOCK is reached, by all that the user has pinned by
- *               any process, which CAP_IPC_LOCK lifts.  A huge page (any large folio) counts
- *               whole if a part of it is pinned, and once, however many pins have parts of it
- *   EMFILE      no descriptor left
+ *   EDQUOT      the user has no quota of GPU memory left.  All memory pinned by the driver for the
+ *               user counts, including watched pages, and memory whose last dma-buf was closed by
+ *               a process other than the owner
+ *   ENOSPC      no room is left in the GPU's BAR, or in the context's table of slots, although all
+ *               idle pins were given up
+ *   ENOMEM      no memory; or RLIMIT_MEMLOCK is reached.  All host memory pinned by processes of
+ *               the user counts.  A huge page (any large folio) counts whole if any part is
+ *               pinned, and counts once, however many pins have parts.  CAP_IPC_LOCK lifts the limit
+ *   EMFILE      no descriptor is left
  *   EINTR       a fatal signal came
- *   EAGAIN      the range was remapped by another thread meanwhile, again and again
- *   ENOENT      no such slot, or another generation in it
+ *   EAGAIN      another thread remapped the range during each of several attempts
+ *   ENOENT      no such slot, or a different generation in the slot
  *   EBUSY       see GDMABUF_DROP
  *   EBADF       not a dma-buf of gdmabuf
  *   ENODEV      the device is gone; or no such device
- * Whatever fails leaves nothing pinned, and no descriptor.
+ * A failed call leaves nothing pinned, and no descriptor.
  *
- * Where room is missing, idle pins are given up, least recently exported first: those of the
- * context, then of other contexts of the same user, then, if the BAR is full, of another user as
- * long as that has more GPU memory pinned than the caller's user would have with the export.  A
- * revocable pin of another process is not given up, since only its owner can release it.  Where a
- * limit of the user is reached (EDQUOT, ENOMEM), idle pins are given up if they are enough for the
- * export, else none.
+ * An idle pin is a kept pin (GDMABUF_KEEP) without a dma-buf.  If room is missing, idle pins are
+ * given up, least recently exported first: pins of the context, then pins of the user's other
+ * contexts.  If the BAR is full, pins of other users follow, as long as the losing user has more
+ * GPU memory pinned than the caller's user would have after the export.  Revocable pins of other
+ * processes are not given up, because only the owner can release the memory.  If a limit of the
+ * user is reached (EDQUOT, ENOMEM), idle pins are given up only if they make the export possible.
  *
- * If the last reference to a dma-buf is dropped by another process than the owner, the driver has
- * the owner release the GPU memory: when a thread of it next returns to user mode, where the
- * kernel can call threads (task_work_add()), else at its next ioctl, when it closes a context, or frees the memory.
+ * If a process other than the owner drops the last reference to a dma-buf, the owner releases the
+ * GPU memory: where the kernel can call threads (task_work_add()), when a thread of the owner next
+ * returns to user mode; else at the owner's next ioctl, or when the owner closes a context or frees
+ * the memory.
  */
 #ifndef _UAPI_LINUX_GDMABUF_H
 #define _UAPI_LINUX_GDMABUF_H
@@ -73,7 +76,7 @@ enum {
 };
 
 /**
- * enum gdmabuf_cap - what this kernel can do, bits
+ * enum gdmabuf_cap - capabilities of the kernel, bits
  * @GDMABUF_CAP_HOST: GDMABUF_EXPORT_HOST works
  * @GDMABUF_CAP_GPU: GDMABUF_EXPORT_GPU has a provider
  * @GDMABUF_CAP_P2PDMA: the kernel knows the distance between PCI devices
@@ -89,9 +92,9 @@ enum gdmabuf_cap {
  * @size: sizeof(struct gdmabuf_caps)
  * @flags: 0
  * @out_caps: enum gdmabuf_cap
- * @out_host_page_size: what ranges of host memory are a multiple of
- * @out_gpu_page_size: what ranges of GPU memory are a multiple of; 0 without a provider
- * @out_slots: in the status page, which is @out_slots * 4 bytes, and more to a full page
+ * @out_host_page_size: addresses and lengths of host memory are multiples
+ * @out_gpu_page_size: addresses and lengths of GPU memory are multiples; 0 without a provider
+ * @out_slots: slots in the status page, which has @out_slots * 4 bytes, rounded up to full pages
  * @out_provider: name of the provider of GPU memory, or empty
  */
 struct gdmabuf_caps {
@@ -108,26 +111,26 @@ struct gdmabuf_caps {
 
 /**
  * enum gdmabuf_export_flags
- * @GDMABUF_READ_ONLY: neither the CPU nor a device can write by way of the dma-buf, whoever
- *	maps it; brackets of writes (DMA_BUF_SYNC_WRITE) give EACCES.  The only export of
- *	memory that is mapped read-only.  Host memory only.
- * @GDMABUF_KEEP: the range stays pinned when its last dma-buf is gone, for exports to
- *	come: until GDMABUF_DROP, until room is needed, or the context is closed
- * @GDMABUF_REVOCABLE: the GPU memory may be freed while the dma-buf lives.  CPU mappings
- *	are then gone (SIGBUS).  Devices cannot import the dma-buf (EOPNOTSUPP): memory for
- *	them must not be freed below them.  Without it the pages stay allocated as long as
- *	there is a dma-buf.  GPU memory only.
- *	mmap() of the dma-buf gives ENOMEM where more than the module's parameter
- *	revocable_map_mb (4096) would be mapped of the exporting user's revocable memory, by
- *	all processes of that user, or by all of other users, which have a limit of their own:
- *	freeing takes all mappings with the GPU driver's lock held.  A mapping
- *	counts with its length, and 2 MiB at least; so does each part that it is split into,
- *	and mprotect(), mremap() or munmap() of a part then gives ENOMEM, too.  Mappings of
- *	memory that was freed do not count.
- * @GDMABUF_UNWATCHED: nobody asks later whether the address still means these pages: the
- *	slot's word says from the beginning that it does not, and no other export takes the
- *	pin.  GPU memory is then pinned once, and not twice, which takes half the time.  GPU
- *	memory only, without GDMABUF_KEEP and GDMABUF_REVOCABLE.
+ * @GDMABUF_READ_ONLY: no CPU and no device can write through the dma-buf, in any process;
+ *	DMA_BUF_IOCTL_SYNC with DMA_BUF_SYNC_WRITE fails with EACCES.  The only way to export memory
+ *	mapped read-only.  Host memory only.
+ * @GDMABUF_KEEP: the range stays pinned for later exports when the last dma-buf is gone: until
+ *	GDMABUF_DROP, until room is needed, or until the context is closed
+ * @GDMABUF_REVOCABLE: the GPU memory may be freed while the dma-buf lives.  CPU mappings then raise
+ *	SIGBUS.  Devices cannot import the dma-buf (EOPNOTSUPP), because memory must not be freed
+ *	under a device.  Without the flag the pages stay allocated as long as a dma-buf lives.  GPU
+ *	memory only.
+ *	A free takes down all CPU mappings with the GPU driver's lock held.  So mmap() of the
+ *	dma-buf fails with ENOMEM beyond a limit on mappings of the exporting user's revocable
+ *	memory: the module's parameter revocable_map_mb (4096).  The limit applies once to all
+ *	processes of the user together, and once to all processes of other users.  A mapping
+ *	counts with its length, rounded up to 2 MiB, and each split adds 2 MiB.  So mprotect(),
+ *	mremap() and munmap() of a part can fail with ENOMEM, too.  Mappings of freed memory do
+ *	not count.
+ * @GDMABUF_UNWATCHED: no watch tells later whether the address still means the pages.  The slot's
+ *	word is stale from the beginning, and no other export uses the pin.  GPU memory is then
+ *	pinned once instead of twice, in half the time.  GPU memory only; not with GDMABUF_KEEP or
+ *	GDMABUF_REVOCABLE.
  */
 enum gdmabuf_export_flags {
 	GDMABUF_READ_ONLY	= 1 << 0,
@@ -144,16 +147,15 @@ enum gdmabuf_export_flags {
  * @length: bytes
  * @out_fd: a new descriptor of a dma-buf of @length bytes, close-on-exec.  The caller's.
  * @out_slot: of the pin
- * @out_generation: the slot's word in the status page, as long as @address still means
- *	these pages
+ * @out_generation: the slot's word in the status page, as long as @address still means the pages
  * @reserved: 0
  *
- * A range within a pin that is not stale takes that pin: nothing is pinned again, but
- * the pin lives on with the new dma-buf, and is kept if GDMABUF_KEEP is set.
+ * If the range lies in a pin, and the pin is not stale, the export uses the pin, and pins nothing
+ * again.  The pin then lives as long as the new dma-buf, and is kept if GDMABUF_KEEP is set.
  *
- * A range of several allocations of GPU memory (mapped side by side, as CUDA's cuMemMap() does) is
- * exported with GDMABUF_UNWATCHED, with GDMABUF_REVOCABLE, or one by one: of a pin that is held, it
- * is the first page that is watched.
+ * Several allocations of GPU memory may be mapped side by side, by CUDA's cuMemMap() for example.
+ * Export such a range with GDMABUF_UNWATCHED, with GDMABUF_REVOCABLE, or each allocation by itself:
+ * otherwise only the first page of the pin is watched.
  */
 struct gdmabuf_export {
 	__u32 size;
@@ -170,7 +172,7 @@ struct gdmabuf_export {
 #define GDMABUF_EXPORT_HOST	_IO(GDMABUF_TYPE, GDMABUF_CMD_EXPORT_HOST)
 
 /**
- * enum gdmabuf_kind - whose memory
+ * enum gdmabuf_kind - kind of memory
  */
 enum gdmabuf_kind {
 	GDMABUF_KIND_HOST	= 1,
@@ -179,7 +181,7 @@ enum gdmabuf_kind {
 
 /**
  * enum gdmabuf_state - of a dma-buf's pin, bits
- * @GDMABUF_STALE: the address does not mean these pages any more
+ * @GDMABUF_STALE: the address no longer means the pages
  * @GDMABUF_REVOKED: the pages are gone
  */
 enum gdmabuf_state {
@@ -191,14 +193,14 @@ enum gdmabuf_state {
  * struct gdmabuf_query - ioctl(GDMABUF_QUERY)
  * @size: sizeof(struct gdmabuf_query)
  * @flags: 0
- * @fd: a dma-buf of gdmabuf, also one that another process made
+ * @fd: a dma-buf of gdmabuf, made by any process
  * @out_kind: enum gdmabuf_kind
- * @out_flags: enum gdmabuf_export_flags that it was exported with
+ * @out_flags: enum gdmabuf_export_flags of the export
  * @out_state: enum gdmabuf_state
  * @out_length: bytes
- * @out_address: what was exported.  0 if @fd is not of this context, and so for the rest:
- * @out_slot: of its pin
- * @out_generation: of its pin
+ * @out_address: of the exported range.  0, like all members below, if the context did not make @fd.
+ * @out_slot: of the pin
+ * @out_generation: of the pin
  * @out_offset: of the dma-buf in the pin
  * @out_pin_length: bytes pinned
  */
@@ -224,10 +226,10 @@ struct gdmabuf_query {
  * @size: sizeof(struct gdmabuf_pin_id)
  * @flags: 0
  * @slot: as exported
- * @generation: as exported, or as it is now
+ * @generation: as exported, or the slot's present word
  *
- * GDMABUF_DROP takes GDMABUF_KEEP back.  EBUSY: the pin is now not kept, but dma-bufs
- * are on it still, with the last of which it goes.
+ * GDMABUF_DROP takes GDMABUF_KEEP back.  EBUSY: the pin is no longer kept, but still has dma-bufs,
+ * and ends with the last dma-buf.
  */
 struct gdmabuf_pin_id {
 	__u32 size;
@@ -244,10 +246,10 @@ struct gdmabuf_pin_id {
  * @flags: 0
  * @kind: enum gdmabuf_kind
  * @reserved: 0
- * @bytes: how much the context may keep pinned that no dma-buf needs; U64_MAX, the
- *	default: all.  What is more is given up now, least recently exported first.
- * @out_bytes: what the limit was
- * @out_used: bytes that are kept and idle, after
+ * @bytes: limit on idle pins of the context; U64_MAX, the default: no limit.  Idle pins beyond the
+ *	limit are given up now, least recently exported first.
+ * @out_bytes: the limit before the call
+ * @out_used: bytes of idle pins after the call
  */
 struct gdmabuf_budget {
 	__u32 size;
@@ -262,19 +264,19 @@ struct gdmabuf_budget {
 #define GDMABUF_BUDGET		_IO(GDMABUF_TYPE, GDMABUF_CMD_BUDGET)
 
 /**
- * struct gdmabuf_stats - ioctl(GDMABUF_STATS), of the context since it was opened
+ * struct gdmabuf_stats - ioctl(GDMABUF_STATS), of the context since open()
  * @size: sizeof(struct gdmabuf_stats)
  * @flags: 0
  * @out_host_pins: now
  * @out_host_bytes: pinned now
- * @out_gpu_pins: now, without those whose pages were taken
+ * @out_gpu_pins: now, without revoked pins
  * @out_gpu_bytes: pinned now
  * @out_exports: dma-bufs made
- * @out_hits: of these, on a pin that was there
+ * @out_hits: exports that found a pin
  * @out_evictions: idle pins given up for room or by the budget
- * @out_retries: pins that worked after evictions only
- * @out_stale: pins whose address came to mean something else
- * @out_revoked: pins whose pages were taken
+ * @out_retries: pins that succeeded only after evictions
+ * @out_stale: pins whose address came to mean other pages
+ * @out_revoked: pins whose pages were taken away
  */
 struct gdmabuf_stats {
 	__u32 size;
@@ -294,14 +296,14 @@ struct gdmabuf_stats {
 #define GDMABUF_STATS		_IO(GDMABUF_TYPE, GDMABUF_CMD_STATS)
 
 /**
- * enum gdmabuf_diag_flags - what stands between two PCI devices, bits
- * @GDMABUF_DIAG_IOMMU: the peer's DMA is translated by an IOMMU; also if an IOMMU is there, and the
- *	peer has no driver, or one that decides itself (VFIO)
- * @GDMABUF_DIAG_ACS: a bridge on the way sends peer-to-peer transactions up to the root
- *	(Access Control Services)
- * @GDMABUF_DIAG_SAME_BRIDGE: both are below one bridge, so there is a way that does not
- *	go through the root complex
- * @GDMABUF_DIAG_DISTANCE: @out_distance is what the kernel computed
+ * enum gdmabuf_diag_flags - the path between two PCI devices, bits
+ * @GDMABUF_DIAG_IOMMU: an IOMMU translates the peer's DMA.  Also set if the peer is behind an IOMMU
+ *	and has no driver, or a driver with its own DMA management (VFIO).
+ * @GDMABUF_DIAG_ACS: a bridge on the path sends peer-to-peer transactions up to the root (Access
+ *	Control Services)
+ * @GDMABUF_DIAG_SAME_BRIDGE: both devices are below a common bridge, so a path exists without the
+ *	root complex
+ * @GDMABUF_DIAG_DISTANCE: the kernel computed @out_distance
  */
 enum gdmabuf_diag_flags {
 	GDMABUF_DIAG_IOMMU	= 1 << 0,
@@ -317,8 +319,7 @@ enum gdmabuf_diag_flags {
  * @gpu: PCI address: domain << 16 | bus << 8 | device << 3 | function
  * @peer: PCI address
  * @out_flags: enum gdmabuf_diag_flags
- * @out_distance: as pci_p2pdma_distance(): number of ports between, -1 if there is no
- *	way that works
+ * @out_distance: as pci_p2pdma_distance(): number of ports between the devices, -1 if no path works
  *
  * ENODEV: no such PCI device.
  */
@@ -334,15 +335,15 @@ struct gdmabuf_diag {
 #define GDMABUF_DIAG		_IO(GDMABUF_TYPE, GDMABUF_CMD_DIAG)
 
 /*
- * The status page: mmap(NULL, bytes, PROT_READ, MAP_SHARED, context, 0).  An array of __u32,
- * a word a slot.  As long as it equals the generation of an export, the address that was
- * exported still means the pages that were pinned: one load, to be made with acquire order
- * before what relies on it.  It is advice about a moment that may be over; what a
- * dma-buf itself holds is safe whatever the word says.
+ * The status page: mmap(NULL, bytes, PROT_READ, MAP_SHARED, context, 0).  An array of __u32, a word
+ * per slot.  As long as the word equals the generation of an export, the exported address still
+ * means the pinned pages.  A check is a load, with acquire order before all accesses that rely on
+ * the answer.  The answer is a hint: the word may change right after the load.  The pages of a
+ * dma-buf itself are safe in any case.
  *
- * Of GPU memory that is neither GDMABUF_REVOCABLE nor GDMABUF_UNWATCHED the first page of the
- * pin, of out_gpu_page_size bytes, speaks for all: the word does not tell that another
- * allocation within the range was freed.
+ * For GPU memory exported without GDMABUF_REVOCABLE and GDMABUF_UNWATCHED, only the first page of
+ * the pin, of out_gpu_page_size bytes, is watched.  The word does not change when a later
+ * allocation within the range is freed.
  */
 
 #endif /* _UAPI_LINUX_GDMABUF_H */

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Which devices may import GPU memory.  Host memory has struct pages, and any may.
+ * Decides which devices may import GPU memory.  Host memory has struct pages, and is open to all
+ * devices.
  *
- * A page-less scatterlist is safe with importers that say so (peer2peer).  A static importer has
- * no way to say so.  Nor can it be seen from outside: whether an importer looks for struct pages is
- * a matter of its driver's code, and two drivers of the same bus, with the same DMA operations,
- * differ in it (of DRM's, nouveau does not and etnaviv does).  So drivers are known by their names,
- * and those that were read and tried are in the list; a name that changes is one that is refused.
+ * The scatterlists of GPU memory have no struct pages.  A dynamic importer declares by peer2peer
+ * that page-less scatterlists are safe.  A static importer cannot declare anything, and nothing
+ * outside the driver's code tells: two drivers of a bus, with equal DMA operations, may differ (of
+ * DRM's, etnaviv looks for struct pages and nouveau does not).  So static importers are known by
+ * the names of their drivers.  The list has the drivers whose code was read and tried.  A driver
+ * under a new name is refused.
  */
 #include <linux/device.h>
 #include <linux/module.h>
@@ -29,7 +31,7 @@ module_param(p2pdma, uint, 0600);
 MODULE_PARM_DESC(p2pdma,
 		 "PCI device without known way from the GPU: 0 import, 1 import and warn, 2 refuse");
 
-/* Words, and maybe the newline with which echo writes a parameter. */
+/* The list consists of words, and may end with the newline that echo writes to a parameter. */
 static bool gdmabuf_attach_in_list(const char *name)
 {
 	size_t length = strlen(name), word;
@@ -43,7 +45,10 @@ static bool gdmabuf_attach_in_list(const char *name)
 	return false;
 }
 
-/* Not dev_driver_string(), which names the bus or the class of a device without driver. */
+/*
+ * The name is not dev_driver_string(), which falls back to the bus or the class of a device without
+ * a driver.
+ */
 static bool gdmabuf_attach_may_be_static(struct device *dev)
 {
 	const struct device_driver *driver = READ_ONCE(dev->driver);
@@ -58,7 +63,7 @@ static bool gdmabuf_attach_may_be_static(struct device *dev)
 	return allowed;
 }
 
-/* The importer's PCI device, or the one it sits below: a USB camera's controller. */
+/* The importer's PCI device, or the PCI device above the importer: a USB camera's controller. */
 static struct pci_dev *gdmabuf_attach_pci_parent(struct device *dev)
 {
 	for (; dev; dev = dev->parent)
@@ -100,9 +105,9 @@ static int gdmabuf_attach_check_distance(struct gdmabuf_pin *pin, struct device 
 }
 
 /*
- * Revocable memory is for CPUs: when the driver's callback returns, the pages are someone else's.
- * A device is not done with them at once, whoever tells its driver, and waiting for it there stops
- * the GPU driver for everyone.
+ * Revocable memory is for CPUs only.  When the driver's callback returns, the pages belong to
+ * somebody else.  A device cannot stop DMA at once, and waiting in the callback would stop the GPU
+ * driver for all processes.
  */
 int gdmabuf_attach_gpu(struct dma_buf *dmabuf, struct dma_buf_attachment *attachment)
 {
@@ -119,8 +124,8 @@ int gdmabuf_attach_gpu(struct dma_buf *dmabuf, struct dma_buf_attachment *attach
 }
 
 /*
- * Pages that devices have never move.  Both operations have to be there: without them older
- * kernels map for dynamic importers when they attach, and unmap never.
+ * Pages with attachments never move, so pinning has nothing to do.  Both operations must exist
+ * nevertheless: otherwise older kernels map for a dynamic importer at attach, and never unmap.
  */
 int gdmabuf_attach_pin(struct dma_buf_attachment *attachment)
 {

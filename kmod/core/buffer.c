@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* A dma-buf on a pin: made, given up, and taken back. */
+/* Buffers: dma-bufs on pins. */
 #include <linux/fcntl.h>
 #include <linux/slab.h>
 
@@ -23,7 +23,7 @@ void gdmabuf_buffer_release(struct dma_buf *dmabuf)
 	gdmabuf_context_put(ctx);
 }
 
-/* In the descriptor's fdinfo and debugfs.  Static, as the dma-buf outlives its buffer. */
+/* For fdinfo and debugfs.  The names are static, because the dma-buf outlives the buffer. */
 static const char *gdmabuf_exporter_name(const struct gdmabuf_pin *pin)
 {
 	if (pin->ops->kind == GDMABUF_KIND_HOST)

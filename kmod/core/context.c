@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* A context: a process's pins, and which of them it keeps. */
+/*
+ * Contexts: the pins of an open file, and the eviction of idle pins.
+ *
+ * Eviction takes two steps.  With locks held, idle pins move from the lists of their contexts to a
+ * list of the caller, and become invisible to exports.  With no lock held, the caller puts the
+ * pins, and the last put gives the memory back.
+ */
 #include <linux/cred.h>
 #include <linux/pid.h>
 #include <linux/sched/mm.h>
@@ -73,13 +79,19 @@ void gdmabuf_context_put(struct gdmabuf_context *ctx)
 	kref_put_mutex(&ctx->kref, gdmabuf_context_free, &contexts.lock);
 }
 
-/* Only its owner gives a revocable pin back to the driver. */
+/*
+ * A revocable pin is given back to the driver by the owner only, so eviction by other processes
+ * frees nothing now.
+ */
 static bool gdmabuf_context_frees_room(const struct gdmabuf_pin *pin)
 {
 	return !(pin->flags & GDMABUF_REVOCABLE) || gdmabuf_owner_is_current(pin->ctx->owner);
 }
 
-/* Moves idle pins of @kind to @idle, until they are @bytes; for which @most are charged. */
+/*
+ * Moves idle pins of @kind to @idle, until their lengths reach @bytes, with charges of at most
+ * @most.
+ */
 static u64 gdmabuf_context_collect_idle_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
 					       u64 most, bool for_room, struct list_head *idle)
 {
@@ -124,13 +136,14 @@ bool gdmabuf_context_evict(struct gdmabuf_context *ctx, u32 kind, u64 bytes)
 }
 
 /*
- * What @other may lose for @bytes of @ctx: all between contexts of one user; of another user what
- * that has pinned beyond what @ctx's would have, without what only waits to be given back.
+ * The charge that @other may lose for @bytes of @ctx.  Contexts of the same user may lose
+ * everything.  A different user may lose the excess over the charge of @ctx's user after the
+ * export.  Memory that only waits for an owner does not count as the different user's.
  */
 static u64 gdmabuf_context_may_lose(const struct gdmabuf_context *other,
 				    const struct gdmabuf_context *ctx, u64 bytes)
 {
-	/* In this order: what leaves is uncharged first. */
+	/* In this order: gdmabuf_watch_uncharge() changes bytes first, then leaving. */
 	u64 leaving = gdmabuf_quota_leaving(other->quota);
 	u64 theirs = gdmabuf_quota_used(other->quota) - leaving;
 	u64 ours = gdmabuf_quota_used(ctx->quota) + bytes;
@@ -140,7 +153,7 @@ static u64 gdmabuf_context_may_lose(const struct gdmabuf_context *other,
 	return (s64)theirs > (s64)ours ? theirs - ours : 0;
 }
 
-/* Of the first that has any: what it gives up changes what the next one owes. */
+/* Takes from a single context only: the charges have changed before the next context is asked. */
 static u64 gdmabuf_context_collect_others_locked(struct gdmabuf_context *ctx, u32 kind, u64 bytes,
 						 bool same_user, struct list_head *idle)
 {
@@ -184,12 +197,12 @@ bool gdmabuf_contexts_evict_others(struct gdmabuf_context *ctx, u32 kind, u64 by
 	return gdmabuf_context_contexts_evict(ctx, kind, bytes, false);
 }
 
-/* Bytes that a limit lacks, and the idle pins that are to free them. */
+/* The bytes that a limit is short of, and the idle pins to give up. */
 struct relief {
 	const struct gdmabuf_pin *needed_for;
 	u64 bytes;
 	struct gdmabuf_gain gain;
-	u64 counted, freed; /* by all idle pins, and by those in idle */
+	u64 counted, freed; /* of all idle pins, and of the pins in idle */
 	struct list_head idle;
 };
 
@@ -229,7 +242,7 @@ static void gdmabuf_context_relief_take_locked(struct gdmabuf_context *ctx, stru
 	}
 }
 
-/* Of contexts, @first first. */
+/* Calls @step_locked for all contexts, beginning with @first. */
 static void gdmabuf_context_relief_each_locked(struct gdmabuf_context *first, struct relief *r,
 					       void (*step_locked)(struct gdmabuf_context *ctx,
 								   struct relief *r))
@@ -285,7 +298,7 @@ u64 gdmabuf_contexts_take_idle(u32 kind, u64 bytes, struct list_head *idle)
 							     true, idle);
 		mutex_unlock(&ctx->lock);
 	}
-	/* The next one begins with another context. */
+	/* The next call begins with the next context. */
 	list_rotate_left(&contexts.list);
 	mutex_unlock(&contexts.lock);
 	return found;
@@ -315,7 +328,7 @@ u64 gdmabuf_context_trim(struct gdmabuf_context *ctx, u32 kind)
 	return used - over;
 }
 
-/* What only calls need, and not dma-bufs that were passed on. */
+/* Frees what only ioctls need.  Buffers may live on. */
 static void gdmabuf_context_free_tables(struct gdmabuf_context *ctx)
 {
 	struct gdmabuf_pin **by_slot;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* What the kernel knows about the way between two PCI devices. */
+/* Diagnosis of the path between two PCI devices. */
 #include <linux/iommu.h>
 #include <linux/pci.h>
 #include <linux/pci-p2pdma.h>
@@ -27,7 +27,7 @@ static struct pci_dev *gdmabuf_diag_common_bridge(struct pci_dev *a, struct pci_
 	return NULL;
 }
 
-/* Whether a request or its completion is sent up instead of across. */
+/* Whether the bridge sends requests or completions up instead of across. */
 static bool gdmabuf_diag_redirects(struct pci_dev *bridge)
 {
 	int acs = pci_find_ext_capability(bridge, PCI_EXT_CAP_ID_ACS);
@@ -47,9 +47,9 @@ static bool gdmabuf_diag_is_redirected(struct pci_dev *pdev, struct pci_dev *end
 }
 
 /*
- * A driver that manages DMA itself, as VFIO's do, changes and frees the device's domain as it
- * likes.  With any other the kernel keeps the default domain for as long as the driver is bound,
- * and that is as long as the device is locked.
+ * A driver that manages DMA itself, such as VFIO's, may change and free the device's domain at any
+ * time.  With all other drivers the kernel keeps the default domain while the driver is bound, so
+ * the domain is stable while the device is locked.
  */
 static bool gdmabuf_diag_is_translated_locked(struct pci_dev *pdev)
 {

@@ -2,12 +2,17 @@
 /*
  * Pins of GPU memory.
  *
- * HOLD, the default: the provider's pin lasts whatever the owner frees, so that dma-bufs stay
- * good even for importers that cannot let go.  It does not tell of the free; a watch on the
- * first page does, a second and small pin, and makes the address stale.
+ * A watch is a pin of the provider's that notices when the memory is freed.  A hold is a pin of the
+ * provider's that outlives the free.  The flags of an export choose between three combinations:
  *
- * REVOCABLE, for CPU mappings alone: the watch is the pin.  When it ends, gdmabuf_pin_revoke()
- * takes the mappings.
+ * Default: a hold on the whole range, and a watch on the first page.  The hold keeps dma-bufs valid
+ * whatever the owner frees, also for importers that cannot let go.  The watch makes the address
+ * stale.
+ *
+ * GDMABUF_REVOCABLE, for CPU mappings only: a watch on the whole range.  When the memory is freed,
+ * gdmabuf_pin_revoke() takes the mappings down.
+ *
+ * GDMABUF_UNWATCHED: a hold on the whole range.  The address is stale from the beginning.
  */
 #include <linux/memremap.h>
 #include <linux/mm.h>
@@ -27,13 +32,13 @@ static u64 gdmabuf_gpu_page_size(void)
 	return size;
 }
 
-/* Of who opened the context. */
+/* GPU memory is charged to the opener of the context. */
 static struct gdmabuf_quota *gdmabuf_gpu_get_quota(struct gdmabuf_context *ctx)
 {
 	return gdmabuf_quota_get(ctx->quota);
 }
 
-/* BAR memory has struct pages where a driver made some for peer-to-peer DMA. */
+/* BAR memory has struct pages if a driver made some for peer-to-peer DMA. */
 static bool gdmabuf_gpu_is_ram(phys_addr_t address)
 {
 	unsigned long pfn = PHYS_PFN(address);
@@ -41,7 +46,7 @@ static bool gdmabuf_gpu_is_ram(phys_addr_t address)
 	return pfn_valid(pfn) && !is_pci_p2pdma_page(pfn_to_page(pfn));
 }
 
-/* The memory of coherent GPUs is RAM to the kernel: without a reference on its pages, no. */
+/* Refuses memory of coherent GPUs: the kernel counts references to such RAM, and pins have none. */
 static int gdmabuf_gpu_check_pages(const struct gdmabuf_gpu_pages *pages, u64 length)
 {
 	unsigned int i;
@@ -64,7 +69,7 @@ static void gdmabuf_gpu_end_watch(struct gdmabuf_pin *pin)
 		gdmabuf_watch_end(pin->gpu.watch);
 }
 
-/* The watch is first: it sees that the address means other memory before that is pinned. */
+/* The watch starts before the hold, so a free between the two makes the pin stale. */
 static int gdmabuf_gpu_start_watch(struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_watch *watch = pin->gpu.watch;
@@ -76,7 +81,7 @@ static int gdmabuf_gpu_start_watch(struct gdmabuf_pin *pin)
 	return gdmabuf_watch_start(watch, pin->address, pin->gpu.provider->page_size, NULL);
 }
 
-/* Without one the address is stale from the beginning. */
+/* Without a watch the address is stale from the beginning. */
 static int gdmabuf_gpu_create_watch(struct gdmabuf_pin *pin)
 {
 	bool revocable = pin->flags & GDMABUF_REVOCABLE;
@@ -95,16 +100,15 @@ static int gdmabuf_gpu_create_watch(struct gdmabuf_pin *pin)
 }
 
 /*
- * A pin of the provider's that lasts, and what is charged for it.  Both end together: where the
- * driver has no memory to give the pages back, that is tried again, and the quota counts them
- * meanwhile.
+ * A hold, and the charge for its bytes.  Both end together: if the driver has no memory to give the
+ * pages back, a work item tries again, and the quota counts the bytes until then.
  */
 struct gdmabuf_hold {
 	const struct gdmabuf_provider *provider;	/* referenced */
 	struct gdmabuf_quota *quota;
 	u64 bytes;
 	void *handle;
-	unsigned long delay; /* before @put is tried again */
+	unsigned long delay; /* before the next attempt of @put */
 	struct delayed_work put;
 };
 
@@ -128,7 +132,7 @@ static void gdmabuf_hold_put_later(struct gdmabuf_hold *hold)
 	queue_delayed_work(gdmabuf_wq, &hold->put, hold->delay);
 }
 
-/* The provider's module, which needs ours, is there as long as this is queued. */
+/* The queued work holds the provider's module, which in turn needs this module. */
 static void gdmabuf_hold_put(struct work_struct *work)
 {
 	struct gdmabuf_hold *hold = container_of(work, struct gdmabuf_hold, put.work);
@@ -139,13 +143,13 @@ static void gdmabuf_hold_put(struct work_struct *work)
 		gdmabuf_hold_put_later(hold);
 		return;
 	}
-	/* What the driver keeps for good is charged for good, to a user who is not forgotten. */
+	/* On a permanent error the driver keeps the pages, and the user stays charged. */
 	if (!err)
 		gdmabuf_hold_uncharge(hold);
 	gdmabuf_hold_free(hold);
 }
 
-/* Charges for it; nothing is pinned yet. */
+/* Charges for the hold.  The caller pins. */
 static struct gdmabuf_hold *gdmabuf_hold_create(struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_hold *hold = kzalloc(sizeof(*hold), GFP_KERNEL_ACCOUNT);
@@ -191,7 +195,7 @@ static void gdmabuf_gpu_put_persistent(struct gdmabuf_pin *pin)
 		gdmabuf_hold_put(&pin->gpu.hold->put.work);
 }
 
-/* With the page that is watched. */
+/* The hold and the watch. */
 static u64 gdmabuf_gpu_quota_needed(const struct gdmabuf_pin *pin)
 {
 	if (pin->flags & (GDMABUF_REVOCABLE | GDMABUF_UNWATCHED))
@@ -246,7 +250,7 @@ static void gdmabuf_gpu_unpin(struct gdmabuf_pin *pin)
 	gdmabuf_provider_put(pin->gpu.provider);
 }
 
-/* What is watched, all of a revocable pin, its owner alone gives back. */
+/* Watched memory, which is all of a revocable pin, is given back by the owner only. */
 static u64 gdmabuf_gpu_count_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gain *gain)
 {
 	if (gdmabuf_owner_is_current(pin->ctx->owner))
@@ -269,7 +273,7 @@ static bool gdmabuf_gpu_take_gain(const struct gdmabuf_pin *pin, struct gdmabuf_
 	.end_cpu_access = gdmabuf_sg_end_cpu_access_gpu, .mmap = gdmabuf_buffer_mmap,           \
 	.release = gdmabuf_buffer_release
 
-/* An operation that fails makes the dma-buf core warn: what cannot be done has none. */
+/* The dma-buf core warns if an operation fails, so an impossible operation is left out. */
 static const struct dma_buf_ops gpu_ops = { GPU_BUFFER_OPS };
 static const struct dma_buf_ops gpu_vmap_ops = {
 	GPU_BUFFER_OPS,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Pins of host memory: any range that the owner has mapped, anonymous or of a file, as long as
- * the kernel lets its pages be pinned for long (FOLL_LONGTERM).
+ * Pins of host memory: any range that the owner has mapped, anonymous or of a file, as long as the
+ * kernel allows long-term pins of the pages (FOLL_LONGTERM).
  *
- * The pages stay what they are; what the owner does with the range afterwards (munmap, mremap,
- * MADV_DONTNEED) does not concern them, but then the address means others: the pin is stale.
+ * Pinned pages are not affected when the owner remaps the range (munmap, mremap, MADV_DONTNEED).
+ * The address then means other pages, and the pin is stale: notifier.c.
  *
  * Pinned pages count against RLIMIT_MEMLOCK: memlock.c.
  */
@@ -18,7 +18,7 @@
 #include "core.h"
 
 enum {
-	BATCH = 4096,		/* pages; between two looks at signals */
+	BATCH = 4096,		/* pages, between two checks for signals */
 	ATTEMPTS = 4,
 };
 
@@ -27,7 +27,7 @@ static u64 gdmabuf_host_page_size(void)
 	return PAGE_SIZE;
 }
 
-/* Of whoever the caller is now, which need not be who opened the context. */
+/* Host memory is charged to the caller's present user, not to the user that opened the context. */
 static struct gdmabuf_quota *gdmabuf_host_get_quota(struct gdmabuf_context *ctx)
 {
 	if (uid_eq(ctx->uid, current_uid()))
@@ -35,11 +35,11 @@ static struct gdmabuf_quota *gdmabuf_host_get_quota(struct gdmabuf_context *ctx)
 	return gdmabuf_quota_get_current();
 }
 
-/* What maps an address of the caller: until where, and how. */
+/* The mapping at an address of the caller. */
 struct mapping {
 	u64 end;
 	unsigned long vm_flags;
-	bool tracks_writes;	/* its file system wants to hear of them before they are made */
+	bool tracks_writes;	/* the file system must be told before pages are written */
 };
 
 static bool gdmabuf_host_tracks_writes(const struct vm_area_struct *vma)
@@ -69,11 +69,12 @@ static int gdmabuf_host_look_up(u64 address, struct mapping *mapping)
 }
 
 /*
- * As gdmabuf_host_look_up(); -EACCES if the mapping is read-only and @flags do not say GDMABUF_READ_ONLY.  What
- * can be written may be read: mmap() wants files that are open for reading.
+ * As gdmabuf_host_look_up().  -EACCES if the mapping is read-only and @flags do not include
+ * GDMABUF_READ_ONLY.  A writable mapping may be read as well, because mmap() requires files to be
+ * open for reading.
  *
- * -EFAULT if writes are not the owner's alone to make: a file system that is not told of them loses
- * them, or worse.  Linux refuses such pins itself since 6.5.
+ * -EFAULT if the file system tracks writes: a device's writes go unnoticed, and are lost, or worse.
+ * Since 6.5 Linux refuses such pins itself.
  */
 static int gdmabuf_host_check_mapping(u64 address, u32 flags, struct mapping *mapping)
 {
@@ -101,7 +102,7 @@ static int gdmabuf_host_check_access(struct gdmabuf_pin *pin, u64 address, u64 l
 	return err;
 }
 
-/* How many of the first of @pages, of which there are some, are in a row. */
+/* Counts the contiguous pages at the start of @pages. */
 static long gdmabuf_host_count_in_row(struct page **pages, long nr)
 {
 	unsigned long first = page_to_pfn(pages[0]);
@@ -112,11 +113,11 @@ static long gdmabuf_host_count_in_row(struct page **pages, long nr)
 	return n;
 }
 
-/* Room for more than @room runs of @pin. */
+/* Makes room for more than @room runs of @pin. */
 static int gdmabuf_host_grow_runs(struct gdmabuf_pin *pin, unsigned int *room)
 {
 	unsigned int more = max(2 * *room, 16U);
-	/* There may be more than kvmalloc() gives, which warns of it. */
+	/* __GFP_NOWARN: the size may exceed the limit of kvmalloc(), which warns. */
 	struct gdmabuf_run *runs =
 		kvmalloc_array(more, sizeof(*runs), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 
@@ -131,7 +132,7 @@ static int gdmabuf_host_grow_runs(struct gdmabuf_pin *pin, unsigned int *room)
 	return 0;
 }
 
-/* Appends @nr pages to the pin's runs, of which there is room for @room. */
+/* Appends @nr pages to @pin's runs, which have room for @room. */
 static int gdmabuf_host_append(struct gdmabuf_pin *pin, unsigned int *room, struct page **pages,
 			       long nr)
 {
@@ -169,9 +170,9 @@ static void gdmabuf_host_unpin_runs(struct gdmabuf_pin *pin, bool dirty)
 }
 
 /*
- * Whether the pages are pinned for writing.  Those of a read-only export, too, if the mapping is
- * private and can be written, where the owner would get others at its first write; or if it cannot
- * be read, as there is no other way.
+ * Whether the pages are pinned for writing.  A read-only export is pinned for writing in two cases:
+ * if the mapping is private and writable, because the owner's first write would replace the pages;
+ * and if the mapping is not readable, because the kernel has no other way.
  */
 static bool gdmabuf_host_pins_for_writing(const struct gdmabuf_pin *pin,
 					  const struct mapping *mapping)
@@ -183,7 +184,10 @@ static bool gdmabuf_host_pins_for_writing(const struct gdmabuf_pin *pin,
 	return mapping->vm_flags & VM_WRITE && (mapping->vm_flags & shared) != shared;
 }
 
-/* As gdmabuf_host_pin_some(), up to the end of what maps @address: -EACCES and -EFAULT are gdmabuf_host_check_mapping()'s. */
+/*
+ * As gdmabuf_host_pin_some(), up to the end of the mapping at @address.  -EACCES and -EFAULT as
+ * gdmabuf_host_check_mapping().
+ */
 static long gdmabuf_host_pin_checked(struct gdmabuf_pin *pin, u64 address, u64 left,
 				     struct page **batch)
 {
@@ -191,7 +195,10 @@ static long gdmabuf_host_pin_checked(struct gdmabuf_pin *pin, u64 address, u64 l
 	struct mapping mapping;
 	int err;
 
-	/* What is mapped instead meanwhile makes the pin stale, and gdmabuf_host_pin_consistently() begin anew. */
+	/*
+	 * A later change of the mapping makes the pin stale, and gdmabuf_host_pin_consistently()
+	 * starts again.
+	 */
 	err = gdmabuf_host_check_mapping(address, pin->flags, &mapping);
 	if (err)
 		return err;
@@ -202,10 +209,11 @@ static long gdmabuf_host_pin_checked(struct gdmabuf_pin *pin, u64 address, u64 l
 }
 
 /*
- * Pins [@address, @address + @left), or the first of it, at most @batch.
+ * Pins pages from @address on: at most @left bytes, and at most a batch.
  *
- * Pages that can be pinned for writing pass gdmabuf_host_check_mapping(), where Linux looks after files itself: so
- * the mapping is looked up only if that fails, for the reason.
+ * Where Linux checks the files of long-term pins, all pages that can be pinned for writing pass
+ * gdmabuf_host_check_mapping(), too.  So the mapping is looked up only after a failure, for the
+ * error.
  */
 static long gdmabuf_host_pin_some(struct gdmabuf_pin *pin, u64 address, u64 left,
 				  struct page **batch)
@@ -236,7 +244,7 @@ static int gdmabuf_host_pin_range(struct gdmabuf_pin *pin, struct page **batch)
 		err = n < 0 ? n : gdmabuf_host_append(pin, &room, batch, n);
 		if (err) {
 			gdmabuf_host_unpin_runs(pin, false);
-			/* Some kernels say so of a range that cannot be pinned for long. */
+			/* Errors of some kernels for ranges that cannot be pinned for long. */
 			return err == -EOPNOTSUPP || err == -EBUSY ? -EFAULT : err;
 		}
 		done += n << PAGE_SHIFT;
@@ -245,8 +253,8 @@ static int gdmabuf_host_pin_range(struct gdmabuf_pin *pin, struct page **batch)
 }
 
 /*
- * Pins until nothing was remapped meanwhile.  The first attempt may well remap itself: it gives
- * the owner pages of its own for those it has shared.
+ * Pins until no remap has happened meanwhile.  The first attempt may itself cause a remap, by
+ * giving the owner private copies of shared pages.
  */
 static int gdmabuf_host_pin_consistently(struct gdmabuf_pin *pin, struct page **batch)
 {
@@ -263,12 +271,17 @@ static int gdmabuf_host_pin_consistently(struct gdmabuf_pin *pin, struct page **
 			return 0;
 		gdmabuf_host_unpin_runs(pin, false);
 	}
-	/* An invalidation that made it stale may still be at it: not when this returns. */
+	/*
+	 * The invalidation that made the pin stale may still be running, but not after the removal.
+	 */
 	gdmabuf_notifier_remove(pin);
 	return -EAGAIN;
 }
 
-/* Asked once for the file, as io_uring does, but again of whoever calls with other credentials. */
+/*
+ * The capability is checked once for each file, as in io_uring, and again for callers with other
+ * credentials.
+ */
 static bool gdmabuf_host_is_limited(const struct gdmabuf_context *ctx)
 {
 	return current_cred() == ctx->cred ? ctx->limited : gdmabuf_memlock_limits_current();
@@ -280,7 +293,7 @@ static int gdmabuf_host_pin(struct gdmabuf_pin *pin)
 	bool limited = gdmabuf_host_is_limited(pin->ctx);
 	int err;
 
-	/* The caller is the owner, whose address it is: gdmabuf_context_check(). */
+	/* The caller is the owner, so @current's mm is the pin's: gdmabuf_context_check(). */
 	if (limited && pin->length > rlimit(RLIMIT_MEMLOCK))
 		return -ENOMEM;
 	if (pin->length >> PAGE_SHIFT > ARRAY_SIZE(few))
@@ -294,7 +307,7 @@ static int gdmabuf_host_pin(struct gdmabuf_pin *pin)
 	err = gdmabuf_host_pin_consistently(pin, batch);
 	if (err)
 		goto free_batch;
-	/* What is charged is known now; that a range is longer than the limit was known before. */
+	/* The charge is known only after pinning, because folios count whole. */
 	err = limited ? gdmabuf_memlock_charge(&pin->quota->memlock, pin) : 0;
 	if (err)
 		goto unpin_runs;
@@ -330,7 +343,7 @@ static void gdmabuf_host_unpin(struct gdmabuf_pin *pin)
 	.end_cpu_access = gdmabuf_sg_end_cpu_access_host, .mmap = gdmabuf_buffer_mmap, \
 	.release = gdmabuf_buffer_release
 
-/* An operation that fails makes the dma-buf core warn: what cannot be done has none. */
+/* The dma-buf core warns if an operation fails, so an impossible operation is left out. */
 static const struct dma_buf_ops host_ops = { HOST_BUFFER_OPS };
 static const struct dma_buf_ops host_vmap_ops = {
 	HOST_BUFFER_OPS,
@@ -338,7 +351,7 @@ static const struct dma_buf_ops host_vmap_ops = {
 	.vunmap = gdmabuf_vunmap_host,
 };
 
-/* The kernel's own mapping cannot be read-only. */
+/* Kernel mappings by vmap() cannot be read-only. */
 static const struct dma_buf_ops *gdmabuf_host_buffer_ops(const struct gdmabuf_pin *pin, u64 offset,
 							 u64 length, u32 flags)
 {

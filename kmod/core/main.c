@@ -11,7 +11,7 @@
 
 struct workqueue_struct *gdmabuf_wq;
 
-/* A call: what user space gave, and where its answer goes. */
+/* An ioctl: the arguments of user space, and where the results go. */
 struct call {
 	struct gdmabuf_context *ctx;
 	void __user *user;
@@ -19,7 +19,7 @@ struct call {
 	void *cmd;
 };
 
-/* Inline: a size that the compiler knows is not looked at again. */
+/* Inlined, so that copy_to_user() has a constant size to check. */
 static __always_inline int gdmabuf_main_respond(const struct call *call, size_t size)
 {
 	unsigned long left;
@@ -64,11 +64,11 @@ static int gdmabuf_main_check_export(const struct gdmabuf_export *cmd,
 		return -EOPNOTSUPP;
 	if (!range_is_valid(cmd->address, cmd->length, page_size))
 		return -EINVAL;
-	/* As many pages as an int counts. */
+	/* Pages are counted in an int elsewhere. */
 	return cmd->length >> PAGE_SHIFT > INT_MAX ? -EINVAL : 0;
 }
 
-/* What cannot be undone, keeping the pin and installing the descriptor, comes when all has worked. */
+/* The two steps that cannot be undone, keeping the pin and installing the descriptor, come last. */
 static int gdmabuf_main_export_as(int fd, struct call *call, const struct gdmabuf_pin_ops *ops)
 {
 	struct gdmabuf_export *cmd = call->cmd;
@@ -227,7 +227,7 @@ union command {
 	struct gdmabuf_diag diag;
 };
 
-/* @min is what the structure ended with when it was introduced. */
+/* @last is the last member of the first version of the struct. */
 #define OP(name, type, last, function) \
 	[(name) - GDMABUF_CMD_BASE] = { \
 		.size = sizeof(struct type), \
@@ -328,7 +328,7 @@ static int __init gdmabuf_init(void)
 {
 	int err;
 
-	/* Memory that is wanted may be what its work gives up. */
+	/* WQ_MEM_RECLAIM: work items of the shrinker free memory. */
 	gdmabuf_wq = alloc_workqueue("gdmabuf", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!gdmabuf_wq)
 		return -ENOMEM;
@@ -353,13 +353,16 @@ destroy_wq:
 	return err;
 }
 
-/* No context is open, and no dma-buf lives: both hold the module.  The work may not be done yet. */
+/*
+ * All contexts are closed and all dma-bufs released, because both hold the module.  Work items may
+ * still be pending.
+ */
 static void __exit gdmabuf_exit(void)
 {
 	misc_deregister(&device);
-	/* What is to be given up is watched still.  After it no pin is. */
+	/* Idle pins taken by the shrinker are still watched.  Afterwards no pin is left. */
 	gdmabuf_shrinker_destroy();
-	/* An invalidation queues work. */
+	/* Invalidations queue work. */
 	gdmabuf_notifiers_exit();
 	destroy_workqueue(gdmabuf_wq);
 	gdmabuf_stats_destroy();

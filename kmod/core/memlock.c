@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * RLIMIT_MEMLOCK: host memory that a user has pinned, together with what io_uring and iommufd have
- * of it.
+ * RLIMIT_MEMLOCK: host memory that a user has pinned, added up with the pinned memory of io_uring
+ * and iommufd.
  *
- * A folio is what the kernel frees, moves and swaps as a whole: a page, or many in a row, like a
- * huge page.  One page of a folio that is pinned keeps all of it.  So folios are charged, and not
- * pages: each large one once for a user, however many pins have parts of it.
+ * A folio is what the kernel frees, moves and swaps as a whole: a page, or many contiguous pages
+ * such as a huge page.  A single pinned page keeps the whole folio.  So folios are charged instead
+ * of pages, and a large folio is charged once for a user, however many pins have parts.
  *
- * The user is charged, and not the process's memory (pinned_vm), which a dma-buf outlives: pages
- * that a process passed on before it exited would be nobody's.
+ * The charge is on the user, not on the mm_struct (pinned_vm): a dma-buf outlives the process, and
+ * pages passed on before an exit would be charged to nobody.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -20,12 +20,12 @@
 #include "core.h"
 
 /*
- * Not every 6.1 exports it, so it is looked up.  Without it a user is held by the credentials of the
- * first that opened a context, and with them a user namespace and keyrings.
+ * Looked up at load time, because some 6.1 kernels do not export the function.  Without free_uid()
+ * the first opener's credentials hold the user, together with a user namespace and keyrings.
  */
 static void (*release_user)(struct user_struct *user);
 
-/* Without audit: it is no fault not to have it. */
+/* noaudit: to lack the capability is no fault. */
 bool gdmabuf_memlock_limits_current(void)
 {
 	return !ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK);
@@ -40,9 +40,9 @@ void gdmabuf_memlock_init(struct gdmabuf_memlock *memlock)
 		memlock->cred = get_current_cred();
 	mutex_init(&memlock->lock);
 	/*
-	 * Its nodes are in no memory cgroup: all processes of the user, and who closes what they
-	 * passed on, would wait for one that is over its limit.  There are few, as the folios are
-	 * limited.
+	 * The nodes of the xarray are not charged to a memory cgroup.  If they were, all processes
+	 * of the user, and all processes that close the user's buffers, would wait for a cgroup
+	 * over the limit.  The number of nodes is bounded, because folios are limited.
 	 */
 	xa_init(&memlock->folios);
 }
@@ -51,7 +51,7 @@ void gdmabuf_memlock_destroy(struct gdmabuf_memlock *memlock)
 {
 	unsigned long pfn = 0;
 
-	/* There may be nodes without an entry: xa_store() leaves them when it fails. */
+	/* Nodes without an entry may be left by a failed xa_store(). */
 	WARN_ON(xa_find(&memlock->folios, &pfn, ULONG_MAX, XA_PRESENT));
 	xa_destroy(&memlock->folios);
 	if (release_user)
@@ -72,11 +72,11 @@ void gdmabuf_memlocks_exit(void)
 }
 
 struct tally {
-	u64 bytes;		/* of the pin, that are counted */
-	unsigned long charge;	/* pages of their folios, that no other pin of the user has */
+	u64 bytes;		/* of the pin, counted so far */
+	unsigned long charge;	/* pages of folios in no other pin of the user */
 };
 
-/* @by: 1 or -1, which cannot fail.  -ENOMEM. */
+/* Adds @by, 1 or -1, to the count of @folio.  -ENOMEM, for 1 only. */
 static int gdmabuf_memlock_count_folio_locked(struct gdmabuf_memlock *memlock, struct folio *folio,
 					      int by, struct tally *tally)
 {
@@ -98,7 +98,7 @@ static int gdmabuf_memlock_count_folio_locked(struct gdmabuf_memlock *memlock, s
 	return 0;
 }
 
-/* Of a pinned page at @at; @next: where the folio ends, or the run, at @end. */
+/* The folio of the pinned page at @at.  @next: the end of the folio, or @end if that is lower. */
 static struct folio *gdmabuf_memlock_folio_at(u64 at, u64 end, u64 *next)
 {
 	struct folio *folio = page_folio(pfn_to_page(PHYS_PFN(at)));
@@ -107,7 +107,7 @@ static struct folio *gdmabuf_memlock_folio_at(u64 at, u64 end, u64 *next)
 	return folio;
 }
 
-/* As gdmabuf_memlock_count_folio_locked(), for the folios of the first @bytes of @pin, which is pinned. */
+/* As gdmabuf_memlock_count_folio_locked(), for all folios in the first @bytes of @pin. */
 static int gdmabuf_memlock_count_folios_locked(struct gdmabuf_memlock *memlock,
 					       const struct gdmabuf_pin *pin, u64 bytes, int by,
 					       struct tally *tally)
@@ -132,7 +132,10 @@ static int gdmabuf_memlock_count_folios_locked(struct gdmabuf_memlock *memlock,
 	return 0;
 }
 
-/* -ENOMEM; then @lacking is what others would have to give back, or 0 if that is not enough. */
+/*
+ * -ENOMEM if the limit is reached.  @lacking: the pages, in bytes, that must be uncharged first; 0
+ * if @nr pages alone exceed the limit.
+ */
 static int gdmabuf_memlock_charge_pages(atomic_long_t *locked_vm, unsigned long nr, u64 *lacking)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
@@ -152,7 +155,10 @@ int gdmabuf_memlock_charge(struct gdmabuf_memlock *memlock, struct gdmabuf_pin *
 	struct tally tally = {}, undone = {};
 	int err;
 
-	/* Until the end, so that no other pin has a folio for nothing that is not charged then. */
+	/*
+	 * Held until the charge has succeeded or was undone: no other pin may rely on a folio whose
+	 * charge is undone in the end.
+	 */
 	mutex_lock(&memlock->lock);
 	err = gdmabuf_memlock_count_folios_locked(memlock, pin, pin->length, 1, &tally);
 	if (!err)
@@ -181,7 +187,7 @@ void gdmabuf_memlock_uncharge(struct gdmabuf_memlock *memlock, unsigned long nr)
 	atomic_long_sub(nr, &memlock->user->locked_vm);
 }
 
-/* All places of the folio are idle pins': giving these up frees it. */
+/* Mark: all places of the folio are in idle pins, so giving up these pins frees the folio. */
 #define GAIN_ALL XA_MARK_0
 
 static u64 gdmabuf_memlock_count_folio_gain(struct gdmabuf_memlock *memlock, struct folio *folio,
@@ -219,7 +225,7 @@ u64 gdmabuf_memlock_count_gain(const struct gdmabuf_pin *pin, struct gdmabuf_gai
 	return freed;
 }
 
-/* False if a pin in use has the folio, too. */
+/* False if a pin in use contains the folio, too. */
 static bool gdmabuf_memlock_take_folio_gain(struct folio *folio, struct xarray *idle, u64 *freed)
 {
 	unsigned long pfn = folio_pfn(folio), places;
@@ -231,7 +237,7 @@ static bool gdmabuf_memlock_take_folio_gain(struct folio *folio, struct xarray *
 	places = xa_to_value(xa_load(idle, pfn));
 	if (!places || !xa_get_mark(idle, pfn, GAIN_ALL))
 		return false;
-	/* The entry is there, so no memory is needed. */
+	/* The entry exists, so no memory is needed. */
 	xa_store(idle, pfn, xa_mk_value(places - 1), GFP_NOWAIT);
 	if (places == 1)
 		*freed += folio_size(folio);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What differs between kernels, as the probes found it (../probes).  Nothing else has an
- * #ifdef for a kernel.
+ * Differences between kernels, as found by the probes (../probes).  No other file of the core has
+ * an #ifdef for a kernel.
  */
 #ifndef GDMABUF_COMPAT_H
 #define GDMABUF_COMPAT_H

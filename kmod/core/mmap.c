@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Buffers for the CPU: mappings of processes, and of the kernel.
+ * Buffers for CPUs: mappings of processes, and of the kernel.
  *
- * What cannot be revoked is mapped at once, which costs a fraction of a fault for each page.
- * Revocable pages are mapped by faults, each for all pages around it: a mapping that is still
- * being made is found by no unmap_mapping_range().
+ * Memory that is not revocable is mapped at once, which costs a fraction of a fault per page.
+ * Revocable memory is mapped by faults, each for all pages around the fault, because
+ * unmap_mapping_range() does not find a mapping that mmap() has not finished.
  */
 #include <linux/io.h>
 #include <linux/iosys-map.h>
@@ -18,10 +18,10 @@
 
 #define FAULT_AROUND SZ_2M
 
-/* Pages of a run, of which the first is mapped. */
+/* The pages of a run, after vmf_insert_pfn() has mapped the first. */
 struct rest {
 	struct mm_struct *mm;
-	pgprot_t prot;			/* the first's, whose memory type x86 has looked up */
+	pgprot_t prot;			/* of the first page; x86 has looked up the memory type */
 	unsigned long pfn;
 };
 
@@ -39,9 +39,10 @@ static int gdmabuf_mmap_insert_next(pte_t *pte, unsigned long address, void *dat
 }
 
 /*
- * vmf_insert_pfn() of every page would look the memory type up every time: four times as long for
- * 16 MiB, touched by the page.  Nothing that a module may call from a fault inserts more than one:
- * remap_pfn_range() changes the VMA.  i915 does as is done here, in remap_io_mapping().
+ * Calling vmf_insert_pfn() for every page looks the memory type up every time, and takes four times
+ * as long for 16 MiB touched page by page.  No function that modules may call in a fault inserts
+ * several pages: remap_pfn_range() changes the VMA.  i915's remap_io_mapping() inserts pages as is
+ * done here.
  */
 static vm_fault_t gdmabuf_mmap_insert_run(struct vm_area_struct *vma, unsigned long at,
 					  unsigned long pfn, u64 length)
@@ -55,7 +56,7 @@ static vm_fault_t gdmabuf_mmap_insert_run(struct vm_area_struct *vma, unsigned l
 	return result;
 }
 
-/* Addresses that one fault maps. */
+/* The addresses that a fault maps. */
 struct around {
 	unsigned long from, to;
 };
@@ -101,8 +102,8 @@ static vm_fault_t gdmabuf_mmap_buffer_fault(struct gdmabuf_buffer *buffer, struc
 		return VM_FAULT_SIGBUS;
 	around = gdmabuf_mmap_fault_around(buffer, vmf);
 	/*
-	 * The page table first: memory for it may take as long as the process's memory cgroup
-	 * likes, and a revocation waits for the lock.
+	 * Page tables are allocated before the lock is taken: the process's memory cgroup may delay
+	 * an allocation for long, and a revocation waits for the lock.
 	 */
 	if (apply_to_page_range(vmf->vma->vm_mm, around.from, around.to - around.from,
 				gdmabuf_mmap_insert_nothing, NULL))
@@ -119,22 +120,23 @@ static vm_fault_t gdmabuf_mmap_held_fault(struct vm_fault *vmf)
 	return gdmabuf_mmap_buffer_fault(vmf->vma->vm_private_data, vmf);
 }
 
-/* The pages are the dma-buf's, whose file the mapping holds. */
+/* For pages held by the dma-buf, whose file the mapping refers to. */
 static const struct vm_operations_struct held_vm_ops = {
 	.fault = gdmabuf_mmap_held_fault,
 };
 
 /*
- * A mapping of revocable memory: one VMA, or those that it was split into.  They are zapped with the
- * GPU driver's lock held, in a time that grows with their bytes, and with their number.  So the
- * bytes that are mapped of a user's memory are limited, and each VMA counts as MAPPING_MIN at least.
- * That a part is unmapped gives nothing back before all is.  Once the pages are gone, nothing counts.
+ * A mapping of revocable memory: a VMA, or the VMAs after splits.  A free zaps all mappings with
+ * the GPU driver's lock held, in a time that grows with the bytes and with the number of VMAs.  So
+ * the mapped bytes of a user's memory are limited, and a VMA counts as MAPPING_MIN at least.  A
+ * partial munmap() returns nothing before the last VMA is gone.  Once the pages are revoked,
+ * nothing counts.
  */
 struct mapping {
 	struct gdmabuf_buffer *buffer;
 	enum gdmabuf_mapper mapper;
 	atomic_t vmas;
-	u64 charged;		/* for the first */
+	u64 charged;		/* for the first VMA */
 };
 
 #define MAPPING_MIN FAULT_AROUND
@@ -144,7 +146,7 @@ static bool gdmabuf_mmap_is_revoked(const struct gdmabuf_pin *pin)
 	return test_bit(PIN_REVOKED, &pin->state);
 }
 
-/* -ENOMEM. */
+/* -ENOMEM: the limit is reached. */
 static int gdmabuf_mapping_charge(struct mapping *mapping)
 {
 	struct gdmabuf_pin *pin = mapping->buffer->pin;
@@ -161,7 +163,7 @@ unlock:
 	return err;
 }
 
-/* More, whatever the limit is, or less. */
+/* Adds @bytes without a limit, or subtracts. */
 static void gdmabuf_mapping_recharge(struct mapping *mapping, s64 bytes)
 {
 	struct gdmabuf_pin *pin = mapping->buffer->pin;
@@ -192,7 +194,7 @@ static struct mapping *gdmabuf_mapping_create(struct gdmabuf_buffer *buffer, u64
 	return mapping;
 }
 
-/* A part that was split off, or the place where it is moved to: neither can be refused here. */
+/* A split, or the new place of an mremap().  Neither can be refused here. */
 static void gdmabuf_mapping_open(struct vm_area_struct *vma)
 {
 	struct mapping *mapping = vma->vm_private_data;
@@ -250,7 +252,9 @@ static int gdmabuf_mmap_map_by_faults(struct gdmabuf_buffer *buffer, struct vm_a
 	return 0;
 }
 
-/* A run at once: of a part of the VMA, x86 looks the memory type up for every page. */
+/*
+ * Maps each run by a single call: for a part of a VMA, x86 looks the memory type up for every page.
+ */
 static int gdmabuf_mmap_map_now(struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
 {
 	u64 offset = buffer->offset + ((u64)vma->vm_pgoff << PAGE_SHIFT);
@@ -277,14 +281,14 @@ static int gdmabuf_mmap_check_vma(const struct gdmabuf_buffer *buffer,
 				  const struct vm_area_struct *vma)
 {
 	/*
-	 * No copy on write: private mappings are those that are not shared but can be made
-	 * writable.
+	 * Private mappings, which copy on write, are impossible.  A private mapping is not shared,
+	 * and is or can be made writable.
 	 */
 	if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE)
 		return -EINVAL;
 	/*
-	 * The descriptor's O_RDONLY does not see to it: a driver that imported the buffer maps it
-	 * with the rights of its own file, by dma_buf_mmap().
+	 * The descriptor's O_RDONLY is not enough: a driver that imports the buffer maps by
+	 * dma_buf_mmap(), with the rights of the driver's own file.
 	 */
 	if (buffer->flags & GDMABUF_READ_ONLY && vma->vm_flags & VM_WRITE)
 		return -EACCES;
@@ -292,20 +296,20 @@ static int gdmabuf_mmap_check_vma(const struct gdmabuf_buffer *buffer,
 }
 
 /*
- * A child of a process has its mappings of host memory, as of any memory that is shared; not those
- * of GPU memory, whose driver's own are not inherited either.
+ * fork() copies mappings of host memory, as of all shared memory, but not mappings of GPU memory,
+ * which the GPU driver does not pass on to children either.
  */
 static void gdmabuf_mmap_set_flags(const struct gdmabuf_buffer *buffer, struct vm_area_struct *vma)
 {
 	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP);
 	if (buffer->pin->ops->kind == GDMABUF_KIND_GPU)
 		vm_flags_set(vma, VM_DONTCOPY);
-	/* Nor by mprotect(). */
+	/* mprotect() must not make the mapping writable. */
 	if (buffer->flags & GDMABUF_READ_ONLY)
 		vm_flags_clear(vma, VM_MAYWRITE);
 }
 
-/* A BAR is encrypted by no CPU. */
+/* CPUs never encrypt a BAR. */
 static pgprot_t gdmabuf_mmap_bar_prot(pgprot_t prot)
 {
 	return pgprot_decrypted(pgprot_writecombine(prot));
@@ -326,7 +330,7 @@ int gdmabuf_buffer_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 	return gdmabuf_mmap_map_now(buffer, vma);
 }
 
-/* Several runs in a row need a function that not all kernels have. */
+/* Several runs need vmap_pfn(), which some kernels lack. */
 bool gdmabuf_vmap_gpu_works(const struct gdmabuf_pin *pin, u64 offset, u64 length)
 {
 	return length <= GDMABUF_VMAP_MAX &&
@@ -359,8 +363,8 @@ static bool gdmabuf_mmap_is_one_run(const struct gdmabuf_buffer *buffer)
 }
 
 /*
- * Of I/O memory, but as an address: importers keep that alone of what they are given, and x86 and
- * arm64 read and write it like memory.
+ * The mapping is of I/O memory, but is returned as a plain address: importers accept nothing else,
+ * and x86 and arm64 access both alike.
  */
 int gdmabuf_vmap_gpu(struct dma_buf *dmabuf, struct iosys_map *map)
 {

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Notifiers: how a pin of host memory learns that its address got other pages.
+ * Notifiers: how a pin of host memory learns of new pages at the address.
  *
- * A notifier has the pins of one mm_struct whose addresses still mean their pages.  The kernel
- * tells it of each invalidation of a range: when that starts, before page tables change, and when
- * it ends.  Either makes the pins of the range stale, and takes them out of the notifier.
+ * A notifier has the watched pins of an mm_struct.  A pin is watched while the address still means
+ * the pages.  The kernel reports each invalidation of a range twice: at the start, before page
+ * tables change, and at the end.  Each report makes the pins of the range stale, and ends the
+ * watch.
  *
- * A pin is added before its pages are looked up.  So an invalidation that had started before that,
- * and takes these pages away, makes the pin stale when it ends, and an export waits for none.  The
- * price is that an invalidation which was already done with the page tables makes the pin stale,
- * too, though it has the new pages.
+ * A pin is added before the pages are looked up.  If an invalidation has started before, and takes
+ * the pages away, the report of the end makes the pin stale.  So no export has to wait for
+ * invalidations.  The price: an invalidation may be done with the page tables before the pages are
+ * looked up, and still makes the pin stale.
  *
- * The end of a pin waits for no invalidation.  mmu_interval_notifier_remove() would wait until no
- * thread of the process was in the midst of one; threads that call madvise() all the time put that
- * off for ever, and it may be another process that closes the last dma-buf.
+ * The removal of a pin waits for no invalidation.  mmu_interval_notifier_remove() would wait until
+ * no thread of the process is inside an invalidation.  Threads in a loop of madvise() would delay
+ * such a removal for ever, and the waiting process, which closes the last dma-buf, may be a
+ * different process.
  */
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -24,21 +26,21 @@
 #include "core.h"
 
 /*
- * All contexts of an mm_struct have the same one.  The kernel knows it, and holds the mm_struct,
- * until each of them has called mmu_notifier_put(): when its file is closed and none of its pins is
- * watched.
+ * All contexts of an mm_struct share a notifier.  The kernel knows the notifier, and the notifier
+ * holds the mm_struct, until every context has called mmu_notifier_put(): when the context's file
+ * is closed and no pin of the context is watched.
  */
 struct gdmabuf_notifier {
 	struct mmu_notifier base;
-	struct kref kref;	    /* the kernel's, contexts' until they are freed, and forget's */
-	spinlock_t lock;	    /* protects the rest, what pins have in it, contexts' watchers */
-	struct rb_root_cached pins; /* by address */
-	struct list_head stale;	    /* pins that were removed, referenced: for forget */
+	struct kref kref;	    /* refs: kernel, contexts until freed, forget */
+	spinlock_t lock;	    /* protects the rest, host.* of pins, watchers of contexts */
+	struct rb_root_cached pins; /* watched pins, by address */
+	struct list_head stale;	    /* removed pins, referenced, for forget */
 	struct work_struct forget;
-	bool forgetting;	    /* forget will look at the list */
+	bool forgetting;	    /* forget will look at stale */
 };
 
-/* Notifiers that the kernel calls, or will call the last time: for gdmabuf_notifiers_exit(). */
+/* Notifiers not yet released by the kernel: for gdmabuf_notifiers_exit(). */
 static atomic_t registered;
 
 static struct gdmabuf_notifier *gdmabuf_notifier_of(struct mmu_notifier *base)
@@ -51,7 +53,7 @@ static void gdmabuf_notifier_free(struct kref *kref)
 	kfree(container_of(kref, struct gdmabuf_notifier, kref));
 }
 
-/* The file is closed, or a pin is not watched any more. */
+/* The context's file is closed, or the watch of a pin has ended. */
 static void gdmabuf_notifier_leave_locked(struct gdmabuf_notifier *notifier,
 					  struct gdmabuf_context *ctx)
 {
@@ -82,7 +84,7 @@ static struct gdmabuf_pin *gdmabuf_notifier_take_stale(struct gdmabuf_notifier *
 	return pin;
 }
 
-/* A work item for each notifier: a process with many pins delays nobody else's. */
+/* Each notifier has a work item, so a process with many pins delays no other process. */
 static void gdmabuf_notifier_forget(struct work_struct *work)
 {
 	struct gdmabuf_notifier *notifier = container_of(work, struct gdmabuf_notifier, forget);
@@ -109,12 +111,12 @@ static void gdmabuf_notifier_forget_locked(struct gdmabuf_notifier *notifier,
 	queue_work(gdmabuf_wq, &notifier->forget);
 }
 
-/* A process may have a million pins on a huge page: others get the processor in between. */
+/* A huge page may have a million pins of a process: the processor is given up after so many. */
 #define STALE_AT_ONCE 32
-/* So often; then all at once: other threads may add pins as fast. */
+/* After so many rounds all pins are taken at once, because other threads may add pins as fast. */
 #define STALE_YIELDS 65536
 
-/* True if there may be more. */
+/* True if more pins may be left. */
 static bool gdmabuf_notifier_set_some_stale(struct gdmabuf_notifier *notifier, unsigned long first,
 					    unsigned long last, int most)
 {
@@ -152,7 +154,7 @@ static void gdmabuf_notifier_set_stale(struct gdmabuf_notifier *notifier, unsign
 static void gdmabuf_notifier_invalidate(struct mmu_notifier *base,
 					const struct mmu_notifier_range *range)
 {
-	/* Rights may change, but not the pages: fork() copies pinned ones for the child. */
+	/* These events change rights, not pages: fork() copies pinned pages for the child. */
 	if (range->event == MMU_NOTIFY_PROTECTION_VMA ||
 	    range->event == MMU_NOTIFY_PROTECTION_PAGE || range->event == MMU_NOTIFY_SOFT_DIRTY)
 		return;
@@ -166,7 +168,7 @@ static int gdmabuf_notifier_start(struct mmu_notifier *base, const struct mmu_no
 	return 0;
 }
 
-/* The process has ended, or executed another program. */
+/* The process exits, or executes another program. */
 static void gdmabuf_notifier_release(struct mmu_notifier *base, struct mm_struct *mm)
 {
 	gdmabuf_notifier_set_stale(gdmabuf_notifier_of(base), 0, ULONG_MAX, true);
@@ -187,7 +189,7 @@ static struct mmu_notifier *gdmabuf_notifier_alloc(struct mm_struct *mm)
 	return &notifier->base;
 }
 
-/* The kernel calls it no more. */
+/* The kernel will not call the notifier again. */
 static void gdmabuf_notifier_unregistered(struct mmu_notifier *base)
 {
 	kref_put(&gdmabuf_notifier_of(base)->kref, gdmabuf_notifier_free);
@@ -210,13 +212,13 @@ int gdmabuf_notifier_get(struct gdmabuf_context *ctx)
 	if (READ_ONCE(ctx->notifier))
 		return 0;
 	base = mmu_notifier_get(&notifier_ops, current->mm);
-	/* A signal of any kind: the call is made again after its handler. */
+	/* Any signal interrupts: the call is restarted after the handler. */
 	if (IS_ERR(base))
 		return PTR_ERR(base) == -EINTR ? -ERESTARTNOINTR : PTR_ERR(base);
 	kref_get(&gdmabuf_notifier_of(base)->kref);
 	if (!cmpxchg(&ctx->notifier, NULL, gdmabuf_notifier_of(base)))
 		return 0;
-	/* Another thread was first, with the same one. */
+	/* A second thread has set the notifier meanwhile. */
 	mmu_notifier_put(base);
 	kref_put(&gdmabuf_notifier_of(base)->kref, gdmabuf_notifier_free);
 	return 0;
@@ -264,10 +266,11 @@ void gdmabuf_notifier_remove(struct gdmabuf_pin *pin)
 }
 
 /*
- * mmu_notifier_synchronize() waits for those who read the kernel's list of notifiers.  It does not
- * wait for callbacks of mmu_notifier_put() that other CPUs have queued, which is what SRCU does on
- * machines with many CPUs.  Such a callback runs with bottom halves disabled, so a grace period
- * after the last one has woken us, it has left this module.
+ * mmu_notifier_synchronize() waits for readers of the kernel's list of notifiers.  On machines with
+ * many CPUs, SRCU queues the callbacks of mmu_notifier_put() on other CPUs, and
+ * mmu_notifier_synchronize() does not wait for such callbacks.  A callback runs with bottom halves
+ * disabled.  So a grace period after the wake-up by the last callback, no callback is inside the
+ * module.
  */
 void gdmabuf_notifiers_exit(void)
 {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Owners: processes that have contexts, and the watches that wait for them.
+ * Owners: processes with contexts, and the orphans waiting for an owner.
  *
- * A GPU driver takes a watch back from the process only that made it.  The last reference to a
- * dma-buf may be dropped by any process, so the watch then becomes an orphan of its owner.  The
- * owner ends its orphans when it next calls an ioctl or closes a context, and before that if it can
- * be called: task_work_add() has a thread do so on its way back to user mode.  That function is not
- * exported by every kernel, so it is looked up when the module is loaded.
+ * A GPU driver lets only the owner end a watch.  But any process may drop the last reference to a
+ * dma-buf.  The watch then becomes an orphan of the owner.
+ *
+ * The owner gives orphans back in the next ioctl, or when closing a context.  Sooner, if the owner
+ * can be called: task_work_add() makes a thread do so on the way back to user mode.  Some kernels
+ * do not export task_work_add(), so the function is looked up when the module is loaded.
  */
 #include <linux/module.h>
 #include <linux/pid.h>
@@ -79,7 +80,7 @@ static void gdmabuf_owner_free(struct kref *kref) __releases(&owners_lock)
 	list_del(&owner->link);
 	spin_unlock(&owners_lock);
 	put_pid(owner->tgid);
-	/* Of nodes: xa_insert() leaves them when it fails. */
+	/* Frees nodes without an entry, left by a failed xa_insert(). */
 	xa_destroy(&owner->calls);
 	kfree(owner);
 }
@@ -108,27 +109,27 @@ void gdmabuf_owner_collect_orphans(struct gdmabuf_owner *owner, unsigned int mos
 	struct gdmabuf_watch *watch;
 
 	while ((watch = gdmabuf_owner_take_orphan(owner))) {
-		/* The driver has no memory for the others either. */
+		/* The driver has no memory for the remaining orphans either. */
 		if (!gdmabuf_watch_give_back(watch))
 			return;
 		if (!--most)
 			break;
 	}
-	/* The rest is another call's: this thread is on its way to user mode. */
+	/* A later call takes the rest, because the thread is on the way to user mode. */
 	if (!list_empty_careful(&owner->orphans))
 		gdmabuf_owner_call_later(owner, 1);
 }
 
-/* In a thread of the owner, which has one at most. */
+/* A pending call to a thread of the owner.  At most one per thread. */
 struct call {
 	struct callback_head work;
 	struct gdmabuf_owner *owner;
-	unsigned long thread; /* in owner->calls */
+	unsigned long thread; /* index in owner->calls */
 };
 
 /*
- * The work holds the module, and drops that last: gdmabuf_owners_exit() waits for what is then
- * still to run of this function.  An orphan that finds no call in owner->calls makes another.
+ * The call holds the module, and drops the module last: gdmabuf_owners_exit() waits for the end of
+ * this function.  A later orphan finds no call in owner->calls, and makes a new call.
  */
 static void gdmabuf_owner_called(struct callback_head *work)
 {
@@ -149,7 +150,7 @@ static void gdmabuf_owner_call_drop(struct call *call)
 	kfree(call);
 }
 
-/* -ENOMEM.  A thread that ends takes no call, and needs none. */
+/* -ENOMEM.  An exiting thread takes no call, and needs no call. */
 static int gdmabuf_owner_call_thread_rcu(struct gdmabuf_owner *owner, struct task_struct *thread)
 {
 	struct call *call = kmalloc(sizeof(*call), GFP_NOWAIT | __GFP_NOWARN);
@@ -174,8 +175,8 @@ static int gdmabuf_owner_call_thread_rcu(struct gdmabuf_owner *owner, struct tas
 }
 
 /*
- * All threads are called, and the first that returns to user mode collects: any one of them may
- * sleep for good.
+ * Calls all threads, because any thread may sleep for good.  The first to return to user mode
+ * collects.
  */
 static int gdmabuf_owner_call_threads(struct gdmabuf_owner *owner)
 {
@@ -184,7 +185,7 @@ static int gdmabuf_owner_call_threads(struct gdmabuf_owner *owner)
 
 	rcu_read_lock();
 	leader = pid_task(owner->tgid, PIDTYPE_TGID);
-	/* Without one the process has ended: that frees its memory, and ends its watches. */
+	/* Without a leader the process has ended, and the end of the memory ends all watches. */
 	if (leader)
 		for_each_thread(leader, thread)
 			err = gdmabuf_owner_call_thread_rcu(owner, thread) ?: err;
@@ -216,7 +217,7 @@ static void gdmabuf_owner_call_later(struct gdmabuf_owner *owner, unsigned long 
 	module_put(THIS_MODULE);
 }
 
-/* Without memory for a call, again later. */
+/* If memory for a call is missing, tries again later. */
 static void gdmabuf_owner_call(struct gdmabuf_owner *owner)
 {
 	if (add_task_work && gdmabuf_owner_call_threads(owner))

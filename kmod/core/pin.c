@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Pins: how they are found, made, kept and given up.  Whose memory it is matters in gpu.c and
- * host.c only.
+ * Pins: finding, making, keeping, giving up and revoking.  Only gpu.c and host.c know the kinds of
+ * memory.
  */
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -9,16 +9,16 @@
 
 #include "core.h"
 
-/* Pins that have ended, of all users. */
+/* Ended pins, of all users. */
 static atomic_long_t ended;
 
-/* References are taken under ctx->lock, so the last one is the buffer's or the context's. */
+/* References are taken with ctx->lock held, so a kept pin with a single reference is idle. */
 bool gdmabuf_pin_is_idle_locked(const struct gdmabuf_pin *pin)
 {
 	return pin->kept && kref_read(&pin->kref) == 1;
 }
 
-/* Whether it was. */
+/* Returns the former value. */
 static bool gdmabuf_pin_set_kept_locked(struct gdmabuf_pin *pin, bool kept)
 {
 	bool was = pin->kept;
@@ -42,7 +42,10 @@ bool gdmabuf_pin_unlist_locked(struct gdmabuf_pin *pin)
 	return kept;
 }
 
-/* The caller's dma-buf holds the pin.  One that is stale by now serves no other export. */
+/*
+ * The caller's dma-buf holds the pin.  A stale pin is not kept, because no other export can use the
+ * pin.
+ */
 void gdmabuf_pin_exported(struct gdmabuf_pin *pin, bool keep, bool hit)
 {
 	count(pin->ctx, exports);
@@ -56,7 +59,7 @@ void gdmabuf_pin_exported(struct gdmabuf_pin *pin, bool keep, bool hit)
 	mutex_unlock(&pin->ctx->lock);
 }
 
-/* What is pinned now.  @n: 1 or -1 */
+/* Adds @n, 1 or -1, to the counters of current pins. */
 static void gdmabuf_pin_count_pin(const struct gdmabuf_pin *pin, int n)
 {
 	unsigned int kind = gdmabuf_kind_index(pin->ops->kind);
@@ -135,7 +138,7 @@ bool gdmabuf_pin_set_stale(struct gdmabuf_pin *pin)
 	return true;
 }
 
-/* What is mapped costs the free of the pages nothing any more. */
+/* Revoked mappings no longer slow a free down, so nothing counts against the limit. */
 static void gdmabuf_pin_uncharge_mappings_locked(struct gdmabuf_pin *pin)
 {
 	enum gdmabuf_mapper mapper;
@@ -147,9 +150,9 @@ static void gdmabuf_pin_uncharge_mappings_locked(struct gdmabuf_pin *pin)
 }
 
 /*
- * In the GPU driver's callback: its lock is held, and all who use a GPU wait.  So nothing is done
- * here that waits for others: the CPU's mappings are taken, and devices have none, since
- * gdmabuf_attach_gpu() refuses revocable memory.
+ * Called from the GPU driver's callback with RM held, so all users of the GPU wait.  Nothing here
+ * may wait for other processes: CPU mappings are taken down, and device mappings do not exist,
+ * because gdmabuf_attach_gpu() refuses revocable memory.
  */
 void gdmabuf_pin_revoke(struct gdmabuf_pin *pin)
 {
@@ -157,7 +160,10 @@ void gdmabuf_pin_revoke(struct gdmabuf_pin *pin)
 	bool first;
 
 	gdmabuf_pin_set_stale(pin);
-	/* Who comes second waits here until the first is done: then the pages are given back. */
+	/*
+	 * A second caller waits until the first is done, because the pages are given back
+	 * afterwards.
+	 */
 	mutex_lock(&pin->lock);
 	down_write(&pin->revoke_sem);
 	first = !test_and_set_bit(PIN_REVOKED, &pin->state);
@@ -206,7 +212,10 @@ static struct gdmabuf_pin *gdmabuf_pin_find(struct gdmabuf_context *ctx,
 	return pin;
 }
 
-/* A stale one serves this export still, which began before, but no other. */
+/*
+ * A pin may be stale by now.  Such a pin serves the present export, which began before, but no
+ * other export.
+ */
 static void gdmabuf_pin_list(struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_context *ctx = pin->ctx;
@@ -223,13 +232,16 @@ static void gdmabuf_pin_list(struct gdmabuf_pin *pin)
 	mutex_unlock(&ctx->lock);
 }
 
-/* Held by who gives up what other users keep: what they may lose depends on what they have. */
+/* Held while idle pins of other users are given up: their possible loss depends on the charges. */
 static DEFINE_MUTEX(others_lock);
 
-/* Pins may end all the time, and leave no room.  After so many tries idle pins go in any case. */
+/*
+ * Pins may end all the time without leaving room.  After so many tries idle pins are given up
+ * anyway.
+ */
 #define TRIES_WITHOUT_EVICTION 16
 
-/* Whether @pin is to be tried again as things are: pins have ended since the last try. */
+/* Whether @pin may fit with nothing given up, because pins have ended since the last try. */
 static bool gdmabuf_pin_may_fit(const struct gdmabuf_pin *pin)
 {
 	return pin->tries <= TRIES_WITHOUT_EVICTION && atomic_long_read(&ended) != pin->ended;
@@ -248,8 +260,9 @@ static bool gdmabuf_pin_evict_others(struct gdmabuf_pin *pin)
 }
 
 /*
- * Makes room, if idle pins are what is in the way.  How much a limit lacks is known.  How much of
- * the BAR is free is not: something is given up, of others last, and the driver is asked again.
+ * Makes room, if idle pins are in the way.  For a limit, the missing bytes are known.  For the BAR,
+ * the free space is unknown: some idle pins are given up, other users' last, and the driver is
+ * asked again.
  */
 static bool gdmabuf_pin_evict_for(int error, struct gdmabuf_pin *pin)
 {
@@ -270,7 +283,7 @@ static int gdmabuf_pin_try(struct gdmabuf_pin *pin)
 	return pin->ops->pin(pin);
 }
 
-/* A slot, for which any idle pin can go. */
+/* Any idle pin may be given up for a slot. */
 static int gdmabuf_pin_get_slot(struct gdmabuf_pin *pin)
 {
 	struct gdmabuf_context *ctx = pin->ctx;
@@ -285,9 +298,10 @@ static int gdmabuf_pin_get_slot(struct gdmabuf_pin *pin)
 }
 
 /*
- * One of a user's exports at a time gives up idle pins, if none ended since it was refused: another
- * would find no idle pin where one is just being given up, or give up one more than is needed.  The
- * lock is not held while memory is pinned, which may wait for a file system's server.
+ * Of a user's exports, a single one at a time gives up idle pins, and only if no pin has ended
+ * since the last try.  Otherwise a second export would find no idle pin while the first is giving a
+ * pin up, or would give up more than needed.  The lock is not held while memory is pinned, because
+ * a file system's server may delay the pinning.
  */
 static bool gdmabuf_pin_make_room(int error, struct gdmabuf_pin *pin)
 {
@@ -319,8 +333,8 @@ static int gdmabuf_pin_with_eviction(struct gdmabuf_pin *pin)
 }
 
 /*
- * What the GPU driver's callback takes is held by nobody who allocates: in a memory cgroup that is
- * over its limit that sleeps, and the driver with it.
+ * No thread may allocate memory while holding a lock of the GPU driver's callback: in a memory
+ * cgroup over the limit the allocation sleeps, and the driver would wait.
  */
 static void gdmabuf_pin_teach_lockdep(struct gdmabuf_pin *pin)
 {
@@ -376,9 +390,12 @@ static int gdmabuf_pin_create(struct gdmabuf_context *ctx, const struct gdmabuf_
 		goto put_slot;
 	gdmabuf_pin_count_pin(pin, 1);
 	WRITE_ONCE(pin->creating, false);
-	/* Pairs with who marks it stale first, and then looks whether it is there already. */
+	/*
+	 * Pairs with callers of gdmabuf_pin_set_stale(), which set PIN_STALE first and then read
+	 * creating.
+	 */
 	smp_mb();
-	/* The pages went while we looked at them. */
+	/* The pages were taken away while the pin was made. */
 	if (flags & GDMABUF_REVOCABLE && test_bit(PIN_STALE, &pin->state)) {
 		gdmabuf_pin_put(pin);
 		return -EFAULT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* The module that pins GPU memory. */
+/* The registered provider. */
 #include <linux/module.h>
 
 #include "core.h"

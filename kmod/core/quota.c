@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* What each user may have pinned, of GPU memory: a BAR is smaller than what it shows. */
+/*
+ * Quotas: limits for each user.  Pinned GPU memory is limited because a BAR may be smaller than the
+ * GPU's memory.  CPU mappings of revocable memory are limited because a free takes them all down:
+ * mmap.c.
+ */
 #include <linux/capability.h>
 #include <linux/list.h>
 #include <linux/module.h>
@@ -96,7 +100,10 @@ static u64 gdmabuf_quota_limit(void)
 	return (u64)READ_ONCE(gpu_quota_mb) << 20;
 }
 
-/* False where @sum would be more than @limit, 0 being none: others never see what is refused. */
+/*
+ * Adds @bytes if @sum stays within @limit; 0: no limit.  Refused bytes are never visible to other
+ * callers.
+ */
 static bool gdmabuf_quota_add_within(atomic64_t *sum, u64 bytes, u64 limit)
 {
 	s64 old = atomic64_read(sum);
@@ -132,7 +139,10 @@ u64 gdmabuf_quota_leaving(const struct gdmabuf_quota *quota)
 {
 	u64 bytes = atomic64_read(&quota->leaving);
 
-	/* Pairs with gdmabuf_watch_uncharge(): what is charged is read after it. */
+	/*
+	 * Pairs with gdmabuf_watch_uncharge(): callers read the charged bytes after the leaving
+	 * bytes.
+	 */
 	smp_rmb();
 	return bytes;
 }

@@ -11,20 +11,20 @@ struct gdmabuf_map {
 	struct sg_table sgt;
 	struct device *dev;
 	enum dma_data_direction dir;
-	unsigned int nr_runs;		/* that are mapped, of GPU memory */
+	unsigned int nr_runs;		/* mapped runs, of GPU memory */
 	struct {
 		dma_addr_t start;
 		u64 length;
 	} runs[];
 };
 
-/* Bytes of a segment: whole pages.  0 if the device takes none. */
+/* The longest segment, in whole pages.  0 if the device accepts no full page. */
 static u64 gdmabuf_sg_max_segment(struct device *dev)
 {
 	return ALIGN_DOWN(min_t(u64, dma_get_max_seg_size(dev), UINT_MAX), PAGE_SIZE);
 }
 
-/* Of host memory, which may go through bounce buffers: those have a largest size. */
+/* Host memory may go through bounce buffers, which have a largest size. */
 static u64 gdmabuf_sg_max_segment_host(struct device *dev)
 {
 	return ALIGN_DOWN(min_t(u64, gdmabuf_sg_max_segment(dev), dma_max_mapping_size(dev)),
@@ -36,7 +36,7 @@ static unsigned int gdmabuf_sg_count_runs(const struct gdmabuf_buffer *buffer, u
 	return runs_count(buffer->pin->runs, buffer->offset, buffer->length, max);
 }
 
-/* @runs: for how many there is to be room.  -EINVAL, -ENOMEM. */
+/* @runs: capacity of runs[].  -EINVAL, -ENOMEM. */
 static struct gdmabuf_map *gdmabuf_sg_create(struct dma_buf_attachment *attachment, u64 max,
 					     unsigned int runs, enum dma_data_direction dir)
 {
@@ -87,8 +87,8 @@ static void gdmabuf_sg_unmap_runs(struct gdmabuf_map *map)
 }
 
 /*
- * One mapping a run, however many segments it takes: an IOMMU hands out addresses downwards, and
- * importers that need one contiguous range get it.
+ * Maps each run as a whole, although a run may take several segments.  An IOMMU allocates addresses
+ * downwards, so segments mapped singly would not be contiguous, as some importers need.
  */
 static int gdmabuf_sg_map_runs(struct gdmabuf_buffer *buffer, struct gdmabuf_map *map, u64 max)
 {
@@ -116,8 +116,8 @@ static int gdmabuf_sg_map_runs(struct gdmabuf_buffer *buffer, struct gdmabuf_map
 }
 
 /*
- * GPU memory has no struct pages: orig_nents is 0, so that whoever goes through the list for the
- * CPU finds nothing, and not pages that are none.
+ * GPU memory has no struct pages.  So orig_nents is 0, and CPU users of the scatterlist find no
+ * entries instead of invalid pages.
  */
 struct sg_table *gdmabuf_sg_map_gpu(struct dma_buf_attachment *attachment,
 				    enum dma_data_direction dir)
@@ -177,7 +177,10 @@ struct sg_table *gdmabuf_sg_map_host(struct dma_buf_attachment *attachment,
 	if (IS_ERR(map))
 		return ERR_CAST(map);
 	gdmabuf_sg_set_pages(buffer, map, max);
-	/* Apart: a page that two map at once is an error to dma-debug if mapping synchronizes. */
+	/*
+	 * Synchronized separately: dma-debug reports pages in two mappings if the mapping itself
+	 * synchronizes.
+	 */
 	err = dma_map_sgtable(attachment->dev, &map->sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
 	if (err) {
 		gdmabuf_sg_destroy(map);
@@ -194,13 +197,19 @@ void gdmabuf_sg_unmap_host(struct dma_buf_attachment *attachment, struct sg_tabl
 	struct gdmabuf_map *map = container_of(sgt, struct gdmabuf_map, sgt);
 
 	gdmabuf_sg_del(attachment->dmabuf->priv, map);
-	/* As it was mapped, and not as the importer says now: a bounce buffer is copied back so. */
+	/*
+	 * The direction is the mapping's, not the importer's @dir: bounce buffers are copied back
+	 * by direction.
+	 */
 	dma_sync_sgtable_for_cpu(map->dev, sgt, map->dir);
 	dma_unmap_sgtable(map->dev, sgt, map->dir, DMA_ATTR_SKIP_CPU_SYNC);
 	gdmabuf_sg_destroy(map);
 }
 
-/* The CPU reads what came from the device; all else is written, or may be. */
+/*
+ * A CPU that only reads data from the device passes DMA_FROM_DEVICE.  All other directions write,
+ * or may write.
+ */
 static int gdmabuf_sg_check_cpu_access(const struct gdmabuf_buffer *buffer,
 				       enum dma_data_direction dir)
 {
@@ -224,7 +233,7 @@ int gdmabuf_sg_begin_cpu_access_host(struct dma_buf *dmabuf, enum dma_data_direc
 
 int gdmabuf_sg_end_cpu_access_gpu(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
-	/* What the CPU wrote, combining writes, is on its way before a device is told to read. */
+	/* Write-combined stores of the CPU must leave before a device is told to read. */
 	wmb();
 	return 0;
 }

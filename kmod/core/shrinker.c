@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Host memory that contexts keep pinned, and no dma-buf needs, cannot be swapped or migrated: when
- * the kernel looks for memory, the pins go that were exported longest ago, of one context after the
- * other.
+ * Idle pins of host memory can be neither swapped nor migrated.  When the kernel needs memory, the
+ * shrinker gives up the idle pins exported longest ago, context by context.
  *
- * A pin's end takes locks that are held by those who allocate, for whom the kernel may be looking.
- * So the pins that are found here are given up by a work item.  They are counted as freed before
- * they are: the kernel would look for as much again otherwise.
+ * The end of a pin takes locks of allocating threads, on whose behalf the kernel may be looking for
+ * memory.  So the shrinker leaves the pins to a work item.  The pins count as freed at once:
+ * otherwise the kernel would look for as much memory again.
  */
 #include <linux/list.h>
 #include <linux/spinlock.h>
@@ -31,7 +30,7 @@ static void gdmabuf_shrinker_give_up(struct work_struct *work)
 
 static DECLARE_WORK(work, gdmabuf_shrinker_give_up);
 
-/* More than there is to free: dma-bufs may be on them.  Then scanning finds nothing, and stops. */
+/* Counts kept pins with buffers, too.  Scanning then finds nothing, and stops. */
 static unsigned long gdmabuf_shrinker_count_kept(struct shrinker *shrinker,
 						 struct shrink_control *control)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The status page: a word for each slot.  A generation is even; with the lowest bit set it is
- * over.  A slot whose generations are used up is never given out again, so that no word ever
- * says what it said for another pin.
+ * The status page has a word for each slot.  Generations are even.  The lowest bit of a word is set
+ * when the generation is over.  A slot without unused generations is never given out again, so no
+ * word ever repeats a value of an earlier pin.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -83,7 +83,9 @@ static void gdmabuf_slots_write_status(struct gdmabuf_slots *slots, u32 slot, u3
 {
 	spin_lock(&slots->lock);
 	if (slots->status) {
-		/* Pairs with the load of user space, which has acquire order. */
+		/*
+		 * Pairs with the acquire load of user space.  Comes after all stores for the pin.
+		 */
 		smp_store_release(&slots->status[slot], word);
 	}
 	spin_unlock(&slots->lock);
@@ -99,7 +101,9 @@ void gdmabuf_slots_stale(struct gdmabuf_slots *slots, u32 slot, u32 generation)
 	gdmabuf_slots_write_status(slots, slot, generation | 1);
 }
 
-/* Not vm_iomap_memory(): that maps what is a device's, and not encrypted where RAM is. */
+/*
+ * vm_iomap_memory() is for device memory, and would map without encryption where RAM is encrypted.
+ */
 static int gdmabuf_slots_map(struct gdmabuf_slots *slots, struct vm_area_struct *vma)
 {
 	unsigned long pages = STATUS_SIZE >> PAGE_SHIFT, first = vma->vm_pgoff;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Counters: of each context, in its fdinfo, and of all, in debugfs. */
+/* Counters: of each context in fdinfo, and the total in debugfs. */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Watches: what the provider says when GPU memory is freed, and who gives its pins back.
+ * Watches: notice of freed GPU memory, and the return of the driver's pins.
  *
- * A watch pins GPU memory, all of it for a revocable pin, the first page for another.  The quota
- * is charged for those bytes until the driver has released them: when the memory is freed, or when
- * the owner has taken the watch back, which may be long after the last dma-buf was closed.  Where
- * the driver has no memory for that, the watch becomes an orphan, and the owner is called again.
+ * A watch pins GPU memory: all of a revocable pin, the first page of other pins.  The quota is
+ * charged until the driver has released the bytes: when the memory is freed, or when the owner has
+ * given the watch back, which may be long after the last dma-buf was closed.  If the driver has no
+ * memory to take a watch back, the watch becomes an orphan, and the owner is called again.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -30,7 +30,9 @@ static void gdmabuf_watch_uncharge(struct gdmabuf_watch *watch)
 	leaving = !watch->pin;
 	spin_unlock(&watch->lock);
 	gdmabuf_quota_uncharge(watch->quota, bytes);
-	/* Pairs with who reads what leaves before what is charged. */
+	/*
+	 * Pairs with gdmabuf_quota_leaving(), whose callers read leaving before the charged bytes.
+	 */
 	smp_wmb();
 	if (leaving)
 		atomic64_sub(bytes, &watch->quota->leaving);
@@ -47,7 +49,10 @@ static void gdmabuf_watch_free(struct kref *kref)
 	gdmabuf_quota_put(watch->quota);
 	gdmabuf_owner_put(watch->owner);
 	kfree(watch);
-	/* The provider may be the caller still: it waits for that when it is unloaded. */
+	/*
+	 * The provider may be the caller, and still running: the provider's exit waits for the
+	 * return.
+	 */
 	module_put(provider);
 }
 
@@ -77,7 +82,7 @@ bool gdmabuf_watch_give_back(struct gdmabuf_watch *watch)
 	return true;
 }
 
-/* Of an orphan that was freed: then any process takes it back. */
+/* A freed orphan may be given back by any process. */
 static void gdmabuf_watch_give_back_work(struct work_struct *work)
 {
 	gdmabuf_watch_give_back(container_of(work, struct gdmabuf_watch, work));
@@ -96,7 +101,7 @@ struct gdmabuf_watch *gdmabuf_watch_create(const struct gdmabuf_provider *provid
 		kfree(watch);
 		return ERR_PTR(err);
 	}
-	/* The caller has one already. */
+	/* The caller's own reference keeps the module here. */
 	__module_get(provider->owner);
 	kref_init(&watch->kref);
 	spin_lock_init(&watch->lock);
@@ -135,7 +140,7 @@ void gdmabuf_watch_end(struct gdmabuf_watch *watch)
 		gdmabuf_watch_give_back(watch);
 }
 
-/* The pin, referenced, if there is more to do than to mark it stale. */
+/* Marks the pin stale.  Returns a reference if the pin has to be revoked or forgotten. */
 static struct gdmabuf_pin *gdmabuf_watch_get_pin(struct gdmabuf_watch *watch)
 {
 	struct gdmabuf_pin *pin;
@@ -144,7 +149,7 @@ static struct gdmabuf_pin *gdmabuf_watch_get_pin(struct gdmabuf_watch *watch)
 	pin = watch->pin;
 	if (pin)
 		gdmabuf_pin_set_stale(pin);
-	/* While it is being made, who makes it sees that it is stale. */
+	/* The creating thread sees PIN_STALE itself. */
 	if (pin && (READ_ONCE(pin->creating) || !kref_get_unless_zero(&pin->kref)))
 		pin = NULL;
 	spin_unlock(&watch->lock);
@@ -159,8 +164,8 @@ void gdmabuf_watch_freed(struct gdmabuf_watch *watch)
 		if (pin->flags & GDMABUF_REVOCABLE)
 			gdmabuf_pin_revoke(pin);
 		/*
-		 * Our reference is put by the work: here the last one would call the provider,
-		 * with the GPU driver's lock held.  Once a watch, so the work is not queued yet.
+		 * The work item puts the reference: here, with RM held, the last put would call the
+		 * provider.  A watch is freed once, so the work is not queued yet.
 		 */
 		queue_work(gdmabuf_wq, &pin->forget);
 	}

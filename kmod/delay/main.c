@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * For tests: each call of one function of the kernel, or of a module, takes longer.  A race of a few
- * instructions is then met every time.
+ * For tests: delays every call of a function of the kernel or of a module.  A race of a few
+ * instructions then happens every time.
  */
 #include <linux/kprobes.h>
 #include <linux/ktime.h>
@@ -16,7 +16,7 @@ static unsigned int delay_us = 2000;
 module_param(delay_us, uint, 0600);
 MODULE_PARM_DESC(delay_us, "of each call");
 
-/* Preemption is off: the caller may hold a spinlock. */
+/* Busy waiting: preemption is off, and the caller may hold a spinlock. */
 static int gdmabuf_delay_call(struct kprobe *kprobe, struct pt_regs *regs)
 {
 	ktime_t end = ktime_add_us(ktime_get(), delay_us);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* What a device and the kernel read and write of a dma-buf. */
+/* Access to a dma-buf by a device and by the kernel. */
 #include <linux/dma-resv.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -74,7 +74,10 @@ static int gdmabuf_importer_access_check_access(struct importer *imp,
 	return 0;
 }
 
-/* Not copied with the dma-buf locked: the pointer may be into a mapping of the same. */
+/*
+ * Copies to user space with the dma-buf unlocked, because @cmd->data may point into a mapping of
+ * the dma-buf.
+ */
 int gdmabuf_importer_read(struct importer *imp, void *arg)
 {
 	const struct gdmabuf_importer_access *cmd = arg;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Attachments and their mappings: which kinds there are. */
+/* The kinds of attachments, and their mappings. */
 #include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
 #include <linux/scatterlist.h>
@@ -23,7 +23,7 @@ static void gdmabuf_importer_attach_unmap_locked(struct importer *imp,
 	dma_buf_unmap_attachment(attachment, sgt, imp->direction);
 }
 
-/* Devices have memory that does not move. */
+/* Memory with attachments must not move. */
 static void gdmabuf_importer_attach_on_move(struct dma_buf_attachment *attachment)
 {
 	WARN_ON_ONCE(1);
@@ -62,7 +62,7 @@ gdmabuf_importer_attach_ops(const struct gdmabuf_importer_attach *cmd)
 	}
 }
 
-/* The caller puts it. */
+/* The caller puts the device. */
 static struct device *gdmabuf_importer_attach_choose_device(struct gdmabuf_importer_attach *cmd)
 {
 	struct device *dev = NULL;
@@ -98,7 +98,10 @@ static int gdmabuf_importer_attach_pin(struct dma_buf_attachment *attachment)
 	return err;
 }
 
-/* Static importers call dma_buf_attach(), which is this without operations. */
+/*
+ * Static importers have no operations.  dma_buf_attach() is dma_buf_dynamic_attach() without
+ * operations.
+ */
 static int gdmabuf_importer_attach_attach(struct importer *imp,
 					  const struct dma_buf_attach_ops *ops)
 {
@@ -201,7 +204,7 @@ static int gdmabuf_importer_attach_map_locked(struct importer *imp)
 
 	if (imp->sgt)
 		return -EBUSY;
-	/* Those with operations wait themselves, as RDMA does. */
+	/* Importers with operations have to wait by themselves, as RDMA does. */
 	left = dma_resv_wait_timeout(imp->dmabuf->resv, DMA_RESV_USAGE_KERNEL, true,
 				     MAX_SCHEDULE_TIMEOUT);
 	if (left < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the ioctls do, see importer.h: 0 or -errno.  @arg is the ioctl's structure, checked and
- * filled in.
+ * The ioctls of importer.h.  Functions return 0 or -errno.  @arg is the struct of the ioctl, which
+ * main.c copies in and out.
  */
 #ifndef GDMABUF_IMPORTER_COMMANDS_H
 #define GDMABUF_IMPORTER_COMMANDS_H
@@ -12,8 +12,8 @@
 #include <linux/mutex.h>
 
 /*
- * @lock: the members until @sgt.  It is taken before the dma-buf's resv.
- * @sgt: the dma-buf's resv.
+ * @lock: protects the members before @sgt.  Taken before the dma-buf's resv.
+ * @sgt: protected by the dma-buf's resv.
  */
 struct importer {
 	struct mutex lock;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* What differs between kernels for importers only. */
+/* Differences between kernels for importers only. */
 #ifndef GDMABUF_IMPORTER_COMPAT_H
 #define GDMABUF_IMPORTER_COMPAT_H
 
 #include "../core/compat.h"
 
 /*
- * Members of struct dma_buf_attach_ops.  From 7.1 on an importer that pins, and cannot let go,
- * is one that does not ask to be told; before, the kernel wants all to ask.
+ * Members of struct dma_buf_attach_ops.  Before 7.1 the kernel requires a callback of every
+ * importer with operations.  From 7.1 on, an importer that pins and cannot let go has no callback.
  */
 #ifdef GDMABUF_HAS_MOVE_NOTIFY
 #define ON_MOVE(function) .move_notify = (function),

@@ -9,7 +9,7 @@
 #include "devices.h"
 #include "importer.h"
 
-/* Registers, and where edu has memory on its side of the DMA. */
+/* Registers, and the address of edu's memory for the DMA engine. */
 #define EDU_ID		0x00
 #define EDU_SOURCE	0x80
 #define EDU_DESTINATION	0x88
@@ -19,11 +19,11 @@
 #define EDU_FROM_EDU	BIT(1)
 #define EDU_MEMORY	0x40000
 
-/* edu drops the bits of an address beyond its dma_mask=, which tests/vm/run sets. */
+/* edu drops the address bits beyond its dma_mask= parameter, which tests/vm/run sets. */
 #define EDU_DMA_BITS	48
 #define EDU_TIMEOUT_US	(5 * USEC_PER_SEC)
 
-/* @lock is the registers' and edu's memory's, too. */
+/* @lock also protects edu's registers and memory. */
 static struct {
 	struct mutex lock;
 	struct pci_dev *pdev;
@@ -81,14 +81,17 @@ static int gdmabuf_importer_edu_store_locked(u32 length)
 					       EDU_FROM_EDU);
 }
 
-/* What is left in edu's memory looks like the data, when DMA from the dma-buf does nothing. */
+/* Old data in edu's memory must not look like data from the dma-buf when a DMA does nothing. */
 static int gdmabuf_importer_edu_poison_locked(u32 length)
 {
 	memset(edu.bounce, GDMABUF_IMPORTER_POISON, length);
 	return gdmabuf_importer_edu_load_locked(length);
 }
 
-/* The DMA address of @offset, and how many of @length bytes are in its segment. */
+/*
+ * Finds the DMA address of @offset.  Returns how many of @length bytes the segment has from @offset
+ * on.
+ */
 static u32 gdmabuf_importer_edu_locate(struct sg_table *sgt, u64 offset, u32 length,
 				       dma_addr_t *address)
 {
@@ -105,7 +108,7 @@ static u32 gdmabuf_importer_edu_locate(struct sg_table *sgt, u64 offset, u32 len
 	return 0;
 }
 
-/* Between the dma-buf and edu's memory. */
+/* Moves data between the dma-buf and edu's memory. */
 static int gdmabuf_importer_edu_transfer_locked(struct sg_table *sgt, u64 offset, u32 length,
 						u64 command)
 {
@@ -205,7 +208,7 @@ static const struct pci_device_id edu_ids[] = {
 	{}
 };
 
-/* Attachments know the device, not whether it still has its driver. */
+/* suppress_bind_attrs: attachments refer to the device, and need its driver. */
 static struct pci_driver edu_driver = {
 	.name = KBUILD_MODNAME,
 	.id_table = edu_ids,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* A fence on a dma-buf, that is not signalled before its importer says so. */
+/* A fence on a dma-buf, signalled only when the importer removes the fence. */
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
 #include <linux/err.h>
@@ -30,7 +30,7 @@ static const struct dma_fence_ops fence_ops = {
 	.release = gdmabuf_importer_fence_release,
 };
 
-/* Others may keep the fence: it holds the module, which the caller's file does now. */
+/* A fence may outlive the caller's file, so the fence holds the module, too. */
 static struct dma_fence *gdmabuf_importer_fence_create(void)
 {
 	struct fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
@@ -74,8 +74,8 @@ struct dma_fence *gdmabuf_importer_fence_add(struct dma_resv *resv, bool writes)
 }
 
 /*
- * Signals first: who waits for the fence may hold the lock.  Then another takes its place,
- * lest it hold the module as long as there is the dma-buf.
+ * Signals first, because a waiter for the fence may hold the lock.  Then a stub replaces the fence,
+ * which would otherwise hold the module as long as the dma-buf exists.
  */
 void gdmabuf_importer_fence_remove(struct dma_resv *resv, struct dma_fence *fence)
 {

@@ -2,27 +2,28 @@
 /*
  * gdmabuf_importer - a device that imports dma-bufs, for tests
  *
- * open("/dev/gdmabuf_importer", O_RDWR) makes an importer, for one attachment at a time.  Closing
- * it undoes what is left: the mappings, the fence, the attachment.  Its device is QEMU's edu
- * (PCI 1234:11e8), which does DMA, or a platform device, which does not but may import.
+ * open("/dev/gdmabuf_importer", O_RDWR) makes an importer, for one attachment at a time.  close()
+ * undoes whatever is left: the mappings, the fence, the attachment.  The importer's device is
+ * QEMU's edu (PCI 1234:11e8), which does DMA, or a platform device, which may import but does no
+ * DMA.
  *
- * mmap() of an importer maps the dma-buf that is attached, by dma_buf_mmap(), as DRM drivers map
- * the buffers that they imported: the rights are those of the importer's file.  ENOTCONN without
- * an attachment, EBUSY during another call.
+ * mmap() of an importer maps the attached dma-buf by dma_buf_mmap(), as DRM drivers map imported
+ * buffers: with the rights of the importer's file.  ENOTCONN without an attachment, EBUSY during
+ * another call.
  *
- * errno, of every ioctl, besides what the exporter returns:
+ * errno, of every ioctl, besides the errors of the exporter:
  *   ENOTTY      no such ioctl
  *   EINVAL      an unknown flag, mode or direction; reserved is not 0; a range that is empty, too
  *               long, or not all in the dma-buf
  *   EFAULT      a bad pointer
  *   EBADF       not a dma-buf
- *   ENOTCONN    needs an attachment, and there is none
- *   ENXIO       needs a mapping, and there is none
- *   EBUSY       there is one already
- *   EOPNOTSUPP  DMA, by a device that cannot
+ *   ENOTCONN    the importer has no attachment
+ *   ENXIO       the importer has no mapping
+ *   EBUSY       the importer has an attachment, or a mapping, already
+ *   EOPNOTSUPP  DMA by a device without DMA
  *   EIO         the exporter's kernel mapping is not memory; or DMA addresses cover less than
  *               the dma-buf
- *   ETIMEDOUT   DMA did not end
+ *   ETIMEDOUT   the DMA did not end
  *   EINTR       a signal came while waiting for a lock
  */
 #ifndef GDMABUF_IMPORTER_H
@@ -31,14 +32,14 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/* Bytes that one DMA moves: edu has 4096, and QEMU gives up at exactly as many. */
+/* Bytes of a DMA.  edu has 4096 bytes of memory, but QEMU refuses a DMA of exactly 4096. */
 #define GDMABUF_IMPORTER_DMA_MAX	2048
 
 /**
- * enum gdmabuf_importer_mode - the kinds of importers there are
+ * enum gdmabuf_importer_mode - the kinds of importers
  * @GDMABUF_IMPORTER_STATIC: attaches without operations
- * @GDMABUF_IMPORTER_PINNED: pins when it attaches, as RDMA devices without page faults do
- * @GDMABUF_IMPORTER_DYNAMIC: has operations, and pins nothing; that the memory moves is a warning
+ * @GDMABUF_IMPORTER_PINNED: pins when attaching, as RDMA devices without page faults do
+ * @GDMABUF_IMPORTER_DYNAMIC: has operations, and pins nothing; warns if the memory moves
  */
 enum gdmabuf_importer_mode {
 	GDMABUF_IMPORTER_STATIC,
@@ -49,8 +50,8 @@ enum gdmabuf_importer_mode {
 /**
  * enum gdmabuf_importer_flags
  * @GDMABUF_IMPORTER_PEER2PEER: needs no struct pages.  Not with GDMABUF_IMPORTER_STATIC.
- * @GDMABUF_IMPORTER_PLATFORM_DEVICE: not edu, even if it is there
- * @GDMABUF_IMPORTER_BARE_DEVICE: neither, but a device that has no driver, no bus and no class
+ * @GDMABUF_IMPORTER_PLATFORM_DEVICE: uses the platform device, even if the machine has edu
+ * @GDMABUF_IMPORTER_BARE_DEVICE: uses a device without a driver, a bus or a class
  */
 enum gdmabuf_importer_flags {
 	GDMABUF_IMPORTER_PEER2PEER		= 1 << 0,
@@ -69,13 +70,13 @@ enum gdmabuf_importer_direction {
 
 /**
  * struct gdmabuf_importer_attach - ioctl(GDMABUF_IMPORTER_ATTACH)
- * @fd: a dma-buf; the importer keeps its own reference
+ * @fd: a dma-buf; the importer takes a reference
  * @mode: enum gdmabuf_importer_mode
  * @flags: enum gdmabuf_importer_flags
- * @direction: enum gdmabuf_importer_direction, of all mappings to come
- * @max_segment: bytes; the device's limit from now on, for all its attachments.  0: 64 KiB, as
- *	PCI devices have.
- * @out_edu: 1 if the device is edu, so that it does DMA
+ * @direction: enum gdmabuf_importer_direction, of all mappings of the attachment
+ * @max_segment: bytes; the device's limit from now on, for all attachments.  0: 64 KiB, as for PCI
+ *	devices.
+ * @out_edu: 1 if the device is edu, which does DMA
  */
 struct gdmabuf_importer_attach {
 	__s32 fd;
@@ -88,8 +89,8 @@ struct gdmabuf_importer_attach {
 
 /**
  * struct gdmabuf_importer_map - ioctl(GDMABUF_IMPORTER_MAP)
- * @out_nents: segments that have DMA addresses
- * @out_orig_nents: segments that have struct pages
+ * @out_nents: segments with DMA addresses
+ * @out_orig_nents: segments with struct pages
  * @out_length: bytes, of all segments
  * @out_largest: bytes, of the largest segment
  * @out_ranges: contiguous ranges of DMA addresses
@@ -113,9 +114,9 @@ struct gdmabuf_importer_map {
  * @length: bytes, up to GDMABUF_IMPORTER_DMA_MAX
  * @reserved: 0
  *
- * All calls that do DMA hold the dma-buf's lock until it is done, so that what moves or revokes
- * waits.  Each piece takes edu 0.1 s.  That an IOMMU refused is not reported, but
- * what could not be read arrives as bytes of GDMABUF_IMPORTER_POISON.
+ * All calls with DMA hold the dma-buf's lock until the DMA is done, so a move or a revocation
+ * waits.  edu takes 0.1 s for each segment.  A DMA that an IOMMU refuses is not reported, but the
+ * unread bytes arrive as GDMABUF_IMPORTER_POISON.
  */
 struct gdmabuf_importer_copy {
 	__aligned_u64 source;
@@ -154,8 +155,9 @@ struct gdmabuf_importer_cpu {
  * struct gdmabuf_importer_switch - ioctl(GDMABUF_IMPORTER_FENCE)
  * @on: 0, 1 or GDMABUF_IMPORTER_FENCE_WRITE
  *
- * A fence that is not signalled on the dma-buf that is attached (DMA_RESV_USAGE_BOOKKEEP; or
- * of a write, which DMA_BUF_IOCTL_EXPORT_SYNC_FILE hands out); off signals it, at once.  EBUSY: on and on, ENXIO: off and off.
+ * 1 adds an unsignalled fence to the attached dma-buf (DMA_RESV_USAGE_BOOKKEEP).
+ * GDMABUF_IMPORTER_FENCE_WRITE adds the fence of a write, which DMA_BUF_IOCTL_EXPORT_SYNC_FILE
+ * hands out.  0 signals the fence at once.  EBUSY: on twice; ENXIO: off twice.
  */
 struct gdmabuf_importer_switch {
 	__u32 on;

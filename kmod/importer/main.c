@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* /dev/gdmabuf_importer: imports dma-bufs as drivers of all kinds do.  For tests. */
+/* /dev/gdmabuf_importer: imports dma-bufs in all the ways of drivers, for tests. */
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
@@ -97,7 +97,7 @@ static int gdmabuf_importer_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* The calls copy to user space with the lock held, so here it is not waited for. */
+/* Tries the lock only: calls that hold the lock copy to user space, which takes the mmap_lock. */
 static int gdmabuf_importer_mmap_file(struct file *file, struct vm_area_struct *vma)
 {
 	struct importer *imp = file->private_data;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* A device that does no DMA, but may import. */
+/* A platform device, which may import but does no DMA. */
 #include <linux/dma-mapping.h>
 #include <linux/err.h>
 #include <linux/module.h>

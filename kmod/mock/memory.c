@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* The memory: pages of a BAR, and who allocated them. */
+/* The memory: pages of a BAR, and their allocations. */
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/pci.h>
@@ -36,7 +36,7 @@ static int gdmabuf_mock_memory_take_granules_locked(struct allocation *a, bool s
 	for (i = 0; i < mock_nr_granules && n < a->nr; i++) {
 		if (mock_granules[i].refs || (scatter && n && a->granules[n - 1] == i - 1))
 			continue;
-		/* Not scattered: start again after what is used. */
+		/* A contiguous allocation starts again after a used page. */
 		if (!scatter && n && a->granules[n - 1] != i - 1)
 			n = 0;
 		a->granules[n++] = i;
@@ -49,7 +49,7 @@ static int gdmabuf_mock_memory_take_granules_locked(struct allocation *a, bool s
 	return 0;
 }
 
-/* In the lowest gap of this process's addresses. */
+/* Places @a in the lowest gap of the process's addresses. */
 static void gdmabuf_mock_memory_place_locked(struct allocation *a)
 {
 	struct list_head *before = &mock_allocations;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * /dev/gdmabuf_mock: what CUDA does, for tests.  An open file is a process's CUDA: closing it frees
- * all that was allocated by it.  Errors: EINVAL, ENOMEM, EFAULT.
+ * /dev/gdmabuf_mock stands in for CUDA, for tests.  An open file is the CUDA of a process: close()
+ * frees all memory allocated through the file.  Errors: EINVAL, ENOMEM, EFAULT.
  */
 #ifndef GDMABUF_MOCK_H
 #define GDMABUF_MOCK_H
@@ -11,17 +11,17 @@
 
 enum { MOCK_PAGE = 65536 };
 
-#define MOCK_SCATTER 1		/* no two pages beside each other in the BAR */
+#define MOCK_SCATTER 1		/* no two pages adjacent in the BAR */
 
 struct mock_alloc {
 	__u64 length;		/* rounded up to MOCK_PAGE */
-	__u64 va;		/* out; the lowest that is free in this process */
+	__u64 va;		/* out; the lowest free address of the process */
 	__u32 flags;
 	__u32 pad;
 };
 
-#define MOCK_FREE_BY_THREAD 1	/* callbacks come from another thread */
-#define MOCK_FREE_SUB 2		/* of a part of a block: CUDA keeps the block, nobody is called */
+#define MOCK_FREE_BY_THREAD 1	/* callbacks come from a different thread */
+#define MOCK_FREE_SUB 2		/* a part of a block: CUDA keeps the block, no callback */
 
 struct mock_free {
 	__u64 va;
@@ -37,18 +37,18 @@ struct mock_copy {
 	__u32 pad;
 };
 
-/* All 0 is a driver that works. */
+/* A driver without faults has 0 in all members. */
 struct mock_config {
 	__u32 delay_us;		/* of each pin */
-	__u32 fail_after;	/* this many gets succeed, then one fails; ~0: none */
+	__u32 fail_after;	/* gets that succeed before a get fails; ~0: no get fails */
 	__s32 fail_errno;
-	__u32 callback_in_get;	/* the memory is freed while it is being pinned */
+	__u32 callback_in_get;	/* the memory is freed during the pin */
 	__u32 version;		/* of page tables, if not 0 */
 	__u32 page_size;	/* in page tables, if not 0 */
 	__u32 ram;		/* page tables have addresses of RAM */
-	__u32 budget_pages;	/* of the BAR that can be pinned, if not 0 */
-	__u32 fail_puts;	/* this many puts fail, of both kinds, and do nothing */
-	__s32 fail_put_errno; /* with this, if not 0, instead of -ENOMEM: of persistent pins for good */
+	__u32 budget_pages;	/* of the BAR; 0: the whole BAR */
+	__u32 fail_puts;	/* so many puts fail, of both kinds, and do nothing */
+	__s32 fail_put_errno; /* 0: -ENOMEM.  Other errors end a persistent pin */
 };
 
 struct mock_stats {
@@ -56,7 +56,7 @@ struct mock_stats {
 	__u32 pages_pinned;	/* of the budget */
 	__u32 pages_used;	/* of GPU memory */
 	__u32 gets, callbacks, foreign_puts;
-	__u32 version;		/* of page tables, by itself */
+	__u32 version;		/* of page tables, unless configured */
 	__u32 failed_puts, pad;
 };
 
@@ -65,7 +65,7 @@ struct mock_stats {
 #define MOCK_COPY	_IOW('M', 0xe2, struct mock_copy)
 #define MOCK_CONFIG	_IOW('M', 0xe3, struct mock_config)
 #define MOCK_STATS	_IOR('M', 0xe4, struct mock_stats)
-/* Gives the BAR struct pages, for good, as a driver that uses P2PDMA does.  EOPNOTSUPP: no P2PDMA. */
+/* Adds struct pages to the BAR, for good, as drivers with P2PDMA do.  EOPNOTSUPP: no P2PDMA. */
 #define MOCK_ADD_PAGES _IO('M', 0xe5)
 
 #endif

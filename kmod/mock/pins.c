@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Pins of the memory: nvidia_p2p_get_pages() and the like. */
+/* Pins of the memory: nvidia_p2p_get_pages() and its relatives. */
 #include <linux/delay.h>
 #include <linux/export.h>
 #include <linux/pid.h>
@@ -30,7 +30,7 @@ static unsigned int gdmabuf_mock_pins_budget_locked(void)
 	return mock_config.budget_pages ? mock_config.budget_pages : mock_nr_granules;
 }
 
-/* BAR space: persistent pins have their own, others share it. */
+/* A persistent pin has BAR space of its own.  Non-persistent pins of a page share BAR space. */
 static int gdmabuf_mock_pins_take_space_locked(struct pin *pin)
 {
 	unsigned int i, need = 0;
@@ -136,7 +136,7 @@ static int gdmabuf_mock_pins_injected_locked(void)
 	return mock_config.fail_errno;
 }
 
-/* Takes the pin away and tells its owner; the table is gone when that returns. */
+/* Ends the pin and calls back.  The table is freed when the callback returns. */
 static void gdmabuf_mock_pins_call_back_locked(struct pin *pin)
 {
 	list_del(&pin->link);
@@ -192,7 +192,7 @@ static int gdmabuf_mock_pins_get(u64 va, u64 length, struct nvidia_p2p_page_tabl
 	return err;
 }
 
-/* By itself -ENOMEM: the driver has no memory for what it does first. */
+/* -ENOMEM by default: the driver's put starts with an allocation. */
 static int gdmabuf_mock_pins_put_error_locked(void)
 {
 	if (!mock_config.fail_puts)
@@ -216,7 +216,7 @@ int nvidia_p2p_get_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual
 			 uint64_t length, struct nvidia_p2p_page_table **page_table,
 			 void (*free_callback)(void *data), void *data)
 {
-	/* A token is for the memory of another process, which none gave here. */
+	/* Tokens are for memory of other processes, and the mock gives out no tokens. */
 	if (p2p_token || va_space || !free_callback)
 		return -EINVAL;
 	return gdmabuf_mock_pins_get(virtual_address, length, page_table, free_callback, data);
@@ -265,7 +265,7 @@ int nvidia_p2p_put_pages_persistent(uint64_t virtual_address,
 
 	mutex_lock(&mock_rm_lock);
 	err = gdmabuf_mock_pins_put_error_locked();
-	/* Without its GPU the driver fails to put the pin, and has none any more. */
+	/* If the GPU is gone, the driver fails to put the pin, and forgets the pin. */
 	pin = err == -ENOMEM ? NULL : gdmabuf_mock_pins_find_locked(page_table);
 	if (pin) {
 		list_del(&pin->link);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* What differs between versions of nv-p2p.h, and which one it is. */
+/* Differences between versions of nv-p2p.h, and the choice of the header. */
 #ifndef GDMABUF_NVIDIA_COMPAT_H
 #define GDMABUF_NVIDIA_COMPAT_H
 
@@ -11,7 +11,7 @@
 #include "nv-p2p.h"
 #endif
 
-/* The header's layout has no say in what the driver, which may be older, filled in. */
+/* The driver may be older than the header, so the table's own version decides. */
 static inline bool table_is_cacheable(const struct nvidia_p2p_page_table *table)
 {
 #if NVIDIA_P2P_PAGE_TABLE_VERSION >= 0x00020000

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The nvidia_p2p_* functions of nvidia.ko that this suite uses; names and types as in NVIDIA's
- * nv-p2p.h.  It knows nothing of gdmabuf.  Errors are 0 or -errno.
+ * The functions nvidia_p2p_*() of nvidia.ko that gdmabuf_nvidia calls.  Names and types are those
+ * of NVIDIA's nv-p2p.h.  Functions return 0 or -errno.
  *
- * With CONFIG_MODVERSIONS a symbol's version is made of its type after preprocessing, with all
- * structs spelt out: tags, members' names and order, array sizes as written ([3] is not [1 + 2]),
- * typedefs by name (uint32_t is not u32).  Those are not free.  Comments, parameters' names and
- * declarations that no symbol's type uses do not count.  tests/kmod/nvidia-symbols compares.
+ * With CONFIG_MODVERSIONS the version of a symbol is computed from its type after preprocessing,
+ * with all structs spelt out: tags, names and order of members, array sizes as written ([3] differs
+ * from [1 + 2]), typedefs by name (uint32_t differs from u32).  Do not change any of these.
+ * Comments, names of parameters, and declarations without use in a symbol's type do not count.
+ * tests/kmod/nvidia-symbols compares the versions.
  */
 #ifndef NV_P2P_H
 #define NV_P2P_H
@@ -14,8 +15,8 @@
 #include <linux/types.h>
 
 /*
- * The page table's layout: 1 up to driver 575, 2 from 580.  A driver has one or the other, and
- * the symbols' versions tell them apart, too.
+ * The layout of the page table: 1 up to driver 575, 2 from 580 on.  A driver has a single layout,
+ * which the symbols' versions reveal, too.
  */
 #ifndef NV_P2P_LAYOUT
 #define NV_P2P_LAYOUT 1
@@ -29,7 +30,9 @@
 #error "NV_P2P_LAYOUT is 1 or 2"
 #endif
 
-/* A table can be read if the major is ours, and the minor ours or newer. */
+/*
+ * A table is readable if the major version equals the header's, and the minor version is not lower.
+ */
 #define NVIDIA_P2P_MAJOR_VERSION(v) ((v) >> 16)
 #define NVIDIA_P2P_MINOR_VERSION(v) ((v) & 0xffff)
 
@@ -41,7 +44,7 @@
 
 #define NVIDIA_P2P_GPU_UUID_LEN 16
 
-/* Of nvidia_p2p_page_table.page_size. */
+/* For nvidia_p2p_page_table.page_size. */
 enum nvidia_p2p_page_size_type {
 	NVIDIA_P2P_PAGE_SIZE_4KB,
 	NVIDIA_P2P_PAGE_SIZE_64KB,
@@ -60,7 +63,7 @@ struct nvidia_p2p_page {
 	} registers;
 };
 
-/* Made by the driver, and the driver's. */
+/* Allocated, filled in and owned by the driver. */
 struct nvidia_p2p_page_table {
 	uint32_t version;		/* the driver's NVIDIA_P2P_PAGE_TABLE_VERSION */
 	uint32_t page_size;		/* enum nvidia_p2p_page_size_type */
@@ -77,14 +80,15 @@ struct nvidia_p2p_page_table {
 #define NVIDIA_P2P_PAGE_TABLE_FLAGS_CPU_CACHEABLE 0x1
 #endif
 
-/* Of nvidia_p2p_get_pages_persistent().  Before driver 570 any flag is -EINVAL. */
+/* Flags of nvidia_p2p_get_pages_persistent().  Before driver 570 any flag is -EINVAL. */
 #define NVIDIA_P2P_FLAGS_DEFAULT 0
 #define NVIDIA_P2P_FLAGS_FORCE_BAR1_MAPPING 1
 
 /*
- * Pins GPU memory of the calling process, aligned to 64 KiB, until put_pages() in the same
- * process, or until it is freed: then @free_callback, never NULL, is called with @data and the
- * driver's lock, and must call free_page_table() in place of put_pages().  Get and put sleep.
+ * Pins GPU memory of the calling process, aligned to 64 KiB, until put_pages() in the same process,
+ * or until the memory is freed.  In the second case the driver, holding its lock, calls
+ * @free_callback with @data.  The callback, never NULL, must call free_page_table() instead of
+ * put_pages().  Get and put sleep.
  */
 int nvidia_p2p_get_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual_address,
 			 uint64_t length, struct nvidia_p2p_page_table **page_table,
@@ -93,7 +97,7 @@ int nvidia_p2p_put_pages(uint64_t p2p_token, uint32_t va_space, uint64_t virtual
 			 struct nvidia_p2p_page_table *page_table);
 int nvidia_p2p_free_page_table(struct nvidia_p2p_page_table *page_table);
 
-/* The same until put_pages_persistent() in any process, whether the memory is freed or not. */
+/* Pins until put_pages_persistent() in any process, even if the memory is freed. */
 int nvidia_p2p_get_pages_persistent(uint64_t virtual_address, uint64_t length,
 				    struct nvidia_p2p_page_table **page_table, uint32_t flags);
 int nvidia_p2p_put_pages_persistent(uint64_t virtual_address,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * GPU memory of NVIDIA's open driver, pinned by its nvidia_p2p_* functions.
+ * Pins GPU memory by the functions nvidia_p2p_*() of NVIDIA's open driver.
  *
- * A persistent pin lasts until it is put, by any process.  One that is not persistent ends when
- * the memory is freed: the driver calls back with its lock held, and frees the page table when
- * the callback returns.  Only the process that got such a pin can put it; in any other, put
- * returns 0 and does nothing, and the callback is still to come: at the owner's exit at the
- * latest.  Tokens are always 0: with others a process could ask for another's memory.
+ * A persistent pin lasts until put, by any process.  A non-persistent pin ends when the memory is
+ * freed: the driver calls back with its lock held, and frees the page table when the callback
+ * returns.  Only the process that got a non-persistent pin can put the pin.  In any other process,
+ * put returns 0 and does nothing, and the callback is still to come: at the owner's exit at the
+ * latest.
+ *
+ * Tokens are always 0.  By other tokens a process could ask for the memory of other processes.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,7 +24,7 @@
 #include "compat.h"
 #include "gdmabuf_provider.h"
 
-/* The driver's page tables have no other. */
+/* The driver's page tables have no other page size. */
 #define GPU_PAGE_SIZE	SZ_64K
 
 /* A persistent pin. */
@@ -33,17 +35,17 @@ struct pin {
 
 enum registration_state {
 	NEW,	/* watch() has not seen the table yet */
-	LIVE,	/* has a reference on @watch, which has one on this module */
-	LOST,	/* watch() failed, and so did putting the pages: has a reference on this module */
-	DEAD,	/* the callback came; @table is gone */
+	LIVE,	/* has a reference to @watch, which holds this module */
+	LOST,	/* watch() and the put failed; has a reference to this module */
+	DEAD,	/* the callback came, and @table is freed */
 };
 
 /*
- * A pin that is not persistent.  References: watch->handle's, and the driver's until it called
- * back or put the pages.
- * @lock: protects @state.  Held while the callback tells the core, so that who has it knows that
- *	the callback is over, or did not begin.  Taken under the driver's lock: nothing is
- *	allocated with it held, see gdmabuf_nvidia_registration_create().
+ * A non-persistent pin.  The references are watch->handle, and the driver's until the callback has
+ * returned or the pages were put.
+ * @lock: protects @state.  Held while the callback tells the core: any other holder knows that the
+ *	callback is over, or has not begun.  Taken under the driver's lock, so nothing may be
+ *	allocated with @lock held; see gdmabuf_nvidia_registration_create().
  */
 struct registration {
 	struct kref kref;
@@ -55,18 +57,19 @@ struct registration {
 };
 
 /*
- * The driver finds a process's pin by its table's address, and by nothing else.  Between seeing
- * that a table is not gone and putting it, no other may get its address.  The driver's lock is
- * taken under it.
+ * The driver finds a pin of a process only by the address of the page table.  Between the check
+ * that a table still exists and the put, no new table may get the address.  The driver's lock is
+ * taken under table_lock.
  *
- * Other modules that pin memory of the same process, as gdrdrv and nvidia-peermem do, do not take
- * this lock.  If the memory is freed just then, and one of them pins before the driver takes its
- * lock for our put, and its table is where ours was, then we put its pin.  The driver has no call
- * that would tell, and its other users have the same gap, with each other and with us.
+ * Other modules that pin memory of the same process, such as gdrdrv and nvidia-peermem, do not take
+ * table_lock.  So a put may end their pin, if three things coincide: the memory is freed after the
+ * check, the other module pins before the driver takes its lock for the put, and the new table is
+ * at the old address.  The driver has no call to rule this out, and all users of the driver have
+ * the gap, with each other and with gdmabuf.
  */
 static DEFINE_MUTEX(table_lock);
 
-/* The driver says -EINVAL for an address that it does not know, -ENOMEM for a full BAR. */
+/* The driver returns -EINVAL for an unknown address, and -ENOMEM for a full BAR. */
 static int gdmabuf_nvidia_translate(int err)
 {
 	switch (err) {
@@ -97,7 +100,7 @@ static int gdmabuf_nvidia_check_table(const struct nvidia_p2p_page_table *table)
 	return 0;
 }
 
-/* The pages from @i on that follow each other. */
+/* The contiguous pages from @i on. */
 static struct gdmabuf_run gdmabuf_nvidia_run_at(const struct nvidia_p2p_page_table *table, u32 i)
 {
 	struct gdmabuf_run run = { table->pages[i]->physical_address, GPU_PAGE_SIZE };
@@ -108,7 +111,7 @@ static struct gdmabuf_run gdmabuf_nvidia_run_at(const struct nvidia_p2p_page_tab
 	return run;
 }
 
-/* As many as there is room for.  How many there are. */
+/* Copies up to @room runs.  Returns the number of runs in the table. */
 static unsigned int gdmabuf_nvidia_copy_runs(const struct nvidia_p2p_page_table *table,
 					     struct gdmabuf_run *runs, unsigned int room)
 {
@@ -126,8 +129,8 @@ static unsigned int gdmabuf_nvidia_copy_runs(const struct nvidia_p2p_page_table 
 }
 
 /*
- * There is mostly one run alone.  -E2BIG: there are @pages->nr_runs, and no room for them: the
- * caller makes it with no lock held, and tries again.
+ * Most tables have a single run.  -E2BIG: the table has @pages->nr_runs, more than @room; the
+ * caller makes room with no lock held, and tries again.
  */
 static int gdmabuf_nvidia_read_table(const struct nvidia_p2p_page_table *table,
 				     struct gdmabuf_gpu_pages *pages, unsigned int room)
@@ -153,7 +156,10 @@ static void gdmabuf_nvidia_drop_room(struct gdmabuf_gpu_pages *pages)
 	pages->runs = NULL;
 }
 
-/* @read: gdmabuf_nvidia_read_table() of @from's table, -errno.  Fills in *@pages, if there is. */
+/*
+ * @read: calls gdmabuf_nvidia_read_table() for the table of @from; 0 or -errno.  Fills in *@pages
+ *	unless NULL.
+ */
 static int gdmabuf_nvidia_read_pages(int (*read)(void *from, struct gdmabuf_gpu_pages *pages,
 						 unsigned int room),
 				     void *from, struct gdmabuf_gpu_pages *pages)
@@ -202,7 +208,7 @@ static int gdmabuf_nvidia_pin(u64 address, u64 length, struct gdmabuf_gpu_pages 
 	return gdmabuf_nvidia_read_pages(gdmabuf_nvidia_pin_read, pin, pages);
 }
 
-/* Putting needs memory first.  What the driver refuses then, as for a lost GPU, it refuses again. */
+/* A put starts with an allocation.  All later errors, as for a lost GPU, are permanent. */
 static const char *gdmabuf_nvidia_after_put(int err)
 {
 	return err == -ENOMEM ? "tried again" : "pages stay pinned";
@@ -232,7 +238,7 @@ static struct registration *gdmabuf_nvidia_registration_create(struct gdmabuf_wa
 	mutex_init(&reg->lock);
 	reg->watch = watch;
 	reg->address = address;
-	/* To lockdep: what the callback takes is held by nobody who allocates. */
+	/* Teaches lockdep: no thread may allocate while holding a lock of the callback. */
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&reg->lock);
 	fs_reclaim_release(GFP_KERNEL);
@@ -249,7 +255,7 @@ static void gdmabuf_nvidia_registration_put(struct registration *reg)
 	kref_put(&reg->kref, gdmabuf_nvidia_registration_free);
 }
 
-/* Waits for the callback to tell the core, if it is about to. */
+/* Waits for a callback that is telling the core. */
 static enum registration_state gdmabuf_nvidia_registration_state(struct registration *reg)
 {
 	enum registration_state state;
@@ -261,8 +267,9 @@ static enum registration_state gdmabuf_nvidia_registration_state(struct registra
 }
 
 /*
- * The driver's callback.  Its lock is held: nothing here may call it but for the table.  When
- * the core's watch is put, nothing holds this module any more, see gdmabuf_nvidia_provider_exit().
+ * The driver's callback, called with the driver's lock held: may call the driver for the table
+ * only.  Once the core's watch is put, this module may have no reference left; see
+ * gdmabuf_nvidia_provider_exit().
  */
 static void gdmabuf_nvidia_registration_freed(void *data)
 {
@@ -318,7 +325,7 @@ static int gdmabuf_nvidia_registration_read(void *from, struct gdmabuf_gpu_pages
 	return err;
 }
 
-/* The callback waits while we read the table, or came before, and then there is none. */
+/* The callback waits while the table is read.  If the callback came before, no table is left. */
 static int gdmabuf_nvidia_registration_start(struct registration *reg,
 					     struct gdmabuf_gpu_pages *pages)
 {
@@ -326,8 +333,8 @@ static int gdmabuf_nvidia_registration_start(struct registration *reg,
 }
 
 /*
- * @ended: false if the callback came, and is over; true if it is not to come.  Putting takes the
- * driver's lock, so a callback that has begun is over after it, too.
+ * @ended: false if the callback came, and is over; true if the callback will not come.  A put takes
+ *	the driver's lock, so a callback that had begun is over afterwards.
  */
 static int gdmabuf_nvidia_put_table_locked(struct registration *reg, bool *ended)
 {
@@ -347,8 +354,9 @@ static int gdmabuf_nvidia_put_table_locked(struct registration *reg, bool *ended
 }
 
 /*
- * By the owner, or once the callback has begun.  Drops the driver's reference, and the
- * registration's on the watch, if the callback did not.  On error it is to come still.
+ * Called by the owner, or once the callback has begun.  Unless the callback does so, drops the
+ * driver's reference, and the registration's reference to the watch.  On error the callback is
+ * still to come.
  */
 static int gdmabuf_nvidia_registration_end(struct registration *reg)
 {
@@ -366,7 +374,7 @@ static int gdmabuf_nvidia_registration_end(struct registration *reg)
 	return 0;
 }
 
-/* The callback is to come still, when the core does not hold this module any more. */
+/* The callback is still to come, although the core no longer holds this module. */
 static void gdmabuf_nvidia_registration_lose(struct registration *reg)
 {
 	mutex_lock(&reg->lock);
@@ -427,8 +435,9 @@ static void __exit gdmabuf_nvidia_provider_exit(void)
 {
 	gdmabuf_unregister_provider(&provider);
 	/*
-	 * The callback may have dropped the last reference on this module just now, and not have
-	 * returned.  It does not sleep in between, and this waits for all tasks to do that once.
+	 * A callback may have dropped the last reference to this module just now, and not have
+	 * returned.  The callback does not sleep in between, and synchronize_rcu_tasks() waits
+	 * until every task has slept once.
 	 */
 	synchronize_rcu_tasks();
 }

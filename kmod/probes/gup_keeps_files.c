@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Since 6.5 Linux refuses to pin pages for long, and for writing, whose file system wants to hear of
- * writes.  Nothing in a header tells, so the version does: who backports it is not believed.
+ * Since 6.5 Linux refuses long-term pins for writing if the file system tracks writes.  No header
+ * shows the difference, so the version decides, and a backport is not used.
  */
 #include <linux/version.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Until 7.1 this is what an importer is told by; for gdmabuf_importer alone. */
+/* Until 7.1 the importer's callback has this name; for gdmabuf_importer only. */
 #include <linux/dma-buf.h>
 
 void *probe(struct dma_buf_attach_ops *ops);

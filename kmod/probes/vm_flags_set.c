@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Since 6.3 a VMA's flags are changed by functions. */
+/* Since 6.3 functions change the flags of a VMA. */
 #include <linux/mm.h>
 
 void probe(struct vm_area_struct *vma);

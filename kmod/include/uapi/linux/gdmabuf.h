@@ -33,7 +33,7 @@
  *               idle pins were given up
  *   ENOMEM      no memory; or RLIMIT_MEMLOCK is reached.  All host memory pinned by processes of
  *               the user counts.  A huge page (any large folio) counts whole if any part is
- *               pinned, and counts once, however many pins have parts.  CAP_IPC_LOCK lifts limits
+ *               pinned, and counts once for any number of pins.  CAP_IPC_LOCK lifts the limit
  *   EMFILE      no descriptor is left
  *   EINTR       a fatal signal came
  *   EAGAIN      another thread remapped the range during each of several attempts

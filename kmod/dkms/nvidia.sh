@@ -1,15 +1,15 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 #
-# Sourced by build-nvidia and refresh-nvidia: NVIDIA's driver as it is installed for a kernel.
+# Sourced by build-nvidia and refresh-nvidia: NVIDIA's driver as installed for a kernel.
 #
-# The file that will be loaded is asked, and nothing else: sources and builds of other drivers may
-# be about, and DKMS 3.0 keeps no Module.symvers.  The caller has die(), and may remove $WORK.
+# Only the installed file is asked, which will be loaded: sources and builds of other drivers may
+# exist as well, and DKMS 3.0 keeps no Module.symvers.  The caller has die(), and may remove $WORK.
 
-# The driver's functions, by which it is known whatever its file is called.
+# The driver's functions.  The driver is known by these names, because file names differ.
 PREFIX=nvidia_p2p_
 
-# unpacked FILE: FILE as it is loaded, where readelf can read it.
+# unpacked FILE: the path of FILE without compression, for readelf.
 unpacked() {
 	local ko=$WORK/${1##*/}
 
@@ -23,7 +23,7 @@ unpacked() {
 	echo "$ko"
 }
 
-# All that export the driver's functions, "FILE UNPACKED" a line: open ones.
+# The open modules with the driver's functions, "FILE UNPACKED" a line.
 drivers() {
 	local modules=$1 file ko
 
@@ -39,14 +39,14 @@ drivers() {
 	done
 }
 
-# find_driver KERNEL_RELEASE: sets DRIVER, which is unpacked, and DRIVER_VERSION.
+# find_driver KERNEL_RELEASE: sets DRIVER, a path without compression, and DRIVER_VERSION.
 find_driver() {
 	local all
 
 	all=$(drivers "/lib/modules/$1")
 	[ -n "$all" ] || die "no open driver of NVIDIA's is installed for $1. If there is one for" \
 		"other kernels, install it for this one first"
-	# Whatever else there is, modprobe takes what is called so.
+	# Of several modules, modprobe takes the file of the name nvidia.ko.
 	[ "$(wc -l <<<"$all")" = 1 ] || all=$(grep '/nvidia\.ko[^/]* ' <<<"$all") ||
 		die "several drivers of NVIDIA's are installed for $1: remove all but one"
 	[ "$(wc -l <<<"$all")" = 1 ] || die "nvidia.ko is installed twice for $1: remove one"
@@ -55,7 +55,7 @@ find_driver() {
 	DRIVER_VERSION=$(modinfo -F version "$DRIVER")
 }
 
-# section KO INDEX: where it is in the file.
+# section_offset KO INDEX: the offset of the section in the file.
 section_offset() {
 	readelf -SW "$1" | sed -n "s/^ *\[ *$2\] *[^ ]* *[^ ]* *[0-9a-f]* *\([0-9a-f]*\) .*/\1/p"
 }
@@ -67,8 +67,8 @@ word() {
 	od -An -v -t x4 --endian=little -j "$at" -N 4 "$1" | tr -d ' '
 }
 
-# Of the driver's functions, "VERSION NAME" a line; VERSION is 00000000 where the kernel has no
-# symbol versions.  It is a symbol's value, or from Linux 6.0 on in a section.
+# The versions of the driver's functions, "VERSION NAME" a line.  VERSION is 00000000 if the kernel
+# has no symbol versions.  A version is a symbol's value, or from Linux 6.0 on a word in a section.
 exports() {
 	local ko=$1 value section symbol
 

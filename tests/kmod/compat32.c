@@ -130,7 +130,7 @@ static void test_caps(int ctx)
 		       caps.out_host_page_size == PAGE && caps.out_slots,
 	       "GDMABUF_CAPS answers a 32-bit process.");
 	expect(gdm(ctx, GDMABUF_CAPS, (void *)-(long)PAGE) == -EFAULT,
-	       "EFAULT for a structure that is not in its address space.");
+	       "A structure outside the address space fails with EFAULT.");
 }
 
 static void test_dmabuf(const struct gdmabuf_export *e, volatile unsigned char *memory)
@@ -143,7 +143,7 @@ static void test_dmabuf(const struct gdmabuf_export *e, volatile unsigned char *
 	all[0] = 1;
 	memory[PAGE] = 2;
 	expect(memory[0] == 1 && all[PAGE] == 2 && second[0] == 2,
-	       "The dma-buf is the process's memory, and mmap2()'s offset counts.");
+	       "The dma-buf shows the process's memory, at the offset of mmap2().");
 	unmap(all, 2 * PAGE);
 	unmap(second, PAGE);
 }
@@ -155,7 +155,7 @@ static void test_query(int ctx, const struct gdmabuf_export *e)
 	expect(!gdm(ctx, GDMABUF_QUERY, &query) && query.out_address == e->address &&
 		       query.out_length == 2 * PAGE && query.out_pin_length == 2 * PAGE &&
 		       query.out_slot == e->out_slot && query.out_kind == GDMABUF_KIND_HOST,
-	       "GDMABUF_QUERY tells the address.");
+	       "GDMABUF_QUERY gives the address.");
 }
 
 static void test_high_address(int ctx, const volatile void *memory)
@@ -163,7 +163,7 @@ static void test_high_address(int ctx, const volatile void *memory)
 	struct gdmabuf_export e = export(1ULL << 32 | (unsigned long)memory, 2 * PAGE, 0);
 
 	expect(gdm(ctx, GDMABUF_EXPORT_HOST, &e) == -EFAULT,
-	       "EFAULT for an address beyond 4 GiB, which is not cut to 32 bits.");
+	       "An address beyond 4 GiB fails with EFAULT, and is not cut to 32 bits.");
 }
 
 static void test_status(int ctx, const struct gdmabuf_export *e, volatile unsigned char *memory)
@@ -171,10 +171,10 @@ static void test_status(int ctx, const struct gdmabuf_export *e, volatile unsign
 	volatile __u32 *status = (void *)map(4 * PAGE, PROT_READ, MAP_SHARED, ctx, 0);
 
 	expect(mapped(status) && status[e->out_slot] == e->out_generation,
-	       "The status page says that the address is good.");
+	       "The status page shows a valid export.");
 	unmap(memory, 2 * PAGE);
 	expect(status[e->out_slot] == (e->out_generation | 1),
-	       "The status page says that the range was unmapped.");
+	       "The status page shows a stale export after munmap().");
 }
 
 static void test_drop(int ctx, const struct gdmabuf_export *e)
@@ -183,11 +183,12 @@ static void test_drop(int ctx, const struct gdmabuf_export *e)
 				     .slot = e->out_slot,
 				     .generation = e->out_generation };
 
-	expect(gdm(ctx, GDMABUF_DROP, &id) == -EBUSY, "GDMABUF_DROP says that a dma-buf is open.");
+	expect(gdm(ctx, GDMABUF_DROP, &id) == -EBUSY,
+	       "GDMABUF_DROP fails with EBUSY while a dma-buf is open.");
 	call(__NR_close, e->out_fd, 0, 0, 0, 0, 0);
 	for (int i = 0; i < 200 && gdm(ctx, GDMABUF_DROP, &id) != -ENOENT; i++)
 		wait_5_ms();
-	expect(gdm(ctx, GDMABUF_DROP, &id) == -ENOENT, "The last close gave the pages back.");
+	expect(gdm(ctx, GDMABUF_DROP, &id) == -ENOENT, "The last close unpins the pages.");
 }
 
 static void test_budget_and_stats(int ctx)
@@ -216,7 +217,7 @@ void start(void)
 	expect(ctx >= 0 && mapped(memory), "A 32-bit process opens /dev/gdmabuf.");
 	test_caps(ctx);
 	expect(!gdm(ctx, GDMABUF_EXPORT_HOST, &e) && e.out_fd >= 0 && e.out_generation,
-	       "GDMABUF_EXPORT_HOST exports its memory.");
+	       "GDMABUF_EXPORT_HOST exports the memory of a 32-bit process.");
 	test_dmabuf(&e, memory);
 	test_query(ctx, &e);
 	test_high_address(ctx, memory);

@@ -1,16 +1,16 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sourced by scripts that take Debian's packages without installing them.
+# Sourced by scripts that download Debian's packages and install nothing.
 #
-# apt runs on lists of its own in $APT, which apt_update() sets, and from the system's
-# configuration takes the archives' addresses.  The caller has die() and say(), and may
-# remove $APT when it has its packages.
+# apt uses private lists in $APT, which apt_update() sets, and takes the archives' addresses from
+# the system's configuration.  The caller defines die() and say(), and may remove $APT after the
+# last download.
 
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# apt-get and the like, on lists of our own; with no dpkg status, so that what is
-# installed on this machine does not count.
+# private COMMAND...: runs apt-get and the like on the private lists.  The dpkg status is empty, so
+# packages installed on this machine do not count.
 private() {
 	"$@" -q -o Dir::Etc::SourceList="$APT/sources.list" -o Dir::Etc::SourceParts=/dev/null \
 		-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null \
@@ -20,8 +20,8 @@ private() {
 		-o Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false
 }
 
-# The machine's archives: "ADDRESS SUITE" for each source that has Debian's main.
-# apt prints what it would fetch, so both forms of its sources are understood.
+# Prints "ADDRESS SUITE" for each of the machine's sources with Debian's main.  The input is apt's
+# list of files to fetch, so both formats of sources are understood.
 archives() {
 	local empty failed=0
 
@@ -33,14 +33,13 @@ archives() {
 	return $failed
 }
 
-# The address of Debian's main archive; of archives()' output.
+# Filters the output of archives(): prints the address of Debian's main archive.
 main_archive() {
 	awk '$2 ~ /^(bookworm|trixie|forky|sid|(old)?stable|testing|unstable)$/ && !n++ { print $1 }'
 }
 
-# source_line ADDRESS SUITE COMPONENT.  The keyring of bookworm is enough for trixie, which is
-# signed with bookworm's key as well as its own.  A machine without Debian's keyring has
-# apt's own trusted keys.
+# source_line ADDRESS SUITE COMPONENT.  The keyring of bookworm suffices for trixie, which is signed
+# with bookworm's key as well.  On a machine without Debian's keyring, apt's own trusted keys apply.
 source_line() {
 	local signed=
 
@@ -48,7 +47,7 @@ source_line() {
 	echo "deb $signed$*"
 }
 
-# apt_update DIR LINE...: sets APT=DIR, with LINEs as the sources.
+# apt_update DIR LINE...: sets APT=DIR and takes LINEs as the sources.
 apt_update() {
 	APT=$1
 	shift
@@ -59,7 +58,7 @@ apt_update() {
 		die "the package lists cannot be downloaded, see apt's message above"
 }
 
-# unpack DIR PACKAGE...: downloads them and unpacks them in DIR.
+# unpack DIR PACKAGE...: downloads the packages and unpacks them in DIR.
 unpack() {
 	local into=$1 debs=$APT/debs deb
 

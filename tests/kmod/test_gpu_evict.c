@@ -251,7 +251,8 @@ static void export_twice_as_other_user(void *arg)
 }
 
 TEST(gpu_evicts_no_more_than_owed,
-     "An idle pin of another user larger than the excess of that user's share is kept.")
+     "An export evicts another user's idle pin only if the pin is no larger than the excess of "
+     "the user's share.")
 {
 	struct setup s = gpu_test_begin();
 	struct gdm_export a, b;

@@ -43,6 +43,16 @@ int process_count_mappings(const char *text)
 	return count;
 }
 
+bool process_descriptors_at_most(void *count)
+{
+	return process_count_descriptors() <= *(int *)count;
+}
+
+bool process_threads_at_most(void *count)
+{
+	return process_count_threads() <= *(int *)count;
+}
+
 bool process_settles(bool (*condition)(void *), void *arg)
 {
 	const struct timespec ms = { 0, 1000000 };

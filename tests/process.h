@@ -17,6 +17,10 @@ int process_count_threads(void);
 /* Polls @condition, ten seconds at most; false means that the condition never held. */
 bool process_settles(bool (*condition)(void *), void *arg);
 
+/* For process_settles(): whether at most *@count descriptors are open, or threads run. */
+bool process_descriptors_at_most(void *count);
+bool process_threads_at_most(void *count);
+
 /* The limit becomes @count descriptors, or the hard limit if that is less; @before is restored
  * with setrlimit(2). */
 void process_limit_descriptors(rlim_t count, struct rlimit *before);

@@ -15,13 +15,11 @@ const cl_import_properties_arm application_keeps[] = {
 
 struct buffer buffer_open(const char *name, const cl_import_properties_arm *properties)
 {
-	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
-							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
 	struct buffer buffer = { .fd = fake_dmabuf_create(name, SIZE) };
 	cl_int err = 1;
 
-	buffer.mem = fix.import(fix.context, CL_MEM_READ_WRITE, properties ? properties : dma_buf,
-				&buffer.fd, SIZE, &err);
+	buffer.mem = fix.import(fix.context, CL_MEM_READ_WRITE,
+				properties ? properties : fixture_dma_buf, &buffer.fd, SIZE, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	buffer.seen = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd, 0);
 	EXPECT(buffer.seen != MAP_FAILED);
@@ -38,12 +36,25 @@ void buffer_close(struct buffer *buffer)
 
 struct run run_open(cl_command_queue_properties properties)
 {
-	struct run r;
+	struct run r = { .mapped_before = process_count_mappings("fake-dmabuf") };
 
 	fixture_reset();
 	fixture_open();
 	r.queue = fixture_create_queue(properties | CL_QUEUE_PROFILING_ENABLE);
 	r.a = buffer_open("a", NULL);
+	r.kernel = fixture_create_increment(r.a.mem);
+	return r;
+}
+
+struct run run_open_for_host(cl_command_queue_properties properties)
+{
+	struct run r = { .mapped_before = process_count_mappings("fake-dmabuf") };
+
+	fixture_reset();
+	setenv("CLIMPORT_VERSION", "1.1.0", 1);
+	fixture_open();
+	r.queue = fixture_create_queue(properties);
+	r.a = buffer_open("a", runtime_keeps);
 	r.kernel = fixture_create_increment(r.a.mem);
 	return r;
 }
@@ -101,6 +112,15 @@ void expect_no_sync(const char *name)
 	snprintf(end, sizeof(end), "sync END %s ", name);
 	expect_count(start, 0);
 	expect_count(end, 0);
+}
+
+enqueue_count_fn access_find_count_function(void)
+{
+	enqueue_count_fn function = (enqueue_count_fn)cl.clGetExtensionFunctionAddressForPlatform(
+		fix.platform, "clEnqueueNDCountKernelINTEL");
+
+	EXPECT(function);
+	return function;
 }
 
 cl_event user_event_create(void)

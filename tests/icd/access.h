@@ -30,6 +30,7 @@ struct run {
 	cl_command_queue queue;
 	struct buffer a;
 	cl_kernel kernel;
+	int mapped_before; /* fake dma-bufs that earlier tests left mapped */
 };
 
 #define OUT_OF_ORDER CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
@@ -67,6 +68,12 @@ static const struct event_kind {
 } event_kinds[] = { { "without_event", false }, { "with_event", true } };
 
 struct run run_open(cl_command_queue_properties properties);
+
+/*
+ * A run of version 1.1.0, which permits the host's commands, on an import whose consistency the
+ * runtime keeps.  The queue has no profiling.
+ */
+struct run run_open_for_host(cl_command_queue_properties properties);
 void run_close(struct run *r);
 
 /* run_close() without fixture_close(). */
@@ -87,6 +94,13 @@ void expect_bracket(const char *name, const char *kernel);
 
 /* Fails the test if the trace has a START or an END of the buffer @name. */
 void expect_no_sync(const char *name);
+
+/* clEnqueueNDCountKernelINTEL. */
+typedef cl_int(CL_API_CALL *enqueue_count_fn)(cl_command_queue queue, cl_kernel kernel,
+					      cl_uint dims, const size_t *offset,
+					      const size_t *count, const size_t *local, cl_uint num,
+					      const cl_event *list, cl_event *event);
+enqueue_count_fn access_find_count_function(void);
 
 cl_event user_event_create(void);
 void fixture_complete_event(cl_event event, cl_int status);

@@ -11,8 +11,12 @@
 struct _cl_icd_dispatch cl;
 struct fixture fix;
 
+const cl_import_properties_arm fixture_dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+						     0 };
+
 static pthread_mutex_t notice_lock = PTHREAD_MUTEX_INITIALIZER; /* fix.notices and fix.notice */
 static long alive_before;
+static char cache_directory[32];
 static char last_copy[32]; /* the copy's file stays, for the sanitizers' reports */
 
 static const char source[] =
@@ -116,6 +120,24 @@ void fixture_reset(void)
 	alive_before = stub_live_all();
 }
 
+void fixture_create_cache(void)
+{
+	fixture_remove_cache();
+	strcpy(cache_directory, "/tmp/climport-XXXXXX");
+	EXPECT(mkdtemp(cache_directory));
+	setenv("XDG_CACHE_HOME", cache_directory, 1);
+}
+
+void fixture_remove_cache(void)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "rm -rf %s", cache_directory);
+	if (*cache_directory && system(command))
+		printf("# %s is left\n", cache_directory);
+	*cache_directory = '\0';
+}
+
 static void fixture_open_program(void)
 {
 	const char *text = source;
@@ -169,6 +191,11 @@ bool fixture_is_unmapped(void *arg)
 	return !process_count_mappings("fake-dmabuf");
 }
 
+bool fixture_mapped_at_most(void *count)
+{
+	return process_count_mappings("fake-dmabuf") <= *(int *)count;
+}
+
 void fixture_release(void)
 {
 	cl.clReleaseProgram(fix.program);
@@ -201,10 +228,8 @@ cl_mem fixture_import_host(cl_mem_flags flags, void *memory, size_t size)
 
 cl_mem fixture_import_dmabuf(int fd, size_t size)
 {
-	static const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM,
-							       CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
 	cl_int err = 1;
-	cl_mem mem = fix.import(fix.context, CL_MEM_READ_WRITE, properties, &fd, size, &err);
+	cl_mem mem = fix.import(fix.context, CL_MEM_READ_WRITE, fixture_dma_buf, &fd, size, &err);
 
 	if (err)
 		printf("# %s\n", fix.notice);
@@ -217,6 +242,15 @@ bool fixture_is_import(cl_mem mem)
 {
 	return cl.clEnqueueFillBuffer(fix.queue, mem, NULL, 0, 0, 4, 0, NULL, NULL) ==
 	       CL_INVALID_OPERATION;
+}
+
+bool fixture_device_reports(cl_device_id device, const char *begin)
+{
+	char text[512] = "";
+
+	EXPECT_EQ(cl.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL),
+		  CL_SUCCESS);
+	return strstr(text, begin);
 }
 
 cl_mem fixture_create_sub_buffer(cl_mem parent, size_t origin, size_t size)
@@ -245,6 +279,20 @@ cl_mem fixture_create_image(cl_mem_object_type type, cl_mem buffer, size_t width
 
 	EXPECT_EQ(err, CL_SUCCESS);
 	return mem;
+}
+
+cl_mem fixture_try_image(cl_mem_flags flags, cl_mem buffer, cl_int *err)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = 4,
+		.image_height = 4,
+		.image_row_pitch = 64,
+		.mem_object = buffer,
+	};
+
+	return cl.clCreateImage(fix.context, flags, &format, &desc, NULL, err);
 }
 
 cl_int fixture_import_error(cl_context context, cl_mem_flags flags,

@@ -43,9 +43,16 @@ struct fixture {
 
 extern struct fixture fix;
 
+/* The property list of an import of a dma-buf. */
+extern const cl_import_properties_arm fixture_dma_buf[];
+
 void fixture_reset(void);
 void fixture_open(void);
 void fixture_close(void);
+
+/* After fixture_reset(): keeps results in a new directory, until fixture_remove_cache(). */
+void fixture_create_cache(void);
+void fixture_remove_cache(void);
 
 /* fixture_close() without the check for live objects. */
 void fixture_release(void);
@@ -71,6 +78,9 @@ cl_mem fixture_create_sub_buffer(cl_mem parent, size_t origin, size_t size);
 cl_mem fixture_create_image(cl_mem_object_type type, cl_mem buffer, size_t width, size_t height,
 			    size_t pitch);
 
+/* Returns a 4 x 4 image with a row pitch of 64 bytes on @buffer, or NULL and the error. */
+cl_mem fixture_try_image(cl_mem_flags flags, cl_mem buffer, cl_int *err);
+
 /*
  * Whether @mem is an import, as an application sees: a forbidden call fails.  @mem must be a
  * buffer.
@@ -89,6 +99,9 @@ cl_int fixture_enqueue(cl_command_queue queue, cl_kernel kernel, cl_uint num, co
 /* Creates the kernel increment on @mem, runs a single work-item and waits. */
 void fixture_increment(cl_mem mem);
 
+/* Whether the name of an extension of @device begins with @begin. */
+bool fixture_device_reports(cl_device_id device, const char *begin);
+
 cl_command_queue fixture_create_queue(cl_command_queue_properties properties);
 cl_int fixture_event_status(cl_event event);
 
@@ -101,5 +114,8 @@ unsigned char *pages_hole(void);
 
 /* For process_settles(): whether no fake dma-buf is mapped. */
 bool fixture_is_unmapped(void *);
+
+/* For process_settles(): whether at most *@count fake dma-bufs are mapped. */
+bool fixture_mapped_at_most(void *count);
 
 #endif

@@ -5,17 +5,6 @@
 #include <unistd.h>
 
 unsigned char uuid[16];
-char cache_directory[32];
-
-static void remove_cache(void)
-{
-	char command[64];
-
-	snprintf(command, sizeof(command), "rm -rf %s", cache_directory);
-	if (*cache_directory && system(command))
-		printf("# %s is left\n", cache_directory);
-	*cache_directory = '\0';
-}
 
 struct fake_vulkan *opaque_reset(void)
 {
@@ -23,10 +12,7 @@ struct fake_vulkan *opaque_reset(void)
 
 	EXPECT(vk);
 	fixture_reset();
-	remove_cache();
-	strcpy(cache_directory, "/tmp/climport-XXXXXX");
-	EXPECT(mkdtemp(cache_directory));
-	setenv("XDG_CACHE_HOME", cache_directory, 1);
+	fixture_create_cache();
 	fake_cuda_reset(1);
 	stub_set(STUB_OPAQUE, 1);
 	stub_uuid(0, uuid);
@@ -59,16 +45,7 @@ struct fake_vulkan *open_caching(void)
 void opaque_close(void)
 {
 	fixture_close();
-	remove_cache();
-}
-
-bool opaque_device_reports(const char *name)
-{
-	char text[512] = "";
-
-	EXPECT_EQ(cl.clGetDeviceInfo(fix.device[0], CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL),
-		  CL_SUCCESS);
-	return strstr(text, name);
+	fixture_remove_cache();
 }
 
 size_t opaque_query_size(cl_mem mem, cl_mem_info name)

@@ -15,7 +15,6 @@
 #define ALIGN 128 /* CL_DEVICE_MEM_BASE_ADDR_ALIGN of the stub, in bytes */
 
 extern unsigned char uuid[16];
-extern char cache_directory[32];
 
 struct fake_vulkan *opaque_reset(void);
 
@@ -32,8 +31,6 @@ const char *opaque_read_method(cl_uint type);
 struct fake_vulkan *open_caching(void);
 
 void opaque_close(void);
-
-bool opaque_device_reports(const char *name);
 
 size_t opaque_query_size(cl_mem mem, cl_mem_info name);
 

@@ -39,16 +39,6 @@ void row_expect_all_inside(int kernels)
 	EXPECT_EQ(found, kernels);
 }
 
-row_enqueue_count_fn row_find_count_function(void)
-{
-	row_enqueue_count_fn function =
-		(row_enqueue_count_fn)cl.clGetExtensionFunctionAddressForPlatform(
-			fix.platform, "clEnqueueNDCountKernelINTEL");
-
-	EXPECT(function);
-	return function;
-}
-
 bool row_has_ended(void *unused)
 {
 	int ends = stub_trace_count("sync END a");

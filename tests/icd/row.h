@@ -25,14 +25,6 @@ void row_let_go(cl_event go);
 /* Fails the test unless every kernel of the trace runs between a START and an END of "a". */
 void row_expect_all_inside(int kernels);
 
-typedef cl_int(CL_API_CALL *row_enqueue_count_fn)(cl_command_queue queue, cl_kernel kernel,
-						  cl_uint dims, const size_t *offset,
-						  const size_t *count, const size_t *local,
-						  cl_uint num, const cl_event *list,
-						  cl_event *event);
-
-row_enqueue_count_fn row_find_count_function(void);
-
 /* Whether all kernels enqueued so far, three or more, are complete, and every START has its END. */
 bool row_has_ended(void *unused);
 

@@ -248,20 +248,12 @@ TEST(task, "clEnqueueTask brackets the imports that its kernel uses.")
 	access_args_close(&t);
 }
 
-typedef cl_int(CL_API_CALL *enqueue_count_fn)(cl_command_queue queue, cl_kernel kernel,
-					      cl_uint dims, const size_t *offset,
-					      const size_t *count, const size_t *local, cl_uint num,
-					      const cl_event *list, cl_event *event);
-
 TEST(count_kernel, "clEnqueueNDCountKernelINTEL brackets the imports that its kernel uses.")
 {
 	struct two t = access_args_open(NULL, NULL);
-	enqueue_count_fn enqueue_count =
-		(enqueue_count_fn)cl.clGetExtensionFunctionAddressForPlatform(
-			fix.platform, "clEnqueueNDCountKernelINTEL");
+	enqueue_count_fn enqueue_count = access_find_count_function();
 	const size_t one = 1;
 
-	EXPECT(enqueue_count);
 	EXPECT_EQ(enqueue_count(NULL, t.kernel, 1, NULL, &one, &one, 0, NULL, NULL),
 		  CL_INVALID_COMMAND_QUEUE);
 	EXPECT_EQ(enqueue_count(fix.queue, t.kernel, 1, NULL, &one, &one, 0, NULL, NULL),
@@ -345,13 +337,12 @@ TEST(host_imports, "Imports of host memory are not bracketed.")
 
 TEST(read_only, "An import that devices only read is begun and ended for reading.")
 {
-	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
-							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
 	struct two t = access_args_open(NULL, NULL);
 	int read_only = fake_dmabuf_reopen(t.a.fd, O_RDONLY);
 	cl_kernel kernel = fixture_create_kernel("vector_add");
 	cl_int err;
-	cl_mem mem = fix.import(fix.context, CL_MEM_READ_WRITE, dma_buf, &read_only, SIZE, &err);
+	cl_mem mem =
+		fix.import(fix.context, CL_MEM_READ_WRITE, fixture_dma_buf, &read_only, SIZE, &err);
 
 	EXPECT_EQ(err, CL_SUCCESS);
 	set_arg(kernel, 0, t.b.mem);

@@ -128,24 +128,14 @@ TEST_EACH(enqueue_fails, struct driver_kind, driver_kinds,
 	EXPECT_EQ(stub_trace_count("sync START a"), stub_trace_count("sync END a"));
 }
 
-static int mapped_before; /* mappings of earlier tests, left by drivers without callbacks */
-
-static bool access_fail_is_unmapped(void *unused)
-{
-	(void)unused;
-	return process_count_mappings("fake-dmabuf") <= mapped_before;
-}
-
 /*
  * A driver like PoCL 3.1, and a thread with pauses between enqueues.  The alarm kills a hanging
  * test.
  */
 static struct run run_slowly(const struct driver_kind *row)
 {
-	struct run r;
+	struct run r = run_open(row->properties);
 
-	mapped_before = process_count_mappings("fake-dmabuf");
-	r = run_open(row->properties);
 	alarm(60);
 	stub_set(STUB_NO_FAILURE_BEHIND, 1);
 	stub_set(STUB_NO_FAILURE_CALLBACK, row->quirk);
@@ -157,7 +147,7 @@ static struct run run_slowly(const struct driver_kind *row)
 static void close_slowly(struct run *r, const struct driver_kind *row)
 {
 	run_release(r);
-	EXPECT(process_settles(access_fail_is_unmapped, NULL));
+	EXPECT(process_settles(fixture_mapped_at_most, &r->mapped_before));
 	if (row->quirk)
 		fixture_release();
 	else
@@ -331,16 +321,9 @@ TEST_EACH(wait_list_fails_early, struct driver_kind, driver_kinds,
  */
 static struct run run_host_access(const struct driver_kind *row, int delay)
 {
-	struct run r;
+	struct run r = run_open_for_host(row->properties);
 
-	mapped_before = process_count_mappings("fake-dmabuf");
-	fixture_reset();
-	setenv("CLIMPORT_VERSION", "1.1.0", 1);
-	fixture_open();
 	alarm(60);
-	r.queue = fixture_create_queue(row->properties);
-	r.a = buffer_open("a", runtime_keeps);
-	r.kernel = fixture_create_increment(r.a.mem);
 	stub_reset();
 	stub_set(STUB_NO_FAILURE_BEHIND, 1);
 	stub_set(STUB_NO_FAILURE_CALLBACK, row->quirk);

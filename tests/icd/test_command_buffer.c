@@ -638,12 +638,6 @@ TEST(recording_fails,
 	changing_close(&c);
 }
 
-/* For process_settles(): whether *@count fake dma-bufs are mapped. */
-static bool is_mapped(void *count)
-{
-	return process_count_mappings("fake-dmabuf") == *(int *)count;
-}
-
 TEST_EACH(replaced_and_released, struct update_form, update_forms,
 	  "An import that was replaced and released is unmapped at once.")
 {
@@ -654,7 +648,7 @@ TEST_EACH(replaced_and_released, struct update_form, update_forms,
 	EXPECT_EQ(list_update(c.list, c.command, &c.b.mem), CL_SUCCESS);
 	EXPECT_EQ(list_update(c.list, c.command, &c.a.mem), CL_SUCCESS);
 	cl.clReleaseMemObject(c.b.mem);
-	EXPECT(process_settles(is_mapped, &without_b));
+	EXPECT(process_settles(fixture_mapped_at_most, &without_b));
 	c.b.mem = cl.clCreateBuffer(fix.context, 0, SIZE, NULL, NULL);
 	changing_close(&c);
 }
@@ -677,7 +671,7 @@ TEST(many_updates,
 	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
 	expect_count("sync START frame ", 1);
 	EXPECT_EQ(list_update(c.list, c.command, &c.a.mem), CL_SUCCESS);
-	EXPECT(process_settles(is_mapped, &mapped));
+	EXPECT(process_settles(fixture_mapped_at_most, &mapped));
 	EXPECT_EQ(process_count_descriptors(), fds);
 	changing_close(&c);
 }

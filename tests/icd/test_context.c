@@ -218,8 +218,6 @@ TEST(failed_creation, "A failed creation of a context is passed on, and leaves n
 }
 
 static const cl_import_properties_arm unknown_property[] = { 0x1234, 1, 0 };
-static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
-						    0 };
 static int no_descriptor = -1;
 
 static void *page_of_memory(void)
@@ -259,8 +257,8 @@ static const struct mistake {
 	{ "size_zero", CL_INVALID_BUFFER_SIZE, 0, NULL, page_of_memory, 0 },
 	{ "size_max", CL_INVALID_BUFFER_SIZE, 0, NULL, page_of_memory, SIZE_MAX },
 	{ "unmapped", CL_INVALID_OPERATION, 0, NULL, unmapped_memory, 16 },
-	{ "bad_descriptor", CL_INVALID_VALUE, 0, dma_buf, bad_descriptor, 4096 },
-	{ "unmapped_descriptor", CL_INVALID_VALUE, 0, dma_buf, unmapped_memory, 4096 },
+	{ "bad_descriptor", CL_INVALID_VALUE, 0, fixture_dma_buf, bad_descriptor, 4096 },
+	{ "unmapped_descriptor", CL_INVALID_VALUE, 0, fixture_dma_buf, unmapped_memory, 4096 },
 };
 
 TEST_EACH(message, struct mistake, mistakes,

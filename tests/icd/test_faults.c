@@ -42,12 +42,10 @@ static void attempt_add_error(struct attempt *r, cl_int err)
 
 static void do_import(struct attempt *r, bool of_dmabuf)
 {
-	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
-							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
 	cl_int err = 1;
 
 	if (of_dmabuf)
-		r->mem = fix.import(fix.context, 0, dma_buf, &fd, SIZE, &err);
+		r->mem = fix.import(fix.context, 0, fixture_dma_buf, &fd, SIZE, &err);
 	else
 		r->mem = fix.import(fix.context, 0, NULL, memory, SIZE, &err);
 	attempt_add_object(r, r->mem, err);

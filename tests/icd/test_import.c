@@ -9,9 +9,6 @@
 #include <unistd.h>
 
 static const cl_import_properties_arm host[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 };
-static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
-						    0 };
-
 TEST(host_buffer, "A host import is the driver's buffer over exactly the imported memory.")
 {
 	unsigned char *memory;
@@ -45,11 +42,6 @@ TEST(too_large_for_device, "A size above CL_DEVICE_MAX_MEM_ALLOC_SIZE is CL_INVA
 	fixture_close();
 }
 
-static bool are_fds(void *count)
-{
-	return process_count_descriptors() <= *(int *)count;
-}
-
 TEST(descriptor_stays,
      "The descriptor stays the application's, and the application may close the descriptor at "
      "once.")
@@ -71,7 +63,7 @@ TEST(descriptor_stays,
 	cl.clReleaseMemObject(mem);
 	fds--;
 	EXPECT(process_settles(fixture_is_unmapped, NULL));
-	EXPECT(process_settles(are_fds, &fds));
+	EXPECT(process_settles(process_descriptors_at_most, &fds));
 	fixture_close();
 }
 
@@ -86,7 +78,7 @@ TEST(descriptors_given_back, "A thousand imports and releases leave the descript
 	fds = process_count_descriptors();
 	for (int i = 0; i < 1000; i++)
 		cl.clReleaseMemObject(fixture_import_dmabuf(fd, 4096));
-	EXPECT(process_settles(are_fds, &fds));
+	EXPECT(process_settles(process_descriptors_at_most, &fds));
 	close(fd);
 	fixture_close();
 }
@@ -112,7 +104,7 @@ TEST(native,
 	EXPECT_EQ(stub_arg("clImportMemoryARM", 3), (uintptr_t)memory);
 	EXPECT_EQ(stub_arg("clImportMemoryARM", 4), 100);
 	cl.clReleaseMemObject(mem);
-	mem = fix.import(fix.context, 0, dma_buf, &fd, 4096, &err);
+	mem = fix.import(fix.context, 0, fixture_dma_buf, &fd, 4096, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT_EQ(stub_calls("clImportMemoryARM"), 2);
 	cl.clReleaseMemObject(mem);

@@ -4,9 +4,6 @@
 
 #include <unistd.h>
 
-static const cl_import_properties_arm khr_dma_buf[] = { CL_IMPORT_TYPE_ARM,
-							CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
-
 static void khr_open(enum stub_option option, long value)
 {
 	fixture_reset();
@@ -23,7 +20,7 @@ TEST(dma_buf_refused,
 
 	khr_open(STUB_COPYING, 1);
 	fd = fake_dmabuf_create("a", 4096);
-	EXPECT_EQ(fixture_import_error(fix.context, 0, khr_dma_buf, &fd, 4096),
+	EXPECT_EQ(fixture_import_error(fix.context, 0, fixture_dma_buf, &fd, 4096),
 		  CL_INVALID_PROPERTY);
 	EXPECT(strstr(fix.notice,
 		      "by cl_khr_external_memory_dma_buf, which climport does not use"));
@@ -57,11 +54,6 @@ TEST(dma_buf_by_host_ptr,
 	close(fd);
 }
 
-static bool khr_nothing_runs(void *threads)
-{
-	return process_count_threads() <= *(int *)threads;
-}
-
 TEST(hanging_driver,
      "If a device's self-test hangs, the message for a refused dma-buf names the hang and not the "
      "extension.")
@@ -72,11 +64,11 @@ TEST(hanging_driver,
 	threads = process_count_threads();
 	fd = fake_dmabuf_create("a", 4096);
 	stub_set(STUB_HANG, 1);
-	EXPECT_EQ(fixture_import_error(fix.context, 0, khr_dma_buf, &fd, 4096),
+	EXPECT_EQ(fixture_import_error(fix.context, 0, fixture_dma_buf, &fd, 4096),
 		  CL_INVALID_PROPERTY);
 	EXPECT(strstr(fix.notice, "did not end within 5 seconds"));
 	stub_set(STUB_HANG, 0);
-	EXPECT(process_settles(khr_nothing_runs, &threads));
+	EXPECT(process_settles(process_threads_at_most, &threads));
 	fixture_close();
 	close(fd);
 }

@@ -5,28 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int mapped_before; /* mappings of earlier tests, left by drivers without callbacks */
-
-static bool mapping_is_unmapped(void *unused)
-{
-	(void)unused;
-	return process_count_mappings("fake-dmabuf") <= mapped_before;
-}
-
-static struct run map_open(cl_command_queue_properties properties)
-{
-	struct run r;
-
-	fixture_reset();
-	mapped_before = process_count_mappings("fake-dmabuf");
-	setenv("CLIMPORT_VERSION", "1.1.0", 1);
-	fixture_open();
-	r.queue = fixture_create_queue(properties);
-	r.a = buffer_open("a", runtime_keeps);
-	r.kernel = fixture_create_increment(r.a.mem);
-	return r;
-}
-
 static void *mapping_enqueue_map(const struct run *r, cl_bool blocking, const cl_event *go,
 				 cl_event *done)
 {
@@ -69,7 +47,7 @@ static bool mapping_has_ended(void *unused)
 TEST(list_of_none,
      "A map with an event list of length 0 gets the driver's CL_INVALID_EVENT_WAIT_LIST.")
 {
-	struct run r = map_open(0);
+	struct run r = run_open_for_host(0);
 	cl_event none = NULL;
 	cl_int err = CL_SUCCESS;
 
@@ -83,7 +61,7 @@ TEST(list_of_none,
 TEST_EACH(start_fails, struct queue_kind, queue_kinds,
 	  "If START of a map failed, the unmap makes no END.")
 {
-	struct run r = map_open(row->properties);
+	struct run r = run_open_for_host(row->properties);
 	cl_event done;
 	void *mapped;
 
@@ -98,7 +76,7 @@ TEST_EACH(start_fails, struct queue_kind, queue_kinds,
 TEST_EACH(wait_list_fails, struct driver_kind, driver_kinds,
 	  "If the wait list of a map failed, the unmap makes no END.")
 {
-	struct run r = map_open(row->properties);
+	struct run r = run_open_for_host(row->properties);
 	cl_event go = user_event_create(), done;
 	void *mapped;
 
@@ -115,7 +93,7 @@ TEST_EACH(wait_list_fails, struct driver_kind, driver_kinds,
 
 TEST(unmap_refused, "If the driver refuses an unmap, the next unmap makes the END.")
 {
-	struct run r = map_open(0);
+	struct run r = run_open_for_host(0);
 	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
 
 	stub_fail("clEnqueueUnmapMemObject", 1, CL_OUT_OF_RESOURCES);
@@ -130,7 +108,7 @@ TEST(unmap_refused, "If the driver refuses an unmap, the next unmap makes the EN
 TEST_EACH(unmap_fails, struct queue_kind, queue_kinds,
 	  "If the wait list of an unmap fails, access is ended.")
 {
-	struct run r = map_open(row->properties);
+	struct run r = run_open_for_host(row->properties);
 	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
 	cl_event go = user_event_create(), done;
 
@@ -146,7 +124,7 @@ TEST_EACH(unmap_fails, struct queue_kind, queue_kinds,
 TEST_EACH(unmap_fails_silently, struct driver_kind, driver_kinds,
 	  "If the driver reports no failures, the release of the import ends access.")
 {
-	struct run r = map_open(row->properties);
+	struct run r = run_open_for_host(row->properties);
 	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
 	cl_event go = user_event_create(), done;
 
@@ -161,14 +139,14 @@ TEST_EACH(unmap_fails_silently, struct driver_kind, driver_kinds,
 	EXPECT(process_settles(mapping_has_ended, NULL));
 	expect_count("sync START a", 1);
 	expect_count("sync END a", 1);
-	EXPECT(process_settles(mapping_is_unmapped, NULL));
+	EXPECT(process_settles(fixture_mapped_at_most, &r.mapped_before));
 	cl.clReleaseEvent(go);
 	fixture_release(); /* the driver still has the layer's callback */
 }
 
 TEST(never_unmapped, "If a map is never unmapped, the release of the import ends access.")
 {
-	struct run r = map_open(0);
+	struct run r = run_open_for_host(0);
 
 	mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
 	expect_count("sync START a", 1);
@@ -181,7 +159,7 @@ TEST(never_unmapped, "If a map is never unmapped, the release of the import ends
 TEST(released_before_unmap,
      "If an import is released while its unmap is in the queue, the unmap ends access.")
 {
-	struct run r = map_open(0);
+	struct run r = run_open_for_host(0);
 	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
 	cl_event go = user_event_create();
 
@@ -192,7 +170,7 @@ TEST(released_before_unmap,
 	fixture_complete_event(go, CL_COMPLETE);
 	EXPECT(process_settles(mapping_has_ended, NULL));
 	expect_count("sync END a", 1);
-	EXPECT(process_settles(mapping_is_unmapped, NULL));
+	EXPECT(process_settles(fixture_mapped_at_most, &r.mapped_before));
 	cl.clReleaseEvent(go);
 	fixture_close();
 }
@@ -206,7 +184,7 @@ static const struct failed_map {
 TEST_EACH(maps_of_one_pointer, struct failed_map, failed_maps,
 	  "If one of two maps of a pointer failed, the first unmap ends access, once.")
 {
-	struct run r = map_open(0);
+	struct run r = run_open_for_host(0);
 	void *first = NULL, *second;
 	cl_event done;
 
@@ -228,7 +206,7 @@ TEST_EACH(maps_of_one_pointer, struct failed_map, failed_maps,
 
 TEST(callback_refused, "If the layer cannot observe the end of an unmap, access ends at once.")
 {
-	struct run r = map_open(0);
+	struct run r = run_open_for_host(0);
 	void *mapped = mapping_enqueue_map(&r, CL_TRUE, NULL, NULL);
 
 	stub_fail("clSetEventCallback", 1, CL_OUT_OF_HOST_MEMORY);

@@ -175,8 +175,6 @@ TEST(read_only_descriptor,
      "An import by a read-only descriptor is CL_MEM_READ_ONLY, and so are its sub-buffers and "
      "images.")
 {
-	static const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM,
-							       CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
 	const cl_buffer_region region = { 0, 256 };
 	cl_mem mem, sub, made;
 	int fd, read_only;
@@ -186,7 +184,7 @@ TEST(read_only_descriptor,
 	fixture_open();
 	fd = fake_dmabuf_create("a", SIZE);
 	read_only = fake_dmabuf_reopen(fd, O_RDONLY);
-	mem = fix.import(fix.context, CL_MEM_READ_WRITE, properties, &read_only, SIZE, &err);
+	mem = fix.import(fix.context, CL_MEM_READ_WRITE, fixture_dma_buf, &read_only, SIZE, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	expect_flags(mem, CL_MEM_READ_ONLY);
 	sub = cl.clCreateSubBuffer(mem, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region,
@@ -206,10 +204,8 @@ TEST(read_only_descriptor,
 /* Imports the fake dma-buf @fd for @flags, by a descriptor opened with @mode. */
 static cl_mem import_by_mode(int fd, int mode, cl_mem_flags flags, cl_int *err)
 {
-	static const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM,
-							       CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
 	int reopened = fake_dmabuf_reopen(fd, mode);
-	cl_mem mem = fix.import(fix.context, flags, properties, &reopened, SIZE, err);
+	cl_mem mem = fix.import(fix.context, flags, fixture_dma_buf, &reopened, SIZE, err);
 
 	close(reopened);
 	return mem;

@@ -23,8 +23,8 @@ TEST(host_pages, "Kernels work in place on any pages of the host.")
 
 	opaque_reset();
 	fixture_open();
-	EXPECT(opaque_device_reports("cl_arm_import_memory_host"));
-	EXPECT(opaque_device_reports("cl_arm_import_memory_dma_buf"));
+	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
+	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_dma_buf"));
 	EXPECT(!strcmp(opaque_read_method(CL_IMPORT_TYPE_HOST_ARM), "opaque_fd"));
 	EXPECT(!strcmp(opaque_read_method(CL_IMPORT_TYPE_DMA_BUF_ARM), "opaque_fd"));
 	p = pages_map(3);

@@ -140,7 +140,7 @@ TEST(copying_driver, "If the driver copies, no extension is reported and imports
 	stub_set(STUB_OPAQUE_COPIES, 1);
 	stub_set(STUB_COPYING, 1);
 	fixture_open();
-	EXPECT(!opaque_device_reports("cl_arm_import_memory"));
+	EXPECT(!fixture_device_reports(fix.device[0], "cl_arm_import_memory"));
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
 		  CL_INVALID_PROPERTY);
 	opaque_close();
@@ -160,7 +160,7 @@ TEST(vulkan_refuses,
 	vk->matched = 0;
 	vk->fail_call = 1;
 	fixture_open();
-	EXPECT(opaque_device_reports("cl_arm_import_memory_host"));
+	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
 		  CL_INVALID_OPERATION);
 	EXPECT(strstr(fix.notice, "Vulkan refuses"));
@@ -209,12 +209,12 @@ TEST(remembered,
 	unsigned int imports;
 
 	fixture_open();
-	EXPECT(opaque_device_reports("cl_arm_import_memory_host"));
+	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 	EXPECT(vk->imports);
 	fixture_close();
 	imports = vk->imports;
 	fixture_open(); /* a second copy of the layer, as in a second program */
-	EXPECT(opaque_device_reports("cl_arm_import_memory_host"));
+	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 	EXPECT_EQ(vk->imports, imports);
 	opaque_close();
 }
@@ -231,11 +231,6 @@ TEST(not_remembered,
 	fixture_increment(mem);
 	cl.clReleaseMemObject(mem);
 	opaque_close();
-}
-
-static bool are_as_many(void *fds)
-{
-	return process_count_descriptors() <= *(int *)fds;
 }
 
 TEST(nothing_left, "A thousand imports leave no descriptor and no memory.")
@@ -256,7 +251,7 @@ TEST(nothing_left, "A thousand imports leave no descriptor and no memory.")
 			fixture_increment(mem);
 		cl.clReleaseMemObject(mem);
 	}
-	EXPECT(process_settles(are_as_many, &fds));
+	EXPECT(process_settles(process_descriptors_at_most, &fds));
 	EXPECT(process_settles(one_memory, vk));
 	opaque_close();
 	EXPECT_EQ(vk->memories, 0);
@@ -281,7 +276,7 @@ TEST(every_failure,
 		EXPECT(!mem == !!err);
 		if (mem)
 			cl.clReleaseMemObject(mem);
-		EXPECT(process_settles(are_as_many, &fds));
+		EXPECT(process_settles(process_descriptors_at_most, &fds));
 		opaque_close();
 		EXPECT_EQ(vk->memories, 0);
 		if (!failed)
@@ -305,6 +300,6 @@ TEST(bad_descriptor,
 	vk->gpu_count = 1;
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
 		  CL_INVALID_OPERATION);
-	EXPECT(process_settles(are_as_many, &fds));
+	EXPECT(process_settles(process_descriptors_at_most, &fds));
 	opaque_close();
 }

@@ -32,7 +32,7 @@ TEST(counted, "A kernel of clEnqueueNDCountKernelINTEL joins the row.")
 
 	for (int i = 0; i < 100 && starts != 1; i++) {
 		struct run r = run_open(0);
-		row_enqueue_count_fn enqueue_count = row_find_count_function();
+		enqueue_count_fn enqueue_count = access_find_count_function();
 		const size_t one = 1;
 		cl_event go = row_hold_back(&r);
 

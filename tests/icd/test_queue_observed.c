@@ -246,7 +246,7 @@ static void observe_by_command_buffer(struct run *r)
 
 static void observe_by_count_kernel(struct run *r)
 {
-	row_enqueue_count_fn enqueue_count = row_find_count_function();
+	enqueue_count_fn enqueue_count = access_find_count_function();
 	const size_t one = 1;
 	cl_event event;
 

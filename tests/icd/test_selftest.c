@@ -10,24 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool selftest_device_reports(cl_device_id device)
-{
-	char text[512];
-
-	EXPECT_EQ(cl.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL),
-		  CL_SUCCESS);
-	return strstr(text, "cl_arm_import_memory_host") != NULL;
-}
-
 /* Imports of both types are refused, with a sentence. */
 static void selftest_expect_refused(cl_context context)
 {
-	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
-							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
 	int fd = fake_dmabuf_create("a", 4096);
 
 	EXPECT_EQ(fixture_import_error(context, 0, NULL, pages_map(1), 4096), CL_INVALID_PROPERTY);
-	EXPECT_EQ(fixture_import_error(context, 0, dma_buf, &fd, 4096), CL_INVALID_PROPERTY);
+	EXPECT_EQ(fixture_import_error(context, 0, fixture_dma_buf, &fd, 4096),
+		  CL_INVALID_PROPERTY);
 	EXPECT_EQ(process_count_mappings("fake-dmabuf"), 0);
 	close(fd);
 }
@@ -37,7 +27,7 @@ static void expect_copying_refused(enum stub_option option, long value)
 	fixture_reset();
 	stub_set(option, value);
 	fixture_open();
-	EXPECT(!selftest_device_reports(fix.device[0]));
+	EXPECT(!fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 	selftest_expect_refused(fix.context);
 	EXPECT_EQ(fix.notices, 2);
 	fixture_close();
@@ -74,7 +64,7 @@ TEST(lazy_driver, "A driver that starts nothing before a flush is accepted.")
 	fixture_reset();
 	stub_set(STUB_LAZY, 1);
 	fixture_open();
-	EXPECT(selftest_device_reports(fix.device[0]));
+	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 	fixture_close();
 }
 
@@ -84,9 +74,9 @@ TEST(per_device, "Each device of a platform has its own result.")
 	stub_set(STUB_DEVICES, 3);
 	stub_set(STUB_COPYING, 2);
 	fixture_open();
-	EXPECT(selftest_device_reports(fix.device[0]));
-	EXPECT(!selftest_device_reports(fix.device[1]));
-	EXPECT(selftest_device_reports(fix.device[2]));
+	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
+	EXPECT(!fixture_device_reports(fix.device[1], "cl_arm_import_memory_host"));
+	EXPECT(fixture_device_reports(fix.device[2], "cl_arm_import_memory_host"));
 	fixture_close();
 }
 
@@ -131,7 +121,7 @@ TEST(once, "The self-test runs once for a device and a class of memory, and leav
 	alive = stub_live_all();
 	fix.context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, NULL);
 	for (int i = 0; i < 3; i++)
-		EXPECT(selftest_device_reports(fix.device[0]));
+		EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 	for (int i = 0; i < 3; i++)
 		cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	EXPECT_EQ(stub_calls("clBuildProgram"), builds + 2);
@@ -161,7 +151,7 @@ TEST(no_compiler, "If a device runs native kernels, the self-test does not use t
 {
 	fixture_reset();
 	fixture_open();
-	EXPECT(selftest_device_reports(fix.device[0]));
+	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	EXPECT_EQ(stub_calls("clBuildProgram"), 1); /* the fixture's own */
 	fixture_close();
@@ -173,14 +163,9 @@ TEST(compiled_copies, "If a driver copies, a self-test with compiled kernels ref
 	stub_set(STUB_NO_NATIVE_KERNEL, 1);
 	stub_set(STUB_COPYING, 1);
 	fixture_open();
-	EXPECT(!selftest_device_reports(fix.device[0]));
+	EXPECT(!fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 	selftest_expect_refused(fix.context);
 	fixture_close();
-}
-
-static bool nothing_runs(void *threads)
-{
-	return process_count_threads() <= *(int *)threads;
 }
 
 TEST(hanging_driver, "If a driver never answers, queries return and the device is refused.")
@@ -191,12 +176,12 @@ TEST(hanging_driver, "If a driver never answers, queries return and the device i
 	fixture_open();
 	threads = process_count_threads();
 	stub_set(STUB_HANG, 1);
-	EXPECT(!selftest_device_reports(fix.device[0]));
+	EXPECT(!fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
 		  CL_INVALID_PROPERTY);
 	EXPECT(strstr(fix.notice, "did not end within 5 seconds"));
 	stub_set(STUB_HANG, 0);
-	EXPECT(process_settles(nothing_runs, &threads));
+	EXPECT(process_settles(process_threads_at_most, &threads));
 	cl.clReleaseMemObject(
 		fixture_import_host(0, pages_map(1), 4096)); /* the driver has answered at last */
 	fixture_close();
@@ -274,7 +259,7 @@ TEST(not_available,
 {
 	fixture_reset();
 	fixture_open();
-	EXPECT(selftest_device_reports(fix.device[0]));
+	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 	stub_fail("clCreateContext", 1, CL_DEVICE_NOT_AVAILABLE);
 	/* The import's own proof takes the place of the device's. */
 	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
@@ -298,17 +283,14 @@ TEST(not_available_at_first,
 static void file_size_limit_body(void)
 {
 	const struct rlimit nothing = { 0, RLIM_INFINITY };
-	char cache[] = "/tmp/climport-XXXXXX", command[64];
 
 	fixture_reset();
-	EXPECT(mkdtemp(cache));
-	setenv("XDG_CACHE_HOME", cache, 1);
+	fixture_create_cache();
 	fixture_open();
 	EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &nothing), 0);
 	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	fixture_close();
-	snprintf(command, sizeof(command), "rm -rf %s", cache);
-	EXPECT_EQ(system(command), 0);
+	fixture_remove_cache();
 }
 
 TEST(file_size_limit, "A program that may not write files survives its first import.")
@@ -323,7 +305,7 @@ static void no_proc_body(void)
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    umount2("/proc", MNT_DETACH))
 		test_skip("/proc cannot be unmounted");
-	EXPECT(!selftest_device_reports(fix.device[0]));
+	EXPECT(!fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
 		  CL_OUT_OF_RESOURCES);
 	EXPECT(strstr(fix.notice, "/proc"));
@@ -338,8 +320,6 @@ TEST(no_proc, "Without /proc no extension is reported, and imports return an err
 /* The device takes host memory, and refuses dma-bufs. */
 static void expect_no_dmabufs(enum stub_option option)
 {
-	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
-							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
 	int fd;
 
 	fixture_reset();
@@ -347,9 +327,10 @@ static void expect_no_dmabufs(enum stub_option option)
 	/* like oclgrind, which runs commands in clFinish */
 	stub_set(STUB_LAZY, option == STUB_CALLBACK_LATE);
 	fixture_open();
-	EXPECT(selftest_device_reports(fix.device[0]));
+	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 	fd = fake_dmabuf_create("a", 4096);
-	EXPECT_EQ(fixture_import_error(fix.context, 0, dma_buf, &fd, 4096), CL_INVALID_PROPERTY);
+	EXPECT_EQ(fixture_import_error(fix.context, 0, fixture_dma_buf, &fd, 4096),
+		  CL_INVALID_PROPERTY);
 	EXPECT(strstr(fix.notice, "user events, or their callbacks, do not work"));
 	close(fd);
 	fixture_release();
@@ -383,7 +364,7 @@ TEST(never_tested,
 	stub_set(STUB_FAULT_STAYS, 1);
 	stub_fail("clCreateCommandQueue", 1, CL_OUT_OF_HOST_MEMORY);
 	for (int i = 0; i < 20; i++) {
-		EXPECT(!selftest_device_reports(fix.device[0]));
+		EXPECT(!fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
 		EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), 4096),
 			  CL_INVALID_PROPERTY);
 	}
@@ -428,20 +409,6 @@ TEST_EACH(alignment, struct alignment, alignments,
 	fixture_close();
 }
 
-static cl_mem selftest_create_image(cl_mem buffer, cl_int *err)
-{
-	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
-	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D,
-		.image_width = 4,
-		.image_height = 4,
-		.image_row_pitch = 64,
-		.mem_object = buffer,
-	};
-
-	return cl.clCreateImage(fix.context, 0, &format, &desc, NULL, err);
-}
-
 TEST(copied_images, "If images over host memory are copies, 2D images on imports are refused.")
 {
 	cl_mem mem;
@@ -451,7 +418,7 @@ TEST(copied_images, "If images over host memory are copies, 2D images on imports
 	stub_set(STUB_COPYING_IMAGES, 1);
 	fixture_open();
 	mem = fixture_import_host(0, pages_map(1), 4096);
-	EXPECT(!selftest_create_image(mem, &err));
+	EXPECT(!fixture_try_image(0, mem, &err));
 	EXPECT_EQ(err, CL_INVALID_OPERATION);
 	EXPECT(fix.notices > 0);
 	cl.clReleaseMemObject(mem);
@@ -469,7 +436,7 @@ TEST(native_images,
 	stub_set(STUB_IMAGE2D_FROM_BUFFER, 1);
 	fixture_open();
 	mem = fixture_import_host(0, pages_map(1), 4096);
-	image = selftest_create_image(mem, &err);
+	image = fixture_try_image(0, mem, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	EXPECT(stub_arg("clCreateImage", 6) == (uintptr_t)mem);
 	EXPECT_EQ(cl.clGetImageInfo(image, CL_IMAGE_BUFFER, sizeof(parent), &parent, NULL),

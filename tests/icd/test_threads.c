@@ -74,13 +74,11 @@ static void worker_use(struct worker *w, cl_mem mem, const unsigned char *byte)
 
 static void worker_import_and_use(struct worker *w, bool of_dmabuf)
 {
-	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
-							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
 	cl_int err = 1;
 	cl_mem mem;
 
 	if (of_dmabuf)
-		mem = fix.import(fix.context, 0, dma_buf, &w->fd, SIZE, &err);
+		mem = fix.import(fix.context, 0, fixture_dma_buf, &w->fd, SIZE, &err);
 	else
 		mem = fix.import(fix.context, 0, NULL, w->memory + w->number % 3, SIZE - 64, &err);
 	CHECK(!err);

@@ -78,11 +78,9 @@ static bool zero_copy_takes(cl_mem_flags flags, unsigned char *memory, size_t si
 
 static bool takes_dmabuf(void)
 {
-	static const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM,
-							    CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
 	int fd = fake_dmabuf_create("a", PAGE);
 	unsigned char *bytes = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	bool taken = is_taken(CL_MEM_READ_WRITE, dma_buf, &fd, PAGE, bytes);
+	bool taken = is_taken(CL_MEM_READ_WRITE, fixture_dma_buf, &fd, PAGE, bytes);
 
 	munmap(bytes, PAGE);
 	close(fd);
@@ -515,20 +513,6 @@ TEST(gigabyte, "The proof of a gigabyte of memory touches only the memory's ends
 	fixture_close();
 }
 
-static cl_mem zero_copy_create_image(cl_mem_flags flags, cl_mem buffer, cl_int *err)
-{
-	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
-	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D,
-		.image_width = 4,
-		.image_height = 4,
-		.image_row_pitch = 64,
-		.mem_object = buffer,
-	};
-
-	return cl.clCreateImage(fix.context, flags, &format, &desc, NULL, err);
-}
-
 TEST(images_read_only,
      "If a driver copies images that are only read, such images on imports are refused.")
 {
@@ -537,10 +521,10 @@ TEST(images_read_only,
 
 	zero_copy_open(STUB_COPYING_IMAGES_READ_ONLY, 1);
 	mem = fixture_import_host(CL_MEM_READ_WRITE, pages_map(1), PAGE);
-	EXPECT(!zero_copy_create_image(CL_MEM_READ_ONLY, mem, &err));
+	EXPECT(!fixture_try_image(CL_MEM_READ_ONLY, mem, &err));
 	EXPECT_EQ(err, CL_INVALID_OPERATION);
 	EXPECT(strstr(fix.notice, "CL_MEM_READ_ONLY"));
-	image = zero_copy_create_image(CL_MEM_READ_WRITE, mem, &err);
+	image = fixture_try_image(CL_MEM_READ_WRITE, mem, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	cl.clReleaseMemObject(image);
 	cl.clReleaseMemObject(mem);
@@ -626,15 +610,11 @@ static unsigned long kernels_of_an_import(void)
 
 TEST(kept, "A proof for a class of imports is kept for other processes.")
 {
-	char cache[] = "/tmp/climport-XXXXXX", command[64];
-
 	fixture_reset();
-	EXPECT(mkdtemp(cache));
-	setenv("XDG_CACHE_HOME", cache, 1);
+	fixture_create_cache();
 	EXPECT(kernels_of_an_import() > 0);
 	EXPECT_EQ(kernels_of_an_import(), 0);
-	snprintf(command, sizeof(command), "rm -rf %s", cache);
-	EXPECT_EQ(system(command), 0);
+	fixture_remove_cache();
 }
 
 /*

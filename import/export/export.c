@@ -21,10 +21,10 @@ static const struct exporter *const exporters[] = {
 	&exporter_gdmabuf_gpu,
 };
 
-int export_hand_out(int fd, size_t offset, const struct exported *origin,
+int export_hand_out(int fd, size_t offset, const struct origin *origin,
 		    const struct descriptor_id *expected, struct export_range *out)
 {
-	int ret = exports_add(fd, origin, expected);
+	int ret = origin_add(fd, origin, expected);
 
 	if (ret) {
 		close(fd);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "import/export/export.h"
-#include "import/export/exports.h"
+#include "import/export/origin.h"
 #include "import/nvidia/cuda/cuda.h"
 
 /* What to export.  The CUDA memory at @address is identified once, for all exporters. */
@@ -46,7 +46,7 @@ extern const struct exporter exporter_gdmabuf_gpu;  /* GPU memory unknown to CUD
  * Remembers the dma-buf as made of @origin, and passes @fd to the caller; @fd is closed on errors.
  * -ESTALE, not logged: @fd is of another file than @expected, which may be NULL.
  */
-int export_hand_out(int fd, size_t offset, const struct exported *origin,
+int export_hand_out(int fd, size_t offset, const struct origin *origin,
 		    const struct descriptor_id *expected, struct export_range *out);
 
 #endif

@@ -14,7 +14,7 @@ static bool exporter_cuda_takes(const struct export_request *request)
 
 static int exporter_cuda_make(const struct export_request *request, struct export_range *out)
 {
-	struct exported origin = {
+	struct origin origin = {
 		.buffer_id = request->memory.buffer_id,
 		.inside = request->address,
 	};

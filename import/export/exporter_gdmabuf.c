@@ -19,7 +19,7 @@ static unsigned int exporter_gdmabuf_options(unsigned int options)
 static int exporter_gdmabuf_make(const struct export_request *request, enum gdmabuf_memory memory,
 				 unsigned int options, uint64_t buffer_id, struct export_range *out)
 {
-	struct exported origin = { .buffer_id = buffer_id, .inside = request->address };
+	struct origin origin = { .buffer_id = buffer_id, .inside = request->address };
 	struct gdmabuf_range range;
 	int ret = gdmabuf_export(memory, request->address, request->size, options, &range);
 

@@ -25,7 +25,7 @@ static _Atomic uint64_t registration_last; /* number that was given */
 
 /* The source's part of a pin. */
 struct registered {
-	struct exported origin;
+	struct origin origin;
 	struct descriptor_id id;
 };
 
@@ -46,7 +46,7 @@ static uint32_t registration_entries(void)
 }
 
 static int registration_by_cuda(const struct cuda_range *memory, struct cache_pin *pin,
-				struct exported *origin)
+				struct origin *origin)
 {
 	struct cuda_export made;
 	int ret = cuda_export_dmabuf(memory, memory->base, memory->size, &made);
@@ -64,7 +64,7 @@ static int registration_by_cuda(const struct cuda_range *memory, struct cache_pi
  * may have given the address to other memory before the module pinned: the buffer id tells.
  */
 static int registration_by_gdmabuf(const struct cuda_range *memory, struct cache_pin *pin,
-				   struct exported *origin)
+				   struct origin *origin)
 {
 	struct gdmabuf_range made;
 	int ret = gdmabuf_export(GDMABUF_MEMORY_GPU, memory->base, memory->size, 0, &made);
@@ -87,7 +87,7 @@ static int registration_by_gdmabuf(const struct cuda_range *memory, struct cache
 }
 
 static int registration_make(const struct registration_wanted *wanted, struct cache_pin *pin,
-			     struct exported *origin)
+			     struct origin *origin)
 {
 	int ret = registration_by_cuda(wanted->memory, pin, origin);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "import/export/exports.h"
+#include "import/export/origin.h"
 #include "import/nvidia/cuda/cuda.h"
 #include "import/nvidia/rm/rm.h"
 #include "import/nvidia/vulkan/vulkan.h"
@@ -194,13 +194,13 @@ static int opaque_by_origin(const struct opaque_want *want, const struct import_
 			    struct opaque *opaque, struct import_opaque *out)
 {
 	uintptr_t address;
-	int ret = exports_find(region->fd, &address);
+	int ret = origin_find(region->fd, &address);
 
 	if (!ret)
 		ret = opaque_by_address(want, address, region->size, opaque, out);
 	if (ret)
 		return ret;
-	ret = exports_find(region->fd, &address);
+	ret = origin_find(region->fd, &address);
 	if (!ret)
 		return 0;
 	opaque_put_resources(opaque);

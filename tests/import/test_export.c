@@ -5,7 +5,7 @@
 
 #include "import/cache/cache.h"
 #include "import/export/export.h"
-#include "import/export/exports.h"
+#include "import/export/origin.h"
 #include "import/export/registration.h"
 #include "util/log.h"
 
@@ -136,12 +136,12 @@ TEST(unwatched, "Where CUDA tells of the free, the module does not pin a second 
 	p = fake_cuda_alloc(0, 2 * GPU_PAGE);
 	range = export_range_of(p, PAGE, EXPORT_MAPPABLE);
 	EXPECT(fake_gdmabuf.flags & GDMABUF_UNWATCHED);
-	EXPECT_EQ(exports_find(range.fd, &address), 0);
+	EXPECT_EQ(origin_find(range.fd, &address), 0);
 	EXPECT_EQ(address, p - range.offset);
 	fake_cuda_free(p);
-	EXPECT_EQ(exports_find(range.fd, &address), -ENODEV);
+	EXPECT_EQ(origin_find(range.fd, &address), -ENODEV);
 	EXPECT_EQ(fake_cuda_alloc_at(0, 2 * GPU_PAGE, p), p);
-	EXPECT_EQ(exports_find(range.fd, &address), -ENODEV);
+	EXPECT_EQ(origin_find(range.fd, &address), -ENODEV);
 	close(range.fd);
 	fake_cuda_free(p);
 }
@@ -303,7 +303,7 @@ TEST(registered_by_module_kept, "A kept export finds the registration that the m
 	range = export_range_of(p + PAGE, PAGE, EXPORT_KEEP);
 	fake_gdmabuf.error = 0;
 	EXPECT_EQ(range.offset, registration.ref.pin->offset + PAGE);
-	EXPECT_EQ(exports_find(range.fd, &address), 0);
+	EXPECT_EQ(origin_find(range.fd, &address), 0);
 	EXPECT_EQ(address, p - registration.ref.pin->offset);
 	close(range.fd);
 	registration_put(&registration);

@@ -35,19 +35,41 @@ const char *type_extension(enum import_type type)
 	return names[type];
 }
 
-char *device_string(cl_device_id id, cl_device_info name)
+typedef cl_int (*info_fn)(void *object, cl_uint name, size_t size, void *value, size_t *length);
+
+static cl_int device_ask(void *id, cl_uint name, size_t size, void *value, size_t *length)
+{
+	return next.clGetDeviceInfo(id, name, size, value, length);
+}
+
+static cl_int platform_ask(void *platform, cl_uint name, size_t size, void *value, size_t *length)
+{
+	return next.clGetPlatformInfo(platform, name, size, value, length);
+}
+
+static char *info_string(info_fn info, void *object, cl_uint name)
 {
 	size_t size;
 	char *text;
 
-	if (next.clGetDeviceInfo(id, name, 0, NULL, &size))
+	if (info(object, name, 0, NULL, &size))
 		return NULL;
 	text = calloc(1, size + 1);
-	if (text && next.clGetDeviceInfo(id, name, size, text, NULL)) {
+	if (text && info(object, name, size, text, NULL)) {
 		free(text);
 		return NULL;
 	}
 	return text;
+}
+
+char *device_string(cl_device_id id, cl_device_info name)
+{
+	return info_string(device_ask, id, name);
+}
+
+char *platform_string(cl_platform_id platform, cl_platform_info name)
+{
+	return info_string(platform_ask, platform, name);
 }
 
 /* "OpenCL<space><major_version.minor_version><space><vendor-specific information>" */

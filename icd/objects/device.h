@@ -57,12 +57,9 @@ const struct device *device_next(struct handle_cursor *cursor);
 /* The root device of a sub-device; @id if @id is a root device. */
 cl_device_id device_root(cl_device_id id);
 
-/**
- * device_string - an information string of the driver, without the layer's additions
- *
- * Returns a string that the caller frees, or NULL.
- */
+/* An information string of the driver, without the layer's additions: the caller's, or NULL. */
 char *device_string(cl_device_id id, cl_device_info name);
+char *platform_string(cl_platform_id platform, cl_platform_info name);
 
 /*
  * The OpenCL version of a device: functions of newer versions must not be called for the device.

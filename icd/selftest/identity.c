@@ -165,21 +165,6 @@ static char *identity_library(cl_platform_id platform)
 			   (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
-static char *platform_string(cl_platform_id platform, cl_platform_info name)
-{
-	size_t size;
-	char *text;
-
-	if (next.clGetPlatformInfo(platform, name, 0, NULL, &size))
-		return NULL;
-	text = calloc(1, size + 1);
-	if (text && next.clGetPlatformInfo(platform, name, size, text, NULL)) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
 /* Set, Intel's driver reads dozens of variables whose names have nothing in common. */
 #define NEO_READS_ALL "NEOReadDebugKeys"
 

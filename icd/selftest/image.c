@@ -41,7 +41,6 @@ static const char source[] =
 struct image_job {
 	struct job job;
 	struct selftest_image image;
-	enum tested found;
 	cl_uint num_devices;
 	cl_device_id devices[];
 };
@@ -318,10 +317,10 @@ static void image_run(struct job *job)
 
 	if (want.is_sparse || size <= import_memory_available() / 2)
 		ret = import_sample_kind(&want, &region);
-	j->found = ret == -EOPNOTSUPP ? NO_SAMPLE : UNTESTED;
+	job->found = ret == -EOPNOTSUPP ? NO_SAMPLE : UNTESTED;
 	if (ret)
 		return;
-	j->found = image_judge(image_run_on(j, region));
+	job->found = image_judge(image_run_on(j, region));
 	import_put(region);
 }
 
@@ -341,7 +340,6 @@ enum tested selftest_image(const cl_device_id *devices, cl_uint num_devices,
 {
 	const size_t bytes = num_devices * sizeof(devices[0]);
 	struct image_job *j;
-	enum tested found = UNTESTED;
 
 	if (!image_format_element(&image->format))
 		return BROKEN; /* an unknown format */
@@ -353,16 +351,5 @@ enum tested selftest_image(const cl_device_id *devices, cl_uint num_devices,
 	image_widen(&j->image);
 	j->num_devices = num_devices;
 	memcpy(j->devices, devices, bytes);
-	switch (job_run(&j->job, JOB_COMPILE_LIMIT_MS)) {
-	case JOB_ENDED:
-		found = j->found;
-		break;
-	case JOB_ABANDONED:
-		found = HUNG;
-		break;
-	case JOB_NOT_STARTED:
-		break;
-	}
-	job_put(&j->job);
-	return found;
+	return job_test(&j->job, JOB_COMPILE_LIMIT_MS);
 }

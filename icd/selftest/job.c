@@ -182,3 +182,21 @@ enum job_end job_run(struct job *job, unsigned int limit_ms)
 	log_error("a self-test did not end in %u seconds and is given up", limit_ms / 1000);
 	return JOB_ABANDONED;
 }
+
+enum tested job_test(struct job *job, unsigned int limit_ms)
+{
+	enum tested found = UNTESTED;
+
+	switch (job_run(job, limit_ms)) {
+	case JOB_ENDED:
+		found = job->found;
+		break;
+	case JOB_ABANDONED:
+		found = HUNG;
+		break;
+	case JOB_NOT_STARTED:
+		break;
+	}
+	job_put(job);
+	return found;
+}

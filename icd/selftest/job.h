@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "icd/selftest/selftest.h"
+
 #define JOB_LIMIT_MS 5000	   /* for a millisecond of work: load does not decide */
 #define JOB_COMPILE_LIMIT_MS 60000 /* where a compiler runs */
 
@@ -18,6 +20,7 @@
 struct job {
 	void (*run)(struct job *job);
 	void (*late)(struct job *job); /* NULL, or called after run() if nobody waits any more */
+	enum tested found;	       /* set by run(), for job_test() */
 	atomic_uint refs;
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
@@ -37,6 +40,13 @@ enum job_end {
  * The job's thread takes no signals.  Time in which the process is stopped does not count.
  */
 enum job_end job_run(struct job *job, unsigned int limit_ms);
+
+/**
+ * job_test - run a job that is a self-test, and drop the job
+ *
+ * Returns what the job found, HUNG if the job was abandoned, or UNTESTED if no job was started.
+ */
+enum tested job_test(struct job *job, unsigned int limit_ms);
 
 /*
  * The number of abandoned jobs with a late end.  If the number has not changed since a job was

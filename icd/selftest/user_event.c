@@ -57,7 +57,6 @@ struct event_test {
 struct event_job {
 	struct job job;
 	cl_device_id device;
-	enum tested found;
 };
 
 static void *user_event_finish(void *arg)
@@ -318,7 +317,7 @@ static void user_event_run(struct job *job)
 	struct event_job *j = (struct event_job *)job;
 	struct event_test *t;
 
-	j->found = UNTESTED;
+	job->found = UNTESTED;
 	if (!user_event_sees_threads())
 		return; /* without /proc */
 	t = calloc(1, sizeof(*t));
@@ -326,7 +325,7 @@ static void user_event_run(struct job *job)
 		return;
 	t->until = user_event_now_ms() + TEST_LIMIT;
 	if (user_event_begin(t, j->device))
-		j->found = user_event_test(t);
+		job->found = user_event_test(t);
 	else
 		user_event_abort(t);
 }
@@ -334,7 +333,6 @@ static void user_event_run(struct job *job)
 enum tested selftest_user_event(cl_device_id device)
 {
 	const cl_version version = device_version(device);
-	enum tested found = UNTESTED;
 	struct event_job *j;
 
 	if (version < CL_MAKE_VERSION(1, 2, 0))
@@ -344,16 +342,5 @@ enum tested selftest_user_event(cl_device_id device)
 		return UNTESTED;
 	j->job.run = user_event_run;
 	j->device = device;
-	switch (job_run(&j->job, JOB_LIMIT_MS)) {
-	case JOB_ENDED:
-		found = j->found;
-		break;
-	case JOB_ABANDONED:
-		found = HUNG;
-		break;
-	case JOB_NOT_STARTED:
-		break;
-	}
-	job_put(&j->job);
-	return found;
+	return job_test(&j->job, JOB_LIMIT_MS);
 }

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "race_fixture.h"
+#include "mockgpu.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { RECENT = 16 };
+
+_Alignas(PAGE) struct slot race_slots[SLOTS];
+int race_ctx;
+
+static _Atomic uint64_t recent[RECENT]; /* slot << 32 | generation */
+static atomic_long rounds;
+static int importer = -1;
+
+/* The first failed check of all threads. */
+static struct {
+	const char *file;
+	atomic_int line;
+	const char *what;
+	_Atomic long long got, want;
+} failure;
+
+void race_fail(const char *file, int line, const char *what, long long got, long long want)
+{
+	int none = 0;
+
+	if (atomic_compare_exchange_strong(&failure.line, &none, line)) {
+		failure.file = file;
+		failure.what = what;
+		failure.got = got;
+		failure.want = want;
+	}
+	atomic_store(&rounds, 0);
+}
+
+int race_next_round(void)
+{
+	return atomic_fetch_sub(&rounds, 1) > 0;
+}
+
+static long race_wanted_rounds(void)
+{
+	const char *text = getenv("GDM_ROUNDS");
+
+	return text ? atol(text) : 20000;
+}
+
+static _Thread_local uint64_t seed;
+
+void race_seed(const void *arg)
+{
+	seed = (uintptr_t)arg * 7919;
+}
+
+uint64_t race_last_random(void)
+{
+	return seed;
+}
+
+uint32_t race_any(uint32_t n)
+{
+	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (uint32_t)(seed >> 33) % n;
+}
+
+uint64_t race_word(const struct slot *slot, uint64_t turn)
+{
+	return 0xca00000000000000ULL | (uint64_t)(slot - race_slots) << 48 | turn;
+}
+
+static _Thread_local sigjmp_buf jump;
+static _Thread_local volatile sig_atomic_t may_fault;
+
+static void race_on_fault(int number)
+{
+	if (!may_fault) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+	siglongjmp(jump, number);
+}
+
+static void race_catch_faults(void)
+{
+	struct sigaction action = { .sa_handler = race_on_fault, .sa_flags = SA_NODEFER };
+
+	sigaction(SIGBUS, &action, NULL);
+	sigaction(SIGSEGV, &action, NULL);
+}
+
+int race_read_word(const volatile void *p, uint64_t *value)
+{
+	int number = sigsetjmp(jump, 0);
+
+	if (!number) {
+		may_fault = 1;
+		*value = *(const volatile uint64_t *)p;
+	}
+	may_fault = 0;
+	return number;
+}
+
+int race_write_word(volatile void *p, uint64_t value)
+{
+	int number = sigsetjmp(jump, 0);
+
+	if (!number) {
+		may_fault = 1;
+		*(volatile uint64_t *)p = value;
+	}
+	may_fault = 0;
+	return number;
+}
+
+static void race_remember(const struct gdm_export *e)
+{
+	atomic_store(&recent[race_any(RECENT)], (uint64_t)e->slot << 32 | e->generation);
+}
+
+static struct gdm_export race_recall(void)
+{
+	uint64_t id = atomic_load(&recent[race_any(RECENT)]);
+
+	return (struct gdm_export){ -1, (uint32_t)(id >> 32), (uint32_t)id };
+}
+
+void race_view_close(struct view *v)
+{
+	if (v->map)
+		CHECK_EQ(munmap(v->map, v->length), 0);
+	if (v->slot)
+		CHECK_EQ(close(v->e.fd), 0);
+	memset(v, 0, sizeof(*v));
+}
+
+static int race_view_may_go(const struct view *v)
+{
+	return v->flags & GDMABUF_REVOCABLE;
+}
+
+void race_view_read(const struct view *v)
+{
+	uint64_t value = 0;
+	int number;
+
+	if (!v->map)
+		return;
+	number = race_read_word(v->map + (size_t)race_any(v->length / PAGE) * PAGE, &value);
+	if (number) {
+		CHECK_EQ(number, SIGBUS);
+		CHECK(race_view_may_go(v));
+	} else if (v->turn) {
+		CHECK_EQ(value, race_word(v->slot, v->turn));
+	}
+}
+
+void race_view_query(const struct view *v)
+{
+	struct gdmabuf_query q = { .size = sizeof(q), .fd = v->e.fd };
+
+	CHECK_EQ(gdm_call(race_ctx, GDMABUF_QUERY, &q), 0);
+	CHECK_EQ(q.out_slot, v->e.slot);
+	CHECK_EQ(q.out_length, v->length);
+}
+
+static void race_view_map(struct view *v)
+{
+	int prot = v->flags & GDMABUF_READ_ONLY ? PROT_READ : PROT_READ | PROT_WRITE;
+
+	v->map = dmabuf_map(v->e.fd, v->length, prot);
+	if (!v->map)
+		CHECK(errno == ENODEV && race_view_may_go(v));
+}
+
+void race_view_enter(struct view *v, struct slot *slot, uint64_t turn)
+{
+	v->slot = slot;
+	if (!(turn & 1) && turn == atomic_load(&slot->turn))
+		v->turn = turn;
+	race_remember(&v->e);
+	race_view_map(v);
+}
+
+void *race_evictor(void *arg)
+{
+	race_seed(arg);
+	while (race_next_round()) {
+		struct gdm_export e = race_recall();
+		uint32_t kind = race_any(2) ? GDMABUF_KIND_GPU : GDMABUF_KIND_HOST;
+		int err;
+
+		switch (race_any(3)) {
+		case 0:
+			err = gdm_drop(race_ctx, &e);
+			CHECK(err == 0 || err == -EBUSY || err == -ENOENT);
+			break;
+		case 1:
+			CHECK_EQ(gdm_budget(race_ctx, kind, 0, NULL), 0);
+			break;
+		default:
+			CHECK_EQ(gdm_budget(race_ctx, kind, UINT64_MAX, NULL), 0);
+			usleep(race_any(1000));
+		}
+	}
+	return NULL;
+}
+
+static void race_import(const struct view *v)
+{
+	struct gdmabuf_importer_map map;
+	int dynamic = race_any(2), err;
+
+	err = test_importer_attach(
+		importer, v->e.fd, dynamic ? GDMABUF_IMPORTER_DYNAMIC : GDMABUF_IMPORTER_STATIC,
+		GDMABUF_IMPORTER_PLATFORM_DEVICE | (dynamic ? GDMABUF_IMPORTER_PEER2PEER : 0),
+		GDMABUF_IMPORTER_BIDIRECTIONAL);
+	if (err) {
+		CHECK(err == -EOPNOTSUPP || err == -EACCES);
+		return;
+	}
+	for (int i = 1 + (int)race_any(3); i; i--) {
+		err = test_importer_map(importer, &map);
+		if (err) {
+			CHECK(err == -EACCES || (printf("# importer_map: %d\n", err), 0));
+			break;
+		}
+		CHECK_EQ(map.out_length, v->length);
+		if (race_any(2))
+			usleep(race_any(500));
+		CHECK_EQ(importer_call(importer, GDMABUF_IMPORTER_UNMAP, 0), 0);
+	}
+	CHECK_EQ(importer_call(importer, GDMABUF_IMPORTER_DETACH, 0), 0);
+}
+
+void race_import_views(void *arg, void (*open)(struct view *v))
+{
+	race_seed(arg);
+	while (race_next_round()) {
+		struct view v = { 0 };
+
+		open(&v);
+		if (v.slot)
+			race_import(&v);
+		race_view_close(&v);
+	}
+}
+
+void race_importer_open(void)
+{
+	importer = test_importer_open();
+}
+
+void race_importer_close(void)
+{
+	close(importer);
+}
+
+void race_run_threads(void *(*const bodies[])(void *))
+{
+	pthread_t threads[16];
+	size_t n = 0;
+
+	race_catch_faults();
+	memset(&failure, 0, sizeof(failure));
+	atomic_store(&rounds, race_wanted_rounds());
+	for (; bodies[n]; n++)
+		EXPECT_EQ(pthread_create(&threads[n], NULL, bodies[n], (void *)(n + 1)), 0);
+	for (size_t i = 0; i < n; i++)
+		EXPECT_EQ(pthread_join(threads[i], NULL), 0);
+	if (failure.line)
+		test_fail(failure.file, failure.line, failure.what, failure.got, failure.want);
+}
+
+void race_start(void)
+{
+	race_ctx = gdm_open();
+	memset(race_slots, 0, sizeof(race_slots));
+	memset(recent, 0, sizeof(recent));
+}
+
+void race_expect_nothing_left(void)
+{
+	struct gdmabuf_stats s = gdm_stats(race_ctx);
+
+	printf("# %llu exports, %llu hits, %llu evictions, %llu stale, %llu revoked\n",
+	       (unsigned long long)s.out_exports, (unsigned long long)s.out_hits,
+	       (unsigned long long)s.out_evictions, (unsigned long long)s.out_stale,
+	       (unsigned long long)s.out_revoked);
+	EXPECT_EQ(gdm_budget(race_ctx, GDMABUF_KIND_HOST, 0, NULL), 0);
+	EXPECT_EQ(gdm_budget(race_ctx, GDMABUF_KIND_GPU, 0, NULL), 0);
+	EVENTUALLY(!gdm_stats(race_ctx).out_host_pins && !gdm_stats(race_ctx).out_host_bytes);
+	EVENTUALLY(!gdm_stats(race_ctx).out_gpu_pins && !gdm_stats(race_ctx).out_gpu_bytes);
+}

@@ -53,6 +53,7 @@ struct fake_cuda_segment {
 };
 /* Segments side by side in a reservation, which ends with a hole. */
 uintptr_t fake_cuda_vmm(const struct fake_cuda_segment *segments, size_t count);
+void fake_cuda_vmm_replace(uintptr_t addr); /* frees a segment and reuses the address for another */
 void fake_cuda_vmm_free(uintptr_t addr);
 
 void *fake_cuda_memory(uintptr_t addr); /* the device's bytes at @addr, or NULL */

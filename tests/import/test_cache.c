@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registration cache, one thread.  Addresses are numbers: nothing is there. */
+/* The registration cache in a single thread.  Addresses are numbers, without memory. */
 #include "fake_source.h"
 #include "harness.h"
 
@@ -53,7 +53,7 @@ static struct cache_stats cache_read_stats(void)
 }
 
 TEST(range_inside,
-     "A range inside a pinned one is found, and its offset is that in the descriptor.")
+     "A range inside a pinned range is found, with the range's offset in the descriptor.")
 {
 	struct cache_ref ref;
 
@@ -67,7 +67,8 @@ TEST(range_inside,
 	fake_cache_close(&fake, cache);
 }
 
-TEST(first_pin_offset, "The first use of a range gets the offset of its address, too.")
+TEST(first_pin_offset,
+     "The first use of a range returns the offset of the address, like later uses.")
 {
 	struct cache_ref ref;
 
@@ -78,7 +79,7 @@ TEST(first_pin_offset, "The first use of a range gets the offset of its address,
 	fake_cache_close(&fake, cache);
 }
 
-TEST(range_across, "A range that a pinned one contains only in part is pinned anew, whole.")
+TEST(range_across, "A range that a pinned range covers only in part is pinned anew, as a whole.")
 {
 	struct cache_ref ref;
 
@@ -91,7 +92,8 @@ TEST(range_across, "A range that a pinned one contains only in part is pinned an
 	fake_cache_close(&fake, cache);
 }
 
-TEST(range_large, "A pinned range of many 2 MiB is found by each address in it, and not behind it.")
+TEST(range_large,
+     "A pinned range of many 2 MiB is found by each address inside, and by no address behind.")
 {
 	struct cache_ref ref;
 
@@ -116,21 +118,26 @@ static int all_cached(size_t blocks)
 	return cached;
 }
 
-TEST(many_small, "Hundreds of pages and of smaller pieces in one 2 MiB are all found.")
-{
-	static const size_t sizes[] = { 4 * KIB, 256 };
+static const struct block_size {
+	const char *name;
+	size_t size;
+} small_sizes[] = {
+	{ "4096", 4 * KIB },
+	{ "256", 256 },
+};
 
-	for (int i = 0; i < 2; i++) {
-		block_cache_open(FAKE_STATUS, sizes[i], SIZE_MAX, 0);
-		for (size_t block = 0; block < 512; block++)
-			block_use(block);
-		EXPECT(all_cached(512));
-		EXPECT_EQ(cache_read_stats().entries, 512);
-		fake_cache_close(&fake, cache);
-	}
+TEST_EACH(many_small, struct block_size, small_sizes,
+	  "Hundreds of small blocks in the same 2 MiB are all found.")
+{
+	block_cache_open(FAKE_STATUS, row->size, SIZE_MAX, 0);
+	for (size_t block = 0; block < 512; block++)
+		block_use(block);
+	EXPECT(all_cached(512));
+	EXPECT_EQ(cache_read_stats().entries, 512);
+	fake_cache_close(&fake, cache);
 }
 
-TEST(taken_out_of_many, "Entries that are taken out leave the others to be found.")
+TEST(taken_out_of_many, "After some entries are taken out, every remaining entry is still found.")
 {
 	block_cache_open(FAKE_STATUS, 4 * KIB, SIZE_MAX, 0);
 	for (size_t block = 0; block < 600; block++)
@@ -143,7 +150,7 @@ TEST(taken_out_of_many, "Entries that are taken out leave the others to be found
 	fake_cache_close(&fake, cache);
 }
 
-TEST(no_range, "-EINVAL for a range that is empty or wraps; nothing is pinned.")
+TEST(no_range, "An empty or wrapping range is -EINVAL, and no memory is pinned.")
 {
 	struct cache_ref ref;
 
@@ -156,7 +163,8 @@ TEST(no_range, "-EINVAL for a range that is empty or wraps; nothing is pinned.")
 	fake_cache_close(&fake, cache);
 }
 
-TEST(pinned_wrong, "-EINVAL if the source pins something else, which is given back.")
+TEST(pinned_wrong,
+     "A source that pins other memory causes -EINVAL, and the cache unpins the memory.")
 {
 	struct cache_ref ref;
 
@@ -167,7 +175,7 @@ TEST(pinned_wrong, "-EINVAL if the source pins something else, which is given ba
 	fake_cache_close(&fake, cache);
 }
 
-TEST(stale_status, "A pin whose status word changed is not found: the address is pinned anew.")
+TEST(stale_status, "A pin with a changed status word is not found, and the address is pinned anew.")
 {
 	struct cache_ref ref;
 
@@ -183,7 +191,7 @@ TEST(stale_status, "A pin whose status word changed is not found: the address is
 }
 
 TEST(stale_status_in_use,
-     "A pin that went stale in use is unpinned at its last put, and not before.")
+     "A pin that turns stale in use is unpinned at the last put, and not before.")
 {
 	struct cache_ref old, new;
 
@@ -201,7 +209,7 @@ TEST(stale_status_in_use,
 	fake_cache_close(&fake, cache);
 }
 
-TEST(stale_by_call, "A pin without a status word is asked for by is_current() at each use.")
+TEST(stale_by_call, "The cache asks is_current() at each use of a pin without a status word.")
 {
 	struct cache_ref ref;
 
@@ -216,7 +224,7 @@ TEST(stale_by_call, "A pin without a status word is asked for by is_current() at
 	fake_cache_close(&fake, cache);
 }
 
-TEST(unchecked, "A pin with neither is current until cache_invalidate().")
+TEST(unchecked, "A pin without status word and is_current() is current until cache_invalidate().")
 {
 	block_cache_open(FAKE_NEITHER, MIB, SIZE_MAX, 0);
 	block_use(0);
@@ -229,7 +237,7 @@ TEST(unchecked, "A pin with neither is current until cache_invalidate().")
 }
 
 TEST(invalidate_touches,
-     "cache_invalidate() takes out what it touches by a byte, and nothing else.")
+     "cache_invalidate() takes out every pin that the range touches, and no other pin.")
 {
 	block_cache_open(FAKE_NEITHER, MIB, SIZE_MAX, 0);
 	for (size_t i = 0; i < 4; i++)
@@ -245,7 +253,7 @@ TEST(invalidate_touches,
 	fake_cache_close(&fake, cache);
 }
 
-TEST(invalidate_in_use, "An invalidated pin is not found, and is unpinned at its last put.")
+TEST(invalidate_in_use, "An invalidated pin is not found, and is unpinned at the last put.")
 {
 	struct cache_ref a, b, new;
 
@@ -264,7 +272,8 @@ TEST(invalidate_in_use, "An invalidated pin is not found, and is unpinned at its
 	fake_cache_close(&fake, cache);
 }
 
-TEST(many_references, "A hundred references of one thread count, in any order.")
+TEST(many_references,
+     "A thread may hold a hundred references, and put the references in any order.")
 {
 	struct cache_ref ref[100];
 
@@ -313,7 +322,7 @@ TEST(lazy, "A pin without users stays pinned, and is counted as idle.")
 	fake_cache_close(&fake, cache);
 }
 
-TEST(counts, "Hits and misses are counted for each cache, and from its creation.")
+TEST(counts, "Each cache counts hits and misses from its creation on.")
 {
 	struct cache *first;
 
@@ -339,7 +348,7 @@ TEST(counts, "Hits and misses are counted for each cache, and from its creation.
 	fake_cache_close(&fake, cache);
 }
 
-TEST(budget, "Never more than the budget stays pinned and idle.")
+TEST(budget, "Pins that are idle never exceed the budget.")
 {
 	block_cache_open(FAKE_STATUS, MIB, 4 * MIB, 0);
 	for (size_t i = 0; i < 20; i++) {
@@ -351,7 +360,7 @@ TEST(budget, "Never more than the budget stays pinned and idle.")
 	fake_cache_close(&fake, cache);
 }
 
-TEST(budget_large, "A large pin evicts as many small ones as it takes.")
+TEST(budget_large, "A large pin evicts as many small pins as needed.")
 {
 	struct cache_ref ref;
 
@@ -364,7 +373,7 @@ TEST(budget_large, "A large pin evicts as many small ones as it takes.")
 	fake_cache_close(&fake, cache);
 }
 
-TEST(budget_none, "With a budget of 0 each put unpins.")
+TEST(budget_none, "If the budget is 0, each put unpins.")
 {
 	block_cache_open(FAKE_STATUS, MIB, 0, 0);
 	block_use(0);
@@ -388,7 +397,7 @@ TEST(second_chance, "A pin that was used again is evicted after a pin that was u
 	fake_cache_close(&fake, cache);
 }
 
-TEST(second_chance_is_one, "A pin that was used again long ago is evicted in its turn.")
+TEST(second_chance_is_one, "A pin that was used again long ago is evicted in turn.")
 {
 	block_cache_open(FAKE_STATUS, MIB, 2 * MIB, 0);
 	block_use(0);
@@ -399,8 +408,7 @@ TEST(second_chance_is_one, "A pin that was used again long ago is evicted in its
 	fake_cache_close(&fake, cache);
 }
 
-TEST(in_use_stays,
-     "A pin in use is not evicted, and goes at its put while the cache is over the budget.")
+TEST(in_use_stays, "A pin in use is not evicted; if the cache is over the budget, the put unpins.")
 {
 	struct cache_ref a, b, c;
 
@@ -419,7 +427,7 @@ TEST(in_use_stays,
 	fake_cache_close(&fake, cache);
 }
 
-TEST(entry_limit, "At the limit of entries an idle one makes room.")
+TEST(entry_limit, "At the limit of entries the cache evicts an idle entry.")
 {
 	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 3);
 	for (size_t i = 0; i < 10; i++)
@@ -429,7 +437,7 @@ TEST(entry_limit, "At the limit of entries an idle one makes room.")
 	fake_cache_close(&fake, cache);
 }
 
-TEST(entry_limit_in_use, "-ENOSPC if all entries are in use; the pin is given back.")
+TEST(entry_limit_in_use, "If all entries are in use, a new pin is -ENOSPC and is unpinned.")
 {
 	struct cache_ref a, b, c;
 
@@ -445,7 +453,7 @@ TEST(entry_limit_in_use, "-ENOSPC if all entries are in use; the pin is given ba
 	fake_cache_close(&fake, cache);
 }
 
-TEST(exhausted, "-ENOSPC from pin() evicts idle entries, and the pin is tried again.")
+TEST(exhausted, "If pin() returns -ENOSPC, the cache evicts idle entries and tries again.")
 {
 	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
 	fake.capacity = 4 * MIB;
@@ -457,7 +465,7 @@ TEST(exhausted, "-ENOSPC from pin() evicts idle entries, and the pin is tried ag
 }
 
 TEST(exhausted_for_ever,
-     "The cache evicts 1, 2, 4, ... and the last pin; then the error of pin() is the answer.")
+     "The cache evicts 1, 2, 4, ... and the last pin, and then returns the error of pin().")
 {
 	struct cache_ref ref, used;
 
@@ -478,8 +486,8 @@ TEST(exhausted_for_ever,
 	fake_cache_close(&fake, cache);
 }
 
-TEST(other_error, "An error of pin() other than a shortage is the answer at once, and nothing is "
-		  "evicted or held.")
+TEST(other_error,
+     "An error of pin() other than a shortage is returned at once, without an eviction.")
 {
 	struct cache_ref ref;
 
@@ -499,7 +507,7 @@ static void free_while_pinning(struct fake *f)
 	cache_invalidate(cache, fake_address(f, 0), 1);
 }
 
-TEST(invalidate_while_pinning, "Memory that is freed while it is being pinned is not found later.")
+TEST(invalidate_while_pinning, "Memory that is freed during its pin is not found later.")
 {
 	struct cache_ref ref;
 
@@ -513,7 +521,8 @@ TEST(invalidate_while_pinning, "Memory that is freed while it is being pinned is
 	fake_cache_close(&fake, cache);
 }
 
-TEST(destroy_in_use, "-EBUSY while a reference is held; then destroy unpins everything.")
+TEST(destroy_in_use,
+     "While a reference is held, destroy is -EBUSY; later, destroy unpins everything.")
 {
 	struct cache_ref ref;
 
@@ -527,7 +536,7 @@ TEST(destroy_in_use, "-EBUSY while a reference is held; then destroy unpins ever
 	fake_cache_close(&fake, cache);
 }
 
-TEST(too_many, "-ENFILE for more than CACHE_MAX caches.")
+TEST(too_many, "A cache beyond CACHE_MAX caches is -ENFILE.")
 {
 	struct cache *caches[CACHE_MAX], *more;
 	struct cache_config config = { 0 };
@@ -539,7 +548,7 @@ TEST(too_many, "-ENFILE for more than CACHE_MAX caches.")
 		EXPECT_EQ(cache_destroy(caches[i]), 0);
 }
 
-/* In the child; its exit status is the line that failed. */
+/* Runs in the child; the exit status is the line of the failed check. */
 #define CHILD_EXPECT(condition)                    \
 	do {                                       \
 		if (!(condition))                  \
@@ -573,8 +582,7 @@ static int child_exit_status(pid_t child)
 	return WEXITSTATUS(status);
 }
 
-TEST(forked,
-     "A child finds nothing of its parent's and unpins nothing of it, and may use the cache.")
+TEST(forked, "A child finds and unpins no entry of the parent, and may use the cache.")
 {
 	struct cache_ref ref[10];
 	pid_t child;
@@ -594,7 +602,7 @@ TEST(forked,
 	fake_cache_close(&fake, cache);
 }
 
-TEST(forked_over_budget, "A child is not over the budget by what its parent pinned.")
+TEST(forked_over_budget, "The pins of a parent do not count against the budget of a child.")
 {
 	struct cache_ref ref;
 	pid_t child;

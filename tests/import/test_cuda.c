@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-CUDA_TEST(none, "Memory that is not CUDA's is CUDA_NONE, without an error.")
+CUDA_TEST(none, "Memory unknown to CUDA is CUDA_NONE, without an error.")
 {
 	int local;
 	struct cuda_range range = cuda_identify_range((uintptr_t)&local);
@@ -20,7 +20,7 @@ CUDA_TEST(none, "Memory that is not CUDA's is CUDA_NONE, without an error.")
 	EXPECT_EQ(cuda_identify_range(0).kind, CUDA_NONE);
 }
 
-CUDA_TEST(uninitialized, "A process that has not initialized CUDA has no CUDA pointer, and the "
+CUDA_TEST(uninitialized, "If a process has not initialized CUDA, no pointer is CUDA's, and the "
 			 "question does not initialize CUDA.")
 {
 	uintptr_t p = fake_cuda_alloc(0, MB);
@@ -32,7 +32,8 @@ CUDA_TEST(uninitialized, "A process that has not initialized CUDA has no CUDA po
 	fake_cuda_free(p);
 }
 
-CUDA_TEST(device, "cuMemAlloc: a device, its ordinal and uuid, the allocation, its buffer id.")
+CUDA_TEST(device,
+	  "Memory of cuMemAlloc() has a device, an ordinal, a UUID, an allocation and a buffer id.")
 {
 	uintptr_t p = fake_cuda_alloc(1, MB);
 	struct cuda_range range = cuda_identify_range(p + 1000);
@@ -63,7 +64,7 @@ CUDA_TEST(managed, "Managed memory is recognised, and never exported.")
 	fake_cuda_free(p);
 }
 
-CUDA_TEST(host, "cuMemHostAlloc: host memory, the whole allocation.")
+CUDA_TEST(host, "Memory of cuMemHostAlloc() is host memory, and the range is the whole allocation.")
 {
 	uintptr_t p = fake_cuda_host(1, MB);
 	struct cuda_range range = cuda_identify_range(p + 5);
@@ -75,7 +76,8 @@ CUDA_TEST(host, "cuMemHostAlloc: host memory, the whole allocation.")
 	fake_cuda_free(p);
 }
 
-CUDA_TEST(registered, "cuMemHostRegister: host memory, although it has no address range.")
+CUDA_TEST(registered,
+	  "Memory of cuMemHostRegister() is host memory, although CUDA knows no address range.")
 {
 	static char memory[10000];
 	uintptr_t p = (uintptr_t)memory;
@@ -89,7 +91,7 @@ CUDA_TEST(registered, "cuMemHostRegister: host memory, although it has no addres
 	fake_cuda_free(p);
 }
 
-CUDA_TEST(vmm, "A VMM address has the segment that is mapped there, not the reservation.")
+CUDA_TEST(vmm, "A VMM address has the range of the mapped segment, and not of the reservation.")
 {
 	struct fake_cuda_segment s[] = { { 0, G, 1 }, { 0, 2 * G, 1 } };
 	uintptr_t p = fake_cuda_vmm(s, 2);
@@ -104,7 +106,7 @@ CUDA_TEST(vmm, "A VMM address has the segment that is mapped there, not the rese
 }
 
 CUDA_TEST(host_vmm,
-	  "VMM memory of the host is the host's, whatever the attributes say; of no device.")
+	  "VMM memory of the host is host memory of no device, despite the pointer's attributes.")
 {
 	uintptr_t p = one_segment(FAKE_CUDA_HOST_NUMA, 1);
 	static const unsigned char zero[CUDA_UUID_SIZE];
@@ -118,7 +120,7 @@ CUDA_TEST(host_vmm,
 	fake_cuda_vmm_free(p);
 }
 
-CUDA_TEST(reuse, "An address that is allocated again has another buffer id.")
+CUDA_TEST(reuse, "An address that is allocated again has a new buffer id.")
 {
 	uintptr_t p = fake_cuda_alloc(0, MB);
 	uint64_t id = cuda_buffer_id(p);
@@ -130,8 +132,7 @@ CUDA_TEST(reuse, "An address that is allocated again has another buffer id.")
 	fake_cuda_free(p);
 }
 
-CUDA_TEST(older_driver,
-	  "Where the attributes know no mappings, the range of the address is asked for.")
+CUDA_TEST(older_driver, "If the driver has no attributes of mappings, the address range is used.")
 {
 	uintptr_t p = one_segment(1, 1), host = one_segment(FAKE_CUDA_HOST_NUMA, 1);
 
@@ -177,24 +178,54 @@ static void cuda_use_all(uintptr_t p, uintptr_t v)
 	cuda_free(&m);
 }
 
-CUDA_TEST(context, "The thread's current context is as before: none, another device's, the same.")
+static const struct context_row {
+	const char *name;
+	int device;
+} contexts[] = {
+	{ "none", -1 },
+	{ "of_another_device", 0 },
+	{ "of_the_device", 1 },
+};
+
+TEST_EACH(context, struct context_row, contexts,
+	  "The current context of the thread is not changed.")
 {
-	uintptr_t p = fake_cuda_alloc(1, MB), v = one_segment(1, 1);
+	uintptr_t p, v;
+	void *context;
 
-	for (int device = -1; device < 2; device++) {
-		void *context = device < 0 ? NULL : fake_cuda_context_create(device);
-
-		fake_cuda_set_current(context);
-		cuda_use_all(p, v);
-		EXPECT(fake_cuda_current() == context);
-		fake_cuda_set_current(NULL);
-		fake_cuda_context_destroy(context);
-	}
+	cuda_test_begin();
+	p = fake_cuda_alloc(1, MB);
+	v = one_segment(1, 1);
+	context = row->device < 0 ? NULL : fake_cuda_context_create(row->device);
+	fake_cuda_set_current(context);
+	cuda_use_all(p, v);
+	EXPECT(fake_cuda_current() == context);
+	fake_cuda_set_current(NULL);
+	fake_cuda_context_destroy(context);
 	fake_cuda_free(p);
 	fake_cuda_vmm_free(v);
+	expect_all_back();
 }
 
-enum operation { IDENTIFY, DMABUF, DMABUF_VMM, OPAQUE, ALLOC_DEVICE, ALLOC_HOST, OPERATIONS };
+enum operation { IDENTIFY, DMABUF, DMABUF_VMM, OPAQUE, ALLOC_DEVICE, ALLOC_HOST };
+
+static const struct operation_row {
+	const char *name;
+	enum operation operation;
+} operations[] = {
+	{ "identify", IDENTIFY },	  { "dmabuf", DMABUF },
+	{ "dmabuf_vmm", DMABUF_VMM },	  { "opaque", OPAQUE },
+	{ "alloc_device", ALLOC_DEVICE }, { "alloc_host", ALLOC_HOST },
+};
+
+static const struct result_row {
+	const char *name;
+	int result;
+} results[] = {
+	{ "out_of_memory", CUDA_OUT_OF_MEMORY },
+	{ "invalid_value", CUDA_INVALID_VALUE },
+	{ "unknown_error", 999 },
+};
 
 static int operation_run(enum operation o, uintptr_t p, uintptr_t v)
 {
@@ -245,24 +276,21 @@ static int fail_each(enum operation o, uintptr_t p, uintptr_t v, int result)
 	return failures;
 }
 
-TEST(faults, "A failure of any call of the driver leaks nothing, and is an error or made good.")
+TEST_EACH_PAIR(faults, struct operation_row, operations, struct result_row, results,
+	       "A failed call of the driver leaks nothing, and the failure is reported or made "
+	       "good.")
 {
-	static const int results[] = { CUDA_OUT_OF_MEMORY, CUDA_INVALID_VALUE, 999 };
 	struct fake_cuda_segment s[] = { { 0, G, 1 }, { 0, G, 1 } };
 	uintptr_t p, v;
 	int failures;
 
-	for (size_t i = 0; i < 3; i++) {
-		for (enum operation o = IDENTIFY; o < OPERATIONS; o++) {
-			cuda_test_begin();
-			p = fake_cuda_alloc(0, MB);
-			v = fake_cuda_vmm(s, 2);
-			failures = fail_each(o, p, v, results[i]);
-			EXPECT(failures >= (o == IDENTIFY ? 0 : 3));
-			fake_cuda_free(p);
-			fake_cuda_vmm_free(v);
-		}
-	}
+	cuda_test_begin();
+	p = fake_cuda_alloc(0, MB);
+	v = fake_cuda_vmm(s, 2);
+	failures = fail_each(row->operation, p, v, column->result);
+	EXPECT(failures >= (row->operation == IDENTIFY ? 0 : 3));
+	fake_cuda_free(p);
+	fake_cuda_vmm_free(v);
 }
 
 static void *cuda_use_in_thread(void *arg)
@@ -276,7 +304,7 @@ static void *cuda_use_in_thread(void *arg)
 	return arg;
 }
 
-CUDA_TEST(threads, "Any thread may call; none disturbs another.")
+CUDA_TEST(threads, "Any thread may call, without effect on the other threads.")
 {
 	pthread_t threads[4];
 

@@ -24,7 +24,8 @@ static void expect_data(const struct cuda_export *e, uintptr_t addr, size_t size
 	free(copy);
 }
 
-CUDA_TEST(dmabuf, "A dma-buf of device memory has its bytes at the offset, and is close-on-exec.")
+CUDA_TEST(dmabuf,
+	  "A dma-buf of device memory is close-on-exec and has the memory's bytes at the offset.")
 {
 	uintptr_t p = fake_cuda_alloc(0, MB);
 	struct cuda_export out;
@@ -39,7 +40,8 @@ CUDA_TEST(dmabuf, "A dma-buf of device memory has its bytes at the offset, and i
 	fake_cuda_free(p);
 }
 
-CUDA_TEST(dmabuf_small, "An allocation inside a page: its pages, and the offset of it.")
+CUDA_TEST(dmabuf_small,
+	  "The dma-buf of an allocation inside a page is the page, and has an offset.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 100);
 	struct cuda_export out;
@@ -54,7 +56,7 @@ CUDA_TEST(dmabuf_small, "An allocation inside a page: its pages, and the offset 
 	fake_cuda_free(p);
 }
 
-CUDA_TEST(dmabuf_segments, "A range of several segments is one dma-buf.")
+CUDA_TEST(dmabuf_segments, "A range of several segments is a single dma-buf.")
 {
 	struct fake_cuda_segment s[] = { { 1, G, 1 }, { 1, G, 0 }, { 1, 2 * G, 1 } };
 	uintptr_t p = fake_cuda_vmm(s, 3);
@@ -76,7 +78,7 @@ CUDA_TEST(dmabuf_segments, "A range of several segments is one dma-buf.")
 	fake_cuda_vmm_free(p);
 }
 
-CUDA_TEST(dmabuf_part, "-EFAULT if only part of the range is device memory of one device.")
+CUDA_TEST(dmabuf_part, "A range is -EFAULT unless all bytes are memory of the same device.")
 {
 	struct fake_cuda_segment hole[] = { { 0, G, 1 }, { FAKE_CUDA_HOLE, G, 0 }, { 0, G, 1 } };
 	struct fake_cuda_segment other[] = { { 0, G, 1 }, { 1, G, 1 } };
@@ -98,7 +100,7 @@ CUDA_TEST(dmabuf_part, "-EFAULT if only part of the range is device memory of on
 	fake_cuda_vmm_free(h);
 }
 
-CUDA_TEST(dmabuf_not_device, "-EFAULT for memory of the host, CUDA's or not.")
+CUDA_TEST(dmabuf_not_device, "Host memory is -EFAULT, whether CUDA's or not.")
 {
 	uintptr_t p = fake_cuda_host(0, MB), q = one_segment(FAKE_CUDA_HOST_NUMA, 1);
 	struct cuda_export out;
@@ -112,7 +114,7 @@ CUDA_TEST(dmabuf_not_device, "-EFAULT for memory of the host, CUDA's or not.")
 	fake_cuda_vmm_free(q);
 }
 
-CUDA_TEST(no_range, "-EINVAL for no bytes, and for a range that wraps.")
+CUDA_TEST(no_range, "An empty or wrapping range is -EINVAL.")
 {
 	uintptr_t p = one_segment(0, 1);
 	struct cuda_export out;
@@ -124,7 +126,7 @@ CUDA_TEST(no_range, "-EINVAL for no bytes, and for a range that wraps.")
 	fake_cuda_vmm_free(p);
 }
 
-CUDA_TEST(sync_memops, "SYNC_MEMOPS is set once an allocation: the second export only asks.")
+CUDA_TEST(sync_memops, "SYNC_MEMOPS is set once for each allocation; the second export only asks.")
 {
 	uintptr_t p = fake_cuda_alloc(0, MB);
 	struct cuda_export out;
@@ -154,7 +156,7 @@ CUDA_TEST(sync_memops_refused, "An export succeeds where the driver cannot set S
 	fake_cuda_free(p);
 }
 
-CUDA_TEST(pcie_discrete, "The PCIe flag is not tried where no coherent link is.")
+CUDA_TEST(pcie_discrete, "Without a coherent link the PCIe flag is not tried.")
 {
 	uintptr_t p = fake_cuda_alloc(0, MB);
 	struct cuda_export out;
@@ -166,30 +168,61 @@ CUDA_TEST(pcie_discrete, "The PCIe flag is not tried where no coherent link is."
 	fake_cuda_free(p);
 }
 
-CUDA_TEST(pcie_coherent,
-	  "On a coherent link the PCIe flag is tried first, and left out if refused.")
+static uintptr_t pcie_alloc(void)
 {
-	static const int refusals[] = { CUDA_NOT_SUPPORTED, CUDA_INVALID_VALUE };
-	uintptr_t p = fake_cuda_alloc(1, MB);
-	struct cuda_export out;
-
 	fake_cuda_set_attribute(1, CUDA_DEVICE_HOST_NATIVE_ATOMIC, 1);
 	fake_cuda_set_pcie(true);
+	return fake_cuda_alloc(1, MB);
+}
+
+CUDA_TEST(pcie_coherent, "On a coherent link a dma-buf has the PCIe flag.")
+{
+	uintptr_t p = pcie_alloc();
+	struct cuda_export out;
+
 	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), 0);
 	EXPECT_EQ(fake_cuda_range_flags(), CUDA_RANGE_FLAG_PCIE);
 	close(out.fd);
-	for (int i = 0; i < 2; i++) {
-		fake_cuda_fail("cuMemGetHandleForAddressRange", 1, refusals[i]);
-		EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), 0);
-		EXPECT_EQ(fake_cuda_range_flags(), 0);
-		close(out.fd);
-	}
+	fake_cuda_free(p);
+}
+
+static const struct refusal {
+	const char *name;
+	int result;
+} refusals[] = {
+	{ "not_supported", CUDA_NOT_SUPPORTED },
+	{ "invalid_value", CUDA_INVALID_VALUE },
+};
+
+TEST_EACH(pcie_refused, struct refusal, refusals,
+	  "If the driver refuses the PCIe flag, the dma-buf is made without the flag.")
+{
+	struct cuda_export out;
+	uintptr_t p;
+
+	cuda_test_begin();
+	p = pcie_alloc();
+	fake_cuda_fail("cuMemGetHandleForAddressRange", 1, row->result);
+	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), 0);
+	EXPECT_EQ(fake_cuda_range_flags(), 0);
+	close(out.fd);
+	fake_cuda_free(p);
+	expect_all_back();
+}
+
+CUDA_TEST(pcie_no_memory, "If the driver has no memory, the PCIe flag is not left out: -ENOMEM.")
+{
+	uintptr_t p = pcie_alloc();
+	struct cuda_export out;
+
 	fake_cuda_fail("cuMemGetHandleForAddressRange", 1, CUDA_OUT_OF_MEMORY);
 	EXPECT_EQ(fixture_export_dmabuf(p, MB, &out), -ENOMEM);
 	fake_cuda_free(p);
 }
 
-CUDA_TEST(dmabuf_unsupported, "-EOPNOTSUPP, with its name, if the driver exports no dma-bufs.")
+CUDA_TEST(
+	dmabuf_unsupported,
+	"If the driver exports no dma-bufs, an export is -EOPNOTSUPP with the driver's error name.")
 {
 	uintptr_t p = fake_cuda_alloc(0, MB);
 	struct cuda_export out;
@@ -217,8 +250,8 @@ static void free_and_allocate(void *p)
 	fake_cuda_alloc_at(0, MB, (uintptr_t)p);
 }
 
-CUDA_TEST(dmabuf_freed,
-	  "-ENODEV if the memory is freed meanwhile, also if its address is in use again.")
+CUDA_TEST(dmabuf_freed, "If the memory is freed during the export, the error is -ENODEV, even if "
+			"the address is in use again.")
 {
 	uintptr_t p = fake_cuda_alloc(0, MB);
 	struct cuda_export out;
@@ -232,7 +265,7 @@ CUDA_TEST(dmabuf_freed,
 	fake_cuda_free(p);
 }
 
-CUDA_TEST(opaque, "VMM memory as an opaque descriptor: the segment, and the offset in it.")
+CUDA_TEST(opaque, "The opaque descriptor of VMM memory is the whole segment, and has an offset.")
 {
 	struct fake_cuda_segment s[] = { { 1, G, 1 }, { 1, 2 * G, 1 } };
 	uintptr_t p = fake_cuda_vmm(s, 2);
@@ -245,7 +278,7 @@ CUDA_TEST(opaque, "VMM memory as an opaque descriptor: the segment, and the offs
 	fake_cuda_vmm_free(p);
 }
 
-CUDA_TEST(opaque_host, "VMM memory of the host goes to any device.")
+CUDA_TEST(opaque_host, "Any device can have a descriptor of the host's VMM memory.")
 {
 	uintptr_t p = one_segment(FAKE_CUDA_HOST_NUMA, 1);
 	struct cuda_export out;
@@ -257,7 +290,7 @@ CUDA_TEST(opaque_host, "VMM memory of the host goes to any device.")
 	fake_cuda_vmm_free(p);
 }
 
-CUDA_TEST(opaque_other_device, "-EXDEV for memory of another device.")
+CUDA_TEST(opaque_other_device, "Memory of a different device is -EXDEV.")
 {
 	uintptr_t p = one_segment(1, 1);
 	struct cuda_export out;
@@ -266,7 +299,7 @@ CUDA_TEST(opaque_other_device, "-EXDEV for memory of another device.")
 	fake_cuda_vmm_free(p);
 }
 
-CUDA_TEST(opaque_not_vmm, "-EOPNOTSUPP for memory that is not VMM memory.")
+CUDA_TEST(opaque_not_vmm, "Memory other than VMM memory has no opaque descriptor: -EOPNOTSUPP.")
 {
 	uintptr_t p = fake_cuda_alloc(0, MB), q = fake_cuda_host(0, MB);
 	struct cuda_export out;
@@ -282,7 +315,7 @@ CUDA_TEST(opaque_not_vmm, "-EOPNOTSUPP for memory that is not VMM memory.")
 	fake_cuda_free(q);
 }
 
-CUDA_TEST(opaque_no_posix, "-EOPNOTSUPP for memory that was made without a POSIX descriptor.")
+CUDA_TEST(opaque_no_posix, "Memory that was created without a POSIX descriptor is -EOPNOTSUPP.")
 {
 	uintptr_t p = one_segment(0, 0);
 	struct cuda_export out;
@@ -292,7 +325,8 @@ CUDA_TEST(opaque_no_posix, "-EOPNOTSUPP for memory that was made without a POSIX
 	fake_cuda_vmm_free(p);
 }
 
-CUDA_TEST(opaque_segments, "-EOPNOTSUPP for several segments, -EFAULT where the memory ends.")
+CUDA_TEST(opaque_segments,
+	  "A range of several segments is -EOPNOTSUPP, and a range beyond the memory is -EFAULT.")
 {
 	struct fake_cuda_segment s[] = { { 0, G, 1 }, { 0, G, 1 } };
 	uintptr_t p = fake_cuda_vmm(s, 2);
@@ -304,14 +338,9 @@ CUDA_TEST(opaque_segments, "-EOPNOTSUPP for several segments, -EFAULT where the 
 	fake_cuda_vmm_free(p);
 }
 
-static uintptr_t other;
-
-static void free_segment(void *p)
+static void replace_segment(void *p)
 {
-	struct fake_cuda_segment s = { 0, G, 1 };
-
-	fake_cuda_vmm_free((uintptr_t)p);
-	other = fake_cuda_vmm(&s, 1);
+	fake_cuda_vmm_replace((uintptr_t)p);
 }
 
 static void free_only(void *p)
@@ -319,17 +348,18 @@ static void free_only(void *p)
 	fake_cuda_vmm_free((uintptr_t)p);
 }
 
-CUDA_TEST(opaque_freed, "-ENODEV if VMM memory is freed meanwhile, also if it is mapped again.")
+CUDA_TEST(opaque_freed, "If VMM memory is freed during the export, the error is -ENODEV, even if "
+			"the address is mapped again.")
 {
 	uintptr_t p = one_segment(0, 1);
 	struct cuda_export out;
 
-	/* The first retain belongs to the question what the memory is. */
+	/* The first retain is a part of the identification of the memory. */
 	fake_cuda_at("cuMemRetainAllocationHandle", 2, free_only, (void *)p);
 	EXPECT_EQ(fixture_export_opaque(p, G, uuid0, &out), -ENODEV);
 	p = one_segment(0, 1);
-	fake_cuda_at("cuMemExportToShareableHandle", 1, free_segment, (void *)p);
+	fake_cuda_at("cuMemExportToShareableHandle", 1, replace_segment, (void *)p);
 	EXPECT_EQ(fixture_export_opaque(p, G, uuid0, &out), -ENODEV);
 	fixture_expect_log("freed meanwhile");
-	fake_cuda_vmm_free(other);
+	fake_cuda_vmm_free(p);
 }

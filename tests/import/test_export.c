@@ -42,7 +42,7 @@ static uintptr_t export_map_host(size_t size)
 	return (uintptr_t)p;
 }
 
-/* The module is asked once what it exports, and CUDA once what devices there are. */
+/* The code under test asks the module for its exporters once, and CUDA for devices once. */
 static void export_test_begin(void)
 {
 	static bool done;
@@ -54,7 +54,7 @@ static void export_test_begin(void)
 	fake_cuda_reset(1);
 }
 
-TEST(kept_host, "Host memory that the module keeps is counted, until it is invalidated.")
+TEST(kept_host, "Host memory that the module keeps is counted, until an invalidation.")
 {
 	uintptr_t p = export_map_host(4 * PAGE);
 	struct cache_stats before, after;
@@ -73,7 +73,7 @@ TEST(kept_host, "Host memory that the module keeps is counted, until it is inval
 	munmap((void *)p, 4 * PAGE);
 }
 
-TEST(kept_beside, "An export of memory invalidates nothing that is kept.")
+TEST(kept_beside, "An export ends no other kept export.")
 {
 	uintptr_t p = export_map_host(4 * PAGE);
 
@@ -85,7 +85,7 @@ TEST(kept_beside, "An export of memory invalidates nothing that is kept.")
 	munmap((void *)p, 4 * PAGE);
 }
 
-TEST(kept_by_both, "An export of the host's memory is no miss of the cache of CUDA's.")
+TEST(kept_by_both, "An export of host memory is no miss of the cache of CUDA memory.")
 {
 	uintptr_t p = export_map_host(PAGE), gpu;
 	struct cache_stats before, after;
@@ -103,7 +103,7 @@ TEST(kept_by_both, "An export of the host's memory is no miss of the cache of CU
 	munmap((void *)p, PAGE);
 }
 
-TEST(limit, "A limit of 0 keeps nothing of either kind.")
+TEST(limit, "A limit of 0 keeps neither host memory nor GPU memory.")
 {
 	uintptr_t p = export_map_host(PAGE), gpu;
 
@@ -127,7 +127,7 @@ TEST(limit, "A limit of 0 keeps nothing of either kind.")
 	munmap((void *)p, PAGE);
 }
 
-TEST(unwatched, "Where CUDA tells of the free, the module does not pin a second time to know.")
+TEST(unwatched, "If CUDA reports the free, the module does not pin a second time for a watch.")
 {
 	uintptr_t p, address = 0;
 	struct export_range range;
@@ -146,7 +146,7 @@ TEST(unwatched, "Where CUDA tells of the free, the module does not pin a second 
 	fake_cuda_free(p);
 }
 
-TEST(watched, "The module watches what it keeps, and what may be revoked.")
+TEST(watched, "The module watches kept memory and memory that can be revoked.")
 {
 	uintptr_t p;
 
@@ -160,8 +160,8 @@ TEST(watched, "The module watches what it keeps, and what may be revoked.")
 	fake_cuda_free(p);
 }
 
-TEST(several_allocations, "Of several allocations the module keeps none, and no export shares "
-			  "them: it watches the first.")
+TEST(several_allocations,
+     "The module keeps no range of several allocations, and watches the first allocation.")
 {
 	struct fake_cuda_segment segments[] = { { 0, FAKE_CUDA_GRANULARITY, 1 },
 						{ 0, FAKE_CUDA_GRANULARITY, 1 } };
@@ -189,7 +189,8 @@ static void free_now(void)
 	EXPECT_EQ(fake_cuda_alloc_at(0, GPU_PAGE, to_be_freed), to_be_freed);
 }
 
-TEST(freed_meanwhile, "-ENODEV, and no descriptor, if the memory was freed while it was exported.")
+TEST(freed_meanwhile,
+     "If the memory is freed during the export, the error is -ENODEV and no descriptor is left.")
 {
 	struct export_range range = { -7, 7 };
 	uintptr_t p;
@@ -204,7 +205,7 @@ TEST(freed_meanwhile, "-ENODEV, and no descriptor, if the memory was freed while
 	fake_cuda_free(p);
 }
 
-/* Calls of libcuda that an export makes of its memory, before and after the driver's export. */
+/* The number of calls of libcuda in an export of @p. */
 static int export_count_calls(uintptr_t p, unsigned int options)
 {
 	int before = fake_cuda_calls(NULL);
@@ -213,7 +214,7 @@ static int export_count_calls(uintptr_t p, unsigned int options)
 	return fake_cuda_calls(NULL) - before;
 }
 
-TEST(identified_once, "An export identifies its memory once: eleven calls of libcuda.")
+TEST(identified_once, "An export identifies the memory once, with eleven calls of libcuda.")
 {
 	uintptr_t p;
 
@@ -227,7 +228,7 @@ TEST(identified_once, "An export identifies its memory once: eleven calls of lib
 	fake_cuda_free(p);
 }
 
-TEST(vmm_identified_once, "An export of VMM memory identifies its memory once.")
+TEST(vmm_identified_once, "An export of VMM memory identifies the memory once.")
 {
 	const struct fake_cuda_segment segment = { 0, FAKE_CUDA_GRANULARITY, 1 };
 	uintptr_t p;
@@ -245,7 +246,7 @@ static void export_without_cuda(bool without)
 }
 
 TEST(registered_by_module,
-     "A registration that the module made is found by its status word, without a call of libcuda.")
+     "A registration made by the module is found by the status word, without a call of libcuda.")
 {
 	struct registration first, again;
 	uintptr_t p;
@@ -289,7 +290,7 @@ TEST(registered_by_module_stale, "A registration whose status word has changed i
 	fake_cuda_free(p);
 }
 
-TEST(registered_by_module_kept, "A kept export finds the registration that the module made.")
+TEST(registered_by_module_kept, "A kept export finds the registration made by the module.")
 {
 	struct registration registration;
 	struct export_range range;
@@ -312,19 +313,25 @@ TEST(registered_by_module_kept, "A kept export finds the registration that the m
 	fake_cuda_free(p);
 }
 
-TEST(register_refused, "A registration passes the module's error on.")
+static const struct module_error {
+	const char *name;
+	int error;
+} module_errors[] = {
+	{ "eacces", EACCES }, { "edquot", EDQUOT }, { "enospc", ENOSPC },
+	{ "enomem", ENOMEM }, { "emfile", EMFILE },
+};
+
+TEST_EACH(register_refused, struct module_error, module_errors,
+	  "A registration returns the module's error.")
 {
-	static const int errors[] = { EACCES, EDQUOT, ENOSPC, ENOMEM, EMFILE };
 	struct registration registration;
 	uintptr_t p;
 
 	export_test_begin();
 	export_without_cuda(true);
 	p = fake_cuda_alloc(0, GPU_PAGE);
-	for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
-		fake_gdmabuf.error = errors[i];
-		EXPECT_EQ(export_register(p, PAGE, &registration), -errors[i]);
-	}
+	fake_gdmabuf.error = row->error;
+	EXPECT_EQ(export_register(p, PAGE, &registration), -row->error);
 	fake_gdmabuf.error = 0;
 	EXPECT_EQ(export_count_pinned(), 0);
 	export_without_cuda(false);
@@ -332,7 +339,7 @@ TEST(register_refused, "A registration passes the module's error on.")
 }
 
 TEST(register_freed_meanwhile,
-     "A registration by the module is -ENODEV if the memory was freed before the module pinned.")
+     "If the memory was freed before the module pinned, a registration by the module is -ENODEV.")
 {
 	struct registration registration;
 	uintptr_t p;

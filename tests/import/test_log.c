@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CLIMPORT_LOG, which is read once: each value in a process of its own. */
+/* CLIMPORT_LOG.  A process reads the variable once, so each value has a new process. */
 #include "harness.h"
 
 #include "util/log.h"
@@ -19,7 +19,7 @@ static void log_everything(void)
 		_exit(3);
 }
 
-/* What a process prints whose CLIMPORT_LOG is @value. */
+/* The output of a process with CLIMPORT_LOG=@value. */
 static const char *log_print_with(const char *value)
 {
 	static char text[1024];
@@ -51,17 +51,24 @@ static const char *log_print_with(const char *value)
 
 #define FAULTS "climport: fault 0\nclimport: fault 1\n"
 
-TEST(unset, "Log lines are not printed where CLIMPORT_LOG is not set.")
+TEST(unset, "Without CLIMPORT_LOG no log lines are printed.")
 {
 	EXPECT(!strcmp(log_print_with(NULL), ""));
 }
 
-TEST(off, "CLIMPORT_LOG=off, none, 0 and the empty string print nothing.")
+static const struct log_value {
+	const char *name;
+	const char *value;
+} values_off[] = {
+	{ "off", "off" },
+	{ "none", "none" },
+	{ "0", "0" },
+	{ "empty", "" },
+};
+
+TEST_EACH(value, struct log_value, values_off, "A value that means off prints nothing.")
 {
-	EXPECT(!strcmp(log_print_with("off"), ""));
-	EXPECT(!strcmp(log_print_with("none"), ""));
-	EXPECT(!strcmp(log_print_with("0"), ""));
-	EXPECT(!strcmp(log_print_with(""), ""));
+	EXPECT(!strcmp(log_print_with(row->value), ""));
 }
 
 TEST(error, "CLIMPORT_LOG=error prints faults.")
@@ -69,13 +76,13 @@ TEST(error, "CLIMPORT_LOG=error prints faults.")
 	EXPECT(!strcmp(log_print_with("error"), FAULTS));
 }
 
-TEST(debug, "CLIMPORT_LOG=debug prints decisions as well.")
+TEST(debug, "CLIMPORT_LOG=debug prints faults and decisions.")
 {
 	EXPECT(!strcmp(log_print_with("debug"), "climport: fault 0\nclimport: decision 0\n"
 						"climport: fault 1\nclimport: decision 1\n"));
 }
 
-TEST(other, "Any other value is named once, with those that are valid, and prints faults.")
+TEST(other, "An unknown value is named once, with the valid values, and prints faults.")
 {
 	const char *text = log_print_with("verbose");
 	const char *faults = strstr(text, FAULTS);

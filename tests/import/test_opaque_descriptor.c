@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How regions become opaque descriptors (import/opaque_fd/opaque.c), on fakes of CUDA and Vulkan. */
+/* Regions become opaque descriptors (import/opaque_fd/opaque.c), on fakes of CUDA and Vulkan. */
 #include "harness.h"
 #include "process.h"
 
@@ -42,7 +42,8 @@ static void opaque_descriptor_begin(void)
 		memcpy(vk->gpu[i].uuid, uuid[i], sizeof(uuid[i]));
 		vk->gpu[i].no_dmabuf = i == 0;
 	}
-	EXPECT_EQ(opaque_get(&r, uuid[0], EVERY, &o, &out), 0); /* what is made once is there */
+	/* The first use makes the objects that live as long as the process. */
+	EXPECT_EQ(opaque_get(&r, uuid[0], EVERY, &o, &out), 0);
 	opaque_put(o);
 	EXPECT_EQ(opaque_get(&r, uuid[1], EVERY, &o, &out), 0);
 	opaque_put(o);
@@ -79,7 +80,7 @@ static struct import_region region_at(uintptr_t address, size_t size)
 	return (struct import_region){ .addr = (void *)address, .size = size, .fd = -1 };
 }
 
-/* As import/kinds/dmabuf.c makes it where the CPU cannot map. */
+/* As import/kinds/dmabuf.c does if the CPU cannot map the dma-buf. */
 static struct import_region region_of_descriptor(int fd, size_t size)
 {
 	return (struct import_region){ .size = size, .fd = fd };
@@ -121,7 +122,9 @@ static int opaque_descriptor_export(uintptr_t address, size_t size)
 	return e.fd;
 }
 
-OPAQUE_TEST(origin, "A dma-buf of this process's VMM memory goes in by what it was made of.")
+OPAQUE_TEST(
+	origin,
+	"If a dma-buf was exported from the process's VMM memory, the original memory is imported.")
 {
 	uintptr_t p = segment_create(0);
 	int fd = opaque_descriptor_export(p + 3 * PAGE, PAGE);
@@ -141,7 +144,7 @@ OPAQUE_TEST(origin, "A dma-buf of this process's VMM memory goes in by what it w
 	fake_cuda_vmm_free(p);
 }
 
-OPAQUE_TEST(freed, "-ENODEV if the memory was freed since it was exported.")
+OPAQUE_TEST(freed, "If the memory was freed since the export, the import is -ENODEV.")
 {
 	uintptr_t p = segment_create(0);
 	int fd = opaque_descriptor_export(p, PAGE);
@@ -152,40 +155,40 @@ OPAQUE_TEST(freed, "-ENODEV if the memory was freed since it was exported.")
 	close(fd);
 }
 
-static void segment_remap(void *address)
+static void segment_replace(void *address)
 {
-	const struct fake_cuda_segment s = { 0, G, 1 };
-	uintptr_t *p = address;
-
-	fake_cuda_vmm_free(*p);
-	EXPECT_EQ(fake_cuda_vmm(&s, 1), *p);
+	fake_cuda_vmm_replace((uintptr_t)address);
 }
 
-OPAQUE_TEST(freed_meanwhile, "-ENODEV if it is freed, and its address used again, meanwhile.")
+static const struct moment {
+	const char *name;
+	const char *function;
+	int nth;
+} moments[] = {
+	{ "before_identification", "cuPointerGetAttributes", 1 },
+	{ "after_identification", "cuMemRetainAllocationHandle", 2 },
+	{ "before_the_check", "cuMemExportToShareableHandle", 1 },
+};
+
+TEST_EACH(freed_meanwhile, struct moment, moments,
+	  "If the memory is freed and the address reused during the import, the error is -ENODEV.")
 {
-	/* Before the memory is identified, after, and between descriptor and check. */
-	static const struct {
-		const char *function;
-		int nth;
-	} when[] = {
-		{ "cuPointerGetAttributes", 1 },
-		{ "cuMemRetainAllocationHandle", 2 },
-		{ "cuMemExportToShareableHandle", 1 },
-	};
+	struct import_region r;
+	uintptr_t p;
+	int fd;
 
-	for (size_t i = 0; i < sizeof(when) / sizeof(*when); i++) {
-		uintptr_t p = segment_create(0);
-		int fd = opaque_descriptor_export(p, PAGE);
-		struct import_region r = region_of_descriptor(fd, PAGE);
-
-		fake_cuda_at(when[i].function, when[i].nth, segment_remap, &p);
-		EXPECT_EQ(opaque_descriptor_get_error(&r, uuid[0]), -ENODEV);
-		close(fd);
-		fake_cuda_vmm_free(p);
-	}
+	opaque_descriptor_begin();
+	p = segment_create(0);
+	fd = opaque_descriptor_export(p, PAGE);
+	r = region_of_descriptor(fd, PAGE);
+	fake_cuda_at(row->function, row->nth, segment_replace, (void *)p);
+	EXPECT_EQ(opaque_descriptor_get_error(&r, uuid[0]), -ENODEV);
+	close(fd);
+	fake_cuda_vmm_free(p);
+	opaque_descriptor_end();
 }
 
-OPAQUE_TEST(ordinary, "-EOPNOTSUPP for cuMemAlloc's memory, which has no opaque descriptor.")
+OPAQUE_TEST(ordinary, "Memory of cuMemAlloc() has no opaque descriptor: -EOPNOTSUPP.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 1000);
 	int fd = opaque_descriptor_export(p, 1000);
@@ -199,7 +202,8 @@ OPAQUE_TEST(ordinary, "-EOPNOTSUPP for cuMemAlloc's memory, which has no opaque 
 	fake_cuda_free(p);
 }
 
-OPAQUE_TEST(by_vulkan, "A dma-buf of cuMemAlloc's memory goes in where Vulkan takes dma-bufs.")
+OPAQUE_TEST(by_vulkan,
+	    "If Vulkan imports dma-bufs, a dma-buf of cuMemAlloc() memory is imported by Vulkan.")
 {
 	uintptr_t p = fake_cuda_alloc(1, 2 * PAGE);
 	int fd = opaque_descriptor_export(p, PAGE);
@@ -216,7 +220,7 @@ OPAQUE_TEST(by_vulkan, "A dma-buf of cuMemAlloc's memory goes in where Vulkan ta
 	fake_cuda_free(p);
 }
 
-OPAQUE_TEST(managed, "-EOPNOTSUPP for managed memory; Vulkan is not asked.")
+OPAQUE_TEST(managed, "Managed memory is -EOPNOTSUPP, without a call of Vulkan.")
 {
 	uintptr_t p = fake_cuda_managed(0, PAGE);
 	struct import_region r = region_at(p, PAGE);
@@ -228,7 +232,7 @@ OPAQUE_TEST(managed, "-EOPNOTSUPP for managed memory; Vulkan is not asked.")
 	fake_cuda_free(p);
 }
 
-OPAQUE_TEST(pages, "Pages of the host go in by Vulkan: whole pages, each time anew.")
+OPAQUE_TEST(pages, "Vulkan imports pages of the host, as whole pages and anew for each import.")
 {
 	char *p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct import_region r = region_at((uintptr_t)p + 100, PAGE);
@@ -248,7 +252,8 @@ OPAQUE_TEST(pages, "Pages of the host go in by Vulkan: whole pages, each time an
 	munmap(p, 3 * PAGE);
 }
 
-OPAQUE_TEST(shared, "Imports of parts of one allocation share a descriptor, while one lives.")
+OPAQUE_TEST(shared,
+	    "Imports of parts of an allocation share a descriptor while an import is alive.")
 {
 	uintptr_t p = segment_create(0);
 	struct import_region a = region_at(p, PAGE), b = region_at(p + G - PAGE, PAGE);
@@ -267,7 +272,7 @@ OPAQUE_TEST(shared, "Imports of parts of one allocation share a descriptor, whil
 	fake_cuda_vmm_free(p);
 }
 
-OPAQUE_TEST(every_failure, "Whatever call of CUDA fails, the import fails and nothing is left.")
+OPAQUE_TEST(every_failure, "If any call of CUDA fails, the import fails and leaves nothing.")
 {
 	uintptr_t p = segment_create(0);
 	int fd = opaque_descriptor_export(p, PAGE);
@@ -307,7 +312,7 @@ static void *one_device(void *arg)
 	return NULL;
 }
 
-OPAQUE_TEST(many_devices, "Two dozen devices take memory, from eight threads at once.")
+OPAQUE_TEST(many_devices, "Eight threads can import memory for two dozen devices at once.")
 {
 	uintptr_t p = segment_create(FAKE_CUDA_HOST_NUMA);
 	pthread_t thread[8];

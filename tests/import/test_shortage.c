@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exports, allocations and opaque descriptors, with each resource that they need refused in turn:
- * memory, descriptors, and every call of CUDA and Vulkan.  Nothing is left behind, and the next try
- * works.
+ * Exports, allocations and opaque descriptors under a shortage.  The tests refuse each resource of
+ * an operation in turn: memory, descriptors, and every call of CUDA and Vulkan.
  */
 #include "harness.h"
 #include "process.h"
@@ -23,7 +22,7 @@
 #define PAGE ((size_t)4096)
 #define VULKAN_OUT_OF_HOST_MEMORY (-1)
 
-/* Of this program's own calls; linked with --wrap. */
+/* Counts the program's own allocations; linked with --wrap. */
 static int allocations_left; /* 0: all succeed */
 static bool was_refused;
 
@@ -36,7 +35,7 @@ static bool shortage_refuses(void)
 	return true;
 }
 
-/* A sanitizer's library refers to them, says the linker. */
+/* The linker wants visible wrappers, because a sanitizer's library refers to malloc(). */
 #define WRAPPED __attribute__((visibility("default")))
 
 void *__real_malloc(size_t size);
@@ -66,7 +65,7 @@ static unsigned char uuid[IMPORT_UUID_SIZE];
 static uintptr_t gpu;
 static void *pages;
 
-/* What can be refused a part; each undoes what it did. */
+/* The operations.  Each operation releases everything before the return. */
 
 static int shortage_export(unsigned int options)
 {
@@ -132,7 +131,7 @@ static int opaque_of_pages(void)
 	return shortage_get_opaque(&region);
 }
 
-/* Memory that is there already: allocating it is another operation. */
+/* Memory allocated before the test: the allocation is a different operation. */
 static uintptr_t allocated;
 
 static int opaque_of_allocated(void)
@@ -142,20 +141,18 @@ static int opaque_of_allocated(void)
 	return shortage_get_opaque(&region);
 }
 
-static const struct {
+static const struct operation {
 	const char *name;
 	int (*run)(void);
 } operations[] = {
 	{ "export", shortage_export_plain },
-	{ "kept export", shortage_export_kept },
+	{ "kept_export", shortage_export_kept },
 	{ "pages", allocate_pages },
-	{ "CUDA's host memory", shortage_allocate_host },
-	{ "device memory", shortage_allocate_device },
-	{ "opaque descriptor of pages", opaque_of_pages },
-	{ "opaque descriptor of CUDA's memory", opaque_of_allocated },
+	{ "cuda_host_memory", shortage_allocate_host },
+	{ "device_memory", shortage_allocate_device },
+	{ "opaque_descriptor_of_pages", opaque_of_pages },
+	{ "opaque_descriptor_of_cuda_memory", opaque_of_allocated },
 };
-
-#define OPERATIONS (sizeof(operations) / sizeof(*operations))
 
 struct held {
 	struct fake_cuda_held cuda;
@@ -184,7 +181,7 @@ static void expect_same(const struct held *a, const struct held *b)
 {
 	EXPECT(fake_cuda_holds(&a->cuda));
 	EXPECT_EQ(a->memories, b->memories);
-	EXPECT(a->devices >= b->devices); /* one that refused is not shared any more */
+	EXPECT(a->devices >= b->devices); /* after a refusal a device is not shared any more */
 	EXPECT_EQ(a->fds, b->fds);
 	EXPECT_EQ(a->bytes, b->bytes);
 	EXPECT_EQ(a->exports.bytes_pinned, b->exports.bytes_pinned);
@@ -206,12 +203,11 @@ static void shortage_test_begin(void)
 	EXPECT(pages != MAP_FAILED);
 }
 
-/* True if the @nth one of the resource was refused. */
+/* Runs the operation and refuses the @nth use of a resource; false if @run had fewer uses. */
 typedef bool (*refuse_fn)(int (*run)(void), int nth, int *ret);
 
-static void refuse_each(refuse_fn refuse, size_t operation, bool warm)
+static void refuse_each(refuse_fn refuse, int (*run)(void), bool warm)
 {
-	int (*run)(void) = operations[operation].run;
 	struct held before = shortage_read_held(), after;
 	bool refused = true;
 	int ret;
@@ -219,28 +215,27 @@ static void refuse_each(refuse_fn refuse, size_t operation, bool warm)
 	for (int n = 1; refused; n++) {
 		refused = refuse(run, n, &ret);
 		if (ret > 0 || (ret && !refused)) {
-			printf("# %s, %d: %d\n", operations[operation].name, n, ret);
+			printf("# refusal %d: %d\n", n, ret);
 			EXPECT(!"an error without a reason");
 		}
 		if (!warm)
 			continue;
 		after = shortage_read_held();
 		if (after.fds != before.fds)
-			printf("# %s, %d: %d\n", operations[operation].name, n, ret);
+			printf("# refusal %d: %d\n", n, ret);
 		expect_same(&before, &after);
 	}
 	EXPECT_EQ(run(), 0);
 }
 
-/* Twice: what is made once for the process is made in the first round. */
-static void refuse_all(refuse_fn refuse)
+/* The first round makes the objects that live as long as the process; the second finds leaks. */
+static void refuse_all(refuse_fn refuse, const struct operation *operation)
 {
 	shortage_test_begin();
 	if (!allocated)
 		EXPECT_EQ(memory_alloc(MEMORY_HOST, PAGE, 0, uuid, &allocated), 0);
 	for (int warm = 0; warm < 2; warm++)
-		for (size_t i = 0; i < OPERATIONS; i++)
-			refuse_each(refuse, i, warm);
+		refuse_each(refuse, operation->run, warm);
 }
 
 static bool refuse_memory(int (*run)(void), int nth, int *ret)
@@ -253,9 +248,11 @@ static bool refuse_memory(int (*run)(void), int nth, int *ret)
 	return was_refused;
 }
 
-TEST(memory, "Whatever allocation fails: -ENOMEM, nothing is left, the next try works.")
+TEST_EACH(memory, struct operation, operations,
+	  "If any allocation fails, an operation is -ENOMEM and leaves nothing, and the next try "
+	  "works.")
 {
-	refuse_all(refuse_memory);
+	refuse_all(refuse_memory, row);
 }
 
 static bool refuse_cuda(int (*run)(void), int nth, int *ret)
@@ -266,10 +263,10 @@ static bool refuse_cuda(int (*run)(void), int nth, int *ret)
 	return fake_cuda_has_failed() || *ret;
 }
 
-TEST(cuda,
-     "A call of CUDA that has no memory, whichever it is, leaves nothing, and the next try works.")
+TEST_EACH(cuda, struct operation, operations,
+	  "If any call of CUDA has no memory, an operation leaves nothing, and the next try works.")
 {
-	refuse_all(refuse_cuda);
+	refuse_all(refuse_cuda, row);
 }
 
 static bool refuse_vulkan(int (*run)(void), int nth, int *ret)
@@ -283,10 +280,11 @@ static bool refuse_vulkan(int (*run)(void), int nth, int *ret)
 	return vk->matched >= (unsigned int)nth;
 }
 
-TEST(vulkan, "A call of Vulkan that has no memory, whichever it is, leaves nothing, and the next "
-	     "try works.")
+TEST_EACH(vulkan, struct operation, operations,
+	  "If any call of Vulkan has no memory, an operation leaves nothing, and the next try "
+	  "works.")
 {
-	refuse_all(refuse_vulkan);
+	refuse_all(refuse_vulkan, row);
 }
 
 /* Leaves the process @nth - 1 descriptors. */
@@ -307,11 +305,12 @@ static bool refuse_descriptors(int (*run)(void), int nth, int *ret)
 	while (count)
 		close(fds[--count]);
 	setrlimit(RLIMIT_NOFILE, &before);
-	return *ret || nth < 4; /* some operations need none at first */
+	return *ret || nth < 4; /* some operations need no descriptor at first */
 }
 
-TEST(descriptors,
-     "A want of descriptors, however many are left, leaves nothing, and the next try works.")
+TEST_EACH(
+	descriptors, struct operation, operations,
+	"With any number of descriptors left, an operation leaks nothing, and the next try works.")
 {
-	refuse_all(refuse_descriptors);
+	refuse_all(refuse_descriptors, row);
 }

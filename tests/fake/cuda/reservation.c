@@ -19,7 +19,7 @@ struct reservation *reservation_find(uintptr_t addr)
 	return r;
 }
 
-/* Reserves @align bytes more than @size, and unmaps the pages before and after an aligned address. */
+/* Reserves @size + @align bytes, and unmaps the pages before and after an aligned address. */
 static int reservation_create(uintptr_t *addr, size_t size, size_t align)
 {
 	struct reservation *v;
@@ -205,6 +205,20 @@ API uintptr_t fake_cuda_vmm(const struct fake_cuda_segment *segments, size_t n)
 			segment_add(at, &segments[i]);
 	driver_unlock();
 	return base;
+}
+
+API void fake_cuda_vmm_replace(uintptr_t addr)
+{
+	struct fake_cuda_segment s;
+	const struct range *r;
+
+	driver_lock();
+	r = range_find(addr);
+	s = (struct fake_cuda_segment){ r->device, r->size, r->handle->properties.handle_types };
+	if (handle_unmap(r->addr, r->size))
+		abort();
+	segment_add(addr, &s);
+	driver_unlock();
 }
 
 API void fake_cuda_vmm_free(uintptr_t addr)

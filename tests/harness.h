@@ -33,7 +33,7 @@ struct test {
 void test_register(struct test *test);
 void test_register_row(struct test *test, const char *name, const char *row_name);
 
-/* The test that was registered first; test->next is the next test. */
+/* The first registered test; test->next is the next test. */
 struct test *test_first(void);
 
 /* Calls the function of the test, with its row if the test has one. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of words with a space between, as OpenCL has them of extensions. */
+/* Lists of words separated by spaces, like OpenCL's extension strings. */
 #ifndef TESTS_TEXT_H
 #define TESTS_TEXT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of import/nvidia/cuda share, on a fake of libcuda. */
+/* The fixture of the tests of import/nvidia/cuda, on a fake of libcuda. */
 #ifndef TESTS_IMPORT_CUDA_FIXTURE_H
 #define TESTS_IMPORT_CUDA_FIXTURE_H
 
@@ -18,7 +18,7 @@ extern int fds_before;
 
 void cuda_test_begin(void);
 
-/* Fails the test unless all that the driver gave is given back. */
+/* Fails the test if the code under test holds an object of the driver, or a descriptor. */
 void expect_all_back(void);
 
 #define CUDA_TEST(id, sentence)    \

@@ -91,7 +91,7 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 	return 0;
 }
 
-/* A fence that is not signalled: its descriptor is taken out of the real call. */
+/* Hides the descriptor of the unsignalled fence from the real poll(). */
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout)
 {
 	int ready = 0, others;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memfds that look like dma-bufs to import/: fstatfs() reports the magic
- * number, DMA_BUF_IOCTL_SYNC is counted, and poll() says what a fence would.
- * Linked with --wrap; real dma-bufs are tested in the guest.
+ * memfds that look like dma-bufs to import/: fstatfs() reports the magic number, DMA_BUF_IOCTL_SYNC
+ * is counted, and poll() behaves like the poll() of a fence.  Linked with --wrap; the tests in the
+ * guest have real dma-bufs.
  */
 #ifndef TESTS_IMPORT_FAKE_DMABUF_H
 #define TESTS_IMPORT_FAKE_DMABUF_H
@@ -12,18 +12,18 @@
 #include <stdint.h>
 
 struct fake_dmabuf_state {
-	atomic_int starts, ends; /* DMA_BUF_IOCTL_SYNC calls that succeeded */
+	atomic_int starts, ends; /* successful calls of DMA_BUF_IOCTL_SYNC */
 	atomic_ullong last_flags;
-	atomic_int interrupts; /* so many calls fail with EINTR first */
-	atomic_int error;      /* errno for one call, or 0 */
-	atomic_int successes;  /* calls that succeed before it */
-	atomic_int fence_fd;   /* not signalled for this inode's descriptors while >= 0 */
+	atomic_int interrupts; /* number of calls to fail with EINTR first */
+	atomic_int error;      /* errno for a single call, or 0 */
+	atomic_int successes;  /* successful calls before the error */
+	atomic_int fence_fd;   /* while >= 0, the fence of its inode is not signalled */
 	atomic_int mmap_error; /* errno for mmap of a fake, or 0 */
 };
 
 extern struct fake_dmabuf_state fake_dmabuf;
 
-/* A new fake of @size bytes, or -1; @flags O_RDWR or O_RDONLY.  The caller closes it. */
+/* A new fake of @size bytes, or -1; @flags O_RDWR or O_RDONLY.  The caller closes the fake. */
 int fake_dmabuf_open(size_t size, int flags);
 
 #endif

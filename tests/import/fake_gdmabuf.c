@@ -14,7 +14,7 @@
 #define GPU_PAGE 65536
 #define SLOTS 16
 #define DEVICE "gdmabuf-device"
-#define OWNER (PAGE - 4) /* where in the device's file is which process opened it */
+#define OWNER (PAGE - 4) /* offset of the opener's process id in the device's file */
 
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);

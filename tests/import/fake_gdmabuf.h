@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A fake of the kernel module: open() of /dev/gdmabuf, and its ioctls, are wrapped.  It pins
- * nothing, and a pin is idle as soon as it is kept.  Its pins are those of the context that was
- * opened last.
+ * A fake of the kernel module, by wrappers of open() and ioctl().  The fake pins no memory, and a
+ * kept pin is idle at once.  All pins belong to the context opened last.
  */
 #ifndef TESTS_FAKE_GDMABUF_H
 #define TESTS_FAKE_GDMABUF_H
@@ -21,14 +20,14 @@ extern struct fake_gdmabuf {
 
 bool fake_gdmabuf_is_device(int fd);
 
-/* Which process opened a device: contexts answer nobody else. */
+/* Whether the calling process opened the device: a context answers only the opener. */
 bool fake_gdmabuf_is_own(int fd);
 void fake_gdmabuf_set_own(int fd);
 
-/* The memory of the last export is freed: the status word says so. */
+/* Frees the memory of the last export: the status word changes. */
 void fake_gdmabuf_free_last(void);
 
-/* To be called first in a child. */
+/* The first call of a child. */
 void fake_gdmabuf_child(void);
 
 #endif

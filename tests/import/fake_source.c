@@ -56,7 +56,7 @@ static int fake_hold(struct fake *fake, size_t size)
 	return err;
 }
 
-/* One that was given back long ago. */
+/* The slot unpinned longest ago. */
 static struct fake_held *fake_new_held(struct fake *fake)
 {
 	struct fake_held *held;

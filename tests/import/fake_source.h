@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A source for the cache that pins addresses without memory.  A pin is rounded to blocks, as the
- * allocation it lies in.  unpin() poisons what the pin's users read.
+ * A source of pins for the cache.  The addresses have no memory.  A pin covers whole blocks, as a
+ * real pin covers an allocation.  unpin() poisons the fields read by the pin's users.
  */
 #ifndef TESTS_IMPORT_FAKE_SOURCE_H
 #define TESTS_IMPORT_FAKE_SOURCE_H
@@ -13,12 +13,12 @@
 #define FAKE_BASE ((uintptr_t)1 << 40)
 #define FAKE_BLOCKS 1024
 #define FAKE_HELD 4096	/* pins at once, at most */
-#define FAKE_OFFSET 512 /* of a pin in its descriptor */
+#define FAKE_OFFSET 512 /* of a pin in the descriptor */
 
 /* How the cache learns of freed memory. */
 enum fake_check { FAKE_STATUS, FAKE_IS_CURRENT, FAKE_NEITHER };
 
-/* What users of a pin read.  Plain fields: a thread sanitizer sees who reads when it is unpinned. */
+/* The users of a pin read plain fields, so a thread sanitizer sees a read after unpin(). */
 struct fake_held {
 	uint32_t state, generation;
 };
@@ -26,8 +26,8 @@ struct fake_held {
 struct fake {
 	enum fake_check check;
 	size_t block;
-	size_t capacity;		   /* bytes pinned at once; above it pin() is -ENOSPC */
-	int error;			   /* what pin() returns, if not 0 */
+	size_t capacity;		   /* bytes pinned at once; beyond, pin() is -ENOSPC */
+	int error;			   /* result of pin(), if not 0 */
 	int pinned_wrong;		   /* pin() pins the next block */
 	void (*in_pin)(struct fake *fake); /* called without the lock */
 
@@ -35,17 +35,17 @@ struct fake {
 	_Atomic uint32_t generation[FAKE_BLOCKS]; /* of the memory in a block */
 	size_t bytes;
 	int tries, pins, unpins;
-	struct fake_held held[FAKE_HELD]; /* no malloc(): it is not for a child of threads */
+	struct fake_held held[FAKE_HELD]; /* no malloc(), for the children of threads */
 	uint32_t next_held;
-	int wrong; /* unpins of what was not pinned */
+	int wrong; /* unpins without a pin */
 };
 
 extern const struct cache_source fake_source, fake_source_unchecked;
 
-/* Blocks of @block bytes, room for all of them. */
+/* Blocks of @block bytes; the capacity is all blocks. */
 void fake_init(struct fake *fake, enum fake_check check, size_t block);
 
-/* The block's memory is freed, and its address means other memory. */
+/* Frees the block's memory; the address now belongs to other memory. */
 void fake_free(struct fake *fake, size_t block);
 
 uintptr_t fake_address(const struct fake *fake, size_t block);
@@ -53,7 +53,7 @@ uintptr_t fake_address(const struct fake *fake, size_t block);
 /* Whether the pin is held. */
 int fake_is_pinned(const struct cache_pin *pin);
 
-/* Of the memory that was pinned. */
+/* The generation of the pinned memory. */
 uint32_t fake_generation(const struct cache_pin *pin);
 
 /* A cache of fresh @fake. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of import/ share. */
+/* The fixture of the tests of import/. */
 #ifndef TESTS_IMPORT_FIXTURE_H
 #define TESTS_IMPORT_FIXTURE_H
 

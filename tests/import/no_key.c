@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process whose keys of threads' data are used up; linked with --wrap. */
+/* A process that has used up all keys of thread-specific data; linked with --wrap. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ int __wrap_pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
 	return EAGAIN;
 }
 
-/* The key is another library's. */
+/* The key would belong to a foreign library. */
 int __wrap_pthread_setspecific(pthread_key_t key, const void *value)
 {
 	(void)key;

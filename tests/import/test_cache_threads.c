@@ -18,7 +18,7 @@
 static struct fake fake;
 static struct cache *cache;
 static pthread_barrier_t together;
-static _Atomic int bad; /* checks in other threads that failed */
+static _Atomic int bad; /* failed checks in other threads */
 
 static void threads_cache_open(enum fake_check check, size_t bytes, uint32_t entries)
 {
@@ -63,7 +63,8 @@ static void *pin_at_once(void *arg)
 	return NULL;
 }
 
-TEST(pin_twice, "Of two threads that pin a range at once one wins; the other's pin is given back.")
+TEST(pin_twice,
+     "If two threads pin a range at once, the cache keeps a pin and unpins the other pin.")
 {
 	threads_cache_open(FAKE_STATUS, SIZE_MAX, 0);
 	pthread_barrier_init(&together, NULL, 2);
@@ -93,7 +94,7 @@ static void *actor_get_passed(void *arg)
 	return NULL;
 }
 
-TEST(put_elsewhere, "A reference may be put by another thread, also when its own has exited.")
+TEST(put_elsewhere, "Any thread may put a reference, even after the getting thread has exited.")
 {
 	threads_cache_open(FAKE_NEITHER, SIZE_MAX, 0);
 	process_run_threads(1, actor_get_passed);
@@ -126,7 +127,7 @@ static int hazard_record_count(void)
 }
 
 TEST(records_given_back,
-     "Two hundred threads, one after the other, share the hazard pointers of one thread.")
+     "Two hundred threads, run in turn, share the hazard pointers of a single thread.")
 {
 	int before;
 
@@ -139,11 +140,11 @@ TEST(records_given_back,
 	threads_cache_close();
 }
 
-/* What one thread does: some references held, chosen at random. */
+/* The work of a thread, which gets, holds and puts random references. */
 struct actor {
 	unsigned int seed;
 	struct cache_ref held[12];
-	uint32_t at_least[12]; /* the generation when it was asked for */
+	uint32_t at_least[12]; /* the block's generation at the time of cache_get() */
 };
 
 static void actor_get(struct actor *a, int slot, size_t block)
@@ -154,7 +155,7 @@ static void actor_get(struct actor *a, int slot, size_t block)
 		a->held[slot].pin = NULL;
 		return;
 	}
-	/* Freed before it was asked for: an older pin must not be found. */
+	/* If the memory was freed before cache_get(), an older pin must not be found. */
 	if (fake.check != FAKE_NEITHER && fake_generation(a->held[slot].pin) < generation)
 		atomic_store(&bad, 2);
 }
@@ -207,17 +208,19 @@ static void actors_run(enum fake_check check)
 	threads_cache_close();
 }
 
-TEST(random_status, "Eight threads: no pin is unpinned in use or found stale (status word).")
+TEST(random_status,
+     "With a status word, eight threads never use an unpinned pin or find a stale pin.")
 {
 	actors_run(FAKE_STATUS);
 }
 
-TEST(random_is_current, "Eight threads: no pin is unpinned in use or found stale (is_current).")
+TEST(random_is_current,
+     "With is_current(), eight threads never use an unpinned pin or find a stale pin.")
 {
 	actors_run(FAKE_IS_CURRENT);
 }
 
-TEST(random_unchecked, "Eight threads: no pin is unpinned in use (cache_invalidate alone).")
+TEST(random_unchecked, "With cache_invalidate() alone, eight threads never use an unpinned pin.")
 {
 	actors_run(FAKE_NEITHER);
 }
@@ -249,8 +252,7 @@ static void *use_or_invalidate(void *arg)
 	return NULL;
 }
 
-TEST(taken_while_found,
-     "A pin that is invalidated while it is being found is used or missed, not both.")
+TEST(taken_while_found, "A pin that is invalidated during a lookup is either used or missed.")
 {
 	threads_cache_open(FAKE_NEITHER, SIZE_MAX, 0);
 	pthread_barrier_init(&together, NULL, 3);
@@ -273,7 +275,7 @@ static void *use_until_stopped(void *arg)
 	return NULL;
 }
 
-/* The fake's own lock may be held by a thread that is not in the child. */
+/* In the child, the fake's lock may be held by a thread of the parent. */
 static void actors_use_in_child(void)
 {
 	struct cache_ref ref;
@@ -292,8 +294,7 @@ static void actors_use_in_child(void)
 	_exit(fake.unpins == unpins + 24 && !fake.wrong ? 0 : 2);
 }
 
-TEST(fork_in_use,
-     "A child of a busy process has no lock held, and unpins what it pinned and no more.")
+TEST(fork_in_use, "A child of a busy process holds no lock, and unpins its own pins only.")
 {
 	pthread_t thread[3];
 	int status = 0;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that is allocated of CUDA. */
+/* Memory that cuda_alloc() allocates. */
 #include "cuda_fixture.h"
 
 #include <errno.h>
 #include <fake_cuda.h>
 #include <unistd.h>
 
-CUDA_TEST(alloc_device, "cuda_alloc: device memory that can be had by both descriptors.")
+CUDA_TEST(alloc_device,
+	  "Device memory of cuda_alloc() exports as a dma-buf and as an opaque descriptor.")
 {
 	struct cuda_memory m;
 	struct cuda_export out;
@@ -29,7 +30,7 @@ CUDA_TEST(alloc_device, "cuda_alloc: device memory that can be had by both descr
 	EXPECT_EQ(m.size, 0);
 }
 
-CUDA_TEST(alloc_rdma, "Device memory is not asked to be for RDMA where the device has none.")
+CUDA_TEST(alloc_rdma, "If the device has no RDMA for VMM memory, cuda_alloc() asks for none.")
 {
 	struct cuda_memory m;
 
@@ -40,7 +41,7 @@ CUDA_TEST(alloc_rdma, "Device memory is not asked to be for RDMA where the devic
 }
 
 CUDA_TEST(alloc_host,
-	  "cuda_alloc: host memory that the CPU and a device use, by its descriptor too.")
+	  "CPU and device can use host memory of cuda_alloc(), also through the descriptor.")
 {
 	struct cuda_memory m;
 	struct cuda_export out;
@@ -57,7 +58,8 @@ CUDA_TEST(alloc_host,
 	cuda_free(&m);
 }
 
-CUDA_TEST(alloc_host_node, "Host memory is of the node of the device; of node 0 without NUMA.")
+CUDA_TEST(alloc_host_node,
+	  "Host memory is on the NUMA node of the device, or on node 0 without NUMA.")
 {
 	struct cuda_memory m;
 
@@ -81,7 +83,7 @@ CUDA_TEST(alloc_align, "The address is a multiple of the alignment.")
 		cuda_free(&m[i]);
 }
 
-CUDA_TEST(alloc_refused, "Exact errors for what cannot be allocated; nothing is written.")
+CUDA_TEST(alloc_refused, "A wrong request has an exact error, and no output is written.")
 {
 	static const unsigned char nobody[CUDA_UUID_SIZE] = { 1 };
 	struct cuda_memory m = { .addr = 7 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How libcuda is found.  It is loaded once a process: each test has one of its own. */
+/* The search for libcuda.  A process loads libcuda once, so each test runs in a new process. */
 #include "fixture.h"
 
 #include "import/nvidia/cuda/cuda.h"
@@ -11,17 +11,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *hidden; /* a function that libcuda then lacks */
-static bool missing;	   /* libcuda itself */
-static int searches;	   /* for it */
+static const char *hidden; /* a function to leave out of libcuda */
+static bool missing;	   /* no libcuda is found */
+static int searches;	   /* for libcuda */
 static const unsigned char uuid0[CUDA_UUID_SIZE] = {
 	0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0,
 	0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0,
 };
 
 /*
- * What this program's import/nvidia/cuda/cuda_driver.c calls.  Not --wrap, which would wrap the calls of the
- * sanitizers' libraries too.
+ * The program's copy of import/nvidia/cuda/cuda_driver.c calls these functions.  --wrap would also
+ * wrap the calls of the sanitizers' libraries.
  */
 void *test_dlsym(void *library, const char *name);
 void *test_dlopen(const char *file, int flags);
@@ -42,7 +42,7 @@ static void *libcuda_handle(void)
 	return dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 }
 
-/* A function of tests/fake/fake_cuda.h, which this program is not linked to. */
+/* Finds a function of tests/fake/fake_cuda.h; the program is not linked to the fake. */
 static void control_find(const char *name, void *function)
 {
 	void *found = dlsym(dlopen("libcuda.so.1", RTLD_NOW), name);
@@ -59,7 +59,7 @@ static int count_calls(const char *function)
 	return calls(function);
 }
 
-/* As an application that uses CUDA. */
+/* Allocates memory, as an application of CUDA would. */
 static uintptr_t control_allocate(void)
 {
 	void (*reset)(int devices);
@@ -71,7 +71,7 @@ static uintptr_t control_allocate(void)
 	return alloc(0, 1 << 20);
 }
 
-/* Runs this program again, for one test. */
+/* Runs a single test in a new process of the program. */
 static void alone_run(const char *test)
 {
 	pid_t child = fork();
@@ -98,7 +98,7 @@ static void alone_run(const char *test)
 	}                               \
 	static void in_##id(void)
 
-ALONE_TEST(questions, "A question loads no libcuda: nothing is CUDA's.")
+ALONE_TEST(questions, "A question loads no libcuda, and its answer is that no memory is CUDA's.")
 {
 	struct cuda_export out;
 	struct cuda_range range;
@@ -113,7 +113,7 @@ ALONE_TEST(questions, "A question loads no libcuda: nothing is CUDA's.")
 	EXPECT(!libcuda_handle());
 }
 
-ALONE_TEST(found_later, "libcuda that the process loads later is found then, and not initialized.")
+ALONE_TEST(found_later, "A libcuda that the process loads later is found, and not initialized.")
 {
 	struct cuda_range range;
 
@@ -135,7 +135,7 @@ static void cuda_ask_times(int times)
 }
 
 ALONE_TEST(one_search,
-	   "The disk is searched for libcuda once, and again when a library was loaded.")
+	   "The disk is searched for libcuda once, and again after a library was loaded.")
 {
 	void *library;
 
@@ -157,7 +157,7 @@ ALONE_TEST(one_search,
 	EXPECT(count_calls("cuPointerGetAttributes") > 0);
 }
 
-ALONE_TEST(unusable, "A libcuda that is no use is not searched for again either.")
+ALONE_TEST(unusable, "An unusable libcuda is not searched for again.")
 {
 	hidden = "cuCtxPushCurrent_v2";
 	EXPECT(dlopen("libcuda.so.1", RTLD_NOW));
@@ -165,7 +165,7 @@ ALONE_TEST(unusable, "A libcuda that is no use is not searched for again either.
 	EXPECT_EQ(searches, 1);
 }
 
-ALONE_TEST(found_in_child, "A child finds libcuda that it loads itself.")
+ALONE_TEST(found_in_child, "A child finds a libcuda that the child has loaded.")
 {
 	int status = -1;
 	pid_t child;
@@ -183,18 +183,18 @@ ALONE_TEST(found_in_child, "A child finds libcuda that it loads itself.")
 	EXPECT_EQ(status, 0);
 }
 
-ALONE_TEST(allocation, "Allocating loads libcuda and initializes it.")
+ALONE_TEST(allocation, "An allocation loads and initializes libcuda.")
 {
 	struct cuda_memory m;
 
 	EXPECT(!libcuda_handle());
 	EXPECT_EQ(cuda_alloc(CUDA_DEVICE, uuid0, 1, 0, &m), -EOPNOTSUPP);
-	fixture_expect_log("no virtual memory management"); /* of a fake that was not reset */
+	fixture_expect_log("no virtual memory management"); /* without fake_cuda_reset() */
 	EXPECT(libcuda_handle());
 	EXPECT_EQ(count_calls("cuInit"), 1);
 }
 
-ALONE_TEST(no_library, "-ENODEV, with the reason, where no libcuda is.")
+ALONE_TEST(no_library, "Without libcuda an allocation is -ENODEV, with the reason.")
 {
 	struct cuda_memory m;
 
@@ -203,7 +203,9 @@ ALONE_TEST(no_library, "-ENODEV, with the reason, where no libcuda is.")
 	fixture_expect_log("libcuda.so.1: cannot open");
 }
 
-ALONE_TEST(lacks_needed, "A libcuda that lacks what all need is no libcuda: named.")
+ALONE_TEST(
+	lacks_needed,
+	"A libcuda without a necessary function counts as no libcuda, and the function is named.")
 {
 	struct cuda_memory m;
 	struct cuda_range range;
@@ -216,7 +218,8 @@ ALONE_TEST(lacks_needed, "A libcuda that lacks what all need is no libcuda: name
 	EXPECT(!libcuda_handle());
 }
 
-ALONE_TEST(lacks_dmabuf, "Before CUDA 11.7 only dma-bufs are -EOPNOTSUPP, named.")
+ALONE_TEST(lacks_dmabuf,
+	   "Before CUDA 11.7 dma-bufs are -EOPNOTSUPP and the missing function is named.")
 {
 	uintptr_t p;
 	struct cuda_export out;
@@ -230,7 +233,8 @@ ALONE_TEST(lacks_dmabuf, "Before CUDA 11.7 only dma-bufs are -EOPNOTSUPP, named.
 	fixture_expect_log("no cuMemGetHandleForAddressRange");
 }
 
-ALONE_TEST(lacks_vmm, "Before CUDA 11.0 only VMM memory is -EOPNOTSUPP, named.")
+ALONE_TEST(lacks_vmm,
+	   "Before CUDA 11.0 VMM memory is -EOPNOTSUPP and the missing function is named.")
 {
 	uintptr_t p;
 	struct cuda_export out;
@@ -246,7 +250,7 @@ ALONE_TEST(lacks_vmm, "Before CUDA 11.0 only VMM memory is -EOPNOTSUPP, named.")
 	close(out.fd);
 }
 
-ALONE_TEST(older_name, "A function is taken by its older name where the newer one is missing.")
+ALONE_TEST(older_name, "If a function has no newer name, the older name is used.")
 {
 	struct cuda_range range;
 	uintptr_t p;

@@ -24,7 +24,7 @@ static int dmabuf_get_region(int fd, size_t size, unsigned int access,
 	return import_get(&desc, region);
 }
 
-TEST(mapped, "A dma-buf is mapped, and the descriptor stays the caller's.")
+TEST(mapped, "A dma-buf is mapped, and the caller still owns the descriptor.")
 {
 	int fd = fake_dmabuf_open(4 * PAGE, O_RDWR);
 	struct import_region *r;
@@ -40,7 +40,7 @@ TEST(mapped, "A dma-buf is mapped, and the descriptor stays the caller's.")
 	munmap(other, 4 * PAGE);
 }
 
-/* The lowest free descriptor, once the first import of the process has opened what it keeps. */
+/* The lowest free descriptor, after a first import has opened the descriptors it keeps. */
 static int next_descriptor(int fd)
 {
 	struct import_region *r;
@@ -82,7 +82,7 @@ TEST(read_only, "A read-only descriptor takes precedence over flags that ask for
 	close(fd);
 }
 
-TEST(not_a_dmabuf, "Anything that is no dma-buf is named.")
+TEST(not_a_dmabuf, "A descriptor of any other file is an error that names the file.")
 {
 	struct import_region *r;
 	int fds[2];
@@ -105,7 +105,8 @@ TEST(by_value, "A descriptor that is passed by value is an error, not a crash.")
 	EXPECT(strstr(log_last(), "address of an int"));
 }
 
-TEST(no_cpu_mapping, "An exporter without mmap: refused, the descriptor's duplicate closed.")
+TEST(no_cpu_mapping,
+     "A dma-buf without mmap is refused, and the duplicate of the descriptor is closed.")
 {
 	int fd = fake_dmabuf_open(PAGE, O_RDWR), next = next_descriptor(fd);
 	struct import_region *r;
@@ -119,7 +120,7 @@ TEST(no_cpu_mapping, "An exporter without mmap: refused, the descriptor's duplic
 	close(fd);
 }
 
-TEST(sync_flags, "Access says whether it reads or writes.")
+TEST(sync_flags, "A bracket passes the direction of the access to the kernel.")
 {
 	int fd = fake_dmabuf_open(PAGE, O_RDWR);
 	struct import_region *r;
@@ -134,7 +135,7 @@ TEST(sync_flags, "Access says whether it reads or writes.")
 	close(fd);
 }
 
-TEST(sync_read_only, "A bracket on a descriptor that is read-only never says that it writes.")
+TEST(sync_read_only, "A bracket on a read-only descriptor never passes the direction write.")
 {
 	int fd = fake_dmabuf_open(PAGE, O_RDONLY);
 	struct import_region *r;
@@ -164,7 +165,7 @@ TEST(sync_interrupted, "DMA_BUF_IOCTL_SYNC is repeated when a signal interrupts 
 	close(fd);
 }
 
-TEST(closed, "A file that took the number of a descriptor which the program closed stays open.")
+TEST(closed, "If the program closed the descriptor, a new file with the number stays open.")
 {
 	int fd = fake_dmabuf_open(4096, O_RDWR), own, other;
 	struct import_desc desc = { IMPORT_DMABUF, &fd, 4096, IMPORT_READ, false };
@@ -180,7 +181,7 @@ TEST(closed, "A file that took the number of a descriptor which the program clos
 	close(fd);
 }
 
-TEST(closed_access, "Access by a descriptor that the program closed is an error, and no ioctl.")
+TEST(closed_access, "If the program closed the descriptor, an access is an error without an ioctl.")
 {
 	int fd = fake_dmabuf_open(PAGE, O_RDWR), other = fake_dmabuf_open(PAGE, O_RDWR);
 	int starts = fake_dmabuf.starts, ends = fake_dmabuf.ends, own;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library's side of the kernel module, on a fake /dev/gdmabuf; tests/kmod has the real one. */
+/* The library's side of the kernel module, on a fake /dev/gdmabuf; tests/kmod tests the module. */
 #include "fake_gdmabuf.h"
 #include "harness.h"
 #include "process.h"
@@ -31,7 +31,7 @@ static struct gdmabuf_range export_page(void)
 	return range;
 }
 
-TEST(one_context, "One context serves all exports; a failed one leaves nothing behind.")
+TEST(one_context, "A single context serves all exports, and a failed export leaves nothing behind.")
 {
 	struct gdmabuf_range a = export_page(), b;
 	int before = fake_gdmabuf.opens, fds = process_count_descriptors();
@@ -82,7 +82,7 @@ static int first_export(struct gdmabuf_range *unused)
 	return 0;
 }
 
-TEST(parents, "A parent's export is none of a child's exports, though it has the same slot.")
+TEST(parents, "A parent's export is not current in a child, even if a child's export has the slot.")
 {
 	expect_child(first_export, NULL);
 }
@@ -100,20 +100,20 @@ static int in_daemon(struct gdmabuf_range *parents)
 	for (int fd = 3; fd < 64; fd++)
 		if (close(others[fd]))
 			return 5;
-	/* Now the numbers are free, and the next context gets that of the old one. */
+	/* Now the numbers are free, and the next context gets the number of the old context. */
 	export_page();
 	export_page();
 	return gdmabuf_is_current(parents) ? 6 : 0;
 }
 
-TEST(daemon, "A child that closed all descriptors closes none that it opened since.")
+TEST(daemon, "A child that closed all descriptors closes no descriptor opened since.")
 {
 	struct gdmabuf_range first = export_page();
 
 	expect_child(in_daemon, &first);
 }
 
-/* The program's own descriptor of the device, where the parent's was. */
+/* The program opens the device at the number of the parent's descriptor. */
 static int with_own_device(struct gdmabuf_range *unused)
 {
 	int device = 3;
@@ -121,7 +121,7 @@ static int with_own_device(struct gdmabuf_range *unused)
 	(void)unused;
 	while (!fake_gdmabuf_is_device(device))
 		device++;
-	fake_gdmabuf_set_own(device); /* as if it were closed and opened */
+	fake_gdmabuf_set_own(device); /* as after close() and open() */
 	export_page();
 	return fake_gdmabuf_is_device(device) && fake_gdmabuf_is_own(device) ? 0 : 1;
 }
@@ -134,7 +134,7 @@ static int own_device_within(struct gdmabuf_range *unused)
 }
 
 TEST(device_of_child,
-     "A device that a child has opened itself, where its parent's was, stays open.")
+     "A device that a child opens at the number of the parent's descriptor stays open.")
 {
 	expect_child(own_device_within, NULL);
 }
@@ -149,7 +149,7 @@ static int without_device(struct gdmabuf_range *unused)
 	return 0;
 }
 
-TEST(device_of_parent, "A child that opens a context does not hold its parent's open any more.")
+TEST(device_of_parent, "A child that opens a context no longer holds the parent's context open.")
 {
 	struct gdmabuf_range first = export_page();
 
@@ -163,7 +163,7 @@ static int in_namespace(struct gdmabuf_range *parents)
 	return child_check_parents(parents);
 }
 
-/* Process 1 of a namespace, whose child is process 1 of another. */
+/* Process 1 of a namespace; the child is process 1 of a second namespace. */
 static int namespace_within(struct gdmabuf_range *unused)
 {
 	struct gdmabuf_range first = export_page();
@@ -175,7 +175,7 @@ static int namespace_within(struct gdmabuf_range *unused)
 	return 0;
 }
 
-/* A child, as this process cannot start threads any more when it has unshared. */
+/* Runs in a child, because a process cannot start threads after unshare(). */
 static int child_unshare(struct gdmabuf_range *unused)
 {
 	if (unshare(CLONE_NEWPID) && unshare(CLONE_NEWUSER | CLONE_NEWPID))
@@ -184,8 +184,8 @@ static int child_unshare(struct gdmabuf_range *unused)
 	return 0;
 }
 
-TEST(same_pid, "A parent's export is none of a child's exports if the child has the same number in "
-	       "its namespace.")
+TEST(same_pid, "If a child in a namespace has the parent's process number, the parent's export is "
+	       "not current.")
 {
 	int status = -1;
 	pid_t child;
@@ -216,13 +216,13 @@ static int clone_within(struct gdmabuf_range *unused)
 	return waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 6;
 }
 
-TEST(raw_clone, "A parent's export is none of a child's exports if no handler of fork() was called "
-		"for the child.")
+TEST(raw_clone,
+     "If no fork handler ran for a child, the parent's export is not current in the child.")
 {
 	expect_child(clone_within, NULL);
 }
 
-TEST(closed, "A process that closed the context's descriptor gets another context.")
+TEST(closed, "A process that closed the context's descriptor gets a new context.")
 {
 	struct gdmabuf_range before = export_page(), after;
 	int device = 3, opened = fake_gdmabuf.opens;
@@ -246,7 +246,7 @@ static int child_without_descriptors(struct gdmabuf_range *parents)
 	return gdmabuf_export(GDMABUF_MEMORY_HOST, PAGE, PAGE, 0, &range) == -EMFILE ? 0 : 1;
 }
 
-TEST(no_descriptor, "-EMFILE where /dev/gdmabuf cannot be opened for want of a descriptor.")
+TEST(no_descriptor, "If no descriptor is left for /dev/gdmabuf, an export is -EMFILE.")
 {
 	struct gdmabuf_range first = export_page();
 
@@ -270,7 +270,7 @@ static void export_kept_range(uintptr_t address, size_t size)
 	close(range.fd);
 }
 
-TEST(dropped, "Dropping a range drops every pin that touches the range, and no other pin.")
+TEST(dropped, "A drop of a range drops every pin that touches the range, and no other pin.")
 {
 	export_kept_range(16 * PAGE, 4 * PAGE);
 	export_kept_range(24 * PAGE, 4 * PAGE);
@@ -295,7 +295,7 @@ static int limited_child(struct gdmabuf_range *unused)
 	return counts_read_idle() == 4 * PAGE ? 0 : 1;
 }
 
-TEST(limit, "A limit holds for what is kept already, for what will be, and for contexts to come.")
+TEST(limit, "A limit applies to pins already kept, to later pins and to later contexts.")
 {
 	export_kept_range(16 * PAGE, 4 * PAGE);
 	export_kept_range(24 * PAGE, 4 * PAGE);
@@ -309,7 +309,7 @@ TEST(limit, "A limit holds for what is kept already, for what will be, and for c
 	EXPECT_EQ(counts_read_idle(), 0);
 }
 
-/* Called once, when this thread finds that a descriptor is closed. */
+/* Called once, when fstat() on the thread finds a closed descriptor. */
 static _Thread_local void (*found_closed)(void);
 
 int __real_fstat(int fd, struct stat *st);
@@ -339,7 +339,7 @@ static void *thread_export_page(void *unused)
 	return unused;
 }
 
-/* To its end, or for a second: it may need a lock that this thread has. */
+/* Waits a second at most: the exporting thread may need a lock of the waiting thread. */
 static void other_thread_exports(void)
 {
 	struct timespec end;
@@ -357,8 +357,7 @@ static void close_device(void)
 			close(fd);
 }
 
-TEST(limit_while_opened,
-     "A limit holds for a context that another thread opens while the limit is set.")
+TEST(limit_while_opened, "A limit applies to a context that a thread opens while the limit is set.")
 {
 	export_page();
 	close_device();
@@ -381,7 +380,7 @@ static int parents_kept(struct gdmabuf_range *unused)
 	return counts.bytes_pinned || counts.exports ? 1 : 0;
 }
 
-TEST(parents_kept, "A child neither drops nor counts what its parent keeps.")
+TEST(parents_kept, "A child neither drops nor counts the pins that the parent keeps.")
 {
 	export_kept_range(16 * PAGE, 4 * PAGE);
 	expect_child(parents_kept, NULL);

@@ -39,7 +39,7 @@ TEST(in_place, "A host region is the memory itself.")
 	import_put(r);
 }
 
-TEST(refused_outputs, "A refused range leaves the output alone.")
+TEST(refused_outputs, "A refused range leaves the output unchanged.")
 {
 	struct import_region *r;
 
@@ -47,7 +47,7 @@ TEST(refused_outputs, "A refused range leaves the output alone.")
 	EXPECT(!r);
 }
 
-TEST(unaligned_same_flags, "Unaligned ranges of the same access may share pages.")
+TEST(unaligned_same_flags, "Unaligned ranges with the same access may share pages.")
 {
 	struct import_region *a, *b;
 
@@ -57,7 +57,7 @@ TEST(unaligned_same_flags, "Unaligned ranges of the same access may share pages.
 	import_put(b);
 }
 
-TEST(unaligned_other_flags, "Two unaligned ranges of other access that share a page: an error.")
+TEST(unaligned_other_flags, "Two unaligned ranges with different access must not share a page.")
 {
 	struct import_region *a, *b;
 
@@ -71,7 +71,7 @@ TEST(unaligned_other_flags, "Two unaligned ranges of other access that share a p
 }
 
 TEST(unaligned_among_others,
-     "Ranges may share a page also while a range of other access is alive elsewhere.")
+     "Ranges may share a page while a range with different access is alive elsewhere.")
 {
 	struct import_region *a, *b, *elsewhere;
 
@@ -83,7 +83,7 @@ TEST(unaligned_among_others,
 	import_put(elsewhere);
 }
 
-TEST(unaligned_around, "A range that encloses another one shares its pages.")
+TEST(unaligned_around, "A range shares the pages of every range inside.")
 {
 	struct import_region *a, *b;
 
@@ -94,7 +94,7 @@ TEST(unaligned_around, "A range that encloses another one shares its pages.")
 	import_put(b);
 }
 
-TEST(aligned_is_free, "Aligned ranges share pages with anything.")
+TEST(aligned_is_free, "Aligned ranges may share pages with any range.")
 {
 	struct import_region *a, *b;
 
@@ -119,7 +119,7 @@ TEST(release_in_any_order, "The list of unaligned ranges survives any order of r
 	import_put(x);
 }
 
-TEST(held_twice, "A region lives until its last reference is put.")
+TEST(held_twice, "A region lives until the last reference is put.")
 {
 	struct import_region *a, *b;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fork() where locks are: in handlers of fork() that are older than those of the locks, and in
- * handlers of signals that come while a lock is held.  Each test is a process, with a time limit.
+ * fork() and locks.  A handler of fork() may be older than the handlers of the locks, and a signal
+ * handler may fork while the thread holds a lock.  Each test runs in a process with a time limit.
  */
 #include "harness.h"
 
@@ -19,7 +19,7 @@
 LOCK_DEFINE(data_lock, LOCK_LAST);
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
-/* What the handlers of fork() do; each sets its own to NULL first. */
+/* The work of the handlers of fork(); a handler sets its variable to NULL first. */
 static void (*in_prepare)(void), (*in_parent)(void), (*in_child)(void);
 
 static void call_once(void (**function)(void))
@@ -46,7 +46,7 @@ static void atfork_child(void)
 	call_once(&in_child);
 }
 
-/* Before the locks' constructors: the prepare handler runs after theirs, the others before. */
+/* Older than the locks' handlers: prepare runs after the locks', parent and child run before. */
 __attribute__((constructor(101))) static void register_handlers(void)
 {
 	pthread_atfork(atfork_prepare, atfork_parent, atfork_child);
@@ -67,7 +67,7 @@ static void take_lock_in_thread(void)
 	EXPECT_EQ(pthread_join(thread, NULL), 0);
 }
 
-/* A process can be forked, in which threads take locks, and in this one they do afterwards. */
+/* Threads can take locks in a child, and afterwards in the parent. */
 static void fork_with_thread(void)
 {
 	int status = -1;
@@ -129,7 +129,7 @@ TEST(child_forks, "A handler that runs in the child after fork() may fork.")
 
 static volatile sig_atomic_t workers;
 
-/* A server that has its workers replaced. */
+/* A handler that replaces exited workers, as in a server. */
 static void replace_worker(int signal)
 {
 	int saved = errno;
@@ -152,7 +152,7 @@ static void workers_serve(void)
 			_exit(0);
 }
 
-TEST(sigchld_forks, "A handler of SIGCHLD may fork, also while this thread is in fork().")
+TEST(sigchld_forks, "A handler of SIGCHLD may fork, even if the thread is in fork().")
 {
 	test_in_child(workers_serve);
 }
@@ -179,7 +179,7 @@ static void fork_with_lock(void)
 	take_lock_in_thread();
 }
 
-TEST(signal_forks, "A handler of a signal may fork, also where this thread has a lock.")
+TEST(signal_forks, "A signal handler may fork, even if the thread holds a lock.")
 {
 	test_in_child(fork_with_lock);
 }
@@ -200,7 +200,7 @@ static void wait_before_fork(void)
 	EXPECT_EQ(waited, EDEADLK);
 }
 
-TEST(fork_waits, "A handler of fork() waits for no other thread, and the lock is free afterwards.")
+TEST(fork_waits, "A handler of fork() waits for no thread, and the lock is free afterwards.")
 {
 	test_in_child(wait_before_fork);
 }
@@ -218,7 +218,7 @@ static void *wait_for_change(void *unused)
 	return unused;
 }
 
-/* Others wait at the gate for as long as it is closed, which is not for ever. */
+/* While the gate is closed, the waiting thread must not wake; two seconds are the limit. */
 static void set_in_handler(void)
 {
 	time_t end = time(NULL) + 2;
@@ -246,7 +246,7 @@ static void wake_before_fork(void)
 	EXPECT_EQ(pthread_join(thread, NULL), 0);
 }
 
-TEST(wait_ends, "A thread whose wait ends while another forks gets the lock when the gate is open.")
+TEST(wait_ends, "A thread whose wait ends during a fork gets the lock when the gate opens.")
 {
 	test_in_child(wake_before_fork);
 }
@@ -279,7 +279,7 @@ static void fork_before_owner(void)
 	fork_with_thread();
 }
 
-TEST(owner_waits, "A fork ends though the owner of a lock waits for the thread that forks.")
+TEST(owner_waits, "A fork ends although the owner of a lock waits for the forking thread.")
 {
 	test_in_child(fork_before_owner);
 }
@@ -294,7 +294,7 @@ static void *pass_cancelled(void *unused)
 	return unused;
 }
 
-/* As a handler does that takes a spin lock whose owner is at the gate. */
+/* Like a handler that spins for a lock while the lock's owner waits at the gate. */
 static void spin_before_fork(void)
 {
 	pthread_t thread;
@@ -312,8 +312,7 @@ static void wait_for_gate(void)
 	fork_with_handlers();
 }
 
-TEST(spinning, "A handler of fork() may wait for a thread that takes a lock, whether it sleeps or "
-	       "spins.")
+TEST(spinning, "A handler of fork() may sleep or spin until a thread takes a lock.")
 {
 	test_in_child(wait_for_gate);
 }
@@ -334,7 +333,7 @@ static void fork_with_cancelled(void)
 	EXPECT(has_passed);
 }
 
-TEST(cancelled, "A thread that is cancelled at the gate passes it, and others after it.")
+TEST(cancelled, "A thread that is cancelled at the gate passes, and so do later threads.")
 {
 	test_in_child(fork_with_cancelled);
 }
@@ -363,7 +362,7 @@ static void cancel_in_wait(void)
 }
 
 TEST(cancelled_wait,
-     "A thread that is cancelled while it waits with a lock is not cancelled there.")
+     "A thread that is cancelled in a wait with a lock is not cancelled during the wait.")
 {
 	test_in_child(cancel_in_wait);
 }
@@ -384,13 +383,13 @@ static void fork_with_lock_and_handlers(void)
 	fork_with_handlers();
 }
 
-TEST(signal_forks_with_handlers, "Handlers of fork() may take the lock in the middle of which a "
-				 "handler of a signal forks.")
+TEST(signal_forks_with_handlers,
+     "If a signal handler forks inside a lock operation, handlers of fork() may take the lock.")
 {
 	test_in_child(fork_with_lock_and_handlers);
 }
 
-/* The signal comes in the fork, and in a handler of fork() that has a lock. */
+/* Raises the signal inside a handler of fork(), with a lock held. */
 static void raise_with_lock(void)
 {
 	lock_acquire(&data_lock);
@@ -411,9 +410,7 @@ static void fork_thrice(void)
 	fork_with_handlers();
 }
 
-TEST(handler_interrupted,
-     "A handler of a signal may fork in the middle of a handler of fork() that "
-     "has a lock.")
+TEST(handler_interrupted, "A signal handler may fork inside a handler of fork() that holds a lock.")
 {
 	test_in_child(fork_thrice);
 }
@@ -434,7 +431,7 @@ static void fork_and_go_on(void)
 	EXPECT_EQ(status, 0);
 }
 
-TEST(child_goes_on, "A child of a fork in the middle of a lock goes on with it.")
+TEST(child_goes_on, "If a process forks inside a lock, the child continues with the lock.")
 {
 	test_in_child(fork_and_go_on);
 }
@@ -469,8 +466,8 @@ static void expect_put_right(void)
 	EXPECT_EQ(status, 0);
 }
 
-TEST(put_right_once, "A child is put right once, whether or not an older handler of fork() takes a "
-		     "lock there first.")
+TEST(put_right_once, "The locks of a child are repaired once, even if an older handler of fork() "
+		     "takes a lock first.")
 {
 	test_in_child(expect_put_right);
 }

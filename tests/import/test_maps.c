@@ -31,8 +31,8 @@ static int maps_check_access(const void *addr, size_t size, unsigned int need)
 	return maps_check(addr, size, need, &have, NULL);
 }
 
-/* The next mapping of a page is where the last one was, if nothing came between. */
-TEST(first_check, "A hole is a hole after the first check of a process, too.")
+/* mmap() reuses the address of the last mapping, if no mapping was made between. */
+TEST(first_check, "A hole is found by the first check of a process, and by later checks.")
 {
 	char *p = maps_map_pages(1, PROT_READ | PROT_WRITE);
 
@@ -44,7 +44,7 @@ TEST(first_check, "A hole is a hole after the first check of a process, too.")
 	munmap(p, PAGE);
 }
 
-TEST(whole_mapping, "A mapped range permits what its mapping permits.")
+TEST(whole_mapping, "A mapped range has the permissions of the mapping.")
 {
 	char *p = maps_map_pages(4, PROT_READ | PROT_WRITE);
 	unsigned int have = 0;
@@ -74,7 +74,7 @@ TEST(one_byte_too_many, "A byte behind the last mapping is a hole.")
 	munmap(p, 2 * PAGE);
 }
 
-TEST(hole_inside, "A hole anywhere is found, and named.")
+TEST(hole_inside, "A hole anywhere in the range is found and named.")
 {
 	char *p = maps_map_pages(9, PROT_READ | PROT_WRITE), expected[64];
 
@@ -87,7 +87,7 @@ TEST(hole_inside, "A hole anywhere is found, and named.")
 }
 
 TEST(several_mappings,
-     "Neighbouring mappings of other protection are one range, of what all permit.")
+     "Neighbouring mappings form a single range, with the permissions common to all.")
 {
 	char *p = maps_map_pages(6, PROT_READ | PROT_WRITE);
 	unsigned int have = 0;
@@ -100,7 +100,7 @@ TEST(several_mappings,
 	munmap(p, 6 * PAGE);
 }
 
-TEST(no_access, "PROT_NONE is mapped, but neither readable nor writable.")
+TEST(no_access, "A PROT_NONE mapping is mapped, but neither readable nor writable.")
 {
 	char *p = maps_map_pages(1, PROT_NONE);
 
@@ -118,14 +118,14 @@ TEST(wraps, "A range that leaves the address space is out of range.")
 	munmap(p, PAGE);
 }
 
-TEST(wild, "Wild pointers are holes.")
+TEST(wild, "A wild pointer is a hole.")
 {
 	EXPECT_EQ(maps_check_access((void *)1, 1, IMPORT_READ), -EFAULT);
 	EXPECT_EQ(maps_check_access((void *)(UINTPTR_MAX / 2), 100, IMPORT_READ), -EFAULT);
 	EXPECT_EQ(maps_check_access((void *)(UINTPTR_MAX - 100), 50, IMPORT_READ), -EFAULT);
 }
 
-TEST(changes_are_seen, "A mapping that was checked before and changed since is checked anew.")
+TEST(changes_are_seen, "If a mapping changes after a check, the next check sees the change.")
 {
 	char *p = maps_map_pages(1, PROT_READ | PROT_WRITE);
 
@@ -136,7 +136,7 @@ TEST(changes_are_seen, "A mapping that was checked before and changed since is c
 	EXPECT_EQ(maps_check_access(p, PAGE, IMPORT_READ), -EFAULT);
 }
 
-TEST(child, "A child sees its own mappings, not its parent's.")
+TEST(child, "A child is checked against the child's mappings, and not the parent's.")
 {
 	char *p = maps_map_pages(1, PROT_READ | PROT_WRITE);
 	int status;
@@ -154,7 +154,7 @@ TEST(child, "A child sees its own mappings, not its parent's.")
 }
 
 TEST(descriptor_taken_away,
-     "A program that closes descriptors it does not know loses none of its own.")
+     "A program that closes unknown descriptors loses no descriptor of its own.")
 {
 	char *p = maps_map_pages(1, PROT_READ | PROT_WRITE);
 	int mine;
@@ -171,7 +171,7 @@ TEST(descriptor_taken_away,
 	munmap(p, PAGE);
 }
 
-/* The descriptor of /proc/self/maps that checks keep, or -1. */
+/* The descriptor of /proc/self/maps kept by checks, or -1. */
 static int maps_descriptor(void)
 {
 	char path[64], name[256];
@@ -187,7 +187,7 @@ static int maps_descriptor(void)
 	return -1;
 }
 
-/* A child that has a page at @at, until it is killed; or by itself if its test failed. */
+/* A child with a page at @at.  The child lives until a signal, or 60 seconds. */
 static pid_t child_with_page(void *at)
 {
 	int ready[2];
@@ -211,8 +211,8 @@ static pid_t child_with_page(void *at)
 	return child;
 }
 
-TEST(maps_of_another_process,
-     "A descriptor of another process's maps, which the program has put there, is not asked.")
+TEST(maps_of_another_process, "If the program replaces the descriptor by another process's maps, "
+			      "the replacement is not used.")
 {
 	char *p = maps_map_pages(1, PROT_READ | PROT_WRITE), path[64];
 	int theirs, kept;
@@ -235,8 +235,7 @@ TEST(maps_of_another_process,
 	close(theirs);
 }
 
-TEST(descriptors_run_out,
-     "A check for which there was no descriptor is no reason to check slowly ever after.")
+TEST(descriptors_run_out, "A check without a free descriptor does not make later checks slow.")
 {
 	struct rlimit before = { 0 }, none;
 	int fd;

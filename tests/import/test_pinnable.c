@@ -83,13 +83,13 @@ TEST(shared_anonymous, "Shared anonymous memory can be pinned.")
 	EXPECT_EQ(pinnable_check_mapping(-1, MAP_SHARED | MAP_ANONYMOUS), 0);
 }
 
-TEST(memfd, "A memfd can, shared and private.")
+TEST(memfd, "A memfd can be pinned, shared or private.")
 {
 	EXPECT_EQ(pinnable_check_mapping(pinnable_resize(memfd_create("m", 0)), MAP_SHARED), 0);
 	EXPECT_EQ(pinnable_check_mapping(pinnable_resize(memfd_create("m", 0)), MAP_PRIVATE), 0);
 }
 
-TEST(sysv, "SysV shared memory can.")
+TEST(sysv, "SysV shared memory can be pinned.")
 {
 	int id = shmget(IPC_PRIVATE, 2 * PAGE, IPC_CREAT | 0600), ret;
 	void *p;
@@ -118,7 +118,7 @@ static int shm_file(void)
 	return pinnable_resize(fd);
 }
 
-TEST(dev_shm, "POSIX shared memory can, removed or not.")
+TEST(dev_shm, "POSIX shared memory can be pinned, removed or not.")
 {
 	char path[] = "/dev/shm/climport-XXXXXX";
 	int fd, ret;
@@ -130,13 +130,13 @@ TEST(dev_shm, "POSIX shared memory can, removed or not.")
 	EXPECT_EQ(ret, 0);
 }
 
-TEST(dev_zero, "/dev/zero can, shared and private.")
+TEST(dev_zero, "Mappings of /dev/zero can be pinned, shared or private.")
 {
 	EXPECT_EQ(pinnable_check_mapping(open("/dev/zero", O_RDWR), MAP_SHARED), 0);
 	EXPECT_EQ(pinnable_check_mapping(open("/dev/zero", O_RDWR), MAP_PRIVATE), 0);
 }
 
-TEST(huge_pages, "Huge pages can.")
+TEST(huge_pages, "Huge pages can be pinned.")
 {
 	size_t size = 2 << 20;
 	void *p = mmap(NULL, size, BOTH, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE,
@@ -148,7 +148,7 @@ TEST(huge_pages, "Huge pages can.")
 	munmap(p, size);
 }
 
-/* A file on a disk, in the directory that the test runs in. */
+/* A file on a disk, in the current directory of the test. */
 static int disk_file(char *path)
 {
 	struct statfs fs;
@@ -180,12 +180,12 @@ TEST(file_shared, "A file on a disk cannot be pinned, and is named.")
 	refuse_disk_file(MAP_SHARED);
 }
 
-TEST(file_private, "Nor can a private mapping of it.")
+TEST(file_private, "A private mapping of a file on a disk cannot be pinned.")
 {
 	refuse_disk_file(MAP_PRIVATE);
 }
 
-TEST(read_only, "Memory without write access cannot.")
+TEST(read_only, "Memory without write access cannot be pinned.")
 {
 	char *p = pinnable_map(PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, PAGE);
 
@@ -196,7 +196,7 @@ TEST(read_only, "Memory without write access cannot.")
 	munmap(p, PAGE);
 }
 
-TEST(read_only_memfd, "A mapping without write access is named.")
+TEST(read_only_memfd, "A memfd mapping without write access is refused, and the mapping is named.")
 {
 	char *p =
 		pinnable_map(PROT_READ, MAP_SHARED, pinnable_resize(memfd_create("mine", 0)), PAGE);
@@ -206,7 +206,7 @@ TEST(read_only_memfd, "A mapping without write access is named.")
 	munmap(p, PAGE);
 }
 
-TEST(kernel_mapping, "Pages that a device or the kernel maps cannot.")
+TEST(kernel_mapping, "Pages that a device or the kernel maps cannot be pinned.")
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -222,7 +222,7 @@ TEST(kernel_mapping, "Pages that a device or the kernel maps cannot.")
 	EXPECT(strstr(log_last(), "perf_event"));
 }
 
-TEST(secret, "Secret memory cannot.")
+TEST(secret, "Secret memory cannot be pinned.")
 {
 	int fd = syscall(SYS_memfd_secret, 0);
 
@@ -231,7 +231,7 @@ TEST(secret, "Secret memory cannot.")
 	EXPECT_EQ(pinnable_check_mapping(pinnable_resize(fd), MAP_SHARED), -EOPNOTSUPP);
 }
 
-TEST(node_in_tmpfs, "A device node cannot, though a tmpfs holds it.")
+TEST(node_in_tmpfs, "A device node cannot be pinned, even in a tmpfs.")
 {
 	const char *path = "/dev/shm/climport-node";
 	int fd, ret;
@@ -249,8 +249,7 @@ TEST(node_in_tmpfs, "A device node cannot, though a tmpfs holds it.")
 	EXPECT_EQ(ret, -EOPNOTSUPP);
 }
 
-TEST(one_of_many,
-     "A single mapping that cannot be pinned spoils the range, wherever in the range it is.")
+TEST(one_of_many, "If a single mapping cannot be pinned, the whole range cannot be pinned.")
 {
 	char *p = pinnable_map(BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, 6 * PAGE), path[32];
 	int fd = disk_file(path);
@@ -280,7 +279,7 @@ TEST(wraps, "A range that leaves the address space is -ERANGE.")
 	EXPECT_EQ(pinnable_check((void *)(UINTPTR_MAX - 10), 100, PINNABLE_MEMORY), -ERANGE);
 }
 
-TEST(descriptors, "No descriptor is left open.")
+TEST(descriptors, "A check leaves no descriptor open.")
 {
 	int before;
 

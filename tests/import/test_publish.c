@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that publish at once: util/publish.h. */
+/* Simultaneous publishers: util/publish.h. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -73,14 +73,14 @@ static void expect_one_winner(int key)
 	EXPECT_EQ(winners, 1);
 }
 
-TEST(place, "Threads that publish a pointer in one place get the pointer of one of the threads.")
+TEST(place, "Threads that publish a pointer in the same place get the pointer of a single thread.")
 {
 	publish_in_threads(publish_places);
 	for (int i = 0; i < KEYS; i++)
 		expect_one_winner(i);
 }
 
-TEST(list, "Threads that publish objects with one key get the object of one of the threads.")
+TEST(list, "Threads that publish objects with the same key get the object of a single thread.")
 {
 	publish_in_threads(publish_numbers);
 	for (int i = 0; i < KEYS; i++)

@@ -7,7 +7,7 @@
 
 #define COUNT 512
 #define STEPS 200000
-#define SPACE 4096 /* addresses: crowded, so that most ranges overlap some others */
+#define SPACE 4096 /* few addresses, so most ranges overlap */
 
 static struct range ranges[COUNT];
 static bool inside[COUNT];
@@ -33,7 +33,7 @@ static bool naive_find(uintptr_t first, uintptr_t last)
 	return false;
 }
 
-/* Most ranges are short; some enclose many others. */
+/* Most ranges are short; some enclose many ranges. */
 static uintptr_t ranges_random_length(void)
 {
 	return ranges_random_below(16) ? ranges_random_below(8) : ranges_random_below(SPACE / 4);
@@ -79,14 +79,14 @@ static void ranges_walk(uint64_t seed, int alive)
 	EXPECT(!set);
 }
 
-TEST(like_a_walk, "A set of ranges finds what a walk over all of them finds.")
+TEST(like_a_walk, "A lookup in a set of ranges finds the range that a walk over all ranges finds.")
 {
 	ranges_walk(1, 4);
 	ranges_walk(2, 40);
 	ranges_walk(3, COUNT);
 }
 
-TEST(same_range, "A range can be there several times, and each is removed alone.")
+TEST(same_range, "A set can contain a range several times, and removes each copy separately.")
 {
 	struct range same[3];
 
@@ -113,7 +113,7 @@ static int tree_depth(const struct range *r)
 	return 1 + (left > right ? left : right);
 }
 
-TEST(balanced, "Ranges that are inserted in order make no deep tree.")
+TEST(balanced, "Ranges inserted in order do not make a deep tree.")
 {
 	static struct range many[40000];
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Imports of the host's memory by Vulkan, on a fake of libvulkan: what goes in, and what is refused.
- */
+/* Imports of host memory by Vulkan, on a fake of libvulkan: successes and refusals. */
 #include "vulkan_fixture.h"
 
 #include <errno.h>
@@ -11,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-FRESH(lazy, "Vulkan is loaded by the first import, and not by ranges that cannot work.")
+FRESH(lazy, "The first import loads Vulkan; a range that cannot work does not.")
 {
 	char *p = mmap(NULL, SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -23,7 +21,7 @@ FRESH(lazy, "Vulkan is loaded by the first import, and not by ranges that cannot
 	EXPECT(is_loaded());
 }
 
-FRESH(host_import, "The descriptor is of the same bytes, for the device with the UUID.")
+FRESH(host_import, "The descriptor has the bytes of the memory, for the device with the UUID.")
 {
 	char *p = vulkan_map_host(SIZE);
 	struct fake_opaque opaque;
@@ -39,7 +37,7 @@ FRESH(host_import, "The descriptor is of the same bytes, for the device with the
 	expect_clean(1);
 }
 
-FRESH(descriptor_is_callers, "The descriptor is the caller's, and outlives the import.")
+FRESH(descriptor_is_callers, "The caller owns the descriptor, which outlives the import.")
 {
 	int before;
 	struct imported in;
@@ -68,7 +66,7 @@ FRESH(one_device, "An instance and a device serve all imports.")
 	expect_clean(1);
 }
 
-FRESH(two_gpus, "Each GPU has a device of its own.")
+FRESH(two_gpus, "Each GPU has a separate device.")
 {
 	struct imported one, two;
 	struct fake_opaque opaque;
@@ -87,7 +85,7 @@ FRESH(two_gpus, "Each GPU has a device of its own.")
 	expect_clean(2);
 }
 
-FRESH(two_gpus_refusal, "A refusal on one GPU does not touch the device of another.")
+FRESH(two_gpus_refusal, "A refusal on a GPU does not affect the device of the second GPU.")
 {
 	struct imported two;
 	char *bad = vulkan_map_host(SIZE);
@@ -103,7 +101,7 @@ FRESH(two_gpus_refusal, "A refusal on one GPU does not touch the device of anoth
 	expect_clean(1);
 }
 
-FRESH(unknown_device, "-EOPNOTSUPP when no Vulkan device has the UUID.")
+FRESH(unknown_device, "If no Vulkan device has the UUID, an import is -EOPNOTSUPP.")
 {
 	struct imported in;
 
@@ -113,7 +111,7 @@ FRESH(unknown_device, "-EOPNOTSUPP when no Vulkan device has the UUID.")
 	import_works();
 }
 
-FRESH(no_memory_fd, "-EOPNOTSUPP when the device has no VK_KHR_external_memory_fd.")
+FRESH(no_memory_fd, "If the device has no VK_KHR_external_memory_fd, an import is -EOPNOTSUPP.")
 {
 	fake_vulkan()->gpu[0].no_fd = true;
 	EXPECT_EQ(try_import(vulkan_map_host(SIZE), SIZE), -EOPNOTSUPP);
@@ -121,7 +119,7 @@ FRESH(no_memory_fd, "-EOPNOTSUPP when the device has no VK_KHR_external_memory_f
 	expect_clean(0);
 }
 
-FRESH(no_memory_host, "-EOPNOTSUPP when it has no VK_EXT_external_memory_host.")
+FRESH(no_memory_host, "If the device has no VK_EXT_external_memory_host, an import is -EOPNOTSUPP.")
 {
 	fake_vulkan()->gpu[0].no_host = true;
 	EXPECT_EQ(try_import(vulkan_map_host(SIZE), SIZE), -EOPNOTSUPP);
@@ -130,7 +128,7 @@ FRESH(no_memory_host, "-EOPNOTSUPP when it has no VK_EXT_external_memory_host.")
 	expect_clean(1);
 }
 
-FRESH(whole_pages, "-EINVAL for what is not whole pages.")
+FRESH(whole_pages, "A range of other than whole pages is -EINVAL.")
 {
 	char *p = vulkan_map_host(SIZE);
 
@@ -141,7 +139,7 @@ FRESH(whole_pages, "-EINVAL for what is not whole pages.")
 }
 
 FRESH(device_alignment,
-      "-EINVAL for less than minImportedHostPointerAlignment, before Vulkan sees it.")
+      "Alignment below minImportedHostPointerAlignment is -EINVAL, without a call of Vulkan.")
 {
 	char *p = vulkan_map_host(4 * 65536);
 
@@ -154,12 +152,13 @@ FRESH(device_alignment,
 	EXPECT_EQ(fake_vulkan()->devices_made, 1);
 }
 
-FRESH(not_mapped, "-EFAULT when part is not mapped, -ERANGE when it leaves the address space.")
+FRESH(not_mapped,
+      "An unmapped part is -EFAULT, and a range that leaves the address space is -ERANGE.")
 {
 	char *p = vulkan_map_host(SIZE);
 
 	mprotect(p, PAGE, PROT_READ);
-	EXPECT_EQ(try_import(p, SIZE), -EOPNOTSUPP); /* maps what the check itself needs */
+	EXPECT_EQ(try_import(p, SIZE), -EOPNOTSUPP); /* opens and maps everything the check needs */
 	mprotect(p, PAGE, PROT_READ | PROT_WRITE);
 	munmap(p + 3 * PAGE, PAGE);
 	EXPECT_EQ(try_import(p, SIZE), -EFAULT);
@@ -168,7 +167,7 @@ FRESH(not_mapped, "-EFAULT when part is not mapped, -ERANGE when it leaves the a
 	EXPECT(!is_loaded());
 }
 
-FRESH(not_pinnable, "-EOPNOTSUPP for memory that cannot be pinned, before Vulkan sees it.")
+FRESH(not_pinnable, "Memory that cannot be pinned is -EOPNOTSUPP, without a call of Vulkan.")
 {
 	char *p = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -178,7 +177,7 @@ FRESH(not_pinnable, "-EOPNOTSUPP for memory that cannot be pinned, before Vulkan
 	EXPECT_EQ(fake_vulkan()->devices_made, 1);
 }
 
-FRESH(refused, "-ENOMEM when the driver has no memory, and the next import works.")
+FRESH(refused, "If the driver has no memory, an import is -ENOMEM and the next import works.")
 {
 	char *bad = vulkan_map_host(SIZE);
 
@@ -193,7 +192,7 @@ FRESH(refused, "-ENOMEM when the driver has no memory, and the next import works
 	EXPECT_EQ(fake_vulkan()->spoiled_uses, 0);
 }
 
-FRESH(survivors, "Imports that are alive keep their device; the last of them destroys it.")
+FRESH(survivors, "Imports keep the device alive, and the last import destroys the device.")
 {
 	char *bad = vulkan_map_host(SIZE);
 	struct imported old[2], new;
@@ -215,7 +214,7 @@ FRESH(survivors, "Imports that are alive keep their device; the last of them des
 }
 
 FRESH(second_chance,
-      "An import that fails once succeeds on a new device, which is then the shared one.")
+      "An import that fails once succeeds on a new device, which is shared from then on.")
 {
 	struct fake_vulkan *fake = fake_vulkan();
 
@@ -265,7 +264,7 @@ static void fail_step(VkResult result)
 }
 
 FRESH_STEPS(each_call_no_memory, IMPORT_CALLS,
-	    "Each call may fail once: nothing leaks, the next import works.")
+	    "If any call fails once, nothing leaks and the next import works.")
 {
 	fail_step(VK_ERROR_OUT_OF_HOST_MEMORY);
 }
@@ -276,7 +275,7 @@ FRESH_STEPS(each_call_lost, IMPORT_CALLS,
 	fail_step(VK_ERROR_DEVICE_LOST);
 }
 
-FRESH(step_count, "The tests of failing calls know all calls of an import that can fail.")
+FRESH(step_count, "IMPORT_CALLS is the number of calls of an import that can fail.")
 {
 	import_works();
 	EXPECT_EQ(fake_vulkan()->calls, IMPORT_CALLS);
@@ -286,7 +285,7 @@ static const char *const import_calls[] = { "vkGetMemoryHostPointerPropertiesEXT
 					    "vkAllocateMemory", "vkGetMemoryFdKHR" };
 
 FRESH_STEPS(both_attempts, 3,
-	    "An import that a new device refuses too fails, and leaves nothing behind.")
+	    "If a new device refuses too, the import fails and leaves nothing behind.")
 {
 	struct fake_vulkan *fake = fake_vulkan();
 	int before;
@@ -304,7 +303,8 @@ FRESH_STEPS(both_attempts, 3,
 	import_works();
 }
 
-FRESH(no_second_device, "When no new device can be made the import fails; a later one makes it.")
+FRESH(no_second_device,
+      "If no new device can be made, the import fails; a later import makes the device.")
 {
 	struct fake_vulkan *fake = fake_vulkan();
 	char *bad = vulkan_map_host(SIZE);
@@ -337,10 +337,10 @@ static const char *const used_functions[] = {
 	"vkGetMemoryHostPointerPropertiesEXT",
 };
 
-enum { INSTANCE_FUNCTIONS = 8 }; /* those at the start: without them there is no instance */
+enum { INSTANCE_FUNCTIONS = 8 }; /* the first eight; an instance needs every such function */
 
 FRESH_STEPS(missing_function, sizeof(used_functions) / sizeof(used_functions[0]),
-	    "-EOPNOTSUPP when a function is not there.")
+	    "If a function is missing, an import is -EOPNOTSUPP.")
 {
 	const char *name = used_functions[step_number() - 1];
 	bool cannot_undo = !strcmp(name, "vkDestroyInstance") || !strcmp(name, "vkDestroyDevice");
@@ -356,7 +356,8 @@ FRESH_STEPS(missing_function, sizeof(used_functions) / sizeof(used_functions[0])
 	import_works();
 }
 
-FRESH(no_descriptors, "A process without descriptors gets an error, and later its imports.")
+FRESH(no_descriptors,
+      "In a process without free descriptors an import is an error, and later imports work.")
 {
 	struct rlimit limit, none;
 	struct imported alive;

@@ -19,7 +19,8 @@ static int vulkan_create_dmabuf(void)
 	return fd;
 }
 
-FRESH(dmabuf_import, "A dma-buf becomes a descriptor of the same bytes, and stays the caller's.")
+FRESH(dmabuf_import, "A dma-buf becomes a descriptor of the dma-buf's bytes, and the caller still "
+		     "owns the dma-buf.")
 {
 	struct fake_opaque opaque;
 	struct imported in;
@@ -39,8 +40,8 @@ FRESH(dmabuf_import, "A dma-buf becomes a descriptor of the same bytes, and stay
 	expect_clean(1);
 }
 
-FRESH(no_dmabuf,
-      "-EOPNOTSUPP when the device has no VK_EXT_external_memory_dma_buf; hosts' memory works.")
+FRESH(no_dmabuf, "If the device has no VK_EXT_external_memory_dma_buf, dma-bufs are -EOPNOTSUPP "
+		 "and host memory works.")
 {
 	struct imported in;
 
@@ -53,7 +54,8 @@ FRESH(no_dmabuf,
 	EXPECT_EQ(fake_vulkan()->devices_made, 1);
 }
 
-FRESH(dmabuf_bounds, "-EBADF and -ERANGE for dma-bufs that cannot have the bytes, before Vulkan.")
+FRESH(dmabuf_bounds, "A descriptor that is too small or no dma-buf is -ERANGE or -EBADF, without a "
+		     "call of Vulkan.")
 {
 	struct imported in;
 	int fd = vulkan_create_dmabuf(), ends[2];
@@ -69,7 +71,7 @@ FRESH(dmabuf_bounds, "-EBADF and -ERANGE for dma-bufs that cannot have the bytes
 static const char *const dmabuf_calls[] = { "vkGetMemoryFdPropertiesKHR", "vkAllocateMemory",
 					    "vkGetMemoryFdKHR" };
 
-FRESH_STEPS(dmabuf_refused, 3, "A dma-buf that is refused leaves no descriptor behind.")
+FRESH_STEPS(dmabuf_refused, 3, "A refused dma-buf leaves no descriptor behind.")
 {
 	struct fake_vulkan *fake = fake_vulkan();
 	struct imported in;
@@ -89,7 +91,8 @@ FRESH_STEPS(dmabuf_refused, 3, "A dma-buf that is refused leaves no descriptor b
 	imported_drop(&in);
 }
 
-TEST(no_library, "-EOPNOTSUPP without Vulkan; the fake in the path is what makes the difference.")
+TEST(no_library,
+     "Without Vulkan an import is -EOPNOTSUPP; with the fake in the path an import works.")
 {
 	const char *path = getenv("LD_LIBRARY_PATH");
 	char *saved = strdup(path ? path : "");
@@ -104,13 +107,13 @@ TEST(no_library, "-EOPNOTSUPP without Vulkan; the fake in the path is what makes
 		free(saved);
 		return;
 	}
-	/* Where the machine has a libvulkan it finds no driver. */
+	/* If the machine has a libvulkan, the libvulkan finds no driver. */
 	setenv("VK_ICD_FILENAMES", "/nonexistent", 1);
 	unsetenv("LD_LIBRARY_PATH");
 	status[0] = step_spawn("no_library", 1);
 	setenv("LD_LIBRARY_PATH", saved, 1);
 	status[1] = step_spawn("no_library", 2);
-	/* A library that cannot be loaded is the same to dlopen() as none. */
+	/* To dlopen() an unloadable library is a missing library. */
 	EXPECT(mkdtemp(folder));
 	snprintf(file, sizeof(file), "%s/libvulkan.so.1", folder);
 	close(open(file, O_CREAT | O_WRONLY, 0600));
@@ -125,7 +128,8 @@ TEST(no_library, "-EOPNOTSUPP without Vulkan; the fake in the path is what makes
 	EXPECT_EQ(status[2], 0);
 }
 
-FRESH(child, "A child of fork() gets -EOPNOTSUPP, and what it frees stays its parent's.")
+FRESH(child,
+      "A child of fork() gets -EOPNOTSUPP, and a free in the child keeps the parent's import.")
 {
 	struct imported in, its;
 	int status;
@@ -184,7 +188,7 @@ static void vulkan_run_threads(void *(*even)(void *), void *(*odd)(void *), void
 		pthread_join(threads[i], NULL);
 }
 
-FRESH(races, "No import fails for another's refusal, whenever that comes.")
+FRESH(races, "No import fails because of another import's refusal, whenever the refusal comes.")
 {
 	char *bad = vulkan_map_host(SIZE);
 	int before;
@@ -207,7 +211,7 @@ static void *vulkan_import_once(void *arg)
 	return NULL;
 }
 
-FRESH(afresh_together, "Of new devices that threads make at the same time one is kept.")
+FRESH(afresh_together, "If threads make new devices at the same time, a single device is kept.")
 {
 	char *ranges[] = { vulkan_map_host(SIZE), vulkan_map_host(SIZE), vulkan_map_host(SIZE) };
 	pthread_t threads[3];
@@ -215,19 +219,21 @@ FRESH(afresh_together, "Of new devices that threads make at the same time one is
 	import_works();
 	fake_vulkan()->refused = ranges[0];
 	fake_vulkan()->slow_us = 50000;
-	for (int i = 0; i < 3; i++) { /* the others are under way when the first is refused */
+	for (int i = 0; i < 3;
+	     i++) { /* the second and third import run when the first is refused */
 		EXPECT_EQ(pthread_create(&threads[i], NULL, vulkan_import_once, ranges[i]), 0);
 		usleep(i ? 0 : 10000);
 	}
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	EXPECT_EQ(wrong, 0);
-	EXPECT(fake_vulkan()->devices <= 1); /* none, where the others were over before */
+	EXPECT(fake_vulkan()->devices <= 1); /* 0, if the other imports ended before */
 	import_works();
 	expect_clean(1);
 }
 
-FRESH(first_together, "Of devices that threads make at the same time at first one is kept.")
+FRESH(first_together,
+      "If threads make the first devices at the same time, a single device is kept.")
 {
 	vulkan_run_threads(import_good, import_good, NULL);
 	EXPECT_EQ(wrong, 0);

@@ -50,7 +50,7 @@ static struct import_region *region_create(int *fd)
 
 static const unsigned int access_both[2] = { BOTH, BOTH };
 
-TEST(begin_and_end, "Every region is begun, then done is called once; the same for the end.")
+TEST(begin_and_end, "Every region is begun or ended, and then done is called once.")
 {
 	int fds[2], starts = fake_dmabuf.starts, ends = fake_dmabuf.ends;
 	struct import_region *regions[2] = { region_create(&fds[0]), region_create(&fds[1]) };
@@ -71,7 +71,8 @@ TEST(begin_and_end, "Every region is begun, then done is called once; the same f
 	}
 }
 
-TEST(closed_descriptor, "A file that has the number of a dma-buf's descriptor is not waited for.")
+TEST(closed_descriptor,
+     "A new file with the number of a dma-buf's closed descriptor is not waited for.")
 {
 	struct result begun = { 0 };
 	int fd, pipe_fds[2];
@@ -89,7 +90,8 @@ TEST(closed_descriptor, "A file that has the number of a dma-buf's descriptor is
 	close(fd);
 }
 
-TEST(slow_fence, "A buffer whose fence is not signalled delays no other, and is begun when it is.")
+TEST(slow_fence,
+     "A buffer with an unsignalled fence delays no other buffer, and is begun after the signal.")
 {
 	int slow_fd, fast_fd;
 	struct import_region *slow = region_create(&slow_fd), *fast = region_create(&fast_fd);
@@ -112,7 +114,7 @@ TEST(slow_fence, "A buffer whose fence is not signalled delays no other, and is 
 	close(fast_fd);
 }
 
-/* In a child: its status. */
+/* Runs in a child; the result is the exit status. */
 static int wait_for_fence(void)
 {
 	struct result result = { 0 };
@@ -132,7 +134,7 @@ static int wait_for_fence(void)
 	return 0;
 }
 
-TEST(after_fork, "A child of fork() has a worker of its own.")
+TEST(after_fork, "A child of fork() has a new worker.")
 {
 	int status = -1;
 	pid_t child;
@@ -166,7 +168,7 @@ static int closed_and_again(void)
 }
 
 TEST(closed,
-     "Where the program has closed all descriptors the worker is woken, and no file written.")
+     "If the program has closed all descriptors, the worker is woken and no file is written.")
 {
 	int status = -1;
 	pid_t child = fork();
@@ -177,7 +179,7 @@ TEST(closed,
 	EXPECT_EQ(status, 0);
 }
 
-TEST(failed_begin, "A begin that fails reports its error, and ends what it had begun.")
+TEST(failed_begin, "A failed begin reports the error, and ends the regions begun before.")
 {
 	int fd, starts = fake_dmabuf.starts;
 	struct import_region *r = region_create(&fd);
@@ -213,7 +215,7 @@ TEST(half_begun, "Regions that were begun before an error are ended again.")
 	}
 }
 
-TEST(failed_end, "An end that fails reports its error.")
+TEST(failed_end, "A failed end reports the error.")
 {
 	int fd;
 	struct import_region *r = region_create(&fd);
@@ -242,7 +244,7 @@ static void *worker_hammer(void *arg)
 	return NULL;
 }
 
-TEST(many_threads, "Eight threads get every answer once.")
+TEST(many_threads, "Eight threads get each answer once.")
 {
 	pthread_t threads[8];
 	void *failed, *any = NULL;
@@ -270,7 +272,7 @@ static void signal_handle(int number)
 	handled = 1;
 }
 
-/* The only thread that could take the signal while this one blocks it is the worker. */
+/* The test's thread blocks the signal, so only the worker could handle the signal. */
 TEST(signals, "A signal to the process is never handled on the worker thread.")
 {
 	const struct sigaction action = { .sa_handler = signal_handle };
@@ -303,7 +305,7 @@ struct cancelled {
 	atomic_bool returned;
 };
 
-/* What has to wait comes to poll(), a pipe, and a lock. */
+/* A bracket with an unsignalled fence passes poll(), a pipe and a lock: cancellation points. */
 static void *bracket_cancelled(void *arg)
 {
 	struct cancelled *c = arg;
@@ -314,7 +316,7 @@ static void *bracket_cancelled(void *arg)
 	return NULL;
 }
 
-TEST(cancelled, "A thread that is cancelled is not cancelled in a bracket.")
+TEST(cancelled, "A cancelled thread is not cancelled inside a bracket.")
 {
 	static struct cancelled c;
 	pthread_t thread;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Vulkan is set up once in a process, so each test runs in one of its own: FRESH(name, says).
- */
+/* A process initializes Vulkan once, so each test runs in a new process: FRESH(name, says). */
 #ifndef TESTS_IMPORT_VULKAN_FIXTURE_H
 #define TESTS_IMPORT_VULKAN_FIXTURE_H
 
@@ -21,12 +19,12 @@
 
 extern const unsigned char uuid_1[16], uuid_2[16], uuid_unknown[16];
 
-/* Runs one test of this program in a new process, with @step for step_number(). */
+/* Runs a test of the program in a new process; step_number() returns @step in the new process. */
 int step_spawn(const char *name, int step);
 
 int step_number(void);
 
-/* Runs a test @steps times, each in a process of its own.  The status 77 is a skip. */
+/* Runs a test @steps times, each time in a new process.  The status 77 is a skip. */
 void step_run_fresh(const char *name, int steps, void (*run)(void));
 
 #define FRESH_STEPS(name, steps, says)                        \
@@ -50,7 +48,7 @@ int vulkan_import_on(const unsigned char *uuid, void *p, size_t size, struct imp
 
 void imported_drop(struct imported *imported);
 
-/* An import that has to work, and is given back. */
+/* Expects an import to work, and frees the import. */
 void import_works(void);
 
 int try_import(void *p, size_t size);

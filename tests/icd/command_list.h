@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions of cl_khr_command_buffer, for tests of command buffers. */
+#ifndef TESTS_ICD_COMMAND_LIST_H
+#define TESTS_ICD_COMMAND_LIST_H
+
+#include "access.h"
+
+/* The extension's functions, as an application gets their addresses. */
+extern struct khr_functions {
+	__typeof__(&clCreateCommandBufferKHR) create;
+	__typeof__(&clFinalizeCommandBufferKHR) finalize;
+	__typeof__(&clReleaseCommandBufferKHR) release;
+	__typeof__(&clRetainCommandBufferKHR) retain;
+	__typeof__(&clRemapCommandBufferKHR) remap;
+	__typeof__(&clEnqueueCommandBufferKHR) enqueue;
+	__typeof__(&clCommandNDRangeKernelKHR) kernel;
+	__typeof__(&clCommandCopyBufferKHR) copy;
+	__typeof__(&clCommandCopyBufferRectKHR) rect;
+	__typeof__(&clCommandCopyBufferToImageKHR) to_image;
+	__typeof__(&clCommandCopyImageKHR) image;
+	__typeof__(&clCommandCopyImageToBufferKHR) from_image;
+	__typeof__(&clCommandFillBufferKHR) fill;
+	__typeof__(&clCommandFillImageKHR) fill_image;
+	__typeof__(&clUpdateMutableCommandsKHR) update;
+} khr;
+
+/* Sets khr; call after fixture_open(). */
+void khr_get_functions(void);
+
+/* A command buffer for fix.queue. */
+cl_command_buffer_khr list_create(void);
+
+#endif

@@ -504,10 +504,9 @@ static int replace_own(int fd)
 	return own;
 }
 
-TEST_EACH_PAIR(
-	closed_descriptor, struct queue_kind, queue_kinds, struct event_kind, event_kinds,
-	"If the program has closed a dma-buf's descriptor, a kernel on the dma-buf is refused "
-	"and a sentence tells why.")
+TEST_EACH_PAIR(closed_descriptor, struct queue_kind, queue_kinds, struct event_kind, event_kinds,
+	       "If the program has closed a dma-buf's descriptor, a kernel on the dma-buf is "
+	       "refused and a sentence tells why.")
 {
 	struct run r = run_open(row->properties);
 	int own = replace_own(r.a.fd);

@@ -469,10 +469,9 @@ static const struct image_kind {
 	{ "1d_on_sub_buffer", true, true },
 };
 
-TEST_EACH_PAIR(
-	destructor_after_image, struct habit, habits, struct image_kind, image_kinds,
-	"An import's destructor callback comes after the last kernel that uses an image on the "
-	"import.")
+TEST_EACH_PAIR(destructor_after_image, struct habit, habits, struct image_kind, image_kinds,
+	       "An import's destructor callback comes after the last kernel that uses an image "
+	       "on the import.")
 {
 	fixture_reset();
 	stub_set(row->option, 1);

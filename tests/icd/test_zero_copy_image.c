@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Zero copy of images on imports. */
+#include "zero_copy.h"
+
+TEST(images_read_only,
+     "If a driver copies images that are only read, such images on imports are refused.")
+{
+	cl_mem mem, image;
+	cl_int err = 1;
+
+	zero_copy_open(STUB_COPYING_IMAGES_READ_ONLY, 1);
+	mem = fixture_import_host(CL_MEM_READ_WRITE, pages_map(1), PAGE);
+	EXPECT(!fixture_try_image(CL_MEM_READ_ONLY, mem, &err));
+	EXPECT_EQ(err, CL_INVALID_OPERATION);
+	EXPECT(strstr(fix.notice, "CL_MEM_READ_ONLY"));
+	image = fixture_try_image(CL_MEM_READ_WRITE, mem, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	cl.clReleaseMemObject(image);
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}
+
+/* Whether the layer makes an image of four columns on an import at @offset of a page. */
+static bool makes_image(size_t offset, size_t rows, cl_channel_type type)
+{
+	const cl_image_format format = { CL_RGBA, type };
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = 4,
+		.image_height = rows,
+		.image_row_pitch = 64,
+	};
+	cl_image_desc with_parent = desc;
+	cl_mem mem = fixture_import_host(CL_MEM_READ_WRITE, pages_map(2) + offset, PAGE), image;
+	cl_int err;
+
+	with_parent.mem_object = mem;
+	image = cl.clCreateImage(fix.context, 0, &format, &with_parent, NULL, &err);
+	EXPECT_EQ(err, image ? CL_SUCCESS : CL_INVALID_OPERATION);
+	if (image)
+		cl.clReleaseMemObject(image);
+	cl.clReleaseMemObject(mem);
+	return image;
+}
+
+TEST(high_images, "If a driver copies high images, such images on imports are refused.")
+{
+	zero_copy_open(STUB_COPYING_IMAGES_ABOVE, 24);
+	EXPECT(makes_image(0, 16, CL_UNSIGNED_INT8));
+	EXPECT(!makes_image(0, 25, CL_UNSIGNED_INT8));
+	EXPECT(makes_image(0, 24, CL_UNSIGNED_INT8));
+	EXPECT(!makes_image(0, 32, CL_UNSIGNED_INT8));
+	EXPECT(makes_image(0, 1, CL_UNSIGNED_INT8));
+	fixture_close();
+}
+
+TEST(unaligned_images,
+     "If a driver copies images that begin within a page, such images on imports are refused.")
+{
+	zero_copy_open(STUB_COPYING_IMAGES_ALIGN, PAGE);
+	EXPECT(makes_image(0, 4, CL_UNSIGNED_INT8));
+	EXPECT(!makes_image(64, 4, CL_UNSIGNED_INT8));
+	fixture_close();
+}
+
+TEST(image_formats, "If a driver copies images of a format, such images on imports are refused.")
+{
+	zero_copy_open(STUB_COPYING_FLOATS, 1);
+	EXPECT(makes_image(0, 4, CL_UNSIGNED_INT8));
+	EXPECT(makes_image(0, 4, CL_UNORM_INT8));
+	EXPECT(makes_image(0, 4, CL_UNSIGNED_INT32));
+	EXPECT(!makes_image(0, 4, CL_FLOAT));
+	fixture_close();
+}
+
+TEST(once_an_image, "A class of images is proved once in a process.")
+{
+	unsigned long kernels;
+
+	zero_copy_open(STUB_NUM_OPTIONS, 0);
+	EXPECT(makes_image(0, 16, CL_UNSIGNED_INT8));
+	kernels = stub_calls("clEnqueueNDRangeKernel");
+	EXPECT(makes_image(0, 16, CL_UNSIGNED_INT8));
+	EXPECT_EQ(stub_calls("clEnqueueNDRangeKernel"), kernels);
+	fixture_close();
+}

@@ -104,18 +104,30 @@ void invalidate_drop_context(cl_context context)
 	invalidate_put(&r->base);
 }
 
+/* An exporter whose memory is cached: the unmapping of any such memory drops the lines of all. */
+static enum import_exporter_id invalidate_exporter(void)
+{
+	unsigned int id = 0;
+
+	while (id < IMPORT_EXPORTERS - 1 &&
+	       !import_exporter_get((enum import_exporter_id)id)->is_cached)
+		id++;
+	return (enum import_exporter_id)id;
+}
+
 static int invalidate_create(cl_context context, const unsigned char *uuid,
 			     struct invalidate **invalidate)
 {
+	const enum import_exporter_id exporter = invalidate_exporter();
 	struct invalidate *r = calloc(1, sizeof(*r));
 	int ret;
 
 	if (!r)
 		return log_errno(ENOMEM, "no memory for an import");
-	ret = import_sample(IMPORT_BY_VULKAN, uuid, &r->page);
+	ret = import_sample(exporter, uuid, &r->page);
 	if (ret)
 		goto err_free;
-	ret = import_opaque(r->page, uuid, 1u << IMPORT_BY_VULKAN, &r->opaque);
+	ret = import_opaque(r->page, uuid, 1u << exporter, &r->opaque);
 	if (ret)
 		goto err_put;
 	r->base = (struct import_invalidate){ invalidate_run, invalidate_prepare, invalidate_put };

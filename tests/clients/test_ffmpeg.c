@@ -91,7 +91,8 @@ TEST(ffmpeg_maps_frames, "FFmpeg maps many frames in a row, plane by plane.")
 	client_close();
 }
 
-TEST(ffmpeg_maps_read_only, "FFmpeg can map an O_RDONLY descriptor for reading and writing.")
+TEST(ffmpeg_maps_read_only,
+     "FFmpeg can map an O_RDONLY descriptor for reading and writing, writing or reading.")
 {
 	struct dmabuf frame;
 	int fd;

@@ -358,7 +358,9 @@ TEST(read_only, "An import that devices only read is begun and ended for reading
 	access_args_close(&t);
 }
 
-TEST(host_access, "From 1.1.0 on reads and writes are bracketed like kernels, when asked for.")
+TEST(host_access,
+     "From version 1.1.0 on, reads and writes of imports that the runtime keeps consistent are "
+     "bracketed.")
 {
 	struct two t = access_args_open("1.1.0", runtime_keeps);
 	unsigned char byte = 0;
@@ -384,7 +386,7 @@ TEST(host_access, "From 1.1.0 on reads and writes are bracketed like kernels, wh
 	access_args_close(&t);
 }
 
-TEST(map, "A map begins access and its unmap ends it.")
+TEST(map, "A map begins access, and the unmap ends access.")
 {
 	struct two t = access_args_open("1.1.0", runtime_keeps);
 	unsigned char *mapped;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What many programs do first: a GPU if there is one, else the CPU; then a kernel on arrays."""
+"""Opens a GPU, else the CPU, as many programs do, and runs a kernel on arrays."""
 import numpy
 import pyopencl
 import pyopencl.array

@@ -144,29 +144,48 @@ TEST_EACH(version, struct version, versions,
 	fixture_close();
 }
 
-TEST(sub_devices,
-     "A sub-device reports the names of its root device, and contexts of sub-devices import.")
+/* Two sub-devices of the first device. */
+static void sub_devices_create(cl_device_id sub[2])
 {
 	const cl_device_partition_property halves[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
+
+	EXPECT_EQ(cl.clCreateSubDevices(fix.device[0], halves, 2, sub, NULL), CL_SUCCESS);
+}
+
+static void sub_devices_release(const cl_device_id sub[2])
+{
+	cl.clReleaseDevice(sub[0]);
+	cl.clReleaseDevice(sub[1]);
+}
+
+TEST_EACH(sub_device, struct query, queries, "A sub-device reports the names of its root device.")
+{
+	cl_device_id sub[2];
+
+	fixture_reset();
+	fixture_open();
+	sub_devices_create(sub);
+	query_expect_names(row, sub[1], 1);
+	sub_devices_release(sub);
+	fixture_close();
+}
+
+TEST(sub_devices_import, "A context of sub-devices imports.")
+{
 	cl_device_id sub[2];
 	cl_context context;
-	unsigned char *memory;
 	cl_int err;
 	cl_mem mem;
 
 	fixture_reset();
 	fixture_open();
-	EXPECT_EQ(cl.clCreateSubDevices(fix.device[0], halves, 2, sub, NULL), CL_SUCCESS);
-	for (size_t i = 0; i < sizeof(queries) / sizeof(*queries); i++)
-		query_expect_names(&queries[i], sub[1], 1);
+	sub_devices_create(sub);
 	context = cl.clCreateContext(NULL, 2, sub, NULL, NULL, &err);
-	memory = pages_map(1);
-	mem = fix.import(context, 0, NULL, memory, 4096, &err);
+	mem = fix.import(context, 0, NULL, pages_map(1), 4096, &err);
 	EXPECT_EQ(err, CL_SUCCESS);
 	cl.clReleaseMemObject(mem);
 	cl.clReleaseContext(context);
-	cl.clReleaseDevice(sub[0]);
-	cl.clReleaseDevice(sub[1]);
+	sub_devices_release(sub);
 	fixture_close();
 }
 

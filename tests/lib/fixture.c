@@ -18,7 +18,7 @@ struct climport_stats fixture_read_stats(void)
 	return s;
 }
 
-/* What the library opens once and keeps. */
+/* The library opens some descriptors once, and keeps the descriptors. */
 static void fixture_open_once(void)
 {
 	struct climport_dmabuf d;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libclimport as a program uses it, on a fake libcuda. */
+/* libclimport in a program, on a fake libcuda. */
 #ifndef TESTS_LIB_FIXTURE_H
 #define TESTS_LIB_FIXTURE_H
 
@@ -17,10 +17,10 @@ extern unsigned char uuid[2][CLIMPORT_UUID_SIZE];
 
 struct climport_stats fixture_read_stats(void);
 
-/* Two devices, and what is held now. */
+/* Resets the fake to two devices, and counts the held objects. */
 void fixture_begin(void);
 
-/* No more is held than at the beginning, by the driver, in descriptors and by the library. */
+/* Expects the counts of fixture_begin(), of the driver's objects, descriptors and pinned bytes. */
 void fixture_end(void);
 
 #define LIB_TEST(id, sentence)     \
@@ -33,15 +33,15 @@ void fixture_end(void);
 	}                          \
 	static void in_##id(void)
 
-/* For tests that close what the library opened once. */
+/* For tests that close the library's own descriptors. */
 void fixture_recount_descriptors(void);
 
-/* The status of a child that calls @run: what waitpid(2) gives; its standard error in @text. */
+/* Calls @run in a child.  Returns the status of waitpid(2); @text is the child's standard error. */
 int fixture_run_child(void (*run)(void *arg), void *arg, char *text, size_t size);
 
 /*
- * Runs the test @test of this program in a process of its own, with LIMITED in the environment: the
- * first registration fixes limits by how many @descriptors the process may have.
+ * Runs the test @test in a new process with LIMITED in the environment.  The new process may have
+ * @descriptors descriptors, from which the first registration derives limits.
  */
 void fixture_run_limited(const char *test, rlim_t descriptors);
 

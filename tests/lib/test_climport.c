@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* climport_export_dmabuf() and what belongs to it.  Each sentence of <CL/climport.h>. */
+/* climport_export_dmabuf() and related functions: each sentence of <CL/climport.h>. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static bool is_untouched(const struct climport_dmabuf *d)
 	return d->fd == untouched.fd && d->offset == untouched.offset && d->size == untouched.size;
 }
 
-/* An export that fails, and changes nothing. */
+/* The error of an export; expects no change. */
 static int climport_export_error(uintptr_t address, size_t size, unsigned int flags)
 {
 	struct climport_dmabuf d = untouched;
@@ -44,7 +44,7 @@ static struct climport_dmabuf climport_export(uintptr_t address, size_t size, un
 	return d;
 }
 
-/* The byte of a dma-buf that is the range's @i-th. */
+/* Byte @i of the exported range. */
 static int dmabuf_read_byte(const struct climport_dmabuf *d, size_t i)
 {
 	unsigned char byte = 0;
@@ -64,7 +64,8 @@ static void no_module(void)
 		test_skip("/dev/gdmabuf is there");
 }
 
-LIB_TEST(device_memory, "CUDA's memory is a dma-buf; where the range is in it says offset.")
+LIB_TEST(device_memory,
+	 "CUDA memory is exported as a dma-buf, and offset is the position of the range.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 3 * PAGE);
 	struct climport_dmabuf d;
@@ -79,7 +80,7 @@ LIB_TEST(device_memory, "CUDA's memory is a dma-buf; where the range is in it sa
 	fake_cuda_free(p);
 }
 
-LIB_TEST(within_page, "Memory that begins within a page is exported with the page.")
+LIB_TEST(within_page, "Memory that begins within a page is exported with the whole page.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 1000);
 	struct climport_dmabuf d;
@@ -116,7 +117,7 @@ static void expect_retains(uintptr_t p, int first, int second)
 }
 
 LIB_TEST(no_context,
-	 "An export makes no context: that of the memory is used, or one that is current.")
+	 "An export makes no context, and uses the memory's context or a current context.")
 {
 	const struct fake_cuda_segment segment = { 1, G, 1 };
 	uintptr_t p = fake_cuda_alloc(1, PAGE), vmm = fake_cuda_vmm(&segment, 1);
@@ -126,7 +127,10 @@ LIB_TEST(no_context,
 		expect_retains(p, 0, 0);
 	}
 	expect_retains(vmm, 0, 0);
-	/* VMM memory has none: without one of its device that device's primary one is held. */
+	/*
+	 * VMM memory has no context.  If no context of the device is current, the export holds
+	 * the primary context.
+	 */
 	set_current(0);
 	expect_retains(vmm, 0, 1);
 	set_current(-1);
@@ -135,7 +139,7 @@ LIB_TEST(no_context,
 	fake_cuda_vmm_free(vmm);
 }
 
-LIB_TEST(limit, "With a limit of 0, or one that is too small, nothing stays registered.")
+LIB_TEST(limit, "If the limit is 0 or too small, no registration stays.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 4 * PAGE);
 
@@ -155,7 +159,7 @@ LIB_TEST(limit, "With a limit of 0, or one that is too small, nothing stays regi
 	fake_cuda_free(p);
 }
 
-LIB_TEST(not_kept, "Without CLIMPORT_KEEP each export is the driver's work again.")
+LIB_TEST(not_kept, "Without CLIMPORT_KEEP each export is done by the driver.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 
@@ -168,7 +172,7 @@ LIB_TEST(not_kept, "Without CLIMPORT_KEEP each export is the driver's work again
 	fake_cuda_free(p);
 }
 
-LIB_TEST(kept, "With CLIMPORT_KEEP the next export of a part costs no export by the driver.")
+LIB_TEST(kept, "With CLIMPORT_KEEP the next export of a part needs no export by the driver.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 4 * PAGE);
 	struct climport_stats before = fixture_read_stats();
@@ -204,7 +208,8 @@ LIB_TEST(kept_within_page, "Kept memory that begins within a page is found again
 	fake_cuda_free(p);
 }
 
-LIB_TEST(invalidated, "climport_invalidate() of any part ends it; of other ranges it does nothing.")
+LIB_TEST(invalidated,
+	 "climport_invalidate() of any part ends a kept export, and no kept export elsewhere.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 4 * PAGE), q = fake_cuda_alloc(0, PAGE);
 	int fds;
@@ -225,7 +230,7 @@ LIB_TEST(invalidated, "climport_invalidate() of any part ends it; of other range
 	fake_cuda_free(q);
 }
 
-LIB_TEST(reused, "The next export of an address finds out that the memory was freed.")
+LIB_TEST(reused, "The next export of an address notices that the memory was freed.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
 	uint64_t stale = fixture_read_stats().stale;
@@ -244,7 +249,7 @@ LIB_TEST(reused, "The next export of an address finds out that the memory was fr
 	fake_cuda_free(p);
 }
 
-LIB_TEST(freed, "-EFAULT for memory that was freed; what was kept of it is given back.")
+LIB_TEST(freed, "Freed memory is -EFAULT, and kept exports of the memory are dropped.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
 	struct climport_dmabuf d = untouched;
@@ -254,12 +259,21 @@ LIB_TEST(freed, "-EFAULT for memory that was freed; what was kept of it is given
 	fake_cuda_free(p);
 	no_module();
 	error = climport_export_dmabuf(address_to_pointer(p), PAGE, CLIMPORT_KEEP, &d);
-	/* A sanitizer may have mapped something of its own there. */
+	/* A sanitizer may have mapped memory at the address. */
 	EXPECT(error == -EFAULT ||
 	       (error == -ENXIO && !msync(address_to_pointer(p), PAGE, MS_ASYNC)));
 	EXPECT(is_untouched(&d));
 	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
 }
+
+/* An export that is not kept, and a kept export. */
+static const struct flags_row {
+	const char *name;
+	unsigned int flags;
+} flag_rows[] = {
+	{ "plain", 0 },
+	{ "kept", CLIMPORT_KEEP },
+};
 
 static void free_and_reuse(void *address)
 {
@@ -267,18 +281,20 @@ static void free_and_reuse(void *address)
 	fake_cuda_alloc_at(0, 2 * PAGE, *(uintptr_t *)address);
 }
 
-LIB_TEST(freed_meanwhile, "-ENODEV if the memory is freed meanwhile, and its address used again.")
+TEST_EACH(freed_meanwhile, struct flags_row, flag_rows,
+	  "If the memory is freed and the address reused during the export, the error is -ENODEV.")
 {
-	for (unsigned int flags = 0; flags <= CLIMPORT_KEEP; flags += CLIMPORT_KEEP) {
-		uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
+	uintptr_t p;
 
-		fake_cuda_at(EXPORT, 1, free_and_reuse, &p);
-		EXPECT_EQ(climport_export_error(p, PAGE, flags), -ENODEV);
-		fake_cuda_free(p);
-	}
+	fixture_begin();
+	p = fake_cuda_alloc(0, 2 * PAGE);
+	fake_cuda_at(EXPORT, 1, free_and_reuse, &p);
+	EXPECT_EQ(climport_export_error(p, PAGE, row->flags), -ENODEV);
+	fake_cuda_free(p);
+	fixture_end();
 }
 
-LIB_TEST(outlives, "A dma-buf has what was there, even if the memory is freed before.")
+LIB_TEST(outlives, "A dma-buf keeps the memory's bytes after a free.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 	struct climport_dmabuf d;
@@ -307,7 +323,7 @@ LIB_TEST(segments, "A range of several allocations is exported whole, and never 
 	fake_cuda_vmm_free(p);
 }
 
-LIB_TEST(half_owned, "-EFAULT for a range of which only a part is memory.")
+LIB_TEST(half_owned, "A range with unmapped parts is -EFAULT.")
 {
 	const struct fake_cuda_segment one = { 0, G, 1 }, other[] = { { 0, G, 1 }, { 1, G, 1 } };
 	uintptr_t p = fake_cuda_vmm(&one, 1);
@@ -320,7 +336,7 @@ LIB_TEST(half_owned, "-EFAULT for a range of which only a part is memory.")
 	fake_cuda_vmm_free(p);
 }
 
-LIB_TEST(no_range, "-EINVAL: size is 0, the range wraps around, or a flag is unknown.")
+LIB_TEST(no_range, "A size of 0, a wrapping range and an unknown flag are -EINVAL.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 
@@ -336,7 +352,7 @@ LIB_TEST(no_range, "-EINVAL: size is 0, the range wraps around, or a flag is unk
 	fake_cuda_free(p);
 }
 
-LIB_TEST(managed, "-EOPNOTSUPP for managed memory, which moves, whatever the flags.")
+LIB_TEST(managed, "Managed memory moves, and is -EOPNOTSUPP for any flags.")
 {
 	uintptr_t p = fake_cuda_managed(0, PAGE);
 
@@ -345,7 +361,7 @@ LIB_TEST(managed, "-EOPNOTSUPP for managed memory, which moves, whatever the fla
 	fake_cuda_free(p);
 }
 
-LIB_TEST(read_only, "-EOPNOTSUPP for a read-only dma-buf of CUDA's memory.")
+LIB_TEST(read_only, "A read-only dma-buf of CUDA memory is -EOPNOTSUPP.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 
@@ -357,7 +373,7 @@ LIB_TEST(read_only, "-EOPNOTSUPP for a read-only dma-buf of CUDA's memory.")
 }
 
 LIB_TEST(no_module,
-	 "-ENXIO where the module is needed and not loaded: CUDA's descriptor does not do.")
+	 "If an export needs the module and the module is not loaded, the error is -ENXIO.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE), host = fake_cuda_host(0, PAGE);
 	static char local[100];
@@ -376,7 +392,7 @@ LIB_TEST(no_module,
 	fake_cuda_free(host);
 }
 
-LIB_TEST(nothing_there, "-EFAULT for what is no memory at all.")
+LIB_TEST(nothing_there, "A range without memory is -EFAULT.")
 {
 	no_module();
 	EXPECT_EQ(climport_export_error(0, PAGE, 0), -EFAULT);
@@ -410,7 +426,7 @@ LIB_TEST(many_kept, "Up to 512 allocations stay registered, each with a descript
 		fixture_run_limited("many_kept", 4096);
 }
 
-LIB_TEST(few_kept, "No more than an eighth of the descriptors that the process may have are kept.")
+LIB_TEST(few_kept, "At most an eighth of the process's descriptors are kept.")
 {
 	if (getenv("LIMITED"))
 		keep_allocations(200, 32);
@@ -418,27 +434,30 @@ LIB_TEST(few_kept, "No more than an eighth of the descriptors that the process m
 		fixture_run_limited("few_kept", 256);
 }
 
-LIB_TEST(grown, "An export drops what was kept of freed memory that it only overlaps.")
+TEST_EACH(grown, struct flags_row, flag_rows,
+	  "An export drops a kept export of freed memory that the range overlaps.")
 {
-	for (unsigned int flags = 0; flags <= CLIMPORT_KEEP; flags += CLIMPORT_KEEP) {
-		uintptr_t p = fake_cuda_alloc(0, 6 * PAGE);
-		uint64_t stale = fixture_read_stats().stale;
+	uint64_t stale;
+	uintptr_t p;
 
-		fake_cuda_free(p);
-		EXPECT_EQ(fake_cuda_alloc_at(0, 2 * PAGE, p), p);
-		close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
-		fake_cuda_free(p);
-		EXPECT_EQ(fake_cuda_alloc_at(0, 6 * PAGE, p), p);
-		close(climport_export(p, 6 * PAGE, flags).fd);
-		EXPECT_EQ(fixture_read_stats().stale - stale, 1);
-		EXPECT_EQ(fixture_read_stats().bytes_pinned, flags ? 6 * PAGE : 0);
-		climport_invalidate(address_to_pointer(p), PAGE);
-		fake_cuda_free(p);
-	}
+	fixture_begin();
+	stale = fixture_read_stats().stale;
+	p = fake_cuda_alloc(0, 6 * PAGE);
+	fake_cuda_free(p);
+	EXPECT_EQ(fake_cuda_alloc_at(0, 2 * PAGE, p), p);
+	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
+	fake_cuda_free(p);
+	EXPECT_EQ(fake_cuda_alloc_at(0, 6 * PAGE, p), p);
+	close(climport_export(p, 6 * PAGE, row->flags).fd);
+	EXPECT_EQ(fixture_read_stats().stale - stale, 1);
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, row->flags ? 6 * PAGE : 0);
+	climport_invalidate(address_to_pointer(p), PAGE);
+	fake_cuda_free(p);
+	fixture_end();
 }
 
-LIB_TEST(grown_around, "An export drops kept ranges of freed memory that begin behind its start, "
-		       "and several at once.")
+LIB_TEST(grown_around, "An export drops every kept export of freed memory in the allocation, "
+		       "wherever the kept range begins.")
 {
 	const size_t whole = 16 * PAGE;
 	uintptr_t p = fake_cuda_alloc(0, whole), other = fake_cuda_alloc(0, PAGE);
@@ -452,16 +471,14 @@ LIB_TEST(grown_around, "An export drops kept ranges of freed memory that begin b
 	close(climport_export(other, PAGE, CLIMPORT_KEEP).fd);
 	EXPECT_EQ(fake_cuda_alloc_at(0, whole, p), p);
 	close(climport_export(p + PAGE, PAGE, CLIMPORT_KEEP).fd);
-	EXPECT_EQ(fixture_read_stats().bytes_pinned,
-		  whole + PAGE); /* and that of the other memory */
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, whole + PAGE); /* and PAGE bytes of other */
 	climport_invalidate(address_to_pointer(p), whole);
 	climport_invalidate(address_to_pointer(other), PAGE);
 	fake_cuda_free(p);
 	fake_cuda_free(other);
 }
 
-LIB_TEST(driver_forks,
-	 "CUDA's driver may fork when it is asked whether kept memory is there still.")
+LIB_TEST(driver_forks, "CUDA's driver may fork in the question whether kept memory still exists.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 
@@ -477,7 +494,7 @@ LIB_TEST(driver_forks,
 	alarm(0);
 }
 
-/* Leaves the process so many descriptors; the array has the others. */
+/* Leaves the process @left descriptors; the array takes the rest. */
 static int use_up(int *fds, int room, int left)
 {
 	int count = 0;
@@ -490,35 +507,37 @@ static int use_up(int *fds, int room, int left)
 	return count;
 }
 
-LIB_TEST(no_descriptors, "Kept exports are given up when the process has no descriptor left.")
+TEST_EACH(no_descriptors, struct flags_row, flag_rows,
+	  "If the process has no descriptor left, kept exports are given up.")
 {
 	enum { KEPT = 20, LIMIT = 256 };
-	uintptr_t p[KEPT], q = fake_cuda_alloc(0, PAGE);
+	uintptr_t p[KEPT], q;
 	struct rlimit before;
 	int fds[LIMIT], count;
 
+	fixture_begin();
+	q = fake_cuda_alloc(0, PAGE);
 	process_limit_descriptors(LIMIT, &before);
-	for (unsigned int flags = 0; flags <= CLIMPORT_KEEP; flags += CLIMPORT_KEEP) {
-		for (int i = 0; i < KEPT; i++) {
-			p[i] = fake_cuda_alloc(0, PAGE);
-			close(climport_export(p[i], PAGE, CLIMPORT_KEEP).fd);
-		}
-		count = use_up(fds, LIMIT, 0);
-		close(climport_export(q, PAGE, flags).fd);
-		close(climport_export(p[KEPT - 1], PAGE, CLIMPORT_KEEP).fd);
-		while (count)
-			close(fds[--count]);
-		for (int i = 0; i < KEPT; i++) {
-			climport_invalidate(address_to_pointer(p[i]), PAGE);
-			fake_cuda_free(p[i]);
-		}
-		climport_invalidate(address_to_pointer(q), PAGE);
+	for (int i = 0; i < KEPT; i++) {
+		p[i] = fake_cuda_alloc(0, PAGE);
+		close(climport_export(p[i], PAGE, CLIMPORT_KEEP).fd);
 	}
+	count = use_up(fds, LIMIT, 0);
+	close(climport_export(q, PAGE, row->flags).fd);
+	close(climport_export(p[KEPT - 1], PAGE, CLIMPORT_KEEP).fd);
+	while (count)
+		close(fds[--count]);
+	for (int i = 0; i < KEPT; i++) {
+		climport_invalidate(address_to_pointer(p[i]), PAGE);
+		fake_cuda_free(p[i]);
+	}
+	climport_invalidate(address_to_pointer(q), PAGE);
 	fake_cuda_free(q);
 	setrlimit(RLIMIT_NOFILE, &before);
+	fixture_end();
 }
 
-LIB_TEST(no_descriptors_at_all, "-EMFILE if there is nothing that could be given up.")
+LIB_TEST(no_descriptors_at_all, "If no kept export can be given up, the error is -EMFILE.")
 {
 	enum { LIMIT = 256 };
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
@@ -536,21 +555,22 @@ LIB_TEST(no_descriptors_at_all, "-EMFILE if there is nothing that could be given
 	ret[2] = climport_export_dmabuf(address_to_pointer(p), PAGE, CLIMPORT_KEEP, &d);
 	setrlimit(RLIMIT_NOFILE, &before);
 	EXPECT_EQ(ret[0], -EMFILE);
-	EXPECT_EQ(ret[1], -EMFILE); /* one for the dma-buf, none for the caller */
+	EXPECT_EQ(ret[1], -EMFILE); /* the dma-buf takes the last descriptor */
 	EXPECT_EQ(ret[2], 0);
 	close(d.fd);
 	climport_invalidate(address_to_pointer(p), PAGE);
 	fake_cuda_free(p);
 }
 
-/* As a daemon does: whatever number there is becomes another file's. */
+/* Like a daemon: closes each descriptor, and opens a new file with the number. */
 static void take_numbers(int others[], int from, int to)
 {
 	for (int fd = from; fd < to; fd++)
 		others[fd] = close(fd) ? -1 : memfd_create("other", MFD_CLOEXEC);
 }
 
-LIB_TEST(closed, "A program may close all descriptors, and use their numbers: none is mistaken.")
+LIB_TEST(closed, "A program may close all descriptors and reuse the numbers, and no foreign "
+		 "descriptor is used.")
 {
 	enum { FIRST = 3, LAST = 64 };
 	uintptr_t p = fake_cuda_alloc(0, PAGE), q = fake_cuda_alloc(0, PAGE);
@@ -578,26 +598,29 @@ LIB_TEST(closed, "A program may close all descriptors, and use their numbers: no
 	fake_cuda_free(q);
 }
 
-LIB_TEST(every_failure, "Whatever call of CUDA fails, the export fails and nothing is left.")
+TEST_EACH(every_failure, struct flags_row, flag_rows,
+	  "If any call of CUDA fails, the export fails and leaves nothing.")
 {
-	uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
+	uintptr_t p;
 
-	for (unsigned int flags = 0; flags <= CLIMPORT_KEEP; flags += CLIMPORT_KEEP)
-		for (int n = 1, failed = 1; failed; n++) {
-			struct climport_dmabuf d = untouched;
-			int ret;
+	fixture_begin();
+	p = fake_cuda_alloc(0, 2 * PAGE);
+	for (int n = 1, failed = 1; failed; n++) {
+		struct climport_dmabuf d = untouched;
+		int ret;
 
-			fake_cuda_fail(NULL, n, 999);
-			ret = climport_export_dmabuf(address_to_pointer(p), PAGE, flags, &d);
-			failed = fake_cuda_has_failed();
-			fake_cuda_fail(NULL, 0, 0);
-			EXPECT(!ret == (d.fd >= 0));
-			if (ret)
-				EXPECT(is_untouched(&d));
-			else
-				close(d.fd);
-			climport_invalidate(address_to_pointer(p), PAGE);
-			EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
-		}
+		fake_cuda_fail(NULL, n, 999);
+		ret = climport_export_dmabuf(address_to_pointer(p), PAGE, row->flags, &d);
+		failed = fake_cuda_has_failed();
+		fake_cuda_fail(NULL, 0, 0);
+		EXPECT(!ret == (d.fd >= 0));
+		if (ret)
+			EXPECT(is_untouched(&d));
+		else
+			close(d.fd);
+		climport_invalidate(address_to_pointer(p), PAGE);
+		EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
+	}
 	fake_cuda_free(p);
+	fixture_end();
 }

@@ -30,20 +30,28 @@ static int alloc_memory_error(unsigned int kind, size_t size, size_t alignment,
 	return ret;
 }
 
-LIB_TEST(pages_of_host, "Without a UUID it is memory of the host, and CUDA has no part in it.")
+static const struct size_row {
+	const char *name;
+	size_t size;
+} host_sizes[] = {
+	{ "1", 1 },    { "512", 512 },	    { "4096", 4096 },
+	{ "1mb", MB }, { "1mb_1", MB + 1 }, { "5mb", 5 * MB },
+};
+
+TEST_EACH(pages_of_host, struct size_row, host_sizes,
+	  "Without a UUID the memory is the host's, without a call of CUDA.")
 {
-	size_t size[] = { 1, 512, 4096, MB, MB + 1, 5 * MB };
+	char *p;
 
-	for (size_t i = 0; i < sizeof(size) / sizeof(*size); i++) {
-		char *p = alloc_memory(CLIMPORT_HOST, size[i], 0, NULL);
-
-		memset(p, 1, size[i]);
-		climport_free(p);
-	}
+	fixture_begin();
+	p = alloc_memory(CLIMPORT_HOST, row->size, 0, NULL);
+	memset(p, 1, row->size);
+	climport_free(p);
 	EXPECT_EQ(fake_cuda_calls(NULL), 0);
+	fixture_end();
 }
 
-LIB_TEST(host_of_device, "With one it is VMM memory of the host, which the CPU uses as well.")
+LIB_TEST(host_of_device, "With a UUID the memory is VMM memory of the host, accessible to the CPU.")
 {
 	char *p = alloc_memory(CLIMPORT_HOST, 3 * MB, 0, uuid[1]);
 
@@ -55,7 +63,7 @@ LIB_TEST(host_of_device, "With one it is VMM memory of the host, which the CPU u
 }
 
 LIB_TEST(device_memory,
-	 "A device's memory is of the device with the UUID, and exports as a dma-buf.")
+	 "Device memory belongs to the device with the UUID, and exports as a dma-buf.")
 {
 	char *p = alloc_memory(CLIMPORT_DEVICE, 1000, 0, uuid[1]), *q;
 	struct climport_dmabuf d;
@@ -71,7 +79,7 @@ LIB_TEST(device_memory,
 	climport_free(q);
 }
 
-LIB_TEST(registered, "climport_free() ends what CLIMPORT_KEEP registered.")
+LIB_TEST(registered, "climport_free() ends a registration by CLIMPORT_KEEP.")
 {
 	void *p = alloc_memory(CLIMPORT_DEVICE, MB, 0, uuid[0]);
 	struct climport_dmabuf d;
@@ -83,7 +91,7 @@ LIB_TEST(registered, "climport_free() ends what CLIMPORT_KEEP registered.")
 	EXPECT_EQ(fixture_read_stats().bytes_idle, 0);
 }
 
-LIB_TEST(bad_requests, "-EINVAL: no such kind, a size of 0, or an alignment that is none.")
+LIB_TEST(bad_requests, "An unknown kind, a size of 0 and a wrong alignment are -EINVAL.")
 {
 	EXPECT_EQ(alloc_memory_error(2, 1, 0, uuid[0]), -EINVAL);
 	EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, 0, 0, NULL), -EINVAL);
@@ -93,7 +101,7 @@ LIB_TEST(bad_requests, "-EINVAL: no such kind, a size of 0, or an alignment that
 	EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, 1, SIZE_MAX, NULL), -EINVAL);
 }
 
-LIB_TEST(no_device, "-ENODEV: no device with this UUID, or a device's memory without one.")
+LIB_TEST(no_device, "An unknown UUID, and device memory without a UUID, are -ENODEV.")
 {
 	static const unsigned char unknown[CLIMPORT_UUID_SIZE];
 
@@ -104,7 +112,8 @@ LIB_TEST(no_device, "-ENODEV: no device with this UUID, or a device's memory wit
 	EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, 1, 0, uuid[0]), -ENODEV);
 }
 
-LIB_TEST(no_vmm, "-EOPNOTSUPP: the device has no virtual memory management, or none of the host's.")
+LIB_TEST(no_vmm, "If the device has no virtual memory management, or not for host memory, the "
+		 "error is -EOPNOTSUPP.")
 {
 	fake_cuda_fail("cuMemCreate", 1, 801); /* CUDA_ERROR_NOT_SUPPORTED */
 	EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, 1, 0, uuid[0]), -EOPNOTSUPP);
@@ -112,16 +121,23 @@ LIB_TEST(no_vmm, "-EOPNOTSUPP: the device has no virtual memory management, or n
 	EXPECT_EQ(alloc_memory_error(CLIMPORT_DEVICE, 1, 0, uuid[0]), -EOPNOTSUPP);
 }
 
-LIB_TEST(too_large, "-ENOMEM for sizes that nobody has, up to the largest.")
-{
-	size_t size[] = { SIZE_MAX,	SIZE_MAX - G,	 SIZE_MAX - G + 1, SIZE_MAX - 2 * G + 1,
-			  SIZE_MAX / 2, (size_t)1 << 60, (size_t)1 << 50 };
+static const struct size_row large_sizes[] = {
+	{ "max", SIZE_MAX },
+	{ "max_less_2mb", SIZE_MAX - G },
+	{ "max_aligned", SIZE_MAX - G + 1 },
+	{ "max_aligned_less_2mb", SIZE_MAX - 2 * G + 1 },
+	{ "half", SIZE_MAX / 2 },
+	{ "1eb", (size_t)1 << 60 },
+	{ "1pb", (size_t)1 << 50 },
+};
 
-	for (size_t i = 0; i < sizeof(size) / sizeof(*size); i++) {
-		EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, size[i], 0, NULL), -ENOMEM);
-		EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, size[i], 0, uuid[0]), -ENOMEM);
-		EXPECT_EQ(alloc_memory_error(CLIMPORT_DEVICE, size[i], 2 * MB, uuid[0]), -ENOMEM);
-	}
+TEST_EACH(too_large, struct size_row, large_sizes, "A size beyond any memory is -ENOMEM.")
+{
+	fixture_begin();
+	EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, row->size, 0, NULL), -ENOMEM);
+	EXPECT_EQ(alloc_memory_error(CLIMPORT_HOST, row->size, 0, uuid[0]), -ENOMEM);
+	EXPECT_EQ(alloc_memory_error(CLIMPORT_DEVICE, row->size, 2 * MB, uuid[0]), -ENOMEM);
+	fixture_end();
 }
 
 enum { COUNT = 500 };
@@ -139,7 +155,7 @@ static unsigned int alloc_random_below(unsigned int n)
 	return (state >> 8) % n;
 }
 
-LIB_TEST(slabs, "Allocations of all sizes and alignments lie side by side; freed, they are again.")
+LIB_TEST(slabs, "Allocations of any size and alignment do not overlap, also after frees.")
 {
 	for (int round = 0; round < 3; round++) {
 		for (int i = round ? COUNT / 2 : 0; i < COUNT; i++) {
@@ -158,7 +174,8 @@ LIB_TEST(slabs, "Allocations of all sizes and alignments lie side by side; freed
 	}
 }
 
-LIB_TEST(one_slab, "Small allocations share a slab of one descriptor, by device and kind.")
+LIB_TEST(one_slab,
+	 "Small allocations with the same device and kind share a slab with a single descriptor.")
 {
 	void *p[6];
 
@@ -173,7 +190,7 @@ LIB_TEST(one_slab, "Small allocations share a slab of one descriptor, by device 
 		climport_free(p[i]);
 }
 
-LIB_TEST(full_slab, "A slab has 4096 parts of 512 bytes; the next one is in another.")
+LIB_TEST(full_slab, "A slab has 4096 parts of 512 bytes, and the next part is in a new slab.")
 {
 	static void *p[4097];
 
@@ -185,24 +202,34 @@ LIB_TEST(full_slab, "A slab has 4096 parts of 512 bytes; the next one is in anot
 		climport_free(p[i]);
 }
 
-LIB_TEST(every_failure, "Whatever call of CUDA fails, the allocation fails and nothing is left.")
-{
-	for (unsigned int kind = CLIMPORT_HOST; kind <= CLIMPORT_DEVICE; kind++)
-		for (int n = 1, failed = 1; failed; n++) {
-			void *p = NULL;
-			int ret;
+static const struct kind_row {
+	const char *name;
+	unsigned int kind;
+} kinds[] = {
+	{ "host", CLIMPORT_HOST },
+	{ "device", CLIMPORT_DEVICE },
+};
 
-			fake_cuda_fail(NULL, n, 999);
-			ret = climport_alloc(kind, 1000, 0, uuid[0], &p);
-			failed = fake_cuda_has_failed();
-			fake_cuda_fail(NULL, 0, 0);
-			EXPECT(!ret == !!p);
-			climport_free(p);
-			EXPECT_EQ(fixture_read_stats().bytes_allocated, 0);
-			EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
-			EXPECT_EQ(fake_cuda_held().mappings, 0);
-			EXPECT_EQ(fake_cuda_held().handles, 0);
-		}
+TEST_EACH(every_failure, struct kind_row, kinds,
+	  "If any call of CUDA fails, the allocation fails and leaves nothing.")
+{
+	fixture_begin();
+	for (int n = 1, failed = 1; failed; n++) {
+		void *p = NULL;
+		int ret;
+
+		fake_cuda_fail(NULL, n, 999);
+		ret = climport_alloc(row->kind, 1000, 0, uuid[0], &p);
+		failed = fake_cuda_has_failed();
+		fake_cuda_fail(NULL, 0, 0);
+		EXPECT(!ret == !!p);
+		climport_free(p);
+		EXPECT_EQ(fixture_read_stats().bytes_allocated, 0);
+		EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
+		EXPECT_EQ(fake_cuda_held().mappings, 0);
+		EXPECT_EQ(fake_cuda_held().handles, 0);
+	}
+	fixture_end();
 }
 
 static void wrong_free(void *address)
@@ -226,8 +253,7 @@ static void expect_abort(void (*run)(void *arg), void *address)
 	EXPECT(strstr(text, "is not allocated"));
 }
 
-LIB_TEST(wrong_free,
-	 "climport_free() aborts, with a sentence, of what it did not give or has back.")
+LIB_TEST(wrong_free, "climport_free() aborts with a message for an address that is not allocated.")
 {
 	char *slab = alloc_memory(CLIMPORT_HOST, 1000, 0, NULL), local;
 	char *large = alloc_memory(CLIMPORT_HOST, 5 * MB, 0, NULL);
@@ -266,7 +292,8 @@ static void use_in_child(void *memory)
 		_exit(4);
 }
 
-LIB_TEST(forked, "A child has CUDA's memory no more, and may free it; pages of the host it has.")
+LIB_TEST(forked, "A child does not have CUDA memory, and may free the address; host pages exist in "
+		 "the child.")
 {
 	char text[1000];
 	void *p = alloc_memory(CLIMPORT_HOST, 1000, 0, uuid[0]);
@@ -303,7 +330,7 @@ LIB_TEST(fork_among_threads, "A child of a process whose threads allocate can al
 	char text[1000];
 	pthread_t thread[2];
 
-	climport_free(alloc_memory(CLIMPORT_HOST, 1000, 0, uuid[0])); /* caches are there */
+	climport_free(alloc_memory(CLIMPORT_HOST, 1000, 0, uuid[0])); /* creates the caches */
 	atomic_store(&stop, false);
 	for (int i = 0; i < 2; i++)
 		EXPECT(!pthread_create(&thread[i], NULL, memory_churn, NULL));

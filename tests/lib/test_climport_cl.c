@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clImportMemoryARM() and climport_create_buffer() of libclimport, in this system's loader, over
- * the stub as an ICD; each test a process.  The program is not linked to the loader.
+ * clImportMemoryARM() and climport_create_buffer() of libclimport, with the system's loader and the
+ * stub as an ICD.  Each test is a process.  The program is not linked to the loader.
  */
 #include "harness.h"
 #include "process.h"
@@ -22,12 +22,12 @@ static void *loader;
 
 #define CL(name) ((__typeof__(&(name)))dlsym(loader, #name))
 
-/* Of a child: what it found wrong is its status. */
+/* For a child: a false condition becomes the exit status. */
 #define CHECK(condition)                                                                \
 	(void)((condition) || (printf("# %s:%d: %s\n", __FILE__, __LINE__, #condition), \
 			       fflush(stdout), _exit(1), 0))
 
-/* The layer gives back what threads of its own used, a moment later. */
+/* The layer's threads close descriptors a moment later. */
 static bool is_given_back(int fds)
 {
 	for (int i = 0; i < 10000 && process_count_descriptors() > fds; i++)
@@ -81,7 +81,7 @@ static void program_increment(cl_context context, cl_mem mem)
 	CL(clReleaseCommandQueue)(queue);
 }
 
-/* @layer: whether it is loaded. */
+/* Runs @program in a child, with the layer if @layer is true. */
 static void program_expect_works(void (*program)(void), bool layer)
 {
 	int status = -1;
@@ -124,7 +124,8 @@ static void program_import_host(void)
 	CL(clReleaseContext)(context);
 }
 
-TEST(import, "clImportMemoryARM() is that of the context's platform, errors too.")
+TEST(import,
+     "clImportMemoryARM() behaves like the function of the context's platform, in errors too.")
 {
 	program_expect_works(program_import_host, true);
 }
@@ -146,7 +147,8 @@ static void program_without_layer(void)
 	CL(clReleaseContext)(context);
 }
 
-TEST(no_layer, "CL_INVALID_OPERATION if the context's platform has no clImportMemoryARM().")
+TEST(no_layer,
+     "If the context's platform has no clImportMemoryARM(), the error is CL_INVALID_OPERATION.")
 {
 	program_expect_works(program_without_layer, false);
 }
@@ -164,7 +166,7 @@ static void program_without_context(void)
 	CHECK(err == CL_INVALID_CONTEXT);
 }
 
-TEST(no_context, "CL_INVALID_CONTEXT if the context is NULL.")
+TEST(no_context, "A NULL context is CL_INVALID_CONTEXT.")
 {
 	program_expect_works(program_without_context, true);
 }
@@ -203,55 +205,70 @@ static void program_create_buffers(void)
 	CL(clReleaseContext)(context);
 }
 
-TEST(buffer,
-     "The buffer is the range, at any offset that is aligned; the descriptor may be closed.")
+TEST(buffer, "The buffer is the range, at any aligned offset, and the descriptor may be closed.")
 {
 	program_expect_works(program_create_buffers, true);
 }
 
-static void program_fail_buffers(void)
+/* A range of a dma-buf of SIZE bytes; @error 1 stands for any error. */
+struct bad_buffer {
+	const char *name;
+	size_t offset, size;
+	cl_int error;
+};
+
+static const struct bad_buffer bad_buffers[] = {
+	{ "misaligned", ALIGN + 4, 1000, CL_MISALIGNED_SUB_BUFFER_OFFSET },
+	{ "odd", 1, 1000, CL_MISALIGNED_SUB_BUFFER_OFFSET },
+	{ "empty", 0, 0, CL_INVALID_BUFFER_SIZE },
+	{ "empty_at_an_offset", ALIGN, 0, CL_INVALID_BUFFER_SIZE },
+	{ "largest_size", ALIGN, SIZE_MAX, CL_INVALID_BUFFER_SIZE },
+	{ "largest_offset", SIZE_MAX, ALIGN, CL_INVALID_BUFFER_SIZE },
+	{ "beyond_the_end", ALIGN, SIZE, 1 },
+};
+
+static const struct bad_buffer *bad_buffer; /* for the child */
+
+static void program_fail_buffer(void)
 {
 	cl_context context = program_create_context();
-	int fd = fake_dmabuf_create("b", SIZE), fds;
-	const struct {
-		struct climport_dmabuf dmabuf;
-		cl_int err;
-	} bad[] = {
-		{ { fd, ALIGN + 4, 1000 }, CL_MISALIGNED_SUB_BUFFER_OFFSET },
-		{ { fd, 1, 1000 }, CL_MISALIGNED_SUB_BUFFER_OFFSET },
-		{ { fd, 0, 0 }, CL_INVALID_BUFFER_SIZE },
-		{ { fd, ALIGN, 0 }, CL_INVALID_BUFFER_SIZE },
-		{ { fd, ALIGN, SIZE_MAX }, CL_INVALID_BUFFER_SIZE },
-		{ { fd, SIZE_MAX, ALIGN }, CL_INVALID_BUFFER_SIZE },
-	};
+	const struct climport_dmabuf good = { fake_dmabuf_create("b", SIZE), 0, 1 },
+				     bad = { good.fd, bad_buffer->offset, bad_buffer->size };
+	cl_int err = 1;
+	int fds;
 
-	CHECK(CL(clReleaseMemObject)(climport_create_buffer(
-		      context, 0, &(struct climport_dmabuf){ fd, 0, 1 }, NULL)) == CL_SUCCESS);
+	CHECK(CL(clReleaseMemObject)(climport_create_buffer(context, 0, &good, NULL)) ==
+	      CL_SUCCESS);
 	fds = process_count_descriptors();
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		cl_int err = 1;
-
-		CHECK(!climport_create_buffer(context, 0, &bad[i].dmabuf, &err));
-		if (err != bad[i].err)
-			printf("# %zu: %d\n", i, err);
-		CHECK(err == bad[i].err);
-		CHECK(!climport_create_buffer(context, 0, &bad[i].dmabuf, NULL));
-	}
+	CHECK(!climport_create_buffer(context, 0, &bad, &err));
+	CHECK(bad_buffer->error == 1 ? err < 0 : err == bad_buffer->error);
+	CHECK(!climport_create_buffer(context, 0, &bad, NULL));
 	CHECK(is_given_back(fds));
-	for (int i = 0; i < 2; i++) {
-		const struct climport_dmabuf not_one = { i ? -1 : 0, 0, 100 },
-					     beyond = { fd, ALIGN, SIZE };
-		cl_int err = CL_SUCCESS;
-
-		CHECK(!climport_create_buffer(context, 0, i ? &not_one : &beyond, &err));
-		CHECK(err < 0);
-	}
 	CL(clReleaseContext)(context);
 }
 
-TEST(buffer_errors, "A misaligned offset, no size, or more than there is: an error, nothing held.")
+TEST_EACH(buffer_errors, struct bad_buffer, bad_buffers,
+	  "A misaligned offset, a size of 0 and a range beyond the end are errors, and nothing is "
+	  "held.")
 {
-	program_expect_works(program_fail_buffers, true);
+	bad_buffer = row;
+	program_expect_works(program_fail_buffer, true);
+}
+
+static void program_fail_descriptor(void)
+{
+	const struct climport_dmabuf not_open = { -1, 0, 100 };
+	cl_context context = program_create_context();
+	cl_int err = CL_SUCCESS;
+
+	CHECK(!climport_create_buffer(context, 0, &not_open, &err));
+	CHECK(err < 0);
+	CL(clReleaseContext)(context);
+}
+
+TEST(buffer_without_descriptor, "A buffer of descriptor -1 is an error.")
+{
+	program_expect_works(program_fail_descriptor, true);
 }
 
 static void program_without_cuda(void)
@@ -271,7 +288,7 @@ static void program_without_cuda(void)
 	      !dlsym(RTLD_DEFAULT, "cuMemCreate"));
 }
 
-TEST(no_cuda, "Without libcuda there is memory of the host; -ENODEV for a device's.")
+TEST(no_cuda, "Without libcuda host memory can be allocated, and device memory is -ENODEV.")
 {
 	program_expect_works(program_without_cuda, false);
 }

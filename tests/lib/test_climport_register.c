@@ -26,7 +26,7 @@ static struct climport_registration register_range(uintptr_t address, size_t siz
 	return r;
 }
 
-/* The error of a registration that changes nothing. */
+/* The error of a registration; expects no change. */
 static int register_error(uintptr_t address, size_t size)
 {
 	struct climport_registration r = { .fd = -7, .length = 77 };
@@ -55,7 +55,7 @@ static void register_write_byte(uintptr_t address, unsigned char byte)
 	*(unsigned char *)fake_cuda_memory(address) = byte;
 }
 
-/* The byte of the dma-buf that is the allocation's @i-th. */
+/* Byte @i of the registered allocation. */
 static int register_read_byte(const struct climport_registration *r, size_t i)
 {
 	unsigned char byte = 0;
@@ -104,7 +104,7 @@ LIB_TEST(miss_within_page, "An allocation that begins within a page has an offse
 }
 
 LIB_TEST(hit,
-	 "A later registration costs one call of CUDA's, for the buffer id, and no descriptor.")
+	 "A later registration costs a single call of CUDA, for the buffer id, and no descriptor.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 4 * PAGE);
 	struct climport_registration first = register_range(p, PAGE), again;
@@ -196,7 +196,7 @@ LIB_TEST(freed, "Memory at the address of freed memory has another registration.
 	fake_cuda_free(p);
 }
 
-LIB_TEST(freed_for_good, "A call for freed memory ends the registration of the memory.")
+LIB_TEST(freed_for_good, "A call for freed memory ends the memory's registration.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
 	struct climport_registration r;
@@ -205,12 +205,12 @@ LIB_TEST(freed_for_good, "A call for freed memory ends the registration of the m
 	register_once(p, PAGE);
 	fake_cuda_free(p);
 	error = register_at(p, PAGE, &r);
-	/* A sanitizer may have mapped something of its own there. */
+	/* A sanitizer may have mapped memory at the address. */
 	EXPECT(error == -EFAULT || (error == -EOPNOTSUPP && !msync((void *)p, PAGE, MS_ASYNC)));
 	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
 }
 
-LIB_TEST(invalidated, "An invalidated registration ends with its last user, and is not found.")
+LIB_TEST(invalidated, "An invalidated registration is not found, and ends with the last user.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 4 * PAGE);
 	struct climport_registration old, new;
@@ -265,7 +265,7 @@ LIB_TEST(many_references, "A thread may hold more registrations than it has haza
 	fake_cuda_free(p);
 }
 
-LIB_TEST(no_range, "-EINVAL: size is 0, or the range wraps around.")
+LIB_TEST(no_range, "A size of 0 and a wrapping range are -EINVAL.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 
@@ -277,13 +277,13 @@ LIB_TEST(no_range, "-EINVAL: size is 0, or the range wraps around.")
 	fake_cuda_free(p);
 }
 
-LIB_TEST(no_memory_there, "-EFAULT: the range is no memory.")
+LIB_TEST(no_memory_there, "A range without memory is -EFAULT.")
 {
 	EXPECT_EQ(register_error(0, PAGE), -EFAULT);
 	EXPECT_EQ(register_error(PAGE, PAGE), -EFAULT);
 }
 
-LIB_TEST(host_memory, "-EOPNOTSUPP: memory of the host cannot be registered.")
+LIB_TEST(host_memory, "Host memory cannot be registered: -EOPNOTSUPP.")
 {
 	uintptr_t pinned = fake_cuda_host(0, PAGE);
 	static char local[100];
@@ -293,7 +293,7 @@ LIB_TEST(host_memory, "-EOPNOTSUPP: memory of the host cannot be registered.")
 	fake_cuda_free(pinned);
 }
 
-LIB_TEST(managed_memory, "-EOPNOTSUPP: managed memory moves.")
+LIB_TEST(managed_memory, "Managed memory moves, and cannot be registered: -EOPNOTSUPP.")
 {
 	uintptr_t p = fake_cuda_managed(0, PAGE);
 
@@ -301,7 +301,8 @@ LIB_TEST(managed_memory, "-EOPNOTSUPP: managed memory moves.")
 	fake_cuda_free(p);
 }
 
-LIB_TEST(no_exporter, "-ENXIO: CUDA makes no dma-buf, and the kernel module is not loaded.")
+LIB_TEST(no_exporter,
+	 "If CUDA makes no dma-buf and the kernel module is not loaded, the error is -ENXIO.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 
@@ -318,7 +319,7 @@ static void register_free_and_reuse(void *address)
 }
 
 LIB_TEST(freed_meanwhile,
-	 "-ENODEV: the memory is freed during the call, and its address used again.")
+	 "If the memory is freed and the address reused during the call, the error is -ENODEV.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
 
@@ -327,8 +328,7 @@ LIB_TEST(freed_meanwhile,
 	fake_cuda_free(p);
 }
 
-LIB_TEST(every_failure,
-	 "Whichever call of CUDA's fails, the registration fails and leaves nothing.")
+LIB_TEST(every_failure, "If any call of CUDA fails, the registration fails and leaves nothing.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
 
@@ -349,7 +349,7 @@ LIB_TEST(every_failure,
 	fake_cuda_free(p);
 }
 
-LIB_TEST(keep_limit, "climport_set_keep_limit() limits registrations without users alone.")
+LIB_TEST(keep_limit, "climport_set_keep_limit() limits only registrations without users.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 	struct climport_registration r;
@@ -384,7 +384,8 @@ static void register_use_all(void)
 		fake_cuda_free(p[i]);
 }
 
-LIB_TEST(all_in_use, "-ENOSPC: all registrations, an eighth of RLIMIT_NOFILE, are in use.")
+LIB_TEST(all_in_use,
+	 "If all registrations, an eighth of RLIMIT_NOFILE, are in use, the error is -ENOSPC.")
 {
 	if (getenv("LIMITED"))
 		register_use_all();
@@ -392,7 +393,8 @@ LIB_TEST(all_in_use, "-ENOSPC: all registrations, an eighth of RLIMIT_NOFILE, ar
 		fixture_run_limited("all_in_use", 64);
 }
 
-LIB_TEST(no_descriptor, "-EMFILE: no descriptor is left; idle registrations are given up before.")
+LIB_TEST(no_descriptor,
+	 "Without free descriptors idle registrations are given up, and then the error is -EMFILE.")
 {
 	enum { LIMIT = 256 };
 	uintptr_t p = fake_cuda_alloc(0, PAGE), q = fake_cuda_alloc(0, PAGE);
@@ -459,7 +461,7 @@ LIB_TEST(forked, "A child has no registrations, and may unregister the parent's.
 static uintptr_t register_memory[ALLOCATIONS];
 static atomic_int register_wrong;
 
-/* Allocation i has i in its first byte. */
+/* The first byte of allocation i is i. */
 static void *register_many(void *number)
 {
 	unsigned int seed = (unsigned int)(uintptr_t)number;
@@ -482,7 +484,7 @@ static void *register_many(void *number)
 	return NULL;
 }
 
-LIB_TEST(threads, "Threads register, unregister and invalidate; each finds the right memory.")
+LIB_TEST(threads, "Threads that register, unregister and invalidate always find the right memory.")
 {
 	for (int i = 0; i < ALLOCATIONS; i++) {
 		register_memory[i] = fake_cuda_alloc(0, PAGE);
@@ -501,7 +503,7 @@ static void *register_put(void *registration)
 	return NULL;
 }
 
-LIB_TEST(other_thread, "Another thread may unregister.")
+LIB_TEST(other_thread, "A thread may unregister a registration of a different thread.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 	struct climport_registration r = register_range(p, PAGE);

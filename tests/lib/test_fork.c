@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that forks while its threads call libclimport and the layer, on the stub; with and
- * without a libcuda.  CLIMPORT_FORKS: how often, 500 unless it is set.
+ * A program forks while threads call libclimport and the layer, on the stub, with and without a
+ * libcuda.  CLIMPORT_FORKS is the number of forks; the default is 500.
  */
 #include "harness.h"
 
@@ -37,7 +37,7 @@ static cl_context context;
 		}                                                                         \
 	} while (0)
 
-/* What one thread has of its own. */
+/* The objects of a thread. */
 struct caller {
 	cl_command_queue queue;
 	cl_kernel kernel;
@@ -131,7 +131,7 @@ static void use_dmabuf_import(struct caller *c)
 	use_buffer(c, mem);
 }
 
-/* Neither CUDA nor a kernel module need be there: what is returned is not looked at. */
+/* Ignores errors, because neither CUDA nor the kernel module need be present. */
 static void use_exports(struct caller *c)
 {
 	const unsigned int flags[] = { 0, CLIMPORT_READ_ONLY, CLIMPORT_KEEP, CLIMPORT_MAPPABLE,
@@ -173,7 +173,7 @@ static void use_everything(struct caller *c)
 	use_memory();
 }
 
-/* In a process of its own: the loader and the stub read the environment once. */
+/* Runs @run in a new process, because the loader and the stub read the environment once. */
 static void expect_apart(void (*run)(void))
 {
 	int status = -1;
@@ -206,7 +206,7 @@ static void call_a_driver_that_forks(void)
 		use_everything(&c);
 }
 
-TEST(driver_forks, "A driver may fork in any of its calls, as cuInit() does.")
+TEST(driver_forks, "A driver may fork in any call, as cuInit() does.")
 {
 	expect_apart(call_a_driver_that_forks);
 }
@@ -220,7 +220,7 @@ static void *call_on(void *arg)
 	return NULL;
 }
 
-/* The child has one thread, and so no queue that works: it makes its own. */
+/* The child has no thread of the parent's queues, so the child makes new queues. */
 static void fork_child_run(void)
 {
 	const struct rlimit no_core = { 0, 0 };
@@ -242,7 +242,7 @@ static int fork_count(void)
 	return value ? atoi(value) : 500;
 }
 
-TEST(loop, "A child of fork() uses every function, whatever eight threads were doing.")
+TEST(loop, "A child of fork() can use every function, whatever the eight threads of the parent do.")
 {
 	struct caller callers[THREADS] = { 0 };
 	pthread_t threads[THREADS];

@@ -106,7 +106,7 @@ void cuda_need(void)
 		test_skip("%s", why);
 }
 
-/* A copy from pageable memory may return when it has been staged. */
+/* A copy from pageable memory may return after staging, so synchronize. */
 void cuda_write(uint64_t to, const void *from, size_t size)
 {
 	EXPECT_EQ(cuda.to_device(to, from, size), 0);

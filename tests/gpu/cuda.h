@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tests call of libcuda.so.1, found by dlopen(), in declarations of their own: a
- * result, a device and an enum are int, a context is void *, a device pointer and a handle are
- * 64 bits.
+ * The tests' declarations of libcuda.so.1, which dlopen() finds.  A result, a device and an enum
+ * are int, a context is void *, a device pointer and a handle are 64 bits.
  */
 #ifndef TESTS_GPU_CUDA_H
 #define TESTS_GPU_CUDA_H
@@ -64,17 +63,17 @@ struct cuda {
 
 extern struct cuda cuda;
 
-/* NULL, or why there is no CUDA with the device of this UUID.  Its context is current after. */
+/* Makes a context of the device current.  NULL, or the reason why CUDA lacks the device. */
 const char *cuda_open(const unsigned char uuid[16]);
 
-/* The same, for a test that needs it: skips. */
+/* Likewise for the tested device; skips the test if CUDA lacks the device. */
 void cuda_need(void);
 
-/* Copies that are complete when they return. */
+/* Synchronous copies. */
 void cuda_write(uint64_t to, const void *from, size_t size);
 void cuda_read(void *to, uint64_t from, size_t size);
 
-/* Memory as an application makes it by the functions for virtual memory. */
+/* An application's memory by CUDA's virtual memory management. */
 struct vmm {
 	uint64_t address, handle;
 	size_t size;
@@ -82,7 +81,7 @@ struct vmm {
 
 #define VMM_SIZE ((size_t)2 << 20) /* the smallest */
 
-/* @location: LOCATION_*.  @handle_types: 1, or 0 for memory that has no descriptor. */
+/* @location: LOCATION_*.  @handle_types: 1, or 0 for memory without a descriptor. */
 void vmm_create(struct vmm *vmm, int location, int handle_types);
 void vmm_destroy(const struct vmm *vmm);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data, and the host's memory that it is in. */
+/* Random data, and host memory. */
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
 struct gpu gpu;
 struct session ours;
 
-/* Those of these names that the stub driver can run have the same arguments there. */
+/* The kernels of the stub driver have equal names and arguments. */
 static const char source[] =
 	"kernel void vector_add(global uint *out, global const uint *a, global const uint *b)\n"
 	"{ size_t i = get_global_id(0); out[i] = a[i] + b[i]; }\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layer on a real platform, by way of the loader: main.c chooses the device, each test
- * opens contexts of its own.
+ * The layer on a real platform, through the loader.  main.c chooses the device; each test opens and
+ * closes its contexts.
  */
 #ifndef TESTS_GPU_GPU_H
 #define TESTS_GPU_GPU_H
@@ -17,7 +17,7 @@
 
 typedef __typeof__(&clImportMemoryARM) import_function;
 
-/* The device that is tested. */
+/* The tested device. */
 struct gpu {
 	cl_platform_id platform;
 	cl_device_id device;
@@ -31,7 +31,7 @@ struct gpu {
 
 extern struct gpu gpu;
 
-/* The first device of the first platform with @name in its name; says why if there is none. */
+/* Takes the first device of the first platform named @name; prints the reason on failure. */
 bool gpu_choose(const char *name);
 void gpu_describe(void);
 
@@ -42,22 +42,22 @@ struct session {
 	char notice[256]; /* why the last import failed */
 };
 
-/* At most one is open with @s NULL: the tests' usual one, below. */
+/* The usual session of a test. */
 extern struct session ours;
 void gpu_session_open(struct session *s);
 void gpu_session_close(struct session *s);
 cl_command_queue gpu_session_queue(const struct session *s, cl_command_queue_properties properties);
 
-/* Fail the test unless they succeed, with the reason that the layer gave. */
+/* On failure print the layer's reason and fail the test. */
 cl_mem gpu_import_host(struct session *s, void *memory, size_t size);
 cl_mem gpu_import_dmabuf(struct session *s, const struct climport_dmabuf *dmabuf);
 cl_mem gpu_create_native(const struct session *s, size_t size);
 cl_mem gpu_create_part(cl_mem mem, size_t origin, size_t size);
 
-/* The error of an import into @ours that must fail; its reason is printed. */
+/* The error of an import into @ours that must fail; prints the reason. */
 cl_int gpu_import_error(cl_mem_flags flags, const cl_import_properties_arm *properties,
 			void *memory, size_t size);
-bool gpu_notice_has(const char *text); /* of that reason */
+bool gpu_notice_has(const char *text); /* in the last reason */
 
 /* An import of a fresh page works: data both ways. */
 void gpu_import_good(void);
@@ -73,11 +73,11 @@ void gpu_increment(const struct session *s, cl_command_queue queue, cl_mem mem, 
 		   struct after after, cl_event *event);
 #define AT_ONCE ((struct after){ 0, NULL })
 
-/* As gpu_increment(), and waits; CL_SUCCESS or the first error.  For threads, which cannot EXPECT. */
+/* gpu_increment() and clFinish() for threads, which cannot EXPECT.  Returns the first error. */
 cl_int gpu_increment_quietly(const struct session *s, cl_command_queue queue, cl_mem mem,
 			     size_t count);
 
-/* Fresh data.  The seed is printed; SEED in the environment sets it. */
+/* New data.  The seed is printed; SEED in the environment sets the seed. */
 void random_fill(void *memory, size_t size);
 uint32_t random_number(void);
 
@@ -91,8 +91,8 @@ enum host_kind { HOST_MMAP, HOST_HEAP, HOST_MEMFD, HOST_CLIMPORT, HOST_CUDA };
 
 struct host {
 	enum host_kind kind;
-	void *memory; /* what is imported */
-	void *seen;   /* what the host reads and writes: of a memfd, another mapping */
+	void *memory; /* for the import */
+	void *seen;   /* for the host's reads and writes; for a memfd, a second mapping */
 	size_t size;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Thousands of imports, by one thread and by eight, and fork(): nothing is left. */
+/* Thousands of imports, by a thread and by eight threads, and fork(), leave nothing behind. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -15,7 +15,7 @@
 #define WARM 500
 #define RANGE ((size_t)1 << 20)
 
-/* What of this process grows when something is left behind; of the device too, with CUDA. */
+/* A leak makes the descriptors or the resident bytes grow or, with CUDA, the device's bytes. */
 struct usage {
 	size_t fds, resident, device;
 };
@@ -90,7 +90,7 @@ static void host_cycles(unsigned char *p, int count)
 	}
 }
 
-TEST(cycles_host, "10,000 imports of host memory of 64 KiB to 1 MiB: all is back to the start.")
+TEST(cycles_host, "10,000 imports of host memory of 64 KiB to 1 MiB leave nothing behind.")
 {
 	struct usage before;
 	struct host h;
@@ -123,7 +123,7 @@ static void device_cycles(void *address, int count)
 	}
 }
 
-TEST(cycles_device, "10,000 exports and imports of a device's memory: the same.")
+TEST(cycles_device, "10,000 exports and imports of device memory leave nothing behind.")
 {
 	struct usage before;
 	void *address;
@@ -155,7 +155,8 @@ static void alloc_cycles(int count)
 	}
 }
 
-TEST(cycles_alloc, "1000 times allocated, exported, imported, used, released and freed: the same.")
+TEST(cycles_alloc,
+     "1000 cycles of allocation, export, import, use, release and free leave nothing behind.")
 {
 	struct usage before;
 	struct climport_stats stats;
@@ -183,7 +184,7 @@ static void refused_cycles(void *memory, int count)
 	}
 }
 
-TEST(cycles_refused, "1000 refused imports, and a good one behind them: the same.")
+TEST(cycles_refused, "1000 refused imports leave nothing behind, and a good import works.")
 {
 	struct usage before;
 	struct host h;
@@ -273,14 +274,14 @@ static void workers_close(struct worker *workers)
 	}
 }
 
-TEST(threads, "Eight threads import, use and release their memory at once: nothing is left.")
+TEST(threads, "Eight threads that import, use and release memory at once leave nothing behind.")
 {
 	static struct worker workers[THREADS];
 	struct usage before;
 
 	gpu_session_open(&ours);
 	workers_open(workers);
-	workers_run(workers); /* every thread's heap has its size after that */
+	workers_run(workers); /* lets the heap of every thread grow to full size */
 	before = usage_read();
 	workers_run(workers);
 	EXPECT(usage_settles(&before));
@@ -288,7 +289,7 @@ TEST(threads, "Eight threads import, use and release their memory at once: nothi
 	gpu_session_close(&ours);
 }
 
-/* How a child ends that does nothing but wait and exit; -1: it does not end. */
+/* The exit status of a child that only waits and exits; -1 if the child hangs. */
 static int child_status(pid_t child)
 {
 	const struct timespec tick = { 0, 20000000 };
@@ -304,7 +305,7 @@ static int child_status(pid_t child)
 	return -1;
 }
 
-TEST(forked, "While a child lives and when it has exited, the parent's imports work in place.")
+TEST(forked, "The parent's imports work in place while a child lives, and after the child's exit.")
 {
 	unsigned char before[PAGE], byte;
 	int gate[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device's memory, as CUDA and OpenCL see it at once. */
+/* Device memory in CUDA and OpenCL at the same time. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ static cl_mem buffer_of(struct session *s, uint64_t address, size_t size)
 	return mem;
 }
 
-/* CUDA writes, a kernel adds a native buffer to it, CUDA reads. */
+/* CUDA writes, a kernel adds a native buffer to the memory, and CUDA reads. */
 static void round_trip(uint64_t address, size_t size)
 {
 	const size_t count = size / sizeof(uint32_t);
@@ -55,27 +55,32 @@ static void round_trip(uint64_t address, size_t size)
 	free(out);
 }
 
-TEST(device_climport,
-     "climport_alloc(CLIMPORT_DEVICE), 512 bytes to 64 MiB: CUDA and kernels see each other.")
+static const struct size_row {
+	const char *name;
+	size_t size;
+} device_sizes[] = {
+	{ "512", 512 },	    { "1536", 1536 },	{ "4096", 4096 },     { "65536", 65536 },
+	{ "1mb", 1 << 20 }, { "3mb", 3 << 20 }, { "64mb", 64 << 20 },
+};
+
+TEST_EACH(device_climport, struct size_row, device_sizes,
+	  "CUDA and kernels see each other's bytes in memory of climport_alloc(CLIMPORT_DEVICE).")
 {
-	const size_t sizes[] = { 512, 1536, 4096, 65536, 1 << 20, 3 << 20, 64 << 20 };
 	void *address, *before;
 
 	cuda_need();
 	gpu_session_open(&ours);
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		/* Another first, so that a small one begins within a page. */
-		EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, 512, 0, gpu.uuid, &before), 0);
-		EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, sizes[i], 0, gpu.uuid, &address), 0);
-		printf("# %zu bytes at %p\n", sizes[i], address);
-		round_trip((uintptr_t)address, sizes[i]);
-		climport_free(address);
-		climport_free(before);
-	}
+	/* The first allocation makes a small second allocation begin within a page. */
+	EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, 512, 0, gpu.uuid, &before), 0);
+	EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, row->size, 0, gpu.uuid, &address), 0);
+	printf("# %zu bytes at %p\n", row->size, address);
+	round_trip((uintptr_t)address, row->size);
+	climport_free(address);
+	climport_free(before);
 	gpu_session_close(&ours);
 }
 
-TEST(device_vmm, "Memory that the application makes by cuMemCreate() with a POSIX descriptor.")
+TEST(device_vmm, "Memory of cuMemCreate() with a POSIX descriptor is imported in place.")
 {
 	struct vmm vmm;
 
@@ -111,7 +116,7 @@ TEST(host_vmm, "Kernels work in place on VMM memory of the host that is imported
 	gpu_session_close(&ours);
 }
 
-/* The error of OpenCL for what could be exported. */
+/* The error of OpenCL for an exported dma-buf. */
 static cl_int device_export_error(const struct climport_dmabuf *d)
 {
 	cl_int err = CL_SUCCESS;
@@ -125,7 +130,7 @@ static cl_int device_export_error(const struct climport_dmabuf *d)
 	return err;
 }
 
-/* Only Vulkan can import it, where the driver takes dma-bufs: then in place, else for this reason. */
+/* If the driver's Vulkan imports dma-bufs, the import works in place; otherwise @why is printed. */
 static void by_vulkan_or_refused(uint64_t address, size_t size, const char *why)
 {
 	struct climport_dmabuf d = device_export(address, size);
@@ -142,7 +147,8 @@ static void by_vulkan_or_refused(uint64_t address, size_t size, const char *why)
 	gpu_import_good();
 }
 
-TEST(device_alloc, "cuMemAlloc() memory is exported; NVIDIA's OpenCL has no way in, which is said.")
+TEST(device_alloc, "Memory of cuMemAlloc() is exported; if the driver cannot import the memory, "
+		   "the reason is given.")
 {
 	uint64_t address;
 
@@ -154,7 +160,8 @@ TEST(device_alloc, "cuMemAlloc() memory is exported; NVIDIA's OpenCL has no way 
 	gpu_session_close(&ours);
 }
 
-TEST(device_no_descriptor, "Nor for cuMemCreate() memory that was made without a POSIX descriptor.")
+TEST(device_no_descriptor, "Memory of cuMemCreate() without a POSIX descriptor is exported; if the "
+			   "driver cannot import the memory, the reason is given.")
 {
 	struct vmm vmm;
 
@@ -166,7 +173,7 @@ TEST(device_no_descriptor, "Nor for cuMemCreate() memory that was made without a
 	gpu_session_close(&ours);
 }
 
-TEST(device_managed, "Managed memory is not exported and not imported: it moves.")
+TEST(device_managed, "Managed memory moves, and is neither exported nor imported.")
 {
 	struct climport_dmabuf d = { .fd = -7 };
 	uint64_t address;
@@ -183,7 +190,7 @@ TEST(device_managed, "Managed memory is not exported and not imported: it moves.
 	gpu_session_close(&ours);
 }
 
-TEST(device_pointer_as_host, "A pointer to a device's memory is no host memory.")
+TEST(device_pointer_as_host, "A pointer to device memory is no host memory.")
 {
 	uint64_t address;
 	struct vmm vmm;
@@ -201,7 +208,8 @@ TEST(device_pointer_as_host, "A pointer to a device's memory is no host memory."
 	gpu_session_close(&ours);
 }
 
-TEST(device_freed, "Memory that was freed between export and import: an error, nothing is left.")
+TEST(device_freed,
+     "If memory is freed between export and import, the import is an error and leaves nothing.")
 {
 	struct climport_dmabuf d;
 	void *address;
@@ -227,7 +235,7 @@ TEST(device_freed, "Memory that was freed between export and import: an error, n
 	gpu_session_close(&ours);
 }
 
-TEST(device_outlives, "A buffer keeps the memory that it was made of, if that is freed first.")
+TEST(device_outlives, "A buffer keeps the memory alive after a free of the memory.")
 {
 	uint32_t *before = malloc(VMM_SIZE), *zero = calloc(1, VMM_SIZE), *now = malloc(VMM_SIZE);
 	struct vmm vmm;
@@ -285,7 +293,7 @@ static void at_once(struct session *const s[2], const cl_mem quarter[2], uint64_
 	free(now);
 }
 
-TEST(two_contexts, "Two OpenCL contexts and CUDA have the same memory at the same time.")
+TEST(two_contexts, "Two OpenCL contexts and CUDA use the same memory at the same time.")
 {
 	const size_t size = 512 << 10;
 	static struct session theirs;

@@ -41,7 +41,8 @@ static void host_data_rounds(enum host_kind kind)
 	gpu_session_close(&ours);
 }
 
-TEST(data_mmap, "Anonymous memory of 4 KiB, 1 MiB and 64 MiB + 4 KiB: data both ways, no copies.")
+TEST(data_mmap,
+     "Anonymous memory of 4 KiB, 1 MiB and 64 MiB + 4 KiB takes data both ways, without copies.")
 {
 	host_data_rounds(HOST_MMAP);
 }
@@ -52,7 +53,7 @@ TEST(data_heap, "Memory of the heap takes data both ways, without copies.")
 }
 
 TEST(data_memfd,
-     "A memfd, which the host sees by another mapping, takes data both ways, without copies.")
+     "A memfd that the host accesses by a second mapping takes data both ways, without copies.")
 {
 	host_data_rounds(HOST_MEMFD);
 }
@@ -67,7 +68,7 @@ TEST(data_cuda_host, "Memory of cuMemHostAlloc() takes data both ways, without c
 	host_data_rounds(HOST_CUDA);
 }
 
-TEST(data_mixed, "Kernels take imports of several kinds and native buffers together.")
+TEST(data_mixed, "A kernel can use imports of several kinds together with native buffers.")
 {
 	struct host a, b;
 	uint32_t *out = malloc(LARGE);
@@ -98,7 +99,7 @@ TEST(data_mixed, "Kernels take imports of several kinds and native buffers toget
 	gpu_session_close(&ours);
 }
 
-TEST(data_twice, "Kernels on either of two imports of one range see what the other wrote.")
+TEST(data_twice, "Kernels on two imports of a range see each other's bytes.")
 {
 	struct host h;
 	unsigned char before[PAGE];
@@ -123,7 +124,7 @@ TEST(data_twice, "Kernels on either of two imports of one range see what the oth
 	gpu_session_close(&ours);
 }
 
-/* The limit of a container, if there is one. */
+/* A number in a file, such as a container's limit; SIZE_MAX without a number. */
 static size_t host_read_number(const char *path)
 {
 	FILE *file = fopen(path, "re");
@@ -145,7 +146,7 @@ static size_t host_largest_size(void)
 	clGetDeviceInfo(gpu.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most), &most, NULL);
 	if (limit < room)
 		room = limit;
-	room /= 2; /* others run here, too */
+	room /= 2; /* other programs need memory, too */
 	return room < most ? room : most;
 }
 
@@ -174,7 +175,7 @@ static void check_ends(size_t size)
 	host_free(&h);
 }
 
-TEST(sizes, "Imports of 4 KiB to 16 GiB, as far as there is memory.")
+TEST(sizes, "Imports of 4 KiB to 16 GiB work, up to half of the memory.")
 {
 	const size_t most = host_largest_size();
 	size_t size = PAGE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffers that begin within a page, sub-buffers, images. */
+/* Buffers with a start inside a page, sub-buffers, images. */
 #include <unistd.h>
 
 #include "cuda.h"
@@ -42,27 +42,33 @@ static void changes_only(const struct host *h, cl_mem mem, size_t origin, size_t
 	free(before);
 }
 
-TEST(within_a_page, "An aligned address within a page gives a buffer that looks like any other.")
+static const struct start {
+	const char *name;
+	size_t units; /* of the device's alignment */
+} starts[] = {
+	{ "1", 1 },
+	{ "3", 3 },
+	{ "7", 7 },
+};
+
+TEST_EACH(within_a_page, struct start, starts,
+	  "An aligned address within a page gives a buffer that looks like any other.")
 {
-	const size_t starts[] = { 1, 3, 7 }, size = 3000;
+	const size_t start = row->units * gpu.align, size = 3000;
 	struct host h;
 	cl_mem mem;
 
 	gpu_session_open(&ours);
 	host_alloc(&h, HOST_MMAP, 4 * PAGE);
-	for (size_t i = 0; i < 3; i++) {
-		size_t start = starts[i] * gpu.align;
-
-		mem = gpu_import_host(&ours, (char *)h.memory + start, size);
-		looks_like_a_root(mem, size);
-		changes_only(&h, mem, start, size);
-		clReleaseMemObject(mem);
-	}
+	mem = gpu_import_host(&ours, (char *)h.memory + start, size);
+	looks_like_a_root(mem, size);
+	changes_only(&h, mem, start, size);
+	clReleaseMemObject(mem);
 	host_free(&h);
 	gpu_session_close(&ours);
 }
 
-/* A sub-buffer of an import that begins at @start, with what it says of itself. */
+/* Checks the queries and the memory of a sub-buffer of an import at @start. */
 static void check_part(size_t start)
 {
 	const size_t origin = 2 * gpu.align, size = 1000;
@@ -78,13 +84,13 @@ static void check_part(size_t start)
 	EXPECT_EQ(object_query_size(sub, CL_MEM_FLAGS), CL_MEM_READ_WRITE);
 	for (int round = 0; round < 20; round++)
 		changes_only(&h, sub, start + origin, size);
-	clReleaseMemObject(mem); /* the part keeps it */
+	clReleaseMemObject(mem); /* the sub-buffer keeps the import */
 	changes_only(&h, sub, start + origin, size);
 	clReleaseMemObject(sub);
 	host_free(&h);
 }
 
-TEST(sub_buffers, "Sub-buffers of imports work in place and say whose part they are.")
+TEST(sub_buffers, "Sub-buffers of imports work in place, and report the parent and the offset.")
 {
 	gpu_session_open(&ours);
 	check_part(0);
@@ -92,7 +98,7 @@ TEST(sub_buffers, "Sub-buffers of imports work in place and say whose part they 
 	gpu_session_close(&ours);
 }
 
-/* @size bytes of @h, and a sub-buffer that begins later and is as long. */
+/* Expects an error for a sub-buffer as long as the import, and not at offset 0. */
 static void goes_too_far(const struct host *h, size_t start, size_t size)
 {
 	const cl_buffer_region outside = { gpu.align, size };
@@ -104,19 +110,25 @@ static void goes_too_far(const struct host *h, size_t start, size_t size)
 	clReleaseMemObject(mem);
 }
 
-/* NVIDIA's driver (580) checks neither this nor the alignment of sub-buffers. */
-TEST(sub_buffer_errors, "A sub-buffer ends where its import ends, whatever the memory behind it.")
+static const struct kind {
+	const char *name;
+	enum host_kind kind;
+} kinds[] = {
+	{ "mmap", HOST_MMAP },
+	{ "climport", HOST_CLIMPORT },
+};
+
+/* NVIDIA's driver (580) checks neither the end nor the alignment of sub-buffers. */
+TEST_EACH(sub_buffer_errors, struct kind, kinds,
+	  "A sub-buffer beyond the end of the import is an error, even if memory follows.")
 {
-	const enum host_kind kinds[] = { HOST_MMAP, HOST_CLIMPORT };
 	struct host h;
 
 	gpu_session_open(&ours);
-	for (int i = 0; i < 2; i++) {
-		host_alloc(&h, kinds[i], 4 * PAGE);
-		goes_too_far(&h, 0, 2 * PAGE);
-		goes_too_far(&h, gpu.align, PAGE);
-		host_free(&h);
-	}
+	host_alloc(&h, row->kind, 4 * PAGE);
+	goes_too_far(&h, 0, 2 * PAGE);
+	goes_too_far(&h, gpu.align, PAGE);
+	host_free(&h);
 	gpu_import_good();
 	gpu_session_close(&ours);
 }
@@ -202,7 +214,7 @@ static cl_kernel object_create_image_kernel(cl_program *program)
 	return kernel;
 }
 
-/* What the driver says to a kernel that reads an image on @buffer. */
+/* The error of a kernel that reads an image on @buffer. */
 static cl_int object_run_image_kernel(cl_mem buffer)
 {
 	const cl_uint width = 64;
@@ -227,9 +239,9 @@ static cl_int object_run_image_kernel(cl_mem buffer)
 	return err;
 }
 
-/* If this fails the driver has learned it, and the layer should not refuse images any more. */
+/* A failure means that the driver can run such kernels; then the layer should allow images. */
 TEST(images_of_the_driver,
-     "NVIDIA's driver makes images on its own opaque imports, but runs no kernel that uses them.")
+     "NVIDIA's driver makes images on opaque imports, but runs no kernel that uses the images.")
 {
 	struct vmm vmm;
 	cl_mem raw, buffer;
@@ -247,5 +259,5 @@ TEST(images_of_the_driver,
 	err = object_run_image_kernel(raw);
 	printf("# a kernel that reads an image on a raw opaque import: error %d\n", err);
 	EXPECT_EQ(err, CL_INVALID_KERNEL_ARGS);
-	/* The context is left as it is: it may be spoiled. */
+	/* Leaves the context open, because the context may be unusable. */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host and kernels in turns.  A GPU may keep what kernels have read of the host's memory in
- * a cache that nothing of OpenCL empties (docs/nvidia.md): the layer has to.
+ * The host and kernels in turns.  A GPU may cache host memory that a kernel has read, and no
+ * OpenCL call empties the cache (docs/nvidia.md).  The layer must empty the cache.
  */
 #include "gpu.h"
 
@@ -43,7 +43,7 @@ static bool is_right(const struct three *t)
 	return is_sum(t->host[0].seen, t->host[1].seen, t->host[2].seen, COUNT);
 }
 
-TEST(rewrites, "A kernel sees what the host wrote before it, in three imports, 200 times.")
+TEST(rewrites, "A kernel sees the host's last bytes in three imports, 200 times.")
 {
 	struct three t;
 
@@ -59,7 +59,7 @@ TEST(rewrites, "A kernel sees what the host wrote before it, in three imports, 2
 	gpu_session_close(&ours);
 }
 
-TEST(rewrites_two_queues, "A kernel sees what the host wrote before it, with two queues in turns.")
+TEST(rewrites_two_queues, "A kernel sees the host's last bytes, on two queues in turns.")
 {
 	cl_command_queue queue[2];
 	struct three t;
@@ -89,8 +89,8 @@ static cl_command_queue order_create_queue(void)
 	return gpu_session_queue(&ours, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
-TEST(rewrites_out_of_order, "A kernel on a queue out of order sees what the host wrote before it, "
-			    "where events are waited for.")
+TEST(rewrites_out_of_order,
+     "A kernel on an out-of-order queue sees the host's last bytes, if events order the commands.")
 {
 	cl_command_queue queue;
 	struct three t;
@@ -118,7 +118,7 @@ TEST(rewrites_out_of_order, "A kernel on a queue out of order sees what the host
 	gpu_session_close(&ours);
 }
 
-TEST(rewrites_late, "A kernel sees what the host wrote before the user event that it waits for.")
+TEST(rewrites_late, "A kernel that waits for a user event sees the bytes written before the event.")
 {
 	struct three t;
 	cl_int err;
@@ -129,7 +129,7 @@ TEST(rewrites_late, "A kernel sees what the host wrote before the user event tha
 		cl_event gate = clCreateUserEvent(ours.context, &err);
 
 		EXPECT_EQ(err, CL_SUCCESS);
-		gpu_add(&ours, ours.queue, t.mem, COUNT, AT_ONCE, NULL); /* reads what was there */
+		gpu_add(&ours, ours.queue, t.mem, COUNT, AT_ONCE, NULL); /* reads the old bytes */
 		gpu_add(&ours, ours.queue, t.mem, COUNT, (struct after){ 1, &gate }, NULL);
 		EXPECT_EQ(clFlush(ours.queue), CL_SUCCESS);
 		three_rewrite(&t);
@@ -142,7 +142,7 @@ TEST(rewrites_late, "A kernel sees what the host wrote before the user event tha
 	gpu_session_close(&ours);
 }
 
-/* What the last command on each queue writes is there when all are done. */
+/* The bytes of the last command on a queue are visible after clFinish() of all queues. */
 static void finish_all(const cl_command_queue *queue, int queues)
 {
 	for (int i = 0; i < queues; i++)
@@ -151,7 +151,7 @@ static void finish_all(const cl_command_queue *queue, int queues)
 		EXPECT_EQ(clFinish(queue[i]), CL_SUCCESS);
 }
 
-/* 200 increments, each after the one before, by the queue or by an event if @by_events. */
+/* 200 increments in turn, ordered by the queue, or by events if @by_events. */
 static void order_run_chain(const cl_command_queue *queue, int queues, bool by_events)
 {
 	unsigned char before[SIZE];
@@ -180,7 +180,7 @@ static void order_run_chain(const cl_command_queue *queue, int queues, bool by_e
 	host_free(&h);
 }
 
-TEST(chained, "Kernels one after the other lose no update, without waiting in between.")
+TEST(chained, "Kernels in a row lose no update, without a wait between.")
 {
 	gpu_session_open(&ours);
 	order_run_chain(&ours.queue, 1, false);

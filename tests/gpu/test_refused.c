@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What cannot be imported: the exact error, and that a good import works right after it.  A
- * refused import spoils the VkDevice that refused it.
+ * Refused imports.  Each test expects the exact error, and a good import afterwards, because a
+ * refusal makes the VkDevice unusable.
  */
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -11,7 +11,7 @@
 
 #include "gpu.h"
 
-/* Two pages of which the second is not mapped, where the kernel puts nothing by itself. */
+/* A mapped page and an unmapped page, at an address that the kernel never chooses. */
 static char *half_mapped(void)
 {
 	const uintptr_t far = (uintptr_t)0x6f00 << 32;
@@ -23,7 +23,7 @@ static char *half_mapped(void)
 	return p;
 }
 
-TEST(refused_not_mapped, "Memory that is not mapped, all of it or a part.")
+TEST(refused_not_mapped, "Memory that is not mapped, wholly or in part, is refused.")
 {
 	char *p;
 
@@ -39,7 +39,7 @@ TEST(refused_not_mapped, "Memory that is not mapped, all of it or a part.")
 	gpu_session_close(&ours);
 }
 
-TEST(refused_file, "A shared mapping of a file.")
+TEST(refused_file, "A shared mapping of a file is refused.")
 {
 	char *p, *name;
 	struct statfs fs;
@@ -69,7 +69,7 @@ TEST(refused_file, "A shared mapping of a file.")
 	gpu_session_close(&ours);
 }
 
-TEST(refused_read_only, "A mapping that is read-only.")
+TEST(refused_read_only, "A read-only mapping is refused.")
 {
 	void *p = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -87,7 +87,7 @@ TEST(refused_read_only, "A mapping that is read-only.")
 	gpu_session_close(&ours);
 }
 
-TEST(refused_no_memory, "NULL, no bytes, more bytes than there are addresses.")
+TEST(refused_no_memory, "NULL, a size of 0 and a size beyond the address space are refused.")
 {
 	char *p = half_mapped();
 
@@ -101,7 +101,7 @@ TEST(refused_no_memory, "NULL, no bytes, more bytes than there are addresses.")
 	gpu_session_close(&ours);
 }
 
-TEST(refused_unaligned, "An address of finer alignment than the device's.")
+TEST(refused_unaligned, "An address with less alignment than the device's is refused.")
 {
 	struct host h;
 	char want[64];
@@ -121,19 +121,45 @@ TEST(refused_unaligned, "An address of finer alignment than the device's.")
 	gpu_session_close(&ours);
 }
 
-TEST(refused_descriptors, "Descriptors that are no dma-bufs: none, a memfd, a pipe.")
+static int descriptor_create_none(void)
+{
+	return -1;
+}
+
+static int descriptor_create_memfd(void)
+{
+	return memfd_create("climport-test", MFD_CLOEXEC);
+}
+
+static int descriptor_create_pipe(void)
+{
+	int fds[2];
+
+	EXPECT_EQ(pipe2(fds, O_CLOEXEC), 0);
+	close(fds[1]);
+	return fds[0];
+}
+
+static const struct descriptor {
+	const char *name;
+	int (*create)(void);
+} descriptors[] = {
+	{ "none", descriptor_create_none },
+	{ "memfd", descriptor_create_memfd },
+	{ "pipe", descriptor_create_pipe },
+};
+
+TEST_EACH(refused_descriptors, struct descriptor, descriptors,
+	  "A descriptor of anything but a dma-buf is refused.")
 {
 	const cl_import_properties_arm dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
 						     0 };
-	int fds[4] = { -1, memfd_create("climport-test", MFD_CLOEXEC), -1, -1 };
+	int fd = row->create();
 
 	gpu_session_open(&ours);
-	EXPECT_EQ(pipe2(fds + 2, O_CLOEXEC), 0);
-	for (int i = 0; i < 4; i++) {
-		EXPECT_EQ(gpu_import_error(0, dma_buf, &fds[i], PAGE), CL_INVALID_VALUE);
-		gpu_import_good();
-	}
-	for (int i = 1; i < 4; i++)
-		close(fds[i]);
+	EXPECT_EQ(gpu_import_error(0, dma_buf, &fd, PAGE), CL_INVALID_VALUE);
+	gpu_import_good();
+	if (fd >= 0)
+		close(fd);
 	gpu_session_close(&ours);
 }

@@ -31,7 +31,7 @@ int __wrap_ioctl(int fd, unsigned long request, void *argument)
 	return 0;
 }
 
-/* Makes the folders above, and returns where in the tree it is. */
+/* Makes the folders above @name, and returns the path in the tree. */
 static const char *tree_make_path(const char *name)
 {
 	static char path[2 * PATH_MAX];

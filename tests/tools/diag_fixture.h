@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A machine in a folder, and climport diag on it. */
+/* A fake machine in a folder, and climport diag of the folder. */
 #ifndef TESTS_TOOLS_DIAG_FIXTURE_H
 #define TESTS_TOOLS_DIAG_FIXTURE_H
 
@@ -25,7 +25,7 @@ void tree_put_in(const char *dir, const char *name, const char *text);
 
 void tree_remove_file(const char *name);
 
-/* As root reads it: error reporting, then ACS with these control bits. */
+/* A configuration space as root reads: error reporting, then ACS with the bits @control. */
 void tree_put_config(const char *dir, int control);
 
 void tree_put_driver(const char *dir, const char *driver);
@@ -39,7 +39,7 @@ void tree_put_memlock(const char *bytes);
 #define BAR_256M "0x000000e000000000 0x000000e00fffffff 0x000000000014220c"
 #define BAR_32G "0x000000e000000000 0x000000e7ffffffff 0x000000000014220c"
 
-/* The kernel answers what gdmabuf can do, but not about pairs. */
+/* A machine whose gdmabuf reports capabilities, but not the distance of a pair. */
 void tree_put_machine(void);
 
 int diag_of(const char *peer);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * As much of NVML as climport diag asks: one GPU, 0000:03:00.0.  FAKE_NVML_INIT and FAKE_NVML_BAR
- * are what these calls return.
+ * The functions of NVML that climport diag calls, for a single GPU, 0000:03:00.0.  FAKE_NVML_INIT
+ * and FAKE_NVML_BAR are the results of nvmlInit and of the question for the BAR.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +73,7 @@ int nvmlDeviceGetBAR1MemoryInfo(void *device, struct bar *bar)
 	return nvml_read_result("FAKE_NVML_BAR");
 }
 
-/* Whoever closes the library has shut it down. */
+/* The program must call nvmlShutdown() before dlclose(). */
 __attribute__((destructor)) static void nvml_check_shutdown(void)
 {
 	if (ready)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An OpenCL loader that knows no layers. */
+/* An OpenCL loader without support for layers. */
 #include <CL/cl.h>
 #include <string.h>
 

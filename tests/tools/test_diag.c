@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* climport diag: the GPU, its driver, its BAR, and the program's arguments. */
+/* climport diag: the GPU, the GPU's driver and BAR, and the program's arguments. */
 #include "diag_fixture.h"
 
 #include <errno.h>
@@ -8,14 +8,14 @@
 #include <unistd.h>
 #include <linux/gdmabuf.h>
 
-/* The GPU is another vendor's. */
+/* Replaces the GPU's vendor and driver. */
 static void tree_put_gpu(const char *vendor, const char *driver)
 {
 	tree_put_in(GPU, "vendor", vendor);
 	tree_put_driver(GPU, driver);
 }
 
-TEST(nothing, "Exit status 0 and the verdict `can reach` if nothing stops it.")
+TEST(nothing, "If nothing stops a peer, the exit status is 0 and the verdict is `can reach`.")
 {
 	tree_put_machine();
 	expect_says(
@@ -25,7 +25,7 @@ TEST(nothing, "Exit status 0 and the verdict `can reach` if nothing stops it.")
 	EXPECT(!strstr(output, "  stop"));
 }
 
-TEST(no_gpu, "Exit status 1 if there is no GPU.")
+TEST(no_gpu, "Without a GPU the exit status is 1.")
 {
 	tree_put_machine();
 	tree_remove_file("sys/bus/pci/devices/0000:03:00.0");
@@ -47,7 +47,7 @@ TEST(console, "A display without prefetchable memory is no GPU.")
 	expect_says(1, "verdict: there is no GPU:");
 }
 
-TEST(no_driver, "No NVIDIA driver stops it.")
+TEST(no_driver, "A GPU without the NVIDIA driver is a stop.")
 {
 	tree_put_machine();
 	tree_remove_file("sys/module/nvidia");
@@ -56,7 +56,7 @@ TEST(no_driver, "No NVIDIA driver stops it.")
 		"cannot reach the memory of 0000:03:00.0: the NVIDIA driver is not loaded.\n"));
 }
 
-TEST(closed_driver, "A closed NVIDIA driver, as /proc says, stops it.")
+TEST(closed_driver, "An NVIDIA driver that /proc calls closed is a stop.")
 {
 	tree_put_machine();
 	tree_put("proc/driver/nvidia/version",
@@ -81,14 +81,14 @@ TEST(open_taint, "A driver that does not taint as proprietary is open.")
 	expect_says(0, "ok    The NVIDIA driver 570.86.10 is the open one, and new enough.");
 }
 
-TEST(old_driver, "A driver before 535 stops it.")
+TEST(old_driver, "A driver before 535 is a stop.")
 {
 	tree_put_machine();
 	tree_put("sys/module/nvidia/version", "530.41.03\n");
 	expect_says(1, "stop  The NVIDIA driver 530.41.03 is too old");
 }
 
-TEST(other_driver, "A GPU that another driver has stops it.")
+TEST(other_driver, "A GPU with a foreign driver is a stop.")
 {
 	tree_put_machine();
 	tree_put_driver(GPU, "vfio-pci");
@@ -113,7 +113,7 @@ TEST(other_vendor_p2pdma, "amdgpu shares no GPU memory without PCI_P2PDMA.")
 	expect_says(1, "memory of 0000:03:00.0: the kernel is built without PCI_P2PDMA.\n");
 }
 
-TEST(other_vendor_driver, "Drivers that do not share GPU memory stop it.")
+TEST(other_vendor_driver, "A driver that does not share GPU memory is a stop.")
 {
 	tree_put_machine();
 	tree_put_gpu("0x8086\n", "i915");
@@ -145,20 +145,20 @@ TEST(small_bar_unknown, "A BAR of 256 MiB is a note if the memory's size is unkn
 	expect_says(0, "note  The BAR is 256 MiB, and most GPUs have more memory.");
 }
 
-TEST(bar_full, "A BAR as large as it can be is all of the memory.")
+TEST(bar_full, "A BAR of the largest size covers all of the memory.")
 {
 	tree_put_machine();
 	expect_says(0, "ok    The BAR is 32 GiB, which is all of the GPU's memory.");
 }
 
-TEST(bar_use, "NVML says how much of the BAR is in use.")
+TEST(bar_use, "NVML reports the used part of the BAR.")
 {
 	tree_put_machine();
 	expect_says(0, "ok    Of the BAR's 32 GiB the driver uses 12 MiB, and 32756 MiB are free.");
 }
 
 TEST(bar_use_fails,
-     "An error of NVML is the reason why the BAR's use is unknown, which stops nothing.")
+     "If NVML fails, the error is the reason why the BAR's use is unknown, and no stop.")
 {
 	tree_put_machine();
 	setenv("FAKE_NVML_BAR", "3", 1);
@@ -169,7 +169,7 @@ TEST(bar_use_fails,
 	unsetenv("FAKE_NVML_INIT");
 }
 
-TEST(bar_use_other_gpu, "NVML is asked for that GPU by its address.")
+TEST(bar_use_other_gpu, "The question to NVML has the address of the judged GPU.")
 {
 	tree_put_machine();
 	tree_put_in(NIC, "vendor", "0x10de\n");
@@ -179,14 +179,14 @@ TEST(bar_use_other_gpu, "NVML is asked for that GPU by its address.")
 	EXPECT(diag_says("note  The used part of the BAR is unknown: Not Found.\n"));
 }
 
-TEST(bar_use_no_node, "NVML is not asked without the driver's device node.")
+TEST(bar_use_no_node, "Without the driver's device node NVML is not asked.")
 {
 	tree_put_machine();
 	tree_remove_file("dev/nvidiactl");
 	expect_says(0, "note  The used part of the BAR is unknown: there is no /dev/nvidiactl");
 }
 
-TEST(bar_use_other_vendor, "The BAR's use of a GPU that is not NVIDIA's is not printed.")
+TEST(bar_use_other_vendor, "The BAR's use is printed for NVIDIA GPUs only.")
 {
 	tree_put_machine();
 	tree_put_gpu("0x1002\n", "amdgpu");
@@ -195,14 +195,14 @@ TEST(bar_use_other_vendor, "The BAR's use of a GPU that is not NVIDIA's is not p
 	EXPECT(!strstr(output, "Of the BAR's"));
 }
 
-TEST(no_bar, "A BAR that got no address stops it.")
+TEST(no_bar, "A BAR without an address is a stop.")
 {
 	tree_put_machine();
 	tree_put_bar(GPU, "0x0000000000000000 0x00000007ffffffff 0x000000002014220c");
 	expect_says(1, "stop  The GPU has no BAR with an address for its memory.");
 }
 
-TEST(no_address, "Exit status 2 if the peer is no PCI address.")
+TEST(no_address, "A peer that is no PCI address gives exit status 2.")
 {
 	tree_put_machine();
 	EXPECT_EQ(diag_of("eth0"), 2);
@@ -210,13 +210,13 @@ TEST(no_address, "Exit status 2 if the peer is no PCI address.")
 	EXPECT_EQ(diag_of("04:20.0"), 2);
 }
 
-TEST(no_such_device, "Exit status 2 if there is no such device.")
+TEST(no_such_device, "An unknown device gives exit status 2.")
 {
 	tree_put_machine();
 	EXPECT_EQ(diag_of("77:00.0"), 2);
 }
 
-/* What it prints is then in @output. */
+/* Runs climport diag; @output is the standard output. */
 static int diag_run(const char *arguments)
 {
 	char line[2 * PATH_MAX];
@@ -232,7 +232,7 @@ static int diag_run(const char *arguments)
 	return pclose(pipe) >> 8;
 }
 
-TEST(usage, "climport diag: exit status 2 for an unknown option, no folder, two addresses.")
+TEST(usage, "An unknown option, a missing folder and a second address give exit status 2.")
 {
 	tree_put_machine();
 	EXPECT_EQ(diag_run("--sys " TREE), 2);
@@ -240,7 +240,7 @@ TEST(usage, "climport diag: exit status 2 for an unknown option, no folder, two 
 	EXPECT_EQ(diag_run("--sysfs " TREE " 03:00.0 04:00.0"), 2);
 }
 
-TEST(program, "climport diag: reads below the folder of --sysfs.")
+TEST(program, "climport diag reads below the folder of --sysfs.")
 {
 	tree_put_machine();
 	EXPECT_EQ(diag_run("--sysfs " TREE " 77:00.0"), 2);
@@ -249,7 +249,7 @@ TEST(program, "climport diag: reads below the folder of --sysfs.")
 	EXPECT_EQ(diag_run("--sysfs " TREE " 04:00.0"), 0);
 }
 
-TEST(program_no_nvml, "climport diag: works without NVML, and says so.")
+TEST(program_no_nvml, "climport diag works without NVML, and prints a note.")
 {
 	tree_put_machine();
 	EXPECT_EQ(diag_run("--sysfs " TREE), 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* climport diag: what is between a GPU and a peer, and the kernel's part. */
+/* climport diag: the path between a GPU and a peer, and the kernel's part. */
 #include "diag_fixture.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static void gdmabuf_answer(unsigned int flags, int distance)
 	kernel_diag = (struct gdmabuf_diag){ .out_flags = flags, .out_distance = distance };
 }
 
-TEST(iommu, "A translating IOMMU makes it a `may`.")
+TEST(iommu, "A translating IOMMU makes the verdict a `may`.")
 {
 	tree_put_machine();
 	tree_put_in(NIC, "iommu_group/type", "DMA-FQ\n");
@@ -21,21 +21,21 @@ TEST(iommu, "A translating IOMMU makes it a `may`.")
 	EXPECT(diag_says("nothing known stops it, but an IOMMU translates the DMA.\n"));
 }
 
-TEST(no_iommu, "A device without an IOMMU group is not translated.")
+TEST(no_iommu, "Without an IOMMU group the DMA of a device is not translated.")
 {
 	tree_put_machine();
 	tree_remove_file(NIC "/iommu_group");
 	expect_says(0, "ok    No IOMMU translates the device's DMA.");
 }
 
-TEST(iommu_unmanaged, "A device that a program has by way of VFIO cannot import.")
+TEST(iommu_unmanaged, "A device that a program uses through VFIO cannot import.")
 {
 	tree_put_machine();
 	tree_put_in(NIC, "iommu_group/type", "unmanaged\n");
 	expect_says(1, "stop  The device's IOMMU group is unmanaged");
 }
 
-TEST(acs, "ACS redirection on the way makes it a `may`, with the bridge's address.")
+TEST(acs, "ACS redirection on the path makes the verdict a `may`, with the bridge's address.")
 {
 	tree_put_machine();
 	tree_put_config(BRIDGES "/0000:02:01.0", 0x1d);
@@ -53,7 +53,7 @@ TEST(acs_both, "Every bridge that redirects is named once.")
 	expect_says(0, "in: 0000:02:00.0; 0000:01:00.0; 0000:02:01.0.");
 }
 
-TEST(acs_above, "ACS above the common bridge is of no matter.")
+TEST(acs_above, "ACS above the common bridge does not matter.")
 {
 	tree_put_machine();
 	tree_put_config("sys/devices/pci0000:00/0000:00:01.0", 0x1d);
@@ -67,7 +67,7 @@ TEST(acs_other_bits, "Source validation and upstream forwarding redirect nothing
 	expect_says(0, "ok    No bridge between the two redirects (ACS).");
 }
 
-TEST(acs_unknown, "ACS is unknown if only 64 bytes of a bridge can be read.")
+TEST(acs_unknown, "If only 64 bytes of a bridge can be read, ACS is unknown.")
 {
 	char head[64] = "";
 
@@ -77,7 +77,7 @@ TEST(acs_unknown, "ACS is unknown if only 64 bytes of a bridge can be read.")
 	EXPECT(diag_says("nothing known stops it, but ACS is unknown.\n"));
 }
 
-TEST(acs_loop, "A list of capabilities that leads back to its start ends.")
+TEST(acs_loop, "A loop in the list of capabilities ends the search.")
 {
 	unsigned char bytes[4096] = { [0x100] = 0x01, [0x103] = 0x10 };
 
@@ -92,7 +92,7 @@ TEST(same_switch, "The deepest common bridge is named.")
 	expect_says(0, "ok    Both are below the bridge 0000:01:00.0.");
 }
 
-TEST(other_root, "Different root ports make it a `may`.")
+TEST(other_root, "Different root ports make the verdict a `may`.")
 {
 	tree_put_machine();
 	tree_put_device("sys/devices/pci0000:00/0000:00:02.0/0000:05:00.0", "0x144d\n",
@@ -102,7 +102,7 @@ TEST(other_root, "Different root ports make it a `may`.")
 	EXPECT(diag_says("nothing known stops it, but the path leads through the root complex.\n"));
 }
 
-TEST(other_host_bridge, "Different host bridges are named so.")
+TEST(other_host_bridge, "Different host bridges are named as different.")
 {
 	tree_put_machine();
 	tree_put_device("sys/devices/pci0000:80/0000:80:01.0/0000:81:00.0", "0x144d\n",
@@ -118,7 +118,8 @@ TEST(numa, "Different NUMA nodes are a note.")
 	expect_says(0, "note  GPU and device are on different NUMA nodes, 0 and 1");
 }
 
-TEST(no_p2pdma, "A kernel without PCI_P2PDMA is a note, NVIDIA's memory needs none.")
+TEST(no_p2pdma,
+     "A kernel without PCI_P2PDMA is a note, because NVIDIA's memory does not need PCI_P2PDMA.")
 {
 	tree_put_machine();
 	caps_error = ENOTTY;
@@ -126,7 +127,7 @@ TEST(no_p2pdma, "A kernel without PCI_P2PDMA is a note, NVIDIA's memory needs no
 	expect_says(1, "note  The kernel is built without PCI_P2PDMA");
 }
 
-TEST(p2pdma_gdmabuf, "gdmabuf knows PCI_P2PDMA better than the file does.")
+TEST(p2pdma_gdmabuf, "The answer of gdmabuf about PCI_P2PDMA takes precedence over the file.")
 {
 	tree_put_machine();
 	kernel_caps.out_caps &= ~(unsigned int)GDMABUF_CAP_P2PDMA;
@@ -150,7 +151,7 @@ TEST(no_config, "The options that the kernel was built with can be unknown.")
 	expect_says(1, "note  The kernel's configuration is unknown: neither /boot/config-6.12.0");
 }
 
-TEST(no_gdmabuf, "gdmabuf that is not loaded stops it.")
+TEST(no_gdmabuf, "An unloaded gdmabuf is a stop.")
 {
 	tree_put_machine();
 	tree_remove_file("sys/module/gdmabuf");
@@ -159,14 +160,14 @@ TEST(no_gdmabuf, "gdmabuf that is not loaded stops it.")
 	EXPECT(diag_says("cannot reach the memory of 0000:03:00.0: gdmabuf is not loaded.\n"));
 }
 
-TEST(no_provider, "gdmabuf without a provider stops it.")
+TEST(no_provider, "gdmabuf without a provider is a stop.")
 {
 	tree_put_machine();
 	kernel_caps.out_caps &= ~(unsigned int)GDMABUF_CAP_GPU;
 	expect_says(1, "stop  gdmabuf has no provider of GPU memory.");
 }
 
-TEST(gdmabuf_refuses, "/dev/gdmabuf that cannot be used stops it, with the error.")
+TEST(gdmabuf_refuses, "A /dev/gdmabuf that cannot be used is a stop, with the error.")
 {
 	tree_put_machine();
 	caps_error = EACCES;
@@ -183,14 +184,14 @@ TEST(kernel_distance, "The kernel's distance settles every `may`.")
 	EXPECT(diag_says("nothing stops it.\n"));
 }
 
-TEST(kernel_no_way, "No way that the kernel knows stops it.")
+TEST(kernel_no_way, "A pair without a path in the kernel's answer is a stop.")
 {
 	tree_put_machine();
 	gdmabuf_answer(GDMABUF_DIAG_DISTANCE, -1);
 	expect_says(1, "stop  The kernel knows no working path between the two.");
 }
 
-TEST(kernel_acs, "gdmabuf sees ACS where only root could read it.")
+TEST(kernel_acs, "gdmabuf reports ACS that only root can read.")
 {
 	tree_put_machine();
 	tree_remove_file(BRIDGES "/0000:02:01.0/config");
@@ -198,7 +199,7 @@ TEST(kernel_acs, "gdmabuf sees ACS where only root could read it.")
 	expect_says(0, "but ACS sends the DMA through the root complex.\n");
 }
 
-TEST(kernel_iommu, "gdmabuf sees an IOMMU whose group says nothing.")
+TEST(kernel_iommu, "gdmabuf reports an IOMMU that the group does not show.")
 {
 	tree_put_machine();
 	tree_remove_file(NIC "/iommu_group");
@@ -206,14 +207,14 @@ TEST(kernel_iommu, "gdmabuf sees an IOMMU whose group says nothing.")
 	expect_says(0, "but an IOMMU translates the DMA.\n");
 }
 
-TEST(peer_driver, "A device without a driver stops it.")
+TEST(peer_driver, "A device without a driver is a stop.")
 {
 	tree_put_machine();
 	tree_put_driver(NIC, "");
 	expect_says(1, "stop  The device has no driver to import a dma-buf.");
 }
 
-TEST(sound, "Sound devices and other functions of the GPU are no peers.")
+TEST(sound, "Sound devices and other functions of the GPU are not peers.")
 {
 	tree_put_machine();
 	tree_put_device(BRIDGES "/0000:02:00.0/0000:03:00.1", "0x10de\n", "0x048000\n", "x");
@@ -229,7 +230,7 @@ TEST(capture, "A capture card is a peer.")
 	expect_says(0, "GPU 0000:03:00.0 and multimedia 0000:04:00.0 (15b3:1017)\n");
 }
 
-TEST(two_gpus, "GPUs are each other's peers.")
+TEST(two_gpus, "Two GPUs are peers of each other.")
 {
 	tree_put_machine();
 	tree_put_in(NIC, "vendor", "0x10de\n");
@@ -240,7 +241,7 @@ TEST(two_gpus, "GPUs are each other's peers.")
 	EXPECT(diag_says("verdict: 0000:03:00.0 can reach the memory of 0000:04:00.0"));
 }
 
-TEST(named_peer, "A device that is named is judged, whatever it is.")
+TEST(named_peer, "A device named on the command line is judged, whatever the class.")
 {
 	tree_put_machine();
 	tree_put_in(NIC, "class", "0x0c0330\n");

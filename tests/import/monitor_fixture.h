@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the memory monitor share. */
+/* The fixture of the tests of the memory monitor. */
 #ifndef TESTS_IMPORT_MONITOR_FIXTURE_H
 #define TESTS_IMPORT_MONITOR_FIXTURE_H
 
@@ -12,14 +12,14 @@
 /* Skips the test on a system without the monitor. */
 void monitor_fixture_needed(void);
 
-/* Written memory between two pages without access: a mapping of its own. */
+/* Written memory between two inaccessible pages, so the memory is a separate mapping. */
 char *monitor_fixture_map(size_t size);
 void monitor_fixture_unmap(char *p, size_t size);
 
 /* A current watch.  Waits if an earlier test emptied pages at the address a moment ago. */
 struct watch monitor_fixture_watch(const char *p, size_t size);
 
-/* Bytes of the range that are registered with a userfaultfd. */
+/* Bytes of the range registered with a userfaultfd. */
 size_t monitor_fixture_registered(const char *p, size_t size);
 
 #endif

@@ -177,7 +177,7 @@ static const struct change sames[] = {
 	{ "fork", same_fork },
 };
 
-TEST_EACH(same, struct change, sames, "A watch stays current as long as the pages are the same.")
+TEST_EACH(same, struct change, sames, "A watch stays current while the pages are unchanged.")
 {
 	struct watch watch;
 	char *p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that give memory up, and threads that get the same address anew.  TEST_MONITOR_ROUNDS is
+ * Threads unmap memory while other threads map new memory at the address.  TEST_MONITOR_ROUNDS is
  * the number of rounds; the usual number is small.
  */
 #include <errno.h>
@@ -23,8 +23,8 @@ static long rounds_wanted(void)
 }
 
 /*
- * A pair of threads and an address.  The first thread unmaps; the second maps the address as soon
- * as the kernel lets it, which may be before the first thread's call is over.
+ * A pair of threads and an address.  The first thread unmaps; the second thread maps the address as
+ * soon as the kernel allows, perhaps before the first thread's call returns.
  */
 struct pair {
 	char *at;
@@ -86,7 +86,7 @@ static void *pair_main(void *number)
 }
 
 TEST(unmapped_by_another,
-     "A watch is stale in a thread that has got the address while another thread still unmaps.")
+     "If a thread has mapped an address that another thread still unmaps, the watch is stale.")
 {
 	pthread_t threads[PAIRS];
 	void *failed;

@@ -33,7 +33,7 @@ static int origin_find_address(int fd)
 	return ret;
 }
 
-TEST(found, "A dma-buf is found by any descriptor of it, with the address of its first byte.")
+TEST(found, "Every descriptor of a dma-buf finds the dma-buf, with the address of the first byte.")
 {
 	uintptr_t p, address = 0;
 	struct origin e;
@@ -51,7 +51,7 @@ TEST(found, "A dma-buf is found by any descriptor of it, with the address of its
 	fake_cuda_free(p);
 }
 
-TEST(unknown, "-ENOENT for others, -EBADF for none.")
+TEST(unknown, "An unknown file is -ENOENT, and an invalid descriptor is -EBADF.")
 {
 	int fd = origin_create_file();
 
@@ -62,7 +62,7 @@ TEST(unknown, "-ENOENT for others, -EBADF for none.")
 }
 
 TEST(freed,
-     "-ENODEV, with a sentence, once the memory was freed, also if the address is used again.")
+     "After a free the dma-buf is -ENODEV, with a message, even if the address is used again.")
 {
 	struct origin e;
 	int fd = origin_create_file();
@@ -84,7 +84,8 @@ TEST(freed,
 	close(fd);
 }
 
-TEST(not_to_be_told, "Memory that cannot be told from other memory is not remembered.")
+TEST(not_to_be_told,
+     "Memory that cannot be distinguished from later memory at the address is not remembered.")
 {
 	const struct origin e = { .address = 4096 };
 	int fd = origin_create_file();
@@ -94,7 +95,7 @@ TEST(not_to_be_told, "Memory that cannot be told from other memory is not rememb
 	close(fd);
 }
 
-TEST(last_ones, "The last ORIGINS dma-bufs are remembered; one that is made again counts once.")
+TEST(last_ones, "The last ORIGINS dma-bufs are remembered, and a repeated dma-buf counts once.")
 {
 	int first, second, fd;
 	struct origin e;

@@ -27,7 +27,6 @@ PUBLIC int climport_export_dmabuf(const void *address, size_t size, unsigned int
 	struct export_range range;
 	unsigned int options = 0;
 	int ret;
-	THREAD_NO_CANCEL();
 
 	if (flags & ~known)
 		return log_errno(EINVAL, "unknown flags %#x", flags & ~known);

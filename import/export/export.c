@@ -12,6 +12,7 @@
 #include "import/kinds/maps.h"
 #include "util/descriptor.h"
 #include "util/log.h"
+#include "util/thread.h"
 
 /* The first exporter that takes the memory exports the memory. */
 static const struct exporter *const exporters[] = {
@@ -27,6 +28,8 @@ int export_hand_out(int fd, size_t offset, const struct origin *origin,
 	int ret = origin_add(fd, origin, expected);
 
 	if (ret) {
+		THREAD_NO_CANCEL();
+
 		close(fd);
 		return ret;
 	}
@@ -70,43 +73,51 @@ static int export_by_first(const struct export_request *request, struct export_r
 	return error;
 }
 
-/* Finds a registration before the memory is identified: the hit is most of the calls. */
-static bool export_registered(const struct export_request *request, struct export_range *out,
-			      int *error)
+/*
+ * The hit is most of the calls, so a registration is looked for before the memory is identified, and
+ * without THREAD_NO_CANCEL(): registration_is_current() guards the only call that may be a
+ * cancellation point.
+ */
+static bool export_registered(const struct export_request *request, struct export_range *out)
 {
 	struct registration registration;
+	int ret;
 
 	if (request->options != EXPORT_KEEP ||
 	    !registration_find(request->address, request->size, &registration))
 		return false;
-	*error = registration_export(&registration, out);
+	ret = registration_export(&registration, out);
 	registration_put(&registration);
-	return *error != -ENOENT && *error != -ESTALE;
+	return !ret;
 }
 
 static int export_once(struct export_request *request, struct export_range *out)
 {
-	int error;
+	int error = export_identify(request);
 
-	if (export_registered(request, out, &error))
-		return error;
-	error = export_identify(request);
 	return error ? error : export_by_first(request, out);
+}
+
+static int export_unregistered(struct export_request *request, struct export_range *out)
+{
+	struct descriptor_retry retry = { 0 };
+	int ret;
+	THREAD_NO_CANCEL();
+
+	do
+		ret = export_once(request, out);
+	while (descriptor_retry(&retry, ret));
+	return ret;
 }
 
 int export_dmabuf(uintptr_t address, size_t size, unsigned int options, struct export_range *out)
 {
 	struct export_request request = { .address = address, .size = size, .options = options };
-	struct descriptor_retry retry = { 0 };
 	uintptr_t last;
-	int ret;
 
 	if (!size || __builtin_add_overflow(address, size - 1, &last))
 		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
-	do
-		ret = export_once(&request, out);
-	while (descriptor_retry(&retry, ret));
-	return ret;
+	return export_registered(&request, out) ? 0 : export_unregistered(&request, out);
 }
 
 /* 0 or the reason why @request's memory cannot be registered. */

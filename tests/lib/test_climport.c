@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -623,4 +624,66 @@ TEST_EACH(every_failure, struct flags_row, flag_rows,
 	}
 	fake_cuda_free(p);
 	fixture_end();
+}
+
+/* A thread that is cancelled, then exports, with a cancellation point in libcuda. */
+struct cancelled {
+	uintptr_t address;
+	int ret;
+	bool returned;
+	struct climport_dmabuf dmabuf;
+};
+
+static void cancel_here(void *unused)
+{
+	(void)unused;
+	pthread_testcancel();
+}
+
+static void *export_cancelled(void *arg)
+{
+	struct cancelled *c = arg;
+
+	fake_cuda_at(NULL, 1, cancel_here, NULL);
+	pthread_cancel(pthread_self());
+	c->ret = climport_export_dmabuf(address_to_pointer(c->address), PAGE, CLIMPORT_KEEP,
+					&c->dmabuf);
+	c->returned = true;
+	pthread_testcancel();
+	return NULL;
+}
+
+static void expect_export_despite_cancel(uintptr_t address)
+{
+	struct cancelled c = { .address = address, .dmabuf = untouched };
+	pthread_t thread;
+	void *result;
+
+	EXPECT_EQ(pthread_create(&thread, NULL, export_cancelled, &c), 0);
+	EXPECT_EQ(pthread_join(thread, &result), 0);
+	EXPECT(c.returned);
+	EXPECT(result == PTHREAD_CANCELED);
+	EXPECT_EQ(c.ret, 0);
+	close(c.dmabuf.fd);
+}
+
+LIB_TEST(cancelled, "A thread that is cancelled is not cancelled in an export.")
+{
+	uintptr_t p = fake_cuda_alloc(0, PAGE);
+
+	expect_export_despite_cancel(p);
+	climport_invalidate(address_to_pointer(p), PAGE);
+	fake_cuda_free(p);
+}
+
+LIB_TEST(cancelled_kept, "A thread that is cancelled is not cancelled in an export of kept memory.")
+{
+	uintptr_t p = fake_cuda_alloc(0, PAGE);
+
+	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
+	expect_export_despite_cancel(p);
+	EXPECT_EQ(fake_cuda_calls(EXPORT), 1);
+	climport_invalidate(address_to_pointer(p), PAGE);
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
+	fake_cuda_free(p);
 }

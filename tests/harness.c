@@ -85,7 +85,7 @@ void test_in_child(void (*body)(void))
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		test_fail(__FILE__, __LINE__, "waitpid()", -1, child);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIP)
-		test_skip("not to be had here");
+		test_skip("the child skipped the test");
 	if (status)
 		test_fail(__FILE__, __LINE__, "the child's status", status, 0);
 }
@@ -104,7 +104,7 @@ static int test_run(const struct test *t, int n)
 	return result;
 }
 
-/* The result of a test that ran alone.  The child has printed every result but its death. */
+/* The result of a test in a child, which has printed every result but a death. */
 static int test_result_of(int status, const struct test *t, int n)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) <= SKIP)
@@ -174,7 +174,7 @@ static bool test_is_wanted(const struct test *t, const struct options *o)
 	return !o->count;
 }
 
-/* The wanted tests, in an array that is never freed. */
+/* The wanted tests, in an array for the whole run. */
 static size_t tests_choose(const struct options *o, struct test ***chosen)
 {
 	size_t count = 0;

@@ -98,7 +98,7 @@ static void alone_run(const char *test)
 	}                               \
 	static void in_##id(void)
 
-ALONE_TEST(questions, "A question loads no libcuda, and its answer is that no memory is CUDA's.")
+ALONE_TEST(questions, "A question loads no libcuda, and the answer is that no memory is CUDA's.")
 {
 	struct cuda_export out;
 	struct cuda_range range;

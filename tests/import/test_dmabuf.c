@@ -149,7 +149,7 @@ TEST(sync_read_only, "A bracket on a read-only descriptor never passes the direc
 	close(fd);
 }
 
-TEST(sync_interrupted, "DMA_BUF_IOCTL_SYNC is repeated when a signal interrupts it.")
+TEST(sync_interrupted, "If a signal interrupts DMA_BUF_IOCTL_SYNC, the ioctl is repeated.")
 {
 	int fd = fake_dmabuf_open(PAGE, O_RDWR), starts = fake_dmabuf.starts;
 	struct import_region *r;

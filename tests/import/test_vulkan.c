@@ -270,7 +270,7 @@ FRESH_STEPS(each_call_no_memory, IMPORT_CALLS,
 }
 
 FRESH_STEPS(each_call_lost, IMPORT_CALLS,
-	    "An import that loses the device in any of its calls is an error, and leaves nothing.")
+	    "If any call loses the device, the import is an error and leaves nothing.")
 {
 	fail_step(VK_ERROR_DEVICE_LOST);
 }

@@ -242,7 +242,7 @@ FRESH(first_together,
 	expect_clean(1);
 }
 
-FRESH(driver_forks, "Vulkan's driver may fork in any of its calls.")
+FRESH(driver_forks, "Vulkan's driver may fork in any call.")
 {
 	alarm(60);
 	fake_vulkan()->forks = true;

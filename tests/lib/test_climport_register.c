@@ -88,7 +88,7 @@ LIB_TEST(miss, "The first registration is a dma-buf of the whole allocation.")
 	fake_cuda_free(p);
 }
 
-LIB_TEST(miss_within_page, "An allocation that begins within a page has an offset in its dma-buf.")
+LIB_TEST(miss_within_page, "If an allocation begins within a page, the dma-buf has an offset.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 1000);
 	struct climport_registration r;
@@ -124,7 +124,7 @@ LIB_TEST(hit,
 	fake_cuda_free(p);
 }
 
-LIB_TEST(stays, "A registration stays after its last user, and is counted as idle.")
+LIB_TEST(stays, "After the last user a registration stays, and is counted as idle.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 4 * PAGE);
 	struct climport_registration r = register_range(p, PAGE);
@@ -156,7 +156,7 @@ LIB_TEST(edges, "The first and the last byte of an allocation are covered, and n
 	fake_cuda_free(p);
 }
 
-LIB_TEST(neighbours, "Allocations side by side are registered one by one.")
+LIB_TEST(neighbours, "Adjacent allocations have separate registrations.")
 {
 	const struct fake_cuda_segment two[] = { { 0, G, 1 }, { 0, G, 1 } };
 	uintptr_t p = fake_cuda_vmm(two, 2);
@@ -174,7 +174,7 @@ LIB_TEST(neighbours, "Allocations side by side are registered one by one.")
 	fake_cuda_vmm_free(p);
 }
 
-LIB_TEST(freed, "Memory at the address of freed memory has another registration.")
+LIB_TEST(freed, "New memory at the address of freed memory has a new registration.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
 	uint64_t stale = fixture_read_stats().stale;
@@ -249,7 +249,7 @@ LIB_TEST(shared_with_exports, "Exports with CLIMPORT_KEEP and registrations find
 	fake_cuda_free(q);
 }
 
-LIB_TEST(many_references, "A thread may hold more registrations than it has hazard pointers.")
+LIB_TEST(many_references, "A thread may hold more registrations than hazard pointers.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 	struct climport_registration r[40];

@@ -263,7 +263,7 @@ TEST(dma_heap, "A missing dma-heap is a note.")
 	expect_says(0, "note  No dma-heap exists");
 }
 
-TEST(memlock, "A small RLIMIT_MEMLOCK is a note, with its size.")
+TEST(memlock, "A small RLIMIT_MEMLOCK is a note, with the size.")
 {
 	tree_put_machine();
 	tree_put_memlock("8388608");

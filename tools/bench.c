@@ -20,10 +20,13 @@ static size_t bench_affordable(const struct bench *b)
 	return all && all / 8 < host ? all / 8 : host;
 }
 
-static void set_size(struct bench *b, const struct bench_options *options)
+void bench_set_limits(struct bench *b)
 {
+	const struct bench_options *options = b->options;
 	size_t most = bench_affordable(b), wanted = options->quick ? QUICK_SIZE : DEFAULT_SIZE;
 
+	b->seconds = options->quick ? 9 : 60;
+	b->rounds = options->quick ? 15 : BENCH_ROUNDS;
 	if (options->size)
 		wanted = options->size;
 	else if (wanted > most)
@@ -32,7 +35,7 @@ static void set_size(struct bench *b, const struct bench_options *options)
 		b->largest *= 4;
 }
 
-static void make_random(struct bench *b)
+void bench_make_random(struct bench *b)
 {
 	b->random =
 		mmap(NULL, b->largest, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -57,19 +60,24 @@ int bench_command(const struct bench_options *options)
 	static struct bench all;
 	struct bench *b = &all;
 
-	b->seconds = options->quick ? 9 : 55;
-	b->rounds = options->quick ? 15 : BENCH_ROUNDS;
-	bench_choose(b, options);
-	set_size(b, options);
+	b->options = options;
+	if (options->part)
+		return bench_part_command(b);
+	bench_choose(b);
+	bench_set_limits(b);
 	bench_report_begin(b, options);
 	bench_open(b);
-	make_random(b);
+	bench_make_random(b);
 	find_cuda(b);
 	bench_bandwidth(b);
 	bench_once(b);
+	bench_frames(b);
 	bench_reuse(b);
 	bench_latency(b);
 	bench_launch(b);
+	bench_threads(b);
+	bench_first(b);
+	bench_query(b);
 	bench_export(b);
 	bench_report_end(b, options);
 	munmap(b->random, b->largest);

@@ -4,6 +4,9 @@
  *
  * A race compares several cases, which run in turns, and reports medians.  Data is random.
  * Results are poisoned before each run and checked after the run: wrong data ends the program.
+ *
+ * A part is a measurement that needs a process of its own, because the layer reads the environment
+ * once: the program runs itself again, and the second process prints numbers for the first.
  */
 #ifndef TOOLS_BENCH_H
 #define TOOLS_BENCH_H
@@ -25,7 +28,8 @@ enum memory_kind {
 	MEMORY_NATIVE, /* clCreateBuffer */
 	MEMORY_DEVICE, /* climport_alloc(), exported as a dma-buf */
 	MEMORY_HOST,   /* climport_alloc() */
-	MEMORY_PLAIN,  /* mmap() */
+	MEMORY_PLAIN,  /* mmap(), small pages */
+	MEMORY_HUGE,   /* mmap(), transparent huge pages */
 	MEMORY_KINDS,
 };
 
@@ -34,11 +38,14 @@ struct bench_options {
 	int device;			   /* -1: the best */
 	size_t size;			   /* 0: the default */
 	bool quick;
+	const char *part; /* NULL, or the part that is printed instead of all groups */
 };
 
 struct bench {
+	const struct bench_options *options;
 	cl_platform_id platform;
 	cl_device_id device;
+	int number; /* of the device */
 	cl_context context;
 	cl_command_queue queue, timed; /* the second has profiling */
 	cl_kernel sum, fill, copy, touch, nothing;
@@ -47,8 +54,9 @@ struct bench {
 	__typeof__(&clImportMemoryARM) import;
 
 	const char *way, *way_dmabuf; /* the method for host memory and for dma-bufs */
+	const char *why;	      /* who makes it zero copy: the sentence of `climport info` */
 	unsigned char uuid[CLIMPORT_UUID_SIZE];
-	bool is_cuda; /* climport_alloc() needs the uuid */
+	bool is_cuda; /* climport_alloc() needs the uuid, and registrations are kept */
 	struct bench_cuda *cuda;
 	const char *no_cuda; /* why cuda is NULL */
 
@@ -67,11 +75,15 @@ struct bench {
 int bench_command(const struct bench_options *options);
 
 /* bench_cl.c: the device.  If the driver fails, each function exits with a message. */
-void bench_choose(struct bench *b, const struct bench_options *options);
+void bench_choose(struct bench *b);
+void bench_set_limits(struct bench *b); /* bench.c */
 void bench_open(struct bench *b);
 void bench_close(struct bench *b);
 void bench_check(cl_int err, const char *what);
 void bench_fatal(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* bench_fatal() for what the machine lacks: a part is left out, and the whole goes on. */
+void bench_leave_out(const struct bench *b, const char *format, ...)
+	__attribute__((format(printf, 2, 3), noreturn));
 
 /* The sum of @size bytes, on the device: _start() enqueues, _result() waits. */
 void bench_sum_start(struct bench *b, cl_mem mem, size_t size, cl_command_queue queue,
@@ -107,7 +119,8 @@ struct racer {
  * warm up comes before.
  */
 void bench_race(struct bench *b, struct racer *racers, size_t count, double share);
-double bench_now(void); /* seconds */
+double bench_now(void);					/* seconds */
+double bench_race_median(double *values, size_t count); /* sorts @values */
 
 /* bench_memory.c */
 struct memory {
@@ -115,6 +128,8 @@ struct memory {
 	size_t size;	 /* bytes in use; at most @capacity */
 	size_t capacity; /* 0: no memory */
 	void *address;
+	void *mapping; /* MEMORY_PLAIN, MEMORY_HUGE: what munmap() takes */
+	size_t mapped;
 	struct climport_dmabuf dmabuf;
 	uint32_t sum; /* of the first @size bytes, once filled */
 	cl_mem mem;   /* between create and release */
@@ -141,6 +156,7 @@ size_t memory_change(struct memory *m);
 uint32_t memory_word(struct bench *b, const struct memory *m, size_t index);
 void memory_expect(const struct memory *m, uint32_t sum);
 uint32_t bench_random(void);
+void bench_make_random(struct bench *b); /* the data of b->random */
 
 /* bench_cuda.c: libcuda's copies and export, for comparison with imports. */
 struct bench_cuda *bench_cuda_open(const unsigned char uuid[CLIMPORT_UUID_SIZE], const char **why);
@@ -153,10 +169,34 @@ int bench_cuda_export(struct bench_cuda *cuda, uint64_t device, size_t size);
 
 /* The groups: a file for each. */
 void bench_bandwidth(struct bench *b);
-void bench_once(struct bench *b);
+void bench_once(struct bench *b); /* two groups: once, again */
+void bench_frames(struct bench *b);
 void bench_reuse(struct bench *b);
 void bench_latency(struct bench *b);
 void bench_launch(struct bench *b);
+void bench_threads(struct bench *b);
+void bench_first(struct bench *b);
+void bench_query(struct bench *b);
 void bench_export(struct bench *b);
+
+/* bench_part.c */
+#define BENCH_LEFT_OUT 77 /* exit status of a part that the machine cannot run */
+
+/*
+ * Runs the part @part in a process with @set, NAME=VALUE, in its environment.  Returns how many
+ * numbers came, @count at most: 0 if the machine cannot run the part, after a line in the table.
+ */
+size_t bench_part_run(struct bench *b, const char *part, const char *set, double *numbers,
+		      size_t count);
+void bench_part_print(double number); /* in the part */
+
+/* The other side: prints the numbers of b->options->part.  Returns an exit status. */
+int bench_part_command(struct bench *b);
+
+/* Parts, by the file of their group. */
+void bench_once_part(struct bench *b);
+void bench_threads_part(struct bench *b);
+void bench_first_part(struct bench *b);
+void bench_query_part(struct bench *b);
 
 #endif /* TOOLS_BENCH_H */

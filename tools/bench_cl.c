@@ -61,16 +61,31 @@ static const char source[] =
 	"{\n"
 	"}\n";
 
+static void bench_cl_complain(const char *format, va_list args)
+{
+	fputs("climport: bench: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+}
+
 void bench_fatal(const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	fputs("climport: bench: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
+	bench_cl_complain(format, args);
 	va_end(args);
 	exit(1);
+}
+
+void bench_leave_out(const struct bench *b, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	bench_cl_complain(format, args);
+	va_end(args);
+	exit(b->options->part ? BENCH_LEFT_OUT : 1);
 }
 
 void bench_check(cl_int err, const char *what)
@@ -126,11 +141,13 @@ static void choose_of(struct bench *b, cl_platform_id platform, int number, int 
 		*best = r;
 		b->platform = platform;
 		b->device = devices[i];
+		b->number = (int)i;
 	}
 }
 
-void bench_choose(struct bench *b, const struct bench_options *options)
+void bench_choose(struct bench *b)
 {
+	const struct bench_options *options = b->options;
 	cl_platform_id platforms[MAX_PLATFORMS];
 	const char *why;
 	char name[256];
@@ -143,10 +160,11 @@ void bench_choose(struct bench *b, const struct bench_options *options)
 		    (!options->platform || strstr(name, options->platform)))
 			choose_of(b, platforms[i], options->device, &best);
 	if (!best)
-		bench_fatal("there is no such OpenCL platform or device; see climport info");
+		bench_leave_out(b, "there is no such OpenCL platform or device; see climport info");
 	b->way = way_of(b->platform, b->device, CL_IMPORT_TYPE_HOST_ARM, &why);
 	if (!strcmp(b->way, "refused"))
-		bench_fatal("this device imports no host memory: %s", why);
+		bench_leave_out(b, "this device imports no host memory: %s", why);
+	b->why = why;
 	b->way_dmabuf = way_of(b->platform, b->device, CL_IMPORT_TYPE_DMA_BUF_ARM, &why);
 	b->is_cuda =
 		!strcmp(b->way, "opaque_fd") &&

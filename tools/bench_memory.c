@@ -6,11 +6,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define HUGE_PAGE ((size_t)2 << 20)
+
 const char *const memory_names[MEMORY_KINDS] = {
 	[MEMORY_NATIVE] = "native buffer",
 	[MEMORY_DEVICE] = "imported device memory",
 	[MEMORY_HOST] = "imported climport_alloc memory",
 	[MEMORY_PLAIN] = "imported plain host memory",
+	[MEMORY_HUGE] = "imported huge host pages",
 };
 
 uint32_t bench_random(void)
@@ -27,16 +30,54 @@ uint32_t bench_random(void)
 
 bool memory_is_host(const struct memory *m)
 {
-	return m->kind == MEMORY_HOST || m->kind == MEMORY_PLAIN;
+	return m->kind == MEMORY_HOST || m->kind == MEMORY_PLAIN || m->kind == MEMORY_HUGE;
 }
 
-static int alloc_plain(struct memory *m, size_t size)
+static int bench_memory_map(struct memory *m, size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		return -errno;
-	m->address = p;
+	m->mapping = m->address = p;
+	m->mapped = size;
+	return 0;
+}
+
+/* Pages are small also where the system makes huge ones of all memory. */
+static int bench_memory_map_small(struct memory *m, size_t size)
+{
+	int ret = bench_memory_map(m, size);
+
+	if (!ret)
+		madvise(m->mapping, m->mapped, MADV_NOHUGEPAGE); /* fails where none are huge */
+	return ret;
+}
+
+static bool bench_memory_has_huge_pages(void)
+{
+	FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+	char text[64] = "[never]";
+
+	if (!file)
+		return false;
+	if (!fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	fclose(file);
+	return text[0] && !strstr(text, "[never]");
+}
+
+static int bench_memory_map_huge(struct memory *m, size_t size)
+{
+	int ret;
+
+	if (!bench_memory_has_huge_pages())
+		return -EOPNOTSUPP;
+	ret = bench_memory_map(m, (size + 2 * HUGE_PAGE - 1) & ~(HUGE_PAGE - 1));
+	if (ret)
+		return ret;
+	m->address = (void *)(((uintptr_t)m->mapping + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1));
+	madvise(m->mapping, m->mapped, MADV_HUGEPAGE);
 	return 0;
 }
 
@@ -61,7 +102,9 @@ static int bench_memory_alloc(struct bench *b, struct memory *m, size_t size)
 		return climport_alloc(CLIMPORT_HOST, size, 4096, b->is_cuda ? b->uuid : NULL,
 				      &m->address);
 	case MEMORY_PLAIN:
-		return alloc_plain(m, size);
+		return bench_memory_map_small(m, size);
+	case MEMORY_HUGE:
+		return bench_memory_map_huge(m, size);
 	default:
 		return 0;
 	}
@@ -92,8 +135,8 @@ void bench_memory_destroy(struct memory *m)
 		return;
 	if (m->dmabuf.fd >= 0)
 		close(m->dmabuf.fd);
-	if (m->kind == MEMORY_PLAIN)
-		munmap(m->address, m->capacity);
+	if (m->mapped)
+		munmap(m->mapping, m->mapped);
 	else
 		climport_free(m->address);
 	m->capacity = 0;

@@ -2,15 +2,25 @@
 /*
  * The host's data that a kernel reads: from the data in host memory to the sum in host memory.
  * Import of the data in place against a write to a buffer that exists already.
+ *
+ * An import of a range that was imported before may find a kept registration of the range's pages.
+ * So the group "once" is measured in a process that keeps no registrations, and the group "again"
+ * in this process, which imports the same range in each round.
  */
 #include "bench.h"
 
 #include <math.h>
 
 #define ONCE "once"
+#define AGAIN "again"
 #define REUSE "reuse"
-#define SHARE_ONCE 0.35
-#define SHARE_REUSE 0.1
+#define ONCE_LINES 3u /* write, import, import of climport_alloc() memory */
+#define MOST_SIZES ((size_t)32)
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+#define SHARE_ONCE 0.3
+#define SHARE_AGAIN 0.15
+#define SHARE_REUSE 0.08
 #define REUSE_SIZE (BENCH_SMALLEST << 14)
 #define MOST_USES 64u
 
@@ -20,10 +30,6 @@ struct entry {
 	unsigned int uses; /* of the data */
 	bool fresh;	   /* the host changes the data before each use */
 };
-
-static const char write_line[] = "clEnqueueWriteBuffer, kernel";
-static const char import_line[] = "import, kernel, release";
-static const char alloc_line[] = "the same of climport_alloc memory";
 
 /* Changes the data, outside the timed part, and uses the data. */
 static void bench_once_use(struct bench *b, const struct entry *e, bool write, double *seconds)
@@ -75,84 +81,206 @@ static int run_import(struct bench *b, void *arg, double *seconds)
 	return 0;
 }
 
-static void report_once(struct bench *b, const struct racer *racers, size_t count, size_t size)
+/* Powers of 4 times the smallest, and the sizes that have goals. */
+static size_t bench_once_next(size_t size)
 {
-	for (size_t i = 0; i < count; i++) {
-		bench_report(b, ONCE, racers[i].name, size, racers[i].median[0] * 1e3, "ms", NULL);
-		plot_add(&b->plots[PLOT_ONCE], racers[i].name, (double)size,
-			 (double)size / racers[i].median[0] * 1e-9);
+	switch (size) {
+	case 256 * KIB:
+		return 512 * KIB;
+	case 512 * KIB:
+		return MIB;
+	case 4 * MIB:
+		return 12 * MIB;
+	case 12 * MIB:
+		return 16 * MIB;
+	default:
+		return size * 4;
 	}
-	bench_report(b, ONCE, "  write / import", size, racers[0].median[0] / racers[1].median[0],
-		     "x", NULL);
 }
 
-/* Measures one size.  Returns how many times faster importing is. */
-static double measure_once(struct bench *b, size_t size, double share)
+static unsigned int bench_once_sizes(const struct bench *b)
+{
+	unsigned int count = 0;
+
+	for (size_t size = BENCH_SMALLEST; size <= b->largest; size = bench_once_next(size))
+		count++;
+	return count;
+}
+
+static cl_mem bench_once_target(struct bench *b, size_t size)
+{
+	cl_int err;
+	cl_mem target = clCreateBuffer(b->context, CL_MEM_READ_ONLY, size, NULL, &err);
+
+	bench_check(err, "clCreateBuffer");
+	return target;
+}
+
+/* The times of ONCE_LINES for @size; NAN: could not be measured. */
+static void bench_once_measure(struct bench *b, size_t size, double share, size_t lines,
+			       double *seconds)
 {
 	struct memory plain, host;
 	struct entry write = { &plain, NULL, 1, true }, import = write,
 		     alloc = { &host, NULL, 1, true };
-	struct racer racers[] = { { write_line, run_write, &write, { 0 } },
-				  { import_line, run_import, &import, { 0 } },
-				  { alloc_line, run_import, &alloc, { 0 } } };
-	size_t count = 2;
-	cl_int err;
+	struct racer racers[ONCE_LINES] = { { "write", run_write, &write, { 0 } },
+					    { "import", run_import, &import, { 0 } },
+					    { "climport_alloc", run_import, &alloc, { 0 } } };
 
+	for (size_t i = 0; i < lines; i++)
+		seconds[i] = NAN;
 	if (bench_memory_create(b, &plain, MEMORY_PLAIN, size))
-		return NAN;
+		return;
 	memory_fill(b, &plain);
-	write.target = clCreateBuffer(b->context, CL_MEM_READ_ONLY, size, NULL, &err);
-	bench_check(err, "clCreateBuffer");
-	if (!bench_memory_create(b, &host, MEMORY_HOST, size)) {
+	write.target = bench_once_target(b, size);
+	if (lines < ONCE_LINES || bench_memory_create(b, &host, MEMORY_HOST, size))
+		lines = ONCE_LINES - 1;
+	else
 		memory_fill(b, &host);
-		count++;
-	}
-	bench_race(b, racers, count, share);
-	report_once(b, racers, count, size);
+	bench_race(b, racers, lines, share);
+	for (size_t i = 0; i < lines; i++)
+		seconds[i] = racers[i].median[0];
 	clReleaseMemObject(write.target);
-	bench_memory_destroy(&host);
+	if (lines == ONCE_LINES)
+		bench_memory_destroy(&host);
 	bench_memory_destroy(&plain);
-	return racers[0].median[0] / racers[1].median[0];
+}
+
+void bench_once_part(struct bench *b)
+{
+	const unsigned int steps = bench_once_sizes(b);
+	double seconds[ONCE_LINES];
+	char text[32];
+
+	bench_make_random(b);
+	for (size_t size = BENCH_SMALLEST; size <= b->largest; size = bench_once_next(size)) {
+		bench_size_text(text, size);
+		bench_progress("end to end, %s", text);
+		bench_once_measure(b, size, SHARE_ONCE / steps, ONCE_LINES, seconds);
+		for (size_t i = 0; i < ONCE_LINES; i++)
+			bench_part_print(seconds[i]);
+	}
+}
+
+/* Without a kept registration: the range is pinned for each import. */
+static const char *bench_once_goal(size_t size)
+{
+	if (size >= 256 * MIB)
+		return ">= 1.8";
+	if (size >= 64 * MIB)
+		return ">= 1.5";
+	return size >= 12 * MIB ? ">= 1" : NULL;
+}
+
+static const char *bench_again_goal(size_t size)
+{
+	if (size >= 4 * MIB)
+		return ">= 3";
+	return size >= 512 * KIB ? ">= 2" : NULL;
+}
+
+static const struct once_group {
+	const char *name;
+	const char *lines[ONCE_LINES], *plot_lines[ONCE_LINES]; /* NULL: not drawn */
+	const char *(*goal)(size_t size);
+	const char *title; /* of the crossing */
+} once_groups[] = {
+	{ ONCE,
+	  { "clEnqueueWriteBuffer, kernel", "import, kernel, release",
+	    "the same of climport_alloc memory" },
+	  { "clEnqueueWriteBuffer, kernel", "import, kernel, release",
+	    "the same of climport_alloc memory" },
+	  bench_once_goal,
+	  "importing wins from" },
+	{ AGAIN,
+	  { "clEnqueueWriteBuffer, kernel", "import again, kernel, release", NULL },
+	  { NULL, "import again, kernel, release", NULL },
+	  bench_again_goal,
+	  "importing again wins from" },
+};
+
+static void bench_once_report(struct bench *b, const struct once_group *group,
+			      const double *seconds, size_t size)
+{
+	for (size_t i = 0; i < ONCE_LINES && group->lines[i]; i++) {
+		bench_report(b, group->name, group->lines[i], size, seconds[i] * 1e3, "ms", NULL);
+		if (group->plot_lines[i])
+			plot_add(&b->plots[PLOT_ONCE], group->plot_lines[i], (double)size,
+				 (double)size / seconds[i] * 1e-9);
+	}
+	bench_report(b, group->name, "  write / import", size, seconds[0] / seconds[1], "x",
+		     group->goal(size));
 }
 
 /* @wins: the size from which importing wins, or 0. */
-static void report_crossing(struct bench *b, size_t wins)
+static void bench_once_report_crossing(struct bench *b, const struct once_group *group, size_t wins)
 {
 	struct plot *plot = &b->plots[PLOT_ONCE];
 	char text[32];
 
 	if (!wins) {
-		bench_skip(ONCE, "importing wins from", "at the largest size it does not");
+		bench_skip(group->name, group->title, "at the largest size it does not");
 		return;
 	}
-	bench_report(b, ONCE, "importing wins from", wins, (double)wins / 1024, "KiB", NULL);
+	bench_report(b, group->name, group->title, wins, (double)wins / 1024, "KiB", NULL);
+	if (group != once_groups)
+		return;
 	bench_size_text(text, wins);
 	plot->mark = (double)wins;
 	snprintf(plot->mark_text, sizeof(plot->mark_text), "importing wins from %s", text);
 }
 
-void bench_once(struct bench *b)
+static size_t bench_once_wins(size_t wins, size_t size, const double *seconds)
 {
+	if (!(seconds[0] > seconds[1]))
+		return 0;
+	return wins ? wins : size;
+}
+
+static void bench_once_fresh(struct bench *b)
+{
+	double seconds[MOST_SIZES][ONCE_LINES];
+	size_t wins = 0, got = bench_part_run(b, "once", "CLIMPORT_KEEP_HOST=0", seconds[0],
+					      MOST_SIZES * ONCE_LINES);
+
+	for (size_t i = 0, size = BENCH_SMALLEST; i < got / ONCE_LINES;
+	     i++, size = bench_once_next(size)) {
+		bench_once_report(b, &once_groups[0], seconds[i], size);
+		wins = bench_once_wins(wins, size, seconds[i]);
+	}
+	bench_once_report_crossing(b, &once_groups[0], wins);
+}
+
+static void bench_once_again(struct bench *b)
+{
+	const unsigned int steps = bench_once_sizes(b);
+	double seconds[ONCE_LINES];
 	size_t wins = 0;
 	char text[32];
-	int steps = 0;
 
+	if (!b->is_cuda) {
+		bench_skip(AGAIN, once_groups[1].lines[1], "this device's imports keep nothing");
+		return;
+	}
+	for (size_t size = BENCH_SMALLEST; size <= b->largest; size = bench_once_next(size)) {
+		bench_size_text(text, size);
+		bench_progress("end to end again, %s", text);
+		bench_once_measure(b, size, SHARE_AGAIN / steps, ONCE_LINES - 1, seconds);
+		bench_once_report(b, &once_groups[1], seconds, size);
+		wins = bench_once_wins(wins, size, seconds);
+	}
+	bench_once_report_crossing(b, &once_groups[1], wins);
+}
+
+void bench_once(struct bench *b)
+{
 	b->plots[PLOT_ONCE] =
 		(struct plot){ .title = "Host data that one kernel reads once",
 			       .x_label = "size",
 			       .y_label = "GB/s, from data to result (more is better)",
 			       .bytes = true };
-	for (size_t size = BENCH_SMALLEST; size <= b->largest; size *= 4)
-		steps++;
-	for (size_t size = BENCH_SMALLEST; size <= b->largest; size *= 4) {
-		bench_size_text(text, size);
-		bench_progress("end to end, %s", text);
-		if (!(measure_once(b, size, SHARE_ONCE / steps) > 1))
-			wins = 0;
-		else if (!wins)
-			wins = size;
-	}
-	report_crossing(b, wins);
+	bench_once_fresh(b);
+	bench_once_again(b);
 }
 
 static void measure_reuse(struct bench *b, struct memory *m, cl_mem target, unsigned int uses)
@@ -183,7 +311,6 @@ void bench_reuse(struct bench *b)
 	struct memory m;
 	char text[32];
 	cl_mem target;
-	cl_int err;
 
 	bench_size_text(text, size);
 	snprintf(title, sizeof(title), "%s of host data that n kernels read", text);
@@ -194,8 +321,7 @@ void bench_reuse(struct bench *b)
 	if (bench_memory_create(b, &m, MEMORY_PLAIN, size))
 		return;
 	memory_fill(b, &m);
-	target = clCreateBuffer(b->context, CL_MEM_READ_ONLY, size, NULL, &err);
-	bench_check(err, "clCreateBuffer");
+	target = bench_once_target(b, size);
 	/* Four times the uses take four times as long: a slow device gets fewer. */
 	for (unsigned int uses = 1; uses <= MOST_USES && bench_now() < end; uses *= 4)
 		measure_reuse(b, &m, target, uses);

@@ -24,7 +24,7 @@ static int bench_race_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double bench_race_median(double *values, size_t count)
+double bench_race_median(double *values, size_t count)
 {
 	qsort(values, count, sizeof(*values), bench_race_compare);
 	return (values[(count - 1) / 2] + values[count / 2]) / 2;

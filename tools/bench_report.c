@@ -73,7 +73,7 @@ void bench_report(struct bench *b, const char *group, const char *name, size_t s
 		goal = NULL;
 	bench_size_text(text, size);
 	clear_progress();
-	printf("%-9s %-47s %8s %10.4g %-6s", group, name, text, value, unit);
+	printf("%-9s %-52s %8s %10.4g %-6s", group, name, text, value, unit);
 	if (goal)
 		printf(" %s: %s", goal, bench_report_verdict(goal, value));
 	putchar('\n');
@@ -108,10 +108,11 @@ static void print_header(const char *platform, const char *version, const char *
 	       "device    %s\n"
 	       "driver    %s\n"
 	       "method    host memory: %s; dma-bufs: %s\n"
+	       "memory    %s\n"
 	       "medians of up to %u runs, up to %s\n\n"
-	       "%-9s %-47s %8s %10s %-6s %s\n",
-	       platform, version, device, driver, b->way, b->way_dmabuf, b->rounds, most, "group",
-	       "what", "size", "", "", b->is_cuda ? "goal" : "");
+	       "%-9s %-52s %8s %10s %-6s %s\n",
+	       platform, version, device, driver, b->way, b->way_dmabuf, b->why, b->rounds, most,
+	       "group", "what", "size", "", "", b->is_cuda ? "goal" : "");
 	fflush(stdout);
 }
 
@@ -124,6 +125,7 @@ static void begin_json(struct bench *b, const char *platform, const char *device
 		{ "driver", driver },
 		{ "way", b->way },
 		{ "way_dma_buf", b->way_dmabuf },
+		{ "memory", b->why },
 	};
 
 	fputs("{\n", b->json);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first import of a range, of new memory each time: what kept registrations add to an import
+ * that finds none.  Processes that keep registrations and processes that keep none take turns.
+ */
+#include "bench.h"
+
+#include <string.h>
+
+#define GROUP "first"
+#define SHARE 0.02
+#define TURNS 3
+#define PHASES 2
+
+enum first_phase { FIRST_IMPORT, FIRST_WHOLE };
+
+static const size_t first_sizes[] = { (size_t)64 << 10, (size_t)1 << 20, (size_t)16 << 20 };
+
+#define SIZES (sizeof(first_sizes) / sizeof(first_sizes[0]))
+
+static int bench_first_one(struct bench *b, void *arg, double *seconds)
+{
+	const size_t size = *(const size_t *)arg;
+	struct memory m;
+	double start;
+	int err = bench_memory_create(b, &m, MEMORY_PLAIN, size);
+
+	if (err)
+		return err;
+	memset(m.address, 1, size);
+	start = bench_now();
+	err = memory_create(b, &m);
+	seconds[FIRST_IMPORT] = bench_now() - start;
+	if (!err)
+		memory_release(&m);
+	bench_memory_destroy(&m);
+	seconds[FIRST_WHOLE] = bench_now() - start;
+	return err;
+}
+
+void bench_first_part(struct bench *b)
+{
+	for (size_t i = 0; i < SIZES && first_sizes[i] <= b->largest; i++) {
+		size_t size = first_sizes[i];
+		struct racer racer = { "import of new memory", bench_first_one, &size, { 0 } };
+
+		bench_race(b, &racer, 1, SHARE / (int)SIZES);
+		for (size_t phase = 0; phase < PHASES; phase++)
+			bench_part_print(racer.median[phase]);
+	}
+}
+
+static double bench_first_median(double turns[TURNS][SIZES][PHASES], size_t i, size_t phase)
+{
+	double values[TURNS];
+
+	for (size_t turn = 0; turn < TURNS; turn++)
+		values[turn] = turns[turn][i][phase];
+	return bench_race_median(values, TURNS);
+}
+
+static void bench_first_report(struct bench *b, double kept[TURNS][SIZES][PHASES],
+			       double fresh[TURNS][SIZES][PHASES], size_t i)
+{
+	const size_t size = first_sizes[i];
+	double with = bench_first_median(kept, i, FIRST_IMPORT),
+	       without = bench_first_median(fresh, i, FIRST_IMPORT);
+
+	bench_report(b, GROUP, "import", size, with * 1e6, "us", NULL);
+	bench_report(b, GROUP, "import, CLIMPORT_KEEP_HOST=0", size, without * 1e6, "us", NULL);
+	bench_report(b, GROUP, "  longer, as registrations are kept", size, (with - without) * 1e6,
+		     "us", "<= 10");
+	with = bench_first_median(kept, i, FIRST_WHOLE);
+	without = bench_first_median(fresh, i, FIRST_WHOLE);
+	bench_report(b, GROUP, "import, release, munmap", size, with * 1e6, "us", NULL);
+	bench_report(b, GROUP, "import, release, munmap, CLIMPORT_KEEP_HOST=0", size, without * 1e6,
+		     "us", NULL);
+}
+
+void bench_first(struct bench *b)
+{
+	static double kept[TURNS][SIZES][PHASES], fresh[TURNS][SIZES][PHASES];
+	size_t got = SIZES * PHASES;
+
+	if (!b->is_cuda) {
+		bench_skip(GROUP, "import", "this device's imports keep nothing");
+		return;
+	}
+	for (size_t turn = 0; turn < TURNS && got; turn++) {
+		got = bench_part_run(b, "first", "CLIMPORT_KEEP_HOST=1", kept[turn][0], got);
+		if (got)
+			got = bench_part_run(b, "first", "CLIMPORT_KEEP_HOST=0", fresh[turn][0],
+					     got);
+	}
+	for (size_t i = 0; i < got / PHASES; i++)
+		bench_first_report(b, kept, fresh, i);
+}

@@ -111,23 +111,27 @@ static bool monitor_is_final(int error)
 	return error != EMFILE && error != ENFILE && error != ENOMEM && error != EAGAIN;
 }
 
+/* NULL: nothing speaks against the system call. */
+static const char *monitor_obstacle(void)
+{
+	if (!monitor_is_wanted())
+		return "CLIMPORT_KEEP_HOST";
+	if (restricted_is_entered())
+		return "the process has restricted its system calls";
+	return uffd_is_open() ? "the program uses userfaultfd(2)" : NULL;
+}
+
 /* 0 and a descriptor, or a negative errno. */
 static int monitor_open(int *fd) REQUIRES(monitor_lock)
 {
-	if (!monitor_is_wanted()) {
-		monitor_refuse("CLIMPORT_KEEP_HOST");
-		return -EOPNOTSUPP;
-	}
-	if (restricted_is_entered()) {
-		monitor_refuse("the process has restricted its system calls");
-		return -EOPNOTSUPP;
-	}
-	*fd = uffd_open();
+	const char *why = monitor_obstacle();
+
+	*fd = why ? -EOPNOTSUPP : uffd_open();
 	if (*fd >= 0)
 		return 0;
-	if (!monitor_is_final(-*fd))
+	if (!why && !monitor_is_final(-*fd))
 		return *fd;
-	monitor_refuse(monitor_refusal(-*fd));
+	monitor_refuse(why ? why : monitor_refusal(-*fd));
 	return -EOPNOTSUPP;
 }
 

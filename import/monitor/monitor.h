@@ -47,8 +47,8 @@ struct watch {
 /*
  * Whether the process can have watches.  No if CLIMPORT_KEEP_HOST is 0 or off, if the system
  * refuses userfaultfd(2), if the process has restricted its system calls since climport was
- * loaded, or if the program has closed the monitor's descriptor.  CLIMPORT_LOG=debug shows the
- * cause once.
+ * loaded, if the program has a userfaultfd of its own, or if the program has closed the monitor's
+ * descriptor.  The answer is found once, and may become no.  CLIMPORT_LOG=debug shows the cause.
  */
 bool monitor_is_available(void);
 
@@ -81,7 +81,8 @@ void watch_put(struct watch *watch);
 /*
  * @told is called for each watch that becomes stale, soon, with the watch's range: on a thread of
  * the monitor which may sleep, unmap memory and call all functions above.  Watches of a range may
- * be new by then, so @told asks watch_is_current().  One function for the process.
+ * be new by then, so @told asks watch_is_current().  One function for the process, set before the
+ * first watch.
  */
 typedef void (*monitor_told_fn)(uintptr_t address, size_t size);
 void monitor_on_stale(monitor_told_fn told);

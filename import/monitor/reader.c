@@ -95,7 +95,7 @@ static int reader_take(int fd)
 {
 	int process, own;
 
-	if (close_range(0, UINT_MAX, CLOSE_RANGE_UNSHARE))
+	if (syscall(SYS_close_range, 0, UINT_MAX, CLOSE_RANGE_UNSHARE))
 		return -errno;
 	process = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (process < 0)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "import/monitor/uffd.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,6 +20,30 @@
 #define UFFD_FEATURES                                                                      \
 	(UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP | \
 	 UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EXACT_ADDRESS)
+
+/* The target of a descriptor's link. */
+static bool uffd_is_link(int directory, const char *name)
+{
+	static const char target[] = "anon_inode:[userfaultfd]";
+	char text[sizeof(target)];
+	ssize_t length = readlinkat(directory, name, text, sizeof(text));
+
+	return length == (ssize_t)sizeof(target) - 1 && !memcmp(text, target, (size_t)length);
+}
+
+bool uffd_is_open(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	struct dirent *entry;
+	bool found = false;
+
+	if (!directory)
+		return false;
+	while (!found && (entry = readdir(directory)))
+		found = uffd_is_link(dirfd(directory), entry->d_name);
+	closedir(directory);
+	return found;
+}
 
 /* For faults in user mode alone an ordinary user needs no privilege. */
 static int uffd_create(void)

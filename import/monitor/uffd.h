@@ -3,7 +3,7 @@
 #ifndef IMPORT_MONITOR_UFFD_H
 #define IMPORT_MONITOR_UFFD_H
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum uffd_kind {
@@ -18,6 +18,9 @@ struct uffd_change {
 	enum uffd_kind kind;
 	uintptr_t start, end;
 };
+
+/* Whether the process has a userfaultfd open.  Reads /proc/self/fd. */
+bool uffd_is_open(void);
 
 /*
  * A descriptor, never a standard one, which does not block; or a negative errno: -ENOSYS and

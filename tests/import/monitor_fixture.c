@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "monitor_fixture.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "harness.h"
 #include "process.h"
@@ -78,4 +81,24 @@ size_t monitor_fixture_registered(const char *p, size_t size)
 	}
 	fclose(maps);
 	return sum;
+}
+
+int monitor_fixture_count(pid_t thread, const char *text)
+{
+	char path[64], link[PATH_MAX];
+	struct dirent *entry;
+	int count = 0;
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/fd", (int)thread);
+	directory = opendir(path);
+	EXPECT(directory);
+	while ((entry = readdir(directory))) {
+		ssize_t length = readlinkat(dirfd(directory), entry->d_name, link, sizeof(link));
+
+		if (length > 0)
+			count += memmem(link, (size_t)length, text, strlen(text)) != NULL;
+	}
+	closedir(directory);
+	return count;
 }

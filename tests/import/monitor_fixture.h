@@ -4,6 +4,7 @@
 #define TESTS_IMPORT_MONITOR_FIXTURE_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "import/monitor/monitor.h"
 
@@ -21,5 +22,8 @@ struct watch monitor_fixture_watch(const char *p, size_t size);
 
 /* Bytes of the range registered with a userfaultfd. */
 size_t monitor_fixture_registered(const char *p, size_t size);
+
+/* Descriptors of the thread's table whose files have @text in their names. */
+int monitor_fixture_count(pid_t thread, const char *text);
 
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness.h"
 #include "monitor_fixture.h"
+#include "process.h"
 
 #define SIZE ((size_t)1 << 20)
 
@@ -85,11 +88,8 @@ static int watched_free(char *p)
 static int watched_in_vfork(char *p)
 {
 	int status = -1;
-	pid_t child;
+	pid_t child = vfork();
 
-	if (!strcmp(SANITIZER, "thread"))
-		test_skip("the thread sanitizer's vfork() is fork()");
-	child = vfork();
 	if (!child)
 		_exit(munmap(p, PAGE));
 	return waitpid(child, &status, 0) != child || status;
@@ -117,6 +117,8 @@ TEST_EACH(change, struct change, changes, "A watch is stale once a page of the r
 	char *p, *other;
 
 	monitor_fixture_needed();
+	if (row->make == watched_in_vfork && !strcmp(SANITIZER, "thread"))
+		test_skip("the thread sanitizer's vfork() is fork()");
 	p = monitor_fixture_map(SIZE);
 	other = monitor_fixture_map(SIZE);
 	watch = monitor_fixture_watch(p, SIZE);
@@ -206,4 +208,357 @@ TEST(put, "A watch that was put is not current, and may be put again.")
 	watch_put(&watch);
 	watch_put(&copy);
 	monitor_fixture_unmap(p, SIZE);
+}
+
+struct refused {
+	const char *name;
+	char *(*create)(void); /* SIZE bytes; NULL: not to be had here */
+	int error;
+};
+
+static char *refused_map(int protection, int flags, int fd)
+{
+	char *p = mmap(NULL, SIZE, protection, flags, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static char *refused_shared(void)
+{
+	return refused_map(PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
+}
+
+static char *refused_memfd(int flags)
+{
+	int fd = memfd_create("memory", MFD_CLOEXEC);
+	char *p;
+
+	EXPECT(fd >= 0 && !ftruncate(fd, SIZE));
+	p = refused_map(PROT_READ | PROT_WRITE, flags, fd);
+	close(fd);
+	return p;
+}
+
+static char *refused_memfd_shared(void)
+{
+	return refused_memfd(MAP_SHARED);
+}
+
+static char *refused_memfd_private(void)
+{
+	return refused_memfd(MAP_PRIVATE);
+}
+
+static char *refused_huge(void)
+{
+	return refused_map(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1);
+}
+
+static char *refused_read_only(void)
+{
+	return refused_map(PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+}
+
+static char *refused_hole(void)
+{
+	char *p = refused_map(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	EXPECT(!munmap(p + SIZE / 2, PAGE));
+	return p;
+}
+
+static char *refused_file_inside(void)
+{
+	char *p = refused_map(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1),
+	     *file = refused_memfd(MAP_PRIVATE);
+
+	EXPECT(mremap(file, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, p + SIZE / 2) ==
+	       p + SIZE / 2);
+	return p;
+}
+
+static const struct refused refusals[] = {
+	{ "shared", refused_shared, -EOPNOTSUPP },
+	{ "memfd_shared", refused_memfd_shared, -EOPNOTSUPP },
+	{ "memfd_private", refused_memfd_private, -EOPNOTSUPP },
+	{ "huge", refused_huge, -EOPNOTSUPP },
+	{ "read_only", refused_read_only, -EOPNOTSUPP },
+	{ "hole", refused_hole, -EFAULT },
+	{ "file_inside", refused_file_inside, -EOPNOTSUPP },
+};
+
+TEST_EACH(refused, struct refused, refusals,
+	  "Memory that can change without an event is not watched.")
+{
+	struct watch watch = { 0 };
+	char *p;
+
+	monitor_fixture_needed();
+	p = row->create();
+	if (!p)
+		test_skip("no such memory here");
+	EXPECT_EQ(monitor_watch((uintptr_t)p, SIZE, &watch), row->error);
+	EXPECT(!watch.number);
+	EXPECT_EQ(monitor_fixture_registered(p, SIZE), 0);
+	munmap(p, SIZE);
+}
+
+/* The kernel lets the stack grow where the program writes. */
+TEST(stack, "The stack of the first thread is not watched.")
+{
+	volatile char large[2 * SIZE];
+	struct watch watch;
+
+	monitor_fixture_needed();
+	for (size_t i = 0; i < sizeof(large); i += PAGE)
+		large[i] = 1;
+	EXPECT_EQ(monitor_watch((uintptr_t)large, sizeof(large), &watch), -EOPNOTSUPP);
+}
+
+TEST(sizes, "A range of 64 KiB is watched, a smaller, an empty or an endless range is refused.")
+{
+	struct watch watch;
+	char *p;
+
+	monitor_fixture_needed();
+	p = monitor_fixture_map(SIZE);
+	EXPECT_EQ(monitor_watch((uintptr_t)p, MONITOR_MIN_SIZE - 1, &watch), -EOPNOTSUPP);
+	EXPECT_EQ(monitor_watch((uintptr_t)p, 0, &watch), -EINVAL);
+	EXPECT_EQ(monitor_watch((uintptr_t)p, SIZE_MAX, &watch), -ERANGE);
+	EXPECT_EQ(monitor_watch(UINTPTR_MAX - SIZE, SIZE, &watch), -ERANGE);
+	watch = monitor_fixture_watch(p, MONITOR_MIN_SIZE);
+	watch_put(&watch);
+	monitor_fixture_unmap(p, SIZE);
+}
+
+TEST(rounding, "A watch has the whole pages of its first and its last byte, and no other page.")
+{
+	const size_t inside = SIZE - 2 * PAGE - 200;
+	struct watch watch;
+	char *p;
+
+	monitor_fixture_needed();
+	p = monitor_fixture_map(SIZE);
+	watch = monitor_fixture_watch(p + PAGE + 100, inside);
+	EXPECT_EQ(monitor_fixture_registered(p, SIZE), SIZE - 2 * PAGE);
+	EXPECT(!munmap(p, PAGE) && !munmap(p + SIZE - PAGE, PAGE));
+	EXPECT(watch_is_current(&watch));
+	EXPECT(!munmap(p + SIZE - 2 * PAGE, PAGE));
+	EXPECT(!watch_is_current(&watch));
+	watch_put(&watch);
+	monitor_fixture_unmap(p, SIZE);
+}
+
+/* Mappings with different flags are not merged. */
+TEST(several_mappings, "A watch has a range of several mappings.")
+{
+	struct watch watch;
+	char *p;
+
+	monitor_fixture_needed();
+	p = monitor_fixture_map(SIZE);
+	EXPECT(!madvise(p + SIZE / 4, SIZE / 2, MADV_DONTDUMP));
+	watch = monitor_fixture_watch(p, SIZE);
+	EXPECT_EQ(monitor_fixture_registered(p, SIZE), SIZE);
+	EXPECT(!munmap(p + SIZE / 2, PAGE));
+	EXPECT(!watch_is_current(&watch));
+	watch_put(&watch);
+	EXPECT_EQ(monitor_fixture_registered(p, SIZE), 0);
+	monitor_fixture_unmap(p, SIZE);
+}
+
+TEST(heap, "A watch of the heap is stale when the heap shrinks.")
+{
+	struct watch watch;
+	char *p, *before;
+
+	monitor_fixture_needed();
+	before = sbrk(SIZE);
+	if (before == (char *)-1)
+		test_skip("the heap does not grow");
+	p = (char *)(((uintptr_t)before + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
+	watch = monitor_fixture_watch(p, SIZE / 2);
+	EXPECT(!brk(p + SIZE / 4));
+	EXPECT(!watch_is_current(&watch));
+	EXPECT(!brk(before + SIZE));
+	EXPECT(!watch_is_current(&watch));
+	watch_put(&watch);
+	EXPECT(!brk(before));
+}
+
+TEST(overlap, "Of two watches that share pages, each keeps what the other no longer needs.")
+{
+	struct watch low, high, both;
+	char *p;
+
+	monitor_fixture_needed();
+	p = monitor_fixture_map(SIZE);
+	low = monitor_fixture_watch(p, SIZE / 2);
+	high = monitor_fixture_watch(p + SIZE / 4, SIZE / 2);
+	both = monitor_fixture_watch(p, SIZE);
+	watch_put(&both);
+	EXPECT_EQ(monitor_fixture_registered(p, SIZE), SIZE / 4 * 3);
+	watch_put(&low);
+	EXPECT_EQ(monitor_fixture_registered(p, SIZE / 4), 0);
+	EXPECT_EQ(monitor_fixture_registered(p + SIZE / 4, SIZE / 2), SIZE / 2);
+	EXPECT(!munmap(p, PAGE));
+	EXPECT(watch_is_current(&high));
+	EXPECT(!munmap(p + SIZE / 4, PAGE));
+	EXPECT(!watch_is_current(&high));
+	watch_put(&high);
+	EXPECT_EQ(monitor_fixture_registered(p, SIZE), 0);
+	monitor_fixture_unmap(p, SIZE);
+}
+
+TEST(inside, "A watch inside of another is not affected when the outer watch is stale, or put.")
+{
+	struct watch outer, inner;
+	char *p;
+
+	monitor_fixture_needed();
+	p = monitor_fixture_map(SIZE);
+	outer = monitor_fixture_watch(p, SIZE);
+	inner = monitor_fixture_watch(p + SIZE / 4, SIZE / 4);
+	EXPECT(!munmap(p + SIZE / 2, PAGE));
+	EXPECT(!watch_is_current(&outer));
+	EXPECT(watch_is_current(&inner));
+	watch_put(&outer);
+	EXPECT_EQ(monitor_fixture_registered(p, SIZE), SIZE / 4);
+	EXPECT(watch_is_current(&inner));
+	EXPECT(!munmap(p + SIZE / 4, PAGE));
+	EXPECT(!watch_is_current(&inner));
+	watch_put(&inner);
+	EXPECT_EQ(monitor_fixture_registered(p, SIZE), 0);
+	monitor_fixture_unmap(p, SIZE);
+}
+
+TEST(again, "A new watch of memory at an address is current while an old watch there is stale.")
+{
+	struct watch before, after;
+	char *p;
+
+	monitor_fixture_needed();
+	p = monitor_fixture_map(SIZE);
+	before = monitor_fixture_watch(p, SIZE);
+	EXPECT(!watched_map_over(p));
+	after = monitor_fixture_watch(p, SIZE);
+	EXPECT(!watch_is_current(&before));
+	watch_put(&before);
+	EXPECT(watch_is_current(&after));
+	EXPECT_EQ(monitor_fixture_registered(p, SIZE), SIZE);
+	EXPECT(!munmap(p, PAGE));
+	EXPECT(!watch_is_current(&after));
+	watch_put(&after);
+	monitor_fixture_unmap(p, SIZE);
+}
+
+/* Under madvise() the pages go after the event: a watch in between would have the old pages. */
+TEST(emptied, "Memory that madvise() emptied a moment ago is not watched, and later is.")
+{
+	struct watch watch;
+	char *p;
+
+	monitor_fixture_needed();
+	p = monitor_fixture_map(SIZE);
+	watch = monitor_fixture_watch(p, SIZE);
+	EXPECT(!watched_dontneed(p));
+	watch_put(&watch);
+	EXPECT_EQ(monitor_watch((uintptr_t)p, SIZE, &watch), -EAGAIN);
+	watch = monitor_fixture_watch(p, SIZE);
+	watch_put(&watch);
+	monitor_fixture_unmap(p, SIZE);
+}
+
+TEST(budget, "Watches beyond 1,024 are refused until a watch is put.")
+{
+	static struct watch watches[MONITOR_MAX_WATCHES];
+	struct watch more;
+	char *p;
+
+	monitor_fixture_needed();
+	p = monitor_fixture_map(SIZE);
+	for (int i = 0; i < MONITOR_MAX_WATCHES; i++)
+		watches[i] = monitor_fixture_watch(p, SIZE);
+	EXPECT_EQ(monitor_watch((uintptr_t)p, SIZE, &more), -ENOSPC);
+	watch_put(&watches[7]);
+	more = monitor_fixture_watch(p, SIZE);
+	watch_put(&more);
+	for (int i = 0; i < MONITOR_MAX_WATCHES; i++)
+		watch_put(&watches[i]);
+	EXPECT_EQ(monitor_fixture_registered(p, SIZE), 0);
+	monitor_fixture_unmap(p, SIZE);
+}
+
+static struct {
+	_Atomic uintptr_t at;
+	_Atomic size_t size;
+	_Atomic int calls;
+	char *_Atomic to_unmap;
+	char thread[16];
+} told;
+
+static void told_note(uintptr_t at, size_t size)
+{
+	char *other = told.to_unmap;
+
+	pthread_getname_np(pthread_self(), told.thread, sizeof(told.thread));
+	if (other)
+		munmap(other, SIZE);
+	told.at = at;
+	told.size = size;
+	told.calls++;
+}
+
+static bool told_is_called(void *calls)
+{
+	return told.calls >= *(int *)calls;
+}
+
+TEST(told, "The owner is told the range of a stale watch, once, and not by the reader of events.")
+{
+	struct watch watch;
+	int calls;
+	char *p;
+
+	monitor_fixture_needed();
+	calls = told.calls + 1;
+	monitor_on_stale(told_note);
+	p = monitor_fixture_map(SIZE);
+	watch = monitor_fixture_watch(p, SIZE);
+	EXPECT(!munmap(p, PAGE));
+	EXPECT(process_settles(told_is_called, &calls));
+	EXPECT_EQ(told.at, (uintptr_t)p);
+	EXPECT_EQ(told.size, SIZE);
+	EXPECT(!strcmp(told.thread, "climport-stale"));
+	EXPECT(!munmap(p + PAGE, PAGE));
+	EXPECT(!watch_is_current(&watch));
+	EXPECT_EQ(told.calls, calls);
+	watch_put(&watch);
+	monitor_on_stale(NULL);
+	monitor_fixture_unmap(p, SIZE);
+}
+
+TEST(told_unmaps, "The owner may unmap watched memory when told of a stale watch.")
+{
+	struct watch watch, other;
+	int calls;
+	char *p, *q;
+
+	monitor_fixture_needed();
+	calls = told.calls + 2;
+	p = monitor_fixture_map(SIZE);
+	q = monitor_fixture_map(SIZE);
+	told.to_unmap = q;
+	monitor_on_stale(told_note);
+	watch = monitor_fixture_watch(p, SIZE);
+	other = monitor_fixture_watch(q, SIZE);
+	EXPECT(!munmap(p, PAGE));
+	EXPECT(process_settles(told_is_called, &calls));
+	EXPECT(!watch_is_current(&other));
+	told.to_unmap = NULL;
+	monitor_on_stale(NULL);
+	watch_put(&watch);
+	watch_put(&other);
+	monitor_fixture_unmap(p, SIZE);
+	monitor_fixture_unmap(q, SIZE);
 }

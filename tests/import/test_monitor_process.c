@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory monitor and what a program does to its process. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "monitor_fixture.h"
+#include "process.h"
+
+#define SIZE ((size_t)1 << 20)
+#define PATIENCE_S 60
+
+/* A test whose process is another: a process that hangs is killed. */
+static void process_in_child(void (*body)(void))
+{
+	monitor_fixture_needed();
+	test_in_child(body);
+}
+
+/* The thread with the name; 0: no such thread. */
+static pid_t process_find_thread(const char *name)
+{
+	DIR *directory = opendir("/proc/self/task");
+	struct dirent *entry;
+	pid_t found = 0;
+
+	EXPECT(directory);
+	while (!found && (entry = readdir(directory))) {
+		char path[64], line[64] = "";
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", entry->d_name);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fgets(line, sizeof(line), file) && !strncmp(line, name, strlen(name)))
+			found = atoi(entry->d_name);
+		fclose(file);
+	}
+	closedir(directory);
+	return found;
+}
+
+/* A line of the thread's status. */
+static void process_status(pid_t thread, const char *key, char *value, size_t size)
+{
+	char path[64], line[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)thread);
+	file = fopen(path, "re");
+	EXPECT(file);
+	while (fgets(line, sizeof(line), file))
+		if (!strncmp(line, key, strlen(key)))
+			snprintf(value, size, "%.60s", line + strlen(key));
+	fclose(file);
+}
+
+static void child_has_its_own(void)
+{
+	struct watch watch, inherited;
+	int status = -1;
+	pid_t child;
+	char *p;
+
+	alarm(PATIENCE_S);
+	p = monitor_fixture_map(SIZE);
+	inherited = monitor_fixture_watch(p, SIZE);
+	EXPECT_EQ(monitor_fixture_count(gettid(), "userfaultfd"), 1);
+	child = fork();
+	if (!child) {
+		alarm(PATIENCE_S);
+		if (watch_is_current(&inherited) || monitor_fixture_count(gettid(), "userfaultfd"))
+			_exit(1);
+		watch_put(&inherited);
+		watch = monitor_fixture_watch(p, SIZE);
+		munmap(p, PAGE);
+		if (watch_is_current(&watch))
+			_exit(2);
+		watch_put(&watch);
+		_exit(process_find_thread("climport-watch") ? 0 : 3);
+	}
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
+	EXPECT(watch_is_current(&inherited));
+	munmap(p, PAGE);
+	EXPECT(!watch_is_current(&inherited));
+}
+
+TEST(after_fork,
+     "A child has no watch and no descriptor of its parent, and has watches of its own.")
+{
+	process_in_child(child_has_its_own);
+}
+
+/* As a child that did not run the handlers of fork(). */
+static void child_without_handlers(void)
+{
+	struct watch watch, inherited;
+	int status = -1;
+	pid_t child;
+	char *p;
+
+	alarm(PATIENCE_S);
+	p = monitor_fixture_map(SIZE);
+	inherited = monitor_fixture_watch(p, SIZE);
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (!child) {
+		if (watch_is_current(&inherited))
+			_exit(1);
+		if (monitor_watch((uintptr_t)p, SIZE, &watch))
+			_exit(2);
+		munmap(p, PAGE);
+		_exit(watch_is_current(&watch) ? 3 : 0);
+	}
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
+	EXPECT(watch_is_current(&inherited));
+}
+
+TEST(bare_fork, "A child whose handlers of fork() did not run has watches of its own.")
+{
+	if (strcmp(SANITIZER, ""))
+		test_skip("a sanitizer has handlers of fork()");
+	process_in_child(child_without_handlers);
+}
+
+static void closed_all(void)
+{
+	struct watch watch, more;
+	char *p, *q;
+
+	alarm(PATIENCE_S);
+	p = monitor_fixture_map(SIZE);
+	q = monitor_fixture_map(SIZE);
+	watch = monitor_fixture_watch(p, SIZE);
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+	EXPECT(!watch_is_current(&watch));
+	EXPECT(!munmap(p, PAGE));
+	EXPECT(!monitor_is_available());
+	EXPECT(!strcmp(monitor_describe(), "the program has closed the descriptor"));
+	EXPECT_EQ(monitor_watch((uintptr_t)q, SIZE, &more), -EOPNOTSUPP);
+	watch_put(&watch);
+	EXPECT(!munmap(p + PAGE, PAGE));
+}
+
+TEST(closed, "Where the program has closed all descriptors watches are stale, and nobody waits.")
+{
+	process_in_child(closed_all);
+}
+
+static void closed_and_used_again(void)
+{
+	struct watch watch;
+	int others[64];
+	char *p;
+
+	alarm(PATIENCE_S);
+	p = monitor_fixture_map(SIZE);
+	watch = monitor_fixture_watch(p, SIZE);
+	for (int fd = 3; fd < 64; fd++)
+		close(fd);
+	for (int fd = 3; fd < 64; fd++)
+		others[fd] = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	EXPECT(!watch_is_current(&watch));
+	watch_put(&watch);
+	EXPECT(!munmap(p, PAGE));
+	for (int fd = 3; fd < 64; fd++)
+		EXPECT(others[fd] < 0 || fcntl(others[fd], F_GETFD) == FD_CLOEXEC);
+}
+
+TEST(number_used_again, "Another userfaultfd at the number of the descriptor is left alone.")
+{
+	process_in_child(closed_and_used_again);
+}
+
+/* A process that does not share memory holds the parent's userfaultfd open. */
+static void closed_with_a_child(void)
+{
+	struct watch watch;
+	int fds[2];
+	pid_t child;
+	char *p;
+
+	alarm(PATIENCE_S);
+	p = monitor_fixture_map(SIZE);
+	watch = monitor_fixture_watch(p, SIZE);
+	EXPECT(!pipe(fds));
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (!child) {
+		char byte;
+
+		close(fds[1]);
+		_exit(read(fds[0], &byte, 1) != 0);
+	}
+	close(fds[0]);
+	for (int fd = 3; fd < 1024; fd++)
+		if (fd != fds[1])
+			close(fd);
+	EXPECT(!munmap(p, SIZE));
+	EXPECT(!watch_is_current(&watch));
+	close(fds[1]);
+	EXPECT_EQ(waitpid(child, NULL, 0), child);
+}
+
+TEST(closed_but_inherited, "No thread waits for ever for a descriptor that a child still has.")
+{
+	process_in_child(closed_with_a_child);
+}
+
+static void made_to_block(void)
+{
+	struct watch watch;
+	char *p;
+
+	alarm(PATIENCE_S);
+	p = monitor_fixture_map(SIZE);
+	watch = monitor_fixture_watch(p, SIZE);
+	for (int fd = 3; fd < 1024; fd++)
+		fcntl(fd, F_SETFL, 0);
+	for (int i = 0; i < 3; i++)
+		EXPECT(!munmap(p + (ptrdiff_t)i * PAGE, PAGE));
+	EXPECT(!watch_is_current(&watch));
+	watch_put(&watch);
+	watch = monitor_fixture_watch(p + SIZE / 2, SIZE / 2);
+	EXPECT(!munmap(p + SIZE / 2, PAGE));
+	EXPECT(!watch_is_current(&watch));
+}
+
+TEST(blocking, "The monitor works on where the program has made all descriptors block.")
+{
+	process_in_child(made_to_block);
+}
+
+static void reader_look(void)
+{
+	char blocked[64] = "";
+	int files[2];
+	pid_t reader;
+	char *p, byte;
+
+	alarm(PATIENCE_S);
+	EXPECT(!pipe(files));
+	p = monitor_fixture_map(SIZE);
+	monitor_fixture_watch(p, SIZE);
+	reader = process_find_thread("climport-watch");
+	EXPECT(reader > 0);
+	EXPECT_EQ(monitor_fixture_count(reader, ""), 1);
+	close(files[1]);
+	EXPECT_EQ(read(files[0], &byte, 1), 0);
+	process_status(reader, "SigBlk:", blocked, sizeof(blocked));
+	EXPECT(strstr(blocked, "fffffffe7ffbfeff") || strstr(blocked, "fffffffffffbfeff") ||
+	       strstr(blocked, "fffffffe3ffbfeff"));
+}
+
+TEST(reader, "The reader of events takes no signal, and keeps no file of the program open.")
+{
+	process_in_child(reader_look);
+}
+
+static void *real_time_watch(void *p)
+{
+	const struct sched_param first = { .sched_priority = 1 };
+
+	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &first))
+		return NULL;
+	monitor_fixture_watch(p, SIZE);
+	return p;
+}
+
+static void begun_in_real_time(void)
+{
+	pthread_t thread;
+	void *done;
+	char *p;
+
+	alarm(PATIENCE_S);
+	p = monitor_fixture_map(SIZE);
+	EXPECT(!pthread_create(&thread, NULL, real_time_watch, p));
+	pthread_join(thread, &done);
+	if (!done)
+		test_skip("no threads in real time");
+	EXPECT_EQ(sched_getscheduler(process_find_thread("climport-watch")), SCHED_OTHER);
+}
+
+TEST(real_time, "The reader of events does not run in real time for a thread that does.")
+{
+	process_in_child(begun_in_real_time);
+}
+
+static void watch_when_turned_off(void)
+{
+	int threads = process_count_threads();
+	struct watch watch;
+	char *p;
+
+	setenv("CLIMPORT_KEEP_HOST", "0", 1);
+	p = monitor_fixture_map(SIZE);
+	EXPECT(!monitor_is_available());
+	EXPECT(!strcmp(monitor_describe(), "CLIMPORT_KEEP_HOST"));
+	EXPECT_EQ(monitor_watch((uintptr_t)p, SIZE, &watch), -EOPNOTSUPP);
+	EXPECT_EQ(process_count_threads(), threads);
+}
+
+TEST(turned_off, "CLIMPORT_KEEP_HOST=0 turns the monitor off, and no thread starts.")
+{
+	test_in_child(watch_when_turned_off);
+}
+
+static void is_asked_only(void)
+{
+	int descriptors = process_count_descriptors(), threads = process_count_threads();
+
+	EXPECT(monitor_is_available());
+	EXPECT_EQ(process_count_threads(), threads);
+	EXPECT_EQ(process_count_descriptors(), descriptors);
+}
+
+TEST(asked, "The question whether there is a monitor starts no thread and keeps no descriptor.")
+{
+	process_in_child(is_asked_only);
+}
+
+static int program_userfaultfd(char *p)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .range = { (uintptr_t)p, SIZE },
+					 .mode = UFFDIO_REGISTER_MODE_MISSING };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+
+	EXPECT(fd >= 0 && !ioctl(fd, UFFDIO_API, &api));
+	EXPECT(!ioctl(fd, UFFDIO_REGISTER, &range));
+	return fd;
+}
+
+static void program_first(void)
+{
+	program_userfaultfd(monitor_fixture_map(SIZE));
+	EXPECT(!monitor_is_available());
+	EXPECT(!strcmp(monitor_describe(), "the program uses userfaultfd(2)"));
+}
+
+TEST(program_first, "In a program that has a userfaultfd no memory is watched.")
+{
+	process_in_child(program_first);
+}
+
+/* "um": registered for missing pages. */
+static bool is_registered_for_missing(const char *p)
+{
+	FILE *maps = fopen("/proc/self/smaps", "re");
+	unsigned long from, to;
+	bool is_here = false, found = false;
+	char line[4352];
+
+	EXPECT(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			is_here = from <= (uintptr_t)p && (uintptr_t)p < to;
+		else if (is_here && !strncmp(line, "VmFlags:", 8))
+			found |= strstr(line, " um") != NULL;
+	}
+	fclose(maps);
+	return found;
+}
+
+static void program_later(void)
+{
+	struct watch watch, refused;
+	char *p, *q;
+
+	p = monitor_fixture_map(SIZE);
+	q = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	watch = monitor_fixture_watch(p, SIZE);
+	program_userfaultfd(q);
+	EXPECT_EQ(monitor_watch((uintptr_t)q, SIZE, &refused), -EBUSY);
+	EXPECT(is_registered_for_missing(q));
+	EXPECT(watch_is_current(&watch));
+}
+
+TEST(program_later, "Memory that the program's userfaultfd has is not watched, and stays so.")
+{
+	process_in_child(program_later);
+}
+
+/* The program unmaps watched memory, and its userfaultfd has the address. */
+static void program_takes_over(void)
+{
+	struct watch watch;
+	char *p;
+
+	p = monitor_fixture_map(SIZE);
+	watch = monitor_fixture_watch(p, SIZE);
+	EXPECT(mmap(p, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		    0) == p);
+	program_userfaultfd(p);
+	EXPECT(!watch_is_current(&watch));
+	watch_put(&watch);
+	EXPECT(is_registered_for_missing(p));
+}
+
+TEST(program_takes_over, "The end of a stale watch leaves the userfaultfd of the program alone.")
+{
+	process_in_child(program_takes_over);
+}
+
+/* Ends the process for the system call. */
+static void filter_enter(int number)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(*code), code };
+
+	EXPECT(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		test_skip("no filters of system calls");
+}
+
+static void watch_when_filtered(void)
+{
+	filter_enter(SYS_userfaultfd);
+	EXPECT(!monitor_is_available());
+	EXPECT(!strcmp(monitor_describe(), "the process has restricted its system calls"));
+}
+
+TEST(filtered, "In a process that has restricted its system calls userfaultfd(2) is not called.")
+{
+	test_in_child(watch_when_filtered);
+}
+
+static void *cancelled_watch(void *arg)
+{
+	struct watch watch;
+
+	pthread_cancel(pthread_self());
+	if (monitor_watch((uintptr_t)arg, SIZE, &watch) || !watch_is_current(&watch))
+		return NULL;
+	watch_put(&watch);
+	monitor_describe();
+	return arg;
+}
+
+TEST(cancelled, "A thread that is cancelled is not cancelled in the monitor.")
+{
+	pthread_t thread;
+	void *done;
+	char *p;
+
+	monitor_fixture_needed();
+	p = monitor_fixture_map(SIZE);
+	EXPECT(!pthread_create(&thread, NULL, cancelled_watch, p));
+	pthread_join(thread, &done);
+	EXPECT(done == p);
+	monitor_fixture_unmap(p, SIZE);
+}
+
+static void *busy_unmapper(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		struct watch watch;
+		char *p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0);
+
+		if (p == MAP_FAILED)
+			continue;
+		monitor_watch((uintptr_t)p, SIZE, &watch);
+		munmap(p, SIZE);
+		watch_put(&watch);
+	}
+	return NULL;
+}
+
+/* Each child ends while threads unmap; the sanitizers' exit handlers take their time. */
+TEST(exit_while_busy, "A process ends while its threads unmap watched memory.")
+{
+	monitor_fixture_needed();
+	for (int i = 0; i < 10; i++) {
+		int status = -1;
+		pid_t child = fork();
+
+		if (!child) {
+			const struct timespec ms = { 0, 1000000 * (i + 1) };
+			pthread_t thread;
+
+			alarm(PATIENCE_S);
+			for (int t = 0; t < 3; t++)
+				pthread_create(&thread, NULL, busy_unmapper, NULL);
+			nanosleep(&ms, NULL);
+			_exit(0);
+		}
+		EXPECT_EQ(waitpid(child, &status, 0), child);
+		EXPECT_EQ(status, 0);
+	}
+}
+
+static void *forked_unmapper(void *arg)
+{
+	atomic_bool *is_over = arg;
+
+	while (!atomic_load(is_over)) {
+		struct watch watch = { 0 };
+		char *p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0);
+
+		monitor_watch((uintptr_t)p, SIZE, &watch);
+		munmap(p, SIZE);
+		watch_put(&watch);
+	}
+	return NULL;
+}
+
+static void forked_while_busy(void)
+{
+	static atomic_bool is_over;
+	pthread_t threads[2];
+
+	alarm(PATIENCE_S);
+	for (int t = 0; t < 2; t++)
+		EXPECT(!pthread_create(&threads[t], NULL, forked_unmapper, &is_over));
+	for (int i = 0; i < 50; i++) {
+		int status = -1;
+		pid_t child = fork();
+
+		if (!child) {
+			char *p = monitor_fixture_map(SIZE);
+			struct watch watch = monitor_fixture_watch(p, SIZE);
+
+			munmap(p, SIZE);
+			_exit(watch_is_current(&watch));
+		}
+		EXPECT_EQ(waitpid(child, &status, 0), child);
+		EXPECT_EQ(status, 0);
+	}
+	atomic_store(&is_over, true);
+	for (int t = 0; t < 2; t++)
+		pthread_join(threads[t], NULL);
+}
+
+TEST(fork_while_busy, "Children that are forked while threads unmap have working watches.")
+{
+	process_in_child(forked_while_busy);
+}

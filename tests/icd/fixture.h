@@ -82,8 +82,8 @@ cl_mem fixture_create_image(cl_mem_object_type type, cl_mem buffer, size_t width
 cl_mem fixture_try_image(cl_mem_flags flags, cl_mem buffer, cl_int *err);
 
 /*
- * Whether @mem is an import, as an application sees: a forbidden call fails.  @mem must be a
- * buffer.
+ * Whether a forbidden call refuses @mem as an import.  The call's arguments are wrong, so the call
+ * fails for other objects too, with other errors.
  */
 bool fixture_is_import(cl_mem mem);
 

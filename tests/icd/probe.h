@@ -13,18 +13,17 @@
 #include <CL/cl_ext.h>
 #include <stdbool.h>
 
-extern char probe_cache[64];
+extern char probe_cache[64]; /* the directory of the test's cache */
 extern bool probe_on_pocl;
 
+/* Creates an empty cache, and removes the cache of the test before. */
 void probe_create_cache(void);
 
 /* Creates a cache for programs on PoCL, a real driver. */
 void probe_create_cache_for_pocl(void);
 
-/* Runs @program in a process with a newly loaded layer and driver. */
+/* Runs @program in a process with a newly loaded layer and driver.  Returns the program's result. */
 int probe_run_program(int (*program)(void));
-
-double probe_clock(void);
 
 /*
  * Runs @program, which returns 1 if the name of the extension is missing, without kept answers.  A
@@ -33,27 +32,26 @@ double probe_clock(void);
  */
 int probe_run_answered(int (*program)(void));
 
+/* Seconds of a monotonic clock. */
+double probe_clock(void);
+
+/* Queries of a program. */
 cl_platform_id probe_get_platform(void);
-
 bool probe_platform_reports(void);
-
 bool probe_device_reports(void);
 
 /*
- * Returns 0 if the platform reports the name, and the query leaves no thread, no child and no
- * descriptor.
+ * A program.  Returns 0 if the platform reports the name, and the query leaves no thread, no child
+ * and no descriptor.
  */
 int probe_query_platform(void);
-
-int probe_is_silent(void);
-
-int probe_count_kept(void);
 
 /* probe_query_platform() without probe processes: only a kept answer can give the name. */
 int probe_query_kept(void);
 
+/* Programs.  Return 0 if the device reports the name, the platform does not, or a platform exists. */
 int probe_query_device(void);
-
+int probe_is_silent(void);
 int probe_has_platform(void);
 
 /* Copies the layer into a folder of the cache, with @script as climport-probe. */
@@ -62,10 +60,14 @@ void probe_install_layer(const char *script);
 /* Makes the program load the layer of probe_install_layer(). */
 void probe_use_installed_layer(void);
 
+/* Programs on the layer of probe_install_layer(): 100 times probe_is_silent(), and a query. */
 int probe_silent_with_installed(void);
-
 int probe_query_with_installed(void);
 
+/* The number of entries in the cache's directory of results, with "." and "..". */
+int probe_count_kept(void);
+
+/* The number of lines in the file "ran" of the cache, which scripts write. */
 int probe_count_runs(void);
 
 #endif

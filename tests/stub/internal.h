@@ -51,6 +51,7 @@ struct object {
 
 void *object_create(enum stub_kind kind);
 void *object_get(const void *handle, enum stub_kind kind);
+
 /*
  * Returns the live object of @kind behind @object, or the first if @object is NULL.  Returns NULL
  * behind the last.
@@ -183,6 +184,7 @@ extern pthread_cond_t sched_changed;
 
 struct event *event_create(struct context *context, struct queue *queue, cl_command_type type);
 void stub_event_put(struct event *event);
+
 /*
  * Sets the status and wakes waiters.  The caller holds the lock, and calls callbacks_run() after
  * unlocking.
@@ -190,6 +192,7 @@ void stub_event_put(struct event *event);
 struct callback *event_change(struct event *event, cl_int status);
 void callbacks_run(struct event *event, struct callback *due);
 cl_int event_wait(struct event *event);
+
 /* event_change() and callbacks_run(), for callers without the lock. */
 void event_set_status(struct event *event, cl_int status);
 cl_int wait_list_check(struct context *context, cl_uint num, const cl_event *list);
@@ -236,10 +239,12 @@ struct queue {
 #define UWAIT U(num), U(list), U(event)
 
 void queue_put(struct queue *queue);
+
 /* Hands @op to the queue.  The queue takes over the op's memory objects, also on failure. */
 cl_int queue_submit(cl_command_queue handle, struct op *op, cl_uint num, const cl_event *list,
 		    cl_event *event, bool blocking);
 void queue_flush_event(struct event *event);
+
 /*
  * Returns NULL and an error unless @handle is a queue and each given @mem is an object of the
  * queue's context.
@@ -306,9 +311,9 @@ struct launch {
 	unsigned num_args;
 	struct arg arg[16];
 	size_t offset[3], global[3];
-	/* a native kernel: the arguments, and the offsets in the arguments */
+	/* A native kernel: its arguments, and the offsets of the objects' addresses in the arguments. */
 	void(CL_CALLBACK *native)(void *);
-	unsigned char *native_args; /* where the address of each object goes */
+	unsigned char *native_args;
 	size_t native_at[16];
 };
 

@@ -170,12 +170,12 @@ struct import_opaque {
 	size_t offset; /* of the region's first byte */
 	size_t size;   /* of the whole */
 	enum import_exporter_id exporter;
-	uint64_t kept; /* not 0: names memory of climport_alloc(), until the forget call */
+	uint64_t kept; /* not 0: names a registration that stays, until the forget call */
 };
 
 /*
- * @forget is called before kept memory is freed, on the thread that frees.  The process has one
- * @forget, the layer's.
+ * @forget is called before a registration ends, on any thread.  The process has one @forget, the
+ * layer's.
  */
 void import_on_forget(void (*forget)(uint64_t kept));
 

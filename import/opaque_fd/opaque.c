@@ -10,11 +10,13 @@
 #include "import/nvidia/cuda/cuda.h"
 #include "import/nvidia/rm/rm.h"
 #include "import/nvidia/vulkan/vulkan.h"
+#include "import/opaque_fd/opaque_cuda.h"
+#include "import/opaque_fd/opaque_host.h"
 #include "util/descriptor.h"
 #include "util/log.h"
 
 struct opaque {
-	struct opaque_hold cuda; /* CUDA's descriptor; without a cache, the descriptor below */
+	struct opaque_hold shared; /* a descriptor of a cache; without a cache, the one below */
 	int fd;
 	struct descriptor_id id;      /* of fd */
 	struct vulkan_memory *vulkan; /* NULL: the descriptor alone keeps the memory */
@@ -24,6 +26,7 @@ struct opaque {
 struct opaque_want {
 	const unsigned char *uuid;
 	unsigned int exporters; /* bits by enum import_exporter_id */
+	bool may_keep;		/* host memory that the program may write */
 };
 
 /* An exporter of host pages and of dma-bufs.  Both set @opaque's descriptor. */
@@ -33,6 +36,9 @@ struct opaque_exporter {
 			   struct opaque *opaque);
 	int (*import_dmabuf)(const unsigned char *uuid, int dmabuf, size_t size,
 			     struct opaque *opaque);
+	/* NULL, or opaque_host_get(): descriptors that stay after their imports. */
+	int (*get_kept)(const unsigned char *uuid, uintptr_t address, size_t size,
+			struct opaque_hold *hold);
 	/* NULL, or whether a device takes dma-bufs of any memory, of devices too. */
 	bool (*takes_all_dmabufs)(const unsigned char *uuid);
 };
@@ -61,8 +67,8 @@ static int opaque_vulkan_dmabuf(const unsigned char *uuid, int dmabuf, size_t si
 }
 
 static const struct opaque_exporter opaque_exporters[] = {
-	{ IMPORT_BY_RM, opaque_rm_host, opaque_rm_dmabuf, NULL },
-	{ IMPORT_BY_VULKAN, opaque_vulkan_host, opaque_vulkan_dmabuf, vulkan_takes_dmabufs },
+	{ IMPORT_BY_RM, opaque_rm_host, opaque_rm_dmabuf, opaque_host_get, NULL },
+	{ IMPORT_BY_VULKAN, opaque_vulkan_host, opaque_vulkan_dmabuf, NULL, vulkan_takes_dmabufs },
 };
 
 /*
@@ -84,10 +90,11 @@ static int opaque_by_cuda(const struct opaque_want *want, const struct cuda_rang
 			  uintptr_t address, size_t size, struct opaque *opaque,
 			  struct import_opaque *out)
 {
-	int ret = opaque_cuda_get(want->uuid, memory, address, size, &opaque->cuda);
+	int ret = opaque_cache_get(&opaque_cuda_caches, want->uuid, address, size, memory,
+				   &opaque->shared);
 
 	if (!ret)
-		opaque_cuda_describe(&opaque->cuda, out);
+		opaque_cache_describe(&opaque->shared, out);
 	return ret;
 }
 
@@ -97,8 +104,9 @@ static uintptr_t opaque_page_mask(void)
 }
 
 /*
- * Never shared by imports: a program may unmap the memory after the release of its buffer, and map
- * other memory there, before the driver has destroyed the buffer.
+ * Not shared by imports, unless the exporter notices changes of the memory: a program may unmap the
+ * memory after the release of its buffer, and map other memory there, before the driver has
+ * destroyed the buffer.
  */
 static int opaque_by_pages(const struct opaque_want *want, uintptr_t address, size_t size,
 			   struct opaque *opaque, struct import_opaque *out)
@@ -106,8 +114,14 @@ static int opaque_by_pages(const struct opaque_want *want, uintptr_t address, si
 	const struct opaque_exporter *exporter = opaque_exporter(want);
 	uintptr_t mask = opaque_page_mask(), base = address & ~mask;
 	size_t whole = ((address + size + mask) & ~mask) - base;
-	int ret = exporter->import_host(want->uuid, (void *)base, whole, opaque);
+	int ret;
 
+	if (want->may_keep && exporter->get_kept &&
+	    !exporter->get_kept(want->uuid, address, size, &opaque->shared)) {
+		opaque_cache_describe(&opaque->shared, out);
+		return 0;
+	}
+	ret = exporter->import_host(want->uuid, (void *)base, whole, opaque);
 	if (ret)
 		return ret;
 	descriptor_identify(opaque->fd, &opaque->id);
@@ -127,8 +141,8 @@ static int opaque_by_address(const struct opaque_want *want, uintptr_t address, 
 	struct cuda_range memory;
 	int ret;
 
-	if (opaque_cuda_find(want->uuid, address, size, &opaque->cuda)) {
-		opaque_cuda_describe(&opaque->cuda, out);
+	if (opaque_cache_find(&opaque_cuda_caches, want->uuid, address, size, &opaque->shared)) {
+		opaque_cache_describe(&opaque->shared, out);
 		return 0;
 	}
 	ret = cuda_identify(address, &memory);
@@ -177,8 +191,8 @@ static int opaque_by_dmabuf(const struct opaque_want *want, const struct import_
 
 static void opaque_put_resources(struct opaque *opaque)
 {
-	if (opaque->cuda.cache)
-		opaque_cuda_put(&opaque->cuda);
+	if (opaque->shared.cache)
+		opaque_cache_put(&opaque->shared);
 	if (opaque->fd >= 0)
 		descriptor_close(opaque->fd, &opaque->id);
 	vulkan_free(opaque->vulkan);
@@ -253,7 +267,11 @@ static int opaque_of_region(const struct opaque_want *want, const struct import_
 int opaque_get(const struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
 	       unsigned int exporters, struct opaque **opaque, struct import_opaque *out)
 {
-	const struct opaque_want want = { uuid, exporters };
+	const struct opaque_want want = {
+		.uuid = uuid,
+		.exporters = exporters,
+		.may_keep = region->fd < 0 && region->access & IMPORT_WRITE,
+	};
 	struct opaque *o = calloc(1, sizeof(*o));
 	struct descriptor_retry retry = { 0 };
 	struct import_opaque made = { 0 };
@@ -280,4 +298,26 @@ void opaque_put(struct opaque *opaque)
 		return;
 	opaque_put_resources(opaque);
 	free(opaque);
+}
+
+static _Atomic(opaque_forget_fn) opaque_forgetter;
+
+void opaque_on_forget(opaque_forget_fn forget)
+{
+	atomic_store(&opaque_forgetter, forget);
+}
+
+void opaque_forget(uint64_t kept)
+{
+	opaque_forget_fn forget = atomic_load(&opaque_forgetter);
+
+	if (forget)
+		forget(kept);
+}
+
+void opaque_stats(struct cache_stats *sum)
+{
+	*sum = (struct cache_stats){ 0 };
+	opaque_cache_add_stats(&opaque_cuda_caches, sum);
+	opaque_host_add_stats(sum);
 }

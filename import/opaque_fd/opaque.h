@@ -4,7 +4,7 @@
 #define IMPORT_OPAQUE_FD_OPAQUE_H
 
 #include "import/import.h"
-#include "import/opaque_fd/opaque_cuda.h"
+#include "import/opaque_fd/opaque_cache.h"
 
 struct opaque;
 
@@ -23,9 +23,10 @@ int opaque_hold(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t address, s
 		struct opaque_hold *hold);
 void opaque_release(struct opaque_hold *hold);
 
-/* See import_on_forget(). */
+/* See import_on_forget().  opaque_forget() calls @forget, if there is one, for @kept. */
 typedef void (*opaque_forget_fn)(uint64_t kept);
 void opaque_on_forget(opaque_forget_fn forget);
+void opaque_forget(uint64_t kept);
 
 /* The sum of all devices. */
 void opaque_stats(struct cache_stats *sum);

@@ -38,6 +38,7 @@ static const struct {
 	{ "cuMemUnmap", AT(unmap) },
 	{ "cuMemSetAccess", AT(set_access) },
 	{ "cuMemExportToShareableHandle", AT(share) },
+	{ "cuMemGetHandleForAddressRange", AT(get_handle) },
 };
 
 static const char *cuda_load(void)

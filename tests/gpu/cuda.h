@@ -58,6 +58,8 @@ struct cuda {
 		   unsigned long long flags);
 	int (*unmap)(uint64_t address, size_t size);
 	int (*set_access)(uint64_t address, size_t size, const struct access *access, size_t count);
+	int (*get_handle)(void *handle, uint64_t address, size_t size, int type,
+			  unsigned long long flags); /* cuMemGetHandleForAddressRange */
 	int (*share)(void *shareable, uint64_t handle, int type, unsigned long long flags);
 };
 

@@ -90,21 +90,27 @@ static void host_cycles(unsigned char *p, int count)
 	}
 }
 
+/* Registrations that are kept go with the memory. */
+static void host_cycles_on_new_memory(int count)
+{
+	struct host h;
+
+	host_alloc(&h, HOST_MMAP, RANGE);
+	random_fill(h.seen, RANGE);
+	host_cycles(h.memory, count);
+	EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
+	host_free(&h);
+}
+
 TEST(cycles_host, "10,000 imports of host memory of 64 KiB to 1 MiB leave nothing behind.")
 {
 	struct usage before;
-	struct host h;
 
 	gpu_session_open(&ours);
-	host_alloc(&h, HOST_MMAP, RANGE);
-	random_fill(h.seen, RANGE);
-	host_cycles(h.memory, WARM);
-	EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
+	host_cycles_on_new_memory(WARM);
 	before = usage_read();
-	host_cycles(h.memory, CYCLES);
-	EXPECT_EQ(clFinish(ours.queue), CL_SUCCESS);
+	host_cycles_on_new_memory(CYCLES);
 	EXPECT(usage_settles(&before));
-	host_free(&h);
 	gpu_session_close(&ours);
 }
 

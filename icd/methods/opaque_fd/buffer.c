@@ -66,7 +66,7 @@ void opaque_fd_release_hidden(void *hidden)
 	free(h);
 }
 
-/* Memory of climport_alloc() is imported whole, and once. */
+/* Memory that stays registered is imported whole, and once. */
 static cl_mem buffer_get_backing(cl_context context, cl_mem_flags flags,
 				 const struct import_opaque *opaque, cl_int *err)
 {

@@ -195,6 +195,7 @@ int bench_part_command(struct bench *b);
 
 /* Parts, by the file of their group. */
 void bench_once_part(struct bench *b);
+void bench_launch_part(struct bench *b);
 void bench_threads_part(struct bench *b);
 void bench_first_part(struct bench *b);
 void bench_query_part(struct bench *b);

@@ -10,13 +10,16 @@
 #define GROUP "first"
 #define SHARE 0.02
 #define TURNS 3
-#define PHASES 2
+#define PHASES ((size_t)2)
 
 enum first_phase { FIRST_IMPORT, FIRST_WHOLE };
 
-static const size_t first_sizes[] = { (size_t)64 << 10, (size_t)1 << 20, (size_t)16 << 20 };
+#define SIZES 6
+#define GOALS_UP_TO ((size_t)16 << 20) /* the time of a longer pin varies by more than the goal */
 
-#define SIZES (sizeof(first_sizes) / sizeof(first_sizes[0]))
+/* Less than 64 KiB is never kept. */
+static const size_t first_sizes[SIZES] = { (size_t)4 << 10,  (size_t)64 << 10, (size_t)1 << 20,
+					   (size_t)16 << 20, (size_t)64 << 20, (size_t)256 << 20 };
 
 static int bench_first_one(struct bench *b, void *arg, double *seconds)
 {
@@ -44,7 +47,7 @@ void bench_first_part(struct bench *b)
 		size_t size = first_sizes[i];
 		struct racer racer = { "import of new memory", bench_first_one, &size, { 0 } };
 
-		bench_race(b, &racer, 1, SHARE / (int)SIZES);
+		bench_race(b, &racer, 1, SHARE / SIZES);
 		for (size_t phase = 0; phase < PHASES; phase++)
 			bench_part_print(racer.median[phase]);
 	}
@@ -69,7 +72,7 @@ static void bench_first_report(struct bench *b, double kept[TURNS][SIZES][PHASES
 	bench_report(b, GROUP, "import", size, with * 1e6, "us", NULL);
 	bench_report(b, GROUP, "import, CLIMPORT_KEEP_HOST=0", size, without * 1e6, "us", NULL);
 	bench_report(b, GROUP, "  longer, as registrations are kept", size, (with - without) * 1e6,
-		     "us", "<= 10");
+		     "us", size <= GOALS_UP_TO ? "<= 10" : NULL);
 	with = bench_first_median(kept, i, FIRST_WHOLE);
 	without = bench_first_median(fresh, i, FIRST_WHOLE);
 	bench_report(b, GROUP, "import, release, munmap", size, with * 1e6, "us", NULL);

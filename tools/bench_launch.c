@@ -60,26 +60,75 @@ static void bench_launch_report(struct bench *b, const struct racer *racer,
 		     "x", "<= 1.05");
 }
 
-void bench_launch(struct bench *b)
+/* What Vulkan's exports cost more, where the kernel's driver refuses RM. */
+static void bench_launch_report_vulkan(struct bench *b, size_t size)
 {
-	const size_t size = BENCH_SMALLEST << 4 < b->largest ? BENCH_SMALLEST << 4 : b->largest;
-	struct memory memory[MEMORY_KINDS];
-	struct racer racers[MEMORY_KINDS];
+	double waits[2];
+
+	if (!b->is_cuda || bench_part_run(b, "launch", "CLIMPORT_NVIDIA_BY=vulkan", waits, 2) != 2)
+		return;
+	bench_report(b, GROUP, "enqueue + finish: native buffer, Vulkan's process", size,
+		     waits[0] * 1e6, "us", NULL);
+	bench_report(b, GROUP, "enqueue + finish: imported by Vulkan", size, waits[1] * 1e6, "us",
+		     NULL);
+}
+
+static size_t bench_launch_size(const struct bench *b)
+{
+	return BENCH_SMALLEST << 4 < b->largest ? BENCH_SMALLEST << 4 : b->largest;
+}
+
+/* A race of the kinds of a set of bits.  Returns how many there are. */
+static size_t bench_launch_race(struct bench *b, unsigned int kinds, struct memory *memory,
+				struct racer *racers)
+{
 	size_t count = 0;
 
-	bench_progress("empty kernels");
-	for (int kind = 0; kind < MEMORY_KINDS; kind++)
-		if (!bench_memory_create(b, &memory[kind], kind, size) &&
+	for (int kind = 0; kind < MEMORY_KINDS; kind++) {
+		memory[kind] = (struct memory){ 0 };
+		if (kinds & 1u << kind &&
+		    !bench_memory_create(b, &memory[kind], kind, bench_launch_size(b)) &&
 		    !memory_create(b, &memory[kind]))
 			racers[count++] = (struct racer){
 				memory_names[kind], bench_launch_one, &memory[kind], { 0 }
 			};
+	}
 	bench_race(b, racers, count, SHARE);
-	for (size_t i = 0; i < count; i++)
-		bench_launch_report(b, &racers[i], &racers[0], size);
+	return count;
+}
+
+static void bench_launch_release(struct memory *memory)
+{
 	for (int kind = 0; kind < MEMORY_KINDS; kind++) {
 		if (memory[kind].mem)
 			memory_release(&memory[kind]);
 		bench_memory_destroy(&memory[kind]);
 	}
+}
+
+void bench_launch_part(struct bench *b)
+{
+	struct memory memory[MEMORY_KINDS];
+	struct racer racers[MEMORY_KINDS];
+	size_t count =
+		bench_launch_race(b, 1u << MEMORY_NATIVE | 1u << MEMORY_PLAIN, memory, racers);
+
+	for (size_t i = 0; i < count; i++)
+		bench_part_print(racers[i].median[LAUNCH_WAIT]);
+	bench_launch_release(memory);
+}
+
+void bench_launch(struct bench *b)
+{
+	const size_t size = bench_launch_size(b);
+	struct memory memory[MEMORY_KINDS];
+	struct racer racers[MEMORY_KINDS];
+	size_t count;
+
+	bench_progress("empty kernels");
+	count = bench_launch_race(b, ~0u, memory, racers);
+	for (size_t i = 0; i < count; i++)
+		bench_launch_report(b, &racers[i], &racers[0], size);
+	bench_launch_release(memory);
+	bench_launch_report_vulkan(b, size);
 }

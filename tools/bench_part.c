@@ -14,9 +14,8 @@ static const struct bench_part {
 	void (*run)(struct bench *b);
 	bool has_device; /* run() gets an open device */
 } bench_parts[] = {
-	{ "once", bench_once_part, true },
-	{ "threads", bench_threads_part, true },
-	{ "first", bench_first_part, true },
+	{ "once", bench_once_part, true },	 { "launch", bench_launch_part, true },
+	{ "threads", bench_threads_part, true }, { "first", bench_first_part, true },
 	{ "query", bench_query_part, false },
 };
 

@@ -5,8 +5,8 @@
  */
 #include "bench.h"
 
+#include <math.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
 #define GROUP "threads"
 #define SHARE 0.03 /* of a process */
@@ -118,6 +118,17 @@ void bench_threads_part(struct bench *b)
 		bench_threads_close(&workers[i]);
 }
 
+/* One process.  NAN: left out. */
+static double bench_threads_of(struct bench *b, const char *set, const char *name)
+{
+	double kernels;
+
+	if (!bench_part_run(b, "threads", set, &kernels, 1))
+		return NAN;
+	bench_report(b, GROUP, name, SIZE, kernels, "1/s", NULL);
+	return kernels;
+}
+
 void bench_threads(struct bench *b)
 {
 	double rm, vulkan;
@@ -126,12 +137,9 @@ void bench_threads(struct bench *b)
 		bench_skip(GROUP, "kernels of 8 threads", "this device has one exporter");
 		return;
 	}
-	if (!bench_part_run(b, "threads", "CLIMPORT_NVIDIA_BY=rm", &rm, 1))
-		return;
-	bench_report(b, GROUP, "kernels of 8 threads, imports by RM", SIZE, rm, "1/s", NULL);
-	if (!bench_part_run(b, "threads", "CLIMPORT_NVIDIA_BY=vulkan", &vulkan, 1))
-		return;
-	bench_report(b, GROUP, "kernels of 8 threads, imports by Vulkan", SIZE, vulkan, "1/s",
-		     NULL);
+	rm = bench_threads_of(b, "CLIMPORT_NVIDIA_BY=rm", "kernels of 8 threads, imports by RM");
+	bench_threads_of(b, "CLIMPORT_KEEP_HOST=0", "the same, CLIMPORT_KEEP_HOST=0");
+	vulkan = bench_threads_of(b, "CLIMPORT_NVIDIA_BY=vulkan",
+				  "kernels of 8 threads, imports by Vulkan");
 	bench_report(b, GROUP, "  RM / Vulkan", SIZE, rm / vulkan, "x", ">= 3.5");
 }

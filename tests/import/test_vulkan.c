@@ -230,14 +230,19 @@ FRESH(second_chance,
 	EXPECT_EQ(fake->spoiled_uses, 0);
 }
 
-/*
- * The calls of a first import: vkCreateInstance, vkEnumeratePhysicalDevices twice,
- * vkEnumerateDeviceExtensionProperties twice, vkCreateDevice, memory types, vkAllocateMemory,
- * vkGetMemoryFdKHR.
- */
-enum { SETUP_CALLS = 6, IMPORT_CALLS = 9 };
+/* The calls of a first import that can fail, in order. */
+static const struct import_call {
+	const char *name;
+	unsigned int number;
+} first_import[] = {
+	{ "create_instance", 1 },   { "count_devices", 2 },	   { "enumerate_devices", 3 },
+	{ "count_extensions", 4 },  { "enumerate_extensions", 5 }, { "create_device", 6 },
+	{ "find_memory_types", 7 }, { "allocate_memory", 8 },	   { "export_descriptor", 9 },
+};
 
-static void fail_step(VkResult result)
+enum { SETUP_CALLS = 6, IMPORT_CALLS = sizeof(first_import) / sizeof(*first_import) };
+
+static void fail_call(const struct import_call *call, VkResult result)
 {
 	struct fake_vulkan *fake = fake_vulkan();
 	struct imported in = { NULL, -7 };
@@ -245,10 +250,10 @@ static void fail_step(VkResult result)
 	int ret;
 
 	fake->fail_result = result;
-	fake->fail_call = step_number();
+	fake->fail_call = call->number;
 	ret = vulkan_import_on(uuid_1, vulkan_map_host(SIZE), SIZE, &in);
 	fake->fail_call = 0;
-	if (step_number() <= SETUP_CALLS) {
+	if (call->number <= SETUP_CALLS) {
 		EXPECT(ret == -ENOMEM || ret == -EIO || ret == -EOPNOTSUPP);
 		EXPECT(!in.memory);
 		EXPECT_EQ(in.fd, -7);
@@ -263,16 +268,16 @@ static void fail_step(VkResult result)
 	EXPECT(process_count_descriptors() <= before + 1); /* /proc/self/maps, which stays open */
 }
 
-FRESH_STEPS(each_call_no_memory, IMPORT_CALLS,
-	    "If any call fails once, nothing leaks and the next import works.")
+FRESH_EACH(each_call_no_memory, struct import_call, first_import,
+	   "If any call fails once, nothing leaks and the next import works.")
 {
-	fail_step(VK_ERROR_OUT_OF_HOST_MEMORY);
+	fail_call(row, VK_ERROR_OUT_OF_HOST_MEMORY);
 }
 
-FRESH_STEPS(each_call_lost, IMPORT_CALLS,
-	    "If any call loses the device, the import is an error and leaves nothing.")
+FRESH_EACH(each_call_lost, struct import_call, first_import,
+	   "If any call loses the device, the import is an error and leaves nothing.")
 {
-	fail_step(VK_ERROR_DEVICE_LOST);
+	fail_call(row, VK_ERROR_DEVICE_LOST);
 }
 
 FRESH(step_count, "IMPORT_CALLS is the number of calls of an import that can fail.")
@@ -281,18 +286,23 @@ FRESH(step_count, "IMPORT_CALLS is the number of calls of an import that can fai
 	EXPECT_EQ(fake_vulkan()->calls, IMPORT_CALLS);
 }
 
-static const char *const import_calls[] = { "vkGetMemoryHostPointerPropertiesEXT",
-					    "vkAllocateMemory", "vkGetMemoryFdKHR" };
+static const struct function {
+	const char *name;
+} import_functions[] = {
+	{ "vkGetMemoryHostPointerPropertiesEXT" },
+	{ "vkAllocateMemory" },
+	{ "vkGetMemoryFdKHR" },
+};
 
-FRESH_STEPS(both_attempts, 3,
-	    "If a new device refuses too, the import fails and leaves nothing behind.")
+FRESH_EACH(both_attempts, struct function, import_functions,
+	   "If a new device refuses too, the import fails and leaves nothing behind.")
 {
 	struct fake_vulkan *fake = fake_vulkan();
 	int before;
 
 	import_works();
 	before = process_count_descriptors();
-	fake->fail_name = import_calls[step_number() - 1];
+	fake->fail_name = row->name;
 	fake->fail_result = VK_ERROR_DEVICE_LOST;
 	fake->fail_call = 1;
 	fake->fail_times = 2;
@@ -320,29 +330,29 @@ FRESH(no_second_device,
 	import_works();
 }
 
-static const char *const used_functions[] = {
-	"vkCreateInstance",
-	"vkDestroyInstance",
-	"vkEnumeratePhysicalDevices",
-	"vkEnumerateDeviceExtensionProperties",
-	"vkGetPhysicalDeviceProperties2",
-	"vkGetPhysicalDeviceMemoryProperties",
-	"vkCreateDevice",
-	"vkGetDeviceProcAddr",
-	"vkDestroyDevice",
-	"vkAllocateMemory",
-	"vkFreeMemory",
-	"vkGetMemoryFdKHR",
-	"vkGetMemoryFdPropertiesKHR",
-	"vkGetMemoryHostPointerPropertiesEXT",
+static const struct function used_functions[] = {
+	{ "vkCreateInstance" },
+	{ "vkDestroyInstance" },
+	{ "vkEnumeratePhysicalDevices" },
+	{ "vkEnumerateDeviceExtensionProperties" },
+	{ "vkGetPhysicalDeviceProperties2" },
+	{ "vkGetPhysicalDeviceMemoryProperties" },
+	{ "vkCreateDevice" },
+	{ "vkGetDeviceProcAddr" },
+	{ "vkDestroyDevice" },
+	{ "vkAllocateMemory" },
+	{ "vkFreeMemory" },
+	{ "vkGetMemoryFdKHR" },
+	{ "vkGetMemoryFdPropertiesKHR" },
+	{ "vkGetMemoryHostPointerPropertiesEXT" },
 };
 
 enum { INSTANCE_FUNCTIONS = 8 }; /* the first eight; an instance needs every such function */
 
-FRESH_STEPS(missing_function, sizeof(used_functions) / sizeof(used_functions[0]),
-	    "If a function is missing, an import is -EOPNOTSUPP.")
+FRESH_EACH(missing_function, struct function, used_functions,
+	   "If a function is missing, an import is -EOPNOTSUPP.")
 {
-	const char *name = used_functions[step_number() - 1];
+	const char *name = row->name;
 	bool cannot_undo = !strcmp(name, "vkDestroyInstance") || !strcmp(name, "vkDestroyDevice");
 
 	fake_vulkan()->missing = name;
@@ -350,7 +360,7 @@ FRESH_STEPS(missing_function, sizeof(used_functions) / sizeof(used_functions[0])
 	EXPECT_EQ(fake_vulkan()->memories, 0);
 	if (!cannot_undo) {
 		EXPECT_EQ(fake_vulkan()->devices, 0);
-		EXPECT_EQ(fake_vulkan()->instances, step_number() > INSTANCE_FUNCTIONS);
+		EXPECT_EQ(fake_vulkan()->instances, row >= used_functions + INSTANCE_FUNCTIONS);
 	}
 	fake_vulkan()->missing = NULL;
 	import_works();

@@ -68,10 +68,16 @@ FRESH(dmabuf_bounds, "A descriptor that is too small or no dma-buf is -ERANGE or
 	EXPECT(!is_loaded());
 }
 
-static const char *const dmabuf_calls[] = { "vkGetMemoryFdPropertiesKHR", "vkAllocateMemory",
-					    "vkGetMemoryFdKHR" };
+static const struct dmabuf_function {
+	const char *name;
+} dmabuf_functions[] = {
+	{ "vkGetMemoryFdPropertiesKHR" },
+	{ "vkAllocateMemory" },
+	{ "vkGetMemoryFdKHR" },
+};
 
-FRESH_STEPS(dmabuf_refused, 3, "A refused dma-buf leaves no descriptor behind.")
+FRESH_EACH(dmabuf_refused, struct dmabuf_function, dmabuf_functions,
+	   "A refused dma-buf leaves no descriptor behind.")
 {
 	struct fake_vulkan *fake = fake_vulkan();
 	struct imported in;
@@ -80,7 +86,7 @@ FRESH_STEPS(dmabuf_refused, 3, "A refused dma-buf leaves no descriptor behind.")
 
 	import_works();
 	before = process_count_descriptors();
-	fake->fail_name = dmabuf_calls[step_number() - 1];
+	fake->fail_name = row->name;
 	fake->fail_result = VK_ERROR_INVALID_EXTERNAL_HANDLE;
 	fake->fail_call = 1;
 	fake->fail_times = 2;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process initializes Vulkan once, so each test runs in a new process: FRESH(name, says). */
+/*
+ * A process initializes Vulkan once, so each test runs in a new process: FRESH(name, says).
+ * FRESH_EACH(name, struct row, rows, says) is likewise TEST_EACH().
+ */
 #ifndef TESTS_IMPORT_VULKAN_FIXTURE_H
 #define TESTS_IMPORT_VULKAN_FIXTURE_H
 
@@ -24,18 +27,33 @@ int step_spawn(const char *name, int step);
 
 int step_number(void);
 
-/* Runs a test @steps times, each time in a new process.  The status 77 is a skip. */
-void step_run_fresh(const char *name, int steps, void (*run)(void));
+/* Whether the process is the new process of a test. */
+bool step_is_fresh(void);
 
-#define FRESH_STEPS(name, steps, says)                        \
-	static void fresh_##name(void);                       \
-	TEST(name, says)                                      \
-	{                                                     \
-		step_run_fresh(#name, (steps), fresh_##name); \
-	}                                                     \
-	static void fresh_##name(void)
+/* Runs the test, or the test's row, in a new process.  The status 77 is a skip. */
+void step_run_fresh(const char *name, const char *row_name);
 
-#define FRESH(name, says) FRESH_STEPS(name, 1, says)
+#define FRESH(id, says)                            \
+	static void fresh_##id(void);              \
+	TEST(id, says)                             \
+	{                                          \
+		if (step_is_fresh())               \
+			fresh_##id();              \
+		else                               \
+			step_run_fresh(#id, NULL); \
+	}                                          \
+	static void fresh_##id(void)
+
+#define FRESH_EACH(id, type, rows, says)                \
+	static void fresh_##id(const type *row);        \
+	TEST_EACH(id, type, rows, says)                 \
+	{                                               \
+		if (step_is_fresh())                    \
+			fresh_##id(row);                \
+		else                                    \
+			step_run_fresh(#id, row->name); \
+	}                                               \
+	static void fresh_##id(const type *row)
 
 char *vulkan_map_host(size_t size);
 

@@ -81,21 +81,32 @@ LIB_TEST(device_memory,
 	fake_cuda_free(p);
 }
 
-LIB_TEST(within_page, "Memory that begins within a page is exported with the whole page.")
-{
-	uintptr_t p = fake_cuda_alloc(0, 1000);
-	struct climport_dmabuf d;
+/* An export that is not kept, and a kept export. */
+static const struct flags_row {
+	const char *name;
+	unsigned int flags;
+} flag_rows[] = {
+	{ "plain", 0 },
+	{ "kept", CLIMPORT_KEEP },
+};
 
+TEST_EACH(within_page, struct flags_row, flag_rows,
+	  "Memory that begins within a page is exported with the whole page.")
+{
+	struct climport_dmabuf d;
+	uintptr_t p;
+
+	fixture_begin();
+	p = fake_cuda_alloc(0, 1000);
 	EXPECT(p % PAGE);
 	memory_set(p, 44);
-	for (unsigned int flags = 0; flags <= CLIMPORT_KEEP; flags += CLIMPORT_KEEP) {
-		d = climport_export(p, 1000, flags);
-		EXPECT_EQ(d.offset, p % PAGE);
-		EXPECT_EQ(dmabuf_read_byte(&d, 0), 44);
-		close(d.fd);
-	}
+	d = climport_export(p, 1000, row->flags);
+	EXPECT_EQ(d.offset, p % PAGE);
+	EXPECT_EQ(dmabuf_read_byte(&d, 0), 44);
+	close(d.fd);
 	climport_invalidate(address_to_pointer(p), 1000);
 	fake_cuda_free(p);
+	fixture_end();
 }
 
 static void set_current(int device)
@@ -267,15 +278,6 @@ LIB_TEST(freed, "Freed memory is -EFAULT, and kept exports of the memory are dro
 	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
 }
 
-/* An export that is not kept, and a kept export. */
-static const struct flags_row {
-	const char *name;
-	unsigned int flags;
-} flag_rows[] = {
-	{ "plain", 0 },
-	{ "kept", CLIMPORT_KEEP },
-};
-
 static void free_and_reuse(void *address)
 {
 	fake_cuda_free(*(uintptr_t *)address);
@@ -324,7 +326,7 @@ LIB_TEST(segments, "A range of several allocations is exported whole, and never 
 	fake_cuda_vmm_free(p);
 }
 
-LIB_TEST(half_owned, "A range with unmapped parts is -EFAULT.")
+LIB_TEST(half_owned, "If only a part of a range is memory of the device, the error is -EFAULT.")
 {
 	const struct fake_cuda_segment one = { 0, G, 1 }, other[] = { { 0, G, 1 }, { 1, G, 1 } };
 	uintptr_t p = fake_cuda_vmm(&one, 1);
@@ -570,33 +572,44 @@ static void take_numbers(int others[], int from, int to)
 		others[fd] = close(fd) ? -1 : memfd_create("other", MFD_CLOEXEC);
 }
 
-LIB_TEST(closed, "A program may close all descriptors and reuse the numbers, and no foreign "
-		 "descriptor is used.")
+static const struct closed_row {
+	const char *name;
+	bool reused; /* the numbers, at the time of the export */
+} closed_rows[] = {
+	{ "and_reused", true },
+	{ "and_free", false },
+};
+
+TEST_EACH(closed, struct closed_row, closed_rows,
+	  "A program may close all descriptors and reuse the numbers, and no foreign "
+	  "descriptor is used.")
 {
 	enum { FIRST = 3, LAST = 64 };
-	uintptr_t p = fake_cuda_alloc(0, PAGE), q = fake_cuda_alloc(0, PAGE);
 	struct climport_dmabuf d;
 	int others[LAST];
+	uintptr_t p, q;
 
-	for (int again = 0; again < 2; again++) {
-		memory_set(p, 5);
-		close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
-		close(climport_export(q, PAGE, CLIMPORT_KEEP).fd);
-		take_numbers(others, FIRST, LAST);
-		if (again)
-			for (int fd = FIRST; fd < LAST; fd++)
-				close(others[fd]);
-		d = climport_export(p, PAGE, CLIMPORT_KEEP);
-		EXPECT_EQ(dmabuf_read_byte(&d, 0), 5);
-		close(d.fd);
-		climport_invalidate(address_to_pointer(p), PAGE);
-		climport_invalidate(address_to_pointer(q), PAGE);
-		for (int fd = FIRST; fd < LAST && !again; fd++)
-			EXPECT(others[fd] < 0 || !close(others[fd]));
-	}
+	fixture_begin();
+	p = fake_cuda_alloc(0, PAGE);
+	q = fake_cuda_alloc(0, PAGE);
+	memory_set(p, 5);
+	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
+	close(climport_export(q, PAGE, CLIMPORT_KEEP).fd);
+	take_numbers(others, FIRST, LAST);
+	if (!row->reused)
+		for (int fd = FIRST; fd < LAST; fd++)
+			close(others[fd]);
+	d = climport_export(p, PAGE, CLIMPORT_KEEP);
+	EXPECT_EQ(dmabuf_read_byte(&d, 0), 5);
+	close(d.fd);
+	climport_invalidate(address_to_pointer(p), PAGE);
+	climport_invalidate(address_to_pointer(q), PAGE);
+	for (int fd = FIRST; fd < LAST && row->reused; fd++)
+		EXPECT(others[fd] < 0 || !close(others[fd]));
 	fixture_recount_descriptors();
 	fake_cuda_free(p);
 	fake_cuda_free(q);
+	fixture_end();
 }
 
 TEST_EACH(every_failure, struct flags_row, flag_rows,

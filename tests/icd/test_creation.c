@@ -103,7 +103,7 @@ static void *create_import(cl_int *err)
 static const struct row {
 	const char *name, *function;
 	void *(*create)(cl_int *err);
-	/* the layer makes the object, and does not pass on a handle with an error */
+	/* The layer makes the object, and does not pass on a handle with an error. */
 	bool layers_own;
 } rows[] = {
 	{ "context", "clCreateContext", create_context, false },

@@ -270,7 +270,7 @@ TEST(fault_is_not_for_ever, "After a fault in the self-test, a later import work
 	fixture_open();
 	memory = pages_map(2);
 	stub_fail("clCreateProgramWithSource", 1, CL_OUT_OF_HOST_MEMORY);
-	/* the layer may have tried again */
+	/* The layer may have tried again. */
 	mem = fix.import(fix.context, 0, NULL, memory, SIZE, NULL);
 	EXPECT(stub_failed());
 	if (mem)

@@ -21,9 +21,8 @@ TEST(retain_release, "An import stays an import until its last reference is rele
 		EXPECT_EQ(process_count_mappings("fake-dmabuf"), 1);
 		EXPECT_EQ(cl.clReleaseMemObject(mem), CL_SUCCESS);
 	}
-	EXPECT(process_settles(fixture_is_unmapped,
-			       /* the stub's queue drops the import a moment after clFinish() */
-			       NULL));
+	/* The stub's queue drops the import a moment after clFinish(). */
+	EXPECT(process_settles(fixture_is_unmapped, NULL));
 	close(fd);
 	fixture_close();
 }

@@ -295,7 +295,7 @@ TEST(bad_descriptor,
 	mem = fixture_import_host(0, pages_map(1), PAGE);
 	cl.clReleaseMemObject(mem);
 	fds = process_count_descriptors();
-	/* from now on Vulkan makes descriptors for a different device */
+	/* From now on Vulkan makes descriptors for a different device. */
 	memset(vk->gpu[0].uuid, 1, 16);
 	vk->gpu_count = 1;
 	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),

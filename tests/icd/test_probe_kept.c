@@ -67,7 +67,7 @@ TEST_EACH(broken_probe, struct broken, broken,
 TEST(missing_probe, "If the probe's file is missing, the name is missing.")
 {
 	expect_silent("rm $0; exit 127", 0);
-	/* the first run removed the probe */
+	/* The first run has removed the probe. */
 	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
 }
 
@@ -268,8 +268,8 @@ TEST(no_library,
 	EXPECT_EQ(probe_count_kept(), 0);
 	unsetenv("STUB_COPYING");
 	probe_create_cache();
-	EXPECT_EQ(probe_run_answered(probe_query_platform),
-		  0); /* the probe finds the platform by itself */
+	/* The probe finds the platform by itself. */
+	EXPECT_EQ(probe_run_answered(probe_query_platform), 0);
 	EXPECT_EQ(probe_run_program(probe_query_kept), 1);
 	unsetenv("STUB_UNNAMED");
 }

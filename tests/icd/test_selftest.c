@@ -182,8 +182,8 @@ TEST(hanging_driver, "If a driver never answers, queries return and the device i
 	EXPECT(strstr(fix.notice, "did not end within 5 seconds"));
 	stub_set(STUB_HANG, 0);
 	EXPECT(process_settles(process_threads_at_most, &threads));
-	cl.clReleaseMemObject(
-		fixture_import_host(0, pages_map(1), 4096)); /* the driver has answered at last */
+	/* The driver has answered at last. */
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), 4096));
 	fixture_close();
 }
 
@@ -324,7 +324,7 @@ static void expect_no_dmabufs(enum stub_option option)
 
 	fixture_reset();
 	stub_set(option, 1);
-	/* like oclgrind, which runs commands in clFinish */
+	/* oclgrind runs commands in clFinish. */
 	stub_set(STUB_LAZY, option == STUB_CALLBACK_LATE);
 	fixture_open();
 	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));

@@ -75,14 +75,14 @@ TEST(child,
 {
 	zero_copy_open(STUB_NUM_OPTIONS, 0);
 	child_memory = pages_map(2);
-	/* no class is proved yet, nor the device */
+	/* No class is proved yet, nor the device. */
 	EXPECT_EQ(zero_copy_run_child(import_unproved), 0);
 	parents = fixture_import_host(0, child_memory, PAGE);
 	EXPECT_EQ(zero_copy_run_child(import_proved), 0);
 	EXPECT_EQ(zero_copy_run_child(import_unproved), 0);
 	EXPECT_EQ(zero_copy_run_child(image_unproved), 0);
-	cl.clReleaseMemObject(
-		fixture_import_host(0, child_memory + 4096, 100)); /* the parent can still prove */
+	/* The parent can still prove. */
+	cl.clReleaseMemObject(fixture_import_host(0, child_memory + 4096, 100));
 	cl.clReleaseMemObject(parents);
 	fixture_close();
 }

@@ -228,7 +228,7 @@ struct queue {
 	struct device *device;
 	cl_command_queue_properties properties;
 	pthread_t thread;
-	/* in the order of enqueueing; sched_lock guards first and all members below */
+	/* The commands in the order of enqueueing.  sched_lock guards first and all members below. */
 	struct command *first;
 	unsigned long enqueued, flushed;
 	bool stop, detached;

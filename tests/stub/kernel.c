@@ -267,7 +267,7 @@ struct launch *launch_create(cl_kernel handle, cl_uint dims, const size_t *offse
 		if (!arg->set)
 			*err = CL_INVALID_KERNEL_ARGS;
 		else if (arg->mem && !object_get(arg->mem, STUB_MEM))
-			/* the object was freed after clSetKernelArg() */
+			/* The object was freed after clSetKernelArg(). */
 			*err = CL_INVALID_MEM_OBJECT;
 	}
 	if (*err)

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/selftest/image_session.h"
+
+#include "icd/layer.h"
+
+static const char source[] =
+	"const sampler_t s = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_NONE | CLK_FILTER_NEAREST;\n"
+	"__kernel void climport_selftest_image(__write_only image2d_t a, __read_only image2d_t b,\n"
+	"	int x0, int y0, int x1, int y1, int x2, int y2, uint value)\n"
+	"{\n"
+	"	WRITE(a, (int2)(x1, y1), READ(b, s, (int2)(x0, y0)));\n"
+	"	barrier(CLK_GLOBAL_MEM_FENCE);\n"
+	"	WRITE(a, (int2)(x2, y2), READ(b, s, (int2)(x1, y1)));\n"
+	"}\n"
+	"__kernel void climport_selftest_images(__write_only image2d_t a, __write_only image2d_t "
+	"b,\n"
+	"	int x0, int y0, int x1, int y1, int x2, int y2, uint value)\n"
+	"{\n"
+	"	WRITE(a, (int2)(x1, y1), VALUE);\n"
+	"	WRITE(b, (int2)(x2, y2), VALUE);\n"
+	"}\n";
+
+bool image_session_is_write_only(const struct image_session *s)
+{
+	return s->image->flags & CL_MEM_WRITE_ONLY;
+}
+
+static const char *image_session_build_options(const cl_image_format *format)
+{
+	switch (format->image_channel_data_type) {
+	case CL_SIGNED_INT8:
+	case CL_SIGNED_INT16:
+	case CL_SIGNED_INT32:
+		return "-DREAD=read_imagei -DWRITE=write_imagei -DVALUE=(int4)(value)";
+	case CL_UNSIGNED_INT8:
+	case CL_UNSIGNED_INT16:
+	case CL_UNSIGNED_INT32:
+		return "-DREAD=read_imageui -DWRITE=write_imageui -DVALUE=(uint4)(value)";
+	default:
+		return "-DREAD=read_imagef -DWRITE=write_imagef -DVALUE=(float4)(value/255.0f)";
+	}
+}
+
+/* Kernels write neither sRGB nor depths.  The formats here have an equal layout. */
+static cl_image_format image_session_writable_format(cl_image_format format)
+{
+	switch (format.image_channel_order) {
+	case CL_sRGBA:
+		format.image_channel_order = CL_RGBA;
+		break;
+	case CL_sBGRA:
+		format.image_channel_order = CL_BGRA;
+		break;
+	case CL_DEPTH:
+		format.image_channel_order = CL_R;
+		break;
+	}
+	return format;
+}
+
+static void CL_CALLBACK image_session_unused(cl_mem mem, void *region)
+{
+	(void)mem;
+	import_put(region);
+}
+
+static cl_mem image_session_over(struct image_session *s, cl_mem_flags flags, cl_int *err)
+{
+	const cl_image_format format = image_session_writable_format(s->image->format);
+	const cl_image_desc desc = {
+		.image_type = CL_MEM_OBJECT_IMAGE2D,
+		.image_width = s->image->width,
+		.image_height = s->image->height,
+		.image_row_pitch = s->image->pitch,
+	};
+	cl_mem image = created_or_null(next.clCreateImage(s->context, flags | CL_MEM_USE_HOST_PTR,
+							  &format, &desc, s->region->addr, err),
+				       err);
+
+	if (*err)
+		return NULL;
+	import_hold(s->region);
+	*err = next.clSetMemObjectDestructorCallback(image, image_session_unused, s->region);
+	if (!*err)
+		return image;
+	import_put(s->region);
+	next.clReleaseMemObject(image);
+	return NULL;
+}
+
+static cl_int image_session_build(struct image_session *s, const cl_device_id *devices,
+				  cl_uint num_devices)
+{
+	const char *const name = image_session_is_write_only(s) ? "climport_selftest_images"
+								: "climport_selftest_image";
+	const char *text = source;
+	cl_int err;
+
+	s->program = created_or_null(
+		next.clCreateProgramWithSource(s->context, 1, &text, NULL, &err), &err);
+	if (!err)
+		err = next.clBuildProgram(s->program, num_devices, devices,
+					  image_session_build_options(&s->image->format), NULL,
+					  NULL);
+	if (!err)
+		s->kernel = created_or_null(next.clCreateKernel(s->program, name, &err), &err);
+	return err;
+}
+
+cl_int image_session_begin(struct image_session *s, const cl_device_id *devices,
+			   cl_uint num_devices)
+{
+	cl_mem_flags a = s->image->flags, b = a;
+	cl_int err;
+
+	if (a & CL_MEM_READ_ONLY)
+		a = (a & ~(cl_mem_flags)CL_MEM_READ_ONLY) | CL_MEM_READ_WRITE;
+	s->context = created_or_null(
+		next.clCreateContext(NULL, num_devices, devices, NULL, NULL, &err), &err);
+	if (!err)
+		err = image_session_build(s, devices, num_devices);
+	if (!err)
+		s->a = image_session_over(s, a, &err);
+	if (!err)
+		s->b = image_session_over(s, b, &err);
+	return err;
+}
+
+void image_session_end(struct image_session *s)
+{
+	if (s->b)
+		next.clReleaseMemObject(s->b);
+	if (s->a)
+		next.clReleaseMemObject(s->a);
+	if (s->kernel)
+		next.clReleaseKernel(s->kernel);
+	if (s->program)
+		next.clReleaseProgram(s->program);
+	if (s->queue)
+		next.clReleaseCommandQueue(s->queue);
+	if (s->context)
+		next.clReleaseContext(s->context);
+}
+
+cl_int image_session_use_device(struct image_session *s, cl_device_id device)
+{
+	cl_int err;
+
+	if (s->queue)
+		next.clReleaseCommandQueue(s->queue);
+	s->queue = created_or_null(next.clCreateCommandQueue(s->context, device, 0, &err), &err);
+	return err;
+}
+
+cl_int image_session_launch(struct image_session *s, const cl_int at[IMAGE_PIXELS][2],
+			    cl_uint value)
+{
+	const size_t one = 1;
+	cl_int err = next.clSetKernelArg(s->kernel, 0, sizeof(s->a), &s->a);
+
+	if (!err)
+		err = next.clSetKernelArg(s->kernel, 1, sizeof(s->b), &s->b);
+	for (cl_uint i = 0; i < 2 * IMAGE_PIXELS && !err; i++)
+		err = next.clSetKernelArg(s->kernel, 2 + i, sizeof(cl_int), &at[i / 2][i % 2]);
+	if (!err)
+		err = next.clSetKernelArg(s->kernel, 2 + 2 * IMAGE_PIXELS, sizeof(value), &value);
+	if (!err)
+		err = next.clEnqueueNDRangeKernel(s->queue, s->kernel, 1, NULL, &one, &one, 0, NULL,
+						  NULL);
+	return err ? err : next.clFinish(s->queue);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The objects of the self-test of images: two images over one region, and a kernel that copies
+ * pixels between both images or, if images are write-only, writes pixels of both.  The kernel is
+ * always compiled.
+ */
+#ifndef ICD_SELFTEST_IMAGE_SESSION_H
+#define ICD_SELFTEST_IMAGE_SESSION_H
+
+#include "icd/selftest/selftest.h"
+
+#define IMAGE_PIXELS 3
+
+/* The first two members are the caller's; the rest, NULL where missing, ends with the session. */
+struct image_session {
+	const struct selftest_image *image;
+	struct import_region *region;
+	cl_context context;
+	cl_command_queue queue;
+	cl_program program;
+	cl_kernel kernel;
+	cl_mem a, b; /* written, and read or written */
+};
+
+bool image_session_is_write_only(const struct image_session *s);
+
+/* CL_SUCCESS or an error of the driver.  image_session_end() follows in both cases. */
+cl_int image_session_begin(struct image_session *s, const cl_device_id *devices,
+			   cl_uint num_devices);
+void image_session_end(struct image_session *s);
+
+/* Before the first launch: a queue of a device of the session. */
+cl_int image_session_use_device(struct image_session *s, cl_device_id device);
+
+/*
+ * Runs the kernel, and waits.  The kernel copies the pixel at[0] to at[1] by image a, and at[1],
+ * read by image b, to at[2]; or writes @value to at[1] by image a and to at[2] by image b.
+ */
+cl_int image_session_launch(struct image_session *s, const cl_int at[IMAGE_PIXELS][2],
+			    cl_uint value);
+
+#endif /* ICD_SELFTEST_IMAGE_SESSION_H */

@@ -1,28 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/access/queue_bracket.h"
+#include "icd/access/queue_bracket_state.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "icd/access/idle.h"
 #include "icd/layer.h"
-#include "icd/objects/handle_table.h"
-
-struct queue_bracket {
-	struct handle_record record;
-	cl_command_queue queue;
-	atomic_bool in_order;  /* as the driver said last: each row asks again */
-	pthread_mutex_t mutex; /* all below; taken before other locks */
-	struct bracket *open;
-	bool fresh; /* a kernel came since the last tick */
-	bool entered; /* the mutex's owner is in the driver, with the bracket or a kernel that joins */
-	bool close_left; /* the bracket is to be closed when the owner leaves the driver */
-};
 
 static void queue_bracket_in_child(struct lock *lock);
 
-/* cl_command_queue -> struct queue_bracket */
-static HANDLE_TABLE_DEFINE(queue_bracket_table, queue_bracket_in_child);
+HANDLE_TABLE_DEFINE(queue_bracket_table, queue_bracket_in_child);
 static atomic_bool forbidden;
 atomic_uint queue_bracket_count;
 
@@ -75,13 +61,13 @@ static void queue_bracket_destroy(struct queue_bracket *q)
 	free(q);
 }
 
-static void queue_bracket_put(struct queue_bracket *q)
+void queue_bracket_put(struct queue_bracket *q)
 {
 	if (q && handle_record_put(&q->record))
 		queue_bracket_destroy(q);
 }
 
-static struct queue_bracket *queue_bracket_get(cl_command_queue queue)
+struct queue_bracket *queue_bracket_get(cl_command_queue queue)
 {
 	return handle_table_get(&queue_bracket_table, queue);
 }
@@ -120,19 +106,10 @@ void queue_bracket_end(struct queue_bracket *q, cl_event *marker)
 	atomic_fetch_sub(&queue_bracket_count, 1);
 }
 
-static void queue_bracket_close_locked(struct queue_bracket *q)
+void queue_bracket_close_locked(struct queue_bracket *q)
 {
 	if (q->open)
 		queue_bracket_end(q, NULL);
-}
-
-/* A driver may call the application in the middle of an enqueue: the bracket is closed later. */
-static void queue_bracket_close_or_defer(struct queue_bracket *q)
-{
-	if (q->entered)
-		q->close_left = true;
-	else
-		queue_bracket_close_locked(q);
 }
 
 void queue_bracket_leave(struct queue_bracket *q)
@@ -156,10 +133,6 @@ static bool queue_bracket_is_in_order(struct queue_bracket *q)
 	return in_order;
 }
 
-static bool queue_bracket_tick(void);
-
-static struct idle_watcher queue_watcher = { .tick = queue_bracket_tick, .period_ms = 1 };
-
 /* With the mutex: opens a bracket for a kernel, unless the kernel needs a bracket of its own. */
 static void queue_bracket_open(struct queue_bracket *q, const struct region_set *set)
 {
@@ -169,8 +142,8 @@ static void queue_bracket_open(struct queue_bracket *q, const struct region_set 
 		return;
 	/* Counted before idle_watch(): the idle thread stops when the count is 0. */
 	atomic_fetch_add(&queue_bracket_count, 1);
-	if (atomic_load(&forbidden) || !bracket_needs_end(b) || !idle_watch(&queue_watcher) ||
-	    bracket_begin(b, 0, NULL)) {
+	if (atomic_load(&forbidden) || !bracket_needs_end(b) ||
+	    !idle_watch(&queue_bracket_watcher) || bracket_begin(b, 0, NULL)) {
 		atomic_fetch_sub(&queue_bracket_count, 1);
 		bracket_cancel(b);
 		return;
@@ -223,90 +196,6 @@ struct queue_bracket *queue_bracket_enter(cl_command_queue queue, const struct r
 	pthread_mutex_unlock(&q->mutex);
 	queue_bracket_put(q);
 	return NULL;
-}
-
-void queue_bracket_close_slowly(cl_command_queue queue)
-{
-	struct queue_bracket *q = queue_bracket_get(queue);
-
-	if (!q)
-		return;
-	pthread_mutex_lock(&q->mutex);
-	queue_bracket_close_or_defer(q);
-	pthread_mutex_unlock(&q->mutex);
-	queue_bracket_put(q);
-}
-
-/*
- * A driver may block in a flush, and the application's commands must not wait for the flush.  So
- * the mutex is released; a reference keeps the queue alive.
- */
-static void queue_bracket_flush(struct queue_bracket *q)
-{
-	if (next.clRetainCommandQueue(q->queue))
-		return;
-	pthread_mutex_unlock(&q->mutex);
-	next.clFlush(q->queue);
-	next.clReleaseCommandQueue(q->queue);
-	pthread_mutex_lock(&q->mutex);
-}
-
-/*
- * Closes the bracket if no kernel came since the last tick.  Then flushes the queue, because an
- * application that has flushed the queue does not flush again.
- */
-static void queue_bracket_close_idle(struct queue_bracket *q)
-{
-	bool idles = q->open && !q->fresh;
-
-	q->fresh = false;
-	if (!idles)
-		return;
-	queue_bracket_close_locked(q);
-	queue_bracket_flush(q);
-}
-
-/* A queue whose mutex is taken is not idle: a thread enqueues just now. */
-static bool queue_bracket_tick(void)
-{
-	struct handle_cursor cursor = { 0 };
-	struct queue_bracket *q;
-
-	while ((q = handle_table_next(&queue_bracket_table, &cursor))) {
-		if (!pthread_mutex_trylock(&q->mutex)) {
-			queue_bracket_close_idle(q);
-			pthread_mutex_unlock(&q->mutex);
-		}
-		queue_bracket_put(q);
-	}
-	return queue_bracket_any();
-}
-
-/* Closes the brackets that use @region; NULL: all brackets. */
-static void queue_bracket_close_using(const struct import_region *region)
-{
-	struct handle_cursor cursor = { 0 };
-	struct queue_bracket *q;
-
-	while ((q = handle_table_next(&queue_bracket_table, &cursor))) {
-		pthread_mutex_lock(&q->mutex);
-		if (q->open && (!region || bracket_uses(q->open, region)))
-			queue_bracket_close_or_defer(q);
-		pthread_mutex_unlock(&q->mutex);
-		queue_bracket_put(q);
-	}
-}
-
-void queue_bracket_close_all(void)
-{
-	if (queue_bracket_any())
-		queue_bracket_close_using(NULL);
-}
-
-void queue_bracket_close_region(const struct import_region *region)
-{
-	if (queue_bracket_any())
-		queue_bracket_close_using(region);
 }
 
 static void queue_bracket_remove(cl_command_queue queue)

@@ -28,7 +28,8 @@ enum memory_kind {
 	MEMORY_NATIVE, /* clCreateBuffer */
 	MEMORY_DEVICE, /* climport_alloc(), exported as a dma-buf */
 	MEMORY_HOST,   /* climport_alloc() */
-	MEMORY_PLAIN,  /* mmap(), small pages */
+	MEMORY_PLAIN,  /* mmap(), pages as the system gives them */
+	MEMORY_SMALL,  /* mmap(), small pages */
 	MEMORY_HUGE,   /* mmap(), transparent huge pages */
 	MEMORY_KINDS,
 };
@@ -128,7 +129,7 @@ struct memory {
 	size_t size;	 /* bytes in use; at most @capacity */
 	size_t capacity; /* 0: no memory */
 	void *address;
-	void *mapping; /* MEMORY_PLAIN, MEMORY_HUGE: what munmap() takes */
+	void *mapping; /* of mmap(); NULL: another allocator's */
 	size_t mapped;
 	struct climport_dmabuf dmabuf;
 	uint32_t sum; /* of the first @size bytes, once filled */

@@ -215,6 +215,7 @@ static void report_ratios(struct bench *b, const struct racer *racers, size_t co
 	const double native = speed_of(racers, count, memory_names[MEMORY_NATIVE], size);
 	const double host = speed_of(racers, count, memory_names[MEMORY_HOST], size);
 	const double plain = speed_of(racers, count, memory_names[MEMORY_PLAIN], size);
+	const double small = speed_of(racers, count, memory_names[MEMORY_SMALL], size);
 	const double huge = speed_of(racers, count, memory_names[MEMORY_HUGE], size);
 	const double pinned = speed_of(racers, count, "pinned cuMemcpyHtoD", size);
 	const double pageable = speed_of(racers, count, "pageable clEnqueueWriteBuffer", size);
@@ -225,6 +226,8 @@ static void report_ratios(struct bench *b, const struct racer *racers, size_t co
 	bench_report(b, GROUP, "  read: climport_alloc / pinned copy", size, host / pinned, "x",
 		     last ? ">= 0.92" : NULL);
 	bench_report(b, GROUP, "  read: plain host / pinned copy", size, plain / pinned, "x",
+		     last ? ">= 0.90" : NULL);
+	bench_report(b, GROUP, "  read: small host pages / pinned copy", size, small / pinned, "x",
 		     last ? ">= 0.90" : NULL);
 	bench_report(b, GROUP, "  read: huge host pages / pinned copy", size, huge / pinned, "x",
 		     last ? ">= 0.92" : NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Video frames in host memory that is imported once: the host writes each frame, a kernel reads
- * it.  Beside the import, the same frames written to a buffer.
+ * Video frames in host memory: a ring of buffers that are imported once.  The host writes a buffer
+ * while a kernel reads the buffer that was written longest ago.  Beside the imports, the same frames
+ * written to a buffer of the device.
  */
 #include "bench.h"
 
@@ -9,6 +10,7 @@
 #define SHARE 0.06
 
 #define FRAMES 3
+#define BUFFERS 4 /* as a camera's driver has */
 
 static const struct frame {
 	const char *name;
@@ -20,76 +22,109 @@ static const struct frame {
 	{ "4K YUYV", (size_t)3840 * 2160 * 2, ">= 4" },
 };
 
-struct entry {
-	struct memory *memory;
-	cl_mem target; /* of writes; NULL: the import */
+struct ring {
+	struct memory buffers[BUFFERS];
+	size_t next;   /* to be read */
+	cl_mem target; /* of clEnqueueWriteBuffer */
 };
 
-/* From the frame in host memory to the sum in host memory. */
-static int bench_frames_use(struct bench *b, void *arg, double *seconds)
+/* A frame for BUFFERS - 1 turns later.  No frame is like a frame before. */
+static struct memory *bench_frames_turn(struct bench *b, struct ring *ring)
 {
-	const struct entry *e = arg;
-	struct memory *m = e->memory;
-	double start;
-	uint32_t sum;
+	struct memory *written = &ring->buffers[(ring->next + BUFFERS - 1) % BUFFERS],
+		      *read = &ring->buffers[ring->next];
 
-	memory_fill(b, m);
-	memory_change(m); /* no frame is like the frame before */
+	memory_fill(b, written);
+	memory_change(written);
+	ring->next = (ring->next + 1) % BUFFERS;
+	return read;
+}
+
+/* From the frame in host memory to the end of the kernel. */
+static void bench_frames_use(struct bench *b, struct ring *ring, bool write, double *seconds)
+{
+	struct memory *m = bench_frames_turn(b, ring);
+	double start;
+
 	bench_poison(b);
 	start = bench_now();
-	if (e->target)
-		bench_check(clEnqueueWriteBuffer(b->queue, e->target, CL_FALSE, 0, m->size,
+	if (write)
+		bench_check(clEnqueueWriteBuffer(b->queue, ring->target, CL_FALSE, 0, m->size,
 						 m->address, 0, NULL, NULL),
 			    "clEnqueueWriteBuffer");
-	bench_sum_start(b, e->target ? e->target : m->mem, m->size, b->queue, NULL);
-	sum = bench_sum_result(b, m->size);
+	bench_sum_start(b, write ? ring->target : m->mem, m->size, b->queue, NULL);
+	bench_check(clFinish(b->queue), "clFinish");
 	seconds[0] = bench_now() - start;
-	memory_expect(m, sum);
+	memory_expect(m, bench_sum_result(b, m->size));
+}
+
+static int bench_frames_write(struct bench *b, void *arg, double *seconds)
+{
+	bench_frames_use(b, arg, true, seconds);
 	return 0;
 }
 
-static void bench_frames_race(struct bench *b, const struct frame *frame, struct memory *m,
-			      cl_mem target)
+static int bench_frames_import(struct bench *b, void *arg, double *seconds)
 {
-	struct entry write = { m, target }, import = { m, NULL };
-	struct racer racers[] = { { "write, kernel", bench_frames_use, &write, { 0 } },
-				  { "kernel on the import", bench_frames_use, &import, { 0 } } };
+	bench_frames_use(b, arg, false, seconds);
+	return 0;
+}
+
+static void bench_frames_race(struct bench *b, const struct frame *frame, struct ring *ring)
+{
+	struct racer racers[] = { { "write, kernel", bench_frames_write, ring, { 0 } },
+				  { "kernel on the import", bench_frames_import, ring, { 0 } } };
 	char name[96];
 
 	bench_race(b, racers, 2, SHARE / FRAMES);
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(name, sizeof(name), "%s: %s", frame->name, racers[i].name);
-		bench_report(b, GROUP, name, m->size, racers[i].median[0] * 1e6, "us", NULL);
+		bench_report(b, GROUP, name, frame->size, racers[i].median[0] * 1e6, "us", NULL);
 	}
 	snprintf(name, sizeof(name), "  %s: write / kept import", frame->name);
-	bench_report(b, GROUP, name, m->size, racers[0].median[0] / racers[1].median[0], "x",
+	bench_report(b, GROUP, name, frame->size, racers[0].median[0] / racers[1].median[0], "x",
 		     frame->goal);
 }
 
-static void bench_frames_measure(struct bench *b, const struct frame *frame)
+static bool bench_frames_open(struct bench *b, struct ring *ring, size_t size)
 {
-	struct memory m;
-	cl_mem target;
 	cl_int err;
 
-	bench_progress("frames of %s", frame->name);
-	if (bench_memory_create(b, &m, MEMORY_PLAIN, frame->size))
-		return;
-	memory_fill(b, &m);
-	bench_check(memory_create(b, &m), "clImportMemoryARM");
-	target = clCreateBuffer(b->context, CL_MEM_READ_ONLY, m.size, NULL, &err);
+	*ring = (struct ring){ 0 };
+	for (size_t i = 0; i < BUFFERS; i++) {
+		if (bench_memory_create(b, &ring->buffers[i], MEMORY_PLAIN, size))
+			return false;
+		memory_fill(b, &ring->buffers[i]);
+		bench_check(memory_create(b, &ring->buffers[i]), "clImportMemoryARM");
+	}
+	ring->target = clCreateBuffer(b->context, CL_MEM_READ_ONLY, size, NULL, &err);
 	bench_check(err, "clCreateBuffer");
-	bench_frames_race(b, frame, &m, target);
-	clReleaseMemObject(target);
-	memory_release(&m);
-	bench_memory_destroy(&m);
+	return true;
+}
+
+static void bench_frames_close(struct ring *ring)
+{
+	if (ring->target)
+		clReleaseMemObject(ring->target);
+	for (size_t i = 0; i < BUFFERS; i++) {
+		if (ring->buffers[i].mem)
+			memory_release(&ring->buffers[i]);
+		bench_memory_destroy(&ring->buffers[i]);
+	}
 }
 
 void bench_frames(struct bench *b)
 {
-	for (size_t i = 0; i < FRAMES; i++)
-		if (frames[i].size <= b->largest)
-			bench_frames_measure(b, &frames[i]);
-		else
+	struct ring ring;
+
+	for (size_t i = 0; i < FRAMES; i++) {
+		if (frames[i].size > b->largest) {
 			bench_skip(GROUP, frames[i].name, "--size is less");
+			continue;
+		}
+		bench_progress("frames of %s", frames[i].name);
+		if (bench_frames_open(b, &ring, frames[i].size))
+			bench_frames_race(b, &frames[i], &ring);
+		bench_frames_close(&ring);
+	}
 }

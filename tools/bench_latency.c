@@ -20,7 +20,7 @@ struct entry {
 static const char *const plot_names[MEMORY_KINDS] = {
 	"clCreateBuffer + first kernel",	"device import + first kernel",
 	"climport_alloc import + first kernel", "plain host import + first kernel",
-	"huge pages import + first kernel",
+	"small pages import + first kernel",	"huge pages import + first kernel",
 };
 
 static void check_word(const struct entry *e)
@@ -164,7 +164,7 @@ static void latency_measure(struct bench *b, struct entry *entries, size_t size,
 static void open_entry(struct bench *b, struct entry *e, enum memory_kind kind, cl_mem result)
 {
 	*e = (struct entry){ .bench = b, .result = result, .times = 16 };
-	if (kind == MEMORY_PLAIN || kind == MEMORY_HUGE)
+	if (kind >= MEMORY_PLAIN)
 		e->times = 1;
 	if (!bench_memory_create(b, &e->memory, kind, b->largest) && memory_is_host(&e->memory))
 		memory_fill(b, &e->memory);

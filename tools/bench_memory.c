@@ -13,6 +13,7 @@ const char *const memory_names[MEMORY_KINDS] = {
 	[MEMORY_DEVICE] = "imported device memory",
 	[MEMORY_HOST] = "imported climport_alloc memory",
 	[MEMORY_PLAIN] = "imported plain host memory",
+	[MEMORY_SMALL] = "imported small host pages",
 	[MEMORY_HUGE] = "imported huge host pages",
 };
 
@@ -30,7 +31,7 @@ uint32_t bench_random(void)
 
 bool memory_is_host(const struct memory *m)
 {
-	return m->kind == MEMORY_HOST || m->kind == MEMORY_PLAIN || m->kind == MEMORY_HUGE;
+	return m->kind != MEMORY_NATIVE && m->kind != MEMORY_DEVICE;
 }
 
 static int bench_memory_map(struct memory *m, size_t size)
@@ -102,6 +103,8 @@ static int bench_memory_alloc(struct bench *b, struct memory *m, size_t size)
 		return climport_alloc(CLIMPORT_HOST, size, 4096, b->is_cuda ? b->uuid : NULL,
 				      &m->address);
 	case MEMORY_PLAIN:
+		return bench_memory_map(m, size);
+	case MEMORY_SMALL:
 		return bench_memory_map_small(m, size);
 	case MEMORY_HUGE:
 		return bench_memory_map_huge(m, size);

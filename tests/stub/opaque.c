@@ -28,7 +28,7 @@ static unsigned int evictions = 1;
 
 STUB_API void stub_uuid(unsigned device, unsigned char uuid[16])
 {
-	memset(uuid, 0xa0 + (int)device, 16); /* the value in tests/fake/cuda.c */
+	memset(uuid, 0xa0 + (int)device, 16); /* the value in tests/fake/cuda/device.c */
 }
 
 static bool is_for(const struct context *context, const struct fake_opaque *opaque)

@@ -118,7 +118,7 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--child"))
 			return bench_calls_child(platform, atoi(argv[i + 1]));
 		else if (!strcmp(argv[i], "--query"))
-			return bench_query_child(platform, atoi(argv[i + 1]));
+			return bench_queries_child(platform, atoi(argv[i + 1]));
 		else if (!strcmp(argv[i], "--only"))
 			only = argv[i + 1];
 		else if (!strcmp(argv[i], "--kernels"))
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
 	}
 	bench_print_device(&b);
 	if (!*only || !strcmp(only, "query"))
-		bench_query(self, layer, platform);
+		bench_queries(self, layer, platform);
 	if (!*only || !strcmp(only, "kernels"))
 		bench_kernels(self, layer, platform);
 	if (!*only) {

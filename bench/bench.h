@@ -42,8 +42,8 @@ static inline double now_ns(void)
 
 /* The groups: a file for each. */
 void bench_calls(const char *self, const char *layer, const char *platform);
-void bench_query(const char *self, const char *layer, const char *platform);
-int bench_query_child(const char *platform, int query);
+void bench_queries(const char *self, const char *layer, const char *platform);
+int bench_queries_child(const char *platform, int query);
 int bench_calls_child(const char *platform, int imports);
 void bench_kernels(const char *self, const char *layer, const char *platform);
 int bench_kernels_child(const char *platform);

@@ -30,7 +30,7 @@ enum setting {
 
 static const char *const query_name[QUERIES] = { "platform's", "devices'", "platform's, devices'" };
 
-int bench_query_child(const char *platform_name, int query)
+int bench_queries_child(const char *platform_name, int query)
 {
 	static char text[65536];
 	cl_platform_id platform = bench_platform(platform_name);
@@ -141,7 +141,7 @@ static void report_query(int query, double value, const char *how, const char *g
 }
 
 /* With native kernels a query for devices starts no probe. */
-void bench_query(const char *self, const char *layer, const char *platform)
+void bench_queries(const char *self, const char *layer, const char *platform)
 {
 	const char *user = getenv("XDG_CACHE_HOME");
 	char *before = user ? strdup(user) : NULL, cache[] = "/tmp/climport-bench-XXXXXX";

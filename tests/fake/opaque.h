@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The "opaque" descriptors of the fakes of CUDA, Vulkan and OpenCL: a memfd with the address of the
+ * The "opaque" descriptors of the fakes of CUDA, Vulkan, RM and OpenCL: a memfd with the address of the
  * memory in the importing process.
  */
 #ifndef FAKE_OPAQUE_H
@@ -20,6 +20,7 @@ struct fake_opaque {
 	size_t size;
 	unsigned char uuid[16]; /* of the device that can import the memory */
 	bool cached;		/* the device may cache bytes of the memory */
+	bool copied;		/* the device works on a copy */
 };
 
 /* A new descriptor, which the caller owns; -1 and errno on failure. */
@@ -34,9 +35,10 @@ static inline int fake_opaque_create(const struct fake_opaque *opaque)
 	return -1;
 }
 
+/* At the file's offset: open nodes of the fake RM share a memfd. */
 static inline bool fake_opaque_read(int fd, struct fake_opaque *opaque)
 {
-	return pread(fd, opaque, sizeof(*opaque), 0) == sizeof(*opaque) &&
+	return pread(fd, opaque, sizeof(*opaque), lseek(fd, 0, SEEK_CUR)) == sizeof(*opaque) &&
 	       opaque->magic == FAKE_OPAQUE_MAGIC;
 }
 

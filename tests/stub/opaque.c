@@ -104,7 +104,7 @@ struct mem *opaque_create(struct context *context, cl_mem_flags flags, size_t si
 	mem->size = size;
 	mem->opaque = true;
 	mem->opaque_fd = fd;
-	mem->own_data = context_option(context, STUB_OPAQUE_COPIES);
+	mem->own_data = opaque.copied || context_option(context, STUB_OPAQUE_COPIES);
 	mem->data = opaque.memory;
 	if (mem->own_data) {
 		mem->data = malloc(size);

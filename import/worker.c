@@ -124,7 +124,7 @@ static size_t worker_count_jobs(const struct job *job)
 }
 
 /* False: the pipe is the worker's no more. */
-static bool worker_drain(const struct worker_pipe *pipe, const struct pollfd *fd)
+static bool worker_drain(struct worker_pipe *pipe, const struct pollfd *fd)
 {
 	char ignored[64];
 
@@ -170,7 +170,7 @@ static void worker_poll(struct pollfd *pipe, const struct job *waiting)
 }
 
 /* False: no new work comes by this pipe. */
-static bool worker_wait(const struct worker_pipe *pipe, bool is_open, const struct job *waiting)
+static bool worker_wait(struct worker_pipe *pipe, bool is_open, const struct job *waiting)
 {
 	struct pollfd fd = { .fd = is_open ? pipe->read.fd : -1, .events = POLLIN };
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -75,22 +76,46 @@ void descriptor_close(int fd, const struct descriptor_id *id)
 		close(fd);
 }
 
+/*
+ * All open files of a device node have one identity.  A program that closes climport's file may
+ * open the node itself, at the same number.  The mark tells the two files apart: the signal of
+ * asynchronous I/O, which climport's files never have.
+ */
+static int descriptor_mark(int fd)
+{
+	fcntl(fd, F_SETSIG, SIGURG);
+	return fcntl(fd, F_GETSIG);
+}
+
+static bool descriptor_is_marked(const struct descriptor_own *own)
+{
+	return descriptor_is(own->fd, &own->id) && fcntl(own->fd, F_GETSIG) == own->mark;
+}
+
 int descriptor_own(struct descriptor_own *own, int fd)
 {
 	own->fd = fd;
 	own->process = fork_generation();
+	own->mark = descriptor_mark(fd);
+	own->is_gone = false;
 	return descriptor_identify(fd, &own->id);
 }
 
-bool descriptor_is_own(const struct descriptor_own *own)
+/*
+ * A thread that finds the descriptor gone may then make another at the same number.  So the look at
+ * the number comes first, and then the look at what other threads found.
+ */
+bool descriptor_is_own(struct descriptor_own *own)
 {
-	return own->fd >= 0 && own->process == fork_generation() &&
-	       descriptor_is(own->fd, &own->id);
+	if (own->fd < 0 || own->process != fork_generation() || !descriptor_is_marked(own))
+		atomic_store(&own->is_gone, true);
+	return !atomic_load(&own->is_gone);
 }
 
 void descriptor_own_close(const struct descriptor_own *own)
 {
-	descriptor_close(own->fd, &own->id);
+	if (descriptor_is_marked(own))
+		close(own->fd);
 }
 
 static int descriptor_duplicate_once(int fd)

@@ -10,6 +10,7 @@
 #ifndef UTIL_DESCRIPTOR_H
 #define UTIL_DESCRIPTOR_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -44,14 +45,16 @@ void descriptor_close(int fd, const struct descriptor_id *id);
 struct descriptor_own {
 	int fd; /* -1: no descriptor */
 	uint32_t process;
+	int mark;	     /* of the open file */
+	atomic_bool is_gone; /* seen to be closed: a later file at the number is another's */
 	struct descriptor_id id;
 };
 
-/* Takes @fd over.  0, or -EBADF, logged. */
+/* Takes @fd over, and marks the open file.  0, or -EBADF, logged. */
 int descriptor_own(struct descriptor_own *own, int fd);
 
 /* Whether the process itself made the descriptor, and the program has not closed the descriptor. */
-bool descriptor_is_own(const struct descriptor_own *own);
+bool descriptor_is_own(struct descriptor_own *own);
 
 /* Closes the descriptor, unless the number is a new file's by now. */
 void descriptor_own_close(const struct descriptor_own *own);

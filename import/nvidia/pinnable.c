@@ -19,10 +19,12 @@ static int pinnable_refuse(const struct maps_mapping *m)
 				"pin",
 				m->start, shown);
 	else
-		ret = log_errno(EOPNOTSUPP,
-				"host memory at %#lx (%s) is mapped without write access, which "
-				"this device needs to pin it",
-				m->start, shown);
+		ret = log_errno(
+			EOPNOTSUPP,
+			"host memory at %#lx (%s) is mapped without write access, which "
+			"this device needs to pin the memory: map the memory writable, with "
+			"MAP_PRIVATE if the file must not change",
+			m->start, shown);
 	free(name);
 	return ret;
 }

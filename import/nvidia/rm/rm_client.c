@@ -38,32 +38,24 @@ int rm_result(uint32_t status, const char *what)
 	return log_errno(EIO, "NVIDIA's resource manager refuses %s: status %#x", what, status);
 }
 
-int rm_ioctl(int fd, unsigned long request, void *parameters)
+/* Another layout of the ABI shows as an error of the ioctl, since the number holds the size. */
+int rm_ioctl(int fd, unsigned long request, void *parameters, const char *what)
 {
-	int ret;
+	int error;
 
 	do
-		ret = ioctl(fd, request, parameters) ? -errno : 0;
-	while (ret == -EINTR);
-	return ret;
-}
-
-/* Another layout of the ABI shows as an error of the ioctl, since the number holds the size. */
-static int rm_client_ioctl(const struct rm_client *client, unsigned long request, void *parameters,
-			   const char *what)
-{
-	int ret = rm_ioctl(client->control.fd, request, parameters);
-
-	return ret ? log_errno(ret == -ENOMEM ? ENOMEM : EOPNOTSUPP,
-			       "%s: ioctl of NVIDIA's resource manager: %s", what,
-			       log_strerror(-ret))
-		   : 0;
+		error = ioctl(fd, request, parameters) ? errno : 0;
+	while (error == EINTR);
+	return error ? log_errno(error == ENOMEM ? ENOMEM : EOPNOTSUPP,
+				 "%s: ioctl of NVIDIA's resource manager: %s", what,
+				 log_strerror(error))
+		     : 0;
 }
 
 static int rm_client_allocate_any(const struct rm_client *client, struct rm_allocation *allocation,
 				  const char *what)
 {
-	int ret = rm_client_ioctl(client, RM_ALLOCATE, allocation, what);
+	int ret = rm_ioctl(client->control.fd, RM_ALLOCATE, allocation, what);
 
 	return ret ? ret
 		   : rm_result(allocation->status ? allocation->status : allocation->size, what);
@@ -109,7 +101,7 @@ int rm_client_control(const struct rm_client *client, uint32_t command, void *pa
 		.parameters = (uintptr_t)parameters,
 		.size = size,
 	};
-	int ret = rm_client_ioctl(client, RM_CONTROL, &control, what);
+	int ret = rm_ioctl(client->control.fd, RM_CONTROL, &control, what);
 
 	return ret ? ret : rm_result(control.status, what);
 }
@@ -122,7 +114,7 @@ void rm_client_free(const struct rm_client *client, uint32_t parent, uint32_t ob
 		.object = object,
 	};
 
-	if (!rm_client_ioctl(client, RM_FREE, &release, "the end of an object"))
+	if (!rm_ioctl(client->control.fd, RM_FREE, &release, "the end of an object"))
 		rm_result(release.status, "the end of an object");
 }
 
@@ -133,8 +125,12 @@ uint32_t rm_client_new_handle(struct rm_client *client)
 
 int rm_client_open(const char *node)
 {
-	int fd = open(node, O_RDWR | O_CLOEXEC), error = errno;
+	int fd, error;
 
+	do {
+		fd = open(node, O_RDWR | O_CLOEXEC);
+		error = errno;
+	} while (fd < 0 && error == EINTR);
 	if (fd >= 0)
 		return fd;
 	if (error == EMFILE || error == ENFILE || error == ENOMEM)

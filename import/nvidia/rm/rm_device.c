@@ -23,15 +23,12 @@ int rm_device_pin(const struct rm_device *device, const void *addr, size_t size,
 		.fd = -1,
 	};
 	char what[80];
-	int ret = rm_ioctl(device->node.fd, RM_ALLOCATE_HOST_MEMORY, &memory);
+	int ret;
 
 	snprintf(what, sizeof(what), "%zu bytes of host memory at %p", size, addr);
-	if (ret)
-		return log_errno(ret == -ENOMEM ? ENOMEM : EOPNOTSUPP,
-				 "%s: ioctl of NVIDIA's resource manager: %s", what,
-				 log_strerror(-ret));
+	ret = rm_ioctl(device->node.fd, RM_ALLOCATE_HOST_MEMORY, &memory, what);
 	*object = memory.object;
-	return rm_result(memory.status, what);
+	return ret ? ret : rm_result(memory.status, what);
 }
 
 int rm_device_attach(const struct rm_device *device, int dmabuf, size_t size, uint32_t *object)
@@ -116,9 +113,7 @@ static int rm_device_find_minor(const struct rm_client *client, uint32_t gpu, ui
 
 	if (!cards)
 		return log_errno(ENOMEM, "no memory for a list of GPUs");
-	ret = rm_ioctl(client->control.fd, RM_CARD_INFO, cards);
-	if (ret)
-		log_errno(-ret, "the list of NVIDIA's GPUs: %s", log_strerror(-ret));
+	ret = rm_ioctl(client->control.fd, RM_CARD_INFO, cards, "the list of GPUs");
 	for (int i = 0; !ret && i < RM_CARDS; i++) {
 		if (!cards[i].is_valid || cards[i].gpu != gpu)
 			continue;
@@ -127,8 +122,7 @@ static int rm_device_find_minor(const struct rm_client *client, uint32_t gpu, ui
 		return 0;
 	}
 	free(cards);
-	return ret ? -EOPNOTSUPP
-		   : log_errno(EOPNOTSUPP, "NVIDIA's driver lists no GPU of number %#x", gpu);
+	return ret ? ret : log_errno(EOPNOTSUPP, "NVIDIA's driver lists no GPU of number %#x", gpu);
 }
 
 static int rm_device_open_node(struct rm_device *device, uint32_t gpu)
@@ -145,12 +139,9 @@ static int rm_device_open_node(struct rm_device *device, uint32_t gpu)
 	if (ret < 0)
 		return ret;
 	ret = descriptor_own(&device->node, ret);
-	if (ret)
-		return ret;
-	ret = rm_ioctl(device->node.fd, RM_REGISTER_FD, &control);
-	return ret ? log_errno(EOPNOTSUPP, "%s: registration with the control node: %s", path,
-			       log_strerror(-ret))
-		   : 0;
+	return ret ? ret
+		   : rm_ioctl(device->node.fd, RM_REGISTER_FD, &control,
+			      "the registration of a device node with the control node");
 }
 
 /* The UUID of a MIG instance is no GPU's: RM finds none. */
@@ -213,7 +204,7 @@ static int rm_device_create(struct rm_client *client, const unsigned char *uuid,
 	return 0;
 }
 
-/* A device whose node the program has closed is found no more.  So is the anchor's loss harmless. */
+/* A device whose node the program has closed is found no more.  The anchor's loss is harmless. */
 static struct rm_device *rm_device_find(struct rm_device *first, const unsigned char *uuid)
 {
 	while (first &&

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Imports of dma-bufs by NVIDIA's resource manager: exporters by their names. */
+#include "rm_fixture.h"
+
+#include <fcntl.h>
+
+static int rm_dmabuf(size_t size)
+{
+	int fd = memfd_create("fake-dmabuf-frame", MFD_CLOEXEC);
+
+	EXPECT(fd >= 0);
+	EXPECT_EQ(ftruncate(fd, (off_t)size), 0);
+	fake_rm.exporter = "udmabuf";
+	return fd;
+}
+
+RM_TEST(dmabuf_import,
+	"The descriptor of a dma-buf is of the dma-buf's bytes, which are not cached.")
+{
+	int dmabuf = rm_dmabuf(SIZE), fd;
+	struct fake_opaque opaque;
+	char byte = 5;
+
+	EXPECT_EQ(rm_import_dmabuf(rm_uuid[0], dmabuf, SIZE, &fd), 0);
+	EXPECT(fake_opaque_read(fd, &opaque));
+	EXPECT_EQ(pwrite(dmabuf, &byte, 1, 100), 1);
+	EXPECT_EQ(((char *)opaque.memory)[100], 5);
+	EXPECT_EQ(opaque.size, SIZE);
+	EXPECT(!opaque.cached);
+	EXPECT_EQ(fake_rm_held().objects, 0);
+	close(dmabuf);
+	close(fd);
+}
+
+RM_TEST(dmabuf_part, "RM gets whole pages of a dma-buf of which a part is imported.")
+{
+	int dmabuf = rm_dmabuf(SIZE), fd;
+	struct fake_opaque opaque;
+
+	EXPECT_EQ(rm_import_dmabuf(rm_uuid[0], dmabuf, PAGE + 1, &fd), 0);
+	EXPECT(fake_opaque_read(fd, &opaque));
+	EXPECT_EQ(opaque.size, 2 * PAGE);
+	close(dmabuf);
+	close(fd);
+}
+
+RM_TEST(dmabuf_too_small, "-ERANGE for more bytes than the dma-buf has, and for no byte.")
+{
+	int dmabuf = rm_dmabuf(SIZE), fd;
+
+	EXPECT_EQ(rm_import_dmabuf(rm_uuid[0], dmabuf, SIZE + 1, &fd), -ERANGE);
+	EXPECT_EQ(rm_import_dmabuf(rm_uuid[0], dmabuf, 0, &fd), -ERANGE);
+	EXPECT_EQ(fake_rm.calls, 0);
+	close(dmabuf);
+}
+
+RM_TEST(no_dmabuf, "-EBADF for a file that is no dma-buf, and for no descriptor.")
+{
+	int file = open("/dev/zero", O_RDWR), fd;
+
+	EXPECT_EQ(rm_import_dmabuf(rm_uuid[0], file, PAGE, &fd), -EBADF);
+	EXPECT_EQ(rm_import_dmabuf(rm_uuid[0], -1, PAGE, &fd), -EBADF);
+	EXPECT_EQ(fake_rm.calls, 0);
+	close(file);
+}
+
+static const struct rm_exporter {
+	const char *name, *exporter;
+	int result;
+} rm_exporters[] = {
+	{ "udmabuf", "udmabuf", 0 },
+	{ "system", "system", 0 },
+	{ "gdmabuf_host", "gdmabuf-host", 0 },
+	{ "gdmabuf_gpu", "gdmabuf", -EOPNOTSUPP },
+	{ "nvidia", "nv_dmabuf", -EOPNOTSUPP },
+	{ "amdgpu", "amdgpu", -EOPNOTSUPP },
+	{ "vfio", "vfio_pci", -EOPNOTSUPP },
+	{ "longer", "udmabufs", -EOPNOTSUPP },
+};
+
+TEST_EACH(exporter, struct rm_exporter, rm_exporters,
+	  "The first pages of a dma-buf go in if its exporter gives memory of the host alone.")
+{
+	int dmabuf, fd = -1;
+
+	rm_begin();
+	dmabuf = rm_dmabuf(SIZE);
+	fake_rm.exporter = row->exporter;
+	EXPECT_EQ(rm_import_dmabuf(rm_uuid[0], dmabuf, SIZE, &fd), row->result);
+	if (row->result) {
+		EXPECT(strstr(log_last(), row->exporter));
+		EXPECT_EQ(fake_rm.calls, 0);
+	} else {
+		close(fd);
+	}
+	close(dmabuf);
+	rm_end();
+}
+
+static const struct rm_refusal {
+	const char *name;
+	int error;
+	uint32_t status;
+	int result;
+	const char *says;
+} rm_refusals[] = {
+	{ "not_supported", 0, 0x56, -EOPNOTSUPP, "not supported (status 0x56)" },
+	{ "no_memory", 0, 0x51, -ENOMEM, "out of memory (status 0x51)" },
+	{ "enotty", ENOTTY, 0, -EOPNOTSUPP,
+	  "ioctl of NVIDIA's resource manager: Inappropriate ioctl for device" },
+};
+
+TEST_EACH(
+	dmabuf_refused, struct rm_refusal, rm_refusals,
+	"If RM refuses a dma-buf, nothing is left behind, and the error and the sentence tell the "
+	"cause.")
+{
+	char says[128];
+	int dmabuf, fd;
+
+	rm_begin();
+	rm_import_works(0);
+	dmabuf = rm_dmabuf(SIZE);
+	snprintf(says, sizeof(says), "%zu bytes of dma-buf %d", SIZE, dmabuf);
+	rm_fail("attach", 1, row->error, row->status);
+	EXPECT_EQ(rm_import_dmabuf(rm_uuid[0], dmabuf, SIZE, &fd), row->result);
+	EXPECT(strstr(log_last(), says));
+	EXPECT(strstr(log_last(), row->says));
+	rm_expect_kept(1, 1);
+	close(dmabuf);
+	rm_end();
+}
+
+RM_TEST(dmabuf_early_status,
+	"A refusal of a dma-buf is seen also where drivers before 535 write the status.")
+{
+	int dmabuf = rm_dmabuf(SIZE), fd;
+
+	fake_rm.has_early_status = true;
+	rm_import_works(0);
+	rm_fail("attach", 1, 0, 0x56);
+	EXPECT_EQ(rm_import_dmabuf(rm_uuid[0], dmabuf, SIZE, &fd), -EOPNOTSUPP);
+	rm_expect_kept(1, 1);
+	close(dmabuf);
+}

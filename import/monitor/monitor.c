@@ -41,6 +41,7 @@
 #include "util/restricted.h"
 #include "util/thread.h"
 
+#define MONITOR_TRIES 3
 #define MONITOR_YIELDS 64
 #define MONITOR_NAPS 200
 #define MONITOR_NAP_NS 50000
@@ -331,23 +332,11 @@ static int monitor_confirm(const struct watch *watch, uintptr_t start, uintptr_t
 	return 0;
 }
 
-int monitor_watch(uintptr_t address, size_t size, struct watch *watch)
+static int monitor_watch_once(uintptr_t start, uintptr_t end, struct watch *watch)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = address & ~(page - 1),
-		  end = (address + size + page - 1) & ~(page - 1);
 	struct watch new;
-	int ret;
-	THREAD_NO_CANCEL();
+	int ret = monitor_begin(start, end, &new);
 
-	if (!size)
-		return -EINVAL;
-	if (end <= start || end - start < size)
-		return -ERANGE;
-	if (size < MONITOR_MIN_SIZE)
-		return -EOPNOTSUPP;
-	ret = monitor_check(start, end);
-	if (!ret)
-		ret = monitor_begin(start, end, &new);
 	if (ret)
 		return ret;
 	ret = monitor_confirm(&new, start, end);
@@ -356,6 +345,34 @@ int monitor_watch(uintptr_t address, size_t size, struct watch *watch)
 	else
 		*watch = new;
 	return ret;
+}
+
+/* The reader may come late to an event of an older watch, and mark the new watch as well. */
+static int monitor_watch_pages(uintptr_t start, uintptr_t end, struct watch *watch)
+{
+	int ret = monitor_check(start, end);
+
+	if (ret)
+		return ret;
+	for (int i = 0; i < MONITOR_TRIES; i++) {
+		ret = monitor_watch_once(start, end, watch);
+		if (ret != -EAGAIN || watches_removed_lately(start, end))
+			break;
+	}
+	return ret;
+}
+
+int monitor_watch(uintptr_t address, size_t size, struct watch *watch)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = address & ~(page - 1),
+		  end = (address + size + page - 1) & ~(page - 1);
+	THREAD_NO_CANCEL();
+
+	if (!size)
+		return -EINVAL;
+	if (end <= start || end - start < size)
+		return -ERANGE;
+	return size < MONITOR_MIN_SIZE ? -EOPNOTSUPP : monitor_watch_pages(start, end, watch);
 }
 
 void watch_put(struct watch *watch)

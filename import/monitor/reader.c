@@ -19,7 +19,7 @@
 #include "util/thread.h"
 
 #define READER_BATCH 16
-#define READER_STACK ((size_t)64 << 10) /* mlockall() takes all of a stack */
+#define READER_STACK ((size_t)256 << 10) /* mlockall() takes all of a stack */
 #define READER_START_S 10
 
 enum { READER_STARTING = 1, READER_RUNS = 0 }; /* or a negative errno */

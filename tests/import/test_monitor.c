@@ -163,6 +163,17 @@ static int same_grow(char *p)
 	return munmap(p + SIZE, PAGE) || mremap(p, SIZE, SIZE + PAGE, 0) != p;
 }
 
+/* Swapped out, a page that is pinned stays in its place; the content of any page stays. */
+static int same_paged_out(char *p)
+{
+	return madvise(p, SIZE, MADV_PAGEOUT);
+}
+
+static int same_huge(char *p)
+{
+	return madvise(p, SIZE, MADV_HUGEPAGE) && errno != EINVAL;
+}
+
 static int same_fork(char *p)
 {
 	int status = -1;
@@ -174,8 +185,14 @@ static int same_fork(char *p)
 }
 
 static const struct change sames[] = {
-	{ "write", same_write },   { "protection", same_protection }, { "locked", same_locked },
-	{ "advice", same_advice }, { "neighbours", same_neighbours }, { "grow", same_grow },
+	{ "write", same_write },
+	{ "protection", same_protection },
+	{ "locked", same_locked },
+	{ "advice", same_advice },
+	{ "neighbours", same_neighbours },
+	{ "grow", same_grow },
+	{ "paged_out", same_paged_out },
+	{ "huge", same_huge },
 	{ "fork", same_fork },
 };
 
@@ -384,6 +401,47 @@ TEST(heap, "A watch of the heap is stale when the heap shrinks.")
 	EXPECT(!watch_is_current(&watch));
 	watch_put(&watch);
 	EXPECT(!brk(before));
+}
+
+TEST(huge_page, "A watch of a part of a huge page is stale when a page of the part is unmapped.")
+{
+	const size_t huge = (size_t)2 << 20;
+	struct watch watch;
+	char *p, *page;
+
+	monitor_fixture_needed();
+	p = mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	EXPECT(p != MAP_FAILED);
+	page = (char *)(((uintptr_t)p + huge - 1) & ~(uintptr_t)(huge - 1));
+	if (madvise(page, huge, MADV_HUGEPAGE))
+		test_skip("no transparent huge pages: %s", strerror(errno));
+	memset(page, 1, huge);
+	watch = monitor_fixture_watch(page + 10 * PAGE, SIZE);
+	EXPECT(!munmap(page, PAGE) && !munmap(page + huge - PAGE, PAGE));
+	EXPECT(watch_is_current(&watch));
+	EXPECT(!munmap(page + 20 * PAGE, PAGE));
+	EXPECT(!watch_is_current(&watch));
+	watch_put(&watch);
+	munmap(p, 2 * huge);
+}
+
+/* Of this size the C library maps each block. */
+TEST(freed, "A watch of a large block of malloc() is stale when the block is freed.")
+{
+	struct watch watch;
+	char *p;
+
+	monitor_fixture_needed();
+	if (strcmp(SANITIZER, ""))
+		test_skip("a sanitizer's free() keeps the memory");
+	p = malloc(64 * SIZE);
+	EXPECT(p);
+	watch = monitor_fixture_watch(p, 64 * SIZE);
+	p[SIZE] = 1;
+	EXPECT(watch_is_current(&watch));
+	free(p);
+	EXPECT(!watch_is_current(&watch));
+	watch_put(&watch);
 }
 
 TEST(overlap, "Of two watches that share pages, each keeps what the other no longer needs.")

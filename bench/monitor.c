@@ -47,7 +47,7 @@ static char *monitor_map(size_t size)
 	return p;
 }
 
-static struct watch monitor_begin(char *p, size_t size)
+static struct watch monitor_begin_watch(char *p, size_t size)
 {
 	struct watch watch;
 
@@ -72,7 +72,7 @@ static double monitor_unmap(bool is_watched)
 	double start;
 
 	if (is_watched)
-		watch = monitor_begin(p, SIZE);
+		watch = monitor_begin_watch(p, SIZE);
 	start = monitor_now();
 	munmap(p, SIZE);
 	start = monitor_now() - start;
@@ -95,7 +95,7 @@ static double monitor_ask(enum monitor_case which)
 			monitor_die("a watch is stale");
 		break;
 	default:
-		watch = monitor_begin(monitor_memory + SIZE / 4, SIZE / 2);
+		watch = monitor_begin_watch(monitor_memory + SIZE / 4, SIZE / 2);
 		watch_put(&watch);
 	}
 	return monitor_now() - start;
@@ -133,7 +133,7 @@ static void monitor_report(const char *name, enum monitor_case which, enum monit
 static void monitor_fill(int count)
 {
 	while (count--)
-		monitor_begin(monitor_memory, SIZE);
+		monitor_begin_watch(monitor_memory, SIZE);
 }
 
 int main(void)
@@ -143,7 +143,7 @@ int main(void)
 		return 0;
 	}
 	monitor_memory = monitor_map(SIZE);
-	monitor_long = monitor_begin(monitor_memory, SIZE);
+	monitor_long = monitor_begin_watch(monitor_memory, SIZE);
 	monitor_measure(UNMAP, UNMAP_WATCHED);
 	monitor_measure(ASK_MAPS, BEGIN_AND_PUT);
 	monitor_report("munmap of 1 MiB, watched", UNMAP_WATCHED, UNMAP, "x unwatched");

@@ -14,33 +14,41 @@
 #include "util/log.h"
 #include "util/thread.h"
 
+/* The arguments of the application. */
+struct import_call {
+	cl_context context;
+	cl_mem_flags flags;
+	const cl_import_properties_arm *properties;
+	void *memory;
+	size_t size;
+};
+
 struct request {
 	struct properties properties;
 	cl_mem_flags flags;
 	struct import_desc desc;
 };
 
-static cl_int request_parse(cl_mem_flags flags, const cl_import_properties_arm *properties,
-			    void *memory, size_t size, struct request *r)
+static cl_int request_parse(const struct import_call *call, struct request *r)
 {
-	cl_int err = properties_parse(properties, &r->properties);
+	cl_int err = properties_parse(call->properties, &r->properties);
 
 	if (!err)
-		err = flags_parse(flags, &r->flags);
+		err = flags_parse(call->flags, &r->flags);
 	if (err)
 		return err;
-	if (!memory) {
+	if (!call->memory) {
 		log_error("memory is NULL");
 		return CL_INVALID_VALUE;
 	}
-	if (!size) {
+	if (!call->size) {
 		log_error("size is 0");
 		return CL_INVALID_BUFFER_SIZE;
 	}
 	r->desc = (struct import_desc){
 		.type = r->properties.type,
-		.memory = memory,
-		.size = size,
+		.memory = call->memory,
+		.size = call->size,
 		.access = flags_access(r->flags),
 	};
 	return CL_SUCCESS;
@@ -185,16 +193,15 @@ static import_memory_fn native_function(const struct context *context,
  * The first import runs the self-tests of the devices.  Drivers map memory for self-tests, perhaps
  * where the application has a hole, so host memory is checked before.
  */
-static cl_int check_before_tests(struct context *context, cl_mem_flags flags,
-				 const cl_import_properties_arm *properties, void *memory,
-				 size_t size)
+static cl_int check_before_tests(struct context *context, const struct import_call *call)
 {
-	const struct import_desc desc = { IMPORT_HOST, memory, size, flags_access(flags), false };
+	const struct import_desc desc = { IMPORT_HOST, call->memory, call->size,
+					  flags_access(call->flags), false };
 	struct import_region *region;
 	cl_int err;
 
-	if (!context_is_first_import(context) || peek_type(properties) != IMPORT_HOST || !memory ||
-	    !size)
+	if (!context_is_first_import(context) || peek_type(call->properties) != IMPORT_HOST ||
+	    !call->memory || !call->size)
 		return CL_SUCCESS;
 	err = error_to_cl(import_get(&desc, &region));
 	if (!err)
@@ -203,46 +210,48 @@ static cl_int check_before_tests(struct context *context, cl_mem_flags flags,
 }
 
 /*
- * The layer's import.  @native: set if the driver's own function is to be called instead.  A thread
- * that is cancelled in a call of the layer to the driver would leave the import half made.
+ * In a context with a record.  @native: set if the driver's own function is to be called instead.
+ * A request that is wrong in itself is refused before memory that is not mapped.
  */
-static cl_mem import_unless_native(cl_context handle, cl_mem_flags flags,
-				   const cl_import_properties_arm *properties, void *memory,
-				   size_t size, cl_int *errcode_ret, import_memory_fn *native)
+static cl_mem import_memory_in(struct context *context, const struct import_call *call, cl_int *err,
+			       import_memory_fn *native)
+{
+	cl_int hole = check_before_tests(context, call);
+	struct request r;
+
+	*err = CL_SUCCESS;
+	*native = native_function(context, call->properties);
+	if (*native)
+		return NULL;
+	*err = request_parse(call, &r);
+	if (!*err)
+		*err = hole;
+	return *err ? NULL : import_memory_import(call->context, context, &r, err);
+}
+
+/*
+ * The layer's import.  A thread that is cancelled in a call of the layer to the driver would leave
+ * the import half made.
+ */
+static cl_mem import_unless_native(const struct import_call *call, cl_int *err,
+				   import_memory_fn *native)
 {
 	THREAD_NO_CANCEL();
-	struct context *context = context_get(handle);
-	cl_int err = CL_INVALID_CONTEXT, hole = CL_SUCCESS;
-	struct request r;
-	cl_mem mem = NULL;
+	struct context *context = context_get(call->context);
+	cl_mem mem;
 
 	log_clear();
 	*native = NULL;
-	if (context) {
-		context_tests_begin(context);
-		hole = check_before_tests(context, flags, properties, memory, size);
-		*native = native_function(context, properties);
-	}
-	if (*native) {
-		context_tests_end(context, CL_SUCCESS);
-		context_put(context);
+	*err = CL_INVALID_CONTEXT;
+	if (!context) {
+		log_error("the context was not created through this layer, or is gone");
 		return NULL;
 	}
-	if (context)
-		err = request_parse(flags, properties, memory, size, &r);
-	else
-		log_error("the context was not created through this layer, or is gone");
-	if (!err)
-		err = hole;
-	if (!err)
-		mem = import_memory_import(handle, context, &r, &err);
-	if (context)
-		err = context_tests_end(context, err);
-	if (err)
-		context_notify(context, "clImportMemoryARM", err);
+	context_tests_begin(context);
+	mem = import_memory_in(context, call, err, native);
+	*err = context_tests_end(context, *err);
+	context_notify(context, "clImportMemoryARM", *err);
 	context_put(context);
-	if (errcode_ret)
-		*errcode_ret = err;
 	return mem;
 }
 
@@ -250,9 +259,14 @@ cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags
 					   const cl_import_properties_arm *properties, void *memory,
 					   size_t size, cl_int *errcode_ret)
 {
+	const struct import_call call = { handle, flags, properties, memory, size };
 	import_memory_fn native;
-	cl_mem mem =
-		import_unless_native(handle, flags, properties, memory, size, errcode_ret, &native);
+	cl_int err;
+	cl_mem mem = import_unless_native(&call, &err, &native);
 
-	return native ? native(handle, flags, properties, memory, size, errcode_ret) : mem;
+	if (native)
+		return native(handle, flags, properties, memory, size, errcode_ret);
+	if (errcode_ret)
+		*errcode_ret = err;
+	return mem;
 }

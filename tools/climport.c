@@ -104,36 +104,56 @@ static int bench_set_size(struct bench_options *options, const char *value)
 }
 
 /* Of a part: the text stays the command line's, which outlives the environment's use. */
-static int bench_set_variable(const char *value)
+static int bench_set_variable(struct bench_options *options, const char *value)
 {
+	(void)options;
 	return putenv((char *)value) ? 1 : 0;
+}
+
+static int bench_set_platform(struct bench_options *options, const char *value)
+{
+	options->platform = value;
+	return 0;
+}
+
+static int bench_set_part(struct bench_options *options, const char *value)
+{
+	options->part = value;
+	return 0;
+}
+
+static int bench_set_json(struct bench_options *options, const char *value)
+{
+	options->json = value;
+	return 0;
+}
+
+static int bench_set_svg(struct bench_options *options, const char *value)
+{
+	options->svg = value;
+	return 0;
 }
 
 static int bench_set(struct arguments *a, struct bench_options *options)
 {
-	static const char *const known[] = { "--platform", "--device", "--size", "--json",
-					     "--svg",	   "--part",   "--set" };
+	static const struct {
+		const char *name;
+		int (*set)(struct bench_options *options, const char *value);
+	} known[] = {
+		{ "--platform", bench_set_platform }, { "--device", bench_set_device },
+		{ "--size", bench_set_size },	      { "--json", bench_set_json },
+		{ "--svg", bench_set_svg },	      { "--part", bench_set_part },
+		{ "--set", bench_set_variable },
+	};
 	const char *value;
-	size_t i = 0;
 
-	while (i < sizeof(known) / sizeof(known[0]) && !option_is(a, known[i]))
-		i++;
-	if (i == sizeof(known) / sizeof(known[0]))
-		return fail_option(a);
-	value = option_value(a);
-	if (!value)
-		return WRONG_USAGE;
-	if (option_is(a, "--device"))
-		return bench_set_device(options, value);
-	if (option_is(a, "--size"))
-		return bench_set_size(options, value);
-	if (option_is(a, "--set"))
-		return bench_set_variable(value);
-	*(option_is(a, "--platform") ? &options->platform
-	  : option_is(a, "--part")   ? &options->part
-	  : option_is(a, "--json")   ? &options->json
-				     : &options->svg) = value;
-	return 0;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (!option_is(a, known[i].name))
+			continue;
+		value = option_value(a);
+		return value ? known[i].set(options, value) : WRONG_USAGE;
+	}
+	return fail_option(a);
 }
 
 static int parse_bench(int argc, char **argv, struct bench_options *options)

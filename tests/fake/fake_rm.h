@@ -28,19 +28,19 @@ struct fake_rm_gpu {
 	unsigned char uuid[16];
 	uint32_t id, minor, instance;
 	uint32_t wrong_minor; /* not 0: the minor that NV_ESC_CARD_INFO lists */
-	bool no_node; /* /dev/nvidiaN is missing */
-	bool no_card; /* NV_ESC_CARD_INFO does not list the GPU */
+	bool no_node;	      /* /dev/nvidiaN is missing */
+	bool no_card;	      /* NV_ESC_CARD_INFO does not list the GPU */
 };
 
 struct fake_rm {
-	bool is_present; /* false at first: there is no driver */
+	bool is_present; /* false at first: no driver is loaded */
 	unsigned int gpu_count;
 	struct fake_rm_gpu gpu[FAKE_RM_GPUS]; /* UUIDs 1, 2, 3 ... */
 	bool has_early_status; /* NVOS21's status is in its place of drivers before 535 */
-	bool cached;	       /* the GPU keeps what kernels read, whatever the program asks for */
-	bool copied;	       /* the stub's kernels work on a copy of the memory */
-	const void *refused;   /* a host address that cannot be pinned */
-	const char *exporter;  /* exp_name of memfds whose names begin with fake-dmabuf */
+	bool cached; /* the GPU caches bytes that kernels read, whatever the program asks for */
+	bool copied; /* the stub's kernels work on a copy of the memory */
+	const void *refused;  /* a host address that cannot be pinned */
+	const char *exporter; /* exp_name of memfds whose names begin with fake-dmabuf */
 
 	/*
 	 * The fail_call-th call (from 1; 0: no call) of fail_name, and the fail_times - 1 calls
@@ -61,8 +61,8 @@ struct fake_rm {
 
 	atomic_uint calls; /* opens and ioctls */
 	atomic_uint clients_made, devices_made, pins_made, attaches_made;
-	atomic_uint inherited; /* ioctls of a child on descriptors of its parent */
-	atomic_uint misuses;   /* calls that the real RM refuses for what they say; printed */
+	atomic_uint inherited; /* ioctls of a child on descriptors of the parent */
+	atomic_uint misuses;   /* calls with arguments that the real RM refuses; printed */
 };
 
 FAKE_RM_API extern struct fake_rm fake_rm;
@@ -70,7 +70,7 @@ FAKE_RM_API extern struct fake_rm fake_rm;
 /* A driver with @gpus GPUs, and every control above at its default. */
 FAKE_RM_API void fake_rm_reset(unsigned int gpus);
 
-/* What RM keeps for the process now. */
+/* The objects that RM keeps for the process now. */
 struct fake_rm_held {
 	int files; /* open nodes; descriptors of exported memory are such */
 	int clients, devices;
@@ -82,7 +82,7 @@ FAKE_RM_API struct fake_rm_held fake_rm_held(void);
 /* The open files of a node: 0 is the control node, n the node of gpu[n - 1]. */
 FAKE_RM_API int fake_rm_files(int node);
 
-/* A descriptor of the node, the lowest: -1 if the process has none. */
+/* The lowest descriptor of the node, or -1. */
 FAKE_RM_API int fake_rm_descriptor(int node);
 
 #endif

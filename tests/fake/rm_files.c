@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The nodes of RM, and libc's functions in front of them.  A node is a memfd, and an open node is an
- * open file of the memfd: its offset tells which.
+ * The nodes of RM, and wrappers of libc's functions.  A node is a memfd, and an open node is an
+ * open file of the memfd.  The offset of the open file is the number of the file.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registrations of host memory that stay after an import: a later import of the address never has
- * the memory that was there before.
+ * Registrations of host memory stay after an import.  A later import of the address must never have
+ * the old memory.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -92,7 +92,7 @@ static const struct change changes[] = {
 };
 
 TEST_EACH(kept, struct change, changes,
-	  "Between two imports a program changes its memory: kernels see the memory of now.")
+	  "If a program changes memory between two imports, kernels see the new memory.")
 {
 	unsigned char *p = kept_map(NULL), *spare = kept_map(NULL), *before = malloc(SIZE);
 
@@ -116,8 +116,8 @@ TEST_EACH(kept, struct change, changes,
 	free(before);
 }
 
-TEST(kept_while_used,
-     "Memory that goes during an import stays the import's, and the new memory is whole.")
+TEST(kept_while_used, "If memory is unmapped during an import, the import keeps the old memory, "
+		      "and the new memory is whole.")
 {
 	unsigned char *p = kept_map(NULL), *before = malloc(SIZE);
 
@@ -183,7 +183,7 @@ static void *allocator_work(void *arg)
 	return NULL;
 }
 
-TEST(kept_threads, "Eight threads allocate, import and free memory of the same addresses.")
+TEST(kept_threads, "Eight threads can allocate, import and free memory at the same addresses.")
 {
 	static struct allocator allocators[THREADS];
 

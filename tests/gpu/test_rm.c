@@ -112,7 +112,8 @@ static void rm_test_need(void)
 		test_skip("there is no " RM_CONTROL_NODE);
 }
 
-TEST(rm_cacheable, "A control: kernels read stale bytes of memory that the GPU may cache.")
+TEST(rm_cacheable,
+     "Kernels read stale bytes of memory that the GPU may cache; the test is a control.")
 {
 	rm_test_need();
 	gpu_session_open(&ours);
@@ -120,8 +121,7 @@ TEST(rm_cacheable, "A control: kernels read stale bytes of memory that the GPU m
 	gpu_session_close(&ours);
 }
 
-TEST(rm_not_cacheable,
-     "Kernels read what the host wrote last of memory that the GPU may not cache.")
+TEST(rm_not_cacheable, "Kernels read the host's last bytes of memory that the GPU may not cache.")
 {
 	rm_test_need();
 	gpu_session_open(&ours);
@@ -186,8 +186,7 @@ TEST_EACH(rm_kind, struct rm_kind, rm_kinds, "Kernels work in place on memory of
 	close(fd);
 }
 
-TEST(rm_memlock,
-     "A low RLIMIT_MEMLOCK keeps no memory out: NVIDIA's driver does not count its pins.")
+TEST(rm_memlock, "NVIDIA's driver does not count pins, so a low RLIMIT_MEMLOCK refuses no memory.")
 {
 	const struct rlimit low = { 64 << 10, 64 << 10 };
 	unsigned char *p = rm_test_map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -203,7 +202,7 @@ TEST(rm_memlock,
 	munmap(p, SIZE);
 }
 
-TEST(rm_with_cuda, "CUDA's copies and OpenCL's kernels work on one range of host memory.")
+TEST(rm_with_cuda, "CUDA's copies and OpenCL's kernels work on the same range of host memory.")
 {
 	unsigned char *before = malloc(SIZE);
 	uint64_t on_device;
@@ -260,14 +259,14 @@ static void rm_test_refuse(int ordinal)
 	EXPECT_EQ(cuda.free(address), 0);
 }
 
-TEST(rm_gpu_memory, "A dma-buf of the GPU's own memory that another library made is refused.")
+TEST(rm_gpu_memory, "A dma-buf of the GPU's memory that a different library made is refused.")
 {
 	cuda_need();
 	rm_test_need();
 	rm_test_refuse(0);
 }
 
-TEST(rm_other_gpu, "A dma-buf of another GPU's memory is refused, and the context lives on.")
+TEST(rm_other_gpu, "A dma-buf of a second GPU's memory is refused, and the context stays usable.")
 {
 	int count = 0;
 

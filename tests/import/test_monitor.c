@@ -348,7 +348,7 @@ TEST(sizes, "A range of 64 KiB is watched, a smaller, an empty or an endless ran
 	monitor_fixture_unmap(p, SIZE);
 }
 
-TEST(rounding, "A watch has the whole pages of its first and its last byte, and no other page.")
+TEST(rounding, "A watch covers the whole pages of the first and the last byte, and no other page.")
 {
 	const size_t inside = SIZE - 2 * PAGE - 200;
 	struct watch watch;
@@ -444,7 +444,8 @@ TEST(freed, "A watch of a large block of malloc() is stale when the block is fre
 	watch_put(&watch);
 }
 
-TEST(overlap, "Of two watches that share pages, each keeps what the other no longer needs.")
+TEST(overlap,
+     "If two watches share pages, the end of a watch leaves the pages of the other watch watched.")
 {
 	struct watch low, high, both;
 	char *p;
@@ -468,7 +469,7 @@ TEST(overlap, "Of two watches that share pages, each keeps what the other no lon
 	monitor_fixture_unmap(p, SIZE);
 }
 
-TEST(inside, "A watch inside of another is not affected when the outer watch is stale, or put.")
+TEST(inside, "A watch inside a larger watch stays current when the larger watch is stale, or put.")
 {
 	struct watch outer, inner;
 	char *p;
@@ -490,7 +491,7 @@ TEST(inside, "A watch inside of another is not affected when the outer watch is 
 	monitor_fixture_unmap(p, SIZE);
 }
 
-TEST(again, "A new watch of memory at an address is current while an old watch there is stale.")
+TEST(again, "A new watch at an address is current while an old watch of the address is stale.")
 {
 	struct watch before, after;
 	char *p;

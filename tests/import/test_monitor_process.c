@@ -103,8 +103,7 @@ static void child_has_its_own(void)
 	EXPECT(!watch_is_current(&inherited));
 }
 
-TEST(after_fork,
-     "A child has no watch and no descriptor of its parent, and has watches of its own.")
+TEST(after_fork, "A child has no watch and no descriptor of the parent, and can make watches.")
 {
 	process_in_child(child_has_its_own);
 }
@@ -134,7 +133,7 @@ static void child_without_handlers(void)
 	EXPECT(watch_is_current(&inherited));
 }
 
-TEST(bare_fork, "A child whose handlers of fork() did not run has watches of its own.")
+TEST(bare_fork, "A child whose fork handlers did not run can make watches.")
 {
 	if (strcmp(SANITIZER, ""))
 		test_skip("a sanitizer has handlers of fork()");
@@ -186,7 +185,7 @@ static void closed_and_used_again(void)
 		EXPECT(others[fd] < 0 || fcntl(others[fd], F_GETFD) == FD_CLOEXEC);
 }
 
-TEST(number_used_again, "Another userfaultfd at the number of the descriptor is left alone.")
+TEST(number_used_again, "A foreign userfaultfd at the number of the descriptor is left alone.")
 {
 	process_in_child(closed_and_used_again);
 }
@@ -333,7 +332,7 @@ static void is_asked_only(void)
 	EXPECT_EQ(process_count_descriptors(), descriptors);
 }
 
-TEST(asked, "The question whether there is a monitor starts no thread and keeps no descriptor.")
+TEST(asked, "A question for the monitor starts no thread and keeps no descriptor.")
 {
 	process_in_child(is_asked_only);
 }
@@ -444,7 +443,7 @@ static void watch_when_filtered(void)
 	EXPECT(!strcmp(monitor_describe(), "the process has restricted its system calls"));
 }
 
-TEST(filtered, "In a process that has restricted its system calls userfaultfd(2) is not called.")
+TEST(filtered, "In a process with restricted system calls userfaultfd(2) is not called.")
 {
 	test_in_child(watch_when_filtered);
 }
@@ -493,7 +492,7 @@ static void *busy_unmapper(void *arg)
 }
 
 /* Each child ends while threads unmap; the sanitizers' exit handlers take their time. */
-TEST(exit_while_busy, "A process ends while its threads unmap watched memory.")
+TEST(exit_while_busy, "A process ends while threads unmap watched memory.")
 {
 	monitor_fixture_needed();
 	for (int i = 0; i < 10; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Imports of the host's memory by NVIDIA's resource manager: what goes in, and what is refused. */
+/* Imports of host memory by NVIDIA's resource manager: successes and refusals. */
 #include "rm_fixture.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include <linux/magic.h>
 
-RM_TEST(host_import, "The descriptor is of the same bytes, for the device with the UUID.")
+RM_TEST(host_import, "The descriptor has the bytes of the memory, for the device with the UUID.")
 {
 	char *p = rm_pages(SIZE);
 	struct fake_opaque opaque;
@@ -23,7 +23,7 @@ RM_TEST(host_import, "The descriptor is of the same bytes, for the device with t
 	close(fd);
 }
 
-RM_TEST(not_cached, "RM is told that the GPU shall not cache the memory.")
+RM_TEST(not_cached, "RM is told that the GPU must not cache the memory.")
 {
 	struct fake_opaque opaque;
 	int fd = rm_try(rm_pages(SIZE), SIZE);
@@ -33,7 +33,7 @@ RM_TEST(not_cached, "RM is told that the GPU shall not cache the memory.")
 	close(fd);
 }
 
-RM_TEST(one_page, "A page is an import, and so are many pages.")
+RM_TEST(one_page, "A single page can be imported, and so can many pages.")
 {
 	close(rm_try(rm_pages(PAGE), PAGE));
 	close(rm_try(rm_pages(1000 * PAGE), 1000 * PAGE));
@@ -53,7 +53,7 @@ RM_TEST(descriptor_keeps, "The descriptor keeps the memory pinned, and RM's obje
 	EXPECT_EQ(fake_rm_held().memories, 1);
 }
 
-RM_TEST(descriptor_is_callers, "The descriptor is the caller's and close-on-exec.")
+RM_TEST(descriptor_is_callers, "The caller owns the descriptor, which is close-on-exec.")
 {
 	int before, fd;
 
@@ -66,7 +66,7 @@ RM_TEST(descriptor_is_callers, "The descriptor is the caller's and close-on-exec
 }
 
 RM_TEST(private_file,
-	"A private mapping of a file on a disk goes in, and the file stays as it was.")
+	"A private mapping of a file on a disk is imported, and the file does not change.")
 {
 	char path[] = "climport-test-XXXXXX", byte = 1, *p;
 	int file = mkstemp(path), fd;
@@ -90,7 +90,7 @@ RM_TEST(private_file,
 	munmap(p, PAGE);
 }
 
-RM_TEST(whole_pages, "-EINVAL for a range that is not whole pages, and RM is not asked.")
+RM_TEST(whole_pages, "A range of other than whole pages is -EINVAL, without a call of RM.")
 {
 	char *p = rm_pages(SIZE);
 
@@ -100,25 +100,26 @@ RM_TEST(whole_pages, "-EINVAL for a range that is not whole pages, and RM is not
 	EXPECT_EQ(fake_rm.calls, 0);
 }
 
-RM_TEST(not_mapped, "-EFAULT when part of the range is not mapped, and RM is not asked.")
+RM_TEST(not_mapped,
+	"If a part of the range is not mapped, the error is -EFAULT, without a call of RM.")
 {
 	char *p = rm_pages(SIZE);
 
-	close(rm_try(p, SIZE)); /* maps what the check itself needs */
+	close(rm_try(p, SIZE)); /* opens and maps everything the check needs */
 	fake_rm.calls = 0;
 	munmap(p + 3 * PAGE, PAGE);
 	EXPECT_EQ(rm_try(p, SIZE), -EFAULT);
 	EXPECT_EQ(fake_rm.calls, 0);
 }
 
-RM_TEST(out_of_address_space, "-ERANGE when the range leaves the address space.")
+RM_TEST(out_of_address_space, "A range that leaves the address space is -ERANGE.")
 {
 	EXPECT_EQ(rm_try((void *)(UINTPTR_MAX - 2 * PAGE + 1), 4 * PAGE), -ERANGE);
 	EXPECT_EQ(fake_rm.calls, 0);
 }
 
 RM_TEST(read_only,
-	"-EOPNOTSUPP for a read-only mapping, with a sentence that says how to map the memory.")
+	"A read-only mapping is -EOPNOTSUPP, with a message that says how to map the memory.")
 {
 	char *p = rm_pages(PAGE);
 
@@ -129,7 +130,7 @@ RM_TEST(read_only,
 	EXPECT_EQ(fake_rm.calls, 0);
 }
 
-RM_TEST(kernel_mapping, "-EOPNOTSUPP for pages that the kernel maps, and RM is not asked.")
+RM_TEST(kernel_mapping, "Pages that the kernel maps are -EOPNOTSUPP, without a call of RM.")
 {
 	unsigned long ring = 0;
 
@@ -141,7 +142,8 @@ RM_TEST(kernel_mapping, "-EOPNOTSUPP for pages that the kernel maps, and RM is n
 	syscall(SYS_io_destroy, ring);
 }
 
-RM_TEST(not_pinned, "-EOPNOTSUPP when RM cannot pin the memory, and the next import works.")
+RM_TEST(not_pinned,
+	"If RM cannot pin the memory, the import is -EOPNOTSUPP and the next import works.")
 {
 	char *bad = rm_pages(SIZE);
 
@@ -154,7 +156,8 @@ RM_TEST(not_pinned, "-EOPNOTSUPP when RM cannot pin the memory, and the next imp
 	}
 }
 
-RM_TEST(no_driver, "-EOPNOTSUPP without a driver of NVIDIA's, at each import anew.")
+RM_TEST(no_driver,
+	"Without NVIDIA's driver each import is -EOPNOTSUPP, and asks for the driver again.")
 {
 	char *p = rm_pages(PAGE);
 
@@ -167,7 +170,7 @@ RM_TEST(no_driver, "-EOPNOTSUPP without a driver of NVIDIA's, at each import ane
 	rm_expect_kept(1, 1);
 }
 
-RM_TEST(unknown_uuid, "-EOPNOTSUPP when no GPU has the UUID, as a MIG instance's is no GPU's.")
+RM_TEST(unknown_uuid, "If no GPU has the UUID, as with a MIG instance, the import is -EOPNOTSUPP.")
 {
 	int fd;
 
@@ -178,7 +181,7 @@ RM_TEST(unknown_uuid, "-EOPNOTSUPP when no GPU has the UUID, as a MIG instance's
 	rm_import_works(0);
 }
 
-RM_TEST(two_gpus, "Each GPU has a device of its own, and all have one client.")
+RM_TEST(two_gpus, "Each GPU has a separate device, and all devices share a client.")
 {
 	rm_import_works(1);
 	rm_import_works(0);
@@ -188,7 +191,7 @@ RM_TEST(two_gpus, "Each GPU has a device of its own, and all have one client.")
 	rm_expect_kept(1, 2);
 }
 
-RM_TEST(missing_node, "-EOPNOTSUPP for a GPU whose node is missing; other GPUs work.")
+RM_TEST(missing_node, "A GPU without a node is -EOPNOTSUPP, and other GPUs work.")
 {
 	fake_rm.gpu[0].no_node = true;
 	EXPECT_EQ(rm_try(rm_pages(PAGE), PAGE), -EOPNOTSUPP);
@@ -199,7 +202,7 @@ RM_TEST(missing_node, "-EOPNOTSUPP for a GPU whose node is missing; other GPUs w
 	rm_import_works(0);
 }
 
-RM_TEST(missing_card, "-EOPNOTSUPP for a GPU that the driver does not list.")
+RM_TEST(missing_card, "A GPU that the driver does not list is -EOPNOTSUPP.")
 {
 	fake_rm.gpu[0].no_card = true;
 	EXPECT_EQ(rm_try(rm_pages(PAGE), PAGE), -EOPNOTSUPP);
@@ -208,7 +211,7 @@ RM_TEST(missing_card, "-EOPNOTSUPP for a GPU that the driver does not list.")
 	rm_import_works(1);
 }
 
-RM_TEST(wrong_minor, "-EOPNOTSUPP when the listed node is another GPU's.")
+RM_TEST(wrong_minor, "If the listed node belongs to a different GPU, the import is -EOPNOTSUPP.")
 {
 	fake_rm.gpu[0].wrong_minor = fake_rm.gpu[1].minor;
 	EXPECT_EQ(rm_try(rm_pages(PAGE), PAGE), -EOPNOTSUPP);
@@ -237,7 +240,7 @@ RM_TEST(no_libraries, "An import loads neither CUDA nor Vulkan.")
 	EXPECT_EQ(process_count_mappings("libvulkan"), 0);
 }
 
-/* A call that fails, in the first import of a process, and what is kept afterwards. */
+/* A call that fails in the first import of a process, and the objects kept afterwards. */
 static const struct rm_failure {
 	const char *name, *call;
 	unsigned int nth;
@@ -304,8 +307,8 @@ static const struct rm_failure {
 };
 
 TEST_EACH(failed, struct rm_failure, rm_failures,
-	  "If a call of the first import fails, nothing is left behind, the error and the sentence "
-	  "tell the cause, and the next import works.")
+	  "If a call of the first import fails, nothing is left behind, the message names the "
+	  "cause, and the next import works.")
 {
 	char *p;
 

@@ -14,8 +14,8 @@ static int rm_dmabuf(size_t size)
 	return fd;
 }
 
-RM_TEST(dmabuf_import,
-	"The descriptor of a dma-buf is of the dma-buf's bytes, which are not cached.")
+RM_TEST(dmabuf_import, "The descriptor of a dma-buf has the dma-buf's bytes, and the GPU does not "
+		       "cache the bytes.")
 {
 	int dmabuf = rm_dmabuf(SIZE), fd;
 	struct fake_opaque opaque;
@@ -32,7 +32,7 @@ RM_TEST(dmabuf_import,
 	close(fd);
 }
 
-RM_TEST(dmabuf_part, "RM gets whole pages of a dma-buf of which a part is imported.")
+RM_TEST(dmabuf_part, "For a part of a dma-buf RM gets whole pages.")
 {
 	int dmabuf = rm_dmabuf(SIZE), fd;
 	struct fake_opaque opaque;
@@ -44,7 +44,7 @@ RM_TEST(dmabuf_part, "RM gets whole pages of a dma-buf of which a part is import
 	close(fd);
 }
 
-RM_TEST(dmabuf_too_small, "-ERANGE for more bytes than the dma-buf has, and for no byte.")
+RM_TEST(dmabuf_too_small, "A range beyond the end of the dma-buf, or without bytes, is -ERANGE.")
 {
 	int dmabuf = rm_dmabuf(SIZE), fd;
 
@@ -54,7 +54,7 @@ RM_TEST(dmabuf_too_small, "-ERANGE for more bytes than the dma-buf has, and for 
 	close(dmabuf);
 }
 
-RM_TEST(no_dmabuf, "-EBADF for a file that is no dma-buf, and for no descriptor.")
+RM_TEST(no_dmabuf, "A file that is no dma-buf, or no descriptor, is -EBADF.")
 {
 	int file = open("/dev/zero", O_RDWR), fd;
 
@@ -79,7 +79,7 @@ static const struct rm_exporter {
 };
 
 TEST_EACH(exporter, struct rm_exporter, rm_exporters,
-	  "The first pages of a dma-buf go in if its exporter gives memory of the host alone.")
+	  "The first pages of a dma-buf are imported if the exporter gives host memory only.")
 {
 	int dmabuf, fd = -1;
 

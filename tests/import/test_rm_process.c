@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client and the devices of RM, of which a process has one each: threads, children, and
- * programs that close descriptors of climport's.
+ * The client and the devices of RM, with threads, children, and programs that close climport's
+ * descriptors.  A process has a single client, and a single device for each GPU.
  */
 #include "rm_fixture.h"
 
@@ -41,7 +41,8 @@ static void *rm_import_on_thread(void *number)
 	return NULL;
 }
 
-RM_TEST(threads, "If threads make a client and devices at once, one of each survives.")
+RM_TEST(threads, "If threads make a client and devices at once, a single client and a device for "
+		 "each GPU survive.")
 {
 	rm_failures_of_threads = 0;
 	for (int round = 0; round < 10; round++) {
@@ -74,14 +75,14 @@ static const struct rm_meeting {
 } rm_meetings[] = { { "client", "client" }, { "device", "device" } };
 
 TEST_EACH(together, struct rm_meeting, rm_meetings,
-	  "Each of two threads makes an object, and one of the objects survives.")
+	  "If two threads each make an object, a single object survives.")
 {
 	rm_begin();
 	pthread_barrier_init(&rm_barrier, NULL, 2);
 	fake_rm.hook_name = row->call;
 	fake_rm.hook = rm_meet;
 	if (!strcmp(row->call, "device")) {
-		/* The first client is there. */
+		/* Makes the first client. */
 		fake_rm.hook_name = NULL;
 		rm_import_works(1);
 		fake_rm.hook_name = row->call;
@@ -120,7 +121,7 @@ RM_TEST(closed_node, "If the program closes a device's node, the next import mak
 		rm_close_all(node);
 }
 
-/* The number of the anchor: the second control node that the process opens. */
+/* The number of the anchor, which is the second control node of the process. */
 static int rm_find_anchor(void)
 {
 	struct fake_opaque opaque;
@@ -153,7 +154,7 @@ RM_TEST(closed_all, "After closefrom() of the program an import makes a client a
 	EXPECT_EQ(fake_rm.clients_made, 2);
 }
 
-/* Nodes that the program opens, as CUDA does, at the numbers of climport's closed ones. */
+/* Nodes that the program opens, like CUDA, at the numbers of climport's closed nodes. */
 static const struct rm_reuse {
 	const char *name, *path;
 	int node;
@@ -186,7 +187,7 @@ TEST_EACH(reused, struct rm_reuse, rm_reuses,
 
 static char *rm_child_pages;
 
-/* The status of a child that imports: 0 if the child's client is its own. */
+/* The status of a child that imports: 0 if the child has made a client. */
 static int rm_run_child(void)
 {
 	unsigned int before = fake_rm.clients_made;
@@ -213,7 +214,7 @@ static int rm_fork_child(void)
 	return status;
 }
 
-RM_TEST(child, "A child makes a client of its own, and the parent's client serves the parent on.")
+RM_TEST(child, "A child makes a new client, and the parent's client still serves the parent.")
 {
 	rm_child_pages = rm_pages(SIZE);
 	rm_import_works(0);
@@ -233,7 +234,7 @@ static void *rm_import_until_stopped(void *unused)
 	return NULL;
 }
 
-RM_TEST(fork_among_threads, "A child that is forked while threads import makes its own client.")
+RM_TEST(fork_among_threads, "A child that is forked while threads import makes a new client.")
 {
 	pthread_t thread[2];
 
@@ -268,13 +269,13 @@ static int rm_try_with_descriptors(char *memory, int more)
 	return ret;
 }
 
-RM_TEST(no_descriptors,
-	"-EMFILE for each lack of a descriptor in a first import, and nothing is left behind.")
+RM_TEST(no_descriptors, "For each lack of a descriptor in a first import the error is -EMFILE, and "
+			"nothing is left behind.")
 {
 	char *p = rm_pages(SIZE);
 	int ret;
 
-	rm_import_works(0); /* the descriptor of the process's maps is there */
+	rm_import_works(0); /* opens the process's maps */
 	for (int node = 0; node <= 1; node++)
 		rm_close_all(node);
 	for (int more = 0; more < 4; more++) { /* client, node, anchor, descriptor */

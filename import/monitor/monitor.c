@@ -32,6 +32,7 @@
 
 #include "import/kinds/maps.h"
 #include "import/monitor/reader.h"
+#include "import/monitor/teller.h"
 #include "import/monitor/uffd.h"
 #include "import/monitor/watches.h"
 #include "util/descriptor.h"
@@ -152,6 +153,8 @@ static int monitor_run(int fd) REQUIRES(monitor_lock)
 	int ret = descriptor_own(&own, fd);
 
 	if (!ret)
+		ret = -teller_start();
+	if (!ret)
 		ret = reader_start(fd);
 	if (ret) {
 		close(fd);
@@ -255,7 +258,7 @@ static int monitor_wait_for_reader(void)
 static void monitor_lose(void)
 {
 	watches_mark_all();
-	reader_tell();
+	teller_wake();
 }
 
 /* 0: every change that came before this call has been marked. */
@@ -390,5 +393,5 @@ void watch_put(struct watch *watch)
 
 void monitor_on_stale(monitor_told_fn told)
 {
-	reader_on_stale(told);
+	teller_on_stale(told);
 }

@@ -82,7 +82,8 @@ void watch_put(struct watch *watch);
  * @told is called for each watch that becomes stale, soon, with the watch's range: on a thread of
  * the monitor which may sleep, unmap memory and call all functions above.  Watches of a range may
  * be new by then, so @told asks watch_is_current().  One function for the process, set before the
- * first watch.
+ * first watch.  Not called once the process exits: the exit handler of the first watch waits for a
+ * call in progress, a second at most.
  */
 typedef void (*monitor_told_fn)(uintptr_t address, size_t size);
 void monitor_on_stale(monitor_told_fn told);

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/close_range.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "import/monitor/futex.h"
+#include "import/monitor/teller.h"
 #include "import/monitor/uffd.h"
 #include "import/monitor/watches.h"
 #include "util/log.h"
@@ -26,33 +27,10 @@ enum { READER_STARTING = 1, READER_RUNS = 0 }; /* or a negative errno */
 
 static _Atomic int reader_state;
 static _Atomic uint32_t reader_turns;
-static _Atomic uint32_t reader_news; /* counts: a watch became stale */
-static _Atomic(monitor_told_fn) reader_told;
 
 uint32_t reader_turn(void)
 {
 	return atomic_load(&reader_turns);
-}
-
-void reader_on_stale(monitor_told_fn told)
-{
-	atomic_store(&reader_told, told);
-}
-
-static void reader_wake(const void *word)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
-
-static void reader_sleep(const void *word, uint32_t value, const struct timespec *limit)
-{
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, limit, NULL, 0);
-}
-
-void reader_tell(void)
-{
-	atomic_fetch_add(&reader_news, 1);
-	reader_wake(&reader_news);
 }
 
 /* False: no more changes for now.  The turn is odd before the threads of the changes go on. */
@@ -68,7 +46,7 @@ static bool reader_read(int fd)
 		any |= watches_mark(&changes[i]);
 	atomic_fetch_add(&reader_turns, 1);
 	if (any)
-		reader_tell();
+		teller_wake();
 	return count == READER_BATCH;
 }
 
@@ -113,7 +91,7 @@ static void *reader_main(void *arg)
 
 	pthread_setname_np(pthread_self(), "climport-watch");
 	atomic_store(&reader_state, fd < 0 ? fd : READER_RUNS);
-	reader_wake(&reader_state);
+	futex_wake(&reader_state);
 	if (fd < 0)
 		return NULL;
 	for (;;) {
@@ -121,28 +99,6 @@ static void *reader_main(void *arg)
 		while (reader_read(fd))
 			;
 	}
-}
-
-static void reader_tell_all(monitor_told_fn told)
-{
-	uintptr_t start, end;
-
-	while (watches_next_untold(&start, &end))
-		if (told)
-			told(start, end - start);
-}
-
-static void *reader_teller_main(void *arg)
-{
-	(void)arg;
-	pthread_setname_np(pthread_self(), "climport-stale");
-	for (;;) {
-		uint32_t seen = atomic_load(&reader_news);
-
-		reader_tell_all(atomic_load(&reader_told));
-		reader_sleep(&reader_news, seen, NULL);
-	}
-	return NULL;
 }
 
 /* The caller may run in real time, and the program's other threads wait for the reader. */
@@ -186,7 +142,7 @@ static int reader_wait_for_start(void)
 	int state = atomic_load(&reader_state);
 
 	for (int i = 0; i < READER_START_S && state == READER_STARTING; i++) {
-		reader_sleep(&reader_state, READER_STARTING, &second);
+		futex_wait(&reader_state, READER_STARTING, &second);
 		state = atomic_load(&reader_state);
 	}
 	return state == READER_STARTING ? -ETIMEDOUT : state;
@@ -198,8 +154,6 @@ int reader_start(int fd)
 
 	atomic_store(&reader_state, READER_STARTING);
 	atomic_store(&reader_turns, 0);
-	ret = thread_start(reader_teller_main, NULL);
-	if (!ret)
-		ret = reader_create((void *)(intptr_t)fd);
+	ret = reader_create((void *)(intptr_t)fd);
 	return ret ? -ret : reader_wait_for_start();
 }

@@ -94,7 +94,9 @@ static void child_has_its_own(void)
 		if (watch_is_current(&watch))
 			_exit(2);
 		watch_put(&watch);
-		_exit(process_find_thread("climport-watch") ? 0 : 3);
+		if (monitor_fixture_registered(p, SIZE))
+			_exit(3);
+		_exit(process_find_thread("climport-watch") ? 0 : 4);
 	}
 	EXPECT_EQ(waitpid(child, &status, 0), child);
 	EXPECT_EQ(status, 0);
@@ -560,4 +562,77 @@ static void forked_while_busy(void)
 TEST(fork_while_busy, "Children that are forked while threads unmap have working watches.")
 {
 	process_in_child(forked_while_busy);
+}
+
+/* Exit handlers run in reverse order: this one as a driver's, which is older than the first watch. */
+static char *ended_memory;
+static atomic_bool ended_is_begun, ended_is_told, ended_wrongly;
+
+static void ended_note(uintptr_t at, size_t size)
+{
+	const struct timespec ms = { 0, 1000000 };
+
+	(void)at, (void)size;
+	atomic_store(&ended_is_told, true);
+	for (int i = 0; i < 100; i++) {
+		if (atomic_load(&ended_is_begun))
+			atomic_store(&ended_wrongly, true);
+		nanosleep(&ms, NULL);
+	}
+}
+
+static bool ended_is_told_now(void *unused)
+{
+	(void)unused;
+	return atomic_load(&ended_is_told);
+}
+
+static void ended_by_driver(void)
+{
+	const struct timespec moment = { 0, 100000000 };
+
+	atomic_store(&ended_is_begun, true);
+	munmap(ended_memory, PAGE);
+	nanosleep(&moment, NULL);
+	_exit(atomic_load(&ended_wrongly) ? 1 : 0);
+}
+
+static void exit_with_driver(bool is_telling)
+{
+	struct watch watch, other;
+	char *p;
+
+	alarm(PATIENCE_S);
+	EXPECT(!atexit(ended_by_driver));
+	monitor_on_stale(ended_note);
+	p = monitor_fixture_map(SIZE);
+	ended_memory = monitor_fixture_map(SIZE);
+	watch = monitor_fixture_watch(p, SIZE);
+	other = monitor_fixture_watch(ended_memory, SIZE);
+	EXPECT(watch_is_current(&watch) && watch_is_current(&other));
+	if (is_telling) {
+		EXPECT(!munmap(p, PAGE));
+		EXPECT(process_settles(ended_is_told_now, NULL));
+	}
+	exit(2);
+}
+
+static void exit_untold(void)
+{
+	exit_with_driver(false);
+}
+
+static void exit_while_telling(void)
+{
+	exit_with_driver(true);
+}
+
+TEST(exit_untold, "No owner is told of a watch that becomes stale when drivers end.")
+{
+	process_in_child(exit_untold);
+}
+
+TEST(exit_while_telling, "An exit waits for an owner that is being told, before drivers end.")
+{
+	process_in_child(exit_while_telling);
 }

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "import/monitor/teller.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "import/monitor/futex.h"
+#include "import/monitor/watches.h"
+#include "util/lock.h"
+#include "util/thread.h"
+
+#define TELLER_EXIT_MS 1000
+
+static void teller_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
+
+LOCK_DEFINE_IN_CHILD(teller_lock, LOCK_LAST, teller_in_child); /* all below but the last two */
+static pthread_cond_t teller_changed = PTHREAD_COND_INITIALIZER;
+static bool teller_is_telling GUARDED_BY(teller_lock);
+static bool teller_is_stopped GUARDED_BY(teller_lock); /* the process exits, and its drivers do */
+static bool teller_is_registered GUARDED_BY(teller_lock);
+
+static _Atomic uint32_t teller_news; /* counts */
+static _Atomic(monitor_told_fn) teller_told;
+
+/* The thread is the parent's.  The child's drivers are younger than the parent's exit handler. */
+static void teller_in_child(struct lock *lock)
+{
+	(void)lock;
+	pthread_cond_init(&teller_changed, NULL);
+	teller_is_telling = teller_is_registered = false;
+}
+
+void teller_on_stale(monitor_told_fn told)
+{
+	atomic_store(&teller_told, told);
+}
+
+void teller_wake(void)
+{
+	atomic_fetch_add(&teller_news, 1);
+	futex_wake(&teller_news);
+}
+
+static bool teller_begin(void)
+{
+	bool may_tell;
+
+	lock_acquire(&teller_lock);
+	may_tell = teller_is_telling = !teller_is_stopped;
+	lock_release(&teller_lock);
+	return may_tell;
+}
+
+static void teller_end(void)
+{
+	lock_acquire(&teller_lock);
+	teller_is_telling = false;
+	pthread_cond_broadcast(&teller_changed);
+	lock_release(&teller_lock);
+}
+
+static void teller_tell(uintptr_t start, uintptr_t end)
+{
+	monitor_told_fn told = atomic_load(&teller_told);
+
+	if (!told || !teller_begin())
+		return;
+	told(start, end - start);
+	teller_end();
+}
+
+static void *teller_main(void *arg)
+{
+	(void)arg;
+	pthread_setname_np(pthread_self(), "climport-stale");
+	for (;;) {
+		uint32_t seen = atomic_load(&teller_news);
+		uintptr_t start, end;
+
+		while (watches_next_untold(&start, &end))
+			teller_tell(start, end);
+		futex_wait(&teller_news, seen, NULL);
+	}
+	return NULL;
+}
+
+/* An owner that is being told delays the exit by a second at most. */
+static void teller_stop(void)
+{
+	const struct timespec limit = thread_time_in(TELLER_EXIT_MS);
+	THREAD_NO_CANCEL();
+
+	lock_acquire(&teller_lock);
+	teller_is_stopped = true;
+	while (teller_is_telling && !lock_wait(&teller_lock, &teller_changed, &limit))
+		;
+	lock_release(&teller_lock);
+}
+
+static int teller_register(void)
+{
+	int ret;
+
+	lock_acquire(&teller_lock);
+	ret = teller_is_registered || !atexit(teller_stop) ? 0 : ENOMEM;
+	teller_is_registered = !ret;
+	lock_release(&teller_lock);
+	return ret;
+}
+
+int teller_start(void)
+{
+	int ret = teller_register();
+
+	return ret ? ret : thread_start(teller_main, NULL);
+}

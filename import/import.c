@@ -124,6 +124,11 @@ void import_on_forget(void (*forget)(uint64_t kept))
 	opaque_on_forget(forget);
 }
 
+const char *import_describe_kept(unsigned int exporters)
+{
+	return opaque_describe_kept(exporters);
+}
+
 int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
 		  unsigned int exporters, struct import_opaque *out)
 {

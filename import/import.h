@@ -199,6 +199,12 @@ void import_on_forget(void (*forget)(uint64_t kept));
 int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
 		  unsigned int exporters, struct import_opaque *out);
 
+/*
+ * How the host's memory stays registered between imports that @exporters (as above) make descriptors
+ * for: a clause for people.  NULL: never.
+ */
+const char *import_describe_kept(unsigned int exporters);
+
 /**
  * import_sample - a page of host memory for opaque descriptors of @exporter
  *

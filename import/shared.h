@@ -8,6 +8,7 @@
 #define IMPORT_SHARED_H
 
 #define import_get climport_private_import_get
+#define import_describe_kept climport_private_import_describe_kept
 #define import_hold climport_private_import_hold
 #define import_put climport_private_import_put
 #define import_released climport_private_import_released

@@ -107,10 +107,10 @@ static describe_device_fn describe_of(cl_platform_id platform)
 static const char *way_of(cl_platform_id platform, cl_device_id device, cl_uint type,
 			  const char **why)
 {
-	const char *way = "refused";
+	const char *way = "refused", *kept;
 
 	*why = "the device's properties cannot be read";
-	describe_of(platform)(device, type, &way, why);
+	describe_of(platform)(device, type, &way, why, &kept);
 	return way;
 }
 

@@ -24,15 +24,17 @@ static const struct {
 
 static void print_type(describe_device_fn describe, cl_device_id device, size_t i)
 {
-	const char *way, *why;
+	const char *way, *why, *kept = NULL;
 
-	if (describe(device, types[i].type, &way, &why))
+	if (describe(device, types[i].type, &way, &why, &kept))
 		printf("    %-12s unknown: the device's properties cannot be read\n",
 		       types[i].name);
 	else if (!strcmp(way, "refused"))
 		printf("    %-12s refused: %s\n", types[i].name, why);
 	else
 		printf("    %-12s zero copy by method %s: %s\n", types[i].name, way, why);
+	if (kept)
+		printf("    %-12s stays registered between imports: %s\n", "", kept);
 }
 
 /* The version that the device reports, or "" without the extension. */

@@ -91,6 +91,9 @@ struct method_ops {
 	 */
 	void (*context_release)(cl_context context);
 
+	/* NULL, or how the host's memory stays registered between imports: a clause, or NULL. */
+	const char *(*describe_kept)(cl_device_id device);
+
 	unsigned int quirks; /* enum method_quirk */
 	bool cpu_optional;   /* dma-bufs need no CPU mapping */
 };

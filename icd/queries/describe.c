@@ -5,7 +5,7 @@
 #include "icd/objects/device.h"
 
 cl_int CL_API_CALL describe_device(cl_device_id id, cl_uint import_type, const char **method,
-				   const char **why)
+				   const char **why, const char **kept)
 {
 	const struct device *device = device_get(id);
 	const struct method *found;
@@ -18,5 +18,8 @@ cl_int CL_API_CALL describe_device(cl_device_id id, cl_uint import_type, const c
 								       : IMPORT_DMABUF];
 	*method = found->ops ? found->ops->name : "refused";
 	*why = found->why;
+	*kept = found->ops && found->ops->describe_kept && import_type == CL_IMPORT_TYPE_HOST_ARM
+			? found->ops->describe_kept(id)
+			: NULL;
 	return CL_SUCCESS;
 }

@@ -14,11 +14,12 @@
  * @import_type: CL_IMPORT_TYPE_HOST_ARM or CL_IMPORT_TYPE_DMA_BUF_ARM
  * @method: set to the name of the method, or "refused"; static
  * @why: set to a sentence
+ * @kept: set to how the memory stays registered between imports, a clause; NULL: never
  *
  * Returns CL_SUCCESS, CL_INVALID_DEVICE or CL_INVALID_VALUE.
  */
 cl_int CL_API_CALL describe_device(cl_device_id device, cl_uint import_type, const char **method,
-				   const char **why);
+				   const char **why, const char **kept);
 
 typedef __typeof__(&describe_device) describe_device_fn;
 

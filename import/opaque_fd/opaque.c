@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "import/export/origin.h"
+#include "import/monitor/monitor.h"
 #include "import/nvidia/cuda/cuda.h"
 #include "import/nvidia/rm/rm.h"
 #include "import/nvidia/vulkan/vulkan.h"
@@ -298,6 +299,13 @@ void opaque_put(struct opaque *opaque)
 		return;
 	opaque_put_resources(opaque);
 	free(opaque);
+}
+
+const char *opaque_describe_kept(unsigned int exporters)
+{
+	const struct opaque_want want = { .exporters = exporters };
+
+	return opaque_exporter(&want)->get_kept ? monitor_describe() : NULL;
 }
 
 static _Atomic(opaque_forget_fn) opaque_forgetter;

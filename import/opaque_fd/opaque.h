@@ -12,6 +12,9 @@ struct opaque;
 int opaque_get(const struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
 	       unsigned int exporters, struct opaque **opaque, struct import_opaque *out);
 
+/* See import_describe_kept(). */
+const char *opaque_describe_kept(unsigned int exporters);
+
 /* @opaque may be NULL. */
 void opaque_put(struct opaque *opaque);
 

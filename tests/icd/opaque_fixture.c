@@ -24,9 +24,9 @@ struct fake_vulkan *opaque_reset(void)
 const char *opaque_read_method(cl_uint type)
 {
 	describe_fn describe = (describe_fn)cl.clGetExtensionFunctionAddress(DESCRIBE_FUNCTION);
-	const char *name = "?", *why = "?";
+	const char *name = "?", *why = "?", *kept;
 
-	EXPECT_EQ(describe(fix.device[0], type, &name, &why), CL_SUCCESS);
+	EXPECT_EQ(describe(fix.device[0], type, &name, &why, &kept), CL_SUCCESS);
 	if (strcmp(name, "opaque_fd"))
 		printf("# %s: %s\n", name, why);
 	return name;

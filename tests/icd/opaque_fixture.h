@@ -18,8 +18,7 @@ extern unsigned char uuid[16];
 
 struct fake_vulkan *opaque_reset(void);
 
-typedef cl_int(CL_API_CALL *describe_fn)(cl_device_id device, cl_uint type, const char **way,
-					 const char **why);
+typedef describe_device_fn describe_fn;
 
 /* The name of the method by which the layer imports memory of @type. */
 const char *opaque_read_method(cl_uint type);

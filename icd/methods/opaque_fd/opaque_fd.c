@@ -127,6 +127,15 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 	return err ? err : opaque_fd_build(context, flags, &opaque, region->size, buffer);
 }
 
+static const char *opaque_fd_describe_kept(cl_device_id device)
+{
+	struct opaque_coherency coherency;
+
+	return coherency_get(device, true, &coherency)
+		       ? import_describe_kept(coherency_exporters(&coherency))
+		       : NULL;
+}
+
 static void opaque_fd_context_release(cl_context context)
 {
 	backing_drop_context(context);
@@ -145,6 +154,7 @@ const struct method_ops method_opaque_fd_ops = {
 	.create_sub_buffer = opaque_fd_create_sub_buffer,
 	.release_hidden = opaque_fd_release_hidden,
 	.context_release = opaque_fd_context_release,
+	.describe_kept = opaque_fd_describe_kept,
 	.quirks = METHOD_MARKERS_WAIT,
 	.cpu_optional = true,
 };

@@ -122,7 +122,7 @@ struct fake_rm_file *fake_rm_file_get(int fd)
 {
 	off_t at = fake_rm_node_of(fd) < 0 ? 0 : lseek(fd, 0, SEEK_CUR);
 
-	return at > 0 ? &fake_rm_all_files[at / FILE_ROOM - 1] : NULL;
+	return at >= FILE_ROOM ? &fake_rm_all_files[at / FILE_ROOM - 1] : NULL;
 }
 
 static void fake_rm_file_end(struct fake_rm_file *file)

@@ -43,7 +43,7 @@ int rm_import_dmabuf(const unsigned char uuid[RM_UUID_SIZE], int dmabuf, size_t 
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t whole = (size + page - 1) & ~(page - 1);
-	struct rm_device *device;
+	struct rm_device *device = NULL;
 	uint32_t object;
 	int ret = rm_dmabuf_check(dmabuf, size);
 

@@ -56,6 +56,7 @@ struct bench {
 
 	const char *way, *way_dmabuf; /* the method for host memory and for dma-bufs */
 	const char *why;	      /* who makes it zero copy: the sentence of `climport info` */
+	const char *kept;	      /* how host memory stays registered; NULL: never */
 	unsigned char uuid[CLIMPORT_UUID_SIZE];
 	bool is_cuda; /* climport_alloc() needs the uuid, and registrations are kept */
 	struct bench_cuda *cuda;

@@ -105,12 +105,13 @@ static describe_device_fn describe_of(cl_platform_id platform)
 }
 
 static const char *way_of(cl_platform_id platform, cl_device_id device, cl_uint type,
-			  const char **why)
+			  const char **why, const char **kept)
 {
-	const char *way = "refused", *kept;
+	const char *way = "refused";
 
+	*kept = NULL;
 	*why = "the device's properties cannot be read";
-	describe_of(platform)(device, type, &way, why, &kept);
+	describe_of(platform)(device, type, &way, why, kept);
 	return way;
 }
 
@@ -118,10 +119,10 @@ static const char *way_of(cl_platform_id platform, cl_device_id device, cl_uint 
 static int bench_cl_rank(cl_platform_id platform, cl_device_id device)
 {
 	cl_device_type type = 0;
-	const char *why;
+	const char *why, *kept;
 
 	clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
-	if (!strcmp(way_of(platform, device, CL_IMPORT_TYPE_HOST_ARM, &why), "refused"))
+	if (!strcmp(way_of(platform, device, CL_IMPORT_TYPE_HOST_ARM, &why, &kept), "refused"))
 		return 1;
 	return type & CL_DEVICE_TYPE_GPU ? 3 : 2;
 }
@@ -149,7 +150,7 @@ void bench_choose(struct bench *b)
 {
 	const struct bench_options *options = b->options;
 	cl_platform_id platforms[MAX_PLATFORMS];
-	const char *why;
+	const char *why, *kept;
 	char name[256];
 	cl_uint count = 0;
 	int best = 0;
@@ -161,11 +162,11 @@ void bench_choose(struct bench *b)
 			choose_of(b, platforms[i], options->device, &best);
 	if (!best)
 		bench_leave_out(b, "there is no such OpenCL platform or device; see climport info");
-	b->way = way_of(b->platform, b->device, CL_IMPORT_TYPE_HOST_ARM, &why);
+	b->way = way_of(b->platform, b->device, CL_IMPORT_TYPE_HOST_ARM, &why, &b->kept);
 	if (!strcmp(b->way, "refused"))
 		bench_leave_out(b, "this device imports no host memory: %s", why);
 	b->why = why;
-	b->way_dmabuf = way_of(b->platform, b->device, CL_IMPORT_TYPE_DMA_BUF_ARM, &why);
+	b->way_dmabuf = way_of(b->platform, b->device, CL_IMPORT_TYPE_DMA_BUF_ARM, &why, &kept);
 	b->is_cuda =
 		!strcmp(b->way, "opaque_fd") &&
 		!clGetDeviceInfo(b->device, CL_DEVICE_UUID_KHR, sizeof(b->uuid), b->uuid, NULL);

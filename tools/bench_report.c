@@ -109,10 +109,12 @@ static void print_header(const char *platform, const char *version, const char *
 	       "driver    %s\n"
 	       "method    host memory: %s; dma-bufs: %s\n"
 	       "memory    %s\n"
+	       "kept      %s\n"
 	       "medians of up to %u runs, up to %s\n\n"
 	       "%-9s %-52s %8s %10s %-6s %s\n",
-	       platform, version, device, driver, b->way, b->way_dmabuf, b->why, b->rounds, most,
-	       "group", "what", "size", "", "", b->is_cuda ? "goal" : "");
+	       platform, version, device, driver, b->way, b->way_dmabuf, b->why,
+	       b->kept ? b->kept : "nothing", b->rounds, most, "group", "what", "size", "", "",
+	       b->is_cuda ? "goal" : "");
 	fflush(stdout);
 }
 
@@ -126,6 +128,7 @@ static void begin_json(struct bench *b, const char *platform, const char *device
 		{ "way", b->way },
 		{ "way_dma_buf", b->way_dmabuf },
 		{ "memory", b->why },
+		{ "kept", b->kept ? b->kept : "" },
 	};
 
 	fputs("{\n", b->json);

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -277,19 +278,63 @@ bool watch_is_current(const struct watch *watch)
 	       watches_is_live(watch);
 }
 
+/* @arg: the mappings so far. */
 static int monitor_take_anonymous(const struct maps_mapping *m, void *arg)
 {
 	uintptr_t on_stack = getauxval(AT_RANDOM);
+	struct watches_pages *all = arg;
 
-	(void)arg;
 	if (m->inode || m->shared || m->access != (IMPORT_READ | IMPORT_WRITE))
 		return -EOPNOTSUPP;
-	return m->start <= on_stack && on_stack < m->end ? -EOPNOTSUPP : 0;
+	if (m->start <= on_stack && on_stack < m->end)
+		return -EOPNOTSUPP;
+	if (!all->end)
+		all->start = m->start;
+	all->end = m->end;
+	return 0;
 }
 
-static int monitor_check(uintptr_t start, uintptr_t end)
+/* @mappings: all of the mappings of the pages. */
+static int monitor_check(struct watches_pages pages, struct watches_pages *mappings)
 {
-	return maps_for_each((const void *)start, end - start, monitor_take_anonymous, NULL);
+	*mappings = (struct watches_pages){ 0, 0 };
+	return maps_for_each((const void *)pages.start, pages.end - pages.start,
+			     monitor_take_anonymous, mappings);
+}
+
+/*
+ * A registration of a part of a mapping makes two mappings or three, and mremap() takes one alone.
+ * A mapping that is little else than the pages is registered as a whole, and stays one.
+ */
+static struct watches_pages monitor_to_register(struct watches_pages pages,
+						struct watches_pages mappings)
+{
+	return (mappings.end - mappings.start) / 2 <= pages.end - pages.start ? mappings : pages;
+}
+
+static int monitor_take_end(const struct maps_mapping *m, void *arg)
+{
+	*(uintptr_t *)arg = m->end;
+	return 0;
+}
+
+/* The end of the mapping that has the page before @end; @end without such a mapping. */
+static uintptr_t monitor_end_of_mapping(uintptr_t end)
+{
+	char *page = (char *)end - sysconf(_SC_PAGESIZE);
+	unsigned char is_in_core;
+
+	if (!mincore(page, 1, &is_in_core))
+		maps_for_each(page, 1, monitor_take_end, &end);
+	return end;
+}
+
+/* The program may have let a mapping grow since: mremap() registers what is added. */
+static void monitor_unregister(int fd, uintptr_t start, uintptr_t end)
+{
+	uintptr_t grown = fd < 0 ? end : monitor_end_of_mapping(end);
+
+	uffd_unregister(fd, start, watches_has_live(end, grown) ? end : grown);
 }
 
 /* Parts of the range may be the program's userfaultfd's, unless the kernel was out of memory. */
@@ -299,50 +344,57 @@ static void monitor_undo(const struct watch *watch, int error)
 }
 
 /* The watch is live before the kernel tells of changes. */
-static int monitor_add(uintptr_t start, uintptr_t end, struct watch *watch) REQUIRES(monitor_lock)
+static int monitor_add(struct watches_pages watched, struct watches_pages registered,
+		       struct watch *watch) REQUIRES(monitor_lock)
 {
 	int ret = monitor_start();
 
 	if (!ret)
-		ret = watches_add(start, end, watch);
+		ret = watches_add(watched, registered, watch);
 	if (ret)
 		return ret;
-	ret = uffd_register(monitor_uffd.fd, start, end);
+	ret = uffd_register(monitor_uffd.fd, registered.start, registered.end);
 	if (ret)
 		monitor_undo(watch, ret);
 	return ret == -EINVAL ? -EOPNOTSUPP : ret;
 }
 
-static int monitor_begin(uintptr_t start, uintptr_t end, struct watch *watch)
+static int monitor_begin(struct watches_pages watched, struct watches_pages registered,
+			 struct watch *watch)
 {
 	int ret;
 
 	lock_acquire(&monitor_lock);
-	ret = monitor_add(start, end, watch);
+	ret = monitor_add(watched, registered, watch);
 	lock_release(&monitor_lock);
 	return ret;
 }
 
 /* What was found out before the watch began may have changed. */
-static int monitor_confirm(const struct watch *watch, uintptr_t start, uintptr_t end)
+static int monitor_confirm(const struct watch *watch, struct watches_pages pages)
 {
-	int ret = monitor_check(start, end);
+	struct watches_pages mappings;
+	int ret = monitor_check(pages, &mappings);
 
 	if (ret)
 		return ret;
-	if (monitor_settle() || watches_removed_lately(start, end) || !watches_is_live(watch))
+	if (monitor_settle() || watches_removed_lately(pages.start, pages.end) ||
+	    !watches_is_live(watch))
 		return -EAGAIN;
 	return 0;
 }
 
-static int monitor_watch_once(uintptr_t start, uintptr_t end, struct watch *watch)
+static int monitor_watch_once(struct watches_pages pages, struct watch *watch)
 {
+	struct watches_pages mappings;
 	struct watch new;
-	int ret = monitor_begin(start, end, &new);
+	int ret = monitor_check(pages, &mappings);
 
+	if (!ret)
+		ret = monitor_begin(pages, monitor_to_register(pages, mappings), &new);
 	if (ret)
 		return ret;
-	ret = monitor_confirm(&new, start, end);
+	ret = monitor_confirm(&new, pages);
 	if (ret)
 		watch_put(&new);
 	else
@@ -351,15 +403,13 @@ static int monitor_watch_once(uintptr_t start, uintptr_t end, struct watch *watc
 }
 
 /* The reader may come late to an event of an older watch, and mark the new watch as well. */
-static int monitor_watch_pages(uintptr_t start, uintptr_t end, struct watch *watch)
+static int monitor_watch_pages(struct watches_pages pages, struct watch *watch)
 {
-	int ret = monitor_check(start, end);
+	int ret = -EAGAIN;
 
-	if (ret)
-		return ret;
-	for (int i = 0; i < MONITOR_TRIES; i++) {
-		ret = monitor_watch_once(start, end, watch);
-		if (ret != -EAGAIN || watches_removed_lately(start, end))
+	for (int i = 0; i < MONITOR_TRIES && ret == -EAGAIN; i++) {
+		ret = monitor_watch_once(pages, watch);
+		if (watches_removed_lately(pages.start, pages.end))
 			break;
 	}
 	return ret;
@@ -367,15 +417,15 @@ static int monitor_watch_pages(uintptr_t start, uintptr_t end, struct watch *wat
 
 int monitor_watch(uintptr_t address, size_t size, struct watch *watch)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = address & ~(page - 1),
-		  end = (address + size + page - 1) & ~(page - 1);
+	uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+	struct watches_pages pages = { address & ~mask, (address + size + mask) & ~mask };
 	THREAD_NO_CANCEL();
 
 	if (!size)
 		return -EINVAL;
-	if (end <= start || end - start < size)
+	if (pages.end <= pages.start || pages.end - pages.start < size)
 		return -ERANGE;
-	return size < MONITOR_MIN_SIZE ? -EOPNOTSUPP : monitor_watch_pages(start, end, watch);
+	return size < MONITOR_MIN_SIZE ? -EOPNOTSUPP : monitor_watch_pages(pages, watch);
 }
 
 void watch_put(struct watch *watch)
@@ -384,7 +434,7 @@ void watch_put(struct watch *watch)
 
 	if (watch->number && watch->process == fork_generation()) {
 		lock_acquire(&monitor_lock);
-		watches_remove(watch, uffd_unregister,
+		watches_remove(watch, monitor_unregister,
 			       descriptor_is_own(&monitor_uffd) ? monitor_uffd.fd : -1);
 		lock_release(&monitor_lock);
 	}

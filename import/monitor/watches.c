@@ -17,6 +17,7 @@ enum watches_state { WATCHES_FREE, WATCHES_LIVE, WATCHES_STALE, WATCHES_TOLD };
 struct watches_slot {
 	_Atomic uint64_t word; /* number * WATCHES_STATES + state */
 	_Atomic uintptr_t start, end;
+	_Atomic uintptr_t from, to; /* registered */
 	/* The least range that has all that was unmapped; empty: start >= end.  The reader's. */
 	_Atomic uintptr_t gone_start, gone_end;
 };
@@ -54,6 +55,11 @@ static bool watches_touches(const struct watches_slot *slot, uintptr_t start, ui
 	return atomic_load(&slot->start) < end && start < atomic_load(&slot->end);
 }
 
+static bool watches_has_registered(const struct watches_slot *slot, uintptr_t start, uintptr_t end)
+{
+	return atomic_load(&slot->from) < end && start < atomic_load(&slot->to);
+}
+
 /* The number of the first free slot, or MONITOR_MAX_WATCHES. */
 static uint32_t watches_free_slot(void)
 {
@@ -65,7 +71,7 @@ static uint32_t watches_free_slot(void)
 	return i;
 }
 
-int watches_add(uintptr_t start, uintptr_t end, struct watch *watch)
+int watches_add(struct watches_pages watched, struct watches_pages registered, struct watch *watch)
 {
 	uint32_t i = watches_free_slot();
 	struct watches_slot *slot = &watches_slots[i];
@@ -73,8 +79,10 @@ int watches_add(uintptr_t start, uintptr_t end, struct watch *watch)
 	if (i == MONITOR_MAX_WATCHES)
 		return -ENOSPC;
 	*watch = (struct watch){ ++watches_last, i, fork_generation() };
-	atomic_store(&slot->start, start);
-	atomic_store(&slot->end, end);
+	atomic_store(&slot->start, watched.start);
+	atomic_store(&slot->end, watched.end);
+	atomic_store(&slot->from, registered.start);
+	atomic_store(&slot->to, registered.end);
 	atomic_store(&slot->gone_start, UINTPTR_MAX);
 	atomic_store(&slot->gone_end, 0);
 	atomic_store(&slot->word, watches_word(watch->number, WATCHES_LIVE));
@@ -83,7 +91,7 @@ int watches_add(uintptr_t start, uintptr_t end, struct watch *watch)
 	return 0;
 }
 
-/* The live watch with the lowest address that touches the range, or NULL. */
+/* The live watch with the lowest address that needs a part of the range registered, or NULL. */
 static struct watches_slot *watches_first_live(uintptr_t start, uintptr_t end)
 {
 	struct watches_slot *first = NULL;
@@ -92,12 +100,17 @@ static struct watches_slot *watches_first_live(uintptr_t start, uintptr_t end)
 		struct watches_slot *slot = &watches_slots[i];
 
 		if (watches_state_of(atomic_load(&slot->word)) != WATCHES_LIVE ||
-		    !watches_touches(slot, start, end))
+		    !watches_has_registered(slot, start, end))
 			continue;
-		if (!first || atomic_load(&slot->start) < atomic_load(&first->start))
+		if (!first || atomic_load(&slot->from) < atomic_load(&first->from))
 			first = slot;
 	}
 	return first;
+}
+
+bool watches_has_live(uintptr_t start, uintptr_t end)
+{
+	return watches_first_live(start, end) != NULL;
 }
 
 static void watches_unregister(uintptr_t start, uintptr_t end,
@@ -105,11 +118,11 @@ static void watches_unregister(uintptr_t start, uintptr_t end,
 {
 	while (start < end) {
 		struct watches_slot *other = watches_first_live(start, end);
-		uintptr_t until = other ? atomic_load(&other->start) : end;
+		uintptr_t until = other ? atomic_load(&other->from) : end;
 
 		if (start < until)
 			unregister(arg, start, until);
-		start = other ? atomic_load(&other->end) : end;
+		start = other ? atomic_load(&other->to) : end;
 	}
 }
 
@@ -117,7 +130,7 @@ void watches_remove(const struct watch *watch,
 		    void (*unregister)(int arg, uintptr_t start, uintptr_t end), int arg)
 {
 	struct watches_slot *slot = &watches_slots[watch->slot];
-	uintptr_t start = atomic_load(&slot->start), end = atomic_load(&slot->end);
+	uintptr_t start = atomic_load(&slot->from), end = atomic_load(&slot->to);
 	uintptr_t gone_start, gone_end;
 
 	if (atomic_load(&slot->word) / WATCHES_STATES != watch->number)
@@ -191,10 +204,11 @@ bool watches_mark(const struct uffd_change *change)
 	for (uint32_t i = 0; i < atomic_load(&watches_used); i++) {
 		struct watches_slot *slot = &watches_slots[i];
 
-		if (!watches_touches(slot, change->start, change->end))
+		if (!watches_has_registered(slot, change->start, change->end))
 			continue;
 		watches_note_gone(slot, change);
-		any |= watches_mark_slot(slot);
+		if (watches_touches(slot, change->start, change->end))
+			any |= watches_mark_slot(slot);
 	}
 	return any;
 }

@@ -16,17 +16,25 @@
 #include "import/monitor/monitor.h"
 #include "import/monitor/uffd.h"
 
-/* Callers of the first three hold the monitor's lock. */
+/* Whole pages: [@start, @end). */
+struct watches_pages {
+	uintptr_t start, end;
+};
 
-/* A live watch on [@start, @end), of whole pages.  0 or -ENOSPC. */
-int watches_add(uintptr_t start, uintptr_t end, struct watch *watch);
+/* Callers of the first four hold the monitor's lock. */
+
+/* A live watch on @watched; @registered, which contains @watched, is registered.  0 or -ENOSPC. */
+int watches_add(struct watches_pages watched, struct watches_pages registered, struct watch *watch);
 
 /*
- * Removes the watch.  Calls @unregister with @arg for each part of its range that is registered for
- * no other live watch, and has not been unmapped.
+ * Removes the watch.  Calls @unregister with @arg for each part that is registered for the watch,
+ * for no other live watch, and has not been unmapped.
  */
 void watches_remove(const struct watch *watch,
 		    void (*unregister)(int arg, uintptr_t start, uintptr_t end), int arg);
+
+/* Whether a live watch needs a part of the range registered. */
+bool watches_has_live(uintptr_t start, uintptr_t end);
 
 /* In a child. */
 void watches_forget(void);

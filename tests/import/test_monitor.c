@@ -349,21 +349,56 @@ TEST(sizes, "A range of 64 KiB is watched, a smaller, an empty or an endless ran
 	monitor_fixture_unmap(p, SIZE);
 }
 
-TEST(rounding, "A watch covers the whole pages of the first and the last byte, and no other page.")
+TEST(rounding, "A watch has the whole pages of its first and its last byte, and no other page.")
 {
-	const size_t inside = SIZE - 2 * PAGE - 200;
+	const size_t inside = SIZE / 4 - 2 * PAGE - 200;
 	struct watch watch;
 	char *p;
 
 	monitor_fixture_needed();
 	p = monitor_fixture_map(SIZE);
 	watch = monitor_fixture_watch(p + PAGE + 100, inside);
-	EXPECT_EQ(monitor_fixture_registered(p, SIZE), SIZE - 2 * PAGE);
-	EXPECT(!munmap(p, PAGE) && !munmap(p + SIZE - PAGE, PAGE));
+	EXPECT_EQ(monitor_fixture_registered(p, SIZE), SIZE / 4 - 2 * PAGE);
+	EXPECT(!munmap(p, PAGE) && !munmap(p + SIZE / 4 - PAGE, PAGE));
 	EXPECT(watch_is_current(&watch));
-	EXPECT(!munmap(p + SIZE - 2 * PAGE, PAGE));
+	EXPECT(!munmap(p + SIZE / 4 - 2 * PAGE, PAGE));
 	EXPECT(!watch_is_current(&watch));
 	watch_put(&watch);
+}
+
+/* mremap() takes no range of several mappings, and a registered part is a mapping of its own. */
+TEST(most_of_a_mapping, "A mapping that is watched for the most part stays one mapping.")
+{
+	struct watch watch;
+	char *p, *to;
+
+	monitor_fixture_needed();
+	p = monitor_fixture_map(SIZE);
+	watch = monitor_fixture_watch(p + PAGE, SIZE / 2);
+	EXPECT_EQ(monitor_fixture_registered(p, SIZE), SIZE);
+	EXPECT(!madvise(p, PAGE, MADV_DONTNEED) && !madvise(p + SIZE - PAGE, PAGE, MADV_FREE));
+	EXPECT(watch_is_current(&watch));
+	to = mremap(p, SIZE, 2 * SIZE, MREMAP_MAYMOVE);
+	EXPECT(to != MAP_FAILED);
+	EXPECT(!watch_is_current(&watch));
+	watch_put(&watch);
+	munmap(to, 2 * SIZE);
+}
+
+TEST(grown, "The end of a watch ends the registration of what was added to the mapping, too.")
+{
+	struct watch watch;
+	char *p;
+
+	monitor_fixture_needed();
+	p = monitor_fixture_map(SIZE);
+	watch = monitor_fixture_watch(p, SIZE / 2);
+	if (mprotect(p + SIZE - PAGE, PAGE, PROT_READ) || munmap(p + SIZE - PAGE, PAGE) ||
+	    mremap(p, SIZE - PAGE, SIZE, 0) != p)
+		test_skip("the address is somebody else's by now");
+	EXPECT_EQ(monitor_fixture_registered(p, SIZE), SIZE);
+	watch_put(&watch);
+	EXPECT_EQ(monitor_fixture_registered(p, SIZE), 0);
 }
 
 /* Mappings with different flags are not merged. */
@@ -449,7 +484,7 @@ TEST(overlap,
 	char *p;
 
 	monitor_fixture_needed();
-	p = monitor_fixture_map(SIZE);
+	p = monitor_fixture_map(8 * SIZE) + 4 * SIZE;
 	low = monitor_fixture_watch(p, SIZE / 2);
 	high = monitor_fixture_watch(p + SIZE / 4, SIZE / 2);
 	both = monitor_fixture_watch(p, SIZE);

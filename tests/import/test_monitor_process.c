@@ -90,12 +90,13 @@ static void child_has_its_own(void)
 			_exit(1);
 		watch_put(&inherited);
 		watch = monitor_fixture_watch(p, SIZE);
-		munmap(p, PAGE);
-		if (watch_is_current(&watch))
-			_exit(2);
 		watch_put(&watch);
 		if (monitor_fixture_registered(p, SIZE))
 			_exit(3);
+		watch = monitor_fixture_watch(p, SIZE);
+		munmap(p, PAGE);
+		if (watch_is_current(&watch))
+			_exit(2);
 		_exit(process_find_thread("climport-watch") ? 0 : 4);
 	}
 	EXPECT_EQ(waitpid(child, &status, 0), child);

@@ -215,9 +215,9 @@ int climport_set_keep_limit(unsigned int kind, uint64_t bytes);
  * @address: set to the memory; for CLIMPORT_DEVICE a CUDA device pointer, which the CPU cannot use
  *
  * For CUDA devices the memory is CUDA's VMM memory (cuMemCreate), which NVIDIA's OpenCL imports at
- * once and keeps coherent.  Other host memory costs an import by Vulkan, and an invalidation of the
- * GPU's caches before each kernel (docs/nvidia.md).  An allocation up to 1 MiB is a part of a slab
- * of 2 MiB, at least 512 bytes.  A larger allocation is a multiple of 2 MiB.  Each slab and each
+ * once and keeps coherent.  Pages of other host memory are pinned by the first import, and by later
+ * imports if the registration is not kept (docs/nvidia.md).  An allocation up to 1 MiB is a part of
+ * a slab of 2 MiB, at least 512 bytes.  A larger allocation is a multiple of 2 MiB.  Each slab and each
  * larger allocation takes a descriptor of the process.  The first contents are undefined.
  *
  * In a child after fork() CUDA's memory is not mapped; the child may free the memory.

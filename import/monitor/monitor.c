@@ -1,38 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Why the answer "current" is right.  A thread A changes watched memory; a thread B asks later, in
- * the order of the program: after A's call, or after B's own mmap() got the address that A gave up.
- *
- *	A's system call			reader				B
- *	A1 count the change					B1 the count is 0
- *	A2 change the mappings		R1 turn = odd			B2 the turn is even, or changes
- *	A3 queue the event		R2 take the event		B3 the watch is live
- *	A4 wait for R2			R3 mark the watches
- *	A5 uncount the change		R4 turn = even
- *
- * The kernel does A1 and A2 under the lock of the mappings, so B, which depends on A2, comes after
- * A1.  If B1 reads 0, B1 comes after A5, and so after R2 and R1.  So B2 sees the odd turn of R1, or
- * a later turn; B waits for the next, and R3 comes before B3.
- *
- * B1 is needed as munmap() changes the mappings before the event: another thread can map the same
- * address while the event is still to come.  madvise() is the other way round: the pages go after
- * R2.  A watch that begins in between is refused (watches_removed_lately()).
- */
 #include "import/monitor/monitor.h"
 
 #include <errno.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "import/kinds/maps.h"
 #include "import/monitor/reader.h"
+#include "import/monitor/settle.h"
 #include "import/monitor/teller.h"
 #include "import/monitor/uffd.h"
 #include "import/monitor/watches.h"
@@ -44,9 +22,6 @@
 #include "util/thread.h"
 
 #define MONITOR_TRIES 3
-#define MONITOR_YIELDS 64
-#define MONITOR_NAPS 200
-#define MONITOR_NAP_NS 50000
 
 enum monitor_state { MONITOR_UNTRIED, MONITOR_POSSIBLE, MONITOR_RUNS, MONITOR_REFUSED };
 
@@ -60,7 +35,6 @@ static uint32_t monitor_process GUARDED_BY(monitor_lock); /* of the state */
 
 /* Written before the process's first watch. */
 static struct descriptor_own monitor_uffd = { .fd = -1 };
-static atomic_bool monitor_is_stuck; /* changes take longer than a caller waits */
 
 /*
  * In a child.  The parent's reader does not need the child's copy of the descriptor, and in the
@@ -74,7 +48,6 @@ static void monitor_forget(struct lock *lock)
 	monitor_uffd.fd = -1;
 	monitor_state = MONITOR_UNTRIED;
 	monitor_process = fork_generation();
-	atomic_store(&monitor_is_stuck, false);
 	watches_forget();
 }
 
@@ -215,46 +188,6 @@ const char *monitor_describe(void)
 	return why;
 }
 
-/* Raw: no cancellation point. */
-static void monitor_nap(int turn)
-{
-	const struct timespec nap = { 0, MONITOR_NAP_NS };
-
-	if (turn < MONITOR_YIELDS)
-		sched_yield();
-	else
-		syscall(SYS_nanosleep, &nap, NULL);
-}
-
-/* B1: 0, -EBADF without the descriptor, or -EBUSY.  A thread with a change may be slow to run. */
-static int monitor_wait_for_changes(void)
-{
-	int ret = 1;
-
-	for (int i = 0; i < MONITOR_YIELDS + MONITOR_NAPS && ret > 0; i++) {
-		ret = uffd_is_changing(monitor_uffd.fd);
-		if (ret > 0 && atomic_load(&monitor_is_stuck))
-			return -EBUSY;
-		if (ret > 0)
-			monitor_nap(i);
-	}
-	atomic_store(&monitor_is_stuck, ret > 0);
-	return ret > 0 ? -EBUSY : ret;
-}
-
-/* B2 */
-static int monitor_wait_for_reader(void)
-{
-	uint32_t turn = reader_turn();
-
-	for (int i = 0; turn % 2 && reader_turn() == turn; i++) {
-		if (i >= MONITOR_YIELDS + MONITOR_NAPS)
-			return -EBUSY;
-		monitor_nap(i);
-	}
-	return 0;
-}
-
 /* The reader reads on, so that no thread of the program waits for ever; nobody else asks. */
 static void monitor_lose(void)
 {
@@ -265,13 +198,14 @@ static void monitor_lose(void)
 /* 0: every change that came before this call has been marked. */
 static int monitor_settle(void)
 {
-	int ret = descriptor_is_own(&monitor_uffd) ? monitor_wait_for_changes() : -EBADF;
+	int ret = descriptor_is_own(&monitor_uffd) ? settle_changes(monitor_uffd.fd) : -EBADF;
 
 	if (ret == -EBADF)
 		monitor_lose();
-	return ret ? ret : monitor_wait_for_reader();
+	return ret;
 }
 
+/* See settle.c for the order of these questions. */
 bool watch_is_current(const struct watch *watch)
 {
 	return watch->process == fork_generation() && watches_is_live(watch) && !monitor_settle() &&

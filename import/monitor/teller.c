@@ -15,13 +15,13 @@
 
 static void teller_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
 
-LOCK_DEFINE_IN_CHILD(teller_lock, LOCK_LAST, teller_in_child); /* all below but the last two */
+LOCK_DEFINE_IN_CHILD(teller_lock, LOCK_LAST, teller_in_child); /* the three below */
 static pthread_cond_t teller_changed = PTHREAD_COND_INITIALIZER;
 static bool teller_is_telling GUARDED_BY(teller_lock);
 static bool teller_is_stopped GUARDED_BY(teller_lock); /* the process exits, and its drivers do */
-static bool teller_is_registered GUARDED_BY(teller_lock);
 
-static _Atomic uint32_t teller_news; /* counts */
+static atomic_bool teller_is_registered; /* the exit handler */
+static _Atomic uint32_t teller_news;	 /* counts */
 static _Atomic(monitor_told_fn) teller_told;
 
 /* The thread is the parent's.  The child's drivers are younger than the parent's exit handler. */
@@ -29,7 +29,8 @@ static void teller_in_child(struct lock *lock)
 {
 	(void)lock;
 	pthread_cond_init(&teller_changed, NULL);
-	teller_is_telling = teller_is_registered = false;
+	teller_is_telling = false;
+	atomic_store(&teller_is_registered, false);
 }
 
 void teller_on_stale(monitor_told_fn told)
@@ -101,13 +102,10 @@ static void teller_stop(void)
 
 static int teller_register(void)
 {
-	int ret;
-
-	lock_acquire(&teller_lock);
-	ret = teller_is_registered || !atexit(teller_stop) ? 0 : ENOMEM;
-	teller_is_registered = !ret;
-	lock_release(&teller_lock);
-	return ret;
+	if (atomic_exchange(&teller_is_registered, true) || !atexit(teller_stop))
+		return 0;
+	atomic_store(&teller_is_registered, false);
+	return ENOMEM;
 }
 
 int teller_start(void)

@@ -48,11 +48,28 @@ PUBLIC void climport_invalidate(const void *address, size_t size)
 	export_invalidate((uintptr_t)address, size);
 }
 
+/* A promise has nothing of the layer's but its slot. */
+static void climport_registration_fill_host(const struct host_registration *host,
+					    struct climport_registration *out)
+{
+	*out = (struct climport_registration){
+		.base = (const void *)host->base,
+		.length = host->size,
+		.fd = host->fd,
+		.id = host->number,
+		.reserved = { NULL, (void *)(uintptr_t)host->slot },
+	};
+}
+
 static void climport_registration_fill(const struct registration *registration,
 				       struct climport_registration *out)
 {
 	const struct cache_pin *pin = registration->ref.pin;
 
+	if (!pin) {
+		climport_registration_fill_host(&registration->host, out);
+		return;
+	}
 	*out = (struct climport_registration){
 		.base = (const void *)pin->base,
 		.length = pin->size,
@@ -65,10 +82,11 @@ static void climport_registration_fill(const struct registration *registration,
 
 PUBLIC int climport_register(const void *address, size_t size, struct climport_registration *out)
 {
-	struct registration registration;
+	struct registration registration = { 0 };
 	int ret = 0;
 
-	if (!registration_find((uintptr_t)address, size, &registration)) {
+	if (!registration_find((uintptr_t)address, size, &registration) &&
+	    !host_registration_find((uintptr_t)address, size, &registration.host)) {
 		THREAD_NO_CANCEL();
 
 		ret = export_register((uintptr_t)address, size, &registration);
@@ -82,9 +100,12 @@ PUBLIC void climport_unregister(struct climport_registration *out)
 {
 	struct registration registration = {
 		.ref = { .pin = out->reserved[0], .slot = out->reserved[1] },
+		.host = { .number = out->id },
 	};
 
-	if (registration.ref.pin)
+	if (!registration.ref.pin)
+		registration.host.slot = (uint32_t)(uintptr_t)out->reserved[1];
+	if (out->id)
 		registration_put(&registration);
 }
 

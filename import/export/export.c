@@ -9,7 +9,6 @@
 #include "import/export/exporter.h"
 #include "import/export/gdmabuf.h"
 #include "import/export/registration.h"
-#include "import/kinds/maps.h"
 #include "util/descriptor.h"
 #include "util/log.h"
 #include "util/thread.h"
@@ -120,29 +119,19 @@ int export_dmabuf(uintptr_t address, size_t size, unsigned int options, struct e
 	return export_registered(&request, out) ? 0 : export_unregistered(&request, out);
 }
 
-/* 0 or the reason why @request's memory cannot be registered. */
-static int export_check_register(const struct export_request *request)
+/* 0 or the reason why @request's device memory cannot be registered. */
+static int export_check_device(const struct export_request *request)
 {
 	const struct cuda_range *memory = &request->memory;
 	size_t address = request->address;
-	unsigned int have;
 
-	if (memory->kind == CUDA_DEVICE &&
-	    !cuda_range_contains(memory, request->address, request->size))
+	if (!cuda_range_contains(memory, request->address, request->size))
 		return log_errno(ERANGE,
 				 "%zu bytes at %#zx reach beyond the CUDA allocation, to %#zx",
 				 request->size, address, (size_t)(memory->base + memory->size));
-	if (memory->kind == CUDA_DEVICE)
-		return registration_can_keep(request)
-			       ? 0
-			       : log_errno(EOPNOTSUPP, "CUDA gives memory at %#zx no buffer id",
-					   address);
-	if (memory->kind == CUDA_NONE &&
-	    maps_check((void *)request->address, request->size, 0, &have, NULL) == -EFAULT)
-		return log_errno(EFAULT, "%zu bytes at %#zx are no memory", request->size, address);
-	return log_errno(EOPNOTSUPP,
-			 "%#zx is memory of the host: only memory of GPUs can be registered",
-			 address);
+	return registration_can_keep(request)
+		       ? 0
+		       : log_errno(EOPNOTSUPP, "CUDA gives memory at %#zx no buffer id", address);
 }
 
 int export_register(uintptr_t address, size_t size, struct registration *registration)
@@ -154,14 +143,19 @@ int export_register(uintptr_t address, size_t size, struct registration *registr
 	if (!size || __builtin_add_overflow(address, size - 1, &last))
 		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
 	ret = export_identify(&request);
-	if (!ret)
-		ret = export_check_register(&request);
+	if (ret)
+		return ret;
+	*registration = (struct registration){ 0 };
+	if (request.memory.kind != CUDA_DEVICE)
+		return host_registration_make(address, size, &registration->host);
+	ret = export_check_device(&request);
 	return ret ? ret : registration_get(&request, REGISTRATION_BY_ANYONE, registration);
 }
 
 void export_invalidate(uintptr_t address, size_t size)
 {
 	registration_invalidate(address, size);
+	host_registration_invalidate(address, size);
 	gdmabuf_drop(address, size);
 }
 
@@ -177,6 +171,7 @@ void export_stats(struct cache_stats *stats)
 	struct gdmabuf_counts module;
 
 	registration_stats(stats);
+	host_registration_add_stats(stats);
 	gdmabuf_counts(&module);
 	stats->hits += module.hits;
 	stats->misses += module.exports - module.hits;

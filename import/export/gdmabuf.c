@@ -31,6 +31,18 @@ static int gdmabuf_open_failed(void)
 			 log_strerror(error));
 }
 
+bool gdmabuf_is_available(void)
+{
+	int fd;
+
+	if (gdmabuf_context_usable())
+		return true;
+	fd = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+}
+
 static int gdmabuf_fill(struct gdmabuf_context *ctx)
 {
 	struct gdmabuf_caps caps = { .size = sizeof(caps) };

@@ -10,6 +10,7 @@
 #define IMPORT_EXPORT_GDMABUF_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,9 @@ struct gdmabuf_range {
 	uint32_t context, slot, generation;
 	const _Atomic uint32_t *status; /* reads @generation while current; never unmapped */
 };
+
+/* Whether the process may open /dev/gdmabuf.  Not logged; at most an open(2). */
+bool gdmabuf_is_available(void);
 
 /*
  * Exports [@address, @address + @size), rounded to whole pages.  Errors as in

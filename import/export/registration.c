@@ -35,6 +35,11 @@ struct registration_wanted {
 	enum registration_by by;
 };
 
+uint64_t registration_next_number(void)
+{
+	return atomic_fetch_add_explicit(&registration_last, 1, memory_order_relaxed) + 1;
+}
+
 /* The program's own descriptors come first: registrations get an eighth of the limit. */
 static uint32_t registration_entries(void)
 {
@@ -109,7 +114,7 @@ static int registration_fill(const struct registration_wanted *wanted, struct ca
 		return ret;
 	pin->base = memory->base;
 	pin->size = memory->size;
-	pin->number = atomic_fetch_add_explicit(&registration_last, 1, memory_order_relaxed) + 1;
+	pin->number = registration_next_number();
 	registered->origin.inside = memory->base;
 	registered->origin.address = memory->base - pin->offset;
 	ret = descriptor_identify(pin->fd, &registered->id);
@@ -224,7 +229,10 @@ int registration_get(const struct export_request *request, enum registration_by 
 
 void registration_put(struct registration *registration)
 {
-	cache_put(registration_cache_get(), &registration->ref);
+	if (registration->ref.pin)
+		cache_put(registration_cache_get(), &registration->ref);
+	else
+		host_registration_put(registration->host.slot, registration->host.number);
 }
 
 int registration_export(const struct registration *registration, struct export_range *out)

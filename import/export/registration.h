@@ -15,13 +15,16 @@
 #include <stdint.h>
 
 #include "import/cache/cache.h"
+#include "import/export/host_registration.h"
 
 struct export_range;
 struct export_request;
 
 /* A reference to a registration. */
 struct registration {
-	struct cache_ref ref; /* pin->fd is the dma-buf, and stays the cache's */
+	struct cache_ref
+		ref; /* pin->fd is the dma-buf, and stays the cache's; pin NULL: host memory */
+	struct host_registration host;
 };
 
 enum registration_by {
@@ -45,6 +48,9 @@ int registration_get(const struct export_request *request, enum registration_by 
 		     struct registration *registration);
 
 void registration_put(struct registration *registration);
+
+/* A name for a registration, of any kind of memory. */
+uint64_t registration_next_number(void);
 
 /*
  * A duplicate of the registration's descriptor, as an export.  -ESTALE, not logged: the program has

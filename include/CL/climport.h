@@ -93,26 +93,28 @@ int climport_export_dmabuf(const void *address, size_t size, unsigned int flags,
 /**
  * climport_invalidate - give up the registrations of memory that is about to be freed
  *
- * To be called before cuMemFree() and the like.  A range without registrations is no error.
+ * To be called before cuMemFree() and the like.  A range without registrations is no error.  A
+ * registration of host memory ends, too, although users still hold the registration.
  */
 void climport_invalidate(const void *address, size_t size);
 
 /*
- * A registration: an allocation of a GPU's memory as a dma-buf.  climport_register() fills all
- * fields; the caller reads @base to @id, and may copy the struct.
+ * A registration: an allocation of a GPU's memory, or whole pages of host memory, as a dma-buf.
+ * climport_register() fills all fields; the caller reads @base to @id, and may copy the struct.
  */
 struct climport_registration {
-	const void *base; /* first byte of the allocation */
-	size_t length;	  /* bytes of the allocation, all of which @fd has */
-	int fd;		  /* climport's: not to be closed; a dma-buf until climport_unregister() */
+	const void *base; /* first byte of the allocation, or of the pages */
+	size_t length;	  /* bytes of the allocation or the pages, all of which @fd has */
+	int fd;		  /* climport's: not to be closed; a dma-buf until climport_unregister().
+			   * -1: host memory that nobody exports, "The promise" below */
 	size_t offset;	  /* of @base in @fd */
 	uint64_t id;	  /* unique among the registrations of the process, and never 0 */
 	void *reserved[2];
 };
 
 /**
- * climport_register - the registration that covers a range of GPU memory
- * @address: a CUDA device pointer
+ * climport_register - the registration that covers a range of memory
+ * @address: a CUDA device pointer, or host memory
  * @size: bytes
  * @out: set on success; the caller's until climport_unregister()
  *
@@ -151,12 +153,34 @@ struct climport_registration {
  *	}
  *	// the address of the message in the MR is @address
  *
- * A registration keeps the memory's pages, also after cuMemFree(), until the last
+ * A registration of GPU memory keeps the pages, also after cuMemFree(), until the last
  * climport_unregister() and then until climport_invalidate(), until a call for the address finds
  * the memory freed, or until the cache needs the room.  The limits of CLIMPORT_KEEP hold:
  * 512 registrations at once (an eighth of RLIMIT_NOFILE, if less), of which 64 GiB without users
  * (climport_set_keep_limit(CLIMPORT_DEVICE, ...)).  climport_export_dmabuf() with CLIMPORT_KEEP and
  * climport_register() share registrations.
+ *
+ * Host memory.  The registration is of the whole pages around the range: anonymous memory, shared
+ * memory, memfds, tmpfs, huge pages, and private mappings of files.  Later calls for any range of
+ * the pages find the registration, take a lock and make no system call.  Registrations may overlap:
+ * a call for a range that no registration covers makes another registration.  1024 registrations of
+ * host memory may be held at once.  The registration ends with the last climport_unregister().
+ *
+ * If the process may open /dev/gdmabuf, @fd is a dma-buf of the pages, which stay pinned and count
+ * as locked memory (RLIMIT_MEMLOCK), and the module keeps the pages for registrations to come as
+ * with CLIMPORT_KEEP.  At each call, and at each import, a word that the module writes tells
+ * whether the address still has the pages: if not, the next call makes a registration with another
+ * @id.
+ *
+ * The promise.  If the process may not open /dev/gdmabuf, or the device does not exist, @fd is -1,
+ * and no pages are pinned.  With the call the program promises that until climport_unregister() or
+ * climport_invalidate() every page of the registration stays at its address: no munmap(), mmap()
+ * over the pages, mremap(), madvise() that empties pages, and no truncation of the file or hole in
+ * the file.  A program that breaks the promise gets old memory: an import of the address may be of
+ * the pages that were there at the first import of the registration, so that kernels read the old
+ * contents, and the program does not see what kernels write.  The old pages stay the import's until
+ * it ends: no memory of other processes, and no memory that the program got since, is read or
+ * written.  Writing to the memory, fork(), and mprotect() to and fro break no promise.
  *
  * Any thread may call; any thread may unregister.  A child after fork() has no registrations: the
  * child may unregister the parent's, which does nothing to the parent.  A program that closes
@@ -165,26 +189,30 @@ struct climport_registration {
  *
  * Returns 0, or
  *   -EINVAL  size is 0, or the range wraps around
- *   -EFAULT  the range is no memory of this process
- *   -EOPNOTSUPP  memory of the host, also of cuMemHostAlloc() (climport_export_dmabuf() exports
- *	      host memory); CUDA managed memory; memory without a buffer id; memory that
- *	      neither CUDA nor the kernel module can export
+ *   -EFAULT  the range, or a part, is no memory of this process, or cannot be pinned
+ *   -EOPNOTSUPP  CUDA managed memory; GPU memory without a buffer id, or that neither CUDA nor the
+ *	      kernel module can export; host memory that no device pins: shared mappings of files
+ *	      on disks, and mappings of devices
  *   -ERANGE  the range reaches beyond one allocation (cuMemMap() puts allocations side by side):
  *	      register each part; with a size of 1, @base and @length say where the first part ends
  *   -ENXIO   CUDA makes no dma-buf of the memory, and /dev/gdmabuf does not exist
- *   -EACCES  CUDA makes no dma-buf of the memory, and /dev/gdmabuf may not be opened
+ *   -EACCES  CUDA makes no dma-buf of the memory, and /dev/gdmabuf may not be opened; or host
+ *	      memory, or a part, is mapped without write access
  *   -ENODEV  the memory was freed meanwhile
  *   -ENOSPC  all registrations are in use; or no room is left in the GPU's BAR
  *   -EDQUOT  the user's quota of GPU memory is used up
- *   -ENOMEM
+ *   -ENOMEM  no memory, or RLIMIT_MEMLOCK is too small
  *   -EMFILE  the process has no descriptor left; -ENFILE: the system has no descriptor left
  *   -EIO     any other error of CUDA
  */
 int climport_register(const void *address, size_t size, struct climport_registration *out);
 
 /*
- * Gives a registration back, once for each climport_register().  The registration stays for later
- * calls, unless climport_invalidate() has ended the registration.  A zeroed @registration is none.
+ * Gives a registration back, once for each climport_register().  A registration of GPU memory stays
+ * for later calls, unless climport_invalidate() has ended the registration.  A registration of host
+ * memory ends with the last call: when the call returns, no later call and no later import finds
+ * the registration, and nothing but imports that are alive keeps the pages.  (What the module keeps
+ * for later registrations tells when the address gets other pages.)  A zeroed @registration is none.
  */
 void climport_unregister(struct climport_registration *registration);
 

@@ -68,12 +68,20 @@ void fake_gdmabuf_set_own(int fd)
 	fake_gdmabuf_put_word(fd, process, OWNER);
 }
 
+static int fake_gdmabuf_set_errno(int error)
+{
+	errno = error;
+	return -1;
+}
+
 int __wrap_open(const char *path, int flags, ...)
 {
 	int fd;
 
 	if (strcmp(path, "/dev/gdmabuf"))
 		return __real_open(path, flags, 0);
+	if (fake_gdmabuf.open_error)
+		return fake_gdmabuf_set_errno(fake_gdmabuf.open_error);
 	fd = memfd_create(DEVICE, MFD_CLOEXEC);
 	if (fd < 0)
 		return -1;
@@ -85,12 +93,6 @@ int __wrap_open(const char *path, int flags, ...)
 	memset(fake_gdmabuf.budget, 0xff, sizeof(fake_gdmabuf.budget));
 	exports = hits = evictions = 0;
 	return fd;
-}
-
-static int fake_gdmabuf_set_errno(int error)
-{
-	errno = error;
-	return -1;
 }
 
 static int fake_gdmabuf_answer_caps(struct gdmabuf_caps *caps)

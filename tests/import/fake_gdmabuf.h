@@ -11,6 +11,7 @@
 
 extern struct fake_gdmabuf {
 	int opens;
+	int open_error;	    /* not 0: the errno of open() */
 	int error;	    /* of exports */
 	bool has_gpu;	    /* a provider of GPU memory; for contexts to come */
 	uint32_t flags;	    /* of the last export */

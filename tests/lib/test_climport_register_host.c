@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * climport_register() of host memory, where nobody exports host memory: the program's promise.
+ * tests/import/test_host_registration.c has registrations by the kernel module.
+ */
+#include "fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SIZE (4 * PAGE)
+#define MAX_REGISTRATIONS 1024
+
+#define PROMISE_TEST(id, sentence)                          \
+	static void promise_##id(void);                     \
+	LIB_TEST(id, sentence)                              \
+	{                                                   \
+		if (!access("/dev/gdmabuf", F_OK))          \
+			test_skip("/dev/gdmabuf is there"); \
+		promise_##id();                             \
+	}                                                   \
+	static void promise_##id(void)
+
+static struct climport_registration promise_register(const void *address, size_t size)
+{
+	struct climport_registration r = { .fd = -7 };
+
+	EXPECT_EQ(climport_register(address, size, &r), 0);
+	EXPECT_EQ(r.fd, -1);
+	return r;
+}
+
+/* The error of a registration; expects no change. */
+static int promise_error(const void *address, size_t size)
+{
+	struct climport_registration r = { .fd = -7, .length = 77 };
+	int fds = process_count_descriptors(), ret = climport_register(address, size, &r);
+
+	EXPECT_EQ(process_count_descriptors(), fds);
+	EXPECT_EQ(r.fd, -7);
+	EXPECT_EQ(r.length, 77);
+	return ret;
+}
+
+static char *promise_map(int protection, int flags, int fd)
+{
+	char *p = mmap(NULL, SIZE, protection, flags, fd, 0);
+
+	EXPECT(p != MAP_FAILED);
+	return p;
+}
+
+static char *promise_map_anonymous(void)
+{
+	return promise_map(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+}
+
+static char *promise_map_file(int fd, int flags)
+{
+	char *p;
+
+	EXPECT(fd >= 0);
+	EXPECT(!ftruncate(fd, SIZE));
+	p = promise_map(PROT_READ | PROT_WRITE, flags, fd);
+	close(fd);
+	return p;
+}
+
+/* A file on a disk, or -1. */
+static int promise_open_disk(void)
+{
+	char path[] = "promise-XXXXXX";
+	int fd = mkstemp(path);
+
+	if (fd >= 0)
+		unlink(path);
+	return fd;
+}
+
+static char *promise_map_shared(void)
+{
+	return promise_map(PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
+}
+
+static char *promise_map_memfd(void)
+{
+	return promise_map_file(memfd_create("promise", MFD_CLOEXEC), MAP_SHARED);
+}
+
+static char *promise_map_memfd_private(void)
+{
+	return promise_map_file(memfd_create("promise", MFD_CLOEXEC), MAP_PRIVATE);
+}
+
+static char *promise_map_private_file(void)
+{
+	return promise_map_file(promise_open_disk(), MAP_PRIVATE);
+}
+
+static const struct promise_kind {
+	const char *name;
+	char *(*map)(void);
+} promise_kinds[] = {
+	{ "anonymous", promise_map_anonymous },
+	{ "shared", promise_map_shared },
+	{ "memfd", promise_map_memfd },
+	{ "memfd_private", promise_map_memfd_private },
+	{ "private_file", promise_map_private_file },
+};
+
+TEST_EACH(kind, struct promise_kind, promise_kinds,
+	  "Host memory of each kind is registered by whole pages, without a descriptor.")
+{
+	struct climport_registration r;
+	char *p;
+
+	if (!access("/dev/gdmabuf", F_OK))
+		test_skip("/dev/gdmabuf is there");
+	fixture_begin();
+	p = row->map();
+	r = promise_register(p + PAGE + 100, PAGE);
+	EXPECT(r.base == p + PAGE);
+	EXPECT_EQ(r.length, 2 * PAGE);
+	EXPECT_EQ(r.offset, 0);
+	EXPECT(r.id);
+	climport_unregister(&r);
+	munmap(p, SIZE);
+	fixture_end();
+}
+
+PROMISE_TEST(pinned_by_cuda, "CUDA's pinned host memory is host memory.")
+{
+	uintptr_t p = fake_cuda_host(0, PAGE);
+	struct climport_registration r = promise_register((void *)p, PAGE);
+
+	climport_unregister(&r);
+	fake_cuda_free(p);
+}
+
+PROMISE_TEST(hit,
+	     "A call for any part of held pages finds the registration, without a call of CUDA.")
+{
+	char *p = promise_map_anonymous();
+	struct climport_registration first = promise_register(p, SIZE), again;
+	uint64_t hits = fixture_read_stats().hits;
+	int calls = fake_cuda_calls(NULL);
+
+	again = promise_register(p + 3 * PAGE + 8, 16);
+	EXPECT_EQ(again.id, first.id);
+	EXPECT(again.base == first.base);
+	EXPECT_EQ(again.length, first.length);
+	EXPECT_EQ(fake_cuda_calls(NULL), calls);
+	EXPECT_EQ(fixture_read_stats().hits - hits, 1);
+	climport_unregister(&first);
+	climport_unregister(&again);
+	munmap(p, SIZE);
+}
+
+PROMISE_TEST(overlap,
+	     "Registrations that overlap, and do not cover each other, are each their own.")
+{
+	char *p = promise_map_anonymous();
+	struct climport_registration low = promise_register(p, 3 * PAGE);
+	struct climport_registration high = promise_register(p + PAGE, 3 * PAGE), found;
+
+	EXPECT(low.id != high.id);
+	found = promise_register(p, PAGE);
+	EXPECT_EQ(found.id, low.id);
+	climport_unregister(&found);
+	climport_unregister(&low);
+	found = promise_register(p + PAGE, PAGE);
+	EXPECT_EQ(found.id, high.id);
+	climport_unregister(&found);
+	climport_unregister(&high);
+	munmap(p, SIZE);
+}
+
+PROMISE_TEST(ends, "The last of several users ends a promise: a later registration has another id.")
+{
+	char *p = promise_map_anonymous();
+	struct climport_registration first = promise_register(p, SIZE);
+	struct climport_registration second = promise_register(p, SIZE), later;
+
+	climport_unregister(&first);
+	first = promise_register(p, SIZE);
+	EXPECT_EQ(first.id, second.id);
+	climport_unregister(&first);
+	climport_unregister(&second);
+	later = promise_register(p, SIZE);
+	EXPECT(later.id != second.id);
+	climport_unregister(&later);
+	munmap(p, SIZE);
+}
+
+PROMISE_TEST(invalidated, "climport_invalidate() ends a promise that is held.")
+{
+	char *p = promise_map_anonymous();
+	struct climport_registration old = promise_register(p, SIZE), new;
+
+	climport_invalidate(p + PAGE, 1);
+	new = promise_register(p, PAGE);
+	EXPECT(new.id != old.id);
+	EXPECT_EQ(new.length, PAGE);
+	climport_unregister(&old);
+	old = promise_register(p, PAGE);
+	EXPECT_EQ(old.id, new.id);
+	climport_unregister(&old);
+	climport_unregister(&new);
+	munmap(p, SIZE);
+}
+
+PROMISE_TEST(nothing_pinned, "A promise pins nothing.")
+{
+	char *p = promise_map_anonymous();
+	struct climport_registration r = promise_register(p, SIZE);
+
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
+	climport_unregister(&r);
+	munmap(p, SIZE);
+}
+
+PROMISE_TEST(no_range, "A size of 0 and a wrapping range are -EINVAL.")
+{
+	char *p = promise_map_anonymous();
+	struct climport_registration r = promise_register(p, SIZE);
+
+	EXPECT_EQ(promise_error(p, 0), -EINVAL);
+	EXPECT_EQ(promise_error(p, SIZE_MAX), -EINVAL);
+	EXPECT_EQ(promise_error(p, 0 - (uintptr_t)p + 1), -EINVAL);
+	climport_unregister(&r);
+	munmap(p, SIZE);
+}
+
+PROMISE_TEST(not_mapped, "A range with a page that is not mapped is -EFAULT.")
+{
+	char *p = promise_map_anonymous();
+
+	munmap(p + PAGE, PAGE);
+	EXPECT_EQ(promise_error(p, SIZE), -EFAULT);
+	EXPECT_EQ(promise_error((void *)(UINTPTR_MAX - 2 * PAGE), PAGE), -EFAULT);
+	munmap(p, SIZE);
+}
+
+PROMISE_TEST(read_only, "A range with a page that is mapped without write access is -EACCES.")
+{
+	char *p = promise_map_anonymous();
+
+	EXPECT(!mprotect(p + PAGE, PAGE, PROT_READ));
+	EXPECT_EQ(promise_error(p, SIZE), -EACCES);
+	munmap(p, SIZE);
+}
+
+PROMISE_TEST(shared_file, "A shared mapping of a file on a disk is -EOPNOTSUPP.")
+{
+	char *p = promise_map_file(promise_open_disk(), MAP_SHARED);
+	int error = promise_error(p, SIZE);
+
+	if (!error)
+		test_skip("the working directory is on no disk");
+	EXPECT_EQ(error, -EOPNOTSUPP);
+	munmap(p, SIZE);
+}
+
+PROMISE_TEST(all_in_use, "If 1024 registrations of host memory are held, the error is -ENOSPC.")
+{
+	static struct climport_registration r[MAX_REGISTRATIONS];
+	size_t size = (MAX_REGISTRATIONS + 1) * PAGE;
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(p != MAP_FAILED);
+	for (size_t i = 0; i < MAX_REGISTRATIONS; i++)
+		r[i] = promise_register(p + i * PAGE, PAGE);
+	EXPECT_EQ(promise_error(p + MAX_REGISTRATIONS * PAGE, PAGE), -ENOSPC);
+	climport_unregister(&r[7]);
+	r[7] = promise_register(p + MAX_REGISTRATIONS * PAGE, PAGE);
+	for (size_t i = 0; i < MAX_REGISTRATIONS; i++)
+		climport_unregister(&r[i]);
+	munmap(p, size);
+}
+
+PROMISE_TEST(zeroed, "To unregister a zeroed registration does nothing.")
+{
+	char *p = promise_map_anonymous();
+	struct climport_registration r = promise_register(p, SIZE), zeroed = { 0 }, again;
+
+	climport_unregister(&zeroed);
+	again = promise_register(p, SIZE);
+	EXPECT_EQ(again.id, r.id);
+	climport_unregister(&again);
+	climport_unregister(&r);
+	munmap(p, SIZE);
+}
+
+/* Each child's own. */
+struct promise_inherited {
+	char *address;
+	struct climport_registration registration;
+};
+
+static void promise_in_child(void *arg)
+{
+	struct promise_inherited *parent = arg;
+	struct climport_registration own;
+
+	if (climport_register(parent->address, SIZE, &own) || own.id == parent->registration.id)
+		_exit(1);
+	climport_unregister(&parent->registration);
+	parent->registration = own;
+	if (climport_register(parent->address, SIZE, &own) || own.id != parent->registration.id)
+		_exit(2);
+	climport_unregister(&own);
+	climport_unregister(&own);
+}
+
+PROMISE_TEST(forked,
+	     "A child has no registrations, may unregister the parent's, and makes its own.")
+{
+	struct promise_inherited parent = { .address = promise_map_anonymous() };
+	struct climport_registration again;
+	char text[500];
+
+	parent.registration = promise_register(parent.address, SIZE);
+	EXPECT_EQ(fixture_run_child(promise_in_child, &parent, text, sizeof(text)), 0);
+	again = promise_register(parent.address, SIZE);
+	EXPECT_EQ(again.id, parent.registration.id);
+	climport_unregister(&again);
+	climport_unregister(&parent.registration);
+	munmap(parent.address, SIZE);
+}
+
+#define THREADS 4
+
+static char *promise_memory;
+static atomic_int promise_wrong;
+
+/* Each thread's registration covers the range that the thread asked for. */
+static void *promise_register_many(void *number)
+{
+	unsigned int seed = (unsigned int)(uintptr_t)number;
+
+	for (int n = 0; n < 5000; n++) {
+		const char *at = promise_memory + rand_r(&seed) % (SIZE - 8);
+		struct climport_registration r;
+
+		if (climport_register(at, 8, &r)) {
+			promise_wrong++;
+			continue;
+		}
+		if ((const char *)r.base > at || (const char *)r.base + r.length < at + 8)
+			promise_wrong++;
+		climport_unregister(&r);
+		if (n % 50 == 0)
+			climport_invalidate(promise_memory, SIZE);
+	}
+	return NULL;
+}
+
+PROMISE_TEST(threads,
+	     "Threads that register, unregister and invalidate always get what they ask for.")
+{
+	promise_memory = promise_map_anonymous();
+	process_run_threads(THREADS, promise_register_many);
+	EXPECT_EQ(promise_wrong, 0);
+	munmap(promise_memory, SIZE);
+}

@@ -51,7 +51,7 @@ static void monitor_forget(struct lock *lock)
 	watches_forget();
 }
 
-static bool monitor_is_wanted(void)
+bool monitor_is_wanted(void)
 {
 	const char *value = secure_getenv("CLIMPORT_KEEP_HOST");
 

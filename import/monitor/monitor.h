@@ -52,6 +52,9 @@ struct watch {
  */
 bool monitor_is_available(void);
 
+/* False if CLIMPORT_KEEP_HOST is 0 or off: nothing of host memory is kept, on whatever grounds. */
+bool monitor_is_wanted(void);
+
 /* Why there are or are no watches, a clause for `climport info`; never NULL. */
 const char *monitor_describe(void);
 

@@ -8,6 +8,7 @@
 #include "import/monitor/monitor.h"
 #include "import/nvidia/rm/rm.h"
 #include "import/opaque_fd/opaque.h"
+#include "import/opaque_fd/opaque_registered.h"
 #include "util/log.h"
 
 /*
@@ -32,8 +33,8 @@ static uint64_t opaque_host_name(void)
 	return OPAQUE_HOST_NAMES | (atomic_fetch_add(&last, 1) + 1);
 }
 
-static int opaque_host_export(const unsigned char *uuid, uintptr_t base, size_t size, int *fd,
-			      struct opaque_made *made)
+int opaque_host_export(const unsigned char *uuid, uintptr_t base, size_t size, int *fd,
+		       struct opaque_made *made)
 {
 	int ret = rm_import_host(uuid, (void *)base, size, fd);
 
@@ -123,6 +124,8 @@ static void opaque_host_told(uintptr_t address, size_t size)
 int opaque_host_get(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t address, size_t size,
 		    struct opaque_hold *hold)
 {
+	if (!opaque_registered_get(uuid, address, size, hold))
+		return 0;
 	if (size < MONITOR_MIN_SIZE || size > OPAQUE_HOST_BYTES || !monitor_is_available())
 		return -EOPNOTSUPP;
 	monitor_on_stale(opaque_host_told);
@@ -132,4 +135,5 @@ int opaque_host_get(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t addres
 void opaque_host_add_stats(struct cache_stats *sum)
 {
 	opaque_cache_add_stats(&opaque_host_caches, sum);
+	opaque_registered_add_stats(sum);
 }

@@ -4,8 +4,9 @@
  * cost, and what pinned once need not pin again.
  *
  * A descriptor is kept while the memory monitor says that the pages are those that were pinned
- * (import/monitor/monitor.h): for anonymous private memory from 64 KiB on.  Other memory is pinned
- * for each import.
+ * (import/monitor/monitor.h): for anonymous private memory from 64 KiB on.  Memory of any kind is
+ * kept as long as the program registers it (opaque_registered.h).  Other memory is pinned for each
+ * import.
  */
 #ifndef IMPORT_OPAQUE_FD_OPAQUE_HOST_H
 #define IMPORT_OPAQUE_FD_OPAQUE_HOST_H
@@ -18,6 +19,10 @@
  */
 int opaque_host_get(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t address, size_t size,
 		    struct opaque_hold *hold);
+
+/* A new descriptor of whole pages, for a cache of kept descriptors. */
+int opaque_host_export(const unsigned char *uuid, uintptr_t base, size_t size, int *fd,
+		       struct opaque_made *made);
 
 /* Adds the numbers of all devices. */
 void opaque_host_add_stats(struct cache_stats *sum);

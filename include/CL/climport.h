@@ -166,6 +166,11 @@ struct climport_registration {
  * a call for a range that no registration covers makes another registration.  1024 registrations of
  * host memory may be held at once.  The registration ends with the last climport_unregister().
  *
+ * While a registration is held, imports of its memory by opaque descriptors (NVIDIA) keep what they
+ * have pinned: the first import pins all of the registration for the device, later imports of any
+ * part pin nothing.  The pages stay pinned until the registration ends, and until the imports are
+ * released.  CLIMPORT_KEEP_HOST=0 in the environment makes each import pin for itself.
+ *
  * If the process may open /dev/gdmabuf, @fd is a dma-buf of the pages, which stay pinned and count
  * as locked memory (RLIMIT_MEMLOCK), and the module keeps the pages for registrations to come as
  * with CLIMPORT_KEEP.  At each call, and at each import, a word that the module writes tells
@@ -178,9 +183,9 @@ struct climport_registration {
  * over the pages, mremap(), madvise() that empties pages, and no truncation of the file or hole in
  * the file.  A program that breaks the promise gets old memory: an import of the address may be of
  * the pages that were there at the first import of the registration, so that kernels read the old
- * contents, and the program does not see what kernels write.  The old pages stay the import's until
- * it ends: no memory of other processes, and no memory that the program got since, is read or
- * written.  Writing to the memory, fork(), and mprotect() to and fro break no promise.
+ * contents, and the program does not see what kernels write.  The old pages stay pinned until the
+ * import ends: neither memory that the program got since, nor memory that the program could not
+ * write itself, is read or written.  Writing to the memory, fork(), and mprotect() break no promise.
  *
  * Any thread may call; any thread may unregister.  A child after fork() has no registrations: the
  * child may unregister the parent's, which does nothing to the parent.  A program that closes

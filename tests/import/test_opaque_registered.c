@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opaque descriptors of host memory that the program has registered, on the fakes of RM and of the
+ * kernel module.  The ranges are too small for the memory monitor.
+ */
+#include "fake_gdmabuf.h"
+#include "fake_rm.h"
+#include "harness.h"
+#include "process.h"
+
+#include "import/export/export.h"
+#include "import/export/host_registration.h"
+#include "import/opaque_fd/opaque.h"
+#include "util/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define PAGE ((size_t)4096)
+#define SIZE (8 * PAGE)
+
+static const unsigned char registered_uuid[2][IMPORT_UUID_SIZE] = { { 1 }, { 2 } };
+
+static atomic_uint registered_forgotten;
+static _Atomic uint64_t registered_last_forgotten;
+
+static void registered_forget(uint64_t kept)
+{
+	atomic_store(&registered_last_forgotten, kept);
+	registered_forgotten++;
+}
+
+struct registered_import {
+	struct opaque *opaque;
+	struct import_opaque out;
+};
+
+static int registered_try(uintptr_t address, size_t size, int device, struct registered_import *i)
+{
+	const struct import_region region = {
+		.addr = (void *)address,
+		.size = size,
+		.fd = -1,
+		.access = IMPORT_READ | IMPORT_WRITE,
+	};
+
+	return opaque_get(&region, registered_uuid[device], 1u << IMPORT_BY_RM, &i->opaque,
+			  &i->out);
+}
+
+static struct registered_import registered_get(uintptr_t address, size_t size)
+{
+	struct registered_import i = { 0 };
+
+	EXPECT_EQ(registered_try(address, size, 0, &i), 0);
+	return i;
+}
+
+/* An import that is released at once. */
+static struct import_opaque registered_once(uintptr_t address, size_t size)
+{
+	struct registered_import i = registered_get(address, size);
+
+	opaque_put(i.opaque);
+	return i.out;
+}
+
+static int registered_memories(void)
+{
+	return fake_rm_held().memories;
+}
+
+static uintptr_t registered_map_fd(int fd, int flags)
+{
+	void *p;
+
+	EXPECT(fd >= 0);
+	EXPECT(!ftruncate(fd, SIZE));
+	p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, flags, fd, 0);
+	EXPECT(p != MAP_FAILED);
+	return (uintptr_t)p;
+}
+
+static int registered_memfd = -1;
+
+static uintptr_t registered_map_memfd(void)
+{
+	if (registered_memfd >= 0)
+		close(registered_memfd);
+	registered_memfd = memfd_create("registered", MFD_CLOEXEC);
+	return registered_map_fd(registered_memfd, MAP_SHARED);
+}
+
+static uintptr_t registered_map_private_file(void)
+{
+	char path[] = "registered-XXXXXX";
+	int fd = mkstemp(path);
+	uintptr_t p = registered_map_fd(fd, MAP_PRIVATE);
+
+	unlink(path);
+	close(fd);
+	return p;
+}
+
+static uintptr_t registered_map_at(uintptr_t at, int flags)
+{
+	void *p = mmap((void *)at, SIZE, PROT_READ | PROT_WRITE,
+		       flags | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+
+	EXPECT(p != MAP_FAILED);
+	return (uintptr_t)p;
+}
+
+static uintptr_t registered_map_shared(void)
+{
+	return registered_map_at(0, MAP_SHARED);
+}
+
+static uintptr_t registered_map_anonymous(void)
+{
+	return registered_map_at(0, MAP_PRIVATE);
+}
+
+static struct host_registration registered_of(uintptr_t address, size_t size)
+{
+	struct host_registration r;
+
+	EXPECT_EQ(host_registration_make(address, size, &r), 0);
+	return r;
+}
+
+static void registered_drop(const struct host_registration *r)
+{
+	host_registration_put(r->slot, r->number);
+}
+
+/* Memory of the device's anchor stays pinned as long as the process has the device. */
+static int registered_memories_before;
+
+/* Without the kernel module.  The first import makes the objects of the process. */
+static void registered_begin(void)
+{
+	uintptr_t p = registered_map_shared();
+	struct registered_import i = { 0 };
+
+	fake_gdmabuf.open_error = ENOENT;
+	if (!fake_rm.is_present)
+		fake_rm_reset(2);
+	opaque_on_forget(registered_forget);
+	for (int device = 0; device < 2; device++) {
+		EXPECT_EQ(registered_try(p, PAGE, device, &i), 0);
+		opaque_put(i.opaque);
+	}
+	munmap((void *)p, SIZE);
+	registered_memories_before = registered_memories();
+	registered_forgotten = 0;
+	fake_rm.pins_made = 0;
+}
+
+static void registered_end(void)
+{
+	EXPECT_EQ(registered_memories(), registered_memories_before);
+	EXPECT_EQ(fake_rm.misuses, 0);
+	EXPECT_EQ(fake_rm.inherited, 0);
+}
+
+#define REGISTERED_TEST(id, sentence)      \
+	static void registered_##id(void); \
+	TEST(id, sentence)                 \
+	{                                  \
+		registered_begin();        \
+		registered_##id();         \
+		registered_end();          \
+	}                                  \
+	static void registered_##id(void)
+
+static const struct registered_kind {
+	const char *name;
+	uintptr_t (*map)(void);
+} registered_kinds[] = {
+	{ "shared", registered_map_shared },
+	{ "memfd", registered_map_memfd },
+	{ "private_file", registered_map_private_file },
+	{ "anonymous", registered_map_anonymous },
+};
+
+TEST_EACH(kept, struct registered_kind, registered_kinds,
+	  "Imports of registered memory of any kind share a single pin while the memory is "
+	  "registered.")
+{
+	struct host_registration r;
+	struct import_opaque first, second;
+	uintptr_t p;
+
+	registered_begin();
+	p = row->map();
+	r = registered_of(p, SIZE);
+	first = registered_once(p, SIZE);
+	second = registered_once(p, SIZE);
+	EXPECT_EQ(fake_rm.pins_made, 1);
+	EXPECT(first.kept);
+	EXPECT_EQ(second.kept, first.kept);
+	EXPECT_EQ(second.fd, first.fd);
+	registered_drop(&r);
+	munmap((void *)p, SIZE);
+	registered_end();
+}
+
+TEST_EACH(not_registered, struct registered_kind, registered_kinds,
+	  "Memory that is not registered is pinned for each import.")
+{
+	uintptr_t p;
+
+	registered_begin();
+	p = row->map();
+	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	EXPECT_EQ(fake_rm.pins_made, 2);
+	munmap((void *)p, SIZE);
+	registered_end();
+}
+
+REGISTERED_TEST(part,
+		"The import of a part pins the registration: imports of further parts pin nothing.")
+{
+	uintptr_t p = registered_map_shared();
+	struct host_registration r = registered_of(p + PAGE, 6 * PAGE);
+	struct import_opaque part = registered_once(p + 2 * PAGE + 512, 1024);
+
+	EXPECT_EQ(part.offset, PAGE + 512);
+	EXPECT_EQ(part.size, 6 * PAGE);
+	EXPECT_EQ(registered_once(p + PAGE, PAGE).kept, part.kept);
+	EXPECT_EQ(registered_once(p + 6 * PAGE, PAGE).kept, part.kept);
+	EXPECT_EQ(fake_rm.pins_made, 1);
+	registered_drop(&r);
+	munmap((void *)p, SIZE);
+}
+
+REGISTERED_TEST(beyond, "A range that no registration covers is pinned for each import.")
+{
+	uintptr_t p = registered_map_shared();
+	struct host_registration low = registered_of(p, 4 * PAGE);
+	struct host_registration high = registered_of(p + 4 * PAGE, 4 * PAGE);
+
+	EXPECT_EQ(registered_once(p + 3 * PAGE, 2 * PAGE).kept, 0);
+	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	EXPECT_EQ(registered_memories(), registered_memories_before);
+	registered_drop(&low);
+	registered_drop(&high);
+	munmap((void *)p, SIZE);
+}
+
+REGISTERED_TEST(unregistered,
+		"The last put of the registration unpins at once; the next import pins anew.")
+{
+	uintptr_t p = registered_map_shared();
+	struct host_registration r = registered_of(p, SIZE), second;
+	uint64_t kept = registered_once(p, SIZE).kept;
+
+	EXPECT(host_registration_find(p, PAGE, &second));
+	registered_drop(&second);
+	EXPECT_EQ(registered_memories(), registered_memories_before + 1);
+	EXPECT_EQ(registered_forgotten, 0);
+	registered_drop(&r);
+	EXPECT_EQ(registered_memories(), registered_memories_before);
+	EXPECT_EQ(registered_forgotten, 1);
+	EXPECT_EQ(registered_last_forgotten, kept);
+	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	EXPECT_EQ(fake_rm.pins_made, 2);
+	munmap((void *)p, SIZE);
+}
+
+REGISTERED_TEST(unregistered_in_use,
+		"If an import is alive at the last put, the pages go with the import.")
+{
+	uintptr_t p = registered_map_shared();
+	struct host_registration r = registered_of(p, SIZE);
+	struct registered_import i = registered_get(p, SIZE);
+
+	registered_drop(&r);
+	EXPECT_EQ(registered_memories(), registered_memories_before + 1);
+	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	EXPECT_EQ(registered_forgotten, 0);
+	opaque_put(i.opaque);
+	EXPECT_EQ(registered_memories(), registered_memories_before);
+	EXPECT_EQ(registered_forgotten, 1);
+	munmap((void *)p, SIZE);
+}
+
+REGISTERED_TEST(registered_again,
+		"Memory that is mapped at the address between two registrations is pinned anew.")
+{
+	uintptr_t p = registered_map_shared();
+
+	for (int i = 0; i < 3; i++) {
+		struct host_registration r = registered_of(p, SIZE);
+		uint64_t kept = registered_once(p, SIZE).kept;
+
+		EXPECT_EQ(fake_rm.pins_made, i + 1);
+		registered_drop(&r);
+		EXPECT_EQ(registered_last_forgotten, kept);
+		EXPECT_EQ(registered_map_at(p, MAP_SHARED), p);
+	}
+	munmap((void *)p, SIZE);
+}
+
+REGISTERED_TEST(invalidated,
+		"climport_invalidate() of a part unpins at once, and ends the promise.")
+{
+	uintptr_t p = registered_map_shared();
+	struct host_registration r = registered_of(p, SIZE);
+
+	registered_once(p, SIZE);
+	export_invalidate(p + SIZE - 1, 1);
+	EXPECT_EQ(registered_memories(), registered_memories_before);
+	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	registered_drop(&r);
+	munmap((void *)p, SIZE);
+}
+
+static void registered_punch(uintptr_t p)
+{
+	(void)p;
+	EXPECT(!fallocate(registered_memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, SIZE));
+}
+
+static void registered_truncate(uintptr_t p)
+{
+	(void)p;
+	EXPECT(!ftruncate(registered_memfd, 0));
+	EXPECT(!ftruncate(registered_memfd, SIZE));
+}
+
+static void registered_map_over(uintptr_t p)
+{
+	EXPECT_EQ(registered_map_at(p, MAP_SHARED), p);
+}
+
+static const struct registered_breach {
+	const char *name;
+	void (*make)(uintptr_t p);
+} registered_breaches[] = {
+	{ "punch", registered_punch },
+	{ "truncate", registered_truncate },
+	{ "map_over", registered_map_over },
+};
+
+TEST_EACH(broken, struct registered_breach, registered_breaches,
+	  "A program that breaks its promise gets the old pages, until it unregisters.")
+{
+	struct host_registration r;
+	uint64_t kept;
+	uintptr_t p;
+
+	registered_begin();
+	p = registered_map_memfd();
+	r = registered_of(p, SIZE);
+	kept = registered_once(p, SIZE).kept;
+	row->make(p);
+	EXPECT_EQ(registered_once(p, SIZE).kept, kept);
+	registered_drop(&r);
+	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	EXPECT_EQ(fake_rm.pins_made, 2);
+	munmap((void *)p, SIZE);
+	registered_end();
+}
+
+/* The kernel module is there from here on. */
+static void registered_run_stale(void)
+{
+	uintptr_t p = registered_map_shared();
+	struct host_registration old, new;
+	uint64_t kept;
+
+	fake_gdmabuf.open_error = 0;
+	old = registered_of(p, SIZE);
+	EXPECT(old.status);
+	kept = registered_once(p, SIZE).kept;
+	EXPECT_EQ(registered_once(p, SIZE).kept, kept);
+	fake_gdmabuf_free_last();
+	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	new = registered_of(p, SIZE);
+	EXPECT(registered_once(p, SIZE).kept != kept);
+	EXPECT_EQ(registered_forgotten, 1);
+	EXPECT_EQ(registered_last_forgotten, kept);
+	registered_drop(&old);
+	registered_drop(&new);
+	EXPECT_EQ(registered_memories(), registered_memories_before);
+}
+
+static void registered_in_own_process(void (*body)(void))
+{
+	fake_gdmabuf.open_error = ENOENT;
+	test_in_child(body);
+}
+
+static void registered_body_stale(void)
+{
+	registered_begin();
+	registered_run_stale();
+}
+
+TEST(stale,
+     "If the module's status word says that the pages have changed, the next import pins anew.")
+{
+	registered_in_own_process(registered_body_stale);
+}
+
+static void registered_body_turned_off(void)
+{
+	struct host_registration r;
+	uintptr_t p;
+
+	setenv("CLIMPORT_KEEP_HOST", "0", 1);
+	registered_begin();
+	p = registered_map_shared();
+	r = registered_of(p, SIZE);
+	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	registered_drop(&r);
+	registered_end();
+}
+
+TEST(turned_off, "With CLIMPORT_KEEP_HOST=0 registered memory is pinned for each import.")
+{
+	registered_in_own_process(registered_body_turned_off);
+}
+
+REGISTERED_TEST(devices, "Each device has its pin, and all pins go with the registration.")
+{
+	uintptr_t p = registered_map_shared();
+	struct host_registration r = registered_of(p, SIZE);
+
+	for (int i = 0; i < 4; i++) {
+		struct registered_import import;
+
+		EXPECT_EQ(registered_try(p, SIZE, i % 2, &import), 0);
+		opaque_put(import.opaque);
+	}
+	EXPECT_EQ(fake_rm.pins_made, 2);
+	registered_drop(&r);
+	EXPECT_EQ(registered_forgotten, 2);
+	munmap((void *)p, SIZE);
+}
+
+REGISTERED_TEST(closed, "If the program has closed the descriptor, the next import pins anew.")
+{
+	uintptr_t p = registered_map_shared();
+	struct host_registration r = registered_of(p, SIZE);
+	struct import_opaque first = registered_once(p, SIZE), second;
+
+	close(first.fd);
+	second = registered_once(p, SIZE);
+	EXPECT(second.kept && second.kept != first.kept);
+	EXPECT_EQ(registered_last_forgotten, first.kept);
+	EXPECT_EQ(fake_rm.pins_made, 2);
+	registered_drop(&r);
+	munmap((void *)p, SIZE);
+}
+
+REGISTERED_TEST(not_pinned,
+		"If the registration as a whole cannot be pinned, an import pins its own part.")
+{
+	uintptr_t p = registered_map_shared();
+	struct host_registration r = registered_of(p, SIZE);
+	struct import_opaque out;
+
+	fake_rm.refused = (void *)p;
+	out = registered_once(p + PAGE, PAGE);
+	EXPECT_EQ(out.kept, 0);
+	EXPECT_EQ(out.size, PAGE);
+	fake_rm.refused = NULL;
+	EXPECT(registered_once(p + PAGE, PAGE).kept);
+	registered_drop(&r);
+	munmap((void *)p, SIZE);
+}
+
+static struct host_registration registered_held;
+
+static void registered_drop_in_pin(void)
+{
+	fake_rm.hook_name = NULL;
+	registered_drop(&registered_held);
+}
+
+REGISTERED_TEST(ended_in_pin,
+		"If the registration ends while an import pins, the pages go with the import.")
+{
+	uintptr_t p = registered_map_shared();
+	struct registered_import i;
+
+	registered_held = registered_of(p, SIZE);
+	fake_rm.hook_name = "pin";
+	fake_rm.hook = registered_drop_in_pin;
+	i = registered_get(p, SIZE);
+	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	opaque_put(i.opaque);
+	EXPECT_EQ(registered_memories(), registered_memories_before);
+	munmap((void *)p, SIZE);
+}
+
+REGISTERED_TEST(no_descriptor,
+		"Without free descriptors, pins that no import uses make room for the next.")
+{
+	enum { LIMIT = 128 };
+	uintptr_t p = registered_map_shared();
+	struct host_registration low = registered_of(p, 4 * PAGE);
+	struct host_registration high = registered_of(p + 4 * PAGE, 4 * PAGE);
+	struct rlimit before;
+	int fds[LIMIT], count = 0;
+	uint64_t kept = registered_once(p, PAGE).kept;
+
+	/* Two descriptors are enough for a pin, but for the device's objects. */
+	process_limit_descriptors(LIMIT, &before);
+	while (count < LIMIT && (fds[count] = dup(0)) >= 0)
+		count++;
+	EXPECT(registered_once(p + 4 * PAGE, PAGE).kept);
+	EXPECT_EQ(registered_last_forgotten, kept);
+	while (count)
+		close(fds[--count]);
+	setrlimit(RLIMIT_NOFILE, &before);
+	registered_drop(&low);
+	registered_drop(&high);
+	munmap((void *)p, SIZE);
+}
+
+static uintptr_t registered_at;
+
+static void registered_in_child(void)
+{
+	struct host_registration own;
+
+	EXPECT_EQ(registered_once(registered_at, SIZE).kept, 0);
+	own = registered_of(registered_at, SIZE);
+	EXPECT(registered_once(registered_at, SIZE).kept);
+	registered_drop(&registered_held);
+	EXPECT(host_registration_is_current(&own));
+	registered_drop(&own);
+	EXPECT_EQ(registered_forgotten, 1);
+	EXPECT_EQ(fake_rm.inherited, 0);
+}
+
+REGISTERED_TEST(forked, "A child keeps nothing for the parent's registration, and leaves it alone.")
+{
+	uint64_t kept;
+
+	registered_at = registered_map_shared();
+	registered_held = registered_of(registered_at, SIZE);
+	kept = registered_once(registered_at, SIZE).kept;
+	test_in_child(registered_in_child);
+	EXPECT_EQ(registered_once(registered_at, SIZE).kept, kept);
+	registered_drop(&registered_held);
+	munmap((void *)registered_at, SIZE);
+}
+
+static atomic_bool registered_is_over;
+static atomic_int registered_errors;
+
+static void *registered_import_on(void *unused)
+{
+	struct registered_import i;
+
+	(void)unused;
+	while (!atomic_load(&registered_is_over)) {
+		if (registered_try(registered_at + PAGE, PAGE, 0, &i))
+			registered_errors++;
+		else
+			opaque_put(i.opaque);
+	}
+	return NULL;
+}
+
+/* The threads' imports are of memory that is mapped all the time. */
+REGISTERED_TEST(threads,
+		"While threads import the memory, an import after the last put has a new pin.")
+{
+	enum { THREADS = 3, ROUNDS = 1000 };
+	pthread_t threads[THREADS];
+	uint64_t last = 0;
+	int old = 0;
+
+	registered_at = registered_map_shared();
+	atomic_store(&registered_is_over, false);
+	for (int i = 0; i < THREADS; i++)
+		EXPECT(!pthread_create(&threads[i], NULL, registered_import_on, NULL));
+	for (int i = 0; i < ROUNDS; i++) {
+		struct host_registration r = registered_of(registered_at, SIZE);
+		uint64_t kept = registered_once(registered_at, SIZE).kept;
+
+		old += !kept || kept == last;
+		last = kept;
+		registered_drop(&r);
+		old += registered_once(registered_at, SIZE).kept != 0;
+	}
+	atomic_store(&registered_is_over, true);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	EXPECT_EQ(old, 0);
+	EXPECT_EQ(registered_errors, 0);
+	munmap((void *)registered_at, SIZE);
+}

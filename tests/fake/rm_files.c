@@ -24,11 +24,6 @@
 
 _Static_assert(sizeof(struct fake_opaque) <= FILE_ROOM, "an exported descriptor");
 
-FAKE_RM_API int open(const char *path, int flags, ...);
-FAKE_RM_API int openat(int directory, const char *path, int flags, ...);
-FAKE_RM_API int ioctl(int fd, unsigned long request, ...);
-FAKE_RM_API FILE *fopen(const char *path, const char *mode);
-
 struct fake_rm fake_rm;
 
 static struct fake_rm_file fake_rm_all_files[FAKE_RM_FILES];
@@ -244,7 +239,7 @@ static int fake_rm_open(int node, int flags)
 	return fd;
 }
 
-int openat(int directory, const char *path, int flags, ...)
+FAKE_RM_API int openat(int directory, const char *path, int flags, ...)
 {
 	int node = fake_rm_node_by_path(path);
 	va_list args;
@@ -258,7 +253,7 @@ int openat(int directory, const char *path, int flags, ...)
 	return (int)syscall(SYS_openat, directory, path, flags, mode);
 }
 
-int open(const char *path, int flags, ...)
+FAKE_RM_API int open(const char *path, int flags, ...)
 {
 	va_list args;
 	mode_t mode;
@@ -346,7 +341,7 @@ static int fake_rm_node_ioctl(int fd, unsigned long request, void *parameters)
 	return 0;
 }
 
-int ioctl(int fd, unsigned long request, ...)
+FAKE_RM_API int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
 	void *parameters;
@@ -360,7 +355,7 @@ int ioctl(int fd, unsigned long request, ...)
 }
 
 /* /proc/self/fdinfo of fake dma-bufs. */
-FILE *fopen(const char *path, const char *mode)
+FAKE_RM_API FILE *fopen(const char *path, const char *mode)
 {
 	FILE *(*next)(const char *, const char *) = (FILE * (*)(const char *, const char *))
 		dlsym(RTLD_NEXT, "fopen");

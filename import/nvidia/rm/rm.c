@@ -25,7 +25,7 @@ static int rm_export(const struct rm_device *device, uint32_t object, int *fd)
 int rm_import_host(const unsigned char uuid[RM_UUID_SIZE], void *addr, size_t size, int *fd)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct rm_device *device;
+	struct rm_device *device = NULL;
 	uint32_t object;
 	int ret;
 

@@ -101,13 +101,18 @@ int descriptor_own(struct descriptor_own *own, int fd)
 	return descriptor_identify(fd, &own->id);
 }
 
+static bool descriptor_is_there(const struct descriptor_own *own)
+{
+	return own->fd >= 0 && own->process == fork_generation() && descriptor_is_marked(own);
+}
+
 /*
  * A thread that finds the descriptor gone may then make another at the same number.  So the look at
- * the number comes first, and then the look at what other threads found.
+ * the number comes before the answer, which is what any thread has found.
  */
 bool descriptor_is_own(struct descriptor_own *own)
 {
-	if (own->fd < 0 || own->process != fork_generation() || !descriptor_is_marked(own))
+	if (!atomic_load(&own->is_gone) && !descriptor_is_there(own))
 		atomic_store(&own->is_gone, true);
 	return !atomic_load(&own->is_gone);
 }

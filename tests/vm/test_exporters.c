@@ -65,15 +65,17 @@ static const struct camera_row {
 TEST_EACH(camera, struct camera_row, cameras,
 	  "The buffers of V4L2's allocators are known as host memory.")
 {
+	enum { BUFFERS = 4 };
 	struct camera camera;
-	int fd;
+	int fd[BUFFERS];
 
 	if (camera_open(&camera, row->path))
 		test_skip("%s", camera.message);
 	EXPECT_EQ(camera_set_format(&camera, 320, 180, V4L2_PIX_FMT_YUYV), 0);
-	EXPECT_EQ(camera_export(&camera, 1, O_RDWR, &fd), 0);
-	exporter_print(fd);
-	EXPECT_EQ(rm_dmabuf_check(fd, camera.frame_size), 0);
-	close(fd);
+	EXPECT_EQ(camera_export(&camera, BUFFERS, O_RDWR, fd), 0);
+	exporter_print(fd[0]);
+	EXPECT_EQ(rm_dmabuf_check(fd[0], camera.frame_size), 0);
+	for (int i = 0; i < BUFFERS; i++)
+		close(fd[i]);
 	camera_close(&camera);
 }

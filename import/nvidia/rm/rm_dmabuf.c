@@ -16,17 +16,17 @@
 
 #include "util/log.h"
 
-/* Exporters of Linux whose memory is always the host's.  The name is that of the module or heap. */
+/*
+ * Exporters of Linux whose memory is the host's.  The name is a module's, or a heap's.  DRM drivers
+ * share the name drm, for host memory (vgem, vkms) and for memory of GPUs, and are refused.
+ */
 static const char *const rm_dmabuf_host_exporters[] = {
-	"udmabuf", /* memfds */
-	"system",  /* dma-heaps */
-	"system_heap",
-	"default_cma_region",
-	"linux,cma",
-	"reserved",
-	"cma_heap",
-	"videobuf2_common", /* V4L2 */
-	"videobuf2_vmalloc",
+	"udmabuf",	      /* memfds */
+	"system",	      /* the system's dma-heap */
+	"default_cma_region", /* heaps of the CMA area: of new kernels, */
+	"linux,cma",	      /* of the device tree, */
+	"reserved",	      /* and of the command line */
+	"videobuf2_vmalloc",  /* V4L2's allocators */
 	"videobuf2_dma_contig",
 	"videobuf2_dma_sg",
 	"gdmabuf-host", /* climport's module: ranges of a process */

@@ -16,11 +16,21 @@ void rm_close_all(int node)
 		close(fd);
 }
 
-void rm_begin(void)
+void rm_forget(void)
 {
+	char *p = rm_pages(PAGE);
+
 	for (int node = 0; node <= FAKE_RM_GPUS; node++)
 		rm_close_all(node);
+	fake_rm.is_present = false;
+	EXPECT_EQ(rm_try(p, PAGE), -EOPNOTSUPP);
+	fake_rm.is_present = true;
 	rm_expect_kept(0, 0);
+}
+
+void rm_begin(void)
+{
+	rm_forget();
 	fake_rm_reset(2);
 }
 

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The method opaque_fd over fakes of NVIDIA's resource manager (RM) and of Vulkan.  The device keeps
+ * in its cache what kernels read of memory that an exporter does not mark as not cacheable.
+ */
+#include "opaque_fixture.h"
+
+#include "fake_rm.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The controls are at their defaults, and no layer is loaded. */
+static struct fake_vulkan *opaque_rm_reset(void)
+{
+	struct fake_vulkan *vk = opaque_reset();
+
+	stub_set(STUB_OPAQUE_CACHED, 1);
+	fake_rm_reset(1);
+	memcpy(fake_rm.gpu[0].uuid, uuid, sizeof(uuid));
+	setenv("CLIMPORT_KEEP_HOST", "0", 1);
+	unsetenv("CLIMPORT_NVIDIA_BY");
+	vk->calls = vk->imports = 0;
+	return vk;
+}
+
+static void opaque_rm_open(void)
+{
+	fixture_open();
+	EXPECT(!strcmp(opaque_read_method(CL_IMPORT_TYPE_HOST_ARM), "opaque_fd"));
+}
+
+static void opaque_rm_close(void)
+{
+	opaque_close();
+	EXPECT_EQ(fake_rm.misuses, 0);
+	EXPECT_EQ(fake_rm_held().objects, 0);
+	unsetenv("CLIMPORT_NVIDIA_BY");
+	unsetenv("CLIMPORT_KEEP_HOST");
+	fake_rm.is_present = false;
+}
+
+/* Five times a kernel sees what the host wrote, and the host what the kernel wrote. */
+static void opaque_rm_expect_coherent(cl_mem mem, volatile unsigned char *p)
+{
+	for (int i = 0; i < 5; i++) {
+		*p = (unsigned char)(20 * i);
+		fixture_increment(mem);
+		EXPECT_EQ(*p, 20 * i + 1);
+	}
+}
+
+static const char *opaque_rm_why(void)
+{
+	describe_fn describe = (describe_fn)cl.clGetExtensionFunctionAddress(DESCRIBE_FUNCTION);
+	const char *name = "?", *why = "?";
+
+	EXPECT_EQ(describe(fix.device[0], CL_IMPORT_TYPE_HOST_ARM, &name, &why), CL_SUCCESS);
+	return why;
+}
+
+TEST(rm_is_first, "RM is asked before Vulkan, and Vulkan is not called where RM's memory passes.")
+{
+	struct fake_vulkan *vk = opaque_rm_reset();
+	unsigned char *p;
+	cl_mem mem;
+
+	opaque_rm_open();
+	p = pages_map(3);
+	mem = fixture_import_host(0, p, 3 * PAGE);
+	opaque_rm_expect_coherent(mem, p);
+	EXPECT_EQ(vk->calls, 0);
+	EXPECT(fake_rm.pins_made > 1);
+	EXPECT(strstr(opaque_rm_why(), "any pages by RM: zero copy by self-test"));
+	EXPECT(!strstr(opaque_rm_why(), "Vulkan"));
+	cl.clReleaseMemObject(mem);
+	opaque_rm_close();
+}
+
+TEST(rm_no_invalidation, "A kernel on RM's memory has no invalidation, no marker and no event, "
+			 "also behind user events.")
+{
+	unsigned long buffers, markers, events;
+	unsigned char *p;
+	cl_event gate;
+	cl_int err;
+	cl_mem mem;
+
+	opaque_rm_reset();
+	opaque_rm_open();
+	p = pages_map(1);
+	mem = fixture_import_host(0, p, PAGE);
+	gate = cl.clCreateUserEvent(fix.context, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	buffers = stub_calls("clCreateBufferWithProperties");
+	markers = stub_calls("clEnqueueMarkerWithWaitList");
+	events = stub_calls("clCreateUserEvent");
+	opaque_rm_expect_coherent(mem, p);
+	EXPECT_EQ(stub_calls("clCreateBufferWithProperties"), buffers);
+	EXPECT_EQ(stub_calls("clEnqueueMarkerWithWaitList"), markers);
+	EXPECT_EQ(stub_calls("clCreateUserEvent"), events);
+	EXPECT_EQ(cl.clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+	cl.clReleaseEvent(gate);
+	cl.clReleaseMemObject(mem);
+	opaque_rm_close();
+}
+
+/* Reasons why RM's memory is not taken. */
+static const struct rm_reason {
+	const char *name;
+	bool is_missing, cached, copied, fails;
+	const char *why;
+} rm_reasons[] = {
+	{ "missing", true, false, false, false, "any pages by RM: none" },
+	{ "cached", false, true, false, false, "any pages by RM: copied" },
+	{ "copied", false, false, true, false, "any pages by RM: copied" },
+	{ "refused", false, false, false, true, "any pages by RM: none" },
+};
+
+static void opaque_rm_spoil(const struct rm_reason *reason)
+{
+	fake_rm.is_present = !reason->is_missing;
+	fake_rm.cached = reason->cached;
+	fake_rm.copied = reason->copied;
+	if (!reason->fails)
+		return;
+	fake_rm.fail_name = "export";
+	fake_rm.fail_call = 1;
+	fake_rm.fail_times = 1000;
+	fake_rm.fail_status = 0x56;
+}
+
+TEST_EACH(
+	vulkan_behind_rm, struct rm_reason, rm_reasons,
+	"If RM is no exporter of zero-copy memory, Vulkan is, with an invalidation before kernels.")
+{
+	struct fake_vulkan *vk = opaque_rm_reset();
+	unsigned int pins;
+	unsigned char *p;
+	cl_mem mem;
+
+	opaque_rm_spoil(row);
+	opaque_rm_open();
+	EXPECT(strstr(opaque_rm_why(), row->why));
+	EXPECT(strstr(opaque_rm_why(), "any pages by Vulkan: zero copy by self-test, caches "
+				       "invalidated before kernels"));
+	pins = fake_rm.pins_made;
+	vk->imports = 0;
+	p = pages_map(1);
+	mem = fixture_import_host(0, p, PAGE);
+	EXPECT_EQ(fake_rm.pins_made, pins);
+	EXPECT(vk->imports > 0);
+	opaque_rm_expect_coherent(mem, p);
+	cl.clReleaseMemObject(mem);
+	opaque_rm_close();
+}
+
+TEST_EACH(rm_alone, struct rm_reason, rm_reasons,
+	  "If RM is no exporter of zero-copy memory and Vulkan is forbidden, no extension is "
+	  "reported, imports are refused, and Vulkan is not called.")
+{
+	struct fake_vulkan *vk = opaque_rm_reset();
+
+	opaque_rm_spoil(row);
+	fake_cuda_reset(0);
+	stub_set(STUB_COPYING, 1);
+	setenv("CLIMPORT_NVIDIA_BY", "rm", 1);
+	fixture_open();
+	EXPECT(!fixture_device_reports(fix.device[0], "cl_arm_import_memory"));
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_PROPERTY);
+	EXPECT_EQ(vk->calls, 0);
+	opaque_rm_close();
+}
+
+TEST(by_vulkan, "CLIMPORT_NVIDIA_BY=vulkan: RM is not called.")
+{
+	struct fake_vulkan *vk = opaque_rm_reset();
+	unsigned char *p;
+	cl_mem mem;
+
+	setenv("CLIMPORT_NVIDIA_BY", "vulkan", 1);
+	opaque_rm_open();
+	p = pages_map(1);
+	mem = fixture_import_host(0, p, PAGE);
+	opaque_rm_expect_coherent(mem, p);
+	EXPECT_EQ(fake_rm.calls, 0);
+	EXPECT(vk->imports > 0);
+	EXPECT(!strstr(opaque_rm_why(), "RM"));
+	cl.clReleaseMemObject(mem);
+	opaque_rm_close();
+}
+
+TEST(rm_kept_result,
+     "The result of the self-test is kept for each exporter: a later process tests no exporter "
+     "again, and tests another exporter.")
+{
+	struct fake_vulkan *vk = opaque_rm_reset();
+
+	opaque_rm_open();
+	fixture_close();
+	fake_rm.pins_made = 0;
+	opaque_rm_open();
+	EXPECT_EQ(fake_rm.pins_made, 0);
+	fixture_close();
+	setenv("CLIMPORT_NVIDIA_BY", "vulkan", 1);
+	vk->imports = 0;
+	opaque_rm_open();
+	EXPECT(vk->imports > 0);
+	EXPECT_EQ(fake_rm.pins_made, 0);
+	opaque_rm_close();
+}
+
+TEST(rm_within_page, "An import at an aligned address within a page is RM's, too.")
+{
+	unsigned char *p;
+	cl_mem mem;
+
+	opaque_rm_reset();
+	opaque_rm_open();
+	p = pages_map(2);
+	mem = fixture_import_host(0, p + 3 * ALIGN, 5000);
+	opaque_rm_expect_coherent(mem, p + 3 * ALIGN);
+	EXPECT_EQ(p[3 * ALIGN - 1], 0);
+	cl.clReleaseMemObject(mem);
+	opaque_rm_close();
+}
+
+TEST(rm_released, "The end of an import gives the pages back to the process.")
+{
+	struct fake_rm_held before, after;
+	cl_mem mem;
+
+	opaque_rm_reset();
+	opaque_rm_open();
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), PAGE));
+	before = fake_rm_held();
+	mem = fixture_import_host(0, pages_map(2), 2 * PAGE);
+	EXPECT_EQ(fake_rm_held().memories, before.memories + 1);
+	cl.clReleaseMemObject(mem);
+	after = fake_rm_held();
+	EXPECT_EQ(after.memories, before.memories);
+	EXPECT_EQ(after.files, before.files);
+	opaque_rm_close();
+}
+
+TEST(rm_private_file,
+     "A writable private mapping of a file is imported, and the file stays as it was.")
+{
+	char path[] = "climport-test-XXXXXX", byte = 1;
+	int file = mkstemp(path);
+	unsigned char *p;
+	cl_mem mem;
+
+	EXPECT(file >= 0);
+	unlink(path);
+	EXPECT_EQ(ftruncate(file, PAGE), 0);
+	opaque_rm_reset();
+	opaque_rm_open();
+	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+	EXPECT(p != MAP_FAILED);
+	mem = fixture_import_host(0, p, PAGE);
+	opaque_rm_expect_coherent(mem, p);
+	EXPECT_EQ(pread(file, &byte, 1, 0), 1);
+	EXPECT_EQ(byte, 0);
+	cl.clReleaseMemObject(mem);
+	munmap(p, PAGE);
+	close(file);
+	opaque_rm_close();
+}
+
+TEST(rm_read_only,
+     "A read-only mapping is refused with a sentence that says how to map the memory.")
+{
+	unsigned char *p;
+	unsigned int pins;
+
+	opaque_rm_reset();
+	opaque_rm_open();
+	pins = fake_rm.pins_made;
+	p = pages_map(1);
+	mprotect(p, PAGE, PROT_READ);
+	EXPECT_EQ(fixture_import_error(fix.context, CL_MEM_READ_ONLY, NULL, p, PAGE),
+		  CL_INVALID_OPERATION);
+	EXPECT(strstr(fix.notice, "map the memory writable, with MAP_PRIVATE"));
+	EXPECT_EQ(fake_rm.pins_made, pins);
+	opaque_rm_close();
+}
+
+TEST(rm_kernel_mapping, "Pages that the kernel maps are refused before RM could take the pages.")
+{
+	unsigned long ring = 0;
+	unsigned int pins;
+
+	opaque_rm_reset();
+	if (syscall(SYS_io_setup, 1, &ring))
+		test_skip("io_setup: %s", strerror(errno));
+	opaque_rm_open();
+	pins = fake_rm.pins_made;
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, (void *)ring, PAGE),
+		  CL_INVALID_OPERATION);
+	EXPECT(strstr(fix.notice, "which this device cannot pin"));
+	EXPECT_EQ(fake_rm.pins_made, pins);
+	syscall(SYS_io_destroy, ring);
+	opaque_rm_close();
+}
+
+/* Exporters of dma-bufs, and whether RM attaches to their dma-bufs. */
+static const struct rm_dmabuf_row {
+	const char *name, *exporter;
+	bool is_attached;
+} rm_dmabufs[] = { { "udmabuf", "udmabuf", true }, { "gpu", "amdgpu", false } };
+
+TEST_EACH(
+	rm_dma_buf, struct rm_dmabuf_row, rm_dmabufs,
+	"RM attaches to the dma-buf of an exporter of host memory; another dma-buf goes in by its "
+	"CPU mapping.")
+{
+	unsigned int attaches, pins;
+	unsigned char *seen;
+	cl_mem mem;
+	int fd;
+
+	opaque_rm_reset();
+	fake_rm.exporter = row->exporter;
+	opaque_rm_open();
+	attaches = fake_rm.attaches_made;
+	pins = fake_rm.pins_made;
+	fd = fake_dmabuf_create("frame", PAGE);
+	seen = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	EXPECT(seen != MAP_FAILED);
+	mem = fixture_import_dmabuf(fd, PAGE);
+	close(fd);
+	EXPECT_EQ(fake_rm.attaches_made - attaches, row->is_attached);
+	EXPECT_EQ(fake_rm.pins_made - pins, !row->is_attached);
+	stub_trace_clear();
+	opaque_rm_expect_coherent(mem, seen);
+	EXPECT_EQ(stub_trace_count("sync START"), 5);
+	cl.clReleaseMemObject(mem);
+	munmap(seen, PAGE);
+	opaque_rm_close();
+}

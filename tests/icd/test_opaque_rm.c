@@ -56,9 +56,9 @@ static void opaque_rm_expect_coherent(cl_mem mem, volatile unsigned char *p)
 static const char *opaque_rm_why(void)
 {
 	describe_fn describe = (describe_fn)cl.clGetExtensionFunctionAddress(DESCRIBE_FUNCTION);
-	const char *name = "?", *why = "?";
+	const char *name = "?", *why = "?", *kept;
 
-	EXPECT_EQ(describe(fix.device[0], CL_IMPORT_TYPE_HOST_ARM, &name, &why), CL_SUCCESS);
+	EXPECT_EQ(describe(fix.device[0], CL_IMPORT_TYPE_HOST_ARM, &name, &why, &kept), CL_SUCCESS);
 	return why;
 }
 

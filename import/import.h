@@ -174,8 +174,9 @@ struct import_opaque {
 };
 
 /*
- * @forget is called before a registration ends, on any thread.  The process has one @forget, the
- * layer's.
+ * @forget is called before a registration ends, on any thread, but not once the process exits: the
+ * call that gives @forget comes after the driver's start, so that the driver ends later.  The process
+ * has one @forget, the layer's.
  */
 void import_on_forget(void (*forget)(uint64_t kept));
 

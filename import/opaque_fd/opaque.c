@@ -14,6 +14,7 @@
 #include "import/opaque_fd/opaque_cuda.h"
 #include "import/opaque_fd/opaque_host.h"
 #include "util/descriptor.h"
+#include "util/fork.h"
 #include "util/log.h"
 
 struct opaque {
@@ -309,17 +310,32 @@ const char *opaque_describe_kept(unsigned int exporters)
 }
 
 static _Atomic(opaque_forget_fn) opaque_forgetter;
+static atomic_bool opaque_exits;
 
+static void opaque_begin_exit(void)
+{
+	atomic_store(&opaque_exits, true);
+}
+
+/*
+ * Exit handlers run youngest first.  The caller's driver works already, so the driver's handlers are
+ * older than this one.  A child's driver may be younger than the parent's handler.
+ */
 void opaque_on_forget(opaque_forget_fn forget)
 {
+	static _Atomic uint32_t process; /* that has the handler */
+	uint32_t now = fork_generation();
+
 	atomic_store(&opaque_forgetter, forget);
+	if (atomic_exchange(&process, now) != now)
+		atexit(opaque_begin_exit);
 }
 
 void opaque_forget(uint64_t kept)
 {
 	opaque_forget_fn forget = atomic_load(&opaque_forgetter);
 
-	if (forget)
+	if (forget && !atomic_load(&opaque_exits))
 		forget(kept);
 }
 

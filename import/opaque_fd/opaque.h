@@ -26,7 +26,10 @@ int opaque_hold(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t address, s
 		struct opaque_hold *hold);
 void opaque_release(struct opaque_hold *hold);
 
-/* See import_on_forget().  opaque_forget() calls @forget, if there is one, for @kept. */
+/*
+ * See import_on_forget().  opaque_forget() calls @forget, if there is one, for @kept; not once the
+ * process exits, when the drivers of @forget may have ended.
+ */
 typedef void (*opaque_forget_fn)(uint64_t kept);
 void opaque_on_forget(opaque_forget_fn forget);
 void opaque_forget(uint64_t kept);

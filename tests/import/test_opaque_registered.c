@@ -558,6 +558,28 @@ REGISTERED_TEST(forked, "A child keeps nothing for the parent's registration, an
 	munmap((void *)registered_at, SIZE);
 }
 
+static void registered_end_driver(void)
+{
+	registered_drop(&registered_held);
+	_exit(registered_forgotten ? 1 : 0);
+}
+
+static void registered_exit(void)
+{
+	EXPECT(!atexit(registered_end_driver));
+	registered_begin();
+	registered_at = registered_map_shared();
+	registered_held = registered_of(registered_at, SIZE);
+	EXPECT(registered_once(registered_at, SIZE).kept);
+	exit(2);
+}
+
+TEST(exits,
+     "If the registration ends once drivers have ended, no driver is asked to release a buffer.")
+{
+	registered_in_own_process(registered_exit);
+}
+
 static atomic_bool registered_is_over;
 static atomic_int registered_errors;
 

@@ -7,6 +7,7 @@
 
 #include "fake_rm.h"
 
+#include <CL/climport.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -341,5 +342,45 @@ TEST_EACH(
 	EXPECT_EQ(stub_trace_count("sync START"), 5);
 	cl.clReleaseMemObject(mem);
 	munmap(seen, PAGE);
+	opaque_rm_close();
+}
+
+TEST(rm_registered,
+     "Imports of registered shared memory have one pin and one hidden buffer, which go with "
+     "climport_unregister().")
+{
+	struct climport_registration r;
+	unsigned long buffers;
+	struct fake_rm_held held;
+	unsigned int pins;
+	unsigned char *p;
+	long live;
+
+	opaque_rm_reset();
+	unsetenv("CLIMPORT_KEEP_HOST");
+	opaque_rm_open();
+	p = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	EXPECT(p != MAP_FAILED);
+	cl.clReleaseMemObject(fixture_import_host(0, p, PAGE));
+	live = stub_live(STUB_MEM);
+	held = fake_rm_held();
+	pins = fake_rm.pins_made;
+	buffers = stub_calls("clCreateBufferWithProperties");
+	EXPECT_EQ(climport_register(p, 4 * PAGE, &r), 0);
+	for (int i = 0; i < 4; i++) {
+		cl_mem mem = fixture_import_host(0, p + i * PAGE, PAGE);
+
+		opaque_rm_expect_coherent(mem, p + i * PAGE);
+		cl.clReleaseMemObject(mem);
+	}
+	EXPECT_EQ(fake_rm.pins_made, pins + 1);
+	EXPECT_EQ(stub_calls("clCreateBufferWithProperties"), buffers + 1);
+	EXPECT_EQ(stub_live(STUB_MEM), live + 1);
+	climport_unregister(&r);
+	EXPECT_EQ(stub_live(STUB_MEM), live);
+	EXPECT_EQ(fake_rm_held().memories, held.memories);
+	cl.clReleaseMemObject(fixture_import_host(0, p, PAGE));
+	EXPECT_EQ(fake_rm.pins_made, pins + 2);
+	munmap(p, 4 * PAGE);
 	opaque_rm_close();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * climport_register() of host memory, where nobody exports host memory: the program's promise.
- * tests/import/test_host_registration.c has registrations by the kernel module.
+ * climport_register() of host memory: the program's promise, and in a guest with the kernel module
+ * the registrations that the module makes.  tests/import/test_host_registration.c has a fake module.
  */
 #include "fixture.h"
 
@@ -65,20 +65,28 @@ static char *promise_map_file(int fd, int flags)
 	char *p;
 
 	EXPECT(fd >= 0);
-	EXPECT(!ftruncate(fd, SIZE));
 	p = promise_map(PROT_READ | PROT_WRITE, flags, fd);
 	close(fd);
 	return p;
 }
 
-/* A file on a disk, or -1. */
+static int promise_open_memfd(void)
+{
+	int fd = memfd_create("promise", MFD_CLOEXEC);
+
+	EXPECT(!ftruncate(fd, SIZE));
+	return fd;
+}
+
+/* A file on a disk.  Filesystems of guests resize no file without a name. */
 static int promise_open_disk(void)
 {
 	char path[] = "promise-XXXXXX";
 	int fd = mkstemp(path);
 
-	if (fd >= 0)
-		unlink(path);
+	EXPECT(fd >= 0);
+	EXPECT(!ftruncate(fd, SIZE));
+	unlink(path);
 	return fd;
 }
 
@@ -89,12 +97,12 @@ static char *promise_map_shared(void)
 
 static char *promise_map_memfd(void)
 {
-	return promise_map_file(memfd_create("promise", MFD_CLOEXEC), MAP_SHARED);
+	return promise_map_file(promise_open_memfd(), MAP_SHARED);
 }
 
 static char *promise_map_memfd_private(void)
 {
-	return promise_map_file(memfd_create("promise", MFD_CLOEXEC), MAP_PRIVATE);
+	return promise_map_file(promise_open_memfd(), MAP_PRIVATE);
 }
 
 static char *promise_map_private_file(void)
@@ -367,4 +375,135 @@ PROMISE_TEST(threads,
 	process_run_threads(THREADS, promise_register_many);
 	EXPECT_EQ(promise_wrong, 0);
 	munmap(promise_memory, SIZE);
+}
+
+static struct climport_registration module_register(const void *address, size_t size)
+{
+	struct climport_registration r = { .fd = -7 };
+
+	EXPECT_EQ(climport_register(address, size, &r), 0);
+	EXPECT(r.fd >= 0);
+	return r;
+}
+
+/* The library keeps a descriptor of the process's mappings. */
+static void module_open_once(void)
+{
+	char *p = promise_map_anonymous();
+	struct climport_registration r = module_register(p, PAGE);
+
+	climport_unregister(&r);
+	climport_invalidate(p, PAGE);
+	munmap(p, SIZE);
+	fixture_recount_descriptors();
+}
+
+static void module_begin(void)
+{
+	if (access("/dev/gdmabuf", F_OK))
+		test_skip("/dev/gdmabuf is not there");
+	fixture_begin();
+	module_open_once();
+}
+
+static bool module_has_unpinned(void *unused)
+{
+	(void)unused;
+	return !fixture_read_stats().bytes_pinned;
+}
+
+/* A thread of the module gives up pins of pages that have gone. */
+static void module_end(char *p)
+{
+	climport_invalidate(NULL, SIZE_MAX);
+	EXPECT(process_settles(module_has_unpinned, NULL));
+	munmap(p, SIZE);
+	fixture_end();
+}
+
+TEST_EACH(module, struct promise_kind, promise_kinds,
+	  "With the kernel module, a registration of any kind is a dma-buf of the memory.")
+{
+	struct climport_registration r, again;
+	char *p, *seen;
+
+	module_begin();
+	p = row->map();
+	p[PAGE] = 55;
+	r = module_register(p + PAGE + 100, PAGE);
+	EXPECT(r.base == p + PAGE);
+	EXPECT_EQ(r.length, 2 * PAGE);
+	seen = mmap(NULL, r.length, PROT_READ, MAP_SHARED, r.fd, (off_t)r.offset);
+	EXPECT(seen != MAP_FAILED);
+	EXPECT_EQ(seen[0], 55);
+	p[PAGE] = 66;
+	EXPECT_EQ(seen[0], 66);
+	munmap(seen, r.length);
+	again = module_register(p + 2 * PAGE, 1);
+	EXPECT_EQ(again.id, r.id);
+	climport_unregister(&again);
+	climport_unregister(&r);
+	module_end(p);
+}
+
+static int module_file;
+
+static char *module_map(void)
+{
+	module_file = promise_open_memfd();
+	return promise_map_file(dup(module_file), MAP_SHARED);
+}
+
+static bool module_map_over(char *p)
+{
+	return mmap(p + PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED,
+		    -1, 0) != MAP_FAILED;
+}
+
+static bool module_punch(char *p)
+{
+	(void)p;
+	return !fallocate(module_file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, PAGE, PAGE);
+}
+
+static bool module_truncate(char *p)
+{
+	(void)p;
+	return !ftruncate(module_file, 0) && !ftruncate(module_file, SIZE);
+}
+
+static bool module_remap(char *p)
+{
+	void *elsewhere = mremap(p, SIZE, SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, p + 100 * SIZE);
+
+	munmap(elsewhere, SIZE);
+	return mmap(p, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, module_file, 0) == p;
+}
+
+static const struct module_change {
+	const char *name;
+	bool (*make)(char *p);
+} module_changes[] = {
+	{ "map_over", module_map_over },
+	{ "punch", module_punch },
+	{ "truncate", module_truncate },
+	{ "remap", module_remap },
+};
+
+TEST_EACH(module_stale, struct module_change, module_changes,
+	  "With the kernel module, memory that gets other pages has another registration.")
+{
+	struct climport_registration old, new;
+	char *p;
+
+	module_begin();
+	p = module_map();
+	old = module_register(p, SIZE);
+	EXPECT(row->make(p));
+	new = module_register(p, SIZE);
+	EXPECT(new.id != old.id);
+	climport_unregister(&old);
+	climport_unregister(&new);
+	close(module_file);
+	module_end(p);
 }

@@ -55,12 +55,19 @@ static void find_cuda(struct bench *b)
 	b->lacks[MEMORY_DEVICE] = !b->is_cuda;
 }
 
+/* A program that asks to keep registrations gets what the rows of kept registrations show. */
+static void bench_ask_to_keep(void)
+{
+	setenv("CLIMPORT_KEEP_HOST", "1", 0);
+}
+
 int bench_command(const struct bench_options *options)
 {
 	static struct bench all;
 	struct bench *b = &all;
 
 	b->options = options;
+	bench_ask_to_keep();
 	if (options->part)
 		return bench_part_command(b);
 	bench_choose(b);

@@ -34,7 +34,7 @@ static void print_type(describe_device_fn describe, cl_device_id device, size_t 
 	else
 		printf("    %-12s zero copy by method %s: %s\n", types[i].name, way, why);
 	if (kept)
-		printf("    %-12s stays registered between imports: %s\n", "", kept);
+		printf("    %-12s kept between imports: %s\n", "", kept);
 }
 
 /* The version that the device reports, or "" without the extension. */

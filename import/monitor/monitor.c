@@ -51,11 +51,18 @@ static void monitor_forget(struct lock *lock)
 	watches_forget();
 }
 
-bool monitor_is_wanted(void)
+bool monitor_is_forbidden(void)
 {
 	const char *value = secure_getenv("CLIMPORT_KEEP_HOST");
 
-	return !value || (strcmp(value, "0") != 0 && strcmp(value, "off") != 0);
+	return value && (!strcmp(value, "0") || !strcmp(value, "off"));
+}
+
+static bool monitor_is_asked_for(void)
+{
+	const char *value = secure_getenv("CLIMPORT_KEEP_HOST");
+
+	return value && (!strcmp(value, "1") || !strcmp(value, "on"));
 }
 
 static void monitor_refuse(const char *why) REQUIRES(monitor_lock)
@@ -90,8 +97,8 @@ static bool monitor_is_final(int error)
 /* NULL: nothing speaks against the system call. */
 static const char *monitor_obstacle(void)
 {
-	if (!monitor_is_wanted())
-		return "CLIMPORT_KEEP_HOST";
+	if (!monitor_is_asked_for())
+		return "CLIMPORT_KEEP_HOST is not 1";
 	if (restricted_is_entered())
 		return "the process has restricted its system calls";
 	return uffd_is_open() ? "the program uses userfaultfd(2)" : NULL;

@@ -45,15 +45,15 @@ struct watch {
 };
 
 /*
- * Whether the process can have watches.  No if CLIMPORT_KEEP_HOST is 0 or off, if the system
+ * Whether the process can have watches.  No if CLIMPORT_KEEP_HOST is neither 1 nor on, if the system
  * refuses userfaultfd(2), if the process has restricted its system calls since climport was
  * loaded, if the program has a userfaultfd of its own, or if the program has closed the monitor's
  * descriptor.  The answer is found once, and may become no.  CLIMPORT_LOG=debug shows the cause.
  */
 bool monitor_is_available(void);
 
-/* False if CLIMPORT_KEEP_HOST is 0 or off: nothing of host memory is kept, on whatever grounds. */
-bool monitor_is_wanted(void);
+/* True if CLIMPORT_KEEP_HOST is 0 or off: nothing of host memory is kept, on whatever grounds. */
+bool monitor_is_forbidden(void);
 
 /* Why there are or are no watches, a clause for `climport info`; never NULL. */
 const char *monitor_describe(void);

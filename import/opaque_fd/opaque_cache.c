@@ -23,11 +23,14 @@ static struct opaque_device *opaque_device_create(const struct opaque_caches *ca
 						  const unsigned char *uuid)
 {
 	struct opaque_device *device = calloc(1, sizeof(*device));
+	struct cache_config config = caches->config;
 
 	if (!device)
 		return NULL;
+	if (caches->entries)
+		config.entries = caches->entries();
 	memcpy(device->uuid, uuid, sizeof(device->uuid));
-	if (!cache_create(caches->source, device->uuid, &caches->config, &device->cache))
+	if (!cache_create(caches->source, device->uuid, &config, &device->cache))
 		return device;
 	free(device);
 	return NULL;

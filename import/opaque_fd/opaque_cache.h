@@ -29,6 +29,7 @@ struct opaque_made {
 struct opaque_caches {
 	const struct cache_source *source; /* the context of a source is the device's UUID */
 	struct cache_config config;
+	uint32_t (*entries)(void);   /* NULL, or the entries of a new cache instead of @config's */
 	struct publish_list devices; /* starts empty */
 };
 

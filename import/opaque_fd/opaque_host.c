@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "import/monitor/monitor.h"
@@ -16,7 +17,7 @@
  * of the process open: the cache's and the driver's.
  */
 #define OPAQUE_HOST_BYTES ((size_t)1 << 30)
-#define OPAQUE_HOST_ENTRIES 32
+#define OPAQUE_HOST_ENTRIES 32u
 
 /* Names of registrations, apart from CUDA's buffer ids. */
 #define OPAQUE_HOST_NAMES ((uint64_t)1 << 63)
@@ -110,9 +111,20 @@ static const struct cache_source opaque_host_source = {
 	.is_current = opaque_host_is_current,
 };
 
+/* The program's own descriptors come first: a device's registrations get an eighth of the limit. */
+static uint32_t opaque_host_entries(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / 16 >= OPAQUE_HOST_ENTRIES)
+		return OPAQUE_HOST_ENTRIES;
+	return limit.rlim_cur < 16 ? 1 : (uint32_t)(limit.rlim_cur / 16);
+}
+
 static struct opaque_caches opaque_host_caches = {
 	.source = &opaque_host_source,
-	.config = { .bytes = OPAQUE_HOST_BYTES, .entries = OPAQUE_HOST_ENTRIES },
+	.config = { .bytes = OPAQUE_HOST_BYTES },
+	.entries = opaque_host_entries,
 };
 
 /* On the monitor's thread. */

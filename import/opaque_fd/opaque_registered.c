@@ -81,7 +81,7 @@ int opaque_registered_get(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t 
 	struct host_registration registration;
 	int ret;
 
-	if (!host_registration_exists() || !monitor_is_wanted() ||
+	if (!host_registration_exists() || monitor_is_forbidden() ||
 	    !host_registration_look(address, size, &registration))
 		return -ENOENT;
 	host_registration_on_end(opaque_registered_ended);

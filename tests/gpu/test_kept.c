@@ -22,6 +22,13 @@ struct change {
 	bool (*make)(unsigned char *p, unsigned char *spare);
 };
 
+/* The layer reads the environment at the first import. */
+static void kept_open(void)
+{
+	setenv("CLIMPORT_KEEP_HOST", "1", 1);
+	gpu_session_open(&ours);
+}
+
 static void *kept_map(void *at)
 {
 	return mmap(at, SIZE, PROT_READ | PROT_WRITE,
@@ -97,7 +104,7 @@ TEST_EACH(kept, struct change, changes,
 	unsigned char *p = kept_map(NULL), *spare = kept_map(NULL), *before = malloc(SIZE);
 
 	EXPECT(p != MAP_FAILED && spare != MAP_FAILED && before);
-	gpu_session_open(&ours);
+	kept_open();
 	for (int i = 0; i < ROUNDS; i++) {
 		cl_mem mem;
 
@@ -124,7 +131,7 @@ TEST(kept_while_used, "If memory is unmapped during an import, the import keeps 
 	if (!gpu.is_opaque)
 		test_skip("this device takes host memory by the address");
 	EXPECT(p != MAP_FAILED && before);
-	gpu_session_open(&ours);
+	kept_open();
 	for (int i = 0; i < 50; i++) {
 		cl_mem mem = gpu_import_host(&ours, p, SIZE);
 
@@ -187,7 +194,7 @@ TEST(kept_threads, "Eight threads can allocate, import and free memory at the sa
 {
 	static struct allocator allocators[THREADS];
 
-	gpu_session_open(&ours);
+	kept_open();
 	for (int i = 0; i < THREADS; i++) {
 		allocators[i] = (struct allocator){ .seed = random_number() };
 		allocators[i].queue = gpu_session_queue(&ours, 0);

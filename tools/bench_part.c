@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,10 +14,15 @@ static const struct bench_part {
 	const char *name;
 	void (*run)(struct bench *b);
 	bool has_device; /* run() gets an open device */
+	const char *set; /* NULL, or NAME=VALUE for the environment */
 } bench_parts[] = {
-	{ "once", bench_once_part, true },	 { "launch", bench_launch_part, true },
-	{ "threads", bench_threads_part, true }, { "first", bench_first_part, true },
-	{ "query", bench_query_part, false },
+	{ "once", bench_once_part, true, NULL },
+	{ "launch", bench_launch_part, true, NULL },
+	{ "threads", bench_threads_part, true, NULL },
+	{ "threads_rm", bench_threads_part, true, "CLIMPORT_NVIDIA_BY=rm" },
+	{ "threads_vulkan", bench_threads_part, true, "CLIMPORT_NVIDIA_BY=vulkan" },
+	{ "first", bench_first_part, true, NULL },
+	{ "query", bench_query_part, false, NULL },
 };
 
 static FILE *bench_part_numbers;
@@ -53,6 +59,8 @@ int bench_part_command(struct bench *b)
 	if (part == bench_parts + count)
 		bench_fatal("there is no part %s", b->options->part);
 	bench_part_divert();
+	if (part->set)
+		putenv((char *)part->set);
 	if (part->has_device)
 		bench_part_open(b);
 	part->run(b);

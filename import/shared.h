@@ -2,7 +2,8 @@
 /*
  * The functions of import/ called by the layer are in libclimport.so: a process has one
  * registration cache.  In the library the functions have names apart from every program's own
- * names. The names are private: the layer and the library are installed together.
+ * names. The names are private: the layer and the library are installed together, and a layer does
+ * not load with the library of another build (the symbols' version, CMakeLists.txt).
  */
 #ifndef IMPORT_SHARED_H
 #define IMPORT_SHARED_H

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -31,6 +32,20 @@ char *monitor_fixture_map(size_t size)
 	EXPECT(!mprotect(p + PAGE, size, PROT_READ | PROT_WRITE));
 	memset(p + PAGE, 1, size);
 	return p + PAGE;
+}
+
+void monitor_fixture_wait(const char *p, size_t size)
+{
+	const struct timespec tick = { 0, 10000000 };
+	struct watch watch;
+
+	for (int i = 0; i < 6000; i++) {
+		if (!monitor_watch((uintptr_t)p, size, &watch)) {
+			watch_put(&watch);
+			return;
+		}
+		nanosleep(&tick, NULL);
+	}
 }
 
 void monitor_fixture_unmap(char *p, size_t size)

@@ -17,6 +17,9 @@ void monitor_fixture_needed(void);
 char *monitor_fixture_map(size_t size);
 void monitor_fixture_unmap(char *p, size_t size);
 
+/* Waits, a minute at most, until the memory can be watched: an earlier test may have emptied pages. */
+void monitor_fixture_wait(const char *p, size_t size);
+
 /* A current watch.  Waits if an earlier test emptied pages at the address a moment ago. */
 struct watch monitor_fixture_watch(const char *p, size_t size);
 

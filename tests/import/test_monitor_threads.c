@@ -79,6 +79,7 @@ static void *pair_main(void *number)
 	*pair = (struct pair){ .rounds = rounds_wanted() };
 	pair->at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	EXPECT(pair->at != MAP_FAILED);
+	monitor_fixture_wait(pair->at, SIZE);
 	EXPECT_EQ(pthread_create(&thread, NULL, pair_unmap, pair), 0);
 	pair_run(pair);
 	pthread_join(thread, NULL);
@@ -224,6 +225,7 @@ TEST(storm, "No watch is current after a page of the range changed, in a storm o
 
 	monitor_fixture_needed();
 	storm.area = monitor_fixture_map(AREA_SIZE);
+	monitor_fixture_wait(storm.area, AREA_SIZE);
 	atomic_store(&storm.watching, AREA_WATCHERS);
 	for (uintptr_t i = 0; i < AREA_CHANGERS; i++)
 		EXPECT_EQ(pthread_create(&changers[i], NULL, storm_change, (void *)i), 0);

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 
-/* Filters of the process when climport was loaded. */
-static long restricted_filters_at_load;
+static struct {
+	bool is_filtered, no_new_privs;
+	long filters;
+} restricted_at_load;
 
 /* From Linux 5.9 on the kernel tells the number of filters; 1 before. */
-static long restricted_count(void)
+static long restricted_count_filters(void)
 {
 	FILE *file = fopen("/proc/thread-self/status", "re");
 	char line[256];
@@ -22,20 +24,35 @@ static long restricted_count(void)
 	return count;
 }
 
-static long restricted_filters(void)
+static bool restricted_is_filtered(void)
 {
-	return prctl(PR_GET_SECCOMP) > 0 ? restricted_count() : 0;
+	return prctl(PR_GET_SECCOMP) > 0;
+}
+
+static bool restricted_has_no_new_privs(void)
+{
+	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) > 0;
+}
+
+long restricted_filters(void)
+{
+	return restricted_is_filtered() ? restricted_count_filters() : 0;
 }
 
 __attribute__((constructor)) static void restricted_note(void)
 {
-	restricted_filters_at_load = restricted_filters();
+	restricted_at_load.is_filtered = restricted_is_filtered();
+	restricted_at_load.no_new_privs = restricted_has_no_new_privs();
+	restricted_at_load.filters = restricted_filters();
 }
 
-/* Without filters at load, a filter now is a later one: no file is read. */
+/* A filter without prctl() is rare; a filter without open() is not. */
 bool restricted_is_entered(void)
 {
-	if (!restricted_filters_at_load)
-		return prctl(PR_GET_SECCOMP) > 0;
-	return restricted_filters() > restricted_filters_at_load;
+	if (!restricted_is_filtered())
+		return false;
+	if (!restricted_at_load.is_filtered ||
+	    (restricted_has_no_new_privs() && !restricted_at_load.no_new_privs))
+		return true;
+	return restricted_count_filters() > restricted_at_load.filters;
 }

@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the process has restricted its own system calls since climport was loaded. */
+/*
+ * Whether a program has restricted its own system calls, as browsers' workers do.
+ *
+ * A container's filter, with which a process begins, allows the system calls of ordinary programs and
+ * refuses others with an error.  A filter that a program enters later may end the process instead.
+ */
 #ifndef UTIL_RESTRICTED_H
 #define UTIL_RESTRICTED_H
 
 #include <stdbool.h>
 
+#include "util/shared.h"
+
 /*
- * A filter that the process began with is a container's, and refuses a system call with an error.
- * A filter that was entered later may end the process instead.  Calls prctl(2), and reads a file
- * of /proc if the process began with a filter.
+ * Whether the program was restricted after climport was loaded.  Calls prctl().  Reads a file of
+ * /proc if the process began with a filter and can add a filter without further rights: with
+ * no_new_privs set, or privileged.
  */
 bool restricted_is_entered(void);
+
+/* The number of filters of system calls of the process; before Linux 5.9, 1 for any number. */
+long restricted_filters(void);
 
 #endif

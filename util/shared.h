@@ -13,6 +13,8 @@
 #define lock_register climport_private_lock_register
 #define lock_unregister climport_private_lock_unregister
 #define descriptor_duplicate climport_private_descriptor_duplicate
+#define restricted_is_entered climport_private_restricted_is_entered
+#define restricted_filters climport_private_restricted_filters
 #define log_errno climport_private_log_errno
 #define log_error climport_private_log_error
 #define log_debug climport_private_log_debug

@@ -12,10 +12,10 @@
 #include "icd/objects/device.h"
 #include "icd/queries/asked.h"
 #include "icd/queries/probe.h"
-#include "icd/queries/sandbox.h"
 #include "icd/queries/takes.h"
 #include "icd/selftest/identity.h"
 #include "util/log.h"
+#include "util/restricted.h"
 #include "util/thread.h"
 
 #define PROBE_LIMIT 10 /* seconds of a probe's tests */
@@ -148,7 +148,7 @@ static bool support_ask(const char *key, bool lasting, struct takes *t)
 /* The answer must do without a file, a thread or a process. */
 static bool support_is_restricted(void)
 {
-	return config_probe() == PROBE_DEFAULT && sandbox_is_entered();
+	return config_probe() == PROBE_DEFAULT && restricted_is_entered();
 }
 
 /* @key: NULL for an unknown platform. */
@@ -207,7 +207,7 @@ void support_prepare(cl_platform_id platform)
 	bool is_kept;
 	THREAD_NO_CANCEL();
 
-	if (asked_has(platform) || config_probe() == PROBE_HERE || sandbox_is_entered())
+	if (asked_has(platform) || config_probe() == PROBE_HERE || restricted_is_entered())
 		return;
 	is_kept = takes_recall(platform, &t);
 	asked_note(platform, is_kept ? &t : NULL);

@@ -7,11 +7,11 @@
 #include <sys/resource.h>
 
 #include "icd/queries/probe.h"
-#include "icd/queries/sandbox.h"
 #include "icd/selftest/identity.h"
 #include "icd/selftest/result_cache.h"
 #include "icd/text.h"
 #include "util/log.h"
+#include "util/restricted.h"
 
 #define REVISION 4 /* of the answers */
 #define LIMITS_SIZE 160
@@ -102,7 +102,7 @@ static char *takes_key_of_limits(const char *key)
 		if (!getrlimit(kinds[i], &limit))
 			used += snprintf(text + used, sizeof(text) - (size_t)used, "%llx ",
 					 (unsigned long long)limit.rlim_cur);
-	return text_create("%slimits, %ld filters, %s", text, sandbox_filters(), key);
+	return text_create("%slimits, %ld filters, %s", text, restricted_filters(), key);
 }
 
 bool takes_is_unanswered(const char *key)

@@ -105,8 +105,10 @@ PUBLIC void climport_unregister(struct climport_registration *out)
 
 	if (!registration.ref.pin)
 		registration.host.slot = (uint32_t)(uintptr_t)out->reserved[1];
-	if (out->id)
-		registration_put(&registration);
+	if (!out->id)
+		return;
+	registration_put(&registration);
+	out->id = 0; /* a second call with the struct does nothing */
 }
 
 PUBLIC int climport_set_keep_limit(unsigned int kind, uint64_t bytes)

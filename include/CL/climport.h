@@ -218,6 +218,7 @@ int climport_register(const void *address, size_t size, struct climport_registra
  * memory ends with the last call: when the call returns, no later call and no later import finds
  * the registration, and nothing but imports that are alive keeps the pages.  (What the module keeps
  * for later registrations tells when the address gets other pages.)  A zeroed @registration is none.
+ * The call zeroes @id, so that a second call with the struct does nothing; a copy is not protected.
  */
 void climport_unregister(struct climport_registration *registration);
 

@@ -88,6 +88,24 @@ LIB_TEST(miss, "The first registration is a dma-buf of the whole allocation.")
 	fake_cuda_free(p);
 }
 
+LIB_TEST(
+	given_back_twice,
+	"A second climport_unregister() of a struct leaves the registrations of other users alone.")
+{
+	uintptr_t p = fake_cuda_alloc(0, PAGE);
+	struct climport_registration first, second;
+
+	register_write_byte(p, 55);
+	first = register_range(p, 1);
+	climport_unregister(&first);
+	second = register_range(p, 1);
+	climport_unregister(&first);
+	register_invalidate(p, 1);
+	EXPECT_EQ(register_read_byte(&second, 0), 55);
+	climport_unregister(&second);
+	fake_cuda_free(p);
+}
+
 LIB_TEST(miss_within_page, "If an allocation begins within a page, the dma-buf has an offset.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 1000);

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "import/export/origin.h"
-#include "import/monitor/monitor.h"
 #include "import/nvidia/cuda/cuda.h"
 #include "import/nvidia/rm/rm.h"
 #include "import/nvidia/vulkan/vulkan.h"
 #include "import/opaque_fd/opaque_cuda.h"
 #include "import/opaque_fd/opaque_host.h"
+#include "import/opaque_fd/watcher.h"
 #include "util/descriptor.h"
 #include "util/fork.h"
 #include "util/log.h"
@@ -306,7 +306,7 @@ const char *opaque_describe_kept(unsigned int exporters)
 {
 	const struct opaque_want want = { .exporters = exporters };
 
-	return opaque_exporter(&want)->get_kept ? monitor_describe() : NULL;
+	return opaque_exporter(&want)->get_kept ? watcher_describe() : NULL;
 }
 
 static _Atomic(opaque_forget_fn) opaque_forgetter;

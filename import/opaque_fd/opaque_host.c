@@ -6,10 +6,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "import/monitor/monitor.h"
 #include "import/nvidia/rm/rm.h"
 #include "import/opaque_fd/opaque.h"
 #include "import/opaque_fd/opaque_registered.h"
+#include "import/opaque_fd/watcher.h"
 #include "util/log.h"
 
 /*
@@ -24,7 +24,7 @@
 
 struct opaque_host_made {
 	struct opaque_made made; /* first */
-	struct watch watch;
+	struct watcher_watch watch;
 };
 
 static uint64_t opaque_host_name(void)
@@ -49,21 +49,25 @@ int opaque_host_export(const unsigned char *uuid, uintptr_t base, size_t size, i
 	return ret;
 }
 
+static void opaque_host_told(uintptr_t address, size_t size);
+
 /* The watch comes first: what changes before the pin makes the watch stale. */
 static int opaque_host_fill(const unsigned char *uuid, uintptr_t base, size_t size,
 			    struct cache_pin *pin, struct opaque_host_made *made)
 {
-	int ret = monitor_watch(base, size, &made->watch);
+	int ret = watcher_watch(base, size, opaque_host_told, &made->watch);
 
 	if (ret)
 		return ret;
 	ret = opaque_host_export(uuid, base, size, &pin->fd, &made->made);
 	if (ret) {
-		watch_put(&made->watch);
+		watcher_put(&made->watch);
 		return ret;
 	}
 	pin->base = base;
 	pin->size = size;
+	pin->status = made->watch.status;
+	pin->valid = made->watch.valid;
 	return 0;
 }
 
@@ -93,7 +97,7 @@ static void opaque_host_unpin(void *uuid, const struct cache_pin *pin)
 	(void)uuid;
 	opaque_forget(made->made.kept);
 	descriptor_close(pin->fd, &made->made.id);
-	watch_put(&made->watch);
+	watcher_put(&made->watch);
 	free(made);
 }
 
@@ -102,7 +106,7 @@ static bool opaque_host_is_current(void *uuid, const struct cache_pin *pin)
 	const struct opaque_host_made *made = pin->data;
 
 	(void)uuid;
-	return watch_is_current(&made->watch);
+	return watcher_is_current(&made->watch);
 }
 
 static const struct cache_source opaque_host_source = {
@@ -127,7 +131,7 @@ static struct opaque_caches opaque_host_caches = {
 	.entries = opaque_host_entries,
 };
 
-/* On the monitor's thread. */
+/* On a watcher's thread. */
 static void opaque_host_told(uintptr_t address, size_t size)
 {
 	opaque_cache_drop_stale(&opaque_host_caches, address, size);
@@ -138,9 +142,8 @@ int opaque_host_get(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t addres
 {
 	if (!opaque_registered_get(uuid, address, size, hold))
 		return 0;
-	if (size < MONITOR_MIN_SIZE || size > OPAQUE_HOST_BYTES || !monitor_is_available())
+	if (size > OPAQUE_HOST_BYTES || !watcher_is_possible(size))
 		return -EOPNOTSUPP;
-	monitor_on_stale(opaque_host_told);
 	return opaque_cache_get(&opaque_host_caches, uuid, address, size, NULL, hold);
 }
 

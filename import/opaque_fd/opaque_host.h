@@ -3,10 +3,9 @@
  * Opaque descriptors of host pages that stay after their imports: to pin is most of an import's
  * cost, and what pinned once need not pin again.
  *
- * A descriptor is kept while the memory monitor says that the pages are those that were pinned
- * (import/monitor/monitor.h): for anonymous private memory from 64 KiB on.  Memory of any kind is
- * kept as long as the program registers it (opaque_registered.h).  Other memory is pinned for each
- * import.
+ * A descriptor is kept while a watcher says that the pages are those that were pinned (watcher.h).
+ * Memory of any kind is kept as long as the program registers it (opaque_registered.h).  Other
+ * memory is pinned for each import.
  */
 #ifndef IMPORT_OPAQUE_FD_OPAQUE_HOST_H
 #define IMPORT_OPAQUE_FD_OPAQUE_HOST_H

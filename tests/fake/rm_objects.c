@@ -23,12 +23,12 @@ enum {
 	INVALID_OBJECT_PARENT = 0x36,
 	INVALID_PARAM_STRUCT = 0x3a,
 	INVALID_PARAMETER = 0x3b,
-	INSERT_DUPLICATE_NAME = 0x19,
 };
 
 static struct fake_rm_object fake_rm_objects[OBJECTS];
 static struct fake_rm_memory fake_rm_memories[OBJECTS];
-static uint32_t fake_rm_next_handle = 0xcaf00000;
+/* resserv.h and rs_client.h: where RM's handles of clients and of other objects begin. */
+static uint32_t fake_rm_next_client = 0xc1d00000, fake_rm_next_handle = 0xcaf00000;
 
 void fake_rm_memory_put(struct fake_rm_memory *memory)
 {
@@ -76,6 +76,7 @@ static struct fake_rm_object *fake_rm_object_find(uint32_t client, uint32_t hand
 static struct fake_rm_object *fake_rm_object_create(uint32_t client, uint32_t handle,
 						    uint32_t class)
 {
+	uint32_t *next = class == RM_CLASS_CLIENT ? &fake_rm_next_client : &fake_rm_next_handle;
 	struct fake_rm_object *o = fake_rm_objects;
 
 	while (o < fake_rm_objects + OBJECTS && o->handle)
@@ -83,7 +84,7 @@ static struct fake_rm_object *fake_rm_object_create(uint32_t client, uint32_t ha
 	if (o == fake_rm_objects + OBJECTS)
 		return NULL;
 	*o = (struct fake_rm_object){
-		.handle = handle ? handle : fake_rm_next_handle++,
+		.handle = handle ? handle : (*next)++,
 		.client = client,
 		.class = class,
 		.process = getpid(),
@@ -183,6 +184,14 @@ static int fake_rm_answer_device(const struct fake_rm_object *client, struct rm_
 	return 0;
 }
 
+/* rs_client.c: the handle of a new object; 0: RM chooses. */
+static int fake_rm_check_handle(const struct fake_rm_object *client, uint32_t handle)
+{
+	if (handle == client->handle)
+		return -INVALID_OBJECT_HANDLE;
+	return handle && fake_rm_object_find(client->handle, handle, 0) ? -RM_HANDLE_IS_TAKEN : 0;
+}
+
 static int fake_rm_add_memory(const struct fake_rm_object *device, uint32_t handle,
 			      struct fake_rm_memory *memory)
 {
@@ -234,8 +243,8 @@ static int fake_rm_answer_allocate(struct fake_rm_file *file, struct rm_allocati
 	client = fake_rm_client_of(file, a->client);
 	if (!client)
 		return -INVALID_CLIENT;
-	if (a->object && fake_rm_object_find(a->client, a->object, 0))
-		return -INSERT_DUPLICATE_NAME;
+	if (fake_rm_check_handle(client, a->object))
+		return fake_rm_check_handle(client, a->object);
 	if (a->class == RM_CLASS_DEVICE)
 		return fake_rm_answer_device(client, a);
 	device = fake_rm_object_find(a->client, a->parent, RM_CLASS_DEVICE);
@@ -255,7 +264,7 @@ static bool fake_rm_can_pin(void *address, size_t size)
 static int fake_rm_answer_pin(struct fake_rm_file *file, const struct rm_host_memory *m)
 {
 	const uint32_t needed = RM_HOST_NO_MAP | RM_HOST_CACHED | RM_HOST_PAGES;
-	const struct fake_rm_object *device;
+	const struct fake_rm_object *client = fake_rm_client_of(file, m->client), *device;
 	struct fake_rm_memory *memory;
 
 	if (file->node == FAKE_RM_CONTROL)
@@ -264,15 +273,15 @@ static int fake_rm_answer_pin(struct fake_rm_file *file, const struct rm_host_me
 		return -INVALID_CLASS;
 	if ((m->flags & ~(1u << 18)) != needed)
 		return -INVALID_FLAGS;
-	if (!fake_rm_client_of(file, m->client))
+	if (!client)
 		return -INVALID_CLIENT;
 	device = fake_rm_object_find(m->client, m->parent, RM_CLASS_DEVICE);
 	if (!device)
 		return -INVALID_OBJECT_PARENT;
 	if (device->gpu != file->node - 1)
 		fake_rm_note_misuse("memory of a device on the node of another");
-	if (!m->object || fake_rm_object_find(m->client, m->object, 0))
-		return -INSERT_DUPLICATE_NAME;
+	if (fake_rm_check_handle(client, m->object))
+		return fake_rm_check_handle(client, m->object);
 	if (m->address % PAGE || (m->limit + 1) % PAGE)
 		return -RM_NOT_SUPPORTED;
 	if (!(m->limit + 1))
@@ -282,7 +291,7 @@ static int fake_rm_answer_pin(struct fake_rm_file *file, const struct rm_host_me
 	memory = fake_rm_memory_create((void *)(uintptr_t)m->address, m->limit + 1, device->gpu);
 	if (memory)
 		memory->is_cached = m->flags & 1u << 18;
-	fake_rm.pins_made++;
+	fake_rm.pins_made++; /* a handle that RM chooses is not told (escape.c) */
 	return fake_rm_add_memory(device, m->object, memory);
 }
 

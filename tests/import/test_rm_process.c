@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 #include <sys/wait.h>
 
+#include "import/nvidia/rm/rm_client.h"
+
 enum { THREADS = 8, ROUNDS = 20 };
 
 RM_TEST(kept_client, "The client and the device of the first import serve all imports.")
@@ -310,4 +312,75 @@ RM_TEST(small_stack, "A first import needs a stack of 16 KiB at most.")
 	EXPECT_EQ(pthread_join(thread, &result), 0);
 	EXPECT(result == p);
 	pthread_attr_destroy(&attr);
+}
+
+/* Objects that a client has made, as in a process that has imported for weeks. */
+static void rm_set_last_handle(uint32_t last)
+{
+	struct rm_client *client;
+
+	EXPECT_EQ(rm_client_get(&client), 0);
+	atomic_store(&client->last, last);
+}
+
+static int rm_try_dmabuf(void)
+{
+	int dmabuf = memfd_create("fake-dmabuf-frame", MFD_CLOEXEC), fd, ret;
+
+	fake_rm.exporter = "udmabuf";
+	EXPECT_EQ(ftruncate(dmabuf, (off_t)SIZE), 0);
+	ret = rm_import_dmabuf(rm_uuid[0], dmabuf, SIZE, &fd);
+	close(dmabuf);
+	return ret ? ret : fd;
+}
+
+static const struct rm_last {
+	const char *name;
+	uint32_t last;
+} rm_lasts[] = {
+	{ "end", UINT32_MAX - 2 },
+	{ "half", 0x7ffffffd },
+	{ "of_the_device", 0xcaf00000 - 2 },
+	{ "of_the_client", 0xc1d00000 - 2 },
+};
+
+TEST_EACH(many_objects, struct rm_last, rm_lasts,
+	  "After any number of imports an import works, and leaves no object behind.")
+{
+	rm_begin();
+	rm_import_works(0);
+	rm_set_last_handle(row->last);
+	for (int i = 0; i < 5; i++) {
+		rm_import_works(0);
+		close(rm_try_dmabuf());
+	}
+	rm_expect_kept(1, 1);
+	rm_end();
+}
+
+RM_TEST(taken_handles, "If objects live on that RM did not free, imports work after any number of "
+		       "imports.")
+{
+	rm_import_works(0);
+	rm_set_last_handle(100);
+	rm_fail("free", 1, 0, 0x56);
+	fake_rm.fail_times = 4;
+	for (int i = 0; i < 2; i++) {
+		rm_import_works(0);
+		close(rm_try_dmabuf());
+	}
+	EXPECT_EQ(fake_rm_held().objects, 4);
+	for (int i = 0; i < 3; i++) {
+		int fd;
+
+		rm_set_last_handle(100);
+		rm_import_works(0);
+		rm_set_last_handle(100);
+		fd = rm_try_dmabuf();
+		EXPECT(fd >= 0);
+		close(fd);
+	}
+	EXPECT_EQ(fake_rm_held().objects, 4);
+	for (int node = 0; node <= 1; node++)
+		rm_close_all(node);
 }

@@ -8,6 +8,8 @@
 
 #include "util/log.h"
 
+#define RM_HANDLES_MASK 0x7fffffffu
+
 static struct rm_client *_Atomic rm_client_current;
 
 static const struct {
@@ -30,6 +32,8 @@ int rm_result(uint32_t status, const char *what)
 {
 	if (status == RM_OK)
 		return 0;
+	if (status == RM_HANDLE_IS_TAKEN)
+		return -EEXIST;
 	for (size_t i = 0; i < sizeof(rm_statuses) / sizeof(*rm_statuses); i++)
 		if (rm_statuses[i].status == status)
 			return log_errno(rm_statuses[i].error,
@@ -118,9 +122,12 @@ void rm_client_free(const struct rm_client *client, uint32_t parent, uint32_t ob
 		rm_result(release.status, "the end of an object");
 }
 
+/* 0 means that RM chooses: from 0xc1d00000 on (resserv.h, rs_client.h). */
 uint32_t rm_client_new_handle(struct rm_client *client)
 {
-	return atomic_fetch_add_explicit(&client->last, 1, memory_order_relaxed) + 1;
+	uint32_t last = atomic_fetch_add_explicit(&client->last, 1, memory_order_relaxed);
+
+	return (last & RM_HANDLES_MASK) + 1;
 }
 
 int rm_client_open(const char *node)

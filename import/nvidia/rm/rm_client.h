@@ -21,7 +21,7 @@ struct rm_device;
 struct rm_client {
 	struct descriptor_own control;
 	uint32_t handle;
-	_Atomic uint32_t last;		   /* object's handle, of the client's own numbering */
+	_Atomic uint32_t last;		   /* number of an object */
 	struct rm_device *_Atomic devices; /* rm_device.c's; grows at its head only */
 	struct rm_client *before;	   /* the client that this client replaced */
 };
@@ -29,7 +29,10 @@ struct rm_client {
 /* The process's client.  0 or a negative errno, logged. */
 int rm_client_get(struct rm_client **client);
 
-/* A handle that no object of the client has. */
+/*
+ * A handle for a new object of memory.  After 2^31 objects handles come again: if an object has the
+ * handle still, rm_result() is -EEXIST, and another handle is to be tried.
+ */
 uint32_t rm_client_new_handle(struct rm_client *client);
 
 /* A new control node: -errno, logged. */
@@ -54,7 +57,10 @@ int rm_client_control(const struct rm_client *client, uint32_t command, void *pa
 /* Failures are logged and forgotten: the client's end frees the object. */
 void rm_client_free(const struct rm_client *client, uint32_t parent, uint32_t object);
 
-/* A status of RM as 0 or a negative errno, logged as "NVIDIA's resource manager refuses @what". */
+/*
+ * A status of RM as 0 or a negative errno, logged as "NVIDIA's resource manager refuses @what".
+ * -EEXIST, not logged: an object has the handle.
+ */
 int rm_result(uint32_t status, const char *what);
 
 #endif

@@ -15,7 +15,6 @@ int rm_device_pin(const struct rm_device *device, const void *addr, size_t size,
 	struct rm_host_memory memory = {
 		.client = device->client->handle,
 		.parent = device->handle,
-		.object = rm_client_new_handle(device->client),
 		.class = RM_CLASS_OS_DESCRIPTOR,
 		.flags = RM_HOST_PAGES | RM_HOST_CACHED | RM_HOST_NO_MAP,
 		.address = (uintptr_t)addr,
@@ -26,9 +25,13 @@ int rm_device_pin(const struct rm_device *device, const void *addr, size_t size,
 	int ret;
 
 	snprintf(what, sizeof(what), "%zu bytes of host memory at %p", size, addr);
-	ret = rm_ioctl(device->node.fd, RM_ALLOCATE_HOST_MEMORY, &memory, what);
-	*object = memory.object;
-	return ret ? ret : rm_result(memory.status, what);
+	do {
+		memory.object = *object = rm_client_new_handle(device->client);
+		ret = rm_ioctl(device->node.fd, RM_ALLOCATE_HOST_MEMORY, &memory, what);
+		if (!ret)
+			ret = rm_result(memory.status, what);
+	} while (ret == -EEXIST);
+	return ret;
 }
 
 int rm_device_attach(const struct rm_device *device, int dmabuf, size_t size, uint32_t *object)
@@ -41,11 +44,15 @@ int rm_device_attach(const struct rm_device *device, int dmabuf, size_t size, ui
 		.descriptor_type = RM_FILE_HANDLE,
 	};
 	char what[80];
+	int ret;
 
 	snprintf(what, sizeof(what), "%zu bytes of dma-buf %d", size, dmabuf);
-	*object = rm_client_new_handle(device->client);
-	return rm_client_allocate_as(device->client, device->handle, *object,
-				     RM_CLASS_OS_DESCRIPTOR, &memory, what);
+	do {
+		*object = rm_client_new_handle(device->client);
+		ret = rm_client_allocate_as(device->client, device->handle, *object,
+					    RM_CLASS_OS_DESCRIPTOR, &memory, what);
+	} while (ret == -EEXIST);
+	return ret;
 }
 
 static int rm_device_export_to(const struct rm_device *device, uint32_t object, int fd)

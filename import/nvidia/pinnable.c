@@ -7,6 +7,8 @@
 #include "import/kinds/maps.h"
 #include "util/log.h"
 
+#define PINNABLE_RELEASE 525
+
 static int pinnable_refuse(const struct maps_mapping *m)
 {
 	char *name = maps_name(m->start);
@@ -39,4 +41,14 @@ static int pinnable_check_one(const struct maps_mapping *m, void *kinds)
 int pinnable_check(const void *addr, size_t size, unsigned int kinds)
 {
 	return maps_for_each(addr, size, pinnable_check_one, &kinds);
+}
+
+int pinnable_check_release(unsigned int release)
+{
+	if (release >= PINNABLE_RELEASE)
+		return 0;
+	return log_errno(EOPNOTSUPP,
+			 "releases of NVIDIA's driver before %d do not pin host memory: after a "
+			 "fork() kernels would see old pages",
+			 PINNABLE_RELEASE);
 }

@@ -32,11 +32,21 @@ struct fake_rm_gpu {
 	bool no_card;	      /* NV_ESC_CARD_INFO does not list the GPU */
 };
 
+/*
+ * A release of the driver: what differs between tags of open-gpu-kernel-modules, as far as climport
+ * meets the difference.
+ */
+struct fake_rm_release {
+	const char *version;   /* the tag */
+	bool has_early_status; /* nvos.h: NVOS21's status is where later releases have a size */
+	bool hides_version;    /* osapi.c: NV_ESC_CHECK_VERSION_STR has no query */
+};
+
 struct fake_rm {
 	bool is_present; /* false at first: no driver is loaded */
 	unsigned int gpu_count;
 	struct fake_rm_gpu gpu[FAKE_RM_GPUS]; /* UUIDs 1, 2, 3 ... */
-	bool has_early_status; /* NVOS21's status is in its place of drivers before 535 */
+	struct fake_rm_release release;	      /* 580.159.04 */
 	bool cached; /* the GPU caches bytes that kernels read, whatever the program asks for */
 	bool copied; /* the stub's kernels work on a copy of the memory */
 	const void *refused;  /* a host address that cannot be pinned */
@@ -46,8 +56,8 @@ struct fake_rm {
 	 * The fail_call-th call (from 1; 0: no call) of fail_name, and the fail_times - 1 calls
 	 * after, give the status fail_status, or the errno fail_errno if not 0.  matched counts
 	 * the calls of fail_name; the test sets matched to 0.  Calls, in the order of a first
-	 * import: "open control", "client", "uuid", "cards", "open device", "register", "device",
-	 * "pin" or "attach", "open control", "export", "free".
+	 * import: "open control", "version", "client", "uuid", "cards", "open device", "register",
+	 * "device", "pin" or "attach", "open control", "export", "free".
 	 */
 	const char *fail_name;
 	uint32_t fail_status;

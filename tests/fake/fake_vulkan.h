@@ -21,6 +21,7 @@ struct fake_vulkan_gpu {
 	unsigned char uuid[16];
 	bool no_fd, no_host, no_dmabuf; /* hidden extensions */
 	size_t alignment;		/* minImportedHostPointerAlignment */
+	unsigned int release;		/* NVIDIA's driver of this release; 0: another vendor's */
 };
 
 struct fake_vulkan {

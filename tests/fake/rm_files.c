@@ -294,6 +294,8 @@ static const char *fake_rm_call_name(unsigned long request, const void *paramete
 		return "register";
 	case RM_FREE:
 		return "free";
+	case RM_VERSION:
+		return "version";
 	default:
 		return "unknown";
 	}
@@ -309,9 +311,9 @@ static void fake_rm_set_status(unsigned long request, void *parameters, uint32_t
 		((struct rm_control *)parameters)->status = status;
 	else if (request == RM_FREE)
 		((struct rm_release *)parameters)->status = status;
-	else if (fake_rm.has_early_status)
+	else if (request == RM_ALLOCATE && fake_rm.release.has_early_status)
 		allocation->size = status;
-	else
+	else if (request == RM_ALLOCATE)
 		allocation->status = status;
 }
 
@@ -336,8 +338,7 @@ static int fake_rm_node_ioctl(int fd, unsigned long request, void *parameters)
 		errno = error;
 		return -1;
 	}
-	if (request != RM_CARD_INFO && request != RM_REGISTER_FD)
-		fake_rm_set_status(request, parameters, (uint32_t)-error);
+	fake_rm_set_status(request, parameters, (uint32_t)-error);
 	return 0;
 }
 
@@ -381,6 +382,7 @@ void fake_rm_reset(unsigned int gpus)
 	fake_rm_files_collect();
 	memset(&fake_rm, 0, sizeof(fake_rm));
 	fake_rm.is_present = true;
+	fake_rm.release.version = "580.159.04";
 	fake_rm.gpu_count = gpus;
 	for (unsigned int i = 0; i < FAKE_RM_GPUS; i++)
 		fake_rm.gpu[i] = (struct fake_rm_gpu){ .uuid = { (unsigned char)(i + 1) },

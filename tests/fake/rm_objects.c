@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -414,6 +415,20 @@ static int fake_rm_answer_register(struct fake_rm_file *file, const int32_t *con
 	return 0;
 }
 
+static int fake_rm_answer_version(const struct fake_rm_file *file, struct rm_version *v)
+{
+	const char *version = fake_rm.release.version;
+
+	if (file->node != FAKE_RM_CONTROL)
+		return EINVAL;
+	v->reply = 1;
+	if (v->command == RM_VERSION_COMPARE)
+		return strncmp(v->text, version, strcspn(version, ".") + 1) ? EINVAL : 0;
+	if (v->command == RM_VERSION_QUERY && !fake_rm.release.hides_version)
+		snprintf(v->text, sizeof(v->text), "%s", version);
+	return 0;
+}
+
 int fake_rm_answer(struct fake_rm_file *file, unsigned long request, void *parameters)
 {
 	switch (request) {
@@ -429,6 +444,8 @@ int fake_rm_answer(struct fake_rm_file *file, unsigned long request, void *param
 		return fake_rm_answer_cards(file, parameters);
 	case RM_REGISTER_FD:
 		return fake_rm_answer_register(file, parameters);
+	case RM_VERSION:
+		return fake_rm_answer_version(file, parameters);
 	default:
 		fake_rm_note_misuse("an ioctl of another number or size");
 		return EINVAL;

@@ -124,6 +124,8 @@ static void fake_get_properties(VkPhysicalDevice device, VkPhysicalDevicePropert
 	const struct fake_vulkan_gpu *gpu = (const struct fake_vulkan_gpu *)device;
 
 	properties->properties.apiVersion = VK_API_VERSION_1_1;
+	properties->properties.vendorID = gpu->release ? 0x10de : 0x1af4;
+	properties->properties.driverVersion = gpu->release << 22;
 	for (VkBaseOutStructure *next = properties->pNext; next; next = next->pNext) {
 		if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES)
 			memcpy(((VkPhysicalDeviceIDProperties *)next)->deviceUUID, gpu->uuid, 16);

@@ -69,6 +69,17 @@ int rm_try(void *memory, size_t size)
 	return ret ? ret : fd;
 }
 
+int rm_try_dmabuf(void)
+{
+	int dmabuf = memfd_create("fake-dmabuf-frame", MFD_CLOEXEC), fd, ret;
+
+	fake_rm.exporter = "udmabuf";
+	EXPECT_EQ(ftruncate(dmabuf, (off_t)SIZE), 0);
+	ret = rm_import_dmabuf(rm_uuid[0], dmabuf, SIZE, &fd);
+	close(dmabuf);
+	return ret ? ret : fd;
+}
+
 void rm_import_works(int gpu)
 {
 	char *p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

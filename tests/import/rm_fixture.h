@@ -44,6 +44,9 @@ char *rm_pages(size_t size);
 /* An import on the first GPU: the descriptor, or a negative errno. */
 int rm_try(void *memory, size_t size);
 
+/* The same, of a dma-buf of host memory. */
+int rm_try_dmabuf(void);
+
 /* An import that has to work, on gpu[@gpu], and is given back. */
 void rm_import_works(int gpu);
 

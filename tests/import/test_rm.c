@@ -219,20 +219,6 @@ RM_TEST(wrong_minor, "If the listed node belongs to a different GPU, the import 
 	rm_expect_kept(1, 0);
 }
 
-RM_TEST(early_status, "A refusal is seen also where drivers before 535 write the status.")
-{
-	fake_rm.has_early_status = true;
-	rm_import_works(0);
-	rm_close_all(0);
-	rm_close_all(1);
-	rm_fail("client", 1, 0, 0x51);
-	EXPECT_EQ(rm_try(rm_pages(PAGE), PAGE), -ENOMEM);
-	rm_expect_kept(0, 0);
-	rm_fail("device", 1, 0, 0x1b);
-	EXPECT_EQ(rm_try(rm_pages(PAGE), PAGE), -EOPNOTSUPP);
-	rm_expect_kept(1, 0);
-}
-
 RM_TEST(no_libraries, "An import loads neither CUDA nor Vulkan.")
 {
 	rm_import_works(0);
@@ -260,6 +246,8 @@ static const struct rm_failure {
 	  "/dev/nvidiactl: Too many open files in system", 0, 0 },
 	{ "control_enomem", "open control", 1, ENOMEM, 0, -ENOMEM,
 	  "/dev/nvidiactl: Cannot allocate memory", 0, 0 },
+	{ "version_enotty", "version", 1, ENOTTY, 0, -EOPNOTSUPP,
+	  IOCTL("the version of NVIDIA's driver"), 0, 0 },
 	{ "client_enotty", "client", 1, ENOTTY, 0, -EOPNOTSUPP, IOCTL("a client"), 0, 0 },
 	{ "client_refused", "client", 1, 0, 0x1a, -ENOMEM,
 	  STATUS("a client", "not enough resources (status 0x1a)"), 0, 0 },
@@ -332,7 +320,8 @@ static const struct rm_interrupted {
 	const char *name, *call;
 } rm_interruptions[] = {
 	{ "open", "open control" }, { "node", "open device" }, { "client", "client" },
-	{ "pin", "pin" },	    { "export", "export" },    { "cards", "cards" },
+	{ "version", "version" },   { "pin", "pin" },	       { "export", "export" },
+	{ "cards", "cards" },
 };
 
 TEST_EACH(interrupted, struct rm_interrupted, rm_interruptions,

@@ -137,16 +137,3 @@ TEST_EACH(
 	close(dmabuf);
 	rm_end();
 }
-
-RM_TEST(dmabuf_early_status,
-	"A refusal of a dma-buf is seen also where drivers before 535 write the status.")
-{
-	int dmabuf = rm_dmabuf(SIZE), fd;
-
-	fake_rm.has_early_status = true;
-	rm_import_works(0);
-	rm_fail("attach", 1, 0, 0x56);
-	EXPECT_EQ(rm_import_dmabuf(rm_uuid[0], dmabuf, SIZE, &fd), -EOPNOTSUPP);
-	rm_expect_kept(1, 1);
-	close(dmabuf);
-}

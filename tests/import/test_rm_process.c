@@ -323,17 +323,6 @@ static void rm_set_last_handle(uint32_t last)
 	atomic_store(&client->last, last);
 }
 
-static int rm_try_dmabuf(void)
-{
-	int dmabuf = memfd_create("fake-dmabuf-frame", MFD_CLOEXEC), fd, ret;
-
-	fake_rm.exporter = "udmabuf";
-	EXPECT_EQ(ftruncate(dmabuf, (off_t)SIZE), 0);
-	ret = rm_import_dmabuf(rm_uuid[0], dmabuf, SIZE, &fd);
-	close(dmabuf);
-	return ret ? ret : fd;
-}
-
 static const struct rm_last {
 	const char *name;
 	uint32_t last;

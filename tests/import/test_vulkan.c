@@ -66,6 +66,29 @@ FRESH(one_device, "An instance and a device serve all imports.")
 	expect_clean(1);
 }
 
+static const struct vulkan_release {
+	const char *name;
+	unsigned int release;
+	bool pins;
+} vulkan_releases[] = {
+	{ "515", 515, false }, { "520", 520, false }, { "525", 525, true },
+	{ "580", 580, true },  { "other", 0, true },
+};
+
+FRESH_EACH(release, struct vulkan_release, vulkan_releases,
+	   "Host memory is imported with a release of NVIDIA's driver that pins pages, and refused "
+	   "with a sentence with an earlier release.")
+{
+	fake_vulkan()->gpu[0].release = row->release;
+	if (row->pins) {
+		import_works();
+		return;
+	}
+	EXPECT_EQ(try_import(vulkan_map_host(SIZE), SIZE), -EOPNOTSUPP);
+	EXPECT(strstr(log_last(), "releases of NVIDIA's driver before 525 do not pin"));
+	expect_clean(1);
+}
+
 FRESH(two_gpus, "Each GPU has a separate device.")
 {
 	struct imported one, two;

@@ -3,7 +3,7 @@
  * The user ABI of NVIDIA's resource manager (RM), as far as climport uses it.
  *
  * Facts from the headers of NVIDIA/open-gpu-kernel-modules, each named below; sizes and offsets are
- * the same in the tags 515.43.04 to 595.44.03.  The ioctl numbers hold the sizes: a driver with
+ * the same in the tags 515.43.04 to 595.45.04.  The ioctl numbers hold the sizes: a driver with
  * another layout answers with an error.
  */
 #ifndef IMPORT_NVIDIA_RM_RM_ABI_H
@@ -12,6 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
+
+/* tests/fake/rm-abi compares. */
+#define RM_ABI_TAGS ", open-gpu-kernel-modules 515.43.04 to 595.45.04"
+#define RM_ABI_SIZE(type, bytes, source) _Static_assert(sizeof(type) == (bytes), source RM_ABI_TAGS)
+#define RM_ABI_OFFSET(type, member, bytes, source) \
+	_Static_assert(offsetof(type, member) == (bytes), source RM_ABI_TAGS)
 
 #define RM_CONTROL_NODE "/dev/nvidiactl"
 #define RM_DEVICE_NODE "/dev/nvidia%u"
@@ -30,7 +36,17 @@ struct rm_card {
 	uint32_t minor; /* of the device node */
 	uint8_t name[10];
 };
-_Static_assert(sizeof(struct rm_card) == 72, "nv_ioctl_card_info_t");
+RM_ABI_SIZE(struct rm_card, 72, "nv-ioctl.h: nv_ioctl_card_info_t");
+
+/* nv-ioctl.h: nv_ioctl_rm_api_version_t */
+struct rm_version {
+	uint32_t command, reply;
+	char text[64];
+};
+RM_ABI_SIZE(struct rm_version, 72, "nv-ioctl.h: nv_ioctl_rm_api_version_t");
+
+#define RM_VERSION_COMPARE '1' /* NV_RM_API_VERSION_CMD_RELAXED: up to the first point */
+#define RM_VERSION_QUERY '2'   /* before 530 CMD_OVERRIDE, which leaves the text empty */
 
 #define RM_CARDS 32 /* nvlimits.h: NV_MAX_DEVICES */
 
@@ -43,7 +59,7 @@ struct rm_allocation {
 	uint64_t parameters;
 	uint32_t size, status;
 };
-_Static_assert(sizeof(struct rm_allocation) == 32, "NVOS21_PARAMETERS");
+RM_ABI_SIZE(struct rm_allocation, 32, "nvos.h: NVOS21_PARAMETERS");
 
 /* nvos.h: NVOS54_PARAMETERS */
 struct rm_control {
@@ -51,13 +67,13 @@ struct rm_control {
 	uint64_t parameters;
 	uint32_t size, status;
 };
-_Static_assert(sizeof(struct rm_control) == 32, "NVOS54_PARAMETERS");
+RM_ABI_SIZE(struct rm_control, 32, "nvos.h: NVOS54_PARAMETERS");
 
 /* nvos.h: NVOS00_PARAMETERS */
 struct rm_release {
 	uint32_t client, parent, object, status;
 };
-_Static_assert(sizeof(struct rm_release) == 16, "NVOS00_PARAMETERS");
+RM_ABI_SIZE(struct rm_release, 16, "nvos.h: NVOS00_PARAMETERS");
 
 /* nvos.h: NVOS02_PARAMETERS; nv-unix-nvos-params-wrappers.h: with a descriptor, or -1 */
 struct rm_host_memory {
@@ -66,8 +82,10 @@ struct rm_host_memory {
 	uint32_t status;
 	int32_t fd __attribute__((aligned(8)));
 };
-_Static_assert(sizeof(struct rm_host_memory) == 56, "nv_ioctl_nvos02_parameters_with_fd");
-_Static_assert(offsetof(struct rm_host_memory, fd) == 48, "nv_ioctl_nvos02_parameters_with_fd");
+RM_ABI_SIZE(struct rm_host_memory, 56,
+	    "nv-unix-nvos-params-wrappers.h: nv_ioctl_nvos02_parameters_with_fd");
+RM_ABI_OFFSET(struct rm_host_memory, fd, 48,
+	      "nv-unix-nvos-params-wrappers.h: nv_ioctl_nvos02_parameters_with_fd");
 
 /* nvos.h: NV_OS_DESC_MEMORY_ALLOCATION_PARAMS */
 struct rm_file_memory {
@@ -75,7 +93,7 @@ struct rm_file_memory {
 	uint64_t descriptor, limit;
 	uint32_t descriptor_type, tag;
 };
-_Static_assert(sizeof(struct rm_file_memory) == 40, "NV_OS_DESC_MEMORY_ALLOCATION_PARAMS");
+RM_ABI_SIZE(struct rm_file_memory, 40, "nvos.h: NV_OS_DESC_MEMORY_ALLOCATION_PARAMS");
 
 /* cl0080.h: NV0080_ALLOC_PARAMETERS */
 struct rm_device_parameters {
@@ -84,7 +102,7 @@ struct rm_device_parameters {
 	uint64_t va_size, va_start, va_limit;
 	uint32_t va_mode;
 };
-_Static_assert(sizeof(struct rm_device_parameters) == 56, "NV0080_ALLOC_PARAMETERS");
+RM_ABI_SIZE(struct rm_device_parameters, 56, "cl0080.h: NV0080_ALLOC_PARAMETERS");
 
 /* ctrl0000gpu.h: NV0000_CTRL_GPU_GET_UUID_INFO_PARAMS */
 struct rm_uuid_info {
@@ -92,7 +110,7 @@ struct rm_uuid_info {
 	uint32_t flags;
 	uint32_t gpu, device_instance, subdevice_instance;
 };
-_Static_assert(sizeof(struct rm_uuid_info) == 272, "NV0000_CTRL_GPU_GET_UUID_INFO_PARAMS");
+RM_ABI_SIZE(struct rm_uuid_info, 272, "ctrl0000gpu.h: NV0000_CTRL_GPU_GET_UUID_INFO_PARAMS");
 
 /* ctrl0000unix.h: NV0000_CTRL_OS_UNIX_EXPORT_OBJECTS_TO_FD_PARAMS */
 struct rm_export {
@@ -103,7 +121,8 @@ struct rm_export {
 	uint32_t objects[512];
 	uint16_t object_count, index;
 };
-_Static_assert(sizeof(struct rm_export) == 2128, "NV0000_CTRL_OS_UNIX_EXPORT_OBJECTS_TO_FD_PARAMS");
+RM_ABI_SIZE(struct rm_export, 2128,
+	    "ctrl0000unix.h: NV0000_CTRL_OS_UNIX_EXPORT_OBJECTS_TO_FD_PARAMS");
 
 /* nv_escape.h and nv-ioctl-numbers.h.  Device: on the node of a GPU; others: on the control node. */
 #define RM_IOCTL(number, type) _IOWR('F', number, type)
@@ -113,6 +132,7 @@ _Static_assert(sizeof(struct rm_export) == 2128, "NV0000_CTRL_OS_UNIX_EXPORT_OBJ
 #define RM_ALLOCATE RM_IOCTL(0x2B, struct rm_allocation)
 #define RM_CARD_INFO RM_IOCTL(200, struct rm_card[RM_CARDS])
 #define RM_REGISTER_FD RM_IOCTL(201, int32_t) /* device */
+#define RM_VERSION RM_IOCTL(210, struct rm_version)
 
 /* Classes: cl0000.h, cl0080.h, cl0071.h */
 #define RM_CLASS_CLIENT 0x41u

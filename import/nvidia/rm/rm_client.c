@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "import/nvidia/rm/rm_version.h"
 #include "util/log.h"
 
 #define RM_HANDLES_MASK 0x7fffffffu
@@ -42,14 +43,21 @@ int rm_result(uint32_t status, const char *what)
 	return log_errno(EIO, "NVIDIA's resource manager refuses %s: status %#x", what, status);
 }
 
-/* Another layout of the ABI shows as an error of the ioctl, since the number holds the size. */
-int rm_ioctl(int fd, unsigned long request, void *parameters, const char *what)
+int rm_try_ioctl(int fd, unsigned long request, void *parameters)
 {
 	int error;
 
 	do
 		error = ioctl(fd, request, parameters) ? errno : 0;
 	while (error == EINTR);
+	return error;
+}
+
+/* Another layout of the ABI shows as an error of the ioctl, since the number holds the size. */
+int rm_ioctl(int fd, unsigned long request, void *parameters, const char *what)
+{
+	int error = rm_try_ioctl(fd, request, parameters);
+
 	return error ? log_errno(error == ENOMEM ? ENOMEM : EOPNOTSUPP,
 				 "%s: ioctl of NVIDIA's resource manager: %s", what,
 				 log_strerror(error))
@@ -164,6 +172,8 @@ static int rm_client_create(struct rm_client **out)
 		return fd;
 	}
 	ret = descriptor_own(&client->control, fd);
+	if (!ret)
+		ret = rm_version_check(fd);
 	if (!ret)
 		ret = rm_client_allocate(client, 0, RM_CLASS_CLIENT, NULL, "a client",
 					 &client->handle);

@@ -183,7 +183,7 @@ static int vulkan_check_device(const struct vulkan_device *device, const struct 
 		return log_errno(EINVAL, "%zu bytes at %p are not aligned to %llu bytes",
 				 source->size, source->host,
 				 (unsigned long long)device->host_alignment);
-	return 0;
+	return pinnable_check_release(device->release);
 }
 
 /*

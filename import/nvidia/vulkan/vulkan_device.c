@@ -2,6 +2,7 @@
 #include "import/nvidia/vulkan/vulkan_device.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include "util/fork.h"
 #include "util/log.h"
 #include "util/publish.h"
+
+#define NVIDIA 0x10de /* the PCI vendor */
 
 static void *_Atomic vulkan_driver_published; /* const struct vulkan_driver */
 
@@ -131,8 +134,14 @@ static int vulkan_device_create_device(const struct vulkan_driver *vk, VkPhysica
 			 vulkan_result_name(result), result);
 }
 
-static VkDeviceSize vulkan_device_read_host_alignment(const struct vulkan_driver *vk,
-						      VkPhysicalDevice gpu)
+/* NVIDIA's driver packs its version in 10, 8, 8 and 6 bits. */
+static unsigned int vulkan_device_release(const VkPhysicalDeviceProperties *properties)
+{
+	return properties->vendorID == NVIDIA ? properties->driverVersion >> 22 : UINT_MAX;
+}
+
+static void vulkan_device_read_host_limits(const struct vulkan_driver *vk, VkPhysicalDevice gpu,
+					   struct vulkan_device *device)
 {
 	VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {
 		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT,
@@ -143,7 +152,8 @@ static VkDeviceSize vulkan_device_read_host_alignment(const struct vulkan_driver
 	};
 
 	vk->get_properties(gpu, &properties);
-	return host.minImportedHostPointerAlignment;
+	device->host_alignment = host.minImportedHostPointerAlignment;
+	device->release = vulkan_device_release(&properties.properties);
 }
 
 static int vulkan_device_find_functions(const struct vulkan_driver *vk, struct vulkan_device *d)
@@ -180,7 +190,7 @@ static int vulkan_device_init(const struct vulkan_driver *vk, struct vulkan_devi
 	device->takes_host = set & MEMORY_HOST;
 	device->takes_dmabuf = set & MEMORY_DMABUF;
 	if (device->takes_host)
-		device->host_alignment = vulkan_device_read_host_alignment(vk, gpu);
+		vulkan_device_read_host_limits(vk, gpu, device);
 	vk->get_memory_properties(gpu, &device->memory);
 	ret = vulkan_device_create_device(vk, gpu, set, &device->handle);
 	if (ret)

@@ -21,6 +21,7 @@ struct vulkan_device {
 	VkDevice handle;
 	bool takes_host, takes_dmabuf;
 	VkDeviceSize host_alignment; /* of address and size of a host range; a power of two */
+	unsigned int release;	     /* of NVIDIA's driver; another vendor's: UINT_MAX */
 	VkPhysicalDeviceMemoryProperties memory;
 
 	PFN_vkDestroyDevice destroy;

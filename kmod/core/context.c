@@ -52,6 +52,7 @@ struct gdmabuf_context *gdmabuf_context_create(void)
 	mutex_init(&ctx->lock);
 	ctx->tree = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&ctx->lru);
+	xa_init(&ctx->host_watches);
 	ctx->mm = current->mm;
 	mmgrab(ctx->mm);
 	ctx->cred = get_current_cred();
@@ -361,6 +362,7 @@ void gdmabuf_context_close(struct gdmabuf_context *ctx)
 		gdmabuf_pin_put(pin);
 	}
 	gdmabuf_owner_collect(ctx->owner, UINT_MAX);
+	gdmabuf_host_watches_end(ctx);
 	gdmabuf_context_free_tables(ctx);
 	gdmabuf_context_put(ctx);
 }

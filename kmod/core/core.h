@@ -5,7 +5,8 @@
  * A context is an open file of /dev/gdmabuf.  The owner is the process that opened the file.  A pin
  * is a range of the owner's memory, of one kind (host or GPU), with pages that stay where they are.
  * A buffer is a dma-buf on a pin or on a part of a pin.  A slot is a word of the context's status
- * page, by which user space sees whether the address of a pin still means the pages.
+ * page, by which user space sees whether the address of a pin still means the pages.  A watch of
+ * host memory is a slot without a pin.
  *
  *	file ----> context <---- pin <---- buffer <---- dma_buf
  *
@@ -79,6 +80,7 @@ int gdmabuf_slots_mmap(struct gdmabuf_slots *slots, struct vm_area_struct *vma);
 struct gdmabuf_counters {
 	atomic64_t pins[2], bytes[2]; /* by gdmabuf_kind_index() */
 	atomic64_t exports, hits, evictions, retries, stale, revoked;
+	atomic64_t host_watches;
 };
 
 extern struct gdmabuf_counters gdmabuf_total;
@@ -154,15 +156,16 @@ struct gdmabuf_context {
 	bool limited;			/* RLIMIT_MEMLOCK applies to the opener */
 	kuid_t uid;
 	struct gdmabuf_quota *quota;	/* of uid */
-	struct mutex lock;		/* protects all members below but slots and counters */
+	struct mutex lock;		/* protects tree, lru, by_slot, budget */
 	struct rb_root_cached tree;	/* pins that exports may share, by address */
 	struct list_head lru;		/* the pins of tree, least recently exported first */
 	struct gdmabuf_pin **by_slot;	/* all pins; NULL once the file is closed */
 	u64 budget[2];
 	struct gdmabuf_slots slots;
 	struct gdmabuf_counters counters;
-	struct gdmabuf_notifier *notifier; /* NULL until host memory is pinned */
-	unsigned int watchers;	/* notifier.lock: watched pins, plus 1 while the file is open */
+	struct xarray host_watches;	/* by slot; with a lock of its own */
+	struct gdmabuf_notifier *notifier; /* NULL until host memory is pinned or watched */
+	unsigned int watchers;	/* notifier.lock: notices, plus 1 while the file is open */
 };
 
 struct gdmabuf_pin;
@@ -249,6 +252,19 @@ static inline unsigned int gdmabuf_kind_index(u32 kind)
 	return kind == GDMABUF_KIND_GPU;
 }
 
+/* A range of host memory in a notifier: notifier.c. */
+struct gdmabuf_notice {
+	struct gdmabuf_context *ctx;
+	/*
+	 * The address gets other pages, and the notice is not in the notifier any more.  Called
+	 * with notifier.lock held.
+	 */
+	void (*stale_locked)(struct gdmabuf_notice *notice);
+	/* Protected by notifier.lock: */
+	struct interval_tree_node node;
+	bool added;		/* node is in the notifier */
+};
+
 enum { PIN_STALE, PIN_REVOKED };
 
 struct gdmabuf_pin {
@@ -292,11 +308,8 @@ struct gdmabuf_pin {
 			struct gdmabuf_hold *hold; /* NULL: revocable */
 		} gpu;
 		struct {
-			/* Protected by notifier.lock: */
-			struct interval_tree_node node;
-			bool watched;	/* node is in the notifier */
-			struct list_head stale;
-
+			struct gdmabuf_notice notice;
+			struct list_head stale;	/* protected by notifier.lock */
 			bool dirty;		/* devices or CPUs may have written */
 		} host;
 	};
@@ -330,20 +343,41 @@ void gdmabuf_pin_revoke(struct gdmabuf_pin *pin);
 /* ---- notifier.c: new pages at an address of host memory ---- */
 
 /*
- * Makes the context's notifier, if ctx->notifier is NULL.  Called by the owner, before pins are
+ * Makes the context's notifier, if ctx->notifier is NULL.  Called by the owner, before notices are
  * added.  -ENOMEM; -ERESTARTNOINTR: a signal came.
  */
 int gdmabuf_notifier_get(struct gdmabuf_context *ctx);
-/* The file is closed: from now on only watched pins hold the mm_struct. */
+/* The file is closed: from now on only notices hold the mm_struct. */
 void gdmabuf_notifier_leave(struct gdmabuf_context *ctx);
 /* The context is freed. */
 void gdmabuf_notifier_put(struct gdmabuf_notifier *notifier);
-/* Watches @pin until @pin becomes stale or is removed.  Called before the pages are looked up. */
-void gdmabuf_notifier_add(struct gdmabuf_pin *pin);
-/* @pin, stale or not, is watched no more.  Any process; never waits for the owner. */
-void gdmabuf_notifier_remove(struct gdmabuf_pin *pin);
-/* No context and no watched pin is left.  Waits until the kernel calls no notifier any more. */
+/*
+ * Adds @notice, until the address gets other pages or @notice is removed.  Called by the owner
+ * before the pages are looked up.  -EFAULT: no address of a process.
+ */
+int gdmabuf_notifier_add(struct gdmabuf_notice *notice, u64 address, u64 length);
+/*
+ * Removes @notice, if still there.  On return nobody calls @notice's function.  Any process; never
+ * waits for the owner.
+ */
+void gdmabuf_notifier_remove(struct gdmabuf_notice *notice);
+/* For the function of a pin's notice: the pin is taken out of the context later. */
+void gdmabuf_notifier_forget_locked(struct gdmabuf_pin *pin);
+/* No context and no notice is left.  Waits until the kernel calls no notifier any more. */
 void gdmabuf_notifiers_exit(void);
+
+/* ---- host_watch.c: watches of host memory, without a pin ---- */
+
+/*
+ * Called by the owner.  -EFAULT: no address of a process; -ENOSPC: too many watches, or no slot is
+ * free; -ENOMEM; -ERESTARTNOINTR.
+ */
+int gdmabuf_host_watch_create(struct gdmabuf_context *ctx, u64 address, u64 length, u32 *slot,
+			      u32 *generation);
+/* Ends a watch, stale or not.  -ENOENT: no such watch. */
+int gdmabuf_host_watch_end(struct gdmabuf_context *ctx, u32 slot, u32 generation);
+/* The file is closed. */
+void gdmabuf_host_watches_end(struct gdmabuf_context *ctx);
 
 /* ---- buffer.c, attach.c, sg.c, mmap.c: the dma-buf ---- */
 

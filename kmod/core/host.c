@@ -252,30 +252,46 @@ static int gdmabuf_host_pin_range(struct gdmabuf_pin *pin, struct page **batch)
 	return 0;
 }
 
+static void gdmabuf_host_stale_locked(struct gdmabuf_notice *notice)
+{
+	struct gdmabuf_pin *pin = container_of(notice, struct gdmabuf_pin, host.notice);
+
+	if (gdmabuf_pin_set_stale(pin) && !READ_ONCE(pin->creating))
+		gdmabuf_notifier_forget_locked(pin);
+}
+
+/*
+ * The invalidation that made the pin stale may still be running, but not after the removal.
+ */
+static void gdmabuf_host_end_attempt(struct gdmabuf_pin *pin)
+{
+	gdmabuf_notifier_remove(&pin->host.notice);
+	gdmabuf_host_unpin_runs(pin, false);
+	if (test_and_clear_bit(PIN_STALE, &pin->state))
+		gdmabuf_slots_live(&pin->ctx->slots, pin->slot, pin->generation);
+}
+
 /*
  * Pins until no remap has happened meanwhile.  The first attempt may itself cause a remap, by
  * giving the owner private copies of shared pages.
  */
 static int gdmabuf_host_pin_consistently(struct gdmabuf_pin *pin, struct page **batch)
 {
-	int attempt, err;
+	struct gdmabuf_notice *notice = &pin->host.notice;
+	int attempt, err = 0;
 
-	for (attempt = 0; attempt < ATTEMPTS; attempt++) {
-		gdmabuf_notifier_add(pin);
-		err = gdmabuf_host_pin_range(pin, batch);
-		if (err) {
-			gdmabuf_notifier_remove(pin);
+	notice->ctx = pin->ctx;
+	notice->stale_locked = gdmabuf_host_stale_locked;
+	for (attempt = 0; !err && attempt < ATTEMPTS; attempt++) {
+		err = gdmabuf_notifier_add(notice, pin->address, pin->length);
+		if (err)
 			return err;
-		}
-		if (!test_bit(PIN_STALE, &pin->state))
+		err = gdmabuf_host_pin_range(pin, batch);
+		if (!err && !test_bit(PIN_STALE, &pin->state))
 			return 0;
-		gdmabuf_host_unpin_runs(pin, false);
+		gdmabuf_host_end_attempt(pin);
 	}
-	/*
-	 * The invalidation that made the pin stale may still be running, but not after the removal.
-	 */
-	gdmabuf_notifier_remove(pin);
-	return -EAGAIN;
+	return err ? err : -EAGAIN;
 }
 
 /*
@@ -318,7 +334,7 @@ static int gdmabuf_host_pin(struct gdmabuf_pin *pin)
 	return 0;
 
 unpin_runs:
-	gdmabuf_notifier_remove(pin);
+	gdmabuf_notifier_remove(&pin->host.notice);
 	gdmabuf_host_unpin_runs(pin, false);
 free_batch:
 	if (batch != few)
@@ -331,7 +347,7 @@ static void gdmabuf_host_unpin(struct gdmabuf_pin *pin)
 	struct gdmabuf_memlock *memlock = &pin->quota->memlock;
 	unsigned long nr = pin->charged ? gdmabuf_memlock_forget(memlock, pin) : 0;
 
-	gdmabuf_notifier_remove(pin);
+	gdmabuf_notifier_remove(&pin->host.notice);
 	gdmabuf_host_unpin_runs(pin, pin->host.dirty);
 	if (nr)
 		gdmabuf_memlock_uncharge(memlock, nr);

@@ -38,7 +38,7 @@ static int gdmabuf_do_caps(struct call *call)
 
 	if (cmd->flags)
 		return -EOPNOTSUPP;
-	cmd->out_caps = GDMABUF_CAP_HOST;
+	cmd->out_caps = GDMABUF_CAP_HOST | GDMABUF_CAP_WATCH_HOST;
 	cmd->out_host_page_size = PAGE_SIZE;
 	cmd->out_gpu_page_size = 0;
 	cmd->out_slots = GDMABUF_SLOTS;
@@ -121,6 +121,25 @@ static int gdmabuf_do_export_host(struct call *call)
 	return gdmabuf_do_export(call, &gdmabuf_host_pin_ops);
 }
 
+static int gdmabuf_do_watch_host(struct call *call)
+{
+	struct gdmabuf_watch_host *cmd = call->cmd;
+	int err;
+
+	if (cmd->flags)
+		return -EOPNOTSUPP;
+	if (!range_is_valid(cmd->address, cmd->length, PAGE_SIZE))
+		return -EINVAL;
+	err = gdmabuf_host_watch_create(call->ctx, cmd->address, cmd->length, &cmd->out_slot,
+					&cmd->out_generation);
+	if (err)
+		return err;
+	err = gdmabuf_main_respond(call, sizeof(*cmd));
+	if (err)
+		gdmabuf_host_watch_end(call->ctx, cmd->out_slot, cmd->out_generation);
+	return err;
+}
+
 static void gdmabuf_main_fill_query(struct gdmabuf_query *cmd, const struct gdmabuf_buffer *buffer,
 				    bool own)
 {
@@ -166,7 +185,7 @@ static int gdmabuf_do_drop(struct call *call)
 		return -EOPNOTSUPP;
 	pin = gdmabuf_pin_find_slot(call->ctx, cmd->slot, cmd->generation);
 	if (!pin)
-		return -ENOENT;
+		return gdmabuf_host_watch_end(call->ctx, cmd->slot, cmd->generation);
 	used = gdmabuf_pin_drop(pin);
 	gdmabuf_pin_put(pin);
 	return used ? -EBUSY : 0;
@@ -206,6 +225,7 @@ static int gdmabuf_do_stats(struct call *call)
 	cmd->out_retries = atomic64_read(&c->retries);
 	cmd->out_stale = atomic64_read(&c->stale);
 	cmd->out_revoked = atomic64_read(&c->revoked);
+	cmd->out_host_watches = atomic64_read(&c->host_watches);
 	return gdmabuf_main_respond(call, sizeof(*cmd));
 }
 
@@ -225,6 +245,7 @@ union command {
 	struct gdmabuf_budget budget;
 	struct gdmabuf_stats stats;
 	struct gdmabuf_diag diag;
+	struct gdmabuf_watch_host watch_host;
 };
 
 /* @last is the last member of the first version of the struct. */
@@ -247,6 +268,7 @@ static const struct {
 	OP(GDMABUF_CMD_BUDGET, gdmabuf_budget, out_used, gdmabuf_do_budget),
 	OP(GDMABUF_CMD_STATS, gdmabuf_stats, out_revoked, gdmabuf_do_stats),
 	OP(GDMABUF_CMD_DIAG, gdmabuf_diag, out_distance, gdmabuf_do_diag),
+	OP(GDMABUF_CMD_WATCH_HOST, gdmabuf_watch_host, out_generation, gdmabuf_do_watch_host),
 };
 
 static long gdmabuf_ioctl(struct file *file, unsigned int request, unsigned long arg)

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Notifiers: how a pin of host memory learns of new pages at the address.
+ * Notifiers: how a pin or a watch of host memory learns of new pages at the address.
  *
- * A notifier has the watched pins of an mm_struct.  A pin is watched while the address still means
- * the pages.  The kernel reports each invalidation of a range twice: at the start, before page
- * tables change, and at the end.  Each report makes the pins of the range stale, and ends the
- * watch.
+ * A notice is a range with a function to call when the address gets other pages.  A pin of host
+ * memory has a notice, and so has a watch of host memory.  A notifier has the notices of an
+ * mm_struct.  The kernel reports each invalidation of a range twice: at the start, before page
+ * tables change, and at the end.  Each report takes the notices of the range out of the notifier,
+ * and calls their functions.
  *
- * A pin is added before the pages are looked up.  If an invalidation has started before, and takes
- * the pages away, the report of the end makes the pin stale.  So no export has to wait for
+ * A notice is added before the pages are looked up.  If an invalidation has started before, and
+ * takes the pages away, the report of the end is for the notice.  So no export has to wait for
  * invalidations.  The price: an invalidation may be done with the page tables before the pages are
- * looked up, and still makes the pin stale.
+ * looked up, and is still reported.
  *
- * The removal of a pin waits for no invalidation.  mmu_interval_notifier_remove() would wait until
- * no thread of the process is inside an invalidation.  Threads in a loop of madvise() would delay
- * such a removal for ever, and the waiting process, which closes the last dma-buf, may be a
+ * The removal of a notice waits for no invalidation.  mmu_interval_notifier_remove() would wait
+ * until no thread of the process is inside an invalidation.  Threads in a loop of madvise() would
+ * delay such a removal for ever, and the waiting process, which closes the last dma-buf, may be a
  * different process.
  */
 #include <linux/mm.h>
@@ -28,14 +29,14 @@
 /*
  * All contexts of an mm_struct share a notifier.  The kernel knows the notifier, and the notifier
  * holds the mm_struct, until every context has called mmu_notifier_put(): when the context's file
- * is closed and no pin of the context is watched.
+ * is closed and the notifier has no notice of the context.
  */
 struct gdmabuf_notifier {
 	struct mmu_notifier base;
 	struct kref kref;	    /* refs: kernel, contexts until freed, forget */
-	spinlock_t lock;	    /* protects the rest, host.* of pins, watchers of contexts */
-	struct rb_root_cached pins; /* watched pins, by address */
-	struct list_head stale;	    /* removed pins, referenced, for forget */
+	spinlock_t lock;	    /* protects the rest, notices, watchers of contexts */
+	struct rb_root_cached notices; /* by address */
+	struct list_head stale;	    /* stale pins, referenced, for forget */
 	struct work_struct forget;
 	bool forgetting;	    /* forget will look at stale */
 };
@@ -53,7 +54,7 @@ static void gdmabuf_notifier_free(struct kref *kref)
 	kfree(container_of(kref, struct gdmabuf_notifier, kref));
 }
 
-/* The context's file is closed, or the watch of a pin has ended. */
+/* The context's file is closed, or a notice was taken out. */
 static void gdmabuf_notifier_leave_locked(struct gdmabuf_notifier *notifier,
 					  struct gdmabuf_context *ctx)
 {
@@ -63,11 +64,11 @@ static void gdmabuf_notifier_leave_locked(struct gdmabuf_notifier *notifier,
 }
 
 static void gdmabuf_notifier_remove_locked(struct gdmabuf_notifier *notifier,
-					   struct gdmabuf_pin *pin)
+					   struct gdmabuf_notice *notice)
 {
-	interval_tree_remove(&pin->host.node, &notifier->pins);
-	pin->host.watched = false;
-	gdmabuf_notifier_leave_locked(notifier, pin->ctx);
+	interval_tree_remove(&notice->node, &notifier->notices);
+	notice->added = false;
+	gdmabuf_notifier_leave_locked(notifier, notice->ctx);
 }
 
 static struct gdmabuf_pin *gdmabuf_notifier_take_stale(struct gdmabuf_notifier *notifier)
@@ -97,9 +98,10 @@ static void gdmabuf_notifier_forget(struct work_struct *work)
 	kref_put(&notifier->kref, gdmabuf_notifier_free);
 }
 
-static void gdmabuf_notifier_forget_locked(struct gdmabuf_notifier *notifier,
-					   struct gdmabuf_pin *pin)
+void gdmabuf_notifier_forget_locked(struct gdmabuf_pin *pin)
 {
+	struct gdmabuf_notifier *notifier = pin->ctx->notifier;
+
 	lockdep_assert_held(&notifier->lock);
 	if (!kref_get_unless_zero(&pin->kref))
 		return;
@@ -111,12 +113,12 @@ static void gdmabuf_notifier_forget_locked(struct gdmabuf_notifier *notifier,
 	queue_work(gdmabuf_wq, &notifier->forget);
 }
 
-/* A huge page may have a million pins of a process: the processor is given up after so many. */
+/* A huge page may have a million notices of a process: the processor is given up after so many. */
 #define STALE_AT_ONCE 32
-/* After so many rounds all pins are taken at once, because other threads may add pins as fast. */
+/* After so many rounds all notices are taken at once: other threads may add notices as fast. */
 #define STALE_YIELDS 65536
 
-/* True if more pins may be left. */
+/* True if more notices may be left. */
 static bool gdmabuf_notifier_set_some_stale(struct gdmabuf_notifier *notifier, unsigned long first,
 					    unsigned long last, int most)
 {
@@ -125,15 +127,14 @@ static bool gdmabuf_notifier_set_some_stale(struct gdmabuf_notifier *notifier, u
 
 	spin_lock(&notifier->lock);
 	for (i = 0; i < most; i++) {
-		struct gdmabuf_pin *pin;
+		struct gdmabuf_notice *notice;
 
-		node = interval_tree_iter_first(&notifier->pins, first, last);
+		node = interval_tree_iter_first(&notifier->notices, first, last);
 		if (!node)
 			break;
-		pin = container_of(node, struct gdmabuf_pin, host.node);
-		gdmabuf_notifier_remove_locked(notifier, pin);
-		if (gdmabuf_pin_set_stale(pin) && !READ_ONCE(pin->creating))
-			gdmabuf_notifier_forget_locked(notifier, pin);
+		notice = container_of(node, struct gdmabuf_notice, node);
+		gdmabuf_notifier_remove_locked(notifier, notice);
+		notice->stale_locked(notice);
 	}
 	spin_unlock(&notifier->lock);
 	return node;
@@ -182,7 +183,7 @@ static struct mmu_notifier *gdmabuf_notifier_alloc(struct mm_struct *mm)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&notifier->kref);
 	spin_lock_init(&notifier->lock);
-	notifier->pins = RB_ROOT_CACHED;
+	notifier->notices = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&notifier->stale);
 	INIT_WORK(&notifier->forget, gdmabuf_notifier_forget);
 	atomic_inc(&registered);
@@ -240,28 +241,30 @@ void gdmabuf_notifier_put(struct gdmabuf_notifier *notifier)
 	kref_put(&notifier->kref, gdmabuf_notifier_free);
 }
 
-void gdmabuf_notifier_add(struct gdmabuf_pin *pin)
+int gdmabuf_notifier_add(struct gdmabuf_notice *notice, u64 address, u64 length)
 {
-	struct gdmabuf_notifier *notifier = pin->ctx->notifier;
+	struct gdmabuf_notifier *notifier = notice->ctx->notifier;
 
-	pin->host.node.start = pin->address;
-	pin->host.node.last = pin->address + pin->length - 1;
+	/* An address with a tag, as of arm64, would never be reported. */
+	if (address >= TASK_SIZE || length > TASK_SIZE - address)
+		return -EFAULT;
+	notice->node.start = address;
+	notice->node.last = address + length - 1;
 	spin_lock(&notifier->lock);
-	if (test_and_clear_bit(PIN_STALE, &pin->state))
-		gdmabuf_slots_live(&pin->ctx->slots, pin->slot, pin->generation);
-	interval_tree_insert(&pin->host.node, &notifier->pins);
-	pin->host.watched = true;
-	pin->ctx->watchers++;
+	interval_tree_insert(&notice->node, &notifier->notices);
+	notice->added = true;
+	notice->ctx->watchers++;
 	spin_unlock(&notifier->lock);
+	return 0;
 }
 
-void gdmabuf_notifier_remove(struct gdmabuf_pin *pin)
+void gdmabuf_notifier_remove(struct gdmabuf_notice *notice)
 {
-	struct gdmabuf_notifier *notifier = pin->ctx->notifier;
+	struct gdmabuf_notifier *notifier = notice->ctx->notifier;
 
 	spin_lock(&notifier->lock);
-	if (pin->host.watched)
-		gdmabuf_notifier_remove_locked(notifier, pin);
+	if (notice->added)
+		gdmabuf_notifier_remove_locked(notifier, notice);
 	spin_unlock(&notifier->lock);
 }
 

@@ -24,6 +24,7 @@ void gdmabuf_stats_show(struct seq_file *seq, const struct gdmabuf_counters *c)
 		{ "retries", &c->retries },
 		{ "stale", &c->stale },
 		{ "revoked", &c->revoked },
+		{ "host-watches", &c->host_watches },
 	};
 	unsigned int i;
 

@@ -17,8 +17,9 @@ _Static_assert(sizeof(struct gdmabuf_export) == 40, "export");
 _Static_assert(sizeof(struct gdmabuf_query) == 64, "query");
 _Static_assert(sizeof(struct gdmabuf_pin_id) == 16, "pin_id");
 _Static_assert(sizeof(struct gdmabuf_budget) == 40, "budget");
-_Static_assert(sizeof(struct gdmabuf_stats) == 88, "stats");
+_Static_assert(sizeof(struct gdmabuf_stats) == 96, "stats");
 _Static_assert(sizeof(struct gdmabuf_diag) == 24, "diag");
+_Static_assert(sizeof(struct gdmabuf_watch_host) == 32, "watch_host");
 
 enum { PAGE = 4096 };
 
@@ -166,6 +167,29 @@ static void test_high_address(int ctx, const volatile void *memory)
 	       "An address beyond 4 GiB fails with EFAULT, and is not cut to 32 bits.");
 }
 
+static void test_watch(int ctx, volatile __u32 *status)
+{
+	volatile unsigned char *memory =
+		map(PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct gdmabuf_watch_host watch = { .size = sizeof(watch),
+					    .address = 1ULL << 32 | (unsigned long)memory,
+					    .length = PAGE };
+	struct gdmabuf_pin_id id = { .size = sizeof(id) };
+
+	expect(gdm(ctx, GDMABUF_WATCH_HOST, &watch) == -EFAULT,
+	       "A watch of an address beyond 4 GiB fails with EFAULT.");
+	watch.address = (unsigned long)memory;
+	expect(mapped(memory) && !gdm(ctx, GDMABUF_WATCH_HOST, &watch) &&
+		       status[watch.out_slot] == watch.out_generation,
+	       "GDMABUF_WATCH_HOST watches the memory of a 32-bit process.");
+	unmap(memory, PAGE);
+	expect(status[watch.out_slot] == (watch.out_generation | 1),
+	       "The status page shows a stale watch after munmap().");
+	id.slot = watch.out_slot;
+	id.generation = watch.out_generation;
+	expect(!gdm(ctx, GDMABUF_DROP, &id), "GDMABUF_DROP ends a watch.");
+}
+
 static void test_status(int ctx, const struct gdmabuf_export *e, volatile unsigned char *memory)
 {
 	volatile __u32 *status = (void *)map(4 * PAGE, PROT_READ, MAP_SHARED, ctx, 0);
@@ -175,6 +199,7 @@ static void test_status(int ctx, const struct gdmabuf_export *e, volatile unsign
 	unmap(memory, 2 * PAGE);
 	expect(status[e->out_slot] == (e->out_generation | 1),
 	       "The status page shows a stale export after munmap().");
+	test_watch(ctx, status);
 }
 
 static void test_drop(int ctx, const struct gdmabuf_export *e)
@@ -224,6 +249,6 @@ void start(void)
 	test_status(ctx, &e, memory);
 	test_drop(ctx, &e);
 	test_budget_and_stats(ctx);
-	print("1..14\n");
+	print("1..18\n");
 	leave(0);
 }

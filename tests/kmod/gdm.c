@@ -58,6 +58,20 @@ int gdm_export_gpu(int ctx, uint64_t address, size_t length, uint32_t flags, str
 	return gdm_export_range(ctx, GDMABUF_EXPORT_GPU, address, length, flags, out);
 }
 
+int gdm_watch_host(int ctx, const void *address, size_t length, struct gdm_export *out)
+{
+	struct gdmabuf_watch_host w = {
+		.size = sizeof(w),
+		.address = (uintptr_t)address,
+		.length = length,
+	};
+	int err = gdm_call(ctx, GDMABUF_WATCH_HOST, &w);
+
+	if (!err)
+		*out = (struct gdm_export){ -1, w.out_slot, w.out_generation };
+	return err;
+}
+
 static int pin_call(int ctx, unsigned long request, const struct gdm_export *e)
 {
 	struct gdmabuf_pin_id id = { .size = sizeof(id),

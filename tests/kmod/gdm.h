@@ -29,6 +29,9 @@ int gdm_export_host(int ctx, const void *address, size_t length, uint32_t flags,
 		    struct gdm_export *out);
 int gdm_export_gpu(int ctx, uint64_t address, size_t length, uint32_t flags,
 		   struct gdm_export *out);
+/* @out's descriptor is -1. */
+int gdm_watch_host(int ctx, const void *address, size_t length, struct gdm_export *out);
+/* Of an export or a watch. */
 int gdm_drop(int ctx, const struct gdm_export *e);
 struct gdmabuf_query gdm_query(int ctx, int fd);
 struct gdmabuf_stats gdm_stats(int ctx);

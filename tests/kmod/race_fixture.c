@@ -295,5 +295,6 @@ void race_expect_nothing_left(void)
 	EXPECT_EQ(gdm_budget(race_ctx, GDMABUF_KIND_HOST, 0, NULL), 0);
 	EXPECT_EQ(gdm_budget(race_ctx, GDMABUF_KIND_GPU, 0, NULL), 0);
 	EVENTUALLY(!gdm_stats(race_ctx).out_host_pins && !gdm_stats(race_ctx).out_host_bytes);
+	EXPECT_EQ(gdm_stats(race_ctx).out_host_watches, 0);
 	EVENTUALLY(!gdm_stats(race_ctx).out_gpu_pins && !gdm_stats(race_ctx).out_gpu_bytes);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exports of memory that another thread remaps all the time.  The module gdmabuf_delay makes each
+ * Exports and watches of memory that another thread remaps all the time.  The module gdmabuf_delay makes each
  * invalidation hold the pin for long.
  */
 #include "../harness.h"
@@ -8,12 +8,13 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { EXPORTS = 5000, ENOUGH = 10 };
+enum { EXPORTS = 5000, ENOUGH = 10, WATCHES = 1000 };
 
 static atomic_bool again_stop;
 
@@ -54,6 +55,33 @@ static void again_export(size_t pages)
 	munmap(r.p, r.length);
 	if (!given_up)
 		test_skip("no export met an invalidation");
+}
+
+TEST(again_watch, "A watch ends only after the last invalidation of the watch.")
+{
+	struct range r = { pages_new(PAGE, 1), PAGE };
+	int ctx = gdm_open(), stale = 0;
+	const volatile uint32_t *status = gdm_status(ctx);
+	pthread_t thread;
+
+	atomic_store(&again_stop, false);
+	EXPECT_EQ(pthread_create(&thread, NULL, again_remap, &r), 0);
+	for (int i = 0; i < WATCHES; i++) {
+		struct gdm_export watch;
+
+		EXPECT_EQ(gdm_watch_host(ctx, r.p, PAGE, &watch), 0);
+		for (int wait = i % 64; wait && gdm_is_valid(status, &watch); wait--)
+			sched_yield();
+		stale += !gdm_is_valid(status, &watch);
+		EXPECT_EQ(gdm_drop(ctx, &watch), 0);
+	}
+	atomic_store(&again_stop, true);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(gdm_stats(ctx).out_host_watches, 0);
+	close(ctx);
+	munmap(r.p, PAGE);
+	if (!stale)
+		test_skip("no watch met an invalidation");
 }
 
 TEST(again_page,

@@ -69,6 +69,7 @@ static void nothing_is_pinned(void)
 	EVENTUALLY(!gdm_stats(ctx).out_gpu_pins && !gdm_stats(ctx).out_host_pins);
 	EXPECT_EQ(gdm_stats(ctx).out_gpu_bytes, 0);
 	EXPECT_EQ(gdm_stats(ctx).out_host_bytes, 0);
+	EXPECT_EQ(gdm_stats(ctx).out_host_watches, 0);
 	EVENTUALLY(!mockgpu_stats(gpu).pins && !mockgpu_stats(gpu).persistent);
 	EXPECT_EQ(mockgpu_stats(gpu).pages_pinned, 0);
 }
@@ -269,6 +270,31 @@ TEST(faults_export_evicts,
 	other = pages_new(PAGE, 1);
 	fail_all(&op);
 	munmap(other, PAGE);
+	fault_test_end();
+}
+
+/* ---- watches ---- */
+
+static int run_watch_host(void)
+{
+	return gdm_watch_host(ctx, memory, LENGTH_HOST, &made);
+}
+
+/* The slot may be an older watch's if the call failed. */
+static void undo_watch(void)
+{
+	if (made.generation)
+		gdm_drop(ctx, &made);
+	made = (struct gdm_export){ .fd = -1 };
+}
+
+TEST(faults_watch_host, "If an allocation fails, GDMABUF_WATCH_HOST fails and leaves no watch.")
+{
+	struct operation op = { .run = run_watch_host, .undo = undo_watch, .pins = 1 };
+
+	fault_test_begin();
+	made = (struct gdm_export){ .fd = -1 };
+	fail_all(&op);
 	fault_test_end();
 }
 

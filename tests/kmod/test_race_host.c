@@ -9,6 +9,8 @@
 
 enum { PAGES_HOST = 16 * PAGE };
 
+static int watched_ctx = -1; /* pins for the watches of race_ctx */
+
 static void host_fill(unsigned char *at, const struct slot *slot, uint64_t turn)
 {
 	for (size_t i = 0; i < PAGES_HOST; i += PAGE)
@@ -144,6 +146,80 @@ static void *host_exporter(void *arg)
 	return NULL;
 }
 
+/* A watch of a slot's memory, then a pin of another context, as of another driver. */
+struct watched_view {
+	struct gdm_export watch;
+	struct view view;
+};
+
+static _Atomic long watched_current, watched_stale;
+
+static void watched_open(struct watched_view *w)
+{
+	struct slot *slot = &race_slots[race_any(SLOTS)];
+
+	w->view.address = atomic_load(&slot->address);
+	w->view.length = PAGES_HOST;
+	CHECK_EQ(
+		gdm_watch_host(race_ctx, (void *)(uintptr_t)w->view.address, PAGES_HOST, &w->watch),
+		0);
+	if (gdm_export_host(watched_ctx, (void *)(uintptr_t)w->view.address, PAGES_HOST, 0,
+			    &w->view.e)) {
+		CHECK_EQ(gdm_drop(race_ctx, &w->watch), 0);
+		return;
+	}
+	race_view_enter(&w->view, slot, 0);
+}
+
+/* As long as the watch is current, the pin shows what is at the address. */
+static void watched_read(struct watched_view *w, const volatile uint32_t *status)
+{
+	struct view *v = &w->view;
+	uint64_t turn = atomic_load(&v->slot->turn), value = 0;
+	size_t at = (size_t)race_any(PAGES_HOST / PAGE) * PAGE;
+	int is_current;
+
+	CHECK_EQ(race_read_word(v->map + at, &value), 0);
+	is_current = gdm_is_valid(status, &w->watch);
+	atomic_thread_fence(memory_order_acquire);
+	if (turn & 1 || atomic_load(&v->slot->turn) != turn ||
+	    atomic_load(&v->slot->address) != v->address)
+		return;
+	if (is_current)
+		CHECK_EQ(value, race_word(v->slot, turn));
+	atomic_fetch_add(is_current ? &watched_current : &watched_stale, 1);
+}
+
+static void watched_close(struct watched_view *w)
+{
+	if (!w->view.slot)
+		return;
+	race_view_close(&w->view);
+	CHECK_EQ(gdm_drop(race_ctx, &w->watch), 0);
+}
+
+static void *host_watcher(void *arg)
+{
+	const volatile uint32_t *status = gdm_status(race_ctx);
+	struct watched_view views[VIEWS] = { 0 };
+
+	race_seed(arg);
+	while (race_next_round()) {
+		struct watched_view *w = &views[race_any(VIEWS)];
+
+		if (!w->view.slot)
+			watched_open(w);
+		else if (race_any(8))
+			watched_read(w, status);
+		else
+			watched_close(w);
+	}
+	for (int i = 0; i < VIEWS; i++)
+		watched_close(&views[i]);
+	munmap((void *)(uintptr_t)status, 4 * PAGE);
+	return NULL;
+}
+
 /* A child writes to all private slots: the parent's pages must stay unchanged. */
 static void race_child(void)
 {
@@ -220,6 +296,21 @@ TEST(race_host,
 						   race_forker,	  NULL };
 
 	host_race(bodies);
+}
+
+TEST(race_host_watch,
+     "While threads remap, the pin of another driver shows the bytes at the address as long as the "
+     "watch is current.")
+{
+	static void *(*const bodies[])(void *) = { host_remapper, host_remapper, host_watcher,
+						   host_watcher,  host_watcher,	 race_forker,
+						   NULL };
+
+	watched_ctx = gdm_open();
+	host_race(bodies);
+	printf("# %ld times current, %ld times stale\n", watched_current, watched_stale);
+	EXPECT(watched_current && watched_stale);
+	close(watched_ctx);
 }
 
 TEST(race_host_import,

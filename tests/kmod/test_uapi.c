@@ -15,23 +15,27 @@ struct uapi_ioctl {
 	const char *name;
 	unsigned long request;
 	uint32_t size;
+	uint32_t first; /* the size of the first version; 0: @size */
 };
 
 static const struct uapi_ioctl ioctls[] = {
-	{ "caps", GDMABUF_CAPS, sizeof(struct gdmabuf_caps) },
-	{ "export_gpu", GDMABUF_EXPORT_GPU, sizeof(struct gdmabuf_export) },
-	{ "export_host", GDMABUF_EXPORT_HOST, sizeof(struct gdmabuf_export) },
-	{ "query", GDMABUF_QUERY, sizeof(struct gdmabuf_query) },
-	{ "drop", GDMABUF_DROP, sizeof(struct gdmabuf_pin_id) },
-	{ "budget", GDMABUF_BUDGET, sizeof(struct gdmabuf_budget) },
-	{ "stats", GDMABUF_STATS, sizeof(struct gdmabuf_stats) },
-	{ "diag", GDMABUF_DIAG, sizeof(struct gdmabuf_diag) },
+	{ "caps", GDMABUF_CAPS, sizeof(struct gdmabuf_caps), 0 },
+	{ "export_gpu", GDMABUF_EXPORT_GPU, sizeof(struct gdmabuf_export), 0 },
+	{ "export_host", GDMABUF_EXPORT_HOST, sizeof(struct gdmabuf_export), 0 },
+	{ "query", GDMABUF_QUERY, sizeof(struct gdmabuf_query), 0 },
+	{ "drop", GDMABUF_DROP, sizeof(struct gdmabuf_pin_id), 0 },
+	{ "budget", GDMABUF_BUDGET, sizeof(struct gdmabuf_budget), 0 },
+	{ "stats", GDMABUF_STATS, sizeof(struct gdmabuf_stats),
+	  offsetof(struct gdmabuf_stats, out_host_watches) },
+	{ "diag", GDMABUF_DIAG, sizeof(struct gdmabuf_diag), 0 },
+	{ "watch_host", GDMABUF_WATCH_HOST, sizeof(struct gdmabuf_watch_host), 0 },
 };
 
 /* The argument of a call: a structure, or a structure of a later version. */
 static union {
 	uint32_t words[1024];
 	struct gdmabuf_caps caps;
+	struct gdmabuf_stats stats;
 } arg;
 
 static int uapi_call(int ctx, unsigned long request, uint32_t size)
@@ -45,19 +49,19 @@ TEST(uapi_numbers, "An ioctl number that gdmabuf does not define fails with ENOT
 	int ctx = gdm_open();
 
 	EXPECT_EQ(gdm_call(ctx, _IO('G', GDMABUF_CMD_BASE - 1), &arg), -ENOTTY);
-	EXPECT_EQ(gdm_call(ctx, _IO('G', GDMABUF_CMD_DIAG + 1), &arg), -ENOTTY);
+	EXPECT_EQ(gdm_call(ctx, _IO('G', GDMABUF_CMD_WATCH_HOST + 1), &arg), -ENOTTY);
 	EXPECT_EQ(gdm_call(ctx, _IO('H', GDMABUF_CMD_CAPS), &arg), -ENOTTY);
 	EXPECT_EQ(gdm_call(ctx, _IOW('G', GDMABUF_CMD_CAPS, struct gdmabuf_caps), &arg), -ENOTTY);
 	close(ctx);
 }
 
 TEST_EACH(uapi_too_small, struct uapi_ioctl, ioctls,
-	  "A size smaller than the structure fails with EINVAL.")
+	  "A size smaller than the structure's first version fails with EINVAL.")
 {
 	int ctx = gdm_open();
 
 	memset(&arg, 0, sizeof(arg));
-	EXPECT_EQ(uapi_call(ctx, row->request, row->size - 1), -EINVAL);
+	EXPECT_EQ(uapi_call(ctx, row->request, (row->first ? row->first : row->size) - 1), -EINVAL);
 	EXPECT_EQ(uapi_call(ctx, row->request, 0), -EINVAL);
 	close(ctx);
 }
@@ -83,6 +87,19 @@ TEST(uapi_extended,
 	EXPECT(arg.caps.out_caps & GDMABUF_CAP_HOST);
 	EXPECT_EQ(arg.caps.out_host_page_size, PAGE);
 	EXPECT_EQ(arg.words[sizeof(arg.caps) / 4], 0);
+	close(ctx);
+}
+
+TEST(uapi_first_version, "The answer to a program with an older structure ends with the structure.")
+{
+	int ctx = gdm_open();
+
+	memset(&arg, 0xff, sizeof(arg));
+	arg.stats.flags = 0;
+	EXPECT_EQ(uapi_call(ctx, GDMABUF_STATS, offsetof(struct gdmabuf_stats, out_host_watches)),
+		  0);
+	EXPECT_EQ(arg.stats.out_revoked, 0);
+	EXPECT_EQ(arg.stats.out_host_watches, -1);
 	close(ctx);
 }
 

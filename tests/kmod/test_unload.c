@@ -173,12 +173,13 @@ struct unload_pipes {
 };
 
 /*
- * Starts a process with an MMU notifier.  The process closes the context on CPU 1 when the pipe
+ * Starts a process with an MMU notifier and a watch.  The process closes the context on CPU 1 when the pipe
  * @end closes.
  */
 static pid_t unload_start_process(const struct unload_pipes *pipes, bool exits)
 {
 	pid_t pid = fork();
+	struct gdm_export watch;
 	unsigned char *p;
 	char byte = 0;
 	int ctx;
@@ -188,7 +189,8 @@ static pid_t unload_start_process(const struct unload_pipes *pipes, bool exits)
 	unload_run_on(1);
 	p = pages_new(PAGE, 1);
 	ctx = gdm_open();
-	if (gdm_export_host(ctx, p, PAGE, 0, NULL) || write(pipes->ready[1], &byte, 1) != 1)
+	if (gdm_export_host(ctx, p, PAGE, 0, NULL) || gdm_watch_host(ctx, p, PAGE, &watch) ||
+	    write(pipes->ready[1], &byte, 1) != 1)
 		_exit(1);
 	close(pipes->end[1]);
 	(void)!read(pipes->end[0], &byte, 1);

@@ -10,6 +10,7 @@
 void fuzz_ioctl_any(void);
 void fuzz_export_gpu(void);
 void fuzz_export_host(void);
+void fuzz_watch_host(void);
 void fuzz_drop(void);
 void fuzz_use_context(void);
 

@@ -67,6 +67,26 @@ void fuzz_export_host(void)
 	fuzz_export(0);
 }
 
+void fuzz_watch_host(void)
+{
+	union {
+		struct gdmabuf_watch_host w;
+		uint64_t words[16];
+	} c = { .w.size = fuzz_any_size(sizeof(struct gdmabuf_watch_host)) };
+	size_t length;
+
+	c.w.flags = fuzz_any(30) ? 0 : (uint32_t)fuzz_any_edge();
+	c.w.address = (uintptr_t)fuzz_any_range(&length);
+	c.w.length = length;
+	if (!fuzz_any(6)) {
+		c.w.address = fuzz_any_edge();
+		c.w.length = fuzz_any(2) ? fuzz_any_edge() : (uint64_t)FUZZ_PAGE * fuzz_any(4);
+	}
+	if (!ioctl(ANY_OF(shared.contexts), GDMABUF_WATCH_HOST, fuzz_any_argument(&c.w)))
+		atomic_store(PLACE_IN(shared.pins),
+			     (uint64_t)c.w.out_slot << 32 | c.w.out_generation);
+}
+
 void fuzz_drop(void)
 {
 	uint64_t id = fuzz_any(10) ? ANY_OF(shared.pins) : fuzz_any_edge();

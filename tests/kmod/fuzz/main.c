@@ -46,12 +46,13 @@ static long long fuzz_read_counter(const char *name)
 /* Whether the modules hold nothing.  With @say, prints whatever is left. */
 static int fuzz_is_clean(int say)
 {
-	static const char *const names[] = { "host-pins", "host-bytes", "gpu-pins", "gpu-bytes" };
+	static const char *const names[] = { "host-pins", "host-bytes", "gpu-pins", "gpu-bytes",
+					     "host-watches" };
 	struct mock_config works = { 0 };
 	struct mock_stats stats = { 0 };
 	int gpu = open("/dev/gdmabuf_mock", O_RDWR | O_CLOEXEC), clean = 1;
 
-	for (int i = 0; i < 4; i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		long long value = fuzz_read_counter(names[i]);
 
 		clean &= !value;

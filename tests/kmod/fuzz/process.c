@@ -29,11 +29,12 @@ static const struct {
 	void (*run)(void);
 	uint32_t weight;
 } calls[] = {
-	{ fuzz_ioctl_any, 2 }, { fuzz_export_gpu, 4 },	{ fuzz_export_host, 4 },
-	{ fuzz_drop, 2 },      { fuzz_use_context, 2 }, { fuzz_open_close, 2 },
-	{ fuzz_view_map, 3 },  { fuzz_view_use, 2 },	{ fuzz_view_unmap, 1 },
-	{ fuzz_remap, 3 },     { fuzz_use_gpu, 3 },	{ fuzz_use_importer, 3 },
-	{ fuzz_use_fence, 1 }, { fuzz_pass_on, 1 },	{ fuzz_start_other, 1 },
+	{ fuzz_ioctl_any, 2 },	{ fuzz_export_gpu, 4 },	 { fuzz_export_host, 4 },
+	{ fuzz_drop, 2 },	{ fuzz_use_context, 2 }, { fuzz_open_close, 2 },
+	{ fuzz_view_map, 3 },	{ fuzz_view_use, 2 },	 { fuzz_view_unmap, 1 },
+	{ fuzz_remap, 3 },	{ fuzz_use_gpu, 3 },	 { fuzz_use_importer, 3 },
+	{ fuzz_use_fence, 1 },	{ fuzz_pass_on, 1 },	 { fuzz_start_other, 1 },
+	{ fuzz_watch_host, 3 },
 };
 
 static uint32_t fuzz_weight_of_all(void)

@@ -11,6 +11,8 @@
  * and makes a dma-buf on all of the pin or on a part.  The dma-buf may be given to any process, and
  * outlives the context.
  *
+ * A watch is a range of the owner's memory without a pin: GDMABUF_WATCH_HOST.
+ *
  * Every ioctl takes a struct whose first member is the size of the struct.  A struct larger than
  * the kernel's is accepted if the bytes beyond are zero.  A smaller struct is accepted if all
  * members of the first version are present.  Lengths and addresses are in bytes.  The layout is
@@ -30,7 +32,7 @@
  *               user counts, including watched pages, and memory whose last dma-buf was closed by
  *               a process other than the owner
  *   ENOSPC      no room is left in the GPU's BAR, or in the context's table of slots, although all
- *               idle pins were given up
+ *               idle pins were given up; or the context has too many watches
  *   ENOMEM      no memory; or RLIMIT_MEMLOCK is reached.  All host memory pinned by processes of
  *               the user counts.  A huge page (any large folio) counts whole if any part is
  *               pinned, and counts once for any number of pins.  CAP_IPC_LOCK lifts the limit
@@ -73,6 +75,7 @@ enum {
 	GDMABUF_CMD_BUDGET,
 	GDMABUF_CMD_STATS,
 	GDMABUF_CMD_DIAG,
+	GDMABUF_CMD_WATCH_HOST,
 };
 
 /**
@@ -80,11 +83,13 @@ enum {
  * @GDMABUF_CAP_HOST: GDMABUF_EXPORT_HOST works
  * @GDMABUF_CAP_GPU: GDMABUF_EXPORT_GPU has a provider
  * @GDMABUF_CAP_P2PDMA: the kernel knows the distance between PCI devices
+ * @GDMABUF_CAP_WATCH_HOST: GDMABUF_WATCH_HOST works
  */
 enum gdmabuf_cap {
 	GDMABUF_CAP_HOST		= 1 << 0,
 	GDMABUF_CAP_GPU			= 1 << 1,
 	GDMABUF_CAP_P2PDMA		= 1 << 2,
+	GDMABUF_CAP_WATCH_HOST		= 1 << 3,
 };
 
 /**
@@ -225,11 +230,13 @@ struct gdmabuf_query {
  * struct gdmabuf_pin_id - ioctl(GDMABUF_DROP)
  * @size: sizeof(struct gdmabuf_pin_id)
  * @flags: 0
- * @slot: as exported
- * @generation: as exported, or the slot's present word
+ * @slot: of an export or a watch
+ * @generation: of the export or the watch, or the slot's present word
  *
  * GDMABUF_DROP takes GDMABUF_KEEP back.  EBUSY: the pin is no longer kept, but still has dma-bufs,
  * and ends with the last dma-buf.
+ *
+ * GDMABUF_DROP of a watch ends the watch.
  */
 struct gdmabuf_pin_id {
 	__u32 size;
@@ -277,6 +284,7 @@ struct gdmabuf_budget {
  * @out_retries: pins that succeeded only after evictions
  * @out_stale: pins whose address came to mean other pages
  * @out_revoked: pins whose pages were taken away
+ * @out_host_watches: now; not in the first version of the struct
  */
 struct gdmabuf_stats {
 	__u32 size;
@@ -291,6 +299,7 @@ struct gdmabuf_stats {
 	__aligned_u64 out_retries;
 	__aligned_u64 out_stale;
 	__aligned_u64 out_revoked;
+	__aligned_u64 out_host_watches;
 };
 
 #define GDMABUF_STATS		_IO(GDMABUF_TYPE, GDMABUF_CMD_STATS)
@@ -334,10 +343,49 @@ struct gdmabuf_diag {
 
 #define GDMABUF_DIAG		_IO(GDMABUF_TYPE, GDMABUF_CMD_DIAG)
 
+/**
+ * struct gdmabuf_watch_host - ioctl(GDMABUF_WATCH_HOST)
+ * @size: sizeof(struct gdmabuf_watch_host)
+ * @flags: 0
+ * @address: of the range, in the calling process
+ * @length: bytes
+ * @out_slot: of the watch
+ * @out_generation: the slot's word in the status page, as long as the watch is current
+ *
+ * For a driver other than gdmabuf that pins memory of the process: does the address still mean the
+ * pages of the pin?  Begin the watch, then let the driver pin.  As long as the watch is current, a
+ * page at the address during the pin is at the address now.
+ *
+ * A watch is current until a page of the range is taken away from the address: by munmap(), mmap()
+ * or shmat() over the range, mremap(), brk(), madvise() (MADV_DONTNEED, MADV_FREE, MADV_REMOVE,
+ * MADV_GUARD_INSTALL and others), by a file that is truncated or punched, by a copy on write, by
+ * the kernel's own migration or reclaim, by execve() and exit; in any thread or process.  A stale
+ * watch never becomes current again.  mprotect() and fork() alone leave a watch current: if the
+ * process or a driver gets a copy of a page as a result, the copy makes the watch stale.
+ *
+ * A watch may become stale although the pages stay: if the kernel tried to move a pinned page in
+ * vain, if a huge page was split, or if the pin itself gave the process a private copy.
+ *
+ * A watch pins nothing, and counts against no limit of pinned memory.  The range may be memory of
+ * any kind, or have no memory.  Watches may overlap.  A watch ends with GDMABUF_DROP, or when the
+ * context is closed.  A context has at most out_slots / 2 watches, stale watches included.
+ */
+struct gdmabuf_watch_host {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 address;
+	__aligned_u64 length;
+	__u32 out_slot;
+	__u32 out_generation;
+};
+
+#define GDMABUF_WATCH_HOST	_IO(GDMABUF_TYPE, GDMABUF_CMD_WATCH_HOST)
+
 /*
  * The status page: mmap(NULL, bytes, PROT_READ, MAP_SHARED, context, 0).  An array of __u32, a word
  * per slot.  As long as the word equals the generation of an export, the exported address still
- * means the pinned pages.  A check is a load, with acquire order before all accesses that rely on
+ * means the pinned pages.  As long as the word equals the generation of a watch, the watch is
+ * current.  A check is a load, with acquire order before all accesses that rely on
  * the answer.  The answer is a hint: the word may change right after the load.  The pages of a
  * dma-buf itself are safe in any case.
  *

@@ -82,7 +82,7 @@ static const char *monitor_refusal(int error)
 	case ENOSYS:
 		return "there is no userfaultfd(2) (ENOSYS)";
 	case EINVAL:
-		return "userfaultfd(2) is older than Linux 5.18, or has no write protection";
+		return "userfaultfd(2) is older than Linux 5.19, or has no write protection";
 	default:
 		return "userfaultfd(2) or its thread does not start";
 	}
@@ -92,6 +92,15 @@ static const char *monitor_refusal(int error)
 static bool monitor_is_final(int error)
 {
 	return error != EMFILE && error != ENFILE && error != ENOMEM && error != EAGAIN;
+}
+
+/* What fails passes, or is found for the life of the process. */
+static int monitor_fail(int ret) REQUIRES(monitor_lock)
+{
+	if (!monitor_is_final(-ret))
+		return ret;
+	monitor_refuse(monitor_refusal(-ret));
+	return -EOPNOTSUPP;
 }
 
 /* NULL: nothing speaks against the system call. */
@@ -112,9 +121,9 @@ static int monitor_open(int *fd) REQUIRES(monitor_lock)
 	*fd = why ? -EOPNOTSUPP : uffd_open();
 	if (*fd >= 0)
 		return 0;
-	if (!why && !monitor_is_final(-*fd))
-		return *fd;
-	monitor_refuse(why ? why : monitor_refusal(-*fd));
+	if (!why)
+		return monitor_fail(*fd);
+	monitor_refuse(why);
 	return -EOPNOTSUPP;
 }
 
@@ -127,6 +136,21 @@ static void monitor_look(void) REQUIRES(monitor_lock)
 		monitor_refuse("the program has closed the descriptor");
 }
 
+/* The reader waits until the teller is there, too: no thread is left if one fails. */
+static int monitor_create_threads(const struct descriptor_own *own)
+{
+	int ret = reader_create(own);
+
+	if (ret)
+		return ret;
+	ret = teller_start();
+	if (ret)
+		reader_abandon();
+	else
+		reader_run();
+	return ret;
+}
+
 /* 0, or the errno of the first watch. */
 static int monitor_run(int fd) REQUIRES(monitor_lock)
 {
@@ -134,13 +158,10 @@ static int monitor_run(int fd) REQUIRES(monitor_lock)
 	int ret = descriptor_own(&own, fd);
 
 	if (!ret)
-		ret = -teller_start();
-	if (!ret)
-		ret = reader_start(fd);
+		ret = monitor_create_threads(&own);
 	if (ret) {
-		close(fd);
-		monitor_refuse(monitor_refusal(-ret));
-		return -EOPNOTSUPP;
+		descriptor_own_close(&own);
+		return monitor_fail(ret);
 	}
 	monitor_uffd = own;
 	monitor_state = MONITOR_RUNS;
@@ -259,13 +280,17 @@ static int monitor_take_end(const struct maps_mapping *m, void *arg)
 	return 0;
 }
 
-/* The end of the mapping that has the page before @end; @end without such a mapping. */
+/*
+ * The end of the mapping that has the page before @end; @end without such a mapping.  msync() asks
+ * whether the page is mapped, and does nothing to anonymous memory; services may call msync(), and
+ * not mincore().
+ */
 static uintptr_t monitor_end_of_mapping(uintptr_t end)
 {
-	char *page = (char *)end - sysconf(_SC_PAGESIZE);
-	unsigned char is_in_core;
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	char *page = (char *)end - size;
 
-	if (!mincore(page, 1, &is_in_core))
+	if (!msync(page, size, MS_ASYNC))
 		maps_for_each(page, 1, monitor_take_end, &end);
 	return end;
 }

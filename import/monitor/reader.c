@@ -8,25 +8,33 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "import/monitor/futex.h"
 #include "import/monitor/teller.h"
+#include "import/monitor/threads.h"
 #include "import/monitor/uffd.h"
 #include "import/monitor/watches.h"
-#include "util/log.h"
-#include "util/thread.h"
 
 #define READER_BATCH 16
-#define READER_STACK ((size_t)256 << 10) /* mlockall() takes all of a stack */
 #define READER_START_S 10
 
-enum { READER_STARTING = 1, READER_RUNS = 0 }; /* or a negative errno */
+/*
+ * Each change is one comparison, so that either the reader is READY or the starter has given up.  A
+ * negative errno: the reader has no descriptor, and ends.
+ */
+enum { READER_STARTS = 1, READER_READY, READER_RUNS, READER_ABANDONED };
 
 static _Atomic int reader_state;
 static _Atomic uint32_t reader_turns;
+static pthread_t reader_thread; /* until reader_run() */
+
+/* A duplicate of the starter's descriptor; the reader's table has the file at the same number. */
+static struct descriptor_own reader_given;
 
 uint32_t reader_turn(void)
 {
@@ -66,94 +74,145 @@ static void reader_wait(int fd)
 }
 
 /*
- * The duplicate of @fd in a table of descriptors that is the thread's own, or a negative errno.
- * The thread leaves the program's table and holds no file of the program open.
+ * Leaves the program's table of descriptors for a table with one file.  From Linux 6.12 on the
+ * kernel copies only descriptors from the number on; before, the kernel copies all.
  */
-static int reader_take(int fd)
+static int reader_leave_table(void)
 {
-	int process, own;
+	unsigned int number = (unsigned int)reader_given.fd;
 
-	if (syscall(SYS_close_range, 0, UINT_MAX, CLOSE_RANGE_UNSHARE))
+	if (syscall(SYS_close_range, 0, number - 1, CLOSE_RANGE_UNSHARE) ||
+	    syscall(SYS_close_range, number + 1, UINT_MAX, 0))
 		return -errno;
-	process = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	if (process < 0)
-		return -errno;
-	own = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
-	if (own < 0)
-		own = -errno;
-	close(process);
-	return own;
+	return 0;
+}
+
+/* The program may have closed the number meanwhile, and opened a file of its own. */
+static int reader_take(void)
+{
+	int ret = reader_leave_table();
+
+	if (!ret && !descriptor_is_own(&reader_given))
+		ret = -EBADF;
+	return ret;
+}
+
+/* False: the state was another. */
+static bool reader_change(int before, int after)
+{
+	bool is_changed = atomic_compare_exchange_strong(&reader_state, &before, after);
+
+	if (is_changed)
+		futex_wake(&reader_state);
+	return is_changed;
+}
+
+/* The state, which is not @state any more, or still is after the time. */
+static int reader_wait_while(int state, int seconds)
+{
+	const struct timespec second = { 1, 0 };
+
+	for (int i = 0; i < seconds && atomic_load(&reader_state) == state; i++)
+		futex_wait(&reader_state, (uint32_t)state, &second);
+	return atomic_load(&reader_state);
+}
+
+/* Whether the reader is to read. */
+static bool reader_begin(void)
+{
+	int ret;
+
+	pthread_setname_np(pthread_self(), "climport-watch");
+	threads_unbind();
+	ret = reader_take();
+	return reader_change(READER_STARTS, ret ? ret : READER_READY) && !ret &&
+	       reader_wait_while(READER_READY, INT_MAX) == READER_RUNS;
 }
 
 static void *reader_main(void *arg)
 {
-	int fd = reader_take((int)(intptr_t)arg);
-
-	pthread_setname_np(pthread_self(), "climport-watch");
-	atomic_store(&reader_state, fd < 0 ? fd : READER_RUNS);
-	futex_wake(&reader_state);
-	if (fd < 0)
+	(void)arg;
+	if (!reader_begin())
 		return NULL;
 	for (;;) {
-		reader_wait(fd);
-		while (reader_read(fd))
+		reader_wait(reader_given.fd);
+		while (reader_read(reader_given.fd))
 			;
 	}
 }
 
-/* The caller may run in real time, and the program's other threads wait for the reader. */
-static int reader_create_small(pthread_t *thread, void *arg)
+/* The size of the process's table of descriptors; 0: unknown. */
+static int reader_table_size(void)
 {
-	const struct sched_param none = { 0 };
-	pthread_attr_t attr;
+	FILE *file = fopen("/proc/self/status", "re");
+	char line[256];
+	int size = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "FDSize: %d", &size) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return size;
+}
+
+/* A number above all descriptors: the reader's table has a copy of no other file. */
+static int reader_duplicate(int fd)
+{
+	int size = reader_table_size(),
+	    number = fcntl(fd, F_DUPFD_CLOEXEC, size > fd ? size - 1 : fd);
+
+	if (number < 0)
+		number = fcntl(fd, F_DUPFD_CLOEXEC, fd);
+	return number < 0 ? -errno : number;
+}
+
+/* A reader that is late ends by itself. */
+static int reader_wait_for_start(void)
+{
+	int state = reader_wait_while(READER_STARTS, READER_START_S);
+
+	if (state == READER_STARTS && reader_change(READER_STARTS, READER_ABANDONED)) {
+		pthread_detach(reader_thread);
+		return -ETIMEDOUT;
+	}
+	state = atomic_load(&reader_state);
+	if (state < 0)
+		pthread_join(reader_thread, NULL);
+	return state < 0 ? state : 0;
+}
+
+static int reader_create_thread(void)
+{
 	int ret;
 
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, READER_STACK);
-	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
-	pthread_attr_setschedparam(&attr, &none);
-	ret = pthread_create(thread, &attr, reader_main, arg);
-	pthread_attr_destroy(&attr);
+	atomic_store(&reader_state, READER_STARTS);
+	atomic_store(&reader_turns, 0);
+	ret = threads_create(&reader_thread, reader_main, NULL);
+	return ret ? ret : reader_wait_for_start();
+}
+
+int reader_create(const struct descriptor_own *uffd)
+{
+	int ret;
+
+	reader_given = *uffd;
+	reader_given.fd = reader_duplicate(uffd->fd);
+	if (reader_given.fd < 0)
+		return reader_given.fd;
+	ret = reader_create_thread();
+	descriptor_own_close(&reader_given);
 	return ret;
 }
 
-/* With much thread-local data, or where the policy is not to be chosen, as threads are. */
-static int reader_create(void *arg)
+void reader_run(void)
 {
-	sigset_t all, before;
-	pthread_t thread;
-	int ret;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = reader_create_small(&thread, arg);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (ret)
-		return thread_start(reader_main, arg);
-	pthread_detach(thread);
-	return 0;
+	pthread_detach(reader_thread);
+	reader_change(READER_READY, READER_RUNS);
 }
 
-/* The reader has its descriptor before the first memory is registered. */
-static int reader_wait_for_start(void)
+void reader_abandon(void)
 {
-	const struct timespec second = { 1, 0 };
-	int state = atomic_load(&reader_state);
-
-	for (int i = 0; i < READER_START_S && state == READER_STARTING; i++) {
-		futex_wait(&reader_state, READER_STARTING, &second);
-		state = atomic_load(&reader_state);
-	}
-	return state == READER_STARTING ? -ETIMEDOUT : state;
-}
-
-int reader_start(int fd)
-{
-	int ret;
-
-	atomic_store(&reader_state, READER_STARTING);
-	atomic_store(&reader_turns, 0);
-	ret = reader_create((void *)(intptr_t)fd);
-	return ret ? -ret : reader_wait_for_start();
+	reader_change(READER_READY, READER_ABANDONED);
+	pthread_join(reader_thread, NULL);
 }

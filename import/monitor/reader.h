@@ -8,12 +8,22 @@
 
 #include <stdint.h>
 
+#include "util/descriptor.h"
+
 /*
- * Starts the reader of the userfaultfd @fd.  The reader has a table of descriptors of its own,
- * with a duplicate of @fd alone, which the program cannot close: a program that closes all
- * descriptors leaves no thread waiting for ever.  0 or a negative errno.  Once a process.
+ * Creates the reader of a userfaultfd.  The reader has a table of descriptors of its own, with a
+ * duplicate of the descriptor alone, which the program cannot close: a program that closes all
+ * descriptors leaves no thread waiting for ever.  0: the reader waits for reader_run() or
+ * reader_abandon().  -EMFILE, -ENFILE and -ENOMEM pass; -EBADF: the program has closed the
+ * descriptor; or another errno.  No thread is left if the call fails.
  */
-int reader_start(int fd);
+int reader_create(const struct descriptor_own *uffd);
+
+/* The reader reads, as long as the process lives. */
+void reader_run(void);
+
+/* Ends the reader, before reader_run(). */
+void reader_abandon(void);
 
 /* Odd while the reader is between read(2) and marking; another value after each reading. */
 uint32_t reader_turn(void);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "import/monitor/futex.h"
+#include "import/monitor/threads.h"
 #include "import/monitor/watches.h"
 #include "util/lock.h"
 #include "util/thread.h"
@@ -105,12 +106,17 @@ static int teller_register(void)
 	if (atomic_exchange(&teller_is_registered, true) || !atexit(teller_stop))
 		return 0;
 	atomic_store(&teller_is_registered, false);
-	return ENOMEM;
+	return -ENOMEM;
 }
 
 int teller_start(void)
 {
+	pthread_t thread;
 	int ret = teller_register();
 
-	return ret ? ret : thread_start(teller_main, NULL);
+	if (!ret)
+		ret = threads_create(&thread, teller_main, NULL);
+	if (!ret)
+		pthread_detach(thread);
+	return ret;
 }

@@ -9,7 +9,7 @@
 #include "import/monitor/monitor.h"
 
 /*
- * 0 or a positive errno.  Nobody is told any more once the process exits: drivers end in exit
+ * 0, -ENOMEM or another errno.  Nobody is told any more once the process exits: drivers end in exit
  * handlers that are older than the first watch.
  */
 int teller_start(void);

@@ -12,14 +12,17 @@
 
 #define UFFD_BATCH 16
 
-/*
- * The last two cause nothing.  The first of these asks for write protection.  The second is of
- * Linux 5.18; from 5.15 on the kernel counts changes, where it had a flag that the end of one change
- * cleared for all.
- */
+/* The last asks for write protection, and causes nothing. */
 #define UFFD_FEATURES                                                                      \
 	(UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP | \
-	 UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EXACT_ADDRESS)
+	 UFFD_FEATURE_PAGEFAULT_FLAG_WP)
+
+/*
+ * Of Linux 5.19, and not asked for.  From 5.19 on a write never replaces a pinned anonymous page;
+ * from 5.15 on the kernel counts changes, where it had a flag that the end of one change cleared for
+ * all.
+ */
+#define UFFD_FEATURE_OF_5_19 UFFD_FEATURE_WP_HUGETLBFS_SHMEM
 
 /* The target of a descriptor's link. */
 static bool uffd_is_link(int directory, const char *name)
@@ -61,14 +64,25 @@ static int uffd_create(void)
 	return own;
 }
 
-int uffd_open(void)
+/* 0 or a negative errno.  The kernel answers with all of its features. */
+static int uffd_agree(int fd)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURES };
+
+	if (ioctl(fd, UFFDIO_API, &api))
+		return -errno;
+	return api.features & UFFD_FEATURE_OF_5_19 ? 0 : -EINVAL;
+}
+
+int uffd_open(void)
+{
 	int fd = uffd_create(), ret;
 
-	if (fd < 0 || !ioctl(fd, UFFDIO_API, &api))
+	if (fd < 0)
 		return fd;
-	ret = -errno;
+	ret = uffd_agree(fd);
+	if (!ret)
+		return fd;
 	close(fd);
 	return ret;
 }

@@ -24,8 +24,8 @@ bool uffd_is_open(void);
 
 /*
  * A descriptor, never a standard one, which does not block; or a negative errno: -ENOSYS and
- * -EPERM where there is no userfaultfd(2), -EINVAL where the kernel is older than 5.18, whose count
- * of changes is not exact.
+ * -EPERM where there is no userfaultfd(2), -EINVAL where the kernel is older than 5.19, which may
+ * replace a pinned page when the page is written.
  */
 int uffd_open(void);
 

@@ -3,6 +3,7 @@
 #ifndef TESTS_IMPORT_MONITOR_FIXTURE_H
 #define TESTS_IMPORT_MONITOR_FIXTURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -28,5 +29,11 @@ size_t monitor_fixture_registered(const char *p, size_t size);
 
 /* Descriptors of the thread's table whose files have @text in their names. */
 int monitor_fixture_count(pid_t thread, const char *text);
+
+/* The thread with the name; 0: no such thread. */
+pid_t monitor_fixture_thread(const char *name);
+
+/* For process_settles(): no thread of the monitor runs. */
+bool monitor_fixture_has_ended(void *unused);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory monitor and what a program does to its process. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -31,30 +30,6 @@ static void process_in_child(void (*body)(void))
 {
 	monitor_fixture_needed();
 	test_in_child(body);
-}
-
-/* The thread with the name; 0: no such thread. */
-static pid_t process_find_thread(const char *name)
-{
-	DIR *directory = opendir("/proc/self/task");
-	struct dirent *entry;
-	pid_t found = 0;
-
-	EXPECT(directory);
-	while (!found && (entry = readdir(directory))) {
-		char path[64], line[64] = "";
-		FILE *file;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", entry->d_name);
-		file = fopen(path, "re");
-		if (!file)
-			continue;
-		if (fgets(line, sizeof(line), file) && !strncmp(line, name, strlen(name)))
-			found = atoi(entry->d_name);
-		fclose(file);
-	}
-	closedir(directory);
-	return found;
 }
 
 /* A line of the thread's status. */
@@ -97,7 +72,7 @@ static void child_has_its_own(void)
 		munmap(p, PAGE);
 		if (watch_is_current(&watch))
 			_exit(2);
-		_exit(process_find_thread("climport-watch") ? 0 : 4);
+		_exit(monitor_fixture_thread("climport-watch") ? 0 : 4);
 	}
 	EXPECT_EQ(waitpid(child, &status, 0), child);
 	EXPECT_EQ(status, 0);
@@ -262,7 +237,7 @@ static void reader_look(void)
 	EXPECT(!pipe(files));
 	p = monitor_fixture_map(SIZE);
 	monitor_fixture_watch(p, SIZE);
-	reader = process_find_thread("climport-watch");
+	reader = monitor_fixture_thread("climport-watch");
 	EXPECT(reader > 0);
 	EXPECT_EQ(monitor_fixture_count(reader, ""), 1);
 	close(files[1]);
@@ -299,7 +274,7 @@ static void begun_in_real_time(void)
 	pthread_join(thread, &done);
 	if (!done)
 		test_skip("no threads in real time");
-	EXPECT_EQ(sched_getscheduler(process_find_thread("climport-watch")), SCHED_OTHER);
+	EXPECT_EQ(sched_getscheduler(monitor_fixture_thread("climport-watch")), SCHED_OTHER);
 }
 
 TEST(real_time, "The reader of events does not run in real time for a thread that does.")

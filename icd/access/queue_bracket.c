@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "icd/access/idle.h"
+#include "icd/idle.h"
 #include "icd/layer.h"
 
 static void queue_bracket_in_child(struct lock *lock);

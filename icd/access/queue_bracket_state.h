@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "icd/access/idle.h"
+#include "icd/idle.h"
 #include "icd/access/queue_bracket.h"
 #include "icd/objects/handle_table.h"
 

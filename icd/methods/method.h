@@ -36,6 +36,11 @@ struct image_request {
 enum method_quirk {
 	/* On out-of-order queues the driver's markers wait for their wait list. */
 	METHOD_MARKERS_WAIT = 1 << 0,
+	/*
+	 * A destructor callback that calls the driver, and so ends the last use of a context on the
+	 * driver's thread, makes the driver crash at exit or hang.
+	 */
+	METHOD_NO_CALLS_IN_CALLBACKS = 1 << 1,
 };
 
 struct method_ops {

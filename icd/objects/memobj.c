@@ -90,6 +90,11 @@ bool memobj_markers_wait(const struct memobj *import)
 	return import->method->quirks & METHOD_MARKERS_WAIT;
 }
 
+bool memobj_no_calls_in_callbacks(const struct memobj *import)
+{
+	return import->method->quirks & METHOD_NO_CALLS_IN_CALLBACKS;
+}
+
 const struct memobj *memobj_import(const struct memobj *obj)
 {
 	while (obj->parent)

@@ -54,6 +54,9 @@ const struct memobj *memobj_import(const struct memobj *obj);
 /* Whether markers of the driver wait for their wait list on out-of-order queues, too. */
 bool memobj_markers_wait(const struct memobj *import);
 
+/* Whether callbacks of the driver's may not call the driver. */
+bool memobj_no_calls_in_callbacks(const struct memobj *import);
+
 /**
  * memobj_add - record an object that the application is about to get
  * @like: its fields; @like->parent is held by the caller

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "icd/error.h"
+#include "icd/idle.h"
 #include "icd/layer.h"
+#include "util/lock.h"
 #include "util/log.h"
 
 void CL_CALLBACK memobj_destroyed(cl_mem mem, void *region)
@@ -31,7 +33,21 @@ cl_int memobj_watch(cl_mem mem, struct import_region *region,
 struct memobj_part {
 	struct import_region *region;
 	cl_mem parent; /* a reference of the driver */
+	bool is_late;  /* given up by memobj_part_tick() */
+	struct memobj_part *next;
 };
+
+static void memobj_part_forget(struct lock *lock) TSA(no_thread_safety_analysis);
+
+LOCK_DEFINE_IN_CHILD(memobj_part_lock, LOCK_LAST, memobj_part_forget); /* the list */
+static struct memobj_part *memobj_parts_late GUARDED_BY(memobj_part_lock);
+
+/* The parts are the parent process's. */
+static void memobj_part_forget(struct lock *lock)
+{
+	(void)lock;
+	memobj_parts_late = NULL;
+}
 
 static void memobj_part_destroy(struct memobj_part *part)
 {
@@ -40,10 +56,49 @@ static void memobj_part_destroy(struct memobj_part *part)
 	free(part);
 }
 
-static void CL_CALLBACK memobj_part_destroyed(cl_mem mem, void *part)
+static struct memobj_part *memobj_part_take(void)
 {
+	struct memobj_part *parts;
+
+	lock_acquire(&memobj_part_lock);
+	parts = memobj_parts_late;
+	memobj_parts_late = NULL;
+	lock_release(&memobj_part_lock);
+	return parts;
+}
+
+static bool memobj_part_tick(void)
+{
+	struct memobj_part *part = memobj_part_take(), *next_part;
+
+	for (; part; part = next_part) {
+		next_part = part->next;
+		memobj_part_destroy(part);
+	}
+	return false;
+}
+
+/* False: there is no thread that could do it. */
+static bool memobj_part_destroy_late(struct memobj_part *part)
+{
+	static struct idle_watcher watcher = { .tick = memobj_part_tick };
+
+	lock_acquire(&memobj_part_lock);
+	part->next = memobj_parts_late;
+	memobj_parts_late = part;
+	lock_release(&memobj_part_lock);
+	return idle_watch(&watcher);
+}
+
+static void CL_CALLBACK memobj_part_destroyed(cl_mem mem, void *arg)
+{
+	struct memobj_part *part = arg;
+
 	(void)mem;
-	memobj_part_destroy(part);
+	if (!part->is_late)
+		memobj_part_destroy(part);
+	else if (!memobj_part_destroy_late(part))
+		memobj_part_tick();
 }
 
 static struct memobj_part *memobj_part_create(const struct memobj *parent, cl_int *err)
@@ -62,7 +117,11 @@ static struct memobj_part *memobj_part_create(const struct memobj *parent, cl_in
 		return NULL;
 	}
 	import_hold(parent->region);
-	*part = (struct memobj_part){ parent->region, parent->handle };
+	*part = (struct memobj_part){
+		.region = parent->region,
+		.parent = parent->handle,
+		.is_late = memobj_no_calls_in_callbacks(memobj_import(parent)),
+	};
 	return part;
 }
 

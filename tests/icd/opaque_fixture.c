@@ -15,6 +15,7 @@ struct fake_vulkan *opaque_reset(void)
 	fixture_create_cache();
 	fake_cuda_reset(1);
 	stub_set(STUB_OPAQUE, 1);
+	stub_set(STUB_NO_CALLS_IN_CALLBACKS, 1);
 	stub_uuid(0, uuid);
 	vk->fail_call = 0;
 	memcpy(vk->gpu[0].uuid, uuid, sizeof(uuid));

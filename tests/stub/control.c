@@ -5,6 +5,7 @@
 #include "fake/fork.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #define MAX_ARGS 14
@@ -52,6 +53,7 @@ static const struct {
 	[STUB_GPU] = { "STUB_GPU", 0 },
 	[STUB_HANG] = { "STUB_HANG", 0 },
 	[STUB_HANG_FLUSH] = { "STUB_HANG_FLUSH", 0 },
+	[STUB_NO_CALLS_IN_CALLBACKS] = { "STUB_NO_CALLS_IN_CALLBACKS", 0 },
 	[STUB_OWN_REFERENCES] = { "STUB_OWN_REFERENCES", 0 },
 	[STUB_FINISH_EARLY] = { "STUB_FINISH_EARLY", 0 },
 	[STUB_COPYING_READ_ONLY] = { "STUB_COPYING_READ_ONLY", 0 },
@@ -162,8 +164,28 @@ static cl_int control_take_fault(enum function f)
 	return atomic_load(&fault_code);
 }
 
+static _Thread_local bool control_is_in_callback;
+
+void call_back_mem(void(CL_CALLBACK *notify)(cl_mem, void *), cl_mem mem, void *data)
+{
+	bool was_in_callback = control_is_in_callback;
+
+	control_is_in_callback = true;
+	notify(mem, data);
+	control_is_in_callback = was_in_callback;
+}
+
+static void control_check_callback(void)
+{
+	if (!control_is_in_callback || !stub_get(STUB_NO_CALLS_IN_CALLBACKS))
+		return;
+	fprintf(stderr, "a destructor callback calls the driver\n");
+	abort();
+}
+
 cl_int call_begin(enum function f, const uintptr_t *args, size_t count)
 {
+	control_check_callback();
 	if (stub_get(STUB_FORKS))
 		fake_fork();
 	atomic_fetch_add(&calls[f], 1);

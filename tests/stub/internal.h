@@ -67,6 +67,7 @@ void object_destroy(void *object);
 	call_begin(F_##name, (const uintptr_t[]){ __VA_ARGS__ }, \
 		   sizeof((const uintptr_t[]){ __VA_ARGS__ }) / sizeof(uintptr_t))
 cl_int call_begin(enum function f, const uintptr_t *args, size_t count);
+void call_back_mem(void(CL_CALLBACK *notify)(cl_mem, void *), cl_mem mem, void *data);
 void sleep_ms(long ms);
 
 /* Writes the answer of a two-call query. */

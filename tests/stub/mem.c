@@ -257,7 +257,7 @@ static void mem_destroy(struct mem *mem)
 	while ((c = mem->callbacks)) {
 		mem->callbacks = c->next;
 		if (!silent)
-			c->call.mem((cl_mem)mem, c->data);
+			call_back_mem(c->call.mem, (cl_mem)mem, c->data);
 		free(c);
 	}
 	if (mem->own_data)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/access/idle.h"
+#include "icd/idle.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -133,7 +133,7 @@ static bool idle_start(void) REQUIRES(idle_lock)
 	registered = true;
 	error = thread_start(idle_run, NULL);
 	if (error && !logged)
-		log_errno(error, "cannot start a thread for queues that idle");
+		log_errno(error, "cannot start the thread that calls drivers later");
 	logged |= error != 0;
 	if (error)
 		return false;

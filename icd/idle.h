@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The idle thread calls the ticks of watchers, each millisecond or less often, while a watcher
- * watches.
+ * watches: to close rows of kernels, to look after commands that are overdue, and to do what a
+ * callback of the driver's may not.
  *
  * A tick calls drivers, which may block in an enqueue until earlier commands are done.  Such
  * commands may wait for import/'s worker, so the worker cannot be the idle thread.
  */
-#ifndef ICD_ACCESS_IDLE_H
-#define ICD_ACCESS_IDLE_H
+#ifndef ICD_IDLE_H
+#define ICD_IDLE_H
 
 #include <stdbool.h>
 
@@ -31,4 +32,4 @@ struct idle_watcher {
  */
 bool idle_watch(struct idle_watcher *watcher);
 
-#endif /* ICD_ACCESS_IDLE_H */
+#endif /* ICD_IDLE_H */

@@ -223,21 +223,59 @@ static void monitor_lose(void)
 	teller_wake();
 }
 
-/* 0: every change that came before this call has been marked. */
-static int monitor_settle(void)
+/* As settle_changes(). */
+static int monitor_settle(struct watches_pages pages)
 {
-	int ret = descriptor_is_own(&monitor_uffd) ? settle_changes(monitor_uffd.fd) : -EBADF;
+	int ret = -EBADF;
 
+	if (descriptor_is_own(&monitor_uffd))
+		ret = settle_changes(monitor_uffd.fd, pages.start, pages.end);
 	if (ret == -EBADF)
 		monitor_lose();
 	return ret;
 }
 
+/* @arg: the pages that the program asks for. */
+static int monitor_look_at(const struct maps_mapping *m, void *arg)
+{
+	const struct watches_pages *pages = arg;
+	uintptr_t start = m->start > pages->start ? m->start : pages->start,
+		  end = m->end < pages->end ? m->end : pages->end;
+
+	int ret = uffd_look(monitor_uffd.fd, start, end);
+
+	return ret > 0 ? -EBUSY : ret;
+}
+
+/*
+ * Whether each mapping of the pages is registered.  No event told of the change if not: the kernel
+ * sends no event for shmat(), and drops the event of a thread that is killed.
+ */
+static bool monitor_is_registered(const struct watch *watch, struct watches_pages pages)
+{
+	int ret = maps_for_each((const void *)pages.start, pages.end - pages.start, monitor_look_at,
+				&pages);
+
+	if (ret == -ENOENT || ret == -EFAULT) {
+		watches_lose(watch);
+		teller_wake();
+	}
+	return !ret;
+}
+
 /* See settle.c for the order of these questions. */
 bool watch_is_current(const struct watch *watch)
 {
-	return watch->process == fork_generation() && watches_is_live(watch) && !monitor_settle() &&
-	       watches_is_live(watch);
+	struct watches_pages pages;
+	int ret;
+
+	if (watch->process != fork_generation() || !watches_is_live(watch))
+		return false;
+	pages = watches_pages_of(watch);
+	ret = monitor_settle(pages);
+	if (!watches_is_live(watch))
+		return false;
+	return ret == -ENOENT ? monitor_is_registered(watch, pages) : !ret;
 }
 
 /* @arg: the mappings so far. */
@@ -344,8 +382,7 @@ static int monitor_confirm(const struct watch *watch, struct watches_pages pages
 
 	if (ret)
 		return ret;
-	if (monitor_settle() || watches_removed_lately(pages.start, pages.end) ||
-	    !watches_is_live(watch))
+	if (!watch_is_current(watch) || watches_removed_lately(pages.start, pages.end))
 		return -EAGAIN;
 	return 0;
 }

@@ -17,6 +17,9 @@
  * B1 is needed as munmap() changes the mappings before the event: another thread can map the same
  * address while the event is still to come.  madvise() is the other way round: the pages go after
  * R2.  A watch that begins in between is refused (watches_removed_lately()).
+ *
+ * The kernel drops the event of a thread that is killed, after which other processes may still have
+ * the memory.  B1 also looks whether the range is still registered: a new mapping never is.
  */
 #include "import/monitor/settle.h"
 
@@ -24,6 +27,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -48,13 +52,13 @@ static void settle_nap(int turn)
 		syscall(SYS_nanosleep, &nap, NULL);
 }
 
-/* B1: 0, -EBADF without the descriptor, or -EBUSY.  A thread with a change may be slow to run. */
-static int settle_count(int fd)
+/* B1: as uffd_look(), or -EBUSY.  A thread with a change may be slow to run. */
+static int settle_count(int fd, uintptr_t start, uintptr_t end)
 {
 	int ret = 1;
 
 	for (int i = 0; i < SETTLE_YIELDS + SETTLE_NAPS && ret > 0; i++) {
-		ret = uffd_is_changing(fd);
+		ret = uffd_look(fd, start, end);
 		if (ret > 0 && atomic_load(&settle_is_stuck))
 			return -EBUSY;
 		if (ret > 0)
@@ -77,9 +81,12 @@ static int settle_reader(void)
 	return 0;
 }
 
-int settle_changes(int fd)
+int settle_changes(int fd, uintptr_t start, uintptr_t end)
 {
-	int ret = settle_count(fd);
+	int found = settle_count(fd, start, end), ret;
 
-	return ret ? ret : settle_reader();
+	if (found && found != -ENOENT)
+		return found;
+	ret = settle_reader();
+	return ret ? ret : found;
 }

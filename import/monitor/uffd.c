@@ -104,15 +104,23 @@ void uffd_unregister(int fd, uintptr_t start, uintptr_t end)
 	ioctl(fd, UFFDIO_UNREGISTER, &range);
 }
 
-/* The kernel looks at its count first, and then at the range, which is wrong. */
-int uffd_is_changing(int fd)
+/*
+ * UFFDIO_CONTINUE is for memory of files.  The kernel looks at its count first, then whether the
+ * range is in a registered mapping, and then refuses anonymous memory.
+ */
+int uffd_look(int fd, uintptr_t start, uintptr_t end)
 {
-	struct uffdio_writeprotect nothing = { .range = { 0, 0 } };
+	struct uffdio_continue nothing = {
+		.range = { start, end - start },
+		.mode = UFFDIO_CONTINUE_MODE_DONTWAKE,
+	};
 
-	if (!ioctl(fd, UFFDIO_WRITEPROTECT, &nothing))
+	if (!ioctl(fd, UFFDIO_CONTINUE, &nothing))
 		return -EBADF;
 	if (errno == EAGAIN)
 		return 1;
+	if (errno == ENOENT)
+		return -ENOENT;
 	return errno == EINVAL ? 0 : -EBADF;
 }
 

@@ -39,10 +39,11 @@ int uffd_register(int fd, uintptr_t start, uintptr_t end);
 void uffd_unregister(int fd, uintptr_t start, uintptr_t end);
 
 /*
- * 1 while a change of registered memory has begun and its thread has not seen the event read; 0 if
- * there is no such change; -EBADF: the descriptor is no userfaultfd.
+ * 1 while a change of registered memory has begun and its thread has not seen the event read.  If
+ * there is no such change: 0: the range is registered, and in a single mapping; -ENOENT: it is not;
+ * -EBADF: the descriptor is no userfaultfd.  Nothing changes.
  */
-int uffd_is_changing(int fd);
+int uffd_look(int fd, uintptr_t start, uintptr_t end);
 
 /*
  * The next changes, @count at most: their number, or a negative errno.  -EAGAIN: no change.  The

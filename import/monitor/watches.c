@@ -20,6 +20,7 @@ struct watches_slot {
 	_Atomic uintptr_t from, to; /* registered */
 	/* The least range that has all that was unmapped; empty: start >= end.  The reader's. */
 	_Atomic uintptr_t gone_start, gone_end;
+	atomic_bool is_lost; /* all may be unmapped */
 };
 
 static struct watches_slot watches_slots[MONITOR_MAX_WATCHES];
@@ -85,6 +86,7 @@ int watches_add(struct watches_pages watched, struct watches_pages registered, s
 	atomic_store(&slot->to, registered.end);
 	atomic_store(&slot->gone_start, UINTPTR_MAX);
 	atomic_store(&slot->gone_end, 0);
+	atomic_store(&slot->is_lost, false);
 	atomic_store(&slot->word, watches_word(watch->number, WATCHES_LIVE));
 	if (i >= atomic_load(&watches_used))
 		atomic_store(&watches_used, i + 1);
@@ -136,6 +138,8 @@ void watches_remove(const struct watch *watch,
 	if (atomic_load(&slot->word) / WATCHES_STATES != watch->number)
 		return;
 	atomic_store(&slot->word, watches_word(watch->number, WATCHES_FREE));
+	if (atomic_load(&slot->is_lost))
+		return;
 	gone_start = atomic_load(&slot->gone_start);
 	gone_end = atomic_load(&slot->gone_end);
 	if (gone_start >= gone_end) {
@@ -211,6 +215,24 @@ bool watches_mark(const struct uffd_change *change)
 			any |= watches_mark_slot(slot);
 	}
 	return any;
+}
+
+struct watches_pages watches_pages_of(const struct watch *watch)
+{
+	const struct watches_slot *slot = &watches_slots[watch->slot];
+
+	return (struct watches_pages){ atomic_load(&slot->start), atomic_load(&slot->end) };
+}
+
+void watches_lose(const struct watch *watch)
+{
+	struct watches_slot *slot = &watches_slots[watch->slot];
+	uint64_t word = watches_word(watch->number, WATCHES_LIVE);
+
+	if (!atomic_compare_exchange_strong(&slot->word, &word,
+					    watches_word(watch->number, WATCHES_STALE)))
+		return;
+	atomic_store(&slot->is_lost, true);
 }
 
 void watches_mark_all(void)

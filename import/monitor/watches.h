@@ -41,6 +41,15 @@ void watches_forget(void);
 
 bool watches_is_live(const struct watch *watch);
 
+/* The pages of a watch that is not put. */
+struct watches_pages watches_pages_of(const struct watch *watch);
+
+/*
+ * The watch becomes stale: its memory is not registered any more, and no event told so.  The end of
+ * the watch unregisters nothing, as the address may be another userfaultfd's.
+ */
+void watches_lose(const struct watch *watch);
+
 /* The reader's: watches that the change touches become stale; true: there was such a watch. */
 bool watches_mark(const struct uffd_change *change);
 

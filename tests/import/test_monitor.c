@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,6 +97,42 @@ static int watched_in_vfork(char *p)
 	return waitpid(child, &status, 0) != child || status;
 }
 
+/* The kernel tells nobody of shared memory that is attached over a range. */
+static int watched_attach(char *p, size_t size)
+{
+	int id = shmget(IPC_PRIVATE, size, IPC_CREAT | 0600);
+	void *at;
+
+	if (id < 0)
+		test_skip("no shared memory of System V");
+	at = shmat(id, p, SHM_REMAP);
+	shmctl(id, IPC_RMID, NULL);
+	return at != p;
+}
+
+static int watched_attach_over(char *p)
+{
+	return watched_attach(p, SIZE);
+}
+
+static int watched_attach_inside(char *p)
+{
+	return watched_attach(p + SIZE / 2, PAGE);
+}
+
+static int watched_attach_and_map(char *p)
+{
+	return watched_attach(p + SIZE / 2, PAGE) || shmdt(p + SIZE / 2) ||
+	       mmap(p + SIZE / 2, PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != p + SIZE / 2;
+}
+
+/* Of several mappings, one is another. */
+static int watched_attach_to_split(char *p)
+{
+	return madvise(p + SIZE / 4, PAGE, MADV_DONTDUMP) || watched_attach_and_map(p);
+}
+
 static const struct change changes[] = {
 	{ "munmap", watched_munmap },
 	{ "munmap_first", watched_munmap_first },
@@ -110,6 +147,10 @@ static const struct change changes[] = {
 	{ "dontneed", watched_dontneed },
 	{ "free", watched_free },
 	{ "in_vfork", watched_in_vfork },
+	{ "attach_over", watched_attach_over },
+	{ "attach_inside", watched_attach_inside },
+	{ "attach_and_map", watched_attach_and_map },
+	{ "attach_to_split", watched_attach_to_split },
 };
 
 TEST_EACH(change, struct change, changes, "A watch is stale once a page of the range has changed.")
@@ -171,6 +212,12 @@ static int same_paged_out(char *p)
 	return madvise(p, SIZE, MADV_PAGEOUT);
 }
 
+/* Three mappings, of which one is read-only. */
+static int same_split(char *p)
+{
+	return madvise(p + SIZE / 4, PAGE, MADV_DONTDUMP) || mprotect(p, PAGE, PROT_READ);
+}
+
 static int same_huge(char *p)
 {
 	return madvise(p, SIZE, MADV_HUGEPAGE) && errno != EINVAL;
@@ -194,6 +241,7 @@ static const struct change sames[] = {
 	{ "neighbours", same_neighbours },
 	{ "grow", same_grow },
 	{ "paged_out", same_paged_out },
+	{ "split", same_split },
 	{ "huge", same_huge },
 	{ "fork", same_fork },
 };

@@ -118,6 +118,74 @@ TEST(bare_fork, "A child whose fork handlers did not run can make watches.")
 	process_in_child(child_without_handlers);
 }
 
+/* A process that shares the memory, and is killed while it unmaps. */
+static struct {
+	char *p;
+	atomic_bool is_begun;
+} killed;
+
+#define KILLED_SIZE ((size_t)32 << 20)
+
+static int killed_main(void *unused)
+{
+	(void)unused;
+	atomic_store(&killed.is_begun, true);
+	syscall(SYS_munmap, killed.p, KILLED_SIZE);
+	syscall(SYS_exit, 0);
+	return 0;
+}
+
+static void killed_run(char *stack, int delay)
+{
+	pid_t child;
+
+	atomic_store(&killed.is_begun, false);
+	child = clone(killed_main, stack, CLONE_VM | SIGCHLD, NULL);
+	EXPECT(child > 0);
+	while (!atomic_load(&killed.is_begun))
+		sched_yield();
+	for (volatile int i = 0; i < delay; i++)
+		;
+	kill(child, SIGKILL);
+	EXPECT_EQ(waitpid(child, NULL, 0), child);
+}
+
+/* True: the child unmapped the memory, and the watch is current nevertheless. */
+static bool killed_round(char *stack, int delay)
+{
+	struct watch watch;
+	bool is_wrong;
+
+	killed.p = monitor_fixture_map(KILLED_SIZE);
+	watch = monitor_fixture_watch(killed.p, KILLED_SIZE);
+	killed_run(stack, delay);
+	is_wrong = mmap(killed.p, KILLED_SIZE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == killed.p &&
+		   watch_is_current(&watch);
+	watch_put(&watch);
+	monitor_fixture_unmap(killed.p, KILLED_SIZE);
+	return is_wrong;
+}
+
+/* The kernel drops the event of a thread that is killed. */
+static void killed_while_unmapping(void)
+{
+	char *stack = monitor_fixture_map(SIZE);
+	int wrong = 0;
+
+	alarm(PATIENCE_S);
+	for (int i = 0; i < 100; i++)
+		wrong += killed_round(stack + SIZE, i * 7919 % 30000);
+	EXPECT_EQ(wrong, 0);
+}
+
+TEST(killed, "A watch is stale if a killed process that shares the memory has unmapped the range.")
+{
+	if (strcmp(SANITIZER, ""))
+		test_skip("a sanitizer knows no process that shares its memory");
+	process_in_child(killed_while_unmapping);
+}
+
 static void closed_all(void)
 {
 	struct watch watch, more;

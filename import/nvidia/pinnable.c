@@ -3,30 +3,41 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "import/kinds/maps.h"
 #include "util/log.h"
 
 #define PINNABLE_RELEASE 525
+#define PINNABLE_SHOWN 48 /* bytes of a name */
+
+/* The end of a long name: the end of the message, which has 255 bytes, is the advice. */
+static const char *pinnable_shown(const char *name)
+{
+	size_t size = name ? strlen(name) : 0;
+
+	if (!size)
+		return "anonymous";
+	return size > PINNABLE_SHOWN ? name + size - PINNABLE_SHOWN : name;
+}
 
 static int pinnable_refuse(const struct maps_mapping *m)
 {
 	char *name = maps_name(m->start);
-	const char *shown = name && name[0] ? name : "anonymous";
 	int ret;
 
 	if (m->access & IMPORT_WRITE)
 		ret = log_errno(EOPNOTSUPP,
 				"host memory at %#lx is a mapping of %s, which this device cannot "
 				"pin",
-				m->start, shown);
+				m->start, pinnable_shown(name));
 	else
 		ret = log_errno(
 			EOPNOTSUPP,
 			"host memory at %#lx (%s) is mapped without write access, which "
 			"this device needs to pin the memory: map the memory writable, with "
 			"MAP_PRIVATE if the file must not change",
-			m->start, shown);
+			m->start, pinnable_shown(name));
 	free(name);
 	return ret;
 }

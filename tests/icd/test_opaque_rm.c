@@ -3,9 +3,7 @@
  * The method opaque_fd over fakes of NVIDIA's resource manager (RM) and of Vulkan.  The device keeps
  * in its cache what kernels read of memory that an exporter does not mark as not cacheable.
  */
-#include "opaque_fixture.h"
-
-#include "fake_rm.h"
+#include "opaque_rm_fixture.h"
 
 #include <CL/climport.h>
 #include <errno.h>
@@ -13,46 +11,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* The controls are at their defaults, and no layer is loaded. */
-static struct fake_vulkan *opaque_rm_reset(void)
-{
-	struct fake_vulkan *vk = opaque_reset();
-
-	stub_set(STUB_OPAQUE_CACHED, 1);
-	fake_rm_reset(1);
-	memcpy(fake_rm.gpu[0].uuid, uuid, sizeof(uuid));
-	setenv("CLIMPORT_KEEP_HOST", "0", 1);
-	unsetenv("CLIMPORT_NVIDIA_BY");
-	vk->calls = vk->imports = 0;
-	return vk;
-}
-
-static void opaque_rm_open(void)
-{
-	fixture_open();
-	EXPECT(!strcmp(opaque_read_method(CL_IMPORT_TYPE_HOST_ARM), "opaque_fd"));
-}
-
-static void opaque_rm_close(void)
-{
-	opaque_close();
-	EXPECT_EQ(fake_rm.misuses, 0);
-	EXPECT_EQ(fake_rm_held().objects, 0);
-	unsetenv("CLIMPORT_NVIDIA_BY");
-	unsetenv("CLIMPORT_KEEP_HOST");
-	fake_rm.is_present = false;
-}
-
-/* Five times a kernel sees what the host wrote, and the host what the kernel wrote. */
-static void opaque_rm_expect_coherent(cl_mem mem, volatile unsigned char *p)
-{
-	for (int i = 0; i < 5; i++) {
-		*p = (unsigned char)(20 * i);
-		fixture_increment(mem);
-		EXPECT_EQ(*p, 20 * i + 1);
-	}
-}
 
 static const char *opaque_rm_why(void)
 {
@@ -228,17 +186,6 @@ TEST(rm_within_page, "An import at an aligned address within a page is RM's, too
 	EXPECT_EQ(p[3 * ALIGN - 1], 0);
 	cl.clReleaseMemObject(mem);
 	opaque_rm_close();
-}
-
-static bool opaque_rm_are_objects(void *count)
-{
-	return stub_live(STUB_MEM) == *(long *)count;
-}
-
-/* The stub's queue drops a command's references a moment after clFinish(). */
-static void opaque_rm_settle(long objects)
-{
-	EXPECT(process_settles(opaque_rm_are_objects, &objects));
 }
 
 TEST(rm_released, "The end of an import gives the pages back to the process.")

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "opaque_rm_fixture.h"
+
+#include <string.h>
+
+struct fake_vulkan *opaque_rm_reset(void)
+{
+	struct fake_vulkan *vk = opaque_reset();
+
+	stub_set(STUB_OPAQUE_CACHED, 1);
+	fake_rm_reset(1);
+	memcpy(fake_rm.gpu[0].uuid, uuid, sizeof(uuid));
+	setenv("CLIMPORT_KEEP_HOST", "0", 1);
+	unsetenv("CLIMPORT_NVIDIA_BY");
+	vk->calls = vk->imports = 0;
+	return vk;
+}
+
+void opaque_rm_open(void)
+{
+	fixture_open();
+	EXPECT(!strcmp(opaque_read_method(CL_IMPORT_TYPE_HOST_ARM), "opaque_fd"));
+}
+
+void opaque_rm_close(void)
+{
+	opaque_close();
+	EXPECT_EQ(fake_rm.misuses, 0);
+	EXPECT_EQ(fake_rm_held().objects, 0);
+	unsetenv("CLIMPORT_NVIDIA_BY");
+	unsetenv("CLIMPORT_KEEP_HOST");
+	fake_rm.is_present = false;
+}
+
+void opaque_rm_expect_coherent(cl_mem mem, volatile unsigned char *p)
+{
+	for (int i = 0; i < 5; i++) {
+		*p = (unsigned char)(20 * i);
+		fixture_increment(mem);
+		EXPECT_EQ(*p, 20 * i + 1);
+	}
+}
+
+static bool opaque_rm_are_objects(void *count)
+{
+	return stub_live(STUB_MEM) == *(long *)count;
+}
+
+void opaque_rm_settle(long objects)
+{
+	EXPECT(process_settles(opaque_rm_are_objects, &objects));
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The method opaque_fd over the fake of NVIDIA's resource manager (RM), with the fake of Vulkan
+ * behind.
+ */
+#ifndef TESTS_ICD_OPAQUE_RM_FIXTURE_H
+#define TESTS_ICD_OPAQUE_RM_FIXTURE_H
+
+#include "opaque_fixture.h"
+
+#include "fake_rm.h"
+
+/* The controls are at their defaults, and no layer is loaded. */
+struct fake_vulkan *opaque_rm_reset(void);
+
+void opaque_rm_open(void);
+void opaque_rm_close(void);
+
+/* Five times a kernel sees what the host wrote, and the host what the kernel wrote. */
+void opaque_rm_expect_coherent(cl_mem mem, volatile unsigned char *p);
+
+/*
+ * Waits until the driver has so many buffers: the stub's queue drops a command's references a moment
+ * after clFinish().
+ */
+void opaque_rm_settle(long objects);
+
+#endif

@@ -14,7 +14,6 @@
 #include "icd/image_format.h"
 #include "icd/selftest/image_session.h"
 #include "icd/selftest/job.h"
-#include "icd/selftest/session.h"
 
 #define ROUNDS 3 /* the first use is special in drivers with lazy copies */
 
@@ -84,7 +83,7 @@ static cl_int image_round(struct image_test *t, unsigned char seed)
 
 static cl_int image_rounds(struct image_test *t, cl_device_id device)
 {
-	cl_int result = image_session_use_device(&t->session, device);
+	cl_int result = session_use_device(&t->session.base, device);
 
 	if (!result)
 		result = 1;

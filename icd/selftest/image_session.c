@@ -73,9 +73,10 @@ static cl_mem image_session_over(struct image_session *s, cl_mem_flags flags, cl
 		.image_height = s->image->height,
 		.image_row_pitch = s->image->pitch,
 	};
-	cl_mem image = created_or_null(next.clCreateImage(s->context, flags | CL_MEM_USE_HOST_PTR,
-							  &format, &desc, s->region->addr, err),
-				       err);
+	cl_mem image =
+		created_or_null(next.clCreateImage(s->base.context, flags | CL_MEM_USE_HOST_PTR,
+						   &format, &desc, s->region->addr, err),
+				err);
 
 	if (*err)
 		return NULL;
@@ -88,22 +89,15 @@ static cl_mem image_session_over(struct image_session *s, cl_mem_flags flags, cl
 	return NULL;
 }
 
-static cl_int image_session_build(struct image_session *s, const cl_device_id *devices,
-				  cl_uint num_devices)
+static cl_int image_session_build(struct image_session *s)
 {
 	const char *const name = image_session_is_write_only(s) ? "climport_selftest_images"
 								: "climport_selftest_image";
-	const char *text = source;
-	cl_int err;
+	cl_int err = session_build_source(&s->base, source,
+					  image_session_build_options(&s->image->format));
 
-	s->program = created_or_null(
-		next.clCreateProgramWithSource(s->context, 1, &text, NULL, &err), &err);
 	if (!err)
-		err = next.clBuildProgram(s->program, num_devices, devices,
-					  image_session_build_options(&s->image->format), NULL,
-					  NULL);
-	if (!err)
-		s->kernel = created_or_null(next.clCreateKernel(s->program, name, &err), &err);
+		s->kernel = created_or_null(next.clCreateKernel(s->base.program, name, &err), &err);
 	return err;
 }
 
@@ -111,14 +105,12 @@ cl_int image_session_begin(struct image_session *s, const cl_device_id *devices,
 			   cl_uint num_devices)
 {
 	cl_mem_flags a = s->image->flags, b = a;
-	cl_int err;
+	cl_int err = session_create_context(&s->base, devices, num_devices);
 
 	if (a & CL_MEM_READ_ONLY)
 		a = (a & ~(cl_mem_flags)CL_MEM_READ_ONLY) | CL_MEM_READ_WRITE;
-	s->context = created_or_null(
-		next.clCreateContext(NULL, num_devices, devices, NULL, NULL, &err), &err);
 	if (!err)
-		err = image_session_build(s, devices, num_devices);
+		err = image_session_build(s);
 	if (!err)
 		s->a = image_session_over(s, a, &err);
 	if (!err)
@@ -134,22 +126,7 @@ void image_session_end(struct image_session *s)
 		next.clReleaseMemObject(s->a);
 	if (s->kernel)
 		next.clReleaseKernel(s->kernel);
-	if (s->program)
-		next.clReleaseProgram(s->program);
-	if (s->queue)
-		next.clReleaseCommandQueue(s->queue);
-	if (s->context)
-		next.clReleaseContext(s->context);
-}
-
-cl_int image_session_use_device(struct image_session *s, cl_device_id device)
-{
-	cl_int err;
-
-	if (s->queue)
-		next.clReleaseCommandQueue(s->queue);
-	s->queue = created_or_null(next.clCreateCommandQueue(s->context, device, 0, &err), &err);
-	return err;
+	session_end(&s->base);
 }
 
 cl_int image_session_launch(struct image_session *s, const cl_int at[IMAGE_PIXELS][2],
@@ -165,7 +142,7 @@ cl_int image_session_launch(struct image_session *s, const cl_int at[IMAGE_PIXEL
 	if (!err)
 		err = next.clSetKernelArg(s->kernel, 2 + 2 * IMAGE_PIXELS, sizeof(value), &value);
 	if (!err)
-		err = next.clEnqueueNDRangeKernel(s->queue, s->kernel, 1, NULL, &one, &one, 0, NULL,
-						  NULL);
-	return err ? err : next.clFinish(s->queue);
+		err = next.clEnqueueNDRangeKernel(s->base.queue, s->kernel, 1, NULL, &one, &one, 0,
+						  NULL, NULL);
+	return err ? err : next.clFinish(s->base.queue);
 }

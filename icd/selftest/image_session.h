@@ -8,6 +8,7 @@
 #define ICD_SELFTEST_IMAGE_SESSION_H
 
 #include "icd/selftest/selftest.h"
+#include "icd/selftest/session.h"
 
 #define IMAGE_PIXELS 3
 
@@ -15,9 +16,7 @@
 struct image_session {
 	const struct selftest_image *image;
 	struct import_region *region;
-	cl_context context;
-	cl_command_queue queue;
-	cl_program program;
+	struct session base; /* a queue of a device is the user's to make */
 	cl_kernel kernel;
 	cl_mem a, b; /* written, and read or written */
 };
@@ -28,9 +27,6 @@ bool image_session_is_write_only(const struct image_session *s);
 cl_int image_session_begin(struct image_session *s, const cl_device_id *devices,
 			   cl_uint num_devices);
 void image_session_end(struct image_session *s);
-
-/* Before the first launch: a queue of a device of the session. */
-cl_int image_session_use_device(struct image_session *s, cl_device_id device);
 
 /*
  * Runs the kernel, and waits.  The kernel copies the pixel at[0] to at[1] by image a, and at[1],

@@ -73,16 +73,21 @@ void session_end(struct session *s)
 		next.clReleaseContext(s->context);
 }
 
-cl_int session_build(struct session *s)
+cl_int session_build_source(struct session *s, const char *text, const char *options)
 {
-	const char *text = session_source;
 	cl_int err;
 
 	s->program = created_or_null(
 		next.clCreateProgramWithSource(s->context, 1, &text, NULL, &err), &err);
 	if (!err)
-		err = next.clBuildProgram(s->program, s->num_devices, s->devices, "", NULL, NULL);
+		err = next.clBuildProgram(s->program, s->num_devices, s->devices, options, NULL,
+					  NULL);
 	return err;
+}
+
+cl_int session_build(struct session *s)
+{
+	return session_build_source(s, session_source, "");
 }
 
 cl_int session_use_device(struct session *s, cl_device_id device)
@@ -95,17 +100,24 @@ cl_int session_use_device(struct session *s, cl_device_id device)
 	return err;
 }
 
-cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num_devices,
-		     bool native)
+cl_int session_create_context(struct session *s, const cl_device_id *devices, cl_uint num_devices)
 {
 	cl_int err;
 
 	memset(s, 0, sizeof(*s));
 	s->devices = devices;
 	s->num_devices = num_devices;
-	s->native = native;
 	s->context = created_or_null(
 		next.clCreateContext(NULL, num_devices, devices, NULL, NULL, &err), &err);
+	return err;
+}
+
+cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num_devices,
+		     bool native)
+{
+	cl_int err = session_create_context(s, devices, num_devices);
+
+	s->native = native;
 	if (!err)
 		err = session_use_device(s, devices[0]);
 	if (!err && !native)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session of self-tests of buffers: a context with a queue, and the compiled kernels unless
- * native kernels do the test.
+ * A session of self-tests: a context with a queue, and a program.  The program of self-tests of
+ * buffers is compiled unless native kernels do the test.
  */
 #ifndef ICD_SELFTEST_SESSION_H
 #define ICD_SELFTEST_SESSION_H
@@ -24,7 +24,13 @@ struct session_arg {
 	const void *value;
 };
 
-/* @devices are the caller's, for as long as the session lasts.  After an error, too, end follows. */
+/*
+ * A context alone.  @devices are the caller's, for as long as the session lasts.  After an error,
+ * too, end follows.
+ */
+cl_int session_create_context(struct session *s, const cl_device_id *devices, cl_uint num_devices);
+
+/* A context with a queue of the first device and, unless @native, the kernels for buffers. */
 cl_int session_begin(struct session *s, const cl_device_id *devices, cl_uint num_devices,
 		     bool native);
 
@@ -34,8 +40,9 @@ void session_end(struct session *s);
 /* Later rounds run on @device, a device of the session. */
 cl_int session_use_device(struct session *s, cl_device_id device);
 
-/* Builds the kernels, for a session without session_begin(). */
+/* Builds the kernels for buffers, or those of a source, in a session without a program. */
 cl_int session_build(struct session *s);
+cl_int session_build_source(struct session *s, const char *text, const char *options);
 
 /* Enqueues a work-item of the compiled kernel @name. */
 cl_int session_enqueue(struct session *s, const char *name, const struct session_arg *args,

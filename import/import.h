@@ -147,29 +147,32 @@ size_t import_memory_available(void);
 
 #define IMPORT_UUID_SIZE 16
 
-/* The exporter of an opaque descriptor: devices treat memory of each exporter differently. */
-enum import_exporter_id { IMPORT_BY_CUDA, IMPORT_BY_RM, IMPORT_BY_VULKAN, IMPORT_EXPORTERS };
+/*
+ * Exporters make opaque descriptors.  Devices treat memory of each exporter differently.  An
+ * exporter has a number below IMPORT_EXPORTERS.
+ */
+#define IMPORT_EXPORTERS 3
 
 /* The facts about an exporter that users of a descriptor need. */
 struct import_exporter {
 	const char *name;
 	const char *memory; /* part of a sentence: the memory that the exporter serves */
 	bool is_cached; /* devices keep in their caches what kernels read of the exporter's host memory */
-	bool has_device_memory;		/* memory without a CPU address is the device's own */
-	enum import_exporter_id unless; /* not needed where @unless is zero copy; itself: needed */
+	bool has_device_memory; /* memory without a CPU address is the device's own */
+	unsigned int unless;	/* not needed where @unless is zero copy; itself: needed */
 };
 
-const struct import_exporter *import_exporter_get(enum import_exporter_id id);
+const struct import_exporter *import_exporter_get(unsigned int exporter);
 
-/* False if the environment forbids the exporter: CLIMPORT_NVIDIA_BY=rm or vulkan names another. */
-bool import_exporter_is_allowed(enum import_exporter_id id);
+/* False if the environment forbids the exporter. */
+bool import_exporter_is_allowed(unsigned int exporter);
 
 /* A descriptor for cl_khr_external_memory_opaque_fd, which stays the region's. */
 struct import_opaque {
 	int fd;
 	size_t offset; /* of the region's first byte */
 	size_t size;   /* of the whole */
-	enum import_exporter_id exporter;
+	unsigned int exporter;
 	uint64_t kept; /* not 0: names a registration that stays, until the forget call */
 };
 
@@ -184,12 +187,11 @@ void import_on_forget(void (*forget)(uint64_t kept));
  * import_opaque - the region as a descriptor for the drivers of one device
  * @region: unknown to other threads
  * @uuid: CL_DEVICE_UUID_KHR
- * @exporters: a bit for each enum import_exporter_id that may make the descriptor
+ * @exporters: a bit for each exporter that may make the descriptor
  *
- * CUDA makes descriptors of CUDA's allocations (import/nvidia/cuda/cuda.h).  Of other memory the
- * first of these that @exporters allows: NVIDIA's resource manager (import/nvidia/rm/rm.h), Vulkan
- * (import/nvidia/vulkan/vulkan.h), which takes 0.2 to 0.4 s the first time.  The descriptor lives
- * as long as the region.
+ * The first exporter that takes the memory makes the descriptor (import/opaque_fd/exporter.h).  The
+ * first use of an exporter may load a library, which takes up to half a second.  The descriptor
+ * lives as long as the region.
  *
  * Returns 0, or
  *   -EOPNOTSUPP  nobody makes a descriptor; logged with the reason
@@ -209,11 +211,11 @@ const char *import_describe_kept(unsigned int exporters);
 /**
  * import_sample - a page of host memory for opaque descriptors of @exporter
  *
- * For self-tests.  The memory lives as long as the region.  Loads CUDA, if CUDA is the exporter.
+ * For self-tests.  The memory lives as long as the region.  May load a library of the exporter's.
  *
  * Returns 0, or -ENODEV, -EOPNOTSUPP, -ENOMEM, logged.
  */
-int import_sample(enum import_exporter_id exporter, const unsigned char uuid[IMPORT_UUID_SIZE],
+int import_sample(unsigned int exporter, const unsigned char uuid[IMPORT_UUID_SIZE],
 		  struct import_region **region);
 
 /*

@@ -8,8 +8,7 @@
 
 #include "import/export/origin.h"
 #include "import/nvidia/cuda/cuda.h"
-#include "import/nvidia/rm/rm.h"
-#include "import/nvidia/vulkan/vulkan.h"
+#include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque_cuda.h"
 #include "import/opaque_fd/opaque_host.h"
 #include "import/opaque_fd/watcher.h"
@@ -18,74 +17,23 @@
 #include "util/log.h"
 
 struct opaque {
-	struct opaque_hold shared; /* a descriptor of a cache; without a cache, the one below */
-	int fd;
-	struct descriptor_id id;      /* of fd */
-	struct vulkan_memory *vulkan; /* NULL: the descriptor alone keeps the memory */
+	struct opaque_hold shared; /* a descriptor of a cache; without a cache, the export below */
+	unsigned int exporter;
+	struct opaque_export export;
+	struct descriptor_id id; /* of the export's descriptor */
 };
 
 /* A request, which goes down the ways. */
 struct opaque_want {
 	const unsigned char *uuid;
-	unsigned int exporters; /* bits by enum import_exporter_id */
+	unsigned int exporters; /* a bit for each that may make the descriptor */
 	bool may_keep;		/* host memory that the program may write */
 };
 
-/* An exporter of host pages and of dma-bufs.  Both set @opaque's descriptor. */
-struct opaque_exporter {
-	enum import_exporter_id id;
-	int (*import_host)(const unsigned char *uuid, void *addr, size_t size,
-			   struct opaque *opaque);
-	int (*import_dmabuf)(const unsigned char *uuid, int dmabuf, size_t size,
-			     struct opaque *opaque);
-	/* NULL, or opaque_host_get(): descriptors that stay after their imports. */
-	int (*get_kept)(const unsigned char *uuid, uintptr_t address, size_t size,
-			struct opaque_hold *hold);
-	/* NULL, or whether a device takes dma-bufs of any memory, of devices too. */
-	bool (*takes_all_dmabufs)(const unsigned char *uuid);
-};
-
-static int opaque_rm_host(const unsigned char *uuid, void *addr, size_t size, struct opaque *opaque)
-{
-	return rm_import_host(uuid, addr, size, &opaque->fd);
-}
-
-static int opaque_rm_dmabuf(const unsigned char *uuid, int dmabuf, size_t size,
-			    struct opaque *opaque)
-{
-	return rm_import_dmabuf(uuid, dmabuf, size, &opaque->fd);
-}
-
-static int opaque_vulkan_host(const unsigned char *uuid, void *addr, size_t size,
-			      struct opaque *opaque)
-{
-	return vulkan_import_host(uuid, addr, size, &opaque->vulkan, &opaque->fd);
-}
-
-static int opaque_vulkan_dmabuf(const unsigned char *uuid, int dmabuf, size_t size,
-				struct opaque *opaque)
-{
-	return vulkan_import_dmabuf(uuid, dmabuf, size, &opaque->vulkan, &opaque->fd);
-}
-
-static const struct opaque_exporter opaque_exporters[] = {
-	{ IMPORT_BY_RM, opaque_rm_host, opaque_rm_dmabuf, opaque_host_get, NULL },
-	{ IMPORT_BY_VULKAN, opaque_vulkan_host, opaque_vulkan_dmabuf, NULL, vulkan_takes_dmabufs },
-};
-
-/*
- * The first exporter that a request allows, and no other: exporters refuse the same memory.  A
- * request that allows none gets the last, whose refusal is the reason for the user.
- */
+/* No second exporter is asked: exporters refuse the same memory. */
 static const struct opaque_exporter *opaque_exporter(const struct opaque_want *want)
 {
-	const struct opaque_exporter *last =
-		&opaque_exporters[sizeof(opaque_exporters) / sizeof(*opaque_exporters) - 1];
-
-	for (const struct opaque_exporter *e = opaque_exporters; e < last; e++)
-		if (want->exporters & 1u << e->id)
-			return e;
-	return last;
+	return opaque_exporter_get(opaque_exporter_choose(want->exporters));
 }
 
 static int opaque_by_cuda(const struct opaque_want *want, const struct cuda_range *memory,
@@ -103,6 +51,18 @@ static int opaque_by_cuda(const struct opaque_want *want, const struct cuda_rang
 static uintptr_t opaque_page_mask(void)
 {
 	return (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+}
+
+/* A new descriptor of the exporter's. */
+static void opaque_describe(const struct opaque_want *want, struct opaque *opaque,
+			    struct import_opaque *out)
+{
+	opaque->exporter = opaque_exporter_choose(want->exporters);
+	descriptor_identify(opaque->export.fd, &opaque->id);
+	*out = (struct import_opaque){
+		.fd = opaque->export.fd,
+		.exporter = opaque->exporter,
+	};
 }
 
 /*
@@ -123,16 +83,12 @@ static int opaque_by_pages(const struct opaque_want *want, uintptr_t address, si
 		opaque_cache_describe(&opaque->shared, out);
 		return 0;
 	}
-	ret = exporter->import_host(want->uuid, (void *)base, whole, opaque);
+	ret = exporter->import_host(want->uuid, (void *)base, whole, &opaque->export);
 	if (ret)
 		return ret;
-	descriptor_identify(opaque->fd, &opaque->id);
-	*out = (struct import_opaque){
-		.fd = opaque->fd,
-		.offset = address - base,
-		.size = whole,
-		.exporter = exporter->id,
-	};
+	opaque_describe(want, opaque, out);
+	out->offset = address - base;
+	out->size = whole;
 	return 0;
 }
 
@@ -178,16 +134,12 @@ static int opaque_by_dmabuf(const struct opaque_want *want, const struct import_
 			    struct opaque *opaque, struct import_opaque *out)
 {
 	const struct opaque_exporter *exporter = opaque_exporter(want);
-	int ret = exporter->import_dmabuf(want->uuid, region->fd, region->size, opaque);
+	int ret = exporter->import_dmabuf(want->uuid, region->fd, region->size, &opaque->export);
 
 	if (ret)
 		return ret;
-	descriptor_identify(opaque->fd, &opaque->id);
-	*out = (struct import_opaque){
-		.fd = opaque->fd,
-		.size = region->size,
-		.exporter = exporter->id,
-	};
+	opaque_describe(want, opaque, out);
+	out->size = region->size;
 	return 0;
 }
 
@@ -195,10 +147,11 @@ static void opaque_put_resources(struct opaque *opaque)
 {
 	if (opaque->shared.cache)
 		opaque_cache_put(&opaque->shared);
-	if (opaque->fd >= 0)
-		descriptor_close(opaque->fd, &opaque->id);
-	vulkan_free(opaque->vulkan);
-	*opaque = (struct opaque){ .fd = -1 };
+	if (opaque->export.fd >= 0)
+		descriptor_close(opaque->export.fd, &opaque->id);
+	if (opaque->export.memory)
+		opaque_exporter_get(opaque->exporter)->free(opaque->export.memory);
+	*opaque = (struct opaque){ .export = { .fd = -1 } };
 }
 
 /*
@@ -241,8 +194,9 @@ static int opaque_of_foreign(const struct opaque_want *want, const struct import
 	if (region->addr)
 		return opaque_by_address(want, (uintptr_t)region->addr, region->size, opaque, out);
 	return log_errno(EOPNOTSUPP,
-			 "the dma-buf has no CPU mapping, Vulkan takes none on this device, and "
-			 "it was not made by climport_export_dmabuf() in this process");
+			 "the dma-buf has no CPU mapping, %s takes none on this device, and it was "
+			 "not made by climport_export_dmabuf() in this process",
+			 opaque_exporter(want)->facts.name);
 }
 
 /* The origin comes first, since its address stays. */
@@ -281,7 +235,7 @@ int opaque_get(const struct import_region *region, const unsigned char uuid[IMPO
 
 	if (!o)
 		return log_errno(ENOMEM, "no memory for an opaque descriptor");
-	o->fd = -1;
+	o->export.fd = -1;
 	do
 		ret = opaque_of_region(&want, region, o, &made);
 	while (descriptor_retry(&retry, ret));

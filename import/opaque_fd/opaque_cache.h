@@ -21,7 +21,7 @@
 /* The source's part of a pin: the data of struct cache_pin.  A source may append members. */
 struct opaque_made {
 	struct descriptor_id id; /* of the pin's descriptor */
-	enum import_exporter_id exporter;
+	unsigned int exporter;
 	_Atomic uint64_t kept; /* struct import_opaque's */
 };
 

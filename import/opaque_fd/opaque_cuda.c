@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "import/nvidia/cuda/cuda.h"
+#include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque.h"
 #include "util/log.h"
 
@@ -33,7 +34,7 @@ static int opaque_cuda_fill(const unsigned char *uuid, const struct cuda_range *
 		close(export.fd);
 		return ret;
 	}
-	made->made.exporter = IMPORT_BY_CUDA;
+	made->made.exporter = OPAQUE_BY_CUDA;
 	made->buffer_id = memory->buffer_id;
 	pin->base = address - export.offset;
 	pin->size = export.size;

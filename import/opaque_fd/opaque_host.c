@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "import/nvidia/rm/rm.h"
+#include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque.h"
 #include "import/opaque_fd/opaque_registered.h"
 #include "import/opaque_fd/watcher.h"
@@ -41,7 +42,7 @@ int opaque_host_export(const unsigned char *uuid, uintptr_t base, size_t size, i
 
 	if (ret)
 		return ret;
-	made->exporter = IMPORT_BY_RM;
+	made->exporter = OPAQUE_BY_RM;
 	made->kept = opaque_host_name();
 	ret = descriptor_identify(*fd, &made->id);
 	if (ret)

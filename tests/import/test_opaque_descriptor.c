@@ -5,6 +5,7 @@
 
 #include "import/alloc/memory.h"
 #include "import/export/export.h"
+#include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque.h"
 #include "util/log.h"
 
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 #define PAGE ((size_t)4096)
-#define EVERY (1u << IMPORT_BY_CUDA | 1u << IMPORT_BY_VULKAN)
+#define EVERY (1u << OPAQUE_BY_CUDA | 1u << OPAQUE_BY_VULKAN)
 #define G FAKE_CUDA_GRANULARITY
 
 static unsigned char uuid[2][IMPORT_UUID_SIZE];
@@ -135,7 +136,7 @@ OPAQUE_TEST(
 
 	EXPECT_EQ(out.offset, 3 * PAGE);
 	EXPECT_EQ(out.size, G);
-	EXPECT_EQ(out.exporter, IMPORT_BY_CUDA);
+	EXPECT_EQ(out.exporter, OPAQUE_BY_CUDA);
 	EXPECT(fake_opaque_read(out.fd, &seen));
 	EXPECT(seen.memory == fake_cuda_memory(p));
 	opaque_put(o);
@@ -211,7 +212,7 @@ OPAQUE_TEST(by_vulkan,
 	struct import_opaque out;
 	struct opaque *o = opaque_descriptor_get(&r, uuid[1], &out);
 
-	EXPECT_EQ(out.exporter, IMPORT_BY_VULKAN);
+	EXPECT_EQ(out.exporter, OPAQUE_BY_VULKAN);
 	EXPECT_EQ(out.offset, 0);
 	EXPECT_EQ(out.size, PAGE);
 	EXPECT_EQ(vk->memories, 1);
@@ -243,7 +244,7 @@ OPAQUE_TEST(pages, "Vulkan imports pages of the host, as whole pages and anew fo
 
 	EXPECT_EQ(out.offset, 100);
 	EXPECT_EQ(out.size, 2 * PAGE);
-	EXPECT_EQ(out.exporter, IMPORT_BY_VULKAN);
+	EXPECT_EQ(out.exporter, OPAQUE_BY_VULKAN);
 	EXPECT(out.fd != again.fd);
 	EXPECT_EQ(vk->imports - imports, 2);
 	opaque_put(a);

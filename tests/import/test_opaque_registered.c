@@ -10,6 +10,7 @@
 
 #include "import/export/export.h"
 #include "import/export/host_registration.h"
+#include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque.h"
 #include "util/log.h"
 
@@ -49,7 +50,7 @@ static int registered_try(uintptr_t address, size_t size, int device, struct reg
 		.access = IMPORT_READ | IMPORT_WRITE,
 	};
 
-	return opaque_get(&region, registered_uuid[device], 1u << IMPORT_BY_RM, &i->opaque,
+	return opaque_get(&region, registered_uuid[device], 1u << OPAQUE_BY_RM, &i->opaque,
 			  &i->out);
 }
 

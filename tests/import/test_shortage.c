@@ -8,6 +8,7 @@
 
 #include "import/alloc/memory.h"
 #include "import/export/export.h"
+#include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque.h"
 #include "util/log.h"
 
@@ -117,7 +118,7 @@ static int shortage_get_opaque(const struct import_region *region)
 {
 	struct import_opaque out;
 	struct opaque *o;
-	int ret = opaque_get(region, uuid, 1u << IMPORT_BY_VULKAN, &o, &out);
+	int ret = opaque_get(region, uuid, 1u << OPAQUE_BY_VULKAN, &o, &out);
 
 	if (!ret)
 		opaque_put(o);

@@ -25,8 +25,7 @@ LOCK_DEFINE(coherency_lock, LOCK_LAST); /* the list */
 static struct coherency_record *coherency_records GUARDED_BY(coherency_lock);
 
 /* NULL: no memory. */
-static char *coherency_key(cl_device_id device, const unsigned char *uuid,
-			   enum import_exporter_id exporter)
+static char *coherency_key(cl_device_id device, const unsigned char *uuid, unsigned int exporter)
 {
 	char *name = device_string(device, CL_DEVICE_NAME),
 	     *driver = device_string(device, CL_DRIVER_VERSION),
@@ -56,9 +55,8 @@ static void coherency_keep(const char *key, enum coherency found)
  * Kept, or tested now.  A negative result is not kept: with a new library, or less load, the
  * self-test may pass tomorrow.
  */
-static bool coherency_find(cl_device_id device, const unsigned char *uuid,
-			   enum import_exporter_id exporter, bool may_compile,
-			   enum coherency *found)
+static bool coherency_find(cl_device_id device, const unsigned char *uuid, unsigned int exporter,
+			   bool may_compile, enum coherency *found)
 {
 	char *key = coherency_key(device, uuid, exporter), line[16];
 	bool is_known = key && result_cache_get(key, line, sizeof(line));
@@ -110,8 +108,7 @@ static void coherency_explain(struct opaque_coherency *c)
 	coherency_append(dmabuf, "made of this process's memory, or mapped by the CPU: as host "
 				 "memory by ");
 	for (int i = IMPORT_EXPORTERS - 1; i >= 0; i--) {
-		const struct import_exporter *exporter =
-			import_exporter_get((enum import_exporter_id)i);
+		const struct import_exporter *exporter = import_exporter_get(i);
 		const char *result = coherency_describe(c->of[i]);
 
 		if (!c->is_asked[i])
@@ -132,9 +129,9 @@ static size_t coherency_base_alignment(cl_device_id device)
 }
 
 /* An exporter that stands behind another is asked where the other does not work. */
-static bool coherency_is_needed(const struct opaque_coherency *c, enum import_exporter_id id)
+static bool coherency_is_needed(const struct opaque_coherency *c, unsigned int id)
 {
-	const enum import_exporter_id unless = import_exporter_get(id)->unless;
+	const unsigned int unless = import_exporter_get(id)->unless;
 
 	return import_exporter_is_allowed(id) && (unless == id || c->of[unless] != COHERENT);
 }
@@ -152,9 +149,8 @@ static bool coherency_find_all(cl_device_id device, bool may_compile, struct opa
 		return true;
 	}
 	for (int i = 0; i < IMPORT_EXPORTERS; i++) {
-		c->is_asked[i] = coherency_is_needed(c, (enum import_exporter_id)i);
-		if (!c->is_asked[i] || coherency_find(device, c->uuid, (enum import_exporter_id)i,
-						      may_compile, &c->of[i]))
+		c->is_asked[i] = coherency_is_needed(c, i);
+		if (!c->is_asked[i] || coherency_find(device, c->uuid, i, may_compile, &c->of[i]))
 			continue;
 		is_conclusive = false;
 		c->of[i] = EXPORTS_NOTHING;

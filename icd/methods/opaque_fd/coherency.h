@@ -24,7 +24,7 @@ enum coherency {
 #define COHERENCY_WHY_SIZE 192 /* bytes, as in struct method */
 
 struct opaque_coherency {
-	enum coherency of[IMPORT_EXPORTERS]; /* by enum import_exporter_id */
+	enum coherency of[IMPORT_EXPORTERS]; /* by unsigned int */
 	bool is_asked[IMPORT_EXPORTERS];     /* false: not needed, or forbidden */
 	unsigned char uuid[IMPORT_UUID_SIZE];
 	size_t align;				    /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN */

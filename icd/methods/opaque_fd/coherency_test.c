@@ -23,7 +23,7 @@ struct coherency_job {
 	struct job job;
 	cl_device_id device;
 	unsigned char uuid[IMPORT_UUID_SIZE];
-	enum import_exporter_id exporter;
+	unsigned int exporter;
 	bool is_conclusive;
 	enum coherency found;
 };
@@ -132,7 +132,7 @@ static void coherency_run(struct job *job)
 }
 
 bool coherency_test(cl_device_id device, const unsigned char uuid[IMPORT_UUID_SIZE],
-		    enum import_exporter_id exporter, enum coherency *found)
+		    unsigned int exporter, enum coherency *found)
 {
 	struct coherency_job *j = calloc(1, sizeof(*j));
 	bool is_conclusive = false;

@@ -9,6 +9,6 @@
 
 /* Sets @found.  False: the test could not run. */
 bool coherency_test(cl_device_id device, const unsigned char uuid[IMPORT_UUID_SIZE],
-		    enum import_exporter_id exporter, enum coherency *found);
+		    unsigned int exporter, enum coherency *found);
 
 #endif /* ICD_METHODS_OPAQUE_FD_COHERENCY_TEST_H */

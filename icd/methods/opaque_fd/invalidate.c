@@ -105,20 +105,19 @@ void invalidate_drop_context(cl_context context)
 }
 
 /* An exporter whose memory is cached: the unmapping of any such memory drops the lines of all. */
-static enum import_exporter_id invalidate_exporter(void)
+static unsigned int invalidate_exporter(void)
 {
 	unsigned int id = 0;
 
-	while (id < IMPORT_EXPORTERS - 1 &&
-	       !import_exporter_get((enum import_exporter_id)id)->is_cached)
+	while (id < IMPORT_EXPORTERS - 1 && !import_exporter_get(id)->is_cached)
 		id++;
-	return (enum import_exporter_id)id;
+	return id;
 }
 
 static int invalidate_create(cl_context context, const unsigned char *uuid,
 			     struct invalidate **invalidate)
 {
-	const enum import_exporter_id exporter = invalidate_exporter();
+	const unsigned int exporter = invalidate_exporter();
 	struct invalidate *r = calloc(1, sizeof(*r));
 	int ret;
 

@@ -82,8 +82,8 @@ static bool opaque_fd_is_on_device(const struct import_region *region,
  * invalidation for the device.
  */
 static cl_int opaque_fd_attach_invalidate(cl_context context,
-					  const struct opaque_coherency *coherency,
-					  enum import_exporter_id id, struct import_region *region)
+					  const struct opaque_coherency *coherency, unsigned int id,
+					  struct import_region *region)
 {
 	const struct import_exporter *exporter = import_exporter_get(id);
 

@@ -65,8 +65,6 @@ void import_put(struct import_region *region)
 		return;
 	opaque_put(region->opaque);
 	region->ops->unpin(region);
-	if (region->invalidate)
-		region->invalidate->put(region->invalidate);
 	free(region);
 }
 
@@ -81,14 +79,20 @@ bool import_needs_end(const struct import_region *region)
 	return region->ops->end_access && region->addr && !region->unsynced;
 }
 
+bool import_needs_invalidate(const struct import_region *region)
+{
+	return opaque_invalidate(region->opaque);
+}
+
 bool import_needs_bracket(const struct import_region *region)
 {
-	return import_needs_end(region) || region->invalidate;
+	return import_needs_end(region) || import_needs_invalidate(region);
 }
 
 bool import_same_bracket(const struct import_region *a, const struct import_region *b)
 {
-	return a == b || (a->invalidate && a->invalidate == b->invalidate && !import_needs_end(b));
+	return a == b || (import_needs_invalidate(a) && !import_needs_end(b) &&
+			  opaque_invalidate(a->opaque) == opaque_invalidate(b->opaque));
 }
 
 int import_check_access(const struct import_region *region)
@@ -98,11 +102,12 @@ int import_check_access(const struct import_region *region)
 
 int import_begin_access(struct import_region *region, unsigned int access)
 {
+	struct import_invalidate *invalidate = opaque_invalidate(region->opaque);
 	int ret = import_needs_end(region) ? region->ops->begin_access(region, access) : 0;
 
-	if (ret || !region->invalidate)
+	if (ret || !invalidate)
 		return ret;
-	ret = region->invalidate->invalidate(region->invalidate);
+	ret = invalidate->invalidate(invalidate);
 	if (ret)
 		import_end_access(region, access);
 	return ret;
@@ -110,13 +115,20 @@ int import_begin_access(struct import_region *region, unsigned int access)
 
 void import_prepare(struct import_region *region)
 {
-	if (region->invalidate)
-		region->invalidate->prepare(region->invalidate);
+	struct import_invalidate *invalidate = opaque_invalidate(region->opaque);
+
+	if (invalidate)
+		invalidate->prepare(invalidate);
 }
 
 int import_end_access(struct import_region *region, unsigned int access)
 {
 	return import_needs_end(region) ? region->ops->end_access(region, access) : 0;
+}
+
+void import_set_invalidate(struct import_region *region, struct import_invalidate *invalidate)
+{
+	opaque_set_invalidate(region->opaque, invalidate);
 }
 
 void import_on_forget(void (*forget)(uint64_t kept))

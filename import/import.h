@@ -58,14 +58,6 @@ struct import_desc {
 	bool cpu_optional;   /* a dma-buf without a CPU mapping is taken, too */
 };
 
-/* The work to do before a device uses memory that the host has changed. */
-struct import_invalidate {
-	int (*invalidate)(struct import_invalidate *invalidate); /* 0 or a negative errno */
-	/* Optional work ahead of the next invalidate(); takes time. */
-	void (*prepare)(struct import_invalidate *invalidate);
-	void (*put)(struct import_invalidate *invalidate);
-};
-
 /* Set by pin() and, but for the count, not changed afterwards. */
 struct import_region {
 	const struct import_ops *ops;
@@ -78,9 +70,8 @@ struct import_region {
 	unsigned int wanted; /* of devices: the request, as far as permitted */
 	bool reduced;	     /* the request was for more */
 	unsigned int kinds;  /* a bit for each enum import_kind in the region */
-	struct opaque *opaque;		      /* set by import_opaque(), once */
-	struct import_invalidate *invalidate; /* set by its user before others see the region */
-	bool unsynced;	    /* set as @invalidate: DMA_BUF_IOCTL_SYNC is the owner's work */
+	struct opaque *opaque; /* set by import_opaque(), once */
+	bool unsynced; /* set before others see the region: the owner does DMA_BUF_IOCTL_SYNC */
 	struct range pages; /* import/kinds/host.c: of an unaligned range */
 	bool listed;	    /* in import/kinds/host.c's list */
 };
@@ -201,6 +192,26 @@ void import_on_forget(void (*forget)(uint64_t kept));
  */
 int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
 		  unsigned int exporters, struct import_opaque *out);
+
+/*
+ * The work to do before a device uses memory of an exporter with @is_cached that the host has
+ * changed.
+ */
+struct import_invalidate {
+	int (*invalidate)(struct import_invalidate *invalidate); /* 0 or a negative errno */
+	/* Optional work ahead of the next invalidate(); takes time. */
+	void (*prepare)(struct import_invalidate *invalidate);
+	void (*put)(struct import_invalidate *invalidate);
+};
+
+/*
+ * Takes over a reference to @invalidate, before others see the region.  The region has an opaque
+ * descriptor.
+ */
+void import_set_invalidate(struct import_region *region, struct import_invalidate *invalidate);
+
+/* Whether each use has to be begun: nothing tells when the host writes again. */
+bool import_needs_invalidate(const struct import_region *region);
 
 /*
  * How the host's memory stays registered between imports that @exporters (as above) make descriptors

@@ -105,7 +105,7 @@ bool region_set_needs_end(const struct region_set *set)
 bool region_set_needs_invalidate(const struct region_set *set)
 {
 	for (size_t i = 0; i < set->count; i++)
-		if (set->regions[i]->invalidate)
+		if (import_needs_invalidate(set->regions[i]))
 			return true;
 	return false;
 }

@@ -38,7 +38,7 @@ void region_set_put(struct region_set *set);
 /* Whether access to a region has to be ended, too. */
 bool region_set_needs_end(const struct region_set *set);
 
-/* Whether a region has to be invalidated.  Nothing tells then when the host writes again. */
+/* Whether a region has to be invalidated for each use. */
 bool region_set_needs_invalidate(const struct region_set *set);
 
 bool region_set_has(const struct region_set *set, const struct import_region *region);

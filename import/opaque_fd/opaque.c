@@ -21,6 +21,7 @@ struct opaque {
 	unsigned int exporter;
 	struct opaque_export export;
 	struct descriptor_id id; /* of the export's descriptor */
+	struct import_invalidate *invalidate;
 };
 
 /* A request, which goes down the ways. */
@@ -252,8 +253,20 @@ void opaque_put(struct opaque *opaque)
 {
 	if (!opaque)
 		return;
+	if (opaque->invalidate)
+		opaque->invalidate->put(opaque->invalidate);
 	opaque_put_resources(opaque);
 	free(opaque);
+}
+
+void opaque_set_invalidate(struct opaque *opaque, struct import_invalidate *invalidate)
+{
+	opaque->invalidate = invalidate;
+}
+
+struct import_invalidate *opaque_invalidate(const struct opaque *opaque)
+{
+	return opaque ? opaque->invalidate : NULL;
 }
 
 const char *opaque_describe_kept(unsigned int exporters)

@@ -86,11 +86,17 @@ static cl_int opaque_fd_attach_invalidate(cl_context context,
 					  struct import_region *region)
 {
 	const struct import_exporter *exporter = import_exporter_get(id);
+	struct import_invalidate *invalidate = NULL;
+	cl_int err;
 
 	if (coherency->of[id] == COHERENT || opaque_fd_is_on_device(region, exporter))
 		return CL_SUCCESS;
-	if (coherency->of[id] == NEEDS_INVALIDATE)
-		return error_to_cl(invalidate_get(context, coherency->uuid, &region->invalidate));
+	if (coherency->of[id] == NEEDS_INVALIDATE) {
+		err = error_to_cl(invalidate_get(context, coherency->uuid, &invalidate));
+		if (!err)
+			import_set_invalidate(region, invalidate);
+		return err;
+	}
 	log_error("memory with a descriptor of %s is not zero copy on this device: %s",
 		  exporter->name, coherency->why[IMPORT_HOST]);
 	return CL_INVALID_OPERATION;

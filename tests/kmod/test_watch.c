@@ -31,7 +31,7 @@ struct watched {
 	struct gdm_export watch;
 };
 
-static struct watched watch_begin(unsigned char *p)
+static struct watched watched_begin(unsigned char *p)
 {
 	struct watched w = { .ctx = gdm_open(), .p = p };
 
@@ -41,12 +41,12 @@ static struct watched watch_begin(unsigned char *p)
 	return w;
 }
 
-static bool watch_is_current(const struct watched *w)
+static bool watched_is_current(const struct watched *w)
 {
 	return gdm_is_valid(w->status, &w->watch);
 }
 
-static void watch_end(const struct watched *w)
+static void watched_end(const struct watched *w)
 {
 	EXPECT_EQ(gdm_drop(w->ctx, &w->watch), 0);
 	EXPECT_EQ(gdm_stats(w->ctx).out_host_watches, 0);
@@ -150,76 +150,76 @@ static unsigned char *map_hugetlb(void)
 
 /* ---- changes ---- */
 
-static void change_munmap(unsigned char *p)
+static void take_munmap(unsigned char *p)
 {
 	EXPECT_EQ(munmap(p + PAGE, PAGE), 0);
 }
 
-static void change_munmap_huge(unsigned char *p)
+static void take_munmap_huge(unsigned char *p)
 {
 	EXPECT_EQ(munmap(p, HUGE_PAGE), 0);
 }
 
-static void change_map_over(unsigned char *p)
+static void take_map_over(unsigned char *p)
 {
 	EXPECT(mmap(p + PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
 	       MAP_FAILED);
 }
 
-static void change_move(unsigned char *p)
+static void take_move(unsigned char *p)
 {
 	EXPECT(mremap(p, LENGTH, LENGTH, MREMAP_MAYMOVE | MREMAP_FIXED, pages_new(LENGTH, 0)) !=
 	       MAP_FAILED);
 }
 
-static void change_move_and_keep(unsigned char *p)
+static void take_move_and_keep(unsigned char *p)
 {
 	EXPECT(mremap(p, LENGTH, LENGTH, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL) != MAP_FAILED);
 }
 
-static void change_move_over(unsigned char *p)
+static void take_move_over(unsigned char *p)
 {
 	EXPECT(mremap(pages_new(PAGE, 1), PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, p + PAGE) !=
 	       MAP_FAILED);
 }
 
-static void change_shrink(unsigned char *p)
+static void take_shrink(unsigned char *p)
 {
 	EXPECT(mremap(p, LENGTH, LENGTH - PAGE, 0) != MAP_FAILED);
 }
 
-static void change_advise(unsigned char *p, int advice)
+static void take_advise(unsigned char *p, int advice)
 {
 	if (madvise(p + PAGE, PAGE, advice))
 		test_skip("madvise: %s", strerror(errno));
 }
 
-static void change_dontneed(unsigned char *p)
+static void take_dontneed(unsigned char *p)
 {
-	change_advise(p, MADV_DONTNEED);
+	take_advise(p, MADV_DONTNEED);
 }
 
-static void change_free(unsigned char *p)
+static void take_free(unsigned char *p)
 {
-	change_advise(p, MADV_FREE);
+	take_advise(p, MADV_FREE);
 }
 
-static void change_remove(unsigned char *p)
+static void take_remove(unsigned char *p)
 {
-	change_advise(p, MADV_REMOVE);
+	take_advise(p, MADV_REMOVE);
 }
 
-static void change_guard(unsigned char *p)
+static void take_guard(unsigned char *p)
 {
-	change_advise(p, MADV_GUARD_INSTALL);
+	take_advise(p, MADV_GUARD_INSTALL);
 }
 
-static void change_brk(unsigned char *p)
+static void take_brk(unsigned char *p)
 {
 	EXPECT_EQ(brk(p + LENGTH - PAGE), 0);
 }
 
-static void change_shm_remap(unsigned char *p)
+static void take_shm_remap(unsigned char *p)
 {
 	int id = shmget(IPC_PRIVATE, PAGE, 0600);
 
@@ -227,25 +227,25 @@ static void change_shm_remap(unsigned char *p)
 	EXPECT_EQ(shmctl(id, IPC_RMID, NULL), 0);
 }
 
-static void change_shmdt(unsigned char *p)
+static void take_shmdt(unsigned char *p)
 {
 	EXPECT_EQ(shmdt(p), 0);
 }
 
-static void change_punch(unsigned char *p)
+static void take_punch(unsigned char *p)
 {
 	(void)p;
 	EXPECT_EQ(fallocate(watch_file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, PAGE, PAGE), 0);
 }
 
-static void change_punch_huge(unsigned char *p)
+static void take_punch_huge(unsigned char *p)
 {
 	(void)p;
 	EXPECT_EQ(fallocate(watch_file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, HUGE_PAGE),
 		  0);
 }
 
-static void change_truncate(unsigned char *p)
+static void take_truncate(unsigned char *p)
 {
 	(void)p;
 	EXPECT_EQ(ftruncate(watch_file, 0), 0);
@@ -253,15 +253,15 @@ static void change_truncate(unsigned char *p)
 
 static void truncate_as_child(void *unused)
 {
-	change_truncate(unused);
+	take_truncate(unused);
 }
 
-static void change_truncate_elsewhere(unsigned char *p)
+static void take_truncate_elsewhere(unsigned char *p)
 {
 	EXPECT_EQ(in_child(truncate_as_child, p), 0);
 }
 
-static void change_write(unsigned char *p)
+static void take_write(unsigned char *p)
 {
 	p[PAGE]++;
 }
@@ -284,7 +284,7 @@ static int munmap_as_sharer(void *p)
 	return munmap(p, LENGTH) != 0;
 }
 
-static void change_by_sharer(unsigned char *p)
+static void take_by_sharer(unsigned char *p)
 {
 	EXPECT_EQ(in_child_sharing(munmap_as_sharer, p), 0);
 }
@@ -296,44 +296,44 @@ struct watch_change {
 };
 
 static const struct watch_change changes[] = {
-	{ "munmap", map_anonymous, change_munmap },
-	{ "map_over", map_anonymous, change_map_over },
-	{ "move", map_anonymous, change_move },
-	{ "move_and_keep", map_anonymous, change_move_and_keep },
-	{ "move_over", map_anonymous, change_move_over },
-	{ "shrink", map_anonymous, change_shrink },
-	{ "dontneed", map_anonymous, change_dontneed },
-	{ "free", map_anonymous, change_free },
-	{ "guard", map_anonymous, change_guard },
-	{ "sharer", map_anonymous, change_by_sharer },
-	{ "brk", map_heap, change_brk },
-	{ "heap_dontneed", map_heap, change_dontneed },
-	{ "shm_remap", map_system_v, change_shm_remap },
-	{ "shm_remap_anonymous", map_anonymous, change_shm_remap },
-	{ "shmdt", map_system_v, change_shmdt },
-	{ "shared_munmap", map_shared, change_munmap },
-	{ "shared_dontneed", map_shared, change_dontneed },
-	{ "shared_remove", map_shared, change_remove },
-	{ "shared_punch", map_shared, change_punch },
-	{ "shared_truncate", map_shared, change_truncate },
-	{ "shared_truncate_elsewhere", map_shared, change_truncate_elsewhere },
-	{ "private_dontneed", map_private, change_dontneed },
-	{ "private_truncate", map_private, change_truncate },
-	{ "private_copy", map_private_unwritten, change_write },
-	{ "huge_dontneed", map_transparent_huge, change_dontneed },
-	{ "huge_munmap", map_transparent_huge, change_munmap },
-	{ "hugetlb_munmap", map_hugetlb, change_munmap_huge },
-	{ "hugetlb_punch", map_hugetlb, change_punch_huge },
+	{ "munmap", map_anonymous, take_munmap },
+	{ "map_over", map_anonymous, take_map_over },
+	{ "move", map_anonymous, take_move },
+	{ "move_and_keep", map_anonymous, take_move_and_keep },
+	{ "move_over", map_anonymous, take_move_over },
+	{ "shrink", map_anonymous, take_shrink },
+	{ "dontneed", map_anonymous, take_dontneed },
+	{ "free", map_anonymous, take_free },
+	{ "guard", map_anonymous, take_guard },
+	{ "sharer", map_anonymous, take_by_sharer },
+	{ "brk", map_heap, take_brk },
+	{ "heap_dontneed", map_heap, take_dontneed },
+	{ "shm_remap", map_system_v, take_shm_remap },
+	{ "shm_remap_anonymous", map_anonymous, take_shm_remap },
+	{ "shmdt", map_system_v, take_shmdt },
+	{ "shared_munmap", map_shared, take_munmap },
+	{ "shared_dontneed", map_shared, take_dontneed },
+	{ "shared_remove", map_shared, take_remove },
+	{ "shared_punch", map_shared, take_punch },
+	{ "shared_truncate", map_shared, take_truncate },
+	{ "shared_truncate_elsewhere", map_shared, take_truncate_elsewhere },
+	{ "private_dontneed", map_private, take_dontneed },
+	{ "private_truncate", map_private, take_truncate },
+	{ "private_copy", map_private_unwritten, take_write },
+	{ "huge_dontneed", map_transparent_huge, take_dontneed },
+	{ "huge_munmap", map_transparent_huge, take_munmap },
+	{ "hugetlb_munmap", map_hugetlb, take_munmap_huge },
+	{ "hugetlb_punch", map_hugetlb, take_punch_huge },
 };
 
 TEST_EACH(watch_stale, struct watch_change, changes,
 	  "A watch is stale at once, and for ever, when the address gets other pages.")
 {
-	struct watched w = watch_begin(row->map());
+	struct watched w = watched_begin(row->map());
 
 	row->change(w.p);
 	EXPECT_EQ(w.status[w.watch.slot], w.watch.generation | 1);
-	watch_end(&w);
+	watched_end(&w);
 }
 
 static void harmless_access(unsigned char *p)
@@ -364,7 +364,7 @@ static void harmless_export(unsigned char *p)
 	close(ctx);
 }
 
-static void child_writes(void *p)
+static void child_overwrites(void *p)
 {
 	memset(p, 55, LENGTH);
 }
@@ -372,7 +372,7 @@ static void child_writes(void *p)
 /* The kernel makes the copies for the child. */
 static void harmless_fork(unsigned char *p)
 {
-	EXPECT_EQ(in_child(child_writes, p), 0);
+	EXPECT_EQ(in_child(child_overwrites, p), 0);
 	memset(p, 7, LENGTH);
 }
 
@@ -401,13 +401,13 @@ static const struct watch_change no_changes[] = {
 TEST_EACH(watch_current, struct watch_change, no_changes,
 	  "A watch stays current as long as the pages stay at the address.")
 {
-	struct watched w = watch_begin(row->map());
+	struct watched w = watched_begin(row->map());
 
 	row->change(w.p);
-	EXPECT(watch_is_current(&w));
+	EXPECT(watched_is_current(&w));
 	munmap(w.p, LENGTH);
-	EXPECT(!watch_is_current(&w));
-	watch_end(&w);
+	EXPECT(!watched_is_current(&w));
+	watched_end(&w);
 }
 
 /* ---- watch, then pin ---- */
@@ -447,13 +447,13 @@ static bool pin_is_of(const struct pin *pin, unsigned char *p)
 
 static void pin_again_stays_current(unsigned char *p)
 {
-	struct watched w = watch_begin(p);
+	struct watched w = watched_begin(p);
 	struct pin pin = pin_new(p);
 
 	EXPECT(pin_is_of(&pin, p));
-	EXPECT(watch_is_current(&w));
+	EXPECT(watched_is_current(&w));
 	pin_free(&pin);
-	watch_end(&w);
+	watched_end(&w);
 }
 
 static pid_t child_that_waits(int pipes[2])
@@ -483,45 +483,45 @@ TEST(watch_fork_after_pin,
      "parent.")
 {
 	unsigned char *p = map_anonymous();
-	struct watched w = watch_begin(p);
+	struct watched w = watched_begin(p);
 	struct pin pin = pin_new(p);
 	int pipes[2];
 	pid_t pid = child_that_waits(pipes);
 
 	EXPECT(pin_is_of(&pin, p));
-	EXPECT(watch_is_current(&w));
+	EXPECT(watched_is_current(&w));
 	child_that_waits_end(pid, pipes);
 	pin_free(&pin);
-	watch_end(&w);
+	watched_end(&w);
 }
 
 TEST(watch_fork_before_pin,
      "If a child is forked between the watch and the pin, a current watch is of the pinned pages.")
 {
 	unsigned char *p = map_anonymous();
-	struct watched w = watch_begin(p);
+	struct watched w = watched_begin(p);
 	int pipes[2];
 	pid_t pid = child_that_waits(pipes);
 	struct pin pin = pin_new(p);
 
-	EXPECT(pin_is_of(&pin, p) || !watch_is_current(&w));
+	EXPECT(pin_is_of(&pin, p) || !watched_is_current(&w));
 	pin_again_stays_current(p);
 	child_that_waits_end(pid, pipes);
 	pin_free(&pin);
-	watch_end(&w);
+	watched_end(&w);
 }
 
 TEST(watch_fork_without_pin,
      "After fork() a write that gives the parent a copy of the page makes the watch stale.")
 {
-	struct watched w = watch_begin(map_anonymous());
+	struct watched w = watched_begin(map_anonymous());
 	int pipes[2];
 	pid_t pid = child_that_waits(pipes);
 
 	w.p[PAGE]++;
-	EXPECT(!watch_is_current(&w));
+	EXPECT(!watched_is_current(&w));
 	child_that_waits_end(pid, pipes);
-	watch_end(&w);
+	watched_end(&w);
 }
 
 TEST(watch_pin_copies,
@@ -529,13 +529,13 @@ TEST(watch_pin_copies,
      "current.")
 {
 	unsigned char *p = map_private_unwritten();
-	struct watched w = watch_begin(p);
+	struct watched w = watched_begin(p);
 	struct pin pin = pin_new(p);
 
-	EXPECT(pin_is_of(&pin, p) || !watch_is_current(&w));
+	EXPECT(pin_is_of(&pin, p) || !watched_is_current(&w));
 	pin_again_stays_current(p);
 	pin_free(&pin);
-	watch_end(&w);
+	watched_end(&w);
 }
 
 TEST(watch_new_pages, "A pin that brings the pages into memory leaves the watch current.")
@@ -646,39 +646,39 @@ TEST(watch_no_memory, "A watch of an address without memory tells of memory that
 	struct watched w;
 
 	munmap(p, LENGTH);
-	w = watch_begin(p);
+	w = watched_begin(p);
 	EXPECT(mmap(p, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 		    0) == p);
 	*p = 1;
 	munmap(p, LENGTH);
-	EXPECT(!watch_is_current(&w));
-	watch_end(&w);
+	EXPECT(!watched_is_current(&w));
+	watched_end(&w);
 }
 
 TEST(watch_overlap, "Watches of one range are apart: each has a slot, and ends alone.")
 {
-	struct watched w = watch_begin(map_anonymous());
+	struct watched w = watched_begin(map_anonymous());
 	struct gdm_export other;
 
 	EXPECT_EQ(gdm_watch_host(w.ctx, w.p + PAGE, LENGTH - PAGE, &other), 0);
 	EXPECT(other.slot != w.watch.slot);
 	EXPECT_EQ(gdm_drop(w.ctx, &other), 0);
-	EXPECT(watch_is_current(&w));
-	change_munmap(w.p);
-	EXPECT(!watch_is_current(&w));
-	watch_end(&w);
+	EXPECT(watched_is_current(&w));
+	take_munmap(w.p);
+	EXPECT(!watched_is_current(&w));
+	watched_end(&w);
 }
 
 TEST(watch_drop, "After GDMABUF_DROP of a watch the slot's word is stale, and the id is unknown.")
 {
-	struct watched w = watch_begin(map_anonymous());
+	struct watched w = watched_begin(map_anonymous());
 	struct gdm_export other = w.watch;
 
 	other.generation += 2;
 	EXPECT_EQ(gdm_drop(w.ctx, &other), -ENOENT);
-	EXPECT(watch_is_current(&w));
+	EXPECT(watched_is_current(&w));
 	EXPECT_EQ(gdm_drop(w.ctx, &w.watch), 0);
-	EXPECT(!watch_is_current(&w));
+	EXPECT(!watched_is_current(&w));
 	EXPECT_EQ(gdm_drop(w.ctx, &w.watch), -ENOENT);
 	EXPECT_EQ(gdm_watch_host(w.ctx, w.p, LENGTH, &other), 0);
 	EXPECT(other.slot == w.watch.slot && other.generation != w.watch.generation);
@@ -689,11 +689,11 @@ TEST(watch_drop, "After GDMABUF_DROP of a watch the slot's word is stale, and th
 
 TEST(watch_drop_stale_word, "GDMABUF_DROP ends a stale watch by the slot's present word.")
 {
-	struct watched w = watch_begin(map_anonymous());
+	struct watched w = watched_begin(map_anonymous());
 
-	change_munmap(w.p);
+	take_munmap(w.p);
 	w.watch.generation = w.status[w.watch.slot];
-	watch_end(&w);
+	watched_end(&w);
 }
 
 TEST(watch_limit, "A context has at most 2048 watches, and slots for exports are left.")

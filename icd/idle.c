@@ -95,6 +95,7 @@ static void idle_sleep(void) REQUIRES(idle_lock)
 static _Noreturn void *idle_run(void *unused)
 {
 	(void)unused;
+	pthread_setname_np(pthread_self(), "climport-idle");
 	lock_acquire(&idle_lock);
 	for (;;) {
 		while (!idle_any())

@@ -196,6 +196,7 @@ static void *worker_main(void *arg)
 	struct job *waiting = NULL;
 	bool is_open = true;
 
+	pthread_setname_np(pthread_self(), "climport-sync");
 	for (;;) {
 		struct job **tail = &waiting;
 

@@ -2,6 +2,7 @@
 #include "import/monitor/monitor.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -36,6 +37,8 @@ static uint32_t monitor_process GUARDED_BY(monitor_lock); /* of the state */
 /* Written before the process's first watch. */
 static struct descriptor_own monitor_uffd = { .fd = -1 };
 
+static atomic_bool monitor_has_no_reader;
+
 /*
  * In a child.  The parent's reader does not need the child's copy of the descriptor, and in the
  * child the descriptor is good for nothing.
@@ -46,6 +49,7 @@ static void monitor_forget(struct lock *lock)
 	if (monitor_uffd.fd >= 0)
 		descriptor_own_close(&monitor_uffd);
 	monitor_uffd.fd = -1;
+	atomic_store(&monitor_has_no_reader, false);
 	monitor_state = MONITOR_UNTRIED;
 	monitor_process = fork_generation();
 	watches_forget();
@@ -94,6 +98,24 @@ static bool monitor_is_final(int error)
 	return error != EMFILE && error != ENFILE && error != ENOMEM && error != EAGAIN;
 }
 
+/* The reader reads on, if there is a reader, so that no thread of the program waits for ever. */
+static void monitor_lose(void)
+{
+	watches_mark_all();
+	teller_wake();
+}
+
+/*
+ * The reader's table was the other holder of the userfaultfd.  The kernel ends all registrations
+ * with the last, and lets all waiting threads go.  Takes no lock: a waiting thread may hold any.
+ */
+static void monitor_orphaned(void)
+{
+	atomic_store(&monitor_has_no_reader, true);
+	descriptor_own_close(&monitor_uffd);
+	monitor_lose();
+}
+
 /* What fails passes, or is found for the life of the process. */
 static int monitor_fail(int ret) REQUIRES(monitor_lock)
 {
@@ -132,14 +154,18 @@ static void monitor_look(void) REQUIRES(monitor_lock)
 {
 	if (monitor_process != fork_generation())
 		monitor_forget(&monitor_lock);
-	if (monitor_state == MONITOR_RUNS && !descriptor_is_own(&monitor_uffd))
+	if (monitor_state != MONITOR_RUNS)
+		return;
+	if (atomic_load(&monitor_has_no_reader))
+		monitor_refuse("a filter of system calls has ended the monitor's thread");
+	else if (!descriptor_is_own(&monitor_uffd))
 		monitor_refuse("the program has closed the descriptor");
 }
 
-/* The reader waits until the teller is there, too: no thread is left if one fails. */
+/* The reader waits until all threads are there: no thread is left if one fails. */
 static int monitor_create_threads(const struct descriptor_own *own)
 {
-	int ret = reader_create(own);
+	int ret = reader_create(own, monitor_orphaned);
 
 	if (ret)
 		return ret;
@@ -214,13 +240,6 @@ const char *monitor_describe(void)
 	why = monitor_state == MONITOR_REFUSED ? monitor_why : "no descriptor, or no memory";
 	lock_release(&monitor_lock);
 	return why;
-}
-
-/* The reader reads on, so that no thread of the program waits for ever; nobody else asks. */
-static void monitor_lose(void)
-{
-	watches_mark_all();
-	teller_wake();
 }
 
 /* As settle_changes(). */

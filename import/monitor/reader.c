@@ -31,7 +31,8 @@ enum { READER_STARTS = 1, READER_READY, READER_RUNS, READER_ABANDONED };
 
 static _Atomic int reader_state;
 static _Atomic uint32_t reader_turns;
-static pthread_t reader_thread; /* until reader_run() */
+static pthread_t reader_thread, reader_guard;
+static reader_ended_fn reader_ended;
 
 /* A duplicate of the starter's descriptor; the reader's table has the file at the same number. */
 static struct descriptor_own reader_given;
@@ -192,27 +193,50 @@ static int reader_create_thread(void)
 	return ret ? ret : reader_wait_for_start();
 }
 
-int reader_create(const struct descriptor_own *uffd)
+/* Waits in a system call that was made before any filter. */
+static void *reader_guard_main(void *unused)
+{
+	(void)unused;
+	pthread_setname_np(pthread_self(), "climport-guard");
+	pthread_join(reader_thread, NULL);
+	if (atomic_load(&reader_state) == READER_RUNS)
+		reader_ended();
+	return NULL;
+}
+
+static int reader_create_guard(void)
+{
+	int ret = threads_create(&reader_guard, reader_guard_main, NULL);
+
+	if (!ret)
+		return 0;
+	reader_change(READER_READY, READER_ABANDONED);
+	pthread_join(reader_thread, NULL);
+	return ret;
+}
+
+int reader_create(const struct descriptor_own *uffd, reader_ended_fn ended)
 {
 	int ret;
 
+	reader_ended = ended;
 	reader_given = *uffd;
 	reader_given.fd = reader_duplicate(uffd->fd);
 	if (reader_given.fd < 0)
 		return reader_given.fd;
 	ret = reader_create_thread();
 	descriptor_own_close(&reader_given);
-	return ret;
+	return ret ? ret : reader_create_guard();
 }
 
 void reader_run(void)
 {
-	pthread_detach(reader_thread);
 	reader_change(READER_READY, READER_RUNS);
+	pthread_detach(reader_guard);
 }
 
 void reader_abandon(void)
 {
 	reader_change(READER_READY, READER_ABANDONED);
-	pthread_join(reader_thread, NULL);
+	pthread_join(reader_guard, NULL);
 }

@@ -73,6 +73,16 @@ static void teller_tell(uintptr_t start, uintptr_t end)
 	teller_end();
 }
 
+/* The last thread of the program has ended: the C library would end the process. */
+static void teller_wait(uint32_t seen)
+{
+	const struct timespec second = { 1, 0 };
+
+	futex_wait(&teller_news, seen, &second);
+	if (atomic_load(&teller_news) == seen && threads_are_alone())
+		exit(0); /* NOLINT(concurrency-mt-unsafe): no other thread of the program */
+}
+
 static void *teller_main(void *arg)
 {
 	(void)arg;
@@ -83,7 +93,7 @@ static void *teller_main(void *arg)
 
 		while (watches_next_untold(&start, &end))
 			teller_tell(start, end);
-		futex_wait(&teller_news, seen, NULL);
+		teller_wait(seen);
 	}
 	return NULL;
 }

@@ -7,6 +7,7 @@
 #define IMPORT_MONITOR_THREADS_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 /* A thread that can be joined.  0; -ENOMEM: no memory, or no more threads; or another errno. */
 int threads_create(pthread_t *thread, void *(*run)(void *), void *arg);
@@ -17,5 +18,11 @@ int threads_create(pthread_t *thread, void *(*run)(void *), void *arg);
  * there, the thread stays as its creator.
  */
 void threads_unbind(void);
+
+/*
+ * Whether the process's first thread has ended, and all others are climport's, by their names.  The C
+ * library ends a process with its last thread, and takes climport's for the program's.
+ */
+bool threads_are_alone(void);
 
 #endif

@@ -494,6 +494,149 @@ TEST(filtered, "In a process with restricted system calls userfaultfd(2) is not 
 	test_in_child(watch_when_filtered);
 }
 
+struct ending {
+	const char *name;
+	long call;
+};
+
+static const struct ending endings[] = {
+	{ "poll", SYS_poll },
+	{ "read", SYS_read },
+	{ "futex", SYS_futex },
+};
+
+static const struct ending *ending_row;
+
+/* Each thread ends that makes the system call. */
+static void ending_enter(long number)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_THREAD),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(*code), code };
+
+	EXPECT(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter))
+		_exit(77);
+}
+
+/* The guard waits for the reader from a moment after the first watch on. */
+static bool ending_is_guarded(void *unused)
+{
+	pid_t guard = monitor_fixture_thread("climport-guard");
+	char state[64] = "";
+
+	(void)unused;
+	if (guard)
+		process_status(guard, "State:", state, sizeof(state));
+	return strstr(state, "sleeping") != NULL;
+}
+
+static void ending_main(void)
+{
+	char *p = monitor_fixture_map(4 * SIZE), *q = monitor_fixture_map(SIZE);
+	struct watch watch, other, more;
+
+	alarm(PATIENCE_S);
+	watch = monitor_fixture_watch(p, SIZE);
+	other = monitor_fixture_watch(q, SIZE);
+	EXPECT(process_settles(ending_is_guarded, NULL));
+	ending_enter(ending_row->call);
+	for (int i = 0; i < 8; i++)
+		munmap(p + (ptrdiff_t)i * PAGE, PAGE);
+	munmap(q, SIZE);
+	if (ending_row->call == SYS_futex)
+		_exit(0); /* no thread of the program may call climport */
+	if (watch_is_current(&watch) || watch_is_current(&other))
+		_exit(1);
+	if (!monitor_watch((uintptr_t)p + 2 * SIZE, SIZE, &more))
+		munmap(p + 2 * SIZE, SIZE);
+	_exit(0);
+}
+
+TEST_EACH(reader_ended, struct ending, endings,
+	  "No thread waits for ever where a filter of system calls has ended the reader of events.")
+{
+	int status = -1;
+	pid_t child;
+
+	monitor_fixture_needed();
+	if (!strcmp(SANITIZER, "thread"))
+		test_skip("the thread sanitizer waits for the thread");
+	ending_row = row;
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		ending_main();
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		test_skip("no filters of system calls");
+	EXPECT_EQ(status, 0);
+}
+
+static bool left_is_ended(void *child)
+{
+	return waitpid(*(pid_t *)child, NULL, WNOHANG) == *(pid_t *)child;
+}
+
+/* The threads of the monitor block all signals. */
+TEST(left, "A process whose last thread of its own has ended ends.")
+{
+	pid_t child;
+	bool is_ended;
+
+	monitor_fixture_needed();
+	if (!strcmp(SANITIZER, "thread"))
+		test_skip("the thread sanitizer has a thread of its own");
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		char *p = monitor_fixture_map(SIZE);
+
+		monitor_fixture_watch(p, SIZE);
+		pthread_exit(NULL);
+	}
+	is_ended = process_settles(left_is_ended, &child);
+	if (!is_ended) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	EXPECT(is_ended);
+}
+
+static void *left_thread(void *arg)
+{
+	const struct timespec moment = { 2, 500000000 };
+
+	nanosleep(&moment, NULL);
+	_exit(*(int *)arg);
+}
+
+/* The monitor looks each second. */
+TEST(left_behind, "A process lives while a thread of its own runs, though the first has ended.")
+{
+	static int code = 7;
+	int status = -1;
+	pid_t child;
+
+	monitor_fixture_needed();
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		char *p = monitor_fixture_map(SIZE);
+		pthread_t thread;
+
+		monitor_fixture_watch(p, SIZE);
+		EXPECT(!pthread_create(&thread, NULL, left_thread, &code));
+		pthread_exit(NULL);
+	}
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(WEXITSTATUS(status), code);
+}
+
 static void *cancelled_watch(void *arg)
 {
 	struct watch watch;

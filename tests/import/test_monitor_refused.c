@@ -121,7 +121,7 @@ struct shortage {
 	int thread;
 };
 
-static const struct shortage shortages[] = { { "first", 1 }, { "second", 2 } };
+static const struct shortage shortages[] = { { "first", 1 }, { "second", 2 }, { "third", 3 } };
 
 static const struct shortage *shortage_row;
 

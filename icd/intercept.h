@@ -16,6 +16,7 @@
 	/* context.c */                             \
 	F(clCreateContext)                          \
 	F(clCreateContextFromType)                  \
+	F(clRetainContext)                          \
 	F(clReleaseContext)                         \
 	/* mem_object.c */                          \
 	F(clRetainMemObject)                        \

@@ -36,6 +36,15 @@ cl_context CL_API_CALL layer_clCreateContextFromType(const cl_context_properties
 	return context;
 }
 
+cl_int CL_API_CALL layer_clRetainContext(cl_context context)
+{
+	cl_int err = next.clRetainContext(context);
+
+	if (!err)
+		context_retained(context);
+	return err;
+}
+
 cl_int CL_API_CALL layer_clReleaseContext(cl_context context)
 {
 	method_context_release(context);

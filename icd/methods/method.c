@@ -20,6 +20,15 @@ void method_context_release(cl_context context)
 			rows[i]->context_release(context);
 }
 
+bool method_driver_has(enum method_quirk quirk, const char *extensions)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		if (rows[i]->quirks & quirk && rows[i]->extension &&
+		    has_word(extensions, rows[i]->extension))
+			return true;
+	return false;
+}
+
 void method_probe(struct device *device, const char *extensions)
 {
 	for (int type = 0; type < IMPORT_TYPES; type++) {

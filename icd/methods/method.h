@@ -41,6 +41,11 @@ enum method_quirk {
 	 * driver's thread, makes the driver crash at exit or hang.
 	 */
 	METHOD_NO_CALLS_IN_CALLBACKS = 1 << 1,
+	/*
+	 * If a context has a destructor callback, and so has a memory object, the last
+	 * clReleaseContext() may wait for ever: of whose callbacks the two are, does not matter.
+	 */
+	METHOD_NO_CONTEXT_CALLBACKS = 1 << 2,
 };
 
 struct method_ops {
@@ -99,8 +104,9 @@ struct method_ops {
 	/* NULL, or how the host's memory stays registered between imports: a clause, or NULL. */
 	const char *(*describe_kept)(cl_device_id device);
 
-	unsigned int quirks; /* enum method_quirk */
-	bool cpu_optional;   /* dma-bufs need no CPU mapping */
+	unsigned int quirks;   /* enum method_quirk; of all drivers with the extension, too */
+	const char *extension; /* by which a driver shows that the method may be for it; or NULL */
+	bool cpu_optional;     /* dma-bufs need no CPU mapping */
 };
 
 extern const struct method_ops method_native_ops;
@@ -110,6 +116,9 @@ extern const struct method_ops method_khr_ops;
 
 /* Fills device->method.  Runs self-tests. */
 void method_probe(struct device *device, const char *extensions);
+
+/* Whether a driver with @extensions has the quirk.  Runs no self-test. */
+bool method_driver_has(enum method_quirk quirk, const char *extensions);
 
 /* Calls context_release of every method. */
 void method_context_release(cl_context context);

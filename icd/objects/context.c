@@ -94,11 +94,33 @@ static void CL_CALLBACK context_destroyed(cl_context handle, void *record)
 	context_put(record);
 }
 
-/* OpenCL 3.0 calls back when a context is gone.  Before 3.0 the last release ends the record. */
+static bool context_has_quirk(const struct context *context, enum method_quirk quirk)
+{
+	bool has_quirk = false;
+
+	for (size_t i = 0; i < context->num_devices && !has_quirk; i++) {
+		char *extensions = device_string(context->devices[i], CL_DEVICE_EXTENSIONS);
+
+		has_quirk = !extensions || method_driver_has(quirk, extensions);
+		free(extensions);
+	}
+	return has_quirk;
+}
+
+/*
+ * OpenCL 3.0 calls back when a context is gone.  Before 3.0, and where callbacks do harm, the last
+ * release ends the record.
+ */
+static bool context_calls_back(const struct context *context)
+{
+	return next.clSetContextDestructorCallback && context->num_devices &&
+	       device_version(context->devices[0]) >= CL_MAKE_VERSION(3, 0, 0) &&
+	       !context_has_quirk(context, METHOD_NO_CONTEXT_CALLBACKS);
+}
+
 static void context_watch(struct context *context)
 {
-	if (!next.clSetContextDestructorCallback || !context->num_devices ||
-	    device_version(context->devices[0]) < CL_MAKE_VERSION(3, 0, 0))
+	if (!context_calls_back(context))
 		return;
 	handle_record_hold(&context->record);
 	context->watched =
@@ -143,29 +165,43 @@ void context_add(cl_context handle, context_notify_fn notify, void *user_data)
 }
 
 /*
- * The last reference has a single owner, who gives the context up: no thread may retain the context
- * any more.  Queues and other objects may keep the context alive in the driver, and give the handle
- * out.  So the record of a watched context stays until the driver calls back.
+ * Queues and other objects may keep the context alive in the driver, and give the handle out.  So
+ * the record of a watched context stays until the driver calls back.
  */
-static void context_release_last(cl_context handle)
+static struct context *context_drop(cl_context handle) REQUIRES(context_table.lock)
 {
-	struct context *context = context_get(handle);
+	struct context *context = handle_table_find(&context_table, handle);
 
-	if (context && context->watched)
-		context_data_release(context);
-	else if (context)
-		context_remove(handle, context);
-	context_put(context);
+	if (!context || !context->record.handles || --context->record.handles)
+		return NULL;
+	if (context->watched)
+		handle_record_hold(&context->record);
+	else
+		handle_table_remove(&context_table, handle);
+	return context;
 }
 
 void context_release(cl_context handle)
 {
-	cl_uint refs = 0;
+	struct context *gone;
 
-	if (handle_table_has(&context_table, handle) &&
-	    !next.clGetContextInfo(handle, CL_CONTEXT_REFERENCE_COUNT, sizeof(refs), &refs, NULL) &&
-	    refs == 1)
-		context_release_last(handle);
+	if (!handle_table_has(&context_table, handle))
+		return;
+	lock_acquire(&context_table.lock);
+	gone = context_drop(handle);
+	lock_release(&context_table.lock);
+	if (gone)
+		context_data_release(gone);
+	context_put(gone);
+}
+
+/* A context without a record may be one that a queue kept. */
+void context_retained(cl_context handle)
+{
+	if (handle_table_has(&context_table, handle))
+		handle_table_retain(&context_table, handle);
+	else
+		context_add(handle, NULL, NULL);
 }
 
 static const struct device *context_device(const struct context *context, size_t i)

@@ -27,7 +27,8 @@ void context_put(struct context *context);
  */
 void context_add(cl_context handle, context_notify_fn notify, void *user_data);
 
-/* The application is about to release a context, perhaps for the last time. */
+/* The application has retained a context, and is about to release one. */
+void context_retained(cl_context handle);
 void context_release(cl_context handle);
 
 /* Whether the driver's own function serves @type on every device. */

@@ -134,6 +134,45 @@ TEST(kept_context,
 	fixture_close();
 }
 
+TEST_EACH(kept_and_retained, struct driver_version, driver_versions,
+	  "A context that a queue keeps alive and that the application retains again is known.")
+{
+	cl_command_queue queue;
+	cl_context context;
+
+	fixture_reset();
+	stub_set(STUB_CL12, row->cl12);
+	fixture_open();
+	context = context_create_with_log(NULL);
+	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, NULL);
+	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
+	EXPECT_EQ(cl.clRetainContext(context), CL_SUCCESS);
+	expect_imports(context);
+	EXPECT_EQ(cl.clReleaseCommandQueue(queue), CL_SUCCESS);
+	expect_imports(context);
+	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
+	expect_unknown(context);
+	fixture_close();
+}
+
+TEST_EACH(freed_late, struct driver_version, driver_versions,
+	  "A context whose last object is released after the context is CL_INVALID_CONTEXT.")
+{
+	cl_context context;
+	cl_mem mem;
+
+	fixture_reset();
+	stub_set(STUB_CL12, row->cl12);
+	fixture_open();
+	context = context_create_with_log(NULL);
+	mem = fix.import(context, 0, NULL, pages_map(1), 4096, NULL);
+	EXPECT(mem);
+	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseMemObject(mem), CL_SUCCESS);
+	expect_unknown(context);
+	fixture_close();
+}
+
 TEST(from_type, "The layer knows contexts that clCreateContextFromType makes.")
 {
 	cl_context context;

@@ -2,6 +2,8 @@
 /* Contexts. */
 #include "internal.h"
 
+#include <stdio.h>
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all contexts' callbacks */
 FORK_SAFE(lock, 104);
 
@@ -182,6 +184,10 @@ cl_int CL_API_CALL stub_clSetContextDestructorCallback(
 	cl_int err = CALL(clSetContextDestructorCallback, U(handle), U(notify), U(data));
 	struct callback *c;
 
+	if (stub_get(STUB_NO_CONTEXT_CALLBACKS)) {
+		fprintf(stderr, "a context has a destructor callback\n");
+		abort();
+	}
 	if (err)
 		return err;
 	if (!context)

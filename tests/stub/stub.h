@@ -106,6 +106,7 @@ enum stub_option {
 	STUB_HANG_FLUSH,     /* while set, clFlush does not return */
 	STUB_OWN_REFERENCES, /* contexts report the application's references alone */
 	STUB_NO_CALLS_IN_CALLBACKS, /* a call from a memory object's destructor callback aborts */
+	STUB_NO_CONTEXT_CALLBACKS,  /* clSetContextDestructorCallback aborts */
 	STUB_NUM_OPTIONS
 };
 

@@ -161,6 +161,7 @@ const struct method_ops method_opaque_fd_ops = {
 	.release_hidden = opaque_fd_release_hidden,
 	.context_release = opaque_fd_context_release,
 	.describe_kept = opaque_fd_describe_kept,
-	.quirks = METHOD_MARKERS_WAIT | METHOD_NO_CALLS_IN_CALLBACKS,
+	.quirks = METHOD_MARKERS_WAIT | METHOD_NO_CALLS_IN_CALLBACKS | METHOD_NO_CONTEXT_CALLBACKS,
+	.extension = EXTENSION,
 	.cpu_optional = true,
 };

@@ -47,8 +47,8 @@ struct watch {
 /*
  * Whether the process can have watches.  No if CLIMPORT_KEEP_HOST is neither 1 nor on, if the system
  * refuses userfaultfd(2), if the process has restricted its system calls since climport was
- * loaded, if the program has a userfaultfd of its own, or if the program has closed the monitor's
- * descriptor.  The answer is found once, and may become no.  CLIMPORT_LOG=debug shows the cause.
+ * loaded, if the program has a userfaultfd of its own, if the program has closed the monitor's
+ * descriptor, or if a filter of system calls has ended the reader of events.  The answer is found once, and may become no.  CLIMPORT_LOG=debug shows the cause.
  */
 bool monitor_is_available(void);
 
@@ -60,7 +60,7 @@ const char *monitor_describe(void);
 
 /*
  * Watches all pages of [@address, @address + @size).  Watches may overlap.  @watch is the caller's
- * until watch_put().  The first watch starts two threads.
+ * until watch_put().  The first watch starts three threads.
  *
  * -EOPNOTSUPP: the monitor is not available; or the range is smaller than MONITOR_MIN_SIZE, not
  * anonymous private writable memory, or the stack of the first thread.  -EBUSY: the program uses

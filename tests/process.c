@@ -43,6 +43,24 @@ int process_count_mappings(const char *text)
 	return count;
 }
 
+bool process_mapping_is(const void *addr, const char *flag)
+{
+	FILE *smaps = fopen("/proc/self/smaps", "re");
+	char line[4352], want[8];
+	unsigned long start, end;
+	bool is_here = false, found = false;
+
+	EXPECT(smaps);
+	snprintf(want, sizeof(want), " %s ", flag);
+	while (!found && fgets(line, sizeof(line), smaps)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			is_here = start <= (unsigned long)addr && (unsigned long)addr < end;
+		found = is_here && !strncmp(line, "VmFlags:", 8) && strstr(line, want);
+	}
+	fclose(smaps);
+	return found;
+}
+
 bool process_descriptors_at_most(void *count)
 {
 	return process_count_descriptors() <= *(int *)count;

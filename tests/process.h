@@ -12,6 +12,12 @@ int process_count_descriptors(void);
 /* Lines of /proc/self/maps with @text; "" counts all lines. */
 int process_count_mappings(const char *text);
 
+/*
+ * Whether the mapping at @addr has a flag of smaps: "pf" for VM_PFNMAP, "io" for VM_IO.  No
+ * mapping has no flag.
+ */
+bool process_mapping_is(const void *addr, const char *flag);
+
 int process_count_threads(void);
 
 /* Polls @condition, ten seconds at most; false if the condition was never true. */

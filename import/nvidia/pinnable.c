@@ -2,8 +2,12 @@
 #include "import/nvidia/pinnable.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "import/kinds/maps.h"
 #include "util/log.h"
@@ -42,16 +46,44 @@ static int pinnable_refuse(const struct maps_mapping *m)
 	return ret;
 }
 
-static int pinnable_check_one(const struct maps_mapping *m, void *kinds)
+/*
+ * Whether a page is of a mapping that has no pages to pin: VM_PFNMAP or VM_IO.  The kind of a
+ * mapping is by the file's name, and an unlinked device node on a tmpfs has a name like shared
+ * memory.  MADV_POPULATE_WRITE does the first step of a pin and is EINVAL for such a mapping, but
+ * kernels before 5.14 give EINVAL for any memory: then the name decides alone.
+ */
+static bool pinnable_is_device(uintptr_t page, size_t size)
 {
-	if (m->access & IMPORT_WRITE && 1u << maps_kind(m) & *(const unsigned int *)kinds)
+	const uintptr_t known = (uintptr_t)&page & ~(size - 1);
+
+	return madvise((void *)page, size, MADV_POPULATE_WRITE) && errno == EINVAL &&
+	       !madvise((void *)known, size, MADV_POPULATE_WRITE);
+}
+
+/* A range, and a bit for each enum import_kind that is pinned. */
+struct pinnable_range {
+	uintptr_t start;
+	unsigned int kinds;
+};
+
+/* A writable mapping of no file has ordinary pages. */
+static int pinnable_check_one(const struct maps_mapping *m, void *arg)
+{
+	const struct pinnable_range *range = arg;
+	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t page = m->start > range->start ? m->start : range->start & ~(size - 1);
+
+	if (m->access & IMPORT_WRITE && 1u << maps_kind(m) & range->kinds &&
+	    (!m->inode || !pinnable_is_device(page, size)))
 		return 0;
 	return pinnable_refuse(m);
 }
 
 int pinnable_check(const void *addr, size_t size, unsigned int kinds)
 {
-	return maps_for_each(addr, size, pinnable_check_one, &kinds);
+	struct pinnable_range range = { (uintptr_t)addr, kinds };
+
+	return maps_for_each(addr, size, pinnable_check_one, &range);
 }
 
 int pinnable_check_release(unsigned int release)

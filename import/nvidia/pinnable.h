@@ -24,8 +24,9 @@
  * Refused are memory of other kinds, and memory mapped without write access.  Shared mappings of
  * files on disks and mappings of devices are pinned by no driver.
  *
- * Costs a system call for each mapping in the range, and more for the first mapping of a file.  The
- * answer may be old when it comes: the driver has the last word.
+ * Costs a system call for each mapping in the range, two for a mapping of a file, whose first page
+ * in the range is populated, and more for the first mapping of a file.  The answer may be old when
+ * it comes: the driver has the last word.
  *
  * Returns 0, or a negative errno, logged with the mapping's name: -EOPNOTSUPP if the driver does not
  * pin the range, -ERANGE, -EFAULT, -EIO as maps_for_each().

@@ -12,6 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <linux/io_uring.h>
 #include <linux/magic.h>
 #include <linux/perf_event.h>
 
@@ -220,6 +221,42 @@ TEST(kernel_mapping, "Pages that a device or the kernel maps cannot be pinned.")
 		test_skip("no perf events: %s", strerror(errno));
 	EXPECT_EQ(pinnable_check_mapping(fd, MAP_SHARED), -EOPNOTSUPP);
 	EXPECT(strstr(log_last(), "perf_event"));
+}
+
+/* The first mapping with a name; NULL: none. */
+static char *find_mapping(const char *name)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long start = 0;
+	char line[4352];
+
+	EXPECT(maps);
+	while (!start && fgets(line, sizeof(line), maps))
+		if (strstr(line, name))
+			sscanf(line, "%lx-", &start);
+	fclose(maps);
+	return (char *)start;
+}
+
+TEST(pfnmap, "A VM_PFNMAP mapping, which has no pages to pin, is refused.")
+{
+	char *vvar = find_mapping("[vvar]");
+
+	if (!vvar || !process_mapping_is(vvar, "pf"))
+		test_skip("the kernel maps no [vvar] as VM_PFNMAP");
+	EXPECT_EQ(pinnable_check(vvar, PAGE, PINNABLE_MEMORY | PINNABLE_COPIES), -EOPNOTSUPP);
+	EXPECT(strstr(log_last(), "[vvar]"));
+}
+
+TEST(io_uring, "Pages of a ring that the kernel shares are refused.")
+{
+	struct io_uring_params params = { 0 };
+	int fd = (int)syscall(SYS_io_uring_setup, 1, &params);
+
+	if (fd < 0)
+		test_skip("io_uring_setup: %s", strerror(errno));
+	EXPECT_EQ(pinnable_check_mapping(fd, MAP_SHARED | MAP_POPULATE), -EOPNOTSUPP);
+	EXPECT(strstr(log_last(), "io_uring"));
 }
 
 TEST(secret, "Secret memory cannot be pinned.")

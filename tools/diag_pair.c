@@ -2,6 +2,8 @@
 /* Facts of a GPU and a device that would reach the GPU's memory. */
 #include "diag_report.h"
 
+#include "import/nvidia/rm/rm_refusal.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -150,6 +152,10 @@ int report_pair(const struct machine *m, const struct pci_device *gpu,
 			 "The device has no driver to import a dma-buf. Load the driver.");
 		add_reason(&p.stops, "the device has no driver");
 	}
+	if (peer->vendor == PCI_NVIDIA && pci_is_gpu(peer))
+		diag_say(m, "note",
+			 "climport imports no dma-buf of %s's memory on %s: " RM_REFUSAL ".",
+			 gpu->address, peer->address);
 	report_topology(m, &p);
 	report_iommu(m, &p);
 	report_distance(m, &p);

@@ -67,16 +67,23 @@ struct pinnable_range {
 };
 
 /* A writable mapping of no file has ordinary pages. */
-static int pinnable_check_one(const struct maps_mapping *m, void *arg)
+static bool pinnable_is_one(const struct maps_mapping *m, const struct pinnable_range *range)
 {
-	const struct pinnable_range *range = arg;
 	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	const uintptr_t page = m->start > range->start ? m->start : range->start & ~(size - 1);
 
-	if (m->access & IMPORT_WRITE && 1u << maps_kind(m) & range->kinds &&
-	    (!m->inode || !pinnable_is_device(page, size)))
-		return 0;
-	return pinnable_refuse(m);
+	return m->access & IMPORT_WRITE && 1u << maps_kind(m) & range->kinds &&
+	       (!m->inode || !pinnable_is_device(page, size));
+}
+
+static int pinnable_check_one(const struct maps_mapping *m, void *range)
+{
+	return pinnable_is_one(m, range) ? 0 : pinnable_refuse(m);
+}
+
+static int pinnable_look_at_one(const struct maps_mapping *m, void *range)
+{
+	return pinnable_is_one(m, range) ? 0 : -EOPNOTSUPP;
 }
 
 int pinnable_check(const void *addr, size_t size, unsigned int kinds)
@@ -84,6 +91,13 @@ int pinnable_check(const void *addr, size_t size, unsigned int kinds)
 	struct pinnable_range range = { (uintptr_t)addr, kinds };
 
 	return maps_for_each(addr, size, pinnable_check_one, &range);
+}
+
+bool pinnable_is(const void *addr, size_t size, unsigned int kinds)
+{
+	struct pinnable_range range = { (uintptr_t)addr, kinds };
+
+	return !maps_for_each(addr, size, pinnable_look_at_one, &range);
 }
 
 int pinnable_check_release(unsigned int release)

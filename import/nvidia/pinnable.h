@@ -3,6 +3,7 @@
 #ifndef IMPORT_NVIDIA_PINNABLE_H
 #define IMPORT_NVIDIA_PINNABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "import/import.h"
@@ -32,6 +33,9 @@
  * pin the range, -ERANGE, -EFAULT, -EIO as maps_for_each().
  */
 int pinnable_check(const void *addr, size_t size, unsigned int kinds);
+
+/* Whether pinnable_check() is 0.  A refusal is not logged. */
+bool pinnable_is(const void *addr, size_t size, unsigned int kinds);
 
 /*
  * Whether a release of NVIDIA's driver (580 of 580.159.04) pins pages: 0, or -EOPNOTSUPP, logged.

@@ -8,6 +8,7 @@
 
 #include "import/export/origin.h"
 #include "import/nvidia/cuda/cuda.h"
+#include "import/nvidia/pinnable.h"
 #include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque_cuda.h"
 #include "import/opaque_fd/opaque_host.h"
@@ -178,9 +179,9 @@ static int opaque_by_origin(const struct opaque_want *want, const struct import_
 }
 
 /*
- * A dma-buf that the process did not make: as a dma-buf, or by the CPU's mapping.  Few mappings of
- * dma-bufs can be pinned: udmabuf, dma-heaps and V4L2 map pages as VM_PFNMAP or VM_IO, which
- * get_user_pages() refuses.
+ * A dma-buf that the process did not make: as a dma-buf, or by the CPU's mapping if the mapping can
+ * be pinned.  Few mappings can: udmabuf, dma-heaps and V4L2 map pages as VM_PFNMAP or VM_IO, which
+ * get_user_pages() refuses.  i915 maps shared memory.  The reason for the user is the exporter's.
  */
 static int opaque_of_foreign(const struct opaque_want *want, const struct import_region *region,
 			     struct opaque *opaque, struct import_opaque *out)
@@ -189,7 +190,8 @@ static int opaque_of_foreign(const struct opaque_want *want, const struct import
 
 	if (opaque_takes_dmabufs(want)) {
 		ret = opaque_by_dmabuf(want, region, opaque, out);
-		if (ret != -EOPNOTSUPP || !region->addr)
+		if (ret != -EOPNOTSUPP || !region->addr ||
+		    !pinnable_is(region->addr, region->size, PINNABLE_MEMORY))
 			return ret;
 	}
 	if (region->addr)

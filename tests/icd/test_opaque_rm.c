@@ -7,10 +7,13 @@
 
 #include <CL/climport.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "import/nvidia/rm/rm_refusal.h"
 
 static const char *opaque_rm_why(void)
 {
@@ -302,6 +305,32 @@ TEST_EACH(
 	EXPECT_EQ(stub_trace_count("sync START"), 5);
 	cl.clReleaseMemObject(mem);
 	munmap(seen, PAGE);
+	opaque_rm_close();
+}
+
+TEST(rm_unknown_exporter,
+     "A dma-buf of an unknown exporter whose mapping cannot be pinned is refused with the reason "
+     "that `climport diag` gives.")
+{
+	unsigned int pins;
+	int fd, read_only;
+
+	opaque_rm_reset();
+	fake_rm.exporter = "amdgpu";
+	opaque_rm_open();
+	pins = fake_rm.pins_made;
+	fd = fake_dmabuf_create("frame", PAGE);
+	read_only = fake_dmabuf_reopen(fd, O_RDONLY);
+	EXPECT(read_only >= 0);
+	EXPECT_EQ(fixture_import_error(fix.context, CL_MEM_READ_ONLY, fixture_dma_buf, &read_only,
+				       PAGE),
+		  CL_INVALID_OPERATION);
+	EXPECT(strstr(fix.notice, "is of the exporter amdgpu"));
+	EXPECT(strstr(fix.notice, RM_REFUSAL));
+	EXPECT_EQ(fake_rm.attaches_made, 0);
+	EXPECT_EQ(fake_rm.pins_made, pins);
+	close(fd);
+	close(read_only);
 	opaque_rm_close();
 }
 

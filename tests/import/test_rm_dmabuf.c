@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 
+#include "import/nvidia/rm/rm_refusal.h"
+
 static int rm_dmabuf(size_t size)
 {
 	int fd = memfd_create("fake-dmabuf-frame", MFD_CLOEXEC);
@@ -96,6 +98,7 @@ TEST_EACH(exporter, struct rm_exporter, rm_exporters,
 	EXPECT_EQ(rm_import_dmabuf(rm_uuid[0], dmabuf, SIZE, &fd), row->result);
 	if (row->result) {
 		EXPECT(strstr(log_last(), row->exporter));
+		EXPECT(strstr(log_last(), RM_REFUSAL));
 		EXPECT_EQ(fake_rm.calls, 0);
 	} else {
 		close(fd);

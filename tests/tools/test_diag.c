@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* climport diag: the GPU, the GPU's driver and BAR, and the program's arguments. */
 #include "diag_fixture.h"
+#include "import/nvidia/rm/rm_refusal.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -254,4 +255,19 @@ TEST(program_no_nvml, "climport diag works without NVML, and prints a note.")
 	tree_put_machine();
 	EXPECT_EQ(diag_run("--sysfs " TREE), 1);
 	EXPECT(diag_says("note  The used part of the BAR is unknown: "));
+}
+
+TEST(nvidia_imports,
+     "For a GPU of NVIDIA's that would import a dma-buf of another GPU, diag gives the "
+     "reason of the layer's refusal.")
+{
+	tree_put_machine();
+	tree_put_in(GPU, "vendor", "0x1002\n");
+	tree_put_driver(GPU, "amdgpu");
+	tree_put_in(NIC, "class", "0x030200\n");
+	tree_put_in(NIC, "vendor", "0x10de\n");
+	diag_of(NULL);
+	EXPECT(diag_says(
+		"climport imports no dma-buf of 0000:03:00.0's memory on 0000:04:00.0: " RM_REFUSAL
+		".\n"));
 }

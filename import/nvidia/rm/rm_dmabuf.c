@@ -4,6 +4,9 @@
  * GPU cannot reach the device, nothing fails before a kernel touches the memory, and then the
  * context of the program is lost (two H100 of one virtual machine: Xid 94).  No interface tells one
  * from the other, so the name of the exporter decides (/proc/self/fdinfo, exp_name).
+ *
+ * A try in a process of climport's is no way: a dma-buf says nothing of the next dma-buf of the
+ * exporter, and a fault that the GPU does not contain ends the contexts of other programs (Xid 95).
  */
 #include "import/nvidia/rm/rm_dmabuf.h"
 
@@ -14,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "import/nvidia/rm/rm_refusal.h"
 #include "util/log.h"
 
 /*
@@ -72,7 +76,7 @@ int rm_dmabuf_check(int dmabuf, size_t size)
 	if (rm_dmabuf_is_host(exporter))
 		return 0;
 	return log_errno(EOPNOTSUPP,
-			 "dma-buf %d is of the exporter %s: a GPU of NVIDIA's takes dma-bufs of "
-			 "host memory, and %s is not known to give host memory alone",
-			 dmabuf, exporter, exporter);
+			 "dma-buf %d is of the exporter %s, not known to give host memory "
+			 "alone: " RM_REFUSAL,
+			 dmabuf, exporter);
 }

@@ -2,7 +2,6 @@
 /* Memory by way of NVIDIA's resource manager: what import/nvidia/rm relies on. */
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cuda.h"
@@ -127,79 +126,6 @@ TEST(rm_not_cacheable, "Kernels read the host's last bytes of memory that the GP
 	gpu_session_open(&ours);
 	EXPECT_EQ(rm_test_rewrite_raw(0), 0);
 	gpu_session_close(&ours);
-}
-
-/* Memory of each kind that can be pinned. */
-struct rm_kind {
-	const char *name;
-	int flags;
-	bool is_file, is_huge;
-};
-
-static const struct rm_kind rm_kinds[] = {
-	{ "anonymous", MAP_PRIVATE | MAP_ANONYMOUS, false, false },
-	{ "shared", MAP_SHARED | MAP_ANONYMOUS, false, false },
-	{ "huge", MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, false, true },
-	{ "private_file", MAP_PRIVATE, true, false },
-};
-
-static int rm_test_file(void)
-{
-	char name[] = "climport-test-XXXXXX";
-	unsigned char page[PAGE];
-	int fd;
-
-	if (getenv("DISK"))
-		EXPECT_EQ(chdir(getenv("DISK")), 0);
-	fd = mkstemp(name);
-	EXPECT(fd >= 0);
-	unlink(name);
-	memset(page, 0x5a, sizeof(page));
-	for (size_t at = 0; at < SIZE; at += PAGE)
-		EXPECT_EQ(write(fd, page, PAGE), (ssize_t)PAGE);
-	return fd;
-}
-
-TEST_EACH(rm_kind, struct rm_kind, rm_kinds, "Kernels work in place on memory of the kind.")
-{
-	size_t size = row->is_huge ? (size_t)2 << 20 : SIZE;
-	int fd = row->is_file ? rm_test_file() : -1;
-	unsigned char *p, kept;
-	cl_mem mem;
-
-	if (!gpu.is_opaque)
-		test_skip("this device takes host memory by the address");
-	p = mmap(NULL, size, PROT_READ | PROT_WRITE, row->flags, fd, 0);
-	if (p == MAP_FAILED && row->is_huge)
-		test_skip("the machine has no huge pages reserved");
-	EXPECT(p != MAP_FAILED);
-	gpu_session_open(&ours);
-	mem = gpu_import_host(&ours, p, SIZE);
-	EXPECT_EQ(rm_test_rewrite(mem, p), 0);
-	clReleaseMemObject(mem);
-	gpu_session_close(&ours);
-	munmap(p, size);
-	if (fd < 0)
-		return;
-	EXPECT_EQ(pread(fd, &kept, 1, 0), 1);
-	EXPECT_EQ(kept, 0x5a); /* the kernel worked on this mapping's own pages */
-	close(fd);
-}
-
-TEST(rm_memlock, "NVIDIA's driver does not count pins, so a low RLIMIT_MEMLOCK refuses no memory.")
-{
-	const struct rlimit low = { 64 << 10, 64 << 10 };
-	unsigned char *p = rm_test_map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	cl_mem mem;
-
-	rm_test_need();
-	EXPECT_EQ(setrlimit(RLIMIT_MEMLOCK, &low), 0);
-	gpu_session_open(&ours);
-	mem = gpu_import_host(&ours, p, SIZE);
-	EXPECT_EQ(rm_test_rewrite(mem, p), 0);
-	clReleaseMemObject(mem);
-	gpu_session_close(&ours);
-	munmap(p, SIZE);
 }
 
 TEST(rm_with_cuda, "CUDA's copies and OpenCL's kernels work on the same range of host memory.")

@@ -92,6 +92,8 @@ int cache_create(const struct cache_source *source, void *context,
 		.context = context,
 		.budget = config->bytes,
 		.limit = config->entries ? config->entries : CACHE_DEFAULT_ENTRIES,
+		.idle_bytes = config->idle_bytes ? config->idle_bytes : SIZE_MAX,
+		.idle_entries = config->idle_entries ? config->idle_entries : UINT32_MAX,
 	};
 	hazard_init();
 	err = cache_table_create(&cache->table);
@@ -278,6 +280,15 @@ void cache_set_bytes(struct cache *cache, size_t bytes)
 {
 	lock_acquire(&cache->lock);
 	atomic_store(&cache->budget, bytes);
+	lock_release(&cache->lock);
+	cache_tidy(cache);
+}
+
+void cache_set_idle(struct cache *cache, size_t bytes, uint32_t entries)
+{
+	lock_acquire(&cache->lock);
+	cache->idle_bytes = bytes;
+	cache->idle_entries = entries;
 	lock_release(&cache->lock);
 	cache_tidy(cache);
 }

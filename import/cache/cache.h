@@ -87,6 +87,12 @@ struct cache_config {
 	size_t bytes;
 	/* Entries at once, in use or not; 0: 65536. */
 	uint32_t entries;
+	/*
+	 * Limits of what is idle, whatever is in use; 0: no limit of their own.  While more is
+	 * pinned than the limits, idle or not, each put takes the lock.
+	 */
+	size_t idle_bytes;
+	uint32_t idle_entries;
 };
 
 struct cache_ref {
@@ -151,6 +157,15 @@ void cache_drop_stale(struct cache *cache, uintptr_t address, size_t size);
 
 /* A new budget: idle entries over the budget are unpinned now. */
 void cache_set_bytes(struct cache *cache, size_t bytes);
+
+/* New limits of what is idle: 0 is 0 here.  Idle entries over the limits are unpinned now. */
+void cache_set_idle(struct cache *cache, size_t bytes, uint32_t entries);
+
+/*
+ * Unpins the entries that have been idle since the call before.  For a caller with a clock: an entry
+ * without use goes after one to two of the caller's periods.  False: the cache has no entries.
+ */
+bool cache_age(struct cache *cache);
 
 /* Unpins @count idle entries, for their resources; false: no entry is idle. */
 bool cache_make_room(struct cache *cache, uint32_t count);

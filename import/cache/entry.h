@@ -24,12 +24,13 @@ struct cache_entry {
 	struct cache_pin pin;
 	struct cache_entry *next; /* in a list: free, dying, or to unpin */
 	bool inherited;		  /* from the parent process: never unpinned */
+	bool aged;		  /* idle at the last cache_age() */
 };
 
 struct cache {
 	/* Constant, or read at each hit and seldom written. */
 	alignas(64) struct cache_table table; /* written under the lock */
-	_Atomic bool over;		      /* more is pinned than the budget */
+	_Atomic bool over;		      /* more is pinned than the budget or the limits */
 	uint32_t id;
 	uint32_t limit;
 	_Atomic size_t budget; /* written under the lock */
@@ -46,6 +47,8 @@ struct cache {
 	uint32_t sweep;
 	struct cache_entry *free;
 	struct cache_entry *dying;
+	size_t idle_bytes;
+	uint32_t idle_entries;
 	uint64_t invalidated; /* calls of cache_invalidate() */
 	uint64_t hits_before; /* of an earlier cache with the id */
 	struct cache_stats stats;
@@ -63,7 +66,7 @@ struct cache_entry *cache_collect(struct cache *cache) REQUIRES(cache->lock);
 struct cache_entry *cache_evict(struct cache *cache, uint32_t entries, size_t bytes)
 	REQUIRES(cache->lock);
 
-/* The idle entries over the budget, and cache_collect()'s. */
+/* The idle entries over the budget and the limits, and cache_collect()'s. */
 struct cache_entry *cache_trim(struct cache *cache) REQUIRES(cache->lock);
 
 /* Unpins a list and frees the entries. */

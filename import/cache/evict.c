@@ -83,6 +83,13 @@ static bool entry_is_victim(struct cache *cache, struct cache_entry *entry) REQU
 	return !atomic_exchange_explicit(&entry->referenced, 0, memory_order_relaxed);
 }
 
+static void cache_list_add_dying(struct cache_entry **list, struct cache_entry *entry)
+{
+	atomic_store(&entry->state, ENTRY_DYING);
+	entry->next = *list;
+	*list = entry;
+}
+
 /* Marks entries that seem idle as dying.  The entries stay in the table for now. */
 static struct cache_entry *cache_evict_choose(struct cache *cache, uint32_t entries, size_t bytes)
 	REQUIRES(cache->lock)
@@ -99,24 +106,21 @@ static struct cache_entry *cache_evict_choose(struct cache *cache, uint32_t entr
 		cache->hand = (cache->hand + 1) % cache->used;
 		if (!entry_is_victim(cache, entry))
 			continue;
-		atomic_store(&entry->state, ENTRY_DYING);
-		entry->next = list;
-		list = entry;
+		cache_list_add_dying(&list, entry);
 		chosen++;
 		size += entry->pin.size;
 	}
 	return list;
 }
 
-struct cache_entry *cache_evict(struct cache *cache, uint32_t entries, size_t bytes)
+/* Gives out the chosen entries that have no user after all. */
+static struct cache_entry *cache_take_chosen(struct cache *cache, struct cache_entry *chosen)
+	REQUIRES(cache->lock)
 {
-	struct cache_entry *chosen, *list = NULL, *next;
+	struct cache_entry *list = NULL, *next;
 
-	cache_sweep(cache);
-	chosen = cache_evict_choose(cache, entries, bytes);
-	if (!chosen)
-		return NULL;
-	cache_sweep(cache);
+	if (chosen)
+		cache_sweep(cache);
 	for (struct cache_entry *entry = chosen; entry; entry = next) {
 		next = entry->next;
 		if (!entry_is_idle(cache, entry)) {
@@ -128,6 +132,49 @@ struct cache_entry *cache_evict(struct cache *cache, uint32_t entries, size_t by
 		cache->stats.evictions++;
 	}
 	return list;
+}
+
+struct cache_entry *cache_evict(struct cache *cache, uint32_t entries, size_t bytes)
+{
+	cache_sweep(cache);
+	return cache_take_chosen(cache, cache_evict_choose(cache, entries, bytes));
+}
+
+/* Whether the entry was idle at the last call, and nobody has used it since. */
+static bool entry_ages(struct cache *cache, struct cache_entry *entry) REQUIRES(cache->lock)
+{
+	bool was_aged = entry->aged;
+
+	entry->aged = entry_is_idle(cache, entry);
+	return !atomic_exchange_explicit(&entry->referenced, 0, memory_order_relaxed) && was_aged &&
+	       entry->aged;
+}
+
+static struct cache_entry *cache_age_choose(struct cache *cache) REQUIRES(cache->lock)
+{
+	struct cache_entry *list = NULL;
+
+	cache_sweep(cache);
+	for (uint32_t i = 0; i < cache->used; i++) {
+		struct cache_entry *entry = &cache->entries[i];
+
+		if (entry_state_of(entry) == ENTRY_LIVE && entry_ages(cache, entry))
+			cache_list_add_dying(&list, entry);
+	}
+	return list;
+}
+
+bool cache_age(struct cache *cache)
+{
+	struct cache_entry *list;
+	bool has_entries;
+
+	lock_acquire(&cache->lock);
+	list = cache_take_chosen(cache, cache_age_choose(cache));
+	has_entries = cache->stats.entries;
+	lock_release(&cache->lock);
+	cache_unpin(cache, list);
+	return has_entries;
 }
 
 static struct cache_entry *cache_list_join(struct cache_entry *a, struct cache_entry *b)
@@ -147,18 +194,60 @@ static void cache_set_over(struct cache *cache, bool over) REQUIRES(cache->lock)
 		atomic_store(&cache->over, over);
 }
 
+/* More than the limits may be idle as soon as users put their entries. */
+static bool cache_may_idle_over(const struct cache *cache) REQUIRES(cache->lock)
+{
+	return cache->stats.bytes_pinned > cache->idle_bytes ||
+	       cache->stats.entries > cache->idle_entries;
+}
+
+static bool cache_is_over(struct cache *cache) REQUIRES(cache->lock)
+{
+	return cache->stats.bytes_pinned > atomic_load(&cache->budget) ||
+	       cache_may_idle_over(cache);
+}
+
+static struct cache_entry *cache_evict_over_budget(struct cache *cache) REQUIRES(cache->lock)
+{
+	size_t budget = atomic_load(&cache->budget);
+
+	if (cache->stats.bytes_pinned <= budget)
+		return NULL;
+	return cache_evict(cache, 0, cache->stats.bytes_pinned - budget);
+}
+
+static struct cache_entry *cache_evict_over_idle(struct cache *cache) REQUIRES(cache->lock)
+{
+	uint32_t entries = 0;
+	size_t bytes = 0;
+
+	if (!cache_may_idle_over(cache))
+		return NULL;
+	cache_sweep(cache);
+	for (uint32_t i = 0; i < cache->used; i++) {
+		struct cache_entry *entry = &cache->entries[i];
+
+		if (entry_state_of(entry) != ENTRY_LIVE || !entry_is_idle(cache, entry))
+			continue;
+		entries++;
+		bytes += entry->pin.size;
+	}
+	entries = entries > cache->idle_entries ? entries - cache->idle_entries : 0;
+	bytes = bytes > cache->idle_bytes ? bytes - cache->idle_bytes : 0;
+	return entries || bytes ? cache_evict(cache, entries, bytes) : NULL;
+}
+
 /* Sets @over before the look for idle entries: a user that puts an entry later sees @over. */
 struct cache_entry *cache_trim(struct cache *cache)
 {
 	struct cache_entry *list = cache_collect(cache);
-	size_t budget = atomic_load(&cache->budget);
 
-	if (cache->stats.bytes_pinned > budget) {
+	if (cache_is_over(cache)) {
 		cache_set_over(cache, true);
-		list = cache_list_join(list,
-				       cache_evict(cache, 0, cache->stats.bytes_pinned - budget));
+		list = cache_list_join(list, cache_evict_over_budget(cache));
+		list = cache_list_join(list, cache_evict_over_idle(cache));
 	}
-	cache_set_over(cache, cache->stats.bytes_pinned > budget);
+	cache_set_over(cache, cache_is_over(cache));
 	return list;
 }
 

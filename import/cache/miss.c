@@ -110,6 +110,7 @@ static int entry_insert(struct cache *cache, const struct cache_new *new, struct
 		return err ? err : -ENOSPC;
 	entry->pin = *pin;
 	entry->inherited = false;
+	entry->aged = false;
 	atomic_store_explicit(&entry->referenced, 0, memory_order_relaxed);
 	cache->stats.bytes_pinned += pin->size;
 	cache->stats.entries++;

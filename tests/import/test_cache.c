@@ -427,6 +427,105 @@ TEST(in_use_stays, "A pin in use is not evicted; if the cache is over the budget
 	fake_cache_close(&fake, cache);
 }
 
+static void idle_cache_open(size_t bytes, uint32_t entries)
+{
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	cache_set_idle(cache, bytes, entries);
+}
+
+TEST(idle_entries, "The idle pins never exceed their limit of entries, and the oldest pin goes.")
+{
+	idle_cache_open(SIZE_MAX, 3);
+	for (size_t i = 0; i < 10; i++) {
+		block_use(i);
+		EXPECT(cache_read_stats().entries <= 3);
+	}
+	EXPECT(block_is_cached(9));
+	EXPECT(!block_is_cached(6));
+	fake_cache_close(&fake, cache);
+}
+
+TEST(idle_bytes, "The idle pins never exceed their limit of bytes.")
+{
+	idle_cache_open(2 * MIB, UINT32_MAX);
+	for (size_t i = 0; i < 10; i++) {
+		block_use(i);
+		EXPECT(cache_read_stats().bytes_idle <= 2 * MIB);
+	}
+	EXPECT_EQ(fake.bytes, 2 * MIB);
+	fake_cache_close(&fake, cache);
+}
+
+TEST(idle_none, "If the limit of idle entries is 0, each put unpins.")
+{
+	idle_cache_open(SIZE_MAX, 0);
+	block_use(0);
+	EXPECT_EQ(fake.unpins, 1);
+	fake_cache_close(&fake, cache);
+}
+
+TEST(idle_in_use, "Pins in use do not count against the limits of idle pins.")
+{
+	struct cache_ref refs[5];
+
+	idle_cache_open(2 * MIB, 2);
+	for (size_t i = 0; i < 5; i++)
+		refs[i] = block_get(i);
+	block_use(5);
+	block_use(6);
+	EXPECT_EQ(fake.unpins, 0);
+	EXPECT(block_is_cached(5));
+	EXPECT(block_is_cached(6));
+	for (size_t i = 0; i < 5; i++) {
+		cache_put(cache, &refs[i]);
+		EXPECT_EQ(fake.unpins, i + 1);
+	}
+	fake_cache_close(&fake, cache);
+}
+
+TEST(idle_lowered, "A lower limit of idle pins unpins what is over the limit.")
+{
+	idle_cache_open(SIZE_MAX, 4);
+	for (size_t i = 0; i < 4; i++)
+		block_use(i);
+	cache_set_idle(cache, SIZE_MAX, 1);
+	EXPECT_EQ(fake.unpins, 3);
+	fake_cache_close(&fake, cache);
+}
+
+TEST(age, "A pin goes at the second cache_age() after the last use.")
+{
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	block_use(0);
+	block_use(1);
+	EXPECT(cache_age(cache));
+	block_use(1);
+	EXPECT(cache_age(cache));
+	EXPECT_EQ(fake.unpins, 1);
+	EXPECT(block_is_cached(1));
+	EXPECT(cache_age(cache));
+	EXPECT_EQ(fake.unpins, 1);
+	EXPECT(!cache_age(cache));
+	EXPECT_EQ(fake.unpins, 2);
+	fake_cache_close(&fake, cache);
+}
+
+TEST(age_in_use, "A pin in use has no age; the age begins with the put.")
+{
+	struct cache_ref ref;
+
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	ref = block_get(0);
+	for (int i = 0; i < 3; i++)
+		EXPECT(cache_age(cache));
+	cache_put(cache, &ref);
+	EXPECT(cache_age(cache));
+	EXPECT_EQ(fake.unpins, 0);
+	EXPECT(!cache_age(cache));
+	EXPECT_EQ(fake.unpins, 1);
+	fake_cache_close(&fake, cache);
+}
+
 TEST(entry_limit, "At the limit of entries the cache evicts an idle entry.")
 {
 	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 3);

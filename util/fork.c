@@ -195,12 +195,29 @@ static void fork_notice_child(void)
 		fork_in_child();
 }
 
+static void (*_Atomic fork_giver)(void);
+
+void fork_on_before(void (*before)(void))
+{
+	atomic_store(&fork_giver, before);
+}
+
+static void fork_call_before(void)
+{
+	void (*before)(void) = atomic_load(&fork_giver);
+
+	if (before)
+		before();
+}
+
 static void fork_before(void)
 {
 	struct lock_thread *self = &lock_thread;
 	THREAD_NO_CANCEL();
 
 	fork_notice_child();
+	if (!self->forks && !self->held)
+		fork_call_before();
 	atomic_store(&fork_parent, fork_generation());
 	self->forks++;
 	if (self->held && !self->blind)

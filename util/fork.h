@@ -28,6 +28,13 @@
  */
 uint32_t fork_generation(void);
 
+/*
+ * @before is called before the program forks, on the thread that forks, while no lock is held and no
+ * other thread waits for the fork.  Not in the fork of a signal handler that came inside of climport,
+ * nor in a fork handler's own fork.  One function for the process.
+ */
+void fork_on_before(void (*before)(void));
+
 /* A page for the life of the process, of zeros in every child; NULL: there is no such page. */
 void *fork_create_wiped_page(void);
 

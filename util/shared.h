@@ -10,6 +10,7 @@
 #define lock_gate climport_private_lock_gate
 #define lock_acquire_in_fork climport_private_lock_acquire_in_fork
 #define lock_wait climport_private_lock_wait
+#define idle_watch climport_private_idle_watch
 #define lock_register climport_private_lock_register
 #define lock_unregister climport_private_lock_unregister
 #define descriptor_duplicate climport_private_descriptor_duplicate

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/access/grave.h"
 
-#include "icd/idle.h"
+#include "util/idle.h"
 #include "util/lock.h"
 
 #define GRAVE_MS 1000

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "icd/idle.h"
+#include "util/idle.h"
 #include "util/lock.h"
 
 #define PERIOD_MS 64

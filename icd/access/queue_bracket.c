@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "icd/idle.h"
 #include "icd/layer.h"
+#include "util/idle.h"
 
 static void queue_bracket_in_child(struct lock *lock);
 

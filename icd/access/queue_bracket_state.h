@@ -5,9 +5,9 @@
 
 #include <pthread.h>
 
-#include "icd/idle.h"
 #include "icd/access/queue_bracket.h"
 #include "icd/objects/handle_table.h"
+#include "util/idle.h"
 
 struct queue_bracket {
 	struct handle_record record;

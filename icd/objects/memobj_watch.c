@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "icd/error.h"
-#include "icd/idle.h"
 #include "icd/layer.h"
+#include "util/idle.h"
 #include "util/lock.h"
 #include "util/log.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/idle.h"
+#include "util/idle.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@ static void idle_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
 LOCK_DEFINE_IN_CHILD(idle_lock, LOCK_LAST, idle_in_child); /* all below */
 static pthread_cond_t idle_changed = PTHREAD_COND_INITIALIZER;
 static struct list watchers GUARDED_BY(idle_lock) = LIST_INIT(watchers);
-static bool started GUARDED_BY(idle_lock), ticking GUARDED_BY(idle_lock);
+static struct idle_watcher *ticking GUARDED_BY(idle_lock); /* whose tick runs; NULL: none */
+static bool started GUARDED_BY(idle_lock);
 static bool stopped GUARDED_BY(idle_lock); /* the process exits, and its drivers with it */
 
 /* The watcher behind @w, the first for NULL; NULL: no more. */
@@ -32,7 +33,8 @@ static void idle_in_child(struct lock *lock)
 	pthread_cond_init(&idle_changed, NULL);
 	for (struct idle_watcher *w = idle_next(NULL); w; w = idle_next(w))
 		w->watching = false;
-	started = ticking = false;
+	started = false;
+	ticking = NULL;
 }
 
 static bool idle_any(void) REQUIRES(idle_lock)
@@ -57,11 +59,12 @@ static void idle_tick(struct idle_watcher *w) REQUIRES(idle_lock)
 
 	w->watching = false;
 	w->due = idle_now() + w->period_ms;
-	ticking = true;
+	ticking = w;
 	lock_release(&idle_lock);
 	again = w->tick();
 	lock_acquire(&idle_lock);
-	ticking = false;
+	ticking = NULL;
+	w->ticks++;
 	w->watching |= again;
 	pthread_cond_broadcast(&idle_changed);
 }
@@ -157,4 +160,26 @@ bool idle_watch(struct idle_watcher *watcher)
 	}
 	lock_release(&idle_lock);
 	return ok;
+}
+
+static bool idle_will_tick(const struct idle_watcher *w) REQUIRES(idle_lock)
+{
+	return !stopped && (w->watching || ticking == w);
+}
+
+/* A tick in progress began too early, perhaps: the next tick is the one to wait for. */
+void idle_call(struct idle_watcher *watcher, unsigned int ms)
+{
+	const struct timespec limit = thread_time_in(ms);
+	unsigned long ticks;
+
+	lock_acquire(&idle_lock);
+	ticks = watcher->ticks + (ticking == watcher ? 2 : 1);
+	while (watcher->ticks < ticks && idle_will_tick(watcher)) {
+		watcher->due = 0;
+		pthread_cond_broadcast(&idle_changed);
+		if (lock_wait(&idle_lock, &idle_changed, &limit))
+			break;
+	}
+	lock_release(&idle_lock);
 }

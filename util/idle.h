@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The idle thread calls the ticks of watchers, each millisecond or less often, while a watcher
- * watches: to close rows of kernels, to look after commands that are overdue, and to do what a
- * callback of the driver's may not.
+ * watches: to close rows of kernels, to look after commands that are overdue, to do what a callback
+ * of the driver's may not, and to give up what nobody uses.  The process has one idle thread,
+ * libclimport's.
  *
  * A tick calls drivers, which may block in an enqueue until earlier commands are done.  Such
  * commands may wait for import/'s worker, so the worker cannot be the idle thread.
  */
-#ifndef ICD_IDLE_H
-#define ICD_IDLE_H
+#ifndef UTIL_IDLE_H
+#define UTIL_IDLE_H
 
 #include <stdbool.h>
 
 #include "util/list.h"
+#include "util/shared.h"
 
 /* Static storage. */
 struct idle_watcher {
 	bool (*tick)(void); /* returns whether a next tick is needed */
 	unsigned int period_ms;
-	bool watching;	  /* idle.c's, as all below */
-	long long due;	  /* milliseconds */
-	struct list link; /* next is NULL before the first idle_watch() */
+	bool watching;	     /* idle.c's, as all below */
+	long long due;	     /* milliseconds */
+	unsigned long ticks; /* that have ended */
+	struct list link;    /* next is NULL before the first idle_watch() */
 };
 
 /**
@@ -32,4 +35,10 @@ struct idle_watcher {
  */
 bool idle_watch(struct idle_watcher *watcher);
 
-#endif /* ICD_IDLE_H */
+/*
+ * Has the tick of a watcher called now.  Waits for the end of the tick, @ms at most: the tick may
+ * wait for the caller.
+ */
+void idle_call(struct idle_watcher *watcher, unsigned int ms);
+
+#endif /* UTIL_IDLE_H */

@@ -146,3 +146,9 @@ int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_
 {
 	return opaque_get(region, uuid, exporters, &region->opaque, out);
 }
+
+int import_opaque_open(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
+		       struct import_opaque *out)
+{
+	return opaque_open(region->opaque, uuid, out);
+}

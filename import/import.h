@@ -158,9 +158,9 @@ const struct import_exporter *import_exporter_get(unsigned int exporter);
 /* False if the environment forbids the exporter. */
 bool import_exporter_is_allowed(unsigned int exporter);
 
-/* A descriptor for cl_khr_external_memory_opaque_fd, which stays the region's. */
+/* Memory for cl_khr_external_memory_opaque_fd: a descriptor, or a registration. */
 struct import_opaque {
-	int fd;
+	int fd;	       /* the caller's to close; -1: a registration */
 	size_t offset; /* of the region's first byte */
 	size_t size;   /* of the whole */
 	unsigned int exporter;
@@ -175,14 +175,19 @@ struct import_opaque {
 void import_on_forget(void (*forget)(uint64_t kept));
 
 /**
- * import_opaque - the region as a descriptor for the drivers of one device
+ * import_opaque - the region as memory for the drivers of one device
  * @region: unknown to other threads
  * @uuid: CL_DEVICE_UUID_KHR
  * @exporters: a bit for each exporter that may make the descriptor
  *
  * The first exporter that takes the memory makes the descriptor (import/opaque_fd/exporter.h).  The
- * first use of an exporter may load a library, which takes up to half a second.  The descriptor
- * lives as long as the region.
+ * first use of an exporter may load a library, which takes up to half a second.
+ *
+ * The memory stays in place while the caller has the descriptor, and while a driver's buffer of the
+ * descriptor and the region live.  climport keeps no descriptor.
+ *
+ * A registration has no descriptor: the caller uses a buffer made of the registration before, or
+ * calls import_opaque_open().
  *
  * Returns 0, or
  *   -EOPNOTSUPP  nobody makes a descriptor; logged with the reason
@@ -192,6 +197,17 @@ void import_on_forget(void (*forget)(uint64_t kept));
  */
 int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
 		  unsigned int exporters, struct import_opaque *out);
+
+/**
+ * import_opaque_open - a descriptor of a registration
+ * @region: after import_opaque() with a registration
+ * @out: what import_opaque() has set.  Set on success: a descriptor of all of the registration; or,
+ *	 where the registration as a whole cannot be pinned, of the region's own pages, with @kept 0.
+ *
+ * Returns 0, or an error of import_opaque().
+ */
+int import_opaque_open(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
+		       struct import_opaque *out);
 
 /*
  * The work to do before a device uses memory of an exporter with @is_cached that the host has

@@ -14,6 +14,7 @@
 #define import_put climport_private_import_put
 #define import_released climport_private_import_released
 #define import_opaque climport_private_import_opaque
+#define import_opaque_open climport_private_import_opaque_open
 #define import_exporter_get climport_private_import_exporter_get
 #define import_exporter_is_allowed climport_private_import_exporter_is_allowed
 #define import_on_forget climport_private_import_on_forget

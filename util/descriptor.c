@@ -12,18 +12,29 @@
 #include "util/fork.h"
 #include "util/log.h"
 
-static _Atomic(descriptor_give_up_fn) descriptor_giver;
+static _Atomic(descriptor_give_up_fn) descriptor_givers[DESCRIPTOR_GIVERS];
 
 void descriptor_on_shortage(descriptor_give_up_fn give_up)
 {
-	atomic_store(&descriptor_giver, give_up);
+	for (int i = 0; i < DESCRIPTOR_GIVERS; i++) {
+		descriptor_give_up_fn none = NULL;
+
+		if (atomic_compare_exchange_strong(&descriptor_givers[i], &none, give_up) ||
+		    none == give_up)
+			return;
+	}
 }
 
 static bool descriptor_give_up(uint32_t count)
 {
-	descriptor_give_up_fn give_up = atomic_load(&descriptor_giver);
+	bool any = false;
 
-	return give_up && give_up(count);
+	for (int i = 0; i < DESCRIPTOR_GIVERS; i++) {
+		descriptor_give_up_fn give_up = atomic_load(&descriptor_givers[i]);
+
+		any |= give_up && give_up(count);
+	}
+	return any;
 }
 
 static bool descriptor_is_shortage(int error)

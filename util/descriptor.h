@@ -63,9 +63,10 @@ void descriptor_own_close(const struct descriptor_own *own);
 int descriptor_errno(void);
 
 /*
- * @give_up closes @count kept descriptors; false: no kept descriptors.  One function for the
- * process.
+ * @give_up closes @count kept descriptors; false: no kept descriptors.  DESCRIPTOR_GIVERS functions
+ * for the process; a function counts once.
  */
+#define DESCRIPTOR_GIVERS 2
 typedef bool (*descriptor_give_up_fn)(uint32_t count);
 void descriptor_on_shortage(descriptor_give_up_fn give_up);
 

@@ -14,6 +14,9 @@
 #define lock_register climport_private_lock_register
 #define lock_unregister climport_private_lock_unregister
 #define descriptor_duplicate climport_private_descriptor_duplicate
+#define descriptor_own climport_private_descriptor_own
+#define descriptor_is_own climport_private_descriptor_is_own
+#define descriptor_own_close climport_private_descriptor_own_close
 #define restricted_is_entered climport_private_restricted_is_entered
 #define restricted_filters climport_private_restricted_filters
 #define log_errno climport_private_log_errno

@@ -137,11 +137,17 @@ const struct opaque_exporter *opaque_exporter_get(unsigned int id)
 
 unsigned int opaque_exporter_choose(unsigned int allowed)
 {
-	unsigned int id = 0;
+	unsigned int last = OPAQUE_EXPORTERS - 1;
 
-	while (id < OPAQUE_EXPORTERS - 1 && !(exporters[id].import_host && allowed & 1u << id))
-		id++;
-	return id;
+	for (unsigned int id = 0; id < OPAQUE_EXPORTERS; id++) {
+		if (!exporters[id].import_host)
+			continue;
+		if (allowed & 1u << id)
+			return id;
+		if (import_exporter_is_allowed(id))
+			last = id;
+	}
+	return last;
 }
 
 const struct import_exporter *import_exporter_get(unsigned int id)

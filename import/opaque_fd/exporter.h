@@ -17,7 +17,7 @@ _Static_assert((int)OPAQUE_EXPORTERS == IMPORT_EXPORTERS, "a fact for each row")
 /* What an exporter makes of memory. */
 struct opaque_export {
 	int fd;	      /* the caller's */
-	void *memory; /* for the row's free(); NULL: the descriptor alone keeps the memory */
+	void *memory; /* for the row's free(); NULL: a driver's buffer alone keeps the memory */
 };
 
 /* Host memory of which the exporter makes descriptors. */
@@ -45,9 +45,8 @@ struct opaque_exporter {
 	/* NULL: no @memory to free. */
 	void (*free)(void *memory);
 
-	/* NULL, or opaque_host_get(): descriptors that stay after their imports. */
-	int (*get_kept)(const unsigned char *uuid, uintptr_t address, size_t size,
-			struct opaque_hold *hold);
+	/* NULL, or opaque_host_get(): registrations that stay after their imports. */
+	int (*get_kept)(uintptr_t address, size_t size, struct opaque_hold *hold);
 	/* NULL, or whether a device takes dma-bufs of any memory, of devices too. */
 	bool (*takes_all_dmabufs)(const unsigned char *uuid);
 };
@@ -56,7 +55,7 @@ const struct opaque_exporter *opaque_exporter_get(unsigned int id);
 
 /*
  * The number of the first exporter of host pages that @exporters, a bit for each, allow.  If they
- * allow none, the last, whose refusal is the reason for the user.
+ * allow none, the last that the environment allows, whose refusal is the reason for the user.
  */
 unsigned int opaque_exporter_choose(unsigned int exporters);
 

@@ -17,11 +17,13 @@
 #include "util/fork.h"
 #include "util/log.h"
 
+/* What an import keeps.  A descriptor is for the call that makes the driver's buffer. */
 struct opaque {
-	struct opaque_hold shared; /* a descriptor of a cache; without a cache, the export below */
-	unsigned int exporter;
-	struct opaque_export export;
-	struct descriptor_id id; /* of the export's descriptor */
+	struct opaque_hold hold; /* a registration */
+	uintptr_t address;	 /* with a registration: of the import */
+	size_t size;		 /* with a registration: of the import */
+	unsigned int exporter;	 /* of the memory */
+	void *memory;		 /* NULL: the driver's buffer alone keeps the memory */
 	struct import_invalidate *invalidate;
 };
 
@@ -38,60 +40,70 @@ static const struct opaque_exporter *opaque_exporter(const struct opaque_want *w
 	return opaque_exporter_get(opaque_exporter_choose(want->exporters));
 }
 
-static int opaque_by_cuda(const struct opaque_want *want, const struct cuda_range *memory,
-			  uintptr_t address, size_t size, struct opaque *opaque,
-			  struct import_opaque *out)
-{
-	int ret = opaque_cache_get(&opaque_cuda_caches, want->uuid, address, size, memory,
-				   &opaque->shared);
+/* Whole pages of a range. */
+struct opaque_pages {
+	uintptr_t base;
+	size_t size;
+};
 
-	if (!ret)
-		opaque_cache_describe(&opaque->shared, out);
-	return ret;
+static struct opaque_pages opaque_pages_of(uintptr_t address, size_t size)
+{
+	uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1, base = address & ~mask;
+
+	return (struct opaque_pages){ base, ((address + size + mask) & ~mask) - base };
 }
 
-static uintptr_t opaque_page_mask(void)
+/* The registration in @opaque.  The descriptor is not made yet. */
+static int opaque_by_registration(uintptr_t address, size_t size, struct opaque *opaque,
+				  struct import_opaque *out)
 {
-	return (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+	opaque->address = address;
+	opaque->size = size;
+	opaque_cache_describe(&opaque->hold, out);
+	descriptor_on_shortage(opaque_host_make_room);
+	return 0;
 }
 
-/* A new descriptor of the exporter's. */
-static void opaque_describe(const struct opaque_want *want, struct opaque *opaque,
-			    struct import_opaque *out)
+/* A new descriptor of an exporter's. */
+static void opaque_describe(unsigned int exporter, const struct opaque_export *export,
+			    struct opaque *opaque, struct import_opaque *out)
 {
-	opaque->exporter = opaque_exporter_choose(want->exporters);
-	descriptor_identify(opaque->export.fd, &opaque->id);
-	*out = (struct import_opaque){
-		.fd = opaque->export.fd,
-		.exporter = opaque->exporter,
-	};
+	opaque->exporter = exporter;
+	opaque->memory = export->memory;
+	*out = (struct import_opaque){ .fd = export->fd, .exporter = exporter };
+}
+
+/* Whole pages for the import alone. */
+static int opaque_by_own_pages(unsigned int exporter, const unsigned char *uuid, uintptr_t address,
+			       size_t size, struct opaque *opaque, struct import_opaque *out)
+{
+	struct opaque_pages pages = opaque_pages_of(address, size);
+	struct opaque_export export = { .fd = -1 };
+	int ret = opaque_exporter_get(exporter)->import_host(uuid, (void *)pages.base, pages.size,
+							     &export);
+
+	if (ret)
+		return ret;
+	opaque_describe(exporter, &export, opaque, out);
+	out->offset = address - pages.base;
+	out->size = pages.size;
+	return 0;
 }
 
 /*
- * Not shared by imports, unless the exporter notices changes of the memory: a program may unmap the
+ * Not shared by imports, unless somebody notices changes of the memory: a program may unmap the
  * memory after the release of its buffer, and map other memory there, before the driver has
  * destroyed the buffer.
  */
 static int opaque_by_pages(const struct opaque_want *want, uintptr_t address, size_t size,
 			   struct opaque *opaque, struct import_opaque *out)
 {
-	const struct opaque_exporter *exporter = opaque_exporter(want);
-	uintptr_t mask = opaque_page_mask(), base = address & ~mask;
-	size_t whole = ((address + size + mask) & ~mask) - base;
-	int ret;
+	unsigned int exporter = opaque_exporter_choose(want->exporters);
+	const struct opaque_exporter *row = opaque_exporter_get(exporter);
 
-	if (want->may_keep && exporter->get_kept &&
-	    !exporter->get_kept(want->uuid, address, size, &opaque->shared)) {
-		opaque_cache_describe(&opaque->shared, out);
-		return 0;
-	}
-	ret = exporter->import_host(want->uuid, (void *)base, whole, &opaque->export);
-	if (ret)
-		return ret;
-	opaque_describe(want, opaque, out);
-	out->offset = address - base;
-	out->size = whole;
-	return 0;
+	if (want->may_keep && row->get_kept && !row->get_kept(address, size, &opaque->hold))
+		return opaque_by_registration(address, size, opaque, out);
+	return opaque_by_own_pages(exporter, want->uuid, address, size, opaque, out);
 }
 
 /* CUDA's memory by CUDA, other pages by another exporter. */
@@ -101,10 +113,8 @@ static int opaque_by_address(const struct opaque_want *want, uintptr_t address, 
 	struct cuda_range memory;
 	int ret;
 
-	if (opaque_cache_find(&opaque_cuda_caches, want->uuid, address, size, &opaque->shared)) {
-		opaque_cache_describe(&opaque->shared, out);
-		return 0;
-	}
+	if (opaque_cache_find(&opaque_cuda_cache, address, size, &opaque->hold))
+		return opaque_by_registration(address, size, opaque, out);
 	ret = cuda_identify(address, &memory);
 	if (ret)
 		return ret;
@@ -114,7 +124,7 @@ static int opaque_by_address(const struct opaque_want *want, uintptr_t address, 
 				 "nothing can hold it in place",
 				 size, (size_t)address);
 	if (opaque_cuda_takes(&memory, address))
-		return opaque_by_cuda(want, &memory, address, size, opaque, out);
+		return opaque_cuda_export(want->uuid, &memory, address, size, out);
 	return opaque_by_pages(want, address, size, opaque, out);
 }
 
@@ -135,25 +145,25 @@ static bool opaque_takes_dmabufs(const struct opaque_want *want)
 static int opaque_by_dmabuf(const struct opaque_want *want, const struct import_region *region,
 			    struct opaque *opaque, struct import_opaque *out)
 {
-	const struct opaque_exporter *exporter = opaque_exporter(want);
-	int ret = exporter->import_dmabuf(want->uuid, region->fd, region->size, &opaque->export);
+	unsigned int exporter = opaque_exporter_choose(want->exporters);
+	struct opaque_export export = { .fd = -1 };
+	int ret = opaque_exporter_get(exporter)->import_dmabuf(want->uuid, region->fd, region->size,
+							       &export);
 
 	if (ret)
 		return ret;
-	opaque_describe(want, opaque, out);
+	opaque_describe(exporter, &export, opaque, out);
 	out->size = region->size;
 	return 0;
 }
 
 static void opaque_put_resources(struct opaque *opaque)
 {
-	if (opaque->shared.cache)
-		opaque_cache_put(&opaque->shared);
-	if (opaque->export.fd >= 0)
-		descriptor_close(opaque->export.fd, &opaque->id);
-	if (opaque->export.memory)
-		opaque_exporter_get(opaque->exporter)->free(opaque->export.memory);
-	*opaque = (struct opaque){ .export = { .fd = -1 } };
+	if (opaque->hold.of)
+		opaque_cache_put(&opaque->hold);
+	if (opaque->memory)
+		opaque_exporter_get(opaque->exporter)->free(opaque->memory);
+	*opaque = (struct opaque){ 0 };
 }
 
 /*
@@ -174,6 +184,8 @@ static int opaque_by_origin(const struct opaque_want *want, const struct import_
 	ret = origin_find(region->fd, &address);
 	if (!ret)
 		return 0;
+	if (out->fd >= 0)
+		close(out->fd);
 	opaque_put_resources(opaque);
 	return ret == -ENOENT ? -ENODEV : ret;
 }
@@ -226,7 +238,7 @@ static int opaque_of_region(const struct opaque_want *want, const struct import_
 int opaque_get(const struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
 	       unsigned int exporters, struct opaque **opaque, struct import_opaque *out)
 {
-	const struct opaque_want want = {
+	struct opaque_want want = {
 		.uuid = uuid,
 		.exporters = exporters,
 		.may_keep = region->fd < 0 && region->access & IMPORT_WRITE,
@@ -238,10 +250,10 @@ int opaque_get(const struct import_region *region, const unsigned char uuid[IMPO
 
 	if (!o)
 		return log_errno(ENOMEM, "no memory for an opaque descriptor");
-	o->export.fd = -1;
-	do
+	do {
 		ret = opaque_of_region(&want, region, o, &made);
-	while (descriptor_retry(&retry, ret));
+		want.may_keep = false; /* asked once for an import */
+	} while (descriptor_retry(&retry, ret));
 	if (ret) {
 		free(o);
 		return ret;
@@ -249,6 +261,43 @@ int opaque_get(const struct import_region *region, const unsigned char uuid[IMPO
 	*out = made;
 	*opaque = o;
 	return 0;
+}
+
+/* A registration as a whole may have pages that no device pins. */
+static int opaque_open_own_pages(struct opaque *opaque, const unsigned char *uuid,
+				 struct import_opaque *out)
+{
+	int ret = opaque_by_own_pages(out->exporter, uuid, opaque->address, opaque->size, opaque,
+				      out);
+
+	if (!ret)
+		opaque_cache_put(&opaque->hold);
+	return ret;
+}
+
+/* Whether the import's own pages may be pinned although @ret refuses the registration's. */
+static bool opaque_may_be_part(const struct opaque *opaque, const struct import_opaque *out,
+			       int ret)
+{
+	return (ret == -EOPNOTSUPP || ret == -EFAULT) &&
+	       opaque_exporter_get(out->exporter)->import_host &&
+	       opaque_pages_of(opaque->address, opaque->size).size < out->size;
+}
+
+int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
+		struct import_opaque *out)
+{
+	struct descriptor_retry retry = { 0 };
+	int fd, ret;
+
+	do
+		ret = opaque_cache_open(&opaque->hold, uuid, &fd);
+	while (descriptor_retry(&retry, ret));
+	if (ret && opaque_may_be_part(opaque, out, ret))
+		return opaque_open_own_pages(opaque, uuid, out);
+	if (!ret)
+		out->fd = fd;
+	return ret;
 }
 
 void opaque_put(struct opaque *opaque)
@@ -311,6 +360,6 @@ void opaque_forget(uint64_t kept)
 void opaque_stats(struct cache_stats *sum)
 {
 	*sum = (struct cache_stats){ 0 };
-	opaque_cache_add_stats(&opaque_cuda_caches, sum);
+	opaque_cache_add_stats(&opaque_cuda_cache, sum);
 	opaque_host_add_stats(sum);
 }

@@ -8,9 +8,13 @@
 
 struct opaque;
 
-/* @opaque is set on success; drop it with opaque_put(). */
+/* @opaque is set on success; drop it with opaque_put().  @out has a descriptor, or @kept. */
 int opaque_get(const struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
 	       unsigned int exporters, struct opaque **opaque, struct import_opaque *out);
+
+/* See import_opaque_open(). */
+int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
+		struct import_opaque *out);
 
 /* See import_describe_kept(). */
 const char *opaque_describe_kept(unsigned int exporters);
@@ -26,7 +30,7 @@ struct import_invalidate *opaque_invalidate(const struct opaque *opaque);
 
 /*
  * Keeps CUDA memory registered until opaque_release(), which comes before the memory is freed:
- * imports of a part of the memory find the descriptor.
+ * imports of a part of the memory find the registration.
  */
 int opaque_hold(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t address, size_t size,
 		struct opaque_hold *hold);
@@ -40,7 +44,7 @@ typedef void (*opaque_forget_fn)(uint64_t kept);
 void opaque_on_forget(opaque_forget_fn forget);
 void opaque_forget(uint64_t kept);
 
-/* The sum of all devices. */
+/* The sum of all registrations. */
 void opaque_stats(struct cache_stats *sum);
 
 #endif

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opaque descriptors that imports share: a registration cache for each device and each source of
- * descriptors (CUDA's memory, pages of the host).
+ * Registrations of memory for drivers: a registration cache for each source of descriptors.
  *
- * The program may close a descriptor of a cache: a look-up then finds none, and makes another.
+ * A *registration* is a name for memory that stays what it is.  The layer makes a driver's buffer of
+ * the memory once, keeps the buffer under the name, and drops the buffer when told to
+ * (opaque_forget()).  The driver's buffers keep the memory in place.
+ *
+ * No descriptor is kept, neither here nor for an import that is alive.  Every open file of
+ * /dev/nvidiactl has one identity (util/descriptor.h), and so have all opaque descriptors.  A
+ * program that closes a number by mistake, or puts another file there, would have climport import
+ * other memory, or close the program's file.  A descriptor is made for a driver's call, and closed
+ * after the call.
  */
 #ifndef IMPORT_OPAQUE_FD_OPAQUE_CACHE_H
 #define IMPORT_OPAQUE_FD_OPAQUE_CACHE_H
@@ -15,47 +22,53 @@
 
 #include "import/cache/cache.h"
 #include "import/import.h"
-#include "util/descriptor.h"
-#include "util/publish.h"
 
-/* The source's part of a pin: the data of struct cache_pin.  A source may append members. */
-struct opaque_made {
-	struct descriptor_id id; /* of the pin's descriptor */
+/* The number of a pin is the registration's name: struct import_opaque's @kept. */
+struct opaque_source {
+	struct cache_source cache; /* pins without descriptors */
 	unsigned int exporter;
-	_Atomic uint64_t kept; /* struct import_opaque's */
+	/* A new descriptor of all of the memory for the device; 0 or a negative errno, logged. */
+	int (*open)(const struct cache_pin *pin, const unsigned char *uuid, int *fd);
 };
 
-/* The caches of a source, a cache for each device.  @config is for each. */
-struct opaque_caches {
-	const struct cache_source *source; /* the context of a source is the device's UUID */
+/* The cache of a source, for all devices.  Made with the first registration, never removed. */
+struct opaque_cache {
+	const struct opaque_source *source;
 	struct cache_config config;
-	uint32_t (*entries)(void);   /* NULL, or the entries of a new cache instead of @config's */
-	struct publish_list devices; /* starts empty */
+	void *_Atomic cache; /* starts NULL */
 };
 
-/* A reference to a descriptor for one device. */
+/* A reference to a registration. */
 struct opaque_hold {
-	struct cache *cache; /* NULL: none */
+	struct opaque_cache *of; /* NULL: none */
 	struct cache_ref ref;
 };
 
-/* Finds a descriptor that covers the range. */
-bool opaque_cache_find(struct opaque_caches *caches, const unsigned char uuid[IMPORT_UUID_SIZE],
-		       uintptr_t address, size_t size, struct opaque_hold *hold);
+/* NULL: nothing was ever registered. */
+struct cache *opaque_cache_of(struct opaque_cache *of);
 
-/* Finds or makes a descriptor; @wanted is for the source.  0 or a negative errno, logged. */
-int opaque_cache_get(struct opaque_caches *caches, const unsigned char uuid[IMPORT_UUID_SIZE],
-		     uintptr_t address, size_t size, const void *wanted, struct opaque_hold *hold);
+/* Finds a registration that covers the range. */
+bool opaque_cache_find(struct opaque_cache *of, uintptr_t address, size_t size,
+		       struct opaque_hold *hold);
+
+/* Finds or makes a registration; @wanted is for the source.  0 or a negative errno. */
+int opaque_cache_get(struct opaque_cache *of, uintptr_t address, size_t size, const void *wanted,
+		     struct opaque_hold *hold);
 
 void opaque_cache_put(struct opaque_hold *hold);
 
-/* The descriptor, which stays the cache's. */
+/* The registration, without a descriptor. */
 void opaque_cache_describe(const struct opaque_hold *hold, struct import_opaque *out);
 
-/* Takes out the stale descriptors that touch the range, for all devices. */
-void opaque_cache_drop_stale(struct opaque_caches *caches, uintptr_t address, size_t size);
+/* See struct opaque_source. */
+int opaque_cache_open(const struct opaque_hold *hold, const unsigned char *uuid, int *fd);
 
-/* Adds the numbers of all devices. */
-void opaque_cache_add_stats(struct opaque_caches *caches, struct cache_stats *sum);
+/* Takes out the stale registrations that touch the range. */
+void opaque_cache_drop_stale(struct opaque_cache *of, uintptr_t address, size_t size);
+
+/* Ends @count idle registrations; false: there is none. */
+bool opaque_cache_make_room(struct opaque_cache *of, uint32_t count);
+
+void opaque_cache_add_stats(struct opaque_cache *of, struct cache_stats *sum);
 
 #endif

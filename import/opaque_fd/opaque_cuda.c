@@ -8,11 +8,13 @@
 #include "import/nvidia/cuda/cuda.h"
 #include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque.h"
+#include "util/descriptor.h"
 #include "util/log.h"
 
-struct opaque_cuda_made {
-	struct opaque_made made; /* first */
-	uint64_t buffer_id;
+/* What opaque_hold() asks for. */
+struct opaque_cuda_want {
+	const unsigned char *uuid;
+	struct cuda_range memory;
 };
 
 bool opaque_cuda_takes(const struct cuda_range *memory, uintptr_t address)
@@ -20,97 +22,104 @@ bool opaque_cuda_takes(const struct cuda_range *memory, uintptr_t address)
 	return memory->kind == CUDA_DEVICE || (memory->kind == CUDA_HOST && cuda_is_vmm(address));
 }
 
-static int opaque_cuda_fill(const unsigned char *uuid, const struct cuda_range *memory,
-			    uintptr_t address, size_t size, struct cache_pin *pin,
-			    struct opaque_cuda_made *made)
+int opaque_cuda_export(const unsigned char *uuid, const struct cuda_range *memory,
+		       uintptr_t address, size_t size, struct import_opaque *out)
 {
 	struct cuda_export export;
 	int ret = cuda_export_opaque(memory, address, size, uuid, &export);
 
 	if (ret)
 		return ret;
-	ret = descriptor_identify(export.fd, &made->made.id);
-	if (ret) {
-		close(export.fd);
-		return ret;
-	}
-	made->made.exporter = OPAQUE_BY_CUDA;
-	made->buffer_id = memory->buffer_id;
-	pin->base = address - export.offset;
-	pin->size = export.size;
-	pin->fd = export.fd;
+	*out = (struct import_opaque){
+		.fd = export.fd,
+		.offset = export.offset,
+		.size = export.size,
+		.exporter = OPAQUE_BY_CUDA,
+	};
 	return 0;
 }
 
-static int opaque_cuda_pin(void *uuid, const void *memory, uintptr_t address, size_t size,
+/* Memory that cannot be exported is no memory to register. */
+static int opaque_cuda_pin(void *unused, const void *arg, uintptr_t address, size_t size,
 			   struct cache_pin *pin)
 {
-	struct opaque_cuda_made *made = calloc(1, sizeof(*made));
-	int ret;
+	const struct opaque_cuda_want *want = arg;
+	struct import_opaque made;
+	int ret = opaque_cuda_export(want->uuid, &want->memory, address, size, &made);
 
-	if (!made)
-		return log_errno(ENOMEM, "no memory for an opaque descriptor");
-	ret = opaque_cuda_fill(uuid, memory, address, size, pin, made);
+	(void)unused;
 	if (ret)
-		free(made);
-	else
-		pin->data = made;
-	return ret;
+		return ret;
+	close(made.fd);
+	pin->base = address - made.offset;
+	pin->size = made.size;
+	pin->number = want->memory.buffer_id;
+	return 0;
 }
 
-static void opaque_cuda_unpin(void *uuid, const struct cache_pin *pin)
+/* An import may have made a buffer since opaque_release(). */
+static void opaque_cuda_unpin(void *unused, const struct cache_pin *pin)
 {
-	struct opaque_made *made = pin->data;
-
-	(void)uuid;
-	descriptor_close(pin->fd, &made->id);
-	free(made);
+	(void)unused;
+	opaque_forget(pin->number);
 }
 
 /* The program may have unmapped the memory, and used the address again. */
-static bool opaque_cuda_is_current(void *uuid, const struct cache_pin *pin)
+static bool opaque_cuda_is_current(void *unused, const struct cache_pin *pin)
 {
-	const struct opaque_cuda_made *made = pin->data;
-
-	(void)uuid;
-	return made->buffer_id && cuda_buffer_id(pin->base) == made->buffer_id;
+	(void)unused;
+	return pin->number && cuda_buffer_id(pin->base) == pin->number;
 }
 
-static const struct cache_source opaque_cuda_source = {
-	.pin = opaque_cuda_pin,
-	.unpin = opaque_cuda_unpin,
-	.is_current = opaque_cuda_is_current,
+/* CUDA looks at the memory before and after the export. */
+static int opaque_cuda_open(const struct cache_pin *pin, const unsigned char *uuid, int *fd)
+{
+	struct cuda_range memory;
+	struct import_opaque made;
+	int ret = cuda_identify(pin->base, &memory);
+
+	if (!ret && memory.buffer_id != pin->number)
+		ret = log_errno(ENODEV, "the memory at %#zx was freed", (size_t)pin->base);
+	if (!ret)
+		ret = opaque_cuda_export(uuid, &memory, pin->base, pin->size, &made);
+	if (!ret)
+		*fd = made.fd;
+	return ret;
+}
+
+static const struct opaque_source opaque_cuda_source = {
+	.cache = {
+		.pin = opaque_cuda_pin,
+		.unpin = opaque_cuda_unpin,
+		.is_current = opaque_cuda_is_current,
+	},
+	.exporter = OPAQUE_BY_CUDA,
+	.open = opaque_cuda_open,
 };
 
-struct opaque_caches opaque_cuda_caches = { .source = &opaque_cuda_source };
+struct opaque_cache opaque_cuda_cache = { .source = &opaque_cuda_source };
 
 int opaque_hold(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t address, size_t size,
 		struct opaque_hold *hold)
 {
 	struct descriptor_retry retry = { 0 };
-	struct opaque_cuda_made *made;
-	struct cuda_range memory;
-	int ret = cuda_identify(address, &memory);
+	struct opaque_cuda_want want = { .uuid = uuid };
+	int ret = cuda_identify(address, &want.memory);
 
 	if (ret)
 		return ret;
 	do
-		ret = opaque_cache_get(&opaque_cuda_caches, uuid, address, size, &memory, hold);
+		ret = opaque_cache_get(&opaque_cuda_cache, address, size, &want, hold);
 	while (descriptor_retry(&retry, ret));
-	if (ret)
-		return ret;
-	made = hold->ref.pin->data;
-	atomic_store(&made->made.kept, made->buffer_id);
-	return 0;
+	return ret;
 }
 
+/* The driver's buffers go before the memory is freed. */
 void opaque_release(struct opaque_hold *hold)
 {
 	const struct cache_pin *pin = hold->ref.pin;
-	struct opaque_made *made = pin->data;
-	uint64_t kept = atomic_exchange(&made->kept, 0);
 
-	cache_invalidate(hold->cache, pin->base, pin->size);
-	opaque_forget(kept);
+	cache_invalidate(opaque_cache_of(hold->of), pin->base, pin->size);
+	opaque_forget(pin->number);
 	opaque_cache_put(hold);
 }

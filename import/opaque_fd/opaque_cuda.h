@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opaque descriptors that CUDA makes.  Imports share a descriptor while an import holds it, by
- * caches that keep nothing idle: a descriptor keeps its memory allocated, whatever the owner frees.
- * climport_alloc() holds the descriptors of its memory.
+ * Opaque descriptors that CUDA makes.  A descriptor keeps its memory allocated, whatever the owner
+ * frees, so CUDA makes a descriptor for each import.  Memory of climport_alloc() is registered:
+ * imports find the driver's buffer of the memory.
  */
 #ifndef IMPORT_OPAQUE_FD_OPAQUE_CUDA_H
 #define IMPORT_OPAQUE_FD_OPAQUE_CUDA_H
@@ -11,9 +11,14 @@
 
 struct cuda_range;
 
-extern struct opaque_caches opaque_cuda_caches; /* @wanted: the struct cuda_range of the address */
+/* The registrations of opaque_hold(). */
+extern struct opaque_cache opaque_cuda_cache;
 
 /* Whether CUDA makes opaque descriptors of memory of the kind at @address. */
 bool opaque_cuda_takes(const struct cuda_range *memory, uintptr_t address);
+
+/* A descriptor of @memory, the caller's, and the place of the range in the descriptor's memory. */
+int opaque_cuda_export(const unsigned char *uuid, const struct cuda_range *memory,
+		       uintptr_t address, size_t size, struct import_opaque *out);
 
 #endif

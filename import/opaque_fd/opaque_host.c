@@ -10,146 +10,230 @@
 #include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque.h"
 #include "import/opaque_fd/opaque_registered.h"
+#include "import/opaque_fd/recent.h"
 #include "import/opaque_fd/watcher.h"
+#include "util/fork.h"
+#include "util/idle.h"
 #include "util/log.h"
 
-/*
- * Idle pages are pages that the kernel cannot give to others, and each entry keeps two descriptors
- * of the process open: the cache's and the driver's.
- */
+/* Idle pages are pages that the kernel cannot give to others. */
 #define OPAQUE_HOST_BYTES ((size_t)1 << 30)
-#define OPAQUE_HOST_ENTRIES 32u
 
-/* Names of registrations, apart from CUDA's buffer ids. */
+/* Each driver's buffer of a registration has a descriptor of the process. */
+#define OPAQUE_HOST_ENTRIES 32u
+#define OPAQUE_HOST_LIMIT_SHARE 32u /* of the process's limit of descriptors */
+
+#define OPAQUE_HOST_PERIOD_MS 1000u /* an idle registration goes after one or two */
+#define OPAQUE_HOST_FORK_MS 100u    /* the patience of a fork, as util/fork.c's */
+
 #define OPAQUE_HOST_NAMES ((uint64_t)1 << 63)
 
 struct opaque_host_made {
-	struct opaque_made made; /* first */
 	struct watcher_watch watch;
+	atomic_bool was_used; /* by an import that found the registration */
 };
 
-static uint64_t opaque_host_name(void)
+static bool opaque_host_tick(void);
+
+static struct idle_watcher opaque_host_watcher = {
+	.tick = opaque_host_tick,
+	.period_ms = OPAQUE_HOST_PERIOD_MS,
+};
+
+uint64_t opaque_host_name(void)
 {
 	static _Atomic uint64_t last;
 
 	return OPAQUE_HOST_NAMES | (atomic_fetch_add(&last, 1) + 1);
 }
 
-int opaque_host_export(const unsigned char *uuid, uintptr_t base, size_t size, int *fd,
-		       struct opaque_made *made)
-{
-	int ret = rm_import_host(uuid, (void *)base, size, fd);
-
-	if (ret)
-		return ret;
-	made->exporter = OPAQUE_BY_RM;
-	made->kept = opaque_host_name();
-	ret = descriptor_identify(*fd, &made->id);
-	if (ret)
-		close(*fd);
-	return ret;
-}
-
 static void opaque_host_told(uintptr_t address, size_t size);
 
-/* The watch comes first: what changes before the pin makes the watch stale. */
-static int opaque_host_fill(const unsigned char *uuid, uintptr_t base, size_t size,
-			    struct cache_pin *pin, struct opaque_host_made *made)
+/*
+ * The watch comes before the pin, which comes with the first buffer: what changes before the pin
+ * makes the watch stale.
+ */
+static int opaque_host_watch(uintptr_t base, size_t size, struct opaque_host_made *made)
 {
-	int ret = watcher_watch(base, size, opaque_host_told, &made->watch);
-
-	if (ret)
-		return ret;
-	ret = opaque_host_export(uuid, base, size, &pin->fd, &made->made);
-	if (ret) {
-		watcher_put(&made->watch);
-		return ret;
-	}
-	pin->base = base;
-	pin->size = size;
-	pin->status = made->watch.status;
-	pin->valid = made->watch.valid;
-	return 0;
+	if (!idle_watch(&opaque_host_watcher))
+		return -EAGAIN;
+	return watcher_watch(base, size, opaque_host_told, &made->watch);
 }
 
-static int opaque_host_pin(void *uuid, const void *unused, uintptr_t address, size_t size,
+static int opaque_host_pin(void *unused, const void *also_unused, uintptr_t address, size_t size,
 			   struct cache_pin *pin)
 {
-	uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1, base = address & ~mask;
+	uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
 	struct opaque_host_made *made = calloc(1, sizeof(*made));
 	int ret;
 
-	(void)unused;
+	(void)unused, (void)also_unused;
 	if (!made)
-		return log_errno(ENOMEM, "no memory for an opaque descriptor");
-	ret = opaque_host_fill(uuid, base, ((address + size + mask) & ~mask) - base, pin, made);
-	if (ret)
+		return log_errno(ENOMEM, "no memory for a registration");
+	pin->base = address & ~mask;
+	pin->size = ((address + size + mask) & ~mask) - pin->base;
+	ret = opaque_host_watch(pin->base, pin->size, made);
+	if (ret) {
+		recent_end(pin->base, pin->size, false);
 		free(made);
-	else
-		pin->data = made;
-	return ret;
+		return ret;
+	}
+	pin->number = opaque_host_name();
+	pin->status = made->watch.status;
+	pin->valid = made->watch.valid;
+	pin->data = made;
+	return 0;
 }
 
-/* The layer's backing buffer keeps the pages, too, and goes first. */
-static void opaque_host_unpin(void *uuid, const struct cache_pin *pin)
+static void opaque_host_unpin(void *unused, const struct cache_pin *pin)
 {
 	struct opaque_host_made *made = pin->data;
 
-	(void)uuid;
-	opaque_forget(made->made.kept);
-	descriptor_close(pin->fd, &made->made.id);
+	(void)unused;
+	opaque_forget(pin->number);
 	watcher_put(&made->watch);
+	recent_end(pin->base, pin->size, atomic_load(&made->was_used));
 	free(made);
 }
 
-static bool opaque_host_is_current(void *uuid, const struct cache_pin *pin)
+static bool opaque_host_is_current(void *unused, const struct cache_pin *pin)
 {
 	const struct opaque_host_made *made = pin->data;
 
-	(void)uuid;
+	(void)unused;
 	return watcher_is_current(&made->watch);
 }
 
-static const struct cache_source opaque_host_source = {
-	.pin = opaque_host_pin,
-	.unpin = opaque_host_unpin,
-	.is_current = opaque_host_is_current,
-};
-
-/* The program's own descriptors come first: a device's registrations get an eighth of the limit. */
-static uint32_t opaque_host_entries(void)
+int opaque_host_open(const struct cache_pin *pin, const unsigned char *uuid, int *fd)
 {
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / 16 >= OPAQUE_HOST_ENTRIES)
-		return OPAQUE_HOST_ENTRIES;
-	return limit.rlim_cur < 16 ? 1 : (uint32_t)(limit.rlim_cur / 16);
+	return rm_import_host(uuid, (void *)pin->base, pin->size, fd);
 }
 
-static struct opaque_caches opaque_host_caches = {
+static const struct opaque_source opaque_host_source = {
+	.cache = {
+		.pin = opaque_host_pin,
+		.unpin = opaque_host_unpin,
+		.is_current = opaque_host_is_current,
+	},
+	.exporter = OPAQUE_BY_RM,
+	.open = opaque_host_open,
+};
+
+static struct opaque_cache opaque_host_cache = {
 	.source = &opaque_host_source,
-	.config = { .bytes = OPAQUE_HOST_BYTES },
-	.entries = opaque_host_entries,
+	.config = { .bytes = SIZE_MAX,
+		    .idle_bytes = OPAQUE_HOST_BYTES,
+		    .idle_entries = OPAQUE_HOST_ENTRIES },
 };
 
 /* On a watcher's thread. */
 static void opaque_host_told(uintptr_t address, size_t size)
 {
-	opaque_cache_drop_stale(&opaque_host_caches, address, size);
+	opaque_cache_drop_stale(&opaque_host_cache, address, size);
 }
 
-int opaque_host_get(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t address, size_t size,
-		    struct opaque_hold *hold)
+static atomic_bool opaque_host_forks; /* a thread waits in fork() */
+
+/* On the idle thread. */
+static bool opaque_host_tick(void)
 {
-	if (!opaque_registered_get(uuid, address, size, hold))
+	struct cache *cache = opaque_cache_of(&opaque_host_cache);
+
+	if (!cache)
+		return false;
+	if (atomic_load(&opaque_host_forks))
+		cache_make_room(cache, UINT32_MAX);
+	return cache_age(cache);
+}
+
+/*
+ * A child would have the driver's descriptors, and with them the pages, for as long as the child
+ * lives; and fork() copies pinned pages.  Registrations in use are the parent's affair.  The idle
+ * thread calls the driver: the thread that forks may be inside of the driver.
+ */
+static void opaque_host_before_fork(void)
+{
+	struct cache *cache = opaque_cache_of(&opaque_host_cache);
+	struct cache_stats stats = { 0 };
+
+	if (cache)
+		cache_stats(cache, &stats);
+	if (!stats.bytes_idle)
+		return;
+	atomic_store(&opaque_host_forks, true);
+	idle_call(&opaque_host_watcher, OPAQUE_HOST_FORK_MS);
+	atomic_store(&opaque_host_forks, false);
+}
+
+bool opaque_host_make_room(uint32_t count)
+{
+	return opaque_cache_make_room(&opaque_host_cache, count) ||
+	       opaque_registered_make_room(count);
+}
+
+/* The program's own descriptors come first.  0: the program has none to spare. */
+static uint32_t opaque_host_entries(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) ||
+	    limit.rlim_cur / OPAQUE_HOST_LIMIT_SHARE >= OPAQUE_HOST_ENTRIES)
+		return OPAQUE_HOST_ENTRIES;
+	return (uint32_t)(limit.rlim_cur / OPAQUE_HOST_LIMIT_SHARE);
+}
+
+static void opaque_host_limit(uint32_t entries)
+{
+	static _Atomic uint32_t last = OPAQUE_HOST_ENTRIES;
+	struct cache *cache = opaque_cache_of(&opaque_host_cache);
+
+	if (cache && atomic_exchange(&last, entries) != entries)
+		cache_set_idle(cache, OPAQUE_HOST_BYTES, entries);
+}
+
+static bool opaque_host_find(uintptr_t address, size_t size, struct opaque_hold *hold)
+{
+	struct opaque_host_made *made;
+
+	if (!opaque_cache_find(&opaque_host_cache, address, size, hold))
+		return false;
+	made = hold->ref.pin->data;
+	atomic_store_explicit(&made->was_used, true, memory_order_relaxed);
+	return true;
+}
+
+static bool opaque_host_is_due(uintptr_t address, size_t size)
+{
+	uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1, base = address & ~mask;
+
+	return recent_is_due(base, ((address + size + mask) & ~mask) - base);
+}
+
+static int opaque_host_keep(uintptr_t address, size_t size, struct opaque_hold *hold)
+{
+	uint32_t entries = opaque_host_entries();
+
+	opaque_host_limit(entries);
+	if (!entries)
+		return -EMFILE;
+	fork_on_before(opaque_host_before_fork);
+	return opaque_cache_get(&opaque_host_cache, address, size, NULL, hold);
+}
+
+int opaque_host_get(uintptr_t address, size_t size, struct opaque_hold *hold)
+{
+	if (!opaque_registered_get(address, size, hold))
+		return 0;
+	if (opaque_host_find(address, size, hold))
 		return 0;
 	if (size > OPAQUE_HOST_BYTES || !watcher_is_possible(size))
 		return -EOPNOTSUPP;
-	return opaque_cache_get(&opaque_host_caches, uuid, address, size, NULL, hold);
+	return opaque_host_is_due(address, size) ? opaque_host_keep(address, size, hold)
+						 : -EOPNOTSUPP;
 }
 
 void opaque_host_add_stats(struct cache_stats *sum)
 {
-	opaque_cache_add_stats(&opaque_host_caches, sum);
+	opaque_cache_add_stats(&opaque_host_cache, sum);
 	opaque_registered_add_stats(sum);
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opaque descriptors of host pages that stay after their imports: to pin is most of an import's
- * cost, and what pinned once need not pin again.
+ * Host memory whose registration stays after the imports: to pin is most of an import's cost, and
+ * pages that are pinned already need no pin.
  *
- * A descriptor is kept while a watcher says that the pages are those that were pinned (watcher.h).
- * Memory of any kind is kept as long as the program registers it (opaque_registered.h).  Other
- * memory is pinned for each import.
+ * A registration is kept as long as a watcher says that the pages are those that were pinned
+ * (watcher.h), and an import has used the registration in the last one or two seconds.  The first
+ * import of a range registers nothing (recent.h).  Memory of any kind is kept as long as the
+ * program registers the memory (opaque_registered.h).  Other memory is pinned for each import.
+ *
+ * Limits are for registrations that no import uses, of all devices together.  fork() ends such
+ * registrations before the process is copied.
  */
 #ifndef IMPORT_OPAQUE_FD_OPAQUE_HOST_H
 #define IMPORT_OPAQUE_FD_OPAQUE_HOST_H
@@ -13,17 +17,21 @@
 #include "import/opaque_fd/opaque_cache.h"
 
 /*
- * Finds or makes a descriptor of the pages of [@address, @address + @size), which the program may
- * write.  Returns 0; or a negative errno if the range cannot be kept: the caller pins for itself.
+ * Finds or makes a registration of the pages of [@address, @address + @size), which the program may
+ * write.  Returns 0; or a negative errno, not logged, if the range is not kept: the caller pins for
+ * itself.  Nothing is pinned here.
  */
-int opaque_host_get(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t address, size_t size,
-		    struct opaque_hold *hold);
+int opaque_host_get(uintptr_t address, size_t size, struct opaque_hold *hold);
 
-/* A new descriptor of whole pages, for a cache of kept descriptors. */
-int opaque_host_export(const unsigned char *uuid, uintptr_t base, size_t size, int *fd,
-		       struct opaque_made *made);
+/* A name for a registration, apart from CUDA's buffer ids. */
+uint64_t opaque_host_name(void);
 
-/* Adds the numbers of all devices. */
+/* struct opaque_source's open(): pins all of the registration's pages. */
+int opaque_host_open(const struct cache_pin *pin, const unsigned char *uuid, int *fd);
+
+/* Ends @count registrations that no import uses, the program's too; false: there is none. */
+bool opaque_host_make_room(uint32_t count);
+
 void opaque_host_add_stats(struct cache_stats *sum);
 
 #endif

@@ -6,77 +6,67 @@
 
 #include "import/export/host_registration.h"
 #include "import/monitor/monitor.h"
+#include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque.h"
 #include "import/opaque_fd/opaque_host.h"
 #include "util/log.h"
 
-struct opaque_registered_made {
-	struct opaque_made made;	       /* first */
-	struct host_registration registration; /* without being a user */
-};
-
 /* The registration was looked for first: if it ends before the pin, the pin is stale. */
-static int opaque_registered_pin(void *uuid, const void *registration, uintptr_t address,
+static int opaque_registered_pin(void *unused, const void *registration, uintptr_t address,
 				 size_t size, struct cache_pin *pin)
 {
-	struct opaque_registered_made *made = calloc(1, sizeof(*made));
-	int ret;
+	struct host_registration *made = malloc(sizeof(*made)); /* without being a user */
 
-	(void)address, (void)size;
+	(void)unused, (void)address, (void)size;
 	if (!made)
-		return log_errno(ENOMEM, "no memory for an opaque descriptor");
-	made->registration = *(const struct host_registration *)registration;
-	pin->base = made->registration.base;
-	pin->size = made->registration.size;
+		return log_errno(ENOMEM, "no memory for a registration");
+	*made = *(const struct host_registration *)registration;
+	pin->base = made->base;
+	pin->size = made->size;
+	pin->number = opaque_host_name();
 	pin->data = made;
-	ret = opaque_host_export(uuid, pin->base, pin->size, &pin->fd, &made->made);
-	if (ret)
-		free(made);
-	return ret;
+	return 0;
 }
 
-/* The layer's backing buffer keeps the pages, too, and goes first. */
-static void opaque_registered_unpin(void *uuid, const struct cache_pin *pin)
+static void opaque_registered_unpin(void *unused, const struct cache_pin *pin)
 {
-	struct opaque_registered_made *made = pin->data;
-
-	(void)uuid;
-	opaque_forget(made->made.kept);
-	descriptor_close(pin->fd, &made->made.id);
-	free(made);
+	(void)unused;
+	opaque_forget(pin->number);
+	free(pin->data);
 }
 
-static bool opaque_registered_is_current(void *uuid, const struct cache_pin *pin)
+static bool opaque_registered_is_current(void *unused, const struct cache_pin *pin)
 {
-	const struct opaque_registered_made *made = pin->data;
-
-	(void)uuid;
-	return host_registration_is_current(&made->registration);
+	(void)unused;
+	return host_registration_is_current(pin->data);
 }
 
-static const struct cache_source opaque_registered_source = {
-	.pin = opaque_registered_pin,
-	.unpin = opaque_registered_unpin,
-	.is_current = opaque_registered_is_current,
+static const struct opaque_source opaque_registered_source = {
+	.cache = {
+		.pin = opaque_registered_pin,
+		.unpin = opaque_registered_unpin,
+		.is_current = opaque_registered_is_current,
+	},
+	.exporter = OPAQUE_BY_RM,
+	.open = opaque_host_open,
 };
 
 /* The program's registrations are the limit. */
-static struct opaque_caches opaque_registered_caches = {
+static struct opaque_cache opaque_registered_cache = {
 	.source = &opaque_registered_source,
-	.config = { .bytes = SIZE_MAX, .entries = HOST_REGISTRATIONS },
+	.config = { .bytes = SIZE_MAX },
 };
 
 static void opaque_registered_ended(uintptr_t address, size_t size)
 {
-	opaque_cache_drop_stale(&opaque_registered_caches, address, size);
+	opaque_cache_drop_stale(&opaque_registered_cache, address, size);
 }
 
 /*
- * A registration may end during the pin, when the cache has no entry yet: nobody but this function
- * knows the entry then.
+ * A registration may end during the look-up, when the cache has no entry yet: nobody but this
+ * function knows the entry then.
  */
-int opaque_registered_get(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t address,
-			  size_t size, struct opaque_hold *hold)
+int opaque_registered_get(uintptr_t address, size_t size, struct opaque_hold *hold)
 {
 	struct host_registration registration;
 	int ret;
@@ -85,13 +75,18 @@ int opaque_registered_get(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t 
 	    !host_registration_look(address, size, &registration))
 		return -ENOENT;
 	host_registration_on_end(opaque_registered_ended);
-	ret = opaque_cache_get(&opaque_registered_caches, uuid, address, size, &registration, hold);
+	ret = opaque_cache_get(&opaque_registered_cache, address, size, &registration, hold);
 	if (!ret && !host_registration_is_current(&registration))
 		opaque_registered_ended(registration.base, registration.size);
 	return ret;
 }
 
+bool opaque_registered_make_room(uint32_t count)
+{
+	return opaque_cache_make_room(&opaque_registered_cache, count);
+}
+
 void opaque_registered_add_stats(struct cache_stats *sum)
 {
-	opaque_cache_add_stats(&opaque_registered_caches, sum);
+	opaque_cache_add_stats(&opaque_registered_cache, sum);
 }

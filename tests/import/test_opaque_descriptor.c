@@ -26,6 +26,12 @@ static struct fake_cuda_held held_before;
 static struct fake_vulkan *vk;
 static int fds_before;
 
+static void opaque_descriptor_put(struct opaque *opaque, const struct import_opaque *out)
+{
+	close(out->fd);
+	opaque_put(opaque);
+}
+
 static void opaque_descriptor_begin(void)
 {
 	char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -44,10 +50,10 @@ static void opaque_descriptor_begin(void)
 		vk->gpu[i].no_dmabuf = i == 0;
 	}
 	/* The first use makes the objects that live as long as the process. */
-	EXPECT_EQ(opaque_get(&r, uuid[0], EVERY, &o, &out), 0);
-	opaque_put(o);
-	EXPECT_EQ(opaque_get(&r, uuid[1], EVERY, &o, &out), 0);
-	opaque_put(o);
+	for (int i = 0; i < 2; i++) {
+		EXPECT_EQ(opaque_get(&r, uuid[i], EVERY, &o, &out), 0);
+		opaque_descriptor_put(o, &out);
+	}
 	munmap(p, PAGE);
 	fake_cuda_reset(2);
 	held_before = fake_cuda_held();
@@ -139,7 +145,7 @@ OPAQUE_TEST(
 	EXPECT_EQ(out.exporter, OPAQUE_BY_CUDA);
 	EXPECT(fake_opaque_read(out.fd, &seen));
 	EXPECT(seen.memory == fake_cuda_memory(p));
-	opaque_put(o);
+	opaque_descriptor_put(o, &out);
 	EXPECT_EQ(opaque_descriptor_get_error(&r, uuid[1]), -EXDEV);
 	close(fd);
 	fake_cuda_vmm_free(p);
@@ -216,7 +222,7 @@ OPAQUE_TEST(by_vulkan,
 	EXPECT_EQ(out.offset, 0);
 	EXPECT_EQ(out.size, PAGE);
 	EXPECT_EQ(vk->memories, 1);
-	opaque_put(o);
+	opaque_descriptor_put(o, &out);
 	close(fd);
 	fake_cuda_free(p);
 }
@@ -247,14 +253,13 @@ OPAQUE_TEST(pages, "Vulkan imports pages of the host, as whole pages and anew fo
 	EXPECT_EQ(out.exporter, OPAQUE_BY_VULKAN);
 	EXPECT(out.fd != again.fd);
 	EXPECT_EQ(vk->imports - imports, 2);
-	opaque_put(a);
-	opaque_put(b);
+	opaque_descriptor_put(a, &out);
+	opaque_descriptor_put(b, &again);
 	opaque_put(NULL);
 	munmap(p, 3 * PAGE);
 }
 
-OPAQUE_TEST(shared,
-	    "Imports of parts of an allocation share a descriptor while an import is alive.")
+OPAQUE_TEST(parts, "CUDA makes a descriptor for each import of a part of an allocation.")
 {
 	uintptr_t p = segment_create(0);
 	struct import_region a = region_at(p, PAGE), b = region_at(p + G - PAGE, PAGE);
@@ -262,15 +267,57 @@ OPAQUE_TEST(shared,
 	struct opaque *o = opaque_descriptor_get(&a, uuid[0], &first),
 		      *q = opaque_descriptor_get(&b, uuid[0], &second);
 
-	EXPECT_EQ(first.fd, second.fd);
+	EXPECT(first.fd != second.fd);
 	EXPECT_EQ(second.offset, G - PAGE);
-	EXPECT_EQ(fake_cuda_calls("cuMemExportToShareableHandle"), 1);
-	opaque_put(o);
-	opaque_put(q);
-	q = opaque_descriptor_get(&b, uuid[0], &second);
 	EXPECT_EQ(fake_cuda_calls("cuMemExportToShareableHandle"), 2);
-	opaque_put(q);
+	opaque_descriptor_put(o, &first);
+	opaque_descriptor_put(q, &second);
 	fake_cuda_vmm_free(p);
+}
+
+OPAQUE_TEST(registered,
+	    "Imports of climport_alloc()'s memory have one name and no descriptor until a driver "
+	    "asks; the descriptor is of all of the memory.")
+{
+	struct import_opaque first, second;
+	struct import_region r;
+	struct fake_opaque seen;
+	struct opaque *o, *q;
+	uintptr_t p;
+
+	EXPECT_EQ(memory_alloc(MEMORY_DEVICE, G, 0, uuid[0], &p), 0);
+	r = region_at(p + PAGE, PAGE);
+	o = opaque_descriptor_get(&r, uuid[0], &first);
+	q = opaque_descriptor_get(&r, uuid[0], &second);
+	EXPECT(first.kept);
+	EXPECT_EQ(second.kept, first.kept);
+	EXPECT_EQ(first.fd, -1);
+	EXPECT_EQ(opaque_open(o, uuid[0], &first), 0);
+	EXPECT(fake_opaque_read(first.fd, &seen));
+	EXPECT(seen.memory == fake_cuda_memory(p));
+	EXPECT_EQ(opaque_open(q, uuid[1], &second), -EXDEV);
+	opaque_descriptor_put(o, &first);
+	opaque_put(q);
+	memory_free(p);
+}
+
+OPAQUE_TEST(registered_freed,
+	    "If registered memory is freed before a driver asks for the descriptor, the error is "
+	    "-ENODEV.")
+{
+	struct import_opaque out;
+	struct import_region r;
+	struct opaque *o;
+	uintptr_t p;
+
+	EXPECT_EQ(memory_alloc(MEMORY_DEVICE, G, 0, uuid[0], &p), 0);
+	r = region_at(p, PAGE);
+	o = opaque_descriptor_get(&r, uuid[0], &out);
+	fake_cuda_vmm_replace(p);
+	EXPECT_EQ(opaque_open(o, uuid[0], &out), -ENODEV);
+	EXPECT_EQ(out.fd, -1);
+	opaque_put(o);
+	memory_free(p);
 }
 
 OPAQUE_TEST(every_failure, "If any call of CUDA fails, the import fails and leaves nothing.")
@@ -289,7 +336,8 @@ OPAQUE_TEST(every_failure, "If any call of CUDA fails, the import fails and leav
 		failed = fake_cuda_has_failed();
 		fake_cuda_fail(NULL, 0, 0);
 		EXPECT(!ret == !!o);
-		opaque_put(o);
+		if (!ret)
+			opaque_descriptor_put(o, &out);
 	}
 	close(fd);
 	fake_cuda_vmm_free(p);
@@ -308,7 +356,7 @@ static void *one_device(void *arg)
 	for (int i = 0; i < DEVICES; i++) {
 		memset(id, i + 1, sizeof(id));
 		EXPECT_EQ(opaque_get(&r, id, EVERY, &o, &out), 0);
-		opaque_put(o);
+		opaque_descriptor_put(o, &out);
 	}
 	return NULL;
 }

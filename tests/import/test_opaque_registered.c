@@ -3,6 +3,7 @@
  * Opaque descriptors of host memory that the program has registered, on the fakes of RM and of the
  * kernel module.  The ranges are too small for the memory monitor.
  */
+#include "driver_fixture.h"
 #include "fake_gdmabuf.h"
 #include "fake_rm.h"
 #include "harness.h"
@@ -24,52 +25,6 @@
 
 #define PAGE ((size_t)4096)
 #define SIZE (8 * PAGE)
-
-static const unsigned char registered_uuid[2][IMPORT_UUID_SIZE] = { { 1 }, { 2 } };
-
-static atomic_uint registered_forgotten;
-static _Atomic uint64_t registered_last_forgotten;
-
-static void registered_forget(uint64_t kept)
-{
-	atomic_store(&registered_last_forgotten, kept);
-	registered_forgotten++;
-}
-
-struct registered_import {
-	struct opaque *opaque;
-	struct import_opaque out;
-};
-
-static int registered_try(uintptr_t address, size_t size, int device, struct registered_import *i)
-{
-	const struct import_region region = {
-		.addr = (void *)address,
-		.size = size,
-		.fd = -1,
-		.access = IMPORT_READ | IMPORT_WRITE,
-	};
-
-	return opaque_get(&region, registered_uuid[device], 1u << OPAQUE_BY_RM, &i->opaque,
-			  &i->out);
-}
-
-static struct registered_import registered_get(uintptr_t address, size_t size)
-{
-	struct registered_import i = { 0 };
-
-	EXPECT_EQ(registered_try(address, size, 0, &i), 0);
-	return i;
-}
-
-/* An import that is released at once. */
-static struct import_opaque registered_once(uintptr_t address, size_t size)
-{
-	struct registered_import i = registered_get(address, size);
-
-	opaque_put(i.opaque);
-	return i.out;
-}
 
 static int registered_memories(void)
 {
@@ -147,19 +102,19 @@ static int registered_memories_before;
 static void registered_begin(void)
 {
 	uintptr_t p = registered_map_shared();
-	struct registered_import i = { 0 };
+	struct driver_import i = { 0 };
 
 	fake_gdmabuf.open_error = ENOENT;
 	if (!fake_rm.is_present)
 		fake_rm_reset(2);
-	opaque_on_forget(registered_forget);
+	opaque_on_forget(driver_forget);
 	for (int device = 0; device < 2; device++) {
-		EXPECT_EQ(registered_try(p, PAGE, device, &i), 0);
-		opaque_put(i.opaque);
+		EXPECT_EQ(driver_try(p, PAGE, device, &i), 0);
+		driver_put(&i);
 	}
 	munmap((void *)p, SIZE);
 	registered_memories_before = registered_memories();
-	registered_forgotten = 0;
+	driver_forgotten = 0;
 	fake_rm.pins_made = 0;
 }
 
@@ -195,18 +150,16 @@ TEST_EACH(kept, struct registered_kind, registered_kinds,
 	  "registered.")
 {
 	struct host_registration r;
-	struct import_opaque first, second;
 	uintptr_t p;
+	uint64_t kept;
 
 	registered_begin();
 	p = row->map();
 	r = registered_of(p, SIZE);
-	first = registered_once(p, SIZE);
-	second = registered_once(p, SIZE);
+	kept = driver_once(p, SIZE);
+	EXPECT(kept);
+	EXPECT_EQ(driver_once(p, SIZE), kept);
 	EXPECT_EQ(fake_rm.pins_made, 1);
-	EXPECT(first.kept);
-	EXPECT_EQ(second.kept, first.kept);
-	EXPECT_EQ(second.fd, first.fd);
 	registered_drop(&r);
 	munmap((void *)p, SIZE);
 	registered_end();
@@ -219,8 +172,8 @@ TEST_EACH(not_registered, struct registered_kind, registered_kinds,
 
 	registered_begin();
 	p = row->map();
-	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
-	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	EXPECT_EQ(driver_once(p, SIZE), 0);
+	EXPECT_EQ(driver_once(p, SIZE), 0);
 	EXPECT_EQ(fake_rm.pins_made, 2);
 	munmap((void *)p, SIZE);
 	registered_end();
@@ -231,13 +184,14 @@ REGISTERED_TEST(part,
 {
 	uintptr_t p = registered_map_shared();
 	struct host_registration r = registered_of(p + PAGE, 6 * PAGE);
-	struct import_opaque part = registered_once(p + 2 * PAGE + 512, 1024);
+	struct driver_import part = driver_get(p + 2 * PAGE + 512, 1024);
 
-	EXPECT_EQ(part.offset, PAGE + 512);
-	EXPECT_EQ(part.size, 6 * PAGE);
-	EXPECT_EQ(registered_once(p + PAGE, PAGE).kept, part.kept);
-	EXPECT_EQ(registered_once(p + 6 * PAGE, PAGE).kept, part.kept);
+	EXPECT_EQ(part.out.offset, PAGE + 512);
+	EXPECT_EQ(part.out.size, 6 * PAGE);
+	EXPECT_EQ(driver_once(p + PAGE, PAGE), part.out.kept);
+	EXPECT_EQ(driver_once(p + 6 * PAGE, PAGE), part.out.kept);
 	EXPECT_EQ(fake_rm.pins_made, 1);
+	driver_put(&part);
 	registered_drop(&r);
 	munmap((void *)p, SIZE);
 }
@@ -248,8 +202,8 @@ REGISTERED_TEST(beyond, "A range that no registration covers is pinned for each 
 	struct host_registration low = registered_of(p, 4 * PAGE);
 	struct host_registration high = registered_of(p + 4 * PAGE, 4 * PAGE);
 
-	EXPECT_EQ(registered_once(p + 3 * PAGE, 2 * PAGE).kept, 0);
-	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	EXPECT_EQ(driver_once(p + 3 * PAGE, 2 * PAGE), 0);
+	EXPECT_EQ(driver_once(p, SIZE), 0);
 	EXPECT_EQ(registered_memories(), registered_memories_before);
 	registered_drop(&low);
 	registered_drop(&high);
@@ -261,17 +215,17 @@ REGISTERED_TEST(unregistered,
 {
 	uintptr_t p = registered_map_shared();
 	struct host_registration r = registered_of(p, SIZE), second;
-	uint64_t kept = registered_once(p, SIZE).kept;
+	uint64_t kept = driver_once(p, SIZE);
 
 	EXPECT(host_registration_find(p, PAGE, &second));
 	registered_drop(&second);
 	EXPECT_EQ(registered_memories(), registered_memories_before + 1);
-	EXPECT_EQ(registered_forgotten, 0);
+	EXPECT_EQ(driver_forgotten, 0);
 	registered_drop(&r);
 	EXPECT_EQ(registered_memories(), registered_memories_before);
-	EXPECT_EQ(registered_forgotten, 1);
-	EXPECT_EQ(registered_last_forgotten, kept);
-	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	EXPECT_EQ(driver_forgotten, 1);
+	EXPECT_EQ(driver_last_forgotten, kept);
+	EXPECT_EQ(driver_once(p, SIZE), 0);
 	EXPECT_EQ(fake_rm.pins_made, 2);
 	munmap((void *)p, SIZE);
 }
@@ -281,15 +235,15 @@ REGISTERED_TEST(unregistered_in_use,
 {
 	uintptr_t p = registered_map_shared();
 	struct host_registration r = registered_of(p, SIZE);
-	struct registered_import i = registered_get(p, SIZE);
+	struct driver_import i = driver_get(p, SIZE);
 
 	registered_drop(&r);
 	EXPECT_EQ(registered_memories(), registered_memories_before + 1);
-	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
-	EXPECT_EQ(registered_forgotten, 0);
-	opaque_put(i.opaque);
+	EXPECT_EQ(driver_once(p, SIZE), 0);
+	EXPECT_EQ(driver_forgotten, 0);
+	driver_put(&i);
 	EXPECT_EQ(registered_memories(), registered_memories_before);
-	EXPECT_EQ(registered_forgotten, 1);
+	EXPECT_EQ(driver_forgotten, 1);
 	munmap((void *)p, SIZE);
 }
 
@@ -300,11 +254,11 @@ REGISTERED_TEST(registered_again,
 
 	for (int i = 0; i < 3; i++) {
 		struct host_registration r = registered_of(p, SIZE);
-		uint64_t kept = registered_once(p, SIZE).kept;
+		uint64_t kept = driver_once(p, SIZE);
 
 		EXPECT_EQ(fake_rm.pins_made, i + 1);
 		registered_drop(&r);
-		EXPECT_EQ(registered_last_forgotten, kept);
+		EXPECT_EQ(driver_last_forgotten, kept);
 		EXPECT_EQ(registered_map_at(p, MAP_SHARED), p);
 	}
 	munmap((void *)p, SIZE);
@@ -316,10 +270,10 @@ REGISTERED_TEST(invalidated,
 	uintptr_t p = registered_map_shared();
 	struct host_registration r = registered_of(p, SIZE);
 
-	registered_once(p, SIZE);
+	driver_once(p, SIZE);
 	export_invalidate(p + SIZE - 1, 1);
 	EXPECT_EQ(registered_memories(), registered_memories_before);
-	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	EXPECT_EQ(driver_once(p, SIZE), 0);
 	registered_drop(&r);
 	munmap((void *)p, SIZE);
 }
@@ -361,11 +315,11 @@ TEST_EACH(broken, struct registered_breach, registered_breaches,
 	registered_begin();
 	p = registered_map_memfd();
 	r = registered_of(p, SIZE);
-	kept = registered_once(p, SIZE).kept;
+	kept = driver_once(p, SIZE);
 	row->make(p);
-	EXPECT_EQ(registered_once(p, SIZE).kept, kept);
+	EXPECT_EQ(driver_once(p, SIZE), kept);
 	registered_drop(&r);
-	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	EXPECT_EQ(driver_once(p, SIZE), 0);
 	EXPECT_EQ(fake_rm.pins_made, 2);
 	munmap((void *)p, SIZE);
 	registered_end();
@@ -381,14 +335,14 @@ static void registered_run_stale(void)
 	fake_gdmabuf.open_error = 0;
 	old = registered_of(p, SIZE);
 	EXPECT(old.status);
-	kept = registered_once(p, SIZE).kept;
-	EXPECT_EQ(registered_once(p, SIZE).kept, kept);
+	kept = driver_once(p, SIZE);
+	EXPECT_EQ(driver_once(p, SIZE), kept);
 	fake_gdmabuf_free_last();
-	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	EXPECT_EQ(driver_once(p, SIZE), 0);
 	new = registered_of(p, SIZE);
-	EXPECT(registered_once(p, SIZE).kept != kept);
-	EXPECT_EQ(registered_forgotten, 1);
-	EXPECT_EQ(registered_last_forgotten, kept);
+	EXPECT(driver_once(p, SIZE) != kept);
+	EXPECT_EQ(driver_forgotten, 1);
+	EXPECT_EQ(driver_last_forgotten, kept);
 	registered_drop(&old);
 	registered_drop(&new);
 	EXPECT_EQ(registered_memories(), registered_memories_before);
@@ -421,8 +375,8 @@ static void registered_body_turned_off(void)
 	registered_begin();
 	p = registered_map_shared();
 	r = registered_of(p, SIZE);
-	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
-	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
+	EXPECT_EQ(driver_once(p, SIZE), 0);
+	EXPECT_EQ(driver_once(p, SIZE), 0);
 	registered_drop(&r);
 	registered_end();
 }
@@ -438,27 +392,78 @@ REGISTERED_TEST(devices, "Each device has its pin, and all pins go with the regi
 	struct host_registration r = registered_of(p, SIZE);
 
 	for (int i = 0; i < 4; i++) {
-		struct registered_import import;
+		struct driver_import import;
 
-		EXPECT_EQ(registered_try(p, SIZE, i % 2, &import), 0);
-		opaque_put(import.opaque);
+		EXPECT_EQ(driver_try(p, SIZE, i % 2, &import), 0);
+		driver_put(&import);
 	}
 	EXPECT_EQ(fake_rm.pins_made, 2);
 	registered_drop(&r);
-	EXPECT_EQ(registered_forgotten, 2);
+	EXPECT_EQ(driver_forgotten, 1);
+	EXPECT_EQ(registered_memories(), registered_memories_before);
 	munmap((void *)p, SIZE);
 }
 
-REGISTERED_TEST(closed, "If the program has closed the descriptor, the next import pins anew.")
+REGISTERED_TEST(
+	descriptors,
+	"Neither an import that is alive nor a registration has a descriptor but the driver's.")
 {
 	uintptr_t p = registered_map_shared();
 	struct host_registration r = registered_of(p, SIZE);
-	struct import_opaque first = registered_once(p, SIZE), second;
+	int before = process_count_descriptors();
+	struct driver_import i = driver_get(p, SIZE);
 
-	close(first.fd);
-	second = registered_once(p, SIZE);
-	EXPECT(second.kept && second.kept != first.kept);
-	EXPECT_EQ(registered_last_forgotten, first.kept);
+	EXPECT_EQ(i.out.fd, i.fd);
+	EXPECT_EQ(process_count_descriptors(), before + 2);
+	driver_put(&i);
+	EXPECT_EQ(process_count_descriptors(), before + 1);
+	driver_drop_buffers();
+	EXPECT_EQ(process_count_descriptors(), before);
+	registered_drop(&r);
+	munmap((void *)p, SIZE);
+}
+
+REGISTERED_TEST(
+	numbers,
+	"A program may put other memory's descriptor at any number that an import has used: "
+	"later imports are of the right memory, and no file of the program is closed.")
+{
+	uintptr_t p = registered_map_shared(), q = registered_map_shared();
+	struct host_registration r = registered_of(p, SIZE);
+	int from = dup(0), other;
+	struct driver_import i;
+
+	driver_once(p, SIZE);
+	driver_drop_buffers();
+	i = driver_get(q, SIZE);
+	other = fcntl(i.fd, F_DUPFD_CLOEXEC, 100);
+	driver_put(&i);
+	close(from);
+	for (int fd = from; fd < from + 16; fd++)
+		EXPECT_EQ(dup2(other, fd), fd);
+	driver_once(p, SIZE);
+	driver_drop_buffers();
+	driver_once(p, SIZE);
+	registered_drop(&r);
+	for (int fd = from; fd < from + 16; fd++)
+		EXPECT(!close(fd));
+	close(other);
+	munmap((void *)p, SIZE);
+	munmap((void *)q, SIZE);
+}
+
+REGISTERED_TEST(
+	other_context,
+	"If the driver has no buffer of the registration any more, the next import pins anew "
+	"under the same name.")
+{
+	uintptr_t p = registered_map_shared();
+	struct host_registration r = registered_of(p, SIZE);
+	uint64_t kept = driver_once(p, SIZE);
+
+	driver_drop_buffers();
+	EXPECT_EQ(registered_memories(), registered_memories_before);
+	EXPECT_EQ(driver_once(p, SIZE), kept);
 	EXPECT_EQ(fake_rm.pins_made, 2);
 	registered_drop(&r);
 	munmap((void *)p, SIZE);
@@ -469,14 +474,15 @@ REGISTERED_TEST(not_pinned,
 {
 	uintptr_t p = registered_map_shared();
 	struct host_registration r = registered_of(p, SIZE);
-	struct import_opaque out;
+	struct driver_import i;
 
 	fake_rm.refused = (void *)p;
-	out = registered_once(p + PAGE, PAGE);
-	EXPECT_EQ(out.kept, 0);
-	EXPECT_EQ(out.size, PAGE);
+	i = driver_get(p + PAGE, PAGE);
+	EXPECT_EQ(i.out.kept, 0);
+	EXPECT_EQ(i.out.size, PAGE);
+	driver_put(&i);
 	fake_rm.refused = NULL;
-	EXPECT(registered_once(p + PAGE, PAGE).kept);
+	EXPECT(driver_once(p + PAGE, PAGE));
 	registered_drop(&r);
 	munmap((void *)p, SIZE);
 }
@@ -493,14 +499,14 @@ REGISTERED_TEST(ended_in_pin,
 		"If the registration ends while an import pins, the pages go with the import.")
 {
 	uintptr_t p = registered_map_shared();
-	struct registered_import i;
+	struct driver_import i;
 
 	registered_held = registered_of(p, SIZE);
 	fake_rm.hook_name = "pin";
 	fake_rm.hook = registered_drop_in_pin;
-	i = registered_get(p, SIZE);
-	EXPECT_EQ(registered_once(p, SIZE).kept, 0);
-	opaque_put(i.opaque);
+	i = driver_get(p, SIZE);
+	EXPECT_EQ(driver_once(p, SIZE), 0);
+	driver_put(&i);
 	EXPECT_EQ(registered_memories(), registered_memories_before);
 	munmap((void *)p, SIZE);
 }
@@ -514,14 +520,15 @@ REGISTERED_TEST(no_descriptor,
 	struct host_registration high = registered_of(p + 4 * PAGE, 4 * PAGE);
 	struct rlimit before;
 	int fds[LIMIT], count = 0;
-	uint64_t kept = registered_once(p, PAGE).kept;
+	uint64_t kept = driver_once(p, PAGE);
 
-	/* Two descriptors are enough for a pin, but for the device's objects. */
+	/* A pin takes a descriptor, and the driver another. */
 	process_limit_descriptors(LIMIT, &before);
 	while (count < LIMIT && (fds[count] = dup(0)) >= 0)
 		count++;
-	EXPECT(registered_once(p + 4 * PAGE, PAGE).kept);
-	EXPECT_EQ(registered_last_forgotten, kept);
+	close(fds[--count]);
+	EXPECT(driver_once(p + 4 * PAGE, PAGE));
+	EXPECT_EQ(driver_last_forgotten, kept);
 	while (count)
 		close(fds[--count]);
 	setrlimit(RLIMIT_NOFILE, &before);
@@ -536,13 +543,13 @@ static void registered_in_child(void)
 {
 	struct host_registration own;
 
-	EXPECT_EQ(registered_once(registered_at, SIZE).kept, 0);
+	EXPECT_EQ(driver_once(registered_at, SIZE), 0);
 	own = registered_of(registered_at, SIZE);
-	EXPECT(registered_once(registered_at, SIZE).kept);
+	EXPECT(driver_once(registered_at, SIZE));
 	registered_drop(&registered_held);
 	EXPECT(host_registration_is_current(&own));
 	registered_drop(&own);
-	EXPECT_EQ(registered_forgotten, 1);
+	EXPECT_EQ(driver_forgotten, 1);
 	EXPECT_EQ(fake_rm.inherited, 0);
 }
 
@@ -552,9 +559,9 @@ REGISTERED_TEST(forked, "A child keeps nothing for the parent's registration, an
 
 	registered_at = registered_map_shared();
 	registered_held = registered_of(registered_at, SIZE);
-	kept = registered_once(registered_at, SIZE).kept;
+	kept = driver_once(registered_at, SIZE);
 	test_in_child(registered_in_child);
-	EXPECT_EQ(registered_once(registered_at, SIZE).kept, kept);
+	EXPECT_EQ(driver_once(registered_at, SIZE), kept);
 	registered_drop(&registered_held);
 	munmap((void *)registered_at, SIZE);
 }
@@ -562,7 +569,7 @@ REGISTERED_TEST(forked, "A child keeps nothing for the parent's registration, an
 static void registered_end_driver(void)
 {
 	registered_drop(&registered_held);
-	_exit(registered_forgotten ? 1 : 0);
+	_exit(driver_forgotten ? 1 : 0);
 }
 
 static void registered_exit(void)
@@ -571,7 +578,7 @@ static void registered_exit(void)
 	registered_begin();
 	registered_at = registered_map_shared();
 	registered_held = registered_of(registered_at, SIZE);
-	EXPECT(registered_once(registered_at, SIZE).kept);
+	EXPECT(driver_once(registered_at, SIZE));
 	exit(2);
 }
 
@@ -586,14 +593,14 @@ static atomic_int registered_errors;
 
 static void *registered_import_on(void *unused)
 {
-	struct registered_import i;
+	struct driver_import i;
 
 	(void)unused;
 	while (!atomic_load(&registered_is_over)) {
-		if (registered_try(registered_at + PAGE, PAGE, 0, &i))
+		if (driver_try(registered_at + PAGE, PAGE, 0, &i))
 			registered_errors++;
 		else
-			opaque_put(i.opaque);
+			driver_put(&i);
 	}
 	return NULL;
 }
@@ -613,12 +620,12 @@ REGISTERED_TEST(threads,
 		EXPECT(!pthread_create(&threads[i], NULL, registered_import_on, NULL));
 	for (int i = 0; i < ROUNDS; i++) {
 		struct host_registration r = registered_of(registered_at, SIZE);
-		uint64_t kept = registered_once(registered_at, SIZE).kept;
+		uint64_t kept = driver_once(registered_at, SIZE);
 
 		old += !kept || kept == last;
 		last = kept;
 		registered_drop(&r);
-		old += registered_once(registered_at, SIZE).kept != 0;
+		old += driver_once(registered_at, SIZE) != 0;
 	}
 	atomic_store(&registered_is_over, true);
 	for (int i = 0; i < THREADS; i++)

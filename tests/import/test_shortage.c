@@ -120,8 +120,13 @@ static int shortage_get_opaque(const struct import_region *region)
 	struct opaque *o;
 	int ret = opaque_get(region, uuid, 1u << OPAQUE_BY_VULKAN, &o, &out);
 
+	if (ret)
+		return ret;
+	if (out.fd < 0)
+		ret = opaque_open(o, uuid, &out);
 	if (!ret)
-		opaque_put(o);
+		close(out.fd);
+	opaque_put(o);
 	return ret;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "icd/error.h"
 #include "icd/layer.h"
 #include "icd/methods/opaque_fd/backing.h"
 #include "util/descriptor.h"
@@ -66,20 +67,38 @@ void opaque_fd_release_hidden(void *hidden)
 	free(h);
 }
 
-/* Memory that stays registered is imported whole, and once. */
-static cl_mem buffer_get_backing(cl_context context, cl_mem_flags flags,
-				 const struct import_opaque *opaque, cl_int *err)
+/* A registration is imported whole, and once. */
+static cl_mem buffer_keep_backing(cl_context context, cl_mem_flags flags,
+				  const struct import_opaque *opaque, cl_int *err)
 {
-	cl_mem backing = backing_find(context, opaque->kept, flags);
+	cl_mem backing;
 
-	*err = CL_SUCCESS;
-	if (backing)
-		return backing;
 	import_on_forget(backing_drop_memory);
 	backing = opaque_fd_buffer(context, flags, opaque->fd, opaque->size, err);
 	if (!*err)
 		backing_keep(context, opaque->kept, flags, backing);
 	return backing;
+}
+
+/* The driver's buffer of a registration, or one that a new descriptor is for. */
+static cl_mem buffer_get_backing(cl_context context, cl_mem_flags flags,
+				 struct import_region *region, const unsigned char *uuid,
+				 struct import_opaque *opaque, cl_int *err)
+{
+	cl_mem backing = NULL;
+
+	*err = CL_SUCCESS;
+	if (opaque->fd < 0)
+		backing = backing_find(context, opaque->kept, flags);
+	if (backing)
+		return backing;
+	if (opaque->fd < 0)
+		*err = error_to_cl(import_opaque_open(region, uuid, opaque));
+	if (*err)
+		return NULL;
+	if (opaque->kept)
+		return buffer_keep_backing(context, flags, opaque, err);
+	return opaque_fd_buffer(context, flags, opaque->fd, opaque->offset + region->size, err);
 }
 
 /* Takes over the reference to @backing on success only. */
@@ -105,23 +124,20 @@ static cl_int buffer_hide(cl_mem backing, cl_mem_flags flags, size_t offset, siz
 	return CL_SUCCESS;
 }
 
-cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct import_opaque *opaque,
-		       size_t size, struct method_buffer *buffer)
+cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, struct import_region *region,
+		       const unsigned char *uuid, struct import_opaque *opaque,
+		       struct method_buffer *buffer)
 {
-	cl_mem backing;
 	cl_int err;
+	cl_mem backing = buffer_get_backing(context, flags, region, uuid, opaque, &err);
 
-	if (opaque->kept)
-		backing = buffer_get_backing(context, flags, opaque, &err);
-	else
-		backing = opaque_fd_buffer(context, flags, opaque->fd, opaque->offset + size, &err);
 	if (err)
 		return err;
 	if (!opaque->offset && !opaque->kept) {
 		buffer->handle = backing; /* the import is the whole buffer: nothing is hidden */
 		return CL_SUCCESS;
 	}
-	err = buffer_hide(backing, flags, opaque->offset, size, buffer);
+	err = buffer_hide(backing, flags, opaque->offset, region->size, buffer);
 	if (err)
 		next.clReleaseMemObject(backing);
 	return err;

@@ -21,12 +21,15 @@ cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t s
 
 /**
  * opaque_fd_build - the buffer of an import
- * @opaque: the descriptor, and the place of the import's @size bytes in the descriptor's memory
+ * @uuid: of the context's device
+ * @opaque: the place of @region in memory with a descriptor, or in a registration, which may get a
+ *	    descriptor: the caller closes the descriptor in either case
  *
  * Returns CL_SUCCESS or an error, logged.
  */
-cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, const struct import_opaque *opaque,
-		       size_t size, struct method_buffer *buffer);
+cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, struct import_region *region,
+		       const unsigned char *uuid, struct import_opaque *opaque,
+		       struct method_buffer *buffer);
 
 /* See struct method_ops. */
 cl_mem opaque_fd_create_sub_buffer(void *hidden, cl_mem_flags flags, const cl_buffer_region *region,

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "icd/layer.h"
 #include "icd/methods/opaque_fd/buffer.h"
@@ -126,8 +127,10 @@ static void coherency_run(struct job *job)
 	j->found = EXPORTS_NOTHING;
 	if (import_sample(j->exporter, s.uuid, &s.region))
 		return;
-	if (!import_opaque(s.region, s.uuid, 1u << j->exporter, &s.opaque))
+	if (!import_opaque(s.region, s.uuid, 1u << j->exporter, &s.opaque)) {
 		coherency_test_sample(j, &s);
+		close(s.opaque.fd);
+	}
 	import_put(s.region);
 }
 

@@ -8,6 +8,7 @@
 
 #include "icd/layer.h"
 #include "icd/methods/opaque_fd/buffer.h"
+#include "util/descriptor.h"
 #include "util/lock.h"
 #include "util/log.h"
 
@@ -19,19 +20,21 @@ struct invalidate {
 	atomic_bool dropped;   /* nothing is made ready any more */
 	cl_context context;
 	struct import_region *page;
-	struct import_opaque opaque;
+	struct descriptor_own own; /* of the page */
 };
 
 LOCK_DEFINE(invalidate_lock, LOCK_LAST); /* the list */
 static struct invalidate *invalidates GUARDED_BY(invalidate_lock);
 
-/* A buffer over the page. */
-static cl_mem invalidate_make(const struct invalidate *r)
+/* A buffer over the page; NULL, too, if the program has closed the descriptor. */
+static cl_mem invalidate_make(struct invalidate *r)
 {
 	cl_int err;
-	cl_mem mem =
-		opaque_fd_buffer(r->context, CL_MEM_READ_ONLY, r->opaque.fd, r->page->size, &err);
+	cl_mem mem;
 
+	if (!descriptor_is_own(&r->own))
+		return NULL;
+	mem = opaque_fd_buffer(r->context, CL_MEM_READ_ONLY, r->own.fd, r->page->size, &err);
 	return err ? NULL : mem;
 }
 
@@ -74,6 +77,7 @@ static void invalidate_prepare(struct import_invalidate *base)
 static void invalidate_free(struct invalidate *r)
 {
 	invalidate_set_unready(r);
+	descriptor_own_close(&r->own);
 	import_put(r->page);
 	free(r);
 }
@@ -119,6 +123,7 @@ static int invalidate_create(cl_context context, const unsigned char *uuid,
 {
 	const unsigned int exporter = invalidate_exporter();
 	struct invalidate *r = calloc(1, sizeof(*r));
+	struct import_opaque opaque;
 	int ret;
 
 	if (!r)
@@ -126,9 +131,10 @@ static int invalidate_create(cl_context context, const unsigned char *uuid,
 	ret = import_sample(exporter, uuid, &r->page);
 	if (ret)
 		goto err_free;
-	ret = import_opaque(r->page, uuid, 1u << exporter, &r->opaque);
+	ret = import_opaque(r->page, uuid, 1u << exporter, &opaque);
 	if (ret)
 		goto err_put;
+	descriptor_own(&r->own, opaque.fd);
 	r->base = (struct import_invalidate){ invalidate_run, invalidate_prepare, invalidate_put };
 	r->context = context;
 	r->refs = 1;

@@ -10,6 +10,7 @@
  */
 #include <stdint.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "icd/error.h"
 #include "icd/layer.h"
@@ -112,6 +113,21 @@ static cl_int opaque_fd_check_offset(const struct import_region *region, size_t 
 	return CL_INVALID_OPERATION;
 }
 
+static cl_int opaque_fd_create_from(cl_context context, cl_mem_flags flags,
+				    struct import_region *region,
+				    const struct opaque_coherency *coherency,
+				    struct import_opaque *opaque, struct method_buffer *buffer)
+{
+	cl_int err = opaque_fd_check_offset(region, opaque->offset, coherency->align);
+
+	if (!err)
+		err = opaque_fd_attach_invalidate(context, coherency, opaque->exporter, region);
+	if (err)
+		return err;
+	return opaque_fd_build(context, flags, region, coherency->uuid, opaque, buffer);
+}
+
+/* The driver's buffer keeps the memory. */
 static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct import_region *region,
 			       struct method_buffer *buffer)
 {
@@ -126,11 +142,12 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 		return CL_OUT_OF_RESOURCES;
 	err = error_to_cl(
 		import_opaque(region, coherency.uuid, coherency_exporters(&coherency), &opaque));
-	if (!err)
-		err = opaque_fd_check_offset(region, opaque.offset, coherency.align);
-	if (!err)
-		err = opaque_fd_attach_invalidate(context, &coherency, opaque.exporter, region);
-	return err ? err : opaque_fd_build(context, flags, &opaque, region->size, buffer);
+	if (err)
+		return err;
+	err = opaque_fd_create_from(context, flags, region, &coherency, &opaque, buffer);
+	if (opaque.fd >= 0)
+		close(opaque.fd);
+	return err;
 }
 
 static const char *opaque_fd_describe_kept(cl_device_id device)

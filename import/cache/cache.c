@@ -227,7 +227,7 @@ void entry_hold_locked(struct cache_entry *entry, uintptr_t address, struct cach
 	cache_ref_fill(ref, entry, address, slot);
 }
 
-static void cache_tidy(struct cache *cache)
+void cache_tidy(struct cache *cache)
 {
 	struct cache_entry *list;
 
@@ -266,13 +266,18 @@ int cache_get(struct cache *cache, uintptr_t address, size_t size, struct cache_
 }
 
 /* After the release the entry may have another pin: a wrong state only tidies up in vain. */
-void cache_put(struct cache *cache, struct cache_ref *ref)
+bool cache_put_only(struct cache *cache, struct cache_ref *ref)
 {
 	struct cache_entry *entry = cache_entry_of(ref);
 
 	entry_release(entry, ref->slot);
-	if (__builtin_expect(atomic_load(&entry->state) != ENTRY_LIVE || atomic_load(&cache->over),
-			     0))
+	return __builtin_expect(
+		atomic_load(&entry->state) != ENTRY_LIVE || atomic_load(&cache->over), 0);
+}
+
+void cache_put(struct cache *cache, struct cache_ref *ref)
+{
+	if (cache_put_only(cache, ref))
 		cache_tidy(cache);
 }
 

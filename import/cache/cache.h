@@ -146,6 +146,15 @@ bool cache_get_cached(struct cache *cache, uintptr_t address, size_t size, struc
 void cache_put(struct cache *cache, struct cache_ref *ref);
 
 /*
+ * cache_put() that unpins nothing.  True: something may be left to unpin, and the caller has
+ * cache_tidy() called.
+ */
+bool cache_put_only(struct cache *cache, struct cache_ref *ref);
+
+/* Unpins what is over the limits, invalidated or stale, and has no users. */
+void cache_tidy(struct cache *cache);
+
+/*
  * To be called before [@address, @address + @size) is freed: no later cache_get() finds a pin
  * that touches the range.  Idle pins are unpinned now, pins in use at their last cache_put().
  * Takes time by the number of entries.

@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "import/opaque_fd/opaque_cache.h"
 
+#include "util/idle.h"
 #include "util/log.h"
 #include "util/publish.h"
+
+/* The caches that exist, the newest first. */
+static struct opaque_cache *_Atomic opaque_caches;
 
 struct cache *opaque_cache_of(struct opaque_cache *of)
 {
 	return atomic_load_explicit(&of->cache, memory_order_acquire);
+}
+
+static void opaque_cache_list(struct opaque_cache *of)
+{
+	struct opaque_cache *head = atomic_load(&opaque_caches);
+
+	do
+		atomic_store(&of->next, head);
+	while (!atomic_compare_exchange_weak(&opaque_caches, &head, of));
 }
 
 static int opaque_cache_make(struct opaque_cache *of, struct cache **cache)
@@ -21,7 +34,9 @@ static int opaque_cache_make(struct opaque_cache *of, struct cache **cache)
 	if (ret)
 		return log_errno(-ret, "no registration cache: %s", log_strerror(-ret));
 	*cache = publish_first(&of->cache, mine);
-	if (*cache != mine)
+	if (*cache == mine)
+		opaque_cache_list(of);
+	else
 		cache_destroy(mine);
 	return 0;
 }
@@ -52,7 +67,33 @@ int opaque_cache_get(struct opaque_cache *of, uintptr_t address, size_t size, co
 	return ret;
 }
 
+static bool opaque_cache_tick(void)
+{
+	struct opaque_cache *of = atomic_load(&opaque_caches);
+
+	for (; of; of = atomic_load(&of->next))
+		if (atomic_exchange(&of->is_untidy, false))
+			cache_tidy(opaque_cache_of(of));
+	return false;
+}
+
+static void opaque_cache_tidy_later(struct opaque_cache *of)
+{
+	static struct idle_watcher watcher = { .tick = opaque_cache_tick };
+
+	atomic_store(&of->is_untidy, true);
+	if (!idle_watch(&watcher))
+		opaque_cache_tick();
+}
+
 void opaque_cache_put(struct opaque_hold *hold)
+{
+	if (cache_put_only(opaque_cache_of(hold->of), &hold->ref))
+		opaque_cache_tidy_later(hold->of);
+	hold->of = NULL;
+}
+
+void opaque_cache_put_now(struct opaque_hold *hold)
 {
 	cache_put(opaque_cache_of(hold->of), &hold->ref);
 	hold->of = NULL;

@@ -35,7 +35,9 @@ struct opaque_source {
 struct opaque_cache {
 	const struct opaque_source *source;
 	struct cache_config config;
-	void *_Atomic cache; /* starts NULL */
+	void *_Atomic cache;		   /* starts NULL */
+	struct opaque_cache *_Atomic next; /* opaque_cache.c's, as below */
+	atomic_bool is_untidy;
 };
 
 /* A reference to a registration. */
@@ -55,7 +57,15 @@ bool opaque_cache_find(struct opaque_cache *of, uintptr_t address, size_t size,
 int opaque_cache_get(struct opaque_cache *of, uintptr_t address, size_t size, const void *wanted,
 		     struct opaque_hold *hold);
 
+/*
+ * The registration stays.  If the registration has ended meanwhile, or is one too many, the idle
+ * thread ends the registration soon: the caller may be a driver's callback, in which no function of
+ * the driver may be called.
+ */
 void opaque_cache_put(struct opaque_hold *hold);
+
+/* The same, and the caller may call the driver. */
+void opaque_cache_put_now(struct opaque_hold *hold);
 
 /* The registration, without a descriptor. */
 void opaque_cache_describe(const struct opaque_hold *hold, struct import_opaque *out);

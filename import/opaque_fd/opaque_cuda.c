@@ -44,7 +44,7 @@ static int opaque_cuda_pin(void *unused, const void *arg, uintptr_t address, siz
 			   struct cache_pin *pin)
 {
 	const struct opaque_cuda_want *want = arg;
-	struct import_opaque made;
+	struct import_opaque made = { .fd = -1 };
 	int ret = opaque_cuda_export(want->uuid, &want->memory, address, size, &made);
 
 	(void)unused;
@@ -75,7 +75,7 @@ static bool opaque_cuda_is_current(void *unused, const struct cache_pin *pin)
 static int opaque_cuda_open(const struct cache_pin *pin, const unsigned char *uuid, int *fd)
 {
 	struct cuda_range memory;
-	struct import_opaque made;
+	struct import_opaque made = { .fd = -1 };
 	int ret = cuda_identify(pin->base, &memory);
 
 	if (!ret && memory.buffer_id != pin->number)
@@ -121,5 +121,5 @@ void opaque_release(struct opaque_hold *hold)
 
 	cache_invalidate(opaque_cache_of(hold->of), pin->base, pin->size);
 	opaque_forget(pin->number);
-	opaque_cache_put(hold);
+	opaque_cache_put_now(hold);
 }

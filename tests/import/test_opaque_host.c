@@ -26,6 +26,17 @@
 #define SIZE ((size_t)1 << 20)
 #define IDLE 32 /* registrations that no import uses */
 
+/* Linked with --wrap=cache_age: time stands still, for machines of any speed. */
+static atomic_bool host_time_passes;
+
+bool __real_cache_age(struct cache *cache);
+bool __wrap_cache_age(struct cache *cache);
+
+bool __wrap_cache_age(struct cache *cache)
+{
+	return atomic_load(&host_time_passes) ? __real_cache_age(cache) : true;
+}
+
 /* Memory of the device's anchors stays pinned as long as the process has the devices. */
 static int host_memories_before;
 
@@ -61,7 +72,7 @@ static uintptr_t host_map_at(uintptr_t at, size_t size)
 	return (uintptr_t)p;
 }
 
-static uintptr_t host_map(void)
+static uintptr_t host_map_new(void)
 {
 	return host_map_at(0, SIZE);
 }
@@ -114,7 +125,7 @@ static uint64_t host_register(uintptr_t p, size_t size)
 
 HOST_TEST(second, "The second import of a range registers the range, and the third pins nothing.")
 {
-	uintptr_t p = host_map();
+	uintptr_t p = host_map_new();
 	uint64_t kept;
 
 	EXPECT_EQ(driver_once(p, SIZE), 0);
@@ -133,7 +144,7 @@ HOST_TEST(once, "A program that imports each range once starts no thread and ope
 	int threads = process_count_threads(), fds = process_count_descriptors();
 
 	for (int i = 0; i < 300; i++)
-		EXPECT_EQ(driver_once(host_map(), SIZE), 0);
+		EXPECT_EQ(driver_once(host_map_new(), SIZE), 0);
 	EXPECT_EQ(process_count_threads(), threads);
 	EXPECT_EQ(process_count_descriptors(), fds);
 	EXPECT_EQ(host_memories(), 0);
@@ -141,7 +152,7 @@ HOST_TEST(once, "A program that imports each range once starts no thread and ope
 
 HOST_TEST(small, "A range of less than 64 KiB is pinned for each import.")
 {
-	uintptr_t p = host_map();
+	uintptr_t p = host_map_new();
 
 	for (unsigned int i = 0; i < 4; i++)
 		EXPECT_EQ(driver_once(p, ((size_t)64 << 10) - 1), 0);
@@ -150,7 +161,7 @@ HOST_TEST(small, "A range of less than 64 KiB is pinned for each import.")
 
 HOST_TEST(unmapped, "If the range is unmapped, the pages go, and new memory there is pinned anew.")
 {
-	uintptr_t p = host_map();
+	uintptr_t p = host_map_new();
 	uint64_t kept = host_register(p, SIZE);
 
 	EXPECT_EQ(driver_once(p, SIZE), kept);
@@ -164,7 +175,7 @@ HOST_TEST(unmapped, "If the range is unmapped, the pages go, and new memory ther
 
 HOST_TEST(unmapped_in_use, "If the range is unmapped during an import, the next import pins anew.")
 {
-	uintptr_t p = host_map();
+	uintptr_t p = host_map_new();
 	uint64_t kept = host_register(p, SIZE);
 	struct driver_import i = driver_get(p, SIZE);
 
@@ -172,28 +183,30 @@ HOST_TEST(unmapped_in_use, "If the range is unmapped during an import, the next 
 	host_map_at(p, SIZE);
 	EXPECT(driver_once(p, SIZE) != kept);
 	EXPECT_EQ(driver_forgotten, 0);
+	EXPECT_EQ(host_memories(), 2);
 	driver_put(&i);
+	host_settle(1);
 	EXPECT_EQ(driver_last_forgotten, kept);
 }
 
 HOST_TEST(in_vain, "If registrations of a range are never used, they become rare.")
 {
-	uintptr_t p = host_map();
+	uintptr_t p = host_map_new();
 	int registrations = 0;
 
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < 200; i++) {
 		registrations += driver_once(p, SIZE) != 0;
 		host_map_at(p, SIZE);
 		host_settle(0);
 	}
 	EXPECT(registrations > 0);
-	EXPECT(registrations <= 13);
+	EXPECT(registrations <= 8);
 }
 
 HOST_TEST(pays_again,
 	  "A registration that was used is made anew by the first import after its end.")
 {
-	uintptr_t p = host_map();
+	uintptr_t p = host_map_new();
 	uint64_t kept = host_register(p, SIZE);
 
 	for (int i = 0; i < 5; i++) {
@@ -212,7 +225,7 @@ HOST_TEST(live, "80 imports that are alive at once are 80 pins, without a fault 
 	uintptr_t p[COUNT];
 
 	for (int i = 0; i < COUNT; i++) {
-		p[i] = host_map();
+		p[i] = host_map_new();
 		EXPECT_EQ(driver_once(p[i], SIZE), 0);
 	}
 	fake_rm.pins_made = 0;
@@ -222,18 +235,18 @@ HOST_TEST(live, "80 imports that are alive at once are 80 pins, without a fault 
 	EXPECT(!strcmp(log_last(), ""));
 	for (int i = 0; i < COUNT; i++)
 		driver_put(&imports[i]);
-	EXPECT_EQ(host_memories(), IDLE);
+	host_settle(IDLE);
 }
 
 HOST_TEST(live_again, "Imports that are alive leave the room of idle registrations to others.")
 {
 	enum { COUNT = 2 * IDLE };
 	struct driver_import imports[COUNT];
-	uintptr_t p = host_map();
+	uintptr_t p = host_map_new();
 	uint64_t kept;
 
 	for (int i = 0; i < COUNT; i++) {
-		uintptr_t q = host_map();
+		uintptr_t q = host_map_new();
 
 		driver_once(q, SIZE);
 		imports[i] = driver_get(q, SIZE);
@@ -247,12 +260,12 @@ HOST_TEST(live_again, "Imports that are alive leave the room of idle registratio
 HOST_TEST(no_watch, "If there are too many watches, an idle registration makes room; without idle "
 		    "registrations an import pins its own pages, without a fault.")
 {
-	uintptr_t p = host_map(), q = host_map();
+	uintptr_t p = host_map_new(), q = host_map_new();
 	uint64_t kept = host_register(p, SIZE);
 	struct driver_import i;
 
 	for (int n = 0; n < MONITOR_MAX_WATCHES - 1; n++)
-		monitor_fixture_watch((char *)host_map(), SIZE);
+		monitor_fixture_watch((char *)host_map_new(), SIZE);
 	EXPECT_EQ(driver_once(q, SIZE), 0);
 	i = driver_get(q, SIZE);
 	EXPECT(i.out.kept);
@@ -265,13 +278,13 @@ HOST_TEST(no_watch, "If there are too many watches, an idle registration makes r
 	driver_put(&i);
 }
 
-HOST_TEST(limit_entries, "At most 32 registrations without an import stay.")
+HOST_TEST(limit_entries, "32 registrations without an import stay, and one more for a moment.")
 {
 	for (int i = 0; i < 3 * IDLE; i++) {
-		host_register(host_map(), SIZE);
-		EXPECT(host_memories() <= IDLE);
+		host_register(host_map_new(), SIZE);
+		EXPECT(host_memories() <= IDLE + 1);
 	}
-	EXPECT(host_memories() > IDLE / 2);
+	host_settle(IDLE);
 }
 
 HOST_TEST(limit_bytes, "Registrations without an import have 1 GiB together, of all devices.")
@@ -286,23 +299,23 @@ HOST_TEST(limit_bytes, "Registrations without an import have 1 GiB together, of 
 			EXPECT_EQ(driver_try(p, size, i % 2, &import), 0);
 			driver_put(&import);
 		}
-		EXPECT(host_stats().bytes_idle <= (size_t)1 << 30);
-		EXPECT(host_memories() <= 3);
+		EXPECT(host_memories() <= 4);
 	}
-	EXPECT(host_memories() > 0);
+	host_settle(3);
+	EXPECT(host_stats().bytes_idle <= (size_t)1 << 30);
 }
 
 HOST_TEST(limit_descriptors,
 	  "If the process may have few descriptors, no registration stays; with 256, eight stay.")
 {
 	struct rlimit before;
-	uintptr_t p = host_map();
+	uintptr_t p = host_map_new();
 
 	for (int i = 0; i < IDLE; i++)
-		host_register(host_map(), SIZE);
+		host_register(host_map_new(), SIZE);
 	process_limit_descriptors(256, &before);
-	host_register(host_map(), SIZE);
-	EXPECT(host_memories() <= 8);
+	host_register(host_map_new(), SIZE);
+	host_settle(8);
 	process_limit_descriptors(31, &before);
 	driver_once(p, SIZE);
 	EXPECT_EQ(driver_once(p, SIZE), 0);
@@ -312,8 +325,8 @@ HOST_TEST(limit_descriptors,
 HOST_TEST(shortage, "Without free descriptors, registrations that no import uses make room.")
 {
 	enum { LIMIT = 1024 };
-	uint64_t kept = host_register(host_map(), SIZE);
-	uintptr_t p = host_map();
+	uint64_t kept = host_register(host_map_new(), SIZE);
+	uintptr_t p = host_map_new();
 	struct driver_import i;
 	struct rlimit before;
 	int count = 0;
@@ -329,7 +342,7 @@ HOST_TEST(shortage, "Without free descriptors, registrations that no import uses
 
 HOST_TEST(devices, "Two devices share a registration, and each has a pin.")
 {
-	uintptr_t p = host_map();
+	uintptr_t p = host_map_new();
 	uint64_t kept = host_register(p, SIZE);
 	struct driver_import i;
 
@@ -343,8 +356,9 @@ HOST_TEST(devices, "Two devices share a registration, and each has a pin.")
 
 HOST_TEST(unused, "A registration that no import uses for two seconds is given up.")
 {
-	host_register(host_map(), SIZE);
+	host_register(host_map_new(), SIZE);
 	EXPECT_EQ(host_memories(), 1);
+	atomic_store(&host_time_passes, true);
 	host_settle(0);
 	EXPECT_EQ(host_stats().entries, 0);
 	EXPECT_EQ(host_stats().stale, 0);
@@ -355,7 +369,7 @@ HOST_TEST(
 	"A program may put other memory's descriptor at any number that an import has used: later "
 	"imports are of the right memory, and no file of the program is closed.")
 {
-	uintptr_t p = host_map(), q = host_map();
+	uintptr_t p = host_map_new(), q = host_map_new();
 	struct driver_import i = driver_get(q, SIZE);
 	int other = fcntl(i.fd, F_DUPFD_CLOEXEC, 100), from;
 
@@ -378,7 +392,7 @@ HOST_TEST(
 
 HOST_TEST(refused, "Memory that RM refuses is refused once for an import, and logged once.")
 {
-	uintptr_t p = host_map();
+	uintptr_t p = host_map_new();
 	struct driver_import i;
 
 	EXPECT_EQ(driver_once(p, SIZE), 0);
@@ -422,12 +436,12 @@ static int host_fork(void)
 
 HOST_TEST(forked, "fork() ends the registrations that no import uses, and a child inherits none.")
 {
-	uintptr_t p = host_map();
+	uintptr_t p = host_map_new();
 	int before = host_fork();
 	uint64_t kept;
 
 	for (int i = 0; i < 8; i++)
-		host_register(host_map(), SIZE);
+		host_register(host_map_new(), SIZE);
 	EXPECT_EQ(host_memories(), 8);
 	EXPECT_EQ(host_fork(), before);
 	EXPECT_EQ(host_memories(), 0);
@@ -437,7 +451,7 @@ HOST_TEST(forked, "fork() ends the registrations that no import uses, and a chil
 
 HOST_TEST(forked_in_use, "A registration in use stays the parent's over fork().")
 {
-	uintptr_t p = host_map();
+	uintptr_t p = host_map_new();
 	uint64_t kept = host_register(p, SIZE);
 	struct driver_import i = driver_get(p, SIZE);
 
@@ -468,7 +482,7 @@ HOST_TEST(child, "A child makes registrations of its own.")
 	struct driver_import i;
 	uint64_t kept;
 
-	host_at = host_map();
+	host_at = host_map_new();
 	kept = host_register(host_at, SIZE);
 	i = driver_get(host_at, SIZE);
 	test_in_child(host_in_child);
@@ -487,7 +501,7 @@ static void host_block(uint64_t kept)
 HOST_TEST(forked_blocked, "A driver that does not answer holds a fork up for a moment at most.")
 {
 	opaque_on_forget(host_block);
-	host_register(host_map(), SIZE);
+	host_register(host_map_new(), SIZE);
 	host_fork();
 	EXPECT_EQ(driver_forgotten, 0);
 	host_settle(0);
@@ -524,7 +538,7 @@ static void host_exit(void)
 	host_begin();
 	opaque_on_forget(host_forget_slowly);
 	for (int i = 0; i < 8; i++) {
-		p[i] = host_map();
+		p[i] = host_map_new();
 		EXPECT(host_register(p[i], SIZE));
 	}
 	for (int i = 0; i < 8; i++)
@@ -543,7 +557,7 @@ static void host_turned_off(void)
 
 	setenv("CLIMPORT_KEEP_HOST", "0", 1);
 	fake_rm_reset(DRIVER_DEVICES);
-	host_at = host_map();
+	host_at = host_map_new();
 	for (int i = 0; i < 4; i++)
 		EXPECT_EQ(driver_once(host_at, SIZE), 0);
 	EXPECT_EQ(process_count_threads(), threads);
@@ -558,7 +572,7 @@ static void host_without_watcher(void)
 {
 	refused_call = (struct refused_call){ SYS_userfaultfd, EPERM, 0 };
 	fake_rm_reset(DRIVER_DEVICES);
-	host_at = host_map();
+	host_at = host_map_new();
 	for (int i = 0; i < 4; i++)
 		EXPECT_EQ(driver_once(host_at, SIZE), 0);
 	EXPECT_EQ(refused_call.count, 1);
@@ -582,7 +596,7 @@ static void *host_import_shared(void *number)
 
 HOST_TEST(threads, "Eight threads that import a range share a registration.")
 {
-	host_at = host_map();
+	host_at = host_map_new();
 	process_run_threads(8, host_import_shared);
 	EXPECT_EQ(host_errors, 0);
 	EXPECT_EQ(host_memories(), 1);
@@ -592,7 +606,7 @@ static void *host_import_own(void *number)
 {
 	(void)number;
 	for (int i = 0; i < 300; i++) {
-		uintptr_t p = host_map();
+		uintptr_t p = host_map_new();
 
 		for (int j = 0; j < 3; j++)
 			driver_once(p, SIZE);

@@ -290,6 +290,7 @@ bool watch_is_current(const struct watch *watch)
 
 	if (watch->process != fork_generation() || !watches_is_live(watch))
 		return false;
+	teller_note_thread();
 	pages = watches_pages_of(watch);
 	ret = monitor_settle(pages);
 	if (!watches_is_live(watch))

@@ -13,6 +13,7 @@
 #include "util/thread.h"
 
 #define TELLER_EXIT_MS 1000
+#define TELLER_LOOKS 10
 
 static void teller_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
 
@@ -25,6 +26,11 @@ static atomic_bool teller_is_registered; /* the exit handler */
 static _Atomic uint32_t teller_news;	 /* counts */
 static _Atomic(monitor_told_fn) teller_told;
 
+/* A thread that has a watch ends, perhaps as the last: seconds in which the teller looks. */
+static atomic_int teller_looks;
+static pthread_key_t teller_key;
+static atomic_bool teller_has_key;
+
 /* The thread is the parent's.  The child's drivers are younger than the parent's exit handler. */
 static void teller_in_child(struct lock *lock)
 {
@@ -32,6 +38,7 @@ static void teller_in_child(struct lock *lock)
 	pthread_cond_init(&teller_changed, NULL);
 	teller_is_telling = false;
 	atomic_store(&teller_is_registered, false);
+	atomic_store(&teller_looks, 0);
 }
 
 void teller_on_stale(monitor_told_fn told)
@@ -43,6 +50,19 @@ void teller_wake(void)
 {
 	atomic_fetch_add(&teller_news, 1);
 	futex_wake(&teller_news);
+}
+
+static void teller_thread_ends(void *unused)
+{
+	(void)unused;
+	atomic_store(&teller_looks, TELLER_LOOKS);
+	teller_wake();
+}
+
+void teller_note_thread(void)
+{
+	if (atomic_load(&teller_has_key))
+		pthread_setspecific(teller_key, &teller_key);
 }
 
 static bool teller_begin(void)
@@ -74,13 +94,22 @@ static void teller_tell(uintptr_t start, uintptr_t end)
 }
 
 /* The last thread of the program has ended: the C library would end the process. */
+static void teller_look(void)
+{
+	if (!threads_has_first_ended())
+		atomic_fetch_sub(&teller_looks, 1);
+	else if (threads_are_alone())
+		exit(0); /* NOLINT(concurrency-mt-unsafe): no other thread of the program */
+}
+
 static void teller_wait(uint32_t seen)
 {
 	const struct timespec second = { 1, 0 };
+	bool is_looking = atomic_load(&teller_looks) > 0;
 
-	futex_wait(&teller_news, seen, &second);
-	if (atomic_load(&teller_news) == seen && threads_are_alone())
-		exit(0); /* NOLINT(concurrency-mt-unsafe): no other thread of the program */
+	futex_wait(&teller_news, seen, is_looking ? &second : NULL);
+	if (is_looking && atomic_load(&teller_news) == seen)
+		teller_look();
 }
 
 static void *teller_main(void *arg)
@@ -124,6 +153,8 @@ int teller_start(void)
 	pthread_t thread;
 	int ret = teller_register();
 
+	if (!atomic_load(&teller_has_key) && !pthread_key_create(&teller_key, teller_thread_ends))
+		atomic_store(&teller_has_key, true);
 	if (!ret)
 		ret = threads_create(&thread, teller_main, NULL);
 	if (!ret)

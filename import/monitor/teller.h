@@ -17,6 +17,13 @@ int teller_start(void);
 /* Stale watches may have owners to be told.  Takes no lock. */
 void teller_wake(void);
 
+/*
+ * The calling thread is the program's.  After the end of such a thread the teller looks whether the
+ * process has a thread of its own left, and calls exit(0) if not: the C library, which ends a process
+ * with its last thread, takes the monitor's threads for the program's.
+ */
+void teller_note_thread(void);
+
 void teller_on_stale(monitor_told_fn told);
 
 #endif

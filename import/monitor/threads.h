@@ -20,9 +20,10 @@ int threads_create(pthread_t *thread, void *(*run)(void *), void *arg);
 void threads_unbind(void);
 
 /*
- * Whether the process's first thread has ended, and all others are climport's, by their names.  The C
- * library ends a process with its last thread, and takes climport's for the program's.
+ * Whether the process's first thread has ended, and whether all others are climport's, by their
+ * names.  False in a process that has restricted its system calls: both read files of /proc.
  */
+bool threads_has_first_ended(void);
 bool threads_are_alone(void);
 
 #endif

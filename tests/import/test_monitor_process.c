@@ -507,13 +507,13 @@ static const struct ending endings[] = {
 
 static const struct ending *ending_row;
 
-/* Each thread ends that makes the system call. */
-static void ending_enter(long number)
+/* For all threads: a thread that makes the system call ends, or the process does. */
+static void ending_enter(long number, unsigned int end)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)number, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_THREAD),
+		BPF_STMT(BPF_RET | BPF_K, end),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog filter = { sizeof(code) / sizeof(*code), code };
@@ -544,7 +544,7 @@ static void ending_main(void)
 	watch = monitor_fixture_watch(p, SIZE);
 	other = monitor_fixture_watch(q, SIZE);
 	EXPECT(process_settles(ending_is_guarded, NULL));
-	ending_enter(ending_row->call);
+	ending_enter(ending_row->call, SECCOMP_RET_KILL_THREAD);
 	for (int i = 0; i < 8; i++)
 		munmap(p + (ptrdiff_t)i * PAGE, PAGE);
 	munmap(q, SIZE);
@@ -575,6 +575,42 @@ TEST_EACH(reader_ended, struct ending, endings,
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
 		test_skip("no filters of system calls");
 	EXPECT_EQ(status, 0);
+}
+
+static atomic_bool quiet_is_over;
+
+static void *quiet_thread(void *p)
+{
+	monitor_fixture_watch(p, SIZE);
+	while (!atomic_load(&quiet_is_over))
+		sched_yield();
+	return NULL;
+}
+
+/* The monitor looks at other times than at events: each second, for some seconds. */
+static void quiet_when_filtered(void)
+{
+	const struct timespec moment = { 1, 500000000 };
+	char *p = monitor_fixture_map(SIZE), *q = monitor_fixture_map(SIZE);
+	struct watch watch;
+	pthread_t thread;
+
+	alarm(PATIENCE_S);
+	watch = monitor_fixture_watch(p, SIZE);
+	EXPECT(watch_is_current(&watch));
+	EXPECT(!pthread_create(&thread, NULL, quiet_thread, q));
+	ending_enter(SYS_openat, SECCOMP_RET_KILL_PROCESS);
+	nanosleep(&moment, NULL);
+	atomic_store(&quiet_is_over, true);
+	pthread_join(thread, NULL);
+	nanosleep(&moment, NULL);
+	munmap(p, SIZE);
+	_exit(0);
+}
+
+TEST(quiet, "In a process with restricted system calls the monitor opens no file by itself.")
+{
+	process_in_child(quiet_when_filtered);
 }
 
 static bool left_is_ended(void *child)

@@ -31,16 +31,21 @@ static int gdmabuf_open_failed(void)
 			 log_strerror(error));
 }
 
+int gdmabuf_try_open(void)
+{
+	int fd = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
 bool gdmabuf_is_available(void)
 {
-	int fd;
+	int ret = gdmabuf_context_usable() ? 0 : gdmabuf_try_open();
 
-	if (gdmabuf_context_usable())
-		return true;
-	fd = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0 || errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+	return !ret || ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM;
 }
 
 static int gdmabuf_fill(struct gdmabuf_context *ctx)
@@ -61,6 +66,7 @@ static int gdmabuf_fill(struct gdmabuf_context *ctx)
 		return log_errno(errno, "status page of /dev/gdmabuf: %s", log_strerror(errno));
 	ctx->slots = caps.out_slots;
 	ctx->status = status;
+	ctx->can_watch = caps.out_caps & GDMABUF_CAP_WATCH_HOST;
 	ctx->page_size[GDMABUF_MEMORY_HOST] = caps.out_host_page_size;
 	ctx->page_size[GDMABUF_MEMORY_GPU] = caps.out_gpu_page_size;
 	return 0;
@@ -126,7 +132,7 @@ static void gdmabuf_replace(struct gdmabuf_context *ctx) REQUIRES(gdmabuf_contex
 		close(old->device.fd);
 }
 
-static int gdmabuf_context_get(struct gdmabuf_context **out)
+int gdmabuf_context_get(struct gdmabuf_context **out)
 {
 	struct gdmabuf_context *ctx = gdmabuf_context_usable();
 	int err = 0;
@@ -156,17 +162,16 @@ static int gdmabuf_export_failed(enum gdmabuf_memory memory, uintptr_t address, 
 			 log_strerror(error));
 }
 
-/* The whole pages around the range.  False: no such pages. */
-static bool gdmabuf_whole_pages(uintptr_t address, size_t size, size_t page,
-				struct gdmabuf_export *e)
+bool gdmabuf_whole_pages(uintptr_t address, size_t size, size_t page, uintptr_t *first,
+			 size_t *length)
 {
 	uintptr_t last;
 
 	if (!size || __builtin_add_overflow(address, size - 1, &last) ||
 	    (last | (page - 1)) == UINTPTR_MAX)
 		return false;
-	e->address = address & ~(page - 1);
-	e->length = (last | (page - 1)) + 1 - e->address;
+	*first = address & ~(page - 1);
+	*length = (last | (page - 1)) + 1 - *first;
 	return true;
 }
 
@@ -184,6 +189,8 @@ int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, u
 	struct gdmabuf_export e = { .size = sizeof(e), .flags = gdmabuf_flags_of(options) };
 	bool gpu = memory == GDMABUF_MEMORY_GPU;
 	struct gdmabuf_context *ctx;
+	uintptr_t first;
+	size_t length;
 	int err = gdmabuf_context_get(&ctx);
 
 	if (err)
@@ -191,8 +198,10 @@ int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, u
 	if (!ctx->page_size[memory])
 		return log_errno(EOPNOTSUPP,
 				 "no provider of GPU memory: is gdmabuf_nvidia loaded?");
-	if (!gdmabuf_whole_pages(address, size, ctx->page_size[memory], &e))
+	if (!gdmabuf_whole_pages(address, size, ctx->page_size[memory], &first, &length))
 		return log_errno(EINVAL, "%zu bytes at %#zx are no range", size, (size_t)address);
+	e.address = first;
+	e.length = length;
 	if (ioctl(ctx->device.fd, gpu ? GDMABUF_EXPORT_GPU : GDMABUF_EXPORT_HOST, &e))
 		return gdmabuf_export_failed(memory, address, size);
 	if (options & GDMABUF_OPTION_KEEP)

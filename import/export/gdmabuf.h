@@ -48,6 +48,28 @@ int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, u
  */
 int gdmabuf_is_current(const struct gdmabuf_range *range);
 
+/* A watch of host memory: pins nothing. */
+struct gdmabuf_watch {
+	uint32_t context, slot, generation;
+	const _Atomic uint32_t *status; /* reads @generation while current; never unmapped */
+};
+
+/*
+ * Whether the process can watch host memory.  0; -EMFILE, -ENFILE, -ENOMEM: not now; -ENXIO: no
+ * module; -EACCES: the device may not be opened; -EOPNOTSUPP: an older module.
+ */
+int gdmabuf_watch_probe(void);
+
+/*
+ * Watches the whole pages around the range: the word changes before the call returns that takes a
+ * page away from the address.  Errors as gdmabuf_watch_probe(); -ENOSPC: too many watches; -EINVAL:
+ * no range; -EFAULT: no address of a process.  Not logged.
+ */
+int gdmabuf_watch_begin(uintptr_t address, size_t size, struct gdmabuf_watch *watch);
+
+/* A watch of a parent process, or of a context that the program has closed, is left. */
+void gdmabuf_watch_drop(const struct gdmabuf_watch *watch);
+
 /* Ends the module's pins that touch the range; a pin in use ends with the last use. */
 void gdmabuf_drop(uintptr_t address, size_t size);
 

@@ -3,6 +3,8 @@
 #ifndef IMPORT_EXPORT_GDMABUF_CONTEXT_H
 #define IMPORT_EXPORT_GDMABUF_CONTEXT_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "util/descriptor.h"
@@ -15,6 +17,7 @@ struct gdmabuf_context {
 	struct gdmabuf_context *replaced;
 	struct descriptor_own device;
 	uint32_t number;     /* unique among a process and its ancestors */
+	bool can_watch;	     /* host memory: GDMABUF_WATCH_HOST */
 	size_t page_size[2]; /* by enum gdmabuf_memory; 0: no provider */
 	uint32_t slots;
 	const _Atomic uint32_t *status;
@@ -24,6 +27,16 @@ struct gdmabuf_context {
 
 /* The context, or NULL: none, the parent's, or closed by the program. */
 struct gdmabuf_context *gdmabuf_context_usable(void);
+
+/* The context, opened if there is none.  Logs a fault. */
+int gdmabuf_context_get(struct gdmabuf_context **out);
+
+/* Opens the device and closes the device: 0 or a negative errno, not logged. */
+int gdmabuf_try_open(void);
+
+/* The whole pages around the range.  False: no such pages. */
+bool gdmabuf_whole_pages(uintptr_t address, size_t size, size_t page, uintptr_t *first,
+			 size_t *length);
 
 /* gdmabuf_kept.c: a table for a new context; NULL: no memory. */
 struct gdmabuf_kept *gdmabuf_kept_create(uint32_t slots);

@@ -1,81 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "import/opaque_fd/watcher.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "import/monitor/monitor.h"
-#include "util/descriptor.h"
 #include "util/fork.h"
 #include "util/lock.h"
 #include "util/thread.h"
 
-static_assert(sizeof(struct watch) <= sizeof(((struct watcher_watch *)0)->own),
-	      "the monitor's watch fits");
-
-/* A lack of descriptors passes, any other reason of the monitor's stays. */
-static int watcher_monitor_probe(void)
-{
-	if (monitor_is_available())
-		return 0;
-	return descriptor_errno() ? -EMFILE : -EOPNOTSUPP;
-}
-
-static int watcher_monitor_watch(uintptr_t address, size_t size, struct watcher_watch *watch)
-{
-	struct watch own;
-	int ret = monitor_watch(address, size, &own);
-
-	if (!ret)
-		memcpy(watch->own, &own, sizeof(own));
-	return ret;
-}
-
-static bool watcher_monitor_is_current(const struct watcher_watch *watch)
-{
-	struct watch own;
-
-	memcpy(&own, watch->own, sizeof(own));
-	return watch_is_current(&own);
-}
-
-static void watcher_monitor_put(struct watcher_watch *watch)
-{
-	struct watch own;
-
-	memcpy(&own, watch->own, sizeof(own));
-	watch_put(&own);
-}
-
 /* The first row that watches a range watches the range alone. */
-static const struct watcher watchers[] = {
-	{
-		.name = "userfaultfd",
-		.min_size = MONITOR_MIN_SIZE,
-		.probe = watcher_monitor_probe,
-		.describe = monitor_describe,
-		.watch = watcher_monitor_watch,
-		.is_current = watcher_monitor_is_current,
-		.put = watcher_monitor_put,
-		.on_stale = monitor_on_stale,
-	},
+static const struct watcher *const watchers[] = {
+	&watcher_gdmabuf,
+	&watcher_monitor,
 };
 
 #define WATCHERS (sizeof(watchers) / sizeof(*watchers))
 
-/* The process in which every row has refused for good: fork_generation(). */
-static _Atomic uint32_t watcher_refused_in;
+/* The process in which a row has refused for good: fork_generation(). */
+static _Atomic uint32_t watcher_refused_in[WATCHERS];
 
-/* Whether a row works, or may work later. */
-static bool watcher_probe_all(void)
+static bool watcher_is_refused(size_t row)
 {
-	bool is_possible = false;
-
-	for (size_t i = 0; i < WATCHERS; i++)
-		is_possible |= watchers[i].probe() != -EOPNOTSUPP;
-	return is_possible;
+	return atomic_load_explicit(&watcher_refused_in[row], memory_order_acquire) ==
+	       fork_generation();
 }
 
 /* The process for which the rows have been probed. */
@@ -87,36 +36,38 @@ static void watcher_probe_once(void)
 
 	if (atomic_load(&probed_in) == process)
 		return;
-	if (monitor_is_forbidden() || !watcher_probe_all())
-		atomic_store(&watcher_refused_in, process);
+	for (size_t i = 0; i < WATCHERS; i++)
+		if (monitor_is_forbidden() || watchers[i]->probe() == -EOPNOTSUPP)
+			atomic_store(&watcher_refused_in[i], process);
 	atomic_store(&probed_in, process);
 }
 
-static bool watcher_is_small(size_t size)
+/* Whether a row may watch such a range. */
+static bool watcher_takes(size_t row, size_t size)
 {
-	for (size_t i = 0; i < WATCHERS; i++)
-		if (size >= watchers[i].min_size)
-			return false;
-	return true;
+	return size >= watchers[row]->min_size && !watcher_is_refused(row);
 }
 
-static bool watcher_is_refused(void)
+static bool watcher_any_takes(size_t size)
 {
-	return atomic_load_explicit(&watcher_refused_in, memory_order_acquire) == fork_generation();
+	for (size_t i = 0; i < WATCHERS; i++)
+		if (watcher_takes(i, size))
+			return true;
+	return false;
 }
 
 bool watcher_is_possible(size_t size)
 {
-	if (watcher_is_refused() || watcher_is_small(size))
+	if (!watcher_any_takes(size))
 		return false;
 	watcher_probe_once();
-	return !watcher_is_refused();
+	return watcher_any_takes(size);
 }
 
 static int watcher_begin(const struct watcher *row, uintptr_t address, size_t size,
 			 watcher_told_fn told, struct watcher_watch *watch)
 {
-	struct watcher_watch new = { .by = row };
+	struct watcher_watch new = { .by = row, .process = fork_generation() };
 	int ret;
 
 	if (row->on_stale)
@@ -132,14 +83,14 @@ int watcher_watch(uintptr_t address, size_t size, watcher_told_fn told, struct w
 	int ret = -EOPNOTSUPP;
 
 	for (size_t i = 0; i < WATCHERS && ret; i++)
-		if (size >= watchers[i].min_size)
-			ret = watcher_begin(&watchers[i], address, size, told, watch);
+		if (watcher_takes(i, size))
+			ret = watcher_begin(watchers[i], address, size, told, watch);
 	return ret;
 }
 
 bool watcher_is_current(const struct watcher_watch *watch)
 {
-	if (!watch->by)
+	if (!watch->by || watch->process != fork_generation())
 		return false;
 	if (!watch->status)
 		return watch->by->is_current(watch);
@@ -167,8 +118,8 @@ static void watcher_append(const char *text) REQUIRES(watcher_text_lock)
 static void watcher_describe_rows(bool works) REQUIRES(watcher_text_lock)
 {
 	for (size_t i = 0; i < WATCHERS; i++)
-		if (!watchers[i].probe() == works)
-			watcher_append(watchers[i].describe());
+		if (!watchers[i]->probe() == works)
+			watcher_append(watchers[i]->describe());
 }
 
 /* Written once, so that readers need no lock. */

@@ -7,8 +7,8 @@
  * is the page that the program had there when the watch began; afterwards the watch is *stale* for
  * ever.
  *
- * A new watcher is a row.  Code that keeps registrations knows this header alone.  Functions return
- * 0 or a negative errno, not logged, and may be called from any thread.
+ * A new watcher is a file and a row.  Code that keeps registrations knows this header alone.
+ * Functions return 0 or a negative errno, not logged, and may be called from any thread.
  */
 #ifndef IMPORT_OPAQUE_FD_WATCHER_H
 #define IMPORT_OPAQUE_FD_WATCHER_H
@@ -24,8 +24,9 @@
 struct watcher_watch {
 	const struct watcher *by;
 	const _Atomic uint32_t
-		*status; /* NULL: is_current(); else readable until put(), by loads alone */
-	uint32_t valid;	 /* value of *@status while the watch is current */
+		*status;  /* NULL: is_current(); else readable until put(), by loads alone */
+	uint32_t valid;	  /* value of *@status while the watch is current */
+	uint32_t process; /* fork_generation(): a child can read no parent's @status */
 	uint64_t own[WATCHER_WORDS]; /* the watcher's */
 };
 
@@ -62,9 +63,12 @@ struct watcher {
 	void (*on_stale)(watcher_told_fn told);
 };
 
+/* The rows, each of which is a file watcher_NAME.c. */
+extern const struct watcher watcher_gdmabuf, watcher_monitor;
+
 /*
- * Whether a watcher may watch a range of @size bytes.  A load where the process has no watcher.
- * CLIMPORT_KEEP_HOST=0 means no watcher.
+ * Whether a watcher may watch a range of @size bytes.  A few loads where the process has no
+ * watcher.  CLIMPORT_KEEP_HOST=0 means no watcher.
  */
 bool watcher_is_possible(size_t size);
 

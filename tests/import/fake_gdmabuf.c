@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/gdmabuf.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,13 +24,16 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg);
 
 struct fake_gdmabuf fake_gdmabuf;
 
+enum { FAKE_WATCH = 2 };
+
 struct pin {
 	uint64_t address, length;
 	uint32_t generation; /* 0: never used */
-	int kind;	     /* 0: host, 1: GPU */
+	int kind;	     /* 0: host, 1: GPU, FAKE_WATCH */
 	bool kept;
 };
 
+static pthread_mutex_t watches_lock = PTHREAD_MUTEX_INITIALIZER; /* pins that are watches */
 static struct pin pins[SLOTS];
 static uint64_t exports, hits, evictions;
 static uint32_t last; /* the last export's slot */
@@ -100,6 +104,7 @@ static int fake_gdmabuf_answer_caps(struct gdmabuf_caps *caps)
 	caps->out_host_page_size = PAGE;
 	caps->out_gpu_page_size = fake_gdmabuf.has_gpu ? GPU_PAGE : 0;
 	caps->out_slots = SLOTS;
+	caps->out_caps = GDMABUF_CAP_HOST | (fake_gdmabuf.is_old ? 0 : GDMABUF_CAP_WATCH_HOST);
 	return 0;
 }
 
@@ -175,6 +180,58 @@ void fake_gdmabuf_free_last(void)
 	fake_gdmabuf_put_word(last_device, pins[last].generation, last * 4);
 }
 
+/* A slot that has had a watch is taken again, with the next generation but one, as the module's. */
+static int fake_gdmabuf_take_watch(int device, struct gdmabuf_watch_host *w)
+{
+	uint32_t slot = 0;
+
+	if (fake_gdmabuf.watch_error)
+		return fake_gdmabuf_set_errno(fake_gdmabuf.watch_error);
+	while (slot < SLOTS && (pins[slot].length || pins[slot].kind == FAKE_WATCH))
+		slot++;
+	if (slot == SLOTS)
+		return fake_gdmabuf_set_errno(ENOSPC);
+	pins[slot] =
+		(struct pin){ w->address, w->length, pins[slot].generation + 2, FAKE_WATCH, false };
+	w->out_slot = slot;
+	w->out_generation = pins[slot].generation;
+	last_device = device;
+	fake_gdmabuf_put_word(device, w->out_generation, slot * 4);
+	fake_gdmabuf.watches++;
+	return 0;
+}
+
+static int fake_gdmabuf_answer_watch(int device, struct gdmabuf_watch_host *w)
+{
+	int ret;
+
+	pthread_mutex_lock(&watches_lock);
+	ret = fake_gdmabuf_take_watch(device, w);
+	pthread_mutex_unlock(&watches_lock);
+	return ret;
+}
+
+void fake_gdmabuf_change(const void *address, uint64_t length)
+{
+	uint64_t first = (uintptr_t)address;
+
+	pthread_mutex_lock(&watches_lock);
+	for (uint32_t slot = 0; slot < SLOTS; slot++)
+		if (pins[slot].kind == FAKE_WATCH &&
+		    first < pins[slot].address + pins[slot].length &&
+		    pins[slot].address < first + length)
+			fake_gdmabuf_put_word(last_device, pins[slot].generation + 1, slot * 4);
+	pthread_mutex_unlock(&watches_lock);
+}
+
+static int fake_gdmabuf_end_watch(int device, uint32_t slot)
+{
+	fake_gdmabuf_put_word(device, pins[slot].generation + 1, slot * 4);
+	pins[slot] = (struct pin){ .generation = pins[slot].generation };
+	fake_gdmabuf.watches--;
+	return 0;
+}
+
 /* The last export is asked about, always. */
 static int fake_gdmabuf_answer_query(struct gdmabuf_query *q)
 {
@@ -188,12 +245,24 @@ static int fake_gdmabuf_answer_query(struct gdmabuf_query *q)
 	return 0;
 }
 
-static int fake_gdmabuf_answer_drop(const struct gdmabuf_pin_id *id)
+static int fake_gdmabuf_drop(int device, const struct gdmabuf_pin_id *id)
 {
 	if (id->slot >= SLOTS || pins[id->slot].generation != id->generation)
 		return fake_gdmabuf_set_errno(ENOENT);
+	if (pins[id->slot].kind == FAKE_WATCH)
+		return fake_gdmabuf_end_watch(device, id->slot);
 	pins[id->slot].kept = false;
 	return 0;
+}
+
+static int fake_gdmabuf_answer_drop(int device, const struct gdmabuf_pin_id *id)
+{
+	int ret;
+
+	pthread_mutex_lock(&watches_lock);
+	ret = fake_gdmabuf_drop(device, id);
+	pthread_mutex_unlock(&watches_lock);
+	return ret;
 }
 
 static int fake_gdmabuf_answer_budget(struct gdmabuf_budget *b)
@@ -219,7 +288,7 @@ static int fake_gdmabuf_answer_stats(struct gdmabuf_stats *s)
 
 int __wrap_ioctl(int fd, unsigned long request, void *arg)
 {
-	if (request < GDMABUF_CAPS || request > GDMABUF_DIAG)
+	if (request < GDMABUF_CAPS || request > GDMABUF_WATCH_HOST)
 		return __real_ioctl(fd, request, arg);
 	if (!fake_gdmabuf_is_device(fd))
 		return fake_gdmabuf_set_errno(ENOTTY);
@@ -235,7 +304,10 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 	case GDMABUF_QUERY:
 		return fake_gdmabuf_answer_query(arg);
 	case GDMABUF_DROP:
-		return fake_gdmabuf_answer_drop(arg);
+		return fake_gdmabuf_answer_drop(fd, arg);
+	case GDMABUF_WATCH_HOST:
+		return fake_gdmabuf.is_old ? fake_gdmabuf_set_errno(ENOTTY)
+					   : fake_gdmabuf_answer_watch(fd, arg);
 	case GDMABUF_BUDGET:
 		return fake_gdmabuf_answer_budget(arg);
 	case GDMABUF_STATS:

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A system that refuses what the monitor needs: linked with --wrap=syscall, --wrap=ioctl and
- * --wrap=pthread_create.
+ * A system that refuses what the monitor needs, and that has no module gdmabuf: linked with
+ * --wrap=syscall, --wrap=ioctl, --wrap=pthread_create and --wrap=open.
  */
 #include "refused_userfaultfd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
 struct refused_call refused_call;
@@ -53,6 +55,23 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 	if (request == UFFDIO_API)
 		((struct uffdio_api *)arg)->features &= ~refused_features;
 	return ret;
+}
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+	va_end(args);
+	if (strcmp(path, "/dev/gdmabuf"))
+		return __real_open(path, flags, mode);
+	errno = ENOENT;
+	return -1;
 }
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),

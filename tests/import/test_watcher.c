@@ -39,7 +39,8 @@ TEST(refused, "If every row refuses for good, the process asks once.")
 static void watcher_says_why(void)
 {
 	refused_call = (struct refused_call){ SYS_userfaultfd, EPERM, 0 };
-	EXPECT(!strcmp(watcher_describe(), "the system refuses userfaultfd(2) (EPERM)"));
+	EXPECT(!strcmp(watcher_describe(), "the kernel module gdmabuf is not loaded; "
+					   "the system refuses userfaultfd(2) (EPERM)"));
 }
 
 TEST(describe_refused, "The description of a process without a watcher has the rows' reasons.")

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watches of host memory by the kernel module, for pins of other drivers. */
+#include <errno.h>
+#include <linux/gdmabuf.h>
+#include <sys/ioctl.h>
+
+#include "import/export/gdmabuf.h"
+#include "import/export/gdmabuf_context.h"
+
+/* Without the module nothing is logged: the device is opened for good after a try. */
+static int gdmabuf_watch_context(struct gdmabuf_context **ctx)
+{
+	int ret = gdmabuf_context_usable() ? 0 : gdmabuf_try_open();
+
+	if (!ret)
+		ret = gdmabuf_context_get(ctx);
+	if (!ret)
+		return (*ctx)->can_watch ? 0 : -EOPNOTSUPP;
+	if (ret == -EPERM)
+		return -EACCES;
+	return ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM || ret == -EACCES ? ret : -ENXIO;
+}
+
+int gdmabuf_watch_probe(void)
+{
+	struct gdmabuf_context *ctx;
+
+	return gdmabuf_watch_context(&ctx);
+}
+
+static int gdmabuf_watch_call(const struct gdmabuf_context *ctx, uintptr_t first, size_t length,
+			      struct gdmabuf_watch *watch)
+{
+	struct gdmabuf_watch_host w = { .size = sizeof(w), .address = first, .length = length };
+
+	if (ioctl(ctx->device.fd, GDMABUF_WATCH_HOST, &w))
+		return -errno;
+	*watch = (struct gdmabuf_watch){
+		.context = ctx->number,
+		.slot = w.out_slot,
+		.generation = w.out_generation,
+		.status = &ctx->status[w.out_slot],
+	};
+	return 0;
+}
+
+int gdmabuf_watch_begin(uintptr_t address, size_t size, struct gdmabuf_watch *watch)
+{
+	struct gdmabuf_context *ctx;
+	uintptr_t first;
+	size_t length;
+	int ret = gdmabuf_watch_context(&ctx);
+
+	if (ret)
+		return ret;
+	if (!gdmabuf_whole_pages(address, size, ctx->page_size[GDMABUF_MEMORY_HOST], &first,
+				 &length))
+		return -EINVAL;
+	return gdmabuf_watch_call(ctx, first, length, watch);
+}
+
+void gdmabuf_watch_drop(const struct gdmabuf_watch *watch)
+{
+	struct gdmabuf_context *ctx = gdmabuf_context_usable();
+	struct gdmabuf_pin_id id = {
+		.size = sizeof(id),
+		.slot = watch->slot,
+		.generation = watch->generation,
+	};
+
+	if (ctx && ctx->number == watch->context)
+		ioctl(ctx->device.fd, GDMABUF_DROP, &id);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Registrations of host memory that the kernel module watches, on the fakes of RM and of the module.
+ * The program asks for nothing.  Each test is a process of its own.
+ */
+#include "driver_fixture.h"
+#include "fake_gdmabuf.h"
+#include "fake_rm.h"
+#include "harness.h"
+#include "process.h"
+
+#include "util/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE ((size_t)4096)
+#define SIZE (16 * PAGE)
+
+/* Linked with --wrap=cache_age: time stands still, for machines of any speed. */
+static atomic_bool watched_time_passes;
+
+bool __real_cache_age(struct cache *cache);
+bool __wrap_cache_age(struct cache *cache);
+
+bool __wrap_cache_age(struct cache *cache)
+{
+	return atomic_load(&watched_time_passes) ? __real_cache_age(cache) : true;
+}
+
+static uintptr_t watched_map_at(uintptr_t at, int flags)
+{
+	void *p = mmap((void *)at, SIZE, PROT_READ | PROT_WRITE,
+		       flags | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+
+	EXPECT(p != MAP_FAILED);
+	return (uintptr_t)p;
+}
+
+/* The first import makes the objects of the process.  No test gets the memory again. */
+static void watched_begin(void)
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+
+	fake_gdmabuf_child();
+	fake_rm_reset(DRIVER_DEVICES);
+	opaque_on_forget(driver_forget);
+	for (int device = 0; device < DRIVER_DEVICES; device++) {
+		struct driver_import i;
+
+		EXPECT_EQ(driver_try(p + PAGE * (size_t)device, PAGE, device, &i), 0);
+		driver_put(&i);
+	}
+	fake_rm.pins_made = 0;
+	log_clear();
+}
+
+static void (*watched_body)(void);
+
+static void watched_run(void)
+{
+	unsetenv("CLIMPORT_KEEP_HOST");
+	watched_begin();
+	watched_body();
+	EXPECT_EQ(fake_rm.misuses, 0);
+	EXPECT(!*log_last());
+}
+
+#define WATCHED_TEST(id, sentence)           \
+	static void watched_##id(void);      \
+	TEST(id, sentence)                   \
+	{                                    \
+		watched_body = watched_##id; \
+		test_in_child(watched_run);  \
+	}                                    \
+	static void watched_##id(void)
+
+/* A range with an idle registration: its name. */
+static uint64_t watched_register(uintptr_t p, size_t size)
+{
+	EXPECT_EQ(driver_once(p, size), 0);
+	return driver_once(p, size);
+}
+
+WATCHED_TEST(
+	kept,
+	"If the module is loaded, the third import of a range pins nothing, without a request.")
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+	uint64_t kept = watched_register(p, SIZE);
+
+	EXPECT(kept);
+	EXPECT_EQ(fake_rm.pins_made, 2);
+	EXPECT_EQ(driver_once(p, SIZE), kept);
+	EXPECT_EQ(driver_once(p + PAGE, 100), kept);
+	EXPECT_EQ(fake_rm.pins_made, 2);
+	EXPECT_EQ(fake_gdmabuf.watches, 1);
+}
+
+WATCHED_TEST(shared, "Shared memory is kept.")
+{
+	uintptr_t p = watched_map_at(0, MAP_SHARED);
+	uint64_t kept = watched_register(p, SIZE);
+
+	EXPECT(kept);
+	EXPECT_EQ(driver_once(p, SIZE), kept);
+}
+
+WATCHED_TEST(small, "A page is kept.")
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+	uint64_t kept = watched_register(p, 64);
+
+	EXPECT(kept);
+	EXPECT_EQ(driver_once(p, PAGE), kept);
+}
+
+WATCHED_TEST(stale, "If the address gets other pages, the next import pins these pages.")
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+	uint64_t kept = watched_register(p, SIZE);
+
+	watched_map_at(p, MAP_PRIVATE);
+	fake_gdmabuf_change((void *)p, SIZE);
+	EXPECT(driver_once(p, SIZE) != kept);
+	EXPECT_EQ(fake_rm.pins_made, 3);
+	EXPECT_EQ(atomic_load(&driver_last_forgotten), kept);
+}
+
+static bool watched_has_no_watch(void *unused)
+{
+	(void)unused;
+	return !fake_gdmabuf.watches;
+}
+
+WATCHED_TEST(idle,
+	     "A registration that no import uses goes after some seconds, and with it the watch.")
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+
+	EXPECT(watched_register(p, SIZE));
+	EXPECT_EQ(fake_gdmabuf.watches, 1);
+	atomic_store(&watched_time_passes, true);
+	EXPECT(process_settles(watched_has_no_watch, NULL));
+	EXPECT_EQ(driver_forgotten, 1);
+}
+
+WATCHED_TEST(too_many, "If the module has no room for a watch, the import pins for itself.")
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+
+	fake_gdmabuf.watch_error = ENOSPC;
+	EXPECT_EQ(watched_register(p, SIZE), 0);
+	EXPECT_EQ(driver_once(p, SIZE), 0);
+	EXPECT_EQ(fake_rm.pins_made, 3);
+}
+
+/* Why the module watches nothing. */
+static const struct watched_reason {
+	const char *name;
+	const char *keep; /* CLIMPORT_KEEP_HOST */
+	int open_error;
+	bool is_old;
+} watched_reasons[] = {
+	{ "forbidden", "0", 0, false },
+	{ "missing", NULL, ENOENT, false },
+	{ "refused", NULL, EACCES, false },
+	{ "old", NULL, 0, true },
+};
+
+static const struct watched_reason *watched_reason;
+
+static void watched_not_at_all(void)
+{
+	uintptr_t p;
+
+	unsetenv("CLIMPORT_KEEP_HOST");
+	if (watched_reason->keep)
+		setenv("CLIMPORT_KEEP_HOST", watched_reason->keep, 1);
+	fake_gdmabuf.open_error = watched_reason->open_error;
+	fake_gdmabuf.is_old = watched_reason->is_old;
+	watched_begin();
+	p = watched_map_at(0, MAP_PRIVATE);
+	EXPECT_EQ(watched_register(p, SIZE), 0);
+	EXPECT_EQ(driver_once(p, SIZE), 0);
+	EXPECT_EQ(fake_rm.pins_made, 3);
+	EXPECT_EQ(fake_gdmabuf.watches, 0);
+	EXPECT(!*log_last());
+}
+
+TEST_EACH(watched_not, struct watched_reason, watched_reasons,
+	  "Where the module does not watch, each import pins its pages, and nothing is logged.")
+{
+	watched_reason = row;
+	test_in_child(watched_not_at_all);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * climport's watches of host memory on the real module: without a request, for all memory; and the
+ * registrations that rest on the watches.
+ */
+#include "gdm.h"
+#include "harness.h"
+
+#include "driver_fixture.h"
+#include "fake_rm.h"
+#include "import/opaque_fd/watcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LENGTH = 16 * PAGE };
+
+static void watcher_told_nothing(uintptr_t address, size_t size)
+{
+	(void)address, (void)size;
+}
+
+static struct watcher_watch watcher_begin_on(const void *p, size_t size)
+{
+	struct watcher_watch watch = { 0 };
+
+	close(gdm_open());
+	EXPECT(watcher_is_possible(size));
+	EXPECT_EQ(watcher_watch((uintptr_t)p, size, watcher_told_nothing, &watch), 0);
+	EXPECT(watch.by == &watcher_gdmabuf);
+	EXPECT(watcher_is_current(&watch));
+	return watch;
+}
+
+static unsigned char *map_anonymous(void)
+{
+	return pages_new(LENGTH, 1);
+}
+
+static unsigned char *map_memfd(void)
+{
+	int fd = memfd_create("watched", MFD_CLOEXEC);
+	void *p;
+
+	EXPECT(fd >= 0 && !ftruncate(fd, LENGTH));
+	p = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	EXPECT(p != MAP_FAILED);
+	close(fd);
+	pattern_fill(p, LENGTH);
+	return p;
+}
+
+static unsigned char *map_file(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	void *p = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+
+	EXPECT(p != MAP_FAILED);
+	close(fd);
+	pattern_fill(p, LENGTH);
+	return p;
+}
+
+static const struct watcher_memory {
+	const char *name;
+	unsigned char *(*map)(void);
+} watcher_memories[] = {
+	{ "anonymous", map_anonymous },
+	{ "memfd", map_memfd },
+	{ "file", map_file },
+};
+
+TEST_EACH(
+	watcher_real, struct watcher_memory, watcher_memories,
+	"climport's watch is current while the memory is used, and stale after munmap() and mmap() "
+	"at the address.")
+{
+	unsigned char *p = row->map();
+	struct watcher_watch watch = watcher_begin_on(p, LENGTH);
+
+	memset(p, 7, LENGTH);
+	EXPECT(watcher_is_current(&watch));
+	EXPECT_EQ(munmap(p, LENGTH), 0);
+	EXPECT(!watcher_is_current(&watch));
+	EXPECT(mmap(p, LENGTH, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == p);
+	EXPECT(!watcher_is_current(&watch));
+	watcher_put(&watch);
+	munmap(p, LENGTH);
+}
+
+static struct watcher_watch watcher_parents;
+
+static void watcher_in_child(void *p)
+{
+	struct watcher_watch own;
+
+	EXPECT(!watcher_is_current(&watcher_parents));
+	watcher_put(&watcher_parents);
+	own = watcher_begin_on(p, LENGTH);
+	EXPECT_EQ(munmap(p, LENGTH), 0);
+	EXPECT(!watcher_is_current(&own));
+}
+
+TEST(watcher_real_fork,
+     "In a child the parent's watch is stale, and the child's changes are the child's.")
+{
+	unsigned char *p = map_memfd();
+
+	watcher_parents = watcher_begin_on(p, LENGTH);
+	EXPECT_EQ(in_child(watcher_in_child, p), 0);
+	EXPECT(watcher_is_current(&watcher_parents));
+	watcher_put(&watcher_parents);
+	munmap(p, LENGTH);
+}
+
+static void watcher_as_user(void *p)
+{
+	struct watcher_watch watch;
+
+	become_user(0);
+	watch = watcher_begin_on(p, LENGTH);
+	EXPECT(watcher_is_current(&watch));
+}
+
+static void watcher_permit(mode_t mode)
+{
+	EXPECT_EQ(chmod("/dev/gdmabuf", mode), 0);
+}
+
+TEST(watcher_real_memlock, "A user whose RLIMIT_MEMLOCK is 0 has watches.")
+{
+	close(gdm_open());
+	watcher_permit(0666);
+	EXPECT_EQ(in_child(watcher_as_user, map_anonymous()), 0);
+	watcher_permit(0660);
+}
+
+static void watcher_refused(void *unused)
+{
+	(void)unused;
+	become_user(0);
+	if (watcher_is_possible(LENGTH))
+		_exit(1);
+	if (!strstr(watcher_describe(), "/dev/gdmabuf may not be opened"))
+		_exit(2);
+}
+
+TEST(watcher_real_refused, "A user who may not open the device has no watches.")
+{
+	close(gdm_open());
+	EXPECT_EQ(in_child(watcher_refused, NULL), 0);
+}
+
+enum { ROUNDS = 3000 };
+
+TEST(watcher_real_many, "Watches that are put leave no watch in the module.")
+{
+	long long before = gdm_read_total("host-watches");
+	unsigned char *p = map_anonymous();
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct watcher_watch watch = watcher_begin_on(p, LENGTH);
+
+		if (i % 3 == 0)
+			EXPECT_EQ(madvise(p, PAGE, MADV_DONTNEED), 0);
+		watcher_put(&watch);
+	}
+	EXPECT_EQ(gdm_read_total("host-watches"), before);
+	munmap(p, LENGTH);
+}
+
+/* ---- imports by the fake of RM, which tells of what memory a descriptor is ---- */
+
+/* Linked with --wrap=cache_age: time stands still, for machines of any speed. */
+bool __wrap_cache_age(struct cache *cache);
+
+bool __wrap_cache_age(struct cache *cache)
+{
+	(void)cache;
+	return true;
+}
+
+static uintptr_t map_at(uintptr_t at)
+{
+	void *p = mmap((void *)at, LENGTH, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+
+	EXPECT(p != MAP_FAILED);
+	*(volatile char *)p = 1;
+	return (uintptr_t)p;
+}
+
+static void imports_begin(void)
+{
+	close(gdm_open());
+	fake_rm_reset(DRIVER_DEVICES);
+	opaque_on_forget(driver_forget);
+}
+
+static uint64_t imports_register(uintptr_t p)
+{
+	EXPECT_EQ(driver_once(p, LENGTH), 0);
+	return driver_once(p, LENGTH);
+}
+
+static void imports_are_kept(void)
+{
+	uintptr_t p;
+	uint64_t kept;
+	int pins;
+
+	imports_begin();
+	p = map_at(0);
+	kept = imports_register(p);
+	pins = fake_rm.pins_made;
+	EXPECT(kept);
+	EXPECT_EQ(driver_once(p, LENGTH), kept);
+	EXPECT_EQ(fake_rm.pins_made, pins);
+	EXPECT(map_at(p) == p);
+	EXPECT(driver_once(p, LENGTH) != kept);
+	EXPECT_EQ(fake_rm.pins_made, pins + 1);
+}
+
+TEST(watcher_real_import,
+     "The third import of a range pins nothing, until the program maps other memory there.")
+{
+	test_in_child(imports_are_kept);
+}

@@ -2,6 +2,7 @@
 #include "opaque_rm_fixture.h"
 
 #include <string.h>
+#include <unistd.h>
 
 struct fake_vulkan *opaque_rm_reset(void)
 {
@@ -14,6 +15,15 @@ struct fake_vulkan *opaque_rm_reset(void)
 	unsetenv("CLIMPORT_NVIDIA_BY");
 	vk->calls = vk->imports = 0;
 	return vk;
+}
+
+void opaque_rm_close_nodes(void)
+{
+	int fd;
+
+	for (int node = 0; node <= 1; node++)
+		while ((fd = fake_rm_descriptor(node)) >= 0)
+			close(fd);
 }
 
 void opaque_rm_open(void)

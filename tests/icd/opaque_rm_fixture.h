@@ -13,6 +13,9 @@
 /* The controls are at their defaults, and no layer is loaded. */
 struct fake_vulkan *opaque_rm_reset(void);
 
+/* Closes the nodes as a program may: the next import makes a client, a device and an anchor. */
+void opaque_rm_close_nodes(void);
+
 void opaque_rm_open(void);
 void opaque_rm_close(void);
 

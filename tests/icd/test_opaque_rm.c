@@ -138,6 +138,25 @@ TEST_EACH(rm_alone, struct rm_reason, rm_reasons,
 	opaque_rm_close();
 }
 
+TEST(old_release, "If RM is of a release of the driver that does not pin pages, RM pins none, and "
+		  "no extension is "
+		  "reported.")
+{
+	opaque_rm_reset();
+	opaque_rm_close_nodes();
+	fake_rm.release = (struct fake_rm_release){ "520.61.07", true, true };
+	setenv("CLIMPORT_NVIDIA_BY", "rm", 1);
+	fake_cuda_reset(0);
+	stub_set(STUB_COPYING, 1);
+	fixture_open();
+	EXPECT(!fixture_device_reports(fix.device[0], "cl_arm_import_memory"));
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_PROPERTY);
+	EXPECT_EQ(fake_rm.pins_made, 0);
+	EXPECT_EQ(fake_rm.clients_made, 0);
+	opaque_rm_close();
+}
+
 TEST(by_vulkan, "CLIMPORT_NVIDIA_BY=vulkan: RM is not called.")
 {
 	struct fake_vulkan *vk = opaque_rm_reset();

@@ -47,16 +47,6 @@ static void cancel_run(enum import_type type, void *memory)
 	EXPECT(result == PTHREAD_CANCELED);
 }
 
-/* The nodes are closed: the next import makes a client, a device and an anchor. */
-static void cancel_close_nodes(void)
-{
-	int fd;
-
-	for (int node = 0; node <= 1; node++)
-		while ((fd = fake_rm_descriptor(node)) >= 0)
-			close(fd);
-}
-
 static const struct cancelled_call {
 	const char *name, *call;
 	enum import_type type;
@@ -102,7 +92,7 @@ TEST_EACH(cancelled, struct cancelled_call, cancelled_calls,
 	cl.clReleaseMemObject(fixture_import_host(0, p, PAGE));
 	opaque_rm_settle(0);
 	before = process_count_descriptors();
-	cancel_close_nodes();
+	opaque_rm_close_nodes();
 	fake_rm.hook = cancel_self;
 	fake_rm.hook_name = row->call;
 	cancel_run(row->type, row->type == IMPORT_DMABUF ? (void *)&fd : p);

@@ -18,9 +18,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "import/import.h"
 #include "import/nvidia/pinnable.h"
 #include "import/nvidia/rm/rm_dmabuf.h"
+#include "import/nvidia/rm/rm_refusal.h"
+#include "import/opaque_fd/exporter.h"
 #include "process.h"
+#include "util/log.h"
 
 enum { SIZE = 64 * 1024 };
 
@@ -66,6 +70,33 @@ TEST_EACH(exporter, struct exporter_row, exporters,
 	exporter_print(fd);
 	EXPECT_EQ(rm_dmabuf_check(fd, SIZE), row->result);
 	close(fd);
+}
+
+TEST(refused_import,
+     "A real dma-buf of DRM is refused with the reason of `climport diag`, not with "
+     "one about the CPU's mapping.")
+{
+	static const unsigned char uuid[IMPORT_UUID_SIZE];
+	const struct producer *p = producer_find("vgem");
+	struct import_desc desc = { .type = IMPORT_DMABUF,
+				    .size = SIZE,
+				    .access = IMPORT_READ | IMPORT_WRITE };
+	struct import_region *region;
+	struct import_opaque opaque;
+	char why[160];
+	int fd;
+
+	EXPECT(p);
+	if (producer_check(p, O_RDWR, why, sizeof(why)))
+		test_skip("%s", why);
+	fd = producer_create(p, SIZE, O_RDWR);
+	desc.memory = &fd;
+	EXPECT_EQ(import_get(&desc, &region), 0);
+	close(fd);
+	EXPECT(region->addr);
+	EXPECT_EQ(import_opaque(region, uuid, 1u << OPAQUE_BY_RM, &opaque), -EOPNOTSUPP);
+	EXPECT(strstr(log_last(), RM_REFUSAL));
+	import_put(region);
 }
 
 static const struct camera_row {

@@ -176,7 +176,7 @@ static enum store kind_store_of(const struct maps_mapping *m)
 
 enum import_kind maps_kind(const struct maps_mapping *m)
 {
-	if (!m->inode)
+	if (!maps_has_file(m))
 		return m->shared ? IMPORT_OTHER : IMPORT_ANONYMOUS;
 	switch (kind_store_of(m)) {
 	case ON_DISK:

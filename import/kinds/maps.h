@@ -15,9 +15,15 @@ struct maps_mapping {
 	uintptr_t start, end;
 	unsigned int access; /* enum import_access */
 	dev_t device;	     /* of the file's filesystem */
-	uint64_t inode;	     /* 0: no file, the memory is anonymous */
+	uint64_t inode;	     /* 0: no file, or the first SysV segment */
 	bool shared;
 };
+
+/* Memory of no file is anonymous. */
+static inline bool maps_has_file(const struct maps_mapping *m)
+{
+	return m->inode || m->device;
+}
 
 /**
  * maps_for_each - the mappings of a range, in order

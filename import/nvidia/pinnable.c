@@ -73,7 +73,7 @@ static bool pinnable_is_one(const struct maps_mapping *m, const struct pinnable_
 	const uintptr_t page = m->start > range->start ? m->start : range->start & ~(size - 1);
 
 	return m->access & IMPORT_WRITE && 1u << maps_kind(m) & range->kinds &&
-	       (!m->inode || !pinnable_is_device(page, size));
+	       (!maps_has_file(m) || !pinnable_is_device(page, size));
 }
 
 static int pinnable_check_one(const struct maps_mapping *m, void *range)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdint.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
@@ -103,6 +104,28 @@ TEST(sysv, "SysV shared memory can be pinned.")
 	ret = pinnable_check(p, 2 * PAGE, PINNABLE_MEMORY);
 	shmdt(p);
 	EXPECT_EQ(ret, 0);
+}
+
+static void check_first_sysv(void)
+{
+	void *p;
+	int id;
+
+	if (unshare(CLONE_NEWIPC))
+		test_skip("unshare: %s", strerror(errno));
+	id = shmget(IPC_PRIVATE, 2 * PAGE, IPC_CREAT | 0600);
+	EXPECT_EQ(id, 0);
+	p = shmat(id, NULL, 0);
+	shmctl(id, IPC_RMID, NULL);
+	EXPECT(p != (void *)-1);
+	EXPECT_EQ(pinnable_check(p, 2 * PAGE, PINNABLE_MEMORY), 0);
+	shmdt(p);
+}
+
+TEST(first_sysv,
+     "The first SysV segment of a machine, whose inode has the number 0, can be pinned.")
+{
+	test_in_child(check_first_sysv);
 }
 
 static int shm_file(void)

@@ -6,6 +6,8 @@
 #define RECENT_SETS 64u
 #define RECENT_WAYS 4u
 #define RECENT_LONGEST_WAIT 256u
+#define RECENT_VAIN_STEP 8u /* registrations in vain that double the first wait of a range */
+#define RECENT_VAIN_MOST 32u
 
 struct recent_range {
 	uintptr_t base;
@@ -22,6 +24,7 @@ struct recent_set {
 
 LOCK_DEFINE(recent_lock, LOCK_LAST);
 static struct recent_set recent_sets[RECENT_SETS] GUARDED_BY(recent_lock);
+static uint32_t recent_vain GUARDED_BY(recent_lock); /* since a registration was used */
 
 static struct recent_set *recent_set_of(uintptr_t base, size_t size) REQUIRES(recent_lock)
 {
@@ -40,7 +43,11 @@ static struct recent_range *recent_get(uintptr_t base, size_t size) REQUIRES(rec
 		if (set->range[i].base == base && set->range[i].size == size)
 			return &set->range[i];
 	range = &set->range[set->oldest++ % RECENT_WAYS];
-	*range = (struct recent_range){ .base = base, .size = size, .wait = 1 };
+	*range = (struct recent_range){
+		.base = base,
+		.size = size,
+		.wait = 1u << recent_vain / RECENT_VAIN_STEP,
+	};
 	return range;
 }
 
@@ -69,5 +76,9 @@ void recent_end(uintptr_t base, size_t size, bool was_used)
 	else if (range->wait < RECENT_LONGEST_WAIT)
 		range->wait *= 2;
 	range->imports = was_used;
+	if (was_used)
+		recent_vain = 0;
+	else if (recent_vain < RECENT_VAIN_MOST)
+		recent_vain++;
 	lock_release(&recent_lock);
 }

@@ -6,7 +6,7 @@
  * A program that imports a range once gains nothing.  So a range is *due* from the second import
  * on.  A registration that ends without a use was in vain, as for a program that imports, releases
  * and frees in a loop, and gets the same address each time: the range is then due after twice as
- * many imports as before.
+ * many imports as before.  Where most registrations are in vain, new ranges wait longer, too.
  *
  * A table of fixed size.  Any thread.
  */

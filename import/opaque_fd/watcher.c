@@ -106,6 +106,7 @@ void watcher_put(struct watcher_watch *watch)
 
 LOCK_DEFINE(watcher_text_lock, LOCK_OUTER);
 static char watcher_text[256] GUARDED_BY(watcher_text_lock);
+static uint32_t watcher_text_of GUARDED_BY(watcher_text_lock); /* fork_generation() */
 
 static void watcher_append(const char *text) REQUIRES(watcher_text_lock)
 {
@@ -122,12 +123,15 @@ static void watcher_describe_rows(bool works) REQUIRES(watcher_text_lock)
 			watcher_append(watchers[i]->describe());
 }
 
-/* Written once, so that readers need no lock. */
+/* Written once for a process, so that readers need no lock. */
 const char *watcher_describe(void)
 {
 	THREAD_NO_CANCEL();
 
 	lock_acquire(&watcher_text_lock);
+	if (watcher_text_of != fork_generation())
+		*watcher_text = '\0';
+	watcher_text_of = fork_generation();
 	if (!*watcher_text && monitor_is_forbidden())
 		watcher_append("CLIMPORT_KEEP_HOST is 0");
 	if (!*watcher_text)

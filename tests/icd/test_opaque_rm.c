@@ -24,6 +24,28 @@ static const char *opaque_rm_why(void)
 	return why;
 }
 
+/* CUDA's memory passes the self-test, so that the device takes imports at all. */
+static void opaque_rm_ask_for_reason(void)
+{
+	struct fake_vulkan *vk = opaque_rm_reset();
+
+	fake_rm.is_present = false;
+	setenv("CLIMPORT_NVIDIA_BY", "rm", 1);
+	opaque_rm_open();
+	vk->calls = 0;
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_OPERATION);
+	EXPECT(strstr(fix.notice, "nvidiactl"));
+	EXPECT_EQ(vk->calls, 0);
+	opaque_rm_close();
+}
+
+TEST(rm_reason,
+     "Where Vulkan is forbidden, the reason of a refusal is RM's, and Vulkan is not called.")
+{
+	opaque_rm_ask_for_reason();
+}
+
 TEST(rm_is_first, "RM is asked before Vulkan, and Vulkan is not called where RM's memory passes.")
 {
 	struct fake_vulkan *vk = opaque_rm_reset();
@@ -389,5 +411,119 @@ TEST(rm_registered,
 	cl.clReleaseMemObject(fixture_import_host(0, p, PAGE));
 	EXPECT_EQ(fake_rm.pins_made, pins + 2);
 	munmap(p, 4 * PAGE);
+	opaque_rm_close();
+}
+
+#define KEPT_PAGES 16 /* the least that the memory monitor watches */
+
+static unsigned char *opaque_rm_map(void)
+{
+	unsigned char *p = mmap(NULL, KEPT_PAGES * PAGE, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(p != MAP_FAILED);
+	return p;
+}
+
+static void opaque_rm_import_once(unsigned char *p)
+{
+	cl_mem mem = fixture_import_host(0, p, KEPT_PAGES * PAGE);
+
+	opaque_rm_expect_coherent(mem, p);
+	cl.clReleaseMemObject(mem);
+}
+
+static const char *opaque_rm_kept(void)
+{
+	describe_fn describe = (describe_fn)cl.clGetExtensionFunctionAddress(DESCRIBE_FUNCTION);
+	const char *name, *why, *kept = NULL;
+
+	EXPECT_EQ(describe(fix.device[0], CL_IMPORT_TYPE_HOST_ARM, &name, &why, &kept), CL_SUCCESS);
+	return kept ? kept : "nothing";
+}
+
+static void opaque_rm_keep(void)
+{
+	opaque_rm_reset();
+	setenv("CLIMPORT_KEEP_HOST", "1", 1);
+	opaque_rm_open();
+	if (strcmp(opaque_rm_kept(), "userfaultfd(2) tells of changes"))
+		test_skip("%s", opaque_rm_kept());
+}
+
+static void opaque_rm_run_kept(void)
+{
+	unsigned char *p;
+	unsigned long buffers;
+	unsigned int pins;
+
+	opaque_rm_keep();
+	p = opaque_rm_map();
+	pins = fake_rm.pins_made;
+	opaque_rm_import_once(p);
+	opaque_rm_settle(0);
+	opaque_rm_import_once(p);
+	EXPECT_EQ(fake_rm.pins_made, pins + 2);
+	buffers = stub_calls("clCreateBufferWithProperties");
+	for (int i = 0; i < 3; i++)
+		opaque_rm_import_once(p);
+	EXPECT_EQ(fake_rm.pins_made, pins + 2);
+	EXPECT_EQ(stub_calls("clCreateBufferWithProperties"), buffers);
+	munmap(p, KEPT_PAGES * PAGE);
+	opaque_rm_settle(0);
+	opaque_rm_close();
+}
+
+TEST(rm_kept,
+     "From the third import of a range on, an import is a sub-buffer of the second's hidden "
+     "buffer, which goes when the range is unmapped.")
+{
+	test_in_child(opaque_rm_run_kept);
+}
+
+static void opaque_rm_run_kept_context(void)
+{
+	struct fake_rm_held held;
+	unsigned char *p;
+	unsigned int pins;
+
+	opaque_rm_keep();
+	p = opaque_rm_map();
+	opaque_rm_import_once(p);
+	opaque_rm_settle(0);
+	held = fake_rm_held();
+	opaque_rm_import_once(p);
+	fixture_close();
+	EXPECT_EQ(fake_rm_held().memories, held.memories);
+	pins = fake_rm.pins_made;
+	opaque_rm_open();
+	opaque_rm_import_once(p);
+	EXPECT_EQ(fake_rm.pins_made, pins + 1);
+	opaque_rm_import_once(p);
+	EXPECT_EQ(fake_rm.pins_made, pins + 1);
+	munmap(p, KEPT_PAGES * PAGE);
+	opaque_rm_settle(0);
+	opaque_rm_close();
+}
+
+TEST(rm_kept_context,
+     "The pages of a kept range are unpinned with the last context, and pinned anew in the next.")
+{
+	test_in_child(opaque_rm_run_kept_context);
+}
+
+TEST(rm_descriptors, "An import that is alive has one descriptor, the driver's.")
+{
+	cl_mem mem;
+	int before;
+
+	opaque_rm_reset();
+	opaque_rm_open();
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), PAGE));
+	opaque_rm_settle(0);
+	before = process_count_descriptors();
+	mem = fixture_import_host(0, pages_map(1), PAGE);
+	EXPECT_EQ(process_count_descriptors(), before + 1);
+	cl.clReleaseMemObject(mem);
 	opaque_rm_close();
 }

@@ -203,6 +203,28 @@ HOST_TEST(in_vain, "If registrations of a range are never used, they become rare
 	EXPECT(registrations <= 8);
 }
 
+HOST_TEST(mostly_in_vain, "If most registrations are never used, new ranges are registered later.")
+{
+	uintptr_t p;
+	int registrations = 0;
+
+	for (int i = 0; i < 100; i++) {
+		p = host_map_new();
+		registrations += host_register(p, SIZE) != 0;
+		host_map_at(p, SIZE);
+		host_settle(0);
+	}
+	EXPECT(registrations > 0);
+	EXPECT(registrations <= 8);
+	p = host_map_new();
+	for (int i = 0; i < 20; i++)
+		driver_once(p, SIZE);
+	EXPECT(host_stats().hits > 0);
+	EXPECT(host_map_at(p, SIZE));
+	host_settle(0);
+	EXPECT(host_register(host_map_new(), SIZE));
+}
+
 HOST_TEST(pays_again,
 	  "A registration that was used is made anew by the first import after its end.")
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first import of a range: what kept registrations add to an import that finds none.  Processes
- * that keep registrations and processes that keep none take turns.
+ * The first import of a range, and the second, with which a kept registration begins: what kept
+ * registrations add to an import that finds none.  Processes that keep registrations and processes
+ * that keep none take turns.
  *
  * The ranges of a batch all live until the last of them is imported, so that no range is given up
  * while another is imported.  A program that imports, releases and unmaps in turns pays for both,
@@ -14,9 +15,9 @@
 #define GROUP "first"
 #define SHARE 0.015
 #define TURNS 3
-#define PHASES ((size_t)2)
+#define PHASES ((size_t)3)
 
-enum first_phase { FIRST_IMPORT, FIRST_WHOLE };
+enum first_phase { FIRST_IMPORT, FIRST_SECOND, FIRST_WHOLE };
 
 #define BATCH ((size_t)16)
 #define BATCH_BYTES ((size_t)256 << 20)
@@ -43,21 +44,37 @@ static void bench_first_destroy(struct memory *m)
 	bench_memory_destroy(m);
 }
 
-/* The mean of a batch of imports. */
+/* The mean of a batch of imports, after the release of those before. */
+static int bench_first_import(struct bench *b, struct memory *batch, size_t count, double *seconds)
+{
+	double start;
+	int err = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (batch[i].mem)
+			memory_release(&batch[i]);
+	start = bench_now();
+	for (size_t i = 0; i < count && !err; i++)
+		err = memory_create(b, &batch[i]);
+	*seconds = (bench_now() - start) / (double)count;
+	return err;
+}
+
+/*
+ * The first imports of a batch, and the second.  The third imports find the registrations:
+ * registrations that no import ever uses are soon made no more.
+ */
 static int bench_first_batch(struct bench *b, void *arg, double *seconds)
 {
 	const size_t size = *(const size_t *)arg;
 	const size_t count = size * BATCH > BATCH_BYTES ? BATCH_BYTES / size : BATCH;
 	struct memory batch[BATCH] = { 0 };
-	double start;
 	int err = 0;
 
 	for (size_t i = 0; i < count && !err; i++)
 		err = bench_first_create(b, &batch[i], size);
-	start = bench_now();
-	for (size_t i = 0; i < count && !err; i++)
-		err = memory_create(b, &batch[i]);
-	seconds[0] = (bench_now() - start) / (double)count;
+	for (size_t i = 0; i < 3 && !err; i++)
+		err = bench_first_import(b, batch, count, &seconds[i]);
 	for (size_t i = 0; i < count; i++)
 		bench_first_destroy(&batch[i]);
 	return err;
@@ -87,6 +104,7 @@ void bench_first_part(struct bench *b)
 
 		bench_race(b, &batch, 1, SHARE / SIZES);
 		bench_part_print(batch.median[0]);
+		bench_part_print(batch.median[1]);
 		bench_race(b, &whole, 1, SHARE / SIZES);
 		bench_part_print(whole.median[0]);
 	}
@@ -112,6 +130,11 @@ static void bench_first_report(struct bench *b, double kept[TURNS][SIZES][PHASES
 	bench_report(b, GROUP, "import, CLIMPORT_KEEP_HOST=0", size, without * 1e6, "us", NULL);
 	bench_report(b, GROUP, "  longer, as registrations are kept", size, (with - without) * 1e6,
 		     "us", size <= GOALS_UP_TO ? "<= 10" : NULL);
+	with = bench_first_median(kept, i, FIRST_SECOND);
+	without = bench_first_median(fresh, i, FIRST_SECOND);
+	bench_report(b, GROUP, "second import, CLIMPORT_KEEP_HOST=1", size, with * 1e6, "us", NULL);
+	bench_report(b, GROUP, "second import, CLIMPORT_KEEP_HOST=0", size, without * 1e6, "us",
+		     NULL);
 	with = bench_first_median(kept, i, FIRST_WHOLE);
 	without = bench_first_median(fresh, i, FIRST_WHOLE);
 	bench_report(b, GROUP, "import, release, munmap, CLIMPORT_KEEP_HOST=1", size, with * 1e6,

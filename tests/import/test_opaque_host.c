@@ -313,7 +313,10 @@ HOST_TEST(no_watch, "If there are too many watches, an idle registration makes r
 HOST_TEST(limit_entries, "32 registrations without an import stay, and one more for a moment.")
 {
 	for (int i = 0; i < 3 * IDLE; i++) {
-		host_register(host_map_new(), SIZE);
+		uintptr_t p = host_map_new();
+
+		for (int j = 0; j < 3; j++)
+			driver_once(p, SIZE);
 		EXPECT(host_memories() <= IDLE + 1);
 	}
 	host_settle(IDLE);
@@ -346,7 +349,7 @@ HOST_TEST(limit_descriptors,
 	for (int i = 0; i < IDLE; i++)
 		host_register(host_map_new(), SIZE);
 	process_limit_descriptors(256, &before);
-	host_register(host_map_new(), SIZE);
+	host_import_twice(host_map_new(), SIZE);
 	host_settle(8);
 	process_limit_descriptors(31, &before);
 	driver_once(p, SIZE);

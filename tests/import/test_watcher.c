@@ -16,7 +16,7 @@
 
 #define SIZE ((size_t)1 << 20)
 
-static void watcher_told_nothing(uintptr_t address, size_t size)
+static void watcher_told_in_vain(uintptr_t address, size_t size)
 {
 	(void)address, (void)size;
 }
@@ -94,7 +94,7 @@ TEST(stale, "A watch is current until the memory is unmapped.")
 	p = monitor_fixture_map(SIZE);
 	monitor_fixture_wait(p, SIZE);
 	EXPECT(watcher_is_possible(SIZE));
-	EXPECT_EQ(watcher_watch((uintptr_t)p, SIZE, watcher_told_nothing, &watch), 0);
+	EXPECT_EQ(watcher_watch((uintptr_t)p, SIZE, watcher_told_in_vain, &watch), 0);
 	EXPECT(watcher_is_current(&watch));
 	EXPECT(!munmap(p, SIZE));
 	EXPECT(!watcher_is_current(&watch));

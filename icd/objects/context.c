@@ -164,31 +164,55 @@ void context_add(cl_context handle, context_notify_fn notify, void *user_data)
 		free(context);
 }
 
-/*
- * Queues and other objects may keep the context alive in the driver, and give the handle out.  So
- * the record of a watched context stays until the driver calls back.
- */
-static struct context *context_drop(cl_context handle) REQUIRES(context_table.lock)
+/* A reference if the application's last handle goes, or NULL. */
+static struct context *context_drop(cl_context handle, bool is_kept) REQUIRES(context_table.lock)
 {
 	struct context *context = handle_table_find(&context_table, handle);
 
 	if (!context || !context->record.handles || --context->record.handles)
 		return NULL;
-	if (context->watched)
+	if (is_kept)
 		handle_record_hold(&context->record);
 	else
 		handle_table_remove(&context_table, handle);
 	return context;
 }
 
+static bool context_is_watched(cl_context handle)
+{
+	struct context *context = context_get(handle);
+	bool is_watched = context && context->watched;
+
+	context_put(context);
+	return is_watched;
+}
+
+/*
+ * Queues and other objects may keep the context alive in the driver, and give the handle out.  So
+ * the record of a watched context stays until the driver calls back, and the record of another
+ * context, if the driver counts more references than this one, until the driver uses the address
+ * for another context.
+ */
+static bool context_is_kept(cl_context handle)
+{
+	cl_uint refs = 0;
+
+	return context_is_watched(handle) ||
+	       (!next.clGetContextInfo(handle, CL_CONTEXT_REFERENCE_COUNT, sizeof(refs), &refs,
+				       NULL) &&
+		refs > 1);
+}
+
 void context_release(cl_context handle)
 {
 	struct context *gone;
+	bool is_kept;
 
 	if (!handle_table_has(&context_table, handle))
 		return;
+	is_kept = context_is_kept(handle);
 	lock_acquire(&context_table.lock);
-	gone = context_drop(handle);
+	gone = context_drop(handle, is_kept);
 	lock_release(&context_table.lock);
 	if (gone)
 		context_data_release(gone);

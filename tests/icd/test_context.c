@@ -155,21 +155,26 @@ TEST_EACH(kept_and_retained, struct driver_version, driver_versions,
 	fixture_close();
 }
 
-TEST_EACH(freed_late, struct driver_version, driver_versions,
-	  "A context whose last object is released after the context is CL_INVALID_CONTEXT.")
+TEST_EACH(
+	kept_by_queue, struct driver_version, driver_versions,
+	"A context that a queue alone keeps alive takes imports, and its callback gets sentences.")
 {
-	cl_context context;
-	cl_mem mem;
+	struct log log = { 0 };
+	cl_context context, found = NULL;
+	cl_command_queue queue;
 
 	fixture_reset();
 	stub_set(STUB_CL12, row->cl12);
 	fixture_open();
-	context = context_create_with_log(NULL);
-	mem = fix.import(context, 0, NULL, pages_map(1), 4096, NULL);
-	EXPECT(mem);
+	context = context_create_with_log(&log);
+	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, NULL);
 	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
-	EXPECT_EQ(cl.clReleaseMemObject(mem), CL_SUCCESS);
-	expect_unknown(context);
+	EXPECT_EQ(cl.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(found), &found, NULL),
+		  CL_SUCCESS);
+	expect_imports(found);
+	EXPECT_EQ(fixture_import_error(found, 0, NULL, NULL, 4096), CL_INVALID_VALUE);
+	EXPECT_EQ(log.count, 1);
+	EXPECT_EQ(cl.clReleaseCommandQueue(queue), CL_SUCCESS);
 	fixture_close();
 }
 

@@ -76,25 +76,6 @@ TEST(destructor_of_part,
 	EXPECT_EQ(stub_trace_count("destroyed import"), 1);
 }
 
-TEST(context_released,
-     "An import works after the last release of the context, and the context is unknown then.")
-{
-	unsigned char *memory;
-	cl_context context;
-	cl_mem mem;
-
-	open_caching();
-	memory = pages_map(1);
-	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, NULL);
-	mem = fix.import(context, 0, NULL, memory, PAGE, NULL);
-	EXPECT(mem);
-	cl.clReleaseContext(context);
-	EXPECT_EQ(opaque_query_size(mem, CL_MEM_SIZE), PAGE);
-	cl.clReleaseMemObject(mem);
-	EXPECT_EQ(fixture_import_error(context, 0, NULL, memory, PAGE), CL_INVALID_CONTEXT);
-	opaque_close();
-}
-
 TEST(sub_buffer_errors, "A sub-buffer of an import within a page ends where the import ends.")
 {
 	const cl_buffer_region outside = { ALIGN, 1000 }, before = { (size_t)-ALIGN, ALIGN },

@@ -232,6 +232,23 @@ TEST(rm_within_page, "An import at an aligned address within a page is RM's, too
 	opaque_rm_close();
 }
 
+TEST(rm_kept_context, "A context that a queue alone keeps alive takes imports.")
+{
+	cl_command_queue queue;
+	cl_context context;
+	cl_mem mem;
+
+	opaque_rm_open();
+	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, NULL);
+	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, NULL);
+	cl.clReleaseContext(context);
+	mem = fix.import(context, 0, NULL, pages_map(1), PAGE, NULL);
+	EXPECT(mem);
+	cl.clReleaseMemObject(mem);
+	cl.clReleaseCommandQueue(queue);
+	opaque_rm_close();
+}
+
 TEST(rm_released, "The end of an import gives the pages back to the process.")
 {
 	struct fake_rm_held before, after;

@@ -232,7 +232,7 @@ TEST(rm_within_page, "An import at an aligned address within a page is RM's, too
 	opaque_rm_close();
 }
 
-TEST(rm_kept_context, "A context that a queue alone keeps alive takes imports.")
+TEST(rm_queue_context, "A context that a queue alone keeps alive takes imports.")
 {
 	cl_command_queue queue;
 	cl_context context;

@@ -167,7 +167,7 @@ struct climport_registration {
  * host memory may be held at once.  The registration ends with the last climport_unregister().
  *
  * While a registration is held, imports of its memory by opaque descriptors (NVIDIA) keep what they
- * have pinned: the first import pins all of the registration for the device, later imports of any
+ * have pinned: the first import pins all of the registration for the context, later imports of any
  * part pin nothing.  The pages stay pinned until the registration ends, and until the imports are
  * released.  CLIMPORT_KEEP_HOST=0 in the environment makes each import pin for itself.
  *

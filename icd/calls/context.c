@@ -2,7 +2,6 @@
 /* Creation and release of contexts. */
 #include "icd/intercept.h"
 #include "icd/layer.h"
-#include "icd/methods/method.h"
 #include "icd/objects/context.h"
 
 cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties *properties,
@@ -47,7 +46,6 @@ cl_int CL_API_CALL layer_clRetainContext(cl_context context)
 
 cl_int CL_API_CALL layer_clReleaseContext(cl_context context)
 {
-	method_context_release(context);
 	context_release(context);
 	return next.clReleaseContext(context);
 }

@@ -95,9 +95,10 @@ struct method_ops {
 			       cl_int *err);
 
 	/*
-	 * NULL, or gives up driver objects of the method for a context.  Called before every
-	 * clReleaseContext: a driver may count such objects as users of the context.  If the
-	 * context lives on, the method makes the objects again when an import needs them.
+	 * NULL, or gives up driver objects of the method for a context.  Called before
+	 * the application's last clReleaseContext: a driver may count such objects as users of
+	 * the context.  If the context lives on, the method makes the objects again when an
+	 * import needs them.
 	 */
 	void (*context_release)(cl_context context);
 

@@ -165,26 +165,14 @@ void context_add(cl_context handle, context_notify_fn notify, void *user_data)
 }
 
 /* A reference if the application's last handle goes, or NULL. */
-static struct context *context_drop(cl_context handle, bool is_kept) REQUIRES(context_table.lock)
+static struct context *context_drop(cl_context handle) REQUIRES(context_table.lock)
 {
 	struct context *context = handle_table_find(&context_table, handle);
 
 	if (!context || !context->record.handles || --context->record.handles)
 		return NULL;
-	if (is_kept)
-		handle_record_hold(&context->record);
-	else
-		handle_table_remove(&context_table, handle);
+	handle_record_hold(&context->record);
 	return context;
-}
-
-static bool context_is_watched(cl_context handle)
-{
-	struct context *context = context_get(handle);
-	bool is_watched = context && context->watched;
-
-	context_put(context);
-	return is_watched;
 }
 
 /*
@@ -193,29 +181,36 @@ static bool context_is_watched(cl_context handle)
  * context, if the driver counts more references than this one, until the driver uses the address
  * for another context.
  */
-static bool context_is_kept(cl_context handle)
+static bool context_is_kept(const struct context *context)
 {
 	cl_uint refs = 0;
 
-	return context_is_watched(handle) ||
-	       (!next.clGetContextInfo(handle, CL_CONTEXT_REFERENCE_COUNT, sizeof(refs), &refs,
-				       NULL) &&
+	return context->watched ||
+	       (!next.clGetContextInfo(context->handle, CL_CONTEXT_REFERENCE_COUNT, sizeof(refs),
+				       &refs, NULL) &&
 		refs > 1);
+}
+
+/* What the layer keeps for the context goes first: the driver may count it as references. */
+static void context_release_last(struct context *context)
+{
+	method_context_release(context->handle);
+	context_data_release(context);
+	if (!context_is_kept(context))
+		context_remove(context->handle, context);
 }
 
 void context_release(cl_context handle)
 {
 	struct context *gone;
-	bool is_kept;
 
 	if (!handle_table_has(&context_table, handle))
 		return;
-	is_kept = context_is_kept(handle);
 	lock_acquire(&context_table.lock);
-	gone = context_drop(handle, is_kept);
+	gone = context_drop(handle);
 	lock_release(&context_table.lock);
 	if (gone)
-		context_data_release(gone);
+		context_release_last(gone);
 	context_put(gone);
 }
 

@@ -152,3 +152,9 @@ int import_opaque_open(struct import_region *region, const unsigned char uuid[IM
 {
 	return opaque_open(region->opaque, uuid, out);
 }
+
+int import_opaque_open_part(struct import_region *region,
+			    const unsigned char uuid[IMPORT_UUID_SIZE], struct import_opaque *out)
+{
+	return opaque_open_part(region->opaque, uuid, out);
+}

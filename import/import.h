@@ -164,7 +164,8 @@ struct import_opaque {
 	size_t offset; /* of the region's first byte */
 	size_t size;   /* of the whole */
 	unsigned int exporter;
-	uint64_t kept; /* not 0: names a registration that stays, until the forget call */
+	uint64_t kept;	/* not 0: names a registration that stays, until the forget call */
+	bool is_pinned; /* a registration: each descriptor pins the memory anew */
 };
 
 /*
@@ -208,6 +209,14 @@ int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_
  */
 int import_opaque_open(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
 		       struct import_opaque *out);
+
+/*
+ * The region's own pages alone, for a driver that makes no buffer of all of the registration: @out
+ * is set on success.  -EOPNOTSUPP, not logged: the region's pages are all that there are, or the
+ * exporter makes no descriptors of pages.
+ */
+int import_opaque_open_part(struct import_region *region,
+			    const unsigned char uuid[IMPORT_UUID_SIZE], struct import_opaque *out);
 
 /*
  * The work to do before a device uses memory of an exporter with @is_cached that the host has

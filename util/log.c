@@ -16,6 +16,7 @@ enum level { LEVEL_UNREAD, LEVEL_NONE, LEVEL_ERROR, LEVEL_DEBUG };
 #define MESSAGE_SIZE 256
 
 static _Thread_local char log_last_message[MESSAGE_SIZE];
+static _Thread_local bool log_is_held;
 
 static const struct {
 	const char *value;
@@ -75,7 +76,7 @@ static void log_keep(const char *format, va_list args)
 	THREAD_NO_CANCEL();
 
 	vsnprintf(log_last_message, sizeof(log_last_message), format, args);
-	if (log_level() >= LEVEL_ERROR)
+	if (!log_is_held && log_level() >= LEVEL_ERROR)
 		log_print(log_last_message);
 	errno = saved;
 }
@@ -113,6 +114,23 @@ void log_debug(const char *format, ...)
 	va_end(args);
 	log_print(message);
 	errno = saved;
+}
+
+void log_hold(void)
+{
+	log_clear();
+	log_is_held = true;
+}
+
+void log_resume(bool is_fault)
+{
+	THREAD_NO_CANCEL();
+
+	log_is_held = false;
+	if (*log_last_message && log_level() >= (is_fault ? LEVEL_ERROR : LEVEL_DEBUG))
+		log_print(log_last_message);
+	if (!is_fault)
+		log_clear();
 }
 
 void log_clear(void)

@@ -10,6 +10,7 @@
 
 #include "util/shared.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* strerror() for threads: the text of an unknown error is in the caller's frame. */
@@ -23,6 +24,13 @@ void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Prints a decision under CLIMPORT_LOG=debug; not kept. */
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * From log_hold() to log_resume() the thread's faults wait: log_resume() logs the last, or with
+ * @is_fault false prints the last as a decision.  For a first try that may fail.
+ */
+void log_hold(void);
+void log_resume(bool is_fault);
 
 /* Forgets the thread's last fault: log_last() then gives later faults alone. */
 void log_clear(void);

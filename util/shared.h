@@ -22,6 +22,8 @@
 #define log_errno climport_private_log_errno
 #define log_error climport_private_log_error
 #define log_debug climport_private_log_debug
+#define log_hold climport_private_log_hold
+#define log_resume climport_private_log_resume
 #define log_clear climport_private_log_clear
 #define log_last climport_private_log_last
 

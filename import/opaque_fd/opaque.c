@@ -263,29 +263,28 @@ int opaque_get(const struct import_region *region, const unsigned char uuid[IMPO
 	return 0;
 }
 
-/* A registration as a whole may have pages that no device pins. */
-static int opaque_open_own_pages(struct opaque *opaque, const unsigned char *uuid,
-				 struct import_opaque *out)
+/* Whether an import has fewer pages than the registration, and an exporter for the pages. */
+static bool opaque_is_part(const struct opaque *opaque, const struct import_opaque *out)
 {
-	int ret = opaque_by_own_pages(out->exporter, uuid, opaque->address, opaque->size, opaque,
-				      out);
+	return opaque_exporter_get(out->exporter)->import_host &&
+	       opaque_pages_of(opaque->address, opaque->size).size < out->size;
+}
 
+int opaque_open_part(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
+		     struct import_opaque *out)
+{
+	int ret;
+
+	if (!opaque_is_part(opaque, out))
+		return -EOPNOTSUPP;
+	ret = opaque_by_own_pages(out->exporter, uuid, opaque->address, opaque->size, opaque, out);
 	if (!ret)
 		opaque_cache_put(&opaque->hold);
 	return ret;
 }
 
-/* Whether the import's own pages may be pinned although @ret refuses the registration's. */
-static bool opaque_may_be_part(const struct opaque *opaque, const struct import_opaque *out,
-			       int ret)
-{
-	return (ret == -EOPNOTSUPP || ret == -EFAULT) &&
-	       opaque_exporter_get(out->exporter)->import_host &&
-	       opaque_pages_of(opaque->address, opaque->size).size < out->size;
-}
-
-int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
-		struct import_opaque *out)
+static int opaque_open_whole(struct opaque *opaque, const unsigned char *uuid,
+			     struct import_opaque *out)
 {
 	struct descriptor_retry retry = { 0 };
 	int fd, ret;
@@ -293,11 +292,25 @@ int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE
 	do
 		ret = opaque_cache_open(&opaque->hold, uuid, &fd);
 	while (descriptor_retry(&retry, ret));
-	if (ret && opaque_may_be_part(opaque, out, ret))
-		return opaque_open_own_pages(opaque, uuid, out);
 	if (!ret)
 		out->fd = fd;
 	return ret;
+}
+
+/*
+ * A registration as a whole may have pages that no device pins, or more pages than the device can
+ * pin.  An import works at least where it works without the registration.
+ */
+int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
+		struct import_opaque *out)
+{
+	bool is_part = opaque_is_part(opaque, out);
+	int ret;
+
+	log_hold();
+	ret = opaque_open_whole(opaque, uuid, out);
+	log_resume(ret && !is_part);
+	return ret && is_part ? opaque_open_part(opaque, uuid, out) : ret;
 }
 
 void opaque_put(struct opaque *opaque)

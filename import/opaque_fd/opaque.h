@@ -16,6 +16,10 @@ int opaque_get(const struct import_region *region, const unsigned char uuid[IMPO
 int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
 		struct import_opaque *out);
 
+/* See import_opaque_open_part(). */
+int opaque_open_part(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
+		     struct import_opaque *out);
+
 /* See import_describe_kept(). */
 const char *opaque_describe_kept(unsigned int exporters);
 

@@ -116,6 +116,7 @@ static const struct opaque_source opaque_host_source = {
 		.is_current = opaque_host_is_current,
 	},
 	.exporter = OPAQUE_BY_RM,
+	.is_pinned = true,
 	.open = opaque_host_open,
 };
 

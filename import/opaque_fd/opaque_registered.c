@@ -48,6 +48,7 @@ static const struct opaque_source opaque_registered_source = {
 		.is_current = opaque_registered_is_current,
 	},
 	.exporter = OPAQUE_BY_RM,
+	.is_pinned = true,
 	.open = opaque_host_open,
 };
 

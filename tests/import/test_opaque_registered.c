@@ -499,6 +499,46 @@ REGISTERED_TEST(not_pinned,
 	munmap((void *)p, SIZE);
 }
 
+static const struct registered_refusal {
+	const char *name;
+	uint32_t status;
+} registered_refusals[] = {
+	{ "no_memory", 0x51 },
+	{ "insufficient_resources", 0x1a },
+	{ "operating_system", 0x59 },
+	{ "invalid_address", 0x1e },
+};
+
+TEST_EACH(
+	refused, struct registered_refusal, registered_refusals,
+	"Whatever the device's reason not to pin a registration as a whole, an import pins its own "
+	"part, and no error is logged.")
+{
+	struct host_registration r;
+	struct driver_import i;
+	uintptr_t p;
+
+	registered_begin();
+	p = registered_map_shared();
+	r = registered_of(p, SIZE);
+	fake_rm.fail_name = "pin";
+	fake_rm.fail_status = row->status;
+	fake_rm.matched = 0;
+	fake_rm.fail_times = 1;
+	fake_rm.fail_call = 1;
+	log_clear();
+	i = driver_get(p + PAGE, PAGE);
+	EXPECT_EQ(fake_rm.matched, 2);
+	EXPECT_EQ(i.out.kept, 0);
+	EXPECT_EQ(i.out.size, PAGE);
+	EXPECT(!*log_last());
+	fake_rm.fail_call = 0;
+	driver_put(&i);
+	registered_drop(&r);
+	munmap((void *)p, SIZE);
+	registered_end();
+}
+
 static struct host_registration registered_held;
 
 static void registered_drop_in_pin(void)

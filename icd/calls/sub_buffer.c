@@ -4,6 +4,7 @@
 #include "icd/error.h"
 #include "icd/intercept.h"
 #include "icd/layer.h"
+#include "icd/mem_flags.h"
 #include "icd/methods/method.h"
 #include "icd/objects/memobj_watch.h"
 #include "util/log.h"
@@ -34,6 +35,26 @@ static cl_int sub_buffer_check(const struct memobj *parent, cl_buffer_create_typ
 	return CL_SUCCESS;
 }
 
+/* The driver checks against the flags of the backing buffer, which allows what the import excludes. */
+static cl_int sub_buffer_complete_flags(const struct memobj *parent, cl_mem_flags *flags)
+{
+	cl_mem_flags from;
+	cl_int err =
+		next.clGetMemObjectInfo(parent->handle, CL_MEM_FLAGS, sizeof(from), &from, NULL);
+
+	if (err) {
+		error_of_driver("clGetMemObjectInfo", err);
+		return err;
+	}
+	if (!mem_flags_fit(*flags, from)) {
+		log_error("flags %#llx of a sub-buffer do not fit flags %#llx of its import",
+			  (unsigned long long)*flags, (unsigned long long)from);
+		return CL_INVALID_VALUE;
+	}
+	*flags = mem_flags_inherit(*flags, from);
+	return CL_SUCCESS;
+}
+
 /*
  * If the import is a part of a backing buffer, so is the sub-buffer.  The driver does not know the
  * sub-buffer's parent, so the sub-buffer holds the parent.
@@ -41,8 +62,12 @@ static cl_int sub_buffer_check(const struct memobj *parent, cl_buffer_create_typ
 static cl_mem sub_buffer_of_hidden(struct memobj *parent, cl_mem_flags flags,
 				   const cl_buffer_region *region, cl_int *err)
 {
-	cl_mem mem = parent->method->create_sub_buffer(parent->hidden, flags, region, err);
+	cl_mem mem;
 
+	*err = sub_buffer_complete_flags(parent, &flags);
+	if (*err)
+		return NULL;
+	mem = parent->method->create_sub_buffer(parent->hidden, flags, region, err);
 	mem = error_created_or_null("clCreateSubBuffer", mem, err);
 	if (!mem)
 		return NULL;

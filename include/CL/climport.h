@@ -167,9 +167,12 @@ struct climport_registration {
  * host memory may be held at once.  The registration ends with the last climport_unregister().
  *
  * While a registration is held, imports of its memory by opaque descriptors (NVIDIA) keep what they
- * have pinned: the first import pins all of the registration for the context, later imports of any
- * part pin nothing.  The pages stay pinned until the registration ends, and until the imports are
- * released.  CLIMPORT_KEEP_HOST=0 in the environment makes each import pin for itself.
+ * have pinned: the first import into a context pins all of the registration for the context's
+ * device, later imports into the context, of any part and with any flags, pin nothing.  The pages
+ * stay pinned until the registration ends, or the application releases the context, and until the
+ * imports are released.  If the device cannot pin all of the registration, or its driver makes no
+ * buffer of that size, imports pin their own pages, as without the registration.
+ * CLIMPORT_KEEP_HOST=0 in the environment makes each import pin for itself.
  *
  * If the process may open /dev/gdmabuf, @fd is a dma-buf of the pages, which stay pinned and count
  * as locked memory (RLIMIT_MEMLOCK), and the module keeps the pages for registrations to come as

@@ -222,8 +222,10 @@ TEST(one_root,
 	opaque_close();
 }
 
-TEST(flags_apart, "Imports of an allocation with other flags have another hidden buffer.")
+TEST(flags_apart,
+     "Imports of an allocation with different flags share a hidden buffer, and have their flags.")
 {
+	unsigned long before;
 	void *address;
 	cl_mem a, b;
 
@@ -231,9 +233,11 @@ TEST(flags_apart, "Imports of an allocation with other flags have another hidden
 	fixture_open();
 	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, 2 * PAGE, 0, uuid, &address), 0);
 	a = fixture_import_host(CL_MEM_READ_WRITE, address, PAGE);
+	before = stub_calls("clCreateBufferWithProperties");
 	b = fixture_import_host(CL_MEM_READ_ONLY, address, PAGE);
 	EXPECT_EQ(opaque_query_size(a, CL_MEM_FLAGS), CL_MEM_READ_WRITE);
 	EXPECT_EQ(opaque_query_size(b, CL_MEM_FLAGS), CL_MEM_READ_ONLY);
+	EXPECT_EQ(stub_calls("clCreateBufferWithProperties"), before);
 	cl.clReleaseMemObject(a);
 	cl.clReleaseMemObject(b);
 	climport_free(address);

@@ -72,3 +72,119 @@ TEST(registered_context,
 	registered_end(&r);
 	registered_close();
 }
+
+TEST(registered_many, "A hundred registrations that are imported in turn are each pinned once.")
+{
+	enum { COUNT = 100 };
+	struct climport_registration r[COUNT];
+
+	registered_open();
+	for (int i = 0; i < COUNT; i++)
+		registered_make(2 * PAGE, &r[i]);
+	for (int i = 0; i < 3 * COUNT; i++)
+		registered_import_once((void *)r[i % COUNT].base);
+	EXPECT_EQ(fake_rm.pins_made, COUNT);
+	for (int i = 0; i < COUNT; i++)
+		registered_end(&r[i]);
+	registered_close();
+}
+
+static const cl_mem_flags registered_flags[] = {
+	CL_MEM_READ_WRITE,
+	CL_MEM_READ_ONLY,
+	CL_MEM_WRITE_ONLY,
+	CL_MEM_READ_WRITE | CL_MEM_HOST_READ_ONLY,
+	CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS,
+	CL_MEM_WRITE_ONLY | CL_MEM_HOST_WRITE_ONLY,
+};
+
+TEST(registered_flags,
+     "Imports of a registration with different flags share a pin, and each has its own flags.")
+{
+	struct climport_registration r;
+	unsigned char *p;
+
+	registered_open();
+	p = registered_make(4 * PAGE, &r);
+	for (size_t i = 0; i < sizeof(registered_flags) / sizeof(*registered_flags); i++) {
+		cl_mem mem = fixture_import_host(registered_flags[i], p, PAGE);
+
+		EXPECT_EQ(opaque_query_size(mem, CL_MEM_FLAGS), registered_flags[i]);
+		cl.clReleaseMemObject(mem);
+	}
+	EXPECT_EQ(fake_rm.pins_made, 1);
+	registered_end(&r);
+	registered_close();
+}
+
+static cl_mem registered_sub_buffer(cl_mem mem, cl_mem_flags flags, cl_int *err)
+{
+	const cl_buffer_region region = { 0, ALIGN };
+
+	return cl.clCreateSubBuffer(mem, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, err);
+}
+
+TEST(registered_sub_buffer, "A sub-buffer of an import of a registration has the import's flags.")
+{
+	const cl_mem_flags flags = CL_MEM_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
+	struct climport_registration r;
+	cl_mem mem, sub;
+	cl_int err;
+
+	registered_open();
+	mem = fixture_import_host(flags, registered_make(4 * PAGE, &r), PAGE);
+	sub = registered_sub_buffer(mem, 0, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(opaque_query_size(sub, CL_MEM_FLAGS), flags);
+	cl.clReleaseMemObject(sub);
+	cl.clReleaseMemObject(mem);
+	registered_end(&r);
+	registered_close();
+}
+
+static const struct registered_exclusion {
+	const char *name;
+	cl_mem_flags import, sub;
+} registered_exclusions[] = {
+	{ "written", CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY },
+	{ "read", CL_MEM_WRITE_ONLY, CL_MEM_READ_WRITE },
+	{ "written_by_host", CL_MEM_HOST_READ_ONLY, CL_MEM_HOST_WRITE_ONLY },
+	{ "read_by_host", CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY },
+	{ "of_no_host", CL_MEM_HOST_NO_ACCESS, CL_MEM_HOST_READ_ONLY },
+};
+
+TEST_EACH(
+	registered_excluded, struct registered_exclusion, registered_exclusions,
+	"CL_INVALID_VALUE for a sub-buffer with flags that the import of a registration excludes.")
+{
+	struct climport_registration r;
+	cl_int err;
+	cl_mem mem;
+
+	registered_open();
+	mem = fixture_import_host(row->import, registered_make(4 * PAGE, &r), PAGE);
+	EXPECT(!registered_sub_buffer(mem, row->sub, &err));
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+	cl.clReleaseMemObject(mem);
+	registered_end(&r);
+	registered_close();
+}
+
+TEST(registered_too_large,
+     "If the driver makes no buffer of a whole registration, an import pins its own pages.")
+{
+	struct climport_registration r;
+	unsigned char *p;
+	cl_mem mem;
+
+	registered_open();
+	p = registered_make(64 * PAGE, &r);
+	stub_fail("clCreateBufferWithProperties", 1, CL_INVALID_BUFFER_SIZE);
+	mem = fixture_import_host(0, p, PAGE);
+	EXPECT(stub_failed());
+	stub_fail(NULL, 0, 0);
+	opaque_rm_expect_coherent(mem, p);
+	cl.clReleaseMemObject(mem);
+	registered_end(&r);
+	registered_close();
+}

@@ -7,20 +7,10 @@
 #include "icd/error.h"
 #include "icd/image_format.h"
 #include "icd/layer.h"
+#include "icd/mem_flags.h"
 #include "util/log.h"
 
 #define HOST_PTR_FLAGS (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)
-
-/* Flags of an image that the flags of its parent exclude. */
-static const struct {
-	cl_mem_flags parent, image;
-} exclusions[] = {
-	{ CL_MEM_WRITE_ONLY, CL_MEM_READ_WRITE | CL_MEM_READ_ONLY },
-	{ CL_MEM_READ_ONLY, CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY },
-	{ CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY },
-	{ CL_MEM_HOST_READ_ONLY, CL_MEM_HOST_WRITE_ONLY },
-	{ CL_MEM_HOST_NO_ACCESS, CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY },
-};
 
 /* Channel orders that show the same memory: of an image, and of its parent image. */
 static const struct {
@@ -87,14 +77,11 @@ static cl_int check_flags(const struct image_request *r, const struct image_pare
 		log_error("an image made from a memory object takes no host pointer flags");
 		return CL_INVALID_VALUE;
 	}
-	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); i++) {
-		if (!(parent->flags & exclusions[i].parent) || !(r->flags & exclusions[i].image))
-			continue;
-		log_error("flags %#llx of an image do not fit flags %#llx of its memory object",
-			  (unsigned long long)r->flags, (unsigned long long)parent->flags);
-		return CL_INVALID_VALUE;
-	}
-	return CL_SUCCESS;
+	if (mem_flags_fit(r->flags, parent->flags))
+		return CL_SUCCESS;
+	log_error("flags %#llx of an image do not fit flags %#llx of its memory object",
+		  (unsigned long long)r->flags, (unsigned long long)parent->flags);
+	return CL_INVALID_VALUE;
 }
 
 static cl_int refuse_descriptor(const char *why)

@@ -3,6 +3,7 @@
 
 #include "icd/error.h"
 #include "icd/layer.h"
+#include "icd/mem_flags.h"
 #include "icd/methods/host_ptr/buffer_class.h"
 #include "icd/methods/host_ptr/image_check.h"
 #include "icd/methods/host_ptr/image_class.h"
@@ -24,20 +25,6 @@ static unsigned char *image_memory(const struct memobj *parent)
 	return (unsigned char *)parent->region->addr + parent->origin;
 }
 
-/* "If the flags ... are not specified, they are inherited from the buffer." */
-static cl_mem_flags image_flags_inherited(cl_mem_flags flags, cl_mem_flags inherited)
-{
-	const cl_mem_flags access = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY;
-	const cl_mem_flags host = CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY |
-				  CL_MEM_HOST_NO_ACCESS;
-
-	if (!(flags & access))
-		flags |= inherited & access;
-	if (!(flags & host))
-		flags |= inherited & host;
-	return flags;
-}
-
 /* Completes the request of an image that the layer creates: checks, flags, the parent's pitch. */
 static cl_int image_request_complete(const struct image_request *asked, const struct memobj *parent,
 				     struct image_request *own, struct image_parent *from)
@@ -47,7 +34,7 @@ static cl_int image_request_complete(const struct image_request *asked, const st
 	if (!err)
 		err = image_check_request(asked, from);
 	*own = *asked;
-	own->flags = image_flags_inherited(asked->flags, from->flags);
+	own->flags = mem_flags_inherit(asked->flags, from->flags);
 	return err;
 }
 

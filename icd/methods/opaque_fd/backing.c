@@ -1,45 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/methods/opaque_fd/backing.h"
 
-#include <stdbool.h>
+#include <stdlib.h>
 
 #include "icd/layer.h"
 #include "util/lock.h"
+#include "util/log.h"
 
-#define MAX_BACKINGS 64
+#define BACKING_BUCKETS 256u /* names are counted up: neighbours are in different buckets */
+#define BACKING_SPARE 64u    /* buffers that may go */
 
 struct backing {
-	cl_mem mem; /* NULL: free */
+	struct backing *next; /* in the bucket */
+	cl_mem mem;
 	cl_context context;
 	uint64_t memory;
-	cl_mem_flags flags;
+	bool may_go;
 	uint64_t used; /* the clock at the last use */
 	unsigned int
 		users; /* threads about to take a reference; the last thread drops the buffer */
 	bool dropped;  /* not found any more, and released by the last user */
 };
 
-LOCK_DEFINE(backing_lock, LOCK_LAST); /* the two below */
-static struct backing backings[MAX_BACKINGS] GUARDED_BY(backing_lock);
+LOCK_DEFINE(backing_lock, LOCK_LAST); /* all below */
+static struct backing *backings[BACKING_BUCKETS] GUARDED_BY(backing_lock);
 static uint64_t backing_clock GUARDED_BY(backing_lock);
 
-static struct backing *backing_find_locked(cl_context context, uint64_t memory, cl_mem_flags flags)
+static struct backing **backing_bucket(uint64_t memory) REQUIRES(backing_lock)
+{
+	return &backings[memory % BACKING_BUCKETS];
+}
+
+static struct backing *backing_find_locked(cl_context context, uint64_t memory)
 	REQUIRES(backing_lock)
 {
-	for (size_t i = 0; i < MAX_BACKINGS; i++)
-		if (backings[i].mem && !backings[i].dropped && backings[i].context == context &&
-		    backings[i].memory == memory && backings[i].flags == flags)
-			return &backings[i];
-	return NULL;
+	struct backing *backing = *backing_bucket(memory);
+
+	while (backing &&
+	       (backing->dropped || backing->context != context || backing->memory != memory))
+		backing = backing->next;
+	return backing;
+}
+
+static void backing_unlink(struct backing *backing) REQUIRES(backing_lock)
+{
+	struct backing **link = backing_bucket(backing->memory);
+
+	while (*link != backing)
+		link = &(*link)->next;
+	*link = backing->next;
+}
+
+/* The caller has unlinked @backing, or NULL. */
+static void backing_release(struct backing *backing)
+{
+	if (backing)
+		next.clReleaseMemObject(backing->mem);
+	free(backing);
 }
 
 /* The record stays until backing_end_use(). */
-static struct backing *backing_begin_use(cl_context context, uint64_t memory, cl_mem_flags flags)
+static struct backing *backing_begin_use(cl_context context, uint64_t memory)
 {
 	struct backing *backing;
 
 	lock_acquire(&backing_lock);
-	backing = backing_find_locked(context, memory, flags);
+	backing = backing_find_locked(context, memory);
 	if (backing) {
 		backing->used = ++backing_clock;
 		backing->users++;
@@ -50,21 +76,20 @@ static struct backing *backing_begin_use(cl_context context, uint64_t memory, cl
 
 static void backing_end_use(struct backing *backing)
 {
-	cl_mem gone = NULL;
+	struct backing *gone = NULL;
 
 	lock_acquire(&backing_lock);
 	if (!--backing->users && backing->dropped) {
-		gone = backing->mem;
-		backing->mem = NULL;
+		backing_unlink(backing);
+		gone = backing;
 	}
 	lock_release(&backing_lock);
-	if (gone)
-		next.clReleaseMemObject(gone);
+	backing_release(gone);
 }
 
-cl_mem backing_find(cl_context context, uint64_t memory, cl_mem_flags flags)
+cl_mem backing_find(cl_context context, uint64_t memory)
 {
-	struct backing *backing = backing_begin_use(context, memory, flags);
+	struct backing *backing = backing_begin_use(context, memory);
 	cl_mem mem;
 
 	if (!backing)
@@ -74,72 +99,95 @@ cl_mem backing_find(cl_context context, uint64_t memory, cl_mem_flags flags)
 	return mem;
 }
 
-/* A free place, or the place of the least recently used buffer; NULL if all have users. */
-static struct backing *backing_place(void) REQUIRES(backing_lock)
+/* Takes out the least recently used buffer that may go, if there are BACKING_SPARE; else NULL. */
+static struct backing *backing_take_oldest(void) REQUIRES(backing_lock)
 {
 	struct backing *oldest = NULL;
+	unsigned int count = 0;
 
-	for (size_t i = 0; i < MAX_BACKINGS; i++) {
-		if (!backings[i].mem)
-			return &backings[i];
-		if (!backings[i].users && (!oldest || backings[i].used < oldest->used))
-			oldest = &backings[i];
+	for (size_t i = 0; i < BACKING_BUCKETS; i++) {
+		for (struct backing *b = backings[i]; b; b = b->next) {
+			count += b->may_go;
+			if (b->may_go && !b->users && (!oldest || b->used < oldest->used))
+				oldest = b;
+		}
 	}
+	if (count < BACKING_SPARE || !oldest)
+		return NULL;
+	backing_unlink(oldest);
 	return oldest;
 }
 
-void backing_keep(cl_context context, uint64_t memory, cl_mem_flags flags, cl_mem backing)
+/* Returns the record to release: a record that gave way, or @made if another thread was faster. */
+static struct backing *backing_publish(struct backing *made)
 {
-	cl_mem gone = backing;
-	struct backing *at = NULL;
+	struct backing *gone = made;
 
-	if (next.clRetainMemObject(backing))
-		return;
 	lock_acquire(&backing_lock);
-	if (!backing_find_locked(context, memory, flags))
-		at = backing_place();
-	if (at) {
-		gone = at->mem;
-		*at = (struct backing){
-			.mem = backing,
-			.context = context,
-			.memory = memory,
-			.flags = flags,
-			.used = ++backing_clock,
-		};
+	if (!backing_find_locked(made->context, made->memory)) {
+		gone = made->may_go ? backing_take_oldest() : NULL;
+		made->used = ++backing_clock;
+		made->next = *backing_bucket(made->memory);
+		*backing_bucket(made->memory) = made;
 	}
 	lock_release(&backing_lock);
-	if (gone)
-		next.clReleaseMemObject(gone);
+	return gone;
 }
 
-/* Removes a buffer of @context, or of @memory. */
-static cl_mem backing_take(cl_context context, uint64_t memory)
+void backing_keep(cl_context context, uint64_t memory, bool may_go, cl_mem backing)
 {
-	cl_mem mem = NULL;
+	struct backing *made = malloc(sizeof(*made));
 
-	lock_acquire(&backing_lock);
-	for (size_t i = 0; i < MAX_BACKINGS && !mem; i++) {
-		if (!backings[i].mem ||
-		    (backings[i].context != context && backings[i].memory != memory))
+	if (!made || next.clRetainMemObject(backing)) {
+		log_debug("no memory to keep a backing buffer");
+		free(made);
+		return;
+	}
+	*made = (struct backing){
+		.mem = backing,
+		.context = context,
+		.memory = memory,
+		.may_go = may_go,
+	};
+	backing_release(backing_publish(made));
+}
+
+/* Removes a buffer of @context, or of @memory, from a bucket. */
+static struct backing *backing_take_from(struct backing **link, cl_context context, uint64_t memory)
+	REQUIRES(backing_lock)
+{
+	for (; *link; link = &(*link)->next) {
+		struct backing *backing = *link;
+
+		if (backing->context != context && backing->memory != memory)
 			continue;
-		if (backings[i].users) {
-			backings[i].dropped = true;
+		if (backing->users) {
+			backing->dropped = true;
 			continue;
 		}
-		mem = backings[i].mem;
-		backings[i].mem = NULL;
+		*link = backing->next;
+		return backing;
 	}
+	return NULL;
+}
+
+static struct backing *backing_take(cl_context context, uint64_t memory)
+{
+	struct backing *backing = NULL;
+
+	lock_acquire(&backing_lock);
+	for (size_t i = 0; i < BACKING_BUCKETS && !backing; i++)
+		backing = backing_take_from(&backings[i], context, memory);
 	lock_release(&backing_lock);
-	return mem;
+	return backing;
 }
 
 static void backing_drop(cl_context context, uint64_t memory)
 {
-	cl_mem mem;
+	struct backing *backing;
 
-	while ((mem = backing_take(context, memory)))
-		next.clReleaseMemObject(mem);
+	while ((backing = backing_take(context, memory)))
+		backing_release(backing);
 }
 
 void backing_drop_context(cl_context context)

@@ -67,16 +67,50 @@ void opaque_fd_release_hidden(void *hidden)
 	free(h);
 }
 
-/* A registration is imported whole, and once. */
-static cl_mem buffer_keep_backing(cl_context context, cl_mem_flags flags,
-				  const struct import_opaque *opaque, cl_int *err)
+/* The whole of a descriptor that no other import shares, up to the import's end. */
+static cl_mem buffer_of_own(cl_context context, cl_mem_flags flags,
+			    const struct import_region *region, const struct import_opaque *opaque,
+			    cl_int *err)
+{
+	return opaque_fd_buffer(context, flags, opaque->fd, opaque->offset + region->size, err);
+}
+
+/* A registration is imported whole, once, and for imports with any flags. */
+static cl_mem buffer_of_whole(cl_context context, const struct import_opaque *opaque, cl_int *err)
 {
 	cl_mem backing;
 
 	import_on_forget(backing_drop_memory);
-	backing = opaque_fd_buffer(context, flags, opaque->fd, opaque->size, err);
+	backing = opaque_fd_buffer(context, CL_MEM_READ_WRITE, opaque->fd, opaque->size, err);
 	if (!*err)
-		backing_keep(context, opaque->kept, flags, backing);
+		backing_keep(context, opaque->kept, !opaque->is_pinned, backing);
+	return backing;
+}
+
+/* Not logged: the driver makes no buffer of the whole, and the import's pages are the whole. */
+static cl_mem buffer_of_part(cl_context context, cl_mem_flags flags, struct import_region *region,
+			     const unsigned char *uuid, struct import_opaque *opaque, cl_int *err)
+{
+	const int whole = opaque->fd;
+
+	if (import_opaque_open_part(region, uuid, opaque))
+		return NULL;
+	close(whole);
+	return buffer_of_own(context, flags, region, opaque, err);
+}
+
+/* A driver takes buffers of a limited size.  The registration may be larger, and the import not. */
+static cl_mem buffer_of_registration(cl_context context, cl_mem_flags flags,
+				     struct import_region *region, const unsigned char *uuid,
+				     struct import_opaque *opaque, cl_int *err)
+{
+	cl_mem backing;
+
+	log_hold();
+	backing = buffer_of_whole(context, opaque, err);
+	if (*err)
+		backing = buffer_of_part(context, flags, region, uuid, opaque, err);
+	log_resume(*err);
 	return backing;
 }
 
@@ -89,7 +123,7 @@ static cl_mem buffer_get_backing(cl_context context, cl_mem_flags flags,
 
 	*err = CL_SUCCESS;
 	if (opaque->fd < 0)
-		backing = backing_find(context, opaque->kept, flags);
+		backing = backing_find(context, opaque->kept);
 	if (backing)
 		return backing;
 	if (opaque->fd < 0)
@@ -97,8 +131,8 @@ static cl_mem buffer_get_backing(cl_context context, cl_mem_flags flags,
 	if (*err)
 		return NULL;
 	if (opaque->kept)
-		return buffer_keep_backing(context, flags, opaque, err);
-	return opaque_fd_buffer(context, flags, opaque->fd, opaque->offset + region->size, err);
+		return buffer_of_registration(context, flags, region, uuid, opaque, err);
+	return buffer_of_own(context, flags, region, opaque, err);
 }
 
 /* Takes over the reference to @backing on success only. */

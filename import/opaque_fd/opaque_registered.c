@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "import/export/host_registration.h"
 #include "import/monitor/monitor.h"
@@ -10,6 +11,8 @@
 #include "import/opaque_fd/opaque.h"
 #include "import/opaque_fd/opaque_host.h"
 #include "util/log.h"
+
+#define OPAQUE_REGISTERED_SHARE 8u /* of the process's limit of descriptors */
 
 /* The registration was looked for first: if it ends before the pin, the pin is stale. */
 static int opaque_registered_pin(void *unused, const void *registration, uintptr_t address,
@@ -63,6 +66,17 @@ static void opaque_registered_ended(uintptr_t address, size_t size)
 	opaque_cache_drop_stale(&opaque_registered_cache, address, size);
 }
 
+/* A driver's buffer of a registration has a descriptor.  The program's own descriptors come first. */
+static bool opaque_registered_has_room(void)
+{
+	struct cache_stats stats = { 0 };
+	struct rlimit limit;
+
+	opaque_cache_add_stats(&opaque_registered_cache, &stats);
+	return getrlimit(RLIMIT_NOFILE, &limit) ||
+	       stats.entries < limit.rlim_cur / OPAQUE_REGISTERED_SHARE;
+}
+
 /*
  * A registration may end during the look-up, when the cache has no entry yet: nobody but this
  * function knows the entry then.
@@ -72,9 +86,14 @@ int opaque_registered_get(uintptr_t address, size_t size, struct opaque_hold *ho
 	struct host_registration registration;
 	int ret;
 
-	if (!host_registration_exists() || monitor_is_forbidden() ||
-	    !host_registration_look(address, size, &registration))
+	if (!host_registration_exists() || monitor_is_forbidden())
 		return -ENOENT;
+	if (opaque_cache_find(&opaque_registered_cache, address, size, hold))
+		return 0;
+	if (!host_registration_look(address, size, &registration))
+		return -ENOENT;
+	if (!opaque_registered_has_room())
+		return -EMFILE;
 	host_registration_on_end(opaque_registered_ended);
 	ret = opaque_cache_get(&opaque_registered_cache, address, size, &registration, hold);
 	if (!ret && !host_registration_is_current(&registration))

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Imports of host memory that the program has registered, through the layer. */
 #include "opaque_rm_fixture.h"
+#include "process.h"
 
 #include <CL/climport.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static unsigned char *registered_map(size_t size)
@@ -84,6 +86,28 @@ TEST(registered_many, "A hundred registrations that are imported in turn are eac
 	for (int i = 0; i < 3 * COUNT; i++)
 		registered_import_once((void *)r[i % COUNT].base);
 	EXPECT_EQ(fake_rm.pins_made, COUNT);
+	for (int i = 0; i < COUNT; i++)
+		registered_end(&r[i]);
+	registered_close();
+}
+
+TEST(registered_descriptors,
+     "Registrations take an eighth of the program's descriptors at most, and imports of further "
+     "registrations pin their own pages.")
+{
+	enum { COUNT = 40, LIMIT = 160 };
+	struct climport_registration r[COUNT];
+	struct rlimit before;
+
+	registered_open();
+	for (int i = 0; i < COUNT; i++)
+		registered_make(2 * PAGE, &r[i]);
+	process_limit_descriptors(LIMIT, &before);
+	for (int i = 0; i < 2 * COUNT; i++)
+		registered_import_once((void *)r[i % COUNT].base);
+	opaque_rm_settle(LIMIT / 8);
+	EXPECT_EQ(fake_rm.pins_made, 2 * COUNT - LIMIT / 8);
+	setrlimit(RLIMIT_NOFILE, &before);
 	for (int i = 0; i < COUNT; i++)
 		registered_end(&r[i]);
 	registered_close();

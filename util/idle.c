@@ -15,6 +15,7 @@ LOCK_DEFINE_IN_CHILD(idle_lock, LOCK_LAST, idle_in_child); /* all below */
 static pthread_cond_t idle_changed = PTHREAD_COND_INITIALIZER;
 static struct list watchers GUARDED_BY(idle_lock) = LIST_INIT(watchers);
 static struct idle_watcher *ticking GUARDED_BY(idle_lock); /* whose tick runs; NULL: none */
+static _Thread_local bool idle_is_this_thread;
 static bool started GUARDED_BY(idle_lock);
 static bool stopped GUARDED_BY(idle_lock); /* the process exits, and its drivers with it */
 
@@ -79,13 +80,15 @@ static long long idle_next_due(void) REQUIRES(idle_lock)
 	return due;
 }
 
-/* Sleeps for a millisecond, or until a watcher is due or a new watcher may be due earlier. */
+/* Does not sleep for idle_call(); else sleeps for a millisecond, or until a watcher is due or a new watcher may be due earlier. */
 static void idle_sleep(void) REQUIRES(idle_lock)
 {
 	const struct timespec millisecond = { 0, 1000000 };
 	long long due = idle_next_due();
 	struct timespec until = { due / 1000, due % 1000 * 1000000 };
 
+	if (!due)
+		return;
 	if (due > idle_now() + 1) {
 		lock_wait(&idle_lock, &idle_changed, &until);
 		return;
@@ -98,6 +101,7 @@ static void idle_sleep(void) REQUIRES(idle_lock)
 static _Noreturn void *idle_run(void *unused)
 {
 	(void)unused;
+	idle_is_this_thread = true;
 	pthread_setname_np(pthread_self(), "climport-idle");
 	lock_acquire(&idle_lock);
 	for (;;) {
@@ -120,7 +124,7 @@ static void idle_stop(void)
 
 	lock_acquire(&idle_lock);
 	stopped = true;
-	while (ticking && !lock_wait(&idle_lock, &idle_changed, &limit))
+	while (ticking && !idle_is_this_thread && !lock_wait(&idle_lock, &idle_changed, &limit))
 		;
 	lock_release(&idle_lock);
 }
@@ -167,7 +171,10 @@ static bool idle_will_tick(const struct idle_watcher *w) REQUIRES(idle_lock)
 	return !stopped && (w->watching || ticking == w);
 }
 
-/* A tick in progress began too early, perhaps: the next tick is the one to wait for. */
+/*
+ * A tick in progress began too early, perhaps: the next tick is the one to wait for.  The idle
+ * thread, in a callback of a driver's, cannot wait for itself.
+ */
 void idle_call(struct idle_watcher *watcher, unsigned int ms)
 {
 	const struct timespec limit = thread_time_in(ms);
@@ -178,7 +185,7 @@ void idle_call(struct idle_watcher *watcher, unsigned int ms)
 	while (watcher->ticks < ticks && idle_will_tick(watcher)) {
 		watcher->due = 0;
 		pthread_cond_broadcast(&idle_changed);
-		if (lock_wait(&idle_lock, &idle_changed, &limit))
+		if (idle_is_this_thread || lock_wait(&idle_lock, &idle_changed, &limit))
 			break;
 	}
 	lock_release(&idle_lock);

@@ -37,7 +37,7 @@ bool idle_watch(struct idle_watcher *watcher);
 
 /*
  * Has the tick of a watcher called now.  Waits for the end of the tick, @ms at most: the tick may
- * wait for the caller.
+ * wait for the caller.  The idle thread itself does not wait.
  */
 void idle_call(struct idle_watcher *watcher, unsigned int ms);
 

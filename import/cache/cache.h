@@ -161,8 +161,12 @@ void cache_tidy(struct cache *cache);
  */
 void cache_invalidate(struct cache *cache, uintptr_t address, size_t size);
 
-/* Takes out the stale entries that touch the range. */
+/*
+ * Takes out the stale entries that touch the range.  The second function unpins nothing, and returns
+ * as cache_put_only().
+ */
 void cache_drop_stale(struct cache *cache, uintptr_t address, size_t size);
+bool cache_drop_stale_only(struct cache *cache, uintptr_t address, size_t size);
 
 /* A new budget: idle entries over the budget are unpinned now. */
 void cache_set_bytes(struct cache *cache, size_t bytes);

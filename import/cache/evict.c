@@ -300,16 +300,19 @@ void cache_invalidate(struct cache *cache, uintptr_t address, size_t size)
 	cache_unpin(cache, list);
 }
 
-void cache_drop_stale_ref(struct cache *cache, struct cache_ref *ref)
+static void cache_retire_stale(struct cache *cache, struct cache_entry *entry)
 {
-	struct cache_entry *entry = cache_entry_of(ref);
-
 	lock_acquire(&cache->lock);
 	if (atomic_load(&entry->state) == ENTRY_LIVE) {
 		entry_retire(cache, entry);
 		cache->stats.stale++;
 	}
 	lock_release(&cache->lock);
+}
+
+void cache_drop_stale_ref(struct cache *cache, struct cache_ref *ref)
+{
+	cache_retire_stale(cache, cache_entry_of(ref));
 	cache_put(cache, ref);
 }
 
@@ -332,15 +335,22 @@ static bool cache_hold_next(struct cache *cache, uint32_t *at, uintptr_t address
 }
 
 /* The source is asked without the lock. */
-void cache_drop_stale(struct cache *cache, uintptr_t address, size_t size)
+bool cache_drop_stale_only(struct cache *cache, uintptr_t address, size_t size)
 {
 	struct cache_ref ref;
+	bool is_left = false;
 	uint32_t at = 0;
 
 	while (cache_hold_next(cache, &at, address, size, &ref)) {
-		if (entry_is_current(cache, cache_entry_of(&ref)))
-			cache_put(cache, &ref);
-		else
-			cache_drop_stale_ref(cache, &ref);
+		if (!entry_is_current(cache, cache_entry_of(&ref)))
+			cache_retire_stale(cache, cache_entry_of(&ref));
+		is_left |= cache_put_only(cache, &ref);
 	}
+	return is_left;
+}
+
+void cache_drop_stale(struct cache *cache, uintptr_t address, size_t size)
+{
+	if (cache_drop_stale_only(cache, address, size))
+		cache_tidy(cache);
 }

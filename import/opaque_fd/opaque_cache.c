@@ -5,6 +5,8 @@
 #include "util/log.h"
 #include "util/publish.h"
 
+#define OPAQUE_CACHE_PATIENCE_MS 100u
+
 /* The caches that exist, the newest first. */
 static struct opaque_cache *_Atomic opaque_caches;
 
@@ -77,12 +79,12 @@ static bool opaque_cache_tick(void)
 	return false;
 }
 
+static struct idle_watcher opaque_cache_watcher = { .tick = opaque_cache_tick };
+
 static void opaque_cache_tidy_later(struct opaque_cache *of)
 {
-	static struct idle_watcher watcher = { .tick = opaque_cache_tick };
-
 	atomic_store(&of->is_untidy, true);
-	if (!idle_watch(&watcher))
+	if (!idle_watch(&opaque_cache_watcher))
 		opaque_cache_tick();
 }
 
@@ -122,6 +124,16 @@ void opaque_cache_drop_stale(struct opaque_cache *of, uintptr_t address, size_t 
 
 	if (cache)
 		cache_drop_stale(cache, address, size);
+}
+
+void opaque_cache_drop_stale_by_idle(struct opaque_cache *of, uintptr_t address, size_t size)
+{
+	struct cache *cache = opaque_cache_of(of);
+
+	if (!cache || !cache_drop_stale_only(cache, address, size))
+		return;
+	opaque_cache_tidy_later(of);
+	idle_call(&opaque_cache_watcher, OPAQUE_CACHE_PATIENCE_MS);
 }
 
 bool opaque_cache_make_room(struct opaque_cache *of, uint32_t count)

@@ -77,6 +77,13 @@ int opaque_cache_open(const struct opaque_hold *hold, const unsigned char *uuid,
 /* Takes out the stale registrations that touch the range. */
 void opaque_cache_drop_stale(struct opaque_cache *of, uintptr_t address, size_t size);
 
+/*
+ * The same, for a caller that may be a driver's callback.  No look-up finds the registrations any
+ * more.  The idle thread ends them, for which the caller waits: not for long, since the driver may
+ * wait for the end of its callback.
+ */
+void opaque_cache_drop_stale_by_idle(struct opaque_cache *of, uintptr_t address, size_t size);
+
 /* Ends @count idle registrations; false: there is none. */
 bool opaque_cache_make_room(struct opaque_cache *of, uint32_t count);
 

@@ -63,7 +63,7 @@ static struct opaque_cache opaque_registered_cache = {
 
 static void opaque_registered_ended(uintptr_t address, size_t size)
 {
-	opaque_cache_drop_stale(&opaque_registered_cache, address, size);
+	opaque_cache_drop_stale_by_idle(&opaque_registered_cache, address, size);
 }
 
 /* A driver's buffer of a registration has a descriptor.  The program's own descriptors come first. */

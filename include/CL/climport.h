@@ -222,7 +222,10 @@ int climport_register(const void *address, size_t size, struct climport_registra
  * for later calls, unless climport_invalidate() has ended the registration.  A registration of host
  * memory ends with the last call: when the call returns, no later call and no later import finds
  * the registration, and nothing but imports that are alive keeps the pages.  (What the module keeps
- * for later registrations tells when the address gets other pages.)  A zeroed @registration is none.
+ * for later registrations tells when the address gets other pages.)  A thread of climport's gives
+ * the pages up, so that the call may be made in a callback of OpenCL's.  If that thread has to wait
+ * for the driver, the call returns after 100 ms, and the pages go when the driver lets them go.  So
+ * does climport_invalidate() of host memory.  A zeroed @registration is none.
  * The call zeroes @id, so that a second call with the struct does nothing; a copy is not protected.
  */
 void climport_unregister(struct climport_registration *registration);

@@ -212,3 +212,50 @@ TEST(registered_too_large,
 	registered_end(&r);
 	registered_close();
 }
+
+static struct climport_registration registered_in_callback;
+
+static void registered_end_by_unregister(void)
+{
+	climport_unregister(&registered_in_callback);
+}
+
+static void registered_end_by_invalidate(void)
+{
+	climport_invalidate(registered_in_callback.base, registered_in_callback.length);
+}
+
+static const struct registered_callback {
+	const char *name;
+	void (*end)(void);
+} registered_callbacks[] = {
+	{ "unregister", registered_end_by_unregister },
+	{ "invalidate", registered_end_by_invalidate },
+};
+
+static void CL_CALLBACK registered_call_back(cl_mem mem, void *row)
+{
+	(void)mem;
+	((const struct registered_callback *)row)->end();
+}
+
+/* The stub aborts if a callback calls the driver. */
+TEST_EACH(registered_callback, struct registered_callback, registered_callbacks,
+	  "A registration that ends in a destructor callback leaves the driver to another thread.")
+{
+	cl_mem other;
+	cl_int err;
+	unsigned char *p;
+
+	registered_open();
+	p = registered_make(4 * PAGE, &registered_in_callback);
+	registered_import_once(p);
+	other = cl.clCreateBuffer(fix.context, 0, PAGE, NULL, &err);
+	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(other, registered_call_back, (void *)row),
+		  CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseMemObject(other), CL_SUCCESS);
+	opaque_rm_settle(0);
+	climport_unregister(&registered_in_callback);
+	munmap(p, 4 * PAGE);
+	registered_close();
+}

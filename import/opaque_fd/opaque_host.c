@@ -213,12 +213,16 @@ static bool opaque_host_is_due(uintptr_t address, size_t size)
 static int opaque_host_keep(uintptr_t address, size_t size, struct opaque_hold *hold)
 {
 	uint32_t entries = opaque_host_entries();
+	int ret;
 
 	opaque_host_limit(entries);
 	if (!entries)
 		return -EMFILE;
 	fork_on_before(opaque_host_before_fork);
-	return opaque_cache_get(&opaque_host_cache, address, size, NULL, hold);
+	ret = opaque_cache_get(&opaque_host_cache, address, size, NULL, hold);
+	if (!ret)
+		idle_watch(&opaque_host_watcher); /* the last tick may have seen no entry */
+	return ret;
 }
 
 int opaque_host_get(uintptr_t address, size_t size, struct opaque_hold *hold)

@@ -205,6 +205,8 @@ static int fake_gdmabuf_answer_watch(int device, struct gdmabuf_watch_host *w)
 {
 	int ret;
 
+	if (fake_gdmabuf.watching)
+		fake_gdmabuf.watching();
 	pthread_mutex_lock(&watches_lock);
 	ret = fake_gdmabuf_take_watch(device, w);
 	pthread_mutex_unlock(&watches_lock);

@@ -22,6 +22,7 @@ extern struct fake_gdmabuf {
 	uint32_t flags;	    /* of the last export */
 	uint64_t budget[2]; /* of the host's memory and of GPUs' */
 	void (*exporting)(void);
+	void (*watching)(void);
 } fake_gdmabuf;
 
 bool fake_gdmabuf_is_device(int fd);

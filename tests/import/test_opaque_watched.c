@@ -21,13 +21,20 @@
 
 /* Linked with --wrap=cache_age: time stands still, for machines of any speed. */
 static atomic_bool watched_time_passes;
+static atomic_uint watched_ages; /* calls, while time passes */
 
 bool __real_cache_age(struct cache *cache);
 bool __wrap_cache_age(struct cache *cache);
 
 bool __wrap_cache_age(struct cache *cache)
 {
-	return atomic_load(&watched_time_passes) ? __real_cache_age(cache) : true;
+	bool has_entries;
+
+	if (!atomic_load(&watched_time_passes))
+		return true;
+	has_entries = __real_cache_age(cache);
+	atomic_fetch_add(&watched_ages, 1);
+	return has_entries;
 }
 
 static uintptr_t watched_map_at(uintptr_t at, int flags)
@@ -106,6 +113,36 @@ WATCHED_TEST(shared, "Shared memory is kept.")
 
 	EXPECT(kept);
 	EXPECT_EQ(driver_once(p, SIZE), kept);
+}
+
+static bool watched_has_aged(void *unused)
+{
+	(void)unused;
+	return atomic_load(&watched_ages);
+}
+
+/* The tick finds no registration. */
+static void watched_wait_for_tick(void)
+{
+	EXPECT(process_settles(watched_has_aged, NULL));
+}
+
+static bool watched_is_forgotten(void *unused)
+{
+	(void)unused;
+	return driver_forgotten == 1;
+}
+
+WATCHED_TEST(tick,
+	     "A registration that is made while the idle thread looks for old ones grows old.")
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+
+	atomic_store(&watched_time_passes, true);
+	fake_gdmabuf.watching = watched_wait_for_tick;
+	EXPECT(watched_register(p, SIZE));
+	EXPECT(process_settles(watched_is_forgotten, NULL));
+	EXPECT_EQ(fake_gdmabuf.watches, 0);
 }
 
 WATCHED_TEST(small, "A page is kept.")

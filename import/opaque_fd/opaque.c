@@ -270,17 +270,24 @@ static bool opaque_is_part(const struct opaque *opaque, const struct import_opaq
 	       opaque_pages_of(opaque->address, opaque->size).size < out->size;
 }
 
-int opaque_open_part(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
-		     struct import_opaque *out)
+static int opaque_open_own_pages(struct opaque *opaque, const unsigned char *uuid,
+				 struct import_opaque *out)
 {
-	int ret;
+	int ret = opaque_by_own_pages(out->exporter, uuid, opaque->address, opaque->size, opaque,
+				      out);
 
-	if (!opaque_is_part(opaque, out))
-		return -EOPNOTSUPP;
-	ret = opaque_by_own_pages(out->exporter, uuid, opaque->address, opaque->size, opaque, out);
 	if (!ret)
 		opaque_cache_put(&opaque->hold);
 	return ret;
+}
+
+int opaque_open_part(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
+		     struct import_opaque *out)
+{
+	if (!opaque_is_part(opaque, out))
+		return -EOPNOTSUPP;
+	opaque_cache_refuse(&opaque->hold);
+	return opaque_open_own_pages(opaque, uuid, out);
 }
 
 static int opaque_open_whole(struct opaque *opaque, const unsigned char *uuid,
@@ -307,6 +314,8 @@ int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE
 	bool is_part = opaque_is_part(opaque, out);
 	int ret;
 
+	if (is_part && !opaque_cache_is_due(&opaque->hold))
+		return opaque_open_own_pages(opaque, uuid, out);
 	log_hold();
 	ret = opaque_open_whole(opaque, uuid, out);
 	log_resume(ret && !is_part);

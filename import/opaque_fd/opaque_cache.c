@@ -6,6 +6,7 @@
 #include "util/publish.h"
 
 #define OPAQUE_CACHE_PATIENCE_MS 100u
+#define OPAQUE_CACHE_LONGEST_WAIT 256u
 
 /* The caches that exist, the newest first. */
 static struct opaque_cache *_Atomic opaque_caches;
@@ -111,6 +112,32 @@ void opaque_cache_describe(const struct opaque_hold *hold, struct import_opaque 
 		.kept = hold->ref.pin->number,
 		.is_pinned = hold->of->source->is_pinned,
 	};
+}
+
+static struct opaque_refusals *opaque_cache_refusals(const struct opaque_hold *hold)
+{
+	const struct opaque_source *source = hold->of->source;
+
+	return source->refusals ? source->refusals(hold->ref.pin) : NULL;
+}
+
+bool opaque_cache_is_due(const struct opaque_hold *hold)
+{
+	struct opaque_refusals *r = opaque_cache_refusals(hold);
+
+	return !r || atomic_fetch_add(&r->imports, 1) >= atomic_load(&r->wait);
+}
+
+void opaque_cache_refuse(const struct opaque_hold *hold)
+{
+	struct opaque_refusals *r = opaque_cache_refusals(hold);
+	unsigned int wait = r ? atomic_load(&r->wait) : 0;
+
+	if (!r)
+		return;
+	if (wait < OPAQUE_CACHE_LONGEST_WAIT)
+		atomic_store(&r->wait, wait ? 2 * wait : 1);
+	atomic_store(&r->imports, 0);
 }
 
 int opaque_cache_open(const struct opaque_hold *hold, const unsigned char *uuid, int *fd)

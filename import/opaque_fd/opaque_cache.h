@@ -23,6 +23,15 @@
 #include "import/cache/cache.h"
 #include "import/import.h"
 
+/*
+ * Who pins the whole of a registration is refused, and tries again after twice as many imports as
+ * before.  Zeroed at first.
+ */
+struct opaque_refusals {
+	atomic_uint imports; /* since the last refusal */
+	atomic_uint wait;    /* as many imports */
+};
+
 /* The number of a pin is the registration's name: struct import_opaque's @kept. */
 struct opaque_source {
 	struct cache_source cache; /* pins without descriptors */
@@ -30,6 +39,8 @@ struct opaque_source {
 	bool is_pinned; /* struct import_opaque's */
 	/* A new descriptor of all of the memory for the device; 0 or a negative errno, logged. */
 	int (*open)(const struct cache_pin *pin, const unsigned char *uuid, int *fd);
+	/* NULL: refusals do not count. */
+	struct opaque_refusals *(*refusals)(const struct cache_pin *pin);
 };
 
 /* The cache of a source, for all devices.  Made with the first registration, never removed. */
@@ -70,6 +81,10 @@ void opaque_cache_put_now(struct opaque_hold *hold);
 
 /* The registration, without a descriptor. */
 void opaque_cache_describe(const struct opaque_hold *hold, struct import_opaque *out);
+
+/* Whether to try the whole; counts the import.  opaque_cache_refuse(): the try was in vain. */
+bool opaque_cache_is_due(const struct opaque_hold *hold);
+void opaque_cache_refuse(const struct opaque_hold *hold);
 
 /* See struct opaque_source. */
 int opaque_cache_open(const struct opaque_hold *hold, const unsigned char *uuid, int *fd);

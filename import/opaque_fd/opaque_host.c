@@ -31,6 +31,7 @@
 struct opaque_host_made {
 	struct watcher_watch watch;
 	atomic_bool was_used; /* by an import that found the registration */
+	struct opaque_refusals refusals;
 };
 
 static bool opaque_host_tick(void);
@@ -104,6 +105,13 @@ static bool opaque_host_is_current(void *unused, const struct cache_pin *pin)
 	return watcher_is_current(&made->watch);
 }
 
+static struct opaque_refusals *opaque_host_refusals(const struct cache_pin *pin)
+{
+	struct opaque_host_made *made = pin->data;
+
+	return &made->refusals;
+}
+
 int opaque_host_open(const struct cache_pin *pin, const unsigned char *uuid, int *fd)
 {
 	return rm_import_host(uuid, (void *)pin->base, pin->size, fd);
@@ -118,6 +126,7 @@ static const struct opaque_source opaque_host_source = {
 	.exporter = OPAQUE_BY_RM,
 	.is_pinned = true,
 	.open = opaque_host_open,
+	.refusals = opaque_host_refusals,
 };
 
 static struct opaque_cache opaque_host_cache = {

@@ -14,18 +14,23 @@
 
 #define OPAQUE_REGISTERED_SHARE 8u /* of the process's limit of descriptors */
 
+struct opaque_registered_made {
+	struct host_registration registration; /* without being a user */
+	struct opaque_refusals refusals;
+};
+
 /* The registration was looked for first: if it ends before the pin, the pin is stale. */
 static int opaque_registered_pin(void *unused, const void *registration, uintptr_t address,
 				 size_t size, struct cache_pin *pin)
 {
-	struct host_registration *made = malloc(sizeof(*made)); /* without being a user */
+	struct opaque_registered_made *made = calloc(1, sizeof(*made));
 
 	(void)unused, (void)address, (void)size;
 	if (!made)
 		return log_errno(ENOMEM, "no memory for a registration");
-	*made = *(const struct host_registration *)registration;
-	pin->base = made->base;
-	pin->size = made->size;
+	made->registration = *(const struct host_registration *)registration;
+	pin->base = made->registration.base;
+	pin->size = made->registration.size;
 	pin->number = opaque_host_name();
 	pin->data = made;
 	return 0;
@@ -40,8 +45,17 @@ static void opaque_registered_unpin(void *unused, const struct cache_pin *pin)
 
 static bool opaque_registered_is_current(void *unused, const struct cache_pin *pin)
 {
+	const struct opaque_registered_made *made = pin->data;
+
 	(void)unused;
-	return host_registration_is_current(pin->data);
+	return host_registration_is_current(&made->registration);
+}
+
+static struct opaque_refusals *opaque_registered_refusals(const struct cache_pin *pin)
+{
+	struct opaque_registered_made *made = pin->data;
+
+	return &made->refusals;
 }
 
 static const struct opaque_source opaque_registered_source = {
@@ -53,6 +67,7 @@ static const struct opaque_source opaque_registered_source = {
 	.exporter = OPAQUE_BY_RM,
 	.is_pinned = true,
 	.open = opaque_host_open,
+	.refusals = opaque_registered_refusals,
 };
 
 /* The program's registrations are the limit. */

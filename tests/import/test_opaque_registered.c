@@ -493,7 +493,27 @@ REGISTERED_TEST(not_pinned,
 	EXPECT_EQ(i.out.size, PAGE);
 	driver_put(&i);
 	fake_rm.refused = NULL;
+	EXPECT_EQ(driver_once(p + PAGE, PAGE), 0);
 	EXPECT(driver_once(p + PAGE, PAGE));
+	registered_drop(&r);
+	munmap((void *)p, SIZE);
+}
+
+REGISTERED_TEST(refused_often,
+		"A hundred imports of parts ask seven times for a registration that is refused.")
+{
+	uintptr_t p = registered_map_shared();
+	struct host_registration r = registered_of(p, SIZE);
+
+	fake_rm.refused = (void *)p;
+	fake_rm.fail_name = "pin";
+	fake_rm.fail_call = 1000; /* none: the calls are counted */
+	fake_rm.matched = 0;
+	for (int i = 0; i < 100; i++)
+		EXPECT_EQ(driver_once(p + PAGE, PAGE), 0);
+	EXPECT_EQ(fake_rm.matched, 107);
+	fake_rm.fail_call = 0;
+	fake_rm.refused = NULL;
 	registered_drop(&r);
 	munmap((void *)p, SIZE);
 }

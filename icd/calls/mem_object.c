@@ -6,6 +6,7 @@
 #include "icd/intercept.h"
 #include "icd/layer.h"
 #include "icd/objects/memobj.h"
+#include "util/thread.h"
 
 cl_int CL_API_CALL layer_clRetainMemObject(cl_mem mem)
 {
@@ -15,13 +16,12 @@ cl_int CL_API_CALL layer_clRetainMemObject(cl_mem mem)
 
 /*
  * The application's destructor callback may import the memory again: the end of the import comes
- * before the driver's release.
+ * before the driver's release.  The driver closes the descriptors of hidden buffers.
  */
-cl_int CL_API_CALL layer_clReleaseMemObject(cl_mem mem)
+static cl_int mem_object_release_last(cl_mem mem, struct memobj *gone, const struct memobj *import)
 {
-	const struct memobj *import;
-	struct memobj *gone = memobj_release(mem, &import);
 	cl_int err;
+	THREAD_NO_CANCEL();
 
 	if (gone && gone->bracket)
 		queue_bracket_close_region(gone->region);
@@ -32,6 +32,15 @@ cl_int CL_API_CALL layer_clReleaseMemObject(cl_mem mem)
 	err = next.clReleaseMemObject(mem);
 	memobj_put(gone);
 	return err;
+}
+
+cl_int CL_API_CALL layer_clReleaseMemObject(cl_mem mem)
+{
+	const struct memobj *import;
+	struct memobj *gone = memobj_release(mem, &import);
+
+	return gone || import ? mem_object_release_last(mem, gone, import)
+			      : next.clReleaseMemObject(mem);
 }
 
 static const cl_mem *mem_object_parent(const struct memobj *obj)

@@ -11,6 +11,7 @@
 #include "icd/selftest/job.h"
 #include "util/lock.h"
 #include "util/log.h"
+#include "util/thread.h"
 
 struct context {
 	struct handle_record record;
@@ -71,14 +72,17 @@ struct context *context_get(cl_context handle)
 	return handle_table_get(&context_table, handle);
 }
 
-/* @only: NULL, or the record to remove: the driver may have created another context at @handle. */
+/*
+ * @only: NULL, or the record to remove: the driver may have created another context at @handle, or
+ * the application may have the handle again, from a queue.
+ */
 static void context_remove(cl_context handle, const struct context *only)
 {
 	struct context *context;
 
 	lock_acquire(&context_table.lock);
 	context = handle_table_find(&context_table, handle);
-	if (context && (!only || context == only))
+	if (context && (!only || (context == only && !context->record.handles)))
 		handle_table_remove(&context_table, handle);
 	else
 		context = NULL;
@@ -194,6 +198,8 @@ static bool context_is_kept(const struct context *context)
 /* What the layer keeps for the context goes first: the driver may count it as references. */
 static void context_release_last(struct context *context)
 {
+	THREAD_NO_CANCEL();
+
 	method_context_release(context->handle);
 	context_data_release(context);
 	if (!context_is_kept(context))

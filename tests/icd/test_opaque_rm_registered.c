@@ -4,6 +4,7 @@
 #include "process.h"
 
 #include <CL/climport.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -43,7 +44,7 @@ static unsigned char *registered_make(size_t size, struct climport_registration 
 	return p;
 }
 
-static void registered_end(struct climport_registration *r)
+static void registered_release(struct climport_registration *r)
 {
 	void *base = (void *)r->base;
 
@@ -71,7 +72,7 @@ TEST(registered_context,
 		EXPECT_EQ(cl.clReleaseContext(fix.context), CL_SUCCESS);
 	}
 	EXPECT_EQ(fake_rm.pins_made, 1);
-	registered_end(&r);
+	registered_release(&r);
 	registered_close();
 }
 
@@ -87,7 +88,7 @@ TEST(registered_many, "A hundred registrations that are imported in turn are eac
 		registered_import_once((void *)r[i % COUNT].base);
 	EXPECT_EQ(fake_rm.pins_made, COUNT);
 	for (int i = 0; i < COUNT; i++)
-		registered_end(&r[i]);
+		registered_release(&r[i]);
 	registered_close();
 }
 
@@ -109,7 +110,7 @@ TEST(registered_descriptors,
 	EXPECT_EQ(fake_rm.pins_made, 2 * COUNT - LIMIT / 8);
 	setrlimit(RLIMIT_NOFILE, &before);
 	for (int i = 0; i < COUNT; i++)
-		registered_end(&r[i]);
+		registered_release(&r[i]);
 	registered_close();
 }
 
@@ -137,7 +138,7 @@ TEST(registered_flags,
 		cl.clReleaseMemObject(mem);
 	}
 	EXPECT_EQ(fake_rm.pins_made, 1);
-	registered_end(&r);
+	registered_release(&r);
 	registered_close();
 }
 
@@ -162,7 +163,7 @@ TEST(registered_sub_buffer, "A sub-buffer of an import of a registration has the
 	EXPECT_EQ(opaque_query_size(sub, CL_MEM_FLAGS), flags);
 	cl.clReleaseMemObject(sub);
 	cl.clReleaseMemObject(mem);
-	registered_end(&r);
+	registered_release(&r);
 	registered_close();
 }
 
@@ -190,7 +191,7 @@ TEST_EACH(
 	EXPECT(!registered_sub_buffer(mem, row->sub, &err));
 	EXPECT_EQ(err, CL_INVALID_VALUE);
 	cl.clReleaseMemObject(mem);
-	registered_end(&r);
+	registered_release(&r);
 	registered_close();
 }
 
@@ -209,7 +210,7 @@ TEST(registered_too_large,
 	stub_fail(NULL, 0, 0);
 	opaque_rm_expect_coherent(mem, p);
 	cl.clReleaseMemObject(mem);
-	registered_end(&r);
+	registered_release(&r);
 	registered_close();
 }
 
@@ -257,5 +258,78 @@ TEST_EACH(registered_callback, struct registered_callback, registered_callbacks,
 	opaque_rm_settle(0);
 	climport_unregister(&registered_in_callback);
 	munmap(p, 4 * PAGE);
+	registered_close();
+}
+
+/* A call on a thread with a cancellation pending, which the first cancellation point acts on. */
+static cl_int (*registered_call)(void);
+static cl_mem registered_mem;
+static cl_context registered_context;
+
+static cl_int registered_release_import(void)
+{
+	return cl.clReleaseMemObject(registered_mem);
+}
+
+static cl_int registered_release_context(void)
+{
+	return cl.clReleaseContext(registered_context);
+}
+
+static void *registered_run_cancelled(void *result)
+{
+	pthread_cancel(pthread_self());
+	*(cl_int *)result = registered_call();
+	pthread_testcancel();
+	return NULL;
+}
+
+static void registered_cancel(cl_int (*call)(void))
+{
+	cl_int result = CL_INVALID_VALUE;
+	pthread_t thread;
+	void *end;
+
+	registered_call = call;
+	EXPECT_EQ(pthread_create(&thread, NULL, registered_run_cancelled, &result), 0);
+	EXPECT_EQ(pthread_join(thread, &end), 0);
+	EXPECT(end == PTHREAD_CANCELED);
+	EXPECT_EQ(result, CL_SUCCESS);
+}
+
+/* The import starts inside a page: its buffer is a part of a hidden one, which has a descriptor. */
+TEST(registered_cancelled_release,
+     "A thread that is cancelled in clReleaseMemObject() has released the import.")
+{
+	unsigned char *p;
+
+	registered_open();
+	p = registered_map(2 * PAGE);
+	registered_mem = fixture_import_host(0, p + ALIGN, PAGE);
+	registered_cancel(registered_release_import);
+	munmap(p, 2 * PAGE);
+	registered_close();
+}
+
+TEST(registered_cancelled_context,
+     "A thread that is cancelled in clReleaseContext() has released the context.")
+{
+	struct climport_registration r;
+	unsigned char *p;
+	long live;
+	cl_int err;
+	cl_mem mem;
+
+	registered_open();
+	p = registered_make(4 * PAGE, &r);
+	live = stub_live(STUB_CONTEXT);
+	registered_context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	mem = fix.import(registered_context, 0, NULL, p, PAGE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	cl.clReleaseMemObject(mem);
+	registered_cancel(registered_release_context);
+	EXPECT_EQ(stub_live(STUB_CONTEXT), live);
+	registered_release(&r);
 	registered_close();
 }

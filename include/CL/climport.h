@@ -94,7 +94,9 @@ int climport_export_dmabuf(const void *address, size_t size, unsigned int flags,
  * climport_invalidate - give up the registrations of memory that is about to be freed
  *
  * To be called before cuMemFree() and the like.  A range without registrations is no error.  A
- * registration of host memory ends, too, although users still hold the registration.
+ * registration of host memory ends, too, although users still hold the registration.  Host memory
+ * that climport keeps by itself (docs/nvidia.md) is not concerned: climport notices when the address
+ * gets other pages, and gives the pages up after two seconds without an import, and before fork().
  */
 void climport_invalidate(const void *address, size_t size);
 
@@ -190,7 +192,10 @@ struct climport_registration {
  * the pages that were there at the first import of the registration, so that kernels read the old
  * contents, and the program does not see what kernels write.  The old pages stay pinned until the
  * import ends: neither memory that the program got since, nor memory that the program could not
- * write itself, is read or written.  Writing to the memory, fork(), and mprotect() break no promise.
+ * write itself, is read or written.  Writing to the memory, fork(), and mprotect() break no promise
+ * on Linux 5.19 and later, and never with shared memory.  Before 5.19, mprotect() and a write after
+ * it may give private memory another page; before 5.9 fork() and a write may, too: a program for
+ * such kernels invalidates the registration afterwards, and registers again.
  *
  * Any thread may call; any thread may unregister.  A child after fork() has no registrations: the
  * child may unregister the parent's, which does nothing to the parent.  A program that closes
@@ -240,7 +245,8 @@ void climport_unregister(struct climport_registration *registration);
  * @bytes: memory beyond the limit is given up at once, least recently used first; UINT64_MAX: no
  *	limit but the limits of CLIMPORT_KEEP
  *
- * For this process and its children.  Memory that a dma-buf or its consumers use is not affected.
+ * For this process and its children.  Memory that a dma-buf or its consumers use is not affected,
+ * nor host memory that climport keeps by itself, as for climport_invalidate().
  * Returns 0, or -EINVAL: no such kind.
  */
 int climport_set_keep_limit(unsigned int kind, uint64_t bytes);

@@ -61,6 +61,12 @@ static int opaque_host_watch(uintptr_t base, size_t size, struct opaque_host_mad
 	return watcher_watch(base, size, opaque_host_told, &made->watch);
 }
 
+/* A reason that passes says nothing about the range: the next import tries again. */
+static bool opaque_host_passes(int error)
+{
+	return error == -EAGAIN || error == -EMFILE || error == -ENFILE;
+}
+
 static int opaque_host_pin(void *unused, const void *also_unused, uintptr_t address, size_t size,
 			   struct cache_pin *pin)
 {
@@ -75,7 +81,8 @@ static int opaque_host_pin(void *unused, const void *also_unused, uintptr_t addr
 	pin->size = ((address + size + mask) & ~mask) - pin->base;
 	ret = opaque_host_watch(pin->base, pin->size, made);
 	if (ret) {
-		recent_end(pin->base, pin->size, false);
+		if (!opaque_host_passes(ret))
+			recent_end(pin->base, pin->size, false);
 		free(made);
 		return ret;
 	}

@@ -194,6 +194,18 @@ WATCHED_TEST(too_many, "If the module has no room for a watch, the import pins f
 	EXPECT_EQ(fake_rm.pins_made, 3);
 }
 
+WATCHED_TEST(not_now,
+	     "After watches that cannot begin just now, the next import registers the range.")
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+
+	fake_gdmabuf.watch_error = EAGAIN;
+	for (int i = 0; i < 6; i++)
+		EXPECT_EQ(driver_once(p, SIZE), 0);
+	fake_gdmabuf.watch_error = 0;
+	EXPECT(driver_once(p, SIZE));
+}
+
 /* Why the module watches nothing. */
 static const struct watched_reason {
 	const char *name;

@@ -80,22 +80,22 @@ static long long idle_next_due(void) REQUIRES(idle_lock)
 	return due;
 }
 
-/* Does not sleep for idle_call(); else sleeps for a millisecond, or until a watcher is due or a new watcher may be due earlier. */
+/*
+ * Sleeps for a millisecond, or until a watcher is due or a new watcher may be due earlier.  The sleep
+ * ends for idle_call().
+ */
 static void idle_sleep(void) REQUIRES(idle_lock)
 {
-	const struct timespec millisecond = { 0, 1000000 };
+	const struct timespec millisecond = thread_time_in(1);
 	long long due = idle_next_due();
 	struct timespec until = { due / 1000, due % 1000 * 1000000 };
 
-	if (!due)
-		return;
 	if (due > idle_now() + 1) {
 		lock_wait(&idle_lock, &idle_changed, &until);
 		return;
 	}
-	lock_release(&idle_lock);
-	nanosleep(&millisecond, NULL);
-	lock_acquire(&idle_lock);
+	while (idle_next_due() && !lock_wait(&idle_lock, &idle_changed, &millisecond))
+		;
 }
 
 static _Noreturn void *idle_run(void *unused)

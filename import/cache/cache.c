@@ -30,7 +30,7 @@ static void cache_disinherit(struct lock *lock)
 		if (atomic_load(&entry->state) == ENTRY_FREE)
 			continue;
 		atomic_store(&entry->state, ENTRY_DYING);
-		entry->inherited = true;
+		entry->counted = false;
 		entry->next = cache->dying;
 		cache->dying = entry;
 	}
@@ -116,7 +116,7 @@ static bool cache_is_busy(struct cache *cache) REQUIRES(cache->lock)
 	for (uint32_t i = 0; i < cache->used; i++) {
 		struct cache_entry *entry = &cache->entries[i];
 
-		if (atomic_load(&entry->state) != ENTRY_FREE && !entry->inherited &&
+		if (atomic_load(&entry->state) != ENTRY_FREE && !entry_is_inherited(entry) &&
 		    !entry_is_idle(cache, entry))
 			return true;
 	}

@@ -28,10 +28,10 @@
  * No check helps a program that frees memory during a use.  A reference keeps the pin: the pages
  * stay until cache_put(), whatever the address means by then.
  *
- * fork().  A child's look-ups miss.  The child never unpins the parent's pins, whose descriptors
- * stay open in the child until exec or exit.  The child puts the parent's references as usual, or
- * never, and may pin anew in the same cache.  Threads that the child does not have keep their share
- * of entries.
+ * fork().  A child's look-ups miss, also where no fork handler ran (_Fork(), clone()).  The child
+ * never unpins the parent's pins, whose descriptors stay open in the child until exec or exit.  The
+ * child puts the parent's references as usual, or never, and may pin anew in the same cache.
+ * Threads that the child does not have keep their share of entries.
  */
 #ifndef IMPORT_CACHE_CACHE_H
 #define IMPORT_CACHE_CACHE_H

@@ -12,6 +12,7 @@
 #include "import/cache/cache.h"
 #include "import/cache/hazard.h"
 #include "import/cache/table.h"
+#include "util/fork.h"
 #include "util/lock.h"
 
 enum entry_state { ENTRY_FREE, ENTRY_LIVE, ENTRY_DYING };
@@ -20,10 +21,11 @@ struct cache_entry {
 	alignas(64) _Atomic uint32_t state; /* written under the lock */
 	_Atomic uint32_t referenced;	    /* used since the clock's hand passed */
 	_Atomic uint32_t refs;		    /* users without a slot */
-	uint32_t sweep;			    /* the last sweep that found the entry in a slot */
+	uint32_t process;		    /* fork_generation() before the pin */
 	struct cache_pin pin;
 	struct cache_entry *next; /* in a list: free, dying, or to unpin */
-	bool inherited;		  /* from the parent process: never unpinned */
+	uint32_t sweep;		  /* the last sweep that found the entry in a slot */
+	bool counted;		  /* in the cache's stats */
 	bool aged;		  /* idle at the last cache_age() */
 };
 
@@ -103,11 +105,22 @@ static inline void entry_mark_used(struct cache_entry *entry)
 		atomic_store_explicit(&entry->referenced, 1, memory_order_relaxed);
 }
 
-/* Whether the address still means the pinned memory. */
+/* Whether the pin is a parent process's: never unpinned, nor asked about. */
+static inline bool entry_is_inherited(const struct cache_entry *entry)
+{
+	return entry->process != fork_generation();
+}
+
+/*
+ * Whether the address still means the pinned memory.  A child without fork handlers finds the
+ * parent's entries in the table, and cannot read their status words.
+ */
 static inline bool entry_is_current(struct cache *cache, const struct cache_entry *entry)
 {
 	const struct cache_pin *pin = &entry->pin;
 
+	if (entry_is_inherited(entry))
+		return false;
 	if (pin->status)
 		return atomic_load_explicit(pin->status, memory_order_acquire) == pin->valid;
 	return !cache->source->is_current || cache->source->is_current(cache->context, pin);

@@ -49,7 +49,7 @@ void entry_retire(struct cache *cache, struct cache_entry *entry)
 static void entry_give_out(struct cache *cache, struct cache_entry *entry,
 			   struct cache_entry **list) REQUIRES(cache->lock)
 {
-	if (!entry->inherited) {
+	if (entry->counted) {
 		cache->stats.bytes_pinned -= entry->pin.size;
 		cache->stats.entries--;
 	}
@@ -256,7 +256,7 @@ void cache_unpin(struct cache *cache, struct cache_entry *list)
 	struct cache_entry *next;
 
 	for (struct cache_entry *entry = list; entry; entry = entry->next)
-		if (!entry->inherited)
+		if (!entry_is_inherited(entry))
 			cache->source->unpin(cache->context, &entry->pin);
 	if (!list)
 		return;

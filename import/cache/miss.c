@@ -12,6 +12,7 @@
 /* A pin that is not yet an entry. */
 struct cache_new {
 	struct cache_pin pin;
+	uint32_t process;     /* fork_generation() before the pin */
 	uint64_t invalidated; /* calls of cache_invalidate() before the pin */
 	bool taken;	      /* an entry has the pin */
 };
@@ -109,7 +110,8 @@ static int entry_insert(struct cache *cache, const struct cache_new *new, struct
 	if (!entry)
 		return err ? err : -ENOSPC;
 	entry->pin = *pin;
-	entry->inherited = false;
+	entry->process = new->process;
+	entry->counted = true;
 	entry->aged = false;
 	atomic_store_explicit(&entry->referenced, 0, memory_order_relaxed);
 	cache->stats.bytes_pinned += pin->size;
@@ -192,7 +194,7 @@ static int cache_pin_and_publish(struct cache *cache, struct cache_new *new, uin
 int cache_miss(struct cache *cache, uintptr_t address, size_t size, const void *wanted,
 	       struct cache_ref *ref)
 {
-	struct cache_new new = { .pin = { .fd = -1 } };
+	struct cache_new new = { .pin = { .fd = -1 }, .process = fork_generation() };
 	struct cache_entry *list;
 
 	if (cache_find(cache, address, size, ref))

@@ -4,6 +4,8 @@
 #include "harness.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -715,6 +717,51 @@ TEST(forked_over_budget, "The pins of a parent do not count against the budget o
 		_exit(fake.unpins == 1 && block_is_cached(2) ? 0 : 1);
 	}
 	EXPECT_EQ(child_exit_status(child), 0);
+	cache_put(cache, &ref);
+	fake_cache_close(&fake, cache);
+}
+
+static void block_use_in_clone(struct cache_ref *held)
+{
+	struct cache_ref ref;
+
+	alarm(20);
+	CHILD_EXPECT(!cache_get_cached(cache, fake_address(&fake, 1), 1, &ref));
+	CHILD_EXPECT(!cache_get(cache, fake_address(&fake, 0), 1, &ref));
+	CHILD_EXPECT(fake.pins == 3 && ref.pin != held->pin);
+	cache_put(cache, held);
+	cache_put(cache, &ref);
+	CHILD_EXPECT(block_is_cached(0) && !block_is_cached(1));
+	cache_make_room(cache, UINT32_MAX);
+	CHILD_EXPECT(fake.unpins == 2 && fake.wrong == 0);
+	CHILD_EXPECT(cache_read_stats().entries == 0 && cache_read_stats().bytes_pinned == 0);
+	_exit(0);
+}
+
+static const struct clone_check {
+	const char *name;
+	enum fake_check check;
+} clone_checks[] = {
+	{ "status", FAKE_STATUS },
+	{ "call", FAKE_IS_CURRENT },
+	{ "neither", FAKE_NEITHER },
+};
+
+TEST_EACH(cloned, struct clone_check, clone_checks,
+	  "A child without fork handlers finds and unpins no entry of the parent, either.")
+{
+	struct cache_ref ref;
+	pid_t child;
+
+	block_cache_open(row->check, MIB, SIZE_MAX, 0);
+	block_use(1);
+	ref = block_get(0);
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (!child)
+		block_use_in_clone(&ref);
+	EXPECT_EQ(child_exit_status(child), 0);
+	EXPECT(block_is_cached(0));
+	EXPECT(block_is_cached(1));
 	cache_put(cache, &ref);
 	fake_cache_close(&fake, cache);
 }

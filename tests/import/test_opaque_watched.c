@@ -12,8 +12,13 @@
 #include "util/log.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PAGE ((size_t)4096)
@@ -182,6 +187,48 @@ WATCHED_TEST(idle,
 	atomic_store(&watched_time_passes, true);
 	EXPECT(process_settles(watched_has_no_watch, NULL));
 	EXPECT_EQ(driver_forgotten, 1);
+}
+
+/* The module's status page is no memory of a child. */
+static void watched_unmap_status(void)
+{
+	char line[512];
+	void *status = NULL;
+	FILE *maps = fopen("/proc/self/maps", "re");
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (strstr(line, "gdmabuf-device"))
+			status = (void *)strtoul(line, NULL, 16);
+	EXPECT(status && !munmap(status, PAGE));
+	fclose(maps);
+}
+
+static void watched_import_in_child(uintptr_t p, uint64_t parents)
+{
+	uint64_t kept;
+
+	alarm(20);
+	watched_unmap_status();
+	fake_gdmabuf_child();
+	driver_in_child();
+	driver_forgotten = 0;
+	memset((void *)p, 1, SIZE);
+	kept = driver_once(p, SIZE);
+	_exit(kept == parents || driver_forgotten);
+}
+
+WATCHED_TEST(cloned, "A child without fork handlers imports none of the parent's registrations.")
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+	uint64_t kept = watched_register(p, SIZE);
+	int status;
+	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+
+	if (!child)
+		watched_import_in_child(p, kept);
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
+	EXPECT_EQ(driver_once(p, SIZE), kept);
 }
 
 WATCHED_TEST(too_many, "If the module has no room for a watch, the import pins for itself.")

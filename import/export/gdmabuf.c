@@ -31,7 +31,8 @@ static int gdmabuf_open_failed(void)
 			 log_strerror(error));
 }
 
-int gdmabuf_try_open(void)
+/* Opens the device and closes the device: 0 or a negative errno, not logged. */
+static int gdmabuf_try_open(void)
 {
 	int fd = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);
 

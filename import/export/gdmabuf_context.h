@@ -31,9 +31,6 @@ struct gdmabuf_context *gdmabuf_context_usable(void);
 /* The context, opened if there is none.  Logs a fault. */
 int gdmabuf_context_get(struct gdmabuf_context **out);
 
-/* Opens the device and closes the device: 0 or a negative errno, not logged. */
-int gdmabuf_try_open(void);
-
 /* The whole pages around the range.  False: no such pages. */
 bool gdmabuf_whole_pages(uintptr_t address, size_t size, size_t page, uintptr_t *first,
 			 size_t *length);

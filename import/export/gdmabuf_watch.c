@@ -1,17 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Watches of host memory by the kernel module, for pins of other drivers. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/gdmabuf.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "import/export/gdmabuf.h"
 #include "import/export/gdmabuf_context.h"
 
-/* Without the module nothing is logged: the device is opened for good after a try. */
+/* Opens the device and closes the device: an open device cannot be unloaded. */
+static int gdmabuf_watch_try(void)
+{
+	struct gdmabuf_caps caps = { .size = sizeof(caps) };
+	int fd = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC), ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, GDMABUF_CAPS, &caps))
+		ret = -errno;
+	else if (!(caps.out_caps & GDMABUF_CAP_WATCH_HOST))
+		ret = -EOPNOTSUPP;
+	close(fd);
+	return ret;
+}
+
+/* Without a module that watches nothing is logged: the device is opened for good after a try. */
 static int gdmabuf_watch_context(struct gdmabuf_context **ctx)
 {
-	int ret = gdmabuf_context_usable() ? 0 : gdmabuf_try_open();
+	int ret = gdmabuf_context_usable() ? 0 : gdmabuf_watch_try();
 
+	if (ret == -EOPNOTSUPP)
+		return ret;
 	if (!ret)
 		ret = gdmabuf_context_get(ctx);
 	if (!ret)

@@ -247,10 +247,10 @@ int opaque_host_get(uintptr_t address, size_t size, struct opaque_hold *hold)
 		return 0;
 	if (opaque_host_find(address, size, hold))
 		return 0;
-	if (size > OPAQUE_HOST_BYTES || !watcher_is_possible(size))
+	if (size > OPAQUE_HOST_BYTES || !opaque_host_is_due(address, size) ||
+	    !watcher_is_possible(size))
 		return -EOPNOTSUPP;
-	return opaque_host_is_due(address, size) ? opaque_host_keep(address, size, hold)
-						 : -EOPNOTSUPP;
+	return opaque_host_keep(address, size, hold);
 }
 
 void opaque_host_add_stats(struct cache_stats *sum)

@@ -231,6 +231,21 @@ WATCHED_TEST(cloned, "A child without fork handlers imports none of the parent's
 	EXPECT_EQ(driver_once(p, SIZE), kept);
 }
 
+static int watched_count_devices(void)
+{
+	int count = 0;
+
+	for (int fd = 3; fd < 256; fd++)
+		count += fake_gdmabuf_is_device(fd);
+	return count;
+}
+
+WATCHED_TEST(once, "A program that imports each range once does not open the module.")
+{
+	EXPECT_EQ(driver_once(watched_map_at(0, MAP_PRIVATE), SIZE), 0);
+	EXPECT_EQ(fake_gdmabuf.opens, 0);
+}
+
 WATCHED_TEST(too_many, "If the module has no room for a watch, the import pins for itself.")
 {
 	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
@@ -283,11 +298,13 @@ static void watched_not_at_all(void)
 	EXPECT_EQ(driver_once(p, SIZE), 0);
 	EXPECT_EQ(fake_rm.pins_made, 3);
 	EXPECT_EQ(fake_gdmabuf.watches, 0);
+	EXPECT_EQ(watched_count_devices(), 0);
 	EXPECT(!*log_last());
 }
 
 TEST_EACH(watched_not, struct watched_reason, watched_reasons,
-	  "Where the module does not watch, each import pins its pages, and nothing is logged.")
+	  "Where the module does not watch, each import pins its pages, nothing is logged, and the "
+	  "module stays closed.")
 {
 	watched_reason = row;
 	test_in_child(watched_not_at_all);

@@ -105,7 +105,7 @@ struct cache_stats {
 	uint64_t hits;
 	uint64_t misses; /* every call of pin() but repeated calls for room */
 	uint64_t evictions;
-	uint64_t stale;		/* stale entries that a look-up found */
+	uint64_t stale;		/* entries that were taken out as stale */
 	uint64_t invalidations; /* entries that cache_invalidate() took out */
 	size_t bytes_pinned;
 	size_t bytes_idle; /* part of @bytes_pinned: without users */
@@ -167,6 +167,12 @@ void cache_invalidate(struct cache *cache, uintptr_t address, size_t size);
  */
 void cache_drop_stale(struct cache *cache, uintptr_t address, size_t size);
 bool cache_drop_stale_only(struct cache *cache, uintptr_t address, size_t size);
+
+/*
+ * Takes out the entries whose status word has changed.  A load for each entry; the source is not
+ * asked.  False: no entry has a status word.
+ */
+bool cache_drop_changed(struct cache *cache);
 
 /* A new budget: idle entries over the budget are unpinned now. */
 void cache_set_bytes(struct cache *cache, size_t bytes);

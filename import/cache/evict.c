@@ -354,3 +354,26 @@ void cache_drop_stale(struct cache *cache, uintptr_t address, size_t size)
 	if (cache_drop_stale_only(cache, address, size))
 		cache_tidy(cache);
 }
+
+bool cache_drop_changed(struct cache *cache)
+{
+	struct cache_entry *list;
+	bool has_words = false;
+
+	lock_acquire(&cache->lock);
+	for (uint32_t i = 0; i < cache->used; i++) {
+		struct cache_entry *entry = &cache->entries[i];
+
+		if (entry_state_of(entry) != ENTRY_LIVE || !entry->pin.status)
+			continue;
+		has_words = true;
+		if (entry_is_current(cache, entry))
+			continue;
+		entry_retire(cache, entry);
+		cache->stats.stale++;
+	}
+	list = cache_collect(cache);
+	lock_release(&cache->lock);
+	cache_unpin(cache, list);
+	return has_words;
+}

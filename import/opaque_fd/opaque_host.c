@@ -24,7 +24,14 @@
 #define OPAQUE_HOST_LIMIT_SHARE 32u /* of the process's limit of descriptors */
 
 #define OPAQUE_HOST_PERIOD_MS 1000u /* an idle registration goes after one or two */
-#define OPAQUE_HOST_FORK_MS 100u    /* the patience of a fork, as util/fork.c's */
+
+/*
+ * An idle registration of freed memory goes after one.  To seal a memfd, the kernel waits 150 ms for
+ * the end of pins (memfd_wait_for_pins()).
+ */
+#define OPAQUE_HOST_FREED_MS 50u
+
+#define OPAQUE_HOST_FORK_MS 100u /* the patience of a fork, as util/fork.c's */
 
 #define OPAQUE_HOST_NAMES ((uint64_t)1 << 63)
 
@@ -39,6 +46,14 @@ static bool opaque_host_tick(void);
 static struct idle_watcher opaque_host_watcher = {
 	.tick = opaque_host_tick,
 	.period_ms = OPAQUE_HOST_PERIOD_MS,
+};
+
+static bool opaque_host_freed_tick(void);
+
+/* For watches whose watcher tells by a status word alone. */
+static struct idle_watcher opaque_host_freed_watcher = {
+	.tick = opaque_host_freed_tick,
+	.period_ms = OPAQUE_HOST_FREED_MS,
 };
 
 uint64_t opaque_host_name(void)
@@ -163,6 +178,14 @@ static bool opaque_host_tick(void)
 	return cache_age(cache);
 }
 
+/* On the idle thread. */
+static bool opaque_host_freed_tick(void)
+{
+	struct cache *cache = opaque_cache_of(&opaque_host_cache);
+
+	return cache && cache_drop_changed(cache);
+}
+
 /*
  * A child would have the driver's descriptors, and with them the pages, for as long as the child
  * lives; and fork() copies pinned pages.  Registrations in use are the parent's affair.  The idle
@@ -236,9 +259,12 @@ static int opaque_host_keep(uintptr_t address, size_t size, struct opaque_hold *
 		return -EMFILE;
 	fork_on_before(opaque_host_before_fork);
 	ret = opaque_cache_get(&opaque_host_cache, address, size, NULL, hold);
-	if (!ret)
-		idle_watch(&opaque_host_watcher); /* the last tick may have seen no entry */
-	return ret;
+	if (ret)
+		return ret;
+	idle_watch(&opaque_host_watcher); /* the last tick may have seen no entry */
+	if (hold->ref.pin->status)
+		idle_watch(&opaque_host_freed_watcher);
+	return 0;
 }
 
 int opaque_host_get(uintptr_t address, size_t size, struct opaque_hold *hold)

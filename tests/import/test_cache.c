@@ -211,6 +211,28 @@ TEST(stale_status_in_use,
 	fake_cache_close(&fake, cache);
 }
 
+TEST(stale_untouched,
+     "cache_drop_changed() unpins the pins whose status word has changed, and no other pin.")
+{
+	struct cache_ref ref;
+
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	EXPECT(!cache_drop_changed(cache));
+	block_use(0);
+	block_use(1);
+	ref = block_get(2);
+	fake_free(&fake, 1);
+	fake_free(&fake, 2);
+	EXPECT(cache_drop_changed(cache));
+	EXPECT_EQ(fake.unpins, 1);
+	EXPECT(fake_is_pinned(ref.pin));
+	cache_put(cache, &ref);
+	EXPECT_EQ(fake.unpins, 2);
+	EXPECT_EQ(cache_read_stats().stale, 2);
+	EXPECT(block_is_cached(0));
+	fake_cache_close(&fake, cache);
+}
+
 TEST(stale_by_call, "The cache asks is_current() at each use of a pin without a status word.")
 {
 	struct cache_ref ref;

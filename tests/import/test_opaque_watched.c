@@ -189,6 +189,27 @@ WATCHED_TEST(idle,
 	EXPECT_EQ(driver_forgotten, 1);
 }
 
+static bool watched_forgot(void *count)
+{
+	return driver_forgotten == *(unsigned int *)count;
+}
+
+WATCHED_TEST(freed,
+	     "An idle registration of memory that the program has freed goes by itself, before its "
+	     "time, and registrations of other memory stay.")
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE), other = watched_map_at(0, MAP_PRIVATE);
+	uint64_t freed = watched_register(p, SIZE), kept = watched_register(other, SIZE);
+	unsigned int one = 1;
+
+	EXPECT_EQ(fake_gdmabuf.watches, 2);
+	munmap((void *)p, SIZE);
+	fake_gdmabuf_change((void *)p, SIZE);
+	EXPECT(process_settles(watched_forgot, &one));
+	EXPECT_EQ(atomic_load(&driver_last_forgotten), freed);
+	EXPECT_EQ(driver_once(other, SIZE), kept);
+}
+
 /* The module's status page is no memory of a child. */
 static void watched_unmap_status(void)
 {

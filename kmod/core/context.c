@@ -52,7 +52,7 @@ struct gdmabuf_context *gdmabuf_context_create(void)
 	mutex_init(&ctx->lock);
 	ctx->tree = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&ctx->lru);
-	xa_init(&ctx->host_watches);
+	xa_init_flags(&ctx->host_watches, XA_FLAGS_ACCOUNT);
 	ctx->mm = current->mm;
 	mmgrab(ctx->mm);
 	ctx->cred = get_current_cred();

@@ -52,7 +52,7 @@ static uintptr_t watched_map_at(uintptr_t at, int flags)
 }
 
 /* The first import makes the objects of the process.  No test gets the memory again. */
-static void watched_begin(void)
+static void watched_reset(void)
 {
 	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
 
@@ -74,7 +74,7 @@ static void (*watched_body)(void);
 static void watched_run(void)
 {
 	unsetenv("CLIMPORT_KEEP_HOST");
-	watched_begin();
+	watched_reset();
 	watched_body();
 	EXPECT_EQ(fake_rm.misuses, 0);
 	EXPECT(!*log_last());
@@ -313,7 +313,7 @@ static void watched_not_at_all(void)
 		setenv("CLIMPORT_KEEP_HOST", watched_reason->keep, 1);
 	fake_gdmabuf.open_error = watched_reason->open_error;
 	fake_gdmabuf.is_old = watched_reason->is_old;
-	watched_begin();
+	watched_reset();
 	p = watched_map_at(0, MAP_PRIVATE);
 	EXPECT_EQ(watched_register(p, SIZE), 0);
 	EXPECT_EQ(driver_once(p, SIZE), 0);

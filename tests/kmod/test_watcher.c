@@ -36,12 +36,12 @@ static struct watcher_watch watcher_begin_on(const void *p, size_t size)
 	return watch;
 }
 
-static unsigned char *map_anonymous(void)
+static unsigned char *watcher_map_anonymous(void)
 {
 	return pages_new(LENGTH, 1);
 }
 
-static unsigned char *map_memfd(void)
+static unsigned char *watcher_map_memfd(void)
 {
 	int fd = memfd_create("watched", MFD_CLOEXEC);
 	void *p;
@@ -54,7 +54,7 @@ static unsigned char *map_memfd(void)
 	return p;
 }
 
-static unsigned char *map_file(void)
+static unsigned char *watcher_map_file(void)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	void *p = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
@@ -69,9 +69,9 @@ static const struct watcher_memory {
 	const char *name;
 	unsigned char *(*map)(void);
 } watcher_memories[] = {
-	{ "anonymous", map_anonymous },
-	{ "memfd", map_memfd },
-	{ "file", map_file },
+	{ "anonymous", watcher_map_anonymous },
+	{ "memfd", watcher_map_memfd },
+	{ "file", watcher_map_file },
 };
 
 TEST_EACH(
@@ -109,7 +109,7 @@ static void watcher_in_child(void *p)
 TEST(watcher_real_fork,
      "In a child the parent's watch is stale, and the child's changes are the child's.")
 {
-	unsigned char *p = map_memfd();
+	unsigned char *p = watcher_map_memfd();
 
 	watcher_parents = watcher_begin_on(p, LENGTH);
 	EXPECT_EQ(in_child(watcher_in_child, p), 0);
@@ -136,7 +136,7 @@ TEST(watcher_real_memlock, "A user whose RLIMIT_MEMLOCK is 0 has watches.")
 {
 	close(gdm_open());
 	watcher_permit(0666);
-	EXPECT_EQ(in_child(watcher_as_user, map_anonymous()), 0);
+	EXPECT_EQ(in_child(watcher_as_user, watcher_map_anonymous()), 0);
 	watcher_permit(0660);
 }
 
@@ -161,7 +161,7 @@ enum { ROUNDS = 3000 };
 TEST(watcher_real_many, "Watches that are put leave no watch in the module.")
 {
 	long long before = gdm_read_total("host-watches");
-	unsigned char *p = map_anonymous();
+	unsigned char *p = watcher_map_anonymous();
 
 	for (int i = 0; i < ROUNDS; i++) {
 		struct watcher_watch watch = watcher_begin_on(p, LENGTH);

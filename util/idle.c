@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/idle.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -9,15 +11,20 @@
 #include "util/log.h"
 #include "util/thread.h"
 
+#define IDLE_LINGER_MS 1000 /* without a watcher that watches */
+#define IDLE_EXIT_MS 1000
+
 static void idle_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(idle_lock, LOCK_LAST, idle_in_child); /* all below */
 static pthread_cond_t idle_changed = PTHREAD_COND_INITIALIZER;
 static struct list watchers GUARDED_BY(idle_lock) = LIST_INIT(watchers);
 static struct idle_watcher *ticking GUARDED_BY(idle_lock); /* whose tick runs; NULL: none */
-static _Thread_local bool idle_is_this_thread;
 static bool started GUARDED_BY(idle_lock);
-static bool stopped GUARDED_BY(idle_lock); /* the process exits, and its drivers with it */
+static pthread_t idle_thread GUARDED_BY(idle_lock); /* if one is ticking */
+static bool ending GUARDED_BY(idle_lock);  /* the process exits: the next pass is the last */
+static bool stopped GUARDED_BY(idle_lock); /* ... and its drivers with it */
+static atomic_bool is_startable;	   /* the last start of the thread was no failure */
 
 /* The watcher behind @w, the first for NULL; NULL: no more. */
 static struct idle_watcher *idle_next(const struct idle_watcher *w) REQUIRES(idle_lock)
@@ -36,6 +43,7 @@ static void idle_in_child(struct lock *lock)
 		w->watching = false;
 	started = false;
 	ticking = NULL;
+	atomic_store(&is_startable, false);
 }
 
 static bool idle_any(void) REQUIRES(idle_lock)
@@ -98,77 +106,133 @@ static void idle_sleep(void) REQUIRES(idle_lock)
 		;
 }
 
-static _Noreturn void *idle_run(void *unused)
+/* False: no watcher has watched for IDLE_LINGER_MS. */
+static bool idle_wait(void) REQUIRES(idle_lock)
 {
-	(void)unused;
-	idle_is_this_thread = true;
+	const struct timespec until = thread_time_in(IDLE_LINGER_MS);
+
+	while (!idle_any())
+		if (lock_wait(&idle_lock, &idle_changed, &until))
+			return idle_any();
+	return true;
+}
+
+static void idle_pass(void) REQUIRES(idle_lock)
+{
+	bool is_last = ending;
+
+	for (struct idle_watcher *w = idle_next(NULL); w; w = idle_next(w))
+		if (w->watching && !stopped && w->due <= idle_now())
+			idle_tick(w);
+	stopped |= is_last;
+	if (is_last)
+		pthread_cond_broadcast(&idle_changed);
+}
+
+/* Ends by itself: a process whose other threads have ended is to end, too. */
+static void *idle_run(void *unused)
+{
 	pthread_setname_np(pthread_self(), "climport-idle");
 	lock_acquire(&idle_lock);
-	for (;;) {
-		while (!idle_any())
-			lock_wait(&idle_lock, &idle_changed, NULL);
+	idle_thread = pthread_self();
+	while (idle_wait()) {
 		idle_sleep();
-		for (struct idle_watcher *w = idle_next(NULL); w; w = idle_next(w))
-			if (w->watching && !stopped && w->due <= idle_now())
-				idle_tick(w);
+		idle_pass();
 	}
+	started = false;
+	lock_release(&idle_lock);
+	return unused;
+}
+
+/* In a tick, that is: the application's callbacks may be called there, and fork or exit. */
+static bool idle_is_self(void) REQUIRES(idle_lock)
+{
+	return ticking && pthread_equal(idle_thread, pthread_self());
 }
 
 /*
- * Drivers end in exit handlers that are older than idle_stop().  A driver that blocks the idle
- * thread delays the exit by a second at most.
+ * Drivers end in exit handlers that are older than idle_stop(): what watchers have left is done
+ * before.  A driver that blocks the idle thread delays the exit by a second at most.
  */
 static void idle_stop(void)
 {
-	const struct timespec limit = thread_time_in(1000);
+	const struct timespec limit = thread_time_in(IDLE_EXIT_MS);
 
 	lock_acquire(&idle_lock);
+	ending = true;
+	for (struct idle_watcher *w = idle_next(NULL); w; w = idle_next(w))
+		w->due = 0;
+	pthread_cond_broadcast(&idle_changed);
+	while (started && (ticking || idle_any()) && !idle_is_self())
+		if (lock_wait(&idle_lock, &idle_changed, &limit))
+			break;
 	stopped = true;
-	while (ticking && !idle_is_this_thread && !lock_wait(&idle_lock, &idle_changed, &limit))
-		;
 	lock_release(&idle_lock);
 }
 
-static bool idle_start(void) REQUIRES(idle_lock)
+/* 0 or a positive errno. */
+static int idle_start(void) REQUIRES(idle_lock)
 {
-	static bool registered, logged;
-	int error;
+	static bool registered;
+	int error = 0;
 
-	if (started)
-		return true;
+	if (started || stopped)
+		return 0;
 	if (!registered && atexit(idle_stop))
-		return false;
+		return ENOMEM;
 	registered = true;
 	error = thread_start(idle_run, NULL);
-	if (error && !logged)
-		log_errno(error, "cannot start the thread that calls drivers later");
-	logged |= error != 0;
-	if (error)
-		return false;
-	started = true;
-	return true;
+	started = !error;
+	atomic_store(&is_startable, started);
+	return error;
+}
+
+static int idle_log(int error)
+{
+	return log_errno(error, "cannot start the thread that calls drivers later: %s",
+			 log_strerror(error));
+}
+
+int idle_prepare(void)
+{
+	int error;
+
+	if (atomic_load_explicit(&is_startable, memory_order_relaxed))
+		return 0;
+	lock_acquire(&idle_lock);
+	error = idle_start();
+	lock_release(&idle_lock);
+	return error ? idle_log(error) : 0;
+}
+
+static void idle_add(struct idle_watcher *w) REQUIRES(idle_lock)
+{
+	if (!w->link.next)
+		list_add(&watchers, &w->link);
+	if (w->watching)
+		return;
+	w->watching = true;
+	w->due = idle_now() + w->period_ms;
+	pthread_cond_broadcast(&idle_changed);
 }
 
 bool idle_watch(struct idle_watcher *watcher)
 {
-	bool ok;
+	static atomic_bool is_logged;
+	int error;
 
 	lock_acquire(&idle_lock);
-	ok = idle_start();
-	if (ok && !watcher->link.next)
-		list_add(&watchers, &watcher->link);
-	if (ok && !watcher->watching) {
-		watcher->watching = true;
-		watcher->due = idle_now() + watcher->period_ms;
-		pthread_cond_broadcast(&idle_changed);
-	}
+	idle_add(watcher);
+	error = idle_start();
 	lock_release(&idle_lock);
-	return ok;
+	if (error && !atomic_exchange(&is_logged, true))
+		idle_log(error);
+	return !error;
 }
 
 static bool idle_will_tick(const struct idle_watcher *w) REQUIRES(idle_lock)
 {
-	return !stopped && (w->watching || ticking == w);
+	return started && !stopped && (w->watching || ticking == w);
 }
 
 /*
@@ -185,7 +249,7 @@ void idle_call(struct idle_watcher *watcher, unsigned int ms)
 	while (watcher->ticks < ticks && idle_will_tick(watcher)) {
 		watcher->due = 0;
 		pthread_cond_broadcast(&idle_changed);
-		if (idle_is_this_thread || lock_wait(&idle_lock, &idle_changed, &limit))
+		if (idle_is_self() || lock_wait(&idle_lock, &idle_changed, &limit))
 			break;
 	}
 	lock_release(&idle_lock);

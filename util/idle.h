@@ -2,8 +2,8 @@
 /*
  * The idle thread calls the ticks of watchers, each millisecond or less often, while a watcher
  * watches: to close rows of kernels, to look after commands that are overdue, to do what a callback
- * of the driver's may not, and to give up what nobody uses.  The process has one idle thread,
- * libclimport's.
+ * of the driver's may not, and to give up what nobody uses.  The process has at most one idle thread,
+ * libclimport's, while a watcher watches and for a second afterwards.
  *
  * A tick calls drivers, which may block in an enqueue until earlier commands are done.  Such
  * commands may wait for import/'s worker, so the worker cannot be the idle thread.
@@ -29,15 +29,27 @@ struct idle_watcher {
 /**
  * idle_watch - have a watcher's tick called on the idle thread
  *
- * The first call comes within the period, and no call after the process has begun to exit.
+ * The first call comes within the period.  When the process exits, ticks that are still to come are
+ * called once before drivers end, and no tick later.
  *
- * Returns false, logged once, if the thread cannot be started.
+ * Returns false, logged once, if the thread cannot be started: the call comes after the next
+ * idle_watch() or idle_prepare() that can start the thread.
  */
 bool idle_watch(struct idle_watcher *watcher);
 
+/**
+ * idle_prepare - start the idle thread where an error can still be answered
+ *
+ * The thread ends by itself a second after the last tick, and idle_watch() starts the thread again.
+ * So idle_prepare() does nothing if the last start was a success.
+ *
+ * Returns 0 or -errno, logged.
+ */
+int idle_prepare(void);
+
 /*
  * Has the tick of a watcher called now.  Waits for the end of the tick, @ms at most: the tick may
- * wait for the caller.  The idle thread itself does not wait.
+ * wait for the caller.  On the idle thread, in a tick, there is no wait.
  */
 void idle_call(struct idle_watcher *watcher, unsigned int ms);
 

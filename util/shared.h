@@ -11,6 +11,7 @@
 #define lock_acquire_in_fork climport_private_lock_acquire_in_fork
 #define lock_wait climport_private_lock_wait
 #define idle_watch climport_private_idle_watch
+#define idle_prepare climport_private_idle_prepare
 #define lock_register climport_private_lock_register
 #define lock_unregister climport_private_lock_unregister
 #define descriptor_duplicate climport_private_descriptor_duplicate

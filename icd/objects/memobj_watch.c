@@ -8,6 +8,7 @@
 #include "util/idle.h"
 #include "util/lock.h"
 #include "util/log.h"
+#include "util/thread.h"
 
 void CL_CALLBACK memobj_destroyed(cl_mem mem, void *region)
 {
@@ -51,6 +52,8 @@ static void memobj_part_forget(struct lock *lock)
 
 static void memobj_part_destroy(struct memobj_part *part)
 {
+	THREAD_NO_CANCEL();
+
 	import_put(part->region);
 	next.clReleaseMemObject(part->parent);
 	free(part);
@@ -69,17 +72,18 @@ static struct memobj_part *memobj_part_take(void)
 
 static bool memobj_part_tick(void)
 {
-	struct memobj_part *part = memobj_part_take(), *next_part;
+	struct memobj_part *part, *next_part;
 
-	for (; part; part = next_part) {
-		next_part = part->next;
-		memobj_part_destroy(part);
-	}
+	while ((part = memobj_part_take()))
+		for (; part; part = next_part) {
+			next_part = part->next;
+			memobj_part_destroy(part);
+		}
 	return false;
 }
 
-/* False: there is no thread that could do it. */
-static bool memobj_part_destroy_late(struct memobj_part *part)
+/* Without a thread that could do it, the part is left to a later one: see idle_watch(). */
+static void memobj_part_destroy_late(struct memobj_part *part)
 {
 	static struct idle_watcher watcher = { .tick = memobj_part_tick };
 
@@ -87,7 +91,7 @@ static bool memobj_part_destroy_late(struct memobj_part *part)
 	part->next = memobj_parts_late;
 	memobj_parts_late = part;
 	lock_release(&memobj_part_lock);
-	return idle_watch(&watcher);
+	idle_watch(&watcher);
 }
 
 static void CL_CALLBACK memobj_part_destroyed(cl_mem mem, void *arg)
@@ -95,16 +99,21 @@ static void CL_CALLBACK memobj_part_destroyed(cl_mem mem, void *arg)
 	struct memobj_part *part = arg;
 
 	(void)mem;
-	if (!part->is_late)
+	if (part->is_late)
+		memobj_part_destroy_late(part);
+	else
 		memobj_part_destroy(part);
-	else if (!memobj_part_destroy_late(part))
-		memobj_part_tick();
 }
 
 static struct memobj_part *memobj_part_create(const struct memobj *parent, cl_int *err)
 {
-	struct memobj_part *part = malloc(sizeof(*part));
+	bool is_late = memobj_no_calls_in_callbacks(memobj_import(parent));
+	struct memobj_part *part;
 
+	*err = is_late ? error_to_cl(idle_prepare()) : CL_SUCCESS;
+	if (*err)
+		return NULL;
+	part = malloc(sizeof(*part));
 	if (!part) {
 		log_error("no memory for the record of an import");
 		*err = CL_OUT_OF_HOST_MEMORY;
@@ -120,7 +129,7 @@ static struct memobj_part *memobj_part_create(const struct memobj *parent, cl_in
 	*part = (struct memobj_part){
 		.region = parent->region,
 		.parent = parent->handle,
-		.is_late = memobj_no_calls_in_callbacks(memobj_import(parent)),
+		.is_late = is_late,
 	};
 	return part;
 }

@@ -61,8 +61,10 @@ int opaque_cache_get(struct opaque_cache *of, uintptr_t address, size_t size, co
 {
 	struct opaque_hold got = { .of = of };
 	struct cache *cache;
-	int ret = opaque_cache_make(of, &cache);
+	int ret = idle_prepare(); /* for the end of the hold */
 
+	if (!ret)
+		ret = opaque_cache_make(of, &cache);
 	if (!ret)
 		ret = cache_get_wanted(cache, address, size, wanted, &got.ref);
 	if (!ret)
@@ -85,8 +87,7 @@ static struct idle_watcher opaque_cache_watcher = { .tick = opaque_cache_tick };
 static void opaque_cache_tidy_later(struct opaque_cache *of)
 {
 	atomic_store(&of->is_untidy, true);
-	if (!idle_watch(&opaque_cache_watcher))
-		opaque_cache_tick();
+	idle_watch(&opaque_cache_watcher);
 }
 
 void opaque_cache_put(struct opaque_hold *hold)

@@ -2,8 +2,10 @@
 /*
  * Threads of climport, and the application's threads inside of climport.
  *
- * A thread of climport blocks all signals: the application's handlers run on the application's
- * threads, and signals for sigwait() stay the application's.
+ * A thread of climport blocks the signals that any thread can take: the application's handlers run on
+ * the application's threads, and signals for sigwait() stay the application's.  The signals of faults
+ * stay: drivers call the application's functions on a thread of climport, too, and the kernel ends a
+ * process whose thread blocks the signal of its own fault, whatever the handler.
  *
  * A cancelled thread of the application ends where the thread would end without climport: a
  * function that calls a cancellation point of the C library (files, output, waiting) has
@@ -14,6 +16,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <time.h>
 
 static inline int thread_cancel_disable(void)
@@ -46,15 +49,25 @@ static inline struct timespec thread_time_in(unsigned int ms)
 	return time;
 }
 
+/* What a thread of climport blocks. */
+static inline void thread_blocked_signals(sigset_t *blocked)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+
+	sigfillset(blocked);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(blocked, faults[i]);
+}
+
 /* Starts a detached thread; 0 or a positive errno. */
 static inline int thread_start(void *(*run)(void *), void *arg)
 {
-	sigset_t all, before;
+	sigset_t blocked, before;
 	pthread_t thread;
 	int ret;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	thread_blocked_signals(&blocked);
+	pthread_sigmask(SIG_SETMASK, &blocked, &before);
 	ret = pthread_create(&thread, NULL, run, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!ret)

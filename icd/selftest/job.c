@@ -77,14 +77,14 @@ void job_put(struct job *job)
 
 int job_thread_create(pthread_t *thread, void *(*run)(void *), void *arg)
 {
-	sigset_t all, before;
+	sigset_t blocked, before;
 	pthread_attr_t attr;
 	int ret;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	thread_blocked_signals(&blocked);
+	pthread_sigmask(SIG_SETMASK, &blocked, &before);
 	ret = pthread_create(thread, &attr, run, arg);
 	if (ret) /* for want of address space, perhaps */
 		ret = pthread_create(thread, NULL, run, arg);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "util/restricted.h"
+#include "util/thread.h"
 
 #define THREADS_STACK ((size_t)256 << 10)
 #define THREADS_CPUS 8192 /* the most that Linux can have on x86-64 */
@@ -51,11 +52,11 @@ static int threads_create_any(pthread_t *thread, void *(*run)(void *), void *arg
 
 int threads_create(pthread_t *thread, void *(*run)(void *), void *arg)
 {
-	sigset_t all, before;
+	sigset_t blocked, before;
 	int ret;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	thread_blocked_signals(&blocked);
+	pthread_sigmask(SIG_SETMASK, &blocked, &before);
 	ret = threads_create_any(thread, run, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret == EAGAIN ? -ENOMEM : -ret;

@@ -4,6 +4,8 @@
 
 #include <CL/climport.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -11,7 +13,7 @@
 
 /* In memory that a child shares. */
 static struct {
-	atomic_int destroyed;
+	atomic_int destroyed, handled;
 } * idle_seen;
 
 static void CL_CALLBACK idle_note(cl_mem mem, void *unused)
@@ -50,6 +52,40 @@ static cl_mem idle_create_part(void(CL_CALLBACK *destroyed)(cl_mem mem, void *ar
 	sub = fixture_create_sub_buffer(mem, 0, ALIGN);
 	EXPECT_EQ(cl.clReleaseMemObject(mem), CL_SUCCESS);
 	return sub;
+}
+
+static _Thread_local sigjmp_buf idle_fault;
+
+static void idle_handle(int signal)
+{
+	(void)signal;
+	idle_seen->handled++;
+	siglongjmp(idle_fault, 1);
+}
+
+static void CL_CALLBACK idle_touch(cl_mem mem, void *page)
+{
+	if (!sigsetjmp(idle_fault, 1))
+		*(volatile char *)page = 1;
+	idle_note(mem, NULL);
+}
+
+static void idle_run_fault(void)
+{
+	void *page = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sigaction action = { .sa_handler = idle_handle };
+
+	idle_begin();
+	sigaction(SIGSEGV, &action, NULL);
+	cl.clReleaseMemObject(idle_create_part(idle_touch, page));
+	EXPECT(process_settles(idle_is_destroyed, NULL));
+	EXPECT_EQ(idle_seen->handled, 1);
+	idle_end();
+}
+
+TEST(idle_fault, "A program's handler handles a fault in a destructor callback on the idle thread.")
+{
+	test_in_child(idle_run_fault);
 }
 
 TEST(idle_ends, "The idle thread ends when it has nothing to do, and starts again when it has.")

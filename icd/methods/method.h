@@ -44,6 +44,7 @@ enum method_quirk {
 	/*
 	 * If a context has a destructor callback, and so has a memory object, the last
 	 * clReleaseContext() may wait for ever: of whose callbacks the two are, does not matter.
+	 * The driver counts the application's references of a context alone.
 	 */
 	METHOD_NO_CONTEXT_CALLBACKS = 1 << 2,
 };

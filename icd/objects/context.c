@@ -181,15 +181,15 @@ static struct context *context_drop(cl_context handle) REQUIRES(context_table.lo
 
 /*
  * Queues and other objects may keep the context alive in the driver, and give the handle out.  So
- * the record of a watched context stays until the driver calls back, and the record of another
- * context, if the driver counts more references than this one, until the driver uses the address
- * for another context.
+ * the record of a watched context stays until the driver calls back.  The record of another context
+ * stays until the driver uses the address for another context, if the driver counts more references
+ * than this one, or counts the application's alone and has the quirk.
  */
 static bool context_is_kept(const struct context *context)
 {
 	cl_uint refs = 0;
 
-	return context->watched ||
+	return context->watched || context_has_quirk(context, METHOD_NO_CONTEXT_CALLBACKS) ||
 	       (!next.clGetContextInfo(context->handle, CL_CONTEXT_REFERENCE_COUNT, sizeof(refs),
 				       &refs, NULL) &&
 		refs > 1);

@@ -17,6 +17,7 @@ struct fake_vulkan *opaque_reset(void)
 	stub_set(STUB_OPAQUE, 1);
 	stub_set(STUB_NO_CALLS_IN_CALLBACKS, 1);
 	stub_set(STUB_NO_CONTEXT_CALLBACKS, 1);
+	stub_set(STUB_OWN_REFERENCES, 1);
 	stub_uuid(0, uuid);
 	vk->fail_call = 0;
 	memcpy(vk->gpu[0].uuid, uuid, sizeof(uuid));

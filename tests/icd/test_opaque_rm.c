@@ -238,6 +238,7 @@ TEST(rm_queue_context, "A context that a queue alone keeps alive takes imports."
 	cl_context context;
 	cl_mem mem;
 
+	opaque_rm_reset();
 	opaque_rm_open();
 	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, NULL);
 	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, NULL);

@@ -82,18 +82,25 @@ static bool opaque_host_passes(int error)
 	return error == -EAGAIN || error == -EMFILE || error == -ENFILE;
 }
 
+/* The whole pages of a range. */
+static void opaque_host_pages(uintptr_t address, size_t size, uintptr_t *base, size_t *whole)
+{
+	uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+
+	*base = address & ~mask;
+	*whole = ((address + size + mask) & ~mask) - *base;
+}
+
 static int opaque_host_pin(void *unused, const void *also_unused, uintptr_t address, size_t size,
 			   struct cache_pin *pin)
 {
-	uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
 	struct opaque_host_made *made = calloc(1, sizeof(*made));
 	int ret;
 
 	(void)unused, (void)also_unused;
 	if (!made)
 		return log_errno(ENOMEM, "no memory for a registration");
-	pin->base = address & ~mask;
-	pin->size = ((address + size + mask) & ~mask) - pin->base;
+	opaque_host_pages(address, size, &pin->base, &pin->size);
 	ret = opaque_host_watch(pin->base, pin->size, made);
 	if (ret) {
 		if (!opaque_host_passes(ret))
@@ -244,9 +251,11 @@ static bool opaque_host_find(uintptr_t address, size_t size, struct opaque_hold 
 
 static bool opaque_host_is_due(uintptr_t address, size_t size)
 {
-	uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1, base = address & ~mask;
+	uintptr_t base;
+	size_t whole;
 
-	return recent_is_due(base, ((address + size + mask) & ~mask) - base);
+	opaque_host_pages(address, size, &base, &whole);
+	return recent_is_due(base, whole);
 }
 
 static int opaque_host_keep(uintptr_t address, size_t size, struct opaque_hold *hold)

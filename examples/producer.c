@@ -204,7 +204,7 @@ static int gdmabuf_create(const struct producer *p, size_t size, int access)
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
-	error = climport_export_dmabuf(memory, size, flags, &dmabuf);
+	error = climport_export_dmabuf(memory, size, flags, &dmabuf, sizeof(dmabuf));
 	munmap(memory, size);
 	return error ? error : dmabuf.fd;
 }

@@ -33,7 +33,7 @@ static int export_own(struct bench *b, void *arg, double *seconds)
 	const struct entry *e = arg;
 	const double start = bench_now();
 	struct climport_dmabuf dmabuf;
-	int ret = climport_export_dmabuf(e->address, e->size, e->flags, &dmabuf);
+	int ret = climport_export_dmabuf(e->address, e->size, e->flags, &dmabuf, sizeof(dmabuf));
 
 	(void)b;
 	seconds[0] = bench_now() - start;
@@ -51,7 +51,8 @@ static int bench_export_register(struct bench *b, void *arg, double *seconds)
 
 	(void)b;
 	for (int i = 0; i < HITS; i++) {
-		int ret = climport_register(e->address, e->size, &registration);
+		int ret = climport_register(e->address, e->size, 0, &registration,
+					    sizeof(registration));
 
 		if (ret)
 			return ret;

@@ -88,7 +88,7 @@ static int alloc_device(struct bench *b, struct memory *m, size_t size)
 
 	if (ret)
 		return ret;
-	ret = climport_export_dmabuf(m->address, size, 0, &m->dmabuf);
+	ret = climport_export_dmabuf(m->address, size, 0, &m->dmabuf, sizeof(m->dmabuf));
 	if (ret)
 		climport_free(m->address);
 	return ret;
@@ -147,13 +147,17 @@ void bench_memory_destroy(struct memory *m)
 
 int memory_create(struct bench *b, struct memory *m)
 {
-	struct climport_dmabuf part = { m->dmabuf.fd, m->dmabuf.offset, m->size };
+	struct climport_dmabuf part = {
+		.fd = m->dmabuf.fd,
+		.offset = m->dmabuf.offset,
+		.size = m->size,
+	};
 	cl_int err;
 
 	if (m->kind == MEMORY_NATIVE)
 		m->mem = clCreateBuffer(b->context, CL_MEM_READ_WRITE, m->size, NULL, &err);
 	else if (m->kind == MEMORY_DEVICE)
-		m->mem = climport_create_buffer(b->context, CL_MEM_READ_WRITE, &part, &err);
+		m->mem = climport_create_buffer(b->context, CL_MEM_READ_WRITE, NULL, &part, &err);
 	else
 		m->mem = b->import(b->context, CL_MEM_READ_WRITE, NULL, m->address, m->size, &err);
 	return err;

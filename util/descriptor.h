@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -32,6 +33,9 @@ struct descriptor_id {
 
 /* 0, or -EBADF, logged. */
 int descriptor_identify(int fd, struct descriptor_id *id);
+
+/* The size of a dma-buf or a file.  0 or a negative errno, logged. */
+int descriptor_measure(int fd, size_t *size);
 
 bool descriptor_is(int fd, const struct descriptor_id *id);
 

@@ -13,9 +13,8 @@
 enum level { LEVEL_UNREAD, LEVEL_NONE, LEVEL_ERROR, LEVEL_DEBUG };
 
 #define PREFIX "climport: "
-#define MESSAGE_SIZE 256
 
-static _Thread_local char log_last_message[MESSAGE_SIZE];
+static _Thread_local char log_last_message[LOG_MESSAGE_SIZE];
 static _Thread_local bool log_is_held;
 
 static const struct {
@@ -38,7 +37,7 @@ static enum level log_level_parse(const char *value)
 /* fprintf() has 8 KiB of the caller's stack where, as of stderr, nothing is buffered. */
 static void log_print(const char *message)
 {
-	char line[sizeof(PREFIX) + MESSAGE_SIZE];
+	char line[sizeof(PREFIX) + LOG_MESSAGE_SIZE];
 
 	snprintf(line, sizeof(line), PREFIX "%s\n", message);
 	fputs(line, stderr);
@@ -50,7 +49,7 @@ static enum level log_level_read(atomic_int *known)
 	const char *value = secure_getenv("CLIMPORT_LOG");
 	enum level level = value ? log_level_parse(value) : LEVEL_NONE;
 	int unread = LEVEL_UNREAD, use = level == LEVEL_UNREAD ? LEVEL_ERROR : (int)level;
-	char message[MESSAGE_SIZE];
+	char message[LOG_MESSAGE_SIZE];
 
 	if (!atomic_compare_exchange_strong(known, &unread, use) || level != LEVEL_UNREAD)
 		return use;
@@ -102,7 +101,7 @@ void log_error(const char *format, ...)
 
 void log_debug(const char *format, ...)
 {
-	char message[MESSAGE_SIZE];
+	char message[LOG_MESSAGE_SIZE];
 	va_list args;
 	int saved = errno;
 	THREAD_NO_CANCEL();

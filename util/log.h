@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#define LOG_MESSAGE_SIZE 256 /* a longer sentence is cut off */
+
 /* strerror() for threads: the text of an unknown error is in the caller's frame. */
 #define log_strerror(error) strerror_r(error, (char[48]){ 0 }, 48)
 

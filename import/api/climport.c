@@ -3,12 +3,14 @@
 #include <CL/climport.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "import/alloc/memory.h"
+#include "import/api/error.h"
 #include "import/api/public.h"
 #include "import/cache/cache.h"
 #include "import/export/export.h"
@@ -18,27 +20,70 @@
 #include "util/thread.h"
 
 #define LARGEST_ALIGNMENT ((size_t)2 << 20)
+#define EXPORT_FLAGS (CLIMPORT_READ_ONLY | CLIMPORT_KEEP | CLIMPORT_MAPPABLE | CLIMPORT_REVOCABLE)
 
-PUBLIC int climport_export_dmabuf(const void *address, size_t size, unsigned int flags,
-				  struct climport_dmabuf *out)
+/* The structs of version 0.2.0 end with these members. */
+#define SIZE_TO(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
+#define DMABUF_SIZE SIZE_TO(struct climport_dmabuf, whole)
+#define REGISTRATION_SIZE SIZE_TO(struct climport_registration, reserved)
+#define STATS_SIZE SIZE_TO(struct climport_stats, bytes_allocated)
+
+PUBLIC uint32_t climport_version(void)
 {
-	const unsigned int known = CLIMPORT_READ_ONLY | CLIMPORT_KEEP | CLIMPORT_MAPPABLE |
-				   CLIMPORT_REVOCABLE;
-	struct export_range range;
-	unsigned int options = 0;
-	int ret;
+	return CLIMPORT_VERSION;
+}
 
+/* The flags and the struct of a caller with another version of the header. */
+static int climport_check_caller(uint64_t flags, uint64_t known, size_t out_size, size_t least)
+{
 	if (flags & ~known)
-		return log_errno(EINVAL, "unknown flags %#x", flags & ~known);
-	options |= flags & CLIMPORT_READ_ONLY ? EXPORT_READ_ONLY : 0;
-	options |= flags & CLIMPORT_KEEP ? EXPORT_KEEP : 0;
-	options |= flags & CLIMPORT_MAPPABLE ? EXPORT_MAPPABLE : 0;
-	options |= flags & CLIMPORT_REVOCABLE ? EXPORT_REVOCABLE : 0;
-	ret = export_dmabuf((uintptr_t)address, size, options, &range);
+		return log_errno(EINVAL, "unknown flags %#" PRIx64, flags & ~known);
+	return out_size < least
+		       ? log_errno(EINVAL, "a struct of %zu bytes, less than %zu", out_size, least)
+		       : 0;
+}
+
+/* The members that caller and library know; 0 for members of a newer caller. */
+static void climport_fill(void *out, size_t out_size, const void *made, size_t size)
+{
+	size_t both = out_size < size ? out_size : size;
+
+	memcpy(out, made, both);
+	memset((char *)out + both, 0, out_size - both);
+}
+
+static unsigned int climport_export_options(uint64_t flags)
+{
+	return (flags & CLIMPORT_READ_ONLY ? EXPORT_READ_ONLY : 0u) |
+	       (flags & CLIMPORT_KEEP ? EXPORT_KEEP : 0u) |
+	       (flags & CLIMPORT_MAPPABLE ? EXPORT_MAPPABLE : 0u) |
+	       (flags & CLIMPORT_REVOCABLE ? EXPORT_REVOCABLE : 0u);
+}
+
+static int climport_make_export(const void *address, size_t size, uint64_t flags,
+				struct climport_dmabuf *out, size_t out_size)
+{
+	struct climport_dmabuf made = { .size = size };
+	struct export_range range;
+	int ret = climport_check_caller(flags, EXPORT_FLAGS, out_size, DMABUF_SIZE);
+
+	if (!ret)
+		ret = export_dmabuf((uintptr_t)address, size, climport_export_options(flags),
+				    &range);
 	if (ret)
 		return ret;
-	*out = (struct climport_dmabuf){ .fd = range.fd, .offset = range.offset, .size = size };
+	made.fd = range.fd;
+	made.offset = range.offset;
+	made.whole = range.whole;
+	climport_fill(out, out_size, &made, sizeof(made));
 	return 0;
+}
+
+PUBLIC int climport_export_dmabuf(const void *address, size_t size, uint64_t flags,
+				  struct climport_dmabuf *out, size_t out_size)
+{
+	climport_error_begin();
+	return climport_error_end(climport_make_export(address, size, flags, out, out_size));
 }
 
 PUBLIC void climport_invalidate(const void *address, size_t size)
@@ -80,20 +125,41 @@ static void climport_registration_fill(const struct registration *registration,
 	};
 }
 
-PUBLIC int climport_register(const void *address, size_t size, struct climport_registration *out)
+static int climport_register_missed(const void *address, size_t size,
+				    struct registration *registration)
+{
+	THREAD_NO_CANCEL();
+
+	climport_error_begin();
+	return climport_error_end(export_register((uintptr_t)address, size, registration));
+}
+
+static int climport_register_refused(uint64_t flags, size_t out_size)
+{
+	climport_error_begin();
+	return climport_error_end(climport_check_caller(flags, 0, out_size, REGISTRATION_SIZE));
+}
+
+PUBLIC int climport_register(const void *address, size_t size, uint64_t flags,
+			     struct climport_registration *out, size_t out_size)
 {
 	struct registration registration = { 0 };
+	struct climport_registration made;
 	int ret = 0;
 
+	if (flags || out_size < REGISTRATION_SIZE)
+		return climport_register_refused(flags, out_size);
 	if (!registration_find((uintptr_t)address, size, &registration) &&
-	    !host_registration_find((uintptr_t)address, size, &registration.host)) {
-		THREAD_NO_CANCEL();
-
-		ret = export_register((uintptr_t)address, size, &registration);
-	}
-	if (!ret)
-		climport_registration_fill(&registration, out);
-	return ret;
+	    !host_registration_find((uintptr_t)address, size, &registration.host))
+		ret = climport_register_missed(address, size, &registration);
+	if (ret)
+		return ret;
+	climport_registration_fill(&registration, &made);
+	if (out_size == sizeof(made))
+		*out = made;
+	else
+		climport_fill(out, out_size, &made, sizeof(made));
+	return 0;
 }
 
 PUBLIC void climport_unregister(struct climport_registration *out)
@@ -111,19 +177,31 @@ PUBLIC void climport_unregister(struct climport_registration *out)
 	out->id = 0; /* a second call with the struct does nothing */
 }
 
+static int climport_check_kind(unsigned int kind)
+{
+	return kind == CLIMPORT_HOST || kind == CLIMPORT_DEVICE
+		       ? 0
+		       : log_errno(EINVAL, "there is no kind of memory %u", kind);
+}
+
 PUBLIC int climport_set_keep_limit(unsigned int kind, uint64_t bytes)
 {
-	if (kind != CLIMPORT_HOST && kind != CLIMPORT_DEVICE)
-		return log_errno(EINVAL, "there is no kind of memory %u", kind);
-	export_set_limit(kind == CLIMPORT_DEVICE, bytes);
-	return 0;
+	int ret;
+
+	climport_error_begin();
+	ret = climport_check_kind(kind);
+	if (!ret)
+		export_set_limit(kind == CLIMPORT_DEVICE, bytes);
+	return climport_error_end(ret);
 }
 
 static int climport_check_request(unsigned int kind, size_t size, size_t alignment,
 				  const unsigned char *uuid)
 {
-	if (kind != CLIMPORT_HOST && kind != CLIMPORT_DEVICE)
-		return log_errno(EINVAL, "there is no kind of memory %u", kind);
+	int ret = climport_check_kind(kind);
+
+	if (ret)
+		return ret;
 	if (!size)
 		return log_errno(EINVAL, "size is 0");
 	if (alignment & (alignment - 1) || alignment > LARGEST_ALIGNMENT)
@@ -137,15 +215,17 @@ PUBLIC int climport_alloc(unsigned int kind, size_t size, size_t alignment,
 			  const unsigned char *uuid, void **address)
 {
 	uintptr_t at;
+	int ret;
 	THREAD_NO_CANCEL();
-	int ret = climport_check_request(kind, size, alignment, uuid);
 
+	climport_error_begin();
+	ret = climport_check_request(kind, size, alignment, uuid);
 	if (!ret)
 		ret = memory_alloc(kind == CLIMPORT_HOST ? MEMORY_HOST : MEMORY_DEVICE, size,
 				   alignment, uuid, &at);
 	if (!ret)
 		*address = (void *)at;
-	return ret;
+	return climport_error_end(ret);
 }
 
 PUBLIC void climport_free(void *address)
@@ -158,7 +238,7 @@ PUBLIC void climport_free(void *address)
 	abort();
 }
 
-PUBLIC void climport_get_stats(struct climport_stats *stats)
+static void climport_collect_stats(struct climport_stats *stats)
 {
 	struct cache_stats exports, opaque;
 
@@ -173,4 +253,18 @@ PUBLIC void climport_get_stats(struct climport_stats *stats)
 		.bytes_idle = exports.bytes_idle + opaque.bytes_idle,
 		.bytes_allocated = memory_bytes(),
 	};
+}
+
+PUBLIC int climport_get_stats(struct climport_stats *out, size_t out_size)
+{
+	struct climport_stats stats;
+	int ret;
+
+	climport_error_begin();
+	ret = climport_check_caller(0, 0, out_size, STATS_SIZE);
+	if (ret)
+		return climport_error_end(ret);
+	climport_collect_stats(&stats);
+	climport_fill(out, out_size, &stats, sizeof(stats));
+	return 0;
 }

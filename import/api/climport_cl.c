@@ -6,8 +6,11 @@
 #include <CL/climport.h>
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "import/api/error.h"
 #include "import/api/public.h"
 #include "util/log.h"
 
@@ -75,23 +78,36 @@ static import_fn climport_cl_import_function(cl_context context, cl_int *err)
 	return NULL;
 }
 
-static cl_mem climport_cl_failed(cl_int err, cl_int *errcode_ret)
+static cl_mem climport_cl_import(cl_context context, cl_mem_flags flags,
+				 const cl_import_properties_arm *properties, void *memory,
+				 size_t size, cl_int *err)
 {
+	import_fn function = climport_cl_import_function(context, err);
+
+	return function ? function(context, flags, properties, memory, size, err) : NULL;
+}
+
+/* The layer's sentence of the error, or the library's.  A driver with the extension has none. */
+static cl_mem climport_cl_end(cl_mem mem, cl_int err, cl_int *errcode_ret)
+{
+	if (!mem && !*log_last())
+		log_error("the import failed with OpenCL error %d", err);
+	climport_error_end(mem ? 0 : -1);
 	if (errcode_ret)
-		*errcode_ret = err;
-	return NULL;
+		*errcode_ret = mem ? CL_SUCCESS : err;
+	return mem;
 }
 
 PUBLIC cl_mem CL_API_CALL clImportMemoryARM(cl_context context, cl_mem_flags flags,
 					    const cl_import_properties_arm *properties,
 					    void *memory, size_t size, cl_int *errcode_ret)
 {
-	cl_int err;
-	import_fn function = climport_cl_import_function(context, &err);
+	cl_int err = CL_SUCCESS;
+	cl_mem mem;
 
-	if (!function)
-		return climport_cl_failed(err, errcode_ret);
-	return function(context, flags, properties, memory, size, errcode_ret);
+	climport_error_begin();
+	mem = climport_cl_import(context, flags, properties, memory, size, &err);
+	return climport_cl_end(mem, err, errcode_ret);
 }
 
 /* The range as a part of an import; the part keeps the whole. */
@@ -111,22 +127,85 @@ static cl_mem climport_cl_part_of(cl_mem whole, const struct climport_dmabuf *dm
 	return part;
 }
 
+/* The pairs of a list without the end; 0 for NULL. */
+static size_t climport_cl_count_properties(const cl_import_properties_arm *properties)
+{
+	size_t count = 0;
+
+	while (properties && properties[2 * count])
+		count++;
+	return count;
+}
+
+/* Whether the list names a type; another type than a dma-buf's is an error. */
+static bool climport_cl_has_type(const cl_import_properties_arm *properties, size_t count,
+				 cl_int *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (properties[2 * i] != CL_IMPORT_TYPE_ARM)
+			continue;
+		if (properties[2 * i + 1] != CL_IMPORT_TYPE_DMA_BUF_ARM) {
+			log_error("import type %#tx of a dma-buf", properties[2 * i + 1]);
+			*err = CL_INVALID_PROPERTY;
+		}
+		return true;
+	}
+	return false;
+}
+
+/* The program's properties, and the type of memory.  The caller frees the list. */
+static cl_import_properties_arm *climport_cl_properties(const cl_import_properties_arm *properties,
+							cl_int *err)
+{
+	size_t count = climport_cl_count_properties(properties), at = 0;
+	bool typed = climport_cl_has_type(properties, count, err);
+	cl_import_properties_arm *list;
+
+	if (*err)
+		return NULL;
+	list = calloc(2 * count + 3, sizeof(*list));
+	if (!list) {
+		*err = CL_OUT_OF_HOST_MEMORY;
+		return NULL;
+	}
+	if (!typed) {
+		list[at++] = CL_IMPORT_TYPE_ARM;
+		list[at++] = CL_IMPORT_TYPE_DMA_BUF_ARM;
+	}
+	if (count)
+		memcpy(list + at, properties, 2 * count * sizeof(*list));
+	return list;
+}
+
+static cl_mem climport_cl_create(cl_context context, cl_mem_flags flags,
+				 const cl_import_properties_arm *properties,
+				 const struct climport_dmabuf *dmabuf, cl_int *err)
+{
+	int fd = dmabuf->fd;
+	cl_mem mem;
+	size_t size;
+
+	if (!dmabuf->size || __builtin_add_overflow(dmabuf->offset, dmabuf->size, &size)) {
+		log_error("%zu bytes at offset %zu are no range", dmabuf->size, dmabuf->offset);
+		*err = CL_INVALID_BUFFER_SIZE;
+		return NULL;
+	}
+	mem = climport_cl_import(context, flags, properties, &fd, size, err);
+	return mem && dmabuf->offset ? climport_cl_part_of(mem, dmabuf, err) : mem;
+}
+
 PUBLIC cl_mem climport_create_buffer(cl_context context, cl_mem_flags flags,
+				     const cl_import_properties_arm *properties,
 				     const struct climport_dmabuf *dmabuf, cl_int *errcode_ret)
 {
-	const cl_import_properties_arm properties[] = { CL_IMPORT_TYPE_ARM,
-							CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
-	cl_int err = CL_INVALID_BUFFER_SIZE;
-	int fd = dmabuf->fd;
-	size_t size;
-	cl_mem mem;
+	cl_import_properties_arm *list;
+	cl_int err = CL_SUCCESS;
+	cl_mem mem = NULL;
 
-	if (!dmabuf->size || __builtin_add_overflow(dmabuf->offset, dmabuf->size, &size))
-		return climport_cl_failed(err, errcode_ret);
-	mem = clImportMemoryARM(context, flags, properties, &fd, size, &err);
-	if (mem && dmabuf->offset)
-		mem = climport_cl_part_of(mem, dmabuf, &err);
-	if (errcode_ret)
-		*errcode_ret = mem ? CL_SUCCESS : err;
-	return mem;
+	climport_error_begin();
+	list = climport_cl_properties(properties, &err);
+	if (list)
+		mem = climport_cl_create(context, flags, list, dmabuf, &err);
+	free(list);
+	return climport_cl_end(mem, err, errcode_ret);
 }

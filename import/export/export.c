@@ -21,18 +21,21 @@ static const struct exporter *const exporters[] = {
 	&exporter_gdmabuf_gpu,
 };
 
-int export_hand_out(int fd, size_t offset, const struct origin *origin,
+int export_hand_out(const struct export_range *made, const struct origin *origin,
 		    const struct descriptor_id *expected, struct export_range *out)
 {
-	int ret = origin_add(fd, origin, expected);
+	struct export_range range = *made;
+	int ret = origin_add(range.fd, origin, expected);
 
+	if (!ret && !range.whole)
+		ret = descriptor_measure(range.fd, &range.whole);
 	if (ret) {
 		THREAD_NO_CANCEL();
 
-		close(fd);
+		close(range.fd);
 		return ret;
 	}
-	*out = (struct export_range){ fd, offset };
+	*out = range;
 	return 0;
 }
 

@@ -20,6 +20,7 @@ enum export_option {
 struct export_range {
 	int fd;	       /* the caller's */
 	size_t offset; /* of the range in it */
+	size_t whole;  /* size of the dma-buf */
 };
 
 /* Returns 0 or a negative errno, logged, as climport_export_dmabuf() has them. */

@@ -43,10 +43,11 @@ extern const struct exporter exporter_gdmabuf_host; /* memory of the host, by th
 extern const struct exporter exporter_gdmabuf_gpu;  /* GPU memory unknown to CUDA, by the module */
 
 /*
- * Remembers the dma-buf as made of @origin, and passes @fd to the caller; @fd is closed on errors.
- * -ESTALE, not logged: @fd is of another file than @expected, which may be NULL.
+ * Remembers the dma-buf as made of @origin, and passes @made to the caller; the descriptor is closed
+ * on errors.  @made->whole 0: the kernel tells.
+ * -ESTALE, not logged: the descriptor is of another file than @expected, which may be NULL.
  */
-int export_hand_out(int fd, size_t offset, const struct origin *origin,
+int export_hand_out(const struct export_range *made, const struct origin *origin,
 		    const struct descriptor_id *expected, struct export_range *out);
 
 #endif

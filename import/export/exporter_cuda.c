@@ -24,7 +24,8 @@ static int exporter_cuda_make(const struct export_request *request, struct expor
 	if (ret)
 		return ret;
 	origin.address = request->address - made.offset;
-	return export_hand_out(made.fd, made.offset, &origin, NULL, out);
+	return export_hand_out(&(struct export_range){ made.fd, made.offset, made.size }, &origin,
+			       NULL, out);
 }
 
 static int exporter_cuda_keep(const struct export_request *request, struct export_range *out)

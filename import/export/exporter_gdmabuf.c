@@ -29,7 +29,8 @@ static int exporter_gdmabuf_make(const struct export_request *request, enum gdma
 	origin.context = range.context;
 	origin.slot = range.slot;
 	origin.generation = range.generation;
-	return export_hand_out(range.fd, range.offset, &origin, NULL, out);
+	return export_hand_out(&(struct export_range){ range.fd, range.offset, 0 }, &origin, NULL,
+			       out);
 }
 
 /*

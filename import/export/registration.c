@@ -27,6 +27,7 @@ static _Atomic uint64_t registration_last; /* number that was given */
 struct registered {
 	struct origin origin;
 	struct descriptor_id id;
+	size_t whole; /* size of the dma-buf */
 };
 
 /* What a miss knows of the range that the cache asks for. */
@@ -118,6 +119,8 @@ static int registration_fill(const struct registration_wanted *wanted, struct ca
 	registered->origin.inside = memory->base;
 	registered->origin.address = memory->base - pin->offset;
 	ret = descriptor_identify(pin->fd, &registered->id);
+	if (!ret)
+		ret = descriptor_measure(pin->fd, &registered->whole);
 	if (ret)
 		close(pin->fd);
 	return ret;
@@ -238,12 +241,15 @@ void registration_put(struct registration *registration)
 int registration_export(const struct registration *registration, struct export_range *out)
 {
 	const struct registered *registered = registration->ref.pin->data;
-	int fd = descriptor_duplicate(registration->ref.pin->fd);
+	const struct export_range made = {
+		.fd = descriptor_duplicate(registration->ref.pin->fd),
+		.offset = registration->ref.offset,
+		.whole = registered->whole,
+	};
 
-	if (fd < 0)
-		return fd == -EBADF ? -ESTALE : fd;
-	return export_hand_out(fd, registration->ref.offset, &registered->origin, &registered->id,
-			       out);
+	if (made.fd < 0)
+		return made.fd == -EBADF ? -ESTALE : made.fd;
+	return export_hand_out(&made, &registered->origin, &registered->id, out);
 }
 
 void registration_invalidate(uintptr_t address, size_t size)

@@ -4,7 +4,13 @@
  *
  * Functions that return int return 0 or a negative errno, and change *out on success only.
  * All functions may be called from any thread, and block for no longer than the drivers below do.
- * With CLIMPORT_LOG=error each error is a sentence on standard error.  Sizes are bytes.
+ * Each error is a sentence: climport_last_error(), and with CLIMPORT_LOG=error standard error.
+ * Sizes are bytes.
+ *
+ * Structs that functions fill may have more members in later versions, at the end.  So the caller
+ * passes the size of the struct: sizeof(*out).  A member that the library does not know is set to 0,
+ * and a member that the caller does not know is not written.  A size below the struct's of version
+ * 0.2.0 is -EINVAL.  Flags that the library does not know are -EINVAL.
  */
 #ifndef CL_CLIMPORT_H
 #define CL_CLIMPORT_H
@@ -22,18 +28,47 @@
 extern "C" {
 #endif
 
-/* Memory in a dma-buf: @size bytes from byte @offset on. */
+/* Versions count as cl_version does: CL_VERSION_MAJOR() and its like take them apart. */
+#define CLIMPORT_VERSION_MAJOR 0
+#define CLIMPORT_VERSION_MINOR 2
+#define CLIMPORT_VERSION_PATCH 0
+#define CLIMPORT_MAKE_VERSION(major, minor, patch) (((major) << 22) | ((minor) << 12) | (patch))
+#define CLIMPORT_VERSION                                                      \
+	CLIMPORT_MAKE_VERSION(CLIMPORT_VERSION_MAJOR, CLIMPORT_VERSION_MINOR, \
+			      CLIMPORT_VERSION_PATCH)
+
+/*
+ * The version of the library, which may be newer than CLIMPORT_VERSION of the header.  While the
+ * major version is 0, a program needs the minor version that it was compiled for: the dynamic linker
+ * refuses others.  A program that calls by dlsym() checks the version itself.
+ */
+uint32_t climport_version(void);
+
+/**
+ * climport_last_error - the sentence of this thread's last error
+ *
+ * For people, and without a line feed.  The sentence names the cause that the error code leaves
+ * open: "mmap of dma-buf 7, 4096 bytes: Permission denied".  "" before the thread's first error.
+ *
+ * The text is the library's, and stays as it is until another call of the thread's fails.  Calls
+ * that succeed, and calls of other threads, leave the text alone.
+ */
+const char *climport_last_error(void);
+
+/* Memory in a dma-buf: @size bytes from byte @offset on, of the @whole bytes of the dma-buf. */
 struct climport_dmabuf {
 	int fd;
 	size_t offset;
 	size_t size;
+	size_t whole;
 };
 
 /* Flags of climport_export_dmabuf(). */
-#define CLIMPORT_READ_ONLY 1u /* the dma-buf cannot be written; host memory only */
-#define CLIMPORT_KEEP 2u      /* the range stays registered for later exports */
-#define CLIMPORT_MAPPABLE 4u  /* CPUs can map the dma-buf; GPU memory: by the kernel module only */
-#define CLIMPORT_REVOCABLE 8u /* a free of the memory empties the dma-buf; GPU memory only */
+#define CLIMPORT_READ_ONLY UINT64_C(1) /* the dma-buf cannot be written; host memory only */
+#define CLIMPORT_KEEP UINT64_C(2)      /* the range stays registered for later exports */
+#define CLIMPORT_MAPPABLE UINT64_C(4) /* CPUs can map the dma-buf; GPU memory: by the module only */
+#define CLIMPORT_REVOCABLE \
+	UINT64_C(8) /* a free of the memory empties the dma-buf; GPU memory only */
 
 /**
  * climport_export_dmabuf - a range of this process's memory as a dma-buf
@@ -41,6 +76,7 @@ struct climport_dmabuf {
  * @size: bytes
  * @flags: CLIMPORT_*
  * @out: set on success
+ * @out_size: sizeof(*out)
  *
  * CUDA exports CUDA memory if CUDA can (cuMemGetHandleForAddressRange, CUDA 11.7).  Otherwise the
  * kernel module gdmabuf_nvidia exports CUDA memory, and CLIMPORT_MAPPABLE needs this module.
@@ -73,7 +109,7 @@ struct climport_dmabuf {
  *   -ENXIO   no /dev/gdmabuf: the module is not loaded (CUDA memory: and CUDA cannot export)
  *   -EACCES  /dev/gdmabuf may not be opened; or the range is mapped read-only, and
  *	      CLIMPORT_READ_ONLY is not set
- *   -EINVAL  size is 0, or the range wraps around; an unknown flag
+ *   -EINVAL  size is 0, or the range wraps around; an unknown flag; @out_size is too small
  *   -EFAULT  the range, or a part, is no memory of this process, or cannot be pinned; or with
  *	      CLIMPORT_REVOCABLE is no GPU memory
  *   -EOPNOTSUPP  CUDA managed memory, which moves (GPUDirect RDMA, "Changes in CUDA 6.0");
@@ -87,8 +123,8 @@ struct climport_dmabuf {
  *   -EMFILE  the process has no descriptor left; -ENFILE: the system has no descriptor left
  *   -EINTR, -EAGAIN as in <linux/gdmabuf.h>
  */
-int climport_export_dmabuf(const void *address, size_t size, unsigned int flags,
-			   struct climport_dmabuf *out);
+int climport_export_dmabuf(const void *address, size_t size, uint64_t flags,
+			   struct climport_dmabuf *out, size_t out_size);
 
 /**
  * climport_invalidate - give up the registrations of memory that is about to be freed
@@ -118,7 +154,9 @@ struct climport_registration {
  * climport_register - the registration that covers a range of memory
  * @address: a CUDA device pointer, or host memory
  * @size: bytes
+ * @flags: 0
  * @out: set on success; the caller's until climport_unregister()
+ * @out_size: sizeof(*out)
  *
  * For stacks that register for each message (RDMA, NVMe, NCCL).  NVIDIA's GPUDirect RDMA document
  * asks for a cache of pinned memory: "Lazy Unpinning Optimization" and "Registration Cache".  The
@@ -135,7 +173,7 @@ struct climport_registration {
  *	struct climport_registration now;
  *	uint64_t at;
  *
- *	if (climport_register(address, size, &now))
+ *	if (climport_register(address, size, 0, &now, sizeof(now)))
  *		return -1;
  *	if (now.id == mr->registration.id) {		// each message but the first
  *		climport_unregister(&now);
@@ -203,7 +241,7 @@ struct climport_registration {
  * climport_register(): @fd would be another file.
  *
  * Returns 0, or
- *   -EINVAL  size is 0, or the range wraps around
+ *   -EINVAL  size is 0, or the range wraps around; a flag; @out_size is too small
  *   -EFAULT  the range, or a part, is no memory of this process, or cannot be pinned
  *   -EOPNOTSUPP  CUDA managed memory; GPU memory without a buffer id, or that neither CUDA nor the
  *	      kernel module can export; host memory that no device pins: shared mappings of files
@@ -220,7 +258,8 @@ struct climport_registration {
  *   -EMFILE  the process has no descriptor left; -ENFILE: the system has no descriptor left
  *   -EIO     any other error of CUDA
  */
-int climport_register(const void *address, size_t size, struct climport_registration *out);
+int climport_register(const void *address, size_t size, uint64_t flags,
+		      struct climport_registration *out, size_t out_size);
 
 /*
  * Gives a registration back, once for each climport_register().  A registration of GPU memory stays
@@ -292,15 +331,19 @@ void climport_free(void *address);
  * climport_create_buffer - an export as a buffer
  * @context: created with the layer loaded, or of a driver that has the extension itself
  * @flags: as clImportMemoryARM's
- * @dmabuf: the export; its descriptor may be closed as soon as the function returns
+ * @properties: as clImportMemoryARM's, or NULL.  CL_IMPORT_TYPE_ARM may be left out
+ * @dmabuf: the export; its descriptor may be closed as soon as the function returns.  @fd, @offset
+ *	and @size are read
  * @errcode_ret: as clImportMemoryARM's; may be NULL.  CL_MISALIGNED_SUB_BUFFER_OFFSET if
  *	dmabuf->offset is no multiple of CL_DEVICE_MEM_BASE_ADDR_ALIGN; CL_INVALID_BUFFER_SIZE
- *	if dmabuf->size is 0
+ *	if dmabuf->size is 0; CL_INVALID_PROPERTY if CL_IMPORT_TYPE_ARM is not
+ *	CL_IMPORT_TYPE_DMA_BUF_ARM
  *
  * clImportMemoryARM imports from the dma-buf's first byte on; this function returns a buffer of the
  * exported range.  The caller releases the buffer with clReleaseMemObject().
  */
 cl_mem climport_create_buffer(cl_context context, cl_mem_flags flags,
+			      const cl_import_properties_arm *properties,
 			      const struct climport_dmabuf *dmabuf, cl_int *errcode_ret);
 
 /*
@@ -320,7 +363,8 @@ struct climport_stats {
 	uint64_t bytes_allocated; /* by climport_alloc(), with the free parts of slabs */
 };
 
-void climport_get_stats(struct climport_stats *stats);
+/* Returns 0, or -EINVAL: @out_size, sizeof(*out), is too small. */
+int climport_get_stats(struct climport_stats *out, size_t out_size);
 
 #ifdef __cplusplus
 }

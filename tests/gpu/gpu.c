@@ -158,7 +158,7 @@ cl_mem gpu_import_host(struct session *s, void *memory, size_t size)
 cl_mem gpu_import_dmabuf(struct session *s, const struct climport_dmabuf *dmabuf)
 {
 	cl_int err;
-	cl_mem mem = climport_create_buffer(s->context, CL_MEM_READ_WRITE, dmabuf, &err);
+	cl_mem mem = climport_create_buffer(s->context, CL_MEM_READ_WRITE, NULL, dmabuf, &err);
 
 	return gpu_check_mem(s, mem, err);
 }

@@ -121,7 +121,9 @@ static void device_cycles(void *address, int count)
 	cl_mem mem;
 
 	for (int i = 0; i < count; i++) {
-		EXPECT_EQ(climport_export_dmabuf(address, RANGE, i % 2 ? CLIMPORT_KEEP : 0, &d), 0);
+		EXPECT_EQ(climport_export_dmabuf(address, RANGE, i % 2 ? CLIMPORT_KEEP : 0, &d,
+						 sizeof(d)),
+			  0);
 		mem = gpu_import_dmabuf(&ours, &d);
 		close(d.fd);
 		cycle_use(mem, i);
@@ -173,7 +175,7 @@ TEST(cycles_alloc,
 	before = usage_read();
 	alloc_cycles(1000);
 	EXPECT(usage_settles(&before));
-	climport_get_stats(&stats);
+	climport_get_stats(&stats, sizeof(stats));
 	EXPECT_EQ(stats.bytes_allocated, 0);
 	gpu_session_close(&ours);
 }

@@ -10,7 +10,7 @@ static struct climport_dmabuf device_export(uint64_t address, size_t size)
 {
 	struct climport_dmabuf d = { .fd = -1 };
 
-	EXPECT_EQ(climport_export_dmabuf((void *)address, size, 0, &d), 0);
+	EXPECT_EQ(climport_export_dmabuf((void *)address, size, 0, &d, sizeof(d)), 0);
 	EXPECT(d.fd >= 0);
 	EXPECT_EQ(d.size, size);
 	return d;
@@ -123,7 +123,7 @@ static cl_int device_export_error(const struct climport_dmabuf *d)
 	cl_mem mem;
 
 	ours.notice[0] = '\0';
-	mem = climport_create_buffer(ours.context, CL_MEM_READ_WRITE, d, &err);
+	mem = climport_create_buffer(ours.context, CL_MEM_READ_WRITE, NULL, d, &err);
 	printf("# error %d: %s\n", err, ours.notice);
 	if (mem)
 		clReleaseMemObject(mem);
@@ -181,7 +181,7 @@ TEST(device_managed, "Managed memory moves, and is neither exported nor imported
 	cuda_need();
 	gpu_session_open(&ours);
 	EXPECT_EQ(cuda.alloc_managed(&address, 1 << 20, 1), 0);
-	EXPECT_EQ(climport_export_dmabuf((void *)address, 1 << 20, 0, &d), -EOPNOTSUPP);
+	EXPECT_EQ(climport_export_dmabuf((void *)address, 1 << 20, 0, &d, sizeof(d)), -EOPNOTSUPP);
 	EXPECT_EQ(d.fd, -7);
 	EXPECT_EQ(gpu_import_error(0, NULL, (void *)address, 1 << 20), CL_INVALID_OPERATION);
 	EXPECT(!gpu.is_nvidia || gpu_notice_has("managed memory"));
@@ -228,7 +228,7 @@ TEST(device_freed,
 	d = device_export((uintptr_t)address, 4 << 20);
 	climport_free(address);
 	EXPECT_EQ(device_export_error(&d), CL_OUT_OF_RESOURCES);
-	ret = climport_export_dmabuf(address, 4 << 20, 0, &d);
+	ret = climport_export_dmabuf(address, 4 << 20, 0, &d, sizeof(d));
 	EXPECT(ret == -EFAULT || ret == -ENXIO); /* with the kernel module, and without */
 	close(d.fd);
 	gpu_import_good();

@@ -310,7 +310,7 @@ TEST(device_memory, "Device memory is imported by a dma-buf that was exported fr
 	opaque_reset();
 	fixture_open();
 	EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, 8192, 0, uuid, &address), 0);
-	EXPECT_EQ(climport_export_dmabuf(address, 8192, 0, &d), 0);
+	EXPECT_EQ(climport_export_dmabuf(address, 8192, 0, &d, sizeof(d)), 0);
 	mem = fixture_import_dmabuf(d.fd, 8192);
 	close(d.fd);
 	memory = fake_cuda_memory((uintptr_t)address);

@@ -413,7 +413,7 @@ TEST(rm_registered,
 	held = fake_rm_held();
 	pins = fake_rm.pins_made;
 	buffers = stub_calls("clCreateBufferWithProperties");
-	EXPECT_EQ(climport_register(p, 4 * PAGE, &r), 0);
+	EXPECT_EQ(climport_register(p, 4 * PAGE, 0, &r, sizeof(r)), 0);
 	for (int i = 0; i < 4; i++) {
 		cl_mem mem = fixture_import_host(0, p + i * PAGE, PAGE);
 

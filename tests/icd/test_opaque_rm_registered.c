@@ -40,7 +40,7 @@ static unsigned char *registered_make(size_t size, struct climport_registration 
 {
 	unsigned char *p = registered_map(size);
 
-	EXPECT_EQ(climport_register(p, size, r), 0);
+	EXPECT_EQ(climport_register(p, size, 0, r, sizeof(*r)), 0);
 	return p;
 }
 

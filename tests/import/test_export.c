@@ -192,7 +192,7 @@ static void free_now(void)
 TEST(freed_meanwhile,
      "If the memory is freed during the export, the error is -ENODEV and no descriptor is left.")
 {
-	struct export_range range = { -7, 7 };
+	struct export_range range = { -7, 7, 7 };
 	uintptr_t p;
 
 	export_test_begin();

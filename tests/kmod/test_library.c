@@ -23,7 +23,7 @@ static struct climport_dmabuf library_export(const void *address, size_t size, u
 {
 	struct climport_dmabuf d;
 
-	EXPECT_EQ(climport_export_dmabuf(address, size, flags, &d), 0);
+	EXPECT_EQ(climport_export_dmabuf(address, size, flags, &d, sizeof(d)), 0);
 	return d;
 }
 
@@ -36,7 +36,7 @@ static struct climport_stats library_read_stats(void)
 {
 	struct climport_stats s;
 
-	climport_get_stats(&s);
+	climport_get_stats(&s, sizeof(s));
 	return s;
 }
 
@@ -101,7 +101,8 @@ static void export_first(void *memory)
 	if (!child) {
 		struct climport_dmabuf d;
 
-		_exit(getpid() == 1 && !climport_export_dmabuf(memory, PAGE, 0, &d) ? 0 : 3);
+		_exit(getpid() == 1 && !climport_export_dmabuf(memory, PAGE, 0, &d, sizeof(d)) ? 0
+											       : 3);
 	}
 	EXPECT_EQ(waitpid(child, &status, 0), child);
 	EXPECT_EQ(status, 0);
@@ -254,7 +255,8 @@ TEST(library_revocable_host, "A revocable export of host memory fails with EFAUL
 {
 	struct climport_dmabuf d = { .fd = -7 };
 
-	EXPECT_EQ(climport_export_dmabuf(library_map_host(PAGE), PAGE, CLIMPORT_REVOCABLE, &d),
+	EXPECT_EQ(climport_export_dmabuf(library_map_host(PAGE), PAGE, CLIMPORT_REVOCABLE, &d,
+					 sizeof(d)),
 		  -EFAULT);
 	EXPECT_EQ(d.fd, -7);
 }

@@ -33,7 +33,7 @@ static struct climport_dmabuf opencl_export(const void *address, size_t size, un
 {
 	struct climport_dmabuf d;
 
-	EXPECT_EQ(climport_export_dmabuf(address, size, flags, &d), 0);
+	EXPECT_EQ(climport_export_dmabuf(address, size, flags, &d, sizeof(d)), 0);
 	EXPECT_EQ(d.size, size);
 	return d;
 }
@@ -327,12 +327,13 @@ TEST(library_errors, "Bad ranges and flags fail with EINVAL or EFAULT, and leave
 	struct climport_dmabuf d = { .fd = -7 };
 
 	need_module();
-	EXPECT_EQ(climport_export_dmabuf(p, 0, 0, &d), -EINVAL);
-	EXPECT_EQ(climport_export_dmabuf(p, SIZE_MAX, 0, &d), -EINVAL);
-	EXPECT_EQ(climport_export_dmabuf((void *)(uintptr_t)-10, 10, 0, &d), -EINVAL);
-	EXPECT_EQ(climport_export_dmabuf(p, PAGE, 16, &d), -EINVAL);
-	EXPECT_EQ(climport_export_dmabuf(NULL, PAGE, 0, &d), -EFAULT);
-	EXPECT_EQ(climport_export_dmabuf(device_pointer(0x7f4100000000), PAGE, 0, &d), -EFAULT);
+	EXPECT_EQ(climport_export_dmabuf(p, 0, 0, &d, sizeof(d)), -EINVAL);
+	EXPECT_EQ(climport_export_dmabuf(p, SIZE_MAX, 0, &d, sizeof(d)), -EINVAL);
+	EXPECT_EQ(climport_export_dmabuf((void *)(uintptr_t)-10, 10, 0, &d, sizeof(d)), -EINVAL);
+	EXPECT_EQ(climport_export_dmabuf(p, PAGE, 16, &d, sizeof(d)), -EINVAL);
+	EXPECT_EQ(climport_export_dmabuf(NULL, PAGE, 0, &d, sizeof(d)), -EFAULT);
+	EXPECT_EQ(climport_export_dmabuf(device_pointer(0x7f4100000000), PAGE, 0, &d, sizeof(d)),
+		  -EFAULT);
 	EXPECT_EQ(d.fd, -7);
 }
 
@@ -341,7 +342,7 @@ static void export_in_child(void *arg)
 	struct climport_dmabuf d;
 
 	/* The child exports a copy of the range, with a context of the child. */
-	if (climport_export_dmabuf(arg, PAGE, 0, &d))
+	if (climport_export_dmabuf(arg, PAGE, 0, &d, sizeof(d)))
 		_exit(1);
 }
 

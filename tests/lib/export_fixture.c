@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-const struct climport_dmabuf untouched = { -7, 77, 777 };
+const struct climport_dmabuf untouched = { -7, 77, 777, 7777 };
 
 void *address_to_pointer(uintptr_t address)
 {
@@ -12,14 +12,15 @@ void *address_to_pointer(uintptr_t address)
 
 bool is_untouched(const struct climport_dmabuf *d)
 {
-	return d->fd == untouched.fd && d->offset == untouched.offset && d->size == untouched.size;
+	return d->fd == untouched.fd && d->offset == untouched.offset &&
+	       d->size == untouched.size && d->whole == untouched.whole;
 }
 
 int climport_export_error(uintptr_t address, size_t size, unsigned int flags)
 {
 	struct climport_dmabuf d = untouched;
 	int fds = process_count_descriptors(),
-	    ret = climport_export_dmabuf(address_to_pointer(address), size, flags, &d);
+	    ret = climport_export_dmabuf(address_to_pointer(address), size, flags, &d, sizeof(d));
 
 	EXPECT_EQ(process_count_descriptors(), fds);
 	EXPECT(is_untouched(&d));
@@ -30,7 +31,8 @@ struct climport_dmabuf climport_export(uintptr_t address, size_t size, unsigned 
 {
 	struct climport_dmabuf d = untouched;
 
-	EXPECT_EQ(climport_export_dmabuf(address_to_pointer(address), size, flags, &d), 0);
+	EXPECT_EQ(climport_export_dmabuf(address_to_pointer(address), size, flags, &d, sizeof(d)),
+		  0);
 	EXPECT_EQ(d.size, size);
 	return d;
 }

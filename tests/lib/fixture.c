@@ -14,7 +14,7 @@ struct climport_stats fixture_read_stats(void)
 {
 	struct climport_stats s;
 
-	climport_get_stats(&s);
+	climport_get_stats(&s, sizeof(s));
 	return s;
 }
 
@@ -23,7 +23,7 @@ static void fixture_open_once(void)
 {
 	struct climport_dmabuf d;
 
-	EXPECT(climport_export_dmabuf(NULL, 1, 0, &d) < 0);
+	EXPECT(climport_export_dmabuf(NULL, 1, 0, &d, sizeof(d)) < 0);
 }
 
 void fixture_begin(void)

@@ -223,7 +223,8 @@ TEST_EACH(every_failure, struct flags_row, flag_rows,
 		int ret;
 
 		fake_cuda_fail(NULL, n, 999);
-		ret = climport_export_dmabuf(address_to_pointer(p), PAGE, row->flags, &d);
+		ret = climport_export_dmabuf(address_to_pointer(p), PAGE, row->flags, &d,
+					     sizeof(d));
 		failed = fake_cuda_has_failed();
 		fake_cuda_fail(NULL, 0, 0);
 		EXPECT(!ret == (d.fd >= 0));
@@ -259,7 +260,7 @@ static void *export_cancelled(void *arg)
 	fake_cuda_at(NULL, 1, cancel_here, NULL);
 	pthread_cancel(pthread_self());
 	c->ret = climport_export_dmabuf(address_to_pointer(c->address), PAGE, CLIMPORT_KEEP,
-					&c->dmabuf);
+					&c->dmabuf, sizeof(c->dmabuf));
 	c->returned = true;
 	pthread_testcancel();
 	return NULL;

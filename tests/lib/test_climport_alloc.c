@@ -71,7 +71,7 @@ LIB_TEST(device_memory,
 
 	q = alloc_memory(CLIMPORT_DEVICE, 1000, 0, uuid[1]);
 	*(unsigned char *)fake_cuda_memory((uintptr_t)q) = 17;
-	EXPECT_EQ(climport_export_dmabuf(q, 1000, 0, &d), 0);
+	EXPECT_EQ(climport_export_dmabuf(q, 1000, 0, &d, sizeof(d)), 0);
 	EXPECT_EQ(pread(d.fd, &byte, 1, (off_t)d.offset), 1);
 	EXPECT_EQ(byte, 17);
 	close(d.fd);
@@ -84,7 +84,7 @@ LIB_TEST(registered, "climport_free() ends a registration by CLIMPORT_KEEP.")
 	void *p = alloc_memory(CLIMPORT_DEVICE, MB, 0, uuid[0]);
 	struct climport_dmabuf d;
 
-	EXPECT_EQ(climport_export_dmabuf(p, MB, CLIMPORT_KEEP, &d), 0);
+	EXPECT_EQ(climport_export_dmabuf(p, MB, CLIMPORT_KEEP, &d, sizeof(d)), 0);
 	close(d.fd);
 	EXPECT(fixture_read_stats().bytes_idle);
 	climport_free(p);
@@ -351,7 +351,8 @@ static void *memory_work(void *arg)
 		void *p = alloc_memory(i % 2, size, 0, uuid[(n + i) % 2]);
 
 		if (i % 2) {
-			EXPECT_EQ(climport_export_dmabuf(p, size, n % 2 ? CLIMPORT_KEEP : 0, &d),
+			EXPECT_EQ(climport_export_dmabuf(p, size, n % 2 ? CLIMPORT_KEEP : 0, &d,
+							 sizeof(d)),
 				  0);
 			close(d.fd);
 		} else {

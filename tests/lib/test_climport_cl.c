@@ -133,16 +133,16 @@ TEST(import,
 static void program_without_layer(void)
 {
 	static unsigned char memory[SIZE] __attribute__((aligned(4096)));
-	const struct climport_dmabuf d = { 1, 0, SIZE };
+	const struct climport_dmabuf d = { .fd = 1, .size = SIZE };
 	cl_context context = program_create_context();
 	cl_int err = 1;
 
 	CHECK(!clImportMemoryARM(context, 0, NULL, memory, SIZE, &err));
 	CHECK(err == CL_INVALID_OPERATION);
 	err = 1;
-	CHECK(!climport_create_buffer(context, 0, &d, &err));
+	CHECK(!climport_create_buffer(context, 0, NULL, &d, &err));
 	CHECK(err == CL_INVALID_OPERATION);
-	CHECK(!climport_create_buffer(context, 0, &d, NULL));
+	CHECK(!climport_create_buffer(context, 0, NULL, &d, NULL));
 	CHECK(!clImportMemoryARM(context, 0, NULL, memory, SIZE, NULL));
 	CL(clReleaseContext)(context);
 }
@@ -155,14 +155,14 @@ TEST(no_layer,
 
 static void program_without_context(void)
 {
-	const struct climport_dmabuf d = { 1, 0, SIZE };
+	const struct climport_dmabuf d = { .fd = 1, .size = SIZE };
 	char memory;
 	cl_int err = 1;
 
 	CHECK(!clImportMemoryARM(NULL, 0, NULL, &memory, 1, &err));
 	CHECK(err == CL_INVALID_CONTEXT);
 	err = 1;
-	CHECK(!climport_create_buffer(NULL, 0, &d, &err));
+	CHECK(!climport_create_buffer(NULL, 0, NULL, &d, &err));
 	CHECK(err == CL_INVALID_CONTEXT);
 }
 
@@ -179,9 +179,9 @@ static void program_create_buffers(void)
 
 	CHECK(fd >= 0 && bytes != MAP_FAILED);
 	for (size_t offset = 0; offset <= 2 * ALIGN; offset += 2 * ALIGN) {
-		struct climport_dmabuf d = { dup(fd), offset, 1000 };
+		struct climport_dmabuf d = { .fd = dup(fd), .offset = offset, .size = 1000 };
 		cl_int err = 1;
-		cl_mem mem = climport_create_buffer(context, CL_MEM_READ_WRITE, &d, &err);
+		cl_mem mem = climport_create_buffer(context, CL_MEM_READ_WRITE, NULL, &d, &err);
 
 		CHECK(mem && err == CL_SUCCESS);
 		close(d.fd);
@@ -195,8 +195,10 @@ static void program_create_buffers(void)
 	}
 	fds = process_count_descriptors();
 	for (int i = 0; i < 50; i++) {
-		struct climport_dmabuf d = { fd, (size_t)(i % 2 * ALIGN), 1000 };
-		cl_mem mem = climport_create_buffer(context, 0, &d, NULL);
+		struct climport_dmabuf d = { .fd = fd,
+					     .offset = (size_t)(i % 2 * ALIGN),
+					     .size = 1000 };
+		cl_mem mem = climport_create_buffer(context, 0, NULL, &d, NULL);
 
 		CHECK(mem);
 		CL(clReleaseMemObject)(mem);
@@ -232,17 +234,19 @@ static const struct bad_buffer *bad_buffer; /* for the child */
 static void program_fail_buffer(void)
 {
 	cl_context context = program_create_context();
-	const struct climport_dmabuf good = { fake_dmabuf_create("b", SIZE), 0, 1 },
-				     bad = { good.fd, bad_buffer->offset, bad_buffer->size };
+	const struct climport_dmabuf good = { .fd = fake_dmabuf_create("b", SIZE), .size = 1 },
+				     bad = { .fd = good.fd,
+					     .offset = bad_buffer->offset,
+					     .size = bad_buffer->size };
 	cl_int err = 1;
 	int fds;
 
-	CHECK(CL(clReleaseMemObject)(climport_create_buffer(context, 0, &good, NULL)) ==
+	CHECK(CL(clReleaseMemObject)(climport_create_buffer(context, 0, NULL, &good, NULL)) ==
 	      CL_SUCCESS);
 	fds = process_count_descriptors();
-	CHECK(!climport_create_buffer(context, 0, &bad, &err));
+	CHECK(!climport_create_buffer(context, 0, NULL, &bad, &err));
 	CHECK(bad_buffer->error == 1 ? err < 0 : err == bad_buffer->error);
-	CHECK(!climport_create_buffer(context, 0, &bad, NULL));
+	CHECK(!climport_create_buffer(context, 0, NULL, &bad, NULL));
 	CHECK(is_given_back(fds));
 	CL(clReleaseContext)(context);
 }
@@ -255,18 +259,65 @@ TEST_EACH(buffer_errors, struct bad_buffer, bad_buffers,
 	program_expect_works(program_fail_buffer, true);
 }
 
-static void program_fail_descriptor(void)
-{
-	const struct climport_dmabuf not_open = { -1, 0, 100 };
-	cl_context context = program_create_context();
-	cl_int err = CL_SUCCESS;
+static const cl_import_properties_arm
+	consistent[] = { CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, CL_TRUE, 0 },
+	typed[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM, 0 },
+	both[] = { CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM, CL_FALSE, CL_IMPORT_TYPE_ARM,
+		   CL_IMPORT_TYPE_DMA_BUF_ARM, 0 },
+	empty[] = { 0 }, of_host[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0 },
+	unknown[] = { 0x7777, 1, 0 };
 
-	CHECK(!climport_create_buffer(context, 0, &not_open, &err));
-	CHECK(err < 0);
+static const struct list_row {
+	const char *name;
+	const cl_import_properties_arm *list;
+	cl_int error;
+} lists[] = {
+	{ "consistency", consistent, CL_SUCCESS },
+	{ "type", typed, CL_SUCCESS },
+	{ "consistency_and_type", both, CL_SUCCESS },
+	{ "nothing", empty, CL_SUCCESS },
+	{ "another_type", of_host, CL_INVALID_PROPERTY },
+	{ "unknown", unknown, CL_INVALID_PROPERTY },
+};
+
+static const struct list_row *list; /* for the child */
+
+static void program_create_with_list(void)
+{
+	cl_context context = program_create_context();
+	const struct climport_dmabuf d = { .fd = fake_dmabuf_create("b", SIZE), .size = SIZE };
+	cl_int err = 1;
+	cl_mem mem = climport_create_buffer(context, CL_MEM_READ_WRITE, list->list, &d, &err);
+
+	CHECK(err == list->error);
+	CHECK(!mem == !!list->error);
+	CHECK(!*climport_last_error() == !list->error);
+	if (mem)
+		CHECK(!CL(clReleaseMemObject)(mem));
 	CL(clReleaseContext)(context);
 }
 
-TEST(buffer_without_descriptor, "A buffer of descriptor -1 is an error.")
+TEST_EACH(buffer_properties, struct list_row, lists,
+	  "A buffer takes the properties of clImportMemoryARM(), and no other type of memory.")
+{
+	list = row;
+	program_expect_works(program_create_with_list, true);
+}
+
+static void program_fail_descriptor(void)
+{
+	const struct climport_dmabuf not_open = { .fd = -1, .size = 100 };
+	cl_context context = program_create_context();
+	cl_int err = CL_SUCCESS;
+
+	CHECK(!climport_create_buffer(context, 0, NULL, &not_open, &err));
+	CHECK(err < 0);
+	CHECK(strstr(climport_last_error(), "descriptor -1"));
+	CL(clReleaseContext)(context);
+}
+
+TEST(buffer_without_descriptor,
+     "A buffer of descriptor -1 is an error, and climport_last_error() is the layer's sentence.")
 {
 	program_expect_works(program_fail_descriptor, true);
 }
@@ -283,7 +334,8 @@ static void program_without_cuda(void)
 	CHECK(!climport_alloc(CLIMPORT_HOST, 1, 0, NULL, &p));
 	climport_free(p);
 	if (access("/dev/gdmabuf", F_OK))
-		CHECK(climport_export_dmabuf(memory, sizeof(memory), CLIMPORT_KEEP, &d) == -ENXIO);
+		CHECK(climport_export_dmabuf(memory, sizeof(memory), CLIMPORT_KEEP, &d,
+					     sizeof(d)) == -ENXIO);
 	CHECK(!dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) ||
 	      !dlsym(RTLD_DEFAULT, "cuMemCreate"));
 }

@@ -127,7 +127,7 @@ LIB_TEST(freed, "Freed memory is -EFAULT, and kept exports of the memory are dro
 	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
 	fake_cuda_free(p);
 	no_module();
-	error = climport_export_dmabuf(address_to_pointer(p), PAGE, CLIMPORT_KEEP, &d);
+	error = climport_export_dmabuf(address_to_pointer(p), PAGE, CLIMPORT_KEEP, &d, sizeof(d));
 	/* A sanitizer may have mapped memory at the address. */
 	EXPECT(error == -EFAULT ||
 	       (error == -ENXIO && !msync(address_to_pointer(p), PAGE, MS_ASYNC)));
@@ -284,11 +284,12 @@ LIB_TEST(no_descriptors_at_all, "If no kept export can be given up, the error is
 	process_limit_descriptors(LIMIT, &before);
 	for (int left = 0; left < 2; left++) {
 		count = use_up(fds, LIMIT, left);
-		ret[left] = climport_export_dmabuf(address_to_pointer(p), PAGE, CLIMPORT_KEEP, &d);
+		ret[left] = climport_export_dmabuf(address_to_pointer(p), PAGE, CLIMPORT_KEEP, &d,
+						   sizeof(d));
 		while (count)
 			close(fds[--count]);
 	}
-	ret[2] = climport_export_dmabuf(address_to_pointer(p), PAGE, CLIMPORT_KEEP, &d);
+	ret[2] = climport_export_dmabuf(address_to_pointer(p), PAGE, CLIMPORT_KEEP, &d, sizeof(d));
 	setrlimit(RLIMIT_NOFILE, &before);
 	EXPECT_EQ(ret[0], -EMFILE);
 	EXPECT_EQ(ret[1], -EMFILE); /* the dma-buf takes the last descriptor */

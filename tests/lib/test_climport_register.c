@@ -15,7 +15,7 @@
 
 static int register_at(uintptr_t address, size_t size, struct climport_registration *out)
 {
-	return climport_register((const void *)address, size, out);
+	return climport_register((const void *)address, size, 0, out, sizeof(*out));
 }
 
 static struct climport_registration register_range(uintptr_t address, size_t size)
@@ -256,10 +256,10 @@ LIB_TEST(shared_with_exports, "Exports with CLIMPORT_KEEP and registrations find
 	struct climport_dmabuf d;
 
 	register_once(p, PAGE);
-	EXPECT_EQ(climport_export_dmabuf((void *)p, PAGE, CLIMPORT_KEEP, &d), 0);
+	EXPECT_EQ(climport_export_dmabuf((void *)p, PAGE, CLIMPORT_KEEP, &d, sizeof(d)), 0);
 	close(d.fd);
 	EXPECT_EQ(fake_cuda_calls(EXPORT), 1);
-	EXPECT_EQ(climport_export_dmabuf((void *)q, PAGE, CLIMPORT_KEEP, &d), 0);
+	EXPECT_EQ(climport_export_dmabuf((void *)q, PAGE, CLIMPORT_KEEP, &d, sizeof(d)), 0);
 	close(d.fd);
 	register_once(q, PAGE);
 	EXPECT_EQ(fake_cuda_calls(EXPORT), 2);
@@ -439,7 +439,7 @@ static void register_in_child(void *arg)
 	struct register_inherited *parent = arg;
 	struct climport_registration r;
 
-	if (!climport_register((void *)parent->address, PAGE, &r))
+	if (!climport_register((void *)parent->address, PAGE, 0, &r, sizeof(r)))
 		_exit(1);
 	climport_unregister(&parent->registration);
 	if (lseek(parent->registration.fd, 0, SEEK_CUR) < 0)

@@ -30,7 +30,7 @@ static struct climport_registration promise_register(const void *address, size_t
 {
 	struct climport_registration r = { .fd = -7 };
 
-	EXPECT_EQ(climport_register(address, size, &r), 0);
+	EXPECT_EQ(climport_register(address, size, 0, &r, sizeof(r)), 0);
 	EXPECT_EQ(r.fd, -1);
 	return r;
 }
@@ -39,7 +39,8 @@ static struct climport_registration promise_register(const void *address, size_t
 static int promise_error(const void *address, size_t size)
 {
 	struct climport_registration r = { .fd = -7, .length = 77 };
-	int fds = process_count_descriptors(), ret = climport_register(address, size, &r);
+	int fds = process_count_descriptors(),
+	    ret = climport_register(address, size, 0, &r, sizeof(r));
 
 	EXPECT_EQ(process_count_descriptors(), fds);
 	EXPECT_EQ(r.fd, -7);
@@ -315,11 +316,13 @@ static void promise_in_child(void *arg)
 	struct promise_inherited *parent = arg;
 	struct climport_registration own;
 
-	if (climport_register(parent->address, SIZE, &own) || own.id == parent->registration.id)
+	if (climport_register(parent->address, SIZE, 0, &own, sizeof(own)) ||
+	    own.id == parent->registration.id)
 		_exit(1);
 	climport_unregister(&parent->registration);
 	parent->registration = own;
-	if (climport_register(parent->address, SIZE, &own) || own.id != parent->registration.id)
+	if (climport_register(parent->address, SIZE, 0, &own, sizeof(own)) ||
+	    own.id != parent->registration.id)
 		_exit(2);
 	climport_unregister(&own);
 	climport_unregister(&own);
@@ -355,7 +358,7 @@ static void *promise_register_many(void *number)
 		const char *at = promise_memory + rand_r(&seed) % (SIZE - 8);
 		struct climport_registration r;
 
-		if (climport_register(at, 8, &r)) {
+		if (climport_register(at, 8, 0, &r, sizeof(r))) {
 			promise_wrong++;
 			continue;
 		}
@@ -381,7 +384,7 @@ static struct climport_registration module_register(const void *address, size_t 
 {
 	struct climport_registration r = { .fd = -7 };
 
-	EXPECT_EQ(climport_register(address, size, &r), 0);
+	EXPECT_EQ(climport_register(address, size, 0, &r, sizeof(r)), 0);
 	EXPECT(r.fd >= 0);
 	return r;
 }

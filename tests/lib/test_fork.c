@@ -120,13 +120,13 @@ static void use_dmabuf_import(struct caller *c)
 {
 	const cl_import_properties_arm type[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
 						  0 };
-	const struct climport_dmabuf part = { c->dmabuf, PAGE, PAGE };
+	const struct climport_dmabuf part = { .fd = c->dmabuf, .offset = PAGE, .size = PAGE };
 	cl_int err = -1;
 	cl_mem mem = clImportMemoryARM(context, 0, type, &c->dmabuf, 2 * PAGE, &err);
 
 	CHECK(mem && !err);
 	use_buffer(c, mem);
-	mem = climport_create_buffer(context, 0, &part, &err);
+	mem = climport_create_buffer(context, 0, NULL, &part, &err);
 	CHECK(mem && !err);
 	use_buffer(c, mem);
 }
@@ -141,7 +141,7 @@ static void use_exports(struct caller *c)
 
 	for (size_t i = 0; i < 3; i++) {
 		for (size_t f = 0; f < sizeof(flags) / sizeof(*flags); f++)
-			if (!climport_export_dmabuf(addresses[i], PAGE, flags[f], &d))
+			if (!climport_export_dmabuf(addresses[i], PAGE, flags[f], &d, sizeof(d)))
 				close(d.fd);
 		climport_invalidate(addresses[i], PAGE);
 	}
@@ -162,7 +162,7 @@ static void use_memory(void)
 	for (unsigned int kind = CLIMPORT_HOST; kind <= CLIMPORT_DEVICE; kind++)
 		if (!climport_alloc(kind, 1000, 0, uuid, &address))
 			climport_free(address);
-	climport_get_stats(&stats);
+	climport_get_stats(&stats, sizeof(stats));
 }
 
 static void use_everything(struct caller *c)

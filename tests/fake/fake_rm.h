@@ -71,8 +71,9 @@ struct fake_rm {
 
 	atomic_uint calls; /* opens and ioctls */
 	atomic_uint clients_made, devices_made, pins_made, attaches_made;
-	atomic_uint inherited; /* ioctls of a child on descriptors of the parent */
-	atomic_uint misuses;   /* calls with arguments that the real RM refuses; printed */
+	atomic_size_t bytes_pinned; /* by all pins */
+	atomic_uint inherited;	    /* ioctls of a child on descriptors of the parent */
+	atomic_uint misuses;	    /* calls with arguments that the real RM refuses; printed */
 };
 
 FAKE_RM_API extern struct fake_rm fake_rm;

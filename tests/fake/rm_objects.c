@@ -292,6 +292,7 @@ static int fake_rm_answer_pin(struct fake_rm_file *file, const struct rm_host_me
 	memory = fake_rm_memory_create((void *)(uintptr_t)m->address, m->limit + 1, device->gpu);
 	if (memory)
 		memory->is_cached = m->flags & 1u << 18;
+	fake_rm.bytes_pinned += m->limit + 1;
 	fake_rm.pins_made++; /* a handle that RM chooses is not told (escape.c) */
 	return fake_rm_add_memory(device, m->object, memory);
 }

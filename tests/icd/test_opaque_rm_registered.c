@@ -23,17 +23,23 @@ static void registered_import_once(void *p)
 }
 
 /* The first import runs the self-test and makes the objects of the process. */
-static void registered_open(void)
+static void registered_begin(void)
 {
 	unsigned char *p = registered_map(PAGE);
 
-	opaque_rm_reset();
 	unsetenv("CLIMPORT_KEEP_HOST");
 	opaque_rm_open();
 	registered_import_once(p);
 	opaque_rm_settle(0);
 	munmap(p, PAGE);
 	fake_rm.pins_made = 0;
+	fake_rm.bytes_pinned = 0;
+}
+
+static void registered_open(void)
+{
+	opaque_rm_reset();
+	registered_begin();
 }
 
 static unsigned char *registered_make(size_t size, struct climport_registration *r)
@@ -209,6 +215,27 @@ TEST(registered_too_large,
 	EXPECT(stub_failed());
 	stub_fail(NULL, 0, 0);
 	opaque_rm_expect_coherent(mem, p);
+	cl.clReleaseMemObject(mem);
+	registered_release(&r);
+	registered_close();
+}
+
+TEST(registered_beyond_buffers,
+     "An import of a registration with more bytes than CL_DEVICE_MAX_MEM_ALLOC_SIZE pins its own "
+     "pages alone.")
+{
+	struct climport_registration r;
+	unsigned char *p;
+	cl_mem mem;
+
+	opaque_rm_reset();
+	stub_set(STUB_MAX_ALLOC, 16 * PAGE);
+	registered_begin();
+	p = registered_make(64 * PAGE, &r);
+	mem = fixture_import_host(0, p + PAGE, 2 * PAGE);
+	EXPECT_EQ(fake_rm.pins_made, 1);
+	EXPECT_EQ(fake_rm.bytes_pinned, 2 * PAGE);
+	opaque_rm_expect_coherent(mem, p + PAGE);
 	cl.clReleaseMemObject(mem);
 	registered_release(&r);
 	registered_close();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/methods/opaque_fd/buffer.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -114,10 +115,24 @@ static cl_mem buffer_of_registration(cl_context context, cl_mem_flags flags,
 	return backing;
 }
 
+/* Of a registration with more bytes than a buffer can have no more than the import's are pinned. */
+static cl_int buffer_open(const struct opaque_coherency *device, struct import_region *region,
+			  struct import_opaque *opaque)
+{
+	int ret = -EOPNOTSUPP;
+
+	if (opaque->size > device->largest)
+		ret = import_opaque_open_part(region, device->uuid, opaque);
+	if (ret == -EOPNOTSUPP)
+		ret = import_opaque_open(region, device->uuid, opaque);
+	return error_to_cl(ret);
+}
+
 /* The driver's buffer of a registration, or one that a new descriptor is for. */
 static cl_mem buffer_get_backing(cl_context context, cl_mem_flags flags,
-				 struct import_region *region, const unsigned char *uuid,
-				 struct import_opaque *opaque, cl_int *err)
+				 const struct opaque_coherency *device,
+				 struct import_region *region, struct import_opaque *opaque,
+				 cl_int *err)
 {
 	cl_mem backing = NULL;
 
@@ -127,11 +142,11 @@ static cl_mem buffer_get_backing(cl_context context, cl_mem_flags flags,
 	if (backing)
 		return backing;
 	if (opaque->fd < 0)
-		*err = error_to_cl(import_opaque_open(region, uuid, opaque));
+		*err = buffer_open(device, region, opaque);
 	if (*err)
 		return NULL;
 	if (opaque->kept)
-		return buffer_of_registration(context, flags, region, uuid, opaque, err);
+		return buffer_of_registration(context, flags, region, device->uuid, opaque, err);
 	return buffer_of_own(context, flags, region, opaque, err);
 }
 
@@ -158,12 +173,12 @@ static cl_int buffer_hide(cl_mem backing, cl_mem_flags flags, size_t offset, siz
 	return CL_SUCCESS;
 }
 
-cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, struct import_region *region,
-		       const unsigned char *uuid, struct import_opaque *opaque,
-		       struct method_buffer *buffer)
+cl_int opaque_fd_build(cl_context context, cl_mem_flags flags,
+		       const struct opaque_coherency *device, struct import_region *region,
+		       struct import_opaque *opaque, struct method_buffer *buffer)
 {
 	cl_int err;
-	cl_mem backing = buffer_get_backing(context, flags, region, uuid, opaque, &err);
+	cl_mem backing = buffer_get_backing(context, flags, device, region, opaque, &err);
 
 	if (err)
 		return err;

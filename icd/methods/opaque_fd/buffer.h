@@ -10,6 +10,7 @@
 #define ICD_METHODS_OPAQUE_FD_BUFFER_H
 
 #include "icd/methods/method.h"
+#include "icd/methods/opaque_fd/coherency.h"
 
 /**
  * opaque_fd_buffer - a buffer over the first @size bytes of a descriptor
@@ -21,15 +22,15 @@ cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t s
 
 /**
  * opaque_fd_build - the buffer of an import
- * @uuid: of the context's device
+ * @device: of the context
  * @opaque: the place of @region in memory with a descriptor, or in a registration, which may get a
  *	    descriptor: the caller closes the descriptor in either case
  *
  * Returns CL_SUCCESS or an error, logged.
  */
-cl_int opaque_fd_build(cl_context context, cl_mem_flags flags, struct import_region *region,
-		       const unsigned char *uuid, struct import_opaque *opaque,
-		       struct method_buffer *buffer);
+cl_int opaque_fd_build(cl_context context, cl_mem_flags flags,
+		       const struct opaque_coherency *device, struct import_region *region,
+		       struct import_opaque *opaque, struct method_buffer *buffer);
 
 /* See struct method_ops. */
 cl_mem opaque_fd_create_sub_buffer(void *hidden, cl_mem_flags flags, const cl_buffer_region *region,

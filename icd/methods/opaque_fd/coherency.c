@@ -128,6 +128,14 @@ static size_t coherency_base_alignment(cl_device_id device)
 	return bits > 8 ? bits / 8 : 1;
 }
 
+static uint64_t coherency_largest_buffer(cl_device_id device)
+{
+	cl_ulong bytes = 0;
+
+	next.clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(bytes), &bytes, NULL);
+	return bytes ? bytes : UINT64_MAX;
+}
+
 /* An exporter that stands behind another is asked where the other does not work. */
 static bool coherency_is_needed(const struct opaque_coherency *c, unsigned int id)
 {
@@ -142,6 +150,7 @@ static bool coherency_find_all(cl_device_id device, bool may_compile, struct opa
 
 	memset(c, 0, sizeof(*c));
 	c->align = coherency_base_alignment(device);
+	c->largest = coherency_largest_buffer(device);
 	if (next.clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof(c->uuid), c->uuid, NULL)) {
 		for (int type = 0; type < IMPORT_TYPES; type++)
 			snprintf(c->why[type], sizeof(c->why[type]),

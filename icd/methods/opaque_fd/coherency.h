@@ -9,6 +9,7 @@
 #define ICD_METHODS_OPAQUE_FD_COHERENCY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "icd/cl_compat.h"
 #include "import/import.h"
@@ -28,6 +29,7 @@ struct opaque_coherency {
 	bool is_asked[IMPORT_EXPORTERS];     /* false: not needed, or forbidden */
 	unsigned char uuid[IMPORT_UUID_SIZE];
 	size_t align;				    /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN */
+	uint64_t largest;			    /* bytes: CL_DEVICE_MAX_MEM_ALLOC_SIZE */
 	char why[IMPORT_TYPES][COHERENCY_WHY_SIZE]; /* sentences */
 };
 

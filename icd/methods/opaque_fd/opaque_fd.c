@@ -124,7 +124,7 @@ static cl_int opaque_fd_create_from(cl_context context, cl_mem_flags flags,
 		err = opaque_fd_attach_invalidate(context, coherency, opaque->exporter, region);
 	if (err)
 		return err;
-	return opaque_fd_build(context, flags, region, coherency->uuid, opaque, buffer);
+	return opaque_fd_build(context, flags, coherency, region, opaque, buffer);
 }
 
 /* The driver's buffer keeps the memory. */

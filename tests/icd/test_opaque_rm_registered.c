@@ -23,7 +23,7 @@ static void registered_import_once(void *p)
 }
 
 /* The first import runs the self-test and makes the objects of the process. */
-static void registered_begin(void)
+static void registered_use_stub(void)
 {
 	unsigned char *p = registered_map(PAGE);
 
@@ -39,7 +39,7 @@ static void registered_begin(void)
 static void registered_open(void)
 {
 	opaque_rm_reset();
-	registered_begin();
+	registered_use_stub();
 }
 
 static unsigned char *registered_make(size_t size, struct climport_registration *r)
@@ -221,7 +221,7 @@ TEST(registered_too_large,
 }
 
 TEST(registered_beyond_buffers,
-     "An import of a registration with more bytes than CL_DEVICE_MAX_MEM_ALLOC_SIZE pins its own "
+     "An import of a registration above CL_DEVICE_MAX_MEM_ALLOC_SIZE pins the import's own "
      "pages alone.")
 {
 	struct climport_registration r;
@@ -230,7 +230,7 @@ TEST(registered_beyond_buffers,
 
 	opaque_rm_reset();
 	stub_set(STUB_MAX_ALLOC, 16 * PAGE);
-	registered_begin();
+	registered_use_stub();
 	p = registered_make(64 * PAGE, &r);
 	mem = fixture_import_host(0, p + PAGE, 2 * PAGE);
 	EXPECT_EQ(fake_rm.pins_made, 1);

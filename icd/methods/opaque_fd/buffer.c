@@ -115,9 +115,9 @@ static cl_mem buffer_of_registration(cl_context context, cl_mem_flags flags,
 	return backing;
 }
 
-/* Of a registration with more bytes than a buffer can have no more than the import's are pinned. */
-static cl_int buffer_open(const struct opaque_coherency *device, struct import_region *region,
-			  struct import_opaque *opaque)
+/* A registration that no buffer can cover is not pinned: it may be hardly used memory. */
+static cl_int buffer_get_descriptor(const struct opaque_coherency *device,
+				    struct import_region *region, struct import_opaque *opaque)
 {
 	int ret = -EOPNOTSUPP;
 
@@ -142,7 +142,7 @@ static cl_mem buffer_get_backing(cl_context context, cl_mem_flags flags,
 	if (backing)
 		return backing;
 	if (opaque->fd < 0)
-		*err = buffer_open(device, region, opaque);
+		*err = buffer_get_descriptor(device, region, opaque);
 	if (*err)
 		return NULL;
 	if (opaque->kept)

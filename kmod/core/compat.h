@@ -30,6 +30,12 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 #define GDMABUF_GUP_KEEPS_FILES 0
 #endif
 
+#ifdef GDMABUF_HAS_GUP_UNSHARES_FILES
+#define GDMABUF_GUP_UNSHARES_FILES 1
+#else
+#define GDMABUF_GUP_UNSHARES_FILES 0
+#endif
+
 /* NULL: no memory. */
 static inline struct shrinker *
 gdmabuf_shrinker_register(unsigned long (*count)(struct shrinker *, struct shrink_control *),

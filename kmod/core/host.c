@@ -40,6 +40,7 @@ struct mapping {
 	u64 end;
 	unsigned long vm_flags;
 	bool tracks_writes;	/* the file system must be told before pages are written */
+	bool copies_file;	/* the kernel copies a file's pages before a pin for reading */
 };
 
 static bool gdmabuf_host_tracks_writes(const struct vm_area_struct *vma)
@@ -47,6 +48,15 @@ static bool gdmabuf_host_tracks_writes(const struct vm_area_struct *vma)
 	const struct vm_operations_struct *ops = vma->vm_ops;
 
 	return vma->vm_flags & VM_SHARED && ops && (ops->page_mkwrite || ops->pfn_mkwrite);
+}
+
+/* A private mapping of a file, which may not be written now, but after an mprotect(). */
+static bool gdmabuf_host_copies_file(struct vm_area_struct *vma)
+{
+	const unsigned long flags = VM_SHARED | VM_MAYWRITE | VM_WRITE | VM_HUGETLB;
+
+	return GDMABUF_GUP_UNSHARES_FILES && !vma_is_anonymous(vma) &&
+	       (vma->vm_flags & flags) == VM_MAYWRITE;
 }
 
 static int gdmabuf_host_look_up(u64 address, struct mapping *mapping)
@@ -64,6 +74,7 @@ static int gdmabuf_host_look_up(u64 address, struct mapping *mapping)
 	mapping->end = vma->vm_end;
 	mapping->vm_flags = vma->vm_flags;
 	mapping->tracks_writes = gdmabuf_host_tracks_writes(vma);
+	mapping->copies_file = gdmabuf_host_copies_file(vma);
 	mmap_read_unlock(mm);
 	return 0;
 }
@@ -170,18 +181,27 @@ static void gdmabuf_host_unpin_runs(struct gdmabuf_pin *pin, bool dirty)
 }
 
 /*
- * Whether the pages are pinned for writing.  A read-only export is pinned for writing in two cases:
- * if the mapping is private and writable, because the owner's first write would replace the pages;
- * and if the mapping is not readable, because the kernel has no other way.
+ * How to pin the pages of @mapping.  A read-only export is pinned for writing in three cases:
+ * - The mapping is private and writable: the owner's first write would replace the pages.
+ * - The mapping is not readable: the kernel has no other way.
+ * - The kernel would copy a file's pages.  The fault by which a pin for reading asks for the copy
+ *   (FAULT_FLAG_UNSHARE) is handled as a read fault.  If the file's page is huge, the read fault
+ *   maps the huge page again, the pin asks again, and so on until a fatal signal.  The fault of a
+ *   pin for writing copies, and FOLL_FORCE permits that fault in a private mapping.  Neither the
+ *   owner nor the dma-buf may write the copies.
  */
-static bool gdmabuf_host_pins_for_writing(const struct gdmabuf_pin *pin,
-					  const struct mapping *mapping)
+static unsigned int gdmabuf_host_gup_flags(const struct gdmabuf_pin *pin,
+					   const struct mapping *mapping)
 {
 	const unsigned long shared = VM_SHARED | VM_READ;
 
 	if (!(pin->flags & GDMABUF_READ_ONLY))
-		return true;
-	return mapping->vm_flags & VM_WRITE && (mapping->vm_flags & shared) != shared;
+		return FOLL_LONGTERM | FOLL_WRITE;
+	if (mapping->copies_file)
+		return FOLL_LONGTERM | FOLL_WRITE | FOLL_FORCE;
+	if (mapping->vm_flags & VM_WRITE && (mapping->vm_flags & shared) != shared)
+		return FOLL_LONGTERM | FOLL_WRITE;
+	return FOLL_LONGTERM;
 }
 
 /*
@@ -191,7 +211,6 @@ static bool gdmabuf_host_pins_for_writing(const struct gdmabuf_pin *pin,
 static long gdmabuf_host_pin_checked(struct gdmabuf_pin *pin, u64 address, u64 left,
 				     struct page **batch)
 {
-	unsigned int gup = FOLL_LONGTERM;
 	struct mapping mapping;
 	int err;
 
@@ -202,10 +221,9 @@ static long gdmabuf_host_pin_checked(struct gdmabuf_pin *pin, u64 address, u64 l
 	err = gdmabuf_host_check_mapping(address, pin->flags, &mapping);
 	if (err)
 		return err;
-	if (gdmabuf_host_pins_for_writing(pin, &mapping))
-		gup |= FOLL_WRITE;
 	left = min(left, mapping.end - address);
-	return pin_user_pages_fast(address, left >> PAGE_SHIFT, gup, batch);
+	return pin_user_pages_fast(address, left >> PAGE_SHIFT,
+				   gdmabuf_host_gup_flags(pin, &mapping), batch);
 }
 
 /*

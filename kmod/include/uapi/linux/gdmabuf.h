@@ -158,6 +158,10 @@ enum gdmabuf_export_flags {
  * If the range lies in a pin, and the pin is not stale, the export uses the pin, and pins nothing
  * again.  The pin then lives as long as the new dma-buf, and is kept if GDMABUF_KEEP is set.
  *
+ * If a private mapping of a file is exported, the process first gets its own copies of the file's
+ * pages, as if the process wrote to each page.  The copies of a transparent huge page are small
+ * pages.  Before Linux 6.2, pages that are mapped read-only are exported without a copy.
+ *
  * Several allocations of GPU memory may be mapped side by side, by CUDA's cuMemMap() for example.
  * Export such a range with GDMABUF_UNWATCHED, with GDMABUF_REVOCABLE, or each allocation by itself:
  * otherwise only the first page of the pin is watched.

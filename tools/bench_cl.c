@@ -104,25 +104,22 @@ static describe_device_fn describe_of(cl_platform_id platform)
 	return describe;
 }
 
-static const char *way_of(cl_platform_id platform, cl_device_id device, cl_uint type,
-			  const char **why, const char **kept)
+static struct device_description bench_cl_describe(cl_platform_id platform, cl_device_id device,
+						   cl_uint type)
 {
-	const char *way = "refused";
+	struct device_description d = { .why = "the device's properties cannot be read" };
 
-	*kept = NULL;
-	*why = "the device's properties cannot be read";
-	describe_of(platform)(device, type, &way, why, kept);
-	return way;
+	describe_of(platform)(device, type, &d);
+	return d;
 }
 
 /* GPUs first, then devices that can import, then the loader's order. */
 static int bench_cl_rank(cl_platform_id platform, cl_device_id device)
 {
 	cl_device_type type = 0;
-	const char *why, *kept;
 
 	clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
-	if (!strcmp(way_of(platform, device, CL_IMPORT_TYPE_HOST_ARM, &why, &kept), "refused"))
+	if (!bench_cl_describe(platform, device, CL_IMPORT_TYPE_HOST_ARM).method)
 		return 1;
 	return type & CL_DEVICE_TYPE_GPU ? 3 : 2;
 }
@@ -150,7 +147,7 @@ void bench_choose(struct bench *b)
 {
 	const struct bench_options *options = b->options;
 	cl_platform_id platforms[MAX_PLATFORMS];
-	const char *why, *kept;
+	struct device_description host, dmabuf;
 	char name[256];
 	cl_uint count = 0;
 	int best = 0;
@@ -162,14 +159,16 @@ void bench_choose(struct bench *b)
 			choose_of(b, platforms[i], options->device, &best);
 	if (!best)
 		bench_leave_out(b, "there is no such OpenCL platform or device; see climport info");
-	b->way = way_of(b->platform, b->device, CL_IMPORT_TYPE_HOST_ARM, &why, &b->kept);
-	if (!strcmp(b->way, "refused"))
-		bench_leave_out(b, "this device imports no host memory: %s", why);
-	b->why = why;
-	b->way_dmabuf = way_of(b->platform, b->device, CL_IMPORT_TYPE_DMA_BUF_ARM, &why, &kept);
-	b->is_cuda =
-		!strcmp(b->way, "opaque_fd") &&
-		!clGetDeviceInfo(b->device, CL_DEVICE_UUID_KHR, sizeof(b->uuid), b->uuid, NULL);
+	host = bench_cl_describe(b->platform, b->device, CL_IMPORT_TYPE_HOST_ARM);
+	if (!host.method)
+		bench_leave_out(b, "this device imports no host memory: %s", host.why);
+	dmabuf = bench_cl_describe(b->platform, b->device, CL_IMPORT_TYPE_DMA_BUF_ARM);
+	b->way = host.method;
+	b->why = host.why;
+	b->kept = host.kept;
+	b->way_dmabuf = dmabuf.method ? dmabuf.method : "refused";
+	b->is_cuda = host.by_uuid && !clGetDeviceInfo(b->device, CL_DEVICE_UUID_KHR,
+						      sizeof(b->uuid), b->uuid, NULL);
 }
 
 static cl_kernel bench_cl_kernel(cl_program program, const char *name)

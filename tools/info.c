@@ -24,17 +24,17 @@ static const struct {
 
 static void print_type(describe_device_fn describe, cl_device_id device, size_t i)
 {
-	const char *way, *why, *kept = NULL;
+	struct device_description d = { 0 };
 
-	if (describe(device, types[i].type, &way, &why, &kept))
+	if (describe(device, types[i].type, &d))
 		printf("    %-12s unknown: the device's properties cannot be read\n",
 		       types[i].name);
-	else if (!strcmp(way, "refused"))
-		printf("    %-12s refused: %s\n", types[i].name, why);
+	else if (!d.method)
+		printf("    %-12s refused: %s\n", types[i].name, d.why);
 	else
-		printf("    %-12s zero copy by method %s: %s\n", types[i].name, way, why);
-	if (kept)
-		printf("    %-12s kept between imports: %s\n", "", kept);
+		printf("    %-12s zero copy by method %s: %s\n", types[i].name, d.method, d.why);
+	if (d.kept)
+		printf("    %-12s kept between imports: %s\n", "", d.kept);
 }
 
 /* The version that the device reports, or "" without the extension. */

@@ -33,6 +33,13 @@ struct image_request {
 	void *host_ptr;
 };
 
+/* What a method takes, for people and allocators. */
+struct method_memory {
+	const char *kept; /* how the memory stays registered between imports, a clause; or NULL */
+	size_t address_align, size_align; /* bytes */
+	bool by_uuid;			  /* climport_alloc() makes memory for the device's UUID */
+};
+
 enum method_quirk {
 	/* On out-of-order queues the driver's markers wait for their wait list. */
 	METHOD_MARKERS_WAIT = 1 << 0,
@@ -103,8 +110,9 @@ struct method_ops {
 	 */
 	void (*context_release)(cl_context context);
 
-	/* NULL, or how the host's memory stays registered between imports: a clause, or NULL. */
-	const char *(*describe_kept)(cl_device_id device);
+	/* NULL, or changes @memory, which has the device's method->align. */
+	void (*describe)(const struct device *device, enum import_type type,
+			 struct method_memory *memory);
 
 	unsigned int quirks;   /* enum method_quirk; of all drivers with the extension, too */
 	const char *extension; /* by which a driver shows that the method may be for it; or NULL */

@@ -4,22 +4,31 @@
 #include "icd/methods/method.h"
 #include "icd/objects/device.h"
 
-cl_int CL_API_CALL describe_device(cl_device_id id, cl_uint import_type, const char **method,
-				   const char **why, const char **kept)
+cl_int CL_API_CALL describe_device(cl_device_id id, cl_uint import_type,
+				   struct device_description *description)
 {
 	const struct device *device = device_get(id);
+	enum import_type type = import_type == CL_IMPORT_TYPE_HOST_ARM ? IMPORT_HOST
+								       : IMPORT_DMABUF;
 	const struct method *found;
+	struct method_memory memory;
 
 	if (!device)
 		return CL_INVALID_DEVICE;
 	if (import_type != CL_IMPORT_TYPE_HOST_ARM && import_type != CL_IMPORT_TYPE_DMA_BUF_ARM)
 		return CL_INVALID_VALUE;
-	found = &device->method[import_type == CL_IMPORT_TYPE_HOST_ARM ? IMPORT_HOST
-								       : IMPORT_DMABUF];
-	*method = found->ops ? found->ops->name : "refused";
-	*why = found->why;
-	*kept = found->ops && found->ops->describe_kept && import_type == CL_IMPORT_TYPE_HOST_ARM
-			? found->ops->describe_kept(id)
-			: NULL;
+	found = &device->method[type];
+	memory =
+		(struct method_memory){ .address_align = found->align, .size_align = found->align };
+	if (found->ops && found->ops->describe)
+		found->ops->describe(device, type, &memory);
+	*description = (struct device_description){
+		.method = found->ops ? found->ops->name : NULL,
+		.why = found->why,
+		.kept = memory.kept,
+		.address_align = memory.address_align,
+		.size_align = memory.size_align,
+		.by_uuid = memory.by_uuid,
+	};
 	return CL_SUCCESS;
 }

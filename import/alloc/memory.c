@@ -294,6 +294,16 @@ bool memory_free(uintptr_t address)
 	return live;
 }
 
+bool memory_is_possible(enum memory_kind kind, const unsigned char *uuid)
+{
+	int ret;
+
+	log_hold();
+	ret = cuda_check_alloc(kind == MEMORY_HOST ? CUDA_HOST : CUDA_DEVICE, uuid);
+	log_resume(false);
+	return !ret;
+}
+
 size_t memory_bytes(void)
 {
 	size_t bytes;

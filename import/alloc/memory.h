@@ -16,6 +16,12 @@ int memory_alloc(enum memory_kind kind, size_t size, size_t alignment, const uns
 /* False, and nothing is done: @address is no live allocation. */
 bool memory_free(uintptr_t address);
 
+/*
+ * Whether the device with @uuid has memory of the kind.  Loads the driver's library; allocates
+ * nothing, and logs nothing.
+ */
+bool memory_is_possible(enum memory_kind kind, const unsigned char *uuid);
+
 /* Bytes of all blocks. */
 size_t memory_bytes(void);
 

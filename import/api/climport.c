@@ -3,13 +3,11 @@
 #include <CL/climport.h>
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "import/alloc/memory.h"
+#include "import/api/caller.h"
 #include "import/api/error.h"
 #include "import/api/public.h"
 #include "import/cache/cache.h"
@@ -19,11 +17,9 @@
 #include "util/log.h"
 #include "util/thread.h"
 
-#define LARGEST_ALIGNMENT ((size_t)2 << 20)
 #define EXPORT_FLAGS (CLIMPORT_READ_ONLY | CLIMPORT_KEEP | CLIMPORT_MAPPABLE | CLIMPORT_REVOCABLE)
 
 /* The structs of version 0.2.0 end with these members. */
-#define SIZE_TO(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 #define DMABUF_SIZE SIZE_TO(struct climport_dmabuf, whole)
 #define REGISTRATION_SIZE SIZE_TO(struct climport_registration, reserved)
 #define STATS_SIZE SIZE_TO(struct climport_stats, bytes_allocated)
@@ -31,25 +27,6 @@
 PUBLIC uint32_t climport_version(void)
 {
 	return CLIMPORT_VERSION;
-}
-
-/* The flags and the struct of a caller with another version of the header. */
-static int climport_check_caller(uint64_t flags, uint64_t known, size_t out_size, size_t least)
-{
-	if (flags & ~known)
-		return log_errno(EINVAL, "unknown flags %#" PRIx64, flags & ~known);
-	return out_size < least
-		       ? log_errno(EINVAL, "a struct of %zu bytes, less than %zu", out_size, least)
-		       : 0;
-}
-
-/* The members that caller and library know; 0 for members of a newer caller. */
-static void climport_fill(void *out, size_t out_size, const void *made, size_t size)
-{
-	size_t both = out_size < size ? out_size : size;
-
-	memcpy(out, made, both);
-	memset((char *)out + both, 0, out_size - both);
 }
 
 static unsigned int climport_export_options(uint64_t flags)
@@ -177,13 +154,6 @@ PUBLIC void climport_unregister(struct climport_registration *out)
 	out->id = 0; /* a second call with the struct does nothing */
 }
 
-static int climport_check_kind(unsigned int kind)
-{
-	return kind == CLIMPORT_HOST || kind == CLIMPORT_DEVICE
-		       ? 0
-		       : log_errno(EINVAL, "there is no kind of memory %u", kind);
-}
-
 PUBLIC int climport_set_keep_limit(unsigned int kind, uint64_t bytes)
 {
 	int ret;
@@ -193,49 +163,6 @@ PUBLIC int climport_set_keep_limit(unsigned int kind, uint64_t bytes)
 	if (!ret)
 		export_set_limit(kind == CLIMPORT_DEVICE, bytes);
 	return climport_error_end(ret);
-}
-
-static int climport_check_request(unsigned int kind, size_t size, size_t alignment,
-				  const unsigned char *uuid)
-{
-	int ret = climport_check_kind(kind);
-
-	if (ret)
-		return ret;
-	if (!size)
-		return log_errno(EINVAL, "size is 0");
-	if (alignment & (alignment - 1) || alignment > LARGEST_ALIGNMENT)
-		return log_errno(EINVAL, "alignment %zu is no power of two up to 2 MiB", alignment);
-	if (kind == CLIMPORT_DEVICE && !uuid)
-		return log_errno(ENODEV, "CLIMPORT_DEVICE memory needs the UUID of a device");
-	return 0;
-}
-
-PUBLIC int climport_alloc(unsigned int kind, size_t size, size_t alignment,
-			  const unsigned char *uuid, void **address)
-{
-	uintptr_t at;
-	int ret;
-	THREAD_NO_CANCEL();
-
-	climport_error_begin();
-	ret = climport_check_request(kind, size, alignment, uuid);
-	if (!ret)
-		ret = memory_alloc(kind == CLIMPORT_HOST ? MEMORY_HOST : MEMORY_DEVICE, size,
-				   alignment, uuid, &at);
-	if (!ret)
-		*address = (void *)at;
-	return climport_error_end(ret);
-}
-
-PUBLIC void climport_free(void *address)
-{
-	THREAD_NO_CANCEL();
-
-	if (!address || memory_free((uintptr_t)address))
-		return;
-	fprintf(stderr, "climport_free: %p is not allocated\n", address);
-	abort();
 }
 
 static void climport_collect_stats(struct climport_stats *stats)

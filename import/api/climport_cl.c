@@ -1,75 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * libclimport's functions that call OpenCL.  The functions look for the loader: the layer,
- * which the loader loads, links to the library as well.
- */
+/* libclimport's functions that make memory objects. */
 #include <CL/climport.h>
 
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "import/api/error.h"
+#include "import/api/loader.h"
 #include "import/api/public.h"
 #include "util/log.h"
 
 typedef __typeof__(&clImportMemoryARM) import_fn;
 
-/* The program's own loader, or the system's. */
-static void *climport_cl_symbol(const char *name)
-{
-	void *found = dlsym(RTLD_DEFAULT, name), *loader;
-
-	if (found)
-		return found;
-	loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-	found = loader ? dlsym(loader, name) : NULL;
-	if (!found)
-		log_error("%s cannot be found: no OpenCL loader", name);
-	return found;
-}
-
-#define LOADER(name) ((__typeof__(&(name)))climport_cl_symbol(#name))
-
 /* A context has one platform, but any number of devices. */
 static cl_int climport_cl_platform(cl_context context, cl_platform_id *platform)
 {
-	__typeof__(&clGetContextInfo) context_info = LOADER(clGetContextInfo);
-	__typeof__(&clGetDeviceInfo) device_info = LOADER(clGetDeviceInfo);
 	cl_device_id *devices;
-	size_t size = 0;
-	cl_int err;
+	size_t count;
+	cl_int err = loader_context_devices(context, &devices, &count);
 
-	if (!context_info || !device_info)
-		return CL_INVALID_OPERATION;
-	err = context_info(context, CL_CONTEXT_DEVICES, 0, NULL, &size);
-	if (err)
-		return err;
-	devices = calloc(1, size + sizeof(*devices));
-	if (!devices)
-		return CL_OUT_OF_HOST_MEMORY;
-	err = context_info(context, CL_CONTEXT_DEVICES, size, devices, NULL);
 	if (!err)
-		err = device_info(*devices, CL_DEVICE_PLATFORM, sizeof(*platform), platform, NULL);
+		err = loader_platform_of(*devices, platform);
 	free(devices);
 	return err;
 }
 
 static import_fn climport_cl_import_function(cl_context context, cl_int *err)
 {
-	__typeof__(&clGetExtensionFunctionAddressForPlatform) address =
-		LOADER(clGetExtensionFunctionAddressForPlatform);
 	cl_platform_id platform;
 	import_fn function;
 
-	*err = CL_INVALID_OPERATION;
-	if (!address)
+	if (!LOADER(clGetExtensionFunctionAddressForPlatform)) {
+		*err = CL_INVALID_OPERATION;
 		return NULL;
+	}
 	*err = context ? climport_cl_platform(context, &platform) : CL_INVALID_CONTEXT;
 	if (*err)
 		return NULL;
-	function = (import_fn)address(platform, "clImportMemoryARM");
+	function = (import_fn)loader_function_of(platform, "clImportMemoryARM");
 	if (function)
 		return function;
 	log_error("the context's platform has no clImportMemoryARM: is the layer loaded? "

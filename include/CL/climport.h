@@ -320,6 +320,73 @@ int climport_set_keep_limit(unsigned int kind, uint64_t bytes);
 int climport_alloc(unsigned int kind, size_t size, size_t alignment, const unsigned char *uuid,
 		   void **address);
 
+/* Flags of climport_alloc_for_device() and climport_alloc_for_context(). */
+#define CLIMPORT_NO_CPU UINT64_C(16) /* the CPU does not use the memory */
+
+/**
+ * climport_alloc_for_device - memory of the kind that suits a device
+ * @device: of a loader with the layer, or of a driver that has the extension itself
+ * @size: bytes
+ * @alignment: as for climport_alloc(); the alignment that the device needs at least
+ * @flags: 0, or CLIMPORT_NO_CPU
+ * @address: set to the memory; climport_free() gives the memory back
+ * @kind: set to CLIMPORT_HOST or CLIMPORT_DEVICE; may be NULL without CLIMPORT_NO_CPU
+ *
+ * Without flags the memory is CLIMPORT_HOST: the CPU uses the memory, and the device imports the
+ * address.  With CLIMPORT_NO_CPU the memory is CLIMPORT_DEVICE if the device has memory of its own
+ * that climport allocates: the device imports the memory as a dma-buf (climport_export_dmabuf(),
+ * climport_create_buffer()).  Other devices get CLIMPORT_HOST.
+ *
+ * The first call for a device finds out how the device takes memory, as the first import does.
+ *
+ * Returns 0, or
+ *   -EINVAL  no such device, a size of 0, an invalid alignment, an unknown flag; CLIMPORT_NO_CPU
+ *	      with a NULL @kind
+ *   -ENXIO   the process has no OpenCL loader
+ *   -EOPNOTSUPP  the device takes no memory; climport_last_error() has the reason
+ *   -ENOMEM, -EMFILE, -ENFILE, -EIO  as for climport_alloc()
+ */
+int climport_alloc_for_device(cl_device_id device, size_t size, size_t alignment, uint64_t flags,
+			      void **address, unsigned int *kind);
+
+/*
+ * The same for all devices of a context.  -EINVAL: no such context.  -EOPNOTSUPP: one of the devices
+ * takes no memory; or several devices take memory of their own UUID alone (NVIDIA).
+ */
+int climport_alloc_for_context(cl_context context, size_t size, size_t alignment, uint64_t flags,
+			       void **address, unsigned int *kind);
+
+/* How a device takes a type of memory.  The strings are the library's, and stay. */
+struct climport_import_info {
+	const char *method; /* the name, as `climport info` has; NULL: imports are refused */
+	const char *why;    /* a sentence: the proof of zero copy, or the reason of the refusal */
+	const char *kept;   /* how memory stays registered between imports, a clause; NULL: not */
+	size_t address_alignment; /* bytes: imports at other addresses, in a dma-buf at other ... */
+	size_t size_alignment;	  /* ... offsets, or of other sizes are refused.  1: any */
+	uint32_t kinds;		  /* 1 << kind: climport_alloc()'s memory that the type is for */
+	uint32_t by_uuid;	  /* climport_alloc() is to have @uuid; 0: to have NULL */
+	unsigned char uuid[CLIMPORT_UUID_SIZE]; /* of the device, if by_uuid */
+};
+
+/**
+ * climport_get_import_info - ask how a device takes a type of memory
+ * @device: of a loader with the layer, or of a driver that has the extension itself
+ * @type: CL_IMPORT_TYPE_HOST_ARM or CL_IMPORT_TYPE_DMA_BUF_ARM
+ * @out: set on success
+ * @out_size: sizeof(*out)
+ *
+ * The first call for a device finds out how the device takes memory, as the first import does.
+ * A device that refuses the memory is no error.
+ *
+ * Returns 0, or
+ *   -EINVAL  no such device, no such type, or @out_size is too small
+ *   -ENXIO   the process has no OpenCL loader
+ *   -ENOMEM
+ *   -EIO     any other error of OpenCL
+ */
+int climport_get_import_info(cl_device_id device, cl_uint type, struct climport_import_info *out,
+			     size_t out_size);
+
 /*
  * Gives memory back.  Before the call the program releases all imports of the memory and waits for
  * all commands on the memory.  NULL does nothing.  Aborts if @address is not from climport_alloc(),

@@ -27,12 +27,12 @@ struct fake_vulkan *opaque_reset(void)
 const char *opaque_read_method(cl_uint type)
 {
 	describe_fn describe = (describe_fn)cl.clGetExtensionFunctionAddress(DESCRIBE_FUNCTION);
-	const char *name = "?", *why = "?", *kept;
+	struct device_description d;
 
-	EXPECT_EQ(describe(fix.device[0], type, &name, &why, &kept), CL_SUCCESS);
-	if (strcmp(name, "opaque_fd"))
-		printf("# %s: %s\n", name, why);
-	return name;
+	EXPECT_EQ(describe(fix.device[0], type, &d), CL_SUCCESS);
+	if (!d.method || strcmp(d.method, "opaque_fd"))
+		printf("# %s: %s\n", d.method, d.why);
+	return d.method ? d.method : "refused";
 }
 
 struct fake_vulkan *open_caching(void)

@@ -18,10 +18,10 @@
 static const char *opaque_rm_why(void)
 {
 	describe_fn describe = (describe_fn)cl.clGetExtensionFunctionAddress(DESCRIBE_FUNCTION);
-	const char *name = "?", *why = "?", *kept;
+	struct device_description d;
 
-	EXPECT_EQ(describe(fix.device[0], CL_IMPORT_TYPE_HOST_ARM, &name, &why, &kept), CL_SUCCESS);
-	return why;
+	EXPECT_EQ(describe(fix.device[0], CL_IMPORT_TYPE_HOST_ARM, &d), CL_SUCCESS);
+	return d.why;
 }
 
 /* CUDA's memory passes the self-test, so that the device takes imports at all. */
@@ -454,10 +454,10 @@ static void opaque_rm_import_once(unsigned char *p)
 static const char *opaque_rm_kept(void)
 {
 	describe_fn describe = (describe_fn)cl.clGetExtensionFunctionAddress(DESCRIBE_FUNCTION);
-	const char *name, *why, *kept = NULL;
+	struct device_description d;
 
-	EXPECT_EQ(describe(fix.device[0], CL_IMPORT_TYPE_HOST_ARM, &name, &why, &kept), CL_SUCCESS);
-	return kept ? kept : "nothing";
+	EXPECT_EQ(describe(fix.device[0], CL_IMPORT_TYPE_HOST_ARM, &d), CL_SUCCESS);
+	return d.kept ? d.kept : "nothing";
 }
 
 static void opaque_rm_keep(void)

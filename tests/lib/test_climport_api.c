@@ -242,8 +242,8 @@ static void run_logged(void *arg)
 {
 	(void)arg;
 	setenv("CLIMPORT_LOG", "error", 1);
-	freopen("/dev/null", "w", stdout);
-	execl("/proc/self/exe", "logged", "logged", (char *)NULL);
+	if (freopen("/dev/null", "w", stdout))
+		execl("/proc/self/exe", "logged", "logged", (char *)NULL);
 	_exit(126);
 }
 

@@ -1,31 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * clImportMemoryARM() and climport_create_buffer() of libclimport, with the system's loader and the
- * stub as an ICD.  Each test is a process.  The program is not linked to the loader.
- */
-#include "harness.h"
+/* clImportMemoryARM() and climport_create_buffer() of libclimport. */
 #include "process.h"
+#include "program.h"
 
-#include <CL/climport.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fake_dmabuf.h>
-#include <stdbool.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define SIZE 8192
 #define ALIGN 128 /* CL_DEVICE_MEM_BASE_ADDR_ALIGN of the stub, in bytes */
-
-static void *loader;
-
-#define CL(name) ((__typeof__(&(name)))dlsym(loader, #name))
-
-/* For a child: a false condition becomes the exit status. */
-#define CHECK(condition)                                                                \
-	(void)((condition) || (printf("# %s:%d: %s\n", __FILE__, __LINE__, #condition), \
-			       fflush(stdout), _exit(1), 0))
 
 /* The layer's threads close descriptors a moment later. */
 static bool is_given_back(int fds)
@@ -33,74 +16,6 @@ static bool is_given_back(int fds)
 	for (int i = 0; i < 10000 && process_count_descriptors() > fds; i++)
 		usleep(1000);
 	return process_count_descriptors() <= fds;
-}
-
-static cl_device_id device;
-
-static cl_context program_create_context(void)
-{
-	cl_platform_id platform;
-	cl_context context;
-	cl_int err = -1;
-
-	loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-	CHECK(loader);
-	CHECK(!CL(clGetPlatformIDs)(1, &platform, NULL));
-	CHECK(!CL(clGetDeviceIDs)(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
-	context = CL(clCreateContext)(NULL, 1, &device, NULL, NULL, &err);
-	CHECK(context && !err);
-	return context;
-}
-
-static size_t program_query_size(cl_mem mem, cl_mem_info name)
-{
-	size_t value = 0;
-
-	CHECK(!CL(clGetMemObjectInfo)(mem, name, sizeof(value), &value, NULL));
-	return value;
-}
-
-/* A kernel adds 1 to the first byte. */
-static void program_increment(cl_context context, cl_mem mem)
-{
-	const char *source = "kernel void increment(global uchar *a) { a[0]++; }";
-	const size_t one = 1;
-	cl_int err;
-	cl_command_queue queue =
-		CL(clCreateCommandQueueWithProperties)(context, device, NULL, &err);
-	cl_program program = CL(clCreateProgramWithSource)(context, 1, &source, NULL, &err);
-	cl_kernel kernel;
-
-	CHECK(!CL(clBuildProgram)(program, 1, &device, NULL, NULL, NULL));
-	kernel = CL(clCreateKernel)(program, "increment", &err);
-	CHECK(!CL(clSetKernelArg)(kernel, 0, sizeof(mem), &mem));
-	CHECK(!CL(clEnqueueNDRangeKernel)(queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL));
-	CHECK(!CL(clFinish)(queue));
-	CL(clReleaseKernel)(kernel);
-	CL(clReleaseProgram)(program);
-	CL(clReleaseCommandQueue)(queue);
-}
-
-/* Runs @program in a child, with the layer if @layer is true. */
-static void program_expect_works(void (*program)(void), bool layer)
-{
-	int status = -1;
-	pid_t child;
-
-	fflush(stdout);
-	child = fork();
-	if (!child) {
-		setenv("OCL_ICD_VENDORS", STUB_VENDORS, 1);
-		unsetenv("OPENCL_LAYERS");
-		if (layer)
-			setenv("OPENCL_LAYERS", LAYER_PATH, 1);
-		alarm(30);
-		program();
-		fflush(stdout);
-		_exit(0);
-	}
-	EXPECT(waitpid(child, &status, 0) == child);
-	EXPECT_EQ(status, 0);
 }
 
 static void program_import_host(void)

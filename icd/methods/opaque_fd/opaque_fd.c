@@ -150,13 +150,17 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 	return err;
 }
 
-static const char *opaque_fd_describe_kept(cl_device_id device)
+static void opaque_fd_describe(const struct device *device, enum import_type type,
+			       struct method_memory *memory)
 {
 	struct opaque_coherency coherency;
 
-	return coherency_get(device, true, &coherency)
-		       ? import_describe_kept(coherency_exporters(&coherency))
-		       : NULL;
+	memory->by_uuid = true;
+	if (!coherency_get(device->id, true, &coherency))
+		return;
+	memory->address_align = coherency.align;
+	if (type == IMPORT_HOST)
+		memory->kept = import_describe_kept(coherency_exporters(&coherency));
 }
 
 static void opaque_fd_context_release(cl_context context)
@@ -177,7 +181,7 @@ const struct method_ops method_opaque_fd_ops = {
 	.create_sub_buffer = opaque_fd_create_sub_buffer,
 	.release_hidden = opaque_fd_release_hidden,
 	.context_release = opaque_fd_context_release,
-	.describe_kept = opaque_fd_describe_kept,
+	.describe = opaque_fd_describe,
 	.quirks = METHOD_MARKERS_WAIT | METHOD_NO_CALLS_IN_CALLBACKS | METHOD_NO_CONTEXT_CALLBACKS,
 	.extension = EXTENSION,
 	.cpu_optional = true,

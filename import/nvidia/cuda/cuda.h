@@ -98,6 +98,9 @@ struct cuda_memory {
 int cuda_alloc(enum cuda_kind kind, const unsigned char uuid[CUDA_UUID_SIZE], size_t size,
 	       size_t align, struct cuda_memory *memory);
 
+/* Whether the device has memory of the kind, as far as the driver tells: errors of cuda_alloc(). */
+int cuda_check_alloc(enum cuda_kind kind, const unsigned char uuid[CUDA_UUID_SIZE]);
+
 /* No kernel may use the memory.  @memory is zeroed; a second call does nothing. */
 void cuda_free(struct cuda_memory *memory);
 

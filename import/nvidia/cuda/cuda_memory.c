@@ -166,6 +166,33 @@ static int cuda_memory_create_on_device(struct allocation *a, size_t size)
 	return err;
 }
 
+static int cuda_memory_begin(struct allocation *a, enum cuda_kind kind,
+			     const unsigned char uuid[CUDA_UUID_SIZE])
+{
+	a->cu = cuda_driver_load();
+	if (!a->cu)
+		return -ENODEV;
+	if (a->cu->no_vmm)
+		return cuda_missing(a->cu->no_vmm);
+	a->device = cuda_memory_device_of(a->cu, uuid);
+	if (a->device < 0)
+		return a->device;
+	if (!cuda_device_attribute(a->cu, CUDA_DEVICE_VMM, a->device))
+		return log_errno(EOPNOTSUPP, "CUDA device %d has no virtual memory management",
+				 a->device);
+	a->memory.device = a->device;
+	cuda_memory_properties_init(a, kind);
+	return 0;
+}
+
+int cuda_check_alloc(enum cuda_kind kind, const unsigned char uuid[CUDA_UUID_SIZE])
+{
+	struct allocation a = { 0 };
+	int err = cuda_memory_begin(&a, kind, uuid);
+
+	return err ? err : cuda_memory_round_up(&a, 1);
+}
+
 int cuda_alloc(enum cuda_kind kind, const unsigned char uuid[CUDA_UUID_SIZE], size_t size,
 	       size_t align, struct cuda_memory *memory)
 {
@@ -174,19 +201,9 @@ int cuda_alloc(enum cuda_kind kind, const unsigned char uuid[CUDA_UUID_SIZE], si
 
 	if ((kind != CUDA_DEVICE && kind != CUDA_HOST) || !size || (align & (align - 1)))
 		return log_errno(EINVAL, "%zu bytes of CUDA memory, aligned to %zu", size, align);
-	a.cu = cuda_driver_load();
-	if (!a.cu)
-		return -ENODEV;
-	if (a.cu->no_vmm)
-		return cuda_missing(a.cu->no_vmm);
-	a.device = cuda_memory_device_of(a.cu, uuid);
-	if (a.device < 0)
-		return a.device;
-	if (!cuda_device_attribute(a.cu, CUDA_DEVICE_VMM, a.device))
-		return log_errno(EOPNOTSUPP, "CUDA device %d has no virtual memory management",
-				 a.device);
-	a.memory.device = a.device;
-	cuda_memory_properties_init(&a, kind);
+	err = cuda_memory_begin(&a, kind, uuid);
+	if (err)
+		return err;
 	err = cuda_memory_create_on_device(&a, size);
 	if (!err)
 		*memory = a.memory;

@@ -32,6 +32,7 @@ struct cuda_range {
 	size_t size;			    /* of the allocation or segment */
 	uint64_t buffer_id; /* unique to the allocation in this process; 0: unknown */
 	void *context;	    /* of the allocation; NULL: VMM memory and pools */
+	bool syncs;	    /* has SYNC_MEMOPS: CUDA orders copies with other accesses */
 };
 
 /* Identifies the memory at @addr.  Other memory than CUDA's is CUDA_NONE, and no error. */

@@ -37,7 +37,7 @@ static int cuda_request_begin(struct cuda_request *r, const struct cuda_range *m
 static bool cuda_request_is_current(const struct cuda_request *r)
 {
 	return cuda_buffer_id(r->addr) == r->first.buffer_id &&
-	       cuda_buffer_id(r->end - 1) == r->last.buffer_id;
+	       (r->last.base == r->first.base || cuda_buffer_id(r->end - 1) == r->last.buffer_id);
 }
 
 static int cuda_request_freed(const struct cuda_request *r)
@@ -53,7 +53,6 @@ static int cuda_request_finish(const struct cuda_request *r, const struct cuda_e
 		close(made->fd);
 		return cuda_request_freed(r);
 	}
-	fcntl(made->fd, F_SETFD, FD_CLOEXEC);
 	*out = *made;
 	return 0;
 }
@@ -72,17 +71,16 @@ static int cuda_request_refused(const struct cuda_request *r, int result)
 
 /*
  * Orders CUDA's copies with accesses through other mappings of the allocation.  The driver keeps
- * the flag with the allocation: reading the flag takes tens of nanoseconds, setting synchronizes.
+ * the flag with the allocation: setting the flag synchronizes.
  */
-static void cuda_set_sync_memops(const struct cuda_driver *cu, uintptr_t addr)
+static void cuda_set_sync_memops(const struct cuda_driver *cu, const struct cuda_range *memory,
+				 uintptr_t addr)
 {
-	unsigned int set = 0;
-	int result = cu->pointer_attribute(&set, CUDA_POINTER_SYNC_MEMOPS, addr);
+	unsigned int set = 1;
+	int result = memory->syncs
+			     ? CUDA_SUCCESS
+			     : cu->set_pointer_attribute(&set, CUDA_POINTER_SYNC_MEMOPS, addr);
 
-	if (!result && set)
-		return;
-	set = 1;
-	result = cu->set_pointer_attribute(&set, CUDA_POINTER_SYNC_MEMOPS, addr);
 	if (result)
 		log_debug("no SYNC_MEMOPS for CUDA memory at %#zx (error %d)", (size_t)addr,
 			  result);
@@ -93,7 +91,7 @@ static int cuda_check_segments(struct cuda_request *r)
 {
 	int err;
 
-	cuda_set_sync_memops(r->cu, r->addr);
+	cuda_set_sync_memops(r->cu, &r->first, r->addr);
 	for (uintptr_t at = r->first.base + r->first.size; at < r->end;
 	     at = r->last.base + r->last.size) {
 		err = cuda_identify(at, &r->last);
@@ -102,14 +100,15 @@ static int cuda_check_segments(struct cuda_request *r)
 		if (r->last.kind != CUDA_DEVICE || r->last.device != r->first.device)
 			return log_errno(EFAULT, "CUDA memory at %#zx ends at %#zx, not %#zx",
 					 (size_t)r->addr, (size_t)at, (size_t)r->end);
-		cuda_set_sync_memops(r->cu, at);
+		cuda_set_sync_memops(r->cu, &r->last, at);
 	}
 	return 0;
 }
 
 /*
  * Where GPU and CPU share a coherent link, a dma-buf has addresses of the link, unless the flag
- * asks for PCIe addresses.  Elsewhere the driver refuses the flag.
+ * asks for PCIe addresses.  Elsewhere the driver refuses the flag.  The kernel makes the descriptor
+ * close-on-exec (nv-dmabuf.c of the open modules 515 to 595).
  */
 static int cuda_range_handle(const struct cuda_request *r, uintptr_t start, size_t size, int *fd)
 {
@@ -216,8 +215,10 @@ static int cuda_share(const struct cuda_request *r, uint64_t handle, int *fd)
 				 (size_t)r->addr);
 	if (!result)
 		result = r->cu->share(fd, handle, CUDA_HANDLE_POSIX_FD, 0);
-	if (!result)
+	if (!result) {
+		fcntl(*fd, F_SETFD, FD_CLOEXEC);
 		return 0;
+	}
 	err = cuda_descriptor_failed(r->cu, result, "opaque descriptor of %#zx", (size_t)r->addr);
 	return err == -EINVAL ? -EOPNOTSUPP : err;
 }

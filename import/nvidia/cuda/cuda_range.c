@@ -22,6 +22,7 @@ struct cuda_pointer {
 	uintptr_t start;
 	size_t size;
 	unsigned long long buffer_id;
+	bool syncs; /* SYNC_MEMOPS */
 };
 
 static int cuda_pointer_get(const struct cuda_driver *cu, uintptr_t addr, struct cuda_pointer *p)
@@ -29,18 +30,19 @@ static int cuda_pointer_get(const struct cuda_driver *cu, uintptr_t addr, struct
 	int attributes[] = {
 		CUDA_POINTER_CONTEXT,	     CUDA_POINTER_MEMORY_TYPE, CUDA_POINTER_IS_MANAGED,
 		CUDA_POINTER_DEVICE_ORDINAL, CUDA_POINTER_RANGE_START, CUDA_POINTER_RANGE_SIZE,
-		CUDA_POINTER_BUFFER_ID,
+		CUDA_POINTER_BUFFER_ID,	     CUDA_POINTER_SYNC_MEMOPS,
 	};
 	/* For a boolean, older drivers write four bytes and newer drivers one byte. */
-	unsigned int managed = 0;
-	void *data[] = { &p->context, &p->memory_type, &managed,     &p->device,
-			 &p->start,   &p->size,	       &p->buffer_id };
+	unsigned int managed = 0, syncs = 0;
+	void *data[] = { &p->context, &p->memory_type, &managed,      &p->device,
+			 &p->start,   &p->size,	       &p->buffer_id, &syncs };
 	int result;
 
 	*p = (struct cuda_pointer){ .addr = addr, .device = -1 };
 	result = cu->pointer_attributes(sizeof(attributes) / sizeof(*attributes), attributes, data,
 					addr);
 	p->managed = managed;
+	p->syncs = syncs;
 	return result;
 }
 
@@ -81,9 +83,10 @@ static enum cuda_kind cuda_pointer_kind(const struct cuda_driver *cu, const stru
 static int cuda_mapping_get(const struct cuda_driver *cu, uintptr_t addr, uintptr_t *base,
 			    size_t *size)
 {
-	int result = cu->pointer_attribute(base, CUDA_POINTER_MAPPING_BASE, addr);
+	int attributes[] = { CUDA_POINTER_MAPPING_BASE, CUDA_POINTER_MAPPING_SIZE };
+	void *data[] = { base, size };
 
-	return result ? result : cu->pointer_attribute(size, CUDA_POINTER_MAPPING_SIZE, addr);
+	return cu->pointer_attributes(2, attributes, data, addr);
 }
 
 /* For drivers without the attributes of mappings, where host VMM memory has a base of 0. */
@@ -140,6 +143,7 @@ static int cuda_range_fill(const struct cuda_driver *cu, const struct cuda_point
 	range->base = p->start;
 	range->size = p->size;
 	range->buffer_id = p->buffer_id;
+	range->syncs = p->syncs;
 	range->context = p->context;
 	result = cuda_range_narrow(cu, p->addr, range);
 	if (result || range->device < 0) /* host memory may be of no device */

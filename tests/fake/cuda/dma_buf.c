@@ -34,7 +34,7 @@ static int range_copy(int *fd, uintptr_t addr, size_t size, int device)
 {
 	uintptr_t end = addr + size;
 	const struct range *r;
-	int copy = memfd_create("fake-dmabuf-cuda", 0);
+	int copy = memfd_create("fake-dmabuf-cuda", MFD_CLOEXEC); /* as of nv-dmabuf.c */
 
 	if (copy < 0)
 		return CUDA_OPERATING_SYSTEM;

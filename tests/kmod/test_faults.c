@@ -295,7 +295,10 @@ TEST(faults_watch_host, "If an allocation fails, GDMABUF_WATCH_HOST fails and le
 	struct gdm_export first;
 
 	fault_test_begin();
-	/* Takes slot 0, for which the context's list of watches allocates nothing. */
+	/*
+	 * Takes slot 0, for which the context's list of watches allocates nothing.  For other slots
+	 * the list tries an allocation twice, so one failure is not enough: faults_watch_host_node.
+	 */
 	EXPECT_EQ(gdm_watch_host(ctx, memory, LENGTH_HOST, &first), 0);
 	watches_held = 1;
 	made = (struct gdm_export){ .fd = -1 };
@@ -589,6 +592,18 @@ static void fail_nodes_after(const char *space)
 	write_text("/sys/kernel/debug/failslab/probability", "100");
 }
 
+/* Allocations after fail_nodes_after() and before the end of the failures may fail. */
+static int open_node_probability(void)
+{
+	return open("/sys/kernel/debug/failslab/probability", O_WRONLY | O_CLOEXEC);
+}
+
+static void end_node_failures(void)
+{
+	write_text("/sys/kernel/debug/failslab/cache-filter", "N");
+	write_text("/sys/kernel/slab/radix_tree_node/failslab", "0");
+}
+
 enum { NODE = 576 }; /* bytes of a node */
 
 static void export_without_nodes(void *arg)
@@ -599,7 +614,7 @@ static void export_without_nodes(void *arg)
 
 	if (!huge)
 		_exit(77);
-	probability = open("/sys/kernel/debug/failslab/probability", O_WRONLY | O_CLOEXEC);
+	probability = open_node_probability();
 	snprintf(space, sizeof(space), "%d", nodes * NODE + 1);
 	ctx = gdm_open();
 	fail_nodes_after(space);
@@ -626,9 +641,44 @@ TEST_EACH(faults_memlock_nodes, struct node_count, node_counts,
 
 	close(gdm_open());
 	status = in_child(export_without_nodes, &nodes);
-	write_text("/sys/kernel/debug/failslab/cache-filter", "N");
-	write_text("/sys/kernel/slab/radix_tree_node/failslab", "0");
+	end_node_failures();
 	if (status == 77)
 		test_skip("no huge pages, or no failures of one cache");
 	EXPECT_EQ(status, 0);
+}
+
+static int watch_without_nodes(int own, struct gdm_export *watch)
+{
+	int probability = open_node_probability(), err;
+
+	fail_nodes_after("1");
+	err = gdm_watch_host(own, memory, LENGTH_HOST, watch);
+	EXPECT_EQ(write(probability, "0", 1), 1);
+	close(probability);
+	end_node_failures();
+	return err;
+}
+
+static void watch_host_without_nodes(void)
+{
+	struct gdm_export first, failed, next;
+	int own = gdm_open();
+
+	memory = pages_new(LENGTH_HOST, 1);
+	/* Takes slot 0, for which the list needs no node. */
+	EXPECT_EQ(gdm_watch_host(own, memory, LENGTH_HOST, &first), 0);
+	EXPECT_EQ(watch_without_nodes(own, &failed), -ENOMEM);
+	EXPECT_EQ(gdm_stats(own).out_host_watches, 1);
+	/* An invalidation finds all watches of the range, so a freed watch, too. */
+	EXPECT_EQ(madvise(memory, PAGE, MADV_DONTNEED), 0);
+	EXPECT(!gdm_is_valid(gdm_status(own), &first));
+	EXPECT_EQ(gdm_watch_host(own, memory, LENGTH_HOST, &next), 0);
+	EXPECT_EQ(next.slot, 1);
+}
+
+TEST(faults_watch_host_node,
+     "If a context's list of watches gets no memory, GDMABUF_WATCH_HOST fails with ENOMEM and "
+     "leaves no watch.")
+{
+	test_in_child(watch_host_without_nodes);
 }

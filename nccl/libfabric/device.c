@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nccl/libfabric/fabric.h"
+#include "nccl/log.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MAX_DEVICES 16
+#define PATH_SIZE 128
+#define DEFAULT_SPEED 10000 /* Mbit/s, if the system does not say */
+#define MAX_THREADS (FABRIC_MAX_LANES - 1)
+
+static struct fabric_device *devices[MAX_DEVICES];
+static int device_count;
+
+/* The best first. */
+static const char *const providers[] = { "verbs", "tcp" };
+
+static bool provider_is_wanted(const char *provider)
+{
+	const char *wanted = getenv("CLIMPORT_NET_PROVIDER");
+
+	return !wanted || !*wanted || !strcmp(wanted, provider);
+}
+
+static bool device_is_tcp(const struct fabric_device *device)
+{
+	return !strcmp(device->info->fabric_attr->prov_name, "tcp");
+}
+
+/*
+ * NCCL_SOCKET_IFNAME's syntax: beginnings of names, with commas; ^ before the list excludes, = before
+ * the list means whole names.
+ */
+static bool interface_is_listed(const char *list, const char *name)
+{
+	bool excludes = *list == '^', found = false;
+	size_t length;
+	bool whole;
+
+	list += excludes;
+	whole = *list == '=';
+	list += whole;
+	while (*list && !found) {
+		length = strcspn(list, ",");
+		found = length && !strncmp(list, name, length) && (!whole || !name[length]);
+		list += length;
+		list += *list == ',';
+	}
+	return found != excludes;
+}
+
+static const char *interface_list(void)
+{
+	const char *list = getenv("CLIMPORT_NET_IFNAME");
+
+	if (!list || !*list)
+		list = getenv("NCCL_SOCKET_IFNAME");
+	return list && *list ? list : NULL;
+}
+
+static bool interface_is_wanted(const struct fi_info *info, const char *list)
+{
+	const char *name = info->domain_attr->name;
+
+	/* The list names network interfaces; domains of verbs are adapters. */
+	if (strcmp(info->fabric_attr->prov_name, "tcp") != 0)
+		return true;
+	return interface_is_listed(list ? list : "^lo,docker", name);
+}
+
+static bool device_is_known(const struct fi_info *info)
+{
+	for (int i = 0; i < device_count; i++)
+		if (!strcmp(devices[i]->info->domain_attr->name, info->domain_attr->name))
+			return true;
+	return false;
+}
+
+static bool info_is_ip(const struct fi_info *info, int family)
+{
+	const struct sockaddr *address = info->src_addr;
+
+	return address && address->sa_family == family;
+}
+
+static int interface_speed(const char *name)
+{
+	char path[PATH_SIZE];
+	FILE *file;
+	int speed = 0;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/speed", name);
+	file = fopen(path, "re");
+	if (file) {
+		if (fscanf(file, "%d", &speed) != 1) // NOLINT(cert-err34-c)
+			speed = 0;
+		fclose(file);
+	}
+	return speed > 0 ? speed : DEFAULT_SPEED;
+}
+
+static void device_describe(struct fabric_device *device)
+{
+	const char *class = device_is_tcp(device) ? "net" : "infiniband";
+	char path[PATH_SIZE];
+
+	snprintf(device->name, sizeof(device->name), "%s", device->info->domain_attr->name);
+	snprintf(path, sizeof(path), "/sys/class/%s/%s/device", class, device->name);
+	device->pci_path = realpath(path, NULL);
+	device->properties = (struct transport_device){
+		.name = device->name,
+		.pci_path = device->pci_path,
+		.guid = (uint64_t)device->number + 1,
+		.speed = interface_speed(device->name),
+		.port = 1,
+	};
+	if (device->info->nic && device->info->nic->link_attr &&
+	    device->info->nic->link_attr->speed)
+		device->properties.speed = (int)(device->info->nic->link_attr->speed / 1000000);
+}
+
+static int device_add(const struct fi_info *info)
+{
+	struct fabric_device *device = calloc(1, sizeof(*device));
+	int err;
+
+	if (!device)
+		return -ENOMEM;
+	device->info = fabric_library.dupinfo(info);
+	if (!device->info) {
+		free(device);
+		return -ENOMEM;
+	}
+	err = fabric_library.fabric(device->info->fabric_attr, &device->fabric, NULL);
+	if (err) {
+		fabric_library.freeinfo(device->info);
+		free(device);
+		return err;
+	}
+	device->number = device_count;
+	pthread_mutex_init(&device->lock, NULL);
+	device_describe(device);
+	net_info("device %d: %s by %s", device->number, device->name,
+		 device->info->fabric_attr->prov_name);
+	devices[device_count++] = device;
+	return 0;
+}
+
+static struct fi_info *device_hints(const char *provider)
+{
+	struct fi_info *hints = fabric_library.dupinfo(NULL);
+
+	if (!hints)
+		return NULL;
+	hints->caps = FI_MSG;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->domain_attr->threading = FI_THREAD_SAFE;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				      FI_MR_PROV_KEY;
+	/* freeinfo() frees the name. */
+	hints->fabric_attr->prov_name = strdup(provider);
+	return hints;
+}
+
+static void devices_add(const struct fi_info *list, const char *interfaces, int family)
+{
+	for (const struct fi_info *info = list; info && device_count < MAX_DEVICES;
+	     info = info->next)
+		if (info_is_ip(info, family) && interface_is_wanted(info, interfaces) &&
+		    !device_is_known(info))
+			device_add(info);
+}
+
+static void devices_find(const char *provider)
+{
+	const char *interfaces = interface_list();
+	struct fi_info *hints = device_hints(provider);
+	struct fi_info *list = NULL;
+
+	if (!hints)
+		return;
+	if (!fabric_library.getinfo(FABRIC_API, NULL, NULL, 0, hints, &list)) {
+		devices_add(list, interfaces, AF_INET);
+		devices_add(list, interfaces, AF_INET6);
+		/* A machine without a network has its loopback. */
+		if (!device_count && !interfaces)
+			devices_add(list, "lo", AF_INET);
+		fabric_library.freeinfo(list);
+	}
+	fabric_library.freeinfo(hints);
+}
+
+int fabric_open(void)
+{
+	int err = fabric_library_load();
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]) && !device_count; i++)
+		if (provider_is_wanted(providers[i]))
+			devices_find(providers[i]);
+	return device_count ? 0 : -ENODEV;
+}
+
+/* A device with users stays as long as the process: the core has left connections open. */
+void fabric_close(void)
+{
+	while (device_count) {
+		struct fabric_device *device = devices[device_count - 1];
+
+		if (device->users) {
+			net_info("device %s is closed with %d users", device->name, device->users);
+			break;
+		}
+		fi_close(&device->fabric->fid);
+		fabric_library.freeinfo(device->info);
+		free(device->pci_path);
+		pthread_mutex_destroy(&device->lock);
+		free(device);
+		device_count--;
+	}
+}
+
+/* What the parent has open stays as it is, unreachable: no call may touch a lane of the parent. */
+void fabric_forget(void)
+{
+	device_count = 0;
+}
+
+bool fabric_device_is_own(const struct fabric_device *device)
+{
+	return device->number < device_count && devices[device->number] == device;
+}
+
+int fabric_device_count(void)
+{
+	return device_count;
+}
+
+struct fabric_device *fabric_device_at(int number)
+{
+	return number >= 0 && number < device_count ? devices[number] : NULL;
+}
+
+bool fabric_device_needs_mappings(const struct fabric_device *device)
+{
+	return device->info->domain_attr->mr_mode & FI_MR_LOCAL;
+}
+
+/* Over verbs the adapter moves the data, and more domains would mean more registrations. */
+static unsigned int device_threads(const struct fabric_device *device)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t threads = processors < 8 ? 1 : (size_t)processors / 4;
+
+	if (!device_is_tcp(device))
+		return 0;
+	if (threads > 8)
+		threads = 8;
+	return (unsigned int)fabric_setting("CLIMPORT_NET_THREADS", threads, 0, MAX_THREADS);
+}
+
+static void device_close_lanes(struct fabric_device *device)
+{
+	while (device->lane_count)
+		fabric_lane_close(&device->lanes[--device->lane_count]);
+}
+
+static int device_open_lanes(struct fabric_device *device)
+{
+	unsigned int count = 1 + device_threads(device);
+	int err = 0;
+
+	while (!err && device->lane_count < count) {
+		err = fabric_lane_open(&device->lanes[device->lane_count], device,
+				       device->lane_count > 0);
+		if (!err)
+			device->lane_count++;
+	}
+	if (err)
+		device_close_lanes(device);
+	return err;
+}
+
+int fabric_device_get(struct fabric_device *device)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&device->lock);
+	if (!device->users)
+		err = device_open_lanes(device);
+	if (!err)
+		device->users++;
+	pthread_mutex_unlock(&device->lock);
+	return err;
+}
+
+void fabric_device_put(struct fabric_device *device)
+{
+	pthread_mutex_lock(&device->lock);
+	if (!--device->users)
+		device_close_lanes(device);
+	pthread_mutex_unlock(&device->lock);
+}
+
+struct fabric_lane *fabric_device_next_lane(struct fabric_device *device)
+{
+	unsigned int threads = device->lane_count - 1;
+
+	if (!threads)
+		return &device->lanes[0];
+	return &device->lanes[1 + atomic_fetch_add(&device->next_lane, 1) % threads];
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The transport over libfabric's connected endpoints (FI_EP_MSG), by the providers verbs and tcp.
+ *
+ *   library     libfabric.so.1, loaded by name
+ *   device      a network interface that libfabric offers
+ *   lane        a domain and a completion queue of a device; a thread may drive the lane
+ *   operation   a send or a receive on an endpoint
+ *   rail        an endpoint of a connection
+ *   connection  the rails between two processes, and the requests of the core
+ *
+ * Rail 0 of a connection carries a header for each message, and the data of small messages behind
+ * the header.  The callers drive the lane of rail 0, so that a small message meets no other thread.
+ * Larger messages are cut into parts, which the other rails carry at once.  One TCP stream is
+ * limited by one processor at each end, so over tcp the other rails are on lanes with threads.
+ *
+ * A header tells the size.  A receiver posts a receive for the header and the data of a small message
+ * together.  When the header of a large message arrives, the receiver posts the parts.
+ */
+#ifndef NCCL_LIBFABRIC_FABRIC_H
+#define NCCL_LIBFABRIC_FABRIC_H
+
+#include "nccl/net_abi.h"
+#include "nccl/transport.h"
+
+#include <pthread.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <stdatomic.h>
+#include <sys/uio.h>
+
+#define FABRIC_API FI_VERSION(1, 17)
+#define FABRIC_MAX_RAILS 9  /* of a connection: rail 0 and the rails of parts */
+#define FABRIC_MAX_LANES 17 /* of a device: lane 0 and lanes with threads */
+#define FABRIC_SLOTS 64	    /* requests of a connection; a power of two */
+#define FABRIC_NAME_SIZE 64
+
+static_assert(FABRIC_SLOTS >= NCCL_NET_MAX_REQUESTS, "the core's requests");
+
+/* library.c: the functions of libfabric that are no inline functions over tables. */
+struct fabric_library {
+	uint32_t (*version)(void);
+	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
+		       const struct fi_info *hints, struct fi_info **info);
+	void (*freeinfo)(struct fi_info *info);
+	struct fi_info *(*dupinfo)(const struct fi_info *info);
+	int (*fabric)(struct fi_fabric_attr *attributes, struct fid_fabric **fabric, void *context);
+};
+
+extern struct fabric_library fabric_library;
+
+/* 0, or -ENOENT: no libfabric.so.1, or an unknown one.  CLIMPORT_NET_LIBFABRIC names the file. */
+int fabric_library_load(void);
+
+/* The number in the environment variable @name, or @otherwise; between @least and @most. */
+size_t fabric_setting(const char *name, size_t otherwise, size_t least, size_t most);
+
+struct fabric_lane {
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_cq *cq;
+	pthread_mutex_t queue_lock; /* first and last */
+	struct fabric_operation *first, *last;
+	pthread_mutex_t post_lock; /* held while an operation of the queue goes to an endpoint */
+	bool is_threaded;
+	int cq_fd, wake_fd;    /* of a lane with a thread */
+	atomic_bool is_asleep; /* the thread waits for cq_fd and wake_fd */
+	atomic_bool is_stopping;
+	pthread_t thread;
+};
+
+struct fabric_device {
+	struct transport_device properties;
+	char name[FABRIC_NAME_SIZE];
+	char *pci_path;
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	int number;
+	pthread_mutex_t lock; /* users, and the making of lanes */
+	int users;	      /* connections, listeners and mappings */
+	atomic_uint next_lane;
+	unsigned int lane_count;
+	struct fabric_lane lanes[FABRIC_MAX_LANES];
+};
+
+/* device.c */
+int fabric_open(void);
+void fabric_close(void);
+void fabric_forget(void);
+/* Whether the process, and not its parent, made the device's lanes. */
+bool fabric_device_is_own(const struct fabric_device *device);
+int fabric_device_count(void);
+struct fabric_device *fabric_device_at(int number);
+/* The lanes exist as long as the device has users. */
+int fabric_device_get(struct fabric_device *device);
+void fabric_device_put(struct fabric_device *device);
+/* The lane for the next rail of parts. */
+struct fabric_lane *fabric_device_next_lane(struct fabric_device *device);
+bool fabric_device_needs_mappings(const struct fabric_device *device);
+
+struct fabric_rail {
+	struct fid_ep *endpoint;
+	struct fabric_lane *lane;
+	bool is_connected;
+};
+
+enum fabric_state { FABRIC_IDLE, FABRIC_QUEUED, FABRIC_POSTED, FABRIC_DONE };
+
+struct fabric_operation {
+	struct fabric_operation *next; /* in the queue of a lane */
+	struct fabric_rail *rail;
+	bool sends;
+	unsigned int count;
+	struct iovec vectors[2];
+	void *descriptors[2];
+	size_t length;			  /* bytes that arrived */
+	int error;			  /* 0 or a negative errno */
+	_Atomic(enum fabric_state) state; /* DONE: length and error are set */
+};
+
+/* lane.c */
+int fabric_lane_open(struct fabric_lane *lane, const struct fabric_device *device, bool threaded);
+void fabric_lane_close(struct fabric_lane *lane);
+/* Posts what is queued, and ends operations that are complete.  Whether anything happened. */
+bool fabric_lane_progress(struct fabric_lane *lane);
+/* 0 or a negative errno; -EAGAIN: the endpoint has no room. */
+int fabric_post(struct fabric_operation *operation);
+/* Posts the operation behind earlier ones, here or in the lane's thread. */
+void fabric_queue(struct fabric_operation *operation);
+/* Takes the rail's operations out of the queue: idle, as if never queued. */
+void fabric_unqueue(struct fabric_rail *rail);
+
+struct fabric_header {
+	uint64_t size;
+	uint64_t number; /* of the message, from 0 */
+};
+
+struct fabric_request {
+	struct fabric_connection *connection;
+	bool is_used;
+	char *data;
+	size_t size;	  /* of the message; until is_known: of the room */
+	void *descriptor; /* of the memory */
+	bool is_known;	  /* the size is the message's, and parts are queued */
+	int error;
+	unsigned int part_count;
+	struct fabric_operation head;
+	struct fabric_operation parts[FABRIC_MAX_RAILS - 1];
+};
+
+struct fabric_connection {
+	struct fabric_connection *next; /* in a listener, until accepted */
+	uint64_t id;
+	struct fabric_device *device;
+	bool sends;
+	struct fid_eq *eq;
+	unsigned int rail_count;
+	size_t small; /* bytes of the largest message that rail 0 carries */
+	size_t least; /* bytes of the smallest part */
+	struct fabric_rail rails[FABRIC_MAX_RAILS];
+	uint64_t added;	 /* requests so far */
+	uint64_t oldest; /* receiver: the first message whose header has not arrived */
+	struct fabric_header *headers; /* FABRIC_SLOTS */
+	struct fid_mr *headers_mr;
+	struct fabric_request requests[FABRIC_SLOTS];
+};
+
+/* connection.c */
+int fabric_listen(int device, void *handle, void **listener);
+int fabric_connect(int device, void *handle, void **connection);
+int fabric_accept(void *listener, void **connection);
+void fabric_close_listener(void *listener);
+void fabric_close_connection(void *connection);
+int fabric_connection_device(void *connection);
+
+/* message.c */
+int fabric_send(void *connection, void *data, size_t size, void *mapping, void **request);
+int fabric_receive(void *connection, void *data, size_t size, void *mapping, void **request);
+int fabric_test(void *request, bool *done, size_t *size);
+
+/* mapping.c */
+int fabric_map(void *connection, const struct transport_range *range, void **mapping);
+void fabric_unmap(void *mapping);
+/* libfabric's descriptor of a mapping; NULL for NULL. */
+void *fabric_mapping_descriptor(void *mapping);
+
+#endif /* NCCL_LIBFABRIC_FABRIC_H */

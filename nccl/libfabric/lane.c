@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nccl/libfabric/fabric.h"
+#include "nccl/log.h"
+#include "util/thread.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define COMPLETIONS 16 /* read at once */
+#define CQ_SIZE 4096
+#define SPIN_US 50 /* how long a thread without work looks for work before the thread sleeps */
+
+int fabric_post(struct fabric_operation *operation)
+{
+	struct fabric_rail *rail = operation->rail;
+	ssize_t ret;
+
+	/* The completion may come before the call returns, in another thread. */
+	atomic_store(&operation->state, FABRIC_POSTED);
+	if (operation->sends)
+		ret = fi_sendv(rail->endpoint, operation->vectors, operation->descriptors,
+			       operation->count, 0, operation);
+	else
+		ret = fi_recvv(rail->endpoint, operation->vectors, operation->descriptors,
+			       operation->count, 0, operation);
+	if (ret)
+		atomic_store(&operation->state, FABRIC_IDLE);
+	return (int)ret;
+}
+
+static void operation_end(struct fabric_operation *operation, size_t length, int error)
+{
+	operation->length = length;
+	operation->error = error;
+	atomic_store_explicit(&operation->state, FABRIC_DONE, memory_order_release);
+}
+
+static struct fabric_operation *queue_first(struct fabric_lane *lane)
+{
+	struct fabric_operation *first;
+
+	pthread_mutex_lock(&lane->queue_lock);
+	first = lane->first;
+	pthread_mutex_unlock(&lane->queue_lock);
+	return first;
+}
+
+static void queue_remove_first(struct fabric_lane *lane)
+{
+	pthread_mutex_lock(&lane->queue_lock);
+	lane->first = lane->first->next;
+	if (!lane->first)
+		lane->last = NULL;
+	pthread_mutex_unlock(&lane->queue_lock);
+}
+
+/*
+ * The operation leaves the queue before the operation is posted: once posted, the operation may end,
+ * and be another's.
+ */
+static bool lane_post_first(struct fabric_lane *lane)
+{
+	struct fabric_operation *first = queue_first(lane);
+	int err;
+
+	if (!first)
+		return false;
+	queue_remove_first(lane);
+	err = fabric_post(first);
+	if (err == -EAGAIN) {
+		pthread_mutex_lock(&lane->queue_lock);
+		atomic_store(&first->state, FABRIC_QUEUED);
+		first->next = lane->first;
+		lane->first = first;
+		if (!lane->last)
+			lane->last = first;
+		pthread_mutex_unlock(&lane->queue_lock);
+		return false;
+	}
+	if (err)
+		operation_end(first, 0, err);
+	return true;
+}
+
+static bool lane_post_queued(struct fabric_lane *lane)
+{
+	bool any = false;
+
+	if (pthread_mutex_trylock(&lane->post_lock))
+		return false;
+	while (lane_post_first(lane))
+		any = true;
+	pthread_mutex_unlock(&lane->post_lock);
+	return any;
+}
+
+static bool lane_read_error(struct fabric_lane *lane)
+{
+	struct fi_cq_err_entry entry = { 0 };
+
+	if (fi_cq_readerr(lane->cq, &entry, 0) != 1)
+		return false;
+	if (entry.op_context)
+		operation_end(entry.op_context, 0, entry.err == FI_ETRUNC ? -EMSGSIZE : -entry.err);
+	return true;
+}
+
+static bool lane_read_completions(struct fabric_lane *lane)
+{
+	struct fi_cq_msg_entry entries[COMPLETIONS];
+	ssize_t count = fi_cq_read(lane->cq, entries, COMPLETIONS);
+
+	if (count == -FI_EAVAIL)
+		return lane_read_error(lane);
+	for (ssize_t i = 0; i < count; i++)
+		operation_end(entries[i].op_context, entries[i].len, 0);
+	return count > 0;
+}
+
+bool fabric_lane_progress(struct fabric_lane *lane)
+{
+	bool posted = lane_post_queued(lane);
+
+	return lane_read_completions(lane) || posted;
+}
+
+static void lane_wake(struct fabric_lane *lane)
+{
+	const uint64_t one = 1;
+
+	/* The counter cannot be full: the thread empties the counter. */
+	if (write(lane->wake_fd, &one, sizeof(one)) != sizeof(one))
+		net_warn("a thread cannot be woken");
+}
+
+void fabric_queue(struct fabric_operation *operation)
+{
+	struct fabric_lane *lane = operation->rail->lane;
+
+	operation->next = NULL;
+	pthread_mutex_lock(&lane->queue_lock);
+	atomic_store(&operation->state, FABRIC_QUEUED);
+	if (lane->last)
+		lane->last->next = operation;
+	else
+		lane->first = operation;
+	lane->last = operation;
+	pthread_mutex_unlock(&lane->queue_lock);
+	if (!lane->is_threaded)
+		lane_post_queued(lane);
+	else if (atomic_load(&lane->is_asleep))
+		lane_wake(lane);
+}
+
+void fabric_unqueue(struct fabric_rail *rail)
+{
+	struct fabric_lane *lane = rail->lane;
+	struct fabric_operation *all, *next;
+
+	pthread_mutex_lock(&lane->post_lock);
+	pthread_mutex_lock(&lane->queue_lock);
+	all = lane->first;
+	lane->first = NULL;
+	lane->last = NULL;
+	for (; all; all = next) {
+		next = all->next;
+		all->next = NULL;
+		if (all->rail == rail)
+			atomic_store(&all->state, FABRIC_IDLE);
+		else if (lane->last)
+			lane->last->next = all;
+		else
+			lane->first = all;
+		if (all->rail != rail)
+			lane->last = all;
+	}
+	pthread_mutex_unlock(&lane->queue_lock);
+	pthread_mutex_unlock(&lane->post_lock);
+}
+
+/* Until a completion, an operation in the queue, or the end of the lane. */
+static void lane_sleep(struct fabric_lane *lane)
+{
+	struct pollfd events[] = {
+		{ .fd = lane->cq_fd, .events = POLLIN },
+		{ .fd = lane->wake_fd, .events = POLLIN },
+	};
+	struct fid *waits_for = &lane->cq->fid;
+	uint64_t wakes;
+
+	atomic_store(&lane->is_asleep, true);
+	if (!queue_first(lane) && !atomic_load(&lane->is_stopping) &&
+	    !fi_trywait(lane->fabric, &waits_for, 1))
+		poll(events, 2, -1);
+	atomic_store(&lane->is_asleep, false);
+	if (events[1].revents && read(lane->wake_fd, &wakes, sizeof(wakes)) < 0)
+		net_warn("the counter of a thread cannot be read");
+}
+
+static uint64_t time_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void *lane_run(void *arg)
+{
+	const size_t spin = fabric_setting("CLIMPORT_NET_SPIN", SPIN_US, 0, 1000000);
+	struct fabric_lane *lane = arg;
+	uint64_t busy = time_us();
+
+	while (!atomic_load(&lane->is_stopping)) {
+		if (fabric_lane_progress(lane)) {
+			busy = time_us();
+		} else if (time_us() - busy <= spin) {
+			sched_yield();
+		} else {
+			lane_sleep(lane);
+			busy = time_us();
+		}
+	}
+	return NULL;
+}
+
+static int lane_start(struct fabric_lane *lane)
+{
+	sigset_t blocked, before;
+	int err;
+
+	err = fi_control(&lane->cq->fid, FI_GETWAIT, &lane->cq_fd);
+	if (err)
+		return err;
+	lane->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (lane->wake_fd < 0)
+		return -errno;
+	thread_blocked_signals(&blocked);
+	pthread_sigmask(SIG_SETMASK, &blocked, &before);
+	err = pthread_create(&lane->thread, NULL, lane_run, lane);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err) {
+		close(lane->wake_fd);
+		return -err;
+	}
+	pthread_setname_np(lane->thread, "climport-net");
+	return 0;
+}
+
+int fabric_lane_open(struct fabric_lane *lane, const struct fabric_device *device, bool threaded)
+{
+	struct fi_cq_attr attributes = {
+		.size = CQ_SIZE,
+		.format = FI_CQ_FORMAT_MSG,
+		.wait_obj = threaded ? FI_WAIT_FD : FI_WAIT_NONE,
+	};
+	int err;
+
+	memset(lane, 0, sizeof(*lane));
+	pthread_mutex_init(&lane->queue_lock, NULL);
+	pthread_mutex_init(&lane->post_lock, NULL);
+	lane->fabric = device->fabric;
+	lane->is_threaded = threaded;
+	err = fi_domain(device->fabric, device->info, &lane->domain, NULL);
+	if (err)
+		goto destroy;
+	err = fi_cq_open(lane->domain, &attributes, &lane->cq, NULL);
+	if (err)
+		goto close_domain;
+	if (threaded)
+		err = lane_start(lane);
+	if (!err)
+		return 0;
+	fi_close(&lane->cq->fid);
+close_domain:
+	fi_close(&lane->domain->fid);
+destroy:
+	pthread_mutex_destroy(&lane->post_lock);
+	pthread_mutex_destroy(&lane->queue_lock);
+	return err;
+}
+
+void fabric_lane_close(struct fabric_lane *lane)
+{
+	if (lane->is_threaded) {
+		atomic_store(&lane->is_stopping, true);
+		lane_wake(lane);
+		pthread_join(lane->thread, NULL);
+		close(lane->wake_fd);
+	}
+	fi_close(&lane->cq->fid);
+	fi_close(&lane->domain->fid);
+	pthread_mutex_destroy(&lane->post_lock);
+	pthread_mutex_destroy(&lane->queue_lock);
+}

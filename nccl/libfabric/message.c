@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nccl/libfabric/fabric.h"
+#include "nccl/log.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define PART_ALIGNMENT 4096
+
+static struct fabric_request *request_begin(struct fabric_connection *connection, void *data,
+					    size_t size, void *mapping)
+{
+	struct fabric_request *request = &connection->requests[connection->added % FABRIC_SLOTS];
+
+	if (request->is_used)
+		return NULL;
+	request->connection = connection;
+	request->data = data;
+	request->size = size;
+	request->descriptor = fabric_mapping_descriptor(mapping);
+	request->is_known = connection->sends;
+	request->error = 0;
+	request->part_count = 0;
+	return request;
+}
+
+static struct fabric_header *request_header(const struct fabric_request *request)
+{
+	return &request->connection->headers[request - request->connection->requests];
+}
+
+/* Posts the header, and behind the header @size bytes of the data. */
+static int request_post_head(struct fabric_request *request, size_t size)
+{
+	struct fabric_connection *connection = request->connection;
+	struct fabric_operation *head = &request->head;
+	struct fid_mr *mr = connection->headers_mr;
+
+	head->rail = &connection->rails[0];
+	head->sends = connection->sends;
+	head->vectors[0] = (struct iovec){ request_header(request), sizeof(struct fabric_header) };
+	head->descriptors[0] = mr ? fi_mr_desc(mr) : NULL;
+	head->vectors[1] = (struct iovec){ request->data, size };
+	head->descriptors[1] = request->descriptor;
+	head->count = size ? 2 : 1;
+	return fabric_post(head);
+}
+
+/*
+ * Both ends cut a message alike: into parts of one size but the last, which begin with another rail for
+ * each message.
+ */
+static void request_queue_parts(struct fabric_request *request, uint64_t number)
+{
+	struct fabric_connection *connection = request->connection;
+	size_t rails = connection->rail_count - 1;
+	size_t parts = request->size / connection->least;
+	size_t each;
+
+	if (parts > rails)
+		parts = rails;
+	if (!parts)
+		parts = 1;
+	each = (request->size / parts + PART_ALIGNMENT - 1) & ~(size_t)(PART_ALIGNMENT - 1);
+	for (size_t at = 0; at < request->size; at += each) {
+		struct fabric_operation *part = &request->parts[request->part_count];
+		size_t left = request->size - at;
+
+		part->rail = &connection->rails[1 + (number * parts + request->part_count) % rails];
+		part->sends = connection->sends;
+		part->vectors[0] = (struct iovec){ request->data + at, left < each ? left : each };
+		part->descriptors[0] = request->descriptor;
+		part->count = 1;
+		request->part_count++;
+		fabric_queue(part);
+	}
+}
+
+static void request_added(struct fabric_request *request, void **result)
+{
+	request->is_used = true;
+	request->connection->added++;
+	*result = request;
+}
+
+int fabric_send(void *handle, void *data, size_t size, void *mapping, void **result)
+{
+	struct fabric_connection *connection = handle;
+	struct fabric_request *request = request_begin(connection, data, size, mapping);
+	bool is_large = size > connection->small;
+	int err;
+
+	if (!request)
+		return 0;
+	*request_header(request) =
+		(struct fabric_header){ .size = size, .number = connection->added };
+	err = request_post_head(request, is_large ? 0 : size);
+	if (err)
+		return err == -EAGAIN ? 0 : err;
+	if (is_large)
+		request_queue_parts(request, connection->added);
+	request_added(request, result);
+	return 0;
+}
+
+int fabric_receive(void *handle, void *data, size_t size, void *mapping, void **result)
+{
+	struct fabric_connection *connection = handle;
+	struct fabric_request *request = request_begin(connection, data, size, mapping);
+	int err;
+
+	if (!request)
+		return 0;
+	err = request_post_head(request, size < connection->small ? size : connection->small);
+	if (err)
+		return err == -EAGAIN ? 0 : err;
+	request_added(request, result);
+	return 0;
+}
+
+static bool operation_is_done(const struct fabric_operation *operation)
+{
+	return atomic_load_explicit(&operation->state, memory_order_acquire) == FABRIC_DONE;
+}
+
+static bool request_is_done(const struct fabric_request *request)
+{
+	if (!request->is_known || !operation_is_done(&request->head))
+		return false;
+	for (unsigned int i = 0; i < request->part_count; i++)
+		if (!operation_is_done(&request->parts[i]))
+			return false;
+	return true;
+}
+
+/* The header of the request has arrived: its size is the message's. */
+static int request_see_header(struct fabric_request *request, uint64_t number)
+{
+	const struct fabric_header *header = request_header(request);
+	size_t room = request->size;
+
+	if (request->head.error)
+		return request->head.error;
+	if (request->head.length < sizeof(*header) || header->number != number)
+		return -EPROTO;
+	if (header->size > room)
+		return -EMSGSIZE;
+	request->size = header->size;
+	if (request->size > request->connection->small)
+		request_queue_parts(request, number);
+	else if (request->head.length != sizeof(*header) + request->size)
+		return -EPROTO;
+	return 0;
+}
+
+static void connection_see_headers(struct fabric_connection *connection)
+{
+	struct fabric_request *request;
+
+	while (connection->oldest != connection->added) {
+		request = &connection->requests[connection->oldest % FABRIC_SLOTS];
+		if (!operation_is_done(&request->head))
+			return;
+		request->error = request_see_header(request, connection->oldest);
+		request->is_known = true;
+		connection->oldest++;
+	}
+}
+
+static int request_error(const struct fabric_request *request)
+{
+	int error = request->error ? request->error : request->head.error;
+
+	for (unsigned int i = 0; i < request->part_count && !error; i++) {
+		const struct fabric_operation *part = &request->parts[i];
+
+		error = part->error;
+		if (!error && !part->sends && part->length != part->vectors[0].iov_len)
+			error = -EPROTO;
+	}
+	return error;
+}
+
+/* Whether the caller drives what the request waits for, and not a thread. */
+static bool request_needs_caller(const struct fabric_request *request)
+{
+	const struct fabric_connection *connection = request->connection;
+
+	return !connection->sends || !operation_is_done(&request->head) ||
+	       !connection->rails[1].lane->is_threaded;
+}
+
+static void request_progress(struct fabric_request *request)
+{
+	struct fabric_connection *connection = request->connection;
+
+	if (request_needs_caller(request))
+		fabric_lane_progress(connection->rails[0].lane);
+	if (!connection->sends)
+		connection_see_headers(connection);
+}
+
+int fabric_test(void *handle, bool *done, size_t *size)
+{
+	struct fabric_request *request = handle;
+	int err;
+
+	*done = false;
+	if (!request_is_done(request))
+		request_progress(request);
+	if (!request_is_done(request))
+		return 0;
+	err = request_error(request);
+	request->is_used = false;
+	if (err)
+		return err;
+	*done = true;
+	*size = request->size;
+	return 0;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines in the log of the core (NCCL_DEBUG=WARN, NCCL_DEBUG=INFO). */
+#ifndef NCCL_LOG_H
+#define NCCL_LOG_H
+
+#include "nccl/net_abi.h"
+
+void net_log_to(nccl_log_fn log);
+
+void net_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void net_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif /* NCCL_LOG_H */

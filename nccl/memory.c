@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nccl/memory.h"
+#include "CL/climport.h"
+#include "nccl/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A mapping, shared by all who registered a part of the allocation. */
+struct net_memory {
+	struct net_memory *next; /* in allocations; of CUDA memory alone */
+	const struct transport *transport;
+	int device;
+	int users;
+	void *mapping;
+	struct climport_registration registration; /* id 0: none */
+};
+
+static pthread_mutex_t allocations_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct net_memory *allocations;
+
+static int memory_make(const struct transport *transport, void *connection,
+		       const struct transport_range *range, struct net_memory **memory)
+{
+	struct net_memory *new = calloc(1, sizeof(*new));
+	int err;
+
+	if (!new)
+		return -ENOMEM;
+	new->transport = transport;
+	new->device = transport->connection_device(connection);
+	new->users = 1;
+	err = transport->map(connection, range, &new->mapping);
+	if (err) {
+		free(new);
+		return err;
+	}
+	*memory = new;
+	return 0;
+}
+
+static struct net_memory *allocation_find(const struct transport *transport, int device,
+					  uint64_t id)
+{
+	struct net_memory *m = allocations;
+
+	while (m && (m->transport != transport || m->device != device || m->registration.id != id))
+		m = m->next;
+	return m;
+}
+
+static void allocation_remove(struct net_memory *memory)
+{
+	struct net_memory **at = &allocations;
+
+	while (*at != memory)
+		at = &(*at)->next;
+	*at = memory->next;
+}
+
+/* Takes the registration over, also on failure. */
+static int allocation_get(const struct transport *transport, void *connection,
+			  struct climport_registration *registration, struct net_memory **memory)
+{
+	const struct transport_range range = {
+		.base = registration->base,
+		.size = registration->length,
+		.fd = registration->fd,
+		.offset = registration->offset,
+	};
+	struct net_memory *found;
+	int err = 0;
+
+	pthread_mutex_lock(&allocations_lock);
+	found = allocation_find(transport, transport->connection_device(connection),
+				registration->id);
+	if (found) {
+		found->users++;
+		climport_unregister(registration);
+	} else {
+		err = memory_make(transport, connection, &range, &found);
+		if (err) {
+			climport_unregister(registration);
+		} else {
+			found->registration = *registration;
+			found->next = allocations;
+			allocations = found;
+		}
+	}
+	pthread_mutex_unlock(&allocations_lock);
+	if (!err)
+		*memory = found;
+	return err;
+}
+
+/* Several allocations side by side: a dma-buf of the range, for this registration alone. */
+static int memory_map_range(const struct transport *transport, void *connection, const void *data,
+			    size_t size, struct net_memory **memory)
+{
+	struct transport_range range = { .base = data, .size = size };
+	struct climport_dmabuf dmabuf;
+	int err = climport_export_dmabuf(data, size, 0, &dmabuf, sizeof(dmabuf));
+
+	if (err)
+		return err;
+	range.fd = dmabuf.fd;
+	range.offset = dmabuf.offset;
+	err = memory_make(transport, connection, &range, memory);
+	close(dmabuf.fd);
+	return err;
+}
+
+static int memory_map_cuda(const struct transport *transport, void *connection, const void *data,
+			   size_t size, struct net_memory **memory)
+{
+	struct climport_registration registration;
+	int err = climport_register(data, size, 0, &registration, sizeof(registration));
+
+	if (err == -ERANGE)
+		return memory_map_range(transport, connection, data, size, memory);
+	if (err)
+		return err;
+	if (registration.fd < 0) {
+		climport_unregister(&registration);
+		return -EOPNOTSUPP;
+	}
+	return allocation_get(transport, connection, &registration, memory);
+}
+
+int net_memory_register(const struct transport *transport, void *connection, const void *data,
+			size_t size, enum net_memory_kind kind, struct net_memory **memory)
+{
+	const struct transport_range host = { .base = data, .size = size, .fd = -1 };
+	int err;
+
+	if (kind == NET_MEMORY_HOST)
+		return memory_make(transport, connection, &host, memory);
+	if (!transport->device(transport->connection_device(connection))->takes_dmabufs)
+		return -EOPNOTSUPP;
+	err = memory_map_cuda(transport, connection, data, size, memory);
+	if (err)
+		net_warn("CUDA memory at %p, %zu bytes, is not registered: %s", data, size,
+			 strerrordesc_np(-err));
+	return err;
+}
+
+int net_memory_register_dmabuf(const struct transport *transport, void *connection,
+			       const struct transport_range *range, struct net_memory **memory)
+{
+	if (!transport->device(transport->connection_device(connection))->takes_dmabufs)
+		return -EOPNOTSUPP;
+	return memory_make(transport, connection, range, memory);
+}
+
+void net_memory_unregister(struct net_memory *memory)
+{
+	if (!memory)
+		return;
+	pthread_mutex_lock(&allocations_lock);
+	if (--memory->users) {
+		pthread_mutex_unlock(&allocations_lock);
+		return;
+	}
+	if (memory->registration.id)
+		allocation_remove(memory);
+	pthread_mutex_unlock(&allocations_lock);
+	memory->transport->unmap(memory->mapping);
+	climport_unregister(&memory->registration);
+	free(memory);
+}
+
+void *net_memory_mapping(const struct net_memory *memory)
+{
+	return memory ? memory->mapping : NULL;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Registered memory: memory that a device of a transport may read and write.
+ *
+ * Host memory goes to the transport as it is.  A CUDA pointer becomes a dma-buf by
+ * climport_register(), whose cache is the only cache: while a registration of an allocation is held,
+ * later registrations of any part share the mapping.  A dma-buf of the core's is mapped once for each
+ * call.
+ */
+#ifndef NCCL_MEMORY_H
+#define NCCL_MEMORY_H
+
+#include "nccl/transport.h"
+
+struct net_memory;
+
+enum net_memory_kind { NET_MEMORY_HOST, NET_MEMORY_CUDA };
+
+/* 0 or a negative errno; -EOPNOTSUPP: the device takes no such memory. */
+int net_memory_register(const struct transport *transport, void *connection, const void *data,
+			size_t size, enum net_memory_kind kind, struct net_memory **memory);
+/* @range->fd stays the caller's. */
+int net_memory_register_dmabuf(const struct transport *transport, void *connection,
+			       const struct transport_range *range, struct net_memory **memory);
+void net_memory_unregister(struct net_memory *memory);
+
+/* The transport's mapping; NULL for NULL. */
+void *net_memory_mapping(const struct net_memory *memory);
+
+#endif /* NCCL_MEMORY_H */

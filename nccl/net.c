@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nccl/net.h"
+#include "nccl/log.h"
+#include "nccl/memory.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_CONNECTIONS 65536
+
+/* The transport that opened; counted by net_init() and net_finalize().  NULL in a child of fork(). */
+static pthread_mutex_t net_lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct transport *transport;
+static int net_users;
+static bool net_knows_forks;
+
+static const struct {
+	int error;
+	enum nccl_result result;
+} results[] = {
+	{ 0, NCCL_SUCCESS },
+	{ -EINVAL, NCCL_INVALID_ARGUMENT },
+	{ -EMSGSIZE, NCCL_INVALID_USAGE }, /* a receive is smaller than the message */
+	{ -EPROTO, NCCL_INTERNAL_ERROR },  /* the core broke a rule of the interface */
+	{ -ECANCELED, NCCL_REMOTE_ERROR }, /* the peer closed the connection */
+	{ -ECONNRESET, NCCL_REMOTE_ERROR },
+	{ -ECONNABORTED, NCCL_REMOTE_ERROR },
+	{ -ECONNREFUSED, NCCL_REMOTE_ERROR },
+	{ -ENOTCONN, NCCL_REMOTE_ERROR },
+	{ -EPIPE, NCCL_REMOTE_ERROR },
+};
+
+static enum nccl_result net_result(int error)
+{
+	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++)
+		if (results[i].error == error)
+			return results[i].result;
+	return NCCL_SYSTEM_ERROR;
+}
+
+static enum nccl_result net_result_of(const char *what, int error)
+{
+	if (error)
+		net_warn("%s: %s", what, strerrordesc_np(-error));
+	return net_result(error);
+}
+
+/* A child has no thread of the plugin's, and may not touch the parent's connections. */
+static void net_forget(void)
+{
+	pthread_mutex_init(&net_lock, NULL);
+	if (transport)
+		transport->forget();
+	transport = NULL;
+	net_users = 0;
+}
+
+static int net_open(void)
+{
+	int err = -ENODEV;
+
+	for (size_t i = 0; transports[i] && err; i++) {
+		err = transports[i]->open();
+		if (!err)
+			transport = transports[i];
+		else
+			net_info("transport %s: %s", transports[i]->name, strerrordesc_np(-err));
+	}
+	return err;
+}
+
+enum nccl_result net_init(nccl_log_fn log)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&net_lock);
+	net_log_to(log);
+	if (!net_knows_forks)
+		net_knows_forks = !pthread_atfork(NULL, NULL, net_forget);
+	if (!transport)
+		err = net_open();
+	if (!err)
+		net_users++;
+	pthread_mutex_unlock(&net_lock);
+	return net_result(err);
+}
+
+/* The context says that an init succeeded: the core also finalizes after an init that failed. */
+enum nccl_result net_finalize(void *context)
+{
+	if (!context)
+		return NCCL_SUCCESS;
+	pthread_mutex_lock(&net_lock);
+	if (net_users > 0 && !--net_users) {
+		transport->close();
+		transport = NULL;
+	}
+	pthread_mutex_unlock(&net_lock);
+	return NCCL_SUCCESS;
+}
+
+enum nccl_result net_devices(int *count)
+{
+	*count = transport ? transport->device_count() : 0;
+	return NCCL_SUCCESS;
+}
+
+static int net_kinds(const struct transport_device *device)
+{
+	return device->takes_dmabufs ? NCCL_PTR_HOST | NCCL_PTR_CUDA | NCCL_PTR_DMABUF
+				     : NCCL_PTR_HOST;
+}
+
+enum nccl_result net_properties(int number, struct nccl_net_properties_v12 *properties)
+{
+	const struct transport_device *device;
+
+	if (!transport || number < 0 || number >= transport->device_count())
+		return NCCL_INVALID_ARGUMENT;
+	device = transport->device(number);
+	*properties = (struct nccl_net_properties_v12){
+		.name = device->name,
+		.pciPath = device->pci_path,
+		.guid = device->guid,
+		.ptrSupport = net_kinds(device),
+		.regIsGlobal = 1,
+		.speed = device->speed,
+		.port = device->port,
+		.maxComms = MAX_CONNECTIONS,
+		.maxRecvs = 1,
+		.vProps = { .ndevs = 1, .devs = { number } },
+		.maxP2pBytes = NCCL_NET_MAX_BYTES,
+		.maxCollBytes = NCCL_NET_MAX_BYTES,
+		.maxMultiRequestSize = 1,
+		.railId = NCCL_NET_ID_NONE,
+		.planeId = NCCL_NET_ID_NONE,
+	};
+	return NCCL_SUCCESS;
+}
+
+enum nccl_result net_listen(int device, void *handle, void **listen_comm)
+{
+	if (!transport)
+		return NCCL_INTERNAL_ERROR;
+	memset(handle, 0, NCCL_NET_HANDLE_SIZE);
+	return net_result_of("listen", transport->listen(device, handle, listen_comm));
+}
+
+enum nccl_result net_connect(int device, void *handle, void **send_comm)
+{
+	*send_comm = NULL;
+	return net_result_of("connect", transport->connect(device, handle, send_comm));
+}
+
+enum nccl_result net_accept(void *listen_comm, void **recv_comm)
+{
+	*recv_comm = NULL;
+	return net_result_of("accept", transport->accept(listen_comm, recv_comm));
+}
+
+enum nccl_result net_close_listen(void *listen_comm)
+{
+	if (listen_comm && transport)
+		transport->close_listener(listen_comm);
+	return NCCL_SUCCESS;
+}
+
+enum nccl_result net_close(void *comm)
+{
+	if (comm && transport)
+		transport->close_connection(comm);
+	return NCCL_SUCCESS;
+}
+
+enum nccl_result net_register(void *comm, void *data, size_t size, int type, void **mhandle)
+{
+	struct net_memory *memory = NULL;
+	int err = -EINVAL;
+
+	*mhandle = NULL;
+	if (type == NCCL_PTR_HOST || type == NCCL_PTR_CUDA)
+		err = net_memory_register(transport, comm, data, size,
+					  type == NCCL_PTR_CUDA ? NET_MEMORY_CUDA : NET_MEMORY_HOST,
+					  &memory);
+	*mhandle = memory;
+	return net_result_of("regMr", err);
+}
+
+enum nccl_result net_register_dmabuf(void *comm, void *data, size_t size, int type, uint64_t offset,
+				     int fd, void **mhandle)
+{
+	const struct transport_range range = {
+		.base = data, .size = size, .fd = fd, .offset = offset
+	};
+	struct net_memory *memory = NULL;
+	int err = -EINVAL;
+
+	*mhandle = NULL;
+	if (fd >= 0 && (type == NCCL_PTR_HOST || type == NCCL_PTR_CUDA))
+		err = net_memory_register_dmabuf(transport, comm, &range, &memory);
+	*mhandle = memory;
+	return net_result_of("regMrDmaBuf", err);
+}
+
+enum nccl_result net_deregister(void *comm, void *mhandle)
+{
+	(void)comm;
+	net_memory_unregister(mhandle);
+	return NCCL_SUCCESS;
+}
+
+enum nccl_result net_send(void *comm, void *data, size_t size, void *mhandle, void **request)
+{
+	*request = NULL;
+	return net_result_of(
+		"isend", transport->send(comm, data, size, net_memory_mapping(mhandle), request));
+}
+
+/* The place of the request may hold a hint of the core's, which does not concern the plugin. */
+enum nccl_result net_receive(void *comm, int count, void **data, const size_t *sizes,
+			     void **mhandles, void **request)
+{
+	*request = NULL;
+	if (count != 1)
+		return net_result_of("irecv", -EPROTO);
+	return net_result_of("irecv", transport->receive(comm, data[0], sizes[0],
+							 net_memory_mapping(mhandles[0]), request));
+}
+
+/*
+ * A request of NULL: there is nothing to wait for.  Host memory needs no flush, and GPUs that do
+ * are not offered to the core (trial.c).
+ */
+enum nccl_result net_flush(void *comm, int count, void **data, int *sizes, void **mhandles,
+			   void **request)
+{
+	(void)comm, (void)count, (void)data, (void)sizes, (void)mhandles;
+	*request = NULL;
+	return NCCL_SUCCESS;
+}
+
+enum nccl_result net_test(void *request, int *done, int *sizes)
+{
+	bool is_done = false;
+	size_t size = 0;
+	int err;
+
+	*done = 0;
+	err = transport->test(request, &is_done, &size);
+	if (err)
+		return net_result_of("test", err);
+	*done = is_done;
+	if (is_done && sizes)
+		sizes[0] = (int)size;
+	return NCCL_SUCCESS;
+}

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nccl/transport.h"
+
+const struct transport *const transports[] = {
+	&transport_libfabric,
+	NULL,
+};

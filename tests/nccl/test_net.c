@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin over libfabric's tcp, both ends in one process. */
+#include "harness.h"
+#include "pair.h"
+#include "process.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct version {
+	const char *name;
+	int number;
+};
+
+static const struct version versions[] = {
+	{ "v6", 6 },   { "v7", 7 },   { "v8", 8 },   { "v9", 9 },
+	{ "v10", 10 }, { "v11", 11 }, { "v12", 12 },
+};
+
+static const struct version newest = { "v12", 12 };
+
+static const size_t sizes[] = {
+	0,
+	1,
+	512,
+	4096,
+	65535,
+	65536,
+	65537,
+	131071,
+	1 << 17,
+	300001,
+	(1 << 20) - 1,
+	1 << 20,
+	(1 << 20) + 1,
+	(4 << 20) - 1,
+	4 << 20,
+	(4 << 20) + 1,
+};
+
+static void plugin_begin(struct plugin *plugin, const struct version *version)
+{
+	setenv("CLIMPORT_NET_PROVIDER", "tcp", 1);
+	setenv("CLIMPORT_NET_IFNAME", "lo", 1);
+	unsetenv("CLIMPORT_NET_THREADS");
+	unsetenv("CLIMPORT_NET_LIBFABRIC");
+	EXPECT(plugin_load(plugin, PLUGIN_NCCL, version->number));
+	EXPECT_EQ(plugin_init(plugin), 0);
+}
+
+static void plugin_end(struct plugin *plugin)
+{
+	EXPECT_EQ(plugin_finalize(plugin), 0);
+	plugin_unload(plugin);
+}
+
+TEST_EACH(names, struct version, versions,
+	  "Both files, for NCCL and for RCCL, have the version, by the name climport.")
+{
+	static const char *const files[] = { PLUGIN_NCCL, PLUGIN_RCCL };
+	struct plugin plugin;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		EXPECT(plugin_load(&plugin, files[i], row->number));
+		EXPECT_EQ(strcmp(plugin_name(&plugin), "climport"), 0);
+		plugin_unload(&plugin);
+	}
+}
+
+TEST_EACH(properties, struct version, versions,
+	  "A device over tcp takes host memory alone, one receive at a time.")
+{
+	struct nccl_net_properties_v12 properties;
+	struct plugin plugin;
+
+	plugin_begin(&plugin, row);
+	EXPECT_EQ(plugin_devices(&plugin), 1);
+	EXPECT_EQ(plugin_properties(&plugin, 0, &properties), 0);
+	EXPECT_EQ(properties.ptrSupport, NCCL_PTR_HOST);
+	EXPECT_EQ(strcmp(properties.name, "lo"), 0);
+	EXPECT_EQ(properties.maxRecvs, 1);
+	EXPECT(properties.speed > 0 && properties.maxComms > 0);
+	EXPECT_EQ(properties.regIsGlobal, row->number >= 8);
+	EXPECT_EQ(properties.vProps.ndevs, row->number >= 9);
+	EXPECT_EQ(properties.maxP2pBytes, row->number >= 9 ? NCCL_NET_MAX_BYTES : 0);
+	EXPECT_EQ(properties.railId, row->number >= 12 ? NCCL_NET_ID_NONE : 0);
+	EXPECT(plugin_properties(&plugin, 1, &properties));
+	plugin_end(&plugin);
+}
+
+TEST_EACH(sizes, struct version, versions, "Messages of every size arrive whole, and nothing more.")
+{
+	struct plugin plugin;
+	struct pair pair;
+
+	plugin_begin(&plugin, row);
+	pair_open(&pair, &plugin);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		pair_exchange(&pair, sizes[i], sizes[i]);
+	pair_close(&pair);
+	plugin_end(&plugin);
+}
+
+TEST_EACH(room, struct version, versions,
+	  "A receive with more room than the message has the message's size.")
+{
+	struct plugin plugin;
+	struct pair pair;
+
+	plugin_begin(&plugin, row);
+	pair_open(&pair, &plugin);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		pair_exchange(&pair, sizes[i], sizes[i] + (1 << 20));
+	pair_close(&pair);
+	plugin_end(&plugin);
+}
+
+/* Fails a receive of half the size. */
+static void small_receive(size_t size)
+{
+	char *data = calloc(2, size);
+	struct plugin plugin;
+	struct pair pair;
+	void *receive;
+
+	plugin_begin(&plugin, &newest);
+	pair_open(&pair, &plugin);
+	receive = pair_receive(&pair, data, size / 2, NULL);
+	pair_send(&pair, data + size, size, NULL);
+	EXPECT(pair_wait(&pair, receive, NULL));
+	pair_close(&pair);
+	plugin_end(&plugin);
+	free(data);
+}
+
+TEST(small_receive, "A receive with less room than a small message fails.")
+{
+	small_receive(4096);
+}
+
+TEST(small_receive_large, "A receive with less room than a large message fails.")
+{
+	small_receive(1 << 20);
+}
+
+struct many {
+	char from[NCCL_NET_MAX_REQUESTS][200000], to[NCCL_NET_MAX_REQUESTS][200000];
+	void *sends[NCCL_NET_MAX_REQUESTS], *receives[NCCL_NET_MAX_REQUESTS];
+};
+
+/* @size(i) bytes in the i-th of 32 messages, all posted before the first test. */
+static void many_exchange(const struct pair *pair, size_t (*size)(int i), bool send_first)
+{
+	struct many *many = calloc(1, sizeof(*many));
+
+	EXPECT(many);
+	for (int i = 0; i < NCCL_NET_MAX_REQUESTS; i++)
+		message_fill(many->from[i], size(i), (unsigned int)i);
+	for (int i = 0; send_first && i < NCCL_NET_MAX_REQUESTS; i++)
+		many->sends[i] = pair_send(pair, many->from[i], size(i), NULL);
+	for (int i = 0; i < NCCL_NET_MAX_REQUESTS; i++)
+		many->receives[i] = pair_receive(pair, many->to[i], sizeof(many->to[i]), NULL);
+	for (int i = 0; !send_first && i < NCCL_NET_MAX_REQUESTS; i++)
+		many->sends[i] = pair_send(pair, many->from[i], size(i), NULL);
+	/* The last first: an end out of order. */
+	for (int i = NCCL_NET_MAX_REQUESTS - 1; i >= 0; i--) {
+		EXPECT_EQ(pair_finish(pair, many->sends[i], many->receives[i]), size(i));
+		EXPECT(message_is(many->to[i], size(i), (unsigned int)i));
+	}
+	free(many);
+}
+
+static size_t size_small(int i)
+{
+	return (size_t)i * 17;
+}
+
+static size_t size_large(int i)
+{
+	return 200000 - (size_t)i * 1000;
+}
+
+static size_t size_mixed(int i)
+{
+	return i % 3 ? size_small(i) : size_large(i);
+}
+
+struct mix {
+	const char *name;
+	size_t (*size)(int i);
+	bool send_first;
+};
+
+static const struct mix mixes[] = {
+	{ "small", size_small, false },		  { "large", size_large, false },
+	{ "mixed", size_mixed, false },		  { "small_unexpected", size_small, true },
+	{ "large_unexpected", size_large, true }, { "mixed_unexpected", size_mixed, true },
+};
+
+TEST_EACH(many, struct mix, mixes, "32 messages that wait together arrive in their order.")
+{
+	struct plugin plugin;
+	struct pair pair;
+
+	plugin_begin(&plugin, &newest);
+	pair_open(&pair, &plugin);
+	for (int i = 0; i < 3; i++)
+		many_exchange(&pair, row->size, row->send_first);
+	pair_close(&pair);
+	plugin_end(&plugin);
+}
+
+TEST(without_threads, "Large messages arrive if the plugin may start no thread.")
+{
+	int threads = process_count_threads();
+	struct plugin plugin;
+	struct pair pair;
+
+	plugin_begin(&plugin, &newest);
+	setenv("CLIMPORT_NET_THREADS", "0", 1);
+	pair_open(&pair, &plugin);
+	many_exchange(&pair, size_mixed, false);
+	many_exchange(&pair, size_large, true);
+	EXPECT_EQ(process_count_threads(), threads);
+	pair_close(&pair);
+	plugin_end(&plugin);
+}
+
+TEST(listen_again, "A listener accepts another connection after the first.")
+{
+	struct plugin plugin;
+	struct pair first, second;
+
+	plugin_begin(&plugin, &newest);
+	pair_open(&first, &plugin);
+	second = first;
+	pair_connect(&second);
+	pair_exchange(&first, 100000, 100000);
+	pair_exchange(&second, 100000, 100000);
+	EXPECT_EQ(plugin_table(&plugin)->closeSend(second.sender), 0);
+	EXPECT_EQ(plugin_table(&plugin)->closeRecv(second.receiver), 0);
+	pair_exchange(&first, 100000, 100000);
+	pair_close(&first);
+	plugin_end(&plugin);
+}
+
+TEST(sender_closes, "Messages that a sender has sent arrive after the sender has closed.")
+{
+	char from[2048], to[2048] = { 0 };
+	struct plugin plugin;
+	struct pair pair;
+	void *receive;
+
+	plugin_begin(&plugin, &newest);
+	pair_open(&pair, &plugin);
+	message_fill(from, sizeof(from), 5);
+	pair_finish(&pair, pair_send(&pair, from, sizeof(from), NULL), NULL);
+	EXPECT_EQ(plugin_table(&plugin)->closeSend(pair.sender), 0);
+	pair.sender = NULL;
+	receive = pair_receive(&pair, to, sizeof(to), NULL);
+	EXPECT_EQ(pair_finish(&pair, NULL, receive), sizeof(to));
+	EXPECT(message_is(to, sizeof(to), 5));
+	pair_close(&pair);
+	plugin_end(&plugin);
+}
+
+TEST(peer_closes, "A receive fails if the sender closes without a message.")
+{
+	char to[16];
+	struct plugin plugin;
+	struct pair pair;
+	void *receive;
+
+	plugin_begin(&plugin, &newest);
+	pair_open(&pair, &plugin);
+	receive = pair_receive(&pair, to, sizeof(to), NULL);
+	EXPECT_EQ(plugin_table(&plugin)->closeSend(pair.sender), 0);
+	pair.sender = NULL;
+	EXPECT(pair_wait(&pair, receive, NULL));
+	pair_close(&pair);
+	plugin_end(&plugin);
+}
+
+TEST(close_early, "A connection that is closed with requests leaves no descriptor and no thread.")
+{
+	char *data = calloc(1, 8 << 20);
+	int descriptors, threads;
+	struct plugin plugin;
+	struct pair pair;
+
+	plugin_begin(&plugin, &newest);
+	/* The first connection opens what the process keeps. */
+	pair_open(&pair, &plugin);
+	pair_close(&pair);
+	descriptors = process_count_descriptors();
+	threads = process_count_threads();
+	for (int i = 0; i < 5; i++) {
+		pair_open(&pair, &plugin);
+		for (int j = 0; j < 8; j++)
+			pair_receive(&pair, data, 1 << 20, NULL);
+		pair_send(&pair, data + (4 << 20), 1 << 20, NULL);
+		pair_send(&pair, data + (4 << 20), 100, NULL);
+		pair_close(&pair);
+		EXPECT_EQ(process_count_descriptors(), descriptors);
+		EXPECT_EQ(process_count_threads(), threads);
+	}
+	plugin_end(&plugin);
+	free(data);
+}
+
+TEST(finalize, "The last finalize leaves no descriptor and no thread.")
+{
+	int descriptors, threads;
+	struct plugin plugin, second;
+	struct pair pair;
+
+	plugin_begin(&plugin, &newest);
+	plugin_end(&plugin);
+	descriptors = process_count_descriptors();
+	threads = process_count_threads();
+	for (int i = 0; i < 3; i++) {
+		plugin_begin(&plugin, &newest);
+		plugin_begin(&second, &newest);
+		pair_open(&pair, &plugin);
+		plugin_end(&second);
+		pair_exchange(&pair, 1 << 20, 1 << 20);
+		pair_close(&pair);
+		plugin_end(&plugin);
+	}
+	EXPECT_EQ(process_count_descriptors(), descriptors);
+	EXPECT_EQ(process_count_threads(), threads);
+}
+
+static void *thread_exchange(void *arg)
+{
+	struct plugin plugin;
+	struct pair pair;
+
+	(void)arg;
+	if (!plugin_load(&plugin, PLUGIN_NCCL, 12) || plugin_init(&plugin))
+		abort();
+	pair_open(&pair, &plugin);
+	for (int i = 0; i < 20; i++) {
+		pair_exchange(&pair, (size_t)i * 40000, (size_t)i * 40000 + 5);
+		pair_exchange(&pair, (size_t)i, (size_t)i);
+	}
+	pair_close(&pair);
+	plugin_end(&plugin);
+	return NULL;
+}
+
+TEST(threads, "Four threads with a connection each do not disturb each other.")
+{
+	struct plugin plugin;
+
+	plugin_begin(&plugin, &newest);
+	process_run_threads(4, thread_exchange);
+	plugin_end(&plugin);
+}
+
+static void fork_exchange(void)
+{
+	struct plugin plugin;
+	struct pair pair;
+
+	plugin_begin(&plugin, &newest);
+	pair_open(&pair, &plugin);
+	pair_exchange(&pair, 1 << 20, 1 << 20);
+	pair_close(&pair);
+	plugin_end(&plugin);
+}
+
+TEST(fork, "A child of fork() makes connections of its own, and the parent's go on.")
+{
+	struct plugin plugin;
+	struct pair pair;
+
+	plugin_begin(&plugin, &newest);
+	pair_open(&pair, &plugin);
+	pair_exchange(&pair, 1 << 20, 1 << 20);
+	test_in_child(fork_exchange);
+	pair_exchange(&pair, 1 << 20, 1 << 20);
+	pair_close(&pair);
+	plugin_end(&plugin);
+}
+
+struct failure {
+	const char *name, *variable, *value;
+};
+
+static const struct failure failures[] = {
+	{ "no_provider", "CLIMPORT_NET_PROVIDER", "none" },
+	{ "no_interface", "CLIMPORT_NET_IFNAME", "=absent0" },
+};
+
+static void failed_init(void)
+{
+	struct plugin plugin;
+
+	for (int version = PLUGIN_OLDEST; version <= PLUGIN_NEWEST; version++) {
+		EXPECT(plugin_load(&plugin, PLUGIN_NCCL, version));
+		EXPECT(plugin_init(&plugin));
+		EXPECT_EQ(plugin_devices(&plugin), 0);
+		plugin_end(&plugin);
+	}
+}
+
+TEST_EACH(init_fails, struct failure, failures,
+	  "Init fails without a device, so that the core goes on to another network.")
+{
+	setenv("CLIMPORT_NET_PROVIDER", "tcp", 1);
+	setenv("CLIMPORT_NET_IFNAME", "lo", 1);
+	setenv(row->variable, row->value, 1);
+	test_in_child(failed_init);
+}

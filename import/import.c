@@ -148,9 +148,9 @@ int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_
 }
 
 int import_opaque_open(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-		       struct import_opaque *out)
+		       bool may_keep, struct import_opaque *out)
 {
-	return opaque_open(region->opaque, uuid, out);
+	return opaque_open(region->opaque, uuid, may_keep, out);
 }
 
 int import_opaque_open_part(struct import_region *region,

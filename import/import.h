@@ -202,13 +202,15 @@ int import_opaque(struct import_region *region, const unsigned char uuid[IMPORT_
 /**
  * import_opaque_open - a descriptor of a registration
  * @region: after import_opaque() with a registration
+ * @may_keep: whether the caller can keep a driver's buffer of the registration
  * @out: what import_opaque() has set.  Set on success: a descriptor of all of the registration; or,
- *	 where the registration as a whole cannot be pinned, of the region's own pages, with @kept 0.
+ *	 for the import alone, with @kept 0: if the registration as a whole cannot be pinned, or the
+ *	 buffer cannot be kept.
  *
  * Returns 0, or an error of import_opaque().
  */
 int import_opaque_open(struct import_region *region, const unsigned char uuid[IMPORT_UUID_SIZE],
-		       struct import_opaque *out);
+		       bool may_keep, struct import_opaque *out);
 
 /*
  * The region's own pages alone, for a driver that makes no buffer of all of the registration: @out

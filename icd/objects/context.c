@@ -229,6 +229,18 @@ void context_retained(cl_context handle)
 		context_add(handle, NULL, NULL);
 }
 
+bool context_is_owned(cl_context handle)
+{
+	const struct context *context;
+	bool is_owned;
+
+	lock_acquire(&context_table.lock);
+	context = handle_table_find(&context_table, handle);
+	is_owned = context && context->record.handles;
+	lock_release(&context_table.lock);
+	return is_owned;
+}
+
 static const struct device *context_device(const struct context *context, size_t i)
 {
 	return device_get(context->devices[i]);

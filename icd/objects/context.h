@@ -31,6 +31,12 @@ void context_add(cl_context handle, context_notify_fn notify, void *user_data);
 void context_retained(cl_context handle);
 void context_release(cl_context handle);
 
+/*
+ * Whether the application has a reference to a context, which a queue may keep alive without one.
+ * What a method keeps in such a context nobody would give up.
+ */
+bool context_is_owned(cl_context handle);
+
 /* Whether the driver's own function serves @type on every device. */
 bool context_is_native(const struct context *context, enum import_type type);
 

@@ -290,7 +290,7 @@ int opaque_open_part(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID
 	return opaque_open_own_pages(opaque, uuid, out);
 }
 
-static int opaque_open_whole(struct opaque *opaque, const unsigned char *uuid,
+static int opaque_open_whole(struct opaque *opaque, const unsigned char *uuid, bool may_keep,
 			     struct import_opaque *out)
 {
 	struct descriptor_retry retry = { 0 };
@@ -299,25 +299,28 @@ static int opaque_open_whole(struct opaque *opaque, const unsigned char *uuid,
 	do
 		ret = opaque_cache_open(&opaque->hold, uuid, &fd);
 	while (descriptor_retry(&retry, ret));
-	if (!ret)
-		out->fd = fd;
-	return ret;
+	if (ret)
+		return ret;
+	out->fd = fd;
+	if (!may_keep)
+		out->kept = 0;
+	return 0;
 }
 
 /*
  * A registration as a whole may have pages that no device pins, or more pages than the device can
  * pin.  An import works at least where it works without the registration.
  */
-int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
+int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE], bool may_keep,
 		struct import_opaque *out)
 {
 	bool is_part = opaque_is_part(opaque, out);
 	int ret;
 
-	if (is_part && !opaque_cache_is_due(&opaque->hold))
+	if (is_part && (!may_keep || !opaque_cache_is_due(&opaque->hold)))
 		return opaque_open_own_pages(opaque, uuid, out);
 	log_hold();
-	ret = opaque_open_whole(opaque, uuid, out);
+	ret = opaque_open_whole(opaque, uuid, may_keep, out);
 	log_resume(ret && !is_part);
 	return ret && is_part ? opaque_open_part(opaque, uuid, out) : ret;
 }

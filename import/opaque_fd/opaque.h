@@ -13,7 +13,7 @@ int opaque_get(const struct import_region *region, const unsigned char uuid[IMPO
 	       unsigned int exporters, struct opaque **opaque, struct import_opaque *out);
 
 /* See import_opaque_open(). */
-int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE],
+int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE], bool may_keep,
 		struct import_opaque *out);
 
 /* See import_opaque_open_part(). */

@@ -211,7 +211,8 @@ struct climport_registration {
  * device, later imports into the context, of any part and with any flags, pin nothing.  The pages
  * stay pinned until the registration ends, or the application releases the context, and until the
  * imports are released.  If the device cannot pin all of the registration, or its driver makes no
- * buffer of that size, imports pin their own pages, as without the registration.  What a context
+ * buffer of that size, imports pin their own pages, as without the registration; so do imports into
+ * a context that the application has released and that a queue keeps alive.  What a context
  * keeps of a registration takes a descriptor of the process: registrations beyond an eighth of the
  * descriptors that the process may have (RLIMIT_NOFILE) keep nothing.
  * CLIMPORT_KEEP_HOST=0 in the environment makes each import pin for itself.

@@ -87,6 +87,7 @@ struct fake_rm_held {
 	int clients, devices;
 	int objects;  /* of memory */
 	int memories; /* pinned or attached: by objects and by descriptors */
+	size_t bytes; /* of the memories */
 };
 FAKE_RM_API struct fake_rm_held fake_rm_held(void);
 

@@ -121,6 +121,7 @@ void fake_rm_objects_count(struct fake_rm_held *held)
 		held->devices += o->handle && o->class == RM_CLASS_DEVICE;
 		held->objects += o->handle && o->class == RM_CLASS_OS_DESCRIPTOR;
 		held->memories += fake_rm_memories[i].refs > 0;
+		held->bytes += fake_rm_memories[i].refs ? fake_rm_memories[i].size : 0;
 	}
 }
 

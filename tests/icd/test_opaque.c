@@ -222,6 +222,32 @@ TEST(one_root,
 	opaque_close();
 }
 
+TEST(root_released,
+     "In a context that the application has released, an import of an allocation leaves no hidden "
+     "buffer.")
+{
+	cl_command_queue queue;
+	cl_context context;
+	void *address;
+	cl_mem mem;
+	long live;
+
+	opaque_reset();
+	fixture_open();
+	EXPECT_EQ(climport_alloc(CLIMPORT_HOST, 2 * PAGE, 0, uuid, &address), 0);
+	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, NULL);
+	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, NULL);
+	cl.clReleaseContext(context);
+	mem = fix.import(context, 0, NULL, (char *)address + PAGE, PAGE, NULL);
+	EXPECT(mem);
+	cl.clReleaseMemObject(mem);
+	live = 0;
+	EXPECT(process_settles(are_objects, &live));
+	cl.clReleaseCommandQueue(queue);
+	climport_free(address);
+	opaque_close();
+}
+
 TEST(flags_apart,
      "Imports of an allocation with different flags share a hidden buffer, and have their flags.")
 {

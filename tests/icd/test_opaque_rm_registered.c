@@ -82,6 +82,132 @@ TEST(registered_context,
 	registered_close();
 }
 
+/* The number of contexts that the driver has. */
+static bool registered_are_contexts(void *count)
+{
+	return stub_live(STUB_CONTEXT) == *(long *)count;
+}
+
+static void registered_import_into(cl_context context, void *p)
+{
+	cl_mem mem = fix.import(context, 0, NULL, p, PAGE, NULL);
+
+	EXPECT(mem);
+	cl.clReleaseMemObject(mem);
+}
+
+TEST(registered_queue_context,
+     "A context that a queue alone keeps alive keeps no pages of a registration, and goes with the "
+     "queue.")
+{
+	struct climport_registration r;
+	cl_command_queue queue;
+	cl_context context;
+	unsigned char *p;
+	long contexts;
+
+	registered_open();
+	contexts = stub_live(STUB_CONTEXT);
+	p = registered_make(4 * PAGE, &r);
+	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, NULL);
+	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, NULL);
+	registered_import_into(context, p);
+	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
+	opaque_rm_settle(0);
+	registered_import_into(context, p + PAGE);
+	opaque_rm_settle(0);
+	EXPECT_EQ(cl.clReleaseCommandQueue(queue), CL_SUCCESS);
+	EXPECT(process_settles(registered_are_contexts, &contexts));
+	registered_release(&r);
+	registered_close();
+}
+
+TEST(registered_queue_context_part,
+     "In a context that a queue alone keeps alive, an import of a registration pins its own pages.")
+{
+	struct climport_registration r;
+	cl_command_queue queue;
+	cl_context context;
+	unsigned char *p;
+	size_t before;
+	cl_mem mem;
+
+	registered_open();
+	before = fake_rm_held().bytes;
+	p = registered_make(4 * PAGE, &r);
+	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, NULL);
+	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, NULL);
+	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
+	mem = fix.import(context, 0, NULL, p + PAGE, PAGE, NULL);
+	EXPECT(mem);
+	EXPECT_EQ(fake_rm_held().bytes - before, PAGE);
+	cl.clReleaseMemObject(mem);
+	cl.clReleaseCommandQueue(queue);
+	registered_release(&r);
+	registered_close();
+}
+
+static cl_context registered_context_to_release;
+
+static void registered_release_meanwhile(void)
+{
+	cl_context context = registered_context_to_release;
+
+	registered_context_to_release = NULL;
+	if (context)
+		cl.clReleaseContext(context);
+}
+
+TEST(registered_context_released,
+     "A context that the application releases during an import keeps no pages of a registration.")
+{
+	struct climport_registration r;
+	cl_command_queue queue;
+	cl_context context;
+	unsigned char *p;
+
+	registered_open();
+	p = registered_make(4 * PAGE, &r);
+	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, NULL);
+	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, NULL);
+	registered_context_to_release = context;
+	fake_rm.hook_name = "pin";
+	fake_rm.hook = registered_release_meanwhile;
+	registered_import_into(context, p);
+	fake_rm.hook = NULL;
+	EXPECT(!registered_context_to_release);
+	opaque_rm_settle(0);
+	cl.clReleaseCommandQueue(queue);
+	registered_release(&r);
+	registered_close();
+}
+
+TEST(registered_queue_context_again,
+     "If the application retains a context that a queue kept alive, imports of a registration pin "
+     "the registration once, until the release.")
+{
+	struct climport_registration r;
+	cl_command_queue queue;
+	cl_context context;
+	unsigned char *p;
+
+	registered_open();
+	p = registered_make(4 * PAGE, &r);
+	context = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, NULL);
+	queue = cl.clCreateCommandQueue(context, fix.device[0], 0, NULL);
+	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
+	EXPECT_EQ(cl.clRetainContext(context), CL_SUCCESS);
+	for (int i = 0; i < 4; i++)
+		registered_import_into(context, p + i * PAGE);
+	EXPECT_EQ(fake_rm.pins_made, 1);
+	opaque_rm_settle(1);
+	EXPECT_EQ(cl.clReleaseContext(context), CL_SUCCESS);
+	opaque_rm_settle(0);
+	cl.clReleaseCommandQueue(queue);
+	registered_release(&r);
+	registered_close();
+}
+
 TEST(registered_many, "A hundred registrations that are imported in turn are each pinned once.")
 {
 	enum { COUNT = 100 };

@@ -101,7 +101,7 @@ static int driver_open(struct driver_import *import, int device)
 	import->fd = driver_find(import->out.kept, device);
 	if (import->fd >= 0)
 		return 0;
-	ret = opaque_open(import->opaque, fake_rm.gpu[device].uuid, &import->out);
+	ret = opaque_open(import->opaque, fake_rm.gpu[device].uuid, true, &import->out);
 	if (ret)
 		return ret;
 	if (import->out.kept)

@@ -292,10 +292,10 @@ OPAQUE_TEST(registered,
 	EXPECT(first.kept);
 	EXPECT_EQ(second.kept, first.kept);
 	EXPECT_EQ(first.fd, -1);
-	EXPECT_EQ(opaque_open(o, uuid[0], &first), 0);
+	EXPECT_EQ(opaque_open(o, uuid[0], true, &first), 0);
 	EXPECT(fake_opaque_read(first.fd, &seen));
 	EXPECT(seen.memory == fake_cuda_memory(p));
-	EXPECT_EQ(opaque_open(q, uuid[1], &second), -EXDEV);
+	EXPECT_EQ(opaque_open(q, uuid[1], true, &second), -EXDEV);
 	opaque_descriptor_put(o, &first);
 	opaque_put(q);
 	memory_free(p);
@@ -314,7 +314,7 @@ OPAQUE_TEST(registered_freed,
 	r = region_at(p, PAGE);
 	o = opaque_descriptor_get(&r, uuid[0], &out);
 	fake_cuda_vmm_replace(p);
-	EXPECT_EQ(opaque_open(o, uuid[0], &out), -ENODEV);
+	EXPECT_EQ(opaque_open(o, uuid[0], true, &out), -ENODEV);
 	EXPECT_EQ(out.fd, -1);
 	opaque_put(o);
 	memory_free(p);

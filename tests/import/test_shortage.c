@@ -123,7 +123,7 @@ static int shortage_get_opaque(const struct import_region *region)
 	if (ret)
 		return ret;
 	if (out.fd < 0)
-		ret = opaque_open(o, uuid, &out);
+		ret = opaque_open(o, uuid, true, &out);
 	if (!ret)
 		close(out.fd);
 	opaque_put(o);

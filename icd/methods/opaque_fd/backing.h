@@ -6,7 +6,8 @@
  * than a microsecond.  A context has one backing buffer of a registration, whatever the flags of the
  * imports: flags of a sub-buffer may be stricter than the flags of its buffer.
  *
- * A backing buffer is kept until the registration ends, or the application releases the context.  Of
+ * A backing buffer is kept until the registration ends, or the application releases the context.  A
+ * context that a queue alone keeps alive has none: nobody would say when to drop the buffer.  Of
  * memory that needs no pin, 64 backing buffers are kept.
  */
 #ifndef ICD_METHODS_OPAQUE_FD_BACKING_H

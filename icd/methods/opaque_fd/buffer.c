@@ -85,6 +85,8 @@ static cl_mem buffer_of_whole(cl_context context, const struct import_opaque *op
 	backing = opaque_fd_buffer(context, CL_MEM_READ_WRITE, opaque->fd, opaque->size, err);
 	if (!*err)
 		backing_keep(context, opaque->kept, !opaque->is_pinned, backing);
+	if (!context_is_owned(context))
+		backing_drop_context(context); /* released meanwhile */
 	return backing;
 }
 
@@ -116,7 +118,7 @@ static cl_mem buffer_of_registration(cl_context context, cl_mem_flags flags,
 }
 
 /* A registration that no buffer can cover is not pinned: it may be hardly used memory. */
-static cl_int buffer_get_descriptor(const struct opaque_coherency *device,
+static cl_int buffer_get_descriptor(cl_context context, const struct opaque_coherency *device,
 				    struct import_region *region, struct import_opaque *opaque)
 {
 	int ret = -EOPNOTSUPP;
@@ -124,7 +126,7 @@ static cl_int buffer_get_descriptor(const struct opaque_coherency *device,
 	if (opaque->size > device->largest)
 		ret = import_opaque_open_part(region, device->uuid, opaque);
 	if (ret == -EOPNOTSUPP)
-		ret = import_opaque_open(region, device->uuid, opaque);
+		ret = import_opaque_open(region, device->uuid, context_is_owned(context), opaque);
 	return error_to_cl(ret);
 }
 
@@ -142,7 +144,7 @@ static cl_mem buffer_get_backing(cl_context context, cl_mem_flags flags,
 	if (backing)
 		return backing;
 	if (opaque->fd < 0)
-		*err = buffer_get_descriptor(device, region, opaque);
+		*err = buffer_get_descriptor(context, device, region, opaque);
 	if (*err)
 		return NULL;
 	if (opaque->kept)

@@ -63,6 +63,8 @@ void import_put(struct import_region *region)
 
 	if (!region || atomic_fetch_sub_explicit(&region->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	if (region->bracket)
+		region->bracket->put(region->bracket);
 	opaque_put(region->opaque);
 	region->ops->unpin(region);
 	free(region);
@@ -79,20 +81,14 @@ bool import_needs_end(const struct import_region *region)
 	return region->ops->end_access && region->addr && !region->unsynced;
 }
 
-bool import_needs_invalidate(const struct import_region *region)
-{
-	return opaque_invalidate(region->opaque);
-}
-
 bool import_needs_bracket(const struct import_region *region)
 {
-	return import_needs_end(region) || import_needs_invalidate(region);
+	return import_needs_end(region) || region->bracket;
 }
 
 bool import_same_bracket(const struct import_region *a, const struct import_region *b)
 {
-	return a == b || (import_needs_invalidate(a) && !import_needs_end(b) &&
-			  opaque_invalidate(a->opaque) == opaque_invalidate(b->opaque));
+	return a == b || (a->bracket && a->bracket == b->bracket && !import_needs_end(b));
 }
 
 int import_check_access(const struct import_region *region)
@@ -102,23 +98,20 @@ int import_check_access(const struct import_region *region)
 
 int import_begin_access(struct import_region *region, unsigned int access)
 {
-	struct import_invalidate *invalidate = opaque_invalidate(region->opaque);
 	int ret = import_needs_end(region) ? region->ops->begin_access(region, access) : 0;
 
-	if (ret || !invalidate)
+	if (ret || !region->bracket)
 		return ret;
-	ret = invalidate->invalidate(invalidate);
+	ret = region->bracket->begin(region->bracket);
 	if (ret)
 		import_end_access(region, access);
 	return ret;
 }
 
-void import_prepare(struct import_region *region)
+void import_enqueued(struct import_region *region)
 {
-	struct import_invalidate *invalidate = opaque_invalidate(region->opaque);
-
-	if (invalidate)
-		invalidate->prepare(invalidate);
+	if (region->bracket)
+		region->bracket->enqueued(region->bracket);
 }
 
 int import_end_access(struct import_region *region, unsigned int access)
@@ -126,9 +119,9 @@ int import_end_access(struct import_region *region, unsigned int access)
 	return import_needs_end(region) ? region->ops->end_access(region, access) : 0;
 }
 
-void import_set_invalidate(struct import_region *region, struct import_invalidate *invalidate)
+void import_set_bracket(struct import_region *region, struct import_bracket *bracket)
 {
-	opaque_set_invalidate(region->opaque, invalidate);
+	region->bracket = bracket;
 }
 
 void import_on_forget(void (*forget)(uint64_t kept))

@@ -70,7 +70,8 @@ struct import_region {
 	unsigned int wanted; /* of devices: the request, as far as permitted */
 	bool reduced;	     /* the request was for more */
 	unsigned int kinds;  /* a bit for each enum import_kind in the region */
-	struct opaque *opaque; /* set by import_opaque(), once */
+	struct opaque *opaque;		/* set by import_opaque(), once */
+	struct import_bracket *bracket; /* NULL, or import_set_bracket()'s */
 	bool unsynced; /* set before others see the region: the owner does DMA_BUF_IOCTL_SYNC */
 	struct range pages; /* import/kinds/host.c: of an unaligned range */
 	bool listed;	    /* in import/kinds/host.c's list */
@@ -221,26 +222,6 @@ int import_opaque_open_part(struct import_region *region,
 			    const unsigned char uuid[IMPORT_UUID_SIZE], struct import_opaque *out);
 
 /*
- * The work to do before a device uses memory of an exporter with @is_cached that the host has
- * changed.
- */
-struct import_invalidate {
-	int (*invalidate)(struct import_invalidate *invalidate); /* 0 or a negative errno */
-	/* Optional work ahead of the next invalidate(); takes time. */
-	void (*prepare)(struct import_invalidate *invalidate);
-	void (*put)(struct import_invalidate *invalidate);
-};
-
-/*
- * Takes over a reference to @invalidate, before others see the region.  The region has an opaque
- * descriptor.
- */
-void import_set_invalidate(struct import_region *region, struct import_invalidate *invalidate);
-
-/* Whether each use has to be begun: nothing tells when the host writes again. */
-bool import_needs_invalidate(const struct import_region *region);
-
-/*
  * How the host's memory stays registered between imports that @exporters (as above) make descriptors
  * for: a clause for people.  NULL: never.
  */
@@ -257,11 +238,23 @@ int import_sample(unsigned int exporter, const unsigned char uuid[IMPORT_UUID_SI
 		  struct import_region **region);
 
 /*
- * Whether use needs a bracket: dma-bufs with a CPU mapping, and memory with an invalidation.  An
- * invalidation needs the beginning alone.
+ * What the user of a region adds to the region's bracket: work at the beginning, and nothing at the
+ * end.  Regions may share the object; one beginning then serves all of them.
  */
+struct import_bracket {
+	/* A command is free to run.  Any thread, in callbacks of drivers, too.  0 or -errno, logged. */
+	int (*begin)(struct import_bracket *bracket);
+	/* The command of a begin() for which nothing had to wait is in its queue. */
+	void (*enqueued)(struct import_bracket *bracket);
+	void (*put)(struct import_bracket *bracket);
+};
+
+/* Takes over a reference to @bracket, before others see the region. */
+void import_set_bracket(struct import_region *region, struct import_bracket *bracket);
+
+/* Whether use needs a bracket: a dma-buf with a CPU mapping does, or a region with an added one. */
 bool import_needs_bracket(const struct import_region *region);
-bool import_needs_end(const struct import_region *region);
+bool import_needs_end(const struct import_region *region); /* a dma-buf's */
 
 /* Whether beginning access to @a begins access to @b as well. */
 bool import_same_bracket(const struct import_region *a, const struct import_region *b);
@@ -269,7 +262,7 @@ bool import_same_bracket(const struct import_region *a, const struct import_regi
 /*
  * Brackets CPU access to a region that the kernel must keep coherent
  * (DMA_BUF_IOCTL_SYNC; Documentation/driver-api/dma-buf.rst).  begin waits for the fences of the
- * buffer, and then invalidates the device's caches.  Regions that need neither return 0.
+ * buffer, and then begins the added bracket.  Regions that need neither return 0.
  *
  * -EIO if the program has closed the region's descriptor, which cannot be replaced.
  * import_check_access() returns the error without a bracket, logged.
@@ -278,8 +271,8 @@ int import_check_access(const struct import_region *region);
 int import_begin_access(struct import_region *region, unsigned int access);
 int import_end_access(struct import_region *region, unsigned int access);
 
-/* Makes the next begin faster.  To be called when the command is on its way. */
-void import_prepare(struct import_region *region);
+/* See struct import_bracket. */
+void import_enqueued(struct import_region *region);
 
 enum import_edge { IMPORT_BEGIN, IMPORT_END };
 

@@ -7,11 +7,8 @@
 #include "icd/objects/proxy_event.h"
 #include "icd/objects/user_event.h"
 
-/*
- * Nothing can come between the enqueue and the command: the memory is invalidated at once.  A
- * region is held to prepare the next time.
- */
-static cl_int access_invalidate(struct access *a, const struct region_set *set)
+/* Nothing can come between the enqueue and the command.  Regions without an end share a bracket. */
+static cl_int access_begin_now(struct access *a, const struct region_set *set)
 {
 	for (size_t i = 0; i < set->count; i++) {
 		int error = import_begin_access(set->regions[i], 0);
@@ -19,15 +16,15 @@ static cl_int access_invalidate(struct access *a, const struct region_set *set)
 		if (error)
 			return error_to_cl(error);
 	}
-	a->invalidated = set->regions[0];
-	import_hold(a->invalidated);
+	a->begun = set->regions[0];
+	import_hold(a->begun);
 	return CL_SUCCESS;
 }
 
-void access_prepare(struct access *a)
+void access_enqueued(struct access *a)
 {
-	import_prepare(a->invalidated);
-	import_put(a->invalidated);
+	import_enqueued(a->begun);
+	import_put(a->begun);
 }
 
 /* The layer needs the event of the command. */
@@ -90,13 +87,13 @@ static cl_int access_begin_set(struct access *a, cl_command_queue queue,
 			       const struct region_set *set, unsigned int edges)
 {
 	const bool may_join = edges & ACCESS_JOIN && !a->num_wait;
+	const bool needs_end = region_set_needs_end(set);
 
-	if (may_join && !region_set_needs_invalidate(set) && access_join(a, queue, set))
+	if (may_join && needs_end && access_join(a, queue, set))
 		return CL_SUCCESS;
 	queue_bracket_close(queue);
-	if (edges & ACCESS_BEGIN && !a->num_wait && !user_event_is_pending() &&
-	    !region_set_needs_end(set))
-		return access_invalidate(a, set);
+	if (edges & ACCESS_BEGIN && !a->num_wait && !needs_end && !user_event_is_pending())
+		return access_begin_now(a, set);
 	/* PoCL 3.1 takes a list of no events for kernels, not for markers. */
 	if (may_join)
 		a->wait = NULL;

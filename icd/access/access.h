@@ -16,8 +16,8 @@
  * is the marker behind the bracket.  All work is done in callbacks: no call waits, no matter which
  * thread completes the wait list.  Kernels in a row share a bracket (access/queue_bracket.h).
  *
- * Access to memory that is invalidated and not synchronized has no end.  If nothing can come
- * between the enqueue and the command, such memory is invalidated at once, without events.
+ * Access to some memory has a beginning and no end.  If nothing can come between the enqueue and the
+ * command, such access begins at the enqueue, without events.
  */
 #ifndef ICD_ACCESS_ACCESS_H
 #define ICD_ACCESS_ACCESS_H
@@ -35,8 +35,7 @@ struct access {
 
 	struct bracket *bracket;     /* NULL: no bracket */
 	struct queue_bracket *queue; /* entered: @bracket is the queue's open bracket; or NULL */
-	struct import_region
-		*invalidated; /* a region that was invalidated at the enqueue, held; or NULL */
+	struct import_region *begun; /* access has begun at the enqueue: a region, held; or NULL */
 	cl_event *app_event;
 	cl_event command;
 };
@@ -50,7 +49,7 @@ static inline void access_none(struct access *a, cl_uint num_wait, const cl_even
 	a->event = event;
 	a->bracket = NULL;
 	a->queue = NULL;
-	a->invalidated = NULL;
+	a->begun = NULL;
 }
 
 /**
@@ -73,8 +72,8 @@ static inline cl_bool access_blocking(const struct access *a, cl_bool blocking)
 	return a->bracket ? CL_FALSE : blocking;
 }
 
-/* Prepares the next invalidation, after the enqueue of the command. */
-void access_prepare(struct access *a);
+/* The command whose access has begun at the enqueue is in its queue, or was refused. */
+void access_enqueued(struct access *a);
 
 /* access_end() of a bracketed command. */
 cl_int access_finish(struct access *a, cl_int err, cl_bool blocking);
@@ -89,8 +88,8 @@ cl_int access_finish(struct access *a, cl_int err, cl_bool blocking);
  */
 static inline cl_int access_end(struct access *a, cl_int err, cl_bool blocking)
 {
-	if (a->invalidated)
-		access_prepare(a);
+	if (a->begun)
+		access_enqueued(a);
 	return a->bracket ? access_finish(a, err, blocking) : err;
 }
 

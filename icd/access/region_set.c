@@ -102,14 +102,6 @@ bool region_set_needs_end(const struct region_set *set)
 	return false;
 }
 
-bool region_set_needs_invalidate(const struct region_set *set)
-{
-	for (size_t i = 0; i < set->count; i++)
-		if (import_needs_invalidate(set->regions[i]))
-			return true;
-	return false;
-}
-
 bool region_set_has(const struct region_set *set, const struct import_region *region)
 {
 	for (size_t i = 0; i < set->count; i++)

@@ -127,7 +127,7 @@ static cl_int rounds_run_one(struct session *s, const struct selftest_memory *me
 		p[0] = p[1] = p[2] = seed;
 		p[3] = host;
 	}
-	err = memory->invalidate ? memory->invalidate(s->context, memory->arg) : CL_SUCCESS;
+	err = memory->begin ? memory->begin(s->context, memory->arg) : CL_SUCCESS;
 	if (!err)
 		err = rounds_run_kernels(s, memory, a, b, value);
 	for (int i = 0; i < SELFTEST_PLACES && !err; i++)
@@ -163,8 +163,8 @@ cl_int selftest_memory(cl_device_id device, const struct selftest_memory *memory
 
 	if (!result)
 		result = rounds_run(&s, memory);
-	if (s.context && memory->finish)
-		memory->finish(s.context);
+	if (memory->finish)
+		memory->finish(memory->arg);
 	session_end(&s);
 	return result;
 }

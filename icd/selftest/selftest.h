@@ -55,10 +55,10 @@ struct selftest_memory {
 	cl_mem (*create)(cl_context context, bool reader, void *arg, cl_int *err);
 
 	/* NULL, or called after a write of the host and before a kernel runs. */
-	cl_int (*invalidate)(cl_context context, void *arg);
+	cl_int (*begin)(cl_context context, void *arg);
 
-	/* NULL, or gives up the data of invalidate() for the context. */
-	void (*finish)(cl_context context);
+	/* NULL, or gives up what begin() has made in the context. */
+	void (*finish)(void *arg);
 	unsigned int rounds;
 	bool write_only; /* the kernel writes through both buffers and does not read */
 

@@ -24,7 +24,6 @@ struct opaque {
 	size_t size;		 /* with a registration: of the import */
 	unsigned int exporter;	 /* of the memory */
 	void *memory;		 /* NULL: the driver's buffer alone keeps the memory */
-	struct import_invalidate *invalidate;
 };
 
 /* A request, which goes down the ways. */
@@ -329,20 +328,8 @@ void opaque_put(struct opaque *opaque)
 {
 	if (!opaque)
 		return;
-	if (opaque->invalidate)
-		opaque->invalidate->put(opaque->invalidate);
 	opaque_put_resources(opaque);
 	free(opaque);
-}
-
-void opaque_set_invalidate(struct opaque *opaque, struct import_invalidate *invalidate)
-{
-	opaque->invalidate = invalidate;
-}
-
-struct import_invalidate *opaque_invalidate(const struct opaque *opaque)
-{
-	return opaque ? opaque->invalidate : NULL;
 }
 
 const char *opaque_describe_kept(unsigned int exporters)

@@ -26,12 +26,6 @@ const char *opaque_describe_kept(unsigned int exporters);
 /* @opaque may be NULL. */
 void opaque_put(struct opaque *opaque);
 
-/* See import_set_invalidate(). */
-void opaque_set_invalidate(struct opaque *opaque, struct import_invalidate *invalidate);
-
-/* The opaque's; NULL: none.  @opaque may be NULL. */
-struct import_invalidate *opaque_invalidate(const struct opaque *opaque);
-
 /*
  * Keeps CUDA memory registered until opaque_release(), which comes before the memory is freed:
  * imports of a part of the memory find the registration.

@@ -325,6 +325,98 @@ TEST(context_retained, "A context that is retained and released once works as be
 	opaque_close();
 }
 
+/*
+ * Fails the driver's next buffer from a descriptor.  A kernel is enqueued all the same if the buffer
+ * for the refresh was made after the kernel before.
+ */
+static cl_int enqueue_without_buffers(cl_kernel kernel)
+{
+	cl_int err;
+
+	stub_fail("clCreateBufferWithProperties", 1, CL_OUT_OF_RESOURCES);
+	err = fixture_enqueue(fix.queue, kernel, 0, NULL, NULL);
+	stub_fail(NULL, 0, 0);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	return err;
+}
+
+static cl_context context_of_queue(void)
+{
+	cl_context context;
+
+	EXPECT_EQ(cl.clGetCommandQueueInfo(fix.queue, CL_QUEUE_CONTEXT, sizeof(context), &context,
+					   NULL),
+		  CL_SUCCESS);
+	return context;
+}
+
+static void release_and_retain(void)
+{
+	EXPECT_EQ(cl.clReleaseContext(fix.context), CL_SUCCESS);
+	EXPECT_EQ(cl.clRetainContext(context_of_queue()), CL_SUCCESS);
+}
+
+static void retain_and_release(void)
+{
+	EXPECT_EQ(cl.clRetainContext(fix.context), CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseContext(fix.context), CL_SUCCESS);
+}
+
+/* What an application may do with references to a context that has an import and a queue. */
+static const struct context_use {
+	const char *name;
+	void (*use)(void);
+} context_uses[] = { { "retained", retain_and_release }, { "from_queue", release_and_retain } };
+
+TEST_EACH(refreshed_ahead, struct context_use, context_uses,
+	  "A refresh has its buffer made after the kernel before, also once the application has "
+	  "released a context and retains the context.")
+{
+	cl_kernel kernel;
+	cl_mem mem;
+
+	open_caching();
+	mem = fixture_import_host(0, pages_map(1), PAGE);
+	kernel = fixture_create_increment(mem);
+	fixture_increment(mem);
+	EXPECT_EQ(enqueue_without_buffers(kernel), CL_SUCCESS);
+	row->use();
+	fixture_increment(mem);
+	EXPECT_EQ(enqueue_without_buffers(kernel), CL_SUCCESS);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(mem);
+	opaque_close();
+}
+
+TEST(refreshed_released,
+     "In a context that the application has released, refreshes leave no buffer in the driver.")
+{
+	cl_kernel kernel;
+	unsigned char *p;
+	cl_mem mem;
+	long live;
+
+	open_caching();
+	p = pages_map(1);
+	mem = fixture_import_host(0, p, PAGE);
+	kernel = fixture_create_increment(mem);
+	fixture_increment(mem);
+	EXPECT_EQ(cl.clReleaseContext(fix.context), CL_SUCCESS);
+	live = 1; /* the import */
+	EXPECT(process_settles(are_objects, &live));
+	p[0] = 30;
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(p[0], 31);
+	EXPECT(process_settles(are_objects, &live));
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(mem);
+	live = 0;
+	EXPECT(process_settles(are_objects, &live));
+	EXPECT_EQ(cl.clRetainContext(context_of_queue()), CL_SUCCESS); /* the fixture's */
+	opaque_close();
+}
+
 TEST(device_memory, "Device memory is imported by a dma-buf that was exported from the memory.")
 {
 	struct climport_dmabuf d;
@@ -384,4 +476,53 @@ TEST_EACH(mapped_dma_buf, struct dma_buf_version, dma_buf_versions,
 	munmap(seen, PAGE);
 	unsetenv("CLIMPORT_VERSION");
 	opaque_close();
+}
+
+/* The STARTs of three kernels that a user event holds back.  The host writes before each. */
+static int mapped_dma_buf_starts(void)
+{
+	struct fake_vulkan *vk = opaque_reset();
+	unsigned char *seen;
+	cl_kernel kernel;
+	cl_event gate;
+	cl_mem mem;
+	int fd;
+
+	vk->gpu[0].no_dmabuf = true;
+	stub_set(STUB_OPAQUE_CACHED, 1);
+	fixture_open();
+	fd = fake_dmabuf_create("frame", PAGE);
+	seen = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	EXPECT(seen != MAP_FAILED);
+	mem = fixture_import_dmabuf(fd, PAGE);
+	close(fd);
+	kernel = fixture_create_increment(mem);
+	fixture_increment(mem);
+	stub_trace_clear();
+	gate = cl.clCreateUserEvent(fix.context, NULL);
+	EXPECT_EQ(cl.clEnqueueMarkerWithWaitList(fix.queue, 1, &gate, NULL), CL_SUCCESS);
+	for (int i = 1; i <= 3; i++) {
+		seen[0] = 30 * i;
+		EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	}
+	EXPECT_EQ(cl.clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(seen[0], 93);
+	cl.clReleaseEvent(gate);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(mem);
+	munmap(seen, PAGE);
+	opaque_close();
+	return stub_trace_count("sync START");
+}
+
+TEST(mapped_dma_buf_row, "Kernels in a row on a mapped dma-buf share a refresh, which comes after "
+			 "the host's last write "
+			 "before the last kernel.")
+{
+	int starts = 0;
+
+	for (int i = 0; i < 100 && starts != 1; i++)
+		starts = mapped_dma_buf_starts();
+	EXPECT_EQ(starts, 1);
 }

@@ -33,6 +33,7 @@ struct coherency_sample {
 	struct import_region *region;
 	struct import_opaque opaque;
 	const unsigned char *uuid;
+	struct import_bracket *bracket; /* in the test's context; NULL at first */
 };
 
 /* The region is held until the driver has destroyed the buffer. */
@@ -54,15 +55,20 @@ static cl_mem coherency_buffer(cl_context context, bool reader, void *arg, cl_in
 
 static cl_int coherency_invalidate(cl_context context, void *arg)
 {
-	const struct coherency_sample *s = arg;
-	struct import_invalidate *invalidate;
-	int error = invalidate_get(context, s->uuid, &invalidate);
+	struct coherency_sample *s = arg;
 
-	if (error)
+	if (!s->bracket && invalidate_get(context, s->uuid, &s->bracket))
 		return CL_OUT_OF_RESOURCES;
-	error = invalidate->invalidate(invalidate);
-	invalidate->put(invalidate);
-	return error ? CL_INVALID_OPERATION : CL_SUCCESS;
+	return s->bracket->begin(s->bracket) ? CL_INVALID_OPERATION : CL_SUCCESS;
+}
+
+static void coherency_finish(void *arg)
+{
+	struct coherency_sample *s = arg;
+
+	if (s->bracket)
+		s->bracket->put(s->bracket);
+	s->bracket = NULL;
 }
 
 /* Returns 1: zero copy, 0: not, or an error of OpenCL. */
@@ -72,8 +78,8 @@ static cl_int coherency_run_rounds(cl_device_id device, struct coherency_sample 
 	const struct selftest_memory memory = {
 		.bytes = s->region->addr,
 		.create = coherency_buffer,
-		.invalidate = invalidated ? coherency_invalidate : NULL,
-		.finish = invalidated ? invalidate_drop_context : NULL,
+		.begin = invalidated ? coherency_invalidate : NULL,
+		.finish = coherency_finish,
 		.rounds = ROUNDS,
 		.apart = true,
 		.arg = s,

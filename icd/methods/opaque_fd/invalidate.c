@@ -5,25 +5,28 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "icd/layer.h"
 #include "icd/methods/opaque_fd/buffer.h"
+#include "icd/objects/context.h"
 #include "util/descriptor.h"
 #include "util/lock.h"
 #include "util/log.h"
 
 struct invalidate {
-	struct import_invalidate base; /* first */
-	struct invalidate *next;
-	atomic_uint refs;      /* 1 for the list, and regions */
-	_Atomic(cl_mem) ready; /* to be released by the next invalidation, or NULL */
-	atomic_bool dropped;   /* nothing is made ready any more */
+	struct import_bracket base; /* first */
+	struct invalidate *next;    /* under the lock, as the two below */
+	unsigned int refs;	    /* regions, and 1 if kept */
+	bool is_kept;	       /* for the context, until the application releases the context */
+	_Atomic(cl_mem) ready; /* to be released by the next invalidation; NULL unless kept */
 	cl_context context;
+	unsigned char uuid[IMPORT_UUID_SIZE];
 	struct import_region *page;
 	struct descriptor_own own; /* of the page */
 };
 
-LOCK_DEFINE(invalidate_lock, LOCK_LAST); /* the list */
+LOCK_DEFINE(invalidate_lock, LOCK_LAST); /* the list of all records */
 static struct invalidate *invalidates GUARDED_BY(invalidate_lock);
 
 /* A buffer over the page; NULL, too, if the program has closed the descriptor. */
@@ -38,7 +41,7 @@ static cl_mem invalidate_make(struct invalidate *r)
 	return err ? NULL : mem;
 }
 
-static int invalidate_run(struct import_invalidate *base)
+static int invalidate_begin(struct import_bracket *base)
 {
 	struct invalidate *r = (struct invalidate *)base;
 	cl_mem mem = atomic_exchange(&r->ready, NULL);
@@ -59,53 +62,88 @@ static void invalidate_set_unready(struct invalidate *r)
 		next.clReleaseMemObject(mem);
 }
 
-/* Called for a command during the enqueue: the queue keeps the context. */
-static void invalidate_prepare(struct import_invalidate *base)
-{
-	struct invalidate *r = (struct invalidate *)base;
-	cl_mem unused;
-
-	if (atomic_load(&r->ready) || atomic_load(&r->dropped))
-		return;
-	unused = atomic_exchange(&r->ready, invalidate_make(r));
-	if (unused)
-		next.clReleaseMemObject(unused);
-	if (atomic_load(&r->dropped))
-		invalidate_set_unready(r);
-}
-
 static void invalidate_free(struct invalidate *r)
 {
-	invalidate_set_unready(r);
 	descriptor_own_close(&r->own);
 	import_put(r->page);
 	free(r);
 }
 
-static void invalidate_put(struct import_invalidate *base)
+static void invalidate_unlink(struct invalidate *r) REQUIRES(invalidate_lock)
+{
+	struct invalidate **link = &invalidates;
+
+	while (*link != r)
+		link = &(*link)->next;
+	*link = r->next;
+}
+
+/* May be called in a callback of the driver: a record that is not kept has no buffer. */
+static void invalidate_put(struct import_bracket *base)
 {
 	struct invalidate *r = (struct invalidate *)base;
+	bool is_last;
 
-	if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
+	lock_acquire(&invalidate_lock);
+	is_last = !--r->refs;
+	if (is_last)
+		invalidate_unlink(r);
+	lock_release(&invalidate_lock);
+	if (is_last)
 		invalidate_free(r);
+}
+
+/* Ends the keeping of a record of @context, and takes over the reference; NULL: there is none. */
+static struct invalidate *invalidate_take_kept(cl_context context)
+{
+	struct invalidate *r;
+
+	lock_acquire(&invalidate_lock);
+	r = invalidates;
+	while (r && (r->context != context || !r->is_kept))
+		r = r->next;
+	if (r)
+		r->is_kept = false;
+	lock_release(&invalidate_lock);
+	return r;
 }
 
 void invalidate_drop_context(cl_context context)
 {
-	struct invalidate **link, *r;
+	struct invalidate *r;
 
+	while ((r = invalidate_take_kept(context))) {
+		invalidate_set_unready(r);
+		invalidate_put(&r->base);
+	}
+}
+
+/* The application may release the context meanwhile. */
+static void invalidate_keep(struct invalidate *r)
+{
 	lock_acquire(&invalidate_lock);
-	for (link = &invalidates; *link && (*link)->context != context;)
-		link = &(*link)->next;
-	r = *link;
-	if (r)
-		*link = r->next;
+	r->refs += !r->is_kept;
+	r->is_kept = true;
 	lock_release(&invalidate_lock);
-	if (!r)
+	if (!context_is_owned(r->context))
+		invalidate_drop_context(r->context);
+}
+
+/*
+ * Makes the next buffer while the kernel runs.  In a context that the application has released
+ * nobody would release the buffer: the next invalidation makes one.
+ */
+static void invalidate_enqueued(struct import_bracket *base)
+{
+	struct invalidate *r = (struct invalidate *)base;
+	cl_mem unused;
+
+	if (atomic_load(&r->ready) || !context_is_owned(r->context))
 		return;
-	atomic_store(&r->dropped, true);
-	invalidate_set_unready(r);
-	invalidate_put(&r->base);
+	unused = atomic_exchange(&r->ready, invalidate_make(r));
+	if (unused)
+		next.clReleaseMemObject(unused);
+	invalidate_keep(r);
 }
 
 /* An exporter whose memory is cached: the unmapping of any such memory drops the lines of all. */
@@ -135,8 +173,9 @@ static int invalidate_create(cl_context context, const unsigned char *uuid,
 	if (ret)
 		goto err_put;
 	descriptor_own(&r->own, opaque.fd);
-	r->base = (struct import_invalidate){ invalidate_run, invalidate_prepare, invalidate_put };
+	r->base = (struct import_bracket){ invalidate_begin, invalidate_enqueued, invalidate_put };
 	r->context = context;
+	memcpy(r->uuid, uuid, sizeof(r->uuid));
 	r->refs = 1;
 	*invalidate = r;
 	return 0;
@@ -148,14 +187,16 @@ err_free:
 	return ret;
 }
 
-static struct invalidate *invalidate_find(cl_context context) REQUIRES(invalidate_lock)
+/* A reference. */
+static struct invalidate *invalidate_find(cl_context context, const unsigned char *uuid)
+	REQUIRES(invalidate_lock)
 {
 	struct invalidate *r = invalidates;
 
-	while (r && r->context != context)
+	while (r && (r->context != context || memcmp(r->uuid, uuid, sizeof(r->uuid))))
 		r = r->next;
 	if (r)
-		atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+		r->refs++;
 	return r;
 }
 
@@ -165,9 +206,8 @@ static struct invalidate *invalidate_publish(struct invalidate *made)
 	struct invalidate *r;
 
 	lock_acquire(&invalidate_lock);
-	r = invalidate_find(made->context);
+	r = invalidate_find(made->context, made->uuid);
 	if (!r) {
-		atomic_fetch_add_explicit(&made->refs, 1, memory_order_relaxed);
 		made->next = invalidates;
 		invalidates = r = made;
 	}
@@ -178,13 +218,13 @@ static struct invalidate *invalidate_publish(struct invalidate *made)
 }
 
 int invalidate_get(cl_context context, const unsigned char uuid[IMPORT_UUID_SIZE],
-		   struct import_invalidate **invalidate)
+		   struct import_bracket **bracket)
 {
 	struct invalidate *r;
 	int ret;
 
 	lock_acquire(&invalidate_lock);
-	r = invalidate_find(context);
+	r = invalidate_find(context, uuid);
 	lock_release(&invalidate_lock);
 	if (!r) {
 		ret = invalidate_create(context, uuid, &r);
@@ -192,6 +232,7 @@ int invalidate_get(cl_context context, const unsigned char uuid[IMPORT_UUID_SIZE
 			return ret;
 		r = invalidate_publish(r);
 	}
-	*invalidate = &r->base;
+	invalidate_keep(r);
+	*bracket = &r->base;
 	return 0;
 }

@@ -18,14 +18,14 @@
 #include "import/import.h"
 
 /*
- * The invalidation for a context's device.  All regions of the context share the invalidation,
- * which is kept until the context is released.  Dropped with put().  Returns 0 or a negative
- * errno, logged.
+ * The invalidation for a context's device, at the beginning of the bracket around a kernel.  All
+ * regions of the context share the bracket, which is kept, too, until the application releases the
+ * context.  Dropped with put().  Returns 0 or a negative errno, logged.
  */
 int invalidate_get(cl_context context, const unsigned char uuid[IMPORT_UUID_SIZE],
-		   struct import_invalidate **invalidate);
+		   struct import_bracket **bracket);
 
-/* Drops the invalidation of a context, which the application releases. */
+/* The application releases the context: only regions keep the bracket from here on. */
 void invalidate_drop_context(cl_context context);
 
 #endif

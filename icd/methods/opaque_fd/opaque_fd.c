@@ -87,15 +87,15 @@ static cl_int opaque_fd_attach_invalidate(cl_context context,
 					  struct import_region *region)
 {
 	const struct import_exporter *exporter = import_exporter_get(id);
-	struct import_invalidate *invalidate = NULL;
+	struct import_bracket *bracket = NULL;
 	cl_int err;
 
 	if (coherency->of[id] == COHERENT || opaque_fd_is_on_device(region, exporter))
 		return CL_SUCCESS;
 	if (coherency->of[id] == NEEDS_INVALIDATE) {
-		err = error_to_cl(invalidate_get(context, coherency->uuid, &invalidate));
+		err = error_to_cl(invalidate_get(context, coherency->uuid, &bracket));
 		if (!err)
-			import_set_invalidate(region, invalidate);
+			import_set_bracket(region, bracket);
 		return err;
 	}
 	log_error("memory with a descriptor of %s is not zero copy on this device: %s",

@@ -14,6 +14,7 @@
 #include "import/export/export.h"
 #include "import/export/registration.h"
 #include "import/opaque_fd/opaque.h"
+#include "import/opaque_fd/opaque_host.h"
 #include "util/log.h"
 #include "util/thread.h"
 
@@ -68,6 +69,7 @@ PUBLIC void climport_invalidate(const void *address, size_t size)
 	THREAD_NO_CANCEL();
 
 	export_invalidate((uintptr_t)address, size);
+	opaque_host_invalidate((uintptr_t)address, size);
 }
 
 /* A promise has nothing of the layer's but its slot. */
@@ -154,15 +156,26 @@ PUBLIC void climport_unregister(struct climport_registration *out)
 	out->id = 0; /* a second call with the struct does nothing */
 }
 
-PUBLIC int climport_set_keep_limit(unsigned int kind, uint64_t bytes)
+PUBLIC int climport_set_limits(unsigned int kind, uint64_t bytes, uint64_t entries)
 {
 	int ret;
+	THREAD_NO_CANCEL();
 
 	climport_error_begin();
 	ret = climport_check_kind(kind);
 	if (!ret)
-		export_set_limit(kind == CLIMPORT_DEVICE, bytes);
+		export_set_limits(kind == CLIMPORT_DEVICE, bytes, entries);
+	if (!ret && kind == CLIMPORT_HOST)
+		opaque_host_set_limits(bytes, entries);
 	return climport_error_end(ret);
+}
+
+PUBLIC void climport_drop_all(void)
+{
+	THREAD_NO_CANCEL();
+
+	export_drop_idle();
+	opaque_host_drop_idle();
 }
 
 static void climport_collect_stats(struct climport_stats *stats)

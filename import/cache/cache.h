@@ -161,6 +161,9 @@ void cache_tidy(struct cache *cache);
  */
 void cache_invalidate(struct cache *cache, uintptr_t address, size_t size);
 
+/* The same, but unpins nothing; returns as cache_put_only(). */
+bool cache_invalidate_only(struct cache *cache, uintptr_t address, size_t size);
+
 /*
  * Takes out the stale entries that touch the range.  The second function unpins nothing, and returns
  * as cache_put_only().

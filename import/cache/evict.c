@@ -281,9 +281,9 @@ bool cache_make_room(struct cache *cache, uint32_t count)
 	return list;
 }
 
-void cache_invalidate(struct cache *cache, uintptr_t address, size_t size)
+bool cache_invalidate_only(struct cache *cache, uintptr_t address, size_t size)
 {
-	struct cache_entry *list;
+	bool is_left;
 
 	lock_acquire(&cache->lock);
 	cache->invalidated++;
@@ -295,9 +295,15 @@ void cache_invalidate(struct cache *cache, uintptr_t address, size_t size)
 		entry_retire(cache, entry);
 		cache->stats.invalidations++;
 	}
-	list = cache_collect(cache);
+	is_left = cache->dying;
 	lock_release(&cache->lock);
-	cache_unpin(cache, list);
+	return is_left;
+}
+
+void cache_invalidate(struct cache *cache, uintptr_t address, size_t size)
+{
+	if (cache_invalidate_only(cache, address, size))
+		cache_tidy(cache);
 }
 
 static void cache_retire_stale(struct cache *cache, struct cache_entry *entry)

@@ -162,11 +162,18 @@ void export_invalidate(uintptr_t address, size_t size)
 	gdmabuf_drop(address, size);
 }
 
-void export_set_limit(bool gpu, uint64_t bytes)
+/* The module knows no limit of entries but none. */
+void export_set_limits(bool gpu, uint64_t bytes, uint64_t entries)
 {
-	gdmabuf_set_limit(gpu ? GDMABUF_MEMORY_GPU : GDMABUF_MEMORY_HOST, bytes);
+	gdmabuf_set_limit(gpu ? GDMABUF_MEMORY_GPU : GDMABUF_MEMORY_HOST, entries ? bytes : 0);
 	if (gpu)
-		registration_set_limit(bytes);
+		registration_set_limits(bytes, entries);
+}
+
+void export_drop_idle(void)
+{
+	registration_drop_idle();
+	gdmabuf_drop_idle();
 }
 
 void export_stats(struct cache_stats *stats)

@@ -32,8 +32,11 @@ int export_register(uintptr_t address, size_t size, struct registration *registr
 /* Before the memory is freed: ends the registrations of the range. */
 void export_invalidate(uintptr_t address, size_t size);
 
-/* The most bytes that EXPORT_KEEP keeps without users: of the host's memory, or of GPUs'. */
-void export_set_limit(bool gpu, uint64_t bytes);
+/* The most that stays registered without users: of the host's memory, or of GPUs'. */
+void export_set_limits(bool gpu, uint64_t bytes, uint64_t entries);
+
+/* Ends the registrations without users. */
+void export_drop_idle(void);
 
 /* Counts registrations and the kernel module's exports; zeros before the first. */
 void export_stats(struct cache_stats *stats);

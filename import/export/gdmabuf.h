@@ -73,6 +73,9 @@ void gdmabuf_watch_drop(const struct gdmabuf_watch *watch);
 /* Ends the module's pins that touch the range; a pin in use ends with the last use. */
 void gdmabuf_drop(uintptr_t address, size_t size);
 
+/* Ends the module's idle pins, of the host's memory and of GPUs'. */
+void gdmabuf_drop_idle(void);
+
 /* The most bytes of idle pins that the module keeps for the process; at first UINT64_MAX: all. */
 void gdmabuf_set_limit(enum gdmabuf_memory memory, uint64_t bytes);
 

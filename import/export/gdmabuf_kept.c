@@ -101,12 +101,13 @@ static const uint32_t gdmabuf_kind_of[] = {
 
 /* Returns the idle bytes afterwards. */
 static uint64_t gdmabuf_kept_set_budget(const struct gdmabuf_context *ctx,
-					enum gdmabuf_memory memory) REQUIRES(gdmabuf_kept_lock)
+					enum gdmabuf_memory memory, uint64_t bytes)
+	REQUIRES(gdmabuf_kept_lock)
 {
 	struct gdmabuf_budget budget = {
 		.size = sizeof(budget),
 		.kind = gdmabuf_kind_of[memory],
-		.bytes = gdmabuf_limit[memory],
+		.bytes = bytes,
 	};
 
 	return ioctl(ctx->device.fd, GDMABUF_BUDGET, &budget) ? 0 : budget.out_used;
@@ -117,7 +118,7 @@ void gdmabuf_kept_limit(struct gdmabuf_context *ctx)
 	lock_acquire(&gdmabuf_kept_lock);
 	for (int memory = GDMABUF_MEMORY_HOST; memory <= GDMABUF_MEMORY_GPU; memory++)
 		if (gdmabuf_limit[memory] != UINT64_MAX)
-			gdmabuf_kept_set_budget(ctx, memory);
+			gdmabuf_kept_set_budget(ctx, memory, gdmabuf_limit[memory]);
 	lock_release(&gdmabuf_kept_lock);
 }
 
@@ -130,7 +131,22 @@ void gdmabuf_set_limit(enum gdmabuf_memory memory, uint64_t bytes)
 	/* A context that a thread opens meanwhile is not seen here, and is told the limit then. */
 	ctx = gdmabuf_context_usable();
 	if (ctx)
-		gdmabuf_kept_set_budget(ctx, memory);
+		gdmabuf_kept_set_budget(ctx, memory, bytes);
+	lock_release(&gdmabuf_kept_lock);
+}
+
+/* A limit of nothing, for a moment. */
+void gdmabuf_drop_idle(void)
+{
+	const struct gdmabuf_context *ctx = gdmabuf_context_usable();
+
+	if (!ctx)
+		return;
+	lock_acquire(&gdmabuf_kept_lock);
+	for (int memory = GDMABUF_MEMORY_HOST; memory <= GDMABUF_MEMORY_GPU; memory++) {
+		gdmabuf_kept_set_budget(ctx, memory, 0);
+		gdmabuf_kept_set_budget(ctx, memory, gdmabuf_limit[memory]);
+	}
 	lock_release(&gdmabuf_kept_lock);
 }
 
@@ -140,8 +156,9 @@ static uint64_t gdmabuf_kept_idle_bytes(const struct gdmabuf_context *ctx)
 	uint64_t bytes;
 
 	lock_acquire(&gdmabuf_kept_lock);
-	bytes = gdmabuf_kept_set_budget(ctx, GDMABUF_MEMORY_HOST) +
-		gdmabuf_kept_set_budget(ctx, GDMABUF_MEMORY_GPU);
+	bytes = gdmabuf_kept_set_budget(ctx, GDMABUF_MEMORY_HOST,
+					gdmabuf_limit[GDMABUF_MEMORY_HOST]) +
+		gdmabuf_kept_set_budget(ctx, GDMABUF_MEMORY_GPU, gdmabuf_limit[GDMABUF_MEMORY_GPU]);
 	lock_release(&gdmabuf_kept_lock);
 	return bytes;
 }

@@ -20,7 +20,8 @@
 #define REGISTRATION_ENTRIES 512
 
 static void *_Atomic registration_cache; /* struct cache, made once, never destroyed */
-static _Atomic size_t registration_bytes = REGISTRATION_BYTES;
+static _Atomic size_t registration_bytes = REGISTRATION_BYTES; /* the program's limits */
+static _Atomic uint32_t registration_most = UINT32_MAX;
 static _Atomic uint64_t registration_last; /* number that was given */
 
 /* The source's part of a pin. */
@@ -182,6 +183,12 @@ static bool registration_give_up(uint32_t count)
 	return cache && cache_make_room(cache, count);
 }
 
+static void registration_limit(struct cache *cache)
+{
+	cache_set_idle(cache, SIZE_MAX, atomic_load(&registration_most));
+	cache_set_bytes(cache, atomic_load(&registration_bytes));
+}
+
 static int registration_cache_create(struct cache **cache)
 {
 	const struct cache_config config = {
@@ -200,7 +207,7 @@ static int registration_cache_create(struct cache **cache)
 	*cache = publish_first(&registration_cache, mine);
 	if (*cache != mine)
 		cache_destroy(mine);
-	cache_set_bytes(*cache, atomic_load(&registration_bytes));
+	registration_limit(*cache);
 	descriptor_on_shortage(registration_give_up);
 	return 0;
 }
@@ -268,14 +275,20 @@ void registration_drop_stale(uintptr_t address, size_t size)
 		cache_drop_stale(cache, address, size);
 }
 
-void registration_set_limit(uint64_t bytes)
+void registration_set_limits(uint64_t bytes, uint64_t entries)
 {
 	struct cache *cache;
 
 	atomic_store(&registration_bytes, bytes < REGISTRATION_BYTES ? bytes : REGISTRATION_BYTES);
+	atomic_store(&registration_most, entries < UINT32_MAX ? entries : UINT32_MAX);
 	cache = atomic_load(&registration_cache);
 	if (cache)
-		cache_set_bytes(cache, atomic_load(&registration_bytes));
+		registration_limit(cache);
+}
+
+void registration_drop_idle(void)
+{
+	registration_give_up(UINT32_MAX);
 }
 
 void registration_stats(struct cache_stats *stats)

@@ -64,8 +64,11 @@ void registration_invalidate(uintptr_t address, size_t size);
 /* Ends the registrations of freed memory that touch the range. */
 void registration_drop_stale(uintptr_t address, size_t size);
 
-/* The most bytes of registrations without users. */
-void registration_set_limit(uint64_t bytes);
+/* The most registrations without users. */
+void registration_set_limits(uint64_t bytes, uint64_t entries);
+
+/* Ends the registrations without users. */
+void registration_drop_idle(void);
 
 /* Zeros before the first registration. */
 void registration_stats(struct cache_stats *stats);

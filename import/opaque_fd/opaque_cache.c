@@ -154,14 +154,26 @@ void opaque_cache_drop_stale(struct opaque_cache *of, uintptr_t address, size_t 
 		cache_drop_stale(cache, address, size);
 }
 
+static void opaque_cache_tidy_by_idle(struct opaque_cache *of)
+{
+	opaque_cache_tidy_later(of);
+	idle_call(&opaque_cache_watcher, OPAQUE_CACHE_PATIENCE_MS);
+}
+
 void opaque_cache_drop_stale_by_idle(struct opaque_cache *of, uintptr_t address, size_t size)
 {
 	struct cache *cache = opaque_cache_of(of);
 
-	if (!cache || !cache_drop_stale_only(cache, address, size))
-		return;
-	opaque_cache_tidy_later(of);
-	idle_call(&opaque_cache_watcher, OPAQUE_CACHE_PATIENCE_MS);
+	if (cache && cache_drop_stale_only(cache, address, size))
+		opaque_cache_tidy_by_idle(of);
+}
+
+void opaque_cache_invalidate_by_idle(struct opaque_cache *of, uintptr_t address, size_t size)
+{
+	struct cache *cache = opaque_cache_of(of);
+
+	if (cache && size && cache_invalidate_only(cache, address, size))
+		opaque_cache_tidy_by_idle(of);
 }
 
 bool opaque_cache_make_room(struct opaque_cache *of, uint32_t count)

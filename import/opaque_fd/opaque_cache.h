@@ -99,6 +99,9 @@ void opaque_cache_drop_stale(struct opaque_cache *of, uintptr_t address, size_t 
  */
 void opaque_cache_drop_stale_by_idle(struct opaque_cache *of, uintptr_t address, size_t size);
 
+/* The same for all registrations that touch the range. */
+void opaque_cache_invalidate_by_idle(struct opaque_cache *of, uintptr_t address, size_t size);
+
 /* Ends @count idle registrations; false: there is none. */
 bool opaque_cache_make_room(struct opaque_cache *of, uint32_t count);
 

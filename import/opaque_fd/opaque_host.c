@@ -41,6 +41,9 @@ struct opaque_host_made {
 	struct opaque_refusals refusals;
 };
 
+static _Atomic size_t opaque_host_bytes = OPAQUE_HOST_BYTES; /* the program's limits */
+static _Atomic uint32_t opaque_host_most = OPAQUE_HOST_ENTRIES;
+
 static bool opaque_host_tick(void);
 
 static struct idle_watcher opaque_host_watcher = {
@@ -171,7 +174,32 @@ static void opaque_host_told(uintptr_t address, size_t size)
 	opaque_cache_drop_stale(&opaque_host_cache, address, size);
 }
 
-static atomic_bool opaque_host_forks; /* a thread waits in fork() */
+/* The program's own descriptors come first.  0: the program has none to spare. */
+static uint32_t opaque_host_entries(void)
+{
+	uint32_t most = atomic_load(&opaque_host_most);
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / OPAQUE_HOST_LIMIT_SHARE >= most)
+		return most;
+	return (uint32_t)(limit.rlim_cur / OPAQUE_HOST_LIMIT_SHARE);
+}
+
+/* Two threads may bring the limits at once; the next import brings the limits again. */
+static void opaque_host_limit(struct cache *cache)
+{
+	static _Atomic uint32_t last_entries = OPAQUE_HOST_ENTRIES;
+	static _Atomic size_t last_bytes = OPAQUE_HOST_BYTES;
+	uint32_t entries = opaque_host_entries();
+	size_t bytes = atomic_load(&opaque_host_bytes);
+	bool changed = atomic_exchange(&last_entries, entries) != entries;
+
+	changed |= atomic_exchange(&last_bytes, bytes) != bytes;
+	if (changed)
+		cache_set_idle(cache, bytes, entries);
+}
+
+static atomic_bool opaque_host_drops; /* a thread waits for the end of idle registrations */
 
 /* On the idle thread. */
 static bool opaque_host_tick(void)
@@ -180,8 +208,9 @@ static bool opaque_host_tick(void)
 
 	if (!cache)
 		return false;
-	if (atomic_load(&opaque_host_forks))
+	if (atomic_load(&opaque_host_drops))
 		cache_make_room(cache, UINT32_MAX);
+	opaque_host_limit(cache);
 	return cache_age(cache);
 }
 
@@ -194,11 +223,11 @@ static bool opaque_host_freed_tick(void)
 }
 
 /*
- * A child would have the driver's descriptors, and with them the pages, for as long as the child
- * lives; and fork() copies pinned pages.  Registrations in use are the parent's affair.  The idle
- * thread calls the driver: the thread that forks may be inside of the driver.
+ * Also before fork(): a child would have the driver's descriptors, and with them the pages, for as
+ * long as the child lives; and fork() copies pinned pages.  Registrations in use are the parent's
+ * affair.
  */
-static void opaque_host_before_fork(void)
+void opaque_host_drop_idle(void)
 {
 	struct cache *cache = opaque_cache_of(&opaque_host_cache);
 	struct cache_stats stats = { 0 };
@@ -207,35 +236,28 @@ static void opaque_host_before_fork(void)
 		cache_stats(cache, &stats);
 	if (!stats.bytes_idle)
 		return;
-	atomic_store(&opaque_host_forks, true);
+	atomic_store(&opaque_host_drops, true);
 	idle_call(&opaque_host_watcher, OPAQUE_HOST_FORK_MS);
-	atomic_store(&opaque_host_forks, false);
+	atomic_store(&opaque_host_drops, false);
+}
+
+void opaque_host_invalidate(uintptr_t address, size_t size)
+{
+	opaque_cache_invalidate_by_idle(&opaque_host_cache, address, size);
+}
+
+void opaque_host_set_limits(uint64_t bytes, uint64_t entries)
+{
+	atomic_store(&opaque_host_bytes, bytes < OPAQUE_HOST_BYTES ? bytes : OPAQUE_HOST_BYTES);
+	atomic_store(&opaque_host_most,
+		     entries < OPAQUE_HOST_ENTRIES ? entries : OPAQUE_HOST_ENTRIES);
+	idle_call(&opaque_host_watcher, OPAQUE_HOST_FORK_MS);
 }
 
 bool opaque_host_make_room(uint32_t count)
 {
 	return opaque_cache_make_room(&opaque_host_cache, count) ||
 	       opaque_registered_make_room(count);
-}
-
-/* The program's own descriptors come first.  0: the program has none to spare. */
-static uint32_t opaque_host_entries(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) ||
-	    limit.rlim_cur / OPAQUE_HOST_LIMIT_SHARE >= OPAQUE_HOST_ENTRIES)
-		return OPAQUE_HOST_ENTRIES;
-	return (uint32_t)(limit.rlim_cur / OPAQUE_HOST_LIMIT_SHARE);
-}
-
-static void opaque_host_limit(uint32_t entries)
-{
-	static _Atomic uint32_t last = OPAQUE_HOST_ENTRIES;
-	struct cache *cache = opaque_cache_of(&opaque_host_cache);
-
-	if (cache && atomic_exchange(&last, entries) != entries)
-		cache_set_idle(cache, OPAQUE_HOST_BYTES, entries);
 }
 
 static bool opaque_host_find(uintptr_t address, size_t size, struct opaque_hold *hold)
@@ -260,13 +282,14 @@ static bool opaque_host_is_due(uintptr_t address, size_t size)
 
 static int opaque_host_keep(uintptr_t address, size_t size, struct opaque_hold *hold)
 {
-	uint32_t entries = opaque_host_entries();
+	struct cache *cache = opaque_cache_of(&opaque_host_cache);
 	int ret;
 
-	opaque_host_limit(entries);
-	if (!entries)
+	if (cache)
+		opaque_host_limit(cache);
+	if (!opaque_host_entries())
 		return -EMFILE;
-	fork_on_before(opaque_host_before_fork);
+	fork_on_before(opaque_host_drop_idle);
 	ret = opaque_cache_get(&opaque_host_cache, address, size, NULL, hold);
 	if (ret)
 		return ret;
@@ -282,7 +305,7 @@ int opaque_host_get(uintptr_t address, size_t size, struct opaque_hold *hold)
 		return 0;
 	if (opaque_host_find(address, size, hold))
 		return 0;
-	if (size > OPAQUE_HOST_BYTES || !opaque_host_is_due(address, size) ||
+	if (size > atomic_load(&opaque_host_bytes) || !opaque_host_is_due(address, size) ||
 	    !watcher_is_possible(size))
 		return -EOPNOTSUPP;
 	return opaque_host_keep(address, size, hold);

@@ -10,6 +10,9 @@
  *
  * Limits are for registrations that no import uses, of all devices together.  fork() ends such
  * registrations before the process is copied.
+ *
+ * The idle thread ends registrations for the functions below, which wait for the end, but not for
+ * long: their callers may be inside of the driver.
  */
 #ifndef IMPORT_OPAQUE_FD_OPAQUE_HOST_H
 #define IMPORT_OPAQUE_FD_OPAQUE_HOST_H
@@ -31,6 +34,15 @@ int opaque_host_open(const struct cache_pin *pin, const unsigned char *uuid, int
 
 /* Ends @count registrations that no import uses, the program's too; false: there is none. */
 bool opaque_host_make_room(uint32_t count);
+
+/* Ends the registrations that touch the range, before the memory is freed; not the program's. */
+void opaque_host_invalidate(uintptr_t address, size_t size);
+
+/* Ends the registrations that no import uses; not the program's. */
+void opaque_host_drop_idle(void);
+
+/* Limits below climport's own; a limit of 0 keeps nothing. */
+void opaque_host_set_limits(uint64_t bytes, uint64_t entries);
 
 void opaque_host_add_stats(struct cache_stats *sum);
 

@@ -130,9 +130,12 @@ int climport_export_dmabuf(const void *address, size_t size, uint64_t flags,
  * climport_invalidate - give up the registrations of memory that is about to be freed
  *
  * To be called before cuMemFree() and the like.  A range without registrations is no error.  A
- * registration of host memory ends, too, although users still hold the registration.  Host memory
- * that climport keeps by itself (docs/nvidia.md) is not concerned: climport notices when the address
- * gets other pages, and gives the pages up after two seconds without an import, and before fork().
+ * registration of host memory ends, too, although users still hold the registration.
+ *
+ * Whatever is kept of the range goes, whoever keeps it: registrations and dma-bufs kept by climport,
+ * pins kept by the kernel module, and host memory that climport keeps by itself (docs/nvidia.md).  For
+ * pins of drivers, a thread of climport's calls the drivers, and the call waits 100 ms at most.  Pins
+ * with users go with the last user.
  */
 void climport_invalidate(const void *address, size_t size);
 
@@ -197,7 +200,7 @@ struct climport_registration {
  * climport_unregister() and then until climport_invalidate(), until a call for the address finds
  * the memory freed, or until the cache needs the room.  The limits of CLIMPORT_KEEP hold:
  * 512 registrations at once (an eighth of RLIMIT_NOFILE, if less), of which 64 GiB without users
- * (climport_set_keep_limit(CLIMPORT_DEVICE, ...)).  climport_export_dmabuf() with CLIMPORT_KEEP and
+ * (climport_set_limits(CLIMPORT_DEVICE, ...)).  climport_export_dmabuf() with CLIMPORT_KEEP and
  * climport_register() share registrations.
  *
  * Host memory.  The registration is of the whole pages around the range: anonymous memory, shared
@@ -280,16 +283,28 @@ void climport_unregister(struct climport_registration *registration);
 #define CLIMPORT_DEVICE 1u /* in the memory of one device */
 
 /**
- * climport_set_keep_limit - limit the registered memory that has no users
+ * climport_set_limits - limit the memory that climport keeps without users
  * @kind: CLIMPORT_HOST, or CLIMPORT_DEVICE for all GPUs together
- * @bytes: memory beyond the limit is given up at once, least recently used first; UINT64_MAX: no
- *	limit but the limits of CLIMPORT_KEEP
+ * @bytes: UINT64_MAX: no limit but climport's own
+ * @entries: registrations; UINT64_MAX: no limit but climport's own.  0 keeps nothing.  For what the
+ *	kernel module keeps there is no other limit of entries
  *
- * For this process and its children.  Memory that a dma-buf or its consumers use is not affected,
- * nor host memory that climport keeps by itself, as for climport_invalidate().
- * Returns 0, or -EINVAL: no such kind.
+ * Memory beyond the limits is given up at once, least recently used first.  Memory with users does
+ * not count among @entries and is not given up: dma-bufs and their consumers, imports, and
+ * registrations that the program holds.  CLIMPORT_HOST also limits host memory that climport keeps
+ * by itself (docs/nvidia.md).
+ *
+ * For this process and its children.  Returns 0, or -EINVAL: no such kind.
  */
-int climport_set_keep_limit(unsigned int kind, uint64_t bytes);
+int climport_set_limits(unsigned int kind, uint64_t bytes, uint64_t entries);
+
+/*
+ * Gives up all memory that climport keeps without users, of all kinds: before a program sleeps,
+ * hands a GPU on, or measures.  Later exports and imports register and pin anew.  For memory that
+ * drivers hold, a thread of climport's calls the drivers, and climport_drop_all() waits 100 ms at
+ * most.
+ */
+void climport_drop_all(void);
 
 #define CLIMPORT_UUID_SIZE 16
 

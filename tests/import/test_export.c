@@ -114,11 +114,11 @@ TEST(limit, "A limit of 0 keeps neither host memory nor GPU memory.")
 
 		close(export_range_of(at, PAGE, EXPORT_KEEP).fd);
 		EXPECT(export_count_pinned());
-		export_set_limit(is_gpu, 0);
+		export_set_limits(is_gpu, 0, UINT64_MAX);
 		EXPECT_EQ(export_count_pinned(), 0);
 		close(export_range_of(at, PAGE, EXPORT_KEEP).fd);
 		EXPECT_EQ(export_count_pinned(), 0);
-		export_set_limit(is_gpu, UINT64_MAX);
+		export_set_limits(is_gpu, UINT64_MAX, UINT64_MAX);
 		close(export_range_of(at, PAGE, EXPORT_KEEP).fd);
 		EXPECT(export_count_pinned());
 		export_invalidate(at, PAGE);

@@ -309,6 +309,22 @@ TEST(limit, "A limit applies to pins already kept, to later pins and to later co
 	EXPECT_EQ(counts_read_idle(), 0);
 }
 
+TEST(drop_idle, "All idle pins are given up at once, and later pins are kept within the limit.")
+{
+	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, 6 * PAGE);
+	export_kept_range(16 * PAGE, 2 * PAGE);
+	export_kept_range(24 * PAGE, 4 * PAGE);
+	EXPECT_EQ(counts_read_idle(), 6 * PAGE);
+	gdmabuf_drop_idle();
+	EXPECT_EQ(counts_read_idle(), 0);
+	export_kept_range(24 * PAGE, 4 * PAGE);
+	export_kept_range(16 * PAGE, 4 * PAGE);
+	EXPECT_EQ(counts_read_idle(), 4 * PAGE);
+	gdmabuf_set_limit(GDMABUF_MEMORY_HOST, UINT64_MAX);
+	gdmabuf_drop_idle();
+	EXPECT_EQ(counts_read_idle(), 0);
+}
+
 /* Called once, when fstat() on the thread finds a closed descriptor. */
 static _Thread_local void (*found_closed)(void);
 

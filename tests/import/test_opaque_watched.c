@@ -9,6 +9,7 @@
 #include "harness.h"
 #include "process.h"
 
+#include "import/opaque_fd/opaque_host.h"
 #include "util/log.h"
 
 #include <errno.h>
@@ -208,6 +209,97 @@ WATCHED_TEST(freed,
 	EXPECT(process_settles(watched_forgot, &one));
 	EXPECT_EQ(atomic_load(&driver_last_forgotten), freed);
 	EXPECT_EQ(driver_once(other, SIZE), kept);
+}
+
+WATCHED_TEST(
+	invalidated,
+	"An invalidation of a part ends an idle registration before the call returns, and other "
+	"registrations stay.")
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE), other = watched_map_at(0, MAP_PRIVATE);
+	uint64_t kept = watched_register(p, SIZE), others = watched_register(other, SIZE);
+
+	opaque_host_invalidate(p + SIZE - 1, 1);
+	EXPECT_EQ(driver_forgotten, 1);
+	EXPECT_EQ(atomic_load(&driver_last_forgotten), kept);
+	EXPECT_EQ(fake_gdmabuf.watches, 1);
+	EXPECT_EQ(driver_once(other, SIZE), others);
+	EXPECT(driver_once(p, SIZE) != kept);
+}
+
+WATCHED_TEST(invalidated_in_use,
+	     "An invalidated registration ends with its last import, and no later import finds the "
+	     "registration.")
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+	uint64_t kept = watched_register(p, SIZE);
+	struct driver_import i = driver_get(p, SIZE);
+	unsigned int one = 1;
+
+	EXPECT_EQ(i.out.kept, kept);
+	opaque_host_invalidate(p, SIZE);
+	EXPECT_EQ(driver_forgotten, 0);
+	EXPECT(driver_once(p, SIZE) != kept);
+	driver_put(&i);
+	EXPECT(process_settles(watched_forgot, &one));
+	EXPECT_EQ(atomic_load(&driver_last_forgotten), kept);
+}
+
+WATCHED_TEST(dropped, "All registrations without an import are ended at once.")
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE), used = watched_map_at(0, MAP_PRIVATE);
+	uint64_t kept = watched_register(p, SIZE);
+	struct driver_import i;
+
+	watched_register(used, SIZE);
+	i = driver_get(used, SIZE);
+	opaque_host_drop_idle();
+	EXPECT_EQ(driver_forgotten, 1);
+	EXPECT_EQ(atomic_load(&driver_last_forgotten), kept);
+	EXPECT_EQ(fake_gdmabuf.watches, 1);
+	driver_put(&i);
+}
+
+static const struct watched_limit {
+	const char *name;
+	uint64_t bytes, entries;
+	int stay;
+} watched_limits[] = {
+	{ "no_bytes", 0, UINT64_MAX, 0 },	 { "no_entries", UINT64_MAX, 0, 0 },
+	{ "bytes", 2 * SIZE, UINT64_MAX, 2 },	 { "entries", UINT64_MAX, 1, 1 },
+	{ "larger", UINT64_MAX, UINT64_MAX, 3 },
+};
+
+static const struct watched_limit *watched_limit; /* for the child */
+
+static bool watched_holds_limit(void *unused)
+{
+	(void)unused;
+	return fake_gdmabuf.watches == watched_limit->stay;
+}
+
+static void watched_lower_limit(void)
+{
+	uintptr_t p[3];
+
+	for (int i = 0; i < 3; i++) {
+		p[i] = watched_map_at(0, MAP_PRIVATE);
+		EXPECT(watched_register(p[i], SIZE));
+	}
+	opaque_host_set_limits(watched_limit->bytes, watched_limit->entries);
+	EXPECT_EQ(driver_forgotten, 3 - watched_limit->stay);
+	for (int i = 0; i < 6; i++)
+		driver_once(p[i % 3], SIZE);
+	EXPECT(process_settles(watched_holds_limit, NULL));
+	opaque_host_set_limits(UINT64_MAX, UINT64_MAX);
+}
+
+TEST_EACH(watched_limits, struct watched_limit, watched_limits,
+	  "The program's limits hold for registrations that are there, and for later ones.")
+{
+	watched_limit = row;
+	watched_body = watched_lower_limit;
+	test_in_child(watched_run);
 }
 
 /* The module's status page is no memory of a child. */

@@ -171,19 +171,19 @@ TEST(library_invalidated_in_use, "A pin invalidated during use is unpinned with 
 	EVENTUALLY(!library_read_stats().bytes_pinned);
 }
 
-TEST(library_limit, "Idle pins never exceed the limit of climport_set_keep_limit().")
+TEST(library_limit, "Idle pins never exceed the limit of climport_set_limits().")
 {
 	unsigned char *p = library_map_host(LENGTH);
 
 	for (int i = 0; i < 4; i++)
 		library_keep(p + i * GPU_PAGE, PAGE);
 	EXPECT_EQ(library_read_stats().bytes_idle, 4 * PAGE);
-	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_HOST, 3 * PAGE), 0);
+	EXPECT_EQ(climport_set_limits(CLIMPORT_HOST, 3 * PAGE, UINT64_MAX), 0);
 	EXPECT_EQ(library_read_stats().bytes_idle, 3 * PAGE);
-	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_HOST, 0), 0);
+	EXPECT_EQ(climport_set_limits(CLIMPORT_HOST, 0, UINT64_MAX), 0);
 	library_keep(p, PAGE);
 	EVENTUALLY(!library_read_stats().bytes_pinned);
-	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_HOST, UINT64_MAX), 0);
+	EXPECT_EQ(climport_set_limits(CLIMPORT_HOST, UINT64_MAX, UINT64_MAX), 0);
 }
 
 static void *library_cuda_alloc(int gpu)

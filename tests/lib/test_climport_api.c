@@ -173,7 +173,7 @@ static int fail_register(void)
 
 static int fail_keep_limit(void)
 {
-	return climport_set_keep_limit(9, 0);
+	return climport_set_limits(9, 0, UINT64_MAX);
 }
 
 static int fail_alloc(void)

@@ -10,7 +10,7 @@
 #define NVIDIA "STUB_OPAQUE=1" /* devices like NVIDIA's, and a fake libcuda */
 #define UNKNOWN 9u	       /* no kind of memory */
 
-static struct climport_import_info device_info(cl_uint type)
+static struct climport_import_info climport_info_of(cl_uint type)
 {
 	struct climport_import_info info;
 
@@ -32,8 +32,8 @@ static void program_ask_host_ptr(void)
 	struct climport_import_info host, dmabuf;
 
 	program_find_devices();
-	host = device_info(CL_IMPORT_TYPE_HOST_ARM);
-	dmabuf = device_info(CL_IMPORT_TYPE_DMA_BUF_ARM);
+	host = climport_info_of(CL_IMPORT_TYPE_HOST_ARM);
+	dmabuf = climport_info_of(CL_IMPORT_TYPE_DMA_BUF_ARM);
 	expect_method(&host, "host_ptr");
 	expect_method(&dmabuf, "host_ptr");
 	CHECK(host.address_alignment == 64 && host.size_alignment == 64);
@@ -54,8 +54,8 @@ static void program_ask_opaque_fd(void)
 	fake_cuda_reset(1);
 	fake_cuda_uuid(0, uuid);
 	program_find_devices();
-	host = device_info(CL_IMPORT_TYPE_HOST_ARM);
-	dmabuf = device_info(CL_IMPORT_TYPE_DMA_BUF_ARM);
+	host = climport_info_of(CL_IMPORT_TYPE_HOST_ARM);
+	dmabuf = climport_info_of(CL_IMPORT_TYPE_DMA_BUF_ARM);
 	expect_method(&host, "opaque_fd");
 	expect_method(&dmabuf, "opaque_fd");
 	CHECK(host.address_alignment == ALIGN && host.size_alignment == 1);
@@ -74,7 +74,7 @@ static void program_ask_without_vmm(void)
 	fake_cuda_reset(1);
 	program_find_devices();
 	fake_cuda_set_attribute(0, 102, 0); /* ..._VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED */
-	CHECK(!device_info(CL_IMPORT_TYPE_DMA_BUF_ARM).kinds);
+	CHECK(!climport_info_of(CL_IMPORT_TYPE_DMA_BUF_ARM).kinds);
 	CHECK(!*climport_last_error());
 }
 
@@ -88,7 +88,7 @@ static void program_ask_driver(void)
 	struct climport_import_info host;
 
 	program_find_devices();
-	host = device_info(CL_IMPORT_TYPE_HOST_ARM);
+	host = climport_info_of(CL_IMPORT_TYPE_HOST_ARM);
 	expect_method(&host, "native");
 	CHECK(host.address_alignment == 1 && host.size_alignment == 1);
 	CHECK(host.kinds == 1u << CLIMPORT_HOST && !host.by_uuid);
@@ -106,7 +106,7 @@ static void program_ask_in_vain(void)
 	void *p = &p;
 
 	program_find_devices();
-	info = device_info(CL_IMPORT_TYPE_HOST_ARM);
+	info = climport_info_of(CL_IMPORT_TYPE_HOST_ARM);
 	CHECK(!info.method && info.why && *info.why);
 	CHECK(!info.kinds && !info.address_alignment && !info.size_alignment);
 	CHECK(!*climport_last_error());
@@ -240,7 +240,7 @@ static void program_alloc_without_vmm(void)
 
 	fake_cuda_reset(1);
 	program_find_devices();
-	device_info(CL_IMPORT_TYPE_HOST_ARM);
+	climport_info_of(CL_IMPORT_TYPE_HOST_ARM);
 	fake_cuda_set_attribute(0, 102, 0); /* ..._VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED */
 	CHECK(!climport_alloc_for_device(program_devices[0], PAGE, 0, CLIMPORT_NO_CPU, &p, &kind));
 	CHECK(kind == CLIMPORT_HOST && fake_cuda_node((uintptr_t)p) < 0);
@@ -261,7 +261,7 @@ static void program_alloc_too_much(void)
 
 	fake_cuda_reset(1);
 	program_find_devices();
-	device_info(CL_IMPORT_TYPE_HOST_ARM);
+	climport_info_of(CL_IMPORT_TYPE_HOST_ARM);
 	fake_cuda_fail("cuMemCreate", 1, 2); /* CUDA_ERROR_OUT_OF_MEMORY */
 	CHECK(climport_alloc_for_device(program_devices[0], PAGE, 0, CLIMPORT_NO_CPU, &p, &kind) ==
 	      -ENOMEM);

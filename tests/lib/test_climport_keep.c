@@ -12,20 +12,74 @@ LIB_TEST(limit, "If the limit is 0 or too small, no registration stays.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 4 * PAGE);
 
-	EXPECT_EQ(climport_set_keep_limit(2, 0), -EINVAL);
-	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_HOST, 0), 0);
+	EXPECT_EQ(climport_set_limits(2, 0, UINT64_MAX), -EINVAL);
+	EXPECT_EQ(climport_set_limits(CLIMPORT_HOST, 0, UINT64_MAX), 0);
 	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
 	EXPECT_EQ(fixture_read_stats().bytes_idle, 4 * PAGE);
-	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_DEVICE, 4 * PAGE - 1), 0);
+	EXPECT_EQ(climport_set_limits(CLIMPORT_DEVICE, 4 * PAGE - 1, UINT64_MAX), 0);
 	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
 	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
 	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
-	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_DEVICE, UINT64_MAX), 0);
-	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_HOST, UINT64_MAX), 0);
+	EXPECT_EQ(climport_set_limits(CLIMPORT_DEVICE, UINT64_MAX, UINT64_MAX), 0);
+	EXPECT_EQ(climport_set_limits(CLIMPORT_HOST, UINT64_MAX, UINT64_MAX), 0);
 	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
 	EXPECT_EQ(fixture_read_stats().bytes_idle, 4 * PAGE);
 	climport_invalidate(address_to_pointer(p), 1);
 	fake_cuda_free(p);
+}
+
+static void keep_each(const uintptr_t *p, int count)
+{
+	for (int i = 0; i < count; i++)
+		close(climport_export(p[i], PAGE, CLIMPORT_KEEP).fd);
+}
+
+LIB_TEST(limit_entries, "No more registrations stay than the limit of entries, the newest ones.")
+{
+	uintptr_t p[4];
+
+	for (int i = 0; i < 4; i++)
+		p[i] = fake_cuda_alloc(0, PAGE);
+	keep_each(p, 4);
+	EXPECT_EQ(fixture_read_stats().bytes_idle, 4 * PAGE);
+	EXPECT_EQ(climport_set_limits(CLIMPORT_DEVICE, UINT64_MAX, 2), 0);
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, 2 * PAGE);
+	keep_each(p, 4);
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, 2 * PAGE);
+	EXPECT_EQ(climport_set_limits(CLIMPORT_DEVICE, UINT64_MAX, 0), 0);
+	keep_each(p, 4);
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
+	EXPECT_EQ(climport_set_limits(CLIMPORT_DEVICE, UINT64_MAX, UINT64_MAX), 0);
+	keep_each(p, 4);
+	EXPECT_EQ(fixture_read_stats().bytes_idle, 4 * PAGE);
+	for (int i = 0; i < 4; i++) {
+		climport_invalidate(address_to_pointer(p[i]), 1);
+		fake_cuda_free(p[i]);
+	}
+}
+
+LIB_TEST(drop_all, "climport_drop_all() gives up all registrations without users, and no others.")
+{
+	struct climport_registration held;
+	uintptr_t p[3];
+
+	for (int i = 0; i < 3; i++)
+		p[i] = fake_cuda_alloc(0, PAGE);
+	climport_drop_all();
+	keep_each(p, 2);
+	EXPECT_EQ(climport_register(address_to_pointer(p[2]), PAGE, 0, &held, sizeof(held)), 0);
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, 3 * PAGE);
+	climport_drop_all();
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, PAGE);
+	EXPECT_EQ(fixture_read_stats().bytes_idle, 0);
+	climport_unregister(&held);
+	EXPECT_EQ(fixture_read_stats().bytes_idle, PAGE);
+	keep_each(p, 3);
+	EXPECT_EQ(fixture_read_stats().bytes_idle, 3 * PAGE);
+	climport_drop_all();
+	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
+	for (int i = 0; i < 3; i++)
+		fake_cuda_free(p[i]);
 }
 
 LIB_TEST(not_kept, "Without CLIMPORT_KEEP each export is done by the driver.")

@@ -359,17 +359,17 @@ LIB_TEST(every_failure, "If any call of CUDA fails, the registration fails and l
 	fake_cuda_free(p);
 }
 
-LIB_TEST(keep_limit, "climport_set_keep_limit() limits only registrations without users.")
+LIB_TEST(keep_limit, "climport_set_limits() limits only registrations without users.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 	struct climport_registration r;
 
-	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_DEVICE, 0), 0);
+	EXPECT_EQ(climport_set_limits(CLIMPORT_DEVICE, 0, UINT64_MAX), 0);
 	r = register_range(p, PAGE);
 	EXPECT_EQ(fixture_read_stats().bytes_pinned, PAGE);
 	climport_unregister(&r);
 	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
-	EXPECT_EQ(climport_set_keep_limit(CLIMPORT_DEVICE, UINT64_MAX), 0);
+	EXPECT_EQ(climport_set_limits(CLIMPORT_DEVICE, UINT64_MAX, UINT64_MAX), 0);
 	fake_cuda_free(p);
 }
 

@@ -145,7 +145,7 @@ static void use_exports(struct caller *c)
 				close(d.fd);
 		climport_invalidate(addresses[i], PAGE);
 	}
-	climport_set_keep_limit(CLIMPORT_DEVICE, UINT64_MAX);
+	climport_set_limits(CLIMPORT_DEVICE, UINT64_MAX, UINT64_MAX);
 }
 
 static void use_memory(void)

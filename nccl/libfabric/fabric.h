@@ -58,6 +58,8 @@ int fabric_library_load(void);
 /* The number in the environment variable @name, or @otherwise; between @least and @most. */
 size_t fabric_setting(const char *name, size_t otherwise, size_t least, size_t most);
 
+enum fabric_sleep { FABRIC_AWAKE, FABRIC_SLEEPS_IDLE, FABRIC_SLEEPS_POSTED };
+
 struct fabric_lane {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
@@ -65,9 +67,11 @@ struct fabric_lane {
 	pthread_mutex_t queue_lock; /* first and last */
 	struct fabric_operation *first, *last;
 	pthread_mutex_t post_lock; /* held while an operation of the queue goes to an endpoint */
+	atomic_int posted;	   /* operations that have not ended */
 	bool is_threaded;
 	int cq_fd, wake_fd;    /* of a lane with a thread */
-	atomic_bool is_asleep; /* the thread waits for cq_fd and wake_fd */
+	pthread_cond_t queued; /* with queue_lock: wakes a thread without posted operations */
+	_Atomic(enum fabric_sleep) sleep;
 	atomic_bool is_stopping;
 	pthread_t thread;
 };

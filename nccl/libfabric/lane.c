@@ -12,7 +12,9 @@
 
 #define COMPLETIONS 16 /* read at once */
 #define CQ_SIZE 4096
-#define SPIN_US 50 /* how long a thread without work looks for work before the thread sleeps */
+/* How long a thread looks for work before the thread sleeps, in microseconds. */
+#define SPIN_IDLE 5	/* without posted operations: until the next fabric_queue() */
+#define SPIN_POSTED 100 /* with posted operations, since something happened: until the peer acts */
 
 int fabric_post(struct fabric_operation *operation)
 {
@@ -21,14 +23,17 @@ int fabric_post(struct fabric_operation *operation)
 
 	/* The completion may come before the call returns, in another thread. */
 	atomic_store(&operation->state, FABRIC_POSTED);
+	atomic_fetch_add(&rail->lane->posted, 1);
 	if (operation->sends)
 		ret = fi_sendv(rail->endpoint, operation->vectors, operation->descriptors,
 			       operation->count, 0, operation);
 	else
 		ret = fi_recvv(rail->endpoint, operation->vectors, operation->descriptors,
 			       operation->count, 0, operation);
-	if (ret)
+	if (ret) {
+		atomic_fetch_sub(&rail->lane->posted, 1);
 		atomic_store(&operation->state, FABRIC_IDLE);
+	}
 	return (int)ret;
 }
 
@@ -104,8 +109,10 @@ static bool lane_read_error(struct fabric_lane *lane)
 
 	if (fi_cq_readerr(lane->cq, &entry, 0) != 1)
 		return false;
-	if (entry.op_context)
-		operation_end(entry.op_context, 0, entry.err == FI_ETRUNC ? -EMSGSIZE : -entry.err);
+	if (!entry.op_context)
+		return true;
+	atomic_fetch_sub(&lane->posted, 1);
+	operation_end(entry.op_context, 0, entry.err == FI_ETRUNC ? -EMSGSIZE : -entry.err);
 	return true;
 }
 
@@ -116,9 +123,12 @@ static bool lane_read_completions(struct fabric_lane *lane)
 
 	if (count == -FI_EAVAIL)
 		return lane_read_error(lane);
+	if (count <= 0)
+		return false;
+	atomic_fetch_sub(&lane->posted, (int)count);
 	for (ssize_t i = 0; i < count; i++)
 		operation_end(entries[i].op_context, entries[i].len, 0);
-	return count > 0;
+	return true;
 }
 
 bool fabric_lane_progress(struct fabric_lane *lane)
@@ -128,13 +138,24 @@ bool fabric_lane_progress(struct fabric_lane *lane)
 	return lane_read_completions(lane) || posted;
 }
 
-static void lane_wake(struct fabric_lane *lane)
+/* The thread waits for a completion, and not for the queue. */
+static void lane_wake_poll(struct fabric_lane *lane)
 {
 	const uint64_t one = 1;
 
 	/* The counter cannot be full: the thread empties the counter. */
 	if (write(lane->wake_fd, &one, sizeof(one)) != sizeof(one))
 		net_warn("a thread cannot be woken");
+}
+
+static void lane_wake(struct fabric_lane *lane)
+{
+	if (!lane->is_threaded)
+		lane_post_queued(lane);
+	else if (atomic_load(&lane->sleep) == FABRIC_SLEEPS_IDLE)
+		pthread_cond_signal(&lane->queued);
+	else if (atomic_load(&lane->sleep) == FABRIC_SLEEPS_POSTED)
+		lane_wake_poll(lane);
 }
 
 void fabric_queue(struct fabric_operation *operation)
@@ -150,10 +171,7 @@ void fabric_queue(struct fabric_operation *operation)
 		lane->first = operation;
 	lane->last = operation;
 	pthread_mutex_unlock(&lane->queue_lock);
-	if (!lane->is_threaded)
-		lane_post_queued(lane);
-	else if (atomic_load(&lane->is_asleep))
-		lane_wake(lane);
+	lane_wake(lane);
 }
 
 void fabric_unqueue(struct fabric_rail *rail)
@@ -182,8 +200,19 @@ void fabric_unqueue(struct fabric_rail *rail)
 	pthread_mutex_unlock(&lane->post_lock);
 }
 
-/* Until a completion, an operation in the queue, or the end of the lane. */
-static void lane_sleep(struct fabric_lane *lane)
+/* Until an operation is in the queue, or the lane ends. */
+static void lane_sleep_idle(struct fabric_lane *lane)
+{
+	pthread_mutex_lock(&lane->queue_lock);
+	atomic_store(&lane->sleep, FABRIC_SLEEPS_IDLE);
+	while (!lane->first && !atomic_load(&lane->is_stopping))
+		pthread_cond_wait(&lane->queued, &lane->queue_lock);
+	atomic_store(&lane->sleep, FABRIC_AWAKE);
+	pthread_mutex_unlock(&lane->queue_lock);
+}
+
+/* Until a completion, too. */
+static void lane_sleep_posted(struct fabric_lane *lane)
 {
 	struct pollfd events[] = {
 		{ .fd = lane->cq_fd, .events = POLLIN },
@@ -192,11 +221,11 @@ static void lane_sleep(struct fabric_lane *lane)
 	struct fid *waits_for = &lane->cq->fid;
 	uint64_t wakes;
 
-	atomic_store(&lane->is_asleep, true);
+	atomic_store(&lane->sleep, FABRIC_SLEEPS_POSTED);
 	if (!queue_first(lane) && !atomic_load(&lane->is_stopping) &&
 	    !fi_trywait(lane->fabric, &waits_for, 1))
 		poll(events, 2, -1);
-	atomic_store(&lane->is_asleep, false);
+	atomic_store(&lane->sleep, FABRIC_AWAKE);
 	if (events[1].revents && read(lane->wake_fd, &wakes, sizeof(wakes)) < 0)
 		net_warn("the counter of a thread cannot be read");
 }
@@ -211,17 +240,19 @@ static uint64_t time_us(void)
 
 static void *lane_run(void *arg)
 {
-	const size_t spin = fabric_setting("CLIMPORT_NET_SPIN", SPIN_US, 0, 1000000);
+	const size_t spin_idle = fabric_setting("CLIMPORT_NET_SPIN", SPIN_IDLE, 0, 1000000);
 	struct fabric_lane *lane = arg;
 	uint64_t busy = time_us();
 
 	while (!atomic_load(&lane->is_stopping)) {
+		bool waits = atomic_load(&lane->posted) > 0;
+
 		if (fabric_lane_progress(lane)) {
 			busy = time_us();
-		} else if (time_us() - busy <= spin) {
+		} else if (time_us() - busy <= (waits ? SPIN_POSTED : spin_idle)) {
 			sched_yield();
 		} else {
-			lane_sleep(lane);
+			waits ? lane_sleep_posted(lane) : lane_sleep_idle(lane);
 			busy = time_us();
 		}
 	}
@@ -263,6 +294,7 @@ int fabric_lane_open(struct fabric_lane *lane, const struct fabric_device *devic
 	memset(lane, 0, sizeof(*lane));
 	pthread_mutex_init(&lane->queue_lock, NULL);
 	pthread_mutex_init(&lane->post_lock, NULL);
+	pthread_cond_init(&lane->queued, NULL);
 	lane->fabric = device->fabric;
 	lane->is_threaded = threaded;
 	err = fi_domain(device->fabric, device->info, &lane->domain, NULL);
@@ -279,6 +311,7 @@ int fabric_lane_open(struct fabric_lane *lane, const struct fabric_device *devic
 close_domain:
 	fi_close(&lane->domain->fid);
 destroy:
+	pthread_cond_destroy(&lane->queued);
 	pthread_mutex_destroy(&lane->post_lock);
 	pthread_mutex_destroy(&lane->queue_lock);
 	return err;
@@ -287,13 +320,17 @@ destroy:
 void fabric_lane_close(struct fabric_lane *lane)
 {
 	if (lane->is_threaded) {
+		pthread_mutex_lock(&lane->queue_lock);
 		atomic_store(&lane->is_stopping, true);
-		lane_wake(lane);
+		pthread_mutex_unlock(&lane->queue_lock);
+		pthread_cond_signal(&lane->queued);
+		lane_wake_poll(lane);
 		pthread_join(lane->thread, NULL);
 		close(lane->wake_fd);
 	}
 	fi_close(&lane->cq->fid);
 	fi_close(&lane->domain->fid);
+	pthread_cond_destroy(&lane->queued);
 	pthread_mutex_destroy(&lane->post_lock);
 	pthread_mutex_destroy(&lane->queue_lock);
 }

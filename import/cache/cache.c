@@ -187,6 +187,31 @@ static void entry_release(struct cache_entry *entry, void *_Atomic *slot)
 		atomic_fetch_sub(&entry->refs, 1);
 }
 
+/* After every use, be it for a moment: an entry that looked used may be idle. */
+static void cache_tell(struct cache *cache)
+{
+	if (__builtin_expect(atomic_load(&cache->tells), 0) &&
+	    atomic_exchange(&cache->tells, false))
+		cache->source->idle(cache->context);
+}
+
+void cache_tidy(struct cache *cache)
+{
+	struct cache_entry *list;
+
+	lock_acquire(&cache->lock);
+	list = cache_trim(cache);
+	lock_release(&cache->lock);
+	cache_unpin(cache, list);
+}
+
+/* To takers, a failed hold looks like a use: what takers have left for the hold is tidied up. */
+static void cache_end_look(struct cache *cache)
+{
+	cache_tell(cache);
+	cache_tidy(cache);
+}
+
 static void cache_count_hit(struct cache *cache, struct hazard_record *record)
 {
 	uint64_t hits = atomic_load_explicit(&record->hits[cache->id], memory_order_relaxed);
@@ -194,18 +219,29 @@ static void cache_count_hit(struct cache *cache, struct hazard_record *record)
 	atomic_store_explicit(&record->hits[cache->id], hits + 1, memory_order_relaxed);
 }
 
-/* To takers, a failed hold looks like a use: the caller goes on under the lock, and tidies up. */
+static bool cache_hold_hit(struct cache *cache, struct hazard_record *record,
+			   struct cache_entry *entry, uintptr_t address, size_t size,
+			   void *_Atomic **slot)
+{
+	if (!entry_hold(record, entry, slot))
+		return false;
+	if (cache_range_contains(entry->pin.base, entry->pin.size, address, size) &&
+	    entry_is_current(cache, entry))
+		return true;
+	entry_release(entry, *slot);
+	return false;
+}
+
 static bool cache_hit(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
 {
 	struct cache_entry *entry = cache_table_peek(&cache->table, address, size);
 	struct hazard_record *record = entry ? hazard_get() : NULL;
 	void *_Atomic *slot;
 
-	if (!record || !entry_hold(record, entry, &slot))
+	if (!record)
 		return false;
-	if (!cache_range_contains(entry->pin.base, entry->pin.size, address, size) ||
-	    !entry_is_current(cache, entry)) {
-		entry_release(entry, slot);
+	if (!cache_hold_hit(cache, record, entry, address, size, &slot)) {
+		cache_end_look(cache);
 		return false;
 	}
 	entry_mark_used(entry);
@@ -227,26 +263,9 @@ void entry_hold_locked(struct cache_entry *entry, uintptr_t address, struct cach
 	cache_ref_fill(ref, entry, address, slot);
 }
 
-void cache_tidy(struct cache *cache)
-{
-	struct cache_entry *list;
-
-	lock_acquire(&cache->lock);
-	list = cache_trim(cache);
-	lock_release(&cache->lock);
-	cache_unpin(cache, list);
-}
-
-/* What a failed hit has held for a moment may be left for this caller to give up. */
 bool cache_get_cached(struct cache *cache, uintptr_t address, size_t size, struct cache_ref *ref)
 {
-	if (!size)
-		return false;
-	if (cache_hit(cache, address, size, ref))
-		return true;
-	if (__builtin_expect(atomic_load(&cache->over), 0))
-		cache_tidy(cache);
-	return false;
+	return size && cache_hit(cache, address, size, ref);
 }
 
 int cache_get_wanted(struct cache *cache, uintptr_t address, size_t size, const void *wanted,
@@ -271,6 +290,7 @@ bool cache_put_only(struct cache *cache, struct cache_ref *ref)
 	struct cache_entry *entry = cache_entry_of(ref);
 
 	entry_release(entry, ref->slot);
+	cache_tell(cache);
 	return __builtin_expect(
 		atomic_load(&entry->state) != ENTRY_LIVE || atomic_load(&cache->over), 0);
 }

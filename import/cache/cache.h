@@ -77,6 +77,12 @@ struct cache_source {
 	 * NULL: such pins are current until cache_invalidate().  Does not sleep.
 	 */
 	bool (*is_current)(void *context, const struct cache_pin *pin);
+
+	/*
+	 * NULL, or told of the first put after cache_age() or cache_drop_changed(): a pin may be
+	 * idle now.  On the thread of the put, without locks.  Does not sleep.
+	 */
+	void (*idle)(void *context);
 };
 
 struct cache_config {
@@ -173,7 +179,7 @@ bool cache_drop_stale_only(struct cache *cache, uintptr_t address, size_t size);
 
 /*
  * Takes out the entries whose status word has changed.  A load for each entry; the source is not
- * asked.  False: no entry has a status word.
+ * asked.  False: no idle entry has a status word, and the next put tells the source.
  */
 bool cache_drop_changed(struct cache *cache);
 
@@ -185,7 +191,8 @@ void cache_set_idle(struct cache *cache, size_t bytes, uint32_t entries);
 
 /*
  * Unpins the entries that have been idle since the call before.  For a caller with a clock: an entry
- * without use goes after one to two of the caller's periods.  False: the cache has no entries.
+ * without use goes after one to two of the caller's periods.  False: no entry is idle, and the next
+ * put tells the source.
  */
 bool cache_age(struct cache *cache);
 

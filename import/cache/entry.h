@@ -33,6 +33,7 @@ struct cache {
 	/* Constant, or read at each hit and seldom written. */
 	alignas(64) struct cache_table table; /* written under the lock */
 	_Atomic bool over;		      /* more is pinned than the budget or the limits */
+	_Atomic bool tells;		      /* the source, of the next put */
 	uint32_t id;
 	uint32_t limit;
 	_Atomic size_t budget; /* written under the lock */

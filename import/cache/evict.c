@@ -150,16 +150,31 @@ static bool entry_ages(struct cache *cache, struct cache_entry *entry) REQUIRES(
 	       entry->aged;
 }
 
-static struct cache_entry *cache_age_choose(struct cache *cache) REQUIRES(cache->lock)
+/* Before a look for idle entries: the put of an entry that looks used tells the source. */
+static void cache_tell_of_put(struct cache *cache) REQUIRES(cache->lock)
+{
+	if (cache->source->idle)
+		atomic_store(&cache->tells, true);
+}
+
+/* @is_left: an entry is idle, and not chosen. */
+static struct cache_entry *cache_age_choose(struct cache *cache, bool *is_left)
+	REQUIRES(cache->lock)
 {
 	struct cache_entry *list = NULL;
 
+	*is_left = false;
+	cache_tell_of_put(cache);
 	cache_sweep(cache);
 	for (uint32_t i = 0; i < cache->used; i++) {
 		struct cache_entry *entry = &cache->entries[i];
 
-		if (entry_state_of(entry) == ENTRY_LIVE && entry_ages(cache, entry))
+		if (entry_state_of(entry) != ENTRY_LIVE)
+			continue;
+		if (entry_ages(cache, entry))
 			cache_list_add_dying(&list, entry);
+		else
+			*is_left |= entry->aged;
 	}
 	return list;
 }
@@ -167,14 +182,13 @@ static struct cache_entry *cache_age_choose(struct cache *cache) REQUIRES(cache-
 bool cache_age(struct cache *cache)
 {
 	struct cache_entry *list;
-	bool has_entries;
+	bool is_left;
 
 	lock_acquire(&cache->lock);
-	list = cache_take_chosen(cache, cache_age_choose(cache));
-	has_entries = cache->stats.entries;
+	list = cache_take_chosen(cache, cache_age_choose(cache, &is_left));
 	lock_release(&cache->lock);
 	cache_unpin(cache, list);
-	return has_entries;
+	return is_left;
 }
 
 static struct cache_entry *cache_list_join(struct cache_entry *a, struct cache_entry *b)
@@ -364,22 +378,25 @@ void cache_drop_stale(struct cache *cache, uintptr_t address, size_t size)
 bool cache_drop_changed(struct cache *cache)
 {
 	struct cache_entry *list;
-	bool has_words = false;
+	bool is_left = false;
 
 	lock_acquire(&cache->lock);
+	cache_tell_of_put(cache);
+	cache_sweep(cache);
 	for (uint32_t i = 0; i < cache->used; i++) {
 		struct cache_entry *entry = &cache->entries[i];
 
 		if (entry_state_of(entry) != ENTRY_LIVE || !entry->pin.status)
 			continue;
-		has_words = true;
-		if (entry_is_current(cache, entry))
+		if (entry_is_current(cache, entry)) {
+			is_left |= entry_is_idle(cache, entry);
 			continue;
+		}
 		entry_retire(cache, entry);
 		cache->stats.stale++;
 	}
 	list = cache_collect(cache);
 	lock_release(&cache->lock);
 	cache_unpin(cache, list);
-	return has_words;
+	return is_left;
 }

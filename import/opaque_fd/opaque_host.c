@@ -137,6 +137,14 @@ static bool opaque_host_is_current(void *unused, const struct cache_pin *pin)
 	return watcher_is_current(&made->watch);
 }
 
+/* An import that ends may leave a registration idle for the ticks. */
+static void opaque_host_idle(void *unused)
+{
+	(void)unused;
+	idle_watch(&opaque_host_watcher);
+	idle_watch(&opaque_host_freed_watcher);
+}
+
 static struct opaque_refusals *opaque_host_refusals(const struct cache_pin *pin)
 {
 	struct opaque_host_made *made = pin->data;
@@ -154,6 +162,7 @@ static const struct opaque_source opaque_host_source = {
 		.pin = opaque_host_pin,
 		.unpin = opaque_host_unpin,
 		.is_current = opaque_host_is_current,
+		.idle = opaque_host_idle,
 	},
 	.exporter = OPAQUE_BY_RM,
 	.is_pinned = true,

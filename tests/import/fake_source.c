@@ -118,12 +118,23 @@ static bool fake_is_current(void *context, const struct cache_pin *pin)
 {
 	struct fake *fake = context;
 
+	if (fake->in_look)
+		fake->in_look();
 	return atomic_load(&fake->generation[fake_block_of(fake, pin->base)]) ==
 	       fake_generation(pin);
 }
 
-const struct cache_source fake_source = { fake_pin, fake_unpin, fake_is_current };
-const struct cache_source fake_source_unchecked = { fake_pin, fake_unpin, NULL };
+static void fake_idle(void *context)
+{
+	struct fake *fake = context;
+
+	pthread_mutex_lock(&fake->lock);
+	fake->idles++;
+	pthread_mutex_unlock(&fake->lock);
+}
+
+const struct cache_source fake_source = { fake_pin, fake_unpin, fake_is_current, fake_idle };
+const struct cache_source fake_source_unchecked = { fake_pin, fake_unpin, NULL, fake_idle };
 
 struct cache *fake_cache_open(struct fake *fake, enum fake_check check, size_t block, size_t bytes,
 			      uint32_t entries)

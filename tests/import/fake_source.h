@@ -30,11 +30,13 @@ struct fake {
 	int error;			   /* result of pin(), if not 0 */
 	int pinned_wrong;		   /* pin() pins the next block */
 	void (*in_pin)(struct fake *fake); /* called without the lock */
+	void (*in_look)(void);		   /* called while a look-up asks FAKE_IS_CURRENT */
 
 	pthread_mutex_t lock;
 	_Atomic uint32_t generation[FAKE_BLOCKS]; /* of the memory in a block */
 	size_t bytes;
 	int tries, pins, unpins;
+	int idles;			  /* calls of idle() */
 	struct fake_held held[FAKE_HELD]; /* no malloc(), for the children of threads */
 	uint32_t next_held;
 	int wrong; /* unpins without a pin */

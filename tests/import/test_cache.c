@@ -541,12 +541,77 @@ TEST(age_in_use, "A pin in use has no age; the age begins with the put.")
 	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
 	ref = block_get(0);
 	for (int i = 0; i < 3; i++)
-		EXPECT(cache_age(cache));
+		EXPECT(!cache_age(cache));
 	cache_put(cache, &ref);
 	EXPECT(cache_age(cache));
 	EXPECT_EQ(fake.unpins, 0);
 	EXPECT(!cache_age(cache));
 	EXPECT_EQ(fake.unpins, 1);
+	fake_cache_close(&fake, cache);
+}
+
+static bool (*const idle_looks[])(struct cache *) = { cache_age, cache_drop_changed };
+
+TEST(idle_told, "The first put after cache_age() or cache_drop_changed() tells the source.")
+{
+	struct cache_ref first, second;
+
+	block_cache_open(FAKE_STATUS, MIB, SIZE_MAX, 0);
+	block_use(0);
+	EXPECT_EQ(fake.idles, 0);
+	for (int i = 0; i < 2; i++) {
+		first = block_get(0);
+		second = block_get(0);
+		EXPECT(!idle_looks[i](cache));
+		EXPECT_EQ(fake.idles, i);
+		cache_put(cache, &first);
+		EXPECT_EQ(fake.idles, i + 1);
+		cache_put(cache, &second);
+		EXPECT_EQ(fake.idles, i + 1);
+	}
+	fake_cache_close(&fake, cache);
+}
+
+static bool look_needed;
+
+static void look_during_find(void)
+{
+	fake.in_look = NULL;
+	look_needed = cache_age(cache);
+}
+
+TEST(idle_look, "A look-up that uses a pin for a moment and finds it stale tells the source.")
+{
+	struct cache_ref ref;
+
+	block_cache_open(FAKE_IS_CURRENT, MIB, SIZE_MAX, 0);
+	block_use(0);
+	fake_free(&fake, 0);
+	fake.in_look = look_during_find;
+	EXPECT(!cache_get_cached(cache, fake_address(&fake, 0), MIB, &ref));
+	EXPECT(!look_needed);
+	EXPECT_EQ(fake.idles, !fake.in_look); /* without hazard pointers the look-up uses nothing */
+	fake_cache_close(&fake, cache);
+}
+
+static void look_invalidate(void)
+{
+	fake.in_look = NULL;
+	cache_invalidate(cache, fake_address(&fake, 0), MIB);
+	EXPECT_EQ(fake.unpins, 0);
+}
+
+TEST(idle_look_last,
+     "A pin that ends while a look-up asks for its state is unpinned by the look-up.")
+{
+	struct cache_ref ref;
+
+	block_cache_open(FAKE_IS_CURRENT, MIB, SIZE_MAX, 0);
+	block_use(0);
+	fake_free(&fake, 0);
+	fake.in_look = look_invalidate;
+	EXPECT(!cache_get_cached(cache, fake_address(&fake, 0), MIB, &ref));
+	EXPECT_EQ(fake.unpins, !fake.in_look);
 	fake_cache_close(&fake, cache);
 }
 

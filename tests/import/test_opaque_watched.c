@@ -13,6 +13,7 @@
 #include "util/log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -300,6 +301,100 @@ TEST_EACH(watched_limits, struct watched_limit, watched_limits,
 	watched_limit = row;
 	watched_body = watched_lower_limit;
 	test_in_child(watched_run);
+}
+
+static void *watched_do_nothing(void *arg)
+{
+	return arg;
+}
+
+/* An import that outlives the idle thread.  The thread sanitizer has a thread from the first on. */
+static struct driver_import watched_outlive_thread(uintptr_t p)
+{
+	struct driver_import i;
+	int before;
+
+	process_run_threads(1, watched_do_nothing);
+	before = process_count_threads();
+	atomic_store(&watched_time_passes, true);
+	EXPECT(watched_register(p, SIZE));
+	i = driver_get(p, SIZE);
+	EXPECT(process_settles(process_threads_at_most, &before));
+	return i;
+}
+
+WATCHED_TEST(live, "While every registration has an import, the idle thread ends.")
+{
+	struct driver_import i = watched_outlive_thread(watched_map_at(0, MAP_PRIVATE));
+
+	EXPECT(i.out.kept);
+	EXPECT_EQ(fake_gdmabuf.watches, 1);
+	driver_put(&i);
+}
+
+WATCHED_TEST(live_ended, "A registration grows old after an import that has outlived the idle "
+			 "thread.")
+{
+	struct driver_import i = watched_outlive_thread(watched_map_at(0, MAP_PRIVATE));
+
+	driver_put(&i);
+	EXPECT(process_settles(watched_has_no_watch, NULL));
+}
+
+WATCHED_TEST(live_freed, "A registration of memory that the program frees after an import that has "
+			 "outlived the idle thread goes.")
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+	struct driver_import i = watched_outlive_thread(p);
+	unsigned int one = 1;
+
+	atomic_store(&watched_time_passes, false);
+	driver_put(&i);
+	munmap((void *)p, SIZE);
+	fake_gdmabuf_change((void *)p, SIZE);
+	EXPECT(process_settles(watched_forgot, &one));
+}
+
+static void watched_end_thread(void)
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+
+	atomic_store(&watched_time_passes, true);
+	EXPECT(watched_register(p, SIZE));
+	driver_get(p, SIZE);
+	pthread_exit(NULL);
+}
+
+struct watched_child {
+	pid_t pid;
+	int status;
+};
+
+static bool watched_has_ended(void *child)
+{
+	struct watched_child *c = child;
+
+	return waitpid(c->pid, &c->status, WNOHANG) == c->pid;
+}
+
+WATCHED_TEST(live_last, "A process whose last thread has ended ends, though an import lives.")
+{
+	struct watched_child child = { 0 };
+
+	if (!strcmp(SANITIZER, "thread"))
+		test_skip("the thread sanitizer keeps a thread of its own");
+	child.pid = fork();
+
+	if (!child.pid) {
+		fake_gdmabuf_child();
+		driver_in_child();
+		watched_end_thread();
+	}
+	if (!process_settles(watched_has_ended, &child)) {
+		kill(child.pid, SIGKILL);
+		waitpid(child.pid, &child.status, 0);
+	}
+	EXPECT_EQ(child.status, 0);
 }
 
 /* The module's status page is no memory of a child. */

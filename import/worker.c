@@ -196,7 +196,7 @@ static void *worker_main(void *arg)
 	struct job *waiting = NULL;
 	bool is_open = true;
 
-	pthread_setname_np(pthread_self(), "climport-sync");
+	thread_begin("climport-sync");
 	for (;;) {
 		struct job **tail = &waiting;
 
@@ -237,7 +237,7 @@ static int worker_create(const struct worker_pipe *p)
 	if (!ret)
 		return 0;
 	free(theirs);
-	return log_errno(ret, "cannot start a thread for DMA_BUF_IOCTL_SYNC");
+	return log_errno(-ret, "cannot start a thread for DMA_BUF_IOCTL_SYNC");
 }
 
 static int worker_start(void) REQUIRES(worker_lock)

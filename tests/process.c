@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <time.h>
 
 static int process_count_entries(const char *path)
@@ -28,6 +29,29 @@ int process_count_descriptors(void)
 int process_count_threads(void)
 {
 	return process_count_entries("/proc/self/task");
+}
+
+pid_t process_find_thread(const char *name)
+{
+	DIR *directory = opendir("/proc/self/task");
+	struct dirent *entry;
+	pid_t found = 0;
+
+	EXPECT(directory);
+	while (!found && (entry = readdir(directory))) {
+		char path[64], line[64] = "";
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", entry->d_name);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fgets(line, sizeof(line), file) && !strncmp(line, name, strlen(name)))
+			found = atoi(entry->d_name);
+		fclose(file);
+	}
+	closedir(directory);
+	return found;
 }
 
 int process_count_mappings(const char *text)

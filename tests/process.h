@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 
 /* Open descriptors.  Each count includes the descriptor that does the counting. */
 int process_count_descriptors(void);
@@ -19,6 +20,9 @@ int process_count_mappings(const char *text);
 bool process_mapping_is(const void *addr, const char *flag);
 
 int process_count_threads(void);
+
+/* A thread whose name begins with @name; 0: no such thread. */
+pid_t process_find_thread(const char *name);
 
 /* Polls @condition, ten seconds at most; false if the condition was never true. */
 bool process_settles(bool (*condition)(void *), void *arg);

@@ -86,7 +86,7 @@ static void bench_threads_close(struct worker *w)
 	clReleaseCommandQueue(w->queue);
 }
 
-/* Kernels a second, of all threads. */
+/* Kernels a second, of all threads.  The threads are an application's, and inherit as such. */
 static double bench_threads_run(struct bench *b, struct worker *workers)
 {
 	const double start = bench_now();

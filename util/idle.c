@@ -132,7 +132,7 @@ static void idle_pass(void) REQUIRES(idle_lock)
 /* Ends by itself: a process whose other threads have ended is to end, too. */
 static void *idle_run(void *unused)
 {
-	pthread_setname_np(pthread_self(), "climport-idle");
+	thread_begin("climport-idle");
 	lock_acquire(&idle_lock);
 	idle_thread = pthread_self();
 	while (idle_wait()) {
@@ -170,7 +170,7 @@ static void idle_stop(void)
 	lock_release(&idle_lock);
 }
 
-/* 0 or a positive errno. */
+/* 0 or a negative errno. */
 static int idle_start(void) REQUIRES(idle_lock)
 {
 	static bool registered;
@@ -179,7 +179,7 @@ static int idle_start(void) REQUIRES(idle_lock)
 	if (started || stopped)
 		return 0;
 	if (!registered && atexit(idle_stop))
-		return ENOMEM;
+		return -ENOMEM;
 	registered = true;
 	error = thread_start(idle_run, NULL);
 	started = !error;
@@ -189,8 +189,8 @@ static int idle_start(void) REQUIRES(idle_lock)
 
 static int idle_log(int error)
 {
-	return log_errno(error, "cannot start the thread that calls drivers later: %s",
-			 log_strerror(error));
+	return log_errno(-error, "cannot start the thread that calls drivers later: %s",
+			 log_strerror(-error));
 }
 
 int idle_prepare(void)

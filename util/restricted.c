@@ -24,7 +24,7 @@ static long restricted_count_filters(void)
 	return count;
 }
 
-static bool restricted_is_filtered(void)
+bool restricted_is_filtered(void)
 {
 	return prctl(PR_GET_SECCOMP) > 0;
 }

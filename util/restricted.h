@@ -19,6 +19,9 @@
  */
 bool restricted_is_entered(void);
 
+/* Whether the process has a filter of system calls, whenever entered.  Calls prctl() alone. */
+bool restricted_is_filtered(void);
+
 /* The number of filters of system calls of the process; before Linux 5.9, 1 for any number. */
 long restricted_filters(void);
 

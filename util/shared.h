@@ -18,6 +18,7 @@
 #define descriptor_own climport_private_descriptor_own
 #define descriptor_is_own climport_private_descriptor_is_own
 #define descriptor_own_close climport_private_descriptor_own_close
+#define thread_create climport_private_thread_create
 #define restricted_is_entered climport_private_restricted_is_entered
 #define restricted_filters climport_private_restricted_filters
 #define log_errno climport_private_log_errno

@@ -2,6 +2,10 @@
 /*
  * Threads of climport, and the application's threads inside of climport.
  *
+ * A thread of climport works for the whole process, and any thread of the application may start it:
+ * perhaps a thread that is bound to a busy processor, or runs in real time.  So no thread of climport
+ * keeps the scheduling of its creator.
+ *
  * A thread of climport blocks the signals that any thread can take: the application's handlers run on
  * the application's threads, and signals for sigwait() stay the application's.  The signals of faults
  * stay: drivers call the application's functions on a thread of climport, too, and the kernel ends a
@@ -18,6 +22,8 @@
 #include <signal.h>
 #include <stddef.h>
 #include <time.h>
+
+#include "util/shared.h"
 
 static inline int thread_cancel_disable(void)
 {
@@ -59,20 +65,17 @@ static inline void thread_blocked_signals(sigset_t *blocked)
 		sigdelset(blocked, faults[i]);
 }
 
-/* Starts a detached thread; 0 or a positive errno. */
-static inline int thread_start(void *(*run)(void *), void *arg)
-{
-	sigset_t blocked, before;
-	pthread_t thread;
-	int ret;
+/*
+ * Starts a thread with a stack of @stack bytes, or more where threads need more; 0: the usual size.
+ * The caller joins or detaches the thread.  0; -EAGAIN: no memory, or no more threads; or another
+ * negative errno.
+ */
+int thread_create(pthread_t *thread, size_t stack, void *(*run)(void *), void *arg);
 
-	thread_blocked_signals(&blocked);
-	pthread_sigmask(SIG_SETMASK, &blocked, &before);
-	ret = pthread_create(&thread, NULL, run, arg);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!ret)
-		pthread_detach(thread);
-	return ret;
-}
+/* Starts a detached thread with a stack of the usual size.  Returns as thread_create(). */
+int thread_start(void *(*run)(void *), void *arg);
+
+/* The first call of a thread of climport's: frees the thread from its creator's scheduling. */
+void thread_begin(const char *name);
 
 #endif /* UTIL_THREAD_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/selftest/job.h"
 
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
@@ -75,22 +74,16 @@ void job_put(struct job *job)
 	free(job);
 }
 
+/*
+ * No thread_begin(): a driver that starts its own threads in a self-test has these as restricted as
+ * the application's thread has them that calls the driver.
+ */
 int job_thread_create(pthread_t *thread, void *(*run)(void *), void *arg)
 {
-	sigset_t blocked, before;
-	pthread_attr_t attr;
-	int ret;
+	int ret = thread_create(thread, STACK_SIZE, run, arg);
 
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	thread_blocked_signals(&blocked);
-	pthread_sigmask(SIG_SETMASK, &blocked, &before);
-	ret = pthread_create(thread, &attr, run, arg);
-	if (ret) /* for want of address space, perhaps */
-		ret = pthread_create(thread, NULL, run, arg);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return ret;
+	/* For want of address space, perhaps. */
+	return ret ? thread_create(thread, 0, run, arg) : 0;
 }
 
 static void *job_thread(void *arg)
@@ -171,7 +164,7 @@ enum job_end job_run(struct job *job, unsigned int limit_ms)
 	ret = job_thread_create(&thread, job_thread, job);
 	if (ret) {
 		job_put(job); /* the thread's */
-		log_errno(ret, "no thread for a self-test");
+		log_errno(-ret, "no thread for a self-test");
 		return JOB_NOT_STARTED;
 	}
 	if (job_wait(job, limit_ms)) {

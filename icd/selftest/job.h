@@ -66,7 +66,10 @@ void job_hold(struct job *job);
 /* The last put frees the job. */
 void job_put(struct job *job);
 
-/* The thread takes no signals, so no handler of the application runs on the thread. */
+/*
+ * The thread takes no signals, so no handler of the application runs on the thread.  0 or a negative
+ * errno.
+ */
 int job_thread_create(pthread_t *thread, void *(*run)(void *), void *arg);
 
 #endif /* ICD_SELFTEST_JOB_H */

@@ -19,6 +19,7 @@
 #include "import/monitor/threads.h"
 #include "import/monitor/uffd.h"
 #include "import/monitor/watches.h"
+#include "util/thread.h"
 
 #define READER_BATCH 16
 #define READER_START_S 10
@@ -123,8 +124,7 @@ static bool reader_begin(void)
 {
 	int ret;
 
-	pthread_setname_np(pthread_self(), "climport-watch");
-	threads_unbind();
+	thread_begin("climport-watch");
 	ret = reader_take();
 	return reader_change(READER_STARTS, ret ? ret : READER_READY) && !ret &&
 	       reader_wait_while(READER_READY, INT_MAX) == READER_RUNS;
@@ -197,7 +197,7 @@ static int reader_create_thread(void)
 static void *reader_guard_main(void *unused)
 {
 	(void)unused;
-	pthread_setname_np(pthread_self(), "climport-guard");
+	thread_begin("climport-guard");
 	pthread_join(reader_thread, NULL);
 	if (atomic_load(&reader_state) == READER_RUNS)
 		reader_ended();

@@ -115,7 +115,7 @@ static void teller_wait(uint32_t seen)
 static void *teller_main(void *arg)
 {
 	(void)arg;
-	pthread_setname_np(pthread_self(), "climport-stale");
+	thread_begin("climport-stale");
 	for (;;) {
 		uint32_t seen = atomic_load(&teller_news);
 		uintptr_t start, end;

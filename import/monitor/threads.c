@@ -4,74 +4,20 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "util/restricted.h"
 #include "util/thread.h"
 
 #define THREADS_STACK ((size_t)256 << 10)
-#define THREADS_CPUS 8192 /* the most that Linux can have on x86-64 */
-
-/* A thread that inherits its policy makes no system call for the policy. */
-static void threads_choose_policy(pthread_attr_t *attr)
-{
-	const struct sched_param none = { 0 };
-
-	if (sched_getscheduler(0) == SCHED_OTHER || restricted_filters())
-		return;
-	pthread_attr_setinheritsched(attr, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(attr, SCHED_OTHER);
-	pthread_attr_setschedparam(attr, &none);
-}
-
-static int threads_create_small(pthread_t *thread, void *(*run)(void *), void *arg)
-{
-	pthread_attr_t attr;
-	int ret;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, THREADS_STACK);
-	threads_choose_policy(&attr);
-	ret = pthread_create(thread, &attr, run, arg);
-	pthread_attr_destroy(&attr);
-	return ret;
-}
-
-/* With much thread-local data, or where the policy is not to be chosen, as threads are. */
-static int threads_create_any(pthread_t *thread, void *(*run)(void *), void *arg)
-{
-	int ret = threads_create_small(thread, run, arg);
-
-	return ret == EINVAL || ret == EPERM ? pthread_create(thread, NULL, run, arg) : ret;
-}
 
 int threads_create(pthread_t *thread, void *(*run)(void *), void *arg)
 {
-	sigset_t blocked, before;
-	int ret;
+	int ret = thread_create(thread, THREADS_STACK, run, arg);
 
-	thread_blocked_signals(&blocked);
-	pthread_sigmask(SIG_SETMASK, &blocked, &before);
-	ret = threads_create_any(thread, run, arg);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return ret == EAGAIN ? -ENOMEM : -ret;
-}
-
-void threads_unbind(void)
-{
-	cpu_set_t all[THREADS_CPUS / CPU_SETSIZE];
-
-	if (restricted_filters())
-		return;
-	memset(all, 0xff, sizeof(all));
-	sched_setaffinity(0, sizeof(all), all);
-	if (getpriority(PRIO_PROCESS, 0) > 0)
-		setpriority(PRIO_PROCESS, 0, 0);
+	return ret == -EAGAIN ? -ENOMEM : ret;
 }
 
 /* "PID (NAME) STATE": the state of the first thread is Z once the thread has ended. */

@@ -259,6 +259,10 @@ static void *lane_run(void *arg)
 	return NULL;
 }
 
+/*
+ * The thread keeps the processors of its creator: the core calls on threads that the core has bound
+ * near the GPU.
+ */
 static int lane_start(struct fabric_lane *lane)
 {
 	sigset_t blocked, before;

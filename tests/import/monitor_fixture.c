@@ -125,31 +125,8 @@ int monitor_fixture_count(pid_t thread, const char *text)
 	return count;
 }
 
-pid_t monitor_fixture_thread(const char *name)
-{
-	DIR *directory = opendir("/proc/self/task");
-	struct dirent *entry;
-	pid_t found = 0;
-
-	EXPECT(directory);
-	while (!found && (entry = readdir(directory))) {
-		char path[64], line[64] = "";
-		FILE *file;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", entry->d_name);
-		file = fopen(path, "re");
-		if (!file)
-			continue;
-		if (fgets(line, sizeof(line), file) && !strncmp(line, name, strlen(name)))
-			found = atoi(entry->d_name);
-		fclose(file);
-	}
-	closedir(directory);
-	return found;
-}
-
 bool monitor_fixture_has_ended(void *unused)
 {
 	(void)unused;
-	return !monitor_fixture_thread("climport-");
+	return !process_find_thread("climport-");
 }

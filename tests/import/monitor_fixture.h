@@ -30,9 +30,6 @@ size_t monitor_fixture_registered(const char *p, size_t size);
 /* Descriptors of the thread's table whose files have @text in their names. */
 int monitor_fixture_count(pid_t thread, const char *text);
 
-/* The thread with the name; 0: no such thread. */
-pid_t monitor_fixture_thread(const char *name);
-
 /* For process_settles(): no thread of the monitor runs. */
 bool monitor_fixture_has_ended(void *unused);
 

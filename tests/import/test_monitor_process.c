@@ -72,7 +72,7 @@ static void child_has_its_own(void)
 		munmap(p, PAGE);
 		if (watch_is_current(&watch))
 			_exit(2);
-		_exit(monitor_fixture_thread("climport-watch") ? 0 : 4);
+		_exit(process_find_thread("climport-watch") ? 0 : 4);
 	}
 	EXPECT_EQ(waitpid(child, &status, 0), child);
 	EXPECT_EQ(status, 0);
@@ -305,7 +305,7 @@ static void reader_look(void)
 	EXPECT(!pipe(files));
 	p = monitor_fixture_map(SIZE);
 	monitor_fixture_watch(p, SIZE);
-	reader = monitor_fixture_thread("climport-watch");
+	reader = process_find_thread("climport-watch");
 	EXPECT(reader > 0);
 	EXPECT_EQ(monitor_fixture_count(reader, ""), 1);
 	close(files[1]);
@@ -318,36 +318,6 @@ TEST(reader, "The reader of events takes no signal but of its own faults, and ke
 	     "program open.")
 {
 	process_in_child(reader_look);
-}
-
-static void *real_time_watch(void *p)
-{
-	const struct sched_param first = { .sched_priority = 1 };
-
-	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &first))
-		return NULL;
-	monitor_fixture_watch(p, SIZE);
-	return p;
-}
-
-static void begun_in_real_time(void)
-{
-	pthread_t thread;
-	void *done;
-	char *p;
-
-	alarm(PATIENCE_S);
-	p = monitor_fixture_map(SIZE);
-	EXPECT(!pthread_create(&thread, NULL, real_time_watch, p));
-	pthread_join(thread, &done);
-	if (!done)
-		test_skip("no threads in real time");
-	EXPECT_EQ(sched_getscheduler(monitor_fixture_thread("climport-watch")), SCHED_OTHER);
-}
-
-TEST(real_time, "The reader of events does not run in real time for a thread that does.")
-{
-	process_in_child(begun_in_real_time);
 }
 
 static void watch_when_turned_off(void)
@@ -526,7 +496,7 @@ static void ending_enter(long number, unsigned int end)
 /* The guard waits for the reader from a moment after the first watch on. */
 static bool ending_is_guarded(void *unused)
 {
-	pid_t guard = monitor_fixture_thread("climport-guard");
+	pid_t guard = process_find_thread("climport-guard");
 	char state[64] = "";
 
 	(void)unused;

@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -17,6 +15,7 @@
 #include "harness.h"
 #include "monitor_fixture.h"
 #include "process.h"
+#include "thread_fixture.h"
 
 #define SIZE ((size_t)1 << 20)
 #define PATIENCE_S 60
@@ -161,70 +160,47 @@ TEST_EACH(service, struct service, services,
 	EXPECT_EQ(status, 0);
 }
 
-/* A thread that is bound to the first of the process's processors. */
-static void *bound_watch(void *p)
-{
-	cpu_set_t all, one;
-	int first = 0;
+static const struct monitor_thread {
+	const char *name, *full_name;
+} monitor_threads[] = {
+	{ "watch", "climport-watch" },
+	{ "stale", "climport-stale" },
+	{ "guard", "climport-guard" },
+};
 
-	EXPECT(!sched_getaffinity(0, sizeof(all), &all));
-	while (!CPU_ISSET(first, &all))
-		first++;
-	CPU_ZERO(&one);
-	CPU_SET(first, &one);
-	EXPECT(!sched_setaffinity(0, sizeof(one), &one));
+static void start_watch(void *p)
+{
 	monitor_fixture_watch(p, SIZE);
-	return NULL;
 }
 
-static void begun_by_a_bound_thread(void)
-{
-	cpu_set_t all, reader;
-	pthread_t thread;
-	char *p;
+static const struct thread_creator *start_creator;
+static const struct monitor_thread *start_thread;
 
-	alarm(PATIENCE_S);
-	p = monitor_fixture_map(SIZE);
-	EXPECT(!sched_getaffinity(0, sizeof(all), &all));
-	if (CPU_COUNT(&all) < 2)
-		test_skip("a single processor");
-	EXPECT(!pthread_create(&thread, NULL, bound_watch, p));
-	pthread_join(thread, NULL);
-	EXPECT(!sched_getaffinity(monitor_fixture_thread("climport-watch"), sizeof(reader),
-				  &reader));
-	EXPECT(CPU_EQUAL(&reader, &all));
+static void started_by_creator(void)
+{
+	thread_fixture_check(start_creator, start_watch, monitor_fixture_map(SIZE),
+			     start_thread->full_name);
 }
 
-TEST(bound,
-     "The reader of events may run on all processors though the first watch is a bound thread's.")
+TEST_EACH_PAIR(start_free, struct thread_creator, thread_creators, struct monitor_thread,
+	       monitor_threads,
+	       "The threads of the monitor have the processors and the nice value of the process "
+	       "and an ordinary policy, whatever the thread of the first watch has.")
 {
-	start_in_child(begun_by_a_bound_thread);
+	start_creator = row;
+	start_thread = column;
+	start_in_child(started_by_creator);
 }
 
-static void *nice_watch(void *p)
+TEST(start_confined,
+     "In a program that was started on one processor and with a nice value, the reader of "
+     "events has both.")
 {
-	EXPECT(!setpriority(PRIO_PROCESS, (id_t)gettid(), 10));
-	monitor_fixture_watch(p, SIZE);
-	return NULL;
-}
-
-static void begun_by_a_nice_thread(void)
-{
-	pthread_t thread;
-	char *p;
-
-	alarm(PATIENCE_S);
-	p = monitor_fixture_map(SIZE);
-	if (setpriority(PRIO_PROCESS, 0, 1) || setpriority(PRIO_PROCESS, 0, 0))
-		test_skip("the system refuses a better nice value");
-	EXPECT(!pthread_create(&thread, NULL, nice_watch, p));
-	pthread_join(thread, NULL);
-	EXPECT_EQ(getpriority(PRIO_PROCESS, (id_t)monitor_fixture_thread("climport-watch")), 0);
-}
-
-TEST(nice, "The reader of events has the nice value 0 though the first watch is a nice thread's.")
-{
-	start_in_child(begun_by_a_nice_thread);
+	monitor_fixture_needed();
+	if (!thread_fixture_is_confined("start_confined"))
+		return;
+	start_watch(monitor_fixture_map(SIZE));
+	thread_fixture_expect_free("climport-watch");
 }
 
 /* Bytes of the address space. */

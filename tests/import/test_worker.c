@@ -11,6 +11,7 @@
 #include "fake_dmabuf.h"
 #include "harness.h"
 #include "import/import.h"
+#include "thread_fixture.h"
 
 #define PAGE 4096
 #define BOTH (IMPORT_READ | IMPORT_WRITE)
@@ -314,6 +315,33 @@ static void *bracket_cancelled(void *arg)
 	import_bracket_async(IMPORT_BEGIN, &c->region, access_both, 1, result_note, &c->begun);
 	atomic_store(&c->returned, true);
 	return NULL;
+}
+
+static void worker_start_waiting(void *arg)
+{
+	static struct result result;
+
+	EXPECT_EQ(import_bracket_async(IMPORT_BEGIN, arg, access_both, 1, result_note, &result), 0);
+}
+
+static const struct thread_creator *worker_creator;
+
+static void worker_started_by_creator(void)
+{
+	struct import_region *r;
+	int fd;
+
+	r = region_create(&fd);
+	fake_dmabuf.fence_fd = fd;
+	thread_fixture_check(worker_creator, worker_start_waiting, &r, "climport-sync");
+}
+
+TEST_EACH(worker_free, struct thread_creator, thread_creators,
+	  "The worker has the processors and the nice value of the process and an ordinary policy, "
+	  "whatever the thread that starts the worker has.")
+{
+	worker_creator = row;
+	test_in_child(worker_started_by_creator);
 }
 
 TEST(cancelled, "A cancelled thread is not cancelled inside a bracket.")

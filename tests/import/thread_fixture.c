@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thread_fixture.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "process.h"
+
+#define PATIENCE_S 60
+#define NICE 5
+
+/* The first of the process's processors alone. */
+static int thread_become_bound(void)
+{
+	cpu_set_t all, one;
+	int first = 0;
+
+	EXPECT(!sched_getaffinity(0, sizeof(all), &all));
+	while (!CPU_ISSET(first, &all))
+		first++;
+	CPU_ZERO(&one);
+	CPU_SET(first, &one);
+	return CPU_COUNT(&all) < 2 || sched_setaffinity(0, sizeof(one), &one);
+}
+
+/* A thread with which the nice value can only grow has climport's threads grow with it. */
+static int thread_become_nice(void)
+{
+	return setpriority(PRIO_PROCESS, 0, NICE + 1) || setpriority(PRIO_PROCESS, 0, NICE);
+}
+
+static int thread_become(int policy, int priority)
+{
+	const struct sched_param param = { .sched_priority = priority };
+
+	return sched_setscheduler(0, policy, &param);
+}
+
+static int thread_become_batch(void)
+{
+	return thread_become(SCHED_BATCH, 0);
+}
+
+static int thread_become_idle(void)
+{
+	return thread_become_nice() || thread_become(SCHED_IDLE, 0);
+}
+
+static int thread_become_real_time(void)
+{
+	return thread_become(SCHED_FIFO, 1);
+}
+
+const struct thread_creator thread_creators[5] = {
+	{ "bound", thread_become_bound },	  { "nice", thread_become_nice },
+	{ "batch", thread_become_batch },	  { "idle", thread_become_idle },
+	{ "real_time", thread_become_real_time },
+};
+
+struct creation {
+	const struct thread_creator *creator;
+	void (*start)(void *arg);
+	void *arg;
+};
+
+/* Not NULL: the system refuses. */
+static void *creation_run(void *arg)
+{
+	const struct creation *creation = arg;
+
+	if (creation->creator->become())
+		return arg;
+	creation->start(creation->arg);
+	return NULL;
+}
+
+static bool thread_is_free(void *name)
+{
+	pid_t thread = process_find_thread(name);
+	cpu_set_t first, its;
+
+	return thread && !sched_getaffinity(getpid(), sizeof(first), &first) &&
+	       !sched_getaffinity(thread, sizeof(its), &its) && CPU_EQUAL(&first, &its) &&
+	       getpriority(PRIO_PROCESS, (id_t)thread) ==
+		       getpriority(PRIO_PROCESS, (id_t)getpid()) &&
+	       sched_getscheduler(thread) == SCHED_OTHER;
+}
+
+void thread_fixture_expect_free(const char *name)
+{
+	EXPECT(process_settles(thread_is_free, (void *)(uintptr_t)name));
+}
+
+void thread_fixture_check(const struct thread_creator *creator, void (*start)(void *arg), void *arg,
+			  const char *name)
+{
+	struct creation creation = { creator, start, arg };
+	pthread_t thread;
+	void *refused;
+
+	alarm(PATIENCE_S);
+	EXPECT(!pthread_create(&thread, NULL, creation_run, &creation));
+	EXPECT(!pthread_join(thread, &refused));
+	if (refused)
+		test_skip("the system has no such threads");
+	thread_fixture_expect_free(name);
+}
+
+bool thread_fixture_is_confined(const char *test)
+{
+	int status = -1;
+	pid_t child;
+
+	if (getenv("CONFINED"))
+		return true;
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		setenv("CONFINED", "1", 1);
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		if (thread_become_bound() || thread_become_nice())
+			_exit(77);
+		execl("/proc/self/exe", "confined", test, (char *)NULL);
+		_exit(126);
+	}
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		test_skip("a single processor, or no better nice values");
+	EXPECT_EQ(status, 0);
+	return false;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts of climport's threads by a program's thread that has a scheduling of its own. */
+#ifndef TESTS_IMPORT_THREAD_FIXTURE_H
+#define TESTS_IMPORT_THREAD_FIXTURE_H
+
+#include <stdbool.h>
+
+/* How a thread of the program differs from the first thread. */
+struct thread_creator {
+	const char *name;
+	int (*become)(void); /* not 0: the system refuses */
+};
+
+extern const struct thread_creator thread_creators[5];
+
+/*
+ * Calls @start with @arg on such a thread.  Then the thread of climport's with the name @name has the
+ * processors and the nice value of the first thread, and an ordinary policy.  In a child.
+ */
+void thread_fixture_check(const struct thread_creator *creator, void (*start)(void *arg), void *arg,
+			  const char *name);
+
+/* Fails unless the thread with the name has the processors and the nice value of the first thread. */
+void thread_fixture_expect_free(const char *name);
+
+/*
+ * Runs the test again in a process that has been started on one processor and with the nice value 5,
+ * and expects success.  True in that process.
+ */
+bool thread_fixture_is_confined(const char *test);
+
+#endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "util/fork.h"
 #include "util/lock.h"
 #include "util/log.h"
 #include "util/thread.h"
@@ -24,7 +25,8 @@ static bool started GUARDED_BY(idle_lock);
 static pthread_t idle_thread GUARDED_BY(idle_lock); /* if one is ticking */
 static bool ending GUARDED_BY(idle_lock);  /* the process exits: the next pass is the last */
 static bool stopped GUARDED_BY(idle_lock); /* ... and its drivers with it */
-static atomic_bool is_startable;	   /* the last start of the thread was no failure */
+static uint32_t idle_process GUARDED_BY(idle_lock); /* fork_generation(): whose all this is */
+static _Atomic uint32_t startable_in; /* ... in which the last start of the thread succeeded */
 
 /* The watcher behind @w, the first for NULL; NULL: no more. */
 static struct idle_watcher *idle_next(const struct idle_watcher *w) REQUIRES(idle_lock)
@@ -43,7 +45,14 @@ static void idle_in_child(struct lock *lock)
 		w->watching = false;
 	started = false;
 	ticking = NULL;
-	atomic_store(&is_startable, false);
+	idle_process = fork_generation();
+}
+
+/* A child whose handlers of fork() did not run has the parent's data still. */
+static void idle_look(void) REQUIRES(idle_lock)
+{
+	if (idle_process != fork_generation())
+		idle_in_child(&idle_lock);
 }
 
 static bool idle_any(void) REQUIRES(idle_lock)
@@ -159,6 +168,7 @@ static void idle_stop(void)
 	const struct timespec limit = thread_time_in(IDLE_EXIT_MS);
 
 	lock_acquire(&idle_lock);
+	idle_look();
 	ending = true;
 	for (struct idle_watcher *w = idle_next(NULL); w; w = idle_next(w))
 		w->due = 0;
@@ -183,7 +193,7 @@ static int idle_start(void) REQUIRES(idle_lock)
 	registered = true;
 	error = thread_start(idle_run, NULL);
 	started = !error;
-	atomic_store(&is_startable, started);
+	atomic_store(&startable_in, started ? idle_process : 0);
 	return error;
 }
 
@@ -197,9 +207,10 @@ int idle_prepare(void)
 {
 	int error;
 
-	if (atomic_load_explicit(&is_startable, memory_order_relaxed))
+	if (atomic_load_explicit(&startable_in, memory_order_relaxed) == fork_generation())
 		return 0;
 	lock_acquire(&idle_lock);
+	idle_look();
 	error = idle_start();
 	lock_release(&idle_lock);
 	return error ? idle_log(error) : 0;
@@ -222,6 +233,7 @@ bool idle_watch(struct idle_watcher *watcher)
 	int error;
 
 	lock_acquire(&idle_lock);
+	idle_look();
 	idle_add(watcher);
 	error = idle_start();
 	lock_release(&idle_lock);
@@ -245,6 +257,7 @@ void idle_call(struct idle_watcher *watcher, unsigned int ms)
 	unsigned long ticks;
 
 	lock_acquire(&idle_lock);
+	idle_look();
 	ticks = watcher->ticks + (ticking == watcher ? 2 : 1);
 	while (watcher->ticks < ticks && idle_will_tick(watcher)) {
 		watcher->due = 0;

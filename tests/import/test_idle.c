@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the idle thread starts. */
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "harness.h"
 #include "process.h"
@@ -8,6 +12,8 @@
 #include "util/idle.h"
 
 #define NAME "climport-idle"
+#define PATIENCE_S 60
+#define NEVER_MS (1000 * PATIENCE_S)
 
 static atomic_int idle_ticks;
 
@@ -15,6 +21,12 @@ static bool idle_count(void)
 {
 	idle_ticks++;
 	return true;
+}
+
+static bool idle_has_ticked(void *unused)
+{
+	(void)unused;
+	return idle_ticks > 0;
 }
 
 static struct idle_watcher counter = { .tick = idle_count, .period_ms = 1 };
@@ -47,4 +59,74 @@ TEST(idle_confined, "In a program that was started on one processor and with a n
 		return;
 	idle_start_counter(NULL);
 	thread_fixture_expect_free(NAME);
+}
+
+/* The parent's thread is in a tick, or waits for the next. */
+static bool idle_block(void)
+{
+	idle_ticks++;
+	pause();
+	return true;
+}
+
+static bool idle_sleeps(void *unused)
+{
+	char path[64], line[256] = "";
+	const char *end;
+	FILE *file;
+
+	(void)unused;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)process_find_thread(NAME));
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	end = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+	fclose(file);
+	return end && !strncmp(end, ") S", 3);
+}
+
+static struct idle_watcher idle_blocker = { .tick = idle_block, .period_ms = 1 },
+			   idle_late = { .tick = idle_count, .period_ms = NEVER_MS };
+
+static const struct idle_state {
+	const char *name;
+	struct idle_watcher *watcher;
+	bool (*is_reached)(void *unused);
+} idle_states[] = {
+	{ "in_tick", &idle_blocker, idle_has_ticked },
+	{ "waiting", &idle_late, idle_sleeps },
+};
+
+static void idle_child(void)
+{
+	alarm(PATIENCE_S);
+	idle_ticks = 0;
+	idle_start_counter(NULL);
+	_exit(!process_settles(idle_has_ticked, NULL));
+}
+
+static const struct idle_state *idle_state;
+
+static void idle_clone(void)
+{
+	int status = -1;
+	pid_t child;
+
+	EXPECT(idle_watch(idle_state->watcher));
+	EXPECT(process_settles(idle_state->is_reached, NULL));
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (!child)
+		idle_child();
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
+	_exit(0);
+}
+
+TEST_EACH(idle_clone, struct idle_state, idle_states,
+	  "A child without handlers of fork() has an idle thread of its own.")
+{
+	if (!strcmp(SANITIZER, "thread"))
+		test_skip("the thread sanitizer does not know such a child");
+	idle_state = row;
+	test_in_child(idle_clone);
 }

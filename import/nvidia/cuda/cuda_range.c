@@ -54,7 +54,10 @@ static bool cuda_result_means_none(int result)
 	       result == CUDA_NOT_FOUND;
 }
 
-/* The attributes call VMM memory of the host the device's: the handle alone tells. */
+/*
+ * The attributes call VMM memory of the host the device's: the handle alone tells.  For other memory
+ * the question takes 1.6 us (driver 580).
+ */
 static bool cuda_is_host_vmm(const struct cuda_driver *cu, uintptr_t addr)
 {
 	struct cuda_properties properties = { 0 };
@@ -77,7 +80,7 @@ static enum cuda_kind cuda_pointer_kind(const struct cuda_driver *cu, const stru
 		return CUDA_HOST;
 	if (p->memory_type != CUDA_TYPE_DEVICE)
 		return CUDA_NONE;
-	return cuda_is_host_vmm(cu, p->addr) ? CUDA_HOST : CUDA_DEVICE;
+	return !p->context && cuda_is_host_vmm(cu, p->addr) ? CUDA_HOST : CUDA_DEVICE;
 }
 
 static int cuda_mapping_get(const struct cuda_driver *cu, uintptr_t addr, uintptr_t *base,

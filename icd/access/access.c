@@ -87,12 +87,12 @@ static cl_int access_begin_set(struct access *a, cl_command_queue queue,
 			       const struct region_set *set, unsigned int edges)
 {
 	const bool may_join = edges & ACCESS_JOIN && !a->num_wait;
-	const bool needs_end = region_set_needs_end(set);
 
-	if (may_join && needs_end && access_join(a, queue, set))
+	if (may_join && region_set_needs_end(set) && access_join(a, queue, set))
 		return CL_SUCCESS;
 	queue_bracket_close(queue);
-	if (edges & ACCESS_BEGIN && !a->num_wait && !needs_end && !user_event_is_pending())
+	if (edges & ACCESS_BEGIN && !a->num_wait && !user_event_is_pending() &&
+	    !region_set_needs_end(set))
 		return access_begin_now(a, set);
 	/* PoCL 3.1 takes a list of no events for kernels, not for markers. */
 	if (may_join)

@@ -6,6 +6,7 @@
 #include "opaque_fixture.h"
 
 #include <CL/climport.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -411,6 +412,45 @@ TEST(refreshed_released,
 	EXPECT(process_settles(are_objects, &live));
 	cl.clReleaseKernel(kernel);
 	cl.clReleaseMemObject(mem);
+	live = 0;
+	EXPECT(process_settles(are_objects, &live));
+	EXPECT_EQ(cl.clRetainContext(context_of_queue()), CL_SUCCESS); /* the fixture's */
+	opaque_close();
+}
+
+static void *release_and_retain_often(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 300; i++)
+		release_and_retain();
+	return NULL;
+}
+
+TEST(refreshed_meanwhile,
+     "While a thread releases and retains the context, each kernel is refreshed, and no buffer is "
+     "left.")
+{
+	pthread_t thread;
+	cl_kernel kernel;
+	unsigned char *p;
+	cl_mem mem;
+	long live;
+
+	open_caching();
+	p = pages_map(1);
+	mem = fixture_import_host(0, p, PAGE);
+	kernel = fixture_create_increment(mem);
+	EXPECT_EQ(pthread_create(&thread, NULL, release_and_retain_often, NULL), 0);
+	for (int i = 0; i < 200; i++) {
+		p[0] = (unsigned char)i;
+		EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+		EXPECT_EQ(p[0], (unsigned char)(i + 1));
+	}
+	EXPECT_EQ(pthread_join(thread, NULL), 0);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(mem);
+	EXPECT_EQ(cl.clReleaseContext(fix.context), CL_SUCCESS);
 	live = 0;
 	EXPECT(process_settles(are_objects, &live));
 	EXPECT_EQ(cl.clRetainContext(context_of_queue()), CL_SUCCESS); /* the fixture's */

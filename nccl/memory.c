@@ -22,7 +22,7 @@ struct net_memory {
 static pthread_mutex_t allocations_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct net_memory *allocations;
 
-static int memory_make(const struct transport *transport, void *connection,
+static int memory_make(const struct transport *transport, int device,
 		       const struct transport_range *range, struct net_memory **memory)
 {
 	struct net_memory *new = calloc(1, sizeof(*new));
@@ -31,9 +31,9 @@ static int memory_make(const struct transport *transport, void *connection,
 	if (!new)
 		return -ENOMEM;
 	new->transport = transport;
-	new->device = transport->connection_device(connection);
+	new->device = device;
 	new->users = 1;
-	err = transport->map(connection, range, &new->mapping);
+	err = transport->map(device, range, &new->mapping);
 	if (err) {
 		free(new);
 		return err;
@@ -62,7 +62,7 @@ static void allocation_remove(struct net_memory *memory)
 }
 
 /* Takes the registration over, also on failure. */
-static int allocation_get(const struct transport *transport, void *connection,
+static int allocation_get(const struct transport *transport, int device,
 			  struct climport_registration *registration, struct net_memory **memory)
 {
 	const struct transport_range range = {
@@ -75,13 +75,12 @@ static int allocation_get(const struct transport *transport, void *connection,
 	int err = 0;
 
 	pthread_mutex_lock(&allocations_lock);
-	found = allocation_find(transport, transport->connection_device(connection),
-				registration->id);
+	found = allocation_find(transport, device, registration->id);
 	if (found) {
 		found->users++;
 		climport_unregister(registration);
 	} else {
-		err = memory_make(transport, connection, &range, &found);
+		err = memory_make(transport, device, &range, &found);
 		if (err) {
 			climport_unregister(registration);
 		} else {
@@ -97,7 +96,7 @@ static int allocation_get(const struct transport *transport, void *connection,
 }
 
 /* Several allocations side by side: a dma-buf of the range, for this registration alone. */
-static int memory_map_range(const struct transport *transport, void *connection, const void *data,
+static int memory_map_range(const struct transport *transport, int device, const void *data,
 			    size_t size, struct net_memory **memory)
 {
 	struct transport_range range = { .base = data, .size = size };
@@ -108,51 +107,51 @@ static int memory_map_range(const struct transport *transport, void *connection,
 		return err;
 	range.fd = dmabuf.fd;
 	range.offset = dmabuf.offset;
-	err = memory_make(transport, connection, &range, memory);
+	err = memory_make(transport, device, &range, memory);
 	close(dmabuf.fd);
 	return err;
 }
 
-static int memory_map_cuda(const struct transport *transport, void *connection, const void *data,
+static int memory_map_cuda(const struct transport *transport, int device, const void *data,
 			   size_t size, struct net_memory **memory)
 {
 	struct climport_registration registration;
 	int err = climport_register(data, size, 0, &registration, sizeof(registration));
 
 	if (err == -ERANGE)
-		return memory_map_range(transport, connection, data, size, memory);
+		return memory_map_range(transport, device, data, size, memory);
 	if (err)
 		return err;
 	if (registration.fd < 0) {
 		climport_unregister(&registration);
 		return -EOPNOTSUPP;
 	}
-	return allocation_get(transport, connection, &registration, memory);
+	return allocation_get(transport, device, &registration, memory);
 }
 
-int net_memory_register(const struct transport *transport, void *connection, const void *data,
+int net_memory_register(const struct transport *transport, int device, const void *data,
 			size_t size, enum net_memory_kind kind, struct net_memory **memory)
 {
 	const struct transport_range host = { .base = data, .size = size, .fd = -1 };
 	int err;
 
 	if (kind == NET_MEMORY_HOST)
-		return memory_make(transport, connection, &host, memory);
-	if (!transport->device(transport->connection_device(connection))->takes_dmabufs)
+		return memory_make(transport, device, &host, memory);
+	if (!transport->device(device)->takes_dmabufs)
 		return -EOPNOTSUPP;
-	err = memory_map_cuda(transport, connection, data, size, memory);
+	err = memory_map_cuda(transport, device, data, size, memory);
 	if (err)
 		net_warn("CUDA memory at %p, %zu bytes, is not registered: %s", data, size,
 			 strerrordesc_np(-err));
 	return err;
 }
 
-int net_memory_register_dmabuf(const struct transport *transport, void *connection,
+int net_memory_register_dmabuf(const struct transport *transport, int device,
 			       const struct transport_range *range, struct net_memory **memory)
 {
-	if (!transport->device(transport->connection_device(connection))->takes_dmabufs)
+	if (!transport->device(device)->takes_dmabufs)
 		return -EOPNOTSUPP;
-	return memory_make(transport, connection, range, memory);
+	return memory_make(transport, device, range, memory);
 }
 
 void net_memory_unregister(struct net_memory *memory)

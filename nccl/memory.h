@@ -17,10 +17,10 @@ struct net_memory;
 enum net_memory_kind { NET_MEMORY_HOST, NET_MEMORY_CUDA };
 
 /* 0 or a negative errno; -EOPNOTSUPP: the device takes no such memory. */
-int net_memory_register(const struct transport *transport, void *connection, const void *data,
+int net_memory_register(const struct transport *transport, int device, const void *data,
 			size_t size, enum net_memory_kind kind, struct net_memory **memory);
 /* @range->fd stays the caller's. */
-int net_memory_register_dmabuf(const struct transport *transport, void *connection,
+int net_memory_register_dmabuf(const struct transport *transport, int device,
 			       const struct transport_range *range, struct net_memory **memory);
 void net_memory_unregister(struct net_memory *memory);
 

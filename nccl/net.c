@@ -2,19 +2,24 @@
 #include "nccl/net.h"
 #include "nccl/log.h"
 #include "nccl/memory.h"
+#include "nccl/trial.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define MAX_CONNECTIONS 65536
+#define MAX_DEVICES 32
 
 /* The transport that opened; counted by net_init() and net_finalize().  NULL in a child of fork(). */
 static pthread_mutex_t net_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct transport *transport;
 static int net_users;
 static bool net_knows_forks;
+/* Kinds of memory of each device, NCCL_PTR_*; what the core is told. */
+static int net_kinds[MAX_DEVICES];
 
 static const struct {
 	int error;
@@ -57,6 +62,28 @@ static void net_forget(void)
 	net_users = 0;
 }
 
+/*
+ * With CLIMPORT_NET_OWN_EXPORT=1 the core hands over CUDA pointers, and climport makes the dma-bufs;
+ * without, the core makes dma-bufs if the driver can.
+ */
+static int net_find_kinds(int device)
+{
+	const char *own = getenv("CLIMPORT_NET_OWN_EXPORT");
+
+	if (!trial_passes(transport, device))
+		return NCCL_PTR_HOST;
+	if (own && !strcmp(own, "1"))
+		return NCCL_PTR_HOST | NCCL_PTR_CUDA;
+	return NCCL_PTR_HOST | NCCL_PTR_CUDA | NCCL_PTR_DMABUF;
+}
+
+static int net_device_count(void)
+{
+	int count = transport ? transport->device_count() : 0;
+
+	return count < MAX_DEVICES ? count : MAX_DEVICES;
+}
+
 static int net_open(void)
 {
 	int err = -ENODEV;
@@ -68,6 +95,8 @@ static int net_open(void)
 		else
 			net_info("transport %s: %s", transports[i]->name, strerrordesc_np(-err));
 	}
+	for (int i = 0; i < net_device_count(); i++)
+		net_kinds[i] = net_find_kinds(i);
 	return err;
 }
 
@@ -103,28 +132,22 @@ enum nccl_result net_finalize(void *context)
 
 enum nccl_result net_devices(int *count)
 {
-	*count = transport ? transport->device_count() : 0;
+	*count = net_device_count();
 	return NCCL_SUCCESS;
-}
-
-static int net_kinds(const struct transport_device *device)
-{
-	return device->takes_dmabufs ? NCCL_PTR_HOST | NCCL_PTR_CUDA | NCCL_PTR_DMABUF
-				     : NCCL_PTR_HOST;
 }
 
 enum nccl_result net_properties(int number, struct nccl_net_properties_v12 *properties)
 {
 	const struct transport_device *device;
 
-	if (!transport || number < 0 || number >= transport->device_count())
+	if (number < 0 || number >= net_device_count())
 		return NCCL_INVALID_ARGUMENT;
 	device = transport->device(number);
 	*properties = (struct nccl_net_properties_v12){
 		.name = device->name,
 		.pciPath = device->pci_path,
 		.guid = device->guid,
-		.ptrSupport = net_kinds(device),
+		.ptrSupport = net_kinds[number],
 		.regIsGlobal = 1,
 		.speed = device->speed,
 		.port = device->port,
@@ -181,7 +204,7 @@ enum nccl_result net_register(void *comm, void *data, size_t size, int type, voi
 
 	*mhandle = NULL;
 	if (type == NCCL_PTR_HOST || type == NCCL_PTR_CUDA)
-		err = net_memory_register(transport, comm, data, size,
+		err = net_memory_register(transport, transport->connection_device(comm), data, size,
 					  type == NCCL_PTR_CUDA ? NET_MEMORY_CUDA : NET_MEMORY_HOST,
 					  &memory);
 	*mhandle = memory;
@@ -199,7 +222,8 @@ enum nccl_result net_register_dmabuf(void *comm, void *data, size_t size, int ty
 
 	*mhandle = NULL;
 	if (fd >= 0 && (type == NCCL_PTR_HOST || type == NCCL_PTR_CUDA))
-		err = net_memory_register_dmabuf(transport, comm, &range, &memory);
+		err = net_memory_register_dmabuf(transport, transport->connection_device(comm),
+						 &range, &memory);
 	*mhandle = memory;
 	return net_result_of("regMrDmaBuf", err);
 }

@@ -23,7 +23,7 @@ struct transport_device {
 	uint64_t guid;
 	int speed; /* Mbit/s */
 	int port;
-	bool takes_dmabufs; /* map() takes ranges in dma-bufs */
+	bool takes_dmabufs; /* map() may take ranges in dma-bufs: to be tried */
 };
 
 /* Memory that messages are in: host memory, or a range of a dma-buf. */
@@ -60,10 +60,10 @@ struct transport {
 	void (*close_connection)(void *connection);
 
 	/*
-	 * Makes memory known to the device of the connection.  The transport duplicates range->fd
-	 * if the descriptor is needed later.  A mapping is good for all connections of the device.
+	 * Makes memory known to the device.  The transport duplicates range->fd if the descriptor is
+	 * needed later.  A mapping is good for all connections of the device.
 	 */
-	int (*map)(void *connection, const struct transport_range *range, void **mapping);
+	int (*map)(int device, const struct transport_range *range, void **mapping);
 	void (*unmap)(void *mapping);
 	int (*connection_device)(void *connection);
 

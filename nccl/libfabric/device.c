@@ -119,6 +119,8 @@ static void device_describe(struct fabric_device *device)
 		.guid = (uint64_t)device->number + 1,
 		.speed = interface_speed(device->name),
 		.port = 1,
+		.takes_dmabufs = fabric_device_needs_mappings(device) &&
+				 fabric_library.version() >= FI_VERSION(1, 20),
 	};
 	if (device->info->nic && device->info->nic->link_attr &&
 	    device->info->nic->link_attr->speed)

@@ -52,28 +52,33 @@ static int mapping_register(struct fabric_mapping *mapping, const struct transpo
 			     range->fd < 0 ? 0 : MR_DMABUF, &mapping->mr);
 }
 
-int fabric_map(void *connection, const struct transport_range *range, void **result)
+int fabric_map(int number, const struct transport_range *range, void **result)
 {
-	struct fabric_connection *c = connection;
+	struct fabric_device *device = fabric_device_at(number);
 	struct fabric_mapping *mapping;
-	int err = 0;
+	int err;
 
-	if (!fabric_device_needs_mappings(c->device)) {
+	if (!fabric_device_needs_mappings(device)) {
 		*result = NULL;
 		return range->fd < 0 ? 0 : -EOPNOTSUPP;
 	}
 	mapping = calloc(1, sizeof(*mapping));
 	if (!mapping)
 		return -ENOMEM;
-	mapping->device = c->device;
+	mapping->device = device;
+	err = fabric_device_get(device);
+	if (err)
+		goto free_mapping;
 	err = mapping_register(mapping, range);
-	if (err) {
-		free(mapping);
-		return err;
-	}
-	fabric_device_get(c->device);
+	if (err)
+		goto put_device;
 	*result = mapping;
 	return 0;
+put_device:
+	fabric_device_put(device);
+free_mapping:
+	free(mapping);
+	return err;
 }
 
 void fabric_unmap(void *handle)

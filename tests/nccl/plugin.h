@@ -23,7 +23,7 @@ void plugin_unload(struct plugin *plugin);
 
 const char *plugin_name(const struct plugin *plugin);
 enum nccl_result plugin_init(struct plugin *plugin);
-/* Does nothing before version 11. */
+/* The counterpart of a plugin_init(), also before version 11. */
 enum nccl_result plugin_finalize(struct plugin *plugin);
 int plugin_devices(const struct plugin *plugin);
 /* In the types of version 12; what older versions do not have is 0. */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Controls and counters of the transport of loopback.c, for tests. */
+#ifndef TESTS_NCCL_LOOPBACK_H
+#define TESTS_NCCL_LOOPBACK_H
+
+struct loopback_counts {
+	int mappings;	 /* made and not unmapped */
+	int mapped;	 /* made so far */
+	int connections; /* ends that are open */
+};
+
+/* Symbols of the plugin in the test build. */
+typedef struct loopback_counts (*loopback_counts_fn)(void);
+
+/* LOOPBACK_REFUSES=1 in the environment: the device says that it takes dma-bufs, and refuses them. */
+
+#endif /* TESTS_NCCL_LOOPBACK_H */

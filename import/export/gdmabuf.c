@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-LOCK_DEFINE(gdmabuf_context_lock, LOCK_LAST); /* creation */
+LOCK_DEFINE(gdmabuf_context_lock, LOCK_LAST); /* creation, and uses */
 static struct gdmabuf_context *_Atomic gdmabuf_current;
 
 static int gdmabuf_open_failed(void)
@@ -121,6 +121,23 @@ static bool gdmabuf_is_inherited(const struct gdmabuf_context *ctx)
 	       ioctl(ctx->device.fd, GDMABUF_CAPS, &caps) && errno == EACCES;
 }
 
+/* @kept: without an export, no thread reads or writes the table. */
+static void gdmabuf_context_unmap(struct gdmabuf_context *ctx)
+{
+	munmap((void *)(uintptr_t)ctx->status, ctx->slots * sizeof(*ctx->status));
+	free(ctx->kept);
+	ctx->status = NULL;
+	ctx->kept = NULL;
+}
+
+/* A context of the process that is replaced, and has no use.  A parent's page is not mapped here. */
+static void gdmabuf_context_unmap_unused(struct gdmabuf_context *ctx) REQUIRES(gdmabuf_context_lock)
+{
+	if (ctx->status && !ctx->uses && ctx->device.process == fork_generation() &&
+	    ctx != atomic_load_explicit(&gdmabuf_current, memory_order_relaxed))
+		gdmabuf_context_unmap(ctx);
+}
+
 /* A parent's context keeps its pins as long as the child has the descriptor. */
 static void gdmabuf_replace(struct gdmabuf_context *ctx) REQUIRES(gdmabuf_context_lock)
 {
@@ -131,27 +148,40 @@ static void gdmabuf_replace(struct gdmabuf_context *ctx) REQUIRES(gdmabuf_contex
 	atomic_store_explicit(&gdmabuf_current, ctx, memory_order_release);
 	if (old && gdmabuf_is_inherited(old))
 		close(old->device.fd);
+	if (old)
+		gdmabuf_context_unmap_unused(old);
 }
 
 int gdmabuf_context_get(struct gdmabuf_context **out)
 {
-	struct gdmabuf_context *ctx = gdmabuf_context_usable();
+	struct gdmabuf_context *ctx;
+	bool is_new;
 	int err = 0;
 
-	if (!ctx) {
-		lock_acquire(&gdmabuf_context_lock);
-		ctx = gdmabuf_context_usable();
-		if (!ctx) {
-			err = gdmabuf_open_context(&ctx);
-			if (!err)
-				gdmabuf_replace(ctx);
-		}
-		lock_release(&gdmabuf_context_lock);
-		if (!err)
-			gdmabuf_kept_limit(ctx);
-	}
+	lock_acquire(&gdmabuf_context_lock);
+	ctx = gdmabuf_context_usable();
+	is_new = !ctx;
+	if (is_new)
+		err = gdmabuf_open_context(&ctx);
+	if (is_new && !err)
+		gdmabuf_replace(ctx);
+	if (!err)
+		ctx->uses++;
+	lock_release(&gdmabuf_context_lock);
+	if (err)
+		return err;
+	if (is_new)
+		gdmabuf_kept_limit(ctx);
 	*out = ctx;
-	return err;
+	return 0;
+}
+
+void gdmabuf_context_put(struct gdmabuf_context *ctx)
+{
+	lock_acquire(&gdmabuf_context_lock);
+	ctx->uses--;
+	gdmabuf_context_unmap_unused(ctx);
+	lock_release(&gdmabuf_context_lock);
 }
 
 static int gdmabuf_export_failed(enum gdmabuf_memory memory, uintptr_t address, size_t size)
@@ -184,18 +214,15 @@ static uint32_t gdmabuf_flags_of(unsigned int options)
 	       (options & GDMABUF_OPTION_UNWATCHED ? GDMABUF_UNWATCHED : 0);
 }
 
-int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, unsigned int options,
-		   struct gdmabuf_range *range)
+static int gdmabuf_export_by(struct gdmabuf_context *ctx, enum gdmabuf_memory memory,
+			     uintptr_t address, size_t size, unsigned int options,
+			     struct gdmabuf_range *range)
 {
 	struct gdmabuf_export e = { .size = sizeof(e), .flags = gdmabuf_flags_of(options) };
 	bool gpu = memory == GDMABUF_MEMORY_GPU;
-	struct gdmabuf_context *ctx;
 	uintptr_t first;
 	size_t length;
-	int err = gdmabuf_context_get(&ctx);
 
-	if (err)
-		return err;
 	if (!ctx->page_size[memory])
 		return log_errno(EOPNOTSUPP,
 				 "no provider of GPU memory: is gdmabuf_nvidia loaded?");
@@ -216,6 +243,21 @@ int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, u
 		.status = &ctx->status[e.out_slot],
 	};
 	return 0;
+}
+
+/* An export's use of the context never ends, as the status word is never unmapped. */
+int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, unsigned int options,
+		   struct gdmabuf_range *range)
+{
+	struct gdmabuf_context *ctx;
+	int err = gdmabuf_context_get(&ctx);
+
+	if (err)
+		return err;
+	err = gdmabuf_export_by(ctx, memory, address, size, options, range);
+	if (err)
+		gdmabuf_context_put(ctx);
+	return err;
 }
 
 int gdmabuf_is_current(const struct gdmabuf_range *range)

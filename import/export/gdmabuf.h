@@ -3,7 +3,8 @@
  * The kernel module gdmabuf: ranges of this process as dma-bufs, pinned anew or kept (kmod/).
  *
  * A process has one context, opened at the first export.  A child after fork() opens a context, and
- * so does a process that has closed the context's descriptor.
+ * so does a process that has closed the context's descriptor.  The older context goes when it has no
+ * watch, unless there was an export.
  * Functions return 0 or a negative errno, may sleep, and be called from any thread.
  */
 #ifndef IMPORT_EXPORT_GDMABUF_H
@@ -48,10 +49,13 @@ int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, u
  */
 int gdmabuf_is_current(const struct gdmabuf_range *range);
 
+struct gdmabuf_context;
+
 /* A watch of host memory: pins nothing. */
 struct gdmabuf_watch {
-	uint32_t context, slot, generation;
-	const _Atomic uint32_t *status; /* reads @generation while current; never unmapped */
+	struct gdmabuf_context *context;
+	uint32_t slot, generation;
+	const _Atomic uint32_t *status; /* reads @generation while current; mapped until the drop */
 };
 
 /*
@@ -67,7 +71,10 @@ int gdmabuf_watch_probe(void);
  */
 int gdmabuf_watch_begin(uintptr_t address, size_t size, struct gdmabuf_watch *watch);
 
-/* A watch of a parent process, or of a context that the program has closed, is left. */
+/*
+ * A watch of a parent process is left.  Where the program has closed the context's descriptor, the
+ * module ends the watches of the context with the last drop after the next context is opened.
+ */
 void gdmabuf_watch_drop(const struct gdmabuf_watch *watch);
 
 /* Ends the module's pins that touch the range; a pin in use ends with the last use. */

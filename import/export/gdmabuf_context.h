@@ -12,7 +12,10 @@
 struct gdmabuf_export;
 struct gdmabuf_kept;
 
-/* Published whole.  A replaced context stays, as other threads may still read the context. */
+/*
+ * Published whole.  A replaced context without uses unmaps its status page, and with the page goes
+ * the module's context.  The structure stays, as other threads may still read the structure.
+ */
 struct gdmabuf_context {
 	struct gdmabuf_context *replaced;
 	struct descriptor_own device;
@@ -21,6 +24,7 @@ struct gdmabuf_context {
 	size_t page_size[2]; /* by enum gdmabuf_memory; 0: no provider */
 	uint32_t slots;
 	const _Atomic uint32_t *status;
+	uint64_t uses;		   /* watches, and exports that were ever made; gdmabuf.c's */
 	struct gdmabuf_kept *kept; /* by slot; gdmabuf_kept.c's, as is @kept_slots */
 	uint32_t kept_slots;	   /* ever used */
 };
@@ -28,8 +32,14 @@ struct gdmabuf_context {
 /* The context, or NULL: none, the parent's, or closed by the program. */
 struct gdmabuf_context *gdmabuf_context_usable(void);
 
-/* The context, opened if there is none.  Logs a fault. */
+/*
+ * The context, opened if there is none.  Logs a fault.  The status page is mapped at least until
+ * gdmabuf_context_put().
+ */
 int gdmabuf_context_get(struct gdmabuf_context **out);
+
+/* Ends a use of the process's own context. */
+void gdmabuf_context_put(struct gdmabuf_context *ctx);
 
 /* The whole pages around the range.  False: no such pages. */
 bool gdmabuf_whole_pages(uintptr_t address, size_t size, size_t page, uintptr_t *first,

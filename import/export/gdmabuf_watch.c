@@ -8,6 +8,7 @@
 
 #include "import/export/gdmabuf.h"
 #include "import/export/gdmabuf_context.h"
+#include "util/fork.h"
 
 /* Opens the device and closes the device: an open device cannot be unloaded. */
 static int gdmabuf_watch_try(void)
@@ -34,8 +35,12 @@ static int gdmabuf_watch_context(struct gdmabuf_context **ctx)
 		return ret;
 	if (!ret)
 		ret = gdmabuf_context_get(ctx);
-	if (!ret)
-		return (*ctx)->can_watch ? 0 : -EOPNOTSUPP;
+	if (!ret && (*ctx)->can_watch)
+		return 0;
+	if (!ret) {
+		gdmabuf_context_put(*ctx);
+		return -EOPNOTSUPP;
+	}
 	if (ret == -EPERM)
 		return -EACCES;
 	return ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM || ret == -EACCES ? ret : -ENXIO;
@@ -44,19 +49,29 @@ static int gdmabuf_watch_context(struct gdmabuf_context **ctx)
 int gdmabuf_watch_probe(void)
 {
 	struct gdmabuf_context *ctx;
+	int ret = gdmabuf_watch_context(&ctx);
 
-	return gdmabuf_watch_context(&ctx);
+	if (!ret)
+		gdmabuf_context_put(ctx);
+	return ret;
 }
 
-static int gdmabuf_watch_call(const struct gdmabuf_context *ctx, uintptr_t first, size_t length,
+static int gdmabuf_watch_call(struct gdmabuf_context *ctx, uintptr_t address, size_t size,
 			      struct gdmabuf_watch *watch)
 {
-	struct gdmabuf_watch_host w = { .size = sizeof(w), .address = first, .length = length };
+	struct gdmabuf_watch_host w = { .size = sizeof(w) };
+	uintptr_t first;
+	size_t length;
 
+	if (!gdmabuf_whole_pages(address, size, ctx->page_size[GDMABUF_MEMORY_HOST], &first,
+				 &length))
+		return -EINVAL;
+	w.address = first;
+	w.length = length;
 	if (ioctl(ctx->device.fd, GDMABUF_WATCH_HOST, &w))
 		return -errno;
 	*watch = (struct gdmabuf_watch){
-		.context = ctx->number,
+		.context = ctx,
 		.slot = w.out_slot,
 		.generation = w.out_generation,
 		.status = &ctx->status[w.out_slot],
@@ -67,27 +82,28 @@ static int gdmabuf_watch_call(const struct gdmabuf_context *ctx, uintptr_t first
 int gdmabuf_watch_begin(uintptr_t address, size_t size, struct gdmabuf_watch *watch)
 {
 	struct gdmabuf_context *ctx;
-	uintptr_t first;
-	size_t length;
 	int ret = gdmabuf_watch_context(&ctx);
 
 	if (ret)
 		return ret;
-	if (!gdmabuf_whole_pages(address, size, ctx->page_size[GDMABUF_MEMORY_HOST], &first,
-				 &length))
-		return -EINVAL;
-	return gdmabuf_watch_call(ctx, first, length, watch);
+	ret = gdmabuf_watch_call(ctx, address, size, watch);
+	if (ret)
+		gdmabuf_context_put(ctx);
+	return ret;
 }
 
 void gdmabuf_watch_drop(const struct gdmabuf_watch *watch)
 {
-	struct gdmabuf_context *ctx = gdmabuf_context_usable();
+	struct gdmabuf_context *ctx = watch->context;
 	struct gdmabuf_pin_id id = {
 		.size = sizeof(id),
 		.slot = watch->slot,
 		.generation = watch->generation,
 	};
 
-	if (ctx && ctx->number == watch->context)
+	if (ctx->device.process != fork_generation())
+		return;
+	if (ctx == gdmabuf_context_usable())
 		ioctl(ctx->device.fd, GDMABUF_DROP, &id);
+	gdmabuf_context_put(ctx);
 }

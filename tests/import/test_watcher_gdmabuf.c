@@ -260,6 +260,13 @@ TEST(gdmabuf_fork,
 	test_in_child(gdmabuf_forks);
 }
 
+static void gdmabuf_close_devices(void)
+{
+	for (int fd = 3; fd < 64; fd++)
+		if (fake_gdmabuf_is_device(fd))
+			close(fd);
+}
+
 static void gdmabuf_is_closed(void)
 {
 	struct watcher_watch before, after;
@@ -268,9 +275,7 @@ static void gdmabuf_is_closed(void)
 	gdmabuf_begin();
 	p = gdmabuf_memory(MAP_PRIVATE);
 	before = gdmabuf_watch(p, SIZE);
-	for (int fd = 3; fd < 64; fd++)
-		if (fake_gdmabuf_is_device(fd))
-			close(fd);
+	gdmabuf_close_devices();
 	after = gdmabuf_watch(p, SIZE);
 	watcher_put(&before);
 	EXPECT(watcher_is_current(&after));
@@ -282,4 +287,38 @@ TEST(gdmabuf_closed,
      "old watch ends no new watch.")
 {
 	test_in_child(gdmabuf_is_closed);
+}
+
+static void gdmabuf_is_closed_often(void)
+{
+	struct watcher_watch watch, other, next;
+	unsigned char *p;
+
+	gdmabuf_begin();
+	p = gdmabuf_memory(MAP_PRIVATE);
+	watch = gdmabuf_watch(p, SIZE);
+	other = gdmabuf_watch(p, SIZE);
+	for (int i = 0; i < 20; i++) {
+		gdmabuf_close_devices();
+		next = gdmabuf_watch(p, SIZE);
+		watcher_put(&other);
+		EXPECT(watcher_is_current(&watch));
+		watcher_put(&watch);
+		EXPECT_EQ(process_count_mappings("gdmabuf-device"), 1);
+		watch = next;
+		other = gdmabuf_watch(p, SIZE);
+	}
+	/* A context without a watch goes with the next context. */
+	watcher_put(&watch);
+	watcher_put(&other);
+	gdmabuf_close_devices();
+	watch = gdmabuf_watch(p, SIZE);
+	EXPECT_EQ(process_count_mappings("gdmabuf-device"), 1);
+}
+
+TEST(gdmabuf_closed_often, "A context whose device the program has closed goes with its last "
+			   "watch, when there is another "
+			   "context.")
+{
+	test_in_child(gdmabuf_is_closed_often);
 }

@@ -5,11 +5,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "import/kinds/maps.h"
+#include "import/monitor/mappings.h"
 #include "import/monitor/reader.h"
 #include "import/monitor/settle.h"
 #include "import/monitor/teller.h"
@@ -53,13 +52,6 @@ static void monitor_forget(struct lock *lock)
 	monitor_state = MONITOR_UNTRIED;
 	monitor_process = fork_generation();
 	watches_forget();
-}
-
-bool monitor_is_forbidden(void)
-{
-	const char *value = secure_getenv("CLIMPORT_KEEP_HOST");
-
-	return value && (!strcmp(value, "0") || !strcmp(value, "off"));
 }
 
 static bool monitor_is_asked_for(void)
@@ -298,65 +290,10 @@ bool watch_is_current(const struct watch *watch)
 	return ret == -ENOENT ? monitor_is_registered(watch, pages) : !ret;
 }
 
-/* @arg: the mappings so far. */
-static int monitor_take_anonymous(const struct maps_mapping *m, void *arg)
-{
-	uintptr_t on_stack = getauxval(AT_RANDOM);
-	struct watches_pages *all = arg;
-
-	if (m->inode || m->shared || m->access != (IMPORT_READ | IMPORT_WRITE))
-		return -EOPNOTSUPP;
-	if (m->start <= on_stack && on_stack < m->end)
-		return -EOPNOTSUPP;
-	if (!all->end)
-		all->start = m->start;
-	all->end = m->end;
-	return 0;
-}
-
-/* @mappings: all of the mappings of the pages. */
-static int monitor_check(struct watches_pages pages, struct watches_pages *mappings)
-{
-	*mappings = (struct watches_pages){ 0, 0 };
-	return maps_for_each((const void *)pages.start, pages.end - pages.start,
-			     monitor_take_anonymous, mappings);
-}
-
-/*
- * A registration of a part of a mapping makes two mappings or three, and mremap() takes one alone.
- * A mapping that is little else than the pages is registered as a whole, and stays one.
- */
-static struct watches_pages monitor_to_register(struct watches_pages pages,
-						struct watches_pages mappings)
-{
-	return (mappings.end - mappings.start) / 2 <= pages.end - pages.start ? mappings : pages;
-}
-
-static int monitor_take_end(const struct maps_mapping *m, void *arg)
-{
-	*(uintptr_t *)arg = m->end;
-	return 0;
-}
-
-/*
- * The end of the mapping that has the page before @end; @end without such a mapping.  msync() asks
- * whether the page is mapped, and does nothing to anonymous memory; services may call msync(), and
- * not mincore().
- */
-static uintptr_t monitor_end_of_mapping(uintptr_t end)
-{
-	size_t size = (size_t)sysconf(_SC_PAGESIZE);
-	char *page = (char *)end - size;
-
-	if (!msync(page, size, MS_ASYNC))
-		maps_for_each(page, 1, monitor_take_end, &end);
-	return end;
-}
-
 /* The program may have let a mapping grow since: mremap() registers what is added. */
 static void monitor_unregister(int fd, uintptr_t start, uintptr_t end)
 {
-	uintptr_t grown = fd < 0 ? end : monitor_end_of_mapping(end);
+	uintptr_t grown = fd < 0 ? end : mappings_end_of(end);
 
 	uffd_unregister(fd, start, watches_has_live(end, grown) ? end : grown);
 }
@@ -398,7 +335,7 @@ static int monitor_begin(struct watches_pages watched, struct watches_pages regi
 static int monitor_confirm(const struct watch *watch, struct watches_pages pages)
 {
 	struct watches_pages mappings;
-	int ret = monitor_check(pages, &mappings);
+	int ret = mappings_check(pages, &mappings);
 
 	if (ret)
 		return ret;
@@ -411,10 +348,10 @@ static int monitor_watch_once(struct watches_pages pages, struct watch *watch)
 {
 	struct watches_pages mappings;
 	struct watch new;
-	int ret = monitor_check(pages, &mappings);
+	int ret = mappings_check(pages, &mappings);
 
 	if (!ret)
-		ret = monitor_begin(pages, monitor_to_register(pages, mappings), &new);
+		ret = monitor_begin(pages, mappings_to_register(pages, mappings), &new);
 	if (ret)
 		return ret;
 	ret = monitor_confirm(&new, pages);

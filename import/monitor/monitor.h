@@ -52,9 +52,6 @@ struct watch {
  */
 bool monitor_is_available(void);
 
-/* True if CLIMPORT_KEEP_HOST is 0 or off: nothing of host memory is kept, on whatever grounds. */
-bool monitor_is_forbidden(void);
-
 /* Why there are or are no watches, a clause for `climport info`; never NULL. */
 const char *monitor_describe(void);
 

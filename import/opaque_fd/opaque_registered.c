@@ -6,10 +6,10 @@
 #include <sys/resource.h>
 
 #include "import/export/host_registration.h"
-#include "import/monitor/monitor.h"
 #include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque.h"
 #include "import/opaque_fd/opaque_host.h"
+#include "import/opaque_fd/watcher.h"
 #include "util/log.h"
 
 #define OPAQUE_REGISTERED_SHARE 8u /* of the process's limit of descriptors */
@@ -101,7 +101,7 @@ int opaque_registered_get(uintptr_t address, size_t size, struct opaque_hold *ho
 	struct host_registration registration;
 	int ret;
 
-	if (!host_registration_exists() || monitor_is_forbidden())
+	if (!host_registration_exists() || watcher_is_forbidden())
 		return -ENOENT;
 	if (opaque_cache_find(&opaque_registered_cache, address, size, hold))
 		return 0;

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "import/monitor/monitor.h"
 #include "util/fork.h"
 #include "util/lock.h"
 #include "util/thread.h"
@@ -20,6 +20,13 @@ static const struct watcher *const watchers[] = {
 
 /* The process in which a row has refused for good: fork_generation(). */
 static _Atomic uint32_t watcher_refused_in[WATCHERS];
+
+bool watcher_is_forbidden(void)
+{
+	const char *value = secure_getenv("CLIMPORT_KEEP_HOST");
+
+	return value && (!strcmp(value, "0") || !strcmp(value, "off"));
+}
 
 static bool watcher_is_refused(size_t row)
 {
@@ -37,7 +44,7 @@ static void watcher_probe_once(void)
 	if (atomic_load(&probed_in) == process)
 		return;
 	for (size_t i = 0; i < WATCHERS; i++)
-		if (monitor_is_forbidden() || watchers[i]->probe() == -EOPNOTSUPP)
+		if (watcher_is_forbidden() || watchers[i]->probe() == -EOPNOTSUPP)
 			atomic_store(&watcher_refused_in[i], process);
 	atomic_store(&probed_in, process);
 }
@@ -132,7 +139,7 @@ const char *watcher_describe(void)
 	if (watcher_text_of != fork_generation())
 		*watcher_text = '\0';
 	watcher_text_of = fork_generation();
-	if (!*watcher_text && monitor_is_forbidden())
+	if (!*watcher_text && watcher_is_forbidden())
 		watcher_append("CLIMPORT_KEEP_HOST is 0");
 	if (!*watcher_text)
 		watcher_describe_rows(true);

@@ -66,9 +66,12 @@ struct watcher {
 /* The rows, each of which is a file watcher_NAME.c. */
 extern const struct watcher watcher_gdmabuf, watcher_monitor;
 
+/* True if CLIMPORT_KEEP_HOST is 0 or off: nothing of host memory is kept, on whatever grounds. */
+bool watcher_is_forbidden(void);
+
 /*
  * Whether a watcher may watch a range of @size bytes.  A few loads where the process has no
- * watcher.  CLIMPORT_KEEP_HOST=0 means no watcher.
+ * watcher.
  */
 bool watcher_is_possible(size_t size);
 

@@ -48,7 +48,7 @@ TEST(describe_refused, "The description of a process without a watcher has the r
 	test_in_child(watcher_says_why);
 }
 
-static void watcher_is_forbidden(void)
+static void watcher_turned_off(void)
 {
 	setenv("CLIMPORT_KEEP_HOST", "0", 1);
 	EXPECT(!watcher_is_possible(SIZE));
@@ -57,7 +57,7 @@ static void watcher_is_forbidden(void)
 
 TEST(forbidden, "CLIMPORT_KEEP_HOST=0 means that there is no watcher.")
 {
-	test_in_child(watcher_is_forbidden);
+	test_in_child(watcher_turned_off);
 }
 
 TEST(small, "A range is too small if the range is too small for every row.")

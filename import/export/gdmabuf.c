@@ -176,7 +176,7 @@ int gdmabuf_context_get(struct gdmabuf_context **out)
 	return 0;
 }
 
-void gdmabuf_context_put(struct gdmabuf_context *ctx)
+void gdmabuf_context_end_use(struct gdmabuf_context *ctx)
 {
 	lock_acquire(&gdmabuf_context_lock);
 	ctx->uses--;
@@ -256,7 +256,7 @@ int gdmabuf_export(enum gdmabuf_memory memory, uintptr_t address, size_t size, u
 		return err;
 	err = gdmabuf_export_by(ctx, memory, address, size, options, range);
 	if (err)
-		gdmabuf_context_put(ctx);
+		gdmabuf_context_end_use(ctx);
 	return err;
 }
 

@@ -34,12 +34,12 @@ struct gdmabuf_context *gdmabuf_context_usable(void);
 
 /*
  * The context, opened if there is none.  Logs a fault.  The status page is mapped at least until
- * gdmabuf_context_put().
+ * gdmabuf_context_end_use().
  */
 int gdmabuf_context_get(struct gdmabuf_context **out);
 
 /* Ends a use of the process's own context. */
-void gdmabuf_context_put(struct gdmabuf_context *ctx);
+void gdmabuf_context_end_use(struct gdmabuf_context *ctx);
 
 /* The whole pages around the range.  False: no such pages. */
 bool gdmabuf_whole_pages(uintptr_t address, size_t size, size_t page, uintptr_t *first,

@@ -38,7 +38,7 @@ static int gdmabuf_watch_context(struct gdmabuf_context **ctx)
 	if (!ret && (*ctx)->can_watch)
 		return 0;
 	if (!ret) {
-		gdmabuf_context_put(*ctx);
+		gdmabuf_context_end_use(*ctx);
 		return -EOPNOTSUPP;
 	}
 	if (ret == -EPERM)
@@ -52,7 +52,7 @@ int gdmabuf_watch_probe(void)
 	int ret = gdmabuf_watch_context(&ctx);
 
 	if (!ret)
-		gdmabuf_context_put(ctx);
+		gdmabuf_context_end_use(ctx);
 	return ret;
 }
 
@@ -88,7 +88,7 @@ int gdmabuf_watch_begin(uintptr_t address, size_t size, struct gdmabuf_watch *wa
 		return ret;
 	ret = gdmabuf_watch_call(ctx, address, size, watch);
 	if (ret)
-		gdmabuf_context_put(ctx);
+		gdmabuf_context_end_use(ctx);
 	return ret;
 }
 
@@ -105,5 +105,5 @@ void gdmabuf_watch_drop(const struct gdmabuf_watch *watch)
 		return;
 	if (ctx == gdmabuf_context_usable())
 		ioctl(ctx->device.fd, GDMABUF_DROP, &id);
-	gdmabuf_context_put(ctx);
+	gdmabuf_context_end_use(ctx);
 }

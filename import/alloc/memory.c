@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A *block* has 2 MiB or more (CUDA's VMM gives 2 MiB at least), and begins at a multiple of 2 MiB.
- * A block is a *slab* of 2 MiB in equal *parts*, or a single allocation of any size.  Each block is
- * registered with the device's cache (opaque.h), so an import of a part is a hit.
+ * A block is a *slab* of 2 MiB in equal *parts*, or a single allocation of any size.  Each block of
+ * CUDA's is registered with the device's cache (opaque.h), so an import of a part is a hit.
+ *
+ * Other blocks are pages.  The kernel module gdmabuf exports any pages, udmabuf only a memfd's: where
+ * udmabuf alone can export, the pages are a memfd's, whose descriptor the block keeps.  A memfd is no
+ * better otherwise: its pages are small, and are shared with a child.
  */
 #include "import/alloc/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "import/export/export.h"
+#include "import/export/gdmabuf.h"
+#include "import/kinds/udmabuf.h"
 #include "import/nvidia/cuda/cuda.h"
 #include "import/opaque_fd/opaque.h"
 #include "util/descriptor.h"
@@ -31,6 +39,8 @@ struct block {
 	bool cuda;
 	bool inherited;			      /* the parent's memory, which a child cannot use */
 	unsigned char uuid[IMPORT_UUID_SIZE]; /* if cuda */
+	int memfd;			      /* if not cuda; -1: anonymous pages */
+	struct descriptor_id file;	      /* of @memfd */
 	struct cuda_memory memory;
 	struct opaque_hold hold; /* if cuda */
 	size_t used;		 /* parts */
@@ -78,14 +88,65 @@ static int memory_map_aligned(size_t size, uintptr_t *base)
 	return 0;
 }
 
+static bool memory_wants_memfd(void)
+{
+	return !gdmabuf_is_available() && udmabuf_is_available();
+}
+
+/* A memfd as udmabuf takes, which nobody can change to one that udmabuf does not take; or -1. */
+static int memory_memfd_create(size_t size)
+{
+	int fd = memfd_create("climport", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd >= 0 && !ftruncate(fd, (off_t)size) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return fd;
+	log_debug("no memfd of %zu bytes: %m", size);
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Maps the memfd over the block's pages.  False: the pages may be unmapped. */
+static bool memory_map_memfd(struct block *b, int fd)
+{
+	void *base = (void *)b->base;
+
+	if (descriptor_identify(fd, &b->file) ||
+	    mmap(base, b->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != base)
+		return false;
+	b->memfd = fd;
+	return true;
+}
+
+/* Takes @fd over.  Without a memfd, the memory is as good as where nobody exports. */
+static int memory_block_map_file(struct block *b, int fd)
+{
+	int ret = memory_map_aligned(b->size, &b->base);
+
+	if (!ret && memory_map_memfd(b, fd))
+		return 0;
+	log_debug("a memfd of %zu bytes cannot be mapped: %m", b->size);
+	close(fd);
+	if (!ret)
+		munmap((void *)b->base, b->size);
+	return memory_map_aligned(b->size, &b->base);
+}
+
+static int memory_block_map_pages(struct block *b, size_t size)
+{
+	int fd = memory_wants_memfd() ? memory_memfd_create(size) : -1;
+
+	b->size = size;
+	return fd < 0 ? memory_map_aligned(size, &b->base) : memory_block_map_file(b, fd);
+}
+
 static int memory_block_map(struct block *b, size_t size)
 {
 	int ret;
 
-	if (!b->cuda) {
-		b->size = size;
-		return memory_map_aligned(size, &b->base);
-	}
+	if (!b->cuda)
+		return memory_block_map_pages(b, size);
 	ret = cuda_alloc(b->kind == MEMORY_HOST ? CUDA_HOST : CUDA_DEVICE, b->uuid, size, BLOCK,
 			 &b->memory);
 	b->base = b->memory.addr;
@@ -99,6 +160,8 @@ static void memory_block_unmap(struct block *b)
 		cuda_free(&b->memory);
 	else
 		munmap((void *)b->base, b->size);
+	if (b->memfd >= 0)
+		descriptor_close(b->memfd, &b->file);
 }
 
 /* Host memory outside of CUDA is registered at each import. */
@@ -125,6 +188,7 @@ static int memory_block_create(enum memory_kind kind, const unsigned char *uuid,
 		return log_errno(ENOMEM, "no memory for a block");
 	b->kind = kind;
 	b->cuda = uuid;
+	b->memfd = -1;
 	if (uuid)
 		memcpy(b->uuid, uuid, sizeof(b->uuid));
 	ret = memory_block_map(b, size);

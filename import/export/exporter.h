@@ -39,6 +39,7 @@ struct exporter {
 
 extern const struct exporter exporter_cuda;	    /* CUDA's device memory, by CUDA */
 extern const struct exporter exporter_gdmabuf_cuda; /* CUDA's device memory, by the module */
+extern const struct exporter exporter_udmabuf;	    /* memfds, without the module */
 extern const struct exporter exporter_gdmabuf_host; /* memory of the host, by the module */
 extern const struct exporter exporter_gdmabuf_gpu;  /* GPU memory unknown to CUDA, by the module */
 

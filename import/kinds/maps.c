@@ -140,6 +140,7 @@ static int maps_query_once(int fd, uintptr_t at, struct maps_mapping *found, cha
 			(query.vma_flags & VMA_WRITABLE ? IMPORT_WRITE : 0);
 	found->device = makedev(query.dev_major, query.dev_minor);
 	found->inode = query.inode;
+	found->offset = query.vma_offset;
 	found->shared = query.vma_flags & VMA_SHARED;
 	return 0;
 }
@@ -188,8 +189,8 @@ static bool maps_line_parse(const char *line, struct maps_mapping *found, int *n
 	unsigned int major, minor;
 	char read, write, shared;
 
-	if (sscanf(line, "%lx-%lx %c%c%*c%c %*x %x:%x %lu %n", &found->start, &found->end, &read,
-		   &write, &shared, &major, &minor, &found->inode, name_at) != 8)
+	if (sscanf(line, "%lx-%lx %c%c%*c%c %lx %x:%x %lu %n", &found->start, &found->end, &read,
+		   &write, &shared, &found->offset, &major, &minor, &found->inode, name_at) != 9)
 		return false;
 	found->access = (read == 'r' ? IMPORT_READ : 0) | (write == 'w' ? IMPORT_WRITE : 0);
 	found->device = makedev(major, minor);

@@ -16,6 +16,7 @@ struct maps_mapping {
 	unsigned int access; /* enum import_access */
 	dev_t device;	     /* of the file's filesystem */
 	uint64_t inode;	     /* 0: no file, or the first SysV segment */
+	uint64_t offset;     /* of @start in the file */
 	bool shared;
 };
 

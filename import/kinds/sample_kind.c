@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/dma-heap.h>
-#include <linux/udmabuf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -13,6 +12,7 @@
 
 #include <linux/magic.h>
 
+#include "import/kinds/udmabuf.h"
 #include "import/ops.h"
 #include "util/log.h"
 
@@ -114,19 +114,13 @@ static int sample_file_create(const struct import_sample_want *want)
 
 static int sample_udmabuf_create(size_t size)
 {
-	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = size };
-	int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), memory, fd = -1;
+	int memory = memfd_create("climport", MFD_CLOEXEC | MFD_ALLOW_SEALING), fd = -1;
 
-	if (device < 0)
+	if (memory < 0)
 		return -1;
-	memory = memfd_create("climport", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	create.memfd = memory;
-	if (memory >= 0 && !ftruncate(memory, (off_t)size) &&
-	    !fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK))
-		fd = ioctl(device, UDMABUF_CREATE, &create);
-	if (memory >= 0)
-		close(memory);
-	close(device);
+	if (!ftruncate(memory, (off_t)size) && !fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK))
+		fd = udmabuf_create(memory, 0, size);
+	close(memory);
 	return fd;
 }
 

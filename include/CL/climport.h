@@ -80,7 +80,12 @@ struct climport_dmabuf {
  *
  * CUDA exports CUDA memory if CUDA can (cuMemGetHandleForAddressRange, CUDA 11.7).  Otherwise the
  * kernel module gdmabuf_nvidia exports CUDA memory, and CLIMPORT_MAPPABLE needs this module.
- * Host memory needs the kernel module gdmabuf (kmod/).
+ * Host memory needs the kernel module gdmabuf (kmod/).  Where the process may not open /dev/gdmabuf,
+ * the kernel's udmabuf exports two kinds of host memory, if the process may open /dev/udmabuf: memory
+ * of climport_alloc(), and shared, writable mappings of a memfd that is sealed against shrinking
+ * (F_SEAL_SHRINK), as long as the process has a descriptor of the memfd.  udmabuf keeps no
+ * registrations, makes no read-only dma-bufs, does not count what it pins, and has a limit for a
+ * dma-buf: 64 MiB, the parameter udmabuf.size_limit_mb.
  *
  * A dma-buf covers whole pages; the module's pages of GPU memory have 64 KiB.  So the dma-buf may
  * begin before @address: out->offset is the place of the range in the dma-buf.  With CLIMPORT_KEEP
@@ -106,7 +111,8 @@ struct climport_dmabuf {
  * is counted, until climport_invalidate(), or until the module needs the room.
  *
  * Returns 0, or
- *   -ENXIO   no /dev/gdmabuf: the module is not loaded (CUDA memory: and CUDA cannot export)
+ *   -ENXIO   no /dev/gdmabuf: the module is not loaded (CUDA memory: and CUDA cannot export; host
+ *	      memory: and udmabuf cannot)
  *   -EACCES  /dev/gdmabuf may not be opened; or the range is mapped read-only, and
  *	      CLIMPORT_READ_ONLY is not set
  *   -EINVAL  size is 0, or the range wraps around; an unknown flag; @out_size is too small
@@ -316,6 +322,9 @@ void climport_drop_all(void);
  * @uuid: of the device that will import the memory: CL_DEVICE_UUID_KHR, which equals the UUIDs of
  *	CUDA and Vulkan; NULL for host pages that any device with method host_ptr imports
  * @address: set to the memory; for CLIMPORT_DEVICE a CUDA device pointer, which the CPU cannot use
+ *
+ * CLIMPORT_HOST without @uuid is anonymous memory, or the memory of a memfd where udmabuf alone can
+ * export host memory (climport_export_dmabuf()).
  *
  * For CUDA devices the memory is CUDA's VMM memory (cuMemCreate), which NVIDIA's OpenCL imports at
  * once and keeps coherent.  Pages of other host memory are pinned by the first import, and by later

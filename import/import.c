@@ -6,8 +6,8 @@
 
 #include "import/opaque_fd/opaque.h"
 #include "import/ops.h"
-#include "util/descriptor.h"
 #include "util/log.h"
+#include "util/shortage.h"
 #include "util/thread.h"
 
 static const struct import_ops *const import_kinds[IMPORT_TYPES] = {
@@ -27,7 +27,7 @@ static void import_settle_access(struct import_region *r)
 int import_get(const struct import_desc *desc, struct import_region **region)
 {
 	struct import_region *r = malloc(sizeof(*r));
-	struct descriptor_retry retry = { 0 };
+	struct shortage_retry retry = { 0 };
 	int ret;
 	THREAD_NO_CANCEL();
 
@@ -42,7 +42,7 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 	};
 	do
 		ret = r->ops->pin(desc, r);
-	while (descriptor_retry(&retry, ret));
+	while (shortage_retry(&retry, ret));
 	if (ret) {
 		free(r);
 		return ret;

@@ -16,6 +16,7 @@
 #include "util/fork.h"
 #include "util/lock.h"
 #include "util/log.h"
+#include "util/shortage.h"
 #include "util/thread.h"
 
 struct job {
@@ -285,7 +286,7 @@ int import_bracket_async(enum import_edge edge, struct import_region *const *reg
 			 void (*done)(void *arg, int error), void *arg)
 {
 	struct job now = { NULL, edge, regions, access, count, 0, done, arg }, *later;
-	struct descriptor_retry retry = { 0 };
+	struct shortage_retry retry = { 0 };
 	int ret;
 	THREAD_NO_CANCEL();
 
@@ -299,7 +300,7 @@ int import_bracket_async(enum import_edge edge, struct import_region *const *reg
 	*later = now;
 	do
 		ret = worker_enqueue(later);
-	while (descriptor_retry(&retry, ret));
+	while (shortage_retry(&retry, ret));
 	if (ret) {
 		worker_undo(&now);
 		free(later);

@@ -11,31 +11,7 @@
 
 #include "util/fork.h"
 #include "util/log.h"
-
-static _Atomic(descriptor_give_up_fn) descriptor_givers[DESCRIPTOR_GIVERS];
-
-void descriptor_on_shortage(descriptor_give_up_fn give_up)
-{
-	for (int i = 0; i < DESCRIPTOR_GIVERS; i++) {
-		descriptor_give_up_fn none = NULL;
-
-		if (atomic_compare_exchange_strong(&descriptor_givers[i], &none, give_up) ||
-		    none == give_up)
-			return;
-	}
-}
-
-static bool descriptor_give_up(uint32_t count)
-{
-	bool any = false;
-
-	for (int i = 0; i < DESCRIPTOR_GIVERS; i++) {
-		descriptor_give_up_fn give_up = atomic_load(&descriptor_givers[i]);
-
-		any |= give_up && give_up(count);
-	}
-	return any;
-}
+#include "util/shortage.h"
 
 static bool descriptor_is_shortage(int error)
 {
@@ -50,17 +26,6 @@ int descriptor_errno(void)
 		return descriptor_is_shortage(error) ? error : 0;
 	close(fd);
 	return 0;
-}
-
-/* Gives up twice as many at each try: the last try gives up all. */
-bool descriptor_retry(struct descriptor_retry *retry, int err)
-{
-	uint32_t count = retry->closed ? 2 * retry->closed : 1;
-
-	if (!descriptor_is_shortage(-err) || !descriptor_give_up(count))
-		return false;
-	retry->closed = count;
-	return true;
 }
 
 int descriptor_identify(int fd, struct descriptor_id *id)
@@ -153,11 +118,11 @@ static int descriptor_duplicate_once(int fd)
 
 int descriptor_duplicate(int fd)
 {
-	struct descriptor_retry retry = { 0 };
+	struct shortage_retry retry = { 0 };
 	int own;
 
 	do
 		own = descriptor_duplicate_once(fd);
-	while (descriptor_retry(&retry, own));
+	while (shortage_retry(&retry, own));
 	return own;
 }

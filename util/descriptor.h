@@ -3,9 +3,8 @@
  * Descriptors that climport keeps.
  *
  * A program may close descriptors of climport's (daemons close all), and open a new file at the
- * number.  climport identifies the file of each kept descriptor, and looks
- * again before each use and before close().  A process may also have no descriptor left:
- * descriptors kept for later exports are then given up.
+ * number.  climport identifies the file of each kept descriptor, and looks again before each use and
+ * before close().
  */
 #ifndef UTIL_DESCRIPTOR_H
 #define UTIL_DESCRIPTOR_H
@@ -65,28 +64,5 @@ void descriptor_own_close(const struct descriptor_own *own);
 
 /* EMFILE or ENFILE if no descriptor can be made, else 0.  For drivers with other error codes. */
 int descriptor_errno(void);
-
-/*
- * @give_up closes @count kept descriptors; false: no kept descriptors.  DESCRIPTOR_GIVERS functions
- * for the process; a function counts once.
- */
-#define DESCRIPTOR_GIVERS 2
-typedef bool (*descriptor_give_up_fn)(uint32_t count);
-void descriptor_on_shortage(descriptor_give_up_fn give_up);
-
-/*
- *	struct descriptor_retry retry = { 0 };
- *
- *	do
- *		ret = make_descriptor();
- *	while (descriptor_retry(&retry, ret));
- *
- * True if @err means a lack of descriptors, and kept descriptors have been closed.
- */
-struct descriptor_retry {
-	uint32_t closed; /* by the last try */
-};
-
-bool descriptor_retry(struct descriptor_retry *retry, int err);
 
 #endif

@@ -15,7 +15,7 @@ enum level { LEVEL_UNREAD, LEVEL_NONE, LEVEL_ERROR, LEVEL_DEBUG };
 #define PREFIX "climport: "
 
 static _Thread_local char log_last_message[LOG_MESSAGE_SIZE];
-static _Thread_local bool log_is_held;
+static _Thread_local unsigned int log_holds;
 
 static const struct {
 	const char *value;
@@ -75,7 +75,7 @@ static void log_keep(const char *format, va_list args)
 	THREAD_NO_CANCEL();
 
 	vsnprintf(log_last_message, sizeof(log_last_message), format, args);
-	if (!log_is_held && log_level() >= LEVEL_ERROR)
+	if (!log_holds && log_level() >= LEVEL_ERROR)
 		log_print(log_last_message);
 	errno = saved;
 }
@@ -117,16 +117,16 @@ void log_debug(const char *format, ...)
 
 void log_hold(void)
 {
-	log_clear();
-	log_is_held = true;
+	if (!log_holds++)
+		log_clear();
 }
 
 void log_resume(bool is_fault)
 {
 	THREAD_NO_CANCEL();
 
-	log_is_held = false;
-	if (*log_last_message && log_level() >= (is_fault ? LEVEL_ERROR : LEVEL_DEBUG))
+	if (!--log_holds && *log_last_message &&
+	    log_level() >= (is_fault ? LEVEL_ERROR : LEVEL_DEBUG))
 		log_print(log_last_message);
 	if (!is_fault)
 		log_clear();

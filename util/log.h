@@ -29,7 +29,8 @@ void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * From log_hold() to log_resume() the thread's faults wait: log_resume() logs the last, or with
- * @is_fault false prints the last as a decision.  For a first try that may fail.
+ * @is_fault false prints the last as a decision.  For a first try that may fail.  In another pair of
+ * the two, the fault waits for the outer log_resume().
  */
 void log_hold(void);
 void log_resume(bool is_fault);

@@ -22,9 +22,9 @@
 #include "import/kinds/udmabuf.h"
 #include "import/nvidia/cuda/cuda.h"
 #include "import/opaque_fd/opaque.h"
-#include "util/descriptor.h"
 #include "util/lock.h"
 #include "util/log.h"
+#include "util/shortage.h"
 
 #define BLOCK ((size_t)2 << 20)
 #define SMALLEST ((size_t)512) /* CL_DEVICE_MEM_BASE_ADDR_ALIGN of NVIDIA's devices */
@@ -299,7 +299,7 @@ int memory_alloc(enum memory_kind kind, size_t size, size_t alignment, const uns
 		 uintptr_t *address)
 {
 	size_t part = memory_part_for(size, alignment), whole = (size + BLOCK - 1) / BLOCK * BLOCK;
-	struct descriptor_retry retry = { 0 };
+	struct shortage_retry retry = { 0 };
 	struct block *b = NULL;
 	int ret;
 
@@ -309,7 +309,7 @@ int memory_alloc(enum memory_kind kind, size_t size, size_t alignment, const uns
 		return 0;
 	do
 		ret = memory_block_create(kind, uuid, part ? BLOCK : whole, part, &b);
-	while (descriptor_retry(&retry, ret));
+	while (shortage_retry(&retry, ret));
 	if (ret)
 		return ret;
 	lock_acquire(&memory_lock);

@@ -5,6 +5,7 @@
  */
 #include "import/cache/entry.h"
 #include "util/log.h"
+#include "util/shortage.h"
 
 #include <errno.h>
 #include <string.h>
@@ -52,19 +53,13 @@ static bool cache_find(struct cache *cache, uintptr_t address, size_t size, stru
 	return false;
 }
 
-/* Entries share the room to pin, and the descriptors of the process and the system. */
-static bool cache_is_exhausted(int err)
-{
-	return err == -ENOSPC || err == -ENOMEM || err == -EMFILE || err == -ENFILE;
-}
-
-/* Where room is missing, unpins 1, 2, 4, ... idle entries, to the last. */
+/* In a shortage, unpins 1, 2, 4, ... idle entries, to the last. */
 static int cache_pin_with_room(struct cache *cache, uintptr_t address, size_t size,
 			       const void *wanted, struct cache_pin *pin)
 {
 	int err = cache->source->pin(cache->context, wanted, address, size, pin);
 
-	for (uint32_t count = 1; cache_is_exhausted(err) && cache_make_room(cache, count);) {
+	for (uint32_t count = 1; shortage_is(err) && cache_make_room(cache, count);) {
 		count = count < cache->limit ? count * 2 : count;
 		*pin = (struct cache_pin){ .fd = -1 };
 		err = cache->source->pin(cache->context, wanted, address, size, pin);

@@ -11,6 +11,7 @@
 #include "import/export/registration.h"
 #include "util/descriptor.h"
 #include "util/log.h"
+#include "util/shortage.h"
 #include "util/thread.h"
 
 /* The first exporter that takes the memory exports the memory. */
@@ -100,13 +101,13 @@ static int export_once(struct export_request *request, struct export_range *out)
 
 static int export_unregistered(struct export_request *request, struct export_range *out)
 {
-	struct descriptor_retry retry = { 0 };
+	struct shortage_retry retry = { 0 };
 	int ret;
 	THREAD_NO_CANCEL();
 
 	do
 		ret = export_once(request, out);
-	while (descriptor_retry(&retry, ret));
+	while (shortage_retry(&retry, ret));
 	return ret;
 }
 

@@ -13,6 +13,7 @@
 #include "util/descriptor.h"
 #include "util/log.h"
 #include "util/publish.h"
+#include "util/shortage.h"
 #include "util/thread.h"
 
 /* A descriptor costs nothing but the memory that it keeps, and is one of the process's. */
@@ -175,7 +176,7 @@ static struct cache *registration_cache_get(void)
 	return atomic_load_explicit(&registration_cache, memory_order_acquire);
 }
 
-/* For descriptor_retry(). */
+/* For shortage_retry(). */
 static bool registration_give_up(uint32_t count)
 {
 	struct cache *cache = registration_cache_get();
@@ -208,7 +209,7 @@ static int registration_cache_create(struct cache **cache)
 	if (*cache != mine)
 		cache_destroy(mine);
 	registration_limit(*cache);
-	descriptor_on_shortage(registration_give_up);
+	shortage_add_giver(registration_give_up);
 	return 0;
 }
 

@@ -13,9 +13,9 @@
 #include "import/opaque_fd/opaque_cuda.h"
 #include "import/opaque_fd/opaque_host.h"
 #include "import/opaque_fd/watcher.h"
-#include "util/descriptor.h"
 #include "util/fork.h"
 #include "util/log.h"
+#include "util/shortage.h"
 
 /* What an import keeps.  A descriptor is for the call that makes the driver's buffer. */
 struct opaque {
@@ -59,7 +59,7 @@ static int opaque_by_registration(uintptr_t address, size_t size, struct opaque 
 	opaque->address = address;
 	opaque->size = size;
 	opaque_cache_describe(&opaque->hold, out);
-	descriptor_on_shortage(opaque_host_make_room);
+	shortage_add_giver(opaque_host_make_room);
 	return 0;
 }
 
@@ -243,16 +243,18 @@ int opaque_get(const struct import_region *region, const unsigned char uuid[IMPO
 		.may_keep = region->fd < 0 && region->access & IMPORT_WRITE,
 	};
 	struct opaque *o = calloc(1, sizeof(*o));
-	struct descriptor_retry retry = { 0 };
+	struct shortage_retry retry = { 0 };
 	struct import_opaque made = { 0 };
 	int ret;
 
 	if (!o)
 		return log_errno(ENOMEM, "no memory for an opaque descriptor");
+	log_hold();
 	do {
 		ret = opaque_of_region(&want, region, o, &made);
 		want.may_keep = false; /* asked once for an import */
-	} while (descriptor_retry(&retry, ret));
+	} while (shortage_retry(&retry, ret));
+	log_resume(ret);
 	if (ret) {
 		free(o);
 		return ret;
@@ -272,9 +274,13 @@ static bool opaque_is_part(const struct opaque *opaque, const struct import_opaq
 static int opaque_open_own_pages(struct opaque *opaque, const unsigned char *uuid,
 				 struct import_opaque *out)
 {
-	int ret = opaque_by_own_pages(out->exporter, uuid, opaque->address, opaque->size, opaque,
-				      out);
+	struct shortage_retry retry = { 0 };
+	int ret;
 
+	do
+		ret = opaque_by_own_pages(out->exporter, uuid, opaque->address, opaque->size,
+					  opaque, out);
+	while (shortage_retry(&retry, ret));
 	if (!ret)
 		opaque_cache_put(&opaque->hold);
 	return ret;
@@ -292,12 +298,12 @@ int opaque_open_part(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID
 static int opaque_open_whole(struct opaque *opaque, const unsigned char *uuid, bool may_keep,
 			     struct import_opaque *out)
 {
-	struct descriptor_retry retry = { 0 };
+	struct shortage_retry retry = { 0 };
 	int fd, ret;
 
 	do
 		ret = opaque_cache_open(&opaque->hold, uuid, &fd);
-	while (descriptor_retry(&retry, ret));
+	while (shortage_retry(&retry, ret));
 	if (ret)
 		return ret;
 	out->fd = fd;

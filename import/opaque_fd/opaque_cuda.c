@@ -8,8 +8,8 @@
 #include "import/nvidia/cuda/cuda.h"
 #include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque.h"
-#include "util/descriptor.h"
 #include "util/log.h"
+#include "util/shortage.h"
 
 /* What opaque_hold() asks for. */
 struct opaque_cuda_want {
@@ -102,7 +102,7 @@ struct opaque_cache opaque_cuda_cache = { .source = &opaque_cuda_source };
 int opaque_hold(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t address, size_t size,
 		struct opaque_hold *hold)
 {
-	struct descriptor_retry retry = { 0 };
+	struct shortage_retry retry = { 0 };
 	struct opaque_cuda_want want = { .uuid = uuid };
 	int ret = cuda_identify(address, &want.memory);
 
@@ -110,7 +110,7 @@ int opaque_hold(const unsigned char uuid[IMPORT_UUID_SIZE], uintptr_t address, s
 		return ret;
 	do
 		ret = opaque_cache_get(&opaque_cuda_cache, address, size, &want, hold);
-	while (descriptor_retry(&retry, ret));
+	while (shortage_retry(&retry, ret));
 	return ret;
 }
 

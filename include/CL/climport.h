@@ -106,8 +106,8 @@ struct climport_dmabuf {
  * export of the address finds the free.  A range of several CUDA allocations is not kept.
  * Up to 512 allocations and 64 GiB stay registered, each with a descriptor of the process, but no
  * more than an eighth of the descriptors that the process may have (RLIMIT_NOFILE) at first use.
- * If a descriptor is needed and the process has no descriptor left, registrations without users are
- * given up.  A registration by the kernel module takes no descriptor.  The memory stays pinned, and
+ * Where a call of climport finds no descriptor, no memory or no room to pin memory, registrations
+ * without users are given up.  A registration by the kernel module takes no descriptor.  The memory stays pinned, and
  * is counted, until climport_invalidate(), or until the module needs the room.
  *
  * Returns 0, or

@@ -246,6 +246,110 @@ TEST(registered_descriptors,
 	registered_close();
 }
 
+#define RM_NO_MEMORY 0x51
+
+static int registered_room; /* for memory, of RM */
+
+static void registered_refuse_pin(void)
+{
+	bool is_full = fake_rm_held().memories >= registered_room;
+
+	fake_rm.fail_status = RM_NO_MEMORY;
+	fake_rm.fail_times = 1;
+	fake_rm.fail_call = is_full ? fake_rm.matched + 1 : 0;
+}
+
+static void registered_limit_room(int room)
+{
+	registered_room = fake_rm_held().memories + room;
+	fake_rm.fail_name = fake_rm.hook_name = "pin";
+	fake_rm.hook = registered_refuse_pin;
+}
+
+/* Memory that the program has registered, or not. */
+static const struct registered_next {
+	const char *name;
+	bool is_registered;
+} registered_nexts[] = { { "registered", true }, { "plain", false } };
+
+TEST_EACH(
+	registered_no_room, struct registered_next, registered_nexts,
+	"Where NVIDIA's resource manager has no room for another pin, registrations that no import "
+	"uses make room.")
+{
+	enum { ROOM = 5, COUNT = 12 };
+	struct climport_registration r[COUNT], next;
+	unsigned char *p;
+
+	registered_open();
+	for (int i = 0; i < COUNT; i++)
+		registered_make(2 * PAGE, &r[i]);
+	p = row->is_registered ? registered_make(2 * PAGE, &next) : registered_map(2 * PAGE);
+	registered_limit_room(ROOM);
+	for (int i = 0; i < COUNT; i++)
+		registered_import_once((void *)r[i].base);
+	registered_import_once(p);
+	for (int i = 0; i < COUNT; i++)
+		registered_release(&r[i]);
+	if (row->is_registered)
+		registered_release(&next);
+	registered_close();
+}
+
+TEST(registered_no_room_used, "Where NVIDIA's resource manager has no room for another pin, an "
+			      "import fails if imports use all "
+			      "registrations.")
+{
+	struct climport_registration r;
+	unsigned char *p;
+	cl_mem used;
+	cl_int err;
+
+	registered_open();
+	used = fixture_import_host(0, registered_make(2 * PAGE, &r), PAGE);
+	p = registered_map(PAGE);
+	registered_limit_room(0);
+	EXPECT(!fix.import(fix.context, 0, NULL, p, PAGE, &err));
+	EXPECT_EQ(err, CL_OUT_OF_HOST_MEMORY);
+	cl.clReleaseMemObject(used);
+	registered_import_once(p);
+	registered_release(&r);
+	registered_close();
+}
+
+static const struct registered_shortage {
+	const char *name, *function;
+	cl_int code;
+} registered_shortages[] = {
+	{ "resources", "clCreateBufferWithProperties", CL_OUT_OF_RESOURCES },
+	{ "host_memory", "clCreateBufferWithProperties", CL_OUT_OF_HOST_MEMORY },
+	{ "allocation", "clCreateBufferWithProperties", CL_MEM_OBJECT_ALLOCATION_FAILURE },
+	{ "cuda", "clCreateBufferWithProperties", 2 },
+	{ "sub_buffer", "clCreateSubBuffer", CL_MEM_OBJECT_ALLOCATION_FAILURE },
+};
+
+TEST_EACH(
+	registered_short_driver, struct registered_shortage, registered_shortages,
+	"Where the driver has no room for another buffer, a registration that no import uses makes "
+	"room.")
+{
+	struct climport_registration idle, next;
+
+	registered_open();
+	registered_import_once(registered_make(2 * PAGE, &idle));
+	opaque_rm_settle(1);
+	registered_make(2 * PAGE, &next);
+	stub_fail(row->function, 1, row->code);
+	cl.clReleaseMemObject(fixture_import_host(0, (void *)next.base, 2 * PAGE));
+	EXPECT(stub_failed());
+	opaque_rm_settle(1);
+	registered_import_once((void *)next.base);
+	EXPECT_EQ(fake_rm.pins_made, 2);
+	registered_release(&idle);
+	registered_release(&next);
+	registered_close();
+}
+
 static const cl_mem_flags registered_flags[] = {
 	CL_MEM_READ_WRITE,
 	CL_MEM_READ_ONLY,

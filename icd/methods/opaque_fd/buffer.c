@@ -10,6 +10,7 @@
 #include "icd/methods/opaque_fd/backing.h"
 #include "util/descriptor.h"
 #include "util/log.h"
+#include "util/shortage.h"
 
 /* The record of an import whose buffer is a part of a backing buffer. */
 struct hidden {
@@ -17,7 +18,23 @@ struct hidden {
 	size_t offset;	/* bytes from the backing buffer's first to the import's */
 };
 
-cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t size, cl_int *err)
+/*
+ * NVIDIA's driver may give the error number of CUDA's for a call that failed inside: any may come of a
+ * lack of memory, descriptors or addresses.
+ */
+static bool buffer_is_short(cl_int err)
+{
+	return err > 0 || err == CL_OUT_OF_RESOURCES || err == CL_OUT_OF_HOST_MEMORY ||
+	       err == CL_MEM_OBJECT_ALLOCATION_FAILURE;
+}
+
+static bool buffer_retry(struct shortage_retry *retry, cl_int err)
+{
+	return shortage_retry(retry, buffer_is_short(err) ? -ENOMEM : 0);
+}
+
+static cl_mem buffer_of_descriptor(cl_context context, cl_mem_flags flags, int fd, size_t size,
+				   cl_int *err)
 {
 	const int own = descriptor_duplicate(fd);
 	const cl_mem_properties properties[] = {
@@ -40,16 +57,36 @@ cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t s
 	close(own);
 	log_error("the driver makes no buffer of %zu bytes from an opaque descriptor: error %d",
 		  size, *err);
-	*err = *err > 0 ? CL_INVALID_OPERATION : *err;
 	return NULL;
+}
+
+cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t size, cl_int *err)
+{
+	struct shortage_retry retry = { 0 };
+	cl_mem mem;
+
+	log_hold();
+	do
+		mem = buffer_of_descriptor(context, flags, fd, size, err);
+	while (buffer_retry(&retry, *err));
+	log_resume(*err);
+	if (*err > 0)
+		*err = CL_INVALID_OPERATION;
+	return mem;
 }
 
 static cl_mem buffer_part(cl_mem backing, cl_mem_flags flags, size_t offset, size_t size,
 			  cl_int *err)
 {
 	const cl_buffer_region region = { offset, size };
+	struct shortage_retry retry = { 0 };
+	cl_mem part;
 
-	return next.clCreateSubBuffer(backing, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, err);
+	do
+		part = next.clCreateSubBuffer(backing, flags, CL_BUFFER_CREATE_TYPE_REGION, &region,
+					      err);
+	while (buffer_retry(&retry, *err));
+	return part;
 }
 
 cl_mem opaque_fd_create_sub_buffer(void *hidden, cl_mem_flags flags, const cl_buffer_region *region,

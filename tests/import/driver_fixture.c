@@ -3,13 +3,16 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "fake_rm.h"
 #include "harness.h"
 #include "import/opaque_fd/exporter.h"
 #include "opaque.h"
+#include "process.h"
 #include "util/descriptor.h"
+#include "util/log.h"
 
 struct driver_buffer {
 	uint64_t kept; /* 0: none */
@@ -162,4 +165,43 @@ uint64_t driver_once(uintptr_t address, size_t size)
 
 	driver_put(&import);
 	return import.out.kept;
+}
+
+static int driver_memories_before;
+
+void driver_begin(void)
+{
+	const size_t page = 4096;
+	struct driver_import import;
+	char *p = mmap(NULL, DRIVER_DEVICES * page, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(p != MAP_FAILED);
+	if (!fake_rm.is_present)
+		fake_rm_reset(DRIVER_DEVICES);
+	opaque_on_forget(driver_forget);
+	for (int device = 0; device < DRIVER_DEVICES; device++) {
+		EXPECT_EQ(driver_try((uintptr_t)p + (size_t)device * page, page, device, &import),
+			  0);
+		driver_put(&import);
+	}
+	driver_memories_before = fake_rm_held().memories;
+	driver_forgotten = 0;
+	fake_rm.pins_made = 0;
+	log_clear();
+}
+
+int driver_memories(void)
+{
+	return fake_rm_held().memories - driver_memories_before;
+}
+
+static bool driver_has_memories(void *count)
+{
+	return driver_memories() == *(int *)count;
+}
+
+void driver_settle(int memories)
+{
+	EXPECT(process_settles(driver_has_memories, &memories));
 }

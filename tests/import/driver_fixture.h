@@ -23,6 +23,19 @@ struct driver_import {
 	int fd; /* the driver's */
 };
 
+/*
+ * Resets the fake of RM, if no test of the process did, and makes the objects of the process by an
+ * import on each device.  No test gets the imported memory.
+ */
+void driver_begin(void);
+
+/*
+ * Memories that RM holds, but for the process's own.  driver_settle() waits for the number: the idle
+ * thread may end a registration after the last put.
+ */
+int driver_memories(void);
+void driver_settle(int memories);
+
 /* 0 or a negative errno. */
 int driver_try(uintptr_t address, size_t size, int device, struct driver_import *import);
 

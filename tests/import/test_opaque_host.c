@@ -4,6 +4,7 @@
  * of RM.  Each test is a process of its own: what was imported lately is a matter of the process.
  */
 #include "driver_fixture.h"
+#include "driver_time.h"
 #include "fake_rm.h"
 #include "harness.h"
 #include "monitor_fixture.h"
@@ -25,35 +26,6 @@
 
 #define SIZE ((size_t)1 << 20)
 #define IDLE 32 /* registrations that no import uses */
-
-/* Linked with --wrap=cache_age: time stands still, for machines of any speed. */
-static atomic_bool host_time_passes;
-
-bool __real_cache_age(struct cache *cache);
-bool __wrap_cache_age(struct cache *cache);
-
-bool __wrap_cache_age(struct cache *cache)
-{
-	return atomic_load(&host_time_passes) ? __real_cache_age(cache) : true;
-}
-
-/* Memory of the device's anchors stays pinned as long as the process has the devices. */
-static int host_memories_before;
-
-static int host_memories(void)
-{
-	return fake_rm_held().memories - host_memories_before;
-}
-
-static bool host_has_memories(void *count)
-{
-	return host_memories() == *(int *)count;
-}
-
-static void host_settle(int memories)
-{
-	EXPECT(process_settles(host_has_memories, &memories));
-}
 
 static struct cache_stats host_stats(void)
 {
@@ -77,24 +49,10 @@ static uintptr_t host_map_new(void)
 	return host_map_at(0, SIZE);
 }
 
-/* The first import makes the objects of the process. */
 static void host_begin(void)
 {
-	uintptr_t p = host_map_at(0, 4096);
-
 	monitor_fixture_needed();
-	fake_rm_reset(DRIVER_DEVICES);
-	opaque_on_forget(driver_forget);
-	for (int device = 0; device < DRIVER_DEVICES; device++) {
-		struct driver_import i;
-
-		EXPECT_EQ(driver_try(p, 4096, device, &i), 0);
-		driver_put(&i);
-	}
-	munmap((void *)p, 4096);
-	host_memories_before = fake_rm_held().memories;
-	fake_rm.pins_made = 0;
-	log_clear();
+	driver_begin();
 }
 
 static void (*host_body)(void);
@@ -139,7 +97,7 @@ HOST_TEST(second, "The second import of a range registers the range, and the thi
 	uint64_t kept;
 
 	EXPECT_EQ(driver_once(p, SIZE), 0);
-	EXPECT_EQ(host_memories(), 0);
+	EXPECT_EQ(driver_memories(), 0);
 	kept = driver_once(p, SIZE);
 	EXPECT(kept);
 	EXPECT_EQ(fake_rm.pins_made, 2);
@@ -157,7 +115,7 @@ HOST_TEST(once, "A program that imports each range once starts no thread and ope
 		EXPECT_EQ(driver_once(host_map_new(), SIZE), 0);
 	EXPECT_EQ(process_count_threads(), threads);
 	EXPECT_EQ(process_count_descriptors(), fds);
-	EXPECT_EQ(host_memories(), 0);
+	EXPECT_EQ(driver_memories(), 0);
 }
 
 HOST_TEST(small, "A range of less than 64 KiB is pinned for each import.")
@@ -175,9 +133,9 @@ HOST_TEST(unmapped, "If the range is unmapped, the pages go, and new memory ther
 	uint64_t kept = host_register(p, SIZE);
 
 	EXPECT_EQ(driver_once(p, SIZE), kept);
-	EXPECT_EQ(host_memories(), 1);
+	EXPECT_EQ(driver_memories(), 1);
 	EXPECT(!munmap((void *)p, SIZE));
-	host_settle(0);
+	driver_settle(0);
 	EXPECT_EQ(driver_last_forgotten, kept);
 	host_map_at(p, SIZE);
 	EXPECT(driver_once(p, SIZE) != kept);
@@ -193,9 +151,9 @@ HOST_TEST(unmapped_in_use, "If the range is unmapped during an import, the next 
 	host_map_at(p, SIZE);
 	EXPECT(driver_once(p, SIZE) != kept);
 	EXPECT_EQ(driver_forgotten, 0);
-	EXPECT_EQ(host_memories(), 2);
+	EXPECT_EQ(driver_memories(), 2);
 	driver_put(&i);
-	host_settle(1);
+	driver_settle(1);
 	EXPECT_EQ(driver_last_forgotten, kept);
 }
 
@@ -207,7 +165,7 @@ HOST_TEST(in_vain, "If registrations of a range are never used, they become rare
 	for (int i = 0; i < 200; i++) {
 		registrations += driver_once(p, SIZE) != 0;
 		host_map_at(p, SIZE);
-		host_settle(0);
+		driver_settle(0);
 	}
 	EXPECT(registrations > 0);
 	EXPECT(registrations <= 8);
@@ -222,7 +180,7 @@ HOST_TEST(mostly_in_vain, "If most registrations are never used, new ranges are 
 		p = host_map_new();
 		registrations += host_import_twice(p, SIZE) != 0;
 		host_map_at(p, SIZE);
-		host_settle(0);
+		driver_settle(0);
 	}
 	EXPECT(registrations > 0);
 	EXPECT(registrations <= 8);
@@ -231,7 +189,7 @@ HOST_TEST(mostly_in_vain, "If most registrations are never used, new ranges are 
 		driver_once(p, SIZE);
 	EXPECT(host_stats().hits > 0);
 	EXPECT(host_map_at(p, SIZE));
-	host_settle(0);
+	driver_settle(0);
 	EXPECT(host_register(host_map_new(), SIZE));
 }
 
@@ -244,7 +202,7 @@ HOST_TEST(pays_again,
 	for (int i = 0; i < 5; i++) {
 		EXPECT_EQ(driver_once(p, SIZE), kept);
 		host_map_at(p, SIZE);
-		host_settle(0);
+		driver_settle(0);
 		kept = driver_once(p, SIZE);
 		EXPECT(kept);
 	}
@@ -267,7 +225,7 @@ HOST_TEST(live, "80 imports that are alive at once are 80 pins, without a fault 
 	EXPECT(!strcmp(log_last(), ""));
 	for (int i = 0; i < COUNT; i++)
 		driver_put(&imports[i]);
-	host_settle(IDLE);
+	driver_settle(IDLE);
 }
 
 HOST_TEST(live_again, "Imports that are alive leave the room of idle registrations to others.")
@@ -317,9 +275,9 @@ HOST_TEST(limit_entries, "32 registrations without an import stay, and one more 
 
 		for (int j = 0; j < 3; j++)
 			driver_once(p, SIZE);
-		EXPECT(host_memories() <= IDLE + 1);
+		EXPECT(driver_memories() <= IDLE + 1);
 	}
-	host_settle(IDLE);
+	driver_settle(IDLE);
 }
 
 HOST_TEST(limit_bytes, "Registrations without an import have 1 GiB together, of all devices.")
@@ -334,9 +292,9 @@ HOST_TEST(limit_bytes, "Registrations without an import have 1 GiB together, of 
 			EXPECT_EQ(driver_try(p, size, i % 2, &import), 0);
 			driver_put(&import);
 		}
-		EXPECT(host_memories() <= 4);
+		EXPECT(driver_memories() <= 4);
 	}
-	host_settle(3);
+	driver_settle(3);
 	EXPECT(host_stats().bytes_idle <= (size_t)1 << 30);
 }
 
@@ -350,11 +308,11 @@ HOST_TEST(limit_descriptors,
 		host_register(host_map_new(), SIZE);
 	process_limit_descriptors(256, &before);
 	host_import_twice(host_map_new(), SIZE);
-	host_settle(8);
+	driver_settle(8);
 	process_limit_descriptors(31, &before);
 	driver_once(p, SIZE);
 	EXPECT_EQ(driver_once(p, SIZE), 0);
-	EXPECT_EQ(host_memories(), 0);
+	EXPECT_EQ(driver_memories(), 0);
 }
 
 HOST_TEST(shortage, "Without free descriptors, registrations that no import uses make room.")
@@ -384,17 +342,17 @@ HOST_TEST(devices, "Two devices share a registration, and each has a pin.")
 	EXPECT_EQ(driver_try(p, SIZE, 1, &i), 0);
 	EXPECT_EQ(i.out.kept, kept);
 	driver_put(&i);
-	EXPECT_EQ(host_memories(), 2);
+	EXPECT_EQ(driver_memories(), 2);
 	EXPECT(!munmap((void *)p, SIZE));
-	host_settle(0);
+	driver_settle(0);
 }
 
 HOST_TEST(unused, "A registration that no import uses for two seconds is given up.")
 {
 	host_register(host_map_new(), SIZE);
-	EXPECT_EQ(host_memories(), 1);
-	atomic_store(&host_time_passes, true);
-	host_settle(0);
+	EXPECT_EQ(driver_memories(), 1);
+	atomic_store(&driver_time_passes, true);
+	driver_settle(0);
 	EXPECT_EQ(host_stats().entries, 0);
 	EXPECT_EQ(host_stats().stale, 0);
 }
@@ -418,11 +376,11 @@ HOST_TEST(
 	driver_drop_buffers();
 	EXPECT(driver_once(p, SIZE));
 	EXPECT(!munmap((void *)p, SIZE));
-	host_settle(1);
+	driver_settle(1);
 	for (int fd = from; fd < from + 16; fd++)
 		EXPECT(!close(fd));
 	close(other);
-	host_settle(0);
+	driver_settle(0);
 }
 
 HOST_TEST(refused, "Memory that RM refuses is refused once for an import, and logged once.")
@@ -477,9 +435,9 @@ HOST_TEST(forked, "fork() ends the registrations that no import uses, and a chil
 
 	for (int i = 0; i < 8; i++)
 		host_register(host_map_new(), SIZE);
-	EXPECT_EQ(host_memories(), 8);
+	EXPECT_EQ(driver_memories(), 8);
 	EXPECT_EQ(host_fork(), before);
-	EXPECT_EQ(host_memories(), 0);
+	EXPECT_EQ(driver_memories(), 0);
 	kept = host_register(p, SIZE);
 	EXPECT_EQ(driver_once(p, SIZE), kept);
 }
@@ -539,7 +497,7 @@ HOST_TEST(forked_blocked, "A driver that does not answer holds a fork up for a m
 	host_register(host_map_new(), SIZE);
 	host_fork();
 	EXPECT_EQ(driver_forgotten, 0);
-	host_settle(0);
+	driver_settle(0);
 }
 
 static atomic_bool host_ended;
@@ -634,7 +592,7 @@ HOST_TEST(threads, "Eight threads that import a range share a registration.")
 	host_at = host_map_new();
 	process_run_threads(8, host_import_shared);
 	EXPECT_EQ(host_errors, 0);
-	EXPECT_EQ(host_memories(), 1);
+	EXPECT_EQ(driver_memories(), 1);
 }
 
 static void *host_import_own(void *number)
@@ -653,5 +611,5 @@ static void *host_import_own(void *number)
 HOST_TEST(threads_unmap, "Eight threads may import, release and unmap at the same addresses.")
 {
 	process_run_threads(8, host_import_own);
-	host_settle(0);
+	driver_settle(0);
 }

@@ -26,11 +26,6 @@
 #define PAGE ((size_t)4096)
 #define SIZE (8 * PAGE)
 
-static int registered_memories(void)
-{
-	return fake_rm_held().memories;
-}
-
 static uintptr_t registered_map_fd(int fd, int flags)
 {
 	void *p;
@@ -95,44 +90,16 @@ static void registered_drop(const struct host_registration *r)
 	host_registration_put(r->slot, r->number);
 }
 
-/* Memory of the device's anchor stays pinned as long as the process has the device. */
-static int registered_memories_before;
-
-/* Without the kernel module.  The first import makes the objects of the process. */
+/* Without the kernel module. */
 static void registered_begin(void)
 {
-	uintptr_t p = registered_map_shared();
-	struct driver_import i = { 0 };
-
 	fake_gdmabuf.open_error = ENOENT;
-	if (!fake_rm.is_present)
-		fake_rm_reset(2);
-	opaque_on_forget(driver_forget);
-	for (int device = 0; device < 2; device++) {
-		EXPECT_EQ(driver_try(p, PAGE, device, &i), 0);
-		driver_put(&i);
-	}
-	munmap((void *)p, SIZE);
-	registered_memories_before = registered_memories();
-	driver_forgotten = 0;
-	fake_rm.pins_made = 0;
-}
-
-static bool registered_has_settled(void *unused)
-{
-	(void)unused;
-	return registered_memories() == registered_memories_before;
-}
-
-/* The last put of a registration that has ended may leave the end to the idle thread. */
-static void registered_settle(void)
-{
-	EXPECT(process_settles(registered_has_settled, NULL));
+	driver_begin();
 }
 
 static void registered_end(void)
 {
-	registered_settle();
+	driver_settle(0);
 	EXPECT_EQ(fake_rm.misuses, 0);
 	EXPECT_EQ(fake_rm.inherited, 0);
 }
@@ -216,7 +183,7 @@ REGISTERED_TEST(beyond, "A range that no registration covers is pinned for each 
 
 	EXPECT_EQ(driver_once(p + 3 * PAGE, 2 * PAGE), 0);
 	EXPECT_EQ(driver_once(p, SIZE), 0);
-	EXPECT_EQ(registered_memories(), registered_memories_before);
+	EXPECT_EQ(driver_memories(), 0);
 	registered_drop(&low);
 	registered_drop(&high);
 	munmap((void *)p, SIZE);
@@ -230,10 +197,10 @@ REGISTERED_TEST(unregistered, "The last put of the registration unpins; the next
 
 	EXPECT(host_registration_find(p, PAGE, &second));
 	registered_drop(&second);
-	EXPECT_EQ(registered_memories(), registered_memories_before + 1);
+	EXPECT_EQ(driver_memories(), 1);
 	EXPECT_EQ(driver_forgotten, 0);
 	registered_drop(&r);
-	registered_settle();
+	driver_settle(0);
 	EXPECT_EQ(driver_forgotten, 1);
 	EXPECT_EQ(driver_last_forgotten, kept);
 	EXPECT_EQ(driver_once(p, SIZE), 0);
@@ -249,11 +216,11 @@ REGISTERED_TEST(unregistered_in_use,
 	struct driver_import i = driver_get(p, SIZE);
 
 	registered_drop(&r);
-	EXPECT_EQ(registered_memories(), registered_memories_before + 1);
+	EXPECT_EQ(driver_memories(), 1);
 	EXPECT_EQ(driver_once(p, SIZE), 0);
 	EXPECT_EQ(driver_forgotten, 0);
 	driver_put(&i);
-	registered_settle();
+	driver_settle(0);
 	EXPECT_EQ(driver_forgotten, 1);
 	munmap((void *)p, SIZE);
 }
@@ -269,7 +236,7 @@ REGISTERED_TEST(registered_again,
 
 		EXPECT_EQ(fake_rm.pins_made, i + 1);
 		registered_drop(&r);
-		registered_settle();
+		driver_settle(0);
 		EXPECT_EQ(driver_last_forgotten, kept);
 		EXPECT_EQ(registered_map_at(p, MAP_SHARED), p);
 	}
@@ -283,7 +250,7 @@ REGISTERED_TEST(invalidated, "climport_invalidate() of a part unpins, and ends t
 
 	driver_once(p, SIZE);
 	export_invalidate(p + SIZE - 1, 1);
-	registered_settle();
+	driver_settle(0);
 	EXPECT_EQ(driver_once(p, SIZE), 0);
 	registered_drop(&r);
 	munmap((void *)p, SIZE);
@@ -356,7 +323,7 @@ static void registered_run_stale(void)
 	EXPECT_EQ(driver_last_forgotten, kept);
 	registered_drop(&old);
 	registered_drop(&new);
-	registered_settle();
+	driver_settle(0);
 }
 
 static void registered_in_own_process(void (*body)(void))
@@ -410,7 +377,7 @@ REGISTERED_TEST(devices, "Each device has its pin, and all pins go with the regi
 	}
 	EXPECT_EQ(fake_rm.pins_made, 2);
 	registered_drop(&r);
-	registered_settle();
+	driver_settle(0);
 	EXPECT_EQ(driver_forgotten, 1);
 	munmap((void *)p, SIZE);
 }
@@ -473,7 +440,7 @@ REGISTERED_TEST(
 	uint64_t kept = driver_once(p, SIZE);
 
 	driver_drop_buffers();
-	EXPECT_EQ(registered_memories(), registered_memories_before);
+	EXPECT_EQ(driver_memories(), 0);
 	EXPECT_EQ(driver_once(p, SIZE), kept);
 	EXPECT_EQ(fake_rm.pins_made, 2);
 	registered_drop(&r);
@@ -578,7 +545,7 @@ REGISTERED_TEST(ended_in_pin,
 	i = driver_get(p, SIZE);
 	EXPECT_EQ(driver_once(p, SIZE), 0);
 	driver_put(&i);
-	registered_settle();
+	driver_settle(0);
 	munmap((void *)p, SIZE);
 }
 

@@ -4,6 +4,7 @@
  * The program asks for nothing.  Each test is a process of its own.
  */
 #include "driver_fixture.h"
+#include "driver_time.h"
 #include "fake_gdmabuf.h"
 #include "fake_rm.h"
 #include "harness.h"
@@ -26,24 +27,6 @@
 #define PAGE ((size_t)4096)
 #define SIZE (16 * PAGE)
 
-/* Linked with --wrap=cache_age: time stands still, for machines of any speed. */
-static atomic_bool watched_time_passes;
-static atomic_uint watched_ages; /* calls, while time passes */
-
-bool __real_cache_age(struct cache *cache);
-bool __wrap_cache_age(struct cache *cache);
-
-bool __wrap_cache_age(struct cache *cache)
-{
-	bool has_entries;
-
-	if (!atomic_load(&watched_time_passes))
-		return true;
-	has_entries = __real_cache_age(cache);
-	atomic_fetch_add(&watched_ages, 1);
-	return has_entries;
-}
-
 static uintptr_t watched_map_at(uintptr_t at, int flags)
 {
 	void *p = mmap((void *)at, SIZE, PROT_READ | PROT_WRITE,
@@ -53,22 +36,10 @@ static uintptr_t watched_map_at(uintptr_t at, int flags)
 	return (uintptr_t)p;
 }
 
-/* The first import makes the objects of the process.  No test gets the memory again. */
 static void watched_reset(void)
 {
-	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
-
 	fake_gdmabuf_child();
-	fake_rm_reset(DRIVER_DEVICES);
-	opaque_on_forget(driver_forget);
-	for (int device = 0; device < DRIVER_DEVICES; device++) {
-		struct driver_import i;
-
-		EXPECT_EQ(driver_try(p + PAGE * (size_t)device, PAGE, device, &i), 0);
-		driver_put(&i);
-	}
-	fake_rm.pins_made = 0;
-	log_clear();
+	driver_begin();
 }
 
 static void (*watched_body)(void);
@@ -125,7 +96,7 @@ WATCHED_TEST(shared, "Shared memory is kept.")
 static bool watched_has_aged(void *unused)
 {
 	(void)unused;
-	return atomic_load(&watched_ages);
+	return atomic_load(&driver_ages);
 }
 
 /* The tick finds no registration. */
@@ -146,7 +117,7 @@ WATCHED_TEST(tick,
 {
 	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
 
-	atomic_store(&watched_time_passes, true);
+	atomic_store(&driver_time_passes, true);
 	fake_gdmabuf.watching = watched_wait_for_tick;
 	EXPECT(watched_register(p, SIZE));
 	EXPECT(process_settles(watched_is_over, NULL));
@@ -186,7 +157,7 @@ WATCHED_TEST(idle,
 
 	EXPECT(watched_register(p, SIZE));
 	EXPECT_EQ(fake_gdmabuf.watches, 1);
-	atomic_store(&watched_time_passes, true);
+	atomic_store(&driver_time_passes, true);
 	EXPECT(process_settles(watched_has_no_watch, NULL));
 	EXPECT_EQ(driver_forgotten, 1);
 }
@@ -316,7 +287,7 @@ static struct driver_import watched_outlive_thread(uintptr_t p)
 
 	process_run_threads(1, watched_do_nothing);
 	before = process_count_threads();
-	atomic_store(&watched_time_passes, true);
+	atomic_store(&driver_time_passes, true);
 	EXPECT(watched_register(p, SIZE));
 	i = driver_get(p, SIZE);
 	EXPECT(process_settles(process_threads_at_most, &before));
@@ -348,7 +319,7 @@ WATCHED_TEST(live_freed, "A registration of memory that the program frees after 
 	struct driver_import i = watched_outlive_thread(p);
 	unsigned int one = 1;
 
-	atomic_store(&watched_time_passes, false);
+	atomic_store(&driver_time_passes, false);
 	driver_put(&i);
 	munmap((void *)p, SIZE);
 	fake_gdmabuf_change((void *)p, SIZE);
@@ -359,7 +330,7 @@ static void watched_end_thread(void)
 {
 	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
 
-	atomic_store(&watched_time_passes, true);
+	atomic_store(&driver_time_passes, true);
 	EXPECT(watched_register(p, SIZE));
 	driver_get(p, SIZE);
 	pthread_exit(NULL);

@@ -49,9 +49,3 @@ void memory_set(uintptr_t address, unsigned char byte)
 {
 	*(unsigned char *)fake_cuda_memory(address) = byte;
 }
-
-void no_module(void)
-{
-	if (!access("/dev/gdmabuf", F_OK))
-		test_skip("/dev/gdmabuf is there");
-}

@@ -34,7 +34,4 @@ int dmabuf_read_byte(const struct climport_dmabuf *d, size_t i);
 
 void memory_set(uintptr_t address, unsigned char byte);
 
-/* Skips the test if the kernel module is loaded. */
-void no_module(void);
-
 #endif

@@ -18,6 +18,32 @@ struct climport_stats fixture_read_stats(void)
 	return s;
 }
 
+struct climport_registration fixture_register(uintptr_t address, size_t size)
+{
+	struct climport_registration r = { .fd = -7 };
+
+	EXPECT_EQ(climport_register((const void *)address, size, 0, &r, sizeof(r)), 0);
+	return r;
+}
+
+int fixture_register_error(uintptr_t address, size_t size)
+{
+	struct climport_registration r = { .fd = -7, .length = 77 };
+	int fds = process_count_descriptors(),
+	    ret = climport_register((const void *)address, size, 0, &r, sizeof(r));
+
+	EXPECT_EQ(process_count_descriptors(), fds);
+	EXPECT_EQ(r.fd, -7);
+	EXPECT_EQ(r.length, 77);
+	return ret;
+}
+
+void fixture_skip_with_module(void)
+{
+	if (!access("/dev/gdmabuf", F_OK))
+		test_skip("/dev/gdmabuf is there");
+}
+
 /* The library opens some descriptors once, and keeps the descriptors. */
 static void fixture_open_once(void)
 {

@@ -33,6 +33,15 @@ void fixture_end(void);
 	}                          \
 	static void in_##id(void)
 
+/* A registration that must succeed. */
+struct climport_registration fixture_register(uintptr_t address, size_t size);
+
+/* The error of a registration; expects no change. */
+int fixture_register_error(uintptr_t address, size_t size);
+
+/* Skips the test if the kernel module is loaded. */
+void fixture_skip_with_module(void);
+
 /* For tests that close the library's own descriptors. */
 void fixture_recount_descriptors(void);
 

@@ -180,7 +180,7 @@ LIB_TEST(freed, "Freed memory is -EFAULT, and kept exports of the memory are dro
 
 	close(climport_export(p, PAGE, CLIMPORT_KEEP).fd);
 	fake_cuda_free(p);
-	no_module();
+	fixture_skip_with_module();
 	error = climport_export_dmabuf(address_to_pointer(p), PAGE, CLIMPORT_KEEP, &d, sizeof(d));
 	/* A sanitizer may have mapped memory at the address. */
 	EXPECT(error == -EFAULT ||

@@ -18,29 +18,9 @@ static int register_at(uintptr_t address, size_t size, struct climport_registrat
 	return climport_register((const void *)address, size, 0, out, sizeof(*out));
 }
 
-static struct climport_registration register_range(uintptr_t address, size_t size)
-{
-	struct climport_registration r = { .fd = -7 };
-
-	EXPECT_EQ(register_at(address, size, &r), 0);
-	return r;
-}
-
-/* The error of a registration; expects no change. */
-static int register_error(uintptr_t address, size_t size)
-{
-	struct climport_registration r = { .fd = -7, .length = 77 };
-	int fds = process_count_descriptors(), ret = register_at(address, size, &r);
-
-	EXPECT_EQ(process_count_descriptors(), fds);
-	EXPECT_EQ(r.fd, -7);
-	EXPECT_EQ(r.length, 77);
-	return ret;
-}
-
 static void register_once(uintptr_t address, size_t size)
 {
-	struct climport_registration r = register_range(address, size);
+	struct climport_registration r = fixture_register(address, size);
 
 	climport_unregister(&r);
 }
@@ -64,12 +44,6 @@ static int register_read_byte(const struct climport_registration *r, size_t i)
 	return byte;
 }
 
-static void register_skip_with_module(void)
-{
-	if (!access("/dev/gdmabuf", F_OK))
-		test_skip("/dev/gdmabuf is there");
-}
-
 LIB_TEST(miss, "The first registration is a dma-buf of the whole allocation.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 3 * PAGE);
@@ -77,7 +51,7 @@ LIB_TEST(miss, "The first registration is a dma-buf of the whole allocation.")
 	struct climport_registration r;
 
 	register_write_byte(p + 5000, 33);
-	r = register_range(p + 5000, 100);
+	r = fixture_register(p + 5000, 100);
 	EXPECT_EQ((uintptr_t)r.base, p);
 	EXPECT_EQ(r.length, 3 * PAGE);
 	EXPECT_EQ(register_read_byte(&r, 5000), 33);
@@ -96,9 +70,9 @@ LIB_TEST(
 	struct climport_registration first, second;
 
 	register_write_byte(p, 55);
-	first = register_range(p, 1);
+	first = fixture_register(p, 1);
 	climport_unregister(&first);
-	second = register_range(p, 1);
+	second = fixture_register(p, 1);
 	climport_unregister(&first);
 	register_invalidate(p, 1);
 	EXPECT_EQ(register_read_byte(&second, 0), 55);
@@ -113,7 +87,7 @@ LIB_TEST(miss_within_page, "If an allocation begins within a page, the dma-buf h
 
 	EXPECT(p % PAGE);
 	register_write_byte(p, 44);
-	r = register_range(p + 1, 10);
+	r = fixture_register(p + 1, 10);
 	EXPECT_EQ(r.offset, p % PAGE);
 	EXPECT_EQ(register_read_byte(&r, 0), 44);
 	climport_unregister(&r);
@@ -125,11 +99,11 @@ LIB_TEST(hit,
 	 "A later registration costs a single call of CUDA, for the buffer id, and no descriptor.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 4 * PAGE);
-	struct climport_registration first = register_range(p, PAGE), again;
+	struct climport_registration first = fixture_register(p, PAGE), again;
 	uint64_t hits = fixture_read_stats().hits;
 	int fds = process_count_descriptors(), calls = fake_cuda_calls(NULL);
 
-	again = register_range(p + 2 * PAGE + 8, 16);
+	again = fixture_register(p + 2 * PAGE + 8, 16);
 	EXPECT_EQ(fake_cuda_calls(NULL) - calls, 1);
 	EXPECT_EQ(process_count_descriptors(), fds);
 	EXPECT_EQ(fixture_read_stats().hits - hits, 1);
@@ -145,14 +119,14 @@ LIB_TEST(hit,
 LIB_TEST(stays, "After the last user a registration stays, and is counted as idle.")
 {
 	uintptr_t p = fake_cuda_alloc(0, 4 * PAGE);
-	struct climport_registration r = register_range(p, PAGE);
+	struct climport_registration r = fixture_register(p, PAGE);
 	uint64_t id = r.id;
 
 	EXPECT_EQ(fixture_read_stats().bytes_pinned, 4 * PAGE);
 	EXPECT_EQ(fixture_read_stats().bytes_idle, 0);
 	climport_unregister(&r);
 	EXPECT_EQ(fixture_read_stats().bytes_idle, 4 * PAGE);
-	r = register_range(p, PAGE);
+	r = fixture_register(p, PAGE);
 	EXPECT_EQ(r.id, id);
 	climport_unregister(&r);
 	register_invalidate(p, 1);
@@ -168,8 +142,8 @@ LIB_TEST(edges, "The first and the last byte of an allocation are covered, and n
 	register_once(p, 1);
 	register_once(p + 2 * PAGE - 1, 1);
 	EXPECT_EQ(fake_cuda_calls(EXPORT), 1);
-	EXPECT_EQ(register_error(p, 2 * PAGE + 1), -ERANGE);
-	EXPECT_EQ(register_error(p + 1, 2 * PAGE), -ERANGE);
+	EXPECT_EQ(fixture_register_error(p, 2 * PAGE + 1), -ERANGE);
+	EXPECT_EQ(fixture_register_error(p + 1, 2 * PAGE), -ERANGE);
 	register_invalidate(p, 1);
 	fake_cuda_free(p);
 }
@@ -180,10 +154,10 @@ LIB_TEST(neighbours, "Adjacent allocations have separate registrations.")
 	uintptr_t p = fake_cuda_vmm(two, 2);
 	struct climport_registration a, b;
 
-	EXPECT_EQ(register_error(p + G - PAGE, 2 * PAGE), -ERANGE);
-	a = register_range(p + G - PAGE, 1);
+	EXPECT_EQ(fixture_register_error(p + G - PAGE, 2 * PAGE), -ERANGE);
+	a = fixture_register(p + G - PAGE, 1);
 	EXPECT_EQ((uintptr_t)a.base + a.length, p + G);
-	b = register_range(p + G, PAGE);
+	b = fixture_register(p + G, PAGE);
 	EXPECT_EQ((uintptr_t)b.base, p + G);
 	EXPECT(a.id != b.id);
 	climport_unregister(&a);
@@ -199,11 +173,11 @@ LIB_TEST(freed, "New memory at the address of freed memory has a new registratio
 	struct climport_registration old, new;
 
 	register_write_byte(p, 1);
-	old = register_range(p, PAGE);
+	old = fixture_register(p, PAGE);
 	fake_cuda_free(p);
 	EXPECT_EQ(fake_cuda_alloc_at(0, 2 * PAGE, p), p);
 	register_write_byte(p, 2);
-	new = register_range(p, PAGE);
+	new = fixture_register(p, PAGE);
 	EXPECT(new.id != old.id);
 	EXPECT_EQ(register_read_byte(&old, 0), 1);
 	EXPECT_EQ(register_read_byte(&new, 0), 2);
@@ -236,10 +210,10 @@ LIB_TEST(invalidated, "An invalidated registration is not found, and ends with t
 	struct climport_registration old, new;
 
 	register_write_byte(p, 5);
-	old = register_range(p, PAGE);
+	old = fixture_register(p, PAGE);
 	register_invalidate(p + PAGE, 1);
 	EXPECT_EQ(register_read_byte(&old, 0), 5);
-	new = register_range(p, PAGE);
+	new = fixture_register(p, PAGE);
 	EXPECT(new.id != old.id);
 	EXPECT_EQ(fixture_read_stats().bytes_pinned, 8 * PAGE);
 	climport_unregister(&old);
@@ -275,7 +249,7 @@ LIB_TEST(many_references, "A thread may hold more registrations than hazard poin
 	struct climport_registration r[40];
 
 	for (int i = 0; i < 40; i++)
-		r[i] = register_range(p, PAGE);
+		r[i] = fixture_register(p, PAGE);
 	register_invalidate(p, PAGE);
 	for (int i = 0; i < 40; i++) {
 		EXPECT_EQ(fixture_read_stats().bytes_pinned, PAGE);
@@ -290,24 +264,24 @@ LIB_TEST(no_range, "A size of 0 and a wrapping range are -EINVAL.")
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 
 	register_once(p, PAGE);
-	EXPECT_EQ(register_error(p, 0), -EINVAL);
-	EXPECT_EQ(register_error(p, SIZE_MAX), -EINVAL);
-	EXPECT_EQ(register_error(p, 0 - p + 1), -EINVAL);
+	EXPECT_EQ(fixture_register_error(p, 0), -EINVAL);
+	EXPECT_EQ(fixture_register_error(p, SIZE_MAX), -EINVAL);
+	EXPECT_EQ(fixture_register_error(p, 0 - p + 1), -EINVAL);
 	register_invalidate(p, PAGE);
 	fake_cuda_free(p);
 }
 
 LIB_TEST(no_memory_there, "A range without memory is -EFAULT.")
 {
-	EXPECT_EQ(register_error(0, PAGE), -EFAULT);
-	EXPECT_EQ(register_error(PAGE, PAGE), -EFAULT);
+	EXPECT_EQ(fixture_register_error(0, PAGE), -EFAULT);
+	EXPECT_EQ(fixture_register_error(PAGE, PAGE), -EFAULT);
 }
 
 LIB_TEST(managed_memory, "Managed memory moves, and cannot be registered: -EOPNOTSUPP.")
 {
 	uintptr_t p = fake_cuda_managed(0, PAGE);
 
-	EXPECT_EQ(register_error(p, PAGE), -EOPNOTSUPP);
+	EXPECT_EQ(fixture_register_error(p, PAGE), -EOPNOTSUPP);
 	fake_cuda_free(p);
 }
 
@@ -316,9 +290,9 @@ LIB_TEST(no_exporter,
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
 
-	register_skip_with_module();
+	fixture_skip_with_module();
 	fake_cuda_set_attribute(0, DMA_BUF_SUPPORTED, 0);
-	EXPECT_EQ(register_error(p, PAGE), -ENXIO);
+	EXPECT_EQ(fixture_register_error(p, PAGE), -ENXIO);
 	fake_cuda_free(p);
 }
 
@@ -334,7 +308,7 @@ LIB_TEST(freed_meanwhile,
 	uintptr_t p = fake_cuda_alloc(0, 2 * PAGE);
 
 	fake_cuda_at(EXPORT, 1, register_free_and_reuse, &p);
-	EXPECT_EQ(register_error(p, PAGE), -ENODEV);
+	EXPECT_EQ(fixture_register_error(p, PAGE), -ENODEV);
 	fake_cuda_free(p);
 }
 
@@ -365,7 +339,7 @@ LIB_TEST(keep_limit, "climport_set_limits() limits only registrations without us
 	struct climport_registration r;
 
 	EXPECT_EQ(climport_set_limits(CLIMPORT_DEVICE, 0, UINT64_MAX), 0);
-	r = register_range(p, PAGE);
+	r = fixture_register(p, PAGE);
 	EXPECT_EQ(fixture_read_stats().bytes_pinned, PAGE);
 	climport_unregister(&r);
 	EXPECT_EQ(fixture_read_stats().bytes_pinned, 0);
@@ -382,11 +356,11 @@ static void register_use_all(void)
 	for (int i = 0; i <= LIMIT; i++)
 		p[i] = fake_cuda_alloc(0, PAGE);
 	for (int i = 0; i < LIMIT; i++)
-		r[i] = register_range(p[i], PAGE);
-	EXPECT_EQ(register_error(p[LIMIT], PAGE), -ENOSPC);
+		r[i] = fixture_register(p[i], PAGE);
+	EXPECT_EQ(fixture_register_error(p[LIMIT], PAGE), -ENOSPC);
 	climport_unregister(&r[3]);
-	r[3] = register_range(p[LIMIT], PAGE);
-	EXPECT_EQ(register_error(p[3], PAGE), -ENOSPC);
+	r[3] = fixture_register(p[LIMIT], PAGE);
+	EXPECT_EQ(fixture_register_error(p[3], PAGE), -ENOSPC);
 	for (int i = 0; i < LIMIT; i++)
 		climport_unregister(&r[i]);
 	climport_invalidate(NULL, SIZE_MAX);
@@ -455,9 +429,9 @@ LIB_TEST(forked, "A child has no registrations, and may unregister the parent's.
 	struct climport_registration again;
 	char text[500];
 
-	parent.registration = register_range(parent.address, PAGE);
+	parent.registration = fixture_register(parent.address, PAGE);
 	EXPECT_EQ(fixture_run_child(register_in_child, &parent, text, sizeof(text)), 0);
-	again = register_range(parent.address, PAGE);
+	again = fixture_register(parent.address, PAGE);
 	EXPECT_EQ(again.id, parent.registration.id);
 	climport_unregister(&again);
 	climport_unregister(&parent.registration);
@@ -516,7 +490,7 @@ static void *register_put(void *registration)
 LIB_TEST(other_thread, "A thread may unregister a registration of a different thread.")
 {
 	uintptr_t p = fake_cuda_alloc(0, PAGE);
-	struct climport_registration r = register_range(p, PAGE);
+	struct climport_registration r = fixture_register(p, PAGE);
 	pthread_t thread;
 
 	EXPECT_EQ(pthread_create(&thread, NULL, register_put, &r), 0);

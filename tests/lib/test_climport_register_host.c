@@ -16,36 +16,26 @@
 #define SIZE (4 * PAGE)
 #define MAX_REGISTRATIONS 1024
 
-#define PROMISE_TEST(id, sentence)                          \
-	static void promise_##id(void);                     \
-	LIB_TEST(id, sentence)                              \
-	{                                                   \
-		if (!access("/dev/gdmabuf", F_OK))          \
-			test_skip("/dev/gdmabuf is there"); \
-		promise_##id();                             \
-	}                                                   \
+#define PROMISE_TEST(id, sentence)          \
+	static void promise_##id(void);     \
+	LIB_TEST(id, sentence)              \
+	{                                   \
+		fixture_skip_with_module(); \
+		promise_##id();             \
+	}                                   \
 	static void promise_##id(void)
 
 static struct climport_registration promise_register(const void *address, size_t size)
 {
-	struct climport_registration r = { .fd = -7 };
+	struct climport_registration r = fixture_register((uintptr_t)address, size);
 
-	EXPECT_EQ(climport_register(address, size, 0, &r, sizeof(r)), 0);
 	EXPECT_EQ(r.fd, -1);
 	return r;
 }
 
-/* The error of a registration; expects no change. */
 static int promise_error(const void *address, size_t size)
 {
-	struct climport_registration r = { .fd = -7, .length = 77 };
-	int fds = process_count_descriptors(),
-	    ret = climport_register(address, size, 0, &r, sizeof(r));
-
-	EXPECT_EQ(process_count_descriptors(), fds);
-	EXPECT_EQ(r.fd, -7);
-	EXPECT_EQ(r.length, 77);
-	return ret;
+	return fixture_register_error((uintptr_t)address, size);
 }
 
 static char *promise_map(int protection, int flags, int fd)
@@ -128,8 +118,7 @@ TEST_EACH(kind, struct promise_kind, promise_kinds,
 	struct climport_registration r;
 	char *p;
 
-	if (!access("/dev/gdmabuf", F_OK))
-		test_skip("/dev/gdmabuf is there");
+	fixture_skip_with_module();
 	fixture_begin();
 	p = row->map();
 	r = promise_register(p + PAGE + 100, PAGE);
@@ -382,9 +371,8 @@ PROMISE_TEST(threads,
 
 static struct climport_registration module_register(const void *address, size_t size)
 {
-	struct climport_registration r = { .fd = -7 };
+	struct climport_registration r = fixture_register((uintptr_t)address, size);
 
-	EXPECT_EQ(climport_register(address, size, 0, &r, sizeof(r)), 0);
 	EXPECT(r.fd >= 0);
 	return r;
 }

@@ -11,6 +11,10 @@
  * passes the size of the struct: sizeof(*out).  A member that the library does not know is set to 0,
  * and a member that the caller does not know is not written.  A size below the struct's of version
  * 0.2.0 is -EINVAL.  Flags that the library does not know are -EINVAL.
+ *
+ * docs/libclimport.md has the rules for threads, fork(), signals and CUDA's contexts.  In short: a
+ * child may call all functions; a signal handler none; memory of climport_alloc() for a device holds
+ * the primary context of CUDA's.
  */
 #ifndef CL_CLIMPORT_H
 #define CL_CLIMPORT_H
@@ -332,7 +336,8 @@ void climport_drop_all(void);
  * a slab of 2 MiB, at least 512 bytes.  A larger allocation is a multiple of 2 MiB.  Each slab and each
  * larger allocation takes a descriptor of the process.  The first contents are undefined.
  *
- * In a child after fork() CUDA's memory is not mapped; the child may free the memory.
+ * In a child after fork() CUDA's memory is not mapped, and a memfd's is shared; the child may free
+ * the memory.
  *
  * Returns 0, or
  *   -EINVAL  no such kind, a size of 0, or an invalid alignment
@@ -415,7 +420,8 @@ int climport_get_import_info(cl_device_id device, cl_uint type, struct climport_
 /*
  * Gives memory back.  Before the call the program releases all imports of the memory and waits for
  * all commands on the memory.  NULL does nothing.  Aborts if @address is not from climport_alloc(),
- * or was freed.
+ * or was freed.  The last part of a slab gives the slab back to the driver, and the last memory of a
+ * device the primary context of CUDA's, which takes long (docs/libclimport.md).
  */
 void climport_free(void *address);
 

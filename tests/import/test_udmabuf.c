@@ -257,6 +257,31 @@ TEST_EACH(allocated_anonymous, struct anonymous_row, anonymous_rows,
 	EXPECT(memory_free(p));
 }
 
+static unsigned char *udmabuf_forked; /* memory of the parent's */
+
+static void udmabuf_write_and_free(void)
+{
+	int fds = process_count_descriptors();
+
+	udmabuf_forked[0] = 7;
+	EXPECT(memory_free((uintptr_t)udmabuf_forked));
+	EXPECT_EQ(process_count_descriptors(), fds - 1);
+}
+
+TEST(allocated_forked,
+     "A child shares the memfd with the parent, and frees the child's own mapping.")
+{
+	uintptr_t p;
+
+	udmabuf_begin();
+	EXPECT_EQ(memory_alloc(MEMORY_HOST, 3 * MIB, 0, NULL, &p), 0);
+	udmabuf_forked = (unsigned char *)p;
+	test_in_child(udmabuf_write_and_free);
+	EXPECT_EQ(udmabuf_forked[0], 7);
+	close(udmabuf_export(p, PAGE, 0).fd);
+	EXPECT(memory_free(p));
+}
+
 /* The device cannot be opened either, so the limit leaves room for the device alone. */
 static void udmabuf_alloc_without_descriptor(void)
 {

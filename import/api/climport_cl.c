@@ -178,3 +178,9 @@ PUBLIC cl_mem climport_create_buffer(cl_context context, cl_mem_flags flags,
 	free(list);
 	return climport_cl_end(mem, err, errcode_ret);
 }
+
+PUBLIC void CL_CALLBACK climport_mark_destroyed(cl_mem memory, void *mark)
+{
+	(void)memory;
+	__atomic_store_n((uint32_t *)mark, 1, __ATOMIC_RELEASE);
+}

@@ -445,6 +445,14 @@ cl_mem climport_create_buffer(cl_context context, cl_mem_flags flags,
 			      const struct climport_dmabuf *dmabuf, cl_int *errcode_ret);
 
 /*
+ * A callback for clSetMemObjectDestructorCallback(): stores 1 to the uint32_t at @mark.  For
+ * languages whose code may run with a lock of the interpreter alone (Python): the thread of a driver
+ * must not wait for that lock.  The interpreter reads the mark later, and then frees the imported
+ * memory.
+ */
+void CL_CALLBACK climport_mark_destroyed(cl_mem memory, void *mark);
+
+/*
  * The library also has clImportMemoryARM of <CL/cl_ext.h>, for programs that link to the symbol.
  * The function calls clImportMemoryARM of the context's platform.  CL_INVALID_OPERATION if the
  * platform has no such function, or the process no OpenCL loader; CL_INVALID_CONTEXT if the context

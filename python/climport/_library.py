@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libclimport's functions, as <CL/climport.h> declares the functions.
+
+The dynamic linker finds libclimport.so.0; CLIMPORT_LIBRARY names another file.  A failed function
+raises OSError, whose text is the library's sentence.
+"""
+import ctypes
+import os
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
+
+HOST, DEVICE = 0, 1
+READ_ONLY = 1
+
+# The minor version for which the declarations below hold, while the major version is 0.
+MAJOR, MINOR = 0, 2
+
+
+class Dmabuf(ctypes.Structure):
+    """struct climport_dmabuf"""
+    _fields_ = [("fd", c_int), ("offset", c_size_t), ("size", c_size_t), ("whole", c_size_t)]
+
+
+class Registration(ctypes.Structure):
+    """struct climport_registration"""
+    _fields_ = [("base", c_void_p), ("length", c_size_t), ("fd", c_int), ("offset", c_size_t),
+                ("id", c_uint64), ("reserved", c_void_p * 2)]
+
+
+class Stats(ctypes.Structure):
+    """struct climport_stats"""
+    _fields_ = [(name, c_uint64) for name in (
+        "hits", "misses", "evictions", "stale", "bytes_pinned", "bytes_idle", "bytes_allocated")]
+
+
+def _declare(library, name, result, *arguments):
+    function = getattr(library, name)
+    function.restype = result
+    function.argtypes = arguments
+
+
+def _check_version(library):
+    version = library.climport_version()
+    major, minor = version >> 22, version >> 12 & 0x3ff
+    if (major, minor) != (MAJOR, MINOR):
+        raise ImportError(f"libclimport is version {major}.{minor}, "
+                          f"and this package is for {MAJOR}.{MINOR}")
+
+
+def _load():
+    name = os.environ.get("CLIMPORT_LIBRARY") or "libclimport.so.0"
+    try:
+        library = ctypes.CDLL(name)
+    except OSError as error:
+        raise ImportError(f"{error}: install climport, or set CLIMPORT_LIBRARY") from error
+    _declare(library, "climport_version", c_uint32)
+    _check_version(library)
+    _declare(library, "climport_last_error", c_char_p)
+    _declare(library, "climport_export_dmabuf", c_int, c_void_p, c_size_t, c_uint64,
+             POINTER(Dmabuf), c_size_t)
+    _declare(library, "climport_invalidate", None, c_void_p, c_size_t)
+    _declare(library, "climport_register", c_int, c_void_p, c_size_t, c_uint64,
+             POINTER(Registration), c_size_t)
+    _declare(library, "climport_unregister", None, POINTER(Registration))
+    _declare(library, "climport_alloc", c_int, c_uint, c_size_t, c_size_t, c_char_p,
+             POINTER(c_void_p))
+    _declare(library, "climport_free", None, c_void_p)
+    _declare(library, "climport_get_stats", c_int, POINTER(Stats), c_size_t)
+    _declare(library, "climport_create_buffer", c_void_p, c_void_p, c_uint64, c_void_p,
+             POINTER(Dmabuf), POINTER(c_int32))
+    _declare(library, "clImportMemoryARM", c_void_p, c_void_p, c_uint64, c_void_p, c_void_p,
+             c_size_t, POINTER(c_int32))
+    return library
+
+
+library = _load()
+
+
+def last_error() -> str:
+    """The sentence of this thread's last error."""
+    return library.climport_last_error().decode(errors="replace")
+
+
+def check(result: int) -> None:
+    """Raises the OSError of a negative errno."""
+    if result < 0:
+        raise OSError(-result, last_error())
+
+
+def export_dmabuf(address: int, size: int, flags: int) -> Dmabuf:
+    """climport_export_dmabuf()"""
+    dmabuf = Dmabuf()
+    check(library.climport_export_dmabuf(address, size, flags, dmabuf, ctypes.sizeof(dmabuf)))
+    return dmabuf
+
+
+def alloc(kind: int, size: int, alignment: int, uuid: "bytes | None") -> int:
+    """climport_alloc()"""
+    address = c_void_p()
+    check(library.climport_alloc(kind, size, alignment, uuid, address))
+    return address.value
+
+
+def free(address: int) -> None:
+    """climport_free()"""
+    library.climport_free(address)
+
+
+def register(address: int, size: int) -> Registration:
+    """climport_register()"""
+    registration = Registration()
+    check(library.climport_register(address, size, 0, registration, ctypes.sizeof(registration)))
+    return registration
+
+
+def unregister(registration: Registration) -> None:
+    """climport_unregister()"""
+    library.climport_unregister(registration)
+
+
+def stats() -> Stats:
+    """climport_get_stats()"""
+    out = Stats()
+    check(library.climport_get_stats(out, ctypes.sizeof(out)))
+    return out

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Existing memory as buffers of PyOpenCL, without a copy.
+
+    context = pyopencl.create_some_context()
+    array = numpy.zeros(1 << 20, numpy.int32)
+    buffer = climport.opencl.import_host(context, array)
+
+The context is of a program that began with climport's layer (`climport run -- python3 ...`), or of
+a driver that has cl_arm_import_memory itself.
+
+An imported array lives as long as the buffer, not as the Python object: a command that runs, or a
+kernel's argument, may keep the buffer of a Python object that is gone.  So the array is released
+by the buffer's destructor callback.  The callback comes in any thread of the driver's, perhaps
+below a lock of the driver's, and a thread that holds Python's lock may wait for the driver's: a
+callback that waits for Python's lock can hang the program.  So the callback is a C function that
+sets a mark (climport_mark_destroyed), and Python looks at the marks after the death of each such
+Python object, and at each import.
+"""
+import ctypes
+import os
+import re
+import weakref
+from ctypes import c_int32, c_uint32, c_uint64, c_void_p
+from typing import Any, Dict, Optional
+
+import pyopencl
+
+from . import _arrays, _library
+
+__all__ = ["Error", "import_dmabuf", "import_host"]
+
+
+class Error(RuntimeError):
+    """A refused import.  The text is climport's sentence; @code is the error code of OpenCL."""
+
+    def __init__(self, sentence: str, code: int):
+        super().__init__(sentence)
+        self.code = code
+
+
+def _loaded_loader() -> str:
+    """The file of PyOpenCL's loader; PyPI's wheel has a loader of its own, of another name."""
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+        for line in maps:
+            path = line.rstrip("\n").split(maxsplit=5)[5:]
+            if path and re.match(r"libOpenCL[-.]", os.path.basename(path[0])):
+                return path[0]
+    return "libOpenCL.so.1"
+
+
+def _open_loader() -> ctypes.CDLL:
+    """libclimport asks the dynamic linker for functions of the program's loader, so a loader of
+    another name than the system's has to be visible there."""
+    path = _loaded_loader()
+    mode = ctypes.DEFAULT_MODE
+    if not os.path.basename(path).startswith("libOpenCL.so"):
+        mode = ctypes.RTLD_GLOBAL
+    loader = ctypes.CDLL(path, mode)
+    loader.clSetMemObjectDestructorCallback.argtypes = [c_void_p, c_void_p, c_void_p]
+    loader.clReleaseMemObject.argtypes = [c_void_p]
+    return loader
+
+
+_loader = _open_loader()
+_mark_destroyed = ctypes.cast(_library.library.climport_mark_destroyed, c_void_p)
+
+
+class _Kept:
+    """An object that a buffer needs, and the mark of the buffer's destructor."""
+
+    def __init__(self, thing: Any):
+        self.thing = thing
+        self.mark = c_uint32(0)
+
+
+# The buffers' own references.  At the end of the interpreter Python clears this dictionary, and the
+# references of _hold() keep memory and marks for buffers that are still alive.
+_kept: Dict[int, _Kept] = {}
+_reference = ctypes.pythonapi.Py_IncRef
+_reference.argtypes = [ctypes.py_object]
+_reference.restype = None
+_unreference = ctypes.pythonapi.Py_DecRef
+_unreference.argtypes = [ctypes.py_object]
+_unreference.restype = None
+
+
+def _hold(thing: Any) -> _Kept:
+    kept = _Kept(thing)
+    _kept[id(kept)] = kept
+    _reference(kept)
+    return kept
+
+
+def _drop(kept: _Kept) -> None:
+    if _kept.pop(id(kept), None) is not None:
+        _unreference(kept)
+
+
+def _sweep() -> None:
+    """Releases what destroyed buffers kept."""
+    for kept in list(_kept.values()):
+        if kept.mark.value:
+            _drop(kept)
+
+
+@ctypes.PYFUNCTYPE(ctypes.c_int, c_void_p)
+def _pending_sweep(_argument):
+    _sweep()
+    return 0
+
+
+_add_pending_call = ctypes.pythonapi.Py_AddPendingCall
+_add_pending_call.argtypes = [c_void_p, c_void_p]
+
+
+def _sweep_soon() -> None:
+    """A finalizer of a Python object runs before PyOpenCL releases the buffer."""
+    _add_pending_call(ctypes.cast(_pending_sweep, c_void_p), None)
+
+
+def _keep_with(memory: int, thing: Any) -> None:
+    """@thing lives until the memory object is destroyed."""
+    kept = _hold(thing)
+    error = _loader.clSetMemObjectDestructorCallback(memory, _mark_destroyed,
+                                                     ctypes.addressof(kept.mark))
+    if error:
+        _drop(kept)
+        raise Error(f"clSetMemObjectDestructorCallback failed: OpenCL error {error}", error)
+
+
+def _buffer(memory: Optional[int], error: int, thing: Any) -> pyopencl.Buffer:
+    """The buffer takes the reference of the memory object."""
+    if not memory:
+        raise Error(_library.last_error(), error)
+    try:
+        if thing is not None:
+            _keep_with(memory, thing)
+        buffer = pyopencl.Buffer.from_int_ptr(memory, retain=False)
+    except BaseException:
+        _loader.clReleaseMemObject(memory)
+        raise
+    if thing is not None:
+        weakref.finalize(buffer, _sweep_soon).atexit = False
+    return buffer
+
+
+def _check_array(array: Any, flags: int) -> _arrays.Span:
+    memory = _arrays.span(array)
+    if getattr(array, "__array_interface__", None) is None:
+        raise TypeError(f"{type(array).__name__} is no array of the host: export() and "
+                        "import_dmabuf() are for memory of devices")
+    if memory.read_only and not flags & pyopencl.mem_flags.READ_ONLY:
+        raise ValueError("the array is not writable: import it with mem_flags.READ_ONLY")
+    return memory
+
+
+def import_host(context: pyopencl.Context, array: Any,
+                flags: int = pyopencl.mem_flags.READ_WRITE) -> pyopencl.Buffer:
+    """A buffer over the memory of an array of the host: zero copy.
+
+    @array is a NumPy array, or another object with __array_interface__, contiguous.  @flags are
+    pyopencl.mem_flags for kernels; an array that is not writable needs READ_ONLY.  The array lives
+    as long as the buffer.
+
+    The program waits for commands on the buffer before it reads or writes the array, as with any
+    memory that a kernel uses.
+
+    Raises Error if the device takes no such memory.  Nothing is ever copied.
+    """
+    _sweep()
+    memory = _check_array(array, flags)
+    error = c_int32(0)
+    made = _library.library.clImportMemoryARM(context.int_ptr, flags, None, memory.address,
+                                              memory.size, error)
+    return _buffer(made, error.value, array)
+
+
+def import_dmabuf(context: pyopencl.Context, fd: int, size: int, offset: int = 0,
+                  flags: int = pyopencl.mem_flags.READ_WRITE) -> pyopencl.Buffer:
+    """A buffer over @size bytes of a dma-buf, from byte @offset on: zero copy.
+
+    @fd may be closed as soon as the function returns; the buffer keeps the dma-buf.
+
+    Raises Error if the device takes no such memory, or if @offset is no multiple of the device's
+    alignment.
+    """
+    dmabuf = _library.Dmabuf(fd, offset, size, 0)
+    error = c_int32(0)
+    made = _library.library.climport_create_buffer(context.int_ptr, c_uint64(flags), None, dmabuf,
+                                                   error)
+    return _buffer(made, error.value, None)

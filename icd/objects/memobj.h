@@ -22,9 +22,9 @@ struct memobj {
 	cl_context context;	      /* of the import; the context's record may be gone */
 	struct import_region *region; /* held */
 	size_t origin;		      /* bytes from region->addr */
-	bool bracket; /* a dma-buf that the runtime keeps coherent: commands are bracketed */
-	struct memobj *parent; /* held; NULL for an import */
-	bool hides_parent;     /* the driver does not know the parent: the layer answers */
+	bool bracket;		      /* commands are bracketed: import_needs_bracket() */
+	struct memobj *parent;	      /* held; NULL for an import */
+	bool hides_parent;	      /* the driver does not know the parent: the layer answers */
 	const struct method_ops *method; /* by which the driver took the import */
 	void *hidden; /* of an import: struct method_buffer's, released with the record; or NULL */
 };

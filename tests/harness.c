@@ -90,6 +90,22 @@ void test_in_child(void (*body)(void))
 		test_fail(__FILE__, __LINE__, "the child's status", status, 0);
 }
 
+int test_start_child(void (*body)(const void *arg), const void *arg)
+{
+	int result;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (child)
+		return child;
+	result = setjmp(done);
+	if (!result)
+		body(arg);
+	fflush(stdout);
+	_exit(result);
+}
+
 static int test_run(const struct test *t, int n)
 {
 	int result = setjmp(done);

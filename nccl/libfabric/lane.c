@@ -241,6 +241,7 @@ static uint64_t time_us(void)
 static void *lane_run(void *arg)
 {
 	const size_t spin_idle = fabric_setting("CLIMPORT_NET_SPIN", SPIN_IDLE, 0, 1000000);
+	const size_t spin_posted = fabric_setting("CLIMPORT_NET_PATIENCE", SPIN_POSTED, 0, 1000000);
 	struct fabric_lane *lane = arg;
 	uint64_t busy = time_us();
 
@@ -249,7 +250,7 @@ static void *lane_run(void *arg)
 
 		if (fabric_lane_progress(lane)) {
 			busy = time_us();
-		} else if (time_us() - busy <= (waits ? SPIN_POSTED : spin_idle)) {
+		} else if (time_us() - busy <= (waits ? spin_posted : spin_idle)) {
 			sched_yield();
 		} else {
 			waits ? lane_sleep_posted(lane) : lane_sleep_idle(lane);

@@ -29,8 +29,8 @@ static struct fabric_header *request_header(const struct fabric_request *request
 	return &request->connection->headers[request - request->connection->requests];
 }
 
-/* Posts the header, and behind the header @size bytes of the data. */
-static int request_post_head(struct fabric_request *request, size_t size)
+/* The operation of the header, and behind the header @size bytes of the data. */
+static struct fabric_operation *request_head(struct fabric_request *request, size_t size)
 {
 	struct fabric_connection *connection = request->connection;
 	struct fabric_operation *head = &request->head;
@@ -43,7 +43,7 @@ static int request_post_head(struct fabric_request *request, size_t size)
 	head->vectors[1] = (struct iovec){ request->data, size };
 	head->descriptors[1] = request->descriptor;
 	head->count = size ? 2 : 1;
-	return fabric_post(head);
+	return head;
 }
 
 /*
@@ -83,22 +83,31 @@ static void request_added(struct fabric_request *request, void **result)
 	*result = request;
 }
 
+/* -EAGAIN from the endpoint: the caller gets no request, and comes again. */
+static int request_post(struct fabric_request *request, size_t size, void **result)
+{
+	int err = fabric_post(request_head(request, size));
+
+	if (err)
+		return err == -EAGAIN ? 0 : err;
+	request_added(request, result);
+	return 0;
+}
+
 int fabric_send(void *handle, void *data, size_t size, void *mapping, void **result)
 {
 	struct fabric_connection *connection = handle;
 	struct fabric_request *request = request_begin(connection, data, size, mapping);
-	bool is_large = size > connection->small;
-	int err;
 
 	if (!request)
 		return 0;
 	*request_header(request) =
 		(struct fabric_header){ .size = size, .number = connection->added };
-	err = request_post_head(request, is_large ? 0 : size);
-	if (err)
-		return err == -EAGAIN ? 0 : err;
-	if (is_large)
-		request_queue_parts(request, connection->added);
+	if (size <= connection->small)
+		return request_post(request, size, result);
+	/* The threads begin while this thread sends the header. */
+	request_queue_parts(request, connection->added);
+	fabric_queue(request_head(request, 0));
 	request_added(request, result);
 	return 0;
 }
@@ -107,15 +116,10 @@ int fabric_receive(void *handle, void *data, size_t size, void *mapping, void **
 {
 	struct fabric_connection *connection = handle;
 	struct fabric_request *request = request_begin(connection, data, size, mapping);
-	int err;
 
 	if (!request)
 		return 0;
-	err = request_post_head(request, size < connection->small ? size : connection->small);
-	if (err)
-		return err == -EAGAIN ? 0 : err;
-	request_added(request, result);
-	return 0;
+	return request_post(request, size < connection->small ? size : connection->small, result);
 }
 
 static bool operation_is_done(const struct fabric_operation *operation)

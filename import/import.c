@@ -129,6 +129,16 @@ void import_on_forget(void (*forget)(uint64_t kept))
 	opaque_on_forget(forget);
 }
 
+void import_on_shortage(bool (*give_up)(uint32_t count))
+{
+	opaque_on_shortage(give_up);
+}
+
+unsigned int import_share_most(enum import_share share)
+{
+	return opaque_share_most(share);
+}
+
 const char *import_describe_kept(unsigned int exporters)
 {
 	return opaque_describe_kept(exporters);

@@ -159,14 +159,28 @@ const struct import_exporter *import_exporter_get(unsigned int exporter);
 /* False if the environment forbids the exporter. */
 bool import_exporter_is_allowed(unsigned int exporter);
 
+/*
+ * A driver's buffer of a registration has a descriptor of the process.  The program's own descriptors
+ * come first: kept buffers have shares of the process's limit, by who has asked to keep the memory.
+ */
+enum import_share {
+	IMPORT_SHARE_UNASKED,	 /* nobody: host memory that is watched */
+	IMPORT_SHARE_ALLOCATED,	 /* memory of climport_alloc() */
+	IMPORT_SHARE_REGISTERED, /* climport_register() */
+	IMPORT_SHARES,
+};
+
+/* The most buffers that may be kept without an import, of all devices and contexts together. */
+unsigned int import_share_most(enum import_share share);
+
 /* Memory for cl_khr_external_memory_opaque_fd: a descriptor, or a registration. */
 struct import_opaque {
 	int fd;	       /* the caller's to close; -1: a registration */
 	size_t offset; /* of the region's first byte */
 	size_t size;   /* of the whole */
 	unsigned int exporter;
-	uint64_t kept;	/* not 0: names a registration that stays, until the forget call */
-	bool is_pinned; /* a registration: each descriptor pins the memory anew */
+	uint64_t kept;		 /* not 0: names a registration that stays, until the forget call */
+	enum import_share share; /* of a registration */
 };
 
 /*
@@ -175,6 +189,9 @@ struct import_opaque {
  * has one @forget, the layer's.
  */
 void import_on_forget(void (*forget)(uint64_t kept));
+
+/* @give_up drops buffers of registrations in a shortage (util/shortage.h), when @forget may. */
+void import_on_shortage(bool (*give_up)(uint32_t count));
 
 /**
  * import_opaque - the region as memory for the drivers of one device

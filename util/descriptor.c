@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,6 +27,15 @@ int descriptor_errno(void)
 		return descriptor_is_shortage(error) ? error : 0;
 	close(fd);
 	return 0;
+}
+
+uint32_t descriptor_share(uint32_t part, uint32_t most)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / part >= most)
+		return most;
+	return (uint32_t)(limit.rlim_cur / part);
 }
 
 int descriptor_identify(int fd, struct descriptor_id *id)

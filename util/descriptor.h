@@ -65,4 +65,7 @@ void descriptor_own_close(const struct descriptor_own *own);
 /* EMFILE or ENFILE if no descriptor can be made, else 0.  For drivers with other error codes. */
 int descriptor_errno(void);
 
+/* The @part-th part of the descriptors that the process may have, but no more than @most. */
+uint32_t descriptor_share(uint32_t part, uint32_t most);
+
 #endif

@@ -17,7 +17,7 @@
  * @give_up gives @count kept things up; false: nothing is kept.  SHORTAGE_GIVERS functions for the
  * process; a function counts once.
  */
-#define SHORTAGE_GIVERS 2
+#define SHORTAGE_GIVERS 3
 typedef bool (*shortage_give_up_fn)(uint32_t count);
 void shortage_add_giver(shortage_give_up_fn give_up);
 

@@ -13,9 +13,15 @@
 #include "import/opaque_fd/opaque_cuda.h"
 #include "import/opaque_fd/opaque_host.h"
 #include "import/opaque_fd/watcher.h"
+#include "util/descriptor.h"
 #include "util/fork.h"
 #include "util/log.h"
 #include "util/shortage.h"
+
+/* Kept buffers: parts of the process's limit of descriptors. */
+#define OPAQUE_ALLOCATED_PART 16u
+#define OPAQUE_ALLOCATED_MOST 64u
+#define OPAQUE_REGISTERED_PART 8u
 
 /* What an import keeps.  A descriptor is for the call that makes the driver's buffer. */
 struct opaque {
@@ -373,6 +379,33 @@ void opaque_forget(uint64_t kept)
 
 	if (forget && !atomic_load(&opaque_exits))
 		forget(kept);
+}
+
+static _Atomic(shortage_give_up_fn) opaque_giver;
+
+static bool opaque_give_up(uint32_t count)
+{
+	shortage_give_up_fn give_up = atomic_load(&opaque_giver);
+
+	return give_up && !atomic_load(&opaque_exits) && give_up(count);
+}
+
+void opaque_on_shortage(shortage_give_up_fn give_up)
+{
+	atomic_store(&opaque_giver, give_up);
+	shortage_add_giver(opaque_give_up);
+}
+
+unsigned int opaque_share_most(enum import_share share)
+{
+	switch (share) {
+	case IMPORT_SHARE_UNASKED:
+		return opaque_host_most_idle();
+	case IMPORT_SHARE_ALLOCATED:
+		return descriptor_share(OPAQUE_ALLOCATED_PART, OPAQUE_ALLOCATED_MOST);
+	default:
+		return descriptor_share(OPAQUE_REGISTERED_PART, UINT32_MAX);
+	}
 }
 
 void opaque_stats(struct cache_stats *sum)

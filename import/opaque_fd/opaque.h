@@ -42,6 +42,10 @@ typedef void (*opaque_forget_fn)(uint64_t kept);
 void opaque_on_forget(opaque_forget_fn forget);
 void opaque_forget(uint64_t kept);
 
+/* See import_on_shortage(), import_share_most(). */
+void opaque_on_shortage(bool (*give_up)(uint32_t count));
+unsigned int opaque_share_most(enum import_share share);
+
 /* The sum of all registrations. */
 void opaque_stats(struct cache_stats *sum);
 

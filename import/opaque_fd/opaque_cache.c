@@ -111,7 +111,7 @@ void opaque_cache_describe(const struct opaque_hold *hold, struct import_opaque 
 		.size = hold->ref.pin->size,
 		.exporter = hold->of->source->exporter,
 		.kept = hold->ref.pin->number,
-		.is_pinned = hold->of->source->is_pinned,
+		.share = hold->of->source->share,
 	};
 }
 

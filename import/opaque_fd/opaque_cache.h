@@ -36,7 +36,7 @@ struct opaque_refusals {
 struct opaque_source {
 	struct cache_source cache; /* pins without descriptors */
 	unsigned int exporter;
-	bool is_pinned; /* struct import_opaque's */
+	enum import_share share; /* struct import_opaque's */
 	/* A new descriptor of all of the memory for the device; 0 or a negative errno, logged. */
 	int (*open)(const struct cache_pin *pin, const unsigned char *uuid, int *fd);
 	/* NULL: refusals do not count. */

@@ -94,6 +94,7 @@ static const struct opaque_source opaque_cuda_source = {
 		.is_current = opaque_cuda_is_current,
 	},
 	.exporter = OPAQUE_BY_CUDA,
+	.share = IMPORT_SHARE_ALLOCATED,
 	.open = opaque_cuda_open,
 };
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "import/nvidia/rm/rm.h"
@@ -12,6 +11,7 @@
 #include "import/opaque_fd/opaque_registered.h"
 #include "import/opaque_fd/recent.h"
 #include "import/opaque_fd/watcher.h"
+#include "util/descriptor.h"
 #include "util/fork.h"
 #include "util/idle.h"
 #include "util/log.h"
@@ -165,7 +165,7 @@ static const struct opaque_source opaque_host_source = {
 		.idle = opaque_host_idle,
 	},
 	.exporter = OPAQUE_BY_RM,
-	.is_pinned = true,
+	.share = IMPORT_SHARE_UNASKED,
 	.open = opaque_host_open,
 	.refusals = opaque_host_refusals,
 };
@@ -183,15 +183,9 @@ static void opaque_host_told(uintptr_t address, size_t size)
 	opaque_cache_drop_stale(&opaque_host_cache, address, size);
 }
 
-/* The program's own descriptors come first.  0: the program has none to spare. */
-static uint32_t opaque_host_entries(void)
+uint32_t opaque_host_most_idle(void)
 {
-	uint32_t most = atomic_load(&opaque_host_most);
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur / OPAQUE_HOST_LIMIT_SHARE >= most)
-		return most;
-	return (uint32_t)(limit.rlim_cur / OPAQUE_HOST_LIMIT_SHARE);
+	return descriptor_share(OPAQUE_HOST_LIMIT_SHARE, atomic_load(&opaque_host_most));
 }
 
 /* Two threads may bring the limits at once; the next import brings the limits again. */
@@ -199,7 +193,7 @@ static void opaque_host_limit(struct cache *cache)
 {
 	static _Atomic uint32_t last_entries = OPAQUE_HOST_ENTRIES;
 	static _Atomic size_t last_bytes = OPAQUE_HOST_BYTES;
-	uint32_t entries = opaque_host_entries();
+	uint32_t entries = opaque_host_most_idle();
 	size_t bytes = atomic_load(&opaque_host_bytes);
 	bool changed = atomic_exchange(&last_entries, entries) != entries;
 
@@ -296,7 +290,7 @@ static int opaque_host_keep(uintptr_t address, size_t size, struct opaque_hold *
 
 	if (cache)
 		opaque_host_limit(cache);
-	if (!opaque_host_entries())
+	if (!opaque_host_most_idle())
 		return -EMFILE;
 	fork_on_before(opaque_host_drop_idle);
 	ret = opaque_cache_get(&opaque_host_cache, address, size, NULL, hold);

@@ -26,6 +26,12 @@
  */
 int opaque_host_get(uintptr_t address, size_t size, struct opaque_hold *hold);
 
+/*
+ * The most registrations, and driver's buffers of them, that no import uses.  0: the program has no
+ * descriptors to spare.
+ */
+uint32_t opaque_host_most_idle(void);
+
 /* A name for a registration, apart from CUDA's buffer ids. */
 uint64_t opaque_host_name(void);
 

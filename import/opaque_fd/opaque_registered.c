@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "import/export/host_registration.h"
 #include "import/opaque_fd/exporter.h"
@@ -11,8 +10,6 @@
 #include "import/opaque_fd/opaque_host.h"
 #include "import/opaque_fd/watcher.h"
 #include "util/log.h"
-
-#define OPAQUE_REGISTERED_SHARE 8u /* of the process's limit of descriptors */
 
 struct opaque_registered_made {
 	struct host_registration registration; /* without being a user */
@@ -65,7 +62,7 @@ static const struct opaque_source opaque_registered_source = {
 		.is_current = opaque_registered_is_current,
 	},
 	.exporter = OPAQUE_BY_RM,
-	.is_pinned = true,
+	.share = IMPORT_SHARE_REGISTERED,
 	.open = opaque_host_open,
 	.refusals = opaque_registered_refusals,
 };
@@ -79,17 +76,6 @@ static struct opaque_cache opaque_registered_cache = {
 static void opaque_registered_ended(uintptr_t address, size_t size)
 {
 	opaque_cache_drop_stale_by_idle(&opaque_registered_cache, address, size);
-}
-
-/* A driver's buffer of a registration has a descriptor.  The program's own descriptors come first. */
-static bool opaque_registered_has_room(void)
-{
-	struct cache_stats stats = { 0 };
-	struct rlimit limit;
-
-	opaque_cache_add_stats(&opaque_registered_cache, &stats);
-	return getrlimit(RLIMIT_NOFILE, &limit) ||
-	       stats.entries < limit.rlim_cur / OPAQUE_REGISTERED_SHARE;
 }
 
 /*
@@ -107,8 +93,6 @@ int opaque_registered_get(uintptr_t address, size_t size, struct opaque_hold *ho
 		return 0;
 	if (!host_registration_look(address, size, &registration))
 		return -ENOENT;
-	if (!opaque_registered_has_room())
-		return -EMFILE;
 	host_registration_on_end(opaque_registered_ended);
 	ret = opaque_cache_get(&opaque_registered_cache, address, size, &registration, hold);
 	if (!ret && !host_registration_is_current(&registration))

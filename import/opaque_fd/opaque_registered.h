@@ -11,8 +11,7 @@
 #include "import/opaque_fd/opaque_cache.h"
 
 /*
- * As opaque_host_get().  Not logged: -ENOENT, no registration covers the range; -EMFILE, more
- * registrations would take the program's descriptors.
+ * As opaque_host_get().  -ENOENT, not logged: no registration covers the range.
  */
 int opaque_registered_get(uintptr_t address, size_t size, struct opaque_hold *hold);
 

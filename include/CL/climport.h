@@ -226,8 +226,9 @@ struct climport_registration {
  * imports are released.  If the device cannot pin all of the registration, or its driver makes no
  * buffer of that size, imports pin their own pages, as without the registration; so do imports into
  * a context that the application has released and that a queue keeps alive.  What a context
- * keeps of a registration takes a descriptor of the process: registrations beyond an eighth of the
- * descriptors that the process may have (RLIMIT_NOFILE) keep nothing.
+ * keeps of a registration takes a descriptor of the process: an eighth of the descriptors that the
+ * process may have (RLIMIT_NOFILE) is kept without imports, of all contexts together, and what was
+ * imported last stays.
  * CLIMPORT_KEEP_HOST=0 in the environment makes each import pin for itself.
  *
  * If the process may open /dev/gdmabuf, @fd is a dma-buf of the pages, which stay pinned and count

@@ -224,22 +224,151 @@ TEST(registered_many, "A hundred registrations that are imported in turn are eac
 	registered_close();
 }
 
-TEST(registered_descriptors,
-     "Registrations take an eighth of the program's descriptors at most, and imports of further "
-     "registrations pin their own pages.")
+static void registered_import_in(cl_context context, void *p)
 {
-	enum { COUNT = 40, LIMIT = 160 };
+	cl_int err;
+	cl_mem mem = fix.import(context, 0, NULL, p, PAGE, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	cl.clReleaseMemObject(mem);
+}
+
+static void registered_make_contexts(int count, cl_context *context)
+{
+	cl_int err;
+
+	for (int i = 0; i < count; i++) {
+		context[i] = cl.clCreateContext(NULL, 1, fix.device, NULL, NULL, &err);
+		EXPECT_EQ(err, CL_SUCCESS);
+	}
+}
+
+TEST(registered_descriptors, "Buffers of registrations in all contexts together take an eighth of "
+			     "the program's descriptors "
+			     "at most.")
+{
+	enum { CONTEXTS = 8, COUNT = 20, LIMIT = 400 };
+	struct climport_registration r[COUNT];
+	cl_context context[CONTEXTS];
+	struct rlimit before;
+
+	registered_open();
+	registered_make_contexts(CONTEXTS, context);
+	for (int i = 0; i < COUNT; i++)
+		registered_make(2 * PAGE, &r[i]);
+	process_limit_descriptors(LIMIT, &before);
+	for (int i = 0; i < 2 * CONTEXTS * COUNT; i++)
+		registered_import_in(context[i % CONTEXTS], (void *)r[i / CONTEXTS % COUNT].base);
+	opaque_rm_settle(LIMIT / 8);
+	setrlimit(RLIMIT_NOFILE, &before);
+	for (int i = 0; i < COUNT; i++)
+		registered_release(&r[i]);
+	for (int i = 0; i < CONTEXTS; i++)
+		cl.clReleaseContext(context[i]);
+	registered_close();
+}
+
+enum { REGISTERED_LIMIT = 160, REGISTERED_SHARE = REGISTERED_LIMIT / 8 };
+
+static void registered_fill_share(struct climport_registration *r, struct rlimit *before)
+{
+	for (int i = 0; i < REGISTERED_SHARE; i++)
+		registered_make(2 * PAGE, &r[i]);
+	process_limit_descriptors(REGISTERED_LIMIT, before);
+	for (int i = 0; i < REGISTERED_SHARE; i++)
+		registered_import_once((void *)r[i].base);
+	EXPECT_EQ(fake_rm.pins_made, REGISTERED_SHARE);
+}
+
+static void registered_empty_share(struct climport_registration *r, const struct rlimit *before)
+{
+	setrlimit(RLIMIT_NOFILE, before);
+	for (int i = 0; i < REGISTERED_SHARE; i++)
+		registered_release(&r[i]);
+	registered_close();
+}
+
+TEST(registered_oldest,
+     "A registration beyond the share takes the place of the least recently imported one.")
+{
+	struct climport_registration r[REGISTERED_SHARE], next;
+	struct rlimit before;
+
+	registered_open();
+	registered_fill_share(r, &before);
+	registered_import_once((void *)r[0].base);
+	registered_make(2 * PAGE, &next);
+	for (int i = 0; i < 2; i++) {
+		registered_import_once((void *)next.base);
+		registered_import_once((void *)r[0].base);
+		for (int j = 2; j < REGISTERED_SHARE; j++)
+			registered_import_once((void *)r[j].base);
+	}
+	EXPECT_EQ(fake_rm.pins_made, REGISTERED_SHARE + 1);
+	opaque_rm_settle(REGISTERED_SHARE);
+	registered_release(&next);
+	registered_empty_share(r, &before);
+}
+
+TEST(registered_used,
+     "Imports that are alive leave the share of the buffers without imports alone.")
+{
+	struct climport_registration r[REGISTERED_SHARE], used[4];
+	struct rlimit before;
+	cl_mem mem[4];
+
+	registered_open();
+	registered_fill_share(r, &before);
+	for (int i = 0; i < 4; i++)
+		mem[i] = fixture_import_host(0, registered_make(2 * PAGE, &used[i]), PAGE);
+	opaque_rm_settle(REGISTERED_SHARE + 2 * 4);
+	for (int i = 0; i < REGISTERED_SHARE; i++)
+		registered_import_once((void *)r[i].base);
+	EXPECT_EQ(fake_rm.pins_made, REGISTERED_SHARE + 4);
+	for (int i = 0; i < 4; i++)
+		cl.clReleaseMemObject(mem[i]);
+	opaque_rm_settle(REGISTERED_SHARE);
+	for (int i = 0; i < 4; i++)
+		registered_release(&used[i]);
+	opaque_rm_settle(REGISTERED_SHARE - 4);
+	registered_empty_share(r, &before);
+}
+
+TEST(registered_share_again, "The buffers of a released context give their part of the share back.")
+{
+	struct climport_registration r[REGISTERED_SHARE];
+	struct rlimit before;
+
+	cl_context other;
+
+	registered_open();
+	registered_make_contexts(1, &other);
+	registered_fill_share(r, &before);
+	cl.clReleaseContext(fix.context);
+	opaque_rm_settle(0);
+	for (int i = 0; i < 2 * REGISTERED_SHARE; i++)
+		registered_import_in(other, (void *)r[i % REGISTERED_SHARE].base);
+	EXPECT_EQ(fake_rm.pins_made, 2 * REGISTERED_SHARE);
+	fix.context = other;
+	registered_empty_share(r, &before);
+}
+
+TEST(registered_in_turn,
+     "Of more registrations than the share that are imported in turn, most imports pin their own "
+     "pages alone.")
+{
+	enum { COUNT = 4 * REGISTERED_SHARE, PAGES = 100 };
 	struct climport_registration r[COUNT];
 	struct rlimit before;
 
 	registered_open();
 	for (int i = 0; i < COUNT; i++)
-		registered_make(2 * PAGE, &r[i]);
-	process_limit_descriptors(LIMIT, &before);
-	for (int i = 0; i < 2 * COUNT; i++)
+		registered_make(PAGES * PAGE, &r[i]);
+	process_limit_descriptors(REGISTERED_LIMIT, &before);
+	for (int i = 0; i < 10 * COUNT; i++)
 		registered_import_once((void *)r[i % COUNT].base);
-	opaque_rm_settle(LIMIT / 8);
-	EXPECT_EQ(fake_rm.pins_made, 2 * COUNT - LIMIT / 8);
+	EXPECT(fake_rm.bytes_pinned < COUNT * 3 * PAGES * PAGE);
+	EXPECT(fake_rm.pins_made < 9 * COUNT);
 	setrlimit(RLIMIT_NOFILE, &before);
 	for (int i = 0; i < COUNT; i++)
 		registered_release(&r[i]);

@@ -315,6 +315,24 @@ HOST_TEST(limit_descriptors,
 	EXPECT_EQ(driver_memories(), 0);
 }
 
+HOST_TEST(
+	share,
+	"Of ranges that no program has registered, the driver's buffers have a share of 32, and of "
+	"a 32nd part of few descriptors.")
+{
+	uintptr_t p = host_map_new();
+	struct driver_import i;
+	struct rlimit before;
+
+	EXPECT(host_register(p, SIZE));
+	i = driver_get(p, SIZE);
+	EXPECT(i.out.kept);
+	EXPECT_EQ(opaque_share_most(i.out.share), 32);
+	process_limit_descriptors(256, &before);
+	EXPECT_EQ(opaque_share_most(i.out.share), 8);
+	driver_put(&i);
+}
+
 HOST_TEST(shortage, "Without free descriptors, registrations that no import uses make room.")
 {
 	enum { LIMIT = 1024 };

@@ -8,22 +8,30 @@
 #include "util/log.h"
 
 #define BACKING_BUCKETS 256u /* names are counted up: neighbours are in different buckets */
-#define BACKING_SPARE 64u    /* buffers that may go */
+#define BACKING_LONGEST_WAIT 256u
 
 struct backing {
-	struct backing *next; /* in the bucket */
+	struct backing *next; /* in the bucket, or in a list of records to release */
 	cl_mem mem;
 	cl_context context;
 	uint64_t memory;
-	bool may_go;
-	uint64_t used; /* the clock at the last use */
-	unsigned int
-		users; /* threads about to take a reference; the last thread drops the buffer */
-	bool dropped;  /* not found any more, and released by the last user */
+	enum import_share share;
+	uint64_t used;	    /* the clock at the last use */
+	unsigned int users; /* imports, and threads about to make one */
+	bool is_kept;	    /* the table has the record; without users: idle */
+	bool was_found;	    /* by an import after the first */
 };
 
-LOCK_DEFINE(backing_lock, LOCK_LAST); /* all below */
+/* Of a share of the process's descriptors. */
+struct backing_group {
+	unsigned int idle, most;
+	unsigned int wait; /* buffers not kept before the next takes the place of an idle buffer */
+	unsigned int passed; /* as many since the last */
+};
+
+LOCK_DEFINE(backing_lock, LOCK_LAST); /* all below, and the records that are kept */
 static struct backing *backings[BACKING_BUCKETS] GUARDED_BY(backing_lock);
+static struct backing_group backing_groups[IMPORT_SHARES] GUARDED_BY(backing_lock);
 static uint64_t backing_clock GUARDED_BY(backing_lock);
 
 static struct backing **backing_bucket(uint64_t memory) REQUIRES(backing_lock)
@@ -36,158 +44,181 @@ static struct backing *backing_find_locked(cl_context context, uint64_t memory)
 {
 	struct backing *backing = *backing_bucket(memory);
 
-	while (backing &&
-	       (backing->dropped || backing->context != context || backing->memory != memory))
+	while (backing && (backing->context != context || backing->memory != memory))
 		backing = backing->next;
 	return backing;
 }
 
-static void backing_unlink(struct backing *backing) REQUIRES(backing_lock)
-{
-	struct backing **link = backing_bucket(backing->memory);
-
-	while (*link != backing)
-		link = &(*link)->next;
-	*link = backing->next;
-}
-
-/* The caller has unlinked @backing, or NULL. */
 static void backing_release(struct backing *backing)
 {
-	if (backing)
-		next.clReleaseMemObject(backing->mem);
+	next.clReleaseMemObject(backing->mem);
 	free(backing);
 }
 
-/* The record stays until backing_end_use(). */
-static struct backing *backing_begin_use(cl_context context, uint64_t memory)
+static void backing_release_list(struct backing *list)
+{
+	while (list) {
+		struct backing *backing = list;
+
+		list = backing->next;
+		backing_release(backing);
+	}
+}
+
+/* Takes *@link out of the table.  A record without users goes to @list, for the caller to release. */
+static void backing_take(struct backing **link, struct backing **list) REQUIRES(backing_lock)
+{
+	struct backing *backing = *link;
+
+	*link = backing->next;
+	backing->is_kept = false;
+	if (backing->users)
+		return;
+	backing_groups[backing->share].idle--;
+	backing->next = *list;
+	*list = backing;
+}
+
+struct backing *backing_create(cl_mem mem)
+{
+	struct backing *backing = malloc(sizeof(*backing));
+
+	if (!backing) {
+		log_error("no memory for the record of a backing buffer");
+		next.clReleaseMemObject(mem);
+		return NULL;
+	}
+	*backing = (struct backing){ .mem = mem, .users = 1 };
+	return backing;
+}
+
+cl_mem backing_mem(const struct backing *backing)
+{
+	return backing->mem;
+}
+
+cl_mem backing_unwrap(struct backing *backing)
+{
+	cl_mem mem = backing->mem;
+
+	free(backing);
+	return mem;
+}
+
+struct backing *backing_find(cl_context context, uint64_t memory)
 {
 	struct backing *backing;
 
 	lock_acquire(&backing_lock);
 	backing = backing_find_locked(context, memory);
 	if (backing) {
-		backing->used = ++backing_clock;
-		backing->users++;
+		backing_groups[backing->share].idle -= !backing->users++;
+		backing_groups[backing->share].wait = 0;
+		backing->was_found = true;
 	}
 	lock_release(&backing_lock);
 	return backing;
 }
 
-static void backing_end_use(struct backing *backing)
+/* The least recently used of the idle buffers of a share. */
+static struct backing **backing_oldest(enum import_share share) REQUIRES(backing_lock)
 {
-	struct backing *gone = NULL;
+	struct backing **oldest = NULL;
 
-	lock_acquire(&backing_lock);
-	if (!--backing->users && backing->dropped) {
-		backing_unlink(backing);
-		gone = backing;
-	}
-	lock_release(&backing_lock);
-	backing_release(gone);
-}
-
-cl_mem backing_find(cl_context context, uint64_t memory)
-{
-	struct backing *backing = backing_begin_use(context, memory);
-	cl_mem mem;
-
-	if (!backing)
-		return NULL;
-	mem = next.clRetainMemObject(backing->mem) ? NULL : backing->mem;
-	backing_end_use(backing);
-	return mem;
-}
-
-/* Takes out the least recently used buffer that may go, if there are BACKING_SPARE; else NULL. */
-static struct backing *backing_take_oldest(void) REQUIRES(backing_lock)
-{
-	struct backing *oldest = NULL;
-	unsigned int count = 0;
-
-	for (size_t i = 0; i < BACKING_BUCKETS; i++) {
-		for (struct backing *b = backings[i]; b; b = b->next) {
-			count += b->may_go;
-			if (b->may_go && !b->users && (!oldest || b->used < oldest->used))
+	for (size_t i = 0; i < BACKING_BUCKETS; i++)
+		for (struct backing **b = &backings[i]; *b; b = &(*b)->next)
+			if ((*b)->share == share && !(*b)->users &&
+			    (!oldest || (*b)->used < (*oldest)->used))
 				oldest = b;
-		}
-	}
-	if (count < BACKING_SPARE || !oldest)
-		return NULL;
-	backing_unlink(oldest);
 	return oldest;
 }
 
-/* Returns the record to release: a record that gave way, or @made if another thread was faster. */
-static struct backing *backing_publish(struct backing *made)
+/* Buffers that go before they were of use are a reason to replace idle buffers more rarely. */
+static void backing_note_end(struct backing_group *group, const struct backing *backing)
 {
-	struct backing *gone = made;
-
-	lock_acquire(&backing_lock);
-	if (!backing_find_locked(made->context, made->memory)) {
-		gone = made->may_go ? backing_take_oldest() : NULL;
-		made->used = ++backing_clock;
-		made->next = *backing_bucket(made->memory);
-		*backing_bucket(made->memory) = made;
-	}
-	lock_release(&backing_lock);
-	return gone;
-}
-
-void backing_keep(cl_context context, uint64_t memory, bool may_go, cl_mem backing)
-{
-	struct backing *made = malloc(sizeof(*made));
-
-	if (!made || next.clRetainMemObject(backing)) {
-		log_debug("no memory to keep a backing buffer");
-		free(made);
+	if (backing->was_found)
 		return;
-	}
-	*made = (struct backing){
-		.mem = backing,
-		.context = context,
-		.memory = memory,
-		.may_go = may_go,
-	};
-	backing_release(backing_publish(made));
+	group->wait = group->wait ? 2 * group->wait : 1;
+	if (group->wait > BACKING_LONGEST_WAIT)
+		group->wait = BACKING_LONGEST_WAIT;
 }
 
-/* Removes a buffer of @context, or of @memory, from a bucket. */
-static struct backing *backing_take_from(struct backing **link, cl_context context, uint64_t memory)
-	REQUIRES(backing_lock)
+/* The idle buffers that are too many. */
+static struct backing *backing_trim(enum import_share share) REQUIRES(backing_lock)
 {
-	for (; *link; link = &(*link)->next) {
-		struct backing *backing = *link;
+	struct backing_group *group = &backing_groups[share];
+	struct backing *list = NULL;
 
-		if (backing->context != context && backing->memory != memory)
-			continue;
-		if (backing->users) {
-			backing->dropped = true;
-			continue;
-		}
-		*link = backing->next;
-		return backing;
+	while (group->idle > group->most) {
+		backing_take(backing_oldest(share), &list);
+		backing_note_end(group, list);
 	}
-	return NULL;
+	return list;
 }
 
-static struct backing *backing_take(cl_context context, uint64_t memory)
+void backing_put(struct backing *backing)
 {
-	struct backing *backing = NULL;
+	struct backing *list = NULL;
 
 	lock_acquire(&backing_lock);
-	for (size_t i = 0; i < BACKING_BUCKETS && !backing; i++)
-		backing = backing_take_from(&backings[i], context, memory);
+	if (!--backing->users && !backing->is_kept) {
+		backing->next = NULL;
+		list = backing;
+	} else if (!backing->users) {
+		backing->used = ++backing_clock;
+		backing_groups[backing->share].idle++;
+		list = backing_trim(backing->share);
+	}
 	lock_release(&backing_lock);
-	return backing;
+	backing_release_list(list);
 }
 
+bool backing_may_keep(enum import_share share)
+{
+	const unsigned int most = import_share_most(share);
+	struct backing_group *group = &backing_groups[share];
+	bool may_keep;
+
+	lock_acquire(&backing_lock);
+	group->most = most;
+	may_keep = group->idle < most || (most && group->passed >= group->wait);
+	if (group->idle >= most)
+		group->passed = may_keep ? 0 : group->passed + 1;
+	lock_release(&backing_lock);
+	return may_keep;
+}
+
+void backing_keep(struct backing *backing, cl_context context, uint64_t memory,
+		  enum import_share share)
+{
+	lock_acquire(&backing_lock);
+	if (!backing_find_locked(context, memory)) {
+		backing->context = context;
+		backing->memory = memory;
+		backing->share = share;
+		backing->is_kept = true;
+		backing->next = *backing_bucket(memory);
+		*backing_bucket(memory) = backing;
+	}
+	lock_release(&backing_lock);
+}
+
+/* The buffers of @context, or of @memory. */
 static void backing_drop(cl_context context, uint64_t memory)
 {
-	struct backing *backing;
+	struct backing *list = NULL, **link;
 
-	while ((backing = backing_take(context, memory)))
-		backing_release(backing);
+	lock_acquire(&backing_lock);
+	for (size_t i = 0; i < BACKING_BUCKETS; i++) {
+		for (link = &backings[i]; *link;) {
+			if ((*link)->context == context || (*link)->memory == memory)
+				backing_take(link, &list);
+			else
+				link = &(*link)->next;
+		}
+	}
+	lock_release(&backing_lock);
+	backing_release_list(list);
 }
 
 void backing_drop_context(cl_context context)
@@ -198,4 +229,20 @@ void backing_drop_context(cl_context context)
 void backing_drop_memory(uint64_t memory)
 {
 	backing_drop(NULL, memory);
+}
+
+/* Buffers that no program asked for go first: the order of enum import_share. */
+bool backing_give_up(uint32_t count)
+{
+	struct backing *list = NULL;
+	bool any;
+
+	lock_acquire(&backing_lock);
+	for (int share = 0; share < IMPORT_SHARES; share++)
+		for (; count && backing_groups[share].idle; count--)
+			backing_take(backing_oldest(share), &list);
+	lock_release(&backing_lock);
+	any = list;
+	backing_release_list(list);
+	return any;
 }

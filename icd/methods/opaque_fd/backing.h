@@ -7,8 +7,12 @@
  * imports: flags of a sub-buffer may be stricter than the flags of its buffer.
  *
  * A backing buffer is kept until the registration ends, or the application releases the context.  A
- * context that a queue alone keeps alive has none: nobody would say when to drop the buffer.  Of
- * memory that needs no pin, 64 backing buffers are kept.
+ * context that a queue alone keeps alive has none: nobody would say when to drop the buffer.
+ *
+ * Each buffer has a descriptor of the process.  A buffer that no import uses is *idle*.  No more
+ * buffers are idle, in all contexts together, than import_share_most() says: a new buffer takes the
+ * place of the least recently used.  If the buffers that go were of no use, new buffers take places
+ * more and more rarely: a program may import more registrations in turn than can be kept.
  */
 #ifndef ICD_METHODS_OPAQUE_FD_BACKING_H
 #define ICD_METHODS_OPAQUE_FD_BACKING_H
@@ -17,17 +21,39 @@
 #include <stdint.h>
 
 #include "icd/cl_compat.h"
+#include "import/import.h"
 
-/* A reference for the caller to the buffer of @memory in @context, or NULL. */
-cl_mem backing_find(cl_context context, uint64_t memory);
+struct backing;
 
-/* Keeps @backing, with an additional reference.  @may_go: others of the kind may take its room. */
-void backing_keep(cl_context context, uint64_t memory, bool may_go, cl_mem backing);
+/* Takes over a reference to @mem, for one user.  NULL, logged: no memory, and @mem is released. */
+struct backing *backing_create(cl_mem mem);
+
+/* The buffer, as long as the user's. */
+cl_mem backing_mem(const struct backing *backing);
+
+/* Ends a record that was never kept: the buffer is the caller's. */
+cl_mem backing_unwrap(struct backing *backing);
+
+/* The buffer of @memory in @context, with one more user; or NULL. */
+struct backing *backing_find(cl_context context, uint64_t memory);
+
+/* To be asked before a buffer is made that is to be kept. */
+bool backing_may_keep(enum import_share share);
+
+/* Keeps the buffer when its users have gone, unless another buffer is kept for the two. */
+void backing_keep(struct backing *backing, cl_context context, uint64_t memory,
+		  enum import_share share);
+
+/* Ends a use. */
+void backing_put(struct backing *backing);
 
 /* Drops the buffers of a context, which the application releases. */
 void backing_drop_context(cl_context context);
 
 /* The registration ends: the memory is about to be freed, or was unmapped. */
 void backing_drop_memory(uint64_t memory);
+
+/* Drops @count idle buffers; false: no buffer is idle. */
+bool backing_give_up(uint32_t count);
 
 #endif

@@ -14,8 +14,8 @@
 
 /* The record of an import whose buffer is a part of a backing buffer. */
 struct hidden {
-	cl_mem backing; /* a reference of the driver */
-	size_t offset;	/* bytes from the backing buffer's first to the import's */
+	struct backing *backing; /* a user's */
+	size_t offset;		 /* bytes from the backing buffer's first to the import's */
 };
 
 /*
@@ -94,42 +94,60 @@ cl_mem opaque_fd_create_sub_buffer(void *hidden, cl_mem_flags flags, const cl_bu
 {
 	const struct hidden *h = hidden;
 
-	return buffer_part(h->backing, flags, region->origin + h->offset, region->size, err);
+	return buffer_part(backing_mem(h->backing), flags, region->origin + h->offset, region->size,
+			   err);
 }
 
 void opaque_fd_release_hidden(void *hidden)
 {
 	struct hidden *h = hidden;
 
-	next.clReleaseMemObject(h->backing);
+	backing_put(h->backing);
 	free(h);
 }
 
-/* The whole of a descriptor that no other import shares, up to the import's end. */
-static cl_mem buffer_of_own(cl_context context, cl_mem_flags flags,
-			    const struct import_region *region, const struct import_opaque *opaque,
-			    cl_int *err)
+static struct backing *buffer_wrap(cl_mem mem, cl_int *err)
 {
-	return opaque_fd_buffer(context, flags, opaque->fd, opaque->offset + region->size, err);
+	struct backing *backing = *err ? NULL : backing_create(mem);
+
+	if (!*err && !backing)
+		*err = CL_OUT_OF_HOST_MEMORY;
+	return backing;
+}
+
+/* The whole of a descriptor that no other import shares, up to the import's end. */
+static struct backing *buffer_of_own(cl_context context, cl_mem_flags flags,
+				     const struct import_region *region,
+				     const struct import_opaque *opaque, cl_int *err)
+{
+	cl_mem mem =
+		opaque_fd_buffer(context, flags, opaque->fd, opaque->offset + region->size, err);
+
+	return buffer_wrap(mem, err);
 }
 
 /* A registration is imported whole, once, and for imports with any flags. */
-static cl_mem buffer_of_whole(cl_context context, const struct import_opaque *opaque, cl_int *err)
+static struct backing *buffer_of_whole(cl_context context, const struct import_opaque *opaque,
+				       cl_int *err)
 {
-	cl_mem backing;
+	struct backing *backing;
+	cl_mem mem;
 
 	import_on_forget(backing_drop_memory);
-	backing = opaque_fd_buffer(context, CL_MEM_READ_WRITE, opaque->fd, opaque->size, err);
-	if (!*err)
-		backing_keep(context, opaque->kept, !opaque->is_pinned, backing);
+	import_on_shortage(backing_give_up);
+	mem = opaque_fd_buffer(context, CL_MEM_READ_WRITE, opaque->fd, opaque->size, err);
+	backing = buffer_wrap(mem, err);
+	if (backing)
+		backing_keep(backing, context, opaque->kept, opaque->share);
 	if (!context_is_owned(context))
 		backing_drop_context(context); /* released meanwhile */
 	return backing;
 }
 
 /* Not logged: the driver makes no buffer of the whole, and the import's pages are the whole. */
-static cl_mem buffer_of_part(cl_context context, cl_mem_flags flags, struct import_region *region,
-			     const unsigned char *uuid, struct import_opaque *opaque, cl_int *err)
+static struct backing *buffer_of_part(cl_context context, cl_mem_flags flags,
+				      struct import_region *region, const unsigned char *uuid,
+				      struct import_opaque *opaque, cl_int *err)
 {
 	const int whole = opaque->fd;
 
@@ -140,11 +158,12 @@ static cl_mem buffer_of_part(cl_context context, cl_mem_flags flags, struct impo
 }
 
 /* A driver takes buffers of a limited size.  The registration may be larger, and the import not. */
-static cl_mem buffer_of_registration(cl_context context, cl_mem_flags flags,
-				     struct import_region *region, const unsigned char *uuid,
-				     struct import_opaque *opaque, cl_int *err)
+static struct backing *buffer_of_registration(cl_context context, cl_mem_flags flags,
+					      struct import_region *region,
+					      const unsigned char *uuid,
+					      struct import_opaque *opaque, cl_int *err)
 {
-	cl_mem backing;
+	struct backing *backing;
 
 	log_hold();
 	backing = buffer_of_whole(context, opaque, err);
@@ -158,22 +177,23 @@ static cl_mem buffer_of_registration(cl_context context, cl_mem_flags flags,
 static cl_int buffer_get_descriptor(cl_context context, const struct opaque_coherency *device,
 				    struct import_region *region, struct import_opaque *opaque)
 {
+	bool may_keep = context_is_owned(context) && backing_may_keep(opaque->share);
 	int ret = -EOPNOTSUPP;
 
 	if (opaque->size > device->largest)
 		ret = import_opaque_open_part(region, device->uuid, opaque);
 	if (ret == -EOPNOTSUPP)
-		ret = import_opaque_open(region, device->uuid, context_is_owned(context), opaque);
+		ret = import_opaque_open(region, device->uuid, may_keep, opaque);
 	return error_to_cl(ret);
 }
 
 /* The driver's buffer of a registration, or one that a new descriptor is for. */
-static cl_mem buffer_get_backing(cl_context context, cl_mem_flags flags,
-				 const struct opaque_coherency *device,
-				 struct import_region *region, struct import_opaque *opaque,
-				 cl_int *err)
+static struct backing *buffer_get_backing(cl_context context, cl_mem_flags flags,
+					  const struct opaque_coherency *device,
+					  struct import_region *region,
+					  struct import_opaque *opaque, cl_int *err)
 {
-	cl_mem backing = NULL;
+	struct backing *backing = NULL;
 
 	*err = CL_SUCCESS;
 	if (opaque->fd < 0)
@@ -189,8 +209,8 @@ static cl_mem buffer_get_backing(cl_context context, cl_mem_flags flags,
 	return buffer_of_own(context, flags, region, opaque, err);
 }
 
-/* Takes over the reference to @backing on success only. */
-static cl_int buffer_hide(cl_mem backing, cl_mem_flags flags, size_t offset, size_t size,
+/* Takes over the use of @backing on success only. */
+static cl_int buffer_hide(struct backing *backing, cl_mem_flags flags, size_t offset, size_t size,
 			  struct method_buffer *buffer)
 {
 	struct hidden *h = malloc(sizeof(*h));
@@ -200,7 +220,7 @@ static cl_int buffer_hide(cl_mem backing, cl_mem_flags flags, size_t offset, siz
 		log_error("no memory for the record of an import");
 		return CL_OUT_OF_HOST_MEMORY;
 	}
-	buffer->handle = buffer_part(backing, flags, offset, size, &err);
+	buffer->handle = buffer_part(backing_mem(backing), flags, offset, size, &err);
 	if (err) {
 		log_error("the driver makes no sub-buffer of an import's backing buffer: error %d",
 			  err);
@@ -217,16 +237,17 @@ cl_int opaque_fd_build(cl_context context, cl_mem_flags flags,
 		       struct import_opaque *opaque, struct method_buffer *buffer)
 {
 	cl_int err;
-	cl_mem backing = buffer_get_backing(context, flags, device, region, opaque, &err);
+	struct backing *backing = buffer_get_backing(context, flags, device, region, opaque, &err);
 
 	if (err)
 		return err;
 	if (!opaque->offset && !opaque->kept) {
-		buffer->handle = backing; /* the import is the whole buffer: nothing is hidden */
+		buffer->handle = backing_unwrap(
+			backing); /* the import is the whole buffer: nothing is hidden */
 		return CL_SUCCESS;
 	}
 	err = buffer_hide(backing, flags, opaque->offset, region->size, buffer);
 	if (err)
-		next.clReleaseMemObject(backing);
+		backing_put(backing);
 	return err;
 }

@@ -180,6 +180,16 @@ static void idle_stop(void)
 	lock_release(&idle_lock);
 }
 
+bool idle_has_stopped(void)
+{
+	bool has_stopped;
+
+	lock_acquire(&idle_lock);
+	has_stopped = stopped;
+	lock_release(&idle_lock);
+	return has_stopped;
+}
+
 /* 0 or a negative errno. */
 static int idle_start(void) REQUIRES(idle_lock)
 {
@@ -223,7 +233,7 @@ static void idle_add(struct idle_watcher *w) REQUIRES(idle_lock)
 	if (w->watching)
 		return;
 	w->watching = true;
-	w->due = idle_now() + w->period_ms;
+	w->due = w->period_ms ? idle_now() + w->period_ms : 0;
 	pthread_cond_broadcast(&idle_changed);
 }
 

@@ -18,12 +18,12 @@
 
 /* Static storage. */
 struct idle_watcher {
-	bool (*tick)(void); /* returns whether a next tick is needed */
-	unsigned int period_ms;
-	bool watching;	     /* idle.c's, as all below */
-	long long due;	     /* milliseconds */
-	unsigned long ticks; /* that have ended */
-	struct list link;    /* next is NULL before the first idle_watch() */
+	bool (*tick)(void);	/* returns whether a next tick is needed */
+	unsigned int period_ms; /* 0: at once */
+	bool watching;		/* idle.c's, as all below */
+	long long due;		/* milliseconds */
+	unsigned long ticks;	/* that have ended */
+	struct list link;	/* next is NULL before the first idle_watch() */
 };
 
 /**
@@ -52,5 +52,8 @@ int idle_prepare(void);
  * wait for the caller.  On the idle thread, in a tick, there is no wait.
  */
 void idle_call(struct idle_watcher *watcher, unsigned int ms);
+
+/* Whether the process exits, and no tick will be called any more. */
+bool idle_has_stopped(void);
 
 #endif /* UTIL_IDLE_H */

@@ -6,6 +6,7 @@
 #include "icd/intercept.h"
 #include "icd/layer.h"
 #include "icd/objects/memobj.h"
+#include "icd/objects/memobj_watch.h"
 #include "util/thread.h"
 
 cl_int CL_API_CALL layer_clRetainMemObject(cl_mem mem)
@@ -29,7 +30,7 @@ static cl_int mem_object_release_last(cl_mem mem, struct memobj *gone, const str
 		mapping_release(import->region);
 		import_released(import->region);
 	}
-	err = next.clReleaseMemObject(mem);
+	err = memobj_watch_release(mem);
 	memobj_put(gone);
 	return err;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/objects/memobj_watch.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "icd/error.h"
@@ -30,24 +31,34 @@ cl_int memobj_watch(cl_mem mem, struct import_region *region,
 	return err;
 }
 
-/* A driver's object holds memory and parent, which the driver does not know. */
+/*
+ * A driver's object holds memory and parent, which the driver does not know.  A driver that bears no
+ * calls in its callbacks may end a part in the application's release of the part: the part's hold
+ * then ends after the driver's return.  Or the driver ends the part later, on a thread of its own:
+ * the idle thread then ends the hold.
+ */
 struct memobj_part {
 	struct import_region *region;
 	cl_mem parent; /* a reference of the driver */
-	bool is_late;  /* given up by memobj_part_tick() */
+	bool is_late;  /* not given up in the driver's callback */
 	struct memobj_part *next;
 };
+
+#define MEMOBJ_PARTS_LATE 16u /* holds that wait for the idle thread */
+#define MEMOBJ_PART_PATIENCE_MS 100u
 
 static void memobj_part_forget(struct lock *lock) TSA(no_thread_safety_analysis);
 
 LOCK_DEFINE_IN_CHILD(memobj_part_lock, LOCK_LAST, memobj_part_forget); /* the list */
 static struct memobj_part *memobj_parts_late GUARDED_BY(memobj_part_lock);
+static atomic_uint memobj_parts_begun, memobj_parts_ended; /* to wait */
 
 /* The parts are the parent process's. */
 static void memobj_part_forget(struct lock *lock)
 {
 	(void)lock;
 	memobj_parts_late = NULL;
+	atomic_store(&memobj_parts_ended, atomic_load(&memobj_parts_begun));
 }
 
 static void memobj_part_destroy(struct memobj_part *part)
@@ -78,20 +89,63 @@ static bool memobj_part_tick(void)
 		for (; part; part = next_part) {
 			next_part = part->next;
 			memobj_part_destroy(part);
+			atomic_fetch_add(&memobj_parts_ended, 1);
 		}
 	return false;
 }
 
+static struct idle_watcher memobj_part_watcher = { .tick = memobj_part_tick };
+
 /* Without a thread that could do it, the part is left to a later one: see idle_watch(). */
 static void memobj_part_destroy_late(struct memobj_part *part)
 {
-	static struct idle_watcher watcher = { .tick = memobj_part_tick };
-
+	atomic_fetch_add(&memobj_parts_begun, 1);
 	lock_acquire(&memobj_part_lock);
 	part->next = memobj_parts_late;
 	memobj_parts_late = part;
 	lock_release(&memobj_part_lock);
-	idle_watch(&watcher);
+	idle_watch(&memobj_part_watcher);
+}
+
+static unsigned int memobj_parts_waiting(void)
+{
+	unsigned int ended = atomic_load(&memobj_parts_ended);
+
+	return atomic_load(&memobj_parts_begun) - ended;
+}
+
+/* Of this thread: holds that end after the driver's return. */
+static _Thread_local bool memobj_part_releases;
+static _Thread_local struct memobj_part *memobj_parts_here;
+
+static void memobj_part_destroy_here(void)
+{
+	struct memobj_part *part;
+
+	while ((part = memobj_parts_here)) {
+		memobj_parts_here = part->next;
+		memobj_part_destroy(part);
+	}
+}
+
+/*
+ * A release in a callback of a release leaves its holds to the first release.  While the process
+ * exits, no idle thread calls drivers; the program still does.
+ */
+cl_int memobj_watch_release(cl_mem mem)
+{
+	bool is_first = !memobj_part_releases;
+	cl_int err;
+
+	memobj_part_releases = true;
+	err = next.clReleaseMemObject(mem);
+	if (!is_first)
+		return err;
+	memobj_part_destroy_here();
+	if (memobj_parts_waiting() && idle_has_stopped())
+		memobj_part_tick();
+	memobj_part_releases = false;
+	return err;
 }
 
 static void CL_CALLBACK memobj_part_destroyed(cl_mem mem, void *arg)
@@ -99,10 +153,22 @@ static void CL_CALLBACK memobj_part_destroyed(cl_mem mem, void *arg)
 	struct memobj_part *part = arg;
 
 	(void)mem;
-	if (part->is_late)
-		memobj_part_destroy_late(part);
-	else
+	if (!part->is_late) {
 		memobj_part_destroy(part);
+	} else if (memobj_part_releases) {
+		part->next = memobj_parts_here;
+		memobj_parts_here = part;
+	} else {
+		memobj_part_destroy_late(part);
+	}
+}
+
+/* For the end of a part that may have to wait. */
+static cl_int memobj_part_prepare(void)
+{
+	if (memobj_parts_waiting() >= MEMOBJ_PARTS_LATE)
+		idle_call(&memobj_part_watcher, MEMOBJ_PART_PATIENCE_MS);
+	return error_to_cl(idle_prepare());
 }
 
 static struct memobj_part *memobj_part_create(const struct memobj *parent, cl_int *err)
@@ -110,7 +176,7 @@ static struct memobj_part *memobj_part_create(const struct memobj *parent, cl_in
 	bool is_late = memobj_no_calls_in_callbacks(memobj_import(parent));
 	struct memobj_part *part;
 
-	*err = is_late ? error_to_cl(idle_prepare()) : CL_SUCCESS;
+	*err = is_late ? memobj_part_prepare() : CL_SUCCESS;
 	if (*err)
 		return NULL;
 	part = malloc(sizeof(*part));

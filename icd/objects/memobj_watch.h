@@ -33,4 +33,13 @@ void CL_CALLBACK memobj_destroyed(cl_mem mem, void *region);
  */
 cl_int memobj_watch_part(cl_mem mem, const struct memobj *parent);
 
+/**
+ * memobj_watch_release - the application's release of an object that may be watched
+ *
+ * What the driver ends inside of the call lets go of memory and parent before the return.
+ *
+ * Returns the driver's error.
+ */
+cl_int memobj_watch_release(cl_mem mem);
+
 #endif /* ICD_OBJECTS_MEMOBJ_WATCH_H */

@@ -9,11 +9,12 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* In memory that a child shares. */
 static struct {
-	atomic_int destroyed, handled;
+	atomic_int destroyed, parts, handled;
 } * idle_seen;
 
 static void CL_CALLBACK idle_note(cl_mem mem, void *unused)
@@ -54,6 +55,70 @@ static cl_mem idle_create_part(void(CL_CALLBACK *destroyed)(cl_mem mem, void *ar
 	return sub;
 }
 
+static void CL_CALLBACK idle_note_part(cl_mem mem, void *unused)
+{
+	(void)mem, (void)unused;
+	idle_seen->parts++;
+}
+
+struct idle_end_of_part {
+	int parts;
+	long objects;
+};
+
+/* The layer's callback comes after the application's, and before the object goes. */
+static bool idle_part_has_ended(void *arg)
+{
+	const struct idle_end_of_part *end = arg;
+
+	return idle_seen->parts == end->parts && stub_live(STUB_MEM) <= end->objects;
+}
+
+/* The last use is a kernel's: the driver destroys the sub-buffer on a thread of its own. */
+static void idle_release_in_use(cl_mem sub)
+{
+	cl_kernel kernel = fixture_create_increment(sub);
+	cl_int err;
+	cl_event gate = cl.clCreateUserEvent(fix.context, &err);
+	struct idle_end_of_part end = { idle_seen->parts + 1, stub_live(STUB_MEM) - 1 };
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(cl.clSetMemObjectDestructorCallback(sub, idle_note_part, NULL), CL_SUCCESS);
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 1, &gate, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseMemObject(sub), CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseKernel(kernel), CL_SUCCESS);
+	EXPECT_EQ(cl.clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+	EXPECT_EQ(cl.clReleaseEvent(gate), CL_SUCCESS);
+	EXPECT(process_settles(idle_part_has_ended, &end));
+}
+
+TEST(idle_not_needed, "An import ends before clReleaseMemObject() of its last sub-buffer returns.")
+{
+	idle_begin();
+	EXPECT_EQ(cl.clReleaseMemObject(idle_create_part(idle_note, NULL)), CL_SUCCESS);
+	EXPECT_EQ(idle_seen->destroyed, 1);
+	idle_end();
+}
+
+static cl_mem idle_nested;
+
+static void CL_CALLBACK idle_release_nested(cl_mem mem, void *unused)
+{
+	cl.clReleaseMemObject(idle_nested);
+	idle_note(mem, unused);
+}
+
+TEST(idle_nested,
+     "An import's destructor callback may release the last sub-buffer of another import.")
+{
+	idle_begin();
+	stub_set(STUB_NO_CALLS_IN_CALLBACKS, 0);
+	idle_nested = idle_create_part(idle_note, NULL);
+	cl.clReleaseMemObject(idle_create_part(idle_release_nested, NULL));
+	EXPECT_EQ(idle_seen->destroyed, 2);
+	idle_end();
+}
+
 static _Thread_local sigjmp_buf idle_fault;
 
 static void idle_handle(int signal)
@@ -77,7 +142,7 @@ static void idle_run_fault(void)
 
 	idle_begin();
 	sigaction(SIGSEGV, &action, NULL);
-	cl.clReleaseMemObject(idle_create_part(idle_touch, page));
+	idle_release_in_use(idle_create_part(idle_touch, page));
 	EXPECT(process_settles(idle_is_destroyed, NULL));
 	EXPECT_EQ(idle_seen->handled, 1);
 	idle_end();
@@ -88,19 +153,25 @@ TEST(idle_fault, "A program's handler handles a fault in a destructor callback o
 	test_in_child(idle_run_fault);
 }
 
-TEST(idle_ends, "The idle thread ends when it has nothing to do, and starts again when it has.")
+static void idle_run_ends(void)
 {
 	int before;
 
 	idle_begin();
 	before = process_count_threads();
 	for (int i = 1; i <= 2; i++) {
-		cl.clReleaseMemObject(idle_create_part(idle_note, NULL));
+		idle_release_in_use(idle_create_part(idle_note, NULL));
 		opaque_rm_settle(0);
 		EXPECT_EQ(idle_seen->destroyed, i);
 		EXPECT(process_settles(process_threads_at_most, &before));
 	}
 	idle_end();
+}
+
+/* In processes without an idle thread of an earlier test. */
+TEST(idle_ends, "The idle thread ends when it has nothing to do, and starts again when it has.")
+{
+	test_in_child(idle_run_ends);
 }
 
 /* No address space has room for the stack of a thread. */
@@ -115,9 +186,7 @@ static void idle_refuse_threads(pthread_attr_t *before)
 	pthread_attr_destroy(&large);
 }
 
-TEST(idle_no_thread_late,
-     "If the idle thread cannot be started for the end of a sub-buffer, the import ends with a "
-     "later call.")
+static void idle_run_no_thread_late(void)
 {
 	pthread_attr_t attr;
 	int before;
@@ -128,13 +197,20 @@ TEST(idle_no_thread_late,
 	sub = idle_create_part(idle_note, NULL);
 	EXPECT(process_settles(process_threads_at_most, &before));
 	idle_refuse_threads(&attr);
-	EXPECT_EQ(cl.clReleaseMemObject(sub), CL_SUCCESS);
+	idle_release_in_use(sub);
 	pthread_setattr_default_np(&attr);
 	EXPECT_EQ(idle_seen->destroyed, 0);
 	sub = idle_create_part(idle_note, NULL);
 	EXPECT(process_settles(idle_is_destroyed, NULL));
 	cl.clReleaseMemObject(sub);
 	idle_end();
+}
+
+TEST(idle_no_thread_late,
+     "If the idle thread cannot be started for the end of a sub-buffer, the import ends with a "
+     "later call.")
+{
+	test_in_child(idle_run_no_thread_late);
 }
 
 static void idle_run_no_thread(void)
@@ -166,7 +242,7 @@ TEST(idle_no_thread, "If the idle thread cannot be started, a sub-buffer of an i
 static _Noreturn void idle_exit(void(CL_CALLBACK *destroyed)(cl_mem mem, void *arg))
 {
 	opaque_rm_open();
-	cl.clReleaseMemObject(idle_create_part(destroyed, NULL));
+	idle_release_in_use(idle_create_part(destroyed, NULL));
 	exit(0);
 }
 
@@ -185,4 +261,75 @@ TEST(idle_exit,
 	EXPECT_EQ(waitpid(child, NULL, 0), child);
 	EXPECT_EQ(idle_seen->destroyed, 1);
 	munmap(idle_seen, PAGE);
+}
+
+static cl_mem idle_kept[2];
+
+/* Static destructors of a program: exit handlers older than the layer's. */
+static void idle_release_kept(void)
+{
+	cl.clReleaseMemObject(idle_kept[0]);
+}
+
+static void idle_release_kept_in_use(void)
+{
+	idle_release_in_use(idle_kept[0]);
+	cl.clReleaseMemObject(idle_kept[1]);
+}
+
+static const struct idle_handler {
+	const char *name;
+	void (*run)(void);
+	int imports;
+} idle_handlers[] = {
+	{ "released", idle_release_kept, 1 },
+	{ "in_use", idle_release_kept_in_use, 2 },
+};
+
+static _Noreturn void idle_exit_late(const struct idle_handler *handler)
+{
+	EXPECT_EQ(atexit(handler->run), 0);
+	opaque_rm_open();
+	for (int i = 0; i < handler->imports; i++)
+		idle_kept[i] = idle_create_part(idle_note, NULL);
+	exit(0);
+}
+
+TEST_EACH(idle_exit_late, struct idle_handler, idle_handlers,
+	  "Imports end that a program releases in an exit handler older than the first import.")
+{
+	pid_t child;
+
+	opaque_rm_reset();
+	idle_seen = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		idle_exit_late(row);
+	EXPECT_EQ(waitpid(child, NULL, 0), child);
+	EXPECT_EQ(idle_seen->destroyed, row->imports);
+	munmap(idle_seen, PAGE);
+}
+
+/* A driver that takes its time. */
+static void CL_CALLBACK idle_note_slowly(cl_mem mem, void *unused)
+{
+	const struct timespec time = { 0, 3000000 };
+
+	nanosleep(&time, NULL);
+	idle_note(mem, unused);
+}
+
+TEST(idle_bound, "At most 16 imports wait for the idle thread.")
+{
+	int most = 0;
+
+	idle_begin();
+	for (int i = 1; i <= 50; i++) {
+		idle_release_in_use(idle_create_part(idle_note_slowly, NULL));
+		if (i - idle_seen->destroyed > most)
+			most = i - idle_seen->destroyed;
+	}
+	EXPECT(most <= 16);
+	idle_end();
 }

@@ -8,8 +8,9 @@
  *
  * A thread of climport blocks the signals that any thread can take: the application's handlers run on
  * the application's threads, and signals for sigwait() stay the application's.  The signals of faults
- * stay: drivers call the application's functions on a thread of climport, too, and the kernel ends a
- * process whose thread blocks the signal of its own fault, whatever the handler.
+ * stay as in the thread that starts the thread: drivers call the application's functions on a thread
+ * of climport, too, and the kernel ends a process whose thread blocks the signal of its own fault,
+ * whatever the handler.  A program that blocks such a signal reads the signal by signalfd().
  *
  * A cancelled thread of the application ends where the thread would end without climport: a
  * function that calls a cancellation point of the C library (files, output, waiting) has
@@ -55,14 +56,17 @@ static inline struct timespec thread_time_in(unsigned int ms)
 	return time;
 }
 
-/* What a thread of climport blocks. */
+/* What a thread of climport blocks that the calling thread starts. */
 static inline void thread_blocked_signals(sigset_t *blocked)
 {
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+	sigset_t now;
 
+	pthread_sigmask(SIG_SETMASK, NULL, &now);
 	sigfillset(blocked);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		sigdelset(blocked, faults[i]);
+		if (!sigismember(&now, faults[i]))
+			sigdelset(blocked, faults[i]);
 }
 
 /*

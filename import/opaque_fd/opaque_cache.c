@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "import/opaque_fd/opaque_cache.h"
 
+#include <errno.h>
+
 #include "util/idle.h"
 #include "util/log.h"
 #include "util/publish.h"
@@ -54,6 +56,37 @@ bool opaque_cache_find(struct opaque_cache *of, uintptr_t address, size_t size,
 		return false;
 	*hold = found;
 	return true;
+}
+
+static bool opaque_refusals_are_due(struct opaque_refusals *r)
+{
+	return atomic_fetch_add(&r->imports, 1) >= atomic_load(&r->wait);
+}
+
+static void opaque_refusals_count(struct opaque_refusals *r)
+{
+	unsigned int wait = atomic_load(&r->wait);
+
+	if (wait < OPAQUE_CACHE_LONGEST_WAIT)
+		atomic_store(&r->wait, wait ? 2 * wait : 1);
+	atomic_store(&r->imports, 0);
+}
+
+int opaque_cache_prepare(void)
+{
+	static struct opaque_refusals refusals;
+	int ret;
+
+	if (!opaque_refusals_are_due(&refusals))
+		return -EAGAIN;
+	log_hold();
+	ret = idle_prepare();
+	log_resume(false);
+	if (ret)
+		opaque_refusals_count(&refusals);
+	else
+		atomic_store(&refusals.wait, 0);
+	return ret;
 }
 
 int opaque_cache_get(struct opaque_cache *of, uintptr_t address, size_t size, const void *wanted,
@@ -126,19 +159,15 @@ bool opaque_cache_is_due(const struct opaque_hold *hold)
 {
 	struct opaque_refusals *r = opaque_cache_refusals(hold);
 
-	return !r || atomic_fetch_add(&r->imports, 1) >= atomic_load(&r->wait);
+	return !r || opaque_refusals_are_due(r);
 }
 
 void opaque_cache_refuse(const struct opaque_hold *hold)
 {
 	struct opaque_refusals *r = opaque_cache_refusals(hold);
-	unsigned int wait = r ? atomic_load(&r->wait) : 0;
 
-	if (!r)
-		return;
-	if (wait < OPAQUE_CACHE_LONGEST_WAIT)
-		atomic_store(&r->wait, wait ? 2 * wait : 1);
-	atomic_store(&r->imports, 0);
+	if (r)
+		opaque_refusals_count(r);
 }
 
 int opaque_cache_open(const struct opaque_hold *hold, const unsigned char *uuid, int *fd)

@@ -65,6 +65,13 @@ struct cache *opaque_cache_of(struct opaque_cache *of);
 bool opaque_cache_find(struct opaque_cache *of, uintptr_t address, size_t size,
 		       struct opaque_hold *hold);
 
+/*
+ * For an import that works without a registration, before opaque_cache_get(): whether the process
+ * has the thread that the end of a hold may need.  Where no thread can be started, the process tries
+ * again after twice as many imports as before.  0 or a negative errno, not logged.
+ */
+int opaque_cache_prepare(void);
+
 /* Finds or makes a registration; @wanted is for the source.  0 or a negative errno. */
 int opaque_cache_get(struct opaque_cache *of, uintptr_t address, size_t size, const void *wanted,
 		     struct opaque_hold *hold);

@@ -293,7 +293,9 @@ static int opaque_host_keep(uintptr_t address, size_t size, struct opaque_hold *
 	if (!opaque_host_most_idle())
 		return -EMFILE;
 	fork_on_before(opaque_host_drop_idle);
-	ret = opaque_cache_get(&opaque_host_cache, address, size, NULL, hold);
+	ret = opaque_cache_prepare();
+	if (!ret)
+		ret = opaque_cache_get(&opaque_host_cache, address, size, NULL, hold);
 	if (ret)
 		return ret;
 	idle_watch(&opaque_host_watcher); /* the last tick may have seen no entry */

@@ -94,7 +94,10 @@ int opaque_registered_get(uintptr_t address, size_t size, struct opaque_hold *ho
 	if (!host_registration_look(address, size, &registration))
 		return -ENOENT;
 	host_registration_on_end(opaque_registered_ended);
-	ret = opaque_cache_get(&opaque_registered_cache, address, size, &registration, hold);
+	ret = opaque_cache_prepare();
+	if (!ret)
+		ret = opaque_cache_get(&opaque_registered_cache, address, size, &registration,
+				       hold);
 	if (!ret && !host_registration_is_current(&registration))
 		opaque_registered_ended(registration.base, registration.size);
 	return ret;

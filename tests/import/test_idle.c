@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the idle thread starts. */
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
@@ -59,6 +60,40 @@ TEST(idle_confined, "In a program that was started on one processor and with a n
 		return;
 	idle_start_counter(NULL);
 	thread_fixture_expect_free(NAME);
+}
+
+/* The signals that a thread blocks: SigBlk of its status. */
+static unsigned long long idle_read_blocked(pid_t thread)
+{
+	unsigned long long blocked = 0;
+	char path[64], line[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", thread);
+	file = fopen(path, "re");
+	EXPECT(file);
+	while (fgets(line, sizeof(line), file))
+		if (!strncmp(line, "SigBlk:", 7))
+			blocked = strtoull(line + 7, NULL, 16);
+	fclose(file);
+	return blocked;
+}
+
+static void idle_started_with_blocked(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	idle_start_counter(NULL);
+	EXPECT(process_settles(idle_has_ticked, NULL));
+	EXPECT_EQ(idle_read_blocked(process_find_thread(NAME)), idle_read_blocked(getpid()));
+}
+
+TEST(idle_blocked, "The idle thread takes no signal that the thread which starts the idle thread "
+		   "blocks: the program may read the signal by signalfd().")
+{
+	test_in_child(idle_started_with_blocked);
 }
 
 /* The parent's thread is in a tick, or waits for the next. */

@@ -421,6 +421,55 @@ static int watched_count_devices(void)
 	return count;
 }
 
+/* Linked with --wrap=pthread_create. */
+static atomic_bool watched_refuses_threads;
+static atomic_int watched_refusals;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg)
+{
+	if (!atomic_load(&watched_refuses_threads))
+		return __real_pthread_create(thread, attr, run, arg);
+	watched_refusals++;
+	return EAGAIN;
+}
+
+WATCHED_TEST(no_thread,
+	     "Where no thread can be started, imports succeed, nothing is logged, and threads are "
+	     "tried ever more rarely.")
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+
+	atomic_store(&watched_refuses_threads, true);
+	for (int i = 0; i < 100; i++) {
+		EXPECT_EQ(driver_once(p, SIZE), 0);
+		EXPECT(!*log_last());
+	}
+	EXPECT(watched_refusals > 1);
+	EXPECT(watched_refusals <= 8);
+}
+
+static bool watched_is_kept(void *address)
+{
+	return driver_once(*(uintptr_t *)address, SIZE);
+}
+
+WATCHED_TEST(no_thread_ends, "A range is kept again after threads could not be started.")
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+
+	atomic_store(&watched_refuses_threads, true);
+	for (int i = 0; i < 100; i++)
+		driver_once(p, SIZE);
+	atomic_store(&watched_refuses_threads, false);
+	EXPECT(process_settles(watched_is_kept, &p));
+}
+
 WATCHED_TEST(once, "A program that imports each range once does not open the module.")
 {
 	EXPECT_EQ(driver_once(watched_map_at(0, MAP_PRIVATE), SIZE), 0);

@@ -158,6 +158,31 @@ TEST_EACH(cuda_pointer, struct version, versions,
 	fake_cuda_free(to);
 }
 
+TEST(small_allocation,
+     "A message goes into a small allocation, which shares its page with another.")
+{
+	uintptr_t other, to;
+	void *mhandle, *host = NULL;
+	char from[500], bytes[500];
+
+	memory_begin(12);
+	other = fake_cuda_alloc(0, 1000);
+	to = fake_cuda_alloc(0, 1000);
+	EXPECT(to % PAGE);
+	message_fill(from, sizeof(from), 21);
+	mhandle = memory_register(pair.receiver, cuda_pointer(to), 1000);
+	EXPECT_EQ(plugin_register(&plugin, pair.sender, from, sizeof(from), NCCL_PTR_HOST, &host),
+		  0);
+	memory_exchange(from, sizeof(from), host, cuda_pointer(to + 100), 900, mhandle);
+	registration_read(to + 100, bytes, sizeof(bytes));
+	EXPECT(message_is(bytes, sizeof(bytes), 21));
+	memory_deregister(pair.receiver, mhandle);
+	memory_deregister(pair.sender, host);
+	memory_end();
+	fake_cuda_free(to);
+	fake_cuda_free(other);
+}
+
 struct place {
 	const char *name;
 	size_t offset;

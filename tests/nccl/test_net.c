@@ -387,6 +387,28 @@ TEST(fork, "A child of fork() makes connections of its own, and the parent's go 
 	plugin_end(&plugin);
 }
 
+static struct plugin fork_plugin;
+static struct pair fork_pair;
+
+static void fork_close(void)
+{
+	int descriptors = process_count_descriptors();
+
+	pair_close(&fork_pair);
+	EXPECT_EQ(process_count_descriptors(), descriptors);
+	EXPECT_EQ(plugin_finalize(&fork_plugin), 0);
+}
+
+TEST(fork_closes, "A child of fork() that closes the parent's connections changes nothing.")
+{
+	plugin_begin(&fork_plugin, &newest);
+	pair_open(&fork_pair, &fork_plugin);
+	test_in_child(fork_close);
+	pair_exchange(&fork_pair, 1 << 20, 1 << 20);
+	pair_close(&fork_pair);
+	plugin_end(&fork_plugin);
+}
+
 struct failure {
 	const char *name, *variable, *value;
 };

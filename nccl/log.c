@@ -14,6 +14,11 @@ void net_log_to(nccl_log_fn log)
 	atomic_store(&core_log, log);
 }
 
+nccl_log_fn net_log(void)
+{
+	return atomic_load(&core_log);
+}
+
 __attribute__((format(printf, 2, 0))) static void log_line(enum nccl_log_level level,
 							   const char *format, va_list arguments)
 {

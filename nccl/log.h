@@ -6,6 +6,7 @@
 #include "nccl/net_abi.h"
 
 void net_log_to(nccl_log_fn log);
+nccl_log_fn net_log(void);
 
 void net_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void net_info(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -14,6 +14,7 @@ struct net_memory {
 	struct net_memory *next; /* in allocations; of CUDA memory alone */
 	const struct transport *transport;
 	int device;
+	void *connection; /* if the transport maps for each connection alone */
 	int users;
 	void *mapping;
 	struct climport_registration registration; /* id 0: none */
@@ -22,7 +23,7 @@ struct net_memory {
 static pthread_mutex_t allocations_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct net_memory *allocations;
 
-static int memory_make(const struct transport *transport, int device,
+static int memory_make(const struct transport *transport, int device, void *connection,
 		       const struct transport_range *range, struct net_memory **memory)
 {
 	struct net_memory *new = calloc(1, sizeof(*new));
@@ -32,8 +33,9 @@ static int memory_make(const struct transport *transport, int device,
 		return -ENOMEM;
 	new->transport = transport;
 	new->device = device;
+	new->connection = transport->maps_alone ? connection : NULL;
 	new->users = 1;
-	err = transport->map(device, range, &new->mapping);
+	err = transport->map(device, connection, range, &new->mapping);
 	if (err) {
 		free(new);
 		return err;
@@ -43,11 +45,14 @@ static int memory_make(const struct transport *transport, int device,
 }
 
 static struct net_memory *allocation_find(const struct transport *transport, int device,
-					  uint64_t id)
+					  const void *connection, uint64_t id)
 {
 	struct net_memory *m = allocations;
 
-	while (m && (m->transport != transport || m->device != device || m->registration.id != id))
+	if (!transport->maps_alone)
+		connection = NULL;
+	while (m && (m->transport != transport || m->device != device ||
+		     m->connection != connection || m->registration.id != id))
 		m = m->next;
 	return m;
 }
@@ -62,7 +67,7 @@ static void allocation_remove(struct net_memory *memory)
 }
 
 /* Takes the registration over, also on failure. */
-static int allocation_get(const struct transport *transport, int device,
+static int allocation_get(const struct transport *transport, int device, void *connection,
 			  struct climport_registration *registration, struct net_memory **memory)
 {
 	const struct transport_range range = {
@@ -75,12 +80,12 @@ static int allocation_get(const struct transport *transport, int device,
 	int err = 0;
 
 	pthread_mutex_lock(&allocations_lock);
-	found = allocation_find(transport, device, registration->id);
+	found = allocation_find(transport, device, connection, registration->id);
 	if (found) {
 		found->users++;
 		climport_unregister(registration);
 	} else {
-		err = memory_make(transport, device, &range, &found);
+		err = memory_make(transport, device, connection, &range, &found);
 		if (err) {
 			climport_unregister(registration);
 		} else {
@@ -96,8 +101,8 @@ static int allocation_get(const struct transport *transport, int device,
 }
 
 /* Several allocations side by side: a dma-buf of the range, for this registration alone. */
-static int memory_map_range(const struct transport *transport, int device, const void *data,
-			    size_t size, struct net_memory **memory)
+static int memory_map_range(const struct transport *transport, int device, void *connection,
+			    const void *data, size_t size, struct net_memory **memory)
 {
 	struct transport_range range = { .base = data, .size = size };
 	struct climport_dmabuf dmabuf;
@@ -107,51 +112,52 @@ static int memory_map_range(const struct transport *transport, int device, const
 		return err;
 	range.fd = dmabuf.fd;
 	range.offset = dmabuf.offset;
-	err = memory_make(transport, device, &range, memory);
+	err = memory_make(transport, device, connection, &range, memory);
 	close(dmabuf.fd);
 	return err;
 }
 
-static int memory_map_cuda(const struct transport *transport, int device, const void *data,
-			   size_t size, struct net_memory **memory)
+static int memory_map_cuda(const struct transport *transport, int device, void *connection,
+			   const void *data, size_t size, struct net_memory **memory)
 {
 	struct climport_registration registration;
 	int err = climport_register(data, size, 0, &registration, sizeof(registration));
 
 	if (err == -ERANGE)
-		return memory_map_range(transport, device, data, size, memory);
+		return memory_map_range(transport, device, connection, data, size, memory);
 	if (err)
 		return err;
 	if (registration.fd < 0) {
 		climport_unregister(&registration);
 		return -EOPNOTSUPP;
 	}
-	return allocation_get(transport, device, &registration, memory);
+	return allocation_get(transport, device, connection, &registration, memory);
 }
 
-int net_memory_register(const struct transport *transport, int device, const void *data,
-			size_t size, enum net_memory_kind kind, struct net_memory **memory)
+int net_memory_register(const struct transport *transport, int device, void *connection,
+			const void *data, size_t size, enum net_memory_kind kind,
+			struct net_memory **memory)
 {
 	const struct transport_range host = { .base = data, .size = size, .fd = -1 };
 	int err;
 
 	if (kind == NET_MEMORY_HOST)
-		return memory_make(transport, device, &host, memory);
+		return memory_make(transport, device, connection, &host, memory);
 	if (!transport->device(device)->takes_dmabufs)
 		return -EOPNOTSUPP;
-	err = memory_map_cuda(transport, device, data, size, memory);
+	err = memory_map_cuda(transport, device, connection, data, size, memory);
 	if (err)
 		net_warn("CUDA memory at %p, %zu bytes, is not registered: %s", data, size,
 			 strerrordesc_np(-err));
 	return err;
 }
 
-int net_memory_register_dmabuf(const struct transport *transport, int device,
+int net_memory_register_dmabuf(const struct transport *transport, int device, void *connection,
 			       const struct transport_range *range, struct net_memory **memory)
 {
 	if (!transport->device(device)->takes_dmabufs)
 		return -EOPNOTSUPP;
-	return memory_make(transport, device, range, memory);
+	return memory_make(transport, device, connection, range, memory);
 }
 
 void net_memory_unregister(struct net_memory *memory)

@@ -16,11 +16,15 @@ struct net_memory;
 
 enum net_memory_kind { NET_MEMORY_HOST, NET_MEMORY_CUDA };
 
-/* 0 or a negative errno; -EOPNOTSUPP: the device takes no such memory. */
-int net_memory_register(const struct transport *transport, int device, const void *data,
-			size_t size, enum net_memory_kind kind, struct net_memory **memory);
+/*
+ * 0 or a negative errno; -EOPNOTSUPP: the device takes no such memory.  @connection: NULL in the trial of
+ * a device.
+ */
+int net_memory_register(const struct transport *transport, int device, void *connection,
+			const void *data, size_t size, enum net_memory_kind kind,
+			struct net_memory **memory);
 /* @range->fd stays the caller's. */
-int net_memory_register_dmabuf(const struct transport *transport, int device,
+int net_memory_register_dmabuf(const struct transport *transport, int device, void *connection,
 			       const struct transport_range *range, struct net_memory **memory);
 void net_memory_unregister(struct net_memory *memory);
 

@@ -88,7 +88,8 @@ static int net_open(void)
 {
 	int err = -ENODEV;
 
-	for (size_t i = 0; transports[i] && err; i++) {
+	/* -ENODEV: the transport has nothing here, and the next is asked. */
+	for (size_t i = 0; transports[i] && err == -ENODEV; i++) {
 		err = transports[i]->open();
 		if (!err)
 			transport = transports[i];
@@ -148,7 +149,9 @@ enum nccl_result net_properties(int number, struct nccl_net_properties_v12 *prop
 		.pciPath = device->pci_path,
 		.guid = device->guid,
 		.ptrSupport = net_kinds[number],
-		.regIsGlobal = 1,
+		.regIsGlobal = !transport->maps_alone,
+		.forceFlush = device->needs_flush,
+		.latency = device->latency,
 		.speed = device->speed,
 		.port = device->port,
 		.maxComms = MAX_CONNECTIONS,
@@ -204,9 +207,9 @@ enum nccl_result net_register(void *comm, void *data, size_t size, int type, voi
 
 	*mhandle = NULL;
 	if (type == NCCL_PTR_HOST || type == NCCL_PTR_CUDA)
-		err = net_memory_register(transport, transport->connection_device(comm), data, size,
-					  type == NCCL_PTR_CUDA ? NET_MEMORY_CUDA : NET_MEMORY_HOST,
-					  &memory);
+		err = net_memory_register(
+			transport, transport->connection_device(comm), comm, data, size,
+			type == NCCL_PTR_CUDA ? NET_MEMORY_CUDA : NET_MEMORY_HOST, &memory);
 	*mhandle = memory;
 	return net_result_of("regMr", err);
 }
@@ -223,7 +226,7 @@ enum nccl_result net_register_dmabuf(void *comm, void *data, size_t size, int ty
 	*mhandle = NULL;
 	if (fd >= 0 && (type == NCCL_PTR_HOST || type == NCCL_PTR_CUDA))
 		err = net_memory_register_dmabuf(transport, transport->connection_device(comm),
-						 &range, &memory);
+						 comm, &range, &memory);
 	*mhandle = memory;
 	return net_result_of("regMrDmaBuf", err);
 }
@@ -254,15 +257,17 @@ enum nccl_result net_receive(void *comm, int count, void **data, const size_t *s
 }
 
 /*
- * A request of NULL: there is nothing to wait for.  Host memory needs no flush, and GPUs that do
- * are not offered to the core (trial.c).
+ * A request of NULL: there is nothing to wait for.  Host memory needs no flush, and a transport without
+ * a flush does not offer GPUs that need one (trial.c).
  */
-enum nccl_result net_flush(void *comm, int count, void **data, int *sizes, void **mhandles,
+enum nccl_result net_flush(void *comm, int count, void **data, const int *sizes, void **mhandles,
 			   void **request)
 {
-	(void)comm, (void)count, (void)data, (void)sizes, (void)mhandles;
 	*request = NULL;
-	return NCCL_SUCCESS;
+	if (count != 1 || !transport->flush)
+		return NCCL_SUCCESS;
+	return net_result_of("iflush", transport->flush(comm, data[0], (size_t)sizes[0],
+							net_memory_mapping(mhandles[0]), request));
 }
 
 enum nccl_result net_test(void *request, int *done, int *sizes)

@@ -31,7 +31,7 @@ enum nccl_result net_deregister(void *comm, void *mhandle);
 enum nccl_result net_send(void *comm, void *data, size_t size, void *mhandle, void **request);
 enum nccl_result net_receive(void *comm, int count, void **data, const size_t *sizes,
 			     void **mhandles, void **request);
-enum nccl_result net_flush(void *comm, int count, void **data, int *sizes, void **mhandles,
+enum nccl_result net_flush(void *comm, int count, void **data, const int *sizes, void **mhandles,
 			   void **request);
 enum nccl_result net_test(void *request, int *done, int *sizes);
 

@@ -23,7 +23,10 @@ struct transport_device {
 	uint64_t guid;
 	int speed; /* Mbit/s */
 	int port;
+	float latency;	    /* us; 0: unknown */
 	bool takes_dmabufs; /* map() may take ranges in dma-bufs: to be tried */
+	bool is_proved;	    /* takes_dmabufs needs no trial */
+	bool needs_flush;   /* after each receive into GPU memory: flush() */
 };
 
 /* Memory that messages are in: host memory, or a range of a dma-buf. */
@@ -61,10 +64,13 @@ struct transport {
 
 	/*
 	 * Makes memory known to the device.  The transport duplicates range->fd if the descriptor is
-	 * needed later.  A mapping is good for all connections of the device.
+	 * needed later.  A mapping is good for all connections of the device, or, if maps_alone is
+	 * set, for one connection.
 	 */
-	int (*map)(int device, const struct transport_range *range, void **mapping);
+	int (*map)(int device, void *connection, const struct transport_range *range,
+		   void **mapping);
 	void (*unmap)(void *mapping);
+	bool maps_alone;
 	int (*connection_device)(void *connection);
 
 	/* *request is NULL if there is no room now. */
@@ -72,11 +78,17 @@ struct transport {
 	int (*receive)(void *connection, void *data, size_t size, void *mapping, void **request);
 	/* *size: of the message.  A request that is done, or has failed, is gone. */
 	int (*test)(void *request, bool *done, size_t *size);
+	/*
+	 * Makes what was received visible to the GPU.  NULL: there is nothing to do.  *request is NULL
+	 * if nothing is to be waited for.
+	 */
+	int (*flush)(void *connection, void *data, size_t size, void *mapping, void **request);
 };
 
 /* The transports of the plugin, the best first; NULL ends the list. */
 extern const struct transport *const transports[];
 
+extern const struct transport transport_inner;
 extern const struct transport transport_libfabric;
 
 #endif /* NCCL_TRANSPORT_H */

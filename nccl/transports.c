@@ -2,6 +2,7 @@
 #include "nccl/transport.h"
 
 const struct transport *const transports[] = {
+	&transport_inner,
 	&transport_libfabric,
 	NULL,
 };

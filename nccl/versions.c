@@ -217,6 +217,12 @@ static enum nccl_result receive_v10(void *recv_comm, int count, void **data, siz
 	return net_receive(recv_comm, count, data, sizes, mhandles, request);
 }
 
+static enum nccl_result flush_v6(void *recv_comm, int count, void **data, int *sizes,
+				 void **mhandles, void **request)
+{
+	return net_flush(recv_comm, count, data, sizes, mhandles, request);
+}
+
 EXPORTED const struct nccl_net_v6 ncclNetPlugin_v6 = {
 	.name = NET_NAME,
 	.init = init_v6,
@@ -230,7 +236,7 @@ EXPORTED const struct nccl_net_v6 ncclNetPlugin_v6 = {
 	.deregMr = net_deregister,
 	.isend = send_v6,
 	.irecv = receive_v6,
-	.iflush = net_flush,
+	.iflush = flush_v6,
 	.test = net_test,
 	.closeSend = net_close,
 	.closeRecv = net_close,
@@ -250,7 +256,7 @@ EXPORTED const struct nccl_net_v7 ncclNetPlugin_v7 = {
 	.deregMr = net_deregister,
 	.isend = send_v6,
 	.irecv = receive_v6,
-	.iflush = net_flush,
+	.iflush = flush_v6,
 	.test = net_test,
 	.closeSend = net_close,
 	.closeRecv = net_close,
@@ -270,7 +276,7 @@ EXPORTED const struct nccl_net_v8 ncclNetPlugin_v8 = {
 	.deregMr = net_deregister,
 	.isend = send_v6,
 	.irecv = receive_v6,
-	.iflush = net_flush,
+	.iflush = flush_v6,
 	.test = net_test,
 	.closeSend = net_close,
 	.closeRecv = net_close,
@@ -290,7 +296,7 @@ EXPORTED const struct nccl_net_v9 ncclNetPlugin_v9 = {
 	.deregMr = net_deregister,
 	.isend = send_v9,
 	.irecv = receive_v9,
-	.iflush = net_flush,
+	.iflush = flush_v6,
 	.test = net_test,
 	.closeSend = net_close,
 	.closeRecv = net_close,
@@ -310,7 +316,7 @@ EXPORTED const struct nccl_net_v10 ncclNetPlugin_v10 = {
 	.deregMr = net_deregister,
 	.isend = send_v10,
 	.irecv = receive_v10,
-	.iflush = net_flush,
+	.iflush = flush_v6,
 	.test = net_test,
 	.closeSend = net_close,
 	.closeRecv = net_close,
@@ -330,7 +336,7 @@ EXPORTED const struct nccl_net_v11 ncclNetPlugin_v11 = {
 	.deregMr = net_deregister,
 	.isend = send_v10,
 	.irecv = receive_v10,
-	.iflush = net_flush,
+	.iflush = flush_v6,
 	.test = net_test,
 	.closeSend = net_close,
 	.closeRecv = net_close,
@@ -351,7 +357,7 @@ EXPORTED const struct nccl_net_v12 ncclNetPlugin_v12 = {
 	.deregMr = net_deregister,
 	.isend = send_v10,
 	.irecv = receive_v10,
-	.iflush = net_flush,
+	.iflush = flush_v6,
 	.test = net_test,
 	.closeSend = net_close,
 	.closeRecv = net_close,

@@ -186,7 +186,7 @@ int fabric_receive(void *connection, void *data, size_t size, void *mapping, voi
 int fabric_test(void *request, bool *done, size_t *size);
 
 /* mapping.c */
-int fabric_map(int device, const struct transport_range *range, void **mapping);
+int fabric_map(int device, void *connection, const struct transport_range *range, void **mapping);
 void fabric_unmap(void *mapping);
 /* libfabric's descriptor of a mapping; NULL for NULL. */
 void *fabric_mapping_descriptor(void *mapping);

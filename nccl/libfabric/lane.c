@@ -13,8 +13,8 @@
 #define COMPLETIONS 16 /* read at once */
 #define CQ_SIZE 4096
 /* How long a thread looks for work before the thread sleeps, in microseconds. */
-#define SPIN_IDLE 5	/* without posted operations: until the next fabric_queue() */
-#define SPIN_POSTED 100 /* with posted operations, since something happened: until the peer acts */
+#define SPIN_IDLE 5    /* without posted operations: until the next fabric_queue() */
+#define SPIN_POSTED 20 /* with posted operations, since something happened: until the peer acts */
 
 int fabric_post(struct fabric_operation *operation)
 {

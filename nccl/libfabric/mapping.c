@@ -52,12 +52,13 @@ static int mapping_register(struct fabric_mapping *mapping, const struct transpo
 			     range->fd < 0 ? 0 : MR_DMABUF, &mapping->mr);
 }
 
-int fabric_map(int number, const struct transport_range *range, void **result)
+int fabric_map(int number, void *connection, const struct transport_range *range, void **result)
 {
 	struct fabric_device *device = fabric_device_at(number);
 	struct fabric_mapping *mapping;
 	int err;
 
+	(void)connection;
 	if (!fabric_device_needs_mappings(device)) {
 		*result = NULL;
 		return range->fd < 0 ? 0 : -EOPNOTSUPP;

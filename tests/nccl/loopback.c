@@ -190,11 +190,12 @@ static void loopback_close_connection(void *memory)
 	free(end);
 }
 
-static int loopback_map(int device, const struct transport_range *range, void **result)
+static int loopback_map(int device, void *connection, const struct transport_range *range,
+			void **result)
 {
 	struct loopback_mapping *mapping;
 
-	(void)device;
+	(void)device, (void)connection;
 	if (range->fd >= 0 && getenv("LOOPBACK_REFUSES"))
 		return -EOPNOTSUPP;
 	mapping = malloc(sizeof(*mapping));

@@ -72,6 +72,7 @@ void import_put(struct import_region *region)
 
 void import_released(struct import_region *region)
 {
+	opaque_released(region->opaque);
 	if (region->ops->released)
 		region->ops->released(region);
 }

@@ -336,6 +336,12 @@ int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE
 	return ret && is_part ? opaque_open_part(opaque, uuid, out) : ret;
 }
 
+void opaque_released(struct opaque *opaque)
+{
+	if (opaque && opaque->hold.of)
+		opaque_cache_announce_put(&opaque->hold);
+}
+
 void opaque_put(struct opaque *opaque)
 {
 	if (!opaque)

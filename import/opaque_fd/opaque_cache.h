@@ -48,7 +48,9 @@ struct opaque_cache {
 	const struct opaque_source *source;
 	struct cache_config config;
 	void *_Atomic cache;		   /* starts NULL */
-	struct opaque_cache *_Atomic next; /* opaque_cache.c's, as below */
+	struct opaque_cache *_Atomic next; /* opaque_cache.c's, as all below */
+	uint32_t process;		   /* fork_generation(): whose puts */
+	unsigned int puts;		   /* that are announced */
 	atomic_bool is_untidy;
 };
 
@@ -56,6 +58,7 @@ struct opaque_cache {
 struct opaque_hold {
 	struct opaque_cache *of; /* NULL: none */
 	struct cache_ref ref;
+	uint32_t announced_in; /* fork_generation() of opaque_cache_announce_put(); 0: not yet */
 };
 
 /* NULL: nothing was ever registered. */
@@ -82,6 +85,13 @@ int opaque_cache_get(struct opaque_cache *of, uintptr_t address, size_t size, co
  * the driver may be called.
  */
 void opaque_cache_put(struct opaque_hold *hold);
+
+/*
+ * The put of @hold will come soon: when the driver has done what the application asked for before the
+ * application's release.  opaque_cache_wait_for_puts() waits for such puts, @ms at most.
+ */
+void opaque_cache_announce_put(struct opaque_hold *hold);
+void opaque_cache_wait_for_puts(struct opaque_cache *of, unsigned int ms);
 
 /* The same, and the caller may call the driver. */
 void opaque_cache_put_now(struct opaque_hold *hold);

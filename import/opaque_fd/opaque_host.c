@@ -32,6 +32,7 @@
 #define OPAQUE_HOST_FREED_MS 50u
 
 #define OPAQUE_HOST_FORK_MS 100u /* the patience of a fork, as util/fork.c's */
+#define OPAQUE_HOST_PUT_MS 50u	 /* ... and before, for imports that the program has released */
 
 #define OPAQUE_HOST_NAMES ((uint64_t)1 << 63)
 
@@ -228,15 +229,17 @@ static bool opaque_host_freed_tick(void)
 /*
  * Also before fork(): a child would have the driver's descriptors, and with them the pages, for as
  * long as the child lives; and fork() copies pinned pages.  Registrations in use are the parent's
- * affair.
+ * affair, unless the program has released the import: the driver's callback then comes soon.
  */
 void opaque_host_drop_idle(void)
 {
 	struct cache *cache = opaque_cache_of(&opaque_host_cache);
-	struct cache_stats stats = { 0 };
+	struct cache_stats stats;
 
-	if (cache)
-		cache_stats(cache, &stats);
+	if (!cache)
+		return;
+	opaque_cache_wait_for_puts(&opaque_host_cache, OPAQUE_HOST_PUT_MS);
+	cache_stats(cache, &stats);
 	if (!stats.bytes_idle)
 		return;
 	atomic_store(&opaque_host_drops, true);

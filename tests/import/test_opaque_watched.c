@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -419,6 +420,73 @@ static int watched_count_devices(void)
 	for (int fd = 3; fd < 256; fd++)
 		count += fake_gdmabuf_is_device(fd);
 	return count;
+}
+
+/* A driver that has not yet called back for an import that the program has released. */
+static struct watched_driver {
+	struct driver_import import;
+	pid_t program;
+	atomic_bool begins, ends;
+} watched_driver;
+
+static bool watched_program_sleeps(void)
+{
+	char path[64], line[256] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", watched_driver.program);
+	file = fopen(path, "re");
+	EXPECT(file && fgets(line, sizeof(line), file));
+	fclose(file);
+	return strstr(line, ") S ");
+}
+
+/* Calls back while the program's thread waits, or at the end. */
+static void *watched_call_back(void *unused)
+{
+	while (!atomic_load(&watched_driver.begins))
+		sched_yield();
+	while (!watched_program_sleeps() && !atomic_load(&watched_driver.ends))
+		sched_yield();
+	driver_put(&watched_driver.import);
+	return unused;
+}
+
+/* Whether fork() has ended the registration. */
+static bool watched_fork_waits(void)
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+	bool has_ended;
+	pthread_t thread;
+	pid_t child;
+
+	watched_register(p, SIZE);
+	watched_driver.program = gettid();
+	watched_driver.begins = watched_driver.ends = false;
+	watched_driver.import = driver_get(p, SIZE);
+	EXPECT_EQ(pthread_create(&thread, NULL, watched_call_back, NULL), 0);
+	opaque_released(watched_driver.import.opaque);
+	atomic_store(&watched_driver.begins, true);
+	child = fork();
+	if (!child)
+		_exit(0);
+	has_ended = !fake_gdmabuf.watches;
+	atomic_store(&watched_driver.ends, true);
+	EXPECT_EQ(waitpid(child, NULL, 0), child);
+	pthread_join(thread, NULL);
+	return has_ended;
+}
+
+WATCHED_TEST(
+	forked_released,
+	"fork() waits a moment for the driver's end of an import that the program has released, "
+	"and then ends the registration.")
+{
+	bool has_waited = false;
+
+	for (int i = 0; i < 20 && !has_waited; i++)
+		has_waited = watched_fork_waits();
+	EXPECT(has_waited);
 }
 
 /* Linked with --wrap=pthread_create. */

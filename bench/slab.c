@@ -50,7 +50,7 @@ static double slab_median(double *values, int count)
 
 static void slab_measure(unsigned int kind, int count, const char *name)
 {
-	double alloc[TIMES], give_back[TIMES], start;
+	double alloc[TIMES] = { 0 }, give_back[TIMES] = { 0 }, start;
 	void *p;
 
 	for (int i = 0; i < count; i++) {

@@ -41,6 +41,28 @@ static void program_ask_host_ptr(void)
 	CHECK(!host.by_uuid && !dmabuf.by_uuid && !host.kept);
 }
 
+static void program_ask_as_newer(void)
+{
+	struct {
+		struct climport_import_info info;
+		unsigned char more[64];
+	} newer;
+	static const unsigned char zeros[sizeof(newer.more)];
+
+	memset(&newer, 0xee, sizeof(newer));
+	program_find_devices();
+	CHECK(!climport_get_import_info(program_devices[0], CL_IMPORT_TYPE_HOST_ARM, &newer.info,
+					sizeof(newer)));
+	expect_method(&newer.info, "host_ptr");
+	CHECK(!memcmp(newer.more, zeros, sizeof(zeros)));
+}
+
+TEST(info_newer_caller,
+     "Members that a newer caller's struct has and the library does not know are 0.")
+{
+	program_expect_works(program_ask_as_newer, true);
+}
+
 TEST(info_host_ptr, "A device that takes host pointers has the alignment of the self-test.")
 {
 	program_expect_works_in("STUB_ZERO_COPY_ALIGN=64", program_ask_host_ptr, true);

@@ -10,6 +10,7 @@
 #include "util/fork.h"
 #include "util/lock.h"
 #include "util/log.h"
+#include "util/restricted.h"
 #include "util/thread.h"
 
 #define IDLE_LINGER_MS 1000 /* without a watcher that watches */
@@ -26,6 +27,13 @@ static pthread_t idle_thread GUARDED_BY(idle_lock); /* if one is ticking */
 static bool ending GUARDED_BY(idle_lock);  /* the process exits: the next pass is the last */
 static bool stopped GUARDED_BY(idle_lock); /* ... and its drivers with it */
 static uint32_t idle_process GUARDED_BY(idle_lock); /* fork_generation(): whose all this is */
+static bool idle_was_refused GUARDED_BY(idle_lock); /* a start of the thread has failed */
+
+/* A *caller* is a thread of the program that has called, and has not ended. */
+static unsigned int idle_callers GUARDED_BY(idle_lock);
+static pthread_key_t
+	idle_key GUARDED_BY(idle_lock); /* idle_process plus 1: the thread is counted */
+static bool idle_has_key GUARDED_BY(idle_lock);
 static _Atomic uint32_t startable_in; /* ... in which the last start of the thread succeeded */
 
 /* The watcher behind @w, the first for NULL; NULL: no more. */
@@ -45,6 +53,7 @@ static void idle_in_child(struct lock *lock)
 		w->watching = false;
 	started = false;
 	ticking = NULL;
+	idle_callers = 0;
 	idle_process = fork_generation();
 }
 
@@ -71,6 +80,26 @@ static long long idle_now(void)
 	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
+static void idle_end_tick(struct idle_watcher *w, bool again) REQUIRES(idle_lock)
+{
+	ticking = NULL;
+	w->ticks++;
+	w->watching |= again;
+	pthread_cond_broadcast(&idle_changed);
+}
+
+static int idle_start(void) REQUIRES(idle_lock);
+
+/* A callback of the application's has ended the thread.  A new thread does what the tick has left. */
+static void idle_leave_tick(void *w)
+{
+	lock_acquire(&idle_lock);
+	idle_end_tick(w, true);
+	started = false;
+	idle_start();
+	lock_release(&idle_lock);
+}
+
 static void idle_tick(struct idle_watcher *w) REQUIRES(idle_lock)
 {
 	bool again;
@@ -79,12 +108,11 @@ static void idle_tick(struct idle_watcher *w) REQUIRES(idle_lock)
 	w->due = idle_now() + w->period_ms;
 	ticking = w;
 	lock_release(&idle_lock);
+	pthread_cleanup_push(idle_leave_tick, w);
 	again = w->tick();
+	pthread_cleanup_pop(0);
 	lock_acquire(&idle_lock);
-	ticking = NULL;
-	w->ticks++;
-	w->watching |= again;
-	pthread_cond_broadcast(&idle_changed);
+	idle_end_tick(w, again);
 }
 
 static long long idle_next_due(void) REQUIRES(idle_lock)
@@ -116,13 +144,41 @@ static void idle_sleep(void) REQUIRES(idle_lock)
 }
 
 /* False: no watcher has watched for IDLE_LINGER_MS. */
-static bool idle_wait(void) REQUIRES(idle_lock)
+static bool idle_linger(void) REQUIRES(idle_lock)
 {
 	const struct timespec until = thread_time_in(IDLE_LINGER_MS);
 
 	while (!idle_any())
 		if (lock_wait(&idle_lock, &idle_changed, &until))
 			return idle_any();
+	return true;
+}
+
+/*
+ * Whether a start may fail, or the system end the process for a start: a program that has restricted
+ * itself may allow no new threads.
+ */
+static bool idle_is_irreplaceable(void) REQUIRES(idle_lock)
+{
+	bool is_entered;
+
+	if (!idle_callers || idle_was_refused)
+		return idle_callers;
+	lock_release(&idle_lock);
+	is_entered = restricted_is_any_entered();
+	lock_acquire(&idle_lock);
+	return is_entered;
+}
+
+/* False: the thread may end.  A thread that cannot be replaced stays as long as a caller lives. */
+static bool idle_wait(void) REQUIRES(idle_lock)
+{
+	while (!idle_linger()) {
+		if (!idle_is_irreplaceable())
+			return idle_any();
+		while (idle_callers && !idle_any())
+			lock_wait(&idle_lock, &idle_changed, NULL);
+	}
 	return true;
 }
 
@@ -138,7 +194,7 @@ static void idle_pass(void) REQUIRES(idle_lock)
 		pthread_cond_broadcast(&idle_changed);
 }
 
-/* Ends by itself: a process whose other threads have ended is to end, too. */
+/* Ends by itself: a process whose callers have ended is to end, too. */
 static void *idle_run(void *unused)
 {
 	thread_begin("climport-idle");
@@ -190,19 +246,55 @@ bool idle_has_stopped(void)
 	return has_stopped;
 }
 
-/* 0 or a negative errno. */
-static int idle_start(void) REQUIRES(idle_lock)
+/* At the end of a thread that was counted in process @tag - 1. */
+static void idle_caller_ends(void *tag)
+{
+	lock_acquire(&idle_lock);
+	idle_look();
+	if ((uintptr_t)tag == (uintptr_t)idle_process + 1) {
+		idle_callers--;
+		pthread_cond_broadcast(&idle_changed);
+	}
+	lock_release(&idle_lock);
+}
+
+static void idle_count_caller(void) REQUIRES(idle_lock)
+{
+	void *tag = (void *)((uintptr_t)idle_process + 1); /* NOLINT(performance-no-int-to-ptr) */
+
+	if (!idle_has_key || idle_is_self() || pthread_getspecific(idle_key) == tag)
+		return;
+	if (!pthread_setspecific(idle_key, tag))
+		idle_callers++;
+}
+
+/* Without a key no caller is known, and the thread ends as soon as there is nothing to do. */
+static int idle_register(void) REQUIRES(idle_lock)
 {
 	static bool registered;
-	int error = 0;
+
+	if (registered)
+		return 0;
+	if (atexit(idle_stop))
+		return -ENOMEM;
+	registered = true;
+	idle_has_key = !pthread_key_create(&idle_key, idle_caller_ends);
+	return 0;
+}
+
+/* 0 or a negative errno. */
+static int idle_start(void)
+{
+	int error;
 
 	if (started || stopped)
 		return 0;
-	if (!registered && atexit(idle_stop))
-		return -ENOMEM;
-	registered = true;
+	error = idle_register();
+	if (error)
+		return error;
 	error = thread_start(idle_run, NULL);
 	started = !error;
+	idle_was_refused |= error;
 	atomic_store(&startable_in, started ? idle_process : 0);
 	return error;
 }
@@ -222,6 +314,7 @@ int idle_prepare(void)
 	lock_acquire(&idle_lock);
 	idle_look();
 	error = idle_start();
+	idle_count_caller();
 	lock_release(&idle_lock);
 	return error ? idle_log(error) : 0;
 }
@@ -246,6 +339,7 @@ bool idle_watch(struct idle_watcher *watcher)
 	idle_look();
 	idle_add(watcher);
 	error = idle_start();
+	idle_count_caller();
 	lock_release(&idle_lock);
 	if (error && !atomic_exchange(&is_logged, true))
 		idle_log(error);

@@ -41,6 +41,8 @@ bool idle_watch(struct idle_watcher *watcher);
  * idle_prepare - start the idle thread where an error can still be answered
  *
  * The thread ends by itself a second after the last tick, and idle_watch() starts the thread again.
+ * Where a start has failed before, or the program has restricted its system calls since climport was
+ * loaded, the thread stays as long as a thread that has called idle_watch().
  * So idle_prepare() does nothing if the last start was a success.
  *
  * Returns 0 or -errno, logged.

@@ -70,27 +70,42 @@ static void memobj_part_destroy(struct memobj_part *part)
 	free(part);
 }
 
+/* One by one: a callback of the application's may end the thread. */
 static struct memobj_part *memobj_part_take(void)
 {
-	struct memobj_part *parts;
+	struct memobj_part *part;
 
 	lock_acquire(&memobj_part_lock);
-	parts = memobj_parts_late;
-	memobj_parts_late = NULL;
+	part = memobj_parts_late;
+	if (part)
+		memobj_parts_late = part->next;
 	lock_release(&memobj_part_lock);
-	return parts;
+	return part;
+}
+
+static void memobj_part_count_end(void *unused)
+{
+	(void)unused;
+	atomic_fetch_add(&memobj_parts_ended, 1);
+}
+
+/* False: there was no part. */
+static bool memobj_part_end_next(void)
+{
+	struct memobj_part *const part = memobj_part_take();
+
+	if (!part)
+		return false;
+	pthread_cleanup_push(memobj_part_count_end, NULL);
+	memobj_part_destroy(part);
+	pthread_cleanup_pop(1);
+	return true;
 }
 
 static bool memobj_part_tick(void)
 {
-	struct memobj_part *part, *next_part;
-
-	while ((part = memobj_part_take()))
-		for (; part; part = next_part) {
-			next_part = part->next;
-			memobj_part_destroy(part);
-			atomic_fetch_add(&memobj_parts_ended, 1);
-		}
+	while (memobj_part_end_next())
+		;
 	return false;
 }
 

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the idle thread starts. */
+/* How the idle thread starts and ends. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -164,4 +168,154 @@ TEST_EACH(idle_clone, struct idle_state, idle_states,
 		test_skip("the thread sanitizer does not know such a child");
 	idle_state = row;
 	test_in_child(idle_clone);
+}
+
+/* The first tick ends its thread, as a callback of the application's may. */
+static bool idle_leave(void)
+{
+	if (!idle_ticks++)
+		pthread_exit(NULL);
+	return false;
+}
+
+static struct idle_watcher leaver = { .tick = idle_leave, .period_ms = 1 };
+
+static bool idle_has_ticked_twice(void *unused)
+{
+	(void)unused;
+	return idle_ticks > 1;
+}
+
+static void idle_left(void)
+{
+	EXPECT(idle_watch(&leaver));
+	EXPECT(process_settles(idle_has_ticked_twice, NULL));
+}
+
+TEST(idle_left, "If a tick ends the idle thread, another idle thread has the next ticks.")
+{
+	test_in_child(idle_left);
+}
+
+/* Ends the process for a new thread. */
+static void idle_forbid_threads(unsigned int flags)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(*code), code };
+
+	EXPECT(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter))
+		test_skip("no filters of system calls");
+}
+
+static bool idle_once(void)
+{
+	idle_ticks++;
+	return false;
+}
+
+static struct idle_watcher single = { .tick = idle_once, .period_ms = 1 };
+
+static void idle_tick_once(void)
+{
+	idle_ticks = 0;
+	EXPECT(idle_watch(&single));
+	EXPECT(process_settles(idle_has_ticked, NULL));
+}
+
+/* The thread ends a second after a tick, if the thread may. */
+static void idle_pause(void)
+{
+	const struct timespec two_seconds = { 2, 0 };
+
+	nanosleep(&two_seconds, NULL);
+}
+
+static const struct idle_restriction {
+	const char *name;
+	unsigned int flags;
+} idle_restrictions[] = {
+	{ "caller", 0 },
+	{ "all_threads", SECCOMP_FILTER_FLAG_TSYNC },
+};
+
+static const struct idle_restriction *idle_restriction;
+
+static void idle_restricted(void)
+{
+	idle_tick_once();
+	idle_forbid_threads(idle_restriction->flags);
+	for (int i = 0; i < 2; i++) {
+		idle_pause();
+		idle_tick_once();
+	}
+}
+
+TEST_EACH(idle_restricted, struct idle_restriction, idle_restrictions,
+	  "In a program that has forbidden new threads, the idle thread stays for later ticks.")
+{
+	idle_restriction = row;
+	test_in_child(idle_restricted);
+}
+
+/* The C library ends a process with the process's last thread. */
+static void idle_restricted_end(void)
+{
+	pid_t child;
+	int status = -1;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		alarm(PATIENCE_S);
+		idle_tick_once();
+		idle_forbid_threads(idle_restriction->flags);
+		idle_pause();
+		idle_tick_once();
+		pthread_exit(NULL);
+	}
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
+}
+
+TEST_EACH(idle_restricted_end, struct idle_restriction, idle_restrictions,
+	  "A program that has forbidden new threads ends with the last thread of its own.")
+{
+	idle_restriction = row;
+	test_in_child(idle_restricted_end);
+}
+
+/* No address space has room for the stack of a thread. */
+static void idle_set_stack(size_t size)
+{
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, size);
+	EXPECT_EQ(pthread_setattr_default_np(&attr), 0);
+	pthread_attr_destroy(&attr);
+}
+
+static void idle_refused(void)
+{
+	const size_t usual = (size_t)1 << 20, huge = (size_t)1 << 47;
+
+	idle_set_stack(huge);
+	EXPECT(!idle_watch(&single));
+	idle_set_stack(usual);
+	idle_tick_once();
+	idle_pause();
+	idle_set_stack(huge);
+	idle_tick_once();
+}
+
+TEST(idle_refused, "After a start that failed for want of threads, the idle thread stays.")
+{
+	test_in_child(idle_refused);
 }

@@ -24,10 +24,12 @@ static time_t time_limit(void)
 	return now.tv_sec + LIMIT_SECONDS;
 }
 
-static void pair_make(struct pair *pair, void *handle)
+void pair_connect(struct pair *pair)
 {
+	char handle[NCCL_NET_HANDLE_SIZE];
 	time_t end = time_limit();
 
+	memcpy(handle, pair->handle, sizeof(handle));
 	pair->sender = NULL;
 	pair->receiver = NULL;
 	while (!pair->sender || !pair->receiver) {
@@ -39,25 +41,11 @@ static void pair_make(struct pair *pair, void *handle)
 	}
 }
 
-/* The handle of the listener, which every connector copies. */
-static char listener_handle[NCCL_NET_HANDLE_SIZE];
-
 void pair_open(struct pair *pair, const struct plugin *plugin)
 {
-	char handle[NCCL_NET_HANDLE_SIZE];
-
 	*pair = (struct pair){ .plugin = plugin };
-	EXPECT_EQ(plugin_listen(plugin, 0, handle, &pair->listener), 0);
-	memcpy(listener_handle, handle, sizeof(handle));
-	pair_make(pair, handle);
-}
-
-void pair_connect(struct pair *pair)
-{
-	char handle[NCCL_NET_HANDLE_SIZE];
-
-	memcpy(handle, listener_handle, sizeof(handle));
-	pair_make(pair, handle);
+	EXPECT_EQ(plugin_listen(plugin, 0, pair->handle, &pair->listener), 0);
+	pair_connect(pair);
 }
 
 void pair_close(struct pair *pair)

@@ -8,6 +8,7 @@
 struct pair {
 	const struct plugin *plugin;
 	void *listener, *sender, *receiver;
+	char handle[NCCL_NET_HANDLE_SIZE]; /* the listener's; every connector copies the handle */
 };
 
 /* Calls connect and accept by turns; neither may wait.  Fails the test after some seconds. */

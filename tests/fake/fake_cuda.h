@@ -23,6 +23,7 @@ void fake_cuda_uuid(int device, unsigned char uuid[16]);
 void fake_cuda_set_attribute(int device, int attribute, int value);
 void fake_cuda_set_pcie(bool supported); /* false: a dma-buf with the PCIe flag is NOT_SUPPORTED */
 void fake_cuda_set_no_mappings(bool hidden); /* hides the attributes of mappings, as old drivers */
+void fake_cuda_set_busy(bool is_busy);	     /* the device reaches no event that is recorded */
 void fake_cuda_set_forks(bool each_call);    /* each call forks, as cuInit() to load modules */
 
 /*

@@ -5,10 +5,11 @@
 #include "fake_cuda.h"
 #include "import/nvidia/cuda/cuda_driver.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ATTRIBUTES = 160, STACK = 8 };
+enum { ATTRIBUTES = 160, STACK = 8, COMPUTE_MAJOR = 75 };
 
 static struct context primary[FAKE_CUDA_DEVICES];
 static int devices = 1, attributes[FAKE_CUDA_DEVICES][ATTRIBUTES], retains[FAKE_CUDA_DEVICES];
@@ -89,7 +90,7 @@ API int cuDeviceGetAttribute(int *value, int attribute, int device)
 		return result;
 	if (!device_exists(device) || attribute >= ATTRIBUTES)
 		return driver_leave(CUDA_INVALID_VALUE);
-	*value = attributes[device][attribute];
+	*value = attribute == COMPUTE_MAJOR ? 8 : attributes[device][attribute];
 	return driver_leave(CUDA_SUCCESS);
 }
 
@@ -190,6 +191,61 @@ API int cuCtxGetDevice(int *device)
 	if (!context_get_current())
 		return driver_leave(CUDA_INVALID_CONTEXT);
 	*device = context_get_current()->device;
+	return driver_leave(CUDA_SUCCESS);
+}
+
+API int cuDeviceGetName(char *name, int room, int device);
+API int cuDeviceGetName(char *name, int room, int device)
+{
+	int result = driver_enter("cuDeviceGetName");
+
+	if (result)
+		return result;
+	snprintf(name, (size_t)room, "fake GPU %d", device);
+	return driver_leave(CUDA_SUCCESS);
+}
+
+API int cuDeviceCanAccessPeer(int *can, int device, int peer);
+API int cuDeviceCanAccessPeer(int *can, int device, int peer)
+{
+	int result = driver_enter("cuDeviceCanAccessPeer");
+
+	if (result)
+		return result;
+	*can = device == peer;
+	return driver_leave(CUDA_SUCCESS);
+}
+
+API int cuDevicePrimaryCtxReset_v2(int device);
+API int cuDevicePrimaryCtxReset_v2(int device)
+{
+	int result = driver_enter("cuDevicePrimaryCtxReset_v2");
+
+	if (result)
+		return result;
+	primary[device] = (struct context){ device, 1 };
+	return driver_leave(CUDA_SUCCESS);
+}
+
+API int cuCtxGetCurrent(void **context);
+API int cuCtxGetCurrent(void **context)
+{
+	int result = driver_enter("cuCtxGetCurrent");
+
+	if (result)
+		return result;
+	*context = context_get_current();
+	return driver_leave(CUDA_SUCCESS);
+}
+
+API int cuCtxSetCurrent(void *context);
+API int cuCtxSetCurrent(void *context)
+{
+	int result = driver_enter("cuCtxSetCurrent");
+
+	if (result)
+		return result;
+	fake_cuda_set_current(context);
 	return driver_leave(CUDA_SUCCESS);
 }
 

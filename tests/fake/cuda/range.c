@@ -144,6 +144,8 @@ API void fake_cuda_free(uintptr_t addr)
 		munmap((void *)r->block, r->block_size);
 	if (r->kind == KIND_DEVICE)
 		munmap(r->memory, r->block_size);
+	if (r->shared)
+		close(r->shared);
 	range_remove(r);
 	driver_unlock();
 }

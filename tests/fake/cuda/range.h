@@ -30,6 +30,7 @@ struct range {
 	int access;
 	struct handle *handle; /* KIND_VMM alone */
 	char *memory;	       /* the bytes of the block */
+	int shared;	       /* a memfd of the bytes, or 0 */
 };
 
 /* The list of all ranges, the newest first. */

@@ -14,6 +14,7 @@ API void fake_cuda_reset(int devices)
 	device_reset(devices);
 	pointer_reset();
 	dma_buf_reset();
+	fake_cuda_set_busy(false);
 	driver_unlock();
 }
 

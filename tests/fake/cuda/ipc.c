@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handles of memory for other processes, of cuMemAlloc's memory alone, as with the real driver.  The
+ * first handle of an allocation moves the allocation's bytes to a memfd.
+ */
+#include "device.h"
+#include "driver.h"
+#include "fake_cuda.h"
+#include "import/nvidia/cuda/cuda_driver.h"
+#include "range.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct ipc_handle {
+	int pid, fd;
+	size_t size, block_size, begin; /* @begin: of the allocation in its block */
+	char unused[32];
+};
+
+_Static_assert(sizeof(struct ipc_handle) == 64, "CUipcMemHandle has 64 bytes");
+
+static void range_share(struct range *r)
+{
+	if (r->shared)
+		return;
+	r->shared = memfd_create("fake-ipc-cuda", MFD_CLOEXEC);
+	if (pwrite(r->shared, r->memory, r->block_size, 0) != (ssize_t)r->block_size ||
+	    mmap(r->memory, r->block_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 r->shared, 0) == MAP_FAILED)
+		abort();
+}
+
+API int cuIpcGetMemHandle(struct ipc_handle *handle, uintptr_t addr);
+API int cuIpcGetMemHandle(struct ipc_handle *handle, uintptr_t addr)
+{
+	struct range *r;
+	int result = driver_enter("cuIpcGetMemHandle");
+
+	if (result)
+		return result;
+	r = range_find(addr);
+	if (!r || r->kind != KIND_DEVICE || r->addr != addr)
+		return driver_leave(CUDA_INVALID_VALUE);
+	range_share(r);
+	*handle = (struct ipc_handle){
+		.pid = getpid(),
+		.fd = r->shared,
+		.size = r->size,
+		.block_size = r->block_size,
+		.begin = r->addr - r->block,
+	};
+	return driver_leave(CUDA_SUCCESS);
+}
+
+static int ipc_open(const struct ipc_handle *handle)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", handle->pid, handle->fd);
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+API int cuIpcOpenMemHandle_v2(uintptr_t *addr, struct ipc_handle handle, unsigned int flags);
+API int cuIpcOpenMemHandle_v2(uintptr_t *addr, struct ipc_handle handle, unsigned int flags)
+{
+	struct range r = { .kind = KIND_DEVICE, .size = handle.size };
+	int result = driver_enter("cuIpcOpenMemHandle_v2");
+
+	(void)flags;
+	if (result)
+		return result;
+	if (!context_get_current() || handle.pid == getpid())
+		return driver_leave(CUDA_INVALID_CONTEXT);
+	r.shared = ipc_open(&handle);
+	if (r.shared < 0)
+		return driver_leave(CUDA_INVALID_VALUE);
+	r.block_size = handle.block_size;
+	r.block = pages_reserve(0, r.block_size, PROT_NONE);
+	r.addr = r.block + handle.begin;
+	r.memory = mmap(NULL, r.block_size, PROT_READ | PROT_WRITE, MAP_SHARED, r.shared, 0);
+	r.device = context_get_current()->device;
+	r.context = context_get_current();
+	range_add(&r);
+	*addr = r.addr;
+	return driver_leave(CUDA_SUCCESS);
+}
+
+API int cuIpcCloseMemHandle(uintptr_t addr);
+API int cuIpcCloseMemHandle(uintptr_t addr)
+{
+	const struct range *r;
+	int result = driver_enter("cuIpcCloseMemHandle");
+
+	if (result)
+		return result;
+	r = range_find(addr);
+	result = driver_leave(r && r->shared ? CUDA_SUCCESS : CUDA_INVALID_VALUE);
+	if (!result)
+		fake_cuda_free(addr);
+	return result;
+}

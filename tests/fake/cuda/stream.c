@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams, which are always done, and events.  While fake_cuda_set_busy() holds the device busy, the
+ * device does not reach an event that is recorded, until cuEventSynchronize() of the event.
+ */
+#include "driver.h"
+#include "fake_cuda.h"
+#include "import/nvidia/cuda/cuda_driver.h"
+
+#include <stdlib.h>
+
+enum { NOT_READY = 600 };
+
+struct stream {
+	unsigned int flags;
+};
+
+struct event {
+	bool waits;
+};
+
+static bool busy;
+
+API void fake_cuda_set_busy(bool is_busy)
+{
+	busy = is_busy;
+}
+
+static int stream_call(const char *function)
+{
+	int result = driver_enter(function);
+
+	return result ? result : driver_leave(CUDA_SUCCESS);
+}
+
+API int cuStreamCreate(struct stream **out, unsigned int flags);
+API int cuStreamCreate(struct stream **out, unsigned int flags)
+{
+	int result = stream_call("cuStreamCreate");
+
+	if (result)
+		return result;
+	*out = malloc(sizeof(**out));
+	**out = (struct stream){ flags };
+	return CUDA_SUCCESS;
+}
+
+API int cuStreamDestroy_v2(struct stream *s);
+API int cuStreamDestroy_v2(struct stream *s)
+{
+	int result = stream_call("cuStreamDestroy_v2");
+
+	if (!result)
+		free(s);
+	return result;
+}
+
+API int cuStreamSynchronize(struct stream *s);
+API int cuStreamSynchronize(struct stream *s)
+{
+	(void)s;
+	return stream_call("cuStreamSynchronize");
+}
+
+API int cuStreamWaitEvent(struct stream *s, struct event *e, unsigned int flags);
+API int cuStreamWaitEvent(struct stream *s, struct event *e, unsigned int flags)
+{
+	(void)s;
+	(void)e;
+	(void)flags;
+	return stream_call("cuStreamWaitEvent");
+}
+
+API int cuCtxSynchronize(void);
+API int cuCtxSynchronize(void)
+{
+	busy = false;
+	return stream_call("cuCtxSynchronize");
+}
+
+API int cuEventCreate(struct event **out, unsigned int flags);
+API int cuEventCreate(struct event **out, unsigned int flags)
+{
+	int result = stream_call("cuEventCreate");
+
+	(void)flags;
+	if (result)
+		return result;
+	*out = calloc(1, sizeof(**out));
+	return CUDA_SUCCESS;
+}
+
+API int cuEventDestroy_v2(struct event *e);
+API int cuEventDestroy_v2(struct event *e)
+{
+	int result = stream_call("cuEventDestroy_v2");
+
+	if (!result)
+		free(e);
+	return result;
+}
+
+API int cuEventRecord(struct event *e, struct stream *s);
+API int cuEventRecord(struct event *e, struct stream *s)
+{
+	int result = stream_call("cuEventRecord");
+
+	(void)s;
+	if (!result)
+		e->waits = busy;
+	return result;
+}
+
+API int cuEventQuery(struct event *e);
+API int cuEventQuery(struct event *e)
+{
+	int result = stream_call("cuEventQuery");
+
+	if (result)
+		return result;
+	return e->waits && busy ? NOT_READY : CUDA_SUCCESS;
+}
+
+API int cuEventSynchronize(struct event *e);
+API int cuEventSynchronize(struct event *e)
+{
+	int result = stream_call("cuEventSynchronize");
+
+	if (!result)
+		e->waits = false;
+	return result;
+}
+
+API int cuEventElapsedTime(float *ms, struct event *begin, struct event *end);
+API int cuEventElapsedTime(float *ms, struct event *begin, struct event *end)
+{
+	int result = stream_call("cuEventElapsedTime");
+
+	(void)begin;
+	(void)end;
+	if (!result)
+		*ms = 1;
+	return result;
+}

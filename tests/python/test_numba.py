@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: Apache-2.0
+"""climport.numba_emm with Debian's Numba on the fake libcuda, and its pool without a device."""
+import ctypes
+import gc
+import multiprocessing
+import os
+import pickle
+import unittest
+
+import climport
+import climport.opencl
+import numpy
+import pyopencl
+from climport import _pool
+from numba import cuda
+
+FAKE = ctypes.CDLL("libcuda.so.1")
+FAKE.fake_cuda_reset(1)
+MIB = 1 << 20
+OUT_OF_MEMORY = 2
+
+
+class Source:
+    """Memory that is no memory: addresses, and who has them."""
+
+    def __init__(self, room=1 << 40):
+        self.room = room
+        self.next = 1 << 40
+        self.live = {}
+        self.detached = []
+
+    def alloc(self, size):
+        if sum(self.live.values()) + size > self.room:
+            raise MemoryError
+        base = self.next
+        self.next += size
+        self.live[base] = size
+        return base
+
+    def free(self, base):
+        del self.live[base]
+
+    def detach(self, base):
+        self.detached.append(base)
+
+    abandon = free
+
+
+class Order:
+    """Events that a test lets the device reach."""
+
+    def __init__(self):
+        self.recorded = 0
+        self.reached = None  # all
+
+    def record(self):
+        self.recorded += 1
+        return self.recorded
+
+    def is_reached(self, event):
+        return self.reached is None or event <= self.reached
+
+    def wait(self, event):
+        if self.reached is not None:
+            self.reached = max(self.reached, event)
+
+
+class Pool(unittest.TestCase):
+    def setUp(self):
+        self.source, self.order = Source(), Order()
+        self.pool = _pool.Pool(self.source, self.order, 64 * MIB)
+
+    def test_sizes(self):
+        """Parts up to 1 MiB have a power of two, and larger parts a multiple of 2 MiB."""
+        sizes = {1: 512, 512: 512, 513: 1024, 4000: 4096, MIB: MIB, MIB + 1: 2 * MIB,
+                 2 * MIB + 1: 4 * MIB}
+        self.assertEqual({size: _pool.part_size(size) for size in sizes}, sizes)
+
+    def test_disjoint(self):
+        """Parts in use do not overlap."""
+        parts = [self.pool.alloc(size) for size in (1, 600, 4096, 5000, MIB, 3 * MIB) * 50]
+        ends = sorted((part.address, part.address + part.slab.part) for part in parts)
+        self.assertTrue(all(end <= begin for (_, end), (begin, _) in zip(ends, ends[1:])))
+
+    def test_one_slab(self):
+        """Small parts of a size share a slab."""
+        for _ in range(512):
+            self.pool.alloc(4096)
+        self.assertEqual(list(self.source.live.values()), [2 * MIB])
+
+    def test_reuse(self):
+        """A large part is reused when the device has reached the event after the free."""
+        part = self.pool.alloc(4 * MIB)
+        self.pool.free(part.token)
+        self.assertEqual(self.pool.alloc(4 * MIB).address, part.address)
+
+    def test_busy(self):
+        """A part is not reused while the device may use the part."""
+        self.order.reached = 0
+        part = self.pool.alloc(4 * MIB)
+        self.pool.free(part.token)
+        other = self.pool.alloc(4 * MIB)
+        self.assertNotEqual(other.address, part.address)
+        self.order.reached = self.order.recorded
+        self.assertEqual(self.pool.alloc(4 * MIB).address, part.address)
+
+    def test_later_free(self):
+        """A free after an event waits for another event."""
+        self.order.reached = 0
+        first, second = self.pool.alloc(4 * MIB), self.pool.alloc(4 * MIB)
+        self.pool.free(first.token)
+        self.pool.alloc(4 * MIB)
+        self.pool.free(second.token)
+        self.order.reached = 1
+        addresses = {self.pool.alloc(4 * MIB).address, self.pool.alloc(4 * MIB).address}
+        self.assertIn(first.address, addresses)
+        self.assertNotIn(second.address, addresses)
+
+    def test_few_events(self):
+        """A thousand small allocations and frees need an event at most."""
+        for _ in range(1000):
+            self.pool.free(self.pool.alloc(1024).token)
+        self.assertLessEqual(self.order.recorded, 1)
+
+    def test_small_reuse(self):
+        """A million bytes of small parts that come and go stay in a slab."""
+        for _ in range(10000):
+            self.pool.free(self.pool.alloc(1024).token)
+        self.assertEqual(len(self.source.live), 1)
+
+    def test_double_free(self):
+        """A second free of a part does nothing."""
+        part = self.pool.alloc(4 * MIB)
+        self.pool.free(part.token)
+        again = self.pool.alloc(4 * MIB)
+        self.pool.free(part.token)
+        self.assertNotEqual(self.pool.alloc(4 * MIB).address, again.address)
+
+    def test_full(self):
+        """If no memory is left, unused slabs go back, also those that wait for the device."""
+        self.source.room = 8 * MIB
+        self.order.reached = 0
+        for part in [self.pool.alloc(2 * MIB) for _ in range(4)]:
+            self.pool.free(part.token)
+        self.pool.alloc(8 * MIB)
+        self.assertEqual(list(self.source.live.values()), [8 * MIB])
+
+    def test_really_full(self):
+        """If all memory is in use, MemoryError is raised, and the pool still works."""
+        self.source.room = 4 * MIB
+        part = self.pool.alloc(4 * MIB)
+        with self.assertRaises(MemoryError):
+            self.pool.alloc(4 * MIB)
+        self.pool.free(part.token)
+        self.pool.alloc(4 * MIB)
+
+    def test_limit(self):
+        """Unused slabs beyond the limit go back with the next slab."""
+        for part in [self.pool.alloc(32 * MIB) for _ in range(8)]:
+            self.pool.free(part.token)
+        self.pool.alloc(6 * MIB)
+        self.pool.alloc(6 * MIB)
+        self.assertLessEqual(sum(self.source.live.values()), (64 + 12) * MIB)
+
+    def test_waiting_limit(self):
+        """A program that is ahead of the device waits, rather than take all memory."""
+        self.order.reached = 0
+        for _ in range(100):
+            self.pool.free(self.pool.alloc(32 * MIB).token)
+        self.assertLessEqual(sum(self.source.live.values()), (64 + 64) * MIB)
+
+    def test_keep(self):
+        """No slab goes back between keep() and release()."""
+        self.pool.keep()
+        for part in [self.pool.alloc(32 * MIB) for _ in range(8)]:
+            self.pool.free(part.token)
+        self.pool.alloc(6 * MIB)
+        self.assertEqual(len(self.source.live), 9)
+        self.pool.release()
+        self.pool.alloc(8 * MIB)
+        self.assertLess(len(self.source.live), 9)
+
+    def test_reset(self):
+        """A reset gives all memory back; frees of parts of before do nothing."""
+        old = [self.pool.alloc(size) for size in (1000, 4 * MIB)]
+        self.pool.reset()
+        self.assertEqual(self.source.live, {})
+        new = self.pool.alloc(4 * MIB)
+        for part in old:
+            self.pool.free(part.token)
+        self.assertNotEqual(self.pool.alloc(4 * MIB).address, new.address)
+
+    def test_close(self):
+        """After close() memory lives until the last part is freed."""
+        parts = [self.pool.alloc(size) for size in (1000, 2000, 4 * MIB)]
+        self.pool.close()
+        self.assertEqual(len(self.source.detached), 3)
+        for part in parts[1:]:
+            self.pool.free(part.token)
+        self.assertEqual(len(self.source.live), 3)
+        self.pool.free(parts[0].token)
+        self.assertEqual(self.source.live, {})
+
+    def test_free_bytes(self):
+        """The free bytes are those of slabs without the parts in use."""
+        part = self.pool.alloc(MIB)
+        self.assertEqual(self.pool.free_bytes(), MIB)
+        self.pool.free(part.token)
+        self.assertEqual(self.pool.free_bytes(), 2 * MIB)
+
+
+def sum_of_array(handle, results):
+    with handle as array:
+        results.put(int(array.copy_to_host().sum()))
+
+
+class Manager(unittest.TestCase):
+    def setUp(self):
+        cuda.current_context().reset()
+        FAKE.fake_cuda_set_busy(0)
+        self.context = cuda.current_context()
+
+    def address(self, array):
+        return array.__cuda_array_interface__["data"][0]
+
+    def test_manager(self):
+        """Numba uses the manager of the environment."""
+        manager = self.context.memory_manager
+        self.assertEqual(type(manager).__module__, "climport.numba_emm")
+        self.assertEqual(manager.interface_version, 1)
+
+    def test_copies(self):
+        """Arrays keep their values beside others."""
+        arrays = [cuda.to_device(numpy.full(1000, i)) for i in range(100)]
+        for i, array in enumerate(arrays):
+            self.assertTrue((array.copy_to_host() == i).all())
+
+    def test_slice_lives(self):
+        """A slice that is dropped leaves the array alone, and a slice keeps the array's memory."""
+        array = cuda.to_device(numpy.arange(100))
+        part = array[10:20]
+        del part
+        gc.collect()
+        part = array[30:40]
+        del array
+        gc.collect()
+        cuda.to_device(numpy.zeros(100))
+        self.assertEqual(list(part.copy_to_host()), list(range(30, 40)))
+
+    def test_busy(self):
+        """Memory that a kernel may use is not reused, until the device is done."""
+        array = cuda.device_array(4 * MIB, numpy.uint8)
+        address = self.address(array)
+        FAKE.fake_cuda_set_busy(1)
+        del array
+        other = cuda.device_array(4 * MIB, numpy.uint8)
+        self.assertNotEqual(self.address(other), address)
+        FAKE.fake_cuda_set_busy(0)
+        self.assertEqual(self.address(cuda.device_array(4 * MIB, numpy.uint8)), address)
+
+    def test_free_calls_nothing(self):
+        """A free calls no function of CUDA."""
+        arrays = [cuda.device_array(1000) for _ in range(10)]
+        calls = FAKE.fake_cuda_calls(None)
+        del arrays
+        gc.collect()
+        self.assertEqual(FAKE.fake_cuda_calls(None), calls)
+
+    def test_external_stream(self):
+        """With a stream of the program's own, reuse waits for the whole context."""
+        self.context.create_external_stream(0x12345)
+        array = cuda.device_array(4 * MIB, numpy.uint8)
+        address = self.address(array)
+        del array
+        calls = FAKE.fake_cuda_calls(b"cuCtxSynchronize")
+        self.assertEqual(self.address(cuda.device_array(4 * MIB, numpy.uint8)), address)
+        self.assertEqual(FAKE.fake_cuda_calls(b"cuCtxSynchronize"), calls + 1)
+
+    def test_out_of_memory(self):
+        """Without memory Numba's exception is raised, and unused memory is tried first."""
+        for _ in range(4):
+            cuda.device_array(700 * MIB, numpy.uint8)
+            cuda.device_array(900 * MIB, numpy.uint8)
+        with self.assertRaises(cuda.cudadrv.driver.CudaAPIError) as caught:
+            cuda.device_array(2000 * MIB, numpy.uint8)
+        self.assertEqual(caught.exception.code, OUT_OF_MEMORY)
+
+    def test_memory_info(self):
+        """Free memory includes the free parts of slabs."""
+        before = self.context.get_memory_info()
+        array = cuda.device_array(MIB, numpy.uint8)
+        self.assertEqual(self.context.get_memory_info().free, before.free - MIB)
+        del array
+        gc.collect()
+        self.assertEqual(self.context.get_memory_info(), before)
+
+    def test_defer_cleanup(self):
+        """No memory goes back to CUDA in defer_cleanup(), which nests."""
+        arrays = [cuda.device_array(100 * MIB, numpy.uint8) for _ in range(5)]
+        calls = FAKE.fake_cuda_calls(b"cuMemFree_v2")
+        with cuda.defer_cleanup():
+            with cuda.defer_cleanup():
+                del arrays
+            cuda.device_array(6 * MIB, numpy.uint8)
+            self.assertEqual(FAKE.fake_cuda_calls(b"cuMemFree_v2"), calls)
+        cuda.device_array(8 * MIB, numpy.uint8)
+        self.assertGreater(FAKE.fake_cuda_calls(b"cuMemFree_v2"), calls)
+
+    def test_reset(self):
+        """A reset frees all memory of the device, and finalizers that run later do nothing."""
+        before = self.context.get_memory_info()
+        array, mapped = cuda.to_device(numpy.zeros(1000)), cuda.mapped_array(1000)
+        pinned = cuda.pinned_array(1000)
+        cuda.current_context().reset()
+        self.assertEqual(self.context.get_memory_info(), before)
+        pinned[:] = 1
+        new = cuda.to_device(numpy.arange(1000))
+        del array, mapped, pinned
+        gc.collect()
+        cuda.to_device(numpy.zeros(1000))
+        self.assertEqual(list(new.copy_to_host()), list(range(1000)))
+
+    def test_export(self):
+        """A slice of an array is exported with the slice's offset."""
+        array = cuda.to_device(numpy.arange(3000, dtype=numpy.int32))
+        made = climport.export(array[100:200])
+        self.addCleanup(os.close, made.fd)
+        values = numpy.frombuffer(os.pread(made.fd, made.size, made.offset), numpy.int32)
+        self.assertEqual(list(values), list(range(100, 200)))
+
+    def test_ipc_pickle(self):
+        """A handle of a slice pickles, and keeps its place in the allocation."""
+        cuda.to_device(numpy.zeros(10))
+        handle = cuda.to_device(numpy.arange(1000, dtype=numpy.int32))[100:].get_ipc_handle()
+        copy = pickle.loads(pickle.dumps(handle))
+        self.assertEqual((copy._ipc_handle.offset, copy._ipc_handle.size, copy._ipc_handle.base),
+                         (handle._ipc_handle.offset, handle._ipc_handle.size, None))
+
+    def test_ipc(self):
+        """Another process reads two arrays of a slab."""
+        spawn = multiprocessing.get_context("spawn")
+        keep = cuda.to_device(numpy.ones(1000, numpy.int32))
+        array = cuda.to_device(numpy.arange(1000, dtype=numpy.int32))
+        results = spawn.Queue()
+        for wanted, exported in ((1000, keep), (499500, array)):
+            process = spawn.Process(target=sum_of_array,
+                                    args=(exported.get_ipc_handle(), results))
+            process.start()
+            self.assertEqual(results.get(timeout=120), wanted)
+            process.join()
+
+    def test_host(self):
+        """Pinned and mapped arrays are imported by OpenCL, and kernels write to the arrays."""
+        context = pyopencl.create_some_context(interactive=False)
+        queue = pyopencl.CommandQueue(context)
+        program = pyopencl.Program(
+            context, "kernel void increment(global int *a) { a[get_global_id(0)]++; }").build()
+        for make in (cuda.pinned_array, cuda.mapped_array):
+            array = make(1000, numpy.int32)
+            array[:] = 41
+            program.increment(queue, array.shape, None,
+                              climport.opencl.import_host(context, array))
+            queue.finish()
+            self.assertEqual(set(array), {42})
+
+    def test_host_lives(self):
+        """Memory of a pinned array lives as long as a buffer of OpenCL's."""
+        context = pyopencl.create_some_context(interactive=False)
+        array = cuda.pinned_array(4 * MIB, numpy.uint8)
+        address = array.ctypes.data
+        buffer = climport.opencl.import_host(context, array)
+        del array
+        gc.collect()
+        self.assertNotEqual(cuda.pinned_array(4 * MIB, numpy.uint8).ctypes.data, address)
+        del buffer
+
+    def test_write_combined(self):
+        """Write-combined memory is CUDA's own."""
+        calls = FAKE.fake_cuda_calls(b"cuMemHostAlloc")
+        memory = [self.context.memhostalloc(100, wc=True) for _ in range(2)]
+        self.assertEqual(FAKE.fake_cuda_calls(b"cuMemHostAlloc"), calls + 2)
+        del memory
+
+    def test_pin(self):
+        """cuda.pinned() of an array pins the array, and unpins it."""
+        array = numpy.zeros(1000)
+        with cuda.pinned(array):
+            self.assertEqual(FAKE.fake_cuda_calls(b"cuMemHostUnregister"),
+                             FAKE.fake_cuda_calls(b"cuMemHostRegister_v2") - 1)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -3,7 +3,7 @@
 
     numba_suite.py             compares the results test by test; exit status 0, 1, or 77
     numba_suite.py MODULE      runs a module's tests with the manager of the environment; prints
-                               "test outcome"
+                               "RESULT test outcome"
 
 Many tests need a compiler of NVIDIA's or a function that the fake does not have: these fail with
 both managers alike.  DESIGN lists the tests whose results differ by design.
@@ -15,6 +15,7 @@ import sys
 import unittest
 
 MANAGER = "climport.numba_emm"
+MARK = "RESULT"
 MODULES = [f"cudadrv.{name}" for name in (
     "test_emm_plugins", "test_cuda_memory", "test_array_attr", "test_events", "test_reset_device",
     "test_deallocations", "test_cuda_ndarray", "test_cuda_array_slicing", "test_host_alloc",
@@ -36,7 +37,7 @@ class Result(unittest.TestResult):
     """Prints a line for each test."""
 
     def _print(self, test, outcome):
-        print(test.id(), outcome, flush=True)
+        print(MARK, test.id().partition("cuda.tests.")[2] or test.id(), outcome, flush=True)
 
     def addSuccess(self, test):
         self._print(test, "passes")
@@ -67,10 +68,9 @@ def outcomes(name, manager):
     environment = dict(os.environ, NUMBA_CUDA_MEMORY_MANAGER=manager)
     done = subprocess.run([sys.executable, __file__, name], env=environment, capture_output=True,
                           text=True, timeout=600, check=False)
-    lines = [line.split(" ", 1) for line in done.stdout.splitlines()
-             if line.startswith("numba.cuda.tests.") and " " in line]
-    found = dict(lines)
-    if done.returncode:
+    lines = [line.split(" ", 2) for line in done.stdout.splitlines() if line.startswith(MARK + " ")]
+    found = {test: outcome for _, test, outcome in lines}
+    if done.returncode or not found:
         found["the process"] = f"ends with status {done.returncode}: {done.stderr[-1000:]}"
     return found
 
@@ -85,10 +85,12 @@ def compare(name, pair):
           f"{len(different)} with another result", flush=True)
     unexpected = 0
     for test in different:
-        reason = DESIGN.get(test.replace("numba.cuda.tests.", ""))
+        reason = DESIGN.get(test)
         unexpected += reason is None
         print(f"    {test}: {builtin.get(test)}; with climport: {ours.get(test)}; "
               f"{reason or 'NOT BY DESIGN'}")
+    if not passed:
+        print(f"    no test passes: {builtin}")
     return unexpected + (not passed)
 
 

@@ -5,6 +5,8 @@ import gc
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import unittest
 
 import climport
@@ -387,6 +389,28 @@ class Manager(unittest.TestCase):
         with cuda.pinned(array):
             self.assertEqual(FAKE.fake_cuda_calls(b"cuMemHostUnregister"),
                              FAKE.fake_cuda_calls(b"cuMemHostRegister_v2") - 1)
+
+    def test_vmm(self):
+        """With CLIMPORT_NUMBA_VMM=1 arrays are of VMM memory, and IPC handles raise OSError."""
+        program = """if True:
+            import ctypes, numpy
+            fake = ctypes.CDLL("libcuda.so.1")
+            fake.fake_cuda_reset(1)
+            from numba import cuda
+            arrays = [cuda.to_device(numpy.full(1000, i)) for i in range(10)]
+            assert all((a.copy_to_host() == i).all() for i, a in enumerate(arrays))
+            assert fake.fake_cuda_calls(b"cuMemCreate") == 1
+            assert fake.fake_cuda_calls(b"cuMemAlloc_v2") == 0
+            try:
+                arrays[0].get_ipc_handle()
+            except OSError as error:
+                print(error.strerror)
+            """
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                              env=dict(os.environ, CLIMPORT_NUMBA_VMM="1"), timeout=120,
+                              check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, "no IPC handles for VMM memory")
 
 
 if __name__ == "__main__":

@@ -90,7 +90,9 @@ API int cuDeviceGetAttribute(int *value, int attribute, int device)
 		return result;
 	if (!device_exists(device) || attribute >= ATTRIBUTES)
 		return driver_leave(CUDA_INVALID_VALUE);
-	*value = attribute == COMPUTE_MAJOR ? 8 : attributes[device][attribute];
+	*value = attributes[device][attribute];
+	if (attribute == COMPUTE_MAJOR && !*value)
+		*value = 8;
 	return driver_leave(CUDA_SUCCESS);
 }
 

@@ -465,7 +465,8 @@ static bool module_truncate(char *p)
 
 static bool module_remap(char *p)
 {
-	void *elsewhere = mremap(p, SIZE, SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, p + 100 * SIZE);
+	void *room = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	     *elsewhere = mremap(p, SIZE, SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, room);
 
 	munmap(elsewhere, SIZE);
 	return mmap(p, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, module_file, 0) == p;

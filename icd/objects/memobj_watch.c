@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "icd/objects/memobj_watch.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -129,50 +130,91 @@ static unsigned int memobj_parts_waiting(void)
 	return atomic_load(&memobj_parts_begun) - ended;
 }
 
-/* Of this thread: holds that end after the driver's return. */
-static _Thread_local bool memobj_part_releases;
-static _Thread_local struct memobj_part *memobj_parts_here;
+/*
+ * A release that a thread is in: holds that end after the driver's return.  By a key, because
+ * thread-local data of the layer is allocated at a thread's first use, and ends with dlclose().
+ */
+struct memobj_release {
+	struct memobj_part *parts;
+};
 
-static void memobj_part_destroy_here(void)
+static pthread_key_t memobj_release_key;
+static bool memobj_has_release_key;
+
+static void memobj_release_create_key(void)
 {
-	struct memobj_part *part;
+	memobj_has_release_key = !pthread_key_create(&memobj_release_key, NULL);
+}
 
-	while ((part = memobj_parts_here)) {
-		memobj_parts_here = part->next;
-		memobj_part_destroy(part);
-	}
+static void __attribute__((destructor)) memobj_release_delete_key(void)
+{
+	if (memobj_has_release_key)
+		pthread_key_delete(memobj_release_key);
+	memobj_has_release_key = false;
+}
+
+/* The release that this thread is in, or NULL. */
+static struct memobj_release *memobj_release_now(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, memobj_release_create_key);
+	return memobj_has_release_key ? pthread_getspecific(memobj_release_key) : NULL;
+}
+
+/* False: the thread is in a release already, or has no room for the record. */
+static bool memobj_release_begin(struct memobj_release *release)
+{
+	return !memobj_release_now() && memobj_has_release_key &&
+	       !pthread_setspecific(memobj_release_key, release);
 }
 
 /*
- * A release in a callback of a release leaves its holds to the first release.  While the process
- * exits, no idle thread calls drivers; the program still does.
+ * Ends of holds may add to the list.  While the process exits, no idle thread calls drivers; the
+ * program still does.
+ */
+static void memobj_release_end(void *arg)
+{
+	struct memobj_release *release = arg;
+	struct memobj_part *part;
+
+	while ((part = release->parts)) {
+		release->parts = part->next;
+		memobj_part_destroy(part);
+	}
+	if (memobj_parts_waiting() && idle_has_stopped())
+		memobj_part_tick();
+	pthread_setspecific(memobj_release_key, NULL);
+}
+
+/*
+ * A release in a callback of a release leaves its holds to the first release.  A callback may end
+ * the thread.
  */
 cl_int memobj_watch_release(cl_mem mem)
 {
-	bool is_first = !memobj_part_releases;
+	struct memobj_release release = { NULL };
 	cl_int err;
 
-	memobj_part_releases = true;
+	if (!memobj_release_begin(&release))
+		return next.clReleaseMemObject(mem);
+	pthread_cleanup_push(memobj_release_end, &release);
 	err = next.clReleaseMemObject(mem);
-	if (!is_first)
-		return err;
-	memobj_part_destroy_here();
-	if (memobj_parts_waiting() && idle_has_stopped())
-		memobj_part_tick();
-	memobj_part_releases = false;
+	pthread_cleanup_pop(1);
 	return err;
 }
 
 static void CL_CALLBACK memobj_part_destroyed(cl_mem mem, void *arg)
 {
+	struct memobj_release *release = memobj_release_now();
 	struct memobj_part *part = arg;
 
 	(void)mem;
 	if (!part->is_late) {
 		memobj_part_destroy(part);
-	} else if (memobj_part_releases) {
-		part->next = memobj_parts_here;
-		memobj_parts_here = part;
+	} else if (release) {
+		part->next = release->parts;
+		release->parts = part;
 	} else {
 		memobj_part_destroy_late(part);
 	}

@@ -9,22 +9,13 @@
 #include "loopback.h"
 #include "pair.h"
 #include "process.h"
+#include "versions.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
 
 #define PAGE ((size_t)4096)
 #define COMPUTE_MAJOR 75 /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
-
-struct version {
-	const char *name;
-	int number;
-};
-
-static const struct version versions[] = {
-	{ "v6", 6 },   { "v7", 7 },   { "v8", 8 },   { "v9", 9 },
-	{ "v10", 10 }, { "v11", 11 }, { "v12", 12 },
-};
 
 static struct plugin plugin;
 

@@ -9,6 +9,7 @@
 #include "loopback.h"
 #include "pair.h"
 #include "process.h"
+#include "versions.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -18,16 +19,6 @@
 #define COMPUTE_MAJOR 75      /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
 #define DMA_BUF_SUPPORTED 124 /* CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED */
 #define EXPORT "cuMemGetHandleForAddressRange"
-
-struct version {
-	const char *name;
-	int number;
-};
-
-static const struct version versions[] = {
-	{ "v6", 6 },   { "v7", 7 },   { "v8", 8 },   { "v9", 9 },
-	{ "v10", 10 }, { "v11", 11 }, { "v12", 12 },
-};
 
 static struct plugin plugin;
 static struct pair pair;

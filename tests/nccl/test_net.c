@@ -3,20 +3,11 @@
 #include "harness.h"
 #include "pair.h"
 #include "process.h"
+#include "versions.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-struct version {
-	const char *name;
-	int number;
-};
-
-static const struct version versions[] = {
-	{ "v6", 6 },   { "v7", 7 },   { "v8", 8 },   { "v9", 9 },
-	{ "v10", 10 }, { "v11", 11 }, { "v12", 12 },
-};
 
 static const struct version newest = { "v12", 12 };
 

@@ -238,17 +238,11 @@ TEST(idle_no_thread, "If the idle thread cannot be started, a sub-buffer of an i
 	test_in_child(idle_run_no_thread);
 }
 
-/* In a child: exits with a destructor callback outstanding. */
-static _Noreturn void idle_exit(void(CL_CALLBACK *destroyed)(cl_mem mem, void *arg))
-{
-	opaque_rm_open();
-	idle_release_in_use(idle_create_part(destroyed, NULL));
-	exit(0);
-}
+struct idle_handler;
 
-TEST(idle_exit,
-     "A process that exits right after the release of an import's last sub-buffer has the import's "
-     "destructor callback called.")
+/* Expects that a child that exits has destroyed a number of imports by then. */
+static void idle_expect_at_exit(void (*child_exits)(const struct idle_handler *handler),
+				const struct idle_handler *handler, int destroyed)
 {
 	pid_t child;
 
@@ -257,10 +251,26 @@ TEST(idle_exit,
 	fflush(stdout);
 	child = fork();
 	if (!child)
-		idle_exit(idle_note);
+		child_exits(handler);
 	EXPECT_EQ(waitpid(child, NULL, 0), child);
-	EXPECT_EQ(idle_seen->destroyed, 1);
+	EXPECT_EQ(idle_seen->destroyed, destroyed);
 	munmap(idle_seen, PAGE);
+}
+
+/* In a child: exits with a destructor callback outstanding. */
+static _Noreturn void idle_exit(const struct idle_handler *none)
+{
+	(void)none;
+	opaque_rm_open();
+	idle_release_in_use(idle_create_part(idle_note, NULL));
+	exit(0);
+}
+
+TEST(idle_exit,
+     "A process that exits right after the release of an import's last sub-buffer has the import's "
+     "destructor callback called.")
+{
+	idle_expect_at_exit(idle_exit, NULL, 1);
 }
 
 static cl_mem idle_kept[2];
@@ -298,17 +308,7 @@ static _Noreturn void idle_exit_late(const struct idle_handler *handler)
 TEST_EACH(idle_exit_late, struct idle_handler, idle_handlers,
 	  "Imports end that a program releases in an exit handler older than the first import.")
 {
-	pid_t child;
-
-	opaque_rm_reset();
-	idle_seen = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	fflush(stdout);
-	child = fork();
-	if (!child)
-		idle_exit_late(row);
-	EXPECT_EQ(waitpid(child, NULL, 0), child);
-	EXPECT_EQ(idle_seen->destroyed, row->imports);
-	munmap(idle_seen, PAGE);
+	idle_expect_at_exit(idle_exit_late, row, row->imports);
 }
 
 /* A driver that takes its time. */

@@ -138,6 +138,7 @@ struct memobj_release {
 	struct memobj_part *parts;
 };
 
+static atomic_bool memobj_has_late_parts; /* one was made: else no release has ends to wait for */
 static pthread_key_t memobj_release_key;
 static bool memobj_has_release_key;
 
@@ -196,7 +197,8 @@ cl_int memobj_watch_release(cl_mem mem)
 	struct memobj_release release = { NULL };
 	cl_int err;
 
-	if (!memobj_release_begin(&release))
+	if (!atomic_load_explicit(&memobj_has_late_parts, memory_order_relaxed) ||
+	    !memobj_release_begin(&release))
 		return next.clReleaseMemObject(mem);
 	pthread_cleanup_push(memobj_release_end, &release);
 	err = next.clReleaseMemObject(mem);
@@ -233,6 +235,8 @@ static struct memobj_part *memobj_part_create(const struct memobj *parent, cl_in
 	bool is_late = memobj_no_calls_in_callbacks(memobj_import(parent));
 	struct memobj_part *part;
 
+	if (is_late)
+		atomic_store_explicit(&memobj_has_late_parts, true, memory_order_relaxed);
 	*err = is_late ? memobj_part_prepare() : CL_SUCCESS;
 	if (*err)
 		return NULL;

@@ -44,8 +44,8 @@ static int memory_make(const struct transport *transport, int device, void *conn
 	return 0;
 }
 
-static struct net_memory *allocation_find(const struct transport *transport, int device,
-					  const void *connection, uint64_t id)
+static struct net_memory *memory_find_allocation(const struct transport *transport, int device,
+						 const void *connection, uint64_t id)
 {
 	struct net_memory *m = allocations;
 
@@ -57,7 +57,7 @@ static struct net_memory *allocation_find(const struct transport *transport, int
 	return m;
 }
 
-static void allocation_remove(struct net_memory *memory)
+static void memory_remove_allocation(struct net_memory *memory)
 {
 	struct net_memory **at = &allocations;
 
@@ -67,8 +67,9 @@ static void allocation_remove(struct net_memory *memory)
 }
 
 /* Takes the registration over, also on failure. */
-static int allocation_get(const struct transport *transport, int device, void *connection,
-			  struct climport_registration *registration, struct net_memory **memory)
+static int memory_get_allocation(const struct transport *transport, int device, void *connection,
+				 struct climport_registration *registration,
+				 struct net_memory **memory)
 {
 	const struct transport_range range = {
 		.base = registration->base,
@@ -80,7 +81,7 @@ static int allocation_get(const struct transport *transport, int device, void *c
 	int err = 0;
 
 	pthread_mutex_lock(&allocations_lock);
-	found = allocation_find(transport, device, connection, registration->id);
+	found = memory_find_allocation(transport, device, connection, registration->id);
 	if (found) {
 		found->users++;
 		climport_unregister(registration);
@@ -131,7 +132,7 @@ static int memory_map_cuda(const struct transport *transport, int device, void *
 		climport_unregister(&registration);
 		return -EOPNOTSUPP;
 	}
-	return allocation_get(transport, device, connection, &registration, memory);
+	return memory_get_allocation(transport, device, connection, &registration, memory);
 }
 
 int net_memory_register(const struct transport *transport, int device, void *connection,
@@ -170,7 +171,7 @@ void net_memory_unregister(struct net_memory *memory)
 		return;
 	}
 	if (memory->registration.id)
-		allocation_remove(memory);
+		memory_remove_allocation(memory);
 	pthread_mutex_unlock(&allocations_lock);
 	memory->transport->unmap(memory->mapping);
 	climport_unregister(&memory->registration);

@@ -27,7 +27,7 @@ struct trial_cuda {
 	int (*get_attribute)(int *value, int attribute, int device);
 };
 
-static bool cuda_find(struct trial_cuda *cuda)
+static bool trial_find_cuda(struct trial_cuda *cuda)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 
@@ -41,12 +41,12 @@ static bool cuda_find(struct trial_cuda *cuda)
 }
 
 /* The device of the thread's context, which needs no flush. */
-static bool cuda_uuid(unsigned char uuid[CLIMPORT_UUID_SIZE])
+static bool trial_get_uuid(unsigned char uuid[CLIMPORT_UUID_SIZE])
 {
 	struct trial_cuda cuda = { 0 };
 	int device, major = 0;
 
-	if (!cuda_find(&cuda) || cuda.ctx_get_device(&device) ||
+	if (!trial_find_cuda(&cuda) || cuda.ctx_get_device(&device) ||
 	    cuda.get_attribute(&major, CUDA_MAJOR, device) || cuda.get_uuid(uuid, device))
 		return false;
 	if (major >= NO_FLUSH_MAJOR)
@@ -77,7 +77,7 @@ bool trial_passes(const struct transport *transport, int device)
 		return false;
 	if (transport->device(device)->is_proved)
 		return true;
-	if (!cuda_uuid(uuid))
+	if (!trial_get_uuid(uuid))
 		return false;
 	err = climport_alloc(CLIMPORT_DEVICE, TRIAL_SIZE, 0, uuid, &memory);
 	if (!err) {

@@ -11,7 +11,7 @@
  */
 int mappings_check(struct watches_pages pages, struct watches_pages *mappings);
 
-/* What is registered for a watch of the pages, with the answer of mappings_check(). */
+/* The range that is registered for a watch of the pages, by the answer of mappings_check(). */
 struct watches_pages mappings_to_register(struct watches_pages pages,
 					  struct watches_pages mappings);
 

@@ -62,12 +62,12 @@ union cm_event {
 	char bytes[sizeof(struct fi_eq_cm_entry) + sizeof(struct hello)];
 };
 
-static int random_id(uint64_t *id)
+static int connection_random_id(uint64_t *id)
 {
 	return getrandom(id, sizeof(*id), 0) == sizeof(*id) ? 0 : -EIO;
 }
 
-static bool device_is_verbs(const struct fabric_device *device)
+static bool connection_is_by_verbs(const struct fabric_device *device)
 {
 	return fabric_device_needs_mappings(device);
 }
@@ -115,7 +115,8 @@ static int connection_new(struct fabric_device *device, bool sends,
 }
 
 /* An enabled endpoint for the rail. */
-static int rail_open(struct fabric_connection *c, unsigned int number, struct fi_info *info)
+static int connection_open_rail(struct fabric_connection *c, unsigned int number,
+				struct fi_info *info)
 {
 	struct fabric_rail *rail = &c->rails[number];
 	int err;
@@ -140,7 +141,7 @@ static struct fabric_rail *connection_rail_of(struct fabric_connection *c, const
 	return NULL;
 }
 
-static int eq_error(struct fid_eq *eq)
+static int connection_queue_error(struct fid_eq *eq)
 {
 	struct fi_eq_err_entry entry = { 0 };
 
@@ -158,7 +159,7 @@ static int connection_read_event(struct fabric_connection *c)
 	ssize_t ret = fi_eq_read(c->eq, &kind, &event, sizeof(event), 0);
 
 	if (ret == -FI_EAVAIL)
-		return eq_error(c->eq);
+		return connection_queue_error(c->eq);
 	if (ret < 0)
 		return (int)ret;
 	rail = connection_rail_of(c, event.entry.fid);
@@ -185,7 +186,7 @@ static int connection_progress(struct fabric_connection *c, bool *done)
 	return err == -EAGAIN ? 0 : err;
 }
 
-static struct timespec close_deadline(void)
+static struct timespec connection_deadline(void)
 {
 	struct timespec now;
 
@@ -194,7 +195,7 @@ static struct timespec close_deadline(void)
 	return now;
 }
 
-static bool time_is_over(const struct timespec *deadline)
+static bool connection_is_overdue(const struct timespec *deadline)
 {
 	struct timespec now;
 
@@ -203,7 +204,7 @@ static bool time_is_over(const struct timespec *deadline)
 	       (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
 }
 
-static bool operation_is_posted(const struct fabric_operation *operation)
+static bool connection_operation_is_posted(const struct fabric_operation *operation)
 {
 	return atomic_load(&operation->state) == FABRIC_POSTED;
 }
@@ -213,10 +214,10 @@ static bool connection_has_posted(const struct fabric_connection *c)
 	for (int i = 0; i < FABRIC_SLOTS; i++) {
 		const struct fabric_request *request = &c->requests[i];
 
-		if (operation_is_posted(&request->head))
+		if (connection_operation_is_posted(&request->head))
 			return true;
 		for (unsigned int j = 0; j < request->part_count; j++)
-			if (operation_is_posted(&request->parts[j]))
+			if (connection_operation_is_posted(&request->parts[j]))
 				return true;
 	}
 	return false;
@@ -225,13 +226,13 @@ static bool connection_has_posted(const struct fabric_connection *c)
 /* Closed endpoints complete their operations with an error: until then a lane may write to them. */
 static bool connection_drain(struct fabric_connection *c)
 {
-	struct timespec deadline = close_deadline();
+	struct timespec deadline = connection_deadline();
 
 	while (connection_has_posted(c)) {
 		for (unsigned int i = 0; i < c->rail_count; i++)
 			if (c->rails[i].lane)
 				fabric_lane_progress(c->rails[i].lane);
-		if (time_is_over(&deadline))
+		if (connection_is_overdue(&deadline))
 			return false;
 		sched_yield();
 	}
@@ -288,7 +289,7 @@ int fabric_listen(int number, void *memory, void **result)
 		return err;
 	}
 	l->device = device;
-	err = random_id(&l->id);
+	err = connection_random_id(&l->id);
 	if (!err)
 		err = fi_eq_open(device->fabric, &attributes, &l->eq, NULL);
 	if (!err)
@@ -330,7 +331,8 @@ void fabric_close_listener(void *handle)
 }
 
 /* The device's own information, with the listener's address as the destination. */
-static struct fi_info *info_to(const struct fabric_device *device, const struct handle *handle)
+static struct fi_info *connection_info_to(const struct fabric_device *device,
+					  const struct handle *handle)
 {
 	struct fi_info *info = fabric_library.dupinfo(device->info);
 
@@ -349,7 +351,7 @@ static struct fi_info *info_to(const struct fabric_device *device, const struct 
 
 static void connection_choose(struct fabric_connection *c)
 {
-	bool verbs = device_is_verbs(c->device);
+	bool verbs = connection_is_by_verbs(c->device);
 
 	c->rail_count = 1 + (unsigned int)fabric_setting("CLIMPORT_NET_RAILS",
 							 verbs ? RAILS_VERBS : RAILS_TCP, 1,
@@ -371,14 +373,14 @@ static int connection_connect(struct fabric_connection *c, const struct handle *
 		.small = (uint32_t)c->small,
 		.least = (uint32_t)c->least,
 	};
-	struct fi_info *info = info_to(c->device, handle);
+	struct fi_info *info = connection_info_to(c->device, handle);
 	int err = 0;
 
 	if (!info)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < c->rail_count && !err; i++) {
 		hello.rail = (uint8_t)i;
-		err = rail_open(c, i, info);
+		err = connection_open_rail(c, i, info);
 		if (!err)
 			err = fi_connect(c->rails[i].endpoint, handle->address, &hello,
 					 sizeof(hello));
@@ -395,7 +397,7 @@ static int connection_begin(struct fabric_device *device, struct handle *handle)
 	if (err)
 		return err;
 	connection_choose(c);
-	err = random_id(&c->id);
+	err = connection_random_id(&c->id);
 	if (!err)
 		err = connection_connect(c, handle);
 	if (err) {
@@ -429,7 +431,7 @@ int fabric_connect(int number, void *memory, void **result)
 	return err;
 }
 
-static bool hello_is_valid(const struct listener *l, const struct hello *hello)
+static bool listener_takes_hello(const struct listener *l, const struct hello *hello)
 {
 	return hello->magic == MAGIC && hello->protocol == PROTOCOL && hello->listener == l->id &&
 	       hello->rail_count >= 2 && hello->rail_count <= FABRIC_MAX_RAILS &&
@@ -468,7 +470,7 @@ static int listener_accept_rail(struct listener *l, const struct hello *hello, s
 		return err;
 	if (hello->rail >= c->rail_count || c->rails[hello->rail].endpoint)
 		return -EPROTO;
-	err = rail_open(c, hello->rail, info);
+	err = connection_open_rail(c, hello->rail, info);
 	return err ? err : fi_accept(c->rails[hello->rail].endpoint, NULL, 0);
 }
 
@@ -482,7 +484,8 @@ static int listener_read_event(struct listener *l)
 	int err = 0;
 
 	if (ret == -FI_EAVAIL) {
-		net_info("a connection request failed: %s", strerrordesc_np(-eq_error(l->eq)));
+		net_info("a connection request failed: %s",
+			 strerrordesc_np(-connection_queue_error(l->eq)));
 		return 0;
 	}
 	if (ret < 0)
@@ -490,7 +493,7 @@ static int listener_read_event(struct listener *l)
 	if (kind != FI_CONNREQ)
 		return 0;
 	memcpy(&hello, event.entry.data, sizeof(hello));
-	if ((size_t)ret < sizeof(event.entry) + sizeof(hello) || !hello_is_valid(l, &hello)) {
+	if ((size_t)ret < sizeof(event.entry) + sizeof(hello) || !listener_takes_hello(l, &hello)) {
 		net_info("a connection request of a stranger is refused");
 		fi_reject(l->endpoint, event.entry.info->handle, NULL, 0);
 	} else {

@@ -41,6 +41,13 @@ def increment(buffer, count):
     return (time.perf_counter() - begin) * 1e6
 
 
+def aligned(count):
+    """A NumPy array at a multiple of 4096 bytes: NVIDIA takes multiples of 512."""
+    memory = numpy.zeros(count + 1024, numpy.int32)
+    start = -memory.ctypes.data % 4096 // memory.itemsize
+    return memory[start:start + count]
+
+
 def check_host(title, array):
     array[:] = 41
     begin = time.perf_counter()
@@ -87,7 +94,7 @@ def check_reuse():
 
 check_reuse()
 for _ in range(2):
-    check_host("a NumPy array", numpy.zeros(COUNT, numpy.int32))
+    check_host("a NumPy array", aligned(COUNT))
     check_host("a pinned array", cuda.pinned_array(COUNT, numpy.int32))
     check_host("a mapped array", cuda.mapped_array(COUNT, numpy.int32))
     check_device()

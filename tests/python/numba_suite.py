@@ -43,7 +43,9 @@ class Result(unittest.TestResult):
         self._print(test, "passes")
 
     def addError(self, test, err):
-        self._print(test, f"error {err[0].__name__}")
+        # The loader tells of a module that cannot be imported by an error of many lines.
+        text = str(err[1]).split("\n") if issubclass(err[0], ImportError) else []
+        self._print(test, " ".join([f"error {err[0].__name__}"] + [line.strip() for line in text]))
 
     def addFailure(self, test, err):
         self._print(test, "fails")

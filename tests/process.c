@@ -90,6 +90,11 @@ bool process_descriptors_at_most(void *count)
 	return process_count_descriptors() <= *(int *)count;
 }
 
+bool process_has_no_thread(void *name)
+{
+	return !process_find_thread(name);
+}
+
 bool process_threads_at_most(void *count)
 {
 	return process_count_threads() <= *(int *)count;

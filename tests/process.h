@@ -27,6 +27,9 @@ pid_t process_find_thread(const char *name);
 /* Polls @condition, ten seconds at most; false if the condition was never true. */
 bool process_settles(bool (*condition)(void *), void *arg);
 
+/* For process_settles(): no thread has a name that begins with @name. */
+bool process_has_no_thread(void *name);
+
 /* For process_settles(): at most *@count descriptors are open, or threads run. */
 bool process_descriptors_at_most(void *count);
 bool process_threads_at_most(void *count);

@@ -23,6 +23,7 @@
 #define thread_create climport_private_thread_create
 #define restricted_is_entered climport_private_restricted_is_entered
 #define restricted_filters climport_private_restricted_filters
+#define shortage_add_giver climport_private_shortage_add_giver
 #define shortage_retry climport_private_shortage_retry
 #define log_errno climport_private_log_errno
 #define log_error climport_private_log_error

@@ -5,28 +5,27 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-static _Atomic(shortage_give_up_fn) shortage_givers[SHORTAGE_GIVERS];
+/* The giver that was added last.  No giver is taken out. */
+static _Atomic(struct shortage_giver *) shortage_givers;
 
-void shortage_add_giver(shortage_give_up_fn give_up)
+void shortage_add_giver(struct shortage_giver *giver)
 {
-	for (int i = 0; i < SHORTAGE_GIVERS; i++) {
-		shortage_give_up_fn none = NULL;
+	struct shortage_giver *first;
 
-		if (atomic_compare_exchange_strong(&shortage_givers[i], &none, give_up) ||
-		    none == give_up)
-			return;
-	}
+	if (atomic_load(&giver->is_added) || atomic_exchange(&giver->is_added, true))
+		return;
+	first = atomic_load(&shortage_givers);
+	do
+		giver->next = first;
+	while (!atomic_compare_exchange_weak(&shortage_givers, &first, giver));
 }
 
 static bool shortage_give_up(uint32_t count)
 {
 	bool any = false;
 
-	for (int i = 0; i < SHORTAGE_GIVERS; i++) {
-		shortage_give_up_fn give_up = atomic_load(&shortage_givers[i]);
-
-		any |= give_up && give_up(count);
-	}
+	for (struct shortage_giver *g = atomic_load(&shortage_givers); g; g = g->next)
+		any |= g->give_up(count);
 	return any;
 }
 

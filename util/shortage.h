@@ -8,18 +8,21 @@
 #ifndef UTIL_SHORTAGE_H
 #define UTIL_SHORTAGE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "util/shared.h"
 
-/*
- * @give_up gives @count kept things up; false: nothing is kept.  SHORTAGE_GIVERS functions for the
- * process; a function counts once.
- */
-#define SHORTAGE_GIVERS 3
-typedef bool (*shortage_give_up_fn)(uint32_t count);
-void shortage_add_giver(shortage_give_up_fn give_up);
+/* Static storage. */
+struct shortage_giver {
+	bool (*give_up)(uint32_t count); /* kept things; false: nothing is kept */
+	struct shortage_giver *next;	 /* shortage.c's, as all below */
+	atomic_bool is_added;
+};
+
+/* For the process's life; does nothing if @giver was added before. */
+void shortage_add_giver(struct shortage_giver *giver);
 
 /* Whether a negative errno means a shortage. */
 bool shortage_is(int err);

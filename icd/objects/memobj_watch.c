@@ -10,6 +10,7 @@
 #include "util/idle.h"
 #include "util/lock.h"
 #include "util/log.h"
+#include "util/shortage.h"
 #include "util/thread.h"
 
 void CL_CALLBACK memobj_destroyed(cl_mem mem, void *region)
@@ -47,6 +48,7 @@ struct memobj_part {
 
 #define MEMOBJ_PARTS_LATE 16u /* holds that wait for the idle thread */
 #define MEMOBJ_PART_PATIENCE_MS 100u
+#define MEMOBJ_PART_SHORT_PATIENCE_MS 1000u /* where a call fails otherwise */
 
 static void memobj_part_forget(struct lock *lock) TSA(no_thread_safety_analysis);
 
@@ -112,6 +114,26 @@ static bool memobj_part_tick(void)
 
 static struct idle_watcher memobj_part_watcher = { .tick = memobj_part_tick };
 
+static unsigned int memobj_parts_waiting(void)
+{
+	unsigned int ended = atomic_load(&memobj_parts_ended);
+
+	return atomic_load(&memobj_parts_begun) - ended;
+}
+
+/* Imports that are to end hold descriptors and pages. */
+static bool memobj_parts_give_up(uint32_t count)
+{
+	unsigned int ended = atomic_load(&memobj_parts_ended);
+
+	(void)count;
+	if (memobj_parts_waiting())
+		idle_call(&memobj_part_watcher, MEMOBJ_PART_SHORT_PATIENCE_MS);
+	return atomic_load(&memobj_parts_ended) != ended;
+}
+
+static struct shortage_giver memobj_parts_giver = { .give_up = memobj_parts_give_up };
+
 /* Without a thread that could do it, the part is left to a later one: see idle_watch(). */
 static void memobj_part_destroy_late(struct memobj_part *part)
 {
@@ -120,14 +142,8 @@ static void memobj_part_destroy_late(struct memobj_part *part)
 	part->next = memobj_parts_late;
 	memobj_parts_late = part;
 	lock_release(&memobj_part_lock);
+	shortage_add_giver(&memobj_parts_giver);
 	idle_watch(&memobj_part_watcher);
-}
-
-static unsigned int memobj_parts_waiting(void)
-{
-	unsigned int ended = atomic_load(&memobj_parts_ended);
-
-	return atomic_load(&memobj_parts_begun) - ended;
 }
 
 /*

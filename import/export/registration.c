@@ -176,13 +176,14 @@ static struct cache *registration_cache_get(void)
 	return atomic_load_explicit(&registration_cache, memory_order_acquire);
 }
 
-/* For shortage_retry(). */
 static bool registration_give_up(uint32_t count)
 {
 	struct cache *cache = registration_cache_get();
 
 	return cache && cache_make_room(cache, count);
 }
+
+static struct shortage_giver registration_giver = { .give_up = registration_give_up };
 
 static void registration_limit(struct cache *cache)
 {
@@ -209,7 +210,7 @@ static int registration_cache_create(struct cache **cache)
 	if (*cache != mine)
 		cache_destroy(mine);
 	registration_limit(*cache);
-	shortage_add_giver(registration_give_up);
+	shortage_add_giver(&registration_giver);
 	return 0;
 }
 

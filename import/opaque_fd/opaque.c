@@ -58,6 +58,8 @@ static struct opaque_pages opaque_pages_of(uintptr_t address, size_t size)
 	return (struct opaque_pages){ base, ((address + size + mask) & ~mask) - base };
 }
 
+static struct shortage_giver opaque_host_giver = { .give_up = opaque_host_make_room };
+
 /* The registration in @opaque.  The descriptor is not made yet. */
 static int opaque_by_registration(uintptr_t address, size_t size, struct opaque *opaque,
 				  struct import_opaque *out)
@@ -65,7 +67,7 @@ static int opaque_by_registration(uintptr_t address, size_t size, struct opaque 
 	opaque->address = address;
 	opaque->size = size;
 	opaque_cache_describe(&opaque->hold, out);
-	shortage_add_giver(opaque_host_make_room);
+	shortage_add_giver(&opaque_host_giver);
 	return 0;
 }
 
@@ -387,19 +389,19 @@ void opaque_forget(uint64_t kept)
 		forget(kept);
 }
 
-static _Atomic(shortage_give_up_fn) opaque_giver;
+static _Atomic(bool (*)(uint32_t)) opaque_kept_give_up;
 
 static bool opaque_give_up(uint32_t count)
 {
-	shortage_give_up_fn give_up = atomic_load(&opaque_giver);
-
-	return give_up && !atomic_load(&opaque_exits) && give_up(count);
+	return !atomic_load(&opaque_exits) && atomic_load(&opaque_kept_give_up)(count);
 }
 
-void opaque_on_shortage(shortage_give_up_fn give_up)
+static struct shortage_giver opaque_giver = { .give_up = opaque_give_up };
+
+void opaque_on_shortage(bool (*give_up)(uint32_t count))
 {
-	atomic_store(&opaque_giver, give_up);
-	shortage_add_giver(opaque_give_up);
+	atomic_store(&opaque_kept_give_up, give_up);
+	shortage_add_giver(&opaque_giver);
 }
 
 unsigned int opaque_share_most(enum import_share share)

@@ -229,6 +229,32 @@ TEST(idle_no_thread_late,
 	test_in_child(idle_run_no_thread_late);
 }
 
+static bool idle_driver_has_failed(void *unused)
+{
+	(void)unused;
+	return stub_failed();
+}
+
+/* Ends after the driver's next failure. */
+static void CL_CALLBACK idle_await_failure(cl_mem mem, void *unused)
+{
+	process_settles(idle_driver_has_failed, NULL);
+	idle_note(mem, unused);
+}
+
+TEST(idle_shortage, "A call that meets a shortage waits for imports that are to end.")
+{
+	cl_mem sub;
+
+	idle_begin();
+	sub = idle_create_part(idle_await_failure, NULL);
+	stub_fail("clCreateBufferWithProperties", 1, CL_OUT_OF_RESOURCES);
+	idle_release_in_use(sub);
+	cl.clReleaseMemObject(fixture_import_host(0, pages_map(1), PAGE));
+	EXPECT_EQ(idle_seen->destroyed, 1);
+	idle_end();
+}
+
 static void idle_run_no_thread(void)
 {
 	const cl_buffer_region region = { 0, ALIGN };

@@ -10,7 +10,8 @@ program = pyopencl.Program(context, """
     kernel void increment(global int *a) { a[get_global_id(0)]++; }
 """).build()
 
-array = numpy.arange(1 << 20, dtype=numpy.int32)
+array = climport.opencl.empty(context, 1 << 20, numpy.int32)
+array[:] = numpy.arange(array.size)
 buffer = climport.opencl.import_host(context, array)
 program.increment(queue, array.shape, None, buffer)
 queue.finish()

@@ -27,8 +27,8 @@ def version() -> "tuple[int, int, int]":
 def export(array: Any) -> Export:
     """The memory of an array as a dma-buf: (fd, offset, size).
 
-    @array has __cuda_array_interface__ (Numba, CuPy, PyTorch on a GPU) or __array_interface__
-    (NumPy), and is contiguous.  The dma-buf has whole pages, so a receiver of the descriptor also
+    @array has __cuda_array_interface__ (Numba, CuPy, PyTorch on a GPU), __array_interface__ (NumPy)
+    or __dlpack__, on the host or on a GPU of NVIDIA's, and is contiguous.  The dma-buf has whole pages, so a receiver of the descriptor also
     sees the neighbours of a small array.  A NumPy array that is not writable gives a dma-buf that is
     not writable.
 
@@ -38,7 +38,8 @@ def export(array: Any) -> Export:
     Raises OSError with the sentence of the cause: climport_export_dmabuf() has the list.  TypeError
     and ValueError: no such array, an empty array, an array that is not contiguous.
     """
-    memory = _arrays.span(array)
+    memory, keep = _arrays.span(array)
     flags = _library.READ_ONLY if memory.read_only else 0
     made = _library.export_dmabuf(memory.address, memory.size, flags)
+    del keep
     return Export(made.fd, made.offset, made.size)

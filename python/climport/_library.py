@@ -63,6 +63,8 @@ def _load():
     _declare(library, "climport_unregister", None, POINTER(Registration))
     _declare(library, "climport_alloc", c_int, c_uint, c_size_t, c_size_t, c_char_p,
              POINTER(c_void_p))
+    _declare(library, "climport_alloc_for_context", c_int, c_void_p, c_size_t, c_size_t, c_uint64,
+             POINTER(c_void_p), POINTER(c_uint))
     _declare(library, "climport_free", None, c_void_p)
     _declare(library, "climport_get_stats", c_int, POINTER(Stats), c_size_t)
     _declare(library, "climport_create_buffer", c_void_p, c_void_p, c_uint64, c_void_p,
@@ -97,6 +99,13 @@ def alloc(kind: int, size: int, alignment: int, uuid: "bytes | None") -> int:
     """climport_alloc()"""
     address = c_void_p()
     check(library.climport_alloc(kind, size, alignment, uuid, address))
+    return address.value
+
+
+def alloc_for_context(context: int, size: int) -> int:
+    """climport_alloc_for_context() of memory that the CPU uses"""
+    address = c_void_p()
+    check(library.climport_alloc_for_context(context, size, 0, 0, address, None))
     return address.value
 
 

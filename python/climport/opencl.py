@@ -2,7 +2,7 @@
 """Existing memory as buffers of PyOpenCL, without a copy.
 
     context = pyopencl.create_some_context()
-    array = numpy.zeros(1 << 20, numpy.int32)
+    array = climport.opencl.zeros(context, 1 << 20, numpy.int32)
     buffer = climport.opencl.import_host(context, array)
 
 The context is of a program that began with climport's layer (`climport run -- python3 ...`), or of
@@ -17,17 +17,19 @@ sets a mark (climport_mark_destroyed), and Python looks at the marks after the d
 Python object, and at each import.
 """
 import ctypes
+import math
 import os
 import re
 import weakref
 from ctypes import c_int32, c_uint32, c_uint64, c_void_p
 from typing import Any, Dict, Optional
 
+import numpy
 import pyopencl
 
 from . import _arrays, _library
 
-__all__ = ["Error", "import_dmabuf", "import_host"]
+__all__ = ["Error", "empty", "import_dmabuf", "import_host", "zeros"]
 
 
 class Error(RuntimeError):
@@ -144,23 +146,62 @@ def _buffer(memory: Optional[int], error: int, thing: Any) -> pyopencl.Buffer:
     return buffer
 
 
-def _check_array(array: Any, flags: int) -> _arrays.Span:
-    memory = _arrays.span(array)
-    if getattr(array, "__array_interface__", None) is None:
-        raise TypeError(f"{type(array).__name__} is no array of the host: export() and "
-                        "import_dmabuf() are for memory of devices")
+def _check_writable(memory: _arrays.Span, flags: int) -> None:
     if memory.read_only and not flags & pyopencl.mem_flags.READ_ONLY:
         raise ValueError("the array is not writable: import it with mem_flags.READ_ONLY")
-    return memory
+
+
+class _Memory:
+    """Memory of climport_alloc_for_context(), which numpy.asarray() takes.  At the end of the
+    interpreter a kernel may still use the memory, which then goes with the process."""
+
+    def __init__(self, context: pyopencl.Context, size: int):
+        address = _library.alloc_for_context(context.int_ptr, size)
+        self.__array_interface__ = {"version": 3, "shape": (size,), "typestr": "|u1",
+                                    "data": (address, False)}
+        weakref.finalize(self, _library.free, address).atexit = False
+
+
+def _allocate(context: pyopencl.Context, shape: Any, dtype: Any, order: str,
+              is_zero: bool) -> numpy.ndarray:
+    _sweep()
+    kind = numpy.dtype(dtype)
+    if kind.hasobject:
+        raise TypeError("objects of Python are no memory of kernels")
+    lengths = numpy.broadcast_shapes(shape)
+    size = math.prod(lengths) * kind.itemsize
+    memory = numpy.asarray(_Memory(context, max(size, 1)))
+    if is_zero:
+        memory.fill(0)
+    return numpy.ndarray(lengths, kind, memory, order=order)
+
+
+def empty(context: pyopencl.Context, shape: Any, dtype: Any = float,
+          order: str = "C") -> numpy.ndarray:
+    """numpy.empty() at an address that all devices of the context import, NVIDIA's too.
+
+    Arrays up to 1 MiB share slabs of 2 MiB, and larger arrays have multiples of 2 MiB.  The memory
+    goes with the array and its buffers.
+
+    Raises OSError with the sentence of the cause if a device takes no memory of the host.
+    """
+    return _allocate(context, shape, dtype, order, False)
+
+
+def zeros(context: pyopencl.Context, shape: Any, dtype: Any = float,
+          order: str = "C") -> numpy.ndarray:
+    """numpy.zeros() at such an address."""
+    return _allocate(context, shape, dtype, order, True)
 
 
 def import_host(context: pyopencl.Context, array: Any,
                 flags: int = pyopencl.mem_flags.READ_WRITE) -> pyopencl.Buffer:
     """A buffer over the memory of an array of the host: zero copy.
 
-    @array is a NumPy array, or another object with __array_interface__, contiguous.  @flags are
-    pyopencl.mem_flags for kernels; an array that is not writable needs READ_ONLY.  The array lives
-    as long as the buffer.
+    @array is contiguous, and has __array_interface__ (NumPy) or __dlpack__ (PyTorch, JAX and others)
+    of memory of the host.  @flags are pyopencl.mem_flags for kernels; an array that is not writable
+    needs READ_ONLY.  The array lives as long as the buffer.  empty() and zeros() make arrays at
+    addresses that every device of a context takes.
 
     The program waits for commands on the buffer before it reads or writes the array, as with any
     memory that a kernel uses.
@@ -168,11 +209,12 @@ def import_host(context: pyopencl.Context, array: Any,
     Raises Error if the device takes no such memory.  Nothing is ever copied.
     """
     _sweep()
-    memory = _check_array(array, flags)
+    memory, keep = _arrays.host_span(array)
+    _check_writable(memory, flags)
     error = c_int32(0)
     made = _library.library.clImportMemoryARM(context.int_ptr, flags, None, memory.address,
                                               memory.size, error)
-    return _buffer(made, error.value, array)
+    return _buffer(made, error.value, keep)
 
 
 def import_dmabuf(context: pyopencl.Context, fd: int, size: int, offset: int = 0,

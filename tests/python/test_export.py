@@ -8,6 +8,7 @@ import unittest
 
 import climport
 import numpy
+from climport import _dlpack
 
 FAKE = ctypes.CDLL("libcuda.so.1")
 FAKE.fake_cuda_alloc.restype = ctypes.c_uint64
@@ -72,6 +73,26 @@ class ExportDevice(unittest.TestCase):
         gaps.__cuda_array_interface__["strides"] = (8,)
         with self.assertRaisesRegex(ValueError, "not contiguous"):
             climport.export(gaps)
+
+
+    def test_dlpack(self):
+        """An array that has DLPack alone, on a GPU, is exported, and DLPack orders no stream."""
+        lengths = (ctypes.c_int64 * 1)(100)
+        managed = _dlpack._Tensor(self.array.address, 2, 0, 1, 0, 32, 1, lengths, None, 4 * 5000)
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype = ctypes.py_object
+        new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        streams = []
+
+        class Tensor:
+            def __dlpack_device__(self):
+                return 2, 0
+
+            def __dlpack__(self, stream=None):
+                streams.append(stream)
+                return new(ctypes.addressof(managed), b"dltensor", None)
+        self.assertEqual(list(self.read(climport.export(Tensor()))), list(range(5000, 5100)))
+        self.assertEqual(streams, [-1])
 
 
 @unittest.skipIf(os.path.exists("/dev/gdmabuf"), "the kernel module is loaded")

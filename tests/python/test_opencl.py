@@ -13,6 +13,7 @@ import weakref
 import climport.opencl
 import numpy
 import pyopencl
+from climport import _dlpack, _library
 from pyopencl import mem_flags
 
 PAGE = os.sysconf("SC_PAGESIZE")
@@ -251,7 +252,174 @@ class ImportDmabuf(OpenCL):
                 climport.opencl.import_dmabuf(self.context, other.fileno(), PAGE)
 
 
+class Empty(OpenCL):
+    def test_kernel(self):
+        """A kernel writes to an array of empty(), which has the shape, type and order asked for."""
+        array = climport.opencl.empty(self.context, (64, 32), numpy.int32, order="F")
+        array[:] = 41
+        self.increment(climport.opencl.import_host(self.context, array), array.size)
+        self.assertEqual((array.shape, array.dtype, array.flags.f_contiguous, set(array.flat)),
+                         ((64, 32), numpy.int32, True, {42}))
+
+    def test_alignment(self):
+        """Arrays of empty() begin at multiples of 512, which NVIDIA's OpenCL needs."""
+        arrays = [climport.opencl.empty(self.context, size, numpy.uint8)
+                  for size in (1, 1000, 5000, 3 << 20)]
+        self.assertEqual([array.ctypes.data % 512 for array in arrays], [0] * 4)
+
+    def test_zeros(self):
+        """An array of zeros() is 0, also at an address that was used before."""
+        for _ in range(2):
+            array = climport.opencl.zeros(self.context, 1000, "U8")
+            self.assertEqual(set(array), {""})
+            array[:] = "climport"
+
+    def test_shapes(self):
+        """Shapes are numpy.empty()'s: none, a number, numbers of NumPy, and no elements."""
+        shapes = [climport.opencl.empty(self.context, shape).shape
+                  for shape in ((), 3, numpy.int64(3), (numpy.int32(2), 3), (0, 3))]
+        self.assertEqual(shapes, [(), (3,), (3,), (2, 3), (0, 3)])
+
+    def test_wrong(self):
+        """A negative length raises ValueError, and a type of Python's objects TypeError."""
+        with self.assertRaises(ValueError):
+            climport.opencl.empty(self.context, (-1, 2))
+        with self.assertRaises(TypeError):
+            climport.opencl.empty(self.context, 3, object)
+
+    def test_too_large(self):
+        """An array that no memory is left for raises OSError with a sentence."""
+        with self.assertRaisesRegex(OSError, "bytes"):
+            climport.opencl.empty(self.context, 1 << 60, numpy.uint8)
+
+    def test_memory_goes(self):
+        """The memory goes with the array and its buffers."""
+        before = _library.stats().bytes_allocated
+        array = climport.opencl.zeros(self.context, 8 << 20, numpy.uint8)
+        buffer = climport.opencl.import_host(self.context, array)
+        del array
+        gc.collect()
+        self.assertEqual(_library.stats().bytes_allocated, before + (8 << 20))
+        del buffer
+        self.assertTrue(wait_until(lambda: (climport.opencl._sweep(),
+                                            _library.stats().bytes_allocated)[1] == before))
+
+    def test_exit(self):
+        """A program with arrays, views and buffers of empty() ends in order."""
+        done = run_python("""if True:
+            import climport.opencl, numpy, pyopencl
+            context = pyopencl.create_some_context(interactive=False)
+            array = climport.opencl.empty(context, 1000)
+            part = array[10:]
+            buffer = climport.opencl.import_host(context, array)
+            """)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+class Tensor:
+    """An array that has DLPack alone, of a DLPack before version 1.0 as NumPy 1.24's."""
+
+    def __init__(self, array, device=1):
+        self.array = array
+        self.device = device
+
+    def __dlpack_device__(self):
+        return self.device, 0
+
+    def __dlpack__(self, stream=None):
+        assert stream is None
+        return self.array.__dlpack__()
+
+
+class DLPack(OpenCL):
+    def test_kernel(self):
+        """A kernel's writes are in an array that has DLPack alone."""
+        array = numpy.full((100, 10), 41, numpy.int32)
+        self.increment(climport.opencl.import_host(self.context, Tensor(array)), array.size)
+        self.assertTrue((array == 42).all())
+
+    def test_part(self):
+        """A part of an array begins where DLPack says."""
+        array = numpy.zeros(4096, numpy.int32)
+        buffer = climport.opencl.import_host(self.context, Tensor(array[1024:2048]))
+        self.assertEqual(buffer.size, 4096)
+        self.increment(buffer, 1024)
+        self.assertEqual((array[1024:2048].sum(), array.sum()), (1024, 1024))
+
+    def test_not_contiguous(self):
+        """An array with gaps raises ValueError."""
+        with self.assertRaisesRegex(ValueError, "not contiguous"):
+            climport.opencl.import_host(self.context, Tensor(numpy.zeros(100)[::2]))
+
+    def test_lives(self):
+        """The buffer keeps the memory, and the memory goes with the buffer."""
+        array = numpy.zeros(1024, numpy.int32)
+        gone = weakref.ref(array)
+        buffer = climport.opencl.import_host(self.context, Tensor(array))
+        del array
+        gc.collect()
+        self.increment(buffer, 1024)
+        self.assertEqual(set(gone()), {1})
+        del buffer
+        self.assertTrue(wait_until(lambda: (self.import_mortal(), gone())[1] is None))
+
+    def test_device(self):
+        """An array of a device raises TypeError, and its memory is not asked for."""
+        with self.assertRaisesRegex(TypeError, "device of DLPack's type 2"):
+            climport.opencl.import_host(self.context, Tensor(None, device=2))
+
+    def versioned(self, major=1, flags=0, bits=32):
+        """An array of a DLPack of version 1.0, as NumPy 2.1's and PyTorch 2.8's."""
+        array = numpy.full(1000, 41, numpy.int32)
+        lengths = (ctypes.c_int64 * 1)(1000)
+        managed = _dlpack._Versioned(major, 0, None, None, flags, _dlpack._Tensor(
+            array.ctypes.data, 1, 0, 1, 0, bits, 1, lengths, None, 0))
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype = ctypes.py_object
+        new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        capsule = new(ctypes.addressof(managed), b"dltensor_versioned", None)
+
+        class Versioned:
+            keep = managed, lengths
+
+            def __dlpack_device__(self):
+                return 1, 0
+
+            def __dlpack__(self, stream=None, max_version=None):
+                assert max_version == (1, 0)
+                return capsule
+        return array, Versioned()
+
+    def test_version_1(self):
+        """An array of DLPack 1.0 is imported."""
+        array, tensor = self.versioned()
+        self.increment(climport.opencl.import_host(self.context, tensor), array.size)
+        self.assertEqual(set(array), {42})
+
+    def test_read_only(self):
+        """An array that DLPack 1.0 calls read-only raises ValueError, unless kernels only read."""
+        _, tensor = self.versioned(flags=1)
+        with self.assertRaisesRegex(ValueError, "not writable"):
+            climport.opencl.import_host(self.context, tensor)
+        climport.opencl.import_host(self.context, tensor, mem_flags.READ_ONLY)
+
+    def test_unknown(self):
+        """An array of a later DLPack, or with elements of half bytes, is refused."""
+        with self.assertRaisesRegex(TypeError, "DLPack 2.0"):
+            climport.opencl.import_host(self.context, self.versioned(major=2)[1])
+        with self.assertRaisesRegex(ValueError, "4 bits"):
+            climport.opencl.import_host(self.context, self.versioned(bits=4)[1])
+
+
 class Example(unittest.TestCase):
+    def test_document(self):
+        """The example of docs/python.md runs, and its kernel writes to the array."""
+        with open(os.path.join(os.environ["CLIMPORT_SOURCE"], "docs/python.md"),
+                  encoding="utf-8") as document:
+            example = document.read().partition("```python\n")[2].partition("```")[0]
+        done = run_python(example + "print(set(array))")
+        self.assertEqual((done.returncode, done.stderr, done.stdout), (0, "", "{1}\n"))
+
     def test_example(self):
         """The example of the documents prints an array that a kernel changed in place."""
         example = os.path.join(os.environ["CLIMPORT_SOURCE"], "examples/numpy_import.py")

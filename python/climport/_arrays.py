@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What memory an array is in.  Arrays are described by their own interfaces, and never copied."""
+import operator
+import re
+import sys
 from typing import Any, NamedTuple, Optional, Tuple
 
 from . import _dlpack
@@ -10,6 +13,14 @@ class Span(NamedTuple):
     address: int
     size: int
     read_only: bool
+
+
+def whole_number(name: str, value: Any, limit: int) -> int:
+    """An integer from 0 on, below the limit: C would cut another value."""
+    number = operator.index(value)
+    if not 0 <= number < limit:
+        raise ValueError(f"{name} {number} is not from 0 to {limit - 1}")
+    return number
 
 
 def _count(shape: Tuple[int, ...]) -> int:
@@ -36,34 +47,52 @@ def _is_dense(shape: Tuple[int, ...], strides: Tuple[int, ...], item: int) -> bo
     return given in (_strides(lengths, item), _strides(lengths[::-1], item)[::-1])
 
 
-def _item_size(typestr: str) -> int:
-    return int(typestr[2:]) * (4 if typestr[1] == "U" else 1)
+def _item_size(typestr: Any) -> int:
+    """The bytes of an element, by the array interface's description of types: "<M8[ns]"."""
+    found = re.fullmatch(r"[<>|=]?([a-zA-Z])(\d*)(\[.*\])?", typestr)
+    if found is not None and found[1] == "O":
+        raise TypeError("objects of Python are no memory of kernels")
+    if found is None or found[1] == "t" or not found[2]:
+        raise TypeError(f"elements of type {typestr!r} have no size in bytes")
+    return int(found[2]) * (4 if found[1] == "U" else 1)
 
 
-def _from_interface(interface: dict) -> Span:
-    shape = tuple(interface["shape"])
-    item = _item_size(interface["typestr"])
-    strides = interface.get("strides")
-    address, read_only = interface["data"]
-    return _dense_span(address, shape, item, strides, read_only)
+def _check_scalar(array: Any) -> None:
+    """The interface of a scalar of NumPy's is of a copy, which is gone with the call."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(array, numpy.generic):
+        raise TypeError(f"{type(array).__name__} is a scalar of NumPy's, and no array")
 
 
-def _dense_span(address: int, shape: Tuple[int, ...], item: int,
-                strides: Optional[Tuple[int, ...]], read_only: bool) -> Span:
-    size = _count(shape) * item
+def _dense_span(address: Any, shape: Any, item: int, strides: Any, read_only: Any) -> Span:
+    lengths = tuple(whole_number("length", length, sys.maxsize) for length in shape)
+    size = whole_number("size", _count(lengths) * item, sys.maxsize)
     if not size:
         raise ValueError("the array is empty")
-    if strides is not None and not _is_dense(shape, tuple(strides), item):
+    if strides is not None and not _is_dense(lengths, tuple(strides), item):
         raise ValueError("the array is not contiguous: memory between its elements would go along")
-    return Span(address, size, bool(read_only))
+    return Span(whole_number("address", address, (1 << 64) - size), size, bool(read_only))
+
+
+def _from_interface(name: str, interface: Any) -> Span:
+    try:
+        data = interface["data"]
+        if not isinstance(data, tuple):
+            raise TypeError(f"its data is a copy in an object of type {type(data).__name__}")
+        address, read_only = data
+        return _dense_span(address, interface["shape"], _item_size(interface["typestr"]),
+                           interface.get("strides"), read_only)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise TypeError(f"{name} describes no memory: {error}") from error
 
 
 def _interface_span(array: Any, name: str) -> Optional[Span]:
     """The span of the interface @name; None if the array has no such interface."""
     interface = getattr(array, name, None)
-    if interface is None or interface.get("data") is None:
+    if interface is None:
         return None
-    return _from_interface(interface)
+    _check_scalar(array)
+    return _from_interface(name, interface)
 
 
 def _device_of(array: Any) -> Optional[int]:

@@ -62,7 +62,7 @@ def _describe(array: _Tensor, read_only: bool) -> Tensor:
     if bits % 8:
         raise ValueError(f"elements of {bits} bits are no bytes")
     item = bits // 8
-    shape = tuple(array.shape[:array.ndim])
+    shape = tuple(array.shape[:array.ndim]) if array.ndim else ()
     strides = None
     if array.strides:
         strides = tuple(item * stride for stride in array.strides[:array.ndim])

@@ -14,9 +14,13 @@ by the buffer's destructor callback.  The callback comes in any thread of the dr
 below a lock of the driver's, and a thread that holds Python's lock may wait for the driver's: a
 callback that waits for Python's lock can hang the program.  So the callback is a C function that
 sets a mark (climport_mark_destroyed), and Python looks at the marks after the death of each such
-Python object, and at each import.
+Python object, at each import, and when Python's garbage collector runs.  (The buffers of PyOpenCL
+2026 have no weak references, so nothing tells of the death of the Python object.)
 """
+import atexit
+import contextlib
 import ctypes
+import gc
 import math
 import os
 import re
@@ -120,6 +124,19 @@ def _sweep_soon() -> None:
     _add_pending_call(ctypes.cast(_pending_sweep, c_void_p), None)
 
 
+def _watch(buffer: pyopencl.Buffer) -> None:
+    weakref.finalize(buffer, _sweep_soon).atexit = False
+
+
+def _sweep_after_collection(phase: str, info: Any) -> None:
+    if phase == "stop" and info["generation"]:
+        _sweep()
+
+
+gc.callbacks.append(_sweep_after_collection)
+atexit.register(gc.callbacks.remove, _sweep_after_collection)
+
+
 def _keep_with(memory: int, thing: Any) -> None:
     """@thing lives until the memory object is destroyed."""
     kept = _hold(thing)
@@ -142,8 +159,13 @@ def _buffer(memory: Optional[int], error: int, thing: Any) -> pyopencl.Buffer:
         _loader.clReleaseMemObject(memory)
         raise
     if thing is not None:
-        weakref.finalize(buffer, _sweep_soon).atexit = False
+        with contextlib.suppress(TypeError):
+            _watch(buffer)
     return buffer
+
+
+def _check_flags(flags: Any) -> int:
+    return _arrays.whole_number("flags", flags, 1 << 64)
 
 
 def _check_writable(memory: _arrays.Span, flags: int) -> None:
@@ -209,6 +231,7 @@ def import_host(context: pyopencl.Context, array: Any,
     Raises Error if the device takes no such memory.  Nothing is ever copied.
     """
     _sweep()
+    flags = _check_flags(flags)
     memory, keep = _arrays.host_span(array)
     _check_writable(memory, flags)
     error = c_int32(0)
@@ -224,10 +247,18 @@ def import_dmabuf(context: pyopencl.Context, fd: int, size: int, offset: int = 0
     @fd may be closed as soon as the function returns; the buffer keeps the dma-buf.
 
     Raises Error if the device takes no such memory, or if @offset is no multiple of the device's
-    alignment.
+    alignment.  ValueError: a number that is negative or too large, or a size of 0.
     """
-    dmabuf = _library.Dmabuf(fd, offset, size, 0)
+    if not size:
+        raise ValueError("size is 0")
+    flags = _check_flags(flags)
+    dmabuf = _library.Dmabuf(_arrays.whole_number("fd", fd, 1 << 31),
+                             _arrays.whole_number("offset", offset, 1 << 64),
+                             _arrays.whole_number("size", size, 1 << 64), 0)
     error = c_int32(0)
     made = _library.library.climport_create_buffer(context.int_ptr, c_uint64(flags), None, dmabuf,
                                                    error)
+    if not made and error.value == pyopencl.status_code.MISALIGNED_SUB_BUFFER_OFFSET:
+        raise Error(f"offset {offset} is no multiple of the device's alignment "
+                    "(CL_DEVICE_MEM_BASE_ADDR_ALIGN)", error.value)
     return _buffer(made, error.value, None)

@@ -75,6 +75,11 @@ class ExportDevice(unittest.TestCase):
             climport.export(gaps)
 
 
+    def test_scalar(self):
+        """A scalar of NumPy raises TypeError: its interface describes a copy that is gone."""
+        with self.assertRaisesRegex(TypeError, "scalar"):
+            climport.export(numpy.float64(3))
+
     def test_dlpack(self):
         """An array that has DLPack alone, on a GPU, is exported, and DLPack orders no stream."""
         lengths = (ctypes.c_int64 * 1)(100)

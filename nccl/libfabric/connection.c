@@ -20,6 +20,7 @@
 #define MAGIC 0x636c696dU /* other transports' handles and requests have another number */
 #define PROTOCOL 1	  /* of headers, hellos and parts */
 #define CLOSE_SECONDS 5	  /* how long a closed connection waits for its operations */
+#define WATCH_EACH 256	  /* calls: a look at the queue of events is a system call */
 
 #define SMALL_TCP 65536 /* bytes of the largest message that rail 0 carries */
 #define SMALL_VERBS 8192
@@ -184,6 +185,38 @@ static int connection_progress(struct fabric_connection *c, bool *done)
 	for (unsigned int i = 0; i < c->rail_count; i++)
 		*done = *done && c->rails[i].is_connected;
 	return err == -EAGAIN ? 0 : err;
+}
+
+void fabric_break(struct fabric_connection *c, int error)
+{
+	if (c->error)
+		return;
+	c->error = error;
+	for (unsigned int i = 0; i < c->rail_count; i++)
+		fi_shutdown(c->rails[i].endpoint, 0);
+}
+
+/*
+ * An adapter does not tell a receive that the peer is gone, the connection manager does, in the queue
+ * of events.  What has arrived stays.  Over tcp the stream tells.
+ */
+void fabric_watch(struct fabric_connection *c)
+{
+	union cm_event event;
+	struct fabric_rail *rail;
+	uint32_t kind;
+	ssize_t ret;
+
+	if (!connection_is_by_verbs(c->device) || ++c->watches % WATCH_EACH)
+		return;
+	ret = fi_eq_read(c->eq, &kind, &event, sizeof(event), 0);
+	if (ret == -FI_EAVAIL)
+		fabric_break(c, connection_queue_error(c->eq));
+	if (ret < 0 || kind != FI_SHUTDOWN)
+		return;
+	rail = connection_rail_of(c, event.entry.fid);
+	if (rail)
+		fi_shutdown(rail->endpoint, 0);
 }
 
 static struct timespec connection_deadline(void)

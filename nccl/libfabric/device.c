@@ -21,10 +21,15 @@ static int device_count;
 /* The best first. */
 static const char *const providers[] = { "verbs", "tcp" };
 
+/* The process that has used verbs first: messages over verbs from its children would never arrive. */
+static pid_t device_verbs_user;
+
 static bool provider_is_wanted(const char *provider)
 {
 	const char *wanted = getenv("CLIMPORT_NET_PROVIDER");
 
+	if (!strcmp(provider, "verbs") && device_verbs_user && device_verbs_user != getpid())
+		return false;
 	return !wanted || !*wanted || !strcmp(wanted, provider);
 }
 
@@ -145,6 +150,8 @@ static int device_add(const struct fi_info *info)
 		free(device);
 		return err;
 	}
+	if (!device_is_tcp(device))
+		device_verbs_user = getpid();
 	device->number = device_count;
 	pthread_mutex_init(&device->lock, NULL);
 	device_describe(device);

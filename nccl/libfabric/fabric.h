@@ -165,8 +165,10 @@ struct fabric_connection {
 	size_t small; /* bytes of the largest message that rail 0 carries */
 	size_t least; /* bytes of the smallest part */
 	struct fabric_rail rails[FABRIC_MAX_RAILS];
-	uint64_t added;	 /* requests so far */
-	uint64_t oldest; /* receiver: the first message whose header has not arrived */
+	int error;	      /* 0, or of the first request that failed: later requests fail, too */
+	unsigned int watches; /* calls of fabric_watch() */
+	uint64_t added;	      /* requests so far */
+	uint64_t oldest;      /* receiver: the first message whose header has not arrived */
 	struct fabric_header *headers; /* FABRIC_SLOTS */
 	struct fid_mr *headers_mr;
 	struct fabric_request requests[FABRIC_SLOTS];
@@ -179,6 +181,13 @@ int fabric_accept(void *listener, void **connection);
 void fabric_close_listener(void *listener);
 void fabric_close_connection(void *connection);
 int fabric_connection_device(void *connection);
+/*
+ * After an error the rails are out of step: a later message could be taken for the message that
+ * failed.  So both ends' operations end with errors, and the connection takes no more requests.
+ */
+void fabric_break(struct fabric_connection *connection, int error);
+/* Ends the operations of rails whose peer is gone.  For callers that wait. */
+void fabric_watch(struct fabric_connection *connection);
 
 /* message.c */
 int fabric_send(void *connection, void *data, size_t size, void *mapping, void **request);

@@ -7,13 +7,20 @@
 
 #define PART_ALIGNMENT 4096
 
-static struct fabric_request *request_begin(struct fabric_connection *connection, void *data,
-					    size_t size, void *mapping)
+/* *result is NULL if there is no room now. */
+static int request_begin(struct fabric_connection *connection, void *data, size_t size,
+			 void *mapping, struct fabric_request **result)
 {
 	struct fabric_request *request = &connection->requests[connection->added % FABRIC_SLOTS];
 
+	*result = NULL;
+	if (connection->error)
+		return connection->error;
+	/* libfabric reads the descriptor of all memory that is not empty. */
+	if (size && !mapping && fabric_device_needs_mappings(connection->device))
+		return -EINVAL;
 	if (request->is_used)
-		return NULL;
+		return 0;
 	request->connection = connection;
 	request->data = data;
 	request->size = size;
@@ -21,7 +28,8 @@ static struct fabric_request *request_begin(struct fabric_connection *connection
 	request->is_known = connection->sends;
 	request->error = 0;
 	request->part_count = 0;
-	return request;
+	*result = request;
+	return 0;
 }
 
 static struct fabric_header *request_header(const struct fabric_request *request)
@@ -88,8 +96,12 @@ static int request_post(struct fabric_request *request, size_t size, void **resu
 {
 	int err = fabric_post(request_head(request, size));
 
-	if (err)
-		return err == -EAGAIN ? 0 : err;
+	if (err == -EAGAIN)
+		return 0;
+	if (err) {
+		fabric_break(request->connection, err);
+		return err;
+	}
 	request_added(request, result);
 	return 0;
 }
@@ -97,10 +109,11 @@ static int request_post(struct fabric_request *request, size_t size, void **resu
 int fabric_send(void *handle, void *data, size_t size, void *mapping, void **result)
 {
 	struct fabric_connection *connection = handle;
-	struct fabric_request *request = request_begin(connection, data, size, mapping);
+	struct fabric_request *request;
+	int err = request_begin(connection, data, size, mapping, &request);
 
 	if (!request)
-		return 0;
+		return err;
 	*request_header(request) =
 		(struct fabric_header){ .size = size, .number = connection->added };
 	if (size <= connection->small)
@@ -115,10 +128,11 @@ int fabric_send(void *handle, void *data, size_t size, void *mapping, void **res
 int fabric_receive(void *handle, void *data, size_t size, void *mapping, void **result)
 {
 	struct fabric_connection *connection = handle;
-	struct fabric_request *request = request_begin(connection, data, size, mapping);
+	struct fabric_request *request;
+	int err = request_begin(connection, data, size, mapping, &request);
 
 	if (!request)
-		return 0;
+		return err;
 	return request_post(request, size < connection->small ? size : connection->small, result);
 }
 
@@ -165,7 +179,11 @@ static void connection_see_headers(struct fabric_connection *connection)
 		request = &connection->requests[connection->oldest % FABRIC_SLOTS];
 		if (!operation_is_done(&request->head))
 			return;
-		request->error = request_see_header(request, connection->oldest);
+		request->error = connection->error
+					 ? connection->error
+					 : request_see_header(request, connection->oldest);
+		if (request->error)
+			fabric_break(connection, request->error);
 		request->is_known = true;
 		connection->oldest++;
 	}
@@ -200,6 +218,7 @@ static void request_progress(struct fabric_request *request)
 
 	if (request_needs_caller(request))
 		fabric_lane_progress(connection->rails[0].lane);
+	fabric_watch(connection);
 	if (!connection->sends)
 		connection_see_headers(connection);
 }
@@ -216,8 +235,10 @@ int fabric_test(void *handle, bool *done, size_t *size)
 		return 0;
 	err = request_error(request);
 	request->is_used = false;
-	if (err)
+	if (err) {
+		fabric_break(request->connection, err);
 		return err;
+	}
 	*done = true;
 	*size = request->size;
 	return 0;

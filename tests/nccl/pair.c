@@ -34,18 +34,24 @@ void pair_connect(struct pair *pair)
 	pair->receiver = NULL;
 	while (!pair->sender || !pair->receiver) {
 		if (!pair->sender)
-			EXPECT_EQ(plugin_connect(pair->plugin, 0, handle, &pair->sender), 0);
+			EXPECT_EQ(plugin_connect(pair->plugin, pair->device, handle, &pair->sender),
+				  0);
 		if (!pair->receiver)
 			EXPECT_EQ(plugin_accept(pair->plugin, pair->listener, &pair->receiver), 0);
 		EXPECT(time_is_left(end));
 	}
 }
 
+void pair_open_on(struct pair *pair, const struct plugin *plugin, int device)
+{
+	*pair = (struct pair){ .plugin = plugin, .device = device };
+	EXPECT_EQ(plugin_listen(plugin, device, pair->handle, &pair->listener), 0);
+	pair_connect(pair);
+}
+
 void pair_open(struct pair *pair, const struct plugin *plugin)
 {
-	*pair = (struct pair){ .plugin = plugin };
-	EXPECT_EQ(plugin_listen(plugin, 0, pair->handle, &pair->listener), 0);
-	pair_connect(pair);
+	pair_open_on(pair, plugin, 0);
 }
 
 void pair_close(struct pair *pair)

@@ -7,12 +7,14 @@
 
 struct pair {
 	const struct plugin *plugin;
+	int device;
 	void *listener, *sender, *receiver;
 	char handle[NCCL_NET_HANDLE_SIZE]; /* the listener's; every connector copies the handle */
 };
 
 /* Calls connect and accept by turns; neither may wait.  Fails the test after some seconds. */
 void pair_open(struct pair *pair, const struct plugin *plugin);
+void pair_open_on(struct pair *pair, const struct plugin *plugin, int device);
 void pair_connect(struct pair *pair); /* over the listener of before */
 void pair_close(struct pair *pair);
 

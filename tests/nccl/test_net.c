@@ -135,6 +135,31 @@ TEST(small_receive_large, "A receive with less room than a large message fails."
 	small_receive(1 << 20);
 }
 
+TEST(broken, "After a receive that fails no later request of the connection succeeds.")
+{
+	const size_t size = 1 << 20;
+	char *from = calloc(2, size), *to = calloc(2, size);
+	struct plugin plugin;
+	struct pair pair;
+	void *small, *posted, *request = NULL;
+
+	EXPECT(from && to);
+	plugin_begin(&plugin, &newest);
+	pair_open(&pair, &plugin);
+	small = pair_receive(&pair, to, 4096, NULL);
+	posted = pair_receive(&pair, to + size, size, NULL);
+	pair_send(&pair, from, size, NULL);
+	pair_send(&pair, from + size, size, NULL);
+	EXPECT(pair_wait(&pair, small, NULL));
+	EXPECT(pair_wait(&pair, posted, NULL));
+	EXPECT(plugin_receive(&plugin, pair.receiver, to, size, NULL, &request));
+	EXPECT(!request);
+	pair_close(&pair);
+	plugin_end(&plugin);
+	free(from);
+	free(to);
+}
+
 struct many {
 	char from[NCCL_NET_MAX_REQUESTS][200000], to[NCCL_NET_MAX_REQUESTS][200000];
 	void *sends[NCCL_NET_MAX_REQUESTS], *receives[NCCL_NET_MAX_REQUESTS];

@@ -113,11 +113,26 @@ off_t fake_rm_file_place(const struct fake_rm_file *file)
 	return (file - fake_rm_all_files + 1) * FILE_ROOM;
 }
 
+/*
+ * The offset of a descriptor, or -1.  A scan of all numbers asks for the offset before the node:
+ * most numbers are not open, and the node's link takes far longer to read.
+ */
+static off_t fake_rm_offset_of(int fd)
+{
+	int saved = errno;
+	off_t offset = lseek(fd, 0, SEEK_CUR);
+
+	errno = saved;
+	return offset;
+}
+
 struct fake_rm_file *fake_rm_file_get(int fd)
 {
-	off_t at = fake_rm_node_of(fd) < 0 ? 0 : lseek(fd, 0, SEEK_CUR);
+	off_t at = fake_rm_offset_of(fd);
 
-	return at >= FILE_ROOM ? &fake_rm_all_files[at / FILE_ROOM - 1] : NULL;
+	if (at < FILE_ROOM || fake_rm_node_of(fd) < 0)
+		return NULL;
+	return &fake_rm_all_files[at / FILE_ROOM - 1];
 }
 
 static void fake_rm_file_end(struct fake_rm_file *file)
@@ -422,7 +437,7 @@ int fake_rm_files(int node)
 int fake_rm_descriptor(int node)
 {
 	for (int fd = 0; fd < FAKE_RM_FILES; fd++)
-		if (fake_rm_node_of(fd) == node && lseek(fd, 0, SEEK_CUR) > 0)
+		if (fake_rm_offset_of(fd) > 0 && fake_rm_node_of(fd) == node)
 			return fd;
 	return -1;
 }

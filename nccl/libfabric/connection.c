@@ -18,7 +18,7 @@
 
 #define ADDRESS_SIZE 64
 #define MAGIC 0x636c696dU /* other transports' handles and requests have another number */
-#define PROTOCOL 1	  /* of headers, hellos and parts */
+#define PROTOCOL 2	  /* of headers, hellos and parts */
 #define CLOSE_SECONDS 5	  /* how long a closed connection waits for its operations */
 #define WATCH_EACH 256	  /* calls: a look at the queue of events is a system call */
 
@@ -26,6 +26,8 @@
 #define SMALL_VERBS 8192
 #define LEAST_TCP 65536 /* bytes of the smallest part */
 #define LEAST_VERBS (1 << 20)
+#define SMALL_MOST (1 << 24) /* limits of both */
+#define LEAST_LEAST 4096
 #define RAILS_TCP 4 /* rails of parts */
 #define RAILS_VERBS 1
 
@@ -389,10 +391,10 @@ static void connection_choose(struct fabric_connection *c)
 	c->rail_count = 1 + (unsigned int)fabric_setting("CLIMPORT_NET_RAILS",
 							 verbs ? RAILS_VERBS : RAILS_TCP, 1,
 							 FABRIC_MAX_RAILS - 1);
-	c->small =
-		fabric_setting("CLIMPORT_NET_SMALL", verbs ? SMALL_VERBS : SMALL_TCP, 0, 1 << 24);
-	c->least =
-		fabric_setting("CLIMPORT_NET_PART", verbs ? LEAST_VERBS : LEAST_TCP, 4096, 1 << 24);
+	c->small = fabric_setting("CLIMPORT_NET_SMALL", verbs ? SMALL_VERBS : SMALL_TCP, 0,
+				  SMALL_MOST);
+	c->least = fabric_setting("CLIMPORT_NET_PART", verbs ? LEAST_VERBS : LEAST_TCP, LEAST_LEAST,
+				  SMALL_MOST);
 }
 
 static int connection_connect(struct fabric_connection *c, const struct handle *handle)
@@ -468,7 +470,8 @@ static bool listener_takes_hello(const struct listener *l, const struct hello *h
 {
 	return hello->magic == MAGIC && hello->protocol == PROTOCOL && hello->listener == l->id &&
 	       hello->rail_count >= 2 && hello->rail_count <= FABRIC_MAX_RAILS &&
-	       hello->rail < hello->rail_count && hello->least;
+	       hello->rail < hello->rail_count && hello->small <= SMALL_MOST &&
+	       hello->least >= LEAST_LEAST;
 }
 
 static int listener_find(struct listener *l, const struct hello *hello,

@@ -69,7 +69,9 @@ static void request_queue_parts(struct fabric_request *request, uint64_t number)
 		parts = rails;
 	if (!parts)
 		parts = 1;
-	each = (request->size / parts + PART_ALIGNMENT - 1) & ~(size_t)(PART_ALIGNMENT - 1);
+	/* Rounded up twice: @parts parts hold the message. */
+	each = (request->size + parts - 1) / parts;
+	each = (each + PART_ALIGNMENT - 1) & ~(size_t)(PART_ALIGNMENT - 1);
 	for (size_t at = 0; at < request->size; at += each) {
 		struct fabric_operation *part = &request->parts[request->part_count];
 		size_t left = request->size - at;
@@ -116,11 +118,15 @@ int fabric_send(void *handle, void *data, size_t size, void *mapping, void **res
 		return err;
 	*request_header(request) =
 		(struct fabric_header){ .size = size, .number = connection->added };
-	if (size <= connection->small)
-		return request_post(request, size, result);
-	/* The threads begin while this thread sends the header. */
-	request_queue_parts(request, connection->added);
-	fabric_queue(request_head(request, 0));
+	/*
+	 * Heads leave in the order of the messages: those of small messages, too, go through the queue,
+	 * where the head of a large message may still be.
+	 */
+	if (size > connection->small) {
+		request_queue_parts(request, connection->added); /* the threads begin already */
+		size = 0;
+	}
+	fabric_queue(request_head(request, size));
 	request_added(request, result);
 	return 0;
 }

@@ -35,6 +35,7 @@ static void plugin_begin(struct plugin *plugin, const struct version *version)
 	setenv("CLIMPORT_NET_PROVIDER", "tcp", 1);
 	setenv("CLIMPORT_NET_IFNAME", "lo", 1);
 	unsetenv("CLIMPORT_NET_THREADS");
+	unsetenv("CLIMPORT_NET_RAILS");
 	unsetenv("CLIMPORT_NET_LIBFABRIC");
 	EXPECT(plugin_load(plugin, PLUGIN_NCCL, version->number));
 	EXPECT_EQ(plugin_init(plugin), 0);
@@ -158,6 +159,22 @@ TEST(broken, "After a receive that fails no later request of the connection succ
 	plugin_end(&plugin);
 	free(from);
 	free(to);
+}
+
+TEST(parts, "Messages arrive whole if their parts do not divide them.")
+{
+	struct plugin plugin;
+	struct pair pair;
+
+	plugin_begin(&plugin, &newest);
+	setenv("CLIMPORT_NET_RAILS", "8", 1);
+	pair_open(&pair, &plugin);
+	for (size_t extra = 0; extra < 10; extra++) {
+		pair_exchange(&pair, (8 << 16) + extra, (8 << 16) + extra);
+		pair_exchange(&pair, 100, 100);
+	}
+	pair_close(&pair);
+	plugin_end(&plugin);
 }
 
 struct many {
@@ -372,6 +389,49 @@ TEST(threads, "Four threads with a connection each do not disturb each other.")
 
 	plugin_begin(&plugin, &newest);
 	process_run_threads(4, thread_exchange);
+	plugin_end(&plugin);
+}
+
+#define ORDER_PAIRS 8
+
+/* A large message and a small one behind it, several times before the first end. */
+static void order_exchange(const struct pair *pair, char *data)
+{
+	const size_t sizes_of[] = { 100000, 64 };
+	void *sends[2 * ORDER_PAIRS], *receives[2 * ORDER_PAIRS];
+
+	for (int i = 0; i < 2 * ORDER_PAIRS; i++)
+		receives[i] = pair_receive(pair, data, sizes_of[0], NULL);
+	for (int i = 0; i < 2 * ORDER_PAIRS; i++)
+		sends[i] = pair_send(pair, data + sizes_of[0], sizes_of[i % 2], NULL);
+	for (int i = 0; i < 2 * ORDER_PAIRS; i++)
+		EXPECT_EQ(pair_finish(pair, sends[i], receives[i]), sizes_of[i % 2]);
+}
+
+static void *order_run(void *arg)
+{
+	char *data = calloc(2, 100000);
+	struct plugin plugin;
+	struct pair pair;
+
+	(void)arg;
+	if (!data || !plugin_load(&plugin, PLUGIN_NCCL, 12) || plugin_init(&plugin))
+		abort();
+	pair_open(&pair, &plugin);
+	for (int i = 0; i < 200; i++)
+		order_exchange(&pair, data);
+	pair_close(&pair);
+	plugin_end(&plugin);
+	free(data);
+	return NULL;
+}
+
+TEST(order, "A small message stays behind a large one if other threads use the device.")
+{
+	struct plugin plugin;
+
+	plugin_begin(&plugin, &newest);
+	process_run_threads(4, order_run);
 	plugin_end(&plugin);
 }
 

@@ -10,6 +10,7 @@
 #include "nccl/log.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #define MAGIC 0x636c696dU /* other transports' handles and requests have another number */
 #define PROTOCOL 2	  /* of headers, hellos and parts */
 #define CLOSE_SECONDS 5	  /* how long a closed connection waits for its operations */
+#define CLOSE_READS 4	  /* in a row without an event: a listener has no requests left */
 #define WATCH_EACH 256	  /* calls: a look at the queue of events is a system call */
 
 #define SMALL_TCP 65536 /* bytes of the largest message that rail 0 carries */
@@ -346,23 +348,15 @@ int fabric_listen(int number, void *memory, void **result)
 	return 0;
 }
 
-void fabric_close_listener(void *handle)
+/* The number of an interface, which names a link-local address's network, is this machine's own. */
+static void connection_set_scope(const struct fi_info *info)
 {
-	struct listener *l = handle;
-	struct fabric_connection *next;
+	const struct sockaddr_in6 *own = info->src_addr;
+	struct sockaddr_in6 *to = info->dest_addr;
 
-	if (!fabric_device_is_own(l->device))
-		return;
-	for (struct fabric_connection *c = l->begun; c; c = next) {
-		next = c->next;
-		fabric_close_connection(c);
-	}
-	if (l->endpoint)
-		fi_close(&l->endpoint->fid);
-	if (l->eq)
-		fi_close(&l->eq->fid);
-	fabric_device_put(l->device);
-	free(l);
+	if (info->dest_addrlen >= sizeof(*to) && to->sin6_family == AF_INET6 && own &&
+	    own->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&to->sin6_addr))
+		to->sin6_scope_id = own->sin6_scope_id;
 }
 
 /* The device's own information, with the listener's address as the destination. */
@@ -381,6 +375,7 @@ static struct fi_info *connection_info_to(const struct fabric_device *device,
 	}
 	memcpy(info->dest_addr, handle->address, handle->address_size);
 	info->dest_addrlen = handle->address_size;
+	connection_set_scope(info);
 	return info;
 }
 
@@ -417,7 +412,7 @@ static int connection_connect(struct fabric_connection *c, const struct handle *
 		hello.rail = (uint8_t)i;
 		err = connection_open_rail(c, i, info);
 		if (!err)
-			err = fi_connect(c->rails[i].endpoint, handle->address, &hello,
+			err = fi_connect(c->rails[i].endpoint, info->dest_addr, &hello,
 					 sizeof(hello));
 	}
 	fabric_library.freeinfo(info);
@@ -497,24 +492,57 @@ static int listener_find(struct listener *l, const struct hello *hello,
 	return 0;
 }
 
+static void listener_reject(struct listener *l, struct fi_info *info)
+{
+	fi_reject(l->endpoint, info->handle, NULL, 0);
+}
+
+/* Who asks hears of a failure: without an endpoint a reject says so, else the end of the endpoint. */
 static int listener_accept_rail(struct listener *l, const struct hello *hello, struct fi_info *info)
 {
 	struct fabric_connection *c;
+	struct fabric_rail *rail;
 	int err = listener_find(l, hello, &c);
 
-	if (err)
+	if (err) {
+		listener_reject(l, info);
 		return err;
-	if (hello->rail >= c->rail_count || c->rails[hello->rail].endpoint)
-		return -EPROTO;
+	}
+	rail = &c->rails[hello->rail];
+	if (hello->rail >= c->rail_count || rail->endpoint) {
+		net_info("a connection request for a rail that is there is refused");
+		listener_reject(l, info);
+		return 0;
+	}
 	err = connection_open_rail(c, hello->rail, info);
-	return err ? err : fi_accept(c->rails[hello->rail].endpoint, NULL, 0);
+	if (err && !rail->endpoint)
+		listener_reject(l, info);
+	if (!err)
+		err = fi_accept(rail->endpoint, NULL, 0);
+	if (err && rail->endpoint) {
+		fi_close(&rail->endpoint->fid);
+		rail->endpoint = NULL;
+	}
+	return err;
 }
 
-/* -EAGAIN: no event.  A stranger's request is refused and is no error of the listener. */
-static int listener_read_event(struct listener *l)
+/* A stranger's request is refused and is no error of the listener. */
+static int listener_answer(struct listener *l, const union cm_event *event, size_t size)
+{
+	struct hello hello;
+
+	memcpy(&hello, event->entry.data, sizeof(hello));
+	if (size >= sizeof(event->entry) + sizeof(hello) && listener_takes_hello(l, &hello))
+		return listener_accept_rail(l, &hello, event->entry.info);
+	net_info("a connection request of a stranger is refused");
+	listener_reject(l, event->entry.info);
+	return 0;
+}
+
+/* -EAGAIN: no event. */
+static int listener_read_event(struct listener *l, bool accepts)
 {
 	union cm_event event;
-	struct hello hello;
 	uint32_t kind;
 	ssize_t ret = fi_eq_read(l->eq, &kind, &event, sizeof(event), 0);
 	int err = 0;
@@ -528,15 +556,44 @@ static int listener_read_event(struct listener *l)
 		return (int)ret;
 	if (kind != FI_CONNREQ)
 		return 0;
-	memcpy(&hello, event.entry.data, sizeof(hello));
-	if ((size_t)ret < sizeof(event.entry) + sizeof(hello) || !listener_takes_hello(l, &hello)) {
-		net_info("a connection request of a stranger is refused");
-		fi_reject(l->endpoint, event.entry.info->handle, NULL, 0);
-	} else {
-		err = listener_accept_rail(l, &hello, event.entry.info);
-	}
+	if (accepts)
+		err = listener_answer(l, &event, (size_t)ret);
+	else
+		listener_reject(l, event.entry.info);
 	fabric_library.freeinfo(event.entry.info);
 	return err;
+}
+
+/*
+ * A request that nobody reads would keep its socket.  A request comes into the queue some reads after
+ * its socket.
+ */
+static void listener_reject_all(struct listener *l)
+{
+	int left = CLOSE_READS;
+
+	while (l->endpoint && left)
+		left = listener_read_event(l, false) ? left - 1 : CLOSE_READS;
+}
+
+void fabric_close_listener(void *handle)
+{
+	struct listener *l = handle;
+	struct fabric_connection *next;
+
+	if (!fabric_device_is_own(l->device))
+		return;
+	for (struct fabric_connection *c = l->begun; c; c = next) {
+		next = c->next;
+		fabric_close_connection(c);
+	}
+	listener_reject_all(l);
+	if (l->endpoint)
+		fi_close(&l->endpoint->fid);
+	if (l->eq)
+		fi_close(&l->eq->fid);
+	fabric_device_put(l->device);
+	free(l);
 }
 
 static void listener_remove(struct listener *l, struct fabric_connection *connection)
@@ -557,7 +614,7 @@ int fabric_accept(void *handle, void **result)
 	int err;
 
 	do
-		err = listener_read_event(l);
+		err = listener_read_event(l, true);
 	while (!err);
 	if (err != -EAGAIN)
 		return err;

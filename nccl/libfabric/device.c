@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,12 +88,34 @@ static bool device_is_known(const struct fi_info *info)
 	return false;
 }
 
-static bool info_is_ip(const struct fi_info *info, int family)
+static bool info_is_ipv4(const struct fi_info *info)
 {
 	const struct sockaddr *address = info->src_addr;
 
-	return address && address->sa_family == family;
+	return address && address->sa_family == AF_INET;
 }
+
+static bool info_is_link_local(const struct fi_info *info)
+{
+	const struct sockaddr_in6 *address = info->src_addr;
+
+	return address && address->sin6_family == AF_INET6 &&
+	       IN6_IS_ADDR_LINKLOCAL(&address->sin6_addr);
+}
+
+static bool info_is_ipv6(const struct fi_info *info)
+{
+	const struct sockaddr *address = info->src_addr;
+
+	return address && address->sa_family == AF_INET6 && !info_is_link_local(info);
+}
+
+/* The addresses of an interface, the best first: a link-local address crosses no router. */
+static bool (*const info_families[])(const struct fi_info *) = {
+	info_is_ipv4,
+	info_is_ipv6,
+	info_is_link_local,
+};
 
 static int interface_speed(const char *name)
 {
@@ -177,12 +200,12 @@ static struct fi_info *device_hints(const char *provider)
 	return hints;
 }
 
-static void devices_add(const struct fi_info *list, const char *interfaces, int family)
+static void devices_add(const struct fi_info *list, const char *interfaces,
+			bool (*is_of)(const struct fi_info *))
 {
 	for (const struct fi_info *info = list; info && device_count < MAX_DEVICES;
 	     info = info->next)
-		if (info_is_ip(info, family) && interface_is_wanted(info, interfaces) &&
-		    !device_is_known(info))
+		if (is_of(info) && interface_is_wanted(info, interfaces) && !device_is_known(info))
 			device_add(info);
 }
 
@@ -195,11 +218,11 @@ static void devices_find(const char *provider)
 	if (!hints)
 		return;
 	if (!fabric_library.getinfo(FABRIC_API, NULL, NULL, 0, hints, &list)) {
-		devices_add(list, interfaces, AF_INET);
-		devices_add(list, interfaces, AF_INET6);
+		for (size_t i = 0; i < sizeof(info_families) / sizeof(info_families[0]); i++)
+			devices_add(list, interfaces, info_families[i]);
 		/* A machine without a network has its loopback. */
 		if (!device_count && !interfaces)
-			devices_add(list, "lo", AF_INET);
+			devices_add(list, "lo", info_is_ipv4);
 		fabric_library.freeinfo(list);
 	}
 	fabric_library.freeinfo(hints);

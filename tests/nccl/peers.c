@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "peers.h"
 #include "harness.h"
+#include "process.h"
 #include "proxy.h"
 
 #include <fcntl.h>
@@ -21,7 +22,7 @@ static const size_t sizes[] = {
 
 #define COUNT (sizeof(sizes) / sizeof(sizes[0]))
 
-static void *memory_alloc(size_t size)
+static void *peers_host_alloc(size_t size)
 {
 	void *memory = malloc(size);
 
@@ -29,17 +30,17 @@ static void *memory_alloc(size_t size)
 	return memory;
 }
 
-static void memory_copy(void *to, const void *from, size_t size)
+static void peers_host_copy(void *to, const void *from, size_t size)
 {
 	memcpy(to, from, size);
 }
 
-static const struct peers_memory memory_host = {
+static const struct peers_memory peers_host = {
 	.kind = NCCL_PTR_HOST,
-	.alloc = memory_alloc,
+	.alloc = peers_host_alloc,
 	.free = free,
-	.write = memory_copy,
-	.read = memory_copy,
+	.write = peers_host_copy,
+	.read = peers_host_copy,
 };
 
 void peers_begin(struct plugin *plugin, const char *provider, const char *interface)
@@ -89,13 +90,13 @@ static void move_end(struct move *move, int i)
 
 static void peers_move(struct pair *pair, bool sends, const struct peers *peers)
 {
-	const struct peers_memory *memory = peers->memory ? peers->memory : &memory_host;
+	const struct peers_memory *memory = peers->memory ? peers->memory : &peers_host;
 	void *comm = sends ? pair->sender : pair->receiver;
 	struct move move = { .pair = pair, .memory = memory, .sends = sends };
 	int count = peers->rounds * (int)COUNT;
 
 	move.data = memory->alloc(DEPTH * LARGEST);
-	move.bytes = memory_alloc(LARGEST);
+	move.bytes = peers_host_alloc(LARGEST);
 	EXPECT_EQ(plugin_register(pair->plugin, comm, move.data, DEPTH * LARGEST, memory->kind,
 				  &move.mhandle),
 		  0);
@@ -228,4 +229,65 @@ void peers_run_killed(struct peers peers)
 		  NCCL_REMOTE_ERROR);
 	EXPECT_EQ(plugin_table(&plugin)->deregMr(pair.receiver, mhandle), 0);
 	peers_close(&pair, &plugin);
+}
+
+#define REQUEST_CALLS 1000 /* after which the requests of all rails are under way */
+
+static void peers_connect_in_vain(const void *arg)
+{
+	const struct peers *peers = arg;
+	char handle[NCCL_NET_HANDLE_SIZE];
+	enum nccl_result result = NCCL_SUCCESS;
+	struct plugin plugin;
+	void *sender = NULL;
+
+	alarm(PEERS_SECONDS);
+	peers_begin(&plugin, peers->provider, peers->peer_interface);
+	EXPECT_EQ(recv(peers->peer_channel, handle, sizeof(handle), MSG_WAITALL), sizeof(handle));
+	for (int i = 0; i < REQUEST_CALLS; i++)
+		EXPECT_EQ(plugin_connect(&plugin, peers->peer_device, handle, &sender), 0);
+	EXPECT_EQ(write(peers->peer_channel, "", 1), 1);
+	while (!result && !sender)
+		result = plugin_connect(&plugin, peers->peer_device, handle, &sender);
+	EXPECT_EQ(result, NCCL_REMOTE_ERROR);
+	EXPECT_EQ(plugin_finalize(&plugin), 0);
+}
+
+/* The listener's end, with a connection that is not accepted. */
+static void peers_refuse(const struct peers *peers, struct pair *pair, int accepts, int spare)
+{
+	struct rlimit before;
+	char ready;
+
+	EXPECT_EQ(plugin_listen(pair->plugin, peers->device, pair->handle, &pair->listener), 0);
+	EXPECT_EQ(write(peers->channel, pair->handle, sizeof(pair->handle)), sizeof(pair->handle));
+	EXPECT_EQ(read(peers->channel, &ready, 1), 1);
+	if (spare >= 0)
+		process_limit_descriptors((rlim_t)(process_count_descriptors() + spare), &before);
+	for (int i = 0; i < accepts; i++)
+		if (plugin_accept(pair->plugin, pair->listener, &pair->receiver))
+			break;
+	EXPECT(!pair->receiver);
+	EXPECT_EQ(plugin_table(pair->plugin)->closeListen(pair->listener), 0);
+	if (spare >= 0)
+		setrlimit(RLIMIT_NOFILE, &before);
+}
+
+void peers_run_refused(struct peers peers, int accepts, int spare)
+{
+	struct plugin plugin;
+	struct pair pair = { .plugin = &plugin };
+	void *keeps_the_device;
+	int descriptors, status;
+	pid_t child = peers_start(&peers, peers_connect_in_vain);
+
+	peers_begin(&plugin, peers.provider, peers.interface);
+	EXPECT_EQ(plugin_listen(&plugin, peers.device, pair.handle, &keeps_the_device), 0);
+	descriptors = process_count_descriptors();
+	peers_refuse(&peers, &pair, accepts, spare);
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
+	EXPECT_EQ(process_count_descriptors(), descriptors);
+	EXPECT_EQ(plugin_table(&plugin)->closeListen(keeps_the_device), 0);
+	EXPECT_EQ(plugin_finalize(&plugin), 0);
 }

@@ -37,4 +37,11 @@ void peers_run(struct peers peers);
 /* A receive whose sender is killed fails with a remote error. */
 void peers_run_killed(struct peers peers);
 
+/*
+ * A listener closes after @accepts calls of accept at most, although the sender's request is there:
+ * the sender hears of the end, and no descriptor is left.  @spare: descriptors that the listener may
+ * still open; -1: no limit.
+ */
+void peers_run_refused(struct peers peers, int accepts, int spare);
+
 #endif /* TESTS_NCCL_PEERS_H */

@@ -74,63 +74,71 @@ static bool command_runs(const char *format, ...)
 	"for i in $(seq 300); do ip link show net1 | grep -q \"state UP\" && " \
 	"exit 0; sleep 0.1; done; exit 1"
 
-/*
- * net0 in this process's new namespace, and net1 in the child's, side by side.  With @netem, a network
- * that loses packets.
- */
-static pid_t namespaces_make(const char *netem)
+struct network {
+	const char *name, *address, *peer_address, *netem;
+	int rounds;
+};
+
+static const struct network networks[] = {
+	{ "ipv4", "10.83.1.1/24", "10.83.1.2/24", NULL, 3 },
+	{ "ipv6", "fd00:83::1/64 nodad", "fd00:83::2/64 nodad", NULL, 1 },
+	{ "link_local", "fe80::83:1/64 nodad", "fe80::83:2/64 nodad", NULL, 1 },
+};
+
+static const struct network network_with_loss = {
+	NULL, "10.83.1.1/24", "10.83.1.2/24", "delay 2ms 1ms loss 1%", 1,
+};
+
+/* net0 in this process's new namespace, and net1, which has another number, in the child's. */
+static pid_t namespaces_make(const struct network *network)
 {
 	pid_t child;
 
 	if (unshare(geteuid() ? CLONE_NEWUSER | CLONE_NEWNET : CLONE_NEWNET))
 		test_skip("no network namespace may be made here");
 	child = namespace_start();
-	if (!command_runs("ip link add net0 type veth peer name net1 netns %d", child) ||
-	    !command_runs("ip addr add 10.83.1.1/24 dev net0 && ip link set net0 up") ||
-	    !command_runs("nsenter -t %d -n sh -c 'ip addr add 10.83.1.2/24 dev net1 && "
+	if (!command_runs("ip link add spare0 type veth peer name spare1") ||
+	    !command_runs("ip link add net0 type veth peer name net1 netns %d", child) ||
+	    !command_runs("ip addr add dev net0 %s && ip link set net0 up", network->address) ||
+	    !command_runs("nsenter -t %d -n sh -c 'ip addr add dev net1 %s && "
 			  "ip link set net1 up && " LINK_IS_UP "'",
-			  child)) {
+			  child, network->peer_address)) {
 		kill(child, SIGKILL);
 		test_skip("ip(8) makes no veth here");
 	}
-	if (netem && !command_runs("tc qdisc add dev net0 root netem %s 2>/dev/null", netem)) {
+	if (network->netem &&
+	    !command_runs("tc qdisc add dev net0 root netem %s 2>/dev/null", network->netem)) {
 		kill(child, SIGKILL);
 		test_skip("the kernel has no netem");
 	}
 	return child;
 }
 
-static void namespaces_run(const char *netem, int rounds)
+static const struct network *namespaces_network;
+
+static void namespaces_run(void)
 {
-	pid_t space = namespaces_make(netem);
+	pid_t space = namespaces_make(namespaces_network);
 
 	peers_run((struct peers){ .provider = "tcp",
 				  .interface = "net0",
 				  .peer_interface = "net1",
-				  .rounds = rounds,
+				  .rounds = namespaces_network->rounds,
 				  .peer_namespace = space });
 	kill(space, SIGKILL);
 	waitpid(space, NULL, 0);
 }
 
-static void namespaces_plain(void)
+TEST_EACH(namespaces, struct network, networks, "Messages go from a network namespace to another.")
 {
-	namespaces_run(NULL, 3);
-}
-
-TEST(namespaces, "Messages go from a network namespace to another.")
-{
-	test_in_child(namespaces_plain);
-}
-
-static void namespaces_loss(void)
-{
-	namespaces_run("delay 2ms 1ms loss 1%", 1);
+	namespaces_network = row;
+	test_in_child(namespaces_run);
 }
 
 TEST(namespaces_loss, "Messages are whole over a network with delay that loses packets.")
 {
-	test_in_child(namespaces_loss);
+	namespaces_network = &network_with_loss;
+	test_in_child(namespaces_run);
 }
 
 static void peer_is_killed(void)
@@ -142,4 +150,32 @@ static void peer_is_killed(void)
 TEST(peer_is_killed, "A receive fails with a remote error if the sender is killed.")
 {
 	test_in_child(peer_is_killed);
+}
+
+struct refusal {
+	const char *name;
+	int accepts, spare;
+};
+
+/* With five rails a connection needs more descriptors than these. */
+static const struct refusal refusals[] = {
+	{ "unread", 0, -1 },	      { "once", 1, -1 },
+	{ "no_descriptor", 1000, 0 }, { "descriptor", 1000, 1 },
+	{ "descriptors_2", 1000, 2 }, { "descriptors_4", 1000, 4 },
+};
+
+static const struct refusal *refusal;
+
+static void peers_are_refused(void)
+{
+	peers_run_refused(
+		(struct peers){ .provider = "tcp", .interface = "lo", .peer_interface = "lo" },
+		refusal->accepts, refusal->spare);
+}
+
+TEST_EACH(refused, struct refusal, refusals,
+	  "A sender hears of it if the listener closes without the connection.")
+{
+	refusal = row;
+	test_in_child(peers_are_refused);
 }

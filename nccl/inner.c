@@ -99,22 +99,28 @@ static enum nccl_result inner_init(void)
 	return INNER(11)->init(&inner.context, 0, &config, net_log(), NULL);
 }
 
-/* One version's properties, @flush of which is whether the core has to flush. */
-#define DESCRIBE(version, flush)                                         \
-	do {                                                             \
-		struct nccl_net_properties_v##version p = { 0 };         \
-		result = INNER(version)->getProperties(number, &p);      \
-		*device = (struct transport_device){                     \
-			.name = p.name,                                  \
-			.pci_path = p.pciPath,                           \
-			.guid = p.guid,                                  \
-			.speed = p.speed,                                \
-			.port = p.port,                                  \
-			.latency = p.latency,                            \
-			.takes_dmabufs = p.ptrSupport & NCCL_PTR_DMABUF, \
-			.is_proved = true,                               \
-			.needs_flush = (flush),                          \
-		};                                                       \
+/*
+ * One version's properties, @flush of which is whether the core has to flush, and @bytes how large a
+ * message may be.
+ */
+#define DESCRIBE(version, flush, bytes)                                      \
+	do {                                                                 \
+		struct nccl_net_properties_v##version p = { 0 };             \
+		result = INNER(version)->getProperties(number, &p);          \
+		*device = (struct transport_device){                         \
+			.name = p.name,                                      \
+			.pci_path = p.pciPath,                               \
+			.guid = p.guid,                                      \
+			.speed = p.speed,                                    \
+			.port = p.port,                                      \
+			.latency = p.latency,                                \
+			.max_connections = p.maxComms,                       \
+			.max_message = (bytes),                              \
+			.takes_dmabufs = (p.ptrSupport & NCCL_PTR_DMABUF) && \
+					 INNER(version)->regMrDmaBuf,        \
+			.is_proved = true,                                   \
+			.needs_flush = (flush),                              \
+		};                                                           \
 	} while (0)
 
 static int inner_describe(int number)
@@ -123,17 +129,20 @@ static int inner_describe(int number)
 	enum nccl_result result;
 
 	if (inner.version == 6)
-		DESCRIBE(6, false);
+		DESCRIBE(6, false, 0);
 	else if (inner.version == 7)
-		DESCRIBE(7, false);
+		DESCRIBE(7, false, 0);
 	else if (inner.version == 8)
-		DESCRIBE(8, false);
+		DESCRIBE(8, false, 0);
 	else if (inner.version < 11)
-		DESCRIBE(9, p.forceFlush);
+		DESCRIBE(9, p.forceFlush,
+			 p.maxP2pBytes < p.maxCollBytes ? p.maxP2pBytes : p.maxCollBytes);
 	else if (inner.version == 11)
-		DESCRIBE(11, p.forceFlush);
+		DESCRIBE(11, p.forceFlush,
+			 p.maxP2pBytes < p.maxCollBytes ? p.maxP2pBytes : p.maxCollBytes);
 	else
-		DESCRIBE(12, p.forceFlush);
+		DESCRIBE(12, p.forceFlush,
+			 p.maxP2pBytes < p.maxCollBytes ? p.maxP2pBytes : p.maxCollBytes);
 	return inner_error(result);
 }
 
@@ -144,7 +153,11 @@ static int inner_describe_all(void)
 	inner.device_count = count < MAX_DEVICES ? count : MAX_DEVICES;
 	for (int i = 0; i < inner.device_count && !err; i++)
 		err = inner_describe(i);
-	return !err && inner.device_count < 1 ? -ENODEV : err;
+	if (!err && inner.device_count < 1) {
+		net_warn("CLIMPORT_NET_INNER: the plugin %s has no device", INNER(6)->name);
+		return -ENXIO; /* -ENODEV would be the next transport's turn */
+	}
+	return err;
 }
 
 static void inner_close(void)

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 #define LINE_SIZE 256
 
@@ -47,4 +48,11 @@ void net_info(const char *format, ...)
 	va_start(arguments, format);
 	log_line(NCCL_LOG_INFO, format, arguments);
 	va_end(arguments);
+}
+
+const char *net_error_text(int error)
+{
+	const char *text = strerrordesc_np(-error);
+
+	return text ? text : "an error of the transport's own";
 }

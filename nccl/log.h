@@ -11,4 +11,7 @@ nccl_log_fn net_log(void);
 void net_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void net_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* In words; libfabric has numbers of its own beyond the system's.  @error: a negative errno. */
+const char *net_error_text(int error);
+
 #endif /* NCCL_LOG_H */

@@ -17,6 +17,7 @@ struct net_memory {
 	void *connection; /* if the transport maps for each connection alone */
 	int users;
 	void *mapping;
+	bool is_orphan; /* the connection has ended, and the mapping with it */
 	struct climport_registration registration; /* id 0: none */
 };
 
@@ -51,7 +52,7 @@ static struct net_memory *memory_find_allocation(const struct transport *transpo
 
 	if (!transport->maps_alone)
 		connection = NULL;
-	while (m && (m->transport != transport || m->device != device ||
+	while (m && (m->is_orphan || m->transport != transport || m->device != device ||
 		     m->connection != connection || m->registration.id != id))
 		m = m->next;
 	return m;
@@ -149,7 +150,7 @@ int net_memory_register(const struct transport *transport, int device, void *con
 	err = memory_map_cuda(transport, device, connection, data, size, memory);
 	if (err)
 		net_warn("CUDA memory at %p, %zu bytes, is not registered: %s", data, size,
-			 strerrordesc_np(-err));
+			 net_error_text(err));
 	return err;
 }
 
@@ -173,12 +174,25 @@ void net_memory_unregister(struct net_memory *memory)
 	if (memory->registration.id)
 		memory_remove_allocation(memory);
 	pthread_mutex_unlock(&allocations_lock);
-	memory->transport->unmap(memory->mapping);
+	if (!memory->is_orphan)
+		memory->transport->unmap(memory->mapping);
 	climport_unregister(&memory->registration);
 	free(memory);
 }
 
+void net_memory_forget_connection(const void *connection)
+{
+	pthread_mutex_lock(&allocations_lock);
+	for (struct net_memory *m = allocations; m; m = m->next) {
+		if (m->is_orphan || m->connection != connection)
+			continue;
+		m->transport->unmap(m->mapping);
+		m->is_orphan = true;
+	}
+	pthread_mutex_unlock(&allocations_lock);
+}
+
 void *net_memory_mapping(const struct net_memory *memory)
 {
-	return memory ? memory->mapping : NULL;
+	return memory && !memory->is_orphan ? memory->mapping : NULL;
 }

@@ -28,6 +28,12 @@ int net_memory_register_dmabuf(const struct transport *transport, int device, vo
 			       const struct transport_range *range, struct net_memory **memory);
 void net_memory_unregister(struct net_memory *memory);
 
+/*
+ * Before the connection ends: its mappings of CUDA memory end, if the transport maps for each connection
+ * alone.  The registrations are still to be unregistered.
+ */
+void net_memory_forget_connection(const void *connection);
+
 /* The transport's mapping; NULL for NULL. */
 void *net_memory_mapping(const struct net_memory *memory);
 

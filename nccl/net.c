@@ -48,7 +48,7 @@ static enum nccl_result net_result(int error)
 static enum nccl_result net_result_of(const char *what, int error)
 {
 	if (error)
-		net_warn("%s: %s", what, strerrordesc_np(-error));
+		net_warn("%s: %s", what, net_error_text(error));
 	return net_result(error);
 }
 
@@ -94,7 +94,7 @@ static int net_open(void)
 		if (!err)
 			transport = transports[i];
 		else
-			net_info("transport %s: %s", transports[i]->name, strerrordesc_np(-err));
+			net_info("transport %s: %s", transports[i]->name, net_error_text(err));
 	}
 	for (int i = 0; i < net_device_count(); i++)
 		net_kinds[i] = net_find_kinds(i);
@@ -137,6 +137,20 @@ enum nccl_result net_devices(int *count)
 	return NCCL_SUCCESS;
 }
 
+static int net_max_connections(const struct transport_device *device)
+{
+	int max = device->max_connections;
+
+	return max && max < MAX_CONNECTIONS ? max : MAX_CONNECTIONS;
+}
+
+static size_t net_max_bytes(const struct transport_device *device)
+{
+	uint64_t max = device->max_message;
+
+	return max && max < NCCL_NET_MAX_BYTES ? max : NCCL_NET_MAX_BYTES;
+}
+
 enum nccl_result net_properties(int number, struct nccl_net_properties_v12 *properties)
 {
 	const struct transport_device *device;
@@ -154,11 +168,11 @@ enum nccl_result net_properties(int number, struct nccl_net_properties_v12 *prop
 		.latency = device->latency,
 		.speed = device->speed,
 		.port = device->port,
-		.maxComms = MAX_CONNECTIONS,
+		.maxComms = net_max_connections(device),
 		.maxRecvs = 1,
 		.vProps = { .ndevs = 1, .devs = { number } },
-		.maxP2pBytes = NCCL_NET_MAX_BYTES,
-		.maxCollBytes = NCCL_NET_MAX_BYTES,
+		.maxP2pBytes = net_max_bytes(device),
+		.maxCollBytes = net_max_bytes(device),
 		.maxMultiRequestSize = 1,
 		.railId = NCCL_NET_ID_NONE,
 		.planeId = NCCL_NET_ID_NONE,
@@ -195,8 +209,10 @@ enum nccl_result net_close_listen(void *listen_comm)
 
 enum nccl_result net_close(void *comm)
 {
-	if (comm && transport)
-		transport->close_connection(comm);
+	if (!comm || !transport)
+		return NCCL_SUCCESS;
+	net_memory_forget_connection(comm);
+	transport->close_connection(comm);
 	return NCCL_SUCCESS;
 }
 

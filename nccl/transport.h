@@ -23,10 +23,12 @@ struct transport_device {
 	uint64_t guid;
 	int speed; /* Mbit/s */
 	int port;
-	float latency;	    /* us; 0: unknown */
-	bool takes_dmabufs; /* map() may take ranges in dma-bufs: to be tried */
-	bool is_proved;	    /* takes_dmabufs needs no trial */
-	bool needs_flush;   /* after each receive into GPU memory: flush() */
+	float latency;	      /* us; 0: unknown */
+	int max_connections;  /* ends; 0: no limit */
+	uint64_t max_message; /* bytes; 0: no limit but the core's */
+	bool takes_dmabufs;   /* map() may take ranges in dma-bufs: to be tried */
+	bool is_proved;	      /* takes_dmabufs needs no trial */
+	bool needs_flush;     /* after each receive into GPU memory: flush() */
 };
 
 /* Memory that messages are in: host memory, or a range of a dma-buf. */

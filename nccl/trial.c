@@ -86,6 +86,6 @@ bool trial_passes(const struct transport *transport, int device)
 	}
 	if (err)
 		net_info("device %s takes no GPU memory: %s", transport->device(device)->name,
-			 strerrordesc_np(-err));
+			 net_error_text(err));
 	return !err;
 }

@@ -126,6 +126,7 @@ static int connection_open_rail(struct fabric_connection *c, unsigned int number
 	struct fabric_rail *rail = &c->rails[number];
 	int err;
 
+	fabric_no_inject(info);
 	rail->lane = number ? fabric_device_next_lane(c->device) : &c->device->lanes[0];
 	err = fi_endpoint(rail->lane->domain, info, &rail->endpoint, NULL);
 	if (err)
@@ -549,7 +550,7 @@ static int listener_read_event(struct listener *l, bool accepts)
 
 	if (ret == -FI_EAVAIL) {
 		net_info("a connection request failed: %s",
-			 strerrordesc_np(-connection_queue_error(l->eq)));
+			 net_error_text(connection_queue_error(l->eq)));
 		return 0;
 	}
 	if (ret < 0)

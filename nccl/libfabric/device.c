@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define MAX_DEVICES 16
 #define PATH_SIZE 128
-#define DEFAULT_SPEED 10000 /* Mbit/s, if the system does not say */
+#define CONNECTION_DESCRIPTORS 10 /* of an end over tcp, by default */
+#define DEFAULT_SPEED 10000	  /* Mbit/s, if the system does not say */
 #define MAX_THREADS (FABRIC_MAX_LANES - 1)
 
 static struct fabric_device *devices[MAX_DEVICES];
@@ -133,6 +135,18 @@ static int interface_speed(const char *name)
 	return speed > 0 ? speed : DEFAULT_SPEED;
 }
 
+/* Over tcp each rail has a socket and more at each end. */
+static int device_max_connections(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > INT_MAX)
+		return 0;
+	return limit.rlim_cur > CONNECTION_DESCRIPTORS
+		       ? (int)(limit.rlim_cur / CONNECTION_DESCRIPTORS)
+		       : 1;
+}
+
 static void device_describe(struct fabric_device *device)
 {
 	const char *class = device_is_tcp(device) ? "net" : "infiniband";
@@ -147,12 +161,22 @@ static void device_describe(struct fabric_device *device)
 		.guid = (uint64_t)device->number + 1,
 		.speed = interface_speed(device->name),
 		.port = 1,
+		.max_connections = device_is_tcp(device) ? device_max_connections() : 0,
 		.takes_dmabufs = fabric_device_needs_mappings(device) &&
 				 fabric_library.version() >= FI_VERSION(1, 20),
 	};
 	if (device->info->nic && device->info->nic->link_attr &&
 	    device->info->nic->link_attr->speed)
 		device->properties.speed = (int)(device->info->nic->link_attr->speed / 1000000);
+}
+
+/*
+ * A provider copies a message that is small enough for an injection by the processor, which cannot
+ * read GPU memory.
+ */
+void fabric_no_inject(struct fi_info *info)
+{
+	info->tx_attr->inject_size = 0;
 }
 
 static int device_add(const struct fi_info *info)
@@ -240,22 +264,33 @@ int fabric_open(void)
 	return device_count ? 0 : -ENODEV;
 }
 
-/* A device with users stays as long as the process: the core has left connections open. */
+static bool devices_have_users(void)
+{
+	for (int i = 0; i < device_count; i++) {
+		if (!devices[i]->users)
+			continue;
+		net_info("device %s is closed with %d users", devices[i]->name, devices[i]->users);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * If the core has left a connection open, all devices stay until a later close: the next open gives
+ * them the same numbers, which other processes know.
+ */
 void fabric_close(void)
 {
+	if (devices_have_users())
+		return;
 	while (device_count) {
-		struct fabric_device *device = devices[device_count - 1];
+		struct fabric_device *device = devices[--device_count];
 
-		if (device->users) {
-			net_info("device %s is closed with %d users", device->name, device->users);
-			break;
-		}
 		fi_close(&device->fabric->fid);
 		fabric_library.freeinfo(device->info);
 		free(device->pci_path);
 		pthread_mutex_destroy(&device->lock);
 		free(device);
-		device_count--;
 	}
 }
 

@@ -103,6 +103,8 @@ int fabric_device_get(struct fabric_device *device);
 void fabric_device_put(struct fabric_device *device);
 /* The lane for the next rail of parts. */
 struct fabric_lane *fabric_device_next_lane(struct fabric_device *device);
+/* For each endpoint's information. */
+void fabric_no_inject(struct fi_info *info);
 bool fabric_device_needs_mappings(const struct fabric_device *device);
 
 struct fabric_rail {

@@ -81,13 +81,19 @@ static void loopback_close(void)
 
 static int loopback_device_count(void)
 {
-	return 1;
+	return !getenv("LOOPBACK_EMPTY");
 }
 
 static const struct transport_device *loopback_device(int number)
 {
 	static const struct transport_device device = {
-		.name = "loopback", .guid = 1, .speed = 1000, .port = 1, .takes_dmabufs = true
+		.name = "loopback",
+		.guid = 1,
+		.speed = 1000,
+		.port = 1,
+		.max_connections = LOOPBACK_CONNECTIONS,
+		.max_message = LOOPBACK_MESSAGE,
+		.takes_dmabufs = true,
 	};
 
 	return number ? NULL : &device;

@@ -3,6 +3,10 @@
 #ifndef TESTS_NCCL_LOOPBACK_H
 #define TESTS_NCCL_LOOPBACK_H
 
+/* What the device says of itself. */
+#define LOOPBACK_CONNECTIONS 1000
+#define LOOPBACK_MESSAGE (1 << 28)
+
 struct loopback_counts {
 	int mappings;	 /* made and not unmapped */
 	int mapped;	 /* made so far */
@@ -12,6 +16,9 @@ struct loopback_counts {
 /* Symbols of the plugin in the test build. */
 typedef struct loopback_counts (*loopback_counts_fn)(void);
 
-/* LOOPBACK_REFUSES=1 in the environment: the device says that it takes dma-bufs, and refuses them. */
+/*
+ * In the environment: LOOPBACK_REFUSES=1, the device says that it takes dma-bufs, and refuses them;
+ * LOOPBACK_EMPTY=1, there is no device.
+ */
 
 #endif /* TESTS_NCCL_LOOPBACK_H */

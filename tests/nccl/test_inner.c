@@ -30,6 +30,7 @@ static void inner_begin(const char *file)
 		context = fake_cuda_context_create(0);
 	fake_cuda_set_current(context);
 	fake_cuda_set_attribute(0, COMPUTE_MAJOR, 9);
+	unsetenv("LOOPBACK_EMPTY");
 	setenv("CLIMPORT_NET_PROVIDER", "none", 1);
 	setenv("CLIMPORT_NET_INNER", file, 1);
 	EXPECT(plugin_load(&plugin, PLUGIN_NCCL, PLUGIN_NEWEST));
@@ -73,6 +74,9 @@ TEST_EACH(host, struct version, versions, "Host memory goes through another plug
 	EXPECT_EQ(plugin_properties(&plugin, 0, &properties), 0);
 	EXPECT_EQ(strcmp(properties.name, "loopback"), 0);
 	EXPECT_EQ(properties.regIsGlobal, 0);
+	EXPECT_EQ(properties.maxComms, LOOPBACK_CONNECTIONS);
+	if (row->number >= 9)
+		EXPECT_EQ(properties.maxP2pBytes, LOOPBACK_MESSAGE);
 	pair_open(&pair, &plugin);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		pair_exchange(&pair, sizes[i], sizes[i] + 100);
@@ -127,6 +131,50 @@ static const struct failure failures[] = {
 	{ "no_plugin", "libc.so.6" },
 	{ "itself", PLUGIN_NCCL },
 };
+
+TEST(closed, "A CUDA registration ends at the other plugin when its connection closes.")
+{
+	struct pair pair, second;
+	uintptr_t memory;
+	void *old, *new;
+
+	inner_begin_version(&versions[3]);
+	pair_open(&pair, &plugin);
+	memory = fake_cuda_alloc(0, 8 * PAGE);
+	EXPECT_EQ(plugin_register(&plugin, pair.sender, (void *)memory, PAGE, NCCL_PTR_CUDA, &old),
+		  0);
+	EXPECT_EQ(inner_counts().mappings, 1);
+	EXPECT_EQ(plugin_table(&plugin)->closeSend(pair.sender), 0);
+	EXPECT_EQ(inner_counts().mappings, 0);
+	second = pair;
+	pair_connect(&second);
+	EXPECT_EQ(
+		plugin_register(&plugin, second.sender, (void *)memory, PAGE, NCCL_PTR_CUDA, &new),
+		0);
+	EXPECT_EQ(inner_counts().mappings, 1);
+	EXPECT_EQ(plugin_table(&plugin)->deregMr(pair.sender, old), 0);
+	EXPECT_EQ(inner_counts().mappings, 1);
+	EXPECT_EQ(plugin_table(&plugin)->deregMr(second.sender, new), 0);
+	EXPECT_EQ(inner_counts().mappings, 0);
+	pair.sender = NULL;
+	EXPECT_EQ(plugin_table(&plugin)->closeRecv(second.receiver), 0);
+	EXPECT_EQ(plugin_table(&plugin)->closeSend(second.sender), 0);
+	pair_close(&pair);
+	climport_invalidate(NULL, SIZE_MAX);
+	inner_end();
+	fake_cuda_free(memory);
+}
+
+TEST(no_device, "Init fails if the other plugin has no device, and takes no transport of its own.")
+{
+	inner_begin(LOOPBACKS "/loopback-v9.so");
+	setenv("LOOPBACK_EMPTY", "1", 1);
+	setenv("CLIMPORT_NET_PROVIDER", "tcp", 1);
+	setenv("CLIMPORT_NET_IFNAME", "lo", 1);
+	EXPECT(plugin_init(&plugin));
+	EXPECT_EQ(plugin_devices(&plugin), 0);
+	plugin_unload(&plugin);
+}
 
 TEST_EACH(refused, struct failure, failures,
 	  "Init fails if the other plugin is no plugin, and takes no transport of its own instead.")

@@ -6,6 +6,7 @@
 #include "versions.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,6 +65,7 @@ TEST_EACH(properties, struct version, versions,
 	  "A device over tcp takes host memory alone, one receive at a time.")
 {
 	struct nccl_net_properties_v12 properties;
+	struct rlimit descriptors;
 	struct plugin plugin;
 
 	plugin_begin(&plugin, row);
@@ -72,7 +74,9 @@ TEST_EACH(properties, struct version, versions,
 	EXPECT_EQ(properties.ptrSupport, NCCL_PTR_HOST);
 	EXPECT_EQ(strcmp(properties.name, "lo"), 0);
 	EXPECT_EQ(properties.maxRecvs, 1);
+	EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
 	EXPECT(properties.speed > 0 && properties.maxComms > 0);
+	EXPECT((rlim_t)properties.maxComms <= descriptors.rlim_cur / 9);
 	EXPECT_EQ(properties.regIsGlobal, row->number >= 8);
 	EXPECT_EQ(properties.vProps.ndevs, row->number >= 9);
 	EXPECT_EQ(properties.maxP2pBytes, row->number >= 9 ? NCCL_NET_MAX_BYTES : 0);
@@ -363,6 +367,30 @@ TEST(finalize, "The last finalize leaves no descriptor and no thread.")
 	}
 	EXPECT_EQ(process_count_descriptors(), descriptors);
 	EXPECT_EQ(process_count_threads(), threads);
+}
+
+static void finalize_left_open(void)
+{
+	struct plugin plugin;
+	struct pair pair;
+	int devices;
+
+	plugin_begin(&plugin, &newest);
+	EXPECT_EQ(plugin_finalize(&plugin), 0);
+	setenv("CLIMPORT_NET_IFNAME", "^", 1);
+	EXPECT_EQ(plugin_init(&plugin), 0);
+	devices = plugin_devices(&plugin);
+	pair_open(&pair, &plugin);
+	EXPECT_EQ(plugin_finalize(&plugin), 0);
+	EXPECT_EQ(plugin_init(&plugin), 0);
+	EXPECT_EQ(plugin_devices(&plugin), devices);
+	pair_close(&pair);
+	plugin_end(&plugin);
+}
+
+TEST(left_open, "A finalize with a connection left open leaves the devices their numbers.")
+{
+	test_in_child(finalize_left_open);
 }
 
 static void *thread_exchange(void *arg)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "import/alloc/device_pool.h"
 #include "import/alloc/memory.h"
 #include "import/api/caller.h"
 #include "import/api/error.h"
@@ -187,6 +188,7 @@ PUBLIC void climport_drop_all(void)
 
 	export_drop_idle();
 	opaque_host_drop_idle();
+	device_pools_trim();
 }
 
 static void climport_collect_stats(struct climport_stats *stats)

@@ -313,7 +313,7 @@ int climport_set_limits(unsigned int kind, uint64_t bytes, uint64_t entries);
  * Gives up all memory that climport keeps without users, of all kinds: before a program sleeps,
  * hands a GPU on, or measures.  Later exports and imports register and pin anew.  For memory that
  * drivers hold, a thread of climport's calls the drivers, and climport_drop_all() waits 100 ms at
- * most.
+ * most.  The pools of climport_torch_alloc() and climport_cupy_alloc() wait for their devices.
  */
 void climport_drop_all(void);
 
@@ -425,6 +425,112 @@ int climport_get_import_info(cl_device_id device, cl_uint type, struct climport_
  * device the primary context of CUDA's, which takes long (docs/libclimport.md).
  */
 void climport_free(void *address);
+
+/*
+ * Pools of a GPU's memory (CUDA).
+ *
+ * climport_alloc() and climport_free() leave to the program when the device is done with memory.  A
+ * pool keeps memory that was freed, and gives the memory out again when that is in the order of the
+ * device's work.  For memory managers of Python's and C++'s packages.
+ */
+struct climport_pool;
+
+/* Flags of climport_pool_create(). */
+#define CLIMPORT_POOL_IPC UINT64_C(32) /* memory of cuMemAlloc() */
+
+/* In the place of one stream, for memory that other streams may use. */
+#define CLIMPORT_STREAMS_BLOCKING \
+	((void *)UINTPTR_MAX) /* all but those of CU_STREAM_NON_BLOCKING */
+#define CLIMPORT_STREAMS_ALL ((void *)(UINTPTR_MAX - 1))
+
+/**
+ * climport_pool_create - a pool of a device's memory
+ * @device: as cudaSetDevice() has the number
+ * @flags: 0, or CLIMPORT_POOL_IPC
+ * @pool: set to the pool, which is the caller's until climport_pool_destroy()
+ *
+ * Memory is climport_alloc()'s of CLIMPORT_DEVICE: NVIDIA's OpenCL imports such memory as a dma-buf.
+ * CUDA's IPC handles are for memory of cuMemAlloc() alone, which NVIDIA's OpenCL does not import:
+ * CLIMPORT_POOL_IPC.  Slabs and sizes are climport_alloc()'s.
+ *
+ * The pool holds the device's primary context.  Up to a fifth of the device's memory is kept without
+ * use (climport_pool_set_limit()).
+ *
+ * Returns 0, or
+ *   -EINVAL  no such device, or an unknown flag
+ *   -ENODEV  no libcuda, or no device
+ *   -EOPNOTSUPP  libcuda lacks a function
+ *   -ENOMEM, -EIO
+ */
+int climport_pool_create(int device, uint64_t flags, struct climport_pool **pool);
+
+/* Waits for the device, and gives all memory back, with what the program has not freed. */
+void climport_pool_destroy(struct climport_pool *pool);
+
+/**
+ * climport_pool_alloc - memory for kernels
+ * @size: bytes of each allocation; 0 is as 1
+ * @stream: the CUstream whose work uses the memory first, or CLIMPORT_STREAMS_*
+ * @addresses: the allocations
+ * @count: how many at most, 1 at least
+ *
+ * Waits for the device and takes memory of the driver if need be, for the first allocation alone; the
+ * others are there already, or are left out.
+ *
+ * Returns the number of allocations, or
+ *   -EINVAL  a @count below 1
+ *   -ENOMEM  also after the device has finished all work
+ *   other errors as for climport_alloc()
+ */
+int climport_pool_alloc(struct climport_pool *pool, size_t size, void *stream, void **addresses,
+			int count);
+
+/**
+ * climport_pool_free - give allocations back
+ * @stream: the CUstream whose queued work may still use the memory, or CLIMPORT_STREAMS_*
+ *
+ * The memory goes to the next allocation for the same stream at once, and to others after an event,
+ * or after all work of the device (CLIMPORT_STREAMS_ALL).  Calls no driver but for cuStreamGetId(), so
+ * that finalizers may call.  Before CUDA 12.0 other streams than the default stream are as
+ * CLIMPORT_STREAMS_ALL.
+ *
+ * Returns 0, or -EINVAL: an address is no allocation of the pool's; the others are freed.
+ */
+int climport_pool_free(struct climport_pool *pool, void *const *addresses, int count, void *stream);
+
+/* Bytes that may be kept without use; UINT64_MAX gives nothing back. */
+void climport_pool_set_limit(struct climport_pool *pool, uint64_t bytes);
+
+/* Waits for the device, and gives memory without use back, down to @bytes. */
+void climport_pool_trim(struct climport_pool *pool, uint64_t bytes);
+
+struct climport_pool_info {
+	uint64_t bytes; /* of the pool */
+	uint64_t used;	/* of allocations, rounded up to parts of slabs */
+	uint64_t limit; /* climport_pool_set_limit()'s */
+};
+
+/* Returns 0, or -EINVAL: @out_size, sizeof(*out), is too small. */
+int climport_pool_get_info(struct climport_pool *pool, struct climport_pool_info *out,
+			   size_t out_size);
+
+/*
+ * Allocators of PyTorch (torch.cuda.memory.CUDAPluggableAllocator) and CuPy
+ * (cupy.cuda.memory.CFunctionAllocator), with the signatures that the two ask for.  The memory is of
+ * a pool for each device that lives as long as the process.
+ *
+ * A size of 0 gives NULL, as does a failure (climport_last_error()); PyTorch and CuPy do not look for
+ * NULL.  Freeing NULL does nothing.  An address that is no allocation aborts.
+ *
+ * climport_torch_record_stream() is for CUDAPluggableAllocator's set_record_stream_fn(): memory that
+ * other streams use is reused after all work of the device.  CuPy names no stream, so its memory is
+ * always reused thus: put CuPy's MemoryPool on top.
+ */
+void *climport_torch_alloc(ptrdiff_t size, int device, void *stream);
+void climport_torch_free(void *address, ptrdiff_t size, int device, void *stream);
+void climport_torch_record_stream(void *address, void *stream);
+void *climport_cupy_alloc(void *param, size_t size, int device);
+void climport_cupy_free(void *param, void *address, int device);
 
 /**
  * climport_create_buffer - an export as a buffer

@@ -10,6 +10,9 @@ from ctypes import POINTER, c_char_p, c_int, c_int32, c_size_t, c_uint, c_uint32
 
 HOST, DEVICE = 0, 1
 READ_ONLY = 1
+POOL_IPC = 32
+STREAMS_BLOCKING, STREAMS_ALL = (1 << 64) - 1, (1 << 64) - 2
+NO_LIMIT = (1 << 64) - 1
 
 # The minor version for which the declarations below hold, while the major version is 0.
 MAJOR, MINOR = 0, 2
@@ -30,6 +33,11 @@ class Stats(ctypes.Structure):
     """struct climport_stats"""
     _fields_ = [(name, c_uint64) for name in (
         "hits", "misses", "evictions", "stale", "bytes_pinned", "bytes_idle", "bytes_allocated")]
+
+
+class PoolInfo(ctypes.Structure):
+    """struct climport_pool_info"""
+    _fields_ = [("bytes", c_uint64), ("used", c_uint64), ("limit", c_uint64)]
 
 
 def _declare(library, name, result, *arguments):
@@ -66,6 +74,12 @@ def _load():
     _declare(library, "climport_alloc_for_context", c_int, c_void_p, c_size_t, c_size_t, c_uint64,
              POINTER(c_void_p), POINTER(c_uint))
     _declare(library, "climport_free", None, c_void_p)
+    _declare(library, "climport_pool_create", c_int, c_int, c_uint64, POINTER(c_void_p))
+    _declare(library, "climport_pool_destroy", None, c_void_p)
+    _declare(library, "climport_pool_alloc", c_int, c_void_p, c_size_t, c_void_p, c_void_p, c_int)
+    _declare(library, "climport_pool_free", c_int, c_void_p, c_void_p, c_int, c_void_p)
+    _declare(library, "climport_pool_set_limit", None, c_void_p, c_uint64)
+    _declare(library, "climport_pool_get_info", c_int, c_void_p, POINTER(PoolInfo), c_size_t)
     _declare(library, "climport_get_stats", c_int, POINTER(Stats), c_size_t)
     _declare(library, "climport_create_buffer", c_void_p, c_void_p, c_uint64, c_void_p,
              POINTER(Dmabuf), POINTER(c_int32))
@@ -112,6 +126,43 @@ def alloc_for_context(context: int, size: int) -> int:
 def free(address: int) -> None:
     """climport_free()"""
     library.climport_free(address)
+
+
+def pool_create(device: int, flags: int) -> int:
+    """climport_pool_create()"""
+    pool = c_void_p()
+    check(library.climport_pool_create(device, flags, pool))
+    return pool.value
+
+
+def pool_destroy(pool: int) -> None:
+    """climport_pool_destroy()"""
+    library.climport_pool_destroy(pool)
+
+
+def pool_alloc(pool: int, size: int, stream: int, addresses: "ctypes.Array[c_void_p]") -> int:
+    """climport_pool_alloc(): how many of @addresses were set"""
+    count = library.climport_pool_alloc(pool, size, stream, addresses, len(addresses))
+    check(count)
+    return count
+
+
+def pool_free(pool: int, addresses: "list[int]", stream: int) -> None:
+    """climport_pool_free()"""
+    count = len(addresses)
+    check(library.climport_pool_free(pool, (c_void_p * count)(*addresses), count, stream))
+
+
+def pool_set_limit(pool: int, size: int) -> None:
+    """climport_pool_set_limit()"""
+    library.climport_pool_set_limit(pool, size)
+
+
+def pool_info(pool: int) -> PoolInfo:
+    """climport_pool_get_info()"""
+    info = PoolInfo()
+    check(library.climport_pool_get_info(pool, info, ctypes.sizeof(info)))
+    return info
 
 
 def register(address: int, size: int) -> Registration:

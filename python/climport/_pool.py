@@ -12,7 +12,7 @@ and does nothing for a token that is gone.  All else happens in alloc(), under t
 import collections
 import itertools
 import threading
-from typing import Any, Deque, Dict, List, NamedTuple, Tuple
+from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple
 
 SLAB = 2 << 20
 SMALLEST = 512
@@ -95,8 +95,9 @@ class Pool:
             self._collect()
         while not ready and self._waiting_bytes > self._limit:
             self._wait_oldest()
-        if not ready:
-            return self._carve(self._open_slab(part))
+        slab = None if ready else self._open_slab(part)
+        if slab is not None:
+            return self._carve(slab)
         address, slab = ready.pop()
         slab.ready -= 1
         return address, slab
@@ -109,19 +110,25 @@ class Pool:
             del self._uncarved[slab.part]
         return address, slab
 
-    def _open_slab(self, part: int) -> Slab:
+    def _open_slab(self, part: int) -> Optional[Slab]:
+        """None: the source has no memory, and a part of the size has become ready."""
         size = max(part, SLAB)
-        slab = Slab(self._source_alloc(size), size, part)
+        base = self._source_alloc(size, part)
+        if base is None:
+            return None
+        slab = Slab(base, size, part)
         self._slabs[slab.base] = slab
         self._uncarved[part] = slab
         return slab
 
-    def _source_alloc(self, size: int) -> int:
+    def _source_alloc(self, size: int, part: int) -> Optional[int]:
         self._trim(self._limit)
         try:
             return self._source.alloc(size)
         except MemoryError:
             self._collect_all()
+            if self._ready[part]:
+                return None
             self._trim(0)
             return self._source.alloc(size)
 

@@ -3,12 +3,13 @@
 
     NUMBA_CUDA_MEMORY_MANAGER=climport.numba_emm python3 program.py
 
-Device memory comes from slabs, and is reused when the device has passed an event after the free.
-The built-in manager's cuMemFree() waits for the device; a free of this manager calls no driver.
+Device memory comes from a pool of libclimport's (climport_pool_create), and is reused when the device
+has passed an event after the free.  The built-in manager's cuMemFree() waits for the device; a free
+of this manager calls no driver.
 
-Slabs are of cuMemAlloc(), because the IPC handles of CUDA that Numba's programs exchange are for no
-other memory.  With CLIMPORT_NUMBA_VMM=1 slabs are of climport_alloc(CLIMPORT_DEVICE): OpenCL on
-NVIDIA imports arrays with no copy, and get_ipc_handle() raises OSError.
+The pool's memory is of cuMemAlloc(), because the IPC handles of CUDA that Numba's programs exchange
+are for no other memory.  With CLIMPORT_NUMBA_VMM=1 the memory is climport_alloc(CLIMPORT_DEVICE)'s:
+OpenCL on NVIDIA imports arrays with no copy, and get_ipc_handle() raises OSError.
 
 Pinned and mapped host memory is in slabs of cuMemHostAlloc(), which OpenCL imports with no copy on
 NVIDIA and on CPUs.  A registration (climport_register()) spares imports the pinning.
@@ -22,13 +23,13 @@ import functools
 import os
 import threading
 import weakref
-from typing import Any, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from numba.cuda import (GetIpcHandleMixin, HostOnlyCUDAMemoryManager, MappedMemory, MemoryInfo,
                         MemoryPointer, PinnedMemory)
 from numba.cuda.cudadrv import driver as _numba
 
-from . import _library, _pool
+from . import _device, _library, _pool
 
 __all__ = ["Manager"]
 
@@ -48,9 +49,6 @@ if _HAS_BINDING:
     _device_pointer = _binding.CUdeviceptr
     _host_pointer = int
 
-    def _cuda_alloc(size: int) -> int:
-        return int(_numba.driver.cuMemAlloc(size))
-
     def _cuda_host_alloc(size: int, flags: int) -> int:
         return int(_numba.driver.cuMemHostAlloc(size, flags))
 
@@ -62,11 +60,6 @@ if _HAS_BINDING:
 else:
     _device_pointer = ctypes.c_uint64
     _host_pointer = ctypes.c_void_p
-
-    def _cuda_alloc(size: int) -> int:
-        address = _device_pointer()
-        _numba.driver.cuMemAlloc(ctypes.byref(address), size)
-        return address.value
 
     def _cuda_host_alloc(size: int, flags: int) -> int:
         address = _host_pointer()
@@ -103,36 +96,6 @@ def _memory_errors() -> Iterator[None]:
             raised = _numba.CudaAPIError(_error_code(OUT_OF_MEMORY), error.strerror)
             raise _OutOfMemory(raised) from error
         raise
-
-
-class _CudaSlabs:
-    """Slabs of cuMemAlloc()."""
-
-    @staticmethod
-    def alloc(size: int) -> int:
-        with _memory_errors():
-            return _cuda_alloc(size)
-
-    @staticmethod
-    def free(base: int) -> None:
-        _library.library.climport_invalidate(base, 1)
-        _numba.driver.cuMemFree(_device_pointer(base))
-
-
-class _VmmSlabs:
-    """Slabs of climport_alloc(CLIMPORT_DEVICE)."""
-
-    def __init__(self, device: Any):
-        uuid = device.uuid
-        self._uuid = bytes.fromhex(uuid.replace("GPU-", "").replace("-", ""))
-
-    def alloc(self, size: int) -> int:
-        with _memory_errors():
-            return _library.alloc(_library.DEVICE, size, 0, self._uuid)
-
-    @staticmethod
-    def free(base: int) -> None:
-        _library.free(base)
 
 
 class _HostSlabs:
@@ -175,17 +138,17 @@ class _Order:
     own, which may be of the other kind, the context is synchronized in place of an event, as
     cuMemFree() does."""
 
-    def __init__(self, context: Any):
-        self._context = context
+    def __init__(self, context: Any, is_foreign: bool):
+        self.context = context
         self._stream = context.get_legacy_default_stream()
         self._spare: List[Any] = []
-        self.is_foreign = os.environ.get("CLIMPORT_NUMBA_SYNC", "0") not in ("", "0")
+        self.is_foreign = is_foreign
 
     def record(self) -> Any:
         if self.is_foreign:
-            self._context.synchronize()
+            self.context.synchronize()
             return None
-        event = self._spare.pop() if self._spare else self._context.create_event(timing=False)
+        event = self._spare.pop() if self._spare else self.context.create_event(timing=False)
         event.record(self._stream)
         return event
 
@@ -203,16 +166,88 @@ class _Order:
             self._spare.append(event)
 
 
-def _watch_streams(context: Any, order: _Order) -> None:
-    """Tells the order of streams that the program brings."""
+def _watch_streams(context: Any, tell: "Callable[[], None]") -> None:
+    """Calls @tell when the program brings a stream."""
     create = context.create_external_stream
 
     def create_external_stream(pointer: int) -> Any:
         if pointer > 2:  # NULL, and the default streams that have numbers
-            order.is_foreign = True
+            tell()
         return create(pointer)
 
     context.create_external_stream = create_external_stream
+
+
+class _Lazy:
+    """An attribute that is made when the program asks for it."""
+
+    def __init__(self, make: "Callable[[Any], Any]"):
+        self._make = make
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, memory: Any, owner: type) -> Any:
+        made = memory.__dict__[self._name] = self._make(memory)
+        return made
+
+
+class _DeviceMemory(MemoryPointer):
+    """Numba's MemoryPointer, whose constructor and finalizer take longer than all of an allocation.
+    A class for each context has @context."""
+    is_managed = True
+    refct = 1
+    _owner = None
+    device_pointer = _Lazy(lambda memory: _device_pointer(memory.address))
+    handle = _Lazy(lambda memory: memory.device_pointer)
+    _cuda_memsize_ = _Lazy(lambda memory: memory.size)
+
+    def __init__(self, address: int, size: int, release: "Callable[[int], None]"):
+        # pylint: disable=super-init-not-called
+        self.address = address
+        self.size = size
+        self._release = release
+
+    @staticmethod
+    def _release(_address: int) -> None:
+        """After free()."""
+
+    def __del__(self) -> None:
+        self._release(self.address)
+
+    def free(self) -> None:
+        """Frees the memory now."""
+        release = self.__dict__.pop("_release", None)
+        if release is None:
+            raise RuntimeError("Freeing dead memory")
+        release(self.address)
+
+
+def _ordinal(device: Any) -> int:
+    """Numba 0.56 has numbers of ctypes for devices of contexts that the program brings."""
+    return int(getattr(device.id, "value", device.id))
+
+
+class _Pools:
+    """What a manager has from the first allocation to reset()."""
+
+    def __init__(self, context: Any, is_foreign: bool):
+        proxy = weakref.proxy(context)
+        self.is_vmm = os.environ.get("CLIMPORT_NUMBA_VMM", "0") not in ("", "0")
+        with _memory_errors():
+            self.device = _device.DevicePool(_ordinal(context.device),
+                                             0 if self.is_vmm else _library.POOL_IPC)
+        self._order = _Order(proxy, is_foreign)
+        self.host = _pool.Pool(_HostSlabs(proxy), self._order,
+                               int(_cuda_memory_info()[1] * KEPT_RATIO))
+        self.memory = type("_DeviceMemory", (_DeviceMemory,), {"context": proxy})
+        if is_foreign:
+            self.expect_all_streams()
+
+    def expect_all_streams(self) -> None:
+        """Streams of any kind may use memory."""
+        self._order.is_foreign = True
+        self.device.stream = _library.STREAMS_ALL
 
 
 class Manager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
@@ -222,33 +257,56 @@ class Manager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self._lock = threading.Lock()
-        self._pools: "tuple[_pool.Pool, _pool.Pool] | None" = None
+        self._is_active = False
+        self._is_foreign = os.environ.get("CLIMPORT_NUMBA_SYNC", "0") not in ("", "0")
+        self._made: Optional[_Pools] = None
+        # Of the pools, what memalloc() needs.
+        self._ends: "Dict[int, _device.Ends]" = {}
+        self._memory: Any = None
 
     def initialize(self) -> None:
         """The context becomes active."""
         with self._lock:
-            if self._pools is None:
-                self._pools = self._make_pools()
+            if not self._is_active:
+                self._is_active = True
+                self.deallocations.memory_capacity = _cuda_memory_info()[1]
+                _watch_streams(self.context, self._expect_all_streams)
 
-    def _make_pools(self) -> "tuple[_pool.Pool, _pool.Pool]":
-        context = weakref.proxy(self.context)
-        order = _Order(context)
-        _watch_streams(self.context, order)
-        vmm = os.environ.get("CLIMPORT_NUMBA_VMM", "0") not in ("", "0")
-        source = _VmmSlabs(self.context.device) if vmm else _CudaSlabs()
-        self.deallocations.memory_capacity = total = _cuda_memory_info()[1]
-        limit = int(total * KEPT_RATIO)
-        return (_pool.Pool(source, order, limit), _pool.Pool(_HostSlabs(context), order, limit))
-
-    @property
-    def _device(self) -> _pool.Pool:
-        self.initialize()
-        return self._pools[0]
+    def _expect_all_streams(self) -> None:
+        """Streams of any kind may use memory."""
+        with self._lock:
+            self._is_foreign = True
+            if self._made is not None:
+                self._made.expect_all_streams()
 
     @property
-    def _host(self) -> _pool.Pool:
+    def _pools(self) -> _Pools:
         self.initialize()
-        return self._pools[1]
+        with self._lock:
+            if self._made is None:
+                self._made = _Pools(self.context, self._is_foreign)
+                self._memory = self._made.memory
+                self._ends = self._made.device.ends
+            return self._made
+
+    def memalloc(self, size: int) -> MemoryPointer:
+        """Device memory."""
+        try:
+            # _device.magazine_key(size), whose call would be a fifth of the time
+            take, release = self._ends[(size - 1).bit_length() if size <= _device.SMALL
+                                       else 64 - (-size >> 21)]
+            return self._memory(take(), size, release)
+        except (KeyError, IndexError):
+            return self._memalloc_slowly(size)
+
+    def _memalloc_slowly(self, size: int) -> MemoryPointer:
+        pools = self._pools
+        try:
+            with _memory_errors():
+                address, release = pools.device.alloc(size)
+        except _OutOfMemory as error:
+            raise error.error from None
+        return pools.memory(address, size, release)
 
     @staticmethod
     def _alloc(pool: _pool.Pool, size: int) -> _pool.Part:
@@ -257,18 +315,12 @@ class Manager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
         except _OutOfMemory as error:
             raise error.error from None
 
-    def memalloc(self, size: int) -> MemoryPointer:
-        """Device memory."""
-        part = self._alloc(self._device, size)
-        return MemoryPointer(weakref.proxy(self.context), _device_pointer(part.address), size,
-                             finalizer=functools.partial(self._device.free, part.token))
-
     def memhostalloc(self, size: int, mapped: bool = False, portable: bool = False,
                      wc: bool = False) -> Any:
         """Pinned memory of the host, portable always.  Write-combined memory is CUDA's own."""
         if wc:
             return super().memhostalloc(size, mapped, portable, wc)
-        pool = self._host
+        pool = self._pools.host
         part = self._alloc(pool, size)
         pointer = _host_pointer(part.address)
         context = weakref.proxy(self.context)
@@ -282,7 +334,7 @@ class Manager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
 
     def get_ipc_handle(self, memory: Any) -> Any:
         """A handle for another process, which pickles.  The other process gets the whole slab."""
-        if isinstance(self._device._source, _VmmSlabs):
+        if self._pools.is_vmm:
             raise OSError(errno.EOPNOTSUPP, "CUDA has no IPC handles for VMM memory: "
                           "climport.export() makes a descriptor, or unset CLIMPORT_NUMBA_VMM")
         return super().get_ipc_handle(memory)
@@ -290,22 +342,22 @@ class Manager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
     def get_memory_info(self) -> MemoryInfo:
         """Free memory is the device's, and the free part of slabs."""
         free, total = _cuda_memory_info()
-        return MemoryInfo(free=free + self._device.free_bytes(), total=total)
+        return MemoryInfo(free=free + self._pools.device.free_bytes(), total=total)
 
     def reset(self) -> None:
         """Frees all memory of the context.  Host memory that the program still has stays mapped."""
         super().reset()
         with self._lock:
-            pools, self._pools = self._pools, None
+            pools, self._made, self._ends = self._made, None, {}
         if pools is not None:
-            pools[0].reset()
-            pools[1].close()
+            pools.device.close()
+            pools.host.close()
 
     @contextlib.contextmanager
     def defer_cleanup(self) -> Iterator[None]:
-        """No memory goes back to CUDA meanwhile.  Memory is reused as ever, which calls no function
-        that waits for the device."""
-        pools = (self._device, self._host)
+        """No memory goes back to CUDA meanwhile, unless memory runs out.  Memory is reused as ever,
+        which calls no function that waits for the device."""
+        pools = (self._pools.device, self._pools.host)
         with super().defer_cleanup():
             for pool in pools:
                 pool.keep()

@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import unittest
 
 import climport
@@ -20,6 +21,7 @@ FAKE = ctypes.CDLL("libcuda.so.1")
 FAKE.fake_cuda_reset(1)
 MIB = 1 << 20
 OUT_OF_MEMORY = 2
+LARGE = 20 * MIB  # of the fake's 1 GiB, too much for a second part before an event
 
 
 class Source:
@@ -129,6 +131,15 @@ class Pool(unittest.TestCase):
         for _ in range(10000):
             self.pool.free(self.pool.alloc(1024).token)
         self.assertEqual(len(self.source.live), 1)
+
+    def test_shortage(self):
+        """Out of memory, parts that the device is about to leave are used."""
+        self.source.room = 2 * MIB
+        parts = [self.pool.alloc(MIB // 2) for _ in range(4)]
+        self.order.reached = 0
+        for part in parts[1:]:
+            self.pool.free(part.token)
+        self.pool.alloc(MIB // 2)
 
     def test_double_free(self):
         """A second free of a part does nothing."""
@@ -251,14 +262,59 @@ class Manager(unittest.TestCase):
 
     def test_busy(self):
         """Memory that a kernel may use is not reused, until the device is done."""
-        array = cuda.device_array(4 * MIB, numpy.uint8)
+        array = cuda.device_array(LARGE, numpy.uint8)
         address = self.address(array)
         FAKE.fake_cuda_set_busy(1)
         del array
-        other = cuda.device_array(4 * MIB, numpy.uint8)
+        other = cuda.device_array(LARGE, numpy.uint8)
         self.assertNotEqual(self.address(other), address)
         FAKE.fake_cuda_set_busy(0)
-        self.assertEqual(self.address(cuda.device_array(4 * MIB, numpy.uint8)), address)
+        self.assertEqual(self.address(cuda.device_array(LARGE, numpy.uint8)), address)
+
+    def test_few_events(self):
+        """An event is for several frees: an event for each would cost more than an allocation."""
+        for size, most in ((1000, 1), (MIB, 30), (4 * MIB, 101)):
+            events = FAKE.fake_cuda_calls(b"cuEventRecord")
+            for _ in range(300):
+                cuda.device_array(size, numpy.uint8)
+            self.assertLessEqual(FAKE.fake_cuda_calls(b"cuEventRecord") - events, most)
+
+    def test_free_bytes_bounded(self):
+        """Freed memory of sizes that are used no more goes back to CUDA, but for a fifth."""
+        for size in range(10, 60):
+            cuda.device_array(size * MIB, numpy.uint8)
+        total = self.context.get_memory_info().total
+        free = ctypes.c_size_t()
+        FAKE.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(ctypes.c_size_t()))
+        self.assertGreater(free.value, total // 2)
+
+    def test_free_twice(self):
+        """A second free of memory raises RuntimeError, and frees nothing."""
+        memory = self.context.memalloc(LARGE)
+        memory.free()
+        other = self.context.memalloc(LARGE)
+        with self.assertRaises(RuntimeError):
+            memory.free()
+        del memory
+        self.assertNotEqual(self.context.memalloc(LARGE).address, other.address)
+
+    def test_threads(self):
+        """Threads allocate, fill and free at once."""
+        failures = []
+
+        def work(value):
+            for i in range(100):
+                arrays = [cuda.to_device(numpy.full(size, value))
+                          for size in (10, 1000, 1 << (i % 17))]
+                if not all((array.copy_to_host() == value).all() for array in arrays):
+                    failures.append(value)
+
+        threads = [threading.Thread(target=work, args=(value,)) for value in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
 
     def test_free_calls_nothing(self):
         """A free calls no function of CUDA."""
@@ -271,11 +327,11 @@ class Manager(unittest.TestCase):
     def test_external_stream(self):
         """With a stream of the program's own, reuse waits for the whole context."""
         self.context.create_external_stream(0x12345)
-        array = cuda.device_array(4 * MIB, numpy.uint8)
+        array = cuda.device_array(LARGE, numpy.uint8)
         address = self.address(array)
         del array
         calls = FAKE.fake_cuda_calls(b"cuCtxSynchronize")
-        self.assertEqual(self.address(cuda.device_array(4 * MIB, numpy.uint8)), address)
+        self.assertEqual(self.address(cuda.device_array(LARGE, numpy.uint8)), address)
         self.assertEqual(FAKE.fake_cuda_calls(b"cuCtxSynchronize"), calls + 1)
 
     def test_out_of_memory(self):

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum group { NEEDED, DMABUF, VMM };
+enum group { NEEDED, DMABUF, VMM, ORDER, OPTIONAL };
 
 struct symbol {
 	const char *name;
@@ -54,6 +54,16 @@ static const struct symbol symbols[] = {
 	{ "cuMemRetainAllocationHandle", NULL, AT(retain), VMM },
 	{ "cuMemGetAllocationPropertiesFromHandle", NULL, AT(properties), VMM },
 	{ "cuMemExportToShareableHandle", NULL, AT(share), VMM },
+	{ "cuDeviceTotalMem_v2", NULL, AT(total_memory), ORDER },
+	{ "cuMemAlloc_v2", NULL, AT(alloc), ORDER },
+	{ "cuMemFree_v2", NULL, AT(free), ORDER },
+	{ "cuEventCreate", NULL, AT(event_create), ORDER },
+	{ "cuEventDestroy_v2", NULL, AT(event_destroy), ORDER },
+	{ "cuEventRecord", NULL, AT(event_record), ORDER },
+	{ "cuEventQuery", NULL, AT(event_query), ORDER },
+	{ "cuEventSynchronize", NULL, AT(event_synchronize), ORDER },
+	{ "cuCtxSynchronize", NULL, AT(context_synchronize), ORDER },
+	{ "cuStreamGetId", NULL, AT(stream_id), OPTIONAL },
 };
 
 static void cuda_driver_loader_distrust(struct lock *lock) TSA(no_thread_safety_analysis);
@@ -74,7 +84,7 @@ static void *cuda_driver_find(void *library, const struct symbol *s)
 /* Returns the first needed function that libcuda lacks, or NULL. */
 static const char *cuda_driver_fill(struct cuda_driver *cu, void *library)
 {
-	const char *missing[] = { [NEEDED] = NULL, [DMABUF] = NULL, [VMM] = NULL };
+	const char *missing[OPTIONAL + 1] = { NULL };
 
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
 		const struct symbol *s = &symbols[i];
@@ -86,6 +96,7 @@ static const char *cuda_driver_fill(struct cuda_driver *cu, void *library)
 	}
 	cu->no_dmabuf = missing[DMABUF];
 	cu->no_vmm = missing[VMM];
+	cu->no_order = missing[ORDER];
 	return missing[NEEDED];
 }
 

@@ -131,8 +131,21 @@ struct cuda_driver {
 	int (*properties)(struct cuda_properties *properties, uint64_t handle);
 	int (*share)(void *shareable, uint64_t handle, int type, unsigned long long flags);
 
+	/* Pools.  CUDA 3.2 has these, but for stream_id, which is of CUDA 12.0 and may be NULL. */
+	int (*total_memory)(size_t *bytes, int device);
+	int (*alloc)(uintptr_t *address, size_t size);
+	int (*free)(uintptr_t address);
+	int (*event_create)(void **event, unsigned int flags);
+	int (*event_destroy)(void *event);
+	int (*event_record)(void *event, void *stream);
+	int (*event_query)(void *event);
+	int (*event_synchronize)(void *event);
+	int (*context_synchronize)(void);
+	int (*stream_id)(void *stream, unsigned long long *id);
+
 	/* The first function missing from libcuda, or NULL. */
 	const char *no_dmabuf;
+	const char *no_order;
 	const char *no_vmm;
 };
 

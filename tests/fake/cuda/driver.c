@@ -70,8 +70,13 @@ static void calls_count(const char *function)
 
 static bool gives_back(const char *function)
 {
-	static const char *const names[] = { "cuMemRelease", "cuMemUnmap", "cuMemAddressFree",
-					     "cuCtxPopCurrent_v2", "cuDevicePrimaryCtxRelease_v2" };
+	static const char *const names[] = { "cuMemRelease",
+					     "cuMemUnmap",
+					     "cuMemAddressFree",
+					     "cuCtxPopCurrent_v2",
+					     "cuDevicePrimaryCtxRelease_v2",
+					     "cuMemFree_v2",
+					     "cuEventDestroy_v2" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(names[i], function))

@@ -7,19 +7,22 @@
 #include "fake_cuda.h"
 #include "import/nvidia/cuda/cuda_driver.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { NOT_READY = 600 };
 
 struct stream {
 	unsigned int flags;
+	unsigned long long id;
 };
 
 struct event {
-	bool waits;
+	atomic_bool waits;
 };
 
-static bool busy;
+static atomic_bool busy;
+static unsigned long long streams; /* made so far */
 
 API void fake_cuda_set_busy(bool is_busy)
 {
@@ -41,7 +44,9 @@ API int cuStreamCreate(struct stream **out, unsigned int flags)
 	if (result)
 		return result;
 	*out = malloc(sizeof(**out));
-	**out = (struct stream){ flags };
+	driver_lock();
+	**out = (struct stream){ flags, ++streams };
+	driver_unlock();
 	return CUDA_SUCCESS;
 }
 
@@ -52,6 +57,16 @@ API int cuStreamDestroy_v2(struct stream *s)
 
 	if (!result)
 		free(s);
+	return result;
+}
+
+API int cuStreamGetId(const struct stream *s, unsigned long long *id);
+API int cuStreamGetId(const struct stream *s, unsigned long long *id)
+{
+	int result = stream_call("cuStreamGetId");
+
+	if (!result)
+		*id = s->id;
 	return result;
 }
 

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "import/alloc/device_pool.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "import/alloc/memory.h"
+#include "import/alloc/pool.h"
+#include "import/export/export.h"
+#include "import/nvidia/cuda/cuda_order.h"
+#include "util/log.h"
+#include "util/publish.h"
+
+/* Of a device's memory, a fifth may be kept without use. */
+#define DEVICE_POOL_KEPT 5
+#define DEVICE_POOLS 64
+
+struct device_pool {
+	struct pool pool;
+	struct cuda_order order;
+};
+
+static void *_Atomic device_pools[DEVICE_POOLS]; /* struct device_pool, by ordinal */
+
+static struct device_pool *device_pool_from(struct pool *pool)
+{
+	return container_of(pool, struct device_pool, pool);
+}
+
+static int device_pool_vmm_alloc(struct pool *pool, size_t size, uintptr_t *base)
+{
+	return memory_alloc(MEMORY_DEVICE, size, 0, device_pool_from(pool)->order.uuid, base);
+}
+
+static void device_pool_vmm_free(struct pool *pool, uintptr_t base, size_t size)
+{
+	(void)pool;
+	(void)size;
+	memory_free(base);
+}
+
+static int device_pool_ipc_alloc(struct pool *pool, size_t size, uintptr_t *base)
+{
+	return cuda_order_alloc(&device_pool_from(pool)->order, size, base);
+}
+
+static void device_pool_ipc_free(struct pool *pool, uintptr_t base, size_t size)
+{
+	export_invalidate(base, size);
+	cuda_order_free(&device_pool_from(pool)->order, base);
+}
+
+static int device_pool_record(struct pool *pool, void **event)
+{
+	return cuda_order_record(&device_pool_from(pool)->order, event);
+}
+
+static bool device_pool_is_reached(struct pool *pool, void *event)
+{
+	return cuda_order_is_reached(&device_pool_from(pool)->order, event);
+}
+
+static int device_pool_wait(struct pool *pool, void *event)
+{
+	return cuda_order_wait(&device_pool_from(pool)->order, event);
+}
+
+static void device_pool_event_destroy(struct pool *pool, void *event)
+{
+	cuda_order_event_destroy(&device_pool_from(pool)->order, event);
+}
+
+static int device_pool_drain(struct pool *pool)
+{
+	return cuda_order_drain(&device_pool_from(pool)->order);
+}
+
+#define DEVICE_POOL_ORDER                                                     \
+	.record = device_pool_record, .is_reached = device_pool_is_reached,   \
+	.wait = device_pool_wait, .event_destroy = device_pool_event_destroy, \
+	.drain = device_pool_drain
+
+static const struct pool_ops device_pool_vmm = {
+	.slab_alloc = device_pool_vmm_alloc,
+	.slab_free = device_pool_vmm_free,
+	DEVICE_POOL_ORDER,
+};
+
+static const struct pool_ops device_pool_ipc = {
+	.slab_alloc = device_pool_ipc_alloc,
+	.slab_free = device_pool_ipc_free,
+	DEVICE_POOL_ORDER,
+};
+
+int device_pool_create(int ordinal, bool ipc, struct device_pool **out)
+{
+	struct device_pool *pool = malloc(sizeof(*pool));
+	int ret = pool ? cuda_order_open(&pool->order, ordinal)
+		       : log_errno(ENOMEM, "no memory for a pool");
+
+	if (ret) {
+		free(pool);
+		return ret;
+	}
+	pool_init(&pool->pool, ipc ? &device_pool_ipc : &device_pool_vmm,
+		  pool->order.memory / DEVICE_POOL_KEPT);
+	*out = pool;
+	return 0;
+}
+
+void device_pool_destroy(struct device_pool *pool)
+{
+	pool_destroy(&pool->pool);
+	cuda_order_close(&pool->order);
+	free(pool);
+}
+
+/* The key of the pool for a use in streams. */
+static uint64_t device_pool_key(const struct device_pool *pool, enum device_pool_streams streams,
+				void *stream)
+{
+	uint64_t id;
+
+	if (streams == STREAMS_BLOCKING)
+		return POOL_BLOCKING;
+	if (streams == STREAMS_ALL || !cuda_order_stream_id(&pool->order, stream, &id))
+		return POOL_ANY;
+	return POOL_STREAMS + id;
+}
+
+int device_pool_alloc(struct device_pool *pool, size_t size, enum device_pool_streams streams,
+		      void *stream, void **addresses, int count)
+{
+	return pool_alloc(&pool->pool, size, device_pool_key(pool, streams, stream), addresses,
+			  count);
+}
+
+bool device_pool_free(struct device_pool *pool, uintptr_t address, enum device_pool_streams streams,
+		      void *stream)
+{
+	return pool_free(&pool->pool, address, device_pool_key(pool, streams, stream));
+}
+
+bool device_pool_mark_shared(struct device_pool *pool, uintptr_t address)
+{
+	return pool_mark_shared(&pool->pool, address);
+}
+
+void device_pool_set_limit(struct device_pool *pool, uint64_t bytes)
+{
+	pool_set_limit(&pool->pool, bytes);
+}
+
+void device_pool_trim(struct device_pool *pool, uint64_t bytes)
+{
+	pool_trim(&pool->pool, bytes);
+}
+
+void device_pool_read_info(struct device_pool *pool, struct device_pool_info *info)
+{
+	struct pool *inner = &pool->pool;
+
+	lock_acquire(&inner->lock);
+	*info = (struct device_pool_info){ inner->bytes, inner->used, inner->limit };
+	lock_release(&inner->lock);
+}
+
+static struct device_pool *device_pool_publish(void *_Atomic *place, int ordinal)
+{
+	struct device_pool *mine, *winner;
+
+	if (device_pool_create(ordinal, false, &mine))
+		return NULL;
+	winner = publish_first(place, mine);
+	if (winner != mine)
+		device_pool_destroy(mine);
+	return winner;
+}
+
+struct device_pool *device_pool_of(int ordinal, bool make)
+{
+	struct device_pool *pool;
+
+	if (ordinal < 0 || ordinal >= DEVICE_POOLS) {
+		log_error("there is no CUDA device %d", ordinal);
+		return NULL;
+	}
+	pool = atomic_load_explicit(&device_pools[ordinal], memory_order_acquire);
+	return pool || !make ? pool : device_pool_publish(&device_pools[ordinal], ordinal);
+}
+
+void device_pools_trim(void)
+{
+	for (size_t i = 0; i < DEVICE_POOLS; i++) {
+		struct device_pool *pool =
+			atomic_load_explicit(&device_pools[i], memory_order_acquire);
+
+		if (pool)
+			device_pool_trim(pool, 0);
+	}
+}
+
+void device_pools_mark_shared(uintptr_t address)
+{
+	for (size_t i = 0; i < DEVICE_POOLS; i++) {
+		struct device_pool *pool =
+			atomic_load_explicit(&device_pools[i], memory_order_acquire);
+
+		if (pool && device_pool_mark_shared(pool, address))
+			return;
+	}
+}

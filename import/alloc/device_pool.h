@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pools of the memory of CUDA's devices: climport_pool_create() in <CL/climport.h>. */
+#ifndef IMPORT_ALLOC_DEVICE_POOL_H
+#define IMPORT_ALLOC_DEVICE_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct device_pool;
+
+struct device_pool_info {
+	uint64_t bytes, used, limit;
+};
+
+/* The streams that use memory, beside a stream of CUDA's. */
+enum device_pool_streams { STREAM_ONE, STREAMS_BLOCKING, STREAMS_ALL };
+
+/* Loads libcuda.  @ipc: memory of cuMemAlloc(), else of cuMemCreate(). */
+int device_pool_create(int ordinal, bool ipc, struct device_pool **out);
+void device_pool_destroy(struct device_pool *pool);
+
+/* @stream: of STREAM_ONE.  The number of parts, at most @count, or a negative errno, logged. */
+int device_pool_alloc(struct device_pool *pool, size_t size, enum device_pool_streams streams,
+		      void *stream, void **addresses, int count);
+
+/* False: @address is no live part. */
+bool device_pool_free(struct device_pool *pool, uintptr_t address, enum device_pool_streams streams,
+		      void *stream);
+bool device_pool_mark_shared(struct device_pool *pool, uintptr_t address);
+
+void device_pool_set_limit(struct device_pool *pool, uint64_t bytes);
+void device_pool_trim(struct device_pool *pool, uint64_t bytes);
+void device_pool_read_info(struct device_pool *pool, struct device_pool_info *info);
+
+/* The process's pool of cuMemCreate() memory of a device.  @make: if there is none yet.  Or NULL. */
+struct device_pool *device_pool_of(int ordinal, bool make);
+
+/* Waits for the devices of these pools, and gives memory without use back. */
+void device_pools_trim(void);
+
+/* device_pool_mark_shared() in whichever of these pools @address is. */
+void device_pools_mark_shared(uintptr_t address);
+
+#endif

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "import/alloc/pool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "import/alloc/pool_slab.h"
+#include "util/log.h"
+
+/* Of a batch in the pool's list, and of no list's, the event and the parts are one thread's. */
+struct pool_batch {
+	struct list link;
+	void *event; /* NULL: not made yet */
+	struct list parts;
+};
+
+/* A request for parts of exactly @part bytes. */
+struct pool_request {
+	size_t part;
+	uint64_t key;
+	void **addresses;
+	int count, done;
+};
+
+void pool_init(struct pool *pool, const struct pool_ops *ops, uint64_t limit)
+{
+	*pool = (struct pool){ .ops = ops, .limit = limit };
+	list_init(&pool->slabs);
+	list_init(&pool->batches);
+	list_init(&pool->spare);
+	lock_init(&pool->lock, LOCK_LAST, NULL);
+}
+
+/* Makes parts idle, which are in no bin. */
+static void pool_set_idle(struct pool *pool, struct list *parts) REQUIRES(pool->lock)
+{
+	struct list *link;
+
+	while ((link = list_take(parts))) {
+		struct pool_part *part = container_of(link, struct pool_part, link);
+
+		pool->busy -= part->slab->part;
+		pool_bin_add(pool, part, POOL_IDLE);
+	}
+}
+
+/* The parts wait as before. */
+static void pool_put_back(struct pool *pool, struct list *parts, uint64_t key) REQUIRES(pool->lock)
+{
+	struct list *link;
+
+	while ((link = list_take(parts)))
+		pool_bin_add(pool, container_of(link, struct pool_part, link), key);
+}
+
+static struct pool_batch *pool_batch_of(struct list *link)
+{
+	return link ? container_of(link, struct pool_batch, link) : NULL;
+}
+
+/* A batch of all parts with POOL_BLOCKING.  NULL: there is no such part, or no memory. */
+static struct pool_batch *pool_batch_begin(struct pool *pool)
+{
+	struct pool_batch *batch;
+
+	lock_acquire(&pool->lock);
+	batch = pool_batch_of(list_take(&pool->spare));
+	if (!batch)
+		batch = calloc(1, sizeof(*batch));
+	if (batch) {
+		list_init(&batch->parts);
+		pool_bins_empty(pool, false, &batch->parts);
+		if (list_is_empty(&batch->parts)) {
+			list_add(&pool->spare, &batch->link);
+			batch = NULL;
+		}
+	}
+	lock_release(&pool->lock);
+	return batch;
+}
+
+/* An event for the parts that were freed so far.  Without an event the parts wait for a later one. */
+static void pool_seal(struct pool *pool)
+{
+	struct pool_batch *batch = pool_batch_begin(pool);
+	int ret;
+
+	if (!batch)
+		return;
+	ret = pool->ops->record(pool, &batch->event);
+	lock_acquire(&pool->lock);
+	if (ret)
+		pool_put_back(pool, &batch->parts, POOL_BLOCKING);
+	list_add(ret ? &pool->spare : &pool->batches, &batch->link);
+	lock_release(&pool->lock);
+}
+
+/* The oldest batch, which is the caller's until pool_batch_end() or pool_batch_put(). */
+static struct pool_batch *pool_batch_take(struct pool *pool)
+{
+	struct pool_batch *batch;
+
+	lock_acquire(&pool->lock);
+	batch = pool_batch_of(list_take(&pool->batches));
+	lock_release(&pool->lock);
+	return batch;
+}
+
+/* The device has reached the event. */
+static void pool_batch_end(struct pool *pool, struct pool_batch *batch)
+{
+	lock_acquire(&pool->lock);
+	pool_set_idle(pool, &batch->parts);
+	list_add(&pool->spare, &batch->link);
+	lock_release(&pool->lock);
+}
+
+/* The batch is the oldest again. */
+static void pool_batch_put(struct pool *pool, struct pool_batch *batch)
+{
+	lock_acquire(&pool->lock);
+	list_add(pool->batches.next, &batch->link);
+	lock_release(&pool->lock);
+}
+
+/* The device reaches events in their order. */
+static void pool_collect(struct pool *pool)
+{
+	struct pool_batch *batch;
+
+	pool_seal(pool);
+	while ((batch = pool_batch_take(pool))) {
+		if (!pool->ops->is_reached(pool, batch->event)) {
+			pool_batch_put(pool, batch);
+			return;
+		}
+		pool_batch_end(pool, batch);
+	}
+}
+
+/* False: no batch, or an error of the driver's. */
+static bool pool_wait_oldest(struct pool *pool)
+{
+	struct pool_batch *batch = pool_batch_take(pool);
+
+	if (!batch)
+		return false;
+	if (pool->ops->wait(pool, batch->event)) {
+		pool_batch_put(pool, batch);
+		return false;
+	}
+	pool_batch_end(pool, batch);
+	return true;
+}
+
+/* Takes all parts that are neither live nor idle, and the batches of these parts. */
+static void pool_drain_begin(struct pool *pool, struct list *parts)
+{
+	struct list *link, *part;
+
+	list_init(parts);
+	lock_acquire(&pool->lock);
+	pool_bins_empty(pool, true, parts);
+	while ((link = list_take(&pool->batches))) {
+		struct pool_batch *batch = pool_batch_of(link);
+
+		while ((part = list_take(&batch->parts)))
+			list_add(parts, part);
+		list_add(&pool->spare, link);
+	}
+	lock_release(&pool->lock);
+}
+
+/* Waits for the device: every part that was freed before is idle.  False: an error of the driver's. */
+static bool pool_drain(struct pool *pool)
+{
+	struct list parts;
+	int ret;
+
+	pool_drain_begin(pool, &parts);
+	ret = pool->ops->drain(pool);
+	lock_acquire(&pool->lock);
+	if (ret)
+		pool_put_back(pool, &parts, POOL_ANY);
+	else
+		pool_set_idle(pool, &parts);
+	lock_release(&pool->lock);
+	return !ret;
+}
+
+static bool pool_is_unused(const struct pool_slab *slab)
+{
+	return slab->idle == slab->count;
+}
+
+static size_t pool_unused_bytes(struct pool *pool) REQUIRES(pool->lock)
+{
+	size_t bytes = 0;
+
+	for (struct list *link = pool->slabs.next; link != &pool->slabs; link = link->next) {
+		const struct pool_slab *slab = container_of(link, struct pool_slab, link);
+
+		bytes += pool_is_unused(slab) ? pool_slab_size(slab) : 0;
+	}
+	return bytes;
+}
+
+/* Moves the oldest unused slabs beyond @limit bytes to @gone. */
+static void pool_take_unused(struct pool *pool, uint64_t limit, struct list *gone)
+	REQUIRES(pool->lock)
+{
+	size_t bytes = pool_unused_bytes(pool);
+	struct list *next;
+
+	for (struct list *link = pool->slabs.next; link != &pool->slabs && bytes > limit;
+	     link = next) {
+		struct pool_slab *slab = container_of(link, struct pool_slab, link);
+
+		next = link->next;
+		if (!pool_is_unused(slab))
+			continue;
+		bytes -= pool_slab_size(slab);
+		pool_slab_remove(pool, slab);
+		list_add(gone, &slab->link);
+	}
+}
+
+static void pool_slabs_free(struct pool *pool, struct list *slabs)
+{
+	struct list *link;
+
+	while ((link = list_take(slabs))) {
+		struct pool_slab *slab = container_of(link, struct pool_slab, link);
+
+		pool->ops->slab_free(pool, slab->base, pool_slab_size(slab));
+		free(slab);
+	}
+}
+
+/* Gives unused slabs back, without waiting. */
+static void pool_shrink(struct pool *pool, uint64_t limit)
+{
+	struct list gone = LIST_INIT(gone);
+
+	lock_acquire(&pool->lock);
+	pool_take_unused(pool, limit, &gone);
+	lock_release(&pool->lock);
+	pool_slabs_free(pool, &gone);
+}
+
+static void pool_take_more(struct pool *pool, struct pool_request *request) REQUIRES(pool->lock)
+{
+	struct pool_part *part;
+
+	while (request->done < request->count) {
+		part = request->key >= POOL_STREAMS
+			       ? pool_bin_take(pool, request->part, request->key)
+			       : NULL;
+		if (!part)
+			part = pool_bin_take(pool, request->part, POOL_IDLE);
+		if (!part)
+			return;
+		request->addresses[request->done++] = (void *)pool_part_address(part);
+	}
+}
+
+/* Takes parts that any use may follow.  False: there are none. */
+static bool pool_take(struct pool *pool, struct pool_request *request)
+{
+	lock_acquire(&pool->lock);
+	pool_take_more(pool, request);
+	lock_release(&pool->lock);
+	return request->done;
+}
+
+static bool pool_has_shared(struct pool *pool, size_t part)
+{
+	bool has;
+
+	lock_acquire(&pool->lock);
+	has = pool_bin_has(pool, part, POOL_ANY);
+	lock_release(&pool->lock);
+	return has;
+}
+
+static bool pool_is_ahead(struct pool *pool)
+{
+	bool ahead;
+
+	lock_acquire(&pool->lock);
+	ahead = pool->busy > pool->limit;
+	lock_release(&pool->lock);
+	return ahead;
+}
+
+/* A program that is far ahead of the device waits, rather than take all memory. */
+static void pool_wait_for_room(struct pool *pool)
+{
+	while (pool_is_ahead(pool))
+		if (!pool_wait_oldest(pool)) {
+			pool_drain(pool);
+			return;
+		}
+}
+
+/* Parts of a new slab. */
+static int pool_grow(struct pool *pool, struct pool_request *request)
+{
+	size_t size = request->part < POOL_SLAB ? POOL_SLAB : request->part;
+	uintptr_t base;
+	int ret = pool->ops->slab_alloc(pool, size, &base);
+
+	if (ret)
+		return ret;
+	lock_acquire(&pool->lock);
+	ret = pool_slab_add(pool, base, request->part);
+	if (!ret)
+		pool_take_more(pool, request);
+	lock_release(&pool->lock);
+	if (ret)
+		pool->ops->slab_free(pool, base, size);
+	return ret;
+}
+
+static uint64_t pool_limit(struct pool *pool)
+{
+	uint64_t limit;
+
+	lock_acquire(&pool->lock);
+	limit = pool->limit;
+	lock_release(&pool->lock);
+	return limit;
+}
+
+/* The device's memory is used up: what the program has freed comes first. */
+static int pool_grow_last(struct pool *pool, struct pool_request *request)
+{
+	pool_drain(pool);
+	if (pool_take(pool, request))
+		return 0;
+	pool_shrink(pool, 0);
+	return pool_grow(pool, request);
+}
+
+static int pool_alloc_slowly(struct pool *pool, struct pool_request *request)
+{
+	int ret;
+
+	pool_collect(pool);
+	if (pool_take(pool, request))
+		return 0;
+	pool_wait_for_room(pool);
+	if (pool_has_shared(pool, request->part))
+		pool_drain(pool);
+	if (pool_take(pool, request))
+		return 0;
+	pool_shrink(pool, pool_limit(pool));
+	log_hold();
+	ret = pool_grow(pool, request);
+	log_resume(ret && ret != -ENOMEM);
+	return ret == -ENOMEM ? pool_grow_last(pool, request) : ret;
+}
+
+int pool_alloc(struct pool *pool, size_t size, uint64_t key, void **addresses, int count)
+{
+	struct pool_request request = { pool_part_size(size), key, addresses, count, 0 };
+	int ret;
+
+	if (!request.part)
+		return log_errno(ENOMEM, "%zu bytes exceed the address space", size);
+	if (pool_take(pool, &request))
+		return request.done;
+	ret = pool_alloc_slowly(pool, &request);
+	return ret ? ret : request.done;
+}
+
+bool pool_free(struct pool *pool, uintptr_t address, uint64_t key)
+{
+	struct pool_part *part;
+
+	lock_acquire(&pool->lock);
+	part = pool_part_find(pool, address);
+	if (part) {
+		part->live = false;
+		pool->used -= part->slab->part;
+		pool->busy += part->slab->part;
+		pool_bin_add(pool, part, part->shared ? POOL_ANY : key);
+	}
+	lock_release(&pool->lock);
+	return part;
+}
+
+bool pool_mark_shared(struct pool *pool, uintptr_t address)
+{
+	struct pool_part *part;
+
+	lock_acquire(&pool->lock);
+	part = pool_part_find(pool, address);
+	if (part)
+		part->shared = true;
+	lock_release(&pool->lock);
+	return part;
+}
+
+void pool_set_limit(struct pool *pool, uint64_t limit)
+{
+	lock_acquire(&pool->lock);
+	pool->limit = limit;
+	lock_release(&pool->lock);
+}
+
+void pool_trim(struct pool *pool, uint64_t limit)
+{
+	pool_drain(pool);
+	pool_shrink(pool, limit);
+}
+
+static void pool_batches_free(struct pool *pool, struct list *batches)
+{
+	struct list *link;
+
+	while ((link = list_take(batches))) {
+		struct pool_batch *batch = pool_batch_of(link);
+
+		if (batch->event)
+			pool->ops->event_destroy(pool, batch->event);
+		free(batch);
+	}
+}
+
+/* No other thread uses the pool any more. */
+void pool_destroy(struct pool *pool) TSA(no_thread_safety_analysis)
+{
+	pool_drain(pool);
+	pool_slabs_free(pool, &pool->slabs);
+	pool_batches_free(pool, &pool->batches);
+	pool_batches_free(pool, &pool->spare);
+	pool_bins_free(pool);
+	lock_destroy(&pool->lock);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of a device for reuse, in the order of the device's work.
+ *
+ * Nouns.  A *slab* is memory of a source: 2 MiB in equal *parts*, or a single part of a multiple of
+ * 2 MiB.  A part is *live* from pool_alloc() to pool_free().  The device may still use a part that was
+ * freed, so each freed part has a *key*, which says what orders the part's next use:
+ *
+ *   POOL_IDLE      the device does not use the part: any use may follow.
+ *   a stream       the next use on the same stream follows by itself.
+ *   POOL_BLOCKING  any blocking stream may use the part: an *event* on the legacy default stream,
+ *		    which comes after the free, comes after all of the uses.
+ *   POOL_ANY       any stream may use the part: only the end of all work of the device will do.
+ *
+ * A *batch* is an event, and the parts that are idle when the device reaches the event.
+ *
+ * pool_free() calls no driver.  All calls of drivers are made without the lock, by pool_alloc(),
+ * pool_trim() and pool_destroy().
+ */
+#ifndef IMPORT_ALLOC_POOL_H
+#define IMPORT_ALLOC_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/list.h"
+#include "util/lock.h"
+
+/* Keys of streams begin at POOL_STREAMS. */
+enum { POOL_IDLE, POOL_BLOCKING, POOL_ANY, POOL_STREAMS };
+
+#define POOL_BUCKETS 64
+
+struct pool;
+
+/* Results are 0 or a negative errno, logged, if not said otherwise. */
+struct pool_ops {
+	/* -ENOMEM: the device has no memory left.  @base is a multiple of 512. */
+	int (*slab_alloc)(struct pool *pool, size_t size, uintptr_t *base);
+	void (*slab_free)(struct pool *pool, uintptr_t base, size_t size);
+	/* Records *@event on the legacy default stream; makes the event if NULL. */
+	int (*record)(struct pool *pool, void **event);
+	bool (*is_reached)(struct pool *pool, void *event);
+	int (*wait)(struct pool *pool, void *event);
+	void (*event_destroy)(struct pool *pool, void *event);
+	/* Waits for the device. */
+	int (*drain)(struct pool *pool);
+};
+
+struct pool {
+	const struct pool_ops *ops;
+	struct lock lock; /* of all below */
+	uint64_t limit;	  /* bytes that may be kept without use */
+	struct pool_slab *slab_buckets[POOL_BUCKETS];
+	struct pool_bin *bin_buckets[POOL_BUCKETS];
+	struct list slabs;   /* the oldest first */
+	struct list batches; /* likewise */
+	struct list spare;   /* batches for reuse */
+	size_t bytes;	     /* of slabs */
+	size_t used;	     /* of live parts */
+	size_t busy;	     /* of parts that are neither live nor idle */
+};
+
+void pool_init(struct pool *pool, const struct pool_ops *ops, uint64_t limit);
+
+/* Waits for the device, and gives all memory back, also live parts. */
+void pool_destroy(struct pool *pool);
+
+/*
+ * Up to @count parts of at least @size bytes, for use in the order of @key.  The first part may have
+ * to wait for the device or come from a new slab; the others are there already.
+ *
+ * Returns the number of parts, or -ENOMEM, or an error of the source.
+ */
+int pool_alloc(struct pool *pool, size_t size, uint64_t key, void **addresses, int count);
+
+/*
+ * Gives a part back; its uses that are queued now were queued in the order of @key.  False: @address
+ * is no live part.
+ */
+bool pool_free(struct pool *pool, uintptr_t address, uint64_t key);
+
+/* The live part is used by streams that pool_free() does not name: POOL_ANY.  False: as above. */
+bool pool_mark_shared(struct pool *pool, uintptr_t address);
+
+void pool_set_limit(struct pool *pool, uint64_t limit);
+
+/* Waits for the device, and gives unused slabs back down to @limit bytes. */
+void pool_trim(struct pool *pool, uint64_t limit);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The slabs, parts and bins of a pool.  The caller has the pool's lock, and no driver is called. */
+#ifndef IMPORT_ALLOC_POOL_SLAB_H
+#define IMPORT_ALLOC_POOL_SLAB_H
+
+#include "import/alloc/pool.h"
+
+#define POOL_SLAB ((size_t)2 << 20)
+
+struct pool_part {
+	struct list link; /* in a bin or a batch, unless live */
+	struct pool_slab *slab;
+	bool live;
+	bool shared; /* pool_mark_shared() */
+};
+
+struct pool_slab {
+	struct list link;	/* of the pool's slabs */
+	struct pool_slab *next; /* in the bucket */
+	uintptr_t base;
+	size_t part, count, idle; /* bytes of a part; parts; idle parts */
+	struct pool_part parts[];
+};
+
+/* Freed parts of a size with a key. */
+struct pool_bin {
+	struct pool_bin *next; /* in the bucket */
+	size_t part;
+	uint64_t key;
+	struct list parts;
+};
+
+/* The bytes of a part for @size bytes; 0: too many. */
+size_t pool_part_size(size_t size);
+
+/* A slab with parts of @part bytes, all idle.  -ENOMEM, logged: no memory of the host. */
+int pool_slab_add(struct pool *pool, uintptr_t base, size_t part) REQUIRES(pool->lock);
+
+/* Takes out an unused slab, whose memory is the caller's. */
+void pool_slab_remove(struct pool *pool, struct pool_slab *slab) REQUIRES(pool->lock);
+
+static inline size_t pool_slab_size(const struct pool_slab *slab)
+{
+	return slab->part * slab->count;
+}
+
+/* The live part at @address, or NULL. */
+struct pool_part *pool_part_find(struct pool *pool, uintptr_t address) REQUIRES(pool->lock);
+
+uintptr_t pool_part_address(const struct pool_part *part);
+
+/* A freed part of exactly @size bytes with the key, now live and counted so; or NULL. */
+struct pool_part *pool_bin_take(struct pool *pool, size_t size, uint64_t key) REQUIRES(pool->lock);
+
+/* Whether there is such a part. */
+bool pool_bin_has(struct pool *pool, size_t size, uint64_t key) REQUIRES(pool->lock);
+
+/* Adds a part that is in no list.  The caller counts pool->busy. */
+void pool_bin_add(struct pool *pool, struct pool_part *part, uint64_t key) REQUIRES(pool->lock);
+
+/* Moves all parts that are not idle to the end of @parts; without @all those of POOL_BLOCKING. */
+void pool_bins_empty(struct pool *pool, bool all, struct list *parts) REQUIRES(pool->lock);
+
+/* The end of the pool. */
+void pool_bins_free(struct pool *pool) REQUIRES(pool->lock);
+
+#endif

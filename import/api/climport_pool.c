@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libclimport's pools, and the allocators of packages of Python's over pools. */
+#include <CL/climport.h>
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "import/alloc/device_pool.h"
+#include "import/api/caller.h"
+#include "import/api/error.h"
+#include "import/api/public.h"
+#include "util/log.h"
+#include "util/thread.h"
+
+#define POOL_INFO_SIZE SIZE_TO(struct climport_pool_info, limit)
+
+/* A program's struct climport_pool is a struct device_pool. */
+static struct device_pool *climport_pool_inner(struct climport_pool *pool)
+{
+	return (struct device_pool *)pool;
+}
+
+static enum device_pool_streams climport_streams_of(const void *stream)
+{
+	if (stream == CLIMPORT_STREAMS_BLOCKING)
+		return STREAMS_BLOCKING;
+	return stream == CLIMPORT_STREAMS_ALL ? STREAMS_ALL : STREAM_ONE;
+}
+
+PUBLIC int climport_pool_create(int device, uint64_t flags, struct climport_pool **pool)
+{
+	struct device_pool *made = NULL;
+	int ret;
+	THREAD_NO_CANCEL();
+
+	climport_error_begin();
+	ret = climport_check_caller(flags, CLIMPORT_POOL_IPC, 0, 0);
+	if (!ret)
+		ret = device_pool_create(device, flags & CLIMPORT_POOL_IPC, &made);
+	if (!ret)
+		*pool = (struct climport_pool *)made;
+	return climport_error_end(ret);
+}
+
+PUBLIC void climport_pool_destroy(struct climport_pool *pool)
+{
+	THREAD_NO_CANCEL();
+
+	device_pool_destroy(climport_pool_inner(pool));
+}
+
+PUBLIC int climport_pool_alloc(struct climport_pool *pool, size_t size, void *stream,
+			       void **addresses, int count)
+{
+	int ret;
+	THREAD_NO_CANCEL();
+
+	climport_error_begin();
+	ret = count < 1 ? log_errno(EINVAL, "%d allocations", count)
+			: device_pool_alloc(climport_pool_inner(pool), size,
+					    climport_streams_of(stream), stream, addresses, count);
+	return ret < 0 ? climport_error_end(ret) : ret;
+}
+
+PUBLIC int climport_pool_free(struct climport_pool *pool, void *const *addresses, int count,
+			      void *stream)
+{
+	int ret = 0;
+	THREAD_NO_CANCEL();
+
+	climport_error_begin();
+	for (int i = 0; i < count; i++)
+		if (!device_pool_free(climport_pool_inner(pool), (uintptr_t)addresses[i],
+				      climport_streams_of(stream), stream))
+			ret = log_errno(EINVAL, "%p is no allocation of the pool's", addresses[i]);
+	return climport_error_end(ret);
+}
+
+PUBLIC void climport_pool_set_limit(struct climport_pool *pool, uint64_t bytes)
+{
+	device_pool_set_limit(climport_pool_inner(pool), bytes);
+}
+
+PUBLIC void climport_pool_trim(struct climport_pool *pool, uint64_t bytes)
+{
+	THREAD_NO_CANCEL();
+
+	device_pool_trim(climport_pool_inner(pool), bytes);
+}
+
+PUBLIC int climport_pool_get_info(struct climport_pool *pool, struct climport_pool_info *out,
+				  size_t out_size)
+{
+	struct climport_pool_info made;
+	struct device_pool_info info;
+	int ret;
+
+	climport_error_begin();
+	ret = climport_check_caller(0, 0, out_size, POOL_INFO_SIZE);
+	if (ret)
+		return climport_error_end(ret);
+	device_pool_read_info(climport_pool_inner(pool), &info);
+	made = (struct climport_pool_info){ info.bytes, info.used, info.limit };
+	climport_fill(out, out_size, &made, sizeof(made));
+	return climport_error_end(0);
+}
+
+/* Memory of the process's pool of the device, or NULL. */
+static void *climport_device_alloc(size_t size, int device, enum device_pool_streams streams,
+				   void *stream)
+{
+	struct device_pool *pool;
+	void *address;
+	int ret;
+	THREAD_NO_CANCEL();
+
+	if (!size)
+		return NULL;
+	climport_error_begin();
+	pool = device_pool_of(device, true);
+	ret = pool ? device_pool_alloc(pool, size, streams, stream, &address, 1) : -ENODEV;
+	if (ret > 0)
+		return address;
+	climport_error_end(ret);
+	return NULL;
+}
+
+static void climport_device_free(void *address, int device, enum device_pool_streams streams,
+				 void *stream)
+{
+	struct device_pool *pool;
+	THREAD_NO_CANCEL();
+
+	if (!address)
+		return;
+	pool = device_pool_of(device, false);
+	if (pool && device_pool_free(pool, (uintptr_t)address, streams, stream))
+		return;
+	fprintf(stderr, "climport: %p is no allocation of device %d\n", address, device);
+	abort();
+}
+
+PUBLIC void *climport_torch_alloc(ptrdiff_t size, int device, void *stream)
+{
+	return climport_device_alloc((size_t)size, device, STREAM_ONE, stream);
+}
+
+PUBLIC void climport_torch_free(void *address, ptrdiff_t size, int device, void *stream)
+{
+	(void)size;
+	climport_device_free(address, device, STREAM_ONE, stream);
+}
+
+PUBLIC void climport_torch_record_stream(void *address, void *stream)
+{
+	(void)stream;
+	device_pools_mark_shared((uintptr_t)address);
+}
+
+PUBLIC void *climport_cupy_alloc(void *param, size_t size, int device)
+{
+	(void)param;
+	return climport_device_alloc(size, device, STREAMS_ALL, NULL);
+}
+
+PUBLIC void climport_cupy_free(void *param, void *address, int device)
+{
+	(void)param;
+	climport_device_free(address, device, STREAMS_ALL, NULL);
+}

@@ -147,6 +147,13 @@ def pool_alloc(pool: int, size: int, stream: int, addresses: "ctypes.Array[c_voi
     return count
 
 
+def pool_alloc_one(pool: int, size: int, stream: int) -> int:
+    """climport_pool_alloc() of an address"""
+    addresses = (c_void_p * 1)()
+    pool_alloc(pool, size, stream, addresses)
+    return addresses[0]
+
+
 def pool_free(pool: int, addresses: "list[int]", stream: int) -> None:
     """climport_pool_free()"""
     count = len(addresses)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of climport's memory manager for Numba in kernels of NVIDIA's OpenCL, without a copy."""
+import gc
 import os
 import sys
 import time
@@ -8,6 +9,7 @@ import climport
 import climport.opencl
 import numpy
 import pyopencl
+from climport import _library
 from numba import cuda
 
 VMM = os.environ.get("CLIMPORT_NUMBA_VMM") == "1"
@@ -39,13 +41,6 @@ def increment(buffer, count):
     program.increment(queue, (count,), None, buffer)
     queue.finish()
     return (time.perf_counter() - begin) * 1e6
-
-
-def aligned(count):
-    """A NumPy array at a multiple of 4096 bytes: NVIDIA takes multiples of 512."""
-    memory = numpy.zeros(count + 1024, numpy.int32)
-    start = -memory.ctypes.data % 4096 // memory.itemsize
-    return memory[start:start + count]
 
 
 def check_host(title, array):
@@ -80,6 +75,27 @@ def check_device():
            (device.copy_to_host() == 42).all())
 
 
+def check_unaligned():
+    try:
+        climport.opencl.import_host(context, numpy.zeros(COUNT + 1, numpy.int32)[1:])
+    except climport.opencl.Error as error:
+        expect(f"an array that is not aligned is refused: {error}", "512" in str(error))
+    else:
+        expect("an array that is not aligned is refused", False)
+
+
+def check_lifetime():
+    before = _library.stats().bytes_allocated
+    for _ in range(20):
+        buffer = climport.opencl.import_host(context,
+                                             climport.opencl.zeros(context, 1 << 24, numpy.int32))
+        increment(buffer, 1 << 24)
+        del buffer
+    gc.collect()
+    kept = _library.stats().bytes_allocated - before
+    expect(f"arrays of empty() go with their buffers ({kept} bytes are kept)", kept <= 1 << 27)
+
+
 def check_reuse():
     manager = cuda.current_context().memory_manager
     expect("the manager is climport's", type(manager).__module__ == "climport.numba_emm")
@@ -93,10 +109,13 @@ def check_reuse():
 
 
 check_reuse()
+check_unaligned()
 for _ in range(2):
-    check_host("a NumPy array", aligned(COUNT))
+    check_host("an array of empty()", climport.opencl.empty(context, COUNT, numpy.int32))
+    check_host("a small array of empty()", climport.opencl.empty(context, 1000, numpy.int32))
     check_host("a pinned array", cuda.pinned_array(COUNT, numpy.int32))
     check_host("a mapped array", cuda.mapped_array(COUNT, numpy.int32))
     check_device()
+check_lifetime()
 print(cuda.current_context().get_memory_info())
 sys.exit(failures != 0)

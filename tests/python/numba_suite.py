@@ -2,6 +2,7 @@
 """Runs Numba's own tests with Numba's memory manager and with climport's, on the fake libcuda.
 
     numba_suite.py             compares the results test by test; exit status 0, 1, or 77
+    numba_suite.py --short     without the modules of LONG
     numba_suite.py MODULE      runs a module's tests with the manager of the environment; prints
                                "RESULT test outcome"
 
@@ -12,6 +13,7 @@ import concurrent.futures
 import os
 import subprocess
 import sys
+import time
 import unittest
 
 MANAGER = "climport.numba_emm"
@@ -31,6 +33,9 @@ DESIGN = {name: QUEUE for name in (
     "cudadrv.test_deallocations.TestDeferCleanup.test_exception",
     "cudadrv.test_deallocations.TestDeferCleanup.test_nested",
     "cudapy.test_cuda_array_interface.TestCudaArrayInterface.test_ownership")}
+
+
+seconds = {}  # of each module
 
 
 class Result(unittest.TestResult):
@@ -67,6 +72,7 @@ def run_module(name):
 
 def outcomes(name, manager):
     """The outcomes of a module's tests, and the end of standard error."""
+    begin = time.monotonic()
     environment = dict(os.environ, NUMBA_CUDA_MEMORY_MANAGER=manager)
     done = subprocess.run([sys.executable, __file__, name], env=environment, capture_output=True,
                           text=True, timeout=600, check=False)
@@ -74,6 +80,7 @@ def outcomes(name, manager):
     found = {test: outcome for _, test, outcome in lines}
     if done.returncode or not found:
         found["the process"] = f"ends with status {done.returncode}: {done.stderr[-1000:]}"
+    seconds[name] = seconds.get(name, 0) + time.monotonic() - begin
     return found
 
 
@@ -84,7 +91,7 @@ def compare(name, pair):
                  if builtin.get(test) != ours.get(test)]
     passed = sum(outcome == "passes" for outcome in builtin.values())
     print(f"{name}: {len(builtin)} tests, {passed} pass with Numba's manager, "
-          f"{len(different)} with another result", flush=True)
+          f"{len(different)} with another result, {seconds[name]:.0f} s", flush=True)
     unexpected = 0
     for test in different:
         reason = DESIGN.get(test)

@@ -8,9 +8,9 @@
 The context is of a program that began with climport's layer (`climport run -- python3 ...`), or of
 a driver that has cl_arm_import_memory itself.
 
-An imported array lives as long as the buffer, not as the Python object: a command that runs, or a
-kernel's argument, may keep the buffer of a Python object that is gone.  So the array is released
-by the buffer's destructor callback.  The callback comes in any thread of the driver's, perhaps
+An imported array lives as long as the buffer, not as the Python object: a command that runs may keep
+the buffer of a Python object that is gone.  So the array is released by the buffer's destructor
+callback.  The callback comes in any thread of the driver's, perhaps
 below a lock of the driver's, and a thread that holds Python's lock may wait for the driver's: a
 callback that waits for Python's lock can hang the program.  So the callback is a C function that
 sets a mark (climport_mark_destroyed), and Python looks at the marks after the death of each such
@@ -40,8 +40,11 @@ class Error(RuntimeError):
     """A refused import.  The text is climport's sentence; @code is the error code of OpenCL."""
 
     def __init__(self, sentence: str, code: int):
-        super().__init__(sentence)
+        super().__init__(sentence, code)  # what pickle passes to the constructor
         self.code = code
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 def _loaded_loader() -> str:
@@ -109,19 +112,24 @@ def _sweep() -> None:
             _drop(kept)
 
 
-@ctypes.PYFUNCTYPE(ctypes.c_int, c_void_p)
-def _pending_sweep(_argument):
-    _sweep()
-    return 0
+class _Sweeper:
+    """A pending call is a C function, which returns 0 or an exception.  PyObject_IsTrue() of this object
+    is such a function, also when an interrupt comes before the first line of __bool__()."""
+
+    def __bool__(self) -> bool:
+        _sweep()
+        return False
 
 
+_sweeper = _Sweeper()
+_is_true = ctypes.cast(ctypes.pythonapi.PyObject_IsTrue, c_void_p)
 _add_pending_call = ctypes.pythonapi.Py_AddPendingCall
-_add_pending_call.argtypes = [c_void_p, c_void_p]
+_add_pending_call.argtypes = [c_void_p, ctypes.py_object]
 
 
 def _sweep_soon() -> None:
     """A finalizer of a Python object runs before PyOpenCL releases the buffer."""
-    _add_pending_call(ctypes.cast(_pending_sweep, c_void_p), None)
+    _add_pending_call(_is_true, _sweeper)
 
 
 def _watch(buffer: pyopencl.Buffer) -> None:
@@ -148,16 +156,16 @@ def _keep_with(memory: int, thing: Any) -> None:
 
 
 def _buffer(memory: Optional[int], error: int, thing: Any) -> pyopencl.Buffer:
-    """The buffer takes the reference of the memory object."""
+    """The buffer has a reference of its own.  So the reference of the import is released once, at
+    whatever moment an interrupt comes."""
     if not memory:
         raise Error(_library.last_error(), error)
     try:
         if thing is not None:
             _keep_with(memory, thing)
-        buffer = pyopencl.Buffer.from_int_ptr(memory, retain=False)
-    except BaseException:
+        buffer = pyopencl.Buffer.from_int_ptr(memory, retain=True)
+    finally:
         _loader.clReleaseMemObject(memory)
-        raise
     if thing is not None:
         with contextlib.suppress(TypeError):
             _watch(buffer)

@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -155,6 +156,11 @@ class ImportHost(OpenCL):
             climport.opencl.import_host(self.context, array, mem_flags.COPY_HOST_PTR)
         self.assertEqual(caught.exception.code, pyopencl.status_code.INVALID_VALUE)
 
+    def test_error_pickles(self):
+        """Error goes to another process with its sentence and its code."""
+        error = pickle.loads(pickle.dumps(climport.opencl.Error("a sentence", -59)))
+        self.assertEqual((str(error), error.code), ("a sentence", -59))
+
     def test_unmapped(self):
         """An import of memory that is not mapped raises Error."""
         class Nowhere:
@@ -198,6 +204,32 @@ class Lifetime(OpenCL):
         self.increment(buffer, 1024)
         del buffer
         self.assertTrue(wait_until(lambda: array() is None))
+
+    def test_interrupt(self):
+        """An interrupt at any moment of an import releases the memory object once."""
+        done = run_python("""if True:
+            import climport.opencl, numpy, pyopencl, signal, sys
+            context = pyopencl.create_some_context(interactive=False)
+            array = numpy.zeros(1024, numpy.int32)
+            climport.opencl.import_host(context, array)
+
+            def interrupt(*_):
+                raise KeyboardInterrupt
+
+            signal.signal(signal.SIGALRM, interrupt)
+            interrupts = 0
+            while interrupts < 300:
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 1e-5 + interrupts % 100 * 1e-6)
+                    for _ in range(1000):
+                        climport.opencl.import_host(context, array)
+                except KeyboardInterrupt:
+                    interrupts += 1
+            signal.signal(signal.SIGALRM, signal.SIG_IGN)
+            print(interrupts)
+            """)
+        self.assertEqual((done.returncode, done.stdout, "SystemError" in done.stderr),
+                         (0, "300\n", False), done.stderr[-2000:])
 
     def test_many_die(self):
         """A thousand arrays die with their buffers."""

@@ -59,8 +59,21 @@ static int export_identify(struct export_request *request)
 	return 0;
 }
 
+/* Host memory cannot be revoked, and a GPU's memory has no read-only dma-buf. */
+static int export_refuse(const struct export_request *request)
+{
+	return log_errno(
+		EFAULT,
+		"no exporter makes a %s%sdma-buf of %zu bytes at %#zx: only a GPU's memory "
+		"can be revoked, and only host memory can be read-only",
+		request->options & EXPORT_REVOCABLE ? "revocable " : "",
+		request->options & EXPORT_READ_ONLY ? "read-only " : "", request->size,
+		(size_t)request->address);
+}
+
 static int export_by_first(const struct export_request *request, struct export_range *out)
 {
+	bool is_taken = false;
 	int error = -EFAULT;
 
 	for (size_t i = 0; i < sizeof(exporters) / sizeof(*exporters); i++) {
@@ -68,10 +81,11 @@ static int export_by_first(const struct export_request *request, struct export_r
 			continue;
 		log_debug("export of %zu bytes at %#zx: %s", request->size,
 			  (size_t)request->address, exporters[i]->name);
+		is_taken = true;
 		if (exporters[i]->export(request, out, &error) == EXPORT_DONE)
 			break;
 	}
-	return error;
+	return is_taken ? error : export_refuse(request);
 }
 
 /*

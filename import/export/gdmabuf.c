@@ -79,7 +79,7 @@ static int gdmabuf_open_context(struct gdmabuf_context **out)
 	int err;
 
 	if (!ctx)
-		return -ENOMEM;
+		return log_errno(ENOMEM, "no memory for a context of /dev/gdmabuf");
 	ctx->device.fd = open("/dev/gdmabuf", O_RDWR | O_CLOEXEC);
 	err = ctx->device.fd < 0 ? gdmabuf_open_failed() : gdmabuf_fill(ctx);
 	if (!err) {

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fake_cuda.h>
 #include <linux/gdmabuf.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -352,4 +353,42 @@ TEST(register_freed_meanwhile,
 	EXPECT_EQ(export_register(p, PAGE, &registration), -ENODEV);
 	export_without_cuda(false);
 	fake_cuda_free(p);
+}
+
+#define EXPORT_OPTIONS_END (EXPORT_REVOCABLE << 1)
+
+static void export_expect_sentence(uintptr_t address, unsigned int options)
+{
+	struct export_range range;
+	int ret;
+
+	log_clear();
+	ret = export_dmabuf(address, PAGE, options, &range);
+	if (!ret)
+		close(range.fd);
+	if (ret && !*log_last())
+		printf("# %#zx with options %#x: %d\n", (size_t)address, options, ret);
+	EXPECT(!ret || *log_last());
+}
+
+TEST(refused_sentence,
+     "A refused export has a sentence, whatever the memory, the flags and the module's error.")
+{
+	uintptr_t host = export_map_host(PAGE), gpu;
+
+	export_test_begin();
+	gpu = fake_cuda_alloc(0, GPU_PAGE);
+	for (unsigned int options = 0; options < EXPORT_OPTIONS_END; options++) {
+		for (int error = 0; error <= EFAULT; error += EFAULT) {
+			fake_gdmabuf.error = error;
+			export_expect_sentence(host, options);
+			export_expect_sentence(PAGE, options);
+			export_expect_sentence(gpu, options);
+		}
+	}
+	fake_gdmabuf.error = 0;
+	export_invalidate(host, PAGE);
+	export_invalidate(gpu, GPU_PAGE);
+	fake_cuda_free(gpu);
+	munmap((void *)host, PAGE);
 }

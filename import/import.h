@@ -151,6 +151,7 @@ struct import_exporter {
 	const char *memory; /* part of a sentence: the memory that the exporter serves */
 	bool is_cached; /* devices keep in their caches what kernels read of the exporter's host memory */
 	bool has_device_memory; /* memory without a CPU address is the device's own */
+	bool has_pages;		/* takes host memory that the exporter has not allocated */
 	unsigned int unless;	/* not needed where @unless is zero copy; itself: needed */
 };
 

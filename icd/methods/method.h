@@ -38,6 +38,7 @@ struct method_memory {
 	const char *kept; /* how the memory stays registered between imports, a clause; or NULL */
 	size_t address_align, size_align; /* bytes */
 	bool by_uuid;			  /* climport_alloc() makes memory for the device's UUID */
+	bool by_uuid_alone;		  /* ... and other host memory is refused */
 };
 
 enum method_quirk {

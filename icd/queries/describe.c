@@ -29,6 +29,7 @@ cl_int CL_API_CALL describe_device(cl_device_id id, cl_uint import_type,
 		.address_align = memory.address_align,
 		.size_align = memory.size_align,
 		.by_uuid = memory.by_uuid,
+		.by_uuid_alone = memory.by_uuid_alone,
 	};
 	return CL_SUCCESS;
 }

@@ -17,7 +17,8 @@ struct device_description {
 	const char *kept;     /* how the memory stays registered between imports; NULL: never */
 	size_t address_align; /* bytes */
 	size_t size_align;
-	bool by_uuid; /* climport_alloc() makes memory for the device's UUID */
+	bool by_uuid;	    /* climport_alloc() makes memory for the device's UUID */
+	bool by_uuid_alone; /* ... and other host memory is refused */
 };
 
 /**

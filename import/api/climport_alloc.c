@@ -21,7 +21,8 @@
 /* How a device, or each device of a context, takes memory. */
 struct alloc_takers {
 	struct climport_import_info host, dmabuf;
-	size_t count; /* of devices */
+	bool by_uuid_alone; /* no other host memory */
+	size_t count;	    /* of devices */
 };
 
 /* A request for memory of a kind that climport chooses. */
@@ -105,7 +106,7 @@ static int alloc_choices_find(const struct alloc_takers *takers, bool no_cpu,
 		alloc_choices_add(choices, CLIMPORT_DEVICE, takers->dmabuf.uuid);
 	if (takers->host.by_uuid)
 		alloc_choices_add(choices, CLIMPORT_HOST, takers->host.uuid);
-	if (takers->host.method)
+	if (takers->host.method && !takers->by_uuid_alone)
 		alloc_choices_add(choices, CLIMPORT_HOST, NULL);
 	return choices->count
 		       ? 0
@@ -140,7 +141,7 @@ static int alloc_choose(const struct alloc_takers *takers, const struct alloc_re
 	}
 	if (!ret && request->kind)
 		*request->kind = choice->kind;
-	return ret;
+	return alloc_is_refusal(ret) ? -EOPNOTSUPP : ret;
 }
 
 static int alloc_check_chosen(const struct alloc_request *request, uint64_t flags)
@@ -156,10 +157,11 @@ static int alloc_check_chosen(const struct alloc_request *request, uint64_t flag
 
 static int alloc_takers_read(cl_device_id device, bool no_cpu, struct alloc_takers *takers)
 {
-	int ret = import_info_read(device, CL_IMPORT_TYPE_HOST_ARM, &takers->host);
+	int ret = import_info_read(device, CL_IMPORT_TYPE_HOST_ARM, &takers->host,
+				   &takers->by_uuid_alone);
 
 	if (!ret && no_cpu)
-		ret = import_info_read(device, CL_IMPORT_TYPE_DMA_BUF_ARM, &takers->dmabuf);
+		ret = import_info_read(device, CL_IMPORT_TYPE_DMA_BUF_ARM, &takers->dmabuf, NULL);
 	return ret;
 }
 
@@ -190,6 +192,7 @@ static int alloc_takers_add(struct alloc_takers *all, const struct alloc_takers 
 				 all->count);
 	if (!one->host.method)
 		all->host = one->host;
+	all->by_uuid_alone |= one->by_uuid_alone;
 	if (all->host.address_alignment < one->host.address_alignment)
 		all->host.address_alignment = one->host.address_alignment;
 	return 0;

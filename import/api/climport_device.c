@@ -94,9 +94,10 @@ static bool import_info_uuid(cl_device_id device, unsigned char uuid[CLIMPORT_UU
 	return info && !info(device, CL_DEVICE_UUID_KHR, CLIMPORT_UUID_SIZE, uuid, NULL);
 }
 
-int import_info_read(cl_device_id device, cl_uint type, struct climport_import_info *info)
+int import_info_read(cl_device_id device, cl_uint type, struct climport_import_info *info,
+		     bool *by_uuid_alone)
 {
-	struct device_description d;
+	struct device_description d = { 0 };
 	cl_int err;
 
 	if (!device)
@@ -112,6 +113,8 @@ int import_info_read(cl_device_id device, cl_uint type, struct climport_import_i
 		.size_alignment = d.method ? d.size_align : 0,
 	};
 	info->by_uuid = d.method && d.by_uuid && import_info_uuid(device, info->uuid);
+	if (by_uuid_alone)
+		*by_uuid_alone = d.by_uuid_alone;
 	return 0;
 }
 
@@ -137,7 +140,7 @@ static int import_info_get(cl_device_id device, cl_uint type, struct climport_im
 		return ret;
 	if (type != CL_IMPORT_TYPE_HOST_ARM && type != CL_IMPORT_TYPE_DMA_BUF_ARM)
 		return log_errno(EINVAL, "there is no type of memory %#x", type);
-	ret = import_info_read(device, type, &info);
+	ret = import_info_read(device, type, &info, NULL);
 	if (ret)
 		return ret;
 	info.kinds = import_info_kinds(&info, type);

@@ -104,6 +104,7 @@ static const struct opaque_exporter exporters[OPAQUE_EXPORTERS] = {
 		.facts = {
 			.name = "RM",
 			.memory = "any pages by RM",
+			.has_pages = true,
 			.unless = OPAQUE_BY_RM,
 		},
 		.by = "rm",
@@ -117,6 +118,7 @@ static const struct opaque_exporter exporters[OPAQUE_EXPORTERS] = {
 		.facts = {
 			.name = "Vulkan",
 			.memory = "any pages by Vulkan",
+			.has_pages = true,
 			.is_cached = true,
 			.unless = OPAQUE_BY_RM,
 		},

@@ -374,7 +374,8 @@ int climport_alloc(unsigned int kind, size_t size, size_t alignment, const unsig
  *   -EINVAL  no such device, a size of 0, an invalid alignment, an unknown flag; CLIMPORT_NO_CPU
  *	      with a NULL @kind
  *   -ENXIO   the process has no OpenCL loader
- *   -EOPNOTSUPP  the device takes no memory; climport_last_error() has the reason
+ *   -EOPNOTSUPP  the device takes no memory, or none that this process can allocate;
+ *	      climport_last_error() has the reason
  *   -ENOMEM, -EMFILE, -ENFILE, -EIO  as for climport_alloc()
  */
 int climport_alloc_for_device(cl_device_id device, size_t size, size_t alignment, uint64_t flags,

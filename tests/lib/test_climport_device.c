@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fake_cuda.h>
+#include <fake_vulkan.h>
 
 #define PAGE ((size_t)4096)
 #define ALIGN 128	       /* CL_DEVICE_MEM_BASE_ADDR_ALIGN of the stub, in bytes */
@@ -255,25 +256,83 @@ TEST(alloc_device, "With CLIMPORT_NO_CPU a device with memory of its own gets de
 }
 
 /* The self-test passes with CUDA's memory, which then is no more. */
+static cl_context program_create_without_vmm(void)
+{
+	cl_context context;
+
+	fake_cuda_reset(1);
+	context = program_create_context();
+	climport_info_of(CL_IMPORT_TYPE_HOST_ARM);
+	fake_cuda_set_attribute(0, 102, 0); /* ..._VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED */
+	return context;
+}
+
+static char program_cache[] = "/tmp/climport-XXXXXX"; /* without results of other tests */
+
+static void program_remove_cache(void)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "rm -rf %s", program_cache);
+	CHECK(!system(command));
+}
+
+/* A device that takes any pages, by Vulkan. */
+static void program_add_vulkan(void)
+{
+	struct fake_vulkan *vk;
+
+	CHECK(mkdtemp(program_cache) && !setenv("XDG_CACHE_HOME", program_cache, 1));
+	CHECK(dlopen(FAKE_VULKAN, RTLD_NOW));
+	vk = fake_vulkan();
+	CHECK(vk);
+	fake_cuda_reset(1);
+	fake_cuda_uuid(0, vk->gpu[0].uuid);
+}
+
 static void program_alloc_without_vmm(void)
 {
+	cl_context context;
 	unsigned int kind = UNKNOWN;
 	void *p;
 
-	fake_cuda_reset(1);
-	program_find_devices();
-	climport_info_of(CL_IMPORT_TYPE_HOST_ARM);
-	fake_cuda_set_attribute(0, 102, 0); /* ..._VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED */
+	program_add_vulkan();
+	context = program_create_without_vmm();
 	CHECK(!climport_alloc_for_device(program_devices[0], PAGE, 0, CLIMPORT_NO_CPU, &p, &kind));
 	CHECK(kind == CLIMPORT_HOST && fake_cuda_node((uintptr_t)p) < 0);
-	memset(p, 1, PAGE);
+	expect_imports_host(context, p);
 	climport_free(p);
 	CHECK(!*climport_last_error());
+	CL(clReleaseContext)(context);
+	program_remove_cache();
 }
 
-TEST(alloc_no_vmm, "If CUDA has no memory of a kind, the next best kind is allocated.")
+TEST(alloc_no_vmm, "If CUDA has no memory of a kind, a device that takes any pages gets pages.")
 {
 	program_expect_works_in(NVIDIA, program_alloc_without_vmm, true);
+}
+
+static void program_alloc_in_vain(void)
+{
+	cl_context context = program_create_without_vmm();
+	unsigned int kind = UNKNOWN;
+	void *p = &p;
+
+	for (uint64_t flags = 0; flags <= CLIMPORT_NO_CPU; flags += CLIMPORT_NO_CPU) {
+		CHECK(climport_alloc_for_device(program_devices[0], PAGE, 0, flags, &p, &kind) ==
+		      -EOPNOTSUPP);
+		CHECK(*climport_last_error());
+		CHECK(climport_alloc_for_context(context, PAGE, 0, flags, &p, &kind) ==
+		      -EOPNOTSUPP);
+	}
+	CHECK(p == (void *)&p && kind == UNKNOWN);
+	CL(clReleaseContext)(context);
+}
+
+TEST(alloc_in_vain,
+     "If CUDA has no memory, a device that takes CUDA's memory alone gets -EOPNOTSUPP, no pages.")
+{
+	program_expect_works_in(NVIDIA, program_alloc_in_vain, true);
 }
 
 static void program_alloc_too_much(void)

@@ -150,17 +150,29 @@ static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct im
 	return err;
 }
 
+/* Whether one of @exporters, a bit for each, takes any pages of the host. */
+static bool opaque_fd_takes_pages(unsigned int exporters)
+{
+	for (unsigned int id = 0; id < IMPORT_EXPORTERS; id++)
+		if (exporters & 1u << id && import_exporter_get(id)->has_pages)
+			return true;
+	return false;
+}
+
 static void opaque_fd_describe(const struct device *device, enum import_type type,
 			       struct method_memory *memory)
 {
 	struct opaque_coherency coherency;
+	unsigned int exporters;
 
 	memory->by_uuid = true;
 	if (!coherency_get(device->id, true, &coherency))
 		return;
+	exporters = coherency_exporters(&coherency);
 	memory->address_align = coherency.align;
+	memory->by_uuid_alone = !opaque_fd_takes_pages(exporters);
 	if (type == IMPORT_HOST)
-		memory->kept = import_describe_kept(coherency_exporters(&coherency));
+		memory->kept = import_describe_kept(exporters);
 }
 
 static void opaque_fd_context_release(cl_context context)

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # make demo   the main job: a camera's frames in OpenCL kernels, zero copy
-# make check  all tests
+# make check  all tests: less than 30 minutes on two cores
 # make check-debug-kernel   those of kmod/ on a kernel that finds faults, which it builds: 10 minutes;
 #             part of check if kmod/ or its tests changed since they passed there
 # make check-long   what takes hours: whole programs, a bad driver at
-#             every call, loops of 1,000 on one processor and under load, every test alone and in
-#             12 orders, kmod/ on the debug kernel; installs 300 MB of programs, and pyopencl
+#             every call, loops of 1,000 on one processor and under load, the tests in 11 more
+#             orders, kmod/ on the debug kernel; installs 300 MB of programs, and pyopencl
 #             from PyPI under build/
 # make lint   the linters alone, which make check runs too: a minute
 # make coverage   the lines and branches that the tests run, by folder: docs/measured/coverage.txt
 # make bench  speed, as ratios
 JOBS := $(shell nproc)
+# Half of the tests wait: tests/schedule/schedule.cmake.
+TESTS := $(shell expr 2 \* $(JOBS))
 
 .PHONY: all demo check check-long check-debug check-debug-kernel lint coverage bench deps clean FORCE
 
@@ -50,7 +52,7 @@ check-debug-kernel: deps
 check-asan: check-dev
 check-tsan: check-asan
 check-%: build/%
-	ctest --test-dir build/$* --output-on-failure --no-tests=error -j $(JOBS)
+	ctest --test-dir build/$* --output-on-failure --no-tests=error -j $(TESTS)
 
 # The tests of the configuration "long"; the rest is make check's.
 check-long: build/dev

@@ -7,6 +7,8 @@
 #             every call, loops of 1,000 on one processor and under load, the tests in 11 more
 #             orders, kmod/ on the debug kernel; installs 300 MB of programs, and pyopencl
 #             from PyPI under build/
+# make check-rdma   the net plugin over this machine's RDMA adapters, with GPU memory if there is a
+#             GPU: a minute; says what is missing
 # make lint   the linters alone, which make check runs too: a minute
 # make coverage   the lines and branches that the tests run, by folder: docs/measured/coverage.txt
 # make bench  speed, as ratios
@@ -14,7 +16,7 @@ JOBS := $(shell nproc)
 # Half of the tests wait: tests/schedule/schedule.cmake.
 TESTS := $(shell expr 2 \* $(JOBS))
 
-.PHONY: all demo check check-long check-debug check-debug-kernel lint coverage bench deps clean FORCE
+.PHONY: all demo check check-long check-debug check-debug-kernel check-rdma lint coverage bench deps clean FORCE
 
 all: build/release
 
@@ -61,6 +63,10 @@ check-long: build/dev
 	cmake --build build/dev -j $(JOBS)
 	ctest --test-dir build/dev -C long -L long --output-on-failure --no-tests=error
 	$(MAKE) check-debug-kernel
+
+# The release build, as a user has it.  The plugin's lines tell what the adapters take.
+check-rdma: build/release
+	tests/nccl/check-rdma build/release || [ $$? -eq 77 ]
 
 # Linters read compile_commands.json, and nothing that is built.
 lint: deps

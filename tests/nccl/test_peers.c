@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin between two processes, over libfabric's tcp. */
+/*
+ * The plugin between two processes, over libfabric's tcp.  With NETEM=1 in the environment the kernel
+ * has to have netem.
+ */
 #include "harness.h"
 #include "peers.h"
 
@@ -109,6 +112,7 @@ static pid_t namespaces_make(const struct network *network)
 	if (network->netem &&
 	    !command_runs("tc qdisc add dev net0 root netem %s 2>/dev/null", network->netem)) {
 		kill(child, SIGKILL);
+		EXPECT(!getenv("NETEM"));
 		test_skip("the kernel has no netem");
 	}
 	return child;
@@ -139,6 +143,24 @@ TEST(namespaces_loss, "Messages are whole over a network with delay that loses p
 {
 	namespaces_network = &network_with_loss;
 	test_in_child(namespaces_run);
+}
+
+static void namespaces_run_killed(void)
+{
+	pid_t space = namespaces_make(namespaces_network);
+
+	peers_run_killed((struct peers){ .provider = "tcp",
+					 .interface = "net0",
+					 .peer_interface = "net1",
+					 .peer_namespace = space });
+	kill(space, SIGKILL);
+	waitpid(space, NULL, 0);
+}
+
+TEST(loss_killed, "A receive fails if the sender is killed behind a network that loses packets.")
+{
+	namespaces_network = &network_with_loss;
+	test_in_child(namespaces_run_killed);
 }
 
 static void peer_is_killed(void)

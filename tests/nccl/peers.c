@@ -263,7 +263,8 @@ static void peers_refuse(const struct peers *peers, struct pair *pair, int accep
 	EXPECT_EQ(write(peers->channel, pair->handle, sizeof(pair->handle)), sizeof(pair->handle));
 	EXPECT_EQ(read(peers->channel, &ready, 1), 1);
 	if (spare >= 0)
-		process_limit_descriptors((rlim_t)(process_count_descriptors() + spare), &before);
+		process_limit_descriptors((rlim_t)process_count_descriptors() + (rlim_t)spare,
+					  &before);
 	for (int i = 0; i < accepts; i++)
 		if (plugin_accept(pair->plugin, pair->listener, &pair->receiver))
 			break;

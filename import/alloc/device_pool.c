@@ -8,6 +8,7 @@
 #include "import/alloc/memory.h"
 #include "import/alloc/pool.h"
 #include "import/export/export.h"
+#include "import/export/host_registration.h"
 #include "import/nvidia/cuda/cuda_order.h"
 #include "util/log.h"
 #include "util/publish.h"
@@ -28,27 +29,70 @@ static struct device_pool *device_pool_from(struct pool *pool)
 	return container_of(pool, struct device_pool, pool);
 }
 
-static int device_pool_vmm_alloc(struct pool *pool, size_t size, uintptr_t *base)
+static int device_pool_vmm_alloc(struct pool *pool, size_t size, struct pool_memory *memory)
 {
-	return memory_alloc(MEMORY_DEVICE, size, 0, device_pool_from(pool)->order.uuid, base);
+	return memory_alloc(MEMORY_DEVICE, size, 0, device_pool_from(pool)->order.uuid,
+			    &memory->base);
 }
 
-static void device_pool_vmm_free(struct pool *pool, uintptr_t base, size_t size)
+static void device_pool_vmm_free(struct pool *pool, const struct pool_memory *memory)
 {
 	(void)pool;
-	(void)size;
-	memory_free(base);
+	memory_free(memory->base);
 }
 
-static int device_pool_ipc_alloc(struct pool *pool, size_t size, uintptr_t *base)
+static int device_pool_ipc_alloc(struct pool *pool, size_t size, struct pool_memory *memory)
 {
-	return cuda_order_alloc(&device_pool_from(pool)->order, size, base);
+	return cuda_order_alloc(&device_pool_from(pool)->order, size, &memory->base);
 }
 
-static void device_pool_ipc_free(struct pool *pool, uintptr_t base, size_t size)
+static void device_pool_ipc_free(struct pool *pool, const struct pool_memory *memory)
 {
-	export_invalidate(base, size);
-	cuda_order_free(&device_pool_from(pool)->order, base);
+	export_invalidate(memory->base, memory->size);
+	cuda_order_free(&device_pool_from(pool)->order, memory->base);
+}
+
+/* Without a registration each import pins its own pages. */
+static void device_pool_host_register(struct pool_memory *memory)
+{
+	struct host_registration made;
+	int ret;
+
+	log_hold();
+	ret = host_registration_make(memory->base, memory->size, &made);
+	log_resume(false);
+	memory->registration = ret ? 0 : made.number;
+	memory->slot = ret ? 0 : made.slot;
+}
+
+/* CUDA may unmap the pages, so no registration may promise the pages. */
+static void device_pool_host_detach(struct pool *pool, struct pool_memory *memory)
+{
+	(void)pool;
+	if (memory->registration)
+		host_registration_put(memory->slot, memory->registration);
+	memory->registration = 0;
+}
+
+static int device_pool_host_alloc(struct pool *pool, size_t size, struct pool_memory *memory)
+{
+	int ret = cuda_order_host_alloc(&device_pool_from(pool)->order, size, &memory->base);
+
+	if (ret)
+		return ret;
+	memory->buffer_id = cuda_buffer_id(memory->base);
+	device_pool_host_register(memory);
+	return 0;
+}
+
+/* The end of a context that was destroyed has freed the memory, and may have given the address away. */
+static void device_pool_host_free(struct pool *pool, const struct pool_memory *memory)
+{
+	struct pool_memory last = *memory;
+
+	device_pool_host_detach(pool, &last);
+	if (!pool->closed || cuda_buffer_id(last.base) == last.buffer_id)
+		cuda_order_host_free(&device_pool_from(pool)->order, last.base);
 }
 
 static int device_pool_record(struct pool *pool, void **event)
@@ -81,19 +125,26 @@ static int device_pool_drain(struct pool *pool)
 	.wait = device_pool_wait, .event_destroy = device_pool_event_destroy, \
 	.drain = device_pool_drain
 
-static const struct pool_ops device_pool_vmm = {
-	.slab_alloc = device_pool_vmm_alloc,
-	.slab_free = device_pool_vmm_free,
-	DEVICE_POOL_ORDER,
+static const struct pool_ops device_pool_ops[] = {
+	[DEVICE_POOL_VMM] = {
+		.slab_alloc = device_pool_vmm_alloc,
+		.slab_free = device_pool_vmm_free,
+		DEVICE_POOL_ORDER,
+	},
+	[DEVICE_POOL_IPC] = {
+		.slab_alloc = device_pool_ipc_alloc,
+		.slab_free = device_pool_ipc_free,
+		DEVICE_POOL_ORDER,
+	},
+	[DEVICE_POOL_HOST] = {
+		.slab_alloc = device_pool_host_alloc,
+		.slab_free = device_pool_host_free,
+		.slab_detach = device_pool_host_detach,
+		DEVICE_POOL_ORDER,
+	},
 };
 
-static const struct pool_ops device_pool_ipc = {
-	.slab_alloc = device_pool_ipc_alloc,
-	.slab_free = device_pool_ipc_free,
-	DEVICE_POOL_ORDER,
-};
-
-int device_pool_create(int ordinal, bool ipc, struct device_pool **out)
+int device_pool_create(int ordinal, enum device_pool_memory memory, struct device_pool **out)
 {
 	struct device_pool *pool = malloc(sizeof(*pool));
 	int ret = pool ? cuda_order_open(&pool->order, ordinal)
@@ -103,17 +154,31 @@ int device_pool_create(int ordinal, bool ipc, struct device_pool **out)
 		free(pool);
 		return ret;
 	}
-	pool_init(&pool->pool, ipc ? &device_pool_ipc : &device_pool_vmm,
-		  pool->order.memory / DEVICE_POOL_KEPT);
+	pool_init(&pool->pool, &device_pool_ops[memory], pool->order.memory / DEVICE_POOL_KEPT);
 	*out = pool;
 	return 0;
 }
 
 void device_pool_destroy(struct device_pool *pool)
 {
+	bool closed = pool->pool.closed;
+
 	pool_destroy(&pool->pool);
-	cuda_order_close(&pool->order);
+	if (!closed)
+		cuda_order_close(&pool->order);
 	free(pool);
+}
+
+void device_pool_close(struct device_pool *pool)
+{
+	if (!pool->pool.ops->slab_detach) {
+		device_pool_destroy(pool);
+		return;
+	}
+	pool_detach(&pool->pool);
+	cuda_order_close(&pool->order);
+	if (pool_close(&pool->pool))
+		device_pool_destroy(pool);
 }
 
 /* The key of the pool for a use in streams. */
@@ -139,7 +204,12 @@ int device_pool_alloc(struct device_pool *pool, size_t size, enum device_pool_st
 bool device_pool_free(struct device_pool *pool, uintptr_t address, enum device_pool_streams streams,
 		      void *stream)
 {
-	return pool_free(&pool->pool, address, device_pool_key(pool, streams, stream));
+	uint64_t key = device_pool_key(pool, streams, stream);
+	bool last = false, live = pool_free(&pool->pool, address, key, &last);
+
+	if (last)
+		device_pool_destroy(pool);
+	return live;
 }
 
 bool device_pool_mark_shared(struct device_pool *pool, uintptr_t address)
@@ -170,7 +240,7 @@ static struct device_pool *device_pool_publish(void *_Atomic *place, int ordinal
 {
 	struct device_pool *mine, *winner;
 
-	if (device_pool_create(ordinal, false, &mine))
+	if (device_pool_create(ordinal, DEVICE_POOL_VMM, &mine))
 		return NULL;
 	winner = publish_first(place, mine);
 	if (winner != mine)

@@ -16,9 +16,21 @@ struct device_pool_info {
 /* The streams that use memory, beside a stream of CUDA's. */
 enum device_pool_streams { STREAM_ONE, STREAMS_BLOCKING, STREAMS_ALL };
 
-/* Loads libcuda.  @ipc: memory of cuMemAlloc(), else of cuMemCreate(). */
-int device_pool_create(int ordinal, bool ipc, struct device_pool **out);
+/*
+ * Memory of cuMemCreate(), of cuMemAlloc(), and of cuMemHostAlloc().  Memory of the host is registered,
+ * as by climport_register().
+ */
+enum device_pool_memory { DEVICE_POOL_VMM, DEVICE_POOL_IPC, DEVICE_POOL_HOST };
+
+/* Loads libcuda. */
+int device_pool_create(int ordinal, enum device_pool_memory memory, struct device_pool **out);
 void device_pool_destroy(struct device_pool *pool);
+
+/*
+ * No allocation comes any more.  Memory of the host that is live stays, also after the context's end,
+ * until the last device_pool_free() destroys the pool; other memory goes.
+ */
+void device_pool_close(struct device_pool *pool);
 
 /* @stream: of STREAM_ONE.  The number of parts, at most @count, or a negative errno, logged. */
 int device_pool_alloc(struct device_pool *pool, size_t size, enum device_pool_streams streams,

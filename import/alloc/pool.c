@@ -200,7 +200,7 @@ static size_t pool_unused_bytes(struct pool *pool) REQUIRES(pool->lock)
 	for (struct list *link = pool->slabs.next; link != &pool->slabs; link = link->next) {
 		const struct pool_slab *slab = container_of(link, struct pool_slab, link);
 
-		bytes += pool_is_unused(slab) ? pool_slab_size(slab) : 0;
+		bytes += pool_is_unused(slab) ? slab->memory.size : 0;
 	}
 	return bytes;
 }
@@ -219,7 +219,7 @@ static void pool_take_unused(struct pool *pool, uint64_t limit, struct list *gon
 		next = link->next;
 		if (!pool_is_unused(slab))
 			continue;
-		bytes -= pool_slab_size(slab);
+		bytes -= slab->memory.size;
 		pool_slab_remove(pool, slab);
 		list_add(gone, &slab->link);
 	}
@@ -232,7 +232,7 @@ static void pool_slabs_free(struct pool *pool, struct list *slabs)
 	while ((link = list_take(slabs))) {
 		struct pool_slab *slab = container_of(link, struct pool_slab, link);
 
-		pool->ops->slab_free(pool, slab->base, pool_slab_size(slab));
+		pool->ops->slab_free(pool, &slab->memory);
 		free(slab);
 	}
 }
@@ -307,18 +307,18 @@ static void pool_wait_for_room(struct pool *pool)
 static int pool_grow(struct pool *pool, struct pool_request *request)
 {
 	size_t size = request->part < POOL_SLAB ? POOL_SLAB : request->part;
-	uintptr_t base;
-	int ret = pool->ops->slab_alloc(pool, size, &base);
+	struct pool_memory memory = { .size = size };
+	int ret = pool->ops->slab_alloc(pool, size, &memory);
 
 	if (ret)
 		return ret;
 	lock_acquire(&pool->lock);
-	ret = pool_slab_add(pool, base, request->part);
+	ret = pool_slab_add(pool, &memory, request->part);
 	if (!ret)
 		pool_take_more(pool, request);
 	lock_release(&pool->lock);
 	if (ret)
-		pool->ops->slab_free(pool, base, size);
+		pool->ops->slab_free(pool, &memory);
 	return ret;
 }
 
@@ -374,7 +374,7 @@ int pool_alloc(struct pool *pool, size_t size, uint64_t key, void **addresses, i
 	return ret ? ret : request.done;
 }
 
-bool pool_free(struct pool *pool, uintptr_t address, uint64_t key)
+bool pool_free(struct pool *pool, uintptr_t address, uint64_t key, bool *last)
 {
 	struct pool_part *part;
 
@@ -385,6 +385,7 @@ bool pool_free(struct pool *pool, uintptr_t address, uint64_t key)
 		pool->used -= part->slab->part;
 		pool->busy += part->slab->part;
 		pool_bin_add(pool, part, part->shared ? POOL_ANY : key);
+		*last = pool->closed && !pool->used;
 	}
 	lock_release(&pool->lock);
 	return part;
@@ -428,10 +429,32 @@ static void pool_batches_free(struct pool *pool, struct list *batches)
 	}
 }
 
+/* No thread allocates any more, so the list of slabs stays as it is. */
+void pool_detach(struct pool *pool) TSA(no_thread_safety_analysis)
+{
+	pool_drain(pool);
+	for (struct list *link = pool->slabs.next; link != &pool->slabs; link = link->next)
+		pool->ops->slab_detach(pool, &container_of(link, struct pool_slab, link)->memory);
+	pool_batches_free(pool, &pool->batches);
+	pool_batches_free(pool, &pool->spare);
+}
+
+bool pool_close(struct pool *pool)
+{
+	bool unused;
+
+	lock_acquire(&pool->lock);
+	pool->closed = true;
+	unused = !pool->used;
+	lock_release(&pool->lock);
+	return unused;
+}
+
 /* No other thread uses the pool any more. */
 void pool_destroy(struct pool *pool) TSA(no_thread_safety_analysis)
 {
-	pool_drain(pool);
+	if (!pool->closed)
+		pool_drain(pool);
 	pool_slabs_free(pool, &pool->slabs);
 	pool_batches_free(pool, &pool->batches);
 	pool_batches_free(pool, &pool->spare);

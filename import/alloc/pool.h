@@ -34,11 +34,22 @@ enum { POOL_IDLE, POOL_BLOCKING, POOL_ANY, POOL_STREAMS };
 
 struct pool;
 
+/* Memory of a source, and the source's notes. */
+struct pool_memory {
+	uintptr_t base;
+	size_t size;
+	uint64_t buffer_id;
+	uint64_t registration;
+	uint32_t slot; /* of the registration */
+};
+
 /* Results are 0 or a negative errno, logged, if not said otherwise. */
 struct pool_ops {
 	/* -ENOMEM: the device has no memory left.  @base is a multiple of 512. */
-	int (*slab_alloc)(struct pool *pool, size_t size, uintptr_t *base);
-	void (*slab_free)(struct pool *pool, uintptr_t base, size_t size);
+	int (*slab_alloc)(struct pool *pool, size_t size, struct pool_memory *memory);
+	void (*slab_free)(struct pool *pool, const struct pool_memory *memory);
+	/* pool_detach(): the memory stays, and its context may go.  May be NULL. */
+	void (*slab_detach)(struct pool *pool, struct pool_memory *memory);
 	/* Records *@event on the legacy default stream; makes the event if NULL. */
 	int (*record)(struct pool *pool, void **event);
 	bool (*is_reached)(struct pool *pool, void *event);
@@ -51,7 +62,8 @@ struct pool_ops {
 struct pool {
 	const struct pool_ops *ops;
 	struct lock lock; /* of all below */
-	uint64_t limit;	  /* bytes that may be kept without use */
+	bool closed;
+	uint64_t limit; /* bytes that may be kept without use */
 	struct pool_slab *slab_buckets[POOL_BUCKETS];
 	struct pool_bin *bin_buckets[POOL_BUCKETS];
 	struct list slabs;   /* the oldest first */
@@ -68,6 +80,14 @@ void pool_init(struct pool *pool, const struct pool_ops *ops, uint64_t limit);
 void pool_destroy(struct pool *pool);
 
 /*
+ * The end of a pool whose live parts stay until the last free.  No allocation comes any more.
+ * pool_detach() waits for the device, after which pool_close() and pool_free() need no context.  True:
+ * there are no live parts, and the caller calls pool_destroy().
+ */
+void pool_detach(struct pool *pool);
+bool pool_close(struct pool *pool);
+
+/*
  * Up to @count parts of at least @size bytes, for use in the order of @key.  The first part may have
  * to wait for the device or come from a new slab; the others are there already.
  *
@@ -77,9 +97,10 @@ int pool_alloc(struct pool *pool, size_t size, uint64_t key, void **addresses, i
 
 /*
  * Gives a part back; its uses that are queued now were queued in the order of @key.  False: @address
- * is no live part.
+ * is no live part.  @last is set: the part was the last of a closed pool, and the caller calls
+ * pool_destroy().
  */
-bool pool_free(struct pool *pool, uintptr_t address, uint64_t key);
+bool pool_free(struct pool *pool, uintptr_t address, uint64_t key, bool *last);
 
 /* The live part is used by streams that pool_free() does not name: POOL_ANY.  False: as above. */
 bool pool_mark_shared(struct pool *pool, uintptr_t address);

@@ -69,7 +69,7 @@ static bool pool_bins_make(struct pool *pool, size_t size) REQUIRES(pool->lock)
 	       pool_bin_get(pool, size, POOL_ANY);
 }
 
-int pool_slab_add(struct pool *pool, uintptr_t base, size_t part)
+int pool_slab_add(struct pool *pool, const struct pool_memory *memory, size_t part)
 {
 	size_t count = part < POOL_SLAB ? POOL_SLAB / part : 1;
 	struct pool_slab *slab = calloc(1, sizeof(*slab) + count * sizeof(slab->parts[0]));
@@ -78,13 +78,13 @@ int pool_slab_add(struct pool *pool, uintptr_t base, size_t part)
 		free(slab);
 		return log_errno(ENOMEM, "no memory for a slab");
 	}
-	slab->base = base;
+	slab->memory = *memory;
 	slab->part = part;
 	slab->count = count;
-	slab->next = *pool_slab_bucket(pool, base);
-	*pool_slab_bucket(pool, base) = slab;
+	slab->next = *pool_slab_bucket(pool, memory->base);
+	*pool_slab_bucket(pool, memory->base) = slab;
 	list_add(&pool->slabs, &slab->link);
-	pool->bytes += pool_slab_size(slab);
+	pool->bytes += memory->size;
 	for (size_t i = count; i-- > 0;) {
 		slab->parts[i].slab = slab;
 		pool_bin_add(pool, &slab->parts[i], POOL_IDLE);
@@ -94,7 +94,7 @@ int pool_slab_add(struct pool *pool, uintptr_t base, size_t part)
 
 void pool_slab_remove(struct pool *pool, struct pool_slab *slab)
 {
-	struct pool_slab **link = pool_slab_bucket(pool, slab->base);
+	struct pool_slab **link = pool_slab_bucket(pool, slab->memory.base);
 
 	while (*link != slab)
 		link = &(*link)->next;
@@ -102,7 +102,7 @@ void pool_slab_remove(struct pool *pool, struct pool_slab *slab)
 	list_remove(&slab->link);
 	for (size_t i = 0; i < slab->count; i++)
 		list_remove(&slab->parts[i].link);
-	pool->bytes -= pool_slab_size(slab);
+	pool->bytes -= slab->memory.size;
 }
 
 static struct pool_part *pool_part_in(struct pool *pool, uintptr_t block, uintptr_t address)
@@ -110,11 +110,11 @@ static struct pool_part *pool_part_in(struct pool *pool, uintptr_t block, uintpt
 {
 	struct pool_slab *slab = *pool_slab_bucket(pool, block);
 
-	while (slab && address - slab->base >= pool_slab_size(slab))
+	while (slab && address - slab->memory.base >= slab->memory.size)
 		slab = slab->next;
-	if (!slab || (address - slab->base) % slab->part)
+	if (!slab || (address - slab->memory.base) % slab->part)
 		return NULL;
-	return &slab->parts[(address - slab->base) / slab->part];
+	return &slab->parts[(address - slab->memory.base) / slab->part];
 }
 
 /* A slab may begin inside of a block of 2 MiB, so a part may be in the block after. */
@@ -131,7 +131,7 @@ uintptr_t pool_part_address(const struct pool_part *part)
 {
 	const struct pool_slab *slab = part->slab;
 
-	return slab->base + (size_t)(part - slab->parts) * slab->part;
+	return slab->memory.base + (size_t)(part - slab->parts) * slab->part;
 }
 
 bool pool_bin_has(struct pool *pool, size_t size, uint64_t key)

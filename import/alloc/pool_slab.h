@@ -17,7 +17,7 @@ struct pool_part {
 struct pool_slab {
 	struct list link;	/* of the pool's slabs */
 	struct pool_slab *next; /* in the bucket */
-	uintptr_t base;
+	struct pool_memory memory;
 	size_t part, count, idle; /* bytes of a part; parts; idle parts */
 	struct pool_part parts[];
 };
@@ -34,15 +34,11 @@ struct pool_bin {
 size_t pool_part_size(size_t size);
 
 /* A slab with parts of @part bytes, all idle.  -ENOMEM, logged: no memory of the host. */
-int pool_slab_add(struct pool *pool, uintptr_t base, size_t part) REQUIRES(pool->lock);
+int pool_slab_add(struct pool *pool, const struct pool_memory *memory, size_t part)
+	REQUIRES(pool->lock);
 
 /* Takes out an unused slab, whose memory is the caller's. */
 void pool_slab_remove(struct pool *pool, struct pool_slab *slab) REQUIRES(pool->lock);
-
-static inline size_t pool_slab_size(const struct pool_slab *slab)
-{
-	return slab->part * slab->count;
-}
 
 /* The live part at @address, or NULL. */
 struct pool_part *pool_part_find(struct pool *pool, uintptr_t address) REQUIRES(pool->lock);

@@ -29,6 +29,22 @@ static enum device_pool_streams climport_streams_of(const void *stream)
 	return stream == CLIMPORT_STREAMS_ALL ? STREAMS_ALL : STREAM_ONE;
 }
 
+static int climport_check_pool(uint64_t flags)
+{
+	int ret = climport_check_caller(flags, CLIMPORT_POOL_IPC | CLIMPORT_POOL_HOST, 0, 0);
+
+	if (!ret && flags & CLIMPORT_POOL_IPC && flags & CLIMPORT_POOL_HOST)
+		ret = log_errno(EINVAL, "a pool for IPC has no memory of the host");
+	return ret;
+}
+
+static enum device_pool_memory climport_pool_memory(uint64_t flags)
+{
+	if (flags & CLIMPORT_POOL_HOST)
+		return DEVICE_POOL_HOST;
+	return flags & CLIMPORT_POOL_IPC ? DEVICE_POOL_IPC : DEVICE_POOL_VMM;
+}
+
 PUBLIC int climport_pool_create(int device, uint64_t flags, struct climport_pool **pool)
 {
 	struct device_pool *made = NULL;
@@ -36,9 +52,9 @@ PUBLIC int climport_pool_create(int device, uint64_t flags, struct climport_pool
 	THREAD_NO_CANCEL();
 
 	climport_error_begin();
-	ret = climport_check_caller(flags, CLIMPORT_POOL_IPC, 0, 0);
+	ret = climport_check_pool(flags);
 	if (!ret)
-		ret = device_pool_create(device, flags & CLIMPORT_POOL_IPC, &made);
+		ret = device_pool_create(device, climport_pool_memory(flags), &made);
 	if (!ret)
 		*pool = (struct climport_pool *)made;
 	return climport_error_end(ret);
@@ -49,6 +65,13 @@ PUBLIC void climport_pool_destroy(struct climport_pool *pool)
 	THREAD_NO_CANCEL();
 
 	device_pool_destroy(climport_pool_inner(pool));
+}
+
+PUBLIC void climport_pool_close(struct climport_pool *pool)
+{
+	THREAD_NO_CANCEL();
+
+	device_pool_close(climport_pool_inner(pool));
 }
 
 PUBLIC int climport_pool_alloc(struct climport_pool *pool, size_t size, void *stream,

@@ -437,7 +437,8 @@ void climport_free(void *address);
 struct climport_pool;
 
 /* Flags of climport_pool_create(). */
-#define CLIMPORT_POOL_IPC UINT64_C(32) /* memory of cuMemAlloc() */
+#define CLIMPORT_POOL_IPC UINT64_C(32)	/* memory of cuMemAlloc() */
+#define CLIMPORT_POOL_HOST UINT64_C(64) /* pinned memory of the host, of cuMemHostAlloc() */
 
 /* In the place of one stream, for memory that other streams may use. */
 #define CLIMPORT_STREAMS_BLOCKING \
@@ -447,19 +448,20 @@ struct climport_pool;
 /**
  * climport_pool_create - a pool of a device's memory
  * @device: as cudaSetDevice() has the number
- * @flags: 0, or CLIMPORT_POOL_IPC
+ * @flags: 0, CLIMPORT_POOL_IPC or CLIMPORT_POOL_HOST
  * @pool: set to the pool, which is the caller's until climport_pool_destroy()
  *
  * Memory is climport_alloc()'s of CLIMPORT_DEVICE: NVIDIA's OpenCL imports such memory as a dma-buf.
  * CUDA's IPC handles are for memory of cuMemAlloc() alone, which NVIDIA's OpenCL does not import:
- * CLIMPORT_POOL_IPC.  Slabs and sizes are climport_alloc()'s.
+ * CLIMPORT_POOL_IPC.  Memory of the host is mapped for all contexts, and registered as by
+ * climport_register().  Slabs and sizes are climport_alloc()'s.
  *
  * The pool holds the device's primary context.  Up to a fifth of the device's memory is kept without
  * use (climport_pool_set_limit()).
  *
  * Returns 0, or
- *   -EINVAL  no such device, or an unknown flag
- *   -ENODEV  no libcuda, or no device
+ *   -EINVAL  an unknown flag, or both flags
+ *   -ENODEV  no libcuda, or no such device
  *   -EOPNOTSUPP  libcuda lacks a function
  *   -ENOMEM, -EIO
  */
@@ -467,6 +469,13 @@ int climport_pool_create(int device, uint64_t flags, struct climport_pool **pool
 
 /* Waits for the device, and gives all memory back, with what the program has not freed. */
 void climport_pool_destroy(struct climport_pool *pool);
+
+/*
+ * As climport_pool_destroy(), but memory of the host that the program has not freed stays until the
+ * last climport_pool_free(), which also destroys the pool.  The pool makes no allocations any more, and
+ * does not hold the device's primary context: CUDA takes the memory with the context.
+ */
+void climport_pool_close(struct climport_pool *pool);
 
 /**
  * climport_pool_alloc - memory for kernels

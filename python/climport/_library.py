@@ -5,12 +5,13 @@ The dynamic linker finds libclimport.so.0; CLIMPORT_LIBRARY names another file. 
 raises OSError, whose text is the library's sentence.
 """
 import ctypes
+import errno
 import os
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
 
 HOST, DEVICE = 0, 1
 READ_ONLY = 1
-POOL_IPC = 32
+POOL_IPC, POOL_HOST = 32, 64
 STREAMS_BLOCKING, STREAMS_ALL = (1 << 64) - 1, (1 << 64) - 2
 NO_LIMIT = (1 << 64) - 1
 
@@ -76,6 +77,7 @@ def _load():
     _declare(library, "climport_free", None, c_void_p)
     _declare(library, "climport_pool_create", c_int, c_int, c_uint64, POINTER(c_void_p))
     _declare(library, "climport_pool_destroy", None, c_void_p)
+    _declare(library, "climport_pool_close", None, c_void_p)
     _declare(library, "climport_pool_alloc", c_int, c_void_p, c_size_t, c_void_p, c_void_p, c_int)
     _declare(library, "climport_pool_free", c_int, c_void_p, c_void_p, c_int, c_void_p)
     _declare(library, "climport_pool_set_limit", None, c_void_p, c_uint64)
@@ -140,8 +142,20 @@ def pool_destroy(pool: int) -> None:
     library.climport_pool_destroy(pool)
 
 
+def pool_close(pool: int) -> None:
+    """climport_pool_close()"""
+    library.climport_pool_close(pool)
+
+
+def check_size(size: int) -> None:
+    """OSError: more bytes than any memory has, or fewer than none.  C would cut such a number."""
+    if not 0 <= size < 1 << 62:
+        raise OSError(errno.ENOMEM, f"{size} bytes exceed the address space")
+
+
 def pool_alloc(pool: int, size: int, stream: int, addresses: "ctypes.Array[c_void_p]") -> int:
     """climport_pool_alloc(): how many of @addresses were set"""
+    check_size(size)
     count = library.climport_pool_alloc(pool, size, stream, addresses, len(addresses))
     check(count)
     return count
@@ -154,10 +168,14 @@ def pool_alloc_one(pool: int, size: int, stream: int) -> int:
     return addresses[0]
 
 
-def pool_free(pool: int, addresses: "list[int]", stream: int) -> None:
+def pool_free(pool: int, addresses: "ctypes.Array[c_void_p]", stream: int) -> None:
     """climport_pool_free()"""
-    count = len(addresses)
-    check(library.climport_pool_free(pool, (c_void_p * count)(*addresses), count, stream))
+    check(library.climport_pool_free(pool, addresses, len(addresses), stream))
+
+
+def pool_free_one(pool: int, address: int, stream: int) -> None:
+    """climport_pool_free() of an address"""
+    pool_free(pool, (c_void_p * 1)(address), stream)
 
 
 def pool_set_limit(pool: int, size: int) -> None:

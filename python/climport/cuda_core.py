@@ -41,12 +41,12 @@ class MemoryResource(_MemoryResource):
         try:
             return Buffer.from_handle(address, size, mr=self, stream=stream)
         except BaseException:
-            _library.pool_free(self._pool, [address], _library.STREAMS_ALL)
+            _library.pool_free_one(self._pool, address, _library.STREAMS_ALL)
             raise
 
     def deallocate(self, ptr: Any, size: int, *, stream: Any = None) -> None:
         """The end of a buffer, which work in @stream may still use."""
-        _library.pool_free(self._pool, [int(ptr)], _stream_of(stream))
+        _library.pool_free_one(self._pool, int(ptr), _stream_of(stream))
 
     @property
     def device_id(self) -> int:

@@ -20,24 +20,22 @@ import contextlib
 import ctypes
 import errno
 import functools
+import operator
 import os
 import threading
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, Optional
 
 from numba.cuda import (GetIpcHandleMixin, HostOnlyCUDAMemoryManager, MappedMemory, MemoryInfo,
                         MemoryPointer, PinnedMemory)
 from numba.cuda.cudadrv import driver as _numba
 
-from . import _device, _library, _pool
+from . import _device, _library
 
 __all__ = ["Manager"]
 
 INTERFACE_VERSION = 1
 OUT_OF_MEMORY = 2
-HOST_PORTABLE, HOST_MAPPED = 1, 2
-# Of a device's memory, the part that may be kept without use, as Numba's built-in manager.
-KEPT_RATIO = 0.2
 
 # Numba 0.56 calls libcuda by ctypes, or by NVIDIA's binding if asked; numba-cuda by the binding.
 _HAS_BINDING = getattr(_numba, "USE_NV_BINDING", True)
@@ -49,9 +47,6 @@ if _HAS_BINDING:
     _device_pointer = _binding.CUdeviceptr
     _host_pointer = int
 
-    def _cuda_host_alloc(size: int, flags: int) -> int:
-        return int(_numba.driver.cuMemHostAlloc(size, flags))
-
     def _cuda_memory_info() -> "tuple[int, int]":
         return _numba.driver.cuMemGetInfo()
 
@@ -60,11 +55,6 @@ if _HAS_BINDING:
 else:
     _device_pointer = ctypes.c_uint64
     _host_pointer = ctypes.c_void_p
-
-    def _cuda_host_alloc(size: int, flags: int) -> int:
-        address = _host_pointer()
-        _numba.driver.cuMemHostAlloc(ctypes.byref(address), size, flags)
-        return address.value
 
     def _cuda_memory_info() -> "tuple[int, int]":
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
@@ -75,95 +65,15 @@ else:
         return code
 
 
-class _OutOfMemory(MemoryError):
-    """MemoryError for the pool, which keeps Numba's exception for the program."""
-
-    def __init__(self, error: Exception):
-        super().__init__(str(error))
-        self.error = error
-
-
 @contextlib.contextmanager
 def _memory_errors() -> Iterator[None]:
+    """Numba's exception in place of libclimport's."""
     try:
         yield
-    except _numba.CudaAPIError as error:
-        if error.code == _error_code(OUT_OF_MEMORY):
-            raise _OutOfMemory(error) from error
-        raise
     except OSError as error:
         if error.errno == errno.ENOMEM:
-            raised = _numba.CudaAPIError(_error_code(OUT_OF_MEMORY), error.strerror)
-            raise _OutOfMemory(raised) from error
+            raise _numba.CudaAPIError(_error_code(OUT_OF_MEMORY), error.strerror) from error
         raise
-
-
-class _HostSlabs:
-    """Slabs of cuMemHostAlloc(), registered for imports by OpenCL."""
-
-    def __init__(self, context: Any):
-        self._context = context
-        self._registrations: Dict[int, Any] = {}
-
-    def alloc(self, size: int) -> int:
-        with _memory_errors():
-            base = _cuda_host_alloc(size, HOST_PORTABLE | HOST_MAPPED)
-        # Without a registration each import pins its own pages.
-        with contextlib.suppress(OSError):
-            self._registrations[base] = _library.register(base, size)
-        return base
-
-    def detach(self, base: int) -> None:
-        """The context ends.  CUDA may unmap the pages, so no registration may promise the pages."""
-        registration = self._registrations.pop(base, None)
-        if registration is not None:
-            _library.unregister(registration)
-
-    def free(self, base: int) -> None:
-        self.detach(base)
-        _numba.driver.cuMemFreeHost(_host_pointer(base))
-
-    def abandon(self, base: int) -> None:
-        """The end of a context that was destroyed has freed the memory, and the address may be
-        another allocation's."""
-        with contextlib.suppress(ReferenceError, _numba.CudaAPIError):
-            primary = self._context.device.primary_context
-            if primary is not None and primary.handle is self._context.handle:
-                _numba.driver.cuMemFreeHost(_host_pointer(base))
-
-
-class _Order:
-    """Events on the legacy default stream, which the device reaches after the earlier work of all
-    blocking streams.  Numba makes blocking streams alone.  If the program brought a stream of its
-    own, which may be of the other kind, the context is synchronized in place of an event, as
-    cuMemFree() does."""
-
-    def __init__(self, context: Any, is_foreign: bool):
-        self.context = context
-        self._stream = context.get_legacy_default_stream()
-        self._spare: List[Any] = []
-        self.is_foreign = is_foreign
-
-    def record(self) -> Any:
-        if self.is_foreign:
-            self.context.synchronize()
-            return None
-        event = self._spare.pop() if self._spare else self.context.create_event(timing=False)
-        event.record(self._stream)
-        return event
-
-    def is_reached(self, event: Any) -> bool:
-        if event is None:
-            return True
-        if not event.query():
-            return False
-        self._spare.append(event)
-        return True
-
-    def wait(self, event: Any) -> None:
-        if event is not None:
-            event.synchronize()
-            self._spare.append(event)
 
 
 def _watch_streams(context: Any, tell: "Callable[[], None]") -> None:
@@ -197,6 +107,8 @@ class _DeviceMemory(MemoryPointer):
     A class for each context has @context."""
     is_managed = True
     refct = 1
+    address = 0
+    size = 0
     _owner = None
     device_pointer = _Lazy(lambda memory: _device_pointer(memory.address))
     handle = _Lazy(lambda memory: memory.device_pointer)
@@ -232,22 +144,22 @@ class _Pools:
     """What a manager has from the first allocation to reset()."""
 
     def __init__(self, context: Any, is_foreign: bool):
-        proxy = weakref.proxy(context)
+        ordinal = _ordinal(context.device)
         self.is_vmm = os.environ.get("CLIMPORT_NUMBA_VMM", "0") not in ("", "0")
-        with _memory_errors():
-            self.device = _device.DevicePool(_ordinal(context.device),
-                                             0 if self.is_vmm else _library.POOL_IPC)
-        self._order = _Order(proxy, is_foreign)
-        self.host = _pool.Pool(_HostSlabs(proxy), self._order,
-                               int(_cuda_memory_info()[1] * KEPT_RATIO))
-        self.memory = type("_DeviceMemory", (_DeviceMemory,), {"context": proxy})
+        self.device = _device.DevicePool(ordinal, 0 if self.is_vmm else _library.POOL_IPC)
+        self.host = _device.HostPool(ordinal)
+        self.memory = type("_DeviceMemory", (_DeviceMemory,), {"context": weakref.proxy(context)})
         if is_foreign:
             self.expect_all_streams()
 
     def expect_all_streams(self) -> None:
         """Streams of any kind may use memory."""
-        self._order.is_foreign = True
-        self.device.stream = _library.STREAMS_ALL
+        self.device.stream = self.host.stream = _library.STREAMS_ALL
+
+    def close(self) -> None:
+        """The context ends."""
+        self.device.close()
+        self.host.close()
 
 
 class Manager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
@@ -256,7 +168,7 @@ class Manager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # finalizers and signal handlers allocate, too
         self._is_active = False
         self._is_foreign = os.environ.get("CLIMPORT_NUMBA_SYNC", "0") not in ("", "0")
         self._made: Optional[_Pools] = None
@@ -284,52 +196,55 @@ class Manager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
         self.initialize()
         with self._lock:
             if self._made is None:
-                self._made = _Pools(self.context, self._is_foreign)
-                self._memory = self._made.memory
-                self._ends = self._made.device.ends
+                self._keep(_Pools(self.context, self._is_foreign))
+            assert self._made is not None
             return self._made
+
+    def _keep(self, pools: _Pools) -> None:
+        """A finalizer that ran meanwhile may have made pools."""
+        if self._made is not None:
+            pools.close()
+            return
+        self._made = pools
+        self._memory = pools.memory
+        self._ends = pools.device.ends
 
     def memalloc(self, size: int) -> MemoryPointer:
         """Device memory."""
         try:
             # _device.magazine_key(size), whose call would be a fifth of the time
-            take, release = self._ends[(size - 1).bit_length() if size <= _device.SMALL
+            take, release = self._ends[(size - 1).bit_length() if 0 < size <= _device.SMALL
                                        else 64 - (-size >> 21)]
             return self._memory(take(), size, release)
-        except (KeyError, IndexError):
-            return self._memalloc_slowly(size)
+        except (AttributeError, IndexError, KeyError):
+            return self._memalloc_slowly(operator.index(size))
 
     def _memalloc_slowly(self, size: int) -> MemoryPointer:
-        pools = self._pools
-        try:
-            with _memory_errors():
-                address, release = pools.device.alloc(size)
-        except _OutOfMemory as error:
-            raise error.error from None
-        return pools.memory(address, size, release)
-
-    @staticmethod
-    def _alloc(pool: _pool.Pool, size: int) -> _pool.Part:
-        try:
-            return pool.alloc(size)
-        except _OutOfMemory as error:
-            raise error.error from None
+        with _memory_errors():
+            while True:  # other threads may take what was made ready
+                pools = self._pools
+                pools.device.refill(size)
+                take, release = pools.device.ends[_device.magazine_key(size)]
+                with contextlib.suppress(IndexError):
+                    return pools.memory(take(), size, release)
 
     def memhostalloc(self, size: int, mapped: bool = False, portable: bool = False,
                      wc: bool = False) -> Any:
         """Pinned memory of the host, portable always.  Write-combined memory is CUDA's own."""
         if wc:
             return super().memhostalloc(size, mapped, portable, wc)
-        pool = self._pools.host
-        part = self._alloc(pool, size)
-        pointer = _host_pointer(part.address)
+        with _memory_errors():
+            pool = self._pools.host
+            address = pool.alloc(operator.index(size))
+        pointer = _host_pointer(address)
         context = weakref.proxy(self.context)
         if not mapped:
             return PinnedMemory(context, pointer, size,
-                                finalizer=functools.partial(pool.free, part.token))
+                                finalizer=functools.partial(pool.free, address))
+        key = _mapped_key(pool, address)
         memory = MappedMemory(context, pointer, size, finalizer=functools.partial(
-            _free_mapped, self.allocations, pool, part.token))
-        self.allocations[_mapped_key(part.token)] = memory
+            _free_mapped, self.allocations, key, pool, address))
+        self.allocations[key] = memory
         return memory.own()
 
     def get_ipc_handle(self, memory: Any) -> Any:
@@ -350,8 +265,7 @@ class Manager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
         with self._lock:
             pools, self._made, self._ends = self._made, None, {}
         if pools is not None:
-            pools.device.close()
-            pools.host.close()
+            pools.close()
 
     @contextlib.contextmanager
     def defer_cleanup(self) -> Iterator[None]:
@@ -373,14 +287,15 @@ class Manager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
         return INTERFACE_VERSION
 
 
-def _mapped_key(token: int) -> "tuple[str, int]":
-    """Other keys of the manager's allocations are addresses."""
-    return ("climport", token)
+def _mapped_key(pool: _device.HostPool, address: int) -> "tuple[int, int]":
+    """Other keys of the manager's allocations are addresses.  After a reset an address may be used
+    again, by another pool."""
+    return (id(pool), address)
 
 
-def _free_mapped(allocations: Any, pool: _pool.Pool, token: int) -> None:
-    allocations.pop(_mapped_key(token), None)
-    pool.free(token)
+def _free_mapped(allocations: Any, key: Any, pool: _device.HostPool, address: int) -> None:
+    allocations.pop(key, None)
+    pool.free(address)
 
 
 _numba_memory_manager = Manager

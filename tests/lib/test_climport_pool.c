@@ -344,6 +344,7 @@ LIB_TEST(pool_wrong, "Unknown flags, sizes and devices are refused.")
 	struct climport_pool_info info;
 
 	EXPECT_EQ(climport_pool_create(0, 1, &pool), -EINVAL);
+	EXPECT_EQ(climport_pool_create(0, CLIMPORT_POOL_IPC | CLIMPORT_POOL_HOST, &pool), -EINVAL);
 	EXPECT_EQ(climport_pool_create(7, 0, &pool), -ENODEV);
 	pool_begin(0);
 	EXPECT_EQ(climport_pool_get_info(pool, &info, sizeof(info) - 1), -EINVAL);
@@ -376,12 +377,12 @@ POOL_TEST(pool_no_event, "Without an event memory waits, and is not lost.")
 }
 
 /* A run of a pool, in which the driver's @nth call fails. */
-static void pool_run_with_fault(int nth)
+static void pool_run_with_fault(uint64_t flags, int nth)
 {
 	void *address;
 
 	fake_cuda_fail(NULL, nth, OUT_OF_MEMORY);
-	if (climport_pool_create(0, nth & 1 ? CLIMPORT_POOL_IPC : 0, &pool))
+	if (climport_pool_create(0, flags, &pool))
 		return;
 	for (int i = 0; i < 3; i++) {
 		if (climport_pool_alloc(pool, 4 * MB, BLOCKING, &address, 1) == 1)
@@ -392,17 +393,26 @@ static void pool_run_with_fault(int nth)
 	climport_pool_destroy(pool);
 }
 
-LIB_TEST(pool_faults, "A fault of any of the driver's calls leaks nothing.")
+static const struct memory_row {
+	const char *name;
+	uint64_t flags;
+} memories[] = { { "vmm", 0 }, { "ipc", CLIMPORT_POOL_IPC }, { "host", CLIMPORT_POOL_HOST } };
+
+TEST_EACH(pool_faults, struct memory_row, memories,
+	  "A fault of any of the driver's calls leaks nothing.")
 {
-	const struct fake_cuda_held before = fake_cuda_held();
+	struct fake_cuda_held before;
 	int nth = 0;
 
+	fixture_begin();
+	before = fake_cuda_held();
 	do {
 		fake_cuda_reset(2);
-		pool_run_with_fault(++nth);
+		pool_run_with_fault(row->flags, ++nth);
 		EXPECT(fake_cuda_holds(&before));
 	} while (fake_cuda_has_failed());
 	EXPECT(nth > 20);
+	fixture_end();
 }
 
 static void *pool_thread(void *stream)
@@ -438,6 +448,62 @@ POOL_TEST(pool_threads, "Threads allocate and free at once.")
 	for (int i = 0; i < 4; i++)
 		EXPECT_EQ(pthread_join(threads[i], NULL), 0);
 	EXPECT_EQ(pool_info().used, 0);
+}
+
+LIB_TEST(pool_host, "A pool of the host has registered memory of cuMemHostAlloc().")
+{
+	struct climport_registration registration;
+	char *address;
+
+	pool_begin(CLIMPORT_POOL_HOST);
+	address = pool_get(3 * MB, BLOCKING);
+	memset(address, 1, 3 * MB);
+	EXPECT_EQ(fake_cuda_calls("cuMemHostAlloc"), 1);
+	EXPECT_EQ(climport_register(address + MB, 1, 0, &registration, sizeof(registration)), 0);
+	EXPECT(registration.base == address && registration.length == 4 * MB);
+	climport_unregister(&registration);
+	pool_end();
+	EXPECT_EQ(fake_cuda_calls("cuMemFreeHost"), 1);
+}
+
+LIB_TEST(pool_close, "Memory of the host stays until the last free of a closed pool.")
+{
+	char *addresses[3];
+
+	pool_begin(CLIMPORT_POOL_HOST);
+	for (int i = 0; i < 3; i++)
+		addresses[i] = pool_get(i == 2 ? 3 * MB : KB, BLOCKING);
+	climport_pool_close(pool);
+	EXPECT_EQ(fake_cuda_held().primaries, 0);
+	for (int i = 0; i < 3; i++) {
+		EXPECT_EQ(fake_cuda_calls("cuMemFreeHost"), 0);
+		memset(addresses[i], 1, KB);
+		pool_put(addresses[i], BLOCKING);
+	}
+	EXPECT_EQ(fake_cuda_calls("cuMemFreeHost"), 2);
+}
+
+LIB_TEST(pool_close_unused, "A closed pool without live memory is gone.")
+{
+	static const uint64_t flags[] = { 0, CLIMPORT_POOL_IPC, CLIMPORT_POOL_HOST };
+
+	for (int i = 0; i < 3; i++) {
+		pool_begin(flags[i]);
+		pool_put(pool_get(KB, BLOCKING), BLOCKING);
+		climport_pool_close(pool);
+	}
+}
+
+LIB_TEST(pool_close_context, "Memory that went with its context is not freed again.")
+{
+	char *address;
+
+	pool_begin(CLIMPORT_POOL_HOST);
+	address = pool_get(2 * MB, BLOCKING);
+	climport_pool_close(pool);
+	fake_cuda_free((uintptr_t)address);
+	pool_put(address, BLOCKING);
+	EXPECT_EQ(fake_cuda_calls("cuMemFreeHost"), 0);
 }
 
 /* The pools of PyTorch's and CuPy's functions live as long as the process: a device for each test. */

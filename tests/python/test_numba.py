@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""climport.numba_emm with Debian's Numba on the fake libcuda, and its pool without a device."""
+"""climport.numba_emm with Debian's Numba on the fake libcuda."""
 import ctypes
 import gc
 import multiprocessing
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ import climport
 import climport.opencl
 import numpy
 import pyopencl
-from climport import _pool
+from climport import _device
 from numba import cuda
 
 FAKE = ctypes.CDLL("libcuda.so.1")
@@ -22,204 +23,6 @@ FAKE.fake_cuda_reset(1)
 MIB = 1 << 20
 OUT_OF_MEMORY = 2
 LARGE = 20 * MIB  # of the fake's 1 GiB, too much for a second part before an event
-
-
-class Source:
-    """Memory that is no memory: addresses, and who has them."""
-
-    def __init__(self, room=1 << 40):
-        self.room = room
-        self.next = 1 << 40
-        self.live = {}
-        self.detached = []
-
-    def alloc(self, size):
-        if sum(self.live.values()) + size > self.room:
-            raise MemoryError
-        base = self.next
-        self.next += size
-        self.live[base] = size
-        return base
-
-    def free(self, base):
-        del self.live[base]
-
-    def detach(self, base):
-        self.detached.append(base)
-
-    abandon = free
-
-
-class Order:
-    """Events that a test lets the device reach."""
-
-    def __init__(self):
-        self.recorded = 0
-        self.reached = None  # all
-
-    def record(self):
-        self.recorded += 1
-        return self.recorded
-
-    def is_reached(self, event):
-        return self.reached is None or event <= self.reached
-
-    def wait(self, event):
-        if self.reached is not None:
-            self.reached = max(self.reached, event)
-
-
-class Pool(unittest.TestCase):
-    def setUp(self):
-        self.source, self.order = Source(), Order()
-        self.pool = _pool.Pool(self.source, self.order, 64 * MIB)
-
-    def test_sizes(self):
-        """Parts up to 1 MiB have a power of two, and larger parts a multiple of 2 MiB."""
-        sizes = {1: 512, 512: 512, 513: 1024, 4000: 4096, MIB: MIB, MIB + 1: 2 * MIB,
-                 2 * MIB + 1: 4 * MIB}
-        self.assertEqual({size: _pool.part_size(size) for size in sizes}, sizes)
-
-    def test_disjoint(self):
-        """Parts in use do not overlap."""
-        parts = [self.pool.alloc(size) for size in (1, 600, 4096, 5000, MIB, 3 * MIB) * 50]
-        ends = sorted((part.address, part.address + part.slab.part) for part in parts)
-        self.assertTrue(all(end <= begin for (_, end), (begin, _) in zip(ends, ends[1:])))
-
-    def test_one_slab(self):
-        """Small parts of a size share a slab."""
-        for _ in range(512):
-            self.pool.alloc(4096)
-        self.assertEqual(list(self.source.live.values()), [2 * MIB])
-
-    def test_reuse(self):
-        """A large part is reused when the device has reached the event after the free."""
-        part = self.pool.alloc(4 * MIB)
-        self.pool.free(part.token)
-        self.assertEqual(self.pool.alloc(4 * MIB).address, part.address)
-
-    def test_busy(self):
-        """A part is not reused while the device may use the part."""
-        self.order.reached = 0
-        part = self.pool.alloc(4 * MIB)
-        self.pool.free(part.token)
-        other = self.pool.alloc(4 * MIB)
-        self.assertNotEqual(other.address, part.address)
-        self.order.reached = self.order.recorded
-        self.assertEqual(self.pool.alloc(4 * MIB).address, part.address)
-
-    def test_later_free(self):
-        """A free after an event waits for another event."""
-        self.order.reached = 0
-        first, second = self.pool.alloc(4 * MIB), self.pool.alloc(4 * MIB)
-        self.pool.free(first.token)
-        self.pool.alloc(4 * MIB)
-        self.pool.free(second.token)
-        self.order.reached = 1
-        addresses = {self.pool.alloc(4 * MIB).address, self.pool.alloc(4 * MIB).address}
-        self.assertIn(first.address, addresses)
-        self.assertNotIn(second.address, addresses)
-
-    def test_few_events(self):
-        """A thousand small allocations and frees need an event at most."""
-        for _ in range(1000):
-            self.pool.free(self.pool.alloc(1024).token)
-        self.assertLessEqual(self.order.recorded, 1)
-
-    def test_small_reuse(self):
-        """A million bytes of small parts that come and go stay in a slab."""
-        for _ in range(10000):
-            self.pool.free(self.pool.alloc(1024).token)
-        self.assertEqual(len(self.source.live), 1)
-
-    def test_shortage(self):
-        """Out of memory, parts that the device is about to leave are used."""
-        self.source.room = 2 * MIB
-        parts = [self.pool.alloc(MIB // 2) for _ in range(4)]
-        self.order.reached = 0
-        for part in parts[1:]:
-            self.pool.free(part.token)
-        self.pool.alloc(MIB // 2)
-
-    def test_double_free(self):
-        """A second free of a part does nothing."""
-        part = self.pool.alloc(4 * MIB)
-        self.pool.free(part.token)
-        again = self.pool.alloc(4 * MIB)
-        self.pool.free(part.token)
-        self.assertNotEqual(self.pool.alloc(4 * MIB).address, again.address)
-
-    def test_full(self):
-        """If no memory is left, unused slabs go back, also those that wait for the device."""
-        self.source.room = 8 * MIB
-        self.order.reached = 0
-        for part in [self.pool.alloc(2 * MIB) for _ in range(4)]:
-            self.pool.free(part.token)
-        self.pool.alloc(8 * MIB)
-        self.assertEqual(list(self.source.live.values()), [8 * MIB])
-
-    def test_really_full(self):
-        """If all memory is in use, MemoryError is raised, and the pool still works."""
-        self.source.room = 4 * MIB
-        part = self.pool.alloc(4 * MIB)
-        with self.assertRaises(MemoryError):
-            self.pool.alloc(4 * MIB)
-        self.pool.free(part.token)
-        self.pool.alloc(4 * MIB)
-
-    def test_limit(self):
-        """Unused slabs beyond the limit go back with the next slab."""
-        for part in [self.pool.alloc(32 * MIB) for _ in range(8)]:
-            self.pool.free(part.token)
-        self.pool.alloc(6 * MIB)
-        self.pool.alloc(6 * MIB)
-        self.assertLessEqual(sum(self.source.live.values()), (64 + 12) * MIB)
-
-    def test_waiting_limit(self):
-        """A program that is ahead of the device waits, rather than take all memory."""
-        self.order.reached = 0
-        for _ in range(100):
-            self.pool.free(self.pool.alloc(32 * MIB).token)
-        self.assertLessEqual(sum(self.source.live.values()), (64 + 64) * MIB)
-
-    def test_keep(self):
-        """No slab goes back between keep() and release()."""
-        self.pool.keep()
-        for part in [self.pool.alloc(32 * MIB) for _ in range(8)]:
-            self.pool.free(part.token)
-        self.pool.alloc(6 * MIB)
-        self.assertEqual(len(self.source.live), 9)
-        self.pool.release()
-        self.pool.alloc(8 * MIB)
-        self.assertLess(len(self.source.live), 9)
-
-    def test_reset(self):
-        """A reset gives all memory back; frees of parts of before do nothing."""
-        old = [self.pool.alloc(size) for size in (1000, 4 * MIB)]
-        self.pool.reset()
-        self.assertEqual(self.source.live, {})
-        new = self.pool.alloc(4 * MIB)
-        for part in old:
-            self.pool.free(part.token)
-        self.assertNotEqual(self.pool.alloc(4 * MIB).address, new.address)
-
-    def test_close(self):
-        """After close() memory lives until the last part is freed."""
-        parts = [self.pool.alloc(size) for size in (1000, 2000, 4 * MIB)]
-        self.pool.close()
-        self.assertEqual(len(self.source.detached), 3)
-        for part in parts[1:]:
-            self.pool.free(part.token)
-        self.assertEqual(len(self.source.live), 3)
-        self.pool.free(parts[0].token)
-        self.assertEqual(self.source.live, {})
-
-    def test_free_bytes(self):
-        """The free bytes are those of slabs without the parts in use."""
-        part = self.pool.alloc(MIB)
-        self.assertEqual(self.pool.free_bytes(), MIB)
-        self.pool.free(part.token)
-        self.assertEqual(self.pool.free_bytes(), 2 * MIB)
 
 
 def sum_of_array(handle, results):
@@ -297,6 +100,99 @@ class Manager(unittest.TestCase):
             memory.free()
         del memory
         self.assertNotEqual(self.context.memalloc(LARGE).address, other.address)
+
+    def test_finalizer(self):
+        """A finalizer of the program that the garbage collector runs in an allocation may allocate."""
+        done = []
+
+        class Logger:
+            def __init__(self):
+                self.itself = self
+
+            def __del__(self):
+                done.append(cuda.device_array(10).size + cuda.current_context().get_memory_info().free)
+
+        thresholds = gc.get_threshold()
+        self.addCleanup(gc.set_threshold, *thresholds)
+        for i in range(500):
+            gc.set_threshold(1 + i % 97, 1, 1)
+            Logger()
+            cuda.device_array(1000 + i * 50)
+            cuda.pinned_array(1000 + i * 50)
+        gc.set_threshold(*thresholds)
+        gc.collect()
+        self.assertGreater(len(done), 100)
+
+    def test_interrupts(self):
+        """Interrupts at any moment leave the manager in order, and lose few allocations."""
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, interrupt))
+        interrupts = 0
+        while interrupts < 100:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-5 + interrupts % 100 * 1e-6)
+                for i in range(10000):
+                    cuda.device_array(1 << i % 22, numpy.uint8)
+            except KeyboardInterrupt:
+                interrupts += 1
+        gc.collect()
+        used = self.context.get_memory_info()
+        self.assertLess(used.total - used.free, 64 * MIB)
+        for _ in range(100):
+            arrays = [cuda.to_device(numpy.full(1000, i)) for i in range(100)]
+            self.assertTrue(all((array.copy_to_host() == i).all()
+                                for i, array in enumerate(arrays)))
+
+    def test_wrong_sizes(self):
+        """A negative or too large size is out of memory, and numbers of NumPy are sizes."""
+        for alloc in (self.context.memalloc, self.context.memhostalloc):
+            for size in (-1, 1 << 62, 1 << 64, (1 << 64) + 100):
+                with self.assertRaises(cuda.cudadrv.driver.CudaAPIError) as caught:
+                    alloc(size)
+                self.assertEqual(caught.exception.code, OUT_OF_MEMORY)
+            self.assertEqual([alloc(size).size for size in (0, numpy.int64(100), numpy.uint8(5))],
+                             [0, 100, 5])
+
+    def test_stream_after_reset(self):
+        """After a reset a stream of the program's own is still known."""
+        self.context.create_external_stream(0x12345)
+        self.context.reset()
+        array = cuda.device_array(LARGE, numpy.uint8)
+        del array
+        calls = FAKE.fake_cuda_calls(b"cuCtxSynchronize")
+        cuda.device_array(LARGE, numpy.uint8)
+        self.assertEqual(FAKE.fake_cuda_calls(b"cuCtxSynchronize"), calls + 1)
+
+    def test_event_fails(self):
+        """An error while an event is recorded loses no memory."""
+        cuda.device_array(LARGE, numpy.uint8)
+        before = self.context.get_memory_info()
+        FAKE.fake_cuda_fail(b"cuEventRecord", 1, OUT_OF_MEMORY)
+        for _ in range(10):
+            cuda.device_array(LARGE, numpy.uint8)
+        gc.collect()
+        self.assertEqual(self.context.get_memory_info(), before)
+
+    def test_reset_in_defer_cleanup(self):
+        """A reset in defer_cleanup() is in order."""
+        with cuda.defer_cleanup():
+            cuda.device_array(1000)
+            pinned = cuda.pinned_array(1000)
+            self.context.reset()
+        pinned[:] = 1
+        cuda.device_array(1000)
+
+    def test_sizes(self):
+        """A part is as large as the array, and the same magazine has all sizes of a part."""
+        for size in (0, 1, 511, 512, 513, 4000, 4096, MIB, MIB + 1, 2 * MIB, 2 * MIB + 1, 9 * MIB):
+            self.assertGreaterEqual(_device.part_size(size), max(size, 512))
+            self.assertLess(_device.part_size(size), max(2 * size, 513) + 2 * MIB)
+        keys = {}
+        for size in [*range(0, 5000, 7), *range(MIB - 10, MIB + 10), *range(2 * MIB, 9 * MIB, 99999)]:
+            part = keys.setdefault(_device.magazine_key(size), _device.part_size(size))
+            self.assertEqual(part, _device.part_size(size))
 
     def test_threads(self):
         """Threads allocate, fill and free at once."""

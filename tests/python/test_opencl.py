@@ -218,7 +218,7 @@ class Lifetime(OpenCL):
 
             signal.signal(signal.SIGALRM, interrupt)
             interrupts = 0
-            while interrupts < 300:
+            while interrupts < 100:
                 try:
                     signal.setitimer(signal.ITIMER_REAL, 1e-5 + interrupts % 100 * 1e-6)
                     for _ in range(1000):
@@ -229,7 +229,7 @@ class Lifetime(OpenCL):
             print(interrupts)
             """)
         self.assertEqual((done.returncode, done.stdout, "SystemError" in done.stderr),
-                         (0, "300\n", False), done.stderr[-2000:])
+                         (0, "100\n", False), done.stderr[-2000:])
 
     def test_many_die(self):
         """A thousand arrays die with their buffers."""

@@ -57,6 +57,8 @@ static const struct symbol symbols[] = {
 	{ "cuDeviceTotalMem_v2", NULL, AT(total_memory), ORDER },
 	{ "cuMemAlloc_v2", NULL, AT(alloc), ORDER },
 	{ "cuMemFree_v2", NULL, AT(free), ORDER },
+	{ "cuMemHostAlloc", NULL, AT(host_alloc), ORDER },
+	{ "cuMemFreeHost", NULL, AT(host_free), ORDER },
 	{ "cuEventCreate", NULL, AT(event_create), ORDER },
 	{ "cuEventDestroy_v2", NULL, AT(event_destroy), ORDER },
 	{ "cuEventRecord", NULL, AT(event_record), ORDER },

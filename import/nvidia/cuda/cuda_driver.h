@@ -135,6 +135,8 @@ struct cuda_driver {
 	int (*total_memory)(size_t *bytes, int device);
 	int (*alloc)(uintptr_t *address, size_t size);
 	int (*free)(uintptr_t address);
+	int (*host_alloc)(uintptr_t *address, size_t size, unsigned int flags);
+	int (*host_free)(uintptr_t address);
 	int (*event_create)(void **event, unsigned int flags);
 	int (*event_destroy)(void *event);
 	int (*event_record)(void *event, void *stream);

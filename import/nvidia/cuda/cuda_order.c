@@ -7,6 +7,8 @@
 #include <errno.h>
 
 #define CUDA_EVENT_WITHOUT_TIMES 2u
+#define CUDA_HOST_PORTABLE 1u
+#define CUDA_HOST_MAPPED 2u
 
 /* Handles of streams that are numbers. */
 static void *const cuda_stream_legacy = (void *)1;
@@ -42,6 +44,7 @@ int cuda_order_open(struct cuda_order *order, int ordinal)
 void cuda_order_close(struct cuda_order *order)
 {
 	order->cu->primary_release(order->device);
+	order->context = NULL;
 }
 
 /* @scope is left by the caller if the result is 0. */
@@ -146,6 +149,29 @@ void cuda_order_free(const struct cuda_order *order, uintptr_t address)
 	int outside = cuda_order_enter(order, &scope);
 
 	order->cu->free(address);
+	if (!outside)
+		cuda_scope_leave(&scope);
+}
+
+int cuda_order_host_alloc(const struct cuda_order *order, size_t size, uintptr_t *address)
+{
+	struct cuda_scope scope;
+	int ret = cuda_order_enter(order, &scope);
+	int result;
+
+	if (ret)
+		return ret;
+	result = order->cu->host_alloc(address, size, CUDA_HOST_PORTABLE | CUDA_HOST_MAPPED);
+	cuda_scope_leave(&scope);
+	return result ? cuda_failed(order->cu, result, "cuMemHostAlloc of %zu bytes", size) : 0;
+}
+
+void cuda_order_host_free(const struct cuda_order *order, uintptr_t address)
+{
+	struct cuda_scope scope;
+	int outside = cuda_order_enter(order, &scope);
+
+	order->cu->host_free(address);
 	if (!outside)
 		cuda_scope_leave(&scope);
 }

@@ -46,4 +46,8 @@ bool cuda_order_stream_id(const struct cuda_order *order, void *stream, uint64_t
 int cuda_order_alloc(const struct cuda_order *order, size_t size, uintptr_t *address);
 void cuda_order_free(const struct cuda_order *order, uintptr_t address);
 
+/* cuMemHostAlloc() for all contexts, mapped, and cuMemFreeHost(), also after cuda_order_close(). */
+int cuda_order_host_alloc(const struct cuda_order *order, size_t size, uintptr_t *address);
+void cuda_order_host_free(const struct cuda_order *order, uintptr_t address);
+
 #endif

@@ -76,6 +76,7 @@ static bool gives_back(const char *function)
 					     "cuCtxPopCurrent_v2",
 					     "cuDevicePrimaryCtxRelease_v2",
 					     "cuMemFree_v2",
+					     "cuMemFreeHost",
 					     "cuEventDestroy_v2" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

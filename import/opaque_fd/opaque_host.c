@@ -203,7 +203,7 @@ static void opaque_host_limit(struct cache *cache)
 		cache_set_idle(cache, bytes, entries);
 }
 
-static atomic_bool opaque_host_drops; /* a thread waits for the end of idle registrations */
+static atomic_bool opaque_host_drops; /* the next tick ends idle registrations */
 
 /* On the idle thread. */
 static bool opaque_host_tick(void)
@@ -212,7 +212,7 @@ static bool opaque_host_tick(void)
 
 	if (!cache)
 		return false;
-	if (atomic_load(&opaque_host_drops))
+	if (atomic_exchange(&opaque_host_drops, false))
 		cache_make_room(cache, UINT32_MAX);
 	opaque_host_limit(cache);
 	return cache_age(cache);
@@ -244,7 +244,6 @@ void opaque_host_drop_idle(void)
 		return;
 	atomic_store(&opaque_host_drops, true);
 	idle_call(&opaque_host_watcher, OPAQUE_HOST_FORK_MS);
-	atomic_store(&opaque_host_drops, false);
 }
 
 void opaque_host_invalidate(uintptr_t address, size_t size)

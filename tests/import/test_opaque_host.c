@@ -11,6 +11,7 @@
 #include "process.h"
 #include "refused_userfaultfd.h"
 
+#include "import/opaque_fd/opaque_host.h"
 #include "util/descriptor.h"
 #include "util/log.h"
 
@@ -611,6 +612,32 @@ HOST_TEST(threads, "Eight threads that import a range share a registration.")
 	process_run_threads(8, host_import_shared);
 	EXPECT_EQ(host_errors, 0);
 	EXPECT_EQ(driver_memories(), 1);
+}
+
+static pthread_barrier_t host_barrier;
+
+/* Each thread's drop is the last call before the barrier. */
+static void *host_import_and_drop(void *number)
+{
+	uintptr_t p = host_map_new();
+
+	for (int i = 0; i < 100; i++) {
+		for (int j = 0; j < 3; j++)
+			driver_once(p, SIZE);
+		opaque_host_drop_idle();
+		if (pthread_barrier_wait(&host_barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
+			host_errors += host_stats().bytes_idle > 0;
+		pthread_barrier_wait(&host_barrier);
+	}
+	return number;
+}
+
+HOST_TEST(threads_drop, "Eight threads may have what is idle dropped at once.")
+{
+	pthread_barrier_init(&host_barrier, NULL, 8);
+	process_run_threads(8, host_import_and_drop);
+	pthread_barrier_destroy(&host_barrier);
+	EXPECT_EQ(host_errors, 0);
 }
 
 static void *host_import_own(void *number)

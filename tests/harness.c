@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -73,6 +74,14 @@ static int test_run_body(void (*body)(void))
 	return result;
 }
 
+static void test_judge_child(int status)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIP)
+		test_skip("the child skipped the test");
+	if (status)
+		test_fail(__FILE__, __LINE__, "the child's status", status, 0);
+}
+
 void test_in_child(void (*body)(void))
 {
 	int status;
@@ -84,10 +93,30 @@ void test_in_child(void (*body)(void))
 		_exit(test_run_body(body));
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		test_fail(__FILE__, __LINE__, "waitpid()", -1, child);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIP)
-		test_skip("the child skipped the test");
-	if (status)
-		test_fail(__FILE__, __LINE__, "the child's status", status, 0);
+	test_judge_child(status);
+}
+
+static void test_call_body(const void *body)
+{
+	(*(void (*const *)(void))body)();
+}
+
+static void *test_run_child(void *body)
+{
+	int status = -1;
+
+	waitpid(test_start_child(test_call_body, body), &status, 0);
+	return (void *)(intptr_t)status;
+}
+
+void test_in_child_of_thread(void (*body)(void))
+{
+	void *status = NULL;
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, test_run_child, &body) || pthread_join(thread, &status))
+		test_fail(__FILE__, __LINE__, "pthread_create()", -1, 0);
+	test_judge_child((int)(intptr_t)status);
 }
 
 int test_start_child(void (*body)(const void *arg), const void *arg)

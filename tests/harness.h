@@ -51,6 +51,9 @@ _Noreturn void test_skip(const char *why, ...) __attribute__((format(printf, 1, 
 /* Runs the rest of a test in a child, if the rest changes the process: limits, mounts. */
 void test_in_child(void (*body)(void));
 
+/* Likewise, in a child of a new thread of the test's. */
+void test_in_child_of_thread(void (*body)(void));
+
 /*
  * Starts a part of a test that runs in a child, beside the test: returns the child's process id.  The
  * child's exit status is 0 if every check of @body holds.

@@ -50,7 +50,8 @@ void *fork_create_wiped_page(void)
 	return NULL;
 }
 
-__attribute__((constructor)) static void fork_prepare(void)
+/* Before the constructors that ask for a generation. */
+__attribute__((constructor(101))) static void fork_prepare(void)
 {
 	void *page = fork_create_wiped_page();
 

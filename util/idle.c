@@ -10,10 +10,9 @@
 #include "util/fork.h"
 #include "util/lock.h"
 #include "util/log.h"
-#include "util/restricted.h"
 #include "util/thread.h"
 
-#define IDLE_LINGER_MS 1000 /* without a watcher that watches */
+#define IDLE_LINGER_MS 1000 /* without a watcher that watches, and without callers */
 #define IDLE_EXIT_MS 1000
 
 static void idle_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
@@ -27,14 +26,12 @@ static pthread_t idle_thread GUARDED_BY(idle_lock); /* if one is ticking */
 static bool ending GUARDED_BY(idle_lock);  /* the process exits: the next pass is the last */
 static bool stopped GUARDED_BY(idle_lock); /* ... and its drivers with it */
 static uint32_t idle_process GUARDED_BY(idle_lock); /* fork_generation(): whose all this is */
-static bool idle_was_refused GUARDED_BY(idle_lock); /* a start of the thread has failed */
 
-/* A *caller* is a thread of the program that has called, and has not ended. */
+/* A *caller* is a thread of the program that has called, or loaded climport, and has not ended. */
 static unsigned int idle_callers GUARDED_BY(idle_lock);
-static pthread_key_t
-	idle_key GUARDED_BY(idle_lock); /* idle_process plus 1: the thread is counted */
-static bool idle_has_key GUARDED_BY(idle_lock);
-static _Atomic uint32_t startable_in; /* ... in which the last start of the thread succeeded */
+static _Atomic uint32_t startable_in; /* the process in which the last start succeeded */
+static bool idle_has_key;	      /* written before startable_in, as below */
+static pthread_key_t idle_key;	      /* idle_tag() of the process in which the thread is counted */
 
 /* The watcher behind @w, the first for NULL; NULL: no more. */
 static struct idle_watcher *idle_next(const struct idle_watcher *w) REQUIRES(idle_lock)
@@ -44,7 +41,32 @@ static struct idle_watcher *idle_next(const struct idle_watcher *w) REQUIRES(idl
 	return link == &watchers ? NULL : container_of(link, struct idle_watcher, link);
 }
 
-/* The thread is the parent's, and so is the work of the watchers. */
+/* In a tick, that is: the application's callbacks may be called there, and fork or exit. */
+static bool idle_is_self(void) REQUIRES(idle_lock)
+{
+	return ticking && pthread_equal(idle_thread, pthread_self());
+}
+
+/* Not NULL. */
+static void *idle_tag(uint32_t process)
+{
+	return (void *)((uintptr_t)process + 1); /* NOLINT(performance-no-int-to-ptr) */
+}
+
+static bool idle_is_counted(uint32_t process)
+{
+	return !idle_has_key || pthread_getspecific(idle_key) == idle_tag(process);
+}
+
+static void idle_count_caller(void) REQUIRES(idle_lock)
+{
+	if (idle_is_counted(idle_process) || idle_is_self())
+		return;
+	if (!pthread_setspecific(idle_key, idle_tag(idle_process)))
+		idle_callers++;
+}
+
+/* The idle thread is the parent's, and so is the work of the watchers.  A caller stays a caller. */
 static void idle_in_child(struct lock *lock)
 {
 	(void)lock;
@@ -55,6 +77,8 @@ static void idle_in_child(struct lock *lock)
 	ticking = NULL;
 	idle_callers = 0;
 	idle_process = fork_generation();
+	if (idle_has_key && pthread_getspecific(idle_key))
+		idle_count_caller();
 }
 
 /* A child whose handlers of fork() did not run has the parent's data still. */
@@ -143,42 +167,18 @@ static void idle_sleep(void) REQUIRES(idle_lock)
 		;
 }
 
-/* False: no watcher has watched for IDLE_LINGER_MS. */
-static bool idle_linger(void) REQUIRES(idle_lock)
+/*
+ * False: the thread may end.  A thread that a caller may need stays: a program that has restricted itself
+ * may allow no new thread, and even a look whether it does is a system call.
+ */
+static bool idle_wait(void) REQUIRES(idle_lock)
 {
 	const struct timespec until = thread_time_in(IDLE_LINGER_MS);
 
 	while (!idle_any())
-		if (lock_wait(&idle_lock, &idle_changed, &until))
+		if (lock_wait(&idle_lock, &idle_changed, idle_callers ? NULL : &until) &&
+		    !idle_callers)
 			return idle_any();
-	return true;
-}
-
-/*
- * Whether a start may fail, or the system end the process for a start: a program that has restricted
- * itself may allow no new threads.
- */
-static bool idle_is_irreplaceable(void) REQUIRES(idle_lock)
-{
-	bool is_entered;
-
-	if (!idle_callers || idle_was_refused)
-		return idle_callers;
-	lock_release(&idle_lock);
-	is_entered = restricted_is_any_entered();
-	lock_acquire(&idle_lock);
-	return is_entered;
-}
-
-/* False: the thread may end.  A thread that cannot be replaced stays as long as a caller lives. */
-static bool idle_wait(void) REQUIRES(idle_lock)
-{
-	while (!idle_linger()) {
-		if (!idle_is_irreplaceable())
-			return idle_any();
-		while (idle_callers && !idle_any())
-			lock_wait(&idle_lock, &idle_changed, NULL);
-	}
 	return true;
 }
 
@@ -209,12 +209,6 @@ static void *idle_run(void *unused)
 	return unused;
 }
 
-/* In a tick, that is: the application's callbacks may be called there, and fork or exit. */
-static bool idle_is_self(void) REQUIRES(idle_lock)
-{
-	return ticking && pthread_equal(idle_thread, pthread_self());
-}
-
 /*
  * Drivers end in exit handlers that are older than idle_stop(): what watchers have left is done
  * before.  A driver that blocks the idle thread delays the exit by a second at most.
@@ -236,49 +230,43 @@ static void idle_stop(void)
 	lock_release(&idle_lock);
 }
 
-bool idle_has_stopped(void)
+bool idle_is_running(void)
 {
-	bool has_stopped;
+	bool is_running;
 
 	lock_acquire(&idle_lock);
-	has_stopped = stopped;
+	is_running = started && !stopped;
 	lock_release(&idle_lock);
-	return has_stopped;
+	return is_running;
 }
 
-/* At the end of a thread that was counted in process @tag - 1. */
+/* At the end of a thread that was counted. */
 static void idle_caller_ends(void *tag)
 {
 	lock_acquire(&idle_lock);
 	idle_look();
-	if ((uintptr_t)tag == (uintptr_t)idle_process + 1) {
+	if (tag == idle_tag(idle_process)) {
 		idle_callers--;
 		pthread_cond_broadcast(&idle_changed);
 	}
 	lock_release(&idle_lock);
 }
 
-static void idle_count_caller(void) REQUIRES(idle_lock)
+/* The thread that loads climport is counted, without a call: often the one that lives longest. */
+__attribute__((constructor)) static void idle_load(void) TSA(no_thread_safety_analysis)
 {
-	void *tag = (void *)((uintptr_t)idle_process + 1); /* NOLINT(performance-no-int-to-ptr) */
-
-	if (!idle_has_key || idle_is_self() || pthread_getspecific(idle_key) == tag)
-		return;
-	if (!pthread_setspecific(idle_key, tag))
-		idle_callers++;
+	idle_process = fork_generation();
+	idle_has_key = !pthread_key_create(&idle_key, idle_caller_ends);
+	idle_count_caller();
 }
 
-/* Without a key no caller is known, and the thread ends as soon as there is nothing to do. */
 static int idle_register(void) REQUIRES(idle_lock)
 {
 	static bool registered;
 
-	if (registered)
-		return 0;
-	if (atexit(idle_stop))
+	if (!registered && atexit(idle_stop))
 		return -ENOMEM;
 	registered = true;
-	idle_has_key = !pthread_key_create(&idle_key, idle_caller_ends);
 	return 0;
 }
 
@@ -294,22 +282,24 @@ static int idle_start(void)
 		return error;
 	error = thread_start(idle_run, NULL);
 	started = !error;
-	idle_was_refused |= error;
 	atomic_store(&startable_in, started ? idle_process : 0);
 	return error;
 }
 
+/* A filter of system calls may refuse threads with any error. */
 static int idle_log(int error)
 {
-	return log_errno(-error, "cannot start the thread that calls drivers later: %s",
+	return log_errno(EAGAIN, "cannot start the thread that calls drivers later: %s",
 			 log_strerror(-error));
 }
 
 int idle_prepare(void)
 {
+	const uint32_t process = fork_generation();
 	int error;
 
-	if (atomic_load_explicit(&startable_in, memory_order_relaxed) == fork_generation())
+	if (atomic_load_explicit(&startable_in, memory_order_acquire) == process &&
+	    idle_is_counted(process))
 		return 0;
 	lock_acquire(&idle_lock);
 	idle_look();
@@ -362,6 +352,8 @@ void idle_call(struct idle_watcher *watcher, unsigned int ms)
 
 	lock_acquire(&idle_lock);
 	idle_look();
+	if (watcher->watching)
+		idle_start();
 	ticks = watcher->ticks + (ticking == watcher ? 2 : 1);
 	while (watcher->ticks < ticks && idle_will_tick(watcher)) {
 		watcher->due = 0;

@@ -3,7 +3,8 @@
  * The idle thread calls the ticks of watchers, each millisecond or less often, while a watcher
  * watches: to close rows of kernels, to look after commands that are overdue, to do what a callback
  * of the driver's may not, and to give up what nobody uses.  The process has at most one idle thread,
- * libclimport's, while a watcher watches and for a second afterwards.
+ * libclimport's: from the first idle_watch() or idle_prepare() on, as long as a watcher watches or a
+ * thread lives that has called one of the two.
  *
  * A tick calls drivers, which may block in an enqueue until earlier commands are done.  Such
  * commands may wait for import/'s worker, so the worker cannot be the idle thread.
@@ -40,12 +41,9 @@ bool idle_watch(struct idle_watcher *watcher);
 /**
  * idle_prepare - start the idle thread where an error can still be answered
  *
- * The thread ends by itself a second after the last tick, and idle_watch() starts the thread again.
- * Where a start has failed before, or the program has restricted its system calls since climport was
- * loaded, the thread stays as long as a thread that has called idle_watch().
- * So idle_prepare() does nothing if the last start was a success.
+ * A program that restricts its system calls afterwards needs no new thread.
  *
- * Returns 0 or -errno, logged.
+ * Returns 0, or -EAGAIN, logged.
  */
 int idle_prepare(void);
 
@@ -55,7 +53,7 @@ int idle_prepare(void);
  */
 void idle_call(struct idle_watcher *watcher, unsigned int ms);
 
-/* Whether the process exits, and no tick will be called any more. */
-bool idle_has_stopped(void);
+/* False: the thread could not be started, or the process exits: nothing calls ticks. */
+bool idle_is_running(void);
 
 #endif /* UTIL_IDLE_H */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/restricted.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 
@@ -13,16 +11,16 @@ static struct {
 
 /*
  * From Linux 5.9 on the kernel tells the number of filters; before, 1 for any number.  1, too, for a
- * file that cannot be read; 0 for a thread that has ended.
+ * file that cannot be read.
  */
-static long restricted_count_in(const char *status)
+static long restricted_count_filters(void)
 {
-	FILE *file = fopen(status, "re");
+	FILE *file = fopen("/proc/thread-self/status", "re");
 	char line[256];
 	long mode = 1, count = 1;
 
 	if (!file)
-		return errno != ENOENT;
+		return 1;
 	while (fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "Seccomp: %ld", &mode) == 1)
 			count = !!mode;
@@ -33,12 +31,8 @@ static long restricted_count_in(const char *status)
 	return count;
 }
 
-static long restricted_count_filters(void)
-{
-	return restricted_count_in("/proc/thread-self/status");
-}
-
-bool restricted_is_filtered(void)
+/* Whenever the filter was entered. */
+static bool restricted_is_filtered(void)
 {
 	return prctl(PR_GET_SECCOMP) > 0;
 }
@@ -69,30 +63,4 @@ bool restricted_is_entered(void)
 	    (restricted_has_no_new_privs() && !restricted_at_load.no_new_privs))
 		return true;
 	return restricted_count_filters() > restricted_at_load.filters;
-}
-
-static bool restricted_is_task_entered(const char *task)
-{
-	char status[64];
-
-	snprintf(status, sizeof(status), "/proc/self/task/%.20s/status", task);
-	return restricted_count_in(status) > restricted_at_load.filters;
-}
-
-/* A program that hides /proc from itself is about to restrict itself, too. */
-bool restricted_is_any_entered(void)
-{
-	const struct dirent *entry;
-	bool is_entered = false;
-	DIR *tasks;
-
-	if (restricted_is_entered())
-		return true;
-	tasks = opendir("/proc/self/task");
-	if (!tasks)
-		return true;
-	while (!is_entered && (entry = readdir(tasks)))
-		is_entered = *entry->d_name != '.' && restricted_is_task_entered(entry->d_name);
-	closedir(tasks);
-	return is_entered;
 }

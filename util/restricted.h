@@ -19,15 +19,6 @@
  */
 bool restricted_is_entered(void);
 
-/* Whether the process has a filter of system calls, whenever entered.  Calls prctl() alone. */
-bool restricted_is_filtered(void);
-
-/*
- * Whether any thread of the process was restricted since.  Reads files of /proc, unless the calling
- * thread itself was restricted.
- */
-bool restricted_is_any_entered(void);
-
 /* The number of filters of system calls of the process; before Linux 5.9, 1 for any number. */
 long restricted_filters(void);
 

@@ -13,7 +13,7 @@
 #define idle_watch climport_private_idle_watch
 #define idle_prepare climport_private_idle_prepare
 #define idle_call climport_private_idle_call
-#define idle_has_stopped climport_private_idle_has_stopped
+#define idle_is_running climport_private_idle_is_running
 #define lock_register climport_private_lock_register
 #define lock_unregister climport_private_lock_unregister
 #define descriptor_duplicate climport_private_descriptor_duplicate

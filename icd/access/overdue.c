@@ -93,7 +93,7 @@ bool overdue_add(struct overdue *o, const struct overdue_ops *ops)
 	overdue_append(o);
 	o->listed = true;
 	lock_release(&overdue_lock);
-	if (is_first)
+	if (is_first || !atomic_load(&is_watched))
 		atomic_store(&is_watched, idle_watch(&watcher));
 	return atomic_load(&is_watched);
 }

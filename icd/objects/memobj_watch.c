@@ -134,7 +134,7 @@ static bool memobj_parts_give_up(uint32_t count)
 
 static struct shortage_giver memobj_parts_giver = { .give_up = memobj_parts_give_up };
 
-/* Without a thread that could do it, the part is left to a later one: see idle_watch(). */
+/* Without a thread that could do it, the part is left to a later one, or to the next release. */
 static void memobj_part_destroy_late(struct memobj_part *part)
 {
 	atomic_fetch_add(&memobj_parts_begun, 1);
@@ -148,7 +148,7 @@ static void memobj_part_destroy_late(struct memobj_part *part)
 
 /*
  * A release that a thread is in: holds that end after the driver's return.  By a key, because
- * thread-local data of the layer is allocated at a thread's first use, and ends with dlclose().
+ * thread-local data of the layer is allocated at a thread's first use.
  */
 struct memobj_release {
 	struct memobj_part *parts;
@@ -161,13 +161,6 @@ static bool memobj_has_release_key;
 static void memobj_release_create_key(void)
 {
 	memobj_has_release_key = !pthread_key_create(&memobj_release_key, NULL);
-}
-
-static void __attribute__((destructor)) memobj_release_delete_key(void)
-{
-	if (memobj_has_release_key)
-		pthread_key_delete(memobj_release_key);
-	memobj_has_release_key = false;
 }
 
 /* The release that this thread is in, or NULL. */
@@ -187,8 +180,8 @@ static bool memobj_release_begin(struct memobj_release *release)
 }
 
 /*
- * Ends of holds may add to the list.  While the process exits, no idle thread calls drivers; the
- * program still does.
+ * Ends of holds may add to the list.  While the process exits, or has no room for a thread, no idle
+ * thread calls drivers; the program still does.
  */
 static void memobj_release_end(void *arg)
 {
@@ -199,7 +192,7 @@ static void memobj_release_end(void *arg)
 		release->parts = part->next;
 		memobj_part_destroy(part);
 	}
-	if (memobj_parts_waiting() && idle_has_stopped())
+	if (memobj_parts_waiting() && !idle_is_running())
 		memobj_part_tick();
 	pthread_setspecific(memobj_release_key, NULL);
 }

@@ -3,11 +3,18 @@
 #include "opaque_rm_fixture.h"
 
 #include <CL/climport.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -153,38 +160,6 @@ TEST(idle_fault, "A program's handler handles a fault in a destructor callback o
 	test_in_child(idle_run_fault);
 }
 
-/* For a thread that has done something.  Threads of the driver's may end meanwhile. */
-static void idle_expect_no_thread(void)
-{
-	static char name[] = "climport-idle";
-
-	EXPECT(process_settles(process_has_no_thread, name));
-}
-
-/* The end of the @nth import, which the idle thread sees to. */
-static void idle_end_import(cl_mem sub, int nth)
-{
-	idle_release_in_use(sub);
-	opaque_rm_settle(0);
-	EXPECT_EQ(idle_seen->destroyed, nth);
-}
-
-static void idle_run_ends(void)
-{
-	idle_begin();
-	for (int i = 1; i <= 2; i++) {
-		idle_end_import(idle_create_part(idle_note, NULL), i);
-		idle_expect_no_thread();
-	}
-	idle_end();
-}
-
-/* In processes without an idle thread of an earlier test. */
-TEST(idle_ends, "The idle thread ends when it has nothing to do, and starts again when it has.")
-{
-	test_in_child(idle_run_ends);
-}
-
 /* No address space has room for the stack of a thread. */
 static void idle_refuse_threads(pthread_attr_t *before)
 {
@@ -197,10 +172,34 @@ static void idle_refuse_threads(pthread_attr_t *before)
 	pthread_attr_destroy(&large);
 }
 
-static bool idle_two_are_destroyed(void *unused)
+static bool idle_has_thread(void *unused)
 {
 	(void)unused;
-	return idle_seen->destroyed == 2;
+	return process_find_thread("climport-idle");
+}
+
+static cl_mem idle_kept[2];
+
+/* The only thread for which the idle thread stays. */
+static void *idle_create_and_end(void *unused)
+{
+	for (int i = 0; i < 2; i++)
+		idle_kept[i] = idle_create_part(idle_note, NULL);
+	EXPECT(process_settles(idle_has_thread, NULL));
+	return unused;
+}
+
+/* An import that the idle thread was to end, and could not be started. */
+static void idle_begin_late(pthread_attr_t *attr)
+{
+	static char name[] = "climport-idle";
+
+	idle_begin();
+	process_run_threads(1, idle_create_and_end);
+	EXPECT(process_settles(process_has_no_thread, name));
+	idle_refuse_threads(attr);
+	idle_release_in_use(idle_kept[0]);
+	EXPECT_EQ(idle_seen->destroyed, 0);
 }
 
 static void idle_run_no_thread_late(void)
@@ -208,17 +207,12 @@ static void idle_run_no_thread_late(void)
 	pthread_attr_t attr;
 	cl_mem sub;
 
-	idle_begin();
-	idle_end_import(idle_create_part(idle_note, NULL), 1);
-	sub = idle_create_part(idle_note, NULL);
-	idle_expect_no_thread();
-	idle_refuse_threads(&attr);
-	idle_release_in_use(sub);
+	idle_begin_late(&attr);
 	pthread_setattr_default_np(&attr);
-	EXPECT_EQ(idle_seen->destroyed, 1);
 	sub = idle_create_part(idle_note, NULL);
-	EXPECT(process_settles(idle_two_are_destroyed, NULL));
+	EXPECT(process_settles(idle_is_destroyed, NULL));
 	cl.clReleaseMemObject(sub);
+	cl.clReleaseMemObject(idle_kept[1]);
 	idle_end();
 }
 
@@ -226,7 +220,25 @@ TEST(idle_no_thread_late,
      "If the idle thread cannot be started for the end of a sub-buffer, the import ends with a "
      "later call.")
 {
-	test_in_child(idle_run_no_thread_late);
+	test_in_child_of_thread(idle_run_no_thread_late);
+}
+
+static void idle_run_no_thread_ever(void)
+{
+	pthread_attr_t attr;
+
+	idle_begin_late(&attr);
+	cl.clReleaseMemObject(idle_kept[1]);
+	EXPECT_EQ(idle_seen->destroyed, 2);
+	pthread_setattr_default_np(&attr);
+	idle_end();
+}
+
+TEST(idle_no_thread_ever,
+     "If the idle thread cannot be started any more, the program's next release ends "
+     "the imports that wait.")
+{
+	test_in_child_of_thread(idle_run_no_thread_ever);
 }
 
 static bool idle_driver_has_failed(void *unused)
@@ -255,6 +267,32 @@ TEST(idle_shortage, "A call that meets a shortage waits for imports that are to 
 	idle_end();
 }
 
+/* As a container may: with another error than a limit's. */
+static void idle_forbid_threads(pthread_attr_t *unused)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(*code), code };
+
+	pthread_getattr_default_np(unused);
+	EXPECT(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		test_skip("no filters of system calls");
+}
+
+static const struct idle_refusal {
+	const char *name;
+	void (*refuse)(pthread_attr_t *before);
+} idle_refusals[] = {
+	{ "limit", idle_refuse_threads },
+	{ "filter", idle_forbid_threads },
+}, *idle_refusal;
+
 static void idle_run_no_thread(void)
 {
 	const cl_buffer_region region = { 0, ALIGN };
@@ -264,7 +302,7 @@ static void idle_run_no_thread(void)
 
 	idle_begin();
 	mem = fixture_import_host(0, pages_map(3) + 2 * ALIGN, 2 * PAGE);
-	idle_refuse_threads(&attr);
+	idle_refusal->refuse(&attr);
 	EXPECT(!cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err));
 	pthread_setattr_default_np(&attr);
 	EXPECT_EQ(err, CL_OUT_OF_RESOURCES);
@@ -274,9 +312,11 @@ static void idle_run_no_thread(void)
 }
 
 /* In a process that has not started the thread yet. */
-TEST(idle_no_thread, "If the idle thread cannot be started, a sub-buffer of an import fails with "
-		     "CL_OUT_OF_RESOURCES.")
+TEST_EACH(idle_no_thread, struct idle_refusal, idle_refusals,
+	  "If the idle thread cannot be started, a sub-buffer of an import fails with "
+	  "CL_OUT_OF_RESOURCES.")
 {
+	idle_refusal = row;
 	test_in_child(idle_run_no_thread);
 }
 
@@ -286,6 +326,7 @@ struct idle_handler;
 static void idle_expect_at_exit(void (*child_exits)(const struct idle_handler *handler),
 				const struct idle_handler *handler, int destroyed)
 {
+	int status = -1;
 	pid_t child;
 
 	opaque_rm_reset();
@@ -294,7 +335,8 @@ static void idle_expect_at_exit(void (*child_exits)(const struct idle_handler *h
 	child = fork();
 	if (!child)
 		child_exits(handler);
-	EXPECT_EQ(waitpid(child, NULL, 0), child);
+	EXPECT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
 	EXPECT_EQ(idle_seen->destroyed, destroyed);
 	munmap(idle_seen, PAGE);
 }
@@ -314,8 +356,6 @@ TEST(idle_exit,
 {
 	idle_expect_at_exit(idle_exit, NULL, 1);
 }
-
-static cl_mem idle_kept[2];
 
 /* Static destructors of a program: exit handlers older than the layer's. */
 static void idle_release_kept(void)
@@ -351,6 +391,27 @@ TEST_EACH(idle_exit_late, struct idle_handler, idle_handlers,
 	  "Imports end that a program releases in an exit handler older than the first import.")
 {
 	idle_expect_at_exit(idle_exit_late, row, row->imports);
+}
+
+/* A plugin of a program, which the program loads after the layer. */
+static _Noreturn void idle_exit_library(const struct idle_handler *handler)
+{
+	void *library;
+
+	opaque_rm_open();
+	cl.clReleaseMemObject(idle_create_part(idle_note, NULL));
+	library = dlopen(LATE_LIBRARY, RTLD_NOW);
+	EXPECT(library);
+	*(void (**)(void))dlsym(library, "late_library_end") = handler->run;
+	for (int i = 0; i < handler->imports; i++)
+		idle_kept[i] = idle_create_part(idle_note, NULL);
+	exit(0);
+}
+
+TEST_EACH(idle_exit_library, struct idle_handler, idle_handlers,
+	  "Imports end that a library releases in a destructor function after the layer's.")
+{
+	idle_expect_at_exit(idle_exit_library, row, 1 + row->imports);
 }
 
 /* A driver that takes its time. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the idle thread starts and ends. */
+#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -57,13 +58,75 @@ TEST_EACH(idle_free, struct thread_creator, thread_creators,
 	test_in_child(idle_started_by_creator);
 }
 
-TEST(idle_confined, "In a program that was started on one processor and with a nice value, the "
-		    "idle thread has both.")
+TEST_EACH(
+	idle_confined, struct thread_creator, thread_creators,
+	"In a program that was started with a scheduling of its own, the idle thread has the same.")
 {
-	if (!thread_fixture_is_confined("idle_confined"))
+	if (!thread_fixture_is_started("idle_confined", row->name, row->become))
 		return;
 	idle_start_counter(NULL);
 	thread_fixture_expect_free(NAME);
+}
+
+/* Filters @calls up to 0 in the calling thread, and with SECCOMP_FILTER_FLAG_TSYNC in all threads. */
+static int idle_filter(const unsigned int *calls, unsigned int action, unsigned int flags)
+{
+	struct sock_filter code[20] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	};
+	struct sock_fprog filter = { 1, code };
+
+	for (; *calls; calls++) {
+		code[filter.len++] =
+			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, *calls, 0, 1);
+		code[filter.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action);
+	}
+	code[filter.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
+}
+
+/* As in a container. */
+static int idle_refuse_kexec(void)
+{
+	static const unsigned int calls[] = { SYS_kexec_load, 0 };
+
+	return idle_filter(calls, SECCOMP_RET_ERRNO | EPERM, 0);
+}
+
+TEST_EACH(
+	idle_contained, struct thread_creator, thread_creators,
+	"In a process that began with a filter of system calls, the idle thread has the scheduling "
+	"of the process as well.")
+{
+	if (!thread_fixture_is_started("idle_contained", row->name, idle_refuse_kexec))
+		return;
+	idle_creator = row;
+	idle_started_by_creator();
+}
+
+/* As a service that has no business with scheduling. */
+static int idle_forbid_scheduling(void)
+{
+	static const unsigned int calls[] = { SYS_setpriority,	      SYS_getpriority,
+					      SYS_sched_setaffinity,  SYS_sched_setattr,
+					      SYS_sched_setscheduler, SYS_sched_getscheduler,
+					      SYS_sched_setparam,     0 };
+
+	return idle_filter(calls, SECCOMP_RET_KILL_PROCESS, 0);
+}
+
+static const struct thread_creator idle_services[] = { { "service", idle_forbid_scheduling } };
+
+TEST_EACH(
+	idle_started_in, struct thread_creator, idle_services,
+	"A process that began with a filter which ends the process for calls about scheduling has "
+	"an idle thread.")
+{
+	if (!thread_fixture_is_started("idle_started_in", row->name, row->become))
+		return;
+	idle_start_counter(NULL);
+	EXPECT(process_settles(idle_has_ticked, NULL));
 }
 
 /* The signals that a thread blocks: SigBlk of its status. */
@@ -197,23 +260,6 @@ TEST(idle_left, "If a tick ends the idle thread, another idle thread has the nex
 	test_in_child(idle_left);
 }
 
-/* Ends the process for a new thread. */
-static void idle_forbid_threads(unsigned int flags)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog filter = { sizeof(code) / sizeof(*code), code };
-
-	EXPECT(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter))
-		test_skip("no filters of system calls");
-}
-
 static bool idle_once(void)
 {
 	idle_ticks++;
@@ -229,7 +275,7 @@ static void idle_tick_once(void)
 	EXPECT(process_settles(idle_has_ticked, NULL));
 }
 
-/* The thread ends a second after a tick, if the thread may. */
+/* More than a second without a tick. */
 static void idle_pause(void)
 {
 	const struct timespec two_seconds = { 2, 0 };
@@ -239,18 +285,25 @@ static void idle_pause(void)
 
 static const struct idle_restriction {
 	const char *name;
-	unsigned int flags;
+	unsigned int calls[3], flags;
 } idle_restrictions[] = {
-	{ "caller", 0 },
-	{ "all_threads", SECCOMP_FILTER_FLAG_TSYNC },
+	{ "caller", { SYS_clone, SYS_clone3 }, 0 },
+	{ "all_threads", { SYS_clone, SYS_clone3 }, SECCOMP_FILTER_FLAG_TSYNC },
+	{ "all_threads_look", { SYS_prctl, SYS_getdents64 }, SECCOMP_FILTER_FLAG_TSYNC },
 };
 
 static const struct idle_restriction *idle_restriction;
 
+static void idle_restrict(void)
+{
+	if (idle_filter(idle_restriction->calls, SECCOMP_RET_KILL_PROCESS, idle_restriction->flags))
+		test_skip("no filters of system calls");
+}
+
 static void idle_restricted(void)
 {
 	idle_tick_once();
-	idle_forbid_threads(idle_restriction->flags);
+	idle_restrict();
 	for (int i = 0; i < 2; i++) {
 		idle_pause();
 		idle_tick_once();
@@ -258,7 +311,8 @@ static void idle_restricted(void)
 }
 
 TEST_EACH(idle_restricted, struct idle_restriction, idle_restrictions,
-	  "In a program that has forbidden new threads, the idle thread stays for later ticks.")
+	  "A program that forbids system calls for itself later does so for no call of the idle "
+	  "thread's, which stays for later ticks.")
 {
 	idle_restriction = row;
 	test_in_child(idle_restricted);
@@ -275,7 +329,7 @@ static void idle_restricted_end(void)
 	if (!child) {
 		alarm(PATIENCE_S);
 		idle_tick_once();
-		idle_forbid_threads(idle_restriction->flags);
+		idle_restrict();
 		idle_pause();
 		idle_tick_once();
 		pthread_exit(NULL);
@@ -294,30 +348,94 @@ TEST_EACH(idle_restricted_end, struct idle_restriction, idle_restrictions,
 }
 
 /* No address space has room for the stack of a thread. */
-static void idle_set_stack(size_t size)
+static void idle_have_no_threads(void)
 {
 	pthread_attr_t attr;
 
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, size);
+	pthread_attr_setstacksize(&attr, (size_t)1 << 47);
 	EXPECT_EQ(pthread_setattr_default_np(&attr), 0);
 	pthread_attr_destroy(&attr);
 }
 
 static void idle_refused(void)
 {
-	const size_t usual = (size_t)1 << 20, huge = (size_t)1 << 47;
-
-	idle_set_stack(huge);
-	EXPECT(!idle_watch(&single));
-	idle_set_stack(usual);
 	idle_tick_once();
+	idle_have_no_threads();
 	idle_pause();
-	idle_set_stack(huge);
 	idle_tick_once();
 }
 
-TEST(idle_refused, "After a start that failed for want of threads, the idle thread stays.")
+TEST(idle_refused, "The idle thread needs no new thread for later ticks.")
 {
 	test_in_child(idle_refused);
+}
+
+static void idle_have_threads(void)
+{
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, (size_t)1 << 20);
+	EXPECT_EQ(pthread_setattr_default_np(&attr), 0);
+	pthread_attr_destroy(&attr);
+}
+
+static void idle_called_late(void)
+{
+	idle_have_no_threads();
+	EXPECT(!idle_watch(&single));
+	EXPECT(!idle_is_running());
+	idle_call(&single, NEVER_MS);
+	EXPECT_EQ(idle_ticks, 0);
+	idle_have_threads();
+	idle_call(&single, NEVER_MS);
+	EXPECT_EQ(idle_ticks, 1);
+}
+
+TEST(idle_called_late,
+     "If the idle thread could not be started, the next call for a tick starts the "
+     "thread.")
+{
+	test_in_child(idle_called_late);
+}
+
+static void *idle_call_and_end(void *unused)
+{
+	idle_tick_once();
+	return unused;
+}
+
+static void idle_callers_end(void)
+{
+	static char name[] = NAME;
+
+	for (int i = 0; i < 2; i++) {
+		process_run_threads(1, idle_call_and_end);
+		EXPECT(process_settles(process_has_no_thread, name));
+	}
+}
+
+TEST(idle_callers_end,
+     "The idle thread ends after the threads that have called, and starts again for a "
+     "new caller.")
+{
+	test_in_child_of_thread(idle_callers_end);
+}
+
+static void idle_warmed_up(void)
+{
+	process_run_threads(1, idle_call_and_end);
+	idle_restrict();
+	idle_pause();
+	idle_tick_once();
+}
+
+TEST_EACH(idle_warmed_up, struct idle_restriction, idle_restrictions,
+	  "The idle thread stays for the thread that has loaded climport, after the threads that "
+	  "have "
+	  "called.")
+{
+	idle_restriction = row;
+	test_in_child(idle_warmed_up);
 }

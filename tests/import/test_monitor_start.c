@@ -192,12 +192,13 @@ TEST_EACH_PAIR(start_free, struct thread_creator, thread_creators, struct monito
 	start_in_child(started_by_creator);
 }
 
-TEST(start_confined,
-     "In a program that was started on one processor and with a nice value, the reader of "
-     "events has both.")
+TEST_EACH(
+	start_confined, struct thread_creator, thread_creators,
+	"In a program that was started with a scheduling of its own, the reader of events has the "
+	"same.")
 {
 	monitor_fixture_needed();
-	if (!thread_fixture_is_confined("start_confined"))
+	if (!thread_fixture_is_started("start_confined", row->name, row->become))
 		return;
 	start_watch(monitor_fixture_map(SIZE));
 	thread_fixture_expect_free("climport-watch");

@@ -88,7 +88,7 @@ static bool thread_is_free(void *name)
 	       !sched_getaffinity(thread, sizeof(its), &its) && CPU_EQUAL(&first, &its) &&
 	       getpriority(PRIO_PROCESS, (id_t)thread) ==
 		       getpriority(PRIO_PROCESS, (id_t)getpid()) &&
-	       sched_getscheduler(thread) == SCHED_OTHER;
+	       sched_getscheduler(thread) == sched_getscheduler(getpid());
 }
 
 void thread_fixture_expect_free(const char *name)
@@ -111,26 +111,33 @@ void thread_fixture_check(const struct thread_creator *creator, void (*start)(vo
 	thread_fixture_expect_free(name);
 }
 
-bool thread_fixture_is_confined(const char *test)
+/* In a child. */
+static _Noreturn void thread_start_program(const char *test, int (*become)(void))
 {
+	setenv("STARTED", "1", 1);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	if (become())
+		_exit(77);
+	execl("/proc/self/exe", "started", test, (char *)NULL);
+	_exit(126);
+}
+
+bool thread_fixture_is_started(const char *name, const char *row, int (*become)(void))
+{
+	char test[64];
 	int status = -1;
 	pid_t child;
 
-	if (getenv("CONFINED"))
+	if (getenv("STARTED"))
 		return true;
+	snprintf(test, sizeof(test), "%s_%s", name, row);
 	fflush(stdout);
 	child = fork();
-	if (!child) {
-		setenv("CONFINED", "1", 1);
-		dup2(STDERR_FILENO, STDOUT_FILENO);
-		if (thread_become_bound() || thread_become_nice())
-			_exit(77);
-		execl("/proc/self/exe", "confined", test, (char *)NULL);
-		_exit(126);
-	}
+	if (!child)
+		thread_start_program(test, become);
 	EXPECT_EQ(waitpid(child, &status, 0), child);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-		test_skip("a single processor, or no better nice values");
+		test_skip("the system starts no such program");
 	EXPECT_EQ(status, 0);
 	return false;
 }

@@ -15,18 +15,18 @@ extern const struct thread_creator thread_creators[5];
 
 /*
  * Calls @start with @arg on such a thread.  Then the thread of climport's with the name @name has the
- * processors and the nice value of the first thread, and an ordinary policy.  In a child.
+ * scheduling of the first thread.  In a child.
  */
 void thread_fixture_check(const struct thread_creator *creator, void (*start)(void *arg), void *arg,
 			  const char *name);
 
-/* Fails unless the thread with the name has the processors and the nice value of the first thread. */
+/* Fails unless the thread with the name has the scheduling of the first thread. */
 void thread_fixture_expect_free(const char *name);
 
 /*
- * Runs the test again in a process that has been started on one processor and with the nice value 5,
- * and expects success.  True in that process.
+ * Runs the test @name_@row again in a process whose program @become has prepared, and expects success.
+ * True in that process.  Not 0 of @become: the system refuses.
  */
-bool thread_fixture_is_confined(const char *test);
+bool thread_fixture_is_started(const char *name, const char *row, int (*become)(void));
 
 #endif

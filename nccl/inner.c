@@ -49,7 +49,7 @@ static struct {
 static const struct {
 	enum nccl_result result;
 	int error;
-} errors[] = {
+} inner_errors[] = {
 	{ NCCL_SUCCESS, 0 },
 	{ NCCL_INVALID_ARGUMENT, -EINVAL },
 	{ NCCL_INVALID_USAGE, -EMSGSIZE },
@@ -59,9 +59,9 @@ static const struct {
 
 static int inner_error(enum nccl_result result)
 {
-	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
-		if (errors[i].result == result)
-			return errors[i].error;
+	for (size_t i = 0; i < sizeof(inner_errors) / sizeof(inner_errors[0]); i++)
+		if (inner_errors[i].result == result)
+			return inner_errors[i].error;
 	return -EIO;
 }
 

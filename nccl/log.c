@@ -8,22 +8,22 @@
 
 #define LINE_SIZE 256
 
-static _Atomic(nccl_log_fn) core_log;
+static _Atomic(nccl_log_fn) log_core;
 
 void net_log_to(nccl_log_fn log)
 {
-	atomic_store(&core_log, log);
+	atomic_store(&log_core, log);
 }
 
 nccl_log_fn net_log(void)
 {
-	return atomic_load(&core_log);
+	return atomic_load(&log_core);
 }
 
 __attribute__((format(printf, 2, 0))) static void log_line(enum nccl_log_level level,
 							   const char *format, va_list arguments)
 {
-	nccl_log_fn log = atomic_load(&core_log);
+	nccl_log_fn log = atomic_load(&log_core);
 	char line[LINE_SIZE];
 
 	if (!log)

@@ -11,7 +11,7 @@
 
 /* A mapping, shared by all who registered a part of the allocation. */
 struct net_memory {
-	struct net_memory *next; /* in allocations; of CUDA memory alone */
+	struct net_memory *next; /* in memory_allocations; of CUDA memory alone */
 	const struct transport *transport;
 	int device;
 	void *connection; /* if the transport maps for each connection alone */
@@ -21,8 +21,8 @@ struct net_memory {
 	struct climport_registration registration; /* id 0: none */
 };
 
-static pthread_mutex_t allocations_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct net_memory *allocations;
+static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct net_memory *memory_allocations;
 
 static int memory_make(const struct transport *transport, int device, void *connection,
 		       const struct transport_range *range, struct net_memory **memory)
@@ -48,7 +48,7 @@ static int memory_make(const struct transport *transport, int device, void *conn
 static struct net_memory *memory_find_allocation(const struct transport *transport, int device,
 						 const void *connection, uint64_t id)
 {
-	struct net_memory *m = allocations;
+	struct net_memory *m = memory_allocations;
 
 	if (!transport->maps_alone)
 		connection = NULL;
@@ -60,7 +60,7 @@ static struct net_memory *memory_find_allocation(const struct transport *transpo
 
 static void memory_remove_allocation(struct net_memory *memory)
 {
-	struct net_memory **at = &allocations;
+	struct net_memory **at = &memory_allocations;
 
 	while (*at != memory)
 		at = &(*at)->next;
@@ -81,7 +81,7 @@ static int memory_get_allocation(const struct transport *transport, int device, 
 	struct net_memory *found;
 	int err = 0;
 
-	pthread_mutex_lock(&allocations_lock);
+	pthread_mutex_lock(&memory_lock);
 	found = memory_find_allocation(transport, device, connection, registration->id);
 	if (found) {
 		found->users++;
@@ -92,11 +92,11 @@ static int memory_get_allocation(const struct transport *transport, int device, 
 			climport_unregister(registration);
 		} else {
 			found->registration = *registration;
-			found->next = allocations;
-			allocations = found;
+			found->next = memory_allocations;
+			memory_allocations = found;
 		}
 	}
-	pthread_mutex_unlock(&allocations_lock);
+	pthread_mutex_unlock(&memory_lock);
 	if (!err)
 		*memory = found;
 	return err;
@@ -166,14 +166,14 @@ void net_memory_unregister(struct net_memory *memory)
 {
 	if (!memory)
 		return;
-	pthread_mutex_lock(&allocations_lock);
+	pthread_mutex_lock(&memory_lock);
 	if (--memory->users) {
-		pthread_mutex_unlock(&allocations_lock);
+		pthread_mutex_unlock(&memory_lock);
 		return;
 	}
 	if (memory->registration.id)
 		memory_remove_allocation(memory);
-	pthread_mutex_unlock(&allocations_lock);
+	pthread_mutex_unlock(&memory_lock);
 	if (!memory->is_orphan)
 		memory->transport->unmap(memory->mapping);
 	climport_unregister(&memory->registration);
@@ -182,14 +182,14 @@ void net_memory_unregister(struct net_memory *memory)
 
 void net_memory_forget_connection(const void *connection)
 {
-	pthread_mutex_lock(&allocations_lock);
-	for (struct net_memory *m = allocations; m; m = m->next) {
+	pthread_mutex_lock(&memory_lock);
+	for (struct net_memory *m = memory_allocations; m; m = m->next) {
 		if (m->is_orphan || m->connection != connection)
 			continue;
 		m->transport->unmap(m->mapping);
 		m->is_orphan = true;
 	}
-	pthread_mutex_unlock(&allocations_lock);
+	pthread_mutex_unlock(&memory_lock);
 }
 
 void *net_memory_mapping(const struct net_memory *memory)

@@ -15,7 +15,7 @@
 
 /* The transport that opened; counted by net_init() and net_finalize().  NULL in a child of fork(). */
 static pthread_mutex_t net_lock = PTHREAD_MUTEX_INITIALIZER;
-static const struct transport *transport;
+static const struct transport *net_transport;
 static int net_users;
 static bool net_knows_forks;
 /* Kinds of memory of each device, NCCL_PTR_*; what the core is told. */
@@ -24,7 +24,7 @@ static int net_kinds[MAX_DEVICES];
 static const struct {
 	int error;
 	enum nccl_result result;
-} results[] = {
+} net_results[] = {
 	{ 0, NCCL_SUCCESS },
 	{ -EINVAL, NCCL_INVALID_ARGUMENT },
 	{ -EMSGSIZE, NCCL_INVALID_USAGE }, /* a receive is smaller than the message */
@@ -39,9 +39,9 @@ static const struct {
 
 static enum nccl_result net_result(int error)
 {
-	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++)
-		if (results[i].error == error)
-			return results[i].result;
+	for (size_t i = 0; i < sizeof(net_results) / sizeof(net_results[0]); i++)
+		if (net_results[i].error == error)
+			return net_results[i].result;
 	return NCCL_SYSTEM_ERROR;
 }
 
@@ -56,9 +56,9 @@ static enum nccl_result net_result_of(const char *what, int error)
 static void net_forget(void)
 {
 	pthread_mutex_init(&net_lock, NULL);
-	if (transport)
-		transport->forget();
-	transport = NULL;
+	if (net_transport)
+		net_transport->forget();
+	net_transport = NULL;
 	net_users = 0;
 }
 
@@ -70,7 +70,7 @@ static int net_find_kinds(int device)
 {
 	const char *own = getenv("CLIMPORT_NET_OWN_EXPORT");
 
-	if (!trial_passes(transport, device))
+	if (!trial_passes(net_transport, device))
 		return NCCL_PTR_HOST;
 	if (own && !strcmp(own, "1"))
 		return NCCL_PTR_HOST | NCCL_PTR_CUDA;
@@ -79,7 +79,7 @@ static int net_find_kinds(int device)
 
 static int net_device_count(void)
 {
-	int count = transport ? transport->device_count() : 0;
+	int count = net_transport ? net_transport->device_count() : 0;
 
 	return count < MAX_DEVICES ? count : MAX_DEVICES;
 }
@@ -92,7 +92,7 @@ static int net_open(void)
 	for (size_t i = 0; transports[i] && err == -ENODEV; i++) {
 		err = transports[i]->open();
 		if (!err)
-			transport = transports[i];
+			net_transport = transports[i];
 		else
 			net_info("transport %s: %s", transports[i]->name, net_error_text(err));
 	}
@@ -109,7 +109,7 @@ enum nccl_result net_init(nccl_log_fn log)
 	net_log_to(log);
 	if (!net_knows_forks)
 		net_knows_forks = !pthread_atfork(NULL, NULL, net_forget);
-	if (!transport)
+	if (!net_transport)
 		err = net_open();
 	if (!err)
 		net_users++;
@@ -124,8 +124,8 @@ enum nccl_result net_finalize(void *context)
 		return NCCL_SUCCESS;
 	pthread_mutex_lock(&net_lock);
 	if (net_users > 0 && !--net_users) {
-		transport->close();
-		transport = NULL;
+		net_transport->close();
+		net_transport = NULL;
 	}
 	pthread_mutex_unlock(&net_lock);
 	return NCCL_SUCCESS;
@@ -157,13 +157,13 @@ enum nccl_result net_properties(int number, struct nccl_net_properties_v12 *prop
 
 	if (number < 0 || number >= net_device_count())
 		return NCCL_INVALID_ARGUMENT;
-	device = transport->device(number);
+	device = net_transport->device(number);
 	*properties = (struct nccl_net_properties_v12){
 		.name = device->name,
 		.pciPath = device->pci_path,
 		.guid = device->guid,
 		.ptrSupport = net_kinds[number],
-		.regIsGlobal = !transport->maps_alone,
+		.regIsGlobal = !net_transport->maps_alone,
 		.forceFlush = device->needs_flush,
 		.latency = device->latency,
 		.speed = device->speed,
@@ -182,37 +182,37 @@ enum nccl_result net_properties(int number, struct nccl_net_properties_v12 *prop
 
 enum nccl_result net_listen(int device, void *handle, void **listen_comm)
 {
-	if (!transport)
+	if (!net_transport)
 		return NCCL_INTERNAL_ERROR;
 	memset(handle, 0, NCCL_NET_HANDLE_SIZE);
-	return net_result_of("listen", transport->listen(device, handle, listen_comm));
+	return net_result_of("listen", net_transport->listen(device, handle, listen_comm));
 }
 
 enum nccl_result net_connect(int device, void *handle, void **send_comm)
 {
 	*send_comm = NULL;
-	return net_result_of("connect", transport->connect(device, handle, send_comm));
+	return net_result_of("connect", net_transport->connect(device, handle, send_comm));
 }
 
 enum nccl_result net_accept(void *listen_comm, void **recv_comm)
 {
 	*recv_comm = NULL;
-	return net_result_of("accept", transport->accept(listen_comm, recv_comm));
+	return net_result_of("accept", net_transport->accept(listen_comm, recv_comm));
 }
 
 enum nccl_result net_close_listen(void *listen_comm)
 {
-	if (listen_comm && transport)
-		transport->close_listener(listen_comm);
+	if (listen_comm && net_transport)
+		net_transport->close_listener(listen_comm);
 	return NCCL_SUCCESS;
 }
 
 enum nccl_result net_close(void *comm)
 {
-	if (!comm || !transport)
+	if (!comm || !net_transport)
 		return NCCL_SUCCESS;
 	net_memory_forget_connection(comm);
-	transport->close_connection(comm);
+	net_transport->close_connection(comm);
 	return NCCL_SUCCESS;
 }
 
@@ -224,7 +224,7 @@ enum nccl_result net_register(void *comm, void *data, size_t size, int type, voi
 	*mhandle = NULL;
 	if (type == NCCL_PTR_HOST || type == NCCL_PTR_CUDA)
 		err = net_memory_register(
-			transport, transport->connection_device(comm), comm, data, size,
+			net_transport, net_transport->connection_device(comm), comm, data, size,
 			type == NCCL_PTR_CUDA ? NET_MEMORY_CUDA : NET_MEMORY_HOST, &memory);
 	*mhandle = memory;
 	return net_result_of("regMr", err);
@@ -241,8 +241,9 @@ enum nccl_result net_register_dmabuf(void *comm, void *data, size_t size, int ty
 
 	*mhandle = NULL;
 	if (fd >= 0 && (type == NCCL_PTR_HOST || type == NCCL_PTR_CUDA))
-		err = net_memory_register_dmabuf(transport, transport->connection_device(comm),
-						 comm, &range, &memory);
+		err = net_memory_register_dmabuf(net_transport,
+						 net_transport->connection_device(comm), comm,
+						 &range, &memory);
 	*mhandle = memory;
 	return net_result_of("regMrDmaBuf", err);
 }
@@ -257,8 +258,8 @@ enum nccl_result net_deregister(void *comm, void *mhandle)
 enum nccl_result net_send(void *comm, void *data, size_t size, void *mhandle, void **request)
 {
 	*request = NULL;
-	return net_result_of(
-		"isend", transport->send(comm, data, size, net_memory_mapping(mhandle), request));
+	return net_result_of("isend", net_transport->send(comm, data, size,
+							  net_memory_mapping(mhandle), request));
 }
 
 /* The place of the request may hold a hint of the core's, which does not concern the plugin. */
@@ -268,8 +269,9 @@ enum nccl_result net_receive(void *comm, int count, void **data, const size_t *s
 	*request = NULL;
 	if (count != 1)
 		return net_result_of("irecv", -EPROTO);
-	return net_result_of("irecv", transport->receive(comm, data[0], sizes[0],
-							 net_memory_mapping(mhandles[0]), request));
+	return net_result_of("irecv",
+			     net_transport->receive(comm, data[0], sizes[0],
+						    net_memory_mapping(mhandles[0]), request));
 }
 
 /*
@@ -280,10 +282,11 @@ enum nccl_result net_flush(void *comm, int count, void **data, const int *sizes,
 			   void **request)
 {
 	*request = NULL;
-	if (count != 1 || !transport->flush)
+	if (count != 1 || !net_transport->flush)
 		return NCCL_SUCCESS;
-	return net_result_of("iflush", transport->flush(comm, data[0], (size_t)sizes[0],
-							net_memory_mapping(mhandles[0]), request));
+	return net_result_of("iflush",
+			     net_transport->flush(comm, data[0], (size_t)sizes[0],
+						  net_memory_mapping(mhandles[0]), request));
 }
 
 enum nccl_result net_test(void *request, int *done, int *sizes)
@@ -293,7 +296,7 @@ enum nccl_result net_test(void *request, int *done, int *sizes)
 	int err;
 
 	*done = 0;
-	err = transport->test(request, &is_done, &size);
+	err = net_transport->test(request, &is_done, &size);
 	if (err)
 		return net_result_of("test", err);
 	*done = is_done;

@@ -14,21 +14,21 @@
 	.ptrSupport = (of).ptrSupport, .speed = (of).speed, .port = (of).port, \
 	.latency = (of).latency, .maxComms = (of).maxComms, .maxRecvs = (of).maxRecvs
 
-static enum nccl_result init_v6(nccl_log_fn log)
+static enum nccl_result versions_init_v6(nccl_log_fn log)
 {
 	return net_init(log);
 }
 
-static enum nccl_result init_v10(nccl_log_fn log, nccl_profiler_fn profiler)
+static enum nccl_result versions_init_v10(nccl_log_fn log, nccl_profiler_fn profiler)
 {
 	(void)profiler;
 	return net_init(log);
 }
 
 /* The context of every communicator is the plugin. */
-static enum nccl_result init_v11(void **context, uint64_t communicator,
-				 struct nccl_net_config *config, nccl_log_fn log,
-				 nccl_profiler_fn profiler)
+static enum nccl_result versions_init_v11(void **context, uint64_t communicator,
+					  struct nccl_net_config *config, nccl_log_fn log,
+					  nccl_profiler_fn profiler)
 {
 	static char plugin;
 	enum nccl_result result = net_init(log);
@@ -38,7 +38,7 @@ static enum nccl_result init_v11(void **context, uint64_t communicator,
 	return result;
 }
 
-static enum nccl_result properties_v6(int device, struct nccl_net_properties_v6 *old)
+static enum nccl_result versions_properties_v6(int device, struct nccl_net_properties_v6 *old)
 {
 	struct nccl_net_properties_v12 new;
 	enum nccl_result result = net_properties(device, &new);
@@ -50,7 +50,7 @@ static enum nccl_result properties_v6(int device, struct nccl_net_properties_v6 
 	return result;
 }
 
-static enum nccl_result properties_v7(int device, struct nccl_net_properties_v7 *old)
+static enum nccl_result versions_properties_v7(int device, struct nccl_net_properties_v7 *old)
 {
 	struct nccl_net_properties_v12 new;
 	enum nccl_result result = net_properties(device, &new);
@@ -64,7 +64,7 @@ static enum nccl_result properties_v7(int device, struct nccl_net_properties_v7 
 	return result;
 }
 
-static enum nccl_result properties_v8(int device, struct nccl_net_properties_v8 *old)
+static enum nccl_result versions_properties_v8(int device, struct nccl_net_properties_v8 *old)
 {
 	struct nccl_net_properties_v12 new;
 	enum nccl_result result = net_properties(device, &new);
@@ -79,7 +79,7 @@ static enum nccl_result properties_v8(int device, struct nccl_net_properties_v8 
 	return result;
 }
 
-static enum nccl_result properties_v11(int device, struct nccl_net_properties_v11 *old)
+static enum nccl_result versions_properties_v11(int device, struct nccl_net_properties_v11 *old)
 {
 	struct nccl_net_properties_v12 new;
 	enum nccl_result result = net_properties(device, &new);
@@ -99,10 +99,10 @@ static enum nccl_result properties_v11(int device, struct nccl_net_properties_v1
 	return result;
 }
 
-static enum nccl_result properties_v9(int device, struct nccl_net_properties_v9 *old)
+static enum nccl_result versions_properties_v9(int device, struct nccl_net_properties_v9 *old)
 {
 	struct nccl_net_properties_v11 new;
-	enum nccl_result result = properties_v11(device, &new);
+	enum nccl_result result = versions_properties_v11(device, &new);
 
 	if (!result)
 		*old = (struct nccl_net_properties_v9){
@@ -118,48 +118,51 @@ static enum nccl_result properties_v9(int device, struct nccl_net_properties_v9 
 	return result;
 }
 
-static enum nccl_result listen_v11(void *context, int device, void *handle, void **listen_comm)
+static enum nccl_result versions_listen_v11(void *context, int device, void *handle,
+					    void **listen_comm)
 {
 	(void)context;
 	return net_listen(device, handle, listen_comm);
 }
 
 /* No device code: the core's place for a handle of device code is set to NULL. */
-static void no_device_comm(void **device_comm)
+static void versions_no_device_comm(void **device_comm)
 {
 	if (device_comm)
 		*device_comm = NULL;
 }
 
-static enum nccl_result connect_v7(int device, void *handle, void **send_comm, void **device_comm)
+static enum nccl_result versions_connect_v7(int device, void *handle, void **send_comm,
+					    void **device_comm)
 {
-	no_device_comm(device_comm);
+	versions_no_device_comm(device_comm);
 	return net_connect(device, handle, send_comm);
 }
 
-static enum nccl_result connect_v10(int device, struct nccl_net_config *config, void *handle,
-				    void **send_comm, void **device_comm)
+static enum nccl_result versions_connect_v10(int device, struct nccl_net_config *config,
+					     void *handle, void **send_comm, void **device_comm)
 {
 	(void)config;
-	no_device_comm(device_comm);
+	versions_no_device_comm(device_comm);
 	return net_connect(device, handle, send_comm);
 }
 
-static enum nccl_result connect_v11(void *context, int device, void *handle, void **send_comm,
-				    void **device_comm)
+static enum nccl_result versions_connect_v11(void *context, int device, void *handle,
+					     void **send_comm, void **device_comm)
 {
 	(void)context;
-	no_device_comm(device_comm);
+	versions_no_device_comm(device_comm);
 	return net_connect(device, handle, send_comm);
 }
 
-static enum nccl_result accept_v7(void *listen_comm, void **recv_comm, void **device_comm)
+static enum nccl_result versions_accept_v7(void *listen_comm, void **recv_comm, void **device_comm)
 {
-	no_device_comm(device_comm);
+	versions_no_device_comm(device_comm);
 	return net_accept(listen_comm, recv_comm);
 }
 
-static enum nccl_result register_v6(void *comm, void *data, int size, int type, void **mhandle)
+static enum nccl_result versions_register_v6(void *comm, void *data, int size, int type,
+					     void **mhandle)
 {
 	*mhandle = NULL;
 	if (size < 0)
@@ -167,8 +170,8 @@ static enum nccl_result register_v6(void *comm, void *data, int size, int type, 
 	return net_register(comm, data, (size_t)size, type, mhandle);
 }
 
-static enum nccl_result send_v6(void *send_comm, void *data, int size, int tag, void *mhandle,
-				void **request)
+static enum nccl_result versions_send_v6(void *send_comm, void *data, int size, int tag,
+					 void *mhandle, void **request)
 {
 	(void)tag;
 	*request = NULL;
@@ -177,22 +180,22 @@ static enum nccl_result send_v6(void *send_comm, void *data, int size, int tag, 
 	return net_send(send_comm, data, (size_t)size, mhandle, request);
 }
 
-static enum nccl_result send_v9(void *send_comm, void *data, size_t size, int tag, void *mhandle,
-				void **request)
+static enum nccl_result versions_send_v9(void *send_comm, void *data, size_t size, int tag,
+					 void *mhandle, void **request)
 {
 	(void)tag;
 	return net_send(send_comm, data, size, mhandle, request);
 }
 
-static enum nccl_result send_v10(void *send_comm, void *data, size_t size, int tag, void *mhandle,
-				 void *phandle, void **request)
+static enum nccl_result versions_send_v10(void *send_comm, void *data, size_t size, int tag,
+					  void *mhandle, void *phandle, void **request)
 {
 	(void)tag, (void)phandle;
 	return net_send(send_comm, data, size, mhandle, request);
 }
 
-static enum nccl_result receive_v6(void *recv_comm, int count, void **data, int *sizes, int *tags,
-				   void **mhandles, void **request)
+static enum nccl_result versions_receive_v6(void *recv_comm, int count, void **data, int *sizes,
+					    int *tags, void **mhandles, void **request)
 {
 	size_t size = (size_t)sizes[0];
 
@@ -203,40 +206,41 @@ static enum nccl_result receive_v6(void *recv_comm, int count, void **data, int 
 	return net_receive(recv_comm, count, data, &size, mhandles, request);
 }
 
-static enum nccl_result receive_v9(void *recv_comm, int count, void **data, size_t *sizes,
-				   int *tags, void **mhandles, void **request)
+static enum nccl_result versions_receive_v9(void *recv_comm, int count, void **data, size_t *sizes,
+					    int *tags, void **mhandles, void **request)
 {
 	(void)tags;
 	return net_receive(recv_comm, count, data, sizes, mhandles, request);
 }
 
-static enum nccl_result receive_v10(void *recv_comm, int count, void **data, size_t *sizes,
-				    int *tags, void **mhandles, void **phandles, void **request)
+static enum nccl_result versions_receive_v10(void *recv_comm, int count, void **data, size_t *sizes,
+					     int *tags, void **mhandles, void **phandles,
+					     void **request)
 {
 	(void)tags, (void)phandles;
 	return net_receive(recv_comm, count, data, sizes, mhandles, request);
 }
 
-static enum nccl_result flush_v6(void *recv_comm, int count, void **data, int *sizes,
-				 void **mhandles, void **request)
+static enum nccl_result versions_flush_v6(void *recv_comm, int count, void **data, int *sizes,
+					  void **mhandles, void **request)
 {
 	return net_flush(recv_comm, count, data, sizes, mhandles, request);
 }
 
 EXPORTED const struct nccl_net_v6 ncclNetPlugin_v6 = {
 	.name = NET_NAME,
-	.init = init_v6,
+	.init = versions_init_v6,
 	.devices = net_devices,
-	.getProperties = properties_v6,
+	.getProperties = versions_properties_v6,
 	.listen = net_listen,
 	.connect = net_connect,
 	.accept = net_accept,
-	.regMr = register_v6,
+	.regMr = versions_register_v6,
 	.regMrDmaBuf = net_register_dmabuf,
 	.deregMr = net_deregister,
-	.isend = send_v6,
-	.irecv = receive_v6,
-	.iflush = flush_v6,
+	.isend = versions_send_v6,
+	.irecv = versions_receive_v6,
+	.iflush = versions_flush_v6,
 	.test = net_test,
 	.closeSend = net_close,
 	.closeRecv = net_close,
@@ -245,18 +249,18 @@ EXPORTED const struct nccl_net_v6 ncclNetPlugin_v6 = {
 
 EXPORTED const struct nccl_net_v7 ncclNetPlugin_v7 = {
 	.name = NET_NAME,
-	.init = init_v6,
+	.init = versions_init_v6,
 	.devices = net_devices,
-	.getProperties = properties_v7,
+	.getProperties = versions_properties_v7,
 	.listen = net_listen,
-	.connect = connect_v7,
-	.accept = accept_v7,
-	.regMr = register_v6,
+	.connect = versions_connect_v7,
+	.accept = versions_accept_v7,
+	.regMr = versions_register_v6,
 	.regMrDmaBuf = net_register_dmabuf,
 	.deregMr = net_deregister,
-	.isend = send_v6,
-	.irecv = receive_v6,
-	.iflush = flush_v6,
+	.isend = versions_send_v6,
+	.irecv = versions_receive_v6,
+	.iflush = versions_flush_v6,
 	.test = net_test,
 	.closeSend = net_close,
 	.closeRecv = net_close,
@@ -265,18 +269,18 @@ EXPORTED const struct nccl_net_v7 ncclNetPlugin_v7 = {
 
 EXPORTED const struct nccl_net_v8 ncclNetPlugin_v8 = {
 	.name = NET_NAME,
-	.init = init_v6,
+	.init = versions_init_v6,
 	.devices = net_devices,
-	.getProperties = properties_v8,
+	.getProperties = versions_properties_v8,
 	.listen = net_listen,
-	.connect = connect_v7,
-	.accept = accept_v7,
+	.connect = versions_connect_v7,
+	.accept = versions_accept_v7,
 	.regMr = net_register,
 	.regMrDmaBuf = net_register_dmabuf,
 	.deregMr = net_deregister,
-	.isend = send_v6,
-	.irecv = receive_v6,
-	.iflush = flush_v6,
+	.isend = versions_send_v6,
+	.irecv = versions_receive_v6,
+	.iflush = versions_flush_v6,
 	.test = net_test,
 	.closeSend = net_close,
 	.closeRecv = net_close,
@@ -285,18 +289,18 @@ EXPORTED const struct nccl_net_v8 ncclNetPlugin_v8 = {
 
 EXPORTED const struct nccl_net_v9 ncclNetPlugin_v9 = {
 	.name = NET_NAME,
-	.init = init_v6,
+	.init = versions_init_v6,
 	.devices = net_devices,
-	.getProperties = properties_v9,
+	.getProperties = versions_properties_v9,
 	.listen = net_listen,
-	.connect = connect_v7,
-	.accept = accept_v7,
+	.connect = versions_connect_v7,
+	.accept = versions_accept_v7,
 	.regMr = net_register,
 	.regMrDmaBuf = net_register_dmabuf,
 	.deregMr = net_deregister,
-	.isend = send_v9,
-	.irecv = receive_v9,
-	.iflush = flush_v6,
+	.isend = versions_send_v9,
+	.irecv = versions_receive_v9,
+	.iflush = versions_flush_v6,
 	.test = net_test,
 	.closeSend = net_close,
 	.closeRecv = net_close,
@@ -305,18 +309,18 @@ EXPORTED const struct nccl_net_v9 ncclNetPlugin_v9 = {
 
 EXPORTED const struct nccl_net_v10 ncclNetPlugin_v10 = {
 	.name = NET_NAME,
-	.init = init_v10,
+	.init = versions_init_v10,
 	.devices = net_devices,
-	.getProperties = properties_v9,
+	.getProperties = versions_properties_v9,
 	.listen = net_listen,
-	.connect = connect_v10,
-	.accept = accept_v7,
+	.connect = versions_connect_v10,
+	.accept = versions_accept_v7,
 	.regMr = net_register,
 	.regMrDmaBuf = net_register_dmabuf,
 	.deregMr = net_deregister,
-	.isend = send_v10,
-	.irecv = receive_v10,
-	.iflush = flush_v6,
+	.isend = versions_send_v10,
+	.irecv = versions_receive_v10,
+	.iflush = versions_flush_v6,
 	.test = net_test,
 	.closeSend = net_close,
 	.closeRecv = net_close,
@@ -325,18 +329,18 @@ EXPORTED const struct nccl_net_v10 ncclNetPlugin_v10 = {
 
 EXPORTED const struct nccl_net_v11 ncclNetPlugin_v11 = {
 	.name = NET_NAME,
-	.init = init_v11,
+	.init = versions_init_v11,
 	.devices = net_devices,
-	.getProperties = properties_v11,
-	.listen = listen_v11,
-	.connect = connect_v11,
-	.accept = accept_v7,
+	.getProperties = versions_properties_v11,
+	.listen = versions_listen_v11,
+	.connect = versions_connect_v11,
+	.accept = versions_accept_v7,
 	.regMr = net_register,
 	.regMrDmaBuf = net_register_dmabuf,
 	.deregMr = net_deregister,
-	.isend = send_v10,
-	.irecv = receive_v10,
-	.iflush = flush_v6,
+	.isend = versions_send_v10,
+	.irecv = versions_receive_v10,
+	.iflush = versions_flush_v6,
 	.test = net_test,
 	.closeSend = net_close,
 	.closeRecv = net_close,
@@ -346,18 +350,18 @@ EXPORTED const struct nccl_net_v11 ncclNetPlugin_v11 = {
 
 EXPORTED const struct nccl_net_v12 ncclNetPlugin_v12 = {
 	.name = NET_NAME,
-	.init = init_v11,
+	.init = versions_init_v11,
 	.devices = net_devices,
 	.getProperties = net_properties,
-	.listen = listen_v11,
-	.connect = connect_v11,
-	.accept = accept_v7,
+	.listen = versions_listen_v11,
+	.connect = versions_connect_v11,
+	.accept = versions_accept_v7,
 	.regMr = net_register,
 	.regMrDmaBuf = net_register_dmabuf,
 	.deregMr = net_deregister,
-	.isend = send_v10,
-	.irecv = receive_v10,
-	.iflush = flush_v6,
+	.isend = versions_send_v10,
+	.irecv = versions_receive_v10,
+	.iflush = versions_flush_v6,
 	.test = net_test,
 	.closeSend = net_close,
 	.closeRecv = net_close,

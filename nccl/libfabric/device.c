@@ -18,16 +18,16 @@
 #define DEFAULT_SPEED 10000	  /* Mbit/s, if the system does not say */
 #define MAX_THREADS (FABRIC_MAX_LANES - 1)
 
-static struct fabric_device *devices[MAX_DEVICES];
+static struct fabric_device *device_list[MAX_DEVICES];
 static int device_count;
 
 /* The best first. */
-static const char *const providers[] = { "verbs", "tcp" };
+static const char *const device_providers[] = { "verbs", "tcp" };
 
 /* The process that has used verbs first: messages over verbs from its children would never arrive. */
 static pid_t device_verbs_user;
 
-static bool provider_is_wanted(const char *provider)
+static bool device_provider_is_wanted(const char *provider)
 {
 	const char *wanted = getenv("CLIMPORT_NET_PROVIDER");
 
@@ -45,7 +45,7 @@ static bool device_is_tcp(const struct fabric_device *device)
  * NCCL_SOCKET_IFNAME's syntax: beginnings of names, with commas; ^ before the list excludes, = before
  * the list means whole names.
  */
-static bool interface_is_listed(const char *list, const char *name)
+static bool device_interface_is_listed(const char *list, const char *name)
 {
 	bool excludes = *list == '^', found = false;
 	size_t length;
@@ -63,7 +63,7 @@ static bool interface_is_listed(const char *list, const char *name)
 	return found != excludes;
 }
 
-static const char *interface_list(void)
+static const char *device_interface_list(void)
 {
 	const char *list = getenv("CLIMPORT_NET_IFNAME");
 
@@ -72,32 +72,32 @@ static const char *interface_list(void)
 	return list && *list ? list : NULL;
 }
 
-static bool interface_is_wanted(const struct fi_info *info, const char *list)
+static bool device_interface_is_wanted(const struct fi_info *info, const char *list)
 {
 	const char *name = info->domain_attr->name;
 
 	/* The list names network interfaces; domains of verbs are adapters. */
 	if (strcmp(info->fabric_attr->prov_name, "tcp") != 0)
 		return true;
-	return interface_is_listed(list ? list : "^lo,docker", name);
+	return device_interface_is_listed(list ? list : "^lo,docker", name);
 }
 
 static bool device_is_known(const struct fi_info *info)
 {
 	for (int i = 0; i < device_count; i++)
-		if (!strcmp(devices[i]->info->domain_attr->name, info->domain_attr->name))
+		if (!strcmp(device_list[i]->info->domain_attr->name, info->domain_attr->name))
 			return true;
 	return false;
 }
 
-static bool info_is_ipv4(const struct fi_info *info)
+static bool device_info_is_ipv4(const struct fi_info *info)
 {
 	const struct sockaddr *address = info->src_addr;
 
 	return address && address->sa_family == AF_INET;
 }
 
-static bool info_is_link_local(const struct fi_info *info)
+static bool device_info_is_link_local(const struct fi_info *info)
 {
 	const struct sockaddr_in6 *address = info->src_addr;
 
@@ -105,21 +105,21 @@ static bool info_is_link_local(const struct fi_info *info)
 	       IN6_IS_ADDR_LINKLOCAL(&address->sin6_addr);
 }
 
-static bool info_is_ipv6(const struct fi_info *info)
+static bool device_info_is_ipv6(const struct fi_info *info)
 {
 	const struct sockaddr *address = info->src_addr;
 
-	return address && address->sa_family == AF_INET6 && !info_is_link_local(info);
+	return address && address->sa_family == AF_INET6 && !device_info_is_link_local(info);
 }
 
 /* The addresses of an interface, the best first: a link-local address crosses no router. */
-static bool (*const info_families[])(const struct fi_info *) = {
-	info_is_ipv4,
-	info_is_ipv6,
-	info_is_link_local,
+static bool (*const device_families[])(const struct fi_info *) = {
+	device_info_is_ipv4,
+	device_info_is_ipv6,
+	device_info_is_link_local,
 };
 
-static int interface_speed(const char *name)
+static int device_interface_speed(const char *name)
 {
 	char path[PATH_SIZE];
 	FILE *file;
@@ -159,7 +159,7 @@ static void device_describe(struct fabric_device *device)
 		.name = device->name,
 		.pci_path = device->pci_path,
 		.guid = (uint64_t)device->number + 1,
-		.speed = interface_speed(device->name),
+		.speed = device_interface_speed(device->name),
 		.port = 1,
 		.max_connections = device_is_tcp(device) ? device_max_connections() : 0,
 		.takes_dmabufs = fabric_device_needs_mappings(device) &&
@@ -204,7 +204,7 @@ static int device_add(const struct fi_info *info)
 	device_describe(device);
 	net_info("device %d: %s by %s", device->number, device->name,
 		 device->info->fabric_attr->prov_name);
-	devices[device_count++] = device;
+	device_list[device_count++] = device;
 	return 0;
 }
 
@@ -224,29 +224,30 @@ static struct fi_info *device_hints(const char *provider)
 	return hints;
 }
 
-static void devices_add(const struct fi_info *list, const char *interfaces,
-			bool (*is_of)(const struct fi_info *))
+static void device_add_all(const struct fi_info *list, const char *interfaces,
+			   bool (*is_of)(const struct fi_info *))
 {
 	for (const struct fi_info *info = list; info && device_count < MAX_DEVICES;
 	     info = info->next)
-		if (is_of(info) && interface_is_wanted(info, interfaces) && !device_is_known(info))
+		if (is_of(info) && device_interface_is_wanted(info, interfaces) &&
+		    !device_is_known(info))
 			device_add(info);
 }
 
-static void devices_find(const char *provider)
+static void device_find_all(const char *provider)
 {
-	const char *interfaces = interface_list();
+	const char *interfaces = device_interface_list();
 	struct fi_info *hints = device_hints(provider);
 	struct fi_info *list = NULL;
 
 	if (!hints)
 		return;
 	if (!fabric_library.getinfo(FABRIC_API, NULL, NULL, 0, hints, &list)) {
-		for (size_t i = 0; i < sizeof(info_families) / sizeof(info_families[0]); i++)
-			devices_add(list, interfaces, info_families[i]);
+		for (size_t i = 0; i < sizeof(device_families) / sizeof(device_families[0]); i++)
+			device_add_all(list, interfaces, device_families[i]);
 		/* A machine without a network has its loopback. */
 		if (!device_count && !interfaces)
-			devices_add(list, "lo", info_is_ipv4);
+			device_add_all(list, "lo", device_info_is_ipv4);
 		fabric_library.freeinfo(list);
 	}
 	fabric_library.freeinfo(hints);
@@ -258,18 +259,20 @@ int fabric_open(void)
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]) && !device_count; i++)
-		if (provider_is_wanted(providers[i]))
-			devices_find(providers[i]);
+	for (size_t i = 0;
+	     i < sizeof(device_providers) / sizeof(device_providers[0]) && !device_count; i++)
+		if (device_provider_is_wanted(device_providers[i]))
+			device_find_all(device_providers[i]);
 	return device_count ? 0 : -ENODEV;
 }
 
-static bool devices_have_users(void)
+static bool device_any_has_users(void)
 {
 	for (int i = 0; i < device_count; i++) {
-		if (!devices[i]->users)
+		if (!device_list[i]->users)
 			continue;
-		net_info("device %s is closed with %d users", devices[i]->name, devices[i]->users);
+		net_info("device %s is closed with %d users", device_list[i]->name,
+			 device_list[i]->users);
 		return true;
 	}
 	return false;
@@ -281,10 +284,10 @@ static bool devices_have_users(void)
  */
 void fabric_close(void)
 {
-	if (devices_have_users())
+	if (device_any_has_users())
 		return;
 	while (device_count) {
-		struct fabric_device *device = devices[--device_count];
+		struct fabric_device *device = device_list[--device_count];
 
 		fi_close(&device->fabric->fid);
 		fabric_library.freeinfo(device->info);
@@ -302,7 +305,7 @@ void fabric_forget(void)
 
 bool fabric_device_is_own(const struct fabric_device *device)
 {
-	return device->number < device_count && devices[device->number] == device;
+	return device->number < device_count && device_list[device->number] == device;
 }
 
 int fabric_device_count(void)
@@ -312,7 +315,7 @@ int fabric_device_count(void)
 
 struct fabric_device *fabric_device_at(int number)
 {
-	return number >= 0 && number < device_count ? devices[number] : NULL;
+	return number >= 0 && number < device_count ? device_list[number] : NULL;
 }
 
 bool fabric_device_needs_mappings(const struct fabric_device *device)

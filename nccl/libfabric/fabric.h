@@ -176,11 +176,15 @@ struct fabric_connection {
 	struct fabric_request requests[FABRIC_SLOTS];
 };
 
-/* connection.c */
+/* listener.c */
 int fabric_listen(int device, void *handle, void **listener);
-int fabric_connect(int device, void *handle, void **connection);
 int fabric_accept(void *listener, void **connection);
 void fabric_close_listener(void *listener);
+
+/* connect.c */
+int fabric_connect(int device, void *handle, void **connection);
+
+/* connection.c */
 void fabric_close_connection(void *connection);
 int fabric_connection_device(void *connection);
 /*

@@ -37,14 +37,14 @@ int fabric_post(struct fabric_operation *operation)
 	return (int)ret;
 }
 
-static void operation_end(struct fabric_operation *operation, size_t length, int error)
+static void lane_end_operation(struct fabric_operation *operation, size_t length, int error)
 {
 	operation->length = length;
 	operation->error = error;
 	atomic_store_explicit(&operation->state, FABRIC_DONE, memory_order_release);
 }
 
-static struct fabric_operation *queue_first(struct fabric_lane *lane)
+static struct fabric_operation *lane_queue_first(struct fabric_lane *lane)
 {
 	struct fabric_operation *first;
 
@@ -54,7 +54,7 @@ static struct fabric_operation *queue_first(struct fabric_lane *lane)
 	return first;
 }
 
-static void queue_remove_first(struct fabric_lane *lane)
+static void lane_queue_remove_first(struct fabric_lane *lane)
 {
 	pthread_mutex_lock(&lane->queue_lock);
 	lane->first = lane->first->next;
@@ -69,12 +69,12 @@ static void queue_remove_first(struct fabric_lane *lane)
  */
 static bool lane_post_first(struct fabric_lane *lane)
 {
-	struct fabric_operation *first = queue_first(lane);
+	struct fabric_operation *first = lane_queue_first(lane);
 	int err;
 
 	if (!first)
 		return false;
-	queue_remove_first(lane);
+	lane_queue_remove_first(lane);
 	err = fabric_post(first);
 	if (err == -EAGAIN) {
 		pthread_mutex_lock(&lane->queue_lock);
@@ -87,7 +87,7 @@ static bool lane_post_first(struct fabric_lane *lane)
 		return false;
 	}
 	if (err)
-		operation_end(first, 0, err);
+		lane_end_operation(first, 0, err);
 	return true;
 }
 
@@ -112,7 +112,7 @@ static bool lane_read_error(struct fabric_lane *lane)
 	if (!entry.op_context)
 		return true;
 	atomic_fetch_sub(&lane->posted, 1);
-	operation_end(entry.op_context, 0, entry.err == FI_ETRUNC ? -EMSGSIZE : -entry.err);
+	lane_end_operation(entry.op_context, 0, entry.err == FI_ETRUNC ? -EMSGSIZE : -entry.err);
 	return true;
 }
 
@@ -127,7 +127,7 @@ static bool lane_read_completions(struct fabric_lane *lane)
 		return false;
 	atomic_fetch_sub(&lane->posted, (int)count);
 	for (ssize_t i = 0; i < count; i++)
-		operation_end(entries[i].op_context, entries[i].len, 0);
+		lane_end_operation(entries[i].op_context, entries[i].len, 0);
 	return true;
 }
 
@@ -222,7 +222,7 @@ static void lane_sleep_posted(struct fabric_lane *lane)
 	uint64_t wakes;
 
 	atomic_store(&lane->sleep, FABRIC_SLEEPS_POSTED);
-	if (!queue_first(lane) && !atomic_load(&lane->is_stopping) &&
+	if (!lane_queue_first(lane) && !atomic_load(&lane->is_stopping) &&
 	    !fi_trywait(lane->fabric, &waits_for, 1))
 		poll(events, 2, -1);
 	atomic_store(&lane->sleep, FABRIC_AWAKE);
@@ -230,7 +230,7 @@ static void lane_sleep_posted(struct fabric_lane *lane)
 		net_warn("the counter of a thread cannot be read");
 }
 
-static uint64_t time_us(void)
+static uint64_t lane_time_us(void)
 {
 	struct timespec now;
 
@@ -243,18 +243,18 @@ static void *lane_run(void *arg)
 	const size_t spin_idle = fabric_setting("CLIMPORT_NET_SPIN", SPIN_IDLE, 0, 1000000);
 	const size_t spin_posted = fabric_setting("CLIMPORT_NET_PATIENCE", SPIN_POSTED, 0, 1000000);
 	struct fabric_lane *lane = arg;
-	uint64_t busy = time_us();
+	uint64_t busy = lane_time_us();
 
 	while (!atomic_load(&lane->is_stopping)) {
 		bool waits = atomic_load(&lane->posted) > 0;
 
 		if (fabric_lane_progress(lane)) {
-			busy = time_us();
-		} else if (time_us() - busy <= (waits ? spin_posted : spin_idle)) {
+			busy = lane_time_us();
+		} else if (lane_time_us() - busy <= (waits ? spin_posted : spin_idle)) {
 			sched_yield();
 		} else {
 			waits ? lane_sleep_posted(lane) : lane_sleep_idle(lane);
-			busy = time_us();
+			busy = lane_time_us();
 		}
 	}
 	return NULL;

@@ -11,7 +11,7 @@ struct fabric_library fabric_library;
 static const struct {
 	const char *name;
 	void **place;
-} functions[] = {
+} library_functions[] = {
 	{ "fi_version", (void **)&fabric_library.version },
 	{ "fi_getinfo", (void **)&fabric_library.getinfo },
 	{ "fi_freeinfo", (void **)&fabric_library.freeinfo },
@@ -32,10 +32,10 @@ int fabric_library_load(void)
 		net_info("%s", dlerror());
 		return -ENOENT;
 	}
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		*functions[i].place = dlsym(library, functions[i].name);
-		if (!*functions[i].place) {
-			net_info("libfabric has no %s", functions[i].name);
+	for (size_t i = 0; i < sizeof(library_functions) / sizeof(library_functions[0]); i++) {
+		*library_functions[i].place = dlsym(library, library_functions[i].name);
+		if (!*library_functions[i].place) {
+			net_info("libfabric has no %s", library_functions[i].name);
 			fabric_library.getinfo = NULL;
 			return -ENOENT;
 		}

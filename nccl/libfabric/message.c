@@ -8,7 +8,7 @@
 #define PART_ALIGNMENT 4096
 
 /* *result is NULL if there is no room now. */
-static int request_begin(struct fabric_connection *connection, void *data, size_t size,
+static int message_begin(struct fabric_connection *connection, void *data, size_t size,
 			 void *mapping, struct fabric_request **result)
 {
 	struct fabric_request *request = &connection->requests[connection->added % FABRIC_SLOTS];
@@ -32,13 +32,13 @@ static int request_begin(struct fabric_connection *connection, void *data, size_
 	return 0;
 }
 
-static struct fabric_header *request_header(const struct fabric_request *request)
+static struct fabric_header *message_header(const struct fabric_request *request)
 {
 	return &request->connection->headers[request - request->connection->requests];
 }
 
 /* The operation of the header, and behind the header @size bytes of the data. */
-static struct fabric_operation *request_head(struct fabric_request *request, size_t size)
+static struct fabric_operation *message_head(struct fabric_request *request, size_t size)
 {
 	struct fabric_connection *connection = request->connection;
 	struct fabric_operation *head = &request->head;
@@ -46,7 +46,7 @@ static struct fabric_operation *request_head(struct fabric_request *request, siz
 
 	head->rail = &connection->rails[0];
 	head->sends = connection->sends;
-	head->vectors[0] = (struct iovec){ request_header(request), sizeof(struct fabric_header) };
+	head->vectors[0] = (struct iovec){ message_header(request), sizeof(struct fabric_header) };
 	head->descriptors[0] = mr ? fi_mr_desc(mr) : NULL;
 	head->vectors[1] = (struct iovec){ request->data, size };
 	head->descriptors[1] = request->descriptor;
@@ -58,7 +58,7 @@ static struct fabric_operation *request_head(struct fabric_request *request, siz
  * Both ends cut a message alike: into parts of one size but the last, which begin with another rail for
  * each message.
  */
-static void request_queue_parts(struct fabric_request *request, uint64_t number)
+static void message_queue_parts(struct fabric_request *request, uint64_t number)
 {
 	struct fabric_connection *connection = request->connection;
 	size_t rails = connection->rail_count - 1;
@@ -86,7 +86,7 @@ static void request_queue_parts(struct fabric_request *request, uint64_t number)
 	}
 }
 
-static void request_added(struct fabric_request *request, void **result)
+static void message_added(struct fabric_request *request, void **result)
 {
 	request->is_used = true;
 	request->connection->added++;
@@ -94,9 +94,9 @@ static void request_added(struct fabric_request *request, void **result)
 }
 
 /* -EAGAIN from the endpoint: the caller gets no request, and comes again. */
-static int request_post(struct fabric_request *request, size_t size, void **result)
+static int message_post(struct fabric_request *request, size_t size, void **result)
 {
-	int err = fabric_post(request_head(request, size));
+	int err = fabric_post(message_head(request, size));
 
 	if (err == -EAGAIN)
 		return 0;
@@ -104,7 +104,7 @@ static int request_post(struct fabric_request *request, size_t size, void **resu
 		fabric_break(request->connection, err);
 		return err;
 	}
-	request_added(request, result);
+	message_added(request, result);
 	return 0;
 }
 
@@ -112,22 +112,22 @@ int fabric_send(void *handle, void *data, size_t size, void *mapping, void **res
 {
 	struct fabric_connection *connection = handle;
 	struct fabric_request *request;
-	int err = request_begin(connection, data, size, mapping, &request);
+	int err = message_begin(connection, data, size, mapping, &request);
 
 	if (!request)
 		return err;
-	*request_header(request) =
+	*message_header(request) =
 		(struct fabric_header){ .size = size, .number = connection->added };
 	/*
 	 * Heads leave in the order of the messages: those of small messages, too, go through the queue,
 	 * where the head of a large message may still be.
 	 */
 	if (size > connection->small) {
-		request_queue_parts(request, connection->added); /* the threads begin already */
+		message_queue_parts(request, connection->added); /* the threads begin already */
 		size = 0;
 	}
-	fabric_queue(request_head(request, size));
-	request_added(request, result);
+	fabric_queue(message_head(request, size));
+	message_added(request, result);
 	return 0;
 }
 
@@ -135,32 +135,32 @@ int fabric_receive(void *handle, void *data, size_t size, void *mapping, void **
 {
 	struct fabric_connection *connection = handle;
 	struct fabric_request *request;
-	int err = request_begin(connection, data, size, mapping, &request);
+	int err = message_begin(connection, data, size, mapping, &request);
 
 	if (!request)
 		return err;
-	return request_post(request, size < connection->small ? size : connection->small, result);
+	return message_post(request, size < connection->small ? size : connection->small, result);
 }
 
-static bool operation_is_done(const struct fabric_operation *operation)
+static bool message_operation_is_done(const struct fabric_operation *operation)
 {
 	return atomic_load_explicit(&operation->state, memory_order_acquire) == FABRIC_DONE;
 }
 
-static bool request_is_done(const struct fabric_request *request)
+static bool message_is_done(const struct fabric_request *request)
 {
-	if (!request->is_known || !operation_is_done(&request->head))
+	if (!request->is_known || !message_operation_is_done(&request->head))
 		return false;
 	for (unsigned int i = 0; i < request->part_count; i++)
-		if (!operation_is_done(&request->parts[i]))
+		if (!message_operation_is_done(&request->parts[i]))
 			return false;
 	return true;
 }
 
 /* The header of the request has arrived: its size is the message's. */
-static int request_see_header(struct fabric_request *request, uint64_t number)
+static int message_see_header(struct fabric_request *request, uint64_t number)
 {
-	const struct fabric_header *header = request_header(request);
+	const struct fabric_header *header = message_header(request);
 	size_t room = request->size;
 
 	if (request->head.error)
@@ -171,23 +171,23 @@ static int request_see_header(struct fabric_request *request, uint64_t number)
 		return -EMSGSIZE;
 	request->size = header->size;
 	if (request->size > request->connection->small)
-		request_queue_parts(request, number);
+		message_queue_parts(request, number);
 	else if (request->head.length != sizeof(*header) + request->size)
 		return -EPROTO;
 	return 0;
 }
 
-static void connection_see_headers(struct fabric_connection *connection)
+static void message_see_headers(struct fabric_connection *connection)
 {
 	struct fabric_request *request;
 
 	while (connection->oldest != connection->added) {
 		request = &connection->requests[connection->oldest % FABRIC_SLOTS];
-		if (!operation_is_done(&request->head))
+		if (!message_operation_is_done(&request->head))
 			return;
 		request->error = connection->error
 					 ? connection->error
-					 : request_see_header(request, connection->oldest);
+					 : message_see_header(request, connection->oldest);
 		if (request->error)
 			fabric_break(connection, request->error);
 		request->is_known = true;
@@ -195,7 +195,7 @@ static void connection_see_headers(struct fabric_connection *connection)
 	}
 }
 
-static int request_error(const struct fabric_request *request)
+static int message_error(const struct fabric_request *request)
 {
 	int error = request->error ? request->error : request->head.error;
 
@@ -210,23 +210,23 @@ static int request_error(const struct fabric_request *request)
 }
 
 /* Whether the caller drives what the request waits for, and not a thread. */
-static bool request_needs_caller(const struct fabric_request *request)
+static bool message_needs_caller(const struct fabric_request *request)
 {
 	const struct fabric_connection *connection = request->connection;
 
-	return !connection->sends || !operation_is_done(&request->head) ||
+	return !connection->sends || !message_operation_is_done(&request->head) ||
 	       !connection->rails[1].lane->is_threaded;
 }
 
-static void request_progress(struct fabric_request *request)
+static void message_progress(struct fabric_request *request)
 {
 	struct fabric_connection *connection = request->connection;
 
-	if (request_needs_caller(request))
+	if (message_needs_caller(request))
 		fabric_lane_progress(connection->rails[0].lane);
 	fabric_watch(connection);
 	if (!connection->sends)
-		connection_see_headers(connection);
+		message_see_headers(connection);
 }
 
 int fabric_test(void *handle, bool *done, size_t *size)
@@ -235,11 +235,11 @@ int fabric_test(void *handle, bool *done, size_t *size)
 	int err;
 
 	*done = false;
-	if (!request_is_done(request))
-		request_progress(request);
-	if (!request_is_done(request))
+	if (!message_is_done(request))
+		message_progress(request);
+	if (!message_is_done(request))
 		return 0;
-	err = request_error(request);
+	err = message_error(request);
 	request->is_used = false;
 	if (err) {
 		fabric_break(request->connection, err);

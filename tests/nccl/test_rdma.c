@@ -8,16 +8,15 @@
  */
 #include "CL/climport.h"
 #include "harness.h"
+#include "nccl_gpu.h"
 #include "peers.h"
 #include "process.h"
 
-#include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define MAX_ADAPTERS 16
-#define COMPUTE_MAJOR 75 /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
 
 struct rdma_adapter {
 	char name[64];
@@ -37,76 +36,13 @@ static const char *rdma_provider(void)
 	return provider && *provider ? provider : "verbs";
 }
 
-static struct {
-	int (*init)(unsigned int flags);
-	int (*device_get)(int *device, int ordinal);
-	int (*device_uuid)(void *uuid, int device);
-	int (*primary_retain)(void **context, int device);
-	int (*push)(void *context);
-	int (*to_device)(uint64_t to, const void *from, size_t size);
-	int (*to_host)(void *to, uint64_t from, size_t size);
-	int (*synchronize)(void);
-} rdma_cuda;
-
-static unsigned char rdma_uuid[CLIMPORT_UUID_SIZE];
-static bool rdma_is_fake; /* the libcuda */
-
-static const struct {
-	const char *name;
-	void **at;
-} rdma_cuda_functions[] = {
-	{ "cuInit", (void **)&rdma_cuda.init },
-	{ "cuDeviceGet", (void **)&rdma_cuda.device_get },
-	{ "cuDeviceGetUuid", (void **)&rdma_cuda.device_uuid },
-	{ "cuDevicePrimaryCtxRetain", (void **)&rdma_cuda.primary_retain },
-	{ "cuCtxPushCurrent_v2", (void **)&rdma_cuda.push },
-	{ "cuMemcpyHtoD_v2", (void **)&rdma_cuda.to_device },
-	{ "cuMemcpyDtoH_v2", (void **)&rdma_cuda.to_host },
-	{ "cuCtxSynchronize", (void **)&rdma_cuda.synchronize },
-};
-
-/* The fake libcuda's GPU is one that the plugin offers. */
-static void rdma_prepare_fake(void *library)
-{
-	void (*reset)(int devices) = NULL;
-	void (*set_attribute)(int device, int attribute, int value) = NULL;
-
-	if (!library)
-		return;
-	*(void **)&reset = dlsym(library, "fake_cuda_reset");
-	*(void **)&set_attribute = dlsym(library, "fake_cuda_set_attribute");
-	if (!reset || !set_attribute)
-		return;
-	rdma_is_fake = true;
-	reset(1);
-	set_attribute(0, COMPUTE_MAJOR, 9);
-}
-
-/* Makes the first GPU current, as the core does before the core starts the plugin. */
-static bool rdma_cuda_open(void)
-{
-	void *library = dlopen("libcuda.so.1", RTLD_NOW), *context;
-	int device;
-
-	rdma_prepare_fake(library);
-	for (size_t i = 0; i < sizeof(rdma_cuda_functions) / sizeof(rdma_cuda_functions[0]); i++) {
-		*rdma_cuda_functions[i].at = library ? dlsym(library, rdma_cuda_functions[i].name)
-						     : NULL;
-		if (!*rdma_cuda_functions[i].at)
-			return false;
-	}
-	return !rdma_cuda.init(0) && !rdma_cuda.device_get(&device, 0) &&
-	       !rdma_cuda.device_uuid(rdma_uuid, device) &&
-	       !rdma_cuda.primary_retain(&context, device) && !rdma_cuda.push(context);
-}
-
 static void rdma_look(struct rdma_found *found)
 {
 	struct nccl_net_properties_v12 properties;
 	struct plugin plugin;
 
 	found->count = -1;
-	rdma_cuda_open();
+	nccl_gpu_open();
 	setenv("CLIMPORT_NET_PROVIDER", rdma_provider(), 1);
 	if (!plugin_load(&plugin, PLUGIN_NCCL, PLUGIN_NEWEST) || plugin_init(&plugin))
 		return;
@@ -211,7 +147,7 @@ static void *rdma_memory_alloc(size_t size)
 {
 	void *memory;
 
-	EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, size, 0, rdma_uuid, &memory), 0);
+	EXPECT_EQ(climport_alloc(CLIMPORT_DEVICE, size, 0, nccl_gpu.uuid, &memory), 0);
 	return memory;
 }
 
@@ -233,14 +169,14 @@ static void rdma_memory_copy(const void *device, void *host, size_t size, bool w
 
 	if (!size)
 		return;
-	if (rdma_is_fake) {
+	if (nccl_gpu.is_fake) {
 		rdma_fake_copy(device, host, size, writes);
 		return;
 	}
-	result = writes ? rdma_cuda.to_device((uintptr_t)device, host, size)
-			: rdma_cuda.to_host(host, (uintptr_t)device, size);
+	result = writes ? nccl_gpu.to_device((uintptr_t)device, host, size)
+			: nccl_gpu.to_host(host, (uintptr_t)device, size);
 	EXPECT_EQ(result, 0);
-	EXPECT_EQ(rdma_cuda.synchronize(), 0);
+	EXPECT_EQ(nccl_gpu.synchronize(), 0);
 }
 
 static void rdma_memory_write(void *to, const void *from, size_t size)
@@ -255,7 +191,7 @@ static void rdma_memory_read(void *to, const void *from, size_t size)
 
 static void rdma_memory_begin(void)
 {
-	EXPECT(rdma_cuda_open());
+	EXPECT(nccl_gpu_open());
 }
 
 static const struct peers_memory rdma_memory = {

@@ -14,7 +14,6 @@ RLock, and nothing is half done when Python calls a function.  An interrupt (Key
 allocation or the free in which the interrupt comes at most, until close().
 """
 import collections
-import contextlib
 import ctypes
 import errno
 import itertools
@@ -28,7 +27,7 @@ SMALL = SLAB // 2
 SMALLEST = 512
 # The most parts in a magazine, and their share of the bytes that the pool may keep without use.
 MOST_PARTS = 64
-SHARE = 16
+SHARE = 8
 
 
 def part_size(size: int) -> int:
@@ -68,7 +67,7 @@ class DevicePool:
         self.stream = _library.STREAMS_BLOCKING
         self.ends: Dict[int, Ends] = {}
 
-    def refill(self, size: int) -> None:
+    def refill(self, size: int) -> Ends:
         """Makes parts ready for @size bytes, which other threads may take.
 
         Raises OSError: ENOMEM, also after the device has finished.
@@ -80,6 +79,7 @@ class DevicePool:
             magazine = self._magazine(size)
             if not magazine.ready:
                 self._refill(magazine)
+            return magazine.ends
 
     def _magazine(self, size: int) -> Magazine:
         part = part_size(size)
@@ -121,8 +121,10 @@ class DevicePool:
     def _free(self, magazine: Magazine, parts: Any, take: Callable[[], int]) -> None:
         """Gives parts to the pool that no other thread takes, but for ready parts."""
         leaving = magazine.leaving
-        with contextlib.suppress(IndexError):  # no ready part is left
+        try:
             leaving.extend(itertools.islice(iter(take, None), len(parts)))
+        except IndexError:  # no ready part is left
+            pass
         if not leaving:
             return
         free, pool, stream = _library.library.climport_pool_free, self._pool, self.stream

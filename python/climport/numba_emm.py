@@ -65,15 +65,11 @@ else:
         return code
 
 
-@contextlib.contextmanager
-def _memory_errors() -> Iterator[None]:
+def _numba_error(error: OSError) -> Exception:
     """Numba's exception in place of libclimport's."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno == errno.ENOMEM:
-            raise _numba.CudaAPIError(_error_code(OUT_OF_MEMORY), error.strerror) from error
-        raise
+    if error.errno == errno.ENOMEM:
+        return _numba.CudaAPIError(_error_code(OUT_OF_MEMORY), error.strerror)
+    return error
 
 
 def _watch_streams(context: Any, tell: "Callable[[], None]") -> None:
@@ -196,7 +192,10 @@ class Manager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
         self.initialize()
         with self._lock:
             if self._made is None:
-                self._keep(_Pools(self.context, self._is_foreign))
+                try:
+                    self._keep(_Pools(self.context, self._is_foreign))
+                except OSError as error:
+                    raise _numba_error(error) from error
             assert self._made is not None
             return self._made
 
@@ -220,22 +219,26 @@ class Manager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
             return self._memalloc_slowly(operator.index(size))
 
     def _memalloc_slowly(self, size: int) -> MemoryPointer:
-        with _memory_errors():
-            while True:  # other threads may take what was made ready
-                pools = self._pools
-                pools.device.refill(size)
-                take, release = pools.device.ends[_device.magazine_key(size)]
-                with contextlib.suppress(IndexError):
-                    return pools.memory(take(), size, release)
+        while True:
+            pools = self._made or self._pools
+            try:
+                take, release = pools.device.refill(size)
+                return pools.memory(take(), size, release)
+            except IndexError:  # another thread took what was made ready
+                continue
+            except OSError as error:
+                raise _numba_error(error) from error
 
     def memhostalloc(self, size: int, mapped: bool = False, portable: bool = False,
                      wc: bool = False) -> Any:
         """Pinned memory of the host, portable always.  Write-combined memory is CUDA's own."""
         if wc:
             return super().memhostalloc(size, mapped, portable, wc)
-        with _memory_errors():
-            pool = self._pools.host
+        pool = self._pools.host
+        try:
             address = pool.alloc(operator.index(size))
+        except OSError as error:
+            raise _numba_error(error) from error
         pointer = _host_pointer(address)
         context = weakref.proxy(self.context)
         if not mapped:

@@ -2,8 +2,8 @@
 """Runs Numba's own tests with Numba's memory manager and with climport's, on the fake libcuda.
 
     numba_suite.py             compares the results test by test; exit status 0, 1, or 77
-    numba_suite.py --short     without the modules of LONG
-    numba_suite.py MODULE      runs a module's tests with the manager of the environment; prints
+    numba_suite.py --short     likewise, in one process for each manager, and without the modules LONG
+    numba_suite.py MODULE...   runs modules' tests with the manager of the environment; prints
                                "RESULT test outcome"
 
 Many tests need a compiler of NVIDIA's or a function that the fake does not have: these fail with
@@ -24,6 +24,9 @@ MODULES = [f"cudadrv.{name}" for name in (
     "test_context_stack", "test_managed_alloc", "test_cuda_devicerecord", "test_pinned")]
 MODULES += [f"cudapy.{name}" for name in ("test_array", "test_cuda_array_interface", "test_ipc")]
 
+# Each test starts processes, which import Numba.
+LONG = ["cudapy.test_ipc"]
+
 # Numba's own condition: skip_if_external_memmgr.
 QUEUE = "the test is of the pending frees of Numba's manager; Numba skips the test"
 DESIGN = {name: QUEUE for name in (
@@ -35,7 +38,7 @@ DESIGN = {name: QUEUE for name in (
     "cudapy.test_cuda_array_interface.TestCudaArrayInterface.test_ownership")}
 
 
-seconds = {}  # of each module
+seconds = {}  # of each group of modules
 
 
 class Result(unittest.TestResult):
@@ -65,33 +68,34 @@ class Result(unittest.TestResult):
         self._print(test, "passes, not expected")
 
 
-def run_module(name):
-    tests = unittest.defaultTestLoader.loadTestsFromName(f"numba.cuda.tests.{name}")
-    tests(Result())
+def run_modules(names):
+    for name in names:
+        tests = unittest.defaultTestLoader.loadTestsFromName(f"numba.cuda.tests.{name}")
+        tests(Result())
 
 
-def outcomes(name, manager):
-    """The outcomes of a module's tests, and the end of standard error."""
+def outcomes(names, manager):
+    """The outcomes of the modules' tests, and the end of standard error."""
     begin = time.monotonic()
     environment = dict(os.environ, NUMBA_CUDA_MEMORY_MANAGER=manager)
-    done = subprocess.run([sys.executable, __file__, name], env=environment, capture_output=True,
+    done = subprocess.run([sys.executable, __file__, *names], env=environment, capture_output=True,
                           text=True, timeout=600, check=False)
     lines = [line.split(" ", 2) for line in done.stdout.splitlines() if line.startswith(MARK + " ")]
     found = {test: outcome for _, test, outcome in lines}
     if done.returncode or not found:
         found["the process"] = f"ends with status {done.returncode}: {done.stderr[-1000:]}"
-    seconds[name] = seconds.get(name, 0) + time.monotonic() - begin
+    seconds[names] = seconds.get(names, 0) + time.monotonic() - begin
     return found
 
 
-def compare(name, pair):
+def compare(names, pair):
     """Prints a line, and returns how many results differ."""
     builtin, ours = (run.result() for run in pair)
     different = [test for test in sorted(set(builtin) | set(ours))
                  if builtin.get(test) != ours.get(test)]
     passed = sum(outcome == "passes" for outcome in builtin.values())
-    print(f"{name}: {len(builtin)} tests, {passed} pass with Numba's manager, "
-          f"{len(different)} with another result, {seconds[name]:.0f} s", flush=True)
+    print(f"{' '.join(names)}: {len(builtin)} tests, {passed} pass with Numba's manager, "
+          f"{len(different)} with another result, {seconds[names]:.0f} s", flush=True)
     unexpected = 0
     for test in different:
         reason = DESIGN.get(test)
@@ -103,7 +107,7 @@ def compare(name, pair):
     return unexpected + (not passed)
 
 
-def main():
+def main(groups):
     try:
         import numba.cuda
     except ImportError as error:
@@ -111,14 +115,16 @@ def main():
         return 77
     print("numba", numba.__version__, flush=True)
     with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() // 2)) as threads:
-        pairs = [(name, [threads.submit(outcomes, name, manager)
-                         for manager in ("default", MANAGER)]) for name in MODULES]
-        wrong = sum(compare(name, pair) for name, pair in pairs)
+        pairs = [(names, [threads.submit(outcomes, names, manager)
+                          for manager in ("default", MANAGER)]) for names in groups]
+        wrong = sum(compare(names, pair) for names, pair in pairs)
     return wrong != 0
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        run_module(sys.argv[1])
+    if sys.argv[1:] == ["--short"]:
+        sys.exit(main([tuple(name for name in MODULES if name not in LONG)]))
+    if sys.argv[1:]:
+        run_modules(sys.argv[1:])
     else:
-        sys.exit(main())
+        sys.exit(main([(name,) for name in MODULES]))

@@ -231,6 +231,63 @@ void peers_run_killed(struct peers peers)
 	peers_close(&pair, &plugin);
 }
 
+/* The child's end of the channel, at the process that listens or connects. */
+static struct peers peers_swapped(const struct peers *peers)
+{
+	struct peers swapped = *peers;
+
+	swapped.channel = peers->peer_channel;
+	swapped.peer_channel = peers->channel;
+	return swapped;
+}
+
+static void peers_accept_and_wait(const void *arg)
+{
+	struct peers peers = peers_swapped(arg);
+	struct plugin plugin;
+	struct pair pair;
+
+	alarm(PEERS_SECONDS);
+	peers_accept(&peers, &pair, &plugin);
+	for (;;)
+		pause();
+}
+
+/* The first sends end in buffers of the network's. */
+static enum nccl_result peers_send_until_error(struct pair *pair, char *data, void *mhandle)
+{
+	enum nccl_result result = NCCL_SUCCESS;
+	void *request;
+
+	while (!result) {
+		request = NULL;
+		result = plugin_send(pair->plugin, pair->sender, data, LARGEST, mhandle, &request);
+		if (!result && request)
+			result = pair_wait(pair, request, NULL);
+	}
+	return result;
+}
+
+void peers_run_killed_receiver(struct peers peers)
+{
+	char *data = calloc(1, LARGEST);
+	struct plugin plugin;
+	struct pair pair;
+	void *mhandle;
+	pid_t child = peers_start(&peers, peers_accept_and_wait);
+
+	EXPECT(data);
+	peers = peers_swapped(&peers);
+	peers_connect(&peers, &pair, &plugin);
+	EXPECT_EQ(plugin_register(&plugin, pair.sender, data, LARGEST, NCCL_PTR_HOST, &mhandle), 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	EXPECT_EQ(peers_send_until_error(&pair, data, mhandle), NCCL_REMOTE_ERROR);
+	EXPECT_EQ(plugin_table(&plugin)->deregMr(pair.sender, mhandle), 0);
+	peers_close(&pair, &plugin);
+	free(data);
+}
+
 #define REQUEST_CALLS 1000 /* after which the requests of all rails are under way */
 
 static void peers_connect_in_vain(const void *arg)

@@ -37,6 +37,9 @@ void peers_run(struct peers peers);
 /* A receive whose sender is killed fails with a remote error. */
 void peers_run_killed(struct peers peers);
 
+/* Of sends one fails with a remote error after the receiver was killed; here the child receives. */
+void peers_run_killed_receiver(struct peers peers);
+
 /*
  * A listener closes after @accepts calls of accept at most, although the sender's request is there:
  * the sender hears of the end, and no descriptor is left.  @spare: descriptors that the listener may

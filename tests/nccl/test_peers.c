@@ -174,6 +174,17 @@ TEST(peer_is_killed, "A receive fails with a remote error if the sender is kille
 	test_in_child(peer_is_killed);
 }
 
+static void receiver_is_killed(void)
+{
+	peers_run_killed_receiver(
+		(struct peers){ .provider = "tcp", .interface = "lo", .peer_interface = "lo" });
+}
+
+TEST(receiver_is_killed, "A send fails with a remote error if the receiver is killed.")
+{
+	test_in_child(receiver_is_killed);
+}
+
 struct refusal {
 	const char *name;
 	int accepts, spare;

@@ -312,6 +312,11 @@ TEST(peer_is_killed, "A receive fails with a remote error if the sender is kille
 	rdma_each_peers((struct peers){ 0 }, NCCL_PTR_HOST, peers_run_killed);
 }
 
+TEST(receiver_is_killed, "A send fails with a remote error if the receiver is killed.")
+{
+	rdma_each_peers((struct peers){ 0 }, NCCL_PTR_HOST, peers_run_killed_receiver);
+}
+
 static void rdma_child_init(void)
 {
 	struct plugin plugin;

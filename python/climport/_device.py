@@ -103,9 +103,10 @@ class DevicePool:
             self._alloc(magazine, 1)
 
     def _alloc(self, magazine: Magazine, most: int) -> None:
-        addresses = (ctypes.c_void_p * most)()
-        interrupt = None
+        addresses: Any = (ctypes.c_void_p * most)()
+        interrupt: Optional[BaseException] = None
         try:
+            assert self._pool is not None
             count = _library.pool_alloc(self._pool, magazine.part, self.stream, addresses)
         except OSError:
             raise
@@ -164,9 +165,9 @@ class DevicePool:
             if self._pool is None:
                 return 0
             info = _library.pool_info(self._pool)
-            return info.bytes - info.used + sum(
-                magazine.part * (len(magazine.ready) + len(magazine.freed))
-                for magazine in self._magazines.values())
+            held = sum(magazine.part * (len(magazine.ready) + len(magazine.freed))
+                       for magazine in list(self._magazines.values()))
+            return int(info.bytes - info.used) + held
 
     def close(self) -> None:
         """Gives all memory back, also parts in use, when the device has finished.  Frees of such

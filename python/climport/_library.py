@@ -8,6 +8,7 @@ import ctypes
 import errno
 import os
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
+from typing import Any
 
 HOST, DEVICE = 0, 1
 READ_ONLY = 1
@@ -41,13 +42,13 @@ class PoolInfo(ctypes.Structure):
     _fields_ = [("bytes", c_uint64), ("used", c_uint64), ("limit", c_uint64)]
 
 
-def _declare(library, name, result, *arguments):
+def _declare(library: ctypes.CDLL, name: str, result: Any, *arguments: Any) -> None:
     function = getattr(library, name)
     function.restype = result
     function.argtypes = arguments
 
 
-def _check_version(library):
+def _check_version(library: ctypes.CDLL) -> None:
     version = library.climport_version()
     major, minor = version >> 22, version >> 12 & 0x3ff
     if (major, minor) != (MAJOR, MINOR):
@@ -55,7 +56,7 @@ def _check_version(library):
                           f"and this package is for {MAJOR}.{MINOR}")
 
 
-def _load():
+def _load() -> ctypes.CDLL:
     name = os.environ.get("CLIMPORT_LIBRARY") or "libclimport.so.0"
     try:
         library = ctypes.CDLL(name)
@@ -95,7 +96,14 @@ library = _load()
 
 def last_error() -> str:
     """The sentence of this thread's last error."""
-    return library.climport_last_error().decode(errors="replace")
+    sentence: bytes = library.climport_last_error()
+    return sentence.decode(errors="replace")
+
+
+def _value(pointer: c_void_p) -> int:
+    """What a successful function has set."""
+    assert pointer.value is not None
+    return pointer.value
 
 
 def check(result: int) -> None:
@@ -115,14 +123,14 @@ def alloc(kind: int, size: int, alignment: int, uuid: "bytes | None") -> int:
     """climport_alloc()"""
     address = c_void_p()
     check(library.climport_alloc(kind, size, alignment, uuid, address))
-    return address.value
+    return _value(address)
 
 
 def alloc_for_context(context: int, size: int) -> int:
     """climport_alloc_for_context() of memory that the CPU uses"""
     address = c_void_p()
     check(library.climport_alloc_for_context(context, size, 0, 0, address, None))
-    return address.value
+    return _value(address)
 
 
 def free(address: int) -> None:
@@ -134,7 +142,7 @@ def pool_create(device: int, flags: int) -> int:
     """climport_pool_create()"""
     pool = c_void_p()
     check(library.climport_pool_create(device, flags, pool))
-    return pool.value
+    return _value(pool)
 
 
 def pool_destroy(pool: int) -> None:
@@ -156,7 +164,7 @@ def check_size(size: int) -> None:
 def pool_alloc(pool: int, size: int, stream: int, addresses: "ctypes.Array[c_void_p]") -> int:
     """climport_pool_alloc(): how many of @addresses were set"""
     check_size(size)
-    count = library.climport_pool_alloc(pool, size, stream, addresses, len(addresses))
+    count: int = library.climport_pool_alloc(pool, size, stream, addresses, len(addresses))
     check(count)
     return count
 
@@ -165,7 +173,8 @@ def pool_alloc_one(pool: int, size: int, stream: int) -> int:
     """climport_pool_alloc() of an address"""
     addresses = (c_void_p * 1)()
     pool_alloc(pool, size, stream, addresses)
-    return addresses[0]
+    address: int = addresses[0]  # type: ignore[assignment]
+    return address
 
 
 def pool_free(pool: int, addresses: "ctypes.Array[c_void_p]", stream: int) -> None:

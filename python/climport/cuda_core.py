@@ -38,11 +38,8 @@ class MemoryResource(_MemoryResource):
     def allocate(self, size: int, *, stream: Any = None) -> Buffer:
         """A buffer, whose first use is in @stream.  Raises OSError: ENOMEM."""
         address = _library.pool_alloc_one(self._pool, size, _stream_of(stream))
-        try:
-            return Buffer.from_handle(address, size, mr=self, stream=stream)
-        except BaseException:
-            _library.pool_free_one(self._pool, address, _library.STREAMS_ALL)
-            raise
+        # A failure may have called deallocate(), or not: the memory goes with the resource at last.
+        return Buffer.from_handle(address, size, mr=self, stream=stream)
 
     def deallocate(self, ptr: Any, size: int, *, stream: Any = None) -> None:
         """The end of a buffer, which work in @stream may still use."""

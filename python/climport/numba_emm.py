@@ -42,13 +42,14 @@ _HAS_BINDING = getattr(_numba, "USE_NV_BINDING", True)
 
 
 if _HAS_BINDING:
-    from cuda.bindings import driver as _binding  # type: ignore[import-not-found]
+    from cuda.bindings import driver as _binding
 
     _device_pointer = _binding.CUdeviceptr
-    _host_pointer = int
+    _host_pointer: Any = int
 
     def _cuda_memory_info() -> "tuple[int, int]":
-        return _numba.driver.cuMemGetInfo()
+        free, total = _numba.driver.cuMemGetInfo()
+        return free, total
 
     def _error_code(code: int) -> Any:
         return _binding.CUresult(code)
@@ -68,7 +69,8 @@ else:
 def _numba_error(error: OSError) -> Exception:
     """Numba's exception in place of libclimport's."""
     if error.errno == errno.ENOMEM:
-        return _numba.CudaAPIError(_error_code(OUT_OF_MEMORY), error.strerror)
+        raised: Exception = _numba.CudaAPIError(_error_code(OUT_OF_MEMORY), error.strerror)
+        return raised
     return error
 
 
@@ -98,6 +100,10 @@ class _Lazy:
         return made
 
 
+def _release_nothing(_address: int) -> None:
+    """The release of memory that free() has freed."""
+
+
 class _DeviceMemory(MemoryPointer):
     """Numba's MemoryPointer, whose constructor and finalizer take longer than all of an allocation.
     A class for each context has @context."""
@@ -106,6 +112,7 @@ class _DeviceMemory(MemoryPointer):
     address = 0
     size = 0
     _owner = None
+    _release: "Callable[[int], None]" = staticmethod(_release_nothing)
     device_pointer = _Lazy(lambda memory: _device_pointer(memory.address))
     handle = _Lazy(lambda memory: memory.device_pointer)
     _cuda_memsize_ = _Lazy(lambda memory: memory.size)
@@ -115,10 +122,6 @@ class _DeviceMemory(MemoryPointer):
         self.address = address
         self.size = size
         self._release = release
-
-    @staticmethod
-    def _release(_address: int) -> None:
-        """After free()."""
 
     def __del__(self) -> None:
         self._release(self.address)

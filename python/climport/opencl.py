@@ -26,7 +26,7 @@ import os
 import re
 import weakref
 from ctypes import c_int32, c_uint32, c_uint64, c_void_p
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, cast
 
 import numpy
 import pyopencl
@@ -163,7 +163,7 @@ def _buffer(memory: Optional[int], error: int, thing: Any) -> pyopencl.Buffer:
     try:
         if thing is not None:
             _keep_with(memory, thing)
-        buffer = pyopencl.Buffer.from_int_ptr(memory, retain=True)
+        buffer = cast(pyopencl.Buffer, pyopencl.Buffer.from_int_ptr(memory, retain=True))
     finally:
         _loader.clReleaseMemObject(memory)
     if thing is not None:
@@ -192,7 +192,7 @@ class _Memory:
         weakref.finalize(self, _library.free, address).atexit = False
 
 
-def _allocate(context: pyopencl.Context, shape: Any, dtype: Any, order: str,
+def _allocate(context: pyopencl.Context, shape: Any, dtype: Any, order: Any,
               is_zero: bool) -> numpy.ndarray:
     _sweep()
     kind = numpy.dtype(dtype)

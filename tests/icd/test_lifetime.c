@@ -219,8 +219,10 @@ static void open_proved(void)
 	stub_set(STUB_ADDRESS_REUSE, 1);
 }
 
+/* What an earlier test has left to other threads may be freed between the two imports. */
 TEST(import_at_freed_address, "A new import at the address of a freed one is an import.")
 {
+	int reused = 0;
 	cl_mem first, second;
 	cl_mem_flags flags;
 
@@ -230,7 +232,7 @@ TEST(import_at_freed_address, "A new import at the address of a freed one is an 
 		first = fixture_import_host(0, pages_map(1), 4096);
 		cl.clReleaseMemObject(first);
 		second = fixture_import_host(CL_MEM_READ_ONLY, pages_map(1), 4096);
-		EXPECT(second == first);
+		reused += second == first;
 		EXPECT(fixture_is_import(second));
 		EXPECT_EQ(cl.clGetMemObjectInfo(second, CL_MEM_FLAGS, sizeof(flags), &flags, NULL),
 			  CL_SUCCESS);
@@ -242,6 +244,7 @@ TEST(import_at_freed_address, "A new import at the address of a freed one is an 
 			open_proved();
 		}
 	}
+	EXPECT(reused > 0);
 	fixture_close();
 }
 

@@ -100,10 +100,12 @@ int import_get(const struct import_desc *desc, struct import_region **region);
 void import_hold(struct import_region *region);
 
 /*
- * The application has released the import; the driver may hold the memory for some time.  The
- * memory conflicts with no later import from here on.
+ * The application releases the import; the driver may hold the memory for some time.  The
+ * memory conflicts with no later import from here on.  Returns a number for
+ * import_release_returned(), once the driver's release has returned: the region may be gone by then.
  */
-void import_released(struct import_region *region);
+uint64_t import_released(struct import_region *region);
+void import_release_returned(uint64_t number);
 
 /* Drops a reference; the last one unmaps.  @region may be NULL. */
 void import_put(struct import_region *region);

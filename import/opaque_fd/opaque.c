@@ -338,10 +338,11 @@ int opaque_open(struct opaque *opaque, const unsigned char uuid[IMPORT_UUID_SIZE
 	return ret && is_part ? opaque_open_part(opaque, uuid, out) : ret;
 }
 
-void opaque_released(struct opaque *opaque)
+uint64_t opaque_released(struct opaque *opaque)
 {
-	if (opaque && opaque->hold.of)
-		opaque_cache_announce_put(&opaque->hold);
+	if (!opaque || !opaque->hold.of)
+		return 0;
+	return opaque_cache_announce_put(&opaque->hold, opaque->size);
 }
 
 void opaque_put(struct opaque *opaque)

@@ -3,12 +3,9 @@
 
 #include <errno.h>
 
-#include "util/fork.h"
 #include "util/idle.h"
-#include "util/lock.h"
 #include "util/log.h"
 #include "util/publish.h"
-#include "util/thread.h"
 
 #define OPAQUE_CACHE_PATIENCE_MS 100u
 #define OPAQUE_CACHE_LONGEST_WAIT 256u
@@ -126,55 +123,19 @@ static void opaque_cache_tidy_later(struct opaque_cache *of)
 	idle_watch(&opaque_cache_watcher);
 }
 
-static void opaque_cache_in_child(struct lock *lock);
-
-LOCK_DEFINE_IN_CHILD(opaque_cache_lock, LOCK_LAST, opaque_cache_in_child); /* announced puts */
-static pthread_cond_t opaque_cache_changed = PTHREAD_COND_INITIALIZER;
-
-static void opaque_cache_in_child(struct lock *lock)
+uint64_t opaque_cache_announce_put(struct opaque_hold *hold, size_t size)
 {
-	(void)lock;
-	pthread_cond_init(&opaque_cache_changed, NULL);
+	return late_put_announce(&hold->put, hold->of, size);
 }
 
-/* A child has none of the threads that would make the parent's puts. */
-static unsigned int *opaque_cache_puts(struct opaque_cache *of) REQUIRES(opaque_cache_lock)
+void opaque_cache_wait_for_puts(struct opaque_cache *of, const struct late_put_patience *patience)
 {
-	if (of->process != fork_generation())
-		of->puts = 0;
-	of->process = fork_generation();
-	return &of->puts;
-}
-
-void opaque_cache_announce_put(struct opaque_hold *hold)
-{
-	if (hold->announced_in)
-		return;
-	hold->announced_in = fork_generation();
-	lock_acquire(&opaque_cache_lock);
-	++*opaque_cache_puts(hold->of);
-	lock_release(&opaque_cache_lock);
-}
-
-void opaque_cache_wait_for_puts(struct opaque_cache *of, unsigned int ms)
-{
-	const struct timespec limit = thread_time_in(ms);
-
-	lock_acquire(&opaque_cache_lock);
-	while (*opaque_cache_puts(of))
-		if (lock_wait(&opaque_cache_lock, &opaque_cache_changed, &limit))
-			break;
-	lock_release(&opaque_cache_lock);
+	late_put_wait(of, patience);
 }
 
 static void opaque_cache_end_hold(struct opaque_hold *hold)
 {
-	if (hold->announced_in == fork_generation()) {
-		lock_acquire(&opaque_cache_lock);
-		--*opaque_cache_puts(hold->of);
-		pthread_cond_broadcast(&opaque_cache_changed);
-		lock_release(&opaque_cache_lock);
-	}
+	late_put_end(&hold->put);
 	hold->of = NULL;
 }
 

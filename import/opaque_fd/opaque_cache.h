@@ -22,6 +22,7 @@
 
 #include "import/cache/cache.h"
 #include "import/import.h"
+#include "import/opaque_fd/late_put.h"
 
 /*
  * Who pins the whole of a registration is refused, and tries again after twice as many imports as
@@ -49,8 +50,6 @@ struct opaque_cache {
 	struct cache_config config;
 	void *_Atomic cache;		   /* starts NULL */
 	struct opaque_cache *_Atomic next; /* opaque_cache.c's, as all below */
-	uint32_t process;		   /* fork_generation(): whose puts */
-	unsigned int puts;		   /* that are announced */
 	atomic_bool is_untidy;
 };
 
@@ -58,7 +57,7 @@ struct opaque_cache {
 struct opaque_hold {
 	struct opaque_cache *of; /* NULL: none */
 	struct cache_ref ref;
-	uint32_t announced_in; /* fork_generation() of opaque_cache_announce_put(); 0: not yet */
+	struct late_put put;
 };
 
 /* NULL: nothing was ever registered. */
@@ -87,11 +86,11 @@ int opaque_cache_get(struct opaque_cache *of, uintptr_t address, size_t size, co
 void opaque_cache_put(struct opaque_hold *hold);
 
 /*
- * The put of @hold will come soon: when the driver has done what the application asked for before the
- * application's release.  opaque_cache_wait_for_puts() waits for such puts, @ms at most.
+ * The application releases an import of @size bytes, and the put of @hold is to come: late_put.h has
+ * the rest.  @hold stays at its address until the put.
  */
-void opaque_cache_announce_put(struct opaque_hold *hold);
-void opaque_cache_wait_for_puts(struct opaque_cache *of, unsigned int ms);
+uint64_t opaque_cache_announce_put(struct opaque_hold *hold, size_t size);
+void opaque_cache_wait_for_puts(struct opaque_cache *of, const struct late_put_patience *patience);
 
 /* The same, and the caller may call the driver. */
 void opaque_cache_put_now(struct opaque_hold *hold);

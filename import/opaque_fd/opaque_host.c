@@ -32,7 +32,10 @@
 #define OPAQUE_HOST_FREED_MS 50u
 
 #define OPAQUE_HOST_FORK_MS 100u /* the patience of a fork, as util/fork.c's */
-#define OPAQUE_HOST_PUT_MS 50u	 /* ... and before, for imports that the program has released */
+
+/* The patience with ends of imports that the program has released. */
+#define OPAQUE_HOST_PUT_US 50000
+#define OPAQUE_HOST_COPIED_PER_US 2700u /* bytes of pinned pages that fork() copies */
 
 #define OPAQUE_HOST_NAMES ((uint64_t)1 << 63)
 
@@ -226,24 +229,38 @@ static bool opaque_host_freed_tick(void)
 	return cache && cache_drop_changed(cache);
 }
 
-/*
- * Also before fork(): a child would have the driver's descriptors, and with them the pages, for as
- * long as the child lives; and fork() copies pinned pages.  Registrations in use are the parent's
- * affair, unless the program has released the import: the driver's callback then comes soon.
- */
-void opaque_host_drop_idle(void)
+static void opaque_host_drop(const struct late_put_patience *patience)
 {
 	struct cache *cache = opaque_cache_of(&opaque_host_cache);
 	struct cache_stats stats;
 
 	if (!cache)
 		return;
-	opaque_cache_wait_for_puts(&opaque_host_cache, OPAQUE_HOST_PUT_MS);
+	opaque_cache_wait_for_puts(&opaque_host_cache, patience);
 	cache_stats(cache, &stats);
 	if (!stats.bytes_idle)
 		return;
 	atomic_store(&opaque_host_drops, true);
 	idle_call(&opaque_host_watcher, OPAQUE_HOST_FORK_MS);
+}
+
+void opaque_host_drop_idle(void)
+{
+	opaque_host_drop(&(struct late_put_patience){ .most_us = OPAQUE_HOST_PUT_US });
+}
+
+/*
+ * A child would have the driver's descriptors, and with them the pages, for as long as the child
+ * lives; and fork() copies pinned pages.  Registrations in use are the parent's affair, unless the
+ * program has released the import: the driver's callback may come soon.  A wait that is longer than
+ * the copy of the pages would make the fork slower.
+ */
+static void opaque_host_before_fork(void)
+{
+	opaque_host_drop(&(struct late_put_patience){
+		.most_us = OPAQUE_HOST_PUT_US,
+		.bytes_per_us = OPAQUE_HOST_COPIED_PER_US,
+	});
 }
 
 void opaque_host_invalidate(uintptr_t address, size_t size)
@@ -294,7 +311,7 @@ static int opaque_host_keep(uintptr_t address, size_t size, struct opaque_hold *
 		opaque_host_limit(cache);
 	if (!opaque_host_most_idle())
 		return -EMFILE;
-	fork_on_before(opaque_host_drop_idle);
+	fork_on_before(opaque_host_before_fork);
 	ret = opaque_cache_prepare();
 	if (!ret)
 		ret = opaque_cache_get(&opaque_host_cache, address, size, NULL, hold);

@@ -313,7 +313,8 @@ int climport_set_limits(unsigned int kind, uint64_t bytes, uint64_t entries);
  * Gives up all memory that climport keeps without users, of all kinds: before a program sleeps,
  * hands a GPU on, or measures.  Later exports and imports register and pin anew.  For memory that
  * drivers hold, a thread of climport's calls the drivers, and climport_drop_all() waits 100 ms at
- * most.  The pools of climport_torch_alloc() and climport_cupy_alloc() wait for their devices.
+ * most, and before that 50 ms at most for imports that the program has released and a driver has not
+ * ended.  The pools of climport_torch_alloc() and climport_cupy_alloc() wait for their devices.
  */
 void climport_drop_all(void);
 

@@ -10,6 +10,7 @@
 #include "harness.h"
 #include "process.h"
 
+#include "import/opaque_fd/late_put.h"
 #include "import/opaque_fd/opaque_host.h"
 #include "util/log.h"
 
@@ -28,13 +29,18 @@
 #define PAGE ((size_t)4096)
 #define SIZE (16 * PAGE)
 
-static uintptr_t watched_map_at(uintptr_t at, int flags)
+static uintptr_t watched_map_large(uintptr_t at, size_t size, int flags)
 {
-	void *p = mmap((void *)at, SIZE, PROT_READ | PROT_WRITE,
+	void *p = mmap((void *)at, size, PROT_READ | PROT_WRITE,
 		       flags | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
 
 	EXPECT(p != MAP_FAILED);
 	return (uintptr_t)p;
+}
+
+static uintptr_t watched_map_at(uintptr_t at, int flags)
+{
+	return watched_map_large(at, SIZE, flags);
 }
 
 static void watched_reset(void)
@@ -464,20 +470,31 @@ static void *watched_call_back(void *unused)
 	return unused;
 }
 
+static void watched_fork(void)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	EXPECT_EQ(waitpid(child, NULL, 0), child);
+}
+
+#define LARGE ((size_t)64 << 20) /* takes long to copy */
+
 /* Whether fork() has ended the registration. */
 static bool watched_fork_waits(void)
 {
-	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+	uintptr_t p = watched_map_large(0, LARGE, MAP_PRIVATE | MAP_NORESERVE);
 	bool has_ended;
 	pthread_t thread;
 	pid_t child;
 
-	watched_register(p, SIZE);
+	watched_register(p, LARGE);
 	watched_driver.program = gettid();
 	watched_driver.begins = watched_driver.ends = false;
-	watched_driver.import = driver_get(p, SIZE);
+	watched_driver.import = driver_get(p, LARGE);
 	EXPECT_EQ(pthread_create(&thread, NULL, watched_call_back, NULL), 0);
-	opaque_released(watched_driver.import.opaque);
+	late_put_begin(opaque_released(watched_driver.import.opaque));
 	atomic_store(&watched_driver.begins, true);
 	child = fork();
 	if (!child)
@@ -486,6 +503,7 @@ static bool watched_fork_waits(void)
 	atomic_store(&watched_driver.ends, true);
 	EXPECT_EQ(waitpid(child, NULL, 0), child);
 	pthread_join(thread, NULL);
+	munmap((void *)p, LARGE);
 	return has_ended;
 }
 
@@ -499,6 +517,122 @@ WATCHED_TEST(
 	for (int i = 0; i < 20 && !has_waited; i++)
 		has_waited = watched_fork_waits();
 	EXPECT(has_waited);
+}
+
+/* Linked with --wrap=pthread_cond_clockwait: waits of the thread with a time limit. */
+static struct {
+	pthread_t thread;
+	unsigned int count;
+	long long longest_us; /* that a wait would have taken */
+} watched_waits;
+
+int __real_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+				  const struct timespec *until);
+int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+				  const struct timespec *until);
+
+int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+				  const struct timespec *until)
+{
+	struct timespec now;
+	long long us;
+
+	if (pthread_equal(pthread_self(), watched_waits.thread)) {
+		clock_gettime(clock, &now);
+		us = (until->tv_sec - now.tv_sec) * 1000000LL +
+		     (until->tv_nsec - now.tv_nsec) / 1000;
+		watched_waits.count++;
+		if (us > watched_waits.longest_us)
+			watched_waits.longest_us = us;
+	}
+	return __real_pthread_cond_clockwait(cond, mutex, clock, until);
+}
+
+static void watched_waits_begin(void)
+{
+	watched_waits.thread = pthread_self();
+	watched_waits.count = 0;
+	watched_waits.longest_us = 0;
+}
+
+static uint64_t watched_release_number;
+
+/* An import that the program is releasing: the thread is in the driver. */
+static struct driver_import watched_release_begin(size_t size)
+{
+	uintptr_t p = watched_map_large(0, size, MAP_PRIVATE | MAP_NORESERVE);
+	struct driver_import import;
+
+	watched_register(p, size);
+	import = driver_get(p, size);
+	EXPECT(import.out.kept);
+	watched_release_number = opaque_released(import.opaque);
+	watched_waits_begin();
+	return import;
+}
+
+/* An import that the program has released, and a kernel still uses. */
+static struct driver_import watched_release(size_t size)
+{
+	struct driver_import import = watched_release_begin(size);
+
+	late_put_begin(watched_release_number);
+	return import;
+}
+
+WATCHED_TEST(
+	forked_small,
+	"fork() waits for the end of a released import no longer than the copy of the import's "
+	"pages takes.")
+{
+	struct driver_import import = watched_release((size_t)1 << 20);
+
+	watched_fork();
+	EXPECT(watched_waits.longest_us <= 1000);
+	driver_put(&import);
+}
+
+WATCHED_TEST(forked_again, "fork() waits for the end of a released import once.")
+{
+	struct driver_import import = watched_release(LARGE);
+
+	watched_fork();
+	EXPECT(watched_waits.longest_us > 1000);
+	watched_waits_begin();
+	watched_fork();
+	EXPECT_EQ(watched_waits.count, 0);
+	driver_put(&import);
+}
+
+WATCHED_TEST(
+	forked_in_callback,
+	"In a destructor callback, neither fork() nor climport_drop_all() waits for the end of "
+	"the import whose release calls back.")
+{
+	struct driver_import import = watched_release_begin(LARGE);
+
+	watched_fork();
+	opaque_host_drop_idle();
+	EXPECT_EQ(watched_waits.count, 0);
+	driver_put(&import);
+	late_put_begin(watched_release_number);
+	opaque_host_drop_idle();
+	EXPECT_EQ(fake_gdmabuf.watches, 0);
+}
+
+WATCHED_TEST(dropped_again,
+	     "climport_drop_all() waits for the end of a small released import, too, and once.")
+{
+	struct driver_import import = watched_release(PAGE);
+
+	watched_fork();
+	watched_waits_begin();
+	opaque_host_drop_idle();
+	EXPECT(watched_waits.longest_us > 1000);
+	watched_waits_begin();
+	opaque_host_drop_idle();
+	EXPECT_EQ(watched_waits.count, 0);
+	driver_put(&import);
 }
 
 /* Linked with --wrap=pthread_create. */

@@ -91,6 +91,7 @@ int cache_create(const struct cache_source *source, void *context,
 		.source = source,
 		.context = context,
 		.budget = config->bytes,
+		.is_ordered = config->is_ordered,
 		.limit = config->entries ? config->entries : CACHE_DEFAULT_ENTRIES,
 		.idle_bytes = config->idle_bytes ? config->idle_bytes : SIZE_MAX,
 		.idle_entries = config->idle_entries ? config->idle_entries : UINT32_MAX,
@@ -244,7 +245,7 @@ static bool cache_hit(struct cache *cache, uintptr_t address, size_t size, struc
 		cache_end_look(cache);
 		return false;
 	}
-	entry_mark_used(entry);
+	entry_mark_used(cache, entry);
 	cache_count_hit(cache, record);
 	cache_ref_fill(ref, entry, address, slot);
 	return true;
@@ -289,6 +290,8 @@ bool cache_put_only(struct cache *cache, struct cache_ref *ref)
 {
 	struct cache_entry *entry = cache_entry_of(ref);
 
+	if (cache->is_ordered)
+		entry_mark_time(cache, entry);
 	entry_release(entry, ref->slot);
 	cache_tell(cache);
 	return __builtin_expect(
@@ -303,19 +306,25 @@ void cache_put(struct cache *cache, struct cache_ref *ref)
 
 void cache_set_bytes(struct cache *cache, size_t bytes)
 {
+	struct cache_entry *list;
+
 	lock_acquire(&cache->lock);
 	atomic_store(&cache->budget, bytes);
+	list = cache_trim_by_age(cache);
 	lock_release(&cache->lock);
-	cache_tidy(cache);
+	cache_unpin(cache, list);
 }
 
 void cache_set_idle(struct cache *cache, size_t bytes, uint32_t entries)
 {
+	struct cache_entry *list;
+
 	lock_acquire(&cache->lock);
 	cache->idle_bytes = bytes;
 	cache->idle_entries = entries;
+	list = cache_trim_by_age(cache);
 	lock_release(&cache->lock);
-	cache_tidy(cache);
+	cache_unpin(cache, list);
 }
 
 void cache_stats(struct cache *cache, struct cache_stats *stats)

@@ -99,6 +99,12 @@ struct cache_config {
 	 */
 	size_t idle_bytes;
 	uint32_t idle_entries;
+	/*
+	 * The least recently used idle entry is the first to go.  Each use writes a line that all
+	 * threads share: for uses that take microseconds.  false: roughly so, and for a new limit
+	 * all uses between two new pins count as one.
+	 */
+	bool is_ordered;
 };
 
 struct cache_ref {
@@ -183,10 +189,13 @@ bool cache_drop_stale_only(struct cache *cache, uintptr_t address, size_t size);
  */
 bool cache_drop_changed(struct cache *cache);
 
-/* A new budget: idle entries over the budget are unpinned now. */
+/*
+ * A new budget: idle entries over the budget are unpinned now, the least recently used first, see
+ * struct cache_config.
+ */
 void cache_set_bytes(struct cache *cache, size_t bytes);
 
-/* New limits of what is idle: 0 is 0 here.  Idle entries over the limits are unpinned now. */
+/* New limits of what is idle, in the same way: 0 is 0 here. */
 void cache_set_idle(struct cache *cache, size_t bytes, uint32_t entries);
 
 /*

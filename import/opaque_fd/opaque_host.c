@@ -178,7 +178,8 @@ static struct opaque_cache opaque_host_cache = {
 	.source = &opaque_host_source,
 	.config = { .bytes = SIZE_MAX,
 		    .idle_bytes = OPAQUE_HOST_BYTES,
-		    .idle_entries = OPAQUE_HOST_ENTRIES },
+		    .idle_entries = OPAQUE_HOST_ENTRIES,
+		    .is_ordered = true },
 };
 
 /* On a watcher's thread. */

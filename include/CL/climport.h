@@ -300,7 +300,8 @@ void climport_unregister(struct climport_registration *registration);
  * @entries: registrations; UINT64_MAX: no limit but climport's own.  0 keeps nothing.  For what the
  *	kernel module keeps there is no other limit of entries
  *
- * Memory beyond the limits is given up at once, least recently used first.  Memory with users does
+ * Memory beyond the limits is given up at once, least recently used first; of GPU memory, all uses
+ * between two new registrations count as one.  Memory with users does
  * not count among @entries and is not given up: dma-bufs and their consumers, imports, and
  * registrations that the program holds.  CLIMPORT_HOST also limits host memory that climport keeps
  * by itself (docs/nvidia.md).

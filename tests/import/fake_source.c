@@ -136,17 +136,24 @@ static void fake_idle(void *context)
 const struct cache_source fake_source = { fake_pin, fake_unpin, fake_is_current, fake_idle };
 const struct cache_source fake_source_unchecked = { fake_pin, fake_unpin, NULL, fake_idle };
 
-struct cache *fake_cache_open(struct fake *fake, enum fake_check check, size_t block, size_t bytes,
-			      uint32_t entries)
+struct cache *fake_cache_open_with(struct fake *fake, enum fake_check check, size_t block,
+				   const struct cache_config *config)
 {
-	const struct cache_config config = { .bytes = bytes, .entries = entries };
 	struct cache *cache = NULL;
 
 	fake_init(fake, check, block);
 	EXPECT_EQ(cache_create(check == FAKE_IS_CURRENT ? &fake_source : &fake_source_unchecked,
-			       fake, &config, &cache),
+			       fake, config, &cache),
 		  0);
 	return cache;
+}
+
+struct cache *fake_cache_open(struct fake *fake, enum fake_check check, size_t block, size_t bytes,
+			      uint32_t entries)
+{
+	const struct cache_config config = { .bytes = bytes, .entries = entries };
+
+	return fake_cache_open_with(fake, check, block, &config);
 }
 
 void fake_cache_close(struct fake *fake, struct cache *cache)

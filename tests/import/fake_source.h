@@ -61,6 +61,8 @@ uint32_t fake_generation(const struct cache_pin *pin);
 /* A cache of fresh @fake. */
 struct cache *fake_cache_open(struct fake *fake, enum fake_check check, size_t block, size_t bytes,
 			      uint32_t entries);
+struct cache *fake_cache_open_with(struct fake *fake, enum fake_check check, size_t block,
+				   const struct cache_config *config);
 
 /* Fails the test unless nothing is held. */
 void fake_cache_close(struct fake *fake, struct cache *cache);

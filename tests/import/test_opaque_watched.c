@@ -521,7 +521,7 @@ WATCHED_TEST(
 
 /* Linked with --wrap=pthread_cond_clockwait: waits of the thread with a time limit. */
 static struct {
-	pthread_t thread;
+	_Atomic pthread_t thread;
 	unsigned int count;
 	long long longest_us; /* that a wait would have taken */
 } watched_waits;
@@ -537,7 +537,7 @@ int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, 
 	struct timespec now;
 	long long us;
 
-	if (pthread_equal(pthread_self(), watched_waits.thread)) {
+	if (pthread_equal(pthread_self(), atomic_load(&watched_waits.thread))) {
 		clock_gettime(clock, &now);
 		us = (until->tv_sec - now.tv_sec) * 1000000LL +
 		     (until->tv_nsec - now.tv_nsec) / 1000;
@@ -550,7 +550,7 @@ int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, 
 
 static void watched_waits_begin(void)
 {
-	watched_waits.thread = pthread_self();
+	atomic_store(&watched_waits.thread, pthread_self());
 	watched_waits.count = 0;
 	watched_waits.longest_us = 0;
 }

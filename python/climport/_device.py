@@ -9,16 +9,19 @@ parts come instead.
 
 Finalizers of Python free at any time: in any thread, in the middle of an allocation of the same
 thread, after close(), and at the end of the interpreter.  A free appends to a deque, and nothing else.
-Finalizers and signal handlers may also allocate in the middle of an allocation, so the lock is an
-RLock, and nothing is half done when Python calls a function.  An interrupt (KeyboardInterrupt) loses the
-allocation or the free in which the interrupt comes at most, until close().
+
+Finalizers and signal handlers also allocate, and close the pool, in the middle of an allocation, so the
+lock is an RLock, and each function below may run again between any two bytecodes of its own.  Two rules
+follow.  A part is in one list of one magazine, or of one call.  A bytecode calls libclimport, keeps the
+result, and sees to it that the pool is open (_call()).  An interrupt (KeyboardInterrupt) loses the parts
+of the one call in which the interrupt comes at most, until close().
 """
 import collections
 import ctypes
 import errno
 import itertools
 import threading
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 from . import _library
 
@@ -39,26 +42,46 @@ def part_size(size: int) -> int:
 
 class Magazine:
     """Parts of @part bytes; @batch: how many freed parts go back together."""
-    __slots__ = ("part", "batch", "ready", "freed", "leaving", "ends")
+    __slots__ = ("part", "batch", "ready", "freed", "ends")
 
     def __init__(self, part: int, limit: int):
         self.part = part
         self.batch = max(1, min(MOST_PARTS, limit // SHARE // part))
         self.ready: List[int] = []
         self.freed: "collections.deque[int]" = collections.deque()
-        self.leaving: List[int] = []  # on the way to the pool
         self.ends: Ends = (self.ready.pop, self.freed.append)
 
 # What takes a ready part, or raises IndexError; and what frees a part.
 Ends = Tuple[Callable[[], int], Callable[[int], None]]
 
 
+def _take_all(parts: List[int], take: Callable[[], int], most: int) -> None:
+    """Appends what @take gives.  A part is in no other list then."""
+    try:
+        parts.extend(itertools.islice(iter(take, None), most))
+    except IndexError:  # other threads, or a finalizer, took the rest
+        pass
+
+
+def _call(pools: List[int], results: List[Any], function: Any, *arguments: Any) -> None:
+    """Calls a function of the pool in @pools, if there is one, and appends the result, in one
+    bytecode."""
+    results.extend(map(function, pools, *map(itertools.repeat, arguments)))
+
+
+def _check(results: List[int]) -> None:
+    """The result of _call()."""
+    if not results:
+        raise OSError(errno.EINVAL, "the context was reset")
+    _library.check(results[0])
+
+
 class DevicePool:
     """A pool of a device.  @ends: the ends of magazines by magazine_key(); alloc() adds to them."""
 
     def __init__(self, ordinal: int, flags: int):
-        self._pool: Optional[int] = _library.pool_create(ordinal, flags)
-        self._limit = _library.pool_info(self._pool).limit
+        self._pools = [_library.pool_create(ordinal, flags)]  # empty after close()
+        self._limit = _library.pool_info(self._pools[0]).limit
         self._lock = threading.RLock()
         self._magazines: Dict[int, Magazine] = {}
         self._keeps = 0
@@ -74,8 +97,6 @@ class DevicePool:
         """
         _library.check_size(size)
         with self._lock:
-            if self._pool is None:
-                raise OSError(errno.EINVAL, "the context was reset")
             magazine = self._magazine(size)
             if not magazine.ready:
                 self._refill(magazine)
@@ -102,41 +123,37 @@ class DevicePool:
             self._flush()
             self._alloc(magazine, 1)
 
+    def _call(self, results: List[Any], function: Any, *arguments: Any) -> None:
+        _call(self._pools, results, function, *arguments)
+
     def _alloc(self, magazine: Magazine, most: int) -> None:
+        alloc = _library.library.climport_pool_alloc
         addresses: Any = (ctypes.c_void_p * most)()
-        interrupt: Optional[BaseException] = None
+        counts: List[int] = []
         try:
-            assert self._pool is not None
-            count = _library.pool_alloc(self._pool, magazine.part, self.stream, addresses)
-        except OSError:
-            raise
-        except BaseException as error:  # pylint: disable=broad-exception-caught
-            interrupt = error
-            count = sum(map(bool, addresses))
-        if count:
-            magazine.ready += addresses[count - 1::-1]  # the first is taken first
-            self._taken += count * magazine.part
-        if interrupt is not None:
-            raise interrupt
+            self._call(counts, alloc, magazine.part, self.stream, addresses, most)
+            _check(counts)
+        finally:
+            if counts and counts[0] > 0:
+                magazine.ready.extend(addresses[counts[0] - 1::-1])  # the first is taken first
+                self._taken += counts[0] * magazine.part
 
     def _free(self, magazine: Magazine, parts: Any, take: Callable[[], int]) -> None:
         """Gives parts to the pool that no other thread takes, but for ready parts."""
-        leaving = magazine.leaving
+        free = _library.library.climport_pool_free
+        leaving: List[int] = []  # of this call: a finalizer may free parts of the magazine, too
+        results: List[int] = []
         try:
-            leaving.extend(itertools.islice(iter(take, None), len(parts)))
-        except IndexError:  # no ready part is left
-            pass
-        if not leaving:
-            return
-        free, pool, stream = _library.library.climport_pool_free, self._pool, self.stream
-        count = len(leaving)
-        addresses = (ctypes.c_void_p * count)(*leaving)
-        try:
-            result = free(pool, addresses, count, stream)
-        finally:  # also if an interrupt comes with the end of the call
-            del leaving[:]
-        _library.check(result)
-        self._taken -= count * magazine.part
+            _take_all(leaving, take, len(parts))
+            if not leaving:
+                return
+            addresses = (ctypes.c_void_p * len(leaving))(*leaving)
+            self._call(results, free, addresses, len(leaving), self.stream)
+        finally:
+            if not results:  # an interrupt
+                magazine.freed.extend(leaving)
+        _check(results)
+        self._taken -= len(leaving) * magazine.part
 
     def _flush(self) -> None:
         """The pool gets all parts that the program does not use, and so knows what it keeps."""
@@ -149,22 +166,23 @@ class DevicePool:
         """Until release(), no slab goes back unless memory runs out.  Calls nest."""
         with self._lock:
             self._keeps += 1
-            if self._pool is not None:
-                _library.pool_set_limit(self._pool, _library.NO_LIMIT)
+            self._set_limit(_library.NO_LIMIT)
 
     def release(self) -> None:
         """Ends keep()."""
         with self._lock:
             self._keeps -= 1
-            if not self._keeps and self._pool is not None:
-                _library.pool_set_limit(self._pool, self._limit)
+            if not self._keeps:
+                self._set_limit(self._limit)
+
+    def _set_limit(self, limit: int) -> None:
+        self._call([], _library.library.climport_pool_set_limit, limit)
 
     def free_bytes(self) -> int:
         """Bytes of slabs that the program does not use."""
         with self._lock:
-            if self._pool is None:
-                return 0
-            info = _library.pool_info(self._pool)
+            info = _library.PoolInfo()
+            self._call([], _library.library.climport_pool_get_info, info, ctypes.sizeof(info))
             held = sum(magazine.part * (len(magazine.ready) + len(magazine.freed))
                        for magazine in list(self._magazines.values()))
             return int(info.bytes - info.used) + held
@@ -175,9 +193,8 @@ class DevicePool:
         with self._lock:
             self.ends.clear()
             self._magazines.clear()
-            pool, self._pool = self._pool, None
-            if pool is not None:
-                _library.pool_destroy(pool)
+            while self._pools:
+                _library.pool_destroy(self._pools.pop())
 
 
 class HostPool:
@@ -185,16 +202,20 @@ class HostPool:
 
     def __init__(self, ordinal: int):
         self._pool = _library.pool_create(ordinal, _library.POOL_HOST)
+        self._open = [self._pool]  # empty after close()
         self._limit = _library.pool_info(self._pool).limit
         self._keeps = 0
-        self._is_closed = False
         self.stream = _library.STREAMS_BLOCKING
 
     def alloc(self, size: int) -> int:
         """An address.  Raises OSError: ENOMEM."""
-        if self._is_closed:
-            raise OSError(errno.EINVAL, "the context was reset")
-        return _library.pool_alloc_one(self._pool, size, self.stream)
+        alloc = _library.library.climport_pool_alloc
+        addresses: Any = (ctypes.c_void_p * 1)()
+        counts: List[int] = []
+        _library.check_size(size)
+        _call(self._open, counts, alloc, size, self.stream, addresses, 1)
+        _check(counts)
+        return int(addresses[0])
 
     def free(self, address: int) -> None:
         """Gives memory back."""
@@ -203,20 +224,21 @@ class HostPool:
     def keep(self) -> None:
         """As DevicePool.keep()."""
         self._keeps += 1
-        if not self._is_closed:
-            _library.pool_set_limit(self._pool, _library.NO_LIMIT)
+        self._set_limit(_library.NO_LIMIT)
 
     def release(self) -> None:
         """As DevicePool.release()."""
         self._keeps -= 1
-        if not self._keeps and not self._is_closed:
-            _library.pool_set_limit(self._pool, self._limit)
+        if not self._keeps:
+            self._set_limit(self._limit)
+
+    def _set_limit(self, limit: int) -> None:
+        _call(self._open, [], _library.library.climport_pool_set_limit, limit)
 
     def close(self) -> None:
         """No memory is allocated any more, and the program keeps what it has until free()."""
-        if not self._is_closed:
-            self._is_closed = True
-            _library.pool_close(self._pool)
+        while self._open:
+            _library.pool_close(self._open.pop())
 
 
 def magazine_key(size: int) -> int:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """climport.numba_emm with Debian's Numba on the fake libcuda."""
 import ctypes
+import errno
 import gc
 import multiprocessing
 import os
@@ -15,7 +16,7 @@ import climport
 import climport.opencl
 import numpy
 import pyopencl
-from climport import _device
+from climport import _device, _library
 from numba import cuda
 
 FAKE = ctypes.CDLL("libcuda.so.1")
@@ -28,6 +29,28 @@ LARGE = 20 * MIB  # of the fake's 1 GiB, too much for a second part before an ev
 def sum_of_array(handle, results):
     with handle as array:
         results.put(int(array.copy_to_host().sum()))
+
+
+def run_with_handler(moment, handler, work):
+    """Runs @work, in which @handler runs before a bytecode of _device.  False: there are fewer."""
+    def trace(frame, event, _):
+        nonlocal moment
+        if frame.f_code.co_filename != _device.__file__:
+            return None
+        frame.f_trace_opcodes = True
+        moment -= event == "opcode"
+        if moment == 0:
+            sys.settrace(None)
+            handler()
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return moment == 0
 
 
 class Manager(unittest.TestCase):
@@ -122,6 +145,51 @@ class Manager(unittest.TestCase):
         gc.set_threshold(*thresholds)
         gc.collect()
         self.assertGreater(len(done), 100)
+
+    def test_handler(self):
+        """A signal handler at any moment of an allocation may allocate and free."""
+        size, live, doubles, dying = 200000, {}, [], []
+
+        def allocate(count):
+            for memory in [self.context.memalloc(size) for _ in range(count)]:
+                if live.setdefault(memory.address, memory) is not memory:
+                    doubles.append(memory)
+
+        def handler():
+            while dying:
+                del live[dying.pop()]
+            allocate(150)
+
+        for moment in range(1, 2000):
+            live.clear()
+            allocate(128)
+            dying[:] = [*live][:64]
+            for address in [*live][64:]:
+                del live[address]
+            if not run_with_handler(moment, handler, lambda: allocate(64)):
+                break
+            allocate(64)
+        self.assertEqual(doubles, [])
+        self.assertIn(moment, range(100, 1999))
+
+    def test_handler_close(self):
+        """A signal handler at any moment of an allocation may close the pool."""
+        for moment in range(1, 2000):
+            pool = _device.DevicePool(0, _library.POOL_IPC)
+            for size in (LARGE, MIB):
+                pool.refill(size)[1](pool.refill(size)[0]())
+
+            def allocate():
+                try:
+                    pool.refill(LARGE)
+                except OSError as error:
+                    self.assertEqual(error.errno, errno.EINVAL)
+
+            has_come = run_with_handler(moment, pool.close, allocate)
+            pool.close()
+            if not has_come:
+                break
+        self.assertIn(moment, range(100, 1999))
 
     def test_interrupts(self):
         """Interrupts at any moment leave the manager in order, and lose few allocations."""

@@ -22,13 +22,61 @@ struct pool_request {
 	int count, done;
 };
 
+/* The other threads inside are not in the child. */
+static void pool_in_child(struct lock *lock) TSA(no_thread_safety_analysis)
+{
+	struct pool *pool = container_of(lock, struct pool, lock);
+
+	pthread_cond_init(&pool->left, NULL);
+	pool->inside = 0;
+	pool->alone = 0;
+}
+
 void pool_init(struct pool *pool, const struct pool_ops *ops, uint64_t limit)
 {
 	*pool = (struct pool){ .ops = ops, .limit = limit };
 	list_init(&pool->slabs);
 	list_init(&pool->batches);
 	list_init(&pool->spare);
-	lock_init(&pool->lock, LOCK_LAST, NULL);
+	pthread_cond_init(&pool->left, NULL);
+	lock_init(&pool->lock, LOCK_LAST, pool_in_child);
+}
+
+/* Threads are inside together, but for threads of pool_enter_alone(), which come first. */
+static void pool_enter(struct pool *pool)
+{
+	lock_acquire(&pool->lock);
+	while (pool->alone > 0 && !lock_wait(&pool->lock, &pool->left, NULL))
+		;
+	pool->inside++;
+	lock_release(&pool->lock);
+}
+
+static void pool_leave(struct pool *pool)
+{
+	lock_acquire(&pool->lock);
+	pool->inside--;
+	pthread_cond_broadcast(&pool->left);
+	lock_release(&pool->lock);
+}
+
+static void pool_enter_alone(struct pool *pool)
+{
+	lock_acquire(&pool->lock);
+	pool->alone++;
+	while (pool->inside > 0 && !lock_wait(&pool->lock, &pool->left, NULL))
+		;
+	pool->inside++;
+	lock_release(&pool->lock);
+}
+
+static void pool_leave_alone(struct pool *pool)
+{
+	lock_acquire(&pool->lock);
+	pool->inside--;
+	pool->alone--;
+	pthread_cond_broadcast(&pool->left);
+	lock_release(&pool->lock);
 }
 
 /* Makes parts idle, which are in no bin. */
@@ -69,7 +117,7 @@ static struct pool_batch *pool_batch_begin(struct pool *pool)
 		batch = calloc(1, sizeof(*batch));
 	if (batch) {
 		list_init(&batch->parts);
-		pool_bins_empty(pool, false, &batch->parts);
+		pool_bins_empty(pool, POOL_BLOCKING, POOL_BLOCKING, &batch->parts);
 		if (list_is_empty(&batch->parts)) {
 			list_add(&pool->spare, &batch->link);
 			batch = NULL;
@@ -153,14 +201,14 @@ static bool pool_wait_oldest(struct pool *pool)
 	return true;
 }
 
-/* Takes all parts that are neither live nor idle, and the batches of these parts. */
-static void pool_drain_begin(struct pool *pool, struct list *parts)
+/* Takes all parts with keys from @least, and all batches' parts. */
+static void pool_drain_begin(struct pool *pool, uint64_t least, struct list *parts)
 {
 	struct list *link, *part;
 
 	list_init(parts);
 	lock_acquire(&pool->lock);
-	pool_bins_empty(pool, true, parts);
+	pool_bins_empty(pool, least, UINT64_MAX, parts);
 	while ((link = list_take(&pool->batches))) {
 		struct pool_batch *batch = pool_batch_of(link);
 
@@ -171,21 +219,26 @@ static void pool_drain_begin(struct pool *pool, struct list *parts)
 	lock_release(&pool->lock);
 }
 
-/* Waits for the device: every part that was freed before is idle.  False: an error of the driver's. */
-static bool pool_drain(struct pool *pool)
+/* @parts are idle, but for an error of the driver's. */
+static void pool_drain_end(struct pool *pool, int error, struct list *parts) REQUIRES(pool->lock)
+{
+	if (error)
+		pool_put_back(pool, parts, POOL_ANY);
+	else
+		pool_set_idle(pool, parts);
+}
+
+/* Waits for the device: every part that was freed before is idle, but for an error of the driver's. */
+static void pool_drain(struct pool *pool)
 {
 	struct list parts;
 	int ret;
 
-	pool_drain_begin(pool, &parts);
+	pool_drain_begin(pool, POOL_BLOCKING, &parts);
 	ret = pool->ops->drain(pool);
 	lock_acquire(&pool->lock);
-	if (ret)
-		pool_put_back(pool, &parts, POOL_ANY);
-	else
-		pool_set_idle(pool, &parts);
+	pool_drain_end(pool, ret, &parts);
 	lock_release(&pool->lock);
-	return !ret;
 }
 
 static bool pool_is_unused(const struct pool_slab *slab)
@@ -332,17 +385,30 @@ static uint64_t pool_limit(struct pool *pool)
 	return limit;
 }
 
-/* The device's memory is used up: what the program has freed comes first. */
-static int pool_grow_last(struct pool *pool, struct pool_request *request)
+/*
+ * The device's memory is used up: what the program has freed comes first.  All memory that is not live
+ * is this thread's, until there is a part or room for a slab: no other thread gets a part in between.
+ */
+static int pool_alloc_last(struct pool *pool, struct pool_request *request)
 {
-	pool_drain(pool);
+	struct list parts, gone = LIST_INIT(gone);
+	int ret;
+
 	if (pool_take(pool, request))
 		return 0;
-	pool_shrink(pool, 0);
-	return pool_grow(pool, request);
+	pool_drain_begin(pool, POOL_IDLE, &parts);
+	ret = pool->ops->drain(pool);
+	lock_acquire(&pool->lock);
+	pool_drain_end(pool, ret, &parts);
+	pool_take_more(pool, request);
+	if (!request->done)
+		pool_take_unused(pool, 0, &gone);
+	lock_release(&pool->lock);
+	pool_slabs_free(pool, &gone);
+	return request->done ? 0 : pool_grow(pool, request);
 }
 
-static int pool_alloc_slowly(struct pool *pool, struct pool_request *request)
+static int pool_alloc_inside(struct pool *pool, struct pool_request *request)
 {
 	int ret;
 
@@ -358,7 +424,22 @@ static int pool_alloc_slowly(struct pool *pool, struct pool_request *request)
 	log_hold();
 	ret = pool_grow(pool, request);
 	log_resume(ret && ret != -ENOMEM);
-	return ret == -ENOMEM ? pool_grow_last(pool, request) : ret;
+	return ret;
+}
+
+static int pool_alloc_slowly(struct pool *pool, struct pool_request *request)
+{
+	int ret;
+
+	pool_enter(pool);
+	ret = pool_alloc_inside(pool, request);
+	pool_leave(pool);
+	if (ret != -ENOMEM)
+		return ret;
+	pool_enter_alone(pool);
+	ret = pool_alloc_last(pool, request);
+	pool_leave_alone(pool);
+	return ret;
 }
 
 int pool_alloc(struct pool *pool, size_t size, uint64_t key, void **addresses, int count)
@@ -412,8 +493,10 @@ void pool_set_limit(struct pool *pool, uint64_t limit)
 
 void pool_trim(struct pool *pool, uint64_t limit)
 {
+	pool_enter(pool);
 	pool_drain(pool);
 	pool_shrink(pool, limit);
+	pool_leave(pool);
 }
 
 static void pool_batches_free(struct pool *pool, struct list *batches)
@@ -460,4 +543,5 @@ void pool_destroy(struct pool *pool) TSA(no_thread_safety_analysis)
 	pool_batches_free(pool, &pool->spare);
 	pool_bins_free(pool);
 	lock_destroy(&pool->lock);
+	pthread_cond_destroy(&pool->left);
 }

@@ -15,11 +15,14 @@
  * A *batch* is an event, and the parts that are idle when the device reaches the event.
  *
  * pool_free() calls no driver.  All calls of drivers are made without the lock, by pool_alloc(),
- * pool_trim() and pool_destroy().
+ * pool_trim() and pool_destroy().  A thread that calls a driver may have parts and slabs that are in no
+ * list.  So an allocation for which there is no memory waits for all such threads, and tries again
+ * alone.
  */
 #ifndef IMPORT_ALLOC_POOL_H
 #define IMPORT_ALLOC_POOL_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,6 +75,9 @@ struct pool {
 	size_t bytes;	     /* of slabs */
 	size_t used;	     /* of live parts */
 	size_t busy;	     /* of parts that are neither live nor idle */
+	int inside;	     /* threads that call drivers */
+	int alone;	     /* threads that are inside alone, or wait for that */
+	pthread_cond_t left; /* @inside or @alone is less */
 };
 
 void pool_init(struct pool *pool, const struct pool_ops *ops, uint64_t limit);

@@ -174,20 +174,26 @@ void pool_bin_add(struct pool *pool, struct pool_part *part, uint64_t key)
 		part->slab->idle++;
 }
 
-static void pool_bin_empty(struct pool_bin *bin, struct list *parts)
+static void pool_bin_empty(struct pool *pool, struct pool_bin *bin, struct list *parts)
+	REQUIRES(pool->lock)
 {
 	struct list *link;
 
-	while ((link = list_take(&bin->parts)))
+	while ((link = list_take(&bin->parts))) {
 		list_add(parts, link);
+		if (bin->key == POOL_IDLE) {
+			container_of(link, struct pool_part, link)->slab->idle--;
+			pool->busy += bin->part;
+		}
+	}
 }
 
-void pool_bins_empty(struct pool *pool, bool all, struct list *parts)
+void pool_bins_empty(struct pool *pool, uint64_t least, uint64_t most, struct list *parts)
 {
 	for (size_t i = 0; i < POOL_BUCKETS; i++)
 		for (struct pool_bin *bin = pool->bin_buckets[i]; bin; bin = bin->next)
-			if (all ? bin->key != POOL_IDLE : bin->key == POOL_BLOCKING)
-				pool_bin_empty(bin, parts);
+			if (bin->key >= least && bin->key <= most)
+				pool_bin_empty(pool, bin, parts);
 }
 
 void pool_bins_free(struct pool *pool)

@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define KB ((size_t)1 << 10)
 #define MB ((size_t)1 << 20)
@@ -294,6 +297,68 @@ POOL_TEST(pool_kept_all, "Without a limit no slab goes back.")
 	EXPECT_EQ(climport_pool_free(pool, parts, 8, BLOCKING), 0);
 	pool_get(6 * MB, BLOCKING);
 	EXPECT_EQ(pool_info().bytes, (512 + 6) * MB);
+}
+
+/* Another thread that calls the driver with two parts of the pool's, which nobody uses, in its hands. */
+struct pool_holder {
+	sem_t holds;
+	atomic_bool has_allocated; /* the test */
+};
+
+/* Holds until the test's allocation ends, or long enough for a thread that does not wait to end. */
+static void pool_hold(void *arg)
+{
+	struct pool_holder *holder = arg;
+
+	sem_post(&holder->holds);
+	for (int i = 0; i < 100 && !atomic_load(&holder->has_allocated); i++)
+		usleep(1000);
+}
+
+static void *pool_trim_thread(void *arg)
+{
+	climport_pool_trim(pool, 0);
+	return arg;
+}
+
+static void *pool_alloc_thread(void *arg)
+{
+	pool_get(4 * MB, BLOCKING);
+	return arg;
+}
+
+static const struct held_row {
+	const char *name, *function;
+	void *(*thread)(void *arg);
+} held_parts[] = {
+	{ "drained", "cuCtxSynchronize", pool_trim_thread },
+	{ "going", "cuMemFree_v2", pool_trim_thread },
+	{ "batched", "cuEventRecord", pool_alloc_thread },
+};
+
+TEST_EACH(pool_shortage_held, struct held_row, held_parts,
+	  "Memory that another thread is just giving back is not out of memory.")
+{
+	struct pool_holder holder = { .has_allocated = false };
+	void *parts[2];
+	pthread_t thread;
+
+	fixture_begin();
+	pool_begin(CLIMPORT_POOL_IPC);
+	sem_init(&holder.holds, 0, 0);
+	parts[0] = pool_get(4 * MB, BLOCKING);
+	parts[1] = pool_get(4 * MB, BLOCKING);
+	pool_fill_device(0);
+	EXPECT_EQ(climport_pool_free(pool, parts, 2, BLOCKING), 0);
+	fake_cuda_at(row->function, 1, pool_hold, &holder);
+	EXPECT_EQ(pthread_create(&thread, NULL, row->thread, NULL), 0);
+	sem_wait(&holder.holds);
+	pool_get(4 * MB, BLOCKING);
+	atomic_store(&holder.has_allocated, true);
+	EXPECT_EQ(pthread_join(thread, NULL), 0);
+	pool_end();
+	sem_destroy(&holder.holds);
+	fixture_end();
 }
 
 static const struct ahead_row {

@@ -361,6 +361,37 @@ TEST_EACH(pool_shortage_held, struct held_row, held_parts,
 	fixture_end();
 }
 
+static void *pool_exhaust_thread(void *arg)
+{
+	void *address;
+
+	EXPECT_EQ(climport_pool_alloc(pool, 2 * MB, BLOCKING, &address, 1), -ENOMEM);
+	return arg;
+}
+
+static void pool_alloc_in_child(void *arg)
+{
+	climport_pool_alloc(pool, 2 * MB, BLOCKING, arg, 1);
+}
+
+SHORT_TEST(pool_fork, "An allocation in a child does not wait for a thread of the parent's.")
+{
+	struct pool_holder holder = { .has_allocated = false };
+	char text[LOG_SIZE];
+	pthread_t thread;
+	void *address;
+
+	sem_init(&holder.holds, 0, 0);
+	pool_fill_device(0);
+	fake_cuda_at("cuCtxSynchronize", 1, pool_hold, &holder);
+	EXPECT_EQ(pthread_create(&thread, NULL, pool_exhaust_thread, NULL), 0);
+	sem_wait(&holder.holds);
+	EXPECT_EQ(fixture_run_child(pool_alloc_in_child, &address, text, sizeof(text)), 0);
+	atomic_store(&holder.has_allocated, true);
+	EXPECT_EQ(pthread_join(thread, NULL), 0);
+	sem_destroy(&holder.holds);
+}
+
 static const struct ahead_row {
 	const char *name;
 	void *stream;

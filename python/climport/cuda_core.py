@@ -6,7 +6,7 @@
     device.memory_resource = resource
 """
 import weakref
-from typing import Any
+from typing import Any, List
 
 from cuda.core import Buffer, MemoryResource as _MemoryResource
 
@@ -22,6 +22,11 @@ def _stream_of(stream: Any) -> int:
     return int(getattr(stream, "handle", stream))
 
 
+def _destroy(pools: List[int]) -> None:
+    while pools:
+        _library.pool_destroy(pools.pop())
+
+
 class MemoryResource(_MemoryResource):
     """Memory of a device, which is reused in the order of streams.
 
@@ -31,19 +36,21 @@ class MemoryResource(_MemoryResource):
 
     def __init__(self, device_id: int = 0, ipc: bool = False):
         self._device_id = int(device_id)
-        self._pool = _library.pool_create(self._device_id, _library.POOL_IPC if ipc else 0)
+        # The garbage collector may finalize the resource before its buffers: the list is empty then.
+        self._pools = [_library.pool_create(self._device_id, _library.POOL_IPC if ipc else 0)]
         # At the end of the interpreter kernels may still use the memory.
-        weakref.finalize(self, _library.pool_destroy, self._pool).atexit = False
+        weakref.finalize(self, _destroy, self._pools).atexit = False
 
     def allocate(self, size: int, *, stream: Any = None) -> Buffer:
         """A buffer, whose first use is in @stream.  Raises OSError: ENOMEM."""
-        address = _library.pool_alloc_one(self._pool, size, _stream_of(stream))
+        address = _library.pool_alloc_one(self._pools[0], size, _stream_of(stream))
         # A failure may have called deallocate(), or not: the memory goes with the resource at last.
         return Buffer.from_handle(address, size, mr=self, stream=stream)
 
     def deallocate(self, ptr: Any, size: int, *, stream: Any = None) -> None:
         """The end of a buffer, which work in @stream may still use."""
-        _library.pool_free_one(self._pool, int(ptr), _stream_of(stream))
+        for pool in self._pools:
+            _library.pool_free_one(pool, int(ptr), _stream_of(stream))
 
     @property
     def device_id(self) -> int:

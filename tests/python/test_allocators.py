@@ -9,6 +9,7 @@ import gc
 import sys
 import types
 import unittest
+from unittest import mock
 
 FAKE = ctypes.CDLL("libcuda.so.1")
 FAKE.fake_cuda_reset(1)
@@ -133,6 +134,26 @@ class Allocators(unittest.TestCase):
         del resource
         gc.collect()
         self.assertEqual(_library.stats().bytes_allocated, before)
+
+    def test_resource_cycle(self):
+        """A buffer that the garbage collector finalizes after its resource frees nothing."""
+        class Kept:
+            def __init__(self, resource):
+                self.resource, self.buffer = resource, resource.allocate(4 * MIB)
+                resource.kept = self
+
+            def __del__(self):
+                self.buffer.close()
+
+        with mock.patch.multiple(_library, pool_destroy=mock.DEFAULT,
+                                 pool_free_one=mock.DEFAULT) as calls:
+            resource = climport.cuda_core.MemoryResource(0)
+            Kept(resource)
+            del resource
+            gc.collect()
+        calls["pool_destroy"].assert_called_once()
+        calls["pool_free_one"].assert_not_called()
+        _library.pool_destroy(calls["pool_destroy"].call_args.args[0])
 
     def test_resource_ipc(self):
         """A resource for IPC has memory of cuMemAlloc()."""

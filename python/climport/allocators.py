@@ -30,6 +30,9 @@ def torch_allocator() -> Any:
     Memory is reused in the same stream at once.  Memory for which record_stream() was called is
     reused after all work of the device.  PyTorch does not look for NULL: a tensor for which no memory
     is left has the address 0, and kernels on the tensor fail.
+
+    Not for programs that capture CUDA graphs: memory that was freed during a capture goes to other
+    tensors, and each replay of the graph writes to this memory.
     """
     import torch  # pylint: disable=import-outside-toplevel
 

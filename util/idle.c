@@ -31,6 +31,7 @@ static uint32_t idle_process GUARDED_BY(idle_lock); /* fork_generation(): whose 
 static unsigned int idle_callers GUARDED_BY(idle_lock);
 static _Atomic uint32_t startable_in; /* the process in which the last start succeeded */
 static bool idle_has_key;	      /* written before startable_in, as below */
+static char idle_ended;		      /* its address: the tag of a thread that ends */
 static pthread_key_t idle_key;	      /* idle_tag() of the process in which the thread is counted */
 
 /* The watcher behind @w, the first for NULL; NULL: no more. */
@@ -53,9 +54,12 @@ static void *idle_tag(uint32_t process)
 	return (void *)((uintptr_t)process + 1); /* NOLINT(performance-no-int-to-ptr) */
 }
 
+/* Or shall not be counted. */
 static bool idle_is_counted(uint32_t process)
 {
-	return !idle_has_key || pthread_getspecific(idle_key) == idle_tag(process);
+	const void *tag = idle_has_key ? pthread_getspecific(idle_key) : &idle_ended;
+
+	return tag == idle_tag(process) || tag == &idle_ended;
 }
 
 static void idle_count_caller(void) REQUIRES(idle_lock)
@@ -240,9 +244,13 @@ bool idle_is_running(void)
 	return is_running;
 }
 
-/* At the end of a thread that was counted. */
+/*
+ * At the end of a thread that was counted.  The thread is not counted anew, whatever destructor
+ * functions of other keys call.
+ */
 static void idle_caller_ends(void *tag)
 {
+	pthread_setspecific(idle_key, &idle_ended);
 	lock_acquire(&idle_lock);
 	idle_look();
 	if (tag == idle_tag(idle_process)) {

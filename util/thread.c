@@ -22,15 +22,7 @@ struct thread_scheduling {
 	int policy, nice;
 };
 
-/*
- * What the program has, by a look at some of its threads: each processor, the policies, and the best
- * nice value.  A program that was started on some of the machine's processors, as a nice program or in
- * real time stays so.  Threads of the program look: climport's open no files, whose descriptors a
- * program might close.
- */
-static atomic_ulong thread_cpus[THREAD_CPU_WORDS];
-static atomic_uint thread_policies; /* bits */
-static atomic_int thread_nice = PRIO_MAX;
+static pid_t thread_loader, thread_process; /* loaded climport */
 
 static atomic_bool thread_leaves; /* the creator of the last thread had a scheduling of its own */
 
@@ -66,79 +58,126 @@ static bool thread_read_scheduling(const char *stat, struct thread_scheduling *o
 	return is_read;
 }
 
-/* False: the system does not tell. */
-static bool thread_look_at_scheduling(const char *stat, struct thread_scheduling *its)
+/* A file of a thread of this process. */
+static bool thread_read(pid_t thread, struct thread_scheduling *out)
 {
-	int nice = atomic_load(&thread_nice);
+	char stat[64];
 
-	if (!thread_read_scheduling(stat, its))
-		return false;
-	while (its->nice < nice && !atomic_compare_exchange_weak(&thread_nice, &nice, its->nice))
-		;
-	atomic_fetch_or(&thread_policies, 1u << its->policy);
-	return true;
+	snprintf(stat, sizeof(stat), "/proc/self/task/%d/stat", (int)thread);
+	return thread_read_scheduling(stat, out);
 }
 
-/* Whether the thread has all processors that are known. */
-static bool thread_look_at_processors(pid_t thread)
+static bool thread_ask(pid_t thread, struct thread_scheduling *out)
 {
-	unsigned long its[THREAD_CPU_WORDS] = { 0 };
-	bool has_all = true;
-
-	if (syscall(SYS_sched_getaffinity, thread, sizeof(its), its) < 0)
-		return true;
-	for (size_t i = 0; i < THREAD_CPU_WORDS; i++)
-		has_all &= !(atomic_fetch_or(&thread_cpus[i], its[i]) & ~its[i]);
-	return has_all;
+	out->policy = sched_getscheduler(thread);
+	out->nice = getpriority(PRIO_PROCESS, (id_t)thread);
+	return out->policy >= 0;
 }
 
-/* The thread that loads climport. */
-__attribute__((constructor)) static void thread_look_at_loader(void)
+__attribute__((constructor)) static void thread_note_loader(void)
 {
-	struct thread_scheduling its;
-
-	thread_look_at_scheduling("/proc/thread-self/stat", &its);
-	thread_look_at_processors(0);
+	thread_loader = gettid();
+	thread_process = getpid();
 }
 
-/* The first of these that one of the threads has; @policy, in real time, if all are. */
-static int thread_choose_policy(int policy)
+/* A child's first thread stands for the loader, which is the parent's. */
+static pid_t thread_get_loader(void)
 {
-	static const int choices[] = { SCHED_OTHER, SCHED_BATCH, SCHED_IDLE };
-
-	for (size_t i = 0; i < sizeof(choices) / sizeof(*choices); i++)
-		if (atomic_load(&thread_policies) & 1u << choices[i])
-			return choices[i];
-	return policy;
+	return getpid() == thread_process ? thread_loader : getpid();
 }
 
-static void thread_set_processors(void)
+/* Real time is the last: a program that was started in real time stays so. */
+static int thread_rank(int policy)
 {
-	unsigned long cpus[THREAD_CPU_WORDS];
+	static const int policies[] = { SCHED_OTHER, SCHED_BATCH, SCHED_IDLE };
+	int rank = 0;
 
-	for (size_t i = 0; i < THREAD_CPU_WORDS; i++)
-		cpus[i] = atomic_load(&thread_cpus[i]);
-	sched_setaffinity(0, sizeof(cpus), (cpu_set_t *)cpus);
+	while (rank < 3 && policies[rank] != policy)
+		rank++;
+	return rank;
 }
 
-static bool thread_has_scheduling_of_its_own(void)
+/* Whether the thread has something better, which @best gets. */
+static bool thread_improve(struct thread_scheduling *best, const struct thread_scheduling *its)
 {
-	struct thread_scheduling mine, first;
+	bool is_better = false;
 
-	thread_look_at_processors(getpid());
-	if (!thread_look_at_processors(0))
-		return true;
-	if (!thread_look_at_scheduling("/proc/thread-self/stat", &mine))
-		return false;
-	thread_look_at_scheduling("/proc/self/stat", &first);
-	return mine.policy != thread_choose_policy(mine.policy) ||
-	       mine.nice > atomic_load(&thread_nice);
+	if (thread_rank(its->policy) < thread_rank(best->policy)) {
+		best->policy = its->policy;
+		is_better = true;
+	}
+	if (its->nice < best->nice) {
+		best->nice = its->nice;
+		is_better = true;
+	}
+	return is_better;
 }
 
 /*
+ * What the program has: the first of the policies, the best nice value and all processors of the calling
+ * thread, of the first thread and of the loader, as they are now.  Whether the calling thread lacks a
+ * part.
+ */
+static bool thread_lacks_scheduling(bool (*read)(pid_t thread, struct thread_scheduling *out),
+				    struct thread_scheduling *best)
+{
+	const pid_t others[] = { getpid(), thread_get_loader() };
+	struct thread_scheduling its;
+	bool lacks = false;
+
+	if (!read(gettid(), best))
+		return false;
+	for (int i = 0; i < 2; i++)
+		lacks |= read(others[i], &its) && thread_improve(best, &its);
+	return lacks;
+}
+
+struct thread_processors {
+	unsigned long mine[THREAD_CPU_WORDS], its[THREAD_CPU_WORDS];
+};
+
+static bool thread_add_processors(struct thread_processors *p, pid_t thread)
+{
+	unsigned long more = 0;
+
+	memset(p->its, 0, sizeof(p->its));
+	if (syscall(SYS_sched_getaffinity, thread, sizeof(p->its), p->its) < 0)
+		return false;
+	for (size_t i = 0; i < THREAD_CPU_WORDS; i++) {
+		more |= p->its[i] & ~p->mine[i];
+		p->mine[i] |= p->its[i];
+	}
+	return more;
+}
+
+static bool thread_lacks_processors(struct thread_processors *p)
+{
+	bool lacks;
+
+	memset(p->mine, 0, sizeof(p->mine));
+	thread_add_processors(p, 0);
+	lacks = thread_add_processors(p, getpid());
+	return thread_add_processors(p, thread_get_loader()) || lacks;
+}
+
+/* Without memory the thread stays as its creator. */
+static bool thread_has_scheduling_of_its_own(void)
+{
+	struct thread_processors *p = malloc(sizeof(*p));
+	struct thread_scheduling best;
+	bool lacks = p &&
+		     (thread_lacks_processors(p) || thread_lacks_scheduling(thread_read, &best));
+
+	free(p);
+	return lacks;
+}
+
+/*
+ * On the creator, as climport's threads open no files, whose descriptors a program might close.
+ *
  * A filter with which the process began may end the process for calls about scheduling.  Where the
- * creator has a scheduling of its own, such calls have been made.  A filter that was entered later says
- * nothing of calls that were made before.
+ * creator has another scheduling than the first thread, such calls have been made.  A filter that was
+ * entered later says nothing of calls that were made before.
  */
 static void thread_look_at_creator(void)
 {
@@ -151,13 +190,16 @@ static void thread_look_at_creator(void)
 static void thread_leave_creator(void)
 {
 	const struct sched_param none = { 0 };
-	int policy = sched_getscheduler(0), choice = thread_choose_policy(policy);
+	struct thread_processors *p = malloc(sizeof(*p));
+	struct thread_scheduling best;
 
-	if (policy != choice)
-		sched_setscheduler(0, choice, &none);
-	if (getpriority(PRIO_PROCESS, 0) > atomic_load(&thread_nice))
-		setpriority(PRIO_PROCESS, 0, atomic_load(&thread_nice));
-	thread_set_processors();
+	if (thread_lacks_scheduling(thread_ask, &best)) {
+		sched_setscheduler(0, best.policy, &none);
+		setpriority(PRIO_PROCESS, 0, best.nice);
+	}
+	if (p && thread_lacks_processors(p))
+		sched_setaffinity(0, sizeof(p->mine), (cpu_set_t *)p->mine);
+	free(p);
 }
 
 void thread_begin(const char *name)

@@ -68,6 +68,21 @@ TEST_EACH(
 	thread_fixture_expect_free(NAME);
 }
 
+static void idle_started_moved(void)
+{
+	if (idle_creator->become())
+		test_skip("the system has no such threads");
+	idle_start_counter(NULL);
+	thread_fixture_expect_free(NAME);
+}
+
+TEST_EACH(idle_moved, struct thread_creator, thread_creators,
+	  "In a program whose scheduling has changed as a whole, the idle thread has the same.")
+{
+	idle_creator = row;
+	test_in_child(idle_started_moved);
+}
+
 /* Filters @calls up to 0 in the calling thread, and with SECCOMP_FILTER_FLAG_TSYNC in all threads. */
 static int idle_filter(const unsigned int *calls, unsigned int action, unsigned int flags)
 {
@@ -419,6 +434,37 @@ TEST(idle_callers_end,
      "new caller.")
 {
 	test_in_child_of_thread(idle_callers_end);
+}
+
+static pthread_key_t idle_program_key;
+
+/* A destructor function that has the key's value set again, as often as the C library bears. */
+static void idle_call_again(void *value)
+{
+	idle_tick_once();
+	pthread_setspecific(idle_program_key, value);
+}
+
+static void *idle_call_to_the_end(void *value)
+{
+	EXPECT(!pthread_setspecific(idle_program_key, value ? value : &idle_program_key));
+	return NULL;
+}
+
+static void idle_callers_last_calls(void)
+{
+	static char name[] = NAME;
+
+	EXPECT(!pthread_key_create(&idle_program_key, idle_call_again));
+	process_run_threads(1, idle_call_to_the_end);
+	EXPECT(process_settles(process_has_no_thread, name));
+}
+
+TEST(idle_callers_last_calls,
+     "The idle thread does not stay for what destructor functions of a thread "
+     "have called at the thread's end.")
+{
+	test_in_child_of_thread(idle_callers_last_calls);
 }
 
 static void idle_warmed_up(void)

@@ -246,10 +246,13 @@ static bool pool_is_unused(const struct pool_slab *slab)
 	return slab->idle == slab->count;
 }
 
-static size_t pool_unused_bytes(struct pool *pool) REQUIRES(pool->lock)
+/* Bytes of unused slabs; or 0 if all idle parts, which are counted, are not beyond @limit. */
+static size_t pool_unused_bytes(struct pool *pool, uint64_t limit) REQUIRES(pool->lock)
 {
 	size_t bytes = 0;
 
+	if (pool->bytes - pool->used - pool->busy <= limit)
+		return 0;
 	for (struct list *link = pool->slabs.next; link != &pool->slabs; link = link->next) {
 		const struct pool_slab *slab = container_of(link, struct pool_slab, link);
 
@@ -262,7 +265,7 @@ static size_t pool_unused_bytes(struct pool *pool) REQUIRES(pool->lock)
 static void pool_take_unused(struct pool *pool, uint64_t limit, struct list *gone)
 	REQUIRES(pool->lock)
 {
-	size_t bytes = pool_unused_bytes(pool);
+	size_t bytes = pool_unused_bytes(pool, limit);
 	struct list *next;
 
 	for (struct list *link = pool->slabs.next; link != &pool->slabs && bytes > limit;

@@ -388,6 +388,7 @@ TEST(refused_sentence,
 	}
 	fake_gdmabuf.error = 0;
 	export_invalidate(host, PAGE);
+	export_invalidate(PAGE, PAGE);
 	export_invalidate(gpu, GPU_PAGE);
 	fake_cuda_free(gpu);
 	munmap((void *)host, PAGE);

@@ -3,6 +3,7 @@
 #include "probe.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/stat.h>
@@ -199,17 +200,22 @@ static int probe_keep_with_installed(void)
 TEST(late_answer,
      "If a probe answers too late for its program, the answer is kept for the next process.")
 {
-	char script[1024];
+	char script[1024], late[64];
 	int status = 1;
 
 	probe_create_cache();
-	snprintf(script, sizeof(script), "sleep 3; exec %s \"$@\"", PROBE_PATH);
+	snprintf(late, sizeof(late), "/tmp/climport-late-%d", (int)getpid());
+	snprintf(script, sizeof(script),
+		 "for i in $(seq 600); do test -e %s && break; sleep 0.05; done; exec %s \"$@\"",
+		 late, PROBE_PATH);
 	probe_install_layer(script);
 	EXPECT_EQ(probe_run_program(probe_silent_with_installed), 0);
+	close(creat(late, 0600));
 	for (int i = 0; i < 200 && status; i++) {
 		status = probe_run_program(probe_keep_with_installed);
 		usleep(50000);
 	}
+	unlink(late);
 	EXPECT_EQ(status, 0);
 }
 

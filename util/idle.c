@@ -31,8 +31,10 @@ static uint32_t idle_process GUARDED_BY(idle_lock); /* fork_generation(): whose 
 static unsigned int idle_callers GUARDED_BY(idle_lock);
 static _Atomic uint32_t startable_in; /* the process in which the last start succeeded */
 static bool idle_has_key;	      /* written before startable_in, as below */
-static char idle_ended;		      /* its address: the tag of a thread that ends */
 static pthread_key_t idle_key;	      /* idle_tag() of the process in which the thread is counted */
+
+/* Of a thread whose end was counted.  Not the key's: sanitizers end before a key's last value. */
+static _Thread_local bool idle_has_ended;
 
 /* The watcher behind @w, the first for NULL; NULL: no more. */
 static struct idle_watcher *idle_next(const struct idle_watcher *w) REQUIRES(idle_lock)
@@ -57,9 +59,8 @@ static void *idle_tag(uint32_t process)
 /* Or shall not be counted. */
 static bool idle_is_counted(uint32_t process)
 {
-	const void *tag = idle_has_key ? pthread_getspecific(idle_key) : &idle_ended;
-
-	return tag == idle_tag(process) || tag == &idle_ended;
+	return !idle_has_key || idle_has_ended ||
+	       pthread_getspecific(idle_key) == idle_tag(process);
 }
 
 static void idle_count_caller(void) REQUIRES(idle_lock)
@@ -250,7 +251,7 @@ bool idle_is_running(void)
  */
 static void idle_caller_ends(void *tag)
 {
-	pthread_setspecific(idle_key, &idle_ended);
+	idle_has_ended = true;
 	lock_acquire(&idle_lock);
 	idle_look();
 	if (tag == idle_tag(idle_process)) {

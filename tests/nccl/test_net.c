@@ -458,6 +458,9 @@ TEST(order, "A small message stays behind a large one if other threads use the d
 {
 	struct plugin plugin;
 
+	if (!strcmp(SANITIZER, "thread"))
+		test_skip("the thread sanitizer does not see how libfabric hands over what it "
+			  "copies");
 	plugin_begin(&plugin, &newest);
 	process_run_threads(4, order_run);
 	plugin_end(&plugin);

@@ -421,24 +421,29 @@ TEST(threads, "Four threads with a connection each do not disturb each other.")
 }
 
 #define ORDER_PAIRS 8
+#define ORDER_LARGE ((size_t)100000)
 
-/* A large message and a small one behind it, several times before the first end. */
+/*
+ * A large message and a small one behind it, several times before the first end.  Each receive has
+ * memory of its own in @data: parts of a large message arrive beside the small one.
+ */
 static void order_exchange(const struct pair *pair, char *data)
 {
-	const size_t sizes_of[] = { 100000, 64 };
+	const size_t sizes_of[] = { ORDER_LARGE, 64 };
 	void *sends[2 * ORDER_PAIRS], *receives[2 * ORDER_PAIRS];
 
 	for (int i = 0; i < 2 * ORDER_PAIRS; i++)
-		receives[i] = pair_receive(pair, data, sizes_of[0], NULL);
+		receives[i] =
+			pair_receive(pair, data + (size_t)(i + 1) * ORDER_LARGE, ORDER_LARGE, NULL);
 	for (int i = 0; i < 2 * ORDER_PAIRS; i++)
-		sends[i] = pair_send(pair, data + sizes_of[0], sizes_of[i % 2], NULL);
+		sends[i] = pair_send(pair, data, sizes_of[i % 2], NULL);
 	for (int i = 0; i < 2 * ORDER_PAIRS; i++)
 		EXPECT_EQ(pair_finish(pair, sends[i], receives[i]), sizes_of[i % 2]);
 }
 
 static void *order_run(void *arg)
 {
-	char *data = calloc(2, 100000);
+	char *data = calloc(1 + 2 * ORDER_PAIRS, ORDER_LARGE);
 	struct plugin plugin;
 	struct pair pair;
 

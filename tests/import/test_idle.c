@@ -360,13 +360,15 @@ TEST_EACH(idle_restricted_end, struct idle_restriction, idle_restrictions,
 	test_in_child(idle_restricted_end);
 }
 
-/* No address space has room for the stack of a thread. */
-static void idle_have_no_threads(void)
+#define IDLE_USUAL_STACK ((size_t)1 << 20)
+#define IDLE_HUGE_STACK ((size_t)1 << 47) /* no address space has room */
+
+static void idle_set_stack(size_t size)
 {
 	pthread_attr_t attr;
 
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, (size_t)1 << 47);
+	pthread_attr_setstacksize(&attr, size);
 	EXPECT_EQ(pthread_setattr_default_np(&attr), 0);
 	pthread_attr_destroy(&attr);
 }
@@ -374,7 +376,7 @@ static void idle_have_no_threads(void)
 static void idle_refused(void)
 {
 	idle_tick_once();
-	idle_have_no_threads();
+	idle_set_stack(IDLE_HUGE_STACK);
 	idle_pause();
 	idle_tick_once();
 }
@@ -384,24 +386,14 @@ TEST(idle_refused, "The idle thread needs no new thread for later ticks.")
 	test_in_child(idle_refused);
 }
 
-static void idle_have_threads(void)
-{
-	pthread_attr_t attr;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, (size_t)1 << 20);
-	EXPECT_EQ(pthread_setattr_default_np(&attr), 0);
-	pthread_attr_destroy(&attr);
-}
-
 static void idle_called_late(void)
 {
-	idle_have_no_threads();
+	idle_set_stack(IDLE_HUGE_STACK);
 	EXPECT(!idle_watch(&single));
 	EXPECT(!idle_is_running());
 	idle_call(&single, NEVER_MS);
 	EXPECT_EQ(idle_ticks, 0);
-	idle_have_threads();
+	idle_set_stack(IDLE_USUAL_STACK);
 	idle_call(&single, NEVER_MS);
 	EXPECT_EQ(idle_ticks, 1);
 }

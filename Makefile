@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # make demo   the main job: a camera's frames in OpenCL kernels, zero copy
-# make check  all tests: less than 30 minutes on two cores
+# make check  all tests: about half an hour on two cores
 # make check-debug-kernel   those of kmod/ on a kernel that finds faults, which it builds: 10 minutes;
 #             part of check if kmod/ or its tests changed since they passed there
 # make check-long   what takes hours: whole programs, a bad driver at

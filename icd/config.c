@@ -42,6 +42,30 @@ bool config_image2d_from_buffer(void)
 	return value && !strcmp(value, "1");
 }
 
+static const char *config_text(const char *name)
+{
+	const char *value = secure_getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+const char *config_platform(void)
+{
+	return config_text("CLIMPORT_PLATFORM");
+}
+
+const char *config_device(void)
+{
+	return config_text("CLIMPORT_DEVICE");
+}
+
+bool config_is_disabled(void)
+{
+	const char *value = secure_getenv("CLIMPORT_DISABLE");
+
+	return value && *value && strcmp(value, "0") != 0;
+}
+
 enum config_probe config_probe(void)
 {
 	const char *value = secure_getenv("CLIMPORT_PROBE");

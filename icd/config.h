@@ -21,6 +21,16 @@ bool config_host_access(void);
 bool config_image2d_from_buffer(void);
 
 /*
+ * CLIMPORT_PLATFORM and CLIMPORT_DEVICE: a number or a part of the name; NULL if not set, or empty.
+ * objects/selection.h has the meaning.
+ */
+const char *config_platform(void);
+const char *config_device(void);
+
+/* CLIMPORT_DISABLE=1: the layer intercepts nothing. */
+bool config_is_disabled(void);
+
+/*
  * How a platform's extensions are found out where no answer was kept when clGetPlatformIDs() was
  * called: CLIMPORT_PROBE=process (in a probe process), here (in the caller), or off (not at all: no
  * names).  Default: process, unless

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "icd/config.h"
 #include "icd/info_answer.h"
 #include "icd/place.h"
 
@@ -30,12 +31,14 @@ EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *
 
 /*
  * "The table can contain NULL value entries": a slot is filled only where this
- * layer has a function and the target has one to call.
+ * layer has a function and the target has one to call.  A disabled layer fills no slot.
  */
 static void layer_offer(size_t entries)
 {
+	const bool enabled = !config_is_disabled();
+
 	for (size_t i = 0; i < LAYER_ENTRIES; i++) {
-		const bool has_target = i < entries && layer_slot(&next, i);
+		const bool has_target = enabled && i < entries && layer_slot(&next, i);
 		void *ours = has_target ? layer_slot(&layer_dispatch, i) : NULL;
 
 		memcpy((char *)&offered + i * sizeof(ours), &ours, sizeof(ours));

@@ -9,6 +9,7 @@
 #include "arguments.h"
 #include "bench.h"
 #include "diag.h"
+#include "environment.h"
 #include "info.h"
 #include "paths.h"
 
@@ -182,6 +183,10 @@ static int run_bench(int argc, char **argv)
 
 static int run_info(int argc, char **argv)
 {
+	struct arguments a = { "info", argc, argv, 1, NULL };
+
+	if (option_next(&a))
+		return fail_option(&a);
 	return argc == 1 ? info_command() : fail_usage("info takes no argument %s", argv[1]);
 }
 
@@ -196,8 +201,11 @@ static int with_layer(int argc, char **argv, int (*command)(int, char **))
 	return enable_layer() ? climport_start(argv) : 1;
 }
 
+/* The table needs no driver. */
 static int start_info(int argc, char **argv)
 {
+	if (argc == 3 && !strcmp(argv[2], "--env"))
+		return environment_print();
 	return with_layer(argc, argv, run_info);
 }
 
@@ -231,8 +239,10 @@ static const struct command {
 	int (*start)(int argc, char **argv);
 	bool has_help; /* answers --help itself */
 } commands[] = {
-	{ "info", "", "print what each OpenCL device can import, and by which method\n", start_info,
-	  false },
+	{ "info", "[--env]",
+	  "print what each OpenCL device can import, and by which method\n"
+	  "      --env                print the environment variables that climport reads\n",
+	  start_info, false },
 	{ "run", "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
 	  "start a program with clImportMemoryARM on every driver\n"
 	  "      --version 1.1.0      allow host access to imports (default 1.0.0)\n"

@@ -130,6 +130,8 @@ const char *why_no_layer(void)
 	const char *layer = path_layer();
 	Dl_info loader;
 
+	if (layer && dlopen(layer, RTLD_LAZY | RTLD_NOLOAD) && getenv("CLIMPORT_DISABLE"))
+		return "CLIMPORT_DISABLE is set, so the layer intercepts nothing";
 	if (layer && dlopen(layer, RTLD_LAZY | RTLD_NOLOAD))
 		return "the OpenCL loader loaded the layer, and does not use it";
 	snprintf(text, sizeof(text),

@@ -2,6 +2,7 @@
 #include "icd/methods/method.h"
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "util/log.h"
 
@@ -29,6 +30,12 @@ bool method_driver_has(enum method_quirk quirk, const char *extensions)
 	return false;
 }
 
+/* An unselected device keeps what the driver itself has. */
+static bool method_may_serve(const struct device *device, const struct method_ops *ops)
+{
+	return device->is_selected || !ops->create;
+}
+
 void method_probe(struct device *device, const char *extensions)
 {
 	for (int type = 0; type < IMPORT_TYPES; type++) {
@@ -37,8 +44,11 @@ void method_probe(struct device *device, const char *extensions)
 		/* A method without a test result may be better than the methods below. */
 		for (size_t i = 0;
 		     i < ROWS && !method->ops && (device->may_compile || !method->untested); i++)
-			if (rows[i]->probe(device, extensions, type, method))
+			if (method_may_serve(device, rows[i]) &&
+			    rows[i]->probe(device, extensions, type, method))
 				method->ops = rows[i];
+		if (!method->ops && !device->is_selected)
+			snprintf(method->why, sizeof(method->why), "%s", device->unselected);
 		log_debug("device %p, %s: %s: %s", (void *)device->id, type_extension(type),
 			  method->ops ? method->ops->name : "refused", method->why);
 	}

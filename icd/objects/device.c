@@ -7,6 +7,7 @@
 
 #include "icd/layer.h"
 #include "icd/methods/method.h"
+#include "icd/objects/selection.h"
 #include "icd/selftest/job.h"
 #include "util/lock.h"
 #include "util/log.h"
@@ -113,6 +114,8 @@ static struct device *device_probe(cl_device_id id, bool may_compile)
 		return NULL;
 	}
 	device->image2d_from_buffer = has_word(extensions, "cl_khr_image2d_from_buffer");
+	device->is_selected =
+		selection_has(device->platform, id, device->unselected, sizeof(device->unselected));
 	method_probe(device, extensions);
 	free(extensions);
 	return device;

@@ -31,6 +31,8 @@ struct device {
 	unsigned int attempts; /* at records with may_compile, this record included */
 	struct method method[IMPORT_TYPES];
 	bool image2d_from_buffer; /* the driver has cl_khr_image2d_from_buffer */
+	bool is_selected;	  /* by the environment: selection.h */
+	char unselected[128];	  /* the reason, if the device is not selected */
 };
 
 /**

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/objects/selection.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "icd/config.h"
+#include "icd/layer.h"
+#include "icd/objects/device.h"
+
+/* The place of @handle in a list of @count handles; -1 if the list lacks the handle. */
+static long selection_place(void *const *list, cl_uint count, const void *handle)
+{
+	for (cl_uint i = 0; i < count; i++)
+		if (list[i] == handle)
+			return (long)i;
+	return -1;
+}
+
+static long selection_number_of_platform(cl_platform_id platform)
+{
+	cl_uint count = 0;
+	cl_platform_id *list;
+	long number = -1;
+
+	if (next.clGetPlatformIDs(0, NULL, &count) || !count)
+		return -1;
+	list = calloc(count, sizeof(cl_platform_id));
+	if (list && !next.clGetPlatformIDs(count, list, NULL))
+		number = selection_place((void *const *)list, count, platform);
+	free(list);
+	return number;
+}
+
+static long selection_number_of_device(cl_platform_id platform, cl_device_id device)
+{
+	cl_uint count = 0;
+	cl_device_id *list;
+	long number = -1;
+
+	if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count) || !count)
+		return -1;
+	list = calloc(count, sizeof(cl_device_id));
+	if (list && !next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, list, NULL))
+		number = selection_place((void *const *)list, count, device);
+	free(list);
+	return number;
+}
+
+static bool selection_is_number(const char *wanted)
+{
+	return *wanted && strspn(wanted, "0123456789") == strlen(wanted);
+}
+
+/* Takes @name, which may be NULL. */
+static bool selection_name_has(char *name, const char *wanted)
+{
+	const bool has = name && strcasestr(name, wanted);
+
+	free(name);
+	return has;
+}
+
+static bool selection_has_platform(cl_platform_id platform, const char *wanted)
+{
+	if (selection_is_number(wanted))
+		return strtol(wanted, NULL, 10) == selection_number_of_platform(platform);
+	return selection_name_has(platform_string(platform, CL_PLATFORM_NAME), wanted);
+}
+
+static bool selection_has_device(cl_platform_id platform, cl_device_id device, const char *wanted)
+{
+	if (selection_is_number(wanted))
+		return strtol(wanted, NULL, 10) == selection_number_of_device(platform, device);
+	return selection_name_has(device_string(device, CL_DEVICE_NAME), wanted);
+}
+
+bool selection_has(cl_platform_id platform, cl_device_id device, char *why, size_t size)
+{
+	const char *wanted = config_platform();
+
+	if (wanted && !selection_has_platform(platform, wanted)) {
+		snprintf(why, size, "CLIMPORT_PLATFORM=%.64s selects another platform", wanted);
+		return false;
+	}
+	wanted = config_device();
+	if (wanted && !selection_has_device(platform, device, wanted)) {
+		snprintf(why, size, "CLIMPORT_DEVICE=%.64s selects another device", wanted);
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "environment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMNS 100
+#define INDENT 4
+
+const struct environment_variable environment_variables[] = {
+	{ "CLIMPORT_VERSION", "layer", "1.0.0 or 1.1.0", "1.0.0",
+	  "the extension's version. 1.0.0: the sixteen host accesses fail on imports; 1.1.0: host "
+	  "accesses work" },
+	{ "CLIMPORT_PLATFORM", "layer", "a number, or a part of the name", "every platform",
+	  "the platform that gets the extension, as climport info numbers and names platforms; the "
+	  "drivers' own extensions stay. For programs that refuse a choice (FFmpeg)" },
+	{ "CLIMPORT_DEVICE", "layer", "a number, or a part of the name", "every device",
+	  "the device of each platform that gets the extension; together with CLIMPORT_PLATFORM, "
+	  "the "
+	  "device of that platform" },
+	{ "CLIMPORT_DISABLE", "layer", "1 or 0", "0",
+	  "1: the layer is loaded, and intercepts nothing" },
+	{ "CLIMPORT_LOG", "layer, library", "error, debug or off", "off",
+	  "error: a sentence for each fault, on standard error; debug: decisions as well; off, "
+	  "none or "
+	  "0: no message. Another value is reported, and taken for error" },
+	{ "CLIMPORT_IMAGE2D_FROM_BUFFER", "layer", "1 or 0", "0",
+	  "1: report cl_khr_image2d_from_buffer for devices on which the extension works for "
+	  "imports, "
+	  "though not for ordinary buffers" },
+	{ "CLIMPORT_PROBE", "layer", "process, here or off",
+	  "process; off once the program has entered a seccomp filter",
+	  "how a platform's extensions are found out if no result is kept. process: a separate "
+	  "process "
+	  "tests the devices; after chroot() no process is started. here: the caller tests the "
+	  "devices, "
+	  "which starts the driver's threads there. off: no test, the extension's names are "
+	  "missing; "
+	  "for services whose seccomp filter kills for a new process" },
+	{ "CLIMPORT_KEEP_HOST", "layer, library", "1, on, 0 or off", "not set: with gdmabuf alone",
+	  "whether registrations of host memory are kept across imports (NVIDIA). Not set: where "
+	  "the "
+	  "kernel module gdmabuf says that the memory is the same, or climport_register() holds "
+	  "the "
+	  "memory. 1 or on: without the module, the memory monitor says so (docs/architecture.md "
+	  "names "
+	  "what a program must not do then). 0 or off: nothing is kept" },
+	{ "CLIMPORT_NVIDIA_BY", "layer, library", "rm or vulkan",
+	  "RM, and Vulkan where RM does not work",
+	  "which of NVIDIA's interfaces exports pages. For tests" },
+	{ "CLIMPORT_LIBRARY", "Python", "a file", "libclimport.so.0",
+	  "the library of the Python package" },
+	{ "CLIMPORT_NUMBA_VMM", "Python", "1 or 0", "0",
+	  "1: the memory manager for Numba takes memory of climport_alloc(), which NVIDIA's OpenCL "
+	  "imports in place" },
+	{ "CLIMPORT_NUMBA_SYNC", "Python", "1 or 0", "0",
+	  "1: the memory manager for Numba waits for all streams before memory is used again" },
+	{ "CLIMPORT_NET_PROVIDER", "net plugin", "verbs or tcp", "verbs, else tcp",
+	  "libfabric's provider" },
+	{ "CLIMPORT_NET_IFNAME", "net plugin", "a list of names, in NCCL's syntax",
+	  "NCCL_SOCKET_IFNAME, else all but lo and docker", "the network interfaces of tcp" },
+	{ "CLIMPORT_NET_LIBFABRIC", "net plugin", "a file", "libfabric.so.1", "the library" },
+	{ "CLIMPORT_NET_INNER", "net plugin", "a file", "none",
+	  "another plugin, which moves the messages (docs/scale-out.md)" },
+	{ "CLIMPORT_NET_OWN_EXPORT", "net plugin", "1 or 0", "0",
+	  "1: NCCL hands over CUDA pointers, and climport makes the dma-bufs" },
+	{ "CLIMPORT_NET_RAILS", "net plugin", "1 to 8", "tcp 4, verbs 1",
+	  "endpoints of a connection for the parts of large messages" },
+	{ "CLIMPORT_NET_THREADS", "net plugin", "0 to 16", "a quarter of the processors, 1 to 8",
+	  "threads of a tcp device" },
+	{ "CLIMPORT_NET_SMALL", "net plugin", "bytes", "tcp 65536, verbs 8192",
+	  "the largest message that goes whole, with the header" },
+	{ "CLIMPORT_NET_PART", "net plugin", "bytes", "tcp 65536, verbs 1 MiB",
+	  "the smallest part of a message" },
+	{ "CLIMPORT_NET_SPIN", "net plugin", "microseconds", "5",
+	  "how long a thread without messages under way looks for work before the thread sleeps" },
+	{ "CLIMPORT_NET_PATIENCE", "net plugin", "microseconds", "20",
+	  "how long a thread with messages under way looks for work before the thread sleeps" },
+	{ "CLIMPORT_CONFORM_EXACT", "conform", "1 or 0", "0",
+	  "1: where the extension's text is open, only what climport does is right; also makes "
+	  "calls "
+	  "that may crash other drivers" },
+	{ "OPENCL_LAYERS", "tool, and the loader", "a list of files, with colons", "none",
+	  "the loader's layers, so that no path can contain a colon; the last layer is outermost" },
+	{ "NCCL_SOCKET_IFNAME", "net plugin", "a list of names", "none",
+	  "holds where CLIMPORT_NET_IFNAME is not set" },
+	{ "NEOReadDebugKeys", "layer", "1 or 0", "0",
+	  "set, Intel's driver reads variables of any name, and results of self-tests hold for an "
+	  "environment alone" },
+	{ "XDG_CACHE_HOME", "layer, library", "a folder", "HOME with /.cache",
+	  "results of self-tests are kept in climport/results below; files for self-tests are made "
+	  "there" },
+	{ "HOME", "layer, library", "a folder", "none", "holds where XDG_CACHE_HOME is not set" },
+	{ "TMPDIR", "tool", "a folder", "/tmp",
+	  "climport bench makes an empty XDG_CACHE_HOME there" },
+	{ 0 },
+};
+
+/* Prints words in lines of COLUMNS, each with an indent. */
+static void environment_wrap(const char *text)
+{
+	int column = 0;
+
+	while (*text) {
+		int length = (int)strcspn(text, " ");
+
+		if (column && column + 1 + length > COLUMNS) {
+			putchar('\n');
+			column = 0;
+		}
+		column += printf("%*s%.*s", column ? 1 : INDENT, "", length, text);
+		text += length;
+		text += strspn(text, " ");
+	}
+	putchar('\n');
+}
+
+int environment_print(void)
+{
+	const struct environment_variable *row = environment_variables;
+
+	for (; row->name; row++) {
+		const char *value = getenv(row->name);
+
+		printf("%s: %s; default: %s (%s)\n", row->name, row->type, row->preset,
+		       row->reader);
+		if (value)
+			printf("%*sis set to \"%s\"\n", INDENT, "", value);
+		environment_wrap(row->help);
+	}
+	return 0;
+}

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +23,8 @@ struct thread_scheduling {
 
 static pid_t thread_loader, thread_process; /* loaded climport */
 
-static atomic_bool thread_leaves; /* the creator of the last thread had a scheduling of its own */
+/* The calling thread is climport's, and its creator had a scheduling of its own. */
+static _Thread_local bool thread_leaves;
 
 /* Field @number of proc_pid_stat(5), behind the second, which may have spaces. */
 static int thread_field(const char *line, int number)
@@ -67,9 +67,10 @@ static bool thread_read(pid_t thread, struct thread_scheduling *out)
 	return thread_read_scheduling(stat, out);
 }
 
+/* The policy comes with a flag that threads do not pass on: SCHED_RESET_ON_FORK. */
 static bool thread_ask(pid_t thread, struct thread_scheduling *out)
 {
-	out->policy = sched_getscheduler(thread);
+	out->policy = sched_getscheduler(thread) & ~SCHED_RESET_ON_FORK;
 	out->nice = getpriority(PRIO_PROCESS, (id_t)thread);
 	return out->policy >= 0;
 }
@@ -80,10 +81,17 @@ __attribute__((constructor)) static void thread_note_loader(void)
 	thread_process = getpid();
 }
 
-/* A child's first thread stands for the loader, which is the parent's. */
+/* A thread that has ended leaves its number to threads of other processes. */
+static bool thread_is_own(pid_t thread)
+{
+	return thread == getpid() || !syscall(SYS_tgkill, getpid(), thread, 0);
+}
+
+/* The first thread stands for a loader that has ended, and for the parent's. */
 static pid_t thread_get_loader(void)
 {
-	return getpid() == thread_process ? thread_loader : getpid();
+	return getpid() == thread_process && thread_is_own(thread_loader) ? thread_loader
+									  : getpid();
 }
 
 /* Real time is the last: a program that was started in real time stays so. */
@@ -179,12 +187,11 @@ static bool thread_has_scheduling_of_its_own(void)
  * creator has another scheduling than the first thread, such calls have been made.  A filter that was
  * entered later says nothing of calls that were made before.
  */
-static void thread_look_at_creator(void)
+static bool thread_looks_at_creator(void)
 {
 	THREAD_NO_CANCEL();
 
-	atomic_store(&thread_leaves,
-		     !restricted_is_entered() && thread_has_scheduling_of_its_own());
+	return !restricted_is_entered() && thread_has_scheduling_of_its_own();
 }
 
 static void thread_leave_creator(void)
@@ -205,37 +212,65 @@ static void thread_leave_creator(void)
 void thread_begin(const char *name)
 {
 	pthread_setname_np(pthread_self(), name);
-	if (atomic_load(&thread_leaves))
+	if (thread_leaves)
 		thread_leave_creator();
 }
 
+/* What a thread begins with; the thread frees the record. */
+struct thread_start {
+	void *(*run)(void *);
+	void *arg;
+	bool leaves;
+};
+
+static void *thread_main(void *arg)
+{
+	const struct thread_start start = *(const struct thread_start *)arg;
+
+	free(arg);
+	thread_leaves = start.leaves;
+	return start.run(start.arg);
+}
+
 /* EINVAL: much thread-local data needs more than the stack. */
-static int thread_create_with_stack(pthread_t *thread, size_t stack, void *(*run)(void *),
-				    void *arg)
+static int thread_create_with_stack(pthread_t *thread, size_t stack, struct thread_start *start)
 {
 	pthread_attr_t attr;
 	int ret;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, stack);
-	ret = pthread_create(thread, &attr, run, arg);
+	ret = pthread_create(thread, &attr, thread_main, start);
 	pthread_attr_destroy(&attr);
+	return ret;
+}
+
+static int thread_create_quietly(pthread_t *thread, size_t stack, struct thread_start *start)
+{
+	sigset_t blocked, before;
+	int ret = EINVAL;
+
+	thread_blocked_signals(&blocked);
+	pthread_sigmask(SIG_SETMASK, &blocked, &before);
+	if (stack)
+		ret = thread_create_with_stack(thread, stack, start);
+	if (ret == EINVAL)
+		ret = pthread_create(thread, NULL, thread_main, start);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret;
 }
 
 int thread_create(pthread_t *thread, size_t stack, void *(*run)(void *), void *arg)
 {
-	sigset_t blocked, before;
-	int ret = EINVAL;
+	struct thread_start *start = malloc(sizeof(*start));
+	int ret;
 
-	thread_look_at_creator();
-	thread_blocked_signals(&blocked);
-	pthread_sigmask(SIG_SETMASK, &blocked, &before);
-	if (stack)
-		ret = thread_create_with_stack(thread, stack, run, arg);
-	if (ret == EINVAL)
-		ret = pthread_create(thread, NULL, run, arg);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!start)
+		return -EAGAIN;
+	*start = (struct thread_start){ run, arg, thread_looks_at_creator() };
+	ret = thread_create_quietly(thread, stack, start);
+	if (ret)
+		free(start);
 	return -ret;
 }
 

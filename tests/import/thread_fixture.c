@@ -79,6 +79,12 @@ static void *creation_run(void *arg)
 	return NULL;
 }
 
+/* Without the flag SCHED_RESET_ON_FORK. */
+static int thread_policy(pid_t thread)
+{
+	return sched_getscheduler(thread) & ~SCHED_RESET_ON_FORK;
+}
+
 static bool thread_is_free(void *name)
 {
 	pid_t thread = process_find_thread(name);
@@ -88,7 +94,7 @@ static bool thread_is_free(void *name)
 	       !sched_getaffinity(thread, sizeof(its), &its) && CPU_EQUAL(&first, &its) &&
 	       getpriority(PRIO_PROCESS, (id_t)thread) ==
 		       getpriority(PRIO_PROCESS, (id_t)getpid()) &&
-	       sched_getscheduler(thread) == sched_getscheduler(getpid());
+	       thread_policy(thread) == thread_policy(getpid());
 }
 
 void thread_fixture_expect_free(const char *name)

@@ -40,6 +40,7 @@ struct fake_rm_release {
 	const char *version;   /* the tag */
 	bool has_early_status; /* nvos.h: NVOS21's status is where later releases have a size */
 	bool hides_version;    /* osapi.c: NV_ESC_CHECK_VERSION_STR has no query */
+	bool has_one_device; /* device.c, _deviceInit(): of a GPU for a client; later vGPUs alone */
 };
 
 struct fake_rm {

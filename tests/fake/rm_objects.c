@@ -162,6 +162,15 @@ static bool fake_rm_has_node(const struct fake_rm_file *control, int gpu)
 	return false;
 }
 
+static bool fake_rm_has_device(const struct fake_rm_object *client, int gpu)
+{
+	for (struct fake_rm_object *o = fake_rm_objects; o < fake_rm_objects + OBJECTS; o++)
+		if (o->handle && o->client == client->handle && o->class == RM_CLASS_DEVICE &&
+		    o->gpu == gpu)
+			return true;
+	return false;
+}
+
 static int fake_rm_answer_device(const struct fake_rm_object *client, struct rm_allocation *a)
 {
 	const struct rm_device_parameters *p = (const void *)(uintptr_t)a->parameters;
@@ -174,6 +183,8 @@ static int fake_rm_answer_device(const struct fake_rm_object *client, struct rm_
 		gpu++;
 	if (!p || gpu == fake_rm.gpu_count)
 		return -RM_INVALID_ARGUMENT;
+	if (fake_rm.release.has_one_device && fake_rm_has_device(client, (int)gpu))
+		return -RM_INSUFFICIENT_RESOURCES;
 	if (!fake_rm_has_node(client->file, (int)gpu))
 		return -RM_INSUFFICIENT_PERMISSIONS;
 	device = fake_rm_object_create(client->handle, a->object, RM_CLASS_DEVICE);

@@ -166,7 +166,7 @@ TEST(old_release, "If RM is of a release of the driver that does not pin pages, 
 {
 	opaque_rm_reset();
 	opaque_rm_close_nodes();
-	fake_rm.release = (struct fake_rm_release){ "520.61.07", true, true };
+	fake_rm.release = (struct fake_rm_release){ "520.61.07", true, true, true };
 	setenv("CLIMPORT_NVIDIA_BY", "rm", 1);
 	fake_cuda_reset(0);
 	stub_set(STUB_COPYING, 1);

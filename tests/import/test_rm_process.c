@@ -70,32 +70,91 @@ static void *rm_import_once(void *number)
 	return NULL;
 }
 
-static const struct rm_meeting {
-	const char *name, *call;
-} rm_meetings[] = { { "client", "client" }, { "device", "device" } };
-
-TEST_EACH(together, struct rm_meeting, rm_meetings,
-	  "If two threads each make an object, a single object survives.")
+RM_TEST(two_clients, "If two threads each make a client, a single client survives.")
 {
-	rm_begin();
 	pthread_barrier_init(&rm_barrier, NULL, 2);
-	fake_rm.hook_name = row->call;
+	fake_rm.hook_name = "client";
 	fake_rm.hook = rm_meet;
-	if (!strcmp(row->call, "device")) {
-		/* Makes the first client. */
-		fake_rm.hook_name = NULL;
-		rm_import_works(1);
-		fake_rm.hook_name = row->call;
-		process_run_threads(2, rm_import_once);
-		EXPECT_EQ(fake_rm.devices_made, 3);
-		rm_expect_kept(1, 2);
-	} else {
-		process_run_threads(2, rm_import_once);
-		EXPECT_EQ(fake_rm.clients_made, 2);
-		rm_expect_kept(1, 1);
-	}
+	process_run_threads(2, rm_import_once);
+	EXPECT_EQ(fake_rm.clients_made, 2);
+	rm_expect_kept(1, 1);
 	pthread_barrier_destroy(&rm_barrier);
-	rm_end();
+}
+
+/* A thread that imports while another makes the device, with a release that gives one device. */
+static struct {
+	pthread_t thread;
+	atomic_int id; /* 0: the thread does not run yet */
+	atomic_bool has_ended;
+} rm_second;
+
+static void rm_second_prepare(void)
+{
+	rm_second.id = 0;
+	rm_second.has_ended = false;
+	fake_rm.release.has_one_device = true;
+	fake_rm.hook_name = "device";
+}
+
+static void *rm_import_second(void *unused)
+{
+	rm_second.id = gettid();
+	rm_import_works(0);
+	rm_second.has_ended = true;
+	return unused;
+}
+
+/* The second thread has nothing to do but to wait. */
+static bool rm_second_waits(void *unused)
+{
+	char path[64], line[256] = "";
+	const char *state;
+	FILE *file;
+
+	(void)unused;
+	if (!rm_second.id || rm_second.has_ended)
+		return rm_second.has_ended;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)rm_second.id);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	state = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+	fclose(file);
+	return state && !strncmp(state, ") S", 3);
+}
+
+static void rm_start_second(void)
+{
+	fake_rm.hook_name = NULL;
+	EXPECT(!pthread_create(&rm_second.thread, NULL, rm_import_second, NULL));
+	EXPECT(process_settles(rm_second_waits, NULL));
+}
+
+RM_TEST(one_device, "While a thread makes a device, an import of another thread waits for the "
+		    "device: releases before 575 give a client one device of a GPU.")
+{
+	rm_second_prepare();
+	fake_rm.hook = rm_start_second;
+	rm_import_works(0);
+	EXPECT(!pthread_join(rm_second.thread, NULL));
+	EXPECT_EQ(fake_rm.devices_made, 1);
+	rm_expect_kept(1, 1);
+}
+
+static void rm_fail_device(void)
+{
+	rm_start_second();
+	rm_fail("device", 1, 0, 0x51);
+}
+
+RM_TEST(one_device_fails, "If a thread fails to make a device, a thread that waits makes one.")
+{
+	rm_second_prepare();
+	fake_rm.hook = rm_fail_device;
+	EXPECT_EQ(rm_try(rm_pages(SIZE), SIZE), -ENOMEM);
+	EXPECT(!pthread_join(rm_second.thread, NULL));
+	EXPECT_EQ(fake_rm.devices_made, 1);
+	rm_expect_kept(1, 1);
 }
 
 RM_TEST(closed_control,
@@ -221,6 +280,25 @@ RM_TEST(child, "A child makes a new client, and the parent's client still serves
 	EXPECT_EQ(rm_fork_child(), 0);
 	rm_import_works(0);
 	EXPECT_EQ(fake_rm.clients_made, 1);
+	rm_expect_kept(1, 1);
+}
+
+static int rm_child_status;
+
+static void rm_fork_in_making(void)
+{
+	fake_rm.hook_name = NULL;
+	rm_child_status = rm_fork_child();
+}
+
+RM_TEST(child_in_making, "A child that is forked while a device is made makes a new device.")
+{
+	rm_child_pages = rm_pages(SIZE);
+	fake_rm.hook_name = "device";
+	fake_rm.hook = rm_fork_in_making;
+	rm_import_works(0);
+	EXPECT_EQ(rm_child_status, 0);
+	EXPECT_EQ(fake_rm.devices_made, 1);
 	rm_expect_kept(1, 1);
 }
 

@@ -10,21 +10,21 @@ static const struct rm_series {
 	struct fake_rm_release release;
 	bool pins;
 } rm_series[] = {
-	{ "515", { "515.105.01", true, true }, false },
-	{ "520", { "520.61.07", true, true }, false },
-	{ "525", { "525.147.05", true, true }, true },
-	{ "530", { "530.41.03", true, false }, true },
-	{ "535", { "535.288.01", false, false }, true },
-	{ "545", { "545.29.06", false, false }, true },
-	{ "550", { "550.163.01", false, false }, true },
-	{ "555", { "555.58.02", false, false }, true },
-	{ "560", { "560.35.03", false, false }, true },
-	{ "565", { "565.77", false, false }, true },
-	{ "570", { "570.211.01", false, false }, true },
-	{ "575", { "575.64.05", false, false }, true },
-	{ "580", { "580.142", false, false }, true },
-	{ "590", { "590.48.01", false, false }, true },
-	{ "595", { "595.45.04", false, false }, true },
+	{ "515", { "515.105.01", true, true, true }, false },
+	{ "520", { "520.61.07", true, true, true }, false },
+	{ "525", { "525.147.05", true, true, true }, true },
+	{ "530", { "530.41.03", true, false, true }, true },
+	{ "535", { "535.288.01", false, false, true }, true },
+	{ "545", { "545.29.06", false, false, true }, true },
+	{ "550", { "550.163.01", false, false, true }, true },
+	{ "555", { "555.58.02", false, false, true }, true },
+	{ "560", { "560.35.03", false, false, true }, true },
+	{ "565", { "565.77", false, false, true }, true },
+	{ "570", { "570.211.01", false, false, true }, true },
+	{ "575", { "575.64.05", false, false, false }, true },
+	{ "580", { "580.142", false, false, false }, true },
+	{ "590", { "590.48.01", false, false, false }, true },
+	{ "595", { "595.45.04", false, false, false }, true },
 };
 
 static void rm_begin_release(const struct rm_series *series)
@@ -68,6 +68,21 @@ TEST_EACH(release_dmabuf, struct rm_series, rm_series,
 	EXPECT(fd >= 0);
 	close(fd);
 	rm_expect_kept(1, 1);
+	rm_end();
+}
+
+TEST_EACH(release_closed_node, struct rm_series, rm_series,
+	  "With each release an import works after the program has closed the device's node.")
+{
+	rm_begin_release(row);
+	rm_import_works(0);
+	rm_close_all(1);
+	rm_import_works(0);
+	EXPECT_EQ(fake_rm.clients_made, 1);
+	EXPECT_EQ(fake_rm.devices_made, 2);
+	EXPECT_EQ(fake_rm_held().devices, 1);
+	rm_close_all(0);
+	rm_close_all(1);
 	rm_end();
 }
 

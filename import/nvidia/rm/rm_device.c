@@ -2,12 +2,15 @@
 #include "import/nvidia/rm/rm_device.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "util/fork.h"
+#include "util/lock.h"
 #include "util/log.h"
 
 int rm_device_pin(const struct rm_device *device, const void *addr, size_t size, uint32_t *object)
@@ -220,21 +223,87 @@ static struct rm_device *rm_device_find(struct rm_device *first, const unsigned 
 	return first;
 }
 
-/* Two threads may make a device each: the first is for both. */
-static struct rm_device *rm_device_add(struct rm_device *device)
+static void rm_device_add(struct rm_device *device)
 {
 	struct rm_device *_Atomic *devices = &device->client->devices;
-	struct rm_device *head = atomic_load(devices), *other;
 
-	do {
-		other = rm_device_find(head, device->uuid);
-		if (other) {
-			rm_device_destroy(device);
-			return other;
-		}
-		device->next = head;
-	} while (!atomic_compare_exchange_weak(devices, &head, device));
-	return device;
+	device->next = atomic_load(devices);
+	while (!atomic_compare_exchange_weak(devices, &device->next, device))
+		;
+}
+
+/*
+ * Releases before 575, and all releases in a guest with a vGPU, give a client one device of a GPU, and
+ * refuse a second (device.c, _deviceInit(): status 0x1a).  So a device goes whose node the program has
+ * closed.  The anchor stays: the number may be another file's.
+ */
+static void rm_device_retire(struct rm_client *client, const unsigned char *uuid)
+{
+	for (struct rm_device *d = atomic_load(&client->devices); d; d = d->next) {
+		if (memcmp(d->uuid, uuid, RM_UUID_SIZE) || d->is_retired)
+			continue;
+		rm_client_free(client, client->handle, d->handle);
+		d->is_retired = true;
+	}
+}
+
+static void rm_device_in_child(struct lock *lock) TSA(no_thread_safety_analysis);
+
+/* For the same reason one thread makes a device, and others wait for the thread. */
+LOCK_DEFINE_IN_CHILD(rm_device_lock, LOCK_LAST, rm_device_in_child); /* all below */
+static pthread_cond_t rm_device_made = PTHREAD_COND_INITIALIZER;
+static bool rm_device_is_being_made GUARDED_BY(rm_device_lock);
+static uint32_t rm_device_process GUARDED_BY(rm_device_lock); /* fork_generation() */
+
+/* The thread that makes a device is the parent's. */
+static void rm_device_in_child(struct lock *lock)
+{
+	(void)lock;
+	pthread_cond_init(&rm_device_made, NULL);
+	rm_device_is_being_made = false;
+	rm_device_process = fork_generation();
+}
+
+static void rm_device_begin_making(void)
+{
+	lock_acquire(&rm_device_lock);
+	if (rm_device_process != fork_generation())
+		rm_device_in_child(&rm_device_lock);
+	while (rm_device_is_being_made && !lock_wait(&rm_device_lock, &rm_device_made, NULL))
+		;
+	rm_device_is_being_made = true;
+	lock_release(&rm_device_lock);
+}
+
+static void rm_device_end_making(void)
+{
+	lock_acquire(&rm_device_lock);
+	rm_device_is_being_made = false;
+	pthread_cond_broadcast(&rm_device_made);
+	lock_release(&rm_device_lock);
+}
+
+static struct rm_device *rm_device_look_up(struct rm_client *client, const unsigned char *uuid)
+{
+	return rm_device_find(atomic_load(&client->devices), uuid);
+}
+
+/* Another thread may have made the device meanwhile. */
+static int rm_device_make(struct rm_client *client, const unsigned char *uuid,
+			  struct rm_device **out)
+{
+	int ret = 0;
+
+	rm_device_begin_making();
+	*out = rm_device_look_up(client, uuid);
+	if (!*out) {
+		rm_device_retire(client, uuid);
+		ret = rm_device_create(client, uuid, out);
+		if (!ret)
+			rm_device_add(*out);
+	}
+	rm_device_end_making();
+	return ret;
 }
 
 int rm_device_get(const unsigned char uuid[RM_UUID_SIZE], struct rm_device **out)
@@ -245,13 +314,10 @@ int rm_device_get(const unsigned char uuid[RM_UUID_SIZE], struct rm_device **out
 
 	if (ret)
 		return ret;
-	device = rm_device_find(atomic_load(&client->devices), uuid);
-	if (!device) {
-		ret = rm_device_create(client, uuid, &device);
-		if (ret)
-			return ret;
-		device = rm_device_add(device);
-	}
-	*out = device;
-	return 0;
+	device = rm_device_look_up(client, uuid);
+	if (!device)
+		ret = rm_device_make(client, uuid, &device);
+	if (!ret)
+		*out = device;
+	return ret;
 }

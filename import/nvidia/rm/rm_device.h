@@ -3,6 +3,8 @@
 #ifndef IMPORT_NVIDIA_RM_RM_DEVICE_H
 #define IMPORT_NVIDIA_RM_RM_DEVICE_H
 
+#include <stdbool.h>
+
 #include "import/nvidia/rm/rm.h"
 #include "import/nvidia/rm/rm_client.h"
 
@@ -13,6 +15,7 @@ struct rm_device {
 	struct descriptor_own node; /* /dev/nvidiaN */
 	struct descriptor_own anchor;
 	uint32_t handle;
+	bool is_retired; /* RM has freed the device; of the thread that makes a device */
 };
 
 /* The process's record of the device.  Never freed.  0 or a negative errno, logged. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The self-test of 2D images over host memory.  A kernel uses two images over shared memory.  A
- * driver with copies around each kernel loses the data of an image.
+ * The self-test of images over host memory.  A kernel uses two images over shared memory.  A driver
+ * with copies around each kernel loses the data of an image.  A driver that ignores where a
+ * sub-buffer begins, or the pitch, works on other bytes.
  *
  * The test uses three pixels: the host's pixel, and two of the kernel.  The kernel copies the
  * host's pixel to the kernel's first pixel through image a, and through image b reads the first
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "icd/image_format.h"
 #include "icd/selftest/image_session.h"
@@ -32,7 +34,7 @@ struct image_test {
 
 static volatile unsigned char *image_pixel(const struct image_test *t, int i)
 {
-	return (unsigned char *)t->session.region->addr +
+	return (unsigned char *)t->session.region->addr + t->session.image->origin +
 	       (size_t)t->at[i][1] * t->session.image->pitch + (size_t)t->at[i][0] * t->pixel;
 }
 
@@ -122,25 +124,42 @@ static cl_int image_run_on(struct image_job *j, struct import_region *region)
 	return result;
 }
 
+/* Up to the image's end; if the memory begins at a page, whole pages: some drivers take no other. */
+static size_t image_memory_size(const struct selftest_image *image)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE),
+		     size = image->origin + image->pitch * image->height;
+
+	return image->offset ? size : (size + page - 1) & ~(page - 1);
+}
+
+/* The memory, and the pixels of image_choose_pixels(). */
+static struct import_sample_want image_want(const struct selftest_image *image)
+{
+	const size_t pixel = image_format_element(&image->format),
+		     size = image->pitch * image->height;
+	const struct import_sample_want want = {
+		.kind = image->kind,
+		.offset = image->offset,
+		.size = image_memory_size(image),
+		.is_sparse = image->is_sparse,
+		.at = { image->origin,
+			image->origin + (image->height - 1) / 2 * image->pitch +
+				(image->width - 1) / 2 * pixel,
+			image->origin + size - image->pitch + (image->width - 1) * pixel },
+	};
+
+	return want;
+}
+
 static void image_run(struct job *job)
 {
 	struct image_job *j = (struct image_job *)job;
-	const size_t size = j->image.pitch * j->image.height;
-	const struct import_sample_want want = {
-		.kind = j->image.kind,
-		.offset = j->image.offset,
-		.size = size,
-		.is_sparse = j->image.is_sparse,
-		.at = { 0,
-			(j->image.height - 1) / 2 * j->image.pitch +
-				(j->image.width - 1) / 2 * image_format_element(&j->image.format),
-			size - j->image.pitch +
-				(j->image.width - 1) * image_format_element(&j->image.format) },
-	};
+	const struct import_sample_want want = image_want(&j->image);
 	struct import_region *region;
 	int ret = -ENOMEM;
 
-	if (want.is_sparse || size <= import_memory_available() / 2)
+	if (want.is_sparse || want.size <= import_memory_available() / 2)
 		ret = import_sample_kind(&want, &region);
 	job->found = ret == -EOPNOTSUPP ? NO_SAMPLE : UNTESTED;
 	if (ret)

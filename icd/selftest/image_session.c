@@ -3,7 +3,7 @@
 
 #include "icd/layer.h"
 
-static const char source[] =
+static const char image_session_source_2d[] =
 	"const sampler_t s = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_NONE | CLK_FILTER_NEAREST;\n"
 	"__kernel void climport_selftest_image(__write_only image2d_t a, __read_only image2d_t b,\n"
 	"	int x0, int y0, int x1, int y1, int x2, int y2, uint value)\n"
@@ -18,6 +18,24 @@ static const char source[] =
 	"{\n"
 	"	WRITE(a, (int2)(x1, y1), VALUE);\n"
 	"	WRITE(b, (int2)(x2, y2), VALUE);\n"
+	"}\n";
+
+/* The same kernels for 1D images, whose pixels have the coordinate y 0. */
+static const char image_session_source_1d[] =
+	"__kernel void climport_selftest_image_1d(__write_only image1d_buffer_t a,\n"
+	"	__read_only image1d_buffer_t b,\n"
+	"	int x0, int y0, int x1, int y1, int x2, int y2, uint value)\n"
+	"{\n"
+	"	WRITE(a, x1, READ(b, x0));\n"
+	"	barrier(CLK_GLOBAL_MEM_FENCE);\n"
+	"	WRITE(a, x2, READ(b, x1));\n"
+	"}\n"
+	"__kernel void climport_selftest_images_1d(__write_only image1d_buffer_t a,\n"
+	"	__write_only image1d_buffer_t b,\n"
+	"	int x0, int y0, int x1, int y1, int x2, int y2, uint value)\n"
+	"{\n"
+	"	WRITE(a, x1, VALUE);\n"
+	"	WRITE(b, x2, VALUE);\n"
 	"}\n";
 
 bool image_session_is_write_only(const struct image_session *s)
@@ -64,40 +82,101 @@ static void CL_CALLBACK image_session_unused(cl_mem mem, void *region)
 	import_put(region);
 }
 
-static cl_mem image_session_over(struct image_session *s, cl_mem_flags flags, cl_int *err)
+/* The region is held until the driver has destroyed @root, the object over the memory. */
+static cl_mem image_session_watch(struct image_session *s, cl_mem root, cl_int *err)
 {
-	const cl_image_format format = image_session_writable_format(s->image->format);
-	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D,
-		.image_width = s->image->width,
-		.image_height = s->image->height,
-		.image_row_pitch = s->image->pitch,
-	};
-	cl_mem image =
-		created_or_null(next.clCreateImage(s->base.context, flags | CL_MEM_USE_HOST_PTR,
-						   &format, &desc, s->region->addr, err),
-				err);
-
-	if (*err)
+	if (!root)
 		return NULL;
 	import_hold(s->region);
-	*err = next.clSetMemObjectDestructorCallback(image, image_session_unused, s->region);
+	*err = next.clSetMemObjectDestructorCallback(root, image_session_unused, s->region);
 	if (!*err)
-		return image;
+		return root;
 	import_put(s->region);
-	next.clReleaseMemObject(image);
+	next.clReleaseMemObject(root);
 	return NULL;
+}
+
+static cl_mem image_session_create_part(struct image_session *s, cl_mem buffer, cl_mem_flags flags,
+					cl_int *err)
+{
+	const cl_buffer_region part = { s->image->origin, s->region->size - s->image->origin };
+
+	return created_or_null(
+		next.clCreateSubBuffer(buffer, flags, CL_BUFFER_CREATE_TYPE_REGION, &part, err),
+		err);
+}
+
+/* The buffer, or the sub-buffer, that an image is made from. */
+static cl_mem image_session_create_parent(struct image_session *s, cl_mem_flags flags, cl_int *err)
+{
+	cl_mem buffer =
+		created_or_null(next.clCreateBuffer(s->base.context, flags | CL_MEM_USE_HOST_PTR,
+						    s->region->size, s->region->addr, err),
+				err);
+	cl_mem part;
+
+	buffer = image_session_watch(s, buffer, err);
+	if (!buffer || s->image->from == IMAGE_OF_BUFFER)
+		return buffer;
+	part = image_session_create_part(s, buffer, flags, err);
+	next.clReleaseMemObject(buffer);
+	return part;
+}
+
+static cl_image_desc image_session_describe(const struct selftest_image *image)
+{
+	const bool is_2d = image->type == CL_MEM_OBJECT_IMAGE2D;
+	const cl_image_desc desc = {
+		.image_type = image->type,
+		.image_width = image->width,
+		.image_height = is_2d ? image->height : 0,
+		.image_row_pitch = is_2d ? image->pitch : 0,
+	};
+
+	return desc;
+}
+
+static cl_mem image_session_create(struct image_session *s, cl_mem_flags flags, cl_int *err)
+{
+	const cl_image_format format = image_session_writable_format(s->image->format);
+	cl_image_desc desc = image_session_describe(s->image);
+	cl_mem image;
+
+	if (s->image->from == IMAGE_OF_MEMORY) {
+		image = next.clCreateImage(s->base.context, flags | CL_MEM_USE_HOST_PTR, &format,
+					   &desc, s->region->addr, err);
+		return image_session_watch(s, created_or_null(image, err), err);
+	}
+	desc.mem_object = image_session_create_parent(s, flags, err);
+	if (!desc.mem_object)
+		return NULL;
+	image = created_or_null(
+		next.clCreateImage(s->base.context, flags, &format, &desc, NULL, err), err);
+	next.clReleaseMemObject(desc.mem_object);
+	return image;
+}
+
+static const char *image_session_kernel(const struct image_session *s)
+{
+	static const char *const names[][2] = {
+		{ "climport_selftest_image_1d", "climport_selftest_images_1d" },
+		{ "climport_selftest_image", "climport_selftest_images" },
+	};
+
+	return names[s->image->type == CL_MEM_OBJECT_IMAGE2D][image_session_is_write_only(s)];
 }
 
 static cl_int image_session_build(struct image_session *s)
 {
-	const char *const name = image_session_is_write_only(s) ? "climport_selftest_images"
-								: "climport_selftest_image";
+	const char *const source = s->image->type == CL_MEM_OBJECT_IMAGE2D
+					   ? image_session_source_2d
+					   : image_session_source_1d;
 	cl_int err = session_build_source(&s->base, source,
 					  image_session_build_options(&s->image->format));
 
 	if (!err)
-		s->kernel = created_or_null(next.clCreateKernel(s->base.program, name, &err), &err);
+		s->kernel = created_or_null(
+			next.clCreateKernel(s->base.program, image_session_kernel(s), &err), &err);
 	return err;
 }
 
@@ -112,9 +191,9 @@ cl_int image_session_begin(struct image_session *s, const cl_device_id *devices,
 	if (!err)
 		err = image_session_build(s);
 	if (!err)
-		s->a = image_session_over(s, a, &err);
+		s->a = image_session_create(s, a, &err);
 	if (!err)
-		s->b = image_session_over(s, b, &err);
+		s->b = image_session_create(s, b, &err);
 	return err;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The objects of the self-test of images: two images over one region, and a kernel that copies
- * pixels between both images or, if images are write-only, writes pixels of both.  The kernel is
- * always compiled.
+ * pixels between both images or, if images are write-only, writes pixels of both.  Images that are
+ * made from buffers have a buffer each.  The kernel is always compiled.
  */
 #ifndef ICD_SELFTEST_IMAGE_SESSION_H
 #define ICD_SELFTEST_IMAGE_SESSION_H

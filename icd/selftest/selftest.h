@@ -113,17 +113,27 @@ enum tested selftest_address(cl_device_id device, cl_mem buffer, const void *add
 /* Errors of the moment say nothing about the device. */
 bool selftest_is_transient(cl_int err);
 
-/* A 2D image and the memory below. */
+/* The object that an image is made from. */
+enum selftest_image_from {
+	IMAGE_OF_MEMORY,     /* none: CL_MEM_USE_HOST_PTR */
+	IMAGE_OF_BUFFER,     /* a buffer over the memory */
+	IMAGE_OF_SUB_BUFFER, /* a sub-buffer of a buffer over the memory */
+};
+
+/* An image and the memory below. */
 struct selftest_image {
 	enum import_kind kind;
+	cl_mem_object_type type; /* CL_MEM_OBJECT_IMAGE2D or, of a buffer, _IMAGE1D_BUFFER */
+	enum selftest_image_from from;
 	cl_mem_flags flags; /* of the image */
 	cl_image_format format;
-	size_t width, height, pitch; /* the pitch in bytes, not 0 */
+	size_t width, height, pitch; /* 1D: the height is 1; the pitch in bytes, not 0 */
 	size_t offset;		     /* of the memory, from a page */
+	size_t origin;		     /* of the image, from the memory's first byte */
 	bool is_sparse;		     /* as in struct selftest_part */
 };
 
-/* Tests 2D images like @image, in a context of all @devices, on each device. */
+/* Tests images like @image, in a context of all @devices, on each device. */
 enum tested selftest_image(const cl_device_id *devices, cl_uint num_devices,
 			   const struct selftest_image *image);
 

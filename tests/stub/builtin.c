@@ -120,7 +120,7 @@ static void builtin_watch(const struct arg *arg, const size_t *id, const size_t 
 
 static unsigned char *arg_find_pixel(const struct arg *arg, size_t x, size_t y)
 {
-	return arg->data + y * arg->mem->row_pitch + x * arg->mem->element;
+	return arg->data + y * arg->mem->stride + x * arg->mem->element;
 }
 
 /* image_to_buffer(image2d_t from, uchar *to, uint w, uint h): four bytes a pixel */
@@ -196,6 +196,8 @@ static const struct {
 	{ "climport_selftest_address", climport_selftest_address },
 	{ "climport_selftest_image", climport_selftest_image },
 	{ "climport_selftest_images", climport_selftest_images },
+	{ "climport_selftest_image_1d", climport_selftest_image },
+	{ "climport_selftest_images_1d", climport_selftest_images },
 	{ "climport_selftest_write", climport_selftest_write },
 	{ "climport_selftest_read", climport_selftest_read },
 	{ "increment", builtin_increment },

@@ -67,9 +67,11 @@ static cl_int image_set_geometry(struct mem *image, const cl_image_format *forma
 	image->row_pitch = desc->image_row_pitch ? desc->image_row_pitch : least;
 	image->slice_pitch = desc->image_slice_pitch ? desc->image_slice_pitch
 						     : image->row_pitch * rows;
-	if (image->row_pitch < least || image->row_pitch % image->element)
+	if ((image->row_pitch < least && !stub_get(STUB_ANY_PITCH)) ||
+	    image->row_pitch % image->element)
 		return CL_INVALID_IMAGE_DESCRIPTOR;
 	image->size = image->slice_pitch * (image->depth ? image->depth : 1);
+	image->stride = image->row_pitch;
 	return CL_SUCCESS;
 }
 
@@ -96,7 +98,8 @@ static cl_int parent_check(const struct mem *image, const struct mem *parent)
 	if (image->type == CL_MEM_OBJECT_IMAGE1D_BUFFER) {
 		if (parent->type != CL_MEM_OBJECT_BUFFER)
 			return CL_INVALID_IMAGE_DESCRIPTOR;
-		return parent->parent ? CL_INVALID_MEM_OBJECT : CL_SUCCESS;
+		return parent->parent && !stub_get(STUB_IMAGE1D_OF_PART) ? CL_INVALID_MEM_OBJECT
+									 : CL_SUCCESS;
 	}
 	if (image->type != CL_MEM_OBJECT_IMAGE2D)
 		return CL_INVALID_IMAGE_DESCRIPTOR;
@@ -132,6 +135,15 @@ static cl_mem_flags stub_image_inherit_flags(cl_mem_flags image, cl_mem_flags pa
 	return image | (parent & CL_MEM_USE_HOST_PTR);
 }
 
+/* The first byte of an image that is made from a buffer, with the driver's bad habits. */
+static unsigned char *image_find_data(struct mem *parent)
+{
+	const uintptr_t align = (uintptr_t)stub_get(STUB_IMAGES_ALIGN);
+	unsigned char *data = stub_get(STUB_IMAGES_AT_ROOT) ? mem_root(parent)->data : parent->data;
+
+	return data - (uintptr_t)data % align;
+}
+
 static cl_int image_from_parent(struct mem *image, struct context *context, cl_mem handle,
 				const void *host_ptr)
 {
@@ -152,7 +164,9 @@ static cl_int image_from_parent(struct mem *image, struct context *context, cl_m
 	object_retain(parent);
 	image->context = context;
 	image->parent = parent;
-	image->data = parent->data;
+	image->data = image_find_data(parent);
+	if (stub_get(STUB_IMAGES_PACKED))
+		image->stride = image->width * image->element;
 	image->host_ptr = parent->host_ptr;
 	image->flags = stub_image_inherit_flags(image->flags, parent->flags);
 	return CL_SUCCESS;

@@ -140,6 +140,7 @@ struct mem {
 	struct mem *parent;
 	size_t origin;
 	size_t element, width, height, depth, row_pitch, slice_pitch;
+	size_t stride; /* of the rows that kernels see */
 	cl_image_format format;
 	cl_mem_properties properties[8];
 	size_t num_properties;

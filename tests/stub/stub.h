@@ -107,6 +107,11 @@ enum stub_option {
 	STUB_OWN_REFERENCES, /* contexts report the application's references alone */
 	STUB_NO_CALLS_IN_CALLBACKS, /* a call from a memory object's destructor callback aborts */
 	STUB_NO_CONTEXT_CALLBACKS,  /* clSetContextDestructorCallback aborts */
+	STUB_IMAGES_AT_ROOT, /* images made from sub-buffers begin with the buffer (rusticl 25.0) */
+	STUB_IMAGES_ALIGN,   /* images made from buffers begin at an aligned address, below maybe */
+	STUB_IMAGES_PACKED, /* images made from buffers have rows without a gap, whatever the pitch */
+	STUB_ANY_PITCH,	    /* a row pitch below the width is taken (rusticl) */
+	STUB_IMAGE1D_OF_PART, /* 1D images are made from sub-buffers, too */
 	STUB_NUM_OPTIONS
 };
 

@@ -20,6 +20,22 @@ struct image_proof {
 };
 
 /*
+ * If kernels cannot write the format of an image that the driver makes from a buffer, an image with
+ * pixels of equal size is tested instead: the bytes of the image are in question, and not the format.
+ */
+static enum tested image_class_test_format(const struct zero_copy *proofs,
+					   const struct selftest_image *image)
+{
+	struct selftest_image other = *image;
+	enum tested found = selftest_image(proofs->devices, proofs->num_devices, image);
+
+	if (found == BROKEN && image->from != IMAGE_OF_MEMORY &&
+	    image_format_of_size(image_format_element(&image->format), &other.format))
+		return selftest_image(proofs->devices, proofs->num_devices, &other);
+	return found;
+}
+
+/*
  * If climport can make no memory of the image's kind, a CPU device is tested with an image on
  * anonymous memory instead.  A buffer over the application's memory is proved before.
  */
@@ -27,20 +43,21 @@ static enum tested image_class_test(const struct zero_copy *proofs,
 				    const struct selftest_image *image)
 {
 	struct selftest_image anonymous = *image;
-	enum tested found = selftest_image(proofs->devices, proofs->num_devices, image);
+	enum tested found = image_class_test_format(proofs, image);
 
 	anonymous.kind = IMPORT_ANONYMOUS;
 	if (found == NO_SAMPLE && proofs->is_cpu)
-		return selftest_image(proofs->devices, proofs->num_devices, &anonymous);
+		return image_class_test_format(proofs, &anonymous);
 	return found;
 }
 
 static void image_class_name(const struct selftest_image *image, char *name, size_t size)
 {
-	snprintf(name, size, "image %d %u %u %#x %#x %zu %zu %zu %zu", image->kind,
+	snprintf(name, size, "image %d %u %u %#x %#x %zu %zu %zu %zu %d %#x %zu", image->kind,
 		 class_access(image->flags), class_host_access(image->flags),
 		 image->format.image_channel_order, image->format.image_channel_data_type,
-		 image->width, image->height, image->pitch, image->offset);
+		 image->width, image->height, image->pitch, image->offset, image->from, image->type,
+		 image->origin);
 }
 
 static enum class_verdict image_class_verdict(enum tested found)
@@ -79,7 +96,8 @@ static enum class_verdict image_class_find_out(const struct zero_copy *proofs,
 
 static bool image_class_is_same(const struct selftest_image *a, const struct selftest_image *b)
 {
-	return a->kind == b->kind && a->flags == b->flags && a->offset == b->offset &&
+	return a->kind == b->kind && a->type == b->type && a->from == b->from &&
+	       a->flags == b->flags && a->offset == b->offset && a->origin == b->origin &&
 	       a->format.image_channel_order == b->format.image_channel_order &&
 	       a->format.image_channel_data_type == b->format.image_channel_data_type &&
 	       class_magnitude(a->width) == class_magnitude(b->width) &&
@@ -134,31 +152,46 @@ static cl_int image_class_check(struct zero_copy *proofs, const struct selftest_
 	}
 	if (verdict == CLASS_ZERO_COPY)
 		return CL_SUCCESS;
-	log_error("2D images of %zux%zu, %s%s, over %s %s zero copy on this device", image->width,
-		  image->height, class_access_name(image->flags),
-		  class_host_access_name(image->flags), class_kind_name(image->kind),
+	log_error("%s images of %zux%zu, %s%s, %sover %s %s zero copy on this device",
+		  image->type == CL_MEM_OBJECT_IMAGE2D ? "2D" : "1D", image->width, image->height,
+		  class_access_name(image->flags), class_host_access_name(image->flags),
+		  image->from == IMAGE_OF_SUB_BUFFER ? "made from a sub-buffer, " : "",
+		  class_kind_name(image->kind),
 		  verdict == CLASS_COPIES ? "are not" : "could not be proved to be");
 	return verdict == CLASS_UNKNOWN ? CL_OUT_OF_RESOURCES : CL_INVALID_OPERATION;
 }
 
 /* An offset from a page with the alignment of an address, and no more alignment. */
-static size_t image_class_offset(const void *addr)
+static size_t image_class_offset(uintptr_t addr)
 {
-	const size_t within = (uintptr_t)addr & (class_page_size() - 1);
+	const size_t within = addr & (class_page_size() - 1);
 
 	return within & -within;
 }
 
-cl_int image_class_prove(struct zero_copy *proofs, unsigned int kinds, cl_mem_flags flags,
-			 const cl_image_format *format, const cl_image_desc *desc, const void *addr)
+/* An origin with the alignment of @origin, and a page at most. */
+static size_t image_class_origin(size_t origin)
 {
+	const size_t align = origin & -origin;
+
+	return align < class_page_size() ? align : class_page_size();
+}
+
+cl_int image_class_prove(struct zero_copy *proofs, unsigned int kinds, cl_mem_flags flags,
+			 const cl_image_format *format, const cl_image_desc *desc,
+			 const struct image_place *place)
+{
+	const bool is_2d = desc->image_type == CL_MEM_OBJECT_IMAGE2D;
 	struct selftest_image image = {
+		.type = desc->image_type,
+		.from = place->from,
 		.flags = flags,
 		.format = *format,
 		.width = desc->image_width,
-		.height = desc->image_height,
-		.pitch = desc->image_row_pitch,
-		.offset = image_class_offset(addr),
+		.height = is_2d ? desc->image_height : 1,
+		.pitch = is_2d ? desc->image_row_pitch : 0,
+		.offset = image_class_offset((uintptr_t)place->addr),
+		.origin = image_class_origin(place->origin),
 	};
 	cl_int err = CL_SUCCESS;
 

@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Classes of 2D images: by kind of memory, flags, format, the magnitudes of width, height and
- * pitch, and the alignment of the address.  A proof for an image holds for smaller images of the
- * class; if an image is copied, larger images of the class are taken to be copied.
+ * Classes of images: by kind of memory, the object that the image is made from, flags, format, the
+ * magnitudes of width, height and pitch, and the alignments of the memory's address and of the
+ * image's origin.  A proof for an image holds for smaller images of the class; if an image is
+ * copied, larger images of the class are taken to be copied.
  */
 #ifndef ICD_METHODS_HOST_PTR_IMAGE_CLASS_H
 #define ICD_METHODS_HOST_PTR_IMAGE_CLASS_H
 
 #include "icd/methods/host_ptr/class.h"
+#include "icd/selftest/selftest.h"
+
+/* The place of an image in memory. */
+struct image_place {
+	enum selftest_image_from from;
+	const unsigned char *addr; /* the memory of the image's root object, or the image's own */
+	size_t origin;		   /* of the image: bytes from @addr */
+};
 
 /**
- * image_class_prove - is an image of @format and @desc over memory at @addr zero copy?
+ * image_class_prove - is an image of @format and @desc zero copy?
  *
  * As buffer_class_prove().  Returns CL_SUCCESS or an error, logged.
  */
 cl_int image_class_prove(struct zero_copy *proofs, unsigned int kinds, cl_mem_flags flags,
 			 const cl_image_format *format, const cl_image_desc *desc,
-			 const void *addr);
+			 const struct image_place *place);
 
 /* Frees zero_copy.images. */
 void image_class_free(struct publish_list *images);

@@ -7,8 +7,10 @@
 #include "icd/methods/host_ptr/buffer_class.h"
 #include "icd/methods/host_ptr/image_check.h"
 #include "icd/methods/host_ptr/image_class.h"
+#include "icd/methods/host_ptr/image_made.h"
 #include "icd/methods/host_ptr/zero_copy.h"
 #include "icd/objects/memobj_watch.h"
+#include "util/log.h"
 
 /* The driver's call, with @desc and @host_ptr in place of the application's. */
 static cl_mem image_create_by_driver(const struct image_request *r, cl_mem_flags flags,
@@ -18,11 +20,6 @@ static cl_mem image_create_by_driver(const struct image_request *r, cl_mem_flags
 		return next.clCreateImageWithProperties(r->context, r->properties, flags, r->format,
 							desc, host_ptr, err);
 	return next.clCreateImage(r->context, flags, r->format, desc, host_ptr, err);
-}
-
-static unsigned char *image_memory(const struct memobj *parent)
-{
-	return (unsigned char *)parent->region->addr + parent->origin;
 }
 
 /* Completes the request of an image that the layer creates: checks, flags, the parent's pitch. */
@@ -38,23 +35,16 @@ static cl_int image_request_complete(const struct image_request *asked, const st
 	return err;
 }
 
-static cl_int image_proofs_get(struct context *context, struct zero_copy_context **c)
-{
-	if (!context)
-		return CL_INVALID_CONTEXT;
-	*c = zero_copy_get(context);
-	return *c ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
-}
-
 static cl_int image_prove(struct context *context, const struct image_request *r,
 			  const struct memobj *parent, const cl_image_desc *desc)
 {
+	const struct image_place place = { IMAGE_OF_MEMORY, image_memory(parent), 0 };
 	struct zero_copy_context *c;
-	cl_int err = image_proofs_get(context, &c);
+	cl_int err = zero_copy_find(context, &c);
 
 	return err ? err
 		   : image_class_prove(c->proofs, parent->region->kinds, r->flags, r->format, desc,
-				       image_memory(parent));
+				       &place);
 }
 
 /* The proof comes after the driver has created the image, so that refusals of the driver are first. */
@@ -102,7 +92,7 @@ static cl_int image_prove_part(struct context *context, const struct image_reque
 			       const struct memobj *parent, size_t size, bool *each)
 {
 	struct zero_copy_context *c;
-	cl_int err = image_proofs_get(context, &c);
+	cl_int err = zero_copy_find(context, &c);
 
 	return err ? err
 		   : buffer_class_prove(c->proofs, &c->kept, parent->region->kinds, r->flags,
@@ -137,12 +127,14 @@ static cl_mem image_create_backing(struct context *context, const struct image_r
 	return NULL;
 }
 
-static cl_mem image_create_1d(struct context *context, const struct image_request *r,
-			      const struct memobj *parent, cl_int *err)
+/* An image that the driver makes from a backing buffer in place of the sub-buffer. */
+static cl_mem image_create_on_backing(struct context *context, const struct image_request *r,
+				      const struct memobj *parent, cl_int *err)
 {
-	cl_image_desc desc = *r->desc;
+	const struct image_place place = { IMAGE_OF_BUFFER, image_memory(parent), 0 };
 	struct image_request own;
 	struct image_parent from;
+	cl_image_desc desc = *r->desc;
 	cl_mem image;
 
 	*err = image_request_complete(r, parent, &own, &from);
@@ -153,7 +145,39 @@ static cl_mem image_create_1d(struct context *context, const struct image_reques
 		return NULL;
 	image = image_create_by_driver(&own, own.flags, &desc, NULL, err);
 	next.clReleaseMemObject(desc.mem_object);
-	return error_created_or_null(r->function, image, err);
+	image = error_created_or_null(r->function, image, err);
+	if (!image)
+		return NULL;
+	*err = image_made_check(context, image, &own, parent, &place);
+	if (!*err)
+		return image;
+	next.clReleaseMemObject(image);
+	return NULL;
+}
+
+/*
+ * The driver's image, if the image works on the memory of its parent.  A driver that ignores where a
+ * sub-buffer begins (rusticl of Mesa 25.0) gets a buffer that begins there.
+ */
+static cl_mem image_create_proved(struct context *context, cl_mem image,
+				  const struct image_request *r, const struct memobj *parent,
+				  bool *hides_parent, cl_int *err)
+{
+	struct image_place place;
+	bool is_retried;
+
+	image_place_get(parent, &place);
+	log_hold();
+	*err = image_made_check(context, image, r, parent, &place);
+	is_retried = *err == CL_INVALID_OPERATION && parent->parent;
+	log_resume(*err && !is_retried);
+	if (!*err)
+		return image;
+	next.clReleaseMemObject(image);
+	if (!is_retried)
+		return NULL;
+	*hides_parent = true;
+	return image_create_on_backing(context, r, parent, err);
 }
 
 cl_mem image_create(struct context *context, const struct memobj *parent,
@@ -170,11 +194,12 @@ cl_mem image_create(struct context *context, const struct memobj *parent,
 		return image_create_2d(context, r, parent, err);
 	}
 	image = image_create_by_driver(r, r->flags, r->desc, r->host_ptr, err);
+	if (is_created(image, *err))
+		return image_create_proved(context, image, r, parent, hides_parent, err);
 	if (*err && type == CL_MEM_OBJECT_IMAGE1D_BUFFER && parent->parent) {
 		*hides_parent = true;
-		return image_create_1d(context, r, parent, err);
+		return image_create_on_backing(context, r, parent, err);
 	}
-	if (!is_created(image, *err))
-		error_of_driver(r->function, *err);
+	error_of_driver(r->function, *err);
 	return image;
 }

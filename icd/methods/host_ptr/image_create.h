@@ -2,10 +2,11 @@
 /*
  * Images on imports by CL_MEM_USE_HOST_PTR.
  *
- * The driver creates the image from the import's buffer if the driver can.  Two images the layer
- * creates over the same memory instead, and the driver does not know their parent: a 2D image for
- * a driver without cl_khr_image2d_from_buffer, and a 1D image on a sub-buffer for a driver that
- * takes root buffers only.
+ * The driver creates the image from the import's buffer if the driver can, and a self-test shows that
+ * such images work on the buffer's memory (image_made.h).  Other images the layer creates over the
+ * same memory, and the driver does not know their parent: a 2D image for a driver without
+ * cl_khr_image2d_from_buffer, and an image on a sub-buffer for a driver that takes root buffers
+ * only, or ignores where a sub-buffer begins.
  */
 #ifndef ICD_METHODS_HOST_PTR_IMAGE_CREATE_H
 #define ICD_METHODS_HOST_PTR_IMAGE_CREATE_H

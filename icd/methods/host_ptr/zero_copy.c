@@ -6,6 +6,7 @@
 
 #include "icd/layer.h"
 #include "icd/methods/host_ptr/image_class.h"
+#include "util/log.h"
 
 static struct publish_list zero_copy_of_devices; /* struct zero_copy */
 
@@ -148,4 +149,14 @@ struct zero_copy_context *zero_copy_get(struct context *context)
 		return (struct zero_copy_context *)context_data_add(context, &c->base);
 	free(c);
 	return NULL;
+}
+
+cl_int zero_copy_find(struct context *context, struct zero_copy_context **c)
+{
+	if (!context) {
+		log_error("the context is gone, or its record had no memory");
+		return CL_INVALID_CONTEXT;
+	}
+	*c = zero_copy_get(context);
+	return *c ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
 }

@@ -22,4 +22,7 @@ struct zero_copy_context {
 /* Lives as long as the context's record.  NULL without memory.  Takes no lock, but the first time. */
 struct zero_copy_context *zero_copy_get(struct context *context);
 
+/* The same.  CL_INVALID_CONTEXT, logged: @context is NULL, as the context has no record any more. */
+cl_int zero_copy_find(struct context *context, struct zero_copy_context **c);
+
 #endif /* ICD_METHODS_HOST_PTR_ZERO_COPY_H */

@@ -44,7 +44,7 @@ const char *path_layer(void)
 	static char path[PATH_MAX];
 
 	return paths_find(path, "../icd/libCLImportMemoryLayer.so",
-			  LIBDIR_FROM_BIN "/libCLImportMemoryLayer.so");
+			  LAYERDIR_FROM_BIN "/libCLImportMemoryLayer.so");
 }
 
 const char *path_conform(void)

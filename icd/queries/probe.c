@@ -30,7 +30,7 @@ struct probe {
 static bool probe_find_beside(struct probe *p, const char *layer)
 {
 	static const char *const places[] = { "../tools/climport-probe",
-					      LIBEXECDIR_FROM_LIB "/climport/climport-probe" };
+					      LIBEXECDIR_FROM_LAYER "/climport/climport-probe" };
 	const char *end = strrchr(layer, '/');
 
 	for (int i = 0; end && i < 2; i++) {

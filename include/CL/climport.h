@@ -41,7 +41,9 @@ extern "C" {
 	CLIMPORT_MAKE_VERSION(CLIMPORT_VERSION_MAJOR, CLIMPORT_VERSION_MINOR, \
 			      CLIMPORT_VERSION_PATCH)
 
-/*
+/**
+ * climport_version - the version of the library
+ *
  * The version of the library, which may be newer than CLIMPORT_VERSION of the header.  While the
  * major version is 0, a program needs the minor version that it was compiled for: the dynamic linker
  * refuses others.  A program that calls by dlsym() checks the version itself.
@@ -276,7 +278,9 @@ struct climport_registration {
 int climport_register(const void *address, size_t size, uint64_t flags,
 		      struct climport_registration *out, size_t out_size);
 
-/*
+/**
+ * climport_unregister - give a registration back
+ *
  * Gives a registration back, once for each climport_register().  A registration of GPU memory stays
  * for later calls, unless climport_invalidate() has ended the registration.  A registration of host
  * memory ends with the last call: when the call returns, no later call and no later import finds
@@ -310,7 +314,9 @@ void climport_unregister(struct climport_registration *registration);
  */
 int climport_set_limits(unsigned int kind, uint64_t bytes, uint64_t entries);
 
-/*
+/**
+ * climport_drop_all - give up what is kept without users
+ *
  * Gives up all memory that climport keeps without users, of all kinds: before a program sleeps,
  * hands a GPU on, or measures.  Later exports and imports register and pin anew.  For memory that
  * drivers hold, a thread of climport's calls the drivers, and climport_drop_all() waits 100 ms at
@@ -383,8 +389,10 @@ int climport_alloc(unsigned int kind, size_t size, size_t alignment, const unsig
 int climport_alloc_for_device(cl_device_id device, size_t size, size_t alignment, uint64_t flags,
 			      void **address, unsigned int *kind);
 
-/*
- * The same for all devices of a context.  -EINVAL: no such context.  -EOPNOTSUPP: one of the devices
+/**
+ * climport_alloc_for_context - memory of the kind that suits all devices of a context
+ *
+ * As climport_alloc_for_device(), for all devices of a context.  -EINVAL: no such context.  -EOPNOTSUPP: one of the devices
  * takes no memory; or several devices take memory of their own UUID alone (NVIDIA).
  */
 int climport_alloc_for_context(cl_context context, size_t size, size_t alignment, uint64_t flags,
@@ -421,8 +429,10 @@ struct climport_import_info {
 int climport_get_import_info(cl_device_id device, cl_uint type, struct climport_import_info *out,
 			     size_t out_size);
 
-/*
- * Gives memory back.  Before the call the program releases all imports of the memory and waits for
+/**
+ * climport_free - give memory of climport_alloc() back
+ *
+ * Before the call the program releases all imports of the memory and waits for
  * all commands on the memory.  NULL does nothing.  Aborts if @address is not from climport_alloc(),
  * or was freed.  The last part of a slab gives the slab back to the driver, and the last memory of a
  * device the primary context of CUDA's, which takes long (docs/libclimport.md).
@@ -469,10 +479,16 @@ struct climport_pool;
  */
 int climport_pool_create(int device, uint64_t flags, struct climport_pool **pool);
 
-/* Waits for the device, and gives all memory back, with what the program has not freed. */
+/**
+ * climport_pool_destroy - end a pool
+ *
+ * Waits for the device, and gives all memory back, with what the program has not freed.
+ */
 void climport_pool_destroy(struct climport_pool *pool);
 
-/*
+/**
+ * climport_pool_close - end a pool whose memory of the host is in use
+ *
  * As climport_pool_destroy(), but memory of the host that the program has not freed stays until the
  * last climport_pool_free(), which also destroys the pool.  The pool makes no allocations any more, and
  * does not hold the device's primary context: CUDA takes the memory with the context.
@@ -510,10 +526,18 @@ int climport_pool_alloc(struct climport_pool *pool, size_t size, void *stream, v
  */
 int climport_pool_free(struct climport_pool *pool, void *const *addresses, int count, void *stream);
 
-/* Bytes that may be kept without use; UINT64_MAX gives nothing back. */
+/**
+ * climport_pool_set_limit - limit what a pool keeps without use
+ * @bytes: UINT64_MAX gives nothing back
+ */
 void climport_pool_set_limit(struct climport_pool *pool, uint64_t bytes);
 
-/* Waits for the device, and gives memory without use back, down to @bytes. */
+/**
+ * climport_pool_trim - give back what a pool keeps without use
+ * @bytes: may stay
+ *
+ * Waits for the device first.
+ */
 void climport_pool_trim(struct climport_pool *pool, uint64_t bytes);
 
 struct climport_pool_info {
@@ -522,11 +546,19 @@ struct climport_pool_info {
 	uint64_t limit; /* climport_pool_set_limit()'s */
 };
 
-/* Returns 0, or -EINVAL: @out_size, sizeof(*out), is too small. */
+/**
+ * climport_pool_get_info - ask how much memory a pool has
+ * @out: set on success
+ * @out_size: sizeof(*out)
+ *
+ * Returns 0, or -EINVAL: @out_size is too small.
+ */
 int climport_pool_get_info(struct climport_pool *pool, struct climport_pool_info *out,
 			   size_t out_size);
 
-/*
+/**
+ * climport_torch_alloc - allocators for PyTorch and CuPy
+ *
  * Allocators of PyTorch (torch.cuda.memory.CUDAPluggableAllocator) and CuPy
  * (cupy.cuda.memory.CFunctionAllocator), with the signatures that the two ask for.  The memory is of
  * a pool for each device that lives as long as the process.
@@ -563,7 +595,9 @@ cl_mem climport_create_buffer(cl_context context, cl_mem_flags flags,
 			      const cl_import_properties_arm *properties,
 			      const struct climport_dmabuf *dmabuf, cl_int *errcode_ret);
 
-/*
+/**
+ * climport_mark_destroyed - tell an interpreter that an import is gone
+ *
  * A callback for clSetMemObjectDestructorCallback(): stores 1 to the uint32_t at @mark.  For
  * languages whose code may run with a lock of the interpreter alone (Python): the thread of a driver
  * must not wait for that lock.  The interpreter reads the mark later, and then frees the imported
@@ -588,7 +622,13 @@ struct climport_stats {
 	uint64_t bytes_allocated; /* by climport_alloc(), with the free parts of slabs */
 };
 
-/* Returns 0, or -EINVAL: @out_size, sizeof(*out), is too small. */
+/**
+ * climport_get_stats - count registrations and memory of this process
+ * @out: set on success
+ * @out_size: sizeof(*out)
+ *
+ * Returns 0, or -EINVAL: @out_size is too small.
+ */
 int climport_get_stats(struct climport_stats *out, size_t out_size);
 
 #ifdef __cplusplus

@@ -9,6 +9,7 @@
 #include "arguments.h"
 #include "bench.h"
 #include "diag.h"
+#include "enable.h"
 #include "environment.h"
 #include "info.h"
 #include "paths.h"
@@ -269,6 +270,14 @@ static const struct command {
 	  "      PEER                 judge only the device at this PCI address\n"
 	  "      --sysfs DIR          read another machine's files below this folder\n",
 	  start_diag, false },
+	{ "enable", "[OPTIONS]",
+	  "turn the layer on for every program, as root\n"
+	  "      --user               for your own programs alone\n"
+	  "      --root DIR           write the files of a container's image, below DIR\n"
+	  "      --environment        set OPENCL_LAYERS, too: for loaders without layer files\n",
+	  enable_start, false },
+	{ "disable", "[--user] [--root DIR]", "turn off what `enable` has turned on\n",
+	  disable_start, false },
 };
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

@@ -91,7 +91,10 @@ const struct environment_variable environment_variables[] = {
 	{ "XDG_CACHE_HOME", "layer, library", "a folder", "HOME with /.cache",
 	  "results of self-tests are kept in climport/results below; files for self-tests are made "
 	  "there" },
-	{ "HOME", "layer, library", "a folder", "none", "holds where XDG_CACHE_HOME is not set" },
+	{ "XDG_CONFIG_HOME", "tool", "a folder", "HOME with /.config",
+	  "climport enable --user writes to environment.d below" },
+	{ "HOME", "layer, library, tool", "a folder", "none",
+	  "holds where XDG_CACHE_HOME or XDG_CONFIG_HOME is not set" },
 	{ "TMPDIR", "tool", "a folder", "/tmp",
 	  "climport bench makes an empty XDG_CACHE_HOME there" },
 	{ 0 },

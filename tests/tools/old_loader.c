@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An OpenCL loader without support for layers. */
+/*
+ * An OpenCL loader without support for layers.  With READS_LAYER_FILES, the loader has the name of the
+ * variable that moves the folder of layer files, as loaders have that read the files.
+ */
 #include <CL/cl.h>
 #include <string.h>
 
 #define API __attribute__((visibility("default")))
 
 static const int platform = 1;
+
+#ifdef READS_LAYER_FILES
+API const char layer_variable[] = "OPENCL_LAYER_PATH";
+#endif
 
 API cl_int CL_API_CALL clGetPlatformIDs(cl_uint room, cl_platform_id *platforms, cl_uint *count)
 {

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which files a loader reads.  Khronos' loader and ocl-icd from 2.3.2 on read the names of layers
+ * from /etc/OpenCL/layers/NAME.lay: loader/linux/icd_linux.c, khrIcdOsVendorsEnumerate(), and
+ * ocl_icd_loader.c, __initSystemLayers().  Earlier versions of ocl-icd, such as Debian 12's 2.3.1,
+ * read the variable OPENCL_LAYERS alone.  No loader reads a file of a user's: for a user, and for
+ * earlier versions, the files below set the variable.
+ */
+#include "enable.h"
+
+#include <CL/cl.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arguments.h"
+#include "paths.h"
+
+struct enable_options {
+	const char *root; /* a folder in the place of /; NULL: this machine's */
+	bool user;	  /* for the calling user alone */
+	bool environment; /* set OPENCL_LAYERS, too, although the loader reads layer files */
+};
+
+#define VALUE "\"%s${OPENCL_LAYERS:+:$OPENCL_LAYERS}\"\n"
+
+struct enable_file {
+	const char *name;
+	const char *text; /* with the layer's path in the place of %s */
+	bool variable;	  /* for loaders that read no layer files */
+};
+
+static const struct enable_file for_all[] = {
+	{ "/etc/OpenCL/layers/climport.lay", "%s\n", false },
+	{ "/etc/environment.d/60-climport.conf", "OPENCL_LAYERS=" VALUE, true },
+	/* A shell of a desktop session has the variable already. */
+	{ "/etc/profile.d/climport.sh",
+	  "case $OPENCL_LAYERS in *libCLImportMemoryLayer.so*) ;; *) export OPENCL_LAYERS=" VALUE
+	  ";; esac\n",
+	  true },
+};
+
+static const struct enable_file for_user[] = {
+	{ "/environment.d/60-climport.conf", "OPENCL_LAYERS=" VALUE, true },
+};
+
+/* The files of the options, in the folder @base. */
+static size_t enable_files(const struct enable_options *options, char *base,
+			   const struct enable_file **files)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+	if (!options->user) {
+		snprintf(base, PATH_MAX, "%s", options->root ? options->root : "");
+		*files = for_all;
+		return sizeof(for_all) / sizeof(for_all[0]);
+	}
+	*files = for_user;
+	if (config && *config)
+		snprintf(base, PATH_MAX, "%s", config);
+	else if (home && *home)
+		snprintf(base, PATH_MAX, "%s/.config", home);
+	else
+		return 0;
+	return 1;
+}
+
+/* A loader that reads layer files has the name of the variable with which a user moves the folder. */
+static bool loader_reads_files(void)
+{
+	static const char variable[] = "OPENCL_LAYER_PATH";
+	Dl_info loader;
+	struct stat st;
+	void *file;
+	bool reads;
+	int fd;
+
+	if (!dladdr((void *)clGetPlatformIDs, &loader))
+		return false;
+	fd = open(loader.dli_fname, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	file = fstat(fd, &st) ? MAP_FAILED : mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (file == MAP_FAILED)
+		return false;
+	reads = memmem(file, st.st_size, variable, sizeof(variable)) != NULL;
+	munmap(file, st.st_size);
+	return reads;
+}
+
+static int enable_fail(const char *path)
+{
+	int error = errno;
+
+	fprintf(stderr, "climport: %s: %s%s\n", path, strerror(error),
+		error == EACCES || error == EROFS ? "; --user is for your own programs alone" : "");
+	return 1;
+}
+
+/* Makes the folders of a file. */
+static int enable_make_folders(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		int failed;
+
+		*slash = '\0';
+		failed = mkdir(path, 0755) && errno != EEXIST;
+		if (failed)
+			return enable_fail(path);
+		*slash = '/';
+	}
+	return 0;
+}
+
+/* A reader finds the whole file, or the file as it was. */
+static int enable_write(char *path, const char *text, const char *layer)
+{
+	char partial[2 * PATH_MAX + 8];
+	FILE *file;
+	int failed;
+
+	if (enable_make_folders(path))
+		return 1;
+	snprintf(partial, sizeof(partial), "%s.new", path);
+	file = fopen(partial, "we");
+	if (!file)
+		return enable_fail(path);
+	for (const char *end = strstr(text, "%s"); end; end = strstr(text, "%s")) {
+		fprintf(file, "%.*s%s", (int)(end - text), text, layer);
+		text = end + 2;
+	}
+	fputs(text, file);
+	failed = ferror(file);
+	failed |= fclose(file);
+	if (failed || chmod(partial, 0644) || rename(partial, path)) {
+		enable_fail(path);
+		unlink(partial);
+		return 1;
+	}
+	return 0;
+}
+
+/* Shells and systemd read the path within quotes. */
+static bool enable_can_quote(const char *layer)
+{
+	if (!strpbrk(layer, "\"$`\\\n"))
+		return true;
+	fprintf(stderr,
+		"climport: the layer is at %s, and shells take a character of this path "
+		"for their own\n",
+		layer);
+	return false;
+}
+
+static void enable_print_rest(const struct enable_options *options, const char *base)
+{
+	if (options->user)
+		printf("Sessions and services of systemd's have the variable from the next login "
+		       "on.\n"
+		       "For shells, add this line to ~/.profile:\n"
+		       "    set -a; . \"%s%s\"; set +a\n",
+		       base, for_user[0].name);
+	else if (!options->root && !loader_reads_files())
+		fputs("This machine's OpenCL loader reads no layer files, so the variable "
+		      "OPENCL_LAYERS is set, from the\nnext login on.  Services of the system's "
+		      "need a line of their own: see climport(7).\n",
+		      stdout);
+}
+
+static int enable_command(const struct enable_options *options)
+{
+	char base[PATH_MAX], path[2 * PATH_MAX];
+	const struct enable_file *files;
+	size_t count = enable_files(options, base, &files);
+	const char *layer = path_layer();
+	bool variable = options->user || options->environment ||
+			(!options->root && !loader_reads_files());
+
+	/* The layer has to load here, too. */
+	if (!layer || !enable_layer() || !enable_can_quote(layer))
+		return 1;
+	if (!count) {
+		fputs("climport: neither XDG_CONFIG_HOME nor HOME is set\n", stderr);
+		return 1;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (files[i].variable && !variable)
+			continue;
+		snprintf(path, sizeof(path), "%s%s", base, files[i].name);
+		if (enable_write(path, files[i].text, layer))
+			return 1;
+		printf("wrote %s\n", path);
+	}
+	enable_print_rest(options, base);
+	return 0;
+}
+
+static int disable_command(const struct enable_options *options)
+{
+	char base[PATH_MAX], path[2 * PATH_MAX];
+	const struct enable_file *files;
+	size_t count = enable_files(options, base, &files);
+	int status = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "%s%s", base, files[i].name);
+		if (!unlink(path))
+			printf("removed %s\n", path);
+		else if (errno != ENOENT && errno != ENOTDIR)
+			status = enable_fail(path);
+		/* The folder, if enable_command() has made the folder. */
+		*strrchr(path, '/') = '\0';
+		if (strcmp(strrchr(path, '/'), "/profile.d"))
+			rmdir(path);
+	}
+	return status;
+}
+
+static int enable_parse(int argc, char **argv, struct enable_options *options)
+{
+	struct arguments a = { argv[0], argc, argv, 1, NULL };
+
+	while (option_next(&a)) {
+		if (option_is(&a, "--user"))
+			options->user = true;
+		else if (option_is(&a, "--environment"))
+			options->environment = true;
+		else if (!option_is(&a, "--root"))
+			return fail_option(&a);
+		else if (!(options->root = option_value(&a)))
+			return WRONG_USAGE;
+	}
+	if (options->user && options->root)
+		return fail_usage("%s: --user and --root exclude each other", a.command);
+	return a.next == argc ? 0 : fail_usage("%s takes no argument %s", a.command, argv[a.next]);
+}
+
+int enable_start(int argc, char **argv)
+{
+	struct enable_options options = { 0 };
+	int status = enable_parse(argc - 1, argv + 1, &options);
+
+	return status ? status : enable_command(&options);
+}
+
+int disable_start(int argc, char **argv)
+{
+	struct enable_options options = { 0 };
+	int status = enable_parse(argc - 1, argv + 1, &options);
+
+	return status ? status : disable_command(&options);
+}

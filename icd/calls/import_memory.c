@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clImportMemoryARM. */
-#include <stdint.h>
-
 #include "icd/access/mapping.h"
 #include "icd/calls/properties.h"
 #include "icd/config.h"
@@ -62,15 +60,6 @@ static bool keeps_consistent(const struct properties *p)
 	return p->consistency == CONSISTENCY_RUNTIME;
 }
 
-static cl_int check_alignment(const struct import_region *region, size_t align)
-{
-	if (!(((uintptr_t)region->addr | region->size) & (align - 1)))
-		return CL_SUCCESS;
-	log_error("%zu bytes at %p: this device is zero copy only for multiples of %zu bytes",
-		  region->size, region->addr, align);
-	return CL_INVALID_OPERATION;
-}
-
 static cl_int import_memory_record(const struct method_ops *ops, const struct method_buffer *buffer,
 				   cl_context context, struct import_region *region)
 {
@@ -107,17 +96,16 @@ static cl_int import_memory_finish(const struct context *context, cl_context han
 
 static cl_mem import_memory_create(cl_context handle, struct context *context,
 				   const struct method_ops *ops, const struct request *r,
-				   struct import_region *region, cl_int *err)
+				   struct import_region *region, size_t align, cl_int *err)
 {
 	const cl_mem_flags flags = flags_restrict(r->flags, region->access);
 	struct method_buffer buffer = { NULL, NULL };
 	bool each = false;
 
 	region->unsynced = !keeps_consistent(&r->properties);
-	*err = ops->prove ? ops->prove(context, region, flags, region->addr, region->size, &each)
-			  : CL_SUCCESS;
+	*err = ops->prove ? ops->prove(context, region, flags, align, &each) : CL_SUCCESS;
 	if (!*err)
-		*err = ops->create(handle, flags, region, &buffer);
+		*err = ops->create(handle, flags, region, align, &buffer);
 	if (*err)
 		return NULL;
 	*err = import_memory_finish(context, handle, ops, region, &buffer, each);
@@ -134,7 +122,7 @@ static cl_mem import_memory_import(cl_context handle, struct context *context, s
 {
 	const struct method_ops *ops;
 	struct import_region *region;
-	cl_mem mem = NULL;
+	cl_mem mem;
 	size_t align;
 
 	ops = context_method(context, r->properties.type, &align);
@@ -151,9 +139,7 @@ static cl_mem import_memory_import(cl_context handle, struct context *context, s
 	*err = error_to_cl(import_get(&r->desc, &region));
 	if (*err)
 		return NULL;
-	*err = check_alignment(region, align);
-	if (!*err)
-		mem = import_memory_create(handle, context, ops, r, region, err);
+	mem = import_memory_create(handle, context, ops, r, region, align, err);
 	import_put(region); /* on success the object holds the region */
 	return mem;
 }

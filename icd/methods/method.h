@@ -70,18 +70,19 @@ struct method_ops {
 
 	/*
 	 * A buffer over a region, which is unknown to other threads.  @flags are valid and
-	 * hold no CL_MEM_USE_HOST_PTR.  NULL: the driver's own clImportMemoryARM creates the buffer.
+	 * hold no CL_MEM_USE_HOST_PTR.  @align: the largest method->align of the context's devices.
+	 * NULL: the driver's own clImportMemoryARM creates the buffer.
 	 */
 	cl_int (*create)(cl_context context, cl_mem_flags flags, struct import_region *region,
-			 struct method_buffer *buffer);
+			 size_t align, struct method_buffer *buffer);
 
 	/*
 	 * NULL, or whether all devices of a context are proved to take memory like the region's,
-	 * for a buffer of @flags at @addr.  Called before the buffer is created.
+	 * for a buffer of @flags.  Called before the buffer is created.
 	 * @each: set if the buffer itself has to be proved, by prove_buffer
 	 */
 	cl_int (*prove)(struct context *context, const struct import_region *region,
-			cl_mem_flags flags, const void *addr, size_t size, bool *each);
+			cl_mem_flags flags, size_t align, bool *each);
 	cl_int (*prove_buffer)(const struct context *context, cl_mem buffer, const void *addr);
 
 	/*

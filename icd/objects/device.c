@@ -98,6 +98,14 @@ cl_device_id device_root(cl_device_id id)
 	return id;
 }
 
+size_t device_base_align(cl_device_id id)
+{
+	cl_uint bits = 0;
+
+	next.clGetDeviceInfo(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof(bits), &bits, NULL);
+	return bits > 8 ? bits / 8 : 1;
+}
+
 static struct device *device_probe(cl_device_id id, bool may_compile)
 {
 	struct device *device = calloc(1, sizeof(*device));
@@ -114,6 +122,7 @@ static struct device *device_probe(cl_device_id id, bool may_compile)
 		return NULL;
 	}
 	device->image2d_from_buffer = has_word(extensions, "cl_khr_image2d_from_buffer");
+	device->base_align = device_base_align(id);
 	device->is_selected =
 		selection_has(device->platform, id, device->unselected, sizeof(device->unselected));
 	method_probe(device, extensions);

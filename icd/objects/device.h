@@ -31,6 +31,7 @@ struct device {
 	unsigned int attempts; /* at records with may_compile, this record included */
 	struct method method[IMPORT_TYPES];
 	bool image2d_from_buffer; /* the driver has cl_khr_image2d_from_buffer */
+	size_t base_align;	  /* bytes: CL_DEVICE_MEM_BASE_ADDR_ALIGN, of sub-buffers */
 	bool is_selected;	  /* by the environment: selection.h */
 	char unselected[128];	  /* the reason, if the device is not selected */
 };
@@ -58,6 +59,9 @@ const struct device *device_next(struct handle_cursor *cursor);
 
 /* The root device of a sub-device; @id if @id is a root device. */
 cl_device_id device_root(cl_device_id id);
+
+/* CL_DEVICE_MEM_BASE_ADDR_ALIGN in bytes: sub-buffers begin at multiples of it. */
+size_t device_base_align(cl_device_id id);
 
 /* An information string of the driver, without the layer's additions: the caller's, or NULL. */
 char *device_string(cl_device_id id, cl_device_info name);

@@ -37,7 +37,7 @@ static void program_ask_host_ptr(void)
 	dmabuf = climport_info_of(CL_IMPORT_TYPE_DMA_BUF_ARM);
 	expect_method(&host, "host_ptr");
 	expect_method(&dmabuf, "host_ptr");
-	CHECK(host.address_alignment == 64 && host.size_alignment == 64);
+	CHECK(host.address_alignment == 64 && host.size_alignment == 1);
 	CHECK(host.kinds == 1u << CLIMPORT_HOST && dmabuf.kinds == 0);
 	CHECK(!host.by_uuid && !dmabuf.by_uuid && !host.kept);
 }
@@ -67,6 +67,22 @@ TEST(info_newer_caller,
 TEST(info_host_ptr, "A device that takes host pointers has the alignment of the self-test.")
 {
 	program_expect_works_in("STUB_ZERO_COPY_ALIGN=64", program_ask_host_ptr, true);
+}
+
+static void program_ask_page_only(void)
+{
+	struct climport_import_info host;
+
+	program_find_devices();
+	host = climport_info_of(CL_IMPORT_TYPE_HOST_ARM);
+	expect_method(&host, "host_ptr");
+	CHECK(host.address_alignment == ALIGN && host.size_alignment == 1);
+}
+
+TEST(info_page_only,
+     "A device that takes whole pages alone has the alignment of the device's sub-buffers.")
+{
+	program_expect_works_in("STUB_ZERO_COPY_ALIGN=4096", program_ask_page_only, true);
 }
 
 static void program_ask_opaque_fd(void)

@@ -31,6 +31,14 @@ static bool is_copied_mapping(char mapping)
 	return false;
 }
 
+/* Whether the program's own buffer, of which the object may be a part, is not aligned. */
+static bool is_crooked(const struct mem *mem, size_t align)
+{
+	while (mem->parent)
+		mem = mem->parent;
+	return ((uintptr_t)mem->host_ptr | mem->size) % align;
+}
+
 static bool is_copied(const struct copying *how, const struct mem *mem)
 {
 	if (!mem || !(mem->flags & CL_MEM_USE_HOST_PTR))
@@ -42,7 +50,7 @@ static bool is_copied(const struct copying *how, const struct mem *mem)
 	       (how->access & mem->flags) || (mem->several && stub_get(STUB_COPYING_SEVERAL)) ||
 	       (mem->context->num_devices > 1 && stub_get(STUB_COPYING_CONTEXTS)) ||
 	       (how->above && mem->size > how->above) || is_copied_mapping(mem->mapping) ||
-	       ((uintptr_t)mem->host_ptr | mem->size) % how->align;
+	       is_crooked(mem, how->align);
 }
 
 static void copy_in(struct launch *launch, const struct copying *how)

@@ -112,6 +112,7 @@ enum stub_option {
 	STUB_IMAGES_PACKED, /* images made from buffers have rows without a gap, whatever the pitch */
 	STUB_ANY_PITCH,	    /* a row pitch below the width is taken (rusticl) */
 	STUB_IMAGE1D_OF_PART, /* 1D images are made from sub-buffers, too */
+	STUB_UNALIGNED_FAIL,  /* host pointers and sizes within a page get the (negative) error */
 	STUB_NUM_OPTIONS
 };
 

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "icd/layer.h"
+#include "icd/methods/host_ptr/buffer.h"
 #include "icd/methods/host_ptr/buffer_class.h"
 #include "icd/methods/host_ptr/image_create.h"
-#include "icd/methods/host_ptr/zero_copy.h"
 #include "icd/methods/method.h"
+#include "icd/methods/part.h"
 #include "icd/selftest/job.h"
 #include "icd/selftest/result.h"
 #include "icd/selftest/selftest.h"
@@ -183,35 +183,13 @@ static bool host_ptr_probe(const struct device *device, const char *extensions,
 	return host_ptr_test_mapping(device, method) && host_ptr_test_bracket(device, method);
 }
 
-static cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_region *region,
-			      struct method_buffer *buffer)
+static void host_ptr_describe(const struct device *device, enum import_type type,
+			      struct method_memory *memory)
 {
-	cl_int err = CL_SUCCESS;
-
-	if (!region->addr) {
-		log_error("the dma-buf has no CPU mapping");
-		return CL_INVALID_OPERATION;
-	}
-	buffer->handle = next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, region->size,
-					     region->addr, &err);
-	if (is_created(buffer->handle, err))
-		return CL_SUCCESS;
-	log_error("the driver makes no buffer of %zu bytes: error %d", region->size, err);
-	return err ? err : CL_OUT_OF_RESOURCES;
-}
-
-static cl_int host_ptr_prove(struct context *context, const struct import_region *region,
-			     cl_mem_flags flags, const void *addr, size_t size, bool *each)
-{
-	struct zero_copy_context *c;
-
-	*each = false;
-	if (!region->addr)
-		return CL_SUCCESS; /* host_ptr_create() refuses the region */
-	c = zero_copy_get(context);
-	if (!c)
-		return CL_OUT_OF_HOST_MEMORY;
-	return buffer_class_prove(c->proofs, &c->kept, region->kinds, flags, addr, size, each);
+	(void)type;
+	if (device->base_align < memory->address_align)
+		memory->address_align = device->base_align;
+	memory->size_align = 1;
 }
 
 const struct method_ops method_host_ptr_ops = {
@@ -220,5 +198,8 @@ const struct method_ops method_host_ptr_ops = {
 	.create = host_ptr_create,
 	.prove = host_ptr_prove,
 	.prove_buffer = buffer_class_prove_buffer,
+	.create_sub_buffer = part_create_sub_buffer,
+	.release_hidden = part_release,
 	.create_image = image_create,
+	.describe = host_ptr_describe,
 };

@@ -9,6 +9,7 @@
 #include "icd/mem_flags.h"
 #include "icd/methods/host_ptr/image_check.h"
 #include "icd/methods/host_ptr/zero_copy.h"
+#include "icd/methods/part.h"
 
 unsigned char *image_memory(const struct memobj *parent)
 {
@@ -17,9 +18,11 @@ unsigned char *image_memory(const struct memobj *parent)
 
 void image_place_get(const struct memobj *parent, struct image_place *place)
 {
-	place->from = parent->parent ? IMAGE_OF_SUB_BUFFER : IMAGE_OF_BUFFER;
-	place->addr = parent->region->addr;
-	place->origin = parent->origin;
+	void *const hidden = memobj_import(parent)->hidden;
+
+	place->from = parent->parent || hidden ? IMAGE_OF_SUB_BUFFER : IMAGE_OF_BUFFER;
+	place->addr = (unsigned char *)parent->region->addr - part_offset(hidden);
+	place->origin = parent->origin + part_offset(hidden);
 }
 
 /* What the request leaves to the driver: the pitch, and the size of an unusual format's pixels. */

@@ -2,36 +2,15 @@
 #include "icd/methods/opaque_fd/buffer.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "icd/error.h"
 #include "icd/layer.h"
-#include "icd/methods/opaque_fd/backing.h"
+#include "icd/methods/backing.h"
+#include "icd/methods/part.h"
 #include "util/descriptor.h"
 #include "util/log.h"
 #include "util/shortage.h"
-
-/* The record of an import whose buffer is a part of a backing buffer. */
-struct hidden {
-	struct backing *backing; /* a user's */
-	size_t offset;		 /* bytes from the backing buffer's first to the import's */
-};
-
-/*
- * NVIDIA's driver may give the error number of CUDA's for a call that failed inside: any may come of a
- * lack of memory, descriptors or addresses.
- */
-static bool buffer_is_short(cl_int err)
-{
-	return err > 0 || err == CL_OUT_OF_RESOURCES || err == CL_OUT_OF_HOST_MEMORY ||
-	       err == CL_MEM_OBJECT_ALLOCATION_FAILURE;
-}
-
-static bool buffer_retry(struct shortage_retry *retry, cl_int err)
-{
-	return shortage_retry(retry, buffer_is_short(err) ? -ENOMEM : 0);
-}
 
 static cl_mem buffer_of_descriptor(cl_context context, cl_mem_flags flags, int fd, size_t size,
 				   cl_int *err)
@@ -68,42 +47,11 @@ cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t s
 	log_hold();
 	do
 		mem = buffer_of_descriptor(context, flags, fd, size, err);
-	while (buffer_retry(&retry, *err));
+	while (part_retry(&retry, *err));
 	log_resume(*err);
 	if (*err > 0)
 		*err = CL_INVALID_OPERATION;
 	return mem;
-}
-
-static cl_mem buffer_part(cl_mem backing, cl_mem_flags flags, size_t offset, size_t size,
-			  cl_int *err)
-{
-	const cl_buffer_region region = { offset, size };
-	struct shortage_retry retry = { 0 };
-	cl_mem part;
-
-	do
-		part = next.clCreateSubBuffer(backing, flags, CL_BUFFER_CREATE_TYPE_REGION, &region,
-					      err);
-	while (buffer_retry(&retry, *err));
-	return part;
-}
-
-cl_mem opaque_fd_create_sub_buffer(void *hidden, cl_mem_flags flags, const cl_buffer_region *region,
-				   cl_int *err)
-{
-	const struct hidden *h = hidden;
-
-	return buffer_part(backing_mem(h->backing), flags, region->origin + h->offset, region->size,
-			   err);
-}
-
-void opaque_fd_release_hidden(void *hidden)
-{
-	struct hidden *h = hidden;
-
-	backing_put(h->backing);
-	free(h);
 }
 
 static struct backing *buffer_wrap(cl_mem mem, cl_int *err)
@@ -209,29 +157,6 @@ static struct backing *buffer_get_backing(cl_context context, cl_mem_flags flags
 	return buffer_of_own(context, flags, region, opaque, err);
 }
 
-/* Takes over the use of @backing on success only. */
-static cl_int buffer_hide(struct backing *backing, cl_mem_flags flags, size_t offset, size_t size,
-			  struct method_buffer *buffer)
-{
-	struct hidden *h = malloc(sizeof(*h));
-	cl_int err;
-
-	if (!h) {
-		log_error("no memory for the record of an import");
-		return CL_OUT_OF_HOST_MEMORY;
-	}
-	buffer->handle = buffer_part(backing_mem(backing), flags, offset, size, &err);
-	if (err) {
-		log_error("the driver makes no sub-buffer of an import's backing buffer: error %d",
-			  err);
-		free(h);
-		return err;
-	}
-	*h = (struct hidden){ backing, offset };
-	buffer->hidden = h;
-	return CL_SUCCESS;
-}
-
 cl_int opaque_fd_build(cl_context context, cl_mem_flags flags,
 		       const struct opaque_coherency *device, struct import_region *region,
 		       struct import_opaque *opaque, struct method_buffer *buffer)
@@ -246,7 +171,7 @@ cl_int opaque_fd_build(cl_context context, cl_mem_flags flags,
 			backing); /* the import is the whole buffer: nothing is hidden */
 		return CL_SUCCESS;
 	}
-	err = buffer_hide(backing, flags, opaque->offset, region->size, buffer);
+	err = part_create(backing, flags, opaque->offset, region->size, buffer);
 	if (err)
 		backing_put(backing);
 	return err;

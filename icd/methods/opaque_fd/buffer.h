@@ -3,8 +3,7 @@
  * Driver buffers from opaque descriptors (cl_khr_external_memory_opaque_fd).
  *
  * A descriptor covers whole pages, or a whole allocation.  If an import starts further inside, the
- * driver gets a hidden backing buffer over the descriptor, and the application gets a
- * sub-buffer of the backing buffer.
+ * import is a part of a backing buffer over the descriptor (part.h).
  */
 #ifndef ICD_METHODS_OPAQUE_FD_BUFFER_H
 #define ICD_METHODS_OPAQUE_FD_BUFFER_H
@@ -31,10 +30,5 @@ cl_mem opaque_fd_buffer(cl_context context, cl_mem_flags flags, int fd, size_t s
 cl_int opaque_fd_build(cl_context context, cl_mem_flags flags,
 		       const struct opaque_coherency *device, struct import_region *region,
 		       struct import_opaque *opaque, struct method_buffer *buffer);
-
-/* See struct method_ops. */
-cl_mem opaque_fd_create_sub_buffer(void *hidden, cl_mem_flags flags, const cl_buffer_region *region,
-				   cl_int *err);
-void opaque_fd_release_hidden(void *hidden);
 
 #endif /* ICD_METHODS_OPAQUE_FD_BUFFER_H */

@@ -120,14 +120,6 @@ static void coherency_explain(struct opaque_coherency *c)
 	}
 }
 
-static size_t coherency_base_alignment(cl_device_id device)
-{
-	cl_uint bits = 0;
-
-	next.clGetDeviceInfo(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof(bits), &bits, NULL);
-	return bits > 8 ? bits / 8 : 1;
-}
-
 static uint64_t coherency_largest_buffer(cl_device_id device)
 {
 	cl_ulong bytes = 0;
@@ -149,7 +141,7 @@ static bool coherency_find_all(cl_device_id device, bool may_compile, struct opa
 	bool is_conclusive = true;
 
 	memset(c, 0, sizeof(*c));
-	c->align = coherency_base_alignment(device);
+	c->align = device_base_align(device);
 	c->largest = coherency_largest_buffer(device);
 	if (next.clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof(c->uuid), c->uuid, NULL)) {
 		for (int type = 0; type < IMPORT_TYPES; type++)

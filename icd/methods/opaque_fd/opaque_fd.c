@@ -15,10 +15,11 @@
 #include "icd/error.h"
 #include "icd/layer.h"
 #include "icd/methods/method.h"
-#include "icd/methods/opaque_fd/backing.h"
+#include "icd/methods/backing.h"
 #include "icd/methods/opaque_fd/buffer.h"
 #include "icd/methods/opaque_fd/coherency.h"
 #include "icd/methods/opaque_fd/invalidate.h"
+#include "icd/methods/part.h"
 #include "util/log.h"
 
 #define EXTENSION "cl_khr_external_memory_opaque_fd"
@@ -43,7 +44,7 @@ static bool opaque_fd_probe(const struct device *device, const char *extensions,
 			 EXTENSION);
 		return false;
 	}
-	method->align = 1; /* opaque_fd_create() checks the alignment, in the descriptor */
+	method->align = 1;
 	method->untested = !coherency_get(device->id, device->may_compile, &coherency);
 	snprintf(method->why, sizeof(method->why), "%s", coherency.why[type]);
 	return coherency_exporters(&coherency);
@@ -103,22 +104,12 @@ static cl_int opaque_fd_attach_invalidate(cl_context context,
 	return CL_INVALID_OPERATION;
 }
 
-static cl_int opaque_fd_check_offset(const struct import_region *region, size_t offset,
-				     size_t align)
-{
-	if (!(offset % align))
-		return CL_SUCCESS;
-	log_error("%zu bytes at %p: this device takes addresses that are multiples of %zu bytes",
-		  region->size, region->addr, align);
-	return CL_INVALID_OPERATION;
-}
-
 static cl_int opaque_fd_create_from(cl_context context, cl_mem_flags flags,
 				    struct import_region *region,
 				    const struct opaque_coherency *coherency,
 				    struct import_opaque *opaque, struct method_buffer *buffer)
 {
-	cl_int err = opaque_fd_check_offset(region, opaque->offset, coherency->align);
+	cl_int err = part_check_offset(region, opaque->offset, coherency->align);
 
 	if (!err)
 		err = opaque_fd_attach_invalidate(context, coherency, opaque->exporter, region);
@@ -129,13 +120,14 @@ static cl_int opaque_fd_create_from(cl_context context, cl_mem_flags flags,
 
 /* The driver's buffer keeps the memory. */
 static cl_int opaque_fd_create(cl_context context, cl_mem_flags flags, struct import_region *region,
-			       struct method_buffer *buffer)
+			       size_t align, struct method_buffer *buffer)
 {
 	const struct device *device = opaque_fd_only_device(context);
 	struct import_opaque opaque;
 	struct opaque_coherency coherency;
 	cl_int err;
 
+	(void)align; /* in the descriptor: part_check_offset() */
 	if (!device)
 		return CL_INVALID_OPERATION;
 	if (!coherency_get(device->id, true, &coherency))
@@ -190,8 +182,8 @@ const struct method_ops method_opaque_fd_ops = {
 	.name = "opaque_fd",
 	.probe = opaque_fd_probe,
 	.create = opaque_fd_create,
-	.create_sub_buffer = opaque_fd_create_sub_buffer,
-	.release_hidden = opaque_fd_release_hidden,
+	.create_sub_buffer = part_create_sub_buffer,
+	.release_hidden = part_release,
 	.context_release = opaque_fd_context_release,
 	.describe = opaque_fd_describe,
 	.quirks = METHOD_MARKERS_WAIT | METHOD_NO_CALLS_IN_CALLBACKS | METHOD_NO_CONTEXT_CALLBACKS,

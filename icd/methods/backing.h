@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Backing buffers over memory that stays registered (climport_alloc()'s, and the host's pages that a
- * monitor watches or the program has registered), kept for the next import of a part of the memory:
- * NVIDIA's driver makes a buffer in 40 us and more, and pins the host's pages, a sub-buffer in less
+ * Backing buffers: hidden buffers, of which imports are parts (part.h).
+ *
+ * A backing buffer over memory that stays registered (climport_alloc()'s, and the host's pages that a
+ * monitor watches or the program has registered) is kept for the next import of a part of the memory:
+ * a driver may make a buffer in 40 us and more, and pin the host's pages, and a sub-buffer in less
  * than a microsecond.  A context has one backing buffer of a registration, whatever the flags of the
  * imports: flags of a sub-buffer may be stricter than the flags of its buffer.
  *
  * A backing buffer is kept until the registration ends, or the application releases the context.  A
  * context that a queue alone keeps alive has none: nobody would say when to drop the buffer.
  *
- * Each buffer has a descriptor of the process.  A buffer that no import uses is *idle*.  No more
- * buffers are idle, in all contexts together, than import_share_most() says: a new buffer takes the
- * place of the least recently used.  If the buffers that go were of no use, new buffers take places
- * more and more rarely: a program may import more registrations in turn than can be kept.
+ * Each buffer that is kept has a descriptor of the process.  A buffer that no import uses is *idle*.
+ * No more buffers are idle, in all contexts together, than import_share_most() says: a new buffer
+ * takes the place of the least recently used.  If the buffers that go were of no use, new buffers
+ * take places more and more rarely: a program may import more registrations in turn than can be kept.
  */
-#ifndef ICD_METHODS_OPAQUE_FD_BACKING_H
-#define ICD_METHODS_OPAQUE_FD_BACKING_H
+#ifndef ICD_METHODS_BACKING_H
+#define ICD_METHODS_BACKING_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/methods/opaque_fd/backing.h"
+#include "icd/methods/backing.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/methods/host_ptr/buffer.h"
+
+#include <stdint.h>
+
+#include "icd/layer.h"
+#include "icd/methods/host_ptr/buffer_class.h"
+#include "icd/methods/host_ptr/zero_copy.h"
+#include "icd/methods/part.h"
+#include "icd/objects/memobj_watch.h"
+#include "util/log.h"
+
+/* The memory of the driver's buffer. */
+struct host_ptr_memory {
+	unsigned char *addr;
+	size_t size;
+	size_t offset; /* bytes from the buffer's first to the import's */
+	bool is_whole; /* the import is the whole buffer */
+};
+
+/* The range of whole units of @align bytes around the region. */
+static struct host_ptr_memory host_ptr_enclose(const struct import_region *region, size_t align)
+{
+	unsigned char *const addr = region->addr;
+	const size_t offset = (uintptr_t)addr & (align - 1),
+		     size = (offset + region->size + align - 1) & ~(align - 1);
+
+	return (struct host_ptr_memory){ addr - offset, size, offset, size == region->size };
+}
+
+/* The strictest of the context's devices. */
+static size_t host_ptr_base_align(const struct context *context)
+{
+	const cl_device_id *ids;
+	const size_t count = context_devices(context, &ids);
+	size_t align = 1;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct device *device = device_get(ids[i]);
+
+		if (device && device->base_align > align)
+			align = device->base_align;
+	}
+	return align;
+}
+
+static cl_int host_ptr_make(cl_context context, cl_mem_flags flags,
+			    const struct host_ptr_memory *memory, cl_mem *buffer)
+{
+	cl_int err = CL_SUCCESS;
+
+	*buffer = next.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, memory->size,
+				      memory->addr, &err);
+	if (is_created(*buffer, err))
+		return CL_SUCCESS;
+	log_error("the driver makes no buffer of %zu bytes: error %d", memory->size, err);
+	return err ? err : CL_OUT_OF_RESOURCES;
+}
+
+/* The region is held until the driver has destroyed the backing buffer, the last object. */
+static cl_int host_ptr_create_part(cl_context context, cl_mem_flags flags,
+				   struct import_region *region,
+				   const struct host_ptr_memory *memory,
+				   struct method_buffer *buffer)
+{
+	struct backing *backing;
+	cl_mem whole;
+	cl_int err = host_ptr_make(context, flags, memory, &whole);
+
+	if (err)
+		return err;
+	err = memobj_watch(whole, region, memobj_destroyed);
+	if (err) {
+		next.clReleaseMemObject(whole);
+		return err;
+	}
+	backing = backing_create(whole);
+	if (!backing)
+		return CL_OUT_OF_HOST_MEMORY;
+	err = part_create(backing, flags, memory->offset, region->size, buffer);
+	if (err)
+		backing_put(backing);
+	return err;
+}
+
+cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_region *region,
+		       size_t align, struct method_buffer *buffer)
+{
+	struct host_ptr_memory memory;
+
+	if (!region->addr) {
+		log_error("the dma-buf has no CPU mapping");
+		return CL_INVALID_OPERATION;
+	}
+	memory = host_ptr_enclose(region, align);
+	return memory.is_whole ? host_ptr_make(context, flags, &memory, &buffer->handle)
+			       : host_ptr_create_part(context, flags, region, &memory, buffer);
+}
+
+cl_int host_ptr_prove(struct context *context, const struct import_region *region,
+		      cl_mem_flags flags, size_t align, bool *each)
+{
+	struct host_ptr_memory memory;
+	struct zero_copy_context *c;
+	cl_int err = CL_SUCCESS;
+
+	*each = false;
+	if (!region->addr)
+		return CL_SUCCESS; /* host_ptr_create() refuses the region */
+	memory = host_ptr_enclose(region, align);
+	if (!memory.is_whole)
+		err = part_check_offset(region, memory.offset, host_ptr_base_align(context));
+	if (!err)
+		err = zero_copy_find(context, &c);
+	return err ? err
+		   : buffer_class_prove(c->proofs, &c->kept, region->kinds, flags, memory.addr,
+					memory.size, each);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Buffers over host memory: CL_MEM_USE_HOST_PTR.
+ *
+ * A device may be zero copy for whole pages alone.  An import that begins or ends inside a page is
+ * then a part of a backing buffer over the enclosing pages (part.h).  The pages belong to the
+ * mapping of the import's memory, so they are of the same kind.
+ */
+#ifndef ICD_METHODS_HOST_PTR_BUFFER_H
+#define ICD_METHODS_HOST_PTR_BUFFER_H
+
+#include "icd/methods/method.h"
+
+/* See struct method_ops. */
+cl_int host_ptr_create(cl_context context, cl_mem_flags flags, struct import_region *region,
+		       size_t align, struct method_buffer *buffer);
+cl_int host_ptr_prove(struct context *context, const struct import_region *region,
+		      cl_mem_flags flags, size_t align, bool *each);
+
+#endif /* ICD_METHODS_HOST_PTR_BUFFER_H */

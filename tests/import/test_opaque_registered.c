@@ -303,9 +303,13 @@ TEST_EACH(broken, struct registered_breach, registered_breaches,
 	registered_end();
 }
 
-/* The kernel module is there from here on. */
+/*
+ * The kernel module is there from here on.  No other test imports as many bytes: without a
+ * registration, a range that was imported at this address before could be due (recent.h).
+ */
 static void registered_run_stale(void)
 {
+	const size_t size = SIZE - PAGE;
 	uintptr_t p = registered_map_shared();
 	struct host_registration old, new;
 	uint64_t kept;
@@ -313,12 +317,12 @@ static void registered_run_stale(void)
 	fake_gdmabuf.open_error = 0;
 	old = registered_of(p, SIZE);
 	EXPECT(old.status);
-	kept = driver_once(p, SIZE);
-	EXPECT_EQ(driver_once(p, SIZE), kept);
+	kept = driver_once(p, size);
+	EXPECT_EQ(driver_once(p, size), kept);
 	fake_gdmabuf_free_last();
-	EXPECT_EQ(driver_once(p, SIZE), 0);
+	EXPECT_EQ(driver_once(p, size), 0);
 	new = registered_of(p, SIZE);
-	EXPECT(driver_once(p, SIZE) != kept);
+	EXPECT(driver_once(p, size) != kept);
 	EXPECT_EQ(driver_forgotten, 1);
 	EXPECT_EQ(driver_last_forgotten, kept);
 	registered_drop(&old);

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -199,7 +200,7 @@ static struct {
 } watched_waits;
 
 /* The first thread waits for the idle thread, however busy the machine is. */
-static bool watched_is_patient;
+static atomic_bool watched_is_patient;
 
 int __real_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
 				  const struct timespec *until);

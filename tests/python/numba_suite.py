@@ -7,7 +7,7 @@
                                "RESULT test outcome"
 
 Many tests need a compiler of NVIDIA's or a function that the fake does not have: these fail with
-both managers alike.  DESIGN lists the tests whose results differ by design.
+both managers alike.  Tests that Numba skips with every manager but its own differ by design.
 """
 import concurrent.futures
 import os
@@ -27,15 +27,9 @@ MODULES += [f"cudapy.{name}" for name in ("test_array", "test_cuda_array_interfa
 # Each test starts processes, which import Numba.
 LONG = ["cudapy.test_ipc"]
 
-# Numba's own condition: skip_if_external_memmgr.
-QUEUE = "the test is of the pending frees of Numba's manager; Numba skips the test"
-DESIGN = {name: QUEUE for name in (
-    "cudadrv.test_deallocations.TestDeallocation.test_max_pending_bytes",
-    "cudadrv.test_deallocations.TestDeallocation.test_max_pending_count",
-    "cudadrv.test_deallocations.TestDeferCleanup.test_basic",
-    "cudadrv.test_deallocations.TestDeferCleanup.test_exception",
-    "cudadrv.test_deallocations.TestDeferCleanup.test_nested",
-    "cudapy.test_cuda_array_interface.TestCudaArrayInterface.test_ownership")}
+# Why Numba itself skips tests with any manager but its own: skip_if_external_memmgr.
+DESIGN = ("Deallocation specific to Numba memory management",
+          "Ownership not relevant with external memmgr")
 
 
 seconds = {}  # of each group of modules
@@ -59,7 +53,7 @@ class Result(unittest.TestResult):
         self._print(test, "fails")
 
     def addSkip(self, test, reason):
-        self._print(test, "skipped")
+        self._print(test, f"skipped: {reason}")
 
     def addExpectedFailure(self, test, err):
         self._print(test, "fails as expected")
@@ -98,10 +92,10 @@ def compare(names, pair):
           f"{len(different)} with another result, {seconds[names]:.0f} s", flush=True)
     unexpected = 0
     for test in different:
-        reason = DESIGN.get(test)
-        unexpected += reason is None
+        is_design = ours.get(test) in [f"skipped: {reason}" for reason in DESIGN]
+        unexpected += not is_design
         print(f"    {test}: {builtin.get(test)}; with climport: {ours.get(test)}; "
-              f"{reason or 'NOT BY DESIGN'}")
+              f"{'by design' if is_design else 'NOT BY DESIGN'}")
     if not passed:
         print(f"    no test passes: {builtin}")
     return unexpected + (not passed)

@@ -11,12 +11,13 @@
 #             GPU: a minute; says what is missing
 # make lint   the linters alone, which make check runs too: a minute
 # make coverage   the lines and branches that the tests run, by folder: docs/measured/coverage.txt
+# make mutants   wrong drivers, and whether `climport conform` notices: docs/measured/mutants.txt
 # make bench  speed, as ratios
 JOBS := $(shell nproc)
 # Half of the tests wait: tests/schedule/schedule.cmake.
 TESTS := $(shell expr 2 \* $(JOBS))
 
-.PHONY: all demo check check-long check-debug check-debug-kernel check-rdma lint coverage bench deps clean FORCE
+.PHONY: all demo check check-long check-debug check-debug-kernel check-rdma lint coverage mutants bench deps clean FORCE
 
 all: build/release
 
@@ -85,6 +86,11 @@ coverage: deps
 	tests/coverage build/coverage >build/coverage/coverage.txt || \
 		{ cat build/coverage/coverage.txt; exit 1; }
 	cp build/coverage/coverage.txt docs/measured/
+
+# The test that killed a mutant the last time runs first.
+mutants: build/dev
+	tests/mutants/run build/dev --before docs/measured/mutants.txt >build/dev/mutants.txt; \
+		status=$$?; cp build/dev/mutants.txt docs/measured/; exit $$status
 
 # Build trees are no intermediate files.
 .SECONDARY:

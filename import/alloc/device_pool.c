@@ -194,11 +194,29 @@ static uint64_t device_pool_key(const struct device_pool *pool, enum device_pool
 	return POOL_STREAMS + id;
 }
 
+/* Each replay of a graph would use the memory, also after the memory's free. */
+static int device_pool_check_capture(const struct device_pool *pool,
+				     enum device_pool_streams streams, void *stream)
+{
+	if (streams != STREAM_ONE || !cuda_order_is_capturing(&pool->order, stream))
+		return 0;
+	return log_errno(EBUSY, "the stream captures a CUDA graph, whose replays would use the "
+				"memory after its free: allocate before the capture");
+}
+
 int device_pool_alloc(struct device_pool *pool, size_t size, enum device_pool_streams streams,
 		      void *stream, void **addresses, int count)
 {
-	return pool_alloc(&pool->pool, size, device_pool_key(pool, streams, stream), addresses,
-			  count);
+	int ret = device_pool_check_capture(pool, streams, stream);
+
+	return ret ? ret
+		   : pool_alloc(&pool->pool, size, device_pool_key(pool, streams, stream),
+				addresses, count);
+}
+
+void device_pool_spoil_capture(struct device_pool *pool, void *stream)
+{
+	cuda_order_spoil_capture(&pool->order, stream);
 }
 
 bool device_pool_free(struct device_pool *pool, uintptr_t address, enum device_pool_streams streams,

@@ -32,9 +32,15 @@ void device_pool_destroy(struct device_pool *pool);
  */
 void device_pool_close(struct device_pool *pool);
 
-/* @stream: of STREAM_ONE.  The number of parts, at most @count, or a negative errno, logged. */
+/*
+ * @stream: of STREAM_ONE.  The number of parts, at most @count, or a negative errno, logged.  -EBUSY: the
+ * stream captures a graph.
+ */
 int device_pool_alloc(struct device_pool *pool, size_t size, enum device_pool_streams streams,
 		      void *stream, void **addresses, int count);
+
+/* The capture of the stream fails when the program ends the capture. */
+void device_pool_spoil_capture(struct device_pool *pool, void *stream);
 
 /* False: @address is no live part. */
 bool device_pool_free(struct device_pool *pool, uintptr_t address, enum device_pool_streams streams,

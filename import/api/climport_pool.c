@@ -130,9 +130,9 @@ PUBLIC int climport_pool_get_info(struct climport_pool *pool, struct climport_po
 	return climport_error_end(0);
 }
 
-/* Memory of the process's pool of the device, or NULL. */
+/* Memory of the process's pool of the device, or NULL with the error. */
 static void *climport_device_alloc(size_t size, int device, enum device_pool_streams streams,
-				   void *stream)
+				   void *stream, int *err)
 {
 	struct device_pool *pool;
 	void *address;
@@ -146,7 +146,7 @@ static void *climport_device_alloc(size_t size, int device, enum device_pool_str
 	ret = pool ? device_pool_alloc(pool, size, streams, stream, &address, 1) : -ENODEV;
 	if (ret > 0)
 		return address;
-	climport_error_end(ret);
+	*err = climport_error_end(ret);
 	return NULL;
 }
 
@@ -165,9 +165,27 @@ static void climport_device_free(void *address, int device, enum device_pool_str
 	abort();
 }
 
+/*
+ * PyTorch does not look for NULL, so the capture fails as well: PyTorch raises the error of CUDA's that
+ * the sentence explains.
+ */
+static void climport_torch_refuse_capture(int device, void *stream)
+{
+	struct device_pool *pool = device_pool_of(device, false);
+
+	fprintf(stderr, "climport_torch_alloc: %s\n", climport_last_error());
+	if (pool)
+		device_pool_spoil_capture(pool, stream);
+}
+
 PUBLIC void *climport_torch_alloc(ptrdiff_t size, int device, void *stream)
 {
-	return climport_device_alloc((size_t)size, device, STREAM_ONE, stream);
+	int err = 0;
+	void *address = climport_device_alloc((size_t)size, device, STREAM_ONE, stream, &err);
+
+	if (err == -EBUSY)
+		climport_torch_refuse_capture(device, stream);
+	return address;
 }
 
 PUBLIC void climport_torch_free(void *address, ptrdiff_t size, int device, void *stream)
@@ -184,8 +202,10 @@ PUBLIC void climport_torch_record_stream(void *address, void *stream)
 
 PUBLIC void *climport_cupy_alloc(void *param, size_t size, int device)
 {
+	int err;
+
 	(void)param;
-	return climport_device_alloc(size, device, STREAMS_ALL, NULL);
+	return climport_device_alloc(size, device, STREAMS_ALL, NULL, &err);
 }
 
 PUBLIC void climport_cupy_free(void *param, void *address, int device)

@@ -359,6 +359,31 @@ void climport_drop_all(void);
 int climport_alloc(unsigned int kind, size_t size, size_t alignment, const unsigned char *uuid,
 		   void **address);
 
+/* A GPU, as libraries that move the GPU's memory see the GPU (RDMA, NCCL). */
+struct climport_gpu {
+	unsigned char uuid[CLIMPORT_UUID_SIZE]; /* as for climport_alloc() */
+	uint32_t needs_flush;			/* 1: after another device has written, see below */
+};
+
+/**
+ * climport_get_current_gpu - the GPU of the calling thread's CUDA context
+ * @out: set on success
+ * @out_size: sizeof(*out)
+ *
+ * Some GPUs may give a kernel that runs old data after another device (a NIC) has written to the GPU's
+ * memory.  A read of the memory by the device that has written makes the new data visible: the read
+ * comes behind the writes on the bus.  GPUs of compute capability 8.x and before need such a flush
+ * (NCCL flushes for the same GPUs).
+ *
+ * Uses libcuda where the process has loaded libcuda.  Makes no context.
+ *
+ * Returns 0, or
+ *   -EINVAL  @out_size is too small
+ *   -ENODEV  no libcuda is loaded, or the thread has no CUDA context
+ *   -EIO     any other error of CUDA
+ */
+int climport_get_current_gpu(struct climport_gpu *out, size_t out_size);
+
 /* Flags of climport_alloc_for_device() and climport_alloc_for_context(). */
 #define CLIMPORT_NO_CPU UINT64_C(16) /* the CPU does not use the memory */
 
@@ -507,6 +532,7 @@ void climport_pool_close(struct climport_pool *pool);
  *
  * Returns the number of allocations, or
  *   -EINVAL  a @count below 1
+ *   -EBUSY   @stream captures a CUDA graph, whose replays would use the memory after its free
  *   -ENOMEM  also after the device has finished all work
  *   other errors as for climport_alloc()
  */
@@ -565,6 +591,9 @@ int climport_pool_get_info(struct climport_pool *pool, struct climport_pool_info
  *
  * A size of 0 gives NULL, as does a failure (climport_last_error()); PyTorch and CuPy do not look for
  * NULL.  Freeing NULL does nothing.  An address that is no allocation aborts.
+ *
+ * In a stream that captures a CUDA graph, climport_torch_alloc() gives NULL, writes the reason to
+ * standard error, and makes the capture fail: CUDA's error comes up in PyTorch.
  *
  * climport_torch_record_stream() is for CUDAPluggableAllocator's set_record_stream_fn(): memory that
  * other streams use is reused after all work of the device.  CuPy names no stream, so its memory is

@@ -203,6 +203,7 @@ class HostPool:
     def __init__(self, ordinal: int):
         self._pool = _library.pool_create(ordinal, _library.POOL_HOST)
         self._open = [self._pool]  # empty after close()
+        self._lock = threading.RLock()  # close() waits for allocations of other threads
         self._limit = _library.pool_info(self._pool).limit
         self._keeps = 0
         self.stream = _library.STREAMS_BLOCKING
@@ -213,7 +214,8 @@ class HostPool:
         addresses: Any = (ctypes.c_void_p * 1)()
         counts: List[int] = []
         _library.check_size(size)
-        _call(self._open, counts, alloc, size, self.stream, addresses, 1)
+        with self._lock:
+            _call(self._open, counts, alloc, size, self.stream, addresses, 1)
         _check(counts)
         return int(addresses[0])
 
@@ -223,22 +225,25 @@ class HostPool:
 
     def keep(self) -> None:
         """As DevicePool.keep()."""
-        self._keeps += 1
-        self._set_limit(_library.NO_LIMIT)
+        with self._lock:
+            self._keeps += 1
+            self._set_limit(_library.NO_LIMIT)
 
     def release(self) -> None:
         """As DevicePool.release()."""
-        self._keeps -= 1
-        if not self._keeps:
-            self._set_limit(self._limit)
+        with self._lock:
+            self._keeps -= 1
+            if not self._keeps:
+                self._set_limit(self._limit)
 
     def _set_limit(self, limit: int) -> None:
         _call(self._open, [], _library.library.climport_pool_set_limit, limit)
 
     def close(self) -> None:
         """No memory is allocated any more, and the program keeps what it has until free()."""
-        while self._open:
-            _library.pool_close(self._open.pop())
+        with self._lock:
+            while self._open:
+                _library.pool_close(self._open.pop())
 
 
 def magazine_key(size: int) -> int:

@@ -112,6 +112,12 @@ def check(result: int) -> None:
         raise OSError(-result, last_error())
 
 
+def check_size(size: int) -> None:
+    """OSError: more bytes than any memory has, or fewer than none.  C would cut such a number."""
+    if not 0 <= size < 1 << 62:
+        raise OSError(errno.ENOMEM, f"{size} bytes exceed the address space")
+
+
 def export_dmabuf(address: int, size: int, flags: int) -> Dmabuf:
     """climport_export_dmabuf()"""
     dmabuf = Dmabuf()
@@ -121,6 +127,7 @@ def export_dmabuf(address: int, size: int, flags: int) -> Dmabuf:
 
 def alloc(kind: int, size: int, alignment: int, uuid: "bytes | None") -> int:
     """climport_alloc()"""
+    check_size(size)
     address = c_void_p()
     check(library.climport_alloc(kind, size, alignment, uuid, address))
     return _value(address)
@@ -128,6 +135,7 @@ def alloc(kind: int, size: int, alignment: int, uuid: "bytes | None") -> int:
 
 def alloc_for_context(context: int, size: int) -> int:
     """climport_alloc_for_context() of memory that the CPU uses"""
+    check_size(size)
     address = c_void_p()
     check(library.climport_alloc_for_context(context, size, 0, 0, address, None))
     return _value(address)
@@ -153,12 +161,6 @@ def pool_destroy(pool: int) -> None:
 def pool_close(pool: int) -> None:
     """climport_pool_close()"""
     library.climport_pool_close(pool)
-
-
-def check_size(size: int) -> None:
-    """OSError: more bytes than any memory has, or fewer than none.  C would cut such a number."""
-    if not 0 <= size < 1 << 62:
-        raise OSError(errno.ENOMEM, f"{size} bytes exceed the address space")
 
 
 def pool_alloc(pool: int, size: int, stream: int, addresses: "ctypes.Array[c_void_p]") -> int:

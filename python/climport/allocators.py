@@ -31,8 +31,10 @@ def torch_allocator() -> Any:
     reused after all work of the device.  PyTorch does not look for NULL: a tensor for which no memory
     is left has the address 0, and kernels on the tensor fail.
 
-    Not for programs that capture CUDA graphs: memory that was freed during a capture goes to other
-    tensors, and each replay of the graph writes to this memory.
+    Not for programs that allocate while a stream captures a CUDA graph: memory that was freed during
+    the capture would go to other tensors, and each replay of the graph would write to this memory.  So
+    the allocator gives no memory then, writes the reason to standard error, and makes the capture fail:
+    PyTorch raises CUDA's error.
     """
     import torch  # pylint: disable=import-outside-toplevel
 

@@ -24,7 +24,10 @@ void fake_cuda_set_attribute(int device, int attribute, int value);
 void fake_cuda_set_pcie(bool supported); /* false: a dma-buf with the PCIe flag is NOT_SUPPORTED */
 void fake_cuda_set_no_mappings(bool hidden); /* hides the attributes of mappings, as old drivers */
 void fake_cuda_set_busy(bool is_busy);	     /* the device reaches no event that is recorded */
-void fake_cuda_set_forks(bool each_call);    /* each call forks, as cuInit() to load modules */
+/* From the beginning of a capture to the end: whether nothing has spoiled the capture. */
+void fake_cuda_capture_begin(void *stream);
+bool fake_cuda_capture_end(void *stream);
+void fake_cuda_set_forks(bool each_call); /* each call forks, as cuInit() to load modules */
 
 /*
  * The @nth call (from 1) of @function returns @result and does nothing.  NULL: of any function

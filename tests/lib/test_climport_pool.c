@@ -177,6 +177,24 @@ POOL_TEST(pool_no_stream_id, "A stream without a number is as all streams.")
 	EXPECT_EQ(cuStreamDestroy_v2(stream), 0);
 }
 
+POOL_TEST(pool_capture, "A stream that captures a graph gets no memory, and other streams do.")
+{
+	void *capturing = NULL, *other = NULL, *address;
+
+	EXPECT_EQ(cuStreamCreate(&capturing, 1), 0);
+	EXPECT_EQ(cuStreamCreate(&other, 1), 0);
+	address = pool_get(4 * MB, capturing);
+	pool_put(address, capturing);
+	fake_cuda_capture_begin(capturing);
+	EXPECT_EQ(climport_pool_alloc(pool, 4 * MB, capturing, &address, 1), -EBUSY);
+	EXPECT(strstr(climport_last_error(), "captures a CUDA graph"));
+	pool_get(4 * MB, other);
+	EXPECT(fake_cuda_capture_end(capturing));
+	EXPECT(pool_get(4 * MB, capturing) == address);
+	EXPECT_EQ(cuStreamDestroy_v2(capturing), 0);
+	EXPECT_EQ(cuStreamDestroy_v2(other), 0);
+}
+
 POOL_TEST(pool_busy, "Memory of blocking streams is reused when the device has reached an event.")
 {
 	void *address = pool_get(4 * MB, BLOCKING);
@@ -632,6 +650,21 @@ ALLOCATOR_TEST(torch, "PyTorch's allocator reuses memory of the same stream at o
 	climport_torch_free(NULL, 0, 1, NULL);
 	climport_torch_free(address, 4 << 20, 1, stream);
 	climport_torch_free(other, 4 << 20, 1, NULL);
+	EXPECT_EQ(cuStreamDestroy_v2(stream), 0);
+}
+
+ALLOCATOR_TEST(torch_capture, "A capture in which PyTorch asks for memory fails, and gets none.")
+{
+	void *stream = NULL, *address;
+
+	EXPECT_EQ(cuStreamCreate(&stream, 1), 0);
+	fake_cuda_capture_begin(stream);
+	EXPECT(climport_torch_alloc(4 << 20, 1, stream) == NULL);
+	EXPECT(strstr(climport_last_error(), "captures a CUDA graph"));
+	EXPECT(!fake_cuda_capture_end(stream));
+	address = climport_torch_alloc(4 << 20, 1, stream);
+	EXPECT(address != NULL);
+	climport_torch_free(address, 4 << 20, 1, stream);
 	EXPECT_EQ(cuStreamDestroy_v2(stream), 0);
 }
 

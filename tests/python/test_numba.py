@@ -385,6 +385,23 @@ class Manager(unittest.TestCase):
             queue.finish()
             self.assertEqual(set(array), {42})
 
+    def test_host_close(self):
+        """close() waits for an allocation of another thread."""
+        pool, order = _device.HostPool(0), []
+        closer = threading.Thread(target=lambda: (pool.close(), order.append("closed")))
+
+        @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        def hold(_):
+            closer.start()
+            closer.join(0.2)  # long enough for a close() that does not wait
+            order.append("allocated")
+
+        FAKE.fake_cuda_at(b"cuMemHostAlloc", 1, hold, None)
+        address = pool.alloc(MIB)
+        closer.join()
+        self.assertEqual(order, ["allocated", "closed"])
+        pool.free(address)
+
     def test_host_lives(self):
         """Memory of a pinned array lives as long as a buffer of OpenCL's."""
         context = pyopencl.create_some_context(interactive=False)

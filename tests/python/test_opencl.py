@@ -390,8 +390,9 @@ class Empty(OpenCL):
 
     def test_too_large(self):
         """An array that no memory is left for raises OSError with a sentence."""
-        with self.assertRaisesRegex(OSError, "bytes"):
-            climport.opencl.empty(self.context, 1 << 60, numpy.uint8)
+        for count, dtype in ((1 << 60, numpy.uint8), ((1 << 61) + 512, numpy.int64)):
+            with self.assertRaisesRegex(OSError, "bytes"):
+                climport.opencl.empty(self.context, count, dtype)
 
     def test_memory_goes(self):
         """The memory goes with the array and its buffers."""

@@ -47,6 +47,15 @@ bool cuda_is_vmm(uintptr_t addr);
 /* The buffer id alone, or 0: the tag check of a registration.  Tens of nanoseconds. */
 uint64_t cuda_buffer_id(uintptr_t addr);
 
+/* The GPU of the calling thread's context. */
+struct cuda_gpu {
+	unsigned char uuid[CUDA_UUID_SIZE];
+	bool needs_flush; /* until a read over the bus, kernels may read old data */
+};
+
+/* -ENODEV: no libcuda is loaded, or the thread has no context. */
+int cuda_get_current_gpu(struct cuda_gpu *gpu);
+
 /* A descriptor of memory.  The caller owns fd, which is close-on-exec. */
 struct cuda_export {
 	int fd;

@@ -66,6 +66,8 @@ static const struct symbol symbols[] = {
 	{ "cuEventSynchronize", NULL, AT(event_synchronize), ORDER },
 	{ "cuCtxSynchronize", NULL, AT(context_synchronize), ORDER },
 	{ "cuStreamGetId", NULL, AT(stream_id), OPTIONAL },
+	{ "cuStreamIsCapturing", NULL, AT(stream_captures), OPTIONAL },
+	{ "cuStreamSynchronize", NULL, AT(stream_synchronize), OPTIONAL },
 };
 
 static void cuda_driver_loader_distrust(struct lock *lock) TSA(no_thread_safety_analysis);

@@ -45,6 +45,7 @@ enum cuda_pointer_attribute {
 enum cuda_memory_type { CUDA_TYPE_HOST = 1, CUDA_TYPE_DEVICE = 2 };
 
 enum cuda_device_attribute {
+	CUDA_DEVICE_COMPUTE_MAJOR = 75,
 	CUDA_DEVICE_HOST_NATIVE_ATOMIC = 86,
 	CUDA_DEVICE_VMM = 102,
 	CUDA_DEVICE_RDMA_WITH_VMM = 110,
@@ -131,7 +132,10 @@ struct cuda_driver {
 	int (*properties)(struct cuda_properties *properties, uint64_t handle);
 	int (*share)(void *shareable, uint64_t handle, int type, unsigned long long flags);
 
-	/* Pools.  CUDA 3.2 has these, but for stream_id, which is of CUDA 12.0 and may be NULL. */
+	/*
+	 * Pools.  CUDA 3.2 has these.  The three of streams may be NULL: stream_id is of CUDA 12.0,
+	 * stream_captures of CUDA 10.0.
+	 */
 	int (*total_memory)(size_t *bytes, int device);
 	int (*alloc)(uintptr_t *address, size_t size);
 	int (*free)(uintptr_t address);
@@ -144,6 +148,8 @@ struct cuda_driver {
 	int (*event_synchronize)(void *event);
 	int (*context_synchronize)(void);
 	int (*stream_id)(void *stream, unsigned long long *id);
+	int (*stream_captures)(void *stream, int *status);
+	int (*stream_synchronize)(void *stream);
 
 	/* The first function missing from libcuda, or NULL. */
 	const char *no_dmabuf;

@@ -130,6 +130,36 @@ bool cuda_order_stream_id(const struct cuda_order *order, void *stream, uint64_t
 	return !result;
 }
 
+/* The legacy default stream cannot be captured. */
+bool cuda_order_is_capturing(const struct cuda_order *order, void *stream)
+{
+	struct cuda_scope scope;
+	int status = 0, result;
+
+	if (!stream || stream == cuda_stream_legacy || !order->cu->stream_captures ||
+	    cuda_scope_enter(&scope, order->cu, order->context, -1))
+		return false;
+	result = order->cu->stream_captures(stream, &status);
+	cuda_scope_leave(&scope);
+	return !result && status;
+}
+
+/*
+ * "When an invalid operation is attempted during stream capture, any associated capture graphs are
+ * invalidated" (CUDA C++ Programming Guide, Prohibited and Unhandled Operations): here a wait for the
+ * stream.
+ */
+void cuda_order_spoil_capture(const struct cuda_order *order, void *stream)
+{
+	struct cuda_scope scope;
+
+	if (!order->cu->stream_synchronize ||
+	    cuda_scope_enter(&scope, order->cu, order->context, -1))
+		return;
+	order->cu->stream_synchronize(stream);
+	cuda_scope_leave(&scope);
+}
+
 int cuda_order_alloc(const struct cuda_order *order, size_t size, uintptr_t *address)
 {
 	struct cuda_scope scope;

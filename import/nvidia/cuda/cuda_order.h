@@ -42,6 +42,12 @@ int cuda_order_drain(const struct cuda_order *order);
 /* A number that no other stream of the process ever has.  False: the driver gives no such number. */
 bool cuda_order_stream_id(const struct cuda_order *order, void *stream, uint64_t *id);
 
+/* Whether work in the stream becomes a part of a CUDA graph, and runs later, any number of times. */
+bool cuda_order_is_capturing(const struct cuda_order *order, void *stream);
+
+/* The end of the capture fails: no graph is made. */
+void cuda_order_spoil_capture(const struct cuda_order *order, void *stream);
+
 /* cuMemAlloc(), which CUDA's IPC handles are for, and cuMemFree(). */
 int cuda_order_alloc(const struct cuda_order *order, size_t size, uintptr_t *address);
 void cuda_order_free(const struct cuda_order *order, uintptr_t address);

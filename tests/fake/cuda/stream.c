@@ -10,11 +10,14 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { NOT_READY = 600 };
+enum { NOT_READY = 600, CAPTURE_UNSUPPORTED = 900 };
+
+enum capture { CAPTURE_NONE, CAPTURE_ACTIVE, CAPTURE_INVALIDATED };
 
 struct stream {
 	unsigned int flags;
 	unsigned long long id;
+	enum capture capture;
 };
 
 struct event {
@@ -45,7 +48,7 @@ API int cuStreamCreate(struct stream **out, unsigned int flags)
 		return result;
 	*out = malloc(sizeof(**out));
 	driver_lock();
-	**out = (struct stream){ flags, ++streams };
+	**out = (struct stream){ .flags = flags, .id = ++streams };
 	driver_unlock();
 	return CUDA_SUCCESS;
 }
@@ -73,8 +76,36 @@ API int cuStreamGetId(const struct stream *s, unsigned long long *id)
 API int cuStreamSynchronize(struct stream *s);
 API int cuStreamSynchronize(struct stream *s)
 {
-	(void)s;
-	return stream_call("cuStreamSynchronize");
+	int result = stream_call("cuStreamSynchronize");
+
+	if (result || (uintptr_t)s <= 2 || !s->capture)
+		return result;
+	s->capture = CAPTURE_INVALIDATED;
+	return CAPTURE_UNSUPPORTED;
+}
+
+API int cuStreamIsCapturing(const struct stream *s, int *status);
+API int cuStreamIsCapturing(const struct stream *s, int *status)
+{
+	int result = stream_call("cuStreamIsCapturing");
+
+	if (!result)
+		*status = (uintptr_t)s <= 2 ? CAPTURE_NONE : (int)s->capture;
+	return result;
+}
+
+API void fake_cuda_capture_begin(void *stream)
+{
+	((struct stream *)stream)->capture = CAPTURE_ACTIVE;
+}
+
+API bool fake_cuda_capture_end(void *stream)
+{
+	struct stream *s = stream;
+	bool is_whole = s->capture == CAPTURE_ACTIVE;
+
+	s->capture = CAPTURE_NONE;
+	return is_whole;
 }
 
 API int cuStreamWaitEvent(struct stream *s, struct event *e, unsigned int flags);

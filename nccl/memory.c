@@ -102,7 +102,7 @@ static int memory_get_allocation(const struct transport *transport, int device, 
 	return err;
 }
 
-/* Several allocations side by side: a dma-buf of the range, for this registration alone. */
+/* A dma-buf of the range, for this registration alone. */
 static int memory_map_range(const struct transport *transport, int device, void *connection,
 			    const void *data, size_t size, struct net_memory **memory)
 {
@@ -119,13 +119,19 @@ static int memory_map_range(const struct transport *transport, int device, void 
 	return err;
 }
 
+/* Several allocations side by side, or more allocations than libclimport has registrations. */
+static bool memory_has_no_registration(int err)
+{
+	return err == -ERANGE || err == -ENOSPC;
+}
+
 static int memory_map_cuda(const struct transport *transport, int device, void *connection,
 			   const void *data, size_t size, struct net_memory **memory)
 {
 	struct climport_registration registration;
 	int err = climport_register(data, size, 0, &registration, sizeof(registration));
 
-	if (err == -ERANGE)
+	if (memory_has_no_registration(err))
 		return memory_map_range(transport, device, connection, data, size, memory);
 	if (err)
 		return err;
@@ -178,6 +184,11 @@ void net_memory_unregister(struct net_memory *memory)
 		memory->transport->unmap(memory->mapping);
 	climport_unregister(&memory->registration);
 	free(memory);
+}
+
+void net_memory_forget(void)
+{
+	pthread_mutex_init(&memory_lock, NULL);
 }
 
 void net_memory_forget_connection(const void *connection)

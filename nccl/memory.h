@@ -5,7 +5,7 @@
  * Host memory goes to the transport as it is.  A CUDA pointer becomes a dma-buf by
  * climport_register(), whose cache is the only cache: while a registration of an allocation is held,
  * later registrations of any part share the mapping.  A dma-buf of the core's is mapped once for each
- * call.
+ * call, and so is memory for which libclimport has no registration left.
  */
 #ifndef NCCL_MEMORY_H
 #define NCCL_MEMORY_H
@@ -33,6 +33,9 @@ void net_memory_unregister(struct net_memory *memory);
  * alone.  The registrations are still to be unregistered.
  */
 void net_memory_forget_connection(const void *connection);
+
+/* In a child of fork(): other threads of the parent's may have been in a call. */
+void net_memory_forget(void);
 
 /* The transport's mapping; NULL for NULL. */
 void *net_memory_mapping(const struct net_memory *memory);

@@ -56,6 +56,7 @@ static enum nccl_result net_result_of(const char *what, int error)
 static void net_forget(void)
 {
 	pthread_mutex_init(&net_lock, NULL);
+	net_memory_forget();
 	if (net_transport)
 		net_transport->forget();
 	net_transport = NULL;
@@ -180,10 +181,17 @@ enum nccl_result net_properties(int number, struct nccl_net_properties_v12 *prop
 	return NCCL_SUCCESS;
 }
 
+/* A child of fork() has the parent's connections, and no transport. */
+static enum nccl_result net_not_open(const char *what)
+{
+	net_warn("%s without a network: a child of fork() has to init", what);
+	return NCCL_INTERNAL_ERROR;
+}
+
 enum nccl_result net_listen(int device, void *handle, void **listen_comm)
 {
 	if (!net_transport)
-		return NCCL_INTERNAL_ERROR;
+		return net_not_open("listen");
 	memset(handle, 0, NCCL_NET_HANDLE_SIZE);
 	return net_result_of("listen", net_transport->listen(device, handle, listen_comm));
 }
@@ -191,12 +199,16 @@ enum nccl_result net_listen(int device, void *handle, void **listen_comm)
 enum nccl_result net_connect(int device, void *handle, void **send_comm)
 {
 	*send_comm = NULL;
+	if (!net_transport)
+		return net_not_open("connect");
 	return net_result_of("connect", net_transport->connect(device, handle, send_comm));
 }
 
 enum nccl_result net_accept(void *listen_comm, void **recv_comm)
 {
 	*recv_comm = NULL;
+	if (!net_transport)
+		return net_not_open("accept");
 	return net_result_of("accept", net_transport->accept(listen_comm, recv_comm));
 }
 
@@ -222,6 +234,8 @@ enum nccl_result net_register(void *comm, void *data, size_t size, int type, voi
 	int err = -EINVAL;
 
 	*mhandle = NULL;
+	if (!net_transport)
+		return net_not_open("regMr");
 	if (type == NCCL_PTR_HOST || type == NCCL_PTR_CUDA)
 		err = net_memory_register(
 			net_transport, net_transport->connection_device(comm), comm, data, size,
@@ -240,6 +254,8 @@ enum nccl_result net_register_dmabuf(void *comm, void *data, size_t size, int ty
 	int err = -EINVAL;
 
 	*mhandle = NULL;
+	if (!net_transport)
+		return net_not_open("regMrDmaBuf");
 	if (fd >= 0 && (type == NCCL_PTR_HOST || type == NCCL_PTR_CUDA))
 		err = net_memory_register_dmabuf(net_transport,
 						 net_transport->connection_device(comm), comm,
@@ -258,6 +274,8 @@ enum nccl_result net_deregister(void *comm, void *mhandle)
 enum nccl_result net_send(void *comm, void *data, size_t size, void *mhandle, void **request)
 {
 	*request = NULL;
+	if (!net_transport)
+		return net_not_open("isend");
 	return net_result_of("isend", net_transport->send(comm, data, size,
 							  net_memory_mapping(mhandle), request));
 }
@@ -267,6 +285,8 @@ enum nccl_result net_receive(void *comm, int count, void **data, const size_t *s
 			     void **mhandles, void **request)
 {
 	*request = NULL;
+	if (!net_transport)
+		return net_not_open("irecv");
 	if (count != 1)
 		return net_result_of("irecv", -EPROTO);
 	return net_result_of("irecv",
@@ -274,16 +294,15 @@ enum nccl_result net_receive(void *comm, int count, void **data, const size_t *s
 						    net_memory_mapping(mhandles[0]), request));
 }
 
-/*
- * A request of NULL: there is nothing to wait for.  Host memory needs no flush, and a transport without
- * a flush does not offer GPUs that need one (trial.c).
- */
+/* A request of NULL: there is nothing to wait for. */
 enum nccl_result net_flush(void *comm, int count, void **data, const int *sizes, void **mhandles,
 			   void **request)
 {
 	*request = NULL;
-	if (count != 1 || !net_transport->flush)
-		return NCCL_SUCCESS;
+	if (!net_transport)
+		return net_not_open("iflush");
+	if (count != 1 || sizes[0] < 0)
+		return net_result_of("iflush", -EPROTO);
 	return net_result_of("iflush",
 			     net_transport->flush(comm, data[0], (size_t)sizes[0],
 						  net_memory_mapping(mhandles[0]), request));
@@ -296,6 +315,8 @@ enum nccl_result net_test(void *request, int *done, int *sizes)
 	int err;
 
 	*done = 0;
+	if (!net_transport)
+		return net_not_open("test");
 	err = net_transport->test(request, &is_done, &size);
 	if (err)
 		return net_result_of("test", err);

@@ -81,10 +81,15 @@ struct transport {
 	/* *size: of the message.  A request that is done, or has failed, is gone. */
 	int (*test)(void *request, bool *done, size_t *size);
 	/*
-	 * Makes what was received visible to the GPU.  NULL: there is nothing to do.  *request is NULL
-	 * if nothing is to be waited for.
+	 * Makes what was received into a GPU's memory visible to the GPU.  *request is NULL if nothing is
+	 * to be waited for.
 	 */
 	int (*flush)(void *connection, void *data, size_t size, void *mapping, void **request);
+	/*
+	 * Whether flush() works on mapped memory of a GPU.  Waits for the answer, for some seconds at most.
+	 * NULL if every device is proved.
+	 */
+	int (*try_flush)(int device, void *data, void *mapping);
 };
 
 /* The transports of the plugin, the best first; NULL ends the list. */

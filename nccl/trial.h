@@ -6,7 +6,7 @@
 
 /*
  * Whether the device takes memory of the calling thread's GPU: a small allocation is exported and
- * mapped.  The core treats a refusal of its own buffers as fatal, so a promise has to be true.
+ * mapped, and flushed if the GPU needs flushes.  The core treats a refusal of its own buffers as fatal, so a promise has to be true.
  */
 bool trial_passes(const struct transport *transport, int device);
 

@@ -25,22 +25,20 @@ static void connect_set_scope(const struct fi_info *info)
 		to->sin6_scope_id = own->sin6_scope_id;
 }
 
-/* The device's own information, with the listener's address as the destination. */
-static struct fi_info *connect_info_to(const struct fabric_device *device,
-				       const struct fabric_handle *handle)
+struct fi_info *fabric_info_to(const struct fabric_device *device, const void *address, size_t size)
 {
 	struct fi_info *info = fabric_library.dupinfo(device->info);
 
 	if (!info)
 		return NULL;
 	free(info->dest_addr);
-	info->dest_addr = malloc(handle->address_size);
+	info->dest_addr = malloc(size);
 	if (!info->dest_addr) {
 		fabric_library.freeinfo(info);
 		return NULL;
 	}
-	memcpy(info->dest_addr, handle->address, handle->address_size);
-	info->dest_addrlen = handle->address_size;
+	memcpy(info->dest_addr, address, size);
+	info->dest_addrlen = size;
 	connect_set_scope(info);
 	return info;
 }
@@ -69,7 +67,7 @@ static int connect_rails(struct fabric_connection *c, const struct fabric_handle
 		.small = (uint32_t)c->small,
 		.least = (uint32_t)c->least,
 	};
-	struct fi_info *info = connect_info_to(c->device, handle);
+	struct fi_info *info = fabric_info_to(c->device, handle->address, handle->address_size);
 	int err = 0;
 
 	if (!info)

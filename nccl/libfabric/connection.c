@@ -25,9 +25,9 @@ bool fabric_device_is_verbs(const struct fabric_device *device)
 
 static int connection_map_headers(struct fabric_connection *c)
 {
-	size_t size = FABRIC_SLOTS * sizeof(*c->headers);
+	size_t count = (size_t)2 * FABRIC_SLOTS, size = count * sizeof(*c->headers);
 
-	c->headers = calloc(FABRIC_SLOTS, sizeof(*c->headers));
+	c->headers = calloc(count, sizeof(*c->headers));
 	if (!c->headers)
 		return -ENOMEM;
 	if (!fabric_device_needs_mappings(c->device))
@@ -39,7 +39,6 @@ static int connection_map_headers(struct fabric_connection *c)
 int fabric_connection_new(struct fabric_device *device, bool sends,
 			  struct fabric_connection **connection)
 {
-	struct fi_eq_attr attributes = { .wait_obj = FI_WAIT_NONE };
 	struct fabric_connection *c = calloc(1, sizeof(*c));
 	int err;
 
@@ -52,11 +51,10 @@ int fabric_connection_new(struct fabric_device *device, bool sends,
 	}
 	c->device = device;
 	c->sends = sends;
+	c->has_ready = fabric_device_is_verbs(device);
 	for (int i = 0; i < FABRIC_SLOTS; i++)
 		c->requests[i].connection = c;
-	err = fi_eq_open(device->fabric, &attributes, &c->eq, NULL);
-	if (!err)
-		err = connection_map_headers(c);
+	err = connection_map_headers(c);
 	if (err) {
 		fabric_close_connection(c);
 		return err;
@@ -65,18 +63,15 @@ int fabric_connection_new(struct fabric_device *device, bool sends,
 	return 0;
 }
 
-int fabric_connection_open_rail(struct fabric_connection *c, unsigned int number,
-				struct fi_info *info)
+int fabric_rail_open(struct fabric_rail *rail, struct fid_eq *eq, struct fi_info *info)
 {
-	struct fabric_rail *rail = &c->rails[number];
 	int err;
 
 	fabric_no_inject(info);
-	rail->lane = number ? fabric_device_next_lane(c->device) : &c->device->lanes[0];
-	err = fi_endpoint(rail->lane->domain, info, &rail->endpoint, NULL);
+	err = fi_endpoint(rail->lane->domain, info, &rail->endpoint, rail);
 	if (err)
 		return err;
-	err = fi_ep_bind(rail->endpoint, &c->eq->fid, 0);
+	err = fi_ep_bind(rail->endpoint, &eq->fid, 0);
 	if (!err)
 		err = fi_ep_bind(rail->endpoint, &rail->lane->cq->fid, FI_SEND | FI_RECV);
 	if (!err)
@@ -84,56 +79,41 @@ int fabric_connection_open_rail(struct fabric_connection *c, unsigned int number
 	return err;
 }
 
-static struct fabric_rail *connection_rail_of(struct fabric_connection *c, const struct fid *fid)
+int fabric_connection_open_rail(struct fabric_connection *c, unsigned int number,
+				struct fi_info *info)
 {
-	for (unsigned int i = 0; i < c->rail_count; i++)
-		if (c->rails[i].endpoint && &c->rails[i].endpoint->fid == fid)
-			return &c->rails[i];
-	return NULL;
+	struct fabric_rail *rail = &c->rails[number];
+
+	rail->lane = number ? fabric_device_next_lane(c->device) : &c->device->lanes[0];
+	return fabric_rail_open(rail, c->device->eq, info);
+}
+
+int fabric_event_errno(const struct fi_eq_err_entry *entry)
+{
+	if (!entry->err)
+		return -ECONNABORTED;
+	return entry->err > 0 ? -entry->err : entry->err;
 }
 
 int fabric_event_error(struct fid_eq *eq)
 {
 	struct fi_eq_err_entry entry = { 0 };
 
-	if (fi_eq_readerr(eq, &entry, 0) < 0 || !entry.err)
-		return -ECONNABORTED;
-	return entry.err > 0 ? -entry.err : entry.err;
-}
-
-/* -EAGAIN: no event. */
-static int connection_read_event(struct fabric_connection *c)
-{
-	union fabric_cm_event event;
-	struct fabric_rail *rail;
-	uint32_t kind;
-	ssize_t ret = fi_eq_read(c->eq, &kind, &event, sizeof(event), 0);
-
-	if (ret == -FI_EAVAIL)
-		return fabric_event_error(c->eq);
-	if (ret < 0)
-		return (int)ret;
-	rail = connection_rail_of(c, event.entry.fid);
-	if (kind != FI_CONNECTED || !rail)
-		return -ECONNRESET;
-	rail->is_connected = true;
-	return 0;
+	return fi_eq_readerr(eq, &entry, 0) < 0 ? -ECONNABORTED : fabric_event_errno(&entry);
 }
 
 int fabric_connection_progress(struct fabric_connection *c, bool *done)
 {
-	int err;
+	struct fabric_events events;
 
 	for (unsigned int i = 0; i < c->rail_count; i++)
-		if (c->rails[i].lane && !c->rails[i].is_connected)
+		if (c->rails[i].lane)
 			fabric_lane_progress(c->rails[i].lane);
-	do
-		err = connection_read_event(c);
-	while (!err);
-	*done = true;
-	for (unsigned int i = 0; i < c->rail_count; i++)
-		*done = *done && c->rails[i].is_connected;
-	return err == -EAGAIN ? 0 : err;
+	fabric_events_read(c, &events);
+	*done = events.is_connected;
+	if (events.error)
+		return events.error;
+	return events.shut ? -ECONNRESET : 0;
 }
 
 void fabric_break(struct fabric_connection *c, int error)
@@ -151,21 +131,16 @@ void fabric_break(struct fabric_connection *c, int error)
  */
 void fabric_watch(struct fabric_connection *c)
 {
-	union fabric_cm_event event;
-	struct fabric_rail *rail;
-	uint32_t kind;
-	ssize_t ret;
+	struct fabric_events events;
 
 	if (!fabric_device_is_verbs(c->device) || ++c->watches % WATCH_EACH)
 		return;
-	ret = fi_eq_read(c->eq, &kind, &event, sizeof(event), 0);
-	if (ret == -FI_EAVAIL)
-		fabric_break(c, fabric_event_error(c->eq));
-	if (ret < 0 || kind != FI_SHUTDOWN)
-		return;
-	rail = connection_rail_of(c, event.entry.fid);
-	if (rail)
-		fi_shutdown(rail->endpoint, 0);
+	fabric_events_read(c, &events);
+	if (events.error)
+		fabric_break(c, events.error);
+	for (unsigned int i = 0; i < c->rail_count; i++)
+		if (events.shut & 1u << i)
+			fi_shutdown(c->rails[i].endpoint, 0);
 }
 
 static struct timespec connection_deadline(void)
@@ -191,17 +166,31 @@ static bool connection_operation_is_posted(const struct fabric_operation *operat
 	return atomic_load(&operation->state) == FABRIC_POSTED;
 }
 
+static bool connection_request_is_posted(const struct fabric_request *request)
+{
+	if (connection_operation_is_posted(&request->head) ||
+	    connection_operation_is_posted(&request->ready))
+		return true;
+	for (unsigned int i = 0; i < request->part_count; i++)
+		if (connection_operation_is_posted(&request->parts[i]))
+			return true;
+	return false;
+}
+
+/* The device's endpoints make the reads, and stay open: a read that waits for room is posted later. */
+static bool connection_read_is_under_way(const struct fabric_operation *read)
+{
+	enum fabric_state state = atomic_load(&read->state);
+
+	return state == FABRIC_QUEUED || state == FABRIC_POSTED;
+}
+
 static bool connection_has_posted(const struct fabric_connection *c)
 {
-	for (int i = 0; i < FABRIC_SLOTS; i++) {
-		const struct fabric_request *request = &c->requests[i];
-
-		if (connection_operation_is_posted(&request->head))
+	for (int i = 0; i < FABRIC_SLOTS; i++)
+		if (connection_request_is_posted(&c->requests[i]) ||
+		    connection_read_is_under_way(&c->flushes[i].head))
 			return true;
-		for (unsigned int j = 0; j < request->part_count; j++)
-			if (connection_operation_is_posted(&request->parts[j]))
-				return true;
-	}
 	return false;
 }
 
@@ -231,14 +220,12 @@ void fabric_close_connection(void *handle)
 		if (!c->rails[i].endpoint)
 			continue;
 		fabric_unqueue(&c->rails[i]);
-		fi_close(&c->rails[i].endpoint->fid);
+		fabric_rail_close(c->device, &c->rails[i]);
 	}
 	if (!connection_drain(c)) {
 		net_warn("a closed connection has operations left, and keeps its memory");
 		return;
 	}
-	if (c->eq)
-		fi_close(&c->eq->fid);
 	if (c->headers_mr)
 		fi_close(&c->headers_mr->fid);
 	fabric_device_put(c->device);

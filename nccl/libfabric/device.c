@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "nccl/libfabric/fabric.h"
+#include "nccl/libfabric/handshake.h"
 #include "nccl/log.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@
 
 #define MAX_DEVICES 16
 #define PATH_SIZE 128
-#define CONNECTION_DESCRIPTORS 10 /* of an end over tcp, by default */
-#define DEFAULT_SPEED 10000	  /* Mbit/s, if the system does not say */
+#define CONNECTION_DESCRIPTORS 6 /* of an end over tcp, by default, and a part of a listener's */
+#define DEFAULT_SPEED 10000	 /* Mbit/s, if the system does not say */
 #define MAX_THREADS (FABRIC_MAX_LANES - 1)
 
 static struct fabric_device *device_list[MAX_DEVICES];
@@ -135,7 +135,7 @@ static int device_interface_speed(const char *name)
 	return speed > 0 ? speed : DEFAULT_SPEED;
 }
 
-/* Over tcp each rail has a socket and more at each end. */
+/* Over tcp each rail has a socket at each end. */
 static int device_max_connections(void)
 {
 	struct rlimit limit;
@@ -201,6 +201,8 @@ static int device_add(const struct fi_info *info)
 		device_verbs_user = getpid();
 	device->number = device_count;
 	pthread_mutex_init(&device->lock, NULL);
+	pthread_mutex_init(&device->flush_lock, NULL);
+	pthread_mutex_init(&device->eq_lock, NULL);
 	device_describe(device);
 	net_info("device %d: %s by %s", device->number, device->name,
 		 device->info->fabric_attr->prov_name);
@@ -214,7 +216,8 @@ static struct fi_info *device_hints(const char *provider)
 
 	if (!hints)
 		return NULL;
-	hints->caps = FI_MSG;
+	/* Over verbs a flush reads. */
+	hints->caps = strcmp(provider, "verbs") ? FI_MSG : FI_MSG | FI_RMA;
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->domain_attr->threading = FI_THREAD_SAFE;
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
@@ -284,6 +287,8 @@ static bool device_any_has_users(void)
  */
 void fabric_close(void)
 {
+	for (int i = 0; i < device_count; i++)
+		fabric_flush_close(device_list[i]);
 	if (device_any_has_users())
 		return;
 	while (device_count) {
@@ -292,6 +297,8 @@ void fabric_close(void)
 		fi_close(&device->fabric->fid);
 		fabric_library.freeinfo(device->info);
 		free(device->pci_path);
+		pthread_mutex_destroy(&device->eq_lock);
+		pthread_mutex_destroy(&device->flush_lock);
 		pthread_mutex_destroy(&device->lock);
 		free(device);
 	}
@@ -323,6 +330,11 @@ bool fabric_device_needs_mappings(const struct fabric_device *device)
 	return device->info->domain_attr->mr_mode & FI_MR_LOCAL;
 }
 
+bool fabric_device_can_read(const struct fabric_device *device)
+{
+	return device->info->caps & FI_RMA;
+}
+
 /* Over verbs the adapter moves the data, and more domains would mean more registrations. */
 static unsigned int device_threads(const struct fabric_device *device)
 {
@@ -340,12 +352,13 @@ static void device_close_lanes(struct fabric_device *device)
 {
 	while (device->lane_count)
 		fabric_lane_close(&device->lanes[--device->lane_count]);
+	fabric_events_close(device);
 }
 
 static int device_open_lanes(struct fabric_device *device)
 {
 	unsigned int count = 1 + device_threads(device);
-	int err = 0;
+	int err = fabric_events_open(device);
 
 	while (!err && device->lane_count < count) {
 		err = fabric_lane_open(&device->lanes[device->lane_count], device,

@@ -16,6 +16,10 @@
  *
  * A header tells the size.  A receiver posts a receive for the header and the data of a small message
  * together.  When the header of a large message arrives, the receiver posts the parts.
+ *
+ * Over verbs an adapter pauses for most of a millisecond if a part arrives before the receiver has posted
+ * the part.  So the receiver tells the sender that the parts are posted, by a *ready message* on rail 0,
+ * and the sender sends the parts after that.
  */
 #ifndef NCCL_LIBFABRIC_FABRIC_H
 #define NCCL_LIBFABRIC_FABRIC_H
@@ -29,6 +33,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
+#include <rdma/fi_rma.h>
 #include <stdatomic.h>
 #include <sys/uio.h>
 
@@ -83,11 +88,15 @@ struct fabric_device {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	int number;
-	pthread_mutex_t lock; /* users, and the making of lanes */
-	int users;	      /* connections, listeners and mappings */
+	pthread_mutex_t lock;	 /* users, and the making of lanes */
+	int users;		 /* connections, listeners and mappings */
+	struct fid_eq *eq;	 /* of the connections, as long as there are lanes */
+	pthread_mutex_t eq_lock; /* reading @eq, closing endpoints, and the marks of rails */
 	atomic_uint next_lane;
 	unsigned int lane_count;
 	struct fabric_lane lanes[FABRIC_MAX_LANES];
+	pthread_mutex_t flush_lock; /* the making of @flush */
+	struct fabric_flush *flush; /* NULL: no flush was asked for */
 };
 
 /* device.c */
@@ -106,19 +115,25 @@ struct fabric_lane *fabric_device_next_lane(struct fabric_device *device);
 /* For each endpoint's information. */
 void fabric_no_inject(struct fi_info *info);
 bool fabric_device_needs_mappings(const struct fabric_device *device);
+/* Whether the device's endpoints can read memory of their peers. */
+bool fabric_device_can_read(const struct fabric_device *device);
 
 struct fabric_rail {
 	struct fid_ep *endpoint;
 	struct fabric_lane *lane;
-	bool is_connected;
+	bool is_connected, is_shut; /* marks of events */
+	int error;		    /* likewise: 0 or a negative errno */
 };
 
 enum fabric_state { FABRIC_IDLE, FABRIC_QUEUED, FABRIC_POSTED, FABRIC_DONE };
 
+enum fabric_kind { FABRIC_SEND, FABRIC_RECEIVE, FABRIC_READ };
+
 struct fabric_operation {
 	struct fabric_operation *next; /* in the queue of a lane */
 	struct fabric_rail *rail;
-	bool sends;
+	enum fabric_kind kind;
+	uint64_t from, key; /* of the peer's memory, for FABRIC_READ */
 	unsigned int count;
 	struct iovec vectors[2];
 	void *descriptors[2];
@@ -150,10 +165,11 @@ struct fabric_request {
 	char *data;
 	size_t size;	  /* of the message; until is_known: of the room */
 	void *descriptor; /* of the memory */
-	bool is_known;	  /* the size is the message's, and parts are queued */
+	bool is_known;	  /* nothing of the peer's is missing: parts are queued */
 	int error;
 	unsigned int part_count;
 	struct fabric_operation head;
+	struct fabric_operation ready; /* idle: the message has no ready message */
 	struct fabric_operation parts[FABRIC_MAX_RAILS - 1];
 };
 
@@ -162,7 +178,6 @@ struct fabric_connection {
 	uint64_t id;
 	struct fabric_device *device;
 	bool sends;
-	struct fid_eq *eq;
 	unsigned int rail_count;
 	size_t small; /* bytes of the largest message that rail 0 carries */
 	size_t least; /* bytes of the smallest part */
@@ -170,10 +185,12 @@ struct fabric_connection {
 	int error;	      /* 0, or of the first request that failed: later requests fail, too */
 	unsigned int watches; /* calls of fabric_watch() */
 	uint64_t added;	      /* requests so far */
-	uint64_t oldest;      /* receiver: the first message whose header has not arrived */
-	struct fabric_header *headers; /* FABRIC_SLOTS */
+	uint64_t oldest;      /* the first message of which something of the peer's is missing */
+	bool has_ready;	      /* large messages have ready messages */
+	struct fabric_header *headers; /* FABRIC_SLOTS, and behind them as many of ready messages */
 	struct fid_mr *headers_mr;
 	struct fabric_request requests[FABRIC_SLOTS];
+	struct fabric_request flushes[FABRIC_SLOTS]; /* whose heads are reads */
 };
 
 /* listener.c */
@@ -195,6 +212,11 @@ void fabric_break(struct fabric_connection *connection, int error);
 /* Ends the operations of rails whose peer is gone.  For callers that wait. */
 void fabric_watch(struct fabric_connection *connection);
 
+/* flush.c */
+int fabric_flush(void *connection, void *data, size_t size, void *mapping, void **request);
+int fabric_try_flush(int device, void *data, void *mapping);
+void fabric_flush_close(struct fabric_device *device);
+
 /* message.c */
 int fabric_send(void *connection, void *data, size_t size, void *mapping, void **request);
 int fabric_receive(void *connection, void *data, size_t size, void *mapping, void **request);
@@ -205,5 +227,7 @@ int fabric_map(int device, void *connection, const struct transport_range *range
 void fabric_unmap(void *mapping);
 /* libfabric's descriptor of a mapping; NULL for NULL. */
 void *fabric_mapping_descriptor(void *mapping);
+/* The key by which endpoints of the process read the mapping.  False: host memory, or no such key. */
+bool fabric_mapping_key(void *mapping, uint64_t *key);
 
 #endif /* NCCL_LIBFABRIC_FABRIC_H */

@@ -13,7 +13,7 @@
 
 #define FABRIC_ADDRESS_SIZE 64
 #define FABRIC_MAGIC 0x636c696dU /* other transports' handles and requests have another number */
-#define FABRIC_PROTOCOL 2	 /* of headers, hellos and parts */
+#define FABRIC_PROTOCOL 3	 /* of headers, hellos, parts and ready messages */
 
 #define FABRIC_SMALL_MOST (1 << 24) /* limits of small and least */
 #define FABRIC_LEAST_LEAST 4096
@@ -53,9 +53,30 @@ int fabric_connection_new(struct fabric_device *device, bool sends,
 /* An enabled endpoint for the rail.  After a failure the rail may have an endpoint. */
 int fabric_connection_open_rail(struct fabric_connection *c, unsigned int number,
 				struct fi_info *info);
+/* Likewise on @rail->lane, with the events in @eq. */
+int fabric_rail_open(struct fabric_rail *rail, struct fid_eq *eq, struct fi_info *info);
 /* *done: every rail is connected. */
 int fabric_connection_progress(struct fabric_connection *c, bool *done);
 /* The error in front of the queue of events, as a negative errno. */
 int fabric_event_error(struct fid_eq *eq);
+int fabric_event_errno(const struct fi_eq_err_entry *entry);
+
+/* What the events so far say of a connection. */
+struct fabric_events {
+	bool is_connected; /* every rail */
+	unsigned int shut; /* a bit for each rail whose peer has closed; told once */
+	int error;	   /* 0 or a negative errno */
+};
+
+/* events.c */
+int fabric_events_open(struct fabric_device *device);
+void fabric_events_close(struct fabric_device *device);
+void fabric_events_read(struct fabric_connection *c, struct fabric_events *events);
+/* Closes the endpoint of a connection's rail. */
+void fabric_rail_close(struct fabric_device *device, struct fabric_rail *rail);
+
+/* connect.c: the device's own information, with @address as the destination; NULL: no memory. */
+struct fi_info *fabric_info_to(const struct fabric_device *device, const void *address,
+			       size_t size);
 
 #endif /* NCCL_LIBFABRIC_HANDSHAKE_H */

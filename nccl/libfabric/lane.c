@@ -16,6 +16,17 @@
 #define SPIN_IDLE 5    /* without posted operations: until the next fabric_queue() */
 #define SPIN_POSTED 20 /* with posted operations, since something happened: until the peer acts */
 
+static ssize_t lane_call_endpoint(struct fabric_operation *o)
+{
+	struct fid_ep *endpoint = o->rail->endpoint;
+
+	if (o->kind == FABRIC_SEND)
+		return fi_sendv(endpoint, o->vectors, o->descriptors, o->count, 0, o);
+	if (o->kind == FABRIC_RECEIVE)
+		return fi_recvv(endpoint, o->vectors, o->descriptors, o->count, 0, o);
+	return fi_readv(endpoint, o->vectors, o->descriptors, o->count, 0, o->from, o->key, o);
+}
+
 int fabric_post(struct fabric_operation *operation)
 {
 	struct fabric_rail *rail = operation->rail;
@@ -24,12 +35,7 @@ int fabric_post(struct fabric_operation *operation)
 	/* The completion may come before the call returns, in another thread. */
 	atomic_store(&operation->state, FABRIC_POSTED);
 	atomic_fetch_add(&rail->lane->posted, 1);
-	if (operation->sends)
-		ret = fi_sendv(rail->endpoint, operation->vectors, operation->descriptors,
-			       operation->count, 0, operation);
-	else
-		ret = fi_recvv(rail->endpoint, operation->vectors, operation->descriptors,
-			       operation->count, 0, operation);
+	ret = lane_call_endpoint(operation);
 	if (ret) {
 		atomic_fetch_sub(&rail->lane->posted, 1);
 		atomic_store(&operation->state, FABRIC_IDLE);

@@ -19,6 +19,18 @@ static const struct {
 	{ "fi_fabric", (void **)&fabric_library.fabric },
 };
 
+static bool library_is_old(void)
+{
+	uint32_t version = fabric_library.version();
+
+	if (version >= FABRIC_API)
+		return false;
+	net_warn("libfabric %u.%u is older than %u.%u", FI_MAJOR(version), FI_MINOR(version),
+		 FI_MAJOR(FABRIC_API), FI_MINOR(FABRIC_API));
+	fabric_library.getinfo = NULL;
+	return true;
+}
+
 /* Never closed: providers have threads and handlers of their own. */
 int fabric_library_load(void)
 {
@@ -40,7 +52,7 @@ int fabric_library_load(void)
 			return -ENOENT;
 		}
 	}
-	return 0;
+	return library_is_old() ? -ENOENT : 0;
 }
 
 size_t fabric_setting(const char *name, size_t otherwise, size_t least, size_t most)

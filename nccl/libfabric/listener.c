@@ -119,10 +119,8 @@ static int listener_accept_rail(struct listener *l, const struct fabric_hello *h
 		listener_reject(l, info);
 	if (!err)
 		err = fi_accept(rail->endpoint, NULL, 0);
-	if (err && rail->endpoint) {
-		fi_close(&rail->endpoint->fid);
-		rail->endpoint = NULL;
-	}
+	if (err && rail->endpoint)
+		fabric_rail_close(l->device, rail);
 	return err;
 }
 

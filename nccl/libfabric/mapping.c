@@ -12,6 +12,7 @@
 struct fabric_mapping {
 	struct fabric_device *device;
 	struct fid_mr *mr; /* NULL: the provider needs none */
+	bool is_readable;  /* by endpoints of the process, for flushes */
 };
 
 /*
@@ -35,6 +36,7 @@ static int mapping_register(struct fabric_mapping *mapping, const struct transpo
 		.len = range->size,
 		.base_addr = (char *)range->base - range->offset,
 	};
+	const uint64_t readable = mapping->is_readable ? FI_REMOTE_READ : 0;
 	struct iovec memory = { .iov_base = (void *)range->base, .iov_len = range->size };
 	struct {
 		struct fi_mr_attr known;
@@ -42,7 +44,7 @@ static int mapping_register(struct fabric_mapping *mapping, const struct transpo
 	} attributes = { .known = {
 				 .mr_iov = range->fd < 0 ? &memory : (const void *)&dmabuf,
 				 .iov_count = 1,
-				 .access = FI_SEND | FI_RECV,
+				 .access = FI_SEND | FI_RECV | readable,
 				 .iface = FI_HMEM_SYSTEM,
 			 } };
 
@@ -67,6 +69,7 @@ int fabric_map(int number, void *connection, const struct transport_range *range
 	if (!mapping)
 		return -ENOMEM;
 	mapping->device = device;
+	mapping->is_readable = range->fd >= 0 && fabric_device_can_read(device);
 	err = fabric_device_get(device);
 	if (err)
 		goto free_mapping;
@@ -91,6 +94,16 @@ void fabric_unmap(void *handle)
 	fi_close(&mapping->mr->fid);
 	fabric_device_put(mapping->device);
 	free(mapping);
+}
+
+bool fabric_mapping_key(void *handle, uint64_t *key)
+{
+	const struct fabric_mapping *mapping = handle;
+
+	if (!mapping || !mapping->is_readable)
+		return false;
+	*key = fi_mr_key(mapping->mr);
+	return true;
 }
 
 void *fabric_mapping_descriptor(void *handle)

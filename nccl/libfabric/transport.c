@@ -24,4 +24,6 @@ const struct transport transport_libfabric = {
 	.send = fabric_send,
 	.receive = fabric_receive,
 	.test = fabric_test,
+	.flush = fabric_flush,
+	.try_flush = fabric_try_flush,
 };

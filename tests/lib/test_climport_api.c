@@ -33,7 +33,7 @@ static int fill_stats(const void *address, void *out, size_t out_size)
 	return climport_get_stats(out, out_size);
 }
 
-static int fill_gpu(const void *address, void *out, size_t out_size)
+static int fill_current_gpu(const void *address, void *out, size_t out_size)
 {
 	void *context = fake_cuda_context_create(0);
 	int ret;
@@ -71,7 +71,7 @@ static const struct fill_row {
 	{ "registration", fill_registration, give_back_registration,
 	  sizeof(struct climport_registration) },
 	{ "stats", fill_stats, give_back_nothing, sizeof(struct climport_stats) },
-	{ "gpu", fill_gpu, give_back_nothing, sizeof(struct climport_gpu) },
+	{ "gpu", fill_current_gpu, give_back_nothing, sizeof(struct climport_gpu) },
 };
 
 static bool all_bytes_are(const unsigned char *bytes, size_t size, unsigned char byte)

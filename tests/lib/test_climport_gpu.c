@@ -8,14 +8,14 @@
 
 static void *gpu_context;
 
-static void gpu_begin(int device, int major)
+static void current_gpu_begin(int device, int major)
 {
 	gpu_context = fake_cuda_context_create(device);
 	fake_cuda_set_attribute(device, COMPUTE_MAJOR, major);
 	fake_cuda_set_current(gpu_context);
 }
 
-static void gpu_end(void)
+static void current_gpu_end(void)
 {
 	fake_cuda_set_current(NULL);
 	fake_cuda_context_destroy(gpu_context);
@@ -38,10 +38,10 @@ TEST_EACH(gpu_flush, struct flush_row, flush_rows,
 	struct climport_gpu gpu;
 
 	fixture_begin();
-	gpu_begin(0, row->major);
+	current_gpu_begin(0, row->major);
 	EXPECT_EQ(climport_get_current_gpu(&gpu, sizeof(gpu)), 0);
 	EXPECT_EQ(gpu.needs_flush, row->needs_flush);
-	gpu_end();
+	current_gpu_end();
 	fixture_end();
 }
 
@@ -49,12 +49,12 @@ LIB_TEST(gpu_uuid, "The GPU is that of the thread's context, which stays current
 {
 	struct climport_gpu gpu;
 
-	gpu_begin(1, 9);
+	current_gpu_begin(1, 9);
 	EXPECT_EQ(climport_get_current_gpu(&gpu, sizeof(gpu)), 0);
 	EXPECT(!memcmp(gpu.uuid, uuid[1], sizeof(gpu.uuid)));
 	EXPECT(fake_cuda_current() == gpu_context);
 	EXPECT_EQ(fake_cuda_retains(1), 0);
-	gpu_end();
+	current_gpu_end();
 }
 
 /* The error, which leaves the struct alone. */
@@ -90,10 +90,10 @@ static const struct failing_row {
 TEST_EACH(gpu_failing, struct failing_row, failing_rows, "-EIO if the driver's call fails.")
 {
 	fixture_begin();
-	gpu_begin(0, 9);
+	current_gpu_begin(0, 9);
 	fake_cuda_fail(row->function, 1, 1);
 	EXPECT_EQ(gpu_error(), -EIO);
 	EXPECT(fake_cuda_has_failed());
-	gpu_end();
+	current_gpu_end();
 	fixture_end();
 }

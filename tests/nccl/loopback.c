@@ -79,6 +79,11 @@ static void loopback_close(void)
 {
 }
 
+static void loopback_forget(void)
+{
+	pthread_mutex_init(&loopback_lock, NULL);
+}
+
 static int loopback_device_count(void)
 {
 	return !getenv("LOOPBACK_EMPTY");
@@ -329,11 +334,32 @@ static int loopback_test(void *memory, bool *done, size_t *size)
 	return err;
 }
 
+static int loopback_try_flush(int device, void *data, void *mapping)
+{
+	(void)device, (void)data, (void)mapping;
+	return getenv("LOOPBACK_FLUSHES") ? 0 : -EOPNOTSUPP;
+}
+
+/* Reads as a device would. */
+static int loopback_flush(void *connection, void *data, size_t size, void *mapping, void **result)
+{
+	const struct loopback_request read = { .data = data, .size = size, .mapping = mapping };
+	char byte;
+	int err = request_copy(&read, &byte, 1, false);
+
+	(void)connection;
+	pthread_mutex_lock(&loopback_lock);
+	counts.flushes += !err;
+	pthread_mutex_unlock(&loopback_lock);
+	*result = NULL;
+	return err;
+}
+
 static const struct transport transport_loopback = {
 	.name = "loopback",
 	.open = loopback_open,
 	.close = loopback_close,
-	.forget = loopback_close,
+	.forget = loopback_forget,
 	.device_count = loopback_device_count,
 	.device = loopback_device,
 	.listen = loopback_listen,
@@ -347,6 +373,8 @@ static const struct transport transport_loopback = {
 	.send = end_post,
 	.receive = end_post,
 	.test = loopback_test,
+	.flush = loopback_flush,
+	.try_flush = loopback_try_flush,
 };
 
 const struct transport *const transports[] = { &transport_loopback, NULL };

@@ -11,6 +11,7 @@ struct loopback_counts {
 	int mappings;	 /* made and not unmapped */
 	int mapped;	 /* made so far */
 	int connections; /* ends that are open */
+	int flushes;	 /* made so far */
 };
 
 /* Symbols of the plugin in the test build. */
@@ -18,7 +19,7 @@ typedef struct loopback_counts (*loopback_counts_fn)(void);
 
 /*
  * In the environment: LOOPBACK_REFUSES=1, the device says that it takes dma-bufs, and refuses them;
- * LOOPBACK_EMPTY=1, there is no device.
+ * LOOPBACK_FLUSHES=1, the device can flush; LOOPBACK_EMPTY=1, there is no device.
  */
 
 #endif /* TESTS_NCCL_LOOPBACK_H */

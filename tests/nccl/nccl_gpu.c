@@ -2,6 +2,7 @@
 #include "nccl_gpu.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 
 #define COMPUTE_MAJOR 75 /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
 
@@ -25,11 +26,12 @@ static const struct {
 	{ "cuMemGetHandleForAddressRange", (void **)&nccl_gpu.export },
 };
 
-/* The fake's GPU is one that the plugin offers. */
+/* The fake's GPU needs no flush, but for FAKE_GPU_MAJOR in the environment. */
 static void nccl_gpu_prepare_fake(void *library)
 {
 	void (*reset)(int devices) = NULL;
 	void (*set_attribute)(int device, int attribute, int value) = NULL;
+	const char *major = getenv("FAKE_GPU_MAJOR");
 
 	*(void **)&reset = dlsym(library, "fake_cuda_reset");
 	*(void **)&set_attribute = dlsym(library, "fake_cuda_set_attribute");
@@ -37,7 +39,7 @@ static void nccl_gpu_prepare_fake(void *library)
 		return;
 	nccl_gpu.is_fake = true;
 	reset(1);
-	set_attribute(0, COMPUTE_MAJOR, 9);
+	set_attribute(0, COMPUTE_MAJOR, major ? atoi(major) : 9);
 }
 
 bool nccl_gpu_open(void)

@@ -39,6 +39,9 @@ enum nccl_result plugin_send(const struct plugin *plugin, void *comm, void *data
 enum nccl_result plugin_receive(const struct plugin *plugin, void *comm, void *data, size_t size,
 				void *mhandle, void **request);
 
+enum nccl_result plugin_flush(const struct plugin *plugin, void *comm, void *data, size_t size,
+			      void *mhandle, void **request);
+
 /* The functions that every version has alike. */
 static inline const struct nccl_net_v6 *plugin_table(const struct plugin *plugin)
 {

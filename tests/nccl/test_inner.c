@@ -122,6 +122,50 @@ TEST_EACH(cuda, struct version, versions,
 	fake_cuda_free(from);
 }
 
+TEST_EACH(flush, struct version, versions, "The other plugin makes the flush after a receive.")
+{
+	struct pair pair;
+	uintptr_t memory;
+	void *mhandle, *request;
+	int flushes;
+
+	inner_begin_version(row);
+	pair_open(&pair, &plugin);
+	memory = fake_cuda_alloc(0, 8 * PAGE);
+	EXPECT_EQ(plugin_register(&plugin, pair.receiver, (void *)memory, 8 * PAGE, NCCL_PTR_CUDA,
+				  &mhandle),
+		  0);
+	flushes = inner_counts().flushes;
+	EXPECT_EQ(plugin_flush(&plugin, pair.receiver, (void *)(memory + 5000), 100, mhandle,
+			       &request),
+		  0);
+	EXPECT_EQ(inner_counts().flushes, flushes + 1);
+	EXPECT_EQ(plugin_table(&plugin)->deregMr(pair.receiver, mhandle), 0);
+	pair_close(&pair);
+	climport_invalidate(NULL, SIZE_MAX);
+	inner_end();
+	fake_cuda_free(memory);
+}
+
+TEST(no_dmabuf,
+     "A plugin that claims dma-bufs, and has no function for them, gets host memory alone.")
+{
+	struct nccl_net_properties_v12 properties;
+	struct pair pair;
+	void *mhandle;
+
+	inner_begin(WITHOUT_DMABUF);
+	EXPECT_EQ(plugin_init(&plugin), 0);
+	EXPECT_EQ(plugin_properties(&plugin, 0, &properties), 0);
+	EXPECT_EQ(properties.ptrSupport, NCCL_PTR_HOST);
+	pair_open(&pair, &plugin);
+	EXPECT(plugin_register(&plugin, pair.sender, &pair, sizeof(pair), NCCL_PTR_CUDA, &mhandle));
+	EXPECT(!mhandle);
+	pair_exchange(&pair, 100000, 100000);
+	pair_close(&pair);
+	inner_end();
+}
+
 struct failure {
 	const char *name, *file;
 };

@@ -12,7 +12,10 @@
 #include "versions.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define PAGE ((size_t)4096)
@@ -45,6 +48,7 @@ static void gpu_begin(void)
 	if (!access("/dev/gdmabuf", F_OK))
 		test_skip("/dev/gdmabuf is there");
 	unsetenv("LOOPBACK_REFUSES");
+	unsetenv("LOOPBACK_FLUSHES");
 	unsetenv("CLIMPORT_NET_OWN_EXPORT");
 	fake_cuda_reset(2);
 	if (!context)
@@ -299,6 +303,45 @@ TEST(segments, "A range of two allocations side by side is registered as a whole
 	memory_end();
 }
 
+#define MOST_REGISTRATIONS 512 /* of libclimport, or an eighth of the descriptors */
+
+static size_t memory_more_than_registrations(void)
+{
+	struct rlimit descriptors;
+
+	EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+	return 50 + (descriptors.rlim_cur / 8 < MOST_REGISTRATIONS ? descriptors.rlim_cur / 8
+								   : MOST_REGISTRATIONS);
+}
+
+TEST(many, "More allocations than libclimport has registrations are registered at once.")
+{
+	const size_t count = memory_more_than_registrations();
+	uintptr_t *addresses = calloc(count, sizeof(*addresses));
+	void **mhandles = calloc(count, sizeof(*mhandles)), *host = NULL;
+	char to[100];
+
+	EXPECT(addresses && mhandles);
+	memory_begin(12);
+	for (size_t i = 0; i < count; i++) {
+		addresses[i] = fake_cuda_alloc(0, PAGE);
+		message_fill(fake_cuda_memory(addresses[i] + 100), sizeof(to), (unsigned int)i);
+		mhandles[i] = memory_register(pair.sender, cuda_pointer(addresses[i]), PAGE);
+	}
+	EXPECT_EQ(plugin_register(&plugin, pair.receiver, to, sizeof(to), NCCL_PTR_HOST, &host), 0);
+	memory_exchange(cuda_pointer(addresses[count - 1] + 100), sizeof(to), mhandles[count - 1],
+			to, sizeof(to), host);
+	EXPECT(message_is(to, sizeof(to), (unsigned int)count - 1));
+	memory_deregister(pair.receiver, host);
+	for (size_t i = 0; i < count; i++)
+		memory_deregister(pair.sender, mhandles[i]);
+	memory_end();
+	for (size_t i = 0; i < count; i++)
+		fake_cuda_free(addresses[i]);
+	free(addresses);
+	free(mhandles);
+}
+
 TEST(managed, "Managed memory, which moves, is refused, and nothing is left.")
 {
 	uintptr_t p;
@@ -328,6 +371,64 @@ TEST(refused, "Memory that the device refuses is no registration, and no descrip
 	EXPECT(plugin_table(&plugin)->regMrDmaBuf(pair.sender, cuda_pointer(p), PAGE, NCCL_PTR_CUDA,
 						  0, fd, &mhandle));
 	close(fd);
+	memory_end();
+	fake_cuda_free(p);
+}
+
+TEST_EACH(flush, struct version, versions, "A flush after a receive reads what was received.")
+{
+	uintptr_t p;
+	void *mhandle, *request;
+	int flushes;
+
+	memory_begin(row->number);
+	p = fake_cuda_alloc(0, 8 * PAGE);
+	mhandle = memory_register(pair.receiver, cuda_pointer(p), 8 * PAGE);
+	flushes = counts_now().flushes;
+	EXPECT_EQ(plugin_flush(&plugin, pair.receiver, cuda_pointer(p + 5000), 100, mhandle,
+			       &request),
+		  0);
+	EXPECT(!request || !pair_wait(&pair, request, NULL));
+	EXPECT_EQ(counts_now().flushes, flushes + 1);
+	memory_deregister(pair.receiver, mhandle);
+	memory_end();
+	fake_cuda_free(p);
+}
+
+static atomic_bool is_registering;
+
+static void *register_run(void *memory)
+{
+	while (atomic_load(&is_registering))
+		memory_deregister(pair.sender, memory_register(pair.sender, memory, PAGE));
+	return NULL;
+}
+
+static void *fork_mhandle;
+
+static void fork_deregister(void)
+{
+	alarm(60);
+	memory_deregister(pair.receiver, fork_mhandle);
+}
+
+TEST(fork_registers, "A child of fork() deregisters, although a thread of its parent registered.")
+{
+	pthread_t thread;
+	uintptr_t p;
+
+	if (!strcmp(SANITIZER, "thread"))
+		test_skip("the thread sanitizer has locks of its own at fork()");
+	memory_begin(12);
+	p = fake_cuda_alloc(0, 8 * PAGE);
+	fork_mhandle = memory_register(pair.receiver, cuda_pointer(p), PAGE);
+	atomic_store(&is_registering, true);
+	EXPECT_EQ(pthread_create(&thread, NULL, register_run, cuda_pointer(p + 2 * PAGE)), 0);
+	for (int i = 0; i < 100; i++)
+		test_in_child(fork_deregister);
+	atomic_store(&is_registering, false);
+	pthread_join(thread, NULL);
+	memory_deregister(pair.receiver, fork_mhandle);
 	memory_end();
 	fake_cuda_free(p);
 }
@@ -392,7 +493,15 @@ TEST(offer_no_dmabuf, "GPU memory is not offered if the driver makes no dma-bufs
 	EXPECT_EQ(kinds_offered(), NCCL_PTR_HOST);
 }
 
-TEST(offer_flush, "GPU memory is not offered if the GPU needs a flush after a receive.")
+TEST(offer_flush, "GPU memory is offered if the GPU needs a flush, and the device can flush.")
+{
+	gpu_begin();
+	fake_cuda_set_attribute(0, COMPUTE_MAJOR, 8);
+	setenv("LOOPBACK_FLUSHES", "1", 1);
+	EXPECT_EQ(kinds_offered(), ALL_KINDS);
+}
+
+TEST(offer_no_flush, "GPU memory is not offered if the GPU needs a flush, and the device has none.")
 {
 	gpu_begin();
 	fake_cuda_set_attribute(0, COMPUTE_MAJOR, 8);

@@ -31,15 +31,21 @@ static const size_t sizes[] = {
 	(4 << 20) + 1,
 };
 
-static void plugin_begin(struct plugin *plugin, const struct version *version)
+static void plugin_begin_file(struct plugin *plugin, const char *file,
+			      const struct version *version)
 {
 	setenv("CLIMPORT_NET_PROVIDER", "tcp", 1);
 	setenv("CLIMPORT_NET_IFNAME", "lo", 1);
 	unsetenv("CLIMPORT_NET_THREADS");
 	unsetenv("CLIMPORT_NET_RAILS");
 	unsetenv("CLIMPORT_NET_LIBFABRIC");
-	EXPECT(plugin_load(plugin, PLUGIN_NCCL, version->number));
+	EXPECT(plugin_load(plugin, file, version->number));
 	EXPECT_EQ(plugin_init(plugin), 0);
+}
+
+static void plugin_begin(struct plugin *plugin, const struct version *version)
+{
+	plugin_begin_file(plugin, PLUGIN_NCCL, version);
 }
 
 static void plugin_end(struct plugin *plugin)
@@ -61,6 +67,27 @@ TEST_EACH(names, struct version, versions,
 	}
 }
 
+/* The newest version that a release of RCCL asks for. */
+static const struct version rccl_releases[] = {
+	{ "2_18", 6 },
+	{ "2_21", 8 },
+	{ "2_27", 10 },
+};
+
+TEST_EACH(rccl, struct version, rccl_releases,
+	  "The file of RCCL's name moves messages by the version that the release asks for.")
+{
+	struct plugin plugin;
+	struct pair pair;
+
+	plugin_begin_file(&plugin, PLUGIN_RCCL, row);
+	pair_open(&pair, &plugin);
+	pair_exchange(&pair, 100, 100);
+	pair_exchange(&pair, 1 << 20, 1 << 20);
+	pair_close(&pair);
+	plugin_end(&plugin);
+}
+
 TEST_EACH(properties, struct version, versions,
 	  "A device over tcp takes host memory alone, one receive at a time.")
 {
@@ -76,7 +103,7 @@ TEST_EACH(properties, struct version, versions,
 	EXPECT_EQ(properties.maxRecvs, 1);
 	EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
 	EXPECT(properties.speed > 0 && properties.maxComms > 0);
-	EXPECT((rlim_t)properties.maxComms <= descriptors.rlim_cur / 9);
+	EXPECT((rlim_t)properties.maxComms <= descriptors.rlim_cur / 6);
 	EXPECT_EQ(properties.regIsGlobal, row->number >= 8);
 	EXPECT_EQ(properties.vProps.ndevs, row->number >= 9);
 	EXPECT_EQ(properties.maxP2pBytes, row->number >= 9 ? NCCL_NET_MAX_BYTES : 0);
@@ -501,6 +528,7 @@ TEST(fork, "A child of fork() makes connections of its own, and the parent's go 
 
 static struct plugin fork_plugin;
 static struct pair fork_pair;
+static void *fork_request;
 
 static void fork_close(void)
 {
@@ -519,6 +547,80 @@ TEST(fork_closes, "A child of fork() that closes the parent's connections change
 	pair_exchange(&fork_pair, 1 << 20, 1 << 20);
 	pair_close(&fork_pair);
 	plugin_end(&fork_plugin);
+}
+
+/* Each call with what the parent has open. */
+static void fork_use(void)
+{
+	const struct nccl_net_v6 *table = plugin_table(&fork_plugin);
+	char data[64], handle[NCCL_NET_HANDLE_SIZE];
+	void *result = NULL;
+	int done = 0;
+
+	memcpy(handle, fork_pair.handle, sizeof(handle));
+	EXPECT(plugin_listen(&fork_plugin, 0, handle, &result));
+	EXPECT(plugin_connect(&fork_plugin, 0, handle, &result));
+	EXPECT(plugin_accept(&fork_plugin, fork_pair.listener, &result));
+	EXPECT(plugin_register(&fork_plugin, fork_pair.sender, data, sizeof(data), NCCL_PTR_HOST,
+			       &result));
+	EXPECT(plugin_send(&fork_plugin, fork_pair.sender, data, sizeof(data), NULL, &result));
+	EXPECT(plugin_receive(&fork_plugin, fork_pair.receiver, data, sizeof(data), NULL, &result));
+	EXPECT(plugin_flush(&fork_plugin, fork_pair.receiver, data, sizeof(data), NULL, &result));
+	EXPECT(table->test(fork_request, &done, NULL));
+}
+
+static void fork_use_after_init(void)
+{
+	char data[64];
+	void *result = NULL;
+	int done = 0;
+
+	EXPECT_EQ(plugin_init(&fork_plugin), 0);
+	EXPECT(plugin_send(&fork_plugin, fork_pair.sender, data, sizeof(data), NULL, &result));
+	EXPECT(plugin_receive(&fork_plugin, fork_pair.receiver, data, sizeof(data), NULL, &result));
+	EXPECT(plugin_table(&fork_plugin)->test(fork_request, &done, NULL));
+	EXPECT_EQ(plugin_finalize(&fork_plugin), 0);
+}
+
+struct fork_child {
+	const char *name;
+	void (*run)(void);
+};
+
+static const struct fork_child fork_children[] = {
+	{ "before_init", fork_use },
+	{ "after_init", fork_use_after_init },
+};
+
+TEST_EACH(fork_uses, struct fork_child, fork_children,
+	  "In a child of fork() each call with a connection of the parent's fails.")
+{
+	char from[6] = "whole", to[100];
+
+	if (!strcmp(SANITIZER, "thread"))
+		test_skip("the thread sanitizer ends a child that starts threads");
+	plugin_begin(&fork_plugin, &newest);
+	pair_open(&fork_pair, &fork_plugin);
+	fork_request = pair_receive(&fork_pair, to, sizeof(to), NULL);
+	test_in_child(row->run);
+	EXPECT_EQ(pair_finish(&fork_pair, pair_send(&fork_pair, from, sizeof(from), NULL),
+			      fork_request),
+		  sizeof(from));
+	pair_close(&fork_pair);
+	plugin_end(&fork_plugin);
+}
+
+TEST(old_library, "Init fails with a warning if libfabric is older than 1.17.")
+{
+	int warnings = plugin_logged(NCCL_LOG_WARN);
+	struct plugin plugin;
+
+	setenv("CLIMPORT_NET_LIBFABRIC", OLD_LIBFABRIC, 1);
+	EXPECT(plugin_load(&plugin, PLUGIN_ALONE, 6));
+	EXPECT(plugin_init(&plugin));
+	EXPECT_EQ(plugin_logged(NCCL_LOG_WARN), warnings + 1);
+	unsetenv("CLIMPORT_NET_LIBFABRIC");
+	plugin_unload(&plugin);
 }
 
 struct failure {

@@ -219,6 +219,7 @@ static void rdma_pair_run(void)
 	struct plugin plugin;
 	struct pair pair;
 
+	nccl_gpu_open();
 	peers_begin(&plugin, rdma_provider(), NULL);
 	pair_open_on(&pair, &plugin, rdma_device);
 	rdma_body(&pair);
@@ -226,13 +227,140 @@ static void rdma_pair_run(void)
 	EXPECT_EQ(plugin_finalize(&plugin), 0);
 }
 
-static void rdma_each(void (*body)(struct pair *pair))
+/* @kind: of the memory that the adapters have to take.  The number of these adapters. */
+static int rdma_each_of(int kind, void (*body)(struct pair *pair))
 {
 	const struct rdma_found *found = rdma_need();
+	int count = 0;
 
 	rdma_body = body;
-	for (rdma_device = 0; rdma_device < found->count; rdma_device++)
+	for (rdma_device = 0; rdma_device < found->count; rdma_device++) {
+		if (!(found->adapters[rdma_device].kinds & kind))
+			continue;
 		test_in_child(rdma_pair_run);
+		count++;
+	}
+	return count;
+}
+
+static void rdma_each(void (*body)(struct pair *pair))
+{
+	rdma_each_of(NCCL_PTR_HOST, body);
+}
+
+/* Over verbs alone. */
+static void rdma_need_verbs(void)
+{
+	if (strcmp(rdma_provider(), "verbs") != 0)
+		test_skip("another provider than verbs");
+}
+
+static const char *rdma_adapter_name(void)
+{
+	return rdma_find()->adapters[rdma_device].name;
+}
+
+/* How often the adapter had no receive for what arrived; the kernel reads the counter anew after 10 ms. */
+static long rdma_count_not_ready(void)
+{
+	char path[256];
+	long count = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/hw_counters/rcvd_rnr_err",
+		 rdma_adapter_name());
+	usleep(20000);
+	file = fopen(path, "re");
+	if (!file)
+		return -1;
+	if (fscanf(file, "%ld", &count) != 1) // NOLINT(cert-err34-c)
+		count = -1;
+	fclose(file);
+	return count;
+}
+
+static void rdma_not_ready(struct pair *pair)
+{
+	long before = rdma_count_not_ready();
+
+	if (before < 0) {
+		printf("# %s has no such counter\n", rdma_adapter_name());
+		return;
+	}
+	for (size_t i = 1; i <= 20; i++)
+		pair_exchange(pair, i * 100000, i * 100000);
+	EXPECT_EQ(rdma_count_not_ready(), before);
+}
+
+TEST(not_ready, "No part of a large message arrives before the receiver has posted the part.")
+{
+	rdma_need_verbs();
+	rdma_each(rdma_not_ready);
+}
+
+#define FLUSH_SIZE ((size_t)1 << 20)
+
+/* A receive into GPU memory, and flushes of several at once. */
+static void rdma_flush_received(struct pair *pair, char *memory, void *to)
+{
+	char *bytes = malloc(FLUSH_SIZE);
+	void *from, *flushes[NCCL_NET_MAX_REQUESTS];
+
+	EXPECT(bytes);
+	message_fill(bytes, FLUSH_SIZE, 5);
+	EXPECT_EQ(plugin_register(pair->plugin, pair->sender, bytes, FLUSH_SIZE, NCCL_PTR_HOST,
+				  &from),
+		  0);
+	EXPECT_EQ(pair_finish(pair, pair_send(pair, bytes, FLUSH_SIZE, from),
+			      pair_receive(pair, memory, FLUSH_SIZE, to)),
+		  FLUSH_SIZE);
+	for (int i = 0; i < NCCL_NET_MAX_REQUESTS; i++) {
+		EXPECT_EQ(plugin_flush(pair->plugin, pair->receiver, memory + i, FLUSH_SIZE / 2, to,
+				       &flushes[i]),
+			  0);
+		EXPECT(flushes[i]);
+	}
+	for (int i = NCCL_NET_MAX_REQUESTS - 1; i >= 0; i--)
+		EXPECT_EQ(pair_wait(pair, flushes[i], NULL), 0);
+	rdma_memory_read(bytes, memory, FLUSH_SIZE);
+	EXPECT(message_is(bytes, FLUSH_SIZE, 5));
+	EXPECT_EQ(plugin_table(pair->plugin)->deregMr(pair->sender, from), 0);
+	free(bytes);
+}
+
+/* The adapter checks an address that the adapter reads. */
+static void rdma_flush_outside(struct pair *pair, char *memory, void *to)
+{
+	void *request;
+
+	EXPECT_EQ(plugin_flush(pair->plugin, pair->receiver, memory + ((size_t)1 << 40), 1, to,
+			       &request),
+		  0);
+	EXPECT(request);
+	EXPECT(pair_wait(pair, request, NULL));
+}
+
+static void rdma_flush(struct pair *pair)
+{
+	char *memory = rdma_memory_alloc(FLUSH_SIZE);
+	void *to, *request;
+
+	EXPECT_EQ(plugin_register(pair->plugin, pair->receiver, memory, FLUSH_SIZE, NCCL_PTR_CUDA,
+				  &to),
+		  0);
+	EXPECT_EQ(plugin_flush(pair->plugin, pair->receiver, memory, 0, to, &request), 0);
+	EXPECT(!request);
+	for (int i = 0; i < 5; i++)
+		rdma_flush_received(pair, memory, to);
+	rdma_flush_outside(pair, memory, to);
+	EXPECT_EQ(plugin_table(pair->plugin)->deregMr(pair->receiver, to), 0);
+	climport_free(memory);
+}
+
+TEST(flush, "After a receive into GPU memory a flush reads the memory by the adapter.")
+{
+	if (!rdma_each_of(NCCL_PTR_CUDA, rdma_flush))
+		test_skip("no adapter takes GPU memory, see the plugin's lines");
 }
 
 static void rdma_not_dmabuf(struct pair *pair)
@@ -265,13 +393,6 @@ static void rdma_not_registered(struct pair *pair)
 	EXPECT(!request);
 	pair_finish(pair, pair_send(pair, NULL, 0, NULL), pair_receive(pair, NULL, 0, NULL));
 	pair_exchange(pair, 100, 100);
-}
-
-/* Over verbs alone. */
-static void rdma_need_verbs(void)
-{
-	if (strcmp(rdma_provider(), "verbs") != 0)
-		test_skip("another provider than verbs");
 }
 
 TEST(not_registered, "A message in memory that is not registered is refused; an empty one is not.")

@@ -9,6 +9,7 @@
 #             from PyPI under build/
 # make check-rdma   the net plugin over this machine's RDMA adapters, with GPU memory if there is a
 #             GPU: a minute; says what is missing
+# make conform   the conformance suite alone, for this machine or with CC= for a board: docs/conform.md
 # make lint   the linters alone, which make check runs too: a minute
 # make coverage   the lines and branches that the tests run, by folder: docs/measured/coverage.txt
 # make mutants   wrong drivers, and whether `climport conform` notices: docs/measured/mutants.txt
@@ -17,7 +18,7 @@ JOBS := $(shell nproc)
 # Half of the tests wait: tests/schedule/schedule.cmake.
 TESTS := $(shell expr 2 \* $(JOBS))
 
-.PHONY: all demo check check-long check-debug check-debug-kernel check-rdma lint coverage mutants bench deps clean FORCE
+.PHONY: all demo conform check check-long check-debug check-debug-kernel check-rdma lint coverage mutants bench deps clean FORCE
 
 all: build/release
 
@@ -31,6 +32,9 @@ build/%: deps FORCE
 
 demo: build/release
 	examples/run-demo build/release
+
+conform:
+	$(MAKE) -C tests/spec OUT=$(CURDIR)/build/conform
 
 bench: build/release
 	bench/run build/release

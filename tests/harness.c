@@ -11,9 +11,10 @@
 
 static struct test *tests, **tail = &tests;
 static jmp_buf done;
-static char skip_reason[256];
+/* The failed check, or the reason for the skip. */
+static char reason[512];
 
-enum { PASS, FAIL, SKIP };
+enum { PASS = TEST_PASSED, FAIL = TEST_FAILED, SKIP = TEST_SKIPPED };
 
 void test_register(struct test *test)
 {
@@ -48,7 +49,8 @@ void test_call(const struct test *test)
 
 void test_fail(const char *file, int line, const char *expr, long long got, long long want)
 {
-	printf("# %s:%d: %s is %lld, expected %lld\n", file, line, expr, got, want);
+	snprintf(reason, sizeof(reason), "%s:%d: %s is %lld, expected %lld", file, line, expr, got,
+		 want);
 	longjmp(done, FAIL);
 }
 
@@ -57,21 +59,39 @@ void test_skip(const char *why, ...)
 	va_list args;
 
 	va_start(args, why);
-	vsnprintf(skip_reason, sizeof(skip_reason), why, args);
+	vsnprintf(reason, sizeof(reason), why, args);
 	va_end(args);
 	longjmp(done, SKIP);
 }
 
-static int test_run_body(void (*body)(void))
+enum test_result test_judge(const struct test *test, const char **why)
+{
+	int result = setjmp(done);
+
+	if (!result) {
+		reason[0] = 0;
+		test_call(test);
+	}
+	*why = reason;
+	return result;
+}
+
+/* A part of a test, in a child. */
+static int test_run_body(void (*body)(const void *arg), const void *arg)
 {
 	int result = setjmp(done);
 
 	if (!result)
-		body();
-	else if (result == SKIP)
-		printf("# %s\n", skip_reason);
+		body(arg);
+	else
+		printf("# %s\n", reason);
 	fflush(stdout);
 	return result;
+}
+
+static void test_call_body(const void *body)
+{
+	(*(void (*const *)(void))body)();
 }
 
 static void test_judge_child(int status)
@@ -90,15 +110,10 @@ void test_in_child(void (*body)(void))
 	fflush(stdout);
 	child = fork();
 	if (!child)
-		_exit(test_run_body(body));
+		_exit(test_run_body(test_call_body, &body));
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		test_fail(__FILE__, __LINE__, "waitpid()", -1, child);
 	test_judge_child(status);
-}
-
-static void test_call_body(const void *body)
-{
-	(*(void (*const *)(void))body)();
 }
 
 static void *test_run_child(void *body)
@@ -121,29 +136,25 @@ void test_in_child_of_thread(void (*body)(void))
 
 int test_start_child(void (*body)(const void *arg), const void *arg)
 {
-	int result;
 	pid_t child;
 
 	fflush(stdout);
 	child = fork();
 	if (child)
 		return child;
-	result = setjmp(done);
-	if (!result)
-		body(arg);
-	fflush(stdout);
-	_exit(result);
+	_exit(test_run_body(body, arg));
 }
 
 static int test_run(const struct test *t, int n)
 {
-	int result = setjmp(done);
+	const char *why;
+	int result = test_judge(t, &why);
 
-	if (!result)
-		test_call(t);
+	if (result == FAIL)
+		printf("# %s\n", why);
 	printf("%s %d - %s", result == FAIL ? "not ok" : "ok", n, t->name);
 	if (result == SKIP)
-		printf(" # SKIP %s", skip_reason);
+		printf(" # SKIP %s", why);
 	printf("\n");
 	fflush(stdout);
 	return result;
@@ -237,7 +248,7 @@ static size_t tests_choose(const struct options *o, struct test ***chosen)
 }
 
 /* Knuth's linear congruential generator, and Fisher and Yates. */
-static void tests_shuffle(struct test **chosen, size_t count, uint64_t state)
+void tests_shuffle(struct test **chosen, size_t count, uint64_t state)
 {
 	for (size_t i = count; i > 1; i--) {
 		struct test *last = chosen[i - 1];

@@ -17,6 +17,7 @@
 #ifndef TESTS_HARNESS_H
 #define TESTS_HARNESS_H
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,17 @@ void test_call(const struct test *test);
 
 /* Runs the tests in argv; for programs with their own main(). */
 int test_main(int argc, char **argv);
+
+enum test_result { TEST_PASSED, TEST_FAILED, TEST_SKIPPED };
+
+/*
+ * Runs a test in the calling process, for programs that print results in their own way.  *@why is the
+ * failed check or the reason for the skip, until the next test.
+ */
+enum test_result test_judge(const struct test *test, const char **why);
+
+/* Puts the tests into an order that depends on @seed alone. */
+void tests_shuffle(struct test **tests, size_t count, uint64_t seed);
 
 _Noreturn void test_fail(const char *file, int line, const char *expr, long long got,
 			 long long want);

@@ -50,19 +50,11 @@ int fail_option(const struct arguments *a)
 	return fail_usage("%s: unknown option %s", a->command, a->option);
 }
 
-bool take_word(char **argv, const char *word)
+bool arguments_have(char **argv, const char *word)
 {
-	char **kept = argv;
-	bool found = false;
-
-	for (; *argv; argv++) {
-		if (strcmp(*argv, word))
-			*kept++ = *argv;
-		else
-			found = true;
-	}
-	*kept = NULL;
-	return found;
+	while (*argv && strcmp(*argv, word))
+		argv++;
+	return *argv;
 }
 
 size_t parse_size(const char *text)

@@ -30,8 +30,8 @@ const char *option_value(struct arguments *a);
 /* Reports an unknown option. */
 int fail_option(const struct arguments *a);
 
-/* Takes every @word out of @argv, which NULL ends.  Whether @argv had the word. */
-bool take_word(char **argv, const char *word);
+/* Whether @argv, which NULL ends, has the word. */
+bool arguments_have(char **argv, const char *word);
 
 /* Bytes, with K, M or G; 0 if @text is no size. */
 size_t parse_size(const char *text);

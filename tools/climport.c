@@ -60,14 +60,13 @@ static int climport_run(int argc, char **argv)
 	return enable_layer() ? climport_start(argv + a.next) : 1;
 }
 
-/* The program climport-conform parses the other options. */
+/* The program climport-conform parses the options, and takes the layers away with --native. */
 static int climport_conform(int argc, char **argv)
 {
 	const char *program = path_conform();
-	bool native = take_word(argv, "--native");
 
 	(void)argc;
-	if (!program || (!native && !enable_layer()))
+	if (!program || (!arguments_have(argv, "--native") && !enable_layer()))
 		return 1;
 	argv[0] = (char *)program;
 	return climport_start(argv);
@@ -256,7 +255,8 @@ static const struct command {
 	  "      --platform NAME      test the first platform with NAME in its name and the "
 	  "extension\n"
 	  "      --device N           test the platform's device with this index (default 0)\n"
-	  "      --list               print the sentences of the text, and their tests\n",
+	  "      --list               print the sentences of the text, and their tests\n"
+	  "      --help               print all options\n",
 	  start_conform, true },
 	{ "bench", "[OPTIONS]",
 	  "measure what importing is worth on this machine (a minute and a half)\n"

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The process of a test. */
+#include "child.h"
+
+#include <stdarg.h>
 #include <unistd.h>
 
+#include "channel.h"
 #include "kernels.h"
-#include "runner.h"
-
-enum { TEST_SECONDS = 60 };
+#include "spec.h"
 
 /* For the address sanitizer: PoCL loses four bytes with each 1D image made from a buffer. */
 const char *__lsan_default_suppressions(void);
@@ -14,66 +17,108 @@ __attribute__((visibility("default"))) const char *__lsan_default_suppressions(v
 	return "leak:libpocl\n";
 }
 
-/*
- * Copies of the tests.  harness.c calls child_run_next() for each test, in order; a test that fails
- * or is skipped does not return to child_run_next().
- */
-static struct test *copies;
-static unsigned int next_copy;
-static const char *nothing_to_test;
-
-static void child_run_next(void)
+void spec_note(const char *format, ...)
 {
-	const struct test *test = &copies[next_copy++];
+	char text[sizeof((struct message){ 0 }.text)];
+	va_list args;
 
-	undo_all();
-	alarm(TEST_SECONDS);
-	if (nothing_to_test)
-		test_skip("%s", nothing_to_test);
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	channel_send(MESSAGE_NOTE, 0, text);
+}
+
+bool spec_note_wrong_byte(size_t i, unsigned int is, unsigned int expected)
+{
+	spec_note("byte %zu is %u, expected %u", i, is, expected);
+	atomic_store(&opencl_note->data_is_wrong, true);
+	return false;
+}
+
+static void child_send_call(void)
+{
+	char call[200];
+
+	opencl_describe_note(opencl_note, call, sizeof(call));
+	channel_send(MESSAGE_CALL, 0, call);
+}
+
+static void child_send_failure(void)
+{
+	int data = atomic_load(&opencl_note->data_is_wrong) ? DATA_IS_WRONG : 0;
+
+	if (!atomic_load(&opencl_note->has_commands))
+		data |= DATA_IS_COMPARABLE;
+	child_send_call();
+	channel_send(MESSAGE_DATA, data, "");
+}
+
+static void child_call_and_undo(const void *test)
+{
 	test_call(test);
 	undo_all();
 }
 
+static void child_undo(void)
+{
+	undo_all();
+}
+
+/* Whether the test has left the process as it was: a test that skips after queries alone. */
+static bool child_run_test(const struct test *test)
+{
+	const struct test whole = { .run_row = child_call_and_undo, .row = test };
+	const struct test rest = { .run = child_undo };
+	enum test_result result;
+	const char *why;
+
+	opencl_reset_note();
+	channel_send(MESSAGE_BEGIN, 0, test->name);
+	result = test_judge(&whole, &why);
+	if (result == TEST_FAILED)
+		child_send_failure();
+	channel_send(MESSAGE_RESULT, result, why);
+	test_judge(&rest, &why);
+	return result == TEST_SKIPPED && !atomic_load(&opencl_note->has_effects);
+}
+
+/* False if there is nothing to test; the runner then knows why. */
+static bool child_open(const struct run *run)
+{
+	enum nothing kind = NOTHING_TO_TEST;
+	const char *why = spec_open(run, &kind);
+
+	if (why)
+		channel_send(MESSAGE_NOTHING, kind, why);
+	return !why;
+}
+
 static void child_describe(void)
 {
-	printf("# platform %s, device %s, version %u.%u.%u, %s\n",
-	       *spec.platform_name ? spec.platform_name : "none",
-	       *spec.device_name ? spec.device_name : "none", CL_VERSION_MAJOR(spec.version),
-	       CL_VERSION_MINOR(spec.version), CL_VERSION_PATCH(spec.version),
-	       nothing_to_test ? nothing_to_test : spec_implementation());
+	char about[sizeof((struct message){ 0 }.text)];
+
+	snprintf(about, sizeof(about),
+		 "platform %s, device %s, driver %s, OpenCL %u.%u, version %u.%u.%u, %s",
+		 spec.platform_name, spec.device_name, spec.driver_version,
+		 CL_VERSION_MAJOR(spec.device_version), CL_VERSION_MINOR(spec.device_version),
+		 CL_VERSION_MAJOR(spec.version), CL_VERSION_MINOR(spec.version),
+		 CL_VERSION_PATCH(spec.version), spec_implementation());
+	channel_send(MESSAGE_PLATFORM, 0, spec.platform_name);
+	channel_send(MESSAGE_ABOUT, 0, about);
 }
 
-/* Arguments for test_main() with the names of the tests, which now call child_run_next(). */
-static char **child_prepare(struct test *const *tests, unsigned int count)
+void child_run(const struct run *run, struct test *const *tests, size_t count)
 {
-	char **argv = calloc(count + 2, sizeof(*argv));
-
-	copies = calloc(count, sizeof(*copies));
-	for (unsigned int i = 0; i < count; i++) {
-		argv[i + 1] = (char *)(uintptr_t)tests[i]->name;
-		copies[i] = *tests[i];
-		tests[i]->run = child_run_next;
-		tests[i]->run_row = NULL;
-	}
-	return argv;
-}
-
-int child_run(const struct target *target, struct test *const *tests, unsigned int count)
-{
-	char **argv = child_prepare(tests, count);
-	int status;
-
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (target->plain)
+	if (run->plain)
 		unsetenv("OPENCL_LAYERS");
-	nothing_to_test = spec_open(target->platform, target->device, target->plain);
-	child_describe();
-	status = test_main(count + 1, argv);
-	alarm(TEST_SECONDS);
-	undo_all();
+	if (!child_open(run))
+		return;
+	if (!count)
+		child_describe();
+	for (size_t i = 0; i < count; i++)
+		if (!child_run_test(tests[i]) && !run->together)
+			break;
 	kernels_close();
 	spec_close();
-	free(copies);
-	free(argv);
-	return status;
 }

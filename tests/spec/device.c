@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Picks the platform, device, context and queue, and finds the function. */
 #include <dlfcn.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "spec.h"
+#include "substitute.h"
 #include "text.h"
 
 #define EXTENSION "cl_arm_import_memory"
@@ -106,6 +106,8 @@ static void spec_describe_device(void)
 		      spec_platform_string(CL_PLATFORM_NAME));
 	spec_set_name(spec.device_name, sizeof(spec.device_name),
 		      spec_device_string(CL_DEVICE_NAME));
+	spec_set_name(spec.driver_version, sizeof(spec.driver_version),
+		      spec_device_string(CL_DRIVER_VERSION));
 	spec.device_version = spec_opencl_version();
 	spec.version = spec_extension_version();
 	spec.has_host = spec_device_reports(EXTENSION "_host");
@@ -131,26 +133,50 @@ static bool spec_take_device(unsigned int index)
 	return true;
 }
 
-static const char *spec_take_platform(const char *wanted, unsigned int device, bool plain)
+/* Any name of the extension: a driver without the base name is tested, and fails. */
+static bool spec_device_has_extension(void)
 {
-	cl_platform_id platforms[64];
-	cl_uint count = 0;
-	bool found = false;
+	char *list = device_extensions();
+	bool found = strstr(list, EXTENSION);
 
-	if (clGetPlatformIDs(64, platforms, &count) || !count)
-		return "there is no OpenCL platform";
-	for (cl_uint i = 0; i < count && i < 64; i++) {
+	free(list);
+	return found;
+}
+
+/* Takes the first of @platforms with the name, the device and the extension.  NULL, or why not. */
+static const char *spec_take_platform(const cl_platform_id *platforms, cl_uint count,
+				      const struct run *run, enum nothing *kind)
+{
+	static char why[200];
+
+	*kind = NOTHING_NAMED;
+	snprintf(why, sizeof(why), "no OpenCL platform has '%s' in its name and a device %u",
+		 run->platform, run->device);
+	for (cl_uint i = 0; i < count; i++) {
 		spec.platform = platforms[i];
 		spec_set_name(spec.platform_name, sizeof(spec.platform_name),
 			      spec_platform_string(CL_PLATFORM_NAME));
-		if (!strstr(spec.platform_name, wanted) || !spec_take_device(device))
+		if (!strstr(spec.platform_name, run->platform) || !spec_take_device(run->device))
 			continue;
-		if (plain || spec_device_reports(EXTENSION))
+		if (run->plain || spec_device_has_extension())
 			return NULL;
-		found = true;
+		*kind = NOTHING_TO_TEST;
+		snprintf(why, sizeof(why), "platform does not report " EXTENSION);
 	}
-	return found ? "platform does not report " EXTENSION
-		     : "no OpenCL platform has this name and device";
+	return why;
+}
+
+/* Loaders report an error, or no platform, if there is no driver. */
+static const char *spec_find_platform(const struct run *run, enum nothing *kind)
+{
+	cl_platform_id platforms[64];
+	cl_uint count = 0;
+
+	if (clGetPlatformIDs(64, platforms, &count) || !count) {
+		*kind = NOTHING_TO_TEST;
+		return "there is no OpenCL platform";
+	}
+	return spec_take_platform(platforms, count < 64 ? count : 64, run, kind);
 }
 
 import_function as_import_function(void *address)
@@ -181,55 +207,68 @@ static const char *spec_open_context(void)
 		clCreateContext(properties, 1, &spec.device, spec_count_notice, NULL, &error);
 	if (!spec.context)
 		return "clCreateContext fails";
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 	spec.queue = clCreateCommandQueue(spec.context, spec.device, 0, &error);
-#pragma GCC diagnostic pop
 	return spec.queue ? NULL : "clCreateCommandQueue fails";
 }
 
-static cl_mem CL_API_CALL plain_import(cl_context context, cl_mem_flags flags,
-				       const cl_import_properties_arm *properties, void *memory,
-				       size_t size, cl_int *error)
-{
-	bool is_host = !properties || !properties[0] || properties[1] == CL_IMPORT_TYPE_HOST_ARM;
+/* The function of the driver or layer. */
+static import_function found_import;
 
-	if (!is_host)
-		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *(int *)memory, 0);
-	return clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, size, memory, error);
+static cl_mem CL_API_CALL spec_import_noted(cl_context context, cl_mem_flags flags,
+					    const cl_import_properties_arm *properties,
+					    void *memory, size_t size, cl_int *error)
+{
+	cl_int unknown = 1;
+	cl_mem mem;
+
+	opencl_enter(OPENCL_clImportMemoryARM, true);
+	mem = found_import(context, flags, properties, memory, size, error);
+	opencl_leave(OPENCL_clImportMemoryARM, mem ? CL_SUCCESS : error ? *error : unknown);
+	return mem;
 }
 
+/* Libraries before OpenCL 1.2 have one function for all platforms. */
 static void find_function(bool plain)
 {
-	spec.import = as_import_function(
-		clGetExtensionFunctionAddressForPlatform(spec.platform, "clImportMemoryARM"));
-	if (!plain)
-		return;
-	spec.import = plain_import;
-	spec.version = VERSION_1_1_0;
-	spec.has_host = spec.has_dma_buf = true;
+	const char *name = "clImportMemoryARM";
+
+	found_import = as_import_function(
+		opencl.clGetExtensionFunctionAddressForPlatform
+			? clGetExtensionFunctionAddressForPlatform(spec.platform, name)
+			: clGetExtensionFunctionAddress(name));
+	if (plain) {
+		found_import = substitute_import;
+		spec.version = VERSION_1_1_0;
+		spec.has_host = spec.has_dma_buf = true;
+	}
+	spec.import = found_import ? spec_import_noted : NULL;
 }
 
-bool spec_lacks(const char *platform, unsigned int device)
+static const char *spec_open_library(const char *library, enum nothing *kind)
 {
-	cl_uint count = 0;
+	static char why[400], reason[300];
 
-	return !clGetPlatformIDs(0, NULL, &count) && count &&
-	       spec_take_platform(platform, device, true);
+	if (opencl_open(library, reason, sizeof(reason)))
+		return NULL;
+	*kind = NOTHING_OPENED;
+	snprintf(why, sizeof(why), "OpenCL cannot be used: %s", reason);
+	return why;
 }
 
-const char *spec_open(const char *platform, unsigned int device, bool plain)
+const char *spec_open(const struct run *run, enum nothing *kind)
 {
-	const char *why = spec_take_platform(platform, device, plain);
 	const char *exact = getenv("CLIMPORT_CONFORM_EXACT");
+	const char *why = spec_open_library(run->library, kind);
 
 	spec.exact = exact && !strcmp(exact, "1");
 	spec.page = sysconf(_SC_PAGESIZE);
-	if (why) {
-		spec.platform_name[0] = 0;
+	spec.protected_heap = run->protected_heap;
+	if (!why)
+		why = spec_find_platform(run, kind);
+	if (why)
 		return why;
-	}
-	find_function(plain);
+	find_function(run->plain);
+	*kind = NOTHING_OPENED;
 	return spec_open_context();
 }
 
@@ -246,7 +285,7 @@ const char *spec_implementation(void)
 	Dl_info file;
 	void *address;
 
-	memcpy(&address, &spec.import, sizeof(address));
+	memcpy(&address, &found_import, sizeof(address));
 	if (!address || !dladdr(address, &file) || !file.dli_fname)
 		return "native";
 	return strstr(file.dli_fname, "CLImportMemoryLayer") ? "layer" : "native";

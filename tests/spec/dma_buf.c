@@ -16,7 +16,7 @@ TEST(each_exporter, "R6-32 If the extension string cl_arm_import_memory_dma_buf 
 		cl_mem mem =
 			spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, buf->size);
 
-		printf("# %s\n", buf->exporter);
+		spec_note("%s", buf->exporter);
 		expect_shared(mem, buf->memory, buf->size);
 	}
 }

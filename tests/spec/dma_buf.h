@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dma-bufs for the tests, from the exporters of examples/producer.h. */
+/* dma-bufs for the tests, from the exporters of heap.h. */
 #ifndef TESTS_SPEC_DMA_BUF_H
 #define TESTS_SPEC_DMA_BUF_H
 
@@ -23,6 +23,12 @@ struct dma_buf *dma_buf_get_read_only(size_t size);
 
 /* A dma-buf of each exporter in turn, from *i == 0 on; NULL after the last exporter. */
 struct dma_buf *dma_buf_next(size_t *i, size_t size);
+
+/*
+ * A descriptor of protected memory of the heap on the command line, closed after the test.  Without a
+ * heap, or if the device imports no protected memory, the test is skipped.
+ */
+int dma_buf_get_protected(size_t size);
 
 /* Brackets the host's use of buf->memory if coherency is the application's duty. */
 void dma_buf_begin(struct dma_buf *buf);

@@ -254,7 +254,7 @@ TEST(callback_of_the_context, "R6-31 Futher error information may be reported vi
 	spec_undo_later(spec_release_context, context);
 	atomic_store(&notices_of_other, 0);
 	spec.import(context, CL_MEM_READ_WRITE, NULL, NULL, spec.page, &error);
-	printf("# the callback was called %u times\n", atomic_load(&notices_of_other));
+	spec_note("the callback was called %u times", atomic_load(&notices_of_other));
 	EXPECT_EXACT(atomic_load(&notices_of_other), 1);
 	EXPECT_EXACT(atomic_load(&spec.notices), others);
 }

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "dma_buf.h"
-#include "producer.h"
+#include "heap.h"
 
 #define CONSISTENCY CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM
 
@@ -29,22 +29,14 @@ static void dma_buf_destroy(void *arg)
 	free(buf);
 }
 
-/* NULL where the exporter does not work here. */
-static struct dma_buf *dma_buf_create(const struct producer *p, size_t size, int access)
+/* NULL, and no descriptor, if the test cannot map the dma-buf: protected memory. */
+static struct dma_buf *dma_buf_map(int fd, const char *exporter, int access)
 {
-	struct dma_buf *buf;
-	char why[200];
-	int fd;
+	struct dma_buf *buf = calloc(1, sizeof(*buf));
 
-	if (producer_check(p, access, why, sizeof(why)))
-		return NULL;
-	fd = producer_create(p, size, access);
-	if (fd < 0)
-		return NULL;
-	buf = calloc(1, sizeof(*buf));
 	buf->fd = fd;
-	buf->size = producer_size(fd);
-	buf->exporter = p->name;
+	buf->size = heap_size_of(fd);
+	buf->exporter = exporter;
 	buf->memory = mmap(NULL, buf->size, access == O_RDWR ? PROT_READ | PROT_WRITE : PROT_READ,
 			   MAP_SHARED, fd, 0);
 	if (buf->memory == MAP_FAILED) {
@@ -56,14 +48,23 @@ static struct dma_buf *dma_buf_create(const struct producer *p, size_t size, int
 	return buf;
 }
 
+/* NULL where the exporter does not work here. */
+static struct dma_buf *dma_buf_create(const struct heap *heap, size_t size, int access)
+{
+	size_t pages = (size + spec.page - 1) / spec.page;
+	int fd = heap->create(heap, pages * spec.page, access);
+
+	return fd < 0 ? NULL : dma_buf_map(fd, heap->name, access);
+}
+
 static struct dma_buf *first_of(size_t size, int access)
 {
-	const struct producer *p;
+	const struct heap *heap;
 	struct dma_buf *buf;
 
 	need_dma_buf();
-	for (size_t i = 0; (p = producer_at(i)); i++) {
-		buf = dma_buf_create(p, size, access);
+	for (size_t i = 0; (heap = heap_at(i)); i++) {
+		buf = dma_buf_create(heap, size, access);
 		if (buf)
 			return buf;
 	}
@@ -83,25 +84,42 @@ struct dma_buf *dma_buf_get_read_only(size_t size)
 
 struct dma_buf *dma_buf_next(size_t *i, size_t size)
 {
-	const struct producer *p;
+	const struct heap *heap;
 	struct dma_buf *buf;
 
 	if (!*i)
 		first_of(size, O_RDWR);
-	while ((p = producer_at((*i)++))) {
-		buf = dma_buf_create(p, size, O_RDWR);
+	while ((heap = heap_at((*i)++))) {
+		buf = dma_buf_create(heap, size, O_RDWR);
 		if (buf)
 			return buf;
 	}
 	return NULL;
 }
 
+int dma_buf_get_protected(size_t size)
+{
+	int fd;
+
+	if (!spec.has_protected)
+		test_skip("device does not report cl_arm_import_memory_protected");
+	need_dma_buf();
+	if (!spec.protected_heap)
+		test_skip("no protected memory: --protected-heap names none");
+	fd = heap_create_in(spec.protected_heap, (size + spec.page - 1) / spec.page * spec.page,
+			    O_RDWR);
+	if (fd < 0)
+		test_skip("%s: %s", spec.protected_heap, strerror(-fd));
+	spec_undo_later(spec_close_descriptor, (void *)(intptr_t)fd);
+	return fd;
+}
+
 void dma_buf_begin(struct dma_buf *buf)
 {
-	EXPECT_EQ(producer_cpu_begin(buf->fd, O_RDWR), 0);
+	EXPECT_EQ(heap_begin_cpu(buf->fd), 0);
 }
 
 void dma_buf_end(struct dma_buf *buf)
 {
-	EXPECT_EQ(producer_cpu_end(buf->fd, O_RDWR), 0);
+	EXPECT_EQ(heap_end_cpu(buf->fd), 0);
 }

@@ -135,7 +135,7 @@ TEST(sparse_range, "R6-42 If the host OS is linux and overcommit of VA is allowe
 	EXPECT_EQ(mincore(memory, count * spec.page, there), 0);
 	for (size_t i = 0; i < count; i++)
 		committed += there[i] & 1;
-	printf("# %zu of %zu pages are committed after the import\n", committed, count);
+	spec_note("%zu of %zu pages are committed after the import", committed, count);
 	kernels_add(mem, count * spec.page, spec.page, 9);
 	for (size_t i = 0; i < count; i++)
 		EXPECT_EQ(memory[i * spec.page], 9);

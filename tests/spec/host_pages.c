@@ -33,7 +33,7 @@ TEST(page_of_another_unaligned_import, "R6-48 If the page is already mapped by a
 		expect_shared(first, memory + size, size);
 		return;
 	}
-	printf("# no error: the page is shared by two imports\n");
+	spec_note("no error: the page is shared by two imports");
 	expect_shared(first, memory + size, size);
 	expect_shared(second, memory + 4 * size, size);
 	expect_shared(first, memory + size, size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every kernel has a single work item: the tests are about memory, and compile once. */
 #include "kernels.h"
+#include "substitute.h"
 #include "text.h"
 
 static const char *const buffer_source =
@@ -62,7 +63,7 @@ static cl_program program_build_source(cl_context context, const char *source)
 		return program;
 	clGetProgramBuildInfo(program, spec.device, CL_PROGRAM_BUILD_LOG, sizeof(log) - 1, log,
 			      NULL);
-	printf("# build log: %s\n", log);
+	spec_note("build log: %s", log);
 	clReleaseProgram(program);
 	EXPECT_EQ(error, CL_SUCCESS);
 	return NULL;
@@ -135,10 +136,17 @@ static void kernels_enqueue_one(cl_command_queue queue, cl_kernel k, cl_event wa
 		  CL_SUCCESS);
 }
 
-static void kernels_run(cl_kernel k)
+/* Runs a kernel to the end; the arguments are two objects, the second perhaps NULL. */
+static void kernels_run(cl_command_queue queue, cl_kernel k, cl_mem first, cl_mem second)
 {
-	kernels_enqueue_one(spec.queue, k, NULL, NULL);
-	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
+	opencl_begin_aside();
+	substitute_give(queue, first);
+	substitute_give(queue, second);
+	kernels_enqueue_one(queue, k, NULL, NULL);
+	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+	substitute_take(queue, first);
+	substitute_take(queue, second);
+	opencl_end_aside();
 }
 
 static cl_kernel set_add(cl_kernel k, cl_mem mem, size_t size, size_t stride, cl_uint value)
@@ -152,7 +160,8 @@ static cl_kernel set_add(cl_kernel k, cl_mem mem, size_t size, size_t stride, cl
 
 void kernels_add(cl_mem mem, size_t size, size_t stride, cl_uint value)
 {
-	kernels_run(set_add(kernels_create("add"), mem, size, stride, value));
+	kernels_run(spec.queue, set_add(kernels_create("add"), mem, size, stride, value), mem,
+		    NULL);
 }
 
 void kernels_add_after(cl_mem mem, size_t size, cl_uint value, cl_event wait, cl_event *done)
@@ -163,8 +172,7 @@ void kernels_add_after(cl_mem mem, size_t size, cl_uint value, cl_event wait, cl
 
 void kernels_add_with(cl_kernel add, cl_command_queue queue, cl_mem mem, size_t size, cl_uint value)
 {
-	kernels_enqueue_one(queue, set_add(add, mem, size, 1, value), NULL, NULL);
-	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+	kernels_run(queue, set_add(add, mem, size, 1, value), mem, NULL);
 }
 
 void kernels_copy(cl_mem from, cl_mem to, size_t size)
@@ -174,7 +182,7 @@ void kernels_copy(cl_mem from, cl_mem to, size_t size)
 	set_mem(k, 0, from);
 	set_mem(k, 1, to);
 	set_number(k, 2, size);
-	kernels_run(k);
+	kernels_run(spec.queue, k, from, to);
 }
 
 static cl_kernel kernels_create_for_image(const char *name, cl_mem from, cl_mem to, size_t width,
@@ -192,7 +200,7 @@ static cl_kernel kernels_create_for_image(const char *name, cl_mem from, cl_mem 
 
 static void kernels_run_image(const char *name, cl_mem from, cl_mem to, size_t width, size_t height)
 {
-	kernels_run(kernels_create_for_image(name, from, to, width, height));
+	kernels_run(spec.queue, kernels_create_for_image(name, from, to, width, height), from, to);
 }
 
 void kernels_pixel_after(cl_mem image, cl_mem buffer, cl_event wait)
@@ -233,14 +241,18 @@ cl_mem plain_buffer(size_t size)
 
 void plain_write(cl_mem buffer, const void *from, size_t size)
 {
+	opencl_begin_aside();
 	EXPECT_EQ(clEnqueueWriteBuffer(spec.queue, buffer, CL_TRUE, 0, size, from, 0, NULL, NULL),
 		  CL_SUCCESS);
+	opencl_end_aside();
 }
 
 void plain_read(cl_mem buffer, void *to, size_t size)
 {
+	opencl_begin_aside();
 	EXPECT_EQ(clEnqueueReadBuffer(spec.queue, buffer, CL_TRUE, 0, size, to, 0, NULL, NULL),
 		  CL_SUCCESS);
+	opencl_end_aside();
 }
 
 void expect_shared(cl_mem mem, unsigned char *memory, size_t size)

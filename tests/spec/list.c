@@ -10,7 +10,7 @@ enum { SENTENCES_MAX = 1024 };
 struct row {
 	const char *says;
 	const struct test *test;
-	const char *why;
+	const struct untested *untested;
 };
 
 static struct row rows[SENTENCES_MAX];
@@ -45,7 +45,7 @@ static void list_collect(void)
 	for (const struct test *t = test_first(); t; t = t->next)
 		list_add_row((struct row){ t->says, t, NULL });
 	for (const struct untested *u = untested; u->says; u++)
-		list_add_row((struct row){ u->says, NULL, u->why });
+		list_add_row((struct row){ u->says, NULL, u });
 	qsort(rows, row_count, sizeof(rows[0]), list_compare_rows);
 }
 
@@ -64,9 +64,19 @@ static int list_row_contradicts(size_t i)
 	return strcmp(rows[i].says, rows[i - 1].says) || !rows[i].test || !rows[i - 1].test;
 }
 
+static void list_print_row(const struct row *row)
+{
+	if (row->test)
+		printf("\ttested by %s\n", row->test->name);
+	else
+		printf("\t%s: %s\n",
+		       row->untested->is_missing ? "not tested" : "no test is possible",
+		       row->untested->why);
+}
+
 int print_list(void)
 {
-	size_t sentences = 0, untestable = 0, tests = 0;
+	size_t sentences = 0, tests = 0, missing = 0, impossible = 0;
 	int status = 0;
 
 	list_collect();
@@ -75,18 +85,16 @@ int print_list(void)
 			printf("%s\n", rows[i].says);
 			sentences++;
 		}
-		if (rows[i].test)
-			printf("\ttested by %s\n", rows[i].test->name);
-		else
-			printf("\tnot tested: %s\n", rows[i].why);
+		list_print_row(&rows[i]);
 		tests += !!rows[i].test;
-		untestable += !rows[i].test;
+		missing += rows[i].untested && rows[i].untested->is_missing;
+		impossible += rows[i].untested && !rows[i].untested->is_missing;
 		if (list_row_contradicts(i)) {
 			printf("\tcontradicts the sentence before\n");
 			status = 1;
 		}
 	}
-	printf("# %zu sentences, %zu of them tested by %zu tests, %zu not\n", sentences,
-	       sentences - untestable, tests, untestable);
+	printf("# %zu sentences: %zu tested by %zu tests, %zu not tested, %zu not testable\n",
+	       sentences, sentences - missing - impossible, tests, missing, impossible);
 	return status;
 }

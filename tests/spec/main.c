@@ -1,38 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <getopt.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <stdlib.h>
 
-#include "harness.h"
+#include "choose.h"
 #include "list.h"
 #include "runner.h"
 
-/* Names the unknown test; harness.c would run no test and exit with status 1. */
-static bool all_known(int argc, char **argv)
-{
-	for (int i = 0; i < argc; i++) {
-		struct test *t = test_first();
-
-		while (t && strcmp(t->name, argv[i]))
-			t = t->next;
-		if (!t) {
-			fprintf(stderr, "climport-conform: no test is called %s\n", argv[i]);
-			return false;
-		}
-	}
-	return true;
-}
+enum { WRONG_USAGE = 2, TEST_SECONDS = 60, TOTAL_SECONDS = 3600 };
 
 static void conform_print_help(void)
 {
 	puts("Usage: climport-conform [OPTION]... [TEST]...\n"
 	     "Tests an implementation of the OpenCL extension cl_arm_import_memory against the\n"
 	     "text of the extension, revision 6 and where it differs revision 12: this project's\n"
-	     "layer, or a driver's own.  Prints TAP.\n"
+	     "layer, or a driver's own.  Prints TAP.  TEST is a name, or a pattern: 'hole_*'.\n"
 	     "\n"
+	     "  --native         the driver's own implementation: without layers\n"
+	     "  --library FILE   OpenCL's library, or a driver that is one (libOpenCL.so.1)\n"
 	     "  --platform NAME  the first platform with NAME in its name and the extension\n"
 	     "  --device N       its device with this index, 0 without the option\n"
+	     "  --protected-heap FILE  a dma-buf heap of protected memory: /dev/dma_heap/NAME\n"
+	     "  --shuffle SEED   in an order that depends on the number SEED\n"
+	     "  --timeout S      seconds for a test (60)\n"
+	     "  --total S        seconds for all tests (3600)\n"
+	     "  --together       all tests in one process, until a test dies: quicker\n"
 	     "  --list           the sentences of the text, their tests, and why some have none\n"
 	     "  --help           this text\n"
 	     "\n"
@@ -40,71 +34,111 @@ static void conform_print_help(void)
 	     "  CLIMPORT_CONFORM_EXACT=1  where the text is open, only what climport does is\n"
 	     "                            right; also makes calls that may crash elsewhere\n"
 	     "\n"
-	     "Exit status: 0, 1 when a test failed, 77 when all were skipped, 2 for bad usage.");
+	     "Exit status: 0 if tests passed and none failed; 1 if a test failed, or the driver\n"
+	     "ended the run; 77 if none passed and none failed; 2 for bad usage, or if OpenCL's\n"
+	     "library cannot be used.");
 }
 
 struct options {
-	struct target target;
-	bool list, help;
+	struct run run;
+	bool list, help, shuffle;
+	unsigned int seed;
 };
 
-static bool parse_number(const char *text, unsigned int *number)
+static bool parse_number(const char *text, unsigned int most, unsigned int *number)
 {
 	char *end;
 	unsigned long value = strtoul(text, &end, 10);
 
 	*number = value;
-	return *text >= '0' && *text <= '9' && !*end && value < 64;
+	return *text >= '0' && *text <= '9' && !*end && value <= most;
+}
+
+/* False if the option or its value is wrong. */
+static bool option_read(int c, struct options *o)
+{
+	switch (c) {
+	case 'n':
+		return !unsetenv("OPENCL_LAYERS");
+	case 'L':
+		o->run.library = optarg;
+		return true;
+	case 'p':
+		o->run.platform = optarg;
+		return true;
+	case 'd':
+		return parse_number(optarg, 63, &o->run.device);
+	case 'P':
+		o->run.protected_heap = optarg;
+		return true;
+	case 's':
+		o->shuffle = true;
+		return parse_number(optarg, UINT_MAX, &o->seed);
+	case 't':
+		return parse_number(optarg, INT_MAX, &o->run.seconds) && o->run.seconds;
+	case 'T':
+		return parse_number(optarg, INT_MAX, &o->run.total_seconds) && o->run.total_seconds;
+	case 'g':
+		o->run.together = true;
+		return true;
+	case 'l':
+		o->list = true;
+		return true;
+	case 'h':
+		o->help = true;
+		return true;
+	}
+	return false;
 }
 
 static bool options_read(int argc, char **argv, struct options *o)
 {
 	static const struct option known[] = {
+		{ "native", no_argument, NULL, 'n' },
+		{ "library", required_argument, NULL, 'L' },
 		{ "platform", required_argument, NULL, 'p' },
 		{ "device", required_argument, NULL, 'd' },
+		{ "protected-heap", required_argument, NULL, 'P' },
+		{ "shuffle", required_argument, NULL, 's' },
+		{ "timeout", required_argument, NULL, 't' },
+		{ "total", required_argument, NULL, 'T' },
+		{ "together", no_argument, NULL, 'g' },
 		{ "list", no_argument, NULL, 'l' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
-		if (c == 'p')
-			o->target.platform = optarg;
-		else if (c == 'l')
-			o->list = true;
-		else if (c == 'h')
-			o->help = true;
-		else if (c != 'd' || !parse_number(optarg, &o->target.device))
+	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1)
+		if (!option_read(c, o))
 			return false;
-	}
 	return true;
 }
 
-/* Asks in a child process, because a driver may crash.  A driver that crashes is present. */
-static bool is_there(const struct target *target)
+static int conform_run(const struct options *o, int count, char **patterns)
 {
-	int status = 0;
-	pid_t pid = fork();
+	struct test **tests = NULL;
+	size_t chosen = choose_tests(count, patterns, &tests);
+	int status = WRONG_USAGE;
 
-	if (!pid)
-		_exit(spec_lacks(target->platform, target->device) ? 2 : 0);
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
-	    WEXITSTATUS(status) != 2)
-		return true;
-	fprintf(stderr,
-		"climport-conform: no OpenCL platform has '%s' in its name and a device %u\n",
-		target->platform, target->device);
-	return false;
+	if (chosen) {
+		if (o->shuffle)
+			tests_shuffle(tests, chosen, o->seed);
+		status = run_tests(&o->run, tests, chosen);
+	}
+	free(tests);
+	return status;
 }
 
 int main(int argc, char **argv)
 {
-	struct options options = { .target = { .platform = "" } };
+	struct options options = {
+		.run = { .platform = "", .seconds = TEST_SECONDS, .total_seconds = TOTAL_SECONDS }
+	};
 
 	if (!options_read(argc, argv, &options)) {
 		fprintf(stderr, "climport-conform: wrong arguments (see --help)\n");
-		return 2;
+		return WRONG_USAGE;
 	}
 	if (options.help) {
 		conform_print_help();
@@ -112,7 +146,5 @@ int main(int argc, char **argv)
 	}
 	if (options.list)
 		return print_list();
-	if (!all_known(argc - optind, argv + optind) || !is_there(&options.target))
-		return 2;
-	return run_tests(&options.target, argc - optind, argv + optind);
+	return conform_run(&options, argc - optind, argv + optind);
 }

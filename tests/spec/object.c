@@ -231,11 +231,8 @@ void object_fill(const struct object *o, unsigned int seed)
 bool object_holds(const struct object *o, const unsigned char bytes[BYTES])
 {
 	for (size_t i = 0; i < BYTES; i++)
-		if (*object_find_byte(o, i) != bytes[i]) {
-			printf("# byte %zu of the object is %u, expected %u\n", i,
-			       *object_find_byte(o, i), bytes[i]);
-			return false;
-		}
+		if (*object_find_byte(o, i) != bytes[i])
+			return spec_note_wrong_byte(i, *object_find_byte(o, i), bytes[i]);
 	return true;
 }
 
@@ -258,8 +255,8 @@ bool object_padding_is_intact(const struct object *o)
 {
 	for (size_t at = 0; at < o->memory_size; at++)
 		if (is_padding(o, at) && o->memory[at] != 0xee) {
-			printf("# byte %zu, outside of the object, was written\n", at);
-			return false;
+			spec_note("outside of the object:");
+			return spec_note_wrong_byte(at, o->memory[at], 0xee);
 		}
 	return true;
 }

@@ -1,235 +1,186 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runner.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/mman.h>
 
-static struct test **chosen;
-static unsigned int chosen_count;
+#include "child.h"
+#include "tally.h"
+#include "verdict.h"
 
-static unsigned int passed, failed, skipped;
+#define DRIVERS "the driver does the same with its own buffers"
 
-/* The output of a child, without the results. */
-struct output {
-	const struct target *target;
-	bool quiet; /* nothing is printed */
-	unsigned int results;
-	char about[400]; /* the line about the target */
-	char fault[300]; /* of the running test, "" before the first fault */
+enum { FAILURE = 1, WRONG_USAGE = 2 };
+
+/* Tests that run in one process. */
+struct batch {
+	const struct run *run;
+	struct test *const *tests;
+	size_t count, next; /* tests without a result that is printed */
+	bool is_quiet;	    /* a comparison, of which nothing is printed */
+	struct verdict verdict;
+	struct watch_result end;
 };
 
-static bool is_named(const char *name, int count, char **names)
+/* What the first process found. */
+struct finding {
+	char platform[512], about[512], nothing[512];
+	int kind; /* enum nothing; -1: there is something to test */
+};
+
+static void runner_run_body(void *arg)
 {
-	for (int i = 0; i < count; i++)
-		if (!strcmp(names[i], name))
-			return true;
-	return !count;
+	struct batch *b = arg;
+
+	child_run(b->run, b->tests, b->count);
 }
 
-static void runner_choose(int count, char **names)
+static void runner_run_batch(struct batch *b);
+
+/* Whether the test ends in the same way on the driver's own buffers. */
+static bool runner_driver_does_the_same(const struct batch *b)
 {
-	unsigned int all = 0;
+	static struct batch plain;
+	struct run run = *b->run;
 
-	for (struct test *t = test_first(); t; t = t->next)
-		all++;
-	chosen = calloc(all, sizeof(struct test *));
-	for (struct test *t = test_first(); t; t = t->next)
-		if (is_named(t->name, count, names))
-			chosen[chosen_count++] = t;
-}
-
-static int runner_run_child(struct output *out, unsigned int first, unsigned int count);
-
-/* By a signal, or by a sanitizer. */
-static bool child_died(const struct output *out, int status, unsigned int count)
-{
-	return WIFSIGNALED(status) || out->results < count;
-}
-
-/* The name between "platform " and ", device ". */
-static void child_platform_name(const struct output *out, char *name, size_t room)
-{
-	const char *start = out->about + strlen("platform ");
-	const char *end = strstr(start, ", device ");
-
-	snprintf(name, room, "%.*s", end ? (int)(end - start) : 0, start);
-}
-
-/*
- * An OpenCL error instead of CL_SUCCESS.  climport passes the sixteen calls to the driver, so their
- * errors may be the driver's.  For all other calls climport makes up for missing features.
- */
-static bool may_be_the_drivers(const char *fault)
-{
-	const char *exact = getenv("CLIMPORT_CONFORM_EXACT"), *code = strstr(fault, " is -");
-
-	if (!code || !strstr(code, ", expected 0"))
+	if (!verdict_may_be_the_drivers(&b->verdict))
 		return false;
-	return !exact || strcmp(exact, "1") || strstr(fault, ": row->run(");
+	run.plain = true;
+	plain = (struct batch){
+		.run = &run, .tests = &b->tests[b->next], .count = 1, .is_quiet = true
+	};
+	runner_run_batch(&plain);
+	return verdict_is_the_drivers(&b->verdict, &plain.verdict);
 }
 
-enum end { FAULT, DEATH };
-
-/* Whether test @i, with the driver's own buffers, ends as in @out. */
-static bool plain_does_the_same(const struct output *out, unsigned int i, enum end end)
+/* The verdict on the test b->tests[b->next] is complete. */
+static void runner_report(struct batch *b)
 {
-	char name[128];
-	struct target target = { name, out->target->device, true };
-	struct output plain = { .target = &target, .quiet = true };
-	int status;
+	static char details[2 * DETAILS_SIZE];
+	const struct verdict *v = &b->verdict;
+	bool is_drivers;
 
-	if (end == FAULT && !may_be_the_drivers(out->fault))
-		return false;
-	child_platform_name(out, name, sizeof(name));
-	status = runner_run_child(&plain, i, 1);
-	if (status == -1 || child_died(&plain, status, 1) != (end == DEATH))
-		return false;
-	return end == DEATH || !strcmp(plain.fault, out->fault);
-}
-
-enum result { PASSED, FAILED, SKIPPED };
-
-static void runner_print_result(enum result result, const char *name, const char *why)
-{
-	passed += result == PASSED;
-	failed += result == FAILED;
-	skipped += result == SKIPPED;
-	printf("%sok %u - %s%s%s\n", result == FAILED ? "not " : "", passed + failed + skipped,
-	       name, *why ? " # SKIP " : "", why);
-}
-
-static void report_failure(const struct output *out, enum end end)
-{
-	unsigned int i = passed + failed + skipped;
-	bool same = plain_does_the_same(out, i, end);
-
-	runner_print_result(same ? SKIPPED : FAILED, chosen[i]->name,
-			    same ? "the driver does the same with its own buffers" : "");
-}
-
-static void runner_relay_result(struct output *out, bool is_good, char *name)
-{
-	char *why = strstr(name, " # SKIP ");
-
-	out->results++;
-	if (out->quiet)
+	if (b->is_quiet)
 		return;
-	if (why)
-		*why = 0;
-	if (is_good)
-		runner_print_result(why ? SKIPPED : PASSED, name, why ? why + 8 : "");
-	else
-		report_failure(out, FAULT);
-	out->fault[0] = 0;
+	is_drivers = runner_driver_does_the_same(b);
+	verdict_describe(v, details, sizeof(details));
+	tally_add(b->tests[b->next], is_drivers ? TEST_SKIPPED : v->result,
+		  is_drivers ? DRIVERS : v->why, details);
+	b->next++;
+	b->verdict = (struct verdict){ 0 };
 }
 
-/* A line of the child's TAP. */
-static void runner_relay_line(struct output *out, char *line)
+static void runner_take_message(void *arg, const struct message *message)
 {
-	bool is_good = !strncmp(line, "ok ", 3), is_bad = !strncmp(line, "not ok ", 7);
-	char *name = strstr(line, " - ");
+	struct batch *b = arg;
 
-	line[strcspn(line, "\n")] = 0;
-	if (name && (is_good || is_bad)) {
-		runner_relay_result(out, is_good, name + 3);
-	} else if (!strncmp(line, "# platform ", 11)) {
-		snprintf(out->about, sizeof(out->about), "%s", line + 2);
-	} else if (strncmp(line, "1..", 3)) {
-		if (strstr(line, ", expected "))
-			snprintf(out->fault, sizeof(out->fault), "%s", line);
-		if (!out->quiet)
-			puts(line);
+	if (message->kind == MESSAGE_BEGIN) {
+		if (b->verdict.has_result)
+			runner_report(b);
+		watch_restart();
 	}
+	verdict_take_message(&b->verdict, message);
 }
 
-static void runner_relay(struct output *out, int fd)
+static void runner_take_output(void *arg, const char *text, size_t length)
 {
-	FILE *from = fdopen(fd, "r");
-	char *line = NULL;
-	size_t room = 0;
+	verdict_take_output(&((struct batch *)arg)->verdict, text, length);
+}
 
-	while (from && getline(&line, &room, from) > 0) {
-		runner_relay_line(out, line);
-		fflush(stdout);
+/* Reports the tests of the process, with the last one's end.  Tests behind a death are left. */
+static void runner_run_batch(struct batch *b)
+{
+	const struct watch_events events = { runner_take_message, runner_take_output, b };
+	struct opencl_note *outer = opencl_note;
+
+	opencl_note = mmap(NULL, sizeof(*outer), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			   -1, 0);
+	if (opencl_note == MAP_FAILED)
+		abort();
+	b->end = watch_run(runner_run_body, b, b->run->seconds, &events);
+	verdict_take_end(&b->verdict, &b->end, opencl_note);
+	munmap(opencl_note, sizeof(*outer));
+	opencl_note = outer;
+	runner_report(b);
+}
+
+static void runner_find_message(void *arg, const struct message *message)
+{
+	struct finding *found = arg;
+
+	if (message->kind == MESSAGE_PLATFORM)
+		snprintf(found->platform, sizeof(found->platform), "%s", message->text);
+	if (message->kind == MESSAGE_ABOUT)
+		snprintf(found->about, sizeof(found->about), "%s", message->text);
+	if (message->kind != MESSAGE_NOTHING)
+		return;
+	snprintf(found->nothing, sizeof(found->nothing), "%s", message->text);
+	found->kind = message->value;
+}
+
+static void runner_ignore_output(void *arg, const char *text, size_t length)
+{
+	(void)arg;
+	(void)text;
+	(void)length;
+}
+
+static struct watch_result runner_find(const struct run *run, struct finding *found)
+{
+	const struct watch_events events = { runner_find_message, runner_ignore_output, found };
+	struct batch none = { .run = run };
+
+	return watch_run(runner_run_body, &none, run->seconds, &events);
+}
+
+/* OpenCL's first calls did not end as they should. */
+static int runner_bail_out(const struct watch_result *end, const char *when)
+{
+	struct verdict v = { 0 };
+
+	verdict_take_end(&v, end, opencl_note);
+	printf("Bail out! %s%s\n", when, v.why);
+	return FAILURE;
+}
+
+static int runner_skip_all(struct test *const *tests, size_t count, const char *why)
+{
+	for (size_t i = 0; i < count; i++)
+		tally_add(tests[i], TEST_SKIPPED, why, "");
+	tally_print(tests, count, why);
+	return tally_status();
+}
+
+static int runner_run_all(const struct run *run, struct test *const *tests, size_t count,
+			  const char *about)
+{
+	static struct batch b;
+
+	for (size_t done = 0; done < count; done += b.next) {
+		b = (struct batch){ .run = run, .tests = tests + done, .count = count - done };
+		runner_run_batch(&b);
+		if (b.end.end == WATCH_TOTAL)
+			return runner_bail_out(&b.end, "");
 	}
-	free(line);
-	if (from)
-		fclose(from);
+	tally_print(tests, count, about);
+	return tally_status();
 }
 
-/* Returns the child's status as of waitpid(), or -1. */
-static int runner_run_child(struct output *out, unsigned int first, unsigned int count)
+int run_tests(const struct run *run, struct test *const *tests, size_t count)
 {
-	int ends[2], status = -1;
-	pid_t pid;
+	struct finding found = { .kind = -1 };
+	struct run named = *run;
+	struct watch_result end;
 
-	fflush(stdout);
-	out->results = 0;
-	if (pipe(ends))
-		return -1;
-	pid = fork();
-	if (!pid) {
-		dup2(ends[1], STDOUT_FILENO);
-		close(ends[0]);
-		close(ends[1]);
-		exit(child_run(out->target, chosen + first, count));
+	watch_limit_total(run->total_seconds);
+	end = runner_find(run, &found);
+	if (end.end != WATCH_EXITED || end.value)
+		return runner_bail_out(&end, "Before the first test, ");
+	if (found.kind == NOTHING_TO_TEST)
+		return runner_skip_all(tests, count, found.nothing);
+	if (found.kind >= 0) {
+		fprintf(stderr, "climport-conform: %s\n", found.nothing);
+		return WRONG_USAGE;
 	}
-	close(ends[1]);
-	runner_relay(out, ends[0]);
-	if (pid < 0 || waitpid(pid, &status, 0) < 0)
-		return -1;
-	return status;
-}
-
-/* The child died in the test after the last result. */
-static void report_death(const struct output *out, int status)
-{
-	printf("# %s\n", WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "the program ended");
-	if (passed + failed + skipped < chosen_count)
-		report_failure(out, DEATH);
-	else
-		runner_print_result(FAILED, "end_of_the_tests", "");
-}
-
-/* A child says 1 for a failed test, which may be the driver's. */
-static int runner_exit_status(int child)
-{
-	if (failed)
-		return 1;
-	if (child > 1 && child != 77)
-		return child;
-	return passed ? 0 : 77;
-}
-
-/* Returns the last child's exit status. */
-static int runner_run_children(struct output *out)
-{
-	unsigned int left = chosen_count;
-	int status = 0;
-
-	while (left) {
-		status = runner_run_child(out, chosen_count - left, left);
-		if (status == -1)
-			return 1;
-		if (!child_died(out, status, left))
-			return WEXITSTATUS(status);
-		report_death(out, status);
-		left = chosen_count > passed + failed + skipped
-			       ? chosen_count - passed - failed - skipped
-			       : 0;
-	}
-	return 0;
-}
-
-int run_tests(const struct target *target, int count, char **names)
-{
-	struct output out = { .target = target };
-	int status;
-
-	runner_choose(count, names);
-	status = runner_run_children(&out);
-	free(chosen);
-	printf("1..%u\n# %u passed, %u failed, %u skipped, %s\n", passed + failed + skipped, passed,
-	       failed, skipped, out.about);
-	return runner_exit_status(status);
+	named.platform = found.platform;
+	return runner_run_all(&named, tests, count, found.about);
 }

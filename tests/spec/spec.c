@@ -114,11 +114,8 @@ void spec_fill_memory(unsigned char *memory, size_t size, unsigned int seed)
 bool spec_memory_is(const unsigned char *memory, size_t size, unsigned int seed)
 {
 	for (size_t i = 0; i < size; i++)
-		if (memory[i] != spec_pattern_byte(i, seed)) {
-			printf("# byte %zu is %u, expected %u\n", i, memory[i],
-			       spec_pattern_byte(i, seed));
-			return false;
-		}
+		if (memory[i] != spec_pattern_byte(i, seed))
+			return spec_note_wrong_byte(i, memory[i], spec_pattern_byte(i, seed));
 	return true;
 }
 
@@ -201,7 +198,7 @@ void expect_no_leak(void (*attempt)(void *), void *arg)
 		if (spec_is_back(fds_before, maps_before, &fds, &maps))
 			return;
 	}
-	printf("# after 8 calls more: %ld descriptors, %ld mappings\n", fds, maps);
+	spec_note("after 8 calls more: %ld descriptors, %ld mappings", fds, maps);
 	EXPECT(!"a leak");
 }
 
@@ -242,6 +239,37 @@ struct holed {
 	size_t before, after; /* bytes */
 };
 
+/*
+ * Pages at an address far from those that mmap() chooses, so that no thread of the driver maps memory in
+ * the hole.  Of the places, one at least is free under every sanitizer.
+ */
+static unsigned char *spec_map_far(size_t size)
+{
+#if UINTPTR_MAX > UINT32_MAX
+	static const uintptr_t places[] = { (uintptr_t)64 << 30, (uintptr_t)32 << 40 };
+#else
+	static const uintptr_t places[] = { 0x20000000, 0x30000000 };
+#endif
+	static size_t used;
+	void *memory;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		void *wanted = (void *)(places[i] + used);
+
+		memory = mmap(wanted, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			      0);
+		if (memory == wanted) {
+			used += size + 16 * spec.page;
+			return memory;
+		}
+		if (memory != MAP_FAILED)
+			munmap(memory, size);
+	}
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	EXPECT(memory != MAP_FAILED);
+	return memory;
+}
+
 /* Leaves the hole alone: a thread of the driver may have mapped a stack in the hole. */
 static void unmap_around_hole(void *arg)
 {
@@ -260,9 +288,7 @@ unsigned char *spec_map_pages_with_hole(size_t count, size_t hole)
 
 	h->before = hole * spec.page;
 	h->after = (count - hole - 1) * spec.page;
-	h->memory = mmap(NULL, count * spec.page, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	EXPECT(h->memory != MAP_FAILED);
+	h->memory = spec_map_far(count * spec.page);
 	spec_fill_memory(h->memory, count * spec.page, 1);
 	EXPECT_EQ(munmap(h->memory + h->before, spec.page), 0);
 	spec_undo_later(unmap_around_hole, h);

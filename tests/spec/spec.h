@@ -13,13 +13,14 @@
 #ifndef TESTS_SPEC_SPEC_H
 #define TESTS_SPEC_SPEC_H
 
-#include <CL/cl.h>
-#include <CL/cl_ext.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "channel.h"
 #include "harness.h"
+#include "opencl.h"
+#include "run.h"
 
 typedef cl_mem(CL_API_CALL *import_function)(cl_context, cl_mem_flags,
 					     const cl_import_properties_arm *, void *, size_t,
@@ -36,29 +37,27 @@ struct spec {
 	import_function import;
 	char platform_name[128];
 	char device_name[128];
+	char driver_version[128];
 	cl_version device_version; /* OpenCL's */
 	cl_version version;	   /* the extension's */
 	bool has_host, has_dma_buf, has_protected, has_android;
 	bool exact; /* CLIMPORT_CONFORM_EXACT */
 	size_t page;
-	size_t cache_line;   /* bytes, 64 where the device does not say */
-	atomic_uint notices; /* calls of the context's callback */
+	size_t cache_line;	    /* bytes, 64 where the device does not say */
+	atomic_uint notices;	    /* calls of the context's callback */
+	const char *protected_heap; /* a file, or NULL */
 };
 
 extern struct spec spec;
 
 /*
- * Takes device number @device of the first platform that reports the extension and has @platform in
- * its name.  Returns NULL, or the reason why no device can be tested.
+ * Takes the device of the command line, of the first platform that has the extension.  Returns NULL, or
+ * the reason why no device can be tested, with its *@kind.
  *
- * With @plain any platform is taken and treated as version 1.1.0, and buffers of
- * CL_MEM_USE_HOST_PTR stand in for imports: a failure is then the driver's, and not the
- * extension's.
+ * With run->plain any platform is taken and treated as version 1.1.0, and the buffers of substitute.h
+ * stand in for imports: a failure is then the driver's, and not the extension's.
  */
-const char *spec_open(const char *platform, unsigned int device, bool plain);
-
-/* True if OpenCL has platforms, and no platform named @platform has device number @device. */
-bool spec_lacks(const char *platform, unsigned int device);
+const char *spec_open(const struct run *run, enum nothing *kind);
 void spec_close(void);
 
 /* Casts the result of an address query, which may be NULL. */
@@ -73,6 +72,15 @@ char *platform_extensions(void);
 bool spec_device_reports(const char *extension);
 
 cl_ulong device_number(cl_device_info what); /* an integer query; 0 if the query fails */
+
+/* Prints a line below the test's result.  Any thread may call. */
+void spec_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Notes a wrong byte of memory that a kernel used: with spec_note(), and for the comparison with the
+ * driver's own buffers.  Returns false.
+ */
+bool spec_note_wrong_byte(size_t i, unsigned int is, unsigned int expected);
 
 /* Calls @undo after the test, even if the test fails; the last registered @undo comes first. */
 void spec_undo_later(void (*undo)(void *), void *arg);

@@ -88,7 +88,7 @@ static void threads_run_workers(struct worker workers[THREADS])
 		pthread_join(workers[i].thread, NULL);
 	for (int i = 0; i < THREADS; i++)
 		if (workers[i].fault) {
-			printf("# thread %d: %s\n", i, workers[i].fault);
+			spec_note("thread %d: %s", i, workers[i].fault);
 			EXPECT(!"a thread failed");
 		}
 }

@@ -256,8 +256,8 @@ TEST(time_does_not_grow_with_size,
 	time_of_import(memory, spec.page);
 	small = time_of_import(memory, spec.page);
 	large = time_of_import(memory, size);
-	printf("# import and use of %zu bytes: %.0f us, of %zu: %.0f us; copying those: %.0f us\n",
-	       spec.page, small * 1e6, size, large * 1e6, copying * 1e6);
+	spec_note("import and use of %zu bytes: %.0f us, of %zu: %.0f us; copying those: %.0f us",
+		  spec.page, small * 1e6, size, large * 1e6, copying * 1e6);
 	EXPECT_EXACT(large - small < copying / 2, 1);
 }
 

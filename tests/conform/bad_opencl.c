@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A library of OpenCL for tests of the runner: the stub driver, which misbehaves in the way that the
+ * variable BAD names.  Without BAD_ALWAYS the library misbehaves in processes alone that have imported
+ * memory.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "stub.h"
+
+static atomic_bool has_imported;
+
+static bool bad_is(const char *way)
+{
+	const char *bad = getenv("BAD");
+
+	return bad && !strcmp(bad, way) && (atomic_load(&has_imported) || getenv("BAD_ALWAYS"));
+}
+
+/* Writes the process's number to the file of BAD_FILE. */
+static void bad_write_number(void)
+{
+	const char *name = getenv("BAD_FILE");
+	FILE *file = name ? fopen(name, "w") : NULL;
+
+	if (!file)
+		return;
+	fprintf(file, "%d\n", (int)getpid());
+	fclose(file);
+}
+
+_Noreturn static void bad_hang(void)
+{
+	sigset_t all;
+
+	signal(SIGALRM, SIG_IGN);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	for (;;)
+		pause();
+}
+
+/* The new process holds every descriptor of the driver's. */
+static void bad_leave_process(void)
+{
+	pid_t child = fork();
+
+	if (child)
+		return;
+	bad_write_number();
+	bad_hang();
+}
+
+static void bad_die_late(void)
+{
+	abort();
+}
+
+static void bad_print(void)
+{
+	printf("ok 1 - forged\nnot ok 2 - forged\n1..0\nBail out! forged\nwithout an end");
+	fflush(stdout);
+}
+
+static void bad_misbehave(void)
+{
+	if (bad_is("print"))
+		bad_print();
+	if (bad_is("layers"))
+		printf("layers: %s\n", getenv("OPENCL_LAYERS") ? getenv("OPENCL_LAYERS") : "none");
+	if (bad_is("fork") || bad_is("fork and hang"))
+		bad_leave_process();
+	if (bad_is("hang"))
+		bad_write_number();
+	if (bad_is("hang") || bad_is("fork and hang"))
+		bad_hang();
+	if (bad_is("die"))
+		abort();
+	if (bad_is("die in two ways"))
+		raise(getenv("OPENCL_LAYERS") ? SIGABRT : SIGKILL);
+	if (bad_is("exit"))
+		exit(0);
+	if (bad_is("die late"))
+		atexit(bad_die_late);
+}
+
+STUB_API cl_int CL_API_CALL clGetPlatformIDs(cl_uint count, cl_platform_id *platforms,
+					     cl_uint *found)
+{
+	if (bad_is("die first"))
+		abort();
+	return stub_dispatch.clGetPlatformIDs(count, platforms, found);
+}
+
+STUB_API cl_int CL_API_CALL clFinish(cl_command_queue queue)
+{
+	bad_misbehave();
+	if (bad_is("fail"))
+		return CL_OUT_OF_RESOURCES;
+	return stub_dispatch.clFinish(queue);
+}
+
+/* Kernels see a size of at most 100 bytes. */
+STUB_API cl_int CL_API_CALL clSetKernelArg(cl_kernel kernel, cl_uint i, size_t size,
+					   const void *value)
+{
+	const cl_uint most = 100;
+	cl_uint wanted = 0;
+
+	if (size == sizeof(wanted))
+		memcpy(&wanted, value, size);
+	if (bad_is("short loops") && i == 1 && wanted > most)
+		value = &most;
+	return stub_dispatch.clSetKernelArg(kernel, i, size, value);
+}
+
+/* The device has the types of memory, and not the name of the extension. */
+STUB_API cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t room,
+					    void *out, size_t *size)
+{
+	const char *base = "cl_arm_import_memory ";
+	cl_int error = stub_dispatch.clGetDeviceInfo(device, what, room, out, size);
+	char *name;
+
+	if (error || !out || what != CL_DEVICE_EXTENSIONS || !bad_is("no name"))
+		return error;
+	name = strstr(out, base);
+	if (name)
+		memset(name, ' ', strlen(base));
+	return error;
+}
+
+/* As a driver whose threads map their stacks during an import. */
+static bool bad_is_unmapped(void *memory)
+{
+	uintptr_t page = sysconf(_SC_PAGESIZE);
+	unsigned char vector;
+
+	mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return mincore((void *)((uintptr_t)memory / page * page), page, &vector) && errno == ENOMEM;
+}
+
+static cl_mem CL_API_CALL bad_import(cl_context context, cl_mem_flags flags,
+				     const cl_import_properties_arm *properties, void *memory,
+				     size_t size, cl_int *error)
+{
+	atomic_store(&has_imported, true);
+	(void)properties;
+	if (!memory || (bad_is("map") && bad_is_unmapped(memory))) {
+		if (error)
+			*error = memory ? CL_INVALID_OPERATION : CL_INVALID_VALUE;
+		return NULL;
+	}
+	return stub_dispatch.clCreateBuffer(
+		context, flags | (bad_is("copy") ? CL_MEM_COPY_HOST_PTR : CL_MEM_USE_HOST_PTR),
+		size, memory, error);
+}
+
+STUB_API void *CL_API_CALL clGetExtensionFunctionAddressForPlatform(cl_platform_id platform,
+								    const char *name)
+{
+	(void)platform;
+	return strcmp(name, "clImportMemoryARM") ? NULL : (void *)(uintptr_t)bad_import;
+}

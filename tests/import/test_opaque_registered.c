@@ -13,6 +13,7 @@
 #include "import/export/host_registration.h"
 #include "import/opaque_fd/exporter.h"
 #include "import/opaque_fd/opaque.h"
+#include "util/idle.h"
 #include "util/log.h"
 
 #include <errno.h>
@@ -585,6 +586,62 @@ static bool registered_is_forgotten(void *unused)
 {
 	(void)unused;
 	return driver_forgotten == 1;
+}
+
+static bool registered_has_idle_thread(void *unused)
+{
+	(void)unused;
+	return process_find_thread("climport-idle");
+}
+
+static struct driver_import registered_left;
+
+static void *registered_import_and_end(void *unused)
+{
+	registered_left = driver_get(registered_at, SIZE);
+	EXPECT(process_settles(registered_has_idle_thread, NULL));
+	return unused;
+}
+
+/* No address space has room for the stack. */
+static void registered_refuse_threads(pthread_attr_t *before)
+{
+	pthread_attr_t attr;
+
+	EXPECT(!pthread_getattr_default_np(before));
+	EXPECT(!pthread_getattr_default_np(&attr));
+	pthread_attr_setstacksize(&attr, (size_t)1 << 47);
+	EXPECT(!pthread_setattr_default_np(&attr));
+	pthread_attr_destroy(&attr);
+}
+
+/* The idle thread ends after the only thread that has imported. */
+static void registered_end_without_thread(void)
+{
+	static char idle[] = "climport-idle";
+	pthread_attr_t attr;
+
+	registered_begin();
+	registered_at = registered_map_shared();
+	registered_held = registered_of(registered_at, SIZE);
+	process_run_threads(1, registered_import_and_end);
+	EXPECT(process_settles(process_has_no_thread, idle));
+	registered_refuse_threads(&attr);
+	registered_drop(&registered_held);
+	driver_put(&registered_left);
+	EXPECT_EQ(driver_forgotten, 0);
+	EXPECT(!pthread_setattr_default_np(&attr));
+	EXPECT_EQ(idle_prepare(), 0);
+	EXPECT(process_settles(registered_is_forgotten, NULL));
+	registered_end();
+}
+
+TEST(ended_without_thread, "If no thread can be started for the end of a registration, the "
+			   "registration ends with a later "
+			   "call that starts the thread.")
+{
+	fake_gdmabuf.open_error = ENOENT;
+	test_in_child_of_thread(registered_end_without_thread);
 }
 
 static void registered_in_child(void)

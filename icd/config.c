@@ -30,6 +30,13 @@ cl_version config_version(void)
 	return version;
 }
 
+bool config_version_is_set(void)
+{
+	const char *value = secure_getenv("CLIMPORT_VERSION");
+
+	return value && *value;
+}
+
 bool config_host_access(void)
 {
 	return config_version() >= CL_MAKE_VERSION(1, 1, 0);

@@ -53,6 +53,32 @@ int import_get(const struct import_desc *desc, struct import_region **region)
 	return 0;
 }
 
+static void import_driver_unpin(struct import_region *region)
+{
+	(void)region;
+}
+
+static const struct import_ops import_driver_ops = { .name = "driver's",
+						     .unpin = import_driver_unpin };
+
+int import_of_driver(size_t size, struct import_region **region)
+{
+	struct import_region *r = malloc(sizeof(*r));
+
+	if (!r)
+		return log_errno(ENOMEM, "no memory for an import");
+	*r = (struct import_region){
+		.ops = &import_driver_ops,
+		.refs = 1,
+		.size = size,
+		.fd = -1,
+		.access = IMPORT_READ | IMPORT_WRITE,
+		.wanted = IMPORT_READ | IMPORT_WRITE,
+	};
+	*region = r;
+	return 0;
+}
+
 void import_hold(struct import_region *region)
 {
 	atomic_fetch_add_explicit(&region->refs, 1, memory_order_relaxed);

@@ -96,6 +96,13 @@ struct import_region {
  */
 int import_get(const struct import_desc *desc, struct import_region **region);
 
+/**
+ * import_of_driver - a region without memory, for memory that a driver has imported by itself
+ *
+ * Nothing is checked, held or kept consistent: the driver does.  Returns 0 or -ENOMEM.
+ */
+int import_of_driver(size_t size, struct import_region **region);
+
 /* Takes a further reference to a region of the caller's. */
 void import_hold(struct import_region *region);
 

@@ -10,6 +10,7 @@
 
 #define import_get climport_private_import_get
 #define import_describe_kept climport_private_import_describe_kept
+#define import_of_driver climport_private_import_of_driver
 #define import_hold climport_private_import_hold
 #define import_put climport_private_import_put
 #define import_released climport_private_import_released

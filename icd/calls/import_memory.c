@@ -159,20 +159,69 @@ static enum import_type peek_type(const cl_import_properties_arm *list)
 
 typedef __typeof__(&clImportMemoryARM) import_memory_fn;
 
-/* The driver's own function, if the function serves the type. */
-static import_memory_fn native_function(const struct context *context,
-					const cl_import_properties_arm *properties)
-{
-	enum import_type type;
+/* The driver's own function, for a type that the driver serves. */
+struct native_import {
+	import_memory_fn call;	      /* NULL: the layer imports */
+	const struct method_ops *ops; /* the method */
+};
 
-	if (!context_is_native(context, IMPORT_HOST) && !context_is_native(context, IMPORT_DMABUF))
-		return NULL;
-	type = peek_type(properties);
-	if ((type < IMPORT_TYPES && !context_is_native(context, type)) ||
-	    !next.clGetExtensionFunctionAddressForPlatform)
-		return NULL;
-	return (import_memory_fn)next.clGetExtensionFunctionAddressForPlatform(
-		context_platform(context), "clImportMemoryARM");
+/* A type that only a driver can know is passed to a driver with any type. */
+static const struct method_ops *import_memory_native_method(const struct context *context,
+							    enum import_type type)
+{
+	const struct method_ops *host;
+
+	if (type < IMPORT_TYPES)
+		return context_native(context, type);
+	host = context_native(context, IMPORT_HOST);
+	return host ? host : context_native(context, IMPORT_DMABUF);
+}
+
+static void import_memory_find_native(const struct context *context,
+				      const cl_import_properties_arm *properties,
+				      struct native_import *native)
+{
+	native->ops = import_memory_native_method(context, peek_type(properties));
+	if (native->ops && next.clGetExtensionFunctionAddressForPlatform)
+		native->call = (import_memory_fn)next.clGetExtensionFunctionAddressForPlatform(
+			context_platform(context), "clImportMemoryARM");
+}
+
+/* The record of an import of the driver's, for the rules of the version that was asked for. */
+static cl_int import_memory_record_native(const struct import_call *call,
+					  const struct method_ops *ops, cl_mem mem)
+{
+	const struct method_buffer buffer = { mem, NULL };
+	struct import_region *region;
+	cl_int err = error_to_cl(import_of_driver(call->size, &region));
+
+	if (err)
+		return err;
+	err = import_memory_record(ops, &buffer, call->context, region);
+	import_put(region);
+	return err;
+}
+
+/* The driver's import, with the driver's rules, unless the environment asks for a version. */
+static cl_mem import_memory_by_driver(const struct import_call *call,
+				      const struct native_import *native, cl_int *errcode_ret)
+{
+	cl_int err = CL_SUCCESS;
+	cl_mem mem;
+
+	if (!config_version_is_set())
+		return native->call(call->context, call->flags, call->properties, call->memory,
+				    call->size, errcode_ret);
+	mem = native->call(call->context, call->flags, call->properties, call->memory, call->size,
+			   &err);
+	if (is_created(mem, err)) {
+		err = import_memory_record_native(call, native->ops, mem);
+		if (err)
+			next.clReleaseMemObject(mem);
+	}
+	if (errcode_ret)
+		*errcode_ret = err;
+	return err ? NULL : mem;
 }
 
 /*
@@ -200,14 +249,14 @@ static cl_int check_before_tests(struct context *context, const struct import_ca
  * A request that is wrong in itself is refused before memory that is not mapped.
  */
 static cl_mem import_memory_in(struct context *context, const struct import_call *call, cl_int *err,
-			       import_memory_fn *native)
+			       struct native_import *native)
 {
 	cl_int hole = check_before_tests(context, call);
 	struct request r;
 
 	*err = CL_SUCCESS;
-	*native = native_function(context, call->properties);
-	if (*native)
+	import_memory_find_native(context, call->properties, native);
+	if (native->call)
 		return NULL;
 	*err = request_parse(call, &r);
 	if (!*err)
@@ -220,14 +269,13 @@ static cl_mem import_memory_in(struct context *context, const struct import_call
  * the import half made.
  */
 static cl_mem import_unless_native(const struct import_call *call, cl_int *err,
-				   import_memory_fn *native)
+				   struct native_import *native)
 {
 	THREAD_NO_CANCEL();
 	struct context *context = context_get(call->context);
 	cl_mem mem;
 
 	log_clear();
-	*native = NULL;
 	*err = CL_INVALID_CONTEXT;
 	if (!context) {
 		log_error("the context was not created through this layer, or is gone");
@@ -246,12 +294,12 @@ cl_mem CL_API_CALL layer_clImportMemoryARM(cl_context handle, cl_mem_flags flags
 					   size_t size, cl_int *errcode_ret)
 {
 	const struct import_call call = { handle, flags, properties, memory, size };
-	import_memory_fn native;
+	struct native_import native = { NULL, NULL };
 	cl_int err;
 	cl_mem mem = import_unless_native(&call, &err, &native);
 
-	if (native)
-		return native(handle, flags, properties, memory, size, errcode_ret);
+	if (native.call)
+		return import_memory_by_driver(&call, &native, errcode_ret);
 	if (errcode_ret)
 		*errcode_ret = err;
 	return mem;

@@ -1,14 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The method native: the driver has the extension, and the layer calls the driver's function. */
+/*
+ * The method native: the driver has the extension for a type of memory, and the layer calls the
+ * driver's function.  Types that the driver lacks are other methods' (ANGLE has dma-bufs alone).
+ *
+ * The rules are the driver's.  If the environment asks for a version of the extension, the layer
+ * records the driver's imports, and the rules of the version hold as well.
+ */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "icd/methods/image_by_driver.h"
 #include "icd/methods/method.h"
+
+/*
+ * A board with a PowerVR GPU answers for the device with four bytes of garbage, and for the platform
+ * with the names.
+ */
+static bool native_platform_reports(const struct device *device, const char *name)
+{
+	char *extensions = platform_string(device->platform, CL_PLATFORM_EXTENSIONS);
+	const bool reports = has_word(extensions, name);
+
+	free(extensions);
+	return reports;
+}
+
+static bool native_reports(const struct device *device, const char *extensions, const char *name)
+{
+	if (has_word(extensions, name))
+		return true;
+	return extensions && !strstr(extensions, "cl_") && native_platform_reports(device, name);
+}
 
 static bool native_probe(const struct device *device, const char *extensions, enum import_type type,
 			 struct method *method)
 {
-	(void)device;
-	if (!has_word(extensions, type_extension(type)))
+	if (!native_reports(device, extensions, type_extension(type)))
 		return false;
 	method->align = 1;
 	snprintf(method->why, sizeof(method->why), "the driver reports %s itself",
@@ -19,4 +47,5 @@ static bool native_probe(const struct device *device, const char *extensions, en
 const struct method_ops method_native_ops = {
 	.name = "native",
 	.probe = native_probe,
+	.create_image = image_by_driver_create,
 };

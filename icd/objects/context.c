@@ -246,15 +246,18 @@ static const struct device *context_device(const struct context *context, size_t
 	return device_get(context->devices[i]);
 }
 
-bool context_is_native(const struct context *context, enum import_type type)
+const struct method_ops *context_native(const struct context *context, enum import_type type)
 {
+	const struct method_ops *ops = NULL;
+
 	for (size_t i = 0; i < context->num_devices; i++) {
 		const struct device *device = context_device(context, i);
 
 		if (!device || !device->method[type].ops || device->method[type].ops->create)
-			return false;
+			return NULL;
+		ops = device->method[type].ops;
 	}
-	return context->num_devices > 0;
+	return ops;
 }
 
 const struct method_ops *context_method(const struct context *context, enum import_type type,

@@ -37,8 +37,8 @@ void context_release(cl_context handle);
  */
 bool context_is_owned(cl_context handle);
 
-/* Whether the driver's own function serves @type on every device. */
-bool context_is_native(const struct context *context, enum import_type type);
+/* The method, if the driver's own function serves @type on every device; else NULL. */
+const struct method_ops *context_native(const struct context *context, enum import_type type);
 
 /**
  * context_method - how all devices of a context take a type of memory

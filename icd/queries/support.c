@@ -226,11 +226,25 @@ static unsigned int support_found(cl_platform_id platform)
 	return takes;
 }
 
+/* A driver with the extension for each type needs no test and no addition. */
+static bool support_is_native(cl_platform_id platform)
+{
+	char *extensions = platform_string(platform, CL_PLATFORM_EXTENSIONS);
+	bool is_native = extensions;
+
+	for (int type = 0; type < IMPORT_TYPES; type++)
+		is_native &= has_word(extensions, type_extension(type));
+	free(extensions);
+	return is_native;
+}
+
 unsigned int support_of_platform(cl_platform_id platform)
 {
 	struct takes t;
 	THREAD_NO_CANCEL();
 
+	if (support_is_native(platform))
+		return TAKES_NATIVE;
 	return support_get(platform, &t) ? t.platform : support_found(platform);
 }
 

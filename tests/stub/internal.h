@@ -92,7 +92,6 @@ struct device {
 
 /* Whether the device bit of @option is set for the root device of @device. */
 bool device_option(const struct device *device, enum stub_option option);
-extern const char arm_extensions[];
 cl_int device_info(const struct device *device, cl_device_info name, size_t room, void *out,
 		   size_t *size_ret);
 

@@ -96,6 +96,8 @@ cl_mem CL_API_CALL stub_clImportMemoryARM(cl_context handle, cl_mem_flags flags,
 	bool dma_buf = properties && properties[0] == CL_IMPORT_TYPE_ARM &&
 		       properties[1] == CL_IMPORT_TYPE_DMA_BUF_ARM;
 
+	if (!err && !(stub_get(STUB_NATIVE_TYPES) & (dma_buf ? 2 : 1)))
+		err = CL_INVALID_PROPERTY;
 	if (!err && !memory)
 		err = CL_INVALID_VALUE;
 	if (err)

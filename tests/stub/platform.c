@@ -7,8 +7,13 @@
 static struct platform *platforms[2];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-const char arm_extensions[] =
-	" cl_arm_import_memory cl_arm_import_memory_host cl_arm_import_memory_dma_buf";
+/* By STUB_NATIVE_TYPES. */
+static const char *const arm_extensions[] = {
+	" cl_arm_import_memory",
+	" cl_arm_import_memory cl_arm_import_memory_host",
+	" cl_arm_import_memory cl_arm_import_memory_dma_buf",
+	" cl_arm_import_memory cl_arm_import_memory_host cl_arm_import_memory_dma_buf",
+};
 
 static struct device *stub_device_create(struct platform *platform, struct device *parent,
 					 unsigned index)
@@ -95,7 +100,9 @@ static size_t extensions_of(enum reporter by, unsigned platform, char *text, siz
 				stub_get(STUB_COMMAND_NAMED) & by ? command_extensions : "",
 				stub_get(STUB_IMAGE2D_FROM_BUFFER) ? " cl_khr_image2d_from_buffer"
 								   : "",
-				stub_get(STUB_NATIVE) >> platform & 1 ? arm_extensions : "",
+				stub_get(STUB_NATIVE) >> platform & 1
+					? arm_extensions[stub_get(STUB_NATIVE_TYPES) & 3]
+					: "",
 				stub_get(STUB_OPAQUE) ? opaque_extensions : "",
 				stub_get(STUB_KHR_DMABUF) ? khr_extensions : "",
 				stub_get(STUB_TRAILING_SPACE) ? " " : "");
@@ -106,6 +113,8 @@ static cl_int extensions_info(enum reporter by, unsigned platform, size_t room, 
 {
 	char text[512];
 
+	if (by == BY_DEVICE && stub_get(STUB_NATIVE_NAMED))
+		return info_put("\x7f\x03\x15", 4, room, out, size_ret);
 	return info_put(text, extensions_of(by, platform, text, sizeof(text)) + 1, room, out,
 			size_ret);
 }

@@ -113,6 +113,8 @@ enum stub_option {
 	STUB_ANY_PITCH,	    /* a row pitch below the width is taken (rusticl) */
 	STUB_IMAGE1D_OF_PART, /* 1D images are made from sub-buffers, too */
 	STUB_UNALIGNED_FAIL,  /* host pointers and sizes within a page get the (negative) error */
+	STUB_NATIVE_TYPES,    /* of STUB_NATIVE: 1 host memory, 2 dma-bufs, 3 both */
+	STUB_NATIVE_NAMED, /* the names of STUB_NATIVE are the platform's; a device's are garbage */
 	STUB_NUM_OPTIONS
 };
 

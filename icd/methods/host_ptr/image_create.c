@@ -9,18 +9,9 @@
 #include "icd/methods/host_ptr/image_class.h"
 #include "icd/methods/host_ptr/image_made.h"
 #include "icd/methods/host_ptr/zero_copy.h"
+#include "icd/methods/image_by_driver.h"
 #include "icd/objects/memobj_watch.h"
 #include "util/log.h"
-
-/* The driver's call, with @desc and @host_ptr in place of the application's. */
-static cl_mem image_create_by_driver(const struct image_request *r, cl_mem_flags flags,
-				     const cl_image_desc *desc, void *host_ptr, cl_int *err)
-{
-	if (r->with_properties && next.clCreateImageWithProperties)
-		return next.clCreateImageWithProperties(r->context, r->properties, flags, r->format,
-							desc, host_ptr, err);
-	return next.clCreateImage(r->context, flags, r->format, desc, host_ptr, err);
-}
 
 /* Completes the request of an image that the layer creates: checks, flags, the parent's pitch. */
 static cl_int image_request_complete(const struct image_request *asked, const struct memobj *parent,
@@ -61,8 +52,8 @@ static cl_mem image_create_over_memory(struct context *context, const struct ima
 	*err = image_check_extent(r->format, &desc, from);
 	if (*err)
 		return NULL;
-	image = image_create_by_driver(r, r->flags | CL_MEM_USE_HOST_PTR, &desc,
-				       image_memory(parent), err);
+	image = image_by_driver(r, r->flags | CL_MEM_USE_HOST_PTR, &desc, image_memory(parent),
+				err);
 	image = error_created_or_null(r->function, image, err);
 	if (!image)
 		return NULL;
@@ -143,7 +134,7 @@ static cl_mem image_create_on_backing(struct context *context, const struct imag
 	desc.mem_object = image_create_backing(context, &own, parent, from.size, err);
 	if (!desc.mem_object)
 		return NULL;
-	image = image_create_by_driver(&own, own.flags, &desc, NULL, err);
+	image = image_by_driver(&own, own.flags, &desc, NULL, err);
 	next.clReleaseMemObject(desc.mem_object);
 	image = error_created_or_null(r->function, image, err);
 	if (!image)
@@ -193,7 +184,7 @@ cl_mem image_create(struct context *context, const struct memobj *parent,
 		*hides_parent = true;
 		return image_create_2d(context, r, parent, err);
 	}
-	image = image_create_by_driver(r, r->flags, r->desc, r->host_ptr, err);
+	image = image_by_driver(r, r->flags, r->desc, r->host_ptr, err);
 	if (is_created(image, *err))
 		return image_create_proved(context, image, r, parent, hides_parent, err);
 	if (*err && type == CL_MEM_OBJECT_IMAGE1D_BUFFER && parent->parent) {

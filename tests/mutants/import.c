@@ -17,17 +17,8 @@ static const struct row {
 	enum mutant_import_when when;
 	cl_int outcome;
 } rows[] = {
-#define USE(name, version, where, says, call, when, action)
 #define IMPORT(name, version, where, says, when, outcome) { MUTANT_##name, when, outcome },
-#define COPY(name, version, where, says, when, how)
-#define QUERY(name, version, where, says, shapes, param, answer)
-#define OTHER(name, version, where, says)
 #include "rows.h"
-#undef USE
-#undef IMPORT
-#undef COPY
-#undef QUERY
-#undef OTHER
 };
 
 static const struct row *import_row(void)

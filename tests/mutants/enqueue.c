@@ -2,10 +2,10 @@
 /* Commands that go wrong: the rows USE of rows.h. */
 #include "use.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct row {
 	enum mutant mutant;
@@ -122,7 +122,7 @@ static void use_look_at_descriptor(struct mutant_use *use)
 
 	if (!root->is_dma_buf)
 		return;
-	if (MUTANT(dma_buf_not_duplicated) && lseek(root->fd, 0, SEEK_CUR) < 0)
+	if (MUTANT(dma_buf_not_duplicated) && fcntl(root->fd, F_GETFD) < 0)
 		use->action = CL_OUT_OF_RESOURCES;
 	if (MUTANT(dma_buf_read_again) && *root->fd_at != root->fd)
 		use->action = CL_OUT_OF_RESOURCES;

@@ -94,6 +94,8 @@ static void life_release_last(struct mutant_object *object)
 	if (object->is_dma_buf && object->shape == SHAPE_IMPORT &&
 	    MUTANT(dma_buf_closed_at_release))
 		close(object->fd);
+	if (object->own_fd > 0 && object->shape == SHAPE_IMPORT)
+		close(object->own_fd);
 	freed[freed_count++ % FREED] = object->mem;
 	mutant_forget(object->mem);
 }

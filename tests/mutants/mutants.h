@@ -57,6 +57,7 @@ struct mutant_object {
 	unsigned int number; /* of the import: 1 is the process's first */
 	bool is_dma_buf, by_properties, parent_released, used_by_kernel;
 	int fd, *fd_at;	      /* of a dma-buf */
+	int own_fd;	      /* that the mutant holds, or 0 */
 	const void *mapped;   /* the last map's pointer */
 	unsigned char *saved; /* the first page's bytes at the import */
 	bool is_ghost;	      /* a plain buffer at a freed address */

@@ -966,7 +966,6 @@ OTHER(dma_buf_variable_changed, V10, GUEST,
       "the import writes -1 to the variable with the descriptor")
 OTHER(dma_buf_leaks_descriptor, V10, GUEST, "each import of a dma-buf leaves a descriptor behind")
 OTHER(dma_buf_leaks_mapping, V10, GUEST, "each import of a dma-buf leaves a mapping behind")
-OTHER(dma_buf_position_changed, V10, GUEST, "the import moves the descriptor's file position")
 OTHER(dma_buf_flags_changed, V10, GUEST, "the import makes the descriptor non-blocking")
 OTHER(dma_buf_close_on_exec_changed, V10, GUEST, "the import lets the descriptor be closed on exec")
 OTHER(dma_buf_inherited, V10, GUEST, "the import's own descriptor is inherited over exec")

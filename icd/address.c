@@ -7,6 +7,7 @@
 
 #include "icd/access/queue_bracket.h"
 #include "icd/calls/command_buffer.h"
+#include "icd/calls/external.h"
 #include "icd/calls/intel.h"
 #include "icd/calls/kernel_pointer.h"
 #include "icd/intercept.h"
@@ -47,6 +48,8 @@ static void *address_wrap(const char *name, void *function)
 		ours = kernel_pointer_function(name, function);
 	if (!ours && function)
 		ours = intel_function(name);
+	if (!ours && function)
+		ours = external_function(name);
 	if (!ours && function && !strncmp(name, "clEnqueue", 9))
 		queue_bracket_forbid();
 	return ours ? ours : function;

@@ -141,6 +141,12 @@ struct import_sample_want {
 int import_sample_kind(const struct import_sample_want *want, struct import_region **region);
 
 /*
+ * A dma-buf of climport's own, of zeros.  @fd: the caller's.  Returns 0, or -EOPNOTSUPP, not logged:
+ * the process can make no dma-buf.
+ */
+int import_sample_dmabuf(size_t size, int *fd);
+
+/*
  * Bytes that the process may still take without harm: the rest of the machine, or the rest of the
  * control groups if less.
  */

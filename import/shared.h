@@ -26,6 +26,7 @@
 #define import_enqueued climport_private_import_enqueued
 #define import_sample climport_private_import_sample
 #define import_sample_kind climport_private_import_sample_kind
+#define import_sample_dmabuf climport_private_import_sample_dmabuf
 #define import_memory_available climport_private_import_memory_available
 #define import_needs_bracket climport_private_import_needs_bracket
 #define import_set_bracket climport_private_import_set_bracket

@@ -17,6 +17,8 @@
 #define lock_register climport_private_lock_register
 #define lock_unregister climport_private_lock_unregister
 #define descriptor_duplicate climport_private_descriptor_duplicate
+#define descriptor_close climport_private_descriptor_close
+#define descriptor_identify climport_private_descriptor_identify
 #define descriptor_own climport_private_descriptor_own
 #define descriptor_is_own climport_private_descriptor_is_own
 #define descriptor_own_close climport_private_descriptor_own_close

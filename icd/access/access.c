@@ -100,8 +100,33 @@ static cl_int access_begin_set(struct access *a, cl_command_queue queue,
 	return access_open(a, queue, set, edges);
 }
 
-cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs,
-		    size_t count, unsigned int edges)
+/* The command waits for the acquire, and gives its event to the release. */
+static cl_int access_acquire(struct access *a, cl_command_queue queue, struct memobj *const *objs,
+			     size_t count)
+{
+	cl_int err = acquired_begin(queue, objs, count, a->num_wait, a->wait, &a->acquired);
+
+	if (err)
+		access_notify(queue, err);
+	if (err || !a->acquired)
+		return err;
+	a->num_wait = 1;
+	a->wait = acquired_wait_list(a->acquired);
+	a->acquired_event = a->event;
+	a->event = acquired_command(a->acquired);
+	return CL_SUCCESS;
+}
+
+cl_int access_release(struct access *a, cl_int err, cl_bool blocking)
+{
+	if (!err)
+		return acquired_end(a->acquired, a->acquired_event, blocking);
+	acquired_cancel(a->acquired);
+	return err;
+}
+
+static cl_int access_bracket(struct access *a, cl_command_queue queue, struct memobj *const *objs,
+			     size_t count, unsigned int edges)
 {
 	struct region_set set;
 	cl_int err;
@@ -112,6 +137,19 @@ cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *con
 	}
 	err = set.count ? access_begin_set(a, queue, &set, edges) : CL_SUCCESS;
 	region_set_free(&set);
+	return err;
+}
+
+cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *const *objs,
+		    size_t count, unsigned int edges)
+{
+	cl_int err = access_acquire(a, queue, objs, count);
+
+	if (err)
+		return err;
+	err = access_bracket(a, queue, objs, count, edges);
+	if (err && a->acquired)
+		acquired_cancel(a->acquired);
 	return err;
 }
 

@@ -16,12 +16,16 @@
  * is the marker behind the bracket.  All work is done in callbacks: no call waits, no matter which
  * thread completes the wait list.  Kernels in a row share a bracket (access/queue_bracket.h).
  *
+ * Some imports are acquired before the command and released behind, outside of the bracket
+ * (access/acquired.h).
+ *
  * Access to some memory has a beginning and no end.  If nothing can come between the enqueue and the
  * command, such access begins at the enqueue, without events.
  */
 #ifndef ICD_ACCESS_ACCESS_H
 #define ICD_ACCESS_ACCESS_H
 
+#include "icd/access/acquired.h"
 #include "icd/access/bracket.h"
 #include "icd/access/queue_bracket.h"
 #include "icd/cl_compat.h"
@@ -38,6 +42,8 @@ struct access {
 	struct import_region *begun; /* access has begun at the enqueue: a region, held; or NULL */
 	cl_event *app_event;
 	cl_event command;
+	struct acquired *acquired; /* NULL: nothing was acquired */
+	cl_event *acquired_event;  /* the application's, if something was */
 };
 
 /* A command that needs no bracket. */
@@ -50,6 +56,7 @@ static inline void access_none(struct access *a, cl_uint num_wait, const cl_even
 	a->bracket = NULL;
 	a->queue = NULL;
 	a->begun = NULL;
+	a->acquired = NULL;
 }
 
 /**
@@ -69,14 +76,15 @@ cl_int access_begin(struct access *a, cl_command_queue queue, struct memobj *con
  */
 static inline cl_bool access_blocking(const struct access *a, cl_bool blocking)
 {
-	return a->bracket ? CL_FALSE : blocking;
+	return a->bracket || a->acquired ? CL_FALSE : blocking;
 }
 
 /* The command whose access has begun at the enqueue is in its queue, or was refused. */
 void access_enqueued(struct access *a);
 
-/* access_end() of a bracketed command. */
+/* access_end() of a bracketed command, and of a command with acquired imports. */
 cl_int access_finish(struct access *a, cl_int err, cl_bool blocking);
+cl_int access_release(struct access *a, cl_int err, cl_bool blocking);
 
 /**
  * access_end - complete what access_begin() prepared
@@ -90,7 +98,9 @@ static inline cl_int access_end(struct access *a, cl_int err, cl_bool blocking)
 {
 	if (a->begun)
 		access_enqueued(a);
-	return a->bracket ? access_finish(a, err, blocking) : err;
+	if (a->bracket)
+		err = access_finish(a, err, blocking && !a->acquired);
+	return a->acquired ? access_release(a, err, blocking) : err;
 }
 
 #endif /* ICD_ACCESS_ACCESS_H */

@@ -8,8 +8,10 @@
 
 /* A device uses, for each type of memory, the first method of the table with a positive probe. */
 static const struct method_ops *const rows[] = {
-	&method_native_ops, &method_opaque_fd_ops, &method_host_ptr_ops,
-	&method_khr_ops, /* takes no memory yet */
+	&method_native_ops,
+	&method_opaque_fd_ops,
+	&method_khr_ops, /* before the CPU's mapping of a dma-buf */
+	&method_host_ptr_ops,
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -36,19 +38,32 @@ static bool method_may_serve(const struct device *device, const struct method_op
 	return device->is_selected || !ops->create;
 }
 
+/* A method without a test result may be better than the methods below. */
+static void method_probe_type(struct device *device, const char *extensions, enum import_type type)
+{
+	struct method *method = &device->method[type], reason = { .is_reason = false };
+
+	for (size_t i = 0; i < ROWS && !method->ops && (device->may_compile || !method->untested);
+	     i++) {
+		if (method_may_serve(device, rows[i]) &&
+		    rows[i]->probe(device, extensions, type, method))
+			method->ops = rows[i];
+		else if (method->is_reason)
+			reason = *method;
+		method->is_reason = false;
+	}
+	if (!method->ops && reason.is_reason)
+		*method = reason;
+	if (!method->ops && !device->is_selected)
+		snprintf(method->why, sizeof(method->why), "%s", device->unselected);
+}
+
 void method_probe(struct device *device, const char *extensions)
 {
 	for (int type = 0; type < IMPORT_TYPES; type++) {
 		struct method *method = &device->method[type];
 
-		/* A method without a test result may be better than the methods below. */
-		for (size_t i = 0;
-		     i < ROWS && !method->ops && (device->may_compile || !method->untested); i++)
-			if (method_may_serve(device, rows[i]) &&
-			    rows[i]->probe(device, extensions, type, method))
-				method->ops = rows[i];
-		if (!method->ops && !device->is_selected)
-			snprintf(method->why, sizeof(method->why), "%s", device->unselected);
+		method_probe_type(device, extensions, type);
 		log_debug("device %p, %s: %s: %s", (void *)device->id, type_extension(type),
 			  method->ops ? method->ops->name : "refused", method->why);
 	}

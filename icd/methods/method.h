@@ -116,6 +116,15 @@ struct method_ops {
 	void (*describe)(const struct device *device, enum import_type type,
 			 struct method_memory *memory);
 
+	/*
+	 * NULL, or both: commands before and behind each command that uses imports.  @imports have no
+	 * parents.  Return the driver's error; *event is set on success.
+	 */
+	cl_int (*enqueue_acquire)(cl_command_queue queue, cl_uint count, const cl_mem *imports,
+				  cl_uint num_wait, const cl_event *wait, cl_event *event);
+	cl_int (*enqueue_release)(cl_command_queue queue, cl_uint count, const cl_mem *imports,
+				  cl_uint num_wait, const cl_event *wait, cl_event *event);
+
 	unsigned int quirks;   /* enum method_quirk; of all drivers with the extension, too */
 	const char *extension; /* by which a driver shows that the method may be for it; or NULL */
 	bool cpu_optional;     /* dma-bufs need no CPU mapping */

@@ -36,6 +36,8 @@ static struct command_functions *command_functions_create(cl_platform_id platfor
 		{ "clCommandFillImageKHR", &f->fill_image },
 		{ "clEnqueueNDCountKernelINTEL", &f->count_kernel },
 		{ "clMemBlockingFreeINTEL", &f->blocking_free },
+		{ "clEnqueueAcquireExternalMemObjectsKHR", &f->acquire_external },
+		{ "clEnqueueReleaseExternalMemObjectsKHR", &f->release_external },
 	};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		*names[i].function =
@@ -127,4 +129,16 @@ cl_int command_target_find(cl_command_queue queue, struct command_target *target
 		extension_version(device, platform, "cl_khr_command_buffer_mutable_dispatch") >=
 		CL_MAKE_VERSION(0, 9, 2);
 	return CL_SUCCESS;
+}
+
+const struct command_functions *command_functions_of_queue(cl_command_queue queue)
+{
+	cl_platform_id platform;
+	cl_device_id device;
+
+	if (!queue ||
+	    next.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL) ||
+	    next.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL))
+		return NULL;
+	return command_functions_get(platform);
 }

@@ -28,7 +28,8 @@ struct command_functions {
 	void *copy_buffer, *copy_buffer_rect, *copy_buffer_to_image, *copy_image,
 		*copy_image_to_buffer;
 	void *fill_buffer, *fill_image;
-	void *count_kernel, *blocking_free; /* of Intel's extensions */
+	void *count_kernel, *blocking_free;	   /* of Intel's extensions */
+	void *acquire_external, *release_external; /* of cl_khr_external_memory */
 };
 
 /* How the commands of a command buffer are recorded. */
@@ -40,6 +41,9 @@ struct command_target {
 
 /* The functions of a platform; each may be NULL.  NULL: no memory. */
 const struct command_functions *command_functions_get(cl_platform_id platform);
+
+/* The functions of a queue's platform; NULL: an unknown queue, or no memory. */
+const struct command_functions *command_functions_of_queue(cl_command_queue queue);
 
 /**
  * command_target_find - for command buffers of a queue

@@ -10,7 +10,7 @@ cl_int command_uses_add(struct command_use **uses, struct memobj *obj,
 {
 	struct command_use *use;
 
-	if (!obj || !obj->bracket)
+	if (!obj || !memobj_needs_access(obj))
 		return CL_SUCCESS;
 	use = malloc(sizeof(*use));
 	if (!use) {

@@ -15,7 +15,7 @@ struct command_use {
 
 /**
  * command_uses_add - argument @index of @command is @obj
- * @uses: the list; NULL and objects without a bracket are left out
+ * @uses: the list; NULL and objects without memobj_needs_access() are left out
  *
  * Returns CL_SUCCESS or CL_OUT_OF_HOST_MEMORY.
  */

@@ -18,7 +18,8 @@ struct method {
 	bool untested;	   /* for want of memory, or of a compiler: a later call tests again */
 	bool hangs;	   /* the test hangs: a call tests again ... */
 	unsigned int late; /* ... when job_late() returns another number */
-	char why[192];	   /* a sentence: the proof, or the reason for a refusal */
+	bool is_reason; /* of a refusal: @why is the reason for people, whatever later methods say */
+	char why[192];	/* a sentence: the proof, or the reason for a refusal */
 };
 
 /* Never changed or freed once device_get() returned it. */

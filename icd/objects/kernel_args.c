@@ -54,7 +54,7 @@ static bool kernel_args_publish(cl_kernel kernel, struct kernel_args *k)
 	return true;
 }
 
-/* Argument @index is now @mem; NULL: no bracketed import.  False: no memory. */
+/* Argument @index is now @mem; NULL: no import with a need.  False: no memory. */
 static bool kernel_args_replace(cl_kernel kernel, cl_uint index, cl_mem mem)
 {
 	struct kernel_args *old, *k;
@@ -74,13 +74,13 @@ static bool kernel_args_replace(cl_kernel kernel, cl_uint index, cl_mem mem)
 	return published;
 }
 
-static bool kernel_args_is_bracketed(cl_mem mem)
+static bool kernel_args_needs_access(cl_mem mem)
 {
 	struct memobj *obj = memobj_get(mem);
-	bool bracket = obj && obj->bracket;
+	bool needs_access = obj && memobj_needs_access(obj);
 
 	memobj_put(obj);
-	return bracket;
+	return needs_access;
 }
 
 cl_int kernel_args_set(cl_kernel kernel, cl_uint index, size_t size, const void *value)
@@ -89,7 +89,7 @@ cl_int kernel_args_set(cl_kernel kernel, cl_uint index, size_t size, const void 
 
 	if (size == sizeof(mem) && value)
 		memcpy(&mem, value, sizeof(mem));
-	if (!kernel_args_is_bracketed(mem))
+	if (!kernel_args_needs_access(mem))
 		mem = NULL;
 	if (!mem && !handle_table_has(&kernel_args_table, kernel))
 		return CL_SUCCESS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels that have bracketed imports as arguments.  An argument is kept by handle: an object that
- * is gone is not found when the kernel is enqueued.
+ * Kernels that have imports as arguments whose commands need work: memobj_needs_access().  An
+ * argument is kept by handle: an object that is gone is not found when the kernel is enqueued.
  */
 #ifndef ICD_OBJECTS_KERNEL_ARGS_H
 #define ICD_OBJECTS_KERNEL_ARGS_H
@@ -35,7 +35,7 @@ bool kernel_args_copy(cl_kernel from, cl_kernel to);
 void kernel_args_release(cl_kernel kernel);
 
 /**
- * kernel_args_imports - the bracketed imports that are arguments of a kernel
+ * kernel_args_imports - such imports that are arguments of a kernel
  * @list: set also on failure; empty for almost every kernel.  Undone by memobj_list_put().
  *
  * Returns CL_SUCCESS, or CL_OUT_OF_HOST_MEMORY: then the kernel must not be enqueued, because it

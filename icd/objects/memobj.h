@@ -57,6 +57,22 @@ bool memobj_markers_wait(const struct memobj *import);
 /* Whether callbacks of the driver's may not call the driver. */
 bool memobj_no_calls_in_callbacks(const struct memobj *import);
 
+/* Whether commands that use the object need memobj_enqueue_acquire() before, and _release() behind. */
+bool memobj_needs_acquire(const struct memobj *obj);
+
+/* Whether commands that use the object need a bracket, or memobj_enqueue_acquire(). */
+bool memobj_needs_access(const struct memobj *obj);
+
+/*
+ * The method's commands, on @count imports of the method of @import.  @event is set on success.  They
+ * return the driver's error.
+ */
+cl_int memobj_enqueue_acquire(const struct memobj *import, cl_command_queue queue, cl_uint count,
+			      const cl_mem *imports, cl_uint num_wait, const cl_event *wait,
+			      cl_event *event);
+cl_int memobj_enqueue_release(const struct memobj *import, cl_command_queue queue, cl_uint count,
+			      const cl_mem *imports, cl_event wait, cl_event *event);
+
 /**
  * memobj_add - record an object that the application is about to get
  * @like: its fields; @like->parent is held by the caller

@@ -82,15 +82,28 @@ static cl_int rounds_run_compiled(struct session *s, const struct selftest_memor
 	return err ? err : next.clFinish(s->queue);
 }
 
+static cl_int rounds_enqueue_edge(struct session *s, const struct selftest_memory *memory,
+				  bool begins, cl_mem a, cl_mem b)
+{
+	const cl_mem buffers[2] = { a, b };
+
+	return memory->edge ? memory->edge(s->queue, begins, buffers, memory->arg) : CL_SUCCESS;
+}
+
 /* The work of the kernel above by two kernels in sequence. */
-static cl_int rounds_run_apart(struct session *s, cl_mem a, cl_mem b, cl_uint value)
+static cl_int rounds_run_apart(struct session *s, const struct selftest_memory *memory, cl_mem a,
+			       cl_mem b, cl_uint value)
 {
 	const struct session_arg write[] = { { sizeof(a), &a }, { sizeof(value), &value } };
 	const struct session_arg read[] = { { sizeof(b), &b } };
-	cl_int err = session_enqueue(s, "climport_selftest_write", write, 2);
+	cl_int err = rounds_enqueue_edge(s, memory, true, a, b);
 
 	if (!err)
+		err = session_enqueue(s, "climport_selftest_write", write, 2);
+	if (!err)
 		err = session_enqueue(s, "climport_selftest_read", read, 1);
+	if (!err)
+		err = rounds_enqueue_edge(s, memory, false, a, b);
 	return err ? err : next.clFinish(s->queue);
 }
 
@@ -98,7 +111,7 @@ static cl_int rounds_run_kernels(struct session *s, const struct selftest_memory
 				 cl_mem b, cl_uint value)
 {
 	if (memory->apart)
-		return rounds_run_apart(s, a, b, value);
+		return rounds_run_apart(s, memory, a, b, value);
 	return s->native ? rounds_run_native(s, memory, a, b, value)
 			 : rounds_run_compiled(s, memory, a, b, value);
 }
@@ -130,6 +143,8 @@ static cl_int rounds_run_one(struct session *s, const struct selftest_memory *me
 	err = memory->begin ? memory->begin(s->context, memory->arg) : CL_SUCCESS;
 	if (!err)
 		err = rounds_run_kernels(s, memory, a, b, value);
+	if (!err && memory->end)
+		err = memory->end(memory->arg);
 	for (int i = 0; i < SELFTEST_PLACES && !err; i++)
 		if (!rounds_is_shared(memory, memory->at[i], value, host))
 			return 0;

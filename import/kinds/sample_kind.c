@@ -159,6 +159,12 @@ static int sample_dmabuf_create(size_t size)
 	return fd < 0 ? -EOPNOTSUPP : fd;
 }
 
+int import_sample_dmabuf(size_t size, int *fd)
+{
+	*fd = sample_dmabuf_create(size);
+	return *fd < 0 ? *fd : 0;
+}
+
 /* The kind's descriptor, or a negative errno. */
 static int sample_kind_descriptor(const struct import_sample_want *want)
 {

@@ -298,15 +298,18 @@ static void when_overlap_visit(struct mutant_object *object, void *arg)
 
 static bool when_of_others(enum mutant_import_when when, const struct mutant_request *r)
 {
+	static cl_context first;
 	static const void *released;
 	struct overlap overlap = { .request = r };
 
+	if (!first)
+		first = r->context;
 	if (when == SECOND)
 		return mutant_count_live();
 	if (when == HUNDREDS)
 		return mutant_count_live() >= HUNDREDS_COUNT;
 	if (when == SECOND_CONTEXT)
-		return r->context != mutant_first_context();
+		return r->context != first;
 	if (when == THREAD)
 		return !mutant_is_main_thread();
 	mutant_each(when_overlap_visit, &overlap);

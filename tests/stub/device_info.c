@@ -87,6 +87,22 @@ static cl_int image_info(cl_device_info name, size_t room, void *out, size_t *si
 	return info_put(&align, sizeof(align), room, out, size_ret);
 }
 
+static cl_int handle_types(size_t room, void *out, size_t *size_ret)
+{
+	const cl_external_memory_handle_type_khr types[] = {
+		CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR, CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR
+	};
+
+	switch (stub_get(STUB_KHR_DMABUF)) {
+	case STUB_KHR_WORKS:
+	case STUB_KHR_UNNAMED:
+		return info_put(types, sizeof(types), room, out, size_ret);
+	case STUB_KHR_NO_HANDLE:
+		return info_put(types, sizeof(types[0]), room, out, size_ret);
+	}
+	return CL_INVALID_VALUE;
+}
+
 cl_int device_info(const struct device *device, cl_device_info name, size_t room, void *out,
 		   size_t *size_ret)
 {
@@ -115,6 +131,8 @@ cl_int device_info(const struct device *device, cl_device_info name, size_t room
 			return CL_INVALID_VALUE;
 		stub_uuid(device->index, uuid);
 		return info_put(uuid, sizeof(uuid), room, out, size_ret);
+	case CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR:
+		return handle_types(room, out, size_ret);
 	case CL_DEVICE_NAME:
 		return info_put(called, strlen(called) + 1, room, out, size_ret);
 	case CL_DRIVER_VERSION:

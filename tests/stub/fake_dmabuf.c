@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/dma-buf.h>
 #include <linux/magic.h>
+#include <linux/udmabuf.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -44,6 +46,25 @@ static long delay_ms;
 static char busy_name[64];
 static int idle_fd = -1; /* readable while no buffer is busy */
 static int depth;
+static enum fake_udmabuf udmabuf_now;
+static ino_t udmabufs[64]; /* memfds of which udmabuf made a dma-buf; the oldest is forgotten */
+static unsigned num_udmabufs;
+
+static bool is_udmabuf(int fd)
+{
+	struct stat st;
+	bool found = false;
+	int saved = errno;
+
+	if (!fstat(fd, &st)) {
+		pthread_mutex_lock(&lock);
+		for (size_t i = 0; i < 64; i++)
+			found |= udmabufs[i] && udmabufs[i] == st.st_ino;
+		pthread_mutex_unlock(&lock);
+	}
+	errno = saved;
+	return found;
+}
 
 static bool name_of(int fd, char *name, size_t room)
 {
@@ -59,13 +80,49 @@ static bool name_of(int fd, char *name, size_t room)
 	if (length < 0)
 		return false;
 	target[length] = 0;
-	if (strncmp(target, prefix, sizeof(prefix) - 1))
-		return false;
+	if (strncmp(target, prefix, sizeof(prefix) - 1)) {
+		snprintf(name, room, "udmabuf");
+		return is_udmabuf(fd);
+	}
 	end = strcspn(target + sizeof(prefix) - 1, " "); /* "name (deleted)" */
 	end = end < room ? end : room - 1;
 	memcpy(name, target + sizeof(prefix) - 1, end);
 	name[end] = 0;
 	return true;
+}
+
+void fake_dmabuf_set_udmabuf(enum fake_udmabuf udmabuf)
+{
+	pthread_mutex_lock(&lock);
+	udmabuf_now = udmabuf;
+	pthread_mutex_unlock(&lock);
+}
+
+static enum fake_udmabuf udmabuf_get(void)
+{
+	enum fake_udmabuf udmabuf;
+
+	pthread_mutex_lock(&lock);
+	udmabuf = udmabuf_now;
+	pthread_mutex_unlock(&lock);
+	return udmabuf;
+}
+
+/* The same pages by a new open file. */
+static int fake_udmabuf_create(const struct udmabuf_create *create)
+{
+	struct stat st;
+	int fd = fake_dmabuf_reopen((int)create->memfd, O_RDWR);
+
+	if (fd < 0 || create->offset || fstat(fd, &st) || create->size != (uint64_t)st.st_size) {
+		close(fd);
+		errno = EINVAL;
+		return -1;
+	}
+	pthread_mutex_lock(&lock);
+	udmabufs[num_udmabufs++ % 64] = st.st_ino;
+	pthread_mutex_unlock(&lock);
+	return fd;
 }
 
 int fake_dmabuf_create(const char *name, size_t size)
@@ -155,6 +212,8 @@ void fake_dmabuf_reset(void)
 	fake_dmabuf_delay(0);
 	pthread_mutex_lock(&lock);
 	depth = 0;
+	udmabuf_now = FAKE_UDMABUF_NONE;
+	memset(udmabufs, 0, sizeof(udmabufs));
 	pthread_mutex_unlock(&lock);
 }
 
@@ -215,6 +274,8 @@ FAKE_API int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
+	if (request == UDMABUF_CREATE && udmabuf_get() == FAKE_UDMABUF)
+		return fake_udmabuf_create(arg);
 	if (request == DMA_BUF_IOCTL_SYNC && name_of(fd, name, sizeof(name)))
 		return fake_sync(name, arg);
 	return (int)syscall(SYS_ioctl, fd, request, arg);
@@ -259,4 +320,40 @@ FAKE_API int poll(struct pollfd *fds, nfds_t count, int timeout)
 				 : mine[i].revents	 ? fds[i].events
 							 : 0;
 	return ret;
+}
+
+/* The fake device is any file: the ioctl tells what is meant. */
+static int fake_open(const char *path, int flags, mode_t mode)
+{
+	const enum fake_udmabuf udmabuf = path && !strcmp(path, "/dev/udmabuf") ? udmabuf_get()
+										: FAKE_UDMABUF_REAL;
+
+	if (udmabuf == FAKE_UDMABUF)
+		path = "/dev/null";
+	if (udmabuf != FAKE_UDMABUF_NONE)
+		return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+	errno = ENOENT;
+	return -1;
+}
+
+FAKE_API int open(const char *path, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, mode_t);
+	va_end(args);
+	return fake_open(path, flags, mode);
+}
+
+FAKE_API int open64(const char *path, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, mode_t);
+	va_end(args);
+	return fake_open(path, flags, mode);
 }

@@ -15,6 +15,13 @@
 
 #define FAKE_API __attribute__((visibility("default")))
 
+/*
+ * What /dev/udmabuf is: nothing, at first and after fake_dmabuf_reset(); a device that makes fake
+ * dma-bufs of whole memfds; or the kernel's.
+ */
+enum fake_udmabuf { FAKE_UDMABUF_NONE, FAKE_UDMABUF, FAKE_UDMABUF_REAL };
+FAKE_API void fake_dmabuf_set_udmabuf(enum fake_udmabuf udmabuf);
+
 /* Returns a descriptor, or -1. */
 FAKE_API int fake_dmabuf_create(const char *name, size_t size);
 
@@ -37,7 +44,7 @@ FAKE_API void fake_dmabuf_busy(const char *name);
 /* Counts successful STARTs minus successful ENDs, of all buffers. */
 FAKE_API int fake_dmabuf_open_brackets(void);
 
-/* Resets faults, delay, busy buffer and count. */
+/* Resets faults, delay, busy buffer and count, and takes /dev/udmabuf away. */
 FAKE_API void fake_dmabuf_reset(void);
 
 #endif

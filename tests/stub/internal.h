@@ -145,6 +145,11 @@ struct mem {
 	size_t num_properties;
 	bool opaque; /* made from an opaque descriptor, which it owns */
 	int opaque_fd;
+	bool khr;	 /* made from a dma-buf: @data is a mapping, or memory of its own */
+	int khr_fd;	 /* owned; -1: closed */
+	bool khr_mapped; /* unmapped with the object */
+	unsigned char *khr_other; /* another memory, for kernels without an acquire; or NULL */
+	atomic_int acquired;
 	struct cached *cached; /* NULL unless the device may cache the memory */
 	char mapping; /* of host_ptr: 'd'ma-buf, 's'hared, 't'mpfs, 'f'ile, 'r'ead-only, or 0 */
 	bool several; /* host_ptr spans more than one mapping */
@@ -160,6 +165,15 @@ void mem_put(struct mem *mem);
 struct mem *opaque_create(struct context *context, cl_mem_flags flags, size_t size, int fd,
 			  cl_int *err);
 void opaque_destroy(struct mem *mem);
+
+/* khr.c */
+bool khr_is_asked(const cl_mem_properties *properties);
+struct mem *khr_create(struct context *context, cl_mem_flags flags, size_t size, int fd,
+		       cl_int *err);
+void khr_destroy(struct mem *mem);
+unsigned char *khr_data(struct mem *mem);
+void khr_run(struct mem *mem, bool acquires);
+void *khr_function(const char *name);
 unsigned char *opaque_seen(struct mem *mem);
 void opaque_write_back(struct mem *mem);
 cl_int mem_check_flags(cl_mem_flags flags, const void *host_ptr);
@@ -205,7 +219,17 @@ struct box {
 };
 
 struct op {
-	enum { OP_NOTHING, OP_COPY, OP_FILL, OP_LAUNCH, OP_SYNC_OUT, OP_SYNC_IN, OP_LIST } kind;
+	enum {
+		OP_NOTHING,
+		OP_COPY,
+		OP_FILL,
+		OP_LAUNCH,
+		OP_SYNC_OUT,
+		OP_SYNC_IN,
+		OP_LIST,
+		OP_ACQUIRE,
+		OP_RELEASE
+	} kind;
 	cl_command_type type;
 	bool barrier;	    /* later commands wait for the barrier */
 	bool waits_all;	    /* the command waits for all earlier commands */

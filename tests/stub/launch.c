@@ -100,6 +100,8 @@ static unsigned char *launch_find_data(const struct copying *how, struct mem *me
 {
 	if (!mem)
 		return NULL;
+	if (mem_root(mem)->khr)
+		return khr_data(mem);
 	return launch_caches(how, mem) ? opaque_seen(mem) : mem->data;
 }
 

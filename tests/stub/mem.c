@@ -144,11 +144,14 @@ cl_mem mem_buffer(cl_context handle, cl_mem_flags flags, size_t size, void *host
 		err = CL_MEM_OBJECT_ALLOCATION_FAILURE;
 	if (!err && flags & CL_MEM_USE_HOST_PTR && ((uintptr_t)host_ptr | size) % 4096)
 		err = (cl_int)stub_get(STUB_UNALIGNED_FAIL);
-	if (!err && properties && properties[0] && !is_opaque(properties))
+	if (!err && properties && properties[0] && !is_opaque(properties) &&
+	    !khr_is_asked(properties))
 		err = CL_INVALID_PROPERTY; /* the stub knows no other properties */
 	if (err)
 		return creation_failed(errcode_ret, err);
-	if (properties && properties[0])
+	if (properties && khr_is_asked(properties))
+		mem = khr_create(context, flags, size, (int)properties[1], &err);
+	else if (properties && properties[0])
 		mem = opaque_create(context, flags, size, (int)properties[1], &err);
 	else
 		mem = mem_create(context, CL_MEM_OBJECT_BUFFER, flags, size, host_ptr);
@@ -267,6 +270,8 @@ static void mem_destroy(struct mem *mem)
 	free(mem->snapshot);
 	if (mem->opaque)
 		opaque_destroy(mem);
+	if (mem->khr)
+		khr_destroy(mem);
 	object_destroy(mem);
 	if (parent)
 		mem_put(parent);

@@ -71,6 +71,10 @@ cl_int op_run(struct op *op, struct device *device)
 	case OP_SYNC_IN:
 		sync_with_host(op, op->kind == OP_SYNC_OUT);
 		break;
+	case OP_ACQUIRE:
+	case OP_RELEASE:
+		khr_run(op->mem[0], op->kind == OP_ACQUIRE);
+		break;
 	case OP_LIST:
 		return command_buffer_run(op->list, device);
 	}

@@ -89,7 +89,16 @@ static const char command_extensions[] =
 static const char opaque_extensions[] =
 	" cl_khr_device_uuid cl_khr_external_memory cl_khr_external_memory_opaque_fd";
 
-static const char khr_extensions[] = " cl_khr_external_memory cl_khr_external_memory_dma_buf";
+static const char *khr_extensions(void)
+{
+	switch (stub_get(STUB_KHR_DMABUF)) {
+	case STUB_KHR_NONE:
+		return "";
+	case STUB_KHR_UNNAMED:
+		return " cl_khr_external_memory";
+	}
+	return " cl_khr_external_memory cl_khr_external_memory_dma_buf";
+}
 
 /* The reporters of extensions: bits of STUB_COMMAND_NAMED. */
 enum reporter { BY_DEVICE = 1, BY_PLATFORM = 2 };
@@ -103,8 +112,7 @@ static size_t extensions_of(enum reporter by, unsigned platform, char *text, siz
 				stub_get(STUB_NATIVE) >> platform & 1
 					? arm_extensions[stub_get(STUB_NATIVE_TYPES) & 3]
 					: "",
-				stub_get(STUB_OPAQUE) ? opaque_extensions : "",
-				stub_get(STUB_KHR_DMABUF) ? khr_extensions : "",
+				stub_get(STUB_OPAQUE) ? opaque_extensions : "", khr_extensions(),
 				stub_get(STUB_TRAILING_SPACE) ? " " : "");
 }
 

@@ -63,7 +63,8 @@ enum stub_option {
 	STUB_CALLBACK_LATE,	    /* event callbacks come once the queue is empty */
 	STUB_NO_FAILURE_CALLBACK, /* a failure fails waiting commands at once, without callbacks */
 	STUB_OPAQUE,		  /* * discrete devices with cl_khr_external_memory_opaque_fd */
-	STUB_KHR_DMABUF,	  /* the extension cl_khr_external_memory_dma_buf, by name alone */
+	STUB_KHR_DMABUF,	  /* cl_khr_external_memory_dma_buf: enum stub_khr */
+	STUB_KHR_HABITS,	  /* bits: enum stub_khr_habit */
 	STUB_OPAQUE_COPIES,	  /* bits of devices: works on a copy of opaque memory */
 	STUB_OPAQUE_CACHED,	  /* bits of devices: caches opaque memory that was read */
 	STUB_MAX_ALLOC,		  /* CL_DEVICE_MAX_MEM_ALLOC_SIZE */
@@ -116,6 +117,26 @@ enum stub_option {
 	STUB_NATIVE_TYPES,    /* of STUB_NATIVE: 1 host memory, 2 dma-bufs, 3 both */
 	STUB_NATIVE_NAMED, /* the names of STUB_NATIVE are the platform's; a device's are garbage */
 	STUB_NUM_OPTIONS
+};
+
+/* The form of cl_khr_external_memory with dma-bufs. */
+enum stub_khr {
+	STUB_KHR_NONE,
+	STUB_KHR_NAME,	    /* the extension's name alone */
+	STUB_KHR_WORKS,	    /* the device takes dma-bufs */
+	STUB_KHR_UNNAMED,   /* the same, and cl_khr_external_memory_dma_buf is not reported (NEO) */
+	STUB_KHR_NO_HANDLE, /* functions and names, but no handle type */
+};
+
+/* Bad habits of drivers with cl_khr_external_memory. */
+enum stub_khr_habit {
+	STUB_KHR_UNRELATED = 1 << 0,	 /* a dma-buf's buffer has memory of its own, in silence */
+	STUB_KHR_NOT_ZERO = 1 << 1,	 /* descriptor 0 is taken for none: memory of its own */
+	STUB_KHR_CLOSES = 1 << 2,	 /* the descriptor is closed at once, also on failure */
+	STUB_KHR_REFUSES = 1 << 3,	 /* CL_INVALID_VALUE for each dma-buf */
+	STUB_KHR_COPIES = 1 << 4,	 /* copied in by an acquire, and out by a release */
+	STUB_KHR_NO_FUNCTIONS = 1 << 5,	 /* neither acquire nor release has an address */
+	STUB_KHR_NEEDS_ACQUIRE = 1 << 6, /* without an acquire kernels work on other memory */
 };
 
 /* The classes of objects, for stub_live(). */

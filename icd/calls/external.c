@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * clEnqueueAcquireExternalMemObjectsKHR and clEnqueueReleaseExternalMemObjectsKHR.
+ *
+ * Some programs call the two for imports, too.  The layer acquires imports for each command
+ * (access/acquired.h), and a driver may refuse, or count, a second acquire.  So the driver gets the
+ * other objects alone; without other objects the command is a marker.
+ */
+#include "icd/calls/external.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "icd/access/queue_bracket.h"
+#include "icd/layer.h"
+#include "icd/objects/command_functions.h"
+#include "icd/objects/memobj.h"
+
+typedef cl_int(CL_API_CALL *external_fn)(cl_command_queue queue, cl_uint count, const cl_mem *mems,
+					 cl_uint num_wait, const cl_event *wait, cl_event *event);
+
+static bool external_has_import(const cl_mem *mems, cl_uint count)
+{
+	for (cl_uint i = 0; mems && memobj_live() && i < count; i++)
+		if (memobj_is_import(mems[i]))
+			return true;
+	return false;
+}
+
+/* Objects of which one is an import. */
+static cl_int external_enqueue_others(external_fn driver, cl_command_queue queue, cl_uint count,
+				      const cl_mem *mems, cl_uint num_wait, const cl_event *wait,
+				      cl_event *event)
+{
+	cl_mem *others = malloc(count * sizeof(*others));
+	cl_uint left = 0;
+	cl_int err;
+
+	if (!others)
+		return CL_OUT_OF_HOST_MEMORY;
+	for (cl_uint i = 0; i < count; i++)
+		if (!memobj_is_import(mems[i]))
+			others[left++] = mems[i];
+	err = left ? driver(queue, left, others, num_wait, wait, event)
+		   : next.clEnqueueMarkerWithWaitList(queue, num_wait, wait, event);
+	free(others);
+	return err;
+}
+
+static cl_int external_enqueue(external_fn driver, cl_command_queue queue, cl_uint count,
+			       const cl_mem *mems, cl_uint num_wait, const cl_event *wait,
+			       cl_event *event)
+{
+	if (!driver)
+		return CL_INVALID_COMMAND_QUEUE;
+	queue_bracket_close(queue);
+	if (external_has_import(mems, count))
+		return external_enqueue_others(driver, queue, count, mems, num_wait, wait, event);
+	return driver(queue, count, mems, num_wait, wait, event);
+}
+
+static cl_int CL_API_CALL external_acquire(cl_command_queue queue, cl_uint count,
+					   const cl_mem *mems, cl_uint num_wait,
+					   const cl_event *wait, cl_event *event)
+{
+	const struct command_functions *functions = command_functions_of_queue(queue);
+
+	return external_enqueue(functions ? (external_fn)functions->acquire_external : NULL, queue,
+				count, mems, num_wait, wait, event);
+}
+
+static cl_int CL_API_CALL external_release(cl_command_queue queue, cl_uint count,
+					   const cl_mem *mems, cl_uint num_wait,
+					   const cl_event *wait, cl_event *event)
+{
+	const struct command_functions *functions = command_functions_of_queue(queue);
+
+	return external_enqueue(functions ? (external_fn)functions->release_external : NULL, queue,
+				count, mems, num_wait, wait, event);
+}
+
+void *external_function(const char *name)
+{
+	if (!next.clGetExtensionFunctionAddressForPlatform)
+		return NULL;
+	if (!strcmp(name, "clEnqueueAcquireExternalMemObjectsKHR"))
+		return (void *)external_acquire;
+	if (!strcmp(name, "clEnqueueReleaseExternalMemObjectsKHR"))
+		return (void *)external_release;
+	return NULL;
+}

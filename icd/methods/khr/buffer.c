@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/methods/khr/buffer.h"
+
+#include "icd/layer.h"
+#include "icd/objects/command_functions.h"
+#include "util/descriptor.h"
+#include "util/log.h"
+
+#define HOST_POINTERS (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)
+
+typedef cl_int(CL_API_CALL *khr_edge_fn)(cl_command_queue queue, cl_uint count, const cl_mem *mems,
+					 cl_uint num_wait, const cl_event *wait, cl_event *event);
+
+/* The driver closes the descriptor with the buffer, and perhaps also where the driver fails. */
+static cl_mem khr_buffer_of(cl_context context, cl_mem_flags flags, int own, size_t size,
+			    cl_int *err)
+{
+	const cl_mem_properties properties[] = {
+		CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR,
+		(cl_mem_properties)own,
+		0,
+	};
+	struct descriptor_id id;
+	cl_mem mem;
+
+	*err = CL_OUT_OF_RESOURCES;
+	if (descriptor_identify(own, &id))
+		return NULL;
+	mem = created_or_null(
+		next.clCreateBufferWithProperties(context, properties, flags, size, NULL, err),
+		err);
+	if (mem)
+		return mem;
+	descriptor_close(own, &id);
+	log_error("the driver makes no buffer of %zu bytes from a dma-buf: error %d", size, *err);
+	return NULL;
+}
+
+cl_mem khr_buffer(cl_context context, cl_mem_flags flags, int fd, size_t size, cl_int *err)
+{
+	const int own = descriptor_duplicate(fd);
+
+	if (own >= 0)
+		return khr_buffer_of(context, flags & ~(cl_mem_flags)HOST_POINTERS, own, size, err);
+	*err = CL_OUT_OF_RESOURCES;
+	return NULL;
+}
+
+cl_int khr_enqueue_acquire(cl_command_queue queue, cl_uint count, const cl_mem *imports,
+			   cl_uint num_wait, const cl_event *wait, cl_event *event)
+{
+	const struct command_functions *functions = command_functions_of_queue(queue);
+
+	if (!functions || !functions->acquire_external)
+		return CL_INVALID_COMMAND_QUEUE;
+	return ((khr_edge_fn)functions->acquire_external)(queue, count, imports, num_wait, wait,
+							  event);
+}
+
+cl_int khr_enqueue_release(cl_command_queue queue, cl_uint count, const cl_mem *imports,
+			   cl_uint num_wait, const cl_event *wait, cl_event *event)
+{
+	const struct command_functions *functions = command_functions_of_queue(queue);
+
+	if (!functions || !functions->release_external)
+		return CL_INVALID_COMMAND_QUEUE;
+	return ((khr_edge_fn)functions->release_external)(queue, count, imports, num_wait, wait,
+							  event);
+}
+
+bool khr_has_functions(cl_platform_id platform)
+{
+	const struct command_functions *functions = command_functions_get(platform);
+
+	return functions && functions->acquire_external && functions->release_external &&
+	       next.clCreateBufferWithProperties;
+}

@@ -256,7 +256,7 @@ TEST(once_each, "A kernel with an import and a sub-buffer of the import acquires
 }
 
 /* Calls of the application: of the driver's functions, or of the layer's in their place. */
-static edge_fn khr_function(const char *name)
+static edge_fn khr_function_of(const char *name)
 {
 	edge_fn function = (edge_fn)cl.clGetExtensionFunctionAddressForPlatform(fix.platform, name);
 
@@ -276,8 +276,8 @@ TEST(application_acquires,
 	khr_open(STUB_KHR_WORKS, 0);
 	fd = fake_dmabuf_create("a", PAGE);
 	khr_map_bytes(fd, &bytes);
-	acquire = khr_function("clEnqueueAcquireExternalMemObjectsKHR");
-	release = khr_function("clEnqueueReleaseExternalMemObjectsKHR");
+	acquire = khr_function_of("clEnqueueAcquireExternalMemObjectsKHR");
+	release = khr_function_of("clEnqueueReleaseExternalMemObjectsKHR");
 	mem = fixture_import_dmabuf(fd, PAGE);
 	stub_trace_clear();
 	EXPECT_EQ(acquire(fix.queue, 1, &mem, 0, NULL, &events[0]), CL_SUCCESS);
@@ -307,7 +307,7 @@ TEST(application_others, "Objects that are no imports reach the driver's acquire
 
 	khr_open(STUB_KHR_WORKS, 0);
 	fd = fake_dmabuf_create("a", PAGE);
-	acquire = khr_function("clEnqueueAcquireExternalMemObjectsKHR");
+	acquire = khr_function_of("clEnqueueAcquireExternalMemObjectsKHR");
 	properties[1] = (cl_mem_properties)dup(fd);
 	both[0] = cl.clCreateBufferWithProperties(fix.context, properties, 0, PAGE, NULL, &err);
 	EXPECT_EQ(err, CL_SUCCESS);

@@ -40,7 +40,7 @@ static void *extension_address(const char *name, unsigned platforms_native)
 		return (void *)stub_clIcdGetPlatformIDsKHR;
 	if (!strncmp(name, "clEnqueueAcquireExternal", 24) ||
 	    !strncmp(name, "clEnqueueReleaseExternal", 24))
-		return khr_function(name);
+		return stub_khr_function(name);
 	if (command_form(name))
 		return command_form(name);
 	if (!strcmp(name, "clEnqueueSomethingSTUB")) /* an extension function that no layer knows */

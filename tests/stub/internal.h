@@ -168,12 +168,12 @@ void opaque_destroy(struct mem *mem);
 
 /* khr.c */
 bool khr_is_asked(const cl_mem_properties *properties);
-struct mem *khr_create(struct context *context, cl_mem_flags flags, size_t size, int fd,
-		       cl_int *err);
+struct mem *stub_khr_create(struct context *context, cl_mem_flags flags, size_t size, int fd,
+			    cl_int *err);
 void khr_destroy(struct mem *mem);
 unsigned char *khr_data(struct mem *mem);
 void khr_run(struct mem *mem, bool acquires);
-void *khr_function(const char *name);
+void *stub_khr_function(const char *name);
 unsigned char *opaque_seen(struct mem *mem);
 void opaque_write_back(struct mem *mem);
 cl_int mem_check_flags(cl_mem_flags flags, const void *host_ptr);

@@ -19,7 +19,7 @@ bool khr_is_asked(const cl_mem_properties *properties)
 	       properties[0] == CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR && !properties[2];
 }
 
-static unsigned char *khr_map(int fd, size_t size, cl_int *err)
+static unsigned char *stub_khr_map(int fd, size_t size, cl_int *err)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -27,8 +27,8 @@ static unsigned char *khr_map(int fd, size_t size, cl_int *err)
 	return *err ? NULL : memory;
 }
 
-struct mem *khr_create(struct context *context, cl_mem_flags flags, size_t size, int fd,
-		       cl_int *err)
+struct mem *stub_khr_create(struct context *context, cl_mem_flags flags, size_t size, int fd,
+			    cl_int *err)
 {
 	const bool is_unrelated = khr_has(STUB_KHR_UNRELATED) ||
 				  (!fd && khr_has(STUB_KHR_NOT_ZERO));
@@ -37,7 +37,7 @@ struct mem *khr_create(struct context *context, cl_mem_flags flags, size_t size,
 
 	*err = flags & HOST_PTR || khr_has(STUB_KHR_REFUSES) ? CL_INVALID_VALUE : CL_SUCCESS;
 	if (!*err && !is_unrelated)
-		mapped = khr_map(fd, size, err);
+		mapped = stub_khr_map(fd, size, err);
 	if (khr_has(STUB_KHR_CLOSES))
 		close(fd);
 	if (*err)
@@ -141,7 +141,7 @@ cl_int CL_API_CALL stub_clEnqueueReleaseExternalMemObjectsKHR(cl_command_queue q
 	return khr_enqueue(err, queue, false, count, mems, num, list, event);
 }
 
-void *khr_function(const char *name)
+void *stub_khr_function(const char *name)
 {
 	if (stub_get(STUB_KHR_DMABUF) <= STUB_KHR_NAME || khr_has(STUB_KHR_NO_FUNCTIONS))
 		return NULL;

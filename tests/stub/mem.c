@@ -150,7 +150,7 @@ cl_mem mem_buffer(cl_context handle, cl_mem_flags flags, size_t size, void *host
 	if (err)
 		return creation_failed(errcode_ret, err);
 	if (properties && khr_is_asked(properties))
-		mem = khr_create(context, flags, size, (int)properties[1], &err);
+		mem = stub_khr_create(context, flags, size, (int)properties[1], &err);
 	else if (properties && properties[0])
 		mem = opaque_create(context, flags, size, (int)properties[1], &err);
 	else

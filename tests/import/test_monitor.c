@@ -260,9 +260,9 @@ TEST_EACH(same, struct change, sames, "A watch stays current while the pages are
 	munmap(p, SIZE);
 }
 
-TEST(put, "A watch that was put is not current, and may be put again.")
+TEST(put, "A watch that was put is not current, and may be put again: a later watch stays.")
 {
-	struct watch watch, copy;
+	struct watch watch, copy, next;
 	char *p;
 
 	monitor_fixture_needed();
@@ -272,8 +272,11 @@ TEST(put, "A watch that was put is not current, and may be put again.")
 	watch_put(&watch);
 	EXPECT(!watch_is_current(&watch));
 	EXPECT(!watch_is_current(&copy));
+	next = monitor_fixture_watch(p, SIZE);
 	watch_put(&watch);
 	watch_put(&copy);
+	EXPECT(watch_is_current(&next));
+	watch_put(&next);
 	monitor_fixture_unmap(p, SIZE);
 }
 
@@ -604,6 +607,30 @@ TEST(emptied, "Memory that madvise() emptied a moment ago is not watched, and la
 	watch = monitor_fixture_watch(p, SIZE);
 	watch_put(&watch);
 	monitor_fixture_unmap(p, SIZE);
+}
+
+/* Where the second memory is, seen from the first. */
+static const struct emptied_order {
+	const char *name;
+	size_t first, second;
+} emptied_orders[] = { { "upwards", 0, SIZE }, { "downwards", SIZE, 0 } };
+
+TEST_EACH(emptied_twice, struct emptied_order, emptied_orders,
+	  "If madvise() empties memory twice within a second, neither memory is watched.")
+{
+	struct watch first, second;
+	char *p;
+
+	monitor_fixture_needed();
+	p = monitor_fixture_map(2 * SIZE);
+	first = monitor_fixture_watch(p + row->first, SIZE);
+	second = monitor_fixture_watch(p + row->second, SIZE);
+	EXPECT(!watched_dontneed(p + row->first) && !watched_dontneed(p + row->second));
+	watch_put(&first);
+	watch_put(&second);
+	EXPECT_EQ(monitor_watch((uintptr_t)p, SIZE, &first), -EAGAIN);
+	EXPECT_EQ(monitor_watch((uintptr_t)p + SIZE, SIZE, &second), -EAGAIN);
+	monitor_fixture_unmap(p, 2 * SIZE);
 }
 
 TEST(budget, "Watches beyond 1,024 are refused until a watch is put.")

@@ -146,6 +146,28 @@ int import_sample_kind(const struct import_sample_want *want, struct import_regi
  */
 int import_sample_dmabuf(size_t size, int *fd);
 
+/* The pages of host memory as a dma-buf. */
+struct import_pages {
+	int fd;	       /* the caller's to close */
+	size_t offset; /* of the region's first byte */
+};
+
+/**
+ * import_pages - the pages around a region of host memory, for drivers that take dma-bufs
+ *
+ * The dma-buf is of the pages that are there now, and keeps the pages.  The kernel module gdmabuf
+ * makes it, or udmabuf of a sealed memfd.
+ *
+ * Returns 0, -EOPNOTSUPP if nobody makes a dma-buf of such memory, or another negative errno, logged.
+ */
+int import_pages(const struct import_region *region, struct import_pages *out);
+
+/*
+ * Host memory of zeros that import_pages() takes.  The memory lives as long as the region.  0,
+ * -EOPNOTSUPP, not logged: import_pages() takes none; or -ENOMEM, -EMFILE.
+ */
+int import_sample_pages(size_t size, struct import_region **region);
+
 /*
  * Bytes that the process may still take without harm: the rest of the machine, or the rest of the
  * control groups if less.

@@ -28,14 +28,17 @@ static bool acquired_has(const struct acquired *a, cl_mem import)
 /* The import of an object; each once. */
 static void acquired_add(struct acquired *a, struct memobj *obj)
 {
+	cl_mem root;
+
 	while (obj->parent)
 		obj = obj->parent;
-	if (acquired_has(a, obj->handle))
+	root = memobj_root(obj);
+	if (acquired_has(a, root))
 		return;
 	if (!a->import)
 		a->import = memobj_hold(obj);
-	next.clRetainMemObject(obj->handle);
-	a->imports[a->count++] = obj->handle;
+	next.clRetainMemObject(root);
+	a->imports[a->count++] = root;
 }
 
 static size_t acquired_count(struct memobj *const *objs, size_t count)

@@ -8,10 +8,9 @@
 
 /* A device uses, for each type of memory, the first method of the table with a positive probe. */
 static const struct method_ops *const rows[] = {
-	&method_native_ops,
-	&method_opaque_fd_ops,
-	&method_khr_ops, /* before the CPU's mapping of a dma-buf */
-	&method_host_ptr_ops,
+	&method_native_ops,   &method_opaque_fd_ops,
+	&method_khr_ops,			     /* before the CPU's mapping of a dma-buf */
+	&method_host_ptr_ops, &method_khr_pages_ops, /* where host pointers are copied */
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))

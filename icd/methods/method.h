@@ -92,6 +92,8 @@ struct method_ops {
 	cl_mem (*create_sub_buffer)(void *hidden, cl_mem_flags flags,
 				    const cl_buffer_region *region, cl_int *err);
 	void (*release_hidden)(void *hidden);
+	/* The backing buffer of a hidden record; with enqueue_acquire. */
+	cl_mem (*hidden_buffer)(void *hidden);
 
 	/*
 	 * An image on @parent, an import or an object that is made from an import, or an error,
@@ -134,6 +136,7 @@ extern const struct method_ops method_native_ops;
 extern const struct method_ops method_opaque_fd_ops;
 extern const struct method_ops method_host_ptr_ops;
 extern const struct method_ops method_khr_ops;
+extern const struct method_ops method_khr_pages_ops;
 
 /* Fills device->method.  Runs self-tests. */
 void method_probe(struct device *device, const char *extensions);

@@ -63,6 +63,11 @@ void part_release(void *hidden)
 	free(part);
 }
 
+cl_mem part_buffer(void *hidden)
+{
+	return backing_mem(((struct part *)hidden)->backing);
+}
+
 size_t part_offset(const void *hidden)
 {
 	return hidden ? ((const struct part *)hidden)->offset : 0;

@@ -32,6 +32,7 @@ cl_int part_create(struct backing *backing, cl_mem_flags flags, size_t offset, s
 cl_mem part_create_sub_buffer(void *hidden, cl_mem_flags flags, const cl_buffer_region *region,
 			      cl_int *err);
 void part_release(void *hidden);
+cl_mem part_buffer(void *hidden);
 
 /* Bytes from the backing buffer's first to the import's; @hidden: NULL, the import is no part. */
 size_t part_offset(const void *hidden);

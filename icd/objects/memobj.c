@@ -100,6 +100,11 @@ bool memobj_needs_acquire(const struct memobj *obj)
 	return obj->method->enqueue_acquire;
 }
 
+cl_mem memobj_root(const struct memobj *import)
+{
+	return import->hidden ? import->method->hidden_buffer(import->hidden) : import->handle;
+}
+
 bool memobj_needs_access(const struct memobj *obj)
 {
 	return obj->bracket || memobj_needs_acquire(obj);

@@ -63,8 +63,11 @@ bool memobj_needs_acquire(const struct memobj *obj);
 /* Whether commands that use the object need a bracket, or memobj_enqueue_acquire(). */
 bool memobj_needs_access(const struct memobj *obj);
 
+/* The driver's root object of an import, which is acquired: the handle, or a hidden buffer. */
+cl_mem memobj_root(const struct memobj *import);
+
 /*
- * The method's commands, on @count imports of the method of @import.  @event is set on success.  They
+ * The method's commands, on roots of @count imports of the method of @import.  @event is set on success.  They
  * return the driver's error.
  */
 cl_int memobj_enqueue_acquire(const struct memobj *import, cl_command_queue queue, cl_uint count,

@@ -491,6 +491,148 @@ TEST(hanging_driver,
 	close(fd);
 }
 
+/* Shared memory of a sealed memfd, of which udmabuf makes dma-bufs; the descriptor stays open. */
+static unsigned char *khr_map_sealed(size_t pages, int *fd)
+{
+	void *memory;
+
+	*fd = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	EXPECT(*fd >= 0 && !ftruncate(*fd, (off_t)pages * PAGE));
+	EXPECT(!fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK));
+	memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	EXPECT(memory != MAP_FAILED);
+	return memory;
+}
+
+static const struct khr_range {
+	const char *name;
+	size_t offset, size;
+} ranges[] = { { "whole", 0, 2 * PAGE }, { "odd_size", 0, 100 }, { "part", 256, 1000 } };
+
+TEST_EACH(
+	host_memory, struct khr_range, ranges,
+	"On a device that copies host pointers, host memory is imported as a dma-buf of its pages.")
+{
+	unsigned char *memory, *p;
+	cl_mem mem;
+	int fd;
+
+	khr_open(STUB_KHR_WORKS, STUB_KHR_NEEDS_ACQUIRE);
+	memory = khr_map_sealed(2, &fd);
+	p = memory + row->offset;
+	mem = fixture_import_host(CL_MEM_READ_WRITE, p, row->size);
+	p[0] = 41;
+	stub_trace_clear();
+	fixture_increment(mem);
+	EXPECT_EQ(p[0], 42);
+	khr_expect_order();
+	p[0] = 0;
+	for (size_t i = 0; i < 2 * PAGE; i++)
+		EXPECT_EQ(memory[i], 0);
+	EXPECT(fixture_is_import(mem));
+	EXPECT(fixture_device_reports(fix.device[0], "cl_arm_import_memory_host"));
+	cl.clReleaseMemObject(mem);
+	munmap(memory, 2 * PAGE);
+	close(fd);
+	fixture_close();
+}
+
+TEST(host_memory_unaligned, "Host memory that no sub-buffer of its pages can begin at is refused, "
+			    "and the message names the "
+			    "alignment.")
+{
+	unsigned char *memory;
+	int fd;
+
+	khr_open(STUB_KHR_WORKS, 0);
+	memory = khr_map_sealed(1, &fd);
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, memory + 1, 100),
+		  CL_INVALID_OPERATION);
+	EXPECT(strstr(fix.notice, "multiples of 128 bytes"));
+	munmap(memory, PAGE);
+	close(fd);
+	fixture_close();
+}
+
+TEST(host_memory_of_no_exporter,
+     "Host memory of which nobody makes a dma-buf is refused, and the device's other imports work.")
+{
+	unsigned char *memory;
+	int fd;
+
+	khr_open(STUB_KHR_WORKS, 0);
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_OPERATION);
+	memory = khr_map_sealed(1, &fd);
+	cl.clReleaseMemObject(fixture_import_host(0, memory, PAGE));
+	munmap(memory, PAGE);
+	close(fd);
+	fixture_close();
+}
+
+static const struct khr_driver host_drivers[] = {
+	{ "unrelated", STUB_KHR_WORKS, STUB_KHR_UNRELATED, false, "not zero copy" },
+	{ "copies", STUB_KHR_WORKS, STUB_KHR_COPIES, false, "not zero copy" },
+	{ "refuses", STUB_KHR_WORKS, STUB_KHR_REFUSES, false, "refuses pages" },
+	{ "name_alone", STUB_KHR_NAME, 0, false, "copies on this device" },
+};
+
+TEST_EACH(host_memory_refused, struct khr_driver, host_drivers,
+	  "A device on which kernels do not work on the pages themselves takes no host memory.")
+{
+	khr_open(row->form, row->habits);
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_PROPERTY);
+	if (!strstr(fix.notice, row->says))
+		printf("# %s\n", fix.notice);
+	EXPECT(strstr(fix.notice, row->says));
+	fixture_close();
+}
+
+TEST(host_memory_without_exporter,
+     "Where nobody makes a dma-buf of pages, host memory is refused, and the message says so.")
+{
+	khr_open(STUB_KHR_WORKS, 0);
+	fake_dmabuf_set_udmabuf(FAKE_UDMABUF_NONE);
+	EXPECT_EQ(fixture_import_error(fix.context, 0, NULL, pages_map(1), PAGE),
+		  CL_INVALID_PROPERTY);
+	EXPECT(strstr(fix.notice, "/dev/gdmabuf"));
+	fixture_close();
+}
+
+TEST(host_memory_faults,
+     "Whichever call of the driver fails, an import of host memory is the memory or is not made.")
+{
+	unsigned long nth = 1;
+	bool has_failed = true;
+
+	for (; has_failed; nth++) {
+		unsigned char *memory;
+		cl_int err = 1;
+		cl_mem mem;
+		int fd;
+
+		khr_open(STUB_KHR_WORKS, 0);
+		memory = khr_map_sealed(1, &fd);
+		cl.clReleaseMemObject(fixture_import_host(0, memory, PAGE)); /* tests the device */
+		stub_fail(NULL, nth, CL_OUT_OF_RESOURCES);
+		mem = fix.import(fix.context, 0, NULL, memory + 128, 100, &err);
+		EXPECT_EQ(mem == NULL, err != CL_SUCCESS);
+		has_failed = stub_failed();
+		stub_fail(NULL, 0, 0);
+		if (mem)
+			fixture_increment(mem);
+		EXPECT_EQ(memory[128], mem != NULL);
+		if (mem)
+			cl.clReleaseMemObject(mem);
+		munmap(memory, PAGE);
+		close(fd);
+		fixture_close();
+	}
+	printf("# %lu calls that can fail\n", nth - 2);
+	EXPECT(nth > 3);
+}
+
 TEST(every_fault, "Whichever call of the driver fails in a first import and a kernel, an import "
 		  "that is made is the "
 		  "memory, and nothing is left.")
@@ -564,5 +706,28 @@ TEST(real, "A dma-buf of the kernel's is imported after a self-test on a dma-buf
 	EXPECT_EQ(bytes[0], 42);
 	cl.clReleaseMemObject(mem);
 	munmap(bytes, PAGE);
+	fixture_close();
+}
+
+TEST(real_host_memory, "Host memory is imported as a dma-buf of the kernel's, of its pages.")
+{
+	unsigned char *memory;
+	cl_mem mem;
+	int fd;
+
+	khr_open(STUB_KHR_WORKS, STUB_KHR_NEEDS_ACQUIRE);
+	fake_dmabuf_set_udmabuf(FAKE_UDMABUF_REAL);
+	if (access("/dev/udmabuf", R_OK | W_OK)) {
+		fixture_close();
+		test_skip("the kernel has no /dev/udmabuf here: the test runs in the guest");
+	}
+	memory = khr_map_sealed(2, &fd);
+	mem = fixture_import_host(CL_MEM_READ_WRITE, memory + PAGE + 256, 1000);
+	memory[PAGE + 256] = 41;
+	fixture_increment(mem);
+	EXPECT_EQ(memory[PAGE + 256], 42);
+	cl.clReleaseMemObject(mem);
+	munmap(memory, 2 * PAGE);
+	close(fd);
 	fixture_close();
 }

@@ -16,19 +16,21 @@
 #define PROOF_ACCESS (IMPORT_READ | IMPORT_WRITE)
 
 struct proof_sample {
-	struct import_region *region;
-	bool is_open; /* the CPU's access has begun */
+	struct import_region *dmabuf;
+	struct import_region *pages; /* of host memory, for the CPU; NULL: the dma-buf's mapping */
+	bool is_open;		     /* the CPU's access has begun */
 };
 
 struct proof_job {
 	struct job job;
 	cl_device_id device;
+	enum khr_memory memory;
 };
 
 /* The region is held until the driver has destroyed the buffer. */
 static cl_mem proof_create(cl_context context, bool reader, void *arg, cl_int *err)
 {
-	struct import_region *region = ((struct proof_sample *)arg)->region;
+	struct import_region *region = ((struct proof_sample *)arg)->dmabuf;
 	cl_mem mem = khr_buffer(context, CL_MEM_READ_WRITE, region->fd, region->size, err);
 
 	(void)reader;
@@ -47,7 +49,7 @@ static cl_int proof_close(struct proof_sample *sample)
 	if (!sample->is_open)
 		return CL_SUCCESS;
 	sample->is_open = false;
-	return import_end_access(sample->region, PROOF_ACCESS) ? CL_OUT_OF_RESOURCES : CL_SUCCESS;
+	return import_end_access(sample->dmabuf, PROOF_ACCESS) ? CL_OUT_OF_RESOURCES : CL_SUCCESS;
 }
 
 static cl_int proof_begin(cl_context context, void *arg)
@@ -60,7 +62,7 @@ static cl_int proof_end(void *arg)
 {
 	struct proof_sample *sample = arg;
 
-	sample->is_open = !import_begin_access(sample->region, PROOF_ACCESS);
+	sample->is_open = !import_begin_access(sample->dmabuf, PROOF_ACCESS);
 	return sample->is_open ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
 }
 
@@ -71,51 +73,82 @@ static cl_int proof_edge(cl_command_queue queue, bool begins, const cl_mem buffe
 		      : khr_enqueue_release(queue, 2, buffers, 0, NULL, NULL);
 }
 
-static cl_int proof_run_rounds(cl_device_id device, struct import_region *region)
+static cl_int proof_run_rounds(cl_device_id device, struct proof_sample *sample)
 {
-	struct proof_sample sample = { region, false };
 	const struct selftest_memory memory = {
-		.bytes = region->addr,
+		.bytes = sample->pages ? sample->pages->addr : sample->dmabuf->addr,
 		.create = proof_create,
 		.begin = proof_begin,
 		.end = proof_end,
 		.edge = proof_edge,
 		.rounds = PROOF_ROUNDS,
 		.apart = true,
-		.arg = &sample,
+		.arg = sample,
 	};
-	cl_int result = proof_end(&sample);
+	cl_int result = proof_end(sample);
 
 	if (!result)
 		result = selftest_memory(device, &memory);
-	proof_close(&sample);
+	proof_close(sample);
 	return result;
 }
 
-static enum tested proof_get_sample(struct import_region **region)
+/* Takes @fd over. */
+static int proof_get_dmabuf(int fd, bool cpu_optional, struct proof_sample *sample)
 {
-	int fd, ret = import_sample_dmabuf(PROOF_BYTES, &fd);
-	const struct import_desc desc = { IMPORT_DMABUF, &fd, PROOF_BYTES, PROOF_ACCESS, false };
+	const struct import_desc desc = { IMPORT_DMABUF, &fd, PROOF_BYTES, PROOF_ACCESS,
+					  cpu_optional };
+	const int ret = import_get(&desc, &sample->dmabuf);
+
+	close(fd);
+	return ret;
+}
+
+static int proof_get_pages(struct proof_sample *sample)
+{
+	struct import_pages pages;
+	int ret = import_sample_pages(PROOF_BYTES, &sample->pages);
 
 	if (ret)
+		return ret;
+	ret = import_pages(sample->pages, &pages);
+	if (!ret)
+		ret = proof_get_dmabuf(pages.fd, true, sample);
+	if (ret)
+		import_put(sample->pages);
+	return ret;
+}
+
+static enum tested proof_get_sample(enum khr_memory memory, struct proof_sample *sample)
+{
+	int ret, fd;
+
+	if (memory == KHR_PAGES) {
+		ret = proof_get_pages(sample);
+	} else {
+		ret = import_sample_dmabuf(PROOF_BYTES, &fd);
+		if (!ret)
+			ret = proof_get_dmabuf(fd, false, sample);
+	}
+	if (ret)
 		return ret == -EOPNOTSUPP ? NO_SAMPLE : UNTESTED;
-	ret = import_get(&desc, region);
-	close(fd);
-	return ret ? UNTESTED : PASSED;
+	return PASSED;
 }
 
 static void proof_run(struct job *job)
 {
-	struct import_region *region;
+	const struct proof_job *j = (struct proof_job *)job;
+	struct proof_sample sample = { NULL, NULL, false };
 
-	job->found = proof_get_sample(&region);
+	job->found = proof_get_sample(j->memory, &sample);
 	if (job->found != PASSED)
 		return;
-	job->found = session_judge(proof_run_rounds(((struct proof_job *)job)->device, region));
-	import_put(region);
+	job->found = session_judge(proof_run_rounds(j->device, &sample));
+	import_put(sample.dmabuf);
+	import_put(sample.pages);
 }
 
-enum tested khr_prove(cl_device_id device)
+enum tested khr_prove(cl_device_id device, enum khr_memory memory)
 {
 	struct proof_job *j = calloc(1, sizeof(*j));
 
@@ -123,5 +156,6 @@ enum tested khr_prove(cl_device_id device)
 		return UNTESTED;
 	j->job.run = proof_run;
 	j->device = device;
+	j->memory = memory;
 	return job_test(&j->job, JOB_COMPILE_LIMIT_MS);
 }

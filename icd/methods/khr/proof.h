@@ -10,7 +10,12 @@
 
 #include "icd/selftest/selftest.h"
 
-/* Runs the self-test as a job.  NO_SAMPLE: climport can make no dma-buf here. */
-enum tested khr_prove(cl_device_id device);
+enum khr_memory {
+	KHR_DMABUF, /* a dma-buf, which the CPU maps */
+	KHR_PAGES,  /* host memory, of whose pages a dma-buf is made */
+};
+
+/* Runs the self-test as a job.  NO_SAMPLE: climport can make no such memory here. */
+enum tested khr_prove(cl_device_id device, enum khr_memory memory);
 
 #endif /* ICD_METHODS_KHR_PROOF_H */

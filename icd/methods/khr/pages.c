@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Host memory on a device that copies host pointers: a dma-buf of the pages, by
+ * cl_khr_external_memory.  A self-test decides, on host memory of climport's own.
+ *
+ * A dma-buf is of whole pages.  If an import begins inside, the import is a part of a backing buffer
+ * over the pages (part.h).
+ */
+#include <unistd.h>
+
+#include "icd/error.h"
+#include "icd/methods/khr/buffer.h"
+#include "icd/methods/khr/device.h"
+#include "icd/methods/part.h"
+#include "icd/objects/context.h"
+
+/* Sentences. */
+static const char *const pages_says[] = {
+	[UNTESTED] = "CL_MEM_USE_HOST_PTR copies, and the self-test of pages as dma-bufs "
+		     "by " KHR_EXTENSION " could not run",
+	[PASSED] = "pages as dma-bufs by " KHR_EXTENSION " are zero copy by self-test",
+	[FAILED] = "CL_MEM_USE_HOST_PTR copies on this device, and pages as dma-bufs are not zero "
+		   "copy",
+	[BROKEN] = "CL_MEM_USE_HOST_PTR copies on this device, and the device refuses pages as "
+		   "dma-bufs by " KHR_EXTENSION,
+	[HUNG] = "the self-test of pages as dma-bufs by " KHR_EXTENSION " did not end",
+	[NO_SAMPLE] =
+		"CL_MEM_USE_HOST_PTR copies on this device, and nobody makes a dma-buf of pages "
+		"(/dev/gdmabuf, /dev/udmabuf)",
+};
+
+/* A hang is the better reason. */
+static bool pages_probe(const struct device *device, const char *extensions, enum import_type type,
+			struct method *method)
+{
+	struct method own = { .untested = false };
+
+	if (type != IMPORT_HOST || method->untested || method->hangs ||
+	    !khr_may_take(device, extensions, &own))
+		return false;
+	return khr_find_out(device, KHR_PAGES, pages_says, method);
+}
+
+static size_t pages_align(cl_context handle)
+{
+	struct context *context = context_get(handle);
+	const cl_device_id *ids;
+	size_t count = context ? context_devices(context, &ids) : 0, align = 1;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct device *device = device_get(ids[i]);
+
+		if (device && device->base_align > align)
+			align = device->base_align;
+	}
+	context_put(context);
+	return align;
+}
+
+static cl_int pages_create_from(cl_context context, cl_mem_flags flags,
+				const struct import_region *region,
+				const struct import_pages *pages, struct method_buffer *buffer)
+{
+	struct backing *backing;
+	cl_mem whole;
+	cl_int err = part_check_offset(region, pages->offset, pages_align(context));
+
+	if (err)
+		return err;
+	whole = khr_buffer(context, flags, pages->fd, pages->offset + region->size, &err);
+	if (!whole)
+		return err;
+	if (!pages->offset) {
+		buffer->handle = whole;
+		return CL_SUCCESS;
+	}
+	backing = backing_create(whole);
+	if (!backing)
+		return CL_OUT_OF_HOST_MEMORY;
+	err = part_create(backing, flags, pages->offset, region->size, buffer);
+	if (err)
+		backing_put(backing);
+	return err;
+}
+
+/* The driver's buffer keeps the pages. */
+static cl_int pages_create(cl_context context, cl_mem_flags flags, struct import_region *region,
+			   size_t align, struct method_buffer *buffer)
+{
+	struct import_pages pages;
+	cl_int err = error_to_cl(import_pages(region, &pages));
+
+	(void)align;
+	if (err)
+		return err;
+	err = pages_create_from(context, flags, region, &pages, buffer);
+	close(pages.fd);
+	return err;
+}
+
+static void pages_describe(const struct device *device, enum import_type type,
+			   struct method_memory *memory)
+{
+	(void)type;
+	memory->address_align = device->base_align;
+}
+
+const struct method_ops method_khr_pages_ops = {
+	.name = "khr",
+	.probe = pages_probe,
+	.create = pages_create,
+	.create_sub_buffer = part_create_sub_buffer,
+	.release_hidden = part_release,
+	.hidden_buffer = part_buffer,
+	.describe = pages_describe,
+	.enqueue_acquire = khr_enqueue_acquire,
+	.enqueue_release = khr_enqueue_release,
+};

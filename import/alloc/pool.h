@@ -11,6 +11,7 @@
  *   POOL_BLOCKING  any blocking stream may use the part: an *event* on the legacy default stream,
  *		    which comes after the free, comes after all of the uses.
  *   POOL_ANY       any stream may use the part: only the end of all work of the device will do.
+ *		    Parts of one stream too many are here, too: a program may make streams without end.
  *
  * A *batch* is an event, and the parts that are idle when the device reaches the event.
  *
@@ -33,7 +34,8 @@
 /* Keys of streams begin at POOL_STREAMS. */
 enum { POOL_IDLE, POOL_BLOCKING, POOL_ANY, POOL_STREAMS };
 
-#define POOL_BUCKETS 64
+#define POOL_BUCKETS 1024
+#define POOL_BINS_OF_STREAMS 2048 /* the most */
 
 struct pool;
 
@@ -72,6 +74,7 @@ struct pool {
 	struct list slabs;   /* the oldest first */
 	struct list batches; /* likewise */
 	struct list spare;   /* batches for reuse */
+	size_t streams;	     /* bins of streams */
 	size_t bytes;	     /* of slabs */
 	size_t used;	     /* of live parts */
 	size_t busy;	     /* of parts that are neither live nor idle */

@@ -44,7 +44,7 @@ static struct pool_bin *pool_bin_find(struct pool *pool, size_t size, uint64_t k
 	return bin;
 }
 
-/* NULL: no memory of the host. */
+/* NULL: no memory of the host, or one stream too many. */
 static struct pool_bin *pool_bin_get(struct pool *pool, size_t size, uint64_t key)
 	REQUIRES(pool->lock)
 {
@@ -53,12 +53,15 @@ static struct pool_bin *pool_bin_get(struct pool *pool, size_t size, uint64_t ke
 
 	if (bin)
 		return bin;
+	if (key >= POOL_STREAMS && pool->streams >= POOL_BINS_OF_STREAMS)
+		return NULL;
 	bin = malloc(sizeof(*bin));
 	if (!bin)
 		return NULL;
 	*bin = (struct pool_bin){ .next = *bucket, .part = size, .key = key };
 	list_init(&bin->parts);
 	*bucket = bin;
+	pool->streams += key >= POOL_STREAMS;
 	return bin;
 }
 
@@ -188,12 +191,35 @@ static void pool_bin_empty(struct pool *pool, struct pool_bin *bin, struct list 
 	}
 }
 
+/* The stream may have ended. */
+static void pool_bin_free(struct pool *pool, struct pool_bin **link) REQUIRES(pool->lock)
+{
+	struct pool_bin *bin = *link;
+
+	*link = bin->next;
+	pool->streams--;
+	free(bin);
+}
+
+static void pool_bins_empty_bucket(struct pool *pool, struct pool_bin **link, uint64_t least,
+				   uint64_t most, struct list *parts) REQUIRES(pool->lock)
+{
+	while (*link) {
+		struct pool_bin *bin = *link;
+
+		if (bin->key >= least && bin->key <= most)
+			pool_bin_empty(pool, bin, parts);
+		if (bin->key >= POOL_STREAMS && bin->key >= least && bin->key <= most)
+			pool_bin_free(pool, link);
+		else
+			link = &bin->next;
+	}
+}
+
 void pool_bins_empty(struct pool *pool, uint64_t least, uint64_t most, struct list *parts)
 {
 	for (size_t i = 0; i < POOL_BUCKETS; i++)
-		for (struct pool_bin *bin = pool->bin_buckets[i]; bin; bin = bin->next)
-			if (bin->key >= least && bin->key <= most)
-				pool_bin_empty(pool, bin, parts);
+		pool_bins_empty_bucket(pool, &pool->bin_buckets[i], least, most, parts);
 }
 
 void pool_bins_free(struct pool *pool)

@@ -54,7 +54,10 @@ bool pool_bin_has(struct pool *pool, size_t size, uint64_t key) REQUIRES(pool->l
 /* Adds a part that is in no list.  The caller counts pool->busy. */
 void pool_bin_add(struct pool *pool, struct pool_part *part, uint64_t key) REQUIRES(pool->lock);
 
-/* Moves all parts with keys from @least to @most to the end of @parts.  No part is idle any more. */
+/*
+ * Moves all parts with keys from @least to @most to the end of @parts.  No part is idle any more, and
+ * the bins of streams go.
+ */
 void pool_bins_empty(struct pool *pool, uint64_t least, uint64_t most, struct list *parts)
 	REQUIRES(pool->lock);
 

@@ -102,10 +102,11 @@ STUB_API cl_int CL_API_CALL clGetPlatformIDs(cl_uint count, cl_platform_id *plat
 
 STUB_API cl_int CL_API_CALL clFinish(cl_command_queue queue)
 {
+	cl_int error;
+
 	bad_misbehave();
-	if (bad_is("fail"))
-		return CL_OUT_OF_RESOURCES;
-	return stub_dispatch.clFinish(queue);
+	error = stub_dispatch.clFinish(queue);
+	return bad_is("fail") ? CL_OUT_OF_RESOURCES : error;
 }
 
 /* Kernels see a size of at most 100 bytes. */

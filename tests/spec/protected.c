@@ -20,7 +20,32 @@ TEST(protected_heap, "R12-08 Valid values for CL_IMPORT_TYPE_PROTECTED_ARM are: 
 	import_protected(CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS);
 }
 
-TEST(protected_without_host_flags, "R12-10 If host access flags are omitted, then this is assumed.")
+/* The error of an import; the memory must not stay imported. */
+static cl_int protected_refused(cl_mem_flags flags)
+{
+	int fd = dma_buf_get_protected(spec.page);
+
+	return spec_import_error(flags, type_protected, &fd, spec.page);
+}
+
+TEST(protected_heap_with_host_write,
+     "R12-09 When CL_IMPORT_TYPE_PROTECTED_ARM is set to CL_TRUE, the "
+     "following restrictions apply: CL_MEM_HOST_NO_ACCESS is the only accepted host access flag, "
+     "all others are rejected.")
+{
+	protected_refused(CL_MEM_READ_WRITE | CL_MEM_HOST_WRITE_ONLY);
+}
+
+TEST(protected_heap_with_host_read,
+     "R12-21 CL_INVALID_OPERATION if a host memory flag other than "
+     "CL_MEM_HOST_NO_ACCESS is used when CL_IMPORT_TYPE_PROTECTED_ARM is set to CL_TRUE.")
+{
+	EXPECT_EQ(protected_refused(CL_MEM_READ_WRITE | CL_MEM_HOST_READ_ONLY),
+		  CL_INVALID_OPERATION);
+}
+
+TEST(protected_heap_without_host_flags,
+     "R12-10 If host access flags are omitted, then this is assumed.")
 {
 	cl_mem mem = import_protected(CL_MEM_READ_WRITE);
 	unsigned char bytes[4];

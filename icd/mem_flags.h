@@ -10,7 +10,10 @@
 
 #include "icd/cl_compat.h"
 
-/* Whether an object with @flags may be made from an object with the flags @parent. */
+/*
+ * Whether an object with @flags may be made from an object with the flags @parent: no flags of host
+ * pointers, no flags that exclude each other, and no access that @parent excludes.
+ */
 bool mem_flags_fit(cl_mem_flags flags, cl_mem_flags parent);
 
 /* "If the flags ... are not specified, they are inherited from the buffer." */

@@ -35,24 +35,37 @@ static cl_int sub_buffer_check(const struct memobj *parent, cl_buffer_create_typ
 	return CL_SUCCESS;
 }
 
-/* The driver checks against the flags of the backing buffer, which allows what the import excludes. */
-static cl_int sub_buffer_complete_flags(const struct memobj *parent, cl_mem_flags *flags)
+static cl_mem sub_buffer_by_driver(struct memobj *parent, cl_mem_flags flags,
+				   cl_buffer_create_type type, const void *info, cl_int *err)
 {
-	cl_mem_flags from;
+	cl_mem mem = next.clCreateSubBuffer(parent->handle, flags, type, info, err);
+
+	if (is_created(mem, *err))
+		return derive_record(mem, parent, ((const cl_buffer_region *)info)->origin, false,
+				     err);
+	error_of_driver("clCreateSubBuffer", *err);
+	return mem;
+}
+
+/*
+ * Not every driver checks the flags (PoCL 3.1).  The flags of a backing buffer allow what the import
+ * excludes.
+ */
+static cl_int sub_buffer_check_flags(const struct memobj *parent, cl_mem_flags flags,
+				     cl_mem_flags *from)
+{
 	cl_int err =
-		next.clGetMemObjectInfo(parent->handle, CL_MEM_FLAGS, sizeof(from), &from, NULL);
+		next.clGetMemObjectInfo(parent->handle, CL_MEM_FLAGS, sizeof(*from), from, NULL);
 
 	if (err) {
 		error_of_driver("clGetMemObjectInfo", err);
 		return err;
 	}
-	if (!mem_flags_fit(*flags, from)) {
-		log_error("flags %#llx of a sub-buffer do not fit flags %#llx of its import",
-			  (unsigned long long)*flags, (unsigned long long)from);
-		return CL_INVALID_VALUE;
-	}
-	*flags = mem_flags_inherit(*flags, from);
-	return CL_SUCCESS;
+	if (mem_flags_fit(flags, *from))
+		return CL_SUCCESS;
+	log_error("flags %#llx of a sub-buffer do not fit flags %#llx of its import",
+		  (unsigned long long)flags, (unsigned long long)*from);
+	return CL_INVALID_VALUE;
 }
 
 /*
@@ -62,12 +75,8 @@ static cl_int sub_buffer_complete_flags(const struct memobj *parent, cl_mem_flag
 static cl_mem sub_buffer_of_hidden(struct memobj *parent, cl_mem_flags flags,
 				   const cl_buffer_region *region, cl_int *err)
 {
-	cl_mem mem;
+	cl_mem mem = parent->method->create_sub_buffer(parent->hidden, flags, region, err);
 
-	*err = sub_buffer_complete_flags(parent, &flags);
-	if (*err)
-		return NULL;
-	mem = parent->method->create_sub_buffer(parent->hidden, flags, region, err);
 	mem = error_created_or_null("clCreateSubBuffer", mem, err);
 	if (!mem)
 		return NULL;
@@ -78,22 +87,27 @@ static cl_mem sub_buffer_of_hidden(struct memobj *parent, cl_mem_flags flags,
 	return NULL;
 }
 
-static cl_mem sub_buffer_create(struct memobj *parent, cl_mem_flags flags,
-				cl_buffer_create_type type, const void *info, cl_int *err)
+static cl_mem sub_buffer_of_import(struct memobj *parent, cl_mem_flags flags,
+				   cl_buffer_create_type type, const void *info, cl_int *err)
 {
-	cl_mem mem;
+	cl_mem_flags from = 0;
 
-	*err = parent->parent ? CL_SUCCESS : sub_buffer_check(parent, type, info);
+	*err = sub_buffer_check(parent, type, info);
+	if (!*err)
+		*err = sub_buffer_check_flags(parent, flags, &from);
 	if (*err)
 		return NULL;
 	if (parent->hidden)
-		return sub_buffer_of_hidden(parent, flags, info, err);
-	mem = next.clCreateSubBuffer(parent->handle, flags, type, info, err);
-	if (is_created(mem, *err))
-		return derive_record(mem, parent, ((const cl_buffer_region *)info)->origin, false,
-				     err);
-	error_of_driver("clCreateSubBuffer", *err);
-	return mem;
+		return sub_buffer_of_hidden(parent, mem_flags_inherit(flags, from), info, err);
+	return sub_buffer_by_driver(parent, flags, type, info, err);
+}
+
+static cl_mem sub_buffer_create(struct memobj *parent, cl_mem_flags flags,
+				cl_buffer_create_type type, const void *info, cl_int *err)
+{
+	if (parent->parent) /* no import: the driver has the error */
+		return sub_buffer_by_driver(parent, flags, type, info, err);
+	return sub_buffer_of_import(parent, flags, type, info, err);
 }
 
 cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,

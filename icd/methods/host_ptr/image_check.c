@@ -10,8 +10,6 @@
 #include "icd/mem_flags.h"
 #include "util/log.h"
 
-#define HOST_PTR_FLAGS (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)
-
 /* Channel orders that show the same memory: of an image, and of its parent image. */
 static const struct {
 	cl_channel_order image, parent;
@@ -73,10 +71,6 @@ static cl_int check_context(const struct image_request *r, const struct image_pa
 
 static cl_int check_flags(const struct image_request *r, const struct image_parent *parent)
 {
-	if (r->flags & HOST_PTR_FLAGS) {
-		log_error("an image made from a memory object takes no host pointer flags");
-		return CL_INVALID_VALUE;
-	}
 	if (mem_flags_fit(r->flags, parent->flags))
 		return CL_SUCCESS;
 	log_error("flags %#llx of an image do not fit flags %#llx of its memory object",

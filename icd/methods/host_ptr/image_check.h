@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of clCreateImage for an image that is made from another object.  The layer checks these
- * rules for images that the layer creates: the driver does not see the other object.
+ * rules for images that the layer creates, because the driver does not see the other object, and for 1D
+ * images, because not every driver checks.
  */
 #ifndef ICD_METHODS_HOST_PTR_IMAGE_CHECK_H
 #define ICD_METHODS_HOST_PTR_IMAGE_CHECK_H

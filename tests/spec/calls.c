@@ -1,112 +1,215 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "calls.h"
 
-#include "kernels.h"
+/* Rows of a rectangle in a buffer have 16 bytes. */
+enum { LINE = SIDE * PIXEL };
 
-static const size_t zero[3];
-static const size_t rect[3] = { SIDE * PIXEL, SIDE, 1 }; /* 64 bytes as 4 rows of 16 */
-static const size_t square[3] = { SIDE, SIDE, 1 };
-
-/* Expects the bytes of call_prepare() in the object, and writes c->host over the bytes. */
-static cl_int use_mapped(struct call *c, unsigned char *mapped, size_t pitch)
+static cl_uint call_wait_count(const struct call *c)
 {
-	const struct object *o = c->object;
-
-	for (size_t i = 0; i < BYTES; i++) {
-		unsigned char *byte = mapped + i / o->columns * pitch + i % o->columns;
-
-		if (*byte != spec_pattern_byte(i, OBJECT_SEED))
-			return 1;
-		*byte = c->host[i];
-	}
-	return CL_SUCCESS;
+	return c->gate ? 1 : 0;
 }
 
-static cl_int call_unmap_object(struct call *c, cl_event *event)
+static const cl_event *call_wait_list(const struct call *c)
 {
-	return clEnqueueUnmapMemObject(spec.queue, c->object->mem, c->mapped, 0, NULL, event);
+	return c->gate ? &c->gate : NULL;
 }
 
-static cl_int call_map_by_buffer(struct call *c, cl_event *event)
+static cl_event *call_event(struct call *c)
 {
-	cl_int error = 1;
-
-	c->mapped = clEnqueueMapBuffer(spec.queue, c->object->mem, CL_TRUE,
-				       CL_MAP_READ | CL_MAP_WRITE, 0, BYTES, 0, NULL, event,
-				       &error);
-	return error ? error : use_mapped(c, c->mapped, c->object->pitch);
+	return c->form->quiet ? NULL : &c->event;
 }
 
-static cl_int call_map_by_image(struct call *c, cl_event *event)
+static cl_bool call_blocks(const struct call *c)
 {
-	cl_int error = 1;
+	return c->form->returns ? CL_FALSE : CL_TRUE;
+}
 
-	c->mapped = clEnqueueMapImage(spec.queue, c->object->mem, CL_TRUE,
-				      CL_MAP_READ | CL_MAP_WRITE, zero, c->region, &c->row_pitch,
-				      &c->slice_pitch, 0, NULL, event, &error);
-	return error ? error : use_mapped(c, c->mapped, c->row_pitch);
+/* The side that is the source, or the destination. */
+static const struct call_side *call_side_of(const struct call *c, enum role role)
+{
+	return c->role == role ? &c->part.object : &c->part.other;
+}
+
+struct corner {
+	size_t at[3];
+};
+
+/* The position of the first byte, in columns of @unit bytes and rows. */
+static struct corner call_corner(const struct call_side *side, size_t unit)
+{
+	return (struct corner){ { side->start % side->pitch / unit, side->start / side->pitch } };
+}
+
+static struct corner call_object_pixel(const struct call *c)
+{
+	return call_corner(&c->part.object, PIXEL);
+}
+
+static struct corner call_extent(const struct call *c, size_t unit)
+{
+	return (struct corner){ { c->part.columns / unit, c->part.rows, 1 } };
+}
+
+static cl_map_flags call_map_flags(const struct call *c)
+{
+	return c->form->map ? c->form->map : CL_MAP_READ | CL_MAP_WRITE;
+}
+
+static cl_int call_take_mapped(struct call *c, void *mapped, cl_int error)
+{
+	c->mapped = mapped;
+	if (c->form->quiet)
+		return mapped ? CL_SUCCESS : CL_INVALID_OPERATION;
+	return error;
 }
 
 cl_int call_clEnqueueMapBuffer(struct call *c)
 {
-	cl_int error = call_map_by_buffer(c, &c->event);
+	cl_int error = 1;
+	void *mapped = clEnqueueMapBuffer(c->queue, c->object->mem, call_blocks(c),
+					  call_map_flags(c), c->part.object.start, c->part.columns,
+					  call_wait_count(c), call_wait_list(c), call_event(c),
+					  c->form->quiet ? NULL : &error);
 
-	return error ? error : call_unmap_object(c, NULL);
+	return call_take_mapped(c, mapped, error);
 }
 
 cl_int call_clEnqueueMapImage(struct call *c)
 {
-	cl_int error = call_map_by_image(c, &c->event);
+	const struct corner origin = call_object_pixel(c), region = call_extent(c, PIXEL);
+	cl_int error = 1;
+	void *mapped = clEnqueueMapImage(c->queue, c->object->mem, call_blocks(c),
+					 call_map_flags(c), origin.at, region.at, &c->row_pitch,
+					 &c->slice_pitch, call_wait_count(c), call_wait_list(c),
+					 call_event(c), c->form->quiet ? NULL : &error);
 
-	return error ? error : call_unmap_object(c, NULL);
+	return call_take_mapped(c, mapped, error);
+}
+
+/* climport maps the memory itself. */
+static bool call_is_elsewhere(const struct call *c)
+{
+	const struct object *o = c->object;
+
+	return spec.exact && o->type == HOST_MEMORY && !o->region[0] &&
+	       c->mapped != o->memory + o->origin + c->part.object.start;
+}
+
+static cl_int call_write_mapped(struct call *c)
+{
+	const struct call_part *p = &c->part;
+	size_t pitch = c->object->region[0] ? c->row_pitch : p->columns;
+
+	for (size_t i = 0; i < p->columns * p->rows; i++) {
+		size_t row = i / p->columns, column = i % p->columns;
+		unsigned char *byte = (unsigned char *)c->mapped + row * pitch + column;
+
+		if (call_map_flags(c) & CL_MAP_READ &&
+		    *byte != spec_pattern_byte(p->object.start + row * p->object.pitch + column,
+					       OBJECT_SEED))
+			return 1;
+		if (call_map_flags(c) != CL_MAP_READ)
+			*byte = c->host[p->other.start + row * p->other.pitch + column];
+	}
+	return CL_SUCCESS;
+}
+
+cl_int call_use_mapped(struct call *c)
+{
+	cl_int error = call_is_elsewhere(c) ? 1 : call_write_mapped(c);
+
+	if (!error)
+		error = clEnqueueUnmapMemObject(c->queue, c->object->mem, c->mapped, 0, NULL, NULL);
+	c->mapped = NULL;
+	return error ? error : clFinish(c->queue);
+}
+
+/* A map that blocks, on the first queue, without an event. */
+static cl_int call_map_first(struct call *c)
+{
+	static const struct call_form plain = { .name = "map" };
+	struct call first = *c;
+	cl_int error;
+
+	first.form = &plain;
+	first.queue = spec.queue;
+	first.gate = NULL;
+	error = c->object->region[0] ? call_clEnqueueMapImage(&first)
+				     : call_clEnqueueMapBuffer(&first);
+	if (first.event)
+		clReleaseEvent(first.event);
+	c->mapped = first.mapped;
+	c->row_pitch = first.row_pitch;
+	return error ? error : call_write_mapped(c);
 }
 
 cl_int call_clEnqueueUnmapMemObject(struct call *c)
 {
 	const struct object *o = c->object;
-	cl_int error;
+	void *mapped = o->memory + o->origin;
+	cl_int error = CL_SUCCESS;
 
-	if (spec.version < VERSION_1_1_0)
-		return clEnqueueUnmapMemObject(spec.queue, o->mem, o->memory + o->origin, 0, NULL,
-					       &c->event);
-	error = o->region[0] ? call_map_by_image(c, NULL) : call_map_by_buffer(c, NULL);
-	return error ? error : call_unmap_object(c, &c->event);
+	if (spec.version >= VERSION_1_1_0) {
+		error = call_map_first(c);
+		mapped = c->mapped;
+		c->mapped = NULL;
+	}
+	if (error)
+		return error;
+	return clEnqueueUnmapMemObject(c->queue, o->mem, mapped, call_wait_count(c),
+				       call_wait_list(c), call_event(c));
 }
 
 cl_int call_clEnqueueReadImage(struct call *c)
 {
-	return clEnqueueReadImage(spec.queue, c->object->mem, CL_TRUE, zero, c->region, 0, 0,
-				  c->host, 0, NULL, &c->event);
+	const struct corner origin = call_object_pixel(c), region = call_extent(c, PIXEL);
+
+	return clEnqueueReadImage(c->queue, c->object->mem, call_blocks(c), origin.at, region.at,
+				  c->part.other.pitch, 0, c->host + c->part.other.start,
+				  call_wait_count(c), call_wait_list(c), call_event(c));
 }
 
 cl_int call_clEnqueueWriteImage(struct call *c)
 {
-	return clEnqueueWriteImage(spec.queue, c->object->mem, CL_TRUE, zero, c->region, 0, 0,
-				   c->host, 0, NULL, &c->event);
+	const struct corner origin = call_object_pixel(c), region = call_extent(c, PIXEL);
+
+	return clEnqueueWriteImage(c->queue, c->object->mem, call_blocks(c), origin.at, region.at,
+				   c->part.other.pitch, 0, c->host + c->part.other.start,
+				   call_wait_count(c), call_wait_list(c), call_event(c));
 }
 
 cl_int call_clEnqueueReadBuffer(struct call *c)
 {
-	return clEnqueueReadBuffer(spec.queue, c->object->mem, CL_TRUE, 0, BYTES, c->host, 0, NULL,
-				   &c->event);
+	return clEnqueueReadBuffer(c->queue, c->object->mem, call_blocks(c), c->part.object.start,
+				   c->part.columns, c->host + c->part.other.start,
+				   call_wait_count(c), call_wait_list(c), call_event(c));
 }
 
 cl_int call_clEnqueueReadBufferRect(struct call *c)
 {
-	return clEnqueueReadBufferRect(spec.queue, c->object->mem, CL_TRUE, zero, zero, rect,
-				       rect[0], 0, rect[0], 0, c->host, 0, NULL, &c->event);
+	const struct corner object = call_corner(&c->part.object, 1),
+			    host = call_corner(&c->part.other, 1), region = call_extent(c, 1);
+
+	return clEnqueueReadBufferRect(c->queue, c->object->mem, call_blocks(c), object.at, host.at,
+				       region.at, LINE, 0, LINE, 0, c->host, call_wait_count(c),
+				       call_wait_list(c), call_event(c));
 }
 
 cl_int call_clEnqueueWriteBuffer(struct call *c)
 {
-	return clEnqueueWriteBuffer(spec.queue, c->object->mem, CL_TRUE, 0, BYTES, c->host, 0, NULL,
-				    &c->event);
+	return clEnqueueWriteBuffer(c->queue, c->object->mem, call_blocks(c), c->part.object.start,
+				    c->part.columns, c->host + c->part.other.start,
+				    call_wait_count(c), call_wait_list(c), call_event(c));
 }
 
 cl_int call_clEnqueueWriteBufferRect(struct call *c)
 {
-	return clEnqueueWriteBufferRect(spec.queue, c->object->mem, CL_TRUE, zero, zero, rect,
-					rect[0], 0, rect[0], 0, c->host, 0, NULL, &c->event);
+	const struct corner object = call_corner(&c->part.object, 1),
+			    host = call_corner(&c->part.other, 1), region = call_extent(c, 1);
+
+	return clEnqueueWriteBufferRect(c->queue, c->object->mem, call_blocks(c), object.at,
+					host.at, region.at, LINE, 0, LINE, 0, c->host,
+					call_wait_count(c), call_wait_list(c), call_event(c));
 }
 
 static cl_mem call_source(const struct call *c)
@@ -121,32 +224,51 @@ static cl_mem call_destination(const struct call *c)
 
 cl_int call_clEnqueueCopyBuffer(struct call *c)
 {
-	return clEnqueueCopyBuffer(spec.queue, call_source(c), call_destination(c), 0, 0, BYTES, 0,
-				   NULL, &c->event);
+	return clEnqueueCopyBuffer(c->queue, call_source(c), call_destination(c),
+				   call_side_of(c, SOURCE)->start,
+				   call_side_of(c, DESTINATION)->start, c->part.columns,
+				   call_wait_count(c), call_wait_list(c), call_event(c));
 }
 
 cl_int call_clEnqueueCopyBufferRect(struct call *c)
 {
-	return clEnqueueCopyBufferRect(spec.queue, call_source(c), call_destination(c), zero, zero,
-				       rect, rect[0], 0, rect[0], 0, 0, NULL, &c->event);
+	const struct corner from = call_corner(call_side_of(c, SOURCE), 1),
+			    to = call_corner(call_side_of(c, DESTINATION), 1),
+			    region = call_extent(c, 1);
+
+	return clEnqueueCopyBufferRect(c->queue, call_source(c), call_destination(c), from.at,
+				       to.at, region.at, LINE, 0, LINE, 0, call_wait_count(c),
+				       call_wait_list(c), call_event(c));
 }
 
 cl_int call_clEnqueueCopyBufferToImage(struct call *c)
 {
-	return clEnqueueCopyBufferToImage(spec.queue, call_source(c), call_destination(c), 0, zero,
-					  c->region, 0, NULL, &c->event);
+	const struct corner to = call_corner(call_side_of(c, DESTINATION), PIXEL),
+			    region = call_extent(c, PIXEL);
+
+	return clEnqueueCopyBufferToImage(c->queue, call_source(c), call_destination(c),
+					  call_side_of(c, SOURCE)->start, to.at, region.at,
+					  call_wait_count(c), call_wait_list(c), call_event(c));
 }
 
 cl_int call_clEnqueueCopyImageToBuffer(struct call *c)
 {
-	return clEnqueueCopyImageToBuffer(spec.queue, call_source(c), call_destination(c), zero,
-					  c->region, 0, 0, NULL, &c->event);
+	const struct corner from = call_corner(call_side_of(c, SOURCE), PIXEL),
+			    region = call_extent(c, PIXEL);
+
+	return clEnqueueCopyImageToBuffer(c->queue, call_source(c), call_destination(c), from.at,
+					  region.at, call_side_of(c, DESTINATION)->start,
+					  call_wait_count(c), call_wait_list(c), call_event(c));
 }
 
 cl_int call_clEnqueueCopyImage(struct call *c)
 {
-	return clEnqueueCopyImage(spec.queue, call_source(c), call_destination(c), zero, zero,
-				  c->region, 0, NULL, &c->event);
+	const struct corner from = call_corner(call_side_of(c, SOURCE), PIXEL),
+			    to = call_corner(call_side_of(c, DESTINATION), PIXEL),
+			    region = call_extent(c, PIXEL);
+
+	return clEnqueueCopyImage(c->queue, call_source(c), call_destination(c), from.at, to.at,
+				  region.at, call_wait_count(c), call_wait_list(c), call_event(c));
 }
 
 /* c->host becomes the bytes that a fill with @pixel leaves in the destination. */
@@ -161,183 +283,64 @@ cl_int call_clEnqueueFillBuffer(struct call *c)
 	static const unsigned char pixel[PIXEL] = { 1, 22, 133, 244 };
 
 	repeat_in_host(c, pixel);
-	return clEnqueueFillBuffer(spec.queue, c->object->mem, pixel, PIXEL, 0, BYTES, 0, NULL,
-				   &c->event);
+	return clEnqueueFillBuffer(c->queue, c->object->mem, pixel, PIXEL, c->part.object.start,
+				   c->part.columns, call_wait_count(c), call_wait_list(c),
+				   call_event(c));
 }
 
 cl_int call_clEnqueueFillImage(struct call *c)
 {
 	static const unsigned char pixel[PIXEL] = { 244, 133, 22, 1 };
 	static const cl_uint color[4] = { 244, 133, 22, 1 };
+	const struct corner origin = call_object_pixel(c), region = call_extent(c, PIXEL);
 
 	repeat_in_host(c, pixel);
-	return clEnqueueFillImage(spec.queue, c->object->mem, color, zero, c->region, 0, NULL,
-				  &c->event);
+	return clEnqueueFillImage(c->queue, c->object->mem, color, origin.at, region.at,
+				  call_wait_count(c), call_wait_list(c), call_event(c));
 }
 
-/* As large as either shape of region. */
-static cl_mem plain_image(void)
-{
-	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D,
-		.image_width = BYTES / PIXEL,
-		.image_height = SIDE,
-	};
-	cl_int error = 1;
-	cl_mem mem;
-
-	need_images();
-	mem = clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL, &error);
-	EXPECT_EQ(error, CL_SUCCESS);
-	return released_later(mem);
-}
-
-static void write_partner(struct call *c, enum partner partner)
-{
-	if (partner == PLAIN_BUFFER)
-		plain_write(c->partner, c->host, BYTES);
-	if (partner == PLAIN_IMAGE)
-		EXPECT_EQ(clEnqueueWriteImage(spec.queue, c->partner, CL_TRUE, zero, c->region, 0,
-					      0, c->host, 0, NULL, NULL),
-			  CL_SUCCESS);
-}
-
-void call_prepare(struct call *c, const struct call_row *row, const struct object *o)
-{
-	memset(c, 0, sizeof(*c));
-	c->object = o;
-	c->role = row->role;
-	memcpy(c->region, o->region[0] ? o->region : square, sizeof(c->region));
-	if (row->partner == PLAIN_BUFFER)
-		c->partner = plain_buffer(BYTES);
-	if (row->partner == PLAIN_IMAGE)
-		c->partner = plain_image();
-	spec_fill_memory(c->host, BYTES, OTHER_SEED);
-	write_partner(c, row->partner);
-	object_fill(o, OBJECT_SEED);
-}
-
-bool call_other_is(struct call *c, const struct call_row *row, unsigned int seed)
-{
-	if (row->partner == PLAIN_BUFFER)
-		plain_read(c->partner, c->host, BYTES);
-	if (row->partner == PLAIN_IMAGE)
-		EXPECT_EQ(clEnqueueReadImage(spec.queue, c->partner, CL_TRUE, zero, c->region, 0, 0,
-					     c->host, 0, NULL, NULL),
-			  CL_SUCCESS);
-	return spec_memory_is(c->host, BYTES, seed);
-}
-
-_Static_assert(sizeof(union call_rows) == sizeof(((union call_rows *)NULL)->all),
-	       "call_rows.all contains each row");
-
-const union call_rows call_rows = {
-	.map_buffer = {
-		{ "map_buffer", call_clEnqueueMapBuffer, BUFFER, DESTINATION, NONE },
-		{ "map_sub_buffer", call_clEnqueueMapBuffer, SUB_BUFFER, DESTINATION, NONE },
-	},
-	.map_image = {
-		{ "map_image", call_clEnqueueMapImage, IMAGE, DESTINATION, NONE },
-		{ "map_image_of_sub", call_clEnqueueMapImage,
-		  IMAGE_OF_SUB_BUFFER, DESTINATION, NONE },
-		{ "map_image_1d", call_clEnqueueMapImage, IMAGE_1D, DESTINATION, NONE },
-	},
-	.unmap_mem_object = {
-		{ "unmap_buffer", call_clEnqueueUnmapMemObject, BUFFER, DESTINATION, NONE },
-		{ "unmap_sub_buffer", call_clEnqueueUnmapMemObject, SUB_BUFFER, DESTINATION, NONE },
-		{ "unmap_image", call_clEnqueueUnmapMemObject, IMAGE, DESTINATION, NONE },
-		{ "unmap_image_of_sub", call_clEnqueueUnmapMemObject,
-		  IMAGE_OF_SUB_BUFFER, DESTINATION, NONE },
-		{ "unmap_image_1d", call_clEnqueueUnmapMemObject, IMAGE_1D, DESTINATION, NONE },
-	},
-	.read_image = {
-		{ "read_image", call_clEnqueueReadImage, IMAGE, SOURCE, NONE },
-		{ "read_image_of_sub", call_clEnqueueReadImage, IMAGE_OF_SUB_BUFFER, SOURCE, NONE },
-		{ "read_image_1d", call_clEnqueueReadImage, IMAGE_1D, SOURCE, NONE },
-	},
-	.write_image = {
-		{ "write_image", call_clEnqueueWriteImage, IMAGE, DESTINATION, NONE },
-		{ "write_image_of_sub", call_clEnqueueWriteImage,
-		  IMAGE_OF_SUB_BUFFER, DESTINATION, NONE },
-		{ "write_image_1d", call_clEnqueueWriteImage, IMAGE_1D, DESTINATION, NONE },
-	},
-	.read_buffer = {
-		{ "read_buffer", call_clEnqueueReadBuffer, BUFFER, SOURCE, NONE },
-		{ "read_sub_buffer", call_clEnqueueReadBuffer, SUB_BUFFER, SOURCE, NONE },
-	},
-	.read_buffer_rect = {
-		{ "read_buffer_rect", call_clEnqueueReadBufferRect, BUFFER, SOURCE, NONE },
-		{ "read_sub_buffer_rect", call_clEnqueueReadBufferRect, SUB_BUFFER, SOURCE, NONE },
-	},
-	.write_buffer = {
-		{ "write_buffer", call_clEnqueueWriteBuffer, BUFFER, DESTINATION, NONE },
-		{ "write_sub_buffer", call_clEnqueueWriteBuffer, SUB_BUFFER, DESTINATION, NONE },
-	},
-	.write_buffer_rect = {
-		{ "write_buffer_rect", call_clEnqueueWriteBufferRect, BUFFER, DESTINATION, NONE },
-		{ "write_sub_buffer_rect", call_clEnqueueWriteBufferRect,
-		  SUB_BUFFER, DESTINATION, NONE },
-	},
-	.copy_buffer = {
-		{ "copy_from_buffer", call_clEnqueueCopyBuffer, BUFFER, SOURCE, PLAIN_BUFFER },
-		{ "copy_from_sub_buffer", call_clEnqueueCopyBuffer,
-		  SUB_BUFFER, SOURCE, PLAIN_BUFFER },
-		{ "copy_to_buffer", call_clEnqueueCopyBuffer, BUFFER, DESTINATION, PLAIN_BUFFER },
-		{ "copy_to_sub_buffer", call_clEnqueueCopyBuffer,
-		  SUB_BUFFER, DESTINATION, PLAIN_BUFFER },
-	},
-	.copy_buffer_rect = {
-		{ "copy_rect_from_buffer", call_clEnqueueCopyBufferRect,
-		  BUFFER, SOURCE, PLAIN_BUFFER },
-		{ "copy_rect_from_sub_buffer", call_clEnqueueCopyBufferRect,
-		  SUB_BUFFER, SOURCE, PLAIN_BUFFER },
-		{ "copy_rect_to_buffer", call_clEnqueueCopyBufferRect,
-		  BUFFER, DESTINATION, PLAIN_BUFFER },
-		{ "copy_rect_to_sub_buffer", call_clEnqueueCopyBufferRect,
-		  SUB_BUFFER, DESTINATION, PLAIN_BUFFER },
-	},
-	.copy_buffer_to_image = {
-		{ "copy_buffer_to_plain_image", call_clEnqueueCopyBufferToImage,
-		  BUFFER, SOURCE, PLAIN_IMAGE },
-		{ "copy_sub_buffer_to_plain_image", call_clEnqueueCopyBufferToImage,
-		  SUB_BUFFER, SOURCE, PLAIN_IMAGE },
-		{ "copy_plain_buffer_to_image", call_clEnqueueCopyBufferToImage,
-		  IMAGE, DESTINATION, PLAIN_BUFFER },
-		{ "copy_plain_buffer_to_image_of_sub", call_clEnqueueCopyBufferToImage,
-		  IMAGE_OF_SUB_BUFFER, DESTINATION, PLAIN_BUFFER },
-		{ "copy_plain_buffer_to_image_1d", call_clEnqueueCopyBufferToImage,
-		  IMAGE_1D, DESTINATION, PLAIN_BUFFER },
-	},
-	.copy_image_to_buffer = {
-		{ "copy_image_to_plain_buffer", call_clEnqueueCopyImageToBuffer,
-		  IMAGE, SOURCE, PLAIN_BUFFER },
-		{ "copy_image_of_sub_to_plain_buffer", call_clEnqueueCopyImageToBuffer,
-		  IMAGE_OF_SUB_BUFFER, SOURCE, PLAIN_BUFFER },
-		{ "copy_image_1d_to_plain_buffer", call_clEnqueueCopyImageToBuffer,
-		  IMAGE_1D, SOURCE, PLAIN_BUFFER },
-		{ "copy_plain_image_to_buffer", call_clEnqueueCopyImageToBuffer,
-		  BUFFER, DESTINATION, PLAIN_IMAGE },
-		{ "copy_plain_image_to_sub_buffer", call_clEnqueueCopyImageToBuffer,
-		  SUB_BUFFER, DESTINATION, PLAIN_IMAGE },
-	},
-	.copy_image = {
-		{ "copy_from_image", call_clEnqueueCopyImage, IMAGE, SOURCE, PLAIN_IMAGE },
-		{ "copy_from_image_of_sub", call_clEnqueueCopyImage,
-		  IMAGE_OF_SUB_BUFFER, SOURCE, PLAIN_IMAGE },
-		{ "copy_from_image_1d", call_clEnqueueCopyImage, IMAGE_1D, SOURCE, PLAIN_IMAGE },
-		{ "copy_to_image", call_clEnqueueCopyImage, IMAGE, DESTINATION, PLAIN_IMAGE },
-		{ "copy_to_image_of_sub", call_clEnqueueCopyImage,
-		  IMAGE_OF_SUB_BUFFER, DESTINATION, PLAIN_IMAGE },
-		{ "copy_to_image_1d", call_clEnqueueCopyImage, IMAGE_1D, DESTINATION, PLAIN_IMAGE },
-	},
-	.fill_buffer = {
-		{ "fill_buffer", call_clEnqueueFillBuffer, BUFFER, DESTINATION, NONE },
-		{ "fill_sub_buffer", call_clEnqueueFillBuffer, SUB_BUFFER, DESTINATION, NONE },
-	},
-	.fill_image = {
-		{ "fill_image", call_clEnqueueFillImage, IMAGE, DESTINATION, NONE },
-		{ "fill_image_of_sub", call_clEnqueueFillImage,
-		  IMAGE_OF_SUB_BUFFER, DESTINATION, NONE },
-		{ "fill_image_1d", call_clEnqueueFillImage, IMAGE_1D, DESTINATION, NONE },
-	},
+static const struct {
+	cl_int (*run)(struct call *);
+	cl_command_type type;
+} command_types[] = {
+	{ call_clEnqueueMapBuffer, CL_COMMAND_MAP_BUFFER },
+	{ call_clEnqueueMapImage, CL_COMMAND_MAP_IMAGE },
+	{ call_clEnqueueUnmapMemObject, CL_COMMAND_UNMAP_MEM_OBJECT },
+	{ call_clEnqueueReadImage, CL_COMMAND_READ_IMAGE },
+	{ call_clEnqueueWriteImage, CL_COMMAND_WRITE_IMAGE },
+	{ call_clEnqueueReadBuffer, CL_COMMAND_READ_BUFFER },
+	{ call_clEnqueueReadBufferRect, CL_COMMAND_READ_BUFFER_RECT },
+	{ call_clEnqueueWriteBuffer, CL_COMMAND_WRITE_BUFFER },
+	{ call_clEnqueueWriteBufferRect, CL_COMMAND_WRITE_BUFFER_RECT },
+	{ call_clEnqueueCopyBuffer, CL_COMMAND_COPY_BUFFER },
+	{ call_clEnqueueCopyBufferRect, CL_COMMAND_COPY_BUFFER_RECT },
+	{ call_clEnqueueCopyBufferToImage, CL_COMMAND_COPY_BUFFER_TO_IMAGE },
+	{ call_clEnqueueCopyImageToBuffer, CL_COMMAND_COPY_IMAGE_TO_BUFFER },
+	{ call_clEnqueueCopyImage, CL_COMMAND_COPY_IMAGE },
+	{ call_clEnqueueFillBuffer, CL_COMMAND_FILL_BUFFER },
+	{ call_clEnqueueFillImage, CL_COMMAND_FILL_IMAGE },
 };
+
+cl_command_type call_command_type(const struct call_row *row)
+{
+	for (size_t i = 0; i < sizeof(command_types) / sizeof(command_types[0]); i++)
+		if (command_types[i].run == row->run)
+			return command_types[i].type;
+	return 0;
+}
+
+bool call_can_block(const struct call_row *row)
+{
+	switch (call_command_type(row)) {
+	case CL_COMMAND_MAP_BUFFER:
+	case CL_COMMAND_MAP_IMAGE:
+	case CL_COMMAND_READ_BUFFER:
+	case CL_COMMAND_READ_BUFFER_RECT:
+	case CL_COMMAND_READ_IMAGE:
+	case CL_COMMAND_WRITE_BUFFER:
+	case CL_COMMAND_WRITE_BUFFER_RECT:
+	case CL_COMMAND_WRITE_IMAGE:
+		return true;
+	}
+	return false;
+}

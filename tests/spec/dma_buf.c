@@ -35,6 +35,91 @@ TEST(dma_buf_of_frame_size, "R6-32 If the extension string cl_arm_import_memory_
 	expect_size(3 * spec.page + 1234);
 }
 
+TEST(size_of_a_part_of_a_dma_buf,
+     "R12-15 <size> must be greater than 0 and represents the size of the memory object to be "
+     "created.")
+{
+	struct dma_buf *buf = dma_buf_get(4 * spec.page);
+	cl_mem mem = spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, spec.page + 7);
+	size_t size = 0;
+
+	EXPECT_EQ(clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof(size), &size, NULL), CL_SUCCESS);
+	EXPECT_EQ(size, spec.page + 7);
+}
+
+/* What the program can see of a descriptor. */
+struct descriptor_state {
+	off_t position;
+	int flags, close_on_exec;
+};
+
+static struct descriptor_state descriptor_state(int fd)
+{
+	return (struct descriptor_state){ lseek(fd, 0, SEEK_CUR), fcntl(fd, F_GETFL),
+					  fcntl(fd, F_GETFD) };
+}
+
+TEST(descriptor_is_left_alone,
+     "R6-32 If the extension string cl_arm_import_memory_dma_buf is exposed then importing from "
+     "dma_buf file handles is supported.")
+{
+	struct dma_buf *buf = dma_buf_get(spec.page);
+	struct descriptor_state before, after;
+	cl_int error;
+	cl_mem mem;
+	int fd = dup(buf->fd);
+
+	EXPECT(fd >= 0);
+	spec_undo_later(spec_close_descriptor, (void *)(intptr_t)fd);
+	before = descriptor_state(fd);
+	mem = spec.import(spec.context, CL_MEM_READ_WRITE, coherent_dma_buf(), &fd, spec.page,
+			  &error);
+	EXPECT_EQ(error, CL_SUCCESS);
+	expect_shared(mem, buf->memory, spec.page);
+	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
+	after = descriptor_state(fd);
+	EXPECT_EQ(after.position, before.position);
+	EXPECT_EQ(after.flags, before.flags);
+	EXPECT_EQ(after.close_on_exec, before.close_on_exec);
+}
+
+static size_t descriptors_without_close_on_exec(void)
+{
+	size_t count = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		int flags = fcntl(fd, F_GETFD);
+
+		count += flags >= 0 && !(flags & FD_CLOEXEC);
+	}
+	return count;
+}
+
+/* climport's descriptors close when the program executes another. */
+TEST(descriptors_of_an_import_close_on_exec,
+     "R6-32 If the extension string cl_arm_import_memory_dma_buf is exposed then importing from "
+     "dma_buf file handles is supported.")
+{
+	struct dma_buf *buf = dma_buf_get(spec.page);
+	size_t before = descriptors_without_close_on_exec();
+
+	spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, spec.page);
+	EXPECT_EXACT(descriptors_without_close_on_exec(), before);
+}
+
+TEST(type_behind_another_property, "R6-19 Valid values for CL_IMPORT_TYPE_ARM are: "
+				   "CL_IMPORT_TYPE_DMA_BUF_ARM")
+{
+	const cl_import_properties_arm list[] = { CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM,
+						  CL_TRUE, CL_IMPORT_TYPE_ARM,
+						  CL_IMPORT_TYPE_DMA_BUF_ARM, 0 };
+	struct dma_buf *buf = dma_buf_get(spec.page);
+
+	need_1_1();
+	expect_shared(spec_import(CL_MEM_READ_WRITE, list, &buf->fd, spec.page), buf->memory,
+		      spec.page);
+}
+
 TEST(first_byte_of_a_dma_buf, "R6-32 If the extension string cl_arm_import_memory_dma_buf is "
 			      "exposed then importing from dma_buf file handles is supported.")
 {
@@ -266,57 +351,6 @@ TEST(user_event_before_host_memory_is_used,
 	unsigned char *memory = spec_map_pages(1);
 
 	expect_gated(memory, spec_import_host(CL_MEM_READ_WRITE, memory, spec.page));
-}
-
-TEST(read_only_descriptor, "R6-36 Flags attached to a dma_buf file handle take precedence over "
-			   "memory flags supplied to clImportMemoryARM.")
-{
-	struct dma_buf *buf = dma_buf_get_read_only(2 * spec.page);
-	unsigned char *seen = spec_map_pages(2);
-	cl_mem mem = spec_import(CL_MEM_READ_ONLY, coherent_dma_buf(), &buf->fd, 2 * spec.page);
-	cl_mem out = plain_buffer(2 * spec.page);
-
-	memset(seen, 0xee, 2 * spec.page);
-	plain_write(out, seen, 2 * spec.page);
-	kernels_copy(mem, out, 2 * spec.page);
-	plain_read(out, seen, 2 * spec.page);
-	EXPECT(!memcmp(seen, buf->memory, 2 * spec.page));
-}
-
-TEST(read_only_descriptor_beats_read_write,
-     "R6-37 For example, if a dma_buf allocation originally created with a read-only flag is "
-     "passed to clImportMemoryARM with the READ_WRITE flag, the more restrictive READ_ONLY will "
-     "take precedence.")
-{
-	struct dma_buf *buf = dma_buf_get_read_only(2 * spec.page);
-	cl_mem mem = spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, 2 * spec.page);
-	cl_mem_flags flags = 0;
-	cl_mem out = plain_buffer(2 * spec.page);
-
-	EXPECT_EQ(clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof(flags), &flags, NULL), CL_SUCCESS);
-	EXPECT_EXACT(flags, CL_MEM_READ_ONLY);
-	kernels_copy(mem, out, 2 * spec.page);
-}
-
-/* Clients ask for READ_WRITE in a sub-buffer of the import, too. */
-TEST(sub_buffer_of_a_read_only_descriptor,
-     "R6-37 For example, if a dma_buf allocation originally created with a read-only flag is "
-     "passed to clImportMemoryARM with the READ_WRITE flag, the more restrictive READ_ONLY will "
-     "take precedence.")
-{
-	struct dma_buf *buf = dma_buf_get_read_only(2 * spec.page);
-	cl_mem mem = spec_import(CL_MEM_READ_WRITE, coherent_dma_buf(), &buf->fd, 2 * spec.page);
-	const cl_buffer_region region = { spec.page, spec.page };
-	cl_int error = 1;
-
-	released_later(clCreateSubBuffer(mem, CL_MEM_READ_ONLY, CL_BUFFER_CREATE_TYPE_REGION,
-					 &region, &error));
-	EXPECT_EQ(error, CL_SUCCESS);
-	if (!spec.exact)
-		return;
-	released_later(clCreateSubBuffer(mem, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
-					 &region, &error));
-	EXPECT_EQ(error, CL_SUCCESS);
 }
 
 static void expect_size_error(size_t size)

@@ -80,49 +80,109 @@ TEST(read_only, "R6-12 Valid <flags> are: CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY, 
 	expect_read_by_device(mem, memory, spec.page);
 }
 
-/* Hints: the host still reads and writes the memory. */
-static void expect_hint(cl_mem_flags flag)
+#define R6_13                                                                                     \
+	"R6-13 Valid <flags> are: CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY, "                \
+	"CL_MEM_HOST_NO_ACCESS - where the host flags are only hints and only apply from OpenCL " \
+	"1.2 onwards."
+
+static void need_host_flags(void)
+{
+	if (spec.device_version < CL_MAKE_VERSION(1, 2, 0))
+		test_skip("device is older than OpenCL 1.2");
+}
+
+/* The host reads and writes the memory, whatever the host flags are: hints. */
+static void expect_access(cl_mem mem, cl_mem_flags access, unsigned char *memory)
+{
+	if (access & CL_MEM_READ_ONLY)
+		expect_read_by_device(mem, memory, spec.page);
+	else if (access & CL_MEM_WRITE_ONLY)
+		expect_written_by_device(mem, memory, spec.page);
+	else
+		expect_shared(mem, memory, spec.page);
+}
+
+static const struct flags_row accesses[] = {
+	{ "alone", 0 },
+	{ "with_read_write", CL_MEM_READ_WRITE },
+	{ "with_write_only", CL_MEM_WRITE_ONLY },
+	{ "with_read_only", CL_MEM_READ_ONLY },
+	{ "with_use_host_ptr", CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR },
+};
+
+static const struct flags_row hints[] = {
+	{ "write_only", CL_MEM_HOST_WRITE_ONLY },
+	{ "read_only", CL_MEM_HOST_READ_ONLY },
+	{ "no_access", CL_MEM_HOST_NO_ACCESS },
+};
+
+TEST_EACH_PAIR(host, struct flags_row, hints, struct flags_row, accesses, R6_13)
 {
 	unsigned char *memory;
 	cl_mem mem;
 
-	if (spec.device_version < CL_MAKE_VERSION(1, 2, 0))
-		test_skip("device is older than OpenCL 1.2");
-	mem = import_page(CL_MEM_READ_WRITE | flag, &memory);
-	expect_shared(mem, memory, spec.page);
+	need_host_flags();
+	mem = import_page(row->flags | column->flags, &memory);
+	expect_access(mem, column->flags, memory);
+	EXPECT_EQ(flags_of(mem) & row->flags, row->flags);
+	EXPECT_EQ(flags_of(mem) & CL_MEM_USE_HOST_PTR, 0);
 }
 
-TEST(host_write_only, "R6-13 Valid <flags> are: CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY, "
-		      "CL_MEM_HOST_NO_ACCESS - where the host flags are only hints and only apply "
-		      "from OpenCL 1.2 onwards.")
+enum { BYTES_OF_A_CALL = 64 };
+
+/* A call works, since the flags are hints, or is refused like the call on a plain buffer. */
+static void expect_as_hint(cl_int error, cl_int plain)
 {
-	expect_hint(CL_MEM_HOST_WRITE_ONLY);
+	EXPECT(error == CL_SUCCESS || error == plain);
 }
 
-TEST(host_read_only, "R6-13 Valid <flags> are: CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY, "
-		     "CL_MEM_HOST_NO_ACCESS - where the host flags are only hints and only apply "
-		     "from OpenCL 1.2 onwards.")
+/* From 1.1.0 on, the calls by which the host reads and writes heed the flags as of any buffer. */
+TEST_EACH(host_calls_of_an_import_with_host, struct flags_row, hints, R6_13)
 {
-	expect_hint(CL_MEM_HOST_READ_ONLY);
+	unsigned char *memory, bytes[BYTES_OF_A_CALL];
+	cl_int read, write;
+	cl_mem mem, plain;
+
+	need_1_1();
+	need_host_flags();
+	mem = import_page(CL_MEM_READ_WRITE | row->flags, &memory);
+	plain = released_later(clCreateBuffer(spec.context, CL_MEM_READ_WRITE | row->flags,
+					      spec.page, NULL, &read));
+	EXPECT_EQ(read, CL_SUCCESS);
+	memset(bytes, 0, sizeof(bytes));
+	read = clEnqueueReadBuffer(spec.queue, plain, CL_TRUE, 0, sizeof(bytes), bytes, 0, NULL,
+				   NULL);
+	write = clEnqueueWriteBuffer(spec.queue, plain, CL_TRUE, 0, sizeof(bytes), bytes, 0, NULL,
+				     NULL);
+	expect_as_hint(clEnqueueReadBuffer(spec.queue, mem, CL_TRUE, 0, sizeof(bytes), bytes, 0,
+					   NULL, NULL),
+		       read);
+	expect_as_hint(clEnqueueWriteBuffer(spec.queue, mem, CL_TRUE, 0, sizeof(bytes), bytes, 0,
+					    NULL, NULL),
+		       write);
 }
 
-TEST(host_no_access, "R6-13 Valid <flags> are: CL_MEM_HOST_WRITE_ONLY, CL_MEM_HOST_READ_ONLY, "
-		     "CL_MEM_HOST_NO_ACCESS - where the host flags are only hints and only apply "
-		     "from OpenCL 1.2 onwards.")
-{
-	expect_hint(CL_MEM_HOST_NO_ACCESS);
-}
+#define R6_04                                                                            \
+	"R6-04 Requires OpenCL 1.2 for host access cl_mem_flags use when importing, as " \
+	"these were introduced in OpenCL 1.2."
 
-TEST(host_flag_alone, "R6-04 Requires OpenCL 1.2 for host access cl_mem_flags use when importing, "
-		      "as these were introduced in OpenCL 1.2.")
+TEST_EACH(host_flag_since_opencl_1_2, struct flags_row, hints, R6_04)
 {
 	unsigned char *memory;
 	cl_mem mem;
 
-	if (spec.device_version < CL_MAKE_VERSION(1, 2, 0))
-		test_skip("device is older than OpenCL 1.2");
-	mem = import_page(CL_MEM_HOST_READ_ONLY, &memory);
+	need_host_flags();
+	mem = import_page(row->flags, &memory);
 	expect_shared(mem, memory, spec.page);
+}
+
+TEST_EACH(host_flag_before_opencl_1_2, struct flags_row, hints, R6_04)
+{
+	if (spec.device_version >= CL_MAKE_VERSION(1, 2, 0))
+		test_skip("device has OpenCL 1.2");
+	EXPECT_EQ(spec_import_host_error(CL_MEM_READ_WRITE | row->flags, spec_map_pages(1),
+					 spec.page),
+		  CL_INVALID_VALUE);
 }
 
 TEST(use_host_ptr,

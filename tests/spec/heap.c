@@ -97,6 +97,7 @@ static int heap_create_gdmabuf(const struct heap *heap, size_t size, int access)
 }
 
 static const struct heap heaps[] = {
+	{ "fake", NULL, heap_create_fake },
 	{ "udmabuf", "/dev/udmabuf", heap_create_udmabuf },
 	{ "dma-heap", "/dev/dma_heap/system", heap_create_by_file },
 	{ "gdmabuf", "/dev/gdmabuf", heap_create_gdmabuf },

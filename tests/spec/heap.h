@@ -31,4 +31,7 @@ int heap_end_cpu(int fd);
 /* heap_drm.c: "dumb" buffers, through PRIME. */
 int heap_create_drm(const struct heap *heap, size_t size, int access);
 
+/* heap_fake.c: of tests/stub/libfakedmabuf.so, if the library is preloaded. */
+int heap_create_fake(const struct heap *heap, size_t size, int access);
+
 #endif /* TESTS_SPEC_HEAP_H */

@@ -2,6 +2,7 @@
 /* The section Host process memory type. */
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "kernels.h"
@@ -119,26 +120,122 @@ TEST(mapped_file_for_readers,
 	EXPECT(!memcmp(seen, memory, sizeof(seen)));
 }
 
-/*
- * If the device uses the page tables of the process, a test cannot tell a committed page from a
- * page that appears at the first access.  A test can tell whether kernels may use every page of a
- * range that the program has never touched.
- */
-TEST(sparse_range, "R6-42 If the host OS is linux and overcommit of VA is allowed, then this "
-		   "function will commit and pin physical pages for the VA range.")
-{
-	size_t count = 256;
-	unsigned char *memory = spec_map_pages(count), there[256];
-	size_t committed = 0;
-	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, count * spec.page);
+#define R6_42                                                                                     \
+	"R6-42 If the host OS is linux and overcommit of VA is allowed, then this function will " \
+	"commit and pin physical pages for the VA range."
 
+static size_t host_committed(unsigned char *memory, size_t count)
+{
+	unsigned char there[256];
+	size_t committed = 0;
+
+	EXPECT(count <= sizeof(there));
 	EXPECT_EQ(mincore(memory, count * spec.page, there), 0);
 	for (size_t i = 0; i < count; i++)
 		committed += there[i] & 1;
+	return committed;
+}
+
+/*
+ * A CPU uses the page tables of the process: a page is there with the first access.  Any other
+ * device needs the pages before.
+ */
+TEST(sparse_range, R6_42)
+{
+	size_t count = 256, committed;
+	unsigned char *memory = spec_map_pages(count);
+	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, count * spec.page);
+
+	committed = host_committed(memory, count);
 	spec_note("%zu of %zu pages are committed after the import", committed, count);
+	if (!(device_number(CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU))
+		EXPECT_EQ(committed, count);
 	kernels_add(mem, count * spec.page, spec.page, 9);
 	for (size_t i = 0; i < count; i++)
 		EXPECT_EQ(memory[i * spec.page], 9);
+	EXPECT_EQ(host_committed(memory, count), count);
+}
+
+/* The kernel moves no pinned page: device and host use the same pages afterwards. */
+static void expect_pinned(void (*disturb)(unsigned char *memory, size_t size))
+{
+	size_t size = 16 * spec.page;
+	unsigned char *memory = spec_map_pages(16);
+	cl_mem mem;
+
+	spec_fill_memory(memory, size, 1);
+	mem = spec_import_host(CL_MEM_READ_WRITE, memory, size);
+	disturb(memory, size);
+	kernels_add(mem, size, 1, 10);
+	EXPECT(spec_memory_is(memory, size, 11));
+	disturb(memory, size);
+	expect_shared(mem, memory, size);
+}
+
+#ifndef MADV_PAGEOUT
+#define MADV_PAGEOUT 21 /* Linux 5.4 */
+#endif
+
+static void host_page_out(unsigned char *memory, size_t size)
+{
+	(void)!madvise(memory, size, MADV_PAGEOUT);
+}
+
+TEST(pages_stay_when_memory_is_short, R6_42)
+{
+	expect_pinned(host_page_out);
+}
+
+struct host_child {
+	pid_t pid;
+	int gate; /* the child ends when the descriptor is closed */
+};
+
+/* The child exits with the status 0 if the child has the memory. */
+static void host_end_child(void *arg)
+{
+	struct host_child *child = arg;
+	int status = -1;
+
+	close(child->gate);
+	waitpid(child->pid, &status, 0);
+	free(child);
+	EXPECT_EQ(status, 0);
+}
+
+static int host_child_run(const unsigned char *memory, size_t size, int gate)
+{
+	char byte;
+
+	for (size_t i = 0; i < size; i += spec.page)
+		if (*(const volatile unsigned char *)(memory + i) != memory[i])
+			return 1;
+	return read(gate, &byte, 1) != 0;
+}
+
+/* The child shares the pages; the side that writes first gets copies of pages that are not pinned. */
+static void host_fork(unsigned char *memory, size_t size)
+{
+	struct host_child *child = malloc(sizeof(*child));
+	int ends[2];
+
+	EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+	child->gate = ends[1];
+	child->pid = fork();
+	if (!child->pid) {
+		close(ends[1]);
+		_exit(host_child_run(memory, size, ends[0]));
+	}
+	close(ends[0]);
+	EXPECT(child->pid > 0);
+	spec_undo_later(host_end_child, child);
+	for (size_t i = 0; i < size; i += spec.page)
+		*(volatile unsigned char *)(memory + i) = memory[i];
+}
+
+TEST(pages_stay_after_a_fork, R6_42)
+{
+	expect_pinned(host_fork);
 }
 
 TEST(ranges_of_one_allocation, "R6-44 In this case sub-ranges of the host allocation should be "

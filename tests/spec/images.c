@@ -4,13 +4,6 @@
 #include "kernels.h"
 #include "object.h"
 
-#define QUERY(function, mem, what, type, want)                                             \
-	do {                                                                               \
-		type value_ = 0;                                                           \
-		EXPECT_EQ(function(mem, what, sizeof(value_), &value_, NULL), CL_SUCCESS); \
-		EXPECT(value_ == (want));                                                  \
-	} while (0)
-
 static void image_copy_to_buffer(const struct object *o, cl_mem buffer)
 {
 	if (o->shape == IMAGE_1D)
@@ -54,26 +47,17 @@ static void expect_shared_shape(enum shape shape, enum memory_type type)
 	expect_shared_image(&o);
 }
 
-TEST(image_with_padded_rows,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
+TEST(image_with_padded_rows, R6_55)
 {
 	expect_shared_shape(IMAGE, HOST_MEMORY);
 }
 
-TEST(image_of_a_sub_buffer,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
+TEST(image_of_a_sub_buffer, R6_55)
 {
 	expect_shared_shape(IMAGE_OF_SUB_BUFFER, HOST_MEMORY);
 }
 
-TEST(image_1d_of_a_buffer,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
+TEST(image_1d_of_a_buffer, R6_55)
 {
 	expect_shared_shape(IMAGE_1D, HOST_MEMORY);
 }
@@ -87,19 +71,13 @@ static const struct image_row {
 	{ "1d", IMAGE_1D },
 };
 
-TEST_EACH(images_of_dma_bufs, struct image_row, image_shapes,
-	  "R6-55 This extension produces cl_mem memory objects which are compatible with all other "
-	  "uses of cl_mem in the standard API, including creating images from the resulting cl_mem "
-	  "and subject to the restrictions listed in this document.")
+TEST_EACH(images_of_dma_bufs, struct image_row, image_shapes, R6_55)
 {
 	dma_buf_get(spec.page);
 	expect_shared_shape(row->shape, DMA_BUF_MEMORY);
 }
 
-TEST(image_and_buffer_see_each_other,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
+TEST(image_and_buffer_see_each_other, R6_55)
 {
 	struct object o;
 	unsigned char seen[BYTES];
@@ -115,10 +93,7 @@ TEST(image_and_buffer_see_each_other,
 }
 
 /* Clients release the sub-buffer, and the import, as soon as they have the image. */
-TEST_EACH(image_outlives_what_it_is_made_of, struct image_row, image_shapes,
-	  "R6-55 This extension produces cl_mem memory objects which are compatible with all other "
-	  "uses of cl_mem in the standard API, including creating images from the resulting cl_mem "
-	  "and subject to the restrictions listed in this document.")
+TEST_EACH(image_outlives_what_it_is_made_of, struct image_row, image_shapes, R6_55)
 {
 	struct object o;
 
@@ -133,69 +108,8 @@ TEST_EACH(image_outlives_what_it_is_made_of, struct image_row, image_shapes,
 		clRetainMemObject(o.parent);
 }
 
-TEST(image_queries, "R6-55 This extension produces cl_mem memory objects which are compatible with "
-		    "all other uses of cl_mem in the standard API, including creating images from "
-		    "the resulting cl_mem and subject to the restrictions listed in this document.")
-{
-	struct object o;
-
-	object_make(&o, IMAGE, HOST_MEMORY, CL_MEM_READ_WRITE);
-	QUERY(clGetImageInfo, o.mem, CL_IMAGE_WIDTH, size_t, SIDE);
-	QUERY(clGetImageInfo, o.mem, CL_IMAGE_HEIGHT, size_t, SIDE);
-	QUERY(clGetImageInfo, o.mem, CL_IMAGE_ROW_PITCH, size_t, o.pitch);
-	QUERY(clGetImageInfo, o.mem, CL_IMAGE_ELEMENT_SIZE, size_t, PIXEL);
-	QUERY(clGetMemObjectInfo, o.mem, CL_MEM_TYPE, cl_mem_object_type, CL_MEM_OBJECT_IMAGE2D);
-	QUERY(clGetMemObjectInfo, o.mem, CL_MEM_ASSOCIATED_MEMOBJECT, cl_mem, o.parent);
-	if (spec.exact)
-		QUERY(clGetMemObjectInfo, o.mem, CL_MEM_HOST_PTR, void *, NULL);
-}
-
-static cl_int image_error(cl_mem mem, size_t width, size_t height, size_t pitch)
-{
-	const cl_image_desc desc = {
-		.image_type = CL_MEM_OBJECT_IMAGE2D,
-		.image_width = width,
-		.image_height = height,
-		.image_row_pitch = pitch,
-		.buffer = mem,
-	};
-	cl_int error = 1;
-
-	released_later(clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL, &error));
-	return error;
-}
-
-/* As of any buffer: the picture has to fit. */
-TEST(image_larger_than_the_import,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
-{
-	cl_mem mem;
-
-	need_shape(IMAGE);
-	mem = spec_import_host(CL_MEM_READ_WRITE, spec_map_pages(1), spec.page);
-	EXPECT_EQ(image_error(mem, 64, spec.page / 256, 256), CL_SUCCESS);
-	EXPECT(image_error(mem, 64, spec.page / 256 + 1, 256) < 0);
-}
-
-TEST(image_with_rows_shorter_than_its_width,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
-{
-	cl_mem mem;
-
-	need_shape(IMAGE);
-	mem = spec_import_host(CL_MEM_READ_WRITE, spec_map_pages(1), spec.page);
-	EXPECT_EQ(image_error(mem, 64, 4, 128), CL_INVALID_IMAGE_DESCRIPTOR);
-}
-
 /* Row pitch 0 stands for rows without padding. */
-TEST(image_without_a_pitch,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
+TEST(image_without_a_pitch, R6_55)
 {
 	unsigned char *memory = spec_map_pages(1);
 	cl_image_desc desc = {
@@ -244,10 +158,7 @@ static void expect_same_memory(const struct object *o, cl_mem image_1d)
 	EXPECT(spec_memory_is(seen, BYTES, 9));
 }
 
-TEST(two_images_of_one_import,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
+TEST(two_images_of_one_import, R6_55)
 {
 	struct object o;
 	cl_image_desc desc;
@@ -262,10 +173,7 @@ TEST(two_images_of_one_import,
 	expect_same_memory(&o, image);
 }
 
-TEST(image_1d_with_properties,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
+TEST(image_1d_with_properties, R6_55)
 {
 	struct object o;
 	cl_image_desc desc;
@@ -283,10 +191,7 @@ TEST(image_1d_with_properties,
 }
 
 /* Some drivers make no such image from any sub-buffer. */
-TEST(image_1d_of_a_sub_buffer,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
+TEST(image_1d_of_a_sub_buffer, R6_55)
 {
 	struct object sub;
 	unsigned char seen[BYTES];
@@ -310,4 +215,86 @@ TEST(image_1d_of_a_sub_buffer,
 	kernels_buffer_to_image1d(buffer, image, BYTES / PIXEL);
 	EXPECT(object_is(&sub, 8));
 	EXPECT(object_padding_is_intact(&sub));
+}
+
+static const struct image_form {
+	const char *name;
+	struct object_form form;
+} image_forms[] = {
+	{ "2d_inside_of_a_page", { .shape = IMAGE, .in_page = true } },
+	{ "2d_of_a_sub_buffer_inside_of_a_page",
+	  { .shape = IMAGE_OF_SUB_BUFFER, .in_page = true } },
+	{ "1d_inside_of_a_page", { .shape = IMAGE_1D, .in_page = true } },
+	{ "2d_with_properties", { .shape = IMAGE, .with_properties = true } },
+	{ "2d_of_a_sub_buffer_with_properties",
+	  { .shape = IMAGE_OF_SUB_BUFFER, .with_properties = true } },
+	{ "1d_with_properties", { .shape = IMAGE_1D, .with_properties = true } },
+};
+
+TEST_EACH(image, struct image_form, image_forms, R6_55)
+{
+	struct object o;
+
+	object_make_form(&o, &row->form);
+	expect_shared_image(&o);
+}
+
+/* A picture of one byte per pixel: the red bytes of the kernel's pixels. */
+TEST(image_of_one_channel, R6_55)
+{
+	static const cl_image_format gray = { CL_R, CL_UNSIGNED_INT8 };
+	unsigned char *memory = spec_map_pages(1), seen[4 * BYTES];
+	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+			       .image_width = BYTES,
+			       .image_height = 1 };
+	cl_int error = 1;
+	cl_mem image, buffer;
+
+	need_shape(IMAGE);
+	desc.buffer = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
+	image = released_later(
+		clCreateImage(spec.context, CL_MEM_READ_WRITE, &gray, &desc, NULL, &error));
+	if (error == CL_IMAGE_FORMAT_NOT_SUPPORTED)
+		test_skip("device has no images of CL_R, CL_UNSIGNED_INT8");
+	EXPECT_EQ(error, CL_SUCCESS);
+	buffer = plain_buffer(sizeof(seen));
+	spec_fill_memory(memory, BYTES, 9);
+	kernels_image_to_buffer(image, buffer, BYTES, 1);
+	plain_read(buffer, seen, sizeof(seen));
+	for (size_t i = 0; i < BYTES; i++)
+		EXPECT_EQ(seen[4 * i], spec_pattern_byte(i, 9));
+}
+
+/* A picture that kernels only read shows what the host has written since. */
+TEST_EACH(read_only_image, struct image_row, image_shapes, R6_55)
+{
+	unsigned char seen[BYTES];
+	struct object o;
+	cl_mem buffer;
+
+	object_make(&o, row->shape, HOST_MEMORY, CL_MEM_READ_ONLY);
+	buffer = plain_buffer(BYTES);
+	for (unsigned int turn = 1; turn < 4; turn++) {
+		object_fill(&o, turn);
+		image_copy_to_buffer(&o, buffer);
+		plain_read(buffer, seen, BYTES);
+		EXPECT(spec_memory_is(seen, BYTES, turn));
+	}
+}
+
+TEST(two_2d_images_of_one_import, R6_55)
+{
+	struct object o;
+	cl_int error = 1;
+	cl_mem second, buffer;
+	unsigned char seen[BYTES];
+
+	object_make(&o, IMAGE, HOST_MEMORY, CL_MEM_READ_WRITE);
+	second = released_later(object_derive(o.import, IMAGE, CL_MEM_READ_WRITE, &error));
+	EXPECT_EQ(error, CL_SUCCESS);
+	buffer = plain_buffer(BYTES);
+	spec_fill_memory(o.memory, BYTES, 7);
+	kernels_image_to_buffer(second, buffer, OBJECT_PIXELS, 1);
+	plain_read(buffer, seen, BYTES);
+	EXPECT(spec_memory_is(seen, BYTES, 7));
 }

@@ -4,209 +4,9 @@
 
 #include "kernels.h"
 #include "object.h"
+#include "queues.h"
 
-#define QUERY(mem, what, type, want)                                                    \
-	do {                                                                            \
-		type value_ = 0;                                                        \
-		EXPECT_EQ(clGetMemObjectInfo(mem, what, sizeof(value_), &value_, NULL), \
-			  CL_SUCCESS);                                                  \
-		EXPECT(value_ == (want));                                               \
-	} while (0)
-
-TEST(queries, "R6-55 This extension produces cl_mem memory objects which are compatible with all "
-	      "other uses of cl_mem in the standard API, including creating images from the "
-	      "resulting cl_mem and subject to the restrictions listed in this document.")
-{
-	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, spec_map_pages(2), spec.page + 5);
-
-	QUERY(mem, CL_MEM_TYPE, cl_mem_object_type, CL_MEM_OBJECT_BUFFER);
-	QUERY(mem, CL_MEM_SIZE, size_t, spec.page + 5);
-	QUERY(mem, CL_MEM_CONTEXT, cl_context, spec.context);
-	QUERY(mem, CL_MEM_REFERENCE_COUNT, cl_uint, 1);
-	QUERY(mem, CL_MEM_MAP_COUNT, cl_uint, 0);
-	QUERY(mem, CL_MEM_OFFSET, size_t, 0);
-	QUERY(mem, CL_MEM_ASSOCIATED_MEMOBJECT, cl_mem, NULL);
-}
-
-/* No query tells how the import was made. */
-TEST(queries_hide_the_host_pointer,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
-{
-	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, spec_map_pages(1),
-				      spec.page);
-	size_t size = 1;
-
-	if (!spec.exact)
-		test_skip("only for CLIMPORT_CONFORM_EXACT");
-	QUERY(mem, CL_MEM_HOST_PTR, void *, NULL);
-	if (spec.device_version >= CL_MAKE_VERSION(2, 0, 0))
-		QUERY(mem, CL_MEM_USES_SVM_POINTER, cl_bool, CL_FALSE);
-	if (spec.device_version < CL_MAKE_VERSION(3, 0, 0))
-		return;
-	EXPECT_EQ(clGetMemObjectInfo(mem, CL_MEM_PROPERTIES, 0, NULL, &size), CL_SUCCESS);
-	EXPECT_EQ(size, 0);
-}
-
-TEST(references, "R6-55 This extension produces cl_mem memory objects which are compatible with "
-		 "all other uses of cl_mem in the standard API, including creating images from the "
-		 "resulting cl_mem and subject to the restrictions listed in this document.")
-{
-	unsigned char *memory = spec_map_pages(1);
-	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
-
-	EXPECT_EQ(clRetainMemObject(mem), CL_SUCCESS);
-	QUERY(mem, CL_MEM_REFERENCE_COUNT, cl_uint, 2);
-	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
-	QUERY(mem, CL_MEM_REFERENCE_COUNT, cl_uint, 1);
-	expect_shared(mem, memory, spec.page);
-}
-
-static void CL_CALLBACK count_destroyed(cl_mem mem, void *count)
-{
-	(void)mem;
-	atomic_fetch_add((atomic_uint *)count, 1);
-}
-
-/* Drivers may call the callback a little later, on a thread of the driver. */
-static void interactions_wait_for(atomic_uint *count)
-{
-	for (int i = 0; i < 2000 && !atomic_load(count); i++)
-		nanosleep(&(struct timespec){ 0, 1000 * 1000 }, NULL);
-}
-
-TEST(destructor_callback,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
-{
-	static atomic_uint destroyed;
-	unsigned char *memory = spec_map_pages(1);
-	cl_int error;
-	cl_mem mem;
-
-	need_host();
-	mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, spec.page, &error);
-	EXPECT_EQ(error, CL_SUCCESS);
-	EXPECT_EQ(clSetMemObjectDestructorCallback(mem, count_destroyed, &destroyed), CL_SUCCESS);
-	EXPECT_EQ(atomic_load(&destroyed), 0);
-	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
-	interactions_wait_for(&destroyed);
-	EXPECT_EQ(atomic_load(&destroyed), 1);
-}
-
-/* An image on the import, or on a sub-buffer at @origin, which the function then releases. */
-static cl_mem image_of_part(cl_mem import, size_t origin)
-{
-	const cl_buffer_region region = { origin, BYTES };
-	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
-			       .image_width = 1,
-			       .image_height = 1 };
-	cl_mem image;
-	cl_int error;
-
-	desc.buffer = import;
-	if (origin)
-		desc.buffer = clCreateSubBuffer(import, CL_MEM_READ_WRITE,
-						CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
-	EXPECT(desc.buffer);
-	image = clCreateImage(spec.context, CL_MEM_READ_WRITE, &rgba, &desc, NULL, &error);
-	EXPECT_EQ(error, CL_SUCCESS);
-	if (origin)
-		clReleaseMemObject(desc.buffer);
-	return image;
-}
-
-/*
- * A kernel that uses an image on the import waits while the test releases every object.  The test
- * leaves 1D images out: PoCL 3.1 reads a 1D image after its release, without any import too.
- */
-static void expect_late_callback(size_t origin)
-{
-	static atomic_uint destroyed;
-	const size_t size = 2 * spec.page;
-	unsigned char *memory = spec_map_pages(2), pixel[PIXEL];
-	cl_mem buffer = plain_buffer(PIXEL), mem, image;
-	cl_event go;
-	cl_int error;
-
-	atomic_store(&destroyed, 0);
-	memory[origin] = 42;
-	mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, size, &error);
-	EXPECT_EQ(error, CL_SUCCESS);
-	EXPECT_EQ(clSetMemObjectDestructorCallback(mem, count_destroyed, &destroyed), CL_SUCCESS);
-	image = image_of_part(mem, origin);
-	go = clCreateUserEvent(spec.context, &error);
-	EXPECT_EQ(error, CL_SUCCESS);
-	kernels_pixel_after(image, buffer, go);
-	clReleaseMemObject(image);
-	clReleaseMemObject(mem);
-	EXPECT_EQ(atomic_load(&destroyed), 0);
-	clSetUserEventStatus(go, CL_COMPLETE);
-	plain_read(buffer, pixel, PIXEL);
-	EXPECT_EQ(pixel[0], 42);
-	clReleaseEvent(go);
-	undo_all(); /* in some drivers a kernel retains the arguments */
-	interactions_wait_for(&destroyed);
-	EXPECT_EQ(atomic_load(&destroyed), 1);
-}
-
-TEST(destructor_callback_after_image,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
-{
-	need_shape(IMAGE);
-	expect_late_callback(0);
-	expect_late_callback(object_origin());
-}
-
-static void host_import_and_release(void *memory)
-{
-	cl_int error;
-	cl_mem mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, spec.page, &error);
-
-	EXPECT_EQ(error, CL_SUCCESS);
-	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
-}
-
-TEST(released_import_leaves_nothing,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
-{
-	need_host();
-	expect_no_leak(host_import_and_release, spec_map_pages(1));
-}
-
-/* The application owns the memory; the release of the import changes no byte. */
-TEST(memory_outlives_the_import,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
-{
-	unsigned char *memory = spec_map_pages(1);
-	cl_mem mem;
-	cl_int error;
-
-	need_host();
-	mem = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, memory, spec.page, &error);
-	EXPECT_EQ(error, CL_SUCCESS);
-	spec_fill_memory(memory, spec.page, 1);
-	kernels_add(mem, spec.page, 1, 1);
-	EXPECT_EQ(clReleaseMemObject(mem), CL_SUCCESS);
-	EXPECT(spec_memory_is(memory, spec.page, 2));
-	spec_fill_memory(memory, spec.page, 9);
-	mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
-	kernels_add(mem, spec.page, 1, 1);
-	EXPECT(spec_memory_is(memory, spec.page, 10));
-}
-
-TEST(input_and_output,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
+TEST(input_and_output, R6_55)
 {
 	unsigned char *from = spec_map_pages(2), *to = spec_map_pages(2);
 	cl_mem in = spec_import_host(CL_MEM_READ_ONLY, from, 2 * spec.page);
@@ -217,10 +17,7 @@ TEST(input_and_output,
 	EXPECT(spec_memory_is(to, 2 * spec.page, 7));
 }
 
-TEST(thousand_imports_at_once,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
+TEST(thousand_imports_at_once, R6_55)
 {
 	enum { COUNT = 1000 };
 	unsigned char *memory = spec_map_pages(COUNT);
@@ -236,9 +33,7 @@ TEST(thousand_imports_at_once,
 		EXPECT_EQ(memory[i * spec.page], i % 37 ? 0 : 1 + i % 200);
 }
 
-TEST(migration, "R6-55 This extension produces cl_mem memory objects which are compatible with all "
-		"other uses of cl_mem in the standard API, including creating images from the "
-		"resulting cl_mem and subject to the restrictions listed in this document.")
+TEST(migration, R6_55)
 {
 	unsigned char *memory = spec_map_pages(1);
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
@@ -270,9 +65,7 @@ static void CL_CALLBACK interactions_run_native(void *arg)
 		bytes[i] += 2;
 }
 
-TEST(native_kernel, "R6-55 This extension produces cl_mem memory objects which are compatible with "
-		    "all other uses of cl_mem in the standard API, including creating images from "
-		    "the resulting cl_mem and subject to the restrictions listed in this document.")
+TEST(native_kernel, R6_55)
 {
 	unsigned char *memory = spec_map_pages(1);
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
@@ -287,24 +80,6 @@ TEST(native_kernel, "R6-55 This extension produces cl_mem memory objects which a
 		  CL_SUCCESS);
 	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
 	EXPECT(spec_memory_is(memory, spec.page, 3));
-}
-
-static void release_queue(void *queue)
-{
-	clReleaseCommandQueue(queue);
-}
-
-static cl_command_queue new_queue(cl_context context, cl_command_queue_properties properties)
-{
-	cl_int error = 1;
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-	cl_command_queue queue = clCreateCommandQueue(context, spec.device, properties, &error);
-#pragma GCC diagnostic pop
-
-	EXPECT_EQ(error, CL_SUCCESS);
-	spec_undo_later(release_queue, queue);
-	return queue;
 }
 
 /* Runs a part of the test on @queue. */
@@ -324,28 +99,20 @@ static void expect_works_on(cl_command_queue_properties properties)
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page);
 
 	spec_fill_memory(memory, spec.page, 1);
-	expect_shared_on(new_queue(spec.context, properties), mem, memory);
+	expect_shared_on(queues_create(spec.context, properties), mem, memory);
 }
 
-TEST(second_queue, "R6-55 This extension produces cl_mem memory objects which are compatible with "
-		   "all other uses of cl_mem in the standard API, including creating images from "
-		   "the resulting cl_mem and subject to the restrictions listed in this document.")
+TEST(second_queue, R6_55)
 {
 	expect_works_on(0);
 }
 
-TEST(queue_with_profiling,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
+TEST(queue_with_profiling, R6_55)
 {
 	expect_works_on(CL_QUEUE_PROFILING_ENABLE);
 }
 
-TEST(queue_out_of_order,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
+TEST(queue_out_of_order, R6_55)
 {
 	if (!(device_number(CL_DEVICE_QUEUE_PROPERTIES) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE))
 		test_skip("device has no such queues");
@@ -353,9 +120,7 @@ TEST(queue_out_of_order,
 }
 
 /* Two contexts, an import in each, of the same memory. */
-TEST(two_contexts, "R6-55 This extension produces cl_mem memory objects which are compatible with "
-		   "all other uses of cl_mem in the standard API, including creating images from "
-		   "the resulting cl_mem and subject to the restrictions listed in this document.")
+TEST(two_contexts, R6_55)
 {
 	unsigned char *memory = spec_map_pages(1);
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, spec.page), second;
@@ -367,7 +132,7 @@ TEST(two_contexts, "R6-55 This extension produces cl_mem memory objects which ar
 	second = released_later(
 		spec.import(context, CL_MEM_READ_WRITE, NULL, memory, spec.page, &error));
 	EXPECT_EQ(error, CL_SUCCESS);
-	QUERY(second, CL_MEM_CONTEXT, cl_context, context);
+	QUERY(clGetMemObjectInfo, second, CL_MEM_CONTEXT, cl_context, context);
 	expect_shared(mem, memory, spec.page);
 }
 
@@ -381,17 +146,14 @@ static void expect_shared_by(cl_context context, const cl_device_id *devices, cl
 	spec_fill_memory(memory, spec.page, 1);
 	for (cl_uint i = 0; i < count; i++) {
 		spec.device = devices[i];
-		kernels_add_with(add, new_queue(context, 0), mem, spec.page, 1);
+		kernels_add_with(add, queues_create(context, 0), mem, spec.page, 1);
 		spec.device = own;
 		EXPECT(spec_memory_is(memory, spec.page, 2 + i));
 	}
 }
 
 /* If a device of the context cannot import, the whole context refuses. */
-TEST(context_of_all_devices,
-     "R6-55 This extension produces cl_mem memory objects which are compatible with all other uses "
-     "of cl_mem in the standard API, including creating images from the resulting cl_mem and "
-     "subject to the restrictions listed in this document.")
+TEST(context_of_all_devices, R6_55)
 {
 	cl_device_id devices[64];
 	unsigned char *memory = spec_map_pages(1);

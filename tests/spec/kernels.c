@@ -9,6 +9,9 @@ static const char *const buffer_source =
 	"{ for (uint i = 0; i < size; i += stride) p[i] += (uchar)value; }"
 	"kernel void copy(global const uchar *from, global uchar *to, uint size)"
 	"{ for (uint i = 0; i < size; i++) to[i] = from[i]; }"
+	"kernel void copy_around(global const uchar *from, uint below, global uchar *to, uint size)"
+	"{ global const uchar *start = from - below;"
+	"	for (uint i = 0; i < size; i++) to[i] = start[i]; }"
 	/* Ends when the host writes flag[0], or after many tries; says which. */
 	"kernel void watch(volatile global uchar *flag, uint tries)"
 	"{ uint i = 0; while (!flag[0] && i < tries) i++; flag[1] = i < tries ? 1 : 2; }";
@@ -37,7 +40,7 @@ static struct program {
 	const char *kernels;
 	cl_program program; /* of spec.context, NULL until the first use */
 } programs[] = {
-	{ &buffer_source, "add copy watch", NULL },
+	{ &buffer_source, "add copy copy_around watch", NULL },
 	{ &image_source, "image_to_buffer buffer_to_image image1d_to_buffer buffer_to_image1d",
 	  NULL },
 };
@@ -164,6 +167,15 @@ void kernels_add(cl_mem mem, size_t size, size_t stride, cl_uint value)
 		    NULL);
 }
 
+void kernels_try_add(cl_mem mem, size_t size, cl_uint value)
+{
+	const size_t one = 1;
+
+	clEnqueueNDRangeKernel(spec.queue, set_add(kernels_create("add"), mem, size, 1, value), 1,
+			       NULL, &one, &one, 0, NULL, NULL);
+	clFinish(spec.queue);
+}
+
 void kernels_add_after(cl_mem mem, size_t size, cl_uint value, cl_event wait, cl_event *done)
 {
 	kernels_enqueue_one(spec.queue, set_add(kernels_create("add"), mem, size, 1, value), wait,
@@ -175,13 +187,34 @@ void kernels_add_with(cl_kernel add, cl_command_queue queue, cl_mem mem, size_t 
 	kernels_run(queue, set_add(add, mem, size, 1, value), mem, NULL);
 }
 
-void kernels_copy(cl_mem from, cl_mem to, size_t size)
+static cl_kernel kernels_create_copy(cl_mem from, cl_mem to, size_t size)
 {
 	cl_kernel k = kernels_create("copy");
 
 	set_mem(k, 0, from);
 	set_mem(k, 1, to);
 	set_number(k, 2, size);
+	return k;
+}
+
+void kernels_copy(cl_mem from, cl_mem to, size_t size)
+{
+	kernels_run(spec.queue, kernels_create_copy(from, to, size), from, to);
+}
+
+void kernels_copy_after(cl_mem from, cl_mem to, size_t size, cl_event wait, cl_event *done)
+{
+	kernels_enqueue_one(spec.queue, kernels_create_copy(from, to, size), wait, done);
+}
+
+void kernels_copy_around(cl_mem from, size_t below, cl_mem to, size_t size)
+{
+	cl_kernel k = kernels_create("copy_around");
+
+	set_mem(k, 0, from);
+	set_number(k, 1, below);
+	set_mem(k, 2, to);
+	set_number(k, 3, size);
 	kernels_run(spec.queue, k, from, to);
 }
 

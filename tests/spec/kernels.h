@@ -12,11 +12,20 @@
 /* mem[i] += value for i in 0, stride, 2 * stride .. size - 1 */
 void kernels_add(cl_mem mem, size_t size, size_t stride, cl_uint value);
 
+/* Likewise with stride 1, and ignores errors of the kernel. */
+void kernels_try_add(cl_mem mem, size_t size, cl_uint value);
+
 /* Enqueues kernels_add() behind @wait and returns at once; *done is the event of the kernel. */
 void kernels_add_after(cl_mem mem, size_t size, cl_uint value, cl_event wait, cl_event *done);
 
+/* Likewise kernels_copy(). */
+void kernels_copy_after(cl_mem from, cl_mem to, size_t size, cl_event wait, cl_event *done);
+
 /* to[i] = from[i] for i < size */
 void kernels_copy(cl_mem from, cl_mem to, size_t size);
+
+/* to[i] = from[i - below] for i < size: @below bytes before the buffer and what is behind, too. */
+void kernels_copy_around(cl_mem from, size_t below, cl_mem to, size_t size);
 
 /* Images of CL_RGBA, CL_UNSIGNED_INT8; the buffer holds their pixels without padding. */
 void kernels_image_to_buffer(cl_mem image, cl_mem buffer, size_t width, size_t height);

@@ -30,48 +30,77 @@ static size_t row_pitch(void)
 	return object_round_up(SIDE + 1, pixels ? pixels : 1) * PIXEL;
 }
 
-static void make_import(struct object *o, enum memory_type type, cl_mem_flags flags)
+/* Inside of a page; 0 if the device takes whole pages alone. */
+static size_t object_offset_in_page(void)
 {
+	size_t image = device_number(CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT) * PIXEL;
+	size_t step = host_alignment(), offset = step;
+
+	while (image && offset % image)
+		offset += step;
+	return offset < spec.page ? offset : 0;
+}
+
+static void object_make_import(struct object *o, const struct object_form *form)
+{
+	size_t size = object_origin() + SIDE * row_pitch() + BYTES;
 	struct dma_buf *buf;
 
-	o->memory_size = object_round_up(object_origin() + SIDE * row_pitch() + BYTES, spec.page);
-	if (type == HOST_MEMORY) {
+	if (form->is_large)
+		size += 256 << 10;
+	o->offset = form->in_page ? object_offset_in_page() : 0;
+	o->size = object_round_up(size, form->in_page ? host_alignment() : spec.page);
+	o->memory_size = object_round_up(o->offset + o->size, spec.page);
+	if (form->type == HOST_MEMORY) {
 		o->memory = spec_map_pages(o->memory_size / spec.page);
-		o->import = spec_import_host(flags, o->memory, o->memory_size);
+		o->import = spec_import_host(form->flags, o->memory + o->offset, o->size);
 	} else {
 		buf = dma_buf_get(o->memory_size);
 		o->memory = buf->memory;
-		o->import = spec_import(flags, coherent_dma_buf(), &buf->fd, o->memory_size);
+		o->import = spec_import(form->flags, coherent_dma_buf(), &buf->fd, o->size);
 	}
 	memset(o->memory, 0xee, o->memory_size);
+	o->origin = o->offset;
 }
 
 static cl_mem make_sub_buffer(struct object *o, cl_mem_flags flags)
 {
-	const cl_buffer_region region = { object_origin(), o->memory_size - object_origin() };
+	const cl_buffer_region region = { object_origin(), o->size - object_origin() };
 	cl_int error = 1;
-	cl_mem mem =
-		clCreateSubBuffer(o->import, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+	cl_mem mem = clCreateSubBuffer(o->import, flags & ~(cl_mem_flags)CL_MEM_USE_HOST_PTR,
+				       CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
 
 	EXPECT_EQ(error, CL_SUCCESS);
-	o->origin = region.origin;
+	o->origin += region.origin;
 	return released_later(mem);
 }
 
-static cl_mem make_image(struct object *o, cl_mem_flags flags, const cl_image_desc *desc)
+static cl_mem object_create_image(const struct object_form *form, const cl_image_desc *desc)
 {
+	cl_mem_flags flags = form->flags & ~(cl_mem_flags)CL_MEM_USE_HOST_PTR;
 	cl_int error = 1;
-	cl_mem mem = clCreateImage(spec.context, flags, &rgba, desc, NULL, &error);
+	cl_mem mem;
 
+	if (form->with_properties)
+		mem = clCreateImageWithProperties(spec.context, NULL, flags, &rgba, desc, NULL,
+						  &error);
+	else
+		mem = clCreateImage(spec.context, flags, &rgba, desc, NULL, &error);
 	EXPECT_EQ(error, CL_SUCCESS);
+	return released_later(mem);
+}
+
+static cl_mem make_image(struct object *o, const struct object_form *form,
+			 const cl_image_desc *desc)
+{
 	o->parent = desc->buffer;
 	o->region[0] = desc->image_width;
 	o->region[1] = desc->image_height ? desc->image_height : 1;
 	o->region[2] = 1;
-	return released_later(mem);
+	return object_create_image(form, desc);
 }
 
-static cl_mem make_image_2d(struct object *o, cl_mem_flags flags, cl_mem buffer)
+static cl_mem make_image_2d(struct object *o, const struct object_form *form, cl_mem buffer)
 {
 	const cl_image_desc desc = {
 		.image_type = CL_MEM_OBJECT_IMAGE2D,
@@ -84,10 +113,10 @@ static cl_mem make_image_2d(struct object *o, cl_mem_flags flags, cl_mem buffer)
 	o->columns = SIDE * PIXEL;
 	o->rows = SIDE;
 	o->pitch = desc.image_row_pitch;
-	return make_image(o, flags, &desc);
+	return make_image(o, form, &desc);
 }
 
-static cl_mem make_image_1d(struct object *o, cl_mem_flags flags)
+static cl_mem make_image_1d(struct object *o, const struct object_form *form)
 {
 	const cl_image_desc desc = {
 		.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
@@ -95,23 +124,23 @@ static cl_mem make_image_1d(struct object *o, cl_mem_flags flags)
 		.buffer = o->import,
 	};
 
-	return make_image(o, flags, &desc);
+	return make_image(o, form, &desc);
 }
 
-static cl_mem make_shape(struct object *o, cl_mem_flags flags)
+static cl_mem make_shape(struct object *o, const struct object_form *form)
 {
 	switch (o->shape) {
 	case BUFFER:
 		return o->import;
 	case SUB_BUFFER:
 		o->parent = o->import;
-		return make_sub_buffer(o, flags);
+		return make_sub_buffer(o, form->flags);
 	case IMAGE:
-		return make_image_2d(o, flags, o->import);
+		return make_image_2d(o, form, o->import);
 	case IMAGE_OF_SUB_BUFFER:
-		return make_image_2d(o, flags, make_sub_buffer(o, flags));
+		return make_image_2d(o, form, make_sub_buffer(o, form->flags));
 	case IMAGE_1D:
-		return make_image_1d(o, flags);
+		return make_image_1d(o, form);
 	}
 	return NULL;
 }
@@ -208,13 +237,81 @@ void need_shape(enum shape shape)
 	object_need(why_no_shape(shape));
 }
 
+const char *object_why_no_form(const struct object_form *form)
+{
+	const char *why = why_no_shape(form->shape);
+
+	if (why)
+		return why;
+	if (form->in_page && (form->type != HOST_MEMORY || !object_offset_in_page()))
+		return "no import begins inside of a page";
+	if (form->with_properties && spec.device_version < CL_MAKE_VERSION(3, 0, 0))
+		return "device is older than OpenCL 3.0";
+	return NULL;
+}
+
+void object_make_form(struct object *o, const struct object_form *form)
+{
+	object_need(object_why_no_form(form));
+	*o = (struct object){ .shape = form->shape,
+			      .type = form->type,
+			      .columns = BYTES,
+			      .rows = 1,
+			      .pitch = BYTES };
+	object_make_import(o, form);
+	o->mem = make_shape(o, form);
+	EXPECT(o->mem != NULL);
+}
+
 void object_make(struct object *o, enum shape shape, enum memory_type type, cl_mem_flags flags)
 {
-	need_shape(shape);
-	*o = (struct object){ .shape = shape, .columns = BYTES, .rows = 1, .pitch = BYTES };
-	make_import(o, type, flags);
-	o->mem = make_shape(o, flags);
-	EXPECT(o->mem != NULL);
+	const struct object_form form = { .shape = shape, .type = type, .flags = flags };
+
+	object_make_form(o, &form);
+}
+
+static cl_mem object_derive_sub_buffer(cl_mem import, cl_mem_flags flags, cl_int *error)
+{
+	const cl_buffer_region region = { object_origin(), BYTES };
+
+	return clCreateSubBuffer(import, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, error);
+}
+
+static cl_mem object_derive_image(cl_mem buffer, cl_mem_object_type type, cl_mem_flags flags,
+				  cl_int *error)
+{
+	const cl_image_desc desc = {
+		.image_type = type,
+		.image_width = OBJECT_PIXELS,
+		.image_height = type == CL_MEM_OBJECT_IMAGE2D,
+		.buffer = buffer,
+	};
+
+	return clCreateImage(spec.context, flags, &rgba, &desc, NULL, error);
+}
+
+size_t object_derived_origin(enum shape shape)
+{
+	return shape == SUB_BUFFER || shape == IMAGE_OF_SUB_BUFFER ? object_origin() : 0;
+}
+
+cl_mem object_derive(cl_mem import, enum shape shape, cl_mem_flags flags, cl_int *error)
+{
+	cl_mem buffer, image;
+
+	if (shape == SUB_BUFFER)
+		return object_derive_sub_buffer(import, flags, error);
+	if (shape != IMAGE_OF_SUB_BUFFER)
+		return object_derive_image(import,
+					   shape == IMAGE ? CL_MEM_OBJECT_IMAGE2D
+							  : CL_MEM_OBJECT_IMAGE1D_BUFFER,
+					   flags, error);
+	buffer = object_derive_sub_buffer(import, 0, error);
+	if (!buffer)
+		return NULL;
+	image = object_derive_image(buffer, CL_MEM_OBJECT_IMAGE2D, flags, error);
+	EXPECT_EQ(clReleaseMemObject(buffer), CL_SUCCESS);
+	return image;
 }
 
 static unsigned char *object_find_byte(const struct object *o, size_t i)

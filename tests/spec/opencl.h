@@ -167,6 +167,7 @@ void *opencl_leave_with(enum opencl_call call, void *handle);
 #define clCreateSampler(...) OPENCL_HANDLE(clCreateSampler, __VA_ARGS__)
 #define clCreateProgramWithSource(...) OPENCL_HANDLE(clCreateProgramWithSource, __VA_ARGS__)
 #define clCreateKernel(...) OPENCL_HANDLE(clCreateKernel, __VA_ARGS__)
+#define clCloneKernel(...) OPENCL_HANDLE(clCloneKernel, __VA_ARGS__)
 #define clCreateUserEvent(...) OPENCL_HANDLE(clCreateUserEvent, __VA_ARGS__)
 #define clEnqueueMapBuffer(...) OPENCL_HANDLE(clEnqueueMapBuffer, __VA_ARGS__)
 #define clEnqueueMapImage(...) OPENCL_HANDLE(clEnqueueMapImage, __VA_ARGS__)

@@ -27,6 +27,17 @@ TEST(list_ends_at_zero, "R6-15 The properties argument provides a list of key va
 		(property[]){ CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0, 0x7fff, 0x7fff });
 }
 
+TEST(list_is_not_changed,
+     "R6-15 The properties argument provides a list of key value pairs, with a "
+     "zero terminator.")
+{
+	property list[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0, 7, 8, 9 };
+	const property before[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, 0, 7, 8, 9 };
+
+	expect_default(list);
+	EXPECT(!memcmp(list, before, sizeof(list)));
+}
+
 TEST(null_list, "R6-16 properties can be NULL or point to a single zero value if the default "
 		"behaviour is desired.")
 {

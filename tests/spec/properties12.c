@@ -7,12 +7,6 @@ typedef cl_import_properties_arm property;
 
 #define CONSISTENCY CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM
 
-static void need_protected(void)
-{
-	if (!spec.has_protected)
-		test_skip("device does not report cl_arm_import_memory_protected");
-}
-
 static cl_int import_error(const property *properties, void *memory)
 {
 	cl_int error = 1;
@@ -124,24 +118,61 @@ TEST(layer_of_host_memory,
 					 CL_IMPORT_ANDROID_HARDWARE_BUFFER_LAYER_INDEX_ARM, 0, 0 });
 }
 
-TEST(protected_needs_its_string,
-     "R12-27 If the extension string cl_arm_import_memory_protected is exposed then using "
-     "CL_IMPORT_TYPE_PROTECTED_ARM in the list of <properties> is allowed.")
-{
-	const property list[] = { CL_IMPORT_TYPE_PROTECTED_ARM, CL_TRUE, 0 };
+#define R12_27                                                                                 \
+	"R12-27 If the extension string cl_arm_import_memory_protected is exposed then using " \
+	"CL_IMPORT_TYPE_PROTECTED_ARM in the list of <properties> is allowed."
 
+static const property protected_dma_buf[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+					      CL_IMPORT_TYPE_PROTECTED_ARM, CL_TRUE, 0 };
+
+static void need_protected(void)
+{
+	if (!spec.has_protected)
+		test_skip("device does not report cl_arm_import_memory_protected");
+}
+
+static void need_unprotected(void)
+{
 	if (spec.has_protected)
 		test_skip("device reports cl_arm_import_memory_protected");
-	EXPECT_EXACT(spec_import_error(CL_MEM_READ_WRITE, list, spec_map_pages(1), spec.page),
+}
+
+/* Without the string, CL_TRUE is an invalid property at every place of the list. */
+static const struct protected_list {
+	const char *name;
+	property list[7];
+} protected_lists[] = {
+	{ "alone", { CL_IMPORT_TYPE_PROTECTED_ARM, CL_TRUE, 0 } },
+	{ "behind_the_type",
+	  { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM, CL_IMPORT_TYPE_PROTECTED_ARM, CL_TRUE,
+	    0 } },
+	{ "before_the_type",
+	  { CL_IMPORT_TYPE_PROTECTED_ARM, CL_TRUE, CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_HOST_ARM,
+	    0 } },
+};
+
+TEST_EACH(protected_needs_its_string, struct protected_list, protected_lists, R12_27)
+{
+	need_unprotected();
+	EXPECT_EXACT(spec_import_error(CL_MEM_READ_WRITE, row->list, spec_map_pages(1), spec.page),
 		     CL_INVALID_PROPERTY);
 }
 
-TEST(unprotected_needs_the_string_too,
-     "R12-27 If the extension string cl_arm_import_memory_protected is exposed then using "
-     "CL_IMPORT_TYPE_PROTECTED_ARM in the list of <properties> is allowed.")
+TEST(protected_dma_buf_needs_the_string, R12_27)
 {
-	if (spec.has_protected)
-		test_skip("device reports cl_arm_import_memory_protected");
+	struct dma_buf *buf;
+
+	need_unprotected();
+	buf = dma_buf_get(spec.page);
+	EXPECT_EXACT(
+		spec_import_error(CL_MEM_HOST_NO_ACCESS, protected_dma_buf, &buf->fd, spec.page),
+		CL_INVALID_PROPERTY);
+}
+
+/* CL_FALSE is the default, which a driver may know without the string. */
+TEST(unprotected_needs_the_string_too, R12_27)
+{
+	need_unprotected();
 	expect_combination((property[]){ CL_IMPORT_TYPE_PROTECTED_ARM, CL_FALSE, 0 });
 }
 
@@ -153,6 +184,22 @@ static void expect_unprotected(void)
 	need_protected();
 	need_host();
 	expect_shared(spec_import(CL_MEM_READ_WRITE, list, memory, spec.page), memory, spec.page);
+}
+
+TEST(protected_is_allowed_with_its_string, R12_27)
+{
+	expect_unprotected();
+}
+
+TEST(unprotected_dma_buf_is_allowed_with_the_string, R12_27)
+{
+	const property list[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+				  CL_IMPORT_TYPE_PROTECTED_ARM, CL_FALSE, 0 };
+	struct dma_buf *buf;
+
+	need_protected();
+	buf = dma_buf_get(spec.page);
+	spec_import(CL_MEM_READ_WRITE, list, &buf->fd, spec.page);
 }
 
 TEST(protected_is_a_property, "R12-02 Valid <properties> are: CL_IMPORT_TYPE_PROTECTED_ARM")
@@ -169,13 +216,12 @@ TEST(unprotected_is_the_default,
 
 static cl_int refused_protected(cl_mem_flags host_flag)
 {
-	const property list[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
-				  CL_IMPORT_TYPE_PROTECTED_ARM, CL_TRUE, 0 };
 	struct dma_buf *buf;
 
 	need_protected();
 	buf = dma_buf_get(spec.page);
-	return spec_import_error(CL_MEM_READ_WRITE | host_flag, list, &buf->fd, spec.page);
+	return spec_import_error(CL_MEM_READ_WRITE | host_flag, protected_dma_buf, &buf->fd,
+				 spec.page);
 }
 
 TEST(protected_with_host_write,

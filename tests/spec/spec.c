@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { UNDO_MAX = 4096 };
+enum { UNDO_MAX = 16384 };
 
 static struct {
 	void (*undo)(void *);
@@ -92,7 +92,7 @@ unsigned char *spec_map_pages(size_t count)
 /* Static memory: mmap() may return the address of an earlier test's pages. */
 unsigned char *spec_map_own_pages(void)
 {
-	enum { TESTS = 8, PAGE = 65536 };
+	enum { TESTS = 32, PAGE = 65536 };
 	static unsigned char room[TESTS][4 * PAGE] __attribute__((aligned(PAGE)));
 	static size_t used;
 
@@ -293,4 +293,18 @@ unsigned char *spec_map_pages_with_hole(size_t count, size_t hole)
 	EXPECT_EQ(munmap(h->memory + h->before, spec.page), 0);
 	spec_undo_later(unmap_around_hole, h);
 	return h->memory;
+}
+
+unsigned char *spec_map_pages_between_holes(size_t count)
+{
+	struct pages *p = malloc(sizeof(*p));
+	unsigned char *memory;
+
+	p->size = count * spec.page;
+	memory = spec_map_far(p->size + 2 * spec.page);
+	p->memory = memory + spec.page;
+	EXPECT_EQ(munmap(memory, spec.page), 0);
+	EXPECT_EQ(munmap(memory + spec.page + p->size, spec.page), 0);
+	spec_undo_later(unmap_pages, p);
+	return p->memory;
 }

@@ -115,6 +115,9 @@ unsigned char *spec_map_own_pages(void);
 /* @count pages of a pattern, of which number @hole is not mapped. */
 unsigned char *spec_map_pages_with_hole(size_t count, size_t hole);
 
+/* @count pages between pages that are not mapped; the pages are all zero, and the test's own. */
+unsigned char *spec_map_pages_between_holes(size_t count);
+
 /* Sets memory[i] to a byte computed from i and @seed; spec_memory_is() compares. */
 void spec_fill_memory(unsigned char *memory, size_t size, unsigned int seed);
 bool spec_memory_is(const unsigned char *memory, size_t size, unsigned int seed);

@@ -93,9 +93,76 @@ TEST_EACH(device_list_with_versions_agrees, struct extension, extensions,
 	EXPECT_EQ(found, spec_device_reports(row->string));
 }
 
+TEST_EACH(device_string_names_once, struct extension, extensions, "R6-02 OpenCL device extension")
+{
+	char *list = device_extensions();
+
+	spec_undo_later(free, list);
+	EXPECT(text_count_word(list, row->string) <= 1);
+}
+
+/* The name means that the memory is taken: a type that is not taken is CL_INVALID_PROPERTY. */
+TEST(android_is_no_idle_word,
+     "R6-08 Types of memory supported for import are specified as additional extension strings.")
+{
+	const cl_import_properties_arm list[] = { CL_IMPORT_TYPE_ARM,
+						  CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM, 0 };
+
+	if (!spec.has_android)
+		test_skip("device does not report cl_arm_import_memory_android_hardware_buffer");
+	EXPECT_EQ(spec_import_error(CL_MEM_READ_WRITE, list, NULL, spec.page), CL_INVALID_VALUE);
+}
+
+TEST(protected_is_no_idle_word,
+     "R6-08 Types of memory supported for import are specified as additional extension strings.")
+{
+	const cl_import_properties_arm list[] = { CL_IMPORT_TYPE_ARM, CL_IMPORT_TYPE_DMA_BUF_ARM,
+						  CL_IMPORT_TYPE_PROTECTED_ARM, CL_TRUE, 0 };
+
+	if (!spec.has_protected)
+		test_skip("device does not report cl_arm_import_memory_protected");
+	EXPECT_EQ(spec_import_error(CL_MEM_HOST_NO_ACCESS, list, NULL, spec.page),
+		  CL_INVALID_VALUE);
+}
+
 TEST(version_is_known, "R6-02 OpenCL device extension")
 {
 	EXPECT(spec.version == CL_MAKE_VERSION(1, 0, 0) || spec.version == VERSION_1_1_0);
+}
+
+static bool is_of_the_extension(const char *name)
+{
+	return !strncmp(name, "cl_arm_import_memory", strlen("cl_arm_import_memory"));
+}
+
+static void expect_one_version(const cl_name_version *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (is_of_the_extension(list[i].name))
+			EXPECT_EQ(list[i].version, spec.version);
+}
+
+/* The names of the types have the version of the extension, on the device and on the platform. */
+TEST(versions_agree, "R6-02 OpenCL device extension")
+{
+	cl_name_version *list;
+	size_t size = 0;
+
+	if (clGetDeviceInfo(spec.device, CL_DEVICE_EXTENSIONS_WITH_VERSION, 0, NULL, &size))
+		test_skip("device has no list of extensions with versions");
+	list = calloc(1, size);
+	spec_undo_later(free, list);
+	EXPECT_EQ(clGetDeviceInfo(spec.device, CL_DEVICE_EXTENSIONS_WITH_VERSION, size, list, NULL),
+		  CL_SUCCESS);
+	expect_one_version(list, size / sizeof(*list));
+	if (clGetPlatformInfo(spec.platform, CL_PLATFORM_EXTENSIONS_WITH_VERSION, 0, NULL, &size))
+		return;
+	list = calloc(1, size);
+	spec_undo_later(free, list);
+	EXPECT_EQ(clGetPlatformInfo(spec.platform, CL_PLATFORM_EXTENSIONS_WITH_VERSION, size, list,
+				    NULL),
+		  CL_SUCCESS);
+	expect_one_version(list, size / sizeof(*list));
 }
 
 static void strings_expect_works(import_function function)
@@ -118,6 +185,8 @@ TEST(function_by_platform, "R6-05 This extension adds a new function that allows
 		clGetExtensionFunctionAddressForPlatform(spec.platform, "clImportMemoryARM");
 
 	EXPECT(address != NULL);
+	EXPECT(clGetExtensionFunctionAddressForPlatform(spec.platform, "clImportMemoryARM") ==
+	       address);
 	strings_expect_works(as_import_function(address));
 }
 

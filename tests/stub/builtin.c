@@ -105,6 +105,14 @@ static void builtin_copy(const struct arg *arg, const size_t *id, const size_t *
 	memmove(arg[1].data, arg[0].data, arg_read_uint(&arg[2]));
 }
 
+/* copy_around(const uchar *from, uint below, uchar *to, uint size) */
+static void builtin_copy_around(const struct arg *arg, const size_t *id, const size_t *global)
+{
+	(void)id;
+	(void)global;
+	memmove(arg[2].data, arg[0].data - arg_read_uint(&arg[1]), arg_read_uint(&arg[3]));
+}
+
 /* watch(volatile uchar *flag, uint tries) */
 static void builtin_watch(const struct arg *arg, const size_t *id, const size_t *global)
 {
@@ -123,14 +131,18 @@ static unsigned char *arg_find_pixel(const struct arg *arg, size_t x, size_t y)
 	return arg->data + y * arg->mem->stride + x * arg->mem->element;
 }
 
-/* image_to_buffer(image2d_t from, uchar *to, uint w, uint h): four bytes a pixel */
+/* image_to_buffer(image2d_t from, uchar *to, uint w, uint h): of four channels or of CL_R */
 static void builtin_image_to_buffer(const struct arg *arg, const size_t *id, const size_t *global)
 {
+	const size_t width = arg_read_uint(&arg[2]), height = arg_read_uint(&arg[3]);
+	const size_t element = arg[0].mem->element < 4 ? arg[0].mem->element : 4;
+
 	(void)id;
 	(void)global;
-	for (size_t y = 0; y < arg_read_uint(&arg[3]); y++)
-		memcpy(arg[1].data + y * arg_read_uint(&arg[2]) * 4, arg_find_pixel(&arg[0], 0, y),
-		       arg_read_uint(&arg[2]) * 4);
+	for (size_t y = 0; y < height; y++)
+		for (size_t x = 0; x < width; x++)
+			memcpy(arg[1].data + (y * width + x) * 4, arg_find_pixel(&arg[0], x, y),
+			       element);
 }
 
 /* buffer_to_image(const uchar *from, image2d_t to, uint w, uint h) */
@@ -204,6 +216,7 @@ static const struct {
 	{ "vector_add", builtin_vector_add },
 	{ "add", builtin_add },
 	{ "copy", builtin_copy },
+	{ "copy_around", builtin_copy_around },
 	{ "watch", builtin_watch },
 	{ "image_to_buffer", builtin_image_to_buffer },
 	{ "buffer_to_image", builtin_buffer_to_image },

@@ -106,9 +106,6 @@ int fabric_connection_progress(struct fabric_connection *c, bool *done)
 {
 	struct fabric_events events;
 
-	for (unsigned int i = 0; i < c->rail_count; i++)
-		if (c->rails[i].lane)
-			fabric_lane_progress(c->rails[i].lane);
 	fabric_events_read(c, &events);
 	*done = events.is_connected;
 	if (events.error)

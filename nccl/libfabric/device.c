@@ -224,7 +224,10 @@ static struct fi_info *device_hints(const char *provider)
 				      FI_MR_PROV_KEY;
 	/* freeinfo() frees the name. */
 	hints->fabric_attr->prov_name = strdup(provider);
-	return hints;
+	if (hints->fabric_attr->prov_name)
+		return hints;
+	fabric_library.freeinfo(hints);
+	return NULL;
 }
 
 static void device_add_all(const struct fi_info *list, const char *interfaces,

@@ -293,12 +293,24 @@ static int lane_start(struct fabric_lane *lane)
 	return 0;
 }
 
+/*
+ * Without an object to wait on, the provider tcp before libfabric 1.18 looks at all sockets of a lane in
+ * turn for each completion; with a descriptor, at those alone that have something.
+ */
+static enum fi_wait_obj lane_wait_object(const struct fabric_device *device, bool threaded)
+{
+	bool is_old_tcp = !fabric_device_needs_mappings(device) &&
+			  fabric_library.version() < FI_VERSION(1, 18);
+
+	return threaded || is_old_tcp ? FI_WAIT_FD : FI_WAIT_NONE;
+}
+
 int fabric_lane_open(struct fabric_lane *lane, const struct fabric_device *device, bool threaded)
 {
 	struct fi_cq_attr attributes = {
 		.size = CQ_SIZE,
 		.format = FI_CQ_FORMAT_MSG,
-		.wait_obj = threaded ? FI_WAIT_FD : FI_WAIT_NONE,
+		.wait_obj = lane_wait_object(device, threaded),
 	};
 	int err;
 

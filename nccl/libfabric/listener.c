@@ -7,8 +7,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
-#define CLOSE_READS 4 /* in a row without an event: a listener has no requests left */
+/* Reads in a row without an event, after which a listener has no sockets left. */
+#define CLOSE_READS 64
+/* A look for a descriptor is for so many calls; so many looks in vain are a shortage that stays. */
+#define LOOK_CALLS 256
+#define SHORTAGE_LOOKS 8
 
 struct listener {
 	struct fabric_device *device;
@@ -16,6 +22,7 @@ struct listener {
 	struct fid_eq *eq;
 	struct fid_pep *endpoint;
 	struct fabric_connection *begun; /* connections of which rails are missing */
+	unsigned int calls, shortages;	 /* of listener_check_descriptors() */
 };
 
 int fabric_listen(int number, void *memory, void **result)
@@ -164,7 +171,7 @@ static int listener_read_event(struct listener *l, bool accepts)
 
 /*
  * A request that nobody reads would keep its socket.  A request comes into the queue some reads after
- * its socket.
+ * its socket, and a peer that has gone sends none.
  */
 static void listener_reject_all(struct listener *l)
 {
@@ -204,6 +211,25 @@ static void listener_remove(struct listener *l, struct fabric_connection *connec
 	connection->next = NULL;
 }
 
+/*
+ * -EMFILE or -ENFILE: no descriptor is left.  The provider tcp tells nobody that a socket is not accepted
+ * for this reason, and both ends would wait for ever.
+ */
+static int listener_check_descriptors(struct listener *l)
+{
+	int fd;
+
+	if (fabric_device_is_verbs(l->device) || ++l->calls % LOOK_CALLS)
+		return 0;
+	fd = eventfd(0, EFD_CLOEXEC);
+	if (fd >= 0) {
+		close(fd);
+		l->shortages = 0;
+		return 0;
+	}
+	return ++l->shortages < SHORTAGE_LOOKS ? 0 : -errno;
+}
+
 int fabric_accept(void *handle, void **result)
 {
 	struct listener *l = handle;
@@ -229,5 +255,5 @@ int fabric_accept(void *handle, void **result)
 		*result = c;
 		return 0;
 	}
-	return 0;
+	return listener_check_descriptors(l);
 }

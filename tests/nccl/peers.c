@@ -323,6 +323,7 @@ static rlim_t peers_next_descriptor(const struct peers *peers)
 /* The listener's end, with a connection that is not accepted. */
 static void peers_refuse(const struct peers *peers, struct pair *pair, int accepts, int spare)
 {
+	enum nccl_result result = NCCL_SUCCESS;
 	struct rlimit before;
 	char ready;
 
@@ -331,10 +332,10 @@ static void peers_refuse(const struct peers *peers, struct pair *pair, int accep
 	EXPECT_EQ(read(peers->channel, &ready, 1), 1);
 	if (spare >= 0)
 		process_limit_descriptors(peers_next_descriptor(peers) + (rlim_t)spare, &before);
-	for (int i = 0; i < accepts; i++)
-		if (plugin_accept(pair->plugin, pair->listener, &pair->receiver))
-			break;
+	for (int i = 0; i < accepts && !result; i++)
+		result = plugin_accept(pair->plugin, pair->listener, &pair->receiver);
 	EXPECT(!pair->receiver);
+	EXPECT_EQ(result, spare >= 0 ? NCCL_SYSTEM_ERROR : NCCL_SUCCESS);
 	EXPECT_EQ(plugin_table(pair->plugin)->closeListen(pair->listener), 0);
 	if (spare >= 0)
 		setrlimit(RLIMIT_NOFILE, &before);

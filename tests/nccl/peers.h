@@ -43,7 +43,7 @@ void peers_run_killed_receiver(struct peers peers);
 /*
  * A listener closes after @accepts calls of accept at most, although the sender's request is there:
  * the sender hears of the end, and no descriptor is left.  @spare: descriptors that the listener may
- * still open; -1: no limit.
+ * still open, and accept has to fail; -1: no limit.
  */
 void peers_run_refused(struct peers peers, int accepts, int spare);
 

@@ -5,10 +5,14 @@
 #include "process.h"
 #include "versions.h"
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define HANDLE_ADDRESS 16 /* bytes before the address in a handle of the transport libfabric */
 
 static const struct version newest = { "v12", 12 };
 
@@ -306,6 +310,39 @@ TEST(listen_again, "A listener accepts another connection after the first.")
 	EXPECT_EQ(plugin_table(&plugin)->closeRecv(second.receiver), 0);
 	pair_exchange(&first, 100000, 100000);
 	pair_close(&first);
+	plugin_end(&plugin);
+}
+
+#define STRANGERS 12
+
+/* A socket that is connected to the listener, and sends nothing. */
+static int stranger_connect(const char *handle)
+{
+	struct sockaddr_in address;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	memcpy(&address, handle + HANDLE_ADDRESS, sizeof(address));
+	EXPECT(fd >= 0 && address.sin_family == AF_INET);
+	EXPECT_EQ(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+TEST(strangers, "A listener leaves no descriptor of peers that have connected and gone.")
+{
+	char handle[NCCL_NET_HANDLE_SIZE];
+	int descriptors;
+	void *kept, *listener;
+	struct plugin plugin;
+
+	plugin_begin(&plugin, &newest);
+	EXPECT_EQ(plugin_listen(&plugin, 0, handle, &kept), 0); /* keeps the device's lanes */
+	descriptors = process_count_descriptors();
+	EXPECT_EQ(plugin_listen(&plugin, 0, handle, &listener), 0);
+	for (int i = 0; i < STRANGERS; i++)
+		close(stranger_connect(handle));
+	EXPECT_EQ(plugin_table(&plugin)->closeListen(listener), 0);
+	EXPECT_EQ(process_count_descriptors(), descriptors);
+	EXPECT_EQ(plugin_table(&plugin)->closeListen(kept), 0);
 	plugin_end(&plugin);
 }
 

@@ -192,9 +192,12 @@ struct refusal {
 
 /* With five rails a connection needs more descriptors than these. */
 static const struct refusal refusals[] = {
-	{ "unread", 0, -1 },	      { "once", 1, -1 },
-	{ "no_descriptor", 1000, 0 }, { "descriptor", 1000, 1 },
-	{ "descriptors_2", 1000, 2 }, { "descriptors_4", 1000, 4 },
+	{ "unread", 0, -1 },
+	{ "once", 1, -1 },
+	{ "no_descriptor", 1000000, 0 },
+	{ "descriptor", 1000000, 1 },
+	{ "descriptors_2", 1000000, 2 },
+	{ "descriptors_4", 1000000, 4 },
 };
 
 static const struct refusal *refusal;

@@ -92,29 +92,59 @@ TEST(rm_no_invalidation, "A kernel on RM's memory has no invalidation, no marker
 	opaque_rm_close();
 }
 
-/* Reasons why RM's memory is not taken. */
-static const struct rm_reason {
-	const char *name;
-	bool is_missing, cached, copied, fails;
-	const char *why;
-} rm_reasons[] = {
-	{ "missing", true, false, false, false, "any pages by RM: none" },
-	{ "cached", false, true, false, false, "any pages by RM: copied" },
-	{ "copied", false, false, true, false, "any pages by RM: copied" },
-	{ "refused", false, false, false, true, "any pages by RM: none" },
-};
-
-static void opaque_rm_spoil(const struct rm_reason *reason)
+static void opaque_rm_hide(void)
 {
-	fake_rm.is_present = !reason->is_missing;
-	fake_rm.cached = reason->cached;
-	fake_rm.copied = reason->copied;
-	if (!reason->fails)
-		return;
+	fake_rm.is_present = false;
+}
+
+static void opaque_rm_hide_node(void)
+{
+	fake_rm.gpu[0].no_node = true;
+}
+
+/* A MIG instance has a UUID that is no GPU's. */
+static void opaque_rm_divide(void)
+{
+	fake_rm.gpu[0].uuid[0] ^= 1;
+}
+
+static void opaque_rm_cache(void)
+{
+	fake_rm.cached = true;
+}
+
+static void opaque_rm_copy(void)
+{
+	fake_rm.copied = true;
+}
+
+static void opaque_rm_refuse(void)
+{
 	fake_rm.fail_name = "export";
 	fake_rm.fail_call = 1;
 	fake_rm.fail_times = 1000;
 	fake_rm.fail_status = 0x56;
+}
+
+/* Reasons why RM's memory is not taken. */
+static const struct rm_reason {
+	const char *name;
+	void (*spoil)(void);
+	const char *why;
+} rm_reasons[] = {
+	{ "missing", opaque_rm_hide, "any pages by RM: none" },
+	{ "no_node", opaque_rm_hide_node, "any pages by RM: none" },
+	{ "mig", opaque_rm_divide, "any pages by RM: none" },
+	{ "cached", opaque_rm_cache, "any pages by RM: copied" },
+	{ "copied", opaque_rm_copy, "any pages by RM: copied" },
+	{ "refused", opaque_rm_refuse, "any pages by RM: none" },
+};
+
+/* No earlier test's client has the device. */
+static void opaque_rm_spoil(const struct rm_reason *reason)
+{
+	opaque_rm_close_nodes();
+	reason->spoil();
 }
 
 TEST_EACH(

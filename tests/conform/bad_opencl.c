@@ -145,7 +145,7 @@ static bool bad_is_unmapped(void *memory)
 	uintptr_t page = sysconf(_SC_PAGESIZE);
 	unsigned char vector;
 
-	mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	(void)mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return mincore((void *)((uintptr_t)memory / page * page), page, &vector) && errno == ENOMEM;
 }
 

@@ -35,7 +35,7 @@ enum opencl_call {
 
 /* NULL for functions that the library lacks. */
 struct opencl {
-#define STATUS(name) __typeof__(name) *name;
+#define STATUS(name) __typeof__(name)(*(name));
 #define HANDLE STATUS
 #include "opencl_functions.h"
 #undef STATUS

@@ -100,7 +100,8 @@ TEST(read_only_descriptor_beats_read_write, R6_37)
 
 	EXPECT_EQ(clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof(flags), &flags, NULL), CL_SUCCESS);
 	EXPECT_EXACT(flags, CL_MEM_READ_ONLY);
-	EXPECT_EQ(flags & CL_MEM_WRITE_ONLY, 0);
+	EXPECT_EQ(flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY),
+		  CL_MEM_READ_ONLY);
 	kernels_copy(mem, out, 2 * spec.page);
 }
 

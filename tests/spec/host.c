@@ -75,6 +75,24 @@ static void unmap_two_pages(void *memory)
 	munmap(memory, 2 * spec.page);
 }
 
+/* Pages of a file in memory between anonymous pages. */
+TEST(two_mappings_in_one_range,
+     "R6-41 If the extension string cl_arm_import_memory_host is exposed then importing from "
+     "normal userspace allocations (such as those created via malloc) is supported.")
+{
+	unsigned char *memory = spec_map_pages(4);
+	int fd = memfd_create("climport-conform", MFD_CLOEXEC);
+
+	EXPECT(fd >= 0);
+	spec_undo_later(spec_close_descriptor, (void *)(intptr_t)fd);
+	EXPECT_EQ(ftruncate(fd, spec.page), 0);
+	EXPECT(mmap(memory + spec.page, spec.page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		    fd, 0) != MAP_FAILED);
+	expect_shared(import_host_kind("a range of several mappings", CL_MEM_READ_WRITE, memory,
+				       4 * spec.page),
+		      memory, 4 * spec.page);
+}
+
 /* The size of the file is no whole number of pages, and the kernel writes the pages back. */
 TEST(mapped_file,
      "R6-41 If the extension string cl_arm_import_memory_host is exposed then importing from "

@@ -92,7 +92,13 @@ static bool host_access_changes_early(const struct call_row *row)
 /* The call has not run: the object is as before, and the bytes that the host writes now count. */
 static void host_access_open_gate(struct call *c, const struct call_row *row)
 {
+	cl_int status = CL_QUEUED;
+
 	EXPECT_EQ(clFlush(c->queue), CL_SUCCESS);
+	EXPECT_EQ(clGetEventInfo(c->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+				 &status, NULL),
+		  CL_SUCCESS);
+	host_access_expect(c->form, status > CL_COMPLETE);
 	if (row->role == SOURCE)
 		object_fill(c->object, OBJECT_SEED);
 	else if (!host_access_changes_early(row))
@@ -111,6 +117,8 @@ static void host_access_finish(struct call *c, const struct call_row *row)
 		EXPECT_EQ(host_access_say(c->form, call_use_mapped(c)), CL_SUCCESS);
 }
 
+static atomic_bool is_opened;
+
 /*
  * The call that blocks returns with the bytes of now, and not before.  The pause only makes it likely
  * that the call is there first.
@@ -122,6 +130,7 @@ static void *host_access_open_later(void *call)
 	nanosleep(&(struct timespec){ 0, 20 * 1000 * 1000 }, NULL);
 	if (c->role == SOURCE)
 		object_fill(c->object, OBJECT_SEED);
+	atomic_store(&is_opened, true);
 	clSetUserEventStatus(c->gate, CL_COMPLETE);
 	return NULL;
 }
@@ -133,8 +142,11 @@ static cl_int host_access_run(const struct call_row *row, struct call *c)
 
 	if (!c->gate || c->form->returns)
 		return row->run(c);
+	atomic_store(&is_opened, false);
 	EXPECT_EQ(pthread_create(&opener, NULL, host_access_open_later, c), 0);
 	error = row->run(c);
+	if (!error)
+		host_access_expect(c->form, atomic_load(&is_opened));
 	if (!error && row->role == SOURCE)
 		host_access_expect(c->form, call_has_moved(c, row));
 	pthread_join(opener, NULL);

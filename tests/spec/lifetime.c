@@ -237,8 +237,9 @@ struct lifetime_child {
 static void lifetime_derive_and_release(void *arg)
 {
 	const struct lifetime_child *child = arg;
+	size_t size = 2 * spec.page + object_origin();
 	cl_int error = 1;
-	cl_mem mem, import = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, child->memory, ROOM,
+	cl_mem mem, import = spec.import(spec.context, CL_MEM_READ_WRITE, NULL, child->memory, size,
 					 &error);
 
 	EXPECT_EQ(error, CL_SUCCESS);

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nccl/libfabric/handshake.h"
+#include "nccl/libfabric/interface.h"
 #include "nccl/log.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define MAX_DEVICES 16
 #define PATH_SIZE 128
 #define CONNECTION_DESCRIPTORS 6 /* of an end over tcp, by default, and a part of a listener's */
-#define DEFAULT_SPEED 10000	 /* Mbit/s, if the system does not say */
 #define MAX_THREADS (FABRIC_MAX_LANES - 1)
 
 static struct fabric_device *device_list[MAX_DEVICES];
@@ -41,98 +39,12 @@ static bool device_is_tcp(const struct fabric_device *device)
 	return !strcmp(device->info->fabric_attr->prov_name, "tcp");
 }
 
-/*
- * NCCL_SOCKET_IFNAME's syntax: beginnings of names, with commas; ^ before the list excludes, = before
- * the list means whole names.
- */
-static bool device_interface_is_listed(const char *list, const char *name)
-{
-	bool excludes = *list == '^', found = false;
-	size_t length;
-	bool whole;
-
-	list += excludes;
-	whole = *list == '=';
-	list += whole;
-	while (*list && !found) {
-		length = strcspn(list, ",");
-		found = length && !strncmp(list, name, length) && (!whole || !name[length]);
-		list += length;
-		list += *list == ',';
-	}
-	return found != excludes;
-}
-
-static const char *device_interface_list(void)
-{
-	const char *list = getenv("CLIMPORT_NET_IFNAME");
-
-	if (!list || !*list)
-		list = getenv("NCCL_SOCKET_IFNAME");
-	return list && *list ? list : NULL;
-}
-
-static bool device_interface_is_wanted(const struct fi_info *info, const char *list)
-{
-	const char *name = info->domain_attr->name;
-
-	/* The list names network interfaces; domains of verbs are adapters. */
-	if (strcmp(info->fabric_attr->prov_name, "tcp") != 0)
-		return true;
-	return device_interface_is_listed(list ? list : "^lo,docker", name);
-}
-
 static bool device_is_known(const struct fi_info *info)
 {
 	for (int i = 0; i < device_count; i++)
 		if (!strcmp(device_list[i]->info->domain_attr->name, info->domain_attr->name))
 			return true;
 	return false;
-}
-
-static bool device_info_is_ipv4(const struct fi_info *info)
-{
-	const struct sockaddr *address = info->src_addr;
-
-	return address && address->sa_family == AF_INET;
-}
-
-static bool device_info_is_link_local(const struct fi_info *info)
-{
-	const struct sockaddr_in6 *address = info->src_addr;
-
-	return address && address->sin6_family == AF_INET6 &&
-	       IN6_IS_ADDR_LINKLOCAL(&address->sin6_addr);
-}
-
-static bool device_info_is_ipv6(const struct fi_info *info)
-{
-	const struct sockaddr *address = info->src_addr;
-
-	return address && address->sa_family == AF_INET6 && !device_info_is_link_local(info);
-}
-
-/* The addresses of an interface, the best first: a link-local address crosses no router. */
-static bool (*const device_families[])(const struct fi_info *) = {
-	device_info_is_ipv4,
-	device_info_is_ipv6,
-	device_info_is_link_local,
-};
-
-static int device_interface_speed(const char *name)
-{
-	char path[PATH_SIZE];
-	FILE *file;
-	int speed = 0;
-
-	snprintf(path, sizeof(path), "/sys/class/net/%s/speed", name);
-	file = fopen(path, "re");
-	if (file) {
-		if (fscanf(file, "%d", &speed) != 1) // NOLINT(cert-err34-c)
-			speed = 0;
-		fclose(file);
-	}
-	return speed > 0 ? speed : DEFAULT_SPEED;
 }
 
 /* Over tcp each rail has a socket at each end. */
@@ -159,7 +71,7 @@ static void device_describe(struct fabric_device *device)
 		.name = device->name,
 		.pci_path = device->pci_path,
 		.guid = (uint64_t)device->number + 1,
-		.speed = device_interface_speed(device->name),
+		.speed = fabric_interface_speed(device->name),
 		.port = 1,
 		.max_connections = device_is_tcp(device) ? device_max_connections() : 0,
 		.takes_dmabufs = fabric_device_needs_mappings(device) &&
@@ -230,33 +142,48 @@ static struct fi_info *device_hints(const char *provider)
 	return NULL;
 }
 
-static void device_add_all(const struct fi_info *list, const char *interfaces,
-			   bool (*is_of)(const struct fi_info *))
+/* -ENOMEM; a device that fails otherwise is left out, in every process alike. */
+static int device_add_all(const struct fi_info *list, const char *interfaces,
+			  bool (*is_of)(const struct fi_info *))
 {
-	for (const struct fi_info *info = list; info && device_count < MAX_DEVICES;
-	     info = info->next)
-		if (is_of(info) && device_interface_is_wanted(info, interfaces) &&
+	int err = 0;
+
+	for (const struct fi_info *info = list;
+	     info && device_count < MAX_DEVICES && err != -ENOMEM; info = info->next)
+		if (is_of(info) && fabric_interface_is_wanted(info, interfaces) &&
 		    !device_is_known(info))
-			device_add(info);
+			err = device_add(info);
+	return err == -ENOMEM ? err : 0;
 }
 
-static void device_find_all(const char *provider)
+static int device_add_families(const struct fi_info *list)
 {
-	const char *interfaces = device_interface_list();
+	const char *interfaces = fabric_interface_list();
+	int err = 0;
+
+	for (size_t i = 0; i < FABRIC_FAMILIES && !err; i++)
+		err = device_add_all(list, interfaces, fabric_families[i]);
+	/* A machine without a network has its loopback. */
+	if (!err && !device_count && !interfaces)
+		err = device_add_all(list, "lo", fabric_families[0]);
+	return err;
+}
+
+/* 0, also if there are none, or -ENOMEM. */
+static int device_find_all(const char *provider)
+{
 	struct fi_info *hints = device_hints(provider);
 	struct fi_info *list = NULL;
+	int err = 0;
 
 	if (!hints)
-		return;
+		return -ENOMEM;
 	if (!fabric_library.getinfo(FABRIC_API, NULL, NULL, 0, hints, &list)) {
-		for (size_t i = 0; i < sizeof(device_families) / sizeof(device_families[0]); i++)
-			device_add_all(list, interfaces, device_families[i]);
-		/* A machine without a network has its loopback. */
-		if (!device_count && !interfaces)
-			device_add_all(list, "lo", device_info_is_ipv4);
+		err = device_add_families(list);
 		fabric_library.freeinfo(list);
 	}
 	fabric_library.freeinfo(hints);
+	return err;
 }
 
 int fabric_open(void)
@@ -266,9 +193,14 @@ int fabric_open(void)
 	if (err)
 		return err;
 	for (size_t i = 0;
-	     i < sizeof(device_providers) / sizeof(device_providers[0]) && !device_count; i++)
+	     i < sizeof(device_providers) / sizeof(device_providers[0]) && !device_count && !err;
+	     i++)
 		if (device_provider_is_wanted(device_providers[i]))
-			device_find_all(device_providers[i]);
+			err = device_find_all(device_providers[i]);
+	if (err) {
+		fabric_close();
+		return err;
+	}
 	return device_count ? 0 : -ENODEV;
 }
 

@@ -13,12 +13,13 @@
 # make lint   the linters alone, which make check runs too: a minute
 # make coverage   the lines and branches that the tests run, by folder: docs/measured/coverage.txt
 # make mutants   wrong drivers, and whether `climport conform` notices: docs/measured/mutants.txt
+# make packages   Debian's packages and the Python wheel, in build/packages
 # make bench  speed, as ratios
 JOBS := $(shell nproc)
 # Half of the tests wait: tests/schedule/schedule.cmake.
 TESTS := $(shell expr 2 \* $(JOBS))
 
-.PHONY: all demo conform check check-long check-debug check-debug-kernel check-rdma lint coverage mutants bench deps clean FORCE
+.PHONY: all demo packages conform check check-long check-debug check-debug-kernel check-rdma lint coverage mutants bench deps clean FORCE
 
 all: build/release
 
@@ -29,6 +30,9 @@ build/%: deps FORCE
 	@mkdir -p $@
 	@cmake --preset $* >$@/configure.log 2>&1 || { cat $@/configure.log; exit 1; }
 	cmake --build $@ -j $(JOBS)
+
+packages: deps
+	tools/packages build/packages
 
 demo: build/release
 	examples/run-demo build/release

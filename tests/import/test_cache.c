@@ -575,6 +575,32 @@ TEST(ordered_put, "A pin that was in use until now is the last to go.")
 	fake_cache_close(&fake, cache);
 }
 
+TEST(ordered_in_use, "A lower limit of idle entries passes over the pins in use, however old.")
+{
+	struct cache_ref ref;
+
+	ordered_cache_open(true);
+	ref = block_get(1);
+	for (size_t i = 2; i < 8; i++)
+		block_use(i);
+	cache_set_idle(cache, SIZE_MAX, 3);
+	EXPECT_EQ(fake.unpins, 4);
+	EXPECT(block_is_cached(1));
+	cache_put(cache, &ref);
+	fake_cache_close(&fake, cache);
+}
+
+TEST(ordered_freed, "A lower limit of idle entries passes over the places of pins that have gone.")
+{
+	ordered_cache_open(true);
+	cache_invalidate(cache, fake_address(&fake, 1), MIB);
+	EXPECT_EQ(fake.unpins, 1);
+	cache_set_idle(cache, SIZE_MAX, 3);
+	EXPECT_EQ(fake.unpins, 5);
+	expect_kept_last(3);
+	fake_cache_close(&fake, cache);
+}
+
 TEST(ordered_by_pins,
      "Without an order of uses, a lower limit unpins what was not used since later pins were made.")
 {

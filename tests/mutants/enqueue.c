@@ -1,100 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands that go wrong: the rows USE of rows.h. */
-#include "mutants.h"
+#include "use.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* The sixteen calls, then other commands. */
-enum call {
-#define ENQUEUE(name, parameters, arguments, ...) CALL_##name,
-#define MAP(name, parameters, arguments, ...) CALL_##name,
-#include "calls.h"
-#undef ENQUEUE
-#undef MAP
-	CALL_NONE,
-	CALL_SIXTEEN,
-};
-
-/* One use of an object by a command: pointers to the parameters of the call, or NULL. */
-struct mutant_use {
-	enum call call;
-	cl_command_queue queue;
-	cl_mem *from, *to;
-	cl_bool *blocking;
-	size_t *offset[2]; /* of the source, of the destination */
-	const size_t **origin[2];
-	size_t *pitch[2];
-	size_t *size, unit;
-	cl_map_flags map;
-	cl_uint *num_events;
-	const cl_event **events;
-	cl_event **event, *asked; /* the application's variable */
-	cl_event own;
-	struct mutant_object *object; /* the first of source and destination that is an object */
-	int action;
-};
-
-enum when {
-	ALWAYS,
-	BLOCKING,
-	NOT_BLOCKING_CALL,
-	WITH_WAIT_LIST,
-	WITH_EVENT,
-	WITHOUT_EVENT,
-	WITH_OFFSET,
-	WITH_ONE_BYTE,
-	ON_SUB_BUFFER,
-	ON_IMAGE,
-	ON_IMAGE_1D,
-	ON_IMAGE_OF_SUB_BUFFER,
-	ON_IMAGE_BY_PROPERTIES,
-	ON_SECOND_QUEUE,
-	ON_OUT_OF_ORDER,
-	ON_PROFILING,
-	ON_READ_ONLY,
-	ON_WRITE_ONLY,
-	ON_HOST_FLAGS,
-	ON_USE_HOST_PTR,
-	ON_RETAINED,
-	ON_ORPHAN,
-	ON_SECOND_IMPORT,
-	ON_UNALIGNED,
-	ON_LARGE,
-	ON_OTHER_THREAD,
-	ON_DMA_BUF,
-	ON_PLAIN,
-	IN_SECOND_CONTEXT,
-	AFTER_A_KERNEL,
-	BETWEEN_IMPORTS,
-	FROM_IMPORT_TO_PLAIN,
-	FROM_PLAIN_TO_IMPORT,
-	MAPS,
-	MAP_READS,
-	MAP_INVALIDATES,
-};
-
-/* An action below 0 is the error that the call returns instead. */
-enum action {
-	UNCHANGED,
-	WORKS, /* the driver executes the call, without climport's layer */
-	WORKS_AND_FAILS,
-	SKIPPED, /* a marker stands for the command */
-	NO_WAIT_LIST,
-	NO_OFFSET_FROM,
-	NO_OFFSET_TO,
-	NO_PITCH_FROM,
-	NO_PITCH_TO,
-	SHORT,
-	DOES_NOT_BLOCK,
-	NO_EVENT,
-	EVENT_ON_ERROR,
-	POINTER_ON_ERROR,
-	NO_CODE,
-	AS_PARENT,
-};
 
 static const struct row {
 	enum mutant mutant;
@@ -102,20 +13,9 @@ static const struct row {
 	enum when when;
 	int action;
 } uses[] = {
-#define SIXTEEN SIXTEEN
-#define CALL_SIXTEEN CALL_SIXTEEN
 #define USE(name, version, where, says, call, when, action) \
 	{ MUTANT_##name, CALL_##call, when, action },
-#define IMPORT(name, version, where, says, when, outcome)
-#define COPY(name, version, where, says, when, how)
-#define QUERY(name, version, where, says, shapes, param, answer)
-#define OTHER(name, version, where, says)
 #include "rows.h"
-#undef USE
-#undef IMPORT
-#undef COPY
-#undef QUERY
-#undef OTHER
 };
 
 static const struct row *use_row(void)
@@ -131,142 +31,6 @@ static bool use_call_is_of_sixteen(enum call call)
 	return call <= CALL_clEnqueueMapImage;
 }
 
-static bool use_has_offset(const struct mutant_use *use)
-{
-	for (int i = 0; i < 2; i++) {
-		if (use->offset[i] && *use->offset[i])
-			return true;
-		if (use->origin[i] && *use->origin[i] &&
-		    ((*use->origin[i])[0] || (*use->origin[i])[1]))
-			return true;
-	}
-	return false;
-}
-
-static bool use_queue_has(cl_command_queue queue, cl_command_queue_properties property)
-{
-	cl_command_queue_properties all = 0;
-
-	mutant_next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(all), &all, NULL);
-	return all & property;
-}
-
-/* Objects inherit the flags of the import. */
-static bool use_object_has(struct mutant_object *object, cl_mem_flags flags)
-{
-	return (object->flags | mutant_root(object)->flags) & flags;
-}
-
-static bool use_object_is_orphan(const struct mutant_object *object)
-{
-	for (; object; object = object->parent)
-		if (object->parent_released ||
-		    (object->parent && !mutant_find(object->parent->mem)))
-			return true;
-	return false;
-}
-
-static bool use_second_context(cl_context context)
-{
-	static cl_context first;
-
-	if (!first)
-		first = context;
-	return context != first;
-}
-
-static bool use_is_between(const struct mutant_use *use, bool from, bool to)
-{
-	return use->from && use->to && !!mutant_find(*use->from) == from &&
-	       !!mutant_find(*use->to) == to;
-}
-
-static bool use_of_call_is(enum when when, const struct mutant_use *use)
-{
-	switch (when) {
-	case BLOCKING:
-		return use->blocking && *use->blocking;
-	case NOT_BLOCKING_CALL:
-		return use->blocking && !*use->blocking;
-	case WITH_WAIT_LIST:
-		return *use->num_events;
-	case WITH_EVENT:
-		return *use->event;
-	case WITHOUT_EVENT:
-		return !*use->event;
-	case WITH_OFFSET:
-		return use_has_offset(use);
-	case WITH_ONE_BYTE:
-		return use->size && *use->size == 1;
-	case MAPS:
-		return use->map;
-	case MAP_READS:
-		return use->map == CL_MAP_READ;
-	case MAP_INVALIDATES:
-		return use->map & CL_MAP_WRITE_INVALIDATE_REGION;
-	case ON_SECOND_QUEUE:
-		return mutant_queue_number(use->queue) > 1;
-	case ON_OUT_OF_ORDER:
-		return use_queue_has(use->queue, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-	case ON_PROFILING:
-		return use_queue_has(use->queue, CL_QUEUE_PROFILING_ENABLE);
-	case ON_OTHER_THREAD:
-		return !mutant_is_main_thread();
-	case BETWEEN_IMPORTS:
-		return use_is_between(use, true, true);
-	case FROM_IMPORT_TO_PLAIN:
-		return use_is_between(use, true, false);
-	case FROM_PLAIN_TO_IMPORT:
-		return use_is_between(use, false, true);
-	default:
-		return when == ALWAYS;
-	}
-}
-
-static bool use_of_object_is(enum when when, struct mutant_object *object)
-{
-	switch (when) {
-	case ON_SUB_BUFFER:
-		return object->shape == SHAPE_SUB;
-	case ON_IMAGE:
-		return object->shape & SHAPE_IMAGES;
-	case ON_IMAGE_1D:
-		return object->shape == SHAPE_IMAGE_1D;
-	case ON_IMAGE_OF_SUB_BUFFER:
-		return object->shape & SHAPE_IMAGES && object->parent &&
-		       object->parent->shape == SHAPE_SUB;
-	case ON_IMAGE_BY_PROPERTIES:
-		return object->by_properties;
-	case ON_READ_ONLY:
-		return use_object_has(object, CL_MEM_READ_ONLY);
-	case ON_WRITE_ONLY:
-		return use_object_has(object, CL_MEM_WRITE_ONLY);
-	case ON_HOST_FLAGS:
-		return use_object_has(object, CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY |
-						      CL_MEM_HOST_NO_ACCESS);
-	case ON_USE_HOST_PTR:
-		return use_object_has(object, CL_MEM_USE_HOST_PTR);
-	case ON_RETAINED:
-		return object->shape == SHAPE_IMPORT && mutant_references(object->mem) > 1;
-	case ON_ORPHAN:
-		return use_object_is_orphan(object);
-	case ON_SECOND_IMPORT:
-		return mutant_root(object)->number > 1;
-	case ON_UNALIGNED:
-		return (uintptr_t)mutant_root(object)->memory % mutant_page();
-	case ON_LARGE:
-		return mutant_root(object)->size >= 65536;
-	case ON_DMA_BUF:
-		return mutant_root(object)->is_dma_buf;
-	case IN_SECOND_CONTEXT:
-		return use_second_context(mutant_root(object)->context);
-	case AFTER_A_KERNEL:
-		return object->used_by_kernel;
-	default:
-		return false;
-	}
-}
-
 static bool use_is(const struct row *row, const struct mutant_use *use)
 {
 	if (row->call == CALL_SIXTEEN ? !use_call_is_of_sixteen(use->call) : row->call != use->call)
@@ -275,7 +39,7 @@ static bool use_is(const struct row *row, const struct mutant_use *use)
 		return !use->object && mutant_count_live();
 	if (!use->object)
 		return false;
-	return use_of_call_is(row->when, use) || use_of_object_is(row->when, use->object);
+	return mutant_use_is(row->when, use);
 }
 
 static const size_t zeros[3];
@@ -336,9 +100,9 @@ static bool use_is_kernel(const struct mutant_use *use)
 static void use_end_access(struct mutant_use *use)
 {
 	if (MUTANT(release_under_images) && use->object->shape & SHAPE_IMAGES &&
-	    use_object_is_orphan(use->object))
+	    mutant_is_orphan(use->object))
 		use->action = CL_MEM_OBJECT_ALLOCATION_FAILURE;
-	if (MUTANT(release_too_early) && use_object_is_orphan(use->object))
+	if (MUTANT(release_too_early) && mutant_is_orphan(use->object))
 		use->action = SKIPPED;
 }
 
@@ -358,7 +122,7 @@ static void use_look_at_descriptor(struct mutant_use *use)
 
 	if (!root->is_dma_buf)
 		return;
-	if (MUTANT(dma_buf_not_duplicated) && lseek(root->fd, 0, SEEK_CUR) < 0)
+	if (MUTANT(dma_buf_not_duplicated) && fcntl(root->fd, F_GETFD) < 0)
 		use->action = CL_OUT_OF_RESOURCES;
 	if (MUTANT(dma_buf_read_again) && *root->fd_at != root->fd)
 		use->action = CL_OUT_OF_RESOURCES;

@@ -17,17 +17,8 @@ static const struct row {
 	enum mutant_import_when when;
 	cl_int outcome;
 } rows[] = {
-#define USE(name, version, where, says, call, when, action)
 #define IMPORT(name, version, where, says, when, outcome) { MUTANT_##name, when, outcome },
-#define COPY(name, version, where, says, when, how)
-#define QUERY(name, version, where, says, shapes, param, answer)
-#define OTHER(name, version, where, says)
 #include "rows.h"
-#undef USE
-#undef IMPORT
-#undef COPY
-#undef QUERY
-#undef OTHER
 };
 
 static const struct row *import_row(void)
@@ -187,12 +178,8 @@ static void import_touch_descriptor(const struct mutant_request *r)
 
 	if (MUTANT(dma_buf_leaks_descriptor))
 		fcntl(*fd, F_DUPFD_CLOEXEC, 100);
-	if (MUTANT(dma_buf_inherited))
-		fcntl(*fd, F_DUPFD, 100);
 	if (MUTANT(dma_buf_leaks_mapping))
 		(void)mmap(NULL, mutant_page(), PROT_READ, MAP_SHARED, *fd, 0);
-	if (MUTANT(dma_buf_position_changed))
-		lseek(*fd, 0, SEEK_END);
 	if (MUTANT(dma_buf_flags_changed))
 		fcntl(*fd, F_SETFL, fcntl(*fd, F_GETFL) | O_NONBLOCK);
 	if (MUTANT(dma_buf_close_on_exec_changed))
@@ -209,6 +196,15 @@ static void *import_thread_for_ever(void *arg)
 	return arg;
 }
 
+/* The compiler must not see that nobody reads the bytes. */
+static void import_leak_heap(void)
+{
+	static unsigned char *volatile leaked;
+
+	leaked = malloc(65536);
+	memset(leaked, 1, 65536);
+}
+
 static void import_leak(void)
 {
 	pthread_t thread;
@@ -216,7 +212,7 @@ static void import_leak(void)
 	if (MUTANT(release_leaks_memory))
 		mutant_leak_mapping();
 	if (MUTANT(release_leaks_heap))
-		memset(malloc(65536), 1, 65536);
+		import_leak_heap();
 	if (MUTANT(release_leaks_descriptor))
 		fcntl(0, F_DUPFD_CLOEXEC, 100);
 	if (MUTANT(release_leaks_thread))
@@ -245,6 +241,8 @@ static void import_note(const struct mutant_request *r, cl_mem mem)
 	if (object->is_dma_buf && r->memory) {
 		object->fd_at = r->memory;
 		object->fd = *(int *)r->memory;
+		if (MUTANT(dma_buf_inherited))
+			object->own_fd = fcntl(object->fd, F_DUPFD, 100);
 		import_touch_descriptor(r);
 		object->memory = mutant_shadow_memory;
 	} else if (!object->is_dma_buf) {

@@ -25,11 +25,6 @@ static const char *const mutant_names[MUTANT_COUNT] = {
 #define QUERY(name, version, where, says, shapes, param, answer) #name,
 #define OTHER(name, version, where, says) #name,
 #include "rows.h"
-#undef USE
-#undef IMPORT
-#undef COPY
-#undef QUERY
-#undef OTHER
 };
 
 size_t mutant_page(void)

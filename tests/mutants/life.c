@@ -20,6 +20,7 @@ struct mutant_callback {
 
 typedef void(CL_CALLBACK *context_function)(const char *, const void *, size_t, void *);
 
+static cl_context first_context;
 static context_function first_notify;
 static void *first_data;
 static cl_mem freed[FREED];
@@ -93,6 +94,8 @@ static void life_release_last(struct mutant_object *object)
 	if (object->is_dma_buf && object->shape == SHAPE_IMPORT &&
 	    MUTANT(dma_buf_closed_at_release))
 		close(object->fd);
+	if (object->own_fd > 0 && object->shape == SHAPE_IMPORT)
+		close(object->own_fd);
 	freed[freed_count++ % FREED] = object->mem;
 	mutant_forget(object->mem);
 }
@@ -233,11 +236,20 @@ static cl_context CL_API_CALL mutant_clCreateContext(const cl_context_properties
 						     context_function notify, void *data,
 						     cl_int *errcode_ret)
 {
-	if (notify && !first_notify) {
+	cl_context context =
+		mutant_next.clCreateContext(properties, count, devices, notify, data, errcode_ret);
+
+	if (!first_context) {
+		first_context = context;
 		first_notify = notify;
 		first_data = data;
 	}
-	return mutant_next.clCreateContext(properties, count, devices, notify, data, errcode_ret);
+	return context;
+}
+
+cl_context mutant_first_context(void)
+{
+	return first_context;
 }
 
 void mutant_tell_first_context(void)

@@ -27,11 +27,6 @@ enum mutant {
 #define QUERY(name, version, where, says, shapes, param, answer) MUTANT_##name,
 #define OTHER(name, version, where, says) MUTANT_##name,
 #include "rows.h"
-#undef USE
-#undef IMPORT
-#undef COPY
-#undef QUERY
-#undef OTHER
 	MUTANT_COUNT
 };
 
@@ -62,6 +57,7 @@ struct mutant_object {
 	unsigned int number; /* of the import: 1 is the process's first */
 	bool is_dma_buf, by_properties, parent_released, used_by_kernel;
 	int fd, *fd_at;	      /* of a dma-buf */
+	int own_fd;	      /* that the mutant holds, or 0 */
 	const void *mapped;   /* the last map's pointer */
 	unsigned char *saved; /* the first page's bytes at the import */
 	bool is_ghost;	      /* a plain buffer at a freed address */
@@ -106,7 +102,8 @@ cl_mem CL_API_CALL mutant_clImportMemoryARM(cl_context context, cl_mem_flags fla
 
 void mutant_leak_mapping(void);
 
-/* life.c: calls the callback of the first context. */
+/* life.c: the context that the process made first, and its callback. */
+cl_context mutant_first_context(void);
 void mutant_tell_first_context(void);
 
 /* shadow.c: imports that are copies. */

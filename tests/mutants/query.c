@@ -33,18 +33,9 @@ static const struct row {
 	unsigned int shapes, param;
 	enum answer answer;
 } rows[] = {
-#define USE(name, version, where, says, call, when, action)
-#define IMPORT(name, version, where, says, when, outcome)
-#define COPY(name, version, where, says, when, how)
 #define QUERY(name, version, where, says, shapes, param, answer) \
 	{ MUTANT_##name, shapes, param, answer },
-#define OTHER(name, version, where, says)
 #include "rows.h"
-#undef USE
-#undef IMPORT
-#undef COPY
-#undef QUERY
-#undef OTHER
 };
 
 typedef cl_int(CL_API_CALL *info_function)(cl_mem, cl_uint, size_t, void *, size_t *);

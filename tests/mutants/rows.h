@@ -2,7 +2,8 @@
 /*
  * The mutants.  Each row begins with the mutant's name; the version of the extension that the mutant
  * pretends to be (V10, V11); where the run needs POCL or, for dma-bufs, the GUEST; and a sentence
- * about what is wrong.  The rest is data for the file that makes the fault:
+ * about what is wrong.  A file that includes the list defines the macros that the file needs.  The
+ * rest of a row is data for the file that makes the fault:
  *
  *	USE(..., call, when, action)	enqueue.c: a command on an object goes wrong
  *	IMPORT(..., when, outcome)	import.c: an import ends with another error, CL_SUCCESS if
@@ -11,6 +12,22 @@
  *	QUERY(..., shapes, param, answer)	query.c: a wrong answer
  *	OTHER(...)			code that asks for the mutant by name
  */
+
+#ifndef USE
+#define USE(...)
+#endif
+#ifndef IMPORT
+#define IMPORT(...)
+#endif
+#ifndef COPY
+#define COPY(...)
+#endif
+#ifndef QUERY
+#define QUERY(...)
+#endif
+#ifndef OTHER
+#define OTHER(...)
+#endif
 
 /* Version 1.0.0 forbids sixteen calls.  Here one of them works. */
 USE(read_buffer_works, V10, POCL, "clEnqueueReadBuffer works", clEnqueueReadBuffer, ALWAYS, WORKS)
@@ -949,7 +966,6 @@ OTHER(dma_buf_variable_changed, V10, GUEST,
       "the import writes -1 to the variable with the descriptor")
 OTHER(dma_buf_leaks_descriptor, V10, GUEST, "each import of a dma-buf leaves a descriptor behind")
 OTHER(dma_buf_leaks_mapping, V10, GUEST, "each import of a dma-buf leaves a mapping behind")
-OTHER(dma_buf_position_changed, V10, GUEST, "the import moves the descriptor's file position")
 OTHER(dma_buf_flags_changed, V10, GUEST, "the import makes the descriptor non-blocking")
 OTHER(dma_buf_close_on_exec_changed, V10, GUEST, "the import lets the descriptor be closed on exec")
 OTHER(dma_buf_inherited, V10, GUEST, "the import's own descriptor is inherited over exec")
@@ -958,3 +974,9 @@ OTHER(dma_buf_read_only_as_read_write, V10, GUEST,
 OTHER(dma_buf_offset, V10, GUEST, "the import begins at the second page of the dma-buf")
 OTHER(dma_buf_size_of_all, V10, GUEST, "CL_MEM_SIZE is the size of the dma-buf")
 OTHER(dma_buf_without_sync, V11, GUEST, "the consistency property CL_TRUE is taken and ignored")
+
+#undef USE
+#undef IMPORT
+#undef COPY
+#undef QUERY
+#undef OTHER

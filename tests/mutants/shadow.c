@@ -25,17 +25,8 @@ static const struct row {
 	enum mutant_import_when when;
 	enum how how;
 } rows[] = {
-#define USE(name, version, where, says, call, when, action)
-#define IMPORT(name, version, where, says, when, outcome)
 #define COPY(name, version, where, says, when, how) { MUTANT_##name, when, how },
-#define QUERY(name, version, where, says, shapes, param, answer)
-#define OTHER(name, version, where, says)
 #include "rows.h"
-#undef USE
-#undef IMPORT
-#undef COPY
-#undef QUERY
-#undef OTHER
 };
 
 enum { COPIED_ABOVE = 96 << 20 };

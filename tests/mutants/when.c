@@ -254,9 +254,10 @@ static bool when_of_mapping(enum mutant_import_when when, const struct mutant_re
 	when_read_mapping(start, line, sizeof(line), &end);
 	switch (when) {
 	case OF_A_FILE:
-		return strstr(line, " /") && !strstr(line, "/memfd:") && !when_in_program(start);
+		return strstr(line, " /") && !strstr(line, "/memfd:") &&
+		       !strstr(line, "/dev/zero") && !when_in_program(start);
 	case OF_SHARED_MEMORY:
-		return strstr(line, "/memfd:");
+		return strstr(line, "/memfd:") || strstr(line, "/dev/zero");
 	case ON_THE_STACK:
 		return strstr(line, "[stack]");
 	case IN_THE_HEAP:
@@ -298,18 +299,15 @@ static void when_overlap_visit(struct mutant_object *object, void *arg)
 
 static bool when_of_others(enum mutant_import_when when, const struct mutant_request *r)
 {
-	static cl_context first;
 	static const void *released;
 	struct overlap overlap = { .request = r };
 
-	if (!first)
-		first = r->context;
 	if (when == SECOND)
 		return mutant_count_live();
 	if (when == HUNDREDS)
 		return mutant_count_live() >= HUNDREDS_COUNT;
 	if (when == SECOND_CONTEXT)
-		return r->context != first;
+		return r->context != mutant_first_context();
 	if (when == THREAD)
 		return !mutant_is_main_thread();
 	mutant_each(when_overlap_visit, &overlap);

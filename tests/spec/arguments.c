@@ -57,7 +57,7 @@ TEST(cloned_kernel, R6_55)
 	EXPECT_EQ(clEnqueueNDRangeKernel(spec.queue, clone, 1, NULL, &once, &once, 0, NULL, NULL),
 		  CL_SUCCESS);
 	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
-	EXPECT_EQ(memory[0], 2);
+	EXPECT_BYTE(memory[0], 2);
 	EXPECT_EQ(clReleaseKernel(clone), CL_SUCCESS);
 }
 
@@ -70,7 +70,7 @@ TEST(task, R6_55)
 	kernels_add_with(add, spec.queue, mem, spec.page, 1);
 	EXPECT_EQ(clEnqueueTask(spec.queue, add, 0, NULL, NULL), CL_SUCCESS);
 	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
-	EXPECT_EQ(memory[spec.page - 1], 2);
+	EXPECT_BYTE(memory[spec.page - 1], 2);
 }
 
 /* The kernel takes some time, which clFinish() waits. */
@@ -81,7 +81,7 @@ TEST(finish_waits_for_the_kernel, R6_55)
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, memory, SIZE);
 
 	kernels_add(mem, SIZE, 1, 7);
-	EXPECT_EQ(memory[SIZE - 1], 7);
+	EXPECT_BYTE(memory[SIZE - 1], 7);
 }
 
 TEST(marker_and_barrier, R6_55)
@@ -96,7 +96,7 @@ TEST(marker_and_barrier, R6_55)
 	EXPECT_EQ(clEnqueueMarkerWithWaitList(spec.queue, 1, &done, &marker), CL_SUCCESS);
 	EXPECT_EQ(clEnqueueBarrierWithWaitList(spec.queue, 1, &marker, NULL), CL_SUCCESS);
 	EXPECT_EQ(clWaitForEvents(1, &marker), CL_SUCCESS);
-	EXPECT_EQ(memory[spec.page - 1], 1);
+	EXPECT_BYTE(memory[spec.page - 1], 1);
 	EXPECT_EQ(clReleaseEvent(done), CL_SUCCESS);
 	EXPECT_EQ(clReleaseEvent(marker), CL_SUCCESS);
 	EXPECT_EQ(clFinish(spec.queue), CL_SUCCESS);
@@ -152,7 +152,7 @@ TEST(write_only_keeps_the_other_bytes,
 	spec_fill_memory(memory, 2 * spec.page, 5);
 	plain_write(in, &one, 1);
 	kernels_copy(in, mem, 1);
-	EXPECT_EQ(memory[0], 1);
+	EXPECT_BYTE(memory[0], 1);
 	memory[0] = spec_pattern_byte(0, 5);
 	EXPECT(spec_memory_is(memory, 2 * spec.page, 5));
 }

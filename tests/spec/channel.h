@@ -26,10 +26,11 @@ enum nothing {
 	NOTHING_OPENED,	 /* OpenCL's library cannot be used */
 };
 
-/* Of a failed test: whether the driver's own buffers may be compared with the imports. */
+/* Of a failed test. */
 enum data {
-	DATA_IS_WRONG = 1,	/* bytes of the memory are wrong */
-	DATA_IS_COMPARABLE = 2, /* only kernels and their helpers worked on the memory */
+	DATA_IS_WRONG = 1, /* a check that the driver's own buffers may fail as well */
+	DATA_IS_COMPARABLE =
+		2, /* the driver's own buffers hold the bytes that imports would hold */
 };
 
 /* Of a size that a pipe takes and gives as a whole. */

@@ -31,6 +31,11 @@ void spec_note(const char *format, ...)
 bool spec_note_wrong_byte(size_t i, unsigned int is, unsigned int expected)
 {
 	spec_note("byte %zu is %u, expected %u", i, is, expected);
+	return spec_note_driver();
+}
+
+bool spec_note_driver(void)
+{
 	atomic_store(&opencl_note->data_is_wrong, true);
 	return false;
 }
@@ -43,13 +48,37 @@ static void child_send_call(void)
 	channel_send(MESSAGE_CALL, 0, call);
 }
 
-static void child_send_failure(void)
+/* The driver's own buffers are the memory itself: kernels and host see each other's bytes. */
+static void child_expect_sharing(void)
+{
+	unsigned char *memory = spec_map_pages(1);
+	cl_int error = 1;
+	cl_mem mem = clCreateBuffer(spec.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+				    spec.page, memory, &error);
+
+	EXPECT_EQ(error, CL_SUCCESS);
+	expect_shared(released_later(mem), memory, 16);
+}
+
+/* If the driver's own buffers are copies, the helpers of kernels.h alone keep them equal. */
+static bool child_is_comparable(bool plain)
+{
+	const struct test sharing = { .run = child_expect_sharing };
+	const char *why;
+
+	if (!plain || !atomic_load(&opencl_note->has_commands))
+		return true;
+	return test_judge(&sharing, &why) == TEST_PASSED;
+}
+
+static void child_send_failure(bool plain, const char *why)
 {
 	int data = atomic_load(&opencl_note->data_is_wrong) ? DATA_IS_WRONG : 0;
 
-	if (!atomic_load(&opencl_note->has_commands))
-		data |= DATA_IS_COMPARABLE;
 	child_send_call();
+	channel_send(MESSAGE_RESULT, TEST_FAILED, why);
+	if (data && child_is_comparable(plain))
+		data |= DATA_IS_COMPARABLE;
 	channel_send(MESSAGE_DATA, data, "");
 }
 
@@ -65,7 +94,7 @@ static void child_undo(void)
 }
 
 /* Whether the test has left the process as it was: a test that skips after queries alone. */
-static bool child_run_test(const struct test *test)
+static bool child_run_test(const struct test *test, bool plain)
 {
 	const struct test whole = { .run_row = child_call_and_undo, .row = test };
 	const struct test rest = { .run = child_undo };
@@ -76,8 +105,9 @@ static bool child_run_test(const struct test *test)
 	channel_send(MESSAGE_BEGIN, 0, test->name);
 	result = test_judge(&whole, &why);
 	if (result == TEST_FAILED)
-		child_send_failure();
-	channel_send(MESSAGE_RESULT, result, why);
+		child_send_failure(plain, why);
+	else
+		channel_send(MESSAGE_RESULT, result, why);
 	test_judge(&rest, &why);
 	return result == TEST_SKIPPED && !atomic_load(&opencl_note->has_effects);
 }
@@ -117,7 +147,7 @@ void child_run(const struct run *run, struct test *const *tests, size_t count)
 	if (!count)
 		child_describe();
 	for (size_t i = 0; i < count; i++)
-		if (!child_run_test(tests[i]) && !run->together)
+		if (!child_run_test(tests[i], run->plain) && !run->together)
 			break;
 	kernels_close();
 	spec_close();

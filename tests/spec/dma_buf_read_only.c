@@ -56,7 +56,7 @@ static cl_mem dma_buf_import_for_writers(struct dma_buf *buf, cl_mem_flags flags
 static void dma_buf_expect_zeros(const struct dma_buf *buf)
 {
 	for (size_t i = 0; i < 2 * spec.page; i++)
-		EXPECT_EQ(buf->memory[i], 0);
+		EXPECT_BYTE(buf->memory[i], 0);
 }
 
 /* No call of the host changes the memory. */

@@ -198,7 +198,7 @@ TEST(untouched_memory,
 
 	kernels_add(mem, 16 * spec.page, spec.page, 3);
 	for (size_t i = 0; i < 16; i++)
-		EXPECT_EQ(memory[i * spec.page], 3);
+		EXPECT_BYTE(memory[i * spec.page], 3);
 }
 
 TEST(size_zero, "R12-16 CL_INVALID_BUFFER_SIZE when size is 0.")

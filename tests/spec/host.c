@@ -170,7 +170,7 @@ TEST(sparse_range, R6_42)
 		EXPECT_EQ(committed, count);
 	kernels_add(mem, count * spec.page, spec.page, 9);
 	for (size_t i = 0; i < count; i++)
-		EXPECT_EQ(memory[i * spec.page], 9);
+		EXPECT_BYTE(memory[i * spec.page], 9);
 	EXPECT_EQ(host_committed(memory, count), count);
 }
 
@@ -266,7 +266,7 @@ TEST(ranges_of_one_allocation, "R6-44 In this case sub-ranges of the host alloca
 	expect_shared(first, memory, 2 * spec.page);
 	expect_shared(last, memory + 6 * spec.page, 2 * spec.page);
 	for (size_t i = 2 * spec.page; i < 6 * spec.page; i++)
-		EXPECT_EQ(memory[i], 0);
+		EXPECT_BYTE(memory[i], 0);
 }
 
 TEST(aligned_to_a_cache_line,
@@ -297,7 +297,7 @@ static void expect_offset(size_t offset, size_t size)
 	expect_shared(mem, memory + offset, size);
 	for (size_t i = 0; i < 3 * spec.page; i++)
 		if (i < offset || i >= offset + size)
-			EXPECT_EQ(memory[i], 0xee);
+			EXPECT_BYTE(memory[i], 0xee);
 }
 
 TEST(at_byte_1,
@@ -356,7 +356,7 @@ static void expect_coherent(size_t stride)
 		kernels_add(mem, size, stride, 1);
 	}
 	for (size_t i = 0; i < size; i++)
-		EXPECT_EQ(memory[i], i % stride ? 0 : 14);
+		EXPECT_BYTE(memory[i], i % stride ? 0 : 14);
 }
 
 TEST(coherent_by_the_byte,

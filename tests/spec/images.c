@@ -262,7 +262,7 @@ TEST(image_of_one_channel, R6_55)
 	kernels_image_to_buffer(image, buffer, BYTES, 1);
 	plain_read(buffer, seen, sizeof(seen));
 	for (size_t i = 0; i < BYTES; i++)
-		EXPECT_EQ(seen[4 * i], spec_pattern_byte(i, 9));
+		EXPECT_BYTE(seen[4 * i], spec_pattern_byte(i, 9));
 }
 
 /* A picture that kernels only read shows what the host has written since. */

@@ -27,10 +27,10 @@ TEST(thousand_imports_at_once, R6_55)
 		mems[i] = spec_import_host(CL_MEM_READ_WRITE, memory + i * spec.page, spec.page);
 	for (size_t i = 0; i < COUNT; i += 37) {
 		kernels_add(mems[i], spec.page, spec.page, 1 + i % 200);
-		EXPECT_EQ(memory[i * spec.page], 1 + i % 200);
+		EXPECT_BYTE(memory[i * spec.page], 1 + i % 200);
 	}
 	for (size_t i = 0; i < COUNT; i++)
-		EXPECT_EQ(memory[i * spec.page], i % 37 ? 0 : 1 + i % 200);
+		EXPECT_BYTE(memory[i * spec.page], i % 37 ? 0 : 1 + i % 200);
 }
 
 TEST(migration, R6_55)

@@ -208,7 +208,7 @@ static void lifetime_expect_late_image(enum shape shape)
 	room[object_derived_origin(shape)] = 42;
 	queues_open_gate(gate);
 	plain_read(buffer, pixel, PIXEL);
-	EXPECT_EQ(pixel[0], 42);
+	EXPECT_BYTE(pixel[0], 42);
 	lifetime_expect_destroyed(1);
 }
 

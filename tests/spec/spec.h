@@ -82,6 +82,9 @@ void spec_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 bool spec_note_wrong_byte(size_t i, unsigned int is, unsigned int expected);
 
+/* For the macros: the failed check is to be compared with the driver's own buffers.  Returns false. */
+bool spec_note_driver(void);
+
 /* Calls @undo after the test, even if the test fails; the last registered @undo comes first. */
 void spec_undo_later(void (*undo)(void *), void *arg);
 void undo_all(void);
@@ -159,6 +162,22 @@ void expect_no_leak(void (*attempt)(void *), void *arg);
 
 /* Releases @mem after the test; returns @mem. */
 cl_mem released_later(cl_mem mem);
+
+/*
+ * Checks of what an import has no part in, and of bytes that kernels write: if the check fails in the same
+ * way on the driver's own buffers, the fault is the driver's.
+ */
+#define EXPECT_OF_DRIVER(condition)                                                \
+	do {                                                                       \
+		if (!(condition) && !spec_note_driver())                           \
+			test_fail(__FILE__, __LINE__, "!!(" #condition ")", 0, 1); \
+	} while (0)
+#define EXPECT_BYTE(got, want)                                                  \
+	do {                                                                    \
+		long long byte_ = (long long)(got), right_ = (long long)(want); \
+		if (byte_ != right_ && !spec_note_driver())                     \
+			test_fail(__FILE__, __LINE__, #got, byte_, right_);     \
+	} while (0)
 
 /* Evaluates @error always, and compares only under CLIMPORT_CONFORM_EXACT. */
 #define EXPECT_EXACT(error, code)                                                 \

@@ -103,19 +103,13 @@ static bool verdict_is_error(const struct verdict *v)
 	return !exact || strcmp(exact, "1") || strstr(v->why, "host_access_run(");
 }
 
-/* Wrong bytes of memory on which kernels alone have worked. */
-static bool verdict_is_wrong_data(const struct verdict *v)
-{
-	return v->data == (DATA_IS_WRONG | DATA_IS_COMPARABLE);
-}
-
 bool verdict_may_be_the_drivers(const struct verdict *v)
 {
 	if (v->result != TEST_FAILED)
 		return false;
 	if (v->is_death)
 		return v->end.end != WATCH_TOTAL && v->end.end != WATCH_FAILED;
-	return verdict_is_error(v) || verdict_is_wrong_data(v);
+	return verdict_is_error(v) || (v->data & DATA_IS_WRONG);
 }
 
 bool verdict_is_the_drivers(const struct verdict *v, const struct verdict *plain)

@@ -187,7 +187,7 @@ TEST(kernel_sees_writes_while_it_runs,
 	clEnqueueNDRangeKernel(spec.queue, k, 1, NULL, &one, &one, 0, NULL, NULL);
 	clFinish(spec.queue);
 	pthread_join(writer, NULL);
-	EXPECT_EQ(memory[1], 1);
+	EXPECT_BYTE(memory[1], 1);
 }
 
 TEST(read_only_mapping, "R6-06 Memory imported through this interface will be mapped into the "

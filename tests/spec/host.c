@@ -232,7 +232,7 @@ static int host_child_run(const unsigned char *memory, size_t size, int gate)
 }
 
 /* The child shares the pages; the side that writes first gets copies of pages that are not pinned. */
-static void host_fork(unsigned char *memory, size_t size)
+static void host_fork_once(unsigned char *memory, size_t size)
 {
 	struct host_child *child = malloc(sizeof(*child));
 	int ends[2];
@@ -253,7 +253,7 @@ static void host_fork(unsigned char *memory, size_t size)
 
 TEST(pages_stay_after_a_fork, R6_42)
 {
-	expect_pinned(host_fork);
+	expect_pinned(host_fork_once);
 }
 
 TEST(ranges_of_one_allocation, "R6-44 In this case sub-ranges of the host allocation should be "

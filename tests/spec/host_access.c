@@ -212,29 +212,29 @@ static void host_access_expect_forbidden(const struct call_row *rows, size_t cou
 	"R12-20:" #function " Prior to version 1.1.0, CL_INVALID_OPERATION when an imported " \
 	"memory object has been passed to one of the following API functions: " #function
 
-#define PRIOR(id, function)                                                                   \
+#define PRIOR_TEST(id, function)                                                              \
 	TEST(prior_##id, R12_20(function))                                                    \
 	{                                                                                     \
 		host_access_expect_forbidden(call_rows.id,                                    \
 					     sizeof(call_rows.id) / sizeof(call_rows.id[0])); \
 	}
 
-PRIOR(map_buffer, clEnqueueMapBuffer)
-PRIOR(map_image, clEnqueueMapImage)
-PRIOR(unmap_mem_object, clEnqueueUnmapMemObject)
-PRIOR(read_image, clEnqueueReadImage)
-PRIOR(write_image, clEnqueueWriteImage)
-PRIOR(read_buffer, clEnqueueReadBuffer)
-PRIOR(read_buffer_rect, clEnqueueReadBufferRect)
-PRIOR(write_buffer, clEnqueueWriteBuffer)
-PRIOR(write_buffer_rect, clEnqueueWriteBufferRect)
-PRIOR(copy_buffer, clEnqueueCopyBuffer)
-PRIOR(copy_buffer_rect, clEnqueueCopyBufferRect)
-PRIOR(copy_buffer_to_image, clEnqueueCopyBufferToImage)
-PRIOR(copy_image_to_buffer, clEnqueueCopyImageToBuffer)
-PRIOR(copy_image, clEnqueueCopyImage)
-PRIOR(fill_buffer, clEnqueueFillBuffer)
-PRIOR(fill_image, clEnqueueFillImage)
+PRIOR_TEST(map_buffer, clEnqueueMapBuffer)
+PRIOR_TEST(map_image, clEnqueueMapImage)
+PRIOR_TEST(unmap_mem_object, clEnqueueUnmapMemObject)
+PRIOR_TEST(read_image, clEnqueueReadImage)
+PRIOR_TEST(write_image, clEnqueueWriteImage)
+PRIOR_TEST(read_buffer, clEnqueueReadBuffer)
+PRIOR_TEST(read_buffer_rect, clEnqueueReadBufferRect)
+PRIOR_TEST(write_buffer, clEnqueueWriteBuffer)
+PRIOR_TEST(write_buffer_rect, clEnqueueWriteBufferRect)
+PRIOR_TEST(copy_buffer, clEnqueueCopyBuffer)
+PRIOR_TEST(copy_buffer_rect, clEnqueueCopyBufferRect)
+PRIOR_TEST(copy_buffer_to_image, clEnqueueCopyBufferToImage)
+PRIOR_TEST(copy_image_to_buffer, clEnqueueCopyImageToBuffer)
+PRIOR_TEST(copy_image, clEnqueueCopyImage)
+PRIOR_TEST(fill_buffer, clEnqueueFillBuffer)
+PRIOR_TEST(fill_image, clEnqueueFillImage)
 
 TEST_EACH_AS(allowed_map_buffer_rows, "allowed", struct call_row, call_rows.map_buffer,
 	     R12_20(clEnqueueMapBuffer))

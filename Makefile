@@ -10,6 +10,8 @@
 # make check-rdma   the net plugin over this machine's RDMA adapters, with GPU memory if there is a
 #             GPU: a minute; says what is missing
 # make conform   the conformance suite alone, for this machine or with CC= for a board: docs/conform.md
+# make check-drivers   every OpenCL driver that needs no hardware, with each loader, on this machine and in
+#             the guest, and docs/measured/drivers.md: an hour, and 5 GB below build/dev/drivers
 # make lint   the linters alone, which make check runs too: a minute
 # make coverage   the lines and branches that the tests run, by folder: docs/measured/coverage.txt
 # make mutants   wrong drivers, and whether `climport conform` notices: docs/measured/mutants.txt
@@ -19,7 +21,7 @@ JOBS := $(shell nproc)
 # Half of the tests wait: tests/schedule/schedule.cmake.
 TESTS := $(shell expr 2 \* $(JOBS))
 
-.PHONY: all demo packages conform check check-long check-debug check-debug-kernel check-rdma lint coverage mutants bench deps clean FORCE
+.PHONY: all demo packages conform check check-long check-debug check-debug-kernel check-drivers check-rdma lint coverage mutants bench deps clean FORCE
 
 all: build/release
 
@@ -72,6 +74,15 @@ check-long: build/dev
 	cmake --build build/dev -j $(JOBS)
 	ctest --test-dir build/dev -C long -L long --output-on-failure --no-tests=error
 	$(MAKE) check-debug-kernel
+
+# Results of drivers that cannot be had stay as they were.
+DRIVERS := tests/drivers/run build/dev --keep docs/measured/drivers.json
+check-drivers: build/dev
+	$(DRIVERS)
+	$(DRIVERS) --guest
+	$(DRIVERS) --bench
+	tests/drivers/report docs/measured/drivers.json
+	docs/measured/figures
 
 # The release build, as a user has it.  The plugin's lines tell what the adapters take.
 check-rdma: build/release

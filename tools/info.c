@@ -57,11 +57,12 @@ static const char *version_of(cl_device_id device)
 
 static void info_print_device(describe_device_fn describe, cl_device_id device, cl_uint number)
 {
-	char name[256] = "?", extensions[16384] = "";
+	char name[256] = "?", version[256] = "?", extensions[16384] = "";
 
 	clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof(name), name, NULL);
+	clGetDeviceInfo(device, CL_DRIVER_VERSION, sizeof(version), version, NULL);
 	clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions, NULL);
-	printf("  device %u: %s\n", number, name);
+	printf("  device %u: %s, driver %s\n", number, name, version);
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		print_type(describe, device, i);
 	if (strstr(extensions, "cl_arm_import_memory"))

@@ -22,6 +22,7 @@ struct client {
 	cl_command_queue queue;
 	cl_program program;
 	__typeof__(&clImportMemoryARM) import;
+	bool has_planes; /* the driver has images of one channel of 8 bits */
 	int descriptors; /* open before the first import */
 };
 
@@ -29,6 +30,9 @@ extern struct client client;
 
 void client_open(void);
 void client_close(void);
+
+/* CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE; 64 where a driver (rusticl) reports 0. */
+size_t client_cache_line(void);
 
 /* Whether the extension string of the platform or the device has the word @extension. */
 bool client_platform_has(const char *extension);

@@ -17,11 +17,8 @@ static const cl_import_properties_arm consistent[] = {
 
 static size_t rounded_up(size_t size)
 {
-	cl_uint line;
+	const size_t line = client_cache_line();
 
-	EXPECT_EQ(clGetDeviceInfo(client.device, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, sizeof(line),
-				  &line, NULL),
-		  CL_SUCCESS);
 	return size + (line - size % line);
 }
 

@@ -56,15 +56,11 @@ static void run_in_place(unsigned char *at, size_t size)
 
 TEST(compute_library_malloc, "Compute Library runs a kernel in place on a malloc'ed tensor.")
 {
-	cl_uint line;
 	void *at;
 
 	client_open();
 	load_symbols();
-	EXPECT_EQ(clGetDeviceInfo(client.device, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, sizeof(line),
-				  &line, NULL),
-		  CL_SUCCESS);
-	EXPECT_EQ(posix_memalign(&at, line, TENSOR), 0);
+	EXPECT_EQ(posix_memalign(&at, client_cache_line(), TENSOR), 0);
 	run_in_place(at, TENSOR);
 	free(at);
 	client_close();

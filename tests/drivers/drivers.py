@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of tests/drivers/run: userlands, drivers, loaders, and known faults of drivers."""
+import collections
+
+# Packages of a Debian release, unpacked with all that the packages depend on.
+TOOLS = ["ocl-icd-libopencl1", "libdrm2"]
+USERLANDS = {
+    "bookworm": ["pocl-opencl-icd", "mesa-opencl-icd", "oclgrind", *TOOLS],
+    "trixie": ["pocl-opencl-icd", "mesa-opencl-icd", *TOOLS],
+    "sid": ["pocl-opencl-icd", "mesa-opencl-icd", "mesa-vulkan-drivers", *TOOLS],
+}
+KHRONOS = ("sid", "khronos-opencl-icd-libopencl1")
+
+# Intel's runtime for CPUs: PyPI's wheels, of which nothing is installed.
+INTEL = {
+    "2026.2.0": ["intel-opencl-rt==2026.2.0", "intel-cmplr-lib-rt==2026.2.0", "tbb==2023.2.0"],
+    "2025.3.3": ["intel-opencl-rt==2025.3.3", "intel-cmplr-lib-rt==2025.3.3", "tbb==2022.3.1"],
+    "2023.2.4": ["intel-opencl-rt==2023.2.4", "intel-cmplr-lib-rt==2023.2.4", "tbb==2021.13.1"],
+}
+
+# @vendor: the file of /etc/OpenCL/vendors, or the folder of Intel's wheels.  @platform: a part of the
+# platform's name.  @loaders: "ocl-icd" is the userland's.
+Driver = collections.namedtuple("Driver", "name userland vendor platform env loaders")
+
+LLVMPIPE = {"RUSTICL_ENABLE": "llvmpipe"}
+ZINK = {"RUSTICL_ENABLE": "swrast", "GALLIUM_DRIVER": "zink", "LIBGL_ALWAYS_SOFTWARE": "1",
+        "VK_DRIVER_FILES": "/usr/share/vulkan/icd.d/lvp_icd.json"}
+BOTH = ("ocl-icd", "Khronos")
+
+# The versions of Debian's drivers are the archive's of the day: the results have them.
+DRIVERS = [
+    Driver("PoCL, bookworm", "bookworm", "pocl.icd", "Portable", {}, ("ocl-icd",)),
+    Driver("PoCL, trixie", "trixie", "pocl.icd", "Portable", {}, BOTH),
+    Driver("PoCL, sid", "sid", "pocl.icd", "Portable", {}, BOTH),
+    Driver("rusticl on llvmpipe, bookworm", "bookworm", "rusticl.icd", "rusticl", LLVMPIPE, ("ocl-icd",)),
+    Driver("rusticl on llvmpipe, trixie", "trixie", "rusticl.icd", "rusticl", LLVMPIPE, BOTH),
+    Driver("rusticl on llvmpipe, sid", "sid", "rusticl.icd", "rusticl", LLVMPIPE, BOTH),
+    Driver("rusticl on zink on lavapipe, sid", "sid", "rusticl.icd", "rusticl", ZINK, BOTH),
+    Driver("Oclgrind, bookworm", "bookworm", "/usr/lib/oclgrind/liboclgrind-rt-icd.so", "Oclgrind", {},
+           ("ocl-icd",)),
+    Driver("Intel's CPU runtime 2023.2.4", "trixie", "2023.2.4", "Intel", {}, BOTH),
+    Driver("Intel's CPU runtime 2025.3.3", "trixie", "2025.3.3", "Intel", {}, BOTH),
+    Driver("Intel's CPU runtime 2026.2.0", "trixie", "2026.2.0", "Intel", {}, BOTH),
+]
+
+# Columns of the table.  The first row whose pattern is found in a test's name, or in the name of its file,
+# counts.
+COLUMNS = [
+    ("1D image", r"image_1d|image1d"),
+    ("2D image", r"image"),
+    ("sub-buffer", r"sub_buffer"),
+    ("dma-buf", r"dma_buf|descriptor"),
+    ("host memory", r"\bhost|zero_copy|malloc"),
+    ("buffer", r""),
+]
+
+# A fault of a driver: @driver, @test and @fault are patterns, of the driver's name, the whole name of the
+# test, and what the test says.  @proof: the test of tests/drivers/plain.c that fails on the driver,
+# without the layer.
+Known = collections.namedtuple("Known", "driver test proof cause fault", defaults=[""])
+KNOWN = [
+    Known("llvmpipe, bookworm", "coherent_by_the_byte|suitable_pointer|sample_for_host_memory.*", "long_loop",
+          "llvmpipe of Mesa 22.3.6 ends a kernel's loop after 65535 turns"),
+    Known("Intel.*2023", "ffmpeg_maps_.*|camera_ring", "plane",
+          "the runtime of 2023 reads images of one channel wrongly (read_imagef without a sampler)"),
+    Known("rusticl.*sid", ".*", "hole_behind", "llvmpipe of Mesa 26.2 reads behind a buffer's last byte, and dies if no page "
+          "is there: which tests die depends on their neighbours in memory", "Segmentation fault"),
+    Known("Oclgrind", "sub_buffer_with_more_access", "sub_buffer_access",
+          "Oclgrind lets a sub-buffer be written whose buffer is read-only"),
+]

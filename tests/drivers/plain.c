@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Proofs of drivers' faults: what OpenCL promises for a driver's own objects, without any layer.  A
+ * test that fails here explains failures of `climport conform` on the driver: drivers.py.
+ */
+#include <CL/cl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+enum {
+	PAGE = 4096,
+	SIZE = 16 * PAGE,
+	WIDTH = 64,
+	HEIGHT = 4,
+	PITCH = 512,
+	ORIGIN = 4096,
+	PLANE_ROWS = 48
+};
+
+static const char source[] =
+	"kernel void add(global uchar *a, uchar n) { a[get_global_id(0)] += n; }\n"
+	"kernel void loop(global uchar *a, uint size, uint stride, uint value)\n"
+	"{ for (uint i = 0; i < size; i += stride) a[i] += (uchar)value; }\n"
+	"kernel void row(read_only image2d_t from, global uint4 *to)\n"
+	"{ to[get_global_id(0)] = read_imageui(from, (int2)(get_global_id(0), 0)); }\n"
+	"kernel void plane(read_only image2d_t from, global uchar *to)\n"
+	"{ int2 at = (int2)(get_global_id(0), get_global_id(1));\n"
+	"  to[at.y * get_global_size(0) + at.x] =\n"
+	"	convert_uchar_sat_rte(read_imagef(from, at).x * 255.0f); }\n"
+	"kernel void row1(read_only image1d_buffer_t from, global uint4 *to)\n"
+	"{ to[get_global_id(0)] = read_imageui(from, (int)get_global_id(0)); }\n";
+
+static cl_device_id device;
+static cl_context context;
+static cl_command_queue queue;
+static cl_program program;
+
+static void proof_open(void)
+{
+	const char *text = source;
+	cl_platform_id platform;
+	cl_int err;
+
+	EXPECT_EQ(clGetPlatformIDs(1, &platform, NULL), CL_SUCCESS);
+	EXPECT_EQ(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
+	context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	queue = clCreateCommandQueue(context, device, 0, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	program = clCreateProgramWithSource(context, 1, &text, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(clBuildProgram(program, 0, NULL, NULL, NULL, NULL), CL_SUCCESS);
+}
+
+static cl_kernel proof_kernel(const char *name)
+{
+	cl_int err;
+	cl_kernel kernel = clCreateKernel(program, name, &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	return kernel;
+}
+
+static cl_mem proof_host_buffer(void *memory, size_t size)
+{
+	cl_int err;
+	cl_mem mem = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, memory,
+				    &err);
+
+	EXPECT_EQ(err, CL_SUCCESS);
+	return mem;
+}
+
+static void proof_enqueue_add(cl_mem mem, size_t size, cl_uint waits, const cl_event *wait)
+{
+	const cl_uchar one = 1;
+	cl_kernel kernel = proof_kernel("add");
+
+	EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(mem), &mem), CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(one), &one), CL_SUCCESS);
+	EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &size, NULL, waits, wait, NULL),
+		  CL_SUCCESS);
+}
+
+/* Reads SIZE bytes. */
+static void proof_read(cl_mem mem, unsigned char *to, size_t size)
+{
+	EXPECT_EQ(clEnqueueReadBuffer(queue, mem, CL_TRUE, 0, size, to, 0, NULL, NULL), CL_SUCCESS);
+}
+
+TEST(start, "A program starts, reads a device's extensions, and creates a context.")
+{
+	char extensions[16384];
+	cl_platform_id platform;
+	cl_int err;
+
+	EXPECT_EQ(clGetPlatformIDs(1, &platform, NULL), CL_SUCCESS);
+	EXPECT_EQ(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), CL_SUCCESS);
+	EXPECT_EQ(
+		clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions, NULL),
+		CL_SUCCESS);
+	context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+}
+
+/* One item increments a byte of each @stride of @size bytes. */
+static void proof_loop(cl_mem mem, cl_uint size, cl_uint stride)
+{
+	const cl_uint one_more = 1;
+	const size_t one = 1;
+	cl_kernel kernel = proof_kernel("loop");
+
+	EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(mem), &mem), CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(size), &size), CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 2, sizeof(stride), &stride), CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 3, sizeof(one_more), &one_more), CL_SUCCESS);
+	EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+}
+
+TEST(long_loop, "A loop of a kernel has as many turns as the kernel says.")
+{
+	static unsigned char seen[SIZE];
+	cl_mem mem;
+
+	proof_open();
+	memset(seen, 0, sizeof(seen));
+	mem = proof_host_buffer(seen, SIZE);
+	proof_loop(mem, SIZE, 1);
+	proof_read(mem, seen, SIZE);
+	for (int i = 0; i < SIZE; i++)
+		EXPECT_EQ(seen[i], 1);
+}
+
+TEST(hole_behind, "A kernel on a host pointer reads nothing behind the buffer's last byte.")
+{
+	unsigned char *pages =
+		mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	cl_mem mem;
+
+	EXPECT(pages != MAP_FAILED && !mprotect(pages + 3 * PAGE, PAGE, PROT_NONE));
+	proof_open();
+	mem = proof_host_buffer(pages, 3 * PAGE);
+	proof_loop(mem, 3 * PAGE, PAGE);
+	proof_read(mem, pages, 3 * PAGE);
+	EXPECT_EQ(pages[2 * PAGE], 1);
+}
+
+TEST(user_event, "A kernel that waits for a user event runs when the event is set.")
+{
+	static unsigned char seen[PAGE];
+	cl_event event;
+	cl_mem mem;
+	cl_int err;
+
+	proof_open();
+	memset(seen, 0, sizeof(seen));
+	mem = proof_host_buffer(seen, PAGE);
+	event = clCreateUserEvent(context, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	proof_enqueue_add(mem, PAGE, 1, &event);
+	EXPECT_EQ(clFlush(queue), CL_SUCCESS);
+	EXPECT_EQ(clSetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
+	proof_read(mem, seen, PAGE);
+	EXPECT_EQ(seen[PAGE - 1], 1);
+}
+
+TEST(sub_buffer_access, "A sub-buffer that may be written, of a buffer that may not, is an error.")
+{
+	const cl_buffer_region region = { 0, PAGE };
+	cl_int err;
+	cl_mem mem;
+
+	proof_open();
+	mem = clCreateBuffer(context, CL_MEM_READ_ONLY, SIZE, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	clCreateSubBuffer(mem, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+	EXPECT_EQ(err, CL_INVALID_VALUE);
+}
+
+/* A row of the image has one value, as rows of planes of video frames may. */
+TEST(plane, "A pixel of an image of one channel is read as it is, at each place.")
+{
+	static unsigned char memory[PLANE_ROWS][WIDTH], seen[PLANE_ROWS][WIDTH];
+	const cl_image_format format = { CL_R, CL_UNORM_INT8 };
+	const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+				     .image_width = WIDTH,
+				     .image_height = PLANE_ROWS };
+	const size_t items[] = { WIDTH, PLANE_ROWS };
+	cl_mem image, out;
+	cl_kernel kernel;
+	cl_int err;
+
+	proof_open();
+	for (int y = 0; y < PLANE_ROWS; y++)
+		memset(memory[y], 3 * y, WIDTH);
+	image = clCreateImage(context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, &format, &desc,
+			      memory, &err);
+	if (err)
+		test_skip("the driver has no such image: error %d", err);
+	out = clCreateBuffer(context, CL_MEM_WRITE_ONLY, sizeof(seen), NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	kernel = proof_kernel("plane");
+	EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(image), &image), CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(out), &out), CL_SUCCESS);
+	EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 2, NULL, items, NULL, 0, NULL, NULL),
+		  CL_SUCCESS);
+	proof_read(out, seen[0], sizeof(seen));
+	EXPECT(!memcmp(seen, memory, sizeof(seen)));
+}
+
+static cl_mem proof_image(cl_mem buffer, cl_mem_object_type type, size_t pitch, cl_int *err)
+{
+	const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+	const cl_image_desc desc = { .image_type = type,
+				     .image_width = WIDTH,
+				     .image_height = type == CL_MEM_OBJECT_IMAGE2D ? HEIGHT : 0,
+				     .image_row_pitch = pitch,
+				     .mem_object = buffer };
+
+	return clCreateImage(context, CL_MEM_READ_ONLY, &format, &desc, NULL, err);
+}
+
+/* The first byte of the first pixel of an image on a sub-buffer whose bytes are @value. */
+static void proof_expect_sub_buffer_image(cl_mem_object_type type, const char *name)
+{
+	static unsigned char memory[SIZE];
+	const cl_buffer_region region = { ORIGIN, HEIGHT * PITCH };
+	const size_t items = WIDTH;
+	cl_kernel kernel;
+	cl_uint seen[WIDTH][4];
+	cl_mem part, image, out;
+	cl_int err;
+
+	proof_open();
+	memset(memory, 1, sizeof(memory));
+	memset(memory + ORIGIN, 2, HEIGHT * PITCH);
+	part = clCreateSubBuffer(proof_host_buffer(memory, SIZE), CL_MEM_READ_ONLY,
+				 CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	image = proof_image(part, type, type == CL_MEM_OBJECT_IMAGE2D ? PITCH : 0, &err);
+	if (err)
+		test_skip("the driver makes no image of a sub-buffer: error %d", err);
+	out = clCreateBuffer(context, CL_MEM_WRITE_ONLY, sizeof(seen), NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	kernel = proof_kernel(name);
+	EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(image), &image), CL_SUCCESS);
+	EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(out), &out), CL_SUCCESS);
+	EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(clEnqueueReadBuffer(queue, out, CL_TRUE, 0, sizeof(seen), seen, 0, NULL, NULL),
+		  CL_SUCCESS);
+	EXPECT_EQ(seen[0][0], 2);
+}
+
+TEST(image_of_sub_buffer, "A 2D image on a sub-buffer begins at the sub-buffer's origin.")
+{
+	proof_expect_sub_buffer_image(CL_MEM_OBJECT_IMAGE2D, "row");
+}
+
+TEST(image_1d_of_sub_buffer, "A 1D image on a sub-buffer begins at the sub-buffer's origin.")
+{
+	proof_expect_sub_buffer_image(CL_MEM_OBJECT_IMAGE1D_BUFFER, "row1");
+}
+
+TEST(short_rows, "An image on a buffer with rows shorter than the width is an error.")
+{
+	cl_int err;
+	cl_mem mem;
+
+	proof_open();
+	mem = clCreateBuffer(context, CL_MEM_READ_ONLY, SIZE, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	proof_image(mem, CL_MEM_OBJECT_IMAGE2D, WIDTH * 2, &err);
+	EXPECT(err != CL_SUCCESS);
+}

@@ -6,8 +6,11 @@
 #include "icd/layer.h"
 #include "icd/mem_flags.h"
 #include "icd/methods/method.h"
+#include "icd/objects/device.h"
 #include "icd/objects/memobj_watch.h"
 #include "util/log.h"
+
+#define SUB_BUFFER_DEVICES 64
 
 /* Not every driver checks the range. */
 static bool sub_buffer_is_within(const struct memobj *import, const cl_buffer_region *part)
@@ -35,6 +38,40 @@ static cl_int sub_buffer_check(const struct memobj *parent, cl_buffer_create_typ
 	return CL_SUCCESS;
 }
 
+/* The least alignment of the context's devices, of which one has to take the origin; 0: unknown. */
+static size_t sub_buffer_align(cl_mem parent)
+{
+	cl_device_id devices[SUB_BUFFER_DEVICES];
+	size_t size, least = 0;
+	cl_context context;
+
+	if (next.clGetMemObjectInfo(parent, CL_MEM_CONTEXT, sizeof(cl_context), &context, NULL) ||
+	    next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, &size))
+		return 0;
+	for (size_t i = 0; i < size / sizeof(cl_device_id); i++) {
+		size_t align = device_base_align(devices[i]);
+
+		if (!i || align < least)
+			least = align;
+	}
+	return least;
+}
+
+/* A plane of a frame may begin anywhere, so a user has to know what the device wants. */
+static void sub_buffer_log(const struct memobj *parent, const cl_buffer_region *region, cl_int err)
+{
+	const bool is_misaligned = region && err == CL_MISALIGNED_SUB_BUFFER_OFFSET;
+	const size_t align = is_misaligned ? sub_buffer_align(parent->handle) : 0;
+
+	if (!align) {
+		error_of_driver("clCreateSubBuffer", err);
+		return;
+	}
+	log_error("clCreateSubBuffer: CL_MISALIGNED_SUB_BUFFER_OFFSET (%d): the origin %zu is no "
+		  "multiple of %zu bytes, the device's CL_DEVICE_MEM_BASE_ADDR_ALIGN",
+		  err, region->origin, align);
+}
+
 static cl_mem sub_buffer_by_driver(struct memobj *parent, cl_mem_flags flags,
 				   cl_buffer_create_type type, const void *info, cl_int *err)
 {
@@ -43,7 +80,7 @@ static cl_mem sub_buffer_by_driver(struct memobj *parent, cl_mem_flags flags,
 	if (is_created(mem, *err))
 		return derive_record(mem, parent, ((const cl_buffer_region *)info)->origin, false,
 				     err);
-	error_of_driver("clCreateSubBuffer", *err);
+	sub_buffer_log(parent, info, *err);
 	return mem;
 }
 

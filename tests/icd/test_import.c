@@ -213,3 +213,22 @@ TEST(hole_at_first,
 	while (num_drivers_pages)
 		munmap(drivers_pages[--num_drivers_pages], 4096);
 }
+
+TEST(misaligned_sub_buffer,
+     "If the origin of a sub-buffer is misaligned, the message has the origin and the alignment.")
+{
+	const cl_buffer_region region = { 72000, 320 };
+	unsigned char *memory;
+	cl_mem mem;
+	cl_int err;
+
+	fixture_reset();
+	fixture_open();
+	memory = pages_map(32);
+	mem = fixture_import_host(CL_MEM_READ_ONLY, memory, 32 * 4096);
+	EXPECT(!cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err));
+	EXPECT_EQ(err, CL_MISALIGNED_SUB_BUFFER_OFFSET);
+	EXPECT(strstr(fix.notice, "the origin 72000 is no multiple of 128 bytes"));
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}

@@ -160,7 +160,8 @@ static void image_run(struct job *job)
 	int ret = -ENOMEM;
 
 	if (want.is_sparse || want.size <= import_memory_available() / 2)
-		ret = import_sample_kind(&want, &region);
+		ret = j->image.ops ? j->image.ops->sample(&want, &region)
+				   : import_sample_kind(&want, &region);
 	job->found = ret == -EOPNOTSUPP ? NO_SAMPLE : UNTESTED;
 	if (ret)
 		return;

@@ -106,17 +106,30 @@ static cl_mem image_session_create_part(struct image_session *s, cl_mem buffer, 
 		err);
 }
 
-/* The buffer, or the sub-buffer, that an image is made from. */
-static cl_mem image_session_create_parent(struct image_session *s, cl_mem_flags flags, cl_int *err)
+/* A buffer over the memory. */
+static cl_mem image_session_create_root(struct image_session *s, cl_mem_flags flags, cl_int *err)
 {
-	cl_mem buffer =
-		created_or_null(next.clCreateBuffer(s->base.context, flags | CL_MEM_USE_HOST_PTR,
-						    s->region->size, s->region->addr, err),
-				err);
-	cl_mem part;
+	cl_mem buffer;
 
-	buffer = image_session_watch(s, buffer, err);
-	if (!buffer || s->image->from == IMAGE_OF_BUFFER)
+	if (s->image->ops)
+		return s->image->ops->create_buffer(s->base.context, flags, s->region, err);
+	buffer = created_or_null(next.clCreateBuffer(s->base.context, flags | CL_MEM_USE_HOST_PTR,
+						     s->region->size, s->region->addr, err),
+				 err);
+	return image_session_watch(s, buffer, err);
+}
+
+/* The buffer, or the sub-buffer, that an image is made from.  @root: set to a reference. */
+static cl_mem image_session_create_parent(struct image_session *s, cl_mem_flags flags, cl_mem *root,
+					  cl_int *err)
+{
+	cl_mem buffer = image_session_create_root(s, flags, err), part;
+
+	if (!buffer)
+		return NULL;
+	next.clRetainMemObject(buffer);
+	*root = buffer;
+	if (s->image->from == IMAGE_OF_BUFFER)
 		return buffer;
 	part = image_session_create_part(s, buffer, flags, err);
 	next.clReleaseMemObject(buffer);
@@ -136,7 +149,8 @@ static cl_image_desc image_session_describe(const struct selftest_image *image)
 	return desc;
 }
 
-static cl_mem image_session_create(struct image_session *s, cl_mem_flags flags, cl_int *err)
+static cl_mem image_session_create(struct image_session *s, cl_mem_flags flags, cl_mem *root,
+				   cl_int *err)
 {
 	const cl_image_format format = image_session_writable_format(s->image->format);
 	cl_image_desc desc = image_session_describe(s->image);
@@ -147,7 +161,7 @@ static cl_mem image_session_create(struct image_session *s, cl_mem_flags flags, 
 					   &desc, s->region->addr, err);
 		return image_session_watch(s, created_or_null(image, err), err);
 	}
-	desc.mem_object = image_session_create_parent(s, flags, err);
+	desc.mem_object = image_session_create_parent(s, flags, root, err);
 	if (!desc.mem_object)
 		return NULL;
 	image = created_or_null(
@@ -191,9 +205,9 @@ cl_int image_session_begin(struct image_session *s, const cl_device_id *devices,
 	if (!err)
 		err = image_session_build(s);
 	if (!err)
-		s->a = image_session_create(s, a, &err);
+		s->a = image_session_create(s, a, &s->roots[0], &err);
 	if (!err)
-		s->b = image_session_create(s, b, &err);
+		s->b = image_session_create(s, b, &s->roots[1], &err);
 	return err;
 }
 
@@ -203,9 +217,17 @@ void image_session_end(struct image_session *s)
 		next.clReleaseMemObject(s->b);
 	if (s->a)
 		next.clReleaseMemObject(s->a);
+	for (size_t i = 0; i < 2; i++)
+		if (s->roots[i])
+			next.clReleaseMemObject(s->roots[i]);
 	if (s->kernel)
 		next.clReleaseKernel(s->kernel);
 	session_end(&s->base);
+}
+
+static cl_int image_session_enqueue_edge(struct image_session *s, bool begins)
+{
+	return s->image->ops ? s->image->ops->edge(s->base.queue, begins, s->roots) : CL_SUCCESS;
 }
 
 cl_int image_session_launch(struct image_session *s, const cl_int at[IMAGE_PIXELS][2],
@@ -221,7 +243,11 @@ cl_int image_session_launch(struct image_session *s, const cl_int at[IMAGE_PIXEL
 	if (!err)
 		err = next.clSetKernelArg(s->kernel, 2 + 2 * IMAGE_PIXELS, sizeof(value), &value);
 	if (!err)
+		err = image_session_enqueue_edge(s, true);
+	if (!err)
 		err = next.clEnqueueNDRangeKernel(s->base.queue, s->kernel, 1, NULL, &one, &one, 0,
 						  NULL, NULL);
+	if (!err)
+		err = image_session_enqueue_edge(s, false);
 	return err ? err : next.clFinish(s->base.queue);
 }

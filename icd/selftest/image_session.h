@@ -18,7 +18,8 @@ struct image_session {
 	struct import_region *region;
 	struct session base; /* a queue of a device is the user's to make */
 	cl_kernel kernel;
-	cl_mem a, b; /* written, and read or written */
+	cl_mem a, b;	 /* written, and read or written */
+	cl_mem roots[2]; /* the buffers below a and b, if the images are made from buffers */
 };
 
 bool image_session_is_write_only(const struct image_session *s);

@@ -126,8 +126,21 @@ enum selftest_image_from {
 	IMAGE_OF_SUB_BUFFER, /* a sub-buffer of a buffer over the memory */
 };
 
+/* How a method makes the memory and the buffers of tests of images.  Static storage. */
+struct selftest_image_ops {
+	const char *name; /* of results */
+	/* As import_sample_kind(). */
+	int (*sample)(const struct import_sample_want *want, struct import_region **region);
+	/* A buffer over all of the region, which is held until the driver has destroyed the buffer. */
+	cl_mem (*create_buffer)(cl_context context, cl_mem_flags flags,
+				struct import_region *region, cl_int *err);
+	/* Enqueues a command before (@begins) and behind the kernel on two buffers. */
+	cl_int (*edge)(cl_command_queue queue, bool begins, const cl_mem buffers[2]);
+};
+
 /* An image and the memory below. */
 struct selftest_image {
+	const struct selftest_image_ops *ops; /* NULL: host memory, CL_MEM_USE_HOST_PTR */
 	enum import_kind kind;
 	cl_mem_object_type type; /* CL_MEM_OBJECT_IMAGE2D or, of a buffer, _IMAGE1D_BUFFER */
 	enum selftest_image_from from;

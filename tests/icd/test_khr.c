@@ -633,6 +633,66 @@ TEST(host_memory_faults,
 	EXPECT(nth > 3);
 }
 
+static const struct khr_image {
+	const char *name;
+	enum stub_option habit;
+	bool is_part, is_taken;
+} images[] = {
+	{ "of_import", STUB_NUM_OPTIONS, false, true },
+	{ "of_part", STUB_NUM_OPTIONS, true, true },
+	{ "of_part_at_root", STUB_IMAGES_AT_ROOT, true, false },
+	{ "packed", STUB_IMAGES_PACKED, false, false },
+};
+
+TEST_EACH(
+	images, struct khr_image, images,
+	"An image on a dma-buf shows the dma-buf, or is refused, and is acquired with the dma-buf.")
+{
+	const cl_uint width = 1, height = 1;
+	unsigned char *bytes, seen[4] = { 0 };
+	cl_mem mem, parent, image, out;
+	cl_kernel kernel;
+	cl_int err;
+	int fd;
+
+	khr_open(STUB_KHR_WORKS, STUB_KHR_NEEDS_ACQUIRE);
+	stub_set(STUB_IMAGE2D_FROM_BUFFER, 1);
+	if (row->habit < STUB_NUM_OPTIONS)
+		stub_set(row->habit, 1);
+	fd = fake_dmabuf_create("a", PAGE);
+	khr_map_bytes(fd, &bytes);
+	mem = fixture_import_dmabuf(fd, PAGE);
+	parent = row->is_part ? fixture_create_sub_buffer(mem, 256, 1024) : mem;
+	image = fixture_try_image(0, parent, &err);
+	EXPECT_EQ(err, row->is_taken ? CL_SUCCESS : CL_INVALID_OPERATION);
+	if (image) {
+		out = cl.clCreateBuffer(fix.context, 0, 64, NULL, NULL);
+		kernel = fixture_create_kernel("image_to_buffer");
+		cl.clSetKernelArg(kernel, 0, sizeof(image), &image);
+		cl.clSetKernelArg(kernel, 1, sizeof(out), &out);
+		cl.clSetKernelArg(kernel, 2, sizeof(width), &width);
+		cl.clSetKernelArg(kernel, 3, sizeof(height), &height);
+		bytes[row->is_part ? 256 : 0] = 42;
+		stub_trace_clear();
+		EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+		EXPECT_EQ(
+			cl.clEnqueueReadBuffer(fix.queue, out, CL_TRUE, 0, 4, seen, 0, NULL, NULL),
+			CL_SUCCESS);
+		EXPECT_EQ(seen[0], 42);
+		EXPECT_EQ(stub_trace_count("acquire"), 1);
+		EXPECT_EQ(stub_trace_count("used without"), 0);
+		cl.clReleaseKernel(kernel);
+		cl.clReleaseMemObject(out);
+		cl.clReleaseMemObject(image);
+	}
+	if (row->is_part)
+		cl.clReleaseMemObject(parent);
+	cl.clReleaseMemObject(mem);
+	munmap(bytes, PAGE);
+	close(fd);
+	fixture_close();
+}
+
 TEST(every_fault, "Whichever call of the driver fails in a first import and a kernel, an import "
 		  "that is made is the "
 		  "memory, and nothing is left.")

@@ -46,18 +46,18 @@ static enum tested image_class_test(const struct zero_copy *proofs,
 	enum tested found = image_class_test_format(proofs, image);
 
 	anonymous.kind = IMPORT_ANONYMOUS;
-	if (found == NO_SAMPLE && proofs->is_cpu)
+	if (found == NO_SAMPLE && proofs->is_cpu && !image->ops)
 		return image_class_test_format(proofs, &anonymous);
 	return found;
 }
 
 static void image_class_name(const struct selftest_image *image, char *name, size_t size)
 {
-	snprintf(name, size, "image %d %u %u %#x %#x %zu %zu %zu %zu %d %#x %zu", image->kind,
+	snprintf(name, size, "image %d %u %u %#x %#x %zu %zu %zu %zu %d %#x %zu%s%s", image->kind,
 		 class_access(image->flags), class_host_access(image->flags),
 		 image->format.image_channel_order, image->format.image_channel_data_type,
 		 image->width, image->height, image->pitch, image->offset, image->from, image->type,
-		 image->origin);
+		 image->origin, image->ops ? " " : "", image->ops ? image->ops->name : "");
 }
 
 static enum class_verdict image_class_verdict(enum tested found)
@@ -96,7 +96,7 @@ static enum class_verdict image_class_find_out(const struct zero_copy *proofs,
 
 static bool image_class_is_same(const struct selftest_image *a, const struct selftest_image *b)
 {
-	return a->kind == b->kind && a->type == b->type && a->from == b->from &&
+	return a->ops == b->ops && a->kind == b->kind && a->type == b->type && a->from == b->from &&
 	       a->flags == b->flags && a->offset == b->offset && a->origin == b->origin &&
 	       a->format.image_channel_order == b->format.image_channel_order &&
 	       a->format.image_channel_data_type == b->format.image_channel_data_type &&
@@ -183,6 +183,7 @@ cl_int image_class_prove(struct zero_copy *proofs, unsigned int kinds, cl_mem_fl
 {
 	const bool is_2d = desc->image_type == CL_MEM_OBJECT_IMAGE2D;
 	struct selftest_image image = {
+		.ops = place->ops,
 		.type = desc->image_type,
 		.from = place->from,
 		.flags = flags,

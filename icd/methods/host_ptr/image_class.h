@@ -16,6 +16,7 @@ struct image_place {
 	enum selftest_image_from from;
 	const unsigned char *addr; /* the memory of the image's root object, or the image's own */
 	size_t origin;		   /* of the image: bytes from @addr */
+	const struct selftest_image_ops *ops; /* of the method; NULL: host pointers */
 };
 
 /**

@@ -29,7 +29,7 @@ static cl_int image_request_complete(const struct image_request *asked, const st
 static cl_int image_prove(struct context *context, const struct image_request *r,
 			  const struct memobj *parent, const cl_image_desc *desc)
 {
-	const struct image_place place = { IMAGE_OF_MEMORY, image_memory(parent), 0 };
+	const struct image_place place = { IMAGE_OF_MEMORY, image_memory(parent), 0, NULL };
 	struct zero_copy_context *c;
 	cl_int err = zero_copy_find(context, &c);
 
@@ -122,7 +122,7 @@ static cl_mem image_create_backing(struct context *context, const struct image_r
 static cl_mem image_create_on_backing(struct context *context, const struct image_request *r,
 				      const struct memobj *parent, cl_int *err)
 {
-	const struct image_place place = { IMAGE_OF_BUFFER, image_memory(parent), 0 };
+	const struct image_place place = { IMAGE_OF_BUFFER, image_memory(parent), 0, NULL };
 	struct image_request own;
 	struct image_parent from;
 	cl_image_desc desc = *r->desc;

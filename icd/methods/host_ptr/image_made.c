@@ -21,6 +21,7 @@ void image_place_get(const struct memobj *parent, struct image_place *place)
 	void *const hidden = memobj_import(parent)->hidden;
 
 	place->from = parent->parent || hidden ? IMAGE_OF_SUB_BUFFER : IMAGE_OF_BUFFER;
+	place->ops = NULL;
 	place->addr = (unsigned char *)parent->region->addr - part_offset(hidden);
 	place->origin = parent->origin + part_offset(hidden);
 }

@@ -11,6 +11,7 @@
  */
 #include "icd/methods/khr/buffer.h"
 #include "icd/methods/khr/device.h"
+#include "icd/methods/khr/image.h"
 #include "icd/methods/method.h"
 
 /* Sentences. */
@@ -51,6 +52,7 @@ const struct method_ops method_khr_ops = {
 	.name = "khr",
 	.probe = khr_probe,
 	.create = khr_create,
+	.create_image = khr_create_image,
 	.enqueue_acquire = khr_enqueue_acquire,
 	.enqueue_release = khr_enqueue_release,
 	.cpu_optional = true,

@@ -11,6 +11,7 @@
 #include "icd/error.h"
 #include "icd/methods/khr/buffer.h"
 #include "icd/methods/khr/device.h"
+#include "icd/methods/khr/image.h"
 #include "icd/methods/part.h"
 #include "icd/objects/context.h"
 
@@ -112,6 +113,7 @@ const struct method_ops method_khr_pages_ops = {
 	.create_sub_buffer = part_create_sub_buffer,
 	.release_hidden = part_release,
 	.hidden_buffer = part_buffer,
+	.create_image = khr_create_image,
 	.describe = pages_describe,
 	.enqueue_acquire = khr_enqueue_acquire,
 	.enqueue_release = khr_enqueue_release,

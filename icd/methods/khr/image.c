@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "icd/methods/khr/image.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "icd/layer.h"
+#include "icd/methods/host_ptr/image_check.h"
+#include "icd/methods/host_ptr/image_made.h"
+#include "icd/methods/image_by_driver.h"
+#include "icd/methods/khr/buffer.h"
+#include "icd/objects/memobj_watch.h"
+
+/* Whole pages: a dma-buf has no other size, and begins at a page. */
+static int khr_image_sample(const struct import_sample_want *want, struct import_region **region)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE),
+		     size = (want->size + page - 1) & ~(page - 1);
+	int fd, ret = want->offset ? -EOPNOTSUPP : import_sample_dmabuf(size, &fd);
+	const struct import_desc desc = { IMPORT_DMABUF, &fd, size, IMPORT_READ | IMPORT_WRITE,
+					  false };
+
+	if (ret)
+		return ret;
+	ret = import_get(&desc, region);
+	close(fd);
+	return ret;
+}
+
+static cl_mem khr_image_buffer(cl_context context, cl_mem_flags flags, struct import_region *region,
+			       cl_int *err)
+{
+	cl_mem mem = khr_buffer(context, flags, region->fd, region->size, err);
+
+	if (!mem)
+		return NULL;
+	*err = memobj_watch(mem, region, memobj_destroyed);
+	if (!*err)
+		return mem;
+	next.clReleaseMemObject(mem);
+	return NULL;
+}
+
+static cl_int khr_image_edge(cl_command_queue queue, bool begins, const cl_mem buffers[2])
+{
+	return begins ? khr_enqueue_acquire(queue, 2, buffers, 0, NULL, NULL)
+		      : khr_enqueue_release(queue, 2, buffers, 0, NULL, NULL);
+}
+
+static const struct selftest_image_ops khr_image_ops = {
+	.name = "khr",
+	.sample = khr_image_sample,
+	.create_buffer = khr_image_buffer,
+	.edge = khr_image_edge,
+};
+
+cl_mem khr_create_image(struct context *context, const struct memobj *parent,
+			const struct image_request *r, bool *hides_parent, cl_int *err)
+{
+	struct image_place place;
+	cl_mem image;
+
+	*err = image_check_address(r->format, image_memory(parent));
+	if (*err)
+		return NULL;
+	image = image_by_driver_create(context, parent, r, hides_parent, err);
+	if (!is_created(image, *err))
+		return image;
+	image_place_get(parent, &place);
+	place.ops = &khr_image_ops;
+	*err = image_made_check(context, image, r, parent, &place);
+	if (!*err)
+		return image;
+	next.clReleaseMemObject(image);
+	return NULL;
+}

@@ -100,7 +100,7 @@ coverage: deps
 	rm -rf build/coverage
 	cmake --preset coverage >/dev/null
 	cmake --build build/coverage -j $(JOBS)
-	ctest --test-dir build/coverage -LE 'vm|kmod|order|programs|install|docs|lint' \
+	ctest --test-dir build/coverage -LE 'vm|kmod|order|programs|drivers|install|docs|lint' \
 		--output-on-failure --no-tests=error -j $(JOBS)
 	tests/coverage build/coverage >build/coverage/coverage.txt || \
 		{ cat build/coverage/coverage.txt; exit 1; }

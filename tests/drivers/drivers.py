@@ -59,8 +59,13 @@ COLUMNS = [
 # without the layer.
 Known = collections.namedtuple("Known", "driver test proof cause fault", defaults=[""])
 KNOWN = [
-    Known("llvmpipe, bookworm", "coherent_by_the_byte|suitable_pointer|sample_for_host_memory.*", "long_loop",
+    Known("llvmpipe, bookworm", "coherent_by_the_byte|suitable_pointer|sample_for_host_memory.*|"
+          "no_memory_for_a_copy_of_257_mib|late_bytes_of_large|finish_waits_for_the_kernel", "long_loop",
           "llvmpipe of Mesa 22.3.6 ends a kernel's loop after 65535 turns"),
+    Known("llvmpipe, bookworm", "event_times_.*", "event_times",
+          "rusticl of Mesa 22.3.6 gives times of events in the wrong order"),
+    Known("rusticl", "sub_buffer_with_origin_.*", "sub_buffer_origin",
+          "rusticl before Mesa 26 makes sub-buffers at misaligned origins"),
     Known("Intel.*2023", "ffmpeg_maps_.*|camera_ring", "plane",
           "the runtime of 2023 reads images of one channel wrongly (read_imagef without a sampler)"),
     Known("rusticl.*sid", ".*", "hole_behind", "llvmpipe of Mesa 26.2 reads behind a buffer's last byte, and dies if no page "

@@ -24,6 +24,7 @@ static const char source[] =
 	"kernel void add(global uchar *a, uchar n) { a[get_global_id(0)] += n; }\n"
 	"kernel void loop(global uchar *a, uint size, uint stride, uint value)\n"
 	"{ for (uint i = 0; i < size; i += stride) a[i] += (uchar)value; }\n"
+	"kernel void nothing(void) {}\n"
 	"kernel void row(read_only image2d_t from, global uint4 *to)\n"
 	"{ to[get_global_id(0)] = read_imageui(from, (int2)(get_global_id(0), 0)); }\n"
 	"kernel void plane(read_only image2d_t from, global uchar *to)\n"
@@ -167,6 +168,46 @@ TEST(user_event, "A kernel that waits for a user event runs when the event is se
 	EXPECT_EQ(clSetUserEventStatus(event, CL_COMPLETE), CL_SUCCESS);
 	proof_read(mem, seen, PAGE);
 	EXPECT_EQ(seen[PAGE - 1], 1);
+}
+
+TEST(event_times, "A kernel is queued, submitted, started and ended, in this order.")
+{
+	static const cl_profiling_info names[] = { CL_PROFILING_COMMAND_QUEUED,
+						   CL_PROFILING_COMMAND_SUBMIT,
+						   CL_PROFILING_COMMAND_START,
+						   CL_PROFILING_COMMAND_END };
+	const size_t one = 1;
+	cl_ulong before = 1, now;
+	cl_event event;
+	cl_kernel kernel;
+	cl_int err;
+
+	proof_open();
+	queue = clCreateCommandQueue(context, device, CL_QUEUE_PROFILING_ENABLE, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	kernel = proof_kernel("nothing");
+	EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, &event),
+		  CL_SUCCESS);
+	EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+	for (int i = 0; i < 4; i++) {
+		EXPECT_EQ(clGetEventProfilingInfo(event, names[i], sizeof(now), &now, NULL),
+			  CL_SUCCESS);
+		EXPECT(before <= now);
+		before = now;
+	}
+}
+
+TEST(sub_buffer_origin, "A sub-buffer whose origin is misaligned is an error.")
+{
+	const cl_buffer_region region = { 1, PAGE };
+	cl_int err;
+	cl_mem mem;
+
+	proof_open();
+	mem = clCreateBuffer(context, CL_MEM_READ_WRITE, SIZE, NULL, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+	EXPECT_EQ(err, CL_MISALIGNED_SUB_BUFFER_OFFSET);
 }
 
 TEST(sub_buffer_access, "A sub-buffer that may be written, of a buffer that may not, is an error.")

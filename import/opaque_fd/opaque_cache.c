@@ -105,17 +105,28 @@ int opaque_cache_get(struct opaque_cache *of, uintptr_t address, size_t size, co
 	return ret;
 }
 
+static atomic_bool opaque_cache_ticks;
+
 static bool opaque_cache_tick(void)
 {
 	struct opaque_cache *of = atomic_load(&opaque_caches);
 
+	atomic_store(&opaque_cache_ticks, true);
 	for (; of; of = atomic_load(&of->next))
 		if (atomic_exchange(&of->is_untidy, false))
 			cache_tidy(opaque_cache_of(of));
+	atomic_store(&opaque_cache_ticks, false);
 	return false;
 }
 
 static struct idle_watcher opaque_cache_watcher = { .tick = opaque_cache_tick };
+
+/* A tick takes the mark of a cache first, and ends the registrations then. */
+bool opaque_cache_is_ending(struct opaque_cache *of)
+{
+	return (atomic_load(&of->is_untidy) || atomic_load(&opaque_cache_ticks)) &&
+	       idle_is_running();
+}
 
 static void opaque_cache_tidy_later(struct opaque_cache *of)
 {

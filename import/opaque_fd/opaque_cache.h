@@ -92,7 +92,10 @@ void opaque_cache_put(struct opaque_hold *hold);
 uint64_t opaque_cache_announce_put(struct opaque_hold *hold, size_t size);
 void opaque_cache_wait_for_puts(struct opaque_cache *of, const struct late_put_patience *patience);
 
-/* The same, and the caller may call the driver. */
+/* Whether the idle thread has registrations to end, or is ending some. */
+bool opaque_cache_is_ending(struct opaque_cache *of);
+
+/* opaque_cache_put() for a caller that may call the driver. */
 void opaque_cache_put_now(struct opaque_hold *hold);
 
 /* The registration, without a descriptor. */

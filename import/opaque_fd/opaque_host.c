@@ -216,8 +216,10 @@ static bool opaque_host_tick(void)
 
 	if (!cache)
 		return false;
-	if (atomic_exchange(&opaque_host_drops, false))
+	if (atomic_exchange(&opaque_host_drops, false)) {
 		cache_make_room(cache, UINT32_MAX);
+		cache_tidy(cache);
+	}
 	opaque_host_limit(cache);
 	return cache_age(cache);
 }
@@ -239,9 +241,10 @@ static void opaque_host_drop(const struct late_put_patience *patience)
 		return;
 	opaque_cache_wait_for_puts(&opaque_host_cache, patience);
 	cache_stats(cache, &stats);
-	if (!stats.bytes_idle)
+	if (!stats.bytes_idle && !opaque_cache_is_ending(&opaque_host_cache))
 		return;
 	atomic_store(&opaque_host_drops, true);
+	idle_watch(&opaque_host_watcher);
 	idle_call(&opaque_host_watcher, OPAQUE_HOST_FORK_MS);
 }
 

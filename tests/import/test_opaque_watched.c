@@ -12,6 +12,7 @@
 
 #include "import/opaque_fd/late_put.h"
 #include "import/opaque_fd/opaque_host.h"
+#include "util/idle.h"
 #include "util/log.h"
 
 #include <errno.h>
@@ -642,6 +643,83 @@ WATCHED_TEST(dropped_again,
 	opaque_host_drop_idle();
 	EXPECT_EQ(watched_waits.count, 0);
 	driver_put(&import);
+}
+
+static atomic_bool watched_blocks, watched_may_go_on;
+static unsigned int watched_ended; /* registrations, when the call returned */
+
+static bool watched_block(void)
+{
+	atomic_store(&watched_blocks, true);
+	while (!atomic_load(&watched_may_go_on))
+		sched_yield();
+	return false;
+}
+
+static struct idle_watcher watched_blocker = { .tick = watched_block };
+
+/* The idle thread goes on when the program waits. */
+static void *watched_unblock(void *unused)
+{
+	while (!watched_program_sleeps())
+		sched_yield();
+	atomic_store(&watched_may_go_on, true);
+	return unused;
+}
+
+static void watched_end_by_fork(void)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	watched_ended = driver_forgotten;
+	EXPECT_EQ(waitpid(child, NULL, 0), child);
+}
+
+static void watched_end_by_drop(void)
+{
+	opaque_host_drop_idle();
+	watched_ended = driver_forgotten;
+}
+
+static const struct watched_end {
+	const char *name;
+	void (*end)(void);
+} watched_ends[] = { { "fork", watched_end_by_fork }, { "drop", watched_end_by_drop } };
+
+static const struct watched_end *watched_end;
+
+/* The import's put has left the end to the idle thread, which is busy. */
+static void watched_wait_for_end(void)
+{
+	uintptr_t p = watched_map_at(0, MAP_PRIVATE);
+	struct driver_import import;
+	pthread_t thread;
+
+	EXPECT(watched_register(p, SIZE));
+	import = driver_get(p, SIZE);
+	opaque_host_invalidate(p, SIZE);
+	EXPECT(idle_watch(&watched_blocker));
+	while (!atomic_load(&watched_blocks))
+		sched_yield();
+	driver_put(&import);
+	EXPECT_EQ(driver_forgotten, 0);
+	watched_driver.program = gettid();
+	watched_is_patient = true;
+	EXPECT_EQ(pthread_create(&thread, NULL, watched_unblock, NULL), 0);
+	watched_end->end();
+	EXPECT_EQ(watched_ended, 1);
+	pthread_join(thread, NULL);
+}
+
+TEST_EACH(ending, struct watched_end, watched_ends,
+	  "fork() and climport_drop_all() wait for the end of a registration that an import's put "
+	  "has left to the idle thread.")
+{
+	watched_end = row;
+	watched_body = watched_wait_for_end;
+	test_in_child(watched_run);
 }
 
 /* Linked with --wrap=pthread_create. */

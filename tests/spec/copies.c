@@ -31,14 +31,6 @@ static size_t copies_peak(void)
 	return copies_read("/proc/self/status", "VmHWM:");
 }
 
-/* Sanitizers keep memory that was freed. */
-static void copies_need_own_heap(void)
-{
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	test_skip("a sanitizer takes memory of its own");
-#endif
-}
-
 static size_t copies_size(size_t size)
 {
 	cl_ulong max = device_number(CL_DEVICE_MAX_MEM_ALLOC_SIZE);
@@ -74,7 +66,7 @@ TEST_EACH(no_memory_for_a_copy_of, struct copies_row, copies_sizes,
 	unsigned char *memory;
 	cl_mem mem;
 
-	copies_need_own_heap();
+	spec_need_own_heap();
 	memory = spec_map_pages(size / spec.page);
 	copies_warm_up();
 	for (size_t i = 0; i < size; i += spec.page)
@@ -135,7 +127,7 @@ TEST_EACH(no_memory_for_copies_of_many, struct many_row, many_rows,
 	cl_mem other;
 
 	need_host();
-	copies_need_own_heap();
+	spec_need_own_heap();
 	if (row->offset % host_alignment() && !spec.exact)
 		test_skip("device takes multiples of %zu bytes", host_alignment());
 	memory = spec_map_pages(count * room / spec.page);

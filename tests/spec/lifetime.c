@@ -334,6 +334,7 @@ TEST(released_imports_hold_no_heap_and_no_threads, R6_55)
 	cl_kernel add;
 
 	need_host();
+	spec_need_own_heap();
 	kernels_create("add"); /* compiles */
 	add = kernels_create_plain("add");
 	lifetime_use_and_release(add);

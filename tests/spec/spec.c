@@ -65,6 +65,13 @@ void need_1_1(void)
 		test_skip("only from version 1.1.0 of the extension");
 }
 
+void spec_need_own_heap(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	test_skip("a sanitizer takes memory of its own");
+#endif
+}
+
 struct pages {
 	void *memory;
 	size_t size;

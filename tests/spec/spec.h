@@ -98,6 +98,7 @@ void need_host(void);
 void need_dma_buf(void);
 void need_prior_to_1_1(void);
 void need_1_1(void);
+void spec_need_own_heap(void); /* no sanitizer, which keeps memory that was freed */
 
 /*
  * The alignment of importable host addresses: a cache line.  If the device refuses a cache line,

@@ -11,7 +11,7 @@
 #             GPU: a minute; says what is missing
 # make conform   the conformance suite alone, for this machine or with CC= for a board: docs/conform.md
 # make check-drivers   every OpenCL driver that needs no hardware, with each loader, on this machine and in
-#             the guest, and docs/measured/drivers.md: an hour, and 5 GB below build/dev/drivers
+#             the guest, and docs/measured/drivers.md: hours, and 5 GB below build/dev/drivers
 # make lint   the linters alone, which make check runs too: a minute
 # make coverage   the lines and branches that the tests run, by folder: docs/measured/coverage.txt
 # make mutants   wrong drivers, and whether `climport conform` notices: docs/measured/mutants.txt

@@ -3,7 +3,6 @@
 #include "use.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -315,7 +314,7 @@ static void *use_map_refuse(struct mutant_use *use, void *pointer, cl_int *code,
 static void use_map_look_at_code(const struct mutant_use *use, const cl_int *code)
 {
 	if (use->object && !code && MUTANT(map_code_needed))
-		raise(SIGSEGV);
+		abort();
 }
 
 #define MAP(name, parameters, arguments, ...)                                           \

@@ -86,6 +86,12 @@ static cl_mem import_by_row(const struct row *row, const struct mutant_request *
 	return mem;
 }
 
+static bool import_drops_consistency(const cl_import_properties_arm *list)
+{
+	return MUTANT(dma_buf_without_sync) &&
+	       list[2] == CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM;
+}
+
 /* Before climport's layer sees the request. */
 static void import_change_request(struct mutant_request *r, cl_import_properties_arm list[8])
 {
@@ -99,7 +105,7 @@ static void import_change_request(struct mutant_request *r, cl_import_properties
 		r->memory = (void *)((uintptr_t)r->memory / 4 * 4);
 	if (!from || !from[0])
 		return;
-	if (MUTANT(list_of_first_pair) || (MUTANT(dma_buf_without_sync) && from[2])) {
+	if (MUTANT(list_of_first_pair) || import_drops_consistency(from)) {
 		list[0] = from[0];
 		list[1] = from[1];
 		r->properties = list;

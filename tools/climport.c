@@ -261,7 +261,8 @@ static const struct command {
 	{ "run", "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
 	  "start a program with clImportMemoryARM on every driver\n"
 	  "      --version 1.1.0      allow host access to imports (default 1.0.0)\n"
-	  "      --image2d            report cl_khr_image2d_from_buffer; ffmpeg and ffplay get it without\n"
+	  "      --image2d            report cl_khr_image2d_from_buffer; ffmpeg and ffplay get it "
+	  "without\n"
 	  "      --quiet              do not print why an import fails\n",
 	  start_run, false },
 	{ "conform", "[OPTIONS] [TEST ...]",

@@ -142,8 +142,11 @@ static cl_mem sub_buffer_of_import(struct memobj *parent, cl_mem_flags flags,
 static cl_mem sub_buffer_create(struct memobj *parent, cl_mem_flags flags,
 				cl_buffer_create_type type, const void *info, cl_int *err)
 {
-	if (parent->parent) /* no import: the driver has the error */
-		return sub_buffer_by_driver(parent, flags, type, info, err);
+	if (parent->parent) { /* NVIDIA's driver makes sub-buffers of sub-buffers */
+		log_error("clCreateSubBuffer: a sub-buffer and an image have no sub-buffers");
+		*err = CL_INVALID_MEM_OBJECT;
+		return NULL;
+	}
 	return sub_buffer_of_import(parent, flags, type, info, err);
 }
 

@@ -100,6 +100,28 @@ TEST(sub_buffer_errors, "A sub-buffer of an import within a page ends where the 
 	opaque_close();
 }
 
+TEST(sub_buffer_of_a_sub_buffer,
+     "No driver is asked for a sub-buffer of a sub-buffer: NVIDIA's makes one.")
+{
+	const cl_buffer_region all = { 0, ALIGN };
+	cl_mem mem, sub;
+	unsigned long before;
+	cl_int err;
+
+	opaque_reset();
+	fixture_open();
+	mem = fixture_import_host(0, pages_map(1), PAGE);
+	sub = cl.clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &all, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	before = stub_calls("clCreateSubBuffer");
+	EXPECT(!cl.clCreateSubBuffer(sub, 0, CL_BUFFER_CREATE_TYPE_REGION, &all, &err));
+	EXPECT_EQ(err, CL_INVALID_MEM_OBJECT);
+	EXPECT_EQ(stub_calls("clCreateSubBuffer"), before);
+	cl.clReleaseMemObject(sub);
+	cl.clReleaseMemObject(mem);
+	opaque_close();
+}
+
 TEST(sub_buffer_beyond,
      "If the import is the driver's own buffer, a sub-buffer still ends where the import ends.")
 {

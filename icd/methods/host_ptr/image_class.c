@@ -152,7 +152,8 @@ static cl_int image_class_check(struct zero_copy *proofs, const struct selftest_
 	}
 	if (verdict == CLASS_ZERO_COPY)
 		return CL_SUCCESS;
-	log_error("%s images of %zux%zu, %s%s, %sover %s %s zero copy on this device",
+	log_error("%s images of %zux%zu, %s%s, %s" /* the object is named, if it matters */
+		  "over %s %s zero copy on this device",
 		  image->type == CL_MEM_OBJECT_IMAGE2D ? "2D" : "1D", image->width, image->height,
 		  class_access_name(image->flags), class_host_access_name(image->flags),
 		  image->from == IMAGE_OF_SUB_BUFFER ? "made from a sub-buffer, " : "",

@@ -142,7 +142,7 @@ static cl_mem sub_buffer_of_import(struct memobj *parent, cl_mem_flags flags,
 static cl_mem sub_buffer_create(struct memobj *parent, cl_mem_flags flags,
 				cl_buffer_create_type type, const void *info, cl_int *err)
 {
-	if (parent->parent) { /* NVIDIA's driver makes sub-buffers of sub-buffers */
+	if (parent->parent) { /* not every driver refuses */
 		log_error("clCreateSubBuffer: a sub-buffer and an image have no sub-buffers");
 		*err = CL_INVALID_MEM_OBJECT;
 		return NULL;

@@ -96,11 +96,14 @@ TEST(image_1d_with_a_host_pointer, R6_55)
 TEST(image_without_errcode_ret, R6_55)
 {
 	cl_image_desc desc;
+	cl_mem image, without_format;
 
 	need_shape(IMAGE_1D);
 	desc = image_errors_desc_1d(image_errors_import());
-	EXPECT(released_later(clCreateImage(spec.context, 0, &rgba, &desc, NULL, NULL)));
-	EXPECT(!released_later(clCreateImage(spec.context, 0, NULL, &desc, NULL, NULL)));
+	image = released_later(clCreateImage(spec.context, 0, &rgba, &desc, NULL, NULL));
+	EXPECT(image != NULL);
+	without_format = released_later(clCreateImage(spec.context, 0, NULL, &desc, NULL, NULL));
+	EXPECT(!without_format);
 }
 
 TEST(image_1d_longer_than_the_import, R6_55)

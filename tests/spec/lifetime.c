@@ -143,9 +143,10 @@ TEST(nothing_keeps_an_import_after_errors, R6_55)
 	for (int i = 0; i < ROUNDS; i++) {
 		cl_mem import = lifetime_import();
 		cl_int error = 1;
+		cl_mem sub = clCreateSubBuffer(import, 0, CL_BUFFER_CREATE_TYPE_REGION, &outside,
+					       &error);
 
-		EXPECT(!clCreateSubBuffer(import, 0, CL_BUFFER_CREATE_TYPE_REGION, &outside,
-					  &error));
+		EXPECT(!sub);
 		EXPECT(!object_derive(import, SUB_BUFFER, CL_MEM_ALLOC_HOST_PTR, &error));
 		EXPECT(!object_derive(import, IMAGE_1D, CL_MEM_ALLOC_HOST_PTR, &error));
 		EXPECT(!object_derive(import, IMAGE, CL_MEM_ALLOC_HOST_PTR, &error));

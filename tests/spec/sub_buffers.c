@@ -204,10 +204,12 @@ TEST(sub_buffer_without_a_region, R6_62)
 	const cl_buffer_region region = { 0, spec.page };
 	cl_mem mem = spec_import_host(CL_MEM_READ_WRITE, spec_map_pages(1), spec.page);
 	cl_int error = 1;
+	cl_mem sub = clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, NULL, &error);
 
-	EXPECT(!clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION, NULL, &error));
+	EXPECT(!sub);
 	EXPECT_EQ(error, CL_INVALID_VALUE);
-	EXPECT(!clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION + 1, &region, &error));
+	sub = clCreateSubBuffer(mem, 0, CL_BUFFER_CREATE_TYPE_REGION + 1, &region, &error);
+	EXPECT(!sub);
 	EXPECT_EQ(error, CL_INVALID_VALUE);
 }
 

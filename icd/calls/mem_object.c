@@ -53,6 +53,15 @@ static const cl_mem *mem_object_parent(const struct memobj *obj)
 	return obj->parent ? &obj->parent->handle : &none;
 }
 
+/* "Return 0 if memobj is not a sub-buffer object": an image on a sub-buffer has the place as well. */
+static size_t mem_object_offset(const struct memobj *obj)
+{
+	cl_mem_object_type type = CL_MEM_OBJECT_BUFFER;
+
+	next.clGetMemObjectInfo(obj->handle, CL_MEM_TYPE, sizeof(type), &type, NULL);
+	return type == CL_MEM_OBJECT_BUFFER ? obj->origin : 0;
+}
+
 /* An answer does not show how the import was built: no CL_MEM_USE_HOST_PTR, no host pointer. */
 static cl_int mem_object_info(const struct memobj *obj, cl_mem_info name, size_t size, void *value,
 			      size_t *size_ret)
@@ -60,6 +69,7 @@ static cl_int mem_object_info(const struct memobj *obj, cl_mem_info name, size_t
 	const cl_bool no = CL_FALSE;
 	void *const no_pointer = NULL;
 	cl_mem_flags flags;
+	size_t offset;
 	cl_int err;
 
 	switch (name) {
@@ -79,10 +89,10 @@ static cl_int mem_object_info(const struct memobj *obj, cl_mem_info name, size_t
 					   size_ret);
 		break;
 	case CL_MEM_OFFSET:
-		if (memobj_import(obj)->hidden)
-			return info_answer(&obj->origin, sizeof(obj->origin), size, value,
-					   size_ret);
-		break;
+		if (!memobj_import(obj)->hidden)
+			break;
+		offset = mem_object_offset(obj);
+		return info_answer(&offset, sizeof(offset), size, value, size_ret);
 	}
 	return next.clGetMemObjectInfo(obj->handle, name, size, value, size_ret);
 }

@@ -205,3 +205,24 @@ TEST_EACH(images, struct image_driver, image_drivers,
 	cl.clReleaseMemObject(mem);
 	fixture_close();
 }
+
+TEST(image_offset, "CL_MEM_OFFSET of an image on a sub-buffer is 0, also if the import is a part.")
+{
+	cl_mem mem, part, image;
+	cl_int err;
+
+	fixture_reset();
+	stub_set(STUB_UNALIGNED_FAIL, CL_INVALID_HOST_PTR);
+	stub_set(STUB_IMAGE2D_FROM_BUFFER, 1);
+	fixture_open();
+	mem = fixture_import_host(CL_MEM_READ_WRITE, pages_map(1) + ALIGN, 1024);
+	part = fixture_create_sub_buffer(mem, 2 * ALIGN, 256);
+	image = fixture_try_image(0, part, &err);
+	EXPECT_EQ(err, CL_SUCCESS);
+	EXPECT_EQ(page_only_query(image, CL_MEM_OFFSET), 0);
+	EXPECT_EQ(page_only_query(image, CL_MEM_ASSOCIATED_MEMOBJECT), (size_t)part);
+	cl.clReleaseMemObject(image);
+	cl.clReleaseMemObject(part);
+	cl.clReleaseMemObject(mem);
+	fixture_close();
+}

@@ -297,6 +297,45 @@ TEST(application_acquires,
 	fixture_close();
 }
 
+static bool khr_is_complete(void *event)
+{
+	return fixture_event_status(event) == CL_COMPLETE;
+}
+
+TEST(application_acquires_out_of_order,
+     "On an out-of-order queue an application's acquire waits for no other command.")
+{
+	cl_mem mem, other;
+	cl_event go, acquired = NULL;
+	cl_command_queue queue;
+	cl_kernel kernel;
+	edge_fn acquire;
+	int fd;
+
+	khr_open(STUB_KHR_WORKS, 0);
+	fd = fake_dmabuf_create("a", PAGE);
+	acquire = khr_function_of("clEnqueueAcquireExternalMemObjectsKHR");
+	mem = fixture_import_dmabuf(fd, PAGE);
+	other = cl.clCreateBuffer(fix.context, 0, PAGE, NULL, NULL);
+	kernel = fixture_create_increment(other);
+	queue = fixture_create_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+	go = cl.clCreateUserEvent(fix.context, NULL);
+	EXPECT_EQ(fixture_enqueue(queue, kernel, 1, &go, NULL), CL_SUCCESS);
+	EXPECT_EQ(acquire(queue, 1, &mem, 0, NULL, &acquired), CL_SUCCESS);
+	EXPECT_EQ(cl.clFlush(queue), CL_SUCCESS);
+	EXPECT(process_settles(khr_is_complete, acquired));
+	EXPECT_EQ(cl.clSetUserEventStatus(go, CL_COMPLETE), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(queue), CL_SUCCESS);
+	cl.clReleaseEvent(acquired);
+	cl.clReleaseEvent(go);
+	cl.clReleaseCommandQueue(queue);
+	cl.clReleaseKernel(kernel);
+	cl.clReleaseMemObject(other);
+	cl.clReleaseMemObject(mem);
+	close(fd);
+	fixture_close();
+}
+
 TEST(application_others, "Objects that are no imports reach the driver's acquire as they are.")
 {
 	cl_mem_properties properties[] = { CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF_KHR, 0, 0 };

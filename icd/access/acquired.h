@@ -6,6 +6,9 @@
  *	command (acquire)
  *	release (command)
  *
+ * If the command fails, so does the release: the imports stay acquired until the next command that
+ * uses them.
+ *
  * The application's event is the release, which answers as if it were the command
  * (objects/proxy_event.h).  Each command acquires for itself, so an application that knows nothing of
  * acquiring does nothing wrong.

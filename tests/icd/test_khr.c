@@ -404,9 +404,9 @@ TEST_EACH(edge_faults, struct edge_fault, edge_faults,
 	fixture_close();
 }
 
-TEST(kernel_fails,
-     "If a kernel fails, so does the application's event, and the import is released.")
+TEST(kernel_fails, "If a kernel fails, so does the application's event, and the next kernel works.")
 {
+	unsigned char *bytes;
 	cl_kernel kernel;
 	cl_event event;
 	cl_mem mem;
@@ -414,15 +414,22 @@ TEST(kernel_fails,
 
 	khr_open(STUB_KHR_WORKS, 0);
 	fd = fake_dmabuf_create("a", PAGE);
+	khr_map_bytes(fd, &bytes);
 	mem = fixture_import_dmabuf(fd, PAGE);
 	kernel = fixture_create_increment(mem);
 	stub_set(STUB_KERNEL_FAIL, -9999);
 	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, &event), CL_SUCCESS);
 	cl.clWaitForEvents(1, &event);
 	EXPECT(fixture_event_status(event) < 0);
+	stub_set(STUB_KERNEL_FAIL, 0);
+	bytes[0] = 41;
+	EXPECT_EQ(fixture_enqueue(fix.queue, kernel, 0, NULL, NULL), CL_SUCCESS);
+	EXPECT_EQ(cl.clFinish(fix.queue), CL_SUCCESS);
+	EXPECT_EQ(bytes[0], 42);
 	cl.clReleaseEvent(event);
 	cl.clReleaseKernel(kernel);
 	cl.clReleaseMemObject(mem);
+	munmap(bytes, PAGE);
 	close(fd);
 	fixture_close();
 }

@@ -145,7 +145,10 @@ struct fabric_operation {
 /* lane.c */
 int fabric_lane_open(struct fabric_lane *lane, const struct fabric_device *device, bool threaded);
 void fabric_lane_close(struct fabric_lane *lane);
-/* Posts what is queued, and ends operations that are complete.  Whether anything happened. */
+/*
+ * Posts what is queued, unless the lane has a thread, and ends operations that are complete.  Whether
+ * anything happened.
+ */
 bool fabric_lane_progress(struct fabric_lane *lane);
 /* 0 or a negative errno; -EAGAIN: the endpoint has no room. */
 int fabric_post(struct fabric_operation *operation);

@@ -137,11 +137,20 @@ static bool lane_read_completions(struct fabric_lane *lane)
 	return true;
 }
 
-bool fabric_lane_progress(struct fabric_lane *lane)
+static bool lane_work(struct fabric_lane *lane)
 {
 	bool posted = lane_post_queued(lane);
 
 	return lane_read_completions(lane) || posted;
+}
+
+/*
+ * The thread of a lane posts all that is queued: a thread that sleeps because nothing is posted would
+ * never see the end of what another thread has posted.
+ */
+bool fabric_lane_progress(struct fabric_lane *lane)
+{
+	return lane->is_threaded ? lane_read_completions(lane) : lane_work(lane);
 }
 
 /* The thread waits for a completion, and not for the queue. */
@@ -254,7 +263,7 @@ static void *lane_run(void *arg)
 	while (!atomic_load(&lane->is_stopping)) {
 		bool waits = atomic_load(&lane->posted) > 0;
 
-		if (fabric_lane_progress(lane)) {
+		if (lane_work(lane)) {
 			busy = lane_time_us();
 		} else if (lane_time_us() - busy <= (waits ? spin_posted : spin_idle)) {
 			sched_yield();

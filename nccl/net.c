@@ -57,8 +57,9 @@ static void net_forget(void)
 {
 	pthread_mutex_init(&net_lock, NULL);
 	net_memory_forget();
-	if (net_transport)
-		net_transport->forget();
+	/* Another thread may have been opening a transport. */
+	for (size_t i = 0; transports[i]; i++)
+		transports[i]->forget();
 	net_transport = NULL;
 	net_users = 0;
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 static atomic_int net_shortage_until; /* allocations until the failing one; 0: none fails */
+static void (*_Atomic net_shortage_instead)(void);
 
 /* The linker wants visible wrappers, because a sanitizer's library refers to malloc(). */
 #define WRAPPED __attribute__((visibility("default")))
@@ -20,6 +21,12 @@ WRAPPED char *__wrap_strdup(const char *text);
 
 WRAPPED void net_shortage_at(int nth)
 {
+	net_shortage_call_at(nth, NULL);
+}
+
+WRAPPED void net_shortage_call_at(int nth, void (*instead)(void))
+{
+	atomic_store(&net_shortage_instead, instead);
 	atomic_store(&net_shortage_until, nth);
 }
 
@@ -30,8 +37,13 @@ WRAPPED int net_shortage_left(void)
 
 static bool net_shortage_refuses(void)
 {
-	return atomic_load(&net_shortage_until) > 0 &&
-	       atomic_fetch_sub(&net_shortage_until, 1) == 1;
+	void (*instead)(void) = atomic_load(&net_shortage_instead);
+
+	if (atomic_load(&net_shortage_until) <= 0 || atomic_fetch_sub(&net_shortage_until, 1) != 1)
+		return false;
+	if (instead)
+		instead();
+	return !instead;
 }
 
 void *__wrap_malloc(size_t size)

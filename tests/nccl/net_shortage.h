@@ -6,6 +6,9 @@
 /* The @nth allocation of the plugin's own from now on fails; 0: none. */
 void net_shortage_at(int nth);
 
+/* Likewise, but the allocation calls @instead and does not fail. */
+void net_shortage_call_at(int nth, void (*instead)(void));
+
 /* Above 0: the allocation has not come. */
 int net_shortage_left(void);
 

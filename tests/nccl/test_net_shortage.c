@@ -12,7 +12,9 @@
 
 static struct plugin plugin;
 static void (*fail_at)(int nth);
+static void (*fail_call_at)(int nth, void (*instead)(void));
 static int (*fail_left)(void);
+static int shortage_devices; /* of every process */
 
 static void net_shortage_begin(void)
 {
@@ -20,8 +22,9 @@ static void net_shortage_begin(void)
 	setenv("CLIMPORT_NET_IFNAME", "lo", 1);
 	EXPECT(plugin_load(&plugin, PLUGIN_SHORTAGE, PLUGIN_NEWEST));
 	*(void **)&fail_at = dlsym(plugin.library, "net_shortage_at");
+	*(void **)&fail_call_at = dlsym(plugin.library, "net_shortage_call_at");
 	*(void **)&fail_left = dlsym(plugin.library, "net_shortage_left");
-	EXPECT(fail_at && fail_left);
+	EXPECT(fail_at && fail_call_at && fail_left);
 }
 
 /* The end that is left when the other has failed hears of the failure. */
@@ -95,5 +98,36 @@ TEST(allocations,
 	EXPECT(nth > 5 && nth < MOST_ALLOCATIONS);
 	EXPECT(net_shortage_run());
 	EXPECT_EQ(process_count_descriptors(), descriptors);
+	plugin_unload(&plugin);
+}
+
+static void net_shortage_init_in_child(void)
+{
+	alarm(60);
+	EXPECT_EQ(plugin_init(&plugin), 0);
+	EXPECT_EQ(plugin_devices(&plugin), shortage_devices);
+}
+
+static void net_shortage_fork(void)
+{
+	test_in_child_of_thread(net_shortage_init_in_child);
+}
+
+TEST(fork_in_init, "A child that is forked while another thread opens the devices has all devices.")
+{
+	int nth = 0;
+
+	net_shortage_begin();
+	setenv("CLIMPORT_NET_IFNAME", "^none", 1);
+	EXPECT_EQ(plugin_init(&plugin), 0);
+	shortage_devices = plugin_devices(&plugin);
+	EXPECT_EQ(plugin_finalize(&plugin), 0);
+	do {
+		fail_call_at(++nth, net_shortage_fork);
+		EXPECT_EQ(plugin_init(&plugin), 0);
+		EXPECT_EQ(plugin_finalize(&plugin), 0);
+	} while (!fail_left());
+	fail_at(0);
+	EXPECT(nth > shortage_devices);
 	plugin_unload(&plugin);
 }

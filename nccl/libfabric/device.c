@@ -74,6 +74,7 @@ static void device_describe(struct fabric_device *device)
 		.speed = fabric_interface_speed(device->name),
 		.port = 1,
 		.max_connections = device_is_tcp(device) ? device_max_connections() : 0,
+		.max_message = device->info->ep_attr->max_msg_size,
 		.takes_dmabufs = fabric_device_needs_mappings(device) &&
 				 fabric_library.version() >= FI_VERSION(1, 20),
 	};

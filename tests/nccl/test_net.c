@@ -660,6 +660,23 @@ TEST(old_library, "Init fails with a warning if libfabric is older than 1.17.")
 	plugin_unload(&plugin);
 }
 
+TEST(limited, "The core is told of the largest message that the endpoints take.")
+{
+	struct nccl_net_properties_v12 properties;
+	struct plugin plugin;
+
+	setenv("CLIMPORT_NET_PROVIDER", "tcp", 1);
+	setenv("CLIMPORT_NET_IFNAME", "lo", 1);
+	setenv("CLIMPORT_NET_LIBFABRIC", LIMITED_LIBFABRIC, 1);
+	EXPECT(plugin_load(&plugin, PLUGIN_LIMITED, PLUGIN_NEWEST));
+	EXPECT_EQ(plugin_init(&plugin), 0);
+	EXPECT_EQ(plugin_properties(&plugin, 0, &properties), 0);
+	EXPECT_EQ(properties.maxP2pBytes, 1 << 20);
+	EXPECT_EQ(properties.maxCollBytes, 1 << 20);
+	plugin_end(&plugin);
+	unsetenv("CLIMPORT_NET_LIBFABRIC");
+}
+
 struct failure {
 	const char *name, *variable, *value;
 };

@@ -107,7 +107,8 @@ class DevicePool:
         magazine = self._magazines.get(part)
         if magazine is None:
             magazine = self._magazines.setdefault(part, Magazine(part, self._limit))
-        self.ends[magazine_key(size)] = magazine.ends
+        if size > 0:  # a negative size is to find nothing
+            self.ends[magazine_key(size)] = magazine.ends
         return magazine
 
     def _refill(self, magazine: Magazine) -> None:
@@ -247,5 +248,7 @@ class HostPool:
 
 
 def magazine_key(size: int) -> int:
-    """A number for each size of parts.  Several numbers may be of one size."""
-    return (size - 1).bit_length() if 0 < size <= SMALL else 64 - (-size >> 21)
+    """A number for each size of parts, which several sizes may share; -1 below a size of 1."""
+    if size < 1:
+        return -1
+    return (size - 1).bit_length() if size <= SMALL else 64 - (-size >> 21)

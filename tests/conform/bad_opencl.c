@@ -25,15 +25,15 @@ static bool bad_is(const char *way)
 	return bad && !strcmp(bad, way) && (atomic_load(&has_imported) || getenv("BAD_ALWAYS"));
 }
 
-/* Writes the process's number to the file of BAD_FILE. */
-static void bad_write_number(void)
+/* Writes the number of a process to the file of BAD_FILE. */
+static void bad_write_number(pid_t process)
 {
 	const char *name = getenv("BAD_FILE");
 	FILE *file = name ? fopen(name, "w") : NULL;
 
 	if (!file)
 		return;
-	fprintf(file, "%d\n", (int)getpid());
+	fprintf(file, "%d\n", (int)process);
 	fclose(file);
 }
 
@@ -53,10 +53,9 @@ static void bad_leave_process(void)
 {
 	pid_t child = fork();
 
-	if (child)
-		return;
-	bad_write_number();
-	bad_hang();
+	if (!child)
+		bad_hang();
+	bad_write_number(child);
 }
 
 static void bad_die_late(void)
@@ -79,7 +78,7 @@ static void bad_misbehave(void)
 	if (bad_is("fork") || bad_is("fork and hang"))
 		bad_leave_process();
 	if (bad_is("hang"))
-		bad_write_number();
+		bad_write_number(getpid());
 	if (bad_is("hang") || bad_is("fork and hang"))
 		bad_hang();
 	if (bad_is("die"))

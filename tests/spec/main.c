@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "choose.h"
 #include "list.h"
@@ -36,7 +40,7 @@ static void conform_print_help(void)
 	     "\n"
 	     "Exit status: 0 if tests passed and none failed; 1 if a test failed, or the driver\n"
 	     "ended the run; 77 if none passed and none failed; 2 for bad usage, or if OpenCL's\n"
-	     "library cannot be used.");
+	     "library cannot be used, or the results cannot be written.");
 }
 
 struct options {
@@ -130,21 +134,43 @@ static int conform_run(const struct options *o, int count, char **patterns)
 	return status;
 }
 
+/* A pipe of the runner must not be the standard input or output of a driver. */
+static void conform_open_standard_files(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* The status, if everything that was printed is written. */
+static int conform_end(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	fprintf(stderr, "climport-conform: the results cannot be written: %s\n", strerror(errno));
+	return WRONG_USAGE;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = {
 		.run = { .platform = "", .seconds = TEST_SECONDS, .total_seconds = TOTAL_SECONDS }
 	};
 
+	conform_open_standard_files();
 	if (!options_read(argc, argv, &options)) {
 		fprintf(stderr, "climport-conform: wrong arguments (see --help)\n");
 		return WRONG_USAGE;
 	}
 	if (options.help) {
 		conform_print_help();
-		return 0;
+		return conform_end(0);
 	}
 	if (options.list)
-		return print_list();
-	return conform_run(&options, argc - optind, argv + optind);
+		return conform_end(print_list());
+	return conform_end(conform_run(&options, argc - optind, argv + optind));
 }

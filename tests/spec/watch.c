@@ -34,7 +34,7 @@ static time_t total_deadline;
 static unsigned int total_seconds;
 static volatile sig_atomic_t stop_signal;
 
-static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
+static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };
 
 static time_t watch_now(void)
 {
@@ -53,6 +53,18 @@ static void watch_note_signal(int number)
 /* The signals come during ppoll() alone, which has the mask that the process was started with. */
 static sigset_t usual_mask;
 
+/* A signal that is ignored stays ignored, also in the process of a test: nohup(1). */
+static void watch_set_action(int number, void (*handler)(int))
+{
+	struct sigaction action;
+
+	sigaction(number, NULL, &action);
+	if (action.sa_handler == SIG_IGN)
+		return;
+	action = (struct sigaction){ .sa_handler = handler };
+	sigaction(number, &action, NULL);
+}
+
 static void watch_hold_signals(void)
 {
 	struct sigaction action = { .sa_handler = watch_note_signal };
@@ -65,7 +77,7 @@ static void watch_hold_signals(void)
 	sigaction(SIGCHLD, &action, NULL);
 	for (size_t i = 0; i < sizeof(stop_signals) / sizeof(stop_signals[0]); i++) {
 		sigaddset(&held, stop_signals[i]);
-		sigaction(stop_signals[i], &action, NULL);
+		watch_set_action(stop_signals[i], watch_note_signal);
 	}
 	sigprocmask(SIG_BLOCK, &held, &usual_mask);
 }
@@ -96,7 +108,7 @@ _Noreturn static void watch_start_body(void (*body)(void *), void *arg, int ends
 		_exit(1);
 	sigaction(SIGCHLD, &usual, NULL);
 	for (size_t i = 0; i < sizeof(stop_signals) / sizeof(stop_signals[0]); i++)
-		sigaction(stop_signals[i], &usual, NULL);
+		watch_set_action(stop_signals[i], SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (null >= 0)

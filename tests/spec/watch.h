@@ -40,7 +40,8 @@ void watch_limit_total(unsigned int seconds);
 
 /*
  * Runs @body(@arg) in a new process, which exits when @body returns.  Events come until the process
- * has ended.  A signal that ends the calling process (SIGINT, SIGTERM, SIGHUP) kills the group first.
+ * has ended.  A signal that ends the calling process (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE) kills the
+ * group first.
  */
 struct watch_result watch_run(void (*body)(void *arg), void *arg, unsigned int seconds,
 			      const struct watch_events *events);

@@ -63,6 +63,15 @@ static void bad_die_late(void)
 	abort();
 }
 
+/* Once in a process. */
+static void bad_die_at_exit(void)
+{
+	static atomic_bool will_die;
+
+	if (bad_is("refuse wrongly and die late") && !atomic_exchange(&will_die, true))
+		atexit(bad_die_late);
+}
+
 static void bad_print(void)
 {
 	printf("ok 1 - forged\nnot ok 2 - forged\n1..0\nBail out! forged\nwithout an end");
@@ -96,7 +105,77 @@ STUB_API cl_int CL_API_CALL clGetPlatformIDs(cl_uint count, cl_platform_id *plat
 {
 	if (bad_is("die first"))
 		abort();
+	if (bad_is("exit first"))
+		exit(0);
 	return stub_dispatch.clGetPlatformIDs(count, platforms, found);
+}
+
+STUB_API cl_int CL_API_CALL clReleaseContext(cl_context context)
+{
+	if (bad_is("exit at the end"))
+		_exit(0);
+	return stub_dispatch.clReleaseContext(context);
+}
+
+/* As a driver that looks at the pages of the host without asking whether they are mapped. */
+static void bad_touch(const void *memory, size_t size)
+{
+	const volatile unsigned char *bytes = memory;
+
+	for (size_t i = 0; memory && i < size; i += sysconf(_SC_PAGESIZE))
+		(void)bytes[i];
+}
+
+/* A copy of the last memory of the host: of a driver that copies at the enqueue and at the end. */
+static struct {
+	unsigned char *host, *copy;
+	size_t size;
+} bad_copy;
+
+static void *bad_begin_copy(void *memory, size_t size)
+{
+	bad_copy.host = memory;
+	bad_copy.copy =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bad_copy.size = size;
+	if (bad_copy.copy == MAP_FAILED)
+		abort();
+	return memcpy(bad_copy.copy, memory, size);
+}
+
+STUB_API cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
+						   cl_uint dimensions, const size_t *offset,
+						   const size_t *global, const size_t *local,
+						   cl_uint count, const cl_event *list,
+						   cl_event *event)
+{
+	if (bad_copy.copy)
+		memcpy(bad_copy.copy, bad_copy.host, bad_copy.size);
+	return stub_dispatch.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global,
+						    local, count, list, event);
+}
+
+static cl_int bad_end_copy(cl_int error)
+{
+	if (bad_copy.copy)
+		memcpy(bad_copy.host, bad_copy.copy, bad_copy.size);
+	return error;
+}
+
+STUB_API cl_int CL_API_CALL clWaitForEvents(cl_uint count, const cl_event *list)
+{
+	return bad_end_copy(stub_dispatch.clWaitForEvents(count, list));
+}
+
+STUB_API cl_mem CL_API_CALL clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size,
+					   void *memory, cl_int *error)
+{
+	bad_die_at_exit();
+	if (bad_is("touch"))
+		bad_touch(memory, size);
+	if (bad_is("copy at the enqueue") && memory)
+		memory = bad_begin_copy(memory, size);
+	return stub_dispatch.clCreateBuffer(context, flags, size, memory, error);
 }
 
 STUB_API cl_int CL_API_CALL clFinish(cl_command_queue queue)
@@ -104,7 +183,7 @@ STUB_API cl_int CL_API_CALL clFinish(cl_command_queue queue)
 	cl_int error;
 
 	bad_misbehave();
-	error = stub_dispatch.clFinish(queue);
+	error = bad_end_copy(stub_dispatch.clFinish(queue));
 	return bad_is("fail") ? CL_OUT_OF_RESOURCES : error;
 }
 
@@ -154,14 +233,17 @@ static cl_mem CL_API_CALL bad_import(cl_context context, cl_mem_flags flags,
 {
 	atomic_store(&has_imported, true);
 	(void)properties;
+	bad_die_at_exit();
 	if (!memory || (bad_is("map") && bad_is_unmapped(memory))) {
 		if (error)
 			*error = memory ? CL_INVALID_OPERATION : CL_INVALID_VALUE;
+		if (error && bad_is("refuse wrongly and die late"))
+			*error = CL_OUT_OF_RESOURCES;
 		return NULL;
 	}
-	return stub_dispatch.clCreateBuffer(
-		context, flags | (bad_is("copy") ? CL_MEM_COPY_HOST_PTR : CL_MEM_USE_HOST_PTR),
-		size, memory, error);
+	return clCreateBuffer(context,
+			      flags | (bad_is("copy") ? CL_MEM_COPY_HOST_PTR : CL_MEM_USE_HOST_PTR),
+			      size, memory, error);
 }
 
 STUB_API void *CL_API_CALL clGetExtensionFunctionAddressForPlatform(cl_platform_id platform,

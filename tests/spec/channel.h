@@ -18,6 +18,7 @@ enum message_kind {
 	MESSAGE_RESULT, /* value: enum test_result; the failed check, or why the test is skipped */
 	MESSAGE_CALL,	/* OpenCL's last call before the failed check */
 	MESSAGE_DATA,	/* value: bits of enum data */
+	MESSAGE_END,	/* after OpenCL's last call */
 };
 
 enum nothing {

@@ -7,6 +7,7 @@
 
 #include "channel.h"
 #include "kernels.h"
+#include "queues.h"
 #include "spec.h"
 
 /* For the address sanitizer: PoCL loses four bytes with each 1D image made from a buffer. */
@@ -48,6 +49,20 @@ static void child_send_call(void)
 	channel_send(MESSAGE_CALL, 0, call);
 }
 
+/* A driver that copies at the enqueue and at the end would not see the bytes of the host. */
+static void child_expect_late_bytes(cl_mem mem, unsigned char *memory, size_t size)
+{
+	cl_event gate = queues_create_gate(), done = NULL;
+
+	kernels_add_after(mem, size, 10, gate, &done);
+	EXPECT_EQ(clFlush(spec.queue), CL_SUCCESS);
+	spec_fill_memory(memory, size, 3);
+	queues_open_gate(gate);
+	EXPECT_EQ(clWaitForEvents(1, &done), CL_SUCCESS);
+	EXPECT_EQ(clReleaseEvent(done), CL_SUCCESS);
+	EXPECT(spec_memory_is(memory, size, 13));
+}
+
 /* The driver's own buffers are the memory itself: kernels and host see each other's bytes. */
 static void child_expect_sharing(void)
 {
@@ -58,6 +73,7 @@ static void child_expect_sharing(void)
 
 	EXPECT_EQ(error, CL_SUCCESS);
 	expect_shared(released_later(mem), memory, 16);
+	child_expect_late_bytes(mem, memory, 16);
 }
 
 /* If the driver's own buffers are copies, the helpers of kernels.h alone keep them equal. */
@@ -151,4 +167,5 @@ void child_run(const struct run *run, struct test *const *tests, size_t count)
 			break;
 	kernels_close();
 	spec_close();
+	channel_send(MESSAGE_END, 0, "");
 }

@@ -264,6 +264,7 @@ const char *spec_open(const struct run *run, enum nothing *kind)
 	const char *why = spec_open_library(run->library, kind);
 
 	spec.exact = exact && !strcmp(exact, "1");
+	spec.is_plain = run->plain;
 	spec.page = sysconf(_SC_PAGESIZE);
 	spec.protected_heap = run->protected_heap;
 	if (!why)

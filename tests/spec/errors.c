@@ -248,6 +248,8 @@ TEST(callback_of_the_context, "R6-31 Futher error information may be reported vi
 	cl_context context;
 	cl_int error;
 
+	spec_need_imports();
+	EXPECT(spec.import != NULL);
 	context = clCreateContext(NULL, 1, &spec.device, errors_count_notice, &notices_of_other,
 				  &error);
 	EXPECT_EQ(error, CL_SUCCESS);

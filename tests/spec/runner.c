@@ -173,7 +173,7 @@ int run_tests(const struct run *run, struct test *const *tests, size_t count)
 
 	watch_limit_total(run->total_seconds);
 	end = runner_find(run, &found);
-	if (end.end != WATCH_EXITED || end.value)
+	if (end.end != WATCH_EXITED || end.value || (found.kind < 0 && !*found.about))
 		return runner_bail_out(&end, "Before the first test, ");
 	if (found.kind == NOTHING_TO_TEST)
 		return runner_skip_all(tests, count, found.nothing);

@@ -41,7 +41,8 @@ struct spec {
 	cl_version device_version; /* OpenCL's */
 	cl_version version;	   /* the extension's */
 	bool has_host, has_dma_buf, has_protected, has_android;
-	bool exact; /* CLIMPORT_CONFORM_EXACT */
+	bool is_plain; /* the driver's own buffers stand in for imports */
+	bool exact;    /* CLIMPORT_CONFORM_EXACT */
 	size_t page;
 	size_t cache_line;	    /* bytes, 64 where the device does not say */
 	atomic_uint notices;	    /* calls of the context's callback */
@@ -99,6 +100,12 @@ void need_dma_buf(void);
 void need_prior_to_1_1(void);
 void need_1_1(void);
 void spec_need_own_heap(void); /* no sanitizer, which keeps memory that was freed */
+
+/*
+ * ... the test is on imports.  The driver's own buffers need not refuse what imports refuse, so a death
+ * in clCreateBuffer() is no excuse for a death in clImportMemoryARM().
+ */
+void spec_need_imports(void);
 
 /*
  * The alignment of importable host addresses: a cache line.  If the device refuses a cache line,

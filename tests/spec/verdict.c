@@ -35,7 +35,7 @@ void verdict_take_message(struct verdict *v, const struct message *message)
 		break;
 	case MESSAGE_RESULT:
 		v->has_result = true;
-		v->result = message->value;
+		v->result = v->checked = message->value;
 		snprintf(v->why, sizeof(v->why), "%s", message->text);
 		break;
 	case MESSAGE_CALL:
@@ -43,6 +43,9 @@ void verdict_take_message(struct verdict *v, const struct message *message)
 		break;
 	case MESSAGE_DATA:
 		v->data = message->value;
+		break;
+	case MESSAGE_END:
+		v->has_ended = true;
 		break;
 	case MESSAGE_NOTHING:
 		verdict_take_note(v, message->text);
@@ -75,19 +78,32 @@ static void verdict_describe_end(const struct watch_result *end, char *text, siz
 	}
 }
 
+/* The check counts, and not what the process did after the test. */
+static bool verdict_is_failed_check(const struct verdict *v)
+{
+	return v->has_result && v->checked == TEST_FAILED;
+}
+
 void verdict_take_end(struct verdict *v, const struct watch_result *end,
 		      const struct opencl_note *note)
 {
-	char how[300];
+	char how[350];
 
-	if (v->has_result && end->end == WATCH_EXITED && !end->value)
+	if (v->has_result && v->has_ended && end->end == WATCH_EXITED && !end->value)
 		return;
-	verdict_describe_end(end, how, sizeof(how));
+	verdict_describe_end(end, how, sizeof(how) - 20);
+	if (v->has_result)
+		strcat(how, ", after the test");
 	v->is_death = true;
 	v->end = *end;
+	opencl_describe_note(note, v->last_call, sizeof(v->last_call));
+	if (verdict_is_failed_check(v)) {
+		verdict_take_note(v, how);
+		return;
+	}
 	v->result = TEST_FAILED;
-	snprintf(v->why, sizeof(v->why), "%s%s", how, v->has_result ? ", after the test" : "");
-	opencl_describe_note(note, v->call, sizeof(v->call));
+	snprintf(v->why, sizeof(v->why), "%s", how);
+	snprintf(v->call, sizeof(v->call), "%s", v->last_call);
 }
 
 /*
@@ -107,7 +123,7 @@ bool verdict_may_be_the_drivers(const struct verdict *v)
 {
 	if (v->result != TEST_FAILED)
 		return false;
-	if (v->is_death)
+	if (v->is_death && !verdict_is_failed_check(v))
 		return v->end.end != WATCH_TOTAL && v->end.end != WATCH_FAILED;
 	return verdict_is_error(v) || (v->data & DATA_IS_WRONG);
 }
@@ -116,9 +132,10 @@ bool verdict_is_the_drivers(const struct verdict *v, const struct verdict *plain
 {
 	if (plain->result != TEST_FAILED || v->is_death != plain->is_death)
 		return false;
-	if (v->is_death)
+	if (v->is_death && !verdict_is_failed_check(v))
 		return v->end.end == plain->end.end && v->end.value == plain->end.value &&
-		       v->has_result == plain->has_result && !strcmp(v->call, plain->call);
+		       v->has_result == plain->has_result &&
+		       !strcmp(v->last_call, plain->last_call);
 	return v->data == plain->data && !strcmp(v->why, plain->why) &&
 	       !strcmp(v->notes, plain->notes);
 }

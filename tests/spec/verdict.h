@@ -13,13 +13,15 @@
 enum { DETAILS_SIZE = 16384 };
 
 struct verdict {
-	bool has_begun, has_result;
+	bool has_begun, has_result, has_ended;
 	enum test_result result;
-	bool is_death; /* the process ended, or was killed, before the result */
+	enum test_result checked; /* without what the process did after the test */
+	bool is_death; /* the process ended, or was killed, before all that a process does */
 	struct watch_result end;
-	int data;      /* bits of enum data */
-	char why[512]; /* the failed check, the reason for a skip, or how the process died */
-	char call[200];
+	int data;	     /* bits of enum data */
+	char why[512];	     /* the failed check, the reason for a skip, or how the process died */
+	char call[200];	     /* of OpenCL, before the failed check or the death */
+	char last_call[200]; /* of a process that died */
 	char notes[DETAILS_SIZE];  /* lines of the test */
 	char output[DETAILS_SIZE]; /* lines of the driver */
 };
@@ -27,7 +29,10 @@ struct verdict {
 void verdict_take_message(struct verdict *v, const struct message *message);
 void verdict_take_output(struct verdict *v, const char *text, size_t length);
 
-/* The end of the process: a death if the test has no result, or if the status is not 0. */
+/*
+ * The end of the process: a death if there is no result or no MESSAGE_END, or if the status is not 0.
+ * A failed check stays a failed check.
+ */
 void verdict_take_end(struct verdict *v, const struct watch_result *end,
 		      const struct opencl_note *note);
 

@@ -141,8 +141,8 @@ struct import_sample_want {
 int import_sample_kind(const struct import_sample_want *want, struct import_region **region);
 
 /*
- * A dma-buf of climport's own, of zeros.  @fd: the caller's.  Returns 0, or -EOPNOTSUPP, not logged:
- * the process can make no dma-buf.
+ * A dma-buf of climport's own, of zeros.  @fd: the caller's.  Returns 0; or, not logged, -EOPNOTSUPP:
+ * the process can make no dma-buf; or a lack of the moment: -ENOMEM, -ENOSPC, -EMFILE, -ENFILE.
  */
 int import_sample_dmabuf(size_t size, int *fd);
 

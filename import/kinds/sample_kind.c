@@ -15,6 +15,7 @@
 #include "import/kinds/udmabuf.h"
 #include "import/ops.h"
 #include "util/log.h"
+#include "util/shortage.h"
 
 #define DMABUF_LARGEST (64 << 20) /* bytes: all of a dma-buf's memory is allocated */
 #define FILE_LARGEST (64 << 20)	  /* of a file on a disk */
@@ -51,22 +52,24 @@ static int sample_named_file_in(const char *directory)
 	int fd;
 
 	if (asprintf(&name, "%s/climport-XXXXXX", directory) < 0)
-		return -1;
+		return -ENOMEM;
 	fd = mkostemp(name, O_CLOEXEC);
-	if (fd >= 0)
+	if (fd < 0)
+		fd = -errno;
+	else
 		unlink(name);
 	free(name);
 	return fd;
 }
 
-/* A file without a name, on a disk.  tmpfs is a kind apart. */
+/* A file without a name, on a disk, or a negative errno.  tmpfs is a kind apart. */
 static int sample_file_in(const char *directory)
 {
 	struct statfs fs;
 	int fd;
 
 	if (!directory || directory[0] != '/' || statfs(directory, &fs) || fs.f_type == TMPFS_MAGIC)
-		return -1;
+		return -EOPNOTSUPP;
 	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	return fd < 0 ? sample_named_file_in(directory) : fd;
 }
@@ -102,6 +105,8 @@ static int sample_file_create(const struct import_sample_want *want)
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
 		int fd = sample_file_in(directories[i]);
 
+		if (fd == -EMFILE || fd == -ENFILE)
+			ret = fd;
 		if (fd < 0)
 			continue;
 		ret = sample_file_allocate(fd, want);
@@ -114,10 +119,10 @@ static int sample_file_create(const struct import_sample_want *want)
 
 static int sample_udmabuf_create(size_t size)
 {
-	int memory = memfd_create("climport", MFD_CLOEXEC | MFD_ALLOW_SEALING), fd = -1;
+	int memory = memfd_create("climport", MFD_CLOEXEC | MFD_ALLOW_SEALING), fd = -EOPNOTSUPP;
 
 	if (memory < 0)
-		return -1;
+		return -errno;
 	if (!ftruncate(memory, (off_t)size) && !fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK))
 		fd = udmabuf_create(memory, 0, size);
 	close(memory);
@@ -130,10 +135,10 @@ static int sample_heap_create(size_t size)
 	int heap = open("/dev/dma_heap/system", O_RDONLY | O_CLOEXEC), ret;
 
 	if (heap < 0)
-		return -1;
-	ret = ioctl(heap, DMA_HEAP_IOCTL_ALLOC, &data);
+		return -errno;
+	ret = ioctl(heap, DMA_HEAP_IOCTL_ALLOC, &data) ? -errno : 0;
 	close(heap);
-	return ret ? -1 : (int)data.fd;
+	return ret ? ret : (int)data.fd;
 }
 
 static int sample_shmem_create(size_t size)
@@ -147,6 +152,7 @@ static int sample_shmem_create(size_t size)
 	return fd < 0 ? -errno : fd;
 }
 
+/* A shortage says nothing about what the process can make. */
 static int sample_dmabuf_create(size_t size)
 {
 	int fd;
@@ -154,9 +160,10 @@ static int sample_dmabuf_create(size_t size)
 	if (size > DMABUF_LARGEST)
 		return -EOPNOTSUPP;
 	fd = sample_udmabuf_create(size);
-	if (fd < 0)
-		fd = sample_heap_create(size);
-	return fd < 0 ? -EOPNOTSUPP : fd;
+	if (fd >= 0 || shortage_is(fd))
+		return fd;
+	fd = sample_heap_create(size);
+	return fd >= 0 || shortage_is(fd) ? fd : -EOPNOTSUPP;
 }
 
 int import_sample_dmabuf(size_t size, int *fd)

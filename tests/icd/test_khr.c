@@ -142,6 +142,32 @@ TEST(no_sample, "Without a dma-buf for the self-test no device is proved, and th
 	fixture_close();
 }
 
+static const struct khr_room {
+	const char *name;
+	int left; /* descriptors at the first import */
+} rooms[] = { { "0", 0 }, { "1", 1 }, { "2", 2 }, { "3", 3 }, { "4", 4 }, { "5", 5 }, { "6", 6 } };
+
+TEST_EACH(few_descriptors, struct khr_room, rooms,
+	  "If a process is short of descriptors at its first import, a later import works.")
+{
+	struct rlimit before;
+	int fd, next;
+	cl_mem mem;
+
+	khr_open(STUB_KHR_WORKS, 0);
+	fd = fake_dmabuf_create("a", PAGE);
+	next = dup(fd);
+	close(next);
+	process_limit_descriptors((rlim_t)(next + row->left), &before);
+	mem = fix.import(fix.context, 0, fixture_dma_buf, &fd, PAGE, NULL);
+	setrlimit(RLIMIT_NOFILE, &before);
+	if (mem)
+		cl.clReleaseMemObject(mem);
+	cl.clReleaseMemObject(fixture_import_dmabuf(fd, PAGE));
+	close(fd);
+	fixture_close();
+}
+
 TEST(not_tested_by_queries, "A query of extension names compiles nothing.")
 {
 	unsigned long builds;

@@ -114,7 +114,9 @@ static int fake_udmabuf_create(const struct udmabuf_create *create)
 	struct stat st;
 	int fd = fake_dmabuf_reopen((int)create->memfd, O_RDWR);
 
-	if (fd < 0 || create->offset || fstat(fd, &st) || create->size > (uint64_t)st.st_size) {
+	if (fd < 0)
+		return -1;
+	if (create->offset || fstat(fd, &st) || create->size > (uint64_t)st.st_size) {
 		close(fd);
 		errno = EINVAL;
 		return -1;

@@ -251,4 +251,4 @@ def magazine_key(size: int) -> int:
     """A number for each size of parts, which several sizes may share; -1 below a size of 1."""
     if size < 1:
         return -1
-    return (size - 1).bit_length() if size <= SMALL else 64 - (-size >> 21)
+    return (size - 1).bit_length() if size <= SMALL else 64 + (size - 1 >> 21)

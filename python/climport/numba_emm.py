@@ -216,9 +216,9 @@ class Manager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
         try:
             # _device.magazine_key(size), whose call would be a fifth of the time
             take, release = self._ends[(size - 1).bit_length() if 0 < size <= _device.SMALL
-                                       else 64 - (-size >> 21) if size > 0 else -1]
+                                       else 64 + (size - 1 >> 21) if size > 0 else -1]
             return self._memory(take(), size, release)
-        except (AttributeError, IndexError, KeyError):
+        except (AttributeError, IndexError, KeyError, TypeError):  # or a number of NumPy's
             return self._memalloc_slowly(operator.index(size))
 
     def _memalloc_slowly(self, size: int) -> MemoryPointer:

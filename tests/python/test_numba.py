@@ -217,12 +217,14 @@ class Manager(unittest.TestCase):
         """A negative or too large size is out of memory, and numbers of NumPy are sizes."""
         for alloc in (self.context.memalloc, self.context.memhostalloc):
             kept = [alloc(size) for size in (0, 1, MIB, 4 * MIB)]
-            for size in (-1, -2 * MIB, -88 * MIB, -128 * MIB, 1 << 62, 1 << 64, (1 << 64) + 100):
+            for size in (-1, -2 * MIB, -88 * MIB, -128 * MIB, 1 << 62, 1 << 64, (1 << 64) + 100,
+                         numpy.uint32((1 << 32) - 88 * MIB)):
                 with self.assertRaises(cuda.cudadrv.driver.CudaAPIError) as caught:
                     alloc(size)
                 self.assertEqual(caught.exception.code, OUT_OF_MEMORY)
-            self.assertEqual([alloc(size).size for size in (0, numpy.int64(100), numpy.uint8(5))],
-                             [0, 100, 5])
+            self.assertEqual([alloc(size).size for size in (0, numpy.int64(100), numpy.uint8(5),
+                                                            numpy.uint64(4 * MIB))],
+                             [0, 100, 5, 4 * MIB])
             del kept
 
     def test_stream_after_reset(self):

@@ -173,7 +173,8 @@ STUB_API cl_mem CL_API_CALL clCreateBuffer(cl_context context, cl_mem_flags flag
 	bad_die_at_exit();
 	if (bad_is("touch"))
 		bad_touch(memory, size);
-	if (bad_is("copy at the enqueue") && memory)
+	if ((bad_is("copy at the enqueue") && memory) ||
+	    (bad_is("copy inside of pages") && (uintptr_t)memory % sysconf(_SC_PAGESIZE)))
 		memory = bad_begin_copy(memory, size);
 	return stub_dispatch.clCreateBuffer(context, flags, size, memory, error);
 }
@@ -209,6 +210,8 @@ STUB_API cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info 
 	cl_int error = stub_dispatch.clGetDeviceInfo(device, what, room, out, size);
 	char *name;
 
+	if (!error && out && what == CL_DRIVER_VERSION && bad_is("print in names"))
+		*(char *)out = '\n';
 	if (error || !out || what != CL_DEVICE_EXTENSIONS || !bad_is("no name"))
 		return error;
 	name = strstr(out, base);

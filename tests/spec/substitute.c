@@ -32,6 +32,13 @@ cl_mem CL_API_CALL substitute_import(cl_context context, cl_mem_flags flags,
 	return mem;
 }
 
+size_t substitute_offset(size_t page)
+{
+	size_t last = (substitute_count + SUBSTITUTES - 1) % SUBSTITUTES;
+
+	return substitute_count ? (uintptr_t)substitutes[last].memory % page : 0;
+}
+
 /* The buffer from which the object was made, perhaps over a sub-buffer. */
 static cl_mem substitute_root(cl_mem mem)
 {

@@ -21,4 +21,7 @@ cl_mem CL_API_CALL substitute_import(cl_context context, cl_mem_flags flags,
 void substitute_give(cl_command_queue queue, cl_mem mem);
 void substitute_take(cl_command_queue queue, cl_mem mem);
 
+/* The bytes between the beginning of a page and the memory of the last buffer. */
+size_t substitute_offset(size_t page);
+
 #endif /* TESTS_SPEC_SUBSTITUTE_H */

@@ -289,7 +289,10 @@ struct watch_result watch_run(void (*body)(void *arg), void *arg, unsigned int s
 		running = w.outer;
 	}
 	watch_restart();
-	if (!running)
+	if (!running) {
 		sigprocmask(SIG_SETMASK, &usual_mask, NULL);
+		if (stop_signal)
+			watch_stop();
+	}
 	return result;
 }

@@ -62,7 +62,8 @@ void method_probe(struct device *device, const char *extensions)
 	for (int type = 0; type < IMPORT_TYPES; type++) {
 		struct method *method = &device->method[type];
 
-		method_probe_type(device, extensions, type);
+		if (!method->ops)
+			method_probe_type(device, extensions, type);
 		log_debug("device %p, %s: %s: %s", (void *)device->id, type_extension(type),
 			  method->ops ? method->ops->name : "refused", method->why);
 	}

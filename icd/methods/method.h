@@ -138,7 +138,7 @@ extern const struct method_ops method_host_ptr_ops;
 extern const struct method_ops method_khr_ops;
 extern const struct method_ops method_khr_pages_ops;
 
-/* Fills device->method.  Runs self-tests. */
+/* Fills device->method where no method is set.  Runs self-tests. */
 void method_probe(struct device *device, const char *extensions);
 
 /* Whether a driver with @extensions has the quirk.  Runs no self-test. */

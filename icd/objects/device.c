@@ -106,7 +106,19 @@ size_t device_base_align(cl_device_id id)
 	return bits > 8 ? bits / 8 : 1;
 }
 
-static struct device *device_probe(cl_device_id id, bool may_compile)
+/* What was proved is not tested again: a test may fail for want of something. */
+static void device_keep_proofs(struct device *device, const struct device *older)
+{
+	for (int type = 0; type < IMPORT_TYPES; type++) {
+		const struct method *method = &older->method[type];
+
+		if (method->ops && !method->untested && !method->hangs)
+			device->method[type] = *method;
+	}
+}
+
+/* @older: a record that is not conclusive, or NULL. */
+static struct device *device_probe(cl_device_id id, bool may_compile, const struct device *older)
 {
 	struct device *device = calloc(1, sizeof(*device));
 	char *extensions = device ? device_string(id, CL_DEVICE_EXTENSIONS) : NULL;
@@ -125,6 +137,8 @@ static struct device *device_probe(cl_device_id id, bool may_compile)
 	device->base_align = device_base_align(id);
 	device->is_selected =
 		selection_has(device->platform, id, device->unselected, sizeof(device->unselected));
+	if (older)
+		device_keep_proofs(device, older);
 	method_probe(device, extensions);
 	free(extensions);
 	return device;
@@ -184,7 +198,7 @@ static const struct device *device_find(cl_device_id id, bool may_compile)
 	known = device_known(root);
 	if (known && (device_is_conclusive(known) || (!may_compile && !known->may_compile)))
 		return known;
-	device = device_probe(root, may_compile);
+	device = device_probe(root, may_compile, known);
 	return device ? device_publish(device) : NULL;
 }
 

@@ -168,6 +168,30 @@ TEST_EACH(few_descriptors, struct khr_room, rooms,
 	fixture_close();
 }
 
+TEST_EACH(proof_stays, struct khr_room, rooms,
+	  "A device that was proved stays proved, whatever tests of other memory meet.")
+{
+	struct rlimit before;
+	cl_mem mems[8] = { NULL };
+	int fd, next;
+
+	khr_open(STUB_KHR_WORKS, 0);
+	fd = fake_dmabuf_create("a", PAGE);
+	next = dup(fd);
+	close(next);
+	process_limit_descriptors((rlim_t)(next + row->left), &before);
+	for (int i = 0; i < 8; i++)
+		mems[i] = fix.import(fix.context, 0, fixture_dma_buf, &fd, PAGE, NULL);
+	setrlimit(RLIMIT_NOFILE, &before);
+	if (mems[0])
+		cl.clReleaseMemObject(fixture_import_dmabuf(fd, PAGE));
+	for (int i = 0; i < 8; i++)
+		if (mems[i])
+			cl.clReleaseMemObject(mems[i]);
+	close(fd);
+	fixture_close();
+}
+
 TEST(not_tested_by_queries, "A query of extension names compiles nothing.")
 {
 	unsigned long builds;

@@ -158,7 +158,7 @@ TEST_EACH(few_descriptors, struct khr_room, rooms,
 	fd = fake_dmabuf_create("a", PAGE);
 	next = dup(fd);
 	close(next);
-	process_limit_descriptors((rlim_t)(next + row->left), &before);
+	process_limit_descriptors((rlim_t)next + (rlim_t)row->left, &before);
 	mem = fix.import(fix.context, 0, fixture_dma_buf, &fd, PAGE, NULL);
 	setrlimit(RLIMIT_NOFILE, &before);
 	if (mem)
@@ -179,7 +179,7 @@ TEST_EACH(proof_stays, struct khr_room, rooms,
 	fd = fake_dmabuf_create("a", PAGE);
 	next = dup(fd);
 	close(next);
-	process_limit_descriptors((rlim_t)(next + row->left), &before);
+	process_limit_descriptors((rlim_t)next + (rlim_t)row->left, &before);
 	for (int i = 0; i < 8; i++)
 		mems[i] = fix.import(fix.context, 0, fixture_dma_buf, &fd, PAGE, NULL);
 	setrlimit(RLIMIT_NOFILE, &before);

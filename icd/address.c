@@ -14,6 +14,7 @@
 #include "icd/layer.h"
 #include "icd/objects/user_event.h"
 #include "icd/queries/describe.h"
+#include "icd/queries/proofs.h"
 #include "icd/queries/support.h"
 
 struct named {
@@ -69,7 +70,7 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name)
 	if (name && !strcmp(name, DESCRIBE_FUNCTION))
 		return (void *)describe_device;
 	if (name && !strcmp(name, PROBE_FUNCTION))
-		return (void *)support_probe;
+		return (void *)proofs_run;
 	return name ? address_wrap(name, next.clGetExtensionFunctionAddress(name)) : NULL;
 }
 
@@ -81,7 +82,7 @@ void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id 
 	if (name && !strcmp(name, DESCRIBE_FUNCTION))
 		return (void *)describe_device;
 	if (name && !strcmp(name, PROBE_FUNCTION))
-		return (void *)support_probe;
+		return (void *)proofs_run;
 	if (!name)
 		return next.clGetExtensionFunctionAddressForPlatform(platform, name);
 	return address_wrap(name, next.clGetExtensionFunctionAddressForPlatform(platform, name));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * climport-probe KEY: tests the devices of the platform with the key KEY, for a process that
- * must not (icd/queries/probe.h).  The answer, a line, goes to a pipe.  The probe ends
- * within ten seconds, or within a minute if tests are compiled.
+ * climport-probe KEY REQUEST: runs a proof on the platform with the key KEY, for a process that must
+ * not (icd/probe/proof.h).  The answer, a line, goes to a pipe.  The probe ends within a minute.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 
 #include <CL/cl.h>
 
-#include "icd/queries/describe.h"
+#include "icd/probe/interface.h"
 
 #define MAX_PLATFORMS 64
 #define LIMIT 60 /* seconds */
@@ -23,27 +22,27 @@ static int probe_answer(const char *line)
 	return write(PROBE_FD, text, (size_t)n) == n ? 0 : 1;
 }
 
-static int probe_main(const char *key)
+static int probe_main(const char *key, const char *request)
 {
 	cl_platform_id platforms[MAX_PLATFORMS];
 	char line[1024];
 	cl_uint count = 0;
 
 	if (clGetPlatformIDs(MAX_PLATFORMS, platforms, &count))
-		return 1;
+		return PROBE_STATUS_NO_PLATFORM;
 	for (cl_uint i = 0; i < count && i < MAX_PLATFORMS; i++) {
-		probe_platform_fn ask = (probe_platform_fn)clGetExtensionFunctionAddressForPlatform(
-			platforms[i], PROBE_FUNCTION);
+		probe_fn run = (probe_fn)clGetExtensionFunctionAddressForPlatform(platforms[i],
+										  PROBE_FUNCTION);
 
-		if (ask && !ask(platforms[i], key, line, sizeof(line)))
+		if (run && !run(platforms[i], key, request, line, sizeof(line)))
 			return probe_answer(line);
 	}
-	return 1;
+	return PROBE_STATUS_NO_PLATFORM;
 }
 
 int main(int argc, char **argv)
 {
 	alarm(LIMIT);
 	/* Drivers' handlers at exit have nothing to save. */
-	_exit(argc == 2 ? probe_main(argv[1]) : 2);
+	_exit(argc == 3 ? probe_main(argv[1], argv[2]) : 2);
 }

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "icd/probe/proof.h"
 #include "util/log.h"
 
 /* A device uses, for each type of memory, the first method of the table with a positive probe. */
@@ -20,6 +21,15 @@ void method_context_release(cl_context context)
 	for (size_t i = 0; i < ROWS; i++)
 		if (rows[i]->context_release)
 			rows[i]->context_release(context);
+}
+
+const struct proof *method_proof(const char *name, size_t length)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		for (size_t j = 0; rows[i]->proofs && rows[i]->proofs[j]; j++)
+			if (proof_is_named(rows[i]->proofs[j], name, length))
+				return rows[i]->proofs[j];
+	return NULL;
 }
 
 bool method_driver_has(enum method_quirk quirk, const char *extensions)

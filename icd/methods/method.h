@@ -15,6 +15,8 @@
 #include "icd/objects/device.h"
 #include "icd/objects/memobj.h"
 
+struct proof;
+
 /* A buffer from a method. */
 struct method_buffer {
 	cl_mem handle; /* for the application */
@@ -127,6 +129,9 @@ struct method_ops {
 	cl_int (*enqueue_release)(cl_command_queue queue, cl_uint count, const cl_mem *imports,
 				  cl_uint num_wait, const cl_event *wait, cl_event *event);
 
+	/* NULL, or the method's proofs that run in a probe process (probe/proof.h); NULL ends the list. */
+	const struct proof *const *proofs;
+
 	unsigned int quirks;   /* enum method_quirk; of all drivers with the extension, too */
 	const char *extension; /* by which a driver shows that the method may be for it; or NULL */
 	bool cpu_optional;     /* dma-bufs need no CPU mapping */
@@ -143,6 +148,9 @@ void method_probe(struct device *device, const char *extensions);
 
 /* Whether a driver with @extensions has the quirk.  Runs no self-test. */
 bool method_driver_has(enum method_quirk quirk, const char *extensions);
+
+/* The proof of a method with a name of @length characters; NULL: there is none. */
+const struct proof *method_proof(const char *name, size_t length);
 
 /* Calls context_release of every method. */
 void method_context_release(cl_context context);

@@ -33,11 +33,4 @@ cl_int CL_API_CALL describe_device(cl_device_id device, cl_uint import_type,
 
 typedef __typeof__(&describe_device) describe_device_fn;
 
-/* support_probe() in support.h, and the descriptor for the answer in a probe process. */
-#define PROBE_FUNCTION "climportProbePlatform"
-#define PROBE_FD 3
-
-typedef cl_int(CL_API_CALL *probe_platform_fn)(cl_platform_id platform, const char *key,
-					       char *answer, size_t size);
-
 #endif /* ICD_QUERIES_DESCRIBE_H */

@@ -10,8 +10,8 @@
 #include "icd/layer.h"
 #include "icd/methods/method.h"
 #include "icd/objects/device.h"
+#include "icd/probe/proof.h"
 #include "icd/queries/asked.h"
-#include "icd/queries/probe.h"
 #include "icd/queries/takes.h"
 #include "icd/selftest/identity.h"
 #include "util/log.h"
@@ -20,6 +20,7 @@
 
 #define PROBE_LIMIT 10 /* seconds of a probe's tests */
 #define PROBE_COMPILE_LIMIT 60
+#define SUPPORT_PATIENCE_MS 2000
 
 static unsigned int support_of_record(const struct device *device)
 {
@@ -36,24 +37,10 @@ static unsigned int support_of_record(const struct device *device)
 	return takes;
 }
 
-static cl_device_id *support_devices(cl_platform_id platform, cl_uint *count)
-{
-	cl_device_id *devices;
-
-	*count = 0;
-	if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, count) || !*count)
-		return NULL;
-	devices = calloc(*count, sizeof(*devices));
-	if (devices && !next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, *count, devices, NULL))
-		return devices;
-	free(devices);
-	return NULL;
-}
-
 /* Tests in the calling process.  False: a result of the moment, not to be kept. */
 static bool support_test(cl_platform_id platform, struct takes *t)
 {
-	cl_device_id *devices = support_devices(platform, &t->count);
+	cl_device_id *devices = proof_devices(platform, &t->count);
 	bool conclusive = devices;
 
 	t->platform = 0;
@@ -70,20 +57,6 @@ static bool support_test(cl_platform_id platform, struct takes *t)
 	return conclusive;
 }
 
-/* A probe is told by a name of fixed length which platform is meant. */
-static void support_key_name(const char *key, char name[PROBE_KEY_SIZE])
-{
-	snprintf(name, PROBE_KEY_SIZE, "%016llx", identity_hash(key));
-}
-
-static bool support_is_named(const char *key, const char *wanted)
-{
-	char name[PROBE_KEY_SIZE];
-
-	support_key_name(key, name);
-	return !strcmp(name, wanted);
-}
-
 /* A hung driver is not left hanging for ever: SIGALRM ends the probe. */
 static void support_set_alarm(cl_platform_id platform)
 {
@@ -92,7 +65,7 @@ static void support_set_alarm(cl_platform_id platform)
 	cl_uint count;
 
 	alarm(limit);
-	devices = support_devices(platform, &count);
+	devices = proof_devices(platform, &count);
 	for (cl_uint i = 0; devices && i < count; i++) {
 		cl_device_exec_capabilities can = 0;
 
@@ -105,34 +78,31 @@ static void support_set_alarm(cl_platform_id platform)
 	alarm(limit);
 }
 
-cl_int CL_API_CALL support_probe(cl_platform_id platform, const char *wanted, char *answer,
-				 size_t size)
+/* Without words: tests all devices of the platform, and keeps the result. */
+static bool support_run_proof(cl_platform_id platform, const char *words, char *answer, size_t size)
 {
-	bool lasting, is_wanted;
+	bool lasting;
 	char *key = takes_key(platform, &lasting);
 	struct takes t = { .count = 0 };
 
-	is_wanted = key && support_is_named(key, wanted);
-	if (is_wanted) {
-		support_set_alarm(platform);
-		if (support_test(platform, &t) && lasting)
-			takes_keep(key, &t);
-	}
+	(void)words;
+	support_set_alarm(platform);
+	if (support_test(platform, &t) && lasting)
+		takes_keep(key, &t);
 	free(key);
-	if (!is_wanted)
-		return CL_INVALID_PLATFORM;
-	return takes_format(&t, answer, size) ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
+	return takes_format(&t, answer, size);
 }
 
-static bool support_ask(const char *key, bool lasting, struct takes *t)
+const struct proof support_proof = { "takes", SUPPORT_PATIENCE_MS, support_run_proof };
+
+static bool support_ask(cl_platform_id platform, const char *key, bool lasting, struct takes *t)
 {
-	char name[PROBE_KEY_SIZE], line[PROBE_LINE_SIZE];
+	char line[PROBE_LINE_SIZE];
 	enum probe_end end;
 
-	support_key_name(key, name);
 	if (!lasting)
 		log_debug("the driver's library is unknown: each process tests the platform again");
-	end = probe_run(name, line);
+	end = proof_ask(platform, &support_proof, "", line);
 	if (end == PROBE_ANSWERED && takes_parse(line, t))
 		return true;
 	if (lasting && takes_get_kept(key, t)) /* at the last moment */
@@ -140,7 +110,7 @@ static bool support_ask(const char *key, bool lasting, struct takes *t)
 	log_debug(
 		"no probe process answers, so the platform's extension names are not reported: %s",
 		line);
-	if (lasting && end == PROBE_FAILED)
+	if (lasting && (end == PROBE_FAILED || end == PROBE_NO_PLATFORM))
 		takes_keep_unanswered(key, line);
 	return false;
 }
@@ -164,7 +134,8 @@ static bool support_find_by_key(cl_platform_id platform, const char *key, bool l
 	if (identity_is_privileged())
 		return false;
 	if (!here)
-		return !(lasting && takes_is_unanswered(key)) && support_ask(key, lasting, t);
+		return !(lasting && takes_is_unanswered(key)) &&
+		       support_ask(platform, key, lasting, t);
 	if (support_test(platform, t) && lasting)
 		takes_keep(key, t);
 	return true;
@@ -274,7 +245,7 @@ static unsigned int support_of_number(cl_device_id id)
 	if (next.clGetDeviceInfo(root, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) ||
 	    !support_get(platform, &t))
 		return 0;
-	devices = support_devices(platform, &count);
+	devices = proof_devices(platform, &count);
 	for (cl_uint i = 0; devices && i < count && i < t.count; i++)
 		if (devices[i] == root)
 			takes = t.device[i];

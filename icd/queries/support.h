@@ -13,6 +13,8 @@
 #include "icd/cl_compat.h"
 #include "import/import.h"
 
+struct proof;
+
 /* By a method of the layer: 1 << enum import_type.  Besides: */
 #define TAKES_IMAGE2D (1u << IMPORT_TYPES)	/* the layer makes 2D images on imports */
 #define TAKES_NATIVE (1u << (IMPORT_TYPES + 1)) /* the driver has a type itself */
@@ -32,14 +34,11 @@ void support_prepare(cl_platform_id platform);
 /* Whether every device of the platform is known to take no memory.  Asks no probe. */
 bool support_nothing(cl_platform_id platform);
 
-/**
- * support_probe - test all devices of a platform, and keep the result: for the probe process
- * @key: of the platform in question, from the parent
- * @answer: set to a line for the parent
- *
- * Returns CL_SUCCESS, or CL_INVALID_PLATFORM if @platform is not the platform of @key.
+/*
+ * The proof of a probe process: tests all devices of a platform, and keeps the result.  The process
+ * that asks waits two seconds at most.  A slower probe goes on for ten seconds, or a minute if tests
+ * are compiled, and the result is kept for the next process.
  */
-cl_int CL_API_CALL support_probe(cl_platform_id platform, const char *key, char *answer,
-				 size_t size);
+extern const struct proof support_proof;
 
 #endif /* ICD_QUERIES_SUPPORT_H */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "icd/queries/probe.h"
+#include "icd/probe/probe.h"
 #include "icd/selftest/identity.h"
 #include "icd/selftest/result_cache.h"
 #include "icd/text.h"

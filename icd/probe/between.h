@@ -17,14 +17,14 @@
  * The process between has no descriptor but the pipe.  If the application ends, the process between
  * is killed, because the process would keep the application's memory.
  */
-#ifndef ICD_QUERIES_BETWEEN_H
-#define ICD_QUERIES_BETWEEN_H
+#ifndef ICD_PROBE_BETWEEN_H
+#define ICD_PROBE_BETWEEN_H
 
 #include <spawn.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "icd/queries/probe.h"
+#include "icd/probe/probe.h"
 
 #define BETWEEN_STACK_SIZE 65536
 #define BETWEEN_PIPE 1 /* the pipe's second descriptor, in a process without other descriptors */
@@ -32,7 +32,7 @@
 struct between {
 	/* Set by the caller. */
 	const char *program;
-	char *argv[3], **env;
+	char *argv[4], **env;
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 
@@ -49,4 +49,4 @@ struct between {
 /* Returns when the process between has ended. */
 void between_run(struct between *b);
 
-#endif /* ICD_QUERIES_BETWEEN_H */
+#endif /* ICD_PROBE_BETWEEN_H */

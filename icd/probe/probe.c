@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/queries/probe.h"
+#include "icd/probe/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,16 +13,15 @@
 #include <unistd.h>
 
 #include "icd/place.h"
-#include "icd/queries/between.h"
-#include "icd/queries/describe.h"
+#include "icd/probe/between.h"
+#include "icd/probe/interface.h"
 #include "icd/selftest/job.h"
 #include "util/log.h"
 
-#define PATIENCE_MS 2000
-
 struct probe {
 	struct job job;
-	char key[PROBE_KEY_SIZE], program[2 * PATH_MAX], layers[2 * PATH_MAX + 16];
+	char key[PROBE_KEY_SIZE], request[PROBE_REQUEST_SIZE], program[2 * PATH_MAX],
+		layers[2 * PATH_MAX + 16];
 	struct between between;
 };
 
@@ -122,6 +121,7 @@ static void probe_job(struct job *job)
 	p->between.program = p->program;
 	p->between.argv[0] = p->program;
 	p->between.argv[1] = p->key;
+	p->between.argv[2] = p->request;
 	if (!probe_create_environment(p) || !probe_create_attributes(p))
 		p->between.error = ENOMEM;
 	else if (probe_find(p))
@@ -153,10 +153,12 @@ static enum probe_end probe_judge(const struct probe *p, char *why)
 	if (signal == SIGKILL || signal == SIGTERM || signal == SIGSYS ||
 	    (!signal && WEXITSTATUS(status) > 125))
 		return PROBE_NOT_MADE;
-	return PROBE_FAILED;
+	return !signal && WEXITSTATUS(status) == PROBE_STATUS_NO_PLATFORM ? PROBE_NO_PLATFORM
+									  : PROBE_FAILED;
 }
 
-enum probe_end probe_run(const char *key, char line[PROBE_LINE_SIZE])
+enum probe_end probe_run(const char *key, const char *request, unsigned int patience_ms,
+			 char line[PROBE_LINE_SIZE])
 {
 	struct probe *p = calloc(1, sizeof(*p));
 	enum probe_end end;
@@ -171,14 +173,15 @@ enum probe_end probe_run(const char *key, char line[PROBE_LINE_SIZE])
 	p->job.run = probe_job;
 	p->between.status = -1;
 	snprintf(p->key, sizeof(p->key), "%s", key);
-	job = job_run(&p->job, PATIENCE_MS);
+	snprintf(p->request, sizeof(p->request), "%s", request);
+	job = job_run(&p->job, patience_ms);
 	if (job != JOB_NOT_STARTED && atomic_load(&p->between.answered)) {
 		memcpy(line, p->between.line, PROBE_LINE_SIZE);
 		end = PROBE_ANSWERED;
 	} else if (job == JOB_ABANDONED) {
 		end = atomic_load(&p->between.started) ? PROBE_FAILED : PROBE_NOT_MADE;
 		snprintf(line, PROBE_LINE_SIZE, "climport-probe does not %s in %d seconds",
-			 end == PROBE_FAILED ? "answer" : "start", PATIENCE_MS / 1000);
+			 end == PROBE_FAILED ? "answer" : "start", patience_ms / 1000);
 	} else {
 		end = job == JOB_ENDED ? probe_judge(p, line) : PROBE_NOT_MADE;
 	}

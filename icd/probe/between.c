@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "icd/queries/between.h"
+#include "icd/probe/between.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process climport-probe tests a platform's devices for a process that must not test them
+ * (proof.h).
+ *
+ * The caller notices nothing of climport-probe: no SIGCHLD, no child for wait(), no descriptor, no
+ * zombie.  Only waitpid() with __WALL or __WCLONE sees the process between (between.h), and may
+ * take the end of the process between.
+ */
+#ifndef ICD_PROBE_PROBE_H
+#define ICD_PROBE_PROBE_H
+
+#include <stddef.h>
+
+#define PROBE_KEY_SIZE 17
+#define PROBE_REQUEST_SIZE 512
+#define PROBE_LINE_SIZE 384 /* a number for each of 64 devices, or a sentence */
+
+enum probe_end {
+	PROBE_ANSWERED,
+	PROBE_FAILED,	   /* the driver hangs or crashes the probe */
+	PROBE_NO_PLATFORM, /* in the probe process no such platform runs the proof */
+	PROBE_NOT_MADE,	   /* for want of a process, of memory, or of climport-probe */
+};
+
+/**
+ * probe_run - have a proof of the platform of @key run
+ * @request: the name of the proof, and words for the proof
+ * @patience_ms: the time after which a missing answer is PROBE_FAILED; the probe goes on
+ * @line: set to the answer, or to the reason for a missing answer
+ */
+enum probe_end probe_run(const char *key, const char *request, unsigned int patience_ms,
+			 char line[PROBE_LINE_SIZE]);
+
+#endif /* ICD_PROBE_PROBE_H */

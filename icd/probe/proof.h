@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Proofs: self-tests that run in a probe process (probe.h), because a driver may crash or hang.
+ * The process that asks lives on.
+ *
+ * A proof has a name, by which the probe process finds the proof among method_ops.proofs of all
+ * methods.  The process that asks describes the test in words; the answer is a line.
+ */
+#ifndef ICD_PROBE_PROOF_H
+#define ICD_PROBE_PROOF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "icd/cl_compat.h"
+#include "icd/probe/probe.h"
+
+struct proof {
+	const char *name;	  /* a word */
+	unsigned int patience_ms; /* how long the process that asks waits */
+
+	/*
+	 * In the probe process: runs the test that @words describe, and sets @answer to a line.  False:
+	 * no answer.  A probe process ends after a minute; alarm() shortens the time.
+	 */
+	bool (*run)(cl_platform_id platform, const char *words, char *answer, size_t size);
+};
+
+/**
+ * proof_ask - have a proof run in a probe process
+ * @words: for the proof; fewer than PROBE_REQUEST_SIZE bytes with the proof's name
+ * @line: set to the answer, or to the reason for a missing answer
+ *
+ * PROBE_NOT_MADE and PROBE_NO_PLATFORM say nothing about the driver: the caller may run the test
+ * itself.
+ */
+enum probe_end proof_ask(cl_platform_id platform, const struct proof *proof, const char *words,
+			 char line[PROBE_LINE_SIZE]);
+
+/* Whether the name has @length characters, and is @name's beginning. */
+bool proof_is_named(const struct proof *proof, const char *name, size_t length);
+
+/* The name by which a probe process knows a platform.  False: the platform is unknown. */
+bool proof_platform_key(cl_platform_id platform, char key[PROBE_KEY_SIZE]);
+
+/* The root devices of a platform, which the caller frees.  NULL: there are none, or no memory. */
+cl_device_id *proof_devices(cl_platform_id platform, cl_uint *count);
+
+/*
+ * Devices in words: the number of a root device on its platform, which is equal in a probe process.
+ * -1 and NULL: there is no such device.
+ */
+int proof_device_number(cl_platform_id platform, cl_device_id root);
+cl_device_id proof_device_at(cl_platform_id platform, int number);
+
+#endif /* ICD_PROBE_PROOF_H */

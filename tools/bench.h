@@ -73,6 +73,12 @@ struct bench {
 	struct plot plots[BENCH_PLOTS];
 };
 
+/*
+ * Reads the command line; argv[0] is "bench".  Returns 0, or the exit status of a mistake that was
+ * reported.
+ */
+int bench_parse(int argc, char **argv, struct bench_options *options);
+
 /* Runs all groups.  The layer has to be in OPENCL_LAYERS.  Returns an exit status. */
 int bench_command(const struct bench_options *options);
 

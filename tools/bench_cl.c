@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The device, and the kernels that read and write memory at its full speed. */
 #include "bench.h"
+#include "kernel_cache.h"
 #include "paths.h"
 
 #include <stdarg.h>
@@ -185,14 +186,18 @@ static void bench_cl_build(struct bench *b)
 	const char *text = source;
 	cl_device_type type = 0;
 	cl_program program;
+	const char *why;
 	cl_int err;
 
 	program = clCreateProgramWithSource(b->context, 1, &text, NULL, &err);
 	bench_check(err, "clCreateProgramWithSource");
 	clGetDeviceInfo(b->device, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
-	bench_check(clBuildProgram(program, 1, &b->device,
-				   type & CL_DEVICE_TYPE_CPU ? "-DBLOCKS" : "", NULL, NULL),
-		    "clBuildProgram");
+	err = clBuildProgram(program, 1, &b->device, type & CL_DEVICE_TYPE_CPU ? "-DBLOCKS" : "",
+			     NULL, NULL);
+	why = err ? kernel_cache_why(b->platform) : NULL;
+	if (why)
+		bench_fatal("clBuildProgram: OpenCL error %d: %s", err, why);
+	bench_check(err, "clBuildProgram");
 	b->sum = bench_cl_kernel(program, "sum");
 	b->fill = bench_cl_kernel(program, "fill");
 	b->copy = bench_cl_kernel(program, "copy");

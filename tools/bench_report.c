@@ -7,17 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void bench_report_quote(FILE *file, const char *string)
-{
-	fputc('"', file);
-	for (; *string; string++) {
-		if (strchr("\"\\", *string))
-			fputc('\\', file);
-		if ((unsigned char)*string >= ' ')
-			fputc(*string, file);
-	}
-	fputc('"', file);
-}
+#include "json.h"
 
 void bench_size_text(char text[32], size_t size)
 {
@@ -81,7 +71,7 @@ void bench_report(struct bench *b, const char *group, const char *name, size_t s
 	if (!b->json)
 		return;
 	fprintf(b->json, "%s\n\t\t{ \"group\": \"%s\", \"name\": ", b->json_more ? "," : "", group);
-	bench_report_quote(b->json, name);
+	json_quote(b->json, name);
 	fprintf(b->json, ", \"size\": %zu, \"value\": %.9g, \"unit\": \"%s\", \"goal\": ", size,
 		value, unit);
 	if (goal)
@@ -134,7 +124,7 @@ static void begin_json(struct bench *b, const char *platform, const char *device
 	fputs("{\n", b->json);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		fprintf(b->json, "\t\"%s\": ", fields[i][0]);
-		bench_report_quote(b->json, fields[i][1]);
+		json_quote(b->json, fields[i][1]);
 		fputs(",\n", b->json);
 	}
 	fputs("\t\"figures\": [", b->json);

@@ -13,6 +13,7 @@
 #include "environment.h"
 #include "info.h"
 #include "paths.h"
+#include "terminal.h"
 
 enum status {
 	NOT_RUNNABLE = 126, /* as env(1) and shells have it */
@@ -104,105 +105,12 @@ static int run_diag(int argc, char **argv)
 	return diag_command(root, a.next < argc ? argv[a.next] : NULL, stdout);
 }
 
-static int bench_set_device(struct bench_options *options, const char *value)
-{
-	options->device = parse_device(value);
-	return options->device < 0 ? fail_usage("bench: --device is a number, not %s", value) : 0;
-}
-
-static int bench_set_size(struct bench_options *options, const char *value)
-{
-	options->size = parse_size(value);
-	if (options->size >= BENCH_SMALLEST)
-		return 0;
-	return fail_usage("bench: --size is %zuK or more, not %s: bytes, or with K, M or G",
-			  BENCH_SMALLEST >> 10, value);
-}
-
-/* Of a part: the text stays the command line's, which outlives the environment's use. */
-static int bench_set_variable(struct bench_options *options, const char *value)
-{
-	(void)options;
-	return putenv((char *)value) ? 1 : 0;
-}
-
-static int bench_set_platform(struct bench_options *options, const char *value)
-{
-	options->platform = value;
-	return 0;
-}
-
-static int bench_set_part(struct bench_options *options, const char *value)
-{
-	options->part = value;
-	return 0;
-}
-
-static int bench_set_json(struct bench_options *options, const char *value)
-{
-	options->json = value;
-	return 0;
-}
-
-static int bench_set_svg(struct bench_options *options, const char *value)
-{
-	options->svg = value;
-	return 0;
-}
-
-static int bench_set(struct arguments *a, struct bench_options *options)
-{
-	static const struct {
-		const char *name;
-		int (*set)(struct bench_options *options, const char *value);
-	} known[] = {
-		{ "--platform", bench_set_platform }, { "--device", bench_set_device },
-		{ "--size", bench_set_size },	      { "--json", bench_set_json },
-		{ "--svg", bench_set_svg },	      { "--part", bench_set_part },
-		{ "--set", bench_set_variable },
-	};
-	const char *value;
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (!option_is(a, known[i].name))
-			continue;
-		value = option_value(a);
-		return value ? known[i].set(options, value) : WRONG_USAGE;
-	}
-	return fail_option(a);
-}
-
-static int parse_bench(int argc, char **argv, struct bench_options *options)
-{
-	struct arguments a = { "bench", argc, argv, 1, NULL };
-	int status = 0;
-
-	while (!status && option_next(&a)) {
-		if (option_is(&a, "--quick"))
-			options->quick = true;
-		else
-			status = bench_set(&a, options);
-	}
-	if (!status && a.next < argc)
-		status = fail_usage("bench takes no argument %s", argv[a.next]);
-	return status;
-}
-
 static int run_bench(int argc, char **argv)
 {
 	struct bench_options options = { .device = -1 };
-	int status = parse_bench(argc, argv, &options);
+	int status = bench_parse(argc, argv, &options);
 
 	return status ? status : bench_command(&options);
-}
-
-static int run_info(int argc, char **argv)
-{
-	struct arguments a = { "info", argc, argv, 1, NULL };
-
-	if (option_next(&a))
-		return fail_option(&a);
-	return argc == 1 ? info_command() : fail_usage("info takes no argument %s", argv[1]);
 }
 
 /* The loader reads OPENCL_LAYERS once, so the program starts again with the layer enabled. */
@@ -221,7 +129,7 @@ static int start_info(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[2], "--env"))
 		return environment_print();
-	return with_layer(argc, argv, run_info);
+	return with_layer(argc, argv, info_command);
 }
 
 static int start_bench(int argc, char **argv)
@@ -245,6 +153,9 @@ static int start_diag(int argc, char **argv)
 	return run_diag(argc - 1, argv + 1);
 }
 
+static int help_start(int argc, char **argv);
+static int version_start(int argc, char **argv);
+
 /* Text begins in column 28. */
 #define INDENT "                           "
 
@@ -254,8 +165,10 @@ static const struct command {
 	int (*start)(int argc, char **argv);
 	bool has_help; /* answers --help itself */
 } commands[] = {
-	{ "info", "[--env]",
+	{ "info", "[OPTIONS]",
 	  "print what each OpenCL device can import, and by which method\n"
+	  "      --platform NAME, --device NAME: only these, by number or by a part of the name\n"
+	  "      --json               print for programs\n"
 	  "      --env                print the environment variables that climport reads\n",
 	  start_info, false },
 	{ "run", "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
@@ -294,6 +207,9 @@ static const struct command {
 	  enable_start, false },
 	{ "disable", "[--user] [--root DIR]", "turn off what `enable` has turned on\n",
 	  disable_start, false },
+	{ "help", "[COMMAND]", "print the commands, or the options of a command\n", help_start,
+	  false },
+	{ "version", "", "print the version\n", version_start, false },
 };
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -305,25 +221,43 @@ static const struct command *command_find(const char *name)
 	return NULL;
 }
 
+static void print_lines(FILE *out, const char *lines)
+{
+	for (size_t length; *lines; lines += length + 1) {
+		length = strcspn(lines, "\n");
+		terminal_line(out, (int)strlen(INDENT), "%.*s", (int)length, lines);
+	}
+}
+
+/* The first of @help's lines goes behind @head if there is room. */
+static void print_command(FILE *out, const char *head, const char *help)
+{
+	const size_t first = strcspn(help, "\n");
+
+	if (strlen(head) >= strlen(INDENT)) {
+		terminal_line(out, (int)strlen(INDENT), "%s", head);
+		head = "";
+	}
+	terminal_line(out, (int)strlen(INDENT), "%-*s%.*s", (int)strlen(INDENT), head, (int)first,
+		      help);
+	print_lines(out, help + first + 1);
+}
+
 static void print_usage(FILE *out)
 {
+	char head[128];
+
 	fputs("Usage: climport COMMAND\n\n", out);
 	for (size_t i = 0; i < NUM_COMMANDS; i++) {
-		const struct command *c = &commands[i];
-		int column = fprintf(out, "  %s %s", c->name, c->arguments);
-
-		if (column >= (int)strlen(INDENT))
-			fputs("\n" INDENT, out);
-		else
-			fputs(&INDENT[column], out);
-		fputs(c->help, out);
+		snprintf(head, sizeof(head), "  %s %s", commands[i].name, commands[i].arguments);
+		print_command(out, head, commands[i].help);
 	}
-	fputs("  help [COMMAND], --version\n", out);
 }
 
 static int print_help(const struct command *c)
 {
-	printf("Usage: climport %s %s\n\n%s", c->name, c->arguments, c->help);
+	printf("Usage: climport %s %s\n\n", c->name, c->arguments);
+	print_lines(stdout, c->help);
 	return 0;
 }
 
@@ -341,15 +275,23 @@ static bool asks_for_help(char **argv)
 	return false;
 }
 
-static int climport_help(const char *name)
+static int help_start(int argc, char **argv)
 {
-	const struct command *c = name ? command_find(name) : NULL;
+	const struct command *c = argc > 2 ? command_find(argv[2]) : NULL;
 
-	if (name && !c)
-		return fail_usage("unknown command %s", name);
+	if (argc > 2 && !c)
+		return fail_usage("unknown command %s", argv[2]);
 	if (c)
 		return print_help(c);
 	print_usage(stdout);
+	return 0;
+}
+
+static int version_start(int argc, char **argv)
+{
+	if (argc > 2)
+		return fail_usage("version takes no argument %s", argv[2]);
+	puts("climport " CLIMPORT_RELEASE);
 	return 0;
 }
 
@@ -361,12 +303,10 @@ int main(int argc, char **argv)
 		print_usage(stderr);
 		return WRONG_USAGE;
 	}
-	if (is_help(argv[1]) || !strcmp(argv[1], "help"))
-		return climport_help(argv[2]);
-	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v")) {
-		puts("climport " CLIMPORT_RELEASE);
-		return 0;
-	}
+	if (is_help(argv[1]))
+		return help_start(argc, argv);
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v"))
+		return version_start(argc, argv);
 	c = command_find(argv[1]);
 	if (!c)
 		return fail_usage("unknown command %s", argv[1]);

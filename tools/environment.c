@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "terminal.h"
+
 #define COLUMNS 100
 #define INDENT 4
 
@@ -95,28 +97,22 @@ const struct environment_variable environment_variables[] = {
 	  "climport enable --user writes to environment.d below" },
 	{ "HOME", "layer, library, tool", "a folder", "none",
 	  "holds where XDG_CACHE_HOME or XDG_CONFIG_HOME is not set" },
+	{ "NO_COLOR", "tool", "any text", "not set",
+	  "set, and not empty: no colours on a terminal. Elsewhere there are none" },
+	{ "TERM", "tool", "a terminal's name", "none", "not set, or dumb: no colours" },
 	{ "TMPDIR", "tool", "a folder", "/tmp",
 	  "climport bench makes an empty XDG_CACHE_HOME there" },
 	{ 0 },
 };
 
-/* Prints words in lines of COLUMNS, each with an indent. */
+/* A paragraph below its head.  Where there is no terminal, lines have a width, too. */
 static void environment_wrap(const char *text)
 {
-	int column = 0;
+	const int width = terminal_width(stdout);
+	char line[1024];
 
-	while (*text) {
-		int length = (int)strcspn(text, " ");
-
-		if (column && column + 1 + length > COLUMNS) {
-			putchar('\n');
-			column = 0;
-		}
-		column += printf("%*s%.*s", column ? 1 : INDENT, "", length, text);
-		text += length;
-		text += strspn(text, " ");
-	}
-	putchar('\n');
+	snprintf(line, sizeof(line), "%*s%s", INDENT, "", text);
+	terminal_wrap(stdout, width ? width : COLUMNS, INDENT, line);
 }
 
 int environment_print(void)
@@ -126,10 +122,12 @@ int environment_print(void)
 	for (; row->name; row++) {
 		const char *value = getenv(row->name);
 
-		printf("%s: %s; default: %s (%s)\n", row->name, row->type, row->preset,
-		       row->reader);
+		terminal_line(stdout, INDENT, "%s%s%s: %s; default: %s (%s)",
+			      terminal_colour(stdout, COLOUR_BOLD), row->name,
+			      terminal_colour(stdout, COLOUR_NONE), row->type, row->preset,
+			      row->reader);
 		if (value)
-			printf("%*sis set to \"%s\"\n", INDENT, "", value);
+			terminal_line(stdout, INDENT, "%*sis set to \"%s\"", INDENT, "", value);
 		environment_wrap(row->help);
 	}
 	return 0;

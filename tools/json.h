@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOOLS_JSON_H
+#define TOOLS_JSON_H
+
+#include <stdio.h>
+
+/* Writes a string with its quotes.  Control characters are left out. */
+void json_quote(FILE *file, const char *string);
+
+#endif /* TOOLS_JSON_H */

@@ -7,6 +7,8 @@
 #             every call, loops of 1,000 on one processor and under load, the tests in 11 more
 #             orders, kmod/ on the debug kernel; installs 300 MB of programs, and pyopencl
 #             from PyPI under build/
+# make check-ffmpeg   FFmpeg from Debian's source package, unchanged, with the commands of docs/ffmpeg.md,
+#             which it builds: 5 minutes
 # make check-rdma   the net plugin over this machine's RDMA adapters, with GPU memory if there is a
 #             GPU: a minute; says what is missing
 # make conform   the conformance suite alone, for this machine or with CC= for a board: docs/conform.md
@@ -21,7 +23,7 @@ JOBS := $(shell nproc)
 # Half of the tests wait: tests/schedule/schedule.cmake.
 TESTS := $(shell expr 2 \* $(JOBS))
 
-.PHONY: all demo packages conform check check-long check-debug check-debug-kernel check-drivers check-rdma lint coverage mutants bench deps clean FORCE
+.PHONY: all demo packages conform check check-long check-debug check-debug-kernel check-drivers check-ffmpeg check-rdma lint coverage mutants bench deps clean FORCE
 
 all: build/release
 
@@ -83,6 +85,9 @@ check-drivers: build/dev
 	$(DRIVERS) --bench
 	tests/drivers/report docs/measured/drivers.json
 	docs/measured/figures
+
+check-ffmpeg: build/dev
+	ctest --test-dir build/dev -C long -L ffmpeg --output-on-failure --no-tests=error
 
 # The release build, as a user has it.  The plugin's lines tell what the adapters take.
 check-rdma: build/release

@@ -15,40 +15,34 @@ static int report_gpu(const struct machine *m, const struct pci_device *gpu,
 
 	if (gpu->vendor == PCI_NVIDIA)
 		stops = m->nvidia;
-	fprintf(m->out, "GPU %s (%04x:%04x)\n", gpu->address, gpu->vendor, gpu->id);
+	diag_begin(m, DIAG_GPU, gpu, NULL);
 	report_gpu_alone(m, gpu, &stops);
 	for (size_t i = 0; i < m->count; i++) {
 		const struct pci_device *d = m->devices + i;
 
 		if (d == gpu || (named ? d != named : !pci_is_peer(d) || pci_same_slot(d, gpu)))
 			continue;
+		diag_begin(m, DIAG_PAIR, gpu, d);
 		status |= report_pair(m, gpu, d, &stops);
 		pairs++;
 	}
 	if (!pairs)
-		fprintf(m->out,
-			"  verdict: no other device is present that could reach the memory of "
-			"%s%s%s.\n",
-			gpu->address, *stops.text ? ", and no device could reach it: " : "",
-			stops.text);
+		diag_judge(m, DIAG_CANNOT, &stops);
 	return status || (!pairs && *stops.text);
 }
 
-static int diag_report(struct machine *m, const struct pci_device *named)
+static int diag_collect(struct machine *m, const struct pci_device *named)
 {
 	int status = 0, gpus = 0;
 
+	diag_begin(m, DIAG_MACHINE, NULL, NULL);
 	report_machine(m);
 	for (size_t i = 0; i < m->count; i++)
 		if (pci_is_gpu(m->devices + i)) {
 			status |= report_gpu(m, m->devices + i, named);
 			gpus++;
 		}
-	if (gpus)
-		return status;
-	fprintf(m->out, "verdict: there is no GPU: no PCI device of class 03 or 12 has a "
-			"prefetchable memory BAR.\n");
-	return 1;
+	return gpus ? status : 1;
 }
 
 /* 0 if @peer is NULL or a device of the machine. */
@@ -73,14 +67,18 @@ static int find_named(const struct machine *m, const char *peer, const struct pc
 
 int diag_command(const char *root, const char *peer, FILE *out)
 {
-	struct machine m = { .out = out, .root = root, .gdmabuf = -1 };
+	struct diag_report report = { 0 };
+	struct machine m = { .report = &report, .root = root, .gdmabuf = -1 };
 	const struct pci_device *named = NULL;
 	int status;
 
 	m.devices = pci_read_devices(root, &m.count);
 	status = find_named(&m, peer, &named);
-	if (!status)
-		status = diag_report(&m, named);
+	if (!status) {
+		status = diag_collect(&m, named);
+		diag_print(out, &report);
+	}
+	diag_free(&report);
 	if (m.gdmabuf >= 0)
 		close(m.gdmabuf);
 	for (size_t i = 0; i < m.count; i++)

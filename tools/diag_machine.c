@@ -174,7 +174,6 @@ void report_machine(struct machine *m)
 
 	answers = open_gdmabuf(m, &caps);
 	error = errno;
-	fprintf(m->out, "machine\n");
 	report_kernel(m, answers ? &caps : NULL);
 	for (size_t i = 0; i < m->count; i++)
 		nvidia |= pci_is_gpu(m->devices + i) && m->devices[i].vendor == PCI_NVIDIA;

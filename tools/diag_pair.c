@@ -143,8 +143,6 @@ int report_pair(const struct machine *m, const struct pci_device *gpu,
 {
 	struct pair p = { .gpu = gpu, .peer = peer, .stops = *gpu_stops };
 
-	fprintf(m->out, "GPU %s and %s %s (%04x:%04x)\n", gpu->address, pci_kind(peer),
-		peer->address, peer->vendor, peer->id);
 	p.common = pci_common_length(gpu->path, peer->path);
 	ask_kernel(m, &p);
 	if (!*peer->driver) {
@@ -159,15 +157,9 @@ int report_pair(const struct machine *m, const struct pci_device *gpu,
 	report_topology(m, &p);
 	report_iommu(m, &p);
 	report_distance(m, &p);
-	fprintf(m->out, "  verdict: ");
 	if (*p.stops.text)
-		fprintf(m->out, "%s cannot reach the memory of %s: %s.\n", peer->address,
-			gpu->address, p.stops.text);
-	else if (*p.doubts.text)
-		fprintf(m->out, "%s may reach the memory of %s: nothing known stops it, but %s.\n",
-			peer->address, gpu->address, p.doubts.text);
+		diag_judge(m, DIAG_CANNOT, &p.stops);
 	else
-		fprintf(m->out, "%s can reach the memory of %s: nothing stops it.\n", peer->address,
-			gpu->address);
+		diag_judge(m, *p.doubts.text ? DIAG_MAY : DIAG_CAN, &p.doubts);
 	return *p.stops.text ? 1 : 0;
 }

@@ -207,6 +207,22 @@ static bool connection_drain(struct fabric_connection *c)
 	return true;
 }
 
+/* Whether reads are under way, which end now that their endpoint is shut. */
+static bool connection_break_flushes(struct fabric_connection *c)
+{
+	bool any = false;
+
+	for (int i = 0; i < FABRIC_SLOTS; i++) {
+		struct fabric_operation *read = &c->flushes[i].head;
+
+		if (!connection_read_is_under_way(read))
+			continue;
+		fabric_flush_break(c->device, read->rail);
+		any = true;
+	}
+	return any;
+}
+
 void fabric_close_connection(void *handle)
 {
 	struct fabric_connection *c = handle;
@@ -219,7 +235,7 @@ void fabric_close_connection(void *handle)
 		fabric_unqueue(&c->rails[i]);
 		fabric_rail_close(c->device, &c->rails[i]);
 	}
-	if (!connection_drain(c)) {
+	if (!connection_drain(c) && !(connection_break_flushes(c) && connection_drain(c))) {
 		net_warn("a closed connection has operations left, and keeps its memory");
 		return;
 	}

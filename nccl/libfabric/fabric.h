@@ -95,8 +95,10 @@ struct fabric_device {
 	atomic_uint next_lane;
 	unsigned int lane_count;
 	struct fabric_lane lanes[FABRIC_MAX_LANES];
-	pthread_mutex_t flush_lock; /* the making of @flush */
-	struct fabric_flush *flush; /* NULL: no flush was asked for */
+	pthread_mutex_t flush_lock; /* the members below */
+	struct fabric_flush *flush; /* NULL: no flush was asked for, or the last pair broke */
+	struct fabric_flush *broken_flushes;
+	unsigned int broken_count;
 };
 
 /* device.c */
@@ -156,6 +158,8 @@ int fabric_post(struct fabric_operation *operation);
 void fabric_queue(struct fabric_operation *operation);
 /* Takes the rail's operations out of the queue: idle, as if never queued. */
 void fabric_unqueue(struct fabric_rail *rail);
+/* Takes the rail's operations out of the queue, and ends them with @error. */
+void fabric_cancel(struct fabric_rail *rail, int error);
 
 struct fabric_header {
 	uint64_t size;
@@ -218,6 +222,9 @@ void fabric_watch(struct fabric_connection *connection);
 /* flush.c */
 int fabric_flush(void *connection, void *data, size_t size, void *mapping, void **request);
 int fabric_try_flush(int device, void *data, void *mapping);
+/* A read by @reader has failed, or does not end: no more flushes use the endpoint. */
+void fabric_flush_break(struct fabric_device *device, const struct fabric_rail *reader);
+/* Reads of connections that are still open end with an error. */
 void fabric_flush_close(struct fabric_device *device);
 
 /* message.c */

@@ -5,159 +5,19 @@
  *
  * An endpoint reads memory of its peer.  So the device has a pair of endpoints that are connected to one
  * another, the *reader* and the *target*.  Flushes of all connections share the pair.  The first flush
- * makes the pair, and the pair lives as long as the device.
+ * makes the pair.
+ *
+ * A read that fails, or does not end in time, breaks the pair: an adapter takes no more reads on such an
+ * endpoint.  The next flush makes a new pair.  A broken pair is shut, so that its reads end, and stays
+ * until the device is closed, because other threads may be about to read.
  */
-#include "nccl/libfabric/handshake.h"
+#include "nccl/libfabric/flush.h"
 #include "nccl/log.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-#define FLUSH_SECONDS 5 /* for the pair, and for the read of a trial */
-
-struct fabric_flush {
-	struct fabric_device *device;
-	struct fid_eq *eq;
-	struct fid_pep *listener; /* until the pair is connected */
-	uint64_t id;		  /* of the reader's request */
-	struct fabric_rail reader, target;
-	uint64_t landing; /* where the bytes go */
-	struct fid_mr *landing_mr;
-};
-
-static time_t flush_limit(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec + FLUSH_SECONDS;
-}
-
-static bool flush_is_overdue(time_t limit)
-{
-	struct timespec now;
-
-	sched_yield();
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec > limit;
-}
-
-static int flush_listen(struct fabric_flush *flush, void *address, size_t *size)
-{
-	struct fabric_device *device = flush->device;
-	int err = fi_passive_ep(device->fabric, device->info, &flush->listener, NULL);
-
-	if (!err)
-		err = fi_pep_bind(flush->listener, &flush->eq->fid, 0);
-	if (!err)
-		err = fi_listen(flush->listener);
-	return err ? err : fi_getname(&flush->listener->fid, address, size);
-}
-
-static int flush_connect(struct fabric_flush *flush, const void *address, size_t size)
-{
-	struct fabric_hello hello = { .magic = FABRIC_MAGIC,
-				      .protocol = FABRIC_PROTOCOL,
-				      .connection = flush->id };
-	struct fi_info *info = fabric_info_to(flush->device, address, size);
-	int err;
-
-	if (!info)
-		return -ENOMEM;
-	err = fabric_rail_open(&flush->reader, flush->eq, info);
-	if (!err)
-		err = fi_connect(flush->reader.endpoint, info->dest_addr, &hello, sizeof(hello));
-	fabric_library.freeinfo(info);
-	return err;
-}
-
-static bool flush_is_own_request(const struct fabric_flush *flush,
-				 const union fabric_cm_event *event, size_t size)
-{
-	struct fabric_hello hello;
-
-	if (size < sizeof(event->entry) + sizeof(hello) || flush->target.endpoint)
-		return false;
-	memcpy(&hello, event->entry.data, sizeof(hello));
-	return hello.magic == FABRIC_MAGIC && hello.connection == flush->id;
-}
-
-static int flush_accept(struct fabric_flush *flush, const union fabric_cm_event *event, size_t size)
-{
-	struct fi_info *info = event->entry.info;
-	int err = 0;
-
-	if (flush_is_own_request(flush, event, size)) {
-		err = fabric_rail_open(&flush->target, flush->eq, info);
-		if (!err)
-			err = fi_accept(flush->target.endpoint, NULL, 0);
-	} else {
-		fi_reject(flush->listener, info->handle, NULL, 0);
-	}
-	fabric_library.freeinfo(info);
-	return err;
-}
-
-/* -EAGAIN: no event. */
-static int flush_read_event(struct fabric_flush *flush)
-{
-	union fabric_cm_event event;
-	uint32_t kind;
-	ssize_t ret = fi_eq_read(flush->eq, &kind, &event, sizeof(event), 0);
-
-	if (ret == -FI_EAVAIL)
-		return fabric_event_error(flush->eq);
-	if (ret < 0)
-		return (int)ret;
-	if (kind == FI_CONNREQ)
-		return flush_accept(flush, &event, (size_t)ret);
-	if (kind != FI_CONNECTED)
-		return -ECONNRESET;
-	if (event.entry.fid == &flush->reader.endpoint->fid)
-		flush->reader.is_connected = true;
-	else
-		flush->target.is_connected = true;
-	return 0;
-}
-
-static int flush_wait_for_pair(struct fabric_flush *flush)
-{
-	time_t limit = flush_limit();
-	int err;
-
-	while (!flush->reader.is_connected || !flush->target.is_connected) {
-		err = flush_read_event(flush);
-		if (err && err != -EAGAIN)
-			return err;
-		if (flush_is_overdue(limit))
-			return -ETIMEDOUT;
-	}
-	return 0;
-}
-
-static int flush_make_pair(struct fabric_flush *flush)
-{
-	struct fi_eq_attr attributes = { .wait_obj = FI_WAIT_NONE };
-	unsigned char address[FABRIC_ADDRESS_SIZE];
-	size_t size = sizeof(address);
-	int err = fabric_random_id(&flush->id);
-
-	if (!err)
-		err = fi_eq_open(flush->device->fabric, &attributes, &flush->eq, NULL);
-	if (!err)
-		err = flush_listen(flush, address, &size);
-	if (!err)
-		err = flush_connect(flush, address, size);
-	if (!err)
-		err = flush_wait_for_pair(flush);
-	if (!err)
-		err = fi_mr_reg(flush->reader.lane->domain, &flush->landing, sizeof(flush->landing),
-				FI_READ, 0, 0, 0, &flush->landing_mr, NULL);
-	return err;
-}
+#define FLUSH_PAIRS 8 /* of a device, one after the other */
 
 static void flush_close_fid(struct fid *fid)
 {
@@ -165,12 +25,68 @@ static void flush_close_fid(struct fid *fid)
 		fi_close(fid);
 }
 
+static bool flush_is_under_way(const struct fabric_operation *read)
+{
+	enum fabric_state state = atomic_load(&read->state);
+
+	return state == FABRIC_QUEUED || state == FABRIC_POSTED;
+}
+
+/* Reads of closed pairs that have not ended, of all devices. */
+static pthread_mutex_t flush_late_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct flush_trial *flush_late;
+
+static void flush_add_late(struct flush_trial *trial)
+{
+	pthread_mutex_lock(&flush_late_lock);
+	trial->next = flush_late;
+	flush_late = trial;
+	pthread_mutex_unlock(&flush_late_lock);
+}
+
+static void flush_free_late(void)
+{
+	struct flush_trial **at = &flush_late, *trial;
+
+	pthread_mutex_lock(&flush_late_lock);
+	while ((trial = *at)) {
+		if (flush_is_under_way(&trial->read)) {
+			at = &trial->next;
+			continue;
+		}
+		*at = trial->next;
+		free(trial);
+	}
+	pthread_mutex_unlock(&flush_late_lock);
+}
+
+/* A closed endpoint ends its operations with an error: until then a lane may write to them. */
+static void flush_end_trials(struct fabric_flush *flush)
+{
+	time_t limit = flush_pair_limit();
+	bool is_overdue = false;
+
+	while (flush->trials) {
+		struct flush_trial *trial = flush->trials;
+
+		while (flush_is_under_way(&trial->read) && !is_overdue) {
+			fabric_lane_progress(flush->reader.lane);
+			is_overdue = flush_pair_is_overdue(limit);
+		}
+		flush->trials = trial->next;
+		flush_add_late(trial);
+	}
+	flush_free_late();
+}
+
 static void flush_destroy(struct fabric_flush *flush)
 {
+	fabric_cancel(&flush->reader, -ECONNABORTED);
 	flush_close_fid(flush->reader.endpoint ? &flush->reader.endpoint->fid : NULL);
 	flush_close_fid(flush->target.endpoint ? &flush->target.endpoint->fid : NULL);
 	flush_close_fid(flush->listener ? &flush->listener->fid : NULL);
 	flush_close_fid(flush->eq ? &flush->eq->fid : NULL);
+	flush_end_trials(flush);
 	flush_close_fid(flush->landing_mr ? &flush->landing_mr->fid : NULL);
 	fabric_device_put(flush->device);
 	free(flush);
@@ -190,7 +106,7 @@ static int flush_create(struct fabric_device *device, struct fabric_flush **resu
 	}
 	flush->device = device;
 	flush->reader.lane = flush->target.lane = &device->lanes[0];
-	err = flush_make_pair(flush);
+	err = flush_pair_make(flush);
 	if (err) {
 		net_warn("device %s cannot read memory of its own: %s", device->name,
 			 net_error_text(err));
@@ -209,18 +125,50 @@ static int flush_get(struct fabric_device *device, struct fabric_flush **flush)
 
 	pthread_mutex_lock(&device->flush_lock);
 	if (!device->flush)
-		err = flush_create(device, &device->flush);
+		err = device->broken_count < FLUSH_PAIRS ? flush_create(device, &device->flush)
+							 : -EIO;
 	*flush = device->flush;
 	pthread_mutex_unlock(&device->flush_lock);
 	return err;
 }
 
+/* With the lock. */
+static void flush_break(struct fabric_device *device)
+{
+	struct fabric_flush *flush = device->flush;
+
+	device->flush = NULL;
+	flush->next = device->broken_flushes;
+	device->broken_flushes = flush;
+	device->broken_count++;
+	fi_shutdown(flush->reader.endpoint, 0);
+	net_warn("device %s does not read its own memory any more: %s", device->name,
+		 device->broken_count < FLUSH_PAIRS ? "the next flush connects the device again"
+						    : "flushes fail from now on");
+}
+
+void fabric_flush_break(struct fabric_device *device, const struct fabric_rail *reader)
+{
+	pthread_mutex_lock(&device->flush_lock);
+	if (device->flush && &device->flush->reader == reader)
+		flush_break(device);
+	pthread_mutex_unlock(&device->flush_lock);
+}
+
 void fabric_flush_close(struct fabric_device *device)
 {
+	struct fabric_flush *flush;
+
 	pthread_mutex_lock(&device->flush_lock);
 	if (device->flush)
 		flush_destroy(device->flush);
 	device->flush = NULL;
+	while ((flush = device->broken_flushes)) {
+		device->broken_flushes = flush->next;
+		flush_destroy(flush);
+	}
+	flush_free_late();
+	device->broken_count = 0;
 	pthread_mutex_unlock(&device->flush_lock);
 }
 
@@ -273,26 +221,48 @@ int fabric_flush(void *handle, void *data, size_t size, void *mapping, void **re
 	return 0;
 }
 
-/* An operation that does not end keeps its memory. */
 static int flush_wait(struct fabric_operation *read)
 {
-	time_t limit = flush_limit();
-	int err;
+	time_t limit = flush_pair_limit();
 
 	while (atomic_load(&read->state) != FABRIC_DONE) {
 		fabric_lane_progress(read->rail->lane);
-		if (flush_is_overdue(limit))
+		if (flush_pair_is_overdue(limit))
 			return -ETIMEDOUT;
 	}
-	err = read->error;
-	free(read);
+	return read->error;
+}
+
+/* The pair is broken, and outlives the read. */
+static void flush_give_up(struct fabric_flush *flush, struct flush_trial *trial)
+{
+	pthread_mutex_lock(&flush->device->flush_lock);
+	trial->next = flush->trials;
+	flush->trials = trial;
+	pthread_mutex_unlock(&flush->device->flush_lock);
+}
+
+static int flush_try(struct fabric_flush *flush, const void *data, uint64_t key)
+{
+	struct flush_trial *trial = calloc(1, sizeof(*trial));
+	int err;
+
+	if (!trial)
+		return -ENOMEM;
+	flush_queue_read(flush, &trial->read, data, key);
+	err = flush_wait(&trial->read);
+	if (err)
+		fabric_flush_break(flush->device, &flush->reader);
+	if (err == -ETIMEDOUT)
+		flush_give_up(flush, trial);
+	else
+		free(trial);
 	return err;
 }
 
 int fabric_try_flush(int number, void *data, void *mapping)
 {
 	struct fabric_device *device = fabric_device_at(number);
-	struct fabric_operation *read;
 	struct fabric_flush *flush;
 	uint64_t key;
 	int err;
@@ -300,11 +270,5 @@ int fabric_try_flush(int number, void *data, void *mapping)
 	if (!fabric_mapping_key(mapping, &key))
 		return -EOPNOTSUPP;
 	err = flush_get(device, &flush);
-	if (err)
-		return err;
-	read = calloc(1, sizeof(*read));
-	if (!read)
-		return -ENOMEM;
-	flush_queue_read(flush, read, data, key);
-	return flush_wait(read);
+	return err ? err : flush_try(flush, data, key);
 }

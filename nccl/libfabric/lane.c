@@ -189,30 +189,58 @@ void fabric_queue(struct fabric_operation *operation)
 	lane_wake(lane);
 }
 
-void fabric_unqueue(struct fabric_rail *rail)
+/* A list of the rail's operations in the queue, by @next, without the others. */
+static struct fabric_operation *lane_take(struct fabric_rail *rail)
 {
 	struct fabric_lane *lane = rail->lane;
-	struct fabric_operation *all, *next;
+	struct fabric_operation *all, *next, *taken = NULL;
 
-	pthread_mutex_lock(&lane->post_lock);
 	pthread_mutex_lock(&lane->queue_lock);
 	all = lane->first;
 	lane->first = NULL;
 	lane->last = NULL;
 	for (; all; all = next) {
 		next = all->next;
+		if (all->rail == rail) {
+			all->next = taken;
+			taken = all;
+			continue;
+		}
 		all->next = NULL;
-		if (all->rail == rail)
-			atomic_store(&all->state, FABRIC_IDLE);
-		else if (lane->last)
+		if (lane->last)
 			lane->last->next = all;
 		else
 			lane->first = all;
-		if (all->rail != rail)
-			lane->last = all;
+		lane->last = all;
 	}
 	pthread_mutex_unlock(&lane->queue_lock);
-	pthread_mutex_unlock(&lane->post_lock);
+	return taken;
+}
+
+void fabric_unqueue(struct fabric_rail *rail)
+{
+	struct fabric_operation *taken, *next;
+
+	pthread_mutex_lock(&rail->lane->post_lock);
+	for (taken = lane_take(rail); taken; taken = next) {
+		next = taken->next;
+		taken->next = NULL;
+		atomic_store(&taken->state, FABRIC_IDLE);
+	}
+	pthread_mutex_unlock(&rail->lane->post_lock);
+}
+
+/* What has ended may be another's at once. */
+void fabric_cancel(struct fabric_rail *rail, int error)
+{
+	struct fabric_operation *taken, *next;
+
+	pthread_mutex_lock(&rail->lane->post_lock);
+	for (taken = lane_take(rail); taken; taken = next) {
+		next = taken->next;
+		lane_end_operation(taken, 0, error);
+	}
+	pthread_mutex_unlock(&rail->lane->post_lock);
 }
 
 /* Until an operation is in the queue, or the lane ends. */

@@ -329,6 +329,8 @@ int fabric_test(void *handle, bool *done, size_t *size)
 		return 0;
 	err = message_error(request);
 	request->is_used = false;
+	if (err && request->head.kind == FABRIC_READ)
+		fabric_flush_break(request->connection->device, request->head.rail);
 	if (err) {
 		fabric_break(request->connection, err);
 		return err;

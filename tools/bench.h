@@ -24,6 +24,22 @@
 
 enum bench_plot { PLOT_ONCE, PLOT_REUSE, PLOT_LATENCY, PLOT_BANDWIDTH, BENCH_PLOTS };
 
+/* A series has its colour in every plot.  In the order of memory kinds, then the others. */
+enum bench_series {
+	SERIES_NATIVE,
+	SERIES_DEVICE,
+	SERIES_ALLOC,
+	SERIES_PLAIN,
+	SERIES_SMALL,
+	SERIES_HUGE,
+	SERIES_WRITE,
+	SERIES_PINNED_COPY,
+	SERIES_AGAIN,
+	SERIES_WRITE_ONCE,
+	SERIES_NATIVE_ALONE,
+	SERIES_ALLOC_ALONE,
+};
+
 enum memory_kind {
 	MEMORY_NATIVE, /* clCreateBuffer */
 	MEMORY_DEVICE, /* climport_alloc(), exported as a dma-buf */
@@ -40,6 +56,13 @@ struct bench_options {
 	size_t size;			   /* 0: the default */
 	bool quick;
 	const char *part; /* NULL, or the part that is printed instead of all groups */
+};
+
+/* From which size on importing takes less time than a write. */
+struct bench_crossing {
+	size_t wins;	/* 0: at the largest size importing does not win */
+	size_t largest; /* 0: nothing was measured */
+	double ratio;	/* write / import, at the largest size */
 };
 
 struct bench {
@@ -68,8 +91,13 @@ struct bench {
 	double seconds; /* for all races */
 	unsigned int rounds;
 
+	struct bench_crossing once, again;
+	double frames_low, frames_high; /* write / import; 0: not measured */
+	unsigned int goals, goals_met, verdicts;
+
 	FILE *json, *svg; /* may be NULL */
 	bool json_more;
+	const char *table_group; /* of the last row */
 	struct plot plots[BENCH_PLOTS];
 };
 
@@ -100,15 +128,24 @@ uint32_t bench_sum_result(struct bench *b, size_t size);
 void bench_poison(struct bench *b);
 size_t bench_items(const struct bench *b, size_t size); /* work-items for @size bytes */
 
-/* bench_report.c: the table, the JSON file and the progress on a terminal. */
+/* bench_report.c: the JSON file, and what goes to the table as well. */
 void bench_report_begin(struct bench *b, const struct bench_options *options);
 /* @goal: NULL, or "<= 1.5" or ">= 4" for NVIDIA's driver.  A @value that is NAN is left out. */
 void bench_report(struct bench *b, const char *group, const char *name, size_t size, double value,
 		  const char *unit, const char *goal);
+void bench_report_end(struct bench *b, const struct bench_options *options);
+
+/* bench_table.c: the table, and the progress on a terminal. */
+void bench_table_begin(struct bench *b, const char *platform, const char *version,
+		       const char *device, const char *driver);
+void bench_table_row(struct bench *b, const char *group, const char *name, size_t size,
+		     double value, const char *unit, const char *goal);
 void bench_skip(const char *group, const char *what, const char *why);
 void bench_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void bench_report_end(struct bench *b, const struct bench_options *options);
-void bench_size_text(char text[32], size_t size);
+void bench_size_text(char text[32], size_t size); /* "16 MiB", "" for 0 */
+
+/* bench_verdict.c: sentences below the table, and in the JSON file's list. */
+void bench_verdict(struct bench *b);
 
 /* bench_race.c */
 #define BENCH_PHASES 3

@@ -192,6 +192,18 @@ static double speed_of(const struct racer *racers, size_t count, const char *nam
 	return NAN;
 }
 
+static enum bench_series bandwidth_series(const struct racer *racer)
+{
+	if (racer->run == copy_pageable)
+		return SERIES_WRITE;
+	if (racer->run == copy_pinned)
+		return SERIES_PINNED_COPY;
+	for (unsigned int kind = 0; kind < MEMORY_KINDS; kind++)
+		if (racer->name == memory_names[kind])
+			return (enum bench_series)kind;
+	return SERIES_NATIVE;
+}
+
 static void bandwidth_report(struct bench *b, const struct racer *racers, size_t count,
 			     const char *verb, size_t size)
 {
@@ -204,7 +216,8 @@ static void bandwidth_report(struct bench *b, const struct racer *racers, size_t
 		snprintf(name, sizeof(name), "%s%s", copies ? "" : verb, racers[i].name);
 		bench_report(b, GROUP, name, size, speed, "GB/s", NULL);
 		if (racers[i].run != write_all)
-			plot_add(&b->plots[PLOT_BANDWIDTH], racers[i].name, (double)size, speed);
+			plot_add(&b->plots[PLOT_BANDWIDTH], bandwidth_series(&racers[i]),
+				 racers[i].name, (double)size, speed);
 	}
 }
 

@@ -6,6 +6,8 @@
  */
 #include "bench.h"
 
+#include <math.h>
+
 #define GROUP "frames"
 #define SHARE 0.06
 
@@ -70,6 +72,17 @@ static int bench_frames_import(struct bench *b, void *arg, double *seconds)
 	return 0;
 }
 
+/* For the verdict. */
+static void bench_frames_compare(struct bench *b, double ratio)
+{
+	if (isnan(ratio))
+		return;
+	if (!(b->frames_low > 0) || ratio < b->frames_low)
+		b->frames_low = ratio;
+	if (ratio > b->frames_high)
+		b->frames_high = ratio;
+}
+
 static void bench_frames_race(struct bench *b, const struct frame *frame, struct ring *ring)
 {
 	struct racer racers[] = { { "write, kernel", bench_frames_write, ring, { 0 } },
@@ -77,6 +90,7 @@ static void bench_frames_race(struct bench *b, const struct frame *frame, struct
 	char name[96];
 
 	bench_race(b, racers, 2, SHARE / FRAMES);
+	bench_frames_compare(b, racers[0].median[0] / racers[1].median[0]);
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(name, sizeof(name), "%s: %s", frame->name, racers[i].name);
 		bench_report(b, GROUP, name, frame->size, racers[i].median[0] * 1e6, "us", NULL);

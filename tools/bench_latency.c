@@ -102,9 +102,9 @@ static void report_alone(struct bench *b, const double medians[][BENCH_PHASES], 
 	}
 	bench_report(b, GROUP, "  create: cached import / clCreateBuffer", size,
 		     medians[MEMORY_HOST][0] / medians[MEMORY_NATIVE][0], "x", "<= 1.5");
-	plot_add(&b->plots[PLOT_LATENCY], "clCreateBuffer", (double)size,
+	plot_add(&b->plots[PLOT_LATENCY], SERIES_NATIVE_ALONE, "clCreateBuffer", (double)size,
 		 medians[MEMORY_NATIVE][0] * 1e6);
-	plot_add(&b->plots[PLOT_LATENCY], "climport_alloc import", (double)size,
+	plot_add(&b->plots[PLOT_LATENCY], SERIES_ALLOC_ALONE, "climport_alloc import", (double)size,
 		 medians[MEMORY_HOST][0] * 1e6);
 }
 
@@ -113,8 +113,8 @@ static void report_used(struct bench *b, const double medians[][BENCH_PHASES], s
 	for (int kind = 0; kind < MEMORY_KINDS; kind++) {
 		latency_report(b, "create + kernel", kind, size, medians[kind][1]);
 		latency_report(b, "release after it", kind, size, medians[kind][2]);
-		plot_add(&b->plots[PLOT_LATENCY], plot_names[kind], (double)size,
-			 medians[kind][1] * 1e6);
+		plot_add(&b->plots[PLOT_LATENCY], (enum bench_series)kind, plot_names[kind],
+			 (double)size, medians[kind][1] * 1e6);
 	}
 	bench_report(b, GROUP, "  create + kernel: cached import / native", size,
 		     medians[MEMORY_HOST][1] / medians[MEMORY_NATIVE][1], "x", "<= 1.5");

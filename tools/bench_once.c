@@ -182,6 +182,7 @@ static const char *bench_again_goal(size_t size)
 static const struct once_group {
 	const char *name;
 	const char *lines[ONCE_LINES], *plot_lines[ONCE_LINES]; /* NULL: not drawn */
+	enum bench_series series[ONCE_LINES];
 	const char *(*goal)(size_t size);
 	const char *title; /* of the crossing */
 } once_groups[] = {
@@ -190,11 +191,13 @@ static const struct once_group {
 	    "the same of climport_alloc memory" },
 	  { "clEnqueueWriteBuffer, kernel", "import, kernel, release",
 	    "the same of climport_alloc memory" },
+	  { SERIES_WRITE, SERIES_PLAIN, SERIES_ALLOC },
 	  bench_once_goal,
 	  "importing wins from" },
 	{ AGAIN,
 	  { "clEnqueueWriteBuffer, kernel", "import again, kernel, release", NULL },
 	  { NULL, "import again, kernel, release", NULL },
+	  { SERIES_WRITE, SERIES_AGAIN, SERIES_ALLOC },
 	  bench_again_goal,
 	  "importing again wins from" },
 };
@@ -205,19 +208,22 @@ static void bench_once_report(struct bench *b, const struct once_group *group,
 	for (size_t i = 0; i < ONCE_LINES && group->lines[i]; i++) {
 		bench_report(b, group->name, group->lines[i], size, seconds[i] * 1e3, "ms", NULL);
 		if (group->plot_lines[i])
-			plot_add(&b->plots[PLOT_ONCE], group->plot_lines[i], (double)size,
-				 (double)size / seconds[i] * 1e-9);
+			plot_add(&b->plots[PLOT_ONCE], group->series[i], group->plot_lines[i],
+				 (double)size, (double)size / seconds[i] * 1e-9);
 	}
 	bench_report(b, group->name, "  write / import", size, seconds[0] / seconds[1], "x",
 		     group->goal(size));
 }
 
-/* @wins: the size from which importing wins, or 0. */
-static void bench_once_report_crossing(struct bench *b, const struct once_group *group, size_t wins)
+static void bench_once_report_crossing(struct bench *b, const struct once_group *group,
+				       const struct bench_crossing *crossing)
 {
 	struct plot *plot = &b->plots[PLOT_ONCE];
+	const size_t wins = crossing->wins;
 	char text[32];
 
+	if (!crossing->largest)
+		return;
 	if (!wins) {
 		bench_skip(group->name, group->title, "at the largest size it does not");
 		return;
@@ -230,32 +236,37 @@ static void bench_once_report_crossing(struct bench *b, const struct once_group 
 	snprintf(plot->mark_text, sizeof(plot->mark_text), "importing wins from %s", text);
 }
 
-static size_t bench_once_wins(size_t wins, size_t size, const double *seconds)
+/* Sizes come in rising order.  A size that could not be measured says nothing. */
+static void bench_once_cross(struct bench_crossing *crossing, size_t size, const double *seconds)
 {
-	if (!(seconds[0] > seconds[1]))
-		return 0;
-	return wins ? wins : size;
+	if (isnan(seconds[0]) || isnan(seconds[1]))
+		return;
+	crossing->largest = size;
+	crossing->ratio = seconds[0] / seconds[1];
+	if (seconds[0] <= seconds[1])
+		crossing->wins = 0;
+	else if (!crossing->wins)
+		crossing->wins = size;
 }
 
 static void bench_once_fresh(struct bench *b)
 {
 	double seconds[MOST_SIZES][ONCE_LINES];
-	size_t wins = 0, got = bench_part_run(b, "once", "CLIMPORT_KEEP_HOST=0", seconds[0],
-					      MOST_SIZES * ONCE_LINES);
+	size_t got = bench_part_run(b, "once", "CLIMPORT_KEEP_HOST=0", seconds[0],
+				    MOST_SIZES * ONCE_LINES);
 
 	for (size_t i = 0, size = BENCH_SMALLEST; i < got / ONCE_LINES;
 	     i++, size = bench_once_next(size)) {
 		bench_once_report(b, &once_groups[0], seconds[i], size);
-		wins = bench_once_wins(wins, size, seconds[i]);
+		bench_once_cross(&b->once, size, seconds[i]);
 	}
-	bench_once_report_crossing(b, &once_groups[0], wins);
+	bench_once_report_crossing(b, &once_groups[0], &b->once);
 }
 
 static void bench_once_again(struct bench *b)
 {
 	const unsigned int steps = bench_once_sizes(b);
 	double seconds[ONCE_LINES];
-	size_t wins = 0;
 	char text[32];
 
 	if (!b->is_cuda) {
@@ -267,9 +278,9 @@ static void bench_once_again(struct bench *b)
 		bench_progress("end to end again, %s", text);
 		bench_once_measure(b, size, SHARE_AGAIN / steps, ONCE_LINES - 1, seconds);
 		bench_once_report(b, &once_groups[1], seconds, size);
-		wins = bench_once_wins(wins, size, seconds);
+		bench_once_cross(&b->again, size, seconds);
 	}
-	bench_once_report_crossing(b, &once_groups[1], wins);
+	bench_once_report_crossing(b, &once_groups[1], &b->again);
 }
 
 void bench_once(struct bench *b)
@@ -290,6 +301,7 @@ static void measure_reuse(struct bench *b, struct memory *m, cl_mem target, unsi
 	struct racer racers[] = { { "import once, data changes", run_import, &import, { 0 } },
 				  { "write each time, data changes", run_write, &fresh, { 0 } },
 				  { "write once, data stays", run_write, &same, { 0 } } };
+	static const enum bench_series series[] = { SERIES_PLAIN, SERIES_WRITE, SERIES_WRITE_ONCE };
 	char name[96];
 
 	bench_progress("%u uses", uses);
@@ -299,7 +311,7 @@ static void measure_reuse(struct bench *b, struct memory *m, cl_mem target, unsi
 
 		snprintf(name, sizeof(name), "%s: each of %u", racers[i].name, uses);
 		bench_report(b, REUSE, name, m->size, each, "ms", NULL);
-		plot_add(&b->plots[PLOT_REUSE], racers[i].name, uses, each);
+		plot_add(&b->plots[PLOT_REUSE], series[i], racers[i].name, uses, each);
 	}
 }
 

@@ -2,72 +2,18 @@
 #include "bench.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "json.h"
-
-void bench_size_text(char text[32], size_t size)
-{
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB" };
-	size_t unit = 0;
-
-	for (; size >= 1024 && unit < 3; unit++)
-		size /= 1024;
-	if (size)
-		snprintf(text, 32, "%zu %s", size, units[unit]);
-	else
-		text[0] = '\0';
-}
-
-static void clear_progress(void)
-{
-	if (isatty(STDERR_FILENO))
-		fputs("\r\033[K", stderr);
-}
-
-void bench_progress(const char *format, ...)
-{
-	static double start;
-	va_list args;
-
-	if (!isatty(STDERR_FILENO))
-		return;
-	if (start <= 0)
-		start = bench_now();
-	va_start(args, format);
-	fprintf(stderr, "\r\033[K%3.0f s: ", bench_now() - start);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fflush(stderr);
-}
-
-static const char *bench_report_verdict(const char *goal, double value)
-{
-	double bound = atof(goal + 2);
-
-	return (goal[0] == '<' ? value <= bound : value >= bound) ? "met" : "missed";
-}
 
 /* The goals are for NVIDIA's driver. */
 void bench_report(struct bench *b, const char *group, const char *name, size_t size, double value,
 		  const char *unit, const char *goal)
 {
-	char text[32];
-
 	if (isnan(value))
 		return;
 	if (!b->is_cuda)
 		goal = NULL;
-	bench_size_text(text, size);
-	clear_progress();
-	printf("%-9s %-52s %8s %10.4g %-6s", group, name, text, value, unit);
-	if (goal)
-		printf(" %s: %s", goal, bench_report_verdict(goal, value));
-	putchar('\n');
-	fflush(stdout);
+	bench_table_row(b, group, name, size, value, unit, goal);
 	if (!b->json)
 		return;
 	fprintf(b->json, "%s\n\t\t{ \"group\": \"%s\", \"name\": ", b->json_more ? "," : "", group);
@@ -79,33 +25,6 @@ void bench_report(struct bench *b, const char *group, const char *name, size_t s
 	else
 		fputs("null }", b->json);
 	b->json_more = true;
-}
-
-void bench_skip(const char *group, const char *what, const char *why)
-{
-	clear_progress();
-	printf("%-9s %s: left out, %s\n", group, what, why);
-	fflush(stdout);
-}
-
-static void print_header(const char *platform, const char *version, const char *device,
-			 const char *driver, const struct bench *b)
-{
-	char most[32];
-
-	bench_size_text(most, b->largest);
-	printf("platform  %s, %s\n"
-	       "device    %s\n"
-	       "driver    %s\n"
-	       "method    host memory: %s; dma-bufs: %s\n"
-	       "memory    %s\n"
-	       "kept      %s\n"
-	       "medians of up to %u runs, up to %s\n\n"
-	       "%-9s %-52s %8s %10s %-6s %s\n",
-	       platform, version, device, driver, b->way, b->way_dmabuf, b->why,
-	       b->kept ? b->kept : "nothing", b->rounds, most, "group", "what", "size", "", "",
-	       b->is_cuda ? "goal" : "");
-	fflush(stdout);
 }
 
 static void begin_json(struct bench *b, const char *platform, const char *device,
@@ -154,7 +73,7 @@ void bench_report_begin(struct bench *b, const struct bench_options *options)
 	clGetPlatformInfo(b->platform, CL_PLATFORM_VERSION, sizeof(version), version, NULL);
 	clGetDeviceInfo(b->device, CL_DEVICE_NAME, sizeof(device), device, NULL);
 	clGetDeviceInfo(b->device, CL_DRIVER_VERSION, sizeof(driver), driver, NULL);
-	print_header(platform, version, device, driver, b);
+	bench_table_begin(b, platform, version, device, driver);
 	b->svg = open_file(options->svg);
 	b->json = open_file(options->json);
 	if (b->json)
@@ -173,7 +92,9 @@ static void write_plots(const struct bench *b)
 
 void bench_report_end(struct bench *b, const struct bench_options *options)
 {
-	clear_progress();
+	if (b->json)
+		fputs("\n\t],\n\t\"verdict\": [", b->json);
+	bench_verdict(b);
 	if (b->json) {
 		fputs("\n\t]\n}\n", b->json);
 		close_file(b->json, options->json);

@@ -9,12 +9,12 @@
 #define HEADER 70
 #define LEFT 70
 #define RIGHT 20
-#define TOP 40
+#define TOP 50
 #define HEIGHT 300
 #define WIDTH (PANEL_WIDTH - LEFT - RIGHT)
 #define LEGEND (TOP + HEIGHT + 62)
 #define LEGEND_ROW 20
-#define HALO "font-style=\"italic\" paint-order=\"stroke\" stroke=\"white\" stroke-width=\"4\""
+#define NOTE "font-style=\"italic\""
 #define PANEL_HEIGHT (LEGEND + PLOT_LINES / 2 * LEGEND_ROW + 20)
 
 struct axis {
@@ -27,11 +27,16 @@ struct frame {
 	struct axis x, y;
 };
 
-/* Readers who see no red or no green can distinguish these colours (Okabe, Ito 2008). */
-static const char *const colours[PLOT_LINES] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
-						 "#000000", "#e69f00", "#56b4e9", "#777777" };
+/*
+ * Readers who see no red or no green can distinguish the first eight (Okabe, Ito 2008); the others
+ * differ in lightness, and every series has another marker.
+ */
+static const char *const colours[PLOT_SERIES] = {
+	"#000000", "#e69f00", "#009e73", "#0072b2", "#56b4e9", "#cc79a7",
+	"#d55e00", "#777777", "#7b3294", "#8c564b", "#b5b500", "#004d33",
+};
 
-static struct plot_line *line_of(struct plot *plot, const char *name)
+static struct plot_line *line_of(struct plot *plot, unsigned int series, const char *name)
 {
 	for (size_t i = 0; i < plot->count; i++)
 		if (!strcmp(plot->lines[i].name, name))
@@ -39,16 +44,17 @@ static struct plot_line *line_of(struct plot *plot, const char *name)
 	if (plot->count == PLOT_LINES)
 		return NULL;
 	plot->lines[plot->count].name = name;
+	plot->lines[plot->count].series = series % PLOT_SERIES;
 	return &plot->lines[plot->count++];
 }
 
-void plot_add(struct plot *plot, const char *name, double x, double y)
+void plot_add(struct plot *plot, unsigned int series, const char *name, double x, double y)
 {
 	struct plot_line *line;
 
 	if (!(x > 0 && y > 0 && isfinite(x) && isfinite(y)))
 		return;
-	line = line_of(plot, name);
+	line = line_of(plot, series, name);
 	if (!line || line->count == PLOT_POINTS)
 		return;
 	line->x[line->count] = x;
@@ -164,57 +170,60 @@ static void y_ticks(const struct frame *f)
 	}
 }
 
-/* A different shape for each line, for prints without colour. */
-static void plot_marker(FILE *file, size_t which, double x, double y)
+/* A different shape for each series, for prints without colour: six shapes, filled and hollow. */
+static void plot_marker(FILE *file, unsigned int series, double x, double y)
 {
 	static const char *const shapes[] = {
 		"M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z",
 		"M-4,-4h8v8h-8z",
 		"M0,-5l5,9h-10z",
 		"M0,-5l5,5l-5,5l-5,-5z",
+		"M0,5l5,-9h-10z",
+		"M-5,-2h3v-3h4v3h3v4h-3v3h-4v-3h-3z",
 	};
 
 	fprintf(file,
 		"<path transform=\"translate(%.1f,%.1f)\" d=\"%s\" fill=\"%s\" stroke=\"%s\" "
 		"stroke-width=\"1.5\"/>\n",
-		x, y, shapes[which % 4], which < 4 ? colours[which] : "white", colours[which]);
+		x, y, shapes[series % 6], series < 6 ? colours[series] : "white", colours[series]);
 }
 
-static void plot_draw_line(const struct frame *f, const struct plot_line *line, size_t which)
+static void plot_draw_line(const struct frame *f, const struct plot_line *line)
 {
 	fprintf(f->file, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"",
-		colours[which]);
+		colours[line->series]);
 	for (size_t i = 0; i < line->count; i++)
 		fprintf(f->file, "%.1f,%.1f ", plot_place(&f->x, line->x[i]),
 			plot_place(&f->y, line->y[i]));
 	fputs("\"/>\n", f->file);
 	for (size_t i = 0; i < line->count; i++)
-		plot_marker(f->file, which, plot_place(&f->x, line->x[i]),
+		plot_marker(f->file, line->series, plot_place(&f->x, line->x[i]),
 			    plot_place(&f->y, line->y[i]));
 }
 
-static void plot_legend(const struct frame *f, const char *name, size_t which)
+static void plot_legend(const struct frame *f, const struct plot_line *line, size_t which)
 {
 	size_t row = which / 2, column = which % 2;
 	double x = LEFT + (double)column * WIDTH / 2;
 	double y = LEGEND + (double)row * LEGEND_ROW;
 	char style[64];
 
-	snprintf(style, sizeof(style), "stroke=\"%s\" stroke-width=\"2\"", colours[which]);
+	snprintf(style, sizeof(style), "stroke=\"%s\" stroke-width=\"2\"", colours[line->series]);
 	plot_rule(f->file, x, y - 4, x + 28, y - 4, style);
-	plot_marker(f->file, which, x + 14, y - 4);
-	plot_text(f->file, x + 36, y, "", name);
+	plot_marker(f->file, line->series, x + 14, y - 4);
+	plot_text(f->file, x + 36, y, "", line->name);
 }
 
-/* The text is on the side that has more room. */
+/* A line through the frame, and its text above the frame, on the side that has more room. */
 static void plot_mark(const struct frame *f, const struct plot *plot)
 {
 	double x = plot_place(&f->x, plot->mark);
 	bool right = x < (f->x.from + f->x.to) / 2;
 
-	plot_rule(f->file, x, f->y.from, x, f->y.to, "stroke=\"#444444\" stroke-dasharray=\"5,4\"");
-	plot_text(f->file, right ? x + 6 : x - 6, f->y.to + 16,
-		  right ? HALO : HALO " text-anchor=\"end\"", plot->mark_text);
+	plot_rule(f->file, x, f->y.from, x, f->y.to - 14,
+		  "stroke=\"#444444\" stroke-dasharray=\"5,4\"");
+	plot_text(f->file, right ? x + 6 : x - 6, f->y.to - 5,
+		  right ? NOTE : NOTE " text-anchor=\"end\"", plot->mark_text);
 }
 
 static void plot_labels(const struct plot *plot, FILE *file)
@@ -248,8 +257,8 @@ static void plot_panel(FILE *file, const struct plot *plot, size_t number)
 		"stroke=\"#444444\"/>\n",
 		LEFT, TOP, WIDTH, HEIGHT);
 	for (size_t i = 0; i < plot->count; i++) {
-		plot_draw_line(&f, &plot->lines[i], i);
-		plot_legend(&f, plot->lines[i].name, i);
+		plot_draw_line(&f, &plot->lines[i]);
+		plot_legend(&f, &plot->lines[i], i);
 	}
 	if (plot->mark > 0)
 		plot_mark(&f, plot);

@@ -12,16 +12,16 @@ _climport() {
 		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 		return
 	fi
-	case $previous in
-	--json | --svg)
+	case $command$previous in # `info --json` takes no file
+	bench--json | bench--svg)
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
 		;;
-	--sysfs | --root)
+	*--sysfs | *--root)
 		mapfile -t COMPREPLY < <(compgen -d -- "$word")
 		return
 		;;
-	--version)
+	run--version)
 		mapfile -t COMPREPLY < <(compgen -W "1.0.0 1.1.0" -- "$word")
 		return
 		;;
